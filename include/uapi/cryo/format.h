@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * format.h - the context file
+ *
+ * A context is a file header, then sections, the last of which is END.  Each
+ * section is self-delimiting, so that it can be written to a pipe in one pass
+ * and an unknown one can be skipped.  doc/format.md is the prose that goes with
+ * this header.
+ *
+ * Rules for every structure here:
+ *  - little-endian, fixed-width, no implicit padding, no kernel address;
+ *  - reserved fields and padding are zero when written;
+ *  - structures grow at the end; a section's fixed_len says how long the one in
+ *    the file is. A reader takes what it knows and zero-fills what is missing;
+ *  - what follows the fixed structure inside a section (a string, an array, raw
+ *    bytes) is its tail: payload + fixed_len up to payload + length.  Strings are not
+ *    NUL-terminated; a tail that is an array has its entry size in the fixed part;
+ *  - values are the kernel's own uapi constants (O_*, SIG*, MAP_*, RLIMIT_*) unless
+ *    named CRYO_* here.
+ */
+#ifndef _UAPI_CRYO_FORMAT_H
+#define _UAPI_CRYO_FORMAT_H
+
+#include <linux/types.h>
+
+/* 0x89: not text, 8-bit clean; CR LF and ^Z: damage by text-mode transfers shows at once. */
+#define CRYO_MAGIC		"\x89" "CRYO\r\n" "\x1a"
+#define CRYO_MAGIC_LEN		8
+
+#define CRYO_FORMAT_MAJOR	1	/* a reader refuses another major */
+#define CRYO_FORMAT_MINOR	0	/* additions that older readers can ignore */
+
+/* Values are the ELF machine numbers (EM_*). */
+#define CRYO_ARCH_X86_64	62
+#define CRYO_ARCH_AARCH64	183
+#define CRYO_ARCH_PPC64LE	21
+
+/* Feature bits: a reader that does not know an incompat bit refuses the file ... */
+#define CRYO_INCOMPAT_KNOWN	0ULL
+/* ... one that does not know a ro_compat bit may show the file but not restart it ... */
+#define CRYO_RO_COMPAT_KNOWN	0ULL
+/* ... and compat bits are only information. */
+
+struct cryo_file_header {
+	__u8  magic[CRYO_MAGIC_LEN];
+	__u32 header_len;		/* sizeof(struct cryo_file_header) of the writer */
+	__u16 format_major;
+	__u16 format_minor;
+	__u32 arch;			/* CRYO_ARCH_* */
+	__u32 page_size;		/* bytes; page data are aligned to it in the file */
+	__u64 incompat;
+	__u64 ro_compat;
+	__u64 compat;
+	__u64 created_ns;		/* CLOCK_REALTIME */
+	__u32 reserved;
+	__u32 crc;			/* CRC32C of all the bytes of the header before it */
+};
+
+/* ---- sections ---------------------------------------------------------- */
+
+#define CRYO_SECTION_MAGIC	0x43455343U	/* "CSEC" */
+
+struct cryo_section {
+	__u32 magic;			/* CRYO_SECTION_MAGIC: finds the next one in a damaged file */
+	__u16 type;			/* CRYO_SEC_* */
+	__u16 flags;			/* CRYO_SECF_* */
+	__u64 length;			/* payload bytes, after @pad */
+	__u32 pad;			/* zero bytes between this header and the payload, to align it */
+	__u32 fixed_len;		/* bytes of the fixed structure at the start of the payload */
+	__u32 object;			/* what it belongs to: task (tid), mm, inode or file id; see each type */
+	__u32 crc;			/* CRC32C of the payload */
+	__u32 reserved;
+	__u32 header_crc;		/* CRC32C of the bytes of this header before it */
+};
+
+#define CRYO_SECF_REQUIRED	(1U << 0)	/* a reader that does not know the type must not restart */
+
+/*
+ * CRC32C: Castagnoli polynomial, reflected, initial value and final xor
+ * 0xffffffff (RFC 3720 appendix B.4; "123456789" gives 0xe3069283).
+ */
+
+enum cryo_section_type {
+	CRYO_SEC_SYSTEM		= 1,	/* first section: struct cryo_system */
+	CRYO_SEC_CPU		= 2,	/* object: arch; layout in arch/<a>/include */
+	CRYO_SEC_PROCESS	= 3,	/* object: pid; tail: name of the command line's file (comm is in threads) */
+	CRYO_SEC_CWD		= 4,	/* object: pid; struct cryo_path; tail: path */
+	CRYO_SEC_RLIMITS	= 5,	/* object: pid; struct cryo_array; tail: struct cryo_rlimit */
+	CRYO_SEC_SIGACTIONS	= 6,	/* object: pid; struct cryo_array; tail: struct cryo_sigaction, signal 1 first */
+	CRYO_SEC_SIGPENDING	= 7,	/* object: tid, or pid for shared; struct cryo_sigpending; tail: siginfo */
+	CRYO_SEC_ITIMERS	= 8,	/* object: pid; struct cryo_array; tail: struct cryo_itimer, ITIMER_REAL first */
+	CRYO_SEC_CREDS		= 9,	/* object: pid; struct cryo_creds; tail: supplementary gids, u32 each */
+	CRYO_SEC_MM		= 10,	/* object: mm; struct cryo_mm; tail: auxiliary vector, u64 each */
+	CRYO_SEC_VMA		= 11,	/* object: mm; struct cryo_vma */
+	CRYO_SEC_INODE		= 12,	/* object: inode id; struct cryo_inode */
+	CRYO_SEC_FILE		= 13,	/* object: file id; struct cryo_file; tail: path */
+	CRYO_SEC_FDS		= 14,	/* object: pid; struct cryo_array; tail: struct cryo_fd */
+	CRYO_SEC_THREAD		= 15,	/* object: tid; struct cryo_thread */
+	CRYO_SEC_REGSET		= 16,	/* object: tid; struct cryo_regset_head; tail: the set as in a core dump */
+	CRYO_SEC_PAGES		= 17,	/* object: mm or inode; struct cryo_pages; tail: struct cryo_page_run */
+	CRYO_SEC_PAGE_DATA	= 18,	/* right after its PAGES: the pages' bytes, page-aligned in the file */
+	CRYO_SEC_PIPE		= 19,	/* object: inode id; struct cryo_pipe; tail: struct cryo_pipe_packet and bytes */
+	CRYO_SEC_EPOLL		= 20,	/* object: file id; struct cryo_array; tail: struct cryo_epoll_target */
+	CRYO_SEC_SOCKET		= 21,	/* object: file id; struct cryo_socket; tail: address as struct sockaddr */
+	CRYO_SEC_EVENTFD	= 22,	/* object: file id; struct cryo_eventfd */
+	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
+	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
+};
+
+/* Head of a section whose tail is an array of records that may grow. */
+struct cryo_array {
+	__u32 count;
+	__u32 record_size;
+};
+
+/* Where and when the context was made. */
+struct cryo_system {
+	__u8  sysname[64];		/* utsname(2), NUL-padded; the last byte is NUL */
+	__u8  release[64];
+	__u8  version[64];
+	__u8  machine[64];
+	__u8  nodename[64];
+	__u8  writer[32];		/* module release */
+	__u64 realtime_ns;		/* clocks at the checkpoint, when all threads were parked */
+	__u64 monotonic_ns;
+	__u64 boottime_ns;
+	__u32 processes;
+	__u32 threads;
+};
+
+/* ---- processes ---------------------------------------------------------- */
+
+#define CRYO_PROC_STOPPED		(1U << 0)	/* stopped by job control */
+#define CRYO_PROC_NO_NEW_PRIVS		(1U << 1)
+#define CRYO_PROC_SESSION_LEADER	(1U << 2)
+#define CRYO_PROC_CTTY			(1U << 3)	/* has a controlling terminal */
+#define CRYO_PROC_CHILD_SUBREAPER	(1U << 4)
+#define CRYO_PROC_KEEPCAPS		(1U << 5)
+
+struct cryo_process {
+	__s32 pid;			/* thread group id, in the requester's pid namespace, like all pids here */
+	__s32 ppid;
+	__s32 pgid;
+	__s32 sid;
+	__u32 flags;			/* CRYO_PROC_* */
+	__u32 mm;			/* id of its CRYO_SEC_MM */
+	__u32 threads;
+	__u32 umask;
+	__u32 personality;		/* personality(2) */
+	__u32 dumpable;			/* PR_GET_DUMPABLE: 0, 1 or 2 */
+	__s32 exit_signal;
+	__s32 stop_signal;		/* when CRYO_PROC_STOPPED */
+	__s32 oom_score_adj;
+	__u32 reserved;
+};
+
+/* Tail: path as the process sees it from its root. */
+struct cryo_path {
+	__u64 dev;			/* st_dev, as makedev() of userspace packs it */
+	__u64 ino;
+	__u32 flags;			/* CRYO_PATH_* */
+	__u32 reserved;
+};
+
+#define CRYO_PATH_DELETED	(1U << 0)
+
+struct cryo_rlimit {
+	__u64 cur;			/* ~0: RLIM_INFINITY */
+	__u64 max;
+};
+
+struct cryo_sigaction {
+	__u64 handler;			/* SIG_DFL 0, SIG_IGN 1 */
+	__u64 flags;			/* SA_* */
+	__u64 restorer;
+	__u64 mask;			/* bit N-1 is signal N */
+};
+
+#define CRYO_SIGINFO_SIZE	128	/* sizeof(siginfo_t) on every architecture */
+
+/* Tail: count records of record_size bytes, siginfo_t as rt_sigqueueinfo(2) takes it. */
+struct cryo_sigpending {
+	__u32 count;
+	__u32 record_size;
+	__u32 flags;			/* CRYO_SIGPENDING_SHARED */
+	__u32 reserved;
+	__u64 signals;			/* all pending signals; those without a record had no siginfo queued */
+};
+
+#define CRYO_SIGPENDING_SHARED	(1U << 0)	/* of the process, not of one thread */
+
+struct cryo_itimer {
+	__u64 value_ns;			/* time to the next expiry; 0: not armed */
+	__u64 interval_ns;
+};
+
+struct cryo_creds {
+	__u32 uid, euid, suid, fsuid;	/* in the requester's user namespace */
+	__u32 gid, egid, sgid, fsgid;
+	__u64 cap_inheritable;
+	__u64 cap_permitted;
+	__u64 cap_effective;
+	__u64 cap_bset;
+	__u64 cap_ambient;
+	__u32 securebits;
+	__u32 nr_groups;
+};
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* The fields of struct prctl_mm_map (PR_SET_MM_MAP), and the kernel's own mappings. */
+struct cryo_mm {
+	__u64 start_code, end_code;
+	__u64 start_data, end_data;
+	__u64 start_brk, brk;
+	__u64 start_stack;
+	__u64 arg_start, arg_end;
+	__u64 env_start, env_end;
+	__u32 exe_file;			/* file id, 0: none */
+	__u32 nr_vmas;
+	__u64 def_flags;		/* CRYO_VMA_LOCKED, LOCKONFAULT: mlockall(MCL_FUTURE) */
+	__u64 vdso;			/* address of the vdso image, 0: none */
+	__u32 vdso_crc;			/* CRC32C of the vdso's bytes: tells one kernel's from another's */
+	__u32 thp_disabled;		/* PR_GET_THP_DISABLE */
+};
+
+#define CRYO_VMA_READ		(1ULL << 0)
+#define CRYO_VMA_WRITE		(1ULL << 1)
+#define CRYO_VMA_EXEC		(1ULL << 2)
+#define CRYO_VMA_SHARED		(1ULL << 3)
+#define CRYO_VMA_MAYREAD	(1ULL << 4)
+#define CRYO_VMA_MAYWRITE	(1ULL << 5)	/* shared: the file was open for writing */
+#define CRYO_VMA_MAYEXEC	(1ULL << 6)
+#define CRYO_VMA_GROWSDOWN	(1ULL << 7)
+#define CRYO_VMA_LOCKED		(1ULL << 8)
+#define CRYO_VMA_LOCKONFAULT	(1ULL << 9)
+#define CRYO_VMA_NORESERVE	(1ULL << 10)
+#define CRYO_VMA_DONTFORK	(1ULL << 11)
+#define CRYO_VMA_DONTDUMP	(1ULL << 12)
+#define CRYO_VMA_WIPEONFORK	(1ULL << 13)
+#define CRYO_VMA_HUGEPAGE	(1ULL << 14)
+#define CRYO_VMA_NOHUGEPAGE	(1ULL << 15)
+#define CRYO_VMA_MERGEABLE	(1ULL << 16)
+#define CRYO_VMA_SEQ_READ	(1ULL << 17)
+#define CRYO_VMA_RAND_READ	(1ULL << 18)
+#define CRYO_VMA_SYNC		(1ULL << 19)
+
+#define CRYO_VMA_ANON		0	/* private anonymous (heap and stack too) */
+#define CRYO_VMA_FILE		1	/* @file, at @offset; private or shared */
+#define CRYO_VMA_SHMEM		2	/* shared anonymous: @file's inode has its contents */
+#define CRYO_VMA_VDSO		3	/* the kernel's code page(s) */
+#define CRYO_VMA_VVAR		4	/* the kernel's data page(s) for the vdso */
+#define CRYO_VMA_VSYSCALL	5	/* never in vm_area_structs, listed for completeness */
+
+struct cryo_vma {
+	__u64 start;
+	__u64 end;
+	__u64 offset;			/* bytes into the file */
+	__u64 flags;			/* CRYO_VMA_READ ... */
+	__u32 kind;			/* CRYO_VMA_ANON ... */
+	__u32 file;			/* file id, 0: none */
+	__u32 pkey;			/* protection key */
+	__u32 reserved;
+};
+
+/* Sections PAGES and PAGE_DATA. */
+#define CRYO_PAGES_MM		0	/* runs are addresses in the mm named by the section's object */
+#define CRYO_PAGES_INODE	1	/* runs are byte offsets in the inode named by the object */
+
+#define CRYO_PAGES_MAX		512	/* pages in one PAGES section, at most */
+
+struct cryo_pages {
+	__u32 kind;			/* CRYO_PAGES_* */
+	__u32 nr_runs;
+	__u32 record_size;		/* sizeof(struct cryo_page_run) */
+	__u32 nr_pages;			/* in all runs: PAGE_DATA has this many pages, in the order of the runs */
+};
+
+struct cryo_page_run {
+	__u64 start;			/* page-aligned */
+	__u64 nr_pages;
+};
+
+/* ---- files --------------------------------------------------------------- */
+
+#define CRYO_INODE_DELETED	(1U << 0)	/* no name any more at the checkpoint */
+#define CRYO_INODE_CONTENTS	(1U << 1)	/* its bytes are in the context (PAGES of kind INODE; holes are zero) */
+#define CRYO_INODE_MEMFD	(1U << 2)	/* memfd_create(2); the file's tail is its name */
+#define CRYO_INODE_SHMEM	(1U << 3)	/* shared anonymous memory */
+
+struct cryo_inode {
+	__u64 dev;			/* st_dev, as makedev() of userspace packs it */
+	__u64 ino;
+	__u64 size;			/* bytes */
+	__s64 mtime_sec;
+	__u32 mtime_nsec;
+	__u32 mode;			/* st_mode */
+	__u32 uid;
+	__u32 gid;
+	__u64 rdev;			/* of character and block devices */
+	__u32 nlink;
+	__u32 flags;			/* CRYO_INODE_* */
+	__u32 seals;			/* F_GET_SEALS, memfd */
+	__u32 reserved;
+};
+
+/* How a file is opened again. */
+#define CRYO_FILE_PATH		1	/* by path: regular file, directory, device */
+#define CRYO_FILE_CONTENTS	2	/* made anew from the contents of its inode */
+#define CRYO_FILE_CTTY		3	/* the controlling terminal: cr_restart's */
+#define CRYO_FILE_STDIO		4	/* terminal, pipe or socket as stdio: cr_restart's descriptor of that number */
+#define CRYO_FILE_PIPE		5	/* pipe with both ends in the process */
+#define CRYO_FILE_EPOLL		6
+#define CRYO_FILE_SOCKET	7	/* listening socket */
+#define CRYO_FILE_EVENTFD	8
+
+struct cryo_file {
+	__u32 inode;			/* inode id, 0: none */
+	__u32 kind;			/* CRYO_FILE_* */
+	__u32 flags;			/* O_* as F_GETFL reports them, O_PATH and access mode included */
+	__s32 owner_pid;		/* F_GETOWN, 0: none */
+	__u64 pos;			/* offset; of directories: the file system's cookie */
+	__u32 stdio_fd;			/* CRYO_FILE_STDIO: 0, 1 or 2 */
+	__u32 owner_signal;		/* F_GETSIG */
+	__u32 mapped;			/* number of VMAs that map it */
+	__u32 reserved;
+};
+
+#define CRYO_FD_CLOEXEC		(1U << 0)
+
+struct cryo_fd {
+	__u32 fd;
+	__u32 file;			/* file id: two descriptors with one id share offset and flags */
+	__u32 flags;			/* CRYO_FD_* */
+	__u32 reserved;
+};
+
+/* Tail: packets, each a struct cryo_pipe_packet and its bytes, in reading order. */
+struct cryo_pipe {
+	__u32 capacity;			/* bytes, F_GETPIPE_SZ */
+	__u32 packets;
+};
+
+struct cryo_pipe_packet {
+	__u32 length;
+	__u32 flags;			/* 1: a packet of an O_DIRECT pipe */
+};
+
+struct cryo_epoll_target {
+	__u32 fd;			/* descriptor number at EPOLL_CTL_ADD, open on the same file now */
+	__u32 events;
+	__u64 data;
+};
+
+struct cryo_socket {
+	__u32 family;
+	__u32 type;
+	__u32 protocol;
+	__u32 backlog;
+	__u32 flags;			/* CRYO_SOCK_* */
+	__u32 reserved;
+};
+
+#define CRYO_SOCK_REUSEADDR	(1U << 0)
+#define CRYO_SOCK_REUSEPORT	(1U << 1)
+#define CRYO_SOCK_V6ONLY	(1U << 2)
+
+struct cryo_eventfd {
+	__u64 count;
+	__u32 semaphore;
+	__u32 reserved;
+};
+
+/* ---- threads -------------------------------------------------------------- */
+
+#define CRYO_THREAD_LEADER		(1U << 0)
+#define CRYO_THREAD_RESTORE_SIGMASK	(1U << 1)	/* inside sigsuspend(), ppoll() ...: @saved_sigmask comes back */
+#define CRYO_THREAD_RSEQ		(1U << 2)
+
+struct cryo_thread {
+	__s32 tid;
+	__s32 pid;
+	__u32 flags;			/* CRYO_THREAD_* */
+	__s32 nice;
+	__u8  comm[16];			/* NUL-padded */
+	__u64 sigmask;			/* blocked signals in force */
+	__u64 saved_sigmask;
+	__u64 altstack_sp;		/* sigaltstack(2) */
+	__u64 altstack_size;
+	__u32 altstack_flags;
+	__u32 rseq_len;
+	__u64 clear_child_tid;		/* set_tid_address(2) */
+	__u64 robust_list;		/* set_robust_list(2) */
+	__u64 robust_list_len;
+	__u64 rseq;			/* user address, 0: not registered */
+	__u32 rseq_sig;
+	__u32 sched_policy;		/* SCHED_* */
+	__u64 sched_flags;		/* SCHED_FLAG_* of sched_setattr(2) */
+	__u32 sched_priority;
+	__u32 pdeath_signal;
+	__u64 sched_runtime;		/* SCHED_DEADLINE, nanoseconds */
+	__u64 sched_deadline;
+	__u64 sched_period;
+	__u64 timer_slack_ns;
+	__u64 default_timer_slack_ns;
+	__u32 ioprio;			/* ioprio_get(2) */
+	__u32 nr_cpus;			/* bits in the mask at the tail */
+	struct {			/* as struct cryo_restart_block in ioctl.h, same meaning */
+		__u32 kind;
+		__u32 time_flags;
+		__s64 time_ns;
+		__u32 clockid;
+		__u32 nanosleep_type;
+		__u64 uaddr;
+		__u32 val;
+		__u32 futex_flags;
+		__u32 futex_bitset;
+		__u32 reserved;
+	} restart;
+	/* tail: CPU affinity mask, u64 words, bit 0 of word 0 is CPU 0 */
+};
+
+struct cryo_regset_head {
+	__u32 note;			/* NT_* core dump note type */
+	__u32 item_size;		/* bytes of one item, for generic display */
+};
+
+/* ---- end ------------------------------------------------------------------ */
+
+struct cryo_index_entry {
+	__u64 offset;			/* of the section header, from the start of the context */
+	__u32 type;
+	__u32 object;
+};
+
+struct cryo_end {
+	__u64 total_len;		/* bytes of the context, this section included */
+	__u64 index_offset;		/* of the INDEX section header */
+	__u64 sections;			/* number of sections, INDEX and END included */
+	__u64 page_bytes;		/* in all PAGE_DATA sections */
+};
+
+#endif /* _UAPI_CRYO_FORMAT_H */

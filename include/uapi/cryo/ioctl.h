@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * ioctl.h - the interface between cryo.ko and its users
+ *
+ * Everything starts at the character device /dev/cryo.  A checkpoint and a
+ * restart each get a handle of their own, a descriptor made by an ioctl on the
+ * device; closing the handle gives the operation up and leaves every process
+ * as it was.
+ *
+ * Every structure starts with its size in bytes as the caller knows it, so that
+ * it can grow at the end: the kernel treats what an older caller lacks as zero,
+ * and refuses with E2BIG what a newer caller sets and it does not know
+ * (copy_struct_from_user()).  All fields are fixed-width and explicitly padded,
+ * hence the same for 32-bit and 64-bit callers.  Reserved fields must be zero.
+ *
+ * Errors that apply to every command: EFAULT (bad pointer), EINVAL (size too
+ * small, unknown flag, reserved field not zero), E2BIG (see above), ENOTTY (no
+ * such command on this kind of descriptor).
+ */
+#ifndef _UAPI_CRYO_IOCTL_H
+#define _UAPI_CRYO_IOCTL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define CRYO_DEVICE_NAME	"cryo"
+#define CRYO_DEVICE_PATH	"/dev/cryo"
+
+/* Major: incompatible change. Minor: something was added. */
+#define CRYO_ABI_MAJOR		1
+#define CRYO_ABI_MINOR		0
+
+#define CRYO_IOC_TYPE		0xA1	/* BLCR's number; BLCR is not in use on any kernel Cryo runs on */
+
+/* ------------------------------------------------------------------------
+ * On /dev/cryo
+ * ------------------------------------------------------------------------ */
+
+/*
+ * CRYO_IOC_VERSION: what this module is and can do.
+ *
+ * @features tells which optional abilities work on the running kernel (each
+ * depends on symbols that the kernel does not export; see cryo(4)).
+ */
+#define CRYO_IOC_VERSION	_IO(CRYO_IOC_TYPE, 0x40)
+
+#define CRYO_FEATURE_PID_CHOICE		(1ULL << 0)	/* CRYO_IOC_PID_CURSOR works */
+#define CRYO_FEATURE_EXE_LINK		(1ULL << 1)	/* /proc/PID/exe can be restored without capabilities */
+#define CRYO_FEATURE_RESTART_BLOCK	(1ULL << 2)	/* sleeps and timed waits go on with their remaining time */
+#define CRYO_FEATURE_TIMED_WAITS	(1ULL << 3)	/* epoll_wait() and sigtimedwait() keep their remaining time */
+
+struct cryo_version {
+	__u32 size;
+	__u16 abi_major;
+	__u16 abi_minor;
+	__u16 format_major;
+	__u16 format_minor;
+	__u32 reserved;
+	__u64 features;
+	char  release[32];		/* release of the module, NUL-terminated */
+	char  missing[256];		/* names of the symbols not found, comma-separated */
+};
+
+/*
+ * CRYO_IOC_CHECKPOINT: prepare a checkpoint; returns a checkpoint handle
+ * (close-on-exec).  Nothing happens to the target before CRYO_CKPT_RUN.
+ *
+ * @target is a pid in the caller's pid namespace; 0 means the caller.
+ * @out_fd is any descriptor open for writing: the context is written to it in
+ * one sequential pass from its current position.
+ * @timeout_ms bounds the whole request (freeze, capture and writing); 0 means
+ * no limit on capture and writing.
+ * @freeze_ms bounds the time until all threads of the target are parked; 0
+ * means CRYO_FREEZE_DEFAULT_MS.
+ *
+ * Errors: ESRCH no such process; EPERM the caller may not ptrace it; EBADF
+ * @out_fd is not open for writing.
+ */
+#define CRYO_IOC_CHECKPOINT	_IO(CRYO_IOC_TYPE, 0x41)
+
+#define CRYO_SCOPE_PROCESS	0	/* one process; its children are left out */
+#define CRYO_SCOPE_TREE		3	/* a process and all its descendants */
+
+#define CRYO_CKPT_HOLD		(1U << 0)	/* stay frozen after the capture until CRYO_CKPT_THAW */
+#define CRYO_CKPT_SAVE_EXE	(1U << 1)	/* contents of the executable go into the context */
+#define CRYO_CKPT_SAVE_PRIVATE	(1U << 2)	/* ... of files mapped privately (libraries) */
+#define CRYO_CKPT_SAVE_SHARED	(1U << 3)	/* ... of files mapped shared */
+#define CRYO_CKPT_PTRACED_ALLOW	(1U << 4)	/* a traced process is no obstacle */
+#define CRYO_CKPT_DRY_RUN	(1U << 5)	/* freeze, report all obstacles, write nothing */
+#define CRYO_CKPT_FLAGS		((1U << 6) - 1)
+
+#define CRYO_FREEZE_DEFAULT_MS	10000
+
+struct cryo_checkpoint {
+	__u32 size;
+	__u32 flags;			/* CRYO_CKPT_* */
+	__s32 target;
+	__u32 scope;			/* CRYO_SCOPE_* */
+	__s32 out_fd;
+	__u32 timeout_ms;
+	__u32 freeze_ms;
+	__u32 reserved;
+};
+
+/*
+ * CRYO_IOC_RESTART: prepare to restart one process; returns a restart handle
+ * (close-on-exec).  The caller becomes the coordinator: when its process closes
+ * the handle or dies before CRYO_RST_COMMIT has succeeded, all threads parked
+ * at the handle are killed.
+ *
+ * @threads is the number of threads that will call CRYO_RST_RESUME.
+ */
+#define CRYO_IOC_RESTART	_IO(CRYO_IOC_TYPE, 0x42)
+
+#define CRYO_MAX_THREADS	(1U << 20)
+
+struct cryo_restart {
+	__u32 size;
+	__u32 flags;			/* none defined */
+	__u32 threads;
+	__u32 reserved;
+};
+
+/*
+ * CRYO_IOC_PID_CURSOR: let the next pid handed out in the pid namespace of the
+ * caller's children be @pid, if it is free: what /proc/sys/kernel/ns_last_pid
+ * does for those who have CAP_CHECKPOINT_RESTORE.  Another process may fork in
+ * between: the caller looks at the pid that it got, and tries again.
+ * @previous returns where the cursor stood, to be put back after the restart.
+ *
+ * Errors: EOPNOTSUPP the kernel lacks what it takes, or the administrator
+ * switched it off (module parameter pid_choice); ERANGE @pid cannot be a pid.
+ */
+#define CRYO_IOC_PID_CURSOR	_IO(CRYO_IOC_TYPE, 0x43)
+
+struct cryo_pid_cursor {
+	__u32 size;
+	__s32 pid;
+	__s32 previous;
+	__u32 reserved;
+};
+
+/* ------------------------------------------------------------------------
+ * On a checkpoint handle
+ *
+ * poll(): readable when the capture has ended, well or badly.
+ * read(): the request's log, text lines, one obstacle or warning each; returns
+ * 0 at the end of what there is.
+ * close(): gives the request up, thaws.
+ * ------------------------------------------------------------------------ */
+
+/*
+ * CRYO_CKPT_RUN: freeze the target, write the context, and thaw (unless
+ * CRYO_CKPT_HOLD).  Blocks, killable, in the caller's context: the caller's
+ * limits, credentials and memory cgroup apply to what is written.
+ *
+ * On any error the target runs on as if nothing had been.
+ *
+ * Errors: EOPNOTSUPP the target holds what cannot be saved: read() gives one
+ * line for each object; ESRCH the target exited; ETIMEDOUT; EINTR a signal came
+ * while writing; EBUSY another request has the target, or this one has run;
+ * ECANCELED CRYO_CKPT_CANCEL; ENOSPC, EPIPE, EFBIG, EIO ... from writing.
+ */
+#define CRYO_CKPT_RUN		_IO(CRYO_IOC_TYPE, 0x50)
+
+/*
+ * CRYO_CKPT_THAW: end the hold of CRYO_CKPT_HOLD.  The argument is a signal
+ * number, or 0: the signal is pending before the first thread moves, so that no
+ * instruction runs between the checkpoint and, say, SIGKILL.
+ *
+ * Errors: EINVAL not held, or not a signal.
+ */
+#define CRYO_CKPT_THAW		_IO(CRYO_IOC_TYPE, 0x51)
+
+/* CRYO_CKPT_CANCEL: make a CRYO_CKPT_RUN of another thread fail with ECANCELED. */
+#define CRYO_CKPT_CANCEL	_IO(CRYO_IOC_TYPE, 0x52)
+
+/* CRYO_CKPT_STATUS: figures of the request, at any time. */
+#define CRYO_CKPT_STATUS	_IO(CRYO_IOC_TYPE, 0x53)
+
+#define CRYO_STATE_NEW		0
+#define CRYO_STATE_FREEZING	1
+#define CRYO_STATE_CAPTURING	2	/* metadata */
+#define CRYO_STATE_WRITING	3	/* memory */
+#define CRYO_STATE_HELD		4
+#define CRYO_STATE_DONE		5
+#define CRYO_STATE_FAILED	6
+
+struct cryo_ckpt_status {
+	__u32 size;
+	__u32 state;			/* CRYO_STATE_* */
+	__s32 result;			/* 0 or a negative errno, once DONE, HELD or FAILED */
+	__u32 threads;
+	__u64 freeze_ns;		/* from the first thread asked to the last one parked */
+	__u64 pause_ns;			/* from the first thread asked until thawed */
+	__u64 bytes_written;
+	__u64 pages_saved;
+	__u64 pages_zero;		/* present, but all zero: not in the file */
+};
+
+/* ------------------------------------------------------------------------
+ * On a restart handle
+ *
+ * read(): the log, as on a checkpoint handle.
+ * ------------------------------------------------------------------------ */
+
+/*
+ * CRYO_RST_RESUME: the calling thread becomes a thread of the checkpoint.
+ *
+ * The call copies what it needs and returns 0, but the caller never sees that:
+ * the thread parks on its way to user mode, its registers are replaced, and it
+ * goes on where the checkpoint found it.  Before it does, in this order: the
+ * signal masks and the restart block are set; the leader takes @exe_fd as its
+ * /proc/self/exe, unmaps @unmap_start..+@unmap_len (the code that made this
+ * call) and closes @close_fd.
+ *
+ * If the restart is given up, the thread is killed.
+ *
+ * Errors: EINVAL bad registers, mask or restart block; EBUSY too many threads
+ * or committed already.
+ */
+#define CRYO_RST_RESUME		_IO(CRYO_IOC_TYPE, 0x60)
+
+#define CRYO_RESUME_LEADER		(1U << 0)	/* @unmap_*, @close_fd, @exe_fd count */
+#define CRYO_RESUME_RESTORE_SIGMASK	(1U << 1)	/* @saved_sigmask comes back when the call ends */
+#define CRYO_RESUME_FLAGS		((1U << 2) - 1)
+
+/* What restart_syscall(2) does next: the kinds of struct restart_block. */
+#define CRYO_RESTART_NONE	0	/* EINTR, as do_no_restart_syscall() */
+#define CRYO_RESTART_NANOSLEEP	1	/* hrtimer_nanosleep_restart() */
+#define CRYO_RESTART_FUTEX	2	/* futex_wait_restart() */
+#define CRYO_RESTART_POLL	3	/* do_restart_poll() */
+#define CRYO_RESTART_TIMED	4	/* the call in the registers, with the remaining time */
+
+#define CRYO_TIME_REMAINING	(1U << 0)	/* @time_ns is what was left; else absolute on its clock */
+#define CRYO_TIME_INFINITE	(1U << 1)	/* no timeout (poll) */
+
+struct cryo_restart_block {
+	__u32 kind;			/* CRYO_RESTART_* */
+	__u32 time_flags;		/* CRYO_TIME_* */
+	__s64 time_ns;			/* nanoseconds; remaining may be negative: it has passed */
+	__u32 clockid;			/* NANOSLEEP: CLOCK_* */
+	__u32 nanosleep_type;		/* NANOSLEEP: 0 none, 1 native, 2 compat remaining-time pointer */
+	__u64 uaddr;			/* NANOSLEEP rmtp, FUTEX uaddr, POLL ufds: user address */
+	__u32 val;			/* FUTEX val, POLL nfds, TIMED system call number */
+	__u32 futex_flags;		/* FUTEX, FLAGS_* of the kernel that wrote it */
+	__u32 futex_bitset;
+	__u32 reserved;
+};
+
+/* One register set: a regset of the kernel, named by its core dump note type (NT_*). */
+struct cryo_regset {
+	__u32 note;			/* NT_PRSTATUS, NT_X86_XSTATE ... */
+	__u32 length;			/* bytes */
+	__u64 data;			/* user pointer */
+};
+
+#define CRYO_MAX_REGSETS	32
+#define CRYO_MAX_REGSET_BYTES	(1U << 20)
+
+struct cryo_resume {
+	__u32 size;
+	__u32 flags;			/* CRYO_RESUME_* */
+	__u64 sigmask;			/* blocked signals, bit N-1 is signal N */
+	__u64 saved_sigmask;
+	struct cryo_restart_block restart;
+	__u64 regsets;			/* user pointer to @nr_regsets struct cryo_regset */
+	__u32 nr_regsets;
+	__s32 close_fd;			/* -1: none */
+	__u64 unmap_start;
+	__u64 unmap_len;
+	__s32 exe_fd;			/* -1: leave /proc/self/exe; a descriptor, closed too */
+	__u32 reserved;
+};
+
+/*
+ * CRYO_RST_COMMIT: by the coordinator.  Waits, killable, until all threads are
+ * parked, sets their registers, and lets all go together; or, on any error,
+ * kills them all.
+ *
+ * Errors: ETIMEDOUT not all threads came within @timeout_ms (0: 60 s); ESRCH a
+ * thread died; EINVAL, EIO, ENODEV a register set was refused: the log names
+ * the thread and the set; EPERM the caller is not the coordinator.
+ */
+#define CRYO_RST_COMMIT		_IO(CRYO_IOC_TYPE, 0x61)
+
+struct cryo_commit {
+	__u32 size;
+	__u32 flags;			/* CRYO_COMMIT_* */
+	__u32 timeout_ms;
+	__s32 signal;			/* pending for the process before it starts; 0: none */
+};
+
+#define CRYO_COMMIT_FLAGS	0U
+
+#endif /* _UAPI_CRYO_IOCTL_H */
