@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A context in memory: what read_context() makes of the sections of a file.
+//
+// The structures of <cryo/format.h> are used as they are (member `head`), so that a field has one
+// name and one description; what the format keeps in a section's tail is a typed member beside it.
+// read_context() returns only consistent models: see reader.h for what it has checked.
+#pragma once
+
+#include <cryo/format.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cryo {
+
+using Bytes = std::vector<std::byte>;
+
+// ---- threads and processes --------------------------------------------------------------------
+
+struct Regset {
+  cryo_regset_head head{};  // note: NT_*
+  Bytes data;               // the set as in a core dump
+};
+
+using SigInfo = std::array<std::byte, CRYO_SIGINFO_SIZE>;  // siginfo_t, as rt_sigqueueinfo(2) takes it
+
+struct SignalQueue {
+  std::uint64_t signals = 0;      // all pending signals, bit N-1 is signal N
+  std::vector<SigInfo> siginfos;  // in queue order; a signal without one had no siginfo queued
+};
+
+struct Thread {
+  cryo_thread head{};
+  std::vector<std::uint64_t> cpus;  // affinity mask, bit 0 of word 0 is CPU 0; bits: head.nr_cpus
+  std::vector<Regset> regsets;
+  SignalQueue pending;  // of this thread alone
+};
+
+struct Creds {
+  cryo_creds head{};
+  std::vector<std::uint32_t> groups;  // supplementary
+};
+
+struct Path {
+  cryo_path head{};
+  std::string path;
+};
+
+struct Process {
+  cryo_process head{};
+  std::string command;                     // name of the command line's file
+  std::optional<Creds> creds;              // always present in a context that cr_restart accepts
+  std::optional<Path> cwd;                 // (same)
+  std::vector<cryo_rlimit> rlimits;        // index: RLIMIT_*
+  std::vector<cryo_sigaction> sigactions;  // index: signal - 1
+  std::vector<cryo_itimer> itimers;        // index: ITIMER_*
+  SignalQueue pending;                     // shared by all threads
+  std::vector<cryo_fd> fds;                // ascending by fd
+  std::vector<Thread> threads;             // the leader first, then in the order of the file
+};
+
+// ---- memory -----------------------------------------------------------------------------------
+
+struct Mm {
+  std::uint32_t id = 0;
+  cryo_mm head{};
+  std::vector<std::uint64_t> auxv;  // pairs, AT_NULL included
+  std::vector<cryo_vma> vmas;       // ascending, not overlapping
+};
+
+// One PAGES section and the PAGE_DATA that follows it.
+struct PageChunk {
+  std::uint32_t kind = CRYO_PAGES_MM;  // CRYO_PAGES_*
+  std::uint32_t object = 0;            // mm or inode id
+  std::vector<cryo_page_run> runs;     // ascending; inside VMAs of the mm, or inside the inode
+  std::uint64_t nr_pages = 0;
+  std::uint64_t data_offset = 0;  // of the first page's bytes from the start of the context
+  std::uint64_t bytes = 0;        // nr_pages * page size
+  std::uint32_t crc = 0;          // CRC32C of these bytes
+};
+
+// ---- files ------------------------------------------------------------------------------------
+
+struct PipePacket {
+  std::uint32_t flags = 0;  // as struct cryo_pipe_packet
+  Bytes data;
+};
+
+struct Pipe {
+  cryo_pipe head{};
+  std::vector<PipePacket> packets;  // in reading order
+};
+
+struct Inode {
+  std::uint32_t id = 0;
+  cryo_inode head{};
+  std::optional<Pipe> pipe;  // always there when a file of kind CRYO_FILE_PIPE names the inode
+};
+
+struct Socket {
+  cryo_socket head{};
+  Bytes address;  // struct sockaddr of the family
+};
+
+struct File {
+  std::uint32_t id = 0;
+  cryo_file head{};
+  std::string path;
+  std::vector<cryo_epoll_target> epoll;  // kind CRYO_FILE_EPOLL
+  std::optional<Socket> socket;          // always there when kind is CRYO_FILE_SOCKET
+  std::optional<cryo_eventfd> eventfd;   // always there when kind is CRYO_FILE_EVENTFD
+};
+
+// ---- the whole --------------------------------------------------------------------------------
+
+struct Context {
+  std::string name;  // of the file, for messages
+  cryo_file_header header{};
+  cryo_system system{};
+  Bytes cpu;  // payload of CRYO_SEC_CPU, laid out by header.arch; empty: none
+  std::vector<Process> processes;
+  std::map<std::uint32_t, Mm> mms;
+  std::map<std::uint32_t, Inode> inodes;
+  std::map<std::uint32_t, File> files;
+  std::vector<PageChunk> pages;  // in the order of the file
+  std::vector<cryo_index_entry> index;
+  cryo_end end{};
+  bool pages_verified = false;  // the CRCs of the page data were compared
+
+  // Why this version must not restart the context (unknown required section types and ro_compat
+  // bits), one text each; always empty unless ReadOptions::show_only was set.
+  std::vector<std::string> obstacles;
+
+  // Of ids that read_context() has found to exist; std::out_of_range otherwise.
+  [[nodiscard]] const Mm& mm(std::uint32_t id) const { return mms.at(id); }
+  [[nodiscard]] const Inode& inode(std::uint32_t id) const { return inodes.at(id); }
+  [[nodiscard]] const File& file(std::uint32_t id) const { return files.at(id); }
+};
+
+}  // namespace cryo

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Reads a context into the model of model.h, believing nothing that the file says.
+#pragma once
+
+#include "context/model.h"
+#include "context/source.h"
+
+namespace cryo {
+
+struct ReadOptions {
+  // Compare the CRCs of the page data too, which reads the whole file.  Without it, verify_pages()
+  // can be called for each chunk when its data are needed.
+  bool verify_pages = true;
+
+  // For display: unknown required sections and ro_compat bits become Context::obstacles instead of
+  // an error.
+  bool show_only = false;
+
+  // Off only in the fuzzer, so that mutated bytes reach the code behind the checksums.
+  bool check_crcs = true;
+};
+
+// Reads all sections in one pass.  A Context that is returned has been checked:
+//  - header, section and (optionally) page checksums; nothing after END; padding is zero; the index
+//    and the totals of END agree with the sections found;
+//  - at least one process; pids positive and unique; each process has its mm, its leader as the first
+//    thread and as many threads as it says; each thread has register sets;
+//  - ids (mm, inode, file) are not 0, are unique, and whatever refers to one finds it; the sections
+//    that a file's kind needs are there (PIPE, SOCKET, EVENTFD); descriptors are unique per process;
+//  - VMAs are page-aligned, ascending and not overlapping; page runs are inside VMAs of their mm or
+//    inside their inode's size rounded up to pages, and no page comes twice;
+//  - strings have no NUL inside; lengths, counts and offsets are inside their section.
+// Limits are those of the format: whether the values suit this machine (architecture, address space,
+// page size) is the restart engine's question.
+//
+// Throws Error: EBADMSG for a damaged or cut file or one that is not a context, EOPNOTSUPP for one
+// that a newer Cryo wrote, errno of the failed call otherwise.  The text names the file, the byte
+// offset and the section.
+[[nodiscard]] Context read_context(const Source& source, const ReadOptions& options = {});
+
+// Compares the CRC of one chunk's data; throws Error (EBADMSG).
+void verify_pages(const Source& source, const PageChunk& chunk);
+
+// "THREAD", "section type 40": for messages.
+[[nodiscard]] std::string section_name(std::uint32_t type);
+
+}  // namespace cryo
