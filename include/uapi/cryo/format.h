@@ -103,6 +103,7 @@ enum cryo_section_type {
 	CRYO_SEC_EPOLL		= 20,	/* object: file id; struct cryo_array; tail: struct cryo_epoll_target */
 	CRYO_SEC_SOCKET		= 21,	/* object: file id; struct cryo_socket; tail: address as struct sockaddr */
 	CRYO_SEC_EVENTFD	= 22,	/* object: file id; struct cryo_eventfd */
+	CRYO_SEC_LOCKS		= 23,	/* object: pid; struct cryo_array; tail: struct cryo_lock */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };
@@ -222,6 +223,8 @@ struct cryo_mm {
 	__u64 vdso;			/* address of the vdso image, 0: none */
 	__u32 vdso_crc;			/* CRC32C of the vdso's bytes: tells one kernel's from another's */
 	__u32 thp_disabled;		/* PR_GET_THP_DISABLE */
+	__u32 membarrier;		/* MEMBARRIER_CMD_REGISTER_* commands to repeat */
+	__u32 reserved;
 };
 
 #define CRYO_VMA_READ		(1ULL << 0)
@@ -322,8 +325,7 @@ struct cryo_file {
 	__u64 pos;			/* offset; of directories: the file system's cookie */
 	__u32 stdio_fd;			/* CRYO_FILE_STDIO: 0, 1 or 2 */
 	__u32 owner_signal;		/* F_GETSIG */
-	__u32 mapped;			/* number of VMAs that map it */
-	__u32 reserved;
+	__u32 reserved[2];
 };
 
 #define CRYO_FD_CLOEXEC		(1U << 0)
@@ -333,6 +335,19 @@ struct cryo_fd {
 	__u32 file;			/* file id: two descriptors with one id share offset and flags */
 	__u32 flags;			/* CRYO_FD_* */
 	__u32 reserved;
+};
+
+#define CRYO_LOCK_POSIX		1	/* F_SETLK: of the process, lost when it closes any descriptor of the file */
+#define CRYO_LOCK_FLOCK		2	/* flock(2): of the open file */
+#define CRYO_LOCK_OFD		3	/* F_OFD_SETLK: of the open file */
+
+struct cryo_lock {
+	__u32 file;			/* file id */
+	__u32 kind;			/* CRYO_LOCK_* */
+	__u32 type;			/* F_RDLCK or F_WRLCK */
+	__u32 reserved;
+	__u64 start;			/* bytes; of flock: 0 */
+	__u64 end;			/* last byte; ~0 >> 1: to the end of the file, whatever its size */
 };
 
 /* Tail: packets, each a struct cryo_pipe_packet and its bytes, in reading order. */
