@@ -1,0 +1,61 @@
+dnl SPDX-License-Identifier: GPL-2.0-only
+
+dnl CRYO_CXX20: a C++20 compiler, or stop.
+AC_DEFUN([CRYO_CXX20], [
+  AC_LANG_PUSH([C++])
+  AC_CACHE_CHECK([for C++20], [cryo_cv_cxx20], [
+    cryo_save_CXX=$CXX
+    CXX="$CXX -std=c++20"
+    AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
+      #include <bit>
+      #include <concepts>
+      #include <span>
+      #include <string_view>
+      template <std::unsigned_integral T> constexpr T twice(T value) { return value + value; }
+    ]], [[
+      constexpr std::string_view text = "context.1.zst";
+      static_assert(text.ends_with(".zst") && twice(2u) == std::bit_ceil(3u));
+      int numbers[2] = {};
+      return static_cast<int>(std::span(numbers).size()) - 2;
+    ]])], [cryo_cv_cxx20=yes], [cryo_cv_cxx20=no])
+    CXX=$cryo_save_CXX
+  ])
+  AC_LANG_POP([C++])
+  AS_IF([test "x$cryo_cv_cxx20" = xno], [AC_MSG_ERROR([$CXX cannot compile C++20 (gcc 12 or clang 15 can)])])
+])
+
+dnl CRYO_WARNINGS: sets WARN_CXXFLAGS; --enable-werror turns warnings into errors.
+AC_DEFUN([CRYO_WARNINGS], [
+  AC_ARG_ENABLE([werror],
+    [AS_HELP_STRING([--enable-werror], [stop at compiler warnings (for development)])],
+    [], [enable_werror=no])
+  WARN_CXXFLAGS="-Wall -Wextra"
+  AS_IF([test "x$enable_werror" = xyes], [WARN_CXXFLAGS="$WARN_CXXFLAGS -Werror"])
+  AC_SUBST([WARN_CXXFLAGS])
+])
+
+dnl CRYO_SANITIZERS: sets CHECK_SANITIZE, the flags for the programs of "make check"; and SANITIZE for all
+dnl programs with --enable-sanitizers. The code that is copied into restarted processes never gets them.
+AC_DEFUN([CRYO_SANITIZERS], [
+  AC_ARG_ENABLE([sanitizers],
+    [AS_HELP_STRING([--enable-sanitizers], [build the tools with the address and undefined-behaviour sanitizers])],
+    [], [enable_sanitizers=no])
+  AC_LANG_PUSH([C++])
+  cryo_sanitize="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+  AC_CACHE_CHECK([for sanitizers], [cryo_cv_sanitizers], [
+    cryo_save_CXXFLAGS=$CXXFLAGS
+    CXXFLAGS="$CXXFLAGS $cryo_sanitize"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM()], [cryo_cv_sanitizers=yes], [cryo_cv_sanitizers=no])
+    CXXFLAGS=$cryo_save_CXXFLAGS
+  ])
+  AC_LANG_POP([C++])
+  CHECK_SANITIZE=
+  SANITIZE=
+  AS_IF([test "x$cryo_cv_sanitizers" = xyes], [CHECK_SANITIZE=$cryo_sanitize])
+  AS_IF([test "x$enable_sanitizers" = xyes], [
+    AS_IF([test "x$cryo_cv_sanitizers" = xno], [AC_MSG_ERROR([--enable-sanitizers: $CXX cannot link with them])])
+    SANITIZE=$cryo_sanitize
+  ])
+  AC_SUBST([CHECK_SANITIZE])
+  AC_SUBST([SANITIZE])
+])

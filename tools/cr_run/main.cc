@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// cr_run - run a program with libcr_run preloaded
+#include <dlfcn.h>
+#include <getopt.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/exit_codes.h"
+#include "base/version.h"
+
+namespace cryo {
+namespace {
+
+constexpr const char* kLibrary = "libcr_run.so.0";
+constexpr int kExitCannotRun = 126;  // as the shell has it
+constexpr int kExitNotFound = 127;
+
+void usage(std::FILE* out) {
+  std::fputs(
+      "Usage: cr_run [options] [--] PROGRAM [ARGUMENT...]\n"
+      "Runs PROGRAM with libcr_run.so.0 preloaded. Any other process can be checkpointed as well.\n"
+      "\n"
+      "      --run        let the process be checkpointed (default)\n"
+      "  -?, -h, --help   show this text\n"
+      "      --version    show the version\n",
+      out);
+}
+
+// Does the dynamic loader find the library by this name?
+bool can_load(const std::string& name) {
+  void* handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr) return false;
+  ::dlclose(handle);
+  return true;
+}
+
+// Directory of the running executable, without the last slash; empty when /proc does not tell.
+std::string own_directory() {
+  char path[4096];
+  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof(path));
+  if (length <= 0 || length == static_cast<ssize_t>(sizeof(path))) return {};
+  const std::string_view exe(path, static_cast<std::size_t>(length));
+  return std::string(exe.substr(0, exe.rfind('/')));
+}
+
+// How to name the library in LD_PRELOAD. The bare name is best: the loader then takes the one of the program's
+// own word size. After "make install" without ldconfig, and in a copied tree, only a path does.
+std::optional<std::string> find_library() {
+  if (can_load(kLibrary)) return kLibrary;
+  const std::string own = own_directory();
+  for (const std::string& candidate :
+       {std::string(CRYO_LIBDIR "/") + kLibrary, own + "/../lib/" + kLibrary, own + "/.libs/" + kLibrary})
+    // a space or colon cannot be written in LD_PRELOAD
+    if (candidate.find_first_of(" :") == std::string::npos && can_load(candidate)) return candidate;
+  return std::nullopt;
+}
+
+// Is this entry of LD_PRELOAD one of ours, with or without a directory?
+bool is_own_entry(std::string_view entry) {
+  const std::string_view base = entry.substr(entry.rfind('/') + 1);
+  return base.starts_with("libcr_run.so") || base.starts_with("libcr_omit.so");
+}
+
+// The library first, then what LD_PRELOAD held before, each of ours once.
+std::string preload_value(const std::string& library, std::string_view before) {
+  std::string value = library;
+  while (!before.empty()) {
+    const std::size_t end = std::min(before.find_first_of(" :"), before.size());
+    const std::string_view entry = before.substr(0, end);
+    if (!entry.empty() && !is_own_entry(entry)) value.append(":").append(entry);
+    before.remove_prefix(std::min(end + 1, before.size()));
+  }
+  return value;
+}
+
+void set_preload() {
+  const std::optional<std::string> library = find_library();
+  if (!library) return;  // the process can be checkpointed without it
+  const char* before = std::getenv("LD_PRELOAD");
+  const std::string value = preload_value(*library, before == nullptr ? "" : before);
+  if (::setenv("LD_PRELOAD", value.c_str(), 1) != 0) fail_errno("LD_PRELOAD");
+}
+
+[[noreturn]] void usage_error(const std::string& text) {
+  if (!text.empty()) fmt::print(stderr, "cr_run: {}\n", text);
+  std::fputs("Try 'cr_run --help' for more information.\n", stderr);
+  std::exit(kExitUsage);
+}
+
+enum : int { kOptionRun = 256, kOptionOmit, kOptionVersion };
+constexpr option kLongOptions[] = {
+    {"run", no_argument, nullptr, kOptionRun},
+    {"omit", no_argument, nullptr, kOptionOmit},
+    {"help", no_argument, nullptr, 'h'},
+    {"version", no_argument, nullptr, kOptionVersion},
+    {},
+};
+
+// Reads the options and returns the index of the program in argv.
+int parse_options(int argc, char** argv) {
+  bool omit = false;
+  int choice;
+  while ((choice = ::getopt_long(argc, argv, "+h?", kLongOptions, nullptr)) != -1) {
+    switch (choice) {
+      case kOptionRun: omit = false; break;
+      case kOptionOmit: omit = true; break;
+      case kOptionVersion: print_version("cr_run"); std::exit(0);
+      case '?':
+        if (optopt != '?') usage_error("");  // getopt has named the option
+        [[fallthrough]];
+      default: usage(stdout); std::exit(0);
+    }
+  }
+  if (omit) usage_error("--omit is not supported yet: no process can leave itself out of a checkpoint");
+  if (optind == argc) usage_error("no program given");
+  return optind;
+}
+
+int run(int argc, char** argv) {
+  char** program = argv + parse_options(argc, argv);
+  set_preload();
+  ::execvp(program[0], program);
+  const int error = errno;
+  fmt::print(stderr, "cr_run: {}: {}\n", program[0], std::strerror(error));
+  return error == ENOENT || error == ENOTDIR ? kExitNotFound : kExitCannotRun;
+}
+
+}  // namespace
+}  // namespace cryo
+
+int main(int argc, char** argv) {
+  try {
+    return cryo::run(argc, argv);
+  } catch (const cryo::Error& error) {
+    fmt::print(stderr, "cr_run: {}\n", error.what());
+    return cryo::exit_code(error.code());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "cr_run: {}\n", error.what());
+    return 1;
+  }
+}
