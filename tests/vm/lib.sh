@@ -1,0 +1,162 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Common to the scripts of tests/vm. Sourced, never run.
+#
+# Exit statuses shared by all of them: 0 done, 1 failed, 2 wrong usage.
+
+# The checkout, the build directory, and where everything that is fetched or made
+# once is kept.
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+vmdir=$top/tests/vm
+cache=${CRYO_CACHE:-${HOME:-/root}/.cache/cryo}
+# shellcheck disable=SC2034 # used by the scripts that source this file
+build=${CRYO_BUILD:-$top/build}
+
+say() { printf 'vm: %s\n' "$*" >&2; }
+
+# die STATUS MESSAGE: one line, then the end.
+die()
+{
+	local status=$1
+	shift
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit "$status"
+}
+
+need_tools()
+{
+	local tool missing=()
+	for tool in "$@"; do
+		PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || missing+=("$tool")
+	done
+	[ ${#missing[@]} -eq 0 ] ||
+		die 1 "missing: ${missing[*]} (install with $vmdir/deps)"
+}
+
+as_root()
+{
+	if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -- "$@"; fi
+}
+
+# with_lock FILE COMMAND...: one at a time. Caches are filled by building under a
+# temporary name and renaming, so readers need no lock.
+with_lock()
+{
+	local file=$1 fd status=0
+	shift
+	mkdir -p "$(dirname "$file")"
+	exec {fd}>"$file"
+	flock "$fd"
+	# The descriptor is closed for the command, or a daemon it starts would keep the lock.
+	"$@" {fd}>&- || status=$?
+	exec {fd}>&-
+	return "$status"
+}
+
+# make_image DIR IMAGE FREE: a file system image with what is in DIR and FREE MiB of room
+# beside it. No mount, no loop device; no journal, because images are used with
+# QEMU's snapshot=on and thrown away.
+make_image()
+{
+	local dir=$1 image=$2 free=$3 size files
+	size=$(du -sm --apparent-size "$dir" | cut -f1)
+	files=$(find "$dir" -printf x | wc -c)
+	: >"$image"
+	PATH=$PATH:/usr/sbin:/sbin mke2fs -q -t ext4 -O ^has_journal -E lazy_itable_init=1,root_owner=0:0 \
+		-N $((files + 10000)) -d "$dir" "$image" "$((size * 12 / 10 + files / 200 + free))M" >&2
+}
+
+# --- Debian's archive, through the machine's own apt configuration -------------
+
+# The base address of the archive that serves one suite ("bookworm" or
+# "bookworm-security"), as apt itself reads it from one-line and deb822 sources.
+# Origin keeps third parties out that also call a suite "bookworm"; it is known
+# only once `apt-get update` has run, before that the address must end in the suite's
+# usual name.
+mirror_of()
+{
+	local suite=$1
+	# shellcheck disable=SC2016 # apt expands these
+	apt-get indextargets --format \
+		'$(CODENAME)|$(RELEASE)|$(COMPONENT)|$(ORIGIN)|$(REPO_URI)' 'Identifier: Packages' |
+	awk -F'|' -v suite="$suite" '
+		$3 != "main" || ($1 != suite && $2 != suite) { next }
+		$4 == "Debian" || ($4 ~ /ORIGIN/ && $5 ~ /\/debian(-security)?\/?$/) { print $5; exit }'
+}
+
+# apt_sources SUITE...: sources.list lines for these suites of Debian, from the mirrors
+# that this machine uses. Later suites live beside bookworm on the same mirror.
+apt_sources()
+{
+	local main security suite uri
+	local keyring=/usr/share/keyrings/debian-archive-keyring.gpg options='arch=amd64'
+	main=$(mirror_of bookworm)
+	[ -n "$main" ] || die 1 "apt's sources name no Debian mirror that serves bookworm main"
+	security=$(mirror_of bookworm-security)
+	[ ! -e "$keyring" ] || options+=" signed-by=$keyring"
+	for suite in "$@"; do
+		case $suite in
+		*-security) uri=$security ;;
+		*) uri=$main ;;
+		esac
+		[ -z "$uri" ] || printf 'deb [%s] %s %s main\n' "$options" "$uri" "$suite"
+	done
+}
+
+# apt_state NAME SUITE...: a private apt state in the cache (lists, no installed
+# packages), refreshed once a day or when CRYO_REFRESH is set. Sets APT_CONFIG, which the
+# caller exports to use it. The machine's own apt state is not touched.
+apt_state()
+{
+	local name=$1
+	shift
+	local dir=$cache/apt/$name
+	with_lock "$cache/lock/apt-$name" apt_state_locked "$dir" "$@"
+	export APT_CONFIG=$dir/apt.conf
+}
+
+apt_state_locked()
+{
+	local dir=$1
+	shift
+	mkdir -p "$dir/lists/partial" "$dir/archives/partial"
+	apt_sources "$@" >"$dir/sources.list.new"
+	[ -e "$dir/status" ] || : >"$dir/status"
+	apt_conf "$dir" >"$dir/apt.conf"
+	if [ -z "${CRYO_REFRESH:-}" ] && cmp -s "$dir/sources.list.new" "$dir/sources.list" &&
+	   [ -n "$(find "$dir/updated" -mtime -1 2>/dev/null)" ]; then
+		return
+	fi
+	mv "$dir/sources.list.new" "$dir/sources.list"
+	say "reading Debian's package lists ($*)"
+	if APT_CONFIG=$dir/apt.conf apt-get -q update >"$dir/update.log" 2>&1; then
+		touch "$dir/updated"
+	else
+		# A mirror may lack a suite that this run does not need; what is
+		# really missing is named when it is asked for.
+		say "apt-get update had errors, see $dir/update.log"
+	fi
+}
+
+apt_conf()
+{
+	local dir=$1
+	# How this machine reaches its mirror (proxies and the like), nothing else.
+	(unset APT_CONFIG; apt-config dump) |
+		grep -E '^Acquire::(http|https|Retries|ForceIPv[46])\b' || true
+	cat <<-EOF
+	Dir::Etc::main "/dev/null";
+	Dir::Etc::parts "/dev/null";
+	Dir::Etc::sourcelist "$dir/sources.list";
+	Dir::Etc::sourceparts "/dev/null";
+	Dir::State::Lists "$dir/lists";
+	Dir::State::status "$dir/status";
+	Dir::Cache::archives "$dir/archives";
+	Dir::Cache::pkgcache "";
+	Dir::Cache::srcpkgcache "";
+	Acquire::Languages "none";
+	Acquire::Check-Valid-Until "false";
+	APT::Sandbox::User "root";
+	APT::Architecture "amd64";
+	EOF
+}
