@@ -61,6 +61,7 @@ struct Process {
   std::vector<cryo_itimer> itimers;        // index: ITIMER_*
   SignalQueue pending;                     // shared by all threads
   std::vector<cryo_fd> fds;                // ascending by fd
+  std::vector<cryo_lock> locks;            // held on its files
   std::vector<Thread> threads;             // the leader first, then in the order of the file
 };
 

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Puts the parts of a context together and checks what holds between them.
+#include <algorithm>
+
+#include "context/staging.h"
+
+namespace cryo {
+namespace {
+
+template <typename... Args>
+[[noreturn]] void inconsistent(const Staging& staging, fmt::format_string<Args...> format, Args&&... args) {
+  fail(EBADMSG, "{}: inconsistent: {}", staging.scanner.source().name(),
+       fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <typename T>
+void move_all(StagedMap<std::uint32_t, T>& from, std::map<std::uint32_t, T>& to) {
+  for (const std::uint32_t id : from.order()) to.emplace(id, std::move(*from.find(id)));
+}
+
+void attach_threads(Staging& staging) {
+  for (const std::int32_t tid : staging.threads.order()) {
+    Thread& thread = *staging.threads.find(tid);
+    const std::int32_t pid = thread.head.pid;
+    Process* process = staging.processes.find(pid);
+    if (process == nullptr) inconsistent(staging, "thread {} is of process {}, which is not there", tid, pid);
+    if (thread.regsets.empty()) inconsistent(staging, "thread {} has no registers", tid);
+    auto& threads = process->threads;
+    threads.insert(tid == pid ? threads.begin() : threads.end(), std::move(thread));
+  }
+}
+
+void check_process(const Staging& staging, const Process& process, const Context& context) {
+  const std::int32_t pid = process.head.pid;
+  if (process.threads.size() != process.head.threads)
+    inconsistent(staging, "process {} has {} threads, {} are there", pid, process.head.threads,
+                 process.threads.size());
+  if (process.threads.front().head.tid != pid) inconsistent(staging, "process {} has no leader", pid);
+  if (!context.mms.contains(process.head.mm))
+    inconsistent(staging, "process {}: its memory {} is not there", pid, process.head.mm);
+  if (!process.creds) inconsistent(staging, "process {} has no CREDS", pid);
+  if (!process.cwd) inconsistent(staging, "process {} has no CWD", pid);
+  if (process.rlimits.empty()) inconsistent(staging, "process {} has no RLIMITS", pid);
+  if (process.sigactions.empty()) inconsistent(staging, "process {} has no SIGACTIONS", pid);
+  for (const cryo_fd& fd : process.fds)
+    if (!context.files.contains(fd.file))
+      inconsistent(staging, "process {}: descriptor {}: file {} is not there", pid, fd.fd, fd.file);
+}
+
+void check_locks(const Staging& staging, const Process& process, const Context& context) {
+  for (const cryo_lock& lock : process.locks)
+    if (!context.files.contains(lock.file))
+      inconsistent(staging, "process {}: its lock of file {}, which is not there", process.head.pid,
+                   lock.file);
+}
+
+void check_mm(const Staging& staging, const Mm& mm, const Context& context) {
+  if (mm.vmas.size() != mm.head.nr_vmas)
+    inconsistent(staging, "memory {} has {} areas, {} are there", mm.id, mm.head.nr_vmas, mm.vmas.size());
+  if (mm.head.exe_file != 0 && !context.files.contains(mm.head.exe_file))
+    inconsistent(staging, "memory {}: its executable, file {}, is not there", mm.id, mm.head.exe_file);
+  for (const cryo_vma& vma : mm.vmas) {
+    if (vma.file == 0) continue;
+    const auto file = context.files.find(vma.file);
+    if (file == context.files.end())
+      inconsistent(staging, "{:#x}-{:#x}: file {} is not there", vma.start, vma.end, vma.file);
+    if (vma.kind == CRYO_VMA_SHMEM && file->second.head.inode == 0)
+      inconsistent(staging, "{:#x}-{:#x}: shared memory without an inode", vma.start, vma.end);
+  }
+}
+
+void check_file(const Staging& staging, const File& file, const Context& context) {
+  const auto inode = context.inodes.find(file.head.inode);
+  const bool has_inode = inode != context.inodes.end();
+  if (file.head.inode != 0 && !has_inode)
+    inconsistent(staging, "file {}: inode {} is not there", file.id, file.head.inode);
+  const auto require = [&](bool there, const char* what) {
+    if (!there) inconsistent(staging, "file {} has no {}", file.id, what);
+  };
+  switch (file.head.kind) {
+    case CRYO_FILE_PIPE:
+      return require(has_inode && inode->second.pipe, "PIPE");
+    case CRYO_FILE_CONTENTS:
+      return require(has_inode && (inode->second.head.flags & CRYO_INODE_CONTENTS) != 0, "contents");
+    case CRYO_FILE_SOCKET:
+      return require(file.socket.has_value(), "SOCKET");
+    case CRYO_FILE_EVENTFD:
+      return require(file.eventfd.has_value(), "EVENTFD");
+    default:
+      return;
+  }
+}
+
+struct PageRange {
+  std::uint32_t kind;
+  std::uint32_t object;
+  std::uint64_t start;
+  std::uint64_t end;
+  [[nodiscard]] bool same_object(const PageRange& other) const {
+    return kind == other.kind && object == other.object;
+  }
+};
+
+std::vector<PageRange> sorted_ranges(const Context& context) {
+  std::vector<PageRange> ranges;
+  for (const PageChunk& chunk : context.pages)
+    for (const cryo_page_run& run : chunk.runs)
+      ranges.push_back(
+          {chunk.kind, chunk.object, run.start, run.start + run.nr_pages * context.header.page_size});
+  std::sort(ranges.begin(), ranges.end(), [](const PageRange& a, const PageRange& b) {
+    return std::tie(a.kind, a.object, a.start) < std::tie(b.kind, b.object, b.start);
+  });
+  return ranges;
+}
+
+// Whether VMAs, without a hole between them, hold the range.
+bool mapped(const Mm& mm, const PageRange& range) {
+  auto vma = std::upper_bound(mm.vmas.begin(), mm.vmas.end(), range.start,
+                              [](std::uint64_t start, const cryo_vma& v) { return start < v.end; });
+  std::uint64_t reached = range.start;
+  for (; vma != mm.vmas.end() && vma->start <= reached; ++vma) {
+    reached = vma->end;
+    if (reached >= range.end) return true;
+  }
+  return false;
+}
+
+bool inside(const Context& context, const PageRange& range) {
+  if (range.kind == CRYO_PAGES_MM) return mapped(context.mm(range.object), range);
+  if (range.kind != CRYO_PAGES_INODE) return true;  // a later version's: named as an obstacle already
+  const std::uint64_t page = context.header.page_size;
+  const std::uint64_t size = context.inode(range.object).head.size;
+  return range.end <= (size + page - 1) / page * page;
+}
+
+void check_pages(const Staging& staging, const Context& context) {
+  const std::vector<PageRange> ranges = sorted_ranges(context);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const PageRange& range = ranges[i];
+    const char* what = range.kind == CRYO_PAGES_MM ? "memory" : "inode";
+    if (i > 0 && range.same_object(ranges[i - 1]) && range.start < ranges[i - 1].end)
+      inconsistent(staging, "page {:#x} of {} {} comes twice", range.start, what, range.object);
+    if (!inside(context, range))
+      inconsistent(staging, "pages {:#x}-{:#x} are outside of {} {}", range.start, range.end, what,
+                   range.object);
+  }
+}
+
+void check_totals(const Staging& staging, const Context& context) {
+  const cryo_system& system = context.system;
+  if (context.processes.empty()) inconsistent(staging, "no process");
+  if (context.processes.size() != system.processes || staging.threads.order().size() != system.threads)
+    inconsistent(staging, "{} processes and {} threads are there, SYSTEM says {} and {}",
+                 context.processes.size(), staging.threads.order().size(), system.processes, system.threads);
+}
+
+}  // namespace
+
+Context assemble(Staging& staging) {
+  staging.processes.require_all(staging.scanner, "process");
+  staging.threads.require_all(staging.scanner, "thread");
+  staging.mms.require_all(staging.scanner, "memory");
+  staging.inodes.require_all(staging.scanner, "inode");
+  staging.files.require_all(staging.scanner, "file");
+  attach_threads(staging);
+
+  Context context;
+  context.name = staging.scanner.source().name();
+  context.header = staging.scanner.header();
+  context.system = staging.system;
+  context.cpu = std::move(staging.cpu);
+  context.pages = std::move(staging.pages);
+  context.obstacles = staging.obstacles;
+  move_all(staging.mms, context.mms);
+  move_all(staging.inodes, context.inodes);
+  move_all(staging.files, context.files);
+  for (const std::int32_t pid : staging.processes.order())
+    context.processes.push_back(std::move(*staging.processes.find(pid)));
+
+  check_totals(staging, context);
+  for (const Process& process : context.processes) {
+    if (process.threads.empty()) inconsistent(staging, "process {} has no threads", process.head.pid);
+    check_process(staging, process, context);
+    check_locks(staging, process, context);
+  }
+  for (const auto& [id, mm] : context.mms) check_mm(staging, mm, context);
+  for (const auto& [id, file] : context.files) check_file(staging, file, context);
+  check_pages(staging, context);
+  return context;
+}
+
+}  // namespace cryo

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Sections about inodes, open files and descriptors.
+#include <algorithm>
+#include <limits>
+
+#include "context/staging.h"
+
+namespace cryo {
+namespace {
+
+constexpr std::uint32_t kInodeFlags =
+    CRYO_INODE_DELETED | CRYO_INODE_CONTENTS | CRYO_INODE_MEMFD | CRYO_INODE_SHMEM;
+constexpr std::uint32_t kSocketFlags = CRYO_SOCK_REUSEADDR | CRYO_SOCK_REUSEPORT | CRYO_SOCK_V6ONLY;
+constexpr std::uint64_t kMaxOffset = ~0ULL >> 1;
+constexpr std::size_t kMaxSockaddr = 128;  // struct sockaddr_storage
+
+std::uint32_t id_of(const Payload& payload) {
+  if (payload.object() == 0) payload.damaged("0 cannot be an id");
+  return payload.object();
+}
+
+std::uint32_t pid_of(const Payload& payload) {
+  if (payload.object() == 0 || payload.object() > std::numeric_limits<std::int32_t>::max())
+    payload.damaged("{} cannot be a pid", static_cast<std::int32_t>(payload.object()));
+  return payload.object();
+}
+
+File& file_of(Staging& staging, const Payload& payload) {
+  return staging.files.mention(id_of(payload), payload.section());
+}
+
+}  // namespace
+
+void parse_inode(Staging& staging, const Payload& payload) {
+  Inode& inode = staging.inodes.define(id_of(payload), payload);
+  inode.id = payload.object();
+  inode.head = payload.fixed<cryo_inode>();
+  if (inode.head.flags & ~kInodeFlags)
+    staging.unknown(payload.section(), "inode {}: unknown flags {:#x}", inode.id,
+                    inode.head.flags & ~kInodeFlags);
+  if (inode.head.size > kMaxOffset)
+    payload.damaged("inode {}: its size {} is too large", inode.id, inode.head.size);
+}
+
+void parse_file(Staging& staging, const Payload& payload) {
+  File& file = staging.files.define(id_of(payload), payload);
+  file.id = payload.object();
+  file.head = payload.fixed<cryo_file>();
+  file.path = payload.string();
+  const cryo_file& head = file.head;
+  if (head.kind == 0 || head.kind > CRYO_FILE_EVENTFD)
+    staging.unknown(payload.section(), "file {}: unknown kind {}", file.id, head.kind);
+  if (head.kind == CRYO_FILE_PATH && file.path.empty()) payload.damaged("file {}: an empty path", file.id);
+  if (head.kind == CRYO_FILE_STDIO && head.stdio_fd > 2)
+    payload.damaged("file {}: {} is not a standard descriptor", file.id, head.stdio_fd);
+}
+
+void parse_fds(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const auto pid = static_cast<std::int32_t>(pid_of(payload));
+  auto fds = payload.array<cryo_fd>();
+  std::sort(fds.begin(), fds.end(), [](const cryo_fd& a, const cryo_fd& b) { return a.fd < b.fd; });
+  for (std::size_t i = 0; i < fds.size(); ++i) {
+    const cryo_fd& fd = fds[i];
+    if (fd.fd > std::numeric_limits<std::int32_t>::max())
+      payload.damaged("process {}: {} cannot be a descriptor", pid, fd.fd);
+    if (i > 0 && fds[i - 1].fd == fd.fd) payload.damaged("process {}: descriptor {} comes twice", pid, fd.fd);
+    if (fd.flags & ~CRYO_FD_CLOEXEC)
+      staging.unknown(payload.section(), "process {}: descriptor {}: unknown flags {:#x}", pid, fd.fd,
+                      fd.flags & ~CRYO_FD_CLOEXEC);
+  }
+  staging.processes.mention(pid, payload.section()).fds = std::move(fds);
+}
+
+void parse_locks(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const auto pid = static_cast<std::int32_t>(pid_of(payload));
+  auto locks = payload.array<cryo_lock>();
+  for (const cryo_lock& lock : locks) {
+    if (lock.kind == 0 || lock.kind > CRYO_LOCK_OFD)
+      staging.unknown(payload.section(), "process {}: file {}: unknown kind of lock {}", pid, lock.file,
+                      lock.kind);
+    if (lock.start > lock.end || lock.end > kMaxOffset)
+      payload.damaged("process {}: file {}: a lock of bytes {} to {}", pid, lock.file, lock.start, lock.end);
+  }
+  staging.processes.mention(pid, payload.section()).locks = std::move(locks);
+}
+
+void parse_pipe(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  Pipe pipe{payload.fixed<cryo_pipe>(), {}};
+  auto rest = payload.tail();
+  for (std::uint32_t i = 0; i < pipe.head.packets; ++i) {
+    if (rest.size() < sizeof(cryo_pipe_packet)) payload.damaged("packet {} is outside of it", i);
+    const auto head = grown<cryo_pipe_packet>(rest);
+    rest = rest.subspan(sizeof(head));
+    if (rest.size() < head.length) payload.damaged("packet {} of {} bytes is outside of it", i, head.length);
+    const auto data = rest.first(head.length);
+    pipe.packets.push_back({head.flags, Bytes(data.begin(), data.end())});
+    rest = rest.subspan(head.length);
+  }
+  if (!rest.empty()) payload.damaged("{} bytes after the last packet", rest.size());
+  staging.inodes.mention(id_of(payload), payload.section()).pipe = std::move(pipe);
+}
+
+void parse_epoll(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  file_of(staging, payload).epoll = payload.array<cryo_epoll_target>();
+}
+
+void parse_socket(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  Socket socket{payload.fixed<cryo_socket>(), payload.tail_bytes()};
+  if (socket.address.size() > kMaxSockaddr) payload.damaged("an address of {} bytes", socket.address.size());
+  if (socket.head.flags & ~kSocketFlags)
+    staging.unknown(payload.section(), "file {}: unknown flags {:#x}", payload.object(),
+                    socket.head.flags & ~kSocketFlags);
+  file_of(staging, payload).socket = std::move(socket);
+}
+
+void parse_eventfd(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  file_of(staging, payload).eventfd = payload.fixed<cryo_eventfd>();
+}
+
+}  // namespace cryo

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Sections about address spaces and their pages.
+#include <limits>
+
+#include "context/staging.h"
+
+namespace cryo {
+namespace {
+
+constexpr std::uint64_t kVmaFlags = (CRYO_VMA_SYNC << 1) - 1;
+
+// Ids are chosen by the writer, 0 means none.
+std::uint32_t id_of(const Payload& payload) {
+  if (payload.object() == 0) payload.damaged("0 cannot be an id");
+  return payload.object();
+}
+
+void check_vma(Staging& staging, const Payload& payload, const cryo_vma& vma) {
+  const std::uint64_t page = staging.scanner.header().page_size;
+  if (vma.start >= vma.end || vma.start % page != 0 || vma.end % page != 0)
+    payload.damaged("{:#x}-{:#x} is no range of pages", vma.start, vma.end);
+  if (vma.kind > CRYO_VMA_VSYSCALL)
+    staging.unknown(payload.section(), "{:#x}-{:#x}: unknown kind {}", vma.start, vma.end, vma.kind);
+  if (vma.flags & ~kVmaFlags)
+    staging.unknown(payload.section(), "{:#x}-{:#x}: unknown flags {:#x}", vma.start, vma.end,
+                    vma.flags & ~kVmaFlags);
+  const bool needs_file = vma.kind == CRYO_VMA_FILE || vma.kind == CRYO_VMA_SHMEM;
+  if (needs_file && vma.file == 0) payload.damaged("{:#x}-{:#x} maps no file", vma.start, vma.end);
+  if (needs_file && vma.offset % page != 0)
+    payload.damaged("{:#x}-{:#x}: offset {:#x} is not at a page", vma.start, vma.end, vma.offset);
+  if (vma.offset > std::numeric_limits<std::uint64_t>::max() - (vma.end - vma.start))
+    payload.damaged("{:#x}-{:#x}: offset {:#x} is too large", vma.start, vma.end, vma.offset);
+}
+
+// Each run a range of pages, ascending; returns the number of pages.
+std::uint64_t check_runs(const Staging& staging, const Payload& payload,
+                         const std::vector<cryo_page_run>& runs) {
+  const std::uint64_t page = staging.scanner.header().page_size;
+  std::uint64_t pages = 0;
+  std::uint64_t end = 0;
+  for (const cryo_page_run& run : runs) {
+    const std::uint64_t most = (std::numeric_limits<std::uint64_t>::max() - run.start) / page;
+    if (run.start % page != 0 || run.nr_pages == 0 || run.nr_pages > most)
+      payload.damaged("{:#x} +{} pages is no range of pages", run.start, run.nr_pages);
+    if (run.start < end) payload.damaged("runs at {:#x} are not in order", run.start);
+    end = run.start + run.nr_pages * page;
+    pages += run.nr_pages;
+    if (pages > CRYO_PAGES_MAX) payload.damaged("more than {} pages", CRYO_PAGES_MAX);
+  }
+  return pages;
+}
+
+}  // namespace
+
+void parse_mm(Staging& staging, const Payload& payload) {
+  Mm& mm = staging.mms.define(id_of(payload), payload);
+  mm.id = payload.object();
+  mm.head = payload.fixed<cryo_mm>();
+  mm.auxv = payload.words<std::uint64_t>();
+}
+
+void parse_vma(Staging& staging, const Payload& payload) {
+  const auto vma = payload.fixed<cryo_vma>();
+  check_vma(staging, payload, vma);
+  Mm& mm = staging.mms.mention(id_of(payload), payload.section());
+  if (!mm.vmas.empty() && vma.start < mm.vmas.back().end)
+    payload.damaged("{:#x}-{:#x} overlaps {:#x}-{:#x}, or comes after it", vma.start, vma.end,
+                    mm.vmas.back().start, mm.vmas.back().end);
+  mm.vmas.push_back(vma);
+}
+
+PageChunk parse_pages(Staging& staging, const Payload& payload) {
+  const auto head = payload.fixed<cryo_pages>();
+  PageChunk chunk;
+  chunk.kind = head.kind;
+  chunk.object = id_of(payload);
+  chunk.runs = payload.records<cryo_page_run>(head.nr_runs, head.record_size);
+  chunk.nr_pages = check_runs(staging, payload, chunk.runs);
+  if (chunk.nr_pages != head.nr_pages || head.nr_pages == 0)
+    payload.damaged("{} pages in its runs, {} pages in its head", chunk.nr_pages, head.nr_pages);
+  if (head.kind == CRYO_PAGES_MM)
+    (void)staging.mms.mention(chunk.object, payload.section());
+  else if (head.kind == CRYO_PAGES_INODE)
+    (void)staging.inodes.mention(chunk.object, payload.section());
+  else
+    staging.unknown(payload.section(), "unknown kind {}", head.kind);
+  return chunk;
+}
+
+}  // namespace cryo

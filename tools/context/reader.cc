@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "context/reader.h"
+
+#include <array>
+#include <cstddef>
+
+#include "context/section.h"
+#include "context/staging.h"
+
+namespace cryo {
+namespace {
+
+using ParseFunction = void (*)(Staging&, const Payload&);
+
+// What is not here is handled by Reader itself, or unknown.
+ParseFunction parser_for(std::uint16_t type) {
+  switch (type) {
+    case CRYO_SEC_SYSTEM:
+      return parse_system;
+    case CRYO_SEC_CPU:
+      return parse_cpu;
+    case CRYO_SEC_PROCESS:
+      return parse_process;
+    case CRYO_SEC_CWD:
+      return parse_cwd;
+    case CRYO_SEC_RLIMITS:
+      return parse_rlimits;
+    case CRYO_SEC_SIGACTIONS:
+      return parse_sigactions;
+    case CRYO_SEC_SIGPENDING:
+      return parse_sigpending;
+    case CRYO_SEC_ITIMERS:
+      return parse_itimers;
+    case CRYO_SEC_CREDS:
+      return parse_creds;
+    case CRYO_SEC_MM:
+      return parse_mm;
+    case CRYO_SEC_VMA:
+      return parse_vma;
+    case CRYO_SEC_INODE:
+      return parse_inode;
+    case CRYO_SEC_FILE:
+      return parse_file;
+    case CRYO_SEC_FDS:
+      return parse_fds;
+    case CRYO_SEC_THREAD:
+      return parse_thread;
+    case CRYO_SEC_REGSET:
+      return parse_regset;
+    case CRYO_SEC_PIPE:
+      return parse_pipe;
+    case CRYO_SEC_EPOLL:
+      return parse_epoll;
+    case CRYO_SEC_SOCKET:
+      return parse_socket;
+    case CRYO_SEC_EVENTFD:
+      return parse_eventfd;
+    case CRYO_SEC_LOCKS:
+      return parse_locks;
+    default:
+      return nullptr;
+  }
+}
+
+class Reader {
+ public:
+  Reader(const Source& source, const ReadOptions& options)
+      : options_(options), scanner_(source, options_), staging_(scanner_, options_) {}
+
+  Context read() {
+    check_features();
+    const Section first = scanner_.next();
+    if (first.head.type != CRYO_SEC_SYSTEM) scanner_.damaged(first, "is the first section instead of SYSTEM");
+    take(first);
+    Section section = scanner_.next();
+    for (; section.head.type != CRYO_SEC_INDEX; section = scanner_.next()) take(section);
+    take_index(section);
+    take_end(scanner_.next());
+
+    Context context = assemble(staging_);
+    context.index = std::move(index_);
+    context.end = end_;
+    context.pages_verified = options_.verify_pages && options_.check_crcs;
+    return context;
+  }
+
+ private:
+  void check_features() {
+    const std::uint64_t unknown = scanner_.header().ro_compat & ~CRYO_RO_COMPAT_KNOWN;
+    if (unknown != 0) staging_.obstacle(fmt::format("unknown features {:#x} (ro_compat)", unknown));
+  }
+
+  void take(const Section& section) {
+    remember(section);
+    const std::uint16_t type = section.head.type;
+    if (const ParseFunction parse = parser_for(type))
+      parse(staging_, Payload(scanner_, section));
+    else if (type == CRYO_SEC_PAGES)
+      take_pages(section);
+    else if (type == CRYO_SEC_PAGE_DATA)
+      scanner_.damaged(section, "no PAGES section before it");
+    else if (type == CRYO_SEC_END)
+      scanner_.damaged(section, "no INDEX section before it");
+    else
+      take_unknown(section);
+  }
+
+  void take_pages(const Section& section) {
+    PageChunk chunk = parse_pages(staging_, Payload(scanner_, section));
+    chunk.bytes = chunk.nr_pages * scanner_.header().page_size;
+    const Section data = scanner_.next();
+    remember(data);
+    if (data.head.type != CRYO_SEC_PAGE_DATA) scanner_.damaged(data, "instead of PAGE_DATA after PAGES");
+    if (data.head.object != chunk.object)
+      scanner_.damaged(data, "its object {} is not that of its PAGES, {}", data.head.object, chunk.object);
+    if (data.head.length != chunk.bytes || data.head.fixed_len != 0)
+      scanner_.damaged(data, "{} bytes instead of {}", data.head.length, chunk.bytes);
+    if (options_.verify_pages) scanner_.check_payload(data);
+    chunk.data_offset = data.payload;
+    chunk.crc = data.head.crc;
+    page_bytes_ += chunk.bytes;
+    staging_.pages.push_back(std::move(chunk));
+  }
+
+  void take_unknown(const Section& section) {
+    scanner_.check_payload(section);
+    if (section.head.flags & CRYO_SECF_REQUIRED)
+      staging_.obstacle(section, "needed for a restart, and unknown to this version");
+  }
+
+  // Each entry is a section that was found; not each section needs an entry.
+  void take_index(const Section& section) {
+    const Payload payload(scanner_, section);
+    index_ = payload.array<cryo_index_entry>();
+    index_offset_ = section.offset;
+    auto at = found_.begin();
+    for (const cryo_index_entry& entry : index_) {
+      while (at != found_.end() && at->offset < entry.offset) ++at;
+      if (at == found_.end() || at->offset != entry.offset || at->type != entry.type ||
+          at->object != entry.object)
+        payload.damaged("no {} with object {} is at byte {}", section_name(entry.type), entry.object,
+                        entry.offset);
+      ++at;
+    }
+  }
+
+  void take_end(const Section& section) {
+    if (section.head.type != CRYO_SEC_END) scanner_.damaged(section, "is after INDEX instead of END");
+    const Payload payload(scanner_, section);
+    end_ = payload.fixed<cryo_end>();
+    if (!payload.tail().empty() && !scanner_.newer_minor()) payload.damaged("it has a tail");
+    if (end_.total_len != section.end())
+      payload.damaged("it says {} bytes, and ends at byte {}", end_.total_len, section.end());
+    if (end_.index_offset != index_offset_)
+      payload.damaged("it says that INDEX is at byte {}, which is at {}", end_.index_offset, index_offset_);
+    if (end_.sections != scanner_.count())
+      payload.damaged("it says {} sections, {} are there", end_.sections, scanner_.count());
+    if (end_.page_bytes != page_bytes_)
+      payload.damaged("it says {} bytes of pages, {} are there", end_.page_bytes, page_bytes_);
+    const std::uint64_t size = scanner_.source().size();
+    if (size != section.end()) payload.damaged("{} bytes follow the end mark", size - section.end());
+  }
+
+  void remember(const Section& section) {
+    found_.push_back({section.offset, section.head.type, section.head.object});
+  }
+
+  ReadOptions options_;
+  SectionScanner scanner_;
+  Staging staging_;
+  std::vector<cryo_index_entry> found_;
+  std::vector<cryo_index_entry> index_;
+  std::uint64_t index_offset_ = 0;
+  std::uint64_t page_bytes_ = 0;
+  cryo_end end_{};
+};
+
+}  // namespace
+
+Context read_context(const Source& source, const ReadOptions& options) {
+  return Reader(source, options).read();
+}
+
+void verify_pages(const Source& source, const PageChunk& chunk) {
+  if (crc_of(source, chunk.data_offset, chunk.bytes) != chunk.crc)
+    fail(EBADMSG, "{}: byte {}: PAGE_DATA: wrong checksum", source.name(), chunk.data_offset);
+}
+
+}  // namespace cryo

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "context/source.h"
+
+#include <cryo/format.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
+#include "base/error.h"
+#include "context/spool.h"
+
+namespace cryo {
+namespace {
+
+// Whether pread(2) at 0 gives the first byte of an uncompressed context.
+bool readable_in_place(int fd, const struct stat& st, const std::string& name) {
+  if (!S_ISREG(st.st_mode) || ::lseek(fd, 0, SEEK_CUR) != 0) return false;
+  std::array<std::byte, 4> start;
+  const ssize_t n = ::pread(fd, start.data(), start.size(), 0);
+  if (n < 0) fail_errno("{}: read", name);
+  return !is_zstd(std::span(start).first(static_cast<std::size_t>(n)));
+}
+
+}  // namespace
+
+Source Source::open(const std::string& path) {
+  if (path == "-") {
+    UniqueFd fd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+    if (!fd) fail_errno("standard input");
+    return from_fd(std::move(fd), "standard input");
+  }
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!fd) fail_errno("{}", path);
+  return from_fd(std::move(fd), path);
+}
+
+Source Source::from_fd(UniqueFd fd, std::string name) {
+  struct stat st {};
+  if (::fstat(fd.get(), &st) != 0) fail_errno("{}", name);
+  if (S_ISDIR(st.st_mode)) fail(EISDIR, "{}: is a directory, not a context", name);
+  Source source;
+  source.name_ = std::move(name);
+  if (readable_in_place(fd.get(), st, source.name_)) {
+    source.fd_ = std::move(fd);
+    source.size_ = static_cast<std::uint64_t>(st.st_size);
+    return source;
+  }
+  Spool copy = spool(fd.get(), source.name_);
+  source.fd_ = std::move(copy.fd);
+  source.size_ = copy.size;
+  source.compressed_ = copy.compressed;
+  source.spooled_ = true;
+  return source;
+}
+
+Source Source::from_memory(std::span<const std::byte> bytes, std::string name) {
+  Source source;
+  source.memory_ = bytes;
+  source.name_ = std::move(name);
+  source.size_ = bytes.size();
+  return source;
+}
+
+void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
+  if (offset > size_ || to.size() > size_ - offset)
+    fail(EBADMSG, "{} is cut: ends at byte {} without an end mark", name_, size_);
+  if (!fd_) {
+    if (!to.empty()) std::memcpy(to.data(), memory_.data() + offset, to.size());
+    return;
+  }
+  while (!to.empty()) {
+    const ssize_t n = ::pread(fd_.get(), to.data(), to.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_errno("{}: read at byte {}", name_, offset);
+    if (n == 0) fail(EBADMSG, "{} became shorter while it was read: ends at byte {} now", name_, offset);
+    offset += static_cast<std::uint64_t>(n);
+    to = to.subspan(static_cast<std::size_t>(n));
+  }
+}
+
+}  // namespace cryo

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the sections read so far say, before the whole is put together.
+//
+// Sections may come in any order that the format allows, so that something can be mentioned (a
+// thread by its REGSET) before it is defined (by its THREAD).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "context/model.h"
+#include "context/payload.h"
+
+namespace cryo {
+
+template <typename T>
+struct Staged {
+  T value{};
+  bool defined = false;
+  Section first;  // mention
+};
+
+template <typename Key, typename T>
+class StagedMap {
+ public:
+  // Of a section that adds to an object.
+  T& mention(Key key, const Section& section) {
+    auto [it, fresh] = map_.try_emplace(key);
+    if (fresh) it->second.first = section;
+    return it->second.value;
+  }
+  // Of the section that defines it.
+  T& define(Key key, const Payload& payload) {
+    T& value = mention(key, payload.section());
+    Staged<T>& staged = map_.at(key);
+    if (staged.defined) payload.damaged("{} is defined twice", key);
+    staged.defined = true;
+    order_.push_back(key);
+    return value;
+  }
+  // Throws when something was mentioned and never defined.
+  void require_all(const SectionScanner& scanner, const char* what) const {
+    for (const auto& [key, staged] : map_)
+      if (!staged.defined)
+        scanner.damaged(staged.first, "belongs to {} {}, which the context does not have", what, key);
+  }
+  [[nodiscard]] const std::vector<Key>& order() const { return order_; }
+  [[nodiscard]] T* find(Key key) {
+    const auto it = map_.find(key);
+    return it == map_.end() ? nullptr : &it->second.value;
+  }
+
+ private:
+  std::map<Key, Staged<T>> map_;
+  std::vector<Key> order_;  // of definition
+};
+
+struct Staging {
+  explicit Staging(const SectionScanner& scanner, const ReadOptions& options)
+      : scanner(scanner), options(options) {}
+
+  const SectionScanner& scanner;
+  const ReadOptions& options;
+  StagedMap<std::int32_t, Process> processes;
+  StagedMap<std::int32_t, Thread> threads;
+  StagedMap<std::uint32_t, Mm> mms;
+  StagedMap<std::uint32_t, Inode> inodes;
+  StagedMap<std::uint32_t, File> files;
+  std::vector<PageChunk> pages;
+  std::vector<std::string> obstacles;
+  cryo_system system{};
+  Bytes cpu;
+
+  // A second section of a type that an object can have only one of; `part` tells apart what is not
+  // told apart by type and object.
+  void once(const Payload& payload, std::uint32_t part = 0) {
+    if (!seen_.emplace(payload.section().head.type, payload.object(), part).second)
+      payload.damaged("object {} has it twice", payload.object());
+  }
+
+  // A value without a meaning here: damage, unless a later version may have given it one.
+  template <typename... Args>
+  void unknown(const Section& section, fmt::format_string<Args...> format, Args&&... args) {
+    const std::string text = fmt::format(format, std::forward<Args>(args)...);
+    if (!scanner.newer_minor()) scanner.damaged(section, "{}", text);
+    obstacle(section, text);
+  }
+
+  // What stands against a restart, but not against showing the context.
+  void obstacle(const Section& section, const std::string& text) {
+    obstacle(fmt::format("byte {}: {}: {}", section.offset, section_name(section.head.type), text));
+  }
+  void obstacle(const std::string& text) {
+    if (!options.show_only) fail(EOPNOTSUPP, "{} needs a newer Cryo: {}", scanner.source().name(), text);
+    obstacles.push_back(text);
+  }
+
+ private:
+  std::set<std::tuple<std::uint16_t, std::uint32_t, std::uint32_t>> seen_;
+};
+
+// One function for each section type, grouped by subject.
+void parse_system(Staging& staging, const Payload& payload);
+void parse_cpu(Staging& staging, const Payload& payload);
+
+void parse_process(Staging& staging, const Payload& payload);
+void parse_cwd(Staging& staging, const Payload& payload);
+void parse_creds(Staging& staging, const Payload& payload);
+void parse_rlimits(Staging& staging, const Payload& payload);
+void parse_sigactions(Staging& staging, const Payload& payload);
+void parse_itimers(Staging& staging, const Payload& payload);
+void parse_sigpending(Staging& staging, const Payload& payload);
+void parse_thread(Staging& staging, const Payload& payload);
+void parse_regset(Staging& staging, const Payload& payload);
+
+void parse_mm(Staging& staging, const Payload& payload);
+void parse_vma(Staging& staging, const Payload& payload);
+// Returns the chunk, which lacks what the PAGE_DATA after it tells.
+[[nodiscard]] PageChunk parse_pages(Staging& staging, const Payload& payload);
+
+void parse_inode(Staging& staging, const Payload& payload);
+void parse_file(Staging& staging, const Payload& payload);
+void parse_fds(Staging& staging, const Payload& payload);
+void parse_locks(Staging& staging, const Payload& payload);
+void parse_pipe(Staging& staging, const Payload& payload);
+void parse_epoll(Staging& staging, const Payload& payload);
+void parse_socket(Staging& staging, const Payload& payload);
+void parse_eventfd(Staging& staging, const Payload& payload);
+
+// Puts the parts together and checks what holds between them.
+[[nodiscard]] Context assemble(Staging& staging);
+
+}  // namespace cryo
