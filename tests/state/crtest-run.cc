@@ -1,0 +1,592 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// crtest-run - takes a test program (see crtest.h) through checkpoint and restart
+//
+//   crtest-run PROGRAM [CASE]
+//
+// Modes (CRTEST_MODES, comma-separated; default: what suits the test):
+//   plain       no checkpoint at all: the program has to pass undisturbed
+//   continue    three checkpoints in place
+//   restart     checkpoint and kill, restart
+//   twice       the same, and then once more from the same context
+//   restarts=N  the same, N times
+//   refuse      the checkpoint has to be refused, with everything crt_expect() named
+//
+// Other environment: CRTEST_USER (default "cryo"), CR_CHECKPOINT and CR_RESTART (the tools),
+// CRTEST_TAMPER (a command that gets the context's path between kill and restart; used to see
+// tests fail), CRTEST_KEEP=1 (leave the run's directory), CRTEST_TMP (default /tmp).
+//
+// Output is TAP. cr_restart runs in surroundings that differ from those of the program in
+// everything it could inherit: directory, umask, limits, masks, priority, environment.
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "crtest.h"
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr int kExitRefused = 52;  // CR_ENOSUPPORT
+
+std::string env_or(const char* name, const std::string& fallback) {
+    const char* value = std::getenv(name);
+    return value && *value ? value : fallback;
+}
+
+std::string read_file(const fs::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+    std::vector<std::string> parts;
+    std::istringstream in(text);
+    for (std::string part; std::getline(in, part, separator);)
+        if (!part.empty()) parts.push_back(part);
+    return parts;
+}
+
+void pause_for(unsigned ms) { std::this_thread::sleep_for(milliseconds(ms)); }
+
+// ---- TAP ------------------------------------------------------------------------
+
+class Tap {
+public:
+    bool ok(bool cond, const std::string& text) {
+        std::cout << (cond ? "ok " : "not ok ") << ++count_ << " - " << text << std::endl;
+        failed_ += !cond;
+        return cond;
+    }
+    void skip(const std::string& text, const std::string& why) {
+        std::cout << "ok " << ++count_ << " - " << text << " # SKIP " << why << std::endl;
+    }
+    void diag(const std::string& text) {
+        for (const auto& line : split(text, '\n')) std::cout << "# " << line << std::endl;
+    }
+    int finish() {
+        std::cout << "1.." << count_ << std::endl;
+        return failed_ ? 1 : 0;
+    }
+    unsigned failed() const { return failed_; }
+
+private:
+    unsigned count_ = 0;
+    unsigned failed_ = 0;
+};
+
+// ---- what the program says of itself -----------------------------------------------
+
+struct Description {
+    std::map<std::string, std::string> values;
+
+    std::string text(const char* name) const {
+        auto it = values.find(name);
+        return it == values.end() ? "" : it->second;
+    }
+    unsigned number(const char* name) const {
+        return static_cast<unsigned>(std::strtoul(text(name).c_str(), nullptr, 10));
+    }
+    bool flag(unsigned bit) const { return number("flags") & bit; }
+};
+
+Description describe(const std::string& program) {
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC)) throw std::runtime_error("pipe: " + std::string(strerror(errno)));
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(fds[1], STDOUT_FILENO);
+        execl(program.c_str(), program.c_str(), "--describe", nullptr);
+        _exit(127);
+    }
+    close(fds[1]);
+    std::string text;
+    char buf[512];
+    for (ssize_t n; (n = read(fds[0], buf, sizeof(buf))) > 0;) text.append(buf, static_cast<size_t>(n));
+    close(fds[0]);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (status) throw std::runtime_error(program + " --describe failed");
+    Description d;
+    for (const auto& line : split(text, '\n'))
+        if (auto eq = line.find('='); eq != std::string::npos)
+            d.values[line.substr(0, eq)] = line.substr(eq + 1);
+    return d;
+}
+
+// ---- processes ---------------------------------------------------------------------
+
+struct User {
+    std::string name = "root";
+    uid_t uid = 0;
+    gid_t gid = 0;
+};
+
+User find_user(bool root) {
+    User user;
+    if (root || geteuid() != 0) {
+        user.uid = geteuid();
+        user.gid = getegid();
+        return user;
+    }
+    user.name = env_or("CRTEST_USER", "cryo");
+    const passwd* pw = getpwnam(user.name.c_str());
+    if (!pw) throw std::runtime_error("no user " + user.name + " (CRTEST_USER)");
+    user.uid = pw->pw_uid;
+    user.gid = pw->pw_gid;
+    return user;
+}
+
+struct Spawn {
+    std::vector<std::string> args;
+    fs::path dir;
+    int in = -1, out = -1, err = -1;
+    bool session = false;           // a session of its own, @in its controlling terminal
+    bool strange = false;           // with inherited state unlike the test program's
+    std::vector<std::string> env;
+};
+
+// Everything that a restarted process could take over from cr_restart by mistake.
+void be_strange() {
+    umask(0137);
+    rlimit limit{};
+    for (auto resource : {RLIMIT_CORE, RLIMIT_NOFILE, RLIMIT_NPROC, RLIMIT_SIGPENDING}) {
+        getrlimit(resource, &limit);
+        limit.rlim_cur = limit.rlim_cur > 3 ? limit.rlim_cur - 1 : limit.rlim_cur;
+        setrlimit(resource, &limit);
+    }
+    prctl(PR_SET_TIMERSLACK, 77000UL);
+    signal(SIGUSR2, SIG_IGN);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGWINCH);
+    sigaddset(&set, SIGRTMIN + 7);
+    sigprocmask(SIG_BLOCK, &set, nullptr);
+    int fd = open("/dev/null", O_RDONLY);
+    dup2(fd, 77);
+    if (fd != 77) close(fd);
+}
+
+[[noreturn]] void child(const Spawn& spawn, const User& user) {
+    if (spawn.session) {
+        setsid();
+        ioctl(spawn.in, TIOCSCTTY, 0);
+    } else {
+        setpgid(0, 0);
+    }
+    if (geteuid() == 0 && user.uid != 0 &&
+        (initgroups(user.name.c_str(), user.gid) || setresgid(user.gid, user.gid, user.gid) ||
+         setresuid(user.uid, user.uid, user.uid)))
+        _exit(126);
+    if (chdir(spawn.dir.c_str())) _exit(126);
+    dup2(spawn.in, STDIN_FILENO);
+    dup2(spawn.out, STDOUT_FILENO);
+    dup2(spawn.err, STDERR_FILENO);
+    close_range(3, ~0U, 0);
+    umask(022);
+    if (spawn.strange) be_strange();
+    std::vector<char*> args, env;
+    for (const auto& a : spawn.args) args.push_back(const_cast<char*>(a.c_str()));
+    for (const auto& e : spawn.env) env.push_back(const_cast<char*>(e.c_str()));
+    args.push_back(nullptr);
+    env.push_back(nullptr);
+    execvpe(args[0], args.data(), env.data());
+    dprintf(STDERR_FILENO, "%s: %s\n", args[0], strerror(errno));
+    _exit(127);
+}
+
+pid_t start(const Spawn& spawn, const User& user) {
+    std::cout.flush();
+    pid_t pid = fork();
+    if (pid < 0) throw std::runtime_error("fork: " + std::string(strerror(errno)));
+    if (pid == 0) child(spawn, user);
+    return pid;
+}
+
+// The wait status, or -1 when it did not end in time (it runs on).
+int wait_for(pid_t pid, unsigned ms) {
+    for (auto end = Clock::now() + milliseconds(ms);;) {
+        int status;
+        pid_t got = waitpid(pid, &status, WNOHANG);
+        if (got == pid) return status;
+        if (got < 0 || Clock::now() >= end) return -1;
+        pause_for(5);
+    }
+}
+
+std::string say_status(int status) {
+    if (status == -1) return "did not end in time";
+    if (WIFSIGNALED(status)) return "killed by signal " + std::to_string(WTERMSIG(status));
+    return "exit status " + std::to_string(WEXITSTATUS(status));
+}
+
+bool exited_with(int status, int code) { return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == code; }
+
+char process_state(pid_t pid) {
+    std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
+    auto paren = stat.rfind(')');
+    return paren == std::string::npos || paren + 2 >= stat.size() ? '-' : stat[paren + 2];
+}
+
+bool until(unsigned ms, const std::function<bool()>& cond) {
+    for (auto end = Clock::now() + milliseconds(ms); !cond();) {
+        if (Clock::now() >= end) return false;
+        pause_for(5);
+    }
+    return true;
+}
+
+class Pty {
+public:
+    Pty() : master_(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+        if (master_ < 0 || grantpt(master_) || unlockpt(master_)) throw std::runtime_error("no pseudo-terminal");
+        char name[64];
+        ptsname_r(master_, name, sizeof(name));
+        slave_ = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+        if (slave_ < 0) throw std::runtime_error(std::string(name) + ": " + strerror(errno));
+    }
+    ~Pty() {
+        close(slave_);
+        close(master_);
+    }
+    Pty(const Pty&) = delete;
+    Pty& operator=(const Pty&) = delete;
+    int slave() const { return slave_; }
+    void give_to(const User& user) { (void)!fchown(slave_, user.uid, user.gid); }
+    void type(const std::string& text) { (void)!write(master_, text.data(), text.size()); }
+
+private:
+    int master_;
+    int slave_ = -1;
+};
+
+// ---- one run -----------------------------------------------------------------------
+
+class Run {
+public:
+    Run(Tap& tap, std::string program, std::string test_case, Description desc, std::string mode)
+        : tap_(tap), program_(std::move(program)), case_(std::move(test_case)), desc_(std::move(desc)),
+          mode_(std::move(mode)), user_(find_user(desc_.flag(CRT_ROOT))) {
+        std::string pattern = env_or("CRTEST_TMP", "/tmp") + "/crtest.XXXXXX";
+        if (!mkdtemp(pattern.data())) throw std::runtime_error(pattern + ": " + strerror(errno));
+        dir_ = pattern;
+        chmod(dir_.c_str(), 0755);
+        (void)!chown(dir_.c_str(), user_.uid, user_.gid);
+        name_ = fs::path(program_).filename().string() + (case_.empty() ? "" : " " + case_);
+        limit_ms_ = 1000 * (desc_.number("timeout_s") ? desc_.number("timeout_s") : 60);
+    }
+    ~Run() {
+        for (pid_t pid : {pid_, helper_})
+            if (pid > 0) {
+                kill(-pid, SIGKILL);
+                kill(pid, SIGKILL);
+                while (waitpid(pid, nullptr, 0) > 0) {
+                }
+            }
+        std::error_code ignored;
+        if (env_or("CRTEST_KEEP", "").empty()) fs::remove_all(dir_, ignored);
+    }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+
+    void go() {
+        if (!start_program()) return;
+        if (mode_ == "plain") {
+            finish(pid_, "undisturbed");
+        } else if (mode_ == "refuse") {
+            refuse();
+        } else if (mode_ == "continue") {
+            for (int i = 1; i <= 3; i++)
+                if (!checkpoint(false, "checkpoint " + std::to_string(i))) return;
+            finish(pid_, "after 3 checkpoints");
+        } else {
+            unsigned times = mode_ == "restart" ? 1 : mode_ == "twice" ? 2 : 0;
+            if (mode_.rfind("restarts=", 0) == 0) times = static_cast<unsigned>(std::stoul(mode_.substr(9)));
+            if (!times) throw std::runtime_error("unknown mode " + mode_);
+            if (!checkpoint(true, "checkpoint")) return;
+            for (unsigned i = 1; i <= times; i++)
+                if (!restart(i, times)) return;
+        }
+    }
+
+private:
+    std::string label(const std::string& text) const { return name_ + ": " + text; }
+
+    std::string show(const char* file) { return std::string(file) + ":\n" + read_file(dir_ / file); }
+
+    bool fail(const std::string& text, std::initializer_list<const char*> files = {}) {
+        tap_.ok(false, label(text));
+        for (auto file : files) tap_.diag(show(file));
+        return false;
+    }
+
+    int open_log(const char* name, int flags = O_TRUNC) {
+        int fd = open((dir_ / name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+        (void)!fchown(fd, user_.uid, user_.gid);
+        return fd;
+    }
+
+    // Runs as the test's user, with stdin from the terminal or /dev/null.
+    pid_t launch(std::vector<std::string> args, const char* out, const char* err, bool with_pty, bool strange) {
+        Spawn spawn;
+        spawn.args = std::move(args);
+        spawn.dir = strange ? fs::path("/") : dir_;
+        spawn.strange = strange;
+        spawn.env = {"PATH=" + env_or("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+                     "CRTEST_DIR=" + dir_.string(), strange ? "STRANGE=1" : "LANG=C"};
+        if (const char* preload = std::getenv("LD_LIBRARY_PATH")) spawn.env.push_back(std::string("LD_LIBRARY_PATH=") + preload);
+        if (with_pty) {
+            pty_ = std::make_unique<Pty>();
+            pty_->give_to(user_);
+            spawn.session = true;
+        }
+        spawn.in = with_pty ? pty_->slave() : open("/dev/null", O_RDONLY | O_CLOEXEC);
+        spawn.out = open_log(out);
+        spawn.err = open_log(err);
+        pid_t pid = start(spawn, user_);
+        if (!with_pty) close(spawn.in);
+        close(spawn.out);
+        close(spawn.err);
+        return pid;
+    }
+
+    bool start_program() {
+        std::vector<std::string> args{program_};
+        if (!case_.empty()) args.push_back(case_);
+        pid_ = launch(args, "out", "err", desc_.flag(CRT_PTY), false);
+        int status = -1;
+        bool up = until(limit_ms_, [&] {
+            status = wait_for(pid_, 0);
+            return status != -1 || fs::exists(dir_ / "ready");
+        });
+        if (status != -1) {
+            pid_ = 0;
+            if (exited_with(status, 77) && fs::exists(dir_ / "skip")) {
+                tap_.skip(label(mode_), read_file(dir_ / "skip"));
+                return false;
+            }
+            return fail("set-up: " + say_status(status), {"out", "err"});
+        }
+        if (!up) return fail("set-up took too long", {"out", "err"});
+        if (desc_.flag(CRT_STOPPED) && !until(5000, [&] { return process_state(pid_) == 'T'; }))
+            return fail("did not stop itself");
+        pause_for(desc_.number("settle_ms") ? desc_.number("settle_ms") : 100);
+        return true;
+    }
+
+    int run_checkpoint(bool kill) {
+        std::vector<std::string> args{env_or("CR_CHECKPOINT", "cr_checkpoint")};
+        for (const auto& a : split(desc_.text("checkpoint_args"), ' ')) args.push_back(a);
+        if (kill) args.push_back("--kill");
+        args.insert(args.end(), {"-f", context().string(), std::to_string(pid_)});
+        helper_ = launch(args, "ck.out", "ck.err", false, false);
+        int status = wait_for(helper_, limit_ms_);
+        if (status != -1) helper_ = 0;
+        return status;
+    }
+
+    fs::path context() const { return dir_ / "ctx"; }
+
+    bool checkpoint(bool kill, const std::string& what) {
+        int status = run_checkpoint(kill);
+        if (!exited_with(status, 0)) return fail(what + ": cr_checkpoint: " + say_status(status), {"ck.out", "ck.err"});
+        if (!fs::exists(context())) return fail(what + ": no context file", {"ck.out", "ck.err"});
+        unsigned long kib = fs::file_size(context()) / 1024;
+        unsigned long max = desc_.number("max_context_kib");
+        if (max && !tap_.ok(kib <= max, label(what + ": context of " + std::to_string(kib) + " KiB is not larger than " +
+                                              std::to_string(max))))
+            return false;
+        if (!kill) {
+            if (desc_.flag(CRT_STOPPED) && process_state(pid_) != 'T') return fail(what + ": no longer stopped");
+            pause_for(100);
+            return true;
+        }
+        return check_killed(what);
+    }
+
+    bool check_killed(const std::string& what) {
+        pid_t pid = pid_;
+        int status = wait_for(pid, 5000);
+        if (status == -1 || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+            return fail(what + ": --kill: the process " + say_status(status), {"ck.out", "ck.err"});
+        old_pid_ = pid;
+        pid_ = 0;
+        out_size_ = fs::file_size(dir_ / "out");
+        pause_for(desc_.number("dead_ms"));
+        return tamper(what);
+    }
+
+    bool tamper(const std::string& what) {
+        std::string command = env_or("CRTEST_TAMPER", "");
+        if (command.empty()) return true;
+        std::string line = command + " '" + context().string() + "'";
+        if (int rc = std::system(line.c_str())) return fail(what + ": CRTEST_TAMPER returned " + std::to_string(rc));
+        return true;
+    }
+
+    bool restart(unsigned round, unsigned rounds) {
+        std::string what = rounds == 1 ? "restart" : "restart " + std::to_string(round);
+        fs::remove(dir_ / "go");
+        fs::resize_file(dir_ / "out", out_size_);  // as the checkpoint left it
+        std::vector<std::string> args{env_or("CR_RESTART", "cr_restart")};
+        for (const auto& a : split(desc_.text("restart_args"), ' ')) args.push_back(a);
+        args.push_back(context().string());
+        pid_ = launch(args, "rs.out", "rs.err", desc_.flag(CRT_PTY), true);
+        int status = -1;
+        fs::path link = "/proc/" + std::to_string(old_pid_) + "/exe";
+        bool up = until(limit_ms_, [&] {
+            std::error_code error;
+            status = wait_for(pid_, 0);
+            return status != -1 || fs::read_symlink(link, error) == fs::path(program_);
+        });
+        if (status != -1) {
+            pid_ = 0;
+            return fail(what + ": cr_restart: " + say_status(status), {"rs.out", "rs.err", "err", "out"});
+        }
+        if (!up) return fail(what + ": no process " + std::to_string(old_pid_) + " appeared", {"rs.out", "rs.err"});
+        pause_for(rounds > 2 ? 20 : 200);
+        if (!finish(old_pid_, what)) return false;
+        return true;
+    }
+
+    // Gives the word, waits for the end, and passes on what the program found.
+    bool finish(pid_t who, const std::string& what) {
+        if (desc_.flag(CRT_STOPPED) && mode_ != "plain") {
+            if (!until(3000, [&] { return process_state(who) == 'T'; })) return fail(what + ": not stopped", {"rs.err"});
+        }
+        open_go();
+        if (desc_.flag(CRT_STOPPED)) kill(who, SIGCONT);
+        if (desc_.flag(CRT_PTY)) pty_->type("first line\nsecond line\n");
+        int status = wait_for(pid_, limit_ms_);
+        if (status != -1) pid_ = 0;
+        bool found = report(what);
+        bool clean = exited_with(status, 0);
+        if (!clean) fail(what + ": " + say_status(status), {"err", "rs.err"});
+        return found && clean;
+    }
+
+    void open_go() {
+        int fd = open((dir_ / "go").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+        close(fd);
+    }
+
+    bool report(const std::string& what) {
+        bool complete = false, good = true;
+        std::istringstream lines(read_file(dir_ / "out"));
+        for (std::string line; std::getline(lines, line);) {
+            bool bad = line.rfind("not ok ", 0) == 0;
+            if (bad || line.rfind("ok ", 0) == 0) {
+                auto dash = line.find(" - ");
+                tap_.ok(!bad, label(what + ": " + (dash == std::string::npos ? line : line.substr(dash + 3))));
+                good = good && !bad;
+            } else if (line.rfind("1..", 0) == 0) {
+                complete = true;
+            } else if (line.rfind("# ", 0) == 0 && line.substr(2) != desc_.text("text")) {
+                std::cout << line << std::endl;
+            }
+        }
+        if (!complete) fail(what + ": did not get to the end of verify()", {"out", "err"});
+        return complete && good;
+    }
+
+    static bool line_with_all(const std::string& text, const std::vector<std::string>& words) {
+        for (const auto& line : split(text, '\n')) {
+            bool all = true;
+            for (const auto& word : words) all = all && line.find(word) != std::string::npos;
+            if (all) return true;
+        }
+        return false;
+    }
+
+    void refuse() {
+        int status = run_checkpoint(false);
+        tap_.ok(exited_with(status, kExitRefused),
+                label("cr_checkpoint: " + say_status(status) + ", expected " + std::to_string(kExitRefused)));
+        std::string said = read_file(dir_ / "ck.err") + read_file(dir_ / "ck.out");
+        bool all = true;
+        for (const auto& expect : split(read_file(dir_ / "expect"), '\n'))
+            all &= tap_.ok(line_with_all(said, split(expect, '|')), label("is told of " + expect));
+        if (!all) tap_.diag(said);
+        tap_.ok(!fs::exists(context()), label("no context file is left"));
+        finish(pid_, "runs on");
+    }
+
+    Tap& tap_;
+    std::string program_, case_;
+    Description desc_;
+    std::string mode_;
+    User user_;
+    fs::path dir_;
+    std::string name_;
+    unsigned limit_ms_ = 0;
+    std::unique_ptr<Pty> pty_;
+    pid_t pid_ = 0;      // our child: the program, later cr_restart
+    pid_t helper_ = 0;   // a cr_checkpoint that has not ended
+    pid_t old_pid_ = 0;  // the program's pid before and after the restart
+    std::uintmax_t out_size_ = 0;
+};
+
+std::string default_modes(const Description& desc) {
+    if (desc.flag(CRT_REFUSE)) return "refuse";
+    if (desc.flag(CRT_NO_RESTART)) return "continue";
+    return "continue,twice";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 2 || argc > 3) {
+        std::cerr << "usage: crtest-run PROGRAM [CASE]\n";
+        return 2;
+    }
+    Tap tap;
+    try {
+        std::string program = fs::canonical(argv[1]);
+        Description desc = describe(program);
+        tap.diag(desc.text("text"));
+        if (desc.flag(CRT_ROOT) && geteuid() != 0) {
+            tap.skip(program, "needs root");
+            return tap.finish();
+        }
+        for (const auto& mode : split(env_or("CRTEST_MODES", default_modes(desc)), ',')) {
+            Run run(tap, program, argc > 2 ? argv[2] : "", desc, mode);
+            run.go();
+        }
+    } catch (const std::exception& error) {
+        tap.ok(false, error.what());
+    }
+    return tap.finish();
+}
