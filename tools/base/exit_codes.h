@@ -15,7 +15,7 @@ inline constexpr int kErrVersion = 2357;    // CR_EVERSION: tool and module do n
 inline constexpr int kErrBadArch = 2359;    // CR_EBADARCH: context of another architecture
 inline constexpr int kErrPtraced = 2360;    // CR_EPTRACED: the target is being traced
 
-inline constexpr int kExitUsage = 255;     // bad option or argument: nothing was tried
+inline constexpr int kExitUsage = 255;       // bad option or argument: nothing was tried
 inline constexpr int kExitSignalBase = 128;  // + signal number: given up because of that signal
 
 // 0 EPERM=1 ESRCH=3 EINTR=4 EIO=5 EACCES=13 EBUSY=16 EEXIST=17 EINVAL=22 EFBIG=27 ENOSPC=28 EPIPE=32

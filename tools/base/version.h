@@ -8,6 +8,8 @@
 
 namespace cryo {
 
-inline void print_version(std::string_view tool) { fmt::print("{} (Cryo) {}\n", tool, PACKAGE_VERSION); }
+inline void print_version(std::string_view tool) {
+  fmt::print("{} (Cryo) {}\n", tool, PACKAGE_VERSION);
+}
 
 }  // namespace cryo

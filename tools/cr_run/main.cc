@@ -53,8 +53,8 @@ std::string own_directory() {
   return std::string(exe.substr(0, exe.rfind('/')));
 }
 
-// How to name the library in LD_PRELOAD. The bare name is best: the loader then takes the one of the program's
-// own word size. After "make install" without ldconfig, and in a copied tree, only a path does.
+// How to name the library in LD_PRELOAD. The bare name is best: the loader then takes the one of the
+// program's own word size. After "make install" without ldconfig, and in a copied tree, only a path does.
 std::optional<std::string> find_library() {
   if (can_load(kLibrary)) return kLibrary;
   const std::string own = own_directory();
@@ -112,13 +112,21 @@ int parse_options(int argc, char** argv) {
   int choice;
   while ((choice = ::getopt_long(argc, argv, "+h?", kLongOptions, nullptr)) != -1) {
     switch (choice) {
-      case kOptionRun: omit = false; break;
-      case kOptionOmit: omit = true; break;
-      case kOptionVersion: print_version("cr_run"); std::exit(0);
+      case kOptionRun:
+        omit = false;
+        break;
+      case kOptionOmit:
+        omit = true;
+        break;
+      case kOptionVersion:
+        print_version("cr_run");
+        std::exit(0);
       case '?':
         if (optopt != '?') usage_error("");  // getopt has named the option
         [[fallthrough]];
-      default: usage(stdout); std::exit(0);
+      default:
+        usage(stdout);
+        std::exit(0);
     }
   }
   if (omit) usage_error("--omit is not supported yet: no process can leave itself out of a checkpoint");

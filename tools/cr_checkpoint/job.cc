@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cr_checkpoint/job.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <thread>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/exit_codes.h"
+#include "cr_checkpoint/compress.h"
+#include "cr_checkpoint/progress.h"
+#include "cr_checkpoint/request.h"
+#include "cr_checkpoint/target_file.h"
+
+namespace cryo {
+namespace {
+
+// The signals that end a program; the rest of them would have no effect on us but the terminal's stop
+// signals, which wait until the checkpoint is over.
+constexpr int kEndingSignals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+class Job {
+ public:
+  explicit Job(const Options& options);
+  void run();
+
+ private:
+  [[nodiscard]] cryo_checkpoint parameters() const;
+  void work();
+  void capture();
+  void check_result(int error) const;
+  void check_cancelled() const;
+  void watch(int done);
+  void on_signal(int signals);
+  void show_log(bool failed);
+  void show_summary() const;
+
+  const Options& options_;
+  Device device_;
+  std::optional<TargetFile> file_;
+  std::optional<Compressor> compressor_;
+  UniqueFd null_;  // what a dry run writes to
+  std::optional<Request> request_;
+  std::atomic<int> interrupted_ = 0;  // the signal that came
+};
+
+Job::Job(const Options& options) : options_(options) {
+  if (options_.dry_run) {
+    null_.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    if (!null_) fail_errno("/dev/null");
+  } else {
+    file_.emplace(options_);
+    if (options_.compress_level) compressor_.emplace(file_->fd(), file_->name(), *options_.compress_level);
+  }
+  request_.emplace(device_, parameters());
+}
+
+cryo_checkpoint Job::parameters() const {
+  cryo_checkpoint parameters{};
+  parameters.size = sizeof(parameters);
+  parameters.flags = options_.flags;
+  if (options_.dry_run) parameters.flags |= CRYO_CKPT_DRY_RUN;
+  if (options_.signal && !options_.dry_run) parameters.flags |= CRYO_CKPT_HOLD;
+  parameters.target = options_.target;
+  parameters.scope = options_.scope;
+  parameters.out_fd = options_.dry_run ? null_.get() : compressor_ ? compressor_->input() : file_->fd();
+  parameters.timeout_ms = options_.timeout_ms;
+  return parameters;
+}
+
+// The worker does everything that may take long, so that this thread can look for signals and draw.
+void Job::run() {
+  UniqueFd done(::eventfd(0, EFD_CLOEXEC));
+  if (!done) fail_errno("eventfd");
+  std::exception_ptr failure;
+  std::thread worker([&] {
+    try {
+      work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    ::eventfd_write(done.get(), 1);
+  });
+  try {
+    watch(done.get());
+  } catch (...) {
+    request_->cancel();
+    worker.join();
+    throw;
+  }
+  worker.join();
+  show_log(failure != nullptr);
+  if (failure && interrupted_ != 0) throw Interrupted{interrupted_};
+  if (failure) std::rethrow_exception(failure);
+  show_summary();
+}
+
+void Job::work() {
+  capture();
+  if (options_.dry_run) return;
+  check_cancelled();
+  file_->sync();
+  check_cancelled();
+  file_->publish();
+  if (options_.signal) request_->thaw(*options_.signal);
+}
+
+void Job::capture() {
+  if (file_) file_->begin();
+  const int error = request_->run();
+  if (compressor_ && (error == 0 || error == EPIPE))
+    compressor_->finish();  // throws the true reason of an EPIPE
+  else if (compressor_)
+    compressor_->stop();  // here, as a second signal can end the program while this waits for a slow reader
+  check_result(error);
+}
+
+void Job::check_result(int error) const {
+  const pid_t target = options_.target;
+  switch (error) {
+    case 0:
+      return;
+    case EOPNOTSUPP:
+      fail(error, "process {} holds what cannot be saved", target);
+    case ESRCH:
+      fail(error, "process {} has exited", target);
+    case EBUSY:
+      fail(error, "process {} is in another checkpoint or restart", target);
+    case EINTR:
+      fail(error, "process {}: interrupted by a signal", target);
+    case ECANCELED:
+      fail(error, "process {}: cancelled", target);
+    case ENOMEM:
+      fail(error, "process {}: not enough memory", target);
+    case EPERM:
+    case EACCES:
+      fail(error, "process {}: not permitted", target);
+    case ETIMEDOUT:
+      if (options_.timeout_ms == 0)
+        fail(error, "the threads of process {} did not stop within {} s", target,
+             CRYO_FREEZE_DEFAULT_MS / 1000);
+      fail(error, "process {}: not complete within {} s", target, options_.timeout_ms / 1000);
+    case EPIPE:
+      fail(error, "{}: the reader went away", file_ ? file_->name() : "output");
+    default:
+      fail(error, "cannot write process {} to {}: {}", target, file_ ? file_->name() : "/dev/null",
+           std::strerror(error));
+  }
+}
+
+void Job::check_cancelled() const {
+  if (interrupted_ != 0) fail(ECANCELED, "cancelled");
+}
+
+// Until the worker is done: signals and progress.
+void Job::watch(int done) {
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (int signal : kEndingSignals) sigaddset(&ending, signal);
+  UniqueFd signals(::signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals) fail_errno("signalfd");
+  Progress progress(options_.target, !options_.quiet);
+  for (;;) {
+    pollfd wait[] = {{done, POLLIN, 0}, {signals.get(), POLLIN, 0}, {progress.fd(), POLLIN, 0}};
+    if (::poll(wait, std::size(wait), progress.wait_ms()) < 0 && errno != EINTR) fail_errno("poll");
+    if (wait[0].revents != 0) return;
+    if (wait[1].revents != 0) on_signal(signals.get());
+    progress.update();
+  }
+}
+
+// The first signal cancels in good order. Should the module not come back (a write to a file server that is
+// gone), the second one ends the program, and so the request, without waiting.
+void Job::on_signal(int signals) {
+  signalfd_siginfo info;
+  if (::read(signals, &info, sizeof(info)) != static_cast<ssize_t>(sizeof(info))) return;
+  if (interrupted_ != 0) {
+    if (file_) file_->discard();
+    ::_exit(kExitSignalBase + interrupted_);
+  }
+  interrupted_ = static_cast<int>(info.ssi_signo);
+  request_->cancel();
+  if (compressor_) compressor_->cancel();
+}
+
+void Job::show_log(bool failed) {
+  if (options_.quiet || options_.log == LogLevel::kNever) return;
+  if (!failed && !options_.dry_run && options_.log == LogLevel::kOnError) return;
+  for (const std::string& line : request_->read_log()) fmt::print(stderr, "cr_checkpoint: {}\n", line);
+}
+
+void Job::show_summary() const {
+  if (options_.dry_run) {
+    if (!options_.quiet) fmt::print("process {} can be checkpointed\n", options_.target);
+    return;
+  }
+  if (options_.verbose == 0 || options_.quiet) return;
+  const cryo_ckpt_status status = request_->status();
+  constexpr double kMillisecond = 1e6;
+  fmt::print(
+      stderr,
+      "cr_checkpoint: process {} is in {}: {} ({} pages; {} zero pages left out) of {} thread{}, paused for "
+      "{:.1f} ms, {:.1f} ms of them to stop\n",
+      options_.target, file_->name(), bytes_text(status.bytes_written), status.pages_saved, status.pages_zero,
+      status.threads, status.threads == 1 ? "" : "s", static_cast<double>(status.pause_ns) / kMillisecond,
+      static_cast<double>(status.freeze_ns) / kMillisecond);
+}
+
+}  // namespace
+
+void block_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) sigdelset(&all, signal);
+  ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+}
+
+void run_job(const Options& options) {
+  Job(options).run();
+}
+
+}  // namespace cryo

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// cr_checkpoint - write a running process to a file
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "base/error.h"
+#include "base/exit_codes.h"
+#include "cr_checkpoint/job.h"
+#include "cr_checkpoint/options.h"
+
+namespace cryo {
+namespace {
+
+void say(const Options& options, const std::string& text) {
+  if (!options.quiet) fmt::print(stderr, "cr_checkpoint: Checkpoint failed: {}\n", text);
+}
+
+int checkpoint(const Options& options) {
+  try {
+    run_job(options);
+    return 0;
+  } catch (const Interrupted& interrupted) {
+    say(options, fmt::format("{} (signal {})", ::strsignal(interrupted.signal), interrupted.signal));
+    return kExitSignalBase + interrupted.signal;
+  } catch (const Error& error) {
+    say(options, error.what());
+    return exit_code(error.code());
+  } catch (const std::bad_alloc&) {
+    say(options, "not enough memory");
+    return ENOMEM;
+  } catch (const std::exception& error) {
+    say(options, error.what());
+    return kExitUsage;
+  }
+}
+
+// Errors of usage are shown with --quiet too: nobody meant what he typed.
+int run(int argc, char** argv) {
+  try {
+    const Options options = parse_options(argc, argv);
+    block_signals();
+    return checkpoint(options);
+  } catch (const UsageError& error) {
+    if (!error.text.empty()) fmt::print(stderr, "cr_checkpoint: {}\n", error.text);
+    std::fputs("Try 'cr_checkpoint --help' for more information.\n", stderr);
+    return kExitUsage;
+  }
+}
+
+}  // namespace
+}  // namespace cryo
+
+int main(int argc, char** argv) {
+  try {
+    return cryo::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "cr_checkpoint: %s\n", error.what());
+    return cryo::kExitUsage;
+  }
+}

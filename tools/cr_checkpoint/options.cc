@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cr_checkpoint/options.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <zstd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "base/parse.h"
+#include "base/version.h"
+
+namespace cryo {
+namespace {
+
+enum : int {
+  kAtomicOption = 256,
+  kBackupOption,
+  kClobberOption,
+  kNoClobberOption,
+  kRunOption,
+  kStopOption,
+  kTermOption,
+  kAbortOption,
+  kKillOption,
+  kContOption,
+  kSyncOption,
+  kNoSyncOption,
+  kSaveExeOption,
+  kSavePrivateOption,
+  kSaveSharedOption,
+  kSaveAllOption,
+  kSaveNoneOption,
+  kPtracedErrorOption,
+  kPtracedAllowOption,
+  kPtracedSkipOption,
+  kPtracerErrorOption,
+  kPtracerSkipOption,
+  kKmsgNoneOption,
+  kKmsgErrorOption,
+  kKmsgWarningOption,
+  kDryRunOption,
+  kVersionOption,
+};
+
+constexpr char kShortOptions[] = "vqh?TpgscS:d:f:F:t:z::";
+
+constexpr option kLongOptions[] = {
+    {"verbose", no_argument, nullptr, 'v'},
+    {"quiet", no_argument, nullptr, 'q'},
+    {"help", no_argument, nullptr, 'h'},
+    {"version", no_argument, nullptr, kVersionOption},
+    {"tree", no_argument, nullptr, 'T'},
+    {"pid", no_argument, nullptr, 'p'},
+    {"process", no_argument, nullptr, 'p'},
+    {"pgid", no_argument, nullptr, 'g'},
+    {"group", no_argument, nullptr, 'g'},
+    {"sid", no_argument, nullptr, 's'},
+    {"session", no_argument, nullptr, 's'},
+    {"cwd", no_argument, nullptr, 'c'},
+    {"dir", required_argument, nullptr, 'd'},
+    {"file", required_argument, nullptr, 'f'},
+    {"fd", required_argument, nullptr, 'F'},
+    {"atomic", no_argument, nullptr, kAtomicOption},
+    {"backup", optional_argument, nullptr, kBackupOption},
+    {"clobber", no_argument, nullptr, kClobberOption},
+    {"noclobber", no_argument, nullptr, kNoClobberOption},
+    {"run", no_argument, nullptr, kRunOption},
+    {"signal", required_argument, nullptr, 'S'},
+    {"stop", no_argument, nullptr, kStopOption},
+    {"term", no_argument, nullptr, kTermOption},
+    {"abort", no_argument, nullptr, kAbortOption},
+    {"kill", no_argument, nullptr, kKillOption},
+    {"cont", no_argument, nullptr, kContOption},
+    {"sync", no_argument, nullptr, kSyncOption},
+    {"nosync", no_argument, nullptr, kNoSyncOption},
+    {"save-exe", no_argument, nullptr, kSaveExeOption},
+    {"save-private", no_argument, nullptr, kSavePrivateOption},
+    {"save-shared", no_argument, nullptr, kSaveSharedOption},
+    {"save-all", no_argument, nullptr, kSaveAllOption},
+    {"save-none", no_argument, nullptr, kSaveNoneOption},
+    {"ptraced-error", no_argument, nullptr, kPtracedErrorOption},
+    {"ptraced-allow", no_argument, nullptr, kPtracedAllowOption},
+    {"ptraced-skip", no_argument, nullptr, kPtracedSkipOption},
+    {"ptracer-error", no_argument, nullptr, kPtracerErrorOption},
+    {"ptracer-skip", no_argument, nullptr, kPtracerSkipOption},
+    {"kmsg-none", no_argument, nullptr, kKmsgNoneOption},
+    {"kmsg-error", no_argument, nullptr, kKmsgErrorOption},
+    {"kmsg-warning", no_argument, nullptr, kKmsgWarningOption},
+    {"time", required_argument, nullptr, 't'},
+    {"compress", optional_argument, nullptr, 'z'},
+    {"dry-run", no_argument, nullptr, kDryRunOption},
+    {},
+};
+
+constexpr std::uint32_t kSaveAll = CRYO_CKPT_SAVE_EXE | CRYO_CKPT_SAVE_PRIVATE | CRYO_CKPT_SAVE_SHARED;
+
+template <typename... Args>
+[[noreturn]] void usage_error(fmt::format_string<Args...> format, Args&&... args) {
+  throw UsageError{fmt::format(format, std::forward<Args>(args)...)};
+}
+
+template <typename T>
+T number(std::string_view what, const char* text, T min, T max) {
+  const std::optional<T> value = parse_number<T>(text, min, max);
+  if (!value) usage_error("{} '{}' is not a number from {} to {}", what, text, min, max);
+  return *value;
+}
+
+// The options as given, before they are put together.
+class Parser {
+ public:
+  Options parse(int argc, char** argv);
+
+ private:
+  void option(int choice, const char* argument);
+  bool scope_option(int choice);
+  bool destination_option(int choice, const char* argument);
+  bool placement_option(int choice, const char* argument);
+  bool signal_option(int choice, const char* argument);
+  bool save_option(int choice);
+  bool ptrace_option(int choice);
+  bool log_option(int choice);
+  bool other_option(int choice, const char* argument);
+  void choose_destination(std::string_view id);
+
+  Options options_;
+  std::string directory_;
+  std::string file_;
+  std::optional<int> fd_;
+};
+
+bool Parser::scope_option(int choice) {
+  switch (choice) {
+    case 'T':
+      options_.scope = CRYO_SCOPE_TREE;
+      return true;
+    case 'p':
+      options_.scope = CRYO_SCOPE_PROCESS;
+      return true;
+    case 'g':
+      usage_error("--pgid: process groups are not supported yet");
+    case 's':
+      usage_error("--sid: sessions are not supported yet");
+    default:
+      return false;
+  }
+}
+
+bool Parser::destination_option(int choice, const char* argument) {
+  if (choice != 'c' && choice != 'd' && choice != 'f' && choice != 'F') return false;
+  directory_.clear();
+  file_.clear();
+  fd_.reset();
+  if (choice != 'c' && *argument == '\0')
+    usage_error("option -{} needs a value that is not empty", static_cast<char>(choice));
+  switch (choice) {
+    case 'd':
+      directory_ = argument;
+      break;
+    case 'f':
+      file_ = argument;
+      break;
+    case 'F':
+      fd_ = number<int>("descriptor", argument, 0, std::numeric_limits<int>::max());
+      break;
+    default:
+      break;
+  }
+  return true;
+}
+
+bool Parser::placement_option(int choice, const char* argument) {
+  switch (choice) {
+    case kAtomicOption:
+      options_.placement = Placement::kAtomic;
+      return true;
+    case kBackupOption:
+      options_.placement = Placement::kBackup;
+      options_.backup_name = argument == nullptr ? "" : argument;
+      return true;
+    case kClobberOption:
+      options_.placement = Placement::kClobber;
+      return true;
+    case kNoClobberOption:
+      options_.placement = Placement::kNoClobber;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Parser::signal_option(int choice, const char* argument) {
+  switch (choice) {
+    case kRunOption:
+      options_.signal.reset();
+      return true;
+    case 'S':
+      options_.signal = number<int>("signal", argument, 1, SIGRTMAX);
+      return true;
+    case kStopOption:
+      options_.signal = SIGSTOP;
+      return true;
+    case kTermOption:
+      options_.signal = SIGTERM;
+      return true;
+    case kAbortOption:
+      options_.signal = SIGABRT;
+      return true;
+    case kKillOption:
+      options_.signal = SIGKILL;
+      return true;
+    case kContOption:
+      options_.signal = SIGCONT;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Parser::save_option(int choice) {
+  switch (choice) {
+    case kSaveExeOption:
+      options_.flags |= CRYO_CKPT_SAVE_EXE;
+      return true;
+    case kSavePrivateOption:
+      options_.flags |= CRYO_CKPT_SAVE_PRIVATE;
+      return true;
+    case kSaveSharedOption:
+      options_.flags |= CRYO_CKPT_SAVE_SHARED;
+      return true;
+    case kSaveAllOption:
+      options_.flags |= kSaveAll;
+      return true;
+    case kSaveNoneOption:
+      options_.flags &= ~kSaveAll;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Parser::ptrace_option(int choice) {
+  switch (choice) {
+    case kPtracedErrorOption:
+      options_.flags &= ~CRYO_CKPT_PTRACED_ALLOW;
+      return true;
+    case kPtracedAllowOption:
+      options_.flags |= CRYO_CKPT_PTRACED_ALLOW;
+      return true;
+    case kPtracerErrorOption:
+      return true;
+    case kPtracedSkipOption:
+      usage_error("--ptraced-skip: leaving out processes is not supported yet");
+    case kPtracerSkipOption:
+      usage_error("--ptracer-skip: leaving out processes is not supported yet");
+    default:
+      return false;
+  }
+}
+
+bool Parser::log_option(int choice) {
+  switch (choice) {
+    case 'v':
+      ++options_.verbose;
+      return true;
+    case 'q':
+      options_.quiet = true;
+      return true;
+    case kKmsgNoneOption:
+      options_.log = LogLevel::kNever;
+      return true;
+    case kKmsgErrorOption:
+      options_.log = LogLevel::kOnError;
+      return true;
+    case kKmsgWarningOption:
+      options_.log = LogLevel::kAlways;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Parser::other_option(int choice, const char* argument) {
+  constexpr std::uint32_t kMaxSeconds = std::numeric_limits<std::uint32_t>::max() / 1000;
+  switch (choice) {
+    case 't':
+      options_.timeout_ms = 1000 * number<std::uint32_t>("time", argument, 0, kMaxSeconds);
+      return true;
+    case 'z':
+      options_.compress_level = argument == nullptr
+                                    ? ZSTD_CLEVEL_DEFAULT
+                                    : number<int>("compression level", argument, 1, ZSTD_maxCLevel());
+      return true;
+    case kSyncOption:
+      options_.sync = true;
+      return true;
+    case kNoSyncOption:
+      options_.sync = false;
+      return true;
+    case kDryRunOption:
+      options_.dry_run = true;
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Parser::option(int choice, const char* argument) {
+  if (choice == 'h' || (choice == '?' && optopt == '?')) {
+    print_usage();
+    std::exit(0);
+  }
+  if (choice == kVersionOption) {
+    print_version("cr_checkpoint");
+    std::exit(0);
+  }
+  const bool known = scope_option(choice) || destination_option(choice, argument) ||
+                     placement_option(choice, argument) || signal_option(choice, argument) ||
+                     save_option(choice) || ptrace_option(choice) || log_option(choice) ||
+                     other_option(choice, argument);
+  if (!known) throw UsageError{};
+}
+
+// "-", /dev/stdout and /dev/fd/N are descriptors: as paths, they would be replaced by a file.
+std::optional<int> descriptor_of(std::string_view path) {
+  if (path == "-" || path == "/dev/stdout") return 1;
+  for (std::string_view prefix : {"/dev/fd/", "/proc/self/fd/"})
+    if (path.starts_with(prefix)) return parse_number<int>(path.substr(prefix.size()));
+  return std::nullopt;
+}
+
+void Parser::choose_destination(std::string_view id) {
+  if (!file_.empty()) fd_ = descriptor_of(file_);
+  if (fd_) {
+    options_.destination = DestinationFd{*fd_};
+    return;
+  }
+  if (!file_.empty()) {
+    options_.destination = DestinationFile{file_, true};
+    return;
+  }
+  std::string path = directory_.empty() ? "" : directory_ + "/";
+  path.append("context.").append(id).append(options_.compress_level ? ".zst" : "");
+  options_.destination = DestinationFile{path, false};
+}
+
+Options Parser::parse(int argc, char** argv) {
+  constexpr pid_t kMaxPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
+  int choice;
+  while ((choice = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1)
+    option(choice, optarg);
+  if (optind == argc) usage_error("no process given");
+  if (optind + 1 < argc) usage_error("one process only: '{}' is too much", argv[optind + 1]);
+  const std::optional<pid_t> target = parse_number<pid_t>(argv[optind], 1, kMaxPid);
+  if (!target) usage_error("'{}' is not a process id", argv[optind]);
+  options_.target = *target;
+  choose_destination(std::to_string(*target));
+  return options_;
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv) {
+  return Parser().parse(argc, argv);
+}
+
+}  // namespace cryo

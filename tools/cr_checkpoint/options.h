@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the command line of cr_checkpoint asks for.
+#pragma once
+
+#include <cryo/ioctl.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+namespace cryo {
+
+// How a file that already has the name is treated.
+enum class Placement {
+  kAtomic,     // temporary file, then rename over the old one
+  kBackup,     // the same, but the old one is renamed first
+  kClobber,    // written in place
+  kNoClobber,  // an old one is an error
+};
+
+// When the module's log of the request is shown.
+enum class LogLevel { kNever, kOnError, kAlways };
+
+struct DestinationFile {
+  std::string path;
+  bool chosen_by_user;  // given with --file: it may be a device or a FIFO
+};
+
+struct DestinationFd {
+  int fd;
+};
+
+struct Options {
+  pid_t target = 0;
+  std::uint32_t scope = CRYO_SCOPE_TREE;
+  std::variant<DestinationFile, DestinationFd> destination;
+  Placement placement = Placement::kAtomic;
+  std::string backup_name;  // empty: NAME.~N~
+  bool sync = true;
+  std::optional<int> signal;  // sent when the context is in place
+  std::uint32_t flags = 0;    // CRYO_CKPT_SAVE_*, CRYO_CKPT_PTRACED_ALLOW
+  std::uint32_t timeout_ms = 0;
+  std::optional<int> compress_level;
+  bool dry_run = false;
+  LogLevel log = LogLevel::kOnError;
+  int verbose = 0;
+  bool quiet = false;
+};
+
+// A bad command line; what() may be empty when getopt has said it already.
+struct UsageError {
+  std::string text;
+};
+
+// Reads the command line. Throws UsageError or Error; ends the program for --help and --version.
+[[nodiscard]] Options parse_options(int argc, char** argv);
+
+// The text of --help, on standard output.
+void print_usage();
+
+}  // namespace cryo

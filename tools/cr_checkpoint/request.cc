@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cr_checkpoint/request.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "base/exit_codes.h"
+
+namespace cryo {
+namespace {
+
+void check_version(int device) {
+  cryo_version version{};
+  version.size = sizeof(version);
+  if (::ioctl(device, CRYO_IOC_VERSION, &version) != 0)
+    fail_errno("{} is not Cryo's device", CRYO_DEVICE_PATH);
+  if (version.abi_major != CRYO_ABI_MAJOR)
+    fail(kErrVersion,
+         "the loaded module (release {}, interface {}.{}) is not for this tool (interface {}.{})",
+         version.release, version.abi_major, version.abi_minor, CRYO_ABI_MAJOR, CRYO_ABI_MINOR);
+}
+
+[[noreturn]] void fail_request(pid_t target) {
+  switch (errno) {
+    case ESRCH:
+      fail(ESRCH, "there is no process {}", target);
+    case EPERM:
+      fail(EPERM, "process {} belongs to another user or is protected: you may not trace it", target);
+    default:
+      fail_errno("process {}", target);
+  }
+}
+
+}  // namespace
+
+Device::Device() : fd_(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC)) {
+  if (!fd_) {
+    if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
+      fail(ENOSYS, "the kernel module cryo is not loaded (there is no {}; try: modprobe cryo)",
+           CRYO_DEVICE_PATH);
+    fail_errno("cannot open {}", CRYO_DEVICE_PATH);
+  }
+  check_version(fd_.get());
+}
+
+Request::Request(const Device& device, const cryo_checkpoint& parameters)
+    : target_(parameters.target), handle_(::ioctl(device.fd(), CRYO_IOC_CHECKPOINT, &parameters)) {
+  if (!handle_) fail_request(target_);
+}
+
+int Request::run() noexcept {
+  return ::ioctl(handle_.get(), CRYO_CKPT_RUN, 0) == 0 ? 0 : errno;
+}
+
+void Request::cancel() noexcept {
+  ::ioctl(handle_.get(), CRYO_CKPT_CANCEL, 0);
+}
+
+void Request::thaw(int signal) {
+  if (::ioctl(handle_.get(), CRYO_CKPT_THAW, signal) == 0) return;
+  const int code = errno;
+  fail(code, "the context is complete, but process {} did not get signal {}: {}", target_, signal,
+       std::strerror(code));
+}
+
+cryo_ckpt_status Request::status() const {
+  cryo_ckpt_status status{};
+  status.size = sizeof(status);
+  if (::ioctl(handle_.get(), CRYO_CKPT_STATUS, &status) != 0) fail_errno("status of the checkpoint");
+  return status;
+}
+
+std::vector<std::string> Request::read_log() {
+  std::string text;
+  char chunk[4096];
+  ssize_t got;
+  while ((got = ::read(handle_.get(), chunk, sizeof(chunk))) > 0)
+    text.append(chunk, static_cast<std::size_t>(got));
+  std::vector<std::string> lines;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    if (end > start) lines.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace cryo

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A checkpoint request at the kernel module.
+#pragma once
+
+#include <cryo/ioctl.h>
+
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+namespace cryo {
+
+// /dev/cryo, with a module behind it that speaks this tool's language.
+class Device {
+ public:
+  // Throws Error: ENOSYS when the module is not loaded, kErrVersion when it is another version.
+  Device();
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+ private:
+  UniqueFd fd_;
+};
+
+class Request {
+ public:
+  // Nothing happens to the target yet. Throws Error that names the process.
+  Request(const Device& device, const cryo_checkpoint& parameters);
+
+  // Freezes, captures, writes; blocks. 0 or an errno value.
+  [[nodiscard]] int run() noexcept;
+
+  // From another thread: makes run() end with ECANCELED. Without effect when it has ended.
+  void cancel() noexcept;
+
+  // Ends the hold; the signal is pending before the process moves. Throws Error.
+  void thaw(int signal);
+
+  [[nodiscard]] cryo_ckpt_status status() const;
+
+  // The lines that the module has to say, those not read before.
+  [[nodiscard]] std::vector<std::string> read_log();
+
+ private:
+  pid_t target_;
+  UniqueFd handle_;
+};
+
+}  // namespace cryo

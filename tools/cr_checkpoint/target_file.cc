@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cr_checkpoint/target_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "base/error.h"
+
+namespace cryo {
+namespace {
+
+constexpr mode_t kModeWhileWriting = 0600;
+constexpr mode_t kModeComplete = 0400;  // BLCR's: a context is not to be edited
+
+// Signals are blocked in all of cr_checkpoint; opening a FIFO waits for its reader, and ^C must end that.
+class SignalsLetIn {
+ public:
+  SignalsLetIn() {
+    sigset_t none;
+    sigemptyset(&none);
+    ::pthread_sigmask(SIG_SETMASK, &none, &saved_);
+  }
+  ~SignalsLetIn() { ::pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
+  SignalsLetIn(const SignalsLetIn&) = delete;
+  SignalsLetIn& operator=(const SignalsLetIn&) = delete;
+
+ private:
+  sigset_t saved_;
+};
+
+// fsync() of pipes, devices and some file systems is EINVAL: they have nothing to wait for.
+void sync_to_disk(int fd, const std::string& name) {
+  if (::fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
+    fail_errno("cannot bring {} to the disk", name);
+}
+
+// Gives `from` the name `to` unless something has it already (false). Links first, as NFS can do that and not
+// RENAME_NOREPLACE; the old name then stays.
+bool name_if_free(int directory, const std::string& from, const std::string& to) {
+  if (::linkat(directory, from.c_str(), directory, to.c_str(), 0) == 0) return true;
+  if (errno != EEXIST && errno != ENOENT &&
+      ::renameat2(directory, from.c_str(), directory, to.c_str(), RENAME_NOREPLACE) == 0)
+    return true;
+  if (errno == EEXIST) return false;
+  fail_errno("cannot rename {} to {}", from, to);
+}
+
+}  // namespace
+
+TargetFile::TargetFile(const Options& options)
+    : placement_(options.placement), sync_(options.sync), backup_name_(options.backup_name) {
+  if (const auto* file = std::get_if<DestinationFile>(&options.destination))
+    open_path(*file);
+  else
+    open_descriptor(std::get<DestinationFd>(options.destination).fd);
+}
+
+void TargetFile::open_descriptor(int fd) {
+  name_ = fd == 1 ? "standard output" : fmt::format("descriptor {}", fd);
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0) fail_errno("{}", name_);
+  if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0)
+    fail(EBADF, "{} is not open for writing", name_);
+  if (::isatty(fd) == 1)
+    fail(EINVAL, "{} is a terminal, where a context is of no use: redirect it, or name a file", name_);
+  fd_ = fd;
+}
+
+void TargetFile::open_path(const DestinationFile& file) {
+  name_ = file.path;
+  const std::size_t slash = file.path.rfind('/');
+  base_ = slash == std::string::npos ? file.path : file.path.substr(slash + 1);
+  if (base_.empty() || base_ == "." || base_ == "..") fail(EISDIR, "{} is a directory", name_);
+  if (open_special(file)) return;
+  open_directory();
+  if (placement_ == Placement::kClobber && open_in_place()) return;
+  open_temporary();
+}
+
+void TargetFile::open_directory() {
+  const std::string path = name_.substr(0, name_.size() - base_.size()) + ".";
+  directory_.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory_ &&
+      errno == EACCES) {  // one may write into a directory that one may not list, but not sync it
+    directory_readable_ = false;
+    directory_.reset(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+  if (!directory_) fail_errno("cannot open the directory of {}", name_);
+}
+
+// Devices, FIFOs and sockets are written to, never replaced. Only if the user named them: a FIFO that
+// somebody put where context.PID goes by default would give him the memory of the process.
+bool TargetFile::open_special(const DestinationFile& file) {
+  struct stat status;
+  if (::stat(name_.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return false;
+  if (S_ISDIR(status.st_mode)) fail(EISDIR, "{} is a directory", name_);
+  if (S_ISBLK(status.st_mode)) fail(EINVAL, "{} is a block device", name_);
+  if (!file.chosen_by_user) fail(EEXIST, "{} exists and is not a regular file", name_);
+  {
+    SignalsLetIn while_waiting;
+    owned_.reset(::open(name_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  }
+  if (!owned_) fail_errno("cannot open {}", name_);
+  fd_ = owned_.get();
+  if (::isatty(fd_) == 1) fail(EINVAL, "{} is a terminal, where a context is of no use", name_);
+  return true;
+}
+
+// False when the old file cannot be written: then a new one takes its place.
+bool TargetFile::open_in_place() {
+  constexpr int kFlags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW;
+  owned_.reset(::openat(directory_.get(), base_.c_str(), kFlags | O_CREAT | O_EXCL, kModeWhileWriting));
+  created_ = static_cast<bool>(owned_);
+  if (!owned_ && errno == EEXIST) owned_.reset(::openat(directory_.get(), base_.c_str(), kFlags));
+  if (!owned_) {
+    if (errno == EACCES || errno == ELOOP || errno == ETXTBSY || errno == EPERM) return false;
+    fail_errno("cannot write to {}", name_);
+  }
+  fd_ = owned_.get();
+  how_ = How::kInPlace;
+  return true;
+}
+
+void TargetFile::open_temporary() {
+  constexpr int kAttempts = 100;
+  if (placement_ == Placement::kNoClobber &&
+      ::faccessat(directory_.get(), base_.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+    fail(EEXIST, "{} exists already", name_);
+  for (int attempt = 0; attempt < kAttempts && !owned_; ++attempt) {
+    temporary_ = attempt == 0 ? fmt::format(".{}.tmp", base_) : fmt::format(".{}.tmp.{}", base_, attempt);
+    owned_.reset(::openat(directory_.get(), temporary_.c_str(),
+                          O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kModeWhileWriting));
+    if (!owned_ && errno != EEXIST) fail_errno("cannot create a temporary file for {}", name_);
+  }
+  if (!owned_)
+    fail(EEXIST, "there are {} temporary files of {} already: remove .{}.tmp*", kAttempts, name_, base_);
+  fd_ = owned_.get();
+  how_ = How::kTemporary;
+}
+
+void TargetFile::begin() {
+  if (how_ == How::kInPlace) {
+    // What others were allowed to read before is not for them now; only the owner can change that.
+    if (::fchmod(fd_, kModeWhileWriting) != 0 && errno != EPERM)
+      fail_errno("cannot change the mode of {}", name_);
+    begun_ = true;
+    if (::ftruncate(fd_, 0) != 0) fail_errno("cannot empty {}", name_);
+  }
+}
+
+void TargetFile::sync() {
+  if (how_ != How::kStream && ::fchmod(fd_, kModeComplete) != 0 && errno != EPERM)
+    fail_errno("cannot change the mode of {}", name_);
+  if (sync_) sync_to_disk(fd_, name_);
+}
+
+void TargetFile::sync_directory() const {
+  if (sync_ && directory_readable_) sync_to_disk(directory_.get(), "the directory of " + name_);
+}
+
+// --backup: the old file gets another name. While it can have both, NAME is never without a file.
+void TargetFile::keep_old() const {
+  constexpr int kMaxBackups = 100000;
+  if (::faccessat(directory_.get(), base_.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (!backup_name_.empty()) {
+    if (::renameat(directory_.get(), base_.c_str(), AT_FDCWD, backup_name_.c_str()) != 0)
+      fail_errno("cannot rename {} to {}", name_, backup_name_);
+    return;
+  }
+  for (int number = 1; number <= kMaxBackups; ++number)
+    if (name_if_free(directory_.get(), base_, fmt::format("{}.~{}~", base_, number))) return;
+  fail(EEXIST, "there are {} backups of {} already", kMaxBackups, name_);
+}
+
+void TargetFile::publish_new_name() const {
+  if (placement_ == Placement::kNoClobber) {
+    if (!name_if_free(directory_.get(), temporary_, base_)) fail(EEXIST, "{} exists already", name_);
+    ::unlinkat(directory_.get(), temporary_.c_str(), 0);  // is gone already if it was renamed
+    return;
+  }
+  if (placement_ == Placement::kBackup) keep_old();
+  if (::renameat(directory_.get(), temporary_.c_str(), directory_.get(), base_.c_str()) == 0) return;
+  const int error = errno;
+  if (placement_ == Placement::kBackup && !backup_name_.empty())
+    ::renameat(AT_FDCWD, backup_name_.c_str(), directory_.get(), base_.c_str());
+  errno = error;
+  fail_errno("cannot rename {} to {}", temporary_, name_);
+}
+
+void TargetFile::publish() {
+  if (how_ == How::kTemporary) publish_new_name();
+  published_ = true;
+  if (how_ != How::kStream) sync_directory();
+}
+
+void TargetFile::discard() const noexcept {
+  if (published_) return;
+  if (how_ == How::kTemporary) ::unlinkat(directory_.get(), temporary_.c_str(), 0);
+  if (how_ == How::kInPlace && (begun_ || created_)) ::unlinkat(directory_.get(), base_.c_str(), 0);
+}
+
+}  // namespace cryo

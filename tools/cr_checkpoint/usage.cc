@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <cstdio>
+
+#include "cr_checkpoint/options.h"
+
+namespace cryo {
+
+void print_usage() {
+  std::fputs(
+      R"(Usage: cr_checkpoint [options] PID
+Writes the state of a running process to a file from which cr_restart can make it go on.
+
+What is checkpointed:
+  -T, --tree              the process and all its descendants (default)
+  -p, --pid, --process    only the process
+
+Where the context goes:
+  -c, --cwd               file context.PID in the current directory (default)
+  -d, --dir DIR           file context.PID in DIR
+  -f, --file FILE         FILE; "-" is standard output
+  -F, --fd FD             an open descriptor
+  -z, --compress[=LEVEL]  compressed with zstd (level 1 to 22; the default name ends in .zst)
+
+When FILE exists already:
+      --atomic            replace it once the new one is complete (default)
+      --backup[=NAME]     the same, and keep the old one as NAME, or FILE.~N~
+      --clobber           write over it in place
+      --noclobber         fail
+
+Signal to the process when the context is complete; until then it does not move:
+      --run               none (default)
+  -S, --signal N          signal number N
+      --stop, --term, --abort, --kill, --cont
+                          SIGSTOP, SIGTERM, SIGABRT, SIGKILL, SIGCONT
+
+Contents of mapped files in the context (they may be given together):
+      --save-exe          of the executable
+      --save-private      of privately mapped files, such as libraries
+      --save-shared       of shared mappings
+      --save-all, --save-none
+                          all of these; none (default)
+
+Others:
+      --ptraced-error     a traced process is an obstacle (default)
+      --ptraced-allow     it is not
+  -t, --time SEC          give up after SEC seconds
+      --dry-run           list what cannot be saved, write nothing
+      --sync, --nosync    wait until the context is on the disk (default), or do not
+      --kmsg-none, --kmsg-error, --kmsg-warning
+                          show what the kernel module says about the process never, on failure
+                          (default), or always
+  -v, --verbose           say what is done, and figures at the end
+  -q, --quiet             no messages
+  -?, -h, --help          show this text
+      --version           show the version
+)",
+      stdout);
+}
+
+}  // namespace cryo
