@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* linux/fs.h, linux/filelock.h, linux/fdtable.h: files of several generations. */
+#ifndef CRYO_COMPAT_FS_H
+#define CRYO_COMPAT_FS_H
+
+#include <linux/fdtable.h>
+#include <linux/fs.h>
+#include <linux/version.h>
+
+/* Does @file have an owner that gets its signals? A structure of its own since v6.12 1934b212615d. */
+static inline bool cryo_file_owner(struct file *file)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+	struct fown_struct *owner = file_f_owner(file);
+
+	return owner && owner->pid;
+#else
+	return file->f_owner.pid;
+#endif
+}
+
+/* close_on_exec(): of the table up to v6.11, of the files_struct since. */
+static inline bool cryo_close_on_exec(unsigned int fd, struct files_struct *files)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+	return close_on_exec(fd, files);
+#else
+	return close_on_exec(fd, files_fdtable(files));
+#endif
+}
+
+#endif

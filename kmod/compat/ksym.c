@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ksym.c - every symbol that Cryo uses although the kernel does not export it
+ *
+ * Found by name when the module is loaded.  kallsyms_lookup_name() itself has
+ * not been exported since v5.7 (0bd476e6c671), but a kprobe on it tells where
+ * it is.
+ *
+ * Functions are called through static calls, which are patched to direct calls:
+ * kernels built for indirect branch tracking "seal" functions whose address they
+ * never take, and an indirect call to a sealed function faults.
+ */
+#include <linux/kprobes.h>
+#include <linux/kallsyms.h>
+#include <linux/printk.h>
+#include <linux/sched/task.h>
+#include <linux/static_call.h>
+#include <linux/string.h>
+
+#include <cryo/ioctl.h>
+
+#include "ksym.h"
+
+cryo_restart_fn cryo_fn_no_restart;
+cryo_restart_fn cryo_fn_nanosleep;
+cryo_restart_fn cryo_fn_futex;
+cryo_restart_fn cryo_fn_poll;
+void *cryo_hrtimer_bases;
+void *cryo_hrtimer_wakeup;
+
+static void *addr_ptrace_may_access;
+static void *addr_replace_mm_exe_file;
+static void *addr_task_work_cancel_match;
+
+/* Stand-ins until the real address is known; none is ever called then. */
+static unsigned long no_kallsyms_lookup_name(const char *name)
+{
+	return 0;
+}
+
+static bool no_ptrace_may_access(struct task_struct *task, unsigned int mode)
+{
+	return false;
+}
+
+static int no_replace_mm_exe_file(struct mm_struct *mm, struct file *file)
+{
+	return -EOPNOTSUPP;
+}
+
+static struct callback_head *
+no_task_work_cancel_match(struct task_struct *task,
+			  bool (*match)(struct callback_head *work, void *data), void *data)
+{
+	return NULL;
+}
+
+DEFINE_STATIC_CALL(cryo_sc_lookup_name, no_kallsyms_lookup_name);
+DEFINE_STATIC_CALL(cryo_sc_may_access, no_ptrace_may_access);
+DEFINE_STATIC_CALL(cryo_sc_replace_exe, no_replace_mm_exe_file);
+DEFINE_STATIC_CALL(cryo_sc_cancel_match, no_task_work_cancel_match);
+
+/*
+ * @feature 0: the module does not load without it.  Several names: the first
+ * that exists counts.
+ */
+static const struct cryo_ksym {
+	const char *name;
+	void **where;
+	u64 feature;
+	const char *why;
+} ksyms[] = {
+	{ "ptrace_may_access", &addr_ptrace_may_access, 0,
+	  "who may checkpoint whom; without it there is no safe answer" },
+	{ "task_work_cancel_match", &addr_task_work_cancel_match, 0,
+	  "takes back what was queued at a stopped process, so that the module can be unloaded" },
+	{ "do_no_restart_syscall", (void **)&cryo_fn_no_restart, 0,
+	  "the restart block of a thread with nothing to restart" },
+	{ "replace_mm_exe_file", &addr_replace_mm_exe_file, CRYO_FEATURE_EXE_LINK,
+	  "/proc/PID/exe of a restarted process; prctl(2) wants CAP_CHECKPOINT_RESTORE" },
+	{ "hrtimer_nanosleep_restart", (void **)&cryo_fn_nanosleep, CRYO_FEATURE_RESTART_BLOCK,
+	  "interrupted nanosleep(2) goes on with its remaining time" },
+	{ "futex_wait_restart", (void **)&cryo_fn_futex, CRYO_FEATURE_RESTART_BLOCK,
+	  "same of futex(2) with a timeout" },
+	{ "do_restart_poll", (void **)&cryo_fn_poll, CRYO_FEATURE_RESTART_BLOCK,
+	  "same of poll(2)" },
+	{ "hrtimer_bases", &cryo_hrtimer_bases, CRYO_FEATURE_TIMED_WAITS,
+	  "how long a thread in epoll_wait(2) or sigtimedwait(2) would still have waited" },
+	{ "hrtimer_wakeup", &cryo_hrtimer_wakeup, CRYO_FEATURE_TIMED_WAITS,
+	  "tells a sleeping thread's timer from others" },
+};
+
+static u64 features = CRYO_FEATURE_EXE_LINK | CRYO_FEATURE_RESTART_BLOCK |
+		      CRYO_FEATURE_TIMED_WAITS;
+static char missing[256];
+
+/*
+ * The address of a kprobe may lie behind the function's entry (an ENDBR, the
+ * global entry code of ppc64): ask for the offset, and take it off.
+ */
+static unsigned long find_lookup_name(void)
+{
+	struct kprobe kp = { .symbol_name = "kallsyms_lookup_name" };
+	char text[KSYM_SYMBOL_LEN];
+	unsigned long offset = 0;
+	char *plus;
+
+	if (register_kprobe(&kp))
+		return 0;
+	unregister_kprobe(&kp);
+	sprint_symbol(text, (unsigned long)kp.addr);
+	plus = strchr(text, '+');
+	if (!plus || sscanf(plus, "+0x%lx/", &offset) != 1)
+		return 0;
+	return (unsigned long)kp.addr - offset;
+}
+
+static int resolve(const struct cryo_ksym *sym)
+{
+	*sym->where = (void *)static_call(cryo_sc_lookup_name)(sym->name);
+	if (*sym->where)
+		return 0;
+	if (!sym->feature) {
+		pr_err("cryo: this kernel has no %s (%s)\n", sym->name, sym->why);
+		return -ENOENT;
+	}
+	pr_info("cryo: this kernel has no %s (%s): feature off\n", sym->name, sym->why);
+	features &= ~sym->feature;
+	strlcat(missing, missing[0] ? "," : "", sizeof(missing));
+	strlcat(missing, sym->name, sizeof(missing));
+	return 0;
+}
+
+int cryo_ksym_init(void)
+{
+	unsigned long lookup_name = find_lookup_name();
+	size_t i;
+	int err;
+
+	if (!lookup_name) {
+		pr_err("cryo: cannot find kallsyms_lookup_name (are kprobes enabled?)\n");
+		return -ENOENT;
+	}
+	static_call_update(cryo_sc_lookup_name, (void *)lookup_name);
+	for (i = 0; i < ARRAY_SIZE(ksyms); i++) {
+		err = resolve(&ksyms[i]);
+		if (err)
+			return err;
+	}
+	static_call_update(cryo_sc_may_access, addr_ptrace_may_access);
+	static_call_update(cryo_sc_cancel_match, addr_task_work_cancel_match);
+	if (addr_replace_mm_exe_file)
+		static_call_update(cryo_sc_replace_exe, addr_replace_mm_exe_file);
+	return 0;
+}
+
+u64 cryo_ksym_features(void)
+{
+	return features;
+}
+
+const char *cryo_ksym_missing(void)
+{
+	return missing;
+}
+
+bool cryo_ptrace_may_access(struct task_struct *task, unsigned int mode)
+{
+	return static_call(cryo_sc_may_access)(task, mode);
+}
+
+int cryo_replace_mm_exe_file(struct mm_struct *mm, struct file *file)
+{
+	return static_call(cryo_sc_replace_exe)(mm, file);
+}
+
+static bool is_work(struct callback_head *work, void *data)
+{
+	return work == data;
+}
+
+/* Take @work back from @task. False: it runs, or has run, or was never queued. */
+bool cryo_task_work_cancel(struct task_struct *task, struct callback_head *work)
+{
+	return static_call(cryo_sc_cancel_match)(task, is_work, work);
+}

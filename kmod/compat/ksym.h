@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * ksym.h - what Cryo needs from the kernel and the kernel does not export
+ *
+ * See ksym.c for the reason of each and what is lost without it.
+ */
+#ifndef CRYO_COMPAT_KSYM_H
+#define CRYO_COMPAT_KSYM_H
+
+#include <linux/fs.h>
+#include <linux/mm_types.h>
+#include <linux/restart_block.h>
+#include <linux/sched.h>
+#include <linux/task_work.h>
+
+typedef long (*cryo_restart_fn)(struct restart_block *rb);
+
+int cryo_ksym_init(void);
+
+/* CRYO_FEATURE_* bits that the symbols found allow. */
+u64 cryo_ksym_features(void);
+/* Comma-separated names of those not found, "" when none is missing. */
+const char *cryo_ksym_missing(void);
+
+bool cryo_ptrace_may_access(struct task_struct *task, unsigned int mode);
+int cryo_replace_mm_exe_file(struct mm_struct *mm, struct file *file);
+bool cryo_task_work_cancel(struct task_struct *task, struct callback_head *work);
+
+/* Restart functions, to be compared with or stored in a restart_block; NULL when not found. */
+extern cryo_restart_fn cryo_fn_no_restart;
+extern cryo_restart_fn cryo_fn_nanosleep;
+extern cryo_restart_fn cryo_fn_futex;
+extern cryo_restart_fn cryo_fn_poll;
+
+/* The per-CPU hrtimer queues (a __percpu address), or NULL. */
+extern void *cryo_hrtimer_bases;
+/* hrtimer_wakeup(), the function of all timers that wake a sleeper, or NULL. */
+extern void *cryo_hrtimer_wakeup;
+
+#endif /* CRYO_COMPAT_KSYM_H */

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * cryo.h - what the files of the module share
+ *
+ * A checkpoint request (request.c) parks the threads of its target (freeze.c),
+ * has everything about the target collected and described in memory (capture.c
+ * and the save_*.c files, one resource each), and writes that and the pages of
+ * memory to a file (stream.c, save_pages.c).  A restart group (restart.c) parks
+ * the threads of a process being rebuilt until all are there.
+ *
+ * doc/locking.md says which locks are taken in which order.
+ */
+#ifndef CRYO_H
+#define CRYO_H
+
+#include <linux/completion.h>
+#include <linux/fs.h>
+#include <linux/hashtable.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/task_work.h>
+#include <linux/timer.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+
+#include <cryo/format.h>
+#include <cryo/ioctl.h>
+
+#define CRYO_RELEASE "0.1.0"
+
+struct cryo_request;
+
+/* ---- log.c: text for the caller of a request ---- */
+
+#define CRYO_LOG_MAX	(256 * 1024)	/* bytes; what comes after is counted, not kept */
+
+struct cryo_log {
+	struct mutex lock;	/* protects all below */
+	char *text;
+	size_t len;
+	size_t size;
+	unsigned int lost;	/* lines that did not fit */
+};
+
+void cryo_log_init(struct cryo_log *log);
+void cryo_log_free(struct cryo_log *log);
+__printf(2, 3) void cryo_log(struct cryo_log *log, const char *fmt, ...);
+ssize_t cryo_log_read(struct cryo_log *log, char __user *buf, size_t count, loff_t *pos);
+
+/* ---- buf.c: growing byte buffer; the first error sticks ---- */
+
+#define CRYO_BUF_MAX	(256UL * 1024 * 1024)
+
+struct cryo_buf {
+	u8 *data;
+	size_t len;
+	size_t size;
+	int error;
+};
+
+void cryo_buf_free(struct cryo_buf *buf);
+void *cryo_buf_add(struct cryo_buf *buf, size_t len);
+void cryo_buf_put(struct cryo_buf *buf, const void *data, size_t len);
+
+/* ---- stream.c: the context as it is written ---- */
+
+struct cryo_stream {
+	struct file *file;
+	loff_t pos;			/* position in @file */
+	u64 offset;			/* bytes since the start of the context */
+	struct list_head chunks;	/* metadata not written yet */
+	struct cryo_buf index;
+	u64 sections;
+	u64 page_bytes;
+	atomic64_t *written;		/* progress, read by others */
+};
+
+void cryo_stream_init(struct cryo_stream *s, struct file *file, atomic64_t *written);
+void cryo_stream_free(struct cryo_stream *s);
+int cryo_stream_header(struct cryo_stream *s);
+int cryo_stream_section(struct cryo_stream *s, u16 type, u32 object, u32 fixed_len,
+			const void *payload, size_t len);
+int cryo_stream_buf(struct cryo_stream *s, u16 type, u32 object, u32 fixed_len,
+		    struct cryo_buf *buf);
+int cryo_stream_flush(struct cryo_stream *s);
+int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *iter, u32 crc);
+int cryo_stream_end(struct cryo_stream *s);
+
+/* ---- freeze.c ---- */
+
+enum cryo_park_state {
+	CRYO_PARK_ASKED,	/* task work queued, not run yet */
+	CRYO_PARK_PARKED,	/* waits in its task work */
+	CRYO_PARK_STOPPED,	/* stopped by job control: stays where it is, work queued */
+	CRYO_PARK_GONE,		/* exiting */
+};
+
+/*
+ * One thread asked to park.  Referenced by the request and, while the task work is queued or
+ * running, by that.
+ */
+struct cryo_parked {
+	struct callback_head work;
+	struct kref ref;
+	struct list_head node;		/* in cryo_request.parked */
+	struct hlist_node hash;		/* in cryo_request.by_task */
+	struct task_struct *task;	/* counted */
+	struct cryo_request *req;	/* counted */
+	enum cryo_park_state state;	/* under cryo_request.park_lock */
+	bool let_go;
+	bool counted;			/* is part of the context being written */
+	s64 wait_ns;			/* remaining time of a timed wait, see timed_wait.c */
+	bool has_wait;
+};
+
+int cryo_freeze(struct cryo_request *req);
+void cryo_thaw(struct cryo_request *req);
+
+/* timed_wait.c: system calls with a timeout that the kernel itself cannot continue */
+void cryo_timed_waits_find(struct cryo_request *req);
+struct cryo_parked *cryo_find_parked(struct cryo_request *req, struct task_struct *task);
+int cryo_timed_wait_arm(s64 remaining_ns, u32 nr);
+long cryo_timed_restart(struct restart_block *rb);
+void cryo_timed_waits_disarm(void);
+
+/* ---- request.c ---- */
+
+struct cryo_request {
+	struct kref ref;
+	struct mutex lock;		/* serialises RUN, THAW and close */
+	struct cryo_checkpoint args;
+	struct file *out;
+	struct task_struct *target;	/* group leader, or thread that stands for it */
+	pid_t pid;			/* of @target, in the requester's namespace */
+	char comm[TASK_COMM_LEN];
+	struct cryo_log log;
+
+	u32 state;			/* CRYO_STATE_*, written under @lock, read anywhere */
+	int result;
+	bool done;			/* RUN has ended */
+	wait_queue_head_t done_wait;	/* poll() */
+
+	struct list_head running;	/* in the list of running requests */
+
+	spinlock_t park_lock;		/* protects the states of @parked, @pending and @worker */
+	struct list_head parked;	/* of struct cryo_parked; changed by the requester only */
+	DECLARE_HASHTABLE(by_task, 10);	/* the same by task */
+	unsigned int threads;		/* in @parked */
+	unsigned int pending;		/* of these asked, but neither parked nor stopped nor gone */
+	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
+	wait_queue_head_t thaw_wait;	/* parked threads: let go */
+
+	struct task_struct *worker;	/* task in CRYO_CKPT_RUN */
+	struct timer_list timer;	/* the request's deadline */
+	bool cancelled;
+	bool timed_out;
+	bool interrupt_armed;		/* @interrupt is queued at @worker */
+	struct callback_head interrupt;
+
+	ktime_t freeze_begin;
+	u64 freeze_ns;
+	u64 pause_ns;
+	atomic64_t written;
+	u64 estimate;			/* bytes, upper bound */
+	u64 pages_saved;
+	u64 pages_zero;
+	unsigned long last_event;	/* jiffies of the last progress event */
+};
+
+long cryo_request_create(void __user *arg);
+void cryo_request_get(struct cryo_request *req);
+void cryo_request_put(struct cryo_request *req);
+int cryo_request_interrupted(struct cryo_request *req);
+void cryo_request_state(struct cryo_request *req, u32 state);
+
+/* ---- events.c ---- */
+
+int cryo_events_init(void);
+void cryo_events_exit(void);
+void cryo_event_state(struct cryo_request *req);
+void cryo_event_progress(struct cryo_request *req);
+
+/* ---- capture.c and what it calls ---- */
+
+/* An inode or an open file, found once and given an id. */
+struct cryo_object {
+	struct hlist_node hash;
+	struct list_head node;		/* in order of discovery */
+	const void *key;		/* address of the struct inode or struct file: identity only */
+	u32 id;
+	struct file *file;		/* counted; of an inode: one through which it was found */
+	struct cryo_object *inode;	/* of a file */
+	int fd;				/* lowest descriptor, or -1 */
+	unsigned long vma_start;	/* first mapping, when fd is -1 */
+	u32 kind;			/* CRYO_FILE_* */
+	u32 stdio_fd;			/* 0 to 2, or U32_MAX */
+	u32 inode_flags;		/* CRYO_INODE_* */
+	bool is_inode;
+};
+
+struct cryo_fd_record {
+	unsigned int fd;
+	bool cloexec;
+	struct file *file;		/* counted */
+};
+
+struct cryo_vma_record {
+	struct cryo_vma out;
+	bool pages;			/* has private pages to be saved */
+	bool anon_only;			/* only copied-on-write pages */
+};
+
+struct cryo_capture {
+	struct cryo_request *req;
+	struct cryo_stream stream;
+	struct task_struct *task;	/* any live thread of the target, parked */
+	struct mm_struct *mm;		/* counted */
+	unsigned int obstacles;
+
+	DECLARE_HASHTABLE(objects, 10);
+	struct list_head inodes;
+	struct list_head files;
+	u32 next_id;
+
+	struct cryo_fd_record *fds;
+	unsigned int nr_fds;
+	struct cryo_vma_record *vmas;
+	unsigned int nr_vmas;
+	struct file *exe;
+	u64 pages_estimate;
+};
+
+/* The one mm of a context with one process. */
+#define CRYO_MM_ID	1
+
+int cryo_capture(struct cryo_request *req);
+
+/* Note an obstacle: "pid N (comm): <fmt>".  The checkpoint will be refused. */
+__printf(2, 3) void cryo_refuse(struct cryo_capture *c, const char *fmt, ...);
+/* Note what is worth knowing but no obstacle. */
+__printf(2, 3) void cryo_warn(struct cryo_capture *c, const char *fmt, ...);
+
+/* objects.c */
+struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file);
+struct cryo_object *cryo_object_find(struct cryo_capture *c, const void *key);
+void cryo_objects_free(struct cryo_capture *c);
+
+/* One resource per file: collect (find and check), then save (describe). */
+void cryo_check_process(struct cryo_capture *c);
+int cryo_save_system(struct cryo_capture *c);
+int cryo_save_process(struct cryo_capture *c);
+int cryo_save_cwd(struct cryo_capture *c);
+int cryo_save_rlimits(struct cryo_capture *c);
+int cryo_save_creds(struct cryo_capture *c);
+int cryo_save_sigactions(struct cryo_capture *c);
+int cryo_save_sigpending(struct cryo_capture *c, struct task_struct *task, bool shared);
+int cryo_save_itimers(struct cryo_capture *c);
+int cryo_collect_fds(struct cryo_capture *c);
+int cryo_save_fds(struct cryo_capture *c);
+int cryo_collect_vmas(struct cryo_capture *c);
+int cryo_save_mm(struct cryo_capture *c);
+int cryo_save_inodes(struct cryo_capture *c);
+int cryo_save_files(struct cryo_capture *c);
+int cryo_classify_file(struct cryo_capture *c, struct cryo_object *o);
+u32 cryo_membarrier_commands(struct mm_struct *mm);
+int cryo_save_locks(struct cryo_capture *c);
+int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p);
+int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);
+int cryo_save_memory(struct cryo_capture *c);
+int cryo_save_contents(struct cryo_capture *c);
+bool cryo_is_ctty(struct task_struct *task, struct file *file);
+bool cryo_is_pipe(struct file *file);
+int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode);
+bool cryo_is_eventfd(struct file *file);
+int cryo_save_eventfd(struct cryo_capture *c, struct cryo_object *o);
+bool cryo_is_epoll(struct file *file);
+int cryo_save_epoll(struct cryo_capture *c, struct cryo_object *o);
+bool cryo_socket_savable(struct file *file);
+int cryo_save_socket(struct cryo_capture *c, struct cryo_object *o);
+void cryo_describe_file(struct file *file, char *buf, size_t size);
+
+/* fdinfo.c: what an open file says about itself in /proc/PID/fdinfo */
+char *cryo_fdinfo(struct file *file);
+
+/* restart_block.c */
+void cryo_restart_block_save(struct cryo_capture *c, struct task_struct *task,
+			     struct cryo_thread *out);
+int cryo_restart_block_check(const struct cryo_restart_block *rb);
+void cryo_restart_block_set(const struct cryo_restart_block *rb);
+u64 cryo_restart_block_features(void);
+
+/* sighand.c */
+struct sighand_struct *cryo_lock_sighand(struct task_struct *task);
+void cryo_unlock_sighand(struct sighand_struct *sighand);
+
+/* ---- restart.c, pid_cursor.c ---- */
+
+long cryo_restart_create(void __user *arg);
+long cryo_pid_cursor(void __user *arg);
+u64 cryo_pid_choice_feature(void);
+
+#endif /* CRYO_H */

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * cryo_arch.h - the contract with arch/<a>/kmod
+ *
+ * Every architecture implements all of these; a missing one is a link error.
+ */
+#ifndef CRYO_ARCH_H
+#define CRYO_ARCH_H
+
+#include <linux/sched.h>
+
+#include "cryo.h"
+
+/* CRYO_ARCH_* of format.h. */
+u32 cryo_arch_id(void);
+
+/*
+ * Runs in @current, about to park on its way to user mode.  Where the system
+ * call that was interrupted has already settled on EINTR although no signal
+ * handler will run, make it one that is restarted (facts in cryo(7), "System
+ * calls in progress").  Calls that had an effect before they returned EINTR, like
+ * close(2), must be left alone.
+ *
+ * @p->has_wait tells that a timed wait was found with @p->wait_ns to go: then
+ * the call must be continued with that time and not from the start.
+ */
+void cryo_arch_fixup_syscall(struct cryo_parked *p);
+
+/* Something about @task that only this architecture has and that cannot be saved? cryo_refuse() it. */
+void cryo_arch_check(struct cryo_capture *c, struct task_struct *task);
+
+/* Write the CRYO_SEC_CPU section. */
+int cryo_arch_save_cpu(struct cryo_capture *c);
+
+/*
+ * Should the regset with core dump note type @note be saved (and may it be
+ * set)?  Called for each set in task_user_regset_view().
+ */
+bool cryo_arch_want_regset(unsigned int note);
+
+/*
+ * The saved NT_PRSTATUS in @regs: return, and set, the user's instruction
+ * pointer (threads inside a restartable sequence are moved to its abort handler).
+ */
+u64 cryo_arch_regs_ip(const void *regs, size_t len);
+void cryo_arch_regs_set_ip(void *regs, size_t len, u64 ip);
+
+/* Before the task work is queued: what this architecture needs to return through the signal path. */
+void cryo_arch_prepare_park(struct task_struct *task);
+
+/* Address of the vdso in @mm, 0 when there is none. */
+unsigned long cryo_arch_vdso(struct mm_struct *mm);
+
+/* Does the system call in progress of @task, a futex wait, have a timeout that is absolute? */
+bool cryo_arch_futex_is_absolute(struct task_struct *task);
+
+#endif /* CRYO_ARCH_H */

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * freeze.c - bring all threads of a process to rest, and let them go
+ *
+ * Each thread gets a task work; it interrupts system calls as a signal does,
+ * and runs when the thread is about to return to user mode.  There the thread
+ * waits, killable.  Nothing of this can be seen by the process or its parent: no
+ * signal is sent, no state reported, and a call that would have returned EINTR
+ * for want of a better answer is made one that is restarted.
+ *
+ * Rules for threads that do not come by themselves:
+ *  - stopped by job control: they stay where they are, which is at rest; their
+ *    work stays queued, so that a SIGCONT finds them parked;
+ *  - exiting: left out, they will be gone;
+ *  - uninterruptible (state D), waiting in vfork(): waited for until the freeze's
+ *    own time limit, then named;
+ *  - io_uring workers and other kernel helpers: never return to user mode, left out.
+ */
+#include <linux/jiffies.h>
+#include <linux/sched/jobctl.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "compat/ksym.h"
+#include "cryo.h"
+#include "cryo_arch.h"
+#include "unload.h"
+
+#define BATCH		1024	/* threads found in one walk of the list */
+#define POLL_JIFFIES	max(HZ / 100, 1)
+
+static void parked_free(struct kref *ref)
+{
+	struct cryo_parked *p = container_of(ref, struct cryo_parked, ref);
+
+	put_task_struct(p->task);
+	cryo_request_put(p->req);
+	kfree(p);
+}
+
+static void parked_put(struct cryo_parked *p)
+{
+	kref_put(&p->ref, parked_free);
+}
+
+/* With park_lock held. */
+static void set_state(struct cryo_parked *p, enum cryo_park_state state)
+{
+	if (p->state == CRYO_PARK_ASKED && state != CRYO_PARK_ASKED)
+		p->req->pending--;
+	else if (p->state != CRYO_PARK_ASKED && state == CRYO_PARK_ASKED)
+		p->req->pending++;
+	WRITE_ONCE(p->state, state);
+}
+
+static void settle(struct cryo_parked *p, enum cryo_park_state state)
+{
+	spin_lock_irq(&p->req->park_lock);
+	set_state(p, state);
+	spin_unlock_irq(&p->req->park_lock);
+	wake_up(&p->req->park_wait);
+}
+
+/* The task work: runs in the thread itself. */
+static void park(struct callback_head *work)
+{
+	struct cryo_parked *p = container_of(work, struct cryo_parked, work);
+
+	if (current->flags & PF_EXITING) {
+		settle(p, CRYO_PARK_GONE);
+		goto put;
+	}
+	/* Before the requester may look at the registers; and even when it no longer wants to. */
+	cryo_arch_fixup_syscall(p);
+	settle(p, CRYO_PARK_PARKED);
+	/* Killable and freezable: neither the OOM killer nor a suspend waits for us. */
+	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),
+			     TASK_KILLABLE | TASK_FREEZABLE))
+		settle(p, CRYO_PARK_GONE);
+put:
+	parked_put(p);
+	cryo_unload_put();
+}
+
+struct cryo_parked *cryo_find_parked(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_parked *p;
+
+	hash_for_each_possible(req->by_task, p, hash, (unsigned long)task)
+		if (p->task == task)
+			return p;
+	return NULL;
+}
+
+static int add_thread(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_parked *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+
+	if (!p)
+		return -ENOMEM;
+	kref_init(&p->ref);
+	get_task_struct(task);
+	p->task = task;
+	cryo_request_get(req);
+	p->req = req;
+	p->state = CRYO_PARK_GONE;
+	list_add_tail(&p->node, &req->parked);
+	hash_add(req->by_task, &p->hash, (unsigned long)task);
+	req->threads++;
+	return 0;
+}
+
+static void ask(struct cryo_parked *p)
+{
+	kref_get(&p->ref);
+	cryo_unload_get();
+	init_task_work(&p->work, park);
+	cryo_arch_prepare_park(p->task);
+	settle(p, CRYO_PARK_ASKED);
+	if (task_work_add(p->task, &p->work, TWA_SIGNAL)) {
+		settle(p, CRYO_PARK_GONE);
+		parked_put(p);
+		cryo_unload_put();
+	}
+}
+
+static bool wanted(struct task_struct *task)
+{
+	return !(task->flags & (PF_EXITING | PF_IO_WORKER | PF_KTHREAD)) && !task->exit_state;
+}
+
+/* Find up to BATCH threads that have not been asked. */
+static unsigned int find_new(struct cryo_request *req, struct task_struct **found)
+{
+	struct task_struct *task;
+	unsigned int n = 0;
+
+	rcu_read_lock();
+	for_each_thread(req->target, task) {
+		if (!wanted(task) || cryo_find_parked(req, task))
+			continue;
+		get_task_struct(task);
+		found[n++] = task;
+		if (n == BATCH)
+			break;
+	}
+	rcu_read_unlock();
+	return n;
+}
+
+static int add_all(struct cryo_request *req, struct task_struct **found)
+{
+	unsigned int n, i;
+	int total = 0;
+	int err = 0;
+
+	do {
+		n = find_new(req, found);
+		for (i = 0; i < n; i++) {
+			if (!err)
+				err = add_thread(req, found[i]);
+			put_task_struct(found[i]);
+		}
+		total += n;
+		cond_resched();
+	} while (n == BATCH && !err);
+	return err ?: total;
+}
+
+/* Ask all threads that exist now. Returns how many were new, or a negative errno. */
+static int ask_all(struct cryo_request *req, struct task_struct **found)
+{
+	struct cryo_parked *p = list_last_entry(&req->parked, struct cryo_parked, node);
+	int total = add_all(req, found);
+
+	if (total <= 0)
+		return total;
+	/* While they still sleep: interrupting them takes their timers away. */
+	cryo_timed_waits_find(req);
+	list_for_each_entry_continue(p, &req->parked, node)
+		ask(p);
+	return total;
+}
+
+/* Threads stopped by job control do not come: they count as arrived while they are off the CPU. */
+static void look_for_stopped(struct cryo_request *req)
+{
+	struct cryo_parked *p;
+
+	list_for_each_entry(p, &req->parked, node) {
+		if (READ_ONCE(p->state) != CRYO_PARK_ASKED)
+			continue;
+		if (!task_is_stopped_or_traced(p->task) || smp_load_acquire(&p->task->on_cpu))
+			continue;
+		spin_lock_irq(&req->park_lock);
+		if (p->state == CRYO_PARK_ASKED)
+			set_state(p, CRYO_PARK_STOPPED);
+		spin_unlock_irq(&req->park_lock);
+	}
+}
+
+static unsigned int pending(struct cryo_request *req)
+{
+	return READ_ONCE(req->pending);
+}
+
+static void name_pending(struct cryo_request *req)
+{
+	struct cryo_parked *p;
+	char comm[TASK_COMM_LEN];
+
+	list_for_each_entry(p, &req->parked, node) {
+		if (READ_ONCE(p->state) != CRYO_PARK_ASKED)
+			continue;
+		get_task_comm(comm, p->task);
+		cryo_log(&req->log,
+			 "pid %d (%s), thread %d (%s): did not come to rest: state %c%s", req->pid,
+			 req->comm, task_pid_vnr(p->task), comm, task_state_to_char(p->task),
+			 p->task->vfork_done || task_state_to_char(p->task) != 'D' ? "" :
+			 " (uninterruptible, or waits for a vfork() child)");
+	}
+}
+
+/* Wait until no thread is pending. Returns 0, or why not. */
+static int wait_pending(struct cryo_request *req, unsigned long limit)
+{
+	int err;
+
+	for (;;) {
+		look_for_stopped(req);
+		if (!pending(req))
+			return 0;
+		err = cryo_request_interrupted(req);
+		if (err)
+			return err;
+		if (time_after(jiffies, limit)) {
+			name_pending(req);
+			return -ETIMEDOUT;
+		}
+		if (wait_event_killable_timeout(req->park_wait, !pending(req) || req->timed_out ||
+						req->cancelled, POLL_JIFFIES) < 0)
+			return -EINTR;
+	}
+}
+
+/* A parked task has set its state, but may still be on its way off the CPU. */
+static void wait_off_cpu(struct cryo_request *req)
+{
+	struct cryo_parked *p;
+
+	list_for_each_entry(p, &req->parked, node)
+		while (READ_ONCE(p->state) == CRYO_PARK_PARKED &&
+		       smp_load_acquire(&p->task->on_cpu))
+			cpu_relax();
+}
+
+/*
+ * Park all threads of req->target.  Threads may create others until they park,
+ * so look again until nothing new is found.  On error, cryo_thaw() all the same.
+ */
+int cryo_freeze(struct cryo_request *req)
+{
+	unsigned int ms = req->args.freeze_ms ?: CRYO_FREEZE_DEFAULT_MS;
+	unsigned long limit = jiffies + msecs_to_jiffies(ms);
+	struct task_struct **found;
+	int n;
+
+	found = kvmalloc_array(BATCH, sizeof(*found), GFP_KERNEL_ACCOUNT);
+	if (!found)
+		return -ENOMEM;
+	req->freeze_begin = ktime_get();
+	do {
+		n = ask_all(req, found);
+		if (n < 0)
+			break;
+		n = wait_pending(req, limit) ?: n;
+	} while (n > 0);
+	kvfree(found);
+	if (n)
+		return n;
+	wait_off_cpu(req);
+	req->freeze_ns = ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
+	return 0;
+}
+
+/* Let all threads go. Harmless for those that never came. */
+void cryo_thaw(struct cryo_request *req)
+{
+	struct cryo_parked *p, *next;
+
+	if (list_empty(&req->parked))
+		return;
+	list_for_each_entry(p, &req->parked, node)
+		WRITE_ONCE(p->let_go, true);
+	wake_up_all(&req->thaw_wait);
+	req->pause_ns = ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
+	list_for_each_entry_safe(p, next, &req->parked, node) {
+		if (cryo_task_work_cancel(p->task, &p->work)) {
+			parked_put(p);
+			cryo_unload_put();
+		}
+		hash_del(&p->hash);
+		list_del(&p->node);
+		parked_put(p);
+		cond_resched();
+	}
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * main.c - /dev/cryo
+ */
+#include <linux/compat.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/uaccess.h>
+
+#include "compat/ksym.h"
+#include "cryo.h"
+#include "unload.h"
+
+static long version(void __user *arg)
+{
+	struct cryo_version v = {
+		.abi_major = CRYO_ABI_MAJOR,
+		.abi_minor = CRYO_ABI_MINOR,
+		.format_major = CRYO_FORMAT_MAJOR,
+		.format_minor = CRYO_FORMAT_MINOR,
+		.features = cryo_ksym_features() | cryo_pid_choice_feature(),
+		.release = CRYO_RELEASE,
+	};
+	u32 size;
+
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size < offsetofend(struct cryo_version, features))
+		return -EINVAL;
+	strscpy(v.missing, cryo_ksym_missing(), sizeof(v.missing));
+	v.size = min_t(u32, size, sizeof(v));
+	return copy_to_user(arg, &v, v.size) ? -EFAULT : 0;
+}
+
+static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	void __user *p = (void __user *)arg;
+
+	switch (cmd) {
+	case CRYO_IOC_VERSION:
+		return version(p);
+	case CRYO_IOC_CHECKPOINT:
+		return cryo_request_create(p);
+	case CRYO_IOC_RESTART:
+		return cryo_restart_create(p);
+	case CRYO_IOC_PID_CURSOR:
+		return cryo_pid_cursor(p);
+	}
+	return -ENOTTY;
+}
+
+static const struct file_operations device_fops = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = device_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.llseek = noop_llseek,
+};
+
+/* Anybody may open it: each operation asks who may do what to whom. */
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = CRYO_DEVICE_NAME,
+	.fops = &device_fops,
+	.mode = 0666,
+};
+
+static int __init cryo_init(void)
+{
+	int err = cryo_ksym_init();
+
+	if (err)
+		return err;
+	err = cryo_events_init();
+	if (err)
+		return err;
+	err = misc_register(&device);
+	if (err)
+		goto exit_events;
+	return 0;
+
+exit_events:
+	cryo_events_exit();
+	return err;
+}
+
+static void __exit cryo_exit(void)
+{
+	misc_deregister(&device);
+	cryo_events_exit();
+	cryo_timed_waits_disarm();
+	cryo_unload_wait();
+}
+
+module_init(cryo_init);
+module_exit(cryo_exit);
+
+MODULE_DESCRIPTION("Checkpoint and restart of processes");
+MODULE_AUTHOR("The Cryo developers");
+MODULE_VERSION(CRYO_RELEASE);
+MODULE_LICENSE("GPL");

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * objects.c - identity: which descriptors and mappings are one open file, which
+ * open files are one inode
+ *
+ * Each is found by its address, which is stable while the capture holds a
+ * reference, and gets a small number, which is what the context shows.
+ */
+#include <linux/file.h>
+#include <linux/hash.h>
+#include <linux/slab.h>
+
+#include "cryo.h"
+
+struct cryo_object *cryo_object_find(struct cryo_capture *c, const void *key)
+{
+	struct cryo_object *o;
+
+	hash_for_each_possible(c->objects, o, hash, (unsigned long)key)
+		if (o->key == key)
+			return o;
+	return NULL;
+}
+
+static struct cryo_object *add(struct cryo_capture *c, const void *key, struct file *file,
+			       struct list_head *list)
+{
+	struct cryo_object *o = kzalloc(sizeof(*o), GFP_KERNEL_ACCOUNT);
+
+	if (!o)
+		return NULL;
+	o->key = key;
+	o->id = ++c->next_id;
+	o->file = get_file(file);
+	o->fd = -1;
+	o->stdio_fd = U32_MAX;
+	hash_add(c->objects, &o->hash, (unsigned long)key);
+	list_add_tail(&o->node, list);
+	return o;
+}
+
+/* The object of @file, made at first sight together with that of its inode. NULL: no memory. */
+struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file)
+{
+	struct cryo_object *o = cryo_object_find(c, file);
+	struct cryo_object *inode;
+
+	if (o)
+		return o;
+	inode = cryo_object_find(c, file_inode(file));
+	if (!inode) {
+		inode = add(c, file_inode(file), file, &c->inodes);
+		if (!inode)
+			return NULL;
+		inode->is_inode = true;
+	}
+	o = add(c, file, file, &c->files);
+	if (o)
+		o->inode = inode;
+	return o;
+}
+
+static void free_list(struct list_head *list)
+{
+	struct cryo_object *o, *next;
+
+	list_for_each_entry_safe(o, next, list, node) {
+		fput(o->file);
+		kfree(o);
+	}
+}
+
+void cryo_objects_free(struct cryo_capture *c)
+{
+	free_list(&c->files);
+	free_list(&c->inodes);
+}

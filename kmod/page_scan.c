@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * page_scan.c - find the pages that a process has touched
+ *
+ * An open-coded walk with the inline helpers of the page tables: walk_page_range()
+ * is not exported, and get_user_pages() takes one call for each hole of a page,
+ * minutes for a reservation of a terabyte. Empty tables are skipped whole, at
+ * each level.
+ *
+ * Page tables are freed under RCU or with mmap_lock held for writing; the
+ * walk holds the lock for reading and is in an RCU read-side section while it
+ * looks at the lowest level.  What it finds is a hint: get_user_pages() decides.
+ */
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <linux/rcupdate.h>
+
+#include "page_scan.h"
+
+struct scan {
+	unsigned long from;	/* start of the range, when @found */
+	unsigned long to;	/* its end */
+	unsigned long limit;	/* bytes, at most */
+	bool found;
+};
+
+/* A touched range begins or goes on. False: the scan is over. */
+static bool touched(struct scan *s, unsigned long start, unsigned long end)
+{
+	if (!s->found) {
+		s->from = start;
+		s->to = end;
+		s->found = true;
+	} else if (s->to != start) {
+		return false;
+	} else {
+		s->to = end;
+	}
+	return s->to - s->from < s->limit;
+}
+
+static bool scan_ptes(struct scan *s, pmd_t pmd, unsigned long start, unsigned long end)
+{
+	pte_t *pte = pte_offset_kernel(&pmd, start);
+	bool more = true;
+	pte_t value;
+
+	for (; more && start < end; pte++, start += PAGE_SIZE) {
+		value = ptep_get(pte);
+		if (pte_none(value) || (pte_present(value) && is_zero_pfn(pte_pfn(value))))
+			more = !s->found;
+		else
+			more = touched(s, start, start + PAGE_SIZE);
+	}
+	return more;
+}
+
+static bool scan_pmds(struct scan *s, pud_t *pud, unsigned long start, unsigned long end)
+{
+	pmd_t *pmdp = pmd_offset(pud, start);
+	unsigned long next;
+	bool more = true;
+	pmd_t pmd;
+
+	for (; more && start < end; pmdp++, start = next) {
+		next = pmd_addr_end(start, end);
+		rcu_read_lock();
+		pmd = READ_ONCE(*pmdp);
+		if (pmd_none(pmd))
+			more = !s->found;
+		else if (!pmd_present(pmd) || pmd_trans_huge(pmd))
+			more = touched(s, start, next);
+		else
+			more = scan_ptes(s, pmd, start, next);
+		rcu_read_unlock();
+	}
+	return more;
+}
+
+static bool scan_puds(struct scan *s, p4d_t *p4d, unsigned long start, unsigned long end)
+{
+	pud_t *pud = pud_offset(p4d, start);
+	unsigned long next;
+	bool more = true;
+
+	for (; more && start < end; pud++, start = next) {
+		next = pud_addr_end(start, end);
+		more = pud_none(READ_ONCE(*pud)) ? !s->found : scan_pmds(s, pud, start, next);
+	}
+	return more;
+}
+
+static bool scan_p4ds(struct scan *s, pgd_t *pgd, unsigned long start, unsigned long end)
+{
+	p4d_t *p4d = p4d_offset(pgd, start);
+	unsigned long next;
+	bool more = true;
+
+	for (; more && start < end; p4d++, start = next) {
+		next = p4d_addr_end(start, end);
+		more = p4d_none(READ_ONCE(*p4d)) ? !s->found : scan_puds(s, p4d, start, next);
+	}
+	return more;
+}
+
+unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
+			     unsigned long limit, unsigned long *range_end)
+{
+	pgd_t *pgd = pgd_offset(mm, start);
+	struct scan s = { .limit = limit };
+	unsigned long next;
+	bool more = true;
+
+	for (; more && start < end; pgd++, start = next) {
+		next = pgd_addr_end(start, end);
+		more = pgd_none(READ_ONCE(*pgd)) ? !s.found : scan_p4ds(&s, pgd, start, next);
+	}
+	*range_end = s.found ? s.to : end;
+	return s.found ? s.from : end;
+}

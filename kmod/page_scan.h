@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef CRYO_PAGE_SCAN_H
+#define CRYO_PAGE_SCAN_H
+
+#include <linux/mm_types.h>
+
+/*
+ * The first range of pages in [@start, @end) that have ever been touched: present, swapped out
+ * or migrating.  Returns its start, and its end in *@range_end; @end when there is
+ * none.  Looks no further once it has found @limit bytes.  mmap_lock is held for
+ * reading.
+ */
+unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
+			     unsigned long limit, unsigned long *range_end);
+
+#endif

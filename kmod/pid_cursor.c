@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * pid_cursor.c - restart with the saved pids, as an ordinary user
+ *
+ * clone3(2) with set_tid and /proc/sys/kernel/ns_last_pid both ask for
+ * CAP_CHECKPOINT_RESTORE.  This moves the same cursor as ns_last_pid: a hint, it
+ * never gives anybody a pid that is in use.
+ */
+#include <linux/idr.h>
+#include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/pid_namespace.h>
+#include <linux/threads.h>
+#include <linux/uaccess.h>
+
+#include "cryo.h"
+
+static bool pid_choice = true;
+module_param(pid_choice, bool, 0644);
+MODULE_PARM_DESC(pid_choice, "ordinary users may restart processes with their old pids (default: yes)");
+
+u64 cryo_pid_choice_feature(void)
+{
+	return READ_ONCE(pid_choice) ? CRYO_FEATURE_PID_CHOICE : 0;
+}
+
+/* CRYO_IOC_PID_CURSOR */
+long cryo_pid_cursor(void __user *arg)
+{
+	struct pid_namespace *ns = current->nsproxy->pid_ns_for_children;
+	struct cryo_pid_cursor args;
+	u32 size;
+	int err;
+
+	if (!READ_ONCE(pid_choice))
+		return -EOPNOTSUPP;
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size < offsetofend(struct cryo_pid_cursor, previous))
+		return -EINVAL;
+	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	if (err)
+		return err;
+	if (args.reserved)
+		return -EINVAL;
+	if (args.pid < 1 || args.pid >= PID_MAX_LIMIT)
+		return -ERANGE;
+	/* The kernel itself reads and sets the cursor with single loads and stores. */
+	args.previous = idr_get_cursor(&ns->idr);
+	idr_set_cursor(&ns->idr, args.pid);
+	return put_user(args.previous,
+			&((struct cryo_pid_cursor __user *)arg)->previous) ? -EFAULT : 0;
+}

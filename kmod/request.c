@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * request.c - a checkpoint request and its handle
+ *
+ * The work is done in the context of the task that calls CRYO_CKPT_RUN: its
+ * limits, credentials and memory cgroup apply to what is written, and killing
+ * it ends the request.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/poll.h>
+#include <linux/ptrace.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat/ksym.h"
+#include "cryo.h"
+#include "unload.h"
+
+/* Requests in CRYO_CKPT_RUN or held, so that a target belongs to one at a time. */
+static DEFINE_MUTEX(running_lock);
+static LIST_HEAD(running);
+
+static void request_free(struct kref *ref)
+{
+	struct cryo_request *req = container_of(ref, struct cryo_request, ref);
+
+	if (req->out)
+		fput(req->out);
+	if (req->target)
+		put_task_struct(req->target);
+	cryo_log_free(&req->log);
+	kfree(req);
+}
+
+void cryo_request_get(struct cryo_request *req)
+{
+	kref_get(&req->ref);
+}
+
+void cryo_request_put(struct cryo_request *req)
+{
+	kref_put(&req->ref, request_free);
+}
+
+/* Why the request should end now: 0, or a negative errno. */
+int cryo_request_interrupted(struct cryo_request *req)
+{
+	if (READ_ONCE(req->cancelled))
+		return -ECANCELED;
+	if (READ_ONCE(req->timed_out))
+		return -ETIMEDOUT;
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	return 0;
+}
+
+void cryo_request_state(struct cryo_request *req, u32 state)
+{
+	WRITE_ONCE(req->state, state);
+	cryo_event_state(req);
+}
+
+/* Runs in the worker, only to have made it return from an interruptible wait. */
+static void interrupted(struct callback_head *work)
+{
+	struct cryo_request *req = container_of(work, struct cryo_request, interrupt);
+
+	cryo_request_put(req);
+	cryo_unload_put();
+}
+
+/* Get the worker out of a wait, for instance for the reader of a full pipe. Any context. */
+static void interrupt_worker(struct cryo_request *req)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&req->park_lock, flags);
+	if (req->worker && !req->interrupt_armed) {
+		cryo_unload_get();
+		cryo_request_get(req);
+		init_task_work(&req->interrupt, interrupted);
+		req->interrupt_armed = true;
+		if (task_work_add(req->worker, &req->interrupt, TWA_SIGNAL)) {
+			/* The worker is exiting: it is out of its wait. Not the last reference. */
+			cryo_request_put(req);
+			cryo_unload_put();
+		}
+	}
+	spin_unlock_irqrestore(&req->park_lock, flags);
+	wake_up(&req->park_wait);
+}
+
+static void deadline(struct timer_list *timer)
+{
+	struct cryo_request *req = container_of(timer, struct cryo_request, timer);
+
+	WRITE_ONCE(req->timed_out, true);
+	interrupt_worker(req);
+}
+
+static void set_worker(struct cryo_request *req, struct task_struct *worker)
+{
+	spin_lock_irq(&req->park_lock);
+	req->worker = worker;
+	spin_unlock_irq(&req->park_lock);
+}
+
+static int claim_target(struct cryo_request *req)
+{
+	struct cryo_request *other;
+	int err = 0;
+
+	if (same_thread_group(req->target, current)) {
+		cryo_log(&req->log, "pid %d (%s): a process cannot checkpoint itself yet", req->pid,
+			 req->comm);
+		return -EOPNOTSUPP;
+	}
+	if (mutex_lock_killable(&running_lock))
+		return -EINTR;
+	list_for_each_entry(other, &running, running) {
+		if (same_thread_group(other->target, req->target)) {
+			cryo_log(&req->log, "pid %d (%s): another checkpoint of it is running",
+				 req->pid, req->comm);
+			err = -EBUSY;
+			break;
+		}
+	}
+	if (!err)
+		list_add(&req->running, &running);
+	mutex_unlock(&running_lock);
+	return err;
+}
+
+static void release_target(struct cryo_request *req)
+{
+	mutex_lock(&running_lock);
+	list_del_init(&req->running);
+	mutex_unlock(&running_lock);
+}
+
+static int freeze_and_capture(struct cryo_request *req)
+{
+	int err;
+
+	cryo_request_state(req, CRYO_STATE_FREEZING);
+	err = cryo_freeze(req);
+	if (err)
+		return err;
+	cryo_request_state(req, CRYO_STATE_CAPTURING);
+	return cryo_capture(req);
+}
+
+/* With req->lock held. */
+static int run(struct cryo_request *req)
+{
+	int err;
+
+	if (req->state != CRYO_STATE_NEW)
+		return -EBUSY;
+	err = claim_target(req);
+	if (err)
+		return err;
+	set_worker(req, current);
+	if (req->args.timeout_ms)
+		mod_timer(&req->timer, jiffies + msecs_to_jiffies(req->args.timeout_ms));
+	err = freeze_and_capture(req);
+	/* An interrupted write says EINTR; what interrupted it says why. */
+	if (err == -EINTR)
+		err = cryo_request_interrupted(req) ?: -EINTR;
+	del_timer_sync(&req->timer);
+	set_worker(req, NULL);
+	req->result = err;
+	if (err || !(req->args.flags & CRYO_CKPT_HOLD)) {
+		cryo_thaw(req);
+		release_target(req);
+	}
+	cryo_request_state(req, err ? CRYO_STATE_FAILED :
+			   req->args.flags & CRYO_CKPT_HOLD ? CRYO_STATE_HELD : CRYO_STATE_DONE);
+	WRITE_ONCE(req->done, true);
+	wake_up_all(&req->done_wait);
+	return err;
+}
+
+static long ioctl_run(struct cryo_request *req)
+{
+	long ret;
+
+	if (mutex_lock_killable(&req->lock))
+		return -EINTR;
+	ret = run(req);
+	mutex_unlock(&req->lock);
+	return ret;
+}
+
+static long ioctl_thaw(struct cryo_request *req, unsigned long signal)
+{
+	long ret = -EINVAL;
+
+	if (signal > _NSIG)
+		return -EINVAL;
+	if (mutex_lock_killable(&req->lock))
+		return -EINTR;
+	if (req->state == CRYO_STATE_HELD) {
+		ret = signal ? kill_pid(task_tgid(req->target), signal, 0) : 0;
+		if (!ret) {
+			cryo_thaw(req);
+			release_target(req);
+			cryo_request_state(req, CRYO_STATE_DONE);
+		}
+	}
+	mutex_unlock(&req->lock);
+	return ret;
+}
+
+static long ioctl_status(struct cryo_request *req, void __user *arg)
+{
+	struct cryo_ckpt_status status = {
+		.state = READ_ONCE(req->state),
+		.result = READ_ONCE(req->done) ? req->result : 0,
+		.threads = req->threads,
+		.freeze_ns = req->freeze_ns,
+		.pause_ns = req->pause_ns,
+		.bytes_written = atomic64_read(&req->written),
+		.pages_saved = req->pages_saved,
+		.pages_zero = req->pages_zero,
+	};
+	u32 size;
+
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size < offsetofend(struct cryo_ckpt_status, result))
+		return -EINVAL;
+	status.size = min_t(u32, size, sizeof(status));
+	return copy_to_user(arg, &status, status.size) ? -EFAULT : 0;
+}
+
+static long request_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct cryo_request *req = file->private_data;
+
+	switch (cmd) {
+	case CRYO_CKPT_RUN:
+		return ioctl_run(req);
+	case CRYO_CKPT_THAW:
+		return ioctl_thaw(req, arg);
+	case CRYO_CKPT_CANCEL:
+		WRITE_ONCE(req->cancelled, true);
+		interrupt_worker(req);
+		return 0;
+	case CRYO_CKPT_STATUS:
+		return ioctl_status(req, (void __user *)arg);
+	}
+	return -ENOTTY;
+}
+
+static ssize_t request_read(struct file *file, char __user *buf, size_t count, loff_t *pos)
+{
+	struct cryo_request *req = file->private_data;
+
+	return cryo_log_read(&req->log, buf, count, pos);
+}
+
+static __poll_t request_poll(struct file *file, poll_table *wait)
+{
+	struct cryo_request *req = file->private_data;
+
+	poll_wait(file, &req->done_wait, wait);
+	return READ_ONCE(req->done) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+static int request_release(struct inode *inode, struct file *file)
+{
+	struct cryo_request *req = file->private_data;
+
+	/* Nobody is in RUN: that has a reference to the file. */
+	if (req->state == CRYO_STATE_HELD) {
+		cryo_thaw(req);
+		release_target(req);
+	}
+	cryo_request_put(req);
+	return 0;
+}
+
+static const struct file_operations request_fops = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = request_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.read = request_read,
+	.poll = request_poll,
+	.release = request_release,
+	.llseek = noop_llseek,
+};
+
+static int copy_args(struct cryo_checkpoint *args, void __user *arg)
+{
+	u32 size;
+	int err;
+
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size < offsetofend(struct cryo_checkpoint, out_fd) || size > PAGE_SIZE)
+		return size > PAGE_SIZE ? -E2BIG : -EINVAL;
+	err = copy_struct_from_user(args, sizeof(*args), arg, size);
+	if (err)
+		return err;
+	if (args->flags & ~CRYO_CKPT_FLAGS || args->reserved)
+		return -EINVAL;
+	if (args->scope != CRYO_SCOPE_PROCESS && args->scope != CRYO_SCOPE_TREE)
+		return -EINVAL;
+	return 0;
+}
+
+static struct task_struct *find_target(pid_t nr)
+{
+	struct task_struct *task;
+	struct pid *pid;
+
+	if (nr < 0)
+		return ERR_PTR(-ESRCH);
+	pid = nr ? find_get_pid(nr) : get_task_pid(current, PIDTYPE_TGID);
+	/* PIDTYPE_TGID: a thread's id is no process. */
+	task = get_pid_task(pid, PIDTYPE_TGID);
+	put_pid(pid);
+	if (!task)
+		return ERR_PTR(-ESRCH);
+	if (task->flags & PF_KTHREAD || !cryo_ptrace_may_access(task, PTRACE_MODE_ATTACH_REALCREDS)) {
+		put_task_struct(task);
+		return ERR_PTR(-EPERM);
+	}
+	return task;
+}
+
+static int open_target(struct cryo_request *req)
+{
+	struct task_struct *task = find_target(req->args.target);
+
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	req->target = task;
+	req->pid = task_tgid_vnr(task);
+	get_task_comm(req->comm, task);
+	return 0;
+}
+
+static int open_output(struct cryo_request *req)
+{
+	struct file *file;
+
+	if (req->args.flags & CRYO_CKPT_DRY_RUN)
+		return 0;
+	file = fget(req->args.out_fd);
+	if (!file)
+		return -EBADF;
+	if (!(file->f_mode & FMODE_WRITE)) {
+		fput(file);
+		return -EBADF;
+	}
+	req->out = file;
+	return 0;
+}
+
+static struct cryo_request *request_alloc(void)
+{
+	struct cryo_request *req = kzalloc(sizeof(*req), GFP_KERNEL_ACCOUNT);
+
+	if (!req)
+		return NULL;
+	kref_init(&req->ref);
+	mutex_init(&req->lock);
+	spin_lock_init(&req->park_lock);
+	INIT_LIST_HEAD(&req->parked);
+	INIT_LIST_HEAD(&req->running);
+	hash_init(req->by_task);
+	init_waitqueue_head(&req->done_wait);
+	init_waitqueue_head(&req->park_wait);
+	init_waitqueue_head(&req->thaw_wait);
+	timer_setup(&req->timer, deadline, 0);
+	cryo_log_init(&req->log);
+	return req;
+}
+
+/* CRYO_IOC_CHECKPOINT */
+long cryo_request_create(void __user *arg)
+{
+	struct cryo_request *req = request_alloc();
+	int fd, err;
+
+	if (!req)
+		return -ENOMEM;
+	err = copy_args(&req->args, arg);
+	if (!err)
+		err = open_target(req);
+	if (!err)
+		err = open_output(req);
+	if (err)
+		goto put_request;
+	fd = anon_inode_getfd("[cryo-checkpoint]", &request_fops, req, O_RDWR | O_CLOEXEC);
+	if (fd < 0) {
+		err = fd;
+		goto put_request;
+	}
+	return fd;
+
+put_request:
+	cryo_request_put(req);
+	return err;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* save_fds.c - the descriptor table */
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "compat/fs.h"
+#include "cryo.h"
+
+struct table_walk {
+	struct cryo_fd_record *records;
+	struct files_struct *files;
+	unsigned int room;
+	unsigned int n;
+};
+
+/* With files->file_lock held. Counts on when there is no room, so that the caller can make it. */
+static int note_fd(const void *arg, struct file *file, unsigned int fd)
+{
+	struct table_walk *w = (struct table_walk *)arg;
+
+	if (w->n < w->room) {
+		w->records[w->n].fd = fd;
+		w->records[w->n].file = get_file(file);
+		w->records[w->n].cloexec = cryo_close_on_exec(fd, w->files);
+	}
+	w->n++;
+	return 0;
+}
+
+static void drop(struct table_walk *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < min(w->n, w->room); i++)
+		fput(w->records[i].file);
+	kvfree(w->records);
+}
+
+/* A snapshot of the table in c->fds, one reference to each file. */
+static int snapshot(struct cryo_capture *c)
+{
+	struct table_walk w = { .room = 64 };
+
+	for (;;) {
+		w.records = kvcalloc(w.room, sizeof(*w.records), GFP_KERNEL_ACCOUNT);
+		if (!w.records)
+			return -ENOMEM;
+		w.n = 0;
+		/* task_lock() keeps the table from being freed by a killed task. */
+		task_lock(c->task);
+		w.files = c->task->files;
+		if (w.files)
+			iterate_fd(w.files, 0, note_fd, &w);
+		task_unlock(c->task);
+		if (w.n <= w.room)
+			break;
+		drop(&w);
+		w.room = w.n + 64;
+	}
+	c->fds = w.records;
+	c->nr_fds = w.n;
+	return 0;
+}
+
+static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r)
+{
+	struct cryo_object *o = cryo_object_file(c, r->file);
+
+	if (!o)
+		return -ENOMEM;
+	if (o->fd < 0) {
+		o->fd = r->fd;
+		o->stdio_fd = r->fd <= 2 ? r->fd : U32_MAX;
+	}
+	return 0;
+}
+
+int cryo_collect_fds(struct cryo_capture *c)
+{
+	unsigned int i;
+	int err = snapshot(c);
+
+	for (i = 0; !err && i < c->nr_fds; i++)
+		err = collect_fd(c, &c->fds[i]);
+	return err;
+}
+
+int cryo_save_fds(struct cryo_capture *c)
+{
+	struct cryo_array head = { c->nr_fds, sizeof(struct cryo_fd) };
+	struct cryo_buf buf = {};
+	unsigned int i;
+
+	cryo_buf_put(&buf, &head, sizeof(head));
+	for (i = 0; i < c->nr_fds; i++) {
+		struct cryo_fd out = {
+			.fd = c->fds[i].fd,
+			.file = cryo_object_find(c, c->fds[i].file)->id,
+			.flags = c->fds[i].cloexec ? CRYO_FD_CLOEXEC : 0,
+		};
+
+		cryo_buf_put(&buf, &out, sizeof(out));
+	}
+	return cryo_stream_buf(&c->stream, CRYO_SEC_FDS, c->req->pid, sizeof(head), &buf);
+}

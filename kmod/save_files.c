@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * save_files.c - open files and their inodes
+ *
+ * Each open file gets a kind that says how a restart opens it again; one that has
+ * no kind is refused by name.
+ */
+#include <linux/dcache.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/kdev_t.h>
+#include <linux/magic.h>
+#include <linux/major.h>
+#include <linux/mount.h>
+#include <linux/sched/signal.h>
+#include <linux/shmem_fs.h>
+#include <linux/slab.h>
+#include <linux/stat.h>
+#include <linux/tty.h>
+
+#include "compat/fs.h"
+#include "cryo.h"
+
+/* A name for people, of any open file. */
+void cryo_describe_file(struct file *file, char *buf, size_t size)
+{
+	char *name = file_path(file, buf, size);
+
+	if (IS_ERR(name))
+		strscpy(buf, "?", size);
+	else
+		memmove(buf, name, strlen(name) + 1);
+}
+
+/* Files of the kernel's own shmem mount: memfd, shared anonymous memory, System V segments. */
+static bool is_kernel_shmem(struct file *file)
+{
+	struct super_block *sb = file_inode(file)->i_sb;
+
+	return sb->s_magic == TMPFS_MAGIC && sb->s_flags & SB_KERNMOUNT;
+}
+
+static bool has_prefix(struct file *file, const char *prefix)
+{
+	return !strncmp(file->f_path.dentry->d_name.name, prefix, strlen(prefix));
+}
+
+/* memfd and shared anonymous memory. Their contents exist nowhere else. */
+static const char *classify_kernel_shmem(struct cryo_object *o)
+{
+	if (has_prefix(o->file, "memfd:"))
+		o->inode->inode_flags |= CRYO_INODE_MEMFD;
+	else if (has_prefix(o->file, "dev/zero"))
+		o->inode->inode_flags |= CRYO_INODE_SHMEM;
+	else if (has_prefix(o->file, "SYSV"))
+		return "System V shared memory";
+	else
+		return "kernel shared memory";
+	o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
+	o->kind = CRYO_FILE_CONTENTS;
+	return NULL;
+}
+
+static const char *classify_regular(struct cryo_object *o)
+{
+	if (file_inode(o->file)->i_sb->s_magic == HUGETLBFS_MAGIC)
+		return "hugetlb memory";
+	if (is_kernel_shmem(o->file))
+		return classify_kernel_shmem(o);
+	if (d_unlinked(o->file->f_path.dentry))
+		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
+	/* Needed without its name, by a mapping or because it has none. */
+	o->kind = o->inode->inode_flags & CRYO_INODE_CONTENTS && (o->fd < 0 ||
+		  o->inode->inode_flags & CRYO_INODE_DELETED) ?
+		  CRYO_FILE_CONTENTS : CRYO_FILE_PATH;
+	return NULL;
+}
+
+static const char *classify_char(struct cryo_capture *c, struct cryo_object *o)
+{
+	dev_t dev = file_inode(o->file)->i_rdev;
+
+	if (MAJOR(dev) == MEM_MAJOR) {
+		switch (MINOR(dev)) {
+		case 3: /* null */
+		case 5: /* zero */
+		case 7: /* full */
+		case 8: /* random */
+		case 9: /* urandom */
+			o->kind = CRYO_FILE_PATH;
+			return NULL;
+		}
+	}
+	if (o->stdio_fd != U32_MAX) {
+		o->kind = CRYO_FILE_STDIO;
+		return NULL;
+	}
+	/* /dev/tty (5:0) or the terminal itself */
+	if (dev == MKDEV(TTYAUX_MAJOR, 0) || cryo_is_ctty(c->task, o->file)) {
+		o->kind = CRYO_FILE_CTTY;
+		return NULL;
+	}
+	return "character device";
+}
+
+static const char *classify_pipe(struct cryo_object *o)
+{
+	if (o->stdio_fd != U32_MAX) {
+		o->kind = CRYO_FILE_STDIO;
+		return NULL;
+	}
+	if (!cryo_is_pipe(o->file))
+		return "named FIFO";
+	o->kind = CRYO_FILE_PIPE;
+	return NULL;
+}
+
+static const char *classify_socket(struct cryo_object *o)
+{
+	if (o->stdio_fd != U32_MAX) {
+		o->kind = CRYO_FILE_STDIO;
+		return NULL;
+	}
+	if (!cryo_socket_savable(o->file))
+		return "socket (only listening ones are supported)";
+	o->kind = CRYO_FILE_SOCKET;
+	return NULL;
+}
+
+static const char *classify_anon(struct cryo_object *o)
+{
+	if (cryo_is_eventfd(o->file))
+		o->kind = CRYO_FILE_EVENTFD;
+	else if (cryo_is_epoll(o->file))
+		o->kind = CRYO_FILE_EPOLL;
+	else
+		return "descriptor of this type";
+	return NULL;
+}
+
+static const char *classify(struct cryo_capture *c, struct cryo_object *o)
+{
+	if (o->file->f_flags & FASYNC)
+		return "asynchronous I/O notification (O_ASYNC)";
+	if (cryo_file_owner(o->file))
+		return "signal ownership (F_SETOWN)";
+	if (o->file->f_flags & O_PATH && d_unlinked(o->file->f_path.dentry))
+		return "O_PATH descriptor of a deleted file";
+	switch (file_inode(o->file)->i_mode & S_IFMT) {
+	case S_IFREG:
+		return classify_regular(o);
+	case S_IFDIR:
+		if (d_unlinked(o->file->f_path.dentry))
+			return "deleted directory";
+		o->kind = CRYO_FILE_PATH;
+		return NULL;
+	case S_IFCHR:
+		return classify_char(c, o);
+	case S_IFIFO:
+		return classify_pipe(o);
+	case S_IFSOCK:
+		return classify_socket(o);
+	case S_IFBLK:
+		return "block device";
+	case S_IFLNK:
+		o->kind = CRYO_FILE_PATH;	/* O_PATH | O_NOFOLLOW */
+		return NULL;
+	}
+	/* Anonymous inodes have no type. */
+	return classify_anon(o);
+}
+
+/* Give @o its kind, or refuse it by name. */
+int cryo_classify_file(struct cryo_capture *c, struct cryo_object *o)
+{
+	const char *obstacle = classify(c, o);
+	char *name;
+
+	if (!obstacle)
+		return 0;
+	name = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	if (!name)
+		return -ENOMEM;
+	cryo_describe_file(o->file, name, PATH_MAX);
+	if (o->fd >= 0)
+		cryo_refuse(c, "fd %d (%s): %s is not supported", o->fd, name, obstacle);
+	else
+		cryo_refuse(c, "memory at %lx (%s): %s is not supported", o->vma_start, name,
+			    obstacle);
+	kfree(name);
+	return 0;
+}
+
+static int save_inode(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct cryo_inode out = { .flags = o->inode_flags };
+	struct kstat stat;
+	int err;
+
+	err = vfs_getattr(&o->file->f_path, &stat, STATX_BASIC_STATS, AT_STATX_DONT_SYNC);
+	if (err)
+		return err;
+	out.dev = new_encode_dev(stat.dev);
+	out.ino = stat.ino;
+	out.size = stat.size;
+	out.mtime_sec = stat.mtime.tv_sec;
+	out.mtime_nsec = stat.mtime.tv_nsec;
+	out.mode = stat.mode;
+	out.uid = from_kuid_munged(current_user_ns(), stat.uid);
+	out.gid = from_kgid_munged(current_user_ns(), stat.gid);
+	out.rdev = new_encode_dev(stat.rdev);
+	out.nlink = stat.nlink;
+	if (o->inode_flags & CRYO_INODE_MEMFD)
+		out.seals = SHMEM_I(file_inode(o->file))->seals;
+	return cryo_stream_section(&c->stream, CRYO_SEC_INODE, o->id, sizeof(out), &out,
+				   sizeof(out));
+}
+
+/* Special files keep more than a name. */
+static int save_inode_state(struct cryo_capture *c, struct cryo_object *o)
+{
+	if (cryo_is_pipe(o->file) && o->kind == CRYO_FILE_PIPE)
+		return cryo_save_pipe(c, o);
+	return 0;
+}
+
+int cryo_save_inodes(struct cryo_capture *c)
+{
+	struct cryo_object *o;
+	int err = 0;
+
+	/* Classification may mark inodes: all files first. */
+	list_for_each_entry(o, &c->files, node) {
+		err = cryo_classify_file(c, o);
+		if (err)
+			return err;
+		if (o->kind == CRYO_FILE_PIPE)
+			o->inode->kind = CRYO_FILE_PIPE;
+	}
+	if (c->obstacles)
+		return -EOPNOTSUPP;
+	list_for_each_entry(o, &c->inodes, node) {
+		err = save_inode(c, o) ?: save_inode_state(c, o);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+/* The path without the " (deleted)" that d_path() adds; of a memfd its name alone. */
+static char *saved_path(struct cryo_object *o, char *buf)
+{
+	static const char deleted[] = " (deleted)";
+	static const char memfd[] = "/memfd:";
+	char *name = file_path(o->file, buf, PATH_MAX);
+	size_t len;
+
+	if (IS_ERR(name))
+		return name;
+	len = strlen(name);
+	if (d_unlinked(o->file->f_path.dentry) && len > strlen(deleted) &&
+	    !strcmp(name + len - strlen(deleted), deleted))
+		name[len - strlen(deleted)] = '\0';
+	if (o->inode->inode_flags & CRYO_INODE_MEMFD && !strncmp(name, memfd, strlen(memfd)))
+		name += strlen(memfd);
+	return name;
+}
+
+static int save_file(struct cryo_capture *c, struct cryo_object *o, char *page)
+{
+	struct cryo_file out = {
+		.inode = o->inode->id,
+		.kind = o->kind,
+		.flags = o->file->f_flags,
+		.pos = o->file->f_pos,
+	};
+	struct cryo_buf buf = {};
+	char *name;
+
+	if (o->kind == CRYO_FILE_STDIO)
+		out.stdio_fd = o->stdio_fd;
+	name = saved_path(o, page);
+	if (IS_ERR(name)) {
+		cryo_refuse(c, "fd %d: its path cannot be told (error %ld)", o->fd, PTR_ERR(name));
+		return 0;
+	}
+	cryo_buf_put(&buf, &out, sizeof(out));
+	cryo_buf_put(&buf, name, strlen(name));
+	return cryo_stream_buf(&c->stream, CRYO_SEC_FILE, o->id, sizeof(out), &buf);
+}
+
+static int save_file_state(struct cryo_capture *c, struct cryo_object *o)
+{
+	switch (o->kind) {
+	case CRYO_FILE_EVENTFD:
+		return cryo_save_eventfd(c, o);
+	case CRYO_FILE_EPOLL:
+		return cryo_save_epoll(c, o);
+	case CRYO_FILE_SOCKET:
+		return cryo_save_socket(c, o);
+	}
+	return 0;
+}
+
+int cryo_save_files(struct cryo_capture *c)
+{
+	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	struct cryo_object *o;
+	int err = page ? 0 : -ENOMEM;
+
+	list_for_each_entry(o, &c->files, node) {
+		if (err)
+			break;
+		err = save_file(c, o, page) ?: save_file_state(c, o);
+	}
+	kfree(page);
+	return err;
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* save_mm.c - the address space: its areas and bounds, not its contents */
+#include <linux/crc32c.h>
+#include <linux/file.h>
+#include <linux/hugetlb.h>
+#include <linux/magic.h>
+#include <linux/mempolicy.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/userfaultfd_k.h>
+
+#include "compat/mm.h"
+#include "cryo.h"
+#include "cryo_arch.h"
+
+static const struct {
+	unsigned long vm;
+	u64 out;
+} vma_flags[] = {
+	{ VM_READ, CRYO_VMA_READ },
+	{ VM_WRITE, CRYO_VMA_WRITE },
+	{ VM_EXEC, CRYO_VMA_EXEC },
+	{ VM_SHARED, CRYO_VMA_SHARED },
+	{ VM_MAYREAD, CRYO_VMA_MAYREAD },
+	{ VM_MAYWRITE, CRYO_VMA_MAYWRITE },
+	{ VM_MAYEXEC, CRYO_VMA_MAYEXEC },
+	{ VM_GROWSDOWN, CRYO_VMA_GROWSDOWN },
+	{ VM_LOCKED, CRYO_VMA_LOCKED },
+	{ VM_LOCKONFAULT, CRYO_VMA_LOCKONFAULT },
+	{ VM_NORESERVE, CRYO_VMA_NORESERVE },
+	{ VM_DONTCOPY, CRYO_VMA_DONTFORK },
+	{ VM_DONTDUMP, CRYO_VMA_DONTDUMP },
+	{ VM_WIPEONFORK, CRYO_VMA_WIPEONFORK },
+	{ VM_HUGEPAGE, CRYO_VMA_HUGEPAGE },
+	{ VM_NOHUGEPAGE, CRYO_VMA_NOHUGEPAGE },
+	{ VM_MERGEABLE, CRYO_VMA_MERGEABLE },
+	{ VM_SEQ_READ, CRYO_VMA_SEQ_READ },
+	{ VM_RAND_READ, CRYO_VMA_RAND_READ },
+	{ VM_SYNC, CRYO_VMA_SYNC },
+};
+
+static u64 flags_of(unsigned long vm_flags)
+{
+	u64 flags = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(vma_flags); i++)
+		if (vm_flags & vma_flags[i].vm)
+			flags |= vma_flags[i].out;
+	return flags;
+}
+
+/* What stands in the way of saving @vma, or NULL. */
+static const char *vma_obstacle(struct vm_area_struct *vma)
+{
+	if (is_vm_hugetlb_page(vma))
+		return "hugetlb memory";
+	if (vma->vm_flags & (VM_PFNMAP | VM_IO | VM_MIXEDMAP))
+		return "memory of a device";
+	if (userfaultfd_armed(vma))
+		return "memory registered with userfaultfd";
+	if (vma_policy(vma))
+		return "a NUMA memory policy";
+	if (vma_pkey(vma))
+		return "a memory protection key";
+	if (cryo_vma_sealed(vma))
+		return "memory sealed by mseal()";
+	if (vma->vm_flags & VM_UFFD_MISSING)
+		return "memory registered with userfaultfd";
+	return NULL;
+}
+
+/*
+ * The vdso and its data: not by flags, which differ between kernels, but all
+ * that have the vm_ops of the area at the vdso's address.
+ */
+static bool is_special(struct cryo_capture *c, struct vm_area_struct *vma)
+{
+	unsigned long vdso = cryo_arch_vdso(c->mm);
+	struct vm_area_struct *area = vdso ? find_vma(c->mm, vdso) : NULL;
+
+	return area && area->vm_ops && vma->vm_ops == area->vm_ops;
+}
+
+static void describe_vma(struct cryo_capture *c, struct vm_area_struct *vma, char *buf,
+			 size_t size)
+{
+	size_t n = scnprintf(buf, size, "memory %lx-%lx", vma->vm_start, vma->vm_end);
+
+	if (vma->vm_file && n + 3 < size) {
+		n += scnprintf(buf + n, size - n, " (");
+		cryo_describe_file(vma->vm_file, buf + n, size - n - 1);
+		strlcat(buf, ")", size);
+	}
+}
+
+static void check_vma(struct cryo_capture *c, struct vm_area_struct *vma)
+{
+	const char *obstacle = vma_obstacle(vma);
+	char *name;
+
+	if (!obstacle)
+		return;
+	name = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	if (name)
+		describe_vma(c, vma, name, PATH_MAX);
+	cryo_refuse(c, "%s: %s is not supported", name ?: "memory", obstacle);
+	kfree(name);
+}
+
+/* Whether the contents of a mapped file go into the context although it has a name. */
+static bool save_anyway(struct cryo_capture *c, struct vm_area_struct *vma)
+{
+	u32 flags = c->req->args.flags;
+
+	if (c->exe && file_inode(vma->vm_file) == file_inode(c->exe))
+		return flags & CRYO_CKPT_SAVE_EXE;
+	if (vma->vm_flags & VM_SHARED)
+		return flags & CRYO_CKPT_SAVE_SHARED;
+	return flags & CRYO_CKPT_SAVE_PRIVATE;
+}
+
+static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
+			    struct cryo_vma_record *r)
+{
+	struct cryo_object *o = cryo_object_file(c, vma->vm_file);
+
+	if (!o)
+		return -ENOMEM;
+	if (!o->vma_start)
+		o->vma_start = vma->vm_start;
+	r->out.kind = CRYO_VMA_FILE;
+	r->out.file = o->id;
+	r->out.offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
+	r->pages = r->anon_only = !(vma->vm_flags & VM_SHARED);
+	if (save_anyway(c, vma))
+		o->inode->inode_flags |= CRYO_INODE_CONTENTS;
+	return 0;
+}
+
+static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
+{
+	struct cryo_vma_record *r = &c->vmas[c->nr_vmas++];
+
+	r->out.start = vma->vm_start;
+	r->out.end = vma->vm_end;
+	r->out.flags = flags_of(vma->vm_flags);
+	if (is_special(c, vma)) {
+		r->out.kind = vma->vm_start == cryo_arch_vdso(c->mm) ? CRYO_VMA_VDSO :
+								       CRYO_VMA_VVAR;
+		return 0;
+	}
+	check_vma(c, vma);
+	if (vma->vm_file)
+		return collect_file_vma(c, vma, r);
+	r->out.kind = CRYO_VMA_ANON;
+	r->pages = true;
+	return 0;
+}
+
+/* With mmap_lock held for reading. */
+static int collect_locked(struct cryo_capture *c)
+{
+	VMA_ITERATOR(vmi, c->mm, 0);
+	struct vm_area_struct *vma;
+	int err;
+
+	c->vmas = kvcalloc(c->mm->map_count, sizeof(*c->vmas), GFP_KERNEL_ACCOUNT);
+	if (!c->vmas)
+		return -ENOMEM;
+	rcu_read_lock();
+	c->exe = rcu_dereference(c->mm->exe_file);
+	if (c->exe && !get_file_rcu(c->exe))
+		c->exe = NULL;
+	rcu_read_unlock();
+	if (c->exe && !cryo_object_file(c, c->exe))
+		return -ENOMEM;
+	for_each_vma(vmi, vma) {
+		if (WARN_ON_ONCE(c->nr_vmas == c->mm->map_count))
+			return -EIO;
+		err = collect_vma(c, vma);
+		if (err)
+			return err;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+
+int cryo_collect_vmas(struct cryo_capture *c)
+{
+	int err;
+
+	if (mmap_read_lock_killable(c->mm))
+		return -EINTR;
+	err = collect_locked(c);
+	mmap_read_unlock(c->mm);
+	return err;
+}
+
+/* CRC32C of the vdso's bytes, as they are in the target. */
+static int vdso_crc(struct cryo_capture *c, struct cryo_mm *out)
+{
+	unsigned int i;
+	u32 crc = ~0U;
+	unsigned long at;
+	u8 *page;
+	int err = 0;
+
+	page = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	if (!page)
+		return -ENOMEM;
+	for (i = 0; i < c->nr_vmas; i++) {
+		if (c->vmas[i].out.kind != CRYO_VMA_VDSO)
+			continue;
+		for (at = c->vmas[i].out.start; at < c->vmas[i].out.end; at += PAGE_SIZE) {
+			if (access_process_vm(c->task, at, page, PAGE_SIZE, FOLL_FORCE) !=
+			    PAGE_SIZE)
+				err = -EFAULT;
+			crc = crc32c(crc, page, PAGE_SIZE);
+		}
+	}
+	kfree(page);
+	out->vdso_crc = ~crc;
+	return err;
+}
+
+static void fill_mm(struct cryo_mm *out, struct mm_struct *mm)
+{
+	spin_lock(&mm->arg_lock);
+	out->start_code = mm->start_code;
+	out->end_code = mm->end_code;
+	out->start_data = mm->start_data;
+	out->end_data = mm->end_data;
+	out->start_brk = mm->start_brk;
+	out->brk = mm->brk;
+	out->start_stack = mm->start_stack;
+	out->arg_start = mm->arg_start;
+	out->arg_end = mm->arg_end;
+	out->env_start = mm->env_start;
+	out->env_end = mm->env_end;
+	spin_unlock(&mm->arg_lock);
+	out->def_flags = flags_of(mm->def_flags) & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT);
+	out->thp_disabled = cryo_mm_flag(MMF_DISABLE_THP, mm);
+	out->vdso = cryo_arch_vdso(mm);
+	out->membarrier = cryo_membarrier_commands(mm);
+}
+
+static size_t auxv_len(const struct mm_struct *mm)
+{
+	size_t n = 0;
+
+	while (n + 1 < ARRAY_SIZE(mm->saved_auxv) && mm->saved_auxv[n])
+		n += 2;
+	return min_t(size_t, n + 2, ARRAY_SIZE(mm->saved_auxv));
+}
+
+int cryo_save_mm(struct cryo_capture *c)
+{
+	struct cryo_mm out = { .nr_vmas = c->nr_vmas };
+	struct cryo_buf buf = {};
+	unsigned int i;
+	int err;
+
+	fill_mm(&out, c->mm);
+	if (c->exe)
+		out.exe_file = cryo_object_find(c, c->exe)->id;
+	err = vdso_crc(c, &out);
+	if (err)
+		return err;
+	cryo_buf_put(&buf, &out, sizeof(out));
+	BUILD_BUG_ON(sizeof(c->mm->saved_auxv[0]) != sizeof(u64));
+	cryo_buf_put(&buf, c->mm->saved_auxv, auxv_len(c->mm) * sizeof(u64));
+	err = cryo_stream_buf(&c->stream, CRYO_SEC_MM, CRYO_MM_ID, sizeof(out), &buf);
+	for (i = 0; !err && i < c->nr_vmas; i++) {
+		struct cryo_vma *vma = &c->vmas[i].out;
+
+		err = cryo_stream_section(&c->stream, CRYO_SEC_VMA, CRYO_MM_ID, sizeof(*vma), vma,
+					  sizeof(*vma));
+	}
+	return err;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * save_pages.c - the contents of private memory
+ *
+ * Pages are taken by reference in batches, checked for being all zero, and handed
+ * to the file as they are: nothing is copied here.
+ */
+#include <linux/bvec.h>
+#include <linux/crc32c.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/page-flags.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uio.h>
+
+#include "compat/mm.h"
+#include "cryo.h"
+#include "page_scan.h"
+
+struct batch {
+	struct cryo_capture *c;
+	unsigned int nr_pages;
+	unsigned int nr_runs;
+	struct cryo_page_run runs[CRYO_PAGES_MAX];
+	struct bio_vec pages[CRYO_PAGES_MAX];
+	struct page *taken[CRYO_PAGES_MAX];
+};
+
+static void release(struct batch *b)
+{
+	unsigned int i;
+
+	for (i = 0; i < b->nr_pages; i++)
+		put_page(b->pages[i].bv_page);
+	b->nr_pages = 0;
+	b->nr_runs = 0;
+}
+
+static u32 crc_of(struct batch *b)
+{
+	unsigned int i;
+	u32 crc = ~0U;
+	void *at;
+
+	for (i = 0; i < b->nr_pages; i++) {
+		at = kmap_local_page(b->pages[i].bv_page);
+		crc = crc32c(crc, at, PAGE_SIZE);
+		kunmap_local(at);
+	}
+	return ~crc;
+}
+
+static int flush(struct batch *b)
+{
+	struct cryo_pages head = {
+		.kind = CRYO_PAGES_MM,
+		.nr_runs = b->nr_runs,
+		.record_size = sizeof(struct cryo_page_run),
+		.nr_pages = b->nr_pages,
+	};
+	struct cryo_stream *s = &b->c->stream;
+	struct cryo_buf buf = {};
+	struct iov_iter iter;
+	int err;
+
+	if (!b->nr_pages)
+		return 0;
+	cryo_buf_put(&buf, &head, sizeof(head));
+	cryo_buf_put(&buf, b->runs, b->nr_runs * sizeof(b->runs[0]));
+	err = cryo_stream_buf(s, CRYO_SEC_PAGES, CRYO_MM_ID, sizeof(head), &buf);
+	if (!err) {
+		iov_iter_bvec(&iter, ITER_SOURCE, b->pages, b->nr_pages, b->nr_pages * PAGE_SIZE);
+		err = cryo_stream_page_data(s, CRYO_MM_ID, &iter, crc_of(b));
+	}
+	b->c->req->pages_saved += b->nr_pages;
+	release(b);
+	cryo_event_progress(b->c->req);
+	return err ?: cryo_request_interrupted(b->c->req);
+}
+
+static void add_page(struct batch *b, struct page *page, unsigned long addr)
+{
+	struct cryo_page_run *run = b->nr_runs ? &b->runs[b->nr_runs - 1] : NULL;
+
+	b->pages[b->nr_pages++] = (struct bio_vec){ .bv_page = page, .bv_len = PAGE_SIZE };
+	if (run && run->start + run->nr_pages * PAGE_SIZE == addr)
+		run->nr_pages++;
+	else
+		b->runs[b->nr_runs++] = (struct cryo_page_run){ .start = addr, .nr_pages = 1 };
+}
+
+static bool is_zero(struct page *page)
+{
+	void *at = kmap_local_page(page);
+	bool zero = !memchr_inv(at, 0, PAGE_SIZE);
+
+	kunmap_local(at);
+	return zero;
+}
+
+/*
+ * Sort what get_user_pages() gave.  In a private mapping of a file, a page that is
+ * all zero counts when it was copied on write: the file's page under it is not.
+ */
+static void sort_pages(struct batch *b, const struct cryo_vma_record *vma, unsigned long addr,
+		       long n)
+{
+	struct page *page;
+	long i;
+
+	for (i = 0; i < n; i++, addr += PAGE_SIZE) {
+		page = b->taken[i];
+		if (vma->anon_only && !PageAnon(page)) {
+			put_page(page);
+		} else if (!vma->anon_only && is_zero(page)) {
+			b->c->req->pages_zero++;
+			put_page(page);
+		} else {
+			add_page(b, page, addr);
+		}
+	}
+}
+
+/*
+ * Find the next pages of @vma at or after *@addr and take them.  The lock is not
+ * held while they are written: that may take long, and may need it.
+ */
+static int take(struct batch *b, const struct cryo_vma_record *vma, unsigned long *addr)
+{
+	struct mm_struct *mm = b->c->mm;
+	unsigned long start, end;
+	long n = 0;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	start = cryo_page_scan(mm, *addr, vma->out.end, CRYO_PAGES_MAX * PAGE_SIZE, &end);
+	if (start < end) {
+		n = min_t(long, (end - start) >> PAGE_SHIFT, CRYO_PAGES_MAX - b->nr_pages);
+		n = cryo_get_user_pages_remote(mm, start, n, FOLL_FORCE, b->taken);
+	}
+	mmap_read_unlock(mm);
+	if (n < 0 || (!n && start < end)) {
+		cryo_warn(b->c, "memory %lx-%lx: cannot be read at %lx (error %ld)",
+			  (unsigned long)vma->out.start, (unsigned long)vma->out.end, start, n);
+		return n ?: -EFAULT;
+	}
+	sort_pages(b, vma, start, n);
+	*addr = start + n * PAGE_SIZE;
+	return 0;
+}
+
+static int save_vma(struct batch *b, const struct cryo_vma_record *vma)
+{
+	unsigned long addr = vma->out.start;
+	int err = 0;
+
+	while (!err && addr < vma->out.end) {
+		if (b->nr_pages == CRYO_PAGES_MAX)
+			err = flush(b);
+		if (!err)
+			err = take(b, vma, &addr);
+		cond_resched();
+	}
+	return err;
+}
+
+/* Write all private memory of the target. */
+int cryo_save_memory(struct cryo_capture *c)
+{
+	struct batch *b = kvzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
+	unsigned int i;
+	int err = 0;
+
+	if (!b)
+		return -ENOMEM;
+	b->c = c;
+	c->req->estimate = atomic64_read(&c->req->written) +
+			   (u64)get_mm_counter(c->mm, MM_ANONPAGES) * PAGE_SIZE;
+	for (i = 0; !err && i < c->nr_vmas; i++)
+		if (c->vmas[i].pages)
+			err = save_vma(b, &c->vmas[i]);
+	if (!err)
+		err = flush(b);
+	release(b);
+	kvfree(b);
+	return err;
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* save_process.c - what belongs to a process as a whole: ids, limits, working directory */
+#include <linux/cred.h>
+#include <linux/fs_struct.h>
+#include <linux/mm.h>
+#include <linux/path.h>
+#include <linux/pid.h>
+#include <linux/prctl.h>
+#include <linux/rcupdate.h>
+#include <linux/resource.h>
+#include <linux/sched/coredump.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/stat.h>
+
+#include "compat/mm.h"
+#include "cryo.h"
+
+static int parent_pid(struct task_struct *task)
+{
+	int pid;
+
+	rcu_read_lock();
+	pid = task_tgid_vnr(rcu_dereference(task->real_parent));
+	rcu_read_unlock();
+	return pid;
+}
+
+static int stop_signal(struct task_struct *task)
+{
+	int signr = task->jobctl & JOBCTL_STOP_SIGMASK;
+
+	return signr ?: SIGSTOP;
+}
+
+static u32 process_flags(struct task_struct *task)
+{
+	struct signal_struct *sig = task->signal;
+	u32 flags = 0;
+
+	if (sig->flags & SIGNAL_STOP_STOPPED)
+		flags |= CRYO_PROC_STOPPED;
+	if (task_no_new_privs(task))
+		flags |= CRYO_PROC_NO_NEW_PRIVS;
+	if (sig->leader)
+		flags |= CRYO_PROC_SESSION_LEADER;
+	if (sig->tty)
+		flags |= CRYO_PROC_CTTY;
+	if (sig->is_child_subreaper)
+		flags |= CRYO_PROC_CHILD_SUBREAPER;
+	return flags;
+}
+
+int cryo_save_process(struct cryo_capture *c)
+{
+	struct task_struct *task = c->task;
+	struct cryo_process out = {
+		.pid = c->req->pid,
+		.ppid = parent_pid(task),
+		.pgid = task_pgrp_vnr(task),
+		.sid = task_session_vnr(task),
+		.flags = process_flags(task),
+		.mm = CRYO_MM_ID,
+		.personality = task->personality,
+		.dumpable = cryo_get_dumpable(c->mm),
+		.exit_signal = task->exit_signal,
+		.oom_score_adj = task->signal->oom_score_adj,
+	};
+	struct cryo_parked *p;
+
+	list_for_each_entry(p, &c->req->parked, node)
+		out.threads += p->counted;
+	if (out.flags & CRYO_PROC_STOPPED)
+		out.stop_signal = stop_signal(task);
+	task_lock(task);
+	if (task->fs)
+		out.umask = task->fs->umask;
+	task_unlock(task);
+	return cryo_stream_section(&c->stream, CRYO_SEC_PROCESS, out.pid, sizeof(out), &out,
+				   sizeof(out));
+}
+
+/* Path of @path as the requester sees it, into @buf; or an ERR_PTR. */
+static char *path_name(const struct path *path, char *buf, size_t size, u32 *flags)
+{
+	char *name = d_path(path, buf, size);
+
+	if (IS_ERR(name))
+		return name;
+	if (d_unlinked(path->dentry)) {
+		*flags |= CRYO_PATH_DELETED;
+		name[strlen(name) - strlen(" (deleted)")] = '\0';
+	}
+	return name;
+}
+
+static int save_cwd(struct cryo_capture *c, const struct path *pwd, char *page)
+{
+	struct cryo_path head = {};
+	struct cryo_buf buf = {};
+	struct kstat stat;
+	char *name;
+	int err;
+
+	name = path_name(pwd, page, PATH_MAX, &head.flags);
+	if (IS_ERR(name))
+		return PTR_ERR(name);
+	if (head.flags & CRYO_PATH_DELETED) {
+		cryo_refuse(c, "working directory %s: has been deleted", name);
+		return 0;
+	}
+	err = vfs_getattr(pwd, &stat, STATX_BASIC_STATS, AT_STATX_DONT_SYNC);
+	if (err)
+		return err;
+	head.dev = new_encode_dev(stat.dev);
+	head.ino = stat.ino;
+	cryo_buf_put(&buf, &head, sizeof(head));
+	cryo_buf_put(&buf, name, strlen(name));
+	return cryo_stream_buf(&c->stream, CRYO_SEC_CWD, c->req->pid, sizeof(head), &buf);
+}
+
+int cryo_save_cwd(struct cryo_capture *c)
+{
+	struct path pwd = {};
+	char *page;
+	int err;
+
+	task_lock(c->task);
+	if (c->task->fs)
+		get_fs_pwd(c->task->fs, &pwd);
+	task_unlock(c->task);
+	if (!pwd.dentry)
+		return -ESRCH;
+	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	err = page ? save_cwd(c, &pwd, page) : -ENOMEM;
+	kfree(page);
+	path_put(&pwd);
+	return err;
+}
+
+int cryo_save_rlimits(struct cryo_capture *c)
+{
+	struct {
+		struct cryo_array head;
+		struct cryo_rlimit limit[RLIM_NLIMITS];
+	} out = { .head = { RLIM_NLIMITS, sizeof(struct cryo_rlimit) } };
+	struct rlimit *limit = c->task->signal->rlim;
+	int i;
+
+	task_lock(c->task->group_leader);
+	for (i = 0; i < RLIM_NLIMITS; i++) {
+		out.limit[i].cur = limit[i].rlim_cur;
+		out.limit[i].max = limit[i].rlim_max;
+	}
+	task_unlock(c->task->group_leader);
+	return cryo_stream_section(&c->stream, CRYO_SEC_RLIMITS, c->req->pid, sizeof(out.head),
+				   &out, sizeof(out));
+}
+
+static u64 caps_of(kernel_cap_t cap)
+{
+	u64 value;
+
+	/* Two u32, low word first, or one u64: the same bytes on little-endian machines. */
+	BUILD_BUG_ON(sizeof(cap) != sizeof(value));
+	memcpy(&value, &cap, sizeof(value));
+	return value;
+}
+
+static void fill_creds(struct cryo_creds *out, const struct cred *cred)
+{
+	struct user_namespace *ns = current_user_ns();
+
+	out->uid = from_kuid_munged(ns, cred->uid);
+	out->euid = from_kuid_munged(ns, cred->euid);
+	out->suid = from_kuid_munged(ns, cred->suid);
+	out->fsuid = from_kuid_munged(ns, cred->fsuid);
+	out->gid = from_kgid_munged(ns, cred->gid);
+	out->egid = from_kgid_munged(ns, cred->egid);
+	out->sgid = from_kgid_munged(ns, cred->sgid);
+	out->fsgid = from_kgid_munged(ns, cred->fsgid);
+	out->cap_inheritable = caps_of(cred->cap_inheritable);
+	out->cap_permitted = caps_of(cred->cap_permitted);
+	out->cap_effective = caps_of(cred->cap_effective);
+	out->cap_bset = caps_of(cred->cap_bset);
+	out->cap_ambient = caps_of(cred->cap_ambient);
+	out->securebits = cred->securebits;
+	out->nr_groups = cred->group_info->ngroups;
+}
+
+int cryo_save_creds(struct cryo_capture *c)
+{
+	const struct cred *cred = get_task_cred(c->task);
+	struct cryo_creds out = {};
+	struct cryo_buf buf = {};
+	u32 gid;
+	int i;
+
+	fill_creds(&out, cred);
+	cryo_buf_put(&buf, &out, sizeof(out));
+	for (i = 0; i < cred->group_info->ngroups; i++) {
+		gid = from_kgid_munged(current_user_ns(), cred->group_info->gid[i]);
+		cryo_buf_put(&buf, &gid, sizeof(gid));
+	}
+	put_cred(cred);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_CREDS, c->req->pid, sizeof(out), &buf);
+}

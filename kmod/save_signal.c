@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* save_signal.c - signal actions and pending signals */
+#include <linux/sched/signal.h>
+#include <linux/signal.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "cryo.h"
+
+static u64 mask_of(const sigset_t *set)
+{
+	u64 mask;
+
+	BUILD_BUG_ON(sizeof(*set) != sizeof(mask));
+	memcpy(&mask, set, sizeof(mask));
+	return mask;
+}
+
+int cryo_save_sigactions(struct cryo_capture *c)
+{
+	struct cryo_array head = { _NSIG, sizeof(struct cryo_sigaction) };
+	struct sighand_struct *sighand;
+	struct cryo_sigaction *out;
+	struct cryo_buf buf = {};
+	int i;
+
+	cryo_buf_put(&buf, &head, sizeof(head));
+	out = cryo_buf_add(&buf, _NSIG * sizeof(*out));
+	sighand = out ? cryo_lock_sighand(c->task) : NULL;
+	for (i = 0; sighand && i < _NSIG; i++) {
+		const struct sigaction *sa = &sighand->action[i].sa;
+
+		out[i].handler = (unsigned long)sa->sa_handler;
+		out[i].flags = sa->sa_flags;
+#ifdef SA_RESTORER
+		out[i].restorer = (unsigned long)sa->sa_restorer;
+#endif
+		out[i].mask = mask_of(&sa->sa_mask);
+	}
+	if (sighand)
+		cryo_unlock_sighand(sighand);
+	else if (!buf.error)
+		buf.error = -ESRCH;
+	return cryo_stream_buf(&c->stream, CRYO_SEC_SIGACTIONS, c->req->pid, sizeof(head), &buf);
+}
+
+static unsigned int count_queue(struct sigpending *pending)
+{
+	struct sigqueue *q;
+	unsigned int n = 0;
+
+	list_for_each_entry(q, &pending->list, list)
+		n++;
+	return n;
+}
+
+/* With siglock held. False: more records than there is room for, see *count. */
+static bool copy_queue(struct sigpending *pending, kernel_siginfo_t *out, unsigned int *count)
+{
+	unsigned int n = count_queue(pending);
+	bool fits = n <= *count;
+	struct sigqueue *q;
+
+	*count = n;
+	if (!fits)
+		return false;
+	list_for_each_entry(q, &pending->list, list)
+		copy_siginfo(out++, &q->info);
+	return true;
+}
+
+static int pending_snapshot(struct task_struct *task, bool shared, kernel_siginfo_t **infos,
+			    struct cryo_sigpending *head)
+{
+	struct sighand_struct *sighand;
+	struct sigpending *pending;
+	unsigned int room = 0;
+	bool done = false;
+
+	*infos = NULL;
+	while (!done) {
+		head->count = room;
+		sighand = cryo_lock_sighand(task);
+		if (!sighand)
+			return -ESRCH;
+		pending = shared ? &task->signal->shared_pending : &task->pending;
+		head->signals = mask_of(&pending->signal);
+		done = copy_queue(pending, *infos, &head->count);
+		cryo_unlock_sighand(sighand);
+		if (done)
+			break;
+		kvfree(*infos);
+		/* Senders do not stop for us: leave room for some more. */
+		room = head->count + 16;
+		*infos = kvmalloc_array(room, sizeof(**infos), GFP_KERNEL_ACCOUNT);
+		if (!*infos)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Pending signals of the process (@shared) or of the thread @task, in the order they were sent. */
+int cryo_save_sigpending(struct cryo_capture *c, struct task_struct *task, bool shared)
+{
+	struct cryo_sigpending head = {
+		.record_size = CRYO_SIGINFO_SIZE,
+		.flags = shared ? CRYO_SIGPENDING_SHARED : 0,
+	};
+	struct cryo_buf buf = {};
+	kernel_siginfo_t *infos;
+	u8 *record;
+	unsigned int i;
+	int err;
+
+	BUILD_BUG_ON(sizeof(kernel_siginfo_t) > CRYO_SIGINFO_SIZE);
+	err = pending_snapshot(task, shared, &infos, &head);
+	if (!err && (head.count || head.signals)) {
+		cryo_buf_put(&buf, &head, sizeof(head));
+		for (i = 0; i < head.count; i++) {
+			record = cryo_buf_add(&buf, CRYO_SIGINFO_SIZE);
+			if (record)
+				memcpy(record, &infos[i], sizeof(infos[i]));
+		}
+		err = cryo_stream_buf(&c->stream, CRYO_SEC_SIGPENDING,
+				      shared ? c->req->pid : task_pid_vnr(task), sizeof(head),
+				      &buf);
+	}
+	kvfree(infos);
+	return err;
+}

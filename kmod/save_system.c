@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* save_system.c - where and when the context was made */
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <linux/utsname.h>
+
+#include "cryo.h"
+
+int cryo_save_system(struct cryo_capture *c)
+{
+	const struct new_utsname *u = utsname();
+	struct cryo_system s = {
+		.realtime_ns = ktime_get_real_ns(),
+		.monotonic_ns = ktime_get_ns(),
+		.boottime_ns = ktime_get_boottime_ns(),
+		.processes = 1,
+		.writer = CRYO_RELEASE,
+	};
+	struct cryo_parked *p;
+
+	list_for_each_entry(p, &c->req->parked, node)
+		s.threads += p->counted;
+	strscpy((char *)s.sysname, u->sysname, sizeof(s.sysname));
+	strscpy((char *)s.release, u->release, sizeof(s.release));
+	strscpy((char *)s.version, u->version, sizeof(s.version));
+	strscpy((char *)s.machine, u->machine, sizeof(s.machine));
+	strscpy((char *)s.nodename, u->nodename, sizeof(s.nodename));
+	return cryo_stream_section(&c->stream, CRYO_SEC_SYSTEM, 0, sizeof(s), &s, sizeof(s));
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * stream.c - the context as a sequence of sections
+ *
+ * Metadata are kept in memory until all of them are known, so that a target
+ * with obstacles is refused before a byte is written.  Page data go straight
+ * from the pages to the file.
+ */
+#include <linux/crc32c.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include <linux/uio.h>
+
+#include "cryo.h"
+#include "cryo_arch.h"
+
+#define CHUNK_SIZE	(64 * 1024)
+
+/* CRC32C of the format: inverted before and after, unlike the kernel's raw crc32c(). */
+#define CRC_START	(~0U)
+
+struct chunk {
+	struct list_head node;
+	size_t len;
+	u8 data[];
+};
+
+void cryo_stream_init(struct cryo_stream *s, struct file *file, atomic64_t *written)
+{
+	memset(s, 0, sizeof(*s));
+	INIT_LIST_HEAD(&s->chunks);
+	s->file = file;
+	s->pos = file ? file->f_pos : 0;
+	s->written = written;
+}
+
+static void free_chunks(struct cryo_stream *s)
+{
+	struct chunk *chunk, *next;
+
+	list_for_each_entry_safe(chunk, next, &s->chunks, node) {
+		list_del(&chunk->node);
+		kvfree(chunk);
+	}
+}
+
+void cryo_stream_free(struct cryo_stream *s)
+{
+	free_chunks(s);
+	cryo_buf_free(&s->index);
+}
+
+static int append(struct cryo_stream *s, const void *data, size_t len)
+{
+	struct chunk *chunk;
+	size_t part;
+
+	while (len) {
+		chunk = list_empty(&s->chunks) ? NULL :
+			list_last_entry(&s->chunks, struct chunk, node);
+		if (!chunk || chunk->len == CHUNK_SIZE) {
+			chunk = kvmalloc(sizeof(*chunk) + CHUNK_SIZE, GFP_KERNEL_ACCOUNT);
+			if (!chunk)
+				return -ENOMEM;
+			chunk->len = 0;
+			list_add_tail(&chunk->node, &s->chunks);
+		}
+		part = min_t(size_t, len, CHUNK_SIZE - chunk->len);
+		if (data)
+			memcpy(chunk->data + chunk->len, data, part);
+		else
+			memset(chunk->data + chunk->len, 0, part);
+		chunk->len += part;
+		s->offset += part;
+		data = data ? data + part : NULL;
+		len -= part;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int note_in_index(struct cryo_stream *s, u16 type, u32 object)
+{
+	struct cryo_index_entry entry = {
+		.offset = s->offset, .type = type, .object = object,
+	};
+
+	s->sections++;
+	cryo_buf_put(&s->index, &entry, sizeof(entry));
+	return s->index.error;
+}
+
+static void fill_header(struct cryo_section *h, u16 type, u32 object, u32 fixed_len, u64 len,
+			u32 crc)
+{
+	*h = (struct cryo_section){
+		.magic = CRYO_SECTION_MAGIC,
+		.type = type,
+		.flags = CRYO_SECF_REQUIRED,
+		.length = len,
+		.fixed_len = fixed_len,
+		.object = object,
+		.crc = crc,
+	};
+}
+
+static void seal_header(struct cryo_section *h)
+{
+	h->header_crc = ~crc32c(CRC_START, h, offsetof(struct cryo_section, header_crc));
+}
+
+int cryo_stream_header(struct cryo_stream *s)
+{
+	struct cryo_file_header h = {
+		.header_len = sizeof(h),
+		.format_major = CRYO_FORMAT_MAJOR,
+		.format_minor = CRYO_FORMAT_MINOR,
+		.arch = cryo_arch_id(),
+		.page_size = PAGE_SIZE,
+		.created_ns = ktime_get_real_ns(),
+	};
+
+	memcpy(h.magic, CRYO_MAGIC, CRYO_MAGIC_LEN);
+	h.crc = ~crc32c(CRC_START, &h, offsetof(struct cryo_file_header, crc));
+	return append(s, &h, sizeof(h));
+}
+
+/* Add a section whose payload is complete in memory. */
+int cryo_stream_section(struct cryo_stream *s, u16 type, u32 object, u32 fixed_len,
+			const void *payload, size_t len)
+{
+	struct cryo_section h;
+	int err;
+
+	err = note_in_index(s, type, object);
+	if (err)
+		return err;
+	fill_header(&h, type, object, fixed_len, len, ~crc32c(CRC_START, payload, len));
+	seal_header(&h);
+	err = append(s, &h, sizeof(h));
+	return err ?: append(s, payload, len);
+}
+
+/* Same from a buffer, which is emptied. */
+int cryo_stream_buf(struct cryo_stream *s, u16 type, u32 object, u32 fixed_len,
+		    struct cryo_buf *buf)
+{
+	int err = buf->error;
+
+	if (!err)
+		err = cryo_stream_section(s, type, object, fixed_len, buf->data, buf->len);
+	cryo_buf_free(buf);
+	return err;
+}
+
+/*
+ * Write all of @iter.  A short write is gone on with; a signal, too: what was
+ * written cannot be taken back, so the caller gives the whole request up.
+ */
+static int write_all(struct cryo_stream *s, struct iov_iter *iter)
+{
+	ssize_t n;
+
+	while (iov_iter_count(iter)) {
+		file_start_write(s->file);
+		n = vfs_iter_write(s->file, iter, &s->pos, 0);
+		file_end_write(s->file);
+		if (n == 0)
+			return -EIO;
+		if (n == -ERESTARTSYS || n == -ERESTARTNOINTR || n == -ERESTARTNOHAND)
+			return -EINTR;
+		if (n < 0)
+			return n;
+		atomic64_add(n, s->written);
+	}
+	return 0;
+}
+
+/* Write out what append() collected. */
+int cryo_stream_flush(struct cryo_stream *s)
+{
+	struct chunk *chunk;
+	struct iov_iter iter;
+	struct kvec vec;
+	int err = 0;
+
+	list_for_each_entry(chunk, &s->chunks, node) {
+		vec.iov_base = chunk->data;
+		vec.iov_len = chunk->len;
+		iov_iter_kvec(&iter, ITER_SOURCE, &vec, 1, chunk->len);
+		err = write_all(s, &iter);
+		if (err)
+			break;
+	}
+	free_chunks(s);
+	return err;
+}
+
+/*
+ * Add a PAGE_DATA section with the bytes of @iter, @crc being their CRC32C
+ * (inverted), aligned to the page size in the stream.  The caller has added the
+ * PAGES section that describes them.
+ */
+int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *iter, u32 crc)
+{
+	size_t len = iov_iter_count(iter);
+	struct cryo_section h;
+	int err;
+
+	err = note_in_index(s, CRYO_SEC_PAGE_DATA, object);
+	if (err)
+		return err;
+	fill_header(&h, CRYO_SEC_PAGE_DATA, object, 0, len, crc);
+	h.pad = -(s->offset + sizeof(h)) & (PAGE_SIZE - 1);
+	seal_header(&h);
+	err = append(s, &h, sizeof(h));
+	if (!err)
+		err = append(s, NULL, h.pad);
+	if (!err)
+		err = cryo_stream_flush(s);
+	if (!err)
+		err = write_all(s, iter);
+	s->offset += len;
+	s->page_bytes += len;
+	return err;
+}
+
+static int add_index(struct cryo_stream *s)
+{
+	struct cryo_array head;
+	struct cryo_buf payload = {};
+	int err;
+
+	/* The index lists itself, not the end. */
+	err = note_in_index(s, CRYO_SEC_INDEX, 0);
+	if (err)
+		return err;
+	s->sections--;
+	head.count = s->index.len / sizeof(struct cryo_index_entry);
+	head.record_size = sizeof(struct cryo_index_entry);
+	cryo_buf_put(&payload, &head, sizeof(head));
+	cryo_buf_put(&payload, s->index.data, s->index.len);
+	return cryo_stream_buf(s, CRYO_SEC_INDEX, 0, sizeof(head), &payload);
+}
+
+/* Add INDEX and END, write everything, and leave the descriptor's position behind it. */
+int cryo_stream_end(struct cryo_stream *s)
+{
+	struct cryo_end end = { .index_offset = s->offset, .page_bytes = s->page_bytes };
+	int err;
+
+	err = add_index(s);
+	if (err)
+		return err;
+	end.total_len = s->offset + sizeof(struct cryo_section) + sizeof(end);
+	end.sections = s->sections + 1;
+	err = cryo_stream_section(s, CRYO_SEC_END, 0, sizeof(end), &end, sizeof(end));
+	if (!err)
+		err = cryo_stream_flush(s);
+	if (!err)
+		s->file->f_pos = s->pos;
+	return err;
+}
