@@ -135,6 +135,13 @@ long long crt_check(long long value, const char *what)
 	return value;
 }
 
+void *crt_check_map(void *value, const char *what)
+{
+	if (value == (void *)-1)
+		crt_die("%s: %m", what);
+	return value;
+}
+
 void crt_skip(const char *fmt, ...)
 {
 	va_list ap;

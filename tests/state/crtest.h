@@ -68,8 +68,9 @@ void crt_expect(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* @x must not be -1 (MAP_FAILED). */
 #define CRT_SYS(x) crt_check((long long)(x), #x)
-#define CRT_MAP(x) ((void *)crt_check((intptr_t)(x), #x))
+#define CRT_MAP(x) crt_check_map((x), #x)
 long long crt_check(long long value, const char *what);
+void *crt_check_map(void *value, const char *what);
 
 /* Waits for the driver's word to go on, computing; notes jumps of the clock. */
 void crt_wait_go(void);

@@ -15,19 +15,30 @@ static unsigned char *map(int how)
 	return CRT_MAP(mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, how | MAP_ANONYMOUS, -1, 0));
 }
 
+/* Copied to where it runs: needs nothing but its own bytes. */
+static int __attribute__((noinline, noclone, aligned(64))) body(void)
+{
+	return 0x1234567;
+}
+
+#define BODY_SIZE 64
+
 static void setup(void)
 {
-	/* mov $0x1234567, %eax; ret */
-	static const unsigned char body[] = { 0xb8, 0x67, 0x45, 0x23, 0x01, 0xc3 };
+	const void *source;
+	int (*fn)(void) = body;
 
+	memcpy(&source, &fn, sizeof(source));
 	readonly = map(MAP_PRIVATE);
 	shared = map(MAP_SHARED);
 	code = map(MAP_PRIVATE);
 	execonly = map(MAP_PRIVATE);
 	crt_fill(readonly, 4 * PAGE, 31);
 	crt_fill(shared, 4 * PAGE, 32);
-	memcpy(code + 100, body, sizeof(body));
-	memcpy(execonly + 100, body, sizeof(body));
+	memcpy(code + 128, source, BODY_SIZE);
+	memcpy(execonly + 128, source, BODY_SIZE);
+	__builtin___clear_cache((char *)code, (char *)code + PAGE);
+	__builtin___clear_cache((char *)execonly, (char *)execonly + PAGE);
 	CRT_SYS(mprotect(readonly, 4 * PAGE, PROT_READ));
 	CRT_SYS(mprotect(shared, 4 * PAGE, PROT_READ));
 	CRT_SYS(mprotect(code, 4 * PAGE, PROT_READ | PROT_EXEC));
@@ -48,9 +59,9 @@ static void verify(void)
 	crt_same(crt_try_write(readonly + PAGE, NULL), SIGSEGV, "it cannot be written");
 	crt_same(crt_bad(shared, 4 * PAGE, 32), -1, "contents of a shared read-only area");
 	crt_same(crt_try_write(shared + PAGE, NULL), SIGSEGV, "it cannot be written");
-	crt_same(call(code + 100), 0x1234567, "code made at run time runs");
+	crt_same(call(code + 128), 0x1234567, "code made at run time runs");
 	crt_same(crt_try_write(code, NULL), SIGSEGV, "and cannot be written");
-	crt_same(call(execonly + 100), 0x1234567, "execute-only code runs");
+	crt_same(call(execonly + 128), 0x1234567, "execute-only code runs");
 	CRT_SYS(mprotect(readonly, 4 * PAGE, PROT_READ | PROT_WRITE));
 	crt_same(crt_try_write(readonly, NULL), 0, "it can be made writable again");
 }
