@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Users, groups and capabilities: what has to change, whether it may, and the calls that do it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "context/model.h"
+#include "restart/calls.h"
+#include "restart/stub_area.h"
+
+namespace cryo {
+
+[[nodiscard]] Creds own_credentials();
+
+// nullopt: a process with the credentials `own` has nothing to change.
+struct CredentialChange {
+  std::optional<Creds> to;
+  Creds own;
+};
+[[nodiscard]] CredentialChange credential_change(const Creds& saved, const Creds& own);
+
+// Why it cannot be done; empty when it can.
+[[nodiscard]] std::vector<std::string> credential_problems(const CredentialChange& change);
+
+// For one thread: credentials belong to threads, and these are raw system calls.
+void plan_credentials(const CredentialChange& change, CallList& calls, StubArea& area);
+
+// Is `capability` (CAP_*) effective here?
+[[nodiscard]] bool capable(const Creds& own, int capability);
+
+}  // namespace cryo

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/memory_plan.h"
+
+#include <linux/prctl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "stub_arch.h"
+
+namespace cryo {
+namespace {
+
+using stub::Expect;
+using stub::Step;
+
+// The kernel's default stack_guard_gap.
+constexpr std::uint64_t kStackGap = 256;  // pages
+constexpr std::size_t kCallsPerVma = 16;
+constexpr std::size_t kFixedCalls = 256;
+
+int protection(const cryo_vma& vma) {
+  return ((vma.flags & CRYO_VMA_READ) ? PROT_READ : 0) | ((vma.flags & CRYO_VMA_WRITE) ? PROT_WRITE : 0) |
+         ((vma.flags & CRYO_VMA_EXEC) ? PROT_EXEC : 0);
+}
+
+bool is_kernel_mapping(const cryo_vma& vma) {
+  return vma.kind == CRYO_VMA_VDSO || vma.kind == CRYO_VMA_VVAR;
+}
+
+class Planner {
+ public:
+  Planner(const MemoryPlanInput& input, StubArea& area, AddressSpace& space)
+      : input_(input), vmas_(input.mm.vmas), area_(area), space_(space), filled_(vmas_.size()) {}
+
+  MemoryPlan plan() {
+    mark_filled();
+    clear();
+    plan_shared_memory();
+    for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_map(i);
+    plan_reads();
+    for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_finish(i);
+    for (const auto& [inode, place] : shared_)
+      plan_.after_reads.add(Step::kShare, 0, SYS_munmap, place.start, place.size());
+    for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_lock_and_protect(i);
+    plan_fields();
+    return std::move(plan_);
+  }
+
+ private:
+  void mark_filled();
+  void clear();
+  void plan_shared_memory();
+  void plan_map(std::uint32_t index);
+  void plan_reads();
+  void add_read(const PageChunk& chunk, std::uint64_t base);
+  void plan_finish(std::uint32_t index);
+  void plan_lock_and_protect(std::uint32_t index);
+  void plan_fields();
+  [[nodiscard]] int first_protection(std::uint32_t index) const;
+  [[nodiscard]] std::uint32_t shared_inode(const cryo_vma& vma) const {
+    return input_.context.file(vma.file).head.inode;
+  }
+
+  const MemoryPlanInput& input_;
+  const std::vector<cryo_vma>& vmas_;
+  StubArea& area_;
+  AddressSpace& space_;
+  std::vector<bool> filled_;                       // the VMA gets contents from the context
+  std::map<std::uint32_t, AddressRange> shared_;  // inode id: where its one temporary mapping is
+  MemoryPlan plan_;
+};
+
+void Planner::mark_filled() {
+  const std::uint64_t page = input_.context.header.page_size;
+  for (const PageChunk& chunk : input_.context.pages) {
+    if (chunk.kind != CRYO_PAGES_MM || chunk.object != input_.mm.id) continue;
+    for (const cryo_page_run& run : chunk.runs) {
+      auto vma = std::upper_bound(vmas_.begin(), vmas_.end(), run.start,
+                                  [](std::uint64_t start, const cryo_vma& v) { return start < v.end; });
+      for (; vma != vmas_.end() && vma->start < run.start + run.nr_pages * page; ++vma)
+        filled_[static_cast<std::size_t>(vma - vmas_.begin())] = true;
+    }
+  }
+}
+
+// Out of the way with the vdso, away with everything, and in with the vdso where it was.
+void Planner::clear() {
+  CallList& calls = plan_.before_reads;
+  const std::vector<KernelMapping> saved = kernel_mappings(input_.mm);
+  std::uint64_t transit = area_.transit();
+  for (const KernelMapping& own : input_.own_kernel_mappings) {
+    calls.expect(Expect::kArgument4, Step::kKernelMapping, 0, SYS_mremap, own.range.start, own.range.size(),
+                 own.range.size(), MREMAP_MAYMOVE | MREMAP_FIXED, transit);
+    transit += own.range.size();
+  }
+  calls.add(Step::kUnmap, 0, SYS_munmap, 0, area_.range().start);
+  calls.add(Step::kUnmap, 0, SYS_munmap, area_.range().end, stub::kAddressEnd - area_.range().end);
+  transit = area_.transit();
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    const std::uint64_t size = input_.own_kernel_mappings.at(i).range.size();
+    calls.expect(Expect::kArgument4, Step::kKernelMapping, 1, SYS_mremap, transit, size, size,
+                 MREMAP_MAYMOVE | MREMAP_FIXED, saved[i].range.start);
+    transit += size;
+  }
+  if (saved.empty())  // the saved process had unmapped its vdso
+    for (const KernelMapping& own : input_.own_kernel_mappings) {
+      calls.add(Step::kUnmap, 0, SYS_munmap, transit, own.range.size());
+      transit += own.range.size();
+    }
+  calls.add(Step::kThpDisable, 0, SYS_prctl, PR_SET_THP_DISABLE, input_.mm.head.thp_disabled ? 1 : 0, 0, 0, 0);
+}
+
+// Shared anonymous memory has no name to map it by a second time: one mapping of the whole object at a
+// temporary place takes the contents, and each VMA then is a duplicate of a part of it.
+void Planner::plan_shared_memory() {
+  std::map<std::uint32_t, std::pair<std::uint64_t, int>> objects;  // inode id: size, map flags
+  for (const cryo_vma& vma : vmas_) {
+    if (vma.kind != CRYO_VMA_SHMEM) continue;
+    const std::uint32_t inode = shared_inode(vma);
+    auto& [size, flags] = objects.try_emplace(inode, input_.context.inode(inode).head.size, 0).first->second;
+    size = std::max<std::uint64_t>(size, vma.offset + (vma.end - vma.start));
+    if (vma.flags & CRYO_VMA_NORESERVE) flags |= MAP_NORESERVE;
+  }
+  for (const auto& [inode, object] : objects) {
+    const AddressRange place = space_.take_hole(object.first);
+    shared_.emplace(inode, place);
+    plan_.before_reads.expect(Expect::kArgument0, Step::kShare, inode, SYS_mmap, place.start, place.size(),
+                              PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | object.second, -1, 0);
+  }
+}
+
+// Contents are read into the VMA, and locking faults its pages in: both need the right to.
+int Planner::first_protection(std::uint32_t index) const {
+  const cryo_vma& vma = vmas_[index];
+  int result = protection(vma);
+  if (filled_[index]) result |= PROT_WRITE;
+  if (vma.flags & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT)) result |= PROT_READ;
+  return result;
+}
+
+void Planner::plan_map(std::uint32_t index) {
+  const cryo_vma& vma = vmas_[index];
+  int flags = MAP_FIXED_NOREPLACE;
+  int fd = -1;
+  if (vma.kind == CRYO_VMA_ANON) {
+    flags |= MAP_PRIVATE | MAP_ANONYMOUS;
+    if (vma.flags & CRYO_VMA_GROWSDOWN) flags |= MAP_GROWSDOWN;
+  } else if (vma.kind == CRYO_VMA_FILE) {
+    fd = input_.fd_of(vma.file);
+    if (!(vma.flags & CRYO_VMA_SHARED))
+      flags |= MAP_PRIVATE;
+    else
+      flags |= (vma.flags & CRYO_VMA_SYNC) ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+  } else {
+    return;  // the kernel's, or shared anonymous
+  }
+  if (vma.flags & CRYO_VMA_NORESERVE) flags |= MAP_NORESERVE;
+  CallList& calls = plan_.before_reads;
+  calls.expect(Expect::kArgument0, Step::kMap, index, SYS_mmap, vma.start, vma.end - vma.start,
+               first_protection(index), flags, fd, vma.kind == CRYO_VMA_FILE ? vma.offset : 0);
+  // Before the first page is there, so that the contents come in pages of that size.
+  if (vma.flags & CRYO_VMA_HUGEPAGE)
+    calls.add(Step::kAdvise, index, SYS_madvise, vma.start, vma.end - vma.start, MADV_HUGEPAGE);
+  if (vma.flags & CRYO_VMA_NOHUGEPAGE)
+    calls.add(Step::kAdvise, index, SYS_madvise, vma.start, vma.end - vma.start, MADV_NOHUGEPAGE);
+}
+
+void Planner::plan_reads() {
+  for (const PageChunk& chunk : input_.context.pages) {
+    if (chunk.kind == CRYO_PAGES_MM && chunk.object == input_.mm.id) {
+      add_read(chunk, 0);
+    } else if (chunk.kind == CRYO_PAGES_INODE) {
+      const auto place = shared_.find(chunk.object);
+      if (place != shared_.end()) add_read(chunk, place->second.start);
+    }
+  }
+}
+
+void Planner::add_read(const PageChunk& chunk, std::uint64_t base) {
+  const std::uint64_t page = input_.context.header.page_size;
+  stub::Read read{};
+  read.offset = chunk.data_offset;
+  read.first = static_cast<std::uint32_t>(plan_.buffers.size());
+  read.count = static_cast<std::uint32_t>(chunk.runs.size());
+  for (const cryo_page_run& run : chunk.runs)
+    plan_.buffers.push_back({reinterpret_cast<void*>(base + run.start), run.nr_pages * page});
+  plan_.reads.push_back(read);
+}
+
+void Planner::plan_finish(std::uint32_t index) {
+  static constexpr std::pair<std::uint64_t, int> kAdvice[] = {
+      {CRYO_VMA_MERGEABLE, MADV_MERGEABLE}, {CRYO_VMA_DONTFORK, MADV_DONTFORK},
+      {CRYO_VMA_DONTDUMP, MADV_DONTDUMP},   {CRYO_VMA_WIPEONFORK, MADV_WIPEONFORK},
+      {CRYO_VMA_SEQ_READ, MADV_SEQUENTIAL}, {CRYO_VMA_RAND_READ, MADV_RANDOM}};
+  const cryo_vma& vma = vmas_[index];
+  const std::uint64_t size = vma.end - vma.start;
+  CallList& calls = plan_.after_reads;
+  if (vma.kind == CRYO_VMA_SHMEM) {
+    const std::uint64_t source = shared_.at(shared_inode(vma)).start + vma.offset;
+    // An old size of 0 makes a second mapping of shared memory instead of moving the first.
+    calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, source, 0, size,
+                 MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
+  } else if (vma.kind != CRYO_VMA_ANON && vma.kind != CRYO_VMA_FILE) {
+    return;
+  }
+  for (const auto& [flag, advice] : kAdvice)
+    if (vma.flags & flag) calls.add(Step::kAdvise, index, SYS_madvise, vma.start, size, advice);
+}
+
+void Planner::plan_lock_and_protect(std::uint32_t index) {
+  const cryo_vma& vma = vmas_[index];
+  if (is_kernel_mapping(vma) || vma.kind == CRYO_VMA_VSYSCALL) return;
+  const std::uint64_t size = vma.end - vma.start;
+  const int now = vma.kind == CRYO_VMA_SHMEM ? PROT_READ | PROT_WRITE : first_protection(index);
+  const int last = protection(vma);
+  CallList protect;
+  CallList lock;
+  if (now != last) protect.add(Step::kProtect, index, SYS_mprotect, vma.start, size, last);
+  if (vma.flags & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT))
+    lock.add(Step::kLockMemory, index, SYS_mlock2, vma.start, size,
+             (vma.flags & CRYO_VMA_LOCKONFAULT) ? MLOCK_ONFAULT : 0);
+  // Locking faults pages in, which must not make private copies of what may only be read, but needs
+  // the right to read.
+  const bool lock_last = last & PROT_READ;
+  plan_.after_reads.append(lock_last ? protect : lock);
+  plan_.after_reads.append(lock_last ? lock : protect);
+}
+
+void Planner::plan_fields() {
+  const cryo_mm& mm = input_.mm.head;
+  CallList& calls = plan_.after_reads;
+  prctl_mm_map* map = area_.array<prctl_mm_map>(1);
+  *map = {.start_code = mm.start_code, .end_code = mm.end_code, .start_data = mm.start_data,
+          .end_data = mm.end_data, .start_brk = mm.start_brk, .brk = mm.brk, .start_stack = mm.start_stack,
+          .arg_start = mm.arg_start, .arg_end = mm.arg_end, .env_start = mm.env_start, .env_end = mm.env_end,
+          .auxv = nullptr, .auxv_size = 0, .exe_fd = ~0U};
+  std::uint64_t* auxv = area_.copy(input_.mm.auxv);
+  map->auxv = reinterpret_cast<__u64*>(auxv);
+  map->auxv_size = static_cast<__u32>(input_.mm.auxv.size() * sizeof(std::uint64_t));
+  calls.add(Step::kMmFields, 0, SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, map, sizeof(*map), 0);
+
+  if (mm.def_flags & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT))
+    calls.add(Step::kLockMemory, ~0U, SYS_mlockall,
+              MCL_FUTURE | ((mm.def_flags & CRYO_VMA_LOCKONFAULT) ? MCL_ONFAULT : 0));
+  for (std::uint32_t bit = 0; bit < 32; ++bit)
+    if (mm.membarrier & (1U << bit))
+      calls.add(Step::kMembarrier, bit, SYS_membarrier, 1U << bit, 0, 0);
+}
+
+}  // namespace
+
+std::vector<KernelMapping> kernel_mappings(const std::vector<OwnMapping>& own) {
+  std::vector<KernelMapping> result;
+  for (const OwnMapping& mapping : own) {
+    if (mapping.name == "[vdso]")
+      result.push_back({mapping.range, CRYO_VMA_VDSO});
+    else if (mapping.name.starts_with("[vvar"))
+      result.push_back({mapping.range, CRYO_VMA_VVAR});
+  }
+  return result;
+}
+
+std::vector<KernelMapping> kernel_mappings(const Mm& mm) {
+  std::vector<KernelMapping> result;
+  for (const cryo_vma& vma : mm.vmas)
+    if (is_kernel_mapping(vma)) result.push_back({{vma.start, vma.end}, vma.kind});
+  return result;
+}
+
+MemoryPlan plan_memory(const MemoryPlanInput& input, StubArea& area, AddressSpace& space) {
+  return Planner(input, area, space).plan();
+}
+
+void use_saved_addresses(const Mm& mm, AddressSpace& space) {
+  for (const cryo_vma& vma : mm.vmas) {
+    std::uint64_t start = vma.start;
+    if (vma.flags & CRYO_VMA_GROWSDOWN) start -= std::min(start, kStackGap * 65536);
+    space.use({start, vma.end});
+  }
+}
+
+std::size_t memory_plan_size(const Context& context, const Mm& mm) {
+  std::size_t size = (kFixedCalls + mm.vmas.size() * kCallsPerVma) * sizeof(stub::Call);
+  for (const PageChunk& chunk : context.pages)
+    size += sizeof(stub::Read) + chunk.runs.size() * sizeof(iovec);
+  return size + sizeof(prctl_mm_map) + mm.auxv.size() * sizeof(std::uint64_t) + 4096;
+}
+
+}  // namespace cryo

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Turns the saved address space into calls for the stub.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "context/model.h"
+#include "restart/address_space.h"
+#include "restart/calls.h"
+#include "restart/stub_area.h"
+
+namespace cryo {
+
+// The kernel's own mappings of this process, which move to where the saved ones were.
+struct KernelMapping {
+  AddressRange range;
+  std::uint32_t kind = CRYO_VMA_VDSO;  // or CRYO_VMA_VVAR
+};
+[[nodiscard]] std::vector<KernelMapping> kernel_mappings(const std::vector<OwnMapping>& own);
+[[nodiscard]] std::vector<KernelMapping> kernel_mappings(const Mm& mm);
+
+struct MemoryPlan {
+  CallList before_reads;  // in place of the old address space, the new one, writable where necessary
+  std::vector<stub::Read> reads;
+  std::vector<iovec> buffers;
+  CallList after_reads;  // final protections and all else
+};
+
+struct MemoryPlanInput {
+  const Context& context;
+  const Mm& mm;
+  std::vector<KernelMapping> own_kernel_mappings;
+  std::function<int(std::uint32_t file)> fd_of;  // descriptor through which a file is mapped
+};
+
+// `space` holds all that is in use now or will be; temporary places are taken from it.
+[[nodiscard]] MemoryPlan plan_memory(const MemoryPlanInput& input, StubArea& area, AddressSpace& space);
+
+// Everything that the saved process will have in its address space, with the gap below its stacks.
+void use_saved_addresses(const Mm& mm, AddressSpace& space);
+
+// Bytes of stub area that plan_memory() and the copying of its plan will need at most.
+[[nodiscard]] std::size_t memory_plan_size(const Context& context, const Mm& mm);
+
+}  // namespace cryo

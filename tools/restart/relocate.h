@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Moves saved paths: --relocate OLD=NEW.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cryo {
+
+class Relocations {
+ public:
+  static constexpr std::size_t kMax = 16;
+
+  // "OLD=NEW"; "\=" and "\\" stand for themselves.  Throws Error (EINVAL) that names what is wrong.
+  void add(std::string_view argument);
+
+  // `path` with the first OLD that it starts with, on whole components, replaced.
+  [[nodiscard]] std::string apply(const std::string& path) const;
+
+ private:
+  struct Pair {
+    std::string from;
+    std::string to;
+  };
+  std::vector<Pair> pairs_;
+};
+
+}  // namespace cryo

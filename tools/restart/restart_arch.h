@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a restart needs to know about the architecture that it runs on: the contract that
+// arch/<a>/user/restart_arch.cc fulfils, same functions in every architecture.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "context/model.h"
+
+namespace cryo {
+
+// CRYO_ARCH_* of this machine.
+[[nodiscard]] std::uint32_t own_arch();
+
+// A register set never gets larger than this here; bounds the memory that is set aside.
+inline constexpr std::size_t kMaxRegsetSize = 16384;
+
+// The sets of one thread as this machine's kernel takes them: in the order in which they are to be
+// set, without those that another set includes, and with the size that this CPU's sets have.
+[[nodiscard]] std::vector<Regset> restart_regsets(const std::vector<Regset>& saved);
+
+struct CpuProblem {
+  std::string text;
+  bool certain;  // the process has state that this CPU cannot hold; else: it may use what is missing
+};
+// Compares the CPU of the context with this one.
+[[nodiscard]] std::vector<CpuProblem> cpu_problems(const Context& context);
+
+}  // namespace cryo

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The memory that the stub lives in: a hole that neither the process being rebuilt nor cr_restart's child
+// has anything in.
+//
+//   report | code | data, allocated from the bottom, and thread stacks | place for the vdso in transit
+//
+// The module unmaps all of it at the end.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "restart/address_space.h"
+#include "restart/calls.h"
+#include "restart/stub.h"
+
+namespace cryo {
+
+class StubArea {
+ public:
+  // Takes the hole from `space`, moves the (shared) report of `report_size` bytes there, and maps room
+  // for `data_size` bytes of data.
+  StubArea(AddressSpace& space, stub::Report* report, std::size_t data_size, std::size_t transit_size,
+           std::size_t page_size);
+
+  // Zeroed, at the address where the stub will find it.
+  template <typename T>
+  [[nodiscard]] T* array(std::size_t count) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return static_cast<T*>(allocate(count * sizeof(T), alignof(T)));
+  }
+  template <typename T>
+  [[nodiscard]] T* copy(std::span<const T> values) {
+    T* to = array<T>(values.size());
+    if (!values.empty()) std::memcpy(to, values.data(), values.size_bytes());
+    return to;
+  }
+  template <typename T>
+  [[nodiscard]] T* copy(const std::vector<T>& values) {
+    return copy(std::span<const T>(values));
+  }
+  [[nodiscard]] const stub::Call* copy(const CallList& list) { return copy(list.calls()); }
+  [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment);
+
+  [[nodiscard]] AddressRange range() const { return range_; }
+  [[nodiscard]] std::uint64_t transit() const { return transit_; }  // address
+  [[nodiscard]] stub::Report* report() const { return report_; }
+
+  // Leaves for the stub. The stack of this thread is gone afterwards.
+  [[noreturn]] void enter(stub::Parameters* parameters);
+
+ private:
+  AddressRange range_;
+  stub::Report* report_ = nullptr;
+  std::uint64_t code_ = 0;
+  std::uint64_t next_ = 0;
+  std::uint64_t data_end_ = 0;
+  std::uint64_t transit_ = 0;
+};
+
+}  // namespace cryo

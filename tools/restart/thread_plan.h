@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Turns saved threads, signals, limits and timers into calls for the stub.
+#pragma once
+
+#include "context/model.h"
+#include "restart/calls.h"
+#include "restart/credentials.h"
+#include "restart/options.h"
+#include "restart/stub_area.h"
+
+namespace cryo {
+
+struct ThreadPlanInput {
+  const Process& process;
+  const RestartOptions& options;
+  CredentialChange credentials;
+  std::vector<std::int32_t> nice_not_permitted;  // tids that keep the nice value they have
+  int handle_fd = -1;
+  int exe_fd = -1;
+};
+
+// The leader is the first of the returned array.
+[[nodiscard]] stub::Thread* plan_threads(const ThreadPlanInput& input, StubArea& area,
+                                         stub::Parameters* parameters);
+
+// Before there are threads: signal handlers, personality.
+void plan_process(const Process& process, CallList& calls, StubArea& area);
+// By the leader when all other threads are set up: limits, credentials, timers, shared pending signals.
+void plan_leader(const ThreadPlanInput& input, CallList& calls, StubArea& area);
+
+[[nodiscard]] std::size_t thread_plan_size(const Process& process);
+
+}  // namespace cryo
