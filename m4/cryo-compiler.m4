@@ -59,3 +59,18 @@ AC_DEFUN([CRYO_SANITIZERS], [
   AC_SUBST([CHECK_SANITIZE])
   AC_SUBST([SANITIZE])
 ])
+
+dnl CRYO_ARCH_USER: which arch/ directory the host's user code comes from.
+AC_DEFUN([CRYO_ARCH_USER], [
+  AC_REQUIRE([AC_CANONICAL_HOST])
+  STUB_ARCH_CXXFLAGS=
+  AS_CASE([$host_cpu],
+    [x86_64|amd64], [CRYO_ARCH=x86_64 STUB_ARCH_CXXFLAGS=-fcf-protection=none],
+    [aarch64], [CRYO_ARCH=aarch64],
+    [powerpc64le], [CRYO_ARCH=ppc64le],
+    [AC_MSG_ERROR([Cryo does not support $host_cpu: only x86_64, aarch64 and powerpc64le])])
+  AS_IF([test ! -d "$srcdir/arch/$CRYO_ARCH/user"],
+    [AC_MSG_ERROR([this version of Cryo does not support $CRYO_ARCH yet: SUPPORT lists what it does])])
+  AC_SUBST([CRYO_ARCH])
+  AC_SUBST([STUB_ARCH_CXXFLAGS])
+])

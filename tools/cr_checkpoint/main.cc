@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // cr_checkpoint - write a running process to a file
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -39,16 +40,26 @@ int checkpoint(const Options& options) {
   }
 }
 
+// Where standard error is closed, a file that we open would get its number, and our messages.
+void open_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != fd) fail_errno("/dev/null");
+}
+
 // Errors of usage are shown with --quiet too: nobody meant what he typed.
 int run(int argc, char** argv) {
   try {
     const Options options = parse_options(argc, argv);
+    open_standard_descriptors();
     block_signals();
     return checkpoint(options);
   } catch (const UsageError& error) {
     if (!error.text.empty()) fmt::print(stderr, "cr_checkpoint: {}\n", error.text);
     std::fputs("Try 'cr_checkpoint --help' for more information.\n", stderr);
     return kExitUsage;
+  } catch (const Error& error) {
+    fmt::print(stderr, "cr_checkpoint: {}\n", error.what());
+    return exit_code(error.code());
   }
 }
 

@@ -338,6 +338,8 @@ std::optional<int> descriptor_of(std::string_view path) {
 void Parser::choose_destination(std::string_view id) {
   if (!file_.empty()) fd_ = descriptor_of(file_);
   if (fd_) {
+    // Now, before a file of our own takes the number.
+    if (::fcntl(*fd_, F_GETFD) < 0) fail(EBADF, "descriptor {} is not open", *fd_);
     options_.destination = DestinationFd{*fd_};
     return;
   }
