@@ -84,9 +84,9 @@ class Copy {
 
  private:
   void begin() {
+    if (start_.empty()) fail(EBADMSG, "{} is empty", name_);
     const std::size_t length = std::min<std::size_t>(start_.size(), CRYO_MAGIC_LEN);
-    if (std::memcmp(start_.data(), CRYO_MAGIC, length) != 0 || length == 0)
-      fail(EBADMSG, "{} {}", name_, length == 0 ? "is empty" : "is not a context");
+    if (std::memcmp(start_.data(), CRYO_MAGIC, length) != 0) fail(EBADMSG, "{} is not a context", name_);
     file_ = make_temporary_file(name_);
     write(start_);
     start_ = {};

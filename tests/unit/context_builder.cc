@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "unit/context_builder.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+
+#include "base/crc32c.h"
+
+namespace cryo::test {
+namespace {
+
+void append(Bytes& to, std::span<const std::byte> from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+template <typename T>
+void append_object(Bytes& to, const T& value) {
+  append(to, std::as_bytes(std::span(&value, 1)));
+}
+
+template <typename T>
+Bytes bytes_of_vector(const std::vector<T>& values) {
+  const auto view = std::as_bytes(std::span(values));
+  return {view.begin(), view.end()};
+}
+
+Bytes bytes_of_text(std::string_view text) {
+  const auto view = std::as_bytes(std::span(text));
+  return {view.begin(), view.end()};
+}
+
+template <std::size_t N>
+void copy_text(__u8 (&to)[N], std::string_view text) {
+  std::memcpy(to, text.data(), std::min(text.size(), N - 1));
+}
+
+std::uint32_t crc_before(std::span<const std::byte> object, std::size_t offset) {
+  return crc32c(object.first(offset));
+}
+
+// Puts sections one behind the other.
+class Writer {
+ public:
+  explicit Writer(const ContextBuilder& builder) : builder_(builder) {
+    cryo_file_header header = builder.context.header;
+    header.crc = crc_before(std::as_bytes(std::span(&header, 1)), offsetof(cryo_file_header, crc));
+    append_object(out_, header);
+  }
+
+  void put(RawSection section) {
+    if (builder_.edit) builder_.edit(section);
+    cryo_section head{};
+    head.magic = CRYO_SECTION_MAGIC;
+    head.type = section.type;
+    head.flags = section.flags;
+    head.length = section.fixed.size() + section.tail.size();
+    const std::uint64_t unaligned = out_.size() + sizeof(head);
+    head.pad = static_cast<std::uint32_t>((section.align - unaligned % section.align) % section.align);
+    head.fixed_len = static_cast<std::uint32_t>(section.fixed.size());
+    head.object = section.object;
+    head.crc = crc32c(section.tail, crc32c(section.fixed));
+    head.header_crc = crc_before(std::as_bytes(std::span(&head, 1)), offsetof(cryo_section, header_crc));
+    index_.push_back({out_.size(), section.type, section.object});
+    append_object(out_, head);
+    out_.resize(out_.size() + head.pad);
+    append(out_, section.fixed);
+    append(out_, section.tail);
+  }
+
+  // A section with a structure, which grows when the test wants that.
+  template <typename T>
+  void put(std::uint16_t type, std::uint32_t object, const T& fixed, Bytes tail = {}) {
+    Bytes head = bytes_of(fixed);
+    head.resize(head.size() + builder_.growth, std::byte{0xee});
+    put({type, object, CRYO_SECF_REQUIRED, std::move(head), std::move(tail)});
+  }
+
+  template <typename T>
+  Bytes grown_records(const std::vector<T>& values) const {
+    Bytes bytes;
+    for (const T& value : values) {
+      append_object(bytes, value);
+      bytes.resize(bytes.size() + builder_.growth, std::byte{0xee});
+    }
+    return bytes;
+  }
+
+  template <typename T>
+  [[nodiscard]] std::uint32_t record_size() const {
+    return static_cast<std::uint32_t>(sizeof(T)) + builder_.growth;
+  }
+
+  template <typename T>
+  void put_array(std::uint16_t type, std::uint32_t object, const std::vector<T>& values) {
+    const cryo_array head{static_cast<std::uint32_t>(values.size()), record_size<T>()};
+    put(type, object, head, grown_records(values));
+  }
+
+  Bytes finish(std::uint64_t page_bytes) {
+    const std::uint64_t index_offset = out_.size();
+    put_array(CRYO_SEC_INDEX, 0,
+              builder_.index_everything ? std::vector(index_) : std::vector<cryo_index_entry>());
+    const std::uint64_t before_payload = out_.size() + sizeof(cryo_section);
+    const std::uint64_t total = (before_payload + 7) / 8 * 8 + sizeof(cryo_end);
+    cryo_end end{total, index_offset, index_.size() + 1, page_bytes};
+    if (builder_.edit_end) builder_.edit_end(end);
+    put({CRYO_SEC_END, 0, CRYO_SECF_REQUIRED, bytes_of(end), {}});
+    return std::move(out_);
+  }
+
+ private:
+  const ContextBuilder& builder_;
+  Bytes out_;
+  std::vector<cryo_index_entry> index_;
+};
+
+void put_queue(Writer& writer, std::int32_t id, const SignalQueue& queue, bool shared) {
+  if (queue.signals == 0) return;
+  const cryo_sigpending head{static_cast<std::uint32_t>(queue.siginfos.size()), writer.record_size<SigInfo>(),
+                             shared ? CRYO_SIGPENDING_SHARED : 0U, 0, queue.signals};
+  writer.put(CRYO_SEC_SIGPENDING, static_cast<std::uint32_t>(id), head, writer.grown_records(queue.siginfos));
+}
+
+void put_process(Writer& writer, const Process& process) {
+  const auto pid = static_cast<std::uint32_t>(process.head.pid);
+  writer.put(CRYO_SEC_PROCESS, pid, process.head, bytes_of_text(process.command));
+  if (process.creds)
+    writer.put(CRYO_SEC_CREDS, pid, process.creds->head, bytes_of_vector(process.creds->groups));
+  if (process.cwd) writer.put(CRYO_SEC_CWD, pid, process.cwd->head, bytes_of_text(process.cwd->path));
+  if (!process.rlimits.empty()) writer.put_array(CRYO_SEC_RLIMITS, pid, process.rlimits);
+  if (!process.sigactions.empty()) writer.put_array(CRYO_SEC_SIGACTIONS, pid, process.sigactions);
+  put_queue(writer, process.head.pid, process.pending, true);
+  if (!process.itimers.empty()) writer.put_array(CRYO_SEC_ITIMERS, pid, process.itimers);
+}
+
+void put_threads(Writer& writer, const Process& process) {
+  for (const Thread& thread : process.threads) {
+    const auto tid = static_cast<std::uint32_t>(thread.head.tid);
+    writer.put(CRYO_SEC_THREAD, tid, thread.head, bytes_of_vector(thread.cpus));
+    for (const Regset& regset : thread.regsets) writer.put(CRYO_SEC_REGSET, tid, regset.head, regset.data);
+    put_queue(writer, thread.head.tid, thread.pending, false);
+  }
+}
+
+void put_pipe(Writer& writer, const Inode& inode) {
+  Bytes tail;
+  for (const PipePacket& packet : inode.pipe->packets) {
+    append_object(tail, cryo_pipe_packet{static_cast<std::uint32_t>(packet.data.size()), packet.flags});
+    append(tail, packet.data);
+  }
+  writer.put(CRYO_SEC_PIPE, inode.id, inode.pipe->head, std::move(tail));
+}
+
+void put_files(Writer& writer, const Context& context) {
+  for (const auto& [id, inode] : context.inodes) {
+    writer.put(CRYO_SEC_INODE, id, inode.head);
+    if (inode.pipe) put_pipe(writer, inode);
+  }
+  for (const auto& [id, file] : context.files) {
+    writer.put(CRYO_SEC_FILE, id, file.head, bytes_of_text(file.path));
+    if (!file.epoll.empty()) writer.put_array(CRYO_SEC_EPOLL, id, file.epoll);
+    if (file.socket) writer.put(CRYO_SEC_SOCKET, id, file.socket->head, file.socket->address);
+    if (file.eventfd) writer.put(CRYO_SEC_EVENTFD, id, *file.eventfd);
+  }
+}
+
+void put_chunk(Writer& writer, const PageChunk& chunk, const Bytes& data, std::uint32_t page_size) {
+  const cryo_pages head{chunk.kind, static_cast<std::uint32_t>(chunk.runs.size()),
+                        writer.record_size<cryo_page_run>(), static_cast<std::uint32_t>(chunk.nr_pages)};
+  writer.put(CRYO_SEC_PAGES, chunk.object, head, writer.grown_records(chunk.runs));
+  writer.put({CRYO_SEC_PAGE_DATA, chunk.object, CRYO_SECF_REQUIRED, {}, data, page_size});
+}
+
+void set_totals(Context& context) {
+  context.system.processes = static_cast<std::uint32_t>(context.processes.size());
+  context.system.threads = 0;
+  for (Process& process : context.processes) {
+    process.head.threads = static_cast<std::uint32_t>(process.threads.size());
+    context.system.threads += process.head.threads;
+    if (process.creds)
+      process.creds->head.nr_groups = static_cast<std::uint32_t>(process.creds->groups.size());
+  }
+  for (auto& [id, mm] : context.mms) mm.head.nr_vmas = static_cast<std::uint32_t>(mm.vmas.size());
+}
+
+Thread sample_thread(std::int32_t tid, std::int32_t pid) {
+  Thread thread;
+  thread.head.tid = tid;
+  thread.head.pid = pid;
+  thread.head.flags = tid == pid ? CRYO_THREAD_LEADER : 0;
+  copy_text(thread.head.comm, "sleeper");
+  thread.head.sigmask = 0x10000;
+  thread.head.nr_cpus = 4;
+  thread.cpus = {0xf};
+  thread.regsets.push_back({{1, 8}, Bytes(27 * 8, std::byte{0x11})});
+  return thread;
+}
+
+void fill_header(cryo_file_header& header, std::uint32_t arch, std::uint32_t page_size) {
+  std::memcpy(header.magic, CRYO_MAGIC, CRYO_MAGIC_LEN);
+  header.header_len = sizeof(header);
+  header.format_major = CRYO_FORMAT_MAJOR;
+  header.format_minor = CRYO_FORMAT_MINOR;
+  header.arch = arch;
+  header.page_size = page_size;
+  header.created_ns = 1'700'000'000'000'000'000ULL;
+}
+
+// A process with one page, and no files.
+void fill_minimum(ContextBuilder& builder) {
+  Context& context = builder.context;
+  copy_text(context.system.sysname, "Linux");
+  copy_text(context.system.release, "6.1.0-test");
+  copy_text(context.system.machine, "test");
+  copy_text(context.system.nodename, "node");
+  copy_text(context.system.writer, "0.1");
+  context.system.realtime_ns = context.header.created_ns;
+
+  Process process;
+  process.head.pid = 1000;
+  process.head.ppid = 1;
+  process.head.pgid = process.head.sid = 1000;
+  process.head.mm = 1;
+  process.head.dumpable = 1;
+  process.head.exit_signal = 17;
+  process.command = "sleeper";
+  process.creds = Creds{};
+  process.cwd = Path{{1, 2, 0, 0}, "/home"};
+  process.rlimits.assign(1, {100, 200});
+  process.sigactions.assign(1, {});
+  process.threads.push_back(sample_thread(1000, 1000));
+  context.processes.push_back(std::move(process));
+
+  const std::uint64_t page = context.header.page_size;
+  Mm mm;
+  mm.id = 1;
+  mm.auxv = {6, page, 0, 0};
+  mm.vmas.push_back({16 * page, 18 * page, 0, CRYO_VMA_READ | CRYO_VMA_WRITE, CRYO_VMA_ANON, 0, 0, 0});
+  context.mms.emplace(1, std::move(mm));
+  builder.add_page_chunk(CRYO_PAGES_MM, 1, {{17 * page, 1}});
+}
+
+File& add_file(Context& context, std::uint32_t id, std::uint32_t inode, std::uint32_t kind,
+               std::string_view path) {
+  File file;
+  file.id = id;
+  file.head.inode = inode;
+  file.head.kind = kind;
+  file.path = path;
+  return context.files.insert_or_assign(id, std::move(file)).first->second;
+}
+
+Inode& add_inode(Context& context, std::uint32_t id, std::uint64_t size, std::uint32_t mode) {
+  Inode inode;
+  inode.id = id;
+  inode.head.ino = 100 + id;
+  inode.head.size = size;
+  inode.head.mode = mode;
+  inode.head.nlink = 1;
+  return context.inodes.insert_or_assign(id, std::move(inode)).first->second;
+}
+
+void fill_files(Context& context) {
+  add_inode(context, 1, 12345, 0100644);
+  add_file(context, 1, 1, CRYO_FILE_PATH, "/usr/bin/sleeper");
+  Pipe pipe{{65536, 2}, {{0, bytes_of_text("hello")}, {1, bytes_of_text("packet")}}};
+  add_inode(context, 2, 0, 0010600).pipe = std::move(pipe);
+  add_file(context, 2, 2, CRYO_FILE_PIPE, "");
+  add_file(context, 3, 2, CRYO_FILE_PIPE, "").head.flags = 1;
+  add_file(context, 4, 0, CRYO_FILE_EPOLL, "").epoll = {{4, 1, 0xabcdef}};
+  add_file(context, 5, 0, CRYO_FILE_SOCKET, "").socket = Socket{{1, 1, 0, 5, 0, 0}, bytes_of_text("\1")};
+  add_file(context, 6, 0, CRYO_FILE_EVENTFD, "").eventfd = cryo_eventfd{7, 1, 0};
+  add_inode(context, 3, 8192, 0100600).head.flags = CRYO_INODE_SHMEM | CRYO_INODE_CONTENTS;
+  add_file(context, 7, 3, CRYO_FILE_CONTENTS, "/dev/zero");
+  add_file(context, 8, 0, CRYO_FILE_STDIO, "/dev/pts/1").head.stdio_fd = 1;
+}
+
+void fill_process_details(Process& process) {
+  process.creds->groups = {4, 24, 27};
+  process.rlimits.assign(16, {~0ULL, ~0ULL});
+  process.sigactions.assign(64, {});
+  process.sigactions[14] = {0x401000, 4, 0x402000, 1};
+  process.itimers.assign(3, {5'000'000, 1'000'000});
+  SigInfo info{};
+  info[0] = std::byte{10};
+  process.pending = {1ULL << 9, {info}};
+  for (std::uint32_t i = 1; i <= 6; ++i) process.fds.push_back({i + 2, i, i == 1 ? CRYO_FD_CLOEXEC : 0U, 0});
+  process.fds.insert(process.fds.begin(), {1, 8, 0, 0});
+  process.locks = {{1, CRYO_LOCK_POSIX, 1, 0, 0, ~0ULL >> 1}};
+  process.threads.front().pending = {1ULL << 11, {}};
+}
+
+}  // namespace
+
+ContextBuilder::ContextBuilder(std::uint32_t arch, std::uint32_t page_size) {
+  fill_header(context.header, arch, page_size);
+  fill_minimum(*this);
+  fill_files(context);
+  fill_process_details(process());
+  context.cpu = Bytes(40, std::byte{1});
+  const std::uint64_t page = page_size;
+  Mm& mm = context.mms.at(1);
+  mm.head.exe_file = 1;
+  mm.vmas.insert(mm.vmas.begin(),
+                 {8 * page, 12 * page, 0, CRYO_VMA_READ | CRYO_VMA_EXEC, CRYO_VMA_FILE, 1, 0, 0});
+  mm.vmas.push_back(
+      {32 * page, 34 * page, 0, CRYO_VMA_READ | CRYO_VMA_WRITE | CRYO_VMA_SHARED, CRYO_VMA_SHMEM, 7, 0, 0});
+  context.inodes.at(3).head.size = 2 * page;
+  add_page_chunk(CRYO_PAGES_INODE, 3, {{page, 1}});
+}
+
+ContextBuilder ContextBuilder::smallest(std::uint32_t arch) {
+  ContextBuilder builder(arch);
+  builder.context.processes.clear();
+  builder.context.mms.clear();
+  builder.context.inodes.clear();
+  builder.context.files.clear();
+  builder.context.pages.clear();
+  builder.context.cpu.clear();
+  builder.page_data.clear();
+  fill_minimum(builder);
+  return builder;
+}
+
+void ContextBuilder::add_page_chunk(std::uint32_t kind, std::uint32_t object,
+                                    std::vector<cryo_page_run> runs) {
+  PageChunk chunk;
+  chunk.kind = kind;
+  chunk.object = object;
+  chunk.runs = std::move(runs);
+  for (const cryo_page_run& run : chunk.runs) chunk.nr_pages += run.nr_pages;
+  chunk.bytes = chunk.nr_pages * context.header.page_size;
+  Bytes data(chunk.bytes);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * 7 + page_data.size());
+  chunk.crc = crc32c(data);
+  context.pages.push_back(std::move(chunk));
+  page_data.push_back(std::move(data));
+}
+
+Thread& ContextBuilder::add_thread(std::int32_t tid) {
+  process().threads.push_back(sample_thread(tid, process().head.pid));
+  return process().threads.back();
+}
+
+Bytes ContextBuilder::build() const {
+  ContextBuilder copy(*this);
+  Context& c = copy.context;
+  if (fix_totals) set_totals(c);
+  Writer writer(copy);
+  writer.put(CRYO_SEC_SYSTEM, 0, c.system);
+  if (!c.cpu.empty()) writer.put({CRYO_SEC_CPU, c.header.arch, 0, c.cpu, {}});
+  for (const Process& process : c.processes) put_process(writer, process);
+  for (const auto& [id, mm] : c.mms) writer.put(CRYO_SEC_MM, id, mm.head, bytes_of_vector(mm.auxv));
+  put_files(writer, c);
+  for (const auto& [id, mm] : c.mms)
+    for (const cryo_vma& vma : mm.vmas) writer.put(CRYO_SEC_VMA, id, vma);
+  for (const Process& process : c.processes) {
+    const auto pid = static_cast<std::uint32_t>(process.head.pid);
+    if (!process.fds.empty()) writer.put_array(CRYO_SEC_FDS, pid, process.fds);
+    if (!process.locks.empty()) writer.put_array(CRYO_SEC_LOCKS, pid, process.locks);
+    put_threads(writer, process);
+  }
+  std::uint64_t page_bytes = 0;
+  for (std::size_t i = 0; i < c.pages.size(); ++i) {
+    put_chunk(writer, c.pages[i], page_data[i], c.header.page_size);
+    page_bytes += page_data[i].size();
+  }
+  for (const RawSection& section : extra) writer.put(section);
+  return writer.finish(page_bytes);
+}
+
+std::vector<std::uint64_t> section_offsets(std::span<const std::byte> bytes) {
+  std::vector<std::uint64_t> offsets;
+  cryo_section head;
+  std::uint64_t at = sizeof(cryo_file_header);
+  while (at + sizeof(head) <= bytes.size()) {
+    offsets.push_back(at);
+    std::memcpy(&head, &bytes[at], sizeof(head));
+    at += sizeof(head) + head.pad + head.length;
+  }
+  return offsets;
+}
+
+void reseal(Bytes& bytes) {
+  cryo_file_header header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  header.crc = crc_before(bytes, offsetof(cryo_file_header, crc));
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  for (const std::uint64_t at : section_offsets(bytes)) {
+    cryo_section head;
+    std::memcpy(&head, &bytes[at], sizeof(head));
+    head.crc = crc32c(std::span(bytes).subspan(at + sizeof(head) + head.pad, head.length));
+    head.header_crc = crc_before(std::as_bytes(std::span(&head, 1)), offsetof(cryo_section, header_crc));
+    std::memcpy(&bytes[at], &head, sizeof(head));
+  }
+}
+
+}  // namespace cryo::test

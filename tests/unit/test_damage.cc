@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Contexts that must be refused: cut, flipped, inconsistent.
+#include <cstring>
+
+#include "context/reader.h"
+#include "unit/context_builder.h"
+#include "unit/tap.h"
+
+namespace {
+
+using namespace cryo;
+using test::ContextBuilder;
+
+Context read(std::span<const std::byte> bytes, const ReadOptions& options = {}) {
+  return read_context(Source::from_memory(bytes, "test"), options);
+}
+
+// Builds after a change of the model, and expects the refusal.
+template <typename Change>
+void refused(std::string_view part, Change&& change) {
+  ContextBuilder builder;
+  change(builder);
+  CHECK_ERROR(EBADMSG, part, read(builder.build()));
+}
+
+cryo_vma& vma(ContextBuilder& builder, std::size_t i) {
+  return builder.context.mms.at(1).vmas[i];
+}
+
+TEST("cut at every byte") {
+  const Bytes bytes = ContextBuilder().build();
+  for (std::size_t length = 1; length < bytes.size(); ++length)
+    CHECK_ERROR(EBADMSG, "test is cut: ends at byte " + std::to_string(length) + " without an end mark",
+                read(std::span(bytes).first(length)));
+  CHECK_ERROR(EBADMSG, "test is empty", read({}));
+}
+
+TEST("every single flipped bit is noticed") {
+  Bytes bytes = ContextBuilder().build();
+  std::size_t unnoticed = 0;
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+    try {
+      (void)read(bytes);
+      ++unnoticed;
+      tap::failure(__FILE__, __LINE__, fmt::format("bit {} of byte {}", bit % 8, bit / 8));
+    } catch (const Error& e) {
+      if (e.code() != EBADMSG) tap::failure(__FILE__, __LINE__, e.what());
+    }
+    bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+  }
+  CHECK_EQ(unnoticed, 0U);
+  (void)read(bytes);
+}
+
+TEST("bytes after the end mark") {
+  Bytes bytes = ContextBuilder().build();
+  bytes.push_back(std::byte{0});
+  CHECK_ERROR(EBADMSG, "1 bytes follow the end mark", read(bytes));
+}
+
+TEST("transfers that change bytes are named") {
+  Bytes text = ContextBuilder().build();
+  text.erase(text.begin() + 5);  // CR LF became LF
+  CHECK_ERROR(EBADMSG, "text mode", read(text));
+  Bytes stripped = ContextBuilder().build();
+  stripped[0] = std::byte{0x09};
+  CHECK_ERROR(EBADMSG, "not 8-bit clean", read(stripped));
+  CHECK_ERROR(EBADMSG, "is not a context", read(Bytes(100, std::byte{'x'})));
+}
+
+TEST("padding must be zero") {
+  Bytes bytes = ContextBuilder().build();
+  const Context context = read(bytes);
+  bytes[context.pages[0].data_offset - 1] = std::byte{1};
+  CHECK_ERROR(EBADMSG, "padding before its payload is not zero", read(bytes));
+}
+
+TEST("reserved fields must be zero") {
+  refused("file header: reserved", [](ContextBuilder& b) { b.context.header.reserved = 1; });
+  Bytes bytes = ContextBuilder().build();
+  bytes[test::section_offsets(bytes)[0] + offsetof(cryo_section, reserved)] = std::byte{1};
+  test::reseal(bytes);
+  CHECK_ERROR(EBADMSG, "SYSTEM: reserved", read(bytes));
+}
+
+TEST("lengths that do not fit") {
+  const Bytes good = ContextBuilder().build();
+  const std::uint64_t at = test::section_offsets(good)[3];
+  const auto with = [&](auto change) {
+    Bytes bytes = good;
+    cryo_section head;
+    std::memcpy(&head, &bytes[at], sizeof(head));
+    change(head);
+    std::memcpy(&bytes[at], &head, sizeof(head));
+    return bytes;
+  };
+  const ReadOptions unchecked{.check_crcs = false};
+  CHECK_ERROR(EBADMSG, "is cut", read(with([](auto& h) { h.length = ~0ULL; }), unchecked));
+  CHECK_ERROR(EBADMSG, "is cut", read(with([](auto& h) { h.length = ~0ULL - 40; }), unchecked));
+  CHECK_ERROR(EBADMSG, "longer than the section", read(with([](auto& h) { h.fixed_len = ~0U; }), unchecked));
+  CHECK_ERROR(EBADMSG, "padding", read(with([](auto& h) { h.pad = ~0U; }), unchecked));
+}
+
+TEST("huge and wrong counts") {
+  const auto count = [](std::uint16_t type, std::size_t offset, std::uint32_t value) {
+    return [=](ContextBuilder& b) {
+      b.edit = [=](test::RawSection& s) {
+        if (s.type == type) std::memcpy(&s.fixed[offset], &value, sizeof(value));
+      };
+    };
+  };
+  const std::size_t n = offsetof(cryo_array, count);
+  const std::size_t size = offsetof(cryo_array, record_size);
+  refused("RLIMITS: 4294967295 records", count(CRYO_SEC_RLIMITS, n, ~0U));
+  refused("FDS: 4294967295 records", count(CRYO_SEC_FDS, n, ~0U));
+  refused("FDS: records of 0 bytes", count(CRYO_SEC_FDS, size, 0));
+  refused("FDS: 7 records of 4294967295 bytes", count(CRYO_SEC_FDS, size, ~0U));
+  refused("INDEX: ", count(CRYO_SEC_INDEX, n, ~0U));
+  refused("CREDS: ", count(CRYO_SEC_CREDS, offsetof(cryo_creds, nr_groups), ~0U));
+  refused("THREAD: 67108864 records", count(CRYO_SEC_THREAD, offsetof(cryo_thread, nr_cpus), ~0U));
+  refused("PIPE: packet 2 is outside", count(CRYO_SEC_PIPE, offsetof(cryo_pipe, packets), ~0U));
+  refused("PAGES: ", count(CRYO_SEC_PAGES, offsetof(cryo_pages, nr_runs), ~0U));
+  refused("PAGES: 1 pages in its runs", count(CRYO_SEC_PAGES, offsetof(cryo_pages, nr_pages), 2));
+  refused("SIGPENDING: ", count(CRYO_SEC_SIGPENDING, offsetof(cryo_sigpending, count), 1U << 31));
+}
+
+TEST("a packet longer than its pipe") {
+  refused("PIPE: packet 0 of 4294967295 bytes", [](ContextBuilder& b) {
+    b.edit = [](test::RawSection& s) {
+      if (s.type == CRYO_SEC_PIPE) std::memset(s.tail.data(), 0xff, sizeof(std::uint32_t));
+    };
+  });
+}
+
+TEST("totals") {
+  const auto keep = [](auto change) {
+    return [=](ContextBuilder& b) {
+      b.context.system.processes = b.context.system.threads = 1;
+      b.process().head.threads = 1;
+      b.process().creds->head.nr_groups = 3;
+      b.context.mms.at(1).head.nr_vmas = 3;
+      b.fix_totals = false;
+      change(b);
+    };
+  };
+  refused("SYSTEM says", keep([](ContextBuilder& b) { b.context.system.processes = 2; }));
+  refused("SYSTEM says", keep([](ContextBuilder& b) { b.context.system.threads = 2; }));
+  refused("process 1000 has 2 threads, 1 are there",
+          keep([](ContextBuilder& b) { b.process().head.threads = 2; }));
+  refused("no threads", keep([](ContextBuilder& b) { b.process().head.threads = 0; }));
+  refused("4 areas, 3 are there", keep([](ContextBuilder& b) { b.context.mms.at(1).head.nr_vmas = 4; }));
+  refused("END: it says", [](ContextBuilder& b) { b.edit_end = [](cryo_end& e) { e.total_len++; }; });
+  refused("that INDEX is at", [](ContextBuilder& b) { b.edit_end = [](cryo_end& e) { e.index_offset++; }; });
+  refused("sections, ", [](ContextBuilder& b) { b.edit_end = [](cryo_end& e) { e.sections++; }; });
+  refused("bytes of pages", [](ContextBuilder& b) { b.edit_end = [](cryo_end& e) { e.page_bytes++; }; });
+}
+
+TEST("order of sections") {
+  const auto retype = [](std::uint16_t from, std::uint16_t to) {
+    return [=](ContextBuilder& b) {
+      b.edit = [=](test::RawSection& s) {
+        if (s.type != from) return;
+        s.type = to;
+        s.flags = 0;
+      };
+    };
+  };
+  refused("first section instead of SYSTEM", retype(CRYO_SEC_SYSTEM, CRYO_SEC_CPU));
+  refused("no PAGES section before it", retype(CRYO_SEC_PAGES, 99 /* optional */));
+  refused("instead of PAGE_DATA", retype(CRYO_SEC_PAGE_DATA, 99));
+  refused("no INDEX section before it", retype(CRYO_SEC_INDEX, CRYO_SEC_END));
+  refused("instead of END", retype(CRYO_SEC_END, 99));
+  refused("SYSTEM: object 0 has it twice", [](ContextBuilder& b) {
+    b.extra.push_back({CRYO_SEC_SYSTEM, 0, 0, test::bytes_of(cryo_system{}), {}});
+  });
+}
+
+TEST("index entries that point to nothing") {
+  const auto entry = [](std::size_t offset) {
+    return [=](ContextBuilder& b) {
+      b.edit = [=](test::RawSection& s) {
+        if (s.type == CRYO_SEC_INDEX) s.tail[sizeof(cryo_index_entry) + offset] ^= std::byte{1};
+      };
+    };
+  };
+  refused("INDEX: no ", entry(offsetof(cryo_index_entry, offset)));
+  refused("INDEX: no ", entry(offsetof(cryo_index_entry, type)));
+  refused("INDEX: no ", entry(offsetof(cryo_index_entry, object)));
+}
+
+TEST("areas of memory") {
+  refused("overlaps", [](ContextBuilder& b) { vma(b, 1).start = vma(b, 0).end - 4096; });
+  refused("overlaps", [](ContextBuilder& b) { std::swap(vma(b, 0), vma(b, 1)); });
+  refused("no range of pages", [](ContextBuilder& b) { vma(b, 1).end = vma(b, 1).start; });
+  refused("no range of pages", [](ContextBuilder& b) { vma(b, 1).start += 1; });
+  refused("no range of pages", [](ContextBuilder& b) { vma(b, 1).end = 0; });
+  refused("unknown kind", [](ContextBuilder& b) { vma(b, 0).kind = 77; });
+  refused("unknown flags 0x8000000000000000", [](ContextBuilder& b) { vma(b, 0).flags |= 1ULL << 63; });
+  refused("maps no file", [](ContextBuilder& b) { vma(b, 0).file = 0; });
+  refused("file 55 is not there", [](ContextBuilder& b) { vma(b, 0).file = 55; });
+  refused("not at a page", [](ContextBuilder& b) { vma(b, 0).offset = 5; });
+  refused("too large", [](ContextBuilder& b) { vma(b, 0).offset = ~0ULL - 4095; });
+  refused("file 56", [](ContextBuilder& b) { b.context.mms.at(1).head.exe_file = 56; });
+}
+
+TEST("pages") {
+  const auto run = [](std::size_t chunk, cryo_page_run value) {
+    return [=](ContextBuilder& b) { b.context.pages[chunk].runs[0] = value; };
+  };
+  refused("outside of memory 1", run(0, {64 * 4096, 1}));
+  refused("outside of memory 1", run(0, {18 * 4096, 1}));
+  refused("outside of inode 3", run(1, {2 * 4096, 1}));
+  refused("no range of pages", run(0, {17 * 4096 + 1, 1}));
+  refused("no range of pages", run(0, {17 * 4096, 0}));
+  refused("no range of pages", run(0, {17 * 4096, ~0ULL}));
+  refused("no range of pages", run(0, {~0ULL << 12, 2}));
+  refused("twice", [](ContextBuilder& b) { b.add_page_chunk(CRYO_PAGES_MM, 1, {{17 * 4096, 1}}); });
+  refused("not in order", [](ContextBuilder& b) {
+    b.add_page_chunk(CRYO_PAGES_MM, 1, {{32 * 4096, 1}, {16 * 4096, 1}});
+  });
+  refused("more than 512 pages", [](ContextBuilder& b) {
+    vma(b, 2).end += 1024 * 4096;
+    b.add_page_chunk(CRYO_PAGES_MM, 1, {{32 * 4096, 513}});
+  });
+  refused("memory 9, which", [](ContextBuilder& b) { b.context.pages[0].object = 9; });
+  refused("inode 9, which", [](ContextBuilder& b) { b.context.pages[1].object = 9; });
+  refused("unknown kind 3", [](ContextBuilder& b) { b.context.pages[1].kind = 3; });
+  refused("instead of 4096", [](ContextBuilder& b) { b.page_data[0].resize(4000); });
+  refused("its object", [](ContextBuilder& b) {
+    b.edit = [](test::RawSection& s) {
+      if (s.type == CRYO_SEC_PAGE_DATA) s.object = 8;
+    };
+  });
+}
+
+TEST("processes") {
+  refused("no process", [](ContextBuilder& b) { b.context.processes.clear(); });
+  refused("defined twice", [](ContextBuilder& b) { b.context.processes.push_back(b.process()); });
+  refused("memory 77 is not there", [](ContextBuilder& b) { b.process().head.mm = 77; });
+  refused("no CREDS", [](ContextBuilder& b) { b.process().creds.reset(); });
+  refused("no CWD", [](ContextBuilder& b) { b.process().cwd.reset(); });
+  refused("no RLIMITS", [](ContextBuilder& b) { b.process().rlimits.clear(); });
+  refused("no SIGACTIONS", [](ContextBuilder& b) { b.process().sigactions.clear(); });
+  refused("0 cannot be a pid", [](ContextBuilder& b) { b.process().head.pid = 0; });
+  refused("-5 cannot be a pid", [](ContextBuilder& b) { b.process().head.pid = -5; });
+  refused("is negative", [](ContextBuilder& b) { b.process().head.ppid = -1; });
+  refused("NUL byte", [](ContextBuilder& b) { b.process().command.assign(3, '\0'); });
+  refused("empty path", [](ContextBuilder& b) { b.process().cwd->path.clear(); });
+  refused("unknown flags", [](ContextBuilder& b) { b.process().head.flags = 1U << 31; });
+  refused("above its hard limit", [](ContextBuilder& b) { b.process().rlimits[2] = {2, 1}; });
+  refused("65 signals", [](ContextBuilder& b) { b.process().sigactions.resize(65); });
+  refused("not pending", [](ContextBuilder& b) { b.process().pending.signals = 2; });
+}
+
+TEST("threads") {
+  refused("no leader", [](ContextBuilder& b) {
+    b.add_thread(1001);
+    b.process().threads.erase(b.process().threads.begin());
+  });
+  refused("leader flag is wrong", [](ContextBuilder& b) { b.thread().head.flags = 0; });
+  refused("no registers", [](ContextBuilder& b) { b.thread().regsets.clear(); });
+  refused("is empty", [](ContextBuilder& b) { b.thread().regsets[0].data.clear(); });
+  refused("twice", [](ContextBuilder& b) { b.thread().regsets.push_back(b.thread().regsets[0]); });
+  refused("defined twice", [](ContextBuilder& b) { b.add_thread(1001), b.add_thread(1001); });
+  refused("process 7, which is not there", [](ContextBuilder& b) { b.add_thread(1001).head.pid = 7; });
+  refused("not terminated", [](ContextBuilder& b) { std::memset(b.thread().head.comm, 'x', 16); });
+  refused("interrupted call 5", [](ContextBuilder& b) { b.thread().head.restart.kind = 5; });
+  refused("thread 1444, which", [](ContextBuilder& b) {
+    b.extra.push_back({CRYO_SEC_REGSET, 1444, 0, test::bytes_of(cryo_regset_head{1, 8}), Bytes(8)});
+  });
+}
+
+TEST("files and descriptors") {
+  const auto file = [](ContextBuilder& b, std::uint32_t id) -> File& { return b.context.files.at(id); };
+  refused("inode 66 is not there", [&](ContextBuilder& b) { file(b, 1).head.inode = 66; });
+  refused("file 2 has no PIPE", [](ContextBuilder& b) { b.context.inodes.at(2).pipe.reset(); });
+  refused("file 5 has no SOCKET", [&](ContextBuilder& b) { file(b, 5).socket.reset(); });
+  refused("file 6 has no EVENTFD", [&](ContextBuilder& b) { file(b, 6).eventfd.reset(); });
+  refused("file 7 has no contents", [](ContextBuilder& b) { b.context.inodes.at(3).head.flags = 0; });
+  refused("unknown kind 99", [&](ContextBuilder& b) { file(b, 6).head.kind = 99; });
+  refused("empty path", [&](ContextBuilder& b) { file(b, 1).path.clear(); });
+  refused("not a standard descriptor", [&](ContextBuilder& b) { file(b, 8).head.stdio_fd = 3; });
+  refused("descriptor 3: file 44", [](ContextBuilder& b) { b.process().fds[1].file = 44; });
+  refused("descriptor 3 comes twice", [](ContextBuilder& b) { b.process().fds[2].fd = 3; });
+  refused("cannot be a descriptor", [](ContextBuilder& b) { b.process().fds[2].fd = ~0U; });
+  refused("lock of file 44", [](ContextBuilder& b) { b.process().locks[0].file = 44; });
+  refused("unknown kind of lock", [](ContextBuilder& b) { b.process().locks[0].kind = 0; });
+  refused("a lock of bytes 5 to 4",
+          [](ContextBuilder& b) { b.process().locks[0].start = 5, b.process().locks[0].end = 4; });
+  refused("address of 129 bytes", [&](ContextBuilder& b) { file(b, 5).socket->address.resize(129); });
+  refused("too large", [](ContextBuilder& b) { b.context.inodes.at(1).head.size = ~0ULL; });
+  refused("0 cannot be an id", [](ContextBuilder& b) {
+    b.extra.push_back({CRYO_SEC_INODE, 0, 0, test::bytes_of(cryo_inode{}), {}});
+  });
+  refused("file 90, which", [](ContextBuilder& b) {
+    b.extra.push_back({CRYO_SEC_EVENTFD, 90, 0, test::bytes_of(cryo_eventfd{}), {}});
+  });
+}
+
+TEST("page sizes that are none") {
+  for (const std::uint32_t size : {0U, 1U, 2048U, 4097U, 1U << 31})
+    refused("is impossible", [=](ContextBuilder& b) {
+      b.edit = [](test::RawSection& s) { s.align = 8; };
+      b.context.header.page_size = size;
+    });
+}
+
+}  // namespace

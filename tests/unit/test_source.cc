@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Contexts from files, pipes and compressed streams.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "context/reader.h"
+#include "context/source.h"
+#include "unit/context_builder.h"
+#include "unit/tap.h"
+
+namespace {
+
+using namespace cryo;
+using test::ContextBuilder;
+
+Bytes compressed(std::span<const std::byte> bytes, std::size_t frames = 1) {
+  Bytes out;
+  const std::size_t part = (bytes.size() + frames - 1) / frames;
+  for (std::size_t at = 0; at < bytes.size(); at += part) {
+    const auto from = bytes.subspan(at, std::min(part, bytes.size() - at));
+    Bytes frame(ZSTD_compressBound(from.size()));
+    frame.resize(ZSTD_compress(frame.data(), frame.size(), from.data(), from.size(), 3));
+    out.insert(out.end(), frame.begin(), frame.end());
+  }
+  return out;
+}
+
+void write_all(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n <= 0) return;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+}
+
+UniqueFd file_with(std::span<const std::byte> bytes) {
+  UniqueFd fd(::memfd_create("test", MFD_CLOEXEC));
+  write_all(fd.get(), bytes);
+  ::lseek(fd.get(), 0, SEEK_SET);
+  return fd;
+}
+
+// Feeds `bytes` through a pipe while Source reads the other end.
+Source piped(const Bytes& bytes) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("pipe");
+  ::signal(SIGPIPE, SIG_IGN);  // Source may close its end early
+  UniqueFd reader(ends[0]);
+  std::jthread feeder([&bytes, fd = ends[1]] {
+    const UniqueFd writer(fd);
+    write_all(writer.get(), bytes);
+  });
+  return Source::from_fd(std::move(reader), "pipe");
+}
+
+void check_readable(const Source& source, const Bytes& expected) {
+  CHECK_EQ(source.size(), expected.size());
+  const Context context = read_context(source);
+  CHECK_EQ(context.processes.at(0).head.pid, 1000);
+  CHECK(source.fd() >= 0);
+  Bytes copy(expected.size());
+  CHECK_EQ(::pread(source.fd(), copy.data(), copy.size(), 0), static_cast<ssize_t>(copy.size()));
+  CHECK(copy == expected);
+}
+
+TEST("a regular file is read in place") {
+  const Bytes bytes = ContextBuilder().build();
+  const Source source = Source::from_fd(file_with(bytes), "file");
+  CHECK(!source.spooled());
+  CHECK(!source.compressed());
+  check_readable(source, bytes);
+}
+
+TEST("a file read from its middle") {
+  const Bytes bytes = ContextBuilder().build();
+  Bytes shifted(1000, std::byte{0x5a});
+  shifted.insert(shifted.end(), bytes.begin(), bytes.end());
+  UniqueFd fd = file_with(shifted);
+  ::lseek(fd.get(), 1000, SEEK_SET);
+  const Source source = Source::from_fd(std::move(fd), "file");
+  CHECK(source.spooled());
+  check_readable(source, bytes);
+}
+
+TEST("a pipe") {
+  const Bytes bytes = ContextBuilder(CRYO_ARCH_X86_64, 65536).build();
+  const Source source = piped(bytes);
+  CHECK(source.spooled());
+  CHECK(!source.compressed());
+  check_readable(source, bytes);
+}
+
+TEST("zstd: in a file, through a pipe, in several frames") {
+  const Bytes bytes = ContextBuilder(CRYO_ARCH_X86_64, 65536).build();
+  for (const std::size_t frames : {1, 2, 7}) {
+    const Bytes packed = compressed(bytes, frames);
+    const Source file = Source::from_fd(file_with(packed), "file.zst");
+    CHECK(file.compressed());
+    check_readable(file, bytes);
+    check_readable(piped(packed), bytes);
+  }
+}
+
+TEST("a temporary file is made in TMPDIR, or elsewhere when that does not work") {
+  const Bytes bytes = ContextBuilder().build();
+  for (const char* dir : {"/tmp", "/nonexistent", "/proc", ""}) {
+    ::setenv("TMPDIR", dir, 1);
+    check_readable(piped(bytes), bytes);
+  }
+  ::unsetenv("TMPDIR");
+}
+
+TEST("zstd streams that are cut at every byte") {
+  const Bytes packed = compressed(ContextBuilder::smallest().build(), 2);
+  for (std::size_t length = 4; length < packed.size(); ++length) {
+    const std::span<const std::byte> part(packed.data(), length);
+    try {
+      // Between two frames the stream is whole, and the context in it is cut.
+      (void)read_context(Source::from_fd(file_with(part), "f"));
+      tap::failure(__FILE__, __LINE__, fmt::format("cut at {}: accepted", length));
+    } catch (const Error& e) {
+      CHECK_EQ(e.code(), EBADMSG);
+      const std::string_view text = e.what();
+      CHECK(text.starts_with("f is cut: ") || text.starts_with("f is empty"));
+    }
+  }
+}
+
+TEST("zstd streams that are damaged, or followed by something else") {
+  Bytes packed = compressed(ContextBuilder().build());
+  packed.insert(packed.end(), 20, std::byte{'x'});
+  CHECK_ERROR(EBADMSG, "damaged zstd stream", Source::from_fd(file_with(packed), "f"));
+  CHECK_ERROR(EBADMSG, "f is not a context", Source::from_fd(file_with(compressed(Bytes(9999))), "f"));
+}
+
+TEST("streams that are no contexts are refused before anything is copied") {
+  CHECK_ERROR(EBADMSG, "pipe is not a context", piped(Bytes(4096, std::byte{'x'})));
+  CHECK_ERROR(EBADMSG, "pipe is empty", piped({}));
+  CHECK_ERROR(EBADMSG, "pipe is not a context", piped(Bytes(3, std::byte{'x'})));
+}
+
+TEST("files that cannot be opened") {
+  CHECK_ERROR(ENOENT, "/nonexistent/context", Source::open("/nonexistent/context"));
+  CHECK_ERROR(EISDIR, "/tmp: is a directory", Source::open("/tmp"));
+}
+
+}  // namespace
