@@ -100,8 +100,12 @@ class Writer {
 
   Bytes finish(std::uint64_t page_bytes) {
     const std::uint64_t index_offset = out_.size();
-    put_array(CRYO_SEC_INDEX, 0,
-              builder_.index_everything ? std::vector(index_) : std::vector<cryo_index_entry>());
+    std::vector<cryo_index_entry> entries;
+    if (builder_.index_everything) {
+      entries = index_;
+      entries.push_back({index_offset, CRYO_SEC_INDEX, 0});
+    }
+    put_array(CRYO_SEC_INDEX, 0, entries);
     const std::uint64_t before_payload = out_.size() + sizeof(cryo_section);
     const std::uint64_t total = (before_payload + 7) / 8 * 8 + sizeof(cryo_end);
     cryo_end end{total, index_offset, index_.size() + 1, page_bytes};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "context/reader.h"
 
-#include <array>
-#include <cstddef>
+#include <algorithm>
+#include <iterator>
 
 #include "context/section.h"
 #include "context/staging.h"
@@ -12,54 +12,40 @@ namespace {
 
 using ParseFunction = void (*)(Staging&, const Payload&);
 
+struct Parser {
+  std::uint16_t type;
+  ParseFunction parse;
+};
+
 // What is not here is handled by Reader itself, or unknown.
+constexpr Parser kParsers[] = {
+    {CRYO_SEC_SYSTEM, parse_system},
+    {CRYO_SEC_CPU, parse_cpu},
+    {CRYO_SEC_PROCESS, parse_process},
+    {CRYO_SEC_CWD, parse_cwd},
+    {CRYO_SEC_RLIMITS, parse_rlimits},
+    {CRYO_SEC_SIGACTIONS, parse_sigactions},
+    {CRYO_SEC_SIGPENDING, parse_sigpending},
+    {CRYO_SEC_ITIMERS, parse_itimers},
+    {CRYO_SEC_CREDS, parse_creds},
+    {CRYO_SEC_MM, parse_mm},
+    {CRYO_SEC_VMA, parse_vma},
+    {CRYO_SEC_INODE, parse_inode},
+    {CRYO_SEC_FILE, parse_file},
+    {CRYO_SEC_FDS, parse_fds},
+    {CRYO_SEC_THREAD, parse_thread},
+    {CRYO_SEC_REGSET, parse_regset},
+    {CRYO_SEC_PIPE, parse_pipe},
+    {CRYO_SEC_EPOLL, parse_epoll},
+    {CRYO_SEC_SOCKET, parse_socket},
+    {CRYO_SEC_EVENTFD, parse_eventfd},
+    {CRYO_SEC_LOCKS, parse_locks},
+};
+
 ParseFunction parser_for(std::uint16_t type) {
-  switch (type) {
-    case CRYO_SEC_SYSTEM:
-      return parse_system;
-    case CRYO_SEC_CPU:
-      return parse_cpu;
-    case CRYO_SEC_PROCESS:
-      return parse_process;
-    case CRYO_SEC_CWD:
-      return parse_cwd;
-    case CRYO_SEC_RLIMITS:
-      return parse_rlimits;
-    case CRYO_SEC_SIGACTIONS:
-      return parse_sigactions;
-    case CRYO_SEC_SIGPENDING:
-      return parse_sigpending;
-    case CRYO_SEC_ITIMERS:
-      return parse_itimers;
-    case CRYO_SEC_CREDS:
-      return parse_creds;
-    case CRYO_SEC_MM:
-      return parse_mm;
-    case CRYO_SEC_VMA:
-      return parse_vma;
-    case CRYO_SEC_INODE:
-      return parse_inode;
-    case CRYO_SEC_FILE:
-      return parse_file;
-    case CRYO_SEC_FDS:
-      return parse_fds;
-    case CRYO_SEC_THREAD:
-      return parse_thread;
-    case CRYO_SEC_REGSET:
-      return parse_regset;
-    case CRYO_SEC_PIPE:
-      return parse_pipe;
-    case CRYO_SEC_EPOLL:
-      return parse_epoll;
-    case CRYO_SEC_SOCKET:
-      return parse_socket;
-    case CRYO_SEC_EVENTFD:
-      return parse_eventfd;
-    case CRYO_SEC_LOCKS:
-      return parse_locks;
-    default:
-      return nullptr;
-  }
+  const auto it = std::find_if(std::begin(kParsers), std::end(kParsers),
+                               [type](const Parser& parser) { return parser.type == type; });
+  return it == std::end(kParsers) ? nullptr : it->parse;
 }
 
 class Reader {
@@ -128,8 +114,9 @@ class Reader {
       staging_.obstacle(section, "needed for a restart, and unknown to this version");
   }
 
-  // Each entry is a section that was found; not each section needs an entry.
+  // Each entry is a section that was found, INDEX itself included; not each section needs an entry.
   void take_index(const Section& section) {
+    remember(section);
     const Payload payload(scanner_, section);
     index_ = payload.array<cryo_index_entry>();
     index_offset_ = section.offset;
