@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/created_paths.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace cryo {
+
+std::vector<std::string> CreatedPaths::list() const {
+  std::vector<std::string> paths;
+  const char* const end = report_.created + sizeof(report_.created);
+  for (const char* next = report_.created; next < end && *next != '\0';) {
+    paths.emplace_back(next, ::strnlen(next, static_cast<std::size_t>(end - next)));
+    next += paths.back().size() + 1;
+  }
+  return paths;
+}
+
+void CreatedPaths::add(const std::string& path) {
+  std::vector<std::string> paths = list();
+  paths.push_back(path);
+  store(paths);
+}
+
+void CreatedPaths::remove(const std::string& path) {
+  std::vector<std::string> paths = list();
+  paths.erase(std::remove(paths.begin(), paths.end(), path), paths.end());
+  store(paths);
+}
+
+void CreatedPaths::store(const std::vector<std::string>& paths) {
+  std::string joined;
+  for (const std::string& path : paths) joined += path + '\0';
+  if (joined.size() >= sizeof(report_.created)) fail(ENOSPC, "more files to be made anew than can be tracked");
+  std::memset(report_.created, 0, sizeof(report_.created));
+  std::memcpy(report_.created, joined.data(), joined.size());
+}
+
+}  // namespace cryo

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/descriptors.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "base/parse.h"
+
+namespace cryo {
+namespace {
+
+std::vector<int> open_descriptors() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir("/proc/self/fd"), ::closedir);
+  if (!dir) fail_errno("cannot read /proc/self/fd");
+  std::vector<int> result;
+  while (const dirent* entry = ::readdir(dir.get())) {
+    const auto fd = parse_number<int>(entry->d_name);
+    if (fd && *fd != ::dirfd(dir.get())) result.push_back(*fd);
+  }
+  return result;
+}
+
+}  // namespace
+
+Descriptors::Descriptors(const std::vector<cryo_fd>& wanted) {
+  for (const cryo_fd& fd : wanted) {
+    wanted_.insert(static_cast<int>(fd.fd));
+    above_ = std::max(above_, static_cast<int>(fd.fd) + 1);
+  }
+}
+
+UniqueFd Descriptors::park_copy(int fd) const {
+  const int number = ::fcntl(fd, F_DUPFD_CLOEXEC, above_);
+  if (number >= 0) return UniqueFd(number);
+  // The process uses numbers up to the limit: look for a gap.
+  for (int gap = 3; gap < above_; ++gap) {
+    if (wanted_.contains(gap) || ::fcntl(gap, F_GETFD) >= 0) continue;
+    if (::dup3(fd, gap, O_CLOEXEC) == gap) return UniqueFd(gap);
+  }
+  fail(EMFILE, "no descriptor number is left for the restart itself (limit of open files, RLIMIT_NOFILE)");
+}
+
+UniqueFd Descriptors::park(UniqueFd fd) const { return park_copy(fd.get()); }
+
+void Descriptors::close_others(const std::set<int>& keep, bool keep_wanted) const {
+  for (const int fd : open_descriptors()) {
+    if (keep.contains(fd) || (keep_wanted && wanted_.contains(fd))) continue;
+    ::close(fd);
+  }
+}
+
+}  // namespace cryo

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "restart/files.h"
+
+namespace cryo {
+
+UniqueFd make_eventfd(const File& file) {
+  const cryo_eventfd& saved = *file.eventfd;
+  UniqueFd fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | (saved.semaphore ? EFD_SEMAPHORE : 0)));
+  if (!fd) fail_errno("cannot make an eventfd");
+  const std::uint64_t count = saved.count;
+  if (count != 0 && ::write(fd.get(), &count, sizeof(count)) != sizeof(count))
+    fail_errno("cannot set an eventfd to {}", count);
+  return fd;
+}
+
+}  // namespace cryo

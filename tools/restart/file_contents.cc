@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Files whose contents are in the context: deleted ones, memfds, and those that were saved on request.
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "restart/files.h"
+
+namespace cryo {
+namespace {
+
+constexpr std::size_t kCopySize = 1 << 20;
+constexpr std::string_view kDeleted = " (deleted)";
+constexpr std::string_view kMemfd = "/memfd:";
+
+std::string without_suffix(std::string path, std::string_view suffix) {
+  if (path.ends_with(suffix)) path.resize(path.size() - suffix.size());
+  return path;
+}
+
+// Name and, at once, no name: /proc then shows "NAME (deleted)", as it did.
+UniqueFd make_and_unlink(const FileRestoreInput& input, const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return fd;
+  input.created.add(path);
+  if (::unlink(path.c_str()) != 0) fail_errno("cannot unlink {}", path);
+  input.created.remove(path);
+  return fd;
+}
+
+UniqueFd make_unnamed(const FileRestoreInput& input, const File& file) {
+  const std::string path = without_suffix(input.options.relocations.apply(file.path), kDeleted);
+  UniqueFd fd = make_and_unlink(input, path);
+  if (!fd) {
+    const std::string directory = path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
+    fd = UniqueFd(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  }
+  // Where nothing can be made in that directory, memory has to do.
+  if (!fd) fd = UniqueFd(::memfd_create(path.substr(path.rfind('/') + 1).substr(0, 200).c_str(), MFD_CLOEXEC));
+  if (!fd) fail_errno("cannot make {} anew", path);
+  return fd;
+}
+
+UniqueFd make_memfd(const Inode& inode, const File& file) {
+  std::string name = without_suffix(file.path, kDeleted);
+  if (name.starts_with(kMemfd)) name = name.substr(kMemfd.size());
+  UniqueFd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | (inode.head.seals == F_SEAL_SEAL ? 0 : MFD_ALLOW_SEALING)));
+  if (!fd) fail_errno("cannot make the memfd {}", name);
+  return fd;
+}
+
+void copy_range(int context_fd, std::uint64_t from, int fd, std::uint64_t to, std::uint64_t size,
+                const std::string& path) {
+  std::vector<std::byte> buffer(std::min<std::uint64_t>(size, kCopySize));
+  while (size > 0) {
+    const ssize_t got = ::pread(context_fd, buffer.data(), std::min<std::uint64_t>(size, buffer.size()),
+                                static_cast<off_t>(from));
+    if (got < 0) fail_errno("cannot read the contents of {} from the context", path);
+    if (got == 0) fail(ENODATA, "the context ends in the contents of {}", path);
+    const auto part = static_cast<std::size_t>(got);
+    for (std::size_t done = 0; done < part;) {
+      const ssize_t wrote = ::pwrite(fd, buffer.data() + done, part - done, static_cast<off_t>(to + done));
+      if (wrote < 0) fail_errno("cannot write the contents of {}", path);
+      done += static_cast<std::size_t>(wrote);
+    }
+    from += part;
+    to += part;
+    size -= part;
+  }
+}
+
+void fill(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path) {
+  const std::uint64_t page = input.context.header.page_size;
+  if (::ftruncate(fd, static_cast<off_t>(inode.head.size)) != 0) fail_errno("cannot set the size of {}", path);
+  for (const PageChunk& chunk : input.context.pages) {
+    if (chunk.kind != CRYO_PAGES_INODE || chunk.object != inode.id) continue;
+    std::uint64_t from = chunk.data_offset;
+    for (const cryo_page_run& run : chunk.runs) {
+      const std::uint64_t bytes = run.nr_pages * page;
+      if (run.start < inode.head.size)
+        copy_range(input.context_fd, from, fd, run.start, std::min<std::uint64_t>(bytes, inode.head.size - run.start), path);
+      from += bytes;
+    }
+  }
+}
+
+}  // namespace
+
+// A memfd that was made without MFD_ALLOW_SEALING has this one seal from the start.
+std::uint32_t seals_of(const Inode& inode) {
+  if (!(inode.head.flags & CRYO_INODE_MEMFD) || inode.head.seals == F_SEAL_SEAL) return 0;
+  return inode.head.seals;
+}
+
+UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const File& file) {
+  const bool memfd = inode.head.flags & CRYO_INODE_MEMFD;
+  UniqueFd fd = memfd ? make_memfd(inode, file) : make_unnamed(input, file);
+  fill(input, inode, fd.get(), file.path);
+  return fd;
+}
+
+void finish_contents(const Inode& inode, int fd) {
+  struct stat now;
+  if (::fstat(fd, &now) != 0) fail_errno("fstat");
+  // Ownership is restored where the caller may; the file is open already, so nobody needs it to.
+  if (now.st_uid != inode.head.uid || now.st_gid != inode.head.gid)
+    (void)!::fchown(fd, inode.head.uid, inode.head.gid);
+  if (::fchmod(fd, inode.head.mode & 07777) != 0) fail_errno("cannot set the mode of a file made anew");
+  const timespec times[2] = {{0, UTIME_OMIT},
+                             {static_cast<time_t>(inode.head.mtime_sec), static_cast<long>(inode.head.mtime_nsec)}};
+  if (::futimens(fd, times) != 0) fail_errno("cannot set the time of a file made anew");
+}
+
+}  // namespace cryo

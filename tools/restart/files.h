@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Open files and the descriptor table, rebuilt in the child by ordinary system calls.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "context/model.h"
+#include "restart/created_paths.h"
+#include "restart/descriptors.h"
+#include "restart/options.h"
+
+namespace cryo {
+
+// What a file of the context is used for in one process.
+struct FileUse {
+  std::vector<cryo_fd> fds;
+  bool mapped = false;
+  bool mapped_shared = false;
+  bool mapped_shared_writable = false;  // or may become so by mprotect()
+  bool executable = false;              // /proc/PID/exe
+};
+[[nodiscard]] std::map<std::uint32_t, FileUse> file_uses(const Context& context, const Process& process);
+
+// O_* for opening `file` again: those that open() takes, without what would change the file.
+[[nodiscard]] int open_flags(const File& file, const FileUse& use);
+
+struct FileRestoreInput {
+  const Context& context;
+  const Process& process;
+  const RestartOptions& options;
+  const Descriptors& descriptors;
+  CreatedPaths& created;
+  int context_fd;      // parked
+  UniqueFd stdio[3];  // cr_restart's own 0, 1 and 2, where open
+};
+
+struct RestoredFiles {
+  std::map<std::uint32_t, int> fds;  // file id: a descriptor of it, in the table or parked
+  std::set<int> parked;              // of these, those that only mappings need
+  int exe_fd = -1;                   // parked
+
+  // Of memfds: a parked descriptor and F_SEAL_*, added only when all mappings are made.
+  std::vector<std::pair<int, std::uint32_t>> seals;
+};
+
+// The table is complete afterwards; locks of the process are not taken yet.
+[[nodiscard]] RestoredFiles restore_files(FileRestoreInput& input);
+
+// ---- the kinds, each in a file of its own ----
+
+[[nodiscard]] UniqueFd open_by_path(const FileRestoreInput& input, const File& file, const FileUse& use);
+
+// Seals of a memfd to be added; 0: none, or none can be.
+[[nodiscard]] std::uint32_t seals_of(const Inode& inode);
+// A file with the contents in the context and no name, for reading and writing.
+[[nodiscard]] UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const File& file);
+// Once all its files are open: owner, mode, times.
+void finish_contents(const Inode& inode, int fd);
+
+struct PipeEnds {
+  UniqueFd reader, writer;
+};
+[[nodiscard]] PipeEnds make_pipe(const Inode& inode);
+
+[[nodiscard]] UniqueFd make_eventfd(const File& file);
+[[nodiscard]] UniqueFd make_epoll(const File& file);
+// Needs all descriptors in their places.
+void fill_epoll(const File& file, int fd);
+[[nodiscard]] UniqueFd make_socket(const FileRestoreInput& input, const File& file);
+
+// The socket's address with relocations applied, and the path when it has one in the file system.
+struct SocketAddress {
+  Bytes bytes;
+  std::string path;
+};
+[[nodiscard]] SocketAddress socket_address(const Socket& socket, const Relocations& relocations);
+enum class SocketPath { kFree, kStale, kTaken };
+[[nodiscard]] SocketPath socket_path_state(const SocketAddress& address, int type);
+
+}  // namespace cryo

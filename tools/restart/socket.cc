@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Listening sockets.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "base/error.h"
+#include "restart/files.h"
+
+namespace cryo {
+namespace {
+
+constexpr std::size_t kPathOffset = offsetof(sockaddr_un, sun_path);
+constexpr int kTypeMask = 0xf;  // without SOCK_NONBLOCK and SOCK_CLOEXEC
+
+void set_option(int fd, int level, int name, int value, const char* text) {
+  if (::setsockopt(fd, level, name, &value, sizeof(value)) != 0) fail_errno("cannot set {} of a socket", text);
+}
+
+std::string describe(const Socket& socket, const SocketAddress& address) {
+  if (!address.path.empty()) return address.path;
+  std::uint16_t port = 0;
+  if ((socket.head.family == AF_INET || socket.head.family == AF_INET6) && address.bytes.size() >= 4)
+    std::memcpy(&port, address.bytes.data() + offsetof(sockaddr_in, sin_port), sizeof(port));
+  return port != 0 ? fmt::format("port {}", ntohs(port)) : fmt::format("an address of family {}", socket.head.family);
+}
+
+}  // namespace
+
+SocketAddress socket_address(const Socket& socket, const Relocations& relocations) {
+  SocketAddress address{socket.address, {}};
+  if (socket.head.family != AF_UNIX || socket.address.size() <= kPathOffset) return address;
+  const char* name = reinterpret_cast<const char*>(socket.address.data()) + kPathOffset;
+  const std::size_t length = ::strnlen(name, socket.address.size() - kPathOffset);
+  if (length == 0) return address;  // abstract
+  address.path = relocations.apply(std::string(name, length));
+  if (address.path.size() >= sizeof(sockaddr_un::sun_path))
+    fail(ENAMETOOLONG, "{}: too long for the address of a socket", address.path);
+  address.bytes.resize(kPathOffset);
+  const auto* bytes = reinterpret_cast<const std::byte*>(address.path.c_str());
+  address.bytes.insert(address.bytes.end(), bytes, bytes + address.path.size() + 1);
+  return address;
+}
+
+// A name that the killed process left is there with nobody behind it.
+SocketPath socket_path_state(const SocketAddress& address, int type) {
+  struct stat now;
+  if (::lstat(address.path.c_str(), &now) != 0) return SocketPath::kFree;
+  if (!S_ISSOCK(now.st_mode)) return SocketPath::kTaken;
+  UniqueFd probe(::socket(AF_UNIX, (type & kTypeMask) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe) fail_errno("cannot make a socket");
+  const int result = ::connect(probe.get(), reinterpret_cast<const sockaddr*>(address.bytes.data()),
+                               static_cast<socklen_t>(address.bytes.size()));
+  return result != 0 && errno == ECONNREFUSED ? SocketPath::kStale : SocketPath::kTaken;
+}
+
+UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
+  const Socket& saved = *file.socket;
+  const cryo_socket& head = saved.head;
+  const SocketAddress address = socket_address(saved, input.options.relocations);
+  UniqueFd fd(::socket(static_cast<int>(head.family), (static_cast<int>(head.type) & kTypeMask) | SOCK_CLOEXEC,
+                       static_cast<int>(head.protocol)));
+  if (!fd) fail_errno("cannot make a socket of family {}", head.family);
+  if (head.flags & CRYO_SOCK_REUSEADDR) set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
+  if (head.flags & CRYO_SOCK_REUSEPORT) set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
+  if (head.family == AF_INET6)
+    set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, (head.flags & CRYO_SOCK_V6ONLY) ? 1 : 0, "IPV6_V6ONLY");
+  if (!address.path.empty() && socket_path_state(address, static_cast<int>(head.type)) == SocketPath::kStale &&
+      ::unlink(address.path.c_str()) != 0)
+    fail_errno("cannot remove the old socket {}", address.path);
+  if (!address.bytes.empty() && ::bind(fd.get(), reinterpret_cast<const sockaddr*>(address.bytes.data()),
+                                       static_cast<socklen_t>(address.bytes.size())) != 0)
+    fail_errno("cannot bind a socket to {}", describe(saved, address));
+  if (!address.path.empty()) input.created.add(address.path);
+  if (::listen(fd.get(), static_cast<int>(head.backlog)) != 0)
+    fail_errno("cannot listen at {}", describe(saved, address));
+  return fd;
+}
+
+}  // namespace cryo
