@@ -12,6 +12,11 @@ cache=${CRYO_CACHE:-${HOME:-/root}/.cache/cryo}
 # shellcheck disable=SC2034 # used by the scripts that source this file
 build=${CRYO_BUILD:-$top/build}
 
+# Where kernels come from.
+# shellcheck disable=SC2034 # used by the scripts that source this file
+kernel_suites=(bookworm bookworm-updates bookworm-security bookworm-backports trixie
+	trixie-security sid)
+
 say() { printf 'vm: %s\n' "$*" >&2; }
 
 # die STATUS MESSAGE: one line, then the end.
@@ -39,18 +44,27 @@ as_root()
 }
 
 # with_lock FILE COMMAND...: one at a time. Caches are filled by building under a
-# temporary name and renaming, so readers need no lock.
+# temporary name and renaming, so readers need no lock. Not to be called as a condition
+# (if, ||): that would switch errexit off in COMMAND.
 with_lock()
-{
-	local file=$1 fd status=0
+(
+	file=$1
 	shift
 	mkdir -p "$(dirname "$file")"
 	exec {fd}>"$file"
 	flock "$fd"
 	# The descriptor is closed for the command, or a daemon it starts would keep the lock.
-	"$@" {fd}>&- || status=$?
-	exec {fd}>&-
-	return "$status"
+	"$@" {fd}>&-
+)
+
+# attempt COMMAND...: runs it with errexit on and leaves its status in $attempt_status.
+attempt()
+{
+	set +e
+	(set -e; "$@")
+	# shellcheck disable=SC2034 # for the caller
+	attempt_status=$?
+	set -e
 }
 
 # make_image DIR IMAGE FREE: a file system image with what is in DIR and FREE MiB of room
