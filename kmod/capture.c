@@ -17,29 +17,31 @@
 #include "cryo.h"
 #include "cryo_arch.h"
 
-static void vlog(struct cryo_capture *c, const char *what, const char *fmt, va_list args)
+static void log_line(struct cryo_capture *c, const char *what, struct va_format *vaf)
 {
-	struct va_format vaf = { .fmt = fmt, .va = &args };
-
-	cryo_log(&c->req->log, "pid %d (%s): %s%pV", c->req->pid, c->req->comm, what, &vaf);
+	cryo_log(&c->req->log, "pid %d (%s): %s%pV", c->req->pid, c->req->comm, what, vaf);
 }
 
 void cryo_refuse(struct cryo_capture *c, const char *fmt, ...)
 {
+	struct va_format vaf = { .fmt = fmt };
 	va_list args;
 
 	c->obstacles++;
 	va_start(args, fmt);
-	vlog(c, "", fmt, args);
+	vaf.va = &args;
+	log_line(c, "", &vaf);
 	va_end(args);
 }
 
 void cryo_warn(struct cryo_capture *c, const char *fmt, ...)
 {
+	struct va_format vaf = { .fmt = fmt };
 	va_list args;
 
 	va_start(args, fmt);
-	vlog(c, "warning: ", fmt, args);
+	vaf.va = &args;
+	log_line(c, "warning: ", &vaf);
 	va_end(args);
 }
 

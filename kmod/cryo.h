@@ -121,7 +121,7 @@ void cryo_thaw(struct cryo_request *req);
 /* timed_wait.c: system calls with a timeout that the kernel itself cannot continue */
 void cryo_timed_waits_find(struct cryo_request *req);
 struct cryo_parked *cryo_find_parked(struct cryo_request *req, struct task_struct *task);
-int cryo_timed_wait_arm(s64 remaining_ns, u32 nr);
+void cryo_timed_wait_arm(s64 remaining_ns, u32 nr);
 long cryo_timed_restart(struct restart_block *rb);
 void cryo_timed_waits_disarm(void);
 
@@ -290,6 +290,14 @@ void cryo_restart_block_save(struct cryo_capture *c, struct task_struct *task,
 int cryo_restart_block_check(const struct cryo_restart_block *rb);
 void cryo_restart_block_set(const struct cryo_restart_block *rb);
 u64 cryo_restart_block_features(void);
+
+/* optional.c */
+bool cryo_task_io_uring(struct task_struct *task);
+bool cryo_task_mempolicy(struct task_struct *task);
+bool cryo_task_semundo(struct task_struct *task);
+bool cryo_task_syscall_dispatch(struct task_struct *task);
+bool cryo_mm_has_aio(struct mm_struct *mm);
+bool cryo_same_creds(struct task_struct *a, struct task_struct *b);
 
 /* sighand.c */
 struct sighand_struct *cryo_lock_sighand(struct task_struct *task);

@@ -54,4 +54,20 @@ unsigned long cryo_arch_vdso(struct mm_struct *mm);
 /* Does the system call in progress of @task, a futex wait, have a timeout that is absolute? */
 bool cryo_arch_futex_is_absolute(struct task_struct *task);
 
+/* Will @task, parked, go on by restart_syscall(2)? */
+bool cryo_arch_uses_restart_block(struct task_struct *task);
+
+/* The prefix of the functions of system calls that take struct pt_regs: "__x64_sys_" or the like. */
+const char *cryo_arch_syscall_prefix(void);
+
+/* Can cryo_arch_continue_timed() continue the system call @nr? */
+bool cryo_timed_wait_known(u32 nr);
+
+/*
+ * In restart_syscall(2) of @current, whose registers still hold the arguments of
+ * the call @nr: make that call with @remaining_ns instead of its timeout, and
+ * return its result. The registers of user mode stay as they are.
+ */
+long cryo_arch_continue_timed(u32 nr, s64 remaining_ns);
+
 #endif /* CRYO_ARCH_H */

@@ -76,7 +76,7 @@ static void park(struct callback_head *work)
 	settle(p, CRYO_PARK_PARKED);
 	/* Killable and freezable: neither the OOM killer nor a suspend waits for us. */
 	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),
-			     TASK_KILLABLE | TASK_FREEZABLE))
+			     (TASK_KILLABLE | TASK_FREEZABLE)))
 		settle(p, CRYO_PARK_GONE);
 put:
 	parked_put(p);

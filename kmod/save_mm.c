@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <linux/mempolicy.h>
 #include <linux/mm.h>
+#include <linux/pkeys.h>
 #include <linux/slab.h>
 #include <linux/userfaultfd_k.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* save_system.c - where and when the context was made */
 #include <linux/string.h>
+#include <linux/ktime.h>
 #include <linux/timekeeping.h>
 #include <linux/utsname.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/atomic.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/wait.h>
 
 #include "unload.h"

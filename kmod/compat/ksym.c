@@ -19,6 +19,7 @@
 
 #include <cryo/ioctl.h>
 
+#include "cryo_arch.h"
 #include "ksym.h"
 
 cryo_restart_fn cryo_fn_no_restart;
@@ -90,6 +91,16 @@ static const struct cryo_ksym {
 	  "tells a sleeping thread's timer from others" },
 };
 
+/* What those that take struct pt_regs begin with: an architecture's own prefix. */
+static const char * const timed_call_names[CRYO_NR_TIMED_CALLS] = {
+	[CRYO_CALL_EPOLL_WAIT] = "epoll_wait",
+	[CRYO_CALL_EPOLL_PWAIT] = "epoll_pwait",
+	[CRYO_CALL_EPOLL_PWAIT2] = "epoll_pwait2",
+	[CRYO_CALL_SIGTIMEDWAIT] = "rt_sigtimedwait",
+	[CRYO_CALL_SEMTIMEDOP] = "semtimedop",
+};
+static cryo_syscall_fn timed_call_fns[CRYO_NR_TIMED_CALLS];
+
 static u64 features = CRYO_FEATURE_EXE_LINK | CRYO_FEATURE_RESTART_BLOCK |
 		      CRYO_FEATURE_TIMED_WAITS;
 static char missing[256];
@@ -131,6 +142,24 @@ static int resolve(const struct cryo_ksym *sym)
 	return 0;
 }
 
+/* Restartable waits with what remains of their timeout; without them they start afresh. */
+static void resolve_timed_calls(void)
+{
+	char name[KSYM_NAME_LEN];
+	size_t i;
+
+	for (i = 0; i < CRYO_NR_TIMED_CALLS; i++) {
+		snprintf(name, sizeof(name), "%s%s", cryo_arch_syscall_prefix(),
+			 timed_call_names[i]);
+		timed_call_fns[i] = (void *)static_call(cryo_sc_lookup_name)(name);
+	}
+}
+
+cryo_syscall_fn cryo_timed_call_fn(enum cryo_timed_call call)
+{
+	return timed_call_fns[call];
+}
+
 int cryo_ksym_init(void)
 {
 	unsigned long lookup_name = find_lookup_name();
@@ -147,6 +176,7 @@ int cryo_ksym_init(void)
 		if (err)
 			return err;
 	}
+	resolve_timed_calls();
 	static_call_update(cryo_sc_may_access, addr_ptrace_may_access);
 	static_call_update(cryo_sc_cancel_match, addr_task_work_cancel_match);
 	if (addr_replace_mm_exe_file)

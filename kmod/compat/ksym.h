@@ -37,4 +37,21 @@ extern void *cryo_hrtimer_bases;
 /* hrtimer_wakeup(), the function of all timers that wake a sleeper, or NULL. */
 extern void *cryo_hrtimer_wakeup;
 
+/*
+ * System calls that timed_wait.c continues.  The kernel has a function for each that takes the
+ * registers; NULL when it was not found.
+ */
+enum cryo_timed_call {
+	CRYO_CALL_EPOLL_WAIT,
+	CRYO_CALL_EPOLL_PWAIT,
+	CRYO_CALL_EPOLL_PWAIT2,
+	CRYO_CALL_SIGTIMEDWAIT,
+	CRYO_CALL_SEMTIMEDOP,
+	CRYO_NR_TIMED_CALLS
+};
+
+typedef long (*cryo_syscall_fn)(const struct pt_regs *regs);
+
+cryo_syscall_fn cryo_timed_call_fn(enum cryo_timed_call call);
+
 #endif /* CRYO_COMPAT_KSYM_H */

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * arch.c - x86-64 part of the module; the contract is kmod/cryo_arch.h
+ */
+#include <linux/elf.h>
+#include <linux/futex.h>
+#include <linux/mm.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/string.h>
+#include <asm/desc.h>
+#include <asm/fpu/xcr.h>
+#include <asm/processor.h>
+#include <asm/syscall.h>
+#include <asm/user.h>
+
+#include <cryo/arch/x86_64.h>
+
+#include "compat/x86.h"
+#include "cryo.h"
+#include "cryo_arch.h"
+
+u32 cryo_arch_id(void)
+{
+	return CRYO_ARCH_X86_64;
+}
+
+void cryo_arch_prepare_park(struct task_struct *task)
+{
+}
+
+unsigned long cryo_arch_vdso(struct mm_struct *mm)
+{
+	return (unsigned long)mm->context.vdso;
+}
+
+static bool has_tls(struct task_struct *task)
+{
+	int i;
+
+	for (i = 0; i < GDT_ENTRY_TLS_ENTRIES; i++)
+		if (!desc_empty(&task->thread.tls_array[i]))
+			return true;
+	return false;
+}
+
+void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
+{
+	int tid = task_pid_vnr(task);
+
+	if (!user_64bit_mode(task_pt_regs(task)))
+		cryo_refuse(c, "thread %d: runs 32-bit code, which is not supported", tid);
+	if (has_tls(task))
+		cryo_refuse(c, "thread %d: segments of set_thread_area() are not supported", tid);
+	if (cryo_x86_io_ports(task))
+		cryo_refuse(c, "thread %d: access to I/O ports (ioperm, iopl) is not supported", tid);
+	if (cryo_x86_shadow_stack(task))
+		cryo_refuse(c, "thread %d: a shadow stack is not supported", tid);
+	if (thread_group_leader(task) && cryo_x86_ldt(c->mm))
+		cryo_refuse(c, "a local descriptor table (modify_ldt) is not supported");
+	if (thread_group_leader(task) && cryo_x86_lam(c->mm))
+		cryo_refuse(c, "linear address masking is not supported");
+}
+
+int cryo_arch_save_cpu(struct cryo_capture *c)
+{
+	const struct cpuinfo_x86 *cpu = &boot_cpu_data;
+	struct cryo_x86_64_cpu out = {
+		.family = cpu->x86,
+		.model = cpu->x86_model,
+		.stepping = cpu->x86_stepping,
+	};
+
+	strscpy((char *)out.vendor, cpu->x86_vendor_id, sizeof(out.vendor));
+	if (boot_cpu_has(X86_FEATURE_OSXSAVE)) {
+		out.xcr0 = xgetbv(XCR_XFEATURE_ENABLED_MASK);
+		out.xstate_size = cpuid_ebx(0xd);
+	}
+	return cryo_stream_section(&c->stream, CRYO_SEC_CPU, CRYO_ARCH_X86_64, sizeof(out), &out,
+				   sizeof(out));
+}
+
+bool cryo_arch_want_regset(unsigned int note)
+{
+	switch (note) {
+	case NT_PRSTATUS:
+	case NT_X86_XSTATE:
+		return true;
+	case NT_PRFPREG:
+		/* The XSAVE area has it. */
+		return !boot_cpu_has(X86_FEATURE_XSAVE);
+	}
+	return false;
+}
+
+u64 cryo_arch_regs_ip(const void *regs, size_t len)
+{
+	const struct cryo_x86_64_regs *r = regs;
+
+	BUILD_BUG_ON(sizeof(*r) != sizeof(struct user_regs_struct));
+	return len >= sizeof(*r) ? r->rip : 0;
+}
+
+void cryo_arch_regs_set_ip(void *regs, size_t len, u64 ip)
+{
+	struct cryo_x86_64_regs *r = regs;
+
+	if (len >= sizeof(*r))
+		r->rip = ip;
+}
+
+bool cryo_arch_uses_restart_block(struct task_struct *task)
+{
+	struct pt_regs *regs = task_pt_regs(task);
+
+	return (long)regs->orig_ax >= 0 && regs->ax == (unsigned long)-ERESTART_RESTARTBLOCK;
+}
+
+bool cryo_arch_futex_is_absolute(struct task_struct *task)
+{
+	/* restart_syscall(2) leaves the arguments of the call it continues: rsi is the operation. */
+	return (task_pt_regs(task)->si & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+}

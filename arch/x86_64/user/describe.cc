@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// x86-64: registers and CPU section of a context, for people.  Built on every architecture.
+#include <cryo/arch/x86_64.h>
+#include <elf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "context/describe.h"
+
+namespace cryo {
+namespace {
+
+constexpr const char* kRegisterNames[] = {"r15",    "r14", "r13", "r12",     "rbp",     "rbx", "r11",
+                                          "r10",    "r9",  "r8",  "rax",     "rcx",     "rdx", "rsi",
+                                          "rdi",    "orig_rax", "rip", "cs", "eflags",  "rsp", "ss",
+                                          "fs_base", "gs_base", "ds",  "es", "fs",      "gs"};
+static_assert(std::size(kRegisterNames) * sizeof(std::uint64_t) == sizeof(cryo_x86_64_regs));
+
+constexpr const char* kStateComponents[] = {"x87",  "SSE",     "AVX",        "MPX bounds",   "MPX config",
+                                            "AVX-512 masks",   "AVX-512 ZMM", "AVX-512 high ZMM",
+                                            "PT",   "PKRU",    "PASID",      "CET user",     "CET supervisor",
+                                            "HDC",  "UINTR",   "LBR",        "HWP",          "AMX config",
+                                            "AMX tiles"};
+
+template <typename T>
+std::optional<T> take(std::span<const std::byte> from, std::size_t offset = 0) {
+  if (from.size() < offset + sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, from.data() + offset, sizeof(T));
+  return value;
+}
+
+// "x87 SSE AVX"
+std::string component_names(std::uint64_t mask) {
+  std::string text;
+  for (std::size_t bit = 0; bit < 64; ++bit) {
+    if ((mask >> bit & 1) == 0) continue;
+    if (!text.empty()) text += ' ';
+    text += bit < std::size(kStateComponents) ? kStateComponents[bit] : fmt::format("component-{}", bit);
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::optional<ThreadPlace> place(std::span<const std::byte> prstatus) {
+  const auto regs = take<cryo_x86_64_regs>(prstatus);
+  if (!regs) return std::nullopt;
+  ThreadPlace where{regs->rip, regs->rsp, std::nullopt};
+  if (static_cast<std::int64_t>(regs->orig_rax) >= 0) where.syscall = regs->orig_rax;
+  return where;
+}
+
+NamedValues general_registers(std::span<const std::byte> data) {
+  NamedValues values;
+  for (std::size_t i = 0; i < std::size(kRegisterNames); ++i)
+    if (const auto value = take<std::uint64_t>(data, i * sizeof(std::uint64_t)))
+      values.emplace_back(kRegisterNames[i], fmt::format("{:#018x}", *value));
+  return values;
+}
+
+NamedValues extended_state(std::span<const std::byte> data) {
+  constexpr std::size_t kFeaturesInUse = 512;  // XSTATE_BV, start of the XSAVE header
+  NamedValues values;
+  if (const auto saved = take<std::uint64_t>(data, CRYO_X86_64_XSTATE_MASK_OFFSET))
+    values.emplace_back("enabled", component_names(*saved));
+  if (const auto in_use = take<std::uint64_t>(data, kFeaturesInUse))
+    values.emplace_back("in use", component_names(*in_use));
+  if (const auto mxcsr = take<std::uint32_t>(data, 24))
+    values.emplace_back("mxcsr", fmt::format("{:#x}", *mxcsr));
+  return values;
+}
+
+NamedValues registers(const Regset& regset) {
+  if (regset.head.note == NT_PRSTATUS) return general_registers(regset.data);
+  if (regset.head.note == NT_X86_XSTATE) return extended_state(regset.data);
+  return {};
+}
+
+NamedValues cpu(std::span<const std::byte> payload) {
+  const auto head = take<cryo_x86_64_cpu>(payload);
+  if (!head) return {};
+  const char* vendor = reinterpret_cast<const char*>(head->vendor);
+  return {{"vendor", std::string(vendor, ::strnlen(vendor, sizeof(head->vendor)))},
+          {"family", fmt::format("{:#x}", head->family)},
+          {"model", fmt::format("{:#x}", head->model)},
+          {"stepping", fmt::format("{}", head->stepping)},
+          {"state components", component_names(head->xcr0)},
+          {"state size", fmt::format("{} bytes", head->xstate_size)}};
+}
+
+}  // namespace
+
+const ArchDescription kDescribeX86_64 = {CRYO_ARCH_X86_64, "x86_64", place, registers, cpu};
+
+}  // namespace cryo

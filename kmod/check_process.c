@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * check_process.c - what a process holds that is neither memory nor a descriptor
+ * and cannot be saved: all of it, by name
+ */
+#include <linux/cred.h>
+#include <linux/fs_struct.h>
+#include <linux/mm.h>
+#include <linux/nsproxy.h>
+#include <linux/path.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/seccomp.h>
+#include <linux/user_namespace.h>
+
+#include "compat/posix_timers.h"
+#include "cryo.h"
+
+static void check_namespaces(struct cryo_capture *c)
+{
+	struct nsproxy *mine = current->nsproxy;
+	struct nsproxy *its;
+	const struct cred *cred;
+
+	task_lock(c->task);
+	its = c->task->nsproxy;
+	if (its && its != mine) {
+		/* cryo_refuse() may sleep: only note here. */
+		bool mnt = its->mnt_ns != mine->mnt_ns, uts = its->uts_ns != mine->uts_ns;
+		bool ipc = its->ipc_ns != mine->ipc_ns, net = its->net_ns != mine->net_ns;
+		bool cgroup = its->cgroup_ns != mine->cgroup_ns;
+		bool time = its->time_ns != mine->time_ns;
+
+		task_unlock(c->task);
+		if (mnt || uts || ipc || net || cgroup || time)
+			cryo_refuse(c, "namespaces other than the requester's are not supported:%s%s%s%s%s%s",
+				    mnt ? " mount" : "", uts ? " uts" : "", ipc ? " ipc" : "",
+				    net ? " network" : "", cgroup ? " cgroup" : "",
+				    time ? " time" : "");
+	} else {
+		task_unlock(c->task);
+	}
+	if (task_active_pid_ns(c->task) != task_active_pid_ns(current))
+		cryo_refuse(c, "a pid namespace other than the requester's is not supported");
+	cred = get_task_cred(c->task);
+	if (cred->user_ns != current_user_ns())
+		cryo_refuse(c, "a user namespace other than the requester's is not supported");
+	put_cred(cred);
+}
+
+static void check_root(struct cryo_capture *c)
+{
+	struct path mine, its = {};
+
+	get_fs_root(current->fs, &mine);
+	task_lock(c->task);
+	if (c->task->fs)
+		get_fs_root(c->task->fs, &its);
+	task_unlock(c->task);
+	if (its.dentry && !path_equal(&mine, &its))
+		cryo_refuse(c, "a root directory other than the requester's (chroot) is not supported");
+	path_put(&its);
+	path_put(&mine);
+}
+
+#define SHOWN_CHILDREN	16
+
+static void check_children(struct cryo_capture *c)
+{
+	struct {
+		int pid;
+		char comm[TASK_COMM_LEN];
+		bool zombie;
+	} shown[SHOWN_CHILDREN];
+	struct task_struct *child, *t;
+	unsigned int n = 0, i;
+
+	/* children lists change under tasklist_lock, which is not ours: look at all processes. */
+	rcu_read_lock();
+	for_each_process(child) {
+		t = rcu_dereference(child->real_parent);
+		if (!t || !same_thread_group(t, c->task))
+			continue;
+		if (n < SHOWN_CHILDREN) {
+			shown[n].pid = task_pid_vnr(child);
+			shown[n].zombie = child->exit_state;
+			strscpy(shown[n].comm, child->comm, sizeof(shown[n].comm));
+		}
+		n++;
+	}
+	rcu_read_unlock();
+	for (i = 0; i < min_t(unsigned int, n, SHOWN_CHILDREN); i++) {
+		const char *kind = shown[i].zombie ? "zombie" : "child process";
+
+		if (c->req->args.scope == CRYO_SCOPE_TREE)
+			cryo_refuse(c, "%s pid %d (%s): process trees are not supported yet (the scope \"process\" leaves children out)",
+				    kind, shown[i].pid, shown[i].comm);
+		else
+			cryo_warn(c, "%s pid %d (%s) is left out", kind, shown[i].pid,
+				  shown[i].comm);
+	}
+	if (n > SHOWN_CHILDREN)
+		cryo_warn(c, "and %u more children", n - SHOWN_CHILDREN);
+}
+
+static unsigned int users_of(struct cryo_capture *c, bool (*shares)(struct cryo_capture *c,
+								    struct task_struct *task))
+{
+	struct task_struct *task;
+	unsigned int n = 0;
+
+	rcu_read_lock();
+	for_each_process(task)
+		n += !same_thread_group(task, c->task) && shares(c, task);
+	rcu_read_unlock();
+	return n;
+}
+
+/* Compared only: neither is followed. */
+static bool shares_mm(struct cryo_capture *c, struct task_struct *task)
+{
+	return READ_ONCE(task->mm) == c->mm;
+}
+
+static bool shares_files(struct cryo_capture *c, struct task_struct *task)
+{
+	return READ_ONCE(task->files) && READ_ONCE(task->files) == READ_ONCE(c->task->files);
+}
+
+static bool shares_fs(struct cryo_capture *c, struct task_struct *task)
+{
+	return READ_ONCE(task->fs) && READ_ONCE(task->fs) == READ_ONCE(c->task->fs);
+}
+
+static void check_sharing(struct cryo_capture *c)
+{
+	if (users_of(c, shares_mm))
+		cryo_refuse(c, "memory shared with another process (CLONE_VM, vfork) is not supported");
+	if (users_of(c, shares_files))
+		cryo_refuse(c, "descriptors shared with another process (CLONE_FILES) are not supported");
+	if (users_of(c, shares_fs))
+		cryo_refuse(c, "a working directory shared with another process (CLONE_FS) is not supported");
+}
+
+static void check_thread(struct cryo_capture *c, struct task_struct *task)
+{
+	int tid = task_pid_vnr(task);
+
+	if (task->ptrace && !(c->req->args.flags & CRYO_CKPT_PTRACED_ALLOW))
+		cryo_refuse(c, "thread %d: is being traced (ptrace)", tid);
+	if (task->seccomp.mode != SECCOMP_MODE_DISABLED)
+		cryo_refuse(c, "thread %d: seccomp is not supported", tid);
+	if (cryo_task_io_uring(task))
+		cryo_refuse(c, "thread %d: io_uring is not supported", tid);
+	if (!list_empty(&task->perf_event_list))
+		cryo_refuse(c, "thread %d: performance counters (perf_event_open) are not supported",
+			    tid);
+	if (READ_ONCE(task->files) != READ_ONCE(c->task->files))
+		cryo_refuse(c, "thread %d: a descriptor table of its own is not supported", tid);
+	if (READ_ONCE(task->fs) != READ_ONCE(c->task->fs))
+		cryo_refuse(c, "thread %d: a working directory of its own is not supported", tid);
+	if (READ_ONCE(task->nsproxy) != READ_ONCE(c->task->nsproxy))
+		cryo_refuse(c, "thread %d: namespaces of its own are not supported", tid);
+	if (rcu_access_pointer(task->cred) != rcu_access_pointer(c->task->cred) &&
+	    !cryo_same_creds(task, c->task))
+		cryo_refuse(c, "thread %d: credentials of its own are not supported", tid);
+	if (cryo_task_mempolicy(task))
+		cryo_refuse(c, "thread %d: a NUMA memory policy is not supported", tid);
+	if (cryo_task_semundo(task))
+		cryo_refuse(c, "thread %d: System V semaphore adjustments (SEM_UNDO) are not supported",
+			    tid);
+	if (cryo_task_syscall_dispatch(task))
+		cryo_refuse(c, "thread %d: syscall user dispatch is not supported", tid);
+}
+
+/* Refuse everything that would be lost. */
+void cryo_check_process(struct cryo_capture *c)
+{
+	struct cryo_parked *p;
+
+	check_namespaces(c);
+	check_root(c);
+	check_children(c);
+	check_sharing(c);
+	if (cryo_has_posix_timers(c->task->signal))
+		cryo_refuse(c, "POSIX timers (timer_create) are not supported");
+	if (cryo_mm_has_aio(c->mm))
+		cryo_refuse(c, "asynchronous I/O contexts (io_setup) are not supported");
+	if (c->task->signal->oom_mm)
+		cryo_refuse(c, "is being killed for lack of memory");
+	list_for_each_entry(p, &c->req->parked, node)
+		if (READ_ONCE(p->state) != CRYO_PARK_GONE)
+			check_thread(c, p->task);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* kernel/futex/futex.h, which is private: flags in a futex's restart block. */
+#ifndef CRYO_COMPAT_FUTEX_H
+#define CRYO_COMPAT_FUTEX_H
+
+#include <linux/types.h>
+#include <linux/version.h>
+
+/* FLAGS_CLOCKRT; renumbered by v6.7 (d6d08d2479ea, futex2 flags). */
+static inline u32 cryo_futex_clockrt(void)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	return 0x0020;
+#else
+	return 0x02;
+#endif
+}
+
+#endif

@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * restart.c - the last step of a restart
+ *
+ * The threads of a process that user space has rebuilt join a group and park on
+ * their way to user mode.  When all are there, the coordinator, which is another
+ * process, gives them their registers: a task cannot set its own.  Then all go
+ * on, or, when anything fails, all are killed.
+ *
+ * Everything here is done to the caller or to tasks that joined by themselves.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mount.h>
+#include <linux/pid.h>
+#include <linux/regset.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat/ksym.h"
+#include "cryo.h"
+#include "cryo_arch.h"
+#include "unload.h"
+
+#define COMMIT_DEFAULT_MS	60000
+
+enum stage {
+	GATHER,		/* threads arrive */
+	SETUP,		/* registers are set; the leader finishes the process */
+	GO,		/* all go on */
+	ABORTED,	/* all die */
+};
+
+struct member {
+	struct callback_head work;
+	struct list_head node;
+	struct group *group;		/* counted until the work has run */
+	struct task_struct *task;	/* counted */
+	struct cryo_resume args;
+	struct cryo_regset *sets;	/* args.nr_regsets; data are kernel addresses */
+	bool parked;
+};
+
+struct group {
+	struct kref ref;
+	struct mutex lock;		/* serialises commit, join and abort */
+	struct pid *coordinator;	/* thread group that made the group */
+	unsigned int threads;
+	struct list_head members;
+	unsigned int joined;
+	struct member *leader;
+
+	spinlock_t state_lock;		/* protects all below */
+	enum stage stage;
+	unsigned int parked;
+	bool lost;			/* a thread that had joined is dying */
+	bool setup_done;
+	int setup_error;
+	const char *setup_what;
+	wait_queue_head_t coordinator_wait;
+	wait_queue_head_t go_wait;
+	struct cryo_log log;
+};
+
+static void member_free(struct member *m)
+{
+	unsigned int i;
+
+	for (i = 0; m->sets && i < m->args.nr_regsets; i++)
+		kvfree((void *)(unsigned long)m->sets[i].data);
+	kfree(m->sets);
+	if (m->task)
+		put_task_struct(m->task);
+	kfree(m);
+}
+
+static void group_free(struct kref *ref)
+{
+	struct group *g = container_of(ref, struct group, ref);
+	struct member *m, *next;
+
+	list_for_each_entry_safe(m, next, &g->members, node)
+		member_free(m);
+	put_pid(g->coordinator);
+	cryo_log_free(&g->log);
+	kfree(g);
+}
+
+static void group_put(struct group *g)
+{
+	kref_put(&g->ref, group_free);
+}
+
+static enum stage stage_of(struct group *g)
+{
+	return READ_ONCE(g->stage);
+}
+
+/* Never back, and never from GO or ABORTED. */
+static bool set_stage(struct group *g, enum stage stage)
+{
+	bool set;
+
+	spin_lock(&g->state_lock);
+	set = g->stage < GO;
+	if (set)
+		WRITE_ONCE(g->stage, stage);
+	spin_unlock(&g->state_lock);
+	wake_up_all(&g->go_wait);
+	wake_up(&g->coordinator_wait);
+	return set;
+}
+
+/* ---- in the threads being restarted ---- */
+
+static bool may_not_exec(const struct path *path)
+{
+	return path->mnt->mnt_flags & MNT_NOEXEC || path->mnt->mnt_sb->s_iflags & SB_I_NOEXEC;
+}
+
+/* As prctl(PR_SET_MM_EXE_FILE), but for the caller's own files and without capabilities. */
+static int set_exe(struct file *file)
+{
+	struct inode *inode = file_inode(file);
+
+	if (!S_ISREG(inode->i_mode) || may_not_exec(&file->f_path))
+		return -EACCES;
+	return file_permission(file, MAY_EXEC) ?: cryo_replace_mm_exe_file(current->mm, file);
+}
+
+static int take_exe(int fd)
+{
+	struct file *file = fget(fd);
+	int err;
+
+	if (!file)
+		return -EBADF;
+	err = set_exe(file);
+	fput(file);
+	return err;
+}
+
+/* What the leader does for the whole process once nothing of the restart's code runs any more. */
+static int finish_process(struct member *m, const char **what)
+{
+	const struct cryo_resume *args = &m->args;
+	int err = 0;
+
+	if (args->unmap_len) {
+		*what = "unmapping the restart code";
+		err = vm_munmap(args->unmap_start, args->unmap_len);
+	}
+	if (!err && args->exe_fd >= 0) {
+		*what = "setting the executable link";
+		err = take_exe(args->exe_fd);
+		close_fd(args->exe_fd);
+	}
+	if (!err && args->close_fd >= 0) {
+		*what = "closing the restart handle";
+		err = close_fd(args->close_fd);
+	}
+	return err;
+}
+
+static void setup_process(struct member *m)
+{
+	struct group *g = m->group;
+	const char *what = NULL;
+	int err = finish_process(m, &what);
+
+	spin_lock(&g->state_lock);
+	g->setup_done = true;
+	g->setup_error = err;
+	g->setup_what = what;
+	spin_unlock(&g->state_lock);
+	wake_up(&g->coordinator_wait);
+}
+
+static void become(struct member *m)
+{
+	const struct cryo_resume *args = &m->args;
+	sigset_t mask;
+
+	BUILD_BUG_ON(sizeof(mask) != sizeof(args->sigmask));
+	memcpy(&mask, &args->sigmask, sizeof(mask));
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	if (args->flags & CRYO_RESUME_RESTORE_SIGMASK) {
+		memcpy(&current->saved_sigmask, &args->saved_sigmask, sizeof(mask));
+		sigdelsetmask(&current->saved_sigmask, sigmask(SIGKILL) | sigmask(SIGSTOP));
+		set_restore_sigmask();
+	}
+	cryo_restart_block_set(&args->restart);
+}
+
+static int wait_for(struct group *g, enum stage stage)
+{
+	return wait_event_state(g->go_wait, stage_of(g) >= stage, (TASK_KILLABLE | TASK_FREEZABLE));
+}
+
+/* The parked life of a thread. Non-zero: it must die. */
+static int park_member(struct member *m)
+{
+	struct group *g = m->group;
+
+	if (m->args.flags & CRYO_RESUME_LEADER) {
+		if (wait_for(g, SETUP) || stage_of(g) == ABORTED)
+			return -EINTR;
+		setup_process(m);
+	}
+	if (wait_for(g, GO) || stage_of(g) == ABORTED)
+		return -EINTR;
+	become(m);
+	return 0;
+}
+
+static void note_parked(struct member *m, bool parked)
+{
+	struct group *g = m->group;
+
+	spin_lock(&g->state_lock);
+	if (parked)
+		g->parked++;
+	else
+		g->lost = true;
+	m->parked = parked;
+	spin_unlock(&g->state_lock);
+	wake_up(&g->coordinator_wait);
+}
+
+/* The task work: runs in the thread after CRYO_RST_RESUME, on its way to user mode. */
+static void resume(struct callback_head *work)
+{
+	struct member *m = container_of(work, struct member, work);
+	struct group *g = m->group;
+
+	if (current->flags & PF_EXITING) {
+		note_parked(m, false);
+	} else {
+		note_parked(m, true);
+		if (park_member(m)) {
+			note_parked(m, false);
+			send_sig(SIGKILL, current, 1);
+		}
+	}
+	group_put(g);
+	cryo_unload_put();
+}
+
+static int copy_regset(struct cryo_regset *set)
+{
+	void *data;
+
+	if (!set->length || set->length > CRYO_MAX_REGSET_BYTES)
+		return -EINVAL;
+	data = vmemdup_user((void __user *)(unsigned long)set->data, set->length);
+	if (IS_ERR(data))
+		return PTR_ERR(data);
+	set->data = (unsigned long)data;
+	return 0;
+}
+
+static int copy_regsets(struct member *m)
+{
+	struct cryo_regset *sets;
+	unsigned int n = m->args.nr_regsets;
+	unsigned int i;
+	int err = 0;
+
+	if (!n || n > CRYO_MAX_REGSETS)
+		return -EINVAL;
+	sets = memdup_user((void __user *)(unsigned long)m->args.regsets, n * sizeof(*sets));
+	if (IS_ERR(sets))
+		return PTR_ERR(sets);
+	m->sets = sets;
+	for (i = 0; i < n; i++) {
+		err = copy_regset(&sets[i]);
+		if (err)
+			break;
+	}
+	/* What member_free() may free. */
+	m->args.nr_regsets = i;
+	return err;
+}
+
+static int copy_resume(struct member *m, void __user *arg)
+{
+	u32 size;
+	int err;
+
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size < offsetofend(struct cryo_resume, reserved))
+		return -EINVAL;
+	err = copy_struct_from_user(&m->args, sizeof(m->args), arg, size);
+	if (err)
+		return err;
+	if (m->args.flags & ~CRYO_RESUME_FLAGS || m->args.reserved)
+		return -EINVAL;
+	return cryo_restart_block_check(&m->args.restart) ?: copy_regsets(m);
+}
+
+/* With g->lock held. */
+static int join(struct group *g, struct member *m)
+{
+	bool leader = m->args.flags & CRYO_RESUME_LEADER;
+	struct member *first = list_first_entry_or_null(&g->members, struct member, node);
+
+	if (stage_of(g) != GATHER || g->joined == g->threads)
+		return -EBUSY;
+	if (first && !same_thread_group(first->task, current))
+		return -EINVAL;
+	if (leader && (g->leader || !thread_group_leader(current)))
+		return -EINVAL;
+	m->group = g;
+	init_task_work(&m->work, resume);
+	kref_get(&g->ref);
+	cryo_unload_get();
+	if (task_work_add(current, &m->work, TWA_SIGNAL)) {
+		group_put(g);
+		cryo_unload_put();
+		return -ESRCH;
+	}
+	m->task = get_task_struct(current);
+	list_add_tail(&m->node, &g->members);
+	g->joined++;
+	if (leader)
+		g->leader = m;
+	return 0;
+}
+
+static long ioctl_resume(struct group *g, void __user *arg)
+{
+	struct member *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!m)
+		return -ENOMEM;
+	err = copy_resume(m, arg);
+	if (!err)
+		err = mutex_lock_killable(&g->lock);
+	if (err) {
+		member_free(m);
+		return err;
+	}
+	cryo_arch_prepare_park(current);
+	err = join(g, m);
+	mutex_unlock(&g->lock);
+	if (err)
+		member_free(m);
+	return err;
+}
+
+/* ---- in the coordinator ---- */
+
+static const struct user_regset *find_regset(struct task_struct *task, unsigned int note)
+{
+	const struct user_regset_view *view = task_user_regset_view(task);
+	unsigned int i;
+
+	for (i = 0; i < view->n; i++)
+		if (view->regsets[i].core_note_type == note)
+			return &view->regsets[i];
+	return NULL;
+}
+
+static int set_regset(struct group *g, struct member *m, const struct cryo_regset *set)
+{
+	const struct user_regset *regset = find_regset(m->task, set->note);
+	int err = -EINVAL;
+
+	if (regset && regset->set && cryo_arch_want_regset(set->note) &&
+	    set->length % regset->size == 0 && set->length <= regset->n * regset->size)
+		err = regset->set(m->task, regset, 0, set->length,
+				  (void *)(unsigned long)set->data, NULL);
+	if (err)
+		cryo_log(&g->log, "thread %d: register set 0x%x (%u bytes) is refused (error %d)",
+			 task_pid_vnr(m->task), set->note, set->length, err);
+	return err;
+}
+
+static int set_registers(struct group *g)
+{
+	struct member *m;
+	unsigned int i;
+	int err = 0;
+
+	list_for_each_entry(m, &g->members, node) {
+		while (smp_load_acquire(&m->task->on_cpu) && READ_ONCE(m->parked))
+			cpu_relax();
+		for (i = 0; !err && i < m->args.nr_regsets; i++)
+			err = set_regset(g, m, &m->sets[i]);
+		if (err)
+			break;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return err;
+}
+
+static bool all_parked(struct group *g)
+{
+	return READ_ONCE(g->parked) == g->threads || READ_ONCE(g->lost) ||
+	       stage_of(g) == ABORTED;
+}
+
+static int wait_all(struct group *g, unsigned int timeout_ms)
+{
+	long left = wait_event_killable_timeout(g->coordinator_wait, all_parked(g),
+						msecs_to_jiffies(timeout_ms));
+
+	if (left < 0)
+		return -EINTR;
+	if (READ_ONCE(g->lost) || stage_of(g) == ABORTED)
+		return -ESRCH;
+	if (!left) {
+		cryo_log(&g->log, "only %u of %u threads came within %u ms", g->parked, g->threads,
+			 timeout_ms);
+		return -ETIMEDOUT;
+	}
+	return g->leader ? 0 : -EINVAL;
+}
+
+static int wait_setup(struct group *g)
+{
+	if (!set_stage(g, SETUP))
+		return -ESRCH;
+	if (wait_event_killable(g->coordinator_wait,
+				READ_ONCE(g->setup_done) || READ_ONCE(g->lost)))
+		return -EINTR;
+	if (READ_ONCE(g->lost))
+		return -ESRCH;
+	if (g->setup_error)
+		cryo_log(&g->log, "%s failed (error %d)", g->setup_what, g->setup_error);
+	return g->setup_error;
+}
+
+static int commit(struct group *g, const struct cryo_commit *args)
+{
+	int err;
+
+	if (stage_of(g) != GATHER)
+		return -EBUSY;
+	err = wait_all(g, args->timeout_ms ?: COMMIT_DEFAULT_MS);
+	if (err)
+		return err;
+	/* From here on nobody joins: all have. */
+	if (mutex_lock_killable(&g->lock))
+		return -EINTR;
+	err = set_registers(g);
+	if (!err)
+		err = wait_setup(g);
+	if (!err && args->signal)
+		err = kill_pid(task_tgid(g->leader->task), args->signal, 0);
+	if (!err && !set_stage(g, GO))
+		err = -ESRCH;
+	mutex_unlock(&g->lock);
+	return err;
+}
+
+static bool is_coordinator(struct group *g)
+{
+	return task_tgid(current) == g->coordinator;
+}
+
+static long ioctl_commit(struct group *g, void __user *arg)
+{
+	struct cryo_commit args;
+	u32 size;
+	int err;
+
+	if (!is_coordinator(g))
+		return -EPERM;
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size < offsetofend(struct cryo_commit, signal))
+		return -EINVAL;
+	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	if (err)
+		return err;
+	if (args.flags & ~CRYO_COMMIT_FLAGS || args.signal < 0 || args.signal > _NSIG)
+		return -EINVAL;
+	err = commit(g, &args);
+	if (err)
+		set_stage(g, ABORTED);
+	return err;
+}
+
+static long group_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct group *g = file->private_data;
+
+	switch (cmd) {
+	case CRYO_RST_RESUME:
+		return ioctl_resume(g, (void __user *)arg);
+	case CRYO_RST_COMMIT:
+		return ioctl_commit(g, (void __user *)arg);
+	}
+	return -ENOTTY;
+}
+
+static ssize_t group_read(struct file *file, char __user *buf, size_t count, loff_t *pos)
+{
+	struct group *g = file->private_data;
+
+	return cryo_log_read(&g->log, buf, count, pos);
+}
+
+/* Each close(2), and the exit of each process that has the handle. */
+static int group_flush(struct file *file, fl_owner_t id)
+{
+	struct group *g = file->private_data;
+
+	if (is_coordinator(g))
+		set_stage(g, ABORTED);
+	return 0;
+}
+
+static int group_release(struct inode *inode, struct file *file)
+{
+	struct group *g = file->private_data;
+
+	set_stage(g, ABORTED);
+	group_put(g);
+	return 0;
+}
+
+static const struct file_operations group_fops = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = group_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.read = group_read,
+	.flush = group_flush,
+	.release = group_release,
+	.llseek = noop_llseek,
+};
+
+static struct group *group_alloc(unsigned int threads)
+{
+	struct group *g = kzalloc(sizeof(*g), GFP_KERNEL_ACCOUNT);
+
+	if (!g)
+		return NULL;
+	kref_init(&g->ref);
+	mutex_init(&g->lock);
+	spin_lock_init(&g->state_lock);
+	INIT_LIST_HEAD(&g->members);
+	init_waitqueue_head(&g->coordinator_wait);
+	init_waitqueue_head(&g->go_wait);
+	cryo_log_init(&g->log);
+	g->threads = threads;
+	g->coordinator = get_pid(task_tgid(current));
+	return g;
+}
+
+/* CRYO_IOC_RESTART */
+long cryo_restart_create(void __user *arg)
+{
+	struct cryo_restart args;
+	struct group *g;
+	u32 size;
+	int fd, err;
+
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size < offsetofend(struct cryo_restart, threads))
+		return -EINVAL;
+	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	if (err)
+		return err;
+	if (args.flags || args.reserved || !args.threads || args.threads > CRYO_MAX_THREADS)
+		return -EINVAL;
+	g = group_alloc(args.threads);
+	if (!g)
+		return -ENOMEM;
+	fd = anon_inode_getfd("[cryo-restart]", &group_fops, g, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		group_put(g);
+	return fd;
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * save_contents.c - the bytes of files that exist nowhere else: memfd, shared
+ * anonymous memory, deleted files; and of others when asked for
+ *
+ * They are copied before they are written: unlike a parked process's own memory,
+ * somebody else may change them between the checksum and the write.
+ */
+#include <linux/cred.h>
+#include <linux/crc32c.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uio.h>
+
+#include "cryo.h"
+
+struct copy {
+	struct cryo_capture *c;
+	u32 inode;
+	unsigned int nr_pages;
+	unsigned int nr_runs;
+	struct cryo_page_run runs[CRYO_PAGES_MAX];
+	u8 *bytes;			/* CRYO_PAGES_MAX pages */
+};
+
+static int flush(struct copy *k)
+{
+	struct cryo_pages head = {
+		.kind = CRYO_PAGES_INODE,
+		.nr_runs = k->nr_runs,
+		.record_size = sizeof(struct cryo_page_run),
+		.nr_pages = k->nr_pages,
+	};
+	struct kvec vec = { k->bytes, k->nr_pages * PAGE_SIZE };
+	struct cryo_stream *s = &k->c->stream;
+	struct cryo_buf buf = {};
+	struct iov_iter iter;
+	int err;
+
+	if (!k->nr_pages)
+		return 0;
+	cryo_buf_put(&buf, &head, sizeof(head));
+	cryo_buf_put(&buf, k->runs, k->nr_runs * sizeof(k->runs[0]));
+	err = cryo_stream_buf(s, CRYO_SEC_PAGES, k->inode, sizeof(head), &buf);
+	if (err)
+		return err;
+	iov_iter_kvec(&iter, ITER_SOURCE, &vec, 1, vec.iov_len);
+	err = cryo_stream_page_data(s, k->inode, &iter, ~crc32c(~0U, vec.iov_base, vec.iov_len));
+	k->c->req->pages_saved += k->nr_pages;
+	k->nr_pages = 0;
+	k->nr_runs = 0;
+	cryo_event_progress(k->c->req);
+	return err ?: cryo_request_interrupted(k->c->req);
+}
+
+/* The page at the end of the buffer belongs to byte @pos: keep it, unless it is all zero. */
+static void keep_page(struct copy *k, loff_t pos)
+{
+	struct cryo_page_run *run = k->nr_runs ? &k->runs[k->nr_runs - 1] : NULL;
+
+	if (!memchr_inv(k->bytes + k->nr_pages * PAGE_SIZE, 0, PAGE_SIZE)) {
+		k->c->req->pages_zero++;
+		return;
+	}
+	k->nr_pages++;
+	if (run && run->start + run->nr_pages * PAGE_SIZE == pos)
+		run->nr_pages++;
+	else
+		k->runs[k->nr_runs++] = (struct cryo_page_run){ .start = pos, .nr_pages = 1 };
+}
+
+/* Read one page, zero-filled behind the end of the file. */
+static int read_page(struct copy *k, struct file *file, loff_t pos)
+{
+	u8 *page = k->bytes + k->nr_pages * PAGE_SIZE;
+	loff_t at = pos;
+	ssize_t n;
+
+	while (at < pos + PAGE_SIZE) {
+		n = kernel_read(file, page + (at - pos), pos + PAGE_SIZE - at, &at);
+		if (n < 0)
+			return n;
+		if (!n)
+			break;
+	}
+	memset(page + (at - pos), 0, pos + PAGE_SIZE - at);
+	return 0;
+}
+
+static int copy_range(struct copy *k, struct file *file, loff_t pos, loff_t end)
+{
+	int err = 0;
+
+	for (; !err && pos < end; pos += PAGE_SIZE) {
+		if (k->nr_pages == CRYO_PAGES_MAX)
+			err = flush(k);
+		if (!err)
+			err = read_page(k, file, pos);
+		if (!err)
+			keep_page(k, pos);
+		cond_resched();
+	}
+	return err;
+}
+
+/* Copy what is not a hole. File systems that cannot tell say that all is data. */
+static int copy_file(struct copy *k, struct file *file)
+{
+	loff_t size = i_size_read(file_inode(file));
+	loff_t data = 0, hole;
+	int err = 0;
+
+	while (!err && data < size) {
+		data = vfs_llseek(file, data, SEEK_DATA);
+		if (data == -ENXIO)
+			break;
+		if (data < 0)
+			return data;
+		hole = vfs_llseek(file, data, SEEK_HOLE);
+		if (hole < 0)
+			return hole;
+		err = copy_range(k, file, round_down(data, PAGE_SIZE), min(hole, size));
+		data = round_up(hole, PAGE_SIZE);
+	}
+	return err ?: flush(k);
+}
+
+/* A file of our own, so that nobody's offset moves; opened only by who may read. */
+static int copy_inode(struct copy *k, struct cryo_object *o)
+{
+	struct file *file;
+	int err;
+
+	if (!(o->file->f_mode & FMODE_READ)) {
+		err = file_permission(o->file, MAY_READ);
+		if (err) {
+			cryo_warn(k->c, "inode %lu: you may not read its contents, which have to be saved",
+				  (unsigned long)file_inode(o->file)->i_ino);
+			return err;
+		}
+	}
+	file = dentry_open(&o->file->f_path, O_RDONLY | O_LARGEFILE, current_cred());
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	k->inode = o->id;
+	err = copy_file(k, file);
+	fput(file);
+	return err;
+}
+
+int cryo_save_contents(struct cryo_capture *c)
+{
+	struct copy *k = kvzalloc(sizeof(*k), GFP_KERNEL_ACCOUNT);
+	struct cryo_object *o;
+	int err = 0;
+
+	if (!k)
+		return -ENOMEM;
+	k->c = c;
+	k->bytes = kvmalloc(CRYO_PAGES_MAX * PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	if (!k->bytes)
+		err = -ENOMEM;
+	list_for_each_entry(o, &c->inodes, node) {
+		if (err)
+			break;
+		if (o->inode_flags & CRYO_INODE_CONTENTS)
+			err = copy_inode(k, o);
+	}
+	kvfree(k->bytes);
+	kvfree(k);
+	return err;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* save_locks.c - file locks: POSIX, open file description, flock(2) */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "compat/filelock.h"
+#include "cryo.h"
+
+struct lock_walk {
+	struct cryo_capture *c;
+	const void *files;		/* owner of the process's POSIX locks */
+	struct cryo_lock *locks;
+	unsigned int room;
+	unsigned int n;
+	unsigned int leases;
+};
+
+/* With flc_lock held: no allocation, so count on when there is no room. */
+static void note_lock(struct lock_walk *w, cryo_lock_core *lock, u32 kind, u32 file)
+{
+	struct file_lock *full = cryo_lock_full(lock);
+
+	if (w->n < w->room)
+		w->locks[w->n] = (struct cryo_lock){
+			.file = file,
+			.kind = kind,
+			.type = cryo_lock_type(lock),
+			.start = kind == CRYO_LOCK_FLOCK ? 0 : full->fl_start,
+			.end = kind == CRYO_LOCK_FLOCK ? 0 : full->fl_end,
+		};
+	w->n++;
+}
+
+/* A POSIX lock belongs to the process and the inode: any open file of it will do. */
+static void walk_posix(struct lock_walk *w, struct file_lock_context *ctx, struct cryo_object *o)
+{
+	cryo_lock_core *lock;
+	struct cryo_object *f;
+
+	cryo_for_each_lock(lock, &ctx->flc_posix) {
+		f = cryo_object_find(w->c, cryo_lock_file(lock));
+		if (cryo_lock_flags(lock) & FL_OFDLCK) {
+			if (f == o)
+				note_lock(w, lock, CRYO_LOCK_OFD, o->id);
+		} else if (cryo_lock_owner(lock) == w->files && (f ? f == o : o->fd >= 0)) {
+			note_lock(w, lock, CRYO_LOCK_POSIX, o->id);
+		}
+	}
+}
+
+static void walk_file(struct lock_walk *w, struct cryo_object *o)
+{
+	struct file_lock_context *ctx = cryo_lock_context(file_inode(o->file));
+	cryo_lock_core *lock;
+
+	if (!ctx || o->fd < 0)
+		return;
+	spin_lock(&ctx->flc_lock);
+	walk_posix(w, ctx, o);
+	cryo_for_each_lock(lock, &ctx->flc_flock)
+		if (cryo_lock_file(lock) == o->file)
+			note_lock(w, lock, CRYO_LOCK_FLOCK, o->id);
+	cryo_for_each_lock(lock, &ctx->flc_lease)
+		if (cryo_lock_file(lock) == o->file)
+			w->leases++;
+	spin_unlock(&ctx->flc_lock);
+}
+
+static int walk(struct lock_walk *w)
+{
+	struct cryo_object *o;
+
+	w->room = 16;
+	for (;;) {
+		w->locks = kvcalloc(w->room, sizeof(*w->locks), GFP_KERNEL_ACCOUNT);
+		if (!w->locks)
+			return -ENOMEM;
+		w->n = 0;
+		w->leases = 0;
+		list_for_each_entry(o, &w->c->files, node)
+			walk_file(w, o);
+		if (w->n <= w->room)
+			return 0;
+		kvfree(w->locks);
+		w->room = w->n + 16;
+	}
+}
+
+int cryo_save_locks(struct cryo_capture *c)
+{
+	struct lock_walk w = { .c = c };
+	struct cryo_array head = { .record_size = sizeof(struct cryo_lock) };
+	struct cryo_buf buf = {};
+	int err;
+
+	task_lock(c->task);
+	w.files = c->task->files;	/* compared, never followed */
+	task_unlock(c->task);
+	err = walk(&w);
+	if (err)
+		return err;
+	if (w.leases)
+		cryo_refuse(c, "file leases (F_SETLEASE, %u of them) are not supported", w.leases);
+	if (w.n) {
+		head.count = w.n;
+		cryo_buf_put(&buf, &head, sizeof(head));
+		cryo_buf_put(&buf, w.locks, w.n * sizeof(*w.locks));
+		err = cryo_stream_buf(&c->stream, CRYO_SEC_LOCKS, c->req->pid, sizeof(head), &buf);
+	}
+	kvfree(w.locks);
+	return err;
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* save_pipe.c - pipes with both ends in the process: size and contents */
+#include <linux/fs.h>
+#include <linux/highmem.h>
+#include <linux/magic.h>
+#include <linux/pipe_fs_i.h>
+
+#include "cryo.h"
+
+/* An unnamed pipe: its inode is pipefs's own. */
+bool cryo_is_pipe(struct file *file)
+{
+	return S_ISFIFO(file_inode(file)->i_mode) &&
+	       file_inode(file)->i_sb->s_magic == PIPEFS_MAGIC;
+}
+
+static unsigned int open_files(struct cryo_capture *c, struct cryo_object *inode)
+{
+	struct cryo_object *o;
+	unsigned int n = 0;
+
+	list_for_each_entry(o, &c->files, node)
+		n += o->inode == inode;
+	return n;
+}
+
+static int put_packet(struct cryo_buf *buf, struct pipe_inode_info *pipe,
+		      const struct pipe_buffer *b)
+{
+	struct cryo_pipe_packet head = {
+		.length = b->len,
+		.flags = b->flags & PIPE_BUF_FLAG_PACKET ? 1 : 0,
+	};
+	void *at;
+	u8 *out;
+
+	cryo_buf_put(buf, &head, sizeof(head));
+	out = cryo_buf_add(buf, b->len);
+	if (!out)
+		return buf->error;
+	at = kmap_local_page(b->page);
+	memcpy(out, at + b->offset, b->len);
+	kunmap_local(at);
+	return 0;
+}
+
+/* With the pipe locked. */
+static int put_contents(struct cryo_capture *c, struct pipe_inode_info *pipe,
+			struct cryo_buf *buf)
+{
+	struct cryo_pipe head = { .capacity = pipe->max_usage * PAGE_SIZE };
+	unsigned int tail;
+	int err = 0;
+
+	cryo_buf_put(buf, &head, sizeof(head));
+	for (tail = pipe->tail; !err && tail != pipe->head; tail++) {
+		const struct pipe_buffer *b = &pipe->bufs[tail & (pipe->ring_size - 1)];
+
+		if (b->offset + b->len > PAGE_SIZE) {
+			cryo_refuse(c, "pipe: holds pages given to it by splice()");
+			return 0;
+		}
+		err = put_packet(buf, pipe, b);
+		head.packets++;
+	}
+	if (!err)
+		((struct cryo_pipe *)buf->data)->packets = head.packets;
+	return err;
+}
+
+int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode)
+{
+	struct pipe_inode_info *pipe = inode->file->private_data;
+	struct cryo_buf buf = {};
+	int err;
+
+	/* Ends that other processes hold are open files that we have not seen. */
+	if (pipe->readers + pipe->writers > open_files(c, inode)) {
+		struct cryo_object *o;
+
+		list_for_each_entry(o, &c->files, node)
+			if (o->inode == inode)
+				cryo_refuse(c, "fd %d (pipe): its other end belongs to another process; not supported except as stdio",
+					    o->fd);
+		return 0;
+	}
+	pipe_lock(pipe);
+	err = put_contents(c, pipe, &buf);
+	pipe_unlock(pipe);
+	if (err) {
+		cryo_buf_free(&buf);
+		return err;
+	}
+	return cryo_stream_buf(&c->stream, CRYO_SEC_PIPE, inode->id, sizeof(struct cryo_pipe),
+			       &buf);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* save_regs.c - registers, through the regsets that core dumps and debuggers use */
+#include <linux/elf.h>
+#include <linux/mm.h>
+#include <linux/regset.h>
+#include <linux/rseq.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat/sched.h"
+#include "cryo.h"
+#include "cryo_arch.h"
+
+/*
+ * A thread inside a restartable sequence (rseq(2)) must not find itself in the
+ * middle of it on another CPU: being preempted moves it to the abort handler, and so
+ * does being checkpointed.
+ */
+static void abort_rseq(struct cryo_capture *c, struct task_struct *task, void *regs, size_t len)
+{
+	unsigned long addr = cryo_task_rseq(task).addr;
+	struct rseq_cs cs;
+	u64 where;
+	u64 ip = cryo_arch_regs_ip(regs, len);
+
+	if (!addr || access_process_vm(task, addr + offsetof(struct rseq, rseq_cs), &where,
+				       sizeof(where), FOLL_FORCE) != sizeof(where) || !where)
+		return;
+	if (access_process_vm(task, where, &cs, sizeof(cs), FOLL_FORCE) != sizeof(cs))
+		return;
+	if (ip - cs.start_ip < cs.post_commit_offset)
+		cryo_arch_regs_set_ip(regs, len, cs.abort_ip);
+}
+
+static int save_regset(struct cryo_capture *c, struct task_struct *task,
+		       const struct user_regset *set)
+{
+	struct cryo_regset_head head = { .note = set->core_note_type, .item_size = set->size };
+	struct cryo_buf buf = {};
+	void *data = NULL;
+	int len = regset_get_alloc(task, set, set->n * set->size, &data);
+
+	/* The CPU or the thread does not have it. */
+	if (len == -ENODEV || len == -ENXIO || len == -EOPNOTSUPP || !len) {
+		kvfree(data);
+		return 0;
+	}
+	if (len < 0)
+		return len;
+	if (set->core_note_type == NT_PRSTATUS)
+		abort_rseq(c, task, data, len);
+	cryo_buf_put(&buf, &head, sizeof(head));
+	cryo_buf_put(&buf, data, len);
+	kvfree(data);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_REGSET, task_pid_vnr(task), sizeof(head), &buf);
+}
+
+int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task)
+{
+	const struct user_regset_view *view = task_user_regset_view(task);
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; !err && i < view->n; i++) {
+		const struct user_regset *set = &view->regsets[i];
+
+		if (set->regset_get && cryo_arch_want_regset(set->core_note_type))
+			err = save_regset(c, task, set);
+	}
+	return err;
+}

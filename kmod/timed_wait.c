@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * timed_wait.c - calls with a relative timeout that the kernel cannot continue
+ *
+ * epoll_wait(), sigtimedwait(), semtimedop() and io_getevents() answer an
+ * interruption with EINTR and forget how long they have waited.  Made to restart,
+ * they would wait the whole time again.  So their sleep's timer is looked up
+ * before they are interrupted, and they are continued, by restart_syscall(2),
+ * with what was left.
+ *
+ * The restart function is in this module.  A thread that is inside it holds a
+ * reference to the module; one that has it in its restart block, but not been there
+ * yet, has it taken out when the module goes.
+ */
+#include <linux/hrtimer.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/ktime.h>
+#include <linux/timekeeping.h>
+
+#include "compat/hrtimer.h"
+#include "compat/ksym.h"
+#include "cryo.h"
+#include "cryo_arch.h"
+#include "unload.h"
+
+static void note_sleeper(struct cryo_request *req, struct hrtimer *timer)
+{
+	struct hrtimer_sleeper *sleeper;
+	struct cryo_parked *p;
+
+	if (cryo_hrtimer_function(timer) != cryo_hrtimer_wakeup)
+		return;
+	sleeper = container_of(timer, struct hrtimer_sleeper, timer);
+	if (!sleeper->task)
+		return;
+	p = cryo_find_parked(req, sleeper->task);
+	if (!p)
+		return;
+	p->wait_ns = ktime_to_ns(ktime_sub(hrtimer_get_softexpires(timer),
+					   cryo_hrtimer_now(timer)));
+	p->has_wait = true;
+}
+
+static void walk_base(struct cryo_request *req, struct hrtimer_clock_base *base)
+{
+	struct hrtimer *timer;
+
+	cryo_for_each_hrtimer(timer, base)
+		note_sleeper(req, timer);
+}
+
+/* Look for the timers of all threads of @req that sleep with a timeout. */
+void cryo_timed_waits_find(struct cryo_request *req)
+{
+	struct hrtimer_cpu_base __percpu *bases;
+	struct hrtimer_cpu_base *cpu_base;
+	unsigned long flags;
+	int cpu, i;
+
+	if (!cryo_hrtimer_bases || !cryo_hrtimer_wakeup)
+		return;
+	bases = (struct hrtimer_cpu_base __percpu *)cryo_hrtimer_bases;
+	for_each_online_cpu(cpu) {
+		cpu_base = per_cpu_ptr(bases, cpu);
+		raw_spin_lock_irqsave(&cpu_base->lock, flags);
+		for (i = 0; i < HRTIMER_MAX_CLOCK_BASES; i++)
+			walk_base(req, &cpu_base->clock_base[i]);
+		raw_spin_unlock_irqrestore(&cpu_base->lock, flags);
+	}
+}
+
+/* Let the call @nr, which is in @current's registers, go on for @remaining_ns by restart_syscall(). */
+void cryo_timed_wait_arm(s64 remaining_ns, u32 nr)
+{
+	struct restart_block *rb = &current->restart_block;
+
+	rb->futex.val = nr;
+	rb->futex.time = ktime_add_safe(ktime_get(), remaining_ns);
+	/* The fields before the function that reads them: the module's exit looks from outside. */
+	smp_store_release(&rb->fn, cryo_timed_restart);
+}
+
+/* restart_syscall(2) of @current. */
+long cryo_timed_restart(struct restart_block *rb)
+{
+	s64 remaining = (s64)rb->futex.time - ktime_get_ns();
+	u32 nr = rb->futex.val;
+	long ret;
+
+	rb->fn = cryo_fn_no_restart;
+	/* The reference keeps rmmod out, the count the few instructions behind its end. */
+	if (!try_module_get(THIS_MODULE))
+		return -EINTR;
+	cryo_unload_get();
+	ret = cryo_arch_continue_timed(nr, max_t(s64, remaining, 0));
+	/*
+	 * Interrupted again: by a handler, then EINTR it is; by a checkpoint, whose
+	 * parking will arm it again with what is left then; or by what has no effect.
+	 */
+	if (ret == -EINTR || ret == -ERESTARTNOHAND) {
+		rb->futex.val = nr;
+		smp_store_release(&rb->fn, cryo_timed_restart);
+		ret = -ERESTART_RESTARTBLOCK;
+	}
+	module_put(THIS_MODULE);
+	cryo_unload_put();
+	return ret;
+}
+
+/* In module exit: nobody is inside, and nobody may come. */
+void cryo_timed_waits_disarm(void)
+{
+	struct task_struct *leader, *task;
+
+	rcu_read_lock();
+	for_each_process_thread(leader, task)
+		cmpxchg(&task->restart_block.fn, cryo_timed_restart, cryo_fn_no_restart);
+	rcu_read_unlock();
+}
