@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The file that a context goes to: what is under its name at every moment.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "cr_checkpoint/target_file.h"
+#include "unit/tap.h"
+
+namespace {
+
+using namespace cryo;
+namespace fs = std::filesystem;
+
+// An empty directory that goes away with its contents.
+class Scratch {
+ public:
+  Scratch() {
+    std::string pattern = fs::temp_directory_path() / "cryo-test-XXXXXX";
+    if (::mkdtemp(pattern.data()) == nullptr) fail_errno("{}", pattern);
+    path_ = pattern;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ / name; }
+  // Names in the directory, sorted, with a space after each.
+  [[nodiscard]] std::string names() const {
+    std::vector<std::string> found;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path_))
+      found.push_back(entry.path().filename());
+    std::sort(found.begin(), found.end());
+    std::string all;
+    for (const std::string& name : found) all += name + " ";
+    return all;
+  }
+
+ private:
+  fs::path path_;
+};
+
+Options options_for(const std::string& path, Placement placement = Placement::kAtomic) {
+  Options options;
+  options.destination = DestinationFile{path, true};
+  options.placement = placement;
+  return options;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream(path) << text;
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void put(const TargetFile& file, const std::string& text) {
+  CHECK_EQ(::write(file.fd(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+}
+
+// Everything that cr_checkpoint does with a file when all goes well.
+void write_context(const Options& options, const std::string& text) {
+  TargetFile file(options);
+  file.begin();
+  put(file, text);
+  file.sync();
+  file.publish();
+}
+
+mode_t mode_of(const std::string& path) {
+  struct stat status {};
+  CHECK_EQ(::stat(path.c_str(), &status), 0);
+  return status.st_mode & 07777;
+}
+
+TEST("a new file has its name only when it is complete, and mode 0400") {
+  Scratch scratch;
+  {
+    TargetFile file(options_for(scratch.file("ctx")));
+    file.begin();
+    put(file, "new");
+    file.sync();
+    CHECK_EQ(scratch.names(), ".ctx.tmp ");
+    file.publish();
+  }
+  CHECK_EQ(scratch.names(), "ctx ");
+  CHECK_EQ(contents(scratch.file("ctx")), "new");
+  CHECK_EQ(mode_of(scratch.file("ctx")), 0400U);
+}
+
+TEST("while it is written, a file is for its owner alone") {
+  Scratch scratch;
+  const mode_t before = ::umask(0);
+  TargetFile file(options_for(scratch.file("ctx")));
+  ::umask(before);
+  CHECK_EQ(mode_of(scratch.file(".ctx.tmp")), 0600U);
+}
+
+TEST("atomic: the old file stays when the new one fails, and is replaced when it does not") {
+  Scratch scratch;
+  write_file(scratch.file("ctx"), "old");
+  {
+    TargetFile file(options_for(scratch.file("ctx")));
+    file.begin();
+    put(file, "half");
+  }
+  CHECK_EQ(scratch.names(), "ctx ");
+  CHECK_EQ(contents(scratch.file("ctx")), "old");
+  write_context(options_for(scratch.file("ctx")), "new");
+  CHECK_EQ(contents(scratch.file("ctx")), "new");
+}
+
+TEST("a temporary file that somebody left is not touched") {
+  Scratch scratch;
+  write_file(scratch.file(".ctx.tmp"), "other's");
+  write_context(options_for(scratch.file("ctx")), "new");
+  CHECK_EQ(scratch.names(), ".ctx.tmp ctx ");
+  CHECK_EQ(contents(scratch.file(".ctx.tmp")), "other's");
+}
+
+TEST("backup: old files are numbered") {
+  Scratch scratch;
+  const Options options = options_for(scratch.file("ctx"), Placement::kBackup);
+  for (const char* text : {"first", "second", "third"}) write_context(options, text);
+  CHECK_EQ(scratch.names(), "ctx ctx.~1~ ctx.~2~ ");
+  CHECK_EQ(contents(scratch.file("ctx")), "third");
+  CHECK_EQ(contents(scratch.file("ctx.~1~")), "first");
+  CHECK_EQ(contents(scratch.file("ctx.~2~")), "second");
+}
+
+TEST("backup: the old file gets the name that was asked for, or all stays as it was") {
+  Scratch scratch;
+  Options options = options_for(scratch.file("ctx"), Placement::kBackup);
+  options.backup_name = scratch.file("before");
+  write_context(options, "first");
+  write_context(options, "second");
+  CHECK_EQ(contents(scratch.file("ctx")), "second");
+  CHECK_EQ(contents(scratch.file("before")), "first");
+  options.backup_name = scratch.file("no/such/directory");
+  CHECK_ERROR(ENOENT, "no/such/directory", write_context(options, "third"));
+  CHECK_EQ(contents(scratch.file("ctx")), "second");
+  CHECK_EQ(scratch.names(), "before ctx ");
+}
+
+TEST("noclobber: an old file is an error before anything is done, and one that appears meanwhile too") {
+  Scratch scratch;
+  const Options options = options_for(scratch.file("ctx"), Placement::kNoClobber);
+  {
+    TargetFile file(options);
+    file.begin();
+    put(file, "new");
+    write_file(scratch.file("ctx"), "somebody's");
+    CHECK_ERROR(EEXIST, "ctx exists already", file.publish());
+  }
+  CHECK_EQ(scratch.names(), "ctx ");
+  CHECK_EQ(contents(scratch.file("ctx")), "somebody's");
+  CHECK_ERROR(EEXIST, "ctx exists already", TargetFile{options});
+  fs::remove(scratch.file("ctx"));
+  write_context(options, "new");
+  CHECK_EQ(scratch.names(), "ctx ");
+}
+
+TEST("clobber: the old file is written over in place, but not before the request is accepted") {
+  Scratch scratch;
+  write_file(scratch.file("ctx"), "old and longer than the new one");
+  fs::create_hard_link(scratch.file("ctx"), scratch.file("link"));
+  const Options options = options_for(scratch.file("ctx"), Placement::kClobber);
+  { TargetFile refused(options); }
+  CHECK_EQ(contents(scratch.file("ctx")), "old and longer than the new one");
+  write_context(options, "new");
+  CHECK_EQ(contents(scratch.file("link")), "new");
+  CHECK_EQ(mode_of(scratch.file("ctx")), 0400U);
+}
+
+TEST("clobber: half a file does not stay") {
+  Scratch scratch;
+  {
+    TargetFile file(options_for(scratch.file("ctx"), Placement::kClobber));
+    file.begin();
+    put(file, "half");
+  }
+  CHECK_EQ(scratch.names(), "");
+}
+
+TEST("a symbolic link is replaced, and what it points to stays") {
+  Scratch scratch;
+  write_file(scratch.file("precious"), "precious");
+  for (const Placement placement : {Placement::kAtomic, Placement::kClobber}) {
+    fs::remove(scratch.file("ctx"));
+    fs::create_symlink("precious", scratch.file("ctx"));
+    write_context(options_for(scratch.file("ctx"), placement), "new");
+    CHECK(!fs::is_symlink(scratch.file("ctx")));
+    CHECK_EQ(contents(scratch.file("precious")), "precious");
+  }
+}
+
+TEST("devices and FIFOs are written to, not replaced, and only when they were named") {
+  Scratch scratch;
+  write_context(options_for("/dev/null"), "new");
+  CHECK(fs::is_character_file("/dev/null"));
+  CHECK_EQ(::mkfifo(scratch.file("ctx").c_str(), 0600), 0);
+  UniqueFd reader(::open(scratch.file("ctx").c_str(), O_RDONLY | O_NONBLOCK));
+  write_context(options_for(scratch.file("ctx")), "new");
+  char text[8];
+  CHECK_EQ(::read(reader.get(), text, sizeof(text)), 3);
+  Options by_default = options_for(scratch.file("ctx"));
+  by_default.destination = DestinationFile{scratch.file("ctx"), false};
+  CHECK_ERROR(EEXIST, "not a regular file", TargetFile{by_default});
+}
+
+TEST("names that cannot be written") {
+  Scratch scratch;
+  CHECK_ERROR(EISDIR, "is a directory", TargetFile{options_for(scratch.file(""))});
+  CHECK_ERROR(EISDIR, "is a directory", TargetFile{options_for(scratch.file(".."))});
+  CHECK_ERROR(ENOENT, "no/ctx", TargetFile{options_for(scratch.file("no/ctx"))});
+  write_file(scratch.file("plain"), "");
+  CHECK_ERROR(ENOTDIR, "plain/ctx", TargetFile{options_for(scratch.file("plain/ctx"))});
+  CHECK_ERROR(ENAMETOOLONG, "aaa", TargetFile{options_for(scratch.file(std::string(300, 'a')))});
+}
+
+TEST("descriptors must be open for writing") {
+  UniqueFd reading(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  Options options;
+  options.destination = DestinationFd{reading.get()};
+  CHECK_ERROR(EBADF, "is not open for writing", TargetFile{options});
+  UniqueFd writing(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  options.destination = DestinationFd{writing.get()};
+  write_context(options, "new");
+  CHECK(::fcntl(writing.get(), F_GETFD) >= 0);  // it belongs to the caller
+}
+
+}  // namespace
