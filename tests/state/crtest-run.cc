@@ -525,7 +525,7 @@ private:
     static bool line_with_all(const std::string& text, const std::vector<std::string>& words) {
         for (const auto& line : split(text, '\n')) {
             bool all = true;
-            for (const auto& word : words) all = all && line.find(word) != std::string::npos;
+            for (const auto& word : words) all = all && strcasestr(line.c_str(), word.c_str());
             if (all) return true;
         }
         return false;
@@ -562,7 +562,7 @@ private:
 std::string default_modes(const Description& desc) {
     if (desc.flag(CRT_REFUSE)) return "refuse";
     if (desc.flag(CRT_NO_RESTART)) return "continue";
-    return "continue,twice";
+    return desc.flag(CRT_ONCE) ? "continue,restart" : "continue,twice";
 }
 
 }  // namespace
@@ -581,10 +581,14 @@ int main(int argc, char** argv) {
             tap.skip(program, "needs root");
             return tap.finish();
         }
-        for (const auto& mode : split(env_or("CRTEST_MODES", default_modes(desc)), ',')) {
-            Run run(tap, program, argc > 2 ? argv[2] : "", desc, mode);
-            run.go();
-        }
+        std::vector<std::string> cases{argc > 2 ? argv[2] : ""};
+        if (argc == 2)
+            for (const auto& one : split(desc.text("cases"), ' ')) cases.push_back(one);
+        for (const auto& one : cases)
+            for (const auto& mode : split(env_or("CRTEST_MODES", default_modes(desc)), ',')) {
+                Run run(tap, program, one, desc, mode);
+                run.go();
+            }
     } catch (const std::exception& error) {
         tap.ok(false, error.what());
     }

@@ -412,6 +412,7 @@ static int describe(void)
 
 	printf("text=%s\nflags=%u\ncheckpoint_args=%s\nrestart_args=%s\n", t->text, t->flags,
 	       t->checkpoint_args ? t->checkpoint_args : "", t->restart_args ? t->restart_args : "");
+	printf("cases=%s\n", t->cases ? t->cases : "");
 	printf("settle_ms=%u\ndead_ms=%u\nmax_context_kib=%u\ntimeout_s=%u\n", t->settle_ms,
 	       t->dead_ms, t->max_context_kib, t->timeout_s);
 	return 0;

@@ -28,7 +28,7 @@
 #define CRT_STOPPED	(1U << 2)	/* stops itself by SIGSTOP before the checkpoint */
 #define CRT_REFUSE	(1U << 3)	/* the checkpoint has to fail with the obstacles of crt_expect() */
 #define CRT_NO_RESTART	(1U << 4)	/* only checkpoints in place */
-#define CRT_NO_PARALLEL	(1U << 5)	/* measures time: nothing else may run */
+#define CRT_ONCE	(1U << 6)	/* verify() changes files that are mapped: no second restart */
 
 struct crt_test {
 	const char *text;		/* what has to hold, one line */
@@ -42,6 +42,7 @@ struct crt_test {
 	unsigned int dead_ms;		/* from the end of the process to its restart */
 	unsigned int max_context_kib;	/* the context may not be larger; 0: any size */
 	unsigned int timeout_s;		/* of one mode; 0: 60 */
+	const char *cases;		/* after a run without a case, one with each of these; separated by blanks */
 };
 
 extern const struct crt_test crt_test;

@@ -51,4 +51,5 @@ const struct crt_test crt_test = {
 	.text = "shared file mappings are the file",
 	.setup = setup,
 	.verify = verify,
+	.flags = CRT_ONCE,
 };

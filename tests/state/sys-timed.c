@@ -254,7 +254,6 @@ const struct crt_test crt_test = {
 	.text = "timed system calls keep what is left of their time",
 	.setup = setup,
 	.verify = verify,
-	.flags = CRT_NO_PARALLEL,
 	.settle_ms = 2500,
 	.dead_ms = 4000,
 	.timeout_s = 90,

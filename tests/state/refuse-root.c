@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The same as refuse.c, for what takes root to have. */
+#define _GNU_SOURCE
+#include "refuse-run.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/fanotify.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#ifdef SYS_ioperm
+#include <sys/io.h>
+#endif
+
+static bool make_fanotify(void)
+{
+	return expect_fd(fanotify_init(FAN_CLASS_NOTIF, O_RDONLY), "fanotify");
+}
+
+static bool make_packet(void)
+{
+	return expect_fd(socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL)), "socket");
+}
+
+static bool make_raw(void)
+{
+	return expect_fd(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP), "socket");
+}
+
+static bool make_bpf(void)
+{
+	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1 };
+
+	return expect_fd((int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr)), "bpf");
+}
+
+static bool make_block(void)
+{
+	DIR *dir = opendir("/sys/class/block");
+	char path[300];
+	int fd = -1;
+
+	for (struct dirent *e; dir && fd < 0 && (e = readdir(dir));) {
+		snprintf(path, sizeof(path), "/dev/%s", e->d_name);
+		if (e->d_name[0] != '.')
+			fd = open(path, O_RDONLY);
+	}
+	if (dir)
+		closedir(dir);
+	return expect_fd(fd, "block device");
+}
+
+static char *huge;
+
+static bool make_hugetlb(void)
+{
+	FILE *f = fopen("/proc/sys/vm/nr_hugepages", "w");
+
+	if (f) {
+		fputs("4\n", f);
+		fclose(f);
+	}
+	huge = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	if (huge == MAP_FAILED)
+		return false;
+	huge[100] = 'h';
+	crt_expect("pid %d|%lx|hugetlb", getpid(), (unsigned long)huge);
+	return true;
+}
+
+static bool works_hugetlb(void)
+{
+	return huge[100] == 'h';
+}
+
+static bool make_ioperm(void)
+{
+#ifdef SYS_ioperm
+	if (ioperm(0x80, 1, 1))
+		return false;
+	crt_expect("pid %d|I/O port", getpid());
+	return true;
+#else
+	return false;
+#endif
+}
+
+static bool works_ioperm(void)
+{
+#ifdef SYS_ioperm
+	outb(0, 0x80);
+#endif
+	return true;
+}
+
+static pid_t odd_tid;
+static pthread_barrier_t odd_ready;
+
+static void *odd_thread(void *arg)
+{
+	(void)arg;
+	odd_tid = gettid();
+	CRT_SYS(syscall(SYS_setresgid, 12, 12, 12));	/* of this thread alone */
+	pthread_barrier_wait(&odd_ready);
+	while (!crt_go())
+		crt_sleep_ms(20);
+	return NULL;
+}
+
+static bool make_own_creds(void)
+{
+	pthread_t id;
+
+	pthread_barrier_init(&odd_ready, NULL, 2);
+	CRT_SYS(-pthread_create(&id, NULL, odd_thread, NULL));
+	pthread_barrier_wait(&odd_ready);
+	crt_expect("pid %d|thread %d|credentials", getpid(), odd_tid);
+	return true;
+}
+
+static bool make_namespace(int flag)
+{
+	if (unshare(flag))
+		return false;
+	crt_expect("pid %d|namespace", getpid());
+	return true;
+}
+
+static bool make_net_namespace(void)
+{
+	return make_namespace(CLONE_NEWNET);
+}
+
+static bool make_mount_namespace(void)
+{
+	return make_namespace(CLONE_NEWNS);
+}
+
+/* The run's directory becomes the root; a link in it makes its path lead there still. */
+static bool make_chroot(void)
+{
+	char path[1024];
+	size_t top = strlen(crt_dir());
+
+	snprintf(path, sizeof(path), "%s%s", crt_dir(), crt_dir());
+	for (char *slash = strchr(path + top + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		CRT_SYS(mkdir(path, 0755));
+		*slash = '/';
+	}
+	CRT_SYS(symlink("/", path));
+	CRT_SYS(chroot(crt_dir()));
+	crt_expect("pid %d|root directory", getpid());
+	return true;
+}
+
+struct obstacle obstacles[] = {
+	{ .name = "fanotify", .make = make_fanotify },
+	{ .name = "packet", .make = make_packet },
+	{ .name = "raw", .make = make_raw },
+	{ .name = "bpf", .make = make_bpf },
+	{ .name = "block", .make = make_block },
+	{ .name = "hugetlb", .make = make_hugetlb, .works = works_hugetlb },
+	{ .name = "ioperm", .make = make_ioperm, .works = works_ioperm },
+	{ .name = "own-creds", .make = make_own_creds, .alone = true },
+	{ .name = "net-namespace", .make = make_net_namespace, .alone = true },
+	{ .name = "mount-namespace", .make = make_mount_namespace, .alone = true },
+	{ .name = "chroot", .make = make_chroot, .alone = true },
+};
+
+const unsigned int nr_obstacles = sizeof(obstacles) / sizeof(obstacles[0]);
+
+const struct crt_test crt_test = {
+	.text = "what only root can hold is refused by name too",
+	.setup = refuse_setup,
+	.verify = refuse_verify,
+	.flags = CRT_REFUSE | CRT_ROOT,
+	.cases = "fanotify packet raw bpf block hugetlb ioperm own-creds net-namespace mount-namespace chroot",
+};

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What an ordinary user's process can hold that is refused: all of it at once, then each alone. */
+#define _GNU_SOURCE
+#include "refuse-run.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <linux/io_uring.h>
+#include <linux/netlink.h>
+#include <linux/perf_event.h>
+#include <linux/userfaultfd.h>
+#include <mqueue.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static bool echo(int from, int to)
+{
+	char byte = 0;
+
+	return write(from, "e", 1) == 1 && read(to, &byte, 1) == 1 && byte == 'e';
+}
+
+/* ---- sockets ---- */
+
+static int stream_pair[2], dgram_pair[2], udp, tcp[2], tcp_listener;
+
+static bool make_unix_stream(void)
+{
+	CRT_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, stream_pair));
+	return expect_fd(stream_pair[0], "socket") && expect_fd(stream_pair[1], "socket");
+}
+
+static bool works_unix_stream(void)
+{
+	return echo(stream_pair[0], stream_pair[1]);
+}
+
+static bool make_unix_dgram(void)
+{
+	CRT_SYS(socketpair(AF_UNIX, SOCK_DGRAM, 0, dgram_pair));
+	return expect_fd(dgram_pair[1], "socket");
+}
+
+static bool works_unix_dgram(void)
+{
+	return echo(dgram_pair[1], dgram_pair[0]);
+}
+
+static struct sockaddr_in loopback(void)
+{
+	return (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+}
+
+static bool make_udp(void)
+{
+	struct sockaddr_in name = loopback();
+	socklen_t len = sizeof(name);
+
+	udp = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, 0));
+	CRT_SYS(bind(udp, (struct sockaddr *)&name, len));
+	CRT_SYS(getsockname(udp, (struct sockaddr *)&name, &len));
+	CRT_SYS(connect(udp, (struct sockaddr *)&name, len));
+	return expect_fd(udp, "socket");
+}
+
+static bool works_udp(void)
+{
+	return echo(udp, udp);
+}
+
+static bool make_tcp(void)
+{
+	struct sockaddr_in name = loopback();
+	socklen_t len = sizeof(name);
+
+	tcp_listener = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+	CRT_SYS(bind(tcp_listener, (struct sockaddr *)&name, len));
+	CRT_SYS(listen(tcp_listener, 1));
+	CRT_SYS(getsockname(tcp_listener, (struct sockaddr *)&name, &len));
+	tcp[0] = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+	CRT_SYS(connect(tcp[0], (struct sockaddr *)&name, len));
+	tcp[1] = (int)CRT_SYS(accept(tcp_listener, NULL, NULL));
+	return expect_fd(tcp[0], "socket") && expect_fd(tcp[1], "socket");
+}
+
+static bool works_tcp(void)
+{
+	return echo(tcp[0], tcp[1]) && echo(tcp[1], tcp[0]);
+}
+
+static bool make_netlink(void)
+{
+	return expect_fd(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), "socket");
+}
+
+/* ---- descriptors without a file ---- */
+
+static int timer_fd, signal_fd, inotify_fd, pid_fd, ring_fd;
+
+static bool make_timerfd(void)
+{
+	struct itimerspec spec = { .it_value = { 0, 1000000 } };
+
+	timer_fd = timerfd_create(CLOCK_MONOTONIC, 0);
+	CRT_SYS(timerfd_settime(timer_fd, 0, &spec, NULL));
+	return expect_fd(timer_fd, "timerfd");
+}
+
+static bool works_timerfd(void)
+{
+	uint64_t ticks = 0;
+
+	return read(timer_fd, &ticks, sizeof(ticks)) == sizeof(ticks) && ticks == 1;
+}
+
+static bool make_signalfd(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal_fd = signalfd(-1, &set, 0);
+	return expect_fd(signal_fd, "signalfd");
+}
+
+static bool works_signalfd(void)
+{
+	struct signalfd_siginfo info;
+
+	kill(getpid(), SIGUSR1);
+	return read(signal_fd, &info, sizeof(info)) == sizeof(info) && info.ssi_signo == SIGUSR1;
+}
+
+static bool make_inotify(void)
+{
+	inotify_fd = inotify_init1(IN_NONBLOCK);
+	CRT_SYS(inotify_add_watch(inotify_fd, crt_dir(), IN_CREATE));
+	return expect_fd(inotify_fd, "inotify");
+}
+
+static bool works_inotify(void)
+{
+	char buf[4096];
+
+	crt_make_file("watched", 1, 1);
+	return read(inotify_fd, buf, sizeof(buf)) > 0;
+}
+
+static bool make_userfaultfd(void)
+{
+	return expect_fd((int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY), "userfaultfd");
+}
+
+static bool make_io_uring(void)
+{
+	struct io_uring_params params = { 0 };
+
+	ring_fd = (int)syscall(SYS_io_uring_setup, 4, &params);
+	return expect_fd(ring_fd, "io_uring");
+}
+
+static bool make_pidfd(void)
+{
+	pid_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	return expect_fd(pid_fd, "pidfd");
+}
+
+static bool works_pidfd(void)
+{
+	return syscall(SYS_pidfd_send_signal, pid_fd, 0, NULL, 0) == 0;
+}
+
+static bool make_perf(void)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
+					.config = PERF_COUNT_SW_TASK_CLOCK, .exclude_kernel = 1 };
+
+	return expect_fd((int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0), "perf");
+}
+
+static bool make_mqueue(void)
+{
+	char name[64];
+	mqd_t queue;
+
+	snprintf(name, sizeof(name), "/cryo-test-%d", getpid());
+	queue = mq_open(name, O_CREAT | O_RDWR, 0600, NULL);
+	mq_unlink(name);
+	return expect_fd((int)queue, "mqueue");
+}
+
+static bool make_secretmem(void)
+{
+	return expect_fd((int)syscall(447, 0), "secretmem");	/* memfd_secret() */
+}
+
+/* ---- files ---- */
+
+static bool make_ptmx(void)
+{
+	return expect_fd(posix_openpt(O_RDWR | O_NOCTTY), "ptmx");
+}
+
+static bool make_fifo(void)
+{
+	CRT_SYS(mkfifo(crt_path("fifo"), 0600));
+	return expect_fd(open(crt_path("fifo"), O_RDWR), "FIFO");
+}
+
+static bool make_lease(void)
+{
+	int fd = open(crt_make_file("leased", 10, 1), O_RDONLY);
+
+	if (fcntl(fd, F_SETLEASE, F_RDLCK))
+		return false;
+	crt_expect("pid %d|lease", getpid());
+	return true;
+}
+
+static bool make_owner(void)
+{
+	int fd = open(crt_make_file("owned", 10, 1), O_RDONLY);
+
+	CRT_SYS(fcntl(fd, F_SETOWN, getpid()));
+	return expect_fd(fd, "F_SETOWN");
+}
+
+static bool make_deleted_dir(void)
+{
+	int fd;
+
+	CRT_SYS(mkdir(crt_path("doomed"), 0700));
+	fd = open(crt_path("doomed"), O_RDONLY | O_DIRECTORY);
+	CRT_SYS(rmdir(crt_path("doomed")));
+	return expect_fd(fd, "deleted directory");
+}
+
+static bool make_deleted_cwd(void)
+{
+	CRT_SYS(mkdir(crt_path("gone"), 0700));
+	CRT_SYS(chdir(crt_path("gone")));
+	CRT_SYS(rmdir(crt_path("gone")));
+	crt_expect("pid %d|working directory|deleted", getpid());
+	return true;
+}
+
+/* ---- memory ---- */
+
+static char *sysv;
+
+static bool make_sysv_shm(void)
+{
+	int id = shmget(IPC_PRIVATE, 8192, IPC_CREAT | 0600);
+
+	if (id < 0)
+		return false;
+	sysv = CRT_MAP(shmat(id, NULL, 0));
+	shmctl(id, IPC_RMID, NULL);
+	sysv[0] = 's';
+	crt_expect("pid %d|%lx|System V", getpid(), (unsigned long)sysv);
+	return true;
+}
+
+static bool works_sysv_shm(void)
+{
+	return sysv[0] == 's';
+}
+
+static bool make_pkey(void)
+{
+	char *p = CRT_MAP(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	int key = pkey_alloc(0, 0);
+
+	if (key < 0)
+		return false;
+	CRT_SYS(pkey_mprotect(p, 4096, PROT_READ | PROT_WRITE, key));
+	crt_expect("pid %d|%lx|protection key", getpid(), (unsigned long)p);
+	return true;
+}
+
+static bool make_aio(void)
+{
+	aio_context_t ctx = 0;
+
+	if (syscall(SYS_io_setup, 4, &ctx))
+		return false;
+	crt_expect("pid %d|aio", getpid());
+	return true;
+}
+
+/* ---- of the process ---- */
+
+static timer_t posix_timer;
+static volatile sig_atomic_t timer_struck;
+
+static void on_timer(int sig)
+{
+	(void)sig;
+	timer_struck++;
+}
+
+static bool make_posix_timer(void)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 8 };
+	struct itimerspec spec = { .it_value = { 1, 0 }, .it_interval = { 0, 100000000 } };
+
+	signal(SIGRTMIN + 8, on_timer);
+	CRT_SYS(timer_create(CLOCK_MONOTONIC, &event, &posix_timer));
+	CRT_SYS(timer_settime(posix_timer, 0, &spec, NULL));
+	crt_expect("pid %d|POSIX timer", getpid());
+	return true;
+}
+
+static bool works_posix_timer(void)
+{
+	for (int i = 0; i < 40 && !timer_struck; i++)
+		crt_sleep_ms(100);
+	return timer_struck > 0;
+}
+
+static bool make_sem_undo(void)
+{
+	struct sembuf op = { .sem_op = 1, .sem_flg = SEM_UNDO };
+	int id = semget(IPC_PRIVATE, 1, IPC_CREAT | 0600);
+
+	if (id < 0 || semop(id, &op, 1))
+		return false;
+	crt_expect("pid %d|SEM_UNDO", getpid());
+	return true;
+}
+
+static pid_t child;
+
+static void child_ends_with_parent(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+static bool make_child(void)
+{
+	child = (pid_t)CRT_SYS(fork());
+	if (!child)
+		child_ends_with_parent();
+	crt_expect("pid %d|child", child);
+	return true;
+}
+
+static bool works_child(void)
+{
+	int status;
+
+	return !kill(child, SIGTERM) && waitpid(child, &status, 0) == child && WTERMSIG(status) == SIGTERM;
+}
+
+/* Attached by an orphan, so that the tracer is no child. */
+static bool make_ptraced(void)
+{
+	char byte, line[32] = "";
+	pid_t me = getpid();
+	int fds[2];
+
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	CRT_SYS(pipe(fds));
+	if (!fork()) {
+		if (fork())
+			_exit(0);
+		close(fds[0]);
+		if (ptrace(PTRACE_SEIZE, me, 0, 0)) {
+			(void)!write(fds[1], "n", 1);
+			_exit(1);
+		}
+		(void)!write(fds[1], "y", 1);
+		close(fds[1]);
+		while (!kill(me, 0) && access(crt_path("go"), F_OK))
+			crt_sleep_ms(20);
+		_exit(0);
+	}
+	CRT_SYS(wait(NULL));
+	close(fds[1]);
+	if (read(fds[0], &byte, 1) != 1 || byte != 'y')
+		return false;
+	close(fds[0]);
+	crt_status("TracerPid", line, sizeof(line));
+	crt_expect("pid %d|traced|%s", me, line);
+	return true;
+}
+
+/* ---- threads that do not share everything ---- */
+
+static pid_t odd_tid;
+static int odd_what;
+static pthread_barrier_t odd_ready;
+
+static void *odd_thread(void *arg)
+{
+	(void)arg;
+	odd_tid = gettid();
+	CRT_SYS(unshare(odd_what));
+	pthread_barrier_wait(&odd_ready);
+	while (!crt_go())
+		crt_sleep_ms(20);
+	return NULL;
+}
+
+static bool make_odd(int what, const char *word)
+{
+	pthread_t id;
+
+	odd_what = what;
+	pthread_barrier_init(&odd_ready, NULL, 2);
+	CRT_SYS(-pthread_create(&id, NULL, odd_thread, NULL));
+	pthread_barrier_wait(&odd_ready);
+	crt_expect("pid %d|thread %d|%s", getpid(), odd_tid, word);
+	return true;
+}
+
+static bool make_own_files(void)
+{
+	return make_odd(CLONE_FILES, "descriptor");
+}
+
+static bool make_own_fs(void)
+{
+	return make_odd(CLONE_FS, "directory");
+}
+
+static bool make_user_namespace(void)
+{
+	if (unshare(CLONE_NEWUSER))
+		return false;
+	crt_expect("pid %d|namespace", getpid());
+	return true;
+}
+
+struct obstacle obstacles[] = {
+	{ .name = "unix-stream", .make = make_unix_stream, .works = works_unix_stream },
+	{ .name = "unix-dgram", .make = make_unix_dgram, .works = works_unix_dgram },
+	{ .name = "udp", .make = make_udp, .works = works_udp },
+	{ .name = "tcp", .make = make_tcp, .works = works_tcp },
+	{ .name = "netlink", .make = make_netlink },
+	{ .name = "timerfd", .make = make_timerfd, .works = works_timerfd },
+	{ .name = "signalfd", .make = make_signalfd, .works = works_signalfd },
+	{ .name = "inotify", .make = make_inotify, .works = works_inotify },
+	{ .name = "userfaultfd", .make = make_userfaultfd },
+	{ .name = "io_uring", .make = make_io_uring },
+	{ .name = "pidfd", .make = make_pidfd, .works = works_pidfd },
+	{ .name = "perf", .make = make_perf },
+	{ .name = "mqueue", .make = make_mqueue },
+	{ .name = "secretmem", .make = make_secretmem },
+	{ .name = "ptmx", .make = make_ptmx },
+	{ .name = "fifo", .make = make_fifo },
+	{ .name = "lease", .make = make_lease },
+	{ .name = "owner", .make = make_owner },
+	{ .name = "deleted-dir", .make = make_deleted_dir },
+	{ .name = "deleted-cwd", .make = make_deleted_cwd },
+	{ .name = "sysv-shm", .make = make_sysv_shm, .works = works_sysv_shm },
+	{ .name = "pkey", .make = make_pkey },
+	{ .name = "aio", .make = make_aio },
+	{ .name = "posix-timer", .make = make_posix_timer, .works = works_posix_timer },
+	{ .name = "sem-undo", .make = make_sem_undo },
+	{ .name = "child", .make = make_child, .works = works_child, .alone = true },
+	{ .name = "ptraced", .make = make_ptraced, .alone = true },
+	{ .name = "own-files", .make = make_own_files, .alone = true },
+	{ .name = "own-fs", .make = make_own_fs, .alone = true },
+	{ .name = "user-namespace", .make = make_user_namespace, .alone = true },
+};
+
+const unsigned int nr_obstacles = sizeof(obstacles) / sizeof(obstacles[0]);
+
+const struct crt_test crt_test = {
+	.text = "what is not supported is refused by name, all at once, and runs on unharmed",
+	.setup = refuse_setup,
+	.verify = refuse_verify,
+	.flags = CRT_REFUSE,
+	.cases = "unix-stream unix-dgram udp tcp netlink timerfd signalfd inotify userfaultfd io_uring pidfd perf "
+		 "mqueue secretmem ptmx fifo lease owner deleted-dir deleted-cwd sysv-shm pkey aio posix-timer "
+		 "sem-undo child ptraced own-files own-fs user-namespace",
+};
