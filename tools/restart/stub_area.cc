@@ -29,11 +29,6 @@ StubArea::StubArea(AddressSpace& space, stub::Report* report, std::size_t data_s
   data_end_ = next_ + data_room;
   transit_ = data_end_;
 
-  void* moved = ::mremap(report, report_room, report_room, MREMAP_MAYMOVE | MREMAP_FIXED,
-                         as_pointer(range_.start));
-  if (moved == MAP_FAILED) fail_errno("cannot move the report page to {:#x}", range_.start);
-  report_ = static_cast<stub::Report*>(moved);
-
   void* mapped = ::mmap(as_pointer(code_), code_room + data_room, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   if (mapped == MAP_FAILED) fail_errno("cannot map the restart stub at {:#x}", code_);
@@ -41,6 +36,12 @@ StubArea::StubArea(AddressSpace& space, stub::Report* report, std::size_t data_s
   if (::mprotect(mapped, code_room, PROT_READ | PROT_EXEC) != 0)
     fail_errno("cannot make the restart stub at {:#x} executable", code_);
   stub::sync_code(mapped, code_size);
+
+  // Last, so that whoever catches an error still finds it where it was.
+  void* moved = ::mremap(report, report_room, report_room, MREMAP_MAYMOVE | MREMAP_FIXED,
+                         as_pointer(range_.start));
+  if (moved == MAP_FAILED) fail_errno("cannot move the report page to {:#x}", range_.start);
+  report_ = static_cast<stub::Report*>(moved);
 }
 
 void* StubArea::allocate(std::size_t size, std::size_t alignment) {

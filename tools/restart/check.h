@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What stands in the way of a restart, all of it at once, before anything is created.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "context/model.h"
+#include "restart/credentials.h"
+#include "restart/options.h"
+
+namespace cryo {
+
+struct Problem {
+  int code;  // errno value or CR_E*
+  std::string text;
+};
+
+struct Findings {
+  std::vector<Problem> problems;
+  std::vector<std::string> warnings;
+  std::vector<std::int32_t> nice_not_permitted;  // tids
+
+  template <typename... Args>
+  void problem(int code, fmt::format_string<Args...> format, Args&&... args) {
+    problems.push_back({code, fmt::format(format, std::forward<Args>(args)...)});
+  }
+  template <typename... Args>
+  void warning(fmt::format_string<Args...> format, Args&&... args) {
+    warnings.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+};
+
+[[nodiscard]] Findings check_context(const Context& context, const RestartOptions& options);
+
+// ---- the parts, each in a file of its own ----
+
+struct CheckInput {
+  const Context& context;
+  const Process& process;
+  const RestartOptions& options;
+  Creds own;
+};
+void check_memory(const CheckInput& input, Findings& findings);
+void check_files(const CheckInput& input, Findings& findings);
+void check_process(const CheckInput& input, Findings& findings);
+void check_threads(const CheckInput& input, Findings& findings);
+
+}  // namespace cryo

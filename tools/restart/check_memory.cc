@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/capability.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "base/crc32c.h"
+#include "base/exit_codes.h"
+#include "restart/check.h"
+#include "restart/memory_plan.h"
+#include "stub_arch.h"
+
+namespace cryo {
+namespace {
+
+// The vdso is code that the process may be executing, with the addresses of the vvar pages next to it
+// compiled in: both must be byte for byte and page for page what they were.
+bool same_layout(const std::vector<KernelMapping>& own, const std::vector<KernelMapping>& saved) {
+  if (own.size() != saved.size()) return false;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].kind != saved[i].kind || own[i].range.size() != saved[i].range.size()) return false;
+    if (own[i].range.start - own[0].range.start != saved[i].range.start - saved[0].range.start) return false;
+  }
+  return true;
+}
+
+std::uint32_t own_vdso_crc(const std::vector<KernelMapping>& own) {
+  for (const KernelMapping& mapping : own)
+    if (mapping.kind == CRYO_VMA_VDSO)
+      return crc32c({reinterpret_cast<const std::byte*>(mapping.range.start), mapping.range.size()});
+  return 0;
+}
+
+void check_vdso(const CheckInput& input, const Mm& mm, Findings& findings) {
+  const std::vector<KernelMapping> saved = kernel_mappings(mm);
+  if (mm.head.vdso == 0 && saved.empty()) return;
+  const std::vector<KernelMapping> own = kernel_mappings(own_mappings());
+  if (!same_layout(own, saved) || own_vdso_crc(own) != mm.head.vdso_crc)
+    findings.problem(kErrBadArch,
+                     "pid {}: the code that the kernel maps into every process (vdso) is not that of the kernel "
+                     "on which the context was made ({})",
+                     input.process.head.pid, reinterpret_cast<const char*>(input.context.system.release));
+}
+
+void check_vma(const CheckInput& input, const cryo_vma& vma, Findings& findings) {
+  const std::int32_t pid = input.process.head.pid;
+  if (vma.kind == CRYO_VMA_VSYSCALL) return;
+  if (vma.kind > CRYO_VMA_VSYSCALL)
+    findings.problem(EOPNOTSUPP, "pid {}: unknown kind of memory ({}) at {:#x}-{:#x}", pid, vma.kind, vma.start,
+                     vma.end);
+  if (vma.end > stub::kAddressEnd)
+    findings.problem(EOPNOTSUPP, "pid {}: memory at {:#x}-{:#x} is above the addresses of this kernel", pid,
+                     vma.start, vma.end);
+  if (vma.pkey != 0)
+    findings.problem(EOPNOTSUPP, "pid {}: memory at {:#x}-{:#x} has protection key {}", pid, vma.start, vma.end,
+                     vma.pkey);
+}
+
+void check_locked(const CheckInput& input, const Mm& mm, Findings& findings) {
+  std::uint64_t locked = 0;
+  for (const cryo_vma& vma : mm.vmas)
+    if (vma.flags & CRYO_VMA_LOCKED) locked += vma.end - vma.start;
+  rlimit limit;
+  if (locked == 0 || capable(input.own, CAP_IPC_LOCK) || ::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
+  std::uint64_t allowed = limit.rlim_max;
+  if (input.process.rlimits.size() > RLIMIT_MEMLOCK)
+    allowed = std::max<std::uint64_t>(allowed, input.process.rlimits[RLIMIT_MEMLOCK].max);
+  if (locked > allowed)
+    findings.problem(EPERM, "pid {}: has {} bytes of locked memory, cr_restart may lock {}", input.process.head.pid,
+                     locked, allowed);
+}
+
+}  // namespace
+
+void check_memory(const CheckInput& input, Findings& findings) {
+  const Mm& mm = input.context.mm(input.process.head.mm);
+  check_vdso(input, mm, findings);
+  for (const cryo_vma& vma : mm.vmas) check_vma(input, vma, findings);
+  check_locked(input, mm, findings);
+}
+
+}  // namespace cryo

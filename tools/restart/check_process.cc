@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Pids, session, credentials, limits, working directory.
+#include <linux/capability.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "restart/check.h"
+#include "restart/failure.h"
+
+namespace cryo {
+namespace {
+
+bool exists(pid_t id) { return ::kill(id, 0) == 0 || errno == EPERM; }
+
+// Empty when the id is free.
+std::string holder_of(pid_t id) {
+  if (id == ::getpid()) return "cr_restart itself";
+  if (exists(id)) {
+    std::string comm;
+    std::getline(std::ifstream(fmt::format("/proc/{}/comm", id)), comm);
+    return comm.empty() ? "another process" : comm;
+  }
+  return exists(-id) ? "a process group" : "";
+}
+
+void check_pids(const CheckInput& input, Findings& findings) {
+  if (!input.options.restore_pid) return;
+  const std::int32_t pid = input.process.head.pid;
+  for (const Thread& thread : input.process.threads) {
+    const std::string holder = holder_of(thread.head.tid);
+    if (holder.empty()) continue;
+    if (thread.head.tid == pid)
+      findings.problem(EBUSY, "pid {} is in use by {}", pid, holder);
+    else
+      findings.problem(EBUSY, "pid {}: the id of its thread {} is in use by {}", pid, thread.head.tid, holder);
+  }
+}
+
+void check_session(const CheckInput& input, Findings& findings) {
+  const cryo_process& head = input.process.head;
+  const RestartOptions& options = input.options;
+  const bool new_session = options.restore_sid && head.sid == head.pid;
+  if ((options.restore_sid && head.sid == head.pid && !options.restore_pid) ||
+      (options.restore_pgid && head.pgid == head.pid && !options.restore_pid))
+    findings.problem(EINVAL, "pid {}: its session and group cannot be restored without its pid", head.pid);
+  if (options.restore_sid && !new_session && head.sid != ::getsid(0))
+    findings.problem(EPERM, "pid {}: its session {} can only be entered by being born in it", head.pid, head.sid);
+  if (options.restore_pgid && head.pgid != head.pid && head.pgid != ::getpgrp() && !exists(-head.pgid))
+    findings.problem(ESRCH, "pid {}: its process group {} does not exist", head.pid, head.pgid);
+}
+
+void check_limits(const CheckInput& input, Findings& findings) {
+  if (capable(input.own, CAP_SYS_RESOURCE)) return;
+  for (std::uint32_t i = 0; i < input.process.rlimits.size(); ++i) {
+    rlimit limit;
+    if (::getrlimit(static_cast<__rlimit_resource_t>(i), &limit) != 0) {
+      findings.problem(EINVAL, "pid {}: this kernel has no limit {}", input.process.head.pid, i);
+    } else if (input.process.rlimits[i].max > limit.rlim_max) {
+      findings.problem(EPERM, "pid {}: its hard limit of {} is {}, cr_restart's is {}", input.process.head.pid,
+                       limit_name(i), static_cast<std::int64_t>(input.process.rlimits[i].max),
+                       static_cast<std::int64_t>(limit.rlim_max));
+    }
+  }
+}
+
+void check_cwd(const CheckInput& input, Findings& findings) {
+  const Path& cwd = *input.process.cwd;
+  const std::string path = input.options.relocations.apply(cwd.path);
+  struct stat now;
+  if (::stat(path.c_str(), &now) != 0)
+    findings.problem(errno, "pid {}: its working directory {} cannot be found: {}", input.process.head.pid, path,
+                     std::strerror(errno));
+  else if (!S_ISDIR(now.st_mode))
+    findings.problem(ENOTDIR, "pid {}: its working directory {} is no directory", input.process.head.pid, path);
+  else if (::eaccess(path.c_str(), X_OK) != 0)
+    findings.problem(errno, "pid {}: its working directory {} may not be entered: {}", input.process.head.pid, path,
+                     std::strerror(errno));
+}
+
+void check_oom(const CheckInput& input, Findings& findings) {
+  int now = 0;
+  std::ifstream("/proc/self/oom_score_adj") >> now;
+  if (input.process.head.oom_score_adj < now && !capable(input.own, CAP_SYS_RESOURCE))
+    findings.warning("pid {}: oom_score_adj stays at {} (it was {})", input.process.head.pid, now,
+                     input.process.head.oom_score_adj);
+}
+
+}  // namespace
+
+void check_process(const CheckInput& input, Findings& findings) {
+  if (!input.process.creds || !input.process.cwd) {
+    findings.problem(EBADMSG, "pid {}: the context lacks its credentials or working directory",
+                     input.process.head.pid);
+    return;
+  }
+  check_pids(input, findings);
+  check_session(input, findings);
+  for (const std::string& text : credential_problems(credential_change(*input.process.creds, input.own)))
+    findings.problem(EPERM, "pid {}: {}", input.process.head.pid, text);
+  check_limits(input, findings);
+  check_cwd(input, findings);
+  check_oom(input, findings);
+}
+
+}  // namespace cryo

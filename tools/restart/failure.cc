@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/failure.h"
+
+#include <cstring>
+#include <iterator>
+
+#include "base/error.h"
+
+namespace cryo {
+namespace {
+
+using stub::Step;
+
+std::string vma_name(const Context& context, const Process& process, std::uint32_t index) {
+  const Mm& mm = context.mm(process.head.mm);
+  if (index >= mm.vmas.size()) return "memory";
+  const cryo_vma& vma = mm.vmas[index];
+  std::string name = "anonymous memory";
+  if (vma.kind == CRYO_VMA_FILE)
+    name = context.file(vma.file).path;
+  else if (vma.kind == CRYO_VMA_SHMEM)
+    name = "shared anonymous memory";
+  return fmt::format("{} at {:#x}-{:#x}", name, vma.start, vma.end);
+}
+
+std::string file_name(const Context& context, std::uint32_t id) {
+  const auto file = context.files.find(id);
+  return file == context.files.end() ? fmt::format("file {}", id) : file->second.path;
+}
+
+const char* credential_name(std::uint32_t index) {
+  static constexpr const char* kNames[] = {"keep capabilities",     "reduce the capability bounding set",
+                                           "set the supplementary groups", "set the group ids",
+                                           "set the user ids",      "set the securebits",
+                                           "set the capabilities",  "set the ambient capabilities"};
+  return index < std::size(kNames) ? kNames[index] : "set the credentials";
+}
+
+std::string what_failed(const stub::Report& report, const Context& context, const Process& process) {
+  const std::uint32_t index = report.index;
+  switch (report.step) {
+    case Step::kPrepare:
+      return report.text;
+    case Step::kKernelMapping:
+      return fmt::format("cannot move the kernel's vdso mappings {}", index ? "to their old place" : "aside");
+    case Step::kUnmap:
+      return fmt::format("cannot clear the address space from {:#x}", report.address);
+    case Step::kMap:
+      return fmt::format("cannot map {}", vma_name(context, process, index));
+    case Step::kAdvise:
+      return fmt::format("cannot restore the advice (madvise) of {}", vma_name(context, process, index));
+    case Step::kRead:
+      return fmt::format("cannot read the contents of memory at {:#x} from the context", report.address);
+    case Step::kShare:
+      return "cannot make shared anonymous memory";
+    case Step::kLockMemory:
+      return fmt::format("cannot lock {}", vma_name(context, process, index));
+    case Step::kProtect:
+      return fmt::format("cannot set the protection of {}", vma_name(context, process, index));
+    case Step::kMmFields:
+      return "cannot set the addresses of code, heap, stack and arguments (PR_SET_MM_MAP)";
+    case Step::kThpDisable:
+      return "cannot set PR_SET_THP_DISABLE";
+    case Step::kMembarrier:
+      return fmt::format("cannot register for membarrier command {:#x}", 1U << index);
+    case Step::kSeal:
+      return "cannot seal a memfd";
+    case Step::kPersonality:
+      return "cannot set the personality";
+    case Step::kSigaction:
+      return fmt::format("cannot set the action of signal {}", index);
+    case Step::kClose:
+      return "cannot close a working descriptor";
+    case Step::kFileLock:
+      return fmt::format("cannot lock {} again", file_name(context, index));
+    case Step::kTimerSlack:
+      return "cannot set the timer slack";
+    case Step::kPidCursor:
+      return "cannot choose its thread id";
+    case Step::kCreateThread:
+      return "cannot create it";
+    case Step::kThreadId:
+      return fmt::format("its id was not to be had in {} tries", stub::kMaxTidTries);
+    case Step::kThreadName:
+      return "cannot set its name";
+    case Step::kThreadPointers:
+      return index ? "cannot set the list of robust futexes" : "cannot set the address of its id";
+    case Step::kAltStack:
+      return "cannot set the alternate signal stack";
+    case Step::kAffinity:
+      return "cannot set the CPU affinity";
+    case Step::kScheduler:
+      return "cannot set the scheduling policy";
+    case Step::kIoPriority:
+      return "cannot set the I/O priority";
+    case Step::kDeathSignal:
+      return "cannot set the parent-death signal";
+    case Step::kPendingSignal:
+      return fmt::format("cannot make signal {} pending again", index);
+    case Step::kLimit:
+      return fmt::format("cannot set the limit of {}", limit_name(index));
+    case Step::kCredentials:
+      return fmt::format("cannot {}", credential_name(index));
+    case Step::kTruncate:
+      return fmt::format("cannot cut {} back to its size at the checkpoint", file_name(context, index));
+    case Step::kDumpable:
+      return "cannot set PR_SET_DUMPABLE";
+    case Step::kTimer:
+      return fmt::format("cannot start interval timer {}", index);
+    case Step::kRseq:
+      return "cannot register its restartable sequences area";
+    case Step::kResume:
+      return "the module refused the thread";
+  }
+  return "unknown step";
+}
+
+}  // namespace
+
+std::string limit_name(std::uint32_t resource) {
+  static constexpr const char* kNames[] = {
+      "CPU time (RLIMIT_CPU)",        "file size (RLIMIT_FSIZE)",       "data segment (RLIMIT_DATA)",
+      "stack (RLIMIT_STACK)",         "core file (RLIMIT_CORE)",        "resident set (RLIMIT_RSS)",
+      "processes (RLIMIT_NPROC)",     "open files (RLIMIT_NOFILE)",     "locked memory (RLIMIT_MEMLOCK)",
+      "address space (RLIMIT_AS)",    "file locks (RLIMIT_LOCKS)",      "pending signals (RLIMIT_SIGPENDING)",
+      "message queues (RLIMIT_MSGQUEUE)", "nice value (RLIMIT_NICE)",   "real-time priority (RLIMIT_RTPRIO)",
+      "real-time run time (RLIMIT_RTTIME)"};
+  return resource < std::size(kNames) ? kNames[resource] : fmt::format("resource {}", resource);
+}
+
+std::string describe_failure(const stub::Report& report, const Context& context, const Process& process) {
+  std::string who = fmt::format("pid {}", process.head.pid);
+  if (report.thread != 0 && report.thread < process.threads.size())
+    who += fmt::format(", thread {}", process.threads[report.thread].head.tid);
+  const std::string what = what_failed(report, context, process);
+  // In C++ the text has the reason already.
+  if (report.step == Step::kPrepare) return fmt::format("{}: {}", who, what);
+  return fmt::format("{}: {}: {}", who, what, std::strerror(report.error));
+}
+
+std::string describe_progress(const stub::Report& report) {
+  return report.step == Step::kPrepare ? "while its files were being opened"
+                                       : fmt::format("in the restart stub, step {}", static_cast<int>(report.step));
+}
+
+}  // namespace cryo

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/process_state.h"
+
+#include <fcntl.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+
+namespace cryo {
+
+void raise_limits(const Process& process) {
+  for (std::uint32_t i = 0; i < process.rlimits.size(); ++i) {
+    const auto resource = static_cast<__rlimit_resource_t>(i);
+    rlimit limit;
+    if (::getrlimit(resource, &limit) != 0) fail_errno("cannot read limit {}", i);
+    limit.rlim_max = std::max<rlim_t>(limit.rlim_max, process.rlimits[i].max);
+    limit.rlim_cur = limit.rlim_max;
+    if (::setrlimit(resource, &limit) != 0) fail_errno("cannot raise limit {} to {}", i, limit.rlim_max);
+  }
+}
+
+void restore_session(const Process& process, const RestartOptions& options) {
+  const cryo_process& head = process.head;
+  if (options.restore_sid && head.sid == head.pid && ::setsid() < 0) fail_errno("cannot start a session");
+  if (!options.restore_pgid || ::getpgrp() == head.pgid) return;
+  if (::setpgid(0, head.pgid == head.pid ? 0 : head.pgid) != 0)
+    fail_errno("cannot join process group {}", head.pgid);
+}
+
+void restore_cwd(const Process& process, const RestartOptions& options) {
+  const std::string path = options.relocations.apply(process.cwd->path);
+  if (::chdir(path.c_str()) != 0) fail_errno("cannot change to the working directory {}", path);
+}
+
+void restore_attributes(const Process& process) {
+  const cryo_process& head = process.head;
+  UniqueFd oom(::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC));
+  char text[16] = {};
+  if (oom && ::read(oom.get(), text, sizeof(text) - 1) > 0 && std::atoi(text) != head.oom_score_adj) {
+    const std::string value = std::to_string(head.oom_score_adj);
+    // Lowering it takes a capability; the check has warned.
+    if (::pwrite(oom.get(), value.data(), value.size(), 0) < 0 && errno != EACCES)
+      fail_errno("cannot set oom_score_adj to {}", value);
+  }
+  if (::prctl(PR_SET_CHILD_SUBREAPER, (head.flags & CRYO_PROC_CHILD_SUBREAPER) ? 1 : 0, 0, 0, 0) != 0)
+    fail_errno("PR_SET_CHILD_SUBREAPER");
+  if ((head.flags & CRYO_PROC_NO_NEW_PRIVS) && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    fail_errno("PR_SET_NO_NEW_PRIVS");
+  const int personality = ::personality(0xffffffff);
+  if ((personality & READ_IMPLIES_EXEC) && ::personality(personality & ~READ_IMPLIES_EXEC) < 0)
+    fail_errno("cannot set the personality");
+}
+
+void restore_umask(const Process& process) { ::umask(process.head.umask & 07777); }
+
+}  // namespace cryo

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// State of the process as a whole that ordinary system calls restore, in the child.
+#pragma once
+
+#include "context/model.h"
+#include "restart/options.h"
+
+namespace cryo {
+
+// Room to work in: soft limits up, hard limits at least what the process had.  The stub sets the saved
+// ones at the end.
+void raise_limits(const Process& process);
+
+void restore_session(const Process& process, const RestartOptions& options);
+void restore_cwd(const Process& process, const RestartOptions& options);
+// oom_score_adj, subreaper, no_new_privs, personality without what changes mmap(2).
+void restore_attributes(const Process& process);
+void restore_umask(const Process& process);
+
+}  // namespace cryo

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The coordinator of a restart: checks, creates the child, waits until all its threads are with the
+// module, and lets them go.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+
+#include "context/model.h"
+#include "context/source.h"
+#include "restart/check.h"
+#include "restart/options.h"
+
+namespace cryo {
+
+class Restart {
+ public:
+  Restart(const Context& context, const Source& source, const RestartOptions& options)
+      : context_(context), source_(source), options_(options) {}
+
+  // Everything that can be known before anything is created.
+  [[nodiscard]] Findings check() const { return check_context(context_, options_); }
+
+  // Brings the process back to life; it is a child of the caller, running, when this returns its pid.
+  // All signals have to be blocked: one of SIGHUP, SIGINT, SIGQUIT, SIGTERM that is pending makes it give
+  // up.  Throws Error, after everything that was made has been removed again.
+  [[nodiscard]] pid_t launch(const Findings& findings);
+
+  // Lines that the module wrote.
+  [[nodiscard]] const std::string& kernel_log() const { return kernel_log_; }
+
+ private:
+  class Attempt;
+
+  const Context& context_;
+  const Source& source_;
+  const RestartOptions& options_;
+  std::string kernel_log_;
+};
+
+}  // namespace cryo
