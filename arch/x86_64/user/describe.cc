@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // x86-64: registers and CPU section of a context, for people.  Built on every architecture.
+#include "context/describe.h"
+
 #include <cryo/arch/x86_64.h>
 #include <elf.h>
 #include <fmt/format.h>
@@ -7,21 +9,33 @@
 #include <algorithm>
 #include <cstring>
 
-#include "context/describe.h"
-
 namespace cryo {
 namespace {
 
-constexpr const char* kRegisterNames[] = {"r15",    "r14", "r13", "r12",     "rbp",     "rbx", "r11",
-                                          "r10",    "r9",  "r8",  "rax",     "rcx",     "rdx", "rsi",
-                                          "rdi",    "orig_rax", "rip", "cs", "eflags",  "rsp", "ss",
-                                          "fs_base", "gs_base", "ds",  "es", "fs",      "gs"};
+constexpr const char* kRegisterNames[] = {"r15",     "r14",      "r13", "r12", "rbp",    "rbx", "r11",
+                                          "r10",     "r9",       "r8",  "rax", "rcx",    "rdx", "rsi",
+                                          "rdi",     "orig_rax", "rip", "cs",  "eflags", "rsp", "ss",
+                                          "fs_base", "gs_base",  "ds",  "es",  "fs",     "gs"};
 static_assert(std::size(kRegisterNames) * sizeof(std::uint64_t) == sizeof(cryo_x86_64_regs));
 
-constexpr const char* kStateComponents[] = {"x87",  "SSE",     "AVX",        "MPX bounds",   "MPX config",
-                                            "AVX-512 masks",   "AVX-512 ZMM", "AVX-512 high ZMM",
-                                            "PT",   "PKRU",    "PASID",      "CET user",     "CET supervisor",
-                                            "HDC",  "UINTR",   "LBR",        "HWP",          "AMX config",
+constexpr const char* kStateComponents[] = {"x87",
+                                            "SSE",
+                                            "AVX",
+                                            "MPX bounds",
+                                            "MPX config",
+                                            "AVX-512 masks",
+                                            "AVX-512 ZMM",
+                                            "AVX-512 high ZMM",
+                                            "PT",
+                                            "PKRU",
+                                            "PASID",
+                                            "CET user",
+                                            "CET supervisor",
+                                            "HDC",
+                                            "UINTR",
+                                            "LBR",
+                                            "HWP",
+                                            "AMX config",
                                             "AMX tiles"};
 
 template <typename T>

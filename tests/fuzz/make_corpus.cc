@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// make_corpus DIR - writes contexts of all sorts: where the fuzzer starts from
+#include <fmt/format.h>
+
+#include <exception>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "unit/context_builder.h"
+
+namespace {
+
+using namespace cryo;
+using test::ContextBuilder;
+
+void save(const std::filesystem::path& path, const Bytes& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) fail(EIO, "{}: cannot be written", path.string());
+}
+
+ContextBuilder many_threads() {
+  ContextBuilder builder;
+  for (int tid = 1001; tid < 1008; ++tid) builder.add_thread(tid).regsets.push_back({{0x202, 1}, Bytes(832)});
+  return builder;
+}
+
+ContextBuilder grown() {
+  ContextBuilder builder;
+  builder.growth = 8;
+  builder.context.header.format_minor = 1;
+  return builder;
+}
+
+ContextBuilder unknown_sections() {
+  ContextBuilder builder;
+  builder.extra.push_back({99, 5, 0, Bytes(12), Bytes(30)});
+  builder.extra.push_back({98, 5, CRYO_SECF_REQUIRED, Bytes(12), Bytes(30)});
+  return builder;
+}
+
+ContextBuilder two_processes() {
+  ContextBuilder builder = ContextBuilder::smallest();
+  Process child = builder.process();
+  child.head.pid = child.threads[0].head.tid = child.threads[0].head.pid = 1010;
+  builder.context.processes.push_back(child);
+  return builder;
+}
+
+void run(const std::filesystem::path& dir) {
+  std::filesystem::create_directories(dir);
+  save(dir / "x86_64", ContextBuilder().build());
+  save(dir / "aarch64", ContextBuilder(CRYO_ARCH_AARCH64).build());
+  save(dir / "ppc64le-64k", ContextBuilder(CRYO_ARCH_PPC64LE, 65536).build());
+  save(dir / "smallest", ContextBuilder::smallest().build());
+  save(dir / "threads", many_threads().build());
+  save(dir / "grown", grown().build());
+  save(dir / "unknown", unknown_sections().build());
+  save(dir / "processes", two_processes().build());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print(stderr, "usage: make_corpus DIR\n");
+    return 2;
+  }
+  try {
+    run(argv[1]);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "make_corpus: {}\n", e.what());
+    return 1;
+  }
+}

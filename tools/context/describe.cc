@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "context/describe.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace cryo {
+namespace {
+
+constexpr std::array kDescriptions = {&kDescribeX86_64};
+
+struct Name {
+  std::uint32_t value;
+  const char* name;
+};
+
+// Architectures of the format that nothing is described of yet.
+constexpr Name kArchNames[] = {{CRYO_ARCH_AARCH64, "aarch64"}, {CRYO_ARCH_PPC64LE, "ppc64le"}};
+
+constexpr Name kNotes[] = {
+    {NT_PRSTATUS, "NT_PRSTATUS"},
+    {NT_PRFPREG, "NT_PRFPREG"},
+    {NT_PPC_VMX, "NT_PPC_VMX"},
+    {NT_PPC_VSX, "NT_PPC_VSX"},
+    {NT_PPC_TAR, "NT_PPC_TAR"},
+    {NT_PPC_PPR, "NT_PPC_PPR"},
+    {NT_PPC_DSCR, "NT_PPC_DSCR"},
+    {NT_PPC_EBB, "NT_PPC_EBB"},
+    {NT_PPC_PMU, "NT_PPC_PMU"},
+    {NT_PPC_PKEY, "NT_PPC_PKEY"},
+    {NT_386_TLS, "NT_386_TLS"},
+    {NT_386_IOPERM, "NT_386_IOPERM"},
+    {NT_X86_XSTATE, "NT_X86_XSTATE"},
+    {0x204, "NT_X86_SHSTK"},
+    {NT_ARM_TLS, "NT_ARM_TLS"},
+    {NT_ARM_HW_BREAK, "NT_ARM_HW_BREAK"},
+    {NT_ARM_HW_WATCH, "NT_ARM_HW_WATCH"},
+    {NT_ARM_SYSTEM_CALL, "NT_ARM_SYSTEM_CALL"},
+    {NT_ARM_SVE, "NT_ARM_SVE"},
+    {NT_ARM_PAC_MASK, "NT_ARM_PAC_MASK"},
+    {0x407, "NT_ARM_PACA_KEYS"},
+    {0x408, "NT_ARM_PACG_KEYS"},
+    {0x409, "NT_ARM_TAGGED_ADDR_CTRL"},
+    {0x40a, "NT_ARM_PAC_ENABLED_KEYS"},
+    {0x40b, "NT_ARM_SSVE"},
+    {0x40c, "NT_ARM_ZA"},
+};
+
+template <std::size_t N>
+const char* find(const Name (&names)[N], std::uint32_t value) {
+  const auto it =
+      std::find_if(std::begin(names), std::end(names), [value](const Name& n) { return n.value == value; });
+  return it == std::end(names) ? nullptr : it->name;
+}
+
+}  // namespace
+
+const ArchDescription* arch_description(std::uint32_t arch) {
+  for (const ArchDescription* description : kDescriptions)
+    if (description->arch == arch) return description;
+  return nullptr;
+}
+
+std::string arch_name(std::uint32_t arch) {
+  if (const ArchDescription* description = arch_description(arch)) return description->name;
+  const char* name = find(kArchNames, arch);
+  return name != nullptr ? name : fmt::format("architecture {}", arch);
+}
+
+std::string regset_name(std::uint32_t note) {
+  const char* name = find(kNotes, note);
+  return name != nullptr ? name : fmt::format("note {:#x}", note);
+}
+
+std::optional<ThreadPlace> thread_place(std::uint32_t arch, const Thread& thread) {
+  const ArchDescription* description = arch_description(arch);
+  if (description == nullptr) return std::nullopt;
+  for (const Regset& regset : thread.regsets)
+    if (regset.head.note == NT_PRSTATUS) return description->place(regset.data);
+  return std::nullopt;
+}
+
+}  // namespace cryo

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// cr_info - show what is in a context, and whether this machine can run Cryo
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/exit_codes.h"
+#include "context/reader.h"
+#include "cr_info/check.h"
+#include "cr_info/options.h"
+#include "cr_info/report.h"
+
+namespace cryo {
+namespace {
+
+enum : int { kExitGood = 0, kExitDamaged = 1, kExitNewer = 2, kExitUnreadable = 3 };
+
+int exit_code_of(const Error& error) {
+  if (error.code() == EBADMSG) return kExitDamaged;
+  return error.code() == EOPNOTSUPP ? kExitNewer : kExitUnreadable;
+}
+
+void print_json(const nlohmann::ordered_json& json) {
+  // Paths are bytes, JSON is UTF-8: what is not becomes a replacement character.
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+int show(const InfoOptions& options) {
+  const Source source = Source::open(options.file);
+  const Context context = read_context(source, {.verify_pages = options.verify, .show_only = true});
+  if (options.json)
+    print_json(report_json(context, source));
+  else
+    print_report(context, source, options.verbose);
+  return context.obstacles.empty() ? kExitGood : kExitNewer;
+}
+
+int check(const InfoOptions& options) {
+  const CheckResult result = check_machine();
+  if (options.json)
+    print_json(check_json(result));
+  else
+    print_check(result);
+  return result.usable() ? 0 : 1;
+}
+
+// Output that could not be written is no success.
+int flushed(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  fmt::print(stderr, "cr_info: standard output: {}\n", std::strerror(errno));
+  return kExitUnreadable;
+}
+
+int run(int argc, char** argv) {
+  try {
+    const InfoOptions options = parse_info_options(argc, argv);
+    return flushed(options.check ? check(options) : show(options));
+  } catch (const InfoDone&) {
+    return flushed(0);
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "cr_info: {}\n", error.text);
+    std::fputs("Try 'cr_info --help' for more information.\n", stderr);
+    return kExitUsage;
+  } catch (const Error& error) {
+    fmt::print(stderr, "cr_info: {}\n", error.what());
+    return exit_code_of(error);
+  }
+}
+
+}  // namespace
+}  // namespace cryo
+
+int main(int argc, char** argv) {
+  try {
+    return cryo::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "cr_info: %s\n", error.what());
+    return cryo::kExitUnreadable;
+  }
+}

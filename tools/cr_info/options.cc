@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cr_info/options.h"
+
+#include <getopt.h>
+
+#include <cstdio>
+
+#include "base/version.h"
+
+namespace cryo {
+namespace {
+
+enum : int { kCheckOption = 256, kJsonOption, kNoVerifyOption, kVersionOption };
+
+constexpr char kShortOptions[] = "vh";  // "-?" is getopt's unknown option "?"
+
+constexpr option kLongOptions[] = {
+    {"check", no_argument, nullptr, kCheckOption},
+    {"json", no_argument, nullptr, kJsonOption},
+    {"no-verify", no_argument, nullptr, kNoVerifyOption},
+    {"verbose", no_argument, nullptr, 'v'},
+    {"help", no_argument, nullptr, 'h'},
+    {"version", no_argument, nullptr, kVersionOption},
+    {nullptr, 0, nullptr, 0},
+};
+
+void print_usage() {
+  std::fputs(
+      R"(Usage: cr_info [options] FILE
+       cr_info --check [--json]
+Shows what is in a context, of any architecture, and verifies its checksums.
+FILE may be compressed with zstd; "-" is standard input.
+
+  -v, --verbose      also areas of memory and registers; twice: register sets and sections
+      --json         for programs
+      --no-verify    do not verify the checksums of the memory contents
+      --check        tell whether this machine can checkpoint and restart, and what is missing
+  -?, -h, --help     show this text
+      --version      show the version
+
+Exit status: 0 the context is whole (or the machine can); 1 it is damaged, cut or no
+context (or the machine cannot); 2 a newer Cryo is needed; 3 FILE cannot be read; 255 usage.
+)",
+      stdout);
+}
+
+// What getopt_long(3) did not take; its own message would also be for "-?".
+[[noreturn]] void refuse_option(char** argv) {
+  if (::optopt != 0 && ::optopt < 256)
+    throw UsageError{std::string("unknown option -") + static_cast<char>(::optopt)};
+  throw UsageError{std::string("unknown or ambiguous option, or a value it does not take: ") +
+                   argv[::optind - 1]};
+}
+
+void take_option(int option, char** argv, InfoOptions& options) {
+  switch (option) {
+    case 'v':
+      ++options.verbose;
+      return;
+    case kCheckOption:
+      options.check = true;
+      return;
+    case kJsonOption:
+      options.json = true;
+      return;
+    case kNoVerifyOption:
+      options.verify = false;
+      return;
+    case kVersionOption:
+      print_version("cr_info");
+      throw InfoDone();
+    case '?':
+      if (::optopt != '?') refuse_option(argv);
+      [[fallthrough]];
+    case 'h':
+      print_usage();
+      throw InfoDone();
+    default:
+      throw UsageError();
+  }
+}
+
+}  // namespace
+
+InfoOptions parse_info_options(int argc, char** argv) {
+  InfoOptions options;
+  ::opterr = 0;
+  for (int option; (option = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1;)
+    take_option(option, argv, options);
+  const int operands = argc - ::optind;
+  if (options.check) {
+    if (operands != 0) throw UsageError{"--check takes no file"};
+    return options;
+  }
+  if (operands == 0) throw UsageError{"no file given"};
+  if (operands > 1) throw UsageError{std::string("more than one file: ") + argv[::optind + 1]};
+  options.file = argv[::optind];
+  return options;
+}
+
+}  // namespace cryo

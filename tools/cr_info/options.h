@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <string>
+
+namespace cryo {
+
+struct InfoOptions {
+  bool check = false;  // of this machine, not of a file
+  bool json = false;
+  bool verify = true;
+  int verbose = 0;  // -v: areas of memory and registers, -vv: register sets and sections too
+  std::string file;
+};
+
+// What was asked for when it is not a file or --check: said, nothing is left to do.
+struct InfoDone {};
+
+// Throws UsageError.
+struct UsageError {
+  std::string text;
+};
+
+// Throws UsageError, or InfoDone after --help and --version.
+[[nodiscard]] InfoOptions parse_info_options(int argc, char** argv);
+
+}  // namespace cryo

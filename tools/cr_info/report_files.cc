@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The parts of the report about descriptors, and about what a restart needs.
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "base/bytes.h"
+#include "context/describe.h"
+#include "cr_info/report.h"
+#include "cr_info/text.h"
+
+namespace cryo {
+namespace {
+
+std::string pipe_text(const Context& context, const File& file) {
+  const Pipe& pipe = *context.inode(file.head.inode).pipe;
+  std::uint64_t bytes = 0;
+  for (const PipePacket& packet : pipe.packets) bytes += packet.data.size();
+  return fmt::format("pipe {} with {} waiting", file.head.inode, bytes_text(bytes));
+}
+
+std::string socket_text(const File& file) {
+  return fmt::format("socket listening at {}", address_text(file.socket->address));
+}
+
+std::string eventfd_text(const File& file) {
+  return fmt::format("eventfd, count {}{}", file.eventfd->count,
+                     file.eventfd->semaphore != 0 ? ", semaphore" : "");
+}
+
+std::string path_text(const Context& context, const File& file) {
+  std::string text = printable(file.path);
+  if (file.head.inode == 0) return text;
+  const cryo_inode& inode = context.inode(file.head.inode).head;
+  const auto flags = inode_flag_names(inode.flags);
+  text += fmt::format(", {} of {}", inode_type_name(inode.mode), bytes_text(inode.size));
+  if (!flags.empty()) text += fmt::format(" ({})", join(flags));
+  return text + fmt::format(", at {}", file.head.pos);
+}
+
+std::string file_text(const Context& context, const File& file) {
+  switch (file.head.kind) {
+    case CRYO_FILE_PATH:
+    case CRYO_FILE_CONTENTS:
+      return path_text(context, file);
+    case CRYO_FILE_CTTY:
+      return "the controlling terminal, cr_restart's";
+    case CRYO_FILE_STDIO:
+      return fmt::format("descriptor {} of cr_restart (was {})", file.head.stdio_fd, printable(file.path));
+    case CRYO_FILE_PIPE:
+      return pipe_text(context, file);
+    case CRYO_FILE_EPOLL:
+      return fmt::format("epoll of {} descriptors", file.epoll.size());
+    case CRYO_FILE_SOCKET:
+      return socket_text(file);
+    case CRYO_FILE_EVENTFD:
+      return eventfd_text(file);
+    default:
+      return file_kind_name(file.head.kind);
+  }
+}
+
+// Whose bytes are needed as they were: those that the context does not hold.
+bool by_reference(const Context& context, std::uint32_t file) {
+  const cryo_file& head = context.file(file).head;
+  return head.kind == CRYO_FILE_PATH && head.inode != 0 &&
+         (context.inode(head.inode).head.flags & CRYO_INODE_CONTENTS) == 0;
+}
+
+void print_unchanged(const Context& context) {
+  std::set<std::string> paths;
+  for (const auto& [id, mm] : context.mms)
+    for (const cryo_vma& vma : mm.vmas)
+      if (vma.kind == CRYO_VMA_FILE && by_reference(context, vma.file))
+        paths.insert(printable(context.file(vma.file).path));
+  for (const std::string& path : paths) fmt::print("  mapped file  {}, as it was\n", path);
+}
+
+void print_present(const Context& context) {
+  std::set<std::string> paths;
+  for (const Process& process : context.processes)
+    for (const cryo_fd& fd : process.fds)
+      if (by_reference(context, fd.file)) paths.insert(printable(context.file(fd.file).path));
+  for (const std::string& path : paths) fmt::print("  open file    {}\n", path);
+}
+
+void print_ids(const Context& context) {
+  std::string pids;
+  for (const Process& process : context.processes)
+    for (const Thread& thread : process.threads) pids += fmt::format(" {}", thread.head.tid);
+  fmt::print("  free pids   {}\n", pids);
+  for (const Process& process : context.processes)
+    if (process.creds)
+      fmt::print("  to run as    user {}, group {} (process {})\n", process.creds->head.uid,
+                 process.creds->head.gid, process.head.pid);
+}
+
+}  // namespace
+
+void print_files(const Context& context, const Process& process) {
+  fmt::print("  descriptors  {}\n", process.fds.size());
+  for (const cryo_fd& fd : process.fds) {
+    const File& file = context.file(fd.file);
+    fmt::print("    {:>5}  {} [{}{}]\n", fd.fd, file_text(context, file),
+               join(open_flag_names(file.head.flags)), (fd.flags & CRYO_FD_CLOEXEC) ? " close-on-exec" : "");
+  }
+  for (const cryo_lock& lock : process.locks)
+    fmt::print("    {} of {}\n", lock_text(lock), printable(context.file(lock.file).path));
+}
+
+void print_needs(const Context& context) {
+  fmt::print("\na restart needs\n");
+  fmt::print("  machine      {}, pages of {}\n", arch_name(context.header.arch),
+             bytes_text(context.header.page_size));
+  print_ids(context);
+  for (const Process& process : context.processes)
+    if (process.cwd) fmt::print("  directory    {}\n", printable(process.cwd->path));
+  print_unchanged(context);
+  print_present(context);
+}
+
+}  // namespace cryo

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Addresses, masks and register values are hexadecimal strings: they do not fit a double.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "context/describe.h"
+#include "cr_info/report.h"
+#include "cr_info/text.h"
+
+namespace cryo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string hex(std::uint64_t value) {
+  return fmt::format("{:#x}", value);
+}
+
+Json named_values(const NamedValues& values) {
+  Json json = Json::object();
+  for (const auto& [name, value] : values) json[name] = value;
+  return json;
+}
+
+Json json_of(const cryo_system& system) {
+  return {{"sysname", field_text(system.sysname)},
+          {"release", field_text(system.release)},
+          {"version", field_text(system.version)},
+          {"machine", field_text(system.machine)},
+          {"nodename", field_text(system.nodename)},
+          {"writer", field_text(system.writer)},
+          {"realtime_ns", system.realtime_ns},
+          {"monotonic_ns", system.monotonic_ns},
+          {"boottime_ns", system.boottime_ns},
+          {"processes", system.processes},
+          {"threads", system.threads}};
+}
+
+Json json_of(const Context& context, const Regset& regset) {
+  Json json = {{"name", regset_name(regset.head.note)},
+               {"note", regset.head.note},
+               {"item_size", regset.head.item_size},
+               {"bytes", regset.data.size()}};
+  const ArchDescription* description = arch_description(context.header.arch);
+  if (description == nullptr) return json;
+  const NamedValues values = description->registers(regset);
+  if (!values.empty()) json["values"] = named_values(values);
+  return json;
+}
+
+Json scheduling(const Thread& thread) {
+  const cryo_thread& head = thread.head;
+  return {{"policy", policy_name(head.sched_policy)},
+          {"priority", head.sched_priority},
+          {"nice", head.nice},
+          {"runtime_ns", head.sched_runtime},
+          {"deadline_ns", head.sched_deadline},
+          {"period_ns", head.sched_period},
+          {"timer_slack_ns", head.timer_slack_ns},
+          {"ioprio", head.ioprio},
+          {"cpus", cpu_list(thread.cpus, head.nr_cpus)}};
+}
+
+Json restart_json(const cryo_thread& head) {
+  return {{"kind", restart_kind_name(head.restart.kind)},
+          {"time_flags", head.restart.time_flags},
+          {"time_ns", head.restart.time_ns},
+          {"clockid", head.restart.clockid},
+          {"uaddr", hex(head.restart.uaddr)},
+          {"val", head.restart.val}};
+}
+
+Json json_of(const Context& context, const Thread& thread) {
+  const cryo_thread& head = thread.head;
+  Json json = {
+      {"tid", head.tid},
+      {"name", field_text(head.comm)},
+      {"flags", thread_flag_names(head.flags)},
+      {"blocked", signal_set_names(head.sigmask)},
+      {"pending", signal_set_names(thread.pending.signals)},
+      {"altstack",
+       {{"address", hex(head.altstack_sp)}, {"size", head.altstack_size}, {"flags", head.altstack_flags}}},
+      {"clear_child_tid", hex(head.clear_child_tid)},
+      {"robust_list", hex(head.robust_list)},
+      {"rseq", hex(head.rseq)},
+      {"pdeath_signal", head.pdeath_signal},
+      {"scheduling", scheduling(thread)},
+      {"restart", restart_json(head)}};
+  if (const auto place = thread_place(context.header.arch, thread)) {
+    json["ip"] = hex(place->ip);
+    json["sp"] = hex(place->sp);
+    json["syscall"] = place->syscall ? Json(*place->syscall) : Json();
+  }
+  json["regsets"] = Json::array();
+  for (const Regset& regset : thread.regsets) json["regsets"].push_back(json_of(context, regset));
+  return json;
+}
+
+Json json_of(const Creds& creds) {
+  const cryo_creds& head = creds.head;
+  return {{"uid", {head.uid, head.euid, head.suid, head.fsuid}},
+          {"gid", {head.gid, head.egid, head.sgid, head.fsgid}},
+          {"groups", creds.groups},
+          {"inheritable", hex(head.cap_inheritable)},
+          {"permitted", hex(head.cap_permitted)},
+          {"effective", hex(head.cap_effective)},
+          {"bounding", hex(head.cap_bset)},
+          {"ambient", hex(head.cap_ambient)},
+          {"securebits", head.securebits}};
+}
+
+Json sigactions(const Process& process) {
+  Json json = Json::array();
+  for (std::size_t i = 0; i < process.sigactions.size(); ++i) {
+    const cryo_sigaction& action = process.sigactions[i];
+    if (action.handler == 0 && action.flags == 0 && action.mask == 0) continue;
+    json.push_back({{"signal", signal_name(static_cast<int>(i + 1))},
+                    {"handler", hex(action.handler)},
+                    {"flags", hex(action.flags)},
+                    {"mask", hex(action.mask)}});
+  }
+  return json;
+}
+
+Json descriptors(const Process& process) {
+  Json json = Json::array();
+  for (const cryo_fd& fd : process.fds)
+    json.push_back({{"fd", fd.fd}, {"file", fd.file}, {"cloexec", (fd.flags & CRYO_FD_CLOEXEC) != 0}});
+  return json;
+}
+
+Json locks(const Process& process) {
+  Json json = Json::array();
+  for (const cryo_lock& lock : process.locks)
+    json.push_back(
+        {{"file", lock.file}, {"text", lock_text(lock)}, {"start", lock.start}, {"end", lock.end}});
+  return json;
+}
+
+Json json_of(const Context& context, const Process& process) {
+  const cryo_process& head = process.head;
+  Json json = {{"pid", head.pid},
+               {"ppid", head.ppid},
+               {"pgid", head.pgid},
+               {"sid", head.sid},
+               {"command", process.command},
+               {"flags", process_flag_names(head.flags)},
+               {"mm", head.mm},
+               {"umask", fmt::format("{:04o}", head.umask)},
+               {"personality", hex(head.personality)},
+               {"dumpable", head.dumpable},
+               {"exit_signal", head.exit_signal},
+               {"stop_signal", head.stop_signal},
+               {"oom_score_adj", head.oom_score_adj},
+               {"cwd", process.cwd ? Json(process.cwd->path) : Json()},
+               {"creds", process.creds ? json_of(*process.creds) : Json()},
+               {"pending", signal_set_names(process.pending.signals)},
+               {"sigactions", sigactions(process)},
+               {"fds", descriptors(process)},
+               {"locks", locks(process)}};
+  for (const cryo_rlimit& limit : process.rlimits) json["rlimits"].push_back({limit.cur, limit.max});
+  for (const cryo_itimer& timer : process.itimers)
+    json["itimers"].push_back({{"value_ns", timer.value_ns}, {"interval_ns", timer.interval_ns}});
+  for (const Thread& thread : process.threads) json["threads"].push_back(json_of(context, thread));
+  return json;
+}
+
+Json json_of(const Context& context, const Mm& mm) {
+  const MemoryTotals totals = memory_totals(context, mm);
+  const auto saved = saved_bytes(context, mm);
+  Json json = {{"id", mm.id},
+               {"mapped_bytes", totals.mapped},
+               {"saved_bytes", totals.saved},
+               {"exe_file", mm.head.exe_file},
+               {"brk", {hex(mm.head.start_brk), hex(mm.head.brk)}},
+               {"stack", hex(mm.head.start_stack)},
+               {"vdso", hex(mm.head.vdso)},
+               {"vdso_crc", fmt::format("{:08x}", mm.head.vdso_crc)},
+               {"vmas", Json::array()}};
+  for (std::size_t i = 0; i < mm.vmas.size(); ++i) {
+    const cryo_vma& vma = mm.vmas[i];
+    json["vmas"].push_back({{"start", hex(vma.start)},
+                            {"end", hex(vma.end)},
+                            {"kind", vma_kind_name(vma.kind)},
+                            {"permissions", permissions(vma.flags)},
+                            {"flags", vma_flag_names(vma.flags)},
+                            {"file", vma.file},
+                            {"offset", vma.offset},
+                            {"pkey", vma.pkey},
+                            {"saved_bytes", saved[i]}});
+  }
+  return json;
+}
+
+Json json_of(const Inode& inode) {
+  Json json = {{"id", inode.id},
+               {"type", inode_type_name(inode.head.mode)},
+               {"mode", fmt::format("{:o}", inode.head.mode)},
+               {"dev", inode.head.dev},
+               {"ino", inode.head.ino},
+               {"size", inode.head.size},
+               {"mtime_sec", inode.head.mtime_sec},
+               {"mtime_nsec", inode.head.mtime_nsec},
+               {"uid", inode.head.uid},
+               {"gid", inode.head.gid},
+               {"flags", inode_flag_names(inode.head.flags)}};
+  if (!inode.pipe) return json;
+  Json packets = Json::array();
+  for (const PipePacket& packet : inode.pipe->packets) packets.push_back(packet.data.size());
+  json["pipe"] = {{"capacity", inode.pipe->head.capacity}, {"packets", packets}};
+  return json;
+}
+
+Json json_of(const File& file) {
+  Json json = {{"id", file.id},
+               {"kind", file_kind_name(file.head.kind)},
+               {"path", file.path},
+               {"inode", file.head.inode},
+               {"flags", open_flag_names(file.head.flags)},
+               {"pos", file.head.pos}};
+  if (file.head.kind == CRYO_FILE_STDIO) json["stdio_fd"] = file.head.stdio_fd;
+  for (const cryo_epoll_target& target : file.epoll)
+    json["epoll"].push_back({{"fd", target.fd}, {"events", hex(target.events)}, {"data", hex(target.data)}});
+  if (file.socket)
+    json["socket"] = {{"family", file.socket->head.family},
+                      {"type", file.socket->head.type},
+                      {"backlog", file.socket->head.backlog},
+                      {"address", address_text(file.socket->address)}};
+  if (file.eventfd)
+    json["eventfd"] = {{"count", file.eventfd->count}, {"semaphore", file.eventfd->semaphore != 0}};
+  return json;
+}
+
+Json head_json(const Context& context, const Source& source) {
+  const ArchDescription* description = arch_description(context.header.arch);
+  Json json = {{"name", context.name},
+               {"format", fmt::format("{}.{}", context.header.format_major, context.header.format_minor)},
+               {"arch", arch_name(context.header.arch)},
+               {"page_size", context.header.page_size},
+               {"compressed", source.compressed()},
+               {"bytes", source.size()},
+               {"page_bytes", context.end.page_bytes},
+               {"sections", context.end.sections},
+               {"created_ns", context.header.created_ns},
+               {"pages_verified", context.pages_verified},
+               {"obstacles", context.obstacles},
+               {"system", json_of(context.system)}};
+  if (description != nullptr && !context.cpu.empty())
+    json["cpu"] = named_values(description->cpu(context.cpu));
+  return json;
+}
+
+}  // namespace
+
+Json report_json(const Context& context, const Source& source) {
+  Json json = head_json(context, source);
+  json["processes"] = Json::array();
+  json["mms"] = json["inodes"] = json["files"] = Json::array();
+  for (const Process& process : context.processes) json["processes"].push_back(json_of(context, process));
+  for (const auto& [id, mm] : context.mms) json["mms"].push_back(json_of(context, mm));
+  for (const auto& [id, inode] : context.inodes) json["inodes"].push_back(json_of(inode));
+  for (const auto& [id, file] : context.files) json["files"].push_back(json_of(file));
+  return json;
+}
+
+}  // namespace cryo

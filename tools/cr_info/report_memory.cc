@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The part of the report about one address space.
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+#include "base/bytes.h"
+#include "cr_info/report.h"
+#include "cr_info/text.h"
+
+namespace cryo {
+namespace {
+
+struct Summary {
+  const char* what;
+  std::size_t areas = 0;
+  std::uint64_t mapped = 0;
+  std::uint64_t saved = 0;
+};
+
+std::size_t class_of(const cryo_vma& vma) {
+  const bool shared = (vma.flags & CRYO_VMA_SHARED) != 0;
+  if (vma.kind == CRYO_VMA_ANON) return 0;
+  if (vma.kind == CRYO_VMA_FILE) return shared ? 2 : 1;
+  return vma.kind == CRYO_VMA_SHMEM ? 3 : 4;
+}
+
+void print_summary(const Mm& mm, const std::vector<std::uint64_t>& saved) {
+  std::array<Summary, 5> rows = {Summary{"private, anonymous"},
+                                 {"private, of files"},
+                                 {"shared, of files"},
+                                 {"shared, anonymous"},
+                                 {"of the kernel"}};
+  for (std::size_t i = 0; i < mm.vmas.size(); ++i) {
+    Summary& row = rows[class_of(mm.vmas[i])];
+    ++row.areas;
+    row.mapped += mm.vmas[i].end - mm.vmas[i].start;
+    row.saved += saved[i];
+  }
+  for (const Summary& row : rows)
+    if (row.areas != 0)
+      fmt::print("    {:<20} {:>5} areas {:>11}, {:>11} in the context\n", row.what, row.areas,
+                 bytes_text(row.mapped), bytes_text(row.saved));
+}
+
+std::string area_name(const Context& context, const Mm& mm, const cryo_vma& vma) {
+  if (vma.file != 0) return printable(context.file(vma.file).path);
+  if (vma.kind != CRYO_VMA_ANON) return fmt::format("[{}]", vma_kind_name(vma.kind));
+  if (vma.start < mm.head.brk && vma.end > mm.head.start_brk) return "[heap]";
+  if (vma.start <= mm.head.start_stack && mm.head.start_stack < vma.end) return "[stack]";
+  return "";
+}
+
+void print_areas(const Context& context, const Mm& mm, const std::vector<std::uint64_t>& saved) {
+  constexpr std::uint64_t kUsual = CRYO_VMA_READ | CRYO_VMA_WRITE | CRYO_VMA_EXEC | CRYO_VMA_SHARED |
+                                   CRYO_VMA_MAYREAD | CRYO_VMA_MAYWRITE | CRYO_VMA_MAYEXEC;
+  for (std::size_t i = 0; i < mm.vmas.size(); ++i) {
+    const cryo_vma& vma = mm.vmas[i];
+    fmt::print("    {:012x}-{:012x} {} {:>10} saved {:>10}  {}", vma.start, vma.end, permissions(vma.flags),
+               bytes_text(vma.end - vma.start), bytes_text(saved[i]), area_name(context, mm, vma));
+    if (vma.file != 0 && vma.offset != 0) fmt::print(" +{:#x}", vma.offset);
+    if (vma.pkey != 0) fmt::print(" pkey {}", vma.pkey);
+    if (vma.flags & ~kUsual) fmt::print(" ({})", join(vma_flag_names(vma.flags & ~kUsual)));
+    fmt::print("\n");
+  }
+}
+
+}  // namespace
+
+void print_memory(const Context& context, const Mm& mm, int verbose) {
+  const MemoryTotals totals = memory_totals(context, mm);
+  const auto saved = saved_bytes(context, mm);
+  fmt::print("  memory       {} in {} areas, {} in the context\n", bytes_text(totals.mapped), mm.vmas.size(),
+             bytes_text(totals.saved));
+  print_summary(mm, saved);
+  if (verbose == 0) return;
+  print_areas(context, mm, saved);
+  fmt::print("    heap {:#x}-{:#x}, stack {:#x}, vdso {:#x} (checksum {:08x})\n", mm.head.start_brk,
+             mm.head.brk, mm.head.start_stack, mm.head.vdso, mm.head.vdso_crc);
+}
+
+}  // namespace cryo

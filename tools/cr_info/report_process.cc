@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The part of the report about one process and its threads.
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "context/describe.h"
+#include "cr_info/report.h"
+#include "cr_info/text.h"
+
+namespace cryo {
+namespace {
+
+std::string executable(const Context& context, const Process& process) {
+  const std::uint32_t file = context.mm(process.head.mm).head.exe_file;
+  return file == 0 ? "unknown" : printable(context.file(file).path);
+}
+
+void print_identity(const Context& context, const Process& process) {
+  const cryo_process& head = process.head;
+  fmt::print("\nprocess {} {}\n", head.pid, printable(process.command));
+  fmt::print("  executable   {}\n", executable(context, process));
+  if (process.cwd) fmt::print("  directory    {}\n", printable(process.cwd->path));
+  fmt::print("  parent {}, group {}, session {}, umask {:03o}", head.ppid, head.pgid, head.sid, head.umask);
+  if (head.oom_score_adj != 0) fmt::print(", oom_score_adj {}", head.oom_score_adj);
+  if (head.personality != 0) fmt::print(", personality {:#x}", head.personality);
+  fmt::print("\n");
+  if (head.flags != 0) fmt::print("  flags        {}\n", join(process_flag_names(head.flags)));
+  if (head.flags & CRYO_PROC_STOPPED) fmt::print("  stopped by   {}\n", signal_name(head.stop_signal));
+}
+
+void print_creds(const Process& process) {
+  if (!process.creds) return;
+  const cryo_creds& creds = process.creds->head;
+  fmt::print(
+      "  user         {} (effective {}), group {} (effective {}), groups {}\n", creds.uid, creds.euid,
+      creds.gid, creds.egid,
+      process.creds->groups.empty() ? "none" : fmt::format("{}", fmt::join(process.creds->groups, " ")));
+  if (creds.cap_permitted != 0)
+    fmt::print("  capabilities {}\n", join(capability_names(creds.cap_permitted)));
+}
+
+void print_queue(const char* whose, const SignalQueue& queue) {
+  if (queue.signals != 0)
+    fmt::print("  pending      {} ({})\n", join(signal_set_names(queue.signals)), whose);
+}
+
+void print_timers(const Process& process) {
+  static constexpr const char* kNames[] = {"real", "virtual", "prof"};
+  for (std::size_t i = 0; i < process.itimers.size(); ++i) {
+    const cryo_itimer& timer = process.itimers[i];
+    if (timer.value_ns == 0) continue;
+    fmt::print("  timer        {}: in {}", i < std::size(kNames) ? kNames[i] : "other",
+               duration_text(static_cast<std::int64_t>(timer.value_ns)));
+    if (timer.interval_ns != 0)
+      fmt::print(", then every {}", duration_text(static_cast<std::int64_t>(timer.interval_ns)));
+    fmt::print("\n");
+  }
+}
+
+void print_handlers(const Process& process) {
+  std::uint64_t handled = 0;
+  std::uint64_t ignored = 0;
+  for (std::size_t i = 0; i < process.sigactions.size(); ++i) {
+    if (process.sigactions[i].handler == 1) ignored |= 1ULL << i;
+    if (process.sigactions[i].handler > 1) handled |= 1ULL << i;
+  }
+  if (handled != 0) fmt::print("  handled      {}\n", join(signal_set_names(handled)));
+  if (ignored != 0) fmt::print("  ignored      {}\n", join(signal_set_names(ignored)));
+}
+
+std::string restart_text(const cryo_thread& head) {
+  if (head.restart.kind == 0) return "";
+  std::string text = fmt::format(", interrupted {}", restart_kind_name(head.restart.kind));
+  constexpr std::uint32_t kRemaining = 1;
+  if (head.restart.time_flags & kRemaining)
+    text += fmt::format(" with {} to go", duration_text(head.restart.time_ns));
+  return text;
+}
+
+std::string place_text(const Context& context, const Thread& thread) {
+  const auto place = thread_place(context.header.arch, thread);
+  if (!place) return fmt::format("register sets: {}", thread.regsets.size());
+  std::string text = fmt::format("ip {:#x} sp {:#x}", place->ip, place->sp);
+  text += place->syscall ? fmt::format(", in system call {}", *place->syscall) : ", computing";
+  return text;
+}
+
+void print_regsets(const Context& context, const Thread& thread, int verbose) {
+  const ArchDescription* description = arch_description(context.header.arch);
+  for (const Regset& regset : thread.regsets) {
+    const NamedValues values = description != nullptr ? description->registers(regset) : NamedValues();
+    if (verbose > 1 || values.empty())
+      fmt::print("        {}: {}\n", regset_name(regset.head.note), bytes_text(regset.data.size()));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      fmt::print("{}{:<8} {:<18}{}", i % 3 == 0 ? "        " : "  ", values[i].first, values[i].second,
+                 i % 3 == 2 || i + 1 == values.size() ? "\n" : "");
+  }
+}
+
+void print_thread_details(const Thread& thread) {
+  const cryo_thread& head = thread.head;
+  fmt::print("        processors {}, policy {}, nice {}", cpu_list(thread.cpus, head.nr_cpus),
+             policy_name(head.sched_policy), head.nice);
+  if (head.sched_priority != 0) fmt::print(", priority {}", head.sched_priority);
+  fmt::print("\n");
+  if (head.sigmask != 0) fmt::print("        blocked {}\n", join(signal_set_names(head.sigmask)));
+  if (thread.pending.signals != 0)
+    fmt::print("        pending {}\n", join(signal_set_names(thread.pending.signals)));
+}
+
+void print_threads(const Context& context, const Process& process, int verbose) {
+  fmt::print("  threads      {}\n", process.threads.size());
+  for (const Thread& thread : process.threads) {
+    fmt::print("    {:>7}  {:<15}  {}{}\n", thread.head.tid, printable(field_text(thread.head.comm)),
+               place_text(context, thread), restart_text(thread.head));
+    if (verbose == 0) continue;
+    print_thread_details(thread);
+    print_regsets(context, thread, verbose);
+  }
+}
+
+}  // namespace
+
+void print_process(const Context& context, const Process& process, int verbose) {
+  print_identity(context, process);
+  print_creds(process);
+  print_queue("process", process.pending);
+  print_timers(process);
+  if (verbose > 0) print_handlers(process);
+  print_threads(context, process, verbose);
+  print_memory(context, context.mm(process.head.mm), verbose);
+  print_files(context, process);
+}
+
+}  // namespace cryo

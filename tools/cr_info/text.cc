@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cr_info/text.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <ctime>
+
+namespace cryo {
+namespace {
+
+struct Bit {
+  std::uint64_t mask;
+  const char* name;
+};
+
+std::vector<std::string> bit_names(std::uint64_t flags, std::span<const Bit> bits) {
+  std::vector<std::string> names;
+  for (const Bit& bit : bits) {
+    if ((flags & bit.mask) != bit.mask) continue;
+    names.emplace_back(bit.name);
+    flags &= ~bit.mask;
+  }
+  if (flags != 0) names.push_back(fmt::format("{:#x}", flags));
+  return names;
+}
+
+template <std::size_t N>
+std::string name_of(const std::array<const char*, N>& names, std::uint32_t value, const char* what) {
+  if (value < N && names[value] != nullptr) return names[value];
+  return fmt::format("{} {}", what, value);
+}
+
+std::string unix_address(std::span<const std::byte> address) {
+  std::string_view path(reinterpret_cast<const char*>(address.data()), address.size());
+  path.remove_prefix(std::min(path.size(), offsetof(sockaddr_un, sun_path)));
+  if (path.empty()) return "unnamed";
+  if (path.front() == '\0') return "@" + printable(path.substr(1));
+  return printable(path.substr(0, path.find('\0')));
+}
+
+std::string ip_address(int family, const void* address, std::uint16_t port) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  ::inet_ntop(family, address, text.data(), text.size());
+
+  const std::string host = family == AF_INET6 ? fmt::format("[{}]", text.data()) : std::string(text.data());
+  return fmt::format("{}:{}", host, ntohs(port));
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    const bool control = byte < 0x20 || byte == 0x7f;
+    const bool control_in_utf8 = byte == 0xc2 && next >= 0x80 && next < 0xa0;
+    if (control || control_in_utf8 || byte == '\\')
+      result += fmt::format("\\x{:02x}", byte);
+    else
+      result += text[i];
+  }
+  return result;
+}
+
+std::vector<std::string> process_flag_names(std::uint32_t flags) {
+  static constexpr Bit kBits[] = {{CRYO_PROC_STOPPED, "stopped"},
+                                  {CRYO_PROC_NO_NEW_PRIVS, "no-new-privileges"},
+                                  {CRYO_PROC_SESSION_LEADER, "session-leader"},
+                                  {CRYO_PROC_CTTY, "controlling-terminal"},
+                                  {CRYO_PROC_CHILD_SUBREAPER, "child-subreaper"},
+                                  {CRYO_PROC_KEEPCAPS, "keep-capabilities"}};
+  return bit_names(flags, kBits);
+}
+
+std::vector<std::string> thread_flag_names(std::uint32_t flags) {
+  static constexpr Bit kBits[] = {{CRYO_THREAD_LEADER, "leader"},
+                                  {CRYO_THREAD_RESTORE_SIGMASK, "restore-sigmask"},
+                                  {CRYO_THREAD_RSEQ, "rseq"}};
+  return bit_names(flags, kBits);
+}
+
+std::vector<std::string> vma_flag_names(std::uint64_t flags) {
+  static constexpr Bit kBits[] = {{CRYO_VMA_READ, "read"},           {CRYO_VMA_WRITE, "write"},
+                                  {CRYO_VMA_EXEC, "exec"},           {CRYO_VMA_SHARED, "shared"},
+                                  {CRYO_VMA_MAYREAD, "may-read"},    {CRYO_VMA_MAYWRITE, "may-write"},
+                                  {CRYO_VMA_MAYEXEC, "may-exec"},    {CRYO_VMA_GROWSDOWN, "grows-down"},
+                                  {CRYO_VMA_LOCKED, "locked"},       {CRYO_VMA_LOCKONFAULT, "lock-on-fault"},
+                                  {CRYO_VMA_NORESERVE, "noreserve"}, {CRYO_VMA_DONTFORK, "dont-fork"},
+                                  {CRYO_VMA_DONTDUMP, "dont-dump"},  {CRYO_VMA_WIPEONFORK, "wipe-on-fork"},
+                                  {CRYO_VMA_HUGEPAGE, "hugepage"},   {CRYO_VMA_NOHUGEPAGE, "no-hugepage"},
+                                  {CRYO_VMA_MERGEABLE, "mergeable"}, {CRYO_VMA_SEQ_READ, "sequential"},
+                                  {CRYO_VMA_RAND_READ, "random"},    {CRYO_VMA_SYNC, "sync"}};
+  return bit_names(flags, kBits);
+}
+
+std::vector<std::string> inode_flag_names(std::uint32_t flags) {
+  static constexpr Bit kBits[] = {{CRYO_INODE_DELETED, "deleted"},
+                                  {CRYO_INODE_CONTENTS, "contents"},
+                                  {CRYO_INODE_MEMFD, "memfd"},
+                                  {CRYO_INODE_SHMEM, "shared-memory"}};
+  return bit_names(flags, kBits);
+}
+
+std::vector<std::string> open_flag_names(std::uint32_t flags) {
+  static constexpr std::array kAccess = {"read", "write", "read-write", "access-3"};
+  // O_SYNC contains O_DSYNC, O_TMPFILE contains O_DIRECTORY: the longer first.  O_LARGEFILE is 0 in
+  // <fcntl.h> of 64-bit systems, but the kernel reports it: it says nothing here.
+  static constexpr std::uint32_t kLargeFile = 0100000;
+  static constexpr Bit kBits[] = {
+      {O_PATH, "path"},   {O_TMPFILE, "tmpfile"},   {O_DIRECTORY, "directory"}, {O_APPEND, "append"},
+      {O_SYNC, "sync"},   {O_DSYNC, "dsync"},       {O_NONBLOCK, "nonblock"},   {O_DIRECT, "direct"},
+      {O_ASYNC, "async"}, {O_NOFOLLOW, "nofollow"}, {O_NOATIME, "noatime"},     {O_CREAT, "creat"},
+      {O_EXCL, "excl"},   {O_NOCTTY, "noctty"},     {O_TRUNC, "trunc"},         {O_CLOEXEC, "cloexec"}};
+  std::vector<std::string> names = bit_names(flags & ~(O_ACCMODE | kLargeFile), kBits);
+  names.insert(names.begin(), kAccess[flags & O_ACCMODE]);
+  return names;
+}
+
+std::vector<std::string> capability_names(std::uint64_t mask) {
+  static constexpr std::array kNames = {"chown",
+                                        "dac_override",
+                                        "dac_read_search",
+                                        "fowner",
+                                        "fsetid",
+                                        "kill",
+                                        "setgid",
+                                        "setuid",
+                                        "setpcap",
+                                        "linux_immutable",
+                                        "net_bind_service",
+                                        "net_broadcast",
+                                        "net_admin",
+                                        "net_raw",
+                                        "ipc_lock",
+                                        "ipc_owner",
+                                        "sys_module",
+                                        "sys_rawio",
+                                        "sys_chroot",
+                                        "sys_ptrace",
+                                        "sys_pacct",
+                                        "sys_admin",
+                                        "sys_boot",
+                                        "sys_nice",
+                                        "sys_resource",
+                                        "sys_time",
+                                        "sys_tty_config",
+                                        "mknod",
+                                        "lease",
+                                        "audit_write",
+                                        "audit_control",
+                                        "setfcap",
+                                        "mac_override",
+                                        "mac_admin",
+                                        "syslog",
+                                        "wake_alarm",
+                                        "block_suspend",
+                                        "audit_read",
+                                        "perfmon",
+                                        "bpf",
+                                        "checkpoint_restore"};
+  std::vector<std::string> names;
+  for (std::uint32_t bit = 0; bit < 64; ++bit)
+    if (mask >> bit & 1) names.push_back(bit < kNames.size() ? kNames[bit] : fmt::format("cap_{}", bit));
+  if (names.size() == kNames.size()) return {"all"};
+  return names;
+}
+
+std::string vma_kind_name(std::uint32_t kind) {
+  static constexpr std::array kNames = {"anonymous", "file", "shared-memory", "vdso", "vvar", "vsyscall"};
+  return name_of(kNames, kind, "kind");
+}
+
+std::string file_kind_name(std::uint32_t kind) {
+  static constexpr std::array<const char*, 9> kNames = {
+      nullptr, "path", "contents", "controlling-terminal", "stdio", "pipe", "epoll", "socket", "eventfd"};
+  return name_of(kNames, kind, "kind");
+}
+
+std::string restart_kind_name(std::uint32_t kind) {
+  static constexpr std::array kNames = {"none", "nanosleep", "futex", "poll", "timed"};
+  return name_of(kNames, kind, "kind");
+}
+
+std::string lock_text(const cryo_lock& lock) {
+  static constexpr std::array<const char*, 4> kNames = {nullptr, "POSIX", "flock", "OFD"};
+  constexpr std::uint64_t kToTheEnd = ~0ULL >> 1;
+  const std::string range = lock.end == kToTheEnd ? fmt::format("from byte {}", lock.start)
+                                                  : fmt::format("bytes {} to {}", lock.start, lock.end);
+  return fmt::format("{} {} lock, {}", name_of(kNames, lock.kind, "kind"),
+                     lock.type == F_WRLCK ? "write" : "read",
+                     lock.kind == CRYO_LOCK_FLOCK ? "whole file" : range);
+}
+
+std::string inode_type_name(std::uint32_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFREG:
+      return "regular file";
+    case S_IFDIR:
+      return "directory";
+    case S_IFCHR:
+      return "character device";
+    case S_IFBLK:
+      return "block device";
+    case S_IFIFO:
+      return "FIFO";
+    case S_IFSOCK:
+      return "socket";
+    case S_IFLNK:
+      return "symbolic link";
+    default:
+      return fmt::format("mode {:#o}", mode);
+  }
+}
+
+std::string policy_name(std::uint32_t policy) {
+  static constexpr std::array<const char*, 7> kNames = {"other", "fifo", "rr",      "batch",
+                                                        nullptr, "idle", "deadline"};
+  return name_of(kNames, policy, "policy");
+}
+
+std::string signal_name(int signal) {
+  static constexpr int kFirstRealTime = 32;  // of the kernel; the C library keeps some to itself
+  if (signal < kFirstRealTime)
+    if (const char* name = ::sigabbrev_np(signal)) return fmt::format("SIG{}", name);
+  return fmt::format("SIGRT{}", signal);
+}
+
+std::vector<std::string> signal_set_names(std::uint64_t set) {
+  std::vector<std::string> names;
+  for (int signal = 1; signal <= 64; ++signal)
+    if (set >> (signal - 1) & 1) names.push_back(signal_name(signal));
+  return names;
+}
+
+std::string permissions(std::uint64_t flags) {
+  return {(flags & CRYO_VMA_READ) ? 'r' : '-', (flags & CRYO_VMA_WRITE) ? 'w' : '-',
+          (flags & CRYO_VMA_EXEC) ? 'x' : '-', (flags & CRYO_VMA_SHARED) ? 's' : 'p'};
+}
+
+std::string time_text(std::uint64_t realtime_ns) {
+  const auto seconds = static_cast<std::time_t>(realtime_ns / 1'000'000'000);
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(seconds));
+}
+
+std::string duration_text(std::int64_t ns) {
+  return fmt::format("{:.3f} s", static_cast<double>(ns) / 1e9);
+}
+
+std::string cpu_list(const std::vector<std::uint64_t>& words, std::uint32_t bits) {
+  const auto set = [&](std::uint32_t cpu) { return cpu < bits && (words[cpu / 64] >> (cpu % 64) & 1) != 0; };
+  std::string text;
+  for (std::uint32_t cpu = 0; cpu < bits; ++cpu) {
+    if (!set(cpu)) continue;
+    std::uint32_t last = cpu;
+    while (last + 1 < bits && set(last + 1)) ++last;
+    if (!text.empty()) text += ',';
+    text += last == cpu ? fmt::format("{}", cpu) : fmt::format("{}-{}", cpu, last);
+    cpu = last;
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string address_text(std::span<const std::byte> address) {
+  sockaddr_storage storage{};
+  if (address.size() < sizeof(sa_family_t)) return "no address";
+  std::memcpy(&storage, address.data(), std::min(address.size(), sizeof(storage)));
+  if (storage.ss_family == AF_UNIX) return unix_address(address);
+  if (storage.ss_family == AF_INET) {
+    const auto& in = reinterpret_cast<const sockaddr_in&>(storage);
+    return ip_address(AF_INET, &in.sin_addr, in.sin_port);
+  }
+  if (storage.ss_family == AF_INET6) {
+    const auto& in = reinterpret_cast<const sockaddr_in6&>(storage);
+    return ip_address(AF_INET6, &in.sin6_addr, in.sin6_port);
+  }
+  return fmt::format("address family {}", storage.ss_family);
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+  return fmt::format("{}", fmt::join(parts, separator));
+}
+
+std::vector<std::uint64_t> saved_bytes(const Context& context, const Mm& mm) {
+  std::vector<std::uint64_t> saved(mm.vmas.size());
+  for (const PageChunk& chunk : context.pages) {
+    if (chunk.kind != CRYO_PAGES_MM || chunk.object != mm.id) continue;
+    for (const cryo_page_run& run : chunk.runs) {
+      const std::uint64_t end = run.start + run.nr_pages * context.header.page_size;
+      auto vma = std::upper_bound(mm.vmas.begin(), mm.vmas.end(), run.start,
+                                  [](std::uint64_t start, const cryo_vma& v) { return start < v.end; });
+      for (; vma != mm.vmas.end() && vma->start < end; ++vma)
+        saved[static_cast<std::size_t>(vma - mm.vmas.begin())] +=
+            std::min(end, std::uint64_t{vma->end}) - std::max(run.start, vma->start);
+    }
+  }
+  return saved;
+}
+
+MemoryTotals memory_totals(const Context& context, const Mm& mm) {
+  MemoryTotals totals;
+  for (const cryo_vma& vma : mm.vmas) totals.mapped += vma.end - vma.start;
+  for (const PageChunk& chunk : context.pages)
+    if (chunk.kind == CRYO_PAGES_MM && chunk.object == mm.id) totals.saved += chunk.bytes;
+  return totals;
+}
+
+}  // namespace cryo

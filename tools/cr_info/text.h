@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Single values of a context as text, shared by the report and JSON.
+#pragma once
+
+#include <cryo/format.h>
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "context/model.h"
+
+namespace cryo {
+
+// A NUL-padded field.
+template <std::size_t N>
+[[nodiscard]] std::string field_text(const __u8 (&field)[N]) {
+  const std::string_view text(reinterpret_cast<const char*>(field), N);
+  return std::string(text.substr(0, text.find('\0')));
+}
+
+// Bytes that a terminal would act upon, as \xNN: a context can come from anybody.
+[[nodiscard]] std::string printable(std::string_view text);
+
+// Names of the bits that are set; the rest as one hexadecimal number.
+[[nodiscard]] std::vector<std::string> process_flag_names(std::uint32_t flags);
+[[nodiscard]] std::vector<std::string> thread_flag_names(std::uint32_t flags);
+[[nodiscard]] std::vector<std::string> vma_flag_names(std::uint64_t flags);
+[[nodiscard]] std::vector<std::string> inode_flag_names(std::uint32_t flags);
+[[nodiscard]] std::vector<std::string> open_flag_names(std::uint32_t flags);
+[[nodiscard]] std::vector<std::string> capability_names(std::uint64_t mask);
+
+[[nodiscard]] std::string vma_kind_name(std::uint32_t kind);
+[[nodiscard]] std::string file_kind_name(std::uint32_t kind);
+[[nodiscard]] std::string restart_kind_name(std::uint32_t kind);
+[[nodiscard]] std::string lock_text(const cryo_lock& lock);
+[[nodiscard]] std::string inode_type_name(std::uint32_t mode);
+[[nodiscard]] std::string policy_name(std::uint32_t policy);
+
+// "SIGTERM", "SIGRT34".
+[[nodiscard]] std::string signal_name(int signal);
+[[nodiscard]] std::vector<std::string> signal_set_names(std::uint64_t set);
+
+// "rwxp" as in /proc/PID/maps.
+[[nodiscard]] std::string permissions(std::uint64_t vma_flags);
+// CLOCK_REALTIME, as UTC.
+[[nodiscard]] std::string time_text(std::uint64_t realtime_ns);
+// "3.2 s"
+[[nodiscard]] std::string duration_text(std::int64_t ns);
+// "0-3,6"
+[[nodiscard]] std::string cpu_list(const std::vector<std::uint64_t>& words, std::uint32_t bits);
+// A socket's address.
+[[nodiscard]] std::string address_text(std::span<const std::byte> address);
+
+[[nodiscard]] std::string join(const std::vector<std::string>& parts, std::string_view separator = " ");
+
+// What a context holds of one mm.
+struct MemoryTotals {
+  std::uint64_t mapped = 0;  // bytes of all areas
+  std::uint64_t saved = 0;   // bytes with contents in the context
+};
+[[nodiscard]] MemoryTotals memory_totals(const Context& context, const Mm& mm);
+
+// Bytes of each VMA that have their contents in the context; index as in mm.vmas.
+[[nodiscard]] std::vector<std::uint64_t> saved_bytes(const Context& context, const Mm& mm);
+
+}  // namespace cryo
