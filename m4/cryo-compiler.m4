@@ -72,5 +72,6 @@ AC_DEFUN([CRYO_ARCH_USER], [
   AS_IF([test ! -d "$srcdir/arch/$CRYO_ARCH/user"],
     [AC_MSG_ERROR([this version of Cryo does not support $CRYO_ARCH yet: SUPPORT lists what it does])])
   AC_SUBST([CRYO_ARCH])
+  AM_CONDITIONAL([HOST_X86_64], [test "$CRYO_ARCH" = x86_64])
   AC_SUBST([STUB_ARCH_CXXFLAGS])
 ])
