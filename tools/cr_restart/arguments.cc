@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cr_restart/arguments.h"
+
+#include <getopt.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/parse.h"
+#include "base/version.h"
+
+namespace cryo {
+namespace {
+
+enum : int {
+  kVerbose = 256,
+  kRun,
+  kStop,
+  kTerm,
+  kAbort,
+  kKill,
+  kCont,
+  kOnSuccess,
+  kOnFailArgs,
+  kOnFailTemp,
+  kOnFailEnv,
+  kOnFailPerm,
+  kOnFailure,
+  kRelocate,
+  kRestorePid,
+  kNoRestorePid,
+  kRestorePgid,
+  kNoRestorePgid,
+  kRestoreSid,
+  kNoRestoreSid,
+  kKmsgNone,
+  kKmsgError,
+  kKmsgWarning,
+  kChangedFiles,
+  kOtherCpu,
+  kCheck,
+};
+
+constexpr char kShortOptions[] = "hvqf:F:d:S:";
+
+constexpr option kLongOptions[] = {
+    {"help", no_argument, nullptr, 'h'},
+    {"version", no_argument, nullptr, 'v'},
+    {"verbose", no_argument, nullptr, kVerbose},
+    {"quiet", no_argument, nullptr, 'q'},
+    {"file", required_argument, nullptr, 'f'},
+    {"fd", required_argument, nullptr, 'F'},
+    {"dir", required_argument, nullptr, 'd'},
+    {"run", no_argument, nullptr, kRun},
+    {"signal", required_argument, nullptr, 'S'},
+    {"stop", no_argument, nullptr, kStop},
+    {"freeze", no_argument, nullptr, kStop},
+    {"term", no_argument, nullptr, kTerm},
+    {"abort", no_argument, nullptr, kAbort},
+    {"kill", no_argument, nullptr, kKill},
+    {"cont", no_argument, nullptr, kCont},
+    {"run-on-success", required_argument, nullptr, kOnSuccess},
+    {"run-on-fail-args", required_argument, nullptr, kOnFailArgs},
+    {"run-on-fail-temp", required_argument, nullptr, kOnFailTemp},
+    {"run-on-fail-env", required_argument, nullptr, kOnFailEnv},
+    {"run-on-fail-perm", required_argument, nullptr, kOnFailPerm},
+    {"run-on-failure", required_argument, nullptr, kOnFailure},
+    {"relocate", required_argument, nullptr, kRelocate},
+    {"restore-pid", no_argument, nullptr, kRestorePid},
+    {"no-restore-pid", no_argument, nullptr, kNoRestorePid},
+    {"restore-pgid", no_argument, nullptr, kRestorePgid},
+    {"no-restore-pgid", no_argument, nullptr, kNoRestorePgid},
+    {"restore-sid", no_argument, nullptr, kRestoreSid},
+    {"no-restore-sid", no_argument, nullptr, kNoRestoreSid},
+    {"kmsg-none", no_argument, nullptr, kKmsgNone},
+    {"kmsg-error", no_argument, nullptr, kKmsgError},
+    {"kmsg-warning", no_argument, nullptr, kKmsgWarning},
+    {"changed-files", required_argument, nullptr, kChangedFiles},
+    {"other-cpu", required_argument, nullptr, kOtherCpu},
+    {"check", no_argument, nullptr, kCheck},
+    {nullptr, 0, nullptr, 0},
+};
+
+constexpr char kUsage[] =
+    R"(Usage: cr_restart [options] [FILE]
+Bring a process back to life from a context file that cr_checkpoint wrote.
+
+General options:
+  -h, -?, --help              show this text and exit
+  -v, --version               show the version and exit
+      --verbose               say what happens
+  -q, --quiet                 no messages
+
+Source of the context (only one; default: the last argument):
+  -f, --file=FILE             FILE; "-" is standard input; zstd is recognised
+  -F, --fd=FD                 the open descriptor FD
+
+Signal sent to the process before it goes on:
+      --run                   none (default; a stopped process stays stopped)
+  -S, --signal=N              signal N
+      --stop, --freeze        SIGSTOP
+      --term, --abort, --kill, --cont
+
+What is restored, and where:
+      --relocate=OLD=NEW      paths that start with OLD start with NEW now (up to 16 times)
+      --restore-pid           ids of the process and its threads (default)
+      --no-restore-pid        take any free ids
+      --restore-pgid          id of the process group (default: the group of cr_restart)
+      --no-restore-pgid
+      --restore-sid           id of the session (default: the session of cr_restart)
+      --no-restore-sid
+
+Checks:
+      --check                 only check whether the restart could succeed
+      --changed-files=WHAT    mapped files that are not what they were: "error" (default) or "warn"
+      --other-cpu=WHAT        CPU lacks features that the process may use: "error" (default) or "warn"
+      --kmsg-none, --kmsg-error, --kmsg-warning
+                              show messages of the module never, on failure (default), always
+
+Commands to run (by /bin/sh):
+      --run-on-success=CMD    when the process runs again
+      --run-on-fail-args=CMD  bad options, or the context cannot be opened
+      --run-on-fail-temp=CMD  something that may pass, such as a pid in use
+      --run-on-fail-env=CMD   missing files, missing rights
+      --run-on-fail-perm=CMD  anything else
+      --run-on-failure=CMD    all four
+)";
+
+int signal_number(const char* text) {
+  const auto number = parse_number<int>(text, 1, SIGRTMAX);
+  if (!number) throw BadArguments{fmt::format("'{}' is not a signal number (1 to {})", text, SIGRTMAX), {}};
+  return *number;
+}
+
+Tolerance tolerance(std::string_view option, std::string_view text) {
+  if (text == "error") return Tolerance::kError;
+  if (text == "warn") return Tolerance::kWarn;
+  throw BadArguments{fmt::format("--{} takes 'error' or 'warn', not '{}'", option, text), {}};
+}
+
+class Parser {
+ public:
+  RestartArguments parse(int argc, char** argv);
+
+ private:
+  void take(int option, char* const* argv);
+  bool take_signal(int option);
+  bool take_hook(int option);
+  bool take_ids(int option);
+  void take_source(int option);
+  void take_operand(int argc, char** argv);
+
+  RestartArguments arguments_;
+  bool have_source_ = false;
+};
+
+bool Parser::take_signal(int option) {
+  int& signal = arguments_.restart.signal;
+  switch (option) {
+    case kRun:
+      signal = 0;
+      return true;
+    case 'S':
+      signal = signal_number(optarg);
+      return true;
+    case kStop:
+      signal = SIGSTOP;
+      return true;
+    case kTerm:
+      signal = SIGTERM;
+      return true;
+    case kAbort:
+      signal = SIGABRT;
+      return true;
+    case kKill:
+      signal = SIGKILL;
+      return true;
+    case kCont:
+      signal = SIGCONT;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Parser::take_hook(int option) {
+  Hooks& hooks = arguments_.hooks;
+  switch (option) {
+    case kOnSuccess:
+      hooks.success = optarg;
+      return true;
+    case kOnFailArgs:
+      hooks.failed_args = optarg;
+      return true;
+    case kOnFailTemp:
+      hooks.failed_temp = optarg;
+      return true;
+    case kOnFailEnv:
+      hooks.failed_env = optarg;
+      return true;
+    case kOnFailPerm:
+      hooks.failed_perm = optarg;
+      return true;
+    case kOnFailure:
+      hooks.failed_args = hooks.failed_temp = hooks.failed_env = hooks.failed_perm = optarg;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Parser::take_ids(int option) {
+  RestartOptions& restart = arguments_.restart;
+  switch (option) {
+    case kRestorePid:
+    case kNoRestorePid:
+      restart.restore_pid = option == kRestorePid;
+      return true;
+    case kRestorePgid:
+    case kNoRestorePgid:
+      restart.restore_pgid = option == kRestorePgid;
+      return true;
+    case kRestoreSid:
+    case kNoRestoreSid:
+      restart.restore_sid = option == kRestoreSid;
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Parser::take_source(int option) {
+  if (have_source_) throw BadArguments{"only one of --file, --fd and FILE can be given", {}};
+  have_source_ = true;
+  if (option == 'F') {
+    arguments_.fd = parse_number<int>(optarg, 0);
+    if (!arguments_.fd) throw BadArguments{fmt::format("'{}' is not a descriptor number", optarg), {}};
+  } else {
+    arguments_.file = optarg;
+  }
+}
+
+void Parser::take(int option, char* const* argv) {
+  if (take_signal(option) || take_hook(option) || take_ids(option)) return;
+  switch (option) {
+    case 'v':
+      print_version("cr_restart");
+      std::exit(0);
+    case 'h':
+      std::fputs(kUsage, stdout);
+      std::exit(0);
+    case '?':
+      if (optopt == '?' || std::string_view(argv[optind - 1]) == "-?") {
+        std::fputs(kUsage, stdout);
+        std::exit(0);
+      }
+      throw BadArguments{};
+    case 'q':
+      arguments_.quiet = true;
+      break;
+    case kVerbose:
+      arguments_.verbose = true;
+      break;
+    case 'd':
+      fail(EINVAL, "--dir is not implemented: a context is one file");
+    case 'f':
+    case 'F':
+      take_source(option);
+      break;
+    case kRelocate:
+      arguments_.restart.relocations.add(optarg);
+      break;
+    case kKmsgNone:
+      arguments_.kernel_messages = KernelMessages::kNever;
+      break;
+    case kKmsgError:
+      arguments_.kernel_messages = KernelMessages::kOnError;
+      break;
+    case kKmsgWarning:
+      arguments_.kernel_messages = KernelMessages::kAlways;
+      break;
+    case kChangedFiles:
+      arguments_.restart.changed_files = tolerance("changed-files", optarg);
+      break;
+    case kOtherCpu:
+      arguments_.restart.other_cpu = tolerance("other-cpu", optarg);
+      break;
+    case kCheck:
+      arguments_.check_only = true;
+      break;
+    default:
+      throw BadArguments{};
+  }
+}
+
+void Parser::take_operand(int argc, char** argv) {
+  if (argc - optind > 1) throw BadArguments{fmt::format("unexpected argument '{}'", argv[optind + 1]), {}};
+  if (optind < argc) {
+    optarg = argv[optind];
+    take_source('f');
+  }
+  if (!have_source_) throw BadArguments{"no context file given", {}};
+}
+
+RestartArguments Parser::parse(int argc, char** argv) {
+  try {
+    for (int option; (option = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1;)
+      take(option, argv);
+    take_operand(argc, argv);
+  } catch (const BadArguments& bad) {
+    throw BadArguments{bad.text, arguments_.hooks.failed_args};
+  } catch (const Error& error) {
+    if (error.code() != EINVAL) throw;
+    throw BadArguments{error.what(), arguments_.hooks.failed_args};
+  }
+  return arguments_;
+}
+
+}  // namespace
+
+RestartArguments parse_restart_arguments(int argc, char** argv) { return Parser().parse(argc, argv); }
+
+}  // namespace cryo

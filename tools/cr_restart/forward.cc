@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cr_restart/forward.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace cryo {
+namespace {
+
+// For the handler.
+volatile sig_atomic_t forward_target = 0;
+
+// What the terminal sends, it sends to the whole group: a child in ours has got it already.
+bool child_has_it(const siginfo_t* info) {
+  return info->si_code == SI_KERNEL && ::getpgid(forward_target) == ::getpgrp();
+}
+
+void forward(int signal, siginfo_t* info, void*) {
+  const int saved_errno = errno;
+  const pid_t child = forward_target;
+  if (!child_has_it(info)) {
+    if (info->si_code == SI_QUEUE)
+      ::sigqueue(child, signal, info->si_value);
+    else
+      ::kill(child, signal);
+  }
+  if (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU) ::raise(SIGSTOP);
+  errno = saved_errno;
+}
+
+// Faults of this process are its own, and of the end of the child it is told by waiting.
+bool is_forwarded(int signal) {
+  switch (signal) {
+    case SIGKILL:
+    case SIGSTOP:
+    case SIGCHLD:
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+      return false;
+    default:
+      return signal < 32 || signal >= SIGRTMIN;
+  }
+}
+
+}  // namespace
+
+sigset_t block_all_signals() {
+  sigset_t all, old;
+  sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &old);
+  return old;
+}
+
+void forward_signals_to(pid_t child, const sigset_t& mask) {
+  forward_target = child;
+  struct sigaction action {};
+  action.sa_sigaction = forward;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigfillset(&action.sa_mask);
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    struct sigaction old {};
+    // What was ignored when cr_restart was started (nohup) does not reach the child either.
+    if (!is_forwarded(signal) || ::sigaction(signal, nullptr, &old) != 0 || old.sa_handler == SIG_IGN) continue;
+    if (::sigaction(signal, &action, nullptr) != 0) fail_errno("cannot catch signal {}", signal);
+  }
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) fail_errno("cannot wait for pid {}", child);
+  return status;
+}
+
+void end_like(int status) {
+  if (WIFEXITED(status)) std::exit(WEXITSTATUS(status));
+  const int signal = WTERMSIG(status);
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  ::signal(signal, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  ::raise(signal);
+  std::exit(128 + signal);
+}
+
+Foreground::Foreground() : terminal_(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+  if (terminal_ >= 0 && ::tcgetpgrp(terminal_) != ::getpgrp()) {
+    ::close(terminal_);
+    terminal_ = -1;
+  }
+}
+
+Foreground::~Foreground() {
+  if (terminal_ < 0) return;
+  // Blocked, the signal for changing a terminal from the background does not hinder.
+  const sigset_t old = block_all_signals();
+  if (::tcgetpgrp(terminal_) != ::getpgrp()) ::tcsetpgrp(terminal_, ::getpgrp());
+  ::sigprocmask(SIG_SETMASK, &old, nullptr);
+  ::close(terminal_);
+}
+
+}  // namespace cryo

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Standing in for the restarted process towards whoever started cr_restart.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+namespace cryo {
+
+// Blocks all signals; returns the mask that was in force.
+sigset_t block_all_signals();
+
+// From now on signals go to `child`, also those that came meanwhile: `mask` is put in force.
+void forward_signals_to(pid_t child, const sigset_t& mask);
+
+// Waits for the end of `child`; status as waitpid(2) gives it.
+[[nodiscard]] int wait_for(pid_t child);
+
+// Ends this process as the child ended: with its exit status, or by the same signal.
+[[noreturn]] void end_like(int status);
+
+// The terminal that this process has in the foreground at its start comes back to it at the end.
+class Foreground {
+ public:
+  Foreground();
+  ~Foreground();
+  Foreground(const Foreground&) = delete;
+  Foreground& operator=(const Foreground&) = delete;
+
+ private:
+  int terminal_ = -1;  // -1: none, or in the background
+};
+
+}  // namespace cryo

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// cr_restart - bring a process back to life from a context file
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "base/error.h"
+#include "base/exit_codes.h"
+#include "context/reader.h"
+#include "cr_restart/arguments.h"
+#include "cr_restart/forward.h"
+#include "restart/restart.h"
+
+namespace cryo {
+namespace {
+
+// Runs a hook; 0 when there is none.
+int run_hook(const std::string& command) {
+  if (command.empty()) return 0;
+  const pid_t pid = ::fork();
+  if (pid < 0) fail_errno("cannot run '{}'", command);
+  if (pid == 0) {
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+    ::_exit(127);
+  }
+  const int status = wait_for(pid);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+const std::string& hook_for(const Hooks& hooks, int code) {
+  switch (code) {
+    case ENOMEM:
+    case EBUSY:
+      return hooks.failed_temp;
+    case EACCES:
+    case EPERM:
+    case ENOENT:
+    case EEXIST:
+    case EISDIR:
+    case ENOTDIR:
+      return hooks.failed_env;
+    default:
+      return hooks.failed_perm;
+  }
+}
+
+// What makes the whole run end, with the lines that say why.
+struct Failure {
+  int exit_status;
+  std::string hook;
+  std::vector<std::string> lines;
+};
+
+// How to end: with an exit status, or as the restarted process did.
+struct Outcome {
+  int exit_status = 0;
+  std::optional<int> wait_status;
+};
+
+class Tool {
+ public:
+  explicit Tool(const RestartArguments& arguments) : arguments_(arguments) {}
+
+  Outcome run();
+
+ private:
+  Outcome restart();
+  [[nodiscard]] Source open_source() const;
+  void say(const std::string& text) const {
+    if (!arguments_.quiet) fmt::print(stderr, "cr_restart: {}\n", text);
+  }
+  void report(const Findings& findings) const;
+  void show_kernel_log(const std::string& log, bool failed) const;
+  [[nodiscard]] Failure failure_of(const Error& error) const {
+    return {exit_code(error.code()), hook_for(arguments_.hooks, error.code()), {error.what()}};
+  }
+  Outcome attend(pid_t child, const sigset_t& mask) const;
+
+  const RestartArguments& arguments_;
+};
+
+Source Tool::open_source() const {
+  try {
+    if (!arguments_.fd) return Source::open(arguments_.file);
+    const std::string name = fmt::format("descriptor {}", *arguments_.fd);
+    UniqueFd fd(::fcntl(*arguments_.fd, F_DUPFD_CLOEXEC, 3));
+    if (!fd) fail_errno("{}", name);
+    // The process being restarted must not have it by accident.
+    if (*arguments_.fd > STDERR_FILENO) ::close(*arguments_.fd);
+    return Source::from_fd(std::move(fd), name);
+  } catch (const Error& error) {
+    throw Failure{kExitUsage, arguments_.hooks.failed_args, {error.what()}};
+  }
+}
+
+void Tool::report(const Findings& findings) const {
+  for (const std::string& warning : findings.warnings) say("warning: " + warning);
+  if (findings.problems.empty()) return;
+  const int code = findings.problems.front().code;
+  Failure failure{exit_code(code), hook_for(arguments_.hooks, code), {}};
+  for (const Problem& problem : findings.problems) failure.lines.push_back(problem.text);
+  throw failure;
+}
+
+void Tool::show_kernel_log(const std::string& log, bool failed) const {
+  if (arguments_.quiet || arguments_.kernel_messages == KernelMessages::kNever) return;
+  if (!failed && arguments_.kernel_messages == KernelMessages::kOnError) return;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) fmt::print(stderr, "- {}\n", line);
+}
+
+Outcome Tool::attend(pid_t child, const sigset_t& mask) const {
+  forward_signals_to(child, mask);
+  if (const int status = run_hook(arguments_.hooks.success)) return {status, {}};
+  return {0, wait_for(child)};
+}
+
+Outcome Tool::restart() {
+  const sigset_t mask = block_all_signals();
+  const Source source = open_source();
+  const Context context = read_context(source);
+  Restart restart(context, source, arguments_.restart);
+  const Findings findings = restart.check();
+  report(findings);
+  if (arguments_.check_only) {
+    if (arguments_.verbose) say("nothing stands in the way of a restart");
+    return {};
+  }
+  pid_t child = -1;
+  try {
+    child = restart.launch(findings);
+  } catch (const Error&) {
+    show_kernel_log(restart.kernel_log(), true);
+    throw;
+  }
+  show_kernel_log(restart.kernel_log(), false);
+  if (arguments_.verbose) say(fmt::format("pid {} runs", child));
+  return attend(child, mask);
+}
+
+Outcome Tool::run() {
+  Failure failure;
+  try {
+    return restart();
+  } catch (const Failure& thrown) {
+    failure = thrown;
+  } catch (const Error& error) {
+    failure = failure_of(error);
+  } catch (const std::bad_alloc&) {
+    failure = failure_of(Error(ENOMEM, "not enough memory"));
+  }
+  if (const int status = run_hook(failure.hook)) return {status, {}};
+  for (const std::string& line : failure.lines) say("Restart failed: " + line);
+  return {failure.exit_status, {}};
+}
+
+int run_tool(int argc, char** argv) {
+  try {
+    const RestartArguments arguments = parse_restart_arguments(argc, argv);
+    Outcome outcome;
+    {
+      const Foreground foreground;
+      outcome = Tool(arguments).run();
+    }
+    if (outcome.wait_status) end_like(*outcome.wait_status);
+    return outcome.exit_status;
+  } catch (const BadArguments& bad) {
+    if (const int status = run_hook(bad.hook)) return status;
+    if (!bad.text.empty()) fmt::print(stderr, "cr_restart: {}\n", bad.text);
+    std::fputs("Try 'cr_restart --help' for more information.\n", stderr);
+    return kExitUsage;
+  }
+}
+
+}  // namespace
+}  // namespace cryo
+
+int main(int argc, char** argv) {
+  try {
+    return cryo::run_tool(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "cr_restart: %s\n", error.what());
+    return cryo::kExitUsage;
+  }
+}
