@@ -5,7 +5,7 @@
 //
 // Modes (CRTEST_MODES, comma-separated; default: what suits the test):
 //   plain       no checkpoint at all: the program has to pass undisturbed
-//   continue    three checkpoints in place
+//   continue    three checkpoints in place (continue=N: N of them)
 //   restart     checkpoint and kill, restart
 //   twice       the same, and then once more from the same context
 //   restarts=N  the same, N times
@@ -18,95 +18,34 @@
 // Output is TAP. cr_restart runs in surroundings that differ from those of the program in
 // everything it could inherit: directory, umask, limits, masks, priority, environment.
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <poll.h>
-#include <pwd.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "crtest.h"
+#include "process.h"
+#include "tap.h"
 
 namespace fs = std::filesystem;
-using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
+using namespace crt;
 
 namespace {
 
 constexpr int kExitRefused = 52;  // CR_ENOSUPPORT
-
-std::string env_or(const char* name, const std::string& fallback) {
-    const char* value = std::getenv(name);
-    return value && *value ? value : fallback;
-}
-
-std::string read_file(const fs::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
-
-std::vector<std::string> split(const std::string& text, char separator) {
-    std::vector<std::string> parts;
-    std::istringstream in(text);
-    for (std::string part; std::getline(in, part, separator);)
-        if (!part.empty()) parts.push_back(part);
-    return parts;
-}
-
-void pause_for(unsigned ms) { std::this_thread::sleep_for(milliseconds(ms)); }
-
-// ---- TAP ------------------------------------------------------------------------
-
-class Tap {
-public:
-    bool ok(bool cond, const std::string& text) {
-        std::cout << (cond ? "ok " : "not ok ") << ++count_ << " - " << text << std::endl;
-        failed_ += !cond;
-        return cond;
-    }
-    void skip(const std::string& text, const std::string& why) {
-        std::cout << "ok " << ++count_ << " - " << text << " # SKIP " << why << std::endl;
-    }
-    void diag(const std::string& text) {
-        for (const auto& line : split(text, '\n')) std::cout << "# " << line << std::endl;
-    }
-    int finish() {
-        std::cout << "1.." << count_ << std::endl;
-        return failed_ ? 1 : 0;
-    }
-    unsigned failed() const { return failed_; }
-
-private:
-    unsigned count_ = 0;
-    unsigned failed_ = 0;
-};
 
 // ---- what the program says of itself -----------------------------------------------
 
@@ -147,164 +86,14 @@ Description describe(const std::string& program) {
     return d;
 }
 
-// ---- processes ---------------------------------------------------------------------
-
-struct User {
-    std::string name = "root";
-    uid_t uid = 0;
-    gid_t gid = 0;
-};
-
-User find_user(bool root) {
-    User user;
-    if (root || geteuid() != 0) {
-        user.uid = geteuid();
-        user.gid = getegid();
-        return user;
-    }
-    user.name = env_or("CRTEST_USER", "cryo");
-    const passwd* pw = getpwnam(user.name.c_str());
-    if (!pw) throw std::runtime_error("no user " + user.name + " (CRTEST_USER)");
-    user.uid = pw->pw_uid;
-    user.gid = pw->pw_gid;
-    return user;
-}
-
-struct Spawn {
-    std::vector<std::string> args;
-    fs::path dir;
-    int in = -1, out = -1, err = -1;
-    bool session = false;           // a session of its own, @in its controlling terminal
-    bool strange = false;           // with inherited state unlike the test program's
-    std::vector<std::string> env;
-};
-
-// Everything that a restarted process could take over from cr_restart by mistake.
-void be_strange() {
-    umask(0137);
-    rlimit limit{};
-    for (auto resource : {RLIMIT_CORE, RLIMIT_NOFILE, RLIMIT_NPROC, RLIMIT_SIGPENDING}) {
-        getrlimit(resource, &limit);
-        limit.rlim_cur = limit.rlim_cur > 3 ? limit.rlim_cur - 1 : limit.rlim_cur;
-        setrlimit(resource, &limit);
-    }
-    prctl(PR_SET_TIMERSLACK, 77000UL);
-    signal(SIGUSR2, SIG_IGN);
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGWINCH);
-    sigaddset(&set, SIGRTMIN + 7);
-    sigprocmask(SIG_BLOCK, &set, nullptr);
-    int fd = open("/dev/null", O_RDONLY);
-    dup2(fd, 77);
-    if (fd != 77) close(fd);
-}
-
-[[noreturn]] void child(const Spawn& spawn, const User& user) {
-    if (spawn.session) {
-        setsid();
-        ioctl(spawn.in, TIOCSCTTY, 0);
-    } else {
-        setpgid(0, 0);
-    }
-    if (geteuid() == 0 && user.uid != 0 &&
-        (initgroups(user.name.c_str(), user.gid) || setresgid(user.gid, user.gid, user.gid) ||
-         setresuid(user.uid, user.uid, user.uid)))
-        _exit(126);
-    if (chdir(spawn.dir.c_str())) _exit(126);
-    dup2(spawn.in, STDIN_FILENO);
-    dup2(spawn.out, STDOUT_FILENO);
-    dup2(spawn.err, STDERR_FILENO);
-    close_range(3, ~0U, 0);
-    umask(022);
-    if (spawn.strange) be_strange();
-    std::vector<char*> args, env;
-    for (const auto& a : spawn.args) args.push_back(const_cast<char*>(a.c_str()));
-    for (const auto& e : spawn.env) env.push_back(const_cast<char*>(e.c_str()));
-    args.push_back(nullptr);
-    env.push_back(nullptr);
-    execvpe(args[0], args.data(), env.data());
-    dprintf(STDERR_FILENO, "%s: %s\n", args[0], strerror(errno));
-    _exit(127);
-}
-
-pid_t start(const Spawn& spawn, const User& user) {
-    std::cout.flush();
-    pid_t pid = fork();
-    if (pid < 0) throw std::runtime_error("fork: " + std::string(strerror(errno)));
-    if (pid == 0) child(spawn, user);
-    return pid;
-}
-
-// The wait status, or -1 when it did not end in time (it runs on).
-int wait_for(pid_t pid, unsigned ms) {
-    for (auto end = Clock::now() + milliseconds(ms);;) {
-        int status;
-        pid_t got = waitpid(pid, &status, WNOHANG);
-        if (got == pid) return status;
-        if (got < 0 || Clock::now() >= end) return -1;
-        pause_for(5);
-    }
-}
-
-std::string say_status(int status) {
-    if (status == -1) return "did not end in time";
-    if (WIFSIGNALED(status)) return "killed by signal " + std::to_string(WTERMSIG(status));
-    return "exit status " + std::to_string(WEXITSTATUS(status));
-}
-
-bool exited_with(int status, int code) { return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == code; }
-
-char process_state(pid_t pid) {
-    std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
-    auto paren = stat.rfind(')');
-    return paren == std::string::npos || paren + 2 >= stat.size() ? '-' : stat[paren + 2];
-}
-
-bool until(unsigned ms, const std::function<bool()>& cond) {
-    for (auto end = Clock::now() + milliseconds(ms); !cond();) {
-        if (Clock::now() >= end) return false;
-        pause_for(5);
-    }
-    return true;
-}
-
-class Pty {
-public:
-    Pty() : master_(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
-        if (master_ < 0 || grantpt(master_) || unlockpt(master_)) throw std::runtime_error("no pseudo-terminal");
-        char name[64];
-        ptsname_r(master_, name, sizeof(name));
-        slave_ = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-        if (slave_ < 0) throw std::runtime_error(std::string(name) + ": " + strerror(errno));
-    }
-    ~Pty() {
-        close(slave_);
-        close(master_);
-    }
-    Pty(const Pty&) = delete;
-    Pty& operator=(const Pty&) = delete;
-    int slave() const { return slave_; }
-    void give_to(const User& user) { (void)!fchown(slave_, user.uid, user.gid); }
-    void type(const std::string& text) { (void)!write(master_, text.data(), text.size()); }
-
-private:
-    int master_;
-    int slave_ = -1;
-};
-
 // ---- one run -----------------------------------------------------------------------
 
 class Run {
 public:
     Run(Tap& tap, std::string program, std::string test_case, Description desc, std::string mode)
         : tap_(tap), program_(std::move(program)), case_(std::move(test_case)), desc_(std::move(desc)),
-          mode_(std::move(mode)), user_(find_user(desc_.flag(CRT_ROOT))) {
-        std::string pattern = env_or("CRTEST_TMP", "/tmp") + "/crtest.XXXXXX";
-        if (!mkdtemp(pattern.data())) throw std::runtime_error(pattern + ": " + strerror(errno));
-        dir_ = pattern;
-        chmod(dir_.c_str(), 0755);
-        (void)!chown(dir_.c_str(), user_.uid, user_.gid);
+          mode_(std::move(mode)), user_(find_user(desc_.flag(CRT_ROOT))),
+          temp_("crtest", user_), dir_(temp_.path()) {
         name_ = fs::path(program_).filename().string() + (case_.empty() ? "" : " " + case_);
         limit_ms_ = 1000 * (desc_.number("timeout_s") ? desc_.number("timeout_s") : 60);
     }
@@ -316,8 +105,6 @@ public:
                 while (waitpid(pid, nullptr, 0) > 0) {
                 }
             }
-        std::error_code ignored;
-        if (env_or("CRTEST_KEEP", "").empty()) fs::remove_all(dir_, ignored);
     }
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
@@ -328,13 +115,12 @@ public:
             finish(pid_, "undisturbed");
         } else if (mode_ == "refuse") {
             refuse();
-        } else if (mode_ == "continue") {
-            for (int i = 1; i <= 3; i++)
+        } else if (unsigned times = repetitions("continue", 3)) {
+            for (unsigned i = 1; i <= times; i++)
                 if (!checkpoint(false, "checkpoint " + std::to_string(i))) return;
-            finish(pid_, "after 3 checkpoints");
+            finish(pid_, "after " + std::to_string(times) + " checkpoints");
         } else {
-            unsigned times = mode_ == "restart" ? 1 : mode_ == "twice" ? 2 : 0;
-            if (mode_.rfind("restarts=", 0) == 0) times = static_cast<unsigned>(std::stoul(mode_.substr(9)));
+            times = mode_ == "restart" ? 1 : mode_ == "twice" ? 2 : repetitions("restarts", 1);
             if (!times) throw std::runtime_error("unknown mode " + mode_);
             if (!checkpoint(true, "checkpoint")) return;
             for (unsigned i = 1; i <= times; i++)
@@ -343,6 +129,13 @@ public:
     }
 
 private:
+    // N of the mode "NAME=N"; @plain of "NAME" alone; 0 of another mode.
+    unsigned repetitions(const std::string& name, unsigned plain) const {
+        if (mode_ == name) return plain;
+        if (mode_.rfind(name + "=", 0)) return 0;
+        return static_cast<unsigned>(std::stoul(mode_.substr(name.size() + 1)));
+    }
+
     std::string label(const std::string& text) const { return name_ + ": " + text; }
 
     std::string show(const char* file) { return std::string(file) + ":\n" + read_file(dir_ / file); }
@@ -549,6 +342,7 @@ private:
     Description desc_;
     std::string mode_;
     User user_;
+    TempDir temp_;
     fs::path dir_;
     std::string name_;
     unsigned limit_ms_ = 0;

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# lib.sh - runs an unmodified program through checkpoints, kills and restarts (bash)
+#
+# A test script sets, then calls real_test:
+#   name       what the program is called here
+#   program    array: the command; runs in a directory of its own, stdout and stderr in files there
+#   exit_status  how it ends (default 0)
+#   outputs    array: files whose contents have to come out equal (stdout and stderr always do)
+#   prepare()  optional: makes the input, in the current directory
+#   digest()   optional: prints what has to be equal instead of the files named in outputs
+#
+# What happens, as the user CRTEST_USER (default cryo) when started by root:
+#   1. an undisturbed run, which gives the expected output and the running time;
+#   2. the chain: one run that is checkpointed at REAL_MOMENTS (default 10) random moments, killed
+#      each time (cr_checkpoint --kill) and restarted, the next moment being after the restart;
+#   3. second restarts: from REAL_SECOND (default 3) of these contexts once more, to the end, with
+#      the files as they were at the checkpoint.
+# CRTEST_SEED sets the moments again as a run printed them. CRTEST_KEEP=1 leaves the directory.
+# REAL_MODE=plain leaves the tools out: the same two runs without a checkpoint, to test the test.
+
+set -u
+export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+: "${CR_CHECKPOINT:=cr_checkpoint}" "${CR_RESTART:=cr_restart}"
+: "${REAL_MOMENTS:=10}" "${REAL_SECOND:=3}" "${REAL_MODE:=}" "${CRTEST_USER:=cryo}"
+: "${CRTEST_SEED:=$((SRANDOM % 32768))}"
+
+exit_status=0 outputs=() tap=0 bad=0 rpid=0 pid=0
+prepare() { :; }
+digest() { cat stdout stderr "${outputs[@]}" | sha256sum; }
+
+ok() # CONDITION-STATUS TEXT
+{
+	tap=$((tap + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $tap - $name: $2"
+	else
+		echo "not ok $tap - $name: $2"
+		bad=1
+	fi
+	return "$1"
+}
+
+skip_all() { echo "1..0 # SKIP $*"; exit 0; }
+
+as_user() # COMMAND...: replaces this shell
+{
+	if [ "$(id -u)" = 0 ]; then
+		exec setpriv --reuid "$CRTEST_USER" --regid "$CRTEST_USER" --init-groups -- "$@"
+	else
+		exec "$@"
+	fi
+}
+
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+
+sleep_ms() { sleep "$(($1 / 1000)).$(printf %03d $(($1 % 1000)))"; }
+
+diag() { sed 's/^/# /' "$@"; }
+
+make_text() # MIB: text that compresses, always the same
+{
+	seq 1 $(($1 * 25000)) | openssl enc -aes-128-ctr -K 00 -iv 00 2>/dev/null | od -An -tx4 |
+		head -c $(($1 * 1048576))
+}
+
+new_dir() # NAME: an empty run directory with the input in it
+{
+	dir=$work/$1
+	mkdir -p "$dir"
+	(cd "$dir" && prepare) || ok 1 "preparing the input"
+	[ "$(id -u)" != 0 ] || chown -R "$CRTEST_USER:" "$dir"
+}
+
+start() # runs the program in $dir; its pid in $pid
+{
+	(cd "$dir" && as_user "${program[@]}" </dev/null >stdout 2>stderr) &
+	pid=$!
+	rpid=$pid
+}
+
+finish() # waits for the end; the exit status in $status
+{
+	wait "$rpid"
+	status=$?
+}
+
+# --- steps ---------------------------------------------------------------------
+
+run_undisturbed()
+{
+	local begin
+
+	new_dir undisturbed
+	begin=$(now_ms)
+	start
+	finish
+	total=$(($(now_ms) - begin))
+		expected=$(cd "$dir" && digest)
+	echo "# undisturbed: $total ms"
+	[ "$status" = "$exit_status" ]
+	ok $? "undisturbed: exit status $status" || tail -n 3 "$dir/stderr" | diag
+	rm -rf "$dir"
+	[ "$total" -ge 1500 ]
+	ok $? "runs long enough to be met ($total ms)"
+}
+
+checkpoint_and_kill() # CONTEXT: 0 done, 1 failed, 2 the program was at its end
+{
+	local log=$work/log
+
+	(as_user "$CR_CHECKPOINT" --kill -f "$1" "$pid" >"$log" 2>&1)
+	status=$?
+	if [ $status != 0 ]; then
+		kill -0 "$pid" 2>/dev/null || return 2
+		diag "$log"
+		ok 1 "checkpoint (exit status $status)"
+		return 1
+	fi
+	wait "$rpid" 2>/dev/null
+	status=$?
+	[ $status = 137 ] || { ok 1 "killed after the checkpoint (status $status)"; return 1; }
+	return 0
+}
+
+restart() # CONTEXT
+{
+	(cd / && as_user "$CR_RESTART" "$1" </dev/null >"$work/restart.log" 2>&1) &
+	rpid=$!
+	for _ in {1..400}; do
+		kill -0 "$pid" 2>/dev/null && return 0
+		kill -0 "$rpid" 2>/dev/null || break
+		sleep 0.05
+	done
+	# an end within the first moments is one, too
+	return 0
+}
+
+compare() # WHAT
+{
+	local got
+
+	finish
+	[ "$status" = "$exit_status" ]
+	ok $? "$1: exit status $status" || diag "$work/restart.log"
+	got=$(cd "$dir" && digest)
+	[ "$got" = "$expected" ]
+	ok $? "$1: the output is that of the undisturbed run" || tail -n 3 "$dir"/std* | diag
+}
+
+run_chain()
+{
+	local moments last=0 at n=0
+
+	mapfile -t moments < <(for ((i = 0; i < REAL_MOMENTS; i++)); do
+		echo $((total * (30 + RANDOM % 900) / 1000)); done | sort -n)
+	echo "# moments: ${moments[*]} ms (CRTEST_SEED=$CRTEST_SEED)"
+	new_dir run
+	start
+	for at in "${moments[@]}"; do
+		sleep_ms $((at - last + 20))
+		last=$at
+		n=$((n + 1))
+		checkpoint_and_kill "$work/ctx.$n"
+		case $? in
+		1) kill -9 "$pid" 2>/dev/null; wait; return 1 ;;
+		2) n=$((n - 1)); break ;;
+		esac
+		cp -a "$dir" "$work/files.$n"
+		restart "$work/ctx.$n"
+	done
+	taken=$n
+	[ $((n * 2)) -gt "$REAL_MOMENTS" ]
+	ok $? "checkpointed, killed and restarted $n times in its run"
+	compare "after $n restarts"
+}
+
+run_second()
+{
+	local n done_n=0
+
+	for ((n = 1; n <= taken && done_n < REAL_SECOND; n += (taken + REAL_SECOND - 1) / REAL_SECOND)); do
+		# into the files that are there: a mapped one has to stay the same inode
+		(cd "$work/files.$n" && find . -type d -exec mkdir -p "$dir/{}" \; -o -type f -exec cp -p {} "$dir/{}" \;)
+		restart "$work/ctx.$n"
+		compare "second restart from context $n"
+		done_n=$((done_n + 1))
+	done
+}
+
+cleanup()
+{
+	[ "$pid" = 0 ] || kill -9 "$pid" "$rpid" 2>/dev/null
+	[ -n "${CRTEST_KEEP:-}" ] || rm -rf "$work"
+}
+
+real_test()
+{
+	RANDOM=$CRTEST_SEED
+	for tool in "${program[0]}"; do
+		command -v "$tool" >/dev/null || skip_all "$tool is not installed"
+	done
+	work=$(mktemp -d "${CRTEST_TMP:-/tmp}/real.XXXXXX")
+	trap cleanup EXIT
+	chmod 755 "$work"
+	[ "$(id -u)" != 0 ] || chown "$CRTEST_USER:" "$work"
+	taken=0
+	: >"$work/restart.log"
+	run_undisturbed
+	if [ "$REAL_MODE" = plain ]; then
+		new_dir run
+		start
+		compare "a second undisturbed run"
+	else
+		run_chain && run_second
+	fi
+	pid=0
+	echo "1..$tap"
+	exit "$bad"
+}
