@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: GPL-2.0-only
 # Common to the scripts of tests/vm. Sourced, never run.
 #
 # Exit statuses shared by all of them: 0 done, 1 failed, 2 wrong usage.
