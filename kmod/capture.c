@@ -55,7 +55,8 @@ static int check_target(struct cryo_capture *c)
 			continue;
 		if (!cryo_ptrace_may_access(p->task, PTRACE_MODE_ATTACH_REALCREDS))
 			return -EPERM;
-		if (p->task == c->req->target)
+		/* Not c->req->target: exec() in another thread makes that the leader. */
+		if (thread_group_leader(p->task))
 			c->task = p->task;
 	}
 	if (!c->task) {

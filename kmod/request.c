@@ -173,7 +173,7 @@ static int run(struct cryo_request *req)
 	/* An interrupted write says EINTR; what interrupted it says why. */
 	if (err == -EINTR)
 		err = cryo_request_interrupted(req) ?: -EINTR;
-	del_timer_sync(&req->timer);
+	timer_delete_sync(&req->timer);
 	set_worker(req, NULL);
 	req->result = err;
 	if (err || !(req->args.flags & CRYO_CKPT_HOLD)) {

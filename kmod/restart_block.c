@@ -8,7 +8,6 @@
  */
 #include <linux/kernel.h>
 #include <linux/posix-timers.h>
-#include <linux/restart_block.h>
 #include <linux/sched.h>
 #include <linux/time.h>
 #include <linux/ktime.h>
@@ -16,6 +15,7 @@
 
 #include "compat/futex.h"
 #include "compat/ksym.h"
+#include "compat/restart_block.h"
 #include "cryo.h"
 #include "cryo_arch.h"
 
@@ -69,6 +69,8 @@ static void save_futex(struct task_struct *task, const struct restart_block *rb,
 
 static void save_poll(const struct restart_block *rb, struct cryo_thread *out)
 {
+	struct timespec64 end = cryo_poll_end(rb);
+
 	out->restart.kind = CRYO_RESTART_POLL;
 	out->restart.uaddr = (unsigned long)rb->poll.ufds;
 	out->restart.val = rb->poll.nfds;
@@ -77,8 +79,7 @@ static void save_poll(const struct restart_block *rb, struct cryo_thread *out)
 		return;
 	}
 	out->restart.time_flags = CRYO_TIME_REMAINING;
-	out->restart.time_ns = (s64)rb->poll.tv_sec * NSEC_PER_SEC + rb->poll.tv_nsec -
-			       ktime_get_ns();
+	out->restart.time_ns = timespec64_to_ns(&end) - ktime_get_ns();
 }
 
 static void save_timed(const struct restart_block *rb, struct cryo_thread *out)
@@ -152,8 +153,7 @@ static void set_poll(struct restart_block *rb, const struct cryo_restart_block *
 	rb->poll.ufds = (struct pollfd __user *)(unsigned long)in->uaddr;
 	rb->poll.nfds = in->val;
 	rb->poll.has_timeout = !(in->time_flags & CRYO_TIME_INFINITE);
-	rb->poll.tv_sec = end.tv_sec;
-	rb->poll.tv_nsec = end.tv_nsec;
+	cryo_set_poll_end(rb, end);
 	rb->fn = cryo_fn_poll;
 }
 

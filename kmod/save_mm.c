@@ -169,11 +169,7 @@ static int collect_locked(struct cryo_capture *c)
 	c->vmas = kvcalloc(c->mm->map_count, sizeof(*c->vmas), GFP_KERNEL_ACCOUNT);
 	if (!c->vmas)
 		return -ENOMEM;
-	rcu_read_lock();
-	c->exe = rcu_dereference(c->mm->exe_file);
-	if (c->exe && !get_file_rcu(c->exe))
-		c->exe = NULL;
-	rcu_read_unlock();
+	c->exe = cryo_get_mm_exe_file(c->mm);
 	if (c->exe && !cryo_object_file(c, c->exe))
 		return -ENOMEM;
 	for_each_vma(vmi, vma) {
@@ -242,7 +238,7 @@ static void fill_mm(struct cryo_mm *out, struct mm_struct *mm)
 	out->env_end = mm->env_end;
 	spin_unlock(&mm->arg_lock);
 	out->def_flags = flags_of(mm->def_flags) & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT);
-	out->thp_disabled = cryo_mm_flag(MMF_DISABLE_THP, mm);
+	out->thp_disabled = cryo_thp_disabled(mm);
 	out->vdso = cryo_arch_vdso(mm);
 	out->membarrier = cryo_membarrier_commands(mm);
 }

@@ -63,7 +63,7 @@ int cryo_save_process(struct cryo_capture *c)
 		.flags = process_flags(task),
 		.mm = CRYO_MM_ID,
 		.personality = task->personality,
-		.dumpable = cryo_get_dumpable(c->mm),
+		.dumpable = cryo_get_dumpable(task, c->mm),
 		.exit_signal = task->exit_signal,
 		.oom_score_adj = task->signal->oom_score_adj,
 	};

@@ -4,6 +4,7 @@
 #define CRYO_COMPAT_HRTIMER_H
 
 #include <linux/hrtimer.h>
+#include <linux/timekeeping.h>
 #include <linux/timerqueue.h>
 #include <linux/version.h>
 
@@ -17,21 +18,33 @@ static inline void *cryo_hrtimer_function(struct hrtimer *timer)
 #endif
 }
 
-/* The time on the timer's clock; base->get_time() up to v6.17. */
+/* The time on the timer's clock. */
 static inline ktime_t cryo_hrtimer_now(const struct hrtimer *timer)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
-	return hrtimer_cb_get_time(timer);
-#else
-	return timer->base->get_time();
-#endif
+	switch (timer->base->clockid) {
+	case CLOCK_REALTIME:
+		return ktime_get_real();
+	case CLOCK_BOOTTIME:
+		return ktime_get_boottime();
+	case CLOCK_TAI:
+		return ktime_get_clocktai();
+	default:
+		return ktime_get();
+	}
 }
 
-#define cryo_for_each_hrtimer(timer, base)					\
-	for (struct timerqueue_node *__node =					\
-		     rb_entry_safe(rb_first_cached(&(base)->active.rb_root),	\
-				   struct timerqueue_node, node);		\
+/* A tree of linked nodes since v7.1 or so. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+#define cryo_for_each_hrtimer(timer, base)						\
+	for (struct timerqueue_linked_node *__node =					\
+		     timerqueue_linked_first(&(base)->active);				\
+	     __node && ((timer) = container_of(__node, struct hrtimer, node), true);	\
+	     __node = timerqueue_linked_next(__node))
+#else
+#define cryo_for_each_hrtimer(timer, base)						\
+	for (struct timerqueue_node *__node = timerqueue_getnext(&(base)->active);	\
 	     __node && ((timer) = container_of(__node, struct hrtimer, node), true);	\
 	     __node = timerqueue_iterate_next(__node))
+#endif
 
 #endif

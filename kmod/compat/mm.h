@@ -3,9 +3,13 @@
 #ifndef CRYO_COMPAT_MM_H
 #define CRYO_COMPAT_MM_H
 
+#include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/sched/coredump.h>
 #include <linux/version.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
+#include <linux/sched/exec_state.h>
+#endif
 
 /* mm->flags: unsigned long up to v6.17, then an opaque bitmap (mm_flags_t). */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
@@ -20,10 +24,52 @@ static inline bool cryo_mm_flag(int bit, struct mm_struct *mm)
 }
 #endif
 
-/* prctl(PR_GET_DUMPABLE): the two lowest flags, as get_dumpable() has them where it exists. */
-static inline int cryo_get_dumpable(struct mm_struct *mm)
+/* prctl(PR_GET_THP_DISABLE); with an exception for advised areas since v6.18. */
+static inline bool cryo_thp_disabled(struct mm_struct *mm)
+{
+#ifdef MMF_DISABLE_THP_COMPLETELY
+	return cryo_mm_flag(MMF_DISABLE_THP_COMPLETELY, mm);
+#else
+	return cryo_mm_flag(MMF_DISABLE_THP, mm);
+#endif
+}
+
+/* prctl(PR_GET_DUMPABLE): in the mm's two lowest flags up to v7.0, of the task since. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
+static inline int cryo_get_dumpable(struct task_struct *task, struct mm_struct *mm)
+{
+	struct task_exec_state *state;
+	int dumpable = 0;
+
+	rcu_read_lock();
+	state = rcu_dereference(task->exec_state);
+	if (state)
+		dumpable = READ_ONCE(state->dumpable);
+	rcu_read_unlock();
+	return dumpable;
+}
+#else
+static inline int cryo_get_dumpable(struct task_struct *task, struct mm_struct *mm)
 {
 	return cryo_mm_flag(0, mm) | cryo_mm_flag(1, mm) << 1;
+}
+#endif
+
+/* get_mm_exe_file() is not exported; get_file_rcu() takes the pointer's place since v6.7 0ede61d8589c. */
+static inline struct file *cryo_get_mm_exe_file(struct mm_struct *mm)
+{
+	struct file *file;
+
+	rcu_read_lock();
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	file = get_file_rcu(&mm->exe_file);
+#else
+	file = rcu_dereference(mm->exe_file);
+	if (file && !get_file_rcu(file))
+		file = NULL;
+#endif
+	rcu_read_unlock();
+	return file;
 }
 
 /* mseal(2), v6.10 8be7258aad44. */

@@ -5,6 +5,10 @@
 
 #include <linux/sched.h>
 #include <linux/version.h>
+/* cpuid_ebx() moved from asm/processor.h. */
+#if __has_include(<asm/cpuid/api.h>)
+#include <asm/cpuid/api.h>
+#endif
 #include <asm/mmu.h>
 #include <asm/processor.h>
 
