@@ -125,6 +125,18 @@ TEST("huge and wrong counts") {
   refused("SIGPENDING: ", count(CRYO_SEC_SIGPENDING, offsetof(cryo_sigpending, count), 1U << 31));
 }
 
+TEST("sections without a payload") {
+  for (const std::uint16_t type : {CRYO_SEC_SYSTEM, CRYO_SEC_PROCESS, CRYO_SEC_VMA, CRYO_SEC_PAGES,
+                                   CRYO_SEC_FILE, CRYO_SEC_THREAD, CRYO_SEC_REGSET, CRYO_SEC_END})
+    refused("", [=](ContextBuilder& b) {
+      b.edit = [=](test::RawSection& s) {
+        if (s.type != type) return;
+        s.fixed.clear();
+        s.tail.clear();
+      };
+    });
+}
+
 TEST("a packet longer than its pipe") {
   refused("PIPE: packet 0 of 4294967295 bytes", [](ContextBuilder& b) {
     b.edit = [](test::RawSection& s) {

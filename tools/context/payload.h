@@ -20,7 +20,7 @@ template <typename T>
 [[nodiscard]] T grown(std::span<const std::byte> from) {
   static_assert(std::is_trivially_copyable_v<T>);
   T value{};
-  std::memcpy(&value, from.data(), std::min(sizeof(T), from.size()));
+  if (!from.empty()) std::memcpy(&value, from.data(), std::min(sizeof(T), from.size()));
   return value;
 }
 
