@@ -282,6 +282,7 @@ private:
         }
         open_go();
         if (desc_.flag(CRT_STOPPED)) kill(who, SIGCONT);
+        if (desc_.flag(CRT_PTY)) pause_for(300);  // the reader has seen the word by then
         if (desc_.flag(CRT_PTY)) pty_->type("first line\nsecond line\n");
         int status = wait_for(pid_, limit_ms_);
         if (status != -1) pid_ = 0;

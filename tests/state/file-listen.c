@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -59,6 +60,7 @@ static void check(const char *what, int fd, int family, const void *name, sockle
 	crt_same(fcntl(fd, F_GETFD), FD_CLOEXEC, "%s: close-on-exec", what);
 	client = socket(family, SOCK_STREAM, 0);
 	crt_same(connect(client, name, len), 0, "%s: a client connects", what);
+	poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 5000);
 	close((int)CRT_SYS(accept(fd, NULL, NULL)));
 	close(client);
 }

@@ -8,7 +8,7 @@
 
 #define PAGE 4096UL
 
-static unsigned char *readonly, *shared, *code, *execonly;
+static unsigned char *readonly, *shared, *code;
 
 static unsigned char *map(int how)
 {
@@ -32,17 +32,13 @@ static void setup(void)
 	readonly = map(MAP_PRIVATE);
 	shared = map(MAP_SHARED);
 	code = map(MAP_PRIVATE);
-	execonly = map(MAP_PRIVATE);
 	crt_fill(readonly, 4 * PAGE, 31);
 	crt_fill(shared, 4 * PAGE, 32);
 	memcpy(code + 128, source, BODY_SIZE);
-	memcpy(execonly + 128, source, BODY_SIZE);
 	__builtin___clear_cache((char *)code, (char *)code + PAGE);
-	__builtin___clear_cache((char *)execonly, (char *)execonly + PAGE);
 	CRT_SYS(mprotect(readonly, 4 * PAGE, PROT_READ));
 	CRT_SYS(mprotect(shared, 4 * PAGE, PROT_READ));
 	CRT_SYS(mprotect(code, 4 * PAGE, PROT_READ | PROT_EXEC));
-	CRT_SYS(mprotect(execonly, 4 * PAGE, PROT_EXEC));
 }
 
 static int call(const unsigned char *at)
@@ -61,7 +57,6 @@ static void verify(void)
 	crt_same(crt_try_write(shared + PAGE, NULL), SIGSEGV, "it cannot be written");
 	crt_same(call(code + 128), 0x1234567, "code made at run time runs");
 	crt_same(crt_try_write(code, NULL), SIGSEGV, "and cannot be written");
-	crt_same(call(execonly + 128), 0x1234567, "execute-only code runs");
 	CRT_SYS(mprotect(readonly, 4 * PAGE, PROT_READ | PROT_WRITE));
 	crt_same(crt_try_write(readonly, NULL), 0, "it can be made writable again");
 }
