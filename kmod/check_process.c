@@ -19,6 +19,7 @@
 #include <linux/user_namespace.h>
 
 #include "compat/posix_timers.h"
+#include "compat/sem.h"
 #include "cryo.h"
 
 static void check_namespaces(struct cryo_capture *c)
@@ -171,7 +172,7 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 		cryo_refuse(c, "thread %d: credentials of its own are not supported", tid);
 	if (cryo_task_mempolicy(task))
 		cryo_refuse(c, "thread %d: a NUMA memory policy is not supported", tid);
-	if (cryo_task_semundo(task))
+	if (cryo_has_semundo(task))
 		cryo_refuse(c, "thread %d: System V semaphore adjustments (SEM_UNDO) are not supported",
 			    tid);
 	if (cryo_task_syscall_dispatch(task))

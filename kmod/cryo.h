@@ -294,7 +294,6 @@ u64 cryo_restart_block_features(void);
 /* optional.c */
 bool cryo_task_io_uring(struct task_struct *task);
 bool cryo_task_mempolicy(struct task_struct *task);
-bool cryo_task_semundo(struct task_struct *task);
 bool cryo_task_syscall_dispatch(struct task_struct *task);
 bool cryo_mm_has_aio(struct mm_struct *mm);
 bool cryo_same_creds(struct task_struct *a, struct task_struct *b);

@@ -7,7 +7,6 @@
 #include <linux/mm_types.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
-#include <linux/sem.h>
 
 #include "cryo.h"
 
@@ -24,15 +23,6 @@ bool cryo_task_mempolicy(struct task_struct *task)
 {
 #ifdef CONFIG_NUMA
 	return task->mempolicy;
-#else
-	return false;
-#endif
-}
-
-bool cryo_task_semundo(struct task_struct *task)
-{
-#ifdef CONFIG_SYSVIPC
-	return task->sysvsem.undo_list;
 #else
 	return false;
 #endif
