@@ -200,7 +200,7 @@ real_test()
 	for tool in "${program[0]}"; do
 		command -v "$tool" >/dev/null || skip_all "$tool is not installed"
 	done
-	work=$(mktemp -d "${CRTEST_TMP:-/tmp}/real.XXXXXX")
+	work=$(mktemp -d "${CRTEST_TMP:-/var/tmp}/real.XXXXXX")
 	trap cleanup EXIT
 	chmod 755 "$work"
 	[ "$(id -u)" != 0 ] || chown "$CRTEST_USER:" "$work"

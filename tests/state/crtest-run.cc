@@ -13,7 +13,7 @@
 //
 // Other environment: CRTEST_USER (default "cryo"), CR_CHECKPOINT and CR_RESTART (the tools),
 // CRTEST_TAMPER (a command that gets the context's path between kill and restart; used to see
-// tests fail), CRTEST_KEEP=1 (leave the run's directory), CRTEST_TMP (default /tmp).
+// tests fail), CRTEST_KEEP=1 (leave the run's directory), CRTEST_TMP (default /var/tmp).
 //
 // Output is TAP. cr_restart runs in surroundings that differ from those of the program in
 // everything it could inherit: directory, umask, limits, masks, priority, environment.

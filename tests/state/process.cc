@@ -178,7 +178,7 @@ void Pty::give_to(const User& user) { (void)!fchown(slave_, user.uid, user.gid);
 void Pty::type(const std::string& text) { (void)!write(master_, text.data(), text.size()); }
 
 TempDir::TempDir(const std::string& prefix, const User& owner) {
-    std::string pattern = env_or("CRTEST_TMP", "/tmp") + "/" + prefix + ".XXXXXX";
+    std::string pattern = env_or("CRTEST_TMP", "/var/tmp") + "/" + prefix + ".XXXXXX";
     if (!mkdtemp(pattern.data())) throw std::runtime_error(pattern + ": " + strerror(errno));
     path_ = pattern;
     chmod(path_.c_str(), 0755);
