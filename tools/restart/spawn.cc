@@ -2,6 +2,7 @@
 #include "restart/spawn.h"
 
 #include <cryo/ioctl.h>
+#include <linux/capability.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "restart/credentials.h"
 #include "restart/stub.h"
 
 namespace cryo {
@@ -44,7 +46,8 @@ pid_t clone_process(pid_t set_tid, UniqueFd& pidfd) {
 
 Spawned spawn(pid_t wanted, int device_fd, const std::function<void()>& child) {
   Spawned spawned;
-  bool use_cursor = false;
+  const Creds own = own_credentials();
+  bool use_cursor = wanted != 0 && !capable(own, CAP_CHECKPOINT_RESTORE) && !capable(own, CAP_SYS_ADMIN);
   for (int attempt = 0; attempt < stub::kMaxTidTries; ++attempt) {
     if (use_cursor) {
       const pid_t previous = move_cursor(device_fd, wanted);
