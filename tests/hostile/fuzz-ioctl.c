@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Random ioctls, reads, polls and closes on /dev/cryo and on the handles it gives, from several
+ * processes at once, for HOSTILE_SECONDS (20): as whoever runs it and as an ordinary user. The
+ * kernel must not complain (the runner reads its log), and a proper request has to work afterwards.
+ */
+#define _GNU_SOURCE
+#include <cryo/ioctl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WORKERS 4
+
+static uint64_t state;
+
+static uint64_t rnd(void)
+{
+	uint64_t z = state += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+static bool one_in(unsigned int n)
+{
+	return rnd() % n == 0;
+}
+
+static const unsigned long commands[] = {
+	CRYO_IOC_VERSION, CRYO_IOC_CHECKPOINT, CRYO_IOC_RESTART, CRYO_IOC_PID_CURSOR, CRYO_CKPT_RUN,
+	CRYO_CKPT_THAW,	  CRYO_CKPT_CANCEL,    CRYO_CKPT_STATUS, CRYO_RST_RESUME,     CRYO_RST_COMMIT,
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+/* Sizes that mean something, and values that are off by little. */
+static uint32_t odd_number(void)
+{
+	static const uint32_t some[] = { 0, 1, 2, 3, 4, 8, 16, 24, 32, 40, 100, 4095, 4096, 4097, 1U << 20,
+					 0x7fffffff, 0x80000000, 0xffffffff };
+
+	return one_in(4) ? (uint32_t)rnd() : some[rnd() % (sizeof(some) / sizeof(some[0]))];
+}
+
+static unsigned char *page_end;		/* the next byte is not mapped */
+static pid_t victim;
+static int null_fd;
+
+/* An argument block of @cmd that is nearly right, or anything. */
+static void *argument(unsigned long cmd)
+{
+	static unsigned char block[4096] __attribute__((aligned(8)));
+	static struct cryo_regset sets[CRYO_MAX_REGSETS];
+	size_t size = 0;
+
+	for (size_t i = 0; i < sizeof(block) / 4; i++)
+		((uint32_t *)block)[i] = one_in(3) ? odd_number() : 0;
+	switch (cmd) {
+	case CRYO_IOC_VERSION: size = sizeof(struct cryo_version); break;
+	case CRYO_IOC_CHECKPOINT: {
+		struct cryo_checkpoint *a = (void *)block;
+
+		size = sizeof(*a);
+		if (!one_in(4))
+			*a = (struct cryo_checkpoint){ .flags = (uint32_t)rnd() & CRYO_CKPT_FLAGS, .target = victim,
+						       .out_fd = null_fd, .freeze_ms = (uint32_t)rnd() % 500,
+						       .timeout_ms = 2000, .scope = one_in(2) ? 0 : 3 };
+		break;
+	}
+	case CRYO_IOC_RESTART: {
+		struct cryo_restart *a = (void *)block;
+
+		size = sizeof(*a);
+		if (!one_in(3))
+			*a = (struct cryo_restart){ .threads = 1 + (uint32_t)rnd() % 3 };
+		break;
+	}
+	case CRYO_IOC_PID_CURSOR: {
+		struct cryo_pid_cursor *a = (void *)block;
+
+		size = sizeof(*a);
+		a->pid = one_in(2) ? (int32_t)odd_number() : 30000 + (int32_t)(rnd() % 1000);
+		break;
+	}
+	case CRYO_CKPT_STATUS: size = sizeof(struct cryo_ckpt_status); break;
+	case CRYO_RST_RESUME: {
+		struct cryo_resume *a = (void *)block;
+
+		size = sizeof(*a);
+		for (int i = 0; i < CRYO_MAX_REGSETS; i++)
+			sets[i] = (struct cryo_regset){ .note = one_in(2) ? 1 : odd_number(),
+							.length = one_in(2) ? 216 : odd_number(),
+							.data = one_in(2) ? (uintptr_t)block : rnd() };
+		a->regsets = (uintptr_t)sets;
+		a->nr_regsets = (uint32_t)rnd() % 4;
+		a->flags &= one_in(3) ? ~0U : 0U;
+		a->unmap_len = 0;
+		a->close_fd = a->exe_fd = -1;
+		break;
+	}
+	case CRYO_RST_COMMIT: {
+		struct cryo_commit *a = (void *)block;
+
+		size = sizeof(*a);
+		a->timeout_ms = 1 + (uint32_t)rnd() % 200;
+		break;
+	}
+	}
+	*(uint32_t *)block = one_in(5) ? odd_number() : (uint32_t)size;
+	if (one_in(6)) {			/* runs off the end of what is mapped */
+		size_t part = rnd() % (size + 8);
+
+		memcpy(page_end - part, block, part);
+		return page_end - part;
+	}
+	if (one_in(12))
+		return (void *)(uintptr_t)rnd();
+	return block;
+}
+
+static void one_call(int *fds, int n)
+{
+	unsigned long cmd = one_in(10) ? (unsigned long)(uint32_t)rnd() : commands[rnd() % COMMANDS];
+	int slot = (int)(rnd() % (unsigned int)n), rc;
+	char buf[300] = "";
+
+	switch (rnd() % 12) {
+	case 0:
+		(void)!read(fds[slot], one_in(5) ? (void *)(uintptr_t)rnd() : buf, one_in(3) ? odd_number() : sizeof(buf));
+		return;
+	case 1: {
+		struct pollfd p = { .fd = fds[slot], .events = POLLIN };
+
+		poll(&p, 1, 0);
+		return;
+	}
+	case 2:
+		if (slot) {
+			close(fds[slot]);
+			fds[slot] = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC);
+		}
+		return;
+	case 3:
+		(void)!write(fds[slot], buf, odd_number() % sizeof(buf));
+		lseek(fds[slot], (off_t)rnd(), SEEK_SET);
+		return;
+	}
+	rc = cmd == CRYO_CKPT_THAW ? ioctl(fds[slot], cmd, rnd() % 3 ? 0 : rnd() % 80) : ioctl(fds[slot], cmd, argument(cmd));
+	if (rc > 2 && (cmd == CRYO_IOC_CHECKPOINT || cmd == CRYO_IOC_RESTART)) {
+		slot = 1 + (int)(rnd() % (unsigned int)(n - 1));
+		close(fds[slot]);
+		fds[slot] = rc;
+	}
+}
+
+static pid_t new_victim(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+/* A worker dies when a RESUME that it makes is given up: its parent makes another one. */
+static void work(time_t end)
+{
+	int fds[6];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int i = 0; i < 6; i++)
+		fds[i] = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC);
+	if (fds[0] < 0)
+		_exit(9);
+	victim = new_victim();
+	null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	page_end = (unsigned char *)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 4096;
+	mprotect(page_end, 4096, PROT_NONE);
+	while (time(NULL) < end) {
+		alarm(5);		/* out of whatever waits for ever */
+		one_call(fds, 6);
+		if (one_in(100) && waitpid(victim, NULL, WNOHANG) == victim)
+			victim = new_victim();
+	}
+	kill(victim, SIGKILL);
+	_exit(0);
+}
+
+static void drop_privileges(void)
+{
+	if (geteuid() == 0 && (setresgid(1000, 1000, 1000) || setresuid(1000, 1000, 1000)))
+		_exit(8);
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
+static int fuzz(bool as_user, int seconds, uint64_t seed)
+{
+	time_t end = time(NULL) + seconds;
+	int workers = 0, starts = 0, status, none = 0;
+
+	while (workers || time(NULL) < end) {
+		if (workers < WORKERS && time(NULL) < end) {
+			if (!fork()) {
+				state = seed + (uint64_t)starts * 1000003;
+				if (as_user)
+					drop_privileges();
+				work(end);
+			}
+			starts++;
+			workers++;
+			continue;
+		}
+		if (wait(&status) > 0)
+			workers--;
+		if (WIFEXITED(status) && WEXITSTATUS(status) && ++none > 20)
+			return -WEXITSTATUS(status);
+	}
+	return starts;
+}
+
+/* An honest checkpoint of a child to /dev/null. */
+static bool works(void)
+{
+	struct cryo_checkpoint args = { .size = sizeof(args), .out_fd = open("/dev/null", O_WRONLY | O_CLOEXEC) };
+	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), handle, rc;
+
+	args.target = new_victim();
+	usleep(100000);
+	handle = ioctl(dev, CRYO_IOC_CHECKPOINT, &args);
+	rc = handle < 0 ? handle : ioctl(handle, CRYO_CKPT_RUN, 0);
+	if (rc)
+		printf("# %s\n", strerror(errno));
+	kill(args.target, SIGKILL);
+	waitpid(args.target, NULL, 0);
+	close(handle);
+	close(dev);
+	return rc == 0;
+}
+
+static unsigned long environment(const char *name, unsigned long fallback)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? strtoul(value, NULL, 10) : fallback;
+}
+
+int main(void)
+{
+	int seconds = (int)environment("HOSTILE_SECONDS", 20), n = 0, bad = 0;
+	uint64_t seed = environment("CRTEST_SEED", (unsigned long)time(NULL) % 100000);
+
+	setvbuf(stdout, NULL, _IONBF, 0);
+	printf("# CRTEST_SEED=%llu\n", (unsigned long long)seed);
+	if (access(CRYO_DEVICE_PATH, F_OK)) {
+		printf("1..0 # SKIP no %s\n", CRYO_DEVICE_PATH);
+		return 0;
+	}
+	for (int as_user = 0; as_user < 2; as_user++) {
+		int starts = fuzz(as_user, seconds / 2, seed + (uint64_t)as_user);
+		bool good = works();
+
+		printf("%sok %d - random calls %s (%d workers)\n", starts > 0 ? "" : "not ", ++n,
+		       as_user ? "as an ordinary user" : "as the tester", starts);
+		printf("%sok %d - a proper checkpoint works afterwards\n", good ? "" : "not ", ++n);
+		bad += starts <= 0 || !good;
+	}
+	printf("1..%d\n", n);
+	return bad != 0;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * target BEHAVIOUR DIR - the victim of the hostile tests
+ *
+ * Counts in the shared file DIR/watch how often it got round, and what went wrong:
+ *   plain    four threads and 24 MiB; maps DIR/data privately and has DIR/open open
+ *   threads  makes and ends threads all the time
+ *   fork     makes and reaps children all the time
+ *   vfork    the same by vfork()
+ *   exec     becomes itself again every few milliseconds
+ *   brief    plain, and ends by itself after as many milliseconds as the third argument says
+ */
+#define _GNU_SOURCE
+#include "watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MEMORY (24UL << 20)
+
+static struct watch *watch;
+static unsigned char *memory;
+
+static void nap(long ns)
+{
+	struct timespec ts = { 0, ns };
+
+	if (nanosleep(&ts, NULL))
+		watch->errors++;
+}
+
+static void *tick(void *arg)
+{
+	long i = (long)arg;
+
+	for (unsigned long n = 0;; n++) {
+		size_t at = (n * 4096 + (unsigned long)i * 512) % MEMORY;
+
+		if (memory[at] != (unsigned char)(at >> 12))
+			watch->errors++;
+		watch->ticks++;
+		if (n % 64 == 0)
+			nap(1000000);
+	}
+	return NULL;
+}
+
+static void *nothing(void *arg)
+{
+	watch->ticks++;
+	return arg;
+}
+
+static void plain(const char *dir)
+{
+	char path[512];
+	pthread_t id;
+	int fd;
+
+	memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (size_t at = 0; at < MEMORY; at++)
+		memory[at] = (unsigned char)(at >> 12);
+	snprintf(path, sizeof(path), "%s/data", dir);
+	fd = open(path, O_RDONLY);
+	if (fd >= 0) {
+		mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
+		close(fd);
+	}
+	snprintf(path, sizeof(path), "%s/open", dir);
+	open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	for (long i = 1; i < 4; i++)
+		pthread_create(&id, NULL, tick, (void *)i);
+}
+
+static void threads(void)
+{
+	for (;;) {
+		pthread_t id[4];
+		int n = 0;
+
+		while (n < 4 && !pthread_create(&id[n], NULL, nothing, NULL))
+			n++;
+		if (n < 4 && errno != EAGAIN)
+			watch->errors++;
+		while (n > 0)
+			pthread_join(id[--n], NULL);
+	}
+}
+
+static void children(int by_vfork)
+{
+	for (;;) {
+		pid_t pid = by_vfork ? vfork() : fork();
+		int status;
+
+		if (!pid)
+			_exit(3);
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 3)
+			watch->errors++;
+		watch->ticks++;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	char path[512];
+	int fd;
+
+	if (argc < 3)
+		return 2;
+	snprintf(path, sizeof(path), "%s/watch", argv[2]);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	watch = mmap(NULL, sizeof(*watch), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (fd < 0 || watch == MAP_FAILED)
+		return 2;
+	close(fd);
+	if (!strcmp(argv[1], "plain") || !strcmp(argv[1], "brief"))
+		plain(argv[2]);
+	watch->ready = getpid();
+	if (!strcmp(argv[1], "threads"))
+		threads();
+	if (!strcmp(argv[1], "fork"))
+		children(0);
+	if (!strcmp(argv[1], "vfork"))
+		children(1);
+	if (!strcmp(argv[1], "exec")) {
+		watch->ticks++;
+		nap(3000000);
+		execv("/proc/self/exe", argv);
+		watch->errors++;
+		return 1;
+	}
+	if (!strcmp(argv[1], "brief") && argc > 3) {
+		nap(atol(argv[3]) * 1000000);
+		return 5;
+	}
+	tick((void *)0);
+}
