@@ -36,6 +36,8 @@ bool send(int fd, const Bytes& bytes) {
 Bytes compressed(const Bytes& bytes, int level) {
   UniqueFd file(::memfd_create("compressed", MFD_CLOEXEC));
   Compressor compressor(file.get(), "memory", level);
+  UniqueFd held(
+      ::fcntl(compressor.input(), F_DUPFD_CLOEXEC, 0));  // as by the module, until its request is closed
   CHECK(send(compressor.input(), bytes));
   compressor.finish();
   Bytes result(static_cast<std::size_t>(::lseek(file.get(), 0, SEEK_END)));

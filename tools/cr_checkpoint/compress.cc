@@ -2,8 +2,11 @@
 #include "cr_checkpoint/compress.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
@@ -32,13 +35,15 @@ Compressor::Compressor(int out, std::string name, int level)
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("cannot create a pipe to compress {}", name_);
   reader_.reset(ends[0]);
   input_.reset(ends[1]);
+  end_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!end_ || ::fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) fail_errno("cannot prepare to compress {}", name_);
   ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);  // the limit for the user may be lower: then it stays as it is
   thread_ = std::thread([this] { thread_main(); });
 }
 
 void Compressor::stop() noexcept {
   cancel();
-  input_.reset();
+  end_input();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -47,8 +52,14 @@ void Compressor::set(ZSTD_cParameter parameter, int value, const char* what) {
   if (::ZSTD_isError(result)) fail(EINVAL, "compression {} {}: {}", what, value, ::ZSTD_getErrorName(result));
 }
 
-void Compressor::finish() {
+// Not by closing: the module keeps the pipe open as long as its request exists.
+void Compressor::end_input() noexcept {
+  ::eventfd_write(end_.get(), 1);
   input_.reset();
+}
+
+void Compressor::finish() {
+  end_input();
   thread_.join();
   if (error_ != 0) throw Error(error_, error_text_);
 }
@@ -71,10 +82,24 @@ void Compressor::compress_all() {
   compress({}, ZSTD_e_end);
 }
 
+// 0 at the end of the input.
 std::size_t Compressor::read_input() {
-  const ssize_t got = ::read(reader_.get(), in_buffer_.data(), in_buffer_.size());
-  if (got < 0) fail_errno("cannot read what is to be compressed into {}", name_);
-  return static_cast<std::size_t>(got);
+  bool complete = false;
+  for (;;) {
+    const ssize_t got = ::read(reader_.get(), in_buffer_.data(), in_buffer_.size());
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EAGAIN) fail_errno("cannot read what is to be compressed into {}", name_);
+    if (complete) return 0;
+    wait_for_input();
+    // Asked before the next read: what came before the end is read, even if both came at once.
+    pollfd end{end_.get(), POLLIN, 0};
+    complete = ::poll(&end, 1, 0) == 1;
+  }
+}
+
+void Compressor::wait_for_input() {
+  pollfd wait[] = {{reader_.get(), POLLIN, 0}, {end_.get(), POLLIN, 0}};
+  if (::poll(wait, std::size(wait), -1) < 0 && errno != EINTR) fail_errno("poll");
 }
 
 void Compressor::compress(std::span<const std::byte> data, ZSTD_EndDirective directive) {

@@ -27,8 +27,8 @@ class Compressor {
   // Where the data come in.
   [[nodiscard]] int input() const { return input_.get(); }
 
-  // No more data come: waits until all are written. Throws the error that stopped the thread, if one did: the
-  // writer of the input sees only EPIPE then.
+  // All data are in the pipe: waits until they are written. Others may have the input open still, as the module
+  // does. Throws the error that stopped the thread, if one did: the writer of the input sees only EPIPE then.
   void finish();
 
   // The data are of no use any more: waits until the thread has ended.
@@ -46,6 +46,8 @@ class Compressor {
   void thread_main() noexcept;
   void compress_all();
   std::size_t read_input();
+  void wait_for_input();
+  void end_input() noexcept;
   void compress(std::span<const std::byte> data, ZSTD_EndDirective directive);
   void write_all(std::span<const std::byte> data);
 
@@ -56,6 +58,7 @@ class Compressor {
   std::vector<std::byte> out_buffer_;
   UniqueFd input_;
   UniqueFd reader_;
+  UniqueFd end_;  // eventfd: the input is complete
   std::atomic<bool> cancelled_ = false;
   int error_ = 0;  // of the thread, once it has ended
   std::string error_text_;

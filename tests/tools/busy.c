@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * busy FILE [MIB] - a process to be checkpointed
+ *
+ * Holds MIB MiB of memory that does not compress and does not change, and a count that it writes to FILE
+ * every few milliseconds, and ends with status 3 if the memory is not what it was.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t next_word(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static void fill(uint64_t *words, size_t count)
+{
+	uint64_t state = 88172645463325252ULL;
+
+	for (size_t i = 0; i < count; i++)
+		words[i] = next_word(&state);
+}
+
+/* One word of each page; all of them would keep an emulated processor busy for long. */
+static int is_filled(const uint64_t *words, size_t count)
+{
+	uint64_t state = 88172645463325252ULL;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t word = next_word(&state);
+
+		if (i % 512 == 0 && words[i] != word)
+			return 0;
+	}
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	size_t bytes = (argc > 2 ? strtoul(argv[2], NULL, 10) : 0) << 20;
+	uint64_t *words = NULL;
+	int fd;
+
+	if (argc < 2)
+		return 2;
+	if (bytes) {
+		words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (words == MAP_FAILED)
+			return 2;
+		fill(words, bytes / sizeof(*words));
+	}
+	fd = open(argv[1], O_WRONLY | O_CREAT, 0644);
+	if (fd < 0)
+		return 2;
+	for (unsigned long count = 1;; count++) {
+		char text[32];
+		int length = snprintf(text, sizeof(text), "%020lu\n", count);
+
+		if (pwrite(fd, text, length, 0) != length)
+			return 2;
+		if (count % 1000 == 0 && bytes && !is_filled(words, bytes / sizeof(*words)))
+			return 3;
+		nanosleep(&pause, NULL);
+	}
+}

@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Refusals: exit status, text, and everything as it was.
+# shellcheck disable=SC2016,SC2119 # eval expands it later; optional arguments
+. "$(dirname "$0")/lib.sh"
+
+# cr_user ARGUMENT...: as cr, but as an ordinary user.
+cr_user()
+{
+	rc=0
+	out=$(setpriv --reuid "$user" --regid "$user" --clear-groups cr_checkpoint "$@" 2>"$base/stderr") || rc=$?
+	err=$(cat "$base/stderr")
+}
+
+free_pid()
+{
+	local candidate=4000000
+	while [ -e "/proc/$candidate" ]; do candidate=$((candidate + 1)); done
+	echo "$candidate"
+}
+
+fresh
+start
+nobody=$(free_pid)
+cr "$nobody"
+check "no such process" status_is 3
+check "... named" said "there is no process $nobody"
+check "... no file" no_file_but count
+cr_user "$pid"
+check "another user's process" status_is 1
+check "... named" said "process $pid"
+check "... no file" no_file_but count
+cr_user 1
+check "init" status_is 1
+check "--quiet says nothing" eval 'cr -q "$nobody"; status_is 3 && silent'
+check "--verbose gives figures" eval 'cr -v "$pid"; status_is 0 && said "process $pid is in context.$pid"'
+rm -f "context.$pid"
+
+cr -f /nonexistent/ctx "$pid"
+check "a directory that is not there" status_is 2
+check "... named" said "/nonexistent/ctx"
+cr -f . "$pid"
+check "a directory as file" status_is 21
+setpriv --reuid "$user" --regid "$user" --clear-groups "$busy" mine & own=$!
+started+=("$own")
+wait_for test -s mine
+cr_user -d / "$own"
+check "a directory without permission" status_is 13
+check "... named" said "//context.$own"
+cr_user "$own"
+check "an ordinary user's own process" status_is 0
+check "... belongs to him" same "$(stat -c %U "context.$own")" "$user"
+cr_user -f "$base/work/context.$own" "$own"
+check "... and a context of mode 400 can be replaced" status_is 0
+exec 7</dev/null
+cr -F 7 "$pid"
+check "a descriptor that is open for reading" status_is 9
+check "... named" said "descriptor 7"
+exec 7<&-
+cr -F 7 "$pid"
+check "a descriptor that is closed" status_is 9
+for usage in "" "0" "x" "-1" "--nonsense $pid" "-t x $pid" "-z0 $pid" "-g $pid" "-s $pid" "$pid $pid"; do
+	# shellcheck disable=SC2086 # words are wanted
+	cr $usage
+	check "wrong usage: '$usage'" status_is 255
+done
+check "no files came of all that" no_file_but count mine "context.$own"
+check "the process goes on" goes_on
+
+fresh
+start
+cr --dry-run "$pid"
+check "--dry-run: success" status_is 0
+check "... says so" same "$out" "process $pid can be checkpointed"
+check "... and writes nothing" no_file_but count
+sh -c 'sleep 30 & sleep 30; :' & parent=$!
+started+=("$parent")
+wait_for has_child "$parent"
+cr --dry-run "$parent"
+check "--dry-run: obstacles" status_is 52
+check "... named" said "$parent"
+# shellcheck disable=SC2046 # pids
+kill $(cat "/proc/$parent/task/$parent/children")
+
+fresh
+start 4
+mkfifo fifo
+exec 8<>fifo
+cr_checkpoint -q -f fifo "$pid" & requester=$!
+started+=("$requester")
+wait_for stands_still
+cr "$pid"
+check "a process that is being checkpointed already" status_is 16
+check "... named" said "process $pid"
+cat <&8 >/dev/null & reader=$!
+started+=("$reader")
+check "... and the other checkpoint is not disturbed" wait "$requester"
+kill "$reader"
+exec 8<&-
+mkfifo fifo2
+exec 8<>fifo2
+cr -t 1 -f fifo2 "$pid"
+check "--time" status_is 110
+check "... says so" said "not complete within 1 s"
+check "... and the process goes on" goes_on
+exec 8<&-
+
+fresh
+start
+if lsmod | grep -q '^cryo ' && rmmod cryo; then
+	cr "$pid"
+	check "without the module" status_is 38
+	check "... says so" said "not loaded"
+	check "... and the process goes on" goes_on
+	modprobe cryo || exit 1
+	cr "$pid"
+	check "with it again" status_is 0
+else
+	ok 1 "the module can be unloaded when no request is under way"
+fi
+
+done_testing

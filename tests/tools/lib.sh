@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash disable=SC2119,SC2120 # start() and preload() have optional arguments
+# What the tests of the tools share. They speak TAP and run as root in the virtual machine:
+#
+#     tests/vm/run -- /cryo/tests/tools/files.sh
+#
+# Each test gets an empty directory as its current one, and every process it started is ended after it.
+set -u
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+busy=$here/busy
+# shellcheck disable=SC2034 # used by the tests
+user=cryo          # an ordinary user of the machine
+count=0            # TAP lines so far
+failed=0
+started=()         # processes
+rc=0 out='' err='' # what the last cr() gave
+
+[ -x "$busy" ] || { echo "Bail out! $busy is missing: make tests builds it"; exit 1; }
+[ "$(id -u)" = 0 ] || { echo "1..0 # SKIP these tests run as root, in the virtual machine"; exit 0; }
+
+base=$(mktemp -d /tmp/cryo-tools-XXXXXX)
+chmod 755 "$base"
+trap clean_up EXIT
+
+clean_up()
+{
+	end_processes
+	cd / && mountpoint -q "$base/small" && umount "$base/small"
+	rm -rf "$base"
+}
+
+end_processes()
+{
+	local pid
+	for pid in "${started[@]}"; do
+		kill -KILL "$pid" 2>/dev/null && kill -CONT "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+	done
+	started=()
+}
+
+# ok STATUS NAME: one TAP line; after a failure, what the last cr_checkpoint said.
+ok()
+{
+	count=$((count + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $count - $2"
+		return
+	fi
+	failed=$((failed + 1))
+	echo "not ok $count - $2"
+	printf '%s\n' "last status $rc" "$err" "$(ls -la . 2>&1)" | sed 's/^/# /'
+}
+
+# check NAME COMMAND...: passes if the command does.
+check()
+{
+	local name=$1 status=0
+	shift
+	"$@" || status=$?
+	ok "$status" "$name"
+}
+
+done_testing()
+{
+	echo "1..$count"
+	[ "$failed" -eq 0 ]
+}
+
+# A directory for the next group of checks.
+fresh()
+{
+	end_processes
+	cd "$base" || exit 1
+	rm -rf "$base/work"
+	mkdir "$base/work"
+	chmod 777 "$base/work"
+	cd "$base/work" || exit 1
+}
+
+# start [MIB]: runs busy, whose process is $pid then.
+start()
+{
+	rm -f "$base/work/count"
+	"$busy" "$base/work/count" "$@" &
+	pid=$!
+	started+=("$pid")
+	wait_for busy_counts
+}
+
+# cr ARGUMENT...: runs cr_checkpoint; sets rc, out and err.
+cr()
+{
+	rc=0
+	out=$(cr_checkpoint "$@" 2>"$base/stderr") || rc=$?
+	err=$(cat "$base/stderr")
+}
+
+# --- questions ----------------------------------------------------------------------
+
+busy_counts() { [ -s "$base/work/count" ]; }
+not() { ! "$@"; }
+status_is() { [ "$rc" -eq "$1" ]; }
+said() { [[ $err == *"$1"* ]]; }
+silent() { [ -z "$err$out" ]; }
+same() { [ "$1" = "$2" ]; }
+exists() { [ -e "$1" ]; }
+no_file_but() { [ "$(find . -mindepth 1 -printf '%P\n' | sort)" = "$(printf '%s\n' "$@" | sort)" ]; }
+is_context() { cr_info "$1" >/dev/null; }
+state_of() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status"; }
+in_state() { [ "$(state_of "$1")" = "$2" ]; }
+
+# wait_for COMMAND...: up to ten seconds until it is true.
+wait_for()
+{
+	local i
+	for ((i = 0; i < 200; i++)); do
+		"$@" 2>/dev/null && return
+		pause
+	done
+	return 1
+}
+
+# A twentieth of a second, without a program to start.
+exec {tick}<> <(:)
+pause() { read -rt 0.05 -u "$tick"; }
+
+# stands_still: is the process of start() frozen?
+stands_still()
+{
+	local before
+	before=$(<"$base/work/count")
+	pause
+	pause
+	[ "$(<"$base/work/count")" = "$before" ]
+}
+
+# has_child PID
+has_child() { grep -q . "/proc/$1/task/$1/children"; }
+
+# goes_on: does the process of start() count?
+goes_on()
+{
+	local before
+	before=$(<"$base/work/count")
+	wait_for counted_since "$before"
+}
+
+counted_since() { [[ $(<"$base/work/count") > $1 ]]; }
+
+# ends_with STATUS: does the process of start() end so?
+ends_with()
+{
+	local status=0
+	wait "$pid" 2>/dev/null || status=$?
+	[ "$status" -eq "$1" ]
+}
