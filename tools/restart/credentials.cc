@@ -137,13 +137,13 @@ void plan_credentials(const CredentialChange& change, CallList& calls, StubArea&
   if (change.to->groups != change.own.groups)
     calls.add(Step::kCredentials, 2, SYS_setgroups, change.to->groups.size(), area.copy(change.to->groups));
   calls.add(Step::kCredentials, 3, SYS_setresgid, to.gid, to.egid, to.sgid);
-  calls.add(Step::kCredentials, 3, SYS_setfsgid, to.fsgid);  // answers with the old one: ask again
-  calls.expect(stub::Expect::kArgument0, Step::kCredentials, 3, SYS_setfsgid, to.fsgid);
   calls.add(Step::kCredentials, 4, SYS_setresuid, to.uid, to.euid, to.suid);
-  calls.add(Step::kCredentials, 4, SYS_setfsuid, to.fsuid);
-  calls.expect(stub::Expect::kArgument0, Step::kCredentials, 4, SYS_setfsuid, to.fsuid);
   // What was permitted still is; use it for the rest.
   add_capset(calls, area, own.cap_permitted, own.cap_permitted, to.cap_inheritable);
+  calls.add(Step::kCredentials, 3, SYS_setfsgid, to.fsgid);  // answers with the old one: ask again
+  calls.expect(stub::Expect::kArgument0, Step::kCredentials, 3, SYS_setfsgid, to.fsgid);
+  calls.add(Step::kCredentials, 4, SYS_setfsuid, to.fsuid);
+  calls.expect(stub::Expect::kArgument0, Step::kCredentials, 4, SYS_setfsuid, to.fsuid);
   calls.add(Step::kCredentials, 7, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   for (int cap = 0; cap <= kLastCapability; ++cap)
     if (to.cap_ambient >> cap & 1)

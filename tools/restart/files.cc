@@ -197,7 +197,9 @@ std::map<std::uint32_t, FileUse> file_uses(const Context& context, const Process
 
 int open_flags(const File& file, const FileUse& use) {
   if (use.fds.empty()) return use.mapped_shared_writable ? O_RDWR : O_RDONLY;
-  return (static_cast<int>(file.head.flags) & ~(O_CREAT | O_EXCL | O_TRUNC | O_ASYNC)) | O_NOCTTY;
+  int flags = static_cast<int>(file.head.flags) & ~(O_CREAT | O_EXCL | O_TRUNC | O_ASYNC);
+  if ((flags & O_TMPFILE) == O_TMPFILE) flags &= ~O_TMPFILE;  // there is a file now
+  return flags | O_NOCTTY;
 }
 
 RestoredFiles restore_files(FileRestoreInput& input) { return Restorer(input).restore(); }
