@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // make_corpus DIR - writes contexts of all sorts: where the fuzzer starts from
+#include <cryo/arch/x86_64.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +21,32 @@ void save(const std::filesystem::path& path, const Bytes& bytes) {
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   file.close();
   if (!file) fail(EIO, "{}: cannot be written", path.string());
+}
+
+// With what arch/x86_64/user/describe.cc takes apart.
+ContextBuilder described() {
+  ContextBuilder builder;
+  cryo_x86_64_cpu cpu{};
+  std::copy_n("GenuineIntel", 12, cpu.vendor);
+  cpu.family = 6;
+  cpu.model = 0x8f;
+  cpu.xstate_size = 2696;
+  cpu.xcr0 = 0x2e7;
+  builder.context.cpu = test::bytes_of(cpu);
+  cryo_x86_64_regs regs{};
+  regs.rip = 0x401234;
+  regs.rsp = 0x7ffc00001000;
+  regs.orig_rax = 230;
+  regs.rax = static_cast<std::uint64_t>(-516);
+  builder.thread().regsets.assign(1, {{1, 8}, test::bytes_of(regs)});
+  Bytes xstate(2696);
+  xstate[CRYO_X86_64_XSTATE_MASK_OFFSET] = std::byte{0xe7};
+  xstate[512] = std::byte{3};
+  builder.thread().regsets.push_back({{0x202, 8}, xstate});
+  builder.thread().head.restart.kind = 1;
+  builder.thread().head.restart.time_flags = 1;
+  builder.thread().head.restart.time_ns = 1'500'000'000;
+  return builder;
 }
 
 ContextBuilder many_threads() {
@@ -51,7 +79,7 @@ ContextBuilder two_processes() {
 
 void run(const std::filesystem::path& dir) {
   std::filesystem::create_directories(dir);
-  save(dir / "x86_64", ContextBuilder().build());
+  save(dir / "x86_64", described().build());
   save(dir / "aarch64", ContextBuilder(CRYO_ARCH_AARCH64).build());
   save(dir / "ppc64le-64k", ContextBuilder(CRYO_ARCH_PPC64LE, 65536).build());
   save(dir / "smallest", ContextBuilder::smallest().build());

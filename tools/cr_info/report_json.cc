@@ -144,7 +144,7 @@ Json json_of(const Context& context, const Process& process) {
                {"ppid", head.ppid},
                {"pgid", head.pgid},
                {"sid", head.sid},
-               {"command", process.command},
+               {"command", process_name(process)},
                {"flags", process_flag_names(head.flags)},
                {"mm", head.mm},
                {"umask", fmt::format("{:04o}", head.umask)},

@@ -2,6 +2,8 @@
 // The part of the report about one process and its threads.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "context/describe.h"
 #include "cr_info/report.h"
@@ -17,7 +19,7 @@ std::string executable(const Context& context, const Process& process) {
 
 void print_identity(const Context& context, const Process& process) {
   const cryo_process& head = process.head;
-  fmt::print("\nprocess {} {}\n", head.pid, printable(process.command));
+  fmt::print("\nprocess {} {}\n", head.pid, printable(process_name(process)));
   fmt::print("  executable   {}\n", executable(context, process));
   if (process.cwd) fmt::print("  directory    {}\n", printable(process.cwd->path));
   fmt::print("  parent {}, group {}, session {}, umask {:03o}", head.ppid, head.pgid, head.sid, head.umask);
@@ -85,15 +87,27 @@ std::string place_text(const Context& context, const Thread& thread) {
   return text;
 }
 
+constexpr std::size_t kRegisterWidth = 18;
+
+// Three in a line, unless one is too long for that.
+void print_values(const NamedValues& values) {
+  const bool narrow = std::all_of(values.begin(), values.end(),
+                                  [](const auto& value) { return value.second.size() <= kRegisterWidth; });
+  const std::size_t columns = narrow ? 3 : 1;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool last = i % columns == columns - 1 || i + 1 == values.size();
+    fmt::print("{}{:<8} {}{}", i % columns == 0 ? "        " : "  ", values[i].first, values[i].second,
+               last ? "\n" : "");
+  }
+}
+
 void print_regsets(const Context& context, const Thread& thread, int verbose) {
   const ArchDescription* description = arch_description(context.header.arch);
   for (const Regset& regset : thread.regsets) {
     const NamedValues values = description != nullptr ? description->registers(regset) : NamedValues();
     if (verbose > 1 || values.empty())
       fmt::print("        {}: {}\n", regset_name(regset.head.note), bytes_text(regset.data.size()));
-    for (std::size_t i = 0; i < values.size(); ++i)
-      fmt::print("{}{:<8} {:<18}{}", i % 3 == 0 ? "        " : "  ", values[i].first, values[i].second,
-                 i % 3 == 2 || i + 1 == values.size() ? "\n" : "");
+    print_values(values);
   }
 }
 

@@ -290,6 +290,10 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return fmt::format("{}", fmt::join(parts, separator));
 }
 
+std::string process_name(const Process& process) {
+  return process.command.empty() ? field_text(process.threads.front().head.comm) : process.command;
+}
+
 std::vector<std::uint64_t> saved_bytes(const Context& context, const Mm& mm) {
   std::vector<std::uint64_t> saved(mm.vmas.size());
   for (const PageChunk& chunk : context.pages) {

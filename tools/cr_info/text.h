@@ -57,6 +57,9 @@ template <std::size_t N>
 
 [[nodiscard]] std::string join(const std::vector<std::string>& parts, std::string_view separator = " ");
 
+// Of the command line, or of the leader, when the context has none.
+[[nodiscard]] std::string process_name(const Process& process);
+
 // What a context holds of one mm.
 struct MemoryTotals {
   std::uint64_t mapped = 0;  // bytes of all areas
