@@ -74,7 +74,7 @@ static int collect(struct cryo_capture *c)
 	int err;
 
 	cryo_check_process(c);
-	err = cryo_collect_fds(c) ?: cryo_collect_vmas(c);
+	err = cryo_collect_fds(c) ?: cryo_collect_vmas(c) ?: cryo_classify_files(c);
 	if (err)
 		return err;
 	list_for_each_entry(p, &c->req->parked, node)
@@ -189,7 +189,8 @@ int cryo_capture(struct cryo_request *req)
 	if (!c)
 		return -ENOMEM;
 	err = check_target(c) ?: check_alive(c) ?: collect(c);
-	if (!err && !c->obstacles)
+	/* With obstacles too: describing finds more of them. */
+	if (!err)
 		err = describe(c);
 	if (!err)
 		err = check_alive(c);

@@ -263,7 +263,7 @@ int cryo_collect_vmas(struct cryo_capture *c);
 int cryo_save_mm(struct cryo_capture *c);
 int cryo_save_inodes(struct cryo_capture *c);
 int cryo_save_files(struct cryo_capture *c);
-int cryo_classify_file(struct cryo_capture *c, struct cryo_object *o);
+int cryo_classify_files(struct cryo_capture *c);
 u32 cryo_membarrier_commands(struct mm_struct *mm);
 int cryo_save_locks(struct cryo_capture *c);
 int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p);

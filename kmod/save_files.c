@@ -61,12 +61,27 @@ static const char *classify_kernel_shmem(struct cryo_object *o)
 	return NULL;
 }
 
+/* mqueue, pidfs, nsfs, secretmem: regular files whose names lead nowhere. */
+static const char *internal_fs(struct super_block *sb)
+{
+	if (!(sb->s_flags & (SB_KERNMOUNT | SB_NOUSER)))
+		return NULL;
+	if (sb->s_magic == HUGETLBFS_MAGIC)
+		return "hugetlb memory";
+	return sb->s_type->name;
+}
+
 static const char *classify_regular(struct cryo_object *o)
 {
-	if (file_inode(o->file)->i_sb->s_magic == HUGETLBFS_MAGIC)
-		return "hugetlb memory";
+	const char *internal;
+
 	if (is_kernel_shmem(o->file))
 		return classify_kernel_shmem(o);
+	internal = internal_fs(file_inode(o->file)->i_sb);
+	if (internal)
+		return internal;
+	if (file_inode(o->file)->i_sb->s_magic == HUGETLBFS_MAGIC)
+		return "hugetlb memory";
 	if (d_unlinked(o->file->f_path.dentry))
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
 	/* Needed without its name, by a mapping or because it has none. */
@@ -171,7 +186,7 @@ static const char *classify(struct cryo_capture *c, struct cryo_object *o)
 }
 
 /* Give @o its kind, or refuse it by name. */
-int cryo_classify_file(struct cryo_capture *c, struct cryo_object *o)
+static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 {
 	const char *obstacle = classify(c, o);
 	char *name;
@@ -189,6 +204,22 @@ int cryo_classify_file(struct cryo_capture *c, struct cryo_object *o)
 			    obstacle);
 	kfree(name);
 	return 0;
+}
+
+/* All files, before any is described: classification marks inodes. */
+int cryo_classify_files(struct cryo_capture *c)
+{
+	struct cryo_object *o;
+	int err = 0;
+
+	list_for_each_entry(o, &c->files, node) {
+		err = classify_file(c, o);
+		if (err)
+			break;
+		if (o->kind == CRYO_FILE_PIPE)
+			o->inode->kind = CRYO_FILE_PIPE;
+	}
+	return err;
 }
 
 static int save_inode(struct cryo_capture *c, struct cryo_object *o)
@@ -219,7 +250,7 @@ static int save_inode(struct cryo_capture *c, struct cryo_object *o)
 /* Special files keep more than a name. */
 static int save_inode_state(struct cryo_capture *c, struct cryo_object *o)
 {
-	if (cryo_is_pipe(o->file) && o->kind == CRYO_FILE_PIPE)
+	if (o->kind == CRYO_FILE_PIPE)
 		return cryo_save_pipe(c, o);
 	return 0;
 }
@@ -229,16 +260,6 @@ int cryo_save_inodes(struct cryo_capture *c)
 	struct cryo_object *o;
 	int err = 0;
 
-	/* Classification may mark inodes: all files first. */
-	list_for_each_entry(o, &c->files, node) {
-		err = cryo_classify_file(c, o);
-		if (err)
-			return err;
-		if (o->kind == CRYO_FILE_PIPE)
-			o->inode->kind = CRYO_FILE_PIPE;
-	}
-	if (c->obstacles)
-		return -EOPNOTSUPP;
 	list_for_each_entry(o, &c->inodes, node) {
 		err = save_inode(c, o) ?: save_inode_state(c, o);
 		if (err)
@@ -311,7 +332,9 @@ int cryo_save_files(struct cryo_capture *c)
 	list_for_each_entry(o, &c->files, node) {
 		if (err)
 			break;
-		err = save_file(c, o, page) ?: save_file_state(c, o);
+		/* Refused ones have no kind: they are left out of what is not going to be written. */
+		if (o->kind)
+			err = save_file(c, o, page) ?: save_file_state(c, o);
 	}
 	kfree(page);
 	return err;

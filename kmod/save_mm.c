@@ -6,7 +6,6 @@
 #include <linux/magic.h>
 #include <linux/mempolicy.h>
 #include <linux/mm.h>
-#include <linux/pkeys.h>
 #include <linux/slab.h>
 #include <linux/userfaultfd_k.h>
 
@@ -62,7 +61,7 @@ static const char *vma_obstacle(struct vm_area_struct *vma)
 		return "memory registered with userfaultfd";
 	if (vma_policy(vma))
 		return "a NUMA memory policy";
-	if (vma_pkey(vma))
+	if (cryo_arch_vma_pkey(vma))
 		return "a memory protection key";
 	if (cryo_vma_sealed(vma))
 		return "memory sealed by mseal()";

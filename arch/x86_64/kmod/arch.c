@@ -5,6 +5,7 @@
 #include <linux/elf.h>
 #include <linux/futex.h>
 #include <linux/mm.h>
+#include <linux/pkeys.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
@@ -33,6 +34,17 @@ void cryo_arch_prepare_park(struct task_struct *task)
 unsigned long cryo_arch_vdso(struct mm_struct *mm)
 {
 	return (unsigned long)mm->context.vdso;
+}
+
+int cryo_arch_vma_pkey(struct vm_area_struct *vma)
+{
+	int pkey = vma_pkey(vma);
+
+#ifdef CONFIG_X86_INTEL_MEMORY_PROTECTION_KEYS
+	if (pkey == vma->vm_mm->context.execute_only_pkey)
+		return 0;
+#endif
+	return pkey;
 }
 
 static bool has_tls(struct task_struct *task)
