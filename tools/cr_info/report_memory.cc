@@ -45,10 +45,10 @@ void print_summary(const Mm& mm, const std::vector<std::uint64_t>& saved) {
 }
 
 std::string area_name(const Context& context, const Mm& mm, const cryo_vma& vma) {
-  if (vma.file != 0) return printable(context.file(vma.file).path);
-  if (vma.kind != CRYO_VMA_ANON) return fmt::format("[{}]", vma_kind_name(vma.kind));
-  if (vma.start < mm.head.brk && vma.end > mm.head.start_brk) return "[heap]";
-  if (vma.start <= mm.head.start_stack && mm.head.start_stack < vma.end) return "[stack]";
+  if (vma.file != 0) return "  " + printable(context.file(vma.file).path);
+  if (vma.kind != CRYO_VMA_ANON) return fmt::format("  [{}]", vma_kind_name(vma.kind));
+  if (vma.start < mm.head.brk && vma.end > mm.head.start_brk) return "  [heap]";
+  if (vma.start <= mm.head.start_stack && mm.head.start_stack < vma.end) return "  [stack]";
   return "";
 }
 
@@ -57,7 +57,7 @@ void print_areas(const Context& context, const Mm& mm, const std::vector<std::ui
                                    CRYO_VMA_MAYREAD | CRYO_VMA_MAYWRITE | CRYO_VMA_MAYEXEC;
   for (std::size_t i = 0; i < mm.vmas.size(); ++i) {
     const cryo_vma& vma = mm.vmas[i];
-    fmt::print("    {:012x}-{:012x} {} {:>10} saved {:>10}  {}", vma.start, vma.end, permissions(vma.flags),
+    fmt::print("    {:012x}-{:012x} {} {:>10} saved {:>10}{}", vma.start, vma.end, permissions(vma.flags),
                bytes_text(vma.end - vma.start), bytes_text(saved[i]), area_name(context, mm, vma));
     if (vma.file != 0 && vma.offset != 0) fmt::print(" +{:#x}", vma.offset);
     if (vma.pkey != 0) fmt::print(" pkey {}", vma.pkey);
