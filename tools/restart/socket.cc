@@ -66,7 +66,9 @@ UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
   UniqueFd fd(::socket(static_cast<int>(head.family), (static_cast<int>(head.type) & kTypeMask) | SOCK_CLOEXEC,
                        static_cast<int>(head.protocol)));
   if (!fd) fail_errno("cannot make a socket of family {}", head.family);
-  if (head.flags & CRYO_SOCK_REUSEADDR) set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
+  // Connections of the process's earlier life may linger at the address (TIME_WAIT): no obstacle, as
+  // another listener still is.
+  set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
   if (head.flags & CRYO_SOCK_REUSEPORT) set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
   if (head.family == AF_INET6)
     set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, (head.flags & CRYO_SOCK_V6ONLY) ? 1 : 0, "IPV6_V6ONLY");
@@ -79,6 +81,7 @@ UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
   if (!address.path.empty()) input.created.add(address.path);
   if (::listen(fd.get(), static_cast<int>(head.backlog)) != 0)
     fail_errno("cannot listen at {}", describe(saved, address));
+  if (!(head.flags & CRYO_SOCK_REUSEADDR)) set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 0, "SO_REUSEADDR");
   return fd;
 }
 
