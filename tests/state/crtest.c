@@ -26,7 +26,7 @@ const char *crt_case;
 static char run_dir[PATH_MAX / 2];
 static unsigned int tap_count, tap_failed;
 static atomic_bool go_seen;
-static _Atomic int64_t gap_sum;
+static _Atomic int64_t gap_sum, gap_end;
 
 const char *crt_dir(void)
 {
@@ -199,6 +199,11 @@ int64_t crt_gap_ns(void)
 	return gap_sum;
 }
 
+int64_t crt_gap_end_ns(void)
+{
+	return gap_end;
+}
+
 bool crt_go(void)
 {
 	return go_seen;
@@ -211,8 +216,10 @@ static int64_t compute_a_while(int64_t last)
 
 	for (int i = 0; i < 100000 && now < until; i++) {
 		now = crt_now_ns();
-		if (now - last > GAP_NS)
+		if (now - last > GAP_NS) {
 			gap_sum += now - last;
+			gap_end = now;
+		}
 		last = now;
 	}
 	return last;

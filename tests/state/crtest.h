@@ -78,6 +78,7 @@ void crt_wait_go(void);
 bool crt_go(void);			/* whether the word has been given; any thread */
 /* Time during which the process did not exist or stood still, as crt_wait_go() saw it. */
 int64_t crt_gap_ns(void);
+int64_t crt_gap_end_ns(void);		/* when it last came back, on the clock of crt_now_ns() */
 int64_t crt_now_ns(void);		/* CLOCK_MONOTONIC */
 void crt_sleep_ms(unsigned int ms);	/* in spite of EINTR */
 

@@ -153,6 +153,7 @@ pid_t start_logged(const std::vector<std::string>& args, const User& user, const
     spawn.dir = "/";
     spawn.in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     spawn.out = spawn.err = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+    (void)!fchown(spawn.out, user.uid, user.gid);
     spawn.env = {"PATH=" + env_or("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")};
     pid_t pid = start(spawn, user);
     close(spawn.in);

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// tamper - changes one thing in a context file, checksums and all
+//
+//   tamper WHAT CONTEXT      (tamper --list names the changes)
+//
+// As CRTEST_TAMPER of crtest-run it makes the state tests fail, each by what it is about: the
+// context says something else than what the program set up, so a restart that follows it gives
+// another state. tests/state/prove does that for all tests.
+#include <cryo/format.h>
+#include <cryo/ioctl.h>
+#include <elf.h>
+#include <linux/sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <set>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <cryo/arch/x86_64.h>
+
+#include "base/crc32c.h"
+
+namespace {
+
+struct Section {
+    cryo_section* head;
+    std::span<char> payload;
+
+    template <class T>
+    T& fixed() const {
+        if (payload.size() < sizeof(T)) throw std::runtime_error("section is short");
+        return *reinterpret_cast<T*>(payload.data());
+    }
+    std::span<char> tail() const { return payload.subspan(head->fixed_len); }
+    template <class T>
+    std::span<T> records() const {
+        return {reinterpret_cast<T*>(tail().data()), tail().size() / sizeof(T)};
+    }
+};
+
+// The file as a list of sections.
+class Context {
+public:
+    explicit Context(const std::string& path) : path_(path) {
+        std::ifstream in(path, std::ios::binary);
+        std::ostringstream text;
+        text << in.rdbuf();
+        bytes_ = text.str();
+        auto* header = reinterpret_cast<cryo_file_header*>(bytes_.data());
+        if (bytes_.size() < sizeof(*header) || std::memcmp(header->magic, CRYO_MAGIC, CRYO_MAGIC_LEN))
+            throw std::runtime_error(path + " is no context");
+        for (size_t at = header->header_len; at + sizeof(cryo_section) <= bytes_.size();) {
+            auto* head = reinterpret_cast<cryo_section*>(&bytes_[at]);
+            if (head->magic != CRYO_SECTION_MAGIC) throw std::runtime_error("no section at " + std::to_string(at));
+            size_t start = at + sizeof(*head) + head->pad;
+            sections_.push_back({head, {bytes_.data() + start, head->length}});
+            at = start + head->length;
+        }
+    }
+    const std::vector<Section>& sections() const { return sections_; }
+
+    void each(cryo_section_type type, const std::function<void(Section&)>& change) {
+        for (Section& s : sections_)
+            if (s.head->type == type) change(s);
+    }
+
+    void write() {
+        for (Section& s : sections_) {
+            s.head->crc = cryo::crc32c(std::as_bytes(s.payload));
+            auto head = std::as_bytes(std::span(s.head, 1));
+            s.head->header_crc = cryo::crc32c(head.first(offsetof(cryo_section, header_crc)));
+        }
+        std::fstream out(path_, std::ios::binary | std::ios::in | std::ios::out);
+        out.write(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
+        if (!out.flush()) throw std::runtime_error("cannot write " + path_);
+    }
+
+private:
+    std::string path_;
+    std::string bytes_;
+    std::vector<Section> sections_;
+};
+
+using Change = std::function<void(Context&)>;
+
+template <class T>
+Change in(cryo_section_type type, std::function<void(T&)> change) {
+    return [=](Context& context) { context.each(type, [&](Section& s) { change(s.fixed<T>()); }); };
+}
+
+template <class T>
+Change in_records(cryo_section_type type, std::function<void(T&)> change) {
+    return [=](Context& context) {
+        context.each(type, [&](Section& s) {
+            for (T& record : s.records<T>()) change(record);
+        });
+    };
+}
+
+// ---- memory ----
+
+// Every saved page for which @chosen is true of (page, bytes of it that are not zero).
+Change in_pages(std::function<bool(std::span<char>, long)> chosen, std::function<void(std::span<char>)> change) {
+    return [=](Context& context) {
+        context.each(CRYO_SEC_PAGE_DATA, [&](Section& s) {
+            for (size_t at = 0; at + 4096 <= s.payload.size(); at += 4096) {
+                auto page = s.payload.subspan(at, 4096);
+                long used = 4096 - std::count(page.begin(), page.end(), 0);
+                if (chosen(page, used)) change(page);
+            }
+        });
+    };
+}
+
+// A page of the tests' pseudo-random pattern holds nearly every byte value; no other page does.
+bool is_pattern(std::span<char> page, long used) {
+    return used > 3500 && std::set<char>(page.begin(), page.end()).size() > 240;
+}
+
+Change in_vmas(std::function<bool(const cryo_vma&)> chosen, std::function<void(cryo_vma&)> change) {
+    return in<cryo_vma>(CRYO_SEC_VMA, [=](cryo_vma& vma) {
+        if (chosen(vma)) change(vma);
+    });
+}
+
+constexpr auto kRead = CRYO_VMA_READ, kWrite = CRYO_VMA_WRITE, kExec = CRYO_VMA_EXEC;
+constexpr auto kAccess = kRead | kWrite | kExec;
+constexpr auto kAdvice = CRYO_VMA_DONTFORK | CRYO_VMA_DONTDUMP | CRYO_VMA_WIPEONFORK | CRYO_VMA_HUGEPAGE |
+                         CRYO_VMA_NOHUGEPAGE | CRYO_VMA_MERGEABLE | CRYO_VMA_SEQ_READ | CRYO_VMA_RAND_READ;
+
+bool anonymous_with(const cryo_vma& vma, __u64 access) { return vma.kind == CRYO_VMA_ANON && (vma.flags & kAccess) == access; }
+
+// ---- registers ----
+
+Change in_regset(__u32 note, std::function<void(std::span<char>)> change) {
+    return [=](Context& context) {
+        context.each(CRYO_SEC_REGSET, [&](Section& s) {
+            if (s.fixed<cryo_regset_head>().note == note) change(s.tail());
+        });
+    };
+}
+
+Change in_registers(std::function<void(cryo_x86_64_regs&)> change) {
+    return in_regset(NT_PRSTATUS, [=](std::span<char> set) { change(*reinterpret_cast<cryo_x86_64_regs*>(set.data())); });
+}
+
+bool computing(const cryo_x86_64_regs& regs) { return static_cast<long long>(regs.orig_rax) < 0; }
+
+// ---- the changes ----
+
+const std::map<std::string, Change>& changes() {
+    using Process = cryo_process;
+    using Thread = cryo_thread;
+    static const std::map<std::string, Change> all = {
+        {"nothing", [](Context&) {}},
+        {"pattern-pages", in_pages(is_pattern, [](auto page) { page[1000] ^= 1; })},
+        {"sparse-pages", in_pages([](auto, long used) { return used > 0 && used < 20; },
+                                  [](auto page) { std::fill(page.begin(), page.end(), 0); })},
+        {"filled-pages", in_pages([](auto page, long used) { return used == 4096 && std::set<char>(page.begin(), page.end()).size() == 1; },
+                                  [](auto page) { page[4095] ^= 1; })},
+        {"no-access-lost", in_vmas([](auto& v) { return v.kind == CRYO_VMA_ANON && !(v.flags & kAccess); },
+                                   [](auto& v) { v.flags |= kRead | kWrite; })},
+        {"read-only-lost", in_vmas([](auto& v) { return (v.kind == CRYO_VMA_ANON || v.kind == CRYO_VMA_SHMEM) && (v.flags & kAccess) == kRead; },
+                                   [](auto& v) { v.flags |= kWrite; })},
+        {"writable-lost", in_vmas([](auto& v) { return anonymous_with(v, kRead | kWrite) && v.end - v.start == 4096; },
+                                  [](auto& v) { v.flags &= ~kWrite; })},
+        {"exec-only-lost", in_vmas([](auto& v) { return anonymous_with(v, kExec); }, [](auto& v) { v.flags |= kRead | kWrite; })},
+        {"shared-lost", in_vmas([](auto& v) { return v.kind == CRYO_VMA_SHMEM; },
+                                [](auto& v) { v.kind = CRYO_VMA_ANON; v.file = 0; v.offset = 0; v.flags &= ~CRYO_VMA_SHARED; })},
+        {"file-shared-lost", in_vmas([](auto& v) { return v.kind == CRYO_VMA_FILE && (v.flags & CRYO_VMA_SHARED); },
+                                     [](auto& v) { v.flags &= ~CRYO_VMA_SHARED; })},
+        {"growth-lost", in_vmas([](auto& v) { return v.flags & CRYO_VMA_GROWSDOWN; }, [](auto& v) { v.flags &= ~CRYO_VMA_GROWSDOWN; })},
+        {"lock-lost", in_vmas([](auto& v) { return v.flags & CRYO_VMA_LOCKED; },
+                              [](auto& v) { v.flags &= ~(CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT); })},
+        {"advice-lost", in_vmas([](auto& v) { return v.flags & kAdvice; }, [](auto& v) { v.flags &= ~kAdvice; })},
+        {"perms-of-a-library", in_vmas([](auto& v) { return v.kind == CRYO_VMA_FILE && (v.flags & kAccess) == kRead; },
+                                       [](auto& v) { v.flags |= kExec; })},
+        {"brk", in<cryo_mm>(CRYO_SEC_MM, [](auto& mm) { mm.brk -= 4096; })},
+        {"arguments", in<cryo_mm>(CRYO_SEC_MM, [](auto& mm) { mm.arg_start += 1; })},
+        {"future-locks", in<cryo_mm>(CRYO_SEC_MM, [](auto& mm) { mm.def_flags = 0; })},
+        {"thp-disable", in<cryo_mm>(CRYO_SEC_MM, [](auto& mm) { mm.thp_disabled = 0; })},
+        {"file-offset-of-mapping", in_vmas([](auto& v) { return v.kind == CRYO_VMA_FILE && (v.flags & kWrite) && v.offset == 8 * 4096; },
+                                           [](auto& v) { v.offset = 0; })},
+        // registers
+        {"rbx", in_registers([](auto& r) { if (computing(r)) r.rbx ^= 1; })},
+        {"flags", in_registers([](auto& r) { if (computing(r)) r.eflags ^= 1; })},
+        {"gs-base", in_registers([](auto& r) { if (r.gs_base) r.gs_base += 8; })},
+        {"ymm", in_regset(NT_X86_XSTATE, [](auto set) { for (size_t at = 576; at < 832 && at < set.size(); at++) set[at] ^= 1; })},
+        {"xmm", in_regset(NT_X86_XSTATE, [](auto set) { for (size_t at = 160; at < 416; at += 16) set[at] ^= 1; })},
+        {"mxcsr", in_regset(NT_X86_XSTATE, [](auto set) { set[25] ^= 0x60; })},
+        {"call-interrupted", in_registers([](auto& r) {
+             if (!computing(r) && static_cast<long long>(r.rax) <= -512) r.rax = static_cast<__u64>(-4);
+         })},
+        // threads
+        {"thread-name", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.comm[0] ^= 1; })},
+        {"robust-list", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.robust_list = 0; })},
+        {"clear-tid", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { if (t.tid != t.pid) t.clear_child_tid = 0; })},
+        {"rseq", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.rseq = 0; t.rseq_len = 0; t.flags &= ~CRYO_THREAD_RSEQ; })},
+        {"sigmask", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.sigmask ^= 1ULL << 21; })},
+        {"saved-sigmask", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.saved_sigmask = 0; })},
+        {"altstack", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.altstack_sp = t.altstack_size = 0; t.altstack_flags = 2; })},
+        {"time-left", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { if (t.restart.time_flags & CRYO_TIME_REMAINING) t.restart.time_ns += 5000000000; })},
+        {"restart-block", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.restart.kind = 0; })},
+        {"nice", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.nice += 1; })},
+        {"policy", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.sched_policy = 0; t.sched_priority = 0; })},
+        {"affinity", [](Context& c) { c.each(CRYO_SEC_THREAD, [](Section& s) { for (auto& word : s.records<__u64>()) word = word == 1 ? 2 : 1; }); }},
+        {"ioprio", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.ioprio = 0; })},
+        {"timer-slack", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.timer_slack_ns += 1; })},
+        {"death-signal", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.pdeath_signal = 0; })},
+        // signals
+        {"sigaction-flags", in_records<cryo_sigaction>(CRYO_SEC_SIGACTIONS, [](auto& a) { if (a.handler > 1) a.mask ^= 1ULL << 40; })},
+        {"ignored-signals", in_records<cryo_sigaction>(CRYO_SEC_SIGACTIONS, [](auto& a) { if (a.handler == 1) a.handler = 0; })},
+        {"pending-value", [](Context& c) {
+             c.each(CRYO_SEC_SIGPENDING, [](Section& s) {
+                 auto& head = s.fixed<cryo_sigpending>();
+                 for (__u32 i = 0; i < head.count; i++) s.tail()[i * head.record_size + 24] ^= 1;
+             });
+         }},
+        {"stopped", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.flags &= ~CRYO_PROC_STOPPED; p.stop_signal = 0; })},
+        // process
+        {"umask", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.umask ^= 7; })},
+        {"personality", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.personality = 0; })},
+        {"dumpable", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.dumpable ^= 1; })},
+        {"no-new-privs", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.flags &= ~CRYO_PROC_NO_NEW_PRIVS; })},
+        {"subreaper", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.flags &= ~CRYO_PROC_CHILD_SUBREAPER; })},
+        {"oom-score", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.oom_score_adj += 5; })},
+        {"cwd", [](Context& c) { c.each(CRYO_SEC_CWD, [](Section& s) { for (char& ch : s.tail().subspan(1)) ch = '/'; }); }},
+        {"limits", in_records<cryo_rlimit>(CRYO_SEC_RLIMITS, [](auto& l) { if (l.cur && l.cur != ~0ULL) l.cur -= 1; })},
+        {"interval", in_records<cryo_itimer>(CRYO_SEC_ITIMERS, [](auto& t) { if (t.value_ns) t.interval_ns += 1000000; })},
+        {"timer-value", in_records<cryo_itimer>(CRYO_SEC_ITIMERS, [](auto& t) { if (t.value_ns) t.value_ns += 3000000000; })},
+        {"groups", in<cryo_creds>(CRYO_SEC_CREDS, [](auto& k) { k.egid = k.gid; k.cap_bset = ~0ULL >> 24; k.securebits = 0; })},
+        {"capabilities", in<cryo_creds>(CRYO_SEC_CREDS, [](auto& k) { k.cap_effective &= ~2ULL; })},
+        // files
+        {"offsets", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { if (f.pos) f.pos -= 1; })},
+        {"directory-position", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { if (f.flags & 0200000) f.pos = 0; })},
+        {"file-flags", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.flags &= ~(02000 | 04000); })},
+        {"close-on-exec", in_records<cryo_fd>(CRYO_SEC_FDS, [](auto& d) { if (d.fd > 2) d.flags ^= CRYO_FD_CLOEXEC; })},
+        {"shared-open-file", in_records<cryo_fd>(CRYO_SEC_FDS, [last = __u32(0), before = __u32(0)](auto& d) mutable {
+             if (d.fd > 2 && d.file == last) d.file = before;
+             else { before = last; last = d.file; }
+         })},
+        {"device", [](Context& c) {
+             c.each(CRYO_SEC_FILE, [](Section& s) {
+                 std::string path(s.tail().begin(), s.tail().end());
+                 if (path == "/dev/full") std::memcpy(s.tail().data(), "/dev/zero", 9);
+             });
+         }},
+        {"file-contents", in_pages([](auto, long used) { return used > 0; }, [](auto page) {
+             if (is_pattern(page, 4096)) page[2000] ^= 1;
+         })},
+        {"seals", in<cryo_inode>(CRYO_SEC_INODE, [](auto& i) { i.seals = 0; })},
+        {"pipe-bytes", [](Context& c) { c.each(CRYO_SEC_PIPE, [](Section& s) { if (!s.tail().empty()) s.tail()[s.tail().size() - 1] ^= 1; }); }},
+        {"epoll-data", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.data ^= 1; })},
+        {"eventfd-count", in<cryo_eventfd>(CRYO_SEC_EVENTFD, [](auto& e) { e.count += 1; })},
+        {"socket-options", in<cryo_socket>(CRYO_SEC_SOCKET, [](auto& k) { k.flags &= ~CRYO_SOCK_REUSEADDR; })},
+        {"locks", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.type = l.type ? 0 : 1; })},
+    };
+    return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        if (argc == 2 && std::string(argv[1]) == "--list") {
+            for (const auto& [name, change] : changes()) std::cout << name << '\n';
+            return 0;
+        }
+        if (argc != 3) throw std::runtime_error("usage: tamper WHAT CONTEXT | tamper --list");
+        auto change = changes().find(argv[1]);
+        if (change == changes().end()) throw std::runtime_error(std::string("no change ") + argv[1]);
+        Context context(argv[2]);
+        change->second(context);
+        context.write();
+    } catch (const std::exception& error) {
+        std::cerr << "tamper: " << error.what() << '\n';
+        return 1;
+    }
+    return 0;
+}
