@@ -246,6 +246,15 @@ TEST("pages") {
   });
 }
 
+TEST("a processor of another architecture") {
+  refused("describes x86_64, the file header says aarch64", [](ContextBuilder& b) {
+    b.edit = [](test::RawSection& s) {
+      if (s.type == CRYO_SEC_CPU) s.object = CRYO_ARCH_X86_64;
+    };
+    b.context.header.arch = CRYO_ARCH_AARCH64;
+  });
+}
+
 TEST("processes") {
   refused("no process", [](ContextBuilder& b) { b.context.processes.clear(); });
   refused("defined twice", [](ContextBuilder& b) { b.context.processes.push_back(b.process()); });

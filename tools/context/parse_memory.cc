@@ -18,7 +18,7 @@ std::uint32_t id_of(const Payload& payload) {
 void check_vma(Staging& staging, const Payload& payload, const cryo_vma& vma) {
   const std::uint64_t page = staging.scanner.header().page_size;
   if (vma.start >= vma.end || vma.start % page != 0 || vma.end % page != 0)
-    payload.damaged("{:#x}-{:#x} is no range of pages", vma.start, vma.end);
+    payload.damaged("{:#x}-{:#x} is no range of pages (page size {})", vma.start, vma.end, page);
   if (vma.kind > CRYO_VMA_VSYSCALL)
     staging.unknown(payload.section(), "{:#x}-{:#x}: unknown kind {}", vma.start, vma.end, vma.kind);
   if (vma.flags & ~kVmaFlags)
@@ -41,7 +41,7 @@ std::uint64_t check_runs(const Staging& staging, const Payload& payload,
   for (const cryo_page_run& run : runs) {
     const std::uint64_t most = (std::numeric_limits<std::uint64_t>::max() - run.start) / page;
     if (run.start % page != 0 || run.nr_pages == 0 || run.nr_pages > most)
-      payload.damaged("{:#x} +{} pages is no range of pages", run.start, run.nr_pages);
+      payload.damaged("{:#x} +{} pages is no range of pages (page size {})", run.start, run.nr_pages, page);
     if (run.start < end) payload.damaged("runs at {:#x} are not in order", run.start);
     end = run.start + run.nr_pages * page;
     pages += run.nr_pages;

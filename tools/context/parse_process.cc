@@ -3,6 +3,7 @@
 #include <limits>
 #include <span>
 
+#include "context/describe.h"
 #include "context/staging.h"
 
 namespace cryo {
@@ -48,8 +49,8 @@ void parse_system(Staging& staging, const Payload& payload) {
 void parse_cpu(Staging& staging, const Payload& payload) {
   staging.once(payload);
   if (payload.object() != staging.scanner.header().arch)
-    payload.damaged("describes architecture {}, the file header says {}", payload.object(),
-                    staging.scanner.header().arch);
+    payload.damaged("describes {}, the file header says {}", arch_name(payload.object()),
+                    arch_name(staging.scanner.header().arch));
   staging.cpu = Bytes(payload.all().begin(), payload.all().end());
 }
 
