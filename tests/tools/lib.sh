@@ -122,9 +122,8 @@ wait_for()
 	return 1
 }
 
-# A twentieth of a second, without a program to start.
-exec {tick}<> <(:)
-pause() { read -rt 0.05 -u "$tick"; }
+# A twentieth of a second, without a program to start, and without a descriptor that others inherit.
+pause() { read -rt 0.05 <> <(:); }
 
 # stands_still: is the process of start() frozen?
 stands_still()
@@ -136,6 +135,7 @@ stands_still()
 	[ "$(<"$base/work/count")" = "$before" ]
 }
 
+is_gone() { [ ! -e "/proc/$1" ] || [ "$(state_of "$1")" = Z ]; }
 # has_child PID
 has_child() { grep -q . "/proc/$1/task/$1/children"; }
 
@@ -153,6 +153,7 @@ counted_since() { [[ $(<"$base/work/count") > $1 ]]; }
 ends_with()
 {
 	local status=0
+	wait_for is_gone "$pid" || return
 	wait "$pid" 2>/dev/null || status=$?
 	[ "$status" -eq "$1" ]
 }
