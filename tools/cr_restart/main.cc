@@ -76,6 +76,7 @@ class Tool {
 
  private:
   Outcome restart();
+  [[nodiscard]] std::optional<pid_t> launch() const;
   [[nodiscard]] Source open_source() const;
   void say(const std::string& text) const {
     if (!arguments_.quiet) fmt::print(stderr, "cr_restart: {}\n", text);
@@ -126,8 +127,8 @@ Outcome Tool::attend(pid_t child, const sigset_t& mask) const {
   return {0, wait_for(child)};
 }
 
-Outcome Tool::restart() {
-  const sigset_t mask = block_all_signals();
+// Nothing of the context is held any more when this returns: neither its memory nor its file.
+std::optional<pid_t> Tool::launch() const {
   const Source source = open_source();
   const Context context = read_context(source);
   Restart restart(context, source, arguments_.restart);
@@ -135,18 +136,23 @@ Outcome Tool::restart() {
   report(findings);
   if (arguments_.check_only) {
     if (arguments_.verbose) say("nothing stands in the way of a restart");
-    return {};
+    return std::nullopt;
   }
-  pid_t child = -1;
   try {
-    child = restart.launch(findings);
+    const pid_t child = restart.launch(findings);
+    show_kernel_log(restart.kernel_log(), false);
+    if (arguments_.verbose) say(fmt::format("pid {} runs", child));
+    return child;
   } catch (const Error&) {
     show_kernel_log(restart.kernel_log(), true);
     throw;
   }
-  show_kernel_log(restart.kernel_log(), false);
-  if (arguments_.verbose) say(fmt::format("pid {} runs", child));
-  return attend(child, mask);
+}
+
+Outcome Tool::restart() {
+  const sigset_t mask = block_all_signals();
+  const std::optional<pid_t> child = launch();
+  return child ? attend(*child, mask) : Outcome{};
 }
 
 Outcome Tool::run() {

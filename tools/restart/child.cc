@@ -52,6 +52,7 @@ class Child {
   int handle_fd_ = -1;
   int device_fd_ = -1;
   std::vector<KernelMapping> kernel_mappings_;
+  CredentialChange credentials_;
 };
 
 void Child::give_up(const char* text, int code) {
@@ -65,6 +66,7 @@ void Child::give_up(const char* text, int code) {
 void Child::restore_ordinary_state() {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
   if (::getppid() != input_.parent) fail(ECANCELED, "cr_restart is gone");
+  credentials_ = credential_change(*process_.creds, own_credentials());
   raise_limits(process_);
   restore_session(process_, input_.options);
   restore_attributes(process_);
@@ -103,7 +105,7 @@ StubArea Child::make_area(AddressSpace& space) {
   for (const KernelMapping& mapping : kernel_mappings_) transit += mapping.range.size();
   const Mm& mm = input_.context.mm(process_.head.mm);
   use_saved_addresses(mm, space);
-  const std::size_t data = memory_plan_size(input_.context, mm) + thread_plan_size(process_) +
+  const std::size_t data = memory_plan_size(input_.context, mm) + thread_plan_size(process_, credentials_) +
                            process_.locks.size() * kLockSize +
                            (files_.parked.size() + files_.fds.size()) * 2 * sizeof(stub::Call) + kFixedSize;
   return StubArea(space, report_, data, transit, input_.context.header.page_size);
@@ -139,7 +141,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   MemoryPlan memory = plan_memory(memory_input, area, space);
   const ThreadPlanInput threads{process_,
                                 input_.options,
-                                credential_change(*process_.creds, own_credentials()),
+                                credentials_,
                                 input_.nice_not_permitted,
                                 handle_fd_,
                                 files_.exe_fd};

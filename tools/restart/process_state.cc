@@ -22,7 +22,7 @@ void raise_limits(const Process& process) {
     rlimit limit;
     if (::getrlimit(resource, &limit) != 0) fail_errno("cannot read limit {}", i);
     limit.rlim_max = std::max<rlim_t>(limit.rlim_max, process.rlimits[i].max);
-    limit.rlim_cur = limit.rlim_max;
+    limit.rlim_cur = i == RLIMIT_CORE ? 0 : limit.rlim_max;
     if (::setrlimit(resource, &limit) != 0) fail_errno("cannot raise limit {} to {}", i, limit.rlim_max);
   }
 }

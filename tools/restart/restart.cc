@@ -48,11 +48,17 @@ UniqueFd open_handle(int device, std::size_t threads) {
   return handle;
 }
 
+// A blocked signal is pending even if it is to be ignored (nohup): that one does not count.
 bool is_pending_termination() {
   sigset_t pending;
   if (::sigpending(&pending) != 0) return false;
-  return sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) || sigismember(&pending, SIGHUP) ||
-         sigismember(&pending, SIGQUIT);
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
+    struct sigaction action {};
+    if (sigismember(&pending, signal) == 1 && ::sigaction(signal, nullptr, &action) == 0 &&
+        action.sa_handler != SIG_IGN)
+      return true;
+  }
+  return false;
 }
 
 // Memory that the child shares with its parent, from before the fork on.

@@ -22,7 +22,8 @@ constexpr std::uint32_t kAutodisarm = 1U << 31;   // SS_AUTODISARM
 constexpr std::uint64_t kSchedFlags = 0x7;        // RESET_ON_FORK, RECLAIM, DL_OVERRUN
 constexpr int kIoPriorityProcess = 1;             // IOPRIO_WHO_PROCESS
 constexpr std::uint64_t kNsPerSec = 1000000000;
-constexpr std::size_t kMaxThreadCalls = 200;      // capabilities are one call each
+constexpr std::size_t kThreadCalls = 24;           // of one thread, the most there can be
+constexpr std::size_t kCredentialCalls = 150;      // capabilities are one call each
 
 // struct sched_attr of sched_setattr(2), first version; the kernel's header does not go with libc's.
 struct SchedAttributes {
@@ -267,15 +268,17 @@ void plan_leader(const ThreadPlanInput& input, CallList& calls, StubArea& area) 
   plan_timers(process, calls, area);
 }
 
-std::size_t thread_plan_size(const Process& process) {
-  std::size_t size = (process.sigactions.size() + process.rlimits.size() + process.itimers.size() +
-                      process.pending.siginfos.size() + 64 + kMaxThreadCalls) *
-                     (sizeof(stub::Call) + CRYO_SIGINFO_SIZE);
-  size += process.creds->groups.size() * sizeof(std::uint32_t);
+std::size_t thread_plan_size(const Process& process, const CredentialChange& credentials) {
+  constexpr std::size_t kCallSize = sizeof(stub::Call) + CRYO_SIGINFO_SIZE;  // with what it points to
+  const std::size_t groups = process.creds->groups.size() * sizeof(std::uint32_t);
+  const std::size_t credential_size = credentials.to ? kCredentialCalls * kCallSize + groups : 0;
+  const auto pending_size = [](const SignalQueue& queue) { return queued_signals(queue).size() * kCallSize; };
+  std::size_t size = (process.sigactions.size() + process.rlimits.size() + process.itimers.size()) * kCallSize;
+  size += kThreadCalls * kCallSize + pending_size(process.pending) + credential_size;
   for (const Thread& thread : process.threads) {
-    size += sizeof(stub::Thread) + sizeof(cryo_resume) + stub::kThreadStackSize + 512;
-    size += (kMaxThreadCalls + 64 + thread.pending.siginfos.size()) * (sizeof(stub::Call) + CRYO_SIGINFO_SIZE);
-    size += thread.cpus.size() * sizeof(std::uint64_t) + process.creds->groups.size() * sizeof(std::uint32_t);
+    size += sizeof(stub::Thread) + sizeof(cryo_resume) + stub::kThreadStackSize + 64;
+    size += kThreadCalls * kCallSize + pending_size(thread.pending) + credential_size;
+    size += thread.cpus.size() * sizeof(std::uint64_t);
     for (const Regset& regset : thread.regsets)
       size += sizeof(cryo_regset) + std::max<std::size_t>(regset.data.size(), kMaxRegsetSize) + 64;
   }

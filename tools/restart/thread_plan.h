@@ -28,6 +28,6 @@ void plan_process(const Process& process, CallList& calls, StubArea& area);
 // By the leader when all other threads are set up: limits, credentials, timers, shared pending signals.
 void plan_leader(const ThreadPlanInput& input, CallList& calls, StubArea& area);
 
-[[nodiscard]] std::size_t thread_plan_size(const Process& process);
+[[nodiscard]] std::size_t thread_plan_size(const Process& process, const CredentialChange& credentials);
 
 }  // namespace cryo
