@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 using namespace crt;
 
 bool Outcome::clean_failure() const {
-    return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) != 0 && WEXITSTATUS(status) < 126 && !text.empty();
+    return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 126 &&
+           WEXITSTATUS(status) != 127 && !text.empty();
 }
 
 fs::path program(const std::string& name) { return fs::canonical("/proc/self/exe").parent_path() / name; }

@@ -35,6 +35,19 @@ void comes_up(crt::Tap& tap, Victim& victim, const std::string& what, const fs::
     if (!tap.ok(victim.restarted(), what)) tap.diag(outcome.summary());
 }
 
+// The CPU section follows the header's architecture.
+void set_cpu_arch(std::vector<char>& bytes, size_t at, __u32 arch) {
+    while (at + sizeof(cryo_section) <= bytes.size()) {
+        auto* head = reinterpret_cast<cryo_section*>(&bytes[at]);
+        if (head->type == CRYO_SEC_CPU) {
+            head->object = arch;
+            head->header_crc = cryo::crc32c(std::as_bytes(std::span(head, 1)).first(offsetof(cryo_section, header_crc)));
+            return;
+        }
+        at += sizeof(*head) + head->pad + head->length;
+    }
+}
+
 // A copy of the context with another header, whose checksum is right.
 fs::path with_header(Victim& victim, const std::function<void(cryo_file_header&)>& change) {
     std::vector<char> bytes = read_bytes(victim.context());
@@ -43,6 +56,7 @@ fs::path with_header(Victim& victim, const std::function<void(cryo_file_header&)
     change(header);
     header.crc = cryo::crc32c(std::as_bytes(std::span(&header, 1)).first(offsetof(cryo_file_header, crc)));
     std::memcpy(bytes.data(), &header, sizeof(header));
+    set_cpu_arch(bytes, header.header_len, header.arch);
     fs::path path = victim.dir() / "changed";
     write_bytes(path, bytes, victim.user());
     return path;
@@ -55,15 +69,17 @@ void headers(crt::Tap& tap, Victim& victim) {
     refused(tap, victim, "an older format", with_header(victim, [](auto& h) { h.format_major = 0; }), "format");
     refused(tap, victim, "an unknown incompatible feature", with_header(victim, [](auto& h) { h.incompat = 1ULL << 63; }), "feature");
     refused(tap, victim, "a feature one may only read", with_header(victim, [](auto& h) { h.ro_compat = 1ULL << 63; }), "feature");
-    refused(tap, victim, "another page size", with_header(victim, [](auto& h) { h.page_size = 65536; }), "page size");
+    refused(tap, victim, "another page size", with_header(victim, [](auto& h) { h.page_size = 65536; }), "changed");
     comes_up(tap, victim, "a newer minor version is no obstacle", with_header(victim, [](auto& h) { h.format_minor = 77; }));
     comes_up(tap, victim, "nor an unknown compatible feature", with_header(victim, [](auto& h) { h.compat = 1ULL << 63; }));
 }
 
+void set_last_pid(pid_t pid) { std::ofstream("/proc/sys/kernel/ns_last_pid") << pid; }
+
 // A process with this pid that does nothing; 0 if it cannot be had.
 pid_t occupy(pid_t pid) {
     for (int i = 0; i < 20; i++) {
-        std::ofstream("/proc/sys/kernel/ns_last_pid") << pid - 1;
+        set_last_pid(pid - 1);
         pid_t got = fork();
         if (got == 0) {
             for (;;) pause();
@@ -76,7 +92,9 @@ pid_t occupy(pid_t pid) {
 }
 
 void pid_in_use(crt::Tap& tap, Victim& victim) {
+    pid_t last = static_cast<pid_t>(std::atoi(crt::read_file("/proc/sys/kernel/ns_last_pid").c_str()));
     pid_t squatter = occupy(victim.pid());
+    set_last_pid(last);  // the ids of its threads stay free
     if (!squatter) {
         tap.skip("pid in use", "the pid cannot be had");
         return;

@@ -98,6 +98,7 @@ public:
         limit_ms_ = 1000 * (desc_.number("timeout_s") ? desc_.number("timeout_s") : 60);
     }
     ~Run() {
+        if (pipe_ >= 0) close(pipe_);
         for (pid_t pid : {pid_, helper_})
             if (pid > 0) {
                 kill(-pid, SIGKILL);
@@ -166,7 +167,7 @@ private:
             pty_->give_to(user_);
             spawn.session = true;
         }
-        spawn.in = with_pty ? pty_->slave() : open("/dev/null", O_RDONLY | O_CLOEXEC);
+        spawn.in = with_pty ? pty_->slave() : open_stdin();
         spawn.out = open_log(out);
         spawn.err = open_log(err);
         pid_t pid = start(spawn, user_);
@@ -174,6 +175,26 @@ private:
         close(spawn.out);
         close(spawn.err);
         return pid;
+    }
+
+    // A test of pipes gets one for its program, and another for cr_restart.
+    int open_stdin() {
+        if (!desc_.flag(CRT_PIPE) || helper_starts_) return open("/dev/null", O_RDONLY | O_CLOEXEC);
+        int fds[2];
+        if (pipe2(fds, O_CLOEXEC)) throw std::runtime_error("pipe: " + std::string(strerror(errno)));
+        if (pipe_ >= 0) close(pipe_);
+        pipe_ = fds[1];
+        return fds[0];
+    }
+
+    void type_lines() {
+        static const std::string lines = "first line\nsecond line\n";
+        if (!desc_.flag(CRT_PTY | CRT_PIPE)) return;
+        pause_for(300);  // the reader has seen the word by then
+        if (desc_.flag(CRT_PTY))
+            pty_->type(lines);
+        else
+            (void)!write(pipe_, lines.data(), lines.size());
     }
 
     bool start_program() {
@@ -205,7 +226,9 @@ private:
         for (const auto& a : split(desc_.text("checkpoint_args"), ' ')) args.push_back(a);
         if (kill) args.push_back("--kill");
         args.insert(args.end(), {"-f", context().string(), std::to_string(pid_)});
+        helper_starts_ = true;
         helper_ = launch(args, "ck.out", "ck.err", false, false);
+        helper_starts_ = false;
         int status = wait_for(helper_, limit_ms_);
         if (status != -1) helper_ = 0;
         return status;
@@ -282,8 +305,7 @@ private:
         }
         open_go();
         if (desc_.flag(CRT_STOPPED)) kill(who, SIGCONT);
-        if (desc_.flag(CRT_PTY)) pause_for(300);  // the reader has seen the word by then
-        if (desc_.flag(CRT_PTY)) pty_->type("first line\nsecond line\n");
+        type_lines();
         int status = wait_for(pid_, limit_ms_);
         if (status != -1) pid_ = 0;
         bool found = report(what);
@@ -348,6 +370,8 @@ private:
     std::string name_;
     unsigned limit_ms_ = 0;
     std::unique_ptr<Pty> pty_;
+    int pipe_ = -1;               // the writing end of stdin
+    bool helper_starts_ = false;  // the next to start is cr_checkpoint
     pid_t pid_ = 0;      // our child: the program, later cr_restart
     pid_t helper_ = 0;   // a cr_checkpoint that has not ended
     pid_t old_pid_ = 0;  // the program's pid before and after the restart
@@ -367,6 +391,7 @@ int main(int argc, char** argv) {
         std::cerr << "usage: crtest-run PROGRAM [CASE]\n";
         return 2;
     }
+    signal(SIGPIPE, SIG_IGN);
     Tap tap;
     try {
         std::string program = fs::canonical(argv[1]);

@@ -28,6 +28,7 @@
 #define CRT_STOPPED	(1U << 2)	/* stops itself by SIGSTOP before the checkpoint */
 #define CRT_REFUSE	(1U << 3)	/* the checkpoint has to fail with the obstacles of crt_expect() */
 #define CRT_NO_RESTART	(1U << 4)	/* only checkpoints in place */
+#define CRT_PIPE	(1U << 5)	/* stdin is a pipe that ends with the same lines; another one after a restart */
 #define CRT_ONCE	(1U << 6)	/* verify() changes files that are mapped: no second restart */
 
 struct crt_test {

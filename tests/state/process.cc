@@ -96,6 +96,7 @@ void be_strange() {
     dup2(spawn.err, STDERR_FILENO);
     close_range(3, ~0U, 0);
     umask(022);
+    signal(SIGPIPE, SIG_DFL);
     if (spawn.strange) be_strange();
     std::vector<char*> args, env;
     for (const auto& a : spawn.args) args.push_back(const_cast<char*>(a.c_str()));
