@@ -197,6 +197,7 @@ struct cryo_object {
 	u32 kind;			/* CRYO_FILE_* */
 	u32 stdio_fd;			/* 0 to 2, or U32_MAX */
 	u32 inode_flags;		/* CRYO_INODE_* */
+	loff_t size;			/* of an inode, as its section says */
 	bool is_inode;
 };
 

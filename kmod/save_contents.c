@@ -107,9 +107,8 @@ static int copy_range(struct copy *k, struct file *file, loff_t pos, loff_t end)
 }
 
 /* Copy what is not a hole. File systems that cannot tell say that all is data. */
-static int copy_file(struct copy *k, struct file *file)
+static int copy_file(struct copy *k, struct file *file, loff_t size)
 {
-	loff_t size = i_size_read(file_inode(file));
 	loff_t data = 0, hole;
 	int err = 0;
 
@@ -146,7 +145,8 @@ static int copy_inode(struct copy *k, struct cryo_object *o)
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	k->inode = o->id;
-	err = copy_file(k, file);
+	/* Not its size now: others may have it open, and its INODE section is written. */
+	err = copy_file(k, file, o->size);
 	fput(file);
 	return err;
 }

@@ -234,6 +234,7 @@ static int save_inode(struct cryo_capture *c, struct cryo_object *o)
 	out.dev = new_encode_dev(stat.dev);
 	out.ino = stat.ino;
 	out.size = stat.size;
+	o->size = stat.size;
 	out.mtime_sec = stat.mtime.tv_sec;
 	out.mtime_nsec = stat.mtime.tv_nsec;
 	out.mode = stat.mode;
