@@ -35,14 +35,21 @@ void comes_up(crt::Tap& tap, Victim& victim, const std::string& what, const fs::
     if (!tap.ok(victim.restarted(), what)) tap.diag(outcome.summary());
 }
 
-// The CPU section follows the header's architecture.
+// What else tells the architecture: the CPU section, and the index entry for it.
 void set_cpu_arch(std::vector<char>& bytes, size_t at, __u32 arch) {
     while (at + sizeof(cryo_section) <= bytes.size()) {
         auto* head = reinterpret_cast<cryo_section*>(&bytes[at]);
-        if (head->type == CRYO_SEC_CPU) {
-            head->object = arch;
+        char* payload = &bytes[at] + sizeof(*head) + head->pad;
+        if (head->type == CRYO_SEC_CPU) head->object = arch;
+        if (head->type == CRYO_SEC_INDEX) {
+            auto* entry = reinterpret_cast<cryo_index_entry*>(payload + head->fixed_len);
+            auto* end = reinterpret_cast<cryo_index_entry*>(payload + head->length);
+            for (; entry < end; entry++)
+                if (entry->type == CRYO_SEC_CPU) entry->object = arch;
+        }
+        if (head->type == CRYO_SEC_CPU || head->type == CRYO_SEC_INDEX) {
+            head->crc = cryo::crc32c(std::as_bytes(std::span(payload, head->length)));
             head->header_crc = cryo::crc32c(std::as_bytes(std::span(head, 1)).first(offsetof(cryo_section, header_crc)));
-            return;
         }
         at += sizeof(*head) + head->pad + head->length;
     }
