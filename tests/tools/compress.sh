@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 fresh
-start 8
+start 2
 cr -z "$pid"
 check "-z: success" status_is 0
 check "... the name ends in .zst" no_file_but count "context.$pid.zst"

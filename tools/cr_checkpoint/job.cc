@@ -40,7 +40,7 @@ class Job {
   void capture();
   void check_result(int error) const;
   void check_cancelled() const;
-  void watch(int done);
+  void watch(int done, Progress& progress);
   void on_signal(int signals);
   void show_log(bool failed);
   void show_summary() const;
@@ -82,6 +82,7 @@ cryo_checkpoint Job::parameters() const {
 void Job::run() {
   UniqueFd done(::eventfd(0, EFD_CLOEXEC));
   if (!done) fail_errno("eventfd");
+  Progress progress(options_.target, !options_.quiet);  // listens before there is something to hear
   std::exception_ptr failure;
   std::thread worker([&] {
     try {
@@ -92,13 +93,14 @@ void Job::run() {
     ::eventfd_write(done.get(), 1);
   });
   try {
-    watch(done.get());
+    watch(done.get(), progress);
   } catch (...) {
     request_->cancel();
     worker.join();
     throw;
   }
   worker.join();
+  progress.clear();
   show_log(failure != nullptr);
   if (failure && interrupted_ != 0) throw Interrupted{interrupted_};
   if (failure) std::rethrow_exception(failure);
@@ -163,13 +165,12 @@ void Job::check_cancelled() const {
 }
 
 // Until the worker is done: signals and progress.
-void Job::watch(int done) {
+void Job::watch(int done, Progress& progress) {
   sigset_t ending;
   sigemptyset(&ending);
   for (int signal : kEndingSignals) sigaddset(&ending, signal);
   UniqueFd signals(::signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals) fail_errno("signalfd");
-  Progress progress(options_.target, !options_.quiet);
   for (;;) {
     pollfd wait[] = {{done, POLLIN, 0}, {signals.get(), POLLIN, 0}, {progress.fd(), POLLIN, 0}};
     if (::poll(wait, std::size(wait), progress.wait_ms()) < 0 && errno != EINTR) fail_errno("poll");
