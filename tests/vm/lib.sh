@@ -17,6 +17,10 @@ build=${CRYO_BUILD:-$top/build}
 kernel_suites=(bookworm bookworm-updates bookworm-security bookworm-backports trixie
 	trixie-security sid)
 
+# Held while something is built in, or copied from, the build directory.
+# shellcheck disable=SC2034 # used by the scripts that source this file
+build_lock=$cache/lock/build-$(printf %s "$build" | sha256sum | cut -c1-16)
+
 say() { printf 'vm: %s\n' "$*" >&2; }
 
 # die STATUS MESSAGE: one line, then the end.
@@ -26,6 +30,12 @@ die()
 	shift
 	printf '%s: %s\n' "${0##*/}" "$*" >&2
 	exit "$status"
+}
+
+# show_errors LOG: the lines of a compiler's and make's output that matter most.
+show_errors()
+{
+	grep -E -m 5 '(error:|undefined reference|No rule to make|Stop\.)' "$1" >&2 || tail -n 5 "$1" >&2
 }
 
 need_tools()
