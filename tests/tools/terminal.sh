@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# cr_checkpoint at a terminal: the progress of a checkpoint that takes long, and no context on the screen.
+# shellcheck disable=SC2016,SC2119 # eval expands it later; optional arguments
+. "$(dirname "$0")/lib.sh"
+
+if ! command -v script >/dev/null; then
+	echo "1..0 # SKIP script(1) is not installed"
+	exit 0
+fi
+
+# at_terminal COMMAND: runs it with a terminal of its own; sets rc, and err to what came to the screen.
+at_terminal()
+{
+	rc=0
+	script -qfec "$1" /dev/null </dev/null >screen 2>&1 || rc=$?
+	err=$(cat screen)
+}
+
+screen_has() { grep -q "$1" screen; }
+
+fresh
+start
+at_terminal "cr_checkpoint -f - $pid"
+check "a context on the screen is refused" status_is 22
+check "... and that is said" said "standard output is a terminal"
+at_terminal "cr_checkpoint -f /dev/tty $pid"
+check "... by its device too" status_is 22
+at_terminal "cr_checkpoint $pid"
+check "a short checkpoint at a terminal" status_is 0
+check "... shows nothing" same "$err" ""
+
+fresh
+start 8
+mkfifo fifo
+exec 8<>fifo
+script -qfec "cr_checkpoint -f fifo $pid" /dev/null </dev/null >screen 2>&1 & requester=$!
+started+=("$requester")
+check "a long one says what it does" wait_for screen_has "process $pid: writing memory"
+err=$(cat -v screen)
+cat <&8 >/dev/null & reader=$!
+started+=("$reader")
+check "... and succeeds" wait "$requester"
+check "... how far it is" screen_has "process $pid: writing memory: *[0-9]*% of "
+check "... and wipes that away" eval 'tail -c 4 screen | grep -q "K$"'
+kill "$reader"
+exec 8<&-
+check "the process goes on" goes_on
+
+done_testing
