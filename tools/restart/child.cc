@@ -4,9 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/rseq.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -25,7 +23,6 @@ using stub::Step;
 
 constexpr std::size_t kLockSize = 128;  // stub area for one lock: call and struct flock
 constexpr std::size_t kFixedSize = 65536;
-constexpr std::uint32_t kMaxRseqLength = 512;
 
 class Child {
  public:
@@ -41,7 +38,6 @@ class Child {
   void plan_truncation(CallList& calls);
   [[nodiscard]] stub::Parameters* plan(StubArea& area, AddressSpace& space);
   [[noreturn]] void give_up(const char* text, int code);
-  static void leave_library();
 
   const ChildInput& input_;
   const Process& process_;
@@ -169,18 +165,6 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   return parameters;
 }
 
-// What the kernel knows about this thread's place in the C library, which is about to go away.
-void Child::leave_library() {
-  if (__rseq_size != 0) {
-    char* area = static_cast<char*>(__builtin_thread_pointer()) + __rseq_offset;
-    long result = -1;
-    for (std::uint32_t length = 20; result != 0 && length <= kMaxRseqLength; length += 4)
-      result = ::syscall(SYS_rseq, area, length, RSEQ_FLAG_UNREGISTER, RSEQ_SIG);
-    if (result != 0) fail_errno("cannot give up the restartable sequences of the C library");
-  }
-  if (::syscall(SYS_set_robust_list, nullptr, 24) != 0) fail_errno("set_robust_list");
-}
-
 void Child::run() {
   try {
     restore_ordinary_state();
@@ -188,7 +172,6 @@ void Child::run() {
     StubArea area = make_area(space);
     report_ = area.report();
     stub::Parameters* parameters = plan(area, space);
-    leave_library();
     area.enter(parameters);
   } catch (const Error& error) {
     give_up(error.what(), error.code());

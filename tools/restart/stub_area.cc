@@ -2,6 +2,9 @@
 #include "restart/stub_area.h"
 
 #include <sys/mman.h>
+#include <sys/rseq.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "stub_arch.h"
@@ -10,10 +13,23 @@ namespace cryo {
 namespace {
 
 constexpr std::size_t kStackSize = 16384;
+constexpr std::uint32_t kMaxRseqLength = 512;
 
 std::size_t round_up(std::size_t size, std::size_t to) { return (size + to - 1) / to * to; }
 
 void* as_pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+
+// What the kernel knows about this thread's place in the C library, which is about to go away.
+void leave_library() {
+  if (__rseq_size != 0) {
+    char* area = static_cast<char*>(__builtin_thread_pointer()) + __rseq_offset;
+    long result = -1;
+    for (std::uint32_t length = 20; result != 0 && length <= kMaxRseqLength; length += 4)
+      result = ::syscall(SYS_rseq, area, length, RSEQ_FLAG_UNREGISTER, RSEQ_SIG);
+    if (result != 0) fail_errno("cannot give up the restartable sequences of the C library");
+  }
+  if (::syscall(SYS_set_robust_list, nullptr, 24) != 0) fail_errno("set_robust_list");
+}
 
 }  // namespace
 
@@ -56,6 +72,7 @@ void StubArea::enter(stub::Parameters* parameters) {
   const std::uint64_t offset =
       reinterpret_cast<std::uint64_t>(&cryo_stub_main) - reinterpret_cast<std::uint64_t>(__start_cryo_stub);
   const auto entry = reinterpret_cast<stub::Entry>(code_ + offset);
+  leave_library();
   stub::enter(stack + kStackSize - 64, entry, parameters);
 }
 

@@ -50,7 +50,8 @@ class StubArea {
   [[nodiscard]] std::uint64_t transit() const { return transit_; }  // address
   [[nodiscard]] stub::Report* report() const { return report_; }
 
-  // Leaves for the stub. The stack of this thread is gone afterwards.
+  // Leaves the C library and this thread's stack for the stub.  All signals have to be blocked, and there
+  // must be no other thread.  Throws Error as long as there is a way back.
   [[noreturn]] void enter(stub::Parameters* parameters);
 
  private:

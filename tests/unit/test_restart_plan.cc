@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The restart engine's decisions that need no process: paths, addresses, credentials.
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/mman.h>
+
+#include "restart/address_space.h"
+#include "restart/created_paths.h"
+#include "restart/credentials.h"
+#include "restart/failure.h"
+#include "restart/files.h"
+#include "restart/relocate.h"
+#include "unit/context_builder.h"
+#include "unit/tap.h"
+
+namespace cryo::test {
+namespace {
+
+Relocations relocations(std::initializer_list<std::string_view> arguments) {
+  Relocations result;
+  for (const std::string_view argument : arguments) result.add(argument);
+  return result;
+}
+
+TEST("relocation: whole components, first match, once") {
+  const Relocations moved = relocations({"/a=/b", "/b=/c", "/home/x/=/home/y//"});
+  CHECK_EQ(moved.apply("/a/file"), "/b/file");
+  CHECK_EQ(moved.apply("/a"), "/b");
+  CHECK_EQ(moved.apply("/ab/file"), "/ab/file");
+  CHECK_EQ(moved.apply("/b/file"), "/c/file");
+  CHECK_EQ(moved.apply("/home/x/1"), "/home/y/1");
+  CHECK_EQ(moved.apply("/other/a"), "/other/a");
+}
+
+TEST("relocation: from and to the root") {
+  CHECK_EQ(relocations({"/=/jail"}).apply("/etc/x"), "/jail/etc/x");
+  CHECK_EQ(relocations({"/jail=/"}).apply("/jail/etc/x"), "/etc/x");
+  CHECK_EQ(relocations({"/jail=/"}).apply("/jail"), "/");
+}
+
+TEST("relocation: escapes") {
+  CHECK_EQ(relocations({"/a\\=b=/c\\\\d"}).apply("/a=b/x"), "/c\\d/x");
+  CHECK_EQ(relocations({"/a\\n=/c"}).apply("/a\\n/x"), "/c/x");
+}
+
+TEST("relocation: what is refused") {
+  Relocations list;
+  CHECK_ERROR(EINVAL, "not of the form", list.add("/a"));
+  CHECK_ERROR(EINVAL, "more than one", list.add("/a=/b=/c"));
+  CHECK_ERROR(EINVAL, "old path is not absolute", list.add("a=/b"));
+  CHECK_ERROR(EINVAL, "new path is not absolute", list.add("/a=b"));
+  CHECK_ERROR(EINVAL, "new path is not absolute", list.add("/a="));
+  for (int i = 0; i < 16; ++i) list.add(fmt::format("/{}=/x", i));
+  list.add("/same=/same/");  // changes nothing, does not count
+  CHECK_ERROR(EINVAL, "more than 16", list.add("/17=/x"));
+}
+
+TEST("address space: lowest hole that is large enough") {
+  AddressSpace space(4096);
+  space.use({0x1000000, 0x1002000});
+  space.use({0x1003000, 0x1004000});
+  const AddressRange one = space.take_hole(1);
+  CHECK_EQ(one.start, 0x1002000U);
+  CHECK_EQ(one.size(), 4096U);
+  CHECK_EQ(space.take_hole(8192).start, 0x1004000U);
+  space.use({0x1000000, 0x7f0000000000});  // swallows the others
+  CHECK_EQ(space.take_hole(4096).start, 0x7f0000000000U);
+  CHECK_ERROR(ENOMEM, "no hole", space.take_hole(1ULL << 46));
+}
+
+TEST("address space: this process's own mappings are read") {
+  const std::vector<OwnMapping> own = own_mappings();
+  const auto here = reinterpret_cast<std::uint64_t>(&own);
+  bool stack = false;
+  for (const OwnMapping& mapping : own) stack |= mapping.range.overlaps({here, here + 1});
+  CHECK(stack);
+}
+
+Creds user(std::uint32_t uid, std::uint64_t caps = 0) {
+  Creds creds;
+  creds.head = {uid, uid, uid, uid, uid, uid, uid, uid, 0, caps, caps, ~0ULL >> 23, 0, 0, 0};
+  return creds;
+}
+
+TEST("credentials: the same user has nothing to change") {
+  CHECK(!credential_change(user(1000), user(1000)).to);
+  CHECK(credential_problems(credential_change(user(1000), user(1000))).empty());
+}
+
+TEST("credentials: another user's process takes privilege") {
+  CHECK_EQ(credential_problems(credential_change(user(0), user(1000))).size(), 2U);
+  CHECK(credential_problems(credential_change(user(1000), user(0, ~0ULL >> 23))).empty());
+}
+
+TEST("credentials: capabilities, bounding set and groups that cannot be given") {
+  CHECK_EQ(credential_problems(credential_change(user(5, 1), user(5))).size(), 1U);
+  Creds bounded = user(5);
+  bounded.head.cap_bset = 0;
+  CHECK_EQ(credential_problems(credential_change(bounded, user(5))).size(), 1U);
+  // Nobody can be given a larger one, and nobody needs it.
+  CHECK(!credential_change(user(5), bounded).to);
+  Creds member = user(5);
+  member.groups = {7};
+  CHECK_EQ(credential_problems(credential_change(member, user(5))).size(), 1U);
+  CHECK(credential_problems(credential_change(member, user(5, 1ULL << CAP_SETGID))).empty());
+}
+
+TEST("open flags: nothing that would change the file") {
+  File file;
+  FileUse use;
+  use.fds.push_back({});
+  file.head.flags = O_WRONLY | O_CREAT | O_EXCL | O_TRUNC | O_APPEND;
+  CHECK_EQ(open_flags(file, use), O_WRONLY | O_APPEND | O_NOCTTY);
+  file.head.flags = O_RDWR | O_TMPFILE;
+  CHECK_EQ(open_flags(file, use), O_RDWR | O_NOCTTY);
+  use = {};
+  use.mapped = true;
+  CHECK_EQ(open_flags(file, use), O_RDONLY);
+  use.mapped_shared_writable = true;
+  CHECK_EQ(open_flags(file, use), O_RDWR);
+}
+
+TEST("paths that were created are remembered until removed") {
+  stub::Report report{};
+  CreatedPaths paths(report);
+  CHECK(paths.list().empty());
+  paths.add("/a");
+  paths.add("/b/c");
+  paths.remove("/a");
+  CHECK_EQ(paths.list().size(), 1U);
+  CHECK_EQ(paths.list().front(), "/b/c");
+  CHECK_ERROR(ENOSPC, "more files", paths.add(std::string(5000, 'x')));
+  CHECK_EQ(paths.list().size(), 1U);
+}
+
+TEST("a failure names process, thread and object") {
+  const ContextBuilder builder;
+  stub::Report report{};
+  report.failed = 1;
+  report.step = stub::Step::kLimit;
+  report.index = 7;
+  report.error = EPERM;
+  const Process& process = builder.context.processes.front();
+  CHECK_EQ(describe_failure(report, builder.context, process),
+           fmt::format("pid {}: cannot set the limit of open files (RLIMIT_NOFILE): Operation not permitted",
+                       process.head.pid));
+}
+
+}  // namespace
+}  // namespace cryo::test
