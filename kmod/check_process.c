@@ -18,6 +18,7 @@
 #include <linux/seccomp.h>
 #include <linux/user_namespace.h>
 
+#include "compat/mm.h"
 #include "compat/posix_timers.h"
 #include "compat/sem.h"
 #include "cryo.h"
@@ -192,6 +193,8 @@ void cryo_check_process(struct cryo_capture *c)
 		cryo_refuse(c, "POSIX timers (timer_create) are not supported");
 	if (cryo_mm_has_aio(c->mm))
 		cryo_refuse(c, "asynchronous I/O contexts (io_setup) are not supported");
+	if (cryo_mm_mdwe(c->mm))
+		cryo_refuse(c, "memory-deny-write-execute (PR_SET_MDWE) is not supported");
 	if (c->task->signal->oom_mm)
 		cryo_refuse(c, "is being killed for lack of memory");
 	list_for_each_entry(p, &c->req->parked, node)

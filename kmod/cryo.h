@@ -265,6 +265,7 @@ int cryo_save_mm(struct cryo_capture *c);
 int cryo_save_inodes(struct cryo_capture *c);
 int cryo_save_files(struct cryo_capture *c);
 int cryo_classify_files(struct cryo_capture *c);
+bool cryo_is_shared_anon(struct file *file);
 u32 cryo_membarrier_commands(struct mm_struct *mm);
 int cryo_save_locks(struct cryo_capture *c);
 int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p);

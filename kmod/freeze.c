@@ -183,6 +183,12 @@ static int ask_all(struct cryo_request *req, struct task_struct **found)
 	return total;
 }
 
+static bool on_cpu(struct task_struct *task)
+{
+	/* Pairs with the store in finish_task(): once it is off the CPU, its registers are saved. */
+	return smp_load_acquire(&task->on_cpu);
+}
+
 /* Threads stopped by job control do not come: they count as arrived while they are off the CPU. */
 static void look_for_stopped(struct cryo_request *req)
 {
@@ -191,7 +197,7 @@ static void look_for_stopped(struct cryo_request *req)
 	list_for_each_entry(p, &req->parked, node) {
 		if (READ_ONCE(p->state) != CRYO_PARK_ASKED)
 			continue;
-		if (!task_is_stopped_or_traced(p->task) || smp_load_acquire(&p->task->on_cpu))
+		if (!task_is_stopped_or_traced(p->task) || on_cpu(p->task))
 			continue;
 		spin_lock_irq(&req->park_lock);
 		if (p->state == CRYO_PARK_ASKED)
@@ -249,10 +255,10 @@ static void wait_off_cpu(struct cryo_request *req)
 {
 	struct cryo_parked *p;
 
-	list_for_each_entry(p, &req->parked, node)
-		while (READ_ONCE(p->state) == CRYO_PARK_PARKED &&
-		       smp_load_acquire(&p->task->on_cpu))
+	list_for_each_entry(p, &req->parked, node) {
+		while (READ_ONCE(p->state) == CRYO_PARK_PARKED && on_cpu(p->task))
 			cpu_relax();
+	}
 }
 
 /*
@@ -266,6 +272,9 @@ int cryo_freeze(struct cryo_request *req)
 	struct task_struct **found;
 	int n;
 
+	/* A work would cut a core dump to a pipe short. */
+	if (req->target->signal->core_state)
+		return -ESRCH;
 	found = kvmalloc_array(BATCH, sizeof(*found), GFP_KERNEL_ACCOUNT);
 	if (!found)
 		return -ENOMEM;

@@ -70,13 +70,32 @@ void cryo_log(struct cryo_log *log, const char *fmt, ...)
 	kfree(line);
 }
 
+/*
+ * Lines are added with mmap_lock held, and copying to user memory may take it: copy
+ * in two steps, the second without the log's lock.
+ */
 ssize_t cryo_log_read(struct cryo_log *log, char __user *buf, size_t count, loff_t *pos)
 {
-	ssize_t ret;
+	ssize_t ret = 0;
+	char *part;
 
-	if (mutex_lock_killable(&log->lock))
+	count = min_t(size_t, count, PAGE_SIZE);
+	part = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	if (!part)
+		return -ENOMEM;
+	if (mutex_lock_killable(&log->lock)) {
+		kfree(part);
 		return -EINTR;
-	ret = log->text ? simple_read_from_buffer(buf, count, pos, log->text, log->len) : 0;
+	}
+	if (*pos >= 0 && *pos < log->len) {
+		ret = min_t(size_t, count, log->len - *pos);
+		memcpy(part, log->text + *pos, ret);
+	}
 	mutex_unlock(&log->lock);
+	if (copy_to_user(buf, part, ret))
+		ret = -EFAULT;
+	else
+		*pos += ret;
+	kfree(part);
 	return ret;
 }

@@ -46,6 +46,20 @@ bool cryo_mm_has_aio(struct mm_struct *mm)
 #endif
 }
 
+static bool same_groups(const struct group_info *x, const struct group_info *y)
+{
+	int i;
+
+	if (x == y)
+		return true;
+	if (x->ngroups != y->ngroups)
+		return false;
+	for (i = 0; i < x->ngroups; i++)
+		if (!gid_eq(x->gid[i], y->gid[i]))
+			return false;
+	return true;
+}
+
 /* Threads usually have creds of their own after a set*id(): the same in content? */
 bool cryo_same_creds(struct task_struct *a, struct task_struct *b)
 {
@@ -59,7 +73,9 @@ bool cryo_same_creds(struct task_struct *a, struct task_struct *b)
 		    !memcmp(&x->cap_inheritable, &y->cap_inheritable, sizeof(x->cap_inheritable)) &&
 		    !memcmp(&x->cap_permitted, &y->cap_permitted, sizeof(x->cap_permitted)) &&
 		    !memcmp(&x->cap_effective, &y->cap_effective, sizeof(x->cap_effective)) &&
-		    !memcmp(&x->cap_ambient, &y->cap_ambient, sizeof(x->cap_ambient));
+		    !memcmp(&x->cap_bset, &y->cap_bset, sizeof(x->cap_bset)) &&
+		    !memcmp(&x->cap_ambient, &y->cap_ambient, sizeof(x->cap_ambient)) &&
+		    same_groups(x->group_info, y->group_info);
 
 	put_cred(y);
 	put_cred(x);

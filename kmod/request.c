@@ -198,6 +198,16 @@ static long ioctl_run(struct cryo_request *req)
 	return ret;
 }
 
+static int signal_target(struct cryo_request *req, int signal)
+{
+	struct pid *pid = get_task_pid(req->target, PIDTYPE_TGID);
+	int err = kill_pid(pid, signal, 0);
+
+	put_pid(pid);
+	/* Gone: there is nobody left to tell, and the context is as good as before. */
+	return err == -ESRCH ? 0 : err;
+}
+
 static long ioctl_thaw(struct cryo_request *req, unsigned long signal)
 {
 	long ret = -EINVAL;
@@ -207,7 +217,7 @@ static long ioctl_thaw(struct cryo_request *req, unsigned long signal)
 	if (mutex_lock_killable(&req->lock))
 		return -EINTR;
 	if (req->state == CRYO_STATE_HELD) {
-		ret = signal ? kill_pid(task_tgid(req->target), signal, 0) : 0;
+		ret = signal ? signal_target(req, signal) : 0;
 		if (!ret) {
 			cryo_thaw(req);
 			release_target(req);
@@ -329,7 +339,8 @@ static struct task_struct *find_target(pid_t nr)
 	put_pid(pid);
 	if (!task)
 		return ERR_PTR(-ESRCH);
-	if (task->flags & PF_KTHREAD || !cryo_ptrace_may_access(task, PTRACE_MODE_ATTACH_REALCREDS)) {
+	if (task->flags & PF_KTHREAD ||
+	    !cryo_ptrace_may_access(task, PTRACE_MODE_ATTACH_REALCREDS)) {
 		put_task_struct(task);
 		return ERR_PTR(-EPERM);
 	}

@@ -391,6 +391,7 @@ static int set_registers(struct group *g)
 	int err = 0;
 
 	list_for_each_entry(m, &g->members, node) {
+		/* Pairs with the store in finish_task(): off the CPU, its registers are saved. */
 		while (smp_load_acquire(&m->task->on_cpu) && READ_ONCE(m->parked))
 			cpu_relax();
 		for (i = 0; !err && i < m->args.nr_regsets; i++)
@@ -441,6 +442,15 @@ static int wait_setup(struct group *g)
 	return g->setup_error;
 }
 
+static int signal_process(struct group *g, int signal)
+{
+	struct pid *pid = get_task_pid(g->leader->task, PIDTYPE_TGID);
+	int err = kill_pid(pid, signal, 0);
+
+	put_pid(pid);
+	return err;
+}
+
 static int commit(struct group *g, const struct cryo_commit *args)
 {
 	int err;
@@ -457,7 +467,7 @@ static int commit(struct group *g, const struct cryo_commit *args)
 	if (!err)
 		err = wait_setup(g);
 	if (!err && args->signal)
-		err = kill_pid(task_tgid(g->leader->task), args->signal, 0);
+		err = signal_process(g, args->signal);
 	if (!err && !set_stage(g, GO))
 		err = -ESRCH;
 	mutex_unlock(&g->lock);

@@ -45,12 +45,18 @@ static bool has_prefix(struct file *file, const char *prefix)
 	return !strncmp(file->f_path.dentry->d_name.name, prefix, strlen(prefix));
 }
 
+/* Memory of mmap(MAP_SHARED | MAP_ANONYMOUS). */
+bool cryo_is_shared_anon(struct file *file)
+{
+	return is_kernel_shmem(file) && has_prefix(file, "dev/zero");
+}
+
 /* memfd and shared anonymous memory. Their contents exist nowhere else. */
 static const char *classify_kernel_shmem(struct cryo_object *o)
 {
 	if (has_prefix(o->file, "memfd:"))
 		o->inode->inode_flags |= CRYO_INODE_MEMFD;
-	else if (has_prefix(o->file, "dev/zero"))
+	else if (cryo_is_shared_anon(o->file))
 		o->inode->inode_flags |= CRYO_INODE_SHMEM;
 	else if (has_prefix(o->file, "SYSV"))
 		return "System V shared memory";

@@ -63,6 +63,8 @@ static const char *vma_obstacle(struct vm_area_struct *vma)
 		return "a NUMA memory policy";
 	if (cryo_arch_vma_pkey(vma))
 		return "a memory protection key";
+	if (cryo_vma_droppable(vma))
+		return "droppable memory (MAP_DROPPABLE)";
 	if (cryo_vma_sealed(vma))
 		return "memory sealed by mseal()";
 	if (vma->vm_flags & VM_UFFD_MISSING)
@@ -129,7 +131,7 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 		return -ENOMEM;
 	if (!o->vma_start)
 		o->vma_start = vma->vm_start;
-	r->out.kind = CRYO_VMA_FILE;
+	r->out.kind = cryo_is_shared_anon(vma->vm_file) ? CRYO_VMA_SHMEM : CRYO_VMA_FILE;
 	r->out.file = o->id;
 	r->out.offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	r->pages = r->anon_only = !(vma->vm_flags & VM_SHARED);

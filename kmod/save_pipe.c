@@ -14,13 +14,15 @@ bool cryo_is_pipe(struct file *file)
 	       file_inode(file)->i_sb->s_magic == PIPEFS_MAGIC;
 }
 
-static unsigned int open_files(struct cryo_capture *c, struct cryo_object *inode)
+/* Ends that the process holds; one open for both counts twice, as it does in the pipe. */
+static unsigned int ends_held(struct cryo_capture *c, struct cryo_object *inode)
 {
 	struct cryo_object *o;
 	unsigned int n = 0;
 
 	list_for_each_entry(o, &c->files, node)
-		n += o->inode == inode;
+		if (o->inode == inode)
+			n += !!(o->file->f_mode & FMODE_READ) + !!(o->file->f_mode & FMODE_WRITE);
 	return n;
 }
 
@@ -75,7 +77,7 @@ int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode)
 	int err;
 
 	/* Ends that other processes hold are open files that we have not seen. */
-	if (pipe->readers + pipe->writers > open_files(c, inode)) {
+	if (pipe->readers + pipe->writers > ends_held(c, inode)) {
 		struct cryo_object *o;
 
 		list_for_each_entry(o, &c->files, node)

@@ -102,6 +102,7 @@ long cryo_timed_restart(struct restart_block *rb)
 	 */
 	if (ret == -EINTR || ret == -ERESTARTNOHAND) {
 		rb->futex.val = nr;
+		/* As in cryo_timed_wait_arm(). */
 		smp_store_release(&rb->fn, cryo_timed_restart);
 		ret = -ERESTART_RESTARTBLOCK;
 	}

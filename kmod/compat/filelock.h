@@ -32,6 +32,7 @@ typedef struct file_lock cryo_lock_core;
 /* locks_inode_context(), v6.2 401a8b8fd5ac. */
 static inline struct file_lock_context *cryo_lock_context(struct inode *inode)
 {
+	/* Pairs with the cmpxchg() in locks_get_lock_context(). */
 	return smp_load_acquire(&inode->i_flctx);
 }
 

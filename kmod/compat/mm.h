@@ -82,6 +82,26 @@ static inline bool cryo_vma_sealed(struct vm_area_struct *vma)
 #endif
 }
 
+/* MAP_DROPPABLE, v6.11 9651fcedf7b9. */
+static inline bool cryo_vma_droppable(struct vm_area_struct *vma)
+{
+#ifdef VM_DROPPABLE
+	return VM_DROPPABLE && vma->vm_flags & VM_DROPPABLE;
+#else
+	return false;
+#endif
+}
+
+/* prctl(PR_SET_MDWE), v6.3 b507808ebce2. */
+static inline bool cryo_mm_mdwe(struct mm_struct *mm)
+{
+#ifdef MMF_HAS_MDWE
+	return cryo_mm_flag(MMF_HAS_MDWE, mm);
+#else
+	return false;
+#endif
+}
+
 /* v6.5 ca5e863233e8 dropped @vmas, v6.5 b2cac248191b FOLL_REMOTE with its own flag handling. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 static inline long cryo_get_user_pages_remote(struct mm_struct *mm, unsigned long start,

@@ -66,7 +66,8 @@ void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
 	if (has_tls(task))
 		cryo_refuse(c, "thread %d: segments of set_thread_area() are not supported", tid);
 	if (cryo_x86_io_ports(task))
-		cryo_refuse(c, "thread %d: access to I/O ports (ioperm, iopl) is not supported", tid);
+		cryo_refuse(c, "thread %d: access to I/O ports (ioperm, iopl) is not supported",
+			    tid);
 	if (cryo_x86_shadow_stack(task))
 		cryo_refuse(c, "thread %d: a shadow stack is not supported", tid);
 	if (thread_group_leader(task) && cryo_x86_ldt(c->mm))

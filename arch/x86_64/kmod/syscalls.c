@@ -43,6 +43,8 @@ static bool is_pure_wait(unsigned long nr)
 	case __NR_writev:
 	case __NR_sendto:
 	case __NR_sendmsg:
+	case __NR_sendmmsg:
+	case __NR_connect:	/* waits on for the connection that is under way */
 	case __NR_accept:
 	case __NR_accept4:
 		return true;
@@ -138,6 +140,6 @@ long cryo_arch_continue_timed(u32 nr, s64 remaining_ns)
 	if (call->kind == TIMEOUT_MS)
 		*arg = min_t(s64, DIV_ROUND_UP_ULL(remaining_ns, NSEC_PER_MSEC), INT_MAX);
 	else if (put_timespec(&regs, arg, remaining_ns))
-		return -EFAULT;
+		return -EINTR;
 	return cryo_timed_call_fn(call->call)(&regs);
 }
