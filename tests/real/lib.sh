@@ -68,7 +68,7 @@ new_dir() # NAME: an empty run directory with the input in it
 {
 	dir=$work/$1
 	mkdir -p "$dir"
-	(cd "$dir" && prepare) || ok 1 "preparing the input"
+	(cd "$dir" && prepare && : >stdout && : >stderr) || ok 1 "preparing the input"
 	[ "$(id -u)" != 0 ] || chown -R "$CRTEST_USER:" "$dir"
 }
 
@@ -77,6 +77,11 @@ start() # runs the program in $dir; its pid in $pid
 	(cd "$dir" && as_user "${program[@]}" </dev/null >stdout 2>stderr) &
 	pid=$!
 	rpid=$pid
+	# from here on it is the program, and the user's
+	for _ in {1..100}; do
+		[ "$(readlink "/proc/$pid/exe")" != "$executable" ] || return 0
+		sleep 0.02
+	done
 }
 
 finish() # waits for the end; the exit status in $status
@@ -148,6 +153,9 @@ compare() # WHAT
 	ok $? "$1: the output is that of the undisturbed run" || tail -n 3 "$dir"/std* | diag
 }
 
+# Spread over the moments: the first, and every so many after it.
+is_for_second() { [ $((($1 - 1) % ((REAL_MOMENTS + REAL_SECOND - 1) / REAL_SECOND))) = 0 ]; }
+
 run_chain()
 {
 	local moments last=0 at n=0
@@ -166,7 +174,7 @@ run_chain()
 		1) kill -9 "$pid" 2>/dev/null; wait; return 1 ;;
 		2) n=$((n - 1)); break ;;
 		esac
-		cp -a "$dir" "$work/files.$n"
+		! is_for_second "$n" || cp -a "$dir" "$work/files.$n"
 		restart "$work/ctx.$n"
 	done
 	taken=$n
@@ -177,14 +185,14 @@ run_chain()
 
 run_second()
 {
-	local n done_n=0
+	local n
 
-	for ((n = 1; n <= taken && done_n < REAL_SECOND; n += (taken + REAL_SECOND - 1) / REAL_SECOND)); do
+	for ((n = 1; n <= taken; n++)); do
+		is_for_second "$n" || continue
 		# into the files that are there: a mapped one has to stay the same inode
 		(cd "$work/files.$n" && find . -type d -exec mkdir -p "$dir/{}" \; -o -type f -exec cp -p {} "$dir/{}" \;)
 		restart "$work/ctx.$n"
 		compare "second restart from context $n"
-		done_n=$((done_n + 1))
 	done
 }
 
@@ -200,6 +208,7 @@ real_test()
 	for tool in "${program[0]}"; do
 		command -v "$tool" >/dev/null || skip_all "$tool is not installed"
 	done
+	executable=$(readlink -f "$(command -v "${program[0]}")")
 	work=$(mktemp -d "${CRTEST_TMP:-/var/tmp}/real.XXXXXX")
 	trap cleanup EXIT
 	chmod 755 "$work"

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
+#include <linux/filter.h>
 #include <linux/io_uring.h>
 #include <linux/netlink.h>
 #include <linux/perf_event.h>
+#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <mqueue.h>
 #include <netinet/in.h>
@@ -104,6 +106,33 @@ static bool make_tcp(void)
 static bool works_tcp(void)
 {
 	return echo(tcp[0], tcp[1]) && echo(tcp[1], tcp[0]);
+}
+
+/* Connected by a process that is no child, and not accepted yet: it would be lost. */
+static bool make_accept_queue(void)
+{
+	struct sockaddr_in name = loopback();
+	socklen_t len = sizeof(name);
+	int fd = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+
+	CRT_SYS(bind(fd, (struct sockaddr *)&name, len));
+	CRT_SYS(listen(fd, 5));
+	CRT_SYS(getsockname(fd, (struct sockaddr *)&name, &len));
+	if (!fork()) {
+		pid_t me = getppid();
+
+		if (fork())
+			_exit(0);
+		close(fd);
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		if (!connect(fd, (struct sockaddr *)&name, len))
+			while (!kill(me, 0) && access(crt_path("go"), F_OK))
+				crt_sleep_ms(20);
+		_exit(0);
+	}
+	CRT_SYS(wait(NULL));
+	crt_sleep_ms(300);
+	return expect_fd(fd, "socket");
 }
 
 static bool make_netlink(void)
@@ -244,6 +273,16 @@ static bool make_owner(void)
 	return expect_fd(fd, "F_SETOWN");
 }
 
+static bool make_dnotify(void)
+{
+	int fd = open(crt_dir(), O_RDONLY | O_DIRECTORY);
+
+	signal(SIGIO, SIG_IGN);
+	if (fcntl(fd, F_NOTIFY, DN_CREATE | DN_MULTISHOT))
+		return false;
+	return expect_fd(fd, "notif");
+}
+
 static bool make_deleted_dir(void)
 {
 	int fd;
@@ -373,6 +412,79 @@ static bool works_child(void)
 	return !kill(child, SIGTERM) && waitpid(child, &status, 0) == child && WTERMSIG(status) == SIGTERM;
 }
 
+static bool make_zombie(void)
+{
+	pid_t pid = (pid_t)CRT_SYS(fork());
+	siginfo_t info;
+
+	if (!pid)
+		_exit(33);
+	CRT_SYS(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
+	child = pid;
+	crt_expect("pid %d|%d|zombie", getpid(), pid);
+	return true;
+}
+
+static bool works_zombie(void)
+{
+	int status;
+
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 33;
+}
+
+static bool make_seccomp(void)
+{
+	struct sock_filter allow = { .code = BPF_RET | BPF_K, .k = SECCOMP_RET_ALLOW };
+	struct sock_fprog program = { .len = 1, .filter = &allow };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return false;
+	crt_expect("pid %d|seccomp", getpid());
+	return true;
+}
+
+static bool make_mempolicy(void)
+{
+	unsigned long nodes = 1;
+
+	if (syscall(SYS_set_mempolicy, 2, &nodes, 64))		/* MPOL_BIND */
+		return false;
+	crt_expect("pid %d|NUMA", getpid());
+	return true;
+}
+
+/* Traces an orphan that lets it. */
+static pid_t tracee;
+
+static bool make_tracer(void)
+{
+	int fds[2];
+
+	CRT_SYS(pipe(fds));
+	if (!fork()) {
+		pid_t me = getppid();
+
+		if (fork())
+			_exit(0);
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+		tracee = getpid();
+		(void)!write(fds[1], &tracee, sizeof(tracee));
+		close(fds[0]);
+		close(fds[1]);
+		while (!kill(me, 0) && access(crt_path("go"), F_OK))
+			crt_sleep_ms(20);
+		_exit(0);
+	}
+	CRT_SYS(wait(NULL));
+	close(fds[1]);
+	if (read(fds[0], &tracee, sizeof(tracee)) != sizeof(tracee) || ptrace(PTRACE_SEIZE, tracee, 0, 0))
+		return false;
+	close(fds[0]);
+	crt_expect("pid %d|%d|trac", getpid(), tracee);
+	return true;
+}
+
 /* Attached by an orphan, so that the tracer is no child. */
 static bool make_ptraced(void)
 {
@@ -457,6 +569,7 @@ struct obstacle obstacles[] = {
 	{ .name = "unix-dgram", .make = make_unix_dgram, .works = works_unix_dgram },
 	{ .name = "udp", .make = make_udp, .works = works_udp },
 	{ .name = "tcp", .make = make_tcp, .works = works_tcp },
+	{ .name = "accept-queue", .make = make_accept_queue },
 	{ .name = "netlink", .make = make_netlink },
 	{ .name = "timerfd", .make = make_timerfd, .works = works_timerfd },
 	{ .name = "signalfd", .make = make_signalfd, .works = works_signalfd },
@@ -471,6 +584,7 @@ struct obstacle obstacles[] = {
 	{ .name = "fifo", .make = make_fifo },
 	{ .name = "lease", .make = make_lease },
 	{ .name = "owner", .make = make_owner },
+	{ .name = "dnotify", .make = make_dnotify },
 	{ .name = "deleted-dir", .make = make_deleted_dir },
 	{ .name = "deleted-cwd", .make = make_deleted_cwd },
 	{ .name = "sysv-shm", .make = make_sysv_shm, .works = works_sysv_shm },
@@ -478,6 +592,10 @@ struct obstacle obstacles[] = {
 	{ .name = "aio", .make = make_aio },
 	{ .name = "posix-timer", .make = make_posix_timer, .works = works_posix_timer },
 	{ .name = "sem-undo", .make = make_sem_undo },
+	{ .name = "mempolicy", .make = make_mempolicy },
+	{ .name = "seccomp", .make = make_seccomp, .alone = true },
+	{ .name = "zombie", .make = make_zombie, .works = works_zombie, .alone = true },
+	{ .name = "tracer", .make = make_tracer, .alone = true },
 	{ .name = "child", .make = make_child, .works = works_child, .alone = true },
 	{ .name = "ptraced", .make = make_ptraced, .alone = true },
 	{ .name = "own-files", .make = make_own_files, .alone = true },
@@ -492,7 +610,7 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "unix-stream unix-dgram udp tcp netlink timerfd signalfd inotify userfaultfd io_uring pidfd perf "
-		 "mqueue secretmem ptmx fifo lease owner deleted-dir deleted-cwd sysv-shm pkey aio posix-timer "
-		 "sem-undo child ptraced own-files own-fs user-namespace",
+	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink timerfd signalfd inotify userfaultfd io_uring pidfd perf "
+		 "mqueue secretmem ptmx fifo lease owner dnotify deleted-dir deleted-cwd sysv-shm pkey aio posix-timer "
+		 "sem-undo mempolicy seccomp zombie tracer child ptraced own-files own-fs user-namespace",
 };
