@@ -34,6 +34,12 @@ cr_user 1
 check "init" status_is 1
 check "--quiet says nothing" eval 'cr -q "$nobody"; status_is 3 && silent'
 check "--verbose gives figures" eval 'cr -v "$pid"; status_is 0 && said "process $pid is in context.$pid"'
+rc=0
+cr_checkpoint -v "$pid" 2>/dev/full || rc=$?
+check "... and if they cannot be written, that changes nothing" status_is 0
+rc=0
+cr_checkpoint "$nobody" 2>/dev/full || rc=$?
+check "... nor does it after a failure" status_is 3
 rm -f "context.$pid"
 
 cr -f /nonexistent/ctx "$pid"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <exception>
@@ -17,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/exit_codes.h"
+#include "base/message.h"
 #include "cr_checkpoint/compress.h"
 #include "cr_checkpoint/progress.h"
 #include "cr_checkpoint/request.h"
@@ -38,7 +40,7 @@ class Job {
   [[nodiscard]] cryo_checkpoint parameters() const;
   void work();
   void capture();
-  void check_result(int error) const;
+  void check_result(int error, double seconds) const;
   void check_cancelled() const;
   void watch(int done, Progress& progress);
   void on_signal(int signals);
@@ -119,15 +121,17 @@ void Job::work() {
 
 void Job::capture() {
   if (file_) file_->begin();
+  const auto start = std::chrono::steady_clock::now();
   const int error = request_->run();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (compressor_ && (error == 0 || error == EPIPE))
     compressor_->finish();  // throws the true reason of an EPIPE
   else if (compressor_)
     compressor_->stop();  // here, as a second signal can end the program while this waits for a slow reader
-  check_result(error);
+  check_result(error, took.count());
 }
 
-void Job::check_result(int error) const {
+void Job::check_result(int error, double seconds) const {
   const pid_t target = options_.target;
   switch (error) {
     case 0:
@@ -148,7 +152,7 @@ void Job::check_result(int error) const {
     case EACCES:
       fail(error, "process {}: not permitted", target);
     case ETIMEDOUT:
-      if (options_.timeout_ms == 0)
+      if (options_.timeout_ms == 0 || seconds * 1000 < options_.timeout_ms)
         fail(error, "the threads of process {} did not stop within {} s", target,
              CRYO_FREEZE_DEFAULT_MS / 1000);
       fail(error, "process {}: not complete within {} s", target, options_.timeout_ms / 1000);
@@ -197,7 +201,7 @@ void Job::on_signal(int signals) {
 void Job::show_log(bool failed) {
   if (options_.quiet || options_.log == LogLevel::kNever) return;
   if (!failed && !options_.dry_run && options_.log == LogLevel::kOnError) return;
-  for (const std::string& line : request_->read_log()) fmt::print(stderr, "cr_checkpoint: {}\n", line);
+  for (const std::string& line : request_->read_log()) message("cr_checkpoint", "{}", line);
 }
 
 void Job::show_summary() const {
@@ -208,13 +212,13 @@ void Job::show_summary() const {
   if (options_.verbose == 0 || options_.quiet) return;
   const cryo_ckpt_status status = request_->status();
   constexpr double kMillisecond = 1e6;
-  fmt::print(
-      stderr,
-      "cr_checkpoint: process {} is in {}: {} ({} pages; {} zero pages left out) of {} thread{}, paused for "
-      "{:.1f} ms, {:.1f} ms of them to stop\n",
-      options_.target, file_->name(), bytes_text(status.bytes_written), status.pages_saved, status.pages_zero,
-      status.threads, status.threads == 1 ? "" : "s", static_cast<double>(status.pause_ns) / kMillisecond,
-      static_cast<double>(status.freeze_ns) / kMillisecond);
+  message("cr_checkpoint",
+          "process {} is in {}: {} ({} pages; {} zero pages left out) of {} thread{}, paused for "
+          "{:.1f} ms, {:.1f} ms of them to stop",
+          options_.target, file_->name(), bytes_text(status.bytes_written), status.pages_saved,
+          status.pages_zero, status.threads, status.threads == 1 ? "" : "s",
+          static_cast<double>(status.pause_ns) / kMillisecond,
+          static_cast<double>(status.freeze_ns) / kMillisecond);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/exit_codes.h"
+#include "base/message.h"
 #include "cr_checkpoint/job.h"
 #include "cr_checkpoint/options.h"
 
@@ -18,7 +19,7 @@ namespace cryo {
 namespace {
 
 void say(const Options& options, const std::string& text) {
-  if (!options.quiet) fmt::print(stderr, "cr_checkpoint: Checkpoint failed: {}\n", text);
+  if (!options.quiet) message("cr_checkpoint", "Checkpoint failed: {}", text);
 }
 
 int checkpoint(const Options& options) {
@@ -54,11 +55,11 @@ int run(int argc, char** argv) {
     block_signals();
     return checkpoint(options);
   } catch (const UsageError& error) {
-    if (!error.text.empty()) fmt::print(stderr, "cr_checkpoint: {}\n", error.text);
+    if (!error.text.empty()) message("cr_checkpoint", "{}", error.text);
     std::fputs("Try 'cr_checkpoint --help' for more information.\n", stderr);
     return kExitUsage;
   } catch (const Error& error) {
-    fmt::print(stderr, "cr_checkpoint: {}\n", error.what());
+    message("cr_checkpoint", "{}", error.what());
     return exit_code(error.code());
   }
 }

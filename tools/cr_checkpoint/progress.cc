@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string>
+#include <utility>
 
 #include "base/bytes.h"
 
@@ -92,15 +94,13 @@ void Progress::draw() {
   if (state_ == CRYO_STATE_WRITING && total_ != 0)
     line +=
         fmt::format(": {:3}% of {}", std::min<std::uint64_t>(done_ * 100 / total_, 100), bytes_text(total_));
-  fmt::print(stderr, "{}\x1b[K", line);
-  std::fflush(stderr);
+  std::fputs((line + "\x1b[K").c_str(), stderr);
   drawn_ = true;
 }
 
 void Progress::clear() {
   if (!drawn_) return;
   std::fputs("\r\x1b[K", stderr);
-  std::fflush(stderr);
   drawn_ = false;
 }
 

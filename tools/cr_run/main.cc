@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/exit_codes.h"
+#include "base/message.h"
 #include "base/version.h"
 
 namespace cryo {
@@ -92,7 +93,7 @@ void set_preload() {
 }
 
 [[noreturn]] void usage_error(const std::string& text) {
-  if (!text.empty()) fmt::print(stderr, "cr_run: {}\n", text);
+  if (!text.empty()) message("cr_run", "{}", text);
   std::fputs("Try 'cr_run --help' for more information.\n", stderr);
   std::exit(kExitUsage);
 }
@@ -139,7 +140,7 @@ int run(int argc, char** argv) {
   set_preload();
   ::execvp(program[0], program);
   const int error = errno;
-  fmt::print(stderr, "cr_run: {}: {}\n", program[0], std::strerror(error));
+  message("cr_run", "{}: {}", program[0], std::strerror(error));
   return error == ENOENT || error == ENOTDIR ? kExitNotFound : kExitCannotRun;
 }
 
@@ -150,10 +151,10 @@ int main(int argc, char** argv) {
   try {
     return cryo::run(argc, argv);
   } catch (const cryo::Error& error) {
-    fmt::print(stderr, "cr_run: {}\n", error.what());
+    cryo::message("cr_run", "{}", error.what());
     return cryo::exit_code(error.code());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "cr_run: {}\n", error.what());
+    cryo::message("cr_run", "{}", error.what());
     return 1;
   }
 }
