@@ -11,7 +11,8 @@
 #define SIZE 100001
 #define HOLE (64 << 20)
 
-static int gone, twin, replaced, temporary, empty;
+static int gone, twin, replaced, temporary, empty, nofollow;
+static int nofollow_flags;
 
 static void setup(void)
 {
@@ -31,6 +32,11 @@ static void setup(void)
 	path = crt_make_file("empty", 0, 0);
 	empty = (int)CRT_SYS(open(path, O_RDWR | O_APPEND));
 	CRT_SYS(unlink(path));
+	/* as sqlite opens its temporary files */
+	nofollow = (int)CRT_SYS(open(crt_path("nofollow"), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+	nofollow_flags = fcntl(nofollow, F_GETFL);
+	CRT_SYS(unlink(crt_path("nofollow")));
+	CRT_SYS(write(nofollow, "temporary", 9));
 	temporary = open(crt_dir(), O_TMPFILE | O_RDWR, 0600);
 	if (temporary >= 0) {
 		crt_fill(buf, SIZE, 104);
@@ -76,6 +82,9 @@ static void verify(void)
 		same_contents(temporary, SIZE, 104, "O_TMPFILE");
 		crt_same(lseek(temporary, 0, SEEK_CUR), SIZE, "O_TMPFILE: offset");
 	}
+	CRT_SYS(pread(nofollow, buf, 3, 6));
+	crt_same_str(buf, "ary", "opened with O_NOFOLLOW: contents");
+	crt_same(fcntl(nofollow, F_GETFL), nofollow_flags, "opened with O_NOFOLLOW: flags");
 	crt_ok(access(crt_path("gone"), F_OK) && access(crt_path("empty"), F_OK), "no name has come back");
 }
 

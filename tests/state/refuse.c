@@ -280,7 +280,7 @@ static bool make_dnotify(void)
 	signal(SIGIO, SIG_IGN);
 	if (fcntl(fd, F_NOTIFY, DN_CREATE | DN_MULTISHOT))
 		return false;
-	return expect_fd(fd, "notif");
+	return expect_fd(fd, "signal ownership");	/* which it comes with */
 }
 
 static bool make_deleted_dir(void)
