@@ -30,11 +30,13 @@ constexpr std::uint64_t kStack = 0x10800000;
 constexpr std::uint32_t kSharedInode = 9;
 constexpr std::uint32_t kSharedFile = 9;
 
-cryo_vma vma(std::uint64_t start, std::uint64_t pages, std::uint64_t flags, std::uint32_t kind = CRYO_VMA_ANON) {
+cryo_vma vma(std::uint64_t start, std::uint64_t pages, std::uint64_t flags,
+             std::uint32_t kind = CRYO_VMA_ANON) {
   return {start, start + pages * kPage, 0, flags, kind, kind == CRYO_VMA_SHMEM ? kSharedFile : 0, 0, 0};
 }
 
-PageChunk chunk(std::uint32_t kind, std::uint32_t object, std::vector<cryo_page_run> runs, std::uint64_t offset) {
+PageChunk chunk(std::uint32_t kind, std::uint32_t object, std::vector<cryo_page_run> runs,
+                std::uint64_t offset) {
   PageChunk result;
   result.kind = kind;
   result.object = object;
@@ -76,7 +78,8 @@ UniqueFd make_contents_file() {
   UniqueFd fd(::memfd_create("contents", 0));
   for (const auto& [offset, letter] : {std::pair{1, 'a'}, {2, 'b'}, {3, 'c'}, {8, 'd'}, {4, 'e'}}) {
     const std::string bytes(kPage, letter);
-    if (::pwrite(fd.get(), bytes.data(), kPage, static_cast<off_t>(offset * kPage)) != static_cast<ssize_t>(kPage))
+    if (::pwrite(fd.get(), bytes.data(), kPage, static_cast<off_t>(offset * kPage)) !=
+        static_cast<ssize_t>(kPage))
       fail_errno("pwrite");
   }
   return fd;
@@ -91,7 +94,7 @@ struct Outcome {
 // What the child does with the stub: see the tests.
 struct Script {
   CallList process;
-  CallList thread;   // of a second thread, which waits for ever afterwards
+  CallList thread;  // of a second thread, which waits for ever afterwards
   CallList leader;
   bool second_thread = false;
 };
@@ -101,7 +104,8 @@ std::uint32_t size_of(const T& list) {
   return static_cast<std::uint32_t>(list.size());
 }
 
-[[noreturn]] void become_stub(const Context& context, stub::Report* report, int contents_fd, const Script& script) {
+[[noreturn]] void become_stub(const Context& context, stub::Report* report, int contents_fd,
+                              const Script& script) {
   AddressSpace space(kPage);
   const Mm& mm = context.mm(1);
   const std::vector<OwnMapping> own = own_mappings();
@@ -150,7 +154,8 @@ Outcome run_stub(const Context& context, const std::function<Script(int pipe)>& 
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("pipe2");
   const UniqueFd reader(ends[0]);
   UniqueFd writer(ends[1]);
-  void* shared = ::mmap(nullptr, sizeof(stub::Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* shared =
+      ::mmap(nullptr, sizeof(stub::Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) fail_errno("mmap");
   auto* report = new (shared) stub::Report{};
   const pid_t child = ::fork();

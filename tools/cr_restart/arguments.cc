@@ -321,6 +321,8 @@ RestartArguments Parser::parse(int argc, char** argv) {
 
 }  // namespace
 
-RestartArguments parse_restart_arguments(int argc, char** argv) { return Parser().parse(argc, argv); }
+RestartArguments parse_restart_arguments(int argc, char** argv) {
+  return Parser().parse(argc, argv);
+}
 
 }  // namespace cryo

@@ -69,7 +69,8 @@ void forward_signals_to(pid_t child, const sigset_t& mask) {
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
     struct sigaction old {};
     // What was ignored when cr_restart was started (nohup) does not reach the child either.
-    if (!is_forwarded(signal) || ::sigaction(signal, nullptr, &old) != 0 || old.sa_handler == SIG_IGN) continue;
+    if (!is_forwarded(signal) || ::sigaction(signal, nullptr, &old) != 0 || old.sa_handler == SIG_IGN)
+      continue;
     if (::sigaction(signal, &action, nullptr) != 0) fail_errno("cannot catch signal {}", signal);
   }
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);

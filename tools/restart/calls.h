@@ -35,7 +35,9 @@ class CallList {
     calls_.push_back(call);
   }
 
-  void append(const CallList& other) { calls_.insert(calls_.end(), other.calls_.begin(), other.calls_.end()); }
+  void append(const CallList& other) {
+    calls_.insert(calls_.end(), other.calls_.begin(), other.calls_.end());
+  }
 
   [[nodiscard]] const std::vector<stub::Call>& calls() const { return calls_; }
 

@@ -25,14 +25,15 @@ const char* arch_name(std::uint32_t arch) {
 // Without these nothing else in the context has a meaning here.
 void check_machine(const Context& context, Findings& findings) {
   if (context.header.arch != own_arch())
-    findings.problem(kErrBadArch, "the context is of a process on {}, this is {}", arch_name(context.header.arch),
-                     arch_name(own_arch()));
+    findings.problem(kErrBadArch, "the context is of a process on {}, this is {}",
+                     arch_name(context.header.arch), arch_name(own_arch()));
   const long page_size = ::sysconf(_SC_PAGESIZE);
   if (context.header.page_size != static_cast<std::uint64_t>(page_size))
     findings.problem(EINVAL, "the context has pages of {} bytes, this kernel {}", context.header.page_size,
                      page_size);
   if (context.processes.size() != 1)
-    findings.problem(EOPNOTSUPP, "the context holds {} processes; only one can be restarted", context.processes.size());
+    findings.problem(EOPNOTSUPP, "the context holds {} processes; only one can be restarted",
+                     context.processes.size());
 }
 
 }  // namespace

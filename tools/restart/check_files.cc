@@ -53,18 +53,20 @@ void FileChecker::check_unchanged(const Inode& inode, const struct stat& now) {
   if (static_cast<std::uint64_t>(now.st_size) != inode.head.size)
     difference = fmt::format("it has {} bytes, and had {}", now.st_size, inode.head.size);
   else if (now.st_mtim.tv_sec != inode.head.mtime_sec || now.st_mtim.tv_nsec != inode.head.mtime_nsec)
-    difference = fmt::format("it was modified at {}.{:09}, before that at {}.{:09} (seconds since 1970)",
-                             now.st_mtim.tv_sec, now.st_mtim.tv_nsec, inode.head.mtime_sec, inode.head.mtime_nsec);
+    difference =
+        fmt::format("it was modified at {}.{:09}, before that at {}.{:09} (seconds since 1970)",
+                    now.st_mtim.tv_sec, now.st_mtim.tv_nsec, inode.head.mtime_sec, inode.head.mtime_nsec);
   if (difference.empty()) return;
   if (input_.options.changed_files == Tolerance::kError)
     problem(ESTALE, "the file has changed since the checkpoint: {}", difference);
   else
-    findings_.warning("pid {}: {}: the file has changed since the checkpoint: {}", input_.process.head.pid, what_,
-                      difference);
+    findings_.warning("pid {}: {}: the file has changed since the checkpoint: {}", input_.process.head.pid,
+                      what_, difference);
 }
 
 // Contents that the process has mapped must be the same; what it may write to itself has gone on since.
-void FileChecker::check_regular(const File& file, const FileUse& use, const Inode& inode, const struct stat& now) {
+void FileChecker::check_regular(const File& file, const FileUse& use, const Inode& inode,
+                                const struct stat& now) {
   if ((use.mapped || use.executable) && !use.mapped_shared_writable) {
     check_unchanged(inode, now);
     return;
@@ -82,7 +84,9 @@ void FileChecker::check_access(const File& file, const FileUse& use) {
   const int wanted = (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0);
   if (::faccessat(AT_FDCWD, path_.c_str(), wanted, AT_EACCESS) != 0)
     problem(errno, "cannot be opened for {}: {}",
-            mode == O_RDONLY ? "reading" : mode == O_WRONLY ? "writing" : "reading and writing",
+            mode == O_RDONLY   ? "reading"
+            : mode == O_WRONLY ? "writing"
+                               : "reading and writing",
             std::strerror(errno));
 }
 
@@ -181,6 +185,8 @@ void FileChecker::check() {
 
 }  // namespace
 
-void check_files(const CheckInput& input, Findings& findings) { FileChecker(input, findings).check(); }
+void check_files(const CheckInput& input, Findings& findings) {
+  FileChecker(input, findings).check();
+}
 
 }  // namespace cryo

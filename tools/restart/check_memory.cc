@@ -36,24 +36,25 @@ void check_vdso(const CheckInput& input, const Mm& mm, Findings& findings) {
   if (mm.head.vdso == 0 && saved.empty()) return;
   const std::vector<KernelMapping> own = kernel_mappings(own_mappings());
   if (!same_layout(own, saved) || own_vdso_crc(own) != mm.head.vdso_crc)
-    findings.problem(kErrBadArch,
-                     "pid {}: the code that the kernel maps into every process (vdso) is not that of the kernel "
-                     "on which the context was made ({})",
-                     input.process.head.pid, reinterpret_cast<const char*>(input.context.system.release));
+    findings.problem(
+        kErrBadArch,
+        "pid {}: the code that the kernel maps into every process (vdso) is not that of the kernel "
+        "on which the context was made ({})",
+        input.process.head.pid, reinterpret_cast<const char*>(input.context.system.release));
 }
 
 void check_vma(const CheckInput& input, const cryo_vma& vma, Findings& findings) {
   const std::int32_t pid = input.process.head.pid;
   if (vma.kind == CRYO_VMA_VSYSCALL) return;
   if (vma.kind > CRYO_VMA_VSYSCALL)
-    findings.problem(EOPNOTSUPP, "pid {}: unknown kind of memory ({}) at {:#x}-{:#x}", pid, vma.kind, vma.start,
-                     vma.end);
+    findings.problem(EOPNOTSUPP, "pid {}: unknown kind of memory ({}) at {:#x}-{:#x}", pid, vma.kind,
+                     vma.start, vma.end);
   if (vma.end > stub::kAddressEnd)
     findings.problem(EOPNOTSUPP, "pid {}: memory at {:#x}-{:#x} is above the addresses of this kernel", pid,
                      vma.start, vma.end);
   if (vma.pkey != 0)
-    findings.problem(EOPNOTSUPP, "pid {}: memory at {:#x}-{:#x} has protection key {}", pid, vma.start, vma.end,
-                     vma.pkey);
+    findings.problem(EOPNOTSUPP, "pid {}: memory at {:#x}-{:#x} has protection key {}", pid, vma.start,
+                     vma.end, vma.pkey);
 }
 
 void check_locked(const CheckInput& input, const Mm& mm, Findings& findings) {
@@ -66,8 +67,8 @@ void check_locked(const CheckInput& input, const Mm& mm, Findings& findings) {
   if (input.process.rlimits.size() > RLIMIT_MEMLOCK)
     allowed = std::max<std::uint64_t>(allowed, input.process.rlimits[RLIMIT_MEMLOCK].max);
   if (locked > allowed)
-    findings.problem(EPERM, "pid {}: has {} bytes of locked memory, cr_restart may lock {}", input.process.head.pid,
-                     locked, allowed);
+    findings.problem(EPERM, "pid {}: has {} bytes of locked memory, cr_restart may lock {}",
+                     input.process.head.pid, locked, allowed);
 }
 
 }  // namespace

@@ -14,7 +14,9 @@
 namespace cryo {
 namespace {
 
-bool exists(pid_t id) { return ::kill(id, 0) == 0 || errno == EPERM; }
+bool exists(pid_t id) {
+  return ::kill(id, 0) == 0 || errno == EPERM;
+}
 
 // Empty when the id is free.
 std::string holder_of(pid_t id) {
@@ -36,7 +38,8 @@ void check_pids(const CheckInput& input, Findings& findings) {
     if (thread.head.tid == pid)
       findings.problem(EBUSY, "pid {} is in use by {}", pid, holder);
     else
-      findings.problem(EBUSY, "pid {}: the id of its thread {} is in use by {}", pid, thread.head.tid, holder);
+      findings.problem(EBUSY, "pid {}: the id of its thread {} is in use by {}", pid, thread.head.tid,
+                       holder);
   }
 }
 
@@ -48,7 +51,8 @@ void check_session(const CheckInput& input, Findings& findings) {
       (options.restore_pgid && head.pgid == head.pid && !options.restore_pid))
     findings.problem(EINVAL, "pid {}: its session and group cannot be restored without its pid", head.pid);
   if (options.restore_sid && !new_session && head.sid != ::getsid(0))
-    findings.problem(EPERM, "pid {}: its session {} can only be entered by being born in it", head.pid, head.sid);
+    findings.problem(EPERM, "pid {}: its session {} can only be entered by being born in it", head.pid,
+                     head.sid);
   if (options.restore_pgid && head.pgid != head.pid && head.pgid != ::getpgrp() && !exists(-head.pgid))
     findings.problem(ESRCH, "pid {}: its process group {} does not exist", head.pid, head.pgid);
 }
@@ -60,8 +64,9 @@ void check_limits(const CheckInput& input, Findings& findings) {
     if (::getrlimit(static_cast<__rlimit_resource_t>(i), &limit) != 0) {
       findings.problem(EINVAL, "pid {}: this kernel has no limit {}", input.process.head.pid, i);
     } else if (input.process.rlimits[i].max > limit.rlim_max) {
-      findings.problem(EPERM, "pid {}: its hard limit of {} is {}, cr_restart's is {}", input.process.head.pid,
-                       limit_name(i), static_cast<std::int64_t>(input.process.rlimits[i].max),
+      findings.problem(EPERM, "pid {}: its hard limit of {} is {}, cr_restart's is {}",
+                       input.process.head.pid, limit_name(i),
+                       static_cast<std::int64_t>(input.process.rlimits[i].max),
                        static_cast<std::int64_t>(limit.rlim_max));
     }
   }
@@ -72,13 +77,14 @@ void check_cwd(const CheckInput& input, Findings& findings) {
   const std::string path = input.options.relocations.apply(cwd.path);
   struct stat now;
   if (::stat(path.c_str(), &now) != 0)
-    findings.problem(errno, "pid {}: its working directory {} cannot be found: {}", input.process.head.pid, path,
-                     std::strerror(errno));
+    findings.problem(errno, "pid {}: its working directory {} cannot be found: {}", input.process.head.pid,
+                     path, std::strerror(errno));
   else if (!S_ISDIR(now.st_mode))
-    findings.problem(ENOTDIR, "pid {}: its working directory {} is no directory", input.process.head.pid, path);
+    findings.problem(ENOTDIR, "pid {}: its working directory {} is no directory", input.process.head.pid,
+                     path);
   else if (::eaccess(path.c_str(), X_OK) != 0)
-    findings.problem(errno, "pid {}: its working directory {} may not be entered: {}", input.process.head.pid, path,
-                     std::strerror(errno));
+    findings.problem(errno, "pid {}: its working directory {} may not be entered: {}", input.process.head.pid,
+                     path, std::strerror(errno));
 }
 
 void check_oom(const CheckInput& input, Findings& findings) {

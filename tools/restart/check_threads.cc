@@ -34,7 +34,8 @@ std::vector<bool> possible_cpus() {
     const std::string part = text.substr(at, text.find(',', at) - at);
     const std::size_t dash = part.find('-');
     const auto first = parse_number<unsigned>(part.substr(0, dash), 0, 1U << 20);
-    const auto last = dash == std::string::npos ? first : parse_number<unsigned>(part.substr(dash + 1), 0, 1U << 20);
+    const auto last =
+        dash == std::string::npos ? first : parse_number<unsigned>(part.substr(dash + 1), 0, 1U << 20);
     if (!first || !last) break;
     cpus.resize(std::max<std::size_t>(cpus.size(), *last + 1));
     for (unsigned cpu = *first; cpu <= *last; ++cpu) cpus[cpu] = true;
@@ -54,12 +55,13 @@ void check_priorities(const CheckInput& input, const cryo_thread& head, Findings
   if (capable(input.own, CAP_SYS_NICE)) return;
   const bool real_time = head.sched_policy == SCHED_FIFO || head.sched_policy == SCHED_RR;
   if ((real_time && head.sched_priority > soft_limit(RLIMIT_RTPRIO)) || head.sched_policy == kDeadline)
-    findings.problem(EPERM, "thread {}: cr_restart may not give it its real-time scheduling (policy {}, priority {})",
-                     head.tid, head.sched_policy, head.sched_priority);
+    findings.problem(
+        EPERM, "thread {}: cr_restart may not give it its real-time scheduling (policy {}, priority {})",
+        head.tid, head.sched_policy, head.sched_priority);
   const int now = ::getpriority(PRIO_PROCESS, 0);
-  if (head.nice < now && static_cast<std::uint64_t>(20 - head.nice) > soft_limit(RLIMIT_NICE)) {
-    findings.warning("thread {}: cr_restart may not raise its priority: nice stays at {} (it was {})", head.tid, now,
-                     head.nice);
+  if (head.nice<now&& static_cast<std::uint64_t>(20 - head.nice)> soft_limit(RLIMIT_NICE)) {
+    findings.warning("thread {}: cr_restart may not raise its priority: nice stays at {} (it was {})",
+                     head.tid, now, head.nice);
     findings.nice_not_permitted.push_back(head.tid);
   }
   if (head.ioprio >> kIoClassShift == kIoClassRealTime && !capable(input.own, CAP_SYS_ADMIN))
@@ -73,11 +75,13 @@ void check_threads(const CheckInput& input, Findings& findings) {
   for (const Thread& thread : input.process.threads) {
     const bool general = std::any_of(thread.regsets.begin(), thread.regsets.end(),
                                      [](const Regset& set) { return set.head.note == NT_PRSTATUS; });
-    if (!general) findings.problem(EBADMSG, "thread {}: the context lacks its general registers", thread.head.tid);
+    if (!general)
+      findings.problem(EBADMSG, "thread {}: the context lacks its general registers", thread.head.tid);
     if (!any_cpu(thread, possible))
       findings.problem(EINVAL, "thread {}: none of the CPUs that it may run on exists here", thread.head.tid);
     check_priorities(input, thread.head, findings);
-    if (!input.options.restore_pid && !(thread.head.flags & CRYO_THREAD_LEADER) && thread.pending.signals != 0)
+    if (!input.options.restore_pid && !(thread.head.flags & CRYO_THREAD_LEADER) &&
+        thread.pending.signals != 0)
       findings.problem(EINVAL, "thread {}: has pending signals, which cannot be restored without its id",
                        thread.head.tid);
   }

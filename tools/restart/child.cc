@@ -135,12 +135,8 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   const MemoryPlanInput memory_input{input_.context, mm, kernel_mappings_,
                                      [this](std::uint32_t file) { return files_.fds.at(file); }};
   MemoryPlan memory = plan_memory(memory_input, area, space);
-  const ThreadPlanInput threads{process_,
-                                input_.options,
-                                credentials_,
-                                input_.nice_not_permitted,
-                                handle_fd_,
-                                files_.exe_fd};
+  const ThreadPlanInput threads{process_,   input_.options, credentials_, input_.nice_not_permitted,
+                                handle_fd_, files_.exe_fd};
   CallList& process_calls = memory.after_reads;
   plan_process_calls(process_calls, area);
   CallList leader_calls;
@@ -182,6 +178,8 @@ void Child::run() {
 
 }  // namespace
 
-void become(const ChildInput& input) { Child(input).run(); }
+void become(const ChildInput& input) {
+  Child(input).run();
+}
 
 }  // namespace cryo

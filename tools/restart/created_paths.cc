@@ -34,7 +34,8 @@ void CreatedPaths::remove(const std::string& path) {
 void CreatedPaths::store(const std::vector<std::string>& paths) {
   std::string joined;
   for (const std::string& path : paths) joined += path + '\0';
-  if (joined.size() >= sizeof(report_.created)) fail(ENOSPC, "more files to be made anew than can be tracked");
+  if (joined.size() >= sizeof(report_.created))
+    fail(ENOSPC, "more files to be made anew than can be tracked");
   std::memset(report_.created, 0, sizeof(report_.created));
   std::memcpy(report_.created, joined.data(), joined.size());
 }

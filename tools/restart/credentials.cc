@@ -22,7 +22,9 @@ using stub::Step;
 
 constexpr int kLastCapability = 63;
 
-std::uint64_t hex(const std::string& text) { return std::stoull(text, nullptr, 16); }
+std::uint64_t hex(const std::string& text) {
+  return std::stoull(text, nullptr, 16);
+}
 
 bool same(const Creds& a, const Creds& b) {
   const cryo_creds& x = a.head;
@@ -87,7 +89,9 @@ Creds own_credentials() {
   return own;
 }
 
-bool capable(const Creds& own, int capability) { return own.head.cap_effective >> capability & 1; }
+bool capable(const Creds& own, int capability) {
+  return own.head.cap_effective >> capability & 1;
+}
 
 CredentialChange credential_change(const Creds& saved, const Creds& own) {
   CredentialChange change{std::nullopt, own};
@@ -113,11 +117,13 @@ std::vector<std::string> credential_problems(const CredentialChange& change) {
       problems.push_back("its supplementary groups are not those of cr_restart");
   }
   const std::uint64_t missing = to.cap_permitted & ~own.cap_permitted;
-  if (missing != 0) problems.push_back(fmt::format("it had capabilities ({:#x}) that cr_restart lacks", missing));
+  if (missing != 0)
+    problems.push_back(fmt::format("it had capabilities ({:#x}) that cr_restart lacks", missing));
   const bool setpcap = capable(change.own, CAP_SETPCAP);
   const std::uint64_t inheritable = to.cap_inheritable & ~(own.cap_inheritable | own.cap_permitted);
   if (inheritable != 0 && !(setpcap && (inheritable & ~own.cap_bset) == 0))
-    problems.push_back(fmt::format("it had inheritable capabilities ({:#x}) that cr_restart cannot give", inheritable));
+    problems.push_back(
+        fmt::format("it had inheritable capabilities ({:#x}) that cr_restart cannot give", inheritable));
   if (!setpcap && (to.securebits & ~SECBIT_KEEP_CAPS) != (own.securebits & ~SECBIT_KEEP_CAPS))
     problems.push_back("its securebits differ from those of cr_restart");
   if (!setpcap && (own.cap_bset & ~to.cap_bset) != 0)
@@ -152,8 +158,8 @@ void plan_credentials(const CredentialChange& change, CallList& calls, StubArea&
   if ((to.securebits & ~SECBIT_KEEP_CAPS) != (own.securebits & ~SECBIT_KEEP_CAPS))
     calls.add(Step::kCredentials, 5, SYS_prctl, PR_SET_SECUREBITS, to.securebits, 0, 0, 0);
   else
-    calls.add(Step::kCredentials, 5, SYS_prctl, PR_SET_KEEPCAPS, (to.securebits & SECBIT_KEEP_CAPS) ? 1 : 0, 0,
-              0, 0);
+    calls.add(Step::kCredentials, 5, SYS_prctl, PR_SET_KEEPCAPS, (to.securebits & SECBIT_KEEP_CAPS) ? 1 : 0,
+              0, 0, 0);
   add_capset(calls, area, to.cap_effective, to.cap_permitted, to.cap_inheritable);
 }
 

@@ -44,7 +44,9 @@ UniqueFd Descriptors::park_copy(int fd) const {
   fail(EMFILE, "no descriptor number is left for the restart itself (limit of open files, RLIMIT_NOFILE)");
 }
 
-UniqueFd Descriptors::park(UniqueFd fd) const { return park_copy(fd.get()); }
+UniqueFd Descriptors::park(UniqueFd fd) const {
+  return park_copy(fd.get());
+}
 
 void Descriptors::close_others(const std::set<int>& keep, bool keep_wanted) const {
   for (const int fd : open_descriptors()) {

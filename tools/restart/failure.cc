@@ -29,10 +29,14 @@ std::string file_name(const Context& context, std::uint32_t id) {
 }
 
 const char* credential_name(std::uint32_t index) {
-  static constexpr const char* kNames[] = {"keep capabilities",     "reduce the capability bounding set",
-                                           "set the supplementary groups", "set the group ids",
-                                           "set the user ids",      "set the securebits",
-                                           "set the capabilities",  "set the ambient capabilities"};
+  static constexpr const char* kNames[] = {"keep capabilities",
+                                           "reduce the capability bounding set",
+                                           "set the supplementary groups",
+                                           "set the group ids",
+                                           "set the user ids",
+                                           "set the securebits",
+                                           "set the capabilities",
+                                           "set the ambient capabilities"};
   return index < std::size(kNames) ? kNames[index] : "set the credentials";
 }
 
@@ -118,13 +122,22 @@ std::string what_failed(const stub::Report& report, const Context& context, cons
 }  // namespace
 
 std::string limit_name(std::uint32_t resource) {
-  static constexpr const char* kNames[] = {
-      "CPU time (RLIMIT_CPU)",        "file size (RLIMIT_FSIZE)",       "data segment (RLIMIT_DATA)",
-      "stack (RLIMIT_STACK)",         "core file (RLIMIT_CORE)",        "resident set (RLIMIT_RSS)",
-      "processes (RLIMIT_NPROC)",     "open files (RLIMIT_NOFILE)",     "locked memory (RLIMIT_MEMLOCK)",
-      "address space (RLIMIT_AS)",    "file locks (RLIMIT_LOCKS)",      "pending signals (RLIMIT_SIGPENDING)",
-      "message queues (RLIMIT_MSGQUEUE)", "nice value (RLIMIT_NICE)",   "real-time priority (RLIMIT_RTPRIO)",
-      "real-time run time (RLIMIT_RTTIME)"};
+  static constexpr const char* kNames[] = {"CPU time (RLIMIT_CPU)",
+                                           "file size (RLIMIT_FSIZE)",
+                                           "data segment (RLIMIT_DATA)",
+                                           "stack (RLIMIT_STACK)",
+                                           "core file (RLIMIT_CORE)",
+                                           "resident set (RLIMIT_RSS)",
+                                           "processes (RLIMIT_NPROC)",
+                                           "open files (RLIMIT_NOFILE)",
+                                           "locked memory (RLIMIT_MEMLOCK)",
+                                           "address space (RLIMIT_AS)",
+                                           "file locks (RLIMIT_LOCKS)",
+                                           "pending signals (RLIMIT_SIGPENDING)",
+                                           "message queues (RLIMIT_MSGQUEUE)",
+                                           "nice value (RLIMIT_NICE)",
+                                           "real-time priority (RLIMIT_RTPRIO)",
+                                           "real-time run time (RLIMIT_RTTIME)"};
   return resource < std::size(kNames) ? kNames[resource] : fmt::format("resource {}", resource);
 }
 
@@ -139,8 +152,9 @@ std::string describe_failure(const stub::Report& report, const Context& context,
 }
 
 std::string describe_progress(const stub::Report& report) {
-  return report.step == Step::kPrepare ? "while its files were being opened"
-                                       : fmt::format("in the restart stub, step {}", static_cast<int>(report.step));
+  return report.step == Step::kPrepare
+             ? "while its files were being opened"
+             : fmt::format("in the restart stub, step {}", static_cast<int>(report.step));
 }
 
 }  // namespace cryo

@@ -42,7 +42,8 @@ UniqueFd make_unnamed(const FileRestoreInput& input, const File& file) {
     fd = UniqueFd(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   }
   // Where nothing can be made in that directory, memory has to do.
-  if (!fd) fd = UniqueFd(::memfd_create(path.substr(path.rfind('/') + 1).substr(0, 200).c_str(), MFD_CLOEXEC));
+  if (!fd)
+    fd = UniqueFd(::memfd_create(path.substr(path.rfind('/') + 1).substr(0, 200).c_str(), MFD_CLOEXEC));
   if (!fd) fail_errno("cannot make {} anew", path);
   return fd;
 }
@@ -50,7 +51,8 @@ UniqueFd make_unnamed(const FileRestoreInput& input, const File& file) {
 UniqueFd make_memfd(const Inode& inode, const File& file) {
   std::string name = without_suffix(file.path, kDeleted);
   if (name.starts_with(kMemfd)) name = name.substr(kMemfd.size());
-  UniqueFd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | (inode.head.seals == F_SEAL_SEAL ? 0 : MFD_ALLOW_SEALING)));
+  UniqueFd fd(
+      ::memfd_create(name.c_str(), MFD_CLOEXEC | (inode.head.seals == F_SEAL_SEAL ? 0 : MFD_ALLOW_SEALING)));
   if (!fd) fail_errno("cannot make the memfd {}", name);
   return fd;
 }
@@ -77,14 +79,16 @@ void copy_range(int context_fd, std::uint64_t from, int fd, std::uint64_t to, st
 
 void fill(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path) {
   const std::uint64_t page = input.context.header.page_size;
-  if (::ftruncate(fd, static_cast<off_t>(inode.head.size)) != 0) fail_errno("cannot set the size of {}", path);
+  if (::ftruncate(fd, static_cast<off_t>(inode.head.size)) != 0)
+    fail_errno("cannot set the size of {}", path);
   for (const PageChunk& chunk : input.context.pages) {
     if (chunk.kind != CRYO_PAGES_INODE || chunk.object != inode.id) continue;
     std::uint64_t from = chunk.data_offset;
     for (const cryo_page_run& run : chunk.runs) {
       const std::uint64_t bytes = run.nr_pages * page;
       if (run.start < inode.head.size)
-        copy_range(input.context_fd, from, fd, run.start, std::min<std::uint64_t>(bytes, inode.head.size - run.start), path);
+        copy_range(input.context_fd, from, fd, run.start,
+                   std::min<std::uint64_t>(bytes, inode.head.size - run.start), path);
       from += bytes;
     }
   }
@@ -112,8 +116,8 @@ void finish_contents(const Inode& inode, int fd) {
   if (now.st_uid != inode.head.uid || now.st_gid != inode.head.gid)
     (void)!::fchown(fd, inode.head.uid, inode.head.gid);
   if (::fchmod(fd, inode.head.mode & 07777) != 0) fail_errno("cannot set the mode of a file made anew");
-  const timespec times[2] = {{0, UTIME_OMIT},
-                             {static_cast<time_t>(inode.head.mtime_sec), static_cast<long>(inode.head.mtime_nsec)}};
+  const timespec times[2] = {
+      {0, UTIME_OMIT}, {static_cast<time_t>(inode.head.mtime_sec), static_cast<long>(inode.head.mtime_nsec)}};
   if (::futimens(fd, times) != 0) fail_errno("cannot set the time of a file made anew");
 }
 

@@ -202,6 +202,8 @@ int open_flags(const File& file, const FileUse& use) {
   return flags | O_NOCTTY;
 }
 
-RestoredFiles restore_files(FileRestoreInput& input) { return Restorer(input).restore(); }
+RestoredFiles restore_files(FileRestoreInput& input) {
+  return Restorer(input).restore();
+}
 
 }  // namespace cryo

@@ -33,7 +33,7 @@ struct FileRestoreInput {
   const RestartOptions& options;
   const Descriptors& descriptors;
   CreatedPaths& created;
-  int context_fd;      // parked
+  int context_fd;     // parked
   UniqueFd stdio[3];  // cr_restart's own 0, 1 and 2, where open
 };
 

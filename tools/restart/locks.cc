@@ -22,7 +22,8 @@ struct flock range_of(const cryo_lock& lock) {
 
 }  // namespace
 
-void take_file_locks(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds) {
+void take_file_locks(const Context& context, const Process& process,
+                     const std::map<std::uint32_t, int>& fds) {
   for (const cryo_lock& lock : process.locks) {
     const auto fd = fds.find(lock.file);
     if (lock.kind == CRYO_LOCK_POSIX || fd == fds.end()) continue;
@@ -33,7 +34,8 @@ void take_file_locks(const Context& context, const Process& process, const std::
       const struct flock range = range_of(lock);
       result = ::fcntl(fd->second, F_OFD_SETLK, &range);
     }
-    if (result != 0) fail_errno("cannot lock {} again (descriptor {})", context.file(lock.file).path, fd->second);
+    if (result != 0)
+      fail_errno("cannot lock {} again (descriptor {})", context.file(lock.file).path, fd->second);
   }
 }
 

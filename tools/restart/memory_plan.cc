@@ -68,7 +68,7 @@ class Planner {
   const std::vector<cryo_vma>& vmas_;
   StubArea& area_;
   AddressSpace& space_;
-  std::vector<bool> filled_;                       // the VMA gets contents from the context
+  std::vector<bool> filled_;                      // the VMA gets contents from the context
   std::map<std::uint32_t, AddressRange> shared_;  // inode id: where its one temporary mapping is
   MemoryPlan plan_;
 };
@@ -110,7 +110,8 @@ void Planner::clear() {
       calls.add(Step::kUnmap, 0, SYS_munmap, transit, own.range.size());
       transit += own.range.size();
     }
-  calls.add(Step::kThpDisable, 0, SYS_prctl, PR_SET_THP_DISABLE, input_.mm.head.thp_disabled ? 1 : 0, 0, 0, 0);
+  calls.add(Step::kThpDisable, 0, SYS_prctl, PR_SET_THP_DISABLE, input_.mm.head.thp_disabled ? 1 : 0, 0, 0,
+            0);
 }
 
 // Shared anonymous memory has no name to map it by a second time: one mapping of the whole object at a
@@ -234,10 +235,20 @@ void Planner::plan_fields() {
   const cryo_mm& mm = input_.mm.head;
   CallList& calls = plan_.after_reads;
   prctl_mm_map* map = area_.array<prctl_mm_map>(1);
-  *map = {.start_code = mm.start_code, .end_code = mm.end_code, .start_data = mm.start_data,
-          .end_data = mm.end_data, .start_brk = mm.start_brk, .brk = mm.brk, .start_stack = mm.start_stack,
-          .arg_start = mm.arg_start, .arg_end = mm.arg_end, .env_start = mm.env_start, .env_end = mm.env_end,
-          .auxv = nullptr, .auxv_size = 0, .exe_fd = ~0U};
+  *map = {.start_code = mm.start_code,
+          .end_code = mm.end_code,
+          .start_data = mm.start_data,
+          .end_data = mm.end_data,
+          .start_brk = mm.start_brk,
+          .brk = mm.brk,
+          .start_stack = mm.start_stack,
+          .arg_start = mm.arg_start,
+          .arg_end = mm.arg_end,
+          .env_start = mm.env_start,
+          .env_end = mm.env_end,
+          .auxv = nullptr,
+          .auxv_size = 0,
+          .exe_fd = ~0U};
   std::uint64_t* auxv = area_.copy(input_.mm.auxv);
   map->auxv = reinterpret_cast<__u64*>(auxv);
   map->auxv_size = static_cast<__u32>(input_.mm.auxv.size() * sizeof(std::uint64_t));
@@ -247,8 +258,7 @@ void Planner::plan_fields() {
     calls.add(Step::kLockMemory, ~0U, SYS_mlockall,
               MCL_FUTURE | ((mm.def_flags & CRYO_VMA_LOCKONFAULT) ? MCL_ONFAULT : 0));
   for (std::uint32_t bit = 0; bit < 32; ++bit)
-    if (mm.membarrier & (1U << bit))
-      calls.add(Step::kMembarrier, bit, SYS_membarrier, 1U << bit, 0, 0);
+    if (mm.membarrier & (1U << bit)) calls.add(Step::kMembarrier, bit, SYS_membarrier, 1U << bit, 0, 0);
 }
 
 }  // namespace
@@ -285,8 +295,7 @@ void use_saved_addresses(const Mm& mm, AddressSpace& space) {
 
 std::size_t memory_plan_size(const Context& context, const Mm& mm) {
   std::size_t size = (kFixedCalls + mm.vmas.size() * kCallsPerVma) * sizeof(stub::Call);
-  for (const PageChunk& chunk : context.pages)
-    size += sizeof(stub::Read) + chunk.runs.size() * sizeof(iovec);
+  for (const PageChunk& chunk : context.pages) size += sizeof(stub::Read) + chunk.runs.size() * sizeof(iovec);
   return size + sizeof(prctl_mm_map) + mm.auxv.size() * sizeof(std::uint64_t) + 4096;
 }
 

@@ -73,6 +73,8 @@ void restore_attributes(const Process& process) {
     fail_errno("cannot set the personality");
 }
 
-void restore_umask(const Process& process) { ::umask(process.head.umask & 07777); }
+void restore_umask(const Process& process) {
+  ::umask(process.head.umask & 07777);
+}
 
 }  // namespace cryo

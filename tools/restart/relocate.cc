@@ -20,7 +20,8 @@ void Relocations::add(std::string_view argument) {
   std::string sides[2];
   int side = 0;
   for (std::size_t i = 0; i < argument.size(); ++i) {
-    if (argument[i] == '\\' && i + 1 < argument.size() && (argument[i + 1] == '=' || argument[i + 1] == '\\')) {
+    if (argument[i] == '\\' && i + 1 < argument.size() &&
+        (argument[i + 1] == '=' || argument[i + 1] == '\\')) {
       sides[side] += argument[++i];
     } else if (argument[i] == '=') {
       if (side == 1) fail(EINVAL, "--relocate {}: more than one unescaped '='", argument);

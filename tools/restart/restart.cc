@@ -33,9 +33,11 @@ UniqueFd open_device() {
   if (!device) fail_errno("cannot open {}", CRYO_DEVICE_PATH);
   cryo_version version{};
   version.size = sizeof(version);
-  if (::ioctl(device.get(), CRYO_IOC_VERSION, &version) != 0) fail_errno("{}: CRYO_IOC_VERSION", CRYO_DEVICE_PATH);
+  if (::ioctl(device.get(), CRYO_IOC_VERSION, &version) != 0)
+    fail_errno("{}: CRYO_IOC_VERSION", CRYO_DEVICE_PATH);
   if (version.abi_major != CRYO_ABI_MAJOR)
-    fail(kErrVersion, "the kernel module speaks interface {}, cr_restart {}", version.abi_major, CRYO_ABI_MAJOR);
+    fail(kErrVersion, "the kernel module speaks interface {}, cr_restart {}", version.abi_major,
+         CRYO_ABI_MAJOR);
   return device;
 }
 
@@ -65,7 +67,8 @@ bool is_pending_termination() {
 class SharedReport {
  public:
   SharedReport() {
-    void* memory = ::mmap(nullptr, sizeof(stub::Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        ::mmap(nullptr, sizeof(stub::Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) fail_errno("cannot map {} bytes", sizeof(stub::Report));
     report_ = new (memory) stub::Report{};
   }
@@ -152,7 +155,8 @@ void Restart::Attempt::create(const Findings& findings) {
 
 bool Restart::Attempt::child_is_dead() const {
   siginfo_t info{};
-  return ::waitid(P_PID, static_cast<id_t>(child_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+  return ::waitid(P_PID, static_cast<id_t>(child_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid != 0;
 }
 
 // The child's own words where it left some, else how it died.

@@ -19,7 +19,8 @@ constexpr std::size_t kPathOffset = offsetof(sockaddr_un, sun_path);
 constexpr int kTypeMask = 0xf;  // without SOCK_NONBLOCK and SOCK_CLOEXEC
 
 void set_option(int fd, int level, int name, int value, const char* text) {
-  if (::setsockopt(fd, level, name, &value, sizeof(value)) != 0) fail_errno("cannot set {} of a socket", text);
+  if (::setsockopt(fd, level, name, &value, sizeof(value)) != 0)
+    fail_errno("cannot set {} of a socket", text);
 }
 
 std::string describe(const Socket& socket, const SocketAddress& address) {
@@ -27,7 +28,8 @@ std::string describe(const Socket& socket, const SocketAddress& address) {
   std::uint16_t port = 0;
   if ((socket.head.family == AF_INET || socket.head.family == AF_INET6) && address.bytes.size() >= 4)
     std::memcpy(&port, address.bytes.data() + offsetof(sockaddr_in, sin_port), sizeof(port));
-  return port != 0 ? fmt::format("port {}", ntohs(port)) : fmt::format("an address of family {}", socket.head.family);
+  return port != 0 ? fmt::format("port {}", ntohs(port))
+                   : fmt::format("an address of family {}", socket.head.family);
 }
 
 }  // namespace
@@ -63,7 +65,8 @@ UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
   const Socket& saved = *file.socket;
   const cryo_socket& head = saved.head;
   const SocketAddress address = socket_address(saved, input.options.relocations);
-  UniqueFd fd(::socket(static_cast<int>(head.family), (static_cast<int>(head.type) & kTypeMask) | SOCK_CLOEXEC,
+  UniqueFd fd(::socket(static_cast<int>(head.family),
+                       (static_cast<int>(head.type) & kTypeMask) | SOCK_CLOEXEC,
                        static_cast<int>(head.protocol)));
   if (!fd) fail_errno("cannot make a socket of family {}", head.family);
   // Connections of the process's earlier life may linger at the address (TIME_WAIT): no obstacle, as
@@ -72,7 +75,8 @@ UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
   if (head.flags & CRYO_SOCK_REUSEPORT) set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
   if (head.family == AF_INET6)
     set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, (head.flags & CRYO_SOCK_V6ONLY) ? 1 : 0, "IPV6_V6ONLY");
-  if (!address.path.empty() && socket_path_state(address, static_cast<int>(head.type)) == SocketPath::kStale &&
+  if (!address.path.empty() &&
+      socket_path_state(address, static_cast<int>(head.type)) == SocketPath::kStale &&
       ::unlink(address.path.c_str()) != 0)
     fail_errno("cannot remove the old socket {}", address.path);
   if (!address.bytes.empty() && ::bind(fd.get(), reinterpret_cast<const sockaddr*>(address.bytes.data()),

@@ -4,7 +4,7 @@
 //
 // This file is compiled with the flags of freestanding code and without jump tables, and it must not
 // use string literals, tables, global objects or library calls, because only its text section is copied.
-// tests/unit checks the object for relocations.
+// tests/unit/stub.sh looks at the object.
 
 #include "restart/stub.h"
 
@@ -31,7 +31,9 @@ constexpr long kErrorData = 61;  // ENODATA: the context ended early
   return reinterpret_cast<std::uint64_t>(pointer);
 }
 
-[[gnu::always_inline]] inline bool is_error(long result) { return result < 0 && result >= -kMaxErrno; }
+[[gnu::always_inline]] inline bool is_error(long result) {
+  return result < 0 && result >= -kMaxErrno;
+}
 
 // The first failure is the one that is reported.
 [[noreturn]] STUB_CODE void fail(Parameters* p, Step step, std::uint32_t thread, std::uint32_t index,
@@ -85,8 +87,8 @@ STUB_CODE void read_contents(Parameters* p) {
     std::uint32_t left = p->reads[i].count;
     while (left > 0) {
       const std::uint32_t batch = left < kMaxBuffers ? left : kMaxBuffers;
-      const long got = raw_syscall(SYS_preadv, static_cast<std::uint64_t>(p->context_fd),
-                                   address_of(buffers), batch, offset, 0);
+      const long got = raw_syscall(SYS_preadv, static_cast<std::uint64_t>(p->context_fd), address_of(buffers),
+                                   batch, offset, 0);
       if (got == -kErrorInterrupted || got == -kErrorAgain) continue;
       if (is_error(got)) fail(p, Step::kRead, 0, i, -got, address_of(buffers->iov_base));
       if (got == 0) fail(p, Step::kRead, 0, i, kErrorData, address_of(buffers->iov_base));
@@ -126,16 +128,16 @@ STUB_CODE long clone_once(Parameters* p, Thread* thread) {
     cursor.pid = thread->tid;
     cursor.previous = 0;
     cursor.reserved = 0;
-    const long result = raw_syscall(SYS_ioctl, static_cast<std::uint64_t>(p->device_fd),
-                                    CRYO_IOC_PID_CURSOR, address_of(&cursor));
+    const long result = raw_syscall(SYS_ioctl, static_cast<std::uint64_t>(p->device_fd), CRYO_IOC_PID_CURSOR,
+                                    address_of(&cursor));
     if (is_error(result)) fail(p, Step::kPidCursor, thread->index, 0, -result, 0);
   }
   std::int32_t tid = thread->tid;
   clone_args args;
   for (std::uint32_t i = 0; i < sizeof(args) / sizeof(std::uint64_t); ++i)
     reinterpret_cast<volatile std::uint64_t*>(&args)[i] = 0;
-  args.flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
-               CLONE_CHILD_CLEARTID;
+  args.flags =
+      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
   args.child_tid = address_of(&thread->alive);
   args.stack = address_of(thread->stack);
   args.stack_size = thread->stack_size;

@@ -101,7 +101,7 @@ struct Thread {
 
 // In memory shared with cr_restart.
 struct Report {
-  std::uint32_t failed;  // 0, or 1 by the first that fails
+  std::uint32_t failed;   // 0, or 1 by the first that fails
   std::uint32_t arrived;  // threads that are about to resume
   std::int32_t error;     // errno value
   Step step;              // of the failure, or reached so far
@@ -109,7 +109,7 @@ struct Report {
   std::uint32_t index;
   std::uint32_t thread;
   std::uint64_t address;
-  char text[2000];  // kPrepare: the whole message
+  char text[2000];     // kPrepare: the whole message
   char created[4096];  // paths made by the restart, each ended by NUL: removed when it fails
 };
 
@@ -117,7 +117,7 @@ struct Parameters {
   Report* report;
   const Call* memory_calls;  // up to the point where contents can be read
   const Read* reads;
-  iovec* buffers;  // changes: consumed
+  iovec* buffers;             // changes: consumed
   const Call* process_calls;  // up to the creation of threads
   const Call* leader_calls;   // after all other threads are set up
   Thread* threads;            // the leader is the first
@@ -128,7 +128,7 @@ struct Parameters {
   std::uint32_t nr_threads;
   std::int32_t context_fd;
   std::int32_t handle_fd;
-  std::int32_t device_fd;  // for the pid cursor, -1: none; closed before the resume
+  std::int32_t device_fd;    // for the pid cursor, -1: none; closed before the resume
   std::uint32_t use_cursor;  // changes: clone3() may not choose tids here
   std::uint32_t set_up;      // changes: threads (the leader not among them) that are set up
 };

@@ -15,9 +15,13 @@ namespace {
 constexpr std::size_t kStackSize = 16384;
 constexpr std::uint32_t kMaxRseqLength = 512;
 
-std::size_t round_up(std::size_t size, std::size_t to) { return (size + to - 1) / to * to; }
+std::size_t round_up(std::size_t size, std::size_t to) {
+  return (size + to - 1) / to * to;
+}
 
-void* as_pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+void* as_pointer(std::uint64_t address) {
+  return reinterpret_cast<void*>(address);
+}
 
 // What the kernel knows about this thread's place in the C library, which is about to go away.
 void leave_library() {
@@ -54,8 +58,8 @@ StubArea::StubArea(AddressSpace& space, stub::Report* report, std::size_t data_s
   stub::sync_code(mapped, code_size);
 
   // Last, so that whoever catches an error still finds it where it was.
-  void* moved = ::mremap(report, report_room, report_room, MREMAP_MAYMOVE | MREMAP_FIXED,
-                         as_pointer(range_.start));
+  void* moved =
+      ::mremap(report, report_room, report_room, MREMAP_MAYMOVE | MREMAP_FIXED, as_pointer(range_.start));
   if (moved == MAP_FAILED) fail_errno("cannot move the report page to {:#x}", range_.start);
   report_ = static_cast<stub::Report*>(moved);
 }

@@ -16,14 +16,14 @@ namespace {
 
 using stub::Step;
 
-constexpr std::uint64_t kSignalSetSize = 8;       // the kernel's sigset_t
-constexpr std::uint64_t kRobustHeadSize = 24;     // struct robust_list_head
-constexpr std::uint32_t kAutodisarm = 1U << 31;   // SS_AUTODISARM
-constexpr std::uint64_t kSchedFlags = 0x7;        // RESET_ON_FORK, RECLAIM, DL_OVERRUN
-constexpr int kIoPriorityProcess = 1;             // IOPRIO_WHO_PROCESS
+constexpr std::uint64_t kSignalSetSize = 8;      // the kernel's sigset_t
+constexpr std::uint64_t kRobustHeadSize = 24;    // struct robust_list_head
+constexpr std::uint32_t kAutodisarm = 1U << 31;  // SS_AUTODISARM
+constexpr std::uint64_t kSchedFlags = 0x7;       // RESET_ON_FORK, RECLAIM, DL_OVERRUN
+constexpr int kIoPriorityProcess = 1;            // IOPRIO_WHO_PROCESS
 constexpr std::uint64_t kNsPerSec = 1000000000;
-constexpr std::size_t kThreadCalls = 24;           // of one thread, the most there can be
-constexpr std::size_t kCredentialCalls = 150;      // capabilities are one call each
+constexpr std::size_t kThreadCalls = 24;       // of one thread, the most there can be
+constexpr std::size_t kCredentialCalls = 150;  // capabilities are one call each
 
 // struct sched_attr of sched_setattr(2), first version; the kernel's header does not go with libc's.
 struct SchedAttributes {
@@ -38,7 +38,9 @@ struct SchedAttributes {
 };
 static_assert(sizeof(SchedAttributes) == 48);
 
-std::uint64_t signal_bit(int signal) { return 1ULL << (signal - 1); }
+std::uint64_t signal_bit(int signal) {
+  return 1ULL << (signal - 1);
+}
 
 // What the kernel reports for a signal of which it could not queue the siginfo.
 SigInfo empty_siginfo(int signal) {
@@ -151,7 +153,8 @@ void ThreadPlanner::plan_pending() {
 cryo_resume* ThreadPlanner::resume() {
   std::vector<cryo_regset> sets;
   for (const Regset& regset : restart_regsets(thread_.regsets))
-    sets.push_back({.note = regset.head.note, .length = static_cast<std::uint32_t>(regset.data.size()),
+    sets.push_back({.note = regset.head.note,
+                    .length = static_cast<std::uint32_t>(regset.data.size()),
                     .data = reinterpret_cast<std::uint64_t>(area_.copy(regset.data))});
   cryo_resume* resume = area_.array<cryo_resume>(1);
   resume->size = sizeof(*resume);
@@ -273,7 +276,8 @@ std::size_t thread_plan_size(const Process& process, const CredentialChange& cre
   const std::size_t groups = process.creds->groups.size() * sizeof(std::uint32_t);
   const std::size_t credential_size = credentials.to ? kCredentialCalls * kCallSize + groups : 0;
   const auto pending_size = [](const SignalQueue& queue) { return queued_signals(queue).size() * kCallSize; };
-  std::size_t size = (process.sigactions.size() + process.rlimits.size() + process.itimers.size()) * kCallSize;
+  std::size_t size =
+      (process.sigactions.size() + process.rlimits.size() + process.itimers.size()) * kCallSize;
   size += kThreadCalls * kCallSize + pending_size(process.pending) + credential_size;
   for (const Thread& thread : process.threads) {
     size += sizeof(stub::Thread) + sizeof(cryo_resume) + stub::kThreadStackSize + 64;

@@ -41,9 +41,10 @@ Cpu own_cpu() {
 }
 
 std::string component_names(std::uint64_t mask) {
-  static constexpr const char* kNames[] = {"x87",     "SSE",     "AVX",  "MPX bounds", "MPX config", "AVX-512 masks",
-                                           "AVX-512", "AVX-512 high", "PT", "PKRU", "PASID", "CET user",
-                                           "CET kernel", "HDC", "UINTR", "LBR", "HWP", "AMX config", "AMX data"};
+  static constexpr const char* kNames[] = {
+      "x87",          "SSE", "AVX",  "MPX bounds", "MPX config", "AVX-512 masks", "AVX-512",
+      "AVX-512 high", "PT",  "PKRU", "PASID",      "CET user",   "CET kernel",    "HDC",
+      "UINTR",        "LBR", "HWP",  "AMX config", "AMX data"};
   std::string names;
   for (std::size_t bit = 0; bit < 64; ++bit) {
     if (!(mask >> bit & 1)) continue;
@@ -54,7 +55,8 @@ std::string component_names(std::uint64_t mask) {
 }
 
 const Regset* find(const std::vector<Regset>& sets, std::uint32_t note) {
-  const auto set = std::find_if(sets.begin(), sets.end(), [note](const Regset& s) { return s.head.note == note; });
+  const auto set =
+      std::find_if(sets.begin(), sets.end(), [note](const Regset& s) { return s.head.note == note; });
   return set == sets.end() ? nullptr : &*set;
 }
 
@@ -68,7 +70,9 @@ std::uint64_t in_use(const Thread& thread) {
 
 }  // namespace
 
-std::uint32_t own_arch() { return CRYO_ARCH_X86_64; }
+std::uint32_t own_arch() {
+  return CRYO_ARCH_X86_64;
+}
 
 std::vector<Regset> restart_regsets(const std::vector<Regset>& saved) {
   std::vector<Regset> sets;
