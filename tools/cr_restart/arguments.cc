@@ -141,12 +141,24 @@ Tolerance tolerance(std::string_view option, std::string_view text) {
   throw BadArguments{fmt::format("--{} takes 'error' or 'warn', not '{}'", option, text), {}};
 }
 
+[[noreturn]] void show_help() {
+  std::fputs(kUsage, stdout);
+  std::exit(0);
+}
+
+// getopt() cannot be taught that "-?" is an option: to it, that is the answer to an unknown one.
+void show_help_if_asked(int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i)
+    if (std::string_view(argv[i]) == "-?") show_help();
+}
+
 class Parser {
  public:
   RestartArguments parse(int argc, char** argv);
 
  private:
-  void take(int option, char* const* argv);
+  void take(int option);
+  void take_relocation();
   bool take_signal(int option);
   bool take_hook(int option);
   bool take_ids(int option);
@@ -243,21 +255,22 @@ void Parser::take_source(int option) {
   }
 }
 
-void Parser::take(int option, char* const* argv) {
+void Parser::take_relocation() {
+  try {
+    arguments_.restart.relocations.add(optarg);
+  } catch (const Error& error) {
+    throw BadArguments{error.what(), {}};
+  }
+}
+
+void Parser::take(int option) {
   if (take_signal(option) || take_hook(option) || take_ids(option)) return;
   switch (option) {
     case 'v':
       print_version("cr_restart");
       std::exit(0);
     case 'h':
-      std::fputs(kUsage, stdout);
-      std::exit(0);
-    case '?':
-      if (optopt == '?' || std::string_view(argv[optind - 1]) == "-?") {
-        std::fputs(kUsage, stdout);
-        std::exit(0);
-      }
-      throw BadArguments{};
+      show_help();
     case 'q':
       arguments_.quiet = true;
       break;
@@ -271,7 +284,7 @@ void Parser::take(int option, char* const* argv) {
       take_source(option);
       break;
     case kRelocate:
-      arguments_.restart.relocations.add(optarg);
+      take_relocation();
       break;
     case kKmsgNone:
       arguments_.kernel_messages = KernelMessages::kNever;
@@ -306,15 +319,13 @@ void Parser::take_operand(int argc, char** argv) {
 }
 
 RestartArguments Parser::parse(int argc, char** argv) {
+  show_help_if_asked(argc, argv);
   try {
     for (int option; (option = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1;)
-      take(option, argv);
+      take(option);
     take_operand(argc, argv);
   } catch (const BadArguments& bad) {
     throw BadArguments{bad.text, arguments_.hooks.failed_args};
-  } catch (const Error& error) {
-    if (error.code() != EINVAL) throw;
-    throw BadArguments{error.what(), arguments_.hooks.failed_args};
   }
   return arguments_;
 }

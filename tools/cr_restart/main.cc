@@ -186,6 +186,9 @@ int run_tool(int argc, char** argv) {
     if (!bad.text.empty()) fmt::print(stderr, "cr_restart: {}\n", bad.text);
     std::fputs("Try 'cr_restart --help' for more information.\n", stderr);
     return kExitUsage;
+  } catch (const Error& error) {
+    fmt::print(stderr, "cr_restart: {}\n", error.what());
+    return exit_code(error.code());
   }
 }
 
