@@ -141,12 +141,13 @@ static void memory(struct worker *w)
 }
 
 static int file;
+static char scratch[4096];	/* crt_path() has one buffer, and threads use it in setup() only */
 
 static void files(struct worker *w)
 {
 	char buf[64], back[64] = "";
 	int n = snprintf(buf, sizeof(buf), "line %lu\n", (unsigned long)w->rounds);
-	int fd = openat(AT_FDCWD, crt_path("scratch"), O_RDWR | O_CREAT, 0600);
+	int fd = open(scratch, O_RDWR | O_CREAT, 0600);
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	good(w, fd);
@@ -183,6 +184,7 @@ static void setup(void)
 	set = (int)CRT_SYS(epoll_create1(0));
 	event = (int)CRT_SYS(eventfd(0, EFD_SEMAPHORE));
 	CRT_SYS(epoll_ctl(set, EPOLL_CTL_ADD, event, &e));
+	snprintf(scratch, sizeof(scratch), "%s", crt_path("scratch"));
 	file = (int)CRT_SYS(open(crt_path("file"), O_RDWR | O_CREAT, 0600));
 	for (int i = 0; i < 8; i++)
 		CRT_SYS(-pthread_create(&workers[i].id, NULL, thread_main, &workers[i]));
