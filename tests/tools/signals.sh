@@ -27,6 +27,17 @@ check "... and the process goes on" goes_on
 cr --kill --run "$pid"
 check "--run takes the signal back" goes_on
 
+# The signal is not sent when the file does not come to its place.
+fresh
+start
+echo old >ctx
+cr --kill --backup=no/such/place -f ctx "$pid"
+check "a context that cannot get its name" status_is 2
+check "... is named" said "no/such/place"
+check "... and the process goes on without a signal" goes_on
+check "... and the old file stays" same "$(cat ctx)" old
+check "... and nothing else" no_file_but count ctx
+
 # A request that waits: nobody reads the FIFO, and it holds less than the process has.
 for signal in INT TERM HUP; do
 	fresh
