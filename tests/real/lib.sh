@@ -182,7 +182,7 @@ run_chain()
 {
 	local moments round before
 
-	for ((round = 1; round <= 4 && taken < REAL_MOMENTS; round++)); do
+	for ((round = 1; round <= 6 && taken < REAL_MOMENTS; round++)); do
 		mapfile -t moments < <(for ((i = taken; i < REAL_MOMENTS; i++)); do
 			echo $((total * (30 + RANDOM % 770) / 1000)); done | sort -n)
 		echo "# moments: ${moments[*]} ms (CRTEST_SEED=$CRTEST_SEED)"
@@ -190,6 +190,7 @@ run_chain()
 		before=$taken
 		run_through "${moments[@]}" || return 1
 		compare "after $((taken - before)) restarts"
+		total=$((total * 4 / 5))
 	done
 	[ "$taken" = "$REAL_MOMENTS" ]
 	ok $? "checkpointed, killed and restarted $taken times in $((round - 1)) runs"

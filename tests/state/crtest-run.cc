@@ -247,7 +247,7 @@ private:
             return false;
         if (!kill) {
             if (desc_.flag(CRT_STOPPED) && process_state(pid_) != 'T') return fail(what + ": no longer stopped");
-            pause_for(100);
+            pause_for(repetitions("continue", 3) > 3 ? 10 : 100);
             return true;
         }
         return check_killed(what);

@@ -153,9 +153,12 @@ static long run_accept(struct call *c)
 
 static void setup_listener(struct call *c)
 {
+	int one = 1;
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	c->pipe[0] = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+	/* the connection of one restart lingers, and must not be in the way of the next */
+	CRT_SYS(setsockopt(c->pipe[0], SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)));
 	CRT_SYS(bind(c->pipe[0], (struct sockaddr *)&any, sizeof(any)));
 	CRT_SYS(listen(c->pipe[0], 5));
 }
