@@ -126,10 +126,8 @@ void FileChecker::check_terminal(const File& file, const FileUse& use) {
 }
 
 void FileChecker::check_socket(const File& file) {
-  const SocketAddress address = socket_address(*file.socket, input_.options.relocations);
-  if (!address.path.empty() &&
-      socket_path_state(address, static_cast<int>(file.socket->head.type)) == SocketPath::kTaken)
-    problem(EADDRINUSE, "the name {} is in use", address.path);
+  const std::string text = socket_problem(*file.socket, input_.options.relocations);
+  if (!text.empty()) problem(EADDRINUSE, "{}", text);
 }
 
 void FileChecker::check_pipe(const Inode& inode) {

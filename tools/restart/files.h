@@ -79,5 +79,7 @@ struct SocketAddress {
 [[nodiscard]] SocketAddress socket_address(const Socket& socket, const Relocations& relocations);
 enum class SocketPath { kFree, kStale, kTaken };
 [[nodiscard]] SocketPath socket_path_state(const SocketAddress& address, int type);
+// Why the socket cannot have its address; empty when it can, or soon will.
+[[nodiscard]] std::string socket_problem(const Socket& socket, const Relocations& relocations);
 
 }  // namespace cryo

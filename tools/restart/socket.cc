@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 
 #include "base/error.h"
 #include "restart/files.h"
@@ -23,13 +25,52 @@ void set_option(int fd, int level, int name, int value, const char* text) {
     fail_errno("cannot set {} of a socket", text);
 }
 
-std::string describe(const Socket& socket, const SocketAddress& address) {
-  if (!address.path.empty()) return address.path;
+std::uint16_t port_of(const Socket& socket, const SocketAddress& address) {
   std::uint16_t port = 0;
   if ((socket.head.family == AF_INET || socket.head.family == AF_INET6) && address.bytes.size() >= 4)
     std::memcpy(&port, address.bytes.data() + offsetof(sockaddr_in, sin_port), sizeof(port));
-  return port != 0 ? fmt::format("port {}", ntohs(port))
+  return ntohs(port);
+}
+
+std::string describe(const Socket& socket, const SocketAddress& address) {
+  if (!address.path.empty()) return address.path;
+  const std::uint16_t port = port_of(socket, address);
+  return port != 0 ? fmt::format("port {}", port)
                    : fmt::format("an address of family {}", socket.head.family);
+}
+
+// "  0: 0100007F:1F90 00000000:0000 0A ...": does somebody listen at `port`, whatever the address?
+bool has_listener(std::uint16_t port, const char* table) {
+  constexpr unsigned kListen = 0x0a;
+  std::ifstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
+    unsigned local = 0, state = 0;
+    if (std::sscanf(line.c_str(), " %*u: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x", &local, &state) == 2 &&
+        local == port && state == kListen)
+      return true;
+  }
+  return false;
+}
+
+bool has_listener(std::uint16_t port) {
+  return has_listener(port, "/proc/net/tcp") || has_listener(port, "/proc/net/tcp6");
+}
+
+int bind_socket(int fd, const SocketAddress& address) {
+  return ::bind(fd, reinterpret_cast<const sockaddr*>(address.bytes.data()),
+                static_cast<socklen_t>(address.bytes.size()));
+}
+
+// What the process's earlier life has left at the address goes away by itself, within a minute.
+void bind_patiently(int fd, const Socket& socket, const SocketAddress& address) {
+  constexpr int kTries = 350;
+  const std::uint16_t port = port_of(socket, address);
+  for (int attempt = 1; bind_socket(fd, address) != 0; ++attempt) {
+    const int error = errno;
+    if (error != EADDRINUSE || port == 0 || attempt == kTries || has_listener(port))
+      fail(error, "cannot bind a socket to {}: {}", describe(socket, address), std::strerror(error));
+    ::usleep(200000);
+  }
 }
 
 }  // namespace
@@ -61,31 +102,50 @@ SocketPath socket_path_state(const SocketAddress& address, int type) {
   return result != 0 && errno == ECONNREFUSED ? SocketPath::kStale : SocketPath::kTaken;
 }
 
-UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
-  const Socket& saved = *file.socket;
+namespace {
+
+UniqueFd make_unbound(const Socket& saved) {
   const cryo_socket& head = saved.head;
-  const SocketAddress address = socket_address(saved, input.options.relocations);
   UniqueFd fd(::socket(static_cast<int>(head.family),
                        (static_cast<int>(head.type) & kTypeMask) | SOCK_CLOEXEC,
                        static_cast<int>(head.protocol)));
   if (!fd) fail_errno("cannot make a socket of family {}", head.family);
-  // Connections of the process's earlier life may linger at the address (TIME_WAIT): no obstacle, as
-  // another listener still is.
+  // Connections of the process's earlier life may linger at the address (TIME_WAIT): no obstacle if the
+  // socket had this option too, while another listener still is one.
   set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
   if (head.flags & CRYO_SOCK_REUSEPORT) set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
   if (head.family == AF_INET6)
     set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, (head.flags & CRYO_SOCK_V6ONLY) ? 1 : 0, "IPV6_V6ONLY");
+  return fd;
+}
+
+}  // namespace
+
+std::string socket_problem(const Socket& saved, const Relocations& relocations) {
+  const SocketAddress address = socket_address(saved, relocations);
+  const std::string text = describe(saved, address) + " is in use";
+  if (!address.path.empty())
+    return socket_path_state(address, static_cast<int>(saved.head.type)) == SocketPath::kTaken ? text : "";
+  const std::uint16_t port = port_of(saved, address);
+  if (port == 0) return "";
+  const UniqueFd probe = make_unbound(saved);
+  return bind_socket(probe.get(), address) != 0 && errno == EADDRINUSE && has_listener(port) ? text : "";
+}
+
+UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
+  const Socket& saved = *file.socket;
+  const SocketAddress address = socket_address(saved, input.options.relocations);
+  UniqueFd fd = make_unbound(saved);
   if (!address.path.empty() &&
-      socket_path_state(address, static_cast<int>(head.type)) == SocketPath::kStale &&
+      socket_path_state(address, static_cast<int>(saved.head.type)) == SocketPath::kStale &&
       ::unlink(address.path.c_str()) != 0)
     fail_errno("cannot remove the old socket {}", address.path);
-  if (!address.bytes.empty() && ::bind(fd.get(), reinterpret_cast<const sockaddr*>(address.bytes.data()),
-                                       static_cast<socklen_t>(address.bytes.size())) != 0)
-    fail_errno("cannot bind a socket to {}", describe(saved, address));
+  if (!address.bytes.empty()) bind_patiently(fd.get(), saved, address);
   if (!address.path.empty()) input.created.add(address.path);
-  if (::listen(fd.get(), static_cast<int>(head.backlog)) != 0)
+  if (::listen(fd.get(), static_cast<int>(saved.head.backlog)) != 0)
     fail_errno("cannot listen at {}", describe(saved, address));
-  if (!(head.flags & CRYO_SOCK_REUSEADDR)) set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 0, "SO_REUSEADDR");
+  if (!(saved.head.flags & CRYO_SOCK_REUSEADDR))
+    set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 0, "SO_REUSEADDR");
   return fd;
 }
 
