@@ -94,7 +94,7 @@ mkfifo fifo
 exec 8<>fifo
 cr_checkpoint -q -f fifo "$pid" & requester=$!
 started+=("$requester")
-wait_for stands_still
+wait_for writes "$requester"
 cr "$pid"
 check "a process that is being checkpointed already" status_is 16
 check "... named" said "process $pid"

@@ -136,6 +136,14 @@ stands_still()
 }
 
 is_gone() { [ ! -e "/proc/$1" ] || [ "$(state_of "$1")" = Z ]; }
+# writes PID: is this cr_checkpoint far enough to hold the process of start()? It has its worker then; a slow
+# machine alone can make the process stand still.
+writes()
+{
+	[ "$(<"/proc/$1/comm")" = cr_checkpoint ] &&
+		[ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l)" -ge 2 ] && stands_still
+}
+
 # has_child PID
 has_child() { grep -q . "/proc/$1/task/$1/children"; }
 

@@ -46,7 +46,7 @@ for signal in INT TERM HUP; do
 	exec 8<>fifo
 	(trap - INT; exec env --default-signal=INT cr_checkpoint --kill -f fifo "$pid" 2>err) & requester=$!
 	started+=("$requester")
-	wait_for stands_still
+	wait_for writes "$requester"
 	kill -s "$signal" "$requester"
 	rc=0
 	wait "$requester" || rc=$?

@@ -54,7 +54,7 @@ for options in "" "-z1" "--kill"; do
 	# shellcheck disable=SC2086 # words are wanted
 	cr_checkpoint $options -f fifo "$pid" & requester=$!
 	started+=("$requester")
-	wait_for stands_still
+	wait_for writes "$requester"
 	kill -KILL "$requester"
 	wait "$requester" 2>/dev/null
 	check "cr_checkpoint is killed, options '$options': the process goes on" goes_on
@@ -71,7 +71,7 @@ for options in "" "-z1"; do
 	# shellcheck disable=SC2086 # words are wanted
 	cr_checkpoint $options -f fifo "$pid" 2>err & requester=$!
 	started+=("$requester")
-	wait_for stands_still
+	wait_for writes "$requester"
 	kill -KILL "$pid"
 	check "the process is killed, options '$options': it dies at once" ends_with 137
 	cat <&8 >/dev/null & reader=$!
