@@ -77,6 +77,16 @@ attempt()
 	set -e
 }
 
+# touch_cache FILE...: in use. prune_cache: what has not been in use for a month goes, and with it
+# what runs that were killed left half-made. Called when something new has come in.
+touch_cache() { touch -c "$@" 2>/dev/null || true; }
+
+prune_cache()
+{
+	find "$cache/kernels" "$cache/root" -mindepth 1 -maxdepth 1 ! -type l -mtime +30 \
+		-exec rm -rf {} + 2>/dev/null || true
+}
+
 # make_image DIR IMAGE FREE: a file system image with what is in DIR and FREE MiB of room
 # beside it. No mount, no loop device; no journal, because images are used with
 # QEMU's snapshot=on and thrown away.
