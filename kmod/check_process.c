@@ -155,6 +155,8 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 
 	if (task->ptrace && !(c->req->args.flags & CRYO_CKPT_PTRACED_ALLOW))
 		cryo_refuse(c, "thread %d: is being traced (ptrace)", tid);
+	if (!list_empty(&task->ptraced))
+		cryo_refuse(c, "thread %d: traces other processes (ptrace)", tid);
 	if (task->seccomp.mode != SECCOMP_MODE_DISABLED)
 		cryo_refuse(c, "thread %d: seccomp is not supported", tid);
 	if (cryo_task_io_uring(task))

@@ -51,6 +51,7 @@ struct group {
 	struct kref ref;
 	struct mutex lock;		/* serialises commit, join and abort */
 	struct pid *coordinator;	/* thread group that made the group */
+	fl_owner_t table;		/* its descriptor table: compared, never followed */
 	unsigned int threads;
 	struct list_head members;
 	unsigned int joined;
@@ -522,12 +523,15 @@ static ssize_t group_read(struct file *file, char __user *buf, size_t count, lof
 	return cryo_log_read(&g->log, buf, count, pos);
 }
 
-/* Each close(2), and the exit of each process that has the handle. */
+/*
+ * Each close(2), and the exit of each process that has the handle.  A fork() that fails
+ * in the coordinator closes the copy of its table, which is another one.
+ */
 static int group_flush(struct file *file, fl_owner_t id)
 {
 	struct group *g = file->private_data;
 
-	if (is_coordinator(g))
+	if (id == g->table)
 		set_stage(g, ABORTED);
 	return 0;
 }
@@ -566,6 +570,7 @@ static struct group *group_alloc(unsigned int threads)
 	cryo_log_init(&g->log);
 	g->threads = threads;
 	g->coordinator = get_pid(task_tgid(current));
+	g->table = current->files;
 	return g;
 }
 
