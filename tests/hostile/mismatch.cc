@@ -71,7 +71,7 @@ fs::path with_header(Victim& victim, const std::function<void(cryo_file_header&)
 
 void headers(crt::Tap& tap, Victim& victim) {
     refused(tap, victim, "another architecture", with_header(victim, [](auto& h) { h.arch = CRYO_ARCH_AARCH64; }), "aarch64");
-    refused(tap, victim, "an unknown architecture", with_header(victim, [](auto& h) { h.arch = 4242; }), "4242");
+    refused(tap, victim, "an unknown architecture", with_header(victim, [](auto& h) { h.arch = 4242; }), "architecture");
     refused(tap, victim, "a newer format", with_header(victim, [](auto& h) { h.format_major = 2; }), "format");
     refused(tap, victim, "an older format", with_header(victim, [](auto& h) { h.format_major = 0; }), "format");
     refused(tap, victim, "an unknown incompatible feature", with_header(victim, [](auto& h) { h.incompat = 1ULL << 63; }), "feature");
