@@ -139,6 +139,7 @@ static int write_context(struct cryo_capture *c)
 {
 	int err;
 
+	c->req->estimate = cryo_estimate(c);
 	cryo_request_state(c->req, CRYO_STATE_WRITING);
 	err = cryo_stream_flush(&c->stream) ?:
 	      cryo_save_memory(c) ?:

@@ -230,7 +230,6 @@ struct cryo_capture {
 	struct cryo_vma_record *vmas;
 	unsigned int nr_vmas;
 	struct file *exe;
-	u64 pages_estimate;
 };
 
 /* The one mm of a context with one process. */
@@ -270,6 +269,7 @@ u32 cryo_membarrier_commands(struct mm_struct *mm);
 int cryo_save_locks(struct cryo_capture *c);
 int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p);
 int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);
+u64 cryo_estimate(struct cryo_capture *c);
 int cryo_save_memory(struct cryo_capture *c);
 int cryo_save_contents(struct cryo_capture *c);
 bool cryo_is_ctty(struct task_struct *task, struct file *file);

@@ -26,12 +26,19 @@
 static DEFINE_MUTEX(running_lock);
 static LIST_HEAD(running);
 
+/* Not held longer than it is needed: a pipe's reader waits for its end. */
+static void close_output(struct cryo_request *req)
+{
+	if (req->out)
+		fput(req->out);
+	req->out = NULL;
+}
+
 static void request_free(struct kref *ref)
 {
 	struct cryo_request *req = container_of(ref, struct cryo_request, ref);
 
-	if (req->out)
-		fput(req->out);
+	close_output(req);
 	if (req->target)
 		put_task_struct(req->target);
 	cryo_log_free(&req->log);
@@ -175,6 +182,7 @@ static int run(struct cryo_request *req)
 		err = cryo_request_interrupted(req) ?: -EINTR;
 	timer_delete_sync(&req->timer);
 	set_worker(req, NULL);
+	close_output(req);
 	req->result = err;
 	if (err || !(req->args.flags & CRYO_CKPT_HOLD)) {
 		cryo_thaw(req);

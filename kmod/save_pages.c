@@ -165,6 +165,12 @@ static int save_vma(struct batch *b, const struct cryo_vma_record *vma)
 	return err;
 }
 
+/* Bytes that the whole context will have, at most about: pages may turn out to be zero. */
+u64 cryo_estimate(struct cryo_capture *c)
+{
+	return c->stream.offset + (u64)get_mm_counter(c->mm, MM_ANONPAGES) * PAGE_SIZE;
+}
+
 /* Write all private memory of the target. */
 int cryo_save_memory(struct cryo_capture *c)
 {
@@ -175,8 +181,6 @@ int cryo_save_memory(struct cryo_capture *c)
 	if (!b)
 		return -ENOMEM;
 	b->c = c;
-	c->req->estimate = atomic64_read(&c->req->written) +
-			   (u64)get_mm_counter(c->mm, MM_ANONPAGES) * PAGE_SIZE;
 	for (i = 0; !err && i < c->nr_vmas; i++)
 		if (c->vmas[i].pages)
 			err = save_vma(b, &c->vmas[i]);

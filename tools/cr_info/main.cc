@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/exit_codes.h"
+#include "base/message.h"
 #include "context/reader.h"
 #include "cr_info/check.h"
 #include "cr_info/options.h"
@@ -51,7 +52,7 @@ int check(const InfoOptions& options) {
 // Output that could not be written is no success.
 int flushed(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fmt::print(stderr, "cr_info: standard output: {}\n", std::strerror(errno));
+  message("cr_info", "standard output: {}", std::strerror(errno));
   return kExitUnreadable;
 }
 
@@ -62,11 +63,11 @@ int run(int argc, char** argv) {
   } catch (const InfoDone&) {
     return flushed(0);
   } catch (const UsageError& error) {
-    fmt::print(stderr, "cr_info: {}\n", error.text);
+    message("cr_info", "{}", error.text);
     std::fputs("Try 'cr_info --help' for more information.\n", stderr);
     return kExitUsage;
   } catch (const Error& error) {
-    fmt::print(stderr, "cr_info: {}\n", error.what());
+    message("cr_info", "{}", error.what());
     return exit_code_of(error);
   }
 }

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/exit_codes.h"
+#include "base/message.h"
 #include "context/reader.h"
 #include "cr_restart/arguments.h"
 #include "cr_restart/forward.h"
@@ -79,7 +80,7 @@ class Tool {
   [[nodiscard]] std::optional<pid_t> launch() const;
   [[nodiscard]] Source open_source() const;
   void say(const std::string& text) const {
-    if (!arguments_.quiet) fmt::print(stderr, "cr_restart: {}\n", text);
+    if (!arguments_.quiet) message("cr_restart", "{}", text);
   }
   void report(const Findings& findings) const;
   void show_kernel_log(const std::string& log, bool failed) const;
@@ -118,7 +119,7 @@ void Tool::show_kernel_log(const std::string& log, bool failed) const {
   if (arguments_.quiet || arguments_.kernel_messages == KernelMessages::kNever) return;
   if (!failed && arguments_.kernel_messages == KernelMessages::kOnError) return;
   std::istringstream lines(log);
-  for (std::string line; std::getline(lines, line);) fmt::print(stderr, "- {}\n", line);
+  for (std::string line; std::getline(lines, line);) std::fputs(fmt::format("- {}\n", line).c_str(), stderr);
 }
 
 Outcome Tool::attend(pid_t child, const sigset_t& mask) const {
@@ -183,11 +184,11 @@ int run_tool(int argc, char** argv) {
     return outcome.exit_status;
   } catch (const BadArguments& bad) {
     if (const int status = run_hook(bad.hook)) return status;
-    if (!bad.text.empty()) fmt::print(stderr, "cr_restart: {}\n", bad.text);
+    if (!bad.text.empty()) message("cr_restart", "{}", bad.text);
     std::fputs("Try 'cr_restart --help' for more information.\n", stderr);
     return kExitUsage;
   } catch (const Error& error) {
-    fmt::print(stderr, "cr_restart: {}\n", error.what());
+    message("cr_restart", "{}", error.what());
     return exit_code(error.code());
   }
 }
