@@ -143,14 +143,15 @@ restart() # CONTEXT
 
 compare() # WHAT
 {
-	local got
+	local got good=0
 
 	finish
 	[ "$status" = "$exit_status" ]
-	ok $? "$1: exit status $status" || diag "$work/restart.log"
+	ok $? "$1: exit status $status" || { good=1; diag "$work/restart.log"; }
 	got=$(cd "$dir" && digest)
 	[ "$got" = "$expected" ]
-	ok $? "$1: the output is that of the undisturbed run" || tail -n 3 "$dir"/std* | diag
+	ok $? "$1: the output is that of the undisturbed run" || { good=1; tail -n 3 "$dir"/std* | diag; }
+	return "$good"
 }
 
 # Spread over the moments: the first, and every so many after it.
@@ -189,7 +190,7 @@ run_chain()
 		new_dir "run$round"
 		before=$taken
 		run_through "${moments[@]}" || return 1
-		compare "after $((taken - before)) restarts"
+		compare "after $((taken - before)) restarts" || return 1
 		total=$((total * 4 / 5))
 	done
 	[ "$taken" = "$REAL_MOMENTS" ]
