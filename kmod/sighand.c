@@ -30,6 +30,7 @@ struct sighand_struct *cryo_lock_sighand(struct task_struct *task)
 }
 
 void cryo_unlock_sighand(struct sighand_struct *sighand)
+	__releases(&sighand->siglock)
 {
 	spin_unlock_irq(&sighand->siglock);
 }
