@@ -21,6 +21,7 @@ class FileChecker {
   void check();
 
  private:
+  [[nodiscard]] bool is_own_proc_file() const;
   void check_path(const File& file, const FileUse& use);
   void check_regular(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
   void check_unchanged(const Inode& inode, const struct stat& now);
@@ -90,7 +91,16 @@ void FileChecker::check_access(const File& file, const FileUse& use) {
             std::strerror(errno));
 }
 
+// A file of the process itself in /proc: it comes into being with the process, and is opened then.
+bool FileChecker::is_own_proc_file() const {
+  const auto lies_in = [this](pid_t id) { return path_.starts_with(fmt::format("/proc/{}/", id)); };
+  return lies_in(input_.process.head.pid) ||
+         std::any_of(input_.process.threads.begin(), input_.process.threads.end(),
+                     [&](const Thread& thread) { return lies_in(thread.head.tid); });
+}
+
 void FileChecker::check_path(const File& file, const FileUse& use) {
+  if (is_own_proc_file()) return;
   const Inode& inode = input_.context.inode(file.head.inode);
   struct stat now;
   const bool link = (static_cast<int>(file.head.flags) & O_PATH) && S_ISLNK(inode.head.mode);
