@@ -93,7 +93,10 @@ void FileChecker::check_access(const File& file, const FileUse& use) {
 
 // A file of the process itself in /proc: it comes into being with the process, and is opened then.
 bool FileChecker::is_own_proc_file() const {
-  const auto lies_in = [this](pid_t id) { return path_.starts_with(fmt::format("/proc/{}/", id)); };
+  const auto lies_in = [this](pid_t id) {
+    const std::string directory = fmt::format("/proc/{}", id);
+    return path_ == directory || path_.starts_with(directory + "/");
+  };
   return lies_in(input_.process.head.pid) ||
          std::any_of(input_.process.threads.begin(), input_.process.threads.end(),
                      [&](const Thread& thread) { return lies_in(thread.head.tid); });
