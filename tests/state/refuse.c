@@ -490,14 +490,18 @@ static bool make_ptraced(void)
 {
 	char byte;
 	pid_t me = getpid();
-	int fds[2];
+	int fds[2], start[2];
 
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	CRT_SYS(pipe(fds));
+	CRT_SYS(pipe(start));
 	if (!fork()) {
 		if (fork())
 			_exit(0);
 		close(fds[0]);
+		/* Not before the SIGCHLD of its parent: that would stop a traced process for good. */
+		if (read(start[0], &byte, 1) != 1)
+			_exit(1);
 		if (ptrace(PTRACE_SEIZE, me, 0, 0)) {
 			(void)!write(fds[1], "n", 1);
 			_exit(1);
@@ -510,9 +514,12 @@ static bool make_ptraced(void)
 	}
 	CRT_SYS(wait(NULL));
 	close(fds[1]);
+	CRT_SYS(write(start[1], "s", 1));
 	if (read(fds[0], &byte, 1) != 1 || byte != 'y')
 		return false;
 	close(fds[0]);
+	close(start[0]);
+	close(start[1]);
 	crt_expect("pid %d|traced", me);
 	return true;
 }

@@ -20,8 +20,10 @@ static void on_cont(int sig)
 static void *tick(void *arg)
 {
 	(void)arg;
-	while (!crt_go())
+	/* At least once: the process may be stopped before this thread has run at all. */
+	do
 		ticks++;
+	while (!crt_go());
 	return NULL;
 }
 
