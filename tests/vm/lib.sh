@@ -21,6 +21,9 @@ kernel_suites=(bookworm bookworm-updates bookworm-security bookworm-backports tr
 # shellcheck disable=SC2034 # used by the scripts that source this file
 build_lock=$cache/lock/build-$(printf %s "$build" | sha256sum | cut -c1-16)
 
+# What goes into a machine has to be readable by its unprivileged user.
+umask 022
+
 say() { printf 'vm: %s\n' "$*" >&2; }
 
 # die STATUS MESSAGE: one line, then the end.
