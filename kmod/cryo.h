@@ -143,6 +143,8 @@ struct cryo_request {
 	wait_queue_head_t done_wait;	/* poll() */
 
 	struct list_head running;	/* in the list of running requests */
+	struct list_head devices;	/* rules, see device_rules.c; fixed once it runs */
+	unsigned int nr_devices;
 
 	spinlock_t park_lock;		/* protects the states of @parked, @pending and @worker */
 	struct list_head parked;	/* of struct cryo_parked; changed by the requester only */
@@ -174,6 +176,11 @@ void cryo_request_get(struct cryo_request *req);
 void cryo_request_put(struct cryo_request *req);
 int cryo_request_interrupted(struct cryo_request *req);
 void cryo_request_state(struct cryo_request *req, u32 state);
+
+/* device_rules.c */
+int cryo_device_rule_add(struct cryo_request *req, void __user *arg);
+u32 cryo_device_rule(struct cryo_request *req, struct inode *inode);
+void cryo_device_rules_free(struct cryo_request *req);
 
 /* ---- events.c ---- */
 
@@ -281,6 +288,9 @@ bool cryo_is_epoll(struct file *file);
 int cryo_save_epoll(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_socket_savable(struct file *file);
 int cryo_save_socket(struct cryo_capture *c, struct cryo_object *o);
+int cryo_save_build_id(struct cryo_capture *c, struct cryo_object *o);
+void cryo_save_owner(struct file *file, struct cryo_file *out);
+bool cryo_has_owner(struct file *file);
 void cryo_describe_file(struct file *file, char *buf, size_t size);
 
 /* fdinfo.c: what an open file says about itself in /proc/PID/fdinfo */

@@ -238,6 +238,8 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 		if (!pending(req))
 			return 0;
 		err = cryo_request_interrupted(req);
+		if (err == -ETIMEDOUT)
+			name_pending(req);
 		if (err)
 			return err;
 		if (time_after(jiffies, limit)) {

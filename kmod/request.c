@@ -41,6 +41,7 @@ static void request_free(struct kref *ref)
 	close_output(req);
 	if (req->target)
 		put_task_struct(req->target);
+	cryo_device_rules_free(req);
 	cryo_log_free(&req->log);
 	kfree(req);
 }
@@ -258,6 +259,18 @@ static long ioctl_status(struct cryo_request *req, void __user *arg)
 	return copy_to_user(arg, &status, status.size) ? -EFAULT : 0;
 }
 
+static long ioctl_device(struct cryo_request *req, void __user *arg)
+{
+	long ret = -EBUSY;
+
+	if (mutex_lock_killable(&req->lock))
+		return -EINTR;
+	if (req->state == CRYO_STATE_NEW)
+		ret = cryo_device_rule_add(req, arg);
+	mutex_unlock(&req->lock);
+	return ret;
+}
+
 static long request_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct cryo_request *req = file->private_data;
@@ -273,6 +286,8 @@ static long request_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 		return 0;
 	case CRYO_CKPT_STATUS:
 		return ioctl_status(req, (void __user *)arg);
+	case CRYO_CKPT_DEVICE:
+		return ioctl_device(req, (void __user *)arg);
 	}
 	return -ENOTTY;
 }
@@ -395,6 +410,7 @@ static struct cryo_request *request_alloc(void)
 	spin_lock_init(&req->park_lock);
 	INIT_LIST_HEAD(&req->parked);
 	INIT_LIST_HEAD(&req->running);
+	INIT_LIST_HEAD(&req->devices);
 	hash_init(req->by_task);
 	init_waitqueue_head(&req->done_wait);
 	init_waitqueue_head(&req->park_wait);

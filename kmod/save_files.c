@@ -97,10 +97,31 @@ static const char *classify_regular(struct cryo_object *o)
 	return NULL;
 }
 
+/* Whether the requester has said what to do with the device. */
+static bool classify_by_rule(struct cryo_capture *c, struct cryo_object *o)
+{
+	switch (cryo_device_rule(c->req, file_inode(o->file))) {
+	case CRYO_DEVICE_REOPEN:
+		o->kind = CRYO_FILE_DEVICE;
+		return true;
+	case CRYO_DEVICE_CLOSE:
+		o->kind = CRYO_FILE_CLOSED;
+		return true;
+	}
+	return false;
+}
+
+static const char *classify_block(struct cryo_capture *c, struct cryo_object *o)
+{
+	return classify_by_rule(c, o) ? NULL : "block device (without --device)";
+}
+
 static const char *classify_char(struct cryo_capture *c, struct cryo_object *o)
 {
 	dev_t dev = file_inode(o->file)->i_rdev;
 
+	if (classify_by_rule(c, o))
+		return NULL;
 	if (MAJOR(dev) == MEM_MAJOR) {
 		switch (MINOR(dev)) {
 		case 3: /* null */
@@ -121,7 +142,7 @@ static const char *classify_char(struct cryo_capture *c, struct cryo_object *o)
 		o->kind = CRYO_FILE_CTTY;
 		return NULL;
 	}
-	return "character device";
+	return "character device (without --device)";
 }
 
 static const char *classify_pipe(struct cryo_object *o)
@@ -159,22 +180,39 @@ static const char *classify_anon(struct cryo_object *o)
 	return NULL;
 }
 
+/* A place in the file system, whatever is there; the file itself is not open. */
+static const char *classify_o_path(struct cryo_object *o)
+{
+	if (file_inode(o->file)->i_sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))
+		return "O_PATH descriptor of what has no path";
+	if (d_unlinked(o->file->f_path.dentry))
+		return "O_PATH descriptor of a deleted file";
+	o->kind = CRYO_FILE_PATH;
+	return NULL;
+}
+
+static const char *classify_directory(struct cryo_object *o)
+{
+	/* F_NOTIFY makes its caller the owner; for nothing else has a directory one. */
+	if (cryo_has_owner(o->file))
+		return "directory notification (dnotify)";
+	o->kind = CRYO_FILE_PATH;
+	if (d_unlinked(o->file->f_path.dentry)) {
+		o->inode->inode_flags |= CRYO_INODE_DELETED;
+		o->kind = CRYO_FILE_REMOVED_DIR;
+	}
+	return NULL;
+}
+
 static const char *classify(struct cryo_capture *c, struct cryo_object *o)
 {
-	if (o->file->f_flags & FASYNC)
-		return "asynchronous I/O notification (O_ASYNC)";
-	if (cryo_file_owner(o->file))
-		return "signal ownership (F_SETOWN)";
-	if (o->file->f_flags & O_PATH && d_unlinked(o->file->f_path.dentry))
-		return "O_PATH descriptor of a deleted file";
+	if (o->file->f_flags & O_PATH && !S_ISDIR(file_inode(o->file)->i_mode))
+		return classify_o_path(o);
 	switch (file_inode(o->file)->i_mode & S_IFMT) {
 	case S_IFREG:
 		return classify_regular(o);
 	case S_IFDIR:
-		if (d_unlinked(o->file->f_path.dentry))
-			return "deleted directory";
-		o->kind = CRYO_FILE_PATH;
-		return NULL;
+		return classify_directory(o);
 	case S_IFCHR:
 		return classify_char(c, o);
 	case S_IFIFO:
@@ -182,10 +220,7 @@ static const char *classify(struct cryo_capture *c, struct cryo_object *o)
 	case S_IFSOCK:
 		return classify_socket(o);
 	case S_IFBLK:
-		return "block device";
-	case S_IFLNK:
-		o->kind = CRYO_FILE_PATH;	/* O_PATH | O_NOFOLLOW */
-		return NULL;
+		return classify_block(c, o);
 	}
 	/* Anonymous inodes have no type. */
 	return classify_anon(o);
@@ -307,6 +342,7 @@ static int save_file(struct cryo_capture *c, struct cryo_object *o, char *page)
 
 	if (o->kind == CRYO_FILE_STDIO)
 		out.stdio_fd = o->stdio_fd;
+	cryo_save_owner(o->file, &out);
 	name = saved_path(o, page);
 	if (IS_ERR(name)) {
 		cryo_refuse(c, "fd %d: its path cannot be told (error %ld)", o->fd, PTR_ERR(name));
@@ -320,6 +356,8 @@ static int save_file(struct cryo_capture *c, struct cryo_object *o, char *page)
 static int save_file_state(struct cryo_capture *c, struct cryo_object *o)
 {
 	switch (o->kind) {
+	case CRYO_FILE_PATH:
+		return cryo_save_build_id(c, o);
 	case CRYO_FILE_EVENTFD:
 		return cryo_save_eventfd(c, o);
 	case CRYO_FILE_EPOLL:

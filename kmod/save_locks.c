@@ -14,21 +14,22 @@ struct lock_walk {
 	struct cryo_lock *locks;
 	unsigned int room;
 	unsigned int n;
-	unsigned int leases;
+	unsigned int breaking;		/* leases that somebody waits for */
 };
 
 /* With flc_lock held: no allocation, so count on when there is no room. */
 static void note_lock(struct lock_walk *w, cryo_lock_core *lock, u32 kind, u32 file)
 {
-	struct file_lock *full = cryo_lock_full(lock);
+	bool ranged = kind == CRYO_LOCK_POSIX || kind == CRYO_LOCK_OFD;
+	struct file_lock *full = ranged ? cryo_lock_full(lock) : NULL;
 
 	if (w->n < w->room)
 		w->locks[w->n] = (struct cryo_lock){
 			.file = file,
 			.kind = kind,
 			.type = cryo_lock_type(lock),
-			.start = kind == CRYO_LOCK_FLOCK ? 0 : full->fl_start,
-			.end = kind == CRYO_LOCK_FLOCK ? 0 : full->fl_end,
+			.start = ranged ? full->fl_start : 0,
+			.end = ranged ? full->fl_end : 0,
 		};
 	w->n++;
 }
@@ -50,6 +51,14 @@ static void walk_posix(struct lock_walk *w, struct file_lock_context *ctx, struc
 	}
 }
 
+/* While somebody waits for its end, it is neither what it was nor what it will be. */
+static void note_lease(struct lock_walk *w, cryo_lock_core *lock, struct cryo_object *o)
+{
+	if (cryo_lock_flags(lock) & (FL_UNLOCK_PENDING | FL_DOWNGRADE_PENDING))
+		w->breaking++;
+	note_lock(w, lock, CRYO_LOCK_LEASE, o->id);
+}
+
 static void walk_file(struct lock_walk *w, struct cryo_object *o)
 {
 	struct file_lock_context *ctx = cryo_lock_context(file_inode(o->file));
@@ -64,7 +73,7 @@ static void walk_file(struct lock_walk *w, struct cryo_object *o)
 			note_lock(w, lock, CRYO_LOCK_FLOCK, o->id);
 	cryo_for_each_lock(lock, &ctx->flc_lease)
 		if (cryo_lock_file(lock) == o->file)
-			w->leases++;
+			note_lease(w, lock, o);
 	spin_unlock(&ctx->flc_lock);
 }
 
@@ -78,7 +87,7 @@ static int walk(struct lock_walk *w)
 		if (!w->locks)
 			return -ENOMEM;
 		w->n = 0;
-		w->leases = 0;
+		w->breaking = 0;
 		list_for_each_entry(o, &w->c->files, node)
 			walk_file(w, o);
 		if (w->n <= w->room)
@@ -101,8 +110,9 @@ int cryo_save_locks(struct cryo_capture *c)
 	err = walk(&w);
 	if (err)
 		return err;
-	if (w.leases)
-		cryo_refuse(c, "file leases (F_SETLEASE, %u of them) are not supported", w.leases);
+	if (w.breaking)
+		cryo_refuse(c, "file leases that are being broken (%u of them) are not supported",
+			    w.breaking);
 	if (w.n) {
 		head.count = w.n;
 		cryo_buf_put(&buf, &head, sizeof(head));

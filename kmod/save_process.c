@@ -106,10 +106,6 @@ static int save_cwd(struct cryo_capture *c, const struct path *pwd, char *page)
 	name = path_name(pwd, page, PATH_MAX, &head.flags);
 	if (IS_ERR(name))
 		return PTR_ERR(name);
-	if (head.flags & CRYO_PATH_DELETED) {
-		cryo_refuse(c, "working directory %s: has been deleted", name);
-		return 0;
-	}
 	err = vfs_getattr(pwd, &stat, STATX_BASIC_STATS, AT_STATX_DONT_SYNC);
 	if (err)
 		return err;

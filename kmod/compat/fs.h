@@ -7,15 +7,13 @@
 #include <linux/fs.h>
 #include <linux/version.h>
 
-/* Does @file have an owner that gets its signals? A structure of its own since v6.12 1934b212615d. */
-static inline bool cryo_file_owner(struct file *file)
+/* Who gets the signals of @file; NULL: nobody yet. Allocated since v6.12 1934b212615d. */
+static inline struct fown_struct *cryo_file_owner(struct file *file)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
-	struct fown_struct *owner = file_f_owner(file);
-
-	return owner && owner->pid;
+	return file_f_owner(file);
 #else
-	return file->f_owner.pid;
+	return &file->f_owner;
 #endif
 }
 

@@ -255,24 +255,6 @@ static bool make_fifo(void)
 	return expect_fd(open(crt_path("fifo"), O_RDWR), "FIFO");
 }
 
-static bool make_lease(void)
-{
-	int fd = open(crt_make_file("leased", 10, 1), O_RDONLY);
-
-	if (fcntl(fd, F_SETLEASE, F_RDLCK))
-		return false;
-	crt_expect("pid %d|lease", getpid());
-	return true;
-}
-
-static bool make_owner(void)
-{
-	int fd = open(crt_make_file("owned", 10, 1), O_RDONLY);
-
-	CRT_SYS(fcntl(fd, F_SETOWN, getpid()));
-	return expect_fd(fd, "F_SETOWN");
-}
-
 static bool make_dnotify(void)
 {
 	int fd = open(crt_dir(), O_RDONLY | O_DIRECTORY);
@@ -280,26 +262,7 @@ static bool make_dnotify(void)
 	signal(SIGIO, SIG_IGN);
 	if (fcntl(fd, F_NOTIFY, DN_CREATE | DN_MULTISHOT))
 		return false;
-	return expect_fd(fd, "signal ownership");	/* which it comes with */
-}
-
-static bool make_deleted_dir(void)
-{
-	int fd;
-
-	CRT_SYS(mkdir(crt_path("doomed"), 0700));
-	fd = open(crt_path("doomed"), O_RDONLY | O_DIRECTORY);
-	CRT_SYS(rmdir(crt_path("doomed")));
-	return expect_fd(fd, "deleted directory");
-}
-
-static bool make_deleted_cwd(void)
-{
-	CRT_SYS(mkdir(crt_path("gone"), 0700));
-	CRT_SYS(chdir(crt_path("gone")));
-	CRT_SYS(rmdir(crt_path("gone")));
-	crt_expect("pid %d|working directory|deleted", getpid());
-	return true;
+	return expect_fd(fd, "dnotify");
 }
 
 /* ---- memory ---- */
@@ -589,11 +552,7 @@ struct obstacle obstacles[] = {
 	{ .name = "secretmem", .make = make_secretmem },
 	{ .name = "ptmx", .make = make_ptmx },
 	{ .name = "fifo", .make = make_fifo },
-	{ .name = "lease", .make = make_lease },
-	{ .name = "owner", .make = make_owner },
 	{ .name = "dnotify", .make = make_dnotify },
-	{ .name = "deleted-dir", .make = make_deleted_dir },
-	{ .name = "deleted-cwd", .make = make_deleted_cwd },
 	{ .name = "sysv-shm", .make = make_sysv_shm, .works = works_sysv_shm },
 	{ .name = "pkey", .make = make_pkey },
 	{ .name = "aio", .make = make_aio },
@@ -618,6 +577,6 @@ const struct crt_test crt_test = {
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
 	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink timerfd signalfd inotify userfaultfd io_uring pidfd perf "
-		 "mqueue secretmem ptmx fifo lease owner dnotify deleted-dir deleted-cwd sysv-shm pkey aio posix-timer "
+		 "mqueue secretmem ptmx fifo dnotify sysv-shm pkey aio posix-timer "
 		 "sem-undo mempolicy seccomp zombie tracer child ptraced own-files own-fs user-namespace",
 };

@@ -261,6 +261,11 @@ const std::map<std::string, Change>& changes() {
         {"eventfd-count", in<cryo_eventfd>(CRYO_SEC_EVENTFD, [](auto& e) { e.count += 1; })},
         {"socket-options", in<cryo_socket>(CRYO_SEC_SOCKET, [](auto& k) { k.flags &= ~CRYO_SOCK_REUSEADDR; })},
         {"locks", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.type = l.type ? 0 : 1; })},
+        {"leases", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.kind = CRYO_LOCK_FLOCK; })},
+        {"owner", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.owner_pid = 0, f.owner_thread = 0; })},
+        {"owner-signal", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.owner_signal = 0; })},
+        {"async", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.flags &= ~020000U; })},
+        {"directory-mode", in<cryo_inode>(CRYO_SEC_INODE, [](auto& i) { if (i.flags & CRYO_INODE_DELETED) i.mode ^= 2; })},
     };
     return all;
 }

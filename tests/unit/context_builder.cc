@@ -167,6 +167,7 @@ void put_files(Writer& writer, const Context& context) {
     if (!file.epoll.empty()) writer.put_array(CRYO_SEC_EPOLL, id, file.epoll);
     if (file.socket) writer.put(CRYO_SEC_SOCKET, id, file.socket->head, file.socket->address);
     if (file.eventfd) writer.put(CRYO_SEC_EVENTFD, id, *file.eventfd);
+    if (!file.build_id.empty()) writer.put({CRYO_SEC_BUILD_ID, id, 0, {}, file.build_id, 8});
   }
 }
 
@@ -268,7 +269,7 @@ Inode& add_inode(Context& context, std::uint32_t id, std::uint64_t size, std::ui
 
 void fill_files(Context& context) {
   add_inode(context, 1, 12345, 0100644);
-  add_file(context, 1, 1, CRYO_FILE_PATH, "/usr/bin/sleeper");
+  add_file(context, 1, 1, CRYO_FILE_PATH, "/usr/bin/sleeper").build_id = Bytes(20, std::byte{0xb1});
   Pipe pipe{{65536, 2}, {{0, bytes_of_text("hello")}, {1, bytes_of_text("packet")}}};
   add_inode(context, 2, 0, 0010600).pipe = std::move(pipe);
   add_file(context, 2, 2, CRYO_FILE_PIPE, "");

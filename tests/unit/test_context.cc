@@ -75,6 +75,7 @@ void check_same_files(const Context& a, const Context& b) {
     CHECK(same(file.epoll, b.file(id).epoll));
     CHECK_EQ(file.socket.has_value(), b.file(id).socket.has_value());
     CHECK_EQ(file.eventfd.has_value(), b.file(id).eventfd.has_value());
+    CHECK(file.build_id == b.file(id).build_id);
   }
   const Pipe& pipe = *b.inode(2).pipe;
   CHECK_EQ(pipe.packets.size(), 2U);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Sizes for people.
+// Sizes and bytes for people.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace cryo {
@@ -18,6 +20,13 @@ namespace cryo {
   std::size_t unit = 0;
   for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+// "0a1b2c".
+[[nodiscard]] inline std::string hex_text(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  return text;
 }
 
 }  // namespace cryo

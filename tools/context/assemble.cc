@@ -82,6 +82,10 @@ void check_file(const Staging& staging, const File& file, const Context& context
       return require(has_inode && inode->second.pipe, "PIPE");
     case CRYO_FILE_CONTENTS:
       return require(has_inode && (inode->second.head.flags & CRYO_INODE_CONTENTS) != 0, "contents");
+    case CRYO_FILE_DEVICE:
+    case CRYO_FILE_CLOSED:
+    case CRYO_FILE_REMOVED_DIR:
+      return require(has_inode, "INODE");
     case CRYO_FILE_SOCKET:
       return require(file.socket.has_value(), "SOCKET");
     case CRYO_FILE_EVENTFD:

@@ -115,6 +115,7 @@ struct File {
   std::vector<cryo_epoll_target> epoll;  // kind CRYO_FILE_EPOLL
   std::optional<Socket> socket;          // always there when kind is CRYO_FILE_SOCKET
   std::optional<cryo_eventfd> eventfd;   // always there when kind is CRYO_FILE_EVENTFD
+  Bytes build_id;                        // of a mapped ELF file, where it was at hand
 };
 
 // ---- the whole --------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ constexpr std::uint32_t kInodeFlags =
 constexpr std::uint32_t kSocketFlags = CRYO_SOCK_REUSEADDR | CRYO_SOCK_REUSEPORT | CRYO_SOCK_V6ONLY;
 constexpr std::uint64_t kMaxOffset = ~0ULL >> 1;
 constexpr std::size_t kMaxSockaddr = 128;  // struct sockaddr_storage
+constexpr std::uint32_t kMaxSignal = 64;
 
 std::uint32_t id_of(const Payload& payload) {
   if (payload.object() == 0) payload.damaged("0 cannot be an id");
@@ -23,6 +24,16 @@ std::uint32_t pid_of(const Payload& payload) {
   if (payload.object() == 0 || payload.object() > std::numeric_limits<std::int32_t>::max())
     payload.damaged("{} cannot be a pid", static_cast<std::int32_t>(payload.object()));
   return payload.object();
+}
+
+// Numbers that no kind has yet lie between those of different subjects.
+bool is_known(std::uint32_t kind) {
+  return (kind >= CRYO_FILE_PATH && kind <= CRYO_FILE_EVENTFD) ||
+         (kind >= CRYO_FILE_DEVICE && kind <= CRYO_FILE_REMOVED_DIR);
+}
+
+bool is_opened_by_path(std::uint32_t kind) {
+  return kind == CRYO_FILE_PATH || (kind >= CRYO_FILE_DEVICE && kind <= CRYO_FILE_REMOVED_DIR);
 }
 
 File& file_of(Staging& staging, const Payload& payload) {
@@ -48,9 +59,13 @@ void parse_file(Staging& staging, const Payload& payload) {
   file.head = payload.fixed<cryo_file>();
   file.path = payload.string();
   const cryo_file& head = file.head;
-  if (head.kind == 0 || head.kind > CRYO_FILE_EVENTFD)
+  if (!is_known(head.kind))
     staging.unknown(payload.section(), "file {}: unknown kind {}", file.id, head.kind);
-  if (head.kind == CRYO_FILE_PATH && file.path.empty()) payload.damaged("file {}: an empty path", file.id);
+  if (is_opened_by_path(head.kind) && file.path.empty()) payload.damaged("file {}: an empty path", file.id);
+  if (head.owner_signal > kMaxSignal || head.owner_thread > 1 ||
+      (head.owner_thread != 0 && head.owner_pid < 0))
+    payload.damaged("file {}: signal {} to {} {}", file.id, head.owner_signal,
+                    head.owner_thread != 0 ? "thread" : "process", head.owner_pid);
   if (head.kind == CRYO_FILE_STDIO && head.stdio_fd > 2)
     payload.damaged("file {}: {} is not a standard descriptor", file.id, head.stdio_fd);
 }
@@ -77,7 +92,7 @@ void parse_locks(Staging& staging, const Payload& payload) {
   const auto pid = static_cast<std::int32_t>(pid_of(payload));
   auto locks = payload.array<cryo_lock>();
   for (const cryo_lock& lock : locks) {
-    if (lock.kind == 0 || lock.kind > CRYO_LOCK_OFD)
+    if (lock.kind == 0 || lock.kind > CRYO_LOCK_LEASE)
       staging.unknown(payload.section(), "process {}: file {}: unknown kind of lock {}", pid, lock.file,
                       lock.kind);
     if (lock.start > lock.end || lock.end > kMaxOffset)
@@ -121,6 +136,13 @@ void parse_socket(Staging& staging, const Payload& payload) {
 void parse_eventfd(Staging& staging, const Payload& payload) {
   staging.once(payload);
   file_of(staging, payload).eventfd = payload.fixed<cryo_eventfd>();
+}
+
+void parse_build_id(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const auto id = payload.tail_bytes();
+  if (id.empty() || id.size() > CRYO_BUILD_ID_MAX) payload.damaged("a build-id of {} bytes", id.size());
+  file_of(staging, payload).build_id = id;
 }
 
 }  // namespace cryo

@@ -15,6 +15,7 @@ constexpr std::uint32_t kProcessFlags = CRYO_PROC_STOPPED | CRYO_PROC_NO_NEW_PRI
 constexpr std::uint32_t kThreadFlags = CRYO_THREAD_LEADER | CRYO_THREAD_RESTORE_SIGMASK | CRYO_THREAD_RSEQ;
 constexpr std::uint32_t kMaxRestartKind = 4;  // CRYO_RESTART_TIMED of <cryo/ioctl.h>
 constexpr std::uint32_t kMaxSignals = 64;
+constexpr std::int32_t kMaxStopSignal = 64;
 
 // Pids are positive; an object field is unsigned.
 std::int32_t pid_of(const Payload& payload) {
@@ -62,6 +63,8 @@ void parse_process(Staging& staging, const Payload& payload) {
                     head.sid);
   if (head.threads == 0) payload.damaged("process {} has no threads", head.pid);
   if (head.dumpable > 2) payload.damaged("process {}: dumpable is {}", head.pid, head.dumpable);
+  if ((head.flags & CRYO_PROC_STOPPED) && (head.stop_signal < 0 || head.stop_signal > kMaxStopSignal))
+    payload.damaged("process {}: stopped by {}, which is no signal", head.pid, head.stop_signal);
   if (head.flags & ~kProcessFlags)
     staging.unknown(payload.section(), "process {}: unknown flags {:#x}", head.pid,
                     head.flags & ~kProcessFlags);

@@ -40,6 +40,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_SOCKET, parse_socket},
     {CRYO_SEC_EVENTFD, parse_eventfd},
     {CRYO_SEC_LOCKS, parse_locks},
+    {CRYO_SEC_BUILD_ID, parse_build_id},
 };
 
 ParseFunction parser_for(std::uint16_t type) {

@@ -130,6 +130,7 @@ void parse_pipe(Staging& staging, const Payload& payload);
 void parse_epoll(Staging& staging, const Payload& payload);
 void parse_socket(Staging& staging, const Payload& payload);
 void parse_eventfd(Staging& staging, const Payload& payload);
+void parse_build_id(Staging& staging, const Payload& payload);
 
 // Puts the parts together and checks what holds between them.
 [[nodiscard]] Context assemble(Staging& staging);

@@ -7,8 +7,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <exception>
@@ -40,7 +40,7 @@ class Job {
   [[nodiscard]] cryo_checkpoint parameters() const;
   void work();
   void capture();
-  void check_result(int error, double seconds) const;
+  void check_result(int error) const;
   void check_cancelled() const;
   void watch(int done, Progress& progress);
   void on_signal(int signals);
@@ -65,6 +65,7 @@ Job::Job(const Options& options) : options_(options) {
     if (options_.compress_level) compressor_.emplace(file_->fd(), file_->name(), *options_.compress_level);
   }
   request_.emplace(device_, parameters());
+  for (const DeviceRule& rule : options_.devices) request_->set_device(rule.path, rule.policy);
 }
 
 cryo_checkpoint Job::parameters() const {
@@ -121,18 +122,19 @@ void Job::work() {
 
 void Job::capture() {
   if (file_) file_->begin();
-  const auto start = std::chrono::steady_clock::now();
   const int error = request_->run();
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (compressor_ && (error == 0 || error == EPIPE))
     compressor_->finish();  // throws the true reason of an EPIPE
   else if (compressor_)
     compressor_->stop();  // here, as a second signal can end the program while this waits for a slow reader
-  check_result(error, took.count());
+  check_result(error);
 }
 
-void Job::check_result(int error, double seconds) const {
+void Job::check_result(int error) const {
   const pid_t target = options_.target;
+  const std::uint32_t freeze_limit =
+      options_.timeout_ms == 0 ? CRYO_FREEZE_DEFAULT_MS
+                               : std::min<std::uint32_t>(options_.timeout_ms, CRYO_FREEZE_DEFAULT_MS);
   switch (error) {
     case 0:
       return;
@@ -152,9 +154,9 @@ void Job::check_result(int error, double seconds) const {
     case EACCES:
       fail(error, "process {}: not permitted", target);
     case ETIMEDOUT:
-      if (options_.timeout_ms == 0 || seconds * 1000 < options_.timeout_ms)
-        fail(error, "the threads of process {} did not stop within {} s", target,
-             CRYO_FREEZE_DEFAULT_MS / 1000);
+      if (request_->status().freeze_ns == 0)
+        fail(error, "process {}: its threads did not come to rest within {} s{}", target, freeze_limit / 1000,
+             freeze_limit == CRYO_FREEZE_DEFAULT_MS ? ", the limit for that" : "");
       fail(error, "process {}: not complete within {} s", target, options_.timeout_ms / 1000);
     case EPIPE:
       fail(error, "{}: the reader went away", file_ ? file_->name() : "output");

@@ -45,6 +45,7 @@ enum : int {
   kKmsgErrorOption,
   kKmsgWarningOption,
   kDryRunOption,
+  kDeviceOption,
   kVersionOption,
 };
 
@@ -94,6 +95,7 @@ constexpr option kLongOptions[] = {
     {"kmsg-warning", no_argument, nullptr, kKmsgWarningOption},
     {"time", required_argument, nullptr, 't'},
     {"compress", optional_argument, nullptr, 'z'},
+    {"device", required_argument, nullptr, kDeviceOption},
     {"dry-run", no_argument, nullptr, kDryRunOption},
     {},
 };
@@ -110,6 +112,21 @@ T number(std::string_view what, const char* text, T min, T max) {
   const std::optional<T> value = parse_number<T>(text, min, max);
   if (!value) usage_error("{} '{}' is not a number from {} to {}", what, text, min, max);
   return *value;
+}
+
+// "PATH=POLICY"; the device is what PATH is now.
+DeviceRule device_rule(std::string_view text) {
+  const std::size_t equals = text.rfind('=');
+  const std::string path(text.substr(0, equals));
+  const std::string_view policy = equals == std::string_view::npos ? "" : text.substr(equals + 1);
+  DeviceRule rule{path, 0};
+  if (policy == "reopen")
+    rule.policy = CRYO_DEVICE_REOPEN;
+  else if (policy == "close")
+    rule.policy = CRYO_DEVICE_CLOSE;
+  else if (policy != "fail" || path.empty())
+    usage_error("--device takes PATH=fail, PATH=reopen or PATH=close, not '{}'", text);
+  return rule;
 }
 
 // The options as given, before they are put together.
@@ -305,6 +322,9 @@ bool Parser::other_option(int choice, const char* argument) {
       return true;
     case kDryRunOption:
       options_.dry_run = true;
+      return true;
+    case kDeviceOption:
+      options_.devices.push_back(device_rule(argument));
       return true;
     default:
       return false;

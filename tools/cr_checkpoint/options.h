@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace cryo {
 
@@ -32,6 +33,12 @@ struct DestinationFd {
   int fd;
 };
 
+// What becomes of descriptors of a device.
+struct DeviceRule {
+  std::string path;
+  std::uint32_t policy;  // CRYO_DEVICE_*
+};
+
 struct Options {
   pid_t target = 0;
   std::uint32_t scope = CRYO_SCOPE_TREE;
@@ -44,6 +51,7 @@ struct Options {
   std::uint32_t timeout_ms = 0;
   std::optional<int> compress_level;
   bool dry_run = false;
+  std::vector<DeviceRule> devices;
   LogLevel log = LogLevel::kOnError;
   int verbose = 0;
   bool quiet = false;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -50,6 +51,18 @@ Device::Device() : fd_(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC)) {
 Request::Request(const Device& device, const cryo_checkpoint& parameters)
     : target_(parameters.target), handle_(::ioctl(device.fd(), CRYO_IOC_CHECKPOINT, &parameters)) {
   if (!handle_) fail_request(target_);
+}
+
+void Request::set_device(const std::string& path, std::uint32_t policy) {
+  struct stat device;
+  if (::stat(path.c_str(), &device) != 0) fail_errno("--device: {}", path);
+  if (!S_ISCHR(device.st_mode) && !S_ISBLK(device.st_mode)) fail(ENODEV, "--device: {} is no device", path);
+  cryo_ckpt_device rule{};
+  rule.size = sizeof(rule);
+  rule.policy = policy;
+  rule.rdev = static_cast<std::uint32_t>(device.st_rdev);
+  rule.block = S_ISBLK(device.st_mode) ? 1 : 0;
+  if (::ioctl(handle_.get(), CRYO_CKPT_DEVICE, &rule) != 0) fail_errno("--device: {}", path);
 }
 
 int Request::run() noexcept {

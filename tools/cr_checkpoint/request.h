@@ -27,6 +27,9 @@ class Request {
   // Nothing happens to the target yet. Throws Error that names the process.
   Request(const Device& device, const cryo_checkpoint& parameters);
 
+  // What becomes of descriptors of the device at `path`: CRYO_DEVICE_*. Before run().
+  void set_device(const std::string& path, std::uint32_t policy);
+
   // Freezes, captures, writes; blocks. 0 or an errno value.
   [[nodiscard]] int run() noexcept;
 

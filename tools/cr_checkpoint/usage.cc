@@ -43,6 +43,9 @@ Contents of mapped files in the context (they may be given together):
 Others:
       --ptraced-error     a traced process is an obstacle (default)
       --ptraced-allow     it is not
+      --device PATH=POLICY
+                          descriptors of the device PATH: "fail" (an obstacle, default), "reopen" at
+                          the restart, or "close": they are not open then (may be repeated)
   -t, --time SEC          give up after SEC seconds
       --dry-run           list what cannot be saved, write nothing
       --sync, --nosync    wait until the context is on the disk (default), or do not

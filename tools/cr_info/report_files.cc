@@ -44,6 +44,12 @@ std::string file_text(const Context& context, const File& file) {
     case CRYO_FILE_PATH:
     case CRYO_FILE_CONTENTS:
       return path_text(context, file);
+    case CRYO_FILE_DEVICE:
+      return fmt::format("device {}, opened anew", printable(file.path));
+    case CRYO_FILE_CLOSED:
+      return fmt::format("device {}, not open after a restart", printable(file.path));
+    case CRYO_FILE_REMOVED_DIR:
+      return fmt::format("removed directory {}", printable(file.path));
     case CRYO_FILE_CTTY:
       return "the controlling terminal, cr_restart's";
     case CRYO_FILE_STDIO:

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
 #include "context/describe.h"
 #include "cr_info/report.h"
 #include "cr_info/text.h"
@@ -227,6 +228,7 @@ Json json_of(const File& file) {
                       {"type", file.socket->head.type},
                       {"backlog", file.socket->head.backlog},
                       {"address", address_text(file.socket->address)}};
+  if (!file.build_id.empty()) json["build_id"] = hex_text(file.build_id);
   if (file.eventfd)
     json["eventfd"] = {{"count", file.eventfd->count}, {"semaphore", file.eventfd->semaphore != 0}};
   return json;

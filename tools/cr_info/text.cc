@@ -181,6 +181,9 @@ std::string vma_kind_name(std::uint32_t kind) {
 }
 
 std::string file_kind_name(std::uint32_t kind) {
+  if (kind == CRYO_FILE_DEVICE) return "device";
+  if (kind == CRYO_FILE_CLOSED) return "closed-device";
+  if (kind == CRYO_FILE_REMOVED_DIR) return "removed-directory";
   static constexpr std::array<const char*, 9> kNames = {
       nullptr, "path", "contents", "controlling-terminal", "stdio", "pipe", "epoll", "socket", "eventfd"};
   return name_of(kNames, kind, "kind");
@@ -192,7 +195,7 @@ std::string restart_kind_name(std::uint32_t kind) {
 }
 
 std::string lock_text(const cryo_lock& lock) {
-  static constexpr std::array<const char*, 4> kNames = {nullptr, "POSIX", "flock", "OFD"};
+  static constexpr std::array<const char*, 5> kNames = {nullptr, "POSIX", "flock", "OFD", "lease"};
   constexpr std::uint64_t kToTheEnd = ~0ULL >> 1;
   const std::string range = lock.end == kToTheEnd ? fmt::format("from byte {}", lock.start)
                                                   : fmt::format("bytes {} to {}", lock.start, lock.end);

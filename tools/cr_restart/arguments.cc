@@ -40,6 +40,8 @@ enum : int {
   kKmsgError,
   kKmsgWarning,
   kChangedFiles,
+  kNoTruncate,
+  kDevice,
   kOtherCpu,
   kCheck,
 };
@@ -79,6 +81,8 @@ constexpr option kLongOptions[] = {
     {"kmsg-error", no_argument, nullptr, kKmsgError},
     {"kmsg-warning", no_argument, nullptr, kKmsgWarning},
     {"changed-files", required_argument, nullptr, kChangedFiles},
+    {"device", required_argument, nullptr, kDevice},
+    {"no-truncate", no_argument, nullptr, kNoTruncate},
     {"other-cpu", required_argument, nullptr, kOtherCpu},
     {"check", no_argument, nullptr, kCheck},
     {nullptr, 0, nullptr, 0},
@@ -112,10 +116,13 @@ What is restored, and where:
       --no-restore-pgid
       --restore-sid           id of the session (default: the session of cr_restart)
       --no-restore-sid
+      --device=PATH=POLICY    what becomes of the device PATH that was open: "fail", "reopen" or "close"
+      --no-truncate           do not cut files open for writing back to their saved size
 
 Checks:
       --check                 only check whether the restart could succeed
-      --changed-files=WHAT    mapped files that are not what they were: "error" (default) or "warn"
+      --changed-files=WHAT    files that are not what they were: "refuse", "warn" or "ignore"; by default
+                              mapped ones are refused, and there is a warning of those only read
       --other-cpu=WHAT        CPU lacks features that the process may use: "error" (default) or "warn"
       --kmsg-none, --kmsg-error, --kmsg-warning
                               show messages of the module never, on failure (default), always
@@ -141,6 +148,13 @@ Tolerance tolerance(std::string_view option, std::string_view text) {
   throw BadArguments{fmt::format("--{} takes 'error' or 'warn', not '{}'", option, text), {}};
 }
 
+ChangedFiles changed_files(std::string_view text) {
+  if (text == "refuse" || text == "error") return ChangedFiles::kRefuse;
+  if (text == "warn") return ChangedFiles::kWarn;
+  if (text == "ignore") return ChangedFiles::kIgnore;
+  throw BadArguments{fmt::format("--changed-files takes 'refuse', 'warn' or 'ignore', not '{}'", text), {}};
+}
+
 [[noreturn]] void show_help() {
   std::fputs(kUsage, stdout);
   std::exit(0);
@@ -159,6 +173,7 @@ class Parser {
  private:
   void take(int option);
   void take_relocation();
+  void take_device();
   bool take_signal(int option);
   bool take_hook(int option);
   bool take_ids(int option);
@@ -263,6 +278,19 @@ void Parser::take_relocation() {
   }
 }
 
+void Parser::take_device() {
+  const std::string_view text = optarg;
+  const std::size_t equals = text.rfind('=');
+  const std::string_view policy = equals == std::string_view::npos ? "" : text.substr(equals + 1);
+  if (equals == 0 || (policy != "fail" && policy != "reopen" && policy != "close"))
+    throw BadArguments{fmt::format("--device takes PATH=fail, PATH=reopen or PATH=close, not '{}'", text),
+                       {}};
+  arguments_.restart.devices[std::string(text.substr(0, equals))] = policy == "fail" ? DevicePolicy::kFail
+                                                                    : policy == "close"
+                                                                        ? DevicePolicy::kClose
+                                                                        : DevicePolicy::kReopen;
+}
+
 void Parser::take(int option) {
   if (take_signal(option) || take_hook(option) || take_ids(option)) return;
   switch (option) {
@@ -296,7 +324,13 @@ void Parser::take(int option) {
       arguments_.kernel_messages = KernelMessages::kAlways;
       break;
     case kChangedFiles:
-      arguments_.restart.changed_files = tolerance("changed-files", optarg);
+      arguments_.restart.changed_files = changed_files(optarg);
+      break;
+    case kNoTruncate:
+      arguments_.restart.truncate = false;
+      break;
+    case kDevice:
+      take_device();
       break;
     case kOtherCpu:
       arguments_.restart.other_cpu = tolerance("other-cpu", optarg);

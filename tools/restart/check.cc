@@ -53,6 +53,7 @@ Findings check_context(const Context& context, const RestartOptions& options) {
   check_threads(input, findings);
   check_memory(input, findings);
   check_files(input, findings);
+  check_changed(context, options, findings);
   return findings;
 }
 

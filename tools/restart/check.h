@@ -44,6 +44,8 @@ struct CheckInput {
   const RestartOptions& options;
   Creds own;
 };
+// Files that have changed since the checkpoint, of all processes at once: one line for each.
+void check_changed(const Context& context, const RestartOptions& options, Findings& findings);
 void check_memory(const CheckInput& input, Findings& findings);
 void check_files(const CheckInput& input, Findings& findings);
 void check_process(const CheckInput& input, Findings& findings);

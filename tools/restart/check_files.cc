@@ -23,9 +23,9 @@ class FileChecker {
  private:
   [[nodiscard]] bool is_own_proc_file() const;
   void check_path(const File& file, const FileUse& use);
-  void check_regular(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
-  void check_unchanged(const Inode& inode, const struct stat& now);
+  void check_size(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
   void check_access(const File& file, const FileUse& use);
+  void check_device(const File& file, const FileUse& use);
   void check_terminal(const File& file, const FileUse& use);
   void check_socket(const File& file);
   void check_pipe(const Inode& inode);
@@ -49,30 +49,12 @@ std::string describe(const FileUse& use, const std::string& path) {
   return fmt::format("mapped file {}", path);
 }
 
-void FileChecker::check_unchanged(const Inode& inode, const struct stat& now) {
-  std::string difference;
-  if (static_cast<std::uint64_t>(now.st_size) != inode.head.size)
-    difference = fmt::format("it has {} bytes, and had {}", now.st_size, inode.head.size);
-  else if (now.st_mtim.tv_sec != inode.head.mtime_sec || now.st_mtim.tv_nsec != inode.head.mtime_nsec)
-    difference =
-        fmt::format("it was modified at {}.{:09}, before that at {}.{:09} (seconds since 1970)",
-                    now.st_mtim.tv_sec, now.st_mtim.tv_nsec, inode.head.mtime_sec, inode.head.mtime_nsec);
-  if (difference.empty()) return;
-  if (input_.options.changed_files == Tolerance::kError)
-    problem(ESTALE, "the file has changed since the checkpoint: {}", difference);
-  else
-    findings_.warning("pid {}: {}: the file has changed since the checkpoint: {}", input_.process.head.pid,
-                      what_, difference);
-}
-
-// Contents that the process has mapped must be the same; what it may write to itself has gone on since.
-void FileChecker::check_regular(const File& file, const FileUse& use, const Inode& inode,
-                                const struct stat& now) {
-  if ((use.mapped || use.executable) && !use.mapped_shared_writable) {
-    check_unchanged(inode, now);
-    return;
-  }
-  if (static_cast<int>(file.head.flags) & O_PATH) return;
+// What has been written cannot be written again without what was before it.
+void FileChecker::check_size(const File& file, const FileUse& use, const Inode& inode,
+                             const struct stat& now) {
+  const int flags = static_cast<int>(file.head.flags);
+  const bool written = use.mapped_shared_writable || (!use.fds.empty() && (flags & O_ACCMODE) != O_RDONLY);
+  if (flags & O_PATH || !written) return;
   if (static_cast<std::uint64_t>(now.st_size) < inode.head.size)
     problem(ESTALE, "the file is shorter than at the checkpoint: it has {} bytes, and had {}", now.st_size,
             inode.head.size);
@@ -119,10 +101,22 @@ void FileChecker::check_path(const File& file, const FileUse& use) {
     problem(EOPNOTSUPP, "a named pipe cannot be restored");
     return;
   }
-  if ((S_ISCHR(now.st_mode) || S_ISBLK(now.st_mode)) && now.st_rdev != inode.head.rdev)
+  // Numbers are given out anew at each boot: on request, the one of that name will do.
+  const bool device =
+      (S_ISCHR(now.st_mode) || S_ISBLK(now.st_mode)) && !input_.options.device_policy(file.path);
+  if (device && now.st_rdev != inode.head.rdev)
     problem(ESTALE, "is not the same device as at the checkpoint");
-  if (S_ISREG(now.st_mode)) check_regular(file, use, inode, now);
+  if (S_ISREG(now.st_mode)) check_size(file, use, inode, now);
   check_access(file, use);
+}
+
+void FileChecker::check_device(const File& file, const FileUse& use) {
+  if (left_closed(file, input_.options)) return;
+  const auto chosen = input_.options.device_policy(file.path);
+  if (chosen == DevicePolicy::kFail)
+    problem(EOPNOTSUPP, "is a device, which --device={}=fail does not allow", file.path);
+  else
+    check_path(file, use);
 }
 
 void FileChecker::check_terminal(const File& file, const FileUse& use) {
@@ -184,7 +178,12 @@ void FileChecker::check() {
       case CRYO_FILE_PIPE:
         check_pipe(input_.context.inode(file.head.inode));
         break;
+      case CRYO_FILE_DEVICE:
+      case CRYO_FILE_CLOSED:
+        check_device(file, use);
+        break;
       case CRYO_FILE_CONTENTS:
+      case CRYO_FILE_REMOVED_DIR:
       case CRYO_FILE_EPOLL:
       case CRYO_FILE_EVENTFD:
         break;

@@ -74,6 +74,7 @@ void check_limits(const CheckInput& input, Findings& findings) {
 
 void check_cwd(const CheckInput& input, Findings& findings) {
   const Path& cwd = *input.process.cwd;
+  if (cwd.head.flags & CRYO_PATH_DELETED) return;
   const std::string path = input.options.relocations.apply(cwd.path);
   struct stat now;
   if (::stat(path.c_str(), &now) != 0)

@@ -22,6 +22,7 @@ namespace {
 using stub::Step;
 
 constexpr std::size_t kLockSize = 128;  // stub area for one lock: call and struct flock
+constexpr std::size_t kOwnerSize = 16;  // struct f_owner_ex, aligned
 constexpr std::size_t kFixedSize = 65536;
 
 class Child {
@@ -67,7 +68,8 @@ void Child::restore_ordinary_state() {
   restore_session(process_, input_.options);
   restore_attributes(process_);
   restore_open_files();
-  restore_cwd(process_, input_.options);
+  CreatedPaths created(*report_);
+  restore_cwd(process_, input_.options, created);
   restore_umask(process_);
 }
 
@@ -102,8 +104,8 @@ StubArea Child::make_area(AddressSpace& space) {
   const Mm& mm = input_.context.mm(process_.head.mm);
   use_saved_addresses(mm, space);
   const std::size_t data = memory_plan_size(input_.context, mm) + thread_plan_size(process_, credentials_) +
-                           process_.locks.size() * kLockSize +
-                           (files_.parked.size() + files_.fds.size()) * 2 * sizeof(stub::Call) + kFixedSize;
+                           process_.locks.size() * kLockSize + files_.parked.size() * 2 * sizeof(stub::Call) +
+                           files_.fds.size() * (5 * sizeof(stub::Call) + kOwnerSize) + kFixedSize;
   return StubArea(space, report_, data, transit, input_.context.header.page_size);
 }
 
@@ -117,6 +119,7 @@ void Child::plan_process_calls(CallList& calls, StubArea& area) {
 
 // What a file that was open for writing has got since then is what this run is going to write.
 void Child::plan_truncation(CallList& calls) {
+  if (!input_.options.truncate) return;
   for (const auto& [id, use] : file_uses(input_.context, process_)) {
     const File& file = input_.context.file(id);
     const int mode = static_cast<int>(file.head.flags) & (O_ACCMODE | O_PATH);
@@ -140,6 +143,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   CallList& process_calls = memory.after_reads;
   plan_process_calls(process_calls, area);
   CallList leader_calls;
+  plan_owners({input_.context, process_, input_.options, files_.fds}, leader_calls, area);
   plan_truncation(leader_calls);
   plan_leader(threads, leader_calls, area);
 

@@ -15,7 +15,7 @@ namespace {
 
 // The kernel sets it in every open() of a 64-bit process, and in pipes and sockets does not.
 constexpr int kLargeFile = 0100000;
-constexpr int kStatusFlags = O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK;
+constexpr int kStatusFlags = O_APPEND | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
 class Restorer {
  public:
@@ -27,6 +27,7 @@ class Restorer {
  private:
   [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd reopen_contents(const File& file, const FileUse& use);
+  [[nodiscard]] UniqueFd removed_directory(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd pipe_end(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd terminal(const File& file, const FileUse& use);
   void set_state(const File& file, int fd);
@@ -34,9 +35,10 @@ class Restorer {
 
   FileRestoreInput& input_;
   std::map<std::uint32_t, FileUse> uses_;
-  std::map<std::uint32_t, UniqueFd> contents_;  // by inode
-  std::map<std::uint32_t, PipeEnds> pipes_;     // by inode: ends that no file has taken yet
-  std::map<std::uint32_t, UniqueFd> any_end_;   // by inode: to open further ends by
+  std::map<std::uint32_t, UniqueFd> contents_;     // by inode
+  std::map<std::uint32_t, UniqueFd> directories_;  // removed ones, by inode
+  std::map<std::uint32_t, PipeEnds> pipes_;        // by inode: ends that no file has taken yet
+  std::map<std::uint32_t, UniqueFd> any_end_;      // by inode: to open further ends by
   RestoredFiles result_;
 };
 
@@ -52,6 +54,18 @@ UniqueFd Restorer::reopen_contents(const File& file, const FileUse& use) {
   auto base = contents_.find(inode.id);
   if (base == contents_.end())
     base = contents_.emplace(inode.id, input_.descriptors.park(make_contents(input_, inode, file))).first;
+  return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
+}
+
+UniqueFd Restorer::removed_directory(const File& file, const FileUse& use) {
+  const Inode& inode = input_.context.inode(file.head.inode);
+  auto base = directories_.find(inode.id);
+  if (base == directories_.end()) {
+    const std::string path = input_.options.relocations.apply(file.path);
+    UniqueFd fd =
+        make_removed_directory(input_.created, path, {inode.head.mode, inode.head.uid, inode.head.gid});
+    base = directories_.emplace(inode.id, input_.descriptors.park(std::move(fd))).first;
+  }
   return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
 }
 
@@ -89,7 +103,11 @@ UniqueFd Restorer::terminal(const File& file, const FileUse& use) {
 UniqueFd Restorer::open(const File& file, const FileUse& use) {
   switch (file.head.kind) {
     case CRYO_FILE_PATH:
+    case CRYO_FILE_DEVICE:
+    case CRYO_FILE_CLOSED:  // cr_restart --device says otherwise
       return open_by_path(input_, file, use);
+    case CRYO_FILE_REMOVED_DIR:
+      return removed_directory(file, use);
     case CRYO_FILE_CONTENTS:
       return reopen_contents(file, use);
     case CRYO_FILE_CTTY:
@@ -108,7 +126,7 @@ UniqueFd Restorer::open(const File& file, const FileUse& use) {
   }
 }
 
-// Position, status flags and owner belong to the open file, whatever its kind.  What is shared with
+// Position and status flags belong to the open file, whatever its kind.  What is shared with
 // cr_restart's own caller (a terminal, a log pipe) is not changed.
 void Restorer::set_state(const File& file, int fd) {
   if (file.head.kind == CRYO_FILE_STDIO || file.head.kind == CRYO_FILE_CTTY) return;
@@ -118,13 +136,6 @@ void Restorer::set_state(const File& file, int fd) {
     const bool seekable = ::lseek(fd, 0, SEEK_CUR) >= 0;
     if (seekable && ::lseek(fd, static_cast<off_t>(file.head.pos), SEEK_SET) < 0)
       fail_errno("{}: cannot go to offset {}", file.path, file.head.pos);
-  }
-  if (file.head.owner_signal != 0 && ::fcntl(fd, F_SETSIG, file.head.owner_signal) != 0)
-    fail_errno("{}: cannot set the signal of its owner", file.path);
-  if (file.head.owner_pid != 0) {
-    const bool self = file.head.owner_pid == input_.process.head.pid;
-    if (::fcntl(fd, F_SETOWN, self ? ::getpid() : file.head.owner_pid) != 0 && errno != ESRCH)
-      fail_errno("{}: cannot set the owner {}", file.path, file.head.owner_pid);
   }
   const int now = ::fcntl(fd, F_GETFL);
   if ((now & kStatusFlags) != (flags & kStatusFlags) && ::fcntl(fd, F_SETFL, flags & kStatusFlags) != 0)
@@ -158,6 +169,7 @@ void Restorer::place(const File& file, const FileUse& use, UniqueFd fd) {
 RestoredFiles Restorer::restore() {
   for (const auto& [id, use] : uses_) {
     const File& file = input_.context.file(id);
+    if (left_closed(file, input_.options)) continue;
     UniqueFd fd = open(file, use);
     set_state(file, fd.get());
     place(file, use, std::move(fd));
@@ -170,6 +182,7 @@ RestoredFiles Restorer::restore() {
     result_.parked.insert(fd.release());
   }
   contents_.clear();
+  directories_.clear();
   pipes_.clear();
   any_end_.clear();
   for (const auto& [id, use] : uses_)
@@ -194,6 +207,12 @@ std::map<std::uint32_t, FileUse> file_uses(const Context& context, const Process
   }
   if (mm.head.exe_file != 0) uses[mm.head.exe_file].executable = true;
   return uses;
+}
+
+bool left_closed(const File& file, const RestartOptions& options) {
+  if (file.head.kind != CRYO_FILE_DEVICE && file.head.kind != CRYO_FILE_CLOSED) return false;
+  const auto chosen = options.device_policy(file.path);
+  return chosen ? *chosen == DevicePolicy::kClose : file.head.kind == CRYO_FILE_CLOSED;
 }
 
 int open_flags(const File& file, const FileUse& use) {

@@ -8,9 +8,11 @@
 
 #include "base/unique_fd.h"
 #include "context/model.h"
+#include "restart/calls.h"
 #include "restart/created_paths.h"
 #include "restart/descriptors.h"
 #include "restart/options.h"
+#include "restart/stub_area.h"
 
 namespace cryo {
 
@@ -26,6 +28,9 @@ struct FileUse {
 
 // O_* for opening `file` again: those that open() takes, without what would change the file.
 [[nodiscard]] int open_flags(const File& file, const FileUse& use);
+
+// Not open after the restart, because it was to be closed, at the checkpoint or now.
+[[nodiscard]] bool left_closed(const File& file, const RestartOptions& options);
 
 struct FileRestoreInput {
   const Context& context;
@@ -64,6 +69,22 @@ struct PipeEnds {
   UniqueFd reader, writer;
 };
 [[nodiscard]] PipeEnds make_pipe(const Inode& inode);
+
+// An open directory without a name any more.
+struct DirectoryAttributes {
+  std::uint32_t mode, uid, gid;
+};
+[[nodiscard]] UniqueFd make_removed_directory(CreatedPaths& created, std::string path,
+                                              const DirectoryAttributes& attributes);
+
+// Owners, their signals and O_ASYNC of the files at `fds`, by calls of the stub.
+struct OwnerPlanInput {
+  const Context& context;
+  const Process& process;
+  const RestartOptions& options;
+  const std::map<std::uint32_t, int>& fds;
+};
+void plan_owners(const OwnerPlanInput& input, CallList& calls, StubArea& area);
 
 [[nodiscard]] UniqueFd make_eventfd(const File& file);
 [[nodiscard]] UniqueFd make_epoll(const File& file);

@@ -26,7 +26,7 @@ void take_file_locks(const Context& context, const Process& process,
                      const std::map<std::uint32_t, int>& fds) {
   for (const cryo_lock& lock : process.locks) {
     const auto fd = fds.find(lock.file);
-    if (lock.kind == CRYO_LOCK_POSIX || fd == fds.end()) continue;
+    if ((lock.kind != CRYO_LOCK_FLOCK && lock.kind != CRYO_LOCK_OFD) || fd == fds.end()) continue;
     int result = 0;
     if (lock.kind == CRYO_LOCK_FLOCK) {
       result = ::flock(fd->second, (lock.type == F_WRLCK ? LOCK_EX : LOCK_SH) | LOCK_NB);
@@ -43,6 +43,8 @@ void plan_process_locks(const Process& process, const std::map<std::uint32_t, in
                         StubArea& area) {
   for (const cryo_lock& lock : process.locks) {
     const auto fd = fds.find(lock.file);
+    if (fd != fds.end() && lock.kind == CRYO_LOCK_LEASE)
+      calls.add(stub::Step::kFileLock, lock.file, SYS_fcntl, fd->second, F_SETLEASE, lock.type);
     if (lock.kind != CRYO_LOCK_POSIX || fd == fds.end()) continue;
     auto* range = area.array<struct flock>(1);
     *range = range_of(lock);

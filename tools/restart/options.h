@@ -2,20 +2,34 @@
 // How a restart is wanted.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
+
 #include "restart/relocate.h"
 
 namespace cryo {
 
 enum class Tolerance { kError, kWarn };
+enum class ChangedFiles { kRefuse, kWarn, kIgnore };
+enum class DevicePolicy { kFail, kReopen, kClose };
 
 struct RestartOptions {
   bool restore_pid = true;  // of the process and of its threads
   bool restore_pgid = false;
   bool restore_sid = false;
-  int signal = 0;                               // pending before the process starts; 0: none
-  Tolerance changed_files = Tolerance::kError;  // mapped files that are not what they were
-  Tolerance other_cpu = Tolerance::kError;      // CPU lacks what the process may have decided to use
+  bool truncate = true;                     // files open for writing are cut back to their saved size
+  int signal = 0;                           // pending before the process starts; 0: none
+  Tolerance other_cpu = Tolerance::kError;  // CPU lacks what the process may have decided to use
+  // Files that are not what they were; not given: see check_changed.cc.
+  std::optional<ChangedFiles> changed_files;
   Relocations relocations;
+  std::map<std::string, DevicePolicy> devices;  // by saved path: instead of what the context says
+
+  [[nodiscard]] std::optional<DevicePolicy> device_policy(const std::string& path) const {
+    const auto found = devices.find(path);
+    return found == devices.end() ? std::nullopt : std::optional(found->second);
+  }
 };
 
 }  // namespace cryo

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "restart/files.h"
 
 namespace cryo {
 
@@ -49,8 +50,14 @@ void restore_session(const Process& process, const RestartOptions& options) {
   take_terminal(old_group);
 }
 
-void restore_cwd(const Process& process, const RestartOptions& options) {
+void restore_cwd(const Process& process, const RestartOptions& options, CreatedPaths& created) {
   const std::string path = options.relocations.apply(process.cwd->path);
+  if (process.cwd->head.flags & CRYO_PATH_DELETED) {
+    const UniqueFd directory =
+        make_removed_directory(created, path, {0755, process.creds->head.euid, process.creds->head.egid});
+    if (::fchdir(directory.get()) != 0) fail_errno("cannot change to the removed directory {}", path);
+    return;
+  }
   if (::chdir(path.c_str()) != 0) fail_errno("cannot change to the working directory {}", path);
 }
 

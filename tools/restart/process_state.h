@@ -3,6 +3,7 @@
 #pragma once
 
 #include "context/model.h"
+#include "restart/created_paths.h"
 #include "restart/options.h"
 
 namespace cryo {
@@ -12,7 +13,7 @@ namespace cryo {
 void raise_limits(const Process& process);
 
 void restore_session(const Process& process, const RestartOptions& options);
-void restore_cwd(const Process& process, const RestartOptions& options);
+void restore_cwd(const Process& process, const RestartOptions& options, CreatedPaths& created);
 // oom_score_adj, subreaper, no_new_privs, personality without what changes mmap(2).
 void restore_attributes(const Process& process);
 void restore_umask(const Process& process);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "base/error.h"
@@ -20,6 +21,7 @@
 #include "restart/created_paths.h"
 #include "restart/failure.h"
 #include "restart/spawn.h"
+#include "restart/stop_signal.h"
 
 namespace cryo {
 namespace {
@@ -138,7 +140,9 @@ Restart::Attempt::~Attempt() {
     ::kill(child_.pid, SIGKILL);
     ::waitpid(child_.pid, nullptr, 0);
   }
-  for (const std::string& path : CreatedPaths(*report_).list()) ::unlink(path.c_str());
+  // Directories among them are empty once what was made after them is gone.
+  const std::vector<std::string> created = CreatedPaths(*report_).list();
+  for (auto path = created.rbegin(); path != created.rend(); ++path) std::remove(path->c_str());
 }
 
 void Restart::Attempt::create(const Findings& findings) {
@@ -193,7 +197,8 @@ void Restart::Attempt::commit() {
   cryo_commit args{};
   args.size = sizeof(args);
   args.signal = restart_.options_.signal;
-  if (args.signal == 0 && (process_.head.flags & CRYO_PROC_STOPPED)) args.signal = SIGSTOP;
+  if (args.signal == 0 && (process_.head.flags & CRYO_PROC_STOPPED))
+    args.signal = stop_signal(process_, child_.pid);
   const int result = ::ioctl(handle_.get(), CRYO_RST_COMMIT, &args);
   const int error = errno;
   read_log();

@@ -55,6 +55,7 @@ enum class Step : std::uint16_t {
   kTimer,
   kRseq,
   kResume,
+  kOwner,
 };
 
 // When a call has done what it should.

@@ -104,6 +104,7 @@ enum cryo_section_type {
 	CRYO_SEC_SOCKET		= 21,	/* object: file id; struct cryo_socket; tail: address as struct sockaddr */
 	CRYO_SEC_EVENTFD	= 22,	/* object: file id; struct cryo_eventfd */
 	CRYO_SEC_LOCKS		= 23,	/* object: pid; struct cryo_array; tail: struct cryo_lock */
+	CRYO_SEC_BUILD_ID	= 52,	/* object: file id; tail: build-id of a mapped ELF file, 1 to CRYO_BUILD_ID_MAX bytes */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };
@@ -316,16 +317,20 @@ struct cryo_inode {
 #define CRYO_FILE_EPOLL		6
 #define CRYO_FILE_SOCKET	7	/* listening socket */
 #define CRYO_FILE_EVENTFD	8
+#define CRYO_FILE_DEVICE	40	/* character or block device, opened by its path as if for the first time */
+#define CRYO_FILE_CLOSED	41	/* device that is not open after the restart */
+#define CRYO_FILE_REMOVED_DIR	42	/* directory that has been removed: made, opened and removed again */
 
 struct cryo_file {
 	__u32 inode;			/* inode id, 0: none */
 	__u32 kind;			/* CRYO_FILE_* */
 	__u32 flags;			/* O_* as F_GETFL reports them, O_PATH and access mode included */
-	__s32 owner_pid;		/* F_GETOWN, 0: none */
+	__s32 owner_pid;		/* F_GETOWN: a process, or a group if negative; 0: none */
 	__u64 pos;			/* offset; of directories: the file system's cookie */
 	__u32 stdio_fd;			/* CRYO_FILE_STDIO: 0, 1 or 2 */
 	__u32 owner_signal;		/* F_GETSIG */
-	__u32 reserved[2];
+	__u32 owner_thread;		/* 1: @owner_pid is a thread (F_SETOWN_EX, F_OWNER_TID) */
+	__u32 reserved;
 };
 
 #define CRYO_FD_CLOEXEC		(1U << 0)
@@ -340,6 +345,7 @@ struct cryo_fd {
 #define CRYO_LOCK_POSIX		1	/* F_SETLK: of the process, lost when it closes any descriptor of the file */
 #define CRYO_LOCK_FLOCK		2	/* flock(2): of the open file */
 #define CRYO_LOCK_OFD		3	/* F_OFD_SETLK: of the open file */
+#define CRYO_LOCK_LEASE		4	/* F_SETLEASE: of the open file */
 
 struct cryo_lock {
 	__u32 file;			/* file id */
@@ -379,6 +385,8 @@ struct cryo_socket {
 #define CRYO_SOCK_REUSEADDR	(1U << 0)
 #define CRYO_SOCK_REUSEPORT	(1U << 1)
 #define CRYO_SOCK_V6ONLY	(1U << 2)
+
+#define CRYO_BUILD_ID_MAX	64	/* bytes */
 
 struct cryo_eventfd {
 	__u64 count;

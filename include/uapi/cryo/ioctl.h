@@ -198,6 +198,27 @@ struct cryo_ckpt_status {
 	__u64 pages_zero;		/* present, but all zero: not in the file */
 };
 
+/*
+ * CRYO_CKPT_DEVICE: what becomes of descriptors of the device @rdev; without it
+ * they are obstacles.  Before CRYO_CKPT_RUN.  The last rule for a device counts.
+ *
+ * Errors: EBUSY the request has run; ENOSPC more than CRYO_MAX_DEVICE_RULES.
+ */
+#define CRYO_CKPT_DEVICE	_IO(CRYO_IOC_TYPE, 0x54)
+
+#define CRYO_DEVICE_FAIL	0	/* an obstacle */
+#define CRYO_DEVICE_REOPEN	1	/* opened by its path at the restart */
+#define CRYO_DEVICE_CLOSE	2	/* not open after the restart */
+
+#define CRYO_MAX_DEVICE_RULES	256
+
+struct cryo_ckpt_device {
+	__u32 size;
+	__u32 policy;			/* CRYO_DEVICE_* */
+	__u32 rdev;			/* st_rdev, as the kernel packs it for user space */
+	__u32 block;			/* 1: a block device, 0: a character device */
+};
+
 /* ------------------------------------------------------------------------
  * On a restart handle
  *

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A job stopped by one of the terminal's signals is stopped by that signal again.
+. "$(dirname "$0")/lib.sh"
+set -m	# jobs have process groups of their own: an orphaned one would not be stopped
+
+# What waitpid(2) tells the parent of a stopped process, if it has not looked yet.
+stopped_by() { sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 50; }
+
+# Without the log of this test, which a restart would cut back.
+start_quietly() { start >/dev/null 2>&1; }
+
+for signal in TSTP TTIN TTOU STOP; do
+	fresh
+	start_quietly
+	kill -"$signal" "$pid"
+	wait_for in_state "$pid" T
+	number=$(kill -l "$signal")
+	check "SIG$signal stops it" in_state "$pid" T
+	cr --kill -f ctx "$pid"
+	check "... a checkpoint" status_is 0
+	wait_for is_gone "$pid"
+	cr_restart ctx &
+	started+=("$!" "$pid")
+	wait_for in_state "$pid" T
+	check "... and it is stopped again" in_state "$pid" T
+	check "... by the same signal" same "$(stopped_by "$pid")" "$number"
+	kill -CONT "$pid"
+	check "... until it goes on" goes_on
+done
+
+# Without job control nobody could continue its group.
+fresh
+start_quietly
+kill -TSTP "$pid"
+wait_for in_state "$pid" T
+cr --kill -f ctx "$pid"
+wait_for is_gone "$pid"
+setsid cr_restart ctx &
+started+=("$!" "$pid")
+wait_for in_state "$pid" T
+check "in an orphaned group: stopped all the same" in_state "$pid" T
+check "... by SIGSTOP" same "$(stopped_by "$pid")" 19
+kill -CONT "$pid"
+check "... until it goes on" goes_on
+
+done_testing

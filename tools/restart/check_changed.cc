@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Files by reference that are no longer what they were: one line for each, with what differs and what the
+// file is for.  Code or data that is mapped would be other code or data; what is only read may be meant to
+// change; and what the job writes itself has changed since the checkpoint as a matter of course.
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "base/bytes.h"
+#include "restart/build_id.h"
+#include "restart/check.h"
+#include "restart/files.h"
+
+namespace cryo {
+namespace {
+
+// All that the job does with one inode, under one name.
+struct Use {
+  const File* file = nullptr;  // the mapped one, if any
+  bool executable = false;     // mapped with execute permission, or the program
+  bool mapped = false;
+  bool written = false;
+  std::int32_t pid = 0;
+  int fd = -1;
+};
+
+bool writable(const File& file) {
+  const int flags = static_cast<int>(file.head.flags);
+  return !(flags & O_PATH) && (flags & O_ACCMODE) != O_RDONLY;
+}
+
+class ChangeChecker {
+ public:
+  ChangeChecker(const Context& context, const RestartOptions& options, Findings& findings)
+      : context_(context), options_(options), findings_(findings) {}
+
+  void check();
+
+ private:
+  void collect(const Process& process);
+  void compare(const Inode& inode, const Use& use);
+  void report(const Use& use, const std::string& path, const std::string& differences, bool same_code);
+
+  const Context& context_;
+  const RestartOptions& options_;
+  Findings& findings_;
+  std::map<std::uint32_t, Use> uses_;  // by inode
+};
+
+void ChangeChecker::collect(const Process& process) {
+  for (const auto& [id, file_use] : file_uses(context_, process)) {
+    const File& file = context_.file(id);
+    if (file.head.kind != CRYO_FILE_PATH || file.head.inode == 0) continue;
+    if (static_cast<int>(file.head.flags) & O_PATH && !file_use.mapped && !file_use.executable) continue;
+    Use& use = uses_[file.head.inode];
+    const bool mapped = file_use.executable || (file_use.mapped && !file_use.mapped_shared_writable);
+    if (use.file == nullptr || (mapped && !use.mapped)) use.file = &file;
+    use.executable |= file_use.executable;
+    use.mapped |= mapped;
+    use.written |= file_use.mapped_shared_writable || (!file_use.fds.empty() && writable(file));
+    if (use.pid == 0) use.pid = process.head.pid;
+    if (use.fd < 0 && !file_use.fds.empty()) use.fd = static_cast<int>(file_use.fds.front().fd);
+  }
+  for (const cryo_vma& vma : context_.mm(process.head.mm).vmas)
+    if (vma.kind == CRYO_VMA_FILE && vma.flags & CRYO_VMA_EXEC)
+      if (const auto use = uses_.find(context_.file(vma.file).head.inode); use != uses_.end())
+        use->second.executable = true;
+}
+
+// Where times and sizes are made up when somebody looks.
+bool is_pseudo(const std::string& path) {
+  struct statfs system;
+  if (::statfs(path.c_str(), &system) != 0) return false;
+  static constexpr long kMagic[] = {PROC_SUPER_MAGIC,    SYSFS_MAGIC,   CGROUP_SUPER_MAGIC,
+                                    CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
+                                    SECURITYFS_MAGIC,    0x62656570 /* configfs */};
+  return std::find(std::begin(kMagic), std::end(kMagic), static_cast<long>(system.f_type)) !=
+         std::end(kMagic);
+}
+
+std::string time_text(std::int64_t seconds, bool with_fraction, std::int64_t nanoseconds) {
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  char text[64] = "?";
+  if (::localtime_r(&time, &parts) != nullptr) std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts);
+  return with_fraction ? fmt::format("{}.{:09}", text, nanoseconds) : text;
+}
+
+std::string modification(const cryo_inode& before, const struct stat& now) {
+  if (now.st_mtim.tv_sec == before.mtime_sec && now.st_mtim.tv_nsec == before.mtime_nsec) return {};
+  const bool fraction = now.st_mtim.tv_sec == before.mtime_sec;
+  return fmt::format("modified {} (was {})", time_text(now.st_mtim.tv_sec, fraction, now.st_mtim.tv_nsec),
+                     time_text(before.mtime_sec, fraction, before.mtime_nsec));
+}
+
+void ChangeChecker::report(const Use& use, const std::string& path, const std::string& differences,
+                           bool same_code) {
+  std::string role = use.executable ? "mapped executable" : "mapped";
+  if (!use.mapped) role = fmt::format("descriptor {} of pid {}, only read", use.fd, use.pid);
+  const std::string line = fmt::format("{}: {}; {}", path, differences, role);
+  const ChangedFiles fallback = use.mapped && !same_code ? ChangedFiles::kRefuse : ChangedFiles::kWarn;
+  switch (options_.changed_files.value_or(fallback)) {
+    case ChangedFiles::kRefuse:
+      return findings_.problem(ESTALE, "file changed since the checkpoint: {}", line);
+    case ChangedFiles::kWarn:
+      return findings_.warning("file changed since the checkpoint: {}", line);
+    case ChangedFiles::kIgnore:
+      return;
+  }
+}
+
+void ChangeChecker::compare(const Inode& inode, const Use& use) {
+  const std::string path = options_.relocations.apply(use.file->path);
+  struct stat now;
+  // What cannot be found or is something else is reported by the check of each file.
+  if (!S_ISREG(inode.head.mode) || ::stat(path.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return;
+  if ((use.written && !use.mapped) || is_pseudo(path)) return;
+  std::vector<std::string> differences;
+  if (static_cast<std::uint64_t>(now.st_size) != inode.head.size)
+    differences.push_back(fmt::format("size {} -> {}", inode.head.size, now.st_size));
+  if (const std::string text = modification(inode.head, now); !text.empty()) differences.push_back(text);
+  const Bytes& before = use.file->build_id;
+  const Bytes after = before.empty() ? Bytes{} : build_id_of(path);
+  if (before != after)
+    differences.push_back(
+        fmt::format("build-id {} -> {}", hex_text(before), after.empty() ? "none" : hex_text(after)));
+  if (differences.empty()) return;
+  // Installed again, or on another machine: the same code at the same places.
+  const bool same_code = !before.empty() && before == after && differences.size() == 1 &&
+                         static_cast<std::uint64_t>(now.st_size) == inode.head.size;
+  if (same_code) differences.emplace_back("same size and build-id");
+  report(use, path, fmt::format("{}", fmt::join(differences, ", ")), same_code);
+}
+
+void ChangeChecker::check() {
+  for (const Process& process : context_.processes) collect(process);
+  for (const auto& [id, use] : uses_) compare(context_.inode(id), use);
+}
+
+}  // namespace
+
+void check_changed(const Context& context, const RestartOptions& options, Findings& findings) {
+  ChangeChecker(context, options, findings).check();
+}
+
+}  // namespace cryo
