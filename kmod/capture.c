@@ -132,7 +132,8 @@ static int describe(struct cryo_capture *c)
 	       cryo_save_mm(c) ?:
 	       cryo_save_fds(c) ?:
 	       cryo_save_locks(c) ?:
-	       save_threads(c);
+	       save_threads(c) ?:
+	       cryo_save_posix_timers(c);
 }
 
 static int write_context(struct cryo_capture *c)

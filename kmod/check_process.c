@@ -19,7 +19,6 @@
 #include <linux/user_namespace.h>
 
 #include "compat/mm.h"
-#include "compat/posix_timers.h"
 #include "compat/sem.h"
 #include "cryo.h"
 
@@ -191,8 +190,6 @@ void cryo_check_process(struct cryo_capture *c)
 	check_root(c);
 	check_children(c);
 	check_sharing(c);
-	if (cryo_has_posix_timers(c->task->signal))
-		cryo_refuse(c, "POSIX timers (timer_create) are not supported");
 	if (cryo_mm_has_aio(c->mm))
 		cryo_refuse(c, "asynchronous I/O contexts (io_setup) are not supported");
 	if (cryo_mm_mdwe(c->mm))

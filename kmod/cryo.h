@@ -18,6 +18,7 @@
 #include <linux/hashtable.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/task_work.h>
@@ -264,6 +265,7 @@ int cryo_save_creds(struct cryo_capture *c);
 int cryo_save_sigactions(struct cryo_capture *c);
 int cryo_save_sigpending(struct cryo_capture *c, struct task_struct *task, bool shared);
 int cryo_save_itimers(struct cryo_capture *c);
+int cryo_save_posix_timers(struct cryo_capture *c);
 int cryo_collect_fds(struct cryo_capture *c);
 int cryo_save_fds(struct cryo_capture *c);
 int cryo_collect_vmas(struct cryo_capture *c);
@@ -286,6 +288,10 @@ bool cryo_is_eventfd(struct file *file);
 int cryo_save_eventfd(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_epoll(struct file *file);
 int cryo_save_epoll(struct cryo_capture *c, struct cryo_object *o);
+bool cryo_is_timerfd(struct file *file);
+int cryo_save_timerfd(struct cryo_capture *c, struct cryo_object *o);
+bool cryo_is_signalfd(struct file *file);
+int cryo_save_signalfd(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_socket_savable(struct file *file);
 int cryo_save_socket(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_build_id(struct cryo_capture *c, struct cryo_object *o);
@@ -293,7 +299,14 @@ void cryo_save_owner(struct file *file, struct cryo_file *out);
 bool cryo_has_owner(struct file *file);
 void cryo_describe_file(struct file *file, char *buf, size_t size);
 
+/* Time to an expiry as the format has it. */
+static inline s64 cryo_cut_remaining(s64 ns)
+{
+	return clamp_t(s64, ns, -CRYO_MAX_REMAINING_NS, CRYO_MAX_REMAINING_NS);
+}
+
 /* fdinfo.c: what an open file says about itself in /proc/PID/fdinfo */
+bool cryo_is_anon_file(struct file *file, const char *name);
 char *cryo_fdinfo(struct file *file);
 
 /* restart_block.c */
@@ -317,6 +330,7 @@ void cryo_unlock_sighand(struct sighand_struct *sighand);
 /* ---- restart.c, pid_cursor.c ---- */
 
 long cryo_restart_create(void __user *arg);
+long cryo_restart_timer(void __user *arg);
 long cryo_pid_cursor(void __user *arg);
 u64 cryo_pid_choice_feature(void);
 

@@ -9,10 +9,17 @@
 #include <linux/mm.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "cryo.h"
 
 #define FDINFO_MAX	(16UL * 1024 * 1024)
+
+/* Is @file, which has no inode of its own, of the kind that the kernel calls @name? */
+bool cryo_is_anon_file(struct file *file, const char *name)
+{
+	return !strcmp(file->f_path.dentry->d_name.name, name) && file->f_op->show_fdinfo;
+}
 
 /* The text of @file's show_fdinfo(), to be freed with kvfree(); or an ERR_PTR. */
 char *cryo_fdinfo(struct file *file)

@@ -15,14 +15,9 @@
 
 #include "cryo.h"
 
-static const char *fs_name(struct file *file)
-{
-	return file->f_path.dentry->d_name.name;
-}
-
 bool cryo_is_epoll(struct file *file)
 {
-	return !strcmp(fs_name(file), "[eventpoll]") && file->f_op->show_fdinfo;
+	return cryo_is_anon_file(file, "[eventpoll]");
 }
 
 static struct file *file_of(struct cryo_capture *c, unsigned int fd)

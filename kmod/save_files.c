@@ -175,6 +175,10 @@ static const char *classify_anon(struct cryo_object *o)
 		o->kind = CRYO_FILE_EVENTFD;
 	else if (cryo_is_epoll(o->file))
 		o->kind = CRYO_FILE_EPOLL;
+	else if (cryo_is_timerfd(o->file))
+		o->kind = CRYO_FILE_TIMERFD;
+	else if (cryo_is_signalfd(o->file))
+		o->kind = CRYO_FILE_SIGNALFD;
 	else
 		return "descriptor of this type";
 	return NULL;
@@ -364,6 +368,10 @@ static int save_file_state(struct cryo_capture *c, struct cryo_object *o)
 		return cryo_save_epoll(c, o);
 	case CRYO_FILE_SOCKET:
 		return cryo_save_socket(c, o);
+	case CRYO_FILE_TIMERFD:
+		return cryo_save_timerfd(c, o);
+	case CRYO_FILE_SIGNALFD:
+		return cryo_save_signalfd(c, o);
 	}
 	return 0;
 }

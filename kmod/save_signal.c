@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "compat/posix_timers.h"
 #include "cryo.h"
 
 static u64 mask_of(const sigset_t *set)
@@ -44,28 +45,44 @@ int cryo_save_sigactions(struct cryo_capture *c)
 	return cryo_stream_buf(&c->stream, CRYO_SEC_SIGACTIONS, c->req->pid, sizeof(head), &buf);
 }
 
-static unsigned int count_queue(struct sigpending *pending)
+static u64 bit_of(const struct sigqueue *q)
+{
+	return 1ULL << (q->info.si_signo - 1);
+}
+
+/* Signals that are pending; not those that will turn out, when they are taken, to be of a dead timer. */
+static unsigned int count_queue(struct sigpending *pending, u64 *signals)
 {
 	struct sigqueue *q;
+	u64 queued = 0, void_ones = 0;
 	unsigned int n = 0;
 
-	list_for_each_entry(q, &pending->list, list)
-		n++;
+	list_for_each_entry(q, &pending->list, list) {
+		if (cryo_sigqueue_void(q)) {
+			void_ones |= bit_of(q);
+		} else {
+			queued |= bit_of(q);
+			n++;
+		}
+	}
+	*signals = mask_of(&pending->signal) & ~(void_ones & ~queued);
 	return n;
 }
 
-/* With siglock held. False: more records than there is room for, see *count. */
-static bool copy_queue(struct sigpending *pending, kernel_siginfo_t *out, unsigned int *count)
+/* With siglock held. False: more records than there is room for, see head->count. */
+static bool copy_queue(struct sigpending *pending, kernel_siginfo_t *out,
+		       struct cryo_sigpending *head)
 {
-	unsigned int n = count_queue(pending);
-	bool fits = n <= *count;
+	unsigned int n = count_queue(pending, &head->signals);
+	bool fits = n <= head->count;
 	struct sigqueue *q;
 
-	*count = n;
+	head->count = n;
 	if (!fits)
 		return false;
 	list_for_each_entry(q, &pending->list, list)
-		copy_siginfo(out++, &q->info);
+		if (!cryo_sigqueue_void(q))
+			copy_siginfo(out++, &q->info);
 	return true;
 }
 
@@ -84,8 +101,7 @@ static int pending_snapshot(struct task_struct *task, bool shared, kernel_siginf
 		if (!sighand)
 			return -ESRCH;
 		pending = shared ? &task->signal->shared_pending : &task->pending;
-		head->signals = mask_of(&pending->signal);
-		done = copy_queue(pending, *infos, &head->count);
+		done = copy_queue(pending, *infos, head);
 		cryo_unlock_sighand(sighand);
 		if (done)
 			break;

@@ -25,11 +25,9 @@
 #include <sys/ptrace.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -142,42 +140,7 @@ static bool make_netlink(void)
 
 /* ---- descriptors without a file ---- */
 
-static int timer_fd, signal_fd, inotify_fd, pid_fd, ring_fd;
-
-static bool make_timerfd(void)
-{
-	struct itimerspec spec = { .it_value = { 0, 1000000 } };
-
-	timer_fd = timerfd_create(CLOCK_MONOTONIC, 0);
-	CRT_SYS(timerfd_settime(timer_fd, 0, &spec, NULL));
-	return expect_fd(timer_fd, "timerfd");
-}
-
-static bool works_timerfd(void)
-{
-	uint64_t ticks = 0;
-
-	return read(timer_fd, &ticks, sizeof(ticks)) == sizeof(ticks) && ticks == 1;
-}
-
-static bool make_signalfd(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal_fd = signalfd(-1, &set, 0);
-	return expect_fd(signal_fd, "signalfd");
-}
-
-static bool works_signalfd(void)
-{
-	struct signalfd_siginfo info;
-
-	kill(getpid(), SIGUSR1);
-	return read(signal_fd, &info, sizeof(info)) == sizeof(info) && info.ssi_signo == SIGUSR1;
-}
+static int inotify_fd, pid_fd, ring_fd;
 
 static bool make_inotify(void)
 {
@@ -310,34 +273,6 @@ static bool make_aio(void)
 }
 
 /* ---- of the process ---- */
-
-static timer_t posix_timer;
-static volatile sig_atomic_t timer_struck;
-
-static void on_timer(int sig)
-{
-	(void)sig;
-	timer_struck++;
-}
-
-static bool make_posix_timer(void)
-{
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 8 };
-	struct itimerspec spec = { .it_value = { 1, 0 }, .it_interval = { 0, 100000000 } };
-
-	signal(SIGRTMIN + 8, on_timer);
-	CRT_SYS(timer_create(CLOCK_MONOTONIC, &event, &posix_timer));
-	CRT_SYS(timer_settime(posix_timer, 0, &spec, NULL));
-	crt_expect("pid %d|POSIX timer", getpid());
-	return true;
-}
-
-static bool works_posix_timer(void)
-{
-	for (int i = 0; i < 40 && !timer_struck; i++)
-		crt_sleep_ms(100);
-	return timer_struck > 0;
-}
 
 static bool make_sem_undo(void)
 {
@@ -541,8 +476,6 @@ struct obstacle obstacles[] = {
 	{ .name = "tcp", .make = make_tcp, .works = works_tcp },
 	{ .name = "accept-queue", .make = make_accept_queue },
 	{ .name = "netlink", .make = make_netlink },
-	{ .name = "timerfd", .make = make_timerfd, .works = works_timerfd },
-	{ .name = "signalfd", .make = make_signalfd, .works = works_signalfd },
 	{ .name = "inotify", .make = make_inotify, .works = works_inotify },
 	{ .name = "userfaultfd", .make = make_userfaultfd },
 	{ .name = "io_uring", .make = make_io_uring },
@@ -556,7 +489,6 @@ struct obstacle obstacles[] = {
 	{ .name = "sysv-shm", .make = make_sysv_shm, .works = works_sysv_shm },
 	{ .name = "pkey", .make = make_pkey },
 	{ .name = "aio", .make = make_aio },
-	{ .name = "posix-timer", .make = make_posix_timer, .works = works_posix_timer },
 	{ .name = "sem-undo", .make = make_sem_undo },
 	{ .name = "mempolicy", .make = make_mempolicy },
 	{ .name = "seccomp", .make = make_seccomp, .alone = true },
@@ -576,7 +508,7 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink timerfd signalfd inotify userfaultfd io_uring pidfd perf "
-		 "mqueue secretmem ptmx fifo dnotify sysv-shm pkey aio posix-timer "
+	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify userfaultfd io_uring pidfd perf "
+		 "mqueue secretmem ptmx fifo dnotify sysv-shm pkey aio "
 		 "sem-undo mempolicy seccomp zombie tracer child ptraced own-files own-fs user-namespace",
 };

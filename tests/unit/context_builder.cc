@@ -136,6 +136,12 @@ void put_process(Writer& writer, const Process& process) {
   if (!process.rlimits.empty()) writer.put_array(CRYO_SEC_RLIMITS, pid, process.rlimits);
   if (!process.sigactions.empty()) writer.put_array(CRYO_SEC_SIGACTIONS, pid, process.sigactions);
   put_queue(writer, process.head.pid, process.pending, true);
+  const PosixTimers& timers = process.posix_timers;
+  if (!timers.timers.empty())
+    writer.put(CRYO_SEC_POSIX_TIMERS, pid,
+               cryo_posix_timers{static_cast<std::uint32_t>(timers.timers.size()),
+                                 writer.record_size<cryo_posix_timer>(), timers.next_id, 0},
+               writer.grown_records(timers.timers));
   if (!process.itimers.empty()) writer.put_array(CRYO_SEC_ITIMERS, pid, process.itimers);
 }
 
@@ -168,6 +174,8 @@ void put_files(Writer& writer, const Context& context) {
     if (file.socket) writer.put(CRYO_SEC_SOCKET, id, file.socket->head, file.socket->address);
     if (file.eventfd) writer.put(CRYO_SEC_EVENTFD, id, *file.eventfd);
     if (!file.build_id.empty()) writer.put({CRYO_SEC_BUILD_ID, id, 0, {}, file.build_id, 8});
+    if (file.timerfd) writer.put(CRYO_SEC_TIMERFD, id, *file.timerfd);
+    if (file.signalfd) writer.put(CRYO_SEC_SIGNALFD, id, *file.signalfd);
   }
 }
 
@@ -280,6 +288,9 @@ void fill_files(Context& context) {
   add_inode(context, 3, 8192, 0100600).head.flags = CRYO_INODE_SHMEM | CRYO_INODE_CONTENTS;
   add_file(context, 7, 3, CRYO_FILE_CONTENTS, "/dev/zero");
   add_file(context, 8, 0, CRYO_FILE_STDIO, "/dev/pts/1").head.stdio_fd = 1;
+  add_file(context, 40, 0, CRYO_FILE_TIMERFD, "").timerfd =
+      cryo_timerfd{1, 0, 2, 1'500'000'000, 3'000'000'000, CRYO_TIMERFD_ARMED, 0};
+  add_file(context, 41, 0, CRYO_FILE_SIGNALFD, "").signalfd = cryo_signalfd{0x4200};
 }
 
 void fill_process_details(Process& process) {
@@ -295,6 +306,14 @@ void fill_process_details(Process& process) {
   process.fds.insert(process.fds.begin(), {1, 8, 0, 0});
   process.locks = {{1, CRYO_LOCK_POSIX, 1, 0, 0, ~0ULL >> 1}};
   process.threads.front().pending = {1ULL << 11, {}};
+  cryo_posix_timer timer{};
+  timer.id = 3;
+  timer.clockid = 1;
+  timer.signal = 14;
+  timer.flags = CRYO_TIMER_ARMED;
+  timer.remaining_ns = 2'000'000'000;
+  timer.overrun = -1;
+  process.posix_timers = {5, {timer}};
 }
 
 }  // namespace

@@ -76,6 +76,8 @@ void check_same_files(const Context& a, const Context& b) {
     CHECK_EQ(file.socket.has_value(), b.file(id).socket.has_value());
     CHECK_EQ(file.eventfd.has_value(), b.file(id).eventfd.has_value());
     CHECK(file.build_id == b.file(id).build_id);
+    CHECK_EQ(file.timerfd.has_value(), b.file(id).timerfd.has_value());
+    CHECK_EQ(file.signalfd.has_value(), b.file(id).signalfd.has_value());
   }
   const Pipe& pipe = *b.inode(2).pipe;
   CHECK_EQ(pipe.packets.size(), 2U);
@@ -83,6 +85,8 @@ void check_same_files(const Context& a, const Context& b) {
   CHECK_EQ(pipe.packets[1].flags, 1U);
   CHECK(b.file(5).socket->address == a.file(5).socket->address);
   CHECK_EQ(b.file(6).eventfd->count, 7U);
+  CHECK(same(*b.file(40).timerfd, *a.file(40).timerfd));
+  CHECK_EQ(b.file(41).signalfd->mask, 0x4200U);
 }
 
 void check_same(const ContextBuilder& written, const Context& b) {
@@ -95,6 +99,8 @@ void check_same(const ContextBuilder& written, const Context& b) {
   CHECK(same(a.mm(1).vmas, b.mm(1).vmas));
   CHECK(a.mm(1).auxv == b.mm(1).auxv);
   check_same_files(a, b);
+  CHECK(same(a.processes[0].posix_timers.timers, b.processes[0].posix_timers.timers));
+  CHECK_EQ(b.processes[0].posix_timers.next_id, a.processes[0].posix_timers.next_id);
   CHECK_EQ(a.pages.size(), b.pages.size());
   for (std::size_t i = 0; i < a.pages.size(); ++i) {
     CHECK(same(a.pages[i].runs, b.pages[i].runs));

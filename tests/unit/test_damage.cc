@@ -320,6 +320,37 @@ TEST("files and descriptors") {
   });
 }
 
+TEST("event descriptors") {
+  const auto timer = [](ContextBuilder& b) -> cryo_timerfd& { return *b.context.files.at(40).timerfd; };
+  refused("file 40 has no TIMERFD", [](ContextBuilder& b) { b.context.files.at(40).timerfd.reset(); });
+  refused("file 41 has no SIGNALFD", [](ContextBuilder& b) { b.context.files.at(41).signalfd.reset(); });
+  refused("its time left", [&](ContextBuilder& b) { timer(b).remaining_ns = CRYO_MAX_REMAINING_NS + 1; });
+  refused("its time left", [&](ContextBuilder& b) { timer(b).remaining_ns = -CRYO_MAX_REMAINING_NS - 1; });
+  refused("is impossible", [&](ContextBuilder& b) { timer(b).interval_ns = 1ULL << 63; });
+  refused("unknown flags", [&](ContextBuilder& b) { timer(b).settime_flags = 4; });
+  refused("unknown flags", [&](ContextBuilder& b) { timer(b).flags = 2; });
+}
+
+TEST("POSIX timers") {
+  const auto timers = [](ContextBuilder& b) -> PosixTimers& { return b.process().posix_timers; };
+  const auto timer = [](ContextBuilder& b) -> cryo_posix_timer& {
+    return b.process().posix_timers.timers[0];
+  };
+  refused("-1 cannot be the id", [&](ContextBuilder& b) { timer(b).id = -1; });
+  refused("2147483648 cannot be the id", [&](ContextBuilder& b) { timers(b).next_id = 1U << 31; });
+  refused("timer 3 comes twice",
+          [&](ContextBuilder& b) { timers(b).timers.push_back(cryo_posix_timer(timer(b))); });
+  refused("is impossible", [&](ContextBuilder& b) { timer(b).remaining_ns = 1LL << 62; });
+  refused("is impossible", [&](ContextBuilder& b) { timer(b).interval_ns = 1ULL << 63; });
+  refused("65 is not a signal", [&](ContextBuilder& b) { timer(b).signal = 65; });
+  refused("0 is not a signal", [&](ContextBuilder& b) { timer(b).signal = 0; });
+  refused("it has expired -2", [&](ContextBuilder& b) { timer(b).overrun = -2; });
+  refused("unknown flags", [&](ContextBuilder& b) { timer(b).flags = 8; });
+  refused("unknown notification 3", [&](ContextBuilder& b) { timer(b).notify = 3; });
+  refused("its thread 77", [&](ContextBuilder& b) { timer(b).clock_tid = 77; });
+  refused("its thread 77", [&](ContextBuilder& b) { timer(b).notify = 4, timer(b).notify_tid = 77; });
+}
+
 TEST("page sizes that are none") {
   for (const std::uint32_t size : {0U, 1U, 2048U, 4097U, 1U << 31})
     refused("is impossible", [=](ContextBuilder& b) {

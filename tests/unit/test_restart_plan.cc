@@ -10,6 +10,7 @@
 #include "restart/failure.h"
 #include "restart/files.h"
 #include "restart/relocate.h"
+#include "restart/timers.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
 
@@ -53,6 +54,26 @@ TEST("relocation: what is refused") {
   for (int i = 0; i < 16; ++i) list.add(fmt::format("/{}=/x", i));
   list.add("/same=/same/");  // changes nothing, does not count
   CHECK_ERROR(EINVAL, "more than 16", list.add("/17=/x"));
+}
+
+TEST("timers: what has become of one") {
+  const Expiry due = expiry_of(5, 3);
+  CHECK(due.armed);
+  CHECK_EQ(due.next_ns, 5);
+  CHECK_EQ(due.expired, 0U);
+  const Expiry over = expiry_of(0, 0);
+  CHECK(!over.armed);
+  CHECK_EQ(over.expired, 1U);
+  const Expiry late = expiry_of(-25, 10);
+  CHECK(late.armed);
+  CHECK_EQ(late.next_ns, 5);
+  CHECK_EQ(late.expired, 3U);
+  const Expiry just = expiry_of(-20, 10);
+  CHECK_EQ(just.next_ns, 10);
+  CHECK_EQ(just.expired, 3U);
+  const Expiry far = expiry_of(-CRYO_MAX_REMAINING_NS, ~0ULL >> 1);
+  CHECK_EQ(far.expired, 1U);
+  CHECK(far.next_ns > 0);
 }
 
 TEST("address space: lowest hole that is large enough") {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Puts the parts of a context together and checks what holds between them.
+#include <signal.h>
+
 #include <algorithm>
 
 #include "context/staging.h"
@@ -47,6 +49,21 @@ void check_process(const Staging& staging, const Process& process, const Context
       inconsistent(staging, "process {}: descriptor {}: file {} is not there", pid, fd.fd, fd.file);
 }
 
+void check_posix_timers(const Staging& staging, const Process& process) {
+  const auto has = [&](std::int32_t tid) {
+    return std::any_of(process.threads.begin(), process.threads.end(),
+                       [tid](const Thread& thread) { return thread.head.tid == tid; });
+  };
+  for (const cryo_posix_timer& timer : process.posix_timers.timers) {
+    if (timer.clock_tid != 0 && !has(timer.clock_tid))
+      inconsistent(staging, "process {}: timer {}: its thread {} is not there", process.head.pid, timer.id,
+                   timer.clock_tid);
+    if ((timer.notify & SIGEV_THREAD_ID) && !has(timer.notify_tid))
+      inconsistent(staging, "process {}: timer {}: its thread {} is not there", process.head.pid, timer.id,
+                   timer.notify_tid);
+  }
+}
+
 void check_locks(const Staging& staging, const Process& process, const Context& context) {
   for (const cryo_lock& lock : process.locks)
     if (!context.files.contains(lock.file))
@@ -90,6 +107,10 @@ void check_file(const Staging& staging, const File& file, const Context& context
       return require(file.socket.has_value(), "SOCKET");
     case CRYO_FILE_EVENTFD:
       return require(file.eventfd.has_value(), "EVENTFD");
+    case CRYO_FILE_TIMERFD:
+      return require(file.timerfd.has_value(), "TIMERFD");
+    case CRYO_FILE_SIGNALFD:
+      return require(file.signalfd.has_value(), "SIGNALFD");
     default:
       return;
   }
@@ -186,6 +207,7 @@ Context assemble(Staging& staging) {
     if (process.threads.empty()) inconsistent(staging, "process {} has no threads", process.head.pid);
     check_process(staging, process, context);
     check_locks(staging, process, context);
+    check_posix_timers(staging, process);
   }
   for (const auto& [id, mm] : context.mms) check_mm(staging, mm, context);
   for (const auto& [id, file] : context.files) check_file(staging, file, context);

@@ -51,6 +51,11 @@ struct Path {
   std::string path;
 };
 
+struct PosixTimers {
+  std::uint32_t next_id = 0;             // of the next timer_create()
+  std::vector<cryo_posix_timer> timers;  // different ids
+};
+
 struct Process {
   cryo_process head{};
   std::string command;                     // name of the command line's file
@@ -59,10 +64,11 @@ struct Process {
   std::vector<cryo_rlimit> rlimits;        // index: RLIMIT_*
   std::vector<cryo_sigaction> sigactions;  // index: signal - 1
   std::vector<cryo_itimer> itimers;        // index: ITIMER_*
-  SignalQueue pending;                     // shared by all threads
-  std::vector<cryo_fd> fds;                // ascending by fd
-  std::vector<cryo_lock> locks;            // held on its files
-  std::vector<Thread> threads;             // the leader first, then in the order of the file
+  PosixTimers posix_timers;
+  SignalQueue pending;           // shared by all threads
+  std::vector<cryo_fd> fds;      // ascending by fd
+  std::vector<cryo_lock> locks;  // held on its files
+  std::vector<Thread> threads;   // the leader first, then in the order of the file
 };
 
 // ---- memory -----------------------------------------------------------------------------------
@@ -112,10 +118,12 @@ struct File {
   std::uint32_t id = 0;
   cryo_file head{};
   std::string path;
-  std::vector<cryo_epoll_target> epoll;  // kind CRYO_FILE_EPOLL
-  std::optional<Socket> socket;          // always there when kind is CRYO_FILE_SOCKET
-  std::optional<cryo_eventfd> eventfd;   // always there when kind is CRYO_FILE_EVENTFD
-  Bytes build_id;                        // of a mapped ELF file, where it was at hand
+  std::vector<cryo_epoll_target> epoll;   // kind CRYO_FILE_EPOLL
+  std::optional<Socket> socket;           // always there when kind is CRYO_FILE_SOCKET
+  std::optional<cryo_eventfd> eventfd;    // always there when kind is CRYO_FILE_EVENTFD
+  std::optional<cryo_timerfd> timerfd;    // always there when kind is CRYO_FILE_TIMERFD
+  std::optional<cryo_signalfd> signalfd;  // always there when kind is CRYO_FILE_SIGNALFD
+  Bytes build_id;                         // of a mapped ELF file, where it was at hand
 };
 
 // ---- the whole --------------------------------------------------------------------------------

@@ -156,6 +156,9 @@ std::string section_name(std::uint32_t type) {
       "REGSET",  "PAGES",  "PAGE_DATA", "PIPE",    "EPOLL", "SOCKET",  "EVENTFD",    "LOCKS"};
   if (type < std::size(kNames) && kNames[type] != nullptr) return kNames[type];
   if (type == CRYO_SEC_BUILD_ID) return "BUILD_ID";
+  if (type == CRYO_SEC_TIMERFD) return "TIMERFD";
+  if (type == CRYO_SEC_SIGNALFD) return "SIGNALFD";
+  if (type == CRYO_SEC_POSIX_TIMERS) return "POSIX_TIMERS";
   if (type == CRYO_SEC_INDEX) return "INDEX";
   if (type == CRYO_SEC_END) return "END";
   return fmt::format("section type {}", type);

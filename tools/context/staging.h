@@ -131,6 +131,9 @@ void parse_epoll(Staging& staging, const Payload& payload);
 void parse_socket(Staging& staging, const Payload& payload);
 void parse_eventfd(Staging& staging, const Payload& payload);
 void parse_build_id(Staging& staging, const Payload& payload);
+void parse_timerfd(Staging& staging, const Payload& payload);
+void parse_posix_timers(Staging& staging, const Payload& payload);
+void parse_signalfd(Staging& staging, const Payload& payload);
 
 // Puts the parts together and checks what holds between them.
 [[nodiscard]] Context assemble(Staging& staging);

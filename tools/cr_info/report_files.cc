@@ -29,6 +29,14 @@ std::string eventfd_text(const File& file) {
                      file.eventfd->semaphore != 0 ? ", semaphore" : "");
 }
 
+std::string timerfd_text(const cryo_timerfd& timer) {
+  std::string text = fmt::format("timerfd of {}", clock_name(timer.clockid));
+  if (timer.flags & CRYO_TIMERFD_ARMED) text += fmt::format(", {} left", duration_text(timer.remaining_ns));
+  if (timer.interval_ns != 0)
+    text += fmt::format(", every {}", duration_text(static_cast<std::int64_t>(timer.interval_ns)));
+  return text + fmt::format(", expired {} times", timer.ticks);
+}
+
 std::string path_text(const Context& context, const File& file) {
   std::string text = printable(file.path);
   if (file.head.inode == 0) return text;
@@ -62,6 +70,10 @@ std::string file_text(const Context& context, const File& file) {
       return socket_text(file);
     case CRYO_FILE_EVENTFD:
       return eventfd_text(file);
+    case CRYO_FILE_TIMERFD:
+      return timerfd_text(*file.timerfd);
+    case CRYO_FILE_SIGNALFD:
+      return fmt::format("signalfd of {}", join(signal_set_names(file.signalfd->mask)));
     default:
       return file_kind_name(file.head.kind);
   }

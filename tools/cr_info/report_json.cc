@@ -139,6 +139,22 @@ Json locks(const Process& process) {
   return json;
 }
 
+Json json_of(const cryo_posix_timer& timer) {
+  return {{"id", timer.id},
+          {"clock", clock_name(timer.clockid)},
+          {"clock_tid", timer.clock_tid},
+          {"armed", (timer.flags & CRYO_TIMER_ARMED) != 0},
+          {"absolute", (timer.flags & CRYO_TIMER_ABSOLUTE) != 0},
+          {"pending", (timer.flags & CRYO_TIMER_PENDING) != 0},
+          {"notify", timer.notify},
+          {"signal", timer.signal},
+          {"notify_tid", timer.notify_tid},
+          {"remaining_ns", timer.remaining_ns},
+          {"interval_ns", timer.interval_ns},
+          {"overrun", timer.overrun},
+          {"overrun_last", timer.overrun_last}};
+}
+
 Json json_of(const Context& context, const Process& process) {
   const cryo_process& head = process.head;
   Json json = {{"pid", head.pid},
@@ -163,6 +179,8 @@ Json json_of(const Context& context, const Process& process) {
   for (const cryo_rlimit& limit : process.rlimits) json["rlimits"].push_back({limit.cur, limit.max});
   for (const cryo_itimer& timer : process.itimers)
     json["itimers"].push_back({{"value_ns", timer.value_ns}, {"interval_ns", timer.interval_ns}});
+  for (const cryo_posix_timer& timer : process.posix_timers.timers)
+    json["posix_timers"].push_back(json_of(timer));
   for (const Thread& thread : process.threads) json["threads"].push_back(json_of(context, thread));
   return json;
 }
@@ -231,6 +249,14 @@ Json json_of(const File& file) {
   if (!file.build_id.empty()) json["build_id"] = hex_text(file.build_id);
   if (file.eventfd)
     json["eventfd"] = {{"count", file.eventfd->count}, {"semaphore", file.eventfd->semaphore != 0}};
+  if (file.timerfd)
+    json["timerfd"] = {{"clock", clock_name(file.timerfd->clockid)},
+                       {"settime_flags", file.timerfd->settime_flags},
+                       {"ticks", file.timerfd->ticks},
+                       {"armed", (file.timerfd->flags & CRYO_TIMERFD_ARMED) != 0},
+                       {"remaining_ns", file.timerfd->remaining_ns},
+                       {"interval_ns", file.timerfd->interval_ns}};
+  if (file.signalfd) json["signalfd"] = {{"signals", signal_set_names(file.signalfd->mask)}};
   return json;
 }
 

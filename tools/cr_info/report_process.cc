@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The part of the report about one process and its threads.
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 
@@ -53,6 +54,21 @@ void print_timers(const Process& process) {
     if (timer.value_ns == 0) continue;
     fmt::print("  timer        {}: in {}", i < std::size(kNames) ? kNames[i] : "other",
                duration_text(static_cast<std::int64_t>(timer.value_ns)));
+    if (timer.interval_ns != 0)
+      fmt::print(", then every {}", duration_text(static_cast<std::int64_t>(timer.interval_ns)));
+    fmt::print("\n");
+  }
+}
+
+void print_posix_timers(const Process& process) {
+  for (const cryo_posix_timer& timer : process.posix_timers.timers) {
+    fmt::print("  POSIX timer  {}: {}", timer.id, clock_name(timer.clockid));
+    if (timer.notify != SIGEV_NONE) fmt::print(", {}", signal_name(static_cast<int>(timer.signal)));
+    if (timer.notify & SIGEV_THREAD_ID) fmt::print(" to thread {}", timer.notify_tid);
+    if (timer.flags & CRYO_TIMER_PENDING)
+      fmt::print(", expired");
+    else if (timer.flags & CRYO_TIMER_ARMED)
+      fmt::print(", in {}", duration_text(timer.remaining_ns));
     if (timer.interval_ns != 0)
       fmt::print(", then every {}", duration_text(static_cast<std::int64_t>(timer.interval_ns)));
     fmt::print("\n");
@@ -140,6 +156,7 @@ void print_process(const Context& context, const Process& process, int verbose) 
   print_creds(process);
   print_queue("process", process.pending);
   print_timers(process);
+  print_posix_timers(process);
   if (verbose > 0) print_handlers(process);
   print_threads(context, process, verbose);
   print_memory(context, context.mm(process.head.mm), verbose);

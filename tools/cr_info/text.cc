@@ -184,6 +184,8 @@ std::string file_kind_name(std::uint32_t kind) {
   if (kind == CRYO_FILE_DEVICE) return "device";
   if (kind == CRYO_FILE_CLOSED) return "closed-device";
   if (kind == CRYO_FILE_REMOVED_DIR) return "removed-directory";
+  if (kind == CRYO_FILE_TIMERFD) return "timerfd";
+  if (kind == CRYO_FILE_SIGNALFD) return "signalfd";
   static constexpr std::array<const char*, 9> kNames = {
       nullptr, "path", "contents", "controlling-terminal", "stdio", "pipe", "epoll", "socket", "eventfd"};
   return name_of(kNames, kind, "kind");
@@ -229,6 +231,24 @@ std::string policy_name(std::uint32_t policy) {
   static constexpr std::array<const char*, 7> kNames = {"other", "fifo", "rr",      "batch",
                                                         nullptr, "idle", "deadline"};
   return name_of(kNames, policy, "policy");
+}
+
+std::string clock_name(std::int32_t clockid) {
+  static constexpr std::array<const char*, 12> kNames = {"realtime",
+                                                         "monotonic",
+                                                         "process CPU time",
+                                                         "thread CPU time",
+                                                         "monotonic raw",
+                                                         "realtime coarse",
+                                                         "monotonic coarse",
+                                                         "boottime",
+                                                         "realtime with alarm",
+                                                         "boottime with alarm",
+                                                         nullptr,
+                                                         "TAI"};
+  // Bit 2 of the others tells a thread's from a process's: see timer_create(2).
+  if (clockid < 0) return clockid & 4 ? kNames[3] : kNames[2];
+  return name_of(kNames, static_cast<std::uint32_t>(clockid), "clock");
 }
 
 std::string signal_name(int signal) {

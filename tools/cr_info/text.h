@@ -38,6 +38,8 @@ template <std::size_t N>
 [[nodiscard]] std::string restart_kind_name(std::uint32_t kind);
 [[nodiscard]] std::string lock_text(const cryo_lock& lock);
 [[nodiscard]] std::string inode_type_name(std::uint32_t mode);
+// "monotonic"; of a CPU clock "process CPU time".
+[[nodiscard]] std::string clock_name(std::int32_t clockid);
 [[nodiscard]] std::string policy_name(std::uint32_t policy);
 
 // "SIGTERM", "SIGRT34".

@@ -10,6 +10,7 @@
 
 #include "restart/check.h"
 #include "restart/files.h"
+#include "restart/timers.h"
 
 namespace cryo {
 namespace {
@@ -29,6 +30,7 @@ class FileChecker {
   void check_terminal(const File& file, const FileUse& use);
   void check_socket(const File& file);
   void check_pipe(const Inode& inode);
+  void check_timerfd(const cryo_timerfd& timer);
   void check_numbers();
 
   template <typename... Args>
@@ -145,6 +147,11 @@ void FileChecker::check_pipe(const Inode& inode) {
             inode.pipe->head.capacity, limit);
 }
 
+void FileChecker::check_timerfd(const cryo_timerfd& timer) {
+  if (is_alarm_clock(timer.clockid) && !capable(input_.own, CAP_WAKE_ALARM))
+    problem(EPERM, "a timer that wakes the machine takes CAP_WAKE_ALARM");
+}
+
 // The numbers must be possible; so must a few more, for the restart itself.
 void FileChecker::check_numbers() {
   rlimit limit;
@@ -186,6 +193,10 @@ void FileChecker::check() {
       case CRYO_FILE_REMOVED_DIR:
       case CRYO_FILE_EPOLL:
       case CRYO_FILE_EVENTFD:
+      case CRYO_FILE_SIGNALFD:
+        break;
+      case CRYO_FILE_TIMERFD:
+        check_timerfd(*file.timerfd);
         break;
       default:
         problem(EOPNOTSUPP, "is of a kind that this cr_restart does not know ({})", file.head.kind);

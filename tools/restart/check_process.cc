@@ -10,6 +10,7 @@
 
 #include "restart/check.h"
 #include "restart/failure.h"
+#include "restart/posix_timers.h"
 
 namespace cryo {
 namespace {
@@ -99,6 +100,7 @@ void check_oom(const CheckInput& input, Findings& findings) {
 }  // namespace
 
 void check_process(const CheckInput& input, Findings& findings) {
+  check_posix_timers(input, findings);
   if (!input.process.creds || !input.process.cwd) {
     findings.problem(EBADMSG, "pid {}: the context lacks its credentials or working directory",
                      input.process.head.pid);

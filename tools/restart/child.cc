@@ -13,8 +13,10 @@
 #include "restart/files.h"
 #include "restart/locks.h"
 #include "restart/memory_plan.h"
+#include "restart/posix_timers.h"
 #include "restart/process_state.h"
 #include "restart/thread_plan.h"
+#include "restart/timers.h"
 
 namespace cryo {
 namespace {
@@ -104,6 +106,7 @@ StubArea Child::make_area(AddressSpace& space) {
   const Mm& mm = input_.context.mm(process_.head.mm);
   use_saved_addresses(mm, space);
   const std::size_t data = memory_plan_size(input_.context, mm) + thread_plan_size(process_, credentials_) +
+                           timerfd_plan_size(process_) + posix_timer_plan_size(process_) +
                            process_.locks.size() * kLockSize + files_.parked.size() * 2 * sizeof(stub::Call) +
                            files_.fds.size() * (5 * sizeof(stub::Call) + kOwnerSize) + kFixedSize;
   return StubArea(space, report_, data, transit, input_.context.header.page_size);
@@ -145,6 +148,8 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   CallList leader_calls;
   plan_owners({input_.context, process_, input_.options, files_.fds}, leader_calls, area);
   plan_truncation(leader_calls);
+  plan_timerfds(input_.context, process_, files_.fds, leader_calls, area);
+  plan_posix_timers(input_.context, threads, leader_calls, area);
   plan_leader(threads, leader_calls, area);
 
   parameters->report = area.report();

@@ -117,6 +117,10 @@ std::string what_failed(const stub::Report& report, const Context& context, cons
       return "the module refused the thread";
     case Step::kOwner:
       return fmt::format("cannot set who gets the signals of {}", file_name(context, index));
+    case Step::kTimerfd:
+      return fmt::format("cannot set the timer of descriptor {}", index);
+    case Step::kPosixTimer:
+      return fmt::format("cannot restore POSIX timer {}", index);
   }
   return "unknown step";
 }

@@ -121,6 +121,10 @@ UniqueFd Restorer::open(const File& file, const FileUse& use) {
       return make_socket(input_, file);
     case CRYO_FILE_EVENTFD:
       return make_eventfd(file);
+    case CRYO_FILE_TIMERFD:
+      return make_timerfd(file);
+    case CRYO_FILE_SIGNALFD:
+      return make_signalfd(file);
     default:
       fail(EOPNOTSUPP, "file {} is of an unknown kind ({})", file.path, file.head.kind);
   }

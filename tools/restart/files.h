@@ -87,6 +87,8 @@ struct OwnerPlanInput {
 void plan_owners(const OwnerPlanInput& input, CallList& calls, StubArea& area);
 
 [[nodiscard]] UniqueFd make_eventfd(const File& file);
+[[nodiscard]] UniqueFd make_timerfd(const File& file);  // not running: see timers.h
+[[nodiscard]] UniqueFd make_signalfd(const File& file);
 [[nodiscard]] UniqueFd make_epoll(const File& file);
 // Needs all descriptors in their places.
 void fill_epoll(const File& file, int fd);

@@ -56,6 +56,8 @@ enum class Step : std::uint16_t {
   kRseq,
   kResume,
   kOwner,
+  kTimerfd,
+  kPosixTimer,
 };
 
 // When a call has done what it should.

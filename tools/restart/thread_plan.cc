@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "restart/posix_timers.h"
 #include "restart/restart_arch.h"
 
 namespace cryo {
@@ -139,7 +140,7 @@ void ThreadPlanner::plan_scheduling() {
 
 void ThreadPlanner::plan_pending() {
   const std::int32_t pid = input_.options.restore_pid ? input_.process.head.pid : ::getpid();
-  for (const SigInfo& info : queued_signals(thread_.pending)) {
+  for (const SigInfo& info : queued_signals(without_timer_signals(thread_.pending, input_.process))) {
     if (tid() == 0 && !leader())
       fail(EINVAL, "thread {} has pending signals, which --no-restore-pid cannot restore", head_.tid);
     SigInfo* bytes = area_.array<SigInfo>(1);
@@ -262,7 +263,7 @@ void plan_leader(const ThreadPlanInput& input, CallList& calls, StubArea& area) 
   calls.add(Step::kDumpable, 0, SYS_prctl, PR_SET_DUMPABLE, process.head.dumpable == 1 ? 1 : 0, 0, 0, 0);
   calls.add(Step::kDeathSignal, 0, SYS_prctl, PR_SET_PDEATHSIG, leader.pdeath_signal, 0, 0, 0);
   const std::int32_t pid = input.options.restore_pid ? process.head.pid : ::getpid();
-  for (const SigInfo& info : queued_signals(process.pending)) {
+  for (const SigInfo& info : queued_signals(without_timer_signals(process.pending, process))) {
     SigInfo* bytes = area.array<SigInfo>(1);
     *bytes = info;
     const auto signal = static_cast<std::uint32_t>(signal_of(info));

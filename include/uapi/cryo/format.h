@@ -105,6 +105,9 @@ enum cryo_section_type {
 	CRYO_SEC_EVENTFD	= 22,	/* object: file id; struct cryo_eventfd */
 	CRYO_SEC_LOCKS		= 23,	/* object: pid; struct cryo_array; tail: struct cryo_lock */
 	CRYO_SEC_BUILD_ID	= 52,	/* object: file id; tail: build-id of a mapped ELF file, 1 to CRYO_BUILD_ID_MAX bytes */
+	CRYO_SEC_TIMERFD	= 36,	/* object: file id; struct cryo_timerfd */
+	CRYO_SEC_SIGNALFD	= 37,	/* object: file id; struct cryo_signalfd */
+	CRYO_SEC_POSIX_TIMERS	= 38,	/* object: pid; struct cryo_posix_timers; tail: struct cryo_posix_timer */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };
@@ -194,6 +197,34 @@ struct cryo_sigpending {
 struct cryo_itimer {
 	__u64 value_ns;			/* time to the next expiry; 0: not armed */
 	__u64 interval_ns;
+};
+
+/* Timers of timer_create(2), in no order. */
+struct cryo_posix_timers {
+	__u32 count;
+	__u32 record_size;
+	__u32 next_id;			/* tried first by the next timer_create(2) */
+	__u32 reserved;
+};
+
+#define CRYO_TIMER_ARMED	(1U << 0)	/* going to expire */
+#define CRYO_TIMER_ABSOLUTE	(1U << 1)	/* a date: @remaining_ns is to be taken from the clock's time */
+#define CRYO_TIMER_PENDING	(1U << 2)	/* has expired; its signal is pending, or would be if not ignored */
+
+struct cryo_posix_timer {
+	__s32 id;
+	__s32 clockid;			/* CLOCK_*, or negative: a CPU clock, with a pid of 0 in it */
+	__s32 clock_tid;		/* whose CPU clock; 0: the process's */
+	__u32 flags;			/* CRYO_TIMER_* */
+	__u32 notify;			/* SIGEV_* */
+	__u32 signal;
+	__s32 notify_tid;		/* SIGEV_THREAD_ID */
+	__u32 reserved;
+	__u64 value;			/* sigval */
+	__s64 remaining_ns;		/* to the next expiry, or, when negative, since the first untold one */
+	__u64 interval_ns;
+	__s64 overrun;			/* expirations more than one that no signal has told of yet; -1: none at all */
+	__s64 overrun_last;		/* timer_getoverrun(2) */
 };
 
 struct cryo_creds {
@@ -320,6 +351,8 @@ struct cryo_inode {
 #define CRYO_FILE_DEVICE	40	/* character or block device, opened by its path as if for the first time */
 #define CRYO_FILE_CLOSED	41	/* device that is not open after the restart */
 #define CRYO_FILE_REMOVED_DIR	42	/* directory that has been removed: made, opened and removed again */
+#define CRYO_FILE_TIMERFD	25
+#define CRYO_FILE_SIGNALFD	26
 
 struct cryo_file {
 	__u32 inode;			/* inode id, 0: none */
@@ -392,6 +425,25 @@ struct cryo_eventfd {
 	__u64 count;
 	__u32 semaphore;
 	__u32 reserved;
+};
+
+/* Times to an expiry are cut to this, either way: 73 years. */
+#define CRYO_MAX_REMAINING_NS	(1LL << 61)
+
+#define CRYO_TIMERFD_ARMED	(1U << 0)	/* going to expire; else disarmed, or expired and not read yet */
+
+struct cryo_timerfd {
+	__s32 clockid;			/* CLOCK_* */
+	__u32 settime_flags;		/* TFD_TIMER_* of the last timerfd_settime(2) */
+	__u64 ticks;			/* expirations counted and not read */
+	__s64 remaining_ns;		/* to the next expiry, or, when negative, since the last one */
+	__u64 interval_ns;
+	__u32 flags;			/* CRYO_TIMERFD_* */
+	__u32 reserved;
+};
+
+struct cryo_signalfd {
+	__u64 mask;			/* bit N-1 is signal N */
 };
 
 /* ---- threads -------------------------------------------------------------- */

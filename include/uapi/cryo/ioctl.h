@@ -314,4 +314,23 @@ struct cryo_commit {
 
 #define CRYO_COMMIT_FLAGS	0U
 
+/*
+ * CRYO_RST_TIMER: set what no call sets of the POSIX timers of the calling process,
+ * which need not have resumed: the id that its next timer_create(2) tries first, or
+ * the counts of expirations of one timer.  -ENOENT: there is no timer @id.
+ */
+#define CRYO_RST_TIMER		_IO(CRYO_IOC_TYPE, 0x6f)
+
+#define CRYO_TIMER_NEXT_ID	1	/* @id */
+#define CRYO_TIMER_COUNTS	2	/* @overrun, @overrun_last of the timer @id */
+
+struct cryo_timer_state {
+	__u32 size;			/* sizeof(struct cryo_timer_state) */
+	__u32 what;			/* CRYO_TIMER_NEXT_ID or CRYO_TIMER_COUNTS */
+	__s32 id;
+	__u32 reserved;
+	__s64 overrun;			/* as in struct cryo_posix_timer */
+	__s64 overrun_last;
+};
+
 #endif /* _UAPI_CRYO_IOCTL_H */

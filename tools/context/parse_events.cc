@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Sections about what descriptors of events hold: timers, signals.
+#include <signal.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "context/staging.h"
+
+namespace cryo {
+namespace {
+
+constexpr std::uint32_t kSettimeFlags = TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET;
+
+File& file_of(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  if (payload.object() == 0) payload.damaged("0 cannot be an id");
+  return staging.files.mention(payload.object(), payload.section());
+}
+
+// Such that what a restart makes of them cannot overflow.
+bool is_remaining(std::int64_t ns) {
+  return ns <= CRYO_MAX_REMAINING_NS && ns >= -CRYO_MAX_REMAINING_NS;
+}
+
+bool is_interval(std::uint64_t ns) {
+  return ns <= ~0ULL >> 1;
+}
+
+constexpr std::uint32_t kTimerFlags = CRYO_TIMER_ARMED | CRYO_TIMER_ABSOLUTE | CRYO_TIMER_PENDING;
+constexpr std::uint32_t kMaxSignal = 64;
+constexpr std::uint32_t kNotifications[] = {SIGEV_SIGNAL, SIGEV_NONE, SIGEV_THREAD, SIGEV_THREAD_ID};
+
+void check_timer(const Payload& payload, const cryo_posix_timer& timer) {
+  if (timer.id < 0) payload.damaged("{} cannot be the id of a timer", timer.id);
+  if (!is_remaining(timer.remaining_ns) || !is_interval(timer.interval_ns))
+    payload.damaged("timer {}: its time left ({}) or interval ({}) is impossible", timer.id,
+                    timer.remaining_ns, timer.interval_ns);
+  if (timer.notify != SIGEV_NONE && (timer.signal < 1 || timer.signal > kMaxSignal))
+    payload.damaged("timer {}: {} is not a signal", timer.id, timer.signal);
+  if (timer.overrun < -1 || timer.overrun_last < -1)
+    payload.damaged("timer {}: it has expired {} or {} times", timer.id, timer.overrun, timer.overrun_last);
+}
+
+}  // namespace
+
+void parse_posix_timers(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const auto pid = static_cast<std::int32_t>(payload.object());
+  if (pid <= 0) payload.damaged("{} cannot be a pid", pid);
+  const auto head = payload.fixed<cryo_posix_timers>();
+  if (head.next_id > ~0U >> 1) payload.damaged("{} cannot be the id of a timer", head.next_id);
+  PosixTimers timers{head.next_id, payload.records<cryo_posix_timer>(head.count, head.record_size)};
+  std::set<std::int32_t> ids;
+  for (const cryo_posix_timer& timer : timers.timers) {
+    check_timer(payload, timer);
+    if (!ids.insert(timer.id).second) payload.damaged("timer {} comes twice", timer.id);
+    if (timer.flags & ~kTimerFlags)
+      staging.unknown(payload.section(), "timer {}: unknown flags {:#x}", timer.id,
+                      timer.flags & ~kTimerFlags);
+    if (std::find(std::begin(kNotifications), std::end(kNotifications), timer.notify) ==
+        std::end(kNotifications))
+      staging.unknown(payload.section(), "timer {}: unknown notification {}", timer.id, timer.notify);
+  }
+  staging.processes.mention(pid, payload.section()).posix_timers = std::move(timers);
+}
+
+void parse_timerfd(Staging& staging, const Payload& payload) {
+  File& file = file_of(staging, payload);
+  const auto timer = payload.fixed<cryo_timerfd>();
+  if (!is_remaining(timer.remaining_ns) || !is_interval(timer.interval_ns))
+    payload.damaged("file {}: its time left ({}) or interval ({}) is impossible", payload.object(),
+                    timer.remaining_ns, timer.interval_ns);
+  if ((timer.settime_flags & ~kSettimeFlags) || (timer.flags & ~CRYO_TIMERFD_ARMED))
+    staging.unknown(payload.section(), "file {}: unknown flags {:#x}, {:#x}", payload.object(),
+                    timer.settime_flags, timer.flags);
+  file.timerfd = timer;
+}
+
+void parse_signalfd(Staging& staging, const Payload& payload) {
+  file_of(staging, payload).signalfd = payload.fixed<cryo_signalfd>();
+}
+
+}  // namespace cryo
