@@ -331,6 +331,7 @@ void cryo_unlock_sighand(struct sighand_struct *sighand);
 
 long cryo_restart_create(void __user *arg);
 long cryo_restart_timer(void __user *arg);
+long cryo_restart_epoll_disarm(void __user *arg);
 long cryo_pid_cursor(void __user *arg);
 u64 cryo_pid_choice_feature(void);
 

@@ -10,6 +10,7 @@
 #include <cryo/ioctl.h>
 #include <elf.h>
 #include <linux/sched.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -258,6 +259,9 @@ const std::map<std::string, Change>& changes() {
         {"seals", in<cryo_inode>(CRYO_SEC_INODE, [](auto& i) { i.seals = 0; })},
         {"pipe-bytes", [](Context& c) { c.each(CRYO_SEC_PIPE, [](Section& s) { if (!s.tail().empty()) s.tail()[s.tail().size() - 1] ^= 1; }); }},
         {"epoll-data", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.data ^= 1; })},
+        {"epoll-disarmed", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.events |= EPOLLIN; })},
+        {"epoll-reported", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.flags |= CRYO_EPOLL_QUEUED; })},
+        {"epoll-file", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.file = 0; })},
         {"eventfd-count", in<cryo_eventfd>(CRYO_SEC_EVENTFD, [](auto& e) { e.count += 1; })},
         {"timerfd-ticks", in<cryo_timerfd>(CRYO_SEC_TIMERFD, [](auto& t) { if (t.ticks) t.ticks += 1; })},
         {"timerfd-left", in<cryo_timerfd>(CRYO_SEC_TIMERFD, [](auto& t) { if (t.remaining_ns > 0) t.remaining_ns /= 3; })},

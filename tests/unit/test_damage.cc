@@ -321,6 +321,10 @@ TEST("files and descriptors") {
 }
 
 TEST("event descriptors") {
+  const auto target = [](ContextBuilder& b) -> cryo_epoll_target& { return b.context.files.at(4).epoll[0]; };
+  refused("it watches file 77", [&](ContextBuilder& b) { target(b).file = 77; });
+  refused("cannot be a descriptor", [&](ContextBuilder& b) { target(b).fd = 1U << 31; });
+  refused("of a target", [&](ContextBuilder& b) { target(b).flags = 2; });
   const auto timer = [](ContextBuilder& b) -> cryo_timerfd& { return *b.context.files.at(40).timerfd; };
   refused("file 40 has no TIMERFD", [](ContextBuilder& b) { b.context.files.at(40).timerfd.reset(); });
   refused("file 41 has no SIGNALFD", [](ContextBuilder& b) { b.context.files.at(41).signalfd.reset(); });

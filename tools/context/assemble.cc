@@ -91,6 +91,9 @@ void check_file(const Staging& staging, const File& file, const Context& context
   const bool has_inode = inode != context.inodes.end();
   if (file.head.inode != 0 && !has_inode)
     inconsistent(staging, "file {}: inode {} is not there", file.id, file.head.inode);
+  for (const cryo_epoll_target& target : file.epoll)
+    if (target.file != 0 && !context.files.contains(target.file))
+      inconsistent(staging, "file {}: it watches file {}, which is not there", file.id, target.file);
   const auto require = [&](bool there, const char* what) {
     if (!there) inconsistent(staging, "file {} has no {}", file.id, what);
   };

@@ -121,7 +121,15 @@ void parse_pipe(Staging& staging, const Payload& payload) {
 
 void parse_epoll(Staging& staging, const Payload& payload) {
   staging.once(payload);
-  file_of(staging, payload).epoll = payload.array<cryo_epoll_target>();
+  auto targets = payload.array<cryo_epoll_target>();
+  for (const cryo_epoll_target& target : targets) {
+    if (target.fd > std::numeric_limits<std::int32_t>::max())
+      payload.damaged("file {}: {} cannot be a descriptor", payload.object(), target.fd);
+    if (target.flags & ~CRYO_EPOLL_QUEUED)
+      staging.unknown(payload.section(), "file {}: unknown flags {:#x} of a target", payload.object(),
+                      target.flags & ~CRYO_EPOLL_QUEUED);
+  }
+  file_of(staging, payload).epoll = std::move(targets);
 }
 
 void parse_socket(Staging& staging, const Payload& payload) {

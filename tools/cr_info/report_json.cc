@@ -240,7 +240,10 @@ Json json_of(const File& file) {
                {"pos", file.head.pos}};
   if (file.head.kind == CRYO_FILE_STDIO) json["stdio_fd"] = file.head.stdio_fd;
   for (const cryo_epoll_target& target : file.epoll)
-    json["epoll"].push_back({{"fd", target.fd}, {"events", hex(target.events)}, {"data", hex(target.data)}});
+    json["epoll"].push_back({{"fd", target.fd},
+                             {"events", hex(target.events)},
+                             {"data", hex(target.data)},
+                             {"file", target.file}});
   if (file.socket)
     json["socket"] = {{"family", file.socket->head.family},
                       {"type", file.socket->head.type},

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -189,9 +190,6 @@ RestoredFiles Restorer::restore() {
   directories_.clear();
   pipes_.clear();
   any_end_.clear();
-  for (const auto& [id, use] : uses_)
-    if (input_.context.file(id).head.kind == CRYO_FILE_EPOLL)
-      fill_epoll(input_.context.file(id), result_.fds.at(id));
   return std::move(result_);
 }
 
@@ -217,6 +215,15 @@ bool left_closed(const File& file, const RestartOptions& options) {
   if (file.head.kind != CRYO_FILE_DEVICE && file.head.kind != CRYO_FILE_CLOSED) return false;
   const auto chosen = options.device_policy(file.path);
   return chosen ? *chosen == DevicePolicy::kClose : file.head.kind == CRYO_FILE_CLOSED;
+}
+
+bool is_first_with(const Context& context, const Process& process, std::uint32_t file) {
+  for (const Process& other : context.processes) {
+    const bool has = std::any_of(other.fds.begin(), other.fds.end(),
+                                 [file](const cryo_fd& fd) { return fd.file == file; });
+    if (has) return &other == &process;
+  }
+  return false;
 }
 
 int open_flags(const File& file, const FileUse& use) {

@@ -26,6 +26,9 @@ struct FileUse {
 };
 [[nodiscard]] std::map<std::uint32_t, FileUse> file_uses(const Context& context, const Process& process);
 
+// Of what is done by one process only for all that have a file.
+[[nodiscard]] bool is_first_with(const Context& context, const Process& process, std::uint32_t file);
+
 // O_* for opening `file` again: those that open() takes, without what would change the file.
 [[nodiscard]] int open_flags(const File& file, const FileUse& use);
 
@@ -90,8 +93,10 @@ void plan_owners(const OwnerPlanInput& input, CallList& calls, StubArea& area);
 [[nodiscard]] UniqueFd make_timerfd(const File& file);  // not running: see timers.h
 [[nodiscard]] UniqueFd make_signalfd(const File& file);
 [[nodiscard]] UniqueFd make_epoll(const File& file);
-// Needs all descriptors in their places.
-void fill_epoll(const File& file, int fd);
+// Needs all descriptors in their places.  Fills those that `process` is the first to have; `fds` as in
+// RestoredFiles.
+void fill_epolls(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds,
+                 int handle_fd);
 [[nodiscard]] UniqueFd make_socket(const FileRestoreInput& input, const File& file);
 
 // The socket's address with relocations applied, and the path when it has one in the file system.

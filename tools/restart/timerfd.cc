@@ -47,17 +47,6 @@ Setting setting_of(const Context& context, const cryo_timerfd& saved) {
   return setting;
 }
 
-bool has(const Process& process, std::uint32_t file) {
-  return std::any_of(process.fds.begin(), process.fds.end(),
-                     [file](const cryo_fd& fd) { return fd.file == file; });
-}
-
-bool is_first_with(const Context& context, const Process& process, std::uint32_t file) {
-  for (const Process& other : context.processes)
-    if (has(other, file)) return &other == &process;
-  return false;
-}
-
 }  // namespace
 
 UniqueFd make_timerfd(const File& file) {

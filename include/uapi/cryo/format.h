@@ -400,10 +400,14 @@ struct cryo_pipe_packet {
 	__u32 flags;			/* 1: a packet of an O_DIRECT pipe */
 };
 
+#define CRYO_EPOLL_QUEUED	(1U << 0)	/* its readiness has not been reported since it came about */
+
 struct cryo_epoll_target {
-	__u32 fd;			/* descriptor number at EPOLL_CTL_ADD, open on the same file now */
-	__u32 events;
+	__u32 fd;			/* descriptor number at EPOLL_CTL_ADD */
+	__u32 events;			/* without any but EPOLLET and the like: a disarmed EPOLLONESHOT */
 	__u64 data;
+	__u32 file;			/* file id; 0, in early contexts: what has the number */
+	__u32 flags;			/* CRYO_EPOLL_* */
 };
 
 struct cryo_socket {

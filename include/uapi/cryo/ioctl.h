@@ -315,6 +315,20 @@ struct cryo_commit {
 #define CRYO_COMMIT_FLAGS	0U
 
 /*
+ * CRYO_RST_EPOLL_DISARM: make a registration of epoll(7) one that has reported its
+ * only event (EPOLLONESHOT).  -ENOENT: there is none such; -EBUSY: it has other events.
+ */
+#define CRYO_RST_EPOLL_DISARM	_IO(CRYO_IOC_TYPE, 0x6e)
+
+struct cryo_epoll_disarm {
+	__u32 size;			/* sizeof(struct cryo_epoll_disarm) */
+	__s32 epoll_fd;
+	__s32 target_fd;		/* a descriptor of the file that is watched */
+	__s32 fd;			/* the number under which it is */
+	__u32 events;			/* that it has now */
+};
+
+/*
  * CRYO_RST_TIMER: set what no call sets of the POSIX timers of the calling process,
  * which need not have resumed: the id that its next timer_create(2) tries first, or
  * the counts of expirations of one timer.  -ENOENT: there is no timer @id.

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * restart_epoll.c - disarmed EPOLLONESHOT registrations
+ *
+ * epoll_ctl(2) cannot make one: it always asks for EPOLLERR and EPOLLHUP.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/uaccess.h>
+
+#include "compat/eventpoll.h"
+#include "cryo.h"
+
+static int disarm(struct file *epoll, struct file *target, const struct cryo_epoll_disarm *args)
+{
+	struct cryo_epitem *epi;
+	int err = -ENOENT;
+
+	if (!cryo_is_epoll(epoll))
+		return -EINVAL;
+	spin_lock(&target->f_lock);
+	epi = cryo_epitem_of(epoll, target, args->fd);
+	if (epi) {
+		__poll_t events = READ_ONCE(epi->event.events);
+
+		err = (__force u32)events == args->events ? 0 : -EBUSY;
+		if (!err)
+			WRITE_ONCE(epi->event.events, events & CRYO_EPOLL_STAYS);
+	}
+	spin_unlock(&target->f_lock);
+	return err;
+}
+
+/* CRYO_RST_EPOLL_DISARM */
+long cryo_restart_epoll_disarm(void __user *arg)
+{
+	struct cryo_epoll_disarm args;
+	struct file *epoll, *target;
+	u32 size;
+	int err;
+
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size < offsetofend(struct cryo_epoll_disarm, events))
+		return -EINVAL;
+	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	if (err)
+		return err;
+	epoll = fget(args.epoll_fd);
+	if (!epoll)
+		return -EBADF;
+	target = fget(args.target_fd);
+	err = target ? disarm(epoll, target, &args) : -EBADF;
+	if (target)
+		fput(target);
+	fput(epoll);
+	return err;
+}
