@@ -239,7 +239,8 @@ int cryo_save_posix_timers(struct cryo_capture *c)
 	err = take_snapshot(c->task, &s);
 	for (i = 0; !err && i < s.count; i++)
 		if (s.obstacles[i])
-			cryo_refuse(c, "POSIX timer %d: %s is not supported", s.out[i].id, s.obstacles[i]);
+			cryo_refuse(c, "POSIX timer %d: %s is not supported", s.out[i].id,
+				    s.obstacles[i]);
 	if (!err && (s.count || s.next_id)) {
 		head.count = s.count;
 		head.next_id = s.next_id;
