@@ -290,6 +290,8 @@ bool cryo_is_epoll(struct file *file);
 int cryo_save_epoll(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_timerfd(struct file *file);
 int cryo_save_timerfd(struct cryo_capture *c, struct cryo_object *o);
+bool cryo_is_inotify(struct file *file);
+int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_signalfd(struct file *file);
 int cryo_save_signalfd(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_socket_savable(struct file *file);
@@ -304,6 +306,10 @@ static inline s64 cryo_cut_remaining(s64 ns)
 {
 	return clamp_t(s64, ns, -CRYO_MAX_REMAINING_NS, CRYO_MAX_REMAINING_NS);
 }
+
+/* find_path.c */
+char *cryo_mountinfo(void);
+int cryo_find_path(const char *mountinfo, struct inode *inode, char *out);
 
 /* fdinfo.c: what an open file says about itself in /proc/PID/fdinfo */
 bool cryo_is_anon_file(struct file *file, const char *name);

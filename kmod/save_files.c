@@ -179,6 +179,8 @@ static const char *classify_anon(struct cryo_object *o)
 		o->kind = CRYO_FILE_TIMERFD;
 	else if (cryo_is_signalfd(o->file))
 		o->kind = CRYO_FILE_SIGNALFD;
+	else if (cryo_is_inotify(o->file))
+		o->kind = CRYO_FILE_INOTIFY;
 	else
 		return "descriptor of this type";
 	return NULL;
@@ -372,6 +374,8 @@ static int save_file_state(struct cryo_capture *c, struct cryo_object *o)
 		return cryo_save_timerfd(c, o);
 	case CRYO_FILE_SIGNALFD:
 		return cryo_save_signalfd(c, o);
+	case CRYO_FILE_INOTIFY:
+		return cryo_save_inotify(c, o);
 	}
 	return 0;
 }

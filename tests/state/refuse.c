@@ -146,7 +146,8 @@ static bool make_inotify(void)
 {
 	inotify_fd = inotify_init1(IN_NONBLOCK);
 	CRT_SYS(inotify_add_watch(inotify_fd, crt_dir(), IN_CREATE));
-	return expect_fd(inotify_fd, "inotify");
+	crt_make_file("unread", 1, 1);
+	return expect_fd(inotify_fd, "events that have not been read");
 }
 
 static bool works_inotify(void)

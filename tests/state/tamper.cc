@@ -259,6 +259,8 @@ const std::map<std::string, Change>& changes() {
         {"seals", in<cryo_inode>(CRYO_SEC_INODE, [](auto& i) { i.seals = 0; })},
         {"pipe-bytes", [](Context& c) { c.each(CRYO_SEC_PIPE, [](Section& s) { if (!s.tail().empty()) s.tail()[s.tail().size() - 1] ^= 1; }); }},
         {"epoll-data", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.data ^= 1; })},
+        {"watch-mask", in<cryo_inotify>(CRYO_SEC_INOTIFY, [](auto& i) { reinterpret_cast<cryo_watch*>(&i + 1)->mask ^= 4; })},
+        {"watch-next", in<cryo_inotify>(CRYO_SEC_INOTIFY, [](auto& i) { i.next_wd += 1; })},
         {"epoll-disarmed", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.events |= EPOLLIN; })},
         {"epoll-reported", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.flags |= CRYO_EPOLL_QUEUED; })},
         {"epoll-file", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.file = 0; })},

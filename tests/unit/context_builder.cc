@@ -163,6 +163,15 @@ void put_pipe(Writer& writer, const Inode& inode) {
   writer.put(CRYO_SEC_PIPE, inode.id, inode.pipe->head, std::move(tail));
 }
 
+void put_inotify(Writer& writer, const File& file) {
+  Bytes tail;
+  for (const Watch& watch : file.inotify->watches) {
+    append_object(tail, watch.head);
+    append(tail, bytes_of_text(watch.path));
+  }
+  writer.put(CRYO_SEC_INOTIFY, file.id, file.inotify->head, std::move(tail));
+}
+
 void put_files(Writer& writer, const Context& context) {
   for (const auto& [id, inode] : context.inodes) {
     writer.put(CRYO_SEC_INODE, id, inode.head);
@@ -175,6 +184,7 @@ void put_files(Writer& writer, const Context& context) {
     if (file.eventfd) writer.put(CRYO_SEC_EVENTFD, id, *file.eventfd);
     if (!file.build_id.empty()) writer.put({CRYO_SEC_BUILD_ID, id, 0, {}, file.build_id, 8});
     if (file.timerfd) writer.put(CRYO_SEC_TIMERFD, id, *file.timerfd);
+    if (file.inotify) put_inotify(writer, file);
     if (file.signalfd) writer.put(CRYO_SEC_SIGNALFD, id, *file.signalfd);
   }
 }
@@ -291,6 +301,8 @@ void fill_files(Context& context) {
   add_file(context, 40, 0, CRYO_FILE_TIMERFD, "").timerfd =
       cryo_timerfd{1, 0, 2, 1'500'000'000, 3'000'000'000, CRYO_TIMERFD_ARMED, 0};
   add_file(context, 41, 0, CRYO_FILE_SIGNALFD, "").signalfd = cryo_signalfd{0x4200};
+  add_file(context, 42, 0, CRYO_FILE_INOTIFY, "").inotify =
+      Inotify{{1, 5}, {Watch{{3, 0x100, 1, 2, 4, 0}, "/tmp"}}};
 }
 
 void fill_process_details(Process& process) {

@@ -335,6 +335,17 @@ TEST("event descriptors") {
   refused("unknown flags", [&](ContextBuilder& b) { timer(b).flags = 2; });
 }
 
+TEST("inotify") {
+  const auto inotify = [](ContextBuilder& b) -> Inotify& { return *b.context.files.at(42).inotify; };
+  refused("file 42 has no INOTIFY", [](ContextBuilder& b) { b.context.files.at(42).inotify.reset(); });
+  refused("watch 1 is outside", [&](ContextBuilder& b) { inotify(b).head.watches = 2; });
+  refused("after the last watch", [&](ContextBuilder& b) { inotify(b).head.watches = 0; });
+  refused("path of watch 3 is outside", [&](ContextBuilder& b) { inotify(b).watches[0].head.path_len = 5; });
+  refused("is not absolute", [&](ContextBuilder& b) { inotify(b).watches[0].path = "tmp/"; });
+  refused("cannot have the number 0", [&](ContextBuilder& b) { inotify(b).watches[0].head.wd = 0; });
+  refused("cannot be the next", [&](ContextBuilder& b) { inotify(b).head.next_wd = ~0U; });
+}
+
 TEST("POSIX timers") {
   const auto timers = [](ContextBuilder& b) -> PosixTimers& { return b.process().posix_timers; };
   const auto timer = [](ContextBuilder& b) -> cryo_posix_timer& {

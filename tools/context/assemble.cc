@@ -114,6 +114,8 @@ void check_file(const Staging& staging, const File& file, const Context& context
       return require(file.timerfd.has_value(), "TIMERFD");
     case CRYO_FILE_SIGNALFD:
       return require(file.signalfd.has_value(), "SIGNALFD");
+    case CRYO_FILE_INOTIFY:
+      return require(file.inotify.has_value(), "INOTIFY");
     default:
       return;
   }

@@ -114,6 +114,16 @@ struct Socket {
   Bytes address;  // struct sockaddr of the family
 };
 
+struct Watch {
+  cryo_watch head{};
+  std::string path;  // absolute
+};
+
+struct Inotify {
+  cryo_inotify head{};
+  std::vector<Watch> watches;
+};
+
 struct File {
   std::uint32_t id = 0;
   cryo_file head{};
@@ -123,6 +133,7 @@ struct File {
   std::optional<cryo_eventfd> eventfd;    // always there when kind is CRYO_FILE_EVENTFD
   std::optional<cryo_timerfd> timerfd;    // always there when kind is CRYO_FILE_TIMERFD
   std::optional<cryo_signalfd> signalfd;  // always there when kind is CRYO_FILE_SIGNALFD
+  std::optional<Inotify> inotify;         // always there when kind is CRYO_FILE_INOTIFY
   Bytes build_id;                         // of a mapped ELF file, where it was at hand
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Sections about what descriptors of events hold: timers, signals.
+// Sections about timers and about what descriptors of events hold.
 #include <signal.h>
 #include <sys/timerfd.h>
 
@@ -30,6 +30,7 @@ bool is_interval(std::uint64_t ns) {
 
 constexpr std::uint32_t kTimerFlags = CRYO_TIMER_ARMED | CRYO_TIMER_ABSOLUTE | CRYO_TIMER_PENDING;
 constexpr std::uint32_t kMaxSignal = 64;
+constexpr std::uint32_t kMaxWatch = ~0U >> 1;
 constexpr std::uint32_t kNotifications[] = {SIGEV_SIGNAL, SIGEV_NONE, SIGEV_THREAD, SIGEV_THREAD_ID};
 
 void check_timer(const Payload& payload, const cryo_posix_timer& timer) {
@@ -80,6 +81,30 @@ void parse_timerfd(Staging& staging, const Payload& payload) {
 
 void parse_signalfd(Staging& staging, const Payload& payload) {
   file_of(staging, payload).signalfd = payload.fixed<cryo_signalfd>();
+}
+
+void parse_inotify(Staging& staging, const Payload& payload) {
+  File& file = file_of(staging, payload);
+  Inotify inotify{payload.fixed<cryo_inotify>(), {}};
+  std::set<std::uint32_t> numbers;
+  auto rest = payload.tail();
+  for (std::uint32_t i = 0; i < inotify.head.watches; ++i) {
+    if (rest.size() < sizeof(cryo_watch)) payload.damaged("watch {} is outside of it", i);
+    const auto head = grown<cryo_watch>(rest);
+    rest = rest.subspan(sizeof(head));
+    if (rest.size() < head.path_len) payload.damaged("the path of watch {} is outside of it", head.wd);
+    const auto* text = reinterpret_cast<const char*>(rest.data());
+    Watch watch{head, std::string(text, head.path_len)};
+    rest = rest.subspan(head.path_len);
+    if (head.wd == 0 || head.wd > kMaxWatch || !numbers.insert(head.wd).second)
+      payload.damaged("a watch cannot have the number {}", head.wd);
+    if (!watch.path.starts_with('/') || watch.path.find('\0') != std::string::npos)
+      payload.damaged("the path of watch {} is not absolute", head.wd);
+    inotify.watches.push_back(std::move(watch));
+  }
+  if (!rest.empty()) payload.damaged("{} bytes after the last watch", rest.size());
+  if (inotify.head.next_wd > kMaxWatch) payload.damaged("watch {} cannot be the next", inotify.head.next_wd);
+  file.inotify = std::move(inotify);
 }
 
 }  // namespace cryo

@@ -29,7 +29,7 @@ std::uint32_t pid_of(const Payload& payload) {
 // Numbers that no kind has yet lie between those of different subjects.
 bool is_known(std::uint32_t kind) {
   return (kind >= CRYO_FILE_PATH && kind <= CRYO_FILE_EVENTFD) ||
-         (kind >= CRYO_FILE_TIMERFD && kind <= CRYO_FILE_SIGNALFD) ||
+         (kind >= CRYO_FILE_TIMERFD && kind <= CRYO_FILE_INOTIFY) ||
          (kind >= CRYO_FILE_DEVICE && kind <= CRYO_FILE_REMOVED_DIR);
 }
 

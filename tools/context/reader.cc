@@ -44,6 +44,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_TIMERFD, parse_timerfd},
     {CRYO_SEC_SIGNALFD, parse_signalfd},
     {CRYO_SEC_POSIX_TIMERS, parse_posix_timers},
+    {CRYO_SEC_INOTIFY, parse_inotify},
 };
 
 ParseFunction parser_for(std::uint16_t type) {

@@ -158,6 +158,7 @@ std::string section_name(std::uint32_t type) {
   if (type == CRYO_SEC_BUILD_ID) return "BUILD_ID";
   if (type == CRYO_SEC_TIMERFD) return "TIMERFD";
   if (type == CRYO_SEC_SIGNALFD) return "SIGNALFD";
+  if (type == CRYO_SEC_INOTIFY) return "INOTIFY";
   if (type == CRYO_SEC_POSIX_TIMERS) return "POSIX_TIMERS";
   if (type == CRYO_SEC_INDEX) return "INDEX";
   if (type == CRYO_SEC_END) return "END";

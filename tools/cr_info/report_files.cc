@@ -72,6 +72,8 @@ std::string file_text(const Context& context, const File& file) {
       return eventfd_text(file);
     case CRYO_FILE_TIMERFD:
       return timerfd_text(*file.timerfd);
+    case CRYO_FILE_INOTIFY:
+      return fmt::format("inotify with {} watches", file.inotify->watches.size());
     case CRYO_FILE_SIGNALFD:
       return fmt::format("signalfd of {}", join(signal_set_names(file.signalfd->mask)));
     default:

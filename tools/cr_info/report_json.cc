@@ -259,6 +259,12 @@ Json json_of(const File& file) {
                        {"armed", (file.timerfd->flags & CRYO_TIMERFD_ARMED) != 0},
                        {"remaining_ns", file.timerfd->remaining_ns},
                        {"interval_ns", file.timerfd->interval_ns}};
+  if (file.inotify)
+    for (const Watch& watch : file.inotify->watches)
+      json["inotify"].push_back({{"wd", watch.head.wd},
+                                 {"mask", hex(watch.head.mask)},
+                                 {"path", watch.path},
+                                 {"ino", watch.head.ino}});
   if (file.signalfd) json["signalfd"] = {{"signals", signal_set_names(file.signalfd->mask)}};
   return json;
 }

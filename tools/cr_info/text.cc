@@ -186,6 +186,7 @@ std::string file_kind_name(std::uint32_t kind) {
   if (kind == CRYO_FILE_REMOVED_DIR) return "removed-directory";
   if (kind == CRYO_FILE_TIMERFD) return "timerfd";
   if (kind == CRYO_FILE_SIGNALFD) return "signalfd";
+  if (kind == CRYO_FILE_INOTIFY) return "inotify";
   static constexpr std::array<const char*, 9> kNames = {
       nullptr, "path", "contents", "controlling-terminal", "stdio", "pipe", "epoll", "socket", "eventfd"};
   return name_of(kNames, kind, "kind");

@@ -30,6 +30,7 @@ class FileChecker {
   void check_terminal(const File& file, const FileUse& use);
   void check_socket(const File& file);
   void check_pipe(const Inode& inode);
+  void check_inotify(const Inotify& inotify);
   void check_timerfd(const cryo_timerfd& timer);
   void check_numbers();
 
@@ -147,6 +148,15 @@ void FileChecker::check_pipe(const Inode& inode) {
             inode.pipe->head.capacity, limit);
 }
 
+void FileChecker::check_inotify(const Inotify& inotify) {
+  for (const Watch& watch : inotify.watches) {
+    const std::string path = input_.options.relocations.apply(watch.path);
+    if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) != 0)
+      problem(errno, "{}, which watch {} of it is of, cannot be watched: {}", path, watch.head.wd,
+              std::strerror(errno));
+  }
+}
+
 void FileChecker::check_timerfd(const cryo_timerfd& timer) {
   if (is_alarm_clock(timer.clockid) && !capable(input_.own, CAP_WAKE_ALARM))
     problem(EPERM, "a timer that wakes the machine takes CAP_WAKE_ALARM");
@@ -194,6 +204,9 @@ void FileChecker::check() {
       case CRYO_FILE_EPOLL:
       case CRYO_FILE_EVENTFD:
       case CRYO_FILE_SIGNALFD:
+        break;
+      case CRYO_FILE_INOTIFY:
+        check_inotify(*file.inotify);
         break;
       case CRYO_FILE_TIMERFD:
         check_timerfd(*file.timerfd);

@@ -90,6 +90,7 @@ void Child::restore_open_files() {
   }
   descriptors.close_others(keep, false);
   files_ = restore_files(input);
+  fill_inotifies(input_.context, process_, input_.options, files_.fds);
   fill_epolls(input_.context, process_, files_.fds, handle_fd_);
   take_file_locks(input_.context, process_, files_.fds);
   keep = {context_fd_, handle_fd_, device_fd_, files_.exe_fd};

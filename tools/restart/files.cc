@@ -126,6 +126,8 @@ UniqueFd Restorer::open(const File& file, const FileUse& use) {
       return make_timerfd(file);
     case CRYO_FILE_SIGNALFD:
       return make_signalfd(file);
+    case CRYO_FILE_INOTIFY:
+      return make_inotify(file);
     default:
       fail(EOPNOTSUPP, "file {} is of an unknown kind ({})", file.path, file.head.kind);
   }

@@ -91,6 +91,9 @@ void plan_owners(const OwnerPlanInput& input, CallList& calls, StubArea& area);
 
 [[nodiscard]] UniqueFd make_eventfd(const File& file);
 [[nodiscard]] UniqueFd make_timerfd(const File& file);  // not running: see timers.h
+[[nodiscard]] UniqueFd make_inotify(const File& file);
+void fill_inotifies(const Context& context, const Process& process, const RestartOptions& options,
+                    const std::map<std::uint32_t, int>& fds);
 [[nodiscard]] UniqueFd make_signalfd(const File& file);
 [[nodiscard]] UniqueFd make_epoll(const File& file);
 // Needs all descriptors in their places.  Fills those that `process` is the first to have; `fds` as in

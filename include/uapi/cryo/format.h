@@ -107,6 +107,7 @@ enum cryo_section_type {
 	CRYO_SEC_BUILD_ID	= 52,	/* object: file id; tail: build-id of a mapped ELF file, 1 to CRYO_BUILD_ID_MAX bytes */
 	CRYO_SEC_TIMERFD	= 36,	/* object: file id; struct cryo_timerfd */
 	CRYO_SEC_SIGNALFD	= 37,	/* object: file id; struct cryo_signalfd */
+	CRYO_SEC_INOTIFY	= 39,	/* object: file id; struct cryo_inotify; tail: struct cryo_watch and path, repeated */
 	CRYO_SEC_POSIX_TIMERS	= 38,	/* object: pid; struct cryo_posix_timers; tail: struct cryo_posix_timer */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
@@ -353,6 +354,7 @@ struct cryo_inode {
 #define CRYO_FILE_REMOVED_DIR	42	/* directory that has been removed: made, opened and removed again */
 #define CRYO_FILE_TIMERFD	25
 #define CRYO_FILE_SIGNALFD	26
+#define CRYO_FILE_INOTIFY	27
 
 struct cryo_file {
 	__u32 inode;			/* inode id, 0: none */
@@ -448,6 +450,21 @@ struct cryo_timerfd {
 
 struct cryo_signalfd {
 	__u64 mask;			/* bit N-1 is signal N */
+};
+
+struct cryo_inotify {
+	__u32 watches;
+	__u32 next_wd;			/* number of the next watch, at least */
+};
+
+/* Followed by the path. */
+struct cryo_watch {
+	__u32 wd;
+	__u32 mask;			/* IN_* */
+	__u64 dev;			/* of the inode, as makedev() of userspace packs it */
+	__u64 ino;
+	__u32 path_len;			/* bytes */
+	__u32 reserved;
 };
 
 /* ---- threads -------------------------------------------------------------- */

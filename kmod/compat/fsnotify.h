@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* linux/fsnotify_backend.h, and of fs/notify/inotify/inotify.h the number of a watch. */
+#ifndef CRYO_COMPAT_FSNOTIFY_H
+#define CRYO_COMPAT_FSNOTIFY_H
+
+#include <linux/fs.h>
+#include <linux/fsnotify_backend.h>
+#include <linux/idr.h>
+#include <linux/inotify.h>
+#include <linux/version.h>
+
+/* As in struct inotify_inode_mark, which is the same from v4.12 to 7.2. */
+struct cryo_inotify_mark {
+	struct fsnotify_mark mark;
+	int wd;
+};
+
+static inline int cryo_inotify_wd(struct fsnotify_mark *mark)
+{
+	return container_of(mark, struct cryo_inotify_mark, mark)->wd;
+}
+
+/* What inotify_add_watch(2) was asked for, as fdinfo shows it. */
+static inline u32 cryo_inotify_mask(const struct fsnotify_mark *mark)
+{
+	u32 mask = mark->mask & IN_ALL_EVENTS;
+
+	if (mark->flags & FSNOTIFY_MARK_FLAG_EXCL_UNLINK)
+		mask |= IN_EXCL_UNLINK;
+	if (mark->flags & FSNOTIFY_MARK_FLAG_IN_ONESHOT)
+		mask |= IN_ONESHOT;
+	return mask;
+}
+
+/* With the group's lock, of an inotify mark. The object itself since v6.10 (230d97d39e28). */
+static inline struct inode *cryo_mark_inode(const struct fsnotify_mark *mark)
+{
+	if (!mark->connector || mark->connector->type != FSNOTIFY_OBJ_TYPE_INODE)
+		return NULL;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+	return mark->connector->obj;
+#else
+	return container_of(mark->connector->obj, struct inode, i_fsnotify_marks);
+#endif
+}
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * find_path.c - a path that leads to an inode
+ *
+ * An inode knows its names inside its file system, but not where that is mounted: mounts are private to
+ * the kernel.  They are in /proc/self/mountinfo, and each candidate is tried.
+ */
+#include <linux/ctype.h>
+#include <linux/dcache.h>
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/kdev_t.h>
+#include <linux/mm.h>
+#include <linux/namei.h>
+#include <linux/path.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/string_helpers.h>
+
+#include "cryo.h"
+
+#define MOUNTINFO_MAX	(8UL * 1024 * 1024)
+
+/* The requester's mounts as text, to be freed with kvfree(); or an ERR_PTR. */
+char *cryo_mountinfo(void)
+{
+	struct file *file = filp_open("/proc/self/mountinfo", O_RDONLY, 0);
+	size_t size = 64 * 1024, len = 0;
+	char *text = NULL;
+	loff_t pos;
+	ssize_t n;
+
+	if (IS_ERR(file))
+		return ERR_CAST(file);
+	for (; size <= MOUNTINFO_MAX; size *= 2) {
+		kvfree(text);
+		text = kvmalloc(size, GFP_KERNEL_ACCOUNT);
+		if (!text)
+			break;
+		for (pos = len = 0; len < size; len += n) {
+			n = kernel_read(file, text + len, size - len, &pos);
+			if (n <= 0)
+				break;
+		}
+		if (len < size) {
+			text[len] = '\0';
+			fput(file);
+			return text;
+		}
+	}
+	fput(file);
+	kvfree(text);
+	return ERR_PTR(-ENOMEM);
+}
+
+/* The part of @name, inside the file system, below @root; NULL: it is not. */
+static const char *below(const char *name, const char *root)
+{
+	size_t len = strlen(root);
+
+	if (!strcmp(root, "/"))
+		return name;
+	if (strncmp(name, root, len) || (name[len] && name[len] != '/'))
+		return NULL;
+	return name + len;
+}
+
+static bool leads_to(const char *path, struct inode *inode)
+{
+	struct path found;
+	bool same;
+
+	if (kern_path(path, 0, &found))
+		return false;
+	same = d_backing_inode(found.dentry) == inode;
+	path_put(&found);
+	return same;
+}
+
+/* One mount: "id parent major:minor root mountpoint ...". */
+static bool try_mount(char *line, struct inode *inode, const char *name, char *out)
+{
+	char *field[5];
+	unsigned int major, minor, i;
+	const char *rest;
+
+	for (i = 0; i < ARRAY_SIZE(field); i++) {
+		field[i] = strsep(&line, " ");
+		if (!field[i])
+			return false;
+	}
+	if (sscanf(field[2], "%u:%u", &major, &minor) != 2 ||
+	    MKDEV(major, minor) != inode->i_sb->s_dev)
+		return false;
+	string_unescape_inplace(field[3], UNESCAPE_OCTAL);
+	string_unescape_inplace(field[4], UNESCAPE_OCTAL);
+	rest = below(name, field[3]);
+	if (!rest)
+		return false;
+	if (!strcmp(field[4], "/"))
+		field[4] = "";
+	if (!strcmp(rest, "/") && *field[4])
+		rest = "";
+	if (snprintf(out, PATH_MAX, "%s%s", field[4], rest) >= PATH_MAX)
+		return false;
+	return leads_to(*out ? out : "/", inode);
+}
+
+/*
+ * A path to @inode in @out, which has room for PATH_MAX bytes.  -ENOENT: it has no name, or none that
+ * the requester can reach.
+ */
+int cryo_find_path(const char *mountinfo, struct inode *inode, char *out)
+{
+	struct dentry *dentry = d_find_alias(inode);
+	char *copy, *rest, *line, *page, *name;
+	int err = -ENOENT;
+
+	if (!dentry)
+		return -ENOENT;
+	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	copy = kvmalloc(strlen(mountinfo) + 1, GFP_KERNEL_ACCOUNT);
+	name = page ? dentry_path_raw(dentry, page, PATH_MAX) : ERR_PTR(-ENOMEM);
+	if (!copy || IS_ERR(name)) {
+		err = copy ? PTR_ERR(name) : -ENOMEM;
+		goto free;
+	}
+	memcpy(copy, mountinfo, strlen(mountinfo) + 1);
+	rest = copy;
+	while (err && (line = strsep(&rest, "\n")))
+		if (*line && try_mount(line, inode, name, out))
+			err = 0;
+free:
+	kvfree(copy);
+	kfree(page);
+	dput(dentry);
+	return err;
+}

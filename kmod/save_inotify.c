@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * save_inotify.c - inotify(7)
+ *
+ * A watch is of an inode; it can be made again only by a path, so one is looked for.
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/kdev_t.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "compat/fsnotify.h"
+#include "cryo.h"
+
+bool cryo_is_inotify(struct file *file)
+{
+	return cryo_is_anon_file(file, "inotify");
+}
+
+struct watch {
+	struct inode *inode;	/* counted */
+	u32 wd;
+	u32 mask;
+};
+
+static unsigned int list_watches(struct fsnotify_group *group, struct watch *watches,
+				 unsigned int room)
+{
+	struct fsnotify_mark *mark;
+	unsigned int n = 0;
+
+	fsnotify_group_lock(group);
+	list_for_each_entry(mark, &group->marks_list, g_list) {
+		struct inode *inode = cryo_mark_inode(mark);
+
+		if (inode && n < room) {
+			watches[n].inode = igrab(inode);
+			watches[n].wd = cryo_inotify_wd(mark);
+			watches[n].mask = cryo_inotify_mask(mark);
+		}
+		n += !!inode;
+	}
+	fsnotify_group_unlock(group);
+	return n;
+}
+
+static void put_watches(struct watch *watches, unsigned int n)
+{
+	while (n--)
+		iput(watches[n].inode);
+	kvfree(watches);
+}
+
+/* Watches do not change: whoever can change them is parked, or is noticed by the count. */
+static struct watch *get_watches(struct fsnotify_group *group, unsigned int *count)
+{
+	unsigned int room = list_watches(group, NULL, 0), n;
+	struct watch *watches;
+
+	for (;;) {
+		watches = kvcalloc(room + 1, sizeof(*watches), GFP_KERNEL_ACCOUNT);
+		if (!watches)
+			return NULL;
+		n = list_watches(group, watches, room);
+		if (n <= room)
+			break;
+		put_watches(watches, room);
+		room = n;
+	}
+	*count = n;
+	return watches;
+}
+
+static int save_watch(struct cryo_capture *c, struct cryo_object *o, const struct watch *watch,
+		      const char *mountinfo, char *path, struct cryo_buf *buf)
+{
+	struct cryo_watch out = { .wd = watch->wd, .mask = watch->mask };
+	int err = watch->inode ? cryo_find_path(mountinfo, watch->inode, path) : -ENOENT;
+
+	if (err == -ENOENT) {
+		cryo_refuse(c, "fd %d (inotify): watch %u is of a file that has no path any more",
+			    o->fd, watch->wd);
+		return 0;
+	}
+	if (err)
+		return err;
+	out.dev = new_encode_dev(watch->inode->i_sb->s_dev);
+	out.ino = watch->inode->i_ino;
+	out.path_len = strlen(path);
+	cryo_buf_put(buf, &out, sizeof(out));
+	cryo_buf_put(buf, path, out.path_len);
+	return 0;
+}
+
+static int save_watches(struct cryo_capture *c, struct cryo_object *o, struct watch *watches,
+			unsigned int n, struct cryo_buf *buf)
+{
+	char *path = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	char *mountinfo = cryo_mountinfo();
+	int err = path ? 0 : -ENOMEM;
+	unsigned int i;
+
+	if (!err && IS_ERR(mountinfo))
+		err = PTR_ERR(mountinfo);
+	for (i = 0; !err && i < n; i++)
+		err = save_watch(c, o, &watches[i], mountinfo, path, buf);
+	if (!IS_ERR(mountinfo))
+		kvfree(mountinfo);
+	kfree(path);
+	return err;
+}
+
+int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct fsnotify_group *group = o->file->private_data;
+	struct cryo_inotify head = {};
+	struct cryo_buf buf = {};
+	struct watch *watches;
+	unsigned int events;
+	int err;
+
+	events = READ_ONCE(group->q_len);
+	if (events)
+		cryo_refuse(c, "fd %d (inotify): %u events that have not been read are not supported",
+			    o->fd, events);
+	watches = get_watches(group, &head.watches);
+	if (!watches)
+		return -ENOMEM;
+	head.next_wd = max(idr_get_cursor(&group->inotify_data.idr), 1U);
+	cryo_buf_put(&buf, &head, sizeof(head));
+	err = save_watches(c, o, watches, head.watches, &buf);
+	put_watches(watches, head.watches);
+	if (err) {
+		cryo_buf_free(&buf);
+		return err;
+	}
+	return cryo_stream_buf(&c->stream, CRYO_SEC_INOTIFY, o->id, sizeof(head), &buf);
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "restart/files.h"
+
+namespace cryo {
+namespace {
+
+// Numbers are handed out in order: those before are taken and given back.
+constexpr std::uint32_t kHighestWatch = 1U << 20;
+constexpr std::uint32_t kDrainEvery = 1024;  // the queue has 16384 places by default
+
+class Filler {
+ public:
+  Filler(const File& file, int fd, const Relocations& relocations)
+      : inotify_(*file.inotify), fd_(fd), relocations_(relocations) {}
+
+  void fill();
+
+ private:
+  void skip_to(std::uint32_t wd);
+  void add(const Watch& watch);
+  void drain();
+
+  const Inotify& inotify_;
+  int fd_;
+  const Relocations& relocations_;
+  std::uint32_t next_ = 1;
+  UniqueFd unused_;  // a file that nobody watches
+};
+
+void Filler::drain() {
+  alignas(inotify_event) char buffer[65536];
+  pollfd ready{fd_, POLLIN, 0};
+  while (::poll(&ready, 1, 0) > 0)
+    if (::read(fd_, buffer, sizeof(buffer)) <= 0) return;
+}
+
+void Filler::skip_to(std::uint32_t wd) {
+  if (wd > kHighestWatch) fail(ERANGE, "inotify descriptor {}: watch {} is too far to be reached", fd_, wd);
+  if (next_ >= wd) return;
+  if (!unused_) unused_ = UniqueFd(::memfd_create("unused", MFD_CLOEXEC));
+  if (!unused_) fail_errno("cannot make a memfd");
+  const std::string path = fmt::format("/proc/self/fd/{}", unused_.get());
+  for (; next_ < wd; ++next_) {
+    const int got = ::inotify_add_watch(fd_, path.c_str(), IN_ATTRIB);
+    if (got != static_cast<int>(next_) || ::inotify_rm_watch(fd_, got) != 0)
+      fail_errno("inotify descriptor {}: cannot get to watch {}", fd_, wd);
+    if (next_ % kDrainEvery == 0) drain();
+  }
+}
+
+void Filler::add(const Watch& watch) {
+  const std::string path = relocations_.apply(watch.path);
+  const int got = ::inotify_add_watch(fd_, path.c_str(), watch.head.mask | IN_DONT_FOLLOW);
+  if (got < 0) fail_errno("inotify descriptor {}: cannot watch {}", fd_, path);
+  if (got != static_cast<int>(watch.head.wd))
+    fail(ESTALE, "inotify descriptor {}: {} is the same file now as another one that is watched", fd_, path);
+  next_ = watch.head.wd + 1;
+}
+
+void Filler::fill() {
+  std::vector<const Watch*> watches;
+  for (const Watch& watch : inotify_.watches) watches.push_back(&watch);
+  std::sort(watches.begin(), watches.end(),
+            [](const Watch* a, const Watch* b) { return a->head.wd < b->head.wd; });
+  for (const Watch* watch : watches) {
+    skip_to(watch->head.wd);
+    add(*watch);
+  }
+  skip_to(inotify_.head.next_wd);
+  drain();
+}
+
+}  // namespace
+
+UniqueFd make_inotify(const File&) {
+  UniqueFd fd(::inotify_init1(IN_CLOEXEC));
+  if (!fd) fail_errno("cannot make an inotify instance");
+  return fd;
+}
+
+void fill_inotifies(const Context& context, const Process& process, const RestartOptions& options,
+                    const std::map<std::uint32_t, int>& fds) {
+  for (const auto& [id, fd] : fds) {
+    const File& file = context.file(id);
+    if (file.head.kind == CRYO_FILE_INOTIFY && is_first_with(context, process, id))
+      Filler(file, fd, options.relocations).fill();
+  }
+}
+
+}  // namespace cryo
