@@ -92,6 +92,8 @@ static int save_threads(struct cryo_capture *c)
 		if (READ_ONCE(p->state) == CRYO_PARK_GONE)
 			continue;
 		err = cryo_save_thread(c, p) ?: cryo_save_regsets(c, p->task) ?:
+		      cryo_save_seccomp(c, p->task) ?: cryo_save_uclamp(c, p->task) ?:
+		      cryo_save_thread_mempolicy(c, p->task) ?:
 		      cryo_save_sigpending(c, p->task, false);
 		if (err)
 			break;
@@ -130,6 +132,8 @@ static int describe(struct cryo_capture *c)
 	       cryo_save_inodes(c) ?:
 	       cryo_save_files(c) ?:
 	       cryo_save_mm(c) ?:
+	       cryo_save_mempolicies(c) ?:
+	       cryo_save_cgroup(c) ?:
 	       cryo_save_fds(c) ?:
 	       cryo_save_locks(c) ?:
 	       save_threads(c) ?:
@@ -157,6 +161,7 @@ static void capture_free(struct cryo_capture *c)
 		fput(c->fds[i].file);
 	kvfree(c->fds);
 	kvfree(c->vmas);
+	cryo_buf_free(&c->mempolicies);
 	cryo_objects_free(c);
 	if (c->exe)
 		fput(c->exe);

@@ -15,9 +15,9 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/seccomp.h>
 #include <linux/user_namespace.h>
 
+#include "compat/landlock.h"
 #include "compat/mm.h"
 #include "compat/sem.h"
 #include "cryo.h"
@@ -156,8 +156,9 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 		cryo_refuse(c, "thread %d: is being traced (ptrace)", tid);
 	if (!list_empty(&task->ptraced))
 		cryo_refuse(c, "thread %d: traces other processes (ptrace)", tid);
-	if (task->seccomp.mode != SECCOMP_MODE_DISABLED)
-		cryo_refuse(c, "thread %d: seccomp is not supported", tid);
+	cryo_check_seccomp(c, task);
+	if (cryo_task_landlocked(task))
+		cryo_refuse(c, "thread %d: restrictions by Landlock are not supported", tid);
 	if (cryo_task_io_uring(task))
 		cryo_refuse(c, "thread %d: io_uring is not supported", tid);
 	if (!list_empty(&task->perf_event_list))
@@ -172,8 +173,6 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 	if (rcu_access_pointer(task->cred) != rcu_access_pointer(c->task->cred) &&
 	    !cryo_same_creds(task, c->task))
 		cryo_refuse(c, "thread %d: credentials of its own are not supported", tid);
-	if (cryo_task_mempolicy(task))
-		cryo_refuse(c, "thread %d: a NUMA memory policy is not supported", tid);
 	if (cryo_has_semundo(task))
 		cryo_refuse(c, "thread %d: System V semaphore adjustments (SEM_UNDO) are not supported",
 			    tid);

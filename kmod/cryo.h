@@ -237,6 +237,7 @@ struct cryo_capture {
 	unsigned int nr_fds;
 	struct cryo_vma_record *vmas;
 	unsigned int nr_vmas;
+	struct cryo_buf mempolicies;	/* struct cryo_mempolicy of the areas */
 	struct file *exe;
 };
 
@@ -277,6 +278,13 @@ bool cryo_is_shared_anon(struct file *file);
 u32 cryo_membarrier_commands(struct mm_struct *mm);
 int cryo_save_locks(struct cryo_capture *c);
 int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p);
+void cryo_check_seccomp(struct cryo_capture *c, struct task_struct *task);
+int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task);
+int cryo_note_mempolicy(struct cryo_capture *c, struct vm_area_struct *vma);
+int cryo_save_mempolicies(struct cryo_capture *c);
+int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task);
+int cryo_save_uclamp(struct cryo_capture *c, struct task_struct *task);
+int cryo_save_cgroup(struct cryo_capture *c);
 int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);
 u64 cryo_estimate(struct cryo_capture *c);
 int cryo_save_memory(struct cryo_capture *c);
@@ -324,7 +332,6 @@ u64 cryo_restart_block_features(void);
 
 /* optional.c */
 bool cryo_task_io_uring(struct task_struct *task);
-bool cryo_task_mempolicy(struct task_struct *task);
 bool cryo_task_syscall_dispatch(struct task_struct *task);
 bool cryo_mm_has_aio(struct mm_struct *mm);
 bool cryo_same_creds(struct task_struct *a, struct task_struct *b);
@@ -332,6 +339,9 @@ bool cryo_same_creds(struct task_struct *a, struct task_struct *b);
 /* sighand.c */
 struct sighand_struct *cryo_lock_sighand(struct task_struct *task);
 void cryo_unlock_sighand(struct sighand_struct *sighand);
+
+/* seccomp.c */
+int cryo_install_seccomp(const struct cryo_resume *args, const struct cred *caller);
 
 /* ---- restart.c, pid_cursor.c ---- */
 

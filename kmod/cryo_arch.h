@@ -63,6 +63,10 @@ int cryo_arch_vma_pkey(struct vm_area_struct *vma);
 /* Will @task, parked, go on by restart_syscall(2)? */
 bool cryo_arch_uses_restart_block(struct task_struct *task);
 
+/* Call the function of a system call with three arguments, in the name of @current. */
+long cryo_arch_syscall3(long (*fn)(const struct pt_regs *regs), unsigned long a,
+			unsigned long b, unsigned long c);
+
 /* The prefix of the functions of system calls that take struct pt_regs: "__x64_sys_" or the like. */
 const char *cryo_arch_syscall_prefix(void);
 

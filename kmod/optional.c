@@ -3,7 +3,6 @@
  * optional.c - task state that exists only in kernels configured for it
  */
 #include <linux/cred.h>
-#include <linux/mempolicy.h>
 #include <linux/mm_types.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -14,15 +13,6 @@ bool cryo_task_io_uring(struct task_struct *task)
 {
 #ifdef CONFIG_IO_URING
 	return task->io_uring;
-#else
-	return false;
-#endif
-}
-
-bool cryo_task_mempolicy(struct task_struct *task)
-{
-#ifdef CONFIG_NUMA
-	return task->mempolicy;
 #else
 	return false;
 #endif

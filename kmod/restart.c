@@ -10,6 +10,7 @@
  * Everything here is done to the caller or to tasks that joined by themselves.
  */
 #include <linux/anon_inodes.h>
+#include <linux/cred.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/mm.h>
@@ -51,6 +52,7 @@ struct group {
 	struct kref ref;
 	struct mutex lock;		/* serialises commit, join and abort */
 	struct pid *coordinator;	/* thread group that made the group */
+	const struct cred *creds;	/* its credentials then */
 	fl_owner_t table;		/* its descriptor table: compared, never followed */
 	unsigned int threads;
 	struct list_head members;
@@ -89,6 +91,7 @@ static void group_free(struct kref *ref)
 	list_for_each_entry_safe(m, next, &g->members, node)
 		member_free(m);
 	put_pid(g->coordinator);
+	put_cred(g->creds);
 	cryo_log_free(&g->log);
 	kfree(g);
 }
@@ -344,6 +347,8 @@ static long ioctl_resume(struct group *g, void __user *arg)
 		return -ENOMEM;
 	err = copy_resume(m, arg);
 	if (!err)
+		err = cryo_install_seccomp(&m->args, g->creds);
+	if (!err)
 		err = mutex_lock_killable(&g->lock);
 	if (err) {
 		member_free(m);
@@ -574,6 +579,7 @@ static struct group *group_alloc(unsigned int threads)
 	cryo_log_init(&g->log);
 	g->threads = threads;
 	g->coordinator = get_pid(task_tgid(current));
+	g->creds = get_current_cred();
 	g->table = current->files;
 	return g;
 }

@@ -41,7 +41,7 @@ static u8 *first_page(struct file *file)
 /* The identifier among the notes at @p, its length in *@len; NULL: none. */
 static const u8 *find_in_notes(const u8 *p, size_t size, size_t *len)
 {
-	Elf64_Nhdr note;
+	struct elf64_note note;
 	size_t name, desc;
 
 	while (size >= sizeof(note)) {
@@ -69,8 +69,8 @@ static const u8 *find_in_notes(const u8 *p, size_t size, size_t *len)
 /* The same in the first @size bytes of an ELF file of this machine. */
 static const u8 *find_build_id(const u8 *data, size_t size, size_t *len)
 {
-	const Elf64_Ehdr *head = (const Elf64_Ehdr *)data;
-	const Elf64_Phdr *segment;
+	const struct elf64_hdr *head = (const struct elf64_hdr *)data;
+	const struct elf64_phdr *segment;
 	const u8 *id;
 	int i;
 
@@ -79,7 +79,7 @@ static const u8 *find_build_id(const u8 *data, size_t size, size_t *len)
 	    head->e_phnum > (size - head->e_phoff) / sizeof(*segment) ||
 	    head->e_phoff % __alignof__(*segment))
 		return NULL;
-	segment = (const Elf64_Phdr *)(data + head->e_phoff);
+	segment = (const struct elf64_phdr *)(data + head->e_phoff);
 	for (i = 0; i < head->e_phnum; i++, segment++) {
 		if (segment->p_type != PT_NOTE || segment->p_offset > size ||
 		    segment->p_filesz > size - segment->p_offset)

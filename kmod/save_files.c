@@ -24,7 +24,7 @@
 /* A name for people, of any open file. */
 void cryo_describe_file(struct file *file, char *buf, size_t size)
 {
-	char *name = file_path(file, buf, size);
+	char *name = d_path(cryo_user_path(file), buf, size);
 
 	if (IS_ERR(name))
 		strscpy(buf, "?", size);
@@ -88,7 +88,7 @@ static const char *classify_regular(struct cryo_object *o)
 		return internal;
 	if (file_inode(o->file)->i_sb->s_magic == HUGETLBFS_MAGIC)
 		return "hugetlb memory";
-	if (d_unlinked(o->file->f_path.dentry))
+	if (d_unlinked(cryo_user_path(o->file)->dentry))
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
 	/* Needed without its name, by a mapping or because it has none. */
 	o->kind = o->inode->inode_flags & CRYO_INODE_CONTENTS && (o->fd < 0 ||
@@ -191,7 +191,7 @@ static const char *classify_o_path(struct cryo_object *o)
 {
 	if (file_inode(o->file)->i_sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))
 		return "O_PATH descriptor of what has no path";
-	if (d_unlinked(o->file->f_path.dentry))
+	if (d_unlinked(cryo_user_path(o->file)->dentry))
 		return "O_PATH descriptor of a deleted file";
 	o->kind = CRYO_FILE_PATH;
 	return NULL;
@@ -203,7 +203,7 @@ static const char *classify_directory(struct cryo_object *o)
 	if (cryo_has_owner(o->file))
 		return "directory notification (dnotify)";
 	o->kind = CRYO_FILE_PATH;
-	if (d_unlinked(o->file->f_path.dentry)) {
+	if (d_unlinked(cryo_user_path(o->file)->dentry)) {
 		o->inode->inode_flags |= CRYO_INODE_DELETED;
 		o->kind = CRYO_FILE_REMOVED_DIR;
 	}
@@ -275,7 +275,7 @@ static int save_inode(struct cryo_capture *c, struct cryo_object *o)
 	struct kstat stat;
 	int err;
 
-	err = vfs_getattr(&o->file->f_path, &stat, STATX_BASIC_STATS, AT_STATX_DONT_SYNC);
+	err = vfs_getattr(cryo_user_path(o->file), &stat, STATX_BASIC_STATS, AT_STATX_DONT_SYNC);
 	if (err)
 		return err;
 	out.dev = new_encode_dev(stat.dev);
@@ -321,13 +321,13 @@ static char *saved_path(struct cryo_object *o, char *buf)
 {
 	static const char deleted[] = " (deleted)";
 	static const char memfd[] = "/memfd:";
-	char *name = file_path(o->file, buf, PATH_MAX);
+	char *name = d_path(cryo_user_path(o->file), buf, PATH_MAX);
 	size_t len;
 
 	if (IS_ERR(name))
 		return name;
 	len = strlen(name);
-	if (d_unlinked(o->file->f_path.dentry) && len > strlen(deleted) &&
+	if (d_unlinked(cryo_user_path(o->file)->dentry) && len > strlen(deleted) &&
 	    !strcmp(name + len - strlen(deleted), deleted))
 		name[len - strlen(deleted)] = '\0';
 	if (o->inode->inode_flags & CRYO_INODE_MEMFD && !strncmp(name, memfd, strlen(memfd)))

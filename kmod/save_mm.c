@@ -59,8 +59,6 @@ static const char *vma_obstacle(struct vm_area_struct *vma)
 		return "memory of a device";
 	if (userfaultfd_armed(vma))
 		return "memory registered with userfaultfd";
-	if (vma_policy(vma))
-		return "a NUMA memory policy";
 	if (cryo_arch_vma_pkey(vma))
 		return "a memory protection key";
 	if (cryo_vma_droppable(vma))
@@ -143,6 +141,7 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 {
 	struct cryo_vma_record *r = &c->vmas[c->nr_vmas++];
+	int err;
 
 	r->out.start = vma->vm_start;
 	r->out.end = vma->vm_end;
@@ -153,6 +152,9 @@ static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 		return 0;
 	}
 	check_vma(c, vma);
+	err = cryo_note_mempolicy(c, vma);
+	if (err)
+		return err;
 	if (vma->vm_file)
 		return collect_file_vma(c, vma, r);
 	r->out.kind = CRYO_VMA_ANON;

@@ -17,6 +17,19 @@ static inline struct fown_struct *cryo_file_owner(struct file *file)
 #endif
 }
 
+/*
+ * The path by which @file was opened. What is mapped from overlayfs has a file of a
+ * layer in the area; since v6.7 def3ae83da02 its f_path leads there too.
+ */
+static inline const struct path *cryo_user_path(struct file *file)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	return file_user_path(file);
+#else
+	return &file->f_path;
+#endif
+}
+
 /* close_on_exec(): of the table up to v6.11, of the files_struct since. */
 static inline bool cryo_close_on_exec(unsigned int fd, struct files_struct *files)
 {

@@ -28,6 +28,9 @@ cryo_restart_fn cryo_fn_futex;
 cryo_restart_fn cryo_fn_poll;
 void *cryo_hrtimer_bases;
 void *cryo_hrtimer_wakeup;
+void *cryo_landlock_blob_sizes;
+void *cryo_landlock_initialized;
+cryo_syscall_fn cryo_fn_seccomp;
 
 static void *addr_ptrace_may_access;
 static void *addr_replace_mm_exe_file;
@@ -89,6 +92,10 @@ static const struct cryo_ksym {
 	  "how long a thread in epoll_wait(2) or sigtimedwait(2) would still have waited" },
 	{ "hrtimer_wakeup", &cryo_hrtimer_wakeup, CRYO_FEATURE_TIMED_WAITS,
 	  "tells a sleeping thread's timer from others" },
+	{ "landlock_blob_sizes", &cryo_landlock_blob_sizes, CRYO_FEATURE_LANDLOCK,
+	  "where the credentials tell of Landlock, which is refused; there is no call that asks" },
+	{ "landlock_initialized", &cryo_landlock_initialized, CRYO_FEATURE_LANDLOCK,
+	  "whether that is filled in" },
 };
 
 /* What those that take struct pt_regs begin with: an architecture's own prefix. */
@@ -102,7 +109,7 @@ static const char * const timed_call_names[CRYO_NR_TIMED_CALLS] = {
 static cryo_syscall_fn timed_call_fns[CRYO_NR_TIMED_CALLS];
 
 static u64 features = CRYO_FEATURE_EXE_LINK | CRYO_FEATURE_RESTART_BLOCK |
-		      CRYO_FEATURE_TIMED_WAITS;
+		      CRYO_FEATURE_TIMED_WAITS | CRYO_FEATURE_SECCOMP | CRYO_FEATURE_LANDLOCK;
 static char missing[256];
 
 /*
@@ -155,6 +162,17 @@ static void resolve_timed_calls(void)
 	}
 }
 
+/* seccomp(2) of a thread that is being restarted: after its last system call, see kmod/seccomp.c. */
+static void resolve_seccomp(void)
+{
+	char name[KSYM_NAME_LEN];
+
+	snprintf(name, sizeof(name), "%sseccomp", cryo_arch_syscall_prefix());
+	cryo_fn_seccomp = (void *)static_call(cryo_sc_lookup_name)(name);
+	if (!cryo_fn_seccomp)
+		features &= ~CRYO_FEATURE_SECCOMP;
+}
+
 cryo_syscall_fn cryo_timed_call_fn(enum cryo_timed_call call)
 {
 	return timed_call_fns[call];
@@ -177,6 +195,7 @@ int cryo_ksym_init(void)
 			return err;
 	}
 	resolve_timed_calls();
+	resolve_seccomp();
 	static_call_update(cryo_sc_may_access, addr_ptrace_may_access);
 	static_call_update(cryo_sc_cancel_match, addr_task_work_cancel_match);
 	if (addr_replace_mm_exe_file)

@@ -53,5 +53,10 @@ enum cryo_timed_call {
 typedef long (*cryo_syscall_fn)(const struct pt_regs *regs);
 
 cryo_syscall_fn cryo_timed_call_fn(enum cryo_timed_call call);
+extern cryo_syscall_fn cryo_fn_seccomp;		/* NULL: not there */
+
+/* Data of Landlock; NULL: not there. */
+extern void *cryo_landlock_blob_sizes;
+extern void *cryo_landlock_initialized;
 
 #endif /* CRYO_COMPAT_KSYM_H */

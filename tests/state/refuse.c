@@ -331,25 +331,28 @@ static bool works_zombie(void)
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 33;
 }
 
-static bool make_seccomp(void)
+static bool make_seccomp_listener(void)
 {
 	struct sock_filter allow = { .code = BPF_RET | BPF_K, .k = SECCOMP_RET_ALLOW };
 	struct sock_fprog program = { .len = 1, .filter = &allow };
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program) < 0)
 		return false;
-	crt_expect("pid %d|seccomp", getpid());
+	crt_expect("pid %d|thread %d|seccomp filter with a listener", getpid(), gettid());
 	return true;
 }
 
-static bool make_mempolicy(void)
+static bool make_landlock(void)
 {
-	unsigned long nodes = 1;
+	uint64_t handled = 1;				/* LANDLOCK_ACCESS_FS_EXECUTE */
+	int ruleset = (int)syscall(444, &handled, sizeof(handled), 0);	/* landlock_create_ruleset */
 
-	if (syscall(SYS_set_mempolicy, 2, &nodes, 64))		/* MPOL_BIND */
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (ruleset < 0 || syscall(446, ruleset, 0))	/* landlock_restrict_self */
 		return false;
-	crt_expect("pid %d|NUMA", getpid());
+	CRT_SYS(close(ruleset));
+	crt_expect("pid %d|thread %d|Landlock", getpid(), gettid());
 	return true;
 }
 
@@ -491,8 +494,8 @@ struct obstacle obstacles[] = {
 	{ .name = "pkey", .make = make_pkey },
 	{ .name = "aio", .make = make_aio },
 	{ .name = "sem-undo", .make = make_sem_undo },
-	{ .name = "mempolicy", .make = make_mempolicy },
-	{ .name = "seccomp", .make = make_seccomp, .alone = true },
+	{ .name = "seccomp-listener", .make = make_seccomp_listener, .alone = true },
+	{ .name = "landlock", .make = make_landlock, .alone = true },
 	{ .name = "zombie", .make = make_zombie, .works = works_zombie, .alone = true },
 	{ .name = "tracer", .make = make_tracer, .alone = true },
 	{ .name = "child", .make = make_child, .works = works_child, .alone = true },
@@ -511,5 +514,5 @@ const struct crt_test crt_test = {
 	.flags = CRT_REFUSE,
 	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify userfaultfd io_uring pidfd perf "
 		 "mqueue secretmem ptmx fifo dnotify sysv-shm pkey aio "
-		 "sem-undo mempolicy seccomp zombie tracer child ptraced own-files own-fs user-namespace",
+		 "sem-undo seccomp-listener landlock zombie tracer child ptraced own-files own-fs user-namespace",
 };

@@ -276,6 +276,14 @@ const std::map<std::string, Change>& changes() {
         {"signalfd-mask", in<cryo_signalfd>(CRYO_SEC_SIGNALFD, [](auto& s) { s.mask ^= 1ULL << 63; })},
         {"socket-options", in<cryo_socket>(CRYO_SEC_SOCKET, [](auto& k) { k.flags &= ~CRYO_SOCK_REUSEADDR; })},
         {"locks", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.type = l.type ? 0 : 1; })},
+        {"seccomp", [](Context& c) {
+             c.each(CRYO_SEC_SECCOMP, [](Section& s) {
+                 for (__u64& word : s.records<__u64>())  // BPF_RET of SECCOMP_RET_ERRNO: another error
+                     if ((word & 0xffff) == 6 && (word >> 48 & 0x7fff) == 5) word ^= 1ULL << 32;
+             });
+         }},
+        {"seccomp-strict", [](Context& c) { c.each(CRYO_SEC_SECCOMP, [](Section& s) { s.head->type = 9999; }); }},
+        {"numa", [](Context& c) { c.each(CRYO_SEC_MEMPOLICY, [](Section& s) { for (auto& p : s.records<cryo_mempolicy>()) p.mode = 1; }); }},
         {"leases", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.kind = CRYO_LOCK_FLOCK; })},
         {"owner", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.owner_pid = 0, f.owner_thread = 0; })},
         {"owner-signal", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.owner_signal = 0; })},

@@ -133,6 +133,7 @@ void put_process(Writer& writer, const Process& process) {
   if (process.creds)
     writer.put(CRYO_SEC_CREDS, pid, process.creds->head, bytes_of_vector(process.creds->groups));
   if (process.cwd) writer.put(CRYO_SEC_CWD, pid, process.cwd->head, bytes_of_text(process.cwd->path));
+  if (!process.cgroup.empty()) writer.put({CRYO_SEC_CGROUP, pid, 0, {}, bytes_of_text(process.cgroup), 8});
   if (!process.rlimits.empty()) writer.put_array(CRYO_SEC_RLIMITS, pid, process.rlimits);
   if (!process.sigactions.empty()) writer.put_array(CRYO_SEC_SIGACTIONS, pid, process.sigactions);
   put_queue(writer, process.head.pid, process.pending, true);
@@ -145,11 +146,24 @@ void put_process(Writer& writer, const Process& process) {
   if (!process.itimers.empty()) writer.put_array(CRYO_SEC_ITIMERS, pid, process.itimers);
 }
 
+void put_seccomp(Writer& writer, std::uint32_t tid, const Seccomp& seccomp) {
+  Bytes tail;
+  for (const SeccompFilter& filter : seccomp.filters) {
+    append_object(tail, cryo_seccomp_filter{filter.flags, static_cast<std::uint32_t>(filter.program.size())});
+    append(tail, bytes_of_vector(filter.program));
+  }
+  const cryo_seccomp head{seccomp.mode, static_cast<std::uint32_t>(seccomp.filters.size())};
+  writer.put(CRYO_SEC_SECCOMP, tid, head, std::move(tail));
+}
+
 void put_threads(Writer& writer, const Process& process) {
   for (const Thread& thread : process.threads) {
     const auto tid = static_cast<std::uint32_t>(thread.head.tid);
     writer.put(CRYO_SEC_THREAD, tid, thread.head, bytes_of_vector(thread.cpus));
     for (const Regset& regset : thread.regsets) writer.put(CRYO_SEC_REGSET, tid, regset.head, regset.data);
+    if (thread.seccomp.mode != 0) put_seccomp(writer, tid, thread.seccomp);
+    if (thread.uclamp) writer.put(CRYO_SEC_UCLAMP, tid, *thread.uclamp);
+    if (thread.mempolicy) writer.put_array(CRYO_SEC_MEMPOLICY, tid, std::vector{*thread.mempolicy});
     put_queue(writer, thread.head.tid, thread.pending, false);
   }
 }
@@ -326,6 +340,10 @@ void fill_process_details(Process& process) {
   timer.remaining_ns = 2'000'000'000;
   timer.overrun = -1;
   process.posix_timers = {5, {timer}};
+  process.cgroup = "/batch/job";
+  process.threads.front().uclamp = cryo_uclamp{100, CRYO_UCLAMP_NONE};
+  process.threads.front().mempolicy = cryo_mempolicy{0, 0, 2, 0, -1, 0, {1}};
+  process.threads.front().seccomp = {2, {{0, {6}}, {2, {0x20, 6}}}};
 }
 
 }  // namespace

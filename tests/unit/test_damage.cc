@@ -292,6 +292,38 @@ TEST("threads") {
   });
 }
 
+TEST("placement") {
+  refused("clamp of 1025", [](ContextBuilder& b) { b.thread().uclamp->max = 1025; });
+  refused("mode 64", [](ContextBuilder& b) { b.thread().mempolicy->mode = 64; });
+  refused("flags 0x1", [](ContextBuilder& b) { b.thread().mempolicy->flags = 1; });
+  refused("home node 1024", [](ContextBuilder& b) { b.thread().mempolicy->home_node = 1024; });
+  refused("policy of 0x1-0x1", [](ContextBuilder& b) {
+    b.thread().mempolicy->start = b.thread().mempolicy->end = b.thread().mempolicy->of_mm = 1;
+  });
+  refused("outside of memory 1", [](ContextBuilder& b) {
+    b.extra.push_back({CRYO_SEC_MEMPOLICY, 1, 0, test::bytes_of(cryo_array{1, sizeof(cryo_mempolicy)}),
+                       test::bytes_of(cryo_mempolicy{0, 4096, 2, 0, -1, 1, {1}})});
+  });
+  refused("no path of a control group", [](ContextBuilder& b) { b.process().cgroup = "batch"; });
+}
+
+TEST("seccomp") {
+  refused("mode 3", [](ContextBuilder& b) { b.thread().seccomp.mode = 3; });
+  refused("mode 1 with 2 filters", [](ContextBuilder& b) { b.thread().seccomp.mode = 1; });
+  refused("mode 2 with 0 filters", [](ContextBuilder& b) { b.thread().seccomp.filters.clear(); });
+  refused("filter of 0 instructions", [](ContextBuilder& b) { b.thread().seccomp.filters[1].program.clear(); });
+  refused("of 4097 instructions", [](ContextBuilder& b) { b.thread().seccomp.filters[0].program.resize(4097); });
+  refused("unknown flags 0x8", [](ContextBuilder& b) { b.thread().seccomp.filters[0].flags = 8; });
+  refused("after the last filter", [](ContextBuilder& b) {
+    b.edit = [](test::RawSection& s) {
+      if (s.type == CRYO_SEC_SECCOMP) s.tail.push_back(std::byte{1});
+    };
+  });
+  refused("thread 1444, which", [](ContextBuilder& b) {
+    b.extra.push_back({CRYO_SEC_SECCOMP, 1444, 0, test::bytes_of(cryo_seccomp{1, 0}), {}});
+  });
+}
+
 TEST("files and descriptors") {
   const auto file = [](ContextBuilder& b, std::uint32_t id) -> File& { return b.context.files.at(id); };
   refused("inode 66 is not there", [&](ContextBuilder& b) { file(b, 1).head.inode = 66; });

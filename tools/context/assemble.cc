@@ -76,6 +76,14 @@ void check_mm(const Staging& staging, const Mm& mm, const Context& context) {
     inconsistent(staging, "memory {} has {} areas, {} are there", mm.id, mm.head.nr_vmas, mm.vmas.size());
   if (mm.head.exe_file != 0 && !context.files.contains(mm.head.exe_file))
     inconsistent(staging, "memory {}: its executable, file {}, is not there", mm.id, mm.head.exe_file);
+  for (const cryo_mempolicy& policy : mm.mempolicies) {
+    const auto vma = std::find_if(mm.vmas.begin(), mm.vmas.end(), [&](const cryo_vma& v) {
+      return v.start <= policy.start && policy.end <= v.end;
+    });
+    if (vma == mm.vmas.end())
+      inconsistent(staging, "a NUMA policy of {:#x}-{:#x}, which is outside of memory {}", policy.start,
+                   policy.end, mm.id);
+  }
   for (const cryo_vma& vma : mm.vmas) {
     if (vma.file == 0) continue;
     const auto file = context.files.find(vma.file);

@@ -34,11 +34,24 @@ struct SignalQueue {
   std::vector<SigInfo> siginfos;  // in queue order; a signal without one had no siginfo queued
 };
 
+struct SeccompFilter {
+  std::uint32_t flags = 0;             // SECCOMP_FILTER_FLAG_LOG
+  std::vector<std::uint64_t> program;  // struct sock_filter each
+};
+
+struct Seccomp {
+  std::uint32_t mode = 0;              // SECCOMP_MODE_*, 0: off
+  std::vector<SeccompFilter> filters;  // oldest first; mode SECCOMP_MODE_FILTER: at least one
+};
+
 struct Thread {
   cryo_thread head{};
   std::vector<std::uint64_t> cpus;  // affinity mask, bit 0 of word 0 is CPU 0; bits: head.nr_cpus
   std::vector<Regset> regsets;
   SignalQueue pending;  // of this thread alone
+  Seccomp seccomp;
+  std::optional<cryo_uclamp> uclamp;
+  std::optional<cryo_mempolicy> mempolicy;
 };
 
 struct Creds {
@@ -61,6 +74,7 @@ struct Process {
   std::string command;                     // name of the command line's file
   std::optional<Creds> creds;              // always present in a context that cr_restart accepts
   std::optional<Path> cwd;                 // (same)
+  std::string cgroup;                      // path in the unified hierarchy; empty: not known
   std::vector<cryo_rlimit> rlimits;        // index: RLIMIT_*
   std::vector<cryo_sigaction> sigactions;  // index: signal - 1
   std::vector<cryo_itimer> itimers;        // index: ITIMER_*
@@ -76,8 +90,9 @@ struct Process {
 struct Mm {
   std::uint32_t id = 0;
   cryo_mm head{};
-  std::vector<std::uint64_t> auxv;  // pairs, AT_NULL included
-  std::vector<cryo_vma> vmas;       // ascending, not overlapping
+  std::vector<std::uint64_t> auxv;          // pairs, AT_NULL included
+  std::vector<cryo_vma> vmas;               // ascending, not overlapping
+  std::vector<cryo_mempolicy> mempolicies;  // of areas inside VMAs
 };
 
 // One PAGES section and the PAGE_DATA that follows it.

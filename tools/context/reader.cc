@@ -45,6 +45,10 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_SIGNALFD, parse_signalfd},
     {CRYO_SEC_POSIX_TIMERS, parse_posix_timers},
     {CRYO_SEC_INOTIFY, parse_inotify},
+    {CRYO_SEC_SECCOMP, parse_seccomp},
+    {CRYO_SEC_UCLAMP, parse_uclamp},
+    {CRYO_SEC_MEMPOLICY, parse_mempolicy},
+    {CRYO_SEC_CGROUP, parse_cgroup},
 };
 
 ParseFunction parser_for(std::uint16_t type) {

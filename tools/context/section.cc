@@ -160,6 +160,10 @@ std::string section_name(std::uint32_t type) {
   if (type == CRYO_SEC_SIGNALFD) return "SIGNALFD";
   if (type == CRYO_SEC_INOTIFY) return "INOTIFY";
   if (type == CRYO_SEC_POSIX_TIMERS) return "POSIX_TIMERS";
+  if (type == CRYO_SEC_SECCOMP) return "SECCOMP";
+  if (type == CRYO_SEC_UCLAMP) return "UCLAMP";
+  if (type == CRYO_SEC_MEMPOLICY) return "MEMPOLICY";
+  if (type == CRYO_SEC_CGROUP) return "CGROUP";
   if (type == CRYO_SEC_INDEX) return "INDEX";
   if (type == CRYO_SEC_END) return "END";
   return fmt::format("section type {}", type);

@@ -116,6 +116,10 @@ void parse_itimers(Staging& staging, const Payload& payload);
 void parse_sigpending(Staging& staging, const Payload& payload);
 void parse_thread(Staging& staging, const Payload& payload);
 void parse_regset(Staging& staging, const Payload& payload);
+void parse_seccomp(Staging& staging, const Payload& payload);
+void parse_uclamp(Staging& staging, const Payload& payload);
+void parse_mempolicy(Staging& staging, const Payload& payload);
+void parse_cgroup(Staging& staging, const Payload& payload);
 
 void parse_mm(Staging& staging, const Payload& payload);
 void parse_vma(Staging& staging, const Payload& payload);

@@ -31,6 +31,8 @@ constexpr Feature kFeatures[] = {
     {CRYO_FEATURE_RESTART_BLOCK, "restart-block", "sleeps that were interrupted end early after a restart"},
     {CRYO_FEATURE_TIMED_WAITS, "timed-waits",
      "epoll_wait() and sigtimedwait() start their timeouts afresh after a checkpoint"},
+    {CRYO_FEATURE_SECCOMP, "seccomp", "processes with seccomp cannot be restarted"},
+    {CRYO_FEATURE_LANDLOCK, "landlock", "restrictions by Landlock are lost without a word"},
 };
 
 template <std::size_t N>

@@ -80,6 +80,7 @@ Json json_of(const Context& context, const Thread& thread) {
       {"flags", thread_flag_names(head.flags)},
       {"blocked", signal_set_names(head.sigmask)},
       {"pending", signal_set_names(thread.pending.signals)},
+      {"seccomp", {{"mode", thread.seccomp.mode}, {"filters", thread.seccomp.filters.size()}}},
       {"altstack",
        {{"address", hex(head.altstack_sp)}, {"size", head.altstack_size}, {"flags", head.altstack_flags}}},
       {"clear_child_tid", hex(head.clear_child_tid)},

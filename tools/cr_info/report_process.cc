@@ -134,6 +134,10 @@ void print_thread_details(const Thread& thread) {
   if (head.sched_priority != 0) fmt::print(", priority {}", head.sched_priority);
   fmt::print("\n");
   if (head.sigmask != 0) fmt::print("        blocked {}\n", join(signal_set_names(head.sigmask)));
+  if (thread.mempolicy) fmt::print("        NUMA policy {}\n", thread.mempolicy->mode);
+  if (thread.uclamp) fmt::print("        utilization {} to {}\n", thread.uclamp->min, thread.uclamp->max);
+  if (thread.seccomp.mode == 1) fmt::print("        seccomp strict mode\n");
+  if (thread.seccomp.mode == 2) fmt::print("        seccomp {} filters\n", thread.seccomp.filters.size());
   if (thread.pending.signals != 0)
     fmt::print("        pending {}\n", join(signal_set_names(thread.pending.signals)));
 }
@@ -154,6 +158,8 @@ void print_threads(const Context& context, const Process& process, int verbose) 
 void print_process(const Context& context, const Process& process, int verbose) {
   print_identity(context, process);
   print_creds(process);
+  if (!process.cgroup.empty() && process.cgroup != "/")
+    fmt::print("  cgroup       {}\n", printable(process.cgroup));
   print_queue("process", process.pending);
   print_timers(process);
   print_posix_timers(process);

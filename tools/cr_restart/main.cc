@@ -108,6 +108,8 @@ Source Tool::open_source() const {
 
 void Tool::report(const Findings& findings) const {
   for (const std::string& warning : findings.warnings) say("warning: " + warning);
+  if (arguments_.verbose)
+    for (const std::string& note : findings.notes) say(note);
   if (findings.problems.empty()) return;
   const int code = findings.problems.front().code;
   Failure failure{exit_code(code), hook_for(arguments_.hooks, code), {}};

@@ -22,11 +22,16 @@ struct Problem {
 struct Findings {
   std::vector<Problem> problems;
   std::vector<std::string> warnings;
+  std::vector<std::string> notes;                // for those who ask for more
   std::vector<std::int32_t> nice_not_permitted;  // tids
 
   template <typename... Args>
   void problem(int code, fmt::format_string<Args...> format, Args&&... args) {
     problems.push_back({code, fmt::format(format, std::forward<Args>(args)...)});
+  }
+  template <typename... Args>
+  void note(fmt::format_string<Args...> format, Args&&... args) {
+    notes.push_back(fmt::format(format, std::forward<Args>(args)...));
   }
   template <typename... Args>
   void warning(fmt::format_string<Args...> format, Args&&... args) {

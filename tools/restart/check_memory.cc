@@ -8,6 +8,7 @@
 #include "base/exit_codes.h"
 #include "restart/check.h"
 #include "restart/memory_plan.h"
+#include "restart/mempolicy.h"
 #include "stub_arch.h"
 
 namespace cryo {
@@ -78,6 +79,11 @@ void check_memory(const CheckInput& input, Findings& findings) {
   check_vdso(input, mm, findings);
   for (const cryo_vma& vma : mm.vmas) check_vma(input, vma, findings);
   check_locked(input, mm, findings);
+  for (const cryo_mempolicy& policy : input.context.mm(input.process.head.mm).mempolicies)
+    if (const std::string node = missing_node(policy); !node.empty())
+      findings.problem(EINVAL,
+                       "pid {}: the NUMA memory policy of {:#x}-{:#x} needs node {}, which is not there",
+                       input.process.head.pid, policy.start, policy.end, node);
 }
 
 }  // namespace cryo

@@ -8,6 +8,7 @@
 
 #include <fstream>
 
+#include "restart/cgroup.h"
 #include "restart/check.h"
 #include "restart/failure.h"
 #include "restart/posix_timers.h"
@@ -112,6 +113,9 @@ void check_process(const CheckInput& input, Findings& findings) {
     findings.problem(EPERM, "pid {}: {}", input.process.head.pid, text);
   check_limits(input, findings);
   check_cwd(input, findings);
+  if (const std::string why = cgroup_obstacle(input.process.cgroup); !why.empty())
+    findings.note("pid {}: stays in the control group of cr_restart, not {}: {}", input.process.head.pid,
+                  input.process.cgroup, why);
   check_oom(input, findings);
 }
 

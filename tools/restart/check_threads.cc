@@ -11,6 +11,7 @@
 
 #include "base/parse.h"
 #include "restart/check.h"
+#include "restart/mempolicy.h"
 #include "restart/restart_arch.h"
 
 namespace cryo {
@@ -68,6 +69,14 @@ void check_priorities(const CheckInput& input, const cryo_thread& head, Findings
     findings.problem(EPERM, "thread {}: cr_restart may not give it its real-time I/O priority", head.tid);
 }
 
+// Installed behind a set-user-id program, say: who restarts it needs the right as well.
+void check_seccomp(const CheckInput& input, const Thread& thread, Findings& findings) {
+  const bool safe = (input.process.head.flags & CRYO_PROC_NO_NEW_PRIVS) != 0;
+  if (!thread.seccomp.filters.empty() && !safe && !capable(input.own, CAP_SYS_ADMIN))
+    findings.problem(EPERM, "thread {}: cr_restart may not install its seccomp filters without no_new_privs",
+                     thread.head.tid);
+}
+
 }  // namespace
 
 void check_threads(const CheckInput& input, Findings& findings) {
@@ -80,6 +89,10 @@ void check_threads(const CheckInput& input, Findings& findings) {
     if (!any_cpu(thread, possible))
       findings.problem(EINVAL, "thread {}: none of the CPUs that it may run on exists here", thread.head.tid);
     check_priorities(input, thread.head, findings);
+    check_seccomp(input, thread, findings);
+    if (const std::string node = thread.mempolicy ? missing_node(*thread.mempolicy) : ""; !node.empty())
+      findings.problem(EINVAL, "thread {}: its NUMA memory policy needs node {}, which is not there",
+                       thread.head.tid, node);
     if (!input.options.restore_pid && !(thread.head.flags & CRYO_THREAD_LEADER) &&
         thread.pending.signals != 0)
       findings.problem(EINVAL, "thread {}: has pending signals, which cannot be restored without its id",

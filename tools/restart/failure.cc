@@ -115,6 +115,8 @@ std::string what_failed(const stub::Report& report, const Context& context, cons
       return "cannot register its restartable sequences area";
     case Step::kResume:
       return "the module refused the thread";
+    case Step::kMempolicy:
+      return "cannot set a NUMA memory policy";
     case Step::kOwner:
       return fmt::format("cannot set who gets the signals of {}", file_name(context, index));
     case Step::kTimerfd:

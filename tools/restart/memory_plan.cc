@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "restart/mempolicy.h"
 #include "stub_arch.h"
 
 namespace cryo {
@@ -40,6 +41,7 @@ class Planner {
     clear();
     plan_shared_memory();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_map(i);
+    plan_area_policies(input_.mm, plan_.before_reads, area_);
     plan_reads();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_finish(i);
     for (const auto& [inode, place] : shared_)
@@ -295,6 +297,7 @@ void use_saved_addresses(const Mm& mm, AddressSpace& space) {
 
 std::size_t memory_plan_size(const Context& context, const Mm& mm) {
   std::size_t size = (kFixedCalls + mm.vmas.size() * kCallsPerVma) * sizeof(stub::Call);
+  size += mm.mempolicies.size() * kPolicySize;
   for (const PageChunk& chunk : context.pages) size += sizeof(stub::Read) + chunk.runs.size() * sizeof(iovec);
   return size + sizeof(prctl_mm_map) + mm.auxv.size() * sizeof(std::uint64_t) + 4096;
 }

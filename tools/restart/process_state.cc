@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "restart/cgroup.h"
 #include "restart/files.h"
 
 namespace cryo {
@@ -63,6 +64,7 @@ void restore_cwd(const Process& process, const RestartOptions& options, CreatedP
 
 void restore_attributes(const Process& process) {
   const cryo_process& head = process.head;
+  join_cgroup(process.cgroup);
   UniqueFd oom(::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC));
   char text[16] = {};
   if (oom && ::read(oom.get(), text, sizeof(text) - 1) > 0 && std::atoi(text) != head.oom_score_adj) {

@@ -58,6 +58,7 @@ enum class Step : std::uint16_t {
   kOwner,
   kTimerfd,
   kPosixTimer,
+  kMempolicy,
 };
 
 // When a call has done what it should.

@@ -9,8 +9,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "restart/mempolicy.h"
 #include "restart/posix_timers.h"
 #include "restart/restart_arch.h"
+#include "restart/seccomp.h"
 
 namespace cryo {
 namespace {
@@ -36,8 +38,13 @@ struct SchedAttributes {
   std::uint64_t runtime;
   std::uint64_t deadline;
   std::uint64_t period;
+  std::uint32_t util_min;  // second version, used where there are clamps
+  std::uint32_t util_max;
 };
-static_assert(sizeof(SchedAttributes) == 48);
+static_assert(sizeof(SchedAttributes) == 56);
+constexpr std::uint32_t kFirstVersion = 48;
+constexpr std::uint64_t kClampMin = 0x20;  // SCHED_FLAG_UTIL_CLAMP_MIN
+constexpr std::uint64_t kClampMax = 0x40;
 
 std::uint64_t signal_bit(int signal) {
   return 1ULL << (signal - 1);
@@ -120,7 +127,7 @@ void ThreadPlanner::plan_scheduling() {
     calls_.add(Step::kAffinity, 0, SYS_sched_setaffinity, 0, thread_.cpus.size() * sizeof(std::uint64_t),
                area_.copy(thread_.cpus));
   auto* attr = area_.array<SchedAttributes>(1);
-  attr->size = sizeof(*attr);
+  attr->size = kFirstVersion;
   attr->policy = head_.sched_policy;
   attr->flags = head_.sched_flags & kSchedFlags;
   attr->nice = head_.nice;
@@ -128,12 +135,20 @@ void ThreadPlanner::plan_scheduling() {
   attr->runtime = head_.sched_runtime;
   attr->deadline = head_.sched_deadline;
   attr->period = head_.sched_period;
+  if (thread_.uclamp) {
+    attr->size = sizeof(*attr);
+    if (thread_.uclamp->min != CRYO_UCLAMP_NONE)
+      attr->flags |= kClampMin, attr->util_min = thread_.uclamp->min;
+    if (thread_.uclamp->max != CRYO_UCLAMP_NONE)
+      attr->flags |= kClampMax, attr->util_max = thread_.uclamp->max;
+  }
   const auto& keep = input_.nice_not_permitted;
   if (std::find(keep.begin(), keep.end(), head_.tid) != keep.end())
     attr->nice = ::getpriority(PRIO_PROCESS, 0);
   calls_.add(Step::kScheduler, 0, SYS_sched_setattr, 0, attr, 0);
   if (::syscall(SYS_ioprio_get, kIoPriorityProcess, 0) != static_cast<long>(head_.ioprio))
     calls_.add(Step::kIoPriority, 0, SYS_ioprio_set, kIoPriorityProcess, 0, head_.ioprio);
+  if (thread_.mempolicy) plan_thread_policy(*thread_.mempolicy, calls_, area_);
   if (head_.timer_slack_ns != 0)
     calls_.add(Step::kTimerSlack, 0, SYS_prctl, PR_SET_TIMERSLACK, head_.timer_slack_ns, 0, 0, 0);
 }
@@ -166,6 +181,7 @@ cryo_resume* ThreadPlanner::resume() {
   std::memcpy(&resume->restart, &head_.restart, sizeof(resume->restart));
   resume->regsets = reinterpret_cast<std::uint64_t>(area_.copy(sets));
   resume->nr_regsets = static_cast<std::uint32_t>(sets.size());
+  plan_seccomp(thread_.seccomp, *resume, area_);
   resume->close_fd = -1;
   resume->exe_fd = -1;
   if (leader()) {
@@ -283,7 +299,7 @@ std::size_t thread_plan_size(const Process& process, const CredentialChange& cre
   for (const Thread& thread : process.threads) {
     size += sizeof(stub::Thread) + sizeof(cryo_resume) + stub::kThreadStackSize + 64;
     size += kThreadCalls * kCallSize + pending_size(thread.pending) + credential_size;
-    size += thread.cpus.size() * sizeof(std::uint64_t);
+    size += thread.cpus.size() * sizeof(std::uint64_t) + seccomp_size(thread.seccomp) + kPolicySize;
     for (const Regset& regset : thread.regsets)
       size += sizeof(cryo_regset) + std::max<std::size_t>(regset.data.size(), kMaxRegsetSize) + 64;
   }

@@ -84,6 +84,17 @@ static const struct timed_call *find_timed(u32 nr)
 	return NULL;
 }
 
+long cryo_arch_syscall3(long (*fn)(const struct pt_regs *regs), unsigned long a,
+			unsigned long b, unsigned long c)
+{
+	struct pt_regs regs = *current_pt_regs();
+
+	regs.di = a;
+	regs.si = b;
+	regs.dx = c;
+	return fn(&regs);
+}
+
 const char *cryo_arch_syscall_prefix(void)
 {
 	return "__x64_sys_";

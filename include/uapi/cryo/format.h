@@ -109,6 +109,10 @@ enum cryo_section_type {
 	CRYO_SEC_SIGNALFD	= 37,	/* object: file id; struct cryo_signalfd */
 	CRYO_SEC_INOTIFY	= 39,	/* object: file id; struct cryo_inotify; tail: struct cryo_watch and path, repeated */
 	CRYO_SEC_POSIX_TIMERS	= 38,	/* object: pid; struct cryo_posix_timers; tail: struct cryo_posix_timer */
+	CRYO_SEC_SECCOMP	= 53,	/* object: tid; struct cryo_seccomp; tail: struct cryo_seccomp_filter and program */
+	CRYO_SEC_UCLAMP		= 54,	/* object: tid; struct cryo_uclamp */
+	CRYO_SEC_MEMPOLICY	= 55,	/* object: tid, or mm; struct cryo_array; tail: struct cryo_mempolicy */
+	CRYO_SEC_CGROUP		= 56,	/* object: pid; tail: path in the cgroup2 file system */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };
@@ -514,6 +518,40 @@ struct cryo_thread {
 		__u32 reserved;
 	} restart;
 	/* tail: CPU affinity mask, u64 words, bit 0 of word 0 is CPU 0 */
+};
+
+/* Utilization clamps that were asked for by sched_setattr(2). */
+struct cryo_uclamp {
+	__u32 min;
+	__u32 max;
+};
+
+#define CRYO_UCLAMP_NONE	(~0U)	/* not asked for */
+
+#define CRYO_MAX_NODES		1024
+
+/* NUMA policy of a thread (set_mempolicy(2)), or of an area of memory (mbind(2)). */
+struct cryo_mempolicy {
+	__u64 start;			/* of a thread: 0 */
+	__u64 end;
+	__u32 mode;			/* MPOL_* */
+	__u32 flags;			/* MPOL_F_* as the calls take them */
+	__s32 home_node;		/* -1: none */
+	__u32 of_mm;			/* 1: of areas of the mm in the section's object, 0: of a thread */
+	__u64 nodes[CRYO_MAX_NODES / 64];
+};
+
+#define CRYO_SECCOMP_INSTRUCTION	8	/* bytes: sizeof(struct sock_filter) */
+
+/* Tail: filters, the oldest first, each a struct cryo_seccomp_filter and its instructions. */
+struct cryo_seccomp {
+	__u32 mode;			/* SECCOMP_MODE_STRICT or SECCOMP_MODE_FILTER */
+	__u32 filters;
+};
+
+struct cryo_seccomp_filter {
+	__u32 flags;			/* SECCOMP_FILTER_FLAG_LOG */
+	__u32 length;			/* instructions */
 };
 
 struct cryo_regset_head {

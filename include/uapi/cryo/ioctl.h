@@ -49,6 +49,9 @@
 #define CRYO_FEATURE_RESTART_BLOCK	(1ULL << 2)	/* sleeps and timed waits go on with their remaining time */
 #define CRYO_FEATURE_TIMED_WAITS	(1ULL << 3)	/* epoll_wait() and sigtimedwait() keep their remaining time */
 
+#define CRYO_FEATURE_SECCOMP		(1ULL << 20)	/* seccomp filters can be restored */
+#define CRYO_FEATURE_LANDLOCK		(1ULL << 21)	/* Landlock restrictions are noticed */
+
 struct cryo_version {
 	__u32 size;
 	__u16 abi_major;
@@ -279,6 +282,15 @@ struct cryo_regset {
 #define CRYO_MAX_REGSETS	32
 #define CRYO_MAX_REGSET_BYTES	(1U << 20)
 
+/* One seccomp filter, as seccomp(2) takes it. */
+struct cryo_seccomp_program {
+	__u64 program;			/* user pointer to struct sock_fprog */
+	__u32 flags;			/* SECCOMP_FILTER_FLAG_* */
+	__u32 reserved;
+};
+
+#define CRYO_MAX_SECCOMP	(1U << 15)
+
 struct cryo_resume {
 	__u32 size;
 	__u32 flags;			/* CRYO_RESUME_* */
@@ -292,6 +304,9 @@ struct cryo_resume {
 	__u64 unmap_len;
 	__s32 exe_fd;			/* -1: leave /proc/self/exe; a descriptor, closed too */
 	__u32 reserved;
+	__u64 seccomp;			/* user pointer to @nr_seccomp struct cryo_seccomp_program, oldest first */
+	__u32 nr_seccomp;
+	__u32 seccomp_mode;		/* SECCOMP_MODE_*, in force when the call returns */
 };
 
 /*

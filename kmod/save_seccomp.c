@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * save_seccomp.c - seccomp: strict mode, and filters as the programs they were made from
+ *
+ * The kernel keeps the classic BPF program of each filter for checkpoints.  A task
+ * that is killed drops its filters when it has left, or under, its siglock: they
+ * stay while that is held.
+ */
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <linux/slab.h>
+
+#include "compat/seccomp.h"
+#include "cryo.h"
+
+/* What a thread's filters take in the context. */
+struct extent {
+	unsigned int filters;
+	size_t bytes;
+	const char *obstacle;
+};
+
+#ifdef CONFIG_SECCOMP_FILTER
+
+static const struct sock_fprog_kern *program_of(const struct cryo_seccomp_copy *filter)
+{
+	const struct sock_fprog_kern *program = filter->prog->orig_prog;
+
+	return program && program->len && program->len <= BPF_MAXINSNS ? program : NULL;
+}
+
+static const char *filter_obstacle(const struct cryo_seccomp_copy *filter)
+{
+	if (filter->notif)
+		return "a seccomp filter with a listener (user notification)";
+	if (!program_of(filter))
+		return "a seccomp filter of which the kernel has not kept the program";
+	return NULL;
+}
+
+static size_t size_of(const struct cryo_seccomp_copy *filter)
+{
+	return sizeof(struct cryo_seccomp_filter) +
+	       program_of(filter)->len * sizeof(struct sock_filter);
+}
+
+/* With siglock held. */
+static void measure_filters(struct task_struct *task, struct extent *e)
+{
+	const struct cryo_seccomp_copy *filter;
+
+	for (filter = cryo_seccomp_newest(task); filter && !e->obstacle; filter = filter->prev) {
+		e->obstacle = filter_obstacle(filter);
+		if (e->obstacle)
+			break;
+		e->filters++;
+		e->bytes += size_of(filter);
+	}
+}
+
+static void put_filter(u8 *to, const struct cryo_seccomp_copy *filter)
+{
+	const struct sock_fprog_kern *program = program_of(filter);
+	struct cryo_seccomp_filter head = { .length = program->len };
+
+	BUILD_BUG_ON(sizeof(*program->filter) != CRYO_SECCOMP_INSTRUCTION);
+	if (filter->log)
+		head.flags |= SECCOMP_FILTER_FLAG_LOG;
+	memcpy(to, &head, sizeof(head));
+	memcpy(to + sizeof(head), program->filter, program->len * sizeof(*program->filter));
+}
+
+/*
+ * With siglock held.  The chain leads from the newest to the oldest; the buffer is
+ * filled from its end, so that it has them as they were made.
+ */
+static int copy_filters(struct task_struct *task, u8 *buf, size_t left)
+{
+	const struct cryo_seccomp_copy *filter;
+
+	for (filter = cryo_seccomp_newest(task); filter; filter = filter->prev) {
+		if (filter_obstacle(filter) || size_of(filter) > left)
+			return -ESRCH;
+		left -= size_of(filter);
+		put_filter(buf + left, filter);
+	}
+	/* They change only when the task dies. */
+	return left ? -ESRCH : 0;
+}
+
+#else
+
+static void measure_filters(struct task_struct *task, struct extent *e)
+{
+}
+
+static int copy_filters(struct task_struct *task, u8 *buf, size_t left)
+{
+	return 0;
+}
+
+#endif
+
+static int mode_of(struct task_struct *task)
+{
+#ifdef CONFIG_SECCOMP
+	return READ_ONCE(task->seccomp.mode);
+#else
+	return 0;
+#endif
+}
+
+static struct extent measure(struct task_struct *task)
+{
+	struct sighand_struct *sighand = cryo_lock_sighand(task);
+	struct extent e = {};
+
+	if (!sighand)
+		return e;
+	measure_filters(task, &e);
+	cryo_unlock_sighand(sighand);
+	return e;
+}
+
+void cryo_check_seccomp(struct cryo_capture *c, struct task_struct *task)
+{
+	struct extent e = measure(task);
+
+	if (e.obstacle)
+		cryo_refuse(c, "thread %d: %s is not supported", task_pid_vnr(task), e.obstacle);
+}
+
+static int fill(struct task_struct *task, struct cryo_buf *buf, size_t size)
+{
+	struct sighand_struct *sighand;
+	u8 *room = cryo_buf_add(buf, size);
+	int err;
+
+	if (!room)
+		return -ENOMEM;
+	sighand = cryo_lock_sighand(task);
+	if (!sighand)
+		return -ESRCH;
+	err = copy_filters(task, room, size);
+	cryo_unlock_sighand(sighand);
+	return err;
+}
+
+int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task)
+{
+	struct extent e = measure(task);
+	struct cryo_seccomp head = { .mode = mode_of(task), .filters = e.filters };
+	struct cryo_buf buf = {};
+	int err;
+
+	if (e.obstacle)
+		return 0;
+	if (head.mode != SECCOMP_MODE_STRICT && (head.mode != SECCOMP_MODE_FILTER || !e.filters))
+		return 0;
+	cryo_buf_put(&buf, &head, sizeof(head));
+	err = e.filters ? fill(task, &buf, e.bytes) : 0;
+	if (err) {
+		cryo_buf_free(&buf);
+		return err;
+	}
+	return cryo_stream_buf(&c->stream, CRYO_SEC_SECCOMP, task_pid_vnr(task), sizeof(head),
+			       &buf);
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The control group of a process (unified hierarchy).
+#pragma once
+
+#include <string>
+
+namespace cryo {
+
+// Why the caller cannot join the group; empty when it can, or is in it.
+[[nodiscard]] std::string cgroup_obstacle(const std::string& path);
+
+// Where that is not possible, it stays where it is: the check has said so.
+void join_cgroup(const std::string& path);
+
+}  // namespace cryo

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Seccomp: installed by the module when a thread resumes, behind the last system call of the restart.
+#pragma once
+
+#include <cryo/ioctl.h>
+
+#include "context/model.h"
+#include "restart/stub_area.h"
+
+namespace cryo {
+
+void plan_seccomp(const Seccomp& seccomp, cryo_resume& resume, StubArea& area);
+
+// Bytes of the stub's area, at most.
+[[nodiscard]] std::size_t seccomp_size(const Seccomp& seccomp);
+
+}  // namespace cryo
