@@ -19,7 +19,7 @@
 
 static void log_line(struct cryo_capture *c, const char *what, struct va_format *vaf)
 {
-	cryo_log(&c->req->log, "pid %d (%s): %s%pV", c->req->pid, c->req->comm, what, vaf);
+	cryo_log(&c->req->log, "pid %d (%s): %s%pV", c->p->pid, c->p->comm, what, vaf);
 }
 
 void cryo_refuse(struct cryo_capture *c, const char *fmt, ...)
@@ -45,56 +45,61 @@ void cryo_warn(struct cryo_capture *c, const char *fmt, ...)
 	va_end(args);
 }
 
-/* Still the process that was asked for, and still the caller's to look into? */
-static int check_target(struct cryo_capture *c)
+/* Still a process that can be saved, and still the caller's to look into? With c->p set. */
+static int check_proc(struct cryo_capture *c)
 {
-	struct cryo_parked *p;
+	struct cryo_parked *t;
 
-	list_for_each_entry(p, &c->req->parked, node) {
-		if (READ_ONCE(p->state) == CRYO_PARK_GONE)
-			continue;
-		if (!cryo_ptrace_may_access(p->task, PTRACE_MODE_ATTACH_REALCREDS))
+	cryo_for_each_thread(t, c->p) {
+		if (!cryo_ptrace_may_access(t->task, PTRACE_MODE_ATTACH_REALCREDS)) {
+			cryo_log(&c->req->log, "pid %d (%s): you may not trace thread %d of it",
+				 c->p->pid, c->p->comm, task_pid_vnr(t->task));
 			return -EPERM;
-		/* Not c->req->target: exec() in another thread makes that the leader. */
-		if (thread_group_leader(p->task))
-			c->task = p->task;
+		}
+		/* Not c->p->leader: exec() in another thread makes that the leader. */
+		if (thread_group_leader(t->task))
+			c->p->task = t->task;
 	}
-	if (!c->task) {
-		if (c->req->target->exit_state == EXIT_ZOMBIE && c->req->threads)
+	if (c->p->zombie)
+		c->p->task = c->p->leader;
+	if (!c->p->task) {
+		if (c->p->leader->exit_state == EXIT_ZOMBIE && !list_empty(&c->p->threads))
 			cryo_refuse(c, "its main thread has exited while others live");
 		return c->obstacles ? -EOPNOTSUPP : -ESRCH;
 	}
-	c->mm = get_task_mm(c->task);
-	return c->mm ? 0 : -ESRCH;
+	if (c->p->zombie)
+		return 0;
+	c->p->mm_id = ++c->next_id;
+	c->p->mm = get_task_mm(c->p->task);
+	return c->p->mm ? 0 : -ESRCH;
 }
 
 static int collect(struct cryo_capture *c)
 {
-	struct cryo_parked *p;
+	struct cryo_parked *t;
 	int err;
 
+	if (c->p->zombie)
+		return 0;
 	cryo_check_process(c);
-	err = cryo_collect_fds(c) ?: cryo_collect_vmas(c) ?: cryo_classify_files(c);
+	err = cryo_collect_fds(c) ?: cryo_collect_vmas(c);
 	if (err)
 		return err;
-	list_for_each_entry(p, &c->req->parked, node)
-		if (READ_ONCE(p->state) != CRYO_PARK_GONE)
-			cryo_arch_check(c, p->task);
+	cryo_for_each_thread(t, c->p)
+		cryo_arch_check(c, t->task);
 	return 0;
 }
 
 static int save_threads(struct cryo_capture *c)
 {
-	struct cryo_parked *p;
+	struct cryo_parked *t;
 	int err = 0;
 
-	list_for_each_entry(p, &c->req->parked, node) {
-		if (READ_ONCE(p->state) == CRYO_PARK_GONE)
-			continue;
-		err = cryo_save_thread(c, p) ?: cryo_save_regsets(c, p->task) ?:
-		      cryo_save_seccomp(c, p->task) ?: cryo_save_uclamp(c, p->task) ?:
-		      cryo_save_thread_mempolicy(c, p->task) ?:
-		      cryo_save_sigpending(c, p->task, false);
+	cryo_for_each_thread(t, c->p) {
+		err = cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
+		      cryo_save_seccomp(c, t->task) ?: cryo_save_uclamp(c, t->task) ?:
+		      cryo_save_thread_mempolicy(c, t->task) ?:
+		      cryo_save_sigpending(c, t->task, false);
 		if (err)
 			break;
 	}
@@ -117,20 +122,17 @@ static int check_alive(struct cryo_capture *c)
 	return 0;
 }
 
-static int describe(struct cryo_capture *c)
+static int describe_proc(struct cryo_capture *c)
 {
-	return cryo_stream_header(&c->stream) ?:
-	       cryo_save_system(c) ?:
-	       cryo_arch_save_cpu(c) ?:
-	       cryo_save_process(c) ?:
+	if (c->p->zombie)
+		return cryo_save_zombie(c);
+	return cryo_save_process(c) ?:
 	       cryo_save_creds(c) ?:
 	       cryo_save_cwd(c) ?:
 	       cryo_save_rlimits(c) ?:
 	       cryo_save_sigactions(c) ?:
-	       cryo_save_sigpending(c, c->task, true) ?:
+	       cryo_save_sigpending(c, c->p->task, true) ?:
 	       cryo_save_itimers(c) ?:
-	       cryo_save_inodes(c) ?:
-	       cryo_save_files(c) ?:
 	       cryo_save_mm(c) ?:
 	       cryo_save_mempolicies(c) ?:
 	       cryo_save_cgroup(c) ?:
@@ -140,34 +142,89 @@ static int describe(struct cryo_capture *c)
 	       cryo_save_posix_timers(c);
 }
 
+/* Do @step for each process in turn. */
+static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c))
+{
+	int err = 0;
+
+	cryo_for_each_proc(c->p, c->req) {
+		err = step(c);
+		if (err)
+			break;
+		err = cryo_request_interrupted(c->req);
+		if (err)
+			break;
+		cond_resched();
+	}
+	c->p = list_first_entry(&c->req->procs, struct cryo_proc, node);
+	return err;
+}
+
+static int describe(struct cryo_capture *c)
+{
+	return cryo_stream_header(&c->stream) ?:
+	       cryo_save_system(c) ?:
+	       cryo_arch_save_cpu(c) ?:
+	       cryo_save_inodes(c) ?:
+	       cryo_save_files(c) ?:
+	       each_proc(c, describe_proc);
+}
+
+static int estimate(struct cryo_capture *c)
+{
+	if (c->p->mm)
+		c->req->estimate += cryo_estimate(c);
+	return 0;
+}
+
+static int save_memory(struct cryo_capture *c)
+{
+	return c->p->mm ? cryo_save_memory(c) : 0;
+}
+
 static int write_context(struct cryo_capture *c)
 {
 	int err;
 
-	c->req->estimate = cryo_estimate(c);
+	c->req->estimate = c->stream.offset;
+	each_proc(c, estimate);
 	cryo_request_state(c->req, CRYO_STATE_WRITING);
 	err = cryo_stream_flush(&c->stream) ?:
-	      cryo_save_memory(c) ?:
+	      each_proc(c, save_memory) ?:
 	      cryo_save_contents(c) ?:
 	      check_alive(c);
 	return err ?: cryo_stream_end(&c->stream);
 }
 
-static void capture_free(struct cryo_capture *c)
+static void release_proc(struct cryo_proc *p)
 {
 	unsigned int i;
 
-	for (i = 0; i < c->nr_fds; i++)
-		fput(c->fds[i].file);
-	kvfree(c->fds);
-	kvfree(c->vmas);
-	cryo_buf_free(&c->mempolicies);
+	for (i = 0; i < p->nr_fds; i++)
+		fput(p->fds[i].file);
+	kvfree(p->fds);
+	p->fds = NULL;
+	p->nr_fds = 0;
+	kvfree(p->vmas);
+	p->vmas = NULL;
+	p->nr_vmas = 0;
+	cryo_buf_free(&p->mempolicies);
+	if (p->exe)
+		fput(p->exe);
+	p->exe = NULL;
+	if (p->mm)
+		mmput(p->mm);
+	p->mm = NULL;
+}
+
+static void capture_free(struct cryo_capture *c)
+{
+	struct cryo_proc *p;
+
+	cryo_for_each_proc(p, c->req)
+		release_proc(p);
 	cryo_objects_free(c);
-	if (c->exe)
-		fput(c->exe);
 	cryo_stream_free(&c->stream);
-	if (c->mm)
-		mmput(c->mm);
 	kfree(c);
 }
 
@@ -181,12 +238,12 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	hash_init(c->objects);
 	INIT_LIST_HEAD(&c->inodes);
 	INIT_LIST_HEAD(&c->files);
-	c->next_id = CRYO_MM_ID;
+	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
 	cryo_stream_init(&c->stream, req->out, &req->written);
 	return c;
 }
 
-/* With all threads of the target parked: write its context, or say all that is in the way. */
+/* With all threads in scope parked: write the context, or say all that is in the way. */
 int cryo_capture(struct cryo_request *req)
 {
 	bool dry = req->args.flags & CRYO_CKPT_DRY_RUN;
@@ -195,7 +252,8 @@ int cryo_capture(struct cryo_request *req)
 
 	if (!c)
 		return -ENOMEM;
-	err = check_target(c) ?: check_alive(c) ?: collect(c);
+	err = each_proc(c, check_proc) ?: check_alive(c) ?: each_proc(c, collect) ?:
+	      cryo_classify_files(c);
 	/* With obstacles too: describing finds more of them. */
 	if (!err)
 		err = describe(c);

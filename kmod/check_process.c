@@ -4,6 +4,7 @@
  * and cannot be saved: all of it, by name
  */
 #include <linux/cred.h>
+#include <linux/fdtable.h>
 #include <linux/fs_struct.h>
 #include <linux/mm.h>
 #include <linux/nsproxy.h>
@@ -28,8 +29,8 @@ static void check_namespaces(struct cryo_capture *c)
 	struct nsproxy *its;
 	const struct cred *cred;
 
-	task_lock(c->task);
-	its = c->task->nsproxy;
+	task_lock(c->p->task);
+	its = c->p->task->nsproxy;
 	if (its && its != mine) {
 		/* cryo_refuse() may sleep: only note here. */
 		bool mnt = its->mnt_ns != mine->mnt_ns, uts = its->uts_ns != mine->uts_ns;
@@ -37,18 +38,18 @@ static void check_namespaces(struct cryo_capture *c)
 		bool cgroup = its->cgroup_ns != mine->cgroup_ns;
 		bool time = its->time_ns != mine->time_ns;
 
-		task_unlock(c->task);
+		task_unlock(c->p->task);
 		if (mnt || uts || ipc || net || cgroup || time)
 			cryo_refuse(c, "namespaces other than the requester's are not supported:%s%s%s%s%s%s",
 				    mnt ? " mount" : "", uts ? " uts" : "", ipc ? " ipc" : "",
 				    net ? " network" : "", cgroup ? " cgroup" : "",
 				    time ? " time" : "");
 	} else {
-		task_unlock(c->task);
+		task_unlock(c->p->task);
 	}
-	if (task_active_pid_ns(c->task) != task_active_pid_ns(current))
+	if (task_active_pid_ns(c->p->task) != task_active_pid_ns(current))
 		cryo_refuse(c, "a pid namespace other than the requester's is not supported");
-	cred = get_task_cred(c->task);
+	cred = get_task_cred(c->p->task);
 	if (cred->user_ns != current_user_ns())
 		cryo_refuse(c, "a user namespace other than the requester's is not supported");
 	put_cred(cred);
@@ -59,10 +60,10 @@ static void check_root(struct cryo_capture *c)
 	struct path mine, its = {};
 
 	get_fs_root(current->fs, &mine);
-	task_lock(c->task);
-	if (c->task->fs)
-		get_fs_root(c->task->fs, &its);
-	task_unlock(c->task);
+	task_lock(c->p->task);
+	if (c->p->task->fs)
+		get_fs_root(c->p->task->fs, &its);
+	task_unlock(c->p->task);
 	if (its.dentry && !path_equal(&mine, &its))
 		cryo_refuse(c, "a root directory other than the requester's (chroot) is not supported");
 	path_put(&its);
@@ -81,11 +82,13 @@ static void check_children(struct cryo_capture *c)
 	struct task_struct *child, *t;
 	unsigned int n = 0, i;
 
+	if (c->req->args.scope == CRYO_SCOPE_TREE)
+		return;
 	/* children lists change under tasklist_lock, which is not ours: look at all processes. */
 	rcu_read_lock();
 	for_each_process(child) {
 		t = rcu_dereference(child->real_parent);
-		if (!t || !same_thread_group(t, c->task))
+		if (!t || !same_thread_group(t, c->p->task) || cryo_find_proc(c->req, child))
 			continue;
 		if (n < SHOWN_CHILDREN) {
 			shown[n].pid = task_pid_vnr(child);
@@ -98,12 +101,7 @@ static void check_children(struct cryo_capture *c)
 	for (i = 0; i < min_t(unsigned int, n, SHOWN_CHILDREN); i++) {
 		const char *kind = shown[i].zombie ? "zombie" : "child process";
 
-		if (c->req->args.scope == CRYO_SCOPE_TREE)
-			cryo_refuse(c, "%s pid %d (%s): process trees are not supported yet (the scope \"process\" leaves children out)",
-				    kind, shown[i].pid, shown[i].comm);
-		else
-			cryo_warn(c, "%s pid %d (%s) is left out", kind, shown[i].pid,
-				  shown[i].comm);
+		cryo_warn(c, "%s pid %d (%s) is left out", kind, shown[i].pid, shown[i].comm);
 	}
 	if (n > SHOWN_CHILDREN)
 		cryo_warn(c, "and %u more children", n - SHOWN_CHILDREN);
@@ -117,7 +115,7 @@ static unsigned int users_of(struct cryo_capture *c, bool (*shares)(struct cryo_
 
 	rcu_read_lock();
 	for_each_process(task)
-		n += !same_thread_group(task, c->task) && shares(c, task);
+		n += !same_thread_group(task, c->p->task) && shares(c, task);
 	rcu_read_unlock();
 	return n;
 }
@@ -125,21 +123,37 @@ static unsigned int users_of(struct cryo_capture *c, bool (*shares)(struct cryo_
 /* Compared only: neither is followed. */
 static bool shares_mm(struct cryo_capture *c, struct task_struct *task)
 {
-	return READ_ONCE(task->mm) == c->mm;
+	return READ_ONCE(task->mm) == c->p->mm;
 }
 
 static bool shares_files(struct cryo_capture *c, struct task_struct *task)
 {
-	return READ_ONCE(task->files) && READ_ONCE(task->files) == READ_ONCE(c->task->files);
+	return READ_ONCE(task->files) && READ_ONCE(task->files) == READ_ONCE(c->p->task->files);
 }
 
 static bool shares_fs(struct cryo_capture *c, struct task_struct *task)
 {
-	return READ_ONCE(task->fs) && READ_ONCE(task->fs) == READ_ONCE(c->task->fs);
+	return READ_ONCE(task->fs) && READ_ONCE(task->fs) == READ_ONCE(c->p->task->fs);
+}
+
+/* More users than the process has threads: worth a look at all processes. */
+static bool may_be_shared(struct cryo_capture *c)
+{
+	unsigned int threads = READ_ONCE(c->p->task->signal->nr_threads);
+	bool shared;
+
+	task_lock(c->p->task);
+	shared = (c->p->task->files && atomic_read(&c->p->task->files->count) > threads) ||
+		 (c->p->task->fs && c->p->task->fs->users > threads);
+	task_unlock(c->p->task);
+	/* One is ours. */
+	return shared || atomic_read(&c->p->mm->mm_users) > threads + 1;
 }
 
 static void check_sharing(struct cryo_capture *c)
 {
+	if (!may_be_shared(c))
+		return;
 	if (users_of(c, shares_mm))
 		cryo_refuse(c, "memory shared with another process (CLONE_VM, vfork) is not supported");
 	if (users_of(c, shares_files))
@@ -164,14 +178,14 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 	if (!list_empty(&task->perf_event_list))
 		cryo_refuse(c, "thread %d: performance counters (perf_event_open) are not supported",
 			    tid);
-	if (READ_ONCE(task->files) != READ_ONCE(c->task->files))
+	if (READ_ONCE(task->files) != READ_ONCE(c->p->task->files))
 		cryo_refuse(c, "thread %d: a descriptor table of its own is not supported", tid);
-	if (READ_ONCE(task->fs) != READ_ONCE(c->task->fs))
+	if (READ_ONCE(task->fs) != READ_ONCE(c->p->task->fs))
 		cryo_refuse(c, "thread %d: a working directory of its own is not supported", tid);
-	if (READ_ONCE(task->nsproxy) != READ_ONCE(c->task->nsproxy))
+	if (READ_ONCE(task->nsproxy) != READ_ONCE(c->p->task->nsproxy))
 		cryo_refuse(c, "thread %d: namespaces of its own are not supported", tid);
-	if (rcu_access_pointer(task->cred) != rcu_access_pointer(c->task->cred) &&
-	    !cryo_same_creds(task, c->task))
+	if (rcu_access_pointer(task->cred) != rcu_access_pointer(c->p->task->cred) &&
+	    !cryo_same_creds(task, c->p->task))
 		cryo_refuse(c, "thread %d: credentials of its own are not supported", tid);
 	if (cryo_has_semundo(task))
 		cryo_refuse(c, "thread %d: System V semaphore adjustments (SEM_UNDO) are not supported",
@@ -189,13 +203,12 @@ void cryo_check_process(struct cryo_capture *c)
 	check_root(c);
 	check_children(c);
 	check_sharing(c);
-	if (cryo_mm_has_aio(c->mm))
+	if (cryo_mm_has_aio(c->p->mm))
 		cryo_refuse(c, "asynchronous I/O contexts (io_setup) are not supported");
-	if (cryo_mm_mdwe(c->mm))
+	if (cryo_mm_mdwe(c->p->mm))
 		cryo_refuse(c, "memory-deny-write-execute (PR_SET_MDWE) is not supported");
-	if (c->task->signal->oom_mm)
+	if (c->p->task->signal->oom_mm)
 		cryo_refuse(c, "is being killed for lack of memory");
-	list_for_each_entry(p, &c->req->parked, node)
-		if (READ_ONCE(p->state) != CRYO_PARK_GONE)
-			check_thread(c, p->task);
+	cryo_for_each_thread(p, c->p)
+		check_thread(c, p->task);
 }

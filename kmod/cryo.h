@@ -106,8 +106,10 @@ struct cryo_parked {
 	struct callback_head work;
 	struct kref ref;
 	struct list_head node;		/* in cryo_request.parked */
+	struct list_head sibling;	/* in cryo_proc.threads */
 	struct hlist_node hash;		/* in cryo_request.by_task */
 	struct task_struct *task;	/* counted */
+	struct cryo_proc *proc;		/* its process; valid while in cryo_request.parked */
 	struct cryo_request *req;	/* counted */
 	enum cryo_park_state state;	/* under cryo_request.park_lock */
 	bool let_go;
@@ -118,6 +120,49 @@ struct cryo_parked {
 
 int cryo_freeze(struct cryo_request *req);
 void cryo_thaw(struct cryo_request *req);
+
+/* ---- scope.c: the processes of a request ---- */
+
+struct cryo_fd_record;
+struct cryo_vma_record;
+
+/*
+ * One process of the scope.  Belongs to the request, and is changed by the requester only.
+ */
+struct cryo_proc {
+	struct list_head node;		/* in cryo_request.procs */
+	struct hlist_node hash;		/* in cryo_request.by_group */
+	struct cryo_request *req;	/* not counted: lives in it */
+	struct task_struct *leader;	/* counted; as found: exec() may make another one that */
+	struct pid *tgid;		/* counted */
+	pid_t pid;			/* in the requester's namespace */
+	char comm[TASK_COMM_LEN];
+	struct list_head threads;	/* of struct cryo_parked */
+	bool zombie;			/* has exited, and its parent, in the scope, has not waited */
+
+	/* What capture.c collects. */
+	struct task_struct *task;	/* its leader: parked, or a zombie; counted elsewhere */
+	struct mm_struct *mm;		/* counted */
+	u32 mm_id;
+	struct cryo_fd_record *fds;
+	unsigned int nr_fds;
+	struct cryo_vma_record *vmas;
+	unsigned int nr_vmas;
+	struct cryo_buf mempolicies;	/* struct cryo_mempolicy of the areas */
+	struct file *exe;
+};
+
+#define cryo_for_each_proc(proc, req)	list_for_each_entry(proc, &(req)->procs, node)
+/* Threads of @_proc that are in the context. */
+#define cryo_for_each_thread(t, _proc)					\
+	list_for_each_entry(t, &(_proc)->threads, sibling)		\
+		if (READ_ONCE((t)->state) != CRYO_PARK_GONE)
+
+int cryo_scope_begin(struct cryo_request *req);
+int cryo_scope_find(struct cryo_request *req);
+int cryo_scope_settle(struct cryo_request *req, bool report);
+void cryo_scope_end(struct cryo_request *req);
+struct cryo_proc *cryo_find_proc(struct cryo_request *req, struct task_struct *task);
 
 /* timed_wait.c: system calls with a timeout that the kernel itself cannot continue */
 void cryo_timed_waits_find(struct cryo_request *req);
@@ -146,10 +191,14 @@ struct cryo_request {
 	struct list_head running;	/* in the list of running requests */
 	struct list_head devices;	/* rules, see device_rules.c; fixed once it runs */
 	unsigned int nr_devices;
+	struct list_head procs;		/* of struct cryo_proc; changed under running_lock */
+	DECLARE_HASHTABLE(by_group, 10);	/* the same by signal_struct */
+	unsigned int nr_procs;
+	struct pid *scope_pid;		/* of a process group or session; counted */
 
 	spinlock_t park_lock;		/* protects the states of @parked, @pending and @worker */
 	struct list_head parked;	/* of struct cryo_parked; changed by the requester only */
-	DECLARE_HASHTABLE(by_task, 10);	/* the same by task */
+	DECLARE_HASHTABLE(by_task, 12);	/* the same by task */
 	unsigned int threads;		/* in @parked */
 	unsigned int pending;		/* of these asked, but neither parked nor stopped nor gone */
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
@@ -200,13 +249,17 @@ struct cryo_object {
 	u32 id;
 	struct file *file;		/* counted; of an inode: one through which it was found */
 	struct cryo_object *inode;	/* of a file */
-	int fd;				/* lowest descriptor, or -1 */
+	struct cryo_proc *proc;		/* the first that has it */
+	int fd;				/* lowest descriptor in @proc, or -1 */
 	unsigned long vma_start;	/* first mapping, when fd is -1 */
 	u32 kind;			/* CRYO_FILE_* */
 	u32 stdio_fd;			/* 0 to 2, or U32_MAX */
 	u32 inode_flags;		/* CRYO_INODE_* */
+	unsigned int ends;		/* of an inode: open for reading, and open for writing, in the scope */
 	loff_t size;			/* of an inode, as its section says */
 	bool is_inode;
+	bool locks_saved;		/* those of the open file itself */
+	struct cryo_proc *locks_of;	/* last process whose locks were looked for here */
 };
 
 struct cryo_fd_record {
@@ -224,25 +277,14 @@ struct cryo_vma_record {
 struct cryo_capture {
 	struct cryo_request *req;
 	struct cryo_stream stream;
-	struct task_struct *task;	/* any live thread of the target, parked */
-	struct mm_struct *mm;		/* counted */
+	struct cryo_proc *p;		/* the process being looked at; obstacles name it */
 	unsigned int obstacles;
 
 	DECLARE_HASHTABLE(objects, 10);
 	struct list_head inodes;
 	struct list_head files;
 	u32 next_id;
-
-	struct cryo_fd_record *fds;
-	unsigned int nr_fds;
-	struct cryo_vma_record *vmas;
-	unsigned int nr_vmas;
-	struct cryo_buf mempolicies;	/* struct cryo_mempolicy of the areas */
-	struct file *exe;
 };
-
-/* The one mm of a context with one process. */
-#define CRYO_MM_ID	1
 
 int cryo_capture(struct cryo_request *req);
 
@@ -260,6 +302,7 @@ void cryo_objects_free(struct cryo_capture *c);
 void cryo_check_process(struct cryo_capture *c);
 int cryo_save_system(struct cryo_capture *c);
 int cryo_save_process(struct cryo_capture *c);
+int cryo_save_zombie(struct cryo_capture *c);
 int cryo_save_cwd(struct cryo_capture *c);
 int cryo_save_rlimits(struct cryo_capture *c);
 int cryo_save_creds(struct cryo_capture *c);
@@ -291,6 +334,7 @@ int cryo_save_memory(struct cryo_capture *c);
 int cryo_save_contents(struct cryo_capture *c);
 bool cryo_is_ctty(struct task_struct *task, struct file *file);
 bool cryo_is_pipe(struct file *file);
+bool cryo_pipe_is_shared(struct cryo_object *o);
 int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode);
 bool cryo_is_eventfd(struct file *file);
 int cryo_save_eventfd(struct cryo_capture *c, struct cryo_object *o);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * freeze.c - bring all threads of a process to rest, and let them go
+ * freeze.c - bring all threads of the processes in scope to rest, and let them go
  *
  * Each thread gets a task work; it interrupts system calls as a signal does,
  * and runs when the thread is about to return to user mode.  There the thread
@@ -13,7 +13,8 @@
  *    work stays queued, so that a SIGCONT finds them parked;
  *  - exiting: left out, they will be gone;
  *  - uninterruptible (state D), waiting in vfork(): waited for until the freeze's
- *    own time limit, then named;
+ *    own time limit, then named.  A vfork() child is not asked before it has memory
+ *    of its own: its parent does not come to rest earlier;
  *  - io_uring workers and other kernel helpers: never return to user mode, left out.
  */
 #include <linux/jiffies.h>
@@ -93,7 +94,7 @@ struct cryo_parked *cryo_find_parked(struct cryo_request *req, struct task_struc
 	return NULL;
 }
 
-static int add_thread(struct cryo_request *req, struct task_struct *task)
+static int add_thread(struct cryo_request *req, struct cryo_proc *proc, struct task_struct *task)
 {
 	struct cryo_parked *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
 
@@ -102,10 +103,12 @@ static int add_thread(struct cryo_request *req, struct task_struct *task)
 	kref_init(&p->ref);
 	get_task_struct(task);
 	p->task = task;
+	p->proc = proc;
 	cryo_request_get(req);
 	p->req = req;
 	p->state = CRYO_PARK_GONE;
 	list_add_tail(&p->node, &req->parked);
+	list_add_tail(&p->sibling, &proc->threads);
 	hash_add(req->by_task, &p->hash, (unsigned long)task);
 	req->threads++;
 	return 0;
@@ -125,20 +128,26 @@ static void ask(struct cryo_parked *p)
 	}
 }
 
-static bool wanted(struct task_struct *task)
+static bool wanted(struct cryo_proc *proc, struct task_struct *task)
 {
-	return !(task->flags & (PF_EXITING | PF_IO_WORKER | PF_KTHREAD)) && !task->exit_state;
+	if (task->flags & (PF_EXITING | PF_IO_WORKER | PF_KTHREAD) || task->exit_state)
+		return false;
+	/* The target itself is asked all the same, to be refused by name. */
+	return !READ_ONCE(task->vfork_done) || proc->leader == proc->req->target;
 }
 
-/* Find up to BATCH threads that have not been asked. */
-static unsigned int find_new(struct cryo_request *req, struct task_struct **found)
+/* Find up to BATCH threads of @proc that have not been asked. */
+static unsigned int find_new(struct cryo_proc *proc, struct task_struct **found)
 {
 	struct task_struct *task;
 	unsigned int n = 0;
 
+	/* A work would cut a core dump to a pipe short. */
+	if (READ_ONCE(proc->leader->signal->core_state))
+		return 0;
 	rcu_read_lock();
-	for_each_thread(req->target, task) {
-		if (!wanted(task) || cryo_find_parked(req, task))
+	__for_each_thread(proc->leader->signal, task) {
+		if (!wanted(proc, task) || cryo_find_parked(proc->req, task))
 			continue;
 		get_task_struct(task);
 		found[n++] = task;
@@ -149,23 +158,38 @@ static unsigned int find_new(struct cryo_request *req, struct task_struct **foun
 	return n;
 }
 
-static int add_all(struct cryo_request *req, struct task_struct **found)
+static int add_threads(struct cryo_proc *proc, struct task_struct **found)
 {
 	unsigned int n, i;
 	int total = 0;
 	int err = 0;
 
 	do {
-		n = find_new(req, found);
+		n = find_new(proc, found);
 		for (i = 0; i < n; i++) {
 			if (!err)
-				err = add_thread(req, found[i]);
+				err = add_thread(proc->req, proc, found[i]);
 			put_task_struct(found[i]);
 		}
 		total += n;
 		cond_resched();
 	} while (n == BATCH && !err);
 	return err ?: total;
+}
+
+static int add_all(struct cryo_request *req, struct task_struct **found)
+{
+	struct cryo_proc *proc;
+	int total = 0;
+	int n;
+
+	cryo_for_each_proc(proc, req) {
+		n = add_threads(proc, found);
+		if (n < 0)
+			return n;
+		total += n;
+	}
+	return total;
 }
 
 /* Ask all threads that exist now. Returns how many were new, or a negative errno. */
@@ -221,8 +245,8 @@ static void name_pending(struct cryo_request *req)
 			continue;
 		get_task_comm(comm, p->task);
 		cryo_log(&req->log,
-			 "pid %d (%s), thread %d (%s): did not come to rest: state %c%s", req->pid,
-			 req->comm, task_pid_vnr(p->task), comm, task_state_to_char(p->task),
+			 "pid %d (%s), thread %d (%s): did not come to rest: state %c%s", p->proc->pid,
+			 p->proc->comm, task_pid_vnr(p->task), comm, task_state_to_char(p->task),
 			 p->task->vfork_done || task_state_to_char(p->task) != 'D' ? "" :
 			 " (uninterruptible, or waits for a vfork() child)");
 	}
@@ -263,9 +287,34 @@ static void wait_off_cpu(struct cryo_request *req)
 	}
 }
 
+/* One look at the scope. Returns how much was found that is new or not at rest, or an error. */
+static int freeze_once(struct cryo_request *req, struct task_struct **found, unsigned long limit)
+{
+	int procs = cryo_scope_find(req);
+	int threads = procs < 0 ? procs : ask_all(req, found);
+	int restless, err;
+
+	if (threads < 0)
+		return threads;
+	err = wait_pending(req, limit);
+	if (err)
+		return err;
+	restless = cryo_scope_settle(req, false);
+	if (!restless)
+		return procs + threads;
+	if (time_after(jiffies, limit)) {
+		cryo_scope_settle(req, true);
+		return -ETIMEDOUT;
+	}
+	if (schedule_timeout_killable(POLL_JIFFIES) && fatal_signal_pending(current))
+		return -EINTR;
+	return cryo_request_interrupted(req) ?: restless;
+}
+
 /*
- * Park all threads of req->target.  Threads may create others until they park,
- * so look again until nothing new is found.  On error, cryo_thaw() all the same.
+ * Park all threads of all processes in scope.  They may create others until they
+ * park, so look again until nothing new is found.  On error, cryo_thaw() all the
+ * same.
  */
 int cryo_freeze(struct cryo_request *req)
 {
@@ -274,7 +323,6 @@ int cryo_freeze(struct cryo_request *req)
 	struct task_struct **found;
 	int n;
 
-	/* A work would cut a core dump to a pipe short. */
 	if (req->target->signal->core_state)
 		return -ESRCH;
 	found = kvmalloc_array(BATCH, sizeof(*found), GFP_KERNEL_ACCOUNT);
@@ -282,10 +330,7 @@ int cryo_freeze(struct cryo_request *req)
 		return -ENOMEM;
 	req->freeze_begin = ktime_get();
 	do {
-		n = ask_all(req, found);
-		if (n < 0)
-			break;
-		n = wait_pending(req, limit) ?: n;
+		n = freeze_once(req, found, limit);
 	} while (n > 0);
 	kvfree(found);
 	if (n)
@@ -313,6 +358,7 @@ void cryo_thaw(struct cryo_request *req)
 		}
 		hash_del(&p->hash);
 		list_del(&p->node);
+		list_del(&p->sibling);
 		parked_put(p);
 		cond_resched();
 	}

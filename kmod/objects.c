@@ -31,6 +31,7 @@ static struct cryo_object *add(struct cryo_capture *c, const void *key, struct f
 		return NULL;
 	o->key = key;
 	o->id = ++c->next_id;
+	o->proc = c->p;
 	o->file = get_file(file);
 	o->fd = -1;
 	o->stdio_fd = U32_MAX;
@@ -55,8 +56,10 @@ struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file)
 		inode->is_inode = true;
 	}
 	o = add(c, file, file, &c->files);
-	if (o)
-		o->inode = inode;
+	if (!o)
+		return NULL;
+	o->inode = inode;
+	inode->ends += !!(file->f_mode & FMODE_READ) + !!(file->f_mode & FMODE_WRITE);
 	return o;
 }
 

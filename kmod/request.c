@@ -22,10 +22,6 @@
 #include "cryo.h"
 #include "unload.h"
 
-/* Requests in CRYO_CKPT_RUN or held, so that a target belongs to one at a time. */
-static DEFINE_MUTEX(running_lock);
-static LIST_HEAD(running);
-
 /* Not held longer than it is needed: a pipe's reader waits for its end. */
 static void close_output(struct cryo_request *req)
 {
@@ -119,39 +115,6 @@ static void set_worker(struct cryo_request *req, struct task_struct *worker)
 	spin_unlock_irq(&req->park_lock);
 }
 
-static int claim_target(struct cryo_request *req)
-{
-	struct cryo_request *other;
-	int err = 0;
-
-	if (same_thread_group(req->target, current)) {
-		cryo_log(&req->log, "pid %d (%s): a process cannot checkpoint itself yet", req->pid,
-			 req->comm);
-		return -EOPNOTSUPP;
-	}
-	if (mutex_lock_killable(&running_lock))
-		return -EINTR;
-	list_for_each_entry(other, &running, running) {
-		if (same_thread_group(other->target, req->target)) {
-			cryo_log(&req->log, "pid %d (%s): another checkpoint of it is running",
-				 req->pid, req->comm);
-			err = -EBUSY;
-			break;
-		}
-	}
-	if (!err)
-		list_add(&req->running, &running);
-	mutex_unlock(&running_lock);
-	return err;
-}
-
-static void release_target(struct cryo_request *req)
-{
-	mutex_lock(&running_lock);
-	list_del_init(&req->running);
-	mutex_unlock(&running_lock);
-}
-
 static int freeze_and_capture(struct cryo_request *req)
 {
 	int err;
@@ -171,7 +134,7 @@ static int run(struct cryo_request *req)
 
 	if (req->state != CRYO_STATE_NEW)
 		return -EBUSY;
-	err = claim_target(req);
+	err = cryo_scope_begin(req);
 	if (err)
 		return err;
 	set_worker(req, current);
@@ -187,7 +150,7 @@ static int run(struct cryo_request *req)
 	req->result = err;
 	if (err || !(req->args.flags & CRYO_CKPT_HOLD)) {
 		cryo_thaw(req);
-		release_target(req);
+		cryo_scope_end(req);
 	}
 	cryo_request_state(req, err ? CRYO_STATE_FAILED :
 			   req->args.flags & CRYO_CKPT_HOLD ? CRYO_STATE_HELD : CRYO_STATE_DONE);
@@ -207,14 +170,23 @@ static long ioctl_run(struct cryo_request *req)
 	return ret;
 }
 
-static int signal_target(struct cryo_request *req, int signal)
+static int signal_proc(struct cryo_proc *p, int signal)
 {
-	struct pid *pid = get_task_pid(req->target, PIDTYPE_TGID);
-	int err = kill_pid(pid, signal, 0);
+	int err = kill_pid(p->tgid, signal, 0);
 
-	put_pid(pid);
 	/* Gone: there is nobody left to tell, and the context is as good as before. */
 	return err == -ESRCH ? 0 : err;
+}
+
+/* All that can be told are told, whatever some of them answer. */
+static int signal_scope(struct cryo_request *req, int signal)
+{
+	struct cryo_proc *p;
+	int err = 0;
+
+	cryo_for_each_proc(p, req)
+		err = signal_proc(p, signal) ?: err;
+	return err;
 }
 
 static long ioctl_thaw(struct cryo_request *req, unsigned long signal)
@@ -226,10 +198,10 @@ static long ioctl_thaw(struct cryo_request *req, unsigned long signal)
 	if (mutex_lock_killable(&req->lock))
 		return -EINTR;
 	if (req->state == CRYO_STATE_HELD) {
-		ret = signal ? signal_target(req, signal) : 0;
+		ret = signal ? signal_scope(req, signal) : 0;
 		if (!ret) {
 			cryo_thaw(req);
-			release_target(req);
+			cryo_scope_end(req);
 			cryo_request_state(req, CRYO_STATE_DONE);
 		}
 	}
@@ -248,6 +220,7 @@ static long ioctl_status(struct cryo_request *req, void __user *arg)
 		.bytes_written = atomic64_read(&req->written),
 		.pages_saved = req->pages_saved,
 		.pages_zero = req->pages_zero,
+		.processes = req->nr_procs,
 	};
 	u32 size;
 
@@ -314,7 +287,7 @@ static int request_release(struct inode *inode, struct file *file)
 	/* Nobody is in RUN: that has a reference to the file. */
 	if (req->state == CRYO_STATE_HELD) {
 		cryo_thaw(req);
-		release_target(req);
+		cryo_scope_end(req);
 	}
 	cryo_request_put(req);
 	return 0;
@@ -344,22 +317,49 @@ static int copy_args(struct cryo_checkpoint *args, void __user *arg)
 		return err;
 	if (args->flags & ~CRYO_CKPT_FLAGS || args->reserved)
 		return -EINVAL;
-	if (args->scope != CRYO_SCOPE_PROCESS && args->scope != CRYO_SCOPE_TREE)
+	if (args->scope > CRYO_SCOPE_MAX)
 		return -EINVAL;
 	return 0;
 }
 
-static struct task_struct *find_target(pid_t nr)
+/* A live process of the group or session @pid, not the caller's own if there is another. */
+static struct task_struct *member_of(struct pid *pid, enum pid_type type)
 {
+	struct task_struct *task, *found = NULL;
+
+	rcu_read_lock();
+	do_each_pid_task(pid, type, task) {
+		if (task->exit_state || !thread_group_leader(task))
+			continue;
+		if (!found || same_thread_group(found, current))
+			found = task;
+	} while_each_pid_task(pid, type, task);
+	if (found)
+		get_task_struct(found);
+	rcu_read_unlock();
+	return found;
+}
+
+static struct task_struct *find_task(pid_t nr, u32 scope)
+{
+	enum pid_type type = scope == CRYO_SCOPE_PGRP ? PIDTYPE_PGID :
+			     scope == CRYO_SCOPE_SESSION ? PIDTYPE_SID : PIDTYPE_TGID;
 	struct task_struct *task;
 	struct pid *pid;
 
 	if (nr < 0)
-		return ERR_PTR(-ESRCH);
-	pid = nr ? find_get_pid(nr) : get_task_pid(current, PIDTYPE_TGID);
+		return NULL;
+	pid = nr ? find_get_pid(nr) : get_task_pid(current, type);
 	/* PIDTYPE_TGID: a thread's id is no process. */
-	task = get_pid_task(pid, PIDTYPE_TGID);
+	task = type == PIDTYPE_TGID ? get_pid_task(pid, type) : member_of(pid, type);
 	put_pid(pid);
+	return task;
+}
+
+static struct task_struct *find_target(pid_t nr, u32 scope)
+{
+	struct task_struct *task = find_task(nr, scope);
+
 	if (!task)
 		return ERR_PTR(-ESRCH);
 	if (task->flags & PF_KTHREAD ||
@@ -372,7 +372,7 @@ static struct task_struct *find_target(pid_t nr)
 
 static int open_target(struct cryo_request *req)
 {
-	struct task_struct *task = find_target(req->args.target);
+	struct task_struct *task = find_target(req->args.target, req->args.scope);
 
 	if (IS_ERR(task))
 		return PTR_ERR(task);
@@ -411,6 +411,8 @@ static struct cryo_request *request_alloc(void)
 	INIT_LIST_HEAD(&req->parked);
 	INIT_LIST_HEAD(&req->running);
 	INIT_LIST_HEAD(&req->devices);
+	INIT_LIST_HEAD(&req->procs);
+	hash_init(req->by_group);
 	hash_init(req->by_task);
 	init_waitqueue_head(&req->done_wait);
 	init_waitqueue_head(&req->park_wait);

@@ -2,7 +2,7 @@
 /*
  * restart.c - the last step of a restart
  *
- * The threads of a process that user space has rebuilt join a group and park on
+ * The threads of the processes that user space has rebuilt join a group and park on
  * their way to user mode.  When all are there, the coordinator, which is another
  * process, gives them their registers: a task cannot set its own.  Then all go
  * on, or, when anything fails, all are killed.
@@ -33,7 +33,7 @@
 
 enum stage {
 	GATHER,		/* threads arrive */
-	SETUP,		/* registers are set; the leader finishes the process */
+	SETUP,		/* registers are set; each leader finishes its process */
 	GO,		/* all go on */
 	ABORTED,	/* all die */
 };
@@ -55,16 +55,18 @@ struct group {
 	const struct cred *creds;	/* its credentials then */
 	fl_owner_t table;		/* its descriptor table: compared, never followed */
 	unsigned int threads;
+	unsigned int processes;
 	struct list_head members;
 	unsigned int joined;
-	struct member *leader;
+	unsigned int leaders;		/* of these, leaders of their process */
 
 	spinlock_t state_lock;		/* protects all below */
 	enum stage stage;
 	unsigned int parked;
 	bool lost;			/* a thread that had joined is dying */
-	bool setup_done;
-	int setup_error;
+	unsigned int set_up;		/* processes that their leaders have finished */
+	int setup_error;		/* the first one, in the process ... */
+	pid_t setup_pid;
 	const char *setup_what;
 	wait_queue_head_t coordinator_wait;
 	wait_queue_head_t go_wait;
@@ -169,6 +171,10 @@ static int finish_process(struct member *m, const char **what)
 		*what = "closing the restart handle";
 		err = close_fd(args->close_fd);
 	}
+	if (!err && args->signal) {
+		*what = "sending its signal";
+		err = kill_pid(task_tgid(current), args->signal, 0);
+	}
 	return err;
 }
 
@@ -179,9 +185,12 @@ static void setup_process(struct member *m)
 	int err = finish_process(m, &what);
 
 	spin_lock(&g->state_lock);
-	g->setup_done = true;
-	g->setup_error = err;
-	g->setup_what = what;
+	g->set_up++;
+	if (err && !g->setup_error) {
+		g->setup_error = err;
+		g->setup_what = what;
+		g->setup_pid = task_tgid_vnr(current);
+	}
 	spin_unlock(&g->state_lock);
 	wake_up(&g->coordinator_wait);
 }
@@ -299,12 +308,12 @@ static int copy_resume(struct member *m, void __user *arg)
 
 	if (get_user(size, (u32 __user *)arg))
 		return -EFAULT;
-	if (size < offsetofend(struct cryo_resume, reserved))
+	if (size < offsetofend(struct cryo_resume, signal))
 		return -EINVAL;
 	err = copy_struct_from_user(&m->args, sizeof(m->args), arg, size);
 	if (err)
 		return err;
-	if (m->args.flags & ~CRYO_RESUME_FLAGS || m->args.reserved)
+	if (m->args.flags & ~CRYO_RESUME_FLAGS || m->args.signal < 0 || m->args.signal > _NSIG)
 		return -EINVAL;
 	return cryo_restart_block_check(&m->args.restart) ?: copy_regsets(m);
 }
@@ -313,13 +322,10 @@ static int copy_resume(struct member *m, void __user *arg)
 static int join(struct group *g, struct member *m)
 {
 	bool leader = m->args.flags & CRYO_RESUME_LEADER;
-	struct member *first = list_first_entry_or_null(&g->members, struct member, node);
 
 	if (stage_of(g) != GATHER || g->joined == g->threads)
 		return -EBUSY;
-	if (first && !same_thread_group(first->task, current))
-		return -EINVAL;
-	if (leader && (g->leader || !thread_group_leader(current)))
+	if (leader && (g->leaders == g->processes || !thread_group_leader(current)))
 		return -EINVAL;
 	m->group = g;
 	init_task_work(&m->work, resume);
@@ -333,8 +339,7 @@ static int join(struct group *g, struct member *m)
 	m->task = get_task_struct(current);
 	list_add_tail(&m->node, &g->members);
 	g->joined++;
-	if (leader)
-		g->leader = m;
+	g->leaders += leader;
 	return 0;
 }
 
@@ -431,29 +436,38 @@ static int wait_all(struct group *g, unsigned int timeout_ms)
 			 timeout_ms);
 		return -ETIMEDOUT;
 	}
-	return g->leader ? 0 : -EINVAL;
+	return g->leaders == g->processes ? 0 : -EINVAL;
+}
+
+static bool is_set_up(struct group *g)
+{
+	return READ_ONCE(g->set_up) == g->processes || READ_ONCE(g->setup_error) ||
+	       READ_ONCE(g->lost);
 }
 
 static int wait_setup(struct group *g)
 {
 	if (!set_stage(g, SETUP))
 		return -ESRCH;
-	if (wait_event_killable(g->coordinator_wait,
-				READ_ONCE(g->setup_done) || READ_ONCE(g->lost)))
+	if (wait_event_killable(g->coordinator_wait, is_set_up(g)))
 		return -EINTR;
 	if (READ_ONCE(g->lost))
 		return -ESRCH;
 	if (g->setup_error)
-		cryo_log(&g->log, "%s failed (error %d)", g->setup_what, g->setup_error);
+		cryo_log(&g->log, "pid %d: %s failed (error %d)", g->setup_pid, g->setup_what,
+			 g->setup_error);
 	return g->setup_error;
 }
 
-static int signal_process(struct group *g, int signal)
+static int signal_all(struct group *g, int signal)
 {
-	struct pid *pid = get_task_pid(g->leader->task, PIDTYPE_TGID);
-	int err = kill_pid(pid, signal, 0);
+	struct member *m;
+	int err = 0;
 
-	put_pid(pid);
+	list_for_each_entry(m, &g->members, node) {
+		if (m->args.flags & CRYO_RESUME_LEADER)
+			err = kill_pid(task_tgid(m->task), signal, 0) ?: err;
+	}
 	return err;
 }
 
@@ -473,7 +487,7 @@ static int commit(struct group *g, const struct cryo_commit *args)
 	if (!err)
 		err = wait_setup(g);
 	if (!err && args->signal)
-		err = signal_process(g, args->signal);
+		err = signal_all(g, args->signal);
 	if (!err && !set_stage(g, GO))
 		err = -ESRCH;
 	mutex_unlock(&g->lock);
@@ -564,7 +578,7 @@ static const struct file_operations group_fops = {
 	.llseek = noop_llseek,
 };
 
-static struct group *group_alloc(unsigned int threads)
+static struct group *group_alloc(unsigned int threads, unsigned int processes)
 {
 	struct group *g = kzalloc(sizeof(*g), GFP_KERNEL_ACCOUNT);
 
@@ -578,6 +592,7 @@ static struct group *group_alloc(unsigned int threads)
 	init_waitqueue_head(&g->go_wait);
 	cryo_log_init(&g->log);
 	g->threads = threads;
+	g->processes = processes;
 	g->coordinator = get_pid(task_tgid(current));
 	g->creds = get_current_cred();
 	g->table = current->files;
@@ -599,9 +614,12 @@ long cryo_restart_create(void __user *arg)
 	err = copy_struct_from_user(&args, sizeof(args), arg, size);
 	if (err)
 		return err;
-	if (args.flags || args.reserved || !args.threads || args.threads > CRYO_MAX_THREADS)
+	if (!args.processes)
+		args.processes = 1;
+	if (args.flags || !args.threads || args.threads > CRYO_MAX_THREADS ||
+	    args.processes > args.threads)
 		return -EINVAL;
-	g = group_alloc(args.threads);
+	g = group_alloc(args.threads, args.processes);
 	if (!g)
 		return -ENOMEM;
 	fd = anon_inode_getfd("[cryo-restart]", &group_fops, g, O_RDWR | O_CLOEXEC);

@@ -27,9 +27,9 @@ int cryo_save_cgroup(struct cryo_capture *c)
 
 	if (!path)
 		return -ENOMEM;
-	len = path_of(c->task, path, PATH_MAX);
+	len = path_of(c->p->task, path, PATH_MAX);
 	if (len)
-		err = cryo_stream_section(&c->stream, CRYO_SEC_CGROUP, c->req->pid, 0, path, len);
+		err = cryo_stream_section(&c->stream, CRYO_SEC_CGROUP, c->p->pid, 0, path, len);
 	kfree(path);
 	return err;
 }

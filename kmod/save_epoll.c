@@ -40,9 +40,9 @@ static struct file *file_of(struct cryo_capture *c, unsigned int fd)
 {
 	unsigned int i;
 
-	for (i = 0; i < c->nr_fds; i++)
-		if (c->fds[i].fd == fd)
-			return c->fds[i].file;
+	for (i = 0; i < c->p->nr_fds; i++)
+		if (c->p->fds[i].fd == fd)
+			return c->p->fds[i].file;
 	return NULL;
 }
 

@@ -39,7 +39,7 @@ static void drop(struct table_walk *w)
 	kvfree(w->records);
 }
 
-/* A snapshot of the table in c->fds, one reference to each file. */
+/* A snapshot of the table in c->p->fds, one reference to each file. */
 static int snapshot(struct cryo_capture *c)
 {
 	struct table_walk w = { .room = 64 };
@@ -50,18 +50,18 @@ static int snapshot(struct cryo_capture *c)
 			return -ENOMEM;
 		w.n = 0;
 		/* task_lock() keeps the table from being freed by a killed task. */
-		task_lock(c->task);
-		w.files = c->task->files;
+		task_lock(c->p->task);
+		w.files = c->p->task->files;
 		if (w.files)
 			iterate_fd(w.files, 0, note_fd, &w);
-		task_unlock(c->task);
+		task_unlock(c->p->task);
 		if (w.n <= w.room)
 			break;
 		drop(&w);
 		w.room = w.n + 64;
 	}
-	c->fds = w.records;
-	c->nr_fds = w.n;
+	c->p->fds = w.records;
+	c->p->nr_fds = w.n;
 	return 0;
 }
 
@@ -71,7 +71,8 @@ static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r)
 
 	if (!o)
 		return -ENOMEM;
-	if (o->fd < 0) {
+	/* Of the process that was first to show it, be it by a descriptor or by a mapping. */
+	if (o->fd < 0 && o->proc == c->p) {
 		o->fd = r->fd;
 		o->stdio_fd = r->fd <= 2 ? r->fd : U32_MAX;
 	}
@@ -83,26 +84,26 @@ int cryo_collect_fds(struct cryo_capture *c)
 	unsigned int i;
 	int err = snapshot(c);
 
-	for (i = 0; !err && i < c->nr_fds; i++)
-		err = collect_fd(c, &c->fds[i]);
+	for (i = 0; !err && i < c->p->nr_fds; i++)
+		err = collect_fd(c, &c->p->fds[i]);
 	return err;
 }
 
 int cryo_save_fds(struct cryo_capture *c)
 {
-	struct cryo_array head = { c->nr_fds, sizeof(struct cryo_fd) };
+	struct cryo_array head = { c->p->nr_fds, sizeof(struct cryo_fd) };
 	struct cryo_buf buf = {};
 	unsigned int i;
 
 	cryo_buf_put(&buf, &head, sizeof(head));
-	for (i = 0; i < c->nr_fds; i++) {
+	for (i = 0; i < c->p->nr_fds; i++) {
 		struct cryo_fd out = {
-			.fd = c->fds[i].fd,
-			.file = cryo_object_find(c, c->fds[i].file)->id,
-			.flags = c->fds[i].cloexec ? CRYO_FD_CLOEXEC : 0,
+			.fd = c->p->fds[i].fd,
+			.file = cryo_object_find(c, c->p->fds[i].file)->id,
+			.flags = c->p->fds[i].cloexec ? CRYO_FD_CLOEXEC : 0,
 		};
 
 		cryo_buf_put(&buf, &out, sizeof(out));
 	}
-	return cryo_stream_buf(&c->stream, CRYO_SEC_FDS, c->req->pid, sizeof(head), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_FDS, c->p->pid, sizeof(head), &buf);
 }

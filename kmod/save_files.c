@@ -97,6 +97,12 @@ static const char *classify_regular(struct cryo_object *o)
 	return NULL;
 }
 
+static const char *stdio(struct cryo_object *o)
+{
+	o->kind = CRYO_FILE_STDIO;
+	return NULL;
+}
+
 /* Whether the requester has said what to do with the device. */
 static bool classify_by_rule(struct cryo_capture *c, struct cryo_object *o)
 {
@@ -133,36 +139,36 @@ static const char *classify_char(struct cryo_capture *c, struct cryo_object *o)
 			return NULL;
 		}
 	}
-	if (o->stdio_fd != U32_MAX) {
-		o->kind = CRYO_FILE_STDIO;
-		return NULL;
-	}
+	if (o->stdio_fd != U32_MAX)
+		return stdio(o);
 	/* /dev/tty (5:0) or the terminal itself */
-	if (dev == MKDEV(TTYAUX_MAJOR, 0) || cryo_is_ctty(c->task, o->file)) {
+	if (dev == MKDEV(TTYAUX_MAJOR, 0) || cryo_is_ctty(c->p->task, o->file)) {
 		o->kind = CRYO_FILE_CTTY;
 		return NULL;
 	}
 	return "character device (without --device)";
 }
 
+/* Stdio from and to the outside is the restarting shell's affair, any other has to be known whole. */
 static const char *classify_pipe(struct cryo_object *o)
 {
-	if (o->stdio_fd != U32_MAX) {
-		o->kind = CRYO_FILE_STDIO;
-		return NULL;
-	}
+	bool shared;
+
 	if (!cryo_is_pipe(o->file))
-		return "named FIFO";
+		return o->stdio_fd == U32_MAX ? "named FIFO" : stdio(o);
+	shared = cryo_pipe_is_shared(o);
+	if (shared && o->stdio_fd != U32_MAX)
+		return stdio(o);
+	if (shared)
+		return "pipe whose other end belongs to a process that is left out";
 	o->kind = CRYO_FILE_PIPE;
 	return NULL;
 }
 
 static const char *classify_socket(struct cryo_object *o)
 {
-	if (o->stdio_fd != U32_MAX) {
-		o->kind = CRYO_FILE_STDIO;
-		return NULL;
-	}
+	if (o->stdio_fd != U32_MAX)
+		return stdio(o);
 	if (!cryo_socket_savable(o->file))
 		return "socket (only listening ones are supported)";
 	o->kind = CRYO_FILE_SOCKET;
@@ -235,8 +241,11 @@ static const char *classify(struct cryo_capture *c, struct cryo_object *o)
 /* Give @o its kind, or refuse it by name. */
 static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 {
-	const char *obstacle = classify(c, o);
+	const char *obstacle;
 	char *name;
+
+	c->p = o->proc;
+	obstacle = classify(c, o);
 
 	if (!obstacle)
 		return 0;
@@ -309,6 +318,7 @@ int cryo_save_inodes(struct cryo_capture *c)
 	int err = 0;
 
 	list_for_each_entry(o, &c->inodes, node) {
+		c->p = o->proc;
 		err = save_inode(c, o) ?: save_inode_state(c, o);
 		if (err)
 			break;
@@ -389,6 +399,7 @@ int cryo_save_files(struct cryo_capture *c)
 	list_for_each_entry(o, &c->files, node) {
 		if (err)
 			break;
+		c->p = o->proc;
 		/* Refused ones have no kind: they are left out of what is not going to be written. */
 		if (o->kind)
 			err = save_file(c, o, page) ?: save_file_state(c, o);

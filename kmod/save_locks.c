@@ -15,6 +15,7 @@ struct lock_walk {
 	unsigned int room;
 	unsigned int n;
 	unsigned int breaking;		/* leases that somebody waits for */
+	bool new_file;			/* no process before has told the locks of the open file */
 };
 
 /* With flc_lock held: no allocation, so count on when there is no room. */
@@ -43,9 +44,9 @@ static void walk_posix(struct lock_walk *w, struct file_lock_context *ctx, struc
 	cryo_for_each_lock(lock, &ctx->flc_posix) {
 		f = cryo_object_find(w->c, cryo_lock_file(lock));
 		if (cryo_lock_flags(lock) & FL_OFDLCK) {
-			if (f == o)
+			if (f == o && w->new_file)
 				note_lock(w, lock, CRYO_LOCK_OFD, o->id);
-		} else if (cryo_lock_owner(lock) == w->files && (f ? f == o : o->fd >= 0)) {
+		} else if (cryo_lock_owner(lock) == w->files && (!f || f == o)) {
 			note_lock(w, lock, CRYO_LOCK_POSIX, o->id);
 		}
 	}
@@ -64,37 +65,60 @@ static void walk_file(struct lock_walk *w, struct cryo_object *o)
 	struct file_lock_context *ctx = cryo_lock_context(file_inode(o->file));
 	cryo_lock_core *lock;
 
-	if (!ctx || o->fd < 0)
+	if (!ctx)
 		return;
+	/* Locks of the open file are told once, whoever has it. */
+	w->new_file = !o->locks_saved;
 	spin_lock(&ctx->flc_lock);
 	walk_posix(w, ctx, o);
 	cryo_for_each_lock(lock, &ctx->flc_flock)
-		if (cryo_lock_file(lock) == o->file)
+		if (cryo_lock_file(lock) == o->file && w->new_file)
 			note_lock(w, lock, CRYO_LOCK_FLOCK, o->id);
 	cryo_for_each_lock(lock, &ctx->flc_lease)
-		if (cryo_lock_file(lock) == o->file)
+		if (cryo_lock_file(lock) == o->file && w->new_file)
 			note_lease(w, lock, o);
 	spin_unlock(&ctx->flc_lock);
 }
 
+/* All files in the process's table, each once. */
+static void walk_table(struct lock_walk *w)
+{
+	struct cryo_proc *p = w->c->p;
+	struct cryo_object *o;
+	unsigned int i;
+
+	w->n = 0;
+	w->breaking = 0;
+	for (i = 0; i < p->nr_fds; i++) {
+		o = cryo_object_find(w->c, p->fds[i].file);
+		if (o->locks_of == p)
+			continue;
+		o->locks_of = p;
+		walk_file(w, o);
+	}
+	for (i = 0; i < p->nr_fds; i++)
+		cryo_object_find(w->c, p->fds[i].file)->locks_of = NULL;
+}
+
 static int walk(struct lock_walk *w)
 {
-	struct cryo_object *o;
+	struct cryo_proc *p = w->c->p;
+	unsigned int i;
 
 	w->room = 16;
 	for (;;) {
 		w->locks = kvcalloc(w->room, sizeof(*w->locks), GFP_KERNEL_ACCOUNT);
 		if (!w->locks)
 			return -ENOMEM;
-		w->n = 0;
-		w->breaking = 0;
-		list_for_each_entry(o, &w->c->files, node)
-			walk_file(w, o);
+		walk_table(w);
 		if (w->n <= w->room)
-			return 0;
+			break;
 		kvfree(w->locks);
 		w->room = w->n + 16;
 	}
+	for (i = 0; i < p->nr_fds; i++)
+		cryo_object_find(w->c, p->fds[i].file)->locks_saved = true;
+	return 0;
 }
 
 int cryo_save_locks(struct cryo_capture *c)
@@ -104,9 +128,9 @@ int cryo_save_locks(struct cryo_capture *c)
 	struct cryo_buf buf = {};
 	int err;
 
-	task_lock(c->task);
-	w.files = c->task->files;	/* compared, never followed */
-	task_unlock(c->task);
+	task_lock(c->p->task);
+	w.files = c->p->task->files;	/* compared, never followed */
+	task_unlock(c->p->task);
 	err = walk(&w);
 	if (err)
 		return err;
@@ -117,7 +141,7 @@ int cryo_save_locks(struct cryo_capture *c)
 		head.count = w.n;
 		cryo_buf_put(&buf, &head, sizeof(head));
 		cryo_buf_put(&buf, w.locks, w.n * sizeof(*w.locks));
-		err = cryo_stream_buf(&c->stream, CRYO_SEC_LOCKS, c->req->pid, sizeof(head), &buf);
+		err = cryo_stream_buf(&c->stream, CRYO_SEC_LOCKS, c->p->pid, sizeof(head), &buf);
 	}
 	kvfree(w.locks);
 	return err;

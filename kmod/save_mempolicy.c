@@ -29,8 +29,8 @@ int cryo_note_mempolicy(struct cryo_capture *c, struct vm_area_struct *vma)
 	if (!vma->vm_policy)
 		return 0;
 	describe(vma->vm_policy, &out);
-	cryo_buf_put(&c->mempolicies, &out, sizeof(out));
-	return c->mempolicies.error;
+	cryo_buf_put(&c->p->mempolicies, &out, sizeof(out));
+	return c->p->mempolicies.error;
 }
 
 int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task)
@@ -69,12 +69,12 @@ int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task)
 int cryo_save_mempolicies(struct cryo_capture *c)
 {
 	size_t size = sizeof(struct cryo_mempolicy);
-	struct cryo_array head = { c->mempolicies.len / size, size };
+	struct cryo_array head = { c->p->mempolicies.len / size, size };
 	struct cryo_buf buf = {};
 
 	if (!head.count)
 		return 0;
 	cryo_buf_put(&buf, &head, sizeof(head));
-	cryo_buf_put(&buf, c->mempolicies.data, c->mempolicies.len);
-	return cryo_stream_buf(&c->stream, CRYO_SEC_MEMPOLICY, CRYO_MM_ID, sizeof(head), &buf);
+	cryo_buf_put(&buf, c->p->mempolicies.data, c->p->mempolicies.len);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_MEMPOLICY, c->p->mm_id, sizeof(head), &buf);
 }

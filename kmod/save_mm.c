@@ -76,8 +76,8 @@ static const char *vma_obstacle(struct vm_area_struct *vma)
  */
 static bool is_special(struct cryo_capture *c, struct vm_area_struct *vma)
 {
-	unsigned long vdso = cryo_arch_vdso(c->mm);
-	struct vm_area_struct *area = vdso ? find_vma(c->mm, vdso) : NULL;
+	unsigned long vdso = cryo_arch_vdso(c->p->mm);
+	struct vm_area_struct *area = vdso ? find_vma(c->p->mm, vdso) : NULL;
 
 	return area && area->vm_ops && vma->vm_ops == area->vm_ops;
 }
@@ -113,7 +113,7 @@ static bool save_anyway(struct cryo_capture *c, struct vm_area_struct *vma)
 {
 	u32 flags = c->req->args.flags;
 
-	if (c->exe && file_inode(vma->vm_file) == file_inode(c->exe))
+	if (c->p->exe && file_inode(vma->vm_file) == file_inode(c->p->exe))
 		return flags & CRYO_CKPT_SAVE_EXE;
 	if (vma->vm_flags & VM_SHARED)
 		return flags & CRYO_CKPT_SAVE_SHARED;
@@ -140,14 +140,14 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 
 static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 {
-	struct cryo_vma_record *r = &c->vmas[c->nr_vmas++];
+	struct cryo_vma_record *r = &c->p->vmas[c->p->nr_vmas++];
 	int err;
 
 	r->out.start = vma->vm_start;
 	r->out.end = vma->vm_end;
 	r->out.flags = flags_of(vma->vm_flags);
 	if (is_special(c, vma)) {
-		r->out.kind = vma->vm_start == cryo_arch_vdso(c->mm) ? CRYO_VMA_VDSO :
+		r->out.kind = vma->vm_start == cryo_arch_vdso(c->p->mm) ? CRYO_VMA_VDSO :
 								       CRYO_VMA_VVAR;
 		return 0;
 	}
@@ -165,18 +165,18 @@ static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 /* With mmap_lock held for reading. */
 static int collect_locked(struct cryo_capture *c)
 {
-	VMA_ITERATOR(vmi, c->mm, 0);
+	VMA_ITERATOR(vmi, c->p->mm, 0);
 	struct vm_area_struct *vma;
 	int err;
 
-	c->vmas = kvcalloc(c->mm->map_count, sizeof(*c->vmas), GFP_KERNEL_ACCOUNT);
-	if (!c->vmas)
+	c->p->vmas = kvcalloc(c->p->mm->map_count, sizeof(*c->p->vmas), GFP_KERNEL_ACCOUNT);
+	if (!c->p->vmas)
 		return -ENOMEM;
-	c->exe = cryo_get_mm_exe_file(c->mm);
-	if (c->exe && !cryo_object_file(c, c->exe))
+	c->p->exe = cryo_get_mm_exe_file(c->p->mm);
+	if (c->p->exe && !cryo_object_file(c, c->p->exe))
 		return -ENOMEM;
 	for_each_vma(vmi, vma) {
-		if (WARN_ON_ONCE(c->nr_vmas == c->mm->map_count))
+		if (WARN_ON_ONCE(c->p->nr_vmas == c->p->mm->map_count))
 			return -EIO;
 		err = collect_vma(c, vma);
 		if (err)
@@ -191,10 +191,10 @@ int cryo_collect_vmas(struct cryo_capture *c)
 {
 	int err;
 
-	if (mmap_read_lock_killable(c->mm))
+	if (mmap_read_lock_killable(c->p->mm))
 		return -EINTR;
 	err = collect_locked(c);
-	mmap_read_unlock(c->mm);
+	mmap_read_unlock(c->p->mm);
 	return err;
 }
 
@@ -210,11 +210,11 @@ static int vdso_crc(struct cryo_capture *c, struct cryo_mm *out)
 	page = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 	if (!page)
 		return -ENOMEM;
-	for (i = 0; i < c->nr_vmas; i++) {
-		if (c->vmas[i].out.kind != CRYO_VMA_VDSO)
+	for (i = 0; i < c->p->nr_vmas; i++) {
+		if (c->p->vmas[i].out.kind != CRYO_VMA_VDSO)
 			continue;
-		for (at = c->vmas[i].out.start; at < c->vmas[i].out.end; at += PAGE_SIZE) {
-			if (access_process_vm(c->task, at, page, PAGE_SIZE, FOLL_FORCE) !=
+		for (at = c->p->vmas[i].out.start; at < c->p->vmas[i].out.end; at += PAGE_SIZE) {
+			if (access_process_vm(c->p->task, at, page, PAGE_SIZE, FOLL_FORCE) !=
 			    PAGE_SIZE)
 				err = -EFAULT;
 			crc = crc32c(crc, page, PAGE_SIZE);
@@ -257,25 +257,25 @@ static size_t auxv_len(const struct mm_struct *mm)
 
 int cryo_save_mm(struct cryo_capture *c)
 {
-	struct cryo_mm out = { .nr_vmas = c->nr_vmas };
+	struct cryo_mm out = { .nr_vmas = c->p->nr_vmas };
 	struct cryo_buf buf = {};
 	unsigned int i;
 	int err;
 
-	fill_mm(&out, c->mm);
-	if (c->exe)
-		out.exe_file = cryo_object_find(c, c->exe)->id;
+	fill_mm(&out, c->p->mm);
+	if (c->p->exe)
+		out.exe_file = cryo_object_find(c, c->p->exe)->id;
 	err = vdso_crc(c, &out);
 	if (err)
 		return err;
 	cryo_buf_put(&buf, &out, sizeof(out));
-	BUILD_BUG_ON(sizeof(c->mm->saved_auxv[0]) != sizeof(u64));
-	cryo_buf_put(&buf, c->mm->saved_auxv, auxv_len(c->mm) * sizeof(u64));
-	err = cryo_stream_buf(&c->stream, CRYO_SEC_MM, CRYO_MM_ID, sizeof(out), &buf);
-	for (i = 0; !err && i < c->nr_vmas; i++) {
-		struct cryo_vma *vma = &c->vmas[i].out;
+	BUILD_BUG_ON(sizeof(c->p->mm->saved_auxv[0]) != sizeof(u64));
+	cryo_buf_put(&buf, c->p->mm->saved_auxv, auxv_len(c->p->mm) * sizeof(u64));
+	err = cryo_stream_buf(&c->stream, CRYO_SEC_MM, c->p->mm_id, sizeof(out), &buf);
+	for (i = 0; !err && i < c->p->nr_vmas; i++) {
+		struct cryo_vma *vma = &c->p->vmas[i].out;
 
-		err = cryo_stream_section(&c->stream, CRYO_SEC_VMA, CRYO_MM_ID, sizeof(*vma), vma,
+		err = cryo_stream_section(&c->stream, CRYO_SEC_VMA, c->p->mm_id, sizeof(*vma), vma,
 					  sizeof(*vma));
 	}
 	return err;

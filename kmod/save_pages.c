@@ -68,10 +68,10 @@ static int flush(struct batch *b)
 		return 0;
 	cryo_buf_put(&buf, &head, sizeof(head));
 	cryo_buf_put(&buf, b->runs, b->nr_runs * sizeof(b->runs[0]));
-	err = cryo_stream_buf(s, CRYO_SEC_PAGES, CRYO_MM_ID, sizeof(head), &buf);
+	err = cryo_stream_buf(s, CRYO_SEC_PAGES, b->c->p->mm_id, sizeof(head), &buf);
 	if (!err) {
 		iov_iter_bvec(&iter, ITER_SOURCE, b->pages, b->nr_pages, b->nr_pages * PAGE_SIZE);
-		err = cryo_stream_page_data(s, CRYO_MM_ID, &iter, crc_of(b));
+		err = cryo_stream_page_data(s, b->c->p->mm_id, &iter, crc_of(b));
 	}
 	b->c->req->pages_saved += b->nr_pages;
 	release(b);
@@ -128,7 +128,7 @@ static void sort_pages(struct batch *b, const struct cryo_vma_record *vma, unsig
  */
 static int take(struct batch *b, const struct cryo_vma_record *vma, unsigned long *addr)
 {
-	struct mm_struct *mm = b->c->mm;
+	struct mm_struct *mm = b->c->p->mm;
 	unsigned long start, end;
 	long n = 0;
 
@@ -165,13 +165,13 @@ static int save_vma(struct batch *b, const struct cryo_vma_record *vma)
 	return err;
 }
 
-/* Bytes that the whole context will have, at most about: pages may turn out to be zero. */
+/* Bytes that the process's memory will take, at most about: pages may turn out to be zero. */
 u64 cryo_estimate(struct cryo_capture *c)
 {
-	return c->stream.offset + (u64)get_mm_counter(c->mm, MM_ANONPAGES) * PAGE_SIZE;
+	return (u64)get_mm_counter(c->p->mm, MM_ANONPAGES) * PAGE_SIZE;
 }
 
-/* Write all private memory of the target. */
+/* Write all private memory of the process. */
 int cryo_save_memory(struct cryo_capture *c)
 {
 	struct batch *b = kvzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
@@ -181,9 +181,9 @@ int cryo_save_memory(struct cryo_capture *c)
 	if (!b)
 		return -ENOMEM;
 	b->c = c;
-	for (i = 0; !err && i < c->nr_vmas; i++)
-		if (c->vmas[i].pages)
-			err = save_vma(b, &c->vmas[i]);
+	for (i = 0; !err && i < c->p->nr_vmas; i++)
+		if (c->p->vmas[i].pages)
+			err = save_vma(b, &c->p->vmas[i]);
 	if (!err)
 		err = flush(b);
 	release(b);

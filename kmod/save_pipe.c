@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* save_pipe.c - pipes with both ends in the process: size and contents */
+/* save_pipe.c - pipes with all their ends in the scope: size and contents */
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/magic.h>
@@ -12,18 +12,6 @@ bool cryo_is_pipe(struct file *file)
 {
 	return S_ISFIFO(file_inode(file)->i_mode) &&
 	       file_inode(file)->i_sb->s_magic == PIPEFS_MAGIC;
-}
-
-/* Ends that the process holds; one open for both counts twice, as it does in the pipe. */
-static unsigned int ends_held(struct cryo_capture *c, struct cryo_object *inode)
-{
-	struct cryo_object *o;
-	unsigned int n = 0;
-
-	list_for_each_entry(o, &c->files, node)
-		if (o->inode == inode)
-			n += !!(o->file->f_mode & FMODE_READ) + !!(o->file->f_mode & FMODE_WRITE);
-	return n;
 }
 
 static int put_packet(struct cryo_buf *buf, struct pipe_inode_info *pipe,
@@ -70,22 +58,20 @@ static int put_contents(struct cryo_capture *c, struct pipe_inode_info *pipe,
 	return err;
 }
 
+/* Whether processes that are not in the scope hold an end: open files that we have not seen. */
+bool cryo_pipe_is_shared(struct cryo_object *o)
+{
+	struct pipe_inode_info *pipe = o->file->private_data;
+
+	return pipe->readers + pipe->writers > o->inode->ends;
+}
+
 int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode)
 {
 	struct pipe_inode_info *pipe = inode->file->private_data;
 	struct cryo_buf buf = {};
 	int err;
 
-	/* Ends that other processes hold are open files that we have not seen. */
-	if (pipe->readers + pipe->writers > ends_held(c, inode)) {
-		struct cryo_object *o;
-
-		list_for_each_entry(o, &c->files, node)
-			if (o->inode == inode)
-				cryo_refuse(c, "fd %d (pipe): its other end belongs to another process; not supported except as stdio",
-					    o->fd);
-		return 0;
-	}
 	pipe_lock(pipe);
 	err = put_contents(c, pipe, &buf);
 	pipe_unlock(pipe);

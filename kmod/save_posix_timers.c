@@ -236,7 +236,7 @@ int cryo_save_posix_timers(struct cryo_capture *c)
 	unsigned int i;
 	int err;
 
-	err = take_snapshot(c->task, &s);
+	err = take_snapshot(c->p->task, &s);
 	for (i = 0; !err && i < s.count; i++)
 		if (s.obstacles[i])
 			cryo_refuse(c, "POSIX timer %d: %s is not supported", s.out[i].id,
@@ -246,7 +246,7 @@ int cryo_save_posix_timers(struct cryo_capture *c)
 		head.next_id = s.next_id;
 		cryo_buf_put(&buf, &head, sizeof(head));
 		cryo_buf_put(&buf, s.out, s.count * sizeof(*s.out));
-		err = cryo_stream_buf(&c->stream, CRYO_SEC_POSIX_TIMERS, c->req->pid, sizeof(head),
+		err = cryo_stream_buf(&c->stream, CRYO_SEC_POSIX_TIMERS, c->p->pid, sizeof(head),
 				      &buf);
 	}
 	snapshot_free(&s);

@@ -52,25 +52,48 @@ static u32 process_flags(struct task_struct *task)
 	return flags;
 }
 
+/* A process that has exited is what its parent is going to be told about it. */
+int cryo_save_zombie(struct cryo_capture *c)
+{
+	struct task_struct *task = c->p->task;
+	struct cryo_process out = {
+		.pid = c->p->pid,
+		.ppid = parent_pid(task),
+		.pgid = task_pgrp_vnr(task),
+		.sid = task_session_vnr(task),
+		.flags = CRYO_PROC_ZOMBIE,
+		.exit_signal = task->exit_signal,
+		.exit_code = task->signal->flags & SIGNAL_GROUP_EXIT ?
+			     task->signal->group_exit_code : task->exit_code,
+	};
+	struct cryo_buf buf = {};
+
+	if (task->signal->leader)
+		out.flags |= CRYO_PROC_SESSION_LEADER;
+	cryo_buf_put(&buf, &out, sizeof(out));
+	cryo_buf_put(&buf, c->p->comm, strnlen(c->p->comm, sizeof(c->p->comm)));
+	return cryo_stream_buf(&c->stream, CRYO_SEC_PROCESS, out.pid, sizeof(out), &buf);
+}
+
 int cryo_save_process(struct cryo_capture *c)
 {
-	struct task_struct *task = c->task;
+	struct task_struct *task = c->p->task;
 	struct cryo_process out = {
-		.pid = c->req->pid,
+		.pid = c->p->pid,
 		.ppid = parent_pid(task),
 		.pgid = task_pgrp_vnr(task),
 		.sid = task_session_vnr(task),
 		.flags = process_flags(task),
-		.mm = CRYO_MM_ID,
+		.mm = c->p->mm_id,
 		.personality = task->personality,
-		.dumpable = cryo_get_dumpable(task, c->mm),
+		.dumpable = cryo_get_dumpable(task, c->p->mm),
 		.exit_signal = task->exit_signal,
 		.oom_score_adj = task->signal->oom_score_adj,
 	};
 	struct cryo_parked *p;
 
-	list_for_each_entry(p, &c->req->parked, node)
-		out.threads += p->counted;
+	cryo_for_each_thread(p, c->p)
+		out.threads++;
 	if (out.flags & CRYO_PROC_STOPPED)
 		out.stop_signal = stop_signal(task);
 	task_lock(task);
@@ -113,7 +136,7 @@ static int save_cwd(struct cryo_capture *c, const struct path *pwd, char *page)
 	head.ino = stat.ino;
 	cryo_buf_put(&buf, &head, sizeof(head));
 	cryo_buf_put(&buf, name, strlen(name));
-	return cryo_stream_buf(&c->stream, CRYO_SEC_CWD, c->req->pid, sizeof(head), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_CWD, c->p->pid, sizeof(head), &buf);
 }
 
 int cryo_save_cwd(struct cryo_capture *c)
@@ -122,10 +145,10 @@ int cryo_save_cwd(struct cryo_capture *c)
 	char *page;
 	int err;
 
-	task_lock(c->task);
-	if (c->task->fs)
-		get_fs_pwd(c->task->fs, &pwd);
-	task_unlock(c->task);
+	task_lock(c->p->task);
+	if (c->p->task->fs)
+		get_fs_pwd(c->p->task->fs, &pwd);
+	task_unlock(c->p->task);
 	if (!pwd.dentry)
 		return -ESRCH;
 	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
@@ -141,16 +164,16 @@ int cryo_save_rlimits(struct cryo_capture *c)
 		struct cryo_array head;
 		struct cryo_rlimit limit[RLIM_NLIMITS];
 	} out = { .head = { RLIM_NLIMITS, sizeof(struct cryo_rlimit) } };
-	struct rlimit *limit = c->task->signal->rlim;
+	struct rlimit *limit = c->p->task->signal->rlim;
 	int i;
 
-	task_lock(c->task->group_leader);
+	task_lock(c->p->task->group_leader);
 	for (i = 0; i < RLIM_NLIMITS; i++) {
 		out.limit[i].cur = limit[i].rlim_cur;
 		out.limit[i].max = limit[i].rlim_max;
 	}
-	task_unlock(c->task->group_leader);
-	return cryo_stream_section(&c->stream, CRYO_SEC_RLIMITS, c->req->pid, sizeof(out.head),
+	task_unlock(c->p->task->group_leader);
+	return cryo_stream_section(&c->stream, CRYO_SEC_RLIMITS, c->p->pid, sizeof(out.head),
 				   &out, sizeof(out));
 }
 
@@ -187,7 +210,7 @@ static void fill_creds(struct cryo_creds *out, const struct cred *cred)
 
 int cryo_save_creds(struct cryo_capture *c)
 {
-	const struct cred *cred = get_task_cred(c->task);
+	const struct cred *cred = get_task_cred(c->p->task);
 	struct cryo_creds out = {};
 	struct cryo_buf buf = {};
 	u32 gid;
@@ -200,5 +223,5 @@ int cryo_save_creds(struct cryo_capture *c)
 		cryo_buf_put(&buf, &gid, sizeof(gid));
 	}
 	put_cred(cred);
-	return cryo_stream_buf(&c->stream, CRYO_SEC_CREDS, c->req->pid, sizeof(out), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_CREDS, c->p->pid, sizeof(out), &buf);
 }

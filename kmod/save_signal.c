@@ -27,7 +27,7 @@ int cryo_save_sigactions(struct cryo_capture *c)
 
 	cryo_buf_put(&buf, &head, sizeof(head));
 	out = cryo_buf_add(&buf, _NSIG * sizeof(*out));
-	sighand = out ? cryo_lock_sighand(c->task) : NULL;
+	sighand = out ? cryo_lock_sighand(c->p->task) : NULL;
 	for (i = 0; sighand && i < _NSIG; i++) {
 		const struct sigaction *sa = &sighand->action[i].sa;
 
@@ -42,7 +42,7 @@ int cryo_save_sigactions(struct cryo_capture *c)
 		cryo_unlock_sighand(sighand);
 	else if (!buf.error)
 		buf.error = -ESRCH;
-	return cryo_stream_buf(&c->stream, CRYO_SEC_SIGACTIONS, c->req->pid, sizeof(head), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_SIGACTIONS, c->p->pid, sizeof(head), &buf);
 }
 
 static u64 bit_of(const struct sigqueue *q)
@@ -138,7 +138,7 @@ int cryo_save_sigpending(struct cryo_capture *c, struct task_struct *task, bool 
 				memcpy(record, &infos[i], sizeof(infos[i]));
 		}
 		err = cryo_stream_buf(&c->stream, CRYO_SEC_SIGPENDING,
-				      shared ? c->req->pid : task_pid_vnr(task), sizeof(head),
+				      shared ? c->p->pid : task_pid_vnr(task), sizeof(head),
 				      &buf);
 	}
 	kvfree(infos);

@@ -14,7 +14,7 @@ int cryo_save_system(struct cryo_capture *c)
 		.realtime_ns = ktime_get_real_ns(),
 		.monotonic_ns = ktime_get_ns(),
 		.boottime_ns = ktime_get_boottime_ns(),
-		.processes = 1,
+		.processes = c->req->nr_procs,
 		.writer = CRYO_RELEASE,
 	};
 	struct cryo_parked *p;

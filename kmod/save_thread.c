@@ -80,7 +80,7 @@ int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p)
 	struct task_struct *task = p->task;
 	struct cryo_thread out = {
 		.tid = task_pid_vnr(task),
-		.pid = c->req->pid,
+		.pid = c->p->pid,
 		.flags = thread_group_leader(task) ? CRYO_THREAD_LEADER : 0,
 	};
 	struct cryo_buf buf = {};

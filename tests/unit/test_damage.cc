@@ -160,7 +160,7 @@ TEST("totals") {
   refused("SYSTEM says", keep([](ContextBuilder& b) { b.context.system.threads = 2; }));
   refused("process 1000 has 2 threads, 1 are there",
           keep([](ContextBuilder& b) { b.process().head.threads = 2; }));
-  refused("no threads", keep([](ContextBuilder& b) { b.process().head.threads = 0; }));
+  refused("has 0 threads", keep([](ContextBuilder& b) { b.process().head.threads = 0; }));
   refused("4 areas, 3 are there", keep([](ContextBuilder& b) { b.context.mms.at(1).head.nr_vmas = 4; }));
   refused("END: it says", [](ContextBuilder& b) { b.edit_end = [](cryo_end& e) { e.total_len++; }; });
   refused("that INDEX is at", [](ContextBuilder& b) { b.edit_end = [](cryo_end& e) { e.index_offset++; }; });

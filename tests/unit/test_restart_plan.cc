@@ -150,19 +150,19 @@ TEST("paths that were created are remembered until removed") {
   paths.remove("/a");
   CHECK_EQ(paths.list().size(), 1U);
   CHECK_EQ(paths.list().front(), "/b/c");
-  CHECK_ERROR(ENOSPC, "more files", paths.add(std::string(5000, 'x')));
+  CHECK_ERROR(ENOSPC, "more files", paths.add(std::string(20000, 'x')));
   CHECK_EQ(paths.list().size(), 1U);
 }
 
 TEST("a failure names process, thread and object") {
   const ContextBuilder builder;
   stub::Report report{};
-  report.failed = 1;
+  report.failed = 2;
   report.step = stub::Step::kLimit;
   report.index = 7;
   report.error = EPERM;
   const Process& process = builder.context.processes.front();
-  CHECK_EQ(describe_failure(report, builder.context, process),
+  CHECK_EQ(describe_failure(report, builder.context),
            fmt::format("pid {}: cannot set the limit of open files (RLIMIT_NOFILE): Operation not permitted",
                        process.head.pid));
 }

@@ -15,6 +15,7 @@
 
 #include "base/unique_fd.h"
 #include "restart/memory_plan.h"
+#include "restart/shared_report.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
 
@@ -106,19 +107,21 @@ std::uint32_t size_of(const T& list) {
 
 [[noreturn]] void become_stub(const Context& context, stub::Report* report, int contents_fd,
                               const Script& script) {
+  const SharedMemory shared = make_shared_memory(context, contents_fd);
   AddressSpace space(kPage);
   const Mm& mm = context.mm(1);
   const std::vector<OwnMapping> own = own_mappings();
   for (const OwnMapping& mapping : own) space.use(mapping.range);
   use_saved_addresses(mm, space);
-  StubArea area(space, report, memory_plan_size(context, mm) + 100000, 65536, kPage);
+  StubArea area(space, report, report_size(1), memory_plan_size(context, mm) + 100000, 65536, kPage);
   // The saved process has no vdso: this one's goes away.
-  const MemoryPlanInput input{context, mm, kernel_mappings(own), [](std::uint32_t) { return -1; }};
+  const MemoryPlanInput input{context, mm, kernel_mappings(own), [](std::uint32_t) { return -1; }, shared};
   MemoryPlan memory = plan_memory(input, area, space);
   memory.after_reads.append(script.process);
 
   auto* p = area.array<stub::Parameters>(1);
   p->report = area.report();
+  p->slot = slots_of(area.report());
   p->memory_calls = area.copy(memory.before_reads);
   p->nr_memory_calls = size_of(memory.before_reads.calls());
   p->reads = area.copy(memory.reads);
@@ -154,17 +157,15 @@ Outcome run_stub(const Context& context, const std::function<Script(int pipe)>& 
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("pipe2");
   const UniqueFd reader(ends[0]);
   UniqueFd writer(ends[1]);
-  void* shared =
-      ::mmap(nullptr, sizeof(stub::Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED) fail_errno("mmap");
-  auto* report = new (shared) stub::Report{};
+  const SharedReport report(1);
+  report->processes = 1;
   const pid_t child = ::fork();
   if (child == 0) {
     const std::uint64_t all = ~0ULL;
     ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, nullptr, sizeof(all));
     ::alarm(60);
     try {
-      become_stub(context, report, contents.get(), script(writer.get()));
+      become_stub(context, report.get(), contents.get(), script(writer.get()));
     } catch (const Error& error) {
       std::strncpy(report->text, error.what(), sizeof(report->text) - 1);
       ::_exit(99);
@@ -177,7 +178,6 @@ Outcome run_stub(const Context& context, const std::function<Script(int pipe)>& 
     outcome.output.append(buffer, static_cast<std::size_t>(got));
   ::waitpid(child, &outcome.status, 0);
   outcome.report = *report;
-  ::munmap(shared, sizeof(stub::Report));
   return outcome;
 }
 
@@ -189,7 +189,7 @@ void say(CallList& calls, int pipe, std::uint64_t address) {
 void check_arrived(const Outcome& outcome) {
   CHECK_EQ(std::string(outcome.report.text), "");
   CHECK(WIFEXITED(outcome.status) && WEXITSTATUS(outcome.status) == stub::kFailureStatus);
-  CHECK_EQ(outcome.report.failed, 1U);
+  CHECK_EQ(outcome.report.failed, 2U);
   CHECK(outcome.report.step == stub::Step::kResume);
   CHECK_EQ(outcome.report.error, ENOTTY);
 }

@@ -32,8 +32,27 @@ void attach_threads(Staging& staging) {
   }
 }
 
+void check_zombie(const Staging& staging, const Process& process) {
+  if (!process.threads.empty() || !process.fds.empty() || process.creds || process.cwd)
+    inconsistent(staging, "process {} has exited, but there is more of it", process.head.pid);
+}
+
+// Parents come first in this: no process is its own ancestor.
+void check_tree(const Staging& staging, const Context& context) {
+  std::map<std::int32_t, std::int32_t> parents;
+  for (const Process& process : context.processes) parents.emplace(process.head.pid, process.head.ppid);
+  for (const Process& process : context.processes) {
+    std::size_t steps = 0;
+    for (auto at = parents.find(process.head.pid); at != parents.end(); at = parents.find(at->second))
+      if (++steps > parents.size())
+        inconsistent(staging, "process {} is its own ancestor", process.head.pid);
+  }
+}
+
 void check_process(const Staging& staging, const Process& process, const Context& context) {
   const std::int32_t pid = process.head.pid;
+  if (process.head.flags & CRYO_PROC_ZOMBIE) return check_zombie(staging, process);
+  if (process.threads.empty()) inconsistent(staging, "process {} has no threads", pid);
   if (process.threads.size() != process.head.threads)
     inconsistent(staging, "process {} has {} threads, {} are there", pid, process.head.threads,
                  process.threads.size());
@@ -217,11 +236,11 @@ Context assemble(Staging& staging) {
 
   check_totals(staging, context);
   for (const Process& process : context.processes) {
-    if (process.threads.empty()) inconsistent(staging, "process {} has no threads", process.head.pid);
     check_process(staging, process, context);
     check_locks(staging, process, context);
     check_posix_timers(staging, process);
   }
+  check_tree(staging, context);
   for (const auto& [id, mm] : context.mms) check_mm(staging, mm, context);
   for (const auto& [id, file] : context.files) check_file(staging, file, context);
   check_pages(staging, context);

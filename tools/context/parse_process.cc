@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::uint32_t kProcessFlags = CRYO_PROC_STOPPED | CRYO_PROC_NO_NEW_PRIVS |
                                         CRYO_PROC_SESSION_LEADER | CRYO_PROC_CTTY |
-                                        CRYO_PROC_CHILD_SUBREAPER | CRYO_PROC_KEEPCAPS;
+                                        CRYO_PROC_CHILD_SUBREAPER | CRYO_PROC_KEEPCAPS |
+                                        CRYO_PROC_ZOMBIE;
 constexpr std::uint32_t kThreadFlags = CRYO_THREAD_LEADER | CRYO_THREAD_RESTORE_SIGMASK | CRYO_THREAD_RSEQ;
 constexpr std::uint32_t kMaxRestartKind = 4;  // CRYO_RESTART_TIMED of <cryo/ioctl.h>
 constexpr std::uint32_t kMaxSignals = 64;
@@ -61,7 +62,10 @@ void parse_process(Staging& staging, const Payload& payload) {
   if (head.ppid < 0 || head.pgid < 0 || head.sid < 0)
     payload.damaged("process {}: ppid {}, pgid {} or sid {} is negative", head.pid, head.ppid, head.pgid,
                     head.sid);
-  if (head.threads == 0) payload.damaged("process {} has no threads", head.pid);
+  if ((head.threads == 0) != ((head.flags & CRYO_PROC_ZOMBIE) != 0))
+    payload.damaged("process {} has {} threads", head.pid, head.threads);
+  if (head.exit_signal < 0 || head.exit_signal > static_cast<std::int32_t>(kMaxSignals))
+    payload.damaged("process {}: exit signal {}", head.pid, head.exit_signal);
   if (head.dumpable > 2) payload.damaged("process {}: dumpable is {}", head.pid, head.dumpable);
   if ((head.flags & CRYO_PROC_STOPPED) && (head.stop_signal < 0 || head.stop_signal > kMaxStopSignal))
     payload.damaged("process {}: stopped by {}, which is no signal", head.pid, head.stop_signal);

@@ -46,6 +46,7 @@ enum : int {
   kKmsgWarningOption,
   kDryRunOption,
   kDeviceOption,
+  kCgroupOption,
   kVersionOption,
 };
 
@@ -63,6 +64,7 @@ constexpr option kLongOptions[] = {
     {"group", no_argument, nullptr, 'g'},
     {"sid", no_argument, nullptr, 's'},
     {"session", no_argument, nullptr, 's'},
+    {"cgroup", no_argument, nullptr, kCgroupOption},
     {"cwd", no_argument, nullptr, 'c'},
     {"dir", required_argument, nullptr, 'd'},
     {"file", required_argument, nullptr, 'f'},
@@ -161,9 +163,14 @@ bool Parser::scope_option(int choice) {
       options_.scope = CRYO_SCOPE_PROCESS;
       return true;
     case 'g':
-      usage_error("--pgid: process groups are not supported yet");
+      options_.scope = CRYO_SCOPE_PGRP;
+      return true;
     case 's':
-      usage_error("--sid: sessions are not supported yet");
+      options_.scope = CRYO_SCOPE_SESSION;
+      return true;
+    case kCgroupOption:
+      options_.scope = CRYO_SCOPE_CGROUP;
+      return true;
     default:
       return false;
   }

@@ -7,12 +7,15 @@ namespace cryo {
 
 void print_usage() {
   std::fputs(
-      R"(Usage: cr_checkpoint [options] PID
-Writes the state of a running process to a file from which cr_restart can make it go on.
+      R"(Usage: cr_checkpoint [options] ID
+Writes the state of running processes to a file from which cr_restart can make them go on.
 
 What is checkpointed:
-  -T, --tree              the process and all its descendants (default)
-  -p, --pid, --process    only the process
+  -T, --tree              the process ID and all its descendants (default)
+  -p, --pid, --process    only the process ID
+  -g, --pgid, --group     the process group ID
+  -s, --sid, --session    the session ID
+      --cgroup            the control group of the process ID, and those below it
 
 Where the context goes:
   -c, --cwd               file context.PID in the current directory (default)

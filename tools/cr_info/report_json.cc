@@ -169,6 +169,7 @@ Json json_of(const Context& context, const Process& process) {
                {"personality", hex(head.personality)},
                {"dumpable", head.dumpable},
                {"exit_signal", head.exit_signal},
+               {"exit_code", head.exit_code},
                {"stop_signal", head.stop_signal},
                {"oom_score_adj", head.oom_score_adj},
                {"cwd", process.cwd ? Json(process.cwd->path) : Json()},

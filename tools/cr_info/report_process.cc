@@ -2,6 +2,7 @@
 // The part of the report about one process and its threads.
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 
@@ -153,9 +154,20 @@ void print_threads(const Context& context, const Process& process, int verbose) 
   }
 }
 
+void print_zombie(const Process& process) {
+  const cryo_process& head = process.head;
+  fmt::print("\nprocess {} {}\n", head.pid, printable(process_name(process)));
+  fmt::print("  parent {}, group {}, session {}\n", head.ppid, head.pgid, head.sid);
+  if (WIFSIGNALED(head.exit_code))
+    fmt::print("  has died of {}, and was not waited for\n", signal_name(WTERMSIG(head.exit_code)));
+  else
+    fmt::print("  has exited with status {}, and was not waited for\n", WEXITSTATUS(head.exit_code));
+}
+
 }  // namespace
 
 void print_process(const Context& context, const Process& process, int verbose) {
+  if (process.head.flags & CRYO_PROC_ZOMBIE) return print_zombie(process);
   print_identity(context, process);
   print_creds(process);
   if (!process.cgroup.empty() && process.cgroup != "/")

@@ -78,7 +78,8 @@ std::vector<std::string> process_flag_names(std::uint32_t flags) {
                                   {CRYO_PROC_SESSION_LEADER, "session-leader"},
                                   {CRYO_PROC_CTTY, "controlling-terminal"},
                                   {CRYO_PROC_CHILD_SUBREAPER, "child-subreaper"},
-                                  {CRYO_PROC_KEEPCAPS, "keep-capabilities"}};
+                                  {CRYO_PROC_KEEPCAPS, "keep-capabilities"},
+                                  {CRYO_PROC_ZOMBIE, "zombie"}};
   return bit_names(flags, kBits);
 }
 
@@ -315,6 +316,7 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 }
 
 std::string process_name(const Process& process) {
+  if (process.threads.empty()) return process.command;
   return process.command.empty() ? field_text(process.threads.front().head.comm) : process.command;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/exit_codes.h"
 #include "restart/restart_arch.h"
+#include "restart/tree_plan.h"
 
 namespace cryo {
 namespace {
@@ -31,9 +32,18 @@ void check_machine(const Context& context, Findings& findings) {
   if (context.header.page_size != static_cast<std::uint64_t>(page_size))
     findings.problem(EINVAL, "the context has pages of {} bytes, this kernel {}", context.header.page_size,
                      page_size);
-  if (context.processes.size() != 1)
-    findings.problem(EOPNOTSUPP, "the context holds {} processes; only one can be restarted",
-                     context.processes.size());
+}
+
+// The ids of all that has to be forked, helpers included, and the order to do it in.
+void check_tree(const Context& context, const RestartOptions& options, Findings& findings) {
+  if (context.processes.size() > 1 && !options.restore_pid)
+    findings.problem(EINVAL, "the context holds {} processes: they know each other by their pids, which have "
+                             "to be restored", context.processes.size());
+  if (context.processes.front().threads.empty())
+    findings.problem(EINVAL, "the first process of the context has exited");
+  const TreePlan plan = plan_tree(context, options);
+  for (const std::string& text : plan.problems) findings.problem(EOPNOTSUPP, "{}", text);
+  if (options.restore_pid) check_ids(context, plan, findings);
 }
 
 }  // namespace
@@ -48,11 +58,16 @@ Findings check_context(const Context& context, const RestartOptions& options) {
     else
       findings.warning("{}", cpu.text);
   }
-  const CheckInput input{context, context.processes.front(), options, own_credentials()};
-  check_process(input, findings);
-  check_threads(input, findings);
-  check_memory(input, findings);
-  check_files(input, findings);
+  check_tree(context, options, findings);
+  const Creds own = own_credentials();
+  for (const Process& process : context.processes) {
+    if (process.head.flags & CRYO_PROC_ZOMBIE) continue;
+    const CheckInput input{context, process, options, own};
+    check_process(input, findings);
+    check_threads(input, findings);
+    check_memory(input, findings);
+  }
+  check_files(context, options, own, findings);
   check_changed(context, options, findings);
   return findings;
 }

@@ -14,6 +14,8 @@
 
 namespace cryo {
 
+struct TreePlan;
+
 struct Problem {
   int code;  // errno value or CR_E*
   std::string text;
@@ -52,8 +54,11 @@ struct CheckInput {
 // Files that have changed since the checkpoint, of all processes at once: one line for each.
 void check_changed(const Context& context, const RestartOptions& options, Findings& findings);
 void check_memory(const CheckInput& input, Findings& findings);
-void check_files(const CheckInput& input, Findings& findings);
+// Each file once, in the name of the first process that has it.
+void check_files(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings);
 void check_process(const CheckInput& input, Findings& findings);
+// Of processes, threads and helpers.
+void check_ids(const Context& context, const TreePlan& plan, Findings& findings);
 void check_threads(const CheckInput& input, Findings& findings);
 
 }  // namespace cryo

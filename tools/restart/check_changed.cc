@@ -41,7 +41,7 @@ class ChangeChecker {
   void check();
 
  private:
-  void collect(const Process& process);
+  void collect(std::size_t index);
   void compare(const Inode& inode, const Use& use);
   void report(const Use& use, const std::string& path, const std::string& differences, bool same_code);
 
@@ -51,8 +51,10 @@ class ChangeChecker {
   std::map<std::uint32_t, Use> uses_;  // by inode
 };
 
-void ChangeChecker::collect(const Process& process) {
-  for (const auto& [id, file_use] : file_uses(context_, process)) {
+void ChangeChecker::collect(std::size_t index) {
+  const Process& process = context_.processes[index];
+  if (process.threads.empty()) return;  // it has exited
+  for (const auto& [id, file_use] : file_uses(context_, index)) {
     const File& file = context_.file(id);
     if (file.head.kind != CRYO_FILE_PATH || file.head.inode == 0) continue;
     if (static_cast<int>(file.head.flags) & O_PATH && !file_use.mapped && !file_use.executable) continue;
@@ -137,7 +139,7 @@ void ChangeChecker::compare(const Inode& inode, const Use& use) {
 }
 
 void ChangeChecker::check() {
-  for (const Process& process : context_.processes) collect(process);
+  for (std::size_t i = 0; i < context_.processes.size(); ++i) collect(i);
   for (const auto& [id, use] : uses_) compare(context_.inode(id), use);
 }
 

@@ -17,12 +17,13 @@ namespace {
 
 class FileChecker {
  public:
-  FileChecker(const CheckInput& input, Findings& findings) : input_(input), findings_(findings) {}
+  FileChecker(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings)
+      : context_(context), options_(options), own_(own), findings_(findings) {}
 
   void check();
 
  private:
-  [[nodiscard]] bool is_own_proc_file() const;
+  void check_file(const File& file, const FileUse& use);
   void check_path(const File& file, const FileUse& use);
   void check_size(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
   void check_access(const File& file, const FileUse& use);
@@ -32,16 +33,20 @@ class FileChecker {
   void check_pipe(const Inode& inode);
   void check_inotify(const Inotify& inotify);
   void check_timerfd(const cryo_timerfd& timer);
-  void check_numbers();
+  void check_numbers(const Process& process);
+  void check_own_proc_file(const FileUse& use);
 
   template <typename... Args>
   void problem(int code, fmt::format_string<Args...> format, Args&&... args) {
-    findings_.problem(code, "pid {}: {}: {}", input_.process.head.pid, what_,
+    findings_.problem(code, "pid {}: {}: {}", pid_, what_,
                       fmt::format(format, std::forward<Args>(args)...));
   }
 
-  const CheckInput& input_;
+  const Context& context_;
+  const RestartOptions& options_;
+  const Creds& own_;
   Findings& findings_;
+  std::int32_t pid_ = 0;  // of the first process that has the file
   std::string what_;  // "descriptor 3 (/path)"
   std::string path_;  // relocated
 };
@@ -76,20 +81,16 @@ void FileChecker::check_access(const File& file, const FileUse& use) {
             std::strerror(errno));
 }
 
-// A file of the process itself in /proc: it comes into being with the process, and is opened then.
-bool FileChecker::is_own_proc_file() const {
-  const auto lies_in = [this](pid_t id) {
-    const std::string directory = fmt::format("/proc/{}", id);
-    return path_ == directory || path_.starts_with(directory + "/");
-  };
-  return lies_in(input_.process.head.pid) ||
-         std::any_of(input_.process.threads.begin(), input_.process.threads.end(),
-                     [&](const Thread& thread) { return lies_in(thread.head.tid); });
+// It is opened when the process exists, by each process that has it.
+void FileChecker::check_own_proc_file(const FileUse& use) {
+  if (use.holders > 1)
+    findings_.warning("pid {}: {}: shared by {} processes, each of which gets an open file of its own", pid_,
+                      what_, use.holders);
 }
 
 void FileChecker::check_path(const File& file, const FileUse& use) {
-  if (is_own_proc_file()) return;
-  const Inode& inode = input_.context.inode(file.head.inode);
+  if (lies_in_own_proc(context_, path_)) return check_own_proc_file(use);
+  const Inode& inode = context_.inode(file.head.inode);
   struct stat now;
   const bool link = (static_cast<int>(file.head.flags) & O_PATH) && S_ISLNK(inode.head.mode);
   if ((link ? ::lstat(path_.c_str(), &now) : ::stat(path_.c_str(), &now)) != 0) {
@@ -106,7 +107,7 @@ void FileChecker::check_path(const File& file, const FileUse& use) {
   }
   // Numbers are given out anew at each boot: on request, the one of that name will do.
   const bool device =
-      (S_ISCHR(now.st_mode) || S_ISBLK(now.st_mode)) && !input_.options.device_policy(file.path);
+      (S_ISCHR(now.st_mode) || S_ISBLK(now.st_mode)) && !options_.device_policy(file.path);
   if (device && now.st_rdev != inode.head.rdev)
     problem(ESTALE, "is not the same device as at the checkpoint");
   if (S_ISREG(now.st_mode)) check_size(file, use, inode, now);
@@ -114,8 +115,8 @@ void FileChecker::check_path(const File& file, const FileUse& use) {
 }
 
 void FileChecker::check_device(const File& file, const FileUse& use) {
-  if (left_closed(file, input_.options)) return;
-  const auto chosen = input_.options.device_policy(file.path);
+  if (left_closed(file, options_)) return;
+  const auto chosen = options_.device_policy(file.path);
   if (chosen == DevicePolicy::kFail)
     problem(EOPNOTSUPP, "is a device, which --device={}=fail does not allow", file.path);
   else
@@ -136,21 +137,21 @@ void FileChecker::check_terminal(const File& file, const FileUse& use) {
 }
 
 void FileChecker::check_socket(const File& file) {
-  const std::string text = socket_problem(*file.socket, input_.options.relocations);
+  const std::string text = socket_problem(*file.socket, options_.relocations);
   if (!text.empty()) problem(EADDRINUSE, "{}", text);
 }
 
 void FileChecker::check_pipe(const Inode& inode) {
   std::uint64_t limit = 0;
   std::ifstream("/proc/sys/fs/pipe-max-size") >> limit;
-  if (inode.pipe->head.capacity > limit && !capable(input_.own, CAP_SYS_RESOURCE))
+  if (inode.pipe->head.capacity > limit && !capable(own_, CAP_SYS_RESOURCE))
     problem(EPERM, "a pipe of {} bytes is larger than /proc/sys/fs/pipe-max-size allows ({})",
             inode.pipe->head.capacity, limit);
 }
 
 void FileChecker::check_inotify(const Inotify& inotify) {
   for (const Watch& watch : inotify.watches) {
-    const std::string path = input_.options.relocations.apply(watch.path);
+    const std::string path = options_.relocations.apply(watch.path);
     if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) != 0)
       problem(errno, "{}, which watch {} of it is of, cannot be watched: {}", path, watch.head.wd,
               std::strerror(errno));
@@ -158,69 +159,67 @@ void FileChecker::check_inotify(const Inotify& inotify) {
 }
 
 void FileChecker::check_timerfd(const cryo_timerfd& timer) {
-  if (is_alarm_clock(timer.clockid) && !capable(input_.own, CAP_WAKE_ALARM))
+  if (is_alarm_clock(timer.clockid) && !capable(own_, CAP_WAKE_ALARM))
     problem(EPERM, "a timer that wakes the machine takes CAP_WAKE_ALARM");
 }
 
 // The numbers must be possible; so must a few more, for the restart itself.
-void FileChecker::check_numbers() {
+void FileChecker::check_numbers(const Process& process) {
   rlimit limit;
-  if (input_.process.fds.empty() || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (process.fds.empty() || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   std::uint64_t allowed = limit.rlim_max;
-  if (input_.process.rlimits.size() > RLIMIT_NOFILE)
-    allowed = std::max<std::uint64_t>(allowed, input_.process.rlimits[RLIMIT_NOFILE].max);
-  const std::uint32_t highest = input_.process.fds.back().fd;
+  if (process.rlimits.size() > RLIMIT_NOFILE)
+    allowed = std::max<std::uint64_t>(allowed, process.rlimits[RLIMIT_NOFILE].max);
+  const std::uint32_t highest = process.fds.back().fd;
   if (highest >= allowed)
     findings_.problem(EMFILE, "pid {}: its descriptor {} is above the hard limit of open files ({})",
-                      input_.process.head.pid, highest, allowed);
+                      process.head.pid, highest, allowed);
+}
+
+void FileChecker::check_file(const File& file, const FileUse& use) {
+  switch (file.head.kind) {
+    case CRYO_FILE_PATH:
+      return check_path(file, use);
+    case CRYO_FILE_CTTY:
+    case CRYO_FILE_STDIO:
+      return check_terminal(file, use);
+    case CRYO_FILE_SOCKET:
+      return check_socket(file);
+    case CRYO_FILE_PIPE:
+      return check_pipe(context_.inode(file.head.inode));
+    case CRYO_FILE_DEVICE:
+    case CRYO_FILE_CLOSED:
+      return check_device(file, use);
+    case CRYO_FILE_CONTENTS:
+    case CRYO_FILE_REMOVED_DIR:
+    case CRYO_FILE_EPOLL:
+    case CRYO_FILE_EVENTFD:
+    case CRYO_FILE_SIGNALFD:
+      return;
+    case CRYO_FILE_INOTIFY:
+      return check_inotify(*file.inotify);
+    case CRYO_FILE_TIMERFD:
+      return check_timerfd(*file.timerfd);
+    default:
+      problem(EOPNOTSUPP, "is of a kind that this cr_restart does not know ({})", file.head.kind);
+  }
 }
 
 void FileChecker::check() {
-  check_numbers();
-  for (const auto& [id, use] : file_uses(input_.context, input_.process)) {
-    const File& file = input_.context.file(id);
-    path_ = input_.options.relocations.apply(file.path);
+  for (const Process& process : context_.processes) check_numbers(process);
+  for (const auto& [id, use] : file_uses(context_)) {
+    const File& file = context_.file(id);
+    pid_ = context_.processes[use.process].head.pid;
+    path_ = options_.relocations.apply(file.path);
     what_ = describe(use, path_);
-    switch (file.head.kind) {
-      case CRYO_FILE_PATH:
-        check_path(file, use);
-        break;
-      case CRYO_FILE_CTTY:
-      case CRYO_FILE_STDIO:
-        check_terminal(file, use);
-        break;
-      case CRYO_FILE_SOCKET:
-        check_socket(file);
-        break;
-      case CRYO_FILE_PIPE:
-        check_pipe(input_.context.inode(file.head.inode));
-        break;
-      case CRYO_FILE_DEVICE:
-      case CRYO_FILE_CLOSED:
-        check_device(file, use);
-        break;
-      case CRYO_FILE_CONTENTS:
-      case CRYO_FILE_REMOVED_DIR:
-      case CRYO_FILE_EPOLL:
-      case CRYO_FILE_EVENTFD:
-      case CRYO_FILE_SIGNALFD:
-        break;
-      case CRYO_FILE_INOTIFY:
-        check_inotify(*file.inotify);
-        break;
-      case CRYO_FILE_TIMERFD:
-        check_timerfd(*file.timerfd);
-        break;
-      default:
-        problem(EOPNOTSUPP, "is of a kind that this cr_restart does not know ({})", file.head.kind);
-    }
+    check_file(file, use);
   }
 }
 
 }  // namespace
 
-void check_files(const CheckInput& input, Findings& findings) {
-  FileChecker(input, findings).check();
+void check_files(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings) {
+  FileChecker(context, options, own, findings).check();
 }
 
 }  // namespace cryo

@@ -6,12 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "restart/cgroup.h"
 #include "restart/check.h"
 #include "restart/failure.h"
 #include "restart/posix_timers.h"
+#include "restart/tree_plan.h"
 
 namespace cryo {
 namespace {
@@ -31,23 +33,14 @@ std::string holder_of(pid_t id) {
   return exists(-id) ? "a process group" : "";
 }
 
-void check_pids(const CheckInput& input, Findings& findings) {
-  if (!input.options.restore_pid) return;
-  const std::int32_t pid = input.process.head.pid;
-  for (const Thread& thread : input.process.threads) {
-    const std::string holder = holder_of(thread.head.tid);
-    if (holder.empty()) continue;
-    if (thread.head.tid == pid)
-      findings.problem(EBUSY, "pid {} is in use by {}", pid, holder);
-    else
-      findings.problem(EBUSY, "pid {}: the id of its thread {} is in use by {}", pid, thread.head.tid,
-                       holder);
-  }
-}
-
 void check_session(const CheckInput& input, Findings& findings) {
   const cryo_process& head = input.process.head;
   const RestartOptions& options = input.options;
+  const auto& processes = input.context.processes;
+  // What depends on others of the job, the tree's plan looks after.
+  if (std::any_of(processes.begin(), processes.end(),
+                  [&](const Process& other) { return other.head.pid == head.ppid; }))
+    return;
   const bool new_session = options.restore_sid && head.sid == head.pid;
   if ((options.restore_sid && head.sid == head.pid && !options.restore_pid) ||
       (options.restore_pgid && head.pgid == head.pid && !options.restore_pid))
@@ -100,6 +93,25 @@ void check_oom(const CheckInput& input, Findings& findings) {
 
 }  // namespace
 
+void check_ids(const Context& context, const TreePlan& plan, Findings& findings) {
+  for (const Process& process : context.processes) {
+    const std::int32_t pid = process.head.pid;
+    if (const std::string holder = holder_of(pid); !holder.empty())
+      findings.problem(EBUSY, "pid {} is in use by {}", pid, holder);
+    for (const Thread& thread : process.threads) {
+      if (thread.head.tid == pid) continue;
+      if (const std::string holder = holder_of(thread.head.tid); !holder.empty())
+        findings.problem(EBUSY, "pid {}: the id of its thread {} is in use by {}", pid, thread.head.tid, holder);
+    }
+  }
+  for (std::size_t node = 1; node < plan.nodes.size(); ++node) {
+    if (plan.nodes[node].process != TreeNode::kHelper) continue;
+    if (const std::string holder = holder_of(plan.nodes[node].pid); !holder.empty())
+      findings.problem(EBUSY, "the id of the session or process group {} is in use by {}",
+                       plan.nodes[node].pid, holder);
+  }
+}
+
 void check_process(const CheckInput& input, Findings& findings) {
   check_posix_timers(input, findings);
   if (!input.process.creds || !input.process.cwd) {
@@ -107,7 +119,6 @@ void check_process(const CheckInput& input, Findings& findings) {
                      input.process.head.pid);
     return;
   }
-  check_pids(input, findings);
   check_session(input, findings);
   for (const std::string& text : credential_problems(credential_change(*input.process.creds, input.own)))
     findings.problem(EPERM, "pid {}: {}", input.process.head.pid, text);

@@ -15,6 +15,7 @@
 #include "restart/memory_plan.h"
 #include "restart/posix_timers.h"
 #include "restart/process_state.h"
+#include "restart/shared_report.h"
 #include "restart/thread_plan.h"
 #include "restart/timers.h"
 
@@ -29,74 +30,78 @@ constexpr std::size_t kFixedSize = 65536;
 
 class Child {
  public:
-  explicit Child(const ChildInput& input) : input_(input), process_(input.process), report_(input.report) {}
+  Child(const ChildInput& input, std::size_t index, std::size_t slot)
+      : input_(input),
+        index_(index),
+        slot_(slot),
+        process_(input.context.processes[index]),
+        report_(input.report) {}
 
   [[noreturn]] void run();
 
  private:
   void restore_ordinary_state();
   void restore_open_files();
+  [[nodiscard]] bool adds_seals() const;
+  [[nodiscard]] std::map<std::uint32_t, int> own_fds() const;
   [[nodiscard]] StubArea make_area(AddressSpace& space);
   void plan_process_calls(CallList& calls, StubArea& area);
   void plan_truncation(CallList& calls);
   [[nodiscard]] stub::Parameters* plan(StubArea& area, AddressSpace& space);
-  [[noreturn]] void give_up(const char* text, int code);
 
   const ChildInput& input_;
+  std::size_t index_;
+  std::size_t slot_;
   const Process& process_;
   stub::Report* report_;
   RestoredFiles files_;
-  // Parked; released to the stub.
-  int context_fd_ = -1;
-  int handle_fd_ = -1;
-  int device_fd_ = -1;
+  std::set<int> parked_;  // closed by the stub
   std::vector<KernelMapping> kernel_mappings_;
   CredentialChange credentials_;
 };
 
-void Child::give_up(const char* text, int code) {
-  std::strncpy(report_->text, text, sizeof(report_->text) - 1);
-  report_->step = Step::kPrepare;
-  report_->error = code;
-  __atomic_store_n(&report_->failed, 1, __ATOMIC_RELEASE);
-  ::_exit(stub::kFailureStatus);
-}
-
 void Child::restore_ordinary_state() {
+  // For those that a helper has forked, and left.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
-  if (::getppid() != input_.parent) fail(ECANCELED, "cr_restart is gone");
   credentials_ = credential_change(*process_.creds, own_credentials());
   raise_limits(process_);
-  restore_session(process_, input_.options);
   restore_attributes(process_);
   restore_open_files();
-  CreatedPaths created(*report_);
-  restore_cwd(process_, input_.options, created);
+  restore_cwd(process_, input_.options, *report_);
   restore_umask(process_);
 }
 
+// Files that are in its table.
+std::map<std::uint32_t, int> Child::own_fds() const {
+  std::map<std::uint32_t, int> fds;
+  for (const auto& [id, fd] : files_.fds)
+    if (!parked_.contains(fd)) fds.emplace(id, fd);
+  return fds;
+}
+
+// One process does that, for all: it waits until all have made their mappings.
+bool Child::adds_seals() const {
+  return index_ == 0 && !input_.files.seals.empty();
+}
+
 void Child::restore_open_files() {
-  const Descriptors descriptors(process_.fds);
-  context_fd_ = descriptors.park_copy(input_.context_fd).release();
-  handle_fd_ = descriptors.park_copy(input_.handle_fd).release();
-  if (input_.device_fd >= 0) device_fd_ = descriptors.park_copy(input_.device_fd).release();
-  CreatedPaths created(*report_);
-  FileRestoreInput input{input_.context, process_, input_.options, descriptors, created, context_fd_, {}};
-  std::set<int> keep{context_fd_, handle_fd_, device_fd_};
-  for (int number = 0; number < 3; ++number) {
-    if (::fcntl(number, F_GETFD) < 0) continue;
-    input.stdio[number] = descriptors.park_copy(number);
-    keep.insert(input.stdio[number].get());
-  }
-  descriptors.close_others(keep, false);
-  files_ = restore_files(input);
+  files_ = take_files(input_.file_input, input_.files, index_);
   fill_inotifies(input_.context, process_, input_.options, files_.fds);
-  fill_epolls(input_.context, process_, files_.fds, handle_fd_);
-  take_file_locks(input_.context, process_, files_.fds);
-  keep = {context_fd_, handle_fd_, device_fd_, files_.exe_fd};
-  keep.insert(files_.parked.begin(), files_.parked.end());
-  for (UniqueFd& fd : input.stdio) fd.reset();
-  descriptors.close_others(keep, true);
+  // What is watched need not be in this process's table.
+  std::map<std::uint32_t, int> all = files_.fds;
+  for (const auto& [id, fd] : input_.files.fds) all.try_emplace(id, fd.get());
+  fill_epolls(input_.context, process_, all, input_.handle_fd);
+  std::set<int> keep{input_.context_fd, input_.handle_fd, input_.device_fd, files_.exe_fd};
+  for (const auto& [id, fd] : files_.fds) keep.insert(fd);
+  if (adds_seals())
+    for (const auto& [fd, seals] : input_.files.seals) keep.insert(fd.get());
+  const Descriptors own(process_);
+  own.close_others(keep, true);
+  keep.erase(input_.handle_fd);
+  keep.erase(input_.device_fd);
+  keep.erase(files_.exe_fd);
+  for (const int fd : keep)
+    if (!own.wants(fd)) parked_.insert(fd);
 }
 
 StubArea Child::make_area(AddressSpace& space) {
@@ -109,23 +114,25 @@ StubArea Child::make_area(AddressSpace& space) {
   use_saved_addresses(mm, space);
   const std::size_t data = memory_plan_size(input_.context, mm) + thread_plan_size(process_, credentials_) +
                            timerfd_plan_size(process_) + posix_timer_plan_size(process_) +
-                           process_.locks.size() * kLockSize + files_.parked.size() * 2 * sizeof(stub::Call) +
+                           process_.locks.size() * kLockSize +
+                           (parked_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
                            files_.fds.size() * (5 * sizeof(stub::Call) + kOwnerSize) + kFixedSize;
-  return StubArea(space, report_, data, transit, input_.context.header.page_size);
+  return StubArea(space, report_, input_.report_size, data, transit, input_.context.header.page_size);
 }
 
 void Child::plan_process_calls(CallList& calls, StubArea& area) {
-  for (const auto& [fd, seals] : files_.seals) calls.add(Step::kSeal, 0, SYS_fcntl, fd, F_ADD_SEALS, seals);
+  if (adds_seals())
+    for (const auto& [fd, seals] : input_.files.seals)
+      calls.add(Step::kSeal, 0, SYS_fcntl, fd.get(), F_ADD_SEALS, seals);
   plan_process(process_, calls, area);
-  for (const int fd : files_.parked) calls.add(Step::kClose, 0, SYS_close, fd);
-  calls.add(Step::kClose, 0, SYS_close, context_fd_);
+  for (const int fd : parked_) calls.add(Step::kClose, 0, SYS_close, fd);
   plan_process_locks(process_, files_.fds, calls, area);
 }
 
 // What a file that was open for writing has got since then is what this run is going to write.
 void Child::plan_truncation(CallList& calls) {
   if (!input_.options.truncate) return;
-  for (const auto& [id, use] : file_uses(input_.context, process_)) {
+  for (const auto& [id, use] : file_uses(input_.context, index_)) {
     const File& file = input_.context.file(id);
     const int mode = static_cast<int>(file.head.flags) & (O_ACCMODE | O_PATH);
     if (use.fds.empty() || file.head.kind != CRYO_FILE_PATH || (mode != O_WRONLY && mode != O_RDWR)) continue;
@@ -141,20 +148,27 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   auto* parameters = area.array<stub::Parameters>(1);
   const Mm& mm = input_.context.mm(process_.head.mm);
   const MemoryPlanInput memory_input{input_.context, mm, kernel_mappings_,
-                                     [this](std::uint32_t file) { return files_.fds.at(file); }};
+                                     [this](std::uint32_t file) { return files_.fds.at(file); },
+                                     input_.shared};
   MemoryPlan memory = plan_memory(memory_input, area, space);
   const ThreadPlanInput threads{process_,   input_.options, credentials_, input_.nice_not_permitted,
-                                handle_fd_, files_.exe_fd};
+                                input_.handle_fd, files_.exe_fd};
   CallList& process_calls = memory.after_reads;
   plan_process_calls(process_calls, area);
   CallList leader_calls;
-  plan_owners({input_.context, process_, input_.options, files_.fds}, leader_calls, area);
-  plan_truncation(leader_calls);
-  plan_timerfds(input_.context, process_, files_.fds, leader_calls, area);
+  CallList final_calls;
+  // Threads of other processes may be owners.
+  const std::map<std::uint32_t, int> fds = own_fds();
+  plan_owners({input_.context, process_, input_.options, fds}, final_calls, area);
+  plan_timerfds(input_.context, process_, fds, leader_calls, area);
   plan_posix_timers(input_.context, threads, leader_calls, area);
   plan_leader(threads, leader_calls, area);
+  plan_truncation(final_calls);
 
   parameters->report = area.report();
+  parameters->slot = slots_of(area.report()) + slot_;
+  parameters->process = static_cast<std::uint32_t>(index_);
+  parameters->wait_mapped = adds_seals() ? 1 : 0;
   parameters->threads = plan_threads(threads, area, parameters);
   parameters->nr_threads = static_cast<std::uint32_t>(process_.threads.size());
   parameters->memory_calls = area.copy(memory.before_reads);
@@ -166,9 +180,11 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   parameters->nr_process_calls = static_cast<std::uint32_t>(process_calls.calls().size());
   parameters->leader_calls = area.copy(leader_calls);
   parameters->nr_leader_calls = static_cast<std::uint32_t>(leader_calls.calls().size());
-  parameters->context_fd = context_fd_;
-  parameters->handle_fd = handle_fd_;
-  parameters->device_fd = device_fd_;
+  parameters->final_calls = area.copy(final_calls);
+  parameters->nr_final_calls = static_cast<std::uint32_t>(final_calls.calls().size());
+  parameters->context_fd = input_.context_fd;
+  parameters->handle_fd = input_.handle_fd;
+  parameters->device_fd = input_.device_fd;
   return parameters;
 }
 
@@ -181,16 +197,17 @@ void Child::run() {
     stub::Parameters* parameters = plan(area, space);
     area.enter(parameters);
   } catch (const Error& error) {
-    give_up(error.what(), error.code());
+    report_failure(*report_, static_cast<std::uint32_t>(index_), error.what(), error.code());
   } catch (const std::exception& error) {
-    give_up(error.what(), ENOMEM);
+    report_failure(*report_, static_cast<std::uint32_t>(index_), error.what(), ENOMEM);
   }
+  ::_exit(stub::kFailureStatus);
 }
 
 }  // namespace
 
-void become(const ChildInput& input) {
-  Child(input).run();
+void become(const ChildInput& input, std::size_t index, std::size_t slot) {
+  Child(input, index, slot).run();
 }
 
 }  // namespace cryo

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The child that becomes the saved process.
+// A process that becomes a saved one.
 #pragma once
 
 #include <sys/types.h>
@@ -7,24 +7,29 @@
 #include <vector>
 
 #include "context/model.h"
+#include "restart/files.h"
+#include "restart/shared_memory.h"
 #include "restart/options.h"
 #include "restart/stub.h"
 
 namespace cryo {
 
+// What the maker leaves to all processes of the job.
 struct ChildInput {
   const Context& context;
-  const Process& process;
   const RestartOptions& options;
-  std::vector<std::int32_t> nice_not_permitted;
-  int context_fd = -1;
+  const std::vector<std::int32_t>& nice_not_permitted;  // tids
+  const FileRestoreInput& file_input;
+  const FileStore& files;
+  const SharedMemory& shared;
+  int context_fd = -1;  // parked, all three
   int handle_fd = -1;
-  int device_fd = -1;
-  stub::Report* report = nullptr;  // shared with the parent
-  pid_t parent = 0;
+  int device_fd = -1;  // -1: none
+  stub::Report* report = nullptr;
+  std::size_t report_size = 0;  // bytes, with its slots
 };
 
-// Does not return: the child becomes the saved process, or leaves a report and exits.
-[[noreturn]] void become(const ChildInput& input);
+// Does not return: the caller becomes process `index` of the context, or leaves a report and exits.
+[[noreturn]] void become(const ChildInput& input, std::size_t index, std::size_t slot);
 
 }  // namespace cryo

@@ -11,8 +11,8 @@ namespace cryo {
 
 std::vector<std::string> CreatedPaths::list() const {
   std::vector<std::string> paths;
-  const char* const end = report_.created + sizeof(report_.created);
-  for (const char* next = report_.created; next < end && *next != '\0';) {
+  const char* const end = report_.paths + sizeof(report_.paths);
+  for (const char* next = report_.paths; next < end && *next != '\0';) {
     paths.emplace_back(next, ::strnlen(next, static_cast<std::size_t>(end - next)));
     next += paths.back().size() + 1;
   }
@@ -34,10 +34,10 @@ void CreatedPaths::remove(const std::string& path) {
 void CreatedPaths::store(const std::vector<std::string>& paths) {
   std::string joined;
   for (const std::string& path : paths) joined += path + '\0';
-  if (joined.size() >= sizeof(report_.created))
+  if (joined.size() >= sizeof(report_.paths))
     fail(ENOSPC, "more files to be made anew than can be tracked");
-  std::memset(report_.created, 0, sizeof(report_.created));
-  std::memcpy(report_.created, joined.data(), joined.size());
+  std::memset(report_.paths, 0, sizeof(report_.paths));
+  std::memcpy(report_.paths, joined.data(), joined.size());
 }
 
 }  // namespace cryo

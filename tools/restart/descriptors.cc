@@ -26,8 +26,12 @@ std::vector<int> open_descriptors() {
 
 }  // namespace
 
-Descriptors::Descriptors(const std::vector<cryo_fd>& wanted) {
-  for (const cryo_fd& fd : wanted) {
+Descriptors::Descriptors(const Context& context) {
+  for (const Process& process : context.processes) want(process);
+}
+
+void Descriptors::want(const Process& process) {
+  for (const cryo_fd& fd : process.fds) {
     wanted_.insert(static_cast<int>(fd.fd));
     above_ = std::max(above_, static_cast<int>(fd.fd) + 1);
   }

@@ -149,7 +149,13 @@ std::string limit_name(std::uint32_t resource) {
   return resource < std::size(kNames) ? kNames[resource] : fmt::format("resource {}", resource);
 }
 
-std::string describe_failure(const stub::Report& report, const Context& context, const Process& process) {
+std::string describe_failure(const stub::Report& report, const Context& context) {
+  // Not yet a process of the job, and not yet in the stub.
+  if (report.process >= context.processes.size()) {
+    if (context.processes.size() > 1) return report.text;
+    return fmt::format("pid {}: {}", context.processes.front().head.pid, report.text);
+  }
+  const Process& process = context.processes[report.process];
   std::string who = fmt::format("pid {}", process.head.pid);
   if (report.thread != 0 && report.thread < process.threads.size())
     who += fmt::format(", thread {}", process.threads[report.thread].head.tid);
@@ -159,10 +165,9 @@ std::string describe_failure(const stub::Report& report, const Context& context,
   return fmt::format("{}: {}: {}", who, what, std::strerror(report.error));
 }
 
-std::string describe_progress(const stub::Report& report) {
-  return report.step == Step::kPrepare
-             ? "while its files were being opened"
-             : fmt::format("in the restart stub, step {}", static_cast<int>(report.step));
+std::string describe_progress(stub::Step step) {
+  return step == Step::kPrepare ? "while its files were being opened"
+                                : fmt::format("in the restart stub, step {}", static_cast<int>(step));
 }
 
 }  // namespace cryo

@@ -10,11 +10,10 @@
 namespace cryo {
 
 // Of a report with failed != 0.
-[[nodiscard]] std::string describe_failure(const stub::Report& report, const Context& context,
-                                           const Process& process);
+[[nodiscard]] std::string describe_failure(const stub::Report& report, const Context& context);
 
-// What the child was about when it died without a word.
-[[nodiscard]] std::string describe_progress(const stub::Report& report);
+// What a process was about when it died without a word.
+[[nodiscard]] std::string describe_progress(stub::Step step);
 
 // Name of an RLIMIT_*: "open files (RLIMIT_NOFILE)".
 [[nodiscard]] std::string limit_name(std::uint32_t resource);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/parse.h"
 
 namespace cryo {
 namespace {
@@ -18,12 +19,11 @@ namespace {
 constexpr int kLargeFile = 0100000;
 constexpr int kStatusFlags = O_APPEND | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
-class Restorer {
+class FileMaker {
  public:
-  explicit Restorer(FileRestoreInput& input)
-      : input_(input), uses_(file_uses(input.context, input.process)) {}
+  explicit FileMaker(FileRestoreInput& input) : input_(input) { store_.uses = file_uses(input.context); }
 
-  RestoredFiles restore();
+  FileStore make();
 
  private:
   [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
@@ -31,16 +31,13 @@ class Restorer {
   [[nodiscard]] UniqueFd removed_directory(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd pipe_end(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd terminal(const File& file, const FileUse& use);
-  void set_state(const File& file, int fd);
-  void place(const File& file, const FileUse& use, UniqueFd fd);
 
   FileRestoreInput& input_;
-  std::map<std::uint32_t, FileUse> uses_;
+  FileStore store_;
   std::map<std::uint32_t, UniqueFd> contents_;     // by inode
   std::map<std::uint32_t, UniqueFd> directories_;  // removed ones, by inode
   std::map<std::uint32_t, PipeEnds> pipes_;        // by inode: ends that no file has taken yet
   std::map<std::uint32_t, UniqueFd> any_end_;      // by inode: to open further ends by
-  RestoredFiles result_;
 };
 
 // Without O_NOFOLLOW, which is about the path by which a file was opened once: this one is a link.
@@ -50,7 +47,7 @@ UniqueFd reopen(int fd, int flags, const char* what) {
   return again;
 }
 
-UniqueFd Restorer::reopen_contents(const File& file, const FileUse& use) {
+UniqueFd FileMaker::reopen_contents(const File& file, const FileUse& use) {
   const Inode& inode = input_.context.inode(file.head.inode);
   auto base = contents_.find(inode.id);
   if (base == contents_.end())
@@ -58,7 +55,7 @@ UniqueFd Restorer::reopen_contents(const File& file, const FileUse& use) {
   return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
 }
 
-UniqueFd Restorer::removed_directory(const File& file, const FileUse& use) {
+UniqueFd FileMaker::removed_directory(const File& file, const FileUse& use) {
   const Inode& inode = input_.context.inode(file.head.inode);
   auto base = directories_.find(inode.id);
   if (base == directories_.end()) {
@@ -70,7 +67,7 @@ UniqueFd Restorer::removed_directory(const File& file, const FileUse& use) {
   return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
 }
 
-UniqueFd Restorer::pipe_end(const File& file, const FileUse& use) {
+UniqueFd FileMaker::pipe_end(const File& file, const FileUse& use) {
   const Inode& inode = input_.context.inode(file.head.inode);
   if (!pipes_.contains(inode.id)) {
     PipeEnds ends = make_pipe(inode);
@@ -87,7 +84,7 @@ UniqueFd Restorer::pipe_end(const File& file, const FileUse& use) {
 }
 
 // cr_restart's own descriptor of the same number; a terminal can also be had by name.
-UniqueFd Restorer::terminal(const File& file, const FileUse& use) {
+UniqueFd FileMaker::terminal(const File& file, const FileUse& use) {
   std::uint32_t number = 3;
   if (file.head.kind == CRYO_FILE_STDIO)
     number = file.head.stdio_fd;
@@ -101,7 +98,7 @@ UniqueFd Restorer::terminal(const File& file, const FileUse& use) {
   return fd;
 }
 
-UniqueFd Restorer::open(const File& file, const FileUse& use) {
+UniqueFd FileMaker::open(const File& file, const FileUse& use) {
   switch (file.head.kind) {
     case CRYO_FILE_PATH:
     case CRYO_FILE_DEVICE:
@@ -133,9 +130,9 @@ UniqueFd Restorer::open(const File& file, const FileUse& use) {
   }
 }
 
-// Position and status flags belong to the open file, whatever its kind.  What is shared with
-// cr_restart's own caller (a terminal, a log pipe) is not changed.
-void Restorer::set_state(const File& file, int fd) {
+// Position and status flags belong to the open file, whatever its kind.  What is shared with cr_restart's
+// own caller (a terminal, a log pipe) is not changed.
+void set_state(const File& file, int fd) {
   if (file.head.kind == CRYO_FILE_STDIO || file.head.kind == CRYO_FILE_CTTY) return;
   const int flags = static_cast<int>(file.head.flags);
   if (flags & O_PATH) return;
@@ -149,67 +146,101 @@ void Restorer::set_state(const File& file, int fd) {
     fail_errno("{}: cannot set the status flags {:#o}", file.path, flags & kStatusFlags);
 }
 
-// To all its numbers; what only mappings or the executable need is parked.
-void Restorer::place(const File& file, const FileUse& use, UniqueFd fd) {
-  for (const cryo_fd& wanted : use.fds) {
-    const int number = static_cast<int>(wanted.fd);
-    const int cloexec = (wanted.flags & CRYO_FD_CLOEXEC) ? FD_CLOEXEC : 0;
-    if (fd.get() == number) {
-      if (::fcntl(number, F_SETFD, cloexec) != 0) fail_errno("descriptor {}", number);
-      (void)fd.release();
-      fd = UniqueFd(::fcntl(number, F_DUPFD_CLOEXEC, 3));  // for the other numbers
-      if (!fd) fail_errno("cannot duplicate descriptor {}", number);
-    } else if (::dup3(fd.get(), number, cloexec ? O_CLOEXEC : 0) != number) {
-      fail_errno("cannot put {} at descriptor {}", file.path, number);
-    }
-  }
-  if (use.executable) result_.exe_fd = input_.descriptors.park_copy(fd.get()).release();
-  if (!use.fds.empty()) {
-    result_.fds.emplace(file.id, static_cast<int>(use.fds.front().fd));
-  } else if (use.mapped) {
-    const int parked = input_.descriptors.park(std::move(fd)).release();
-    result_.fds.emplace(file.id, parked);
-    result_.parked.insert(parked);
-  }
-}
-
-RestoredFiles Restorer::restore() {
-  for (const auto& [id, use] : uses_) {
+FileStore FileMaker::make() {
+  for (const auto& [id, use] : store_.uses) {
     const File& file = input_.context.file(id);
     if (left_closed(file, input_.options)) continue;
+    if (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path))) continue;
     UniqueFd fd = open(file, use);
     set_state(file, fd.get());
-    place(file, use, std::move(fd));
+    store_.fds.emplace(id, input_.descriptors.park(std::move(fd)));
   }
   for (auto& [id, fd] : contents_) {
     const Inode& inode = input_.context.inode(id);
     finish_contents(inode, fd.get());
-    if (seals_of(inode) == 0) continue;
-    result_.seals.emplace_back(fd.get(), seals_of(inode));
-    result_.parked.insert(fd.release());
+    if (seals_of(inode) != 0) store_.seals.emplace_back(std::move(fd), seals_of(inode));
   }
-  contents_.clear();
-  directories_.clear();
-  pipes_.clear();
-  any_end_.clear();
+  return std::move(store_);
+}
+
+// What several descriptors or processes use is one open file again.
+class FileTaker {
+ public:
+  FileTaker(const FileRestoreInput& input, const FileStore& store, std::size_t process)
+      : input_(input), store_(store), process_(process), uses_(file_uses(input.context, process)) {}
+
+  RestoredFiles take();
+
+ private:
+  void take(const File& file, const FileUse& use);
+  void put_at(const File& file, const cryo_fd& wanted, int fd);
+
+  const FileRestoreInput& input_;
+  const FileStore& store_;
+  std::size_t process_;
+  std::map<std::uint32_t, FileUse> uses_;
+  RestoredFiles result_;
+};
+
+void FileTaker::put_at(const File& file, const cryo_fd& wanted, int fd) {
+  const int number = static_cast<int>(wanted.fd);
+  if (::dup3(fd, number, (wanted.flags & CRYO_FD_CLOEXEC) ? O_CLOEXEC : 0) != number)
+    fail_errno("cannot put {} at descriptor {}", file.path, number);
+}
+
+void FileTaker::take(const File& file, const FileUse& use) {
+  UniqueFd late;
+  const auto stored = store_.fds.find(file.id);
+  if (stored == store_.fds.end()) {
+    late = input_.descriptors.park(open_by_path(input_, file, use));
+    set_state(file, late.get());
+  }
+  const int fd = late ? late.get() : stored->second.get();
+  for (const cryo_fd& wanted : use.fds) put_at(file, wanted, fd);
+  if (use.executable) result_.exe_fd = input_.descriptors.park_copy(fd).release();
+  if (!use.fds.empty())
+    result_.fds.emplace(file.id, static_cast<int>(use.fds.front().fd));
+  else if (use.mapped)
+    result_.fds.emplace(file.id, late ? late.release() : fd);
+}
+
+RestoredFiles FileTaker::take() {
+  for (const auto& [id, use] : uses_)
+    if (!left_closed(input_.context.file(id), input_.options)) take(input_.context.file(id), use);
   return std::move(result_);
 }
 
-}  // namespace
-
-std::map<std::uint32_t, FileUse> file_uses(const Context& context, const Process& process) {
-  std::map<std::uint32_t, FileUse> uses;
-  for (const cryo_fd& fd : process.fds) uses[fd.file].fds.push_back(fd);
+void add_uses(const Context& context, std::size_t index, std::map<std::uint32_t, FileUse>& uses) {
+  const Process& process = context.processes[index];
+  if (process.head.flags & CRYO_PROC_ZOMBIE) return;
+  const auto use_of = [&](std::uint32_t file) -> FileUse& {
+    const auto [use, added] = uses.try_emplace(file);
+    if (added) use->second.process = index;
+    return use->second;
+  };
+  std::set<std::uint32_t> held;
+  for (const cryo_fd& fd : process.fds) {
+    FileUse& use = use_of(fd.file);
+    use.fds.push_back(fd);
+    if (held.insert(fd.file).second) ++use.holders;
+  }
   const Mm& mm = context.mm(process.head.mm);
   for (const cryo_vma& vma : mm.vmas) {
     if (vma.kind != CRYO_VMA_FILE) continue;
-    FileUse& use = uses[vma.file];
+    FileUse& use = use_of(vma.file);
     use.mapped = true;
     if (!(vma.flags & CRYO_VMA_SHARED)) continue;
     use.mapped_shared = true;
     if (vma.flags & CRYO_VMA_MAYWRITE) use.mapped_shared_writable = true;
   }
-  if (mm.head.exe_file != 0) uses[mm.head.exe_file].executable = true;
+  if (mm.head.exe_file != 0) use_of(mm.head.exe_file).executable = true;
+}
+
+}  // namespace
+
+std::map<std::uint32_t, FileUse> file_uses(const Context& context, std::size_t process) {
+  std::map<std::uint32_t, FileUse> uses;
+  add_uses(context, process, uses);
   return uses;
 }
 
@@ -228,6 +259,24 @@ bool is_first_with(const Context& context, const Process& process, std::uint32_t
   return false;
 }
 
+std::map<std::uint32_t, FileUse> file_uses(const Context& context) {
+  std::map<std::uint32_t, FileUse> uses;
+  for (std::size_t i = 0; i < context.processes.size(); ++i) add_uses(context, i, uses);
+  return uses;
+}
+
+bool lies_in_own_proc(const Context& context, const std::string& path) {
+  constexpr std::string_view kProc = "/proc/";
+  if (!path.starts_with(kProc)) return false;
+  const std::size_t end = std::min(path.find('/', kProc.size()), path.size());
+  const auto id = parse_number<std::int32_t>(path.substr(kProc.size(), end - kProc.size()));
+  if (!id) return false;
+  for (const Process& process : context.processes)
+    for (const Thread& thread : process.threads)
+      if (thread.head.tid == *id) return true;
+  return false;
+}
+
 int open_flags(const File& file, const FileUse& use) {
   if (use.fds.empty()) return use.mapped_shared_writable ? O_RDWR : O_RDONLY;
   int flags = static_cast<int>(file.head.flags) & ~(O_CREAT | O_EXCL | O_TRUNC | O_ASYNC);
@@ -235,8 +284,12 @@ int open_flags(const File& file, const FileUse& use) {
   return flags | O_NOCTTY;
 }
 
-RestoredFiles restore_files(FileRestoreInput& input) {
-  return Restorer(input).restore();
+FileStore make_files(FileRestoreInput& input) {
+  return FileMaker(input).make();
+}
+
+RestoredFiles take_files(const FileRestoreInput& input, const FileStore& store, std::size_t process) {
+  return FileTaker(input, store, process).take();
 }
 
 }  // namespace cryo

@@ -16,15 +16,19 @@
 
 namespace cryo {
 
-// What a file of the context is used for in one process.
+// What a file of the context is used for.
 struct FileUse {
-  std::vector<cryo_fd> fds;
+  std::size_t process = 0;   // the first that uses it: index in Context::processes
+  std::size_t holders = 0;   // processes that have it in their tables
+  std::vector<cryo_fd> fds;  // in all of these
   bool mapped = false;
   bool mapped_shared = false;
   bool mapped_shared_writable = false;  // or may become so by mprotect()
   bool executable = false;              // /proc/PID/exe
 };
-[[nodiscard]] std::map<std::uint32_t, FileUse> file_uses(const Context& context, const Process& process);
+// By one process, and by the whole job.
+[[nodiscard]] std::map<std::uint32_t, FileUse> file_uses(const Context& context, std::size_t process);
+[[nodiscard]] std::map<std::uint32_t, FileUse> file_uses(const Context& context);
 
 // Of what is done by one process only for all that have a file.
 [[nodiscard]] bool is_first_with(const Context& context, const Process& process, std::uint32_t file);
@@ -34,28 +38,35 @@ struct FileUse {
 
 // Not open after the restart, because it was to be closed, at the checkpoint or now.
 [[nodiscard]] bool left_closed(const File& file, const RestartOptions& options);
+// A file in the directory in /proc of a process of the job: it comes into being with that one.
+[[nodiscard]] bool lies_in_own_proc(const Context& context, const std::string& path);
 
 struct FileRestoreInput {
   const Context& context;
-  const Process& process;
   const RestartOptions& options;
-  const Descriptors& descriptors;
+  const Descriptors& descriptors;  // of all processes
   CreatedPaths& created;
   int context_fd;     // parked
   UniqueFd stdio[3];  // cr_restart's own 0, 1 and 2, where open
 };
 
-struct RestoredFiles {
-  std::map<std::uint32_t, int> fds;  // file id: a descriptor of it, in the table or parked
-  std::set<int> parked;              // of these, those that only mappings need
-  int exe_fd = -1;                   // parked
+// All open files of the job, made before its first process, which inherits them, and its children from it.
+struct FileStore {
+  std::map<std::uint32_t, FileUse> uses;
+  std::map<std::uint32_t, UniqueFd> fds;  // by file id, at numbers that no process will have
 
-  // Of memfds: a parked descriptor and F_SEAL_*, added only when all mappings are made.
-  std::vector<std::pair<int, std::uint32_t>> seals;
+  // Of memfds: F_SEAL_*, added only when all mappings are made.
+  std::vector<std::pair<UniqueFd, std::uint32_t>> seals;
 };
+[[nodiscard]] FileStore make_files(FileRestoreInput& input);
 
-// The table is complete afterwards; locks of the process are not taken yet.
-[[nodiscard]] RestoredFiles restore_files(FileRestoreInput& input);
+struct RestoredFiles {
+  std::map<std::uint32_t, int> fds;  // file id: a descriptor of it, in the table or in the store
+  int exe_fd = -1;                   // parked
+};
+// In a process of the job, when all of them exist: its descriptors at their numbers.
+[[nodiscard]] RestoredFiles take_files(const FileRestoreInput& input, const FileStore& store,
+                                       std::size_t process);
 
 // ---- the kinds, each in a file of its own ----
 

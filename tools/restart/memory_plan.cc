@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/error.h"
 #include "restart/mempolicy.h"
@@ -39,12 +38,11 @@ class Planner {
   MemoryPlan plan() {
     mark_filled();
     clear();
-    plan_shared_memory();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_map(i);
     plan_area_policies(input_.mm, plan_.before_reads, area_);
     plan_reads();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_finish(i);
-    for (const auto& [inode, place] : shared_)
+    for (const auto& [inode, place] : input_.shared)
       plan_.after_reads.add(Step::kShare, 0, SYS_munmap, place.start, place.size());
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_lock_and_protect(i);
     plan_fields();
@@ -54,10 +52,10 @@ class Planner {
  private:
   void mark_filled();
   void clear();
-  void plan_shared_memory();
+  void unmap_all_but(std::vector<AddressRange> kept);
   void plan_map(std::uint32_t index);
   void plan_reads();
-  void add_read(const PageChunk& chunk, std::uint64_t base);
+  void add_read(const PageChunk& chunk);
   void plan_finish(std::uint32_t index);
   void plan_lock_and_protect(std::uint32_t index);
   void plan_fields();
@@ -70,8 +68,7 @@ class Planner {
   const std::vector<cryo_vma>& vmas_;
   StubArea& area_;
   AddressSpace& space_;
-  std::vector<bool> filled_;                      // the VMA gets contents from the context
-  std::map<std::uint32_t, AddressRange> shared_;  // inode id: where its one temporary mapping is
+  std::vector<bool> filled_;  // the VMA gets contents from the context
   MemoryPlan plan_;
 };
 
@@ -98,8 +95,9 @@ void Planner::clear() {
                  own.range.size(), MREMAP_MAYMOVE | MREMAP_FIXED, transit);
     transit += own.range.size();
   }
-  calls.add(Step::kUnmap, 0, SYS_munmap, 0, area_.range().start);
-  calls.add(Step::kUnmap, 0, SYS_munmap, area_.range().end, stub::kAddressEnd - area_.range().end);
+  std::vector<AddressRange> kept{area_.range()};
+  for (const auto& [inode, place] : input_.shared) kept.push_back(place);
+  unmap_all_but(std::move(kept));
   transit = area_.transit();
   for (std::size_t i = 0; i < saved.size(); ++i) {
     const std::uint64_t size = input_.own_kernel_mappings.at(i).range.size();
@@ -116,23 +114,15 @@ void Planner::clear() {
             0);
 }
 
-// Shared anonymous memory has no name to map it by a second time: one mapping of the whole object at a
-// temporary place takes the contents, and each VMA then is a duplicate of a part of it.
-void Planner::plan_shared_memory() {
-  std::map<std::uint32_t, std::pair<std::uint64_t, int>> objects;  // inode id: size, map flags
-  for (const cryo_vma& vma : vmas_) {
-    if (vma.kind != CRYO_VMA_SHMEM) continue;
-    const std::uint32_t inode = shared_inode(vma);
-    auto& [size, flags] = objects.try_emplace(inode, input_.context.inode(inode).head.size, 0).first->second;
-    size = std::max<std::uint64_t>(size, vma.offset + (vma.end - vma.start));
-    if (vma.flags & CRYO_VMA_NORESERVE) flags |= MAP_NORESERVE;
-  }
-  for (const auto& [inode, object] : objects) {
-    const AddressRange place = space_.take_hole(object.first);
-    shared_.emplace(inode, place);
-    plan_.before_reads.expect(Expect::kArgument0, Step::kShare, inode, SYS_mmap, place.start, place.size(),
-                              PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | object.second, -1, 0);
+void Planner::unmap_all_but(std::vector<AddressRange> kept) {
+  std::sort(kept.begin(), kept.end(),
+            [](const AddressRange& a, const AddressRange& b) { return a.start < b.start; });
+  kept.push_back({stub::kAddressEnd, stub::kAddressEnd});
+  std::uint64_t from = 0;
+  for (const AddressRange& range : kept) {
+    if (range.start > from)
+      plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, from, range.start - from);
+    from = range.end;
   }
 }
 
@@ -174,23 +164,18 @@ void Planner::plan_map(std::uint32_t index) {
 
 void Planner::plan_reads() {
   for (const PageChunk& chunk : input_.context.pages) {
-    if (chunk.kind == CRYO_PAGES_MM && chunk.object == input_.mm.id) {
-      add_read(chunk, 0);
-    } else if (chunk.kind == CRYO_PAGES_INODE) {
-      const auto place = shared_.find(chunk.object);
-      if (place != shared_.end()) add_read(chunk, place->second.start);
-    }
+    if (chunk.kind == CRYO_PAGES_MM && chunk.object == input_.mm.id) add_read(chunk);
   }
 }
 
-void Planner::add_read(const PageChunk& chunk, std::uint64_t base) {
+void Planner::add_read(const PageChunk& chunk) {
   const std::uint64_t page = input_.context.header.page_size;
   stub::Read read{};
   read.offset = chunk.data_offset;
   read.first = static_cast<std::uint32_t>(plan_.buffers.size());
   read.count = static_cast<std::uint32_t>(chunk.runs.size());
   for (const cryo_page_run& run : chunk.runs)
-    plan_.buffers.push_back({reinterpret_cast<void*>(base + run.start), run.nr_pages * page});
+    plan_.buffers.push_back({reinterpret_cast<void*>(run.start), run.nr_pages * page});
   plan_.reads.push_back(read);
 }
 
@@ -203,7 +188,7 @@ void Planner::plan_finish(std::uint32_t index) {
   const std::uint64_t size = vma.end - vma.start;
   CallList& calls = plan_.after_reads;
   if (vma.kind == CRYO_VMA_SHMEM) {
-    const std::uint64_t source = shared_.at(shared_inode(vma)).start + vma.offset;
+    const std::uint64_t source = input_.shared.at(shared_inode(vma)).start + vma.offset;
     // An old size of 0 makes a second mapping of shared memory instead of moving the first.
     calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, source, 0, size,
                  MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
@@ -296,9 +281,10 @@ void use_saved_addresses(const Mm& mm, AddressSpace& space) {
 }
 
 std::size_t memory_plan_size(const Context& context, const Mm& mm) {
-  std::size_t size = (kFixedCalls + mm.vmas.size() * kCallsPerVma) * sizeof(stub::Call);
+  std::size_t size = (kFixedCalls + 2 * context.inodes.size() + mm.vmas.size() * kCallsPerVma) * sizeof(stub::Call);
   size += mm.mempolicies.size() * kPolicySize;
-  for (const PageChunk& chunk : context.pages) size += sizeof(stub::Read) + chunk.runs.size() * sizeof(iovec);
+  for (const PageChunk& chunk : context.pages)
+    if (chunk.object == mm.id) size += sizeof(stub::Read) + chunk.runs.size() * sizeof(iovec);
   return size + sizeof(prctl_mm_map) + mm.auxv.size() * sizeof(std::uint64_t) + 4096;
 }
 

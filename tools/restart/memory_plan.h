@@ -8,6 +8,7 @@
 #include "context/model.h"
 #include "restart/address_space.h"
 #include "restart/calls.h"
+#include "restart/shared_memory.h"
 #include "restart/stub_area.h"
 
 namespace cryo {
@@ -32,6 +33,7 @@ struct MemoryPlanInput {
   const Mm& mm;
   std::vector<KernelMapping> own_kernel_mappings;
   std::function<int(std::uint32_t file)> fd_of;  // descriptor through which a file is mapped
+  const SharedMemory& shared;
 };
 
 // `space` holds all that is in use now or will be; temporary places are taken from it.

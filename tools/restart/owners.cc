@@ -22,9 +22,9 @@ bool in_context(const Context& context, const cryo_file& head) {
 f_owner_ex owner_now(const OwnerPlanInput& input, const cryo_file& head) {
   if (!in_context(input.context, head)) return {F_OWNER_PID, 0};
   if (head.owner_pid < 0) {
+    // The group that the job was started in may be cr_restart's now.
     const bool own = -head.owner_pid == input.process.head.pgid;
-    const bool kept = input.options.restore_pgid || !own;
-    return {F_OWNER_PGRP, kept ? -head.owner_pid : ::getpgrp()};
+    return {F_OWNER_PGRP, own ? ::getpgrp() : -head.owner_pid};
   }
   if (!input.options.restore_pid)
     return {F_OWNER_PID, head.owner_pid == input.process.head.pid ? ::getpid() : 0};

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "restart/cgroup.h"
+#include "restart/shared_report.h"
 #include "restart/files.h"
 
 namespace cryo {
@@ -29,31 +30,12 @@ void raise_limits(const Process& process) {
   }
 }
 
-namespace {
-
-// The process gets the terminal that cr_restart has in the foreground into its own group.  All signals
-// are blocked: nobody is stopped for that.
-void take_terminal(pid_t old_group) {
-  const UniqueFd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (terminal && ::tcgetpgrp(terminal.get()) == old_group && ::tcsetpgrp(terminal.get(), ::getpgrp()) != 0)
-    fail_errno("cannot bring the process group to the foreground of the terminal");
-}
-
-}  // namespace
-
-void restore_session(const Process& process, const RestartOptions& options) {
-  const cryo_process& head = process.head;
-  if (options.restore_sid && head.sid == head.pid && ::setsid() < 0) fail_errno("cannot start a session");
-  if (!options.restore_pgid || ::getpgrp() == head.pgid) return;
-  const pid_t old_group = ::getpgrp();
-  if (::setpgid(0, head.pgid == head.pid ? 0 : head.pgid) != 0)
-    fail_errno("cannot join process group {}", head.pgid);
-  take_terminal(old_group);
-}
-
-void restore_cwd(const Process& process, const RestartOptions& options, CreatedPaths& created) {
+void restore_cwd(const Process& process, const RestartOptions& options, stub::Report& report) {
   const std::string path = options.relocations.apply(process.cwd->path);
   if (process.cwd->head.flags & CRYO_PATH_DELETED) {
+    // One process at a time: others may be in the same one.
+    const ReportLock lock(report);
+    CreatedPaths created(report);
     const UniqueFd directory =
         make_removed_directory(created, path, {0755, process.creds->head.euid, process.creds->head.egid});
     if (::fchdir(directory.get()) != 0) fail_errno("cannot change to the removed directory {}", path);

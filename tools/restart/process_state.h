@@ -12,8 +12,7 @@ namespace cryo {
 // ones at the end.
 void raise_limits(const Process& process);
 
-void restore_session(const Process& process, const RestartOptions& options);
-void restore_cwd(const Process& process, const RestartOptions& options, CreatedPaths& created);
+void restore_cwd(const Process& process, const RestartOptions& options, stub::Report& report);
 // oom_score_adj, subreaper, no_new_privs, personality without what changes mmap(2).
 void restore_attributes(const Process& process);
 void restore_umask(const Process& process);

@@ -12,16 +12,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
 #include "base/error.h"
 #include "base/exit_codes.h"
-#include "restart/child.h"
 #include "restart/created_paths.h"
 #include "restart/failure.h"
-#include "restart/spawn.h"
-#include "restart/stop_signal.h"
+#include "restart/fork.h"
+#include "restart/maker.h"
+#include "restart/shared_report.h"
+#include "restart/tree_plan.h"
 
 namespace cryo {
 namespace {
@@ -43,12 +45,29 @@ UniqueFd open_device() {
   return device;
 }
 
-UniqueFd open_handle(int device, std::size_t threads) {
+struct Totals {
+  std::size_t processes = 0;  // that will run
+  std::size_t threads = 0;
+};
+
+Totals totals_of(const Context& context) {
+  Totals totals;
+  for (const Process& process : context.processes) {
+    totals.processes += process.threads.empty() ? 0 : 1;
+    totals.threads += process.threads.size();
+  }
+  return totals;
+}
+
+UniqueFd open_handle(int device, const Totals& totals) {
   cryo_restart args{};
   args.size = sizeof(args);
-  args.threads = static_cast<__u32>(threads);
+  args.threads = static_cast<__u32>(totals.threads);
+  args.processes = static_cast<__u32>(totals.processes);
   UniqueFd handle(::ioctl(device, CRYO_IOC_RESTART, &args));
-  if (!handle) fail_errno("the kernel module refuses a restart with {} threads", threads);
+  if (!handle)
+    fail_errno("the kernel module refuses a restart with {} processes and {} threads", totals.processes,
+               totals.threads);
   return handle;
 }
 
@@ -65,39 +84,19 @@ bool is_pending_termination() {
   return false;
 }
 
-// Memory that the child shares with its parent, from before the fork on.
-class SharedReport {
+// Orphans of the job come to cr_restart, as long as it puts the job together.
+class Subreaper {
  public:
-  SharedReport() {
-    void* memory =
-        ::mmap(nullptr, sizeof(stub::Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) fail_errno("cannot map {} bytes", sizeof(stub::Report));
-    report_ = new (memory) stub::Report{};
+  Subreaper() {
+    ::prctl(PR_GET_CHILD_SUBREAPER, &old_);
+    if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) fail_errno("PR_SET_CHILD_SUBREAPER");
   }
-  ~SharedReport() { ::munmap(report_, sizeof(stub::Report)); }
-  SharedReport(const SharedReport&) = delete;
-  SharedReport& operator=(const SharedReport&) = delete;
-
-  [[nodiscard]] stub::Report& operator*() const { return *report_; }
-  [[nodiscard]] stub::Report* get() const { return report_; }
-  [[nodiscard]] stub::Report* operator->() const { return report_; }
+  ~Subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, static_cast<unsigned long>(old_), 0, 0, 0); }
+  Subreaper(const Subreaper&) = delete;
+  Subreaper& operator=(const Subreaper&) = delete;
 
  private:
-  stub::Report* report_;
-};
-
-// The default timer slack of a process is its parent's current one.
-class TimerSlack {
- public:
-  explicit TimerSlack(std::uint64_t ns) : old_(::prctl(PR_GET_TIMERSLACK)) {
-    if (ns != 0) ::prctl(PR_SET_TIMERSLACK, ns);
-  }
-  ~TimerSlack() { ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(old_)); }
-  TimerSlack(const TimerSlack&) = delete;
-  TimerSlack& operator=(const TimerSlack&) = delete;
-
- private:
-  int old_;
+  int old_ = 0;
 };
 
 }  // namespace
@@ -105,11 +104,16 @@ class TimerSlack {
 // One try; destroyed before it is over, it leaves nothing behind.
 class Restart::Attempt {
  public:
-  Attempt(Restart& restart, const Process& process)
+  explicit Attempt(Restart& restart)
       : restart_(restart),
-        process_(process),
+        context_(restart.context_),
+        totals_(totals_of(context_)),
+        plan_(plan_tree(context_, restart.options_)),
         device_(open_device()),
-        handle_(open_handle(device_.get(), process.threads.size())) {}
+        handle_(open_handle(device_.get(), totals_)),
+        report_(plan_.nodes.size()) {
+    report_->processes = static_cast<std::uint32_t>(totals_.processes);
+  }
   ~Attempt();
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
@@ -117,70 +121,116 @@ class Restart::Attempt {
   pid_t run(const Findings& findings);
 
  private:
-  void create(const Findings& findings);
+  void start_maker(const Findings& findings);
   void wait_for_threads();
+  void check_children();
   void commit();
-  [[nodiscard]] bool child_is_dead() const;
-  [[noreturn]] void fail_dead();
+  void kill_all();
+  void take_away_others(pid_t root);
+  [[nodiscard]] pid_t root() const;
+  [[noreturn]] void fail_reported();
+  [[noreturn]] void fail_dead(const siginfo_t& info);
   void read_log();
 
   Restart& restart_;
-  const Process& process_;
+  const Context& context_;
+  Totals totals_;
+  TreePlan plan_;
   UniqueFd device_;
   UniqueFd handle_;
   SharedReport report_;
-  Spawned child_;
+  Subreaper subreaper_;
+  pid_t maker_ = -1;
   bool succeeded_ = false;
 };
 
 Restart::Attempt::~Attempt() {
-  restore_cursor(child_, device_.get());
+  restore_cursor(*report_, device_.get());
   if (succeeded_) return;
-  if (child_.pid > 0) {
-    ::kill(child_.pid, SIGKILL);
-    ::waitpid(child_.pid, nullptr, 0);
-  }
+  kill_all();
   // Directories among them are empty once what was made after them is gone.
   const std::vector<std::string> created = CreatedPaths(*report_).list();
   for (auto path = created.rbegin(); path != created.rend(); ++path) std::remove(path->c_str());
 }
 
-void Restart::Attempt::create(const Findings& findings) {
-  const RestartOptions& options = restart_.options_;
-  ChildInput input{restart_.context_, process_, options, findings.nice_not_permitted};
+// A process that is being killed may have a child that is not in the list yet: it comes to us as an orphan.
+void Restart::Attempt::kill_all() {
+  if (maker_ > 0) ::kill(maker_, SIGKILL);
+  for (const stub::Slot& slot : report_.slots())
+    if (slot.pid > 0) ::kill(slot.pid, SIGKILL);
+  siginfo_t info{};
+  // Every child of ours is of the job: cr_restart has no others yet.
+  while (::waitid(P_ALL, 0, &info, WEXITED | __WALL | WNOHANG) == 0) {
+    if (info.si_pid != 0) {
+      info = {};
+      continue;
+    }
+    for (const stub::Slot& slot : report_.slots())
+      if (slot.pid > 0) ::kill(slot.pid, SIGKILL);
+    const timespec pause{0, kPollNs};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+void Restart::Attempt::start_maker(const Findings& findings) {
+  MakerInput input{context_, restart_.options_, plan_, findings.nice_not_permitted};
   input.context_fd = restart_.source_.fd();
   input.handle_fd = handle_.get();
   input.device_fd = device_.get();
   input.report = report_.get();
-  input.parent = ::getpid();
-  const TimerSlack slack(process_.threads.front().head.default_timer_slack_ns);
-  child_ = spawn(options.restore_pid ? process_.head.pid : 0, device_.get(), [&input] { become(input); });
+  input.report_size = report_.size();
+  input.coordinator = ::getpid();
+  const ForkRequest request{.exit_signal = SIGCHLD, .report = report_.get()};
+  maker_ = fork_with_pid(request);
+  if (maker_ == 0) make_job(input);
 }
 
-bool Restart::Attempt::child_is_dead() const {
-  siginfo_t info{};
-  return ::waitid(P_PID, static_cast<id_t>(child_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-         info.si_pid != 0;
+std::string process_name(const Context& context, std::uint32_t process) {
+  return process < context.processes.size() ? fmt::format("pid {}", context.processes[process].head.pid)
+                                            : "the restart";
 }
 
-// The child's own words where it left some, else how it died.
-void Restart::Attempt::fail_dead() {
-  if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE))
-    fail(report_->error != 0 ? report_->error : EIO, "{}",
-         describe_failure(*report_, restart_.context_, process_));
-  siginfo_t info{};
-  ::waitid(P_PID, static_cast<id_t>(child_.pid), &info, WEXITED | WNOHANG | WNOWAIT);
-  fail(EIO, "pid {} {} {} {}", process_.head.pid,
+void Restart::Attempt::fail_reported() {
+  while (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE) == 1) ::sched_yield();
+  fail(report_->error != 0 ? report_->error : EIO, "{}", describe_failure(*report_, context_));
+}
+
+// A process that died without a word: the slot tells how far it had come.
+void Restart::Attempt::fail_dead(const siginfo_t& info) {
+  const auto slots = report_.slots();
+  const auto slot = std::find_if(slots.begin(), slots.end(),
+                                 [&](const stub::Slot& other) { return other.pid == info.si_pid; });
+  const bool known = slot != slots.end() && info.si_pid != maker_;
+  fail(EIO, "{} {} {} {}", known ? fmt::format("pid {}", info.si_pid) : "the restart's maker process",
        info.si_code == CLD_EXITED ? "exited with status" : "died of signal", info.si_status,
-       describe_progress(*report_));
+       known ? describe_progress(slot->step) : "while files were being opened");
+}
+
+// Of our own children only the maker and helpers may end; a grandchild that dies takes the whole down as
+// well: then the module tells, or the time limit does.
+void Restart::Attempt::check_children() {
+  if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
+  siginfo_t info{};
+  while (::waitid(P_ALL, 0, &info, WEXITED | __WALL | WNOHANG) == 0 && info.si_pid != 0) {
+    if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
+    const bool well = info.si_code == CLD_EXITED && info.si_status == 0;
+    const auto slots = report_.slots();
+    const auto slot = std::find_if(slots.begin(), slots.end(),
+                                   [&](const stub::Slot& other) { return other.pid == info.si_pid; });
+    const bool process =
+        slot != slots.end() &&
+        plan_.nodes[static_cast<std::size_t>(slot - slots.begin())].process != TreeNode::kHelper;
+    if (!well || process) fail_dead(info);
+    if (slot != slots.end()) slot->pid = 0;
+    info = {};
+  }
 }
 
 void Restart::Attempt::wait_for_threads() {
-  const auto threads = static_cast<std::uint32_t>(process_.threads.size());
   for (;;) {
     const std::uint32_t arrived = __atomic_load_n(&report_->arrived, __ATOMIC_ACQUIRE);
-    if (arrived == threads) return;
-    if (child_is_dead()) fail_dead();
+    check_children();
+    if (arrived == totals_.threads) return;
     if (is_pending_termination()) fail(EINTR, "given up because of a signal");
     const timespec timeout{0, kPollNs};
     ::syscall(SYS_futex, &report_->arrived, FUTEX_WAIT, arrived, &timeout);
@@ -197,26 +247,44 @@ void Restart::Attempt::commit() {
   cryo_commit args{};
   args.size = sizeof(args);
   args.signal = restart_.options_.signal;
-  if (args.signal == 0 && (process_.head.flags & CRYO_PROC_STOPPED))
-    args.signal = stop_signal(process_, child_.pid);
   const int result = ::ioctl(handle_.get(), CRYO_RST_COMMIT, &args);
   const int error = errno;
   read_log();
   if (result == 0) return;
-  if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_dead();
-  fail(error, "pid {}: the module could not resume it: {}", process_.head.pid, std::strerror(error));
+  if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
+  fail(error, "{}: the module could not resume it: {}",
+       totals_.processes == 1 ? process_name(context_, 0) : "the job", std::strerror(error));
+}
+
+// The pid of the job's first process.
+pid_t Restart::Attempt::root() const {
+  for (std::size_t node = 1; node < plan_.nodes.size(); ++node)
+    if (plan_.nodes[node].process == 0) return report_.slots()[node].pid;
+  return -1;
+}
+
+// The maker, helpers and forks that got a wrong pid: they have ended or are about to.
+void Restart::Attempt::take_away_others(pid_t root) {
+  if (root != maker_) ::waitpid(maker_, nullptr, 0);
+  for (std::size_t node = 1; node < plan_.nodes.size(); ++node) {
+    const pid_t pid = report_.slots()[node].pid;
+    if (plan_.nodes[node].process == TreeNode::kHelper && plan_.nodes[node].parent == kMaker && pid > 0)
+      ::waitpid(pid, nullptr, __WALL);
+  }
+  for (std::uint32_t i = 0; i < report_->nr_strays; ++i) ::waitpid(report_->strays[i], nullptr, 0);
 }
 
 pid_t Restart::Attempt::run(const Findings& findings) {
-  create(findings);
+  start_maker(findings);
   wait_for_threads();
   commit();
   succeeded_ = true;
-  return child_.pid;
+  take_away_others(root());
+  return root();
 }
 
 pid_t Restart::launch(const Findings& findings) {
-  return Attempt(*this, context_.processes.front()).run(findings);
+  return Attempt(*this).run(findings);
 }
 
 }  // namespace cryo

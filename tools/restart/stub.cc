@@ -42,10 +42,12 @@ constexpr long kErrorData = 61;  // ENODATA: the context ended early
   std::uint32_t none = 0;
   if (__atomic_compare_exchange_n(&report->failed, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
     report->step = step;
+    report->process = p->process;
     report->thread = thread;
     report->index = index;
     report->address = address;
-    __atomic_store_n(&report->error, static_cast<std::int32_t>(error), __ATOMIC_RELEASE);
+    report->error = static_cast<std::int32_t>(error);
+    __atomic_store_n(&report->failed, 2, __ATOMIC_RELEASE);
   }
   for (;;) raw_syscall(SYS_exit_group, kFailureStatus);
 }
@@ -53,7 +55,7 @@ constexpr long kErrorData = 61;  // ENODATA: the context ended early
 STUB_CODE void make_calls(Parameters* p, const Call* calls, std::uint32_t count, std::uint32_t thread) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const Call& call = calls[i];
-    if (thread == 0) p->report->step = call.step;
+    if (thread == 0) p->slot->step = call.step;
     const long result = raw_syscall(call.number, call.args[0], call.args[1], call.args[2], call.args[3],
                                     call.args[4], call.args[5]);
     if (is_error(result)) fail(p, call.step, thread, call.index, -result, call.args[0]);
@@ -80,7 +82,7 @@ STUB_CODE std::uint32_t consume(iovec* buffers, std::uint32_t count, std::uint64
 }
 
 STUB_CODE void read_contents(Parameters* p) {
-  p->report->step = Step::kRead;
+  p->slot->step = Step::kRead;
   for (std::uint32_t i = 0; i < p->nr_reads; ++i) {
     std::uint64_t offset = p->reads[i].offset;
     iovec* buffers = p->buffers + p->reads[i].first;
@@ -156,7 +158,7 @@ STUB_CODE void wait_until_gone(Thread* thread) {
 
 STUB_CODE void create_thread(Parameters* p, Thread* thread) {
   make_calls(p, thread->before, thread->nr_before, 0);
-  p->report->step = Step::kCreateThread;
+  p->slot->step = Step::kCreateThread;
   for (int attempt = 0; attempt < kMaxTidTries; ++attempt) {
     const long tid = clone_once(p, thread);
     if (tid == -kErrorPerm && thread->tid != 0 && p->use_cursor == 0 && p->device_fd >= 0) {
@@ -178,6 +180,20 @@ STUB_CODE void wait_for_threads(Parameters* p) {
   }
 }
 
+// Until as many processes have come here as there are. The last one wakes the others.
+STUB_CODE void arrive_at(std::uint32_t* count, std::uint32_t total) {
+  if (__atomic_add_fetch(count, 1, __ATOMIC_ACQ_REL) == total)
+    raw_syscall(SYS_futex, address_of(count), FUTEX_WAKE, 0x7fffffff);
+}
+
+STUB_CODE void wait_until(std::uint32_t* count, std::uint32_t total) {
+  for (;;) {
+    const std::uint32_t now = __atomic_load_n(count, __ATOMIC_ACQUIRE);
+    if (now >= total) return;
+    raw_syscall(SYS_futex, address_of(count), FUTEX_WAIT, now, 0);
+  }
+}
+
 }  // namespace
 }  // namespace cryo::stub
 
@@ -186,6 +202,9 @@ extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   Parameters* p = static_cast<Parameters*>(argument);
   make_calls(p, p->memory_calls, p->nr_memory_calls, 0);
   read_contents(p);
+  Report* report = p->report;
+  arrive_at(&report->mapped, report->processes);
+  if (p->wait_mapped != 0) wait_until(&report->mapped, report->processes);
   make_calls(p, p->process_calls, p->nr_process_calls, 0);
   for (std::uint32_t i = 1; i < p->nr_threads; ++i) create_thread(p, &p->threads[i]);
   Thread* leader = &p->threads[0];
@@ -193,5 +212,8 @@ extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   wait_for_threads(p);
   if (p->device_fd >= 0) raw_syscall(SYS_close, static_cast<std::uint64_t>(p->device_fd));
   make_calls(p, p->leader_calls, p->nr_leader_calls, 0);
+  arrive_at(&report->ready, report->processes);
+  wait_until(&report->ready, report->processes);
+  make_calls(p, p->final_calls, p->nr_final_calls, 0);
   arrive_and_resume(p, leader);
 }

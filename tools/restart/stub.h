@@ -103,33 +103,57 @@ struct Thread {
   cryo_resume* resume;
 };
 
-// In memory shared with cr_restart.
-struct Report {
-  std::uint32_t failed;   // 0, or 1 by the first that fails
-  std::uint32_t arrived;  // threads that are about to resume
-  std::int32_t error;     // errno value
-  Step step;              // of the failure, or reached so far
+// What cr_restart knows of one process, and that process of its turn.
+struct Slot {
+  std::int32_t pid;       // set by who forked it; 0: not yet, or gone
+  std::uint32_t turn;     // changes: number of the step that it may take now
+  Step step;              // reached so far
   std::uint16_t reserved;
+};
+
+inline constexpr std::uint32_t kMaxStrays = 256;
+
+// In memory shared by cr_restart and all processes of the job; an array of slots follows.
+struct Report {
+  std::uint32_t failed;   // 0; 1 by the first that fails; 2 when the rest of it is filled in
+  std::uint32_t arrived;  // threads that are about to resume
+  std::uint32_t mapped;   // processes whose memory is complete
+  std::uint32_t ready;    // processes in which nothing can fail any more but the last steps
+  std::uint32_t created;  // 1: all processes exist
+  std::uint32_t processes;
+  std::uint32_t locked;   // ReportLock
+  std::int32_t error;     // errno value
+  Step step;              // of the failure
+  std::uint16_t reserved;
+  std::uint32_t process;  // its index, ~0: the maker
   std::uint32_t index;
   std::uint32_t thread;
+  std::int32_t cursor;    // where the pid cursor stood before it was moved; 0: it was not
   std::uint64_t address;
-  char text[2000];     // kPrepare: the whole message
-  char created[4096];  // paths made by the restart, each ended by NUL: removed when it fails
+  std::uint32_t nr_strays;
+  std::int32_t strays[kMaxStrays];  // children of cr_restart that got a wrong pid and ended at once
+  char text[2000];      // kPrepare: the whole message
+  char paths[16384];    // made by the restart, each ended by NUL: removed when it fails
 };
 
 struct Parameters {
   Report* report;
+  Slot* slot;
   const Call* memory_calls;  // up to the point where contents can be read
   const Read* reads;
   iovec* buffers;             // changes: consumed
   const Call* process_calls;  // up to the creation of threads
-  const Call* leader_calls;   // after all other threads are set up
+  const Call* leader_calls;   // after all other threads are set up, by the leader
+  const Call* final_calls;    // when all processes have come that far: what cannot be undone
   Thread* threads;            // the leader is the first
   std::uint32_t nr_memory_calls;
   std::uint32_t nr_reads;
   std::uint32_t nr_process_calls;
   std::uint32_t nr_leader_calls;
+  std::uint32_t nr_final_calls;
   std::uint32_t nr_threads;
+  std::uint32_t process;        // index
+  std::uint32_t wait_mapped;    // 1: process_calls need that the memory of all processes is complete
   std::int32_t context_fd;
   std::int32_t handle_fd;
   std::int32_t device_fd;    // for the pid cursor, -1: none; closed before the resume

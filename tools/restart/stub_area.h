@@ -24,8 +24,8 @@ class StubArea {
  public:
   // Takes the hole from `space`, moves the (shared) report of `report_size` bytes there, and maps room
   // for `data_size` bytes of data.
-  StubArea(AddressSpace& space, stub::Report* report, std::size_t data_size, std::size_t transit_size,
-           std::size_t page_size);
+  StubArea(AddressSpace& space, stub::Report* report, std::size_t report_size, std::size_t data_size,
+           std::size_t transit_size, std::size_t page_size);
 
   // Zeroed, at the address where the stub will find it.
   template <typename T>

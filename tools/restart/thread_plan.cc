@@ -13,6 +13,7 @@
 #include "restart/posix_timers.h"
 #include "restart/restart_arch.h"
 #include "restart/seccomp.h"
+#include "restart/stop_signal.h"
 
 namespace cryo {
 namespace {
@@ -190,6 +191,8 @@ cryo_resume* ThreadPlanner::resume() {
     resume->unmap_len = area_.range().size();
     resume->close_fd = input_.handle_fd;
     resume->exe_fd = input_.exe_fd;
+    if (input_.process.head.flags & CRYO_PROC_STOPPED)
+      resume->signal = stop_signal(input_.process, ::getpid());
   }
   return resume;
 }

@@ -70,9 +70,9 @@ void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
 			    tid);
 	if (cryo_x86_shadow_stack(task))
 		cryo_refuse(c, "thread %d: a shadow stack is not supported", tid);
-	if (thread_group_leader(task) && cryo_x86_ldt(c->mm))
+	if (thread_group_leader(task) && cryo_x86_ldt(c->p->mm))
 		cryo_refuse(c, "a local descriptor table (modify_ldt) is not supported");
-	if (thread_group_leader(task) && cryo_x86_lam(c->mm))
+	if (thread_group_leader(task) && cryo_x86_lam(c->p->mm))
 		cryo_refuse(c, "linear address masking is not supported");
 }
 

@@ -83,7 +83,7 @@ struct cryo_section {
 enum cryo_section_type {
 	CRYO_SEC_SYSTEM		= 1,	/* first section: struct cryo_system */
 	CRYO_SEC_CPU		= 2,	/* object: arch; layout in arch/<a>/include */
-	CRYO_SEC_PROCESS	= 3,	/* object: pid; tail: name of the command line's file (comm is in threads) */
+	CRYO_SEC_PROCESS	= 3,	/* object: pid; tail, of a zombie: its name (that of others is in their threads) */
 	CRYO_SEC_CWD		= 4,	/* object: pid; struct cryo_path; tail: path */
 	CRYO_SEC_RLIMITS	= 5,	/* object: pid; struct cryo_array; tail: struct cryo_rlimit */
 	CRYO_SEC_SIGACTIONS	= 6,	/* object: pid; struct cryo_array; tail: struct cryo_sigaction, signal 1 first */
@@ -146,6 +146,7 @@ struct cryo_system {
 #define CRYO_PROC_CTTY			(1U << 3)	/* has a controlling terminal */
 #define CRYO_PROC_CHILD_SUBREAPER	(1U << 4)
 #define CRYO_PROC_KEEPCAPS		(1U << 5)
+#define CRYO_PROC_ZOMBIE		(1U << 6)	/* has exited, not waited for: this section is all there is of it */
 
 struct cryo_process {
 	__s32 pid;			/* thread group id, in the requester's pid namespace, like all pids here */
@@ -161,7 +162,7 @@ struct cryo_process {
 	__s32 exit_signal;
 	__s32 stop_signal;		/* when CRYO_PROC_STOPPED */
 	__s32 oom_score_adj;
-	__u32 reserved;
+	__s32 exit_code;		/* when CRYO_PROC_ZOMBIE: wait status as wait4(2) returns it */
 };
 
 /* Tail: path as the process sees it from its root. */

@@ -68,7 +68,9 @@ struct cryo_version {
  * CRYO_IOC_CHECKPOINT: prepare a checkpoint; returns a checkpoint handle
  * (close-on-exec).  Nothing happens to the target before CRYO_CKPT_RUN.
  *
- * @target is a pid in the caller's pid namespace; 0 means the caller.
+ * @target is a pid in the caller's pid namespace, or the id of a process group or session
+ * when @scope says so; 0 means the caller('s).  The caller's own process is never part of a
+ * scope of several processes.
  * @out_fd is any descriptor open for writing: the context is written to it in
  * one sequential pass from its current position.
  * @timeout_ms bounds the whole request (freeze, capture and writing); 0 means
@@ -82,7 +84,11 @@ struct cryo_version {
 #define CRYO_IOC_CHECKPOINT	_IO(CRYO_IOC_TYPE, 0x41)
 
 #define CRYO_SCOPE_PROCESS	0	/* one process; its children are left out */
-#define CRYO_SCOPE_TREE		3	/* a process and all its descendants */
+#define CRYO_SCOPE_PGRP		1	/* all processes of the process group @target */
+#define CRYO_SCOPE_SESSION	2	/* all processes of the session @target */
+#define CRYO_SCOPE_TREE		3	/* the target and all its descendants */
+#define CRYO_SCOPE_CGROUP	4	/* the target's control group (version 2) and those below it */
+#define CRYO_SCOPE_MAX		4
 
 #define CRYO_CKPT_HOLD		(1U << 0)	/* stay frozen after the capture until CRYO_CKPT_THAW */
 #define CRYO_CKPT_SAVE_EXE	(1U << 1)	/* contents of the executable go into the context */
@@ -106,12 +112,13 @@ struct cryo_checkpoint {
 };
 
 /*
- * CRYO_IOC_RESTART: prepare to restart one process; returns a restart handle
+ * CRYO_IOC_RESTART: prepare to restart one process or several; returns a restart handle
  * (close-on-exec).  The caller becomes the coordinator: when its process closes
  * the handle or dies before CRYO_RST_COMMIT has succeeded, all threads parked
  * at the handle are killed.
  *
- * @threads is the number of threads that will call CRYO_RST_RESUME.
+ * @threads is the number of threads that will call CRYO_RST_RESUME, in @processes
+ * processes (0 means 1), each of which has one that is its CRYO_RESUME_LEADER.
  */
 #define CRYO_IOC_RESTART	_IO(CRYO_IOC_TYPE, 0x42)
 
@@ -121,7 +128,7 @@ struct cryo_restart {
 	__u32 size;
 	__u32 flags;			/* none defined */
 	__u32 threads;
-	__u32 reserved;
+	__u32 processes;
 };
 
 /*
@@ -199,6 +206,8 @@ struct cryo_ckpt_status {
 	__u64 bytes_written;
 	__u64 pages_saved;
 	__u64 pages_zero;		/* present, but all zero: not in the file */
+	__u32 processes;
+	__u32 reserved;
 };
 
 /*
@@ -233,10 +242,10 @@ struct cryo_ckpt_device {
  *
  * The call copies what it needs and returns 0, but the caller never sees that:
  * the thread parks on its way to user mode, its registers are replaced, and it
- * goes on where the checkpoint found it.  Before it does, in this order: the
- * signal masks and the restart block are set; the leader takes @exe_fd as its
- * /proc/self/exe, unmaps @unmap_start..+@unmap_len (the code that made this
- * call) and closes @close_fd.
+ * goes on where the checkpoint found it.  Before it does: the leader unmaps
+ * @unmap_start..+@unmap_len (the code that made this call), takes @exe_fd as its
+ * /proc/self/exe, closes @close_fd, and sends @signal to its process; then, in each
+ * thread, the signal masks and the restart block are set.
  *
  * If the restart is given up, the thread is killed.
  *
@@ -303,7 +312,7 @@ struct cryo_resume {
 	__u64 unmap_start;
 	__u64 unmap_len;
 	__s32 exe_fd;			/* -1: leave /proc/self/exe; a descriptor, closed too */
-	__u32 reserved;
+	__s32 signal;			/* of the leader: pending for the process before it starts; 0: none */
 	__u64 seccomp;			/* user pointer to @nr_seccomp struct cryo_seccomp_program, oldest first */
 	__u32 nr_seccomp;
 	__u32 seccomp_mode;		/* SECCOMP_MODE_*, in force when the call returns */
@@ -324,7 +333,7 @@ struct cryo_commit {
 	__u32 size;
 	__u32 flags;			/* CRYO_COMMIT_* */
 	__u32 timeout_ms;
-	__s32 signal;			/* pending for the process before it starts; 0: none */
+	__s32 signal;			/* pending for each process before it starts; 0: none */
 };
 
 #define CRYO_COMMIT_FLAGS	0U

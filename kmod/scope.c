@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * scope.c - which processes belong to a request
+ *
+ * They are looked for in the list of all processes, under RCU: the lists of
+ * children change under tasklist_lock, which is not for modules.  What one look
+ * may miss (a process that is just being forked) the next one finds, and looking
+ * ends only when all that are known are at rest: nobody is left to fork then.
+ *
+ * A thread group is known by the address of its signal_struct, which stays the
+ * same through exec() and is not used again while one of its tasks is referenced.
+ */
+#include <linux/cgroup.h>
+#include <linux/pid.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "compat/ksym.h"
+#include "cryo.h"
+
+#define BATCH	64	/* processes found in one walk */
+
+/* A process belongs to one request at a time: those in CRYO_CKPT_RUN or held. */
+static DEFINE_MUTEX(running_lock);
+static LIST_HEAD(running);
+
+struct cryo_proc *cryo_find_proc(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_proc *p;
+
+	hash_for_each_possible(req->by_group, p, hash, (unsigned long)task->signal)
+		if (same_thread_group(p->leader, task))
+			return p;
+	return NULL;
+}
+
+/* With rcu_read_lock(). */
+static bool is_child(struct cryo_request *req, struct task_struct *task)
+{
+	return cryo_find_proc(req, rcu_dereference(task->real_parent));
+}
+
+static bool in_cgroup(struct cryo_request *req, struct task_struct *task)
+{
+#ifdef CONFIG_CGROUPS
+	return cgroup_is_descendant(task_dfl_cgroup(task), task_dfl_cgroup(req->target));
+#else
+	return false;
+#endif
+}
+
+static bool in_scope(struct cryo_request *req, struct task_struct *task)
+{
+	switch (req->args.scope) {
+	case CRYO_SCOPE_TREE:
+		return is_child(req, task);
+	case CRYO_SCOPE_PGRP:
+		return task_pgrp(task) == req->scope_pid;
+	case CRYO_SCOPE_SESSION:
+		return task_session(task) == req->scope_pid;
+	case CRYO_SCOPE_CGROUP:
+		return in_cgroup(req, task);
+	}
+	return false;
+}
+
+static bool is_dead_orphan(struct cryo_request *req, struct task_struct *task)
+{
+	return task->exit_state && thread_group_empty(task) && !is_child(req, task);
+}
+
+/* The requester is left out of its own scope: it has to write. */
+static bool wanted(struct cryo_request *req, struct task_struct *task)
+{
+	return !(task->flags & PF_KTHREAD) && task->exit_state != EXIT_DEAD &&
+	       !same_thread_group(task, current) && !cryo_find_proc(req, task) &&
+	       in_scope(req, task) && !is_dead_orphan(req, task);
+}
+
+static unsigned int find_new(struct cryo_request *req, struct task_struct **found)
+{
+	struct task_struct *task;
+	unsigned int n = 0;
+
+	rcu_read_lock();
+	for_each_process(task) {
+		if (!wanted(req, task))
+			continue;
+		found[n++] = get_task_struct(task);
+		if (n == BATCH)
+			break;
+	}
+	rcu_read_unlock();
+	return n;
+}
+
+/* With running_lock held. */
+static bool claimed_by_other(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_request *other;
+
+	list_for_each_entry(other, &running, running)
+		if (other != req && cryo_find_proc(other, task))
+			return true;
+	return false;
+}
+
+static int claim(struct cryo_request *req, struct cryo_proc *p)
+{
+	int err = 0;
+
+	if (mutex_lock_killable(&running_lock))
+		return -EINTR;
+	if (claimed_by_other(req, p->leader)) {
+		err = -EBUSY;
+	} else {
+		list_add_tail(&p->node, &req->procs);
+		hash_add(req->by_group, &p->hash, (unsigned long)p->leader->signal);
+		req->nr_procs++;
+	}
+	mutex_unlock(&running_lock);
+	if (err)
+		cryo_log(&req->log, "pid %d (%s): another checkpoint of it is running", p->pid,
+			 p->comm);
+	return err;
+}
+
+static void proc_free(struct cryo_proc *p)
+{
+	put_task_struct(p->leader);
+	put_pid(p->tgid);
+	kfree(p);
+}
+
+static int add(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_proc *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	p->req = req;
+	p->leader = get_task_struct(task);
+	p->tgid = get_task_pid(task, PIDTYPE_TGID);
+	p->pid = pid_vnr(p->tgid);
+	get_task_comm(p->comm, task);
+	INIT_LIST_HEAD(&p->threads);
+	err = claim(req, p);
+	if (err)
+		proc_free(p);
+	return err;
+}
+
+/* With running_lock held. */
+static void forget(struct cryo_request *req, struct cryo_proc *p)
+{
+	list_del(&p->node);
+	hash_del(&p->hash);
+	req->nr_procs--;
+	proc_free(p);
+}
+
+static struct pid *scope_pid(struct cryo_request *req)
+{
+	struct pid *pid = NULL;
+
+	rcu_read_lock();
+	if (req->args.scope == CRYO_SCOPE_PGRP)
+		pid = get_pid(task_pgrp(req->target));
+	else if (req->args.scope == CRYO_SCOPE_SESSION)
+		pid = get_pid(task_session(req->target));
+	rcu_read_unlock();
+	return pid;
+}
+
+/* Take the target. cryo_scope_end() when this has succeeded, and only then. */
+int cryo_scope_begin(struct cryo_request *req)
+{
+	int err;
+
+	if (same_thread_group(req->target, current)) {
+		cryo_log(&req->log, "pid %d (%s): a process cannot checkpoint itself yet", req->pid,
+			 req->comm);
+		return -EOPNOTSUPP;
+	}
+	req->scope_pid = scope_pid(req);
+	mutex_lock(&running_lock);
+	list_add(&req->running, &running);
+	mutex_unlock(&running_lock);
+	err = add(req, req->target);
+	if (err)
+		cryo_scope_end(req);
+	return err;
+}
+
+/* Add the processes that are in the scope now. Returns how many were new, or a negative errno. */
+int cryo_scope_find(struct cryo_request *req)
+{
+	struct task_struct *found[BATCH];
+	unsigned int n, i;
+	int total = 0;
+	int err = 0;
+
+	if (req->args.scope == CRYO_SCOPE_PROCESS)
+		return 0;
+	do {
+		n = find_new(req, found);
+		for (i = 0; i < n; i++) {
+			if (!err)
+				err = add(req, found[i]);
+			put_task_struct(found[i]);
+		}
+		total += n;
+		cond_resched();
+	} while (n && !err && !fatal_signal_pending(current));
+	return err ?: total;
+}
+
+static bool has_live_thread(struct cryo_proc *p)
+{
+	struct cryo_parked *t;
+
+	cryo_for_each_thread(t, p)
+		return true;
+	return false;
+}
+
+enum rest { AT_REST, RESTLESS, GONE };
+
+/* What has become of a process. */
+static enum rest look_at(struct cryo_request *req, struct cryo_proc *p)
+{
+	struct task_struct *task;
+	enum rest rest = GONE;
+
+	if (has_live_thread(p))
+		return AT_REST;
+	rcu_read_lock();
+	task = pid_task(p->tgid, PIDTYPE_TGID);
+	if (task && task->exit_state != EXIT_DEAD) {
+		rest = RESTLESS;
+		if (task->exit_state && thread_group_empty(task)) {
+			p->zombie = is_child(req, task);
+			rest = p->zombie ? AT_REST : GONE;
+		}
+	}
+	rcu_read_unlock();
+	return rest;
+}
+
+static void say_restless(struct cryo_request *req, struct cryo_proc *p)
+{
+	bool vfork = READ_ONCE(p->leader->vfork_done);
+
+	cryo_log(&req->log, "pid %d (%s): did not come to rest: %s", p->pid, p->comm,
+		 vfork ? "still uses the memory of its parent (vfork, posix_spawn)" : "is exiting");
+}
+
+/*
+ * With all threads that are known parked: a process without any must have exited.
+ * Returns how many processes are still on their way.
+ */
+int cryo_scope_settle(struct cryo_request *req, bool report)
+{
+	struct cryo_proc *p, *next;
+	int restless = 0;
+
+	list_for_each_entry_safe(p, next, &req->procs, node) {
+		enum rest rest = look_at(req, p);
+
+		if (rest == RESTLESS) {
+			restless++;
+			if (report)
+				say_restless(req, p);
+		}
+		/* Threads of it may still be in the list of those asked. */
+		if (rest == GONE && list_empty(&p->threads) && p->leader != req->target) {
+			mutex_lock(&running_lock);
+			forget(req, p);
+			mutex_unlock(&running_lock);
+		}
+	}
+	return restless;
+}
+
+/* Nobody of the scope is claimed any more. After cryo_thaw(). */
+void cryo_scope_end(struct cryo_request *req)
+{
+	struct cryo_proc *p, *next;
+
+	mutex_lock(&running_lock);
+	list_del_init(&req->running);
+	list_for_each_entry_safe(p, next, &req->procs, node)
+		forget(req, p);
+	mutex_unlock(&running_lock);
+	put_pid(req->scope_pid);
+	req->scope_pid = NULL;
+}

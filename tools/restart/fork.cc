@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/fork.h"
+
+#include <cryo/ioctl.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "restart/credentials.h"
+
+namespace cryo {
+namespace {
+
+pid_t move_cursor(int device_fd, pid_t pid) {
+  cryo_pid_cursor cursor{};
+  cursor.size = sizeof(cursor);
+  cursor.pid = pid;
+  if (::ioctl(device_fd, CRYO_IOC_PID_CURSOR, &cursor) != 0)
+    fail_errno("cannot choose pid {}: that takes CAP_CHECKPOINT_RESTORE or the module's pid choice", pid);
+  return cursor.previous;
+}
+
+// The default timer slack of a process is its parent's current one.
+class TimerSlack {
+ public:
+  explicit TimerSlack(std::uint64_t ns) : old_(::prctl(PR_GET_TIMERSLACK)) {
+    if (ns != 0) ::prctl(PR_SET_TIMERSLACK, ns);
+  }
+  ~TimerSlack() { ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(old_)); }
+  TimerSlack(const TimerSlack&) = delete;
+  TimerSlack& operator=(const TimerSlack&) = delete;
+
+ private:
+  int old_;
+};
+
+// fork(), but for the C library's: its handlers are of no use in a process that is about to lose it.
+pid_t clone_process(const ForkRequest& request, pid_t set_tid) {
+  clone_args args{};
+  if (request.sibling)
+    args.flags = CLONE_PARENT;
+  else
+    args.exit_signal = static_cast<std::uint64_t>(request.exit_signal);
+  if (set_tid != 0) {
+    args.set_tid = reinterpret_cast<std::uint64_t>(&set_tid);
+    args.set_tid_size = 1;
+  }
+  return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof(args)));
+}
+
+// A child with a wrong pid ends at once; somebody else's child is left to that one.
+void take_away(const ForkRequest& request, pid_t stray) {
+  if (!request.sibling) {
+    ::waitpid(stray, nullptr, __WALL);
+    return;
+  }
+  stub::Report& report = *request.report;
+  if (report.nr_strays == stub::kMaxStrays) fail(EBUSY, "too many processes were started on this machine");
+  report.strays[report.nr_strays] = stray;
+  __atomic_store_n(&report.nr_strays, report.nr_strays + 1, __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+pid_t fork_with_pid(const ForkRequest& request) {
+  const Creds own = own_credentials();
+  const TimerSlack slack(request.timer_slack_ns);
+  bool use_cursor = request.pid != 0 && !capable(own, CAP_CHECKPOINT_RESTORE) && !capable(own, CAP_SYS_ADMIN);
+  for (int attempt = 0; attempt < stub::kMaxTidTries; ++attempt) {
+    if (use_cursor) {
+      const pid_t previous = move_cursor(request.device_fd, request.pid);
+      if (request.report->cursor == 0) request.report->cursor = previous;
+    }
+    const pid_t pid = clone_process(request, use_cursor ? 0 : request.pid);
+    if (pid == 0) {
+      if (use_cursor && ::syscall(SYS_getpid) != request.pid) ::_exit(0);
+      return 0;
+    }
+    if (pid < 0 && errno == EPERM && request.pid != 0 && !use_cursor) {
+      use_cursor = true;
+      continue;
+    }
+    if (pid < 0 && errno == EEXIST) fail(EBUSY, "pid {} is in use", request.pid);
+    if (pid < 0) fail_errno("cannot create the process");
+    if (request.pid == 0 || pid == request.pid) return pid;
+    take_away(request, pid);
+  }
+  fail(EBUSY, "pid {} was not to be had in {} tries", request.pid, stub::kMaxTidTries);
+}
+
+void restore_cursor(const stub::Report& report, int device_fd) {
+  // Where it stands is a matter of taste of the next fork: no reason to fail.
+  if (report.cursor == 0) return;
+  try {
+    (void)move_cursor(device_fd, report.cursor);
+  } catch (const Error&) {
+  }
+}
+
+}  // namespace cryo

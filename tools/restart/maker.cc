@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/maker.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "restart/child.h"
+#include "restart/created_paths.h"
+#include "restart/locks.h"
+#include "restart/process_state.h"
+#include "restart/shared_report.h"
+#include "restart/tree_steps.h"
+
+namespace cryo {
+namespace {
+
+constexpr std::uint32_t kNoProcess = ~0U;
+
+class Maker {
+ public:
+  explicit Maker(const MakerInput& input)
+      : input_(input), descriptors_(input.context), created_(*input.report) {}
+
+  [[noreturn]] void run();
+
+ private:
+  void stay_close();
+  void park();
+  void make_everything();
+  [[noreturn]] void live(std::size_t node);
+
+  const MakerInput& input_;
+  Descriptors descriptors_;
+  CreatedPaths created_;
+  int context_fd_ = -1;  // parked, all three
+  int handle_fd_ = -1;
+  int device_fd_ = -1;
+  std::optional<FileRestoreInput> file_input_;
+  FileStore files_;
+  SharedMemory shared_;
+  std::uint32_t process_ = kNoProcess;  // that this one becomes
+};
+
+// Neither without cr_restart nor within limits that the job does not have.
+void Maker::stay_close() {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
+  if (::getppid() != input_.coordinator) fail(ECANCELED, "cr_restart is gone");
+  for (const Process& process : input_.context.processes) raise_limits(process);
+}
+
+void Maker::park() {
+  context_fd_ = descriptors_.park_copy(input_.context_fd).release();
+  handle_fd_ = descriptors_.park_copy(input_.handle_fd).release();
+  if (input_.device_fd >= 0) device_fd_ = descriptors_.park_copy(input_.device_fd).release();
+  file_input_.emplace(
+      FileRestoreInput{input_.context, input_.options, descriptors_, created_, context_fd_, {}});
+  std::set<int> keep{context_fd_, handle_fd_, device_fd_};
+  for (int number = 0; number < 3; ++number) {
+    if (::fcntl(number, F_GETFD) < 0) continue;
+    file_input_->stdio[number] = descriptors_.park_copy(number);
+    keep.insert(file_input_->stdio[number].get());
+  }
+  descriptors_.close_others(keep, false);
+}
+
+void Maker::make_everything() {
+  files_ = make_files(*file_input_);
+  std::map<std::uint32_t, int> fds;
+  for (const auto& [id, fd] : files_.fds) fds.emplace(id, fd.get());
+  for (const Process& process : input_.context.processes) take_file_locks(input_.context, process, fds);
+  shared_ = make_shared_memory(input_.context, context_fd_);
+}
+
+void Maker::live(std::size_t node) {
+  process_ = static_cast<std::uint32_t>(input_.plan.nodes[node].process);
+  const ChildInput child{input_.context, input_.options, input_.nice_not_permitted,
+                         *file_input_,   files_,         shared_,
+                         context_fd_,    handle_fd_,     device_fd_,
+                         input_.report,  input_.report_size};
+  become(child, process_, node);
+}
+
+void Maker::run() {
+  try {
+    stay_close();
+    park();
+    make_everything();
+    const std::size_t node =
+        run_tree({input_.context, input_.plan, input_.report, device_fd_, input_.coordinator});
+    if (node == kMaker) ::_exit(0);
+    live(node);
+  } catch (const Error& error) {
+    report_failure(*input_.report, process_, error.what(), error.code());
+  } catch (const std::exception& error) {
+    report_failure(*input_.report, process_, error.what(), ENOMEM);
+  }
+  ::_exit(stub::kFailureStatus);
+}
+
+}  // namespace
+
+void make_job(const MakerInput& input) {
+  Maker(input).run();
+}
+
+}  // namespace cryo

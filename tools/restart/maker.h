@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The maker: a child of cr_restart that makes what the processes of the job share, forks them, and goes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "context/model.h"
+#include "restart/options.h"
+#include "restart/stub.h"
+#include "restart/tree_plan.h"
+
+namespace cryo {
+
+struct MakerInput {
+  const Context& context;
+  const RestartOptions& options;
+  const TreePlan& plan;
+  std::vector<std::int32_t> nice_not_permitted;  // tids
+  int context_fd = -1;
+  int handle_fd = -1;
+  int device_fd = -1;
+  stub::Report* report = nullptr;  // with a slot per node
+  std::size_t report_size = 0;
+  pid_t coordinator = 0;
+};
+
+// In a child of cr_restart; does not return. The maker exits with status 0 when all processes are forked.
+[[noreturn]] void make_job(const MakerInput& input);
+
+}  // namespace cryo

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// In which order the processes of a job come into being.
+//
+// A process gets its parent, and the session it is born in, by being forked; the rest (leading a session,
+// joining a group, dying before it was waited for) it does itself.  All of that is put into one sequence of
+// steps, each of which one process takes when all before are done.
+//
+// A session or a process group may have outlived its leader.  A helper then takes the leader's id until
+// the members are there.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "context/model.h"
+#include "restart/options.h"
+
+namespace cryo {
+
+struct TreeNode {
+  static constexpr std::size_t kHelper = ~std::size_t{0};
+
+  pid_t pid = 0;                  // 0: any
+  std::size_t process = kHelper;  // index in Context::processes; kHelper: goes away again
+  std::size_t parent = 0;         // node that forks it
+  int exit_signal = 0;
+};
+
+struct TreeStep {
+  enum class Kind {
+    kCreate,    // `actor` forks node `subject`
+    kSession,   // `actor` starts a session
+    kGroup,     // `actor` enters process group `id`
+    kSubreaper, // `actor` becomes the one that orphans below it go to
+    kExit,      // `actor` ends: a helper, or a process that had exited when it was saved
+    kAwait,     // `actor` waits until its child `subject` has ended, and takes a helper away
+  };
+  Kind kind;
+  std::size_t actor;
+  std::size_t subject = 0;
+  pid_t id = 0;
+};
+
+struct TreePlan {
+  // The first is the maker, which is no process of the job: it forks those whose parent is not among
+  // them, as children of its own parent.
+  std::vector<TreeNode> nodes;
+  std::vector<TreeStep> steps;
+  std::vector<std::string> problems;  // why it cannot be done, a line each
+
+  [[nodiscard]] std::size_t helpers() const;
+};
+
+inline constexpr std::size_t kMaker = 0;
+
+[[nodiscard]] TreePlan plan_tree(const Context& context, const RestartOptions& options);
+
+}  // namespace cryo

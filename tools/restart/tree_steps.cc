@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/tree_steps.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "restart/fork.h"
+#include "restart/shared_report.h"
+
+namespace cryo {
+namespace {
+
+using Kind = TreeStep::Kind;
+
+void wake(std::uint32_t& word, int count) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, count);
+}
+
+class TreeRunner {
+ public:
+  explicit TreeRunner(const TreeRunInput& input) : input_(input), slots_(slots_of(input.report)) {}
+
+  std::size_t run();
+
+ private:
+  void wait_while(std::uint32_t& word, std::uint32_t value) const;
+  void wait_for_turn(std::size_t step);
+  void pass_on(std::size_t step);
+  void take(std::size_t number);
+  void create(std::size_t node);
+  void begin_life(std::size_t node);
+  void enter_group(const TreeStep& step);
+  void await(std::size_t node);
+  [[noreturn]] void end(std::size_t number);
+
+  const TreeRunInput& input_;
+  stub::Slot* slots_;
+  std::size_t node_ = kMaker;
+};
+
+// Nobody wakes us when cr_restart is dead, and some of us are not its children.
+void TreeRunner::wait_while(std::uint32_t& word, std::uint32_t value) const {
+  while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == value) {
+    const timespec timeout{1, 0};
+    ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout);
+    if (::kill(input_.coordinator, 0) != 0 && errno == ESRCH) ::_exit(stub::kFailureStatus);
+  }
+}
+
+void TreeRunner::wait_for_turn(std::size_t step) {
+  std::uint32_t& turn = slots_[node_].turn;
+  // Steps are numbered from 1 there; 0 is nobody's turn.
+  for (std::uint32_t now; (now = __atomic_load_n(&turn, __ATOMIC_ACQUIRE)) != step + 1;) wait_while(turn, now);
+}
+
+void TreeRunner::pass_on(std::size_t step) {
+  if (step + 1 == input_.plan.steps.size()) {
+    __atomic_store_n(&input_.report->created, 1, __ATOMIC_RELEASE);
+    wake(input_.report->created, 0x7fffffff);
+    return;
+  }
+  std::uint32_t& turn = slots_[input_.plan.steps[step + 1].actor].turn;
+  __atomic_store_n(&turn, static_cast<std::uint32_t>(step + 2), __ATOMIC_RELEASE);
+  wake(turn, 1);
+}
+
+void TreeRunner::create(std::size_t node) {
+  const TreeNode& wanted = input_.plan.nodes[node];
+  ForkRequest request{.pid = wanted.pid,
+                      .exit_signal = wanted.exit_signal,
+                      .sibling = node_ == kMaker,
+                      .device_fd = input_.device_fd,
+                      .report = input_.report};
+  if (wanted.process != TreeNode::kHelper) {
+    const Process& process = input_.context.processes[wanted.process];
+    if (!process.threads.empty()) request.timer_slack_ns = process.threads.front().head.default_timer_slack_ns;
+  }
+  const pid_t pid = fork_with_pid(request);
+  if (pid == 0) {
+    begin_life(node);
+  } else {
+    slots_[node].pid = pid;
+  }
+}
+
+// In a new process.
+void TreeRunner::begin_life(std::size_t node) {
+  const std::size_t parent = input_.plan.nodes[node].parent;
+  const bool of_coordinator = parent == kMaker;
+  const bool of_helper = !of_coordinator && input_.plan.nodes[parent].process == TreeNode::kHelper;
+  node_ = node;
+  // A helper ends before its children do anything that takes long.
+  if (!of_helper && ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
+  if (of_coordinator && ::getppid() != input_.coordinator) fail(ECANCELED, "cr_restart is gone");
+}
+
+// The terminal that cr_restart has in the foreground follows a process of its own into its group. All
+// signals are blocked: nobody is stopped for that.
+void TreeRunner::enter_group(const TreeStep& step) {
+  const pid_t old_group = ::getpgrp();
+  if (old_group == step.id) return;
+  if (::setpgid(0, step.id == ::getpid() ? 0 : step.id) != 0)
+    fail_errno("cannot enter process group {}", step.id);
+  if (input_.plan.nodes[node_].parent != kMaker) return;
+  const UniqueFd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (terminal && ::tcgetpgrp(terminal.get()) == old_group && ::tcsetpgrp(terminal.get(), ::getpgrp()) != 0)
+    fail_errno("cannot bring the process group to the foreground of the terminal");
+}
+
+// What had exited stays a zombie, to be waited for by the process when it runs again.
+void TreeRunner::await(std::size_t node) {
+  const bool helper = input_.plan.nodes[node].process == TreeNode::kHelper;
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(slots_[node].pid), &info,
+                  WEXITED | __WALL | (helper ? 0 : WNOWAIT)) != 0)
+    if (errno != EINTR) fail_errno("cannot wait for pid {}", slots_[node].pid);
+  if (helper) slots_[node].pid = 0;
+  // It has told us, and nobody is to hear of that: all signals are blocked, so it is still pending.
+  sigset_t told;
+  sigemptyset(&told);
+  sigaddset(&told, input_.plan.nodes[node].exit_signal);
+  const timespec now{0, 0};
+  while (::sigtimedwait(&told, nullptr, &now) > 0) {
+  }
+}
+
+// Dies as it died; without a core dump this time.
+[[noreturn]] void die_like(int status) {
+  if (!WIFSIGNALED(status)) ::_exit(WEXITSTATUS(status));
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  const int signal = WTERMSIG(status);
+  ::sigaction(signal, &action, nullptr);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal);
+  ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  ::_exit(stub::kFailureStatus);  // the signal does not end a process
+}
+
+void TreeRunner::end(std::size_t number) {
+  const std::size_t process = input_.plan.nodes[node_].process;
+  pass_on(number);
+  if (process == TreeNode::kHelper) ::_exit(0);
+  die_like(input_.context.processes[process].head.exit_code);
+}
+
+void TreeRunner::take(std::size_t number) {
+  const TreeStep& step = input_.plan.steps[number];
+  switch (step.kind) {
+    case Kind::kCreate:
+      return create(step.subject);
+    case Kind::kSession:
+      if (::setsid() < 0) fail_errno("cannot start a session");
+      return;
+    case Kind::kGroup:
+      return enter_group(step);
+    case Kind::kSubreaper:
+      if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) fail_errno("PR_SET_CHILD_SUBREAPER");
+      return;
+    case Kind::kExit:
+      end(number);
+    case Kind::kAwait:
+      return await(step.subject);
+  }
+}
+
+std::size_t TreeRunner::run() {
+  const std::vector<TreeStep>& steps = input_.plan.steps;
+  // Whoever is forked by a step goes on behind it; the forker passes the turn on.
+  for (std::size_t number = 0; number < steps.size(); ++number) {
+    if (steps[number].actor != node_) continue;
+    if (number > 0) wait_for_turn(number);
+    const std::size_t before = node_;
+    take(number);
+    if (node_ == before) pass_on(number);
+  }
+  if (node_ != kMaker) wait_while(input_.report->created, 0);
+  return node_;
+}
+
+}  // namespace
+
+std::size_t run_tree(const TreeRunInput& input) {
+  return TreeRunner(input).run();
+}
+
+}  // namespace cryo

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Takes the steps of a TreePlan: this code runs in the maker and, after each fork, in the process forked.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "context/model.h"
+#include "restart/options.h"
+#include "restart/stub.h"
+#include "restart/tree_plan.h"
+
+namespace cryo {
+
+struct TreeRunInput {
+  const Context& context;
+  const TreePlan& plan;
+  stub::Report* report;  // with a slot per node
+  int device_fd = -1;    // for the module's pid cursor
+  pid_t coordinator = 0;
+};
+
+// In the maker.  Returns in every process that is to become one of the job, with its node, when all
+// processes exist; and in the maker, with kMaker, when its own steps are done.  Helpers and those that
+// had exited when they were saved do not come back.  Throws Error.
+[[nodiscard]] std::size_t run_tree(const TreeRunInput& input);
+
+}  // namespace cryo
