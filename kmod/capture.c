@@ -167,6 +167,7 @@ static int describe(struct cryo_capture *c)
 	       cryo_arch_save_cpu(c) ?:
 	       cryo_save_inodes(c) ?:
 	       cryo_save_files(c) ?:
+	       cryo_save_waiting(c) ?:
 	       each_proc(c, describe_proc);
 }
 
@@ -238,6 +239,7 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	hash_init(c->objects);
 	INIT_LIST_HEAD(&c->inodes);
 	INIT_LIST_HEAD(&c->files);
+	INIT_LIST_HEAD(&c->waiting);
 	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
 	cryo_stream_init(&c->stream, req->out, &req->written);
 	return c;
@@ -253,7 +255,7 @@ int cryo_capture(struct cryo_request *req)
 	if (!c)
 		return -ENOMEM;
 	err = each_proc(c, check_proc) ?: check_alive(c) ?: each_proc(c, collect) ?:
-	      cryo_classify_files(c);
+	      cryo_collect_sockets(c) ?: cryo_classify_files(c);
 	/* With obstacles too: describing finds more of them. */
 	if (!err)
 		err = describe(c);

@@ -21,6 +21,7 @@
 #include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
+#include <linux/socket.h>
 #include <linux/task_work.h>
 #include <linux/timer.h>
 #include <linux/types.h>
@@ -32,6 +33,9 @@
 #define CRYO_RELEASE "0.1.0"
 
 struct cryo_request;
+struct sk_buff;
+struct sk_buff_head;
+struct sock;
 
 /* ---- log.c: text for the caller of a request ---- */
 
@@ -260,6 +264,10 @@ struct cryo_object {
 	bool is_inode;
 	bool locks_saved;		/* those of the open file itself */
 	struct cryo_proc *locks_of;	/* last process whose locks were looked for here */
+	/* Of sockets and what goes through them. */
+	struct sock *sk;		/* counted; of a connection that nobody has accepted, which has no file */
+	struct cryo_object *listener;	/* of such a one */
+	int carrier;			/* descriptor of a socket through which it is being passed, or -1 */
 };
 
 struct cryo_fd_record {
@@ -283,6 +291,7 @@ struct cryo_capture {
 	DECLARE_HASHTABLE(objects, 10);
 	struct list_head inodes;
 	struct list_head files;
+	struct list_head waiting;	/* connections that nobody has accepted */
 	u32 next_id;
 };
 
@@ -296,6 +305,8 @@ __printf(2, 3) void cryo_warn(struct cryo_capture *c, const char *fmt, ...);
 /* objects.c */
 struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file);
 struct cryo_object *cryo_object_find(struct cryo_capture *c, const void *key);
+struct cryo_object *cryo_object_waiting(struct cryo_capture *c, struct sock *sk,
+					struct cryo_object *listener);
 void cryo_objects_free(struct cryo_capture *c);
 
 /* One resource per file: collect (find and check), then save (describe). */
@@ -346,7 +357,6 @@ bool cryo_is_inotify(struct file *file);
 int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_signalfd(struct file *file);
 int cryo_save_signalfd(struct cryo_capture *c, struct cryo_object *o);
-bool cryo_socket_savable(struct file *file);
 int cryo_save_socket(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_build_id(struct cryo_capture *c, struct cryo_object *o);
 void cryo_save_owner(struct file *file, struct cryo_file *out);
@@ -362,6 +372,56 @@ static inline s64 cryo_cut_remaining(s64 ns)
 /* find_path.c */
 char *cryo_mountinfo(void);
 int cryo_find_path(const char *mountinfo, struct inode *inode, char *out);
+
+/* save_socket.c: all families; save_sockopt.c: options */
+int cryo_collect_sockets(struct cryo_capture *c);
+int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const char **obstacle);
+int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o);
+int cryo_save_waiting(struct cryo_capture *c);
+int cryo_save_sockopts(struct cryo_capture *c, struct cryo_object *o);
+
+/* save_sockstate.c: what all families have in common */
+struct cryo_sock_names {
+	struct sockaddr_storage name;
+	struct sockaddr_storage peer;
+	unsigned int len, peer_len;
+	const char *path;		/* NULL: none */
+};
+
+/* References to the buffers of a queue. */
+struct cryo_skbs {
+	struct sk_buff **skb;
+	unsigned int n;
+};
+
+struct sock *cryo_sock_of(struct cryo_object *o);
+struct cryo_object *cryo_object_of_sock(struct cryo_capture *c, struct sock *sk);
+void cryo_describe_holder(struct sock *sk, char *buf, size_t size);
+void cryo_sock_peercred(struct sock *sk, struct cryo_sock_state *out);
+int cryo_save_sockstate(struct cryo_capture *c, struct cryo_object *o,
+			struct cryo_sock_state *out, const struct cryo_sock_names *names);
+int cryo_skbs_take(struct sk_buff_head *queue, struct cryo_skbs *s);
+void cryo_skbs_drop(struct cryo_skbs *s);
+void cryo_queue_begin(struct cryo_buf *buf);
+int cryo_queue_bytes(struct cryo_buf *buf, const struct sk_buff *skb, unsigned int offset,
+		     unsigned int length);
+int cryo_queue_end(struct cryo_capture *c, struct cryo_object *o, struct cryo_buf *buf, int err);
+
+/* save_unix.c */
+int cryo_collect_unix(struct cryo_capture *c, struct cryo_object *o);
+bool cryo_unix_is_whole(struct cryo_capture *c, struct cryo_object *o);
+void cryo_unix_peer_holder(struct cryo_object *o, char *buf, size_t size);
+const char *cryo_unix_obstacle(struct cryo_object *o);
+int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o);
+
+/* save_tcp.c, save_inet.c */
+int cryo_collect_tcp(struct cryo_capture *c, struct cryo_object *o);
+bool cryo_tcp_is_whole(struct cryo_capture *c, struct cryo_object *o);
+void cryo_tcp_peer_holder(struct cryo_object *o, char *buf, size_t size);
+void cryo_tcp_addresses(struct cryo_object *o, char *buf, size_t size);
+const char *cryo_tcp_obstacle(struct cryo_object *o);
+int cryo_save_tcp(struct cryo_capture *c, struct cryo_object *o);
+void cryo_inet_names(struct sock *sk, struct cryo_sock_names *names, bool connected);
 
 /* fdinfo.c: what an open file says about itself in /proc/PID/fdinfo */
 bool cryo_is_anon_file(struct file *file, const char *name);

@@ -9,6 +9,7 @@
 #include <linux/file.h>
 #include <linux/hash.h>
 #include <linux/slab.h>
+#include <net/sock.h>
 
 #include "cryo.h"
 
@@ -35,6 +36,7 @@ static struct cryo_object *add(struct cryo_capture *c, const void *key, struct f
 	o->file = get_file(file);
 	o->fd = -1;
 	o->stdio_fd = U32_MAX;
+	o->carrier = -1;
 	hash_add(c->objects, &o->hash, (unsigned long)key);
 	list_add_tail(&o->node, list);
 	return o;
@@ -63,18 +65,37 @@ struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file)
 	return o;
 }
 
+/* The object of a connection in the queue of @listener. NULL: no memory. */
+struct cryo_object *cryo_object_waiting(struct cryo_capture *c, struct sock *sk,
+					struct cryo_object *listener)
+{
+	struct cryo_object *o = add(c, sk, listener->file, &c->waiting);
+
+	if (!o)
+		return NULL;
+	sock_hold(sk);
+	o->sk = sk;
+	o->listener = listener;
+	o->fd = listener->fd;
+	o->kind = CRYO_FILE_WAITING;
+	return o;
+}
+
 static void free_list(struct list_head *list)
 {
 	struct cryo_object *o, *next;
 
 	list_for_each_entry_safe(o, next, list, node) {
 		fput(o->file);
+		if (o->sk)
+			sock_put(o->sk);
 		kfree(o);
 	}
 }
 
 void cryo_objects_free(struct cryo_capture *c)
 {
+	free_list(&c->waiting);
 	free_list(&c->files);
 	free_list(&c->inodes);
 }

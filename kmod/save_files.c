@@ -165,14 +165,16 @@ static const char *classify_pipe(struct cryo_object *o)
 	return NULL;
 }
 
-static const char *classify_socket(struct cryo_object *o)
+static const char *classify_socket(struct cryo_capture *c, struct cryo_object *o)
 {
-	if (o->stdio_fd != U32_MAX)
-		return stdio(o);
-	if (!cryo_socket_savable(o->file))
-		return "socket (only listening ones are supported)";
-	o->kind = CRYO_FILE_SOCKET;
-	return NULL;
+	const char *obstacle = NULL;
+
+	if (o->file->f_flags & O_PATH) {
+		o->kind = CRYO_FILE_PATH;
+		return NULL;
+	}
+	o->kind = cryo_classify_socket(c, o, &obstacle);
+	return obstacle;
 }
 
 static const char *classify_anon(struct cryo_object *o)
@@ -230,7 +232,7 @@ static const char *classify(struct cryo_capture *c, struct cryo_object *o)
 	case S_IFIFO:
 		return classify_pipe(o);
 	case S_IFSOCK:
-		return classify_socket(o);
+		return classify_socket(c, o);
 	case S_IFBLK:
 		return classify_block(c, o);
 	}
@@ -255,6 +257,9 @@ static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 	cryo_describe_file(o->file, name, PATH_MAX);
 	if (o->fd >= 0)
 		cryo_refuse(c, "fd %d (%s): %s is not supported", o->fd, name, obstacle);
+	else if (o->carrier >= 0)
+		cryo_refuse(c, "file passed through fd %d (%s): %s is not supported", o->carrier,
+			    name, obstacle);
 	else
 		cryo_refuse(c, "memory at %lx (%s): %s is not supported", o->vma_start, name,
 			    obstacle);
@@ -386,6 +391,9 @@ static int save_file_state(struct cryo_capture *c, struct cryo_object *o)
 		return cryo_save_signalfd(c, o);
 	case CRYO_FILE_INOTIFY:
 		return cryo_save_inotify(c, o);
+	case CRYO_FILE_UNIX:
+	case CRYO_FILE_TCP:
+		return cryo_save_connection(c, o);
 	}
 	return 0;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* save_socket.c - listening sockets (TCP over IPv4 and IPv6, Unix stream with a path) */
+/*
+ * save_socket.c - sockets: what kind each is, listening ones, and connections that
+ * these have not accepted yet
+ */
 #include <linux/net.h>
 #include <net/inet_sock.h>
 #include <net/sock.h>
@@ -7,24 +10,128 @@
 #include <net/ipv6.h>
 #include <linux/un.h>
 
+#include "compat/ksym.h"
 #include "cryo.h"
 
-/* A listening socket with nothing waiting in its queue. */
-bool cryo_socket_savable(struct file *file)
+static bool is_tcp(struct sock *sk)
 {
-	struct socket *sock = sock_from_file(file);
-	struct sock *sk = sock ? sock->sk : NULL;
-
-	if (!sk || sock->type != SOCK_STREAM || sk->sk_state != TCP_LISTEN)
-		return false;
-	if (sk->sk_family != AF_UNIX && sk->sk_family != AF_INET && sk->sk_family != AF_INET6)
-		return false;
-	if (sk->sk_family != AF_UNIX && sk->sk_protocol != IPPROTO_TCP)
-		return false;
-	return !READ_ONCE(sk->sk_ack_backlog) && skb_queue_empty_lockless(&sk->sk_receive_queue);
+	return (sk->sk_family == AF_INET || sk->sk_family == AF_INET6) &&
+	       sk->sk_type == SOCK_STREAM && sk->sk_protocol == IPPROTO_TCP;
 }
 
-int cryo_save_socket(struct cryo_capture *c, struct cryo_object *o)
+static bool is_listening(struct sock *sk)
+{
+	return sk->sk_state == TCP_LISTEN && (sk->sk_family == AF_UNIX || is_tcp(sk));
+}
+
+/* Before classification: what is only in queues belongs to the scope too. */
+int cryo_collect_sockets(struct cryo_capture *c)
+{
+	struct cryo_object *o;
+	struct sock *sk;
+	int err = 0;
+
+	/* The list grows meanwhile: sockets are passed through sockets. */
+	list_for_each_entry(o, &c->files, node) {
+		c->p = o->proc;
+		sk = cryo_sock_of(o);
+		if (sk && sk->sk_family == AF_UNIX)
+			err = cryo_collect_unix(c, o);
+		else if (sk && is_listening(sk))
+			err = cryo_collect_tcp(c, o);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+static bool is_whole(struct cryo_capture *c, struct cryo_object *o)
+{
+	return cryo_sock_of(o)->sk_family == AF_UNIX ? cryo_unix_is_whole(c, o) :
+						       cryo_tcp_is_whole(c, o);
+}
+
+/* Connections that wait have to be in the context with their other ends. */
+static void check_waiting(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct cryo_object *waiting;
+	char holder[64];
+
+	list_for_each_entry(waiting, &c->waiting, node) {
+		if (waiting->listener != o || is_whole(c, waiting))
+			continue;
+		if (cryo_sock_of(o)->sk_family == AF_UNIX)
+			cryo_unix_peer_holder(waiting, holder, sizeof(holder));
+		else
+			cryo_tcp_peer_holder(waiting, holder, sizeof(holder));
+		cryo_refuse(c, "fd %d (socket): a connection from %s that is left out has not been accepted yet",
+			    o->fd, holder);
+	}
+}
+
+/* 0: refused, and told so. */
+static int classify_unix(struct cryo_capture *c, struct cryo_object *o, const char **obstacle)
+{
+	char holder[64];
+
+	*obstacle = cryo_unix_obstacle(o);
+	if (*obstacle)
+		return 0;
+	if (cryo_unix_is_whole(c, o))
+		return CRYO_FILE_UNIX;
+	if (o->stdio_fd != U32_MAX)
+		return CRYO_FILE_STDIO;
+	cryo_unix_peer_holder(o, holder, sizeof(holder));
+	cryo_refuse(c, "fd %d (socket): its other end belongs to %s, which is left out; not supported except as stdio",
+		    o->fd >= 0 ? o->fd : o->carrier, holder);
+	return 0;
+}
+
+static int classify_tcp(struct cryo_capture *c, struct cryo_object *o, const char **obstacle)
+{
+	char addresses[128], holder[64];
+
+	*obstacle = cryo_tcp_obstacle(o);
+	if (*obstacle)
+		return 0;
+	if (cryo_tcp_is_whole(c, o))
+		return CRYO_FILE_TCP;
+	if (o->stdio_fd != U32_MAX)
+		return CRYO_FILE_STDIO;
+	if (c->req->args.flags & CRYO_CKPT_TCP_CLOSE)
+		return CRYO_FILE_TCP;
+	cryo_tcp_addresses(o, addresses, sizeof(addresses));
+	cryo_tcp_peer_holder(o, holder, sizeof(holder));
+	cryo_refuse(c, "fd %d (socket): TCP connection between %s, with %s, which is left out (--tcp=close lets it be reset)",
+		    o->fd >= 0 ? o->fd : o->carrier, addresses, holder);
+	return 0;
+}
+
+/* CRYO_FILE_*, or 0 for what is refused: with @obstacle, or in words of its own. */
+int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const char **obstacle)
+{
+	struct sock *sk = cryo_sock_of(o);
+
+	if (o->stdio_fd != U32_MAX &&
+	    (!sk || is_listening(sk) || (sk->sk_family != AF_UNIX && !is_tcp(sk))))
+		return CRYO_FILE_STDIO;
+	if (sk && !(cryo_ksym_features() & CRYO_FEATURE_SOCKET_OPTIONS)) {
+		*obstacle = "socket (this kernel does not tell its options)";
+		return 0;
+	}
+	if (sk && is_listening(sk)) {
+		check_waiting(c, o);
+		return CRYO_FILE_SOCKET;
+	}
+	if (sk && sk->sk_family == AF_UNIX)
+		return classify_unix(c, o, obstacle);
+	if (sk && is_tcp(sk))
+		return classify_tcp(c, o, obstacle);
+	*obstacle = "socket (only Unix and TCP sockets are supported)";
+	return 0;
+}
+
+static int save_listening(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct socket *sock = sock_from_file(o->file);
 	struct sock *sk = sock->sk;
@@ -49,4 +156,38 @@ int cryo_save_socket(struct cryo_capture *c, struct cryo_object *o)
 	cryo_buf_put(&buf, &out, sizeof(out));
 	cryo_buf_put(&buf, &addr, min_t(size_t, len, sizeof(addr)));
 	return cryo_stream_buf(&c->stream, CRYO_SEC_SOCKET, o->id, sizeof(out), &buf);
+}
+
+int cryo_save_socket(struct cryo_capture *c, struct cryo_object *o)
+{
+	return save_listening(c, o) ?: cryo_save_sockopts(c, o);
+}
+
+int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o)
+{
+	switch (cryo_sock_of(o)->sk_family) {
+	case AF_UNIX:
+		return cryo_save_unix(c, o);
+	case AF_INET:
+	case AF_INET6:
+		return cryo_save_tcp(c, o);
+	}
+	return 0;
+}
+
+/* In the order in which they will be accepted. */
+int cryo_save_waiting(struct cryo_capture *c)
+{
+	struct cryo_file out = { .kind = CRYO_FILE_WAITING };
+	struct cryo_object *o;
+	int err = 0;
+
+	list_for_each_entry(o, &c->waiting, node) {
+		c->p = o->proc;
+		err = cryo_stream_section(&c->stream, CRYO_SEC_FILE, o->id, sizeof(out), &out,
+					  sizeof(out)) ?: cryo_save_connection(c, o);
+		if (err)
+			break;
+	}
+	return err;
 }

@@ -12,9 +12,12 @@
  */
 #include <linux/kprobes.h>
 #include <linux/kallsyms.h>
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/printk.h>
 #include <linux/sched/task.h>
 #include <linux/static_call.h>
+#include <linux/socket.h>
 #include <linux/string.h>
 
 #include <cryo/ioctl.h>
@@ -35,6 +38,10 @@ cryo_syscall_fn cryo_fn_seccomp;
 static void *addr_ptrace_may_access;
 static void *addr_replace_mm_exe_file;
 static void *addr_task_work_cancel_match;
+static void *addr_sk_getsockopt;
+static void *addr_ip_getsockopt;
+static void *addr_ipv6_getsockopt;
+static void *addr_tcp_getsockopt;
 
 /* Stand-ins until the real address is known; none is ever called then. */
 static unsigned long no_kallsyms_lookup_name(const char *name)
@@ -59,10 +66,19 @@ no_task_work_cancel_match(struct task_struct *task,
 	return NULL;
 }
 
+static int no_getsockopt(struct sock *sk, int level, int name, sockptr_t value, sockptr_t len)
+{
+	return -EOPNOTSUPP;
+}
+
 DEFINE_STATIC_CALL(cryo_sc_lookup_name, no_kallsyms_lookup_name);
 DEFINE_STATIC_CALL(cryo_sc_may_access, no_ptrace_may_access);
 DEFINE_STATIC_CALL(cryo_sc_replace_exe, no_replace_mm_exe_file);
 DEFINE_STATIC_CALL(cryo_sc_cancel_match, no_task_work_cancel_match);
+DEFINE_STATIC_CALL(cryo_sc_sk_getsockopt, no_getsockopt);
+DEFINE_STATIC_CALL(cryo_sc_ip_getsockopt, no_getsockopt);
+DEFINE_STATIC_CALL(cryo_sc_ipv6_getsockopt, no_getsockopt);
+DEFINE_STATIC_CALL(cryo_sc_tcp_getsockopt, no_getsockopt);
 
 /*
  * @feature 0: the module does not load without it.  Several names: the first
@@ -96,6 +112,14 @@ static const struct cryo_ksym {
 	  "where the credentials tell of Landlock, which is refused; there is no call that asks" },
 	{ "landlock_initialized", &cryo_landlock_initialized, CRYO_FEATURE_LANDLOCK,
 	  "whether that is filled in" },
+	{ "sk_getsockopt", &addr_sk_getsockopt, CRYO_FEATURE_SOCKET_OPTIONS,
+	  "options of sockets; their fields are in structures that change with each kernel" },
+	{ "do_ip_getsockopt", &addr_ip_getsockopt, CRYO_FEATURE_SOCKET_OPTIONS,
+	  "same of IPv4" },
+	{ "do_ipv6_getsockopt", &addr_ipv6_getsockopt, CRYO_FEATURE_SOCKET_OPTIONS,
+	  "same of IPv6" },
+	{ "do_tcp_getsockopt", &addr_tcp_getsockopt, CRYO_FEATURE_SOCKET_OPTIONS,
+	  "same of TCP" },
 };
 
 /* What those that take struct pt_regs begin with: an architecture's own prefix. */
@@ -109,7 +133,8 @@ static const char * const timed_call_names[CRYO_NR_TIMED_CALLS] = {
 static cryo_syscall_fn timed_call_fns[CRYO_NR_TIMED_CALLS];
 
 static u64 features = CRYO_FEATURE_EXE_LINK | CRYO_FEATURE_RESTART_BLOCK |
-		      CRYO_FEATURE_TIMED_WAITS | CRYO_FEATURE_SECCOMP | CRYO_FEATURE_LANDLOCK;
+		      CRYO_FEATURE_TIMED_WAITS | CRYO_FEATURE_SECCOMP | CRYO_FEATURE_LANDLOCK |
+		      CRYO_FEATURE_SOCKET_OPTIONS;
 static char missing[256];
 
 /*
@@ -200,6 +225,12 @@ int cryo_ksym_init(void)
 	static_call_update(cryo_sc_cancel_match, addr_task_work_cancel_match);
 	if (addr_replace_mm_exe_file)
 		static_call_update(cryo_sc_replace_exe, addr_replace_mm_exe_file);
+	if (features & CRYO_FEATURE_SOCKET_OPTIONS) {
+		static_call_update(cryo_sc_sk_getsockopt, addr_sk_getsockopt);
+		static_call_update(cryo_sc_ip_getsockopt, addr_ip_getsockopt);
+		static_call_update(cryo_sc_ipv6_getsockopt, addr_ipv6_getsockopt);
+		static_call_update(cryo_sc_tcp_getsockopt, addr_tcp_getsockopt);
+	}
 	return 0;
 }
 
@@ -232,4 +263,22 @@ static bool is_work(struct callback_head *work, void *data)
 bool cryo_task_work_cancel(struct task_struct *task, struct callback_head *work)
 {
 	return static_call(cryo_sc_cancel_match)(task, is_work, work);
+}
+
+/* Into kernel memory; @len is the room there, and then how much of it is used. */
+int cryo_getsockopt(struct sock *sk, int level, int name, void *value, int *len)
+{
+	sockptr_t to = KERNEL_SOCKPTR(value), size = KERNEL_SOCKPTR(len);
+
+	switch (level) {
+	case SOL_SOCKET:
+		return static_call(cryo_sc_sk_getsockopt)(sk, level, name, to, size);
+	case IPPROTO_IP:
+		return static_call(cryo_sc_ip_getsockopt)(sk, level, name, to, size);
+	case IPPROTO_IPV6:
+		return static_call(cryo_sc_ipv6_getsockopt)(sk, level, name, to, size);
+	case IPPROTO_TCP:
+		return static_call(cryo_sc_tcp_getsockopt)(sk, level, name, to, size);
+	}
+	return -ENOPROTOOPT;
 }

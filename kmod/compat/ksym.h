@@ -11,6 +11,7 @@
 #include <linux/mm_types.h>
 #include <linux/restart_block.h>
 #include <linux/sched.h>
+#include <linux/sockptr.h>
 #include <linux/task_work.h>
 
 typedef long (*cryo_restart_fn)(struct restart_block *rb);
@@ -25,6 +26,11 @@ const char *cryo_ksym_missing(void);
 bool cryo_ptrace_may_access(struct task_struct *task, unsigned int mode);
 int cryo_replace_mm_exe_file(struct mm_struct *mm, struct file *file);
 bool cryo_task_work_cancel(struct task_struct *task, struct callback_head *work);
+
+struct sock;
+
+/* getsockopt(2) of levels SOL_SOCKET, IPPROTO_IP, IPPROTO_IPV6 and IPPROTO_TCP. */
+int cryo_getsockopt(struct sock *sk, int level, int name, void *value, int *len);
 
 /* Restart functions, to be compared with or stored in a restart_block; NULL when not found. */
 extern cryo_restart_fn cryo_fn_no_restart;

@@ -77,6 +77,27 @@ ContextBuilder two_processes() {
   return builder;
 }
 
+// Two ends of a connection, with a message that passes a file.
+ContextBuilder connection() {
+  ContextBuilder builder;
+  for (const std::uint32_t id : {20U, 21U}) {
+    File& file = builder.context.files[id];
+    file.id = id;
+    file.head.kind = CRYO_FILE_UNIX;
+    file.connection = SocketState{};
+    file.connection->head = {1, 1, 0, CRYO_SOCK_CONNECTED, 0, 0, 41 - id, 0, 5, 0, 2, 0, 1000, 0, 0, 0};
+    file.connection->name = Bytes(5);
+    file.connection->path = "/p";
+    file.options.push_back({1, 2, 4, 0, {1}});
+    SocketMessage message;
+    message.head = {7, 1, 0, 0, CRYO_SOCK_MESSAGE_CREDS, 1000, 0, 0};
+    message.files = {1};
+    message.data = Bytes(7);
+    file.queue.push_back(std::move(message));
+  }
+  return builder;
+}
+
 void run(const std::filesystem::path& dir) {
   std::filesystem::create_directories(dir);
   save(dir / "x86_64", described().build());
@@ -87,6 +108,7 @@ void run(const std::filesystem::path& dir) {
   save(dir / "grown", grown().build());
   save(dir / "unknown", unknown_sections().build());
   save(dir / "processes", two_processes().build());
+  save(dir / "connection", connection().build());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 // context says something else than what the program set up, so a restart that follows it gives
 // another state. tests/state/prove does that for all tests.
 #include <cryo/format.h>
+#include <sys/socket.h>
 #include <cryo/ioctl.h>
 #include <elf.h>
 #include <linux/sched.h>
@@ -274,7 +275,10 @@ const std::map<std::string, Change>& changes() {
         {"timer-overrun", in_records<cryo_posix_timer>(CRYO_SEC_POSIX_TIMERS, [](auto& t) { t.overrun_last = 0; })},
         {"timer-sigval", in_records<cryo_posix_timer>(CRYO_SEC_POSIX_TIMERS, [](auto& t) { t.value ^= 1; })},
         {"signalfd-mask", in<cryo_signalfd>(CRYO_SEC_SIGNALFD, [](auto& s) { s.mask ^= 1ULL << 63; })},
-        {"socket-options", in<cryo_socket>(CRYO_SEC_SOCKET, [](auto& k) { k.flags &= ~CRYO_SOCK_REUSEADDR; })},
+        {"socket-options", in_records<cryo_sockopt>(CRYO_SEC_SOCKOPTS, [](auto& k) {
+             if (k.level == SOL_SOCKET && (k.name == SO_REUSEADDR || k.name == SO_RCVLOWAT)) k.value[0] ^= 1;
+         })},
+        {"message-bytes", [](Context& c) { c.each(CRYO_SEC_SOCKQUEUE, [](Section& s) { if (!s.tail().empty()) s.tail()[s.tail().size() - 1] ^= 1; }); }},
         {"locks", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.type = l.type ? 0 : 1; })},
         {"seccomp", [](Context& c) {
              c.each(CRYO_SEC_SECCOMP, [](Section& s) {

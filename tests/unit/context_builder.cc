@@ -186,6 +186,30 @@ void put_inotify(Writer& writer, const File& file) {
   writer.put(CRYO_SEC_INOTIFY, file.id, file.inotify->head, std::move(tail));
 }
 
+Bytes bytes_of_queue(const Writer& writer, const std::vector<SocketMessage>& queue) {
+  Bytes tail;
+  for (const SocketMessage& message : queue) {
+    append(tail, writer.grown_records(std::vector{message.head}));
+    append(tail, bytes_of_vector(message.files));
+    append(tail, message.name);
+    append(tail, message.data);
+  }
+  return tail;
+}
+
+void put_connection(Writer& writer, const File& file) {
+  const SocketState& state = *file.connection;
+  Bytes names = state.name;
+  append(names, state.peer_name);
+  append(names, bytes_of_text(state.path));
+  writer.put(CRYO_SEC_SOCKSTATE, file.id, state.head, std::move(names));
+  if (!file.options.empty()) writer.put_array(CRYO_SEC_SOCKOPTS, file.id, file.options);
+  if (file.queue.empty()) return;
+  const cryo_sock_queue head{static_cast<std::uint32_t>(file.queue.size()),
+                             writer.record_size<cryo_sock_message>(), 0};
+  writer.put(CRYO_SEC_SOCKQUEUE, file.id, head, bytes_of_queue(writer, file.queue));
+}
+
 void put_files(Writer& writer, const Context& context) {
   for (const auto& [id, inode] : context.inodes) {
     writer.put(CRYO_SEC_INODE, id, inode.head);
@@ -195,6 +219,7 @@ void put_files(Writer& writer, const Context& context) {
     writer.put(CRYO_SEC_FILE, id, file.head, bytes_of_text(file.path));
     if (!file.epoll.empty()) writer.put_array(CRYO_SEC_EPOLL, id, file.epoll);
     if (file.socket) writer.put(CRYO_SEC_SOCKET, id, file.socket->head, file.socket->address);
+    if (file.connection) put_connection(writer, file);
     if (file.eventfd) writer.put(CRYO_SEC_EVENTFD, id, *file.eventfd);
     if (!file.build_id.empty()) writer.put({CRYO_SEC_BUILD_ID, id, 0, {}, file.build_id, 8});
     if (file.timerfd) writer.put(CRYO_SEC_TIMERFD, id, *file.timerfd);

@@ -398,6 +398,65 @@ TEST("POSIX timers") {
   refused("its thread 77", [&](ContextBuilder& b) { timer(b).notify = 4, timer(b).notify_tid = 77; });
 }
 
+// Two ends of a connection, files 20 and 21, the second with a message in its queue.
+void add_connection(ContextBuilder& b) {
+  for (const std::uint32_t id : {20U, 21U}) {
+    File file;
+    file.id = id;
+    file.head.kind = CRYO_FILE_UNIX;
+    file.connection = SocketState{};
+    file.connection->head.family = 1;
+    file.connection->head.type = 1;
+    file.connection->head.state = CRYO_SOCK_CONNECTED;
+    file.connection->head.peer = 41 - id;
+    file.connection->name = Bytes(5);
+    file.connection->head.name_len = 5;
+    file.options.push_back({1, 2, 4, 0, {}});
+    b.context.files.emplace(id, std::move(file));
+  }
+  SocketMessage message;
+  message.files = {1, 6};
+  message.data = Bytes(7, std::byte{'x'});
+  message.head.files = 2;
+  message.head.length = 7;
+  b.context.files.at(21).queue.push_back(std::move(message));
+}
+
+template <typename Change>
+void refused_connection(std::string_view part, Change&& change) {
+  refused(part, [&](ContextBuilder& b) {
+    add_connection(b);
+    change(b.context.files.at(20), b.context.files.at(21));
+  });
+}
+
+TEST("connections") {
+  ContextBuilder whole;
+  add_connection(whole);
+  CHECK_EQ(read(whole.build()).file(21).queue.at(0).data.size(), 7U);
+  whole.growth = 8;
+  CHECK_EQ(read(whole.build()).file(21).queue.at(0).files.at(1), 6U);
+  refused_connection("file 20 has no SOCKSTATE", [](File& a, File&) { a.connection.reset(); });
+  refused_connection("other end, file 99, is not there",
+                     [](File& a, File&) { a.connection->head.peer = 99; });
+  refused_connection("has another one", [](File& a, File&) { a.connection->head.state = 0; });
+  refused_connection("is of another kind", [](File& a, File&) { a.connection->head.type = 5; });
+  refused_connection("unknown state 9", [](File& a, File&) { a.connection->head.state = 9; });
+  refused_connection("unknown flags", [](File& a, File&) { a.connection->head.flags = 64; });
+  refused_connection("no state of being shut down", [](File& a, File&) { a.connection->head.shutdown = 4; });
+  refused_connection("is outside of it", [](File& a, File&) { a.connection->head.name_len = 100; });
+  refused_connection("address of 129 bytes", [](File& a, File&) { a.connection->head.name_len = 129; });
+  refused_connection("1 bytes after its names", [](File& a, File&) { a.connection->head.name_len = 4; });
+  refused_connection("a path of 4096 bytes", [](File& a, File&) { a.connection->head.path_len = 4096; });
+  refused_connection("value of 33 bytes", [](File& a, File&) { a.options[0].length = 33; });
+  refused_connection("is outside of it", [](File&, File& b) { b.queue[0].head.length = 8; });
+  refused_connection("after the last message", [](File&, File& b) { b.queue[0].head.length = 6; });
+  refused_connection("254 files", [](File&, File& b) { b.queue[0].head.files = 254; });
+  refused_connection("file 77 is passed to it", [](File&, File& b) { b.queue[0].files[0] = 77; });
+  refused_connection("from file 1, which is no socket", [](File&, File& b) { b.queue[0].head.sender = 1; });
+  refused_connection("which does not listen", [](File& a, File&) { a.head.kind = CRYO_FILE_WAITING; });
+}
+
 TEST("page sizes that are none") {
   for (const std::uint32_t size : {0U, 1U, 2048U, 4097U, 1U << 31})
     refused("is impossible", [=](ContextBuilder& b) {

@@ -64,7 +64,7 @@ void check_process(const Staging& staging, const Process& process, const Context
   if (process.rlimits.empty()) inconsistent(staging, "process {} has no RLIMITS", pid);
   if (process.sigactions.empty()) inconsistent(staging, "process {} has no SIGACTIONS", pid);
   for (const cryo_fd& fd : process.fds)
-    if (!context.files.contains(fd.file))
+    if (!context.files.contains(fd.file) || context.file(fd.file).head.kind == CRYO_FILE_WAITING)
       inconsistent(staging, "process {}: descriptor {}: file {} is not there", pid, fd.fd, fd.file);
 }
 
@@ -113,6 +113,44 @@ void check_mm(const Staging& staging, const Mm& mm, const Context& context) {
   }
 }
 
+bool is_socket(const Context& context, std::uint32_t id) {
+  const auto file = context.files.find(id);
+  return file != context.files.end() && (file->second.connection || file->second.socket);
+}
+
+// A connection has two ends that know of each other; what messages name is there.
+void check_connection(const Staging& staging, const File& file, const Context& context) {
+  const cryo_sock_state& head = file.connection->head;
+  if (head.state == CRYO_SOCK_CONNECTED) {
+    const auto peer = context.files.find(head.peer);
+    if (peer == context.files.end() || !peer->second.connection)
+      inconsistent(staging, "file {}: its other end, file {}, is not there", file.id, head.peer);
+    const cryo_sock_state& other = peer->second.connection->head;
+    // An IPv6 socket can be connected to an IPv4 one.
+    constexpr std::uint32_t kUnix = 1;
+    if ((other.family == kUnix) != (head.family == kUnix) || other.type != head.type)
+      inconsistent(staging, "file {}: its other end, file {}, is of another kind", file.id, head.peer);
+    const bool one_way = head.type == 2;  // SOCK_DGRAM
+    if (!one_way && (other.state != CRYO_SOCK_CONNECTED || other.peer != file.id))
+      inconsistent(staging, "file {}: its other end, file {}, has another one", file.id, head.peer);
+  }
+  if (file.head.kind == CRYO_FILE_WAITING) {
+    const auto listener = context.files.find(head.listener);
+    if (listener == context.files.end() || !listener->second.socket)
+      inconsistent(staging, "file {}: waits at file {}, which does not listen", file.id, head.listener);
+  }
+  for (const SocketMessage& message : file.queue) {
+    if (message.head.sender != 0 && !is_socket(context, message.head.sender))
+      inconsistent(staging, "file {}: a message from file {}, which is no socket", file.id,
+                   message.head.sender);
+    for (const std::uint32_t id : message.files) {
+      const auto passed = context.files.find(id);
+      if (passed == context.files.end() || passed->second.head.kind == CRYO_FILE_WAITING)
+        inconsistent(staging, "file {}: file {} is passed to it, which is not there", file.id, id);
+    }
+  }
+}
+
 void check_file(const Staging& staging, const File& file, const Context& context) {
   const auto inode = context.inodes.find(file.head.inode);
   const bool has_inode = inode != context.inodes.end();
@@ -143,6 +181,13 @@ void check_file(const Staging& staging, const File& file, const Context& context
       return require(file.signalfd.has_value(), "SIGNALFD");
     case CRYO_FILE_INOTIFY:
       return require(file.inotify.has_value(), "INOTIFY");
+    case CRYO_FILE_UNIX:
+    case CRYO_FILE_TCP:
+    case CRYO_FILE_UDP:
+    case CRYO_FILE_NETLINK:
+    case CRYO_FILE_WAITING:
+      require(file.connection.has_value(), "SOCKSTATE");
+      return check_connection(staging, file, context);
     default:
       return;
   }

@@ -139,6 +139,21 @@ struct Inotify {
   std::vector<Watch> watches;
 };
 
+// One message in the queue of a socket; of a stream a part of it.
+struct SocketMessage {
+  cryo_sock_message head{};
+  std::vector<std::uint32_t> files;  // passed with it
+  Bytes name;                        // the sender's address
+  Bytes data;
+};
+
+// A socket that does not listen.
+struct SocketState {
+  cryo_sock_state head{};
+  Bytes name, peer_name;  // struct sockaddr of the family; empty: none
+  std::string path;       // where a relative name is
+};
+
 struct File {
   std::uint32_t id = 0;
   cryo_file head{};
@@ -150,6 +165,9 @@ struct File {
   std::optional<cryo_signalfd> signalfd;  // always there when kind is CRYO_FILE_SIGNALFD
   std::optional<Inotify> inotify;         // always there when kind is CRYO_FILE_INOTIFY
   Bytes build_id;                         // of a mapped ELF file, where it was at hand
+  std::optional<SocketState> connection;  // always there when kind is CRYO_FILE_UNIX ... WAITING
+  std::vector<cryo_sockopt> options;      // of any socket
+  std::vector<SocketMessage> queue;       // what waits to be received, in order
 };
 
 // ---- the whole --------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ std::uint32_t pid_of(const Payload& payload) {
 bool is_known(std::uint32_t kind) {
   return (kind >= CRYO_FILE_PATH && kind <= CRYO_FILE_EVENTFD) ||
          (kind >= CRYO_FILE_TIMERFD && kind <= CRYO_FILE_INOTIFY) ||
+         (kind >= CRYO_FILE_UNIX && kind <= CRYO_FILE_WAITING) ||
          (kind >= CRYO_FILE_DEVICE && kind <= CRYO_FILE_REMOVED_DIR);
 }
 

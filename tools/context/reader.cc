@@ -49,6 +49,9 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_UCLAMP, parse_uclamp},
     {CRYO_SEC_MEMPOLICY, parse_mempolicy},
     {CRYO_SEC_CGROUP, parse_cgroup},
+    {CRYO_SEC_SOCKOPTS, parse_sockopts},
+    {CRYO_SEC_SOCKSTATE, parse_sockstate},
+    {CRYO_SEC_SOCKQUEUE, parse_sockqueue},
 };
 
 ParseFunction parser_for(std::uint16_t type) {

@@ -164,6 +164,9 @@ std::string section_name(std::uint32_t type) {
   if (type == CRYO_SEC_UCLAMP) return "UCLAMP";
   if (type == CRYO_SEC_MEMPOLICY) return "MEMPOLICY";
   if (type == CRYO_SEC_CGROUP) return "CGROUP";
+  if (type == CRYO_SEC_SOCKOPTS) return "SOCKOPTS";
+  if (type == CRYO_SEC_SOCKSTATE) return "SOCKSTATE";
+  if (type == CRYO_SEC_SOCKQUEUE) return "SOCKQUEUE";
   if (type == CRYO_SEC_INDEX) return "INDEX";
   if (type == CRYO_SEC_END) return "END";
   return fmt::format("section type {}", type);

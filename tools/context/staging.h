@@ -139,6 +139,9 @@ void parse_timerfd(Staging& staging, const Payload& payload);
 void parse_inotify(Staging& staging, const Payload& payload);
 void parse_posix_timers(Staging& staging, const Payload& payload);
 void parse_signalfd(Staging& staging, const Payload& payload);
+void parse_sockopts(Staging& staging, const Payload& payload);
+void parse_sockstate(Staging& staging, const Payload& payload);
+void parse_sockqueue(Staging& staging, const Payload& payload);
 
 // Puts the parts together and checks what holds between them.
 [[nodiscard]] Context assemble(Staging& staging);

@@ -47,6 +47,7 @@ enum : int {
   kDryRunOption,
   kDeviceOption,
   kCgroupOption,
+  kTcpOption,
   kVersionOption,
 };
 
@@ -98,6 +99,7 @@ constexpr option kLongOptions[] = {
     {"time", required_argument, nullptr, 't'},
     {"compress", optional_argument, nullptr, 'z'},
     {"device", required_argument, nullptr, kDeviceOption},
+    {"tcp", required_argument, nullptr, kTcpOption},
     {"dry-run", no_argument, nullptr, kDryRunOption},
     {},
 };
@@ -145,6 +147,7 @@ class Parser {
   bool save_option(int choice);
   bool ptrace_option(int choice);
   bool log_option(int choice);
+  void set_tcp_policy(const std::string& policy);
   bool other_option(int choice, const char* argument);
   void choose_destination(std::string_view id);
 
@@ -310,6 +313,13 @@ bool Parser::log_option(int choice) {
   }
 }
 
+void Parser::set_tcp_policy(const std::string& policy) {
+  if (policy != "refuse" && policy != "close")
+    usage_error("--tcp: '{}' is neither \"refuse\" nor \"close\"", policy);
+  options_.flags &= ~CRYO_CKPT_TCP_CLOSE;
+  if (policy == "close") options_.flags |= CRYO_CKPT_TCP_CLOSE;
+}
+
 bool Parser::other_option(int choice, const char* argument) {
   constexpr std::uint32_t kMaxSeconds = std::numeric_limits<std::uint32_t>::max() / 1000;
   switch (choice) {
@@ -329,6 +339,9 @@ bool Parser::other_option(int choice, const char* argument) {
       return true;
     case kDryRunOption:
       options_.dry_run = true;
+      return true;
+    case kTcpOption:
+      set_tcp_policy(argument);
       return true;
     case kDeviceOption:
       options_.devices.push_back(device_rule(argument));

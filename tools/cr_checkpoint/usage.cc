@@ -49,6 +49,8 @@ Others:
       --device PATH=POLICY
                           descriptors of the device PATH: "fail" (an obstacle, default), "reopen" at
                           the restart, or "close": they are not open then (may be repeated)
+      --tcp POLICY        TCP connections to the outside: "refuse" (an obstacle, default), or "close":
+                          they are found reset after the restart
   -t, --time SEC          give up after SEC seconds
       --dry-run           list what cannot be saved, write nothing
       --sync, --nosync    wait until the context is on the disk (default), or do not

@@ -33,6 +33,7 @@ constexpr Feature kFeatures[] = {
      "epoll_wait() and sigtimedwait() start their timeouts afresh after a checkpoint"},
     {CRYO_FEATURE_SECCOMP, "seccomp", "processes with seccomp cannot be restarted"},
     {CRYO_FEATURE_LANDLOCK, "landlock", "restrictions by Landlock are lost without a word"},
+    {CRYO_FEATURE_SOCKET_OPTIONS, "socket-options", "processes with sockets are refused"},
 };
 
 template <std::size_t N>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The parts of the report about descriptors, and about what a restart needs.
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <map>
 #include <set>
@@ -22,6 +23,21 @@ std::string pipe_text(const Context& context, const File& file) {
 
 std::string socket_text(const File& file) {
   return fmt::format("socket listening at {}", address_text(file.socket->address));
+}
+
+std::string connection_text(const File& file) {
+  const cryo_sock_state& head = file.connection->head;
+  std::string text = file_kind_name(file.head.kind);
+  if (file.connection->name.size() > sizeof(sa_family_t))
+    text += fmt::format(" at {}", address_text(file.connection->name));
+  if (head.state == CRYO_SOCK_CONNECTED) text += fmt::format(", connected to file {}", head.peer);
+  if (head.state == CRYO_SOCK_PEER_GONE) text += ", whose other end is closed";
+  if (head.state == CRYO_SOCK_RESET)
+    text += fmt::format(", connected to {}: will be reset", address_text(file.connection->peer_name));
+  std::uint64_t bytes = 0;
+  for (const SocketMessage& message : file.queue) bytes += message.data.size();
+  if (!file.queue.empty()) text += fmt::format(", {} waiting", bytes_text(bytes));
+  return text;
 }
 
 std::string eventfd_text(const File& file) {
@@ -68,6 +84,11 @@ std::string file_text(const Context& context, const File& file) {
       return fmt::format("epoll of {} descriptors", file.epoll.size());
     case CRYO_FILE_SOCKET:
       return socket_text(file);
+    case CRYO_FILE_UNIX:
+    case CRYO_FILE_TCP:
+    case CRYO_FILE_UDP:
+    case CRYO_FILE_NETLINK:
+      return connection_text(file);
     case CRYO_FILE_EVENTFD:
       return eventfd_text(file);
     case CRYO_FILE_TIMERFD:

@@ -233,6 +233,25 @@ Json json_of(const Inode& inode) {
   return json;
 }
 
+Json json_of(const SocketState& state, const File& file) {
+  static constexpr const char* kStates[] = {"unconnected", "connected", "peer-gone", "reset"};
+  const cryo_sock_state& head = state.head;
+  Json queue = Json::array();
+  for (const SocketMessage& message : file.queue)
+    queue.push_back({{"bytes", message.data.size()}, {"files", message.files}});
+  return {{"family", head.family},
+          {"type", head.type},
+          {"state", head.state < std::size(kStates) ? kStates[head.state] : "unknown"},
+          {"shutdown", head.shutdown},
+          {"error", head.error},
+          {"peer", head.peer},
+          {"listener", head.listener},
+          {"address", address_text(state.name)},
+          {"peer_address", address_text(state.peer_name)},
+          {"options", file.options.size()},
+          {"queue", queue}};
+}
+
 Json json_of(const File& file) {
   Json json = {{"id", file.id},
                {"kind", file_kind_name(file.head.kind)},
@@ -252,6 +271,7 @@ Json json_of(const File& file) {
                       {"backlog", file.socket->head.backlog},
                       {"address", address_text(file.socket->address)}};
   if (!file.build_id.empty()) json["build_id"] = hex_text(file.build_id);
+  if (file.connection) json["connection"] = json_of(*file.connection, file);
   if (file.eventfd)
     json["eventfd"] = {{"count", file.eventfd->count}, {"semaphore", file.eventfd->semaphore != 0}};
   if (file.timerfd)

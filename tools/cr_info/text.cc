@@ -190,6 +190,9 @@ std::string file_kind_name(std::uint32_t kind) {
   if (kind == CRYO_FILE_INOTIFY) return "inotify";
   static constexpr std::array<const char*, 9> kNames = {
       nullptr, "path", "contents", "controlling-terminal", "stdio", "pipe", "epoll", "socket", "eventfd"};
+  static constexpr std::array<const char*, 5> kSockets = {"unix-socket", "tcp-socket", "udp-socket",
+                                                          "netlink-socket", "waiting-connection"};
+  if (kind >= CRYO_FILE_UNIX && kind <= CRYO_FILE_WAITING) return kSockets[kind - CRYO_FILE_UNIX];
   return name_of(kNames, kind, "kind");
 }
 

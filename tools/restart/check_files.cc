@@ -10,6 +10,7 @@
 
 #include "restart/check.h"
 #include "restart/files.h"
+#include "restart/sockets.h"
 #include "restart/timers.h"
 
 namespace cryo {
@@ -54,6 +55,7 @@ class FileChecker {
 std::string describe(const FileUse& use, const std::string& path) {
   if (!use.fds.empty()) return fmt::format("descriptor {} ({})", use.fds.front().fd, path);
   if (use.executable) return fmt::format("program {}", path);
+  if (use.passed && !use.mapped) return fmt::format("file {} passed in a message", path);
   return fmt::format("mapped file {}", path);
 }
 
@@ -137,7 +139,8 @@ void FileChecker::check_terminal(const File& file, const FileUse& use) {
 }
 
 void FileChecker::check_socket(const File& file) {
-  const std::string text = socket_problem(*file.socket, options_.relocations);
+  const std::string text = file.connection ? connection_problem(context_, file, options_.relocations)
+                                           : socket_problem(*file.socket, options_.relocations);
   if (!text.empty()) problem(EADDRINUSE, "{}", text);
 }
 
@@ -184,6 +187,10 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
     case CRYO_FILE_STDIO:
       return check_terminal(file, use);
     case CRYO_FILE_SOCKET:
+    case CRYO_FILE_UNIX:
+    case CRYO_FILE_TCP:
+    case CRYO_FILE_UDP:
+    case CRYO_FILE_NETLINK:
       return check_socket(file);
     case CRYO_FILE_PIPE:
       return check_pipe(context_.inode(file.head.inode));

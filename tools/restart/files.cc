@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "restart/sockets.h"
 
 namespace cryo {
 namespace {
@@ -21,7 +22,9 @@ constexpr int kStatusFlags = O_APPEND | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
 class FileMaker {
  public:
-  explicit FileMaker(FileRestoreInput& input) : input_(input) { store_.uses = file_uses(input.context); }
+  explicit FileMaker(FileRestoreInput& input) : input_(input), sockets_(input) {
+    store_.uses = file_uses(input.context);
+  }
 
   FileStore make();
 
@@ -38,6 +41,7 @@ class FileMaker {
   std::map<std::uint32_t, UniqueFd> directories_;  // removed ones, by inode
   std::map<std::uint32_t, PipeEnds> pipes_;        // by inode: ends that no file has taken yet
   std::map<std::uint32_t, UniqueFd> any_end_;      // by inode: to open further ends by
+  Sockets sockets_;
 };
 
 // Without O_NOFOLLOW, which is about the path by which a file was opened once: this one is a link.
@@ -116,7 +120,11 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
     case CRYO_FILE_EPOLL:
       return make_epoll(file);
     case CRYO_FILE_SOCKET:
-      return make_socket(input_, file);
+    case CRYO_FILE_UNIX:
+    case CRYO_FILE_TCP:
+    case CRYO_FILE_UDP:
+    case CRYO_FILE_NETLINK:
+      return sockets_.take(file.id);
     case CRYO_FILE_EVENTFD:
       return make_eventfd(file);
     case CRYO_FILE_TIMERFD:
@@ -147,6 +155,7 @@ void set_state(const File& file, int fd) {
 }
 
 FileStore FileMaker::make() {
+  sockets_.make();
   for (const auto& [id, use] : store_.uses) {
     const File& file = input_.context.file(id);
     if (left_closed(file, input_.options)) continue;
@@ -160,6 +169,11 @@ FileStore FileMaker::make() {
     finish_contents(inode, fd.get());
     if (seals_of(inode) != 0) store_.seals.emplace_back(std::move(fd), seals_of(inode));
   }
+  sockets_.finish([this](std::uint32_t id) {
+    const auto open = store_.fds.find(id);
+    if (open == store_.fds.end()) fail(EBADF, "a file passed in a message is left closed");
+    return open->second.get();
+  });
   return std::move(store_);
 }
 
@@ -262,6 +276,9 @@ bool is_first_with(const Context& context, const Process& process, std::uint32_t
 std::map<std::uint32_t, FileUse> file_uses(const Context& context) {
   std::map<std::uint32_t, FileUse> uses;
   for (std::size_t i = 0; i < context.processes.size(); ++i) add_uses(context, i, uses);
+  for (const auto& [id, file] : context.files)
+    for (const SocketMessage& message : file.queue)
+      for (const std::uint32_t passed : message.files) uses[passed].passed = true;
   return uses;
 }
 
@@ -278,7 +295,7 @@ bool lies_in_own_proc(const Context& context, const std::string& path) {
 }
 
 int open_flags(const File& file, const FileUse& use) {
-  if (use.fds.empty()) return use.mapped_shared_writable ? O_RDWR : O_RDONLY;
+  if (use.fds.empty() && !use.passed) return use.mapped_shared_writable ? O_RDWR : O_RDONLY;
   int flags = static_cast<int>(file.head.flags) & ~(O_CREAT | O_EXCL | O_TRUNC | O_ASYNC);
   if ((flags & O_TMPFILE) == O_TMPFILE) flags &= ~O_TMPFILE;  // there is a file now
   return flags | O_NOCTTY;

@@ -25,6 +25,7 @@ struct FileUse {
   bool mapped_shared = false;
   bool mapped_shared_writable = false;  // or may become so by mprotect()
   bool executable = false;              // /proc/PID/exe
+  bool passed = false;                  // under way in a message
 };
 // By one process, and by the whole job.
 [[nodiscard]] std::map<std::uint32_t, FileUse> file_uses(const Context& context, std::size_t process);

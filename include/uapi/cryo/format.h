@@ -113,6 +113,9 @@ enum cryo_section_type {
 	CRYO_SEC_UCLAMP		= 54,	/* object: tid; struct cryo_uclamp */
 	CRYO_SEC_MEMPOLICY	= 55,	/* object: tid, or mm; struct cryo_array; tail: struct cryo_mempolicy */
 	CRYO_SEC_CGROUP		= 56,	/* object: pid; tail: path in the cgroup2 file system */
+	CRYO_SEC_SOCKOPTS	= 30,	/* object: file id; struct cryo_array; tail: struct cryo_sockopt */
+	CRYO_SEC_SOCKSTATE	= 31,	/* object: file id; struct cryo_sock_state; tail: name, peer's name, path */
+	CRYO_SEC_SOCKQUEUE	= 32,	/* object: file id; struct cryo_sock_queue; tail: messages */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };
@@ -360,6 +363,11 @@ struct cryo_inode {
 #define CRYO_FILE_TIMERFD	25
 #define CRYO_FILE_SIGNALFD	26
 #define CRYO_FILE_INOTIFY	27
+#define CRYO_FILE_UNIX		20	/* Unix socket that does not listen */
+#define CRYO_FILE_TCP		21	/* TCP socket that does not listen */
+#define CRYO_FILE_UDP		22
+#define CRYO_FILE_NETLINK	23
+#define CRYO_FILE_WAITING	24	/* no open file: a connection that has not been accepted yet */
 
 struct cryo_file {
 	__u32 inode;			/* inode id, 0: none */
@@ -431,6 +439,67 @@ struct cryo_socket {
 #define CRYO_SOCK_V6ONLY	(1U << 2)
 
 #define CRYO_BUILD_ID_MAX	64	/* bytes */
+#define CRYO_SOCKOPT_SIZE	32
+
+/* One socket option, as getsockopt(2) told it. */
+struct cryo_sockopt {
+	__u32 level;
+	__u32 name;
+	__u32 length;			/* bytes of @value in use */
+	__u32 reserved;
+	__u8  value[CRYO_SOCKOPT_SIZE];
+};
+
+#define CRYO_SOCK_UNCONNECTED	0
+#define CRYO_SOCK_CONNECTED	1	/* to @peer; a datagram socket's peer need not be connected to it */
+#define CRYO_SOCK_PEER_GONE	2	/* was connected; the other end is closed */
+#define CRYO_SOCK_RESET		3	/* was connected to the outside: is found reset after a restart */
+
+/* A socket that does not listen. Tail: name, peer's name (both struct sockaddr), path. */
+struct cryo_sock_state {
+	__u32 family;
+	__u32 type;
+	__u32 protocol;
+	__u32 state;			/* CRYO_SOCK_UNCONNECTED ... */
+	__u32 shutdown;			/* bit 0: no reading, bit 1: no writing */
+	__u32 error;			/* SO_ERROR that waits to be seen, 0: none */
+	__u32 peer;			/* file id of the other end, 0: none */
+	__u32 listener;			/* CRYO_FILE_WAITING: file id of the socket that has not accepted it */
+	__u32 name_len;
+	__u32 peer_name_len;
+	__u32 path_len;			/* of a name in the file system that does not begin with "/": where it is */
+	__u32 flags;			/* CRYO_SOCK_STATE_* */
+	__s32 peer_pid;			/* SO_PEERCRED, 0: none */
+	__u32 peer_uid;
+	__u32 peer_gid;
+	__u32 groups;			/* netlink: multicast groups 1 to 32, bit 0 is group 1 */
+};
+
+#define CRYO_SOCK_STATE_UNLINKED	(1U << 0)	/* its name has been removed from the file system */
+#define CRYO_SOCK_STATE_LISTENER	(1U << 1)	/* has the address of a socket that listens in the context */
+
+/*
+ * What waits to be received.  Tail: messages, each a struct cryo_sock_message, @files ids (u32) of
+ * files passed with it, the sender's address, and the bytes.  Of a stream the messages are parts.
+ */
+struct cryo_sock_queue {
+	__u32 messages;
+	__u32 record_size;		/* sizeof(struct cryo_sock_message) */
+	__u64 bytes;			/* in all messages */
+};
+
+struct cryo_sock_message {
+	__u32 length;
+	__u32 files;
+	__u32 name_len;
+	__u32 sender;			/* file id of the socket that sent it, 0: not in the context */
+	__u32 flags;			/* CRYO_SOCK_MESSAGE_* */
+	__s32 pid;			/* SCM_CREDENTIALS */
+	__u32 uid;
+	__u32 gid;
+};
+
+#define CRYO_SOCK_MESSAGE_CREDS	(1U << 0)
 
 struct cryo_eventfd {
 	__u64 count;

@@ -48,6 +48,7 @@
 #define CRYO_FEATURE_EXE_LINK		(1ULL << 1)	/* /proc/PID/exe can be restored without capabilities */
 #define CRYO_FEATURE_RESTART_BLOCK	(1ULL << 2)	/* sleeps and timed waits go on with their remaining time */
 #define CRYO_FEATURE_TIMED_WAITS	(1ULL << 3)	/* epoll_wait() and sigtimedwait() keep their remaining time */
+#define CRYO_FEATURE_SOCKET_OPTIONS	(1ULL << 8)	/* sockets other than listening ones can be saved */
 
 #define CRYO_FEATURE_SECCOMP		(1ULL << 20)	/* seccomp filters can be restored */
 #define CRYO_FEATURE_LANDLOCK		(1ULL << 21)	/* Landlock restrictions are noticed */
@@ -96,7 +97,8 @@ struct cryo_version {
 #define CRYO_CKPT_SAVE_SHARED	(1U << 3)	/* ... of files mapped shared */
 #define CRYO_CKPT_PTRACED_ALLOW	(1U << 4)	/* a traced process is no obstacle */
 #define CRYO_CKPT_DRY_RUN	(1U << 5)	/* freeze, report all obstacles, write nothing */
-#define CRYO_CKPT_FLAGS		((1U << 6) - 1)
+#define CRYO_CKPT_TCP_CLOSE	(1U << 8)	/* TCP connections to the outside are found reset after a restart */
+#define CRYO_CKPT_FLAGS		(((1U << 6) - 1) | CRYO_CKPT_TCP_CLOSE)
 
 #define CRYO_FREEZE_DEFAULT_MS	10000
 

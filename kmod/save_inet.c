@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* save_inet.c - addresses of IPv4 and IPv6 sockets; UDP */
+#include <linux/igmp.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/slab.h>
+#include <linux/udp.h>
+#include <net/if_inet6.h>
+#include <net/inet_sock.h>
+#include <net/ipv6.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+
+#include "cryo.h"
+
+/* As getsockname(2) and, when @connected, getpeername(2) tell them; sockets without a file too. */
+void cryo_inet_names(struct sock *sk, struct cryo_sock_names *names, bool connected)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+
+	if (sk->sk_family == AF_INET) {
+		struct sockaddr_in *name = (void *)&names->name, *peer = (void *)&names->peer;
+
+		name->sin_family = AF_INET;
+		name->sin_addr.s_addr = sk->sk_rcv_saddr;
+		name->sin_port = inet->inet_sport;
+		names->len = sizeof(*name);
+		peer->sin_family = AF_INET;
+		peer->sin_addr.s_addr = sk->sk_daddr;
+		peer->sin_port = inet->inet_dport;
+		names->peer_len = connected ? sizeof(*peer) : 0;
+#if IS_ENABLED(CONFIG_IPV6)
+	} else {
+		struct sockaddr_in6 *name = (void *)&names->name, *peer = (void *)&names->peer;
+
+		name->sin6_family = AF_INET6;
+		name->sin6_addr = sk->sk_v6_rcv_saddr;
+		name->sin6_port = inet->inet_sport;
+		name->sin6_scope_id = ipv6_iface_scope_id(&name->sin6_addr, sk->sk_bound_dev_if);
+		names->len = sizeof(*name);
+		peer->sin6_family = AF_INET6;
+		peer->sin6_addr = sk->sk_v6_daddr;
+		peer->sin6_port = inet->inet_dport;
+		peer->sin6_scope_id = ipv6_iface_scope_id(&peer->sin6_addr, sk->sk_bound_dev_if);
+		names->peer_len = connected ? sizeof(*peer) : 0;
+#endif
+	}
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * save_sockopt.c - options of sockets
+ *
+ * Each option is asked for as getsockopt(2) would, and those that the socket knows
+ * are written.  The restart sets those that differ from a new socket's.
+ */
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/socket.h>
+#include <linux/tcp.h>
+#include <net/sock.h>
+
+#include "compat/ksym.h"
+#include "cryo.h"
+
+/* In the order in which they are set: some need another one. */
+static const int socket_names[] = {
+	SO_REUSEADDR, SO_REUSEPORT, SO_DONTROUTE, SO_BROADCAST, SO_KEEPALIVE, SO_OOBINLINE,
+	SO_NO_CHECK, SO_PRIORITY, SO_MARK, SO_LINGER, SO_RCVTIMEO_OLD, SO_SNDTIMEO_OLD,
+	SO_RCVLOWAT, SO_SNDBUF, SO_RCVBUF, SO_BUF_LOCK, SO_PASSCRED, SO_PASSSEC, SO_RXQ_OVFL,
+	SO_TIMESTAMP_OLD, SO_TIMESTAMPNS_OLD, SO_BINDTODEVICE, SO_BUSY_POLL, SO_ZEROCOPY,
+	SO_PEEK_OFF, SO_MAX_PACING_RATE,
+};
+
+static const int ip_names[] = {
+	IP_TOS, IP_TTL, IP_HDRINCL, IP_PKTINFO, IP_RECVTTL, IP_RECVTOS, IP_RECVOPTS, IP_RETOPTS,
+	IP_PASSSEC, IP_RECVORIGDSTADDR, IP_CHECKSUM, IP_NODEFRAG, IP_BIND_ADDRESS_NO_PORT,
+	IP_MTU_DISCOVER, IP_RECVERR, IP_MULTICAST_TTL, IP_MULTICAST_LOOP, IP_MULTICAST_ALL,
+	IP_FREEBIND, IP_TRANSPARENT, IP_MINTTL,
+};
+
+static const int ipv6_names[] = {
+	IPV6_V6ONLY, IPV6_RECVPKTINFO, IPV6_RECVHOPLIMIT, IPV6_RECVRTHDR, IPV6_RECVHOPOPTS,
+	IPV6_RECVDSTOPTS, IPV6_TCLASS, IPV6_RECVTCLASS, IPV6_RECVPATHMTU, IPV6_TRANSPARENT,
+	IPV6_FREEBIND, IPV6_RECVORIGDSTADDR, IPV6_UNICAST_HOPS, IPV6_MULTICAST_HOPS,
+	IPV6_MULTICAST_LOOP, IPV6_MTU_DISCOVER, IPV6_RECVERR, IPV6_MINHOPCOUNT, IPV6_DONTFRAG,
+	IPV6_AUTOFLOWLABEL,
+};
+
+static const int tcp_names[] = {
+	TCP_NODELAY, TCP_CORK, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_SYNCNT, TCP_LINGER2,
+	TCP_DEFER_ACCEPT, TCP_CONGESTION, TCP_THIN_LINEAR_TIMEOUTS, TCP_USER_TIMEOUT,
+	TCP_NOTSENT_LOWAT, TCP_INQ,
+};
+
+static void put_options(struct sock *sk, int level, const int *names, size_t count,
+			struct cryo_buf *buf)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		struct cryo_sockopt out = { .level = level, .name = names[i] };
+		int len = sizeof(out.value);
+
+		/* An option that this kind of socket does not have is no error. */
+		if (cryo_getsockopt(sk, level, names[i], out.value, &len))
+			continue;
+		out.length = clamp_t(int, len, 0, sizeof(out.value));
+		cryo_buf_put(buf, &out, sizeof(out));
+	}
+}
+
+int cryo_save_sockopts(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct cryo_array head = { .record_size = sizeof(struct cryo_sockopt) };
+	struct sock *sk = cryo_sock_of(o);
+	struct cryo_buf buf = {};
+
+	/* One that nobody has accepted lacks its half, and will take its listener's options. */
+	if (!sk->sk_socket)
+		return 0;
+	cryo_buf_put(&buf, &head, sizeof(head));
+	put_options(sk, SOL_SOCKET, socket_names, ARRAY_SIZE(socket_names), &buf);
+	if (sk->sk_family == AF_INET || sk->sk_family == AF_INET6)
+		put_options(sk, IPPROTO_IP, ip_names, ARRAY_SIZE(ip_names), &buf);
+	if (sk->sk_family == AF_INET6)
+		put_options(sk, IPPROTO_IPV6, ipv6_names, ARRAY_SIZE(ipv6_names), &buf);
+	if (sk->sk_protocol == IPPROTO_TCP && sk->sk_family != AF_UNIX)
+		put_options(sk, IPPROTO_TCP, tcp_names, ARRAY_SIZE(tcp_names), &buf);
+	if (!buf.error)
+		((struct cryo_array *)buf.data)->count =
+			(buf.len - sizeof(head)) / sizeof(struct cryo_sockopt);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_SOCKOPTS, o->id, sizeof(head), &buf);
+}

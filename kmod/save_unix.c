@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * save_unix.c - Unix sockets that are connected, bound, or none of both
+ *
+ * The other end has to be in the scope: it is an open file there, or a connection
+ * that waits in the queue of a listening socket.  Files under way in messages are
+ * found first, because they are files of the scope that no descriptor may name.
+ */
+#include <linux/dcache.h>
+#include <linux/net.h>
+#include <linux/path.h>
+#include <linux/slab.h>
+#include <linux/un.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+
+#include "compat/af_unix.h"
+#include "cryo.h"
+
+static struct sock *peer_get(struct sock *sk)
+{
+	struct sock *peer;
+
+	unix_state_lock(sk);
+	peer = unix_peer(sk);
+	if (peer)
+		sock_hold(peer);
+	unix_state_unlock(sk);
+	return peer;
+}
+
+/* A name stays as it is as long as its socket. */
+static int name_of(struct sock *sk, struct sockaddr_storage *to)
+{
+	/* pairs with bind(), which publishes a finished name */
+	struct unix_address *addr = smp_load_acquire(&unix_sk(sk)->addr);
+
+	if (!addr)
+		return 0;
+	memcpy(to, addr->name, min_t(size_t, addr->len, sizeof(*to)));
+	return min_t(size_t, addr->len, sizeof(*to));
+}
+
+/* ---- collect ---- */
+
+/* Files under way in the messages of @sk, which belongs to @o. */
+static int collect_passed(struct cryo_capture *c, struct cryo_object *o, struct sock *sk)
+{
+	struct cryo_skbs skbs;
+	struct cryo_object *passed;
+	unsigned int i;
+	int k, err = cryo_skbs_take(&sk->sk_receive_queue, &skbs);
+
+	if (err)
+		return err;
+	for (i = 0; !err && i < skbs.n; i++) {
+		struct scm_fp_list *fp = UNIXCB(skbs.skb[i]).fp;
+
+		for (k = 0; !err && fp && k < fp->count; k++) {
+			passed = cryo_object_file(c, fp->fp[k]);
+			if (!passed)
+				err = -ENOMEM;
+			else if (passed->carrier < 0)
+				passed->carrier = o->fd >= 0 ? o->fd : o->carrier;
+		}
+	}
+	cryo_skbs_drop(&skbs);
+	return err;
+}
+
+/* Connections that @o has not accepted. Each is a socket already, without a file. */
+static int collect_waiting(struct cryo_capture *c, struct cryo_object *o, struct sock *sk)
+{
+	struct cryo_object *waiting;
+	struct cryo_skbs skbs;
+	unsigned int i;
+	int err = cryo_skbs_take(&sk->sk_receive_queue, &skbs);
+
+	if (err)
+		return err;
+	for (i = 0; !err && i < skbs.n; i++) {
+		waiting = cryo_object_waiting(c, skbs.skb[i]->sk, o);
+		err = waiting ? collect_passed(c, o, waiting->sk) : -ENOMEM;
+	}
+	cryo_skbs_drop(&skbs);
+	return err;
+}
+
+int cryo_collect_unix(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct sock *sk = cryo_sock_of(o);
+
+	if (sk->sk_state == TCP_LISTEN)
+		return collect_waiting(c, o, sk);
+	return collect_passed(c, o, sk);
+}
+
+/* ---- check ---- */
+
+/* Whether @o's other end is in the context, or nowhere any more. */
+bool cryo_unix_is_whole(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct sock *peer = peer_get(cryo_sock_of(o));
+	bool whole;
+
+	if (!peer)
+		return true;
+	whole = sock_flag(peer, SOCK_DEAD) || cryo_object_of_sock(c, peer);
+	sock_put(peer);
+	return whole;
+}
+
+/* "pid N (comm)" of the other end. */
+void cryo_unix_peer_holder(struct cryo_object *o, char *buf, size_t size)
+{
+	struct sock *peer = peer_get(cryo_sock_of(o));
+
+	strscpy(buf, "another process", size);
+	if (!peer)
+		return;
+	cryo_describe_holder(peer, buf, size);
+	sock_put(peer);
+}
+
+const char *cryo_unix_obstacle(struct cryo_object *o)
+{
+	struct sock *sk = cryo_sock_of(o);
+
+	if (sk->sk_type != SOCK_STREAM && sk->sk_type != SOCK_DGRAM &&
+	    sk->sk_type != SOCK_SEQPACKET)
+		return "Unix socket of this type";
+	if (cryo_unix_has_oob(sk))
+		return "urgent data (MSG_OOB) in a Unix socket";
+	if (rcu_access_pointer(sk->sk_filter))
+		return "socket with a filter (SO_ATTACH_FILTER)";
+	return NULL;
+}
+
+/* ---- save ---- */
+
+static int put_message(struct cryo_capture *c, struct cryo_object *o, struct sk_buff *skb,
+		       struct cryo_buf *buf)
+{
+	unsigned int offset = 0;
+	struct cryo_sock_message head = {};
+	struct scm_fp_list *fp = UNIXCB(skb).fp;
+	struct cryo_object *sender = NULL;
+	struct sockaddr_storage name = {};
+	int i;
+
+	if (cryo_sock_of(o)->sk_type == SOCK_STREAM)
+		offset = UNIXCB(skb).consumed;
+	head.length = skb->len - offset;
+	head.files = fp ? fp->count : 0;
+	if (cryo_sock_of(o)->sk_type == SOCK_DGRAM && skb->sk) {
+		sender = cryo_object_of_sock(c, skb->sk);
+		head.sender = sender ? sender->id : 0;
+		head.name_len = name_of(skb->sk, &name);
+		if (!sender && head.name_len && !sock_flag(skb->sk, SOCK_DEAD))
+			cryo_refuse(c, "fd %d (socket): a datagram waits in it that another process has sent; it has an address that cannot be taken",
+				    o->fd);
+	}
+	if (UNIXCB(skb).pid) {
+		head.flags = CRYO_SOCK_MESSAGE_CREDS;
+		head.pid = pid_vnr(UNIXCB(skb).pid);
+		head.uid = from_kuid_munged(current_user_ns(), UNIXCB(skb).uid);
+		head.gid = from_kgid_munged(current_user_ns(), UNIXCB(skb).gid);
+	}
+	cryo_buf_put(buf, &head, sizeof(head));
+	for (i = 0; fp && i < fp->count; i++) {
+		struct cryo_object *passed = cryo_object_find(c, fp->fp[i]);
+
+		/* It came after the files were collected, from outside of the scope. */
+		if (!passed)
+			return -EAGAIN;
+		cryo_buf_put(buf, &passed->id, sizeof(passed->id));
+	}
+	cryo_buf_put(buf, &name, head.name_len);
+	return cryo_queue_bytes(buf, skb, offset, head.length);
+}
+
+static int save_queue(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct sock *sk = cryo_sock_of(o);
+	struct cryo_skbs skbs = {};
+	struct cryo_buf buf = {};
+	unsigned int i;
+	int err;
+
+	/* Keeps processes that share the open file from reading meanwhile. */
+	err = mutex_lock_killable(&unix_sk(sk)->iolock);
+	if (err)
+		return err;
+	cryo_queue_begin(&buf);
+	err = cryo_skbs_take(&sk->sk_receive_queue, &skbs);
+	for (i = 0; !err && i < skbs.n; i++)
+		err = put_message(c, o, skbs.skb[i], &buf);
+	mutex_unlock(&unix_sk(sk)->iolock);
+	cryo_skbs_drop(&skbs);
+	return cryo_queue_end(c, o, &buf, err);
+}
+
+/* Where a name in the file system leads, if there is one. */
+static int save_path(struct sock *sk, struct cryo_sock_names *names, struct cryo_sock_state *out,
+		     char *page)
+{
+	const struct sockaddr_un *name = (const void *)&names->name;
+	struct path path = {};
+	char *text;
+
+	unix_state_lock(sk);
+	if (unix_sk(sk)->path.dentry) {
+		path = unix_sk(sk)->path;
+		path_get(&path);
+	}
+	unix_state_unlock(sk);
+	if (!path.dentry)
+		return 0;
+	if (d_unlinked(path.dentry))
+		out->flags |= CRYO_SOCK_STATE_UNLINKED;
+	if (name->sun_path[0] != '/') {
+		text = d_path(&path, page, PATH_MAX);
+		if (!IS_ERR(text))
+			names->path = text;
+	}
+	path_put(&path);
+	return 0;
+}
+
+static void find_peer(struct cryo_capture *c, struct sock *sk, struct cryo_sock_state *out,
+		      struct cryo_sock_names *names)
+{
+	struct sock *peer = peer_get(sk);
+	struct cryo_object *o;
+
+	if (!peer)
+		return;
+	names->peer_len = name_of(peer, &names->peer);
+	o = cryo_object_of_sock(c, peer);
+	out->state = o ? CRYO_SOCK_CONNECTED : CRYO_SOCK_PEER_GONE;
+	out->peer = o ? o->id : 0;
+	sock_put(peer);
+}
+
+int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct sock *sk = cryo_sock_of(o);
+	struct cryo_sock_names *names = kzalloc(sizeof(*names), GFP_KERNEL_ACCOUNT);
+	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	struct cryo_sock_state out = {
+		.family = AF_UNIX,
+		.type = sk->sk_type,
+		.shutdown = READ_ONCE(sk->sk_shutdown) & SHUTDOWN_MASK,
+		.error = READ_ONCE(sk->sk_err),
+		.listener = o->listener ? o->listener->id : 0,
+	};
+	int err = -ENOMEM;
+
+	if (names && page) {
+		names->len = name_of(sk, &names->name);
+		find_peer(c, sk, &out, names);
+		cryo_sock_peercred(sk, &out);
+		err = save_path(sk, names, &out, page) ?: cryo_save_sockstate(c, o, &out, names) ?:
+		      cryo_save_sockopts(c, o) ?: save_queue(c, o);
+	}
+	kfree(page);
+	kfree(names);
+	return err;
+}

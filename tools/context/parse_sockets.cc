@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Sections about sockets that do not listen.
+#include "context/staging.h"
+
+namespace cryo {
+namespace {
+
+constexpr std::size_t kMaxSockaddr = 128;  // struct sockaddr_storage
+constexpr std::size_t kMaxPath = 4096;
+constexpr std::size_t kMaxPassed = 253;  // SCM_MAX_FD
+constexpr std::uint32_t kStateFlags = CRYO_SOCK_STATE_UNLINKED | CRYO_SOCK_STATE_LISTENER;
+
+File& file_of(Staging& staging, const Payload& payload) {
+  if (payload.object() == 0) payload.damaged("0 cannot be an id");
+  return staging.files.mention(payload.object(), payload.section());
+}
+
+// Takes from the front of `rest`.
+std::span<const std::byte> take(const Payload& payload, std::span<const std::byte>& rest, std::size_t size,
+                                const char* what) {
+  if (rest.size() < size) payload.damaged("{} of {} bytes is outside of it", what, size);
+  const auto taken = rest.first(size);
+  rest = rest.subspan(size);
+  return taken;
+}
+
+Bytes take_bytes(const Payload& payload, std::span<const std::byte>& rest, std::size_t size,
+                 const char* what) {
+  const auto taken = take(payload, rest, size, what);
+  return {taken.begin(), taken.end()};
+}
+
+Bytes take_address(const Payload& payload, std::span<const std::byte>& rest, std::size_t size) {
+  if (size > kMaxSockaddr || size == 1) payload.damaged("an address of {} bytes", size);
+  return take_bytes(payload, rest, size, "an address");
+}
+
+SocketMessage take_message(Staging& staging, const Payload& payload, std::span<const std::byte>& rest,
+                           std::uint32_t record_size) {
+  SocketMessage message;
+  message.head = grown<cryo_sock_message>(take(payload, rest, record_size, "a message"));
+  const cryo_sock_message& head = message.head;
+  if (head.files > kMaxPassed) payload.damaged("{} files are passed with one message", head.files);
+  if (head.flags & ~CRYO_SOCK_MESSAGE_CREDS)
+    staging.unknown(payload.section(), "file {}: unknown flags {:#x} of a message", payload.object(),
+                    head.flags & ~CRYO_SOCK_MESSAGE_CREDS);
+  for (std::uint32_t i = 0; i < head.files; ++i)
+    message.files.push_back(grown<std::uint32_t>(take(payload, rest, sizeof(std::uint32_t), "a file id")));
+  message.name = take_address(payload, rest, head.name_len);
+  message.data = take_bytes(payload, rest, head.length, "a message");
+  return message;
+}
+
+}  // namespace
+
+void parse_sockopts(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  auto options = payload.array<cryo_sockopt>();
+  for (const cryo_sockopt& option : options)
+    if (option.length > CRYO_SOCKOPT_SIZE)
+      payload.damaged("option {}, {}: a value of {} bytes", option.level, option.name, option.length);
+  file_of(staging, payload).options = std::move(options);
+}
+
+void parse_sockstate(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  SocketState state{payload.fixed<cryo_sock_state>(), {}, {}, {}};
+  const cryo_sock_state& head = state.head;
+  auto rest = payload.tail();
+  state.name = take_address(payload, rest, head.name_len);
+  state.peer_name = take_address(payload, rest, head.peer_name_len);
+  if (head.path_len >= kMaxPath) payload.damaged("a path of {} bytes", head.path_len);
+  const Bytes path = take_bytes(payload, rest, head.path_len, "a path");
+  state.path.assign(reinterpret_cast<const char*>(path.data()), path.size());
+  if (state.path.find('\0') != std::string::npos) payload.damaged("a NUL byte is inside its path");
+  if (!rest.empty()) payload.damaged("{} bytes after its names", rest.size());
+  if (head.state > CRYO_SOCK_RESET)
+    staging.unknown(payload.section(), "file {}: unknown state {}", payload.object(), head.state);
+  if (head.flags & ~kStateFlags)
+    staging.unknown(payload.section(), "file {}: unknown flags {:#x}", payload.object(),
+                    head.flags & ~kStateFlags);
+  if (head.shutdown > 3) payload.damaged("{} is no state of being shut down", head.shutdown);
+  file_of(staging, payload).connection = std::move(state);
+}
+
+void parse_sockqueue(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const auto head = payload.fixed<cryo_sock_queue>();
+  std::vector<SocketMessage> queue;
+  auto rest = payload.tail();
+  if (head.messages != 0 && head.record_size < sizeof(std::uint64_t))
+    payload.damaged("records of {} bytes are too short", head.record_size);
+  for (std::uint32_t i = 0; i < head.messages; ++i)
+    queue.push_back(take_message(staging, payload, rest, head.record_size));
+  if (!rest.empty()) payload.damaged("{} bytes after the last message", rest.size());
+  file_of(staging, payload).queue = std::move(queue);
+}
+
+}  // namespace cryo

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/sockets.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+namespace cryo {
+namespace {
+
+// Of the calling thread alone; there is no other.
+void set_effective(std::uint32_t uid, std::uint32_t gid) {
+  constexpr auto kKeep = static_cast<std::uint32_t>(-1);
+  if (uid == 0) (void)::syscall(SYS_setresuid, kKeep, uid, kKeep);
+  (void)::syscall(SYS_setresgid, kKeep, gid, kKeep);
+  if (uid != 0) (void)::syscall(SYS_setresuid, kKeep, uid, kKeep);
+}
+
+}  // namespace
+
+ActAs::ActAs(std::uint32_t uid, std::uint32_t gid) {
+  if (::geteuid() != 0 || ::getuid() != 0 || uid == 0) return;
+  changed_ = true;
+  set_effective(uid, gid);
+}
+
+ActAs::~ActAs() {
+  if (changed_) set_effective(0, ::getgid());
+}
+
+void Sockets::keep(std::uint32_t file, UniqueFd fd) {
+  fds_.insert_or_assign(file, input_.descriptors.park(std::move(fd)));
+}
+
+UniqueFd Sockets::take(std::uint32_t file) {
+  const auto found = fds_.find(file);
+  if (found == fds_.end()) fail(EBADMSG, "file {}: no such socket", file);
+  UniqueFd fd = std::move(found->second);
+  fds_.erase(found);
+  return fd;
+}
+
+void Sockets::make() {
+  make_unix();
+  make_tcp();
+}
+
+void Sockets::finish(const FileLookup& lookup) {
+  finish_unix(lookup);
+  finish_tcp(lookup);
+  for (const auto& [id, file] : input_.context.files)
+    if ((file.connection || file.socket) && file.head.kind != CRYO_FILE_WAITING)
+      set_socket_options(lookup(id), file.options);
+  for (const auto& [id, file] : input_.context.files)
+    if (file.connection) shut_down(file, lookup);
+  peers_.clear();
+  for (const std::string& path : unlink_) {
+    (void)::unlink(path.c_str());
+    input_.created.remove(path);
+  }
+}
+
+void Sockets::shut_down(const File& file, const FileLookup& lookup) {
+  const cryo_sock_state& head = file.connection->head;
+  if (file.head.kind == CRYO_FILE_WAITING || head.shutdown == 0) return;
+  // What the end of the other side does by itself is left to it.
+  const int how = head.shutdown == 3 ? SHUT_RDWR : head.shutdown == 1 ? SHUT_RD : SHUT_WR;
+  if (head.state == CRYO_SOCK_PEER_GONE && head.family == AF_UNIX && head.type != SOCK_DGRAM) return;
+  if (::shutdown(lookup(file.id), how) != 0 && errno != ENOTCONN) fail_errno("cannot shut a socket down");
+}
+
+}  // namespace cryo

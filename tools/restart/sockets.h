@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Sockets that do not listen, and what waits in their queues.
+//
+// They are made in two steps.  First all of them are connected with each other, because a connection has
+// two ends; then, when every file is open, their queues are filled from the other ends: files are passed in
+// messages.  Options come last, because some of them change what is sent.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "restart/files.h"
+
+namespace cryo {
+
+// A descriptor of a file of the context.
+using FileLookup = std::function<int(std::uint32_t)>;
+
+// ---- socket_options.cc ----
+
+// Sets what differs from the saved options.
+void set_socket_options(int fd, const std::vector<cryo_sockopt>& options);
+// As large as the caller's rights allow, until set_socket_options().
+void raise_send_buffer(int fd);
+void raise_receive_buffer(int fd);
+[[nodiscard]] std::optional<int> saved_option(const std::vector<cryo_sockopt>& options, std::uint32_t level,
+                                              std::uint32_t name);
+
+// ---- socket_queue.cc ----
+
+// Sends the messages `from` has to send so that they wait at the other end.
+void send_messages(int from, int type, const std::vector<SocketMessage>& messages, const FileLookup& lookup);
+// One datagram, to an address or, with none, to the peer.
+void send_datagram(int from, const SocketMessage& message, const Bytes& to, const FileLookup& lookup);
+
+// ---- sockets.cc ----
+
+// For the time being, the user whom SO_PEERCRED is to show and to whom a name in the file system is to
+// belong; when the caller has no such rights, it is himself.
+class ActAs {
+ public:
+  ActAs(std::uint32_t uid, std::uint32_t gid);
+  ~ActAs();
+  ActAs(const ActAs&) = delete;
+  ActAs& operator=(const ActAs&) = delete;
+
+ private:
+  bool changed_ = false;
+};
+
+class Sockets {
+ public:
+  explicit Sockets(const FileRestoreInput& input) : input_(input) {}
+
+  // All sockets of the context, parked.
+  void make();
+  [[nodiscard]] bool has(std::uint32_t file) const { return fds_.contains(file); }
+  // Hands one over.
+  [[nodiscard]] UniqueFd take(std::uint32_t file);
+  // Once all files are open: queues, options, states.
+  void finish(const FileLookup& lookup);
+
+ private:
+  struct End {
+    const Bytes& name;
+    const std::string& path;
+    std::uint32_t uid = 0, gid = 0;  // of the one whom its peer is to see
+  };
+  struct Connection {
+    UniqueFd a, b;
+  };
+
+  void keep(std::uint32_t file, UniqueFd fd);
+  [[nodiscard]] int end_of(std::uint32_t file, const FileLookup& lookup) const;
+
+  // sockets_unix.cc
+  void make_unix();
+  void make_unix_listeners();
+  void make_unix_pair(const File& file);
+  void make_unix_lonely(const File& file);
+  void make_unix_waiting(const File& file);
+  [[nodiscard]] Connection connect_unix(int type, const End& a, const End& b);
+  [[nodiscard]] int listener_at(int type, const End& end, const End& seen_by);
+  void bind_unix(int fd, int type, const Bytes& name, const std::string& path);
+  void finish_unix(const FileLookup& lookup);
+  void fill_unix(const File& file, const FileLookup& lookup);
+  void fill_datagrams(const File& file, const FileLookup& lookup);
+  void connect_datagram(const File& file, const FileLookup& lookup);
+  [[nodiscard]] UniqueFd stand_in(const SocketMessage& message);
+  void shut_down(const File& file, const FileLookup& lookup);
+
+  // sockets_inet.cc
+  void make_tcp();
+  void make_tcp_pair(const File& a, const File& b);
+  void make_tcp_lonely(const File& file);
+  void make_tcp_waiting(const File& file);
+  void keep_peer(std::uint32_t file, int listener);
+  [[nodiscard]] int tcp_listener_at(const File& file, const Bytes& name);
+  void finish_tcp(const FileLookup& lookup);
+
+  const FileRestoreInput& input_;
+  std::map<std::uint32_t, UniqueFd> fds_;    // by file: not taken yet
+  std::map<std::uint32_t, UniqueFd> peers_;  // by file: other ends that will be closed in finish()
+  std::map<Bytes, UniqueFd> listeners_;      // by name: for the time of make()
+  std::map<Bytes, int> real_listeners_;      // by name: those of the context
+  std::vector<std::string> unlink_;          // names that are to go again
+};
+
+// Why it cannot have its name; empty when it can.
+[[nodiscard]] std::string connection_problem(const Context& context, const File& file,
+                                             const Relocations& relocations);
+
+}  // namespace cryo

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TCP connections: both ends are made here and connected by the loopback of the machine.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "restart/sockets.h"
+
+namespace cryo {
+namespace {
+
+constexpr int kTries = 350;              // of 200 ms: what an earlier life has left is gone after a minute
+constexpr int kLocalPortRange = 51;      // IP_LOCAL_PORT_RANGE
+constexpr std::uint64_t kSmall = 50000;  // bytes that fit into any connection
+
+bool is_tcp(const File& file) {
+  return file.connection && file.connection->head.protocol == IPPROTO_TCP;
+}
+
+bool is_waiting(const File& file) {
+  return file.head.kind == CRYO_FILE_WAITING;
+}
+
+const sockaddr* raw(const Bytes& bytes) {
+  return reinterpret_cast<const sockaddr*>(bytes.data());
+}
+
+socklen_t size_of(const Bytes& bytes) {
+  return static_cast<socklen_t>(bytes.size());
+}
+
+std::uint16_t port_of(const Bytes& name) {
+  std::uint16_t port = 0;  // at the same place in both families
+  if (name.size() >= sizeof(sockaddr_in))
+    std::memcpy(&port, name.data() + offsetof(sockaddr_in, sin_port), sizeof(port));
+  return ntohs(port);
+}
+
+std::uint64_t waiting_bytes(const File& file) {
+  std::uint64_t bytes = 0;
+  for (const SocketMessage& message : file.queue) bytes += message.data.size();
+  return bytes;
+}
+
+void set_flag(int fd, int level, int name, int value) {
+  if (::setsockopt(fd, level, name, &value, sizeof(value)) != 0)
+    fail_errno("cannot set option {} of level {} of a socket", name, level);
+}
+
+UniqueFd new_socket(const File& file) {
+  const cryo_sock_state& head = file.connection->head;
+  UniqueFd fd(::socket(static_cast<int>(head.family), static_cast<int>(head.type) | SOCK_CLOEXEC,
+                       static_cast<int>(head.protocol)));
+  if (!fd) fail_errno("cannot make a socket of family {}", head.family);
+  set_flag(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (head.family == AF_INET6) {
+    const auto only = saved_option(file.options, IPPROTO_IPV6, IPV6_V6ONLY);
+    set_flag(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, only.value_or(0));
+  }
+  return fd;
+}
+
+// Asks again while connections of the earlier life linger.
+template <typename Call>
+void patiently(const char* what, std::uint16_t port, Call&& call) {
+  for (int attempt = 1; call() != 0; ++attempt) {
+    const bool lingers = errno == EADDRINUSE || errno == EADDRNOTAVAIL;
+    if (!lingers || attempt == kTries) fail_errno("cannot {} port {} again", what, port);
+    ::usleep(200000);
+  }
+}
+
+// By connect() a port can be had again earlier than by bind(), where the kernel lets the caller choose it.
+bool choose_port(int fd, const Bytes& name) {
+  const std::uint32_t port = port_of(name);
+  const std::uint32_t range = port << 16 | port;
+  if (::setsockopt(fd, IPPROTO_IP, kLocalPortRange, &range, sizeof(range)) != 0) return false;
+  set_flag(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+  Bytes any_port = name;
+  std::memset(any_port.data() + offsetof(sockaddr_in, sin_port), 0, 2);
+  return ::bind(fd, raw(any_port), size_of(any_port)) == 0;
+}
+
+void forget_choice(int fd) {
+  const std::uint32_t none = 0;
+  (void)::setsockopt(fd, IPPROTO_IP, kLocalPortRange, &none, sizeof(none));
+}
+
+std::uint16_t local_port(int fd) {
+  sockaddr_in6 name{};
+  socklen_t size = sizeof(name);
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
+  return ntohs(name.sin6_port);
+}
+
+UniqueFd call_once(const File& file, const Bytes& from, const Bytes& to, bool choose) {
+  UniqueFd fd = new_socket(file);
+  if (waiting_bytes(file) > kSmall) raise_receive_buffer(fd.get());
+  if (!from.empty() && !(choose && choose_port(fd.get(), from)) &&
+      ::bind(fd.get(), raw(from), size_of(from)) != 0)
+    return UniqueFd();
+  if (::connect(fd.get(), raw(to), size_of(to)) != 0) return UniqueFd();
+  forget_choice(fd.get());
+  if (!from.empty() && local_port(fd.get()) != port_of(from)) {
+    errno = EADDRINUSE;  // out of the range that the kernel chooses from
+    return UniqueFd();
+  }
+  return fd;
+}
+
+UniqueFd call_from(const File& file, const Bytes& from, const Bytes& to) {
+  UniqueFd fd;
+  bool choose = true;
+  patiently("use", port_of(from), [&] {
+    fd = call_once(file, from, to, choose);
+    if (!fd) choose = !choose;
+    return fd ? 0 : -1;
+  });
+  return fd;
+}
+
+// The other end's own view of an address may be another family's.
+bool same_port(const Bytes& a, const Bytes& b) {
+  return port_of(a) == port_of(b);
+}
+
+void write_all(int fd, const Bytes& data) {
+  constexpr int kPatience = 3000;  // ms
+  for (std::size_t done = 0; done < data.size();) {
+    const ssize_t sent = ::send(fd, data.data() + done, data.size() - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent > 0) {
+      done += static_cast<std::size_t>(sent);
+      continue;
+    }
+    pollfd room{fd, POLLOUT, 0};
+    if (errno != EAGAIN) fail_errno("cannot put {} bytes back into a connection", data.size());
+    if (::poll(&room, 1, kPatience) == 0)
+      fail(ENOBUFS, "{} bytes that were under way in a connection do not fit into it: {} of them do",
+           data.size(), done);
+  }
+}
+
+void reset_by(UniqueFd& peer) {
+  const linger now{1, 0};
+  (void)::setsockopt(peer.get(), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+  peer.reset();
+}
+
+}  // namespace
+
+int Sockets::tcp_listener_at(const File& file, const Bytes& name) {
+  if (const auto made = listeners_.find(name); made != listeners_.end()) return made->second.get();
+  UniqueFd fd = new_socket(file);
+  if (saved_option(file.options, SOL_SOCKET, SO_REUSEPORT).value_or(0))
+    set_flag(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+  raise_receive_buffer(fd.get());
+  patiently("bind to", port_of(name), [&] { return ::bind(fd.get(), raw(name), size_of(name)); });
+  if (::listen(fd.get(), 16) != 0) fail_errno("cannot listen at port {}", port_of(name));
+  return listeners_.emplace(name, input_.descriptors.park(std::move(fd))).first->second.get();
+}
+
+// `a` is the one that was accepted.
+void Sockets::make_tcp_pair(const File& a, const File& b) {
+  const int listener = tcp_listener_at(a, a.connection->name);
+  UniqueFd caller = call_from(b, b.connection->name, b.connection->peer_name);
+  UniqueFd accepted(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  if (!accepted) fail_errno("cannot accept a connection at port {}", port_of(a.connection->name));
+  keep(a.id, std::move(accepted));
+  keep(b.id, std::move(caller));
+}
+
+void Sockets::keep_peer(std::uint32_t file, int listener) {
+  UniqueFd other(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  if (!other) fail_errno("cannot accept a connection whose other end is gone");
+  peers_.emplace(file, input_.descriptors.park(std::move(other)));
+}
+
+// A connection whose other end is gone, or will seem to have been reset.
+void Sockets::make_tcp_lonely(const File& file) {
+  const SocketState& state = *file.connection;
+  if (state.head.state == CRYO_SOCK_UNCONNECTED) {
+    UniqueFd fd = new_socket(file);
+    if (port_of(state.name) != 0)
+      patiently("bind to", port_of(state.name),
+                [&] { return ::bind(fd.get(), raw(state.name), size_of(state.name)); });
+    keep(file.id, std::move(fd));
+    return;
+  }
+  if (state.head.state == CRYO_SOCK_PEER_GONE && !state.peer_name.empty()) {
+    const int there = tcp_listener_at(file, state.peer_name);
+    keep(file.id, call_from(file, state.name, state.peer_name));
+    keep_peer(file.id, there);
+    return;
+  }
+  UniqueFd listener = new_socket(file);
+  sockaddr_in6 any{};
+  any.sin6_family = static_cast<sa_family_t>(state.head.family);
+  const bool v6 = state.head.family == AF_INET6;
+  if (v6)
+    any.sin6_addr = in6addr_loopback;
+  else
+    reinterpret_cast<sockaddr_in&>(any).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&any), size) != 0 ||
+      ::listen(listener.get(), 1) != 0 ||
+      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&any), &size) != 0)
+    fail_errno("cannot listen at the loopback address");
+  Bytes where(size);
+  std::memcpy(where.data(), &any, size);
+  keep(file.id, call_from(file, {}, where));
+  keep_peer(file.id, listener.get());
+}
+
+void Sockets::make_tcp_waiting(const File& file) {
+  const SocketState& state = *file.connection;
+  if (state.head.state == CRYO_SOCK_CONNECTED) {
+    const File& caller = input_.context.file(state.head.peer);
+    keep(caller.id, call_from(caller, caller.connection->name, caller.connection->peer_name));
+    return;
+  }
+  peers_.emplace(file.id, input_.descriptors.park(call_from(file, {}, state.name)));
+}
+
+void Sockets::make_tcp() {
+  const Context& context = input_.context;
+  const auto listens = [&](const File& file) {
+    for (const auto& [id, other] : context.files)
+      if (other.socket && other.socket->head.protocol == IPPROTO_TCP &&
+          same_port(other.socket->address, file.connection->name))
+        return true;
+    return false;
+  };
+  for (const auto& [id, file] : context.files) {
+    if (!is_tcp(file) || fds_.contains(id) || is_waiting(file)) continue;
+    if (file.connection->head.state != CRYO_SOCK_CONNECTED) {
+      make_tcp_lonely(file);
+      continue;
+    }
+    const File& other = context.file(file.connection->head.peer);
+    if (is_waiting(other)) continue;
+    const bool accepted = listens(file) || !listens(other);
+    make_tcp_pair(accepted ? file : other, accepted ? other : file);
+  }
+  listeners_.clear();
+  for (const auto& [id, file] : context.files)
+    if (file.socket && !fds_.contains(id)) keep(id, make_socket(input_, file));
+  for (const auto& [id, file] : context.files)
+    if (is_tcp(file) && is_waiting(file)) make_tcp_waiting(file);
+}
+
+void Sockets::finish_tcp(const FileLookup& lookup) {
+  for (const auto& [id, file] : input_.context.files) {
+    if (!is_tcp(file)) continue;
+    const auto gone = peers_.find(id);
+    if (!file.queue.empty()) {
+      const int from = gone != peers_.end() ? gone->second.get() : lookup(file.connection->head.peer);
+      raise_send_buffer(from);
+      for (const SocketMessage& message : file.queue) write_all(from, message.data);
+    }
+    const cryo_sock_state& head = file.connection->head;
+    if (gone != peers_.end() && (head.state == CRYO_SOCK_RESET || head.error == ECONNRESET))
+      reset_by(gone->second);
+  }
+}
+
+}  // namespace cryo

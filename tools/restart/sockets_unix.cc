@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Unix sockets: connected with each other, bound, waiting to be accepted.
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "base/error.h"
+#include "restart/sockets.h"
+
+namespace cryo {
+namespace {
+
+const Bytes kNoName;
+const std::string kNoPath;
+
+bool is_unix(const File& file) {
+  return file.connection && file.connection->head.family == AF_UNIX;
+}
+
+SocketAddress address_of(const Bytes& name, const Relocations& relocations) {
+  Socket socket;
+  socket.head.family = AF_UNIX;
+  socket.address = name;
+  return socket_address(socket, relocations);
+}
+
+bool is_connected(const File& file) {
+  return file.connection->head.state == CRYO_SOCK_CONNECTED;
+}
+
+const File& peer_of(const Context& context, const File& file) {
+  return context.file(file.connection->head.peer);
+}
+
+// Two datagram sockets can be each other's, or one the other's alone.
+bool is_mutual(const Context& context, const File& file) {
+  if (!is_connected(file)) return false;
+  const cryo_sock_state& peer = peer_of(context, file).connection->head;
+  return peer.state == CRYO_SOCK_CONNECTED && peer.peer == file.id;
+}
+
+UniqueFd new_socket(int type) {
+  UniqueFd fd(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) fail_errno("cannot make a Unix socket");
+  return fd;
+}
+
+const sockaddr* raw(const Bytes& bytes) {
+  return reinterpret_cast<const sockaddr*>(bytes.data());
+}
+
+std::string text_of(const Bytes& name) {
+  const std::size_t skip = offsetof(sockaddr_un, sun_path);
+  if (name.size() <= skip) return "a Unix address";
+  std::string text(reinterpret_cast<const char*>(name.data()) + skip, name.size() - skip);
+  if (text.front() == '\0') text.front() = '@';
+  return std::string(text.c_str());
+}
+
+// While it lives, a relative name means what it meant when the socket was bound.
+class DirectoryOf {
+ public:
+  DirectoryOf(const std::string& relative, const std::string& absolute) {
+    if (absolute.size() <= relative.size()) return;
+    before_ = UniqueFd(::open(".", O_PATH | O_CLOEXEC));
+    std::string plain = relative;
+    while (plain.starts_with("./")) plain.erase(0, 2);
+    const std::size_t end = absolute.rfind('/' + plain);
+    if (end == std::string::npos) return;
+    const std::string directory = end == 0 ? "/" : absolute.substr(0, end);
+    if (::chdir(directory.c_str()) != 0) fail_errno("{}: cannot go there for a socket's name", directory);
+  }
+  ~DirectoryOf() {
+    if (before_) (void)::fchdir(before_.get());
+  }
+  DirectoryOf(const DirectoryOf&) = delete;
+  DirectoryOf& operator=(const DirectoryOf&) = delete;
+
+ private:
+  UniqueFd before_;
+};
+
+}  // namespace
+
+// In place of what an earlier life has left there, with its mode and owner.
+void Sockets::bind_unix(int fd, int type, const Bytes& name, const std::string& path) {
+  if (name.empty()) return;
+  const SocketAddress address = address_of(name, input_.options.relocations);
+  const std::string real = path.empty() ? address.path : input_.options.relocations.apply(path);
+  const DirectoryOf directory(address.path, path.empty() ? "" : real);
+  struct stat old {};
+  const bool named = !address.path.empty();
+  if (named) {
+    const SocketPath state = socket_path_state(address, type);
+    if (state == SocketPath::kTaken) fail(EADDRINUSE, "{}: a socket's name is in use", real);
+    if (state == SocketPath::kStale && ::stat(address.path.c_str(), &old) == 0 &&
+        ::unlink(address.path.c_str()) != 0)
+      fail_errno("cannot remove the old socket {}", real);
+  }
+  if (::bind(fd, raw(address.bytes), static_cast<socklen_t>(address.bytes.size())) != 0)
+    fail_errno("cannot bind a socket to {}", text_of(address.bytes));
+  if (!named) return;
+  if (old.st_mode != 0) {
+    (void)::chmod(address.path.c_str(), old.st_mode & 07777);
+    (void)!::chown(address.path.c_str(), old.st_uid, old.st_gid);
+  }
+  input_.created.add(real);
+}
+
+// The context's own, or one for the time being.
+int Sockets::listener_at(int type, const End& end, const End& seen_by) {
+  if (const auto real = real_listeners_.find(end.name); real != real_listeners_.end()) return real->second;
+  if (const auto made = listeners_.find(end.name); made != listeners_.end()) return made->second.get();
+  UniqueFd fd = new_socket(type);
+  const ActAs user(seen_by.uid, seen_by.gid);
+  bind_unix(fd.get(), type, end.name, end.path);
+  if (::listen(fd.get(), 16) != 0) fail_errno("cannot listen at {}", text_of(end.name));
+  return listeners_.emplace(end.name, input_.descriptors.park(std::move(fd))).first->second.get();
+}
+
+// `a` is the one that was accepted, if any: such a socket has its listener's name.
+Sockets::Connection Sockets::connect_unix(int type, const End& a, const End& b) {
+  Connection made;
+  if (a.name.empty() || type == SOCK_DGRAM) {
+    int fds[2];
+    const ActAs user(a.uid, a.gid);
+    if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
+      fail_errno("cannot make a pair of sockets");
+    made = {UniqueFd(fds[0]), UniqueFd(fds[1])};
+    bind_unix(made.a.get(), type, a.name, a.path);
+    bind_unix(made.b.get(), type, b.name, b.path);
+    return made;
+  }
+  const int listener = listener_at(type, a, b);
+  made.b = new_socket(type);
+  bind_unix(made.b.get(), type, b.name, b.path);
+  sockaddr_storage where{};
+  socklen_t size = sizeof(where);
+  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&where), &size) != 0) fail_errno("getsockname");
+  const DirectoryOf directory(text_of(a.name), a.path);
+  const ActAs user(a.uid, a.gid);
+  if (::connect(made.b.get(), reinterpret_cast<const sockaddr*>(&where), size) != 0)
+    fail_errno("cannot connect to {}", text_of(a.name));
+  made.a = UniqueFd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!made.a) fail_errno("cannot accept at {}", text_of(a.name));
+  return made;
+}
+
+void Sockets::make_unix_listeners() {
+  const auto uses = file_uses(input_.context);
+  for (const auto& [id, file] : input_.context.files) {
+    if (!file.socket || file.socket->head.family != AF_UNIX) continue;
+    const auto use = uses.find(id);
+    const std::size_t owner = use == uses.end() ? 0 : use->second.process;
+    const cryo_creds& creds = input_.context.processes[owner].creds->head;
+    const ActAs user(creds.euid, creds.egid);
+    keep(id, make_socket(input_, file));
+    real_listeners_.emplace(file.socket->address, fds_.at(id).get());
+  }
+}
+
+void Sockets::make_unix_pair(const File& file) {
+  const File& other = peer_of(input_.context, file);
+  const auto end = [](const File& f) {
+    const SocketState& state = *f.connection;
+    return End{state.name, state.path, state.head.peer_uid, state.head.peer_gid};
+  };
+  // The accepted one first.
+  const bool swap = other.connection->name.empty()
+                        ? false
+                        : file.connection->name.empty() || real_listeners_.contains(other.connection->name);
+  const File& a = swap ? other : file;
+  const File& b = swap ? file : other;
+  Connection made = connect_unix(static_cast<int>(file.connection->head.type), end(a), end(b));
+  keep(a.id, std::move(made.a));
+  keep(b.id, std::move(made.b));
+}
+
+// Not connected, or to somebody who is gone, or (datagrams) to somebody who is not connected to it.
+void Sockets::make_unix_lonely(const File& file) {
+  const SocketState& state = *file.connection;
+  const int type = static_cast<int>(state.head.type);
+  if (state.head.state != CRYO_SOCK_PEER_GONE) {
+    UniqueFd fd = new_socket(type);
+    const ActAs user(state.head.peer_uid, state.head.peer_gid);
+    bind_unix(fd.get(), type, state.name, state.path);
+    keep(file.id, std::move(fd));
+    return;
+  }
+  const End self{state.name, state.path, state.head.peer_uid, state.head.peer_gid};
+  const bool called_listener = real_listeners_.contains(state.peer_name);
+  const End gone{called_listener ? state.peer_name : kNoName, kNoPath, 0, 0};
+  Connection made = called_listener ? connect_unix(type, gone, self) : connect_unix(type, self, gone);
+  if (called_listener) std::swap(made.a, made.b);
+  keep(file.id, std::move(made.a));
+  peers_.emplace(file.id, input_.descriptors.park(std::move(made.b)));
+}
+
+void Sockets::make_unix_waiting(const File& file) {
+  const SocketState& state = *file.connection;
+  const int listener = fds_.at(state.head.listener).get();
+  const int type = static_cast<int>(state.head.type);
+  UniqueFd caller = new_socket(type);
+  if (is_connected(file)) {
+    const SocketState& own = *peer_of(input_.context, file).connection;
+    bind_unix(caller.get(), type, own.name, own.path);
+  }
+  sockaddr_storage where{};
+  socklen_t size = sizeof(where);
+  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&where), &size) != 0) fail_errno("getsockname");
+  const ActAs user(state.head.peer_uid, state.head.peer_gid);
+  if (::connect(caller.get(), reinterpret_cast<const sockaddr*>(&where), size) != 0)
+    fail_errno("cannot connect to {} again", text_of(state.name));
+  if (is_connected(file))
+    keep(state.head.peer, std::move(caller));
+  else
+    peers_.emplace(file.id, input_.descriptors.park(std::move(caller)));
+}
+
+void Sockets::make_unix() {
+  make_unix_listeners();
+  const Context& context = input_.context;
+  for (const auto& [id, file] : context.files) {
+    if (!is_unix(file) || fds_.contains(id) || file.head.kind == CRYO_FILE_WAITING) continue;
+    const bool waits = is_connected(file) && peer_of(context, file).head.kind == CRYO_FILE_WAITING;
+    if (waits) continue;
+    if (is_mutual(context, file) && file.connection->head.peer != id)
+      make_unix_pair(file);
+    else
+      make_unix_lonely(file);
+  }
+  for (const auto& [id, file] : context.files)
+    if (is_unix(file) && file.head.kind == CRYO_FILE_WAITING) make_unix_waiting(file);
+  listeners_.clear();
+  for (const auto& [id, file] : context.files) {
+    if (!is_unix(file) || !(file.connection->head.flags & CRYO_SOCK_STATE_UNLINKED)) continue;
+    if (real_listeners_.contains(file.connection->name)) continue;
+    const SocketAddress address = address_of(file.connection->name, input_.options.relocations);
+    const std::string& path = file.connection->path;
+    unlink_.push_back(path.empty() ? address.path : input_.options.relocations.apply(path));
+  }
+}
+
+// ---- when all files are open ----
+
+// For a sender that is not in the context: with its name, where that is free.
+UniqueFd Sockets::stand_in(const SocketMessage& message) {
+  UniqueFd fd = new_socket(SOCK_DGRAM);
+  const SocketAddress address = address_of(message.name, input_.options.relocations);
+  if (!address.bytes.empty() && address.path.empty())
+    (void)::bind(fd.get(), raw(address.bytes), static_cast<socklen_t>(address.bytes.size()));
+  return fd;
+}
+
+void Sockets::fill_datagrams(const File& file, const FileLookup& lookup) {
+  const SocketState& state = *file.connection;
+  const Bytes to = address_of(state.name, input_.options.relocations).bytes;
+  const DirectoryOf directory(text_of(state.name), state.path);
+  for (const SocketMessage& message : file.queue) {
+    const bool from_peer = is_connected(file) && message.head.sender == state.head.peer;
+    UniqueFd stranger;
+    int sender = -1;
+    if (message.head.sender != 0)
+      sender = lookup(message.head.sender);
+    else if (const auto gone = peers_.find(file.id); gone != peers_.end())
+      sender = gone->second.get();
+    else
+      sender = (stranger = stand_in(message)).get();
+    raise_send_buffer(sender);
+    const bool by_name = !to.empty() && !from_peer && !peers_.contains(file.id);
+    send_datagram(sender, message, by_name ? to : kNoName, lookup);
+  }
+}
+
+void Sockets::fill_unix(const File& file, const FileLookup& lookup) {
+  const SocketState& state = *file.connection;
+  if (state.head.type == SOCK_DGRAM) {
+    fill_datagrams(file, lookup);
+  } else if (!file.queue.empty()) {
+    const auto gone = peers_.find(file.id);
+    const int from = gone != peers_.end() ? gone->second.get() : lookup(state.head.peer);
+    send_messages(from, static_cast<int>(state.head.type), file.queue, lookup);
+  }
+  // What the other end had not read when it was closed.
+  if (state.head.state == CRYO_SOCK_PEER_GONE && state.head.error == ECONNRESET &&
+      file.head.kind != CRYO_FILE_WAITING)
+    (void)::send(lookup(file.id), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void Sockets::connect_datagram(const File& file, const FileLookup& lookup) {
+  const SocketState& peer = *peer_of(input_.context, file).connection;
+  const Bytes to = address_of(peer.name, input_.options.relocations).bytes;
+  const DirectoryOf directory(text_of(peer.name), peer.path);
+  if (::connect(lookup(file.id), raw(to), static_cast<socklen_t>(to.size())) != 0)
+    fail_errno("cannot connect a socket to {}", text_of(to));
+}
+
+void Sockets::finish_unix(const FileLookup& lookup) {
+  const auto one_way = [this](const File& file) {
+    return is_unix(file) && file.connection->head.type == SOCK_DGRAM && is_connected(file) &&
+           !(is_mutual(input_.context, file) && file.connection->head.peer != file.id);
+  };
+  // What one was sent before it was connected came from anybody: so it is filled first.
+  for (const auto& [id, file] : input_.context.files)
+    if (is_unix(file)) fill_unix(file, lookup);
+  for (const auto& [id, file] : input_.context.files)
+    if (one_way(file)) connect_datagram(file, lookup);
+}
+
+std::string connection_problem(const Context& context, const File& file, const Relocations& relocations) {
+  if (!is_unix(file)) return "";
+  const SocketState& state = *file.connection;
+  for (const auto& [id, other] : context.files)
+    if (other.socket && other.socket->address == state.name) return "";
+  const SocketAddress address = address_of(state.name, relocations);
+  if (address.path.empty() || !state.path.empty()) return "";
+  const bool taken = socket_path_state(address, static_cast<int>(state.head.type)) == SocketPath::kTaken;
+  return taken ? address.path + " is in use" : "";
+}
+
+}  // namespace cryo
