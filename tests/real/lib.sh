@@ -72,14 +72,21 @@ new_dir() # NAME: an empty run directory with the input in it
 	[ "$(id -u)" != 0 ] || chown -R "$CRTEST_USER:" "$dir"
 }
 
+is_program()
+{
+	local first=
+	IFS= read -r -d '' first 2>/dev/null <"/proc/$pid/cmdline"
+	[ "$first" = "${program[0]}" ] && [ "$(readlink "/proc/$pid/exe")" = "$executable" ]
+}
+
 start() # runs the program in $dir; its pid in $pid
 {
 	(cd "$dir" && as_user "${program[@]}" </dev/null >stdout 2>stderr) &
 	pid=$!
 	rpid=$pid
-	# from here on it is the program, and the user's
+	# from here on it is the program, and the user's; this shell may have the same executable
 	for _ in {1..100}; do
-		[ "$(readlink "/proc/$pid/exe")" != "$executable" ] || return 0
+		! is_program || return 0
 		sleep 0.02
 	done
 }
@@ -125,7 +132,32 @@ checkpoint_and_kill() # CONTEXT: 0 done, 1 failed, 2 the program was at its end
 	wait "$rpid" 2>/dev/null
 	status=$?
 	[ $status = 137 ] || { ok 1 "killed after the checkpoint (status $status)"; return 1; }
+	wait_for_all
 	return 0
+}
+
+# Processes of the program that are on their way out: their pids are wanted again.
+wait_for_all()
+{
+	local other left
+	for _ in {1..200}; do
+		left=0
+		for other in /proc/[0-9]*; do
+			[ "$other" = "/proc/$BASHPID" ] || ! [ "$other/cwd" -ef "$dir" ] || left=1
+		done
+		[ $left = 1 ] || return 0
+		sleep 0.02
+	done
+}
+
+# cr_restart has the module open until all processes of the job run.
+is_under_way()
+{
+	local fd
+	for fd in /proc/"$rpid"/fd/*; do
+		! [ "$fd" -ef /dev/cryo ] || return 0
+	done
+	return 1
 }
 
 restart() # CONTEXT
@@ -133,7 +165,7 @@ restart() # CONTEXT
 	(cd / && as_user "$CR_RESTART" "$1" </dev/null >"$work/restart.log" 2>&1) &
 	rpid=$!
 	for _ in {1..400}; do
-		kill -0 "$pid" 2>/dev/null && return 0
+		kill -0 "$pid" 2>/dev/null && ! is_under_way && return 0
 		kill -0 "$rpid" 2>/dev/null || break
 		sleep 0.05
 	done
@@ -205,6 +237,8 @@ run_second()
 		is_for_second "$n" || continue
 		pid=${ctx_pid[n]} dir=${ctx_dir[n]}
 		# into the files that are there: a mapped one has to stay the same inode
+		(cd "$dir" && find . -type f | while IFS= read -r file; do
+			[ -e "$work/files.$n/$file" ] || rm "$file"; done)
 		(cd "$work/files.$n" && find . -type d -exec mkdir -p "$dir/{}" \; -o -type f -exec cp -p {} "$dir/{}" \;)
 		restart "$work/ctx.$n"
 		compare "second restart from context $n"
@@ -213,7 +247,12 @@ run_second()
 
 cleanup()
 {
+	local other
+
 	[ "$pid" = 0 ] || kill -9 "$pid" "$rpid" 2>/dev/null
+	for other in /proc/[0-9]*; do
+		! [ "$other/cwd" -ef "${dir:-/none}" ] || kill -9 "${other#/proc/}" 2>/dev/null
+	done
 	[ -n "${CRTEST_KEEP:-}" ] || rm -rf "$work"
 }
 
