@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -100,6 +101,20 @@ static void leave_group(void)
 	CRT_SYS(waitpid(leader, NULL, 0));
 }
 
+/* What has exited has a name, too. */
+static void name_of(pid_t pid, char *name, size_t size)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	file = fopen(path, "r");
+	if (!file || !fgets(name, (int)size, file))
+		*name = 0;
+	if (file)
+		fclose(file);
+}
+
 static bool all_told(void)
 {
 	atomic_fetch_add(&shared->round, 1);
@@ -152,6 +167,7 @@ static pid_t mapped(pid_t id, pid_t was, pid_t now)
 static void verify(void)
 {
 	struct ids now = my_ids();
+	char name[32], own[32];
 	int status = 0;
 
 	if (!crt_ok(all_told(), "all processes live"))
@@ -164,6 +180,9 @@ static void verify(void)
 		crt_same(ids.pgid, mapped(before[i].pgid, root.pgid, now.pgid), "%s: process group", names[i]);
 		crt_same(ids.sid, mapped(before[i].sid, root.sid, now.sid), "%s: session", names[i]);
 	}
+	name_of(exited, name, sizeof(name));
+	name_of(getpid(), own, sizeof(own));
+	crt_same_str(name, own, "what had exited is called");
 	crt_same(waitpid(exited, &status, WNOHANG), exited, "what had exited can be waited for");
 	crt_ok(WIFEXITED(status) && WEXITSTATUS(status) == 42, "and with which status");
 	crt_same(waitpid(killed, &status, WNOHANG), killed, "what had been killed, too");

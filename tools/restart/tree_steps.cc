@@ -132,8 +132,10 @@ void TreeRunner::await(std::size_t node) {
   }
 }
 
-// Dies as it died; without a core dump this time.
-[[noreturn]] void die_like(int status) {
+// Dies as it died, under its name; without a core dump this time.
+[[noreturn]] void die_like(const Process& process) {
+  const int status = process.head.exit_code;
+  ::prctl(PR_SET_NAME, process.command.c_str());
   if (!WIFSIGNALED(status)) ::_exit(WEXITSTATUS(status));
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
@@ -153,7 +155,7 @@ void TreeRunner::end(std::size_t number) {
   const std::size_t process = input_.plan.nodes[node_].process;
   pass_on(number);
   if (process == TreeNode::kHelper) ::_exit(0);
-  die_like(input_.context.processes[process].head.exit_code);
+  die_like(input_.context.processes[process]);
 }
 
 void TreeRunner::take(std::size_t number) {
