@@ -126,7 +126,6 @@ void Child::plan_process_calls(CallList& calls, StubArea& area) {
       calls.add(Step::kSeal, 0, SYS_fcntl, fd.get(), F_ADD_SEALS, seals);
   plan_process(process_, calls, area);
   for (const int fd : parked_) calls.add(Step::kClose, 0, SYS_close, fd);
-  plan_process_locks(process_, files_.fds, calls, area);
 }
 
 // What a file that was open for writing has got since then is what this run is going to write.
@@ -157,8 +156,9 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   plan_process_calls(process_calls, area);
   CallList leader_calls;
   CallList final_calls;
-  // Threads of other processes may be owners.
+  // Threads of other processes may be owners, and a lease wants no other process to have the file.
   const std::map<std::uint32_t, int> fds = own_fds();
+  plan_process_locks(process_, fds, final_calls, area);
   plan_owners({input_.context, process_, input_.options, fds}, final_calls, area);
   plan_timerfds(input_.context, process_, fds, leader_calls, area);
   plan_posix_timers(input_.context, threads, leader_calls, area);
