@@ -311,8 +311,10 @@ TEST("seccomp") {
   refused("mode 3", [](ContextBuilder& b) { b.thread().seccomp.mode = 3; });
   refused("mode 1 with 2 filters", [](ContextBuilder& b) { b.thread().seccomp.mode = 1; });
   refused("mode 2 with 0 filters", [](ContextBuilder& b) { b.thread().seccomp.filters.clear(); });
-  refused("filter of 0 instructions", [](ContextBuilder& b) { b.thread().seccomp.filters[1].program.clear(); });
-  refused("of 4097 instructions", [](ContextBuilder& b) { b.thread().seccomp.filters[0].program.resize(4097); });
+  refused("filter of 0 instructions",
+          [](ContextBuilder& b) { b.thread().seccomp.filters[1].program.clear(); });
+  refused("of 4097 instructions",
+          [](ContextBuilder& b) { b.thread().seccomp.filters[0].program.resize(4097); });
   refused("unknown flags 0x8", [](ContextBuilder& b) { b.thread().seccomp.filters[0].flags = 8; });
   refused("after the last filter", [](ContextBuilder& b) {
     b.edit = [](test::RawSection& s) {

@@ -11,9 +11,9 @@ namespace cryo::test {
 namespace {
 
 using Kind = TreeStep::Kind;
-constexpr pid_t kRestart = 1000;       // cr_restart
-constexpr pid_t kRestartGroup = 999;   // its process group
-constexpr pid_t kRestartSession = 998; // its session
+constexpr pid_t kRestart = 1000;        // cr_restart
+constexpr pid_t kRestartGroup = 999;    // its process group
+constexpr pid_t kRestartSession = 998;  // its session
 
 struct Saved {
   pid_t pid, ppid, pgid, sid;
@@ -193,8 +193,9 @@ TEST("tree: what had exited, leaders among them") {
 TEST("tree: a session that cannot be rebuilt is named") {
   const TreePlan plan = plan_tree(context_of({{10, 2, 10, 3}, {11, 10, 77, 77}}), {});
   CHECK_EQ(plan.problems.size(), 1U);
-  CHECK_EQ(plan.problems.front(),
-           "pid 11: its session 77 cannot be rebuilt: the leader has exited, and its parent 10 is in another one");
+  CHECK_EQ(
+      plan.problems.front(),
+      "pid 11: its session 77 cannot be rebuilt: the leader has exited, and its parent 10 is in another one");
 }
 
 }  // namespace

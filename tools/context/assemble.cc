@@ -44,8 +44,7 @@ void check_tree(const Staging& staging, const Context& context) {
   for (const Process& process : context.processes) {
     std::size_t steps = 0;
     for (auto at = parents.find(process.head.pid); at != parents.end(); at = parents.find(at->second))
-      if (++steps > parents.size())
-        inconsistent(staging, "process {} is its own ancestor", process.head.pid);
+      if (++steps > parents.size()) inconsistent(staging, "process {} is its own ancestor", process.head.pid);
   }
 }
 

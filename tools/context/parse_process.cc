@@ -11,8 +11,7 @@ namespace {
 
 constexpr std::uint32_t kProcessFlags = CRYO_PROC_STOPPED | CRYO_PROC_NO_NEW_PRIVS |
                                         CRYO_PROC_SESSION_LEADER | CRYO_PROC_CTTY |
-                                        CRYO_PROC_CHILD_SUBREAPER | CRYO_PROC_KEEPCAPS |
-                                        CRYO_PROC_ZOMBIE;
+                                        CRYO_PROC_CHILD_SUBREAPER | CRYO_PROC_KEEPCAPS | CRYO_PROC_ZOMBIE;
 constexpr std::uint32_t kThreadFlags = CRYO_THREAD_LEADER | CRYO_THREAD_RESTORE_SIGMASK | CRYO_THREAD_RSEQ;
 constexpr std::uint32_t kMaxRestartKind = 4;  // CRYO_RESTART_TIMED of <cryo/ioctl.h>
 constexpr std::uint32_t kMaxSignals = 64;

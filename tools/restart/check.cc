@@ -37,8 +37,10 @@ void check_machine(const Context& context, Findings& findings) {
 // The ids of all that has to be forked, helpers included, and the order to do it in.
 void check_tree(const Context& context, const RestartOptions& options, Findings& findings) {
   if (context.processes.size() > 1 && !options.restore_pid)
-    findings.problem(EINVAL, "the context holds {} processes: they know each other by their pids, which have "
-                             "to be restored", context.processes.size());
+    findings.problem(EINVAL,
+                     "the context holds {} processes: they know each other by their pids, which have "
+                     "to be restored",
+                     context.processes.size());
   if (context.processes.front().threads.empty())
     findings.problem(EINVAL, "the first process of the context has exited");
   const TreePlan plan = plan_tree(context, options);

@@ -39,8 +39,7 @@ class FileChecker {
 
   template <typename... Args>
   void problem(int code, fmt::format_string<Args...> format, Args&&... args) {
-    findings_.problem(code, "pid {}: {}: {}", pid_, what_,
-                      fmt::format(format, std::forward<Args>(args)...));
+    findings_.problem(code, "pid {}: {}: {}", pid_, what_, fmt::format(format, std::forward<Args>(args)...));
   }
 
   const Context& context_;
@@ -48,8 +47,8 @@ class FileChecker {
   const Creds& own_;
   Findings& findings_;
   std::int32_t pid_ = 0;  // of the first process that has the file
-  std::string what_;  // "descriptor 3 (/path)"
-  std::string path_;  // relocated
+  std::string what_;      // "descriptor 3 (/path)"
+  std::string path_;      // relocated
 };
 
 std::string describe(const FileUse& use, const std::string& path) {
@@ -108,8 +107,7 @@ void FileChecker::check_path(const File& file, const FileUse& use) {
     return;
   }
   // Numbers are given out anew at each boot: on request, the one of that name will do.
-  const bool device =
-      (S_ISCHR(now.st_mode) || S_ISBLK(now.st_mode)) && !options_.device_policy(file.path);
+  const bool device = (S_ISCHR(now.st_mode) || S_ISBLK(now.st_mode)) && !options_.device_policy(file.path);
   if (device && now.st_rdev != inode.head.rdev)
     problem(ESTALE, "is not the same device as at the checkpoint");
   if (S_ISREG(now.st_mode)) check_size(file, use, inode, now);
@@ -225,7 +223,8 @@ void FileChecker::check() {
 
 }  // namespace
 
-void check_files(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings) {
+void check_files(const Context& context, const RestartOptions& options, const Creds& own,
+                 Findings& findings) {
   FileChecker(context, options, own, findings).check();
 }
 

@@ -101,7 +101,8 @@ void check_ids(const Context& context, const TreePlan& plan, Findings& findings)
     for (const Thread& thread : process.threads) {
       if (thread.head.tid == pid) continue;
       if (const std::string holder = holder_of(thread.head.tid); !holder.empty())
-        findings.problem(EBUSY, "pid {}: the id of its thread {} is in use by {}", pid, thread.head.tid, holder);
+        findings.problem(EBUSY, "pid {}: the id of its thread {} is in use by {}", pid, thread.head.tid,
+                         holder);
     }
   }
   for (std::size_t node = 1; node < plan.nodes.size(); ++node) {

@@ -150,7 +150,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
                                      [this](std::uint32_t file) { return files_.fds.at(file); },
                                      input_.shared};
   MemoryPlan memory = plan_memory(memory_input, area, space);
-  const ThreadPlanInput threads{process_,   input_.options, credentials_, input_.nice_not_permitted,
+  const ThreadPlanInput threads{process_,         input_.options, credentials_, input_.nice_not_permitted,
                                 input_.handle_fd, files_.exe_fd};
   CallList& process_calls = memory.after_reads;
   plan_process_calls(process_calls, area);

@@ -8,8 +8,8 @@
 
 #include "context/model.h"
 #include "restart/files.h"
-#include "restart/shared_memory.h"
 #include "restart/options.h"
+#include "restart/shared_memory.h"
 #include "restart/stub.h"
 
 namespace cryo {

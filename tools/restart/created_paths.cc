@@ -34,8 +34,7 @@ void CreatedPaths::remove(const std::string& path) {
 void CreatedPaths::store(const std::vector<std::string>& paths) {
   std::string joined;
   for (const std::string& path : paths) joined += path + '\0';
-  if (joined.size() >= sizeof(report_.paths))
-    fail(ENOSPC, "more files to be made anew than can be tracked");
+  if (joined.size() >= sizeof(report_.paths)) fail(ENOSPC, "more files to be made anew than can be tracked");
   std::memset(report_.paths, 0, sizeof(report_.paths));
   std::memcpy(report_.paths, joined.data(), joined.size());
 }

@@ -11,12 +11,12 @@
 namespace cryo {
 
 struct ForkRequest {
-  pid_t pid = 0;              // 0: any
-  int exit_signal = 0;        // for the caller
-  bool sibling = false;       // a child of the caller's parent, which gets SIGCHLD
+  pid_t pid = 0;                     // 0: any
+  int exit_signal = 0;               // for the caller
+  bool sibling = false;              // a child of the caller's parent, which gets SIGCHLD
   std::uint64_t timer_slack_ns = 0;  // default timer slack; 0: as the caller's current one
-  int device_fd = -1;         // for the module's pid cursor, -1: none
-  stub::Report* report;       // remembers where the cursor stood
+  int device_fd = -1;                // for the module's pid cursor, -1: none
+  stub::Report* report;              // remembers where the cursor stood
 };
 
 // With CAP_CHECKPOINT_RESTORE the kernel gives the pid asked for; for others the module's pid cursor does.

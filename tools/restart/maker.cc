@@ -76,10 +76,17 @@ void Maker::make_everything() {
 
 void Maker::live(std::size_t node) {
   process_ = static_cast<std::uint32_t>(input_.plan.nodes[node].process);
-  const ChildInput child{input_.context, input_.options, input_.nice_not_permitted,
-                         *file_input_,   files_,         shared_,
-                         context_fd_,    handle_fd_,     device_fd_,
-                         input_.report,  input_.report_size};
+  const ChildInput child{input_.context,
+                         input_.options,
+                         input_.nice_not_permitted,
+                         *file_input_,
+                         files_,
+                         shared_,
+                         context_fd_,
+                         handle_fd_,
+                         device_fd_,
+                         input_.report,
+                         input_.report_size};
   become(child, process_, node);
 }
 

@@ -120,8 +120,7 @@ void Planner::unmap_all_but(std::vector<AddressRange> kept) {
   kept.push_back({stub::kAddressEnd, stub::kAddressEnd});
   std::uint64_t from = 0;
   for (const AddressRange& range : kept) {
-    if (range.start > from)
-      plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, from, range.start - from);
+    if (range.start > from) plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, from, range.start - from);
     from = range.end;
   }
 }
@@ -281,7 +280,8 @@ void use_saved_addresses(const Mm& mm, AddressSpace& space) {
 }
 
 std::size_t memory_plan_size(const Context& context, const Mm& mm) {
-  std::size_t size = (kFixedCalls + 2 * context.inodes.size() + mm.vmas.size() * kCallsPerVma) * sizeof(stub::Call);
+  std::size_t size =
+      (kFixedCalls + 2 * context.inodes.size() + mm.vmas.size() * kCallsPerVma) * sizeof(stub::Call);
   size += mm.mempolicies.size() * kPolicySize;
   for (const PageChunk& chunk : context.pages)
     if (chunk.object == mm.id) size += sizeof(stub::Read) + chunk.runs.size() * sizeof(iovec);

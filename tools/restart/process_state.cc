@@ -14,8 +14,8 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "restart/cgroup.h"
-#include "restart/shared_report.h"
 #include "restart/files.h"
+#include "restart/shared_report.h"
 
 namespace cryo {
 

@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "base/error.h"
 #include "base/exit_codes.h"
@@ -29,6 +31,7 @@ namespace cryo {
 namespace {
 
 constexpr long kPollNs = 10000000;
+constexpr unsigned kGrandchildRounds = 50;  // of that, between two looks at all processes
 
 UniqueFd open_device() {
   UniqueFd device(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC));
@@ -124,6 +127,7 @@ class Restart::Attempt {
   void start_maker(const Findings& findings);
   void wait_for_threads();
   void check_children();
+  void check_grandchildren();
   void commit();
   void kill_all();
   void take_away_others(pid_t root);
@@ -226,10 +230,32 @@ void Restart::Attempt::check_children() {
   }
 }
 
+// Whether a process has ended: its parent may be stopped in the middle of becoming what it was.
+bool has_ended(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  if (!std::getline(file, line)) return true;
+  const std::size_t state = line.rfind(')') + 2;
+  return state >= line.size() || line[state] == 'Z' || line[state] == 'X';
+}
+
+// Nobody tells us of the end of a grandchild.
+void Restart::Attempt::check_grandchildren() {
+  for (std::size_t node = 1; node < plan_.nodes.size(); ++node) {
+    const stub::Slot& slot = report_.slots()[node];
+    const std::size_t process = plan_.nodes[node].process;
+    if (process == TreeNode::kHelper || slot.pid <= 0 || !has_ended(slot.pid)) continue;
+    if (context_.processes[process].threads.empty()) continue;  // as it should
+    if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
+    fail(EIO, "pid {} ended {}", slot.pid, describe_progress(slot.step));
+  }
+}
+
 void Restart::Attempt::wait_for_threads() {
-  for (;;) {
+  for (unsigned round = 1;; ++round) {
     const std::uint32_t arrived = __atomic_load_n(&report_->arrived, __ATOMIC_ACQUIRE);
     check_children();
+    if (round % kGrandchildRounds == 0) check_grandchildren();
     if (arrived == totals_.threads) return;
     if (is_pending_termination()) fail(EINTR, "given up because of a signal");
     const timespec timeout{0, kPollNs};

@@ -32,8 +32,7 @@ std::map<std::uint32_t, Object> objects_of(const Context& context) {
 
 void read_at(int fd, std::uint64_t offset, std::uint64_t address, std::uint64_t size) {
   while (size > 0) {
-    const ssize_t got =
-        ::pread(fd, reinterpret_cast<void*>(address), size, static_cast<off_t>(offset));
+    const ssize_t got = ::pread(fd, reinterpret_cast<void*>(address), size, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_errno("cannot read the contents of shared memory from the context");
     if (got == 0) fail(ENODATA, "the context ends in the contents of shared memory");

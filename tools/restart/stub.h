@@ -105,9 +105,9 @@ struct Thread {
 
 // What cr_restart knows of one process, and that process of its turn.
 struct Slot {
-  std::int32_t pid;       // set by who forked it; 0: not yet, or gone
-  std::uint32_t turn;     // changes: number of the step that it may take now
-  Step step;              // reached so far
+  std::int32_t pid;    // set by who forked it; 0: not yet, or gone
+  std::uint32_t turn;  // changes: number of the step that it may take now
+  Step step;           // reached so far
   std::uint16_t reserved;
 };
 
@@ -121,19 +121,19 @@ struct Report {
   std::uint32_t ready;    // processes in which nothing can fail any more but the last steps
   std::uint32_t created;  // 1: all processes exist
   std::uint32_t processes;
-  std::uint32_t locked;   // ReportLock
-  std::int32_t error;     // errno value
-  Step step;              // of the failure
+  std::uint32_t locked;  // ReportLock
+  std::int32_t error;    // errno value
+  Step step;             // of the failure
   std::uint16_t reserved;
   std::uint32_t process;  // its index, ~0: the maker
   std::uint32_t index;
   std::uint32_t thread;
-  std::int32_t cursor;    // where the pid cursor stood before it was moved; 0: it was not
+  std::int32_t cursor;  // where the pid cursor stood before it was moved; 0: it was not
   std::uint64_t address;
   std::uint32_t nr_strays;
   std::int32_t strays[kMaxStrays];  // children of cr_restart that got a wrong pid and ended at once
-  char text[2000];      // kPrepare: the whole message
-  char paths[16384];    // made by the restart, each ended by NUL: removed when it fails
+  char text[2000];                  // kPrepare: the whole message
+  char paths[16384];                // made by the restart, each ended by NUL: removed when it fails
 };
 
 struct Parameters {
@@ -152,8 +152,8 @@ struct Parameters {
   std::uint32_t nr_leader_calls;
   std::uint32_t nr_final_calls;
   std::uint32_t nr_threads;
-  std::uint32_t process;        // index
-  std::uint32_t wait_mapped;    // 1: process_calls need that the memory of all processes is complete
+  std::uint32_t process;      // index
+  std::uint32_t wait_mapped;  // 1: process_calls need that the memory of all processes is complete
   std::int32_t context_fd;
   std::int32_t handle_fd;
   std::int32_t device_fd;    // for the pid cursor, -1: none; closed before the resume

@@ -37,8 +37,8 @@ void leave_library() {
 
 }  // namespace
 
-StubArea::StubArea(AddressSpace& space, stub::Report* report, std::size_t report_size,
-                   std::size_t data_size, std::size_t transit_size, std::size_t page_size) {
+StubArea::StubArea(AddressSpace& space, stub::Report* report, std::size_t report_size, std::size_t data_size,
+                   std::size_t transit_size, std::size_t page_size) {
   const std::size_t code_size = static_cast<std::size_t>(__stop_cryo_stub - __start_cryo_stub);
   const std::size_t report_room = round_up(report_size, page_size);
   const std::size_t code_room = round_up(code_size, page_size);

@@ -32,12 +32,12 @@ struct TreeNode {
 
 struct TreeStep {
   enum class Kind {
-    kCreate,    // `actor` forks node `subject`
-    kSession,   // `actor` starts a session
-    kGroup,     // `actor` enters process group `id`
-    kSubreaper, // `actor` becomes the one that orphans below it go to
-    kExit,      // `actor` ends: a helper, or a process that had exited when it was saved
-    kAwait,     // `actor` waits until its child `subject` has ended, and takes a helper away
+    kCreate,     // `actor` forks node `subject`
+    kSession,    // `actor` starts a session
+    kGroup,      // `actor` enters process group `id`
+    kSubreaper,  // `actor` becomes the one that orphans below it go to
+    kExit,       // `actor` ends: a helper, or a process that had exited when it was saved
+    kAwait,      // `actor` waits until its child `subject` has ended, and takes a helper away
   };
   Kind kind;
   std::size_t actor;

@@ -58,7 +58,8 @@ void TreeRunner::wait_while(std::uint32_t& word, std::uint32_t value) const {
 void TreeRunner::wait_for_turn(std::size_t step) {
   std::uint32_t& turn = slots_[node_].turn;
   // Steps are numbered from 1 there; 0 is nobody's turn.
-  for (std::uint32_t now; (now = __atomic_load_n(&turn, __ATOMIC_ACQUIRE)) != step + 1;) wait_while(turn, now);
+  for (std::uint32_t now; (now = __atomic_load_n(&turn, __ATOMIC_ACQUIRE)) != step + 1;)
+    wait_while(turn, now);
 }
 
 void TreeRunner::pass_on(std::size_t step) {
@@ -81,7 +82,8 @@ void TreeRunner::create(std::size_t node) {
                       .report = input_.report};
   if (wanted.process != TreeNode::kHelper) {
     const Process& process = input_.context.processes[wanted.process];
-    if (!process.threads.empty()) request.timer_slack_ns = process.threads.front().head.default_timer_slack_ns;
+    if (!process.threads.empty())
+      request.timer_slack_ns = process.threads.front().head.default_timer_slack_ns;
   }
   const pid_t pid = fork_with_pid(request);
   if (pid == 0) {
