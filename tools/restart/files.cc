@@ -24,11 +24,14 @@ class FileMaker {
  public:
   explicit FileMaker(FileRestoreInput& input) : input_(input), sockets_(input) {
     store_.uses = file_uses(input.context);
+    find_numbers();
   }
 
   FileStore make();
 
  private:
+  void find_numbers();
+  [[nodiscard]] UniqueFd put_away(std::uint32_t file, UniqueFd fd);
   [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd reopen_contents(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd removed_directory(const File& file, const FileUse& use);
@@ -37,6 +40,7 @@ class FileMaker {
 
   FileRestoreInput& input_;
   FileStore store_;
+  std::map<std::uint32_t, int> numbers_;           // by file: a number that means it in all processes
   std::map<std::uint32_t, UniqueFd> contents_;     // by inode
   std::map<std::uint32_t, UniqueFd> directories_;  // removed ones, by inode
   std::map<std::uint32_t, PipeEnds> pipes_;        // by inode: ends that no file has taken yet
@@ -154,6 +158,28 @@ void set_state(const File& file, int fd) {
     fail_errno("{}: cannot set the status flags {:#o}", file.path, flags & kStatusFlags);
 }
 
+// Most files of most jobs can wait at a number that they are going to have: there may not be numbers for two
+// descriptors of each.
+void FileMaker::find_numbers() {
+  std::map<std::uint32_t, std::uint32_t> file_at;  // by number; 0: not the same in all processes
+  for (const Process& process : input_.context.processes)
+    for (const cryo_fd& fd : process.fds) {
+      const auto [at, added] = file_at.try_emplace(fd.fd, fd.file);
+      if (!added && at->second != fd.file) at->second = 0;
+    }
+  for (const auto& [number, file] : file_at)
+    if (file != 0) numbers_.try_emplace(file, static_cast<int>(number));
+}
+
+UniqueFd FileMaker::put_away(std::uint32_t file, UniqueFd fd) {
+  const auto number = numbers_.find(file);
+  if (number == numbers_.end()) return input_.descriptors.park(std::move(fd));
+  if (fd.get() == number->second) return fd;
+  if (::dup3(fd.get(), number->second, O_CLOEXEC) != number->second)
+    fail_errno("{}: cannot have descriptor {}", input_.context.file(file).path, number->second);
+  return UniqueFd(number->second);
+}
+
 FileStore FileMaker::make() {
   sockets_.make();
   for (const auto& [id, use] : store_.uses) {
@@ -162,7 +188,7 @@ FileStore FileMaker::make() {
     if (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path))) continue;
     UniqueFd fd = open(file, use);
     set_state(file, fd.get());
-    store_.fds.emplace(id, input_.descriptors.park(std::move(fd)));
+    store_.fds.emplace(id, put_away(id, std::move(fd)));
   }
   for (auto& [id, fd] : contents_) {
     const Inode& inode = input_.context.inode(id);
@@ -198,8 +224,10 @@ class FileTaker {
 
 void FileTaker::put_at(const File& file, const cryo_fd& wanted, int fd) {
   const int number = static_cast<int>(wanted.fd);
-  if (::dup3(fd, number, (wanted.flags & CRYO_FD_CLOEXEC) ? O_CLOEXEC : 0) != number)
-    fail_errno("cannot put {} at descriptor {}", file.path, number);
+  const bool cloexec = wanted.flags & CRYO_FD_CLOEXEC;
+  const int result = fd == number ? ::fcntl(fd, F_SETFD, cloexec ? FD_CLOEXEC : 0)
+                                  : ::dup3(fd, number, cloexec ? O_CLOEXEC : 0);
+  if (result < 0) fail_errno("cannot put {} at descriptor {}", file.path, number);
 }
 
 void FileTaker::take(const File& file, const FileUse& use) {

@@ -54,7 +54,7 @@ struct FileRestoreInput {
 // All open files of the job, made before its first process, which inherits them, and its children from it.
 struct FileStore {
   std::map<std::uint32_t, FileUse> uses;
-  std::map<std::uint32_t, UniqueFd> fds;  // by file id, at numbers that no process will have
+  std::map<std::uint32_t, UniqueFd> fds;  // by file id, at numbers that no process will have for another one
 
   // Of memfds: F_SEAL_*, added only when all mappings are made.
   std::vector<std::pair<UniqueFd, std::uint32_t>> seals;
