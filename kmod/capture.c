@@ -137,6 +137,7 @@ static int describe_proc(struct cryo_capture *c)
 	       cryo_save_mempolicies(c) ?:
 	       cryo_save_cgroup(c) ?:
 	       cryo_save_fds(c) ?:
+	       cryo_save_sem_undo(c, c->p->task, c->p->pid) ?:
 	       cryo_save_locks(c) ?:
 	       save_threads(c) ?:
 	       cryo_save_posix_timers(c);
@@ -168,6 +169,9 @@ static int describe(struct cryo_capture *c)
 	       cryo_save_inodes(c) ?:
 	       cryo_save_files(c) ?:
 	       cryo_save_waiting(c) ?:
+	       cryo_save_shm(c) ?:
+	       cryo_save_sems(c) ?:
+	       cryo_save_msgs(c) ?:
 	       each_proc(c, describe_proc);
 }
 
@@ -255,7 +259,8 @@ int cryo_capture(struct cryo_request *req)
 	if (!c)
 		return -ENOMEM;
 	err = each_proc(c, check_proc) ?: check_alive(c) ?: each_proc(c, collect) ?:
-	      cryo_collect_sockets(c) ?: cryo_classify_files(c);
+	      cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
+	      cryo_classify_files(c);
 	/* With obstacles too: describing finds more of them. */
 	if (!err)
 		err = describe(c);

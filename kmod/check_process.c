@@ -18,9 +18,9 @@
 #include <linux/sched/task.h>
 #include <linux/user_namespace.h>
 
+#include "compat/ipc.h"
 #include "compat/landlock.h"
 #include "compat/mm.h"
-#include "compat/sem.h"
 #include "cryo.h"
 
 static void check_namespaces(struct cryo_capture *c)
@@ -162,6 +162,14 @@ static void check_sharing(struct cryo_capture *c)
 		cryo_refuse(c, "a working directory shared with another process (CLONE_FS) is not supported");
 }
 
+/* Threads have one list (CLONE_SYSVSEM) unless they were made, or have unshared, otherwise. */
+static bool has_undo_of_its_own(struct cryo_capture *c, struct task_struct *task)
+{
+	struct cryo_undo_list *list = cryo_semundo(task);
+
+	return list && list != cryo_semundo(c->p->task) && !list_empty(&list->list_proc);
+}
+
 static void check_thread(struct cryo_capture *c, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
@@ -187,8 +195,8 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 	if (rcu_access_pointer(task->cred) != rcu_access_pointer(c->p->task->cred) &&
 	    !cryo_same_creds(task, c->p->task))
 		cryo_refuse(c, "thread %d: credentials of its own are not supported", tid);
-	if (cryo_has_semundo(task))
-		cryo_refuse(c, "thread %d: System V semaphore adjustments (SEM_UNDO) are not supported",
+	if (has_undo_of_its_own(c, task))
+		cryo_refuse(c, "thread %d: System V semaphore adjustments (SEM_UNDO) of its own are not supported",
 			    tid);
 	if (cryo_task_syscall_dispatch(task))
 		cryo_refuse(c, "thread %d: syscall user dispatch is not supported", tid);

@@ -261,6 +261,7 @@ struct cryo_object {
 	u32 inode_flags;		/* CRYO_INODE_* */
 	unsigned int ends;		/* of an inode: open for reading, and open for writing, in the scope */
 	loff_t size;			/* of an inode, as its section says */
+	unsigned long attached;		/* areas of memory that show it: System V shared memory */
 	bool is_inode;
 	bool locks_saved;		/* those of the open file itself */
 	struct cryo_proc *locks_of;	/* last process whose locks were looked for here */
@@ -329,6 +330,7 @@ int cryo_save_inodes(struct cryo_capture *c);
 int cryo_save_files(struct cryo_capture *c);
 int cryo_classify_files(struct cryo_capture *c);
 bool cryo_is_shared_anon(struct file *file);
+bool cryo_is_sysv(struct file *file);
 u32 cryo_membarrier_commands(struct mm_struct *mm);
 int cryo_save_locks(struct cryo_capture *c);
 int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p);
@@ -347,6 +349,16 @@ bool cryo_is_ctty(struct task_struct *task, struct file *file);
 bool cryo_is_pipe(struct file *file);
 bool cryo_pipe_is_shared(struct cryo_object *o);
 int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode);
+int cryo_collect_shm(struct cryo_capture *c);
+int cryo_save_shm(struct cryo_capture *c);
+int cryo_save_sems(struct cryo_capture *c);
+int cryo_save_sem_undo(struct cryo_capture *c, struct task_struct *task, u32 pid);
+int cryo_save_msgs(struct cryo_capture *c);
+bool cryo_is_mqueue(struct file *file);
+int cryo_save_mqueue(struct cryo_capture *c, struct cryo_object *o);
+u32 cryo_pty_kind(struct cryo_capture *c, struct cryo_object *o);
+int cryo_save_pty(struct cryo_capture *c, struct cryo_object *o);
+int cryo_save_pty_slave(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_eventfd(struct file *file);
 int cryo_save_eventfd(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_epoll(struct file *file);
@@ -454,5 +466,9 @@ long cryo_restart_timer(void __user *arg);
 long cryo_restart_epoll_disarm(void __user *arg);
 long cryo_pid_cursor(void __user *arg);
 u64 cryo_pid_choice_feature(void);
+
+/* ---- ipc.c ---- */
+
+long cryo_ipc_id(void __user *arg);
 
 #endif /* CRYO_H */

@@ -45,6 +45,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return cryo_restart_create(p);
 	case CRYO_IOC_PID_CURSOR:
 		return cryo_pid_cursor(p);
+	case CRYO_IOC_IPC_ID:
+		return cryo_ipc_id(p);
 	}
 	return -ENOTTY;
 }

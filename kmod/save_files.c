@@ -51,19 +51,27 @@ bool cryo_is_shared_anon(struct file *file)
 	return is_kernel_shmem(file) && has_prefix(file, "dev/zero");
 }
 
-/* memfd and shared anonymous memory. Their contents exist nowhere else. */
+/* A segment, or what shmat() maps of it. */
+bool cryo_is_sysv(struct file *file)
+{
+	return is_kernel_shmem(file) && has_prefix(file, "SYSV");
+}
+
+/* memfd, shared anonymous memory and System V segments. Their contents exist nowhere else. */
 static const char *classify_kernel_shmem(struct cryo_object *o)
 {
 	if (has_prefix(o->file, "memfd:"))
 		o->inode->inode_flags |= CRYO_INODE_MEMFD;
 	else if (cryo_is_shared_anon(o->file))
 		o->inode->inode_flags |= CRYO_INODE_SHMEM;
-	else if (has_prefix(o->file, "SYSV"))
-		return "System V shared memory";
+	else if (cryo_is_sysv(o->file))
+		o->inode->inode_flags |= CRYO_INODE_SYSV;
 	else
 		return "kernel shared memory";
 	o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
-	o->kind = CRYO_FILE_CONTENTS;
+	o->kind = o->inode->inode_flags & CRYO_INODE_SYSV ? CRYO_FILE_SYSV : CRYO_FILE_CONTENTS;
+	if (o->kind == CRYO_FILE_SYSV && o->fd >= 0)
+		return "a descriptor of System V shared memory";
 	return NULL;
 }
 
@@ -83,6 +91,13 @@ static const char *classify_regular(struct cryo_object *o)
 
 	if (is_kernel_shmem(o->file))
 		return classify_kernel_shmem(o);
+	if (cryo_is_mqueue(o->file)) {
+		o->kind = CRYO_FILE_MQUEUE;
+		o->inode->kind = CRYO_FILE_MQUEUE;
+		if (d_unlinked(o->file->f_path.dentry))
+			o->inode->inode_flags |= CRYO_INODE_DELETED;
+		return NULL;
+	}
 	internal = internal_fs(file_inode(o->file)->i_sb);
 	if (internal)
 		return internal;
@@ -126,6 +141,9 @@ static const char *classify_char(struct cryo_capture *c, struct cryo_object *o)
 {
 	dev_t dev = file_inode(o->file)->i_rdev;
 
+	o->kind = cryo_pty_kind(c, o);
+	if (o->kind)
+		return NULL;
 	if (classify_by_rule(c, o))
 		return NULL;
 	if (MAJOR(dev) == MEM_MAJOR) {
@@ -149,13 +167,35 @@ static const char *classify_char(struct cryo_capture *c, struct cryo_object *o)
 	return "character device (without --device)";
 }
 
+static const char *classify_fifo(struct cryo_object *o)
+{
+	bool inside = !cryo_pipe_is_shared(o);
+
+	if (o->file->f_mode & FMODE_PATH) {
+		o->kind = CRYO_FILE_PATH;
+		return NULL;
+	}
+	if (o->stdio_fd != U32_MAX && !inside)
+		return stdio(o);
+	if (d_unlinked(o->file->f_path.dentry)) {
+		if (!inside)
+			return "deleted FIFO that another process has open";
+		o->inode->inode_flags |= CRYO_INODE_DELETED;
+	}
+	o->kind = CRYO_FILE_FIFO;
+	/* What is in it stays where it is while others have it open. */
+	if (inside)
+		o->inode->kind = CRYO_FILE_FIFO;
+	return NULL;
+}
+
 /* Stdio from and to the outside is the restarting shell's affair, any other has to be known whole. */
 static const char *classify_pipe(struct cryo_object *o)
 {
 	bool shared;
 
 	if (!cryo_is_pipe(o->file))
-		return o->stdio_fd == U32_MAX ? "named FIFO" : stdio(o);
+		return classify_fifo(o);
 	shared = cryo_pipe_is_shared(o);
 	if (shared && o->stdio_fd != U32_MAX)
 		return stdio(o);
@@ -312,8 +352,10 @@ static int save_inode(struct cryo_capture *c, struct cryo_object *o)
 /* Special files keep more than a name. */
 static int save_inode_state(struct cryo_capture *c, struct cryo_object *o)
 {
-	if (o->kind == CRYO_FILE_PIPE)
+	if (o->kind == CRYO_FILE_PIPE || o->kind == CRYO_FILE_FIFO)
 		return cryo_save_pipe(c, o);
+	if (o->kind == CRYO_FILE_MQUEUE)
+		return cryo_save_mqueue(c, o);
 	return 0;
 }
 
@@ -364,6 +406,8 @@ static int save_file(struct cryo_capture *c, struct cryo_object *o, char *page)
 	if (o->kind == CRYO_FILE_STDIO)
 		out.stdio_fd = o->stdio_fd;
 	cryo_save_owner(o->file, &out);
+	if (o->kind == CRYO_FILE_FIFO)
+		out.pos = cryo_fifo_quiet(o->file) ? CRYO_FIFO_QUIET : 0;
 	name = saved_path(o, page);
 	if (IS_ERR(name)) {
 		cryo_refuse(c, "fd %d: its path cannot be told (error %ld)", o->fd, PTR_ERR(name));
@@ -394,6 +438,10 @@ static int save_file_state(struct cryo_capture *c, struct cryo_object *o)
 	case CRYO_FILE_UNIX:
 	case CRYO_FILE_TCP:
 		return cryo_save_connection(c, o);
+	case CRYO_FILE_PTY_MASTER:
+		return cryo_save_pty(c, o);
+	case CRYO_FILE_PTY_SLAVE:
+		return cryo_save_pty_slave(c, o);
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* save_pipe.c - pipes with all their ends in the scope: size and contents */
+/* save_pipe.c - pipes and FIFOs with all their ends in the scope: size and contents */
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/magic.h>
@@ -61,14 +61,14 @@ static int put_contents(struct cryo_capture *c, struct pipe_inode_info *pipe,
 /* Whether processes that are not in the scope hold an end: open files that we have not seen. */
 bool cryo_pipe_is_shared(struct cryo_object *o)
 {
-	struct pipe_inode_info *pipe = o->file->private_data;
+	const struct pipe_inode_info *pipe = file_inode(o->file)->i_pipe;
 
-	return pipe->readers + pipe->writers > o->inode->ends;
+	return !pipe || pipe->readers + pipe->writers > o->inode->ends;
 }
 
 int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode)
 {
-	struct pipe_inode_info *pipe = inode->file->private_data;
+	struct pipe_inode_info *pipe = file_inode(inode->file)->i_pipe;
 	struct cryo_buf buf = {};
 	int err;
 

@@ -5,6 +5,7 @@
 
 #include <linux/fdtable.h>
 #include <linux/fs.h>
+#include <linux/pipe_fs_i.h>
 #include <linux/version.h>
 
 /* Who gets the signals of @file; NULL: nobody yet. Allocated since v6.12 1934b212615d. */
@@ -37,6 +38,23 @@ static inline bool cryo_close_on_exec(unsigned int fd, struct files_struct *file
 	return close_on_exec(fd, files);
 #else
 	return close_on_exec(fd, files_fdtable(files));
+#endif
+}
+
+/*
+ * Is @file the reading end of a FIFO to which no writer has come since it was opened?  Then poll()
+ * does not tell that there is none.  The mark lies in f_pipe since v6.12.
+ */
+static inline bool cryo_fifo_quiet(struct file *file)
+{
+	const struct pipe_inode_info *pipe = file->private_data;
+
+	if ((file->f_mode & (FMODE_READ | FMODE_WRITE)) != FMODE_READ || pipe->writers)
+		return false;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+	return file->f_pipe == pipe->w_counter;
+#else
+	return file->f_version == pipe->w_counter;
 #endif
 }
 

@@ -98,6 +98,12 @@ ContextBuilder connection() {
   return builder;
 }
 
+ContextBuilder with_ipc() {
+  ContextBuilder builder;
+  test::add_ipc(builder);
+  return builder;
+}
+
 void run(const std::filesystem::path& dir) {
   std::filesystem::create_directories(dir);
   save(dir / "x86_64", described().build());
@@ -109,6 +115,7 @@ void run(const std::filesystem::path& dir) {
   save(dir / "unknown", unknown_sections().build());
   save(dir / "processes", two_processes().build());
   save(dir / "connection", connection().build());
+  save(dir / "ipc", with_ipc().build());
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
-#include <mqueue.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
@@ -23,8 +22,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/sem.h>
-#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -197,34 +194,12 @@ static bool make_perf(void)
 	return expect_fd((int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0), "perf");
 }
 
-static bool make_mqueue(void)
-{
-	char name[64];
-	mqd_t queue;
-
-	snprintf(name, sizeof(name), "/cryo-test-%d", getpid());
-	queue = mq_open(name, O_CREAT | O_RDWR, 0600, NULL);
-	mq_unlink(name);
-	return expect_fd((int)queue, "mqueue");
-}
-
 static bool make_secretmem(void)
 {
 	return expect_fd((int)syscall(447, 0), "secretmem");	/* memfd_secret() */
 }
 
 /* ---- files ---- */
-
-static bool make_ptmx(void)
-{
-	return expect_fd(posix_openpt(O_RDWR | O_NOCTTY), "ptmx");
-}
-
-static bool make_fifo(void)
-{
-	CRT_SYS(mkfifo(crt_path("fifo"), 0600));
-	return expect_fd(open(crt_path("fifo"), O_RDWR), "FIFO");
-}
 
 static bool make_dnotify(void)
 {
@@ -237,26 +212,6 @@ static bool make_dnotify(void)
 }
 
 /* ---- memory ---- */
-
-static char *sysv;
-
-static bool make_sysv_shm(void)
-{
-	int id = shmget(IPC_PRIVATE, 8192, IPC_CREAT | 0600);
-
-	if (id < 0)
-		return false;
-	sysv = CRT_MAP(shmat(id, NULL, 0));
-	shmctl(id, IPC_RMID, NULL);
-	sysv[0] = 's';
-	crt_expect("pid %d|%lx|System V", getpid(), (unsigned long)sysv);
-	return true;
-}
-
-static bool works_sysv_shm(void)
-{
-	return sysv[0] == 's';
-}
 
 static bool make_pkey(void)
 {
@@ -281,17 +236,6 @@ static bool make_aio(void)
 }
 
 /* ---- of the process ---- */
-
-static bool make_sem_undo(void)
-{
-	struct sembuf op = { .sem_op = 1, .sem_flg = SEM_UNDO };
-	int id = semget(IPC_PRIVATE, 1, IPC_CREAT | 0600);
-
-	if (id < 0 || semop(id, &op, 1))
-		return false;
-	crt_expect("pid %d|SEM_UNDO", getpid());
-	return true;
-}
 
 static pid_t child;
 
@@ -483,15 +427,10 @@ struct obstacle obstacles[] = {
 	{ .name = "io_uring", .make = make_io_uring },
 	{ .name = "pidfd", .make = make_pidfd, .works = works_pidfd },
 	{ .name = "perf", .make = make_perf },
-	{ .name = "mqueue", .make = make_mqueue },
 	{ .name = "secretmem", .make = make_secretmem },
-	{ .name = "ptmx", .make = make_ptmx },
-	{ .name = "fifo", .make = make_fifo },
 	{ .name = "dnotify", .make = make_dnotify },
-	{ .name = "sysv-shm", .make = make_sysv_shm, .works = works_sysv_shm },
 	{ .name = "pkey", .make = make_pkey },
 	{ .name = "aio", .make = make_aio },
-	{ .name = "sem-undo", .make = make_sem_undo },
 	{ .name = "seccomp-listener", .make = make_seccomp_listener, .alone = true },
 	{ .name = "landlock", .make = make_landlock, .alone = true },
 	{ .name = "tracer", .make = make_tracer, .alone = true },
@@ -510,6 +449,6 @@ const struct crt_test crt_test = {
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
 	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify userfaultfd io_uring pidfd perf "
-		 "mqueue secretmem ptmx fifo dnotify sysv-shm pkey aio "
-		 "sem-undo seccomp-listener landlock tracer child ptraced own-files own-fs user-namespace",
+		 "secretmem dnotify pkey aio "
+		 "seccomp-listener landlock tracer child ptraced own-files own-fs user-namespace",
 };

@@ -210,10 +210,43 @@ void put_connection(Writer& writer, const File& file) {
   writer.put(CRYO_SEC_SOCKQUEUE, file.id, head, bytes_of_queue(writer, file.queue));
 }
 
+void put_pty(Writer& writer, const File& file) {
+  Bytes tail;
+  for (const Bytes* part : {&file.pty->output, &file.pty->input, &file.pty->line_ends, &file.pty->pending})
+    append(tail, *part);
+  writer.put(CRYO_SEC_PTY, file.id, file.pty->head, std::move(tail));
+}
+
+Bytes message_bytes(const std::vector<Message>& messages) {
+  Bytes bytes;
+  for (const Message& message : messages) {
+    append_object(bytes, cryo_message{message.type, static_cast<std::uint32_t>(message.text.size()), 0});
+    append(bytes, message.text);
+  }
+  return bytes;
+}
+
+void put_ipc(Writer& writer, const Context& context) {
+  for (const SemSet& set : context.sem_sets) {
+    Bytes tail;
+    for (const std::uint32_t value : set.values) append_object(tail, value);
+    writer.put(CRYO_SEC_SEM, static_cast<std::uint32_t>(set.head.perm.id), set.head, std::move(tail));
+  }
+  for (const MsgQueue& queue : context.msg_queues)
+    writer.put(CRYO_SEC_MSG, static_cast<std::uint32_t>(queue.head.perm.id), queue.head,
+               message_bytes(queue.messages));
+  for (const Process& process : context.processes)
+    if (!process.sem_undo.empty())
+      writer.put_array(CRYO_SEC_SEM_UNDO, static_cast<std::uint32_t>(process.head.pid), process.sem_undo);
+}
+
 void put_files(Writer& writer, const Context& context) {
   for (const auto& [id, inode] : context.inodes) {
     writer.put(CRYO_SEC_INODE, id, inode.head);
     if (inode.pipe) put_pipe(writer, inode);
+    if (inode.shm) writer.put(CRYO_SEC_SHM, id, *inode.shm);
+    if (inode.mqueue)
+      writer.put(CRYO_SEC_MQUEUE, id, inode.mqueue->head, message_bytes(inode.mqueue->messages));
   }
   for (const auto& [id, file] : context.files) {
     writer.put(CRYO_SEC_FILE, id, file.head, bytes_of_text(file.path));
@@ -225,6 +258,8 @@ void put_files(Writer& writer, const Context& context) {
     if (file.timerfd) writer.put(CRYO_SEC_TIMERFD, id, *file.timerfd);
     if (file.inotify) put_inotify(writer, file);
     if (file.signalfd) writer.put(CRYO_SEC_SIGNALFD, id, *file.signalfd);
+    if (file.pty) put_pty(writer, file);
+    if (file.pty_slave) writer.put(CRYO_SEC_PTY_SLAVE, id, *file.pty_slave);
   }
 }
 
@@ -433,6 +468,7 @@ Bytes ContextBuilder::build() const {
   for (const Process& process : c.processes) put_process(writer, process);
   for (const auto& [id, mm] : c.mms) writer.put(CRYO_SEC_MM, id, mm.head, bytes_of_vector(mm.auxv));
   put_files(writer, c);
+  put_ipc(writer, c);
   for (const auto& [id, mm] : c.mms)
     for (const cryo_vma& vma : mm.vmas) writer.put(CRYO_SEC_VMA, id, vma);
   for (const Process& process : c.processes) {
@@ -474,6 +510,48 @@ void reseal(Bytes& bytes) {
     head.header_crc = crc_before(std::as_bytes(std::span(&head, 1)), offsetof(cryo_section, header_crc));
     std::memcpy(&bytes[at], &head, sizeof(head));
   }
+}
+
+void add_ipc(ContextBuilder& builder) {
+  Context& context = builder.context;
+  Pty pty{};
+  pty.head.number = 5;
+  pty.head.sid = 1000;
+  pty.head.rows = 25;
+  pty.output = bytes_of_text("drawn");
+  pty.input = bytes_of_text("line\n");
+  pty.line_ends = Bytes(5);
+  pty.line_ends.back() = std::byte{1};
+  pty.pending = bytes_of_text("more");
+  pty.head.output = 5, pty.head.input = 5, pty.head.pending = 4;
+  add_file(context, 140, 0, CRYO_FILE_PTY_MASTER, "/dev/ptmx").pty = std::move(pty);
+  add_file(context, 141, 0, CRYO_FILE_PTY_SLAVE, "/dev/pts/5").pty_slave = cryo_pty_slave{140, 0};
+  add_inode(context, 142, 0, 0010600);
+  add_file(context, 142, 142, CRYO_FILE_FIFO, "/tmp/fifo").head.pos = CRYO_FIFO_QUIET;
+  Inode& segment = add_inode(context, 143, 8192, 0100777);
+  segment.head.flags = CRYO_INODE_SYSV | CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
+  segment.shm = cryo_shm{};
+  segment.shm->perm.id = 3;
+  segment.shm->size = 8192;
+  add_file(context, 143, 143, CRYO_FILE_SYSV, "/SYSV00000000");
+  MqueueState state{};
+  state.head.max_messages = 10;
+  state.head.message_size = 100;
+  state.head.messages = 1;
+  state.messages = {{3, bytes_of_text("posix")}};
+  add_inode(context, 144, 80, 0100600).mqueue = std::move(state);
+  add_file(context, 144, 144, CRYO_FILE_MQUEUE, "/queue");
+  SemSet set{};
+  set.head.perm.id = 4;
+  set.head.count = 2;
+  set.values = {1, 0};
+  context.sem_sets.push_back(std::move(set));
+  builder.process().sem_undo = {{4, 1, -1, 0}};
+  MsgQueue queue{};
+  queue.head.perm.id = 5;
+  queue.head.messages = 2;
+  queue.messages = {{1, bytes_of_text("text")}, {2, {}}};
+  context.msg_queues.push_back(std::move(queue));
 }
 
 }  // namespace cryo::test

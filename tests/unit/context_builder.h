@@ -50,6 +50,9 @@ class ContextBuilder {
   [[nodiscard]] Bytes build() const;
 };
 
+// Adds terminals, a FIFO and System V objects.
+void add_ipc(ContextBuilder& builder);
+
 // Makes all checksums right again after bytes were changed; the layout must still be walkable.
 void reseal(Bytes& bytes);
 

@@ -459,6 +459,39 @@ TEST("connections") {
   refused_connection("which does not listen", [](File& a, File&) { a.head.kind = CRYO_FILE_WAITING; });
 }
 
+TEST("terminals and System V objects") {
+  const auto refused_of = [](const char* text, const std::function<void(Context&)>& change) {
+    refused(text, [&](ContextBuilder& b) {
+      test::add_ipc(b);
+      change(b.context);
+    });
+  };
+  refused_of("file 140 has no PTY", [](Context& c) { c.files.at(140).pty.reset(); });
+  refused_of("bytes are outside of it", [](Context& c) { c.files.at(140).pty->head.input = 500; });
+  refused_of("bytes after the last", [](Context& c) { c.files.at(140).pty->head.pending = 1; });
+  refused_of("unknown flags", [](Context& c) { c.files.at(140).pty->head.flags = 1U << 31; });
+  refused_of("negative session", [](Context& c) { c.files.at(140).pty->head.sid = -1; });
+  refused_of("file 141 has no PTY_SLAVE", [](Context& c) { c.files.at(141).pty_slave.reset(); });
+  refused_of("without a master", [](Context& c) { c.files.at(141).pty_slave->master = 0; });
+  refused_of("is no pseudo-terminal", [](Context& c) { c.files.at(141).pty_slave->master = 142; });
+  refused_of("file 142 has no INODE", [](Context& c) { c.files.at(142).head.inode = 0; });
+  refused_of("file 143 has no SHM", [](Context& c) { c.inodes.at(143).shm.reset(); });
+  refused_of("of 4096 bytes in a file of 8192", [](Context& c) { c.inodes.at(143).shm->size = 4096; });
+  refused_of("-1 cannot be an id", [](Context& c) { c.inodes.at(143).shm->perm.id = -1; });
+  refused_of("3 semaphores, values of 2", [](Context& c) { c.sem_sets[0].head.count = 3; });
+  refused_of("cannot be 32768", [](Context& c) { c.sem_sets[0].values[0] = 32768; });
+  refused_of("semaphore 2 of set 4", [](Context& c) { c.processes[0].sem_undo[0].number = 2; });
+  refused_of("of set 9, which is not there", [](Context& c) { c.processes[0].sem_undo[0].id = 9; });
+  refused_of("by 40000", [](Context& c) { c.processes[0].sem_undo[0].adjustment = 40000; });
+  refused_of("message 2 is outside", [](Context& c) { c.msg_queues[0].head.messages = 3; });
+  refused_of("after the last message", [](Context& c) { c.msg_queues[0].head.messages = 1; });
+  refused_of("file 144 has no MQUEUE", [](Context& c) { c.inodes.at(144).mqueue.reset(); });
+  refused_of("priority 32768", [](Context& c) { c.inodes.at(144).mqueue->messages[0].type = 32768; });
+  refused_of("notification 2 of process", [](Context& c) { c.inodes.at(144).mqueue->head.notify = 2; });
+  refused_of("0 messages of 100 bytes", [](Context& c) { c.inodes.at(144).mqueue->head.max_messages = 0; });
+  refused_of("of type 0", [](Context& c) { c.msg_queues[0].messages[0].type = 0; });
+}
+
 TEST("page sizes that are none") {
   for (const std::uint32_t size : {0U, 1U, 2048U, 4097U, 1U << 31})
     refused("is impossible", [=](ContextBuilder& b) {

@@ -89,6 +89,22 @@ void check_locks(const Staging& staging, const Process& process, const Context& 
                    lock.file);
 }
 
+void check_sem_undo(const Staging& staging, const Process& process, const Context& context) {
+  for (const cryo_sem_undo& undo : process.sem_undo) {
+    const auto set = std::find_if(context.sem_sets.begin(), context.sem_sets.end(),
+                                  [&](const SemSet& s) { return s.head.perm.id == undo.id; });
+    if (set == context.sem_sets.end() || undo.number >= set->values.size())
+      inconsistent(staging, "process {}: would undo operations of semaphore {} of set {}, which is not there",
+                   process.head.pid, undo.number, undo.id);
+  }
+}
+
+void check_shm(const Staging& staging, const Inode& inode) {
+  if (inode.shm && inode.shm->size != inode.head.size)
+    inconsistent(staging, "inode {}: System V shared memory of {} bytes in a file of {}", inode.id,
+                 inode.shm->size, inode.head.size);
+}
+
 void check_mm(const Staging& staging, const Mm& mm, const Context& context) {
   if (mm.vmas.size() != mm.head.nr_vmas)
     inconsistent(staging, "memory {} has {} areas, {} are there", mm.id, mm.head.nr_vmas, mm.vmas.size());
@@ -109,6 +125,9 @@ void check_mm(const Staging& staging, const Mm& mm, const Context& context) {
       inconsistent(staging, "{:#x}-{:#x}: file {} is not there", vma.start, vma.end, vma.file);
     if (vma.kind == CRYO_VMA_SHMEM && file->second.head.inode == 0)
       inconsistent(staging, "{:#x}-{:#x}: shared memory without an inode", vma.start, vma.end);
+    if (vma.kind == CRYO_VMA_SYSV && file->second.head.kind != CRYO_FILE_SYSV)
+      inconsistent(staging, "{:#x}-{:#x}: file {} is no System V shared memory", vma.start, vma.end,
+                   vma.file);
   }
 }
 
@@ -150,6 +169,15 @@ void check_connection(const Staging& staging, const File& file, const Context& c
   }
 }
 
+void check_pty_slave(const Staging& staging, const File& file, const Context& context) {
+  if (!file.pty_slave) inconsistent(staging, "file {} has no PTY_SLAVE", file.id);
+  const std::uint32_t id = file.pty_slave->master;
+  if (id == 0) return;
+  const auto master = context.files.find(id);
+  if (master == context.files.end() || master->second.head.kind != CRYO_FILE_PTY_MASTER)
+    inconsistent(staging, "file {}: its master {} is no pseudo-terminal", file.id, id);
+}
+
 void check_file(const Staging& staging, const File& file, const Context& context) {
   const auto inode = context.inodes.find(file.head.inode);
   const bool has_inode = inode != context.inodes.end();
@@ -187,6 +215,16 @@ void check_file(const Staging& staging, const File& file, const Context& context
     case CRYO_FILE_WAITING:
       require(file.connection.has_value(), "SOCKSTATE");
       return check_connection(staging, file, context);
+    case CRYO_FILE_FIFO:
+      return require(has_inode, "INODE");
+    case CRYO_FILE_SYSV:
+      return require(has_inode && inode->second.shm, "SHM");
+    case CRYO_FILE_MQUEUE:
+      return require(has_inode && inode->second.mqueue, "MQUEUE");
+    case CRYO_FILE_PTY_MASTER:
+      return require(file.pty.has_value(), "PTY");
+    case CRYO_FILE_PTY_SLAVE:
+      return check_pty_slave(staging, file, context);
     default:
       return;
   }
@@ -271,6 +309,8 @@ Context assemble(Staging& staging) {
   context.system = staging.system;
   context.cpu = std::move(staging.cpu);
   context.pages = std::move(staging.pages);
+  context.sem_sets = std::move(staging.sem_sets);
+  context.msg_queues = std::move(staging.msg_queues);
   context.obstacles = staging.obstacles;
   move_all(staging.mms, context.mms);
   move_all(staging.inodes, context.inodes);
@@ -283,9 +323,11 @@ Context assemble(Staging& staging) {
     check_process(staging, process, context);
     check_locks(staging, process, context);
     check_posix_timers(staging, process);
+    check_sem_undo(staging, process, context);
   }
   check_tree(staging, context);
   for (const auto& [id, mm] : context.mms) check_mm(staging, mm, context);
+  for (const auto& [id, inode] : context.inodes) check_shm(staging, inode);
   for (const auto& [id, file] : context.files) check_file(staging, file, context);
   check_pages(staging, context);
   return context;

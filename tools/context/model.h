@@ -79,10 +79,11 @@ struct Process {
   std::vector<cryo_sigaction> sigactions;  // index: signal - 1
   std::vector<cryo_itimer> itimers;        // index: ITIMER_*
   PosixTimers posix_timers;
-  SignalQueue pending;           // shared by all threads
-  std::vector<cryo_fd> fds;      // ascending by fd
-  std::vector<cryo_lock> locks;  // held on its files
-  std::vector<Thread> threads;   // the leader first, then in the order of the file
+  SignalQueue pending;                  // shared by all threads
+  std::vector<cryo_fd> fds;             // ascending by fd
+  std::vector<cryo_lock> locks;         // held on its files
+  std::vector<cryo_sem_undo> sem_undo;  // of sets of the context
+  std::vector<Thread> threads;          // the leader first, then in the order of the file
 };
 
 // ---- memory -----------------------------------------------------------------------------------
@@ -118,10 +119,22 @@ struct Pipe {
   std::vector<PipePacket> packets;  // in reading order
 };
 
+struct Message {
+  std::int64_t type = 0;
+  Bytes text;
+};
+
+struct MqueueState {
+  cryo_mqueue head{};
+  std::vector<Message> messages;  // as they would be received
+};
+
 struct Inode {
   std::uint32_t id = 0;
   cryo_inode head{};
-  std::optional<Pipe> pipe;  // always there when a file of kind CRYO_FILE_PIPE names the inode
+  std::optional<MqueueState> mqueue;  // always there when a file of kind CRYO_FILE_MQUEUE names the inode
+  std::optional<cryo_shm> shm;        // always there when a file of kind CRYO_FILE_SYSV names the inode
+  std::optional<Pipe> pipe;           // always there when a file of kind CRYO_FILE_PIPE names the inode
 };
 
 struct Socket {
@@ -154,20 +167,43 @@ struct SocketState {
   std::string path;       // where a relative name is
 };
 
+// A pseudo-terminal of the context's own.
+struct Pty {
+  cryo_pty head{};
+  Bytes output;     // written by the slave, not read yet
+  Bytes input;      // what the line discipline has for the slave's readers
+  Bytes line_ends;  // of each byte of `input`: 1 when a line ends there
+  Bytes pending;    // written by the master, waits for the line discipline
+};
+
 struct File {
   std::uint32_t id = 0;
   cryo_file head{};
   std::string path;
-  std::vector<cryo_epoll_target> epoll;   // kind CRYO_FILE_EPOLL
-  std::optional<Socket> socket;           // always there when kind is CRYO_FILE_SOCKET
-  std::optional<cryo_eventfd> eventfd;    // always there when kind is CRYO_FILE_EVENTFD
-  std::optional<cryo_timerfd> timerfd;    // always there when kind is CRYO_FILE_TIMERFD
-  std::optional<cryo_signalfd> signalfd;  // always there when kind is CRYO_FILE_SIGNALFD
-  std::optional<Inotify> inotify;         // always there when kind is CRYO_FILE_INOTIFY
-  Bytes build_id;                         // of a mapped ELF file, where it was at hand
-  std::optional<SocketState> connection;  // always there when kind is CRYO_FILE_UNIX ... WAITING
-  std::vector<cryo_sockopt> options;      // of any socket
-  std::vector<SocketMessage> queue;       // what waits to be received, in order
+  std::vector<cryo_epoll_target> epoll;     // kind CRYO_FILE_EPOLL
+  std::optional<Socket> socket;             // always there when kind is CRYO_FILE_SOCKET
+  std::optional<cryo_eventfd> eventfd;      // always there when kind is CRYO_FILE_EVENTFD
+  std::optional<cryo_timerfd> timerfd;      // always there when kind is CRYO_FILE_TIMERFD
+  std::optional<cryo_signalfd> signalfd;    // always there when kind is CRYO_FILE_SIGNALFD
+  std::optional<Inotify> inotify;           // always there when kind is CRYO_FILE_INOTIFY
+  Bytes build_id;                           // of a mapped ELF file, where it was at hand
+  std::optional<SocketState> connection;    // always there when kind is CRYO_FILE_UNIX ... WAITING
+  std::vector<cryo_sockopt> options;        // of any socket
+  std::vector<SocketMessage> queue;         // what waits to be received, in order
+  std::optional<Pty> pty;                   // always there when kind is CRYO_FILE_PTY_MASTER
+  std::optional<cryo_pty_slave> pty_slave;  // always there when kind is CRYO_FILE_PTY_SLAVE
+};
+
+// ---- System V IPC -----------------------------------------------------------------------------
+
+struct SemSet {
+  cryo_sem_set head{};
+  std::vector<std::uint32_t> values;
+};
+
+struct MsgQueue {
+  cryo_msg_queue head{};
+  std::vector<Message> messages;  // in the order of the queue
 };
 
 // ---- the whole --------------------------------------------------------------------------------
@@ -181,6 +217,8 @@ struct Context {
   std::map<std::uint32_t, Mm> mms;
   std::map<std::uint32_t, Inode> inodes;
   std::map<std::uint32_t, File> files;
+  std::vector<SemSet> sem_sets;
+  std::vector<MsgQueue> msg_queues;
   std::vector<PageChunk> pages;  // in the order of the file
   std::vector<cryo_index_entry> index;
   cryo_end end{};

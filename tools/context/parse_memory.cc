@@ -19,7 +19,7 @@ void check_vma(Staging& staging, const Payload& payload, const cryo_vma& vma) {
   const std::uint64_t page = staging.scanner.header().page_size;
   if (vma.start >= vma.end || vma.start % page != 0 || vma.end % page != 0)
     payload.damaged("{:#x}-{:#x} is no range of pages (page size {})", vma.start, vma.end, page);
-  if (vma.kind > CRYO_VMA_VSYSCALL)
+  if (vma.kind > CRYO_VMA_SYSV)
     staging.unknown(payload.section(), "{:#x}-{:#x}: unknown kind {}", vma.start, vma.end, vma.kind);
   if (vma.flags & ~kVmaFlags)
     staging.unknown(payload.section(), "{:#x}-{:#x}: unknown flags {:#x}", vma.start, vma.end,

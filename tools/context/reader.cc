@@ -52,6 +52,13 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_SOCKOPTS, parse_sockopts},
     {CRYO_SEC_SOCKSTATE, parse_sockstate},
     {CRYO_SEC_SOCKQUEUE, parse_sockqueue},
+    {CRYO_SEC_PTY, parse_pty},
+    {CRYO_SEC_PTY_SLAVE, parse_pty_slave},
+    {CRYO_SEC_SHM, parse_shm},
+    {CRYO_SEC_SEM, parse_sem},
+    {CRYO_SEC_SEM_UNDO, parse_sem_undo},
+    {CRYO_SEC_MSG, parse_msg},
+    {CRYO_SEC_MQUEUE, parse_mqueue},
 };
 
 ParseFunction parser_for(std::uint16_t type) {

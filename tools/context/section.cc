@@ -167,6 +167,13 @@ std::string section_name(std::uint32_t type) {
   if (type == CRYO_SEC_SOCKOPTS) return "SOCKOPTS";
   if (type == CRYO_SEC_SOCKSTATE) return "SOCKSTATE";
   if (type == CRYO_SEC_SOCKQUEUE) return "SOCKQUEUE";
+  if (type == CRYO_SEC_PTY) return "PTY";
+  if (type == CRYO_SEC_PTY_SLAVE) return "PTY_SLAVE";
+  if (type == CRYO_SEC_SHM) return "SHM";
+  if (type == CRYO_SEC_SEM) return "SEM";
+  if (type == CRYO_SEC_SEM_UNDO) return "SEM_UNDO";
+  if (type == CRYO_SEC_MSG) return "MSG";
+  if (type == CRYO_SEC_MQUEUE) return "MQUEUE";
   if (type == CRYO_SEC_INDEX) return "INDEX";
   if (type == CRYO_SEC_END) return "END";
   return fmt::format("section type {}", type);

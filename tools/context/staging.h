@@ -71,6 +71,8 @@ struct Staging {
   StagedMap<std::uint32_t, Inode> inodes;
   StagedMap<std::uint32_t, File> files;
   std::vector<PageChunk> pages;
+  std::vector<SemSet> sem_sets;
+  std::vector<MsgQueue> msg_queues;
   std::vector<std::string> obstacles;
   cryo_system system{};
   Bytes cpu;
@@ -142,6 +144,14 @@ void parse_signalfd(Staging& staging, const Payload& payload);
 void parse_sockopts(Staging& staging, const Payload& payload);
 void parse_sockstate(Staging& staging, const Payload& payload);
 void parse_sockqueue(Staging& staging, const Payload& payload);
+
+void parse_pty(Staging& staging, const Payload& payload);
+void parse_pty_slave(Staging& staging, const Payload& payload);
+void parse_shm(Staging& staging, const Payload& payload);
+void parse_sem(Staging& staging, const Payload& payload);
+void parse_sem_undo(Staging& staging, const Payload& payload);
+void parse_msg(Staging& staging, const Payload& payload);
+void parse_mqueue(Staging& staging, const Payload& payload);
 
 // Puts the parts together and checks what holds between them.
 [[nodiscard]] Context assemble(Staging& staging);

@@ -53,6 +53,28 @@ std::string timerfd_text(const cryo_timerfd& timer) {
   return text + fmt::format(", expired {} times", timer.ticks);
 }
 
+std::string pty_text(const Pty& pty) {
+  return fmt::format("pseudo-terminal {}, {}x{}, with {} to read at the master and {} at the slave",
+                     pty.head.number, pty.head.columns, pty.head.rows, bytes_text(pty.output.size()),
+                     bytes_text(pty.input.size() + pty.pending.size()));
+}
+
+std::string pty_slave_text(const Context& context, const File& file) {
+  const std::uint32_t master = file.pty_slave->master;
+  if (master == 0) return "terminal that was hung up";
+  return fmt::format("slave of pseudo-terminal {} (was {})", context.file(master).pty->head.number,
+                     printable(file.path));
+}
+
+std::string fifo_text(const Context& context, const File& file) {
+  const auto& pipe = context.inode(file.head.inode).pipe;
+  std::uint64_t bytes = 0;
+  if (pipe)
+    for (const PipePacket& packet : pipe->packets) bytes += packet.data.size();
+  return fmt::format("FIFO {}{}", printable(file.path),
+                     pipe ? fmt::format(" with {} waiting", bytes_text(bytes)) : ", shared with others");
+}
+
 std::string path_text(const Context& context, const File& file) {
   std::string text = printable(file.path);
   if (file.head.inode == 0) return text;
@@ -97,6 +119,15 @@ std::string file_text(const Context& context, const File& file) {
       return fmt::format("inotify with {} watches", file.inotify->watches.size());
     case CRYO_FILE_SIGNALFD:
       return fmt::format("signalfd of {}", join(signal_set_names(file.signalfd->mask)));
+    case CRYO_FILE_MQUEUE:
+      return fmt::format("message queue {} with {} messages", printable(file.path),
+                         context.inode(file.head.inode).mqueue->messages.size());
+    case CRYO_FILE_PTY_MASTER:
+      return pty_text(*file.pty);
+    case CRYO_FILE_PTY_SLAVE:
+      return pty_slave_text(context, file);
+    case CRYO_FILE_FIFO:
+      return fifo_text(context, file);
     default:
       return file_kind_name(file.head.kind);
   }

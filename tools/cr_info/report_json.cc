@@ -226,6 +226,7 @@ Json json_of(const Inode& inode) {
                {"uid", inode.head.uid},
                {"gid", inode.head.gid},
                {"flags", inode_flag_names(inode.head.flags)}};
+  if (inode.mqueue) json["mqueue"] = {{"messages", inode.mqueue->messages.size()}};
   if (!inode.pipe) return json;
   Json packets = Json::array();
   for (const PipePacket& packet : inode.pipe->packets) packets.push_back(packet.data.size());
@@ -272,6 +273,14 @@ Json json_of(const File& file) {
                       {"address", address_text(file.socket->address)}};
   if (!file.build_id.empty()) json["build_id"] = hex_text(file.build_id);
   if (file.connection) json["connection"] = json_of(*file.connection, file);
+  if (file.pty)
+    json["pty"] = {{"number", file.pty->head.number},    {"flags", hex(file.pty->head.flags)},
+                   {"session", file.pty->head.sid},      {"foreground_group", file.pty->head.pgid},
+                   {"rows", file.pty->head.rows},        {"columns", file.pty->head.columns},
+                   {"output", file.pty->output.size()},  {"input", file.pty->input.size()},
+                   {"pending", file.pty->pending.size()}};
+  if (file.pty_slave)
+    json["pty_slave"] = {{"master", file.pty_slave->master}, {"flags", hex(file.pty_slave->flags)}};
   if (file.eventfd)
     json["eventfd"] = {{"count", file.eventfd->count}, {"semaphore", file.eventfd->semaphore != 0}};
   if (file.timerfd)
@@ -320,6 +329,7 @@ Json report_json(const Context& context, const Source& source) {
   for (const auto& [id, mm] : context.mms) json["mms"].push_back(json_of(context, mm));
   for (const auto& [id, inode] : context.inodes) json["inodes"].push_back(json_of(inode));
   for (const auto& [id, file] : context.files) json["files"].push_back(json_of(file));
+  if (Json ipc = ipc_json(context); !ipc.empty()) json["system_v"] = std::move(ipc);
   return json;
 }
 

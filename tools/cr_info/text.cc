@@ -108,7 +108,8 @@ std::vector<std::string> inode_flag_names(std::uint32_t flags) {
   static constexpr Bit kBits[] = {{CRYO_INODE_DELETED, "deleted"},
                                   {CRYO_INODE_CONTENTS, "contents"},
                                   {CRYO_INODE_MEMFD, "memfd"},
-                                  {CRYO_INODE_SHMEM, "shared-memory"}};
+                                  {CRYO_INODE_SHMEM, "shared-memory"},
+                                  {CRYO_INODE_SYSV, "system-v"}};
   return bit_names(flags, kBits);
 }
 
@@ -177,7 +178,8 @@ std::vector<std::string> capability_names(std::uint64_t mask) {
 }
 
 std::string vma_kind_name(std::uint32_t kind) {
-  static constexpr std::array kNames = {"anonymous", "file", "shared-memory", "vdso", "vvar", "vsyscall"};
+  static constexpr std::array kNames = {"anonymous", "file",     "shared-memory", "vdso",
+                                        "vvar",      "vsyscall", "system-v"};
   return name_of(kNames, kind, "kind");
 }
 
@@ -188,6 +190,11 @@ std::string file_kind_name(std::uint32_t kind) {
   if (kind == CRYO_FILE_TIMERFD) return "timerfd";
   if (kind == CRYO_FILE_SIGNALFD) return "signalfd";
   if (kind == CRYO_FILE_INOTIFY) return "inotify";
+  if (kind == CRYO_FILE_PTY_MASTER) return "pty-master";
+  if (kind == CRYO_FILE_PTY_SLAVE) return "pty-slave";
+  if (kind == CRYO_FILE_FIFO) return "fifo";
+  if (kind == CRYO_FILE_SYSV) return "system-v";
+  if (kind == CRYO_FILE_MQUEUE) return "message-queue";
   static constexpr std::array<const char*, 9> kNames = {
       nullptr, "path", "contents", "controlling-terminal", "stdio", "pipe", "epoll", "socket", "eventfd"};
   static constexpr std::array<const char*, 5> kSockets = {"unix-socket", "tcp-socket", "udp-socket",

@@ -5,6 +5,7 @@
 
 #include "base/exit_codes.h"
 #include "restart/restart_arch.h"
+#include "restart/sysv.h"
 #include "restart/tree_plan.h"
 
 namespace cryo {
@@ -71,6 +72,7 @@ Findings check_context(const Context& context, const RestartOptions& options) {
   }
   check_files(context, options, own, findings);
   check_changed(context, options, findings);
+  check_sysv(context, findings);
   return findings;
 }
 

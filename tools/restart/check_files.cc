@@ -11,6 +11,7 @@
 #include "restart/check.h"
 #include "restart/files.h"
 #include "restart/sockets.h"
+#include "restart/mqueue.h"
 #include "restart/timers.h"
 
 namespace cryo {
@@ -34,6 +35,8 @@ class FileChecker {
   void check_pipe(const Inode& inode);
   void check_inotify(const Inotify& inotify);
   void check_timerfd(const cryo_timerfd& timer);
+  void check_fifo(const File& file, const FileUse& use);
+  void check_queue(const File& file);
   void check_numbers(const Process& process);
   void check_own_proc_file(const FileUse& use);
 
@@ -102,10 +105,6 @@ void FileChecker::check_path(const File& file, const FileUse& use) {
     problem(ESTALE, "is not a file of the same type as at the checkpoint");
     return;
   }
-  if (S_ISFIFO(now.st_mode) && !(static_cast<int>(file.head.flags) & O_PATH)) {
-    problem(EOPNOTSUPP, "a named pipe cannot be restored");
-    return;
-  }
   // Numbers are given out anew at each boot: on request, the one of that name will do.
   const bool device = (S_ISCHR(now.st_mode) || S_ISBLK(now.st_mode)) && !options_.device_policy(file.path);
   if (device && now.st_rdev != inode.head.rdev)
@@ -164,6 +163,24 @@ void FileChecker::check_timerfd(const cryo_timerfd& timer) {
     problem(EPERM, "a timer that wakes the machine takes CAP_WAKE_ALARM");
 }
 
+// One that is gone is made anew.
+void FileChecker::check_fifo(const File& file, const FileUse& use) {
+  const Inode& inode = context_.inode(file.head.inode);
+  if (inode.pipe) check_pipe(inode);
+  struct stat now;
+  if ((inode.head.flags & CRYO_INODE_DELETED) || (::stat(path_.c_str(), &now) != 0 && errno == ENOENT))
+    return;
+  if (!S_ISFIFO(now.st_mode))
+    problem(ESTALE, "is not a FIFO any more");
+  else
+    check_access(file, use);
+}
+
+void FileChecker::check_queue(const File& file) {
+  const std::string text = queue_problem(context_.inode(file.head.inode), file.path);
+  if (!text.empty()) problem(EEXIST, "{}", text);
+}
+
 // The numbers must be possible; so must a few more, for the restart itself.
 void FileChecker::check_numbers(const Process& process) {
   rlimit limit;
@@ -195,6 +212,16 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
     case CRYO_FILE_DEVICE:
     case CRYO_FILE_CLOSED:
       return check_device(file, use);
+    case CRYO_FILE_PTY_MASTER:
+      if (::access(path_.c_str(), R_OK | W_OK) != 0)
+        problem(errno, "cannot be opened for reading and writing: {}", std::strerror(errno));
+      return;
+    case CRYO_FILE_MQUEUE:
+      return check_queue(file);
+    case CRYO_FILE_FIFO:
+      return check_fifo(file, use);
+    case CRYO_FILE_PTY_SLAVE:
+    case CRYO_FILE_SYSV:
     case CRYO_FILE_CONTENTS:
     case CRYO_FILE_REMOVED_DIR:
     case CRYO_FILE_EPOLL:

@@ -47,7 +47,7 @@ void check_vdso(const CheckInput& input, const Mm& mm, Findings& findings) {
 void check_vma(const CheckInput& input, const cryo_vma& vma, Findings& findings) {
   const std::int32_t pid = input.process.head.pid;
   if (vma.kind == CRYO_VMA_VSYSCALL) return;
-  if (vma.kind > CRYO_VMA_VSYSCALL)
+  if (vma.kind > CRYO_VMA_SYSV)
     findings.problem(EOPNOTSUPP, "pid {}: unknown kind of memory ({}) at {:#x}-{:#x}", pid, vma.kind,
                      vma.start, vma.end);
   if (vma.end > stub::kAddressEnd)

@@ -13,9 +13,12 @@
 #include "restart/files.h"
 #include "restart/locks.h"
 #include "restart/memory_plan.h"
+#include "restart/mqueue.h"
 #include "restart/posix_timers.h"
 #include "restart/process_state.h"
+#include "restart/pty.h"
 #include "restart/shared_report.h"
+#include "restart/sysv.h"
 #include "restart/thread_plan.h"
 #include "restart/timers.h"
 
@@ -66,6 +69,7 @@ void Child::restore_ordinary_state() {
   credentials_ = credential_change(*process_.creds, own_credentials());
   raise_limits(process_);
   restore_attributes(process_);
+  restore_sem_undo(process_);
   restore_open_files();
   restore_cwd(process_, input_.options, *report_);
   restore_umask(process_);
@@ -86,6 +90,8 @@ bool Child::adds_seals() const {
 
 void Child::restore_open_files() {
   files_ = take_files(input_.file_input, input_.files, index_);
+  take_terminals(process_, input_.files.terminals);
+  restore_queue_notifications(input_.context, process_, files_);
   fill_inotifies(input_.context, process_, input_.options, files_.fds);
   // What is watched need not be in this process's table.
   std::map<std::uint32_t, int> all = files_.fds;

@@ -11,6 +11,9 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "restart/fifo.h"
+#include "restart/mqueue.h"
+#include "restart/pty.h"
 #include "restart/sockets.h"
 
 namespace cryo {
@@ -22,7 +25,8 @@ constexpr int kStatusFlags = O_APPEND | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
 class FileMaker {
  public:
-  explicit FileMaker(FileRestoreInput& input) : input_(input), sockets_(input) {
+  explicit FileMaker(FileRestoreInput& input)
+      : input_(input), terminals_(input), fifos_(input), queues_(input), sockets_(input) {
     store_.uses = file_uses(input.context);
     find_numbers();
   }
@@ -45,6 +49,9 @@ class FileMaker {
   std::map<std::uint32_t, UniqueFd> directories_;  // removed ones, by inode
   std::map<std::uint32_t, PipeEnds> pipes_;        // by inode: ends that no file has taken yet
   std::map<std::uint32_t, UniqueFd> any_end_;      // by inode: to open further ends by
+  Terminals terminals_;
+  Fifos fifos_;
+  MessageQueues queues_;
   Sockets sockets_;
 };
 
@@ -137,6 +144,14 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
       return make_signalfd(file);
     case CRYO_FILE_INOTIFY:
       return make_inotify(file);
+    case CRYO_FILE_PTY_MASTER:
+      return terminals_.open_master(file);
+    case CRYO_FILE_PTY_SLAVE:
+      return terminals_.open_slave(file, use);
+    case CRYO_FILE_MQUEUE:
+      return queues_.open(file, use);
+    case CRYO_FILE_FIFO:
+      return fifos_.open(file, use);
     default:
       fail(EOPNOTSUPP, "file {} is of an unknown kind ({})", file.path, file.head.kind);
   }
@@ -190,6 +205,7 @@ FileStore FileMaker::make() {
     set_state(file, fd.get());
     store_.fds.emplace(id, put_away(id, std::move(fd)));
   }
+  terminals_.finish(store_);
   for (auto& [id, fd] : contents_) {
     const Inode& inode = input_.context.inode(id);
     finish_contents(inode, fd.get());

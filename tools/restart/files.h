@@ -51,6 +51,13 @@ struct FileRestoreInput {
   UniqueFd stdio[3];  // cr_restart's own 0, 1 and 2, where open
 };
 
+// A pseudo-terminal that controls a session, for the session's leader.
+struct RestoredTerminal {
+  std::int32_t sid;   // as saved
+  std::int32_t pgid;  // its foreground group
+  UniqueFd slave;
+};
+
 // All open files of the job, made before its first process, which inherits them, and its children from it.
 struct FileStore {
   std::map<std::uint32_t, FileUse> uses;
@@ -58,6 +65,8 @@ struct FileStore {
 
   // Of memfds: F_SEAL_*, added only when all mappings are made.
   std::vector<std::pair<UniqueFd, std::uint32_t>> seals;
+
+  std::vector<RestoredTerminal> terminals;
 };
 [[nodiscard]] FileStore make_files(FileRestoreInput& input);
 
@@ -84,6 +93,8 @@ struct PipeEnds {
   UniqueFd reader, writer;
 };
 [[nodiscard]] PipeEnds make_pipe(const Inode& inode);
+// Its size and what is in it.
+void fill_pipe(const Pipe& pipe, int reader, int writer);
 
 // An open directory without a name any more.
 struct DirectoryAttributes {

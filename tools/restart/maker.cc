@@ -12,6 +12,7 @@
 #include "restart/locks.h"
 #include "restart/process_state.h"
 #include "restart/shared_report.h"
+#include "restart/sysv.h"
 #include "restart/tree_steps.h"
 
 namespace cryo {
@@ -67,6 +68,7 @@ void Maker::park() {
 }
 
 void Maker::make_everything() {
+  restore_sysv(*file_input_);
   files_ = make_files(*file_input_);
   std::map<std::uint32_t, int> fds;
   for (const auto& [id, fd] : files_.fds) fds.emplace(id, fd.get());

@@ -3,8 +3,10 @@
 
 #include <linux/prctl.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "restart/mempolicy.h"
@@ -30,6 +32,9 @@ bool is_kernel_mapping(const cryo_vma& vma) {
   return vma.kind == CRYO_VMA_VDSO || vma.kind == CRYO_VMA_VVAR;
 }
 
+// A System V segment, and whether it is attached for reading only: by inode id.
+using SegmentUse = std::pair<std::uint32_t, bool>;
+
 class Planner {
  public:
   Planner(const MemoryPlanInput& input, StubArea& area, AddressSpace& space)
@@ -38,12 +43,14 @@ class Planner {
   MemoryPlan plan() {
     mark_filled();
     clear();
+    plan_segments();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_map(i);
     plan_area_policies(input_.mm, plan_.before_reads, area_);
     plan_reads();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_finish(i);
     for (const auto& [inode, place] : input_.shared)
       plan_.after_reads.add(Step::kShare, 0, SYS_munmap, place.start, place.size());
+    finish_segments();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_lock_and_protect(i);
     plan_fields();
     return std::move(plan_);
@@ -53,6 +60,11 @@ class Planner {
   void mark_filled();
   void clear();
   void unmap_all_but(std::vector<AddressRange> kept);
+  void plan_segments();
+  void finish_segments();
+  [[nodiscard]] SegmentUse segment_use(const cryo_vma& vma) const {
+    return {shared_inode(vma), !(vma.flags & CRYO_VMA_MAYWRITE)};
+  }
   void plan_map(std::uint32_t index);
   void plan_reads();
   void add_read(const PageChunk& chunk);
@@ -68,7 +80,8 @@ class Planner {
   const std::vector<cryo_vma>& vmas_;
   StubArea& area_;
   AddressSpace& space_;
-  std::vector<bool> filled_;  // the VMA gets contents from the context
+  std::vector<bool> filled_;                     // the VMA gets contents from the context
+  std::map<SegmentUse, AddressRange> segments_;  // where a System V segment is attached for a while
   MemoryPlan plan_;
 };
 
@@ -122,6 +135,31 @@ void Planner::unmap_all_but(std::vector<AddressRange> kept) {
   for (const AddressRange& range : kept) {
     if (range.start > from) plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, from, range.start - from);
     from = range.end;
+  }
+}
+
+// An attachment may have been cut and moved: attached as a whole, each VMA is a duplicate of a part.
+void Planner::plan_segments() {
+  for (const cryo_vma& vma : vmas_) {
+    if (vma.kind != CRYO_VMA_SYSV || segments_.contains(segment_use(vma))) continue;
+    const SegmentUse use = segment_use(vma);
+    const cryo_shm& shm = *input_.context.inode(use.first).shm;
+    const std::uint64_t page = input_.context.header.page_size;
+    const AddressRange place = space_.take_hole((shm.size + page - 1) / page * page);
+    segments_.emplace(use, place);
+    plan_.before_reads.expect(Expect::kArgument1, Step::kAttach, use.first, SYS_shmat, shm.perm.id,
+                              place.start, use.second ? SHM_RDONLY : 0);
+  }
+}
+
+void Planner::finish_segments() {
+  CallList& calls = plan_.after_reads;
+  for (const auto& [use, place] : segments_) {
+    calls.add(Step::kAttach, use.first, SYS_munmap, place.start, place.size());
+    const cryo_shm& shm = *input_.context.inode(use.first).shm;
+    // Now that it is attached it may lose its name.
+    if (shm.flags & CRYO_SHM_DESTROYED)
+      calls.add(Step::kAttach, use.first, SYS_shmctl, shm.perm.id, IPC_RMID, 0);
   }
 }
 
@@ -191,6 +229,10 @@ void Planner::plan_finish(std::uint32_t index) {
     // An old size of 0 makes a second mapping of shared memory instead of moving the first.
     calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, source, 0, size,
                  MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
+  } else if (vma.kind == CRYO_VMA_SYSV) {
+    calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap,
+                 segments_.at(segment_use(vma)).start + vma.offset, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED,
+                 vma.start);
   } else if (vma.kind != CRYO_VMA_ANON && vma.kind != CRYO_VMA_FILE) {
     return;
   }
@@ -202,7 +244,9 @@ void Planner::plan_lock_and_protect(std::uint32_t index) {
   const cryo_vma& vma = vmas_[index];
   if (is_kernel_mapping(vma) || vma.kind == CRYO_VMA_VSYSCALL) return;
   const std::uint64_t size = vma.end - vma.start;
-  const int now = vma.kind == CRYO_VMA_SHMEM ? PROT_READ | PROT_WRITE : first_protection(index);
+  int now = first_protection(index);
+  if (vma.kind == CRYO_VMA_SHMEM) now = PROT_READ | PROT_WRITE;
+  if (vma.kind == CRYO_VMA_SYSV) now = PROT_READ | (segment_use(vma).second ? 0 : PROT_WRITE);
   const int last = protection(vma);
   CallList protect;
   CallList lock;

@@ -24,7 +24,9 @@
 #include "restart/failure.h"
 #include "restart/fork.h"
 #include "restart/maker.h"
+#include "restart/mqueue.h"
 #include "restart/shared_report.h"
+#include "restart/sysv.h"
 #include "restart/tree_plan.h"
 
 namespace cryo {
@@ -154,7 +156,8 @@ Restart::Attempt::~Attempt() {
   kill_all();
   // Directories among them are empty once what was made after them is gone.
   const std::vector<std::string> created = CreatedPaths(*report_).list();
-  for (auto path = created.rbegin(); path != created.rend(); ++path) std::remove(path->c_str());
+  for (auto path = created.rbegin(); path != created.rend(); ++path)
+    if (!remove_sysv(*path) && !remove_queue(*path)) std::remove(path->c_str());
 }
 
 // A process that is being killed may have a child that is not in the list yet: it comes to us as an orphan.

@@ -61,6 +61,7 @@ STUB_CODE void make_calls(Parameters* p, const Call* calls, std::uint32_t count,
     if (is_error(result)) fail(p, call.step, thread, call.index, -result, call.args[0]);
     const std::uint64_t value = static_cast<std::uint64_t>(result);
     if ((call.expect == Expect::kArgument0 && value != call.args[0]) ||
+        (call.expect == Expect::kArgument1 && value != call.args[1]) ||
         (call.expect == Expect::kArgument3 && value != call.args[3]) ||
         (call.expect == Expect::kArgument4 && value != call.args[4]))
       fail(p, call.step, thread, call.index, kErrorBusy, call.args[0]);

@@ -59,12 +59,14 @@ enum class Step : std::uint16_t {
   kTimerfd,
   kPosixTimer,
   kMempolicy,
+  kAttach,
 };
 
 // When a call has done what it should.
 enum class Expect : std::uint16_t {
   kSuccess,    // result is not an error
   kArgument0,  // result is the first argument
+  kArgument1,  // result is the second one
   kArgument3,  // result is the fourth one
   kArgument4,  // result is the fifth one
 };

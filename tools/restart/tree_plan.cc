@@ -9,6 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "restart/pty.h"
+
 namespace cryo {
 namespace {
 
@@ -64,7 +66,8 @@ class TreePlanner {
 
 bool TreePlanner::leads_session(std::size_t process) const {
   const cryo_process& process_head = head(process);
-  return process_head.sid == process_head.pid && (process != main_root() || options_.restore_sid);
+  return process_head.sid == process_head.pid && (process != main_root() || options_.restore_sid ||
+                                                  has_own_terminal(context_, context_.processes[process]));
 }
 
 // The session that the job was started in is cr_restart's now, and so is that which its first process led,

@@ -116,6 +116,13 @@ enum cryo_section_type {
 	CRYO_SEC_SOCKOPTS	= 30,	/* object: file id; struct cryo_array; tail: struct cryo_sockopt */
 	CRYO_SEC_SOCKSTATE	= 31,	/* object: file id; struct cryo_sock_state; tail: name, peer's name, path */
 	CRYO_SEC_SOCKQUEUE	= 32,	/* object: file id; struct cryo_sock_queue; tail: messages */
+	CRYO_SEC_PTY		= 44,	/* object: file id of the master; struct cryo_pty; tail: see there */
+	CRYO_SEC_PTY_SLAVE	= 45,	/* object: file id; struct cryo_pty_slave */
+	CRYO_SEC_SHM		= 46,	/* object: inode id; struct cryo_shm */
+	CRYO_SEC_SEM		= 47,	/* object: id of the set; struct cryo_sem_set; tail: values, u32 each */
+	CRYO_SEC_SEM_UNDO	= 48,	/* object: pid; struct cryo_array; tail: struct cryo_sem_undo */
+	CRYO_SEC_MSG		= 49,	/* object: id of the queue; struct cryo_msg_queue; tail: messages */
+	CRYO_SEC_MQUEUE		= 50,	/* object: inode id; struct cryo_mqueue; tail: messages as of MSG, the type is the priority */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };
@@ -294,6 +301,7 @@ struct cryo_mm {
 #define CRYO_VMA_SHMEM		2	/* shared anonymous: @file's inode has its contents */
 #define CRYO_VMA_VDSO		3	/* the kernel's code page(s) */
 #define CRYO_VMA_VVAR		4	/* the kernel's data page(s) for the vdso */
+#define CRYO_VMA_SYSV		6	/* System V shared memory: @file's inode has a SHM section */
 #define CRYO_VMA_VSYSCALL	5	/* never in vm_area_structs, listed for completeness */
 
 struct cryo_vma {
@@ -331,6 +339,7 @@ struct cryo_page_run {
 #define CRYO_INODE_CONTENTS	(1U << 1)	/* its bytes are in the context (PAGES of kind INODE; holes are zero) */
 #define CRYO_INODE_MEMFD	(1U << 2)	/* memfd_create(2); the file's tail is its name */
 #define CRYO_INODE_SHMEM	(1U << 3)	/* shared anonymous memory */
+#define CRYO_INODE_SYSV		(1U << 8)	/* System V shared memory */
 
 struct cryo_inode {
 	__u64 dev;			/* st_dev, as makedev() of userspace packs it */
@@ -368,18 +377,25 @@ struct cryo_inode {
 #define CRYO_FILE_UDP		22
 #define CRYO_FILE_NETLINK	23
 #define CRYO_FILE_WAITING	24	/* no open file: a connection that has not been accepted yet */
+#define CRYO_FILE_PTY_MASTER	33	/* pseudo-terminal of the context's own */
+#define CRYO_FILE_PTY_SLAVE	34	/* its other end, or one that was hung up */
+#define CRYO_FILE_FIFO		35	/* named FIFO; with a PIPE section when all ends were in the context */
+#define CRYO_FILE_SYSV		36	/* System V shared memory, in mappings only */
+#define CRYO_FILE_MQUEUE	37	/* POSIX message queue */
 
 struct cryo_file {
 	__u32 inode;			/* inode id, 0: none */
 	__u32 kind;			/* CRYO_FILE_* */
 	__u32 flags;			/* O_* as F_GETFL reports them, O_PATH and access mode included */
 	__s32 owner_pid;		/* F_GETOWN: a process, or a group if negative; 0: none */
-	__u64 pos;			/* offset; of directories: the file system's cookie */
+	__u64 pos;			/* offset; of directories: the file system's cookie; of FIFOs: CRYO_FIFO_QUIET */
 	__u32 stdio_fd;			/* CRYO_FILE_STDIO: 0, 1 or 2 */
 	__u32 owner_signal;		/* F_GETSIG */
 	__u32 owner_thread;		/* 1: @owner_pid is a thread (F_SETOWN_EX, F_OWNER_TID) */
 	__u32 reserved;
 };
+
+#define CRYO_FIFO_QUIET		1	/* open for reading; no writer has come since, so that poll() tells of no hangup */
 
 #define CRYO_FD_CLOEXEC		(1U << 0)
 
@@ -539,6 +555,102 @@ struct cryo_watch {
 	__u64 ino;
 	__u32 path_len;			/* bytes */
 	__u32 reserved;
+};
+
+#define CRYO_PTY_LOCKED			(1U << 0)	/* TIOCSPTLCK */
+#define CRYO_PTY_PACKET			(1U << 1)	/* TIOCPKT */
+#define CRYO_PTY_EXCLUSIVE		(1U << 2)	/* TIOCEXCL of the slave */
+#define CRYO_PTY_EXCLUSIVE_MASTER	(1U << 3)
+#define CRYO_PTY_STOPPED		(1U << 4)	/* its output, by the STOP character */
+#define CRYO_PTY_SUSPENDED		(1U << 5)	/* its output, by tcflow() */
+#define CRYO_PTY_SUSPENDED_MASTER	(1U << 6)	/* what the master writes, by tcflow() */
+#define CRYO_PTY_SLAVE_CLOSED		(1U << 7)	/* the last one open has been closed: the master reads EIO */
+
+/*
+ * Tail: @output bytes that the slave has written and the master not read; @input bytes that the
+ * line discipline has for the slave's readers, then as many that are 1 for each byte that ends a
+ * line (a NUL byte: an end of file); @pending bytes that the line discipline had no room for.
+ */
+struct cryo_pty {
+	__u32 number;			/* /dev/pts/N */
+	__u32 flags;			/* CRYO_PTY_LOCKED ... SLAVE_CLOSED */
+	__s32 sid;			/* session that it controls, 0: none */
+	__s32 pgid;			/* its foreground group */
+	__u32 iflag, oflag, cflag, lflag;	/* struct termios2 */
+	__u32 ispeed, ospeed;
+	__u8  cc[32];
+	__u16 rows, columns, xpixels, ypixels;	/* TIOCGWINSZ */
+	__u32 output;
+	__u32 input;
+	__u32 pending;
+	__u32 reserved;
+};
+
+#define CRYO_PTY_HUNG_UP	(1U << 0)	/* no terminal behind it any more */
+#define CRYO_PTY_DEV_TTY	(1U << 1)	/* opened as /dev/tty */
+
+struct cryo_pty_slave {
+	__u32 master;			/* file id of the master; 0: HUNG_UP */
+	__u32 flags;			/* CRYO_PTY_HUNG_UP, DEV_TTY */
+};
+
+/* ---- System V IPC --------------------------------------------------------- */
+
+struct cryo_ipc_perm {
+	__s32 id;
+	__s32 key;
+	__u32 uid, gid;
+	__u32 cuid, cgid;		/* creator */
+	__u32 mode;			/* permissions */
+	__u32 reserved;
+	__s64 changed;			/* ctime, seconds */
+};
+
+#define CRYO_SHM_DESTROYED	(1U << 0)	/* IPC_RMID: goes with the last who has it attached */
+#define CRYO_SHM_MLOCKED	(1U << 1)	/* SHM_LOCK */
+
+struct cryo_shm {
+	struct cryo_ipc_perm perm;
+	__u64 size;			/* bytes */
+	__u32 flags;			/* CRYO_SHM_* */
+	__u32 reserved;
+};
+
+struct cryo_sem_set {
+	struct cryo_ipc_perm perm;
+	__u32 count;			/* of semaphores */
+	__u32 reserved;
+};
+
+struct cryo_sem_undo {
+	__s32 id;			/* of the set */
+	__u32 number;			/* of the semaphore */
+	__s32 adjustment;		/* added when the process ends */
+	__u32 reserved;
+};
+
+/* Tail: messages, each a struct cryo_message and its text, in the order of the queue. */
+struct cryo_msg_queue {
+	struct cryo_ipc_perm perm;
+	__u64 bytes;			/* msg_qbytes */
+	__u32 messages;
+	__u32 reserved;
+};
+
+struct cryo_message {
+	__s64 type;			/* of mqueues: priority */
+	__u32 length;
+	__u32 reserved;
+};
+
+struct cryo_mqueue {
+	__u64 max_messages;
+	__u64 message_size;
+	__u64 notify_value;		/* sigev_value */
+	__s32 notify_pid;		/* who asked to be told of the next message, 0: nobody in the context */
+	__u32 notify;			/* SIGEV_SIGNAL or SIGEV_NONE */
+	__u32 notify_signal;
+	__u32 messages;
 };
 
 /* ---- threads -------------------------------------------------------------- */

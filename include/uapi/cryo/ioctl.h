@@ -152,6 +152,27 @@ struct cryo_pid_cursor {
 	__u32 reserved;
 };
 
+/*
+ * CRYO_IOC_IPC_ID: let the next System V object of @kind in the caller's ipc
+ * namespace get @id, if that is free: what /proc/sys/kernel/{sem,msg,shm}_next_id
+ * do for those who have CAP_CHECKPOINT_RESTORE.  Somebody else may make one in
+ * between: the caller looks at the id that it got, and tries again.
+ *
+ * Errors: as of CRYO_IOC_PID_CURSOR; EINVAL @kind or @id cannot be.
+ */
+#define CRYO_IOC_IPC_ID		_IO(CRYO_IOC_TYPE, 0x44)
+
+#define CRYO_IPC_KIND_SEM	1
+#define CRYO_IPC_KIND_MSG	2
+#define CRYO_IPC_KIND_SHM	3
+
+struct cryo_ipc_id {
+	__u32 size;
+	__u32 kind;			/* CRYO_IPC_KIND_* */
+	__s32 id;
+	__u32 reserved;
+};
+
 /* ------------------------------------------------------------------------
  * On a checkpoint handle
  *

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* save_msg.c - System V message queues */
+#include <linux/idr.h>
+#include <linux/pid.h>
+#include <linux/rwsem.h>
+
+#include "ipc.h"
+
+#define TRIES	100	/* while others send and receive */
+
+static size_t bytes_of(const struct cryo_msq *queue)
+{
+	return queue->q_cbytes + queue->q_qnum * sizeof(struct cryo_message);
+}
+
+/* All messages, behind one another, into @size bytes, which is what they need if nothing changed. */
+static bool copy_messages(struct cryo_msq *queue, u8 *out, size_t size, u32 *count)
+{
+	struct cryo_message head = {};
+	const struct msg_msg *msg;
+	bool same;
+
+	spin_lock(&queue->q_perm.lock);
+	same = bytes_of(queue) == size;
+	*count = queue->q_qnum;
+	if (same) {
+		list_for_each_entry(msg, &queue->q_messages, m_list) {
+			head.type = msg->m_type;
+			head.length = msg->m_ts;
+			memcpy(out, &head, sizeof(head));
+			cryo_msg_copy(msg, out + sizeof(head));
+			out += sizeof(head) + msg->m_ts;
+		}
+	}
+	spin_unlock(&queue->q_perm.lock);
+	return same;
+}
+
+static int put_messages(struct cryo_buf *buf, struct cryo_msq *queue, struct cryo_msg_queue *head)
+{
+	unsigned int tries;
+	size_t size;
+	void *out;
+
+	for (tries = 0; tries < TRIES; tries++) {
+		cryo_buf_free(buf);
+		cryo_buf_put(buf, head, sizeof(*head));
+		spin_lock(&queue->q_perm.lock);
+		size = bytes_of(queue);
+		spin_unlock(&queue->q_perm.lock);
+		out = cryo_buf_add(buf, size);
+		if (!out)
+			return buf->error;
+		if (copy_messages(queue, out, size, &head->messages)) {
+			memcpy(buf->data, head, sizeof(*head));
+			return 0;
+		}
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return -EBUSY;
+}
+
+static int save_queue(struct cryo_capture *c, struct cryo_msq *queue)
+{
+	struct cryo_msg_queue out = { .bytes = queue->q_qbytes };
+	struct cryo_buf buf = {};
+	int err;
+
+	if (!cryo_pid_in_scope(c, READ_ONCE(queue->q_lspid)) &&
+	    !cryo_pid_in_scope(c, READ_ONCE(queue->q_lrpid)))
+		return 0;
+	cryo_ipc_fill(&out.perm, &queue->q_perm, queue->q_ctime);
+	if (!cryo_ipc_readable(&queue->q_perm)) {
+		cryo_refuse(c, "System V message queue %d: you may not read it",
+			    out.perm.id);
+		return 0;
+	}
+	err = put_messages(&buf, queue, &out);
+	if (err) {
+		cryo_buf_free(&buf);
+		return err;
+	}
+	return cryo_stream_buf(&c->stream, CRYO_SEC_MSG, out.perm.id, sizeof(out), &buf);
+}
+
+int cryo_save_msgs(struct cryo_capture *c)
+{
+	struct ipc_ids *ids = cryo_ipc_ids(CRYO_IPC_MSG);
+	struct kern_ipc_perm *perm;
+	int at, err = 0;
+
+	if (down_read_killable(&ids->rwsem))
+		return -EINTR;
+	idr_for_each_entry(&ids->ipcs_idr, perm, at) {
+		err = save_queue(c, container_of(perm, struct cryo_msq, q_perm));
+		if (err)
+			break;
+	}
+	up_read(&ids->rwsem);
+	return err;
+}

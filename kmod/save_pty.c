@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * save_pty.c - pseudo-terminals whose master is in the scope: settings, and what is on its way in
+ * either direction
+ *
+ * What the master has written waits in the slave's flip buffer until the line discipline has room
+ * for it, and then, as lines where they are edited, in the line discipline.  What the slave has
+ * written goes the same way to the master.
+ */
+#include <linux/fs.h>
+#include <linux/kdev_t.h>
+#include <linux/major.h>
+#include <linux/pid.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+
+#include "compat/tty.h"
+#include "cryo.h"
+
+#define PTMX_MINOR	2	/* /dev/ptmx, beside /dev/tty (0) */
+
+/* The terminal behind an open file, or NULL. */
+static struct tty_struct *tty_of(struct file *file)
+{
+	dev_t dev = file_inode(file)->i_rdev;
+	unsigned int major = MAJOR(dev);
+
+	if (!S_ISCHR(file_inode(file)->i_mode) || file->f_mode & FMODE_PATH)
+		return NULL;
+	if ((major >= UNIX98_PTY_SLAVE_MAJOR &&
+	     major < UNIX98_PTY_SLAVE_MAJOR + UNIX98_PTY_MAJOR_COUNT) ||
+	    dev == MKDEV(TTYAUX_MAJOR, 0) || dev == MKDEV(TTYAUX_MAJOR, PTMX_MINOR))
+		return cryo_file_tty(file);
+	return NULL;
+}
+
+static bool is_side(struct tty_struct *tty, short subtype)
+{
+	return tty && tty->driver->type == TTY_DRIVER_TYPE_PTY && tty->driver->subtype == subtype;
+}
+
+/* The open file of @slave's master, NULL when it is not among those seen. */
+static struct cryo_object *master_of(struct cryo_capture *c, struct tty_struct *slave)
+{
+	struct cryo_object *o;
+
+	list_for_each_entry(o, &c->files, node)
+		if (file_inode(o->file)->i_rdev == MKDEV(TTYAUX_MAJOR, PTMX_MINOR) &&
+		    tty_of(o->file) == slave->link)
+			return o;
+	return NULL;
+}
+
+/* Let the line discipline have what it has room for, signals for control characters included. */
+static void settle(struct tty_struct *tty)
+{
+	flush_work(&tty->port->buf.work);
+}
+
+/* CRYO_FILE_PTY_* of a pseudo-terminal that is restored as such; 0: no such thing. */
+u32 cryo_pty_kind(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct tty_struct *tty = tty_of(o->file);
+
+	if (is_side(tty, PTY_TYPE_MASTER)) {
+		settle(tty->link);
+		settle(tty);
+		return CRYO_FILE_PTY_MASTER;
+	}
+	if (!is_side(tty, PTY_TYPE_SLAVE))
+		return 0;
+	if (master_of(c, tty) || (tty_hung_up_p(o->file) && o->stdio_fd == U32_MAX))
+		return CRYO_FILE_PTY_SLAVE;
+	return 0;
+}
+
+int cryo_save_pty_slave(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct tty_struct *tty = tty_of(o->file);
+	struct cryo_object *master = master_of(c, tty);
+	struct cryo_pty_slave out = {};
+
+	if (tty_hung_up_p(o->file))
+		out.flags |= CRYO_PTY_HUNG_UP;
+	else
+		out.master = master->id;
+	if (MAJOR(file_inode(o->file)->i_rdev) == TTYAUX_MAJOR)
+		out.flags |= CRYO_PTY_DEV_TTY;
+	return cryo_stream_section(&c->stream, CRYO_SEC_PTY_SLAVE, o->id, sizeof(out), &out,
+				   sizeof(out));
+}
+
+static unsigned int files_of(struct tty_struct *tty)
+{
+	unsigned int n = 0;
+	struct list_head *at;
+
+	spin_lock(&tty->files_lock);
+	list_for_each(at, &tty->tty_files)
+		n++;
+	spin_unlock(&tty->files_lock);
+	return n;
+}
+
+static unsigned int files_seen(struct cryo_capture *c, struct tty_struct *tty)
+{
+	struct cryo_object *o;
+	unsigned int n = 0;
+
+	list_for_each_entry(o, &c->files, node)
+		n += tty_of(o->file) == tty && !tty_hung_up_p(o->file);
+	return n;
+}
+
+static bool other_discipline(struct tty_struct *tty)
+{
+	struct tty_ldisc *ld = tty_ldisc_ref(tty);
+	bool other = !ld || ld->ops->num != N_TTY;
+
+	if (ld)
+		tty_ldisc_deref(ld);
+	return other;
+}
+
+/* What stands in the way of saving the pair, or NULL. */
+static const char *pty_obstacle(struct cryo_capture *c, struct cryo_object *o,
+				struct tty_struct *master)
+{
+	struct tty_struct *slave = master->link;
+	const struct cryo_n_tty *input = master->disc_data;
+
+	if (files_of(slave) > files_seen(c, slave))
+		return "its other end is open in a process outside of the checkpoint";
+	if (other_discipline(master) || other_discipline(slave))
+		return "a terminal with a line discipline other than N_TTY";
+	if ((o->file->f_mode & (FMODE_READ | FMODE_WRITE)) != (FMODE_READ | FMODE_WRITE))
+		return "a pseudo-terminal master that is not open for reading and writing";
+	if (memchr_inv(&slave->termios_locked, 0, sizeof(slave->termios_locked)))
+		return "a terminal with locked settings (TIOCSLCKTRMIOS)";
+	if (!files_of(slave) && !test_bit(TTY_OTHER_CLOSED, &master->flags) &&
+	    input->read_head != input->read_tail)
+		return "a terminal that has echoed and that nobody has opened yet";
+	return NULL;
+}
+
+static u32 flags_of(struct tty_struct *master, struct tty_struct *slave)
+{
+	u32 flags = 0;
+
+	if (test_bit(TTY_PTY_LOCK, &master->flags))
+		flags |= CRYO_PTY_LOCKED;
+	if (master->ctrl.packet)
+		flags |= CRYO_PTY_PACKET;
+	if (test_bit(TTY_EXCLUSIVE, &master->flags))
+		flags |= CRYO_PTY_EXCLUSIVE_MASTER;
+	if (test_bit(TTY_EXCLUSIVE, &slave->flags))
+		flags |= CRYO_PTY_EXCLUSIVE;
+	if (slave->flow.tco_stopped)
+		flags |= CRYO_PTY_SUSPENDED;
+	else if (slave->flow.stopped)
+		flags |= CRYO_PTY_STOPPED;
+	if (master->flow.tco_stopped)
+		flags |= CRYO_PTY_SUSPENDED_MASTER;
+	if (test_bit(TTY_OTHER_CLOSED, &master->flags))
+		flags |= CRYO_PTY_SLAVE_CLOSED;
+	return flags;
+}
+
+static void describe(struct cryo_pty *out, struct tty_struct *master, struct tty_struct *slave)
+{
+	const struct ktermios *termios = &slave->termios;
+
+	out->number = slave->index;
+	out->flags = flags_of(master, slave);
+	spin_lock_irq(&slave->ctrl.lock);
+	out->sid = pid_vnr(slave->ctrl.session);
+	out->pgid = pid_vnr(slave->ctrl.pgrp);
+	spin_unlock_irq(&slave->ctrl.lock);
+	down_read(&slave->termios_rwsem);
+	out->iflag = termios->c_iflag;
+	out->oflag = termios->c_oflag;
+	out->cflag = termios->c_cflag;
+	out->lflag = termios->c_lflag;
+	out->ispeed = termios->c_ispeed;
+	out->ospeed = termios->c_ospeed;
+	BUILD_BUG_ON(sizeof(termios->c_cc) > sizeof(out->cc));
+	memcpy(out->cc, termios->c_cc, sizeof(termios->c_cc));
+	up_read(&slave->termios_rwsem);
+	out->rows = slave->winsize.ws_row;
+	out->columns = slave->winsize.ws_col;
+	out->xpixels = slave->winsize.ws_xpixel;
+	out->ypixels = slave->winsize.ws_ypixel;
+}
+
+/* What the line discipline of @tty has for its reader; @marks: which bytes end a line. */
+static u32 put_read(struct cryo_buf *buf, struct tty_struct *tty, bool marks)
+{
+	const struct cryo_n_tty *data = tty->disc_data;
+	size_t from = data->read_tail;
+	u32 n = min_t(size_t, data->read_head - from, N_TTY_BUF_SIZE), i;
+	u8 *out = cryo_buf_add(buf, n);
+	size_t at;
+
+	for (i = 0; out && i < n; i++) {
+		at = (from + i) & (N_TTY_BUF_SIZE - 1);
+		out[i] = marks ? test_bit(at, data->read_flags) : data->read_buf[at];
+	}
+	return n;
+}
+
+/* What waits for the line discipline of @tty to have room. */
+static u32 put_pending(struct cryo_buf *buf, struct tty_struct *tty)
+{
+	struct tty_buffer *b;
+	u32 n = 0;
+
+	for (b = tty->port->buf.head; b; b = b->next) {
+		u32 len = b->commit - b->read;
+
+		cryo_buf_put(buf, char_buf_ptr(b, b->read), len);
+		n += len;
+	}
+	return n;
+}
+
+static void put_input(struct cryo_buf *buf, struct cryo_pty *out, struct tty_struct *slave)
+{
+	tty_buffer_lock_exclusive(slave->port);
+	out->input = put_read(buf, slave, false);
+	put_read(buf, slave, true);
+	out->pending = put_pending(buf, slave);
+	tty_buffer_unlock_exclusive(slave->port);
+}
+
+static void put_output(struct cryo_buf *buf, struct cryo_pty *out, struct tty_struct *master)
+{
+	tty_buffer_lock_exclusive(master->port);
+	out->output = put_read(buf, master, false);
+	out->output += put_pending(buf, master);
+	tty_buffer_unlock_exclusive(master->port);
+}
+
+static void warn_of_losses(struct cryo_capture *c, struct cryo_object *o,
+			   struct tty_struct *slave)
+{
+	const struct cryo_n_tty *data = slave->disc_data;
+
+	if (data->echo_head != data->echo_tail)
+		cryo_warn(c, "fd %d (pseudo-terminal %d): echo that has not been put out is lost",
+			  o->fd, slave->index);
+	if (slave->ctrl.pktstatus)
+		cryo_warn(c, "fd %d (pseudo-terminal %d): packet mode status that has not been read is lost",
+			  o->fd, slave->index);
+}
+
+int cryo_save_pty(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct tty_struct *master = tty_of(o->file);
+	const char *obstacle = pty_obstacle(c, o, master);
+	struct cryo_buf buf = {};
+	struct cryo_pty out = {};
+
+	if (obstacle) {
+		cryo_refuse(c, "fd %d (pseudo-terminal %d): %s is not supported", o->fd,
+			    master->link->index, obstacle);
+		return 0;
+	}
+	warn_of_losses(c, o, master->link);
+	describe(&out, master, master->link);
+	cryo_buf_put(&buf, &out, sizeof(out));
+	put_output(&buf, &out, master);
+	put_input(&buf, &out, master->link);
+	if (!buf.error)
+		memcpy(buf.data, &out, sizeof(out));
+	return cryo_stream_buf(&c->stream, CRYO_SEC_PTY, o->id, sizeof(out), &buf);
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* save_sem.c - System V semaphores, and what processes would undo */
+#include <linux/idr.h>
+#include <linux/pid.h>
+#include <linux/rwsem.h>
+
+#include "ipc.h"
+
+/* With ids->rwsem: a set that exists stays. */
+static struct cryo_sem_array *find_set(struct ipc_ids *ids, int id)
+{
+	struct kern_ipc_perm *perm;
+	int at;
+
+	idr_for_each_entry(&ids->ipcs_idr, perm, at)
+		if (perm->id == id)
+			return container_of(perm, struct cryo_sem_array, sem_perm);
+	return NULL;
+}
+
+/* Whether a process in the scope would undo something of the set. */
+static bool undone_in_scope(struct cryo_capture *c, int id)
+{
+	struct cryo_parked *p;
+	struct cryo_undo_list *list;
+	struct cryo_undo *undo;
+	bool is = false;
+
+	list_for_each_entry(p, &c->req->parked, node) {
+		list = READ_ONCE(p->state) == CRYO_PARK_GONE ? NULL : cryo_semundo(p->task);
+		if (!list)
+			continue;
+		spin_lock(&list->lock);
+		list_for_each_entry(undo, &list->list_proc, list_proc)
+			is |= undo->semid == id;
+		spin_unlock(&list->lock);
+		if (is)
+			break;
+	}
+	return is;
+}
+
+static bool set_in_scope(struct cryo_capture *c, struct cryo_sem_array *set)
+{
+	int i;
+
+	for (i = 0; i < set->sem_nsems; i++)
+		if (cryo_pid_in_scope(c, READ_ONCE(set->sems[i].sempid)))
+			return true;
+	return undone_in_scope(c, set->sem_perm.id);
+}
+
+static int save_set(struct cryo_capture *c, struct cryo_sem_array *set)
+{
+	struct cryo_sem_set out = { .count = set->sem_nsems };
+	struct cryo_buf buf = {};
+	u32 *values;
+	int i;
+
+	if (!set_in_scope(c, set))
+		return 0;
+	cryo_ipc_fill(&out.perm, &set->sem_perm, set->sem_ctime);
+	if (!cryo_ipc_readable(&set->sem_perm)) {
+		cryo_refuse(c, "System V semaphores %d: you may not read them",
+			    out.perm.id);
+		return 0;
+	}
+	cryo_buf_put(&buf, &out, sizeof(out));
+	values = cryo_buf_add(&buf, out.count * sizeof(*values));
+	for (i = 0; values && i < set->sem_nsems; i++)
+		values[i] = READ_ONCE(set->sems[i].semval);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_SEM, out.perm.id, sizeof(out), &buf);
+}
+
+int cryo_save_sems(struct cryo_capture *c)
+{
+	struct ipc_ids *ids = cryo_ipc_ids(CRYO_IPC_SEM);
+	struct kern_ipc_perm *perm;
+	int at, err = 0;
+
+	if (down_read_killable(&ids->rwsem))
+		return -EINTR;
+	idr_for_each_entry(&ids->ipcs_idr, perm, at) {
+		err = save_set(c, container_of(perm, struct cryo_sem_array, sem_perm));
+		if (err)
+			break;
+	}
+	up_read(&ids->rwsem);
+	return err;
+}
+
+/* Adjustments of @list that are not zero; without @buf they are counted only. */
+static u32 put_undo(struct ipc_ids *ids, struct cryo_undo_list *list, struct cryo_sem_undo *out,
+		    u32 room)
+{
+	struct cryo_undo *undo;
+	u32 n = 0;
+	int i;
+
+	spin_lock(&list->lock);
+	list_for_each_entry(undo, &list->list_proc, list_proc) {
+		const struct cryo_sem_array *set = find_set(ids, undo->semid);
+
+		for (i = 0; set && i < set->sem_nsems; i++) {
+			if (!undo->semadj[i])
+				continue;
+			if (n < room)
+				out[n] = (struct cryo_sem_undo){ .id = undo->semid, .number = i,
+								 .adjustment = undo->semadj[i] };
+			n++;
+		}
+	}
+	spin_unlock(&list->lock);
+	return n;
+}
+
+/* All threads of a process have one list, see check_process.c. */
+int cryo_save_sem_undo(struct cryo_capture *c, struct task_struct *task, u32 pid)
+{
+	struct ipc_ids *ids = cryo_ipc_ids(CRYO_IPC_SEM);
+	struct cryo_array head = { .record_size = sizeof(struct cryo_sem_undo) };
+	struct cryo_undo_list *list = cryo_semundo(task);
+	struct cryo_buf buf = {};
+	struct cryo_sem_undo *out;
+
+	if (!list)
+		return 0;
+	if (down_read_killable(&ids->rwsem))
+		return -EINTR;
+	/* Only their own process changes it, which is parked. */
+	head.count = put_undo(ids, list, NULL, 0);
+	cryo_buf_put(&buf, &head, sizeof(head));
+	out = cryo_buf_add(&buf, head.count * sizeof(*out));
+	if (out)
+		put_undo(ids, list, out, head.count);
+	up_read(&ids->rwsem);
+	if (!head.count) {
+		cryo_buf_free(&buf);
+		return 0;
+	}
+	return cryo_stream_buf(&c->stream, CRYO_SEC_SEM_UNDO, pid, sizeof(head), &buf);
+}

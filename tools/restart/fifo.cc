@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Named FIFOs, whose other end may belong to another process.  No open may wait for that.
+#include "restart/fifo.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+namespace cryo {
+namespace {
+
+// A name beside `path` that is free, for one that will lose it again.
+std::string spare_name(const std::string& path) {
+  return fmt::format("{}.cryo.{}", path, ::getpid());
+}
+
+bool quiet(const File& file) {
+  return file.head.kind == CRYO_FILE_FIFO && file.head.pos == CRYO_FIFO_QUIET;
+}
+
+UniqueFd open_base(const std::string& path) {
+  // For both directions: never blocks.
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  if (!fd && errno == EACCES) fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!fd) fail_errno("cannot open the FIFO {}", path);
+  struct stat now;
+  if (::fstat(fd.get(), &now) != 0) fail_errno("cannot stat {}", path);
+  if (!S_ISFIFO(now.st_mode)) fail(ESTALE, "{} is no longer a FIFO", path);
+  return fd;
+}
+
+}  // namespace
+
+UniqueFd Fifos::make(const Inode& inode, const std::string& path) {
+  const bool deleted = inode.head.flags & CRYO_INODE_DELETED;
+  std::string name = path;
+  int made = ::mkfifo(name.c_str(), 0600);
+  if (made != 0 && errno == EEXIST) {
+    if (!deleted) return open_base(name);
+    name = spare_name(path);
+    made = ::mkfifo(name.c_str(), 0600);
+  } else if (made != 0 && !deleted && ::access(name.c_str(), F_OK) == 0) {
+    return open_base(name);  // it is there, in a directory where nothing can be made
+  }
+  if (made != 0) fail_errno("cannot make the FIFO {}", name);
+  input_.created.add(name);
+  UniqueFd fd = open_base(name);
+  if (deleted) {
+    if (::unlink(name.c_str()) != 0) fail_errno("cannot unlink {}", name);
+    input_.created.remove(name);
+  }
+  (void)!::fchown(fd.get(), inode.head.uid, inode.head.gid);
+  if (::fchmod(fd.get(), inode.head.mode & 07777) != 0) fail_errno("cannot set the mode of {}", name);
+  return fd;
+}
+
+// With everything in it, open until all files are.
+int Fifos::base(const File& file) {
+  const Inode& inode = input_.context.inode(file.head.inode);
+  const auto found = bases_.find(inode.id);
+  if (found != bases_.end()) return found->second.get();
+  UniqueFd fd = input_.descriptors.park(make(inode, input_.options.relocations.apply(file.path)));
+  if (inode.pipe) fill_pipe(*inode.pipe, fd.get(), fd.get());
+  bool keep_quiet = false;
+  for (const auto& [id, other] : input_.context.files)
+    keep_quiet |= other.head.inode == inode.id && quiet(other);
+  if (keep_quiet) {
+    // No writer may come after this: poll() would tell that it has gone.
+    UniqueFd reader(
+        ::open(fmt::format("/proc/self/fd/{}", fd.get()).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!reader) fail_errno("cannot open {} for reading", file.path);
+    fd = input_.descriptors.park(std::move(reader));
+  }
+  return bases_.emplace(inode.id, std::move(fd)).first->second.get();
+}
+
+UniqueFd Fifos::open(const File& file, const FileUse& use) {
+  const int flags = (open_flags(file, use) & ~(O_NOFOLLOW | O_DIRECT)) | O_NONBLOCK | O_CLOEXEC;
+  UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", base(file)).c_str(), flags));
+  if (!fd) fail_errno("cannot open the FIFO {}", file.path);
+  return fd;
+}
+
+}  // namespace cryo

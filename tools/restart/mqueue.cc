@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/mqueue.h"
+
+#include <fcntl.h>
+#include <mqueue.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include "base/error.h"
+
+namespace cryo {
+namespace {
+
+constexpr std::string_view kTag = "mqueue:";
+
+// Numbers of inodes are not used twice until the machine boots.
+bool same_queue(const Inode& inode, int fd) {
+  struct stat now;
+  return ::fstat(fd, &now) == 0 && now.st_ino == inode.head.ino;
+}
+
+// It may have been opened below a mounted mqueue file system.
+std::string queue_name(const std::string& path) {
+  return "/" + path.substr(path.rfind('/') + 1);
+}
+
+mq_attr attributes(const cryo_mqueue& saved) {
+  mq_attr attributes{};
+  attributes.mq_maxmsg = static_cast<long>(saved.max_messages);
+  attributes.mq_msgsize = static_cast<long>(saved.message_size);
+  return attributes;
+}
+
+void drain(int queue, std::size_t size, const std::string& name) {
+  std::vector<char> buffer(size);
+  const timespec past{};
+  while (::mq_timedreceive(queue, buffer.data(), buffer.size(), nullptr, &past) >= 0) {
+  }
+  if (errno != ETIMEDOUT && errno != EAGAIN) fail_errno("cannot empty the message queue {}", name);
+}
+
+void fill(int queue, const MqueueState& state, const std::string& name) {
+  const timespec past{};
+  for (const Message& message : state.messages)
+    if (::mq_timedsend(queue, reinterpret_cast<const char*>(message.text.data()), message.text.size(),
+                       static_cast<unsigned>(message.type), &past) != 0)
+      fail_errno("cannot put a message of {} bytes back into the message queue {}", message.text.size(),
+                 name);
+}
+
+}  // namespace
+
+std::string queue_problem(const Inode& inode, const std::string& path) {
+  if (inode.head.flags & CRYO_INODE_DELETED) return {};
+  const UniqueFd fd(::mq_open(queue_name(path).c_str(), O_RDWR));
+  if (!fd) return errno == ENOENT ? std::string() : fmt::format("cannot be opened: {}", std::strerror(errno));
+  return same_queue(inode, fd.get()) ? std::string() : "another message queue has its name";
+}
+
+UniqueFd MessageQueues::make(const Inode& inode, const std::string& name) {
+  const cryo_mqueue& saved = inode.mqueue->head;
+  const bool deleted = inode.head.flags & CRYO_INODE_DELETED;
+  mq_attr wanted = attributes(saved);
+  const std::string own = deleted ? fmt::format("/cryo.{}.{}", ::getpid(), inode.id) : name;
+  UniqueFd fd(::mq_open(own.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600, &wanted));
+  if (!fd && errno == EEXIST && !deleted) {
+    fd = UniqueFd(::mq_open(own.c_str(), O_RDWR));
+    if (!fd) fail_errno("cannot open the message queue {}", own);
+    if (!same_queue(inode, fd.get())) fail(EEXIST, "{}: another message queue has its name", own);
+    // It was left behind: what came since is for nobody.
+    drain(fd.get(), saved.message_size, own);
+  } else if (!fd) {
+    fail_errno("cannot make the message queue {}", own);
+  } else {
+    input_.created.add(std::string(kTag) + own);
+    (void)!::fchown(fd.get(), inode.head.uid, inode.head.gid);
+    if (::fchmod(fd.get(), inode.head.mode & 07777) != 0) fail_errno("cannot set the mode of {}", own);
+  }
+  if (deleted) {
+    if (::mq_unlink(own.c_str()) != 0) fail_errno("cannot unlink the message queue {}", own);
+    input_.created.remove(std::string(kTag) + own);
+  }
+  fill(fd.get(), *inode.mqueue, own);
+  return fd;
+}
+
+UniqueFd MessageQueues::open(const File& file, const FileUse& use) {
+  const Inode& inode = input_.context.inode(file.head.inode);
+  auto base = queues_.find(inode.id);
+  if (base == queues_.end())
+    base = queues_.emplace(inode.id, input_.descriptors.park(make(inode, queue_name(file.path)))).first;
+  const int flags = open_flags(file, use) & ~O_NOFOLLOW;
+  UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", base->second.get()).c_str(), flags | O_CLOEXEC));
+  if (!fd) fail_errno("cannot open the message queue {}", file.path);
+  return fd;
+}
+
+void restore_queue_notifications(const Context& context, const Process& process, const RestoredFiles& files) {
+  for (const cryo_fd& fd : process.fds) {
+    const File& file = context.file(fd.file);
+    if (file.head.kind != CRYO_FILE_MQUEUE) continue;
+    const cryo_mqueue& saved = context.inode(file.head.inode).mqueue->head;
+    if (saved.notify_pid != process.head.pid) continue;
+    sigevent event{};
+    event.sigev_notify = static_cast<int>(saved.notify);
+    event.sigev_signo = static_cast<int>(saved.notify_signal);
+    event.sigev_value.sival_ptr = reinterpret_cast<void*>(saved.notify_value);
+    // A queue that is open twice is asked once: it has one to tell.
+    if (::mq_notify(files.fds.at(fd.file), &event) != 0 && errno != EBUSY)
+      fail_errno("descriptor {}: cannot ask to be told of messages", fd.fd);
+  }
+}
+
+bool remove_queue(const std::string& name) {
+  if (!name.starts_with(kTag)) return false;
+  ::mq_unlink(name.c_str() + kTag.size());
+  return true;
+}
+
+}  // namespace cryo

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// POSIX message queues.
+#pragma once
+
+#include <map>
+
+#include "restart/files.h"
+
+namespace cryo {
+
+class MessageQueues {
+ public:
+  explicit MessageQueues(FileRestoreInput& input) : input_(input) {}
+
+  [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
+
+ private:
+  [[nodiscard]] UniqueFd make(const Inode& inode, const std::string& name);
+
+  FileRestoreInput& input_;
+  std::map<std::uint32_t, UniqueFd> queues_;  // by inode, open until all files are
+};
+
+// Why the queue cannot be had; empty when it can.
+[[nodiscard]] std::string queue_problem(const Inode& inode, const std::string& path);
+
+// By each process for itself: to be told when a message comes.
+void restore_queue_notifications(const Context& context, const Process& process, const RestoredFiles& files);
+
+// Takes back what has been noted among the paths made.  False: `name` is no queue.
+bool remove_queue(const std::string& name);
+
+}  // namespace cryo

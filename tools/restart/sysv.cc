@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/sysv.h"
+
+#include <cryo/ioctl.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <optional>
+
+#include "base/error.h"
+
+namespace cryo {
+namespace {
+
+constexpr int kTries = 100;  // while others make objects, too
+
+union SemArgument {
+  int value;
+  semid_ds* status;
+  unsigned short* values;
+};
+
+struct Kind {
+  std::uint32_t number;  // CRYO_IPC_KIND_*
+  const char* tag;       // in the list of what was made
+  const char* what;
+  const char* sysctl;
+};
+constexpr Kind kShm{CRYO_IPC_KIND_SHM, "shm", "shared memory", "/proc/sys/kernel/shm_next_id"};
+constexpr Kind kSem{CRYO_IPC_KIND_SEM, "sem", "semaphores", "/proc/sys/kernel/sem_next_id"};
+constexpr Kind kMsg{CRYO_IPC_KIND_MSG, "msg", "message queue", "/proc/sys/kernel/msg_next_id"};
+
+std::string describe(const Kind& kind, const cryo_ipc_perm& perm) {
+  return fmt::format("System V {} {} (key {:#x})", kind.what, perm.id, static_cast<std::uint32_t>(perm.key));
+}
+
+// What there is under the id of an object of the context.
+struct Found {
+  bool exists = false;
+  bool same = false;     // it is the one that was saved
+  std::string obstacle;  // why it cannot be used
+};
+
+bool of_context(const Context& context, pid_t pid) {
+  return std::any_of(context.processes.begin(), context.processes.end(),
+                     [pid](const Process& process) { return process.head.pid == pid; });
+}
+
+// A process that is no part of the context, runs, and was the last to use the object.
+bool used_elsewhere(const Context& context, pid_t pid) {
+  return pid > 0 && !of_context(context, pid) && pid != ::getpid() && (::kill(pid, 0) == 0 || errno == EPERM);
+}
+
+bool gone() {
+  return errno == EINVAL || errno == EIDRM;
+}
+
+Found unreadable() {
+  return {true, false, fmt::format("is there and cannot be looked at: {}", std::strerror(errno))};
+}
+
+Found find_shm(const cryo_shm& saved) {
+  shmid_ds now;
+  if (::shmctl(saved.perm.id, IPC_STAT, &now) != 0) return gone() ? Found{} : unreadable();
+  Found found{true, false, {}};
+  found.same = now.shm_perm.__key == saved.perm.key && now.shm_segsz == saved.size &&
+               now.shm_ctime == saved.perm.changed;
+  if (!found.same)
+    found.obstacle = "its id is taken by another segment";
+  else if (now.shm_nattch != 0)
+    found.obstacle = fmt::format("is still there, and attached {} times", now.shm_nattch);
+  return found;
+}
+
+Found find_sem(const Context& context, const SemSet& saved) {
+  semid_ds now;
+  const int id = saved.head.perm.id;
+  if (::semctl(id, 0, IPC_STAT, SemArgument{.status = &now}) != 0) return gone() ? Found{} : unreadable();
+  Found found{true, false, {}};
+  found.same = now.sem_perm.__key == saved.head.perm.key && now.sem_nsems == saved.values.size();
+  if (!found.same) found.obstacle = "its id is taken by another set";
+  for (int i = 0; found.same && i < static_cast<int>(saved.values.size()); ++i) {
+    const int pid = ::semctl(id, i, GETPID);
+    if (used_elsewhere(context, pid))
+      found.obstacle = fmt::format("is still there, and process {} was the last to use it", pid);
+    if (::semctl(id, i, GETNCNT) > 0 || ::semctl(id, i, GETZCNT) > 0)
+      found.obstacle = "is still there, and somebody waits for it";
+  }
+  return found;
+}
+
+Found find_msg(const Context& context, const MsgQueue& saved) {
+  msqid_ds now;
+  if (::msgctl(saved.head.perm.id, IPC_STAT, &now) != 0) return gone() ? Found{} : unreadable();
+  Found found{true, false, {}};
+  found.same = now.msg_perm.__key == saved.head.perm.key && now.msg_ctime == saved.head.perm.changed;
+  if (!found.same) found.obstacle = "its id is taken by another queue";
+  for (const pid_t pid : {now.msg_lspid, now.msg_lrpid})
+    if (found.same && used_elsewhere(context, pid))
+      found.obstacle = fmt::format("is still there, and process {} was the last to use it", pid);
+  return found;
+}
+
+bool key_taken(const Kind& kind, std::int32_t key) {
+  if (key == IPC_PRIVATE) return false;
+  const int id = kind.number == CRYO_IPC_KIND_SHM   ? ::shmget(key, 0, 0)
+                 : kind.number == CRYO_IPC_KIND_SEM ? ::semget(key, 0, 0)
+                                                    : ::msgget(key, 0);
+  return id >= 0 || errno != ENOENT;
+}
+
+// Empty when the object can be had.
+std::string problem_of(const Kind& kind, const cryo_ipc_perm& perm, const Found& found) {
+  if (!found.obstacle.empty()) return fmt::format("{}: {}", describe(kind, perm), found.obstacle);
+  if (!found.exists && key_taken(kind, perm.key))
+    return fmt::format("{}: its key is taken by another object", describe(kind, perm));
+  return {};
+}
+
+bool choose_by_sysctl(const Kind& kind, std::int32_t id) {
+  const UniqueFd fd(::open(kind.sysctl, O_WRONLY | O_CLOEXEC));
+  const std::string text = std::to_string(id);
+  return fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+void choose_id(const Kind& kind, std::int32_t id) {
+  cryo_ipc_id wanted{};
+  wanted.size = sizeof(wanted);
+  wanted.kind = kind.number;
+  wanted.id = id;
+  const UniqueFd device(::open("/dev/" CRYO_DEVICE_NAME, O_RDWR | O_CLOEXEC));
+  if (device && ::ioctl(device.get(), CRYO_IOC_IPC_ID, &wanted) == 0) return;
+  if (!choose_by_sysctl(kind, id))
+    fail_errno(
+        "cannot choose the id {} of System V {}: that takes CAP_CHECKPOINT_RESTORE or the module's pid "
+        "choice",
+        id, kind.what);
+}
+
+class Maker {
+ public:
+  explicit Maker(const FileRestoreInput& input) : input_(input) {}
+
+  void make(const Inode& inode);
+  void make(const SemSet& set);
+  void make(const MsgQueue& queue);
+
+ private:
+  void obtain(const Kind& kind, const cryo_ipc_perm& perm, const Found& found,
+              const std::function<int()>& create, const std::function<void(int)>& remove);
+  void fill(const Inode& inode, bool clear);
+
+  const FileRestoreInput& input_;
+};
+
+// With the saved id, new or as it was left.
+void Maker::obtain(const Kind& kind, const cryo_ipc_perm& perm, const Found& found,
+                   const std::function<int()>& create, const std::function<void(int)>& remove) {
+  const std::string problem = problem_of(kind, perm, found);
+  if (!problem.empty()) fail(EEXIST, "{}", problem);
+  if (found.exists) return;
+  for (int i = 0; i < kTries; ++i) {
+    choose_id(kind, perm.id);
+    const int id = create();
+    if (id < 0) fail_errno("cannot make {}", describe(kind, perm));
+    if (id == perm.id) {
+      input_.created.add(fmt::format("{}:{}", kind.tag, id));
+      return;
+    }
+    remove(id);
+  }
+  fail(EBUSY, "{}: its id was not to be had in {} tries", describe(kind, perm), kTries);
+}
+
+void Maker::fill(const Inode& inode, bool clear) {
+  const cryo_shm& saved = *inode.shm;
+  void* const memory = ::shmat(saved.perm.id, nullptr, 0);
+  if (memory == reinterpret_cast<void*>(-1)) fail_errno("cannot attach {}", describe(kShm, saved.perm));
+  if (clear) std::memset(memory, 0, saved.size);
+  const std::uint64_t page = input_.context.header.page_size;
+  for (const PageChunk& chunk : input_.context.pages) {
+    if (chunk.kind != CRYO_PAGES_INODE || chunk.object != inode.id) continue;
+    std::uint64_t from = chunk.data_offset;
+    for (const cryo_page_run& run : chunk.runs) {
+      // The reader has seen to it that a run ends within the last page of the segment.
+      std::byte* to = static_cast<std::byte*>(memory) + run.start;
+      for (std::uint64_t left = run.nr_pages * page; left > 0;) {
+        const ssize_t got = ::pread(input_.context_fd, to, left, static_cast<off_t>(from));
+        if (got <= 0)
+          fail(got < 0 ? errno : ENODATA, "cannot read the contents of {}", describe(kShm, saved.perm));
+        to += got;
+        from += static_cast<std::uint64_t>(got);
+        left -= static_cast<std::uint64_t>(got);
+      }
+    }
+  }
+  if (::shmdt(memory) != 0) fail_errno("cannot detach {}", describe(kShm, saved.perm));
+}
+
+void Maker::make(const Inode& inode) {
+  const cryo_shm& saved = *inode.shm;
+  const Found found = find_shm(saved);
+  obtain(
+      kShm, saved.perm, found,
+      [&] { return ::shmget(saved.perm.key, saved.size, IPC_CREAT | IPC_EXCL | 0600); },
+      [](int id) { ::shmctl(id, IPC_RMID, nullptr); });
+  fill(inode, found.exists);
+  shmid_ds status;
+  if (::shmctl(saved.perm.id, IPC_STAT, &status) != 0) fail_errno("{}", describe(kShm, saved.perm));
+  status.shm_perm.uid = saved.perm.uid;
+  status.shm_perm.gid = saved.perm.gid;
+  status.shm_perm.mode = static_cast<unsigned short>(saved.perm.mode);
+  if (!found.exists && ::shmctl(saved.perm.id, IPC_SET, &status) != 0)
+    fail_errno("cannot set owner and mode of {}", describe(kShm, saved.perm));
+  if ((saved.flags & CRYO_SHM_MLOCKED) && ::shmctl(saved.perm.id, SHM_LOCK, nullptr) != 0)
+    fail_errno("cannot lock {}", describe(kShm, saved.perm));
+}
+
+void Maker::make(const SemSet& set) {
+  const cryo_ipc_perm& perm = set.head.perm;
+  const int count = static_cast<int>(set.values.size());
+  const Found found = find_sem(input_.context, set);
+  obtain(
+      kSem, perm, found, [&] { return ::semget(perm.key, count, IPC_CREAT | IPC_EXCL | 0600); },
+      [](int id) { ::semctl(id, 0, IPC_RMID); });
+  std::vector<unsigned short> values(set.values.begin(), set.values.end());
+  if (::semctl(perm.id, 0, SETALL, SemArgument{.values = values.data()}) != 0)
+    fail_errno("cannot set the values of {}", describe(kSem, perm));
+  semid_ds status;
+  if (::semctl(perm.id, 0, IPC_STAT, SemArgument{.status = &status}) != 0)
+    fail_errno("{}", describe(kSem, perm));
+  status.sem_perm.uid = perm.uid;
+  status.sem_perm.gid = perm.gid;
+  status.sem_perm.mode = static_cast<unsigned short>(perm.mode);
+  if (!found.exists && ::semctl(perm.id, 0, IPC_SET, SemArgument{.status = &status}) != 0)
+    fail_errno("cannot set owner and mode of {}", describe(kSem, perm));
+}
+
+// What was sent since belongs to nobody who is left.
+void drain(int id) {
+  std::array<char, 65536> buffer;
+  while (::msgrcv(id, buffer.data(), buffer.size() - sizeof(long), 0, IPC_NOWAIT | MSG_NOERROR) >= 0) {
+  }
+}
+
+void Maker::make(const MsgQueue& queue) {
+  const cryo_ipc_perm& perm = queue.head.perm;
+  const Found found = find_msg(input_.context, queue);
+  obtain(
+      kMsg, perm, found, [&] { return ::msgget(perm.key, IPC_CREAT | IPC_EXCL | 0600); },
+      [](int id) { ::msgctl(id, IPC_RMID, nullptr); });
+  if (found.exists) drain(perm.id);
+  msqid_ds status;
+  if (::msgctl(perm.id, IPC_STAT, &status) != 0) fail_errno("{}", describe(kMsg, perm));
+  for (const Message& message : queue.messages) {
+    std::vector<char> buffer(sizeof(long) + message.text.size());
+    const long type = static_cast<long>(message.type);
+    std::memcpy(buffer.data(), &type, sizeof(type));
+    if (!message.text.empty())
+      std::memcpy(buffer.data() + sizeof(type), message.text.data(), message.text.size());
+    if (::msgsnd(perm.id, buffer.data(), message.text.size(), IPC_NOWAIT) == 0) continue;
+    // It may hold more than a new one does.
+    status.msg_qbytes = std::max<msglen_t>(status.msg_qbytes, queue.head.bytes);
+    if (errno != EAGAIN || ::msgctl(perm.id, IPC_SET, &status) != 0 ||
+        ::msgsnd(perm.id, buffer.data(), message.text.size(), IPC_NOWAIT) != 0)
+      fail_errno("cannot put a message of {} bytes back into {}", message.text.size(), describe(kMsg, perm));
+  }
+  if (found.exists && status.msg_qbytes == queue.head.bytes) return;
+  status.msg_qbytes = queue.head.bytes;
+  status.msg_perm.uid = perm.uid;
+  status.msg_perm.gid = perm.gid;
+  status.msg_perm.mode = static_cast<unsigned short>(perm.mode);
+  if (::msgctl(perm.id, IPC_SET, &status) != 0)
+    fail_errno("cannot set owner, mode and size of {}", describe(kMsg, perm));
+}
+
+}  // namespace
+
+void check_sysv(const Context& context, Findings& findings) {
+  const auto report = [&](const std::string& problem) {
+    if (!problem.empty()) findings.problem(EEXIST, "{}", problem);
+  };
+  for (const auto& [id, inode] : context.inodes)
+    if (inode.shm) report(problem_of(kShm, inode.shm->perm, find_shm(*inode.shm)));
+  for (const SemSet& set : context.sem_sets) report(problem_of(kSem, set.head.perm, find_sem(context, set)));
+  for (const MsgQueue& queue : context.msg_queues)
+    report(problem_of(kMsg, queue.head.perm, find_msg(context, queue)));
+}
+
+void restore_sysv(const FileRestoreInput& input) {
+  Maker maker(input);
+  for (const auto& [id, inode] : input.context.inodes)
+    if (inode.shm) maker.make(inode);
+  for (const SemSet& set : input.context.sem_sets) maker.make(set);
+  for (const MsgQueue& queue : input.context.msg_queues) maker.make(queue);
+}
+
+void restore_sem_undo(const Process& process) {
+  for (const cryo_sem_undo& undo : process.sem_undo) {
+    // Down and up again at once: only the undoing of one of them is noted.
+    const auto number = static_cast<unsigned short>(undo.number);
+    const auto amount = static_cast<short>(undo.adjustment);
+    std::array<sembuf, 2> operations{
+        {{number, static_cast<short>(-amount), SEM_UNDO | IPC_NOWAIT}, {number, amount, IPC_NOWAIT}}};
+    // Up first: a semaphore at zero could not go down.
+    if (amount > 0) std::swap(operations[0], operations[1]);
+    if (::semop(undo.id, operations.data(), operations.size()) != 0)
+      fail_errno("cannot restore what pid {} would undo of semaphore {} of System V semaphores {}",
+                 process.head.pid, undo.number, undo.id);
+  }
+}
+
+bool remove_sysv(const std::string& name) {
+  int id = 0;
+  if (std::sscanf(name.c_str(), "shm:%d", &id) == 1) return ::shmctl(id, IPC_RMID, nullptr), true;
+  if (std::sscanf(name.c_str(), "sem:%d", &id) == 1) return ::semctl(id, 0, IPC_RMID), true;
+  if (std::sscanf(name.c_str(), "msg:%d", &id) == 1) return ::msgctl(id, IPC_RMID, nullptr), true;
+  return false;
+}
+
+}  // namespace cryo

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// System V shared memory, semaphores and message queues.
+#pragma once
+
+#include <string>
+
+#include "restart/check.h"
+#include "restart/files.h"
+
+namespace cryo {
+
+// What cannot be made because something else is there.
+void check_sysv(const Context& context, Findings& findings);
+
+// Makes all objects of the context with their ids, or finds them as they were left, and fills them.  Once
+// for all processes; a segment that is to go with its last user loses its name later.
+void restore_sysv(const FileRestoreInput& input);
+
+// By each process for itself, after that: what it would undo when it ends.
+void restore_sem_undo(const Process& process);
+
+// Takes back what restore_sysv() has noted among the paths made.  False: `name` is none of these.
+bool remove_sysv(const std::string& name);
+
+}  // namespace cryo
