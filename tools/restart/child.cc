@@ -91,7 +91,6 @@ bool Child::adds_seals() const {
 void Child::restore_open_files() {
   files_ = take_files(input_.file_input, input_.files, index_);
   take_terminals(process_, input_.files.terminals);
-  restore_queue_notifications(input_.context, process_, files_);
   fill_inotifies(input_.context, process_, input_.options, files_.fds);
   // What is watched need not be in this process's table.
   std::map<std::uint32_t, int> all = files_.fds;
@@ -120,7 +119,7 @@ StubArea Child::make_area(AddressSpace& space) {
   use_saved_addresses(mm, space);
   const std::size_t data = memory_plan_size(input_.context, mm) + thread_plan_size(process_, credentials_) +
                            timerfd_plan_size(process_) + posix_timer_plan_size(process_) +
-                           process_.locks.size() * kLockSize +
+                           (process_.locks.size() + process_.fds.size()) * kLockSize +
                            (parked_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
                            files_.fds.size() * (5 * sizeof(stub::Call) + kOwnerSize) + kFixedSize;
   return StubArea(space, report_, input_.report_size, data, transit, input_.context.header.page_size);
@@ -132,6 +131,7 @@ void Child::plan_process_calls(CallList& calls, StubArea& area) {
       calls.add(Step::kSeal, 0, SYS_fcntl, fd.get(), F_ADD_SEALS, seals);
   plan_process(process_, calls, area);
   for (const int fd : parked_) calls.add(Step::kClose, 0, SYS_close, fd);
+  plan_queue_notifications(input_.context, process_, calls, area);
 }
 
 // What a file that was open for writing has got since then is what this run is going to write.

@@ -57,6 +57,8 @@ std::string what_failed(const stub::Report& report, const Context& context, cons
       return fmt::format("cannot read the contents of memory at {:#x} from the context", report.address);
     case Step::kShare:
       return "cannot make shared anonymous memory";
+    case Step::kNotify:
+      return fmt::format("descriptor {}: cannot ask to be told of messages", index);
     case Step::kAttach:
       return fmt::format("cannot attach System V shared memory {}", context.inode(index).shm->perm.id);
     case Step::kLockMemory:

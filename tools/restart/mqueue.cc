@@ -5,9 +5,11 @@
 #include <mqueue.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <ctime>
+#include <set>
 
 #include "base/error.h"
 
@@ -98,19 +100,19 @@ UniqueFd MessageQueues::open(const File& file, const FileUse& use) {
   return fd;
 }
 
-void restore_queue_notifications(const Context& context, const Process& process, const RestoredFiles& files) {
+void plan_queue_notifications(const Context& context, const Process& process, CallList& calls,
+                              StubArea& area) {
+  std::set<std::uint32_t> asked;  // inodes: a queue that is open twice has one to tell
   for (const cryo_fd& fd : process.fds) {
     const File& file = context.file(fd.file);
     if (file.head.kind != CRYO_FILE_MQUEUE) continue;
     const cryo_mqueue& saved = context.inode(file.head.inode).mqueue->head;
-    if (saved.notify_pid != process.head.pid) continue;
-    sigevent event{};
-    event.sigev_notify = static_cast<int>(saved.notify);
-    event.sigev_signo = static_cast<int>(saved.notify_signal);
-    event.sigev_value.sival_ptr = reinterpret_cast<void*>(saved.notify_value);
-    // A queue that is open twice is asked once: it has one to tell.
-    if (::mq_notify(files.fds.at(fd.file), &event) != 0 && errno != EBUSY)
-      fail_errno("descriptor {}: cannot ask to be told of messages", fd.fd);
+    if (saved.notify_pid != process.head.pid || !asked.insert(file.head.inode).second) continue;
+    sigevent* event = area.array<sigevent>(1);
+    event->sigev_notify = static_cast<int>(saved.notify);
+    event->sigev_signo = static_cast<int>(saved.notify_signal);
+    event->sigev_value.sival_ptr = reinterpret_cast<void*>(saved.notify_value);
+    calls.add(stub::Step::kNotify, fd.fd, SYS_mq_notify, fd.fd, event);
   }
 }
 

@@ -24,8 +24,10 @@ class MessageQueues {
 // Why the queue cannot be had; empty when it can.
 [[nodiscard]] std::string queue_problem(const Inode& inode, const std::string& path);
 
-// By each process for itself: to be told when a message comes.
-void restore_queue_notifications(const Context& context, const Process& process, const RestoredFiles& files);
+// By each process for itself: to be told when a message comes.  Any close of the queue ends that, so it comes
+// after the last.
+void plan_queue_notifications(const Context& context, const Process& process, CallList& calls,
+                              StubArea& area);
 
 // Takes back what has been noted among the paths made.  False: `name` is no queue.
 bool remove_queue(const std::string& name);

@@ -60,6 +60,7 @@ enum class Step : std::uint16_t {
   kPosixTimer,
   kMempolicy,
   kAttach,
+  kNotify,
 };
 
 // When a call has done what it should.
