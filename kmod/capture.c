@@ -50,7 +50,7 @@ static int check_proc(struct cryo_capture *c)
 {
 	struct cryo_parked *t;
 
-	cryo_for_each_thread(t, c->p) {
+	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t)) {
 		if (!cryo_ptrace_may_access(t->task, PTRACE_MODE_ATTACH_REALCREDS)) {
 			cryo_log(&c->req->log, "pid %d (%s): you may not trace thread %d of it",
 				 c->p->pid, c->p->comm, task_pid_vnr(t->task));
@@ -85,7 +85,7 @@ static int collect(struct cryo_capture *c)
 	err = cryo_collect_fds(c) ?: cryo_collect_vmas(c);
 	if (err)
 		return err;
-	cryo_for_each_thread(t, c->p)
+	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
 		cryo_arch_check(c, t->task);
 	return 0;
 }
@@ -95,7 +95,7 @@ static int save_threads(struct cryo_capture *c)
 	struct cryo_parked *t;
 	int err = 0;
 
-	cryo_for_each_thread(t, c->p) {
+	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t)) {
 		err = cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
 		      cryo_save_seccomp(c, t->task) ?: cryo_save_uclamp(c, t->task) ?:
 		      cryo_save_thread_mempolicy(c, t->task) ?:

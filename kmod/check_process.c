@@ -217,6 +217,6 @@ void cryo_check_process(struct cryo_capture *c)
 		cryo_refuse(c, "memory-deny-write-execute (PR_SET_MDWE) is not supported");
 	if (c->p->task->signal->oom_mm)
 		cryo_refuse(c, "is being killed for lack of memory");
-	cryo_for_each_thread(p, c->p)
+	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p))
 		check_thread(c, p->task);
 }

@@ -157,10 +157,8 @@ struct cryo_proc {
 };
 
 #define cryo_for_each_proc(proc, req)	list_for_each_entry(proc, &(req)->procs, node)
-/* Threads of @_proc that are in the context. */
-#define cryo_for_each_thread(t, _proc)					\
-	list_for_each_entry(t, &(_proc)->threads, sibling)		\
-		if (READ_ONCE((t)->state) != CRYO_PARK_GONE)
+/* The thread of @proc after @t (NULL: the first) that is in the context; or NULL. */
+struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked *t);
 
 int cryo_scope_begin(struct cryo_request *req);
 int cryo_scope_find(struct cryo_request *req);

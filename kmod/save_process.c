@@ -92,7 +92,7 @@ int cryo_save_process(struct cryo_capture *c)
 	};
 	struct cryo_parked *p;
 
-	cryo_for_each_thread(p, c->p)
+	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p))
 		out.threads++;
 	if (out.flags & CRYO_PROC_STOPPED)
 		out.stop_signal = stop_signal(task);

@@ -218,13 +218,13 @@ int cryo_scope_find(struct cryo_request *req)
 	return err ?: total;
 }
 
-static bool has_live_thread(struct cryo_proc *p)
+struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked *t)
 {
-	struct cryo_parked *t;
-
-	cryo_for_each_thread(t, p)
-		return true;
-	return false;
+	t = list_prepare_entry(t, &proc->threads, sibling);
+	list_for_each_entry_continue(t, &proc->threads, sibling)
+		if (READ_ONCE(t->state) != CRYO_PARK_GONE)
+			return t;
+	return NULL;
 }
 
 enum rest { AT_REST, RESTLESS, GONE };
@@ -235,7 +235,7 @@ static enum rest look_at(struct cryo_request *req, struct cryo_proc *p)
 	struct task_struct *task;
 	enum rest rest = GONE;
 
-	if (has_live_thread(p))
+	if (cryo_next_thread(p, NULL))
 		return AT_REST;
 	rcu_read_lock();
 	task = pid_task(p->tgid, PIDTYPE_TGID);

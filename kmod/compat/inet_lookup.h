@@ -9,12 +9,6 @@
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
-#define CRYO_TCP_TABLE(net)	(net)
-#else
-#define CRYO_TCP_TABLE(net)	(net), (net)->ipv4.tcp_death_row.hashinfo
-#endif
-
 static inline bool cryo_is_ipv4(struct sock *sk)
 {
 #if IS_ENABLED(CONFIG_IPV6)
@@ -25,19 +19,36 @@ static inline bool cryo_is_ipv4(struct sock *sk)
 }
 
 /* The other end of a connection, when it is on this machine: counted, sock_gen_put(). */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+static inline struct sock *cryo_tcp_peer(struct sock *sk)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+
+#if IS_ENABLED(CONFIG_IPV6)
+	if (!cryo_is_ipv4(sk))
+		return __inet6_lookup_established(sock_net(sk), &sk->sk_v6_rcv_saddr,
+						  inet->inet_sport, &sk->sk_v6_daddr,
+						  ntohs(inet->inet_dport), 0, 0);
+#endif
+	return __inet_lookup_established(sock_net(sk), sk->sk_rcv_saddr, inet->inet_sport,
+					 sk->sk_daddr, ntohs(inet->inet_dport), 0, 0);
+}
+#else
 static inline struct sock *cryo_tcp_peer(struct sock *sk)
 {
 	const struct inet_sock *inet = inet_sk(sk);
 	struct net *net = sock_net(sk);
+	struct inet_hashinfo *table = net->ipv4.tcp_death_row.hashinfo;
 
 #if IS_ENABLED(CONFIG_IPV6)
 	if (!cryo_is_ipv4(sk))
-		return __inet6_lookup_established(CRYO_TCP_TABLE(net), &sk->sk_v6_rcv_saddr,
+		return __inet6_lookup_established(net, table, &sk->sk_v6_rcv_saddr,
 						  inet->inet_sport, &sk->sk_v6_daddr,
 						  ntohs(inet->inet_dport), 0, 0);
 #endif
-	return __inet_lookup_established(CRYO_TCP_TABLE(net), sk->sk_rcv_saddr, inet->inet_sport,
+	return __inet_lookup_established(net, table, sk->sk_rcv_saddr, inet->inet_sport,
 					 sk->sk_daddr, ntohs(inet->inet_dport), 0, 0);
 }
+#endif
 
 #endif

@@ -119,8 +119,8 @@ struct cryo_checkpoint {
  * the handle or dies before CRYO_RST_COMMIT has succeeded, all threads parked
  * at the handle are killed.
  *
- * @threads is the number of threads that will call CRYO_RST_RESUME, in @processes
- * processes (0 means 1), each of which has one that is its CRYO_RESUME_LEADER.
+ * @threads is the number of threads that will call CRYO_RST_RESUME, and @processes that
+ * of their processes (0 means 1), each of which has one that is its CRYO_RESUME_LEADER.
  */
 #define CRYO_IOC_RESTART	_IO(CRYO_IOC_TYPE, 0x42)
 
