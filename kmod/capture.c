@@ -106,6 +106,12 @@ static int save_threads(struct cryo_capture *c)
 	return err;
 }
 
+static int say_gone(struct cryo_request *req, struct cryo_proc *p)
+{
+	cryo_log(&req->log, "pid %d (%s): was killed meanwhile", p->pid, p->comm);
+	return -ESRCH;
+}
+
 /* A thread that was killed while the capture looked at it makes the whole worthless. */
 static int check_alive(struct cryo_capture *c)
 {
@@ -116,7 +122,7 @@ static int check_alive(struct cryo_capture *c)
 		return err;
 	list_for_each_entry(p, &c->req->parked, node) {
 		if (READ_ONCE(p->state) == CRYO_PARK_GONE && p->counted)
-			return -ESRCH;
+			return say_gone(c->req, p->proc);
 		p->counted = READ_ONCE(p->state) != CRYO_PARK_GONE;
 	}
 	return 0;
@@ -150,6 +156,8 @@ static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c)
 
 	cryo_for_each_proc(c->p, c->req) {
 		err = step(c);
+		if (err == -ESRCH)
+			say_gone(c->req, c->p);
 		if (err)
 			break;
 		err = cryo_request_interrupted(c->req);

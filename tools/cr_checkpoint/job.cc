@@ -141,7 +141,8 @@ void Job::check_result(int error) const {
     case EOPNOTSUPP:
       fail(error, "process {} holds what cannot be saved", target);
     case ESRCH:
-      fail(error, "process {} has exited", target);
+      fail(error, "process {}{} has exited", target,
+           options_.scope == CRYO_SCOPE_PROCESS ? "" : " or another one of its job");
     case EBUSY:
       fail(error, "process {} is in another checkpoint or restart", target);
     case EINTR:
