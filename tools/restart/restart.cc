@@ -118,6 +118,7 @@ class Restart::Attempt {
         handle_(open_handle(device_.get(), totals_)),
         report_(plan_.nodes.size()) {
     report_->processes = static_cast<std::uint32_t>(totals_.processes);
+    report_->coordinator = ::getpid();
   }
   ~Attempt();
   Attempt(const Attempt&) = delete;

@@ -10,6 +10,7 @@
 
 #include <linux/futex.h>
 #include <linux/sched.h>
+#include <time.h>
 
 #include "stub_arch.h"
 
@@ -21,6 +22,7 @@ namespace {
 constexpr long kMaxErrno = 4095;
 constexpr std::uint32_t kMaxBuffers = 1024;  // UIO_MAXIOV
 constexpr long kErrorPerm = 1;
+constexpr long kErrorNoProcess = 3;
 constexpr long kErrorInterrupted = 4;
 constexpr long kErrorAgain = 11;
 constexpr long kErrorBusy = 16;
@@ -187,11 +189,17 @@ STUB_CODE void arrive_at(std::uint32_t* count, std::uint32_t total) {
     raw_syscall(SYS_futex, address_of(count), FUTEX_WAKE, 0x7fffffff);
 }
 
-STUB_CODE void wait_until(std::uint32_t* count, std::uint32_t total) {
+// Some who wait have their own death signal again, or none: whether cr_restart lives they have to ask.
+STUB_CODE void wait_until(const Report* report, std::uint32_t* count) {
   for (;;) {
     const std::uint32_t now = __atomic_load_n(count, __ATOMIC_ACQUIRE);
-    if (now >= total) return;
-    raw_syscall(SYS_futex, address_of(count), FUTEX_WAIT, now, 0);
+    if (now >= report->processes) return;
+    volatile timespec timeout;
+    timeout.tv_sec = 1;
+    timeout.tv_nsec = 0;
+    raw_syscall(SYS_futex, address_of(count), FUTEX_WAIT, now, address_of(const_cast<timespec*>(&timeout)));
+    if (raw_syscall(SYS_kill, static_cast<std::uint64_t>(report->coordinator), 0) == -kErrorNoProcess)
+      raw_syscall(SYS_exit_group, kFailureStatus);
   }
 }
 
@@ -205,7 +213,7 @@ extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   read_contents(p);
   Report* report = p->report;
   arrive_at(&report->mapped, report->processes);
-  if (p->wait_mapped != 0) wait_until(&report->mapped, report->processes);
+  if (p->wait_mapped != 0) wait_until(report, &report->mapped);
   make_calls(p, p->process_calls, p->nr_process_calls, 0);
   for (std::uint32_t i = 1; i < p->nr_threads; ++i) create_thread(p, &p->threads[i]);
   Thread* leader = &p->threads[0];
@@ -214,7 +222,7 @@ extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   if (p->device_fd >= 0) raw_syscall(SYS_close, static_cast<std::uint64_t>(p->device_fd));
   make_calls(p, p->leader_calls, p->nr_leader_calls, 0);
   arrive_at(&report->ready, report->processes);
-  wait_until(&report->ready, report->processes);
+  wait_until(report, &report->ready);
   make_calls(p, p->final_calls, p->nr_final_calls, 0);
   arrive_and_resume(p, leader);
 }

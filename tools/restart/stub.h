@@ -124,6 +124,7 @@ struct Report {
   std::uint32_t ready;    // processes in which nothing can fail any more but the last steps
   std::uint32_t created;  // 1: all processes exist
   std::uint32_t processes;
+  std::int32_t coordinator;  // cr_restart
   std::uint32_t locked;  // ReportLock
   std::int32_t error;    // errno value
   Step step;             // of the failure
