@@ -246,7 +246,8 @@ static void name_pending(struct cryo_request *req)
 		get_task_comm(comm, p->task);
 		cryo_log(&req->log,
 			 "pid %d (%s), thread %d (%s): did not come to rest: state %c%s",
-			 p->proc->pid, p->proc->comm, task_pid_vnr(p->task), comm, task_state_to_char(p->task),
+			 p->proc->pid, p->proc->comm, task_pid_vnr(p->task), comm,
+			 task_state_to_char(p->task),
 			 p->task->vfork_done || task_state_to_char(p->task) != 'D' ? "" :
 			 " (uninterruptible, or waits for a vfork() child)");
 	}
