@@ -155,6 +155,9 @@ static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c)
 	int err = 0;
 
 	cryo_for_each_proc(c->p, c->req) {
+		/* The target itself is missed. */
+		if (c->p->gone && c->p->leader != c->req->target)
+			continue;
 		err = step(c);
 		if (err == -ESRCH)
 			say_gone(c->req, c->p);

@@ -143,6 +143,7 @@ struct cryo_proc {
 	char comm[TASK_COMM_LEN];
 	struct list_head threads;	/* of struct cryo_parked */
 	bool zombie;			/* has exited, and its parent, in the scope, has not waited */
+	bool gone;			/* has exited, and nobody is going to wait for it: not in the context */
 
 	/* What capture.c collects. */
 	struct task_struct *task;	/* its leader: parked, or a zombie; counted elsewhere */

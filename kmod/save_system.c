@@ -14,11 +14,13 @@ int cryo_save_system(struct cryo_capture *c)
 		.realtime_ns = ktime_get_real_ns(),
 		.monotonic_ns = ktime_get_ns(),
 		.boottime_ns = ktime_get_boottime_ns(),
-		.processes = c->req->nr_procs,
 		.writer = CRYO_RELEASE,
 	};
+	struct cryo_proc *proc;
 	struct cryo_parked *p;
 
+	cryo_for_each_proc(proc, c->req)
+		s.processes += !proc->gone;
 	list_for_each_entry(p, &c->req->parked, node)
 		s.threads += p->counted;
 	strscpy((char *)s.sysname, u->sysname, sizeof(s.sysname));

@@ -264,10 +264,10 @@ static void say_restless(struct cryo_request *req, struct cryo_proc *p)
  */
 int cryo_scope_settle(struct cryo_request *req, bool report)
 {
-	struct cryo_proc *p, *next;
+	struct cryo_proc *p;
 	int restless = 0;
 
-	list_for_each_entry_safe(p, next, &req->procs, node) {
+	cryo_for_each_proc(p, req) {
 		enum rest rest = look_at(req, p);
 
 		if (rest == RESTLESS) {
@@ -275,12 +275,8 @@ int cryo_scope_settle(struct cryo_request *req, bool report)
 			if (report)
 				say_restless(req, p);
 		}
-		/* Threads of it may still be in the list of those asked. */
-		if (rest == GONE && list_empty(&p->threads) && p->leader != req->target) {
-			mutex_lock(&running_lock);
-			forget(req, p);
-			mutex_unlock(&running_lock);
-		}
+		/* Not forgotten: threads of it may still be in the list of those asked. */
+		p->gone = rest == GONE;
 	}
 	return restless;
 }

@@ -7,6 +7,7 @@
  *   threads  makes and ends threads all the time
  *   fork     makes and reaps children all the time
  *   vfork    the same by vfork()
+ *   tree     twenty processes, which are replaced when they die; each has a removed file open
  *   exec     becomes itself again every few milliseconds
  *   brief    plain, and ends by itself after as many milliseconds as the third argument says
  */
@@ -16,10 +17,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -109,6 +112,53 @@ static void children(int by_vfork)
 	}
 }
 
+static int removed_file(const char *dir, int number)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/removed.%d", dir, number);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (fd < 0 || write(fd, &number, sizeof(number)) != sizeof(number) || unlink(path))
+		watch->errors++;
+	return fd;
+}
+
+/* Every other one has a child, which dies with it. */
+static void branch(const char *dir, int number)
+{
+	int fd = removed_file(dir, number);
+
+	if (number % 2 && !fork())
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		int back = -1;
+
+		if (pread(fd, &back, sizeof(back), 0) != sizeof(back) || back != number)
+			watch->errors++;
+		watch->ticks++;
+		nap(1000000);
+	}
+}
+
+#define BRANCHES 13
+
+static void tree(const char *dir)
+{
+	pid_t pids[BRANCHES] = { 0 };
+
+	for (;;) {
+		for (int i = 0; i < BRANCHES; i++)
+			if (!pids[i] || waitpid(pids[i], NULL, WNOHANG) == pids[i]) {
+				pids[i] = fork();
+				if (!pids[i])
+					branch(dir, i);
+			}
+		watch->ready = getpid();
+		nap(5000000);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	char path[512];
@@ -125,6 +175,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "plain") || !strcmp(argv[1], "brief"))
 		plain(argv[2]);
 	watch->ready = getpid();
+	if (!strcmp(argv[1], "tree"))
+		tree(argv[2]);
 	if (!strcmp(argv[1], "threads"))
 		threads();
 	if (!strcmp(argv[1], "fork"))

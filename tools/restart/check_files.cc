@@ -10,8 +10,8 @@
 
 #include "restart/check.h"
 #include "restart/files.h"
-#include "restart/sockets.h"
 #include "restart/mqueue.h"
+#include "restart/sockets.h"
 #include "restart/timers.h"
 
 namespace cryo {

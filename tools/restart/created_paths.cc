@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "restart/created_paths.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string_view>
@@ -8,6 +12,15 @@
 #include "base/error.h"
 
 namespace cryo {
+
+DeathDeferred::DeathDeferred() : parent_(::getppid()) {
+  if (::prctl(PR_SET_PDEATHSIG, 0) != 0) fail_errno("PR_SET_PDEATHSIG");
+}
+
+DeathDeferred::~DeathDeferred() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent_) ::_exit(stub::kFailureStatus);
+}
 
 std::vector<std::string> CreatedPaths::list() const {
   std::vector<std::string> paths;

@@ -10,6 +10,18 @@
 
 namespace cryo {
 
+// Lets cr_restart's death wait for a moment in which a name exists that nobody else would remove.
+class DeathDeferred {
+ public:
+  DeathDeferred();
+  ~DeathDeferred();
+  DeathDeferred(const DeathDeferred&) = delete;
+  DeathDeferred& operator=(const DeathDeferred&) = delete;
+
+ private:
+  int parent_;
+};
+
 class CreatedPaths {
  public:
   explicit CreatedPaths(stub::Report& report) : report_(report) {}

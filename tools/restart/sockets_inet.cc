@@ -82,7 +82,8 @@ bool choose_port(int fd, const Bytes& name) {
   if (::setsockopt(fd, IPPROTO_IP, kLocalPortRange, &range, sizeof(range)) != 0) return false;
   set_flag(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   Bytes any_port = name;
-  std::memset(any_port.data() + offsetof(sockaddr_in, sin_port), 0, 2);
+  any_port.at(offsetof(sockaddr_in, sin_port)) = {};
+  any_port.at(offsetof(sockaddr_in, sin_port) + 1) = {};
   return ::bind(fd, raw(any_port), size_of(any_port)) == 0;
 }
 

@@ -125,9 +125,9 @@ struct Report {
   std::uint32_t created;  // 1: all processes exist
   std::uint32_t processes;
   std::int32_t coordinator;  // cr_restart
-  std::uint32_t locked;  // ReportLock
-  std::int32_t error;    // errno value
-  Step step;             // of the failure
+  std::uint32_t locked;      // ReportLock
+  std::int32_t error;        // errno value
+  Step step;                 // of the failure
   std::uint16_t reserved;
   std::uint32_t process;  // its index, ~0: the maker
   std::uint32_t index;
