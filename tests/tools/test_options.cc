@@ -96,11 +96,16 @@ TEST("numbers") {
   CHECK_EQ(wrong({"-S", "65", "42"}), "signal '65' is not a number from 1 to 64");
 }
 
+TEST("what is checkpointed") {
+  CHECK_EQ(parse({"42"}).scope, static_cast<std::uint32_t>(CRYO_SCOPE_TREE));
+  CHECK_EQ(parse({"-g", "42"}).scope, static_cast<std::uint32_t>(CRYO_SCOPE_PGRP));
+  CHECK_EQ(parse({"--session", "42"}).scope, static_cast<std::uint32_t>(CRYO_SCOPE_SESSION));
+  CHECK_EQ(parse({"--cgroup", "42"}).scope, static_cast<std::uint32_t>(CRYO_SCOPE_CGROUP));
+}
+
 TEST("what there is not") {
   CHECK_EQ(wrong({}), "no process given");
   CHECK_EQ(wrong({"1", "2"}), "one process only: '2' is too much");
-  CHECK_EQ(wrong({"-g", "1"}), "--pgid: process groups are not supported yet");
-  CHECK_EQ(wrong({"-s", "1"}), "--sid: sessions are not supported yet");
   CHECK(wrong({"--ptraced-skip", "1"}).starts_with("--ptraced-skip: "));
   CHECK_EQ(wrong({"-f", "", "1"}), "option -f needs a value that is not empty");
 }
