@@ -65,7 +65,7 @@ check "... named" said "descriptor 7"
 exec 7<&-
 cr -F 7 "$pid"
 check "a descriptor that is closed" status_is 9
-for usage in "" "0" "x" "-1" "--nonsense $pid" "-t x $pid" "-z0 $pid" "-g $pid" "-s $pid" "$pid $pid"; do
+for usage in "" "0" "x" "-1" "--nonsense $pid" "-t x $pid" "-z0 $pid" "$pid $pid"; do
 	# shellcheck disable=SC2086 # words are wanted
 	cr $usage
 	check "wrong usage: '$usage'" status_is 255
@@ -79,14 +79,10 @@ cr --dry-run "$pid"
 check "--dry-run: success" status_is 0
 check "... says so" same "$out" "process $pid can be checkpointed"
 check "... and writes nothing" no_file_but count
-sh -c 'sleep 30 & sleep 30; :' & parent=$!
-started+=("$parent")
-wait_for has_child "$parent"
+start_obstacle
 cr --dry-run "$parent"
 check "--dry-run: obstacles" status_is 52
 check "... named" said "$parent"
-# shellcheck disable=SC2046 # pids
-kill $(cat "/proc/$parent/task/$parent/children")
 
 fresh
 start 4

@@ -45,14 +45,16 @@ started+=("$parent")
 wait_for has_child "$parent"
 child=$(cat "/proc/$parent/task/$parent/children")
 started+=("$child")
+cr -p -f ctx "$parent"
+check "--process leaves a child out" is_context ctx
+kill "$child"
+echo old >ctx
+start_obstacle
 cr -f ctx "$parent"
-check "a process with a child is refused" status_is 52
+check "what cannot be saved is refused" status_is 52
 check "... by pid" said "$parent"
 check "... and the old file stays" same "$(cat ctx)" old
 check "... and nothing is left over" no_file_but count ctx
-cr -p -f ctx "$parent"
-check "... but with --process it is not" is_context ctx
-kill "$child"
 
 fresh
 start

@@ -106,6 +106,16 @@ said() { [[ $err == *"$1"* ]]; }
 silent() { [ -z "$err$out" ]; }
 same() { [ "$1" = "$2" ]; }
 exists() { [ -e "$1" ]; }
+# A process with a pipe whose other end is somebody else's: sets $parent.
+start_obstacle()
+{
+	exec 7< <(exec sleep 30)
+	started+=("$!")
+	sleep 30 7<&7 >/dev/null & parent=$!
+	started+=("$parent")
+	exec 7<&-
+}
+
 no_file_but() { [ "$(find . -mindepth 1 -printf '%P\n' | sort)" = "$(printf '%s\n' "$@" | sort)" ]; }
 is_context() { cr_info "$1" >/dev/null; }
 state_of() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status"; }
