@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* asm/processor.h, asm/mmu.h of x86: for arch/x86_64/kmod only. */
+/* asm/cpuid.h, asm/mmu.h of x86: for arch/x86_64/kmod only. */
 #ifndef CRYO_COMPAT_X86_H
 #define CRYO_COMPAT_X86_H
 
@@ -11,34 +11,6 @@
 #endif
 #include <asm/mmu.h>
 #include <asm/processor.h>
-
-static inline bool cryo_x86_io_ports(struct task_struct *task)
-{
-#ifdef CONFIG_X86_IOPL_IOPERM
-	return task->thread.io_bitmap || task->thread.iopl_emul;
-#else
-	return false;
-#endif
-}
-
-static inline bool cryo_x86_ldt(struct mm_struct *mm)
-{
-#ifdef CONFIG_MODIFY_LDT_SYSCALL
-	return mm->context.ldt;
-#else
-	return false;
-#endif
-}
-
-/* User shadow stacks, v6.6 (and only where configured). */
-static inline bool cryo_x86_shadow_stack(struct task_struct *task)
-{
-#ifdef CONFIG_X86_USER_SHADOW_STACK
-	return task->thread.features & 1;	/* ARCH_SHSTK_SHSTK */
-#else
-	return false;
-#endif
-}
 
 /* Linear address masking, v6.4 82721d8b25d7. */
 static inline bool cryo_x86_lam(struct mm_struct *mm)

@@ -12,6 +12,7 @@
 #include <linux/string.h>
 #include <asm/desc.h>
 #include <asm/fpu/xcr.h>
+#include <asm/mmu.h>
 #include <asm/processor.h>
 #include <asm/syscall.h>
 #include <asm/user.h>
@@ -57,6 +58,34 @@ static bool has_tls(struct task_struct *task)
 	return false;
 }
 
+static bool has_io_ports(struct task_struct *task)
+{
+#ifdef CONFIG_X86_IOPL_IOPERM
+	return task->thread.io_bitmap || task->thread.iopl_emul;
+#else
+	return false;
+#endif
+}
+
+static bool has_ldt(struct mm_struct *mm)
+{
+#ifdef CONFIG_MODIFY_LDT_SYSCALL
+	return mm->context.ldt;
+#else
+	return false;
+#endif
+}
+
+/* User shadow stacks, v6.6 (and only where configured). */
+static bool has_shadow_stack(struct task_struct *task)
+{
+#ifdef CONFIG_X86_USER_SHADOW_STACK
+	return task->thread.features & 1;	/* ARCH_SHSTK_SHSTK */
+#else
+	return false;
+#endif
+}
+
 void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
@@ -65,12 +94,12 @@ void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
 		cryo_refuse(c, "thread %d: runs 32-bit code, which is not supported", tid);
 	if (has_tls(task))
 		cryo_refuse(c, "thread %d: segments of set_thread_area() are not supported", tid);
-	if (cryo_x86_io_ports(task))
+	if (has_io_ports(task))
 		cryo_refuse(c, "thread %d: access to I/O ports (ioperm, iopl) is not supported",
 			    tid);
-	if (cryo_x86_shadow_stack(task))
+	if (has_shadow_stack(task))
 		cryo_refuse(c, "thread %d: a shadow stack is not supported", tid);
-	if (thread_group_leader(task) && cryo_x86_ldt(c->p->mm))
+	if (thread_group_leader(task) && has_ldt(c->p->mm))
 		cryo_refuse(c, "a local descriptor table (modify_ldt) is not supported");
 	if (thread_group_leader(task) && cryo_x86_lam(c->p->mm))
 		cryo_refuse(c, "linear address masking is not supported");
