@@ -10,13 +10,18 @@
 /* As the requester sees it. An error means that it has none that can be told: nothing is lost then. */
 static int path_of(struct task_struct *task, char *buf, size_t size)
 {
-	struct css_set *set;
+	struct cgroup *cgrp;
 	int len;
 
 	rcu_read_lock();
-	set = rcu_dereference(task->cgroups);
-	len = cgroup_path_ns(set->dfl_cgrp, buf, size, current->nsproxy->cgroup_ns);
+	cgrp = rcu_dereference(task->cgroups)->dfl_cgrp;
+	if (!css_tryget(&cgrp->self))
+		cgrp = NULL;
 	rcu_read_unlock();
+	if (!cgrp)
+		return 0;
+	len = cgroup_path_ns(cgrp, buf, size, current->nsproxy->cgroup_ns);	/* sleeps */
+	cgroup_put(cgrp);
 	return len > 0 && len < size ? len : 0;
 }
 
