@@ -7,15 +7,18 @@
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/fanotify.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #ifdef SYS_ioperm
 #include <sys/io.h>
 #endif
@@ -101,6 +104,37 @@ static bool works_ioperm(void)
 	return true;
 }
 
+static bool make_locked_terminal(void)
+{
+	int fd = posix_openpt(O_RDWR | O_NOCTTY), unlocked = 0;
+	struct termios locked = { .c_iflag = IXON };
+
+	CRT_SYS(ioctl(fd, TIOCSPTLCK, &unlocked));
+	if (ioctl(CRT_SYS(open(ptsname(fd), O_RDWR | O_NOCTTY)), TIOCSLCKTRMIOS, &locked))
+		return false;
+	return expect_fd(fd, "a terminal with locked settings (TIOCSLCKTRMIOS)");
+}
+
+static bool make_repair(void)
+{
+	int fd = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0)), on = 1;
+
+	if (setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &on, sizeof(on)))
+		return false;
+	return expect_fd(fd, "connection under repair (TCP_REPAIR)");
+}
+
+static bool make_device_memory(void)
+{
+	int fd = open("/dev/mem", O_RDONLY);
+	void *where = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0xf0000);
+
+	if (where == MAP_FAILED)
+		return false;
+	crt_expect("pid %d|memory %lx|memory of a device", getpid(), (unsigned long)where);
+	return true;
+}
+
 static pid_t odd_tid;
 static pthread_barrier_t odd_ready;
 
@@ -170,6 +204,9 @@ struct obstacle obstacles[] = {
 	{ .name = "block", .make = make_block },
 	{ .name = "hugetlb", .make = make_hugetlb, .works = works_hugetlb },
 	{ .name = "ioperm", .make = make_ioperm, .works = works_ioperm },
+	{ .name = "locked-terminal", .make = make_locked_terminal },
+	{ .name = "repair", .make = make_repair },
+	{ .name = "device-memory", .make = make_device_memory },
 	{ .name = "own-creds", .make = make_own_creds, .alone = true },
 	{ .name = "net-namespace", .make = make_net_namespace, .alone = true },
 	{ .name = "mount-namespace", .make = make_mount_namespace, .alone = true },

@@ -56,7 +56,7 @@ static bool make_unix_stream(void)
 	CRT_SYS(wait(NULL));
 	close(stream_pair[1]);
 	crt_sleep_ms(300);
-	crt_expect("pid %d|fd %d|socket|its other end belongs to pid|refuse", getpid(), stream_pair[0]);
+	crt_expect("pid %d|fd %d|(socket): its other end belongs to pid|refuse|which is left out; not supported except as stdio", getpid(), stream_pair[0]);
 	return true;
 }
 
@@ -106,7 +106,7 @@ static bool make_tcp(void)
 	CRT_SYS(wait(NULL));
 	close(tcp[1]);
 	crt_sleep_ms(300);
-	crt_expect("pid %d|fd %d|TCP connection between 127.0.0.1:|with pid|--tcp=close", getpid(), tcp[0]);
+	crt_expect("pid %d|fd %d|TCP connection between 127.0.0.1:|with pid|which is left out (--tcp=close lets it be reset)", getpid(), tcp[0]);
 	return true;
 }
 
@@ -134,7 +134,8 @@ static bool make_accept_queue(void)
 	}
 	CRT_SYS(wait(NULL));
 	crt_sleep_ms(300);
-	return expect_fd(fd, "socket");
+	crt_expect("pid %d|fd %d|a connection from pid|that is left out has not been accepted yet", getpid(), fd);
+	return true;
 }
 
 static bool make_netlink(void)
@@ -191,7 +192,11 @@ static bool make_perf(void)
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
 					.config = PERF_COUNT_SW_TASK_CLOCK, .exclude_kernel = 1 };
 
-	return expect_fd((int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0), "perf");
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+
+	if (fd >= 0)
+		crt_expect("pid %d|thread %d|performance counters (perf_event_open)", getpid(), gettid());
+	return expect_fd(fd, "perf");
 }
 
 static bool make_secretmem(void)
@@ -208,7 +213,7 @@ static bool make_dnotify(void)
 	signal(SIGIO, SIG_IGN);
 	if (fcntl(fd, F_NOTIFY, DN_CREATE | DN_MULTISHOT))
 		return false;
-	return expect_fd(fd, "dnotify");
+	return expect_fd(fd, "directory notification (dnotify)");
 }
 
 /* ---- memory ---- */
@@ -221,7 +226,7 @@ static bool make_pkey(void)
 	if (key < 0)
 		return false;
 	CRT_SYS(pkey_mprotect(p, 4096, PROT_READ | PROT_WRITE, key));
-	crt_expect("pid %d|%lx|protection key", getpid(), (unsigned long)p);
+	crt_expect("pid %d|%lx|a memory protection key", getpid(), (unsigned long)p);
 	return true;
 }
 
@@ -231,7 +236,7 @@ static bool make_aio(void)
 
 	if (syscall(SYS_io_setup, 4, &ctx))
 		return false;
-	crt_expect("pid %d|asynchronous I/O", getpid());
+	crt_expect("pid %d|asynchronous I/O contexts (io_setup)", getpid());
 	return true;
 }
 
@@ -263,7 +268,7 @@ static bool make_child(void)
 	close(ready[1]);
 	CRT_SYS(read(ready[0], &c, 1));
 	close(ready[0]);
-	crt_expect("pid %d|asynchronous I/O", child);
+	crt_expect("pid %d|asynchronous I/O contexts (io_setup)", child);
 	return true;
 }
 
@@ -282,7 +287,7 @@ static bool make_seccomp_listener(void)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program) < 0)
 		return false;
-	crt_expect("pid %d|thread %d|seccomp filter with a listener", getpid(), gettid());
+	crt_expect("pid %d|thread %d|a seccomp filter with a listener (user notification)", getpid(), gettid());
 	return true;
 }
 
@@ -295,7 +300,7 @@ static bool make_landlock(void)
 	if (ruleset < 0 || syscall(446, ruleset, 0))	/* landlock_restrict_self */
 		return false;
 	CRT_SYS(close(ruleset));
-	crt_expect("pid %d|thread %d|Landlock", getpid(), gettid());
+	crt_expect("pid %d|thread %d|restrictions by Landlock", getpid(), gettid());
 	return true;
 }
 
@@ -326,7 +331,7 @@ static bool make_tracer(void)
 	if (read(fds[0], &tracee, sizeof(tracee)) != sizeof(tracee) || ptrace(PTRACE_SEIZE, tracee, 0, 0))
 		return false;
 	close(fds[0]);
-	crt_expect("pid %d|trac", getpid());
+	crt_expect("pid %d|traces other processes (ptrace)", getpid());
 	return true;
 }
 
@@ -365,7 +370,7 @@ static bool make_ptraced(void)
 	close(fds[0]);
 	close(start[0]);
 	close(start[1]);
-	crt_expect("pid %d|traced", me);
+	crt_expect("pid %d|is being traced (ptrace)", me);
 	return true;
 }
 

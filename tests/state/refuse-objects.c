@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The same as refuse.c, for objects of kinds that are restored, in states that are not. */
+#define _GNU_SOURCE
+#include "refuse-run.h"
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <mqueue.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+
+/* Runs @make in a process that is no child, and lives until the test ends. */
+static void leave_orphan(void (*make)(void))
+{
+	int done[2];
+	char byte;
+
+	CRT_SYS(pipe(done));
+	if (!fork()) {
+		pid_t me = getppid();
+
+		if (fork())
+			_exit(0);
+		if (make)
+			make();
+		(void)!write(done[1], "d", 1);
+		close(done[0]);
+		close(done[1]);
+		while (!kill(me, 0) && access(crt_path("go"), F_OK))
+			crt_sleep_ms(20);
+		_exit(0);
+	}
+	CRT_SYS(wait(NULL));
+	CRT_SYS(close(done[1]));
+	if (read(done[0], &byte, 1) != 1)
+		crt_die("the other process failed");
+	CRT_SYS(close(done[0]));
+}
+
+/* ---- files ---- */
+
+static bool make_o_path_deleted(void)
+{
+	const char *path = crt_make_file("gone", 1, 1);
+	int fd = (int)CRT_SYS(open(path, O_PATH));
+
+	CRT_SYS(unlink(path));
+	return expect_fd(fd, "O_PATH descriptor of a deleted file");
+}
+
+static bool make_watch_of_deleted(void)
+{
+	const char *path = crt_make_file("watched", 1, 1);
+	int held = (int)CRT_SYS(open(path, O_RDONLY)), fd = inotify_init1(IN_NONBLOCK);
+
+	CRT_SYS(inotify_add_watch(fd, path, IN_MODIFY));
+	CRT_SYS(unlink(path));
+	(void)held;					/* keeps the watch */
+	return expect_fd(fd, "is of a file that has no path any more");
+}
+
+static int outside_pipe[2];
+
+static bool make_pipe_outside(void)
+{
+	CRT_SYS(pipe(outside_pipe));
+	leave_orphan(NULL);
+	CRT_SYS(close(outside_pipe[1]));
+	return expect_fd(outside_pipe[0], "pipe whose other end belongs to a process that is left out");
+}
+
+static bool make_deleted_fifo(void)
+{
+	const char *path = crt_path("fifo");
+	int fd, other;
+
+	CRT_SYS(mkfifo(path, 0600));
+	fd = (int)CRT_SYS(open(path, O_RDONLY | O_NONBLOCK));
+	other = (int)CRT_SYS(open(path, O_WRONLY));
+	CRT_SYS(unlink(path));
+	leave_orphan(NULL);
+	CRT_SYS(close(other));
+	return expect_fd(fd, "deleted FIFO that another process has open");
+}
+
+static bool make_epoll_of_others(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int fds[2], ep = (int)CRT_SYS(epoll_create1(0));
+
+	CRT_SYS(pipe(fds));
+	CRT_SYS(epoll_ctl(ep, EPOLL_CTL_ADD, fds[0], &event));
+	leave_orphan(NULL);
+	CRT_SYS(close(fds[0]));
+	CRT_SYS(close(fds[1]));
+	crt_expect("pid %d|fd %d|(epoll): watches a file that was fd %d and that only others have open", getpid(), ep,
+		   fds[0]);
+	return true;
+}
+
+/* Somebody wants to write, and waits until the lease is given up. */
+static void break_lease(void)
+{
+	(void)!open(crt_path("leased"), O_WRONLY | O_NONBLOCK);
+}
+
+static bool make_breaking_lease(void)
+{
+	int fd = (int)CRT_SYS(open(crt_make_file("leased", 1, 1), O_RDONLY));
+
+	signal(SIGIO, SIG_IGN);
+	if (fcntl(fd, F_SETLEASE, F_RDLCK))
+		return false;
+	leave_orphan(break_lease);
+	crt_expect("pid %d|file leases that are being broken (1 of them)", getpid());
+	return true;
+}
+
+/* ---- terminals ---- */
+
+static int open_master(int flags)
+{
+	int fd = posix_openpt(flags | O_NOCTTY);
+	int unlocked = 0;
+
+	if (fd >= 0)
+		CRT_SYS(ioctl(fd, TIOCSPTLCK, &unlocked));
+	return fd;
+}
+
+static bool make_master_readonly(void)
+{
+	return expect_fd(open_master(O_RDONLY), "a pseudo-terminal master that is not open for reading and writing");
+}
+
+static bool make_echo(void)
+{
+	int fd = open_master(O_RDWR);
+
+	CRT_SYS(write(fd, "typed\n", 6));
+	crt_sleep_ms(50);
+	return expect_fd(fd, "a terminal that has echoed and that nobody has opened yet");
+}
+
+static bool make_discipline(void)
+{
+	int fd = open_master(O_RDWR), slave = (int)CRT_SYS(open(ptsname(fd), O_RDWR | O_NOCTTY)), null = 27;
+
+	if (ioctl(slave, TIOCSETD, &null))		/* N_NULL */
+		return false;
+	return expect_fd(fd, "a terminal with a line discipline other than N_TTY");
+}
+
+static bool make_terminal_outside(void)
+{
+	int fd = open_master(O_RDWR), slave = (int)CRT_SYS(open(ptsname(fd), O_RDWR | O_NOCTTY));
+
+	leave_orphan(NULL);
+	CRT_SYS(close(slave));
+	return expect_fd(fd, "its other end is open in a process outside of the checkpoint");
+}
+
+/* ---- timers ---- */
+
+static void add_timer(clockid_t clock, const char *reason)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_NONE };
+	struct itimerspec later = { .it_value.tv_sec = 1000 };
+	int id;
+
+	CRT_SYS(syscall(SYS_timer_create, clock, &event, &id));
+	CRT_SYS(syscall(SYS_timer_settime, id, 0, &later, NULL));
+	crt_expect("pid %d|POSIX timer %d: %s", getpid(), id, reason);
+}
+
+static bool make_timer_of_other(void)
+{
+	clockid_t clock;
+
+	if (clock_getcpuclockid(getppid(), &clock))
+		return false;
+	add_timer(clock, "the CPU time of another process");
+	return true;
+}
+
+static void *stay(void *arg)
+{
+	pthread_barrier_wait(arg);
+	pthread_barrier_wait(arg);
+	return NULL;
+}
+
+static bool make_timer_of_gone_thread(void)
+{
+	pthread_barrier_t barrier;
+	pthread_t id;
+	clockid_t clock;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	CRT_SYS(-pthread_create(&id, NULL, stay, &barrier));
+	pthread_barrier_wait(&barrier);
+	CRT_SYS(-pthread_getcpuclockid(id, &clock));
+	add_timer(clock, "the CPU time of a thread that has exited");
+	pthread_barrier_wait(&barrier);
+	CRT_SYS(-pthread_join(id, NULL));
+	return true;
+}
+
+/* ---- System V and POSIX IPC ---- */
+
+static int segment;
+
+static void attach_and_stay(void)
+{
+	shmat(segment, NULL, 0);
+}
+
+static bool make_shm_outside(void)
+{
+	segment = (int)CRT_SYS(shmget(IPC_PRIVATE, 4096, 0600));
+	CRT_MAP(shmat(segment, NULL, 0));
+	CRT_SYS(shmctl(segment, IPC_RMID, NULL));
+	leave_orphan(attach_and_stay);
+	crt_expect("pid %d|System V shared memory %d (key 0|times outside of the checkpoint", getpid(), segment);
+	return true;
+}
+
+static void nothing(union sigval value)
+{
+	(void)value;
+}
+
+static bool make_mqueue_thread(void)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD, .sigev_notify_function = nothing };
+	struct mq_attr attr = { .mq_maxmsg = 2, .mq_msgsize = 16 };
+	char name[64];
+	mqd_t queue;
+
+	snprintf(name, sizeof(name), "/cryo-refuse-%d", getpid());
+	queue = mq_open(name, O_RDWR | O_CREAT, 0600, &attr);
+	if (queue == (mqd_t)-1)
+		return false;
+	mq_unlink(name);
+	if (mq_notify(queue, &event))
+		return false;
+	crt_expect("pid %d|POSIX message queue|its notification by a thread (SIGEV_THREAD)", getpid());
+	return true;
+}
+
+/* ---- memory ---- */
+
+static void *page(int flags)
+{
+	return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+}
+
+static bool expect_area(void *where, const char *reason)
+{
+	if (where == MAP_FAILED)
+		return false;
+	crt_expect("pid %d|memory %lx|%s", getpid(), (unsigned long)where, reason);
+	return true;
+}
+
+static bool make_registered(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	void *where = CRT_MAP(page(MAP_PRIVATE));
+	struct uffdio_register area = { .range = { (unsigned long)where, 4096 }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &area))
+		return false;
+	return expect_area(where, "memory registered with userfaultfd");
+}
+
+static bool make_droppable(void)
+{
+	return expect_area(page(0x08), "droppable memory (MAP_DROPPABLE)");
+}
+
+static bool make_sealed(void)
+{
+	void *where = CRT_MAP(page(MAP_PRIVATE));
+
+	if (syscall(462, where, 4096, 0))		/* mseal() */
+		return false;
+	return expect_area(where, "memory sealed by mseal()");
+}
+
+/* ---- of the process ---- */
+
+static bool make_mdwe(void)
+{
+	if (prctl(65, 1, 0, 0, 0))			/* PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN */
+		return false;
+	crt_expect("pid %d|memory-deny-write-execute (PR_SET_MDWE)", getpid());
+	return true;
+}
+
+static char dispatch_on;
+
+static bool make_dispatch(void)
+{
+	if (prctl(59, 1, 0, 0, &dispatch_on))		/* PR_SET_SYSCALL_USER_DISPATCH, ..._ON */
+		return false;
+	crt_expect("pid %d|thread %d|syscall user dispatch", getpid(), gettid());
+	return true;
+}
+
+/* One thread that has undo values of its own. */
+static pid_t undo_tid;
+static pthread_barrier_t undo_ready;
+
+static void *undo_thread(void *arg)
+{
+	struct sembuf up = { .sem_op = 1, .sem_flg = SEM_UNDO };
+	int set = (int)CRT_SYS(semget(IPC_PRIVATE, 1, 0600));
+
+	(void)arg;
+	undo_tid = gettid();
+	CRT_SYS(unshare(CLONE_SYSVSEM));
+	CRT_SYS(semop(set, &up, 1));
+	pthread_barrier_wait(&undo_ready);
+	while (!crt_go())
+		crt_sleep_ms(20);
+	semctl(set, 0, IPC_RMID);
+	return NULL;
+}
+
+static bool make_own_undo(void)
+{
+	pthread_t id;
+
+	pthread_barrier_init(&undo_ready, NULL, 2);
+	CRT_SYS(-pthread_create(&id, NULL, undo_thread, NULL));
+	pthread_barrier_wait(&undo_ready);
+	crt_expect("pid %d|thread %d|System V semaphore adjustments (SEM_UNDO) of its own", getpid(), undo_tid);
+	return true;
+}
+
+struct obstacle obstacles[] = {
+	{ .name = "o-path-deleted", .make = make_o_path_deleted },
+	{ .name = "watch-of-deleted", .make = make_watch_of_deleted },
+	{ .name = "pipe-outside", .make = make_pipe_outside },
+	{ .name = "deleted-fifo", .make = make_deleted_fifo },
+	{ .name = "epoll-of-others", .make = make_epoll_of_others },
+	{ .name = "breaking-lease", .make = make_breaking_lease },
+	{ .name = "master-readonly", .make = make_master_readonly },
+	{ .name = "echo", .make = make_echo },
+	{ .name = "discipline", .make = make_discipline },
+	{ .name = "terminal-outside", .make = make_terminal_outside },
+	{ .name = "timer-of-other", .make = make_timer_of_other },
+	{ .name = "timer-of-gone-thread", .make = make_timer_of_gone_thread },
+	{ .name = "shm-outside", .make = make_shm_outside },
+	{ .name = "mqueue-thread", .make = make_mqueue_thread, .alone = true },
+	{ .name = "userfault-area", .make = make_registered },
+	{ .name = "droppable", .make = make_droppable },
+	{ .name = "sealed", .make = make_sealed },
+	{ .name = "mdwe", .make = make_mdwe, .alone = true },
+	{ .name = "dispatch", .make = make_dispatch, .alone = true },
+	{ .name = "own-undo", .make = make_own_undo, .alone = true },
+};
+
+const unsigned int nr_obstacles = sizeof(obstacles) / sizeof(obstacles[0]);
+
+const struct crt_test crt_test = {
+	.text = "objects in states that cannot be restored are refused by name",
+	.setup = refuse_setup,
+	.verify = refuse_verify,
+	.flags = CRT_REFUSE,
+	.cases = "mqueue-thread mdwe dispatch own-undo",
+};

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The same as refuse.c, for sockets of kinds that are restored, in states that are not. */
+#define _GNU_SOURCE
+#include "refuse-run.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#ifndef TCP_ULP
+#define TCP_ULP 31
+#endif
+
+static const struct sockaddr_in anywhere = { .sin_family = AF_INET, .sin_addr.s_addr = 0x0100007f };
+
+static int listener(int backlog, struct sockaddr_in *name)
+{
+	int fd = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+	socklen_t len = sizeof(*name);
+
+	CRT_SYS(bind(fd, (const struct sockaddr *)&anywhere, len));
+	CRT_SYS(listen(fd, backlog));
+	CRT_SYS(getsockname(fd, (struct sockaddr *)name, &len));
+	return fd;
+}
+
+static void tcp_pair(int fds[2])
+{
+	struct sockaddr_in name;
+	int waiting = listener(1, &name);
+
+	fds[0] = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+	CRT_SYS(connect(fds[0], (struct sockaddr *)&name, sizeof(name)));
+	fds[1] = (int)CRT_SYS(accept(waiting, NULL, NULL));
+	CRT_SYS(close(waiting));
+}
+
+static bool expect_socket(int fd, const char *reason)
+{
+	crt_expect("pid %d|fd %d|%s", getpid(), fd, reason);
+	return true;
+}
+
+/* A process that is no child and has what this one had when @make began, until the test ends. */
+static void leave_orphan(void (*make)(void *), void *arg)
+{
+	int done[2];
+	char byte;
+
+	CRT_SYS(pipe(done));
+	if (!fork()) {
+		pid_t me = getppid();
+
+		if (fork())
+			_exit(0);
+		make(arg);
+		(void)!write(done[1], "d", 1);
+		close(done[0]);
+		close(done[1]);
+		while (!kill(me, 0) && access(crt_path("go"), F_OK))
+			crt_sleep_ms(20);
+		_exit(0);
+	}
+	CRT_SYS(wait(NULL));
+	CRT_SYS(close(done[1]));
+	if (read(done[0], &byte, 1) != 1)
+		crt_die("the other process failed");
+	CRT_SYS(close(done[0]));
+}
+
+/* The listener's queue is full, so that nobody answers. */
+static int half_open;
+
+static bool make_connecting(void)
+{
+	struct sockaddr_in name;
+
+	listener(0, &name);
+	for (int i = 0; i < 8; i++) {
+		half_open = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+		if (connect(half_open, (struct sockaddr *)&name, sizeof(name)) && errno != EINPROGRESS)
+			return false;
+	}
+	return expect_socket(half_open, "connection that is being made");
+}
+
+static int urgent[2];
+
+static bool make_tcp_urgent(void)
+{
+	tcp_pair(urgent);
+	CRT_SYS(send(urgent[0], "u", 1, MSG_OOB));
+	crt_sleep_ms(50);
+	return expect_socket(urgent[1], "urgent data (MSG_OOB) in a connection");
+}
+
+static bool works_tcp_urgent(void)
+{
+	char byte = 0;
+
+	return recv(urgent[1], &byte, 1, MSG_OOB) == 1 && byte == 'u';
+}
+
+static bool make_tls(void)
+{
+	int fds[2];
+
+	tcp_pair(fds);
+	if (setsockopt(fds[0], IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")))
+		return false;
+	return expect_socket(fds[0], "connection with a protocol on top of TCP in the kernel (TLS)");
+}
+
+static bool make_filter(void)
+{
+	struct sock_filter all = { .code = BPF_RET | BPF_K, .k = 0xffff };
+	struct sock_fprog program = { .len = 1, .filter = &all };
+	int fds[2];
+
+	CRT_SYS(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds));
+	CRT_SYS(setsockopt(fds[0], SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
+	return expect_socket(fds[0], "socket with a filter (SO_ATTACH_FILTER)");
+}
+
+static int unix_urgent[2];
+
+static bool make_unix_urgent(void)
+{
+	CRT_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, unix_urgent));
+	if (send(unix_urgent[0], "u", 1, MSG_OOB) != 1)
+		return false;
+	return expect_socket(unix_urgent[1], "urgent data (MSG_OOB) in a Unix socket");
+}
+
+static bool works_unix_urgent(void)
+{
+	char byte = 0;
+
+	return recv(unix_urgent[1], &byte, 1, MSG_OOB) == 1 && byte == 'u';
+}
+
+/* Sent by somebody else who has an address, and still has it. */
+static int mailbox;
+
+static void send_letter(void *path)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX }, from = { .sun_family = AF_UNIX };
+	int fd = (int)CRT_SYS(socket(AF_UNIX, SOCK_DGRAM, 0));
+
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s", (const char *)path);
+	snprintf(from.sun_path, sizeof(from.sun_path), "%s.from", (const char *)path);
+	CRT_SYS(bind(fd, (struct sockaddr *)&from, sizeof(from)));
+	CRT_SYS(sendto(fd, "letter", 6, 0, (struct sockaddr *)&to, sizeof(to)));
+}
+
+static bool make_letter(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s", crt_path("mailbox"));
+	mailbox = (int)CRT_SYS(socket(AF_UNIX, SOCK_DGRAM, 0));
+	CRT_SYS(bind(mailbox, (struct sockaddr *)&name, sizeof(name)));
+	leave_orphan(send_letter, name.sun_path);
+	return expect_socket(mailbox, "a datagram waits in it that another process has sent; it has an address that cannot be taken");
+}
+
+static bool works_letter(void)
+{
+	char text[16];
+
+	return recv(mailbox, text, sizeof(text), 0) == 6 && !memcmp(text, "letter", 6);
+}
+
+struct obstacle obstacles[] = {
+	{ .name = "tcp-connecting", .make = make_connecting },
+	{ .name = "tcp-urgent", .make = make_tcp_urgent, .works = works_tcp_urgent },
+	{ .name = "tcp-tls", .make = make_tls },
+	{ .name = "filter", .make = make_filter },
+	{ .name = "unix-urgent", .make = make_unix_urgent, .works = works_unix_urgent },
+	{ .name = "letter", .make = make_letter, .works = works_letter },
+};
+
+const unsigned int nr_obstacles = sizeof(obstacles) / sizeof(obstacles[0]);
+
+const struct crt_test crt_test = {
+	.text = "sockets in states that cannot be restored are refused by name",
+	.setup = refuse_setup,
+	.verify = refuse_verify,
+	.flags = CRT_REFUSE,
+	.cases = "tcp-connecting tcp-urgent tcp-tls filter unix-urgent letter",
+};
