@@ -7,7 +7,9 @@
  *   threads  makes and ends threads all the time
  *   fork     makes and reaps children all the time
  *   vfork    the same by vfork()
- *   tree     twenty processes, which are replaced when they die; each has a removed file open
+ *   tree     twenty processes, which are replaced when they die; each has a removed file open, and
+ *            the first has one of each kind that has a name: System V objects, a message queue, a
+ *            FIFO, a socket
  *   exec     becomes itself again every few milliseconds
  *   brief    plain, and ends by itself after as many milliseconds as the third argument says
  */
@@ -16,13 +18,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -143,11 +153,56 @@ static void branch(const char *dir, int number)
 
 #define BRANCHES 13
 
+/* What stays in the system when nobody is left who has it. */
+struct named {
+	int *segment;
+	int semaphores, messages;
+	mqd_t queue;
+	int fifo, listener;
+};
+
+static struct named make_named(const char *dir)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	struct mq_attr attr = { .mq_maxmsg = 2, .mq_msgsize = 16 };
+	struct { long type; char text[4]; } letter = { 1, "abc" };
+	struct named n;
+	char path[512];
+
+	n.segment = shmat(shmget(IPC_PRIVATE, 4096, 0600), NULL, 0);
+	*n.segment = 4711;
+	n.semaphores = semget(IPC_PRIVATE, 1, 0600);
+	n.messages = msgget(IPC_PRIVATE, 0600);
+	snprintf(path, sizeof(path), "/hostile.%d", getpid());
+	n.queue = mq_open(path, O_RDWR | O_CREAT, 0600, &attr);
+	snprintf(path, sizeof(path), "%s/fifo", dir);
+	n.fifo = mkfifo(path, 0600) ? -1 : open(path, O_RDWR);
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s/socket", dir);
+	n.listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (semctl(n.semaphores, 0, SETVAL, 3) || msgsnd(n.messages, &letter, 4, 0) || n.queue == (mqd_t)-1 ||
+	    n.fifo < 0 || bind(n.listener, (struct sockaddr *)&name, sizeof(name)) || listen(n.listener, 1))
+		watch->errors++;
+	return n;
+}
+
+static void check_named(const struct named *n)
+{
+	struct msqid_ds messages;
+	struct mq_attr attr;
+
+	if (*n->segment != 4711 || semctl(n->semaphores, 0, GETVAL) != 3 ||
+	    msgctl(n->messages, IPC_STAT, &messages) || messages.msg_qnum != 1 ||
+	    mq_getattr(n->queue, &attr) || attr.mq_maxmsg != 2)
+		watch->errors++;
+}
+
 static void tree(const char *dir)
 {
 	pid_t pids[BRANCHES] = { 0 };
+	struct named named = make_named(dir);
 
 	for (;;) {
+		check_named(&named);
 		for (int i = 0; i < BRANCHES; i++)
 			if (!pids[i] || waitpid(pids[i], NULL, WNOHANG) == pids[i]) {
 				pids[i] = fork();

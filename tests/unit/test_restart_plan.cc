@@ -150,7 +150,12 @@ TEST("paths that were created are remembered until removed") {
   paths.remove("/a");
   CHECK_EQ(paths.list().size(), 1U);
   CHECK_EQ(paths.list().front(), "/b/c");
-  CHECK_ERROR(ENOSPC, "more files", paths.add(std::string(20000, 'x')));
+  CHECK_ERROR(ENOSPC, "more files", paths.add(std::string(1 << 18, 'x')));
+  CHECK_EQ(paths.list().size(), 1U);
+  for (int i = 0; i < 20000; ++i) {
+    paths.add("/for/a/moment/only/and/so/none/of/them/takes/room/for/long");
+    paths.remove("/for/a/moment/only/and/so/none/of/them/takes/room/for/long");
+  }
   CHECK_EQ(paths.list().size(), 1U);
 }
 

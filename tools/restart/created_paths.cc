@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
-#include <string_view>
 
 #include "base/error.h"
+#include "restart/mqueue.h"
+#include "restart/shared_report.h"
+#include "restart/sysv.h"
 
 namespace cryo {
 
@@ -22,34 +25,57 @@ DeathDeferred::~DeathDeferred() {
   if (::getppid() != parent_) ::_exit(stub::kFailureStatus);
 }
 
+namespace {
+
+constexpr char kRemoved = '\x01';  // in place of an entry's first byte; no path or tag begins with it
+
+char* find(stub::Report& report, const std::string& path) {
+  char* const end = report.paths + report.paths_len;
+  for (char* next = report.paths; next < end; next += std::strlen(next) + 1)
+    if (path == next) return next;
+  return nullptr;
+}
+
+}  // namespace
+
 std::vector<std::string> CreatedPaths::list() const {
   std::vector<std::string> paths;
-  const char* const end = report_.paths + sizeof(report_.paths);
-  for (const char* next = report_.paths; next < end && *next != '\0';) {
-    paths.emplace_back(next, ::strnlen(next, static_cast<std::size_t>(end - next)));
-    next += paths.back().size() + 1;
+  const std::size_t used =
+      std::min<std::size_t>(__atomic_load_n(&report_.paths_len, __ATOMIC_ACQUIRE), sizeof(report_.paths));
+  const char* const end = report_.paths + used;
+  for (const char* next = report_.paths; next < end;) {
+    const std::size_t length = ::strnlen(next, static_cast<std::size_t>(end - next));
+    if (*next != kRemoved) paths.emplace_back(next, length);
+    next += length + 1;
   }
   return paths;
 }
 
 void CreatedPaths::add(const std::string& path) {
-  std::vector<std::string> paths = list();
-  paths.push_back(path);
-  store(paths);
+  const ReportLock lock(report_);
+  if (path.size() >= sizeof(report_.paths) - report_.paths_len)
+    fail(ENOSPC, "more files to be made anew than can be tracked");
+  std::memcpy(report_.paths + report_.paths_len, path.c_str(), path.size() + 1);
+  const auto used = static_cast<std::uint32_t>(report_.paths_len + path.size() + 1);
+  __atomic_store_n(&report_.paths_len, used, __ATOMIC_RELEASE);
 }
 
 void CreatedPaths::remove(const std::string& path) {
-  std::vector<std::string> paths = list();
-  paths.erase(std::remove(paths.begin(), paths.end(), path), paths.end());
-  store(paths);
+  const ReportLock lock(report_);
+  char* const entry = find(report_, path);
+  if (entry == nullptr) return;
+  // Most are there for a moment only, and the last.
+  const auto start = static_cast<std::uint32_t>(entry - report_.paths);
+  if (start + path.size() + 1 == report_.paths_len)
+    __atomic_store_n(&report_.paths_len, start, __ATOMIC_RELEASE);
+  else
+    *entry = kRemoved;
 }
 
-void CreatedPaths::store(const std::vector<std::string>& paths) {
-  std::string joined;
-  for (const std::string& path : paths) joined += path + '\0';
-  if (joined.size() >= sizeof(report_.paths)) fail(ENOSPC, "more files to be made anew than can be tracked");
-  std::memset(report_.paths, 0, sizeof(report_.paths));
-  std::memcpy(report_.paths, joined.data(), joined.size());
+void CreatedPaths::remove_all() const {
+  const std::vector<std::string> created = list();
+  for (auto path = created.rbegin(); path != created.rend(); ++path)
+    if (!remove_sysv(*path) && !remove_queue(*path)) std::remove(path->c_str());
 }
 
 }  // namespace cryo

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Names that a restart has made in the file system, kept where cr_restart can see them when the child
-// is dead: a failed restart leaves nothing behind.
+// Names that a restart has made in the file system, and ids that it has taken, kept where cr_restart can
+// see them when the child is dead: a failed restart leaves nothing behind.  The list is whole whenever a
+// process dies that is at it.
 #pragma once
 
 #include <string>
@@ -29,10 +30,10 @@ class CreatedPaths {
   void add(const std::string& path);
   void remove(const std::string& path);
   [[nodiscard]] std::vector<std::string> list() const;
+  // The names and what they stand for, the last first: directories are empty by then.
+  void remove_all() const;
 
  private:
-  void store(const std::vector<std::string>& paths);
-
   stub::Report& report_;
 };
 

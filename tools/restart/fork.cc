@@ -11,6 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <string>
+
 #include "base/error.h"
 #include "restart/credentials.h"
 
@@ -101,6 +104,14 @@ void restore_cursor(const stub::Report& report, int device_fd) {
     (void)move_cursor(device_fd, report.cursor);
   } catch (const Error&) {
   }
+}
+
+bool has_ended(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  if (!std::getline(file, line)) return true;
+  const std::size_t state = line.rfind(')') + 2;
+  return state >= line.size() || line[state] == 'Z' || line[state] == 'X';
 }
 
 }  // namespace cryo

@@ -23,6 +23,9 @@ struct ForkRequest {
 // Returns as fork(2) does.  Throws Error (EBUSY).
 [[nodiscard]] pid_t fork_with_pid(const ForkRequest& request);
 
+// Whether a process has ended: its parent may be stopped in the middle of becoming what it was.
+[[nodiscard]] bool has_ended(pid_t pid);
+
 // Puts the cursor back.
 void restore_cursor(const stub::Report& report, int device_fd);
 

@@ -48,6 +48,7 @@ class Maker {
 // Neither without cr_restart nor within limits that the job does not have.
 void Maker::stay_close() {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
+  __atomic_store_n(&input_.report->maker, ::getpid(), __ATOMIC_RELEASE);
   if (::getppid() != input_.coordinator) fail(ECANCELED, "cr_restart is gone");
   for (const Process& process : input_.context.processes) raise_limits(process);
 }

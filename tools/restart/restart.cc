@@ -13,9 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <string>
 
 #include "base/error.h"
@@ -23,10 +21,9 @@
 #include "restart/created_paths.h"
 #include "restart/failure.h"
 #include "restart/fork.h"
+#include "restart/guardian.h"
 #include "restart/maker.h"
-#include "restart/mqueue.h"
 #include "restart/shared_report.h"
-#include "restart/sysv.h"
 #include "restart/tree_plan.h"
 
 namespace cryo {
@@ -116,7 +113,8 @@ class Restart::Attempt {
         plan_(plan_tree(context_, restart.options_)),
         device_(open_device()),
         handle_(open_handle(device_.get(), totals_)),
-        report_(plan_.nodes.size()) {
+        report_(plan_.nodes.size()),
+        guardian_(report_.get(), plan_.nodes.size(), device_.get()) {
     report_->processes = static_cast<std::uint32_t>(totals_.processes);
     report_->coordinator = ::getpid();
   }
@@ -146,6 +144,7 @@ class Restart::Attempt {
   UniqueFd device_;
   UniqueFd handle_;
   SharedReport report_;
+  Guardian guardian_;
   Subreaper subreaper_;
   pid_t maker_ = -1;
   bool succeeded_ = false;
@@ -155,10 +154,7 @@ Restart::Attempt::~Attempt() {
   restore_cursor(*report_, device_.get());
   if (succeeded_) return;
   kill_all();
-  // Directories among them are empty once what was made after them is gone.
-  const std::vector<std::string> created = CreatedPaths(*report_).list();
-  for (auto path = created.rbegin(); path != created.rend(); ++path)
-    if (!remove_sysv(*path) && !remove_queue(*path)) std::remove(path->c_str());
+  CreatedPaths(*report_).remove_all();
 }
 
 // A process that is being killed may have a child that is not in the list yet: it comes to us as an orphan.
@@ -234,15 +230,6 @@ void Restart::Attempt::check_children() {
   }
 }
 
-// Whether a process has ended: its parent may be stopped in the middle of becoming what it was.
-bool has_ended(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  if (!std::getline(file, line)) return true;
-  const std::size_t state = line.rfind(')') + 2;
-  return state >= line.size() || line[state] == 'Z' || line[state] == 'X';
-}
-
 // Nobody tells us of the end of a grandchild.
 void Restart::Attempt::check_grandchildren() {
   for (std::size_t node = 1; node < plan_.nodes.size(); ++node) {
@@ -277,6 +264,7 @@ void Restart::Attempt::commit() {
   cryo_commit args{};
   args.size = sizeof(args);
   args.signal = restart_.options_.signal;
+  __atomic_store_n(&report_->committing, 1, __ATOMIC_RELEASE);
   const int result = ::ioctl(handle_.get(), CRYO_RST_COMMIT, &args);
   const int error = errno;
   read_log();

@@ -23,7 +23,7 @@ stub::Slot* slots_of(stub::Report* report) {
 SharedReport::SharedReport(std::size_t slots) : slots_(slots), size_(report_size(slots)) {
   void* memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) fail_errno("cannot map {} bytes", size_);
-  report_ = new (memory) stub::Report{};
+  report_ = new (memory) stub::Report;  // all zeros; the list of names is large, and not touched in vain
   new (slots_of(report_)) stub::Slot[slots]{};
 }
 

@@ -125,6 +125,8 @@ struct Report {
   std::uint32_t created;  // 1: all processes exist
   std::uint32_t processes;
   std::int32_t coordinator;  // cr_restart
+  std::int32_t maker;        // 0: it has not begun
+  std::uint32_t committing;  // 1: from here on the job may be running
   std::uint32_t locked;      // ReportLock
   std::int32_t error;        // errno value
   Step step;                 // of the failure
@@ -137,7 +139,8 @@ struct Report {
   std::uint32_t nr_strays;
   std::int32_t strays[kMaxStrays];  // children of cr_restart that got a wrong pid and ended at once
   char text[2000];                  // kPrepare: the whole message
-  char paths[16384];                // made by the restart, each ended by NUL: removed when it fails
+  std::uint32_t paths_len;          // bytes of paths[] in use
+  char paths[1 << 18];              // made by the restart, each ended by NUL: removed when it fails
 };
 
 struct Parameters {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/guardian.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <span>
+
+#include "base/error.h"
+#include "restart/created_paths.h"
+#include "restart/fork.h"
+#include "restart/shared_report.h"
+
+namespace cryo {
+namespace {
+
+constexpr timespec kPause{0, 10000000};
+constexpr int kRounds = 3000;  // of a pause each: processes that are being killed end sooner
+
+// Nothing that others wait for the end of, and no signal that is meant for cr_restart.
+void stand_aside(int line, int device_fd) {
+  ::setsid();
+  sigset_t all;
+  sigfillset(&all);
+  ::sigprocmask(SIG_BLOCK, &all, nullptr);
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (int number = 0; null && number < 3; ++number) ::dup2(null.get(), number);
+  const int first = std::min(line, device_fd), second = std::max(line, device_fd);
+  if (first > 3) ::syscall(SYS_close_range, 3, first - 1, 0);
+  if (second > first + 1) ::syscall(SYS_close_range, first + 1, second - 1, 0);
+  ::syscall(SYS_close_range, second + 1, ~0U, 0);
+}
+
+// True for the end of cr_restart, false when it has said that nothing is to be done.
+bool has_died(int line) {
+  char word = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(line, &word, 1);
+  } while (got < 0 && errno == EINTR);
+  return got == 0;
+}
+
+bool all_ended(const stub::Report& report, std::span<const stub::Slot> slots) {
+  const auto ended = [](pid_t pid) { return pid <= 0 || has_ended(pid); };
+  return ended(report.maker) &&
+         std::all_of(slots.begin(), slots.end(), [&](const stub::Slot& slot) { return ended(slot.pid); });
+}
+
+[[noreturn]] void guard(int line, stub::Report* report, std::size_t slots, int device_fd) {
+  stand_aside(line, device_fd);
+  if (!has_died(line)) ::_exit(0);
+  const std::span<const stub::Slot> all(slots_of(report), slots);
+  for (int round = 0; round < kRounds; ++round) {
+    // The first of it may not have been forked by then; it would see that its parent is gone, and end.
+    ::nanosleep(&kPause, nullptr);
+    if (!all_ended(*report, all)) continue;
+    // A job that has been let go, and has ended by itself meanwhile, keeps what it has.
+    if (__atomic_load_n(&report->committing, __ATOMIC_ACQUIRE) != 0) break;
+    restore_cursor(*report, device_fd);
+    CreatedPaths(*report).remove_all();
+    break;
+  }
+  ::_exit(0);
+}
+
+}  // namespace
+
+Guardian::Guardian(stub::Report* report, std::size_t slots, int device_fd) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("pipe");
+  const UniqueFd reader(ends[0]);
+  line_ = UniqueFd(ends[1]);
+  const pid_t between = ::fork();
+  if (between < 0) fail_errno("fork");
+  if (between == 0) {
+    if (::fork() == 0) {
+      line_.reset();
+      guard(reader.get(), report, slots, device_fd);
+    }
+    ::_exit(0);
+  }
+  while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+Guardian::~Guardian() {
+  // It is gone when this fails, and then there is nobody to tell.
+  [[maybe_unused]] const ssize_t written = ::write(line_.get(), "e", 1);
+}
+
+}  // namespace cryo

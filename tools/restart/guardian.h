@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Cleans up after a cr_restart that was killed: what it has made under a name would stay for ever.
+#pragma once
+
+#include "base/unique_fd.h"
+#include "restart/stub.h"
+
+namespace cryo {
+
+// A process beside cr_restart and not its child, in a session of its own.  If cr_restart ends without a
+// word, it waits until the processes of the restart have ended as well, and removes what CreatedPaths
+// names.  It does nothing if one of them lives on: then the job runs, and all is as it should be.
+class Guardian {
+ public:
+  // Errors: the system's, by exception.  Call it before cr_restart becomes a subreaper.
+  Guardian(stub::Report* report, std::size_t slots, int device_fd);
+  // cr_restart cleans up itself, or has nothing to clean up any more.
+  ~Guardian();
+  Guardian(const Guardian&) = delete;
+  Guardian& operator=(const Guardian&) = delete;
+
+ private:
+  UniqueFd line_;  // its end of file is the end of cr_restart: nobody else may keep it
+};
+
+}  // namespace cryo
