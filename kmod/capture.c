@@ -133,6 +133,7 @@ static int describe_proc(struct cryo_capture *c)
 	if (c->p->zombie)
 		return cryo_save_zombie(c);
 	return cryo_save_process(c) ?:
+	       cryo_save_namespaces(c) ?:
 	       cryo_save_creds(c) ?:
 	       cryo_save_cwd(c) ?:
 	       cryo_save_rlimits(c) ?:
@@ -240,6 +241,7 @@ static void capture_free(struct cryo_capture *c)
 	cryo_for_each_proc(p, c->req)
 		release_proc(p);
 	cryo_objects_free(c);
+	cryo_buf_free(&c->namespaces);
 	cryo_stream_free(&c->stream);
 	kfree(c);
 }

@@ -7,53 +7,18 @@
 #include <linux/fdtable.h>
 #include <linux/fs_struct.h>
 #include <linux/mm.h>
-#include <linux/nsproxy.h>
 #include <linux/path.h>
 #include <linux/pid.h>
-#include <linux/pid_namespace.h>
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/user_namespace.h>
 
 #include "compat/ipc.h"
 #include "compat/landlock.h"
 #include "compat/mm.h"
 #include "cryo.h"
-
-static void check_namespaces(struct cryo_capture *c)
-{
-	struct nsproxy *mine = current->nsproxy;
-	struct nsproxy *its;
-	const struct cred *cred;
-
-	task_lock(c->p->task);
-	its = c->p->task->nsproxy;
-	if (its && its != mine) {
-		/* cryo_refuse() may sleep: only note here. */
-		bool mnt = its->mnt_ns != mine->mnt_ns, uts = its->uts_ns != mine->uts_ns;
-		bool ipc = its->ipc_ns != mine->ipc_ns, net = its->net_ns != mine->net_ns;
-		bool cgroup = its->cgroup_ns != mine->cgroup_ns;
-		bool time = its->time_ns != mine->time_ns;
-
-		task_unlock(c->p->task);
-		if (mnt || uts || ipc || net || cgroup || time)
-			cryo_refuse(c, "namespaces other than the requester's are not supported:%s%s%s%s%s%s",
-				    mnt ? " mount" : "", uts ? " uts" : "", ipc ? " ipc" : "",
-				    net ? " network" : "", cgroup ? " cgroup" : "",
-				    time ? " time" : "");
-	} else {
-		task_unlock(c->p->task);
-	}
-	if (task_active_pid_ns(c->p->task) != task_active_pid_ns(current))
-		cryo_refuse(c, "a pid namespace other than the requester's is not supported");
-	cred = get_task_cred(c->p->task);
-	if (cred->user_ns != current_user_ns())
-		cryo_refuse(c, "a user namespace other than the requester's is not supported");
-	put_cred(cred);
-}
 
 static void check_root(struct cryo_capture *c)
 {
@@ -207,7 +172,7 @@ void cryo_check_process(struct cryo_capture *c)
 {
 	struct cryo_parked *p;
 
-	check_namespaces(c);
+	cryo_check_namespaces(c);
 	check_root(c);
 	check_children(c);
 	check_sharing(c);

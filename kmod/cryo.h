@@ -292,6 +292,7 @@ struct cryo_capture {
 	struct list_head inodes;
 	struct list_head files;
 	struct list_head waiting;	/* connections that nobody has accepted */
+	struct cryo_buf namespaces;	/* numbers of those that are described: u32 each */
 	u32 next_id;
 };
 
@@ -340,6 +341,8 @@ int cryo_save_mempolicies(struct cryo_capture *c);
 int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_uclamp(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_cgroup(struct cryo_capture *c);
+void cryo_check_namespaces(struct cryo_capture *c);
+int cryo_save_namespaces(struct cryo_capture *c);
 int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);
 u64 cryo_estimate(struct cryo_capture *c);
 int cryo_save_memory(struct cryo_capture *c);

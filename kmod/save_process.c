@@ -189,7 +189,8 @@ static u64 caps_of(kernel_cap_t cap)
 
 static void fill_creds(struct cryo_creds *out, const struct cred *cred)
 {
-	struct user_namespace *ns = current_user_ns();
+	/* The numbers that it would use itself. */
+	struct user_namespace *ns = cred->user_ns;
 
 	out->uid = from_kuid_munged(ns, cred->uid);
 	out->euid = from_kuid_munged(ns, cred->euid);
@@ -219,7 +220,7 @@ int cryo_save_creds(struct cryo_capture *c)
 	fill_creds(&out, cred);
 	cryo_buf_put(&buf, &out, sizeof(out));
 	for (i = 0; i < cred->group_info->ngroups; i++) {
-		gid = from_kgid_munged(current_user_ns(), cred->group_info->gid[i]);
+		gid = from_kgid_munged(cred->user_ns, cred->group_info->gid[i]);
 		cryo_buf_put(&buf, &gid, sizeof(gid));
 	}
 	put_cred(cred);

@@ -4,6 +4,7 @@
  * these have not accepted yet
  */
 #include <linux/net.h>
+#include <linux/nsproxy.h>
 #include <net/inet_sock.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
@@ -117,6 +118,10 @@ int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const ch
 		return CRYO_FILE_STDIO;
 	if (sk && !(cryo_ksym_features() & CRYO_FEATURE_SOCKET_OPTIONS)) {
 		*obstacle = "socket (this kernel does not tell its options)";
+		return 0;
+	}
+	if (sk && sock_net(sk) != current->nsproxy->net_ns) {
+		*obstacle = "socket (of a network namespace other than the requester's)";
 		return 0;
 	}
 	if (sk && is_listening(sk)) {

@@ -3,17 +3,28 @@
 #include <linux/string.h>
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
+#include <linux/time_namespace.h>
 #include <linux/utsname.h>
 
 #include "cryo.h"
+
+/* As the requester sees it. */
+static u64 monotonic_ns(void)
+{
+	struct timespec64 now;
+
+	ktime_get_ts64(&now);
+	timens_add_monotonic(&now);
+	return timespec64_to_ns(&now);
+}
 
 int cryo_save_system(struct cryo_capture *c)
 {
 	const struct new_utsname *u = utsname();
 	struct cryo_system s = {
 		.realtime_ns = ktime_get_real_ns(),
-		.monotonic_ns = ktime_get_ns(),
-		.boottime_ns = ktime_get_boottime_ns(),
+		.monotonic_ns = monotonic_ns(),
+		.boottime_ns = timens_add_boottime_ns(ktime_get_boottime_ns()),
 		.writer = CRYO_RELEASE,
 	};
 	struct cryo_proc *proc;

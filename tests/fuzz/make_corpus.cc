@@ -104,6 +104,12 @@ ContextBuilder with_ipc() {
   return builder;
 }
 
+ContextBuilder with_namespaces() {
+  ContextBuilder builder;
+  test::add_namespaces(builder);
+  return builder;
+}
+
 void run(const std::filesystem::path& dir) {
   std::filesystem::create_directories(dir);
   save(dir / "x86_64", described().build());
@@ -116,6 +122,7 @@ void run(const std::filesystem::path& dir) {
   save(dir / "processes", two_processes().build());
   save(dir / "connection", connection().build());
   save(dir / "ipc", with_ipc().build());
+  save(dir / "namespaces", with_namespaces().build());
 }
 
 }  // namespace

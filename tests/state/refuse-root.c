@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <termios.h>
@@ -160,22 +161,28 @@ static bool make_own_creds(void)
 	return true;
 }
 
-static bool make_namespace(int flag)
+static bool make_namespace(int flag, const char *what)
 {
 	if (unshare(flag))
 		return false;
-	crt_expect("pid %d|namespace", getpid());
+	crt_expect("pid %d|%s", getpid(), what);
 	return true;
-}
-
-static bool make_net_namespace(void)
-{
-	return make_namespace(CLONE_NEWNET);
 }
 
 static bool make_mount_namespace(void)
 {
-	return make_namespace(CLONE_NEWNS);
+	return make_namespace(CLONE_NEWNS, "a mount namespace");
+}
+
+static bool make_pid_namespace(void)
+{
+	return make_namespace(CLONE_NEWPID, "a pid namespace for its children");
+}
+
+static bool make_ipc_namespace(void)
+{
+	return make_namespace(CLONE_NEWIPC, "System V objects|(1)|ipc namespace") &&
+	       shmget(IPC_PRIVATE, 4096, 0600) >= 0;
 }
 
 /* The run's directory becomes the root; a link in it makes its path lead there still. */
@@ -208,7 +215,8 @@ struct obstacle obstacles[] = {
 	{ .name = "repair", .make = make_repair },
 	{ .name = "device-memory", .make = make_device_memory },
 	{ .name = "own-creds", .make = make_own_creds, .alone = true },
-	{ .name = "net-namespace", .make = make_net_namespace, .alone = true },
+	{ .name = "pid-namespace", .make = make_pid_namespace, .alone = true },
+	{ .name = "ipc-namespace", .make = make_ipc_namespace, .alone = true },
 	{ .name = "mount-namespace", .make = make_mount_namespace, .alone = true },
 	{ .name = "chroot", .make = make_chroot, .alone = true },
 };
@@ -220,5 +228,5 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE | CRT_ROOT,
-	.cases = "fanotify packet raw bpf block hugetlb ioperm own-creds net-namespace mount-namespace chroot",
+	.cases = "fanotify packet raw bpf block hugetlb ioperm own-creds pid-namespace ipc-namespace mount-namespace chroot",
 };

@@ -413,11 +413,11 @@ static bool make_own_fs(void)
 	return make_odd(CLONE_FS, "directory");
 }
 
-static bool make_user_namespace(void)
+static bool make_mount_namespace(void)
 {
-	if (unshare(CLONE_NEWUSER))
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
 		return false;
-	crt_expect("pid %d|namespace", getpid());
+	crt_expect("pid %d|a mount namespace", getpid());
 	return true;
 }
 
@@ -443,7 +443,7 @@ struct obstacle obstacles[] = {
 	{ .name = "ptraced", .make = make_ptraced, .alone = true },
 	{ .name = "own-files", .make = make_own_files, .alone = true },
 	{ .name = "own-fs", .make = make_own_fs, .alone = true },
-	{ .name = "user-namespace", .make = make_user_namespace, .alone = true },
+	{ .name = "mount-namespace", .make = make_mount_namespace, .alone = true },
 };
 
 const unsigned int nr_obstacles = sizeof(obstacles) / sizeof(obstacles[0]);
@@ -455,5 +455,5 @@ const struct crt_test crt_test = {
 	.flags = CRT_REFUSE,
 	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify userfaultfd io_uring pidfd perf "
 		 "secretmem dnotify pkey aio "
-		 "seccomp-listener landlock tracer child ptraced own-files own-fs user-namespace",
+		 "seccomp-listener landlock tracer child ptraced own-files own-fs mount-namespace",
 };

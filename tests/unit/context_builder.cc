@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "unit/context_builder.h"
 
+#include <linux/sched.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -130,6 +132,7 @@ void put_queue(Writer& writer, std::int32_t id, const SignalQueue& queue, bool s
 void put_process(Writer& writer, const Process& process) {
   const auto pid = static_cast<std::uint32_t>(process.head.pid);
   writer.put(CRYO_SEC_PROCESS, pid, process.head, bytes_of_text(process.command));
+  if (process.namespaces.user != 0) writer.put(CRYO_SEC_NAMESPACES, pid, process.namespaces);
   if (process.creds)
     writer.put(CRYO_SEC_CREDS, pid, process.creds->head, bytes_of_vector(process.creds->groups));
   if (process.cwd) writer.put(CRYO_SEC_CWD, pid, process.cwd->head, bytes_of_text(process.cwd->path));
@@ -144,6 +147,23 @@ void put_process(Writer& writer, const Process& process) {
                                  writer.record_size<cryo_posix_timer>(), timers.next_id, 0},
                writer.grown_records(timers.timers));
   if (!process.itimers.empty()) writer.put_array(CRYO_SEC_ITIMERS, pid, process.itimers);
+}
+
+void put_namespace(Writer& writer, std::uint32_t id, const Namespace& ns) {
+  writer.put(CRYO_SEC_NS, id, ns.head);
+  if (ns.uts) writer.put(CRYO_SEC_NS_UTS, id, *ns.uts);
+  if (ns.time) writer.put(CRYO_SEC_NS_TIME, id, *ns.time);
+  if (ns.ipc) writer.put(CRYO_SEC_NS_IPC, id, *ns.ipc);
+  if (ns.net) writer.put(CRYO_SEC_NS_NET, id, *ns.net);
+  if (!ns.cgroup.empty()) writer.put({CRYO_SEC_NS_CGROUP, id, 0, {}, bytes_of_text(ns.cgroup), 8});
+  if (!ns.user) return;
+  cryo_ns_user head = *ns.user;
+  head.nr_uids = static_cast<std::uint32_t>(ns.uids.size());
+  head.nr_gids = static_cast<std::uint32_t>(ns.gids.size());
+  head.record_size = writer.record_size<cryo_id_range>();
+  std::vector<cryo_id_range> ranges = ns.uids;
+  ranges.insert(ranges.end(), ns.gids.begin(), ns.gids.end());
+  writer.put(CRYO_SEC_NS_USER, id, head, writer.grown_records(ranges));
 }
 
 void put_seccomp(Writer& writer, std::uint32_t tid, const Seccomp& seccomp) {
@@ -408,6 +428,21 @@ void fill_process_details(Process& process) {
 
 }  // namespace
 
+void add_namespaces(ContextBuilder& builder) {
+  std::map<std::uint32_t, Namespace>& all = builder.context.namespaces;
+  Namespace& user = all[70];
+  user.head.type = CLONE_NEWUSER;
+  user.user = cryo_ns_user{};
+  user.uids = {{0, 1000, 1, 0}};
+  user.gids = {{0, 1000, 1, 0}, {1, 100000, 65536, 0}};
+  all[71] = {{CLONE_NEWUTS, 70, {}}, cryo_ns_uts{}, {}, {}, {}, {}, {}, {}, {}};
+  all[72] = {{CLONE_NEWIPC, 70, {}}, {}, {}, cryo_ns_ipc{}, {}, {}, {}, {}, {}};
+  all[73] = {{CLONE_NEWNET, 70, {}}, {}, {}, {}, cryo_ns_net{CRYO_NET_LOOPBACK_UP, 0}, {}, {}, {}, {}};
+  all[74] = {{CLONE_NEWTIME, 70, {}}, {}, cryo_ns_time{1, 2}, {}, {}, {}, {}, {}, {}};
+  all[75] = {{CLONE_NEWCGROUP, 70, {}}, {}, {}, {}, {}, {}, {}, {}, "/box"};
+  builder.process().namespaces = {70, 0, 71, 72, 73, 75, 74, 74, 0, 0};
+}
+
 ContextBuilder::ContextBuilder(std::uint32_t arch, std::uint32_t page_size) {
   fill_header(context.header, arch, page_size);
   fill_minimum(*this);
@@ -466,6 +501,7 @@ Bytes ContextBuilder::build() const {
   writer.put(CRYO_SEC_SYSTEM, 0, c.system);
   if (!c.cpu.empty()) writer.put({CRYO_SEC_CPU, c.header.arch, 0, c.cpu, {}});
   for (const Process& process : c.processes) put_process(writer, process);
+  for (const auto& [id, ns] : c.namespaces) put_namespace(writer, id, ns);
   for (const auto& [id, mm] : c.mms) writer.put(CRYO_SEC_MM, id, mm.head, bytes_of_vector(mm.auxv));
   put_files(writer, c);
   put_ipc(writer, c);

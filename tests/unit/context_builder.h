@@ -52,6 +52,8 @@ class ContextBuilder {
 
 // Adds terminals, a FIFO and System V objects.
 void add_ipc(ContextBuilder& builder);
+// Adds a user namespace, and one of each other kind that it owns.
+void add_namespaces(ContextBuilder& builder);
 
 // Makes all checksums right again after bytes were changed; the layout must still be walkable.
 void reseal(Bytes& bytes);

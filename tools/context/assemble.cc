@@ -301,6 +301,7 @@ Context assemble(Staging& staging) {
   staging.mms.require_all(staging.scanner, "memory");
   staging.inodes.require_all(staging.scanner, "inode");
   staging.files.require_all(staging.scanner, "file");
+  staging.namespaces.require_all(staging.scanner, "namespace");
   attach_threads(staging);
 
   Context context;
@@ -315,6 +316,7 @@ Context assemble(Staging& staging) {
   move_all(staging.mms, context.mms);
   move_all(staging.inodes, context.inodes);
   move_all(staging.files, context.files);
+  move_all(staging.namespaces, context.namespaces);
   for (const std::int32_t pid : staging.processes.order())
     context.processes.push_back(std::move(*staging.processes.find(pid)));
 
@@ -326,6 +328,7 @@ Context assemble(Staging& staging) {
     check_sem_undo(staging, process, context);
   }
   check_tree(staging, context);
+  check_namespaces(staging, context);
   for (const auto& [id, mm] : context.mms) check_mm(staging, mm, context);
   for (const auto& [id, inode] : context.inodes) check_shm(staging, inode);
   for (const auto& [id, file] : context.files) check_file(staging, file, context);

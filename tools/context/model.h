@@ -71,6 +71,7 @@ struct PosixTimers {
 
 struct Process {
   cryo_process head{};
+  cryo_namespaces namespaces{};            // all 0: the requester's
   std::string command;                     // name of the command line's file
   std::optional<Creds> creds;              // always present in a context that cr_restart accepts
   std::optional<Path> cwd;                 // (same)
@@ -206,6 +207,20 @@ struct MsgQueue {
   std::vector<Message> messages;  // in the order of the queue
 };
 
+// ---- namespaces -------------------------------------------------------------------------------
+
+// Exactly the member that its type calls for has a value.
+struct Namespace {
+  cryo_ns head{};
+  std::optional<cryo_ns_uts> uts;
+  std::optional<cryo_ns_time> time;
+  std::optional<cryo_ns_ipc> ipc;
+  std::optional<cryo_ns_net> net;
+  std::optional<cryo_ns_user> user;
+  std::vector<cryo_id_range> uids, gids;  // of a user namespace
+  std::string cgroup;                     // root of a cgroup namespace
+};
+
 // ---- the whole --------------------------------------------------------------------------------
 
 struct Context {
@@ -219,6 +234,7 @@ struct Context {
   std::map<std::uint32_t, File> files;
   std::vector<SemSet> sem_sets;
   std::vector<MsgQueue> msg_queues;
+  std::map<std::uint32_t, Namespace> namespaces;
   std::vector<PageChunk> pages;  // in the order of the file
   std::vector<cryo_index_entry> index;
   cryo_end end{};

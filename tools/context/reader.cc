@@ -59,6 +59,14 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_SEM_UNDO, parse_sem_undo},
     {CRYO_SEC_MSG, parse_msg},
     {CRYO_SEC_MQUEUE, parse_mqueue},
+    {CRYO_SEC_NAMESPACES, parse_namespaces},
+    {CRYO_SEC_NS, parse_ns},
+    {CRYO_SEC_NS_UTS, parse_ns_uts},
+    {CRYO_SEC_NS_USER, parse_ns_user},
+    {CRYO_SEC_NS_TIME, parse_ns_time},
+    {CRYO_SEC_NS_IPC, parse_ns_ipc},
+    {CRYO_SEC_NS_CGROUP, parse_ns_cgroup},
+    {CRYO_SEC_NS_NET, parse_ns_net},
 };
 
 ParseFunction parser_for(std::uint16_t type) {

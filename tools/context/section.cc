@@ -174,6 +174,14 @@ std::string section_name(std::uint32_t type) {
   if (type == CRYO_SEC_SEM_UNDO) return "SEM_UNDO";
   if (type == CRYO_SEC_MSG) return "MSG";
   if (type == CRYO_SEC_MQUEUE) return "MQUEUE";
+  if (type == CRYO_SEC_NAMESPACES) return "NAMESPACES";
+  if (type == CRYO_SEC_NS) return "NS";
+  if (type == CRYO_SEC_NS_UTS) return "NS_UTS";
+  if (type == CRYO_SEC_NS_USER) return "NS_USER";
+  if (type == CRYO_SEC_NS_TIME) return "NS_TIME";
+  if (type == CRYO_SEC_NS_IPC) return "NS_IPC";
+  if (type == CRYO_SEC_NS_CGROUP) return "NS_CGROUP";
+  if (type == CRYO_SEC_NS_NET) return "NS_NET";
   if (type == CRYO_SEC_INDEX) return "INDEX";
   if (type == CRYO_SEC_END) return "END";
   return fmt::format("section type {}", type);

@@ -70,6 +70,7 @@ struct Staging {
   StagedMap<std::uint32_t, Mm> mms;
   StagedMap<std::uint32_t, Inode> inodes;
   StagedMap<std::uint32_t, File> files;
+  StagedMap<std::uint32_t, Namespace> namespaces;
   std::vector<PageChunk> pages;
   std::vector<SemSet> sem_sets;
   std::vector<MsgQueue> msg_queues;
@@ -152,6 +153,17 @@ void parse_sem(Staging& staging, const Payload& payload);
 void parse_sem_undo(Staging& staging, const Payload& payload);
 void parse_msg(Staging& staging, const Payload& payload);
 void parse_mqueue(Staging& staging, const Payload& payload);
+
+void parse_namespaces(Staging& staging, const Payload& payload);
+void parse_ns(Staging& staging, const Payload& payload);
+void parse_ns_uts(Staging& staging, const Payload& payload);
+void parse_ns_user(Staging& staging, const Payload& payload);
+void parse_ns_time(Staging& staging, const Payload& payload);
+void parse_ns_ipc(Staging& staging, const Payload& payload);
+void parse_ns_cgroup(Staging& staging, const Payload& payload);
+void parse_ns_net(Staging& staging, const Payload& payload);
+// What holds between namespaces, and between them and processes.
+void check_namespaces(const Staging& staging, const Context& context);
 
 // Puts the parts together and checks what holds between them.
 [[nodiscard]] Context assemble(Staging& staging);

@@ -61,6 +61,7 @@ void print_report(const Context& context, const Source& source, int verbose) {
   if (verbose > 0) print_cpu(context);
   for (const Process& process : context.processes) print_process(context, process, verbose);
   print_ipc(context);
+  print_namespaces(context);
   print_needs(context);
   if (verbose > 1) print_sections(context);
 }

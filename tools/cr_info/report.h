@@ -18,6 +18,8 @@ void print_memory(const Context& context, const Mm& mm, int verbose);
 void print_files(const Context& context, const Process& process);
 void print_needs(const Context& context);
 void print_ipc(const Context& context);
+void print_namespaces(const Context& context);
+[[nodiscard]] nlohmann::ordered_json namespaces_json(const Context& context);
 [[nodiscard]] nlohmann::ordered_json ipc_json(const Context& context);
 
 [[nodiscard]] nlohmann::ordered_json report_json(const Context& context, const Source& source);

@@ -172,6 +172,13 @@ Json json_of(const Context& context, const Process& process) {
                {"exit_code", head.exit_code},
                {"stop_signal", head.stop_signal},
                {"oom_score_adj", head.oom_score_adj},
+               {"namespaces",
+                {{"user", process.namespaces.user},
+                 {"uts", process.namespaces.uts},
+                 {"ipc", process.namespaces.ipc},
+                 {"net", process.namespaces.net},
+                 {"cgroup", process.namespaces.cgroup},
+                 {"time", process.namespaces.time}}},
                {"cwd", process.cwd ? Json(process.cwd->path) : Json()},
                {"creds", process.creds ? json_of(*process.creds) : Json()},
                {"pending", signal_set_names(process.pending.signals)},
@@ -329,6 +336,7 @@ Json report_json(const Context& context, const Source& source) {
   for (const auto& [id, mm] : context.mms) json["mms"].push_back(json_of(context, mm));
   for (const auto& [id, inode] : context.inodes) json["inodes"].push_back(json_of(inode));
   for (const auto& [id, file] : context.files) json["files"].push_back(json_of(file));
+  if (Json all = namespaces_json(context); !all.empty()) json["namespaces"] = std::move(all);
   if (Json ipc = ipc_json(context); !ipc.empty()) json["system_v"] = std::move(ipc);
   return json;
 }

@@ -43,6 +43,17 @@ void print_creds(const Process& process) {
     fmt::print("  capabilities {}\n", join(capability_names(creds.cap_permitted)));
 }
 
+void print_namespaces(const Process& process) {
+  const cryo_namespaces& in = process.namespaces;
+  const std::pair<const char*, std::uint32_t> all[] = {{"user", in.user},     {"uts", in.uts},
+                                                       {"ipc", in.ipc},       {"network", in.net},
+                                                       {"cgroup", in.cgroup}, {"time", in.time}};
+  std::string text;
+  for (const auto& [name, id] : all)
+    if (id != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, id);
+  if (!text.empty()) fmt::print("  namespaces   {}\n", text);
+}
+
 void print_queue(const char* whose, const SignalQueue& queue) {
   if (queue.signals != 0)
     fmt::print("  pending      {} ({})\n", join(signal_set_names(queue.signals)), whose);
@@ -170,6 +181,7 @@ void print_process(const Context& context, const Process& process, int verbose) 
   if (process.head.flags & CRYO_PROC_ZOMBIE) return print_zombie(process);
   print_identity(context, process);
   print_creds(process);
+  print_namespaces(process);
   if (!process.cgroup.empty() && process.cgroup != "/")
     fmt::print("  cgroup       {}\n", printable(process.cgroup));
   print_queue("process", process.pending);

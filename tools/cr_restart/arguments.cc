@@ -44,6 +44,7 @@ enum : int {
   kDevice,
   kOtherCpu,
   kCheck,
+  kTimeNs,
 };
 
 constexpr char kShortOptions[] = "hvqf:F:d:S:";
@@ -85,6 +86,7 @@ constexpr option kLongOptions[] = {
     {"no-truncate", no_argument, nullptr, kNoTruncate},
     {"other-cpu", required_argument, nullptr, kOtherCpu},
     {"check", no_argument, nullptr, kCheck},
+    {"time-ns", no_argument, nullptr, kTimeNs},
     {nullptr, 0, nullptr, 0},
 };
 
@@ -117,6 +119,7 @@ What is restored, and where:
       --restore-sid           id of the session (default: the session of cr_restart)
       --no-restore-sid
       --device=PATH=POLICY    what becomes of the device PATH that was open: "fail", "reopen" or "close"
+      --time-ns               CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from where they were
       --no-truncate           do not cut files open for writing back to their saved size
 
 Checks:
@@ -334,6 +337,9 @@ void Parser::take(int option) {
       break;
     case kOtherCpu:
       arguments_.restart.other_cpu = tolerance("other-cpu", optarg);
+      break;
+    case kTimeNs:
+      arguments_.restart.time_namespace = true;
       break;
     case kCheck:
       arguments_.check_only = true;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/exit_codes.h"
+#include "restart/namespaces.h"
 #include "restart/restart_arch.h"
 #include "restart/sysv.h"
 #include "restart/tree_plan.h"
@@ -73,6 +74,7 @@ Findings check_context(const Context& context, const RestartOptions& options) {
   check_files(context, options, own, findings);
   check_changed(context, options, findings);
   check_sysv(context, findings);
+  check_namespaces(context, options, own, findings);
   return findings;
 }
 

@@ -121,8 +121,10 @@ void check_process(const CheckInput& input, Findings& findings) {
     return;
   }
   check_session(input, findings);
-  for (const std::string& text : credential_problems(credential_change(*input.process.creds, input.own)))
-    findings.problem(EPERM, "pid {}: {}", input.process.head.pid, text);
+  // In its own user namespace it has the right to all ids there.
+  if (input.process.namespaces.user == 0)
+    for (const std::string& text : credential_problems(credential_change(*input.process.creds, input.own)))
+      findings.problem(EPERM, "pid {}: {}", input.process.head.pid, text);
   check_limits(input, findings);
   check_cwd(input, findings);
   if (const std::string why = cgroup_obstacle(input.process.cgroup); !why.empty())

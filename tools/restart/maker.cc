@@ -10,6 +10,7 @@
 #include "restart/child.h"
 #include "restart/created_paths.h"
 #include "restart/locks.h"
+#include "restart/namespaces.h"
 #include "restart/process_state.h"
 #include "restart/shared_report.h"
 #include "restart/sysv.h"
@@ -23,7 +24,10 @@ constexpr std::uint32_t kNoProcess = ~0U;
 class Maker {
  public:
   explicit Maker(const MakerInput& input)
-      : input_(input), descriptors_(input.context), created_(*input.report) {}
+      : input_(input),
+        descriptors_(input.context),
+        created_(*input.report),
+        namespaces_(input.context, descriptors_) {}
 
   [[noreturn]] void run();
 
@@ -36,6 +40,7 @@ class Maker {
   const MakerInput& input_;
   Descriptors descriptors_;
   CreatedPaths created_;
+  Namespaces namespaces_;
   int context_fd_ = -1;  // parked, all three
   int handle_fd_ = -1;
   int device_fd_ = -1;
@@ -69,6 +74,8 @@ void Maker::park() {
 }
 
 void Maker::make_everything() {
+  namespaces_.make();
+  if (input_.options.time_namespace) continue_clocks(input_.context);
   restore_sysv(*file_input_);
   files_ = make_files(*file_input_);
   std::map<std::uint32_t, int> fds;
@@ -99,7 +106,7 @@ void Maker::run() {
     park();
     make_everything();
     const std::size_t node =
-        run_tree({input_.context, input_.plan, input_.report, device_fd_, input_.coordinator});
+        run_tree({input_.context, input_.plan, namespaces_, input_.report, device_fd_, input_.coordinator});
     if (node == kMaker) ::_exit(0);
     live(node);
   } catch (const Error& error) {

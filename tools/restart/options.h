@@ -23,6 +23,7 @@ struct RestartOptions {
   Tolerance other_cpu = Tolerance::kError;  // CPU lacks what the process may have decided to use
   // Files that are not what they were; not given: see check_changed.cc.
   std::optional<ChangedFiles> changed_files;
+  bool time_namespace = false;  // clocks go on from where they were
   Relocations relocations;
   std::map<std::string, DevicePolicy> devices;  // by saved path: instead of what the context says
 

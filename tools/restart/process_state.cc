@@ -46,7 +46,8 @@ void restore_cwd(const Process& process, const RestartOptions& options, stub::Re
 
 void restore_attributes(const Process& process) {
   const cryo_process& head = process.head;
-  join_cgroup(process.cgroup);
+  // With a cgroup namespace it has been there before that.
+  if (process.namespaces.cgroup == 0) join_cgroup(process.cgroup);
   UniqueFd oom(::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC));
   char text[16] = {};
   if (oom && ::read(oom.get(), text, sizeof(text) - 1) > 0 && std::atoi(text) != head.oom_score_adj) {

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "restart/cgroup.h"
 #include "restart/fork.h"
 #include "restart/shared_report.h"
 
@@ -37,6 +38,7 @@ class TreeRunner {
   void take(std::size_t number);
   void create(std::size_t node);
   void begin_life(std::size_t node);
+  void enter_namespaces(std::size_t node);
   void enter_group(const TreeStep& step);
   void await(std::size_t node);
   [[noreturn]] void end(std::size_t number);
@@ -44,6 +46,7 @@ class TreeRunner {
   const TreeRunInput& input_;
   stub::Slot* slots_;
   std::size_t node_ = kMaker;
+  cryo_namespaces in_{};  // of this process, so far
 };
 
 // Nobody wakes us when cr_restart is dead, and some of us are not its children.
@@ -99,9 +102,21 @@ void TreeRunner::begin_life(std::size_t node) {
   const bool of_coordinator = parent == kMaker;
   const bool of_helper = !of_coordinator && input_.plan.nodes[parent].process == TreeNode::kHelper;
   node_ = node;
+  enter_namespaces(node);
   // A helper ends before its children do anything that takes long.
   if (!of_helper && ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
   if (of_coordinator && ::getppid() != input_.coordinator) fail(ECANCELED, "cr_restart is gone");
+}
+
+// Before it forks any other, and before it asks for anything that is lost when it gets other credentials.
+void TreeRunner::enter_namespaces(std::size_t node) {
+  const std::size_t process = input_.plan.nodes[node].process;
+  if (process == TreeNode::kHelper || input_.context.processes[process].threads.empty()) return;
+  const cryo_namespaces& wanted = input_.context.processes[process].namespaces;
+  // By its path in the hierarchy of cr_restart.
+  if (wanted.cgroup != in_.cgroup) join_cgroup(input_.context.processes[process].cgroup);
+  input_.namespaces.enter(in_, wanted);
+  in_ = wanted;
 }
 
 // The terminal that cr_restart has in the foreground follows a process of its own into its group. All

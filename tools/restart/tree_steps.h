@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "context/model.h"
+#include "restart/namespaces.h"
 #include "restart/options.h"
 #include "restart/stub.h"
 #include "restart/tree_plan.h"
@@ -17,6 +18,7 @@ namespace cryo {
 struct TreeRunInput {
   const Context& context;
   const TreePlan& plan;
+  const Namespaces& namespaces;
   stub::Report* report;  // with a slot per node
   int device_fd = -1;    // for the module's pid cursor
   pid_t coordinator = 0;

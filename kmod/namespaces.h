@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* namespaces.h - what save_namespaces.c and view_namespaces.c share */
+#ifndef CRYO_NAMESPACES_H
+#define CRYO_NAMESPACES_H
+
+#include <linux/if.h>
+
+#include "cryo.h"
+
+struct cgroup;
+struct ipc_namespace;
+struct net;
+struct time_namespace;
+struct user_namespace;
+struct uts_namespace;
+
+enum cryo_ns_kind {
+	CRYO_NS_UTS,
+	CRYO_NS_IPC,
+	CRYO_NS_NET,
+	CRYO_NS_CGROUP,
+	CRYO_NS_TIME,
+	CRYO_NS_KINDS,
+};
+
+/* A copy of what is in the namespaces of one process, as far as they are not the requester's. */
+struct cryo_ns_view {
+	struct cryo_namespaces ids;
+	struct user_namespace *user;			/* counted */
+	struct user_namespace *owner[CRYO_NS_KINDS];	/* counted */
+	struct cgroup *cgroup;				/* counted: root of the cgroup namespace */
+	struct cryo_ns_uts uts;
+	struct cryo_ns_ipc ipc;
+	struct cryo_ns_net net;
+	struct cryo_ns_time time;
+	/* Obstacles. */
+	unsigned int ipc_objects;
+	char device[IFNAMSIZ];
+	char address[48];
+};
+
+/* view_namespaces.c: none of these sleeps */
+void cryo_view_uts(struct cryo_ns_view *v, const struct uts_namespace *ns);
+void cryo_view_ipc(struct cryo_ns_view *v, const struct ipc_namespace *ns);
+void cryo_view_net(struct cryo_ns_view *v, struct net *net);
+void cryo_view_time(struct cryo_ns_view *v, const struct time_namespace *ns);
+u32 cryo_uid_ranges(struct user_namespace *ns, struct cryo_id_range *out);
+u32 cryo_gid_ranges(struct user_namespace *ns, struct cryo_id_range *out);
+
+#endif /* CRYO_NAMESPACES_H */

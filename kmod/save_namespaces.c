@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * save_namespaces.c - in which namespaces a process is, and what they hold
+ *
+ * Those that the requester has too are nobody's to rebuild, and numbered 0.  Others must be owned by
+ * the requester's user namespace or one below it.
+ *
+ * A thread that is parked keeps its namespaces, unless it is killed: so they are looked at with its
+ * task_lock() only, and copied.
+ */
+#include <linux/cgroup.h>
+#include <linux/cred.h>
+#include <linux/ipc_namespace.h>
+#include <linux/nsproxy.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/time_namespace.h>
+#include <linux/user_namespace.h>
+#include <linux/utsname.h>
+#include <net/net_namespace.h>
+
+#include "cryo.h"
+#include "namespaces.h"
+
+static bool is_below_ours(const struct user_namespace *ns)
+{
+	for (; ns; ns = ns->parent)
+		if (ns == current_user_ns())
+			return true;
+	return false;
+}
+
+static u32 user_number(const struct user_namespace *ns)
+{
+	return ns == current_user_ns() ? 0 : ns->ns.inum;
+}
+
+static u32 pid_ns_number(const struct pid_namespace *ns)
+{
+	return !ns || ns == task_active_pid_ns(current) ? 0 : ns->ns.inum;
+}
+
+/* With task_lock() of the one who has @its. */
+static void look_inside(struct cryo_ns_view *v, const struct nsproxy *its)
+{
+	const struct nsproxy *mine = current->nsproxy;
+
+	v->ids.mnt = its->mnt_ns != mine->mnt_ns;
+	if (its->uts_ns != mine->uts_ns) {
+		v->ids.uts = its->uts_ns->ns.inum;
+		v->owner[CRYO_NS_UTS] = get_user_ns(its->uts_ns->user_ns);
+		cryo_view_uts(v, its->uts_ns);
+	}
+	if (its->ipc_ns != mine->ipc_ns) {
+		v->ids.ipc = its->ipc_ns->ns.inum;
+		v->owner[CRYO_NS_IPC] = get_user_ns(its->ipc_ns->user_ns);
+		cryo_view_ipc(v, its->ipc_ns);
+	}
+	if (its->net_ns != mine->net_ns) {
+		v->ids.net = its->net_ns->ns.inum;
+		v->owner[CRYO_NS_NET] = get_user_ns(its->net_ns->user_ns);
+		cryo_view_net(v, its->net_ns);
+	}
+	if (its->cgroup_ns != mine->cgroup_ns) {
+		v->ids.cgroup = its->cgroup_ns->ns.inum;
+		v->owner[CRYO_NS_CGROUP] = get_user_ns(its->cgroup_ns->user_ns);
+		v->cgroup = its->cgroup_ns->root_cset->dfl_cgrp;
+		cgroup_get(v->cgroup);
+	}
+	if (its->time_ns != mine->time_ns) {
+		v->ids.time = its->time_ns->ns.inum;
+		v->owner[CRYO_NS_TIME] = get_user_ns(its->time_ns->user_ns);
+		cryo_view_time(v, its->time_ns);
+	}
+	if (its->time_ns_for_children != mine->time_ns)
+		v->ids.time_for_children = its->time_ns_for_children->ns.inum;
+	v->ids.pid_for_children = pid_ns_number(its->pid_ns_for_children);
+}
+
+static int look(struct cryo_capture *c, struct cryo_ns_view *v)
+{
+	struct task_struct *task = c->p->task;
+	const struct cred *cred = get_task_cred(task);
+	bool there;
+
+	memset(v, 0, sizeof(*v));
+	v->user = get_user_ns(cred->user_ns);
+	put_cred(cred);
+	v->ids.user = user_number(v->user);
+	v->ids.pid = pid_ns_number(task_active_pid_ns(task));
+	task_lock(task);
+	there = task->nsproxy;
+	if (there)
+		look_inside(v, task->nsproxy);
+	task_unlock(task);
+	return there ? 0 : -ESRCH;
+}
+
+static void view_free(struct cryo_ns_view *v)
+{
+	int i;
+
+	put_user_ns(v->user);
+	for (i = 0; i < CRYO_NS_KINDS; i++)
+		if (v->owner[i])
+			put_user_ns(v->owner[i]);
+	if (v->cgroup)
+		cgroup_put(v->cgroup);
+	kfree(v);
+}
+
+static const char *const kind_name[CRYO_NS_KINDS] = {
+	[CRYO_NS_UTS] = "uts", [CRYO_NS_IPC] = "ipc", [CRYO_NS_NET] = "network",
+	[CRYO_NS_CGROUP] = "cgroup", [CRYO_NS_TIME] = "time",
+};
+
+static void refuse_foreign(struct cryo_capture *c, const struct cryo_ns_view *v)
+{
+	int i;
+
+	if (!is_below_ours(v->user))
+		cryo_refuse(c, "a user namespace that is not below the requester's is not supported");
+	for (i = 0; i < CRYO_NS_KINDS; i++)
+		if (v->owner[i] && !is_below_ours(v->owner[i]))
+			cryo_refuse(c, "a %s namespace owned by a user namespace that is not below the requester's is not supported",
+				    kind_name[i]);
+}
+
+/* What cannot be rebuilt. */
+void cryo_check_namespaces(struct cryo_capture *c)
+{
+	struct cryo_ns_view *v = kmalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
+
+	if (!v) {
+		cryo_refuse(c, "its namespaces: out of memory");
+		return;
+	}
+	if (look(c, v))
+		goto free;
+	refuse_foreign(c, v);
+	if (v->ids.mnt)
+		cryo_refuse(c, "a mount namespace other than the requester's is not supported");
+	if (v->ids.pid)
+		cryo_refuse(c, "a pid namespace other than the requester's is not supported");
+	if (v->ids.pid_for_children != v->ids.pid)
+		cryo_refuse(c, "a pid namespace for its children that is not its own is not supported");
+	if (v->ids.time_for_children != v->ids.time)
+		cryo_refuse(c, "a time namespace for its children that is not its own is not supported");
+	if (v->ipc_objects)
+		cryo_refuse(c, "System V objects or POSIX message queues (%u) in an ipc namespace other than the requester's are not supported",
+			    v->ipc_objects);
+	if (v->device[0])
+		cryo_refuse(c, "network device %s in a network namespace other than the requester's is not supported",
+			    v->device);
+	if (v->address[0])
+		cryo_refuse(c, "address %s of a network namespace other than the requester's is not supported",
+			    v->address);
+free:
+	view_free(v);
+}
+
+/* True for the first who asks. */
+static bool is_new(struct cryo_capture *c, u32 number)
+{
+	const u32 *known = (const u32 *)c->namespaces.data;
+	size_t i;
+
+	for (i = 0; i < c->namespaces.len / sizeof(*known); i++)
+		if (known[i] == number)
+			return false;
+	cryo_buf_put(&c->namespaces, &number, sizeof(number));
+	return true;
+}
+
+static int save_head(struct cryo_capture *c, u32 number, u32 type, struct user_namespace *owner)
+{
+	struct cryo_ns out = { .type = type, .owner = user_number(owner) };
+
+	return cryo_stream_section(&c->stream, CRYO_SEC_NS, number, sizeof(out), &out, sizeof(out));
+}
+
+static int save_user(struct cryo_capture *c, struct user_namespace *ns)
+{
+	struct cryo_ns_user out = { .record_size = sizeof(struct cryo_id_range) };
+	struct cryo_id_range *ranges;
+	struct cryo_buf buf = {};
+
+	ranges = kvmalloc_array(2 * CRYO_MAX_ID_RANGES, sizeof(*ranges), GFP_KERNEL_ACCOUNT);
+	if (!ranges)
+		return -ENOMEM;
+	out.nr_uids = cryo_uid_ranges(ns, ranges);
+	out.nr_gids = cryo_gid_ranges(ns, ranges + out.nr_uids);
+	out.owner_uid = from_kuid_munged(current_user_ns(), ns->owner);
+	if (READ_ONCE(ns->flags) & USERNS_SETGROUPS_ALLOWED)
+		out.flags |= CRYO_USER_SETGROUPS;
+	cryo_buf_put(&buf, &out, sizeof(out));
+	cryo_buf_put(&buf, ranges, (out.nr_uids + out.nr_gids) * sizeof(*ranges));
+	kvfree(ranges);
+	return save_head(c, ns->ns.inum, CLONE_NEWUSER, ns->parent) ?:
+	       cryo_stream_buf(&c->stream, CRYO_SEC_NS_USER, ns->ns.inum, sizeof(out), &buf);
+}
+
+/* And those above it. */
+static int save_users(struct cryo_capture *c, struct user_namespace *ns)
+{
+	int err = 0;
+
+	for (; !err && ns && ns != current_user_ns(); ns = ns->parent)
+		if (is_new(c, ns->ns.inum))
+			err = save_user(c, ns);
+	return err;
+}
+
+static int save_cgroup_root(struct cryo_capture *c, u32 number, struct cgroup *cgroup)
+{
+	char *path = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	int len, err;
+
+	if (!path)
+		return -ENOMEM;
+	len = cgroup_path_ns(cgroup, path, PATH_MAX, current->nsproxy->cgroup_ns);
+	err = len > 0 && len < PATH_MAX ?
+	      cryo_stream_section(&c->stream, CRYO_SEC_NS_CGROUP, number, 0, path, len) :
+	      -ENAMETOOLONG;
+	kfree(path);
+	return err;
+}
+
+static int save_one(struct cryo_capture *c, struct cryo_ns_view *v, int kind, u32 number, u32 type,
+		    u16 section, const void *contents, size_t size)
+{
+	int err;
+
+	if (!number || !is_new(c, number))
+		return 0;
+	err = save_users(c, v->owner[kind]) ?: save_head(c, number, type, v->owner[kind]);
+	if (!err && kind == CRYO_NS_CGROUP)
+		return save_cgroup_root(c, number, v->cgroup);
+	return err ?: cryo_stream_section(&c->stream, section, number, size, contents, size);
+}
+
+static int save(struct cryo_capture *c, struct cryo_ns_view *v)
+{
+	static const struct cryo_namespaces ours;
+
+	if (!memcmp(&v->ids, &ours, sizeof(ours)))
+		return 0;
+	return cryo_stream_section(&c->stream, CRYO_SEC_NAMESPACES, c->p->pid, sizeof(v->ids),
+				   &v->ids, sizeof(v->ids)) ?:
+	       save_users(c, v->user) ?:
+	       save_one(c, v, CRYO_NS_UTS, v->ids.uts, CLONE_NEWUTS, CRYO_SEC_NS_UTS, &v->uts,
+			sizeof(v->uts)) ?:
+	       save_one(c, v, CRYO_NS_IPC, v->ids.ipc, CLONE_NEWIPC, CRYO_SEC_NS_IPC, &v->ipc,
+			sizeof(v->ipc)) ?:
+	       save_one(c, v, CRYO_NS_NET, v->ids.net, CLONE_NEWNET, CRYO_SEC_NS_NET, &v->net,
+			sizeof(v->net)) ?:
+	       save_one(c, v, CRYO_NS_CGROUP, v->ids.cgroup, CLONE_NEWCGROUP, CRYO_SEC_NS_CGROUP,
+			NULL, 0) ?:
+	       save_one(c, v, CRYO_NS_TIME, v->ids.time, CLONE_NEWTIME, CRYO_SEC_NS_TIME, &v->time,
+			sizeof(v->time)) ?:
+	       c->namespaces.error;
+}
+
+/* Those of the process, and what of them nobody before it had. */
+int cryo_save_namespaces(struct cryo_capture *c)
+{
+	struct cryo_ns_view *v = kmalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!v)
+		return -ENOMEM;
+	err = look(c, v);
+	if (!err)
+		err = save(c, v);
+	view_free(v);
+	return err;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* CLOCK_MONOTONIC of a time namespace of its own; with OPTION, that of cr_restart --time-ns. */
+#define _GNU_SOURCE
+#include "crtest.h"
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+
+#define DEAD_MS	5000
+
+#ifndef OPTION
+#define OPTION	""
+#endif
+
+static int timer;
+static struct timespec due;
+
+static int64_t seconds(clockid_t clock)
+{
+	struct timespec now;
+
+	CRT_SYS(clock_gettime(clock, &now));
+	return now.tv_sec;
+}
+
+static void setup(void)
+{
+	const char offsets[] = "monotonic 1000000 0\nboottime 2000000 0\n";
+	struct itimerspec at = {};
+	int fd;
+
+	if (access("/proc/self/ns/time", F_OK))
+		crt_skip("no time namespaces");
+	if (!*OPTION) {
+		CRT_SYS(unshare(CLONE_NEWTIME));
+		fd = (int)CRT_SYS(open("/proc/self/timens_offsets", O_WRONLY));
+		CRT_SYS(write(fd, offsets, strlen(offsets)));
+		close(fd);
+		fd = (int)CRT_SYS(open("/proc/self/ns/time_for_children", O_RDONLY));
+		CRT_SYS(setns(fd, CLONE_NEWTIME));
+		close(fd);
+	}
+	timer = (int)CRT_SYS(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+	CRT_SYS(clock_gettime(CLOCK_MONOTONIC, &due));
+	due.tv_sec += 1000;
+	at.it_value = due;
+	CRT_SYS(timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL));
+}
+
+static void verify(void)
+{
+	struct itimerspec left;
+	struct timespec now;
+	int64_t ms;
+
+	crt_ok(crt_gap_ns() < (DEAD_MS - 1000) * 1000000LL, "CLOCK_MONOTONIC did not go on while the process did not exist (%lld ms)",
+	       (long long)crt_gap_ns() / 1000000);
+	if (!*OPTION) {
+		crt_ok(seconds(CLOCK_MONOTONIC) > 1000000, "CLOCK_MONOTONIC has its offset");
+		crt_ok(seconds(CLOCK_BOOTTIME) > 2000000, "CLOCK_BOOTTIME has its offset");
+	}
+	CRT_SYS(timerfd_gettime(timer, &left));
+	CRT_SYS(clock_gettime(CLOCK_MONOTONIC, &now));
+	ms = (due.tv_sec - now.tv_sec - left.it_value.tv_sec) * 1000 +
+	     (due.tv_nsec - now.tv_nsec - left.it_value.tv_nsec) / 1000000;
+	crt_ok(ms > -2000 && ms < 2000, "a timer is due at the same time of that clock (%lld ms)", (long long)ms);
+}
+
+const struct crt_test crt_test = {
+	.text = "the clock of a time namespace",
+	.setup = setup,
+	.verify = verify,
+	.flags = CRT_ROOT | CRT_ONCE,
+	.restart_args = OPTION,
+	.dead_ms = DEAD_MS,
+};

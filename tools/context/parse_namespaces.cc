@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Namespaces, and which a process is in.
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "context/staging.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+
+namespace cryo {
+namespace {
+
+constexpr std::array<std::uint32_t, 6> kTypes = {CLONE_NEWUSER, CLONE_NEWUTS,    CLONE_NEWIPC,
+                                                 CLONE_NEWNET,  CLONE_NEWCGROUP, CLONE_NEWTIME};
+
+Namespace& namespace_of(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  if (payload.object() == 0) payload.damaged("0 cannot be a namespace");
+  return staging.namespaces.mention(payload.object(), payload.section());
+}
+
+template <std::size_t N>
+void check_name(const Payload& payload, const __u8 (&name)[N]) {
+  if (name[N - 1] != 0) payload.damaged("a name without an end");
+}
+
+// Inside of 32 bits, not empty; the kernel looks after overlaps.
+void check_range(const Payload& payload, const cryo_id_range& range) {
+  constexpr std::uint64_t kEnd = std::numeric_limits<std::uint32_t>::max();
+  if (range.count == 0 || std::uint64_t{range.first} + range.count > kEnd ||
+      std::uint64_t{range.lower_first} + range.count > kEnd)
+    payload.damaged("a range of {} ids from {} at {}", range.count, range.first, range.lower_first);
+}
+
+template <typename... Args>
+[[noreturn]] void inconsistent(const Staging& staging, fmt::format_string<Args...> format, Args&&... args) {
+  fail(EBADMSG, "{}: inconsistent: {}", staging.scanner.source().name(),
+       fmt::format(format, std::forward<Args>(args)...));
+}
+
+bool is_complete(const Namespace& ns) {
+  switch (ns.head.type) {
+    case CLONE_NEWUTS:
+      return ns.uts.has_value();
+    case CLONE_NEWUSER:
+      return ns.user.has_value();
+    case CLONE_NEWTIME:
+      return ns.time.has_value();
+    case CLONE_NEWIPC:
+      return ns.ipc.has_value();
+    case CLONE_NEWNET:
+      return ns.net.has_value();
+    default:
+      return !ns.cgroup.empty();
+  }
+}
+
+bool is(const Context& context, std::uint32_t id, std::uint32_t type) {
+  const auto ns = context.namespaces.find(id);
+  return id == 0 || (ns != context.namespaces.end() && ns->second.head.type == type);
+}
+
+void check_owner(const Staging& staging, const Context& context, std::uint32_t id) {
+  std::size_t steps = 0;
+  for (std::uint32_t at = id; at != 0; at = context.namespaces.at(at).head.owner) {
+    if (!is(context, context.namespaces.at(at).head.owner, CLONE_NEWUSER))
+      inconsistent(staging, "namespace {}: its owner {} is not there", at,
+                   context.namespaces.at(at).head.owner);
+    if (++steps > context.namespaces.size()) inconsistent(staging, "namespace {} is its own owner", id);
+  }
+}
+
+}  // namespace
+
+void parse_namespaces(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const std::uint32_t pid = payload.object();
+  if (pid == 0 || pid > std::numeric_limits<std::int32_t>::max()) payload.damaged("{} cannot be a pid", pid);
+  const auto head = payload.fixed<cryo_namespaces>();
+  if (head.mnt != 0) staging.unknown(payload.section(), "mount namespace {}", head.mnt);
+  if (head.pid != 0 || head.pid_for_children != 0)
+    staging.unknown(payload.section(), "pid namespace {}", head.pid | head.pid_for_children);
+  if (head.time != head.time_for_children)
+    staging.unknown(payload.section(), "time namespace {} for children", head.time_for_children);
+  staging.processes.mention(static_cast<std::int32_t>(pid), payload.section()).namespaces = head;
+}
+
+void parse_ns(Staging& staging, const Payload& payload) {
+  if (payload.object() == 0) payload.damaged("0 cannot be a namespace");
+  const auto head = payload.fixed<cryo_ns>();
+  if (std::find(kTypes.begin(), kTypes.end(), head.type) == kTypes.end())
+    payload.damaged("a namespace of type {:#x}", head.type);
+  staging.namespaces.define(payload.object(), payload).head = head;
+}
+
+void parse_ns_uts(Staging& staging, const Payload& payload) {
+  const auto head = payload.fixed<cryo_ns_uts>();
+  check_name(payload, head.nodename);
+  check_name(payload, head.domainname);
+  namespace_of(staging, payload).uts = head;
+}
+
+void parse_ns_user(Staging& staging, const Payload& payload) {
+  const auto head = payload.fixed<cryo_ns_user>();
+  if (head.nr_uids > CRYO_MAX_ID_RANGES || head.nr_gids > CRYO_MAX_ID_RANGES)
+    payload.damaged("{} and {} ranges of ids", head.nr_uids, head.nr_gids);
+  const auto ranges = payload.records<cryo_id_range>(head.nr_uids + head.nr_gids, head.record_size);
+  for (const cryo_id_range& range : ranges) check_range(payload, range);
+  Namespace& ns = namespace_of(staging, payload);
+  ns.user = head;
+  ns.uids.assign(ranges.begin(), ranges.begin() + head.nr_uids);
+  ns.gids.assign(ranges.begin() + head.nr_uids, ranges.end());
+}
+
+void parse_ns_time(Staging& staging, const Payload& payload) {
+  const auto head = payload.fixed<cryo_ns_time>();
+  if (head.monotonic_ns < 0 || head.boottime_ns < 0)
+    payload.damaged("clocks of {} and {}", head.monotonic_ns, head.boottime_ns);
+  namespace_of(staging, payload).time = head;
+}
+
+void parse_ns_ipc(Staging& staging, const Payload& payload) {
+  namespace_of(staging, payload).ipc = payload.fixed<cryo_ns_ipc>();
+}
+
+void parse_ns_cgroup(Staging& staging, const Payload& payload) {
+  std::string path = payload.string();
+  if (!path.starts_with('/')) payload.damaged("'{}' is no path of a control group", path);
+  namespace_of(staging, payload).cgroup = std::move(path);
+}
+
+void parse_ns_net(Staging& staging, const Payload& payload) {
+  const auto head = payload.fixed<cryo_ns_net>();
+  if (head.flags & ~CRYO_NET_LOOPBACK_UP)
+    staging.unknown(payload.section(), "network namespace with flags {:#x}", head.flags);
+  namespace_of(staging, payload).net = head;
+}
+
+void check_namespaces(const Staging& staging, const Context& context) {
+  for (const auto& [id, ns] : context.namespaces) {
+    if (!is_complete(ns)) inconsistent(staging, "namespace {}: what it holds is not there", id);
+    check_owner(staging, context, id);
+  }
+  for (const Process& process : context.processes) {
+    const cryo_namespaces& in = process.namespaces;
+    const std::pair<std::uint32_t, std::uint32_t> wanted[] = {
+        {in.user, CLONE_NEWUSER}, {in.uts, CLONE_NEWUTS},       {in.ipc, CLONE_NEWIPC},
+        {in.net, CLONE_NEWNET},   {in.cgroup, CLONE_NEWCGROUP}, {in.time, CLONE_NEWTIME}};
+    for (const auto& [id, type] : wanted)
+      if (!is(context, id, type))
+        inconsistent(staging, "process {}: its namespace {} is not there", process.head.pid, id);
+  }
+}
+
+}  // namespace cryo

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "cr_info/report.h"
+#include "cr_info/text.h"
+
+namespace cryo {
+namespace {
+
+std::string ranges_text(const std::vector<cryo_id_range>& ranges) {
+  std::string text;
+  for (const cryo_id_range& range : ranges)
+    text +=
+        fmt::format("{}{} to {} ({})", text.empty() ? "" : ", ", range.first, range.lower_first, range.count);
+  return text.empty() ? "none" : text;
+}
+
+std::string contents_text(const Namespace& ns) {
+  if (ns.uts) return fmt::format("host name {}", printable(field_text(ns.uts->nodename)));
+  if (ns.time) return fmt::format("CLOCK_MONOTONIC {}", duration_text(ns.time->monotonic_ns));
+  if (ns.net) return (ns.net->flags & CRYO_NET_LOOPBACK_UP) ? "loopback up" : "loopback down";
+  if (ns.user)
+    return fmt::format("users {}; groups {}{}", ranges_text(ns.uids), ranges_text(ns.gids),
+                       (ns.user->flags & CRYO_USER_SETGROUPS) ? "" : "; no setgroups");
+  if (!ns.cgroup.empty()) return fmt::format("root {}", printable(ns.cgroup));
+  return "empty";
+}
+
+const char* type_name(const Namespace& ns) {
+  if (ns.uts) return "uts";
+  if (ns.time) return "time";
+  if (ns.net) return "network";
+  if (ns.user) return "user";
+  return ns.ipc ? "ipc" : "cgroup";
+}
+
+}  // namespace
+
+void print_namespaces(const Context& context) {
+  for (const auto& [id, ns] : context.namespaces) {
+    fmt::print("\n{} namespace {}: {}", type_name(ns), id, contents_text(ns));
+    if (ns.head.owner != 0) fmt::print(", {} {}", ns.user ? "below" : "owned by", ns.head.owner);
+    fmt::print("\n");
+  }
+}
+
+nlohmann::ordered_json namespaces_json(const Context& context) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const auto& [id, ns] : context.namespaces)
+    json.push_back(
+        {{"id", id}, {"type", type_name(ns)}, {"owner", ns.head.owner}, {"text", contents_text(ns)}});
+  return json;
+}
+
+}  // namespace cryo

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Whether the namespaces of a context can be made here.
+#include <linux/capability.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "restart/cgroup.h"
+#include "restart/namespace_contents.h"
+#include "restart/namespaces.h"
+
+namespace cryo {
+namespace {
+
+// Only one's own id, in a single range, can be mapped without capabilities.
+bool is_own(const std::vector<cryo_id_range>& ranges, std::uint32_t id) {
+  return ranges.empty() ||
+         (ranges.size() == 1 && ranges.front().count == 1 && ranges.front().lower_first == id);
+}
+
+void check_users(const Namespace& ns, const Creds& own, Findings& findings) {
+  if (ns.head.owner != 0) return;
+  if (ns.user->owner_uid != own.head.euid && !capable(own, CAP_SETUID))
+    findings.problem(EPERM, "a user namespace was made by user {}, cr_restart runs as user {}",
+                     ns.user->owner_uid, own.head.euid);
+  const bool deny = !(ns.user->flags & CRYO_USER_SETGROUPS);
+  if ((!is_own(ns.uids, own.head.euid) && !capable(own, CAP_SETUID)) ||
+      (!(is_own(ns.gids, own.head.egid) && deny) && !ns.gids.empty() && !capable(own, CAP_SETGID)))
+    findings.problem(EPERM,
+                     "a user namespace has ids other than those of cr_restart: that takes CAP_SETUID "
+                     "and CAP_SETGID");
+}
+
+void check_one(const Namespace& ns, const Creds& own, Findings& findings) {
+  if (ns.user) return check_users(ns, own, findings);
+  if (ns.head.owner == 0 && !capable(own, CAP_SYS_ADMIN))
+    findings.problem(EPERM, "a {} namespace that no user namespace of the job owns takes CAP_SYS_ADMIN",
+                     namespace_name(ns.head.type));
+  if (ns.cgroup.empty()) return;
+  if (const std::string why = cgroup_obstacle(ns.cgroup); !why.empty())
+    findings.warning(
+        "the root of a cgroup namespace is going to be the control group of cr_restart, not {}: {}",
+        ns.cgroup, why);
+}
+
+bool is_below(const Context& context, std::uint32_t user, std::uint32_t top) {
+  for (; user != top; user = context.namespaces.at(user).head.owner)
+    if (user == 0) return false;
+  return true;
+}
+
+// A process is forked by its parent, with all that this one has.
+bool can_leave(const Context& context, const cryo_namespaces& parent, const cryo_namespaces& child) {
+  const auto back = [](std::uint32_t from, std::uint32_t to) { return from != 0 && to == 0; };
+  return is_below(context, child.user, parent.user) && !back(parent.uts, child.uts) &&
+         !back(parent.ipc, child.ipc) && !back(parent.net, child.net) && !back(parent.cgroup, child.cgroup) &&
+         !back(parent.time, child.time);
+}
+
+}  // namespace
+
+void check_namespaces(const Context& context, const RestartOptions& options, const Creds& own,
+                      Findings& findings) {
+  if (options.time_namespace && !capable(own, CAP_SYS_ADMIN))
+    findings.problem(EPERM, "a time namespace (--time-ns) takes CAP_SYS_ADMIN");
+  for (const auto& [id, ns] : context.namespaces) check_one(ns, own, findings);
+  for (const Process& process : context.processes) {
+    const auto parent =
+        std::find_if(context.processes.begin(), context.processes.end(),
+                     [&](const Process& other) { return other.head.pid == process.head.ppid; });
+    if (parent != context.processes.end() && !(process.head.flags & CRYO_PROC_ZOMBIE) &&
+        !can_leave(context, parent->namespaces, process.namespaces))
+      findings.problem(EOPNOTSUPP, "pid {}: its parent {} has entered namespaces after it was forked",
+                       process.head.pid, parent->head.pid);
+  }
+}
+
+}  // namespace cryo

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a process can do only by becoming another one: somebody else does it, and hands over a descriptor.
+#pragma once
+
+#include <functional>
+
+#include "base/unique_fd.h"
+
+namespace cryo {
+
+// Calls `make` in a process that has the caller's memory as it is now, shares its descriptors, and ends
+// after that.  Returns what `make` returned; throws the Error that it threw.
+[[nodiscard]] UniqueFd from_elsewhere(const std::function<UniqueFd()>& make);
+
+// Makes a process that calls `work`, and waits for its end when the object is destroyed or asked.  The work
+// starts when it is told to.
+class Assistant {
+ public:
+  // `work` returns 0 or an errno value.
+  explicit Assistant(const std::function<int()>& work);
+  ~Assistant();
+  Assistant(const Assistant&) = delete;
+  Assistant& operator=(const Assistant&) = delete;
+
+  // Has the work done.  Returns what it returned.
+  [[nodiscard]] int run();
+
+ private:
+  pid_t pid_ = -1;
+  UniqueFd start_;
+};
+
+}  // namespace cryo

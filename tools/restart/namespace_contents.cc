@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/namespace_contents.h"
+
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "restart/cgroup.h"
+#include "restart/elsewhere.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+
+namespace cryo {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+std::int64_t now(clockid_t clock) {
+  timespec time{};
+  if (::clock_gettime(clock, &time) != 0) fail_errno("cannot read clock {}", clock);
+  return time.tv_sec * kSecond + time.tv_nsec;
+}
+
+// At once: what takes part of it is no file for that.
+void write_file(const std::string& path, const std::string& text) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    fail_errno("cannot write to {}", path);
+}
+
+// Its rights may be root's, although what is there already is right.
+void set_value(const std::string& path, const std::string& value) {
+  std::ifstream file(path);
+  std::string text, word;
+  while (file >> word) text += text.empty() ? word : " " + word;
+  if (text != value) write_file(path, value);
+}
+
+std::string ranges_text(const std::vector<cryo_id_range>& ranges) {
+  std::string text;
+  for (const cryo_id_range& range : ranges)
+    text += fmt::format("{} {} {}\n", range.first, range.lower_first, range.count);
+  return text;
+}
+
+template <std::size_t N>
+std::string_view text_of(const __u8 (&field)[N]) {
+  const char* text = reinterpret_cast<const char*>(field);
+  return {text, ::strnlen(text, N)};
+}
+
+// In the namespace above the new one.
+int write_maps(const std::string& process, const Namespace& ns) {
+  try {
+    if (!(ns.user->flags & CRYO_USER_SETGROUPS)) write_file(process + "/setgroups", "deny");
+    if (!ns.uids.empty()) write_file(process + "/uid_map", ranges_text(ns.uids));
+    if (!ns.gids.empty()) write_file(process + "/gid_map", ranges_text(ns.gids));
+    return 0;
+  } catch (const Error& error) {
+    return error.code();
+  }
+}
+
+}  // namespace
+
+const char* namespace_name(std::uint32_t type) {
+  switch (type) {
+    case CLONE_NEWUSER:
+      return "user";
+    case CLONE_NEWUTS:
+      return "uts";
+    case CLONE_NEWIPC:
+      return "ipc";
+    case CLONE_NEWNET:
+      return "network";
+    case CLONE_NEWCGROUP:
+      return "cgroup";
+    case CLONE_NEWTIME:
+      return "time";
+    default:
+      return "unknown";
+  }
+}
+
+// Offsets are counted from the machine's own clocks, ours may have some already: those which the new
+// namespace has got from us.
+void set_clocks(const Clocks& clocks) {
+  std::ifstream file("/proc/self/timens_offsets");
+  std::string text;
+  std::string name;
+  for (std::int64_t seconds = 0, ns = 0; file >> name >> seconds >> ns;) {
+    const bool monotonic = name == "monotonic";
+    const std::int64_t machine = now(monotonic ? CLOCK_MONOTONIC : CLOCK_BOOTTIME) - (seconds * kSecond + ns);
+    const std::int64_t offset = (monotonic ? clocks.monotonic_ns : clocks.boottime_ns) - machine;
+    const std::int64_t down = offset >= 0 ? offset / kSecond : -((-offset + kSecond - 1) / kSecond);
+    text += fmt::format("{} {} {}\n", name, down, offset - down * kSecond);
+  }
+  if (text.empty()) fail_errno("cannot read /proc/self/timens_offsets");
+  write_file("/proc/self/timens_offsets", text);
+}
+
+void fill_uts(const cryo_ns_uts& uts) {
+  const std::string_view node = text_of(uts.nodename);
+  const std::string_view domain = text_of(uts.domainname);
+  if (::sethostname(node.data(), node.size()) != 0) fail_errno("cannot set the host name");
+  if (::setdomainname(domain.data(), domain.size()) != 0) fail_errno("cannot set the domain name");
+}
+
+void fill_ipc(const cryo_ns_ipc& ipc) {
+  const std::string kernel = "/proc/sys/kernel/";
+  const std::string mqueue = "/proc/sys/fs/mqueue/";
+  set_value(kernel + "shmmax", fmt::format("{}", ipc.shmmax));
+  set_value(kernel + "shmall", fmt::format("{}", ipc.shmall));
+  set_value(kernel + "shmmni", fmt::format("{}", ipc.shmmni));
+  set_value(kernel + "shm_rmid_forced", fmt::format("{}", ipc.shm_rmid_forced));
+  set_value(kernel + "sem", fmt::format("{}", fmt::join(ipc.sem, " ")));
+  set_value(kernel + "msgmax", fmt::format("{}", ipc.msgmax));
+  set_value(kernel + "msgmnb", fmt::format("{}", ipc.msgmnb));
+  set_value(kernel + "msgmni", fmt::format("{}", ipc.msgmni));
+  if (::access(mqueue.c_str(), F_OK) != 0) return;
+  set_value(mqueue + "queues_max", fmt::format("{}", ipc.queues_max));
+  set_value(mqueue + "msg_max", fmt::format("{}", ipc.msg_max));
+  set_value(mqueue + "msgsize_max", fmt::format("{}", ipc.msgsize_max));
+  set_value(mqueue + "msg_default", fmt::format("{}", ipc.msg_default));
+  set_value(mqueue + "msgsize_default", fmt::format("{}", ipc.msgsize_default));
+}
+
+void fill_net(const cryo_ns_net& net) {
+  if (!(net.flags & CRYO_NET_LOOPBACK_UP)) return;
+  const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  std::strncpy(request.ifr_name, "lo", sizeof(request.ifr_name) - 1);
+  if (!socket || ::ioctl(socket.get(), SIOCGIFFLAGS, &request) != 0)
+    fail_errno("cannot look at the loopback device");
+  request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
+  if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) != 0) fail_errno("cannot bring up the loopback device");
+}
+
+void enter_cgroup_root(const std::string& path) {
+  if (cgroup_obstacle(path).empty()) join_cgroup(path);
+}
+
+void unshare_users(const Namespace& ns) {
+  const std::string process = fmt::format("/proc/{}", ::getpid());
+  Assistant writer([&] { return write_maps(process, ns); });
+  if (ns.head.owner == 0 && ns.user->owner_uid != ::geteuid() && ::seteuid(ns.user->owner_uid) != 0)
+    fail_errno("cannot become user {}, who made its user namespace", ns.user->owner_uid);
+  if (::unshare(CLONE_NEWUSER) != 0) fail_errno("cannot make a user namespace");
+  errno = writer.run();
+  if (errno != 0) fail_errno("cannot map the ids of its user namespace");
+}
+
+}  // namespace cryo

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/namespaces.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "restart/elsewhere.h"
+#include "restart/namespace_contents.h"
+
+namespace cryo {
+namespace {
+
+struct Membership {
+  std::uint32_t from;
+  std::uint32_t to;
+};
+
+// All but that of users.
+std::array<Membership, 5> memberships(const cryo_namespaces& from, const cryo_namespaces& to) {
+  return {{{from.uts, to.uts},
+           {from.ipc, to.ipc},
+           {from.net, to.net},
+           {from.cgroup, to.cgroup},
+           {from.time, to.time}}};
+}
+
+const char* file_of(std::uint32_t type) {
+  switch (type) {
+    case CLONE_NEWUSER:
+      return "/proc/self/ns/user";
+    case CLONE_NEWUTS:
+      return "/proc/self/ns/uts";
+    case CLONE_NEWIPC:
+      return "/proc/self/ns/ipc";
+    case CLONE_NEWNET:
+      return "/proc/self/ns/net";
+    case CLONE_NEWCGROUP:
+      return "/proc/self/ns/cgroup";
+    default:
+      return "/proc/self/ns/time_for_children";
+  }
+}
+
+UniqueFd own_namespace(std::uint32_t type) {
+  UniqueFd fd(::open(file_of(type), O_RDONLY | O_CLOEXEC));
+  if (!fd) fail_errno("cannot open {}", file_of(type));
+  return fd;
+}
+
+void fill(const Namespace& ns) {
+  if (ns.uts) fill_uts(*ns.uts);
+  if (ns.ipc) fill_ipc(*ns.ipc);
+  if (ns.net) fill_net(*ns.net);
+  if (ns.time) set_clocks({ns.time->monotonic_ns, ns.time->boottime_ns});
+}
+
+}  // namespace
+
+void Namespaces::join(std::uint32_t id) const {
+  const std::uint32_t type = context_.namespaces.at(id).head.type;
+  if (::setns(fds_.at(id).get(), static_cast<int>(type)) != 0)
+    fail_errno("cannot enter the {} namespace", namespace_name(type));
+}
+
+UniqueFd Namespaces::made_user(const Namespace& ns) const {
+  return from_elsewhere([&] {
+    if (ns.head.owner != 0) join(ns.head.owner);
+    unshare_users(ns);
+    return own_namespace(CLONE_NEWUSER);
+  });
+}
+
+UniqueFd Namespaces::made(std::uint32_t id) const {
+  const Namespace& ns = context_.namespaces.at(id);
+  if (ns.user) return made_user(ns);
+  return from_elsewhere([&] {
+    if (!ns.cgroup.empty()) enter_cgroup_root(ns.cgroup);
+    if (ns.head.owner != 0) join(ns.head.owner);
+    if (::unshare(static_cast<int>(ns.head.type)) != 0)
+      fail_errno("cannot make a {} namespace", namespace_name(ns.head.type));
+    fill(ns);
+    return own_namespace(ns.head.type);
+  });
+}
+
+// Its owner has to be there before.
+void Namespaces::make(std::uint32_t id) {
+  if (id == 0 || fds_.contains(id)) return;
+  make(context_.namespaces.at(id).head.owner);
+  fds_.emplace(id, descriptors_.park(made(id)));
+}
+
+void Namespaces::make() {
+  for (const auto& [id, ns] : context_.namespaces) make(id);
+}
+
+// Whoever is in a user namespace may enter what it owns, and the user namespaces below it; there is no
+// way back up.
+void Namespaces::enter(const cryo_namespaces& from, const cryo_namespaces& to) const {
+  std::vector<std::uint32_t> users;  // on the way down, the last one first
+  for (std::uint32_t at = to.user; at != from.user; at = context_.namespaces.at(at).head.owner)
+    users.push_back(at);
+  for (std::uint32_t user = from.user;; user = users.back(), users.pop_back()) {
+    if (user != from.user) join(user);
+    for (const Membership& one : memberships(from, to))
+      if (one.to != one.from && one.to != 0 && context_.namespaces.at(one.to).head.owner == user)
+        join(one.to);
+    if (users.empty()) return;
+  }
+}
+
+void continue_clocks(const Context& context) {
+  if (::unshare(CLONE_NEWTIME) != 0) fail_errno("cannot make a time namespace");
+  set_clocks({static_cast<std::int64_t>(context.system.monotonic_ns),
+              static_cast<std::int64_t>(context.system.boottime_ns)});
+  const UniqueFd fd = own_namespace(CLONE_NEWTIME);
+  if (::setns(fd.get(), CLONE_NEWTIME) != 0) fail_errno("cannot enter the time namespace");
+}
+
+}  // namespace cryo

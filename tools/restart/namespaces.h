@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Namespaces that cr_restart is not in: made anew by the maker, entered by each process that was in them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "base/unique_fd.h"
+#include "context/model.h"
+#include "restart/check.h"
+#include "restart/descriptors.h"
+#include "restart/options.h"
+
+namespace cryo {
+
+class Namespaces {
+ public:
+  Namespaces(const Context& context, const Descriptors& descriptors)
+      : context_(context), descriptors_(descriptors) {}
+
+  // All of the context, with what they hold; none of them is entered.  Throws Error.
+  void make();
+  // From those of one process of the context into those of another, for the calling process, which has a
+  // single thread.  Throws Error.
+  void enter(const cryo_namespaces& from, const cryo_namespaces& to) const;
+
+ private:
+  void make(std::uint32_t id);
+  [[nodiscard]] UniqueFd made(std::uint32_t id) const;
+  [[nodiscard]] UniqueFd made_user(const Namespace& ns) const;
+  void join(std::uint32_t id) const;
+
+  const Context& context_;
+  const Descriptors& descriptors_;
+  std::map<std::uint32_t, UniqueFd> fds_;  // parked
+};
+
+// Moves the caller, and all that it forks, into a time namespace in which CLOCK_MONOTONIC and
+// CLOCK_BOOTTIME show what they showed at the checkpoint.  Throws Error.
+void continue_clocks(const Context& context);
+
+// Whether all namespaces can be made and entered here.
+void check_namespaces(const Context& context, const RestartOptions& options, const Creds& own,
+                      Findings& findings);
+
+}  // namespace cryo
