@@ -263,92 +263,6 @@ struct cryo_creds {
 	__u32 nr_groups;
 };
 
-/* ---- namespaces ---------------------------------------------------------- */
-
-/*
- * A namespace is named by its inode number, as /proc/PID/ns shows it; 0 is the one that the
- * requester has.  Without this section a process has all of the requester's.
- */
-struct cryo_namespaces {
-	__u32 user;
-	__u32 mnt;
-	__u32 uts;
-	__u32 ipc;
-	__u32 net;
-	__u32 cgroup;
-	__u32 time;
-	__u32 time_for_children;
-	__u32 pid;
-	__u32 pid_for_children;
-};
-
-/* Each namespace that a process has or that owns such a one has this, and what it holds. */
-struct cryo_ns {
-	__u32 type;			/* CLONE_NEW* */
-	__u32 owner;			/* user namespace; of a user namespace its parent */
-	__u32 reserved[2];
-};
-
-#define CRYO_UTS_LEN	65		/* with a NUL */
-
-struct cryo_ns_uts {
-	__u8  nodename[CRYO_UTS_LEN];	/* NUL-padded */
-	__u8  domainname[CRYO_UTS_LEN];
-	__u8  reserved[6];
-};
-
-#define CRYO_USER_SETGROUPS	(1U << 0)	/* setgroups(2) is allowed */
-
-#define CRYO_MAX_ID_RANGES	340
-
-/* The ranges of uids come first. */
-struct cryo_ns_user {
-	__u32 nr_uids;
-	__u32 nr_gids;
-	__u32 record_size;		/* of a range */
-	__u32 flags;			/* CRYO_USER_* */
-	__u32 owner_uid;		/* who made it, in the requester's user namespace */
-	__u32 reserved;
-};
-
-struct cryo_id_range {
-	__u32 first;			/* inside */
-	__u32 lower_first;		/* in the parent */
-	__u32 count;
-	__u32 reserved;
-};
-
-/* What its clocks showed at the checkpoint. */
-struct cryo_ns_time {
-	__s64 monotonic_ns;
-	__s64 boottime_ns;
-};
-
-/* Limits of System V objects and POSIX queues, as in /proc/sys/kernel and /proc/sys/fs/mqueue. */
-struct cryo_ns_ipc {
-	__u64 shmmax;
-	__u64 shmall;
-	__u32 shmmni;
-	__u32 shm_rmid_forced;
-	__u32 sem[4];			/* SEMMSL SEMMNS SEMOPM SEMMNI */
-	__u32 msgmax;
-	__u32 msgmnb;
-	__u32 msgmni;
-	__u32 queues_max;
-	__u32 msg_max;
-	__u32 msgsize_max;
-	__u32 msg_default;
-	__u32 msgsize_default;
-};
-
-#define CRYO_NET_LOOPBACK_UP	(1U << 0)
-
-/* With nothing but the loopback device. */
-struct cryo_ns_net {
-	__u32 flags;			/* CRYO_NET_* */
-	__u32 reserved;
-};
-
 /* ---- memory ------------------------------------------------------------- */
 
 /* The fields of struct prctl_mm_map (PR_SET_MM_MAP), and the kernel's own mappings. */
@@ -849,5 +763,7 @@ struct cryo_end {
 	__u64 sections;			/* number of sections, INDEX and END included */
 	__u64 page_bytes;		/* in all PAGE_DATA sections */
 };
+
+#include <cryo/format_namespaces.h>
 
 #endif /* _UAPI_CRYO_FORMAT_H */
