@@ -131,7 +131,7 @@ static int check_alive(struct cryo_capture *c)
 static int describe_proc(struct cryo_capture *c)
 {
 	if (c->p->zombie)
-		return cryo_save_zombie(c);
+		return cryo_save_zombie(c) ?: cryo_save_zombie_namespaces(c);
 	return cryo_save_process(c) ?:
 	       cryo_save_namespaces(c) ?:
 	       cryo_save_creds(c) ?:

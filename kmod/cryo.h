@@ -343,6 +343,7 @@ int cryo_save_uclamp(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_cgroup(struct cryo_capture *c);
 void cryo_check_namespaces(struct cryo_capture *c);
 int cryo_save_namespaces(struct cryo_capture *c);
+int cryo_save_zombie_namespaces(struct cryo_capture *c);
 int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);
 u64 cryo_estimate(struct cryo_capture *c);
 int cryo_save_memory(struct cryo_capture *c);
@@ -467,6 +468,8 @@ long cryo_restart_create(void __user *arg);
 long cryo_restart_timer(void __user *arg);
 long cryo_restart_epoll_disarm(void __user *arg);
 long cryo_pid_cursor(void __user *arg);
+long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg);
+long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg);
 u64 cryo_pid_choice_feature(void);
 
 /* ---- ipc.c ---- */

@@ -39,6 +39,10 @@ struct cryo_ns_view {
 	char address[48];
 };
 
+/* save_pids.c */
+void cryo_check_pid_namespaces(struct cryo_capture *c);
+int cryo_save_pids(struct cryo_capture *c);
+
 /* view_namespaces.c: none of these sleeps */
 void cryo_view_uts(struct cryo_ns_view *v, const struct uts_namespace *ns);
 void cryo_view_ipc(struct cryo_ns_view *v, const struct ipc_namespace *ns);

@@ -6,10 +6,13 @@
  * CAP_CHECKPOINT_RESTORE.  This moves the same cursor as ns_last_pid: a hint, it
  * never gives anybody a pid that is in use.
  */
+#include <linux/capability.h>
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
+#include <linux/pid.h>
 #include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
 #include <linux/threads.h>
 #include <linux/uaccess.h>
 
@@ -50,4 +53,70 @@ long cryo_pid_cursor(void __user *arg)
 	idr_set_cursor(&ns->idr, args.pid);
 	return put_user(args.previous,
 			&((struct cryo_pid_cursor __user *)arg)->previous) ? -EFAULT : 0;
+}
+
+/* The namespace @up levels above that of the caller's children, if it is @outermost or below. */
+static struct pid_namespace *nested_ns(const struct pid *outermost, u32 up)
+{
+	struct pid_namespace *top = ns_of_pid((struct pid *)outermost), *ns, *at;
+
+	for (ns = current->nsproxy->pid_ns_for_children; ns && up; up--)
+		ns = ns->parent;
+	for (at = ns; at && at != top; at = at->parent)
+		;
+	return at ? ns : NULL;
+}
+
+/* CRYO_RST_PID_CURSOR */
+long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg)
+{
+	struct cryo_nested_cursor args;
+	struct pid_namespace *ns;
+	u32 size;
+	int err;
+
+	if (!READ_ONCE(pid_choice) && !capable(CAP_SYS_ADMIN))
+		return -EOPNOTSUPP;
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size < offsetofend(struct cryo_nested_cursor, reserved))
+		return -EINVAL;
+	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	if (err)
+		return err;
+	if (args.reserved)
+		return -EINVAL;
+	if (args.pid < 1 || args.pid >= PID_MAX_LIMIT)
+		return -ERANGE;
+	ns = nested_ns(coordinator, args.up);
+	if (!ns)
+		return -EPERM;
+	idr_set_cursor(&ns->idr, args.pid);
+	return 0;
+}
+
+/* CRYO_RST_OUTER_PID */
+long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg)
+{
+	struct cryo_outer_pid args;
+	struct pid *pid;
+	u32 size;
+	int err;
+
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size < offsetofend(struct cryo_outer_pid, reserved))
+		return -EINVAL;
+	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	if (err)
+		return err;
+	if (args.outer || args.reserved)
+		return -EINVAL;
+	rcu_read_lock();
+	pid = find_vpid(args.pid);
+	args.outer = pid ? pid_nr_ns(pid, ns_of_pid(coordinator)) : 0;
+	rcu_read_unlock();
+	if (!args.outer)
+		return -ESRCH;
+	return put_user(args.outer, &((struct cryo_outer_pid __user *)arg)->outer) ? -EFAULT : 0;
 }

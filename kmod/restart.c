@@ -533,6 +533,10 @@ static long group_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return ioctl_commit(g, (void __user *)arg);
 	case CRYO_RST_EPOLL_DISARM:
 		return cryo_restart_epoll_disarm((void __user *)arg);
+	case CRYO_RST_PID_CURSOR:
+		return cryo_restart_pid_cursor(g->coordinator, (void __user *)arg);
+	case CRYO_RST_OUTER_PID:
+		return cryo_restart_outer_pid(g->coordinator, (void __user *)arg);
 	case CRYO_RST_TIMER:
 		return cryo_restart_timer((void __user *)arg);
 	}

@@ -118,7 +118,11 @@ static const char *const kind_name[CRYO_NS_KINDS] = {
 
 static void refuse_foreign(struct cryo_capture *c, const struct cryo_ns_view *v)
 {
+	struct pid_namespace *ns = task_active_pid_ns(c->p->task);
 	int i;
+
+	if (v->ids.pid && !is_below_ours(ns->user_ns))
+		cryo_refuse(c, "a pid namespace owned by a user namespace that is not below the requester's is not supported");
 
 	if (!is_below_ours(v->user))
 		cryo_refuse(c, "a user namespace that is not below the requester's is not supported");
@@ -142,10 +146,7 @@ void cryo_check_namespaces(struct cryo_capture *c)
 	refuse_foreign(c, v);
 	if (v->ids.mnt)
 		cryo_refuse(c, "a mount namespace other than the requester's is not supported");
-	if (v->ids.pid)
-		cryo_refuse(c, "a pid namespace other than the requester's is not supported");
-	if (v->ids.pid_for_children != v->ids.pid)
-		cryo_refuse(c, "a pid namespace for its children that is not its own is not supported");
+	cryo_check_pid_namespaces(c);
 	if (v->ids.time_for_children != v->ids.time)
 		cryo_refuse(c, "a time namespace for its children that is not its own is not supported");
 	if (v->ipc_objects)
@@ -174,9 +175,10 @@ static bool is_new(struct cryo_capture *c, u32 number)
 	return true;
 }
 
-static int save_head(struct cryo_capture *c, u32 number, u32 type, struct user_namespace *owner)
+static int save_head(struct cryo_capture *c, u32 number, u32 type, struct user_namespace *owner,
+		     u32 parent)
 {
-	struct cryo_ns out = { .type = type, .owner = user_number(owner) };
+	struct cryo_ns out = { .type = type, .owner = user_number(owner), .parent = parent };
 
 	return cryo_stream_section(&c->stream, CRYO_SEC_NS, number, sizeof(out), &out, sizeof(out));
 }
@@ -198,7 +200,7 @@ static int save_user(struct cryo_capture *c, struct user_namespace *ns)
 	cryo_buf_put(&buf, &out, sizeof(out));
 	cryo_buf_put(&buf, ranges, (out.nr_uids + out.nr_gids) * sizeof(*ranges));
 	kvfree(ranges);
-	return save_head(c, ns->ns.inum, CLONE_NEWUSER, ns->parent) ?:
+	return save_head(c, ns->ns.inum, CLONE_NEWUSER, ns->parent, 0) ?:
 	       cryo_stream_buf(&c->stream, CRYO_SEC_NS_USER, ns->ns.inum, sizeof(out), &buf);
 }
 
@@ -235,10 +237,24 @@ static int save_one(struct cryo_capture *c, struct cryo_ns_view *v, int kind, u3
 
 	if (!number || !is_new(c, number))
 		return 0;
-	err = save_users(c, v->owner[kind]) ?: save_head(c, number, type, v->owner[kind]);
+	err = save_users(c, v->owner[kind]) ?: save_head(c, number, type, v->owner[kind], 0);
 	if (!err && kind == CRYO_NS_CGROUP)
 		return save_cgroup_root(c, number, v->cgroup);
 	return err ?: cryo_stream_section(&c->stream, section, number, size, contents, size);
+}
+
+/* And those above it. */
+static int save_pid_namespaces(struct cryo_capture *c)
+{
+	struct pid_namespace *ns = task_active_pid_ns(c->p->task);
+	int err = 0;
+
+	for (; !err && ns && ns != task_active_pid_ns(current); ns = ns->parent)
+		if (is_new(c, ns->ns.inum))
+			err = save_users(c, ns->user_ns) ?:
+			      save_head(c, ns->ns.inum, CLONE_NEWPID, ns->user_ns,
+					pid_ns_number(ns->parent));
+	return err;
 }
 
 static int save(struct cryo_capture *c, struct cryo_ns_view *v)
@@ -250,6 +266,8 @@ static int save(struct cryo_capture *c, struct cryo_ns_view *v)
 	return cryo_stream_section(&c->stream, CRYO_SEC_NAMESPACES, c->p->pid, sizeof(v->ids),
 				   &v->ids, sizeof(v->ids)) ?:
 	       save_users(c, v->user) ?:
+	       save_pid_namespaces(c) ?:
+	       (v->ids.pid ? cryo_save_pids(c) : 0) ?:
 	       save_one(c, v, CRYO_NS_UTS, v->ids.uts, CLONE_NEWUTS, CRYO_SEC_NS_UTS, &v->uts,
 			sizeof(v->uts)) ?:
 	       save_one(c, v, CRYO_NS_IPC, v->ids.ipc, CLONE_NEWIPC, CRYO_SEC_NS_IPC, &v->ipc,
@@ -276,4 +294,17 @@ int cryo_save_namespaces(struct cryo_capture *c)
 		err = save(c, v);
 	view_free(v);
 	return err;
+}
+
+/* It has left all but the namespace of its pid. */
+int cryo_save_zombie_namespaces(struct cryo_capture *c)
+{
+	u32 number = pid_ns_number(task_active_pid_ns(c->p->task));
+	struct cryo_namespaces out = { .pid = number, .pid_for_children = number };
+
+	if (!number)
+		return 0;
+	return cryo_stream_section(&c->stream, CRYO_SEC_NAMESPACES, c->p->pid, sizeof(out), &out,
+				   sizeof(out)) ?:
+	       save_pid_namespaces(c) ?: cryo_save_pids(c);
 }

@@ -72,6 +72,7 @@ struct PosixTimers {
 struct Process {
   cryo_process head{};
   cryo_namespaces namespaces{};            // all 0: the requester's
+  std::vector<cryo_nested_id> nested_ids;  // in pid namespaces below the requester's
   std::string command;                     // name of the command line's file
   std::optional<Creds> creds;              // always present in a context that cr_restart accepts
   std::optional<Path> cwd;                 // (same)

@@ -15,8 +15,8 @@
 namespace cryo {
 namespace {
 
-constexpr std::array<std::uint32_t, 6> kTypes = {CLONE_NEWUSER, CLONE_NEWUTS,    CLONE_NEWIPC,
-                                                 CLONE_NEWNET,  CLONE_NEWCGROUP, CLONE_NEWTIME};
+constexpr std::array<std::uint32_t, 7> kTypes = {CLONE_NEWUSER,   CLONE_NEWUTS,  CLONE_NEWIPC, CLONE_NEWNET,
+                                                 CLONE_NEWCGROUP, CLONE_NEWTIME, CLONE_NEWPID};
 
 Namespace& namespace_of(Staging& staging, const Payload& payload) {
   staging.once(payload);
@@ -55,14 +55,41 @@ bool is_complete(const Namespace& ns) {
       return ns.ipc.has_value();
     case CLONE_NEWNET:
       return ns.net.has_value();
-    default:
+    case CLONE_NEWCGROUP:
       return !ns.cgroup.empty();
+    default:
+      return true;
   }
 }
 
 bool is(const Context& context, std::uint32_t id, std::uint32_t type) {
   const auto ns = context.namespaces.find(id);
   return id == 0 || (ns != context.namespaces.end() && ns->second.head.type == type);
+}
+
+// A pid namespace has a parent, which has fewer above it.
+void check_parent(const Staging& staging, const Context& context, std::uint32_t id) {
+  std::size_t steps = 0;
+  for (std::uint32_t at = id; at != 0; at = context.namespaces.at(at).head.parent) {
+    if (!is(context, context.namespaces.at(at).head.parent, CLONE_NEWPID))
+      inconsistent(staging, "namespace {}: its parent is not there", at);
+    if (++steps > context.namespaces.size()) inconsistent(staging, "namespace {} is its own parent", id);
+  }
+}
+
+// In each namespace from its own up to the requester's, exclusively, it has a number.
+void check_numbers(const Staging& staging, const Context& context, const Process& process) {
+  for (std::uint32_t ns = process.namespaces.pid; ns != 0; ns = context.namespaces.at(ns).head.parent) {
+    const auto has = [&](std::int32_t id) {
+      return std::any_of(process.nested_ids.begin(), process.nested_ids.end(),
+                         [&](const cryo_nested_id& one) { return one.ns == ns && one.id == id; });
+    };
+    if (!has(process.head.pid))
+      inconsistent(staging, "process {} has no number in namespace {}", process.head.pid, ns);
+    for (const Thread& thread : process.threads)
+      if (!has(thread.head.tid))
+        inconsistent(staging, "thread {} has no number in namespace {}", thread.head.tid, ns);
+  }
 }
 
 void check_owner(const Staging& staging, const Context& context, std::uint32_t id) {
@@ -83,11 +110,20 @@ void parse_namespaces(Staging& staging, const Payload& payload) {
   if (pid == 0 || pid > std::numeric_limits<std::int32_t>::max()) payload.damaged("{} cannot be a pid", pid);
   const auto head = payload.fixed<cryo_namespaces>();
   if (head.mnt != 0) staging.unknown(payload.section(), "mount namespace {}", head.mnt);
-  if (head.pid != 0 || head.pid_for_children != 0)
-    staging.unknown(payload.section(), "pid namespace {}", head.pid | head.pid_for_children);
   if (head.time != head.time_for_children)
     staging.unknown(payload.section(), "time namespace {} for children", head.time_for_children);
   staging.processes.mention(static_cast<std::int32_t>(pid), payload.section()).namespaces = head;
+}
+
+void parse_pids(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const std::uint32_t pid = payload.object();
+  if (pid == 0 || pid > std::numeric_limits<std::int32_t>::max()) payload.damaged("{} cannot be a pid", pid);
+  const auto ids = payload.array<cryo_nested_id>();
+  for (const cryo_nested_id& id : ids)
+    if (id.id < 0 || id.number <= 0 || id.ns == 0)
+      payload.damaged("{} is called {} in namespace {}", id.id, id.number, id.ns);
+  staging.processes.mention(static_cast<std::int32_t>(pid), payload.section()).nested_ids = ids;
 }
 
 void parse_ns(Staging& staging, const Payload& payload) {
@@ -145,15 +181,19 @@ void check_namespaces(const Staging& staging, const Context& context) {
   for (const auto& [id, ns] : context.namespaces) {
     if (!is_complete(ns)) inconsistent(staging, "namespace {}: what it holds is not there", id);
     check_owner(staging, context, id);
+    if (ns.head.type == CLONE_NEWPID) check_parent(staging, context, id);
   }
   for (const Process& process : context.processes) {
     const cryo_namespaces& in = process.namespaces;
     const std::pair<std::uint32_t, std::uint32_t> wanted[] = {
-        {in.user, CLONE_NEWUSER}, {in.uts, CLONE_NEWUTS},       {in.ipc, CLONE_NEWIPC},
-        {in.net, CLONE_NEWNET},   {in.cgroup, CLONE_NEWCGROUP}, {in.time, CLONE_NEWTIME}};
+        {in.user, CLONE_NEWUSER},     {in.uts, CLONE_NEWUTS},
+        {in.ipc, CLONE_NEWIPC},       {in.net, CLONE_NEWNET},
+        {in.cgroup, CLONE_NEWCGROUP}, {in.time, CLONE_NEWTIME},
+        {in.pid, CLONE_NEWPID},       {in.pid_for_children, CLONE_NEWPID}};
     for (const auto& [id, type] : wanted)
       if (!is(context, id, type))
         inconsistent(staging, "process {}: its namespace {} is not there", process.head.pid, id);
+    check_numbers(staging, context, process);
   }
 }
 

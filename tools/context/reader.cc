@@ -60,6 +60,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_MSG, parse_msg},
     {CRYO_SEC_MQUEUE, parse_mqueue},
     {CRYO_SEC_NAMESPACES, parse_namespaces},
+    {CRYO_SEC_PIDS, parse_pids},
     {CRYO_SEC_NS, parse_ns},
     {CRYO_SEC_NS_UTS, parse_ns_uts},
     {CRYO_SEC_NS_USER, parse_ns_user},

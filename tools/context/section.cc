@@ -175,6 +175,7 @@ std::string section_name(std::uint32_t type) {
   if (type == CRYO_SEC_MSG) return "MSG";
   if (type == CRYO_SEC_MQUEUE) return "MQUEUE";
   if (type == CRYO_SEC_NAMESPACES) return "NAMESPACES";
+  if (type == CRYO_SEC_PIDS) return "PIDS";
   if (type == CRYO_SEC_NS) return "NS";
   if (type == CRYO_SEC_NS_UTS) return "NS_UTS";
   if (type == CRYO_SEC_NS_USER) return "NS_USER";

@@ -155,6 +155,7 @@ void parse_msg(Staging& staging, const Payload& payload);
 void parse_mqueue(Staging& staging, const Payload& payload);
 
 void parse_namespaces(Staging& staging, const Payload& payload);
+void parse_pids(Staging& staging, const Payload& payload);
 void parse_ns(Staging& staging, const Payload& payload);
 void parse_ns_uts(Staging& staging, const Payload& payload);
 void parse_ns_user(Staging& staging, const Payload& payload);

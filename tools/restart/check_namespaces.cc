@@ -8,6 +8,7 @@
 #include "restart/cgroup.h"
 #include "restart/namespace_contents.h"
 #include "restart/namespaces.h"
+#include "restart/pid_namespaces.h"
 
 namespace cryo {
 namespace {
@@ -64,6 +65,7 @@ void check_namespaces(const Context& context, const RestartOptions& options, con
   if (options.time_namespace && !capable(own, CAP_SYS_ADMIN))
     findings.problem(EPERM, "a time namespace (--time-ns) takes CAP_SYS_ADMIN");
   for (const auto& [id, ns] : context.namespaces) check_one(ns, own, findings);
+  check_pid_namespaces(context, options, findings);
   for (const Process& process : context.processes) {
     const auto parent =
         std::find_if(context.processes.begin(), context.processes.end(),

@@ -191,6 +191,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   parameters->context_fd = input_.context_fd;
   parameters->handle_fd = input_.handle_fd;
   parameters->device_fd = input_.device_fd;
+  parameters->coordinator = process_.namespaces.pid == 0 ? area.report()->coordinator : 0;
   return parameters;
 }
 

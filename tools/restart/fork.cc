@@ -46,15 +46,34 @@ class TimerSlack {
 // fork(), but for the C library's: its handlers are of no use in a process that is about to lose it.
 pid_t clone_process(const ForkRequest& request, pid_t set_tid) {
   clone_args args{};
+  const pid_t set_tids[] = {1, set_tid};  // the innermost namespace first
   if (request.sibling)
     args.flags = CLONE_PARENT;
   else
     args.exit_signal = static_cast<std::uint64_t>(request.exit_signal);
   if (set_tid != 0) {
-    args.set_tid = reinterpret_cast<std::uint64_t>(&set_tid);
-    args.set_tid_size = 1;
+    args.set_tid = reinterpret_cast<std::uint64_t>(request.new_pid_namespace ? set_tids : &set_tids[1]);
+    args.set_tid_size = request.new_pid_namespace ? 2 : 1;
   }
+  if (request.new_pid_namespace) args.flags |= CLONE_NEWPID;
   return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof(args)));
+}
+
+// In the namespaces above the caller's.
+void move_outer_cursors(const ForkRequest& request) {
+  for (std::size_t i = 0; i < request.outer.size(); ++i) {
+    cryo_nested_cursor cursor{sizeof(cryo_nested_cursor), request.outer[i], static_cast<__u32>(i + 1), 0};
+    if (::ioctl(request.handle_fd, CRYO_RST_PID_CURSOR, &cursor) != 0)
+      fail_errno("cannot choose pid {} in an outer pid namespace", request.outer[i]);
+  }
+}
+
+bool has_outer_pid(const ForkRequest& request, pid_t pid) {
+  if (request.outer.empty()) return true;
+  cryo_outer_pid outer{sizeof(cryo_outer_pid), pid, 0, 0};
+  if (::ioctl(request.handle_fd, CRYO_RST_OUTER_PID, &outer) != 0)
+    fail_errno("cannot ask for the pid in an outer pid namespace");
+  return outer.outer == request.outer.back();
 }
 
 // A child with a wrong pid ends at once; somebody else's child is left to that one.
@@ -80,9 +99,10 @@ pid_t fork_with_pid(const ForkRequest& request) {
       const pid_t previous = move_cursor(request.device_fd, request.pid);
       if (request.report->cursor == 0) request.report->cursor = previous;
     }
+    move_outer_cursors(request);
     const pid_t pid = clone_process(request, use_cursor ? 0 : request.pid);
     if (pid == 0) {
-      if (use_cursor && ::syscall(SYS_getpid) != request.pid) ::_exit(0);
+      if (!request.new_pid_namespace && use_cursor && ::syscall(SYS_getpid) != request.pid) ::_exit(0);
       return 0;
     }
     if (pid < 0 && errno == EPERM && request.pid != 0 && !use_cursor) {
@@ -91,7 +111,9 @@ pid_t fork_with_pid(const ForkRequest& request) {
     }
     if (pid < 0 && errno == EEXIST) fail(EBUSY, "pid {} is in use", request.pid);
     if (pid < 0) fail_errno("cannot create the process");
-    if (request.pid == 0 || pid == request.pid) return pid;
+    if ((request.pid == 0 || pid == request.pid) && has_outer_pid(request, pid)) return pid;
+    // It may not be able to see that itself.
+    ::kill(pid, SIGKILL);
     take_away(request, pid);
   }
   fail(EBUSY, "pid {} was not to be had in {} tries", request.pid, stub::kMaxTidTries);

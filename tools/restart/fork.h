@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include <vector>
+
 #include "restart/stub.h"
 
 namespace cryo {
@@ -17,6 +19,9 @@ struct ForkRequest {
   std::uint64_t timer_slack_ns = 0;  // default timer slack; 0: as the caller's current one
   int device_fd = -1;                // for the module's pid cursor, -1: none
   stub::Report* report;              // remembers where the cursor stood
+  bool new_pid_namespace = false;    // of which it is the first process
+  std::vector<pid_t> outer;          // its pids in the namespaces above the caller's, cr_restart's last
+  int handle_fd = -1;                // of the restart: to get these
 };
 
 // With CAP_CHECKPOINT_RESTORE the kernel gives the pid asked for; for others the module's pid cursor does.

@@ -11,6 +11,7 @@
 #include "restart/created_paths.h"
 #include "restart/locks.h"
 #include "restart/namespaces.h"
+#include "restart/pid_namespaces.h"
 #include "restart/process_state.h"
 #include "restart/shared_report.h"
 #include "restart/sysv.h"
@@ -86,9 +87,15 @@ void Maker::make_everything() {
 
 void Maker::live(std::size_t node) {
   process_ = static_cast<std::uint32_t>(input_.plan.nodes[node].process);
-  const ChildInput child{input_.context,
+  const Process& process = input_.context.processes[process_];
+  const std::uint32_t ns = process.namespaces.pid;
+  enter_for_children(input_.context, process);
+  const Context seen = ns == 0 ? Context() : seen_from(input_.context, ns);
+  std::vector<std::int32_t> nice_not_permitted = input_.nice_not_permitted;
+  for (std::int32_t& tid : nice_not_permitted) tid = number_in(input_.context, ns, tid);
+  const ChildInput child{ns == 0 ? input_.context : seen,
                          input_.options,
-                         input_.nice_not_permitted,
+                         nice_not_permitted,
                          *file_input_,
                          files_,
                          shared_,
@@ -105,8 +112,8 @@ void Maker::run() {
     stay_close();
     park();
     make_everything();
-    const std::size_t node =
-        run_tree({input_.context, input_.plan, namespaces_, input_.report, device_fd_, input_.coordinator});
+    const std::size_t node = run_tree({input_.context, input_.plan, namespaces_, input_.report, device_fd_,
+                                       handle_fd_, input_.coordinator});
     if (node == kMaker) ::_exit(0);
     live(node);
   } catch (const Error& error) {

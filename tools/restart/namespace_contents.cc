@@ -89,6 +89,8 @@ const char* namespace_name(std::uint32_t type) {
       return "cgroup";
     case CLONE_NEWTIME:
       return "time";
+    case CLONE_NEWPID:
+      return "pid";
     default:
       return "unknown";
   }

@@ -93,6 +93,8 @@ UniqueFd Namespaces::made(std::uint32_t id) const {
 void Namespaces::make(std::uint32_t id) {
   if (id == 0 || fds_.contains(id)) return;
   make(context_.namespaces.at(id).head.owner);
+  // A pid namespace begins with its first process.
+  if (context_.namespaces.at(id).head.type == CLONE_NEWPID) return;
   fds_.emplace(id, descriptors_.park(made(id)));
 }
 

@@ -190,15 +190,16 @@ STUB_CODE void arrive_at(std::uint32_t* count, std::uint32_t total) {
 }
 
 // Some who wait have their own death signal again, or none: whether cr_restart lives they have to ask.
-STUB_CODE void wait_until(const Report* report, std::uint32_t* count) {
+STUB_CODE void wait_until(const Parameters* p, std::uint32_t* count) {
   for (;;) {
     const std::uint32_t now = __atomic_load_n(count, __ATOMIC_ACQUIRE);
-    if (now >= report->processes) return;
+    if (now >= p->report->processes) return;
     volatile timespec timeout;
     timeout.tv_sec = 1;
     timeout.tv_nsec = 0;
     raw_syscall(SYS_futex, address_of(count), FUTEX_WAIT, now, address_of(const_cast<timespec*>(&timeout)));
-    if (raw_syscall(SYS_kill, static_cast<std::uint64_t>(report->coordinator), 0) == -kErrorNoProcess)
+    if (p->coordinator != 0 &&
+        raw_syscall(SYS_kill, static_cast<std::uint64_t>(p->coordinator), 0) == -kErrorNoProcess)
       raw_syscall(SYS_exit_group, kFailureStatus);
   }
 }
@@ -213,7 +214,7 @@ extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   read_contents(p);
   Report* report = p->report;
   arrive_at(&report->mapped, report->processes);
-  if (p->wait_mapped != 0) wait_until(report, &report->mapped);
+  if (p->wait_mapped != 0) wait_until(p, &report->mapped);
   make_calls(p, p->process_calls, p->nr_process_calls, 0);
   for (std::uint32_t i = 1; i < p->nr_threads; ++i) create_thread(p, &p->threads[i]);
   Thread* leader = &p->threads[0];
@@ -222,7 +223,7 @@ extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   if (p->device_fd >= 0) raw_syscall(SYS_close, static_cast<std::uint64_t>(p->device_fd));
   make_calls(p, p->leader_calls, p->nr_leader_calls, 0);
   arrive_at(&report->ready, report->processes);
-  wait_until(report, &report->ready);
+  wait_until(p, &report->ready);
   make_calls(p, p->final_calls, p->nr_final_calls, 0);
   arrive_and_resume(p, leader);
 }

@@ -164,6 +164,7 @@ struct Parameters {
   std::int32_t context_fd;
   std::int32_t handle_fd;
   std::int32_t device_fd;    // for the pid cursor, -1: none; closed before the resume
+  std::int32_t coordinator;  // cr_restart; 0: in a pid namespace from where it cannot be seen
   std::uint32_t use_cursor;  // changes: clone3() may not choose tids here
   std::uint32_t set_up;      // changes: threads (the leader not among them) that are set up
 };

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "restart/pid_namespaces.h"
 #include "restart/pty.h"
 
 namespace cryo {
@@ -185,7 +186,13 @@ void TreePlanner::plan_group(std::size_t process) {
     step(Kind::kCreate, node, helper);
     step(Kind::kGroup, helper, 0, process_head.pgid);
   }
-  step(Kind::kGroup, node, 0, process_head.pgid);
+  // From a pid namespace of its own a process may not see a group outside: its parent, which does, puts it
+  // there.
+  const bool seen = number_in(context_, context_.processes[process].namespaces.pid, process_head.pgid) != 0;
+  if (seen)
+    step(Kind::kGroup, node, 0, process_head.pgid);
+  else
+    step(Kind::kGroup, plan_.nodes[node].parent, node, process_head.pgid);
 }
 
 // Leaders first: a group is there when its leader is in it.

@@ -34,7 +34,7 @@ struct TreeStep {
   enum class Kind {
     kCreate,     // `actor` forks node `subject`
     kSession,    // `actor` starts a session
-    kGroup,      // `actor` enters process group `id`
+    kGroup,      // `actor` enters process group `id`, or puts its child `subject` there
     kSubreaper,  // `actor` becomes the one that orphans below it go to
     kExit,       // `actor` ends: a helper, or a process that had exited when it was saved
     kAwait,      // `actor` waits until its child `subject` has ended, and takes a helper away

@@ -14,6 +14,7 @@
 #include "base/unique_fd.h"
 #include "restart/cgroup.h"
 #include "restart/fork.h"
+#include "restart/pid_namespaces.h"
 #include "restart/shared_report.h"
 
 namespace cryo {
@@ -23,6 +24,17 @@ using Kind = TreeStep::Kind;
 
 void wake(std::uint32_t& word, int count) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, count);
+}
+
+// A child has told us of its end, and nobody is to hear of that: all signals are blocked, so it is still
+// pending.
+void forget(int exit_signal) {
+  sigset_t told;
+  sigemptyset(&told);
+  sigaddset(&told, exit_signal);
+  const timespec now{0, 0};
+  while (::sigtimedwait(&told, nullptr, &now) > 0) {
+  }
 }
 
 class TreeRunner {
@@ -37,6 +49,9 @@ class TreeRunner {
   void pass_on(std::size_t step);
   void take(std::size_t number);
   void create(std::size_t node);
+  void create_through_door(std::size_t node, const ForkRequest& request, std::uint32_t owner);
+  [[nodiscard]] std::uint32_t pid_namespace(std::size_t node) const;
+  [[nodiscard]] pid_t number(pid_t id) const { return number_in(input_.context, in_.pid, id); }
   void begin_life(std::size_t node);
   void enter_namespaces(std::size_t node);
   void enter_group(const TreeStep& step);
@@ -54,7 +69,8 @@ void TreeRunner::wait_while(std::uint32_t& word, std::uint32_t value) const {
   while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == value) {
     const timespec timeout{1, 0};
     ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout);
-    if (::kill(input_.coordinator, 0) != 0 && errno == ESRCH) ::_exit(stub::kFailureStatus);
+    // From a pid namespace of our own we do not see it; but that ends with its first process.
+    if (in_.pid == 0 && ::kill(input_.coordinator, 0) != 0 && errno == ESRCH) ::_exit(stub::kFailureStatus);
   }
 }
 
@@ -78,22 +94,63 @@ void TreeRunner::pass_on(std::size_t step) {
 
 void TreeRunner::create(std::size_t node) {
   const TreeNode& wanted = input_.plan.nodes[node];
-  ForkRequest request{.pid = wanted.pid,
+  const std::uint32_t ns = pid_namespace(node);
+  ForkRequest request{.pid = number(wanted.pid),
                       .exit_signal = wanted.exit_signal,
                       .sibling = node_ == kMaker,
                       .device_fd = input_.device_fd,
-                      .report = input_.report};
+                      .report = input_.report,
+                      .new_pid_namespace = ns != in_.pid,
+                      .outer = numbers_above(input_.context, in_.pid, wanted.pid),
+                      .handle_fd = input_.handle_fd};
   if (wanted.process != TreeNode::kHelper) {
     const Process& process = input_.context.processes[wanted.process];
     if (!process.threads.empty())
       request.timer_slack_ns = process.threads.front().head.default_timer_slack_ns;
   }
+  if (request.new_pid_namespace && input_.context.namespaces.at(ns).head.owner != in_.user)
+    return create_through_door(node, request, input_.context.namespaces.at(ns).head.owner);
   const pid_t pid = fork_with_pid(request);
   if (pid == 0) {
     begin_life(node);
   } else {
-    slots_[node].pid = pid;
+    slots_[node].pid = in_.pid == 0 ? pid : wanted.pid;
   }
+}
+
+// Whoever makes a pid namespace is in the user namespace that is to own it: not the parent, but one who
+// has the same parent for its child, and ends.
+void TreeRunner::create_through_door(std::size_t node, const ForkRequest& request, std::uint32_t owner) {
+  const std::uint32_t strays = input_.report->nr_strays;
+  ForkRequest door{.exit_signal = request.exit_signal, .sibling = request.sibling, .report = input_.report};
+  const pid_t pid = fork_with_pid(door);
+  if (pid == 0) {
+    cryo_namespaces to = in_;
+    to.user = owner;
+    input_.namespaces.enter(in_, to);
+    in_ = to;
+    door = request;
+    door.sibling = true;
+    const pid_t first = fork_with_pid(door);
+    if (first == 0) return begin_life(node);
+    slots_[node].pid = in_.pid == 0 ? first : input_.plan.nodes[node].pid;
+    ::_exit(0);
+  }
+  while (__atomic_load_n(&slots_[node].pid, __ATOMIC_ACQUIRE) == 0 &&
+         __atomic_load_n(&input_.report->failed, __ATOMIC_ACQUIRE) == 0)
+    ::usleep(1000);
+  if (request.sibling) return;  // cr_restart waits for it
+  ::waitpid(pid, nullptr, __WALL);
+  for (std::uint32_t i = strays; i < input_.report->nr_strays; ++i)
+    ::waitpid(input_.report->strays[i], nullptr, __WALL);
+  input_.report->nr_strays = strays;
+  forget(request.exit_signal);
+}
+
+// A helper is where its parent is.
+std::uint32_t TreeRunner::pid_namespace(std::size_t node) const {
+  const std::size_t process = input_.plan.nodes[node].process;
+  return process == TreeNode::kHelper ? in_.pid : input_.context.processes[process].namespaces.pid;
 }
 
 // In a new process.
@@ -101,11 +158,13 @@ void TreeRunner::begin_life(std::size_t node) {
   const std::size_t parent = input_.plan.nodes[node].parent;
   const bool of_coordinator = parent == kMaker;
   const bool of_helper = !of_coordinator && input_.plan.nodes[parent].process == TreeNode::kHelper;
+  in_.pid = pid_namespace(node);
   node_ = node;
   enter_namespaces(node);
   // A helper ends before its children do anything that takes long.
   if (!of_helper && ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
-  if (of_coordinator && ::getppid() != input_.coordinator) fail(ECANCELED, "cr_restart is gone");
+  if (of_coordinator && in_.pid == 0 && ::getppid() != input_.coordinator)
+    fail(ECANCELED, "cr_restart is gone");
 }
 
 // Before it forks any other, and before it asks for anything that is lost when it gets other credentials.
@@ -123,9 +182,12 @@ void TreeRunner::enter_namespaces(std::size_t node) {
 // signals are blocked: nobody is stopped for that.
 void TreeRunner::enter_group(const TreeStep& step) {
   const pid_t old_group = ::getpgrp();
-  if (old_group == step.id) return;
-  if (::setpgid(0, step.id == ::getpid() ? 0 : step.id) != 0)
+  const pid_t group = number(step.id);
+  if (old_group == group && step.subject == 0) return;
+  const pid_t who = step.subject == 0 ? 0 : number(input_.plan.nodes[step.subject].pid);
+  if (::setpgid(who, group == ::getpid() && who == 0 ? 0 : group) != 0)
     fail_errno("cannot enter process group {}", step.id);
+  if (who != 0) return;
   if (input_.plan.nodes[node_].parent != kMaker) return;
   const UniqueFd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (terminal && ::tcgetpgrp(terminal.get()) == old_group && ::tcsetpgrp(terminal.get(), ::getpgrp()) != 0)
@@ -135,18 +197,12 @@ void TreeRunner::enter_group(const TreeStep& step) {
 // What had exited stays a zombie, to be waited for by the process when it runs again.
 void TreeRunner::await(std::size_t node) {
   const bool helper = input_.plan.nodes[node].process == TreeNode::kHelper;
+  const pid_t pid = in_.pid == 0 ? slots_[node].pid : number(input_.plan.nodes[node].pid);
   siginfo_t info{};
-  while (::waitid(P_PID, static_cast<id_t>(slots_[node].pid), &info,
-                  WEXITED | __WALL | (helper ? 0 : WNOWAIT)) != 0)
+  while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | __WALL | (helper ? 0 : WNOWAIT)) != 0)
     if (errno != EINTR) fail_errno("cannot wait for pid {}", slots_[node].pid);
   if (helper) slots_[node].pid = 0;
-  // It has told us, and nobody is to hear of that: all signals are blocked, so it is still pending.
-  sigset_t told;
-  sigemptyset(&told);
-  sigaddset(&told, input_.plan.nodes[node].exit_signal);
-  const timespec now{0, 0};
-  while (::sigtimedwait(&told, nullptr, &now) > 0) {
-  }
+  forget(input_.plan.nodes[node].exit_signal);
 }
 
 // Dies as it died, under its name; without a core dump this time.

@@ -21,6 +21,7 @@ struct TreeRunInput {
   const Namespaces& namespaces;
   stub::Report* report;  // with a slot per node
   int device_fd = -1;    // for the module's pid cursor
+  int handle_fd = -1;
   pid_t coordinator = 0;
 };
 

@@ -131,6 +131,7 @@ enum cryo_section_type {
 	CRYO_SEC_NS_IPC		= 80,	/* object: namespace; struct cryo_ns_ipc */
 	CRYO_SEC_NS_CGROUP	= 81,	/* object: namespace; tail: path of its root, as CGROUP */
 	CRYO_SEC_NS_NET		= 82,	/* object: namespace; struct cryo_ns_net */
+	CRYO_SEC_PIDS		= 83,	/* object: pid; struct cryo_array; tail: struct cryo_nested_id */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };

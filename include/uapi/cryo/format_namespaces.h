@@ -26,7 +26,16 @@ struct cryo_namespaces {
 struct cryo_ns {
 	__u32 type;			/* CLONE_NEW* */
 	__u32 owner;			/* user namespace; of a user namespace its parent */
-	__u32 reserved[2];
+	__u32 parent;			/* of a pid namespace */
+	__u32 reserved;
+};
+
+/* What a thread, process group or session of a process is called in a pid namespace below the requester's. */
+struct cryo_nested_id {
+	__s32 id;			/* in the requester's */
+	__u32 ns;
+	__s32 number;			/* in @ns */
+	__u32 reserved;
 };
 
 #define CRYO_UTS_LEN	65		/* with a NUL */

@@ -394,4 +394,30 @@ struct cryo_timer_state {
 	__s64 overrun_last;
 };
 
+/*
+ * CRYO_RST_PID_CURSOR: as CRYO_IOC_PID_CURSOR, in the pid namespace @up levels above that of the
+ * caller's children, which must not be above that of the coordinator.
+ */
+#define CRYO_RST_PID_CURSOR	_IO(CRYO_IOC_TYPE, 0x78)
+
+struct cryo_nested_cursor {
+	__u32 size;
+	__s32 pid;
+	__u32 up;
+	__u32 reserved;
+};
+
+/*
+ * CRYO_RST_OUTER_PID: what the process @pid is called in the coordinator's pid namespace.
+ * ESRCH: there is none such.
+ */
+#define CRYO_RST_OUTER_PID	_IO(CRYO_IOC_TYPE, 0x79)
+
+struct cryo_outer_pid {
+	__u32 size;
+	__s32 pid;
+	__s32 outer;			/* returned */
+	__u32 reserved;
+};
+
 #endif /* _UAPI_CRYO_IOCTL_H */

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * save_pids.c - pid namespaces below the requester's, and the numbers that processes have there
+ *
+ * A namespace ends with its first process, so that one has to be in the scope.
+ */
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+
+#include "namespaces.h"
+
+static struct pid_namespace *ours(void)
+{
+	return task_active_pid_ns(current);
+}
+
+static bool has_first(struct cryo_capture *c, struct pid_namespace *ns)
+{
+	struct task_struct *first;
+	bool has;
+
+	rcu_read_lock();
+	first = READ_ONCE(ns->child_reaper);
+	has = first && cryo_find_proc(c->req, first);
+	rcu_read_unlock();
+	return has;
+}
+
+/* @children counted by the process's nsproxy: looked at with its task_lock(), parked since. */
+static void check_children_ns(struct cryo_capture *c, struct pid_namespace *own,
+			      struct pid_namespace *children)
+{
+	if (children->parent != own || !has_first(c, children))
+		cryo_refuse(c, "a pid namespace for its children, of which the first process is left out or has ended, is not supported");
+	else if (READ_ONCE(c->p->task->signal->nr_threads) > 1)
+		cryo_refuse(c, "threads with a pid namespace for their children are not supported");
+}
+
+void cryo_check_pid_namespaces(struct cryo_capture *c)
+{
+	struct pid_namespace *own = task_active_pid_ns(c->p->task), *children = NULL, *ns;
+
+	for (ns = own; ns && ns != ours(); ns = ns->parent)
+		if (!has_first(c, ns))
+			cryo_refuse(c, "a pid namespace of which the first process is left out is not supported");
+	task_lock(c->p->task);
+	if (c->p->task->nsproxy)
+		children = c->p->task->nsproxy->pid_ns_for_children;
+	task_unlock(c->p->task);
+	if (children && children != own)
+		check_children_ns(c, own, children);
+}
+
+static void put_levels(struct cryo_buf *buf, const struct pid *pid, u32 *count)
+{
+	struct cryo_nested_id out = {};
+	unsigned int level;
+
+	if (!pid)
+		return;
+	out.id = pid_nr_ns((struct pid *)pid, ours());
+	for (level = ours()->level + 1; level <= pid->level; level++) {
+		out.ns = pid->numbers[level].ns->ns.inum;
+		out.number = pid->numbers[level].nr;
+		cryo_buf_put(buf, &out, sizeof(out));
+		++*count;
+	}
+}
+
+/* Of all threads, the process group and the session. */
+int cryo_save_pids(struct cryo_capture *c)
+{
+	struct cryo_array head = { .record_size = sizeof(struct cryo_nested_id) };
+	struct pid *group, *session;
+	struct cryo_parked *t;
+	struct cryo_buf buf = {};
+
+	cryo_buf_put(&buf, &head, sizeof(head));
+	rcu_read_lock();
+	group = get_pid(task_pgrp(c->p->task));
+	session = get_pid(task_session(c->p->task));
+	rcu_read_unlock();
+	put_levels(&buf, c->p->tgid, &head.count);
+	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
+		if (task_pid(t->task) != c->p->tgid)
+			put_levels(&buf, task_pid(t->task), &head.count);
+	if (group != c->p->tgid)
+		put_levels(&buf, group, &head.count);
+	if (session != c->p->tgid && session != group)
+		put_levels(&buf, session, &head.count);
+	put_pid(group);
+	put_pid(session);
+	if (!buf.error)
+		((struct cryo_array *)buf.data)->count = head.count;
+	return cryo_stream_buf(&c->stream, CRYO_SEC_PIDS, c->p->pid, sizeof(head), &buf);
+}
