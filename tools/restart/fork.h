@@ -20,7 +20,7 @@ struct ForkRequest {
   int device_fd = -1;                // for the module's pid cursor, -1: none
   stub::Report* report;              // remembers where the cursor stood
   bool new_pid_namespace = false;    // of which it is the first process
-  std::vector<pid_t> outer;          // its pids in the namespaces above the caller's, cr_restart's last
+  std::vector<pid_t> outer{};        // its pids in the namespaces above the caller's, cr_restart's last
   int handle_fd = -1;                // of the restart: to get these
 };
 

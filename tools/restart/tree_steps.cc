@@ -122,7 +122,10 @@ void TreeRunner::create(std::size_t node) {
 // has the same parent for its child, and ends.
 void TreeRunner::create_through_door(std::size_t node, const ForkRequest& request, std::uint32_t owner) {
   const std::uint32_t strays = input_.report->nr_strays;
-  ForkRequest door{.exit_signal = request.exit_signal, .sibling = request.sibling, .report = input_.report};
+  ForkRequest door = request;
+  door.pid = 0;
+  door.new_pid_namespace = false;
+  door.outer.clear();
   const pid_t pid = fork_with_pid(door);
   if (pid == 0) {
     cryo_namespaces to = in_;
