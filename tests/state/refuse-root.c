@@ -176,7 +176,7 @@ static bool make_mount_namespace(void)
 
 static bool make_pid_namespace(void)
 {
-	return make_namespace(CLONE_NEWPID, "a pid namespace for its children");
+	return make_namespace(CLONE_NEWPID, "pid namespace for its children");
 }
 
 static bool make_ipc_namespace(void)
