@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -126,8 +127,8 @@ static void enter(void)
 	put("/proc/self/gid_map", text);
 }
 
-/* Its numbers, the outermost first; false: it is not there. */
-static bool levels_of(pid_t pid, char *buf, size_t size)
+/* A line of its status, "NSpid:" are its numbers, the outermost first; false: it is not there. */
+static bool status_of(pid_t pid, const char *name, char *buf, size_t size)
 {
 	char path[64];
 	char line[256];
@@ -137,8 +138,8 @@ static bool levels_of(pid_t pid, char *buf, size_t size)
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	file = fopen(path, "r");
 	while (file && !found && fgets(line, sizeof(line), file))
-		if (!strncmp(line, "NSpid:", 6)) {
-			snprintf(buf, size, "%.100s", line + 6);
+		if (!strncmp(line, name, strlen(name))) {
+			snprintf(buf, size, "%.100s", line + strlen(name));
 			found = true;
 		}
 	if (file)
@@ -160,14 +161,13 @@ static bool all_told(void)
 	return true;
 }
 
-/* Of the child and the namespace inside, by the parent in /proc/PID/stat. */
 static pid_t child_of(pid_t parent, const char *tail)
 {
 	char text[128];
 
 	for (pid_t pid = parent; pid < parent + 200; pid++)
-		if (levels_of(pid, text, sizeof(text)) && strstr(text, tail) &&
-		    (pid_t)crt_stat_field(pid, 4) == parent)
+		if (status_of(pid, "PPid:", text, sizeof(text)) && atoi(text) == parent &&
+		    status_of(pid, "NSpid:", text, sizeof(text)) && strstr(text, tail))
 			return pid;
 	crt_die("no child of %d is called %s", (int)parent, tail);
 }
@@ -185,7 +185,7 @@ static void setup(void)
 	outside[DEEPER] = child_of(outside[FIRST], "\t1\n");
 	for (int i = 0; i < MEMBERS; i++) {
 		before[i] = shared->member[i].ids;
-		levels_of(outside[i], levels[i], sizeof(levels[i]));
+		status_of(outside[i], "NSpid:", levels[i], sizeof(levels[i]));
 	}
 }
 
@@ -205,7 +205,7 @@ static void verify(void)
 		crt_same(ids.sid, before[i].sid, "%s: session", names[i]);
 		crt_same(ids.tid, before[i].tid, "%s: thread", names[i]);
 		*text = 0;
-		levels_of(outside[i], text, sizeof(text));
+		status_of(outside[i], "NSpid:", text, sizeof(text));
 		crt_same_str(text, levels[i], "%s: in all namespaces", names[i]);
 	}
 	crt_same(shared->member[FIRST].zombie, 1, "what had exited waits for its parent");

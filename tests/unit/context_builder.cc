@@ -133,6 +133,7 @@ void put_process(Writer& writer, const Process& process) {
   const auto pid = static_cast<std::uint32_t>(process.head.pid);
   writer.put(CRYO_SEC_PROCESS, pid, process.head, bytes_of_text(process.command));
   if (process.namespaces.user != 0) writer.put(CRYO_SEC_NAMESPACES, pid, process.namespaces);
+  if (!process.nested_ids.empty()) writer.put_array(CRYO_SEC_PIDS, pid, process.nested_ids);
   if (process.creds)
     writer.put(CRYO_SEC_CREDS, pid, process.creds->head, bytes_of_vector(process.creds->groups));
   if (process.cwd) writer.put(CRYO_SEC_CWD, pid, process.cwd->head, bytes_of_text(process.cwd->path));
@@ -435,12 +436,16 @@ void add_namespaces(ContextBuilder& builder) {
   user.user = cryo_ns_user{};
   user.uids = {{0, 1000, 1, 0}};
   user.gids = {{0, 1000, 1, 0}, {1, 100000, 65536, 0}};
-  all[71] = {{CLONE_NEWUTS, 70, {}}, cryo_ns_uts{}, {}, {}, {}, {}, {}, {}, {}};
-  all[72] = {{CLONE_NEWIPC, 70, {}}, {}, {}, cryo_ns_ipc{}, {}, {}, {}, {}, {}};
-  all[73] = {{CLONE_NEWNET, 70, {}}, {}, {}, {}, cryo_ns_net{CRYO_NET_LOOPBACK_UP, 0}, {}, {}, {}, {}};
-  all[74] = {{CLONE_NEWTIME, 70, {}}, {}, cryo_ns_time{1, 2}, {}, {}, {}, {}, {}, {}};
-  all[75] = {{CLONE_NEWCGROUP, 70, {}}, {}, {}, {}, {}, {}, {}, {}, "/box"};
-  builder.process().namespaces = {70, 0, 71, 72, 73, 75, 74, 74, 0, 0};
+  all[71] = {{CLONE_NEWUTS, 70, 0, 0}, cryo_ns_uts{}, {}, {}, {}, {}, {}, {}, {}};
+  all[72] = {{CLONE_NEWIPC, 70, 0, 0}, {}, {}, cryo_ns_ipc{}, {}, {}, {}, {}, {}};
+  all[73] = {{CLONE_NEWNET, 70, 0, 0}, {}, {}, {}, cryo_ns_net{CRYO_NET_LOOPBACK_UP, 0}, {}, {}, {}, {}};
+  all[74] = {{CLONE_NEWTIME, 70, 0, 0}, {}, cryo_ns_time{1, 2}, {}, {}, {}, {}, {}, {}};
+  all[75] = {{CLONE_NEWCGROUP, 70, 0, 0}, {}, {}, {}, {}, {}, {}, {}, "/box"};
+  all[76] = {{CLONE_NEWPID, 70, 0, 0}, {}, {}, {}, {}, {}, {}, {}, {}};
+  all[77] = {{CLONE_NEWPID, 70, 76, 0}, {}, {}, {}, {}, {}, {}, {}, {}};
+  Process& process = builder.process();
+  process.namespaces = {70, 0, 71, 72, 73, 75, 74, 74, 77, 77};
+  process.nested_ids = {{process.head.pid, 76, 5, 0}, {process.head.pid, 77, 1, 0}};
 }
 
 ContextBuilder::ContextBuilder(std::uint32_t arch, std::uint32_t page_size) {

@@ -315,7 +315,11 @@ TEST("namespaces") {
     });
   };
   changed("mount namespace 5", [](ContextBuilder& b) { b.process().namespaces.mnt = 5; });
-  changed("pid namespace 5", [](ContextBuilder& b) { b.process().namespaces.pid = 5; });
+  changed("namespace 5 is not there", [](ContextBuilder& b) { b.process().namespaces.pid = 5; });
+  changed("its parent is not there", [](ContextBuilder& b) { b.context.namespaces.at(77).head.parent = 70; });
+  changed("its own parent", [](ContextBuilder& b) { b.context.namespaces.at(76).head.parent = 77; });
+  changed("has no number in namespace 76", [](ContextBuilder& b) { b.process().nested_ids[0].id = 3; });
+  changed("is called 0 in", [](ContextBuilder& b) { b.process().nested_ids[0].number = 0; });
   changed("time namespace 5 for", [](ContextBuilder& b) { b.process().namespaces.time_for_children = 5; });
   changed("type 0x1", [](ContextBuilder& b) { b.context.namespaces.at(71).head.type = 1; });
   changed("without an end", [](ContextBuilder& b) { b.context.namespaces.at(71).uts->nodename[64] = 1; });

@@ -27,7 +27,7 @@ std::string contents_text(const Namespace& ns) {
     return fmt::format("users {}; groups {}{}", ranges_text(ns.uids), ranges_text(ns.gids),
                        (ns.user->flags & CRYO_USER_SETGROUPS) ? "" : "; no setgroups");
   if (!ns.cgroup.empty()) return fmt::format("root {}", printable(ns.cgroup));
-  return "empty";
+  return ns.head.parent != 0 ? fmt::format("below {}", ns.head.parent) : "empty";
 }
 
 const char* type_name(const Namespace& ns) {
@@ -35,6 +35,7 @@ const char* type_name(const Namespace& ns) {
   if (ns.time) return "time";
   if (ns.net) return "network";
   if (ns.user) return "user";
+  if (ns.head.type == CLONE_NEWPID) return "pid";
   return ns.ipc ? "ipc" : "cgroup";
 }
 
