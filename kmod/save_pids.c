@@ -33,7 +33,7 @@ static void check_children_ns(struct cryo_capture *c, struct pid_namespace *own,
 			      struct pid_namespace *children)
 {
 	if (children->parent != own || !has_first(c, children))
-		cryo_refuse(c, "a pid namespace for its children, of which the first process is left out or has ended, is not supported");
+		cryo_refuse(c, "a pid namespace for its children without its first process is not supported");
 	else if (READ_ONCE(c->p->task->signal->nr_threads) > 1)
 		cryo_refuse(c, "threads with a pid namespace for their children are not supported");
 }
