@@ -111,8 +111,11 @@ u32 cryo_uid_ranges(struct user_namespace *ns, struct cryo_id_range *out)
 	for (i = 0; i < n; i++) {
 		const struct uid_gid_extent *e = range(&ns->uid_map, n, i);
 
-		out[i] = (struct cryo_id_range){ e->first, from_kuid(ns->parent, KUIDT_INIT(e->lower_first)),
-						 e->count, 0 };
+		out[i] = (struct cryo_id_range){
+			.first = e->first,
+			.lower_first = from_kuid(ns->parent, KUIDT_INIT(e->lower_first)),
+			.count = e->count,
+		};
 	}
 	return n;
 }
@@ -124,8 +127,11 @@ u32 cryo_gid_ranges(struct user_namespace *ns, struct cryo_id_range *out)
 	for (i = 0; i < n; i++) {
 		const struct uid_gid_extent *e = range(&ns->gid_map, n, i);
 
-		out[i] = (struct cryo_id_range){ e->first, from_kgid(ns->parent, KGIDT_INIT(e->lower_first)),
-						 e->count, 0 };
+		out[i] = (struct cryo_id_range){
+			.first = e->first,
+			.lower_first = from_kgid(ns->parent, KGIDT_INIT(e->lower_first)),
+			.count = e->count,
+		};
 	}
 	return n;
 }
