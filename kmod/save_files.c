@@ -75,7 +75,7 @@ static const char *classify_kernel_shmem(struct cryo_object *o)
 	return NULL;
 }
 
-/* mqueue, pidfs, nsfs, secretmem: regular files whose names lead nowhere. */
+/* mqueue, nsfs, secretmem: regular files whose names lead nowhere. */
 static const char *internal_fs(struct super_block *sb)
 {
 	if (!(sb->s_flags & (SB_KERNMOUNT | SB_NOUSER)))
@@ -258,8 +258,19 @@ static const char *classify_directory(struct cryo_object *o)
 	return NULL;
 }
 
+static const char *classify_pidfd(struct cryo_capture *c, struct cryo_object *o)
+{
+	const char *obstacle = NULL;
+
+	o->kind = cryo_classify_pidfd(c, o, &obstacle);
+	return obstacle;
+}
+
 static const char *classify(struct cryo_capture *c, struct cryo_object *o)
 {
+	/* Regular files on newer kernels, on older ones without a type. */
+	if (cryo_is_pidfd(o->file))
+		return classify_pidfd(c, o);
 	if (o->file->f_flags & O_PATH && !S_ISDIR(file_inode(o->file)->i_mode))
 		return classify_o_path(o);
 	switch (file_inode(o->file)->i_mode & S_IFMT) {
@@ -435,6 +446,8 @@ static int save_file_state(struct cryo_capture *c, struct cryo_object *o)
 		return cryo_save_signalfd(c, o);
 	case CRYO_FILE_INOTIFY:
 		return cryo_save_inotify(c, o);
+	case CRYO_FILE_PIDFD:
+		return cryo_save_pidfd(c, o);
 	case CRYO_FILE_UNIX:
 	case CRYO_FILE_TCP:
 		return cryo_save_connection(c, o);

@@ -12,6 +12,7 @@
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -145,7 +146,7 @@ static bool make_netlink(void)
 
 /* ---- descriptors without a file ---- */
 
-static int inotify_fd, pid_fd, ring_fd;
+static int inotify_fd, pid_fd, thread_fd, ring_fd;
 
 static bool make_inotify(void)
 {
@@ -176,15 +177,39 @@ static bool make_io_uring(void)
 	return expect_fd(ring_fd, "io_uring");
 }
 
+/* Of a process that is left out. */
 static bool make_pidfd(void)
 {
-	pid_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	return expect_fd(pid_fd, "pidfd");
+	pid_fd = (int)syscall(SYS_pidfd_open, getppid(), 0);
+	crt_expect("pid %d|fd %d (pidfd)|it is of process %d|which is left out", getpid(), pid_fd, getppid());
+	return pid_fd >= 0;
 }
 
 static bool works_pidfd(void)
 {
-	return syscall(SYS_pidfd_send_signal, pid_fd, 0, NULL, 0) == 0;
+	struct pollfd poll_pidfd = { .fd = pid_fd, .events = POLLIN };
+
+	return poll(&poll_pidfd, 1, 0) == 0;
+}
+
+static void *one_more(void *tid)
+{
+	*(pid_t *)tid = gettid();
+	while (!crt_go())
+		crt_sleep_ms(20);
+	return NULL;
+}
+
+static bool make_pidfd_thread(void)
+{
+	static volatile pid_t tid;
+	pthread_t id;
+
+	CRT_SYS(-pthread_create(&id, NULL, one_more, (void *)&tid));
+	while (!tid)
+		crt_sleep_ms(1);
+	thread_fd = (int)syscall(SYS_pidfd_open, tid, O_EXCL);	/* PIDFD_THREAD, since Linux 6.9 */
+	return expect_fd(thread_fd, "pidfd of a thread other than the first");
 }
 
 static bool make_perf(void)
@@ -431,6 +456,7 @@ struct obstacle obstacles[] = {
 	{ .name = "userfaultfd", .make = make_userfaultfd },
 	{ .name = "io_uring", .make = make_io_uring },
 	{ .name = "pidfd", .make = make_pidfd, .works = works_pidfd },
+	{ .name = "pidfd-thread", .make = make_pidfd_thread },
 	{ .name = "perf", .make = make_perf },
 	{ .name = "secretmem", .make = make_secretmem },
 	{ .name = "dnotify", .make = make_dnotify },
@@ -453,7 +479,7 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify userfaultfd io_uring pidfd perf "
+	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify userfaultfd io_uring pidfd pidfd-thread perf "
 		 "secretmem dnotify pkey aio "
 		 "seccomp-listener landlock tracer child ptraced own-files own-fs mount-namespace",
 };

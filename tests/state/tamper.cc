@@ -284,6 +284,7 @@ const std::map<std::string, Change>& changes() {
         {"timer-pending", in_records<cryo_posix_timer>(CRYO_SEC_POSIX_TIMERS, [](auto& t) { t.flags &= ~CRYO_TIMER_PENDING; })},
         {"timer-overrun", in_records<cryo_posix_timer>(CRYO_SEC_POSIX_TIMERS, [](auto& t) { t.overrun_last = 0; })},
         {"timer-sigval", in_records<cryo_posix_timer>(CRYO_SEC_POSIX_TIMERS, [](auto& t) { t.value ^= 1; })},
+        {"pidfd-process", in<cryo_pidfd>(CRYO_SEC_PIDFD, [](auto& p) { p.pid = 0; })},
         {"signalfd-mask", in<cryo_signalfd>(CRYO_SEC_SIGNALFD, [](auto& s) { s.mask ^= 1ULL << 63; })},
         {"socket-options", in_records<cryo_sockopt>(CRYO_SEC_SOCKOPTS, [](auto& k) {
              if (k.level == SOL_SOCKET && (k.name == SO_REUSEADDR || k.name == SO_RCVLOWAT)) k.value[0] ^= 1;

@@ -278,6 +278,7 @@ void put_files(Writer& writer, const Context& context) {
     if (!file.build_id.empty()) writer.put({CRYO_SEC_BUILD_ID, id, 0, {}, file.build_id, 8});
     if (file.timerfd) writer.put(CRYO_SEC_TIMERFD, id, *file.timerfd);
     if (file.inotify) put_inotify(writer, file);
+    if (file.pidfd) writer.put(CRYO_SEC_PIDFD, id, *file.pidfd);
     if (file.signalfd) writer.put(CRYO_SEC_SIGNALFD, id, *file.signalfd);
     if (file.pty) put_pty(writer, file);
     if (file.pty_slave) writer.put(CRYO_SEC_PTY_SLAVE, id, *file.pty_slave);
@@ -398,6 +399,7 @@ void fill_files(Context& context) {
   add_file(context, 41, 0, CRYO_FILE_SIGNALFD, "").signalfd = cryo_signalfd{0x4200};
   add_file(context, 42, 0, CRYO_FILE_INOTIFY, "").inotify =
       Inotify{{1, 5}, {Watch{{3, 0x100, 1, 2, 4, 0}, "/tmp"}}};
+  add_file(context, 60, 0, CRYO_FILE_PIDFD, "").pidfd = cryo_pidfd{0, CRYO_PIDFD_THREAD};
 }
 
 void fill_process_details(Process& process) {

@@ -87,6 +87,7 @@ void check_same_files(const Context& a, const Context& b) {
   CHECK_EQ(b.file(6).eventfd->count, 7U);
   CHECK(same(*b.file(40).timerfd, *a.file(40).timerfd));
   CHECK_EQ(b.file(41).signalfd->mask, 0x4200U);
+  CHECK(same(*b.file(60).pidfd, *a.file(60).pidfd));
   CHECK_EQ(b.file(42).inotify->head.next_wd, 5U);
   CHECK_EQ(b.file(42).inotify->watches.at(0).path, "/tmp");
   CHECK_EQ(b.file(42).inotify->watches.at(0).head.wd, 3U);

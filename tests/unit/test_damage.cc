@@ -416,6 +416,14 @@ TEST("inotify") {
   refused("cannot be the next", [&](ContextBuilder& b) { inotify(b).head.next_wd = ~0U; });
 }
 
+TEST("pidfds") {
+  const auto pidfd = [](ContextBuilder& b) -> cryo_pidfd& { return *b.context.files.at(60).pidfd; };
+  refused("file 60 has no PIDFD", [](ContextBuilder& b) { b.context.files.at(60).pidfd.reset(); });
+  refused("-1 cannot be a pid", [&](ContextBuilder& b) { pidfd(b).pid = -1; });
+  refused("of pid 77, which is not there", [&](ContextBuilder& b) { pidfd(b).pid = 77; });
+  refused("unknown flags", [&](ContextBuilder& b) { pidfd(b).flags = 2; });
+}
+
 TEST("POSIX timers") {
   const auto timers = [](ContextBuilder& b) -> PosixTimers& { return b.process().posix_timers; };
   const auto timer = [](ContextBuilder& b) -> cryo_posix_timer& {

@@ -178,6 +178,15 @@ void check_pty_slave(const Staging& staging, const File& file, const Context& co
     inconsistent(staging, "file {}: its master {} is no pseudo-terminal", file.id, id);
 }
 
+void check_pidfd(const Staging& staging, const File& file, const Context& context) {
+  if (!file.pidfd) inconsistent(staging, "file {} has no PIDFD", file.id);
+  const std::int32_t pid = file.pidfd->pid;
+  const auto& all = context.processes;
+  const bool there =
+      std::any_of(all.begin(), all.end(), [pid](const Process& process) { return process.head.pid == pid; });
+  if (pid != 0 && !there) inconsistent(staging, "file {}: it is of pid {}, which is not there", file.id, pid);
+}
+
 void check_file(const Staging& staging, const File& file, const Context& context) {
   const auto inode = context.inodes.find(file.head.inode);
   const bool has_inode = inode != context.inodes.end();
@@ -208,6 +217,8 @@ void check_file(const Staging& staging, const File& file, const Context& context
       return require(file.signalfd.has_value(), "SIGNALFD");
     case CRYO_FILE_INOTIFY:
       return require(file.inotify.has_value(), "INOTIFY");
+    case CRYO_FILE_PIDFD:
+      return check_pidfd(staging, file, context);
     case CRYO_FILE_UNIX:
     case CRYO_FILE_TCP:
     case CRYO_FILE_UDP:

@@ -188,6 +188,7 @@ struct File {
   std::optional<cryo_timerfd> timerfd;      // always there when kind is CRYO_FILE_TIMERFD
   std::optional<cryo_signalfd> signalfd;    // always there when kind is CRYO_FILE_SIGNALFD
   std::optional<Inotify> inotify;           // always there when kind is CRYO_FILE_INOTIFY
+  std::optional<cryo_pidfd> pidfd;          // always there when kind is CRYO_FILE_PIDFD
   Bytes build_id;                           // of a mapped ELF file, where it was at hand
   std::optional<SocketState> connection;    // always there when kind is CRYO_FILE_UNIX ... WAITING
   std::vector<cryo_sockopt> options;        // of any socket

@@ -83,6 +83,15 @@ void parse_signalfd(Staging& staging, const Payload& payload) {
   file_of(staging, payload).signalfd = payload.fixed<cryo_signalfd>();
 }
 
+void parse_pidfd(Staging& staging, const Payload& payload) {
+  File& file = file_of(staging, payload);
+  const auto pidfd = payload.fixed<cryo_pidfd>();
+  if (pidfd.pid < 0) payload.damaged("{} cannot be a pid", pidfd.pid);
+  if (pidfd.flags & ~CRYO_PIDFD_THREAD)
+    staging.unknown(payload.section(), "pidfd {}: unknown flags {:#x}", file.id, pidfd.flags);
+  file.pidfd = pidfd;
+}
+
 void parse_inotify(Staging& staging, const Payload& payload) {
   File& file = file_of(staging, payload);
   Inotify inotify{payload.fixed<cryo_inotify>(), {}};

@@ -85,6 +85,11 @@ std::string path_text(const Context& context, const File& file) {
   return text + fmt::format(", at {}", file.head.pos);
 }
 
+std::string pidfd_text(const cryo_pidfd& pidfd) {
+  if (pidfd.pid == 0) return "pidfd of a process that is gone";
+  return fmt::format("pidfd of {}{}", pidfd.flags & CRYO_PIDFD_THREAD ? "thread " : "pid ", pidfd.pid);
+}
+
 std::string file_text(const Context& context, const File& file) {
   switch (file.head.kind) {
     case CRYO_FILE_PATH:
@@ -119,6 +124,8 @@ std::string file_text(const Context& context, const File& file) {
       return fmt::format("inotify with {} watches", file.inotify->watches.size());
     case CRYO_FILE_SIGNALFD:
       return fmt::format("signalfd of {}", join(signal_set_names(file.signalfd->mask)));
+    case CRYO_FILE_PIDFD:
+      return pidfd_text(*file.pidfd);
     case CRYO_FILE_MQUEUE:
       return fmt::format("message queue {} with {} messages", printable(file.path),
                          context.inode(file.head.inode).mqueue->messages.size());

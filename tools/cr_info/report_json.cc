@@ -304,6 +304,8 @@ Json json_of(const File& file) {
                                  {"mask", hex(watch.head.mask)},
                                  {"path", watch.path},
                                  {"ino", watch.head.ino}});
+  if (file.pidfd)
+    json["pidfd"] = {{"pid", file.pidfd->pid}, {"thread", (file.pidfd->flags & CRYO_PIDFD_THREAD) != 0}};
   if (file.signalfd) json["signalfd"] = {{"signals", signal_set_names(file.signalfd->mask)}};
   return json;
 }

@@ -53,6 +53,7 @@ class FileMaker {
   Fifos fifos_;
   MessageQueues queues_;
   Sockets sockets_;
+  GoneProcesses gone_;
 };
 
 // Without O_NOFOLLOW, which is about the path by which a file was opened once: this one is a link.
@@ -144,6 +145,8 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
       return make_signalfd(file);
     case CRYO_FILE_INOTIFY:
       return make_inotify(file);
+    case CRYO_FILE_PIDFD:
+      return gone_.open(file);
     case CRYO_FILE_PTY_MASTER:
       return terminals_.open_master(file);
     case CRYO_FILE_PTY_SLAVE:
@@ -197,9 +200,10 @@ UniqueFd FileMaker::put_away(std::uint32_t file, UniqueFd fd) {
 
 FileStore FileMaker::make() {
   sockets_.make();
+  store_.pidfds = share_pidfds(input_.context, input_.descriptors);
   for (const auto& [id, use] : store_.uses) {
     const File& file = input_.context.file(id);
-    if (left_closed(file, input_.options)) continue;
+    if (left_closed(file, input_.options) || is_late_pidfd(file)) continue;
     if (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path))) continue;
     UniqueFd fd = open(file, use);
     set_state(file, fd.get());
@@ -235,6 +239,7 @@ class FileTaker {
   const FileStore& store_;
   std::size_t process_;
   std::map<std::uint32_t, FileUse> uses_;
+  std::map<std::uint32_t, UniqueFd> pidfds_;
   RestoredFiles result_;
 };
 
@@ -249,7 +254,10 @@ void FileTaker::put_at(const File& file, const cryo_fd& wanted, int fd) {
 void FileTaker::take(const File& file, const FileUse& use) {
   UniqueFd late;
   const auto stored = store_.fds.find(file.id);
-  if (stored == store_.fds.end()) {
+  if (const auto pidfd = pidfds_.find(file.id); pidfd != pidfds_.end()) {
+    late = std::move(pidfd->second);
+    pidfds_.erase(pidfd);
+  } else if (stored == store_.fds.end()) {
     late = input_.descriptors.park(open_by_path(input_, file, use));
     set_state(file, late.get());
   }
@@ -263,8 +271,11 @@ void FileTaker::take(const File& file, const FileUse& use) {
 }
 
 RestoredFiles FileTaker::take() {
+  pidfds_ = take_pidfds(input_.context, input_.descriptors, store_.pidfds, process_);
   for (const auto& [id, use] : uses_)
     if (!left_closed(input_.context.file(id), input_.options)) take(input_.context.file(id), use);
+  // Those that it needs for an epoll instance only.
+  for (auto& [id, fd] : pidfds_) result_.fds.emplace(id, fd.release());
   return std::move(result_);
 }
 

@@ -12,6 +12,7 @@
 #include "restart/created_paths.h"
 #include "restart/descriptors.h"
 #include "restart/options.h"
+#include "restart/pidfd.h"
 #include "restart/stub_area.h"
 
 namespace cryo {
@@ -67,6 +68,8 @@ struct FileStore {
   std::vector<std::pair<UniqueFd, std::uint32_t>> seals;
 
   std::vector<RestoredTerminal> terminals;
+
+  std::map<std::uint32_t, PidfdSharing> pidfds;  // by file: those that are made by the processes
 };
 [[nodiscard]] FileStore make_files(FileRestoreInput& input);
 

@@ -132,6 +132,7 @@ enum cryo_section_type {
 	CRYO_SEC_NS_CGROUP	= 81,	/* object: namespace; tail: path of its root, as CGROUP */
 	CRYO_SEC_NS_NET		= 82,	/* object: namespace; struct cryo_ns_net */
 	CRYO_SEC_PIDS		= 83,	/* object: pid; struct cryo_array; tail: struct cryo_nested_id */
+	CRYO_SEC_PIDFD		= 60,	/* object: file id; struct cryo_pidfd */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };
@@ -391,6 +392,7 @@ struct cryo_inode {
 #define CRYO_FILE_FIFO		35	/* named FIFO; with a PIPE section when all ends were in the context */
 #define CRYO_FILE_SYSV		36	/* System V shared memory, in mappings only */
 #define CRYO_FILE_MQUEUE	37	/* POSIX message queue */
+#define CRYO_FILE_PIDFD		50	/* of a process of the context, or of one that is gone */
 
 struct cryo_file {
 	__u32 inode;			/* inode id, 0: none */
@@ -549,6 +551,13 @@ struct cryo_timerfd {
 
 struct cryo_signalfd {
 	__u64 mask;			/* bit N-1 is signal N */
+};
+
+#define CRYO_PIDFD_THREAD	(1U << 0)	/* PIDFD_THREAD: of the first thread, not of the process */
+
+struct cryo_pidfd {
+	__s32 pid;			/* 0: of a process that has been waited for */
+	__u32 flags;			/* CRYO_PIDFD_* */
 };
 
 struct cryo_inotify {
