@@ -432,13 +432,15 @@ void cryo_unix_peer_holder(struct cryo_object *o, char *buf, size_t size);
 const char *cryo_unix_obstacle(struct cryo_object *o);
 int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o);
 
-/* save_tcp.c, save_inet.c */
+/* save_tcp.c, save_udp.c, save_inet.c */
 int cryo_collect_tcp(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_tcp_is_whole(struct cryo_capture *c, struct cryo_object *o);
 void cryo_tcp_peer_holder(struct cryo_object *o, char *buf, size_t size);
 void cryo_tcp_addresses(struct cryo_object *o, char *buf, size_t size);
 const char *cryo_tcp_obstacle(struct cryo_object *o);
 int cryo_save_tcp(struct cryo_capture *c, struct cryo_object *o);
+const char *cryo_udp_obstacle(struct cryo_object *o);
+int cryo_save_udp(struct cryo_capture *c, struct cryo_object *o);
 void cryo_inet_names(struct sock *sk, struct cryo_sock_names *names, bool connected);
 
 /* fdinfo.c: what an open file says about itself in /proc/PID/fdinfo */
@@ -470,6 +472,7 @@ int cryo_install_seccomp(const struct cryo_resume *args, const struct cred *call
 long cryo_restart_create(void __user *arg);
 long cryo_restart_timer(void __user *arg);
 long cryo_restart_epoll_disarm(void __user *arg);
+long cryo_restart_datagram(void __user *arg);
 long cryo_pid_cursor(void __user *arg);
 long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg);
 long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg);

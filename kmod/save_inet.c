@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* save_inet.c - addresses of IPv4 and IPv6 sockets; UDP */
+/* save_inet.c - addresses of IPv4 and IPv6 sockets */
 #include <linux/igmp.h>
 #include <linux/in.h>
 #include <linux/in6.h>

@@ -25,6 +25,12 @@ static bool is_listening(struct sock *sk)
 	return sk->sk_state == TCP_LISTEN && (sk->sk_family == AF_UNIX || is_tcp(sk));
 }
 
+static bool is_udp(struct sock *sk)
+{
+	return (sk->sk_family == AF_INET || sk->sk_family == AF_INET6) &&
+	       sk->sk_type == SOCK_DGRAM && sk->sk_protocol == IPPROTO_UDP;
+}
+
 /* Before classification: what is only in queues belongs to the scope too. */
 int cryo_collect_sockets(struct cryo_capture *c)
 {
@@ -132,7 +138,11 @@ int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const ch
 		return classify_unix(c, o, obstacle);
 	if (sk && is_tcp(sk))
 		return classify_tcp(c, o, obstacle);
-	*obstacle = "socket (only Unix and TCP sockets are supported)";
+	if (sk && is_udp(sk)) {
+		*obstacle = cryo_udp_obstacle(o);
+		return *obstacle ? 0 : CRYO_FILE_UDP;
+	}
+	*obstacle = "socket (only Unix, TCP and UDP sockets are supported)";
 	return 0;
 }
 
@@ -175,7 +185,7 @@ int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o)
 		return cryo_save_unix(c, o);
 	case AF_INET:
 	case AF_INET6:
-		return cryo_save_tcp(c, o);
+		return is_udp(cryo_sock_of(o)) ? cryo_save_udp(c, o) : cryo_save_tcp(c, o);
 	}
 	return 0;
 }

@@ -42,6 +42,7 @@ static void *addr_sk_getsockopt;
 static void *addr_ip_getsockopt;
 static void *addr_ipv6_getsockopt;
 static void *addr_tcp_getsockopt;
+static void *addr_udp_enqueue;
 
 /* Stand-ins until the real address is known; none is ever called then. */
 static unsigned long no_kallsyms_lookup_name(const char *name)
@@ -71,6 +72,11 @@ static int no_getsockopt(struct sock *sk, int level, int name, sockptr_t value, 
 	return -EOPNOTSUPP;
 }
 
+static int no_udp_enqueue(struct sock *sk, struct sk_buff *skb)
+{
+	return -EOPNOTSUPP;
+}
+
 DEFINE_STATIC_CALL(cryo_sc_lookup_name, no_kallsyms_lookup_name);
 DEFINE_STATIC_CALL(cryo_sc_may_access, no_ptrace_may_access);
 DEFINE_STATIC_CALL(cryo_sc_replace_exe, no_replace_mm_exe_file);
@@ -79,6 +85,7 @@ DEFINE_STATIC_CALL(cryo_sc_sk_getsockopt, no_getsockopt);
 DEFINE_STATIC_CALL(cryo_sc_ip_getsockopt, no_getsockopt);
 DEFINE_STATIC_CALL(cryo_sc_ipv6_getsockopt, no_getsockopt);
 DEFINE_STATIC_CALL(cryo_sc_tcp_getsockopt, no_getsockopt);
+DEFINE_STATIC_CALL(cryo_sc_udp_enqueue, no_udp_enqueue);
 
 /*
  * @feature 0: the module does not load without it.  Several names: the first
@@ -120,6 +127,8 @@ static const struct cryo_ksym {
 	  "same of IPv6" },
 	{ "do_tcp_getsockopt", &addr_tcp_getsockopt, CRYO_FEATURE_SOCKET_OPTIONS,
 	  "same of TCP" },
+	{ "__udp_enqueue_schedule_skb", &addr_udp_enqueue, CRYO_FEATURE_DATAGRAMS,
+	  "what waited in a UDP socket comes from its old sender; exported up to 6.12" },
 };
 
 /* What those that take struct pt_regs begin with: an architecture's own prefix. */
@@ -134,7 +143,7 @@ static cryo_syscall_fn timed_call_fns[CRYO_NR_TIMED_CALLS];
 
 static u64 features = CRYO_FEATURE_EXE_LINK | CRYO_FEATURE_RESTART_BLOCK |
 		      CRYO_FEATURE_TIMED_WAITS | CRYO_FEATURE_SECCOMP | CRYO_FEATURE_LANDLOCK |
-		      CRYO_FEATURE_SOCKET_OPTIONS;
+		      CRYO_FEATURE_SOCKET_OPTIONS | CRYO_FEATURE_DATAGRAMS;
 static char missing[256];
 
 /*
@@ -231,6 +240,8 @@ int cryo_ksym_init(void)
 		static_call_update(cryo_sc_ipv6_getsockopt, addr_ipv6_getsockopt);
 		static_call_update(cryo_sc_tcp_getsockopt, addr_tcp_getsockopt);
 	}
+	if (addr_udp_enqueue)
+		static_call_update(cryo_sc_udp_enqueue, addr_udp_enqueue);
 	return 0;
 }
 
@@ -252,6 +263,11 @@ bool cryo_ptrace_may_access(struct task_struct *task, unsigned int mode)
 int cryo_replace_mm_exe_file(struct mm_struct *mm, struct file *file)
 {
 	return static_call(cryo_sc_replace_exe)(mm, file);
+}
+
+int cryo_udp_enqueue(struct sock *sk, struct sk_buff *skb)
+{
+	return static_call(cryo_sc_udp_enqueue)(sk, skb);
 }
 
 static bool is_work(struct callback_head *work, void *data)

@@ -27,10 +27,14 @@ bool cryo_ptrace_may_access(struct task_struct *task, unsigned int mode);
 int cryo_replace_mm_exe_file(struct mm_struct *mm, struct file *file);
 bool cryo_task_work_cancel(struct task_struct *task, struct callback_head *work);
 
+struct sk_buff;
 struct sock;
 
 /* getsockopt(2) of levels SOL_SOCKET, IPPROTO_IP, IPPROTO_IPV6 and IPPROTO_TCP. */
 int cryo_getsockopt(struct sock *sk, int level, int name, void *value, int *len);
+
+/* Appends to the queue of a UDP socket, with its accounting; with bottom halves off. */
+int cryo_udp_enqueue(struct sock *sk, struct sk_buff *skb);
 
 /* Restart functions, to be compared with or stored in a restart_block; NULL when not found. */
 extern cryo_restart_fn cryo_fn_no_restart;

@@ -2,6 +2,7 @@
 /* What an ordinary user's process can hold that is refused: all of it at once, then each alone. */
 #define _GNU_SOURCE
 #include "refuse-run.h"
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
@@ -68,14 +69,17 @@ static struct sockaddr_in loopback(void)
 
 static bool make_udp(void)
 {
+	struct ip_mreqn group = { .imr_ifindex = 1 };
 	struct sockaddr_in name = loopback();
 	socklen_t len = sizeof(name);
 
+	inet_pton(AF_INET, "239.7.7.7", &group.imr_multiaddr);
 	udp = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, 0));
 	CRT_SYS(bind(udp, (struct sockaddr *)&name, len));
 	CRT_SYS(getsockname(udp, (struct sockaddr *)&name, &len));
 	CRT_SYS(connect(udp, (struct sockaddr *)&name, len));
-	return expect_fd(udp, "socket");
+	CRT_SYS(setsockopt(udp, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group)));
+	return expect_fd(udp, "UDP socket with a multicast group");
 }
 
 static bool works_udp(void)

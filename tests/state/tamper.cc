@@ -109,6 +109,21 @@ Change in_records(cryo_section_type type, std::function<void(T&)> change) {
     };
 }
 
+// Of each datagram that waits in a UDP socket.
+Change in_queue_of_udp(std::function<void(cryo_udp_origin&)> change) {
+    return [=](Context& context) {
+        context.each(CRYO_SEC_SOCKQUEUE, [&](Section& s) {
+            auto rest = s.tail();
+            for (__u32 left = s.fixed<cryo_sock_queue>().messages; left > 0; left--) {
+                auto& head = *reinterpret_cast<cryo_sock_message*>(rest.data());
+                rest = rest.subspan(sizeof(head) + 4 * head.files);
+                if (head.name_len == sizeof(cryo_udp_origin)) change(*reinterpret_cast<cryo_udp_origin*>(rest.data()));
+                rest = rest.subspan(head.name_len + head.length);
+            }
+        });
+    };
+}
+
 // ---- memory ----
 
 // Every saved page for which @chosen is true of (page, bytes of it that are not zero).
@@ -290,6 +305,10 @@ const std::map<std::string, Change>& changes() {
              if (k.level == SOL_SOCKET && (k.name == SO_REUSEADDR || k.name == SO_RCVLOWAT)) k.value[0] ^= 1;
          })},
         {"message-bytes", [](Context& c) { c.each(CRYO_SEC_SOCKQUEUE, [](Section& s) { if (!s.tail().empty()) s.tail()[s.tail().size() - 1] ^= 1; }); }},
+        {"udp-origin", in_queue_of_udp([](cryo_udp_origin& origin) { origin.from_port += 1; })},
+        {"udp-time", in_queue_of_udp([](cryo_udp_origin& origin) { if (origin.time_ns) origin.time_ns -= 60'000'000'000; })},
+        {"udp-address", in<cryo_sock_state>(CRYO_SEC_SOCKSTATE, [](auto& s) { s.flags &= ~CRYO_SOCK_STATE_ANY_ADDRESS; })},
+        {"socket-error", in<cryo_sock_state>(CRYO_SEC_SOCKSTATE, [](auto& s) { s.error = 0; })},
         {"locks", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.type = l.type ? 0 : 1; })},
         {"seccomp", [](Context& c) {
              c.each(CRYO_SEC_SECCOMP, [](Section& s) {

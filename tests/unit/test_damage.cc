@@ -503,6 +503,53 @@ TEST("connections") {
   refused_connection("which does not listen", [](File& a, File&) { a.head.kind = CRYO_FILE_WAITING; });
 }
 
+// File 22, connected, with a datagram in its queue.
+File& add_udp(ContextBuilder& b) {
+  File file;
+  file.id = 22;
+  file.head.kind = CRYO_FILE_UDP;
+  file.connection = SocketState{};
+  file.connection->head.family = 2;
+  file.connection->head.type = 2;
+  file.connection->head.protocol = 17;
+  file.connection->head.state = CRYO_SOCK_CONNECTED;
+  file.connection->head.flags = CRYO_SOCK_STATE_ANY_ADDRESS;
+  file.connection->name = file.connection->peer_name = Bytes(16);
+  file.connection->head.name_len = file.connection->head.peer_name_len = 16;
+  cryo_udp_origin origin{};
+  origin.family = 2;
+  SocketMessage message;
+  message.name = test::bytes_of(origin);
+  message.data = Bytes(7, std::byte{'x'});
+  message.head.name_len = sizeof(origin);
+  message.head.length = 7;
+  file.queue.push_back(std::move(message));
+  return b.context.files.emplace(22, std::move(file)).first->second;
+}
+
+TEST("UDP sockets") {
+  ContextBuilder whole;
+  add_udp(whole);
+  CHECK_EQ(read(whole.build()).file(22).queue.at(0).name.size(), sizeof(cryo_udp_origin));
+  const auto refused_udp = [](std::string_view part, const std::function<void(File&)>& change) {
+    refused(part, [&](ContextBuilder& b) { change(add_udp(b)); });
+  };
+  refused_udp("file 22 has no SOCKSTATE", [](File& f) { f.connection.reset(); });
+  refused_udp("UDP of the family 1", [](File& f) { f.connection->head.family = 1; });
+  refused_udp("cannot have such names", [](File& f) { f.connection->head.family = 10; });
+  refused_udp("cannot have such names", [](File& f) { f.connection->head.state = 0; });
+  refused_udp("cannot have such names", [](File& f) { f.connection->head.state = CRYO_SOCK_RESET; });
+  refused_udp("such a datagram", [](File& f) { f.queue[0].name[32] = std::byte{10}; });
+  refused_udp("such a datagram", [](File& f) {
+    f.queue[0].data.resize(65536);
+    f.queue[0].head.length = 65536;
+  });
+  refused_udp("such a datagram", [](File& f) {
+    f.queue[0].name.resize(16);
+    f.queue[0].head.name_len = 16;
+  });
+}
+
 TEST("terminals and System V objects") {
   const auto refused_of = [](const char* text, const std::function<void(Context&)>& change) {
     refused(text, [&](ContextBuilder& b) {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Puts the parts of a context together and checks what holds between them.
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "context/staging.h"
 
 namespace cryo {
 namespace {
+
+constexpr std::size_t kMaxDatagram = 65535;
 
 template <typename... Args>
 [[noreturn]] void inconsistent(const Staging& staging, fmt::format_string<Args...> format, Args&&... args) {
@@ -136,6 +141,26 @@ bool is_socket(const Context& context, std::uint32_t id) {
   return file != context.files.end() && (file->second.connection || file->second.socket);
 }
 
+// A socket of its own; what waits in it says from where it came.
+void check_udp(const Staging& staging, const File& file) {
+  const cryo_sock_state& head = file.connection->head;
+  const bool v6 = head.family == AF_INET6;
+  if (!v6 && head.family != AF_INET)
+    inconsistent(staging, "file {}: UDP of the family {}", file.id, head.family);
+  const std::size_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  const bool connected = head.state == CRYO_SOCK_CONNECTED;
+  if (head.state > CRYO_SOCK_CONNECTED || file.connection->name.size() != size ||
+      file.connection->peer_name.size() != (connected ? size : 0))
+    inconsistent(staging, "file {}: a UDP socket cannot have such names", file.id);
+  for (const SocketMessage& message : file.queue) {
+    cryo_udp_origin origin{};
+    if (message.name.size() == sizeof(origin)) std::memcpy(&origin, message.name.data(), sizeof(origin));
+    const bool family = origin.family == AF_INET || (v6 && origin.family == AF_INET6);
+    if (!family || !message.files.empty() || message.data.size() > kMaxDatagram)
+      inconsistent(staging, "file {}: such a datagram cannot be in a UDP socket", file.id);
+  }
+}
+
 // A connection has two ends that know of each other; what messages name is there.
 void check_connection(const Staging& staging, const File& file, const Context& context) {
   const cryo_sock_state& head = file.connection->head;
@@ -219,9 +244,11 @@ void check_file(const Staging& staging, const File& file, const Context& context
       return require(file.inotify.has_value(), "INOTIFY");
     case CRYO_FILE_PIDFD:
       return check_pidfd(staging, file, context);
+    case CRYO_FILE_UDP:
+      require(file.connection.has_value(), "SOCKSTATE");
+      return check_udp(staging, file);
     case CRYO_FILE_UNIX:
     case CRYO_FILE_TCP:
-    case CRYO_FILE_UDP:
     case CRYO_FILE_NETLINK:
     case CRYO_FILE_WAITING:
       require(file.connection.has_value(), "SOCKSTATE");

@@ -30,7 +30,10 @@ std::string connection_text(const File& file) {
   std::string text = file_kind_name(file.head.kind);
   if (file.connection->name.size() > sizeof(sa_family_t))
     text += fmt::format(" at {}", address_text(file.connection->name));
-  if (head.state == CRYO_SOCK_CONNECTED) text += fmt::format(", connected to file {}", head.peer);
+  if (head.state == CRYO_SOCK_CONNECTED && head.peer == 0)
+    text += fmt::format(", connected to {}", address_text(file.connection->peer_name));
+  else if (head.state == CRYO_SOCK_CONNECTED)
+    text += fmt::format(", connected to file {}", head.peer);
   if (head.state == CRYO_SOCK_PEER_GONE) text += ", whose other end is closed";
   if (head.state == CRYO_SOCK_RESET)
     text += fmt::format(", connected to {}: will be reset", address_text(file.connection->peer_name));

@@ -49,6 +49,7 @@ struct FileRestoreInput {
   const Descriptors& descriptors;  // of all processes
   CreatedPaths& created;
   int context_fd;     // parked
+  int handle_fd;      // parked
   UniqueFd stdio[3];  // cr_restart's own 0, 1 and 2, where open
 };
 

@@ -65,7 +65,7 @@ void Maker::park() {
   handle_fd_ = descriptors_.park_copy(input_.handle_fd).release();
   if (input_.device_fd >= 0) device_fd_ = descriptors_.park_copy(input_.device_fd).release();
   file_input_.emplace(
-      FileRestoreInput{input_.context, input_.options, descriptors_, created_, context_fd_, {}});
+      FileRestoreInput{input_.context, input_.options, descriptors_, created_, context_fd_, handle_fd_, {}});
   std::set<int> keep{context_fd_, handle_fd_, device_fd_};
   for (int number = 0; number < 3; ++number) {
     if (::fcntl(number, F_GETFD) < 0) continue;

@@ -44,11 +44,13 @@ UniqueFd Sockets::take(std::uint32_t file) {
 void Sockets::make() {
   make_unix();
   make_tcp();
+  make_udp();
 }
 
 void Sockets::finish(const FileLookup& lookup) {
   finish_unix(lookup);
   finish_tcp(lookup);
+  finish_udp(lookup);
   for (const auto& [id, file] : input_.context.files)
     if ((file.connection || file.socket) && file.head.kind != CRYO_FILE_WAITING)
       set_socket_options(lookup(id), file.options);

@@ -103,6 +103,10 @@ class Sockets {
   [[nodiscard]] int tcp_listener_at(const File& file, const Bytes& name);
   void finish_tcp(const FileLookup& lookup);
 
+  // sockets_udp.cc
+  void make_udp();
+  void finish_udp(const FileLookup& lookup);
+
   const FileRestoreInput& input_;
   std::map<std::uint32_t, UniqueFd> fds_;    // by file: not taken yet
   std::map<std::uint32_t, UniqueFd> peers_;  // by file: other ends that will be closed in finish()

@@ -504,6 +504,7 @@ struct cryo_sock_state {
 
 #define CRYO_SOCK_STATE_UNLINKED	(1U << 0)	/* its name has been removed from the file system */
 #define CRYO_SOCK_STATE_LISTENER	(1U << 1)	/* has the address of a socket that listens in the context */
+#define CRYO_SOCK_STATE_ANY_ADDRESS	(1U << 2)	/* UDP: bound to a port alone; its address is one that connect() chose */
 
 /*
  * What waits to be received.  Tail: messages, each a struct cryo_sock_message, @files ids (u32) of
@@ -527,6 +528,20 @@ struct cryo_sock_message {
 };
 
 #define CRYO_SOCK_MESSAGE_CREDS	(1U << 0)
+
+/* Of a message in the queue of a UDP socket, in place of the sender's address. */
+struct cryo_udp_origin {
+	__u8  from[16];			/* address; of IPv4 4 bytes, the rest is zero */
+	__u8  to[16];
+	__u16 family;			/* of the packet: AF_INET or AF_INET6 */
+	__u16 from_port;
+	__u16 to_port;
+	__u8  tos;			/* IPv6: traffic class */
+	__u8  ttl;			/* IPv6: hop limit */
+	__u32 ifindex;			/* network interface by which it came */
+	__u32 reserved;
+	__u64 time_ns;			/* when it came, if anybody wanted to know (SO_TIMESTAMP); else 0 */
+};
 
 struct cryo_eventfd {
 	__u64 count;

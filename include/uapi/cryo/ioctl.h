@@ -49,6 +49,7 @@
 #define CRYO_FEATURE_RESTART_BLOCK	(1ULL << 2)	/* sleeps and timed waits go on with their remaining time */
 #define CRYO_FEATURE_TIMED_WAITS	(1ULL << 3)	/* epoll_wait() and sigtimedwait() keep their remaining time */
 #define CRYO_FEATURE_SOCKET_OPTIONS	(1ULL << 8)	/* sockets other than listening ones can be saved */
+#define CRYO_FEATURE_DATAGRAMS		(1ULL << 9)	/* what waits in a UDP socket can be restored */
 
 #define CRYO_FEATURE_SECCOMP		(1ULL << 20)	/* seccomp filters can be restored */
 #define CRYO_FEATURE_LANDLOCK		(1ULL << 21)	/* Landlock restrictions are noticed */
@@ -418,6 +419,35 @@ struct cryo_outer_pid {
 	__s32 pid;
 	__s32 outer;			/* returned */
 	__u32 reserved;
+};
+
+/*
+ * CRYO_RST_DATAGRAM: put a datagram into the queue of a UDP socket as if it had been received; or let
+ * the next call fail with @error.
+ *
+ * Errors: EOPNOTSUPP the kernel lacks what it takes; ENOBUFS no room; EPERM the socket is another user's,
+ * and the caller lacks CAP_NET_RAW.
+ */
+#define CRYO_RST_DATAGRAM	_IO(CRYO_IOC_TYPE, 0x71)
+
+#define CRYO_MAX_DATAGRAM	65535
+
+struct cryo_datagram {
+	__u32 size;			/* sizeof(struct cryo_datagram) */
+	__s32 fd;
+	__u64 data;			/* user pointer */
+	__u32 length;			/* bytes, up to CRYO_MAX_DATAGRAM */
+	__u32 error;			/* errno value; 0: there is a datagram */
+	__u8  from[16];			/* as in struct cryo_udp_origin, from here on */
+	__u8  to[16];
+	__u16 family;
+	__u16 from_port;
+	__u16 to_port;
+	__u8  tos;
+	__u8  ttl;
+	__u32 ifindex;
+	__u32 reserved;
+	__u64 time_ns;
 };
 
 #endif /* _UAPI_CRYO_IOCTL_H */

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// UDP sockets: bound, filled with what waited in them, and only then connected, because what they were sent
+// before may be from others.
+#include <cryo/ioctl.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "base/error.h"
+#include "restart/sockets.h"
+
+namespace cryo {
+namespace {
+
+bool is_udp(const File& file) {
+  return file.head.kind == CRYO_FILE_UDP;
+}
+
+const sockaddr* raw(const Bytes& bytes) {
+  return reinterpret_cast<const sockaddr*>(bytes.data());
+}
+
+// The name with no address but the port.
+Bytes any_address(Bytes name, std::uint32_t family) {
+  const std::size_t start =
+      family == AF_INET6 ? offsetof(sockaddr_in6, sin6_addr) : offsetof(sockaddr_in, sin_addr);
+  const std::size_t size = family == AF_INET6 ? sizeof(in6_addr) : sizeof(in_addr);
+  if (name.size() < start + size) return name;
+  std::fill_n(name.begin() + static_cast<std::ptrdiff_t>(start), size, std::byte{});
+  return name;
+}
+
+bool has_port(const Bytes& name) {
+  constexpr std::size_t kPort = offsetof(sockaddr_in, sin_port);  // at the same place in both families
+  return name.size() > kPort + 1 && (name[kPort] != std::byte{} || name[kPort + 1] != std::byte{});
+}
+
+void bind_udp(int fd, const SocketState& state) {
+  if (!has_port(state.name)) return;
+  const bool any = state.head.flags & CRYO_SOCK_STATE_ANY_ADDRESS;
+  const Bytes name = any ? any_address(state.name, state.head.family) : state.name;
+  if (::bind(fd, raw(name), static_cast<socklen_t>(name.size())) != 0)
+    fail_errno("cannot bind a UDP socket to port {}",
+               ntohs(reinterpret_cast<const sockaddr_in*>(raw(name))->sin_port));
+}
+
+cryo_datagram datagram_for(int fd) {
+  cryo_datagram args{};
+  args.size = sizeof(args);
+  args.fd = fd;
+  return args;
+}
+
+void put_back(int handle_fd, int fd, const SocketMessage& message) {
+  cryo_udp_origin origin;
+  std::memcpy(&origin, message.name.data(), sizeof(origin));
+  cryo_datagram args = datagram_for(fd);
+  args.data = reinterpret_cast<std::uint64_t>(message.data.data());
+  args.length = static_cast<std::uint32_t>(message.data.size());
+  std::copy(std::begin(origin.from), std::end(origin.from), args.from);
+  std::copy(std::begin(origin.to), std::end(origin.to), args.to);
+  args.family = origin.family;
+  args.from_port = origin.from_port;
+  args.to_port = origin.to_port;
+  args.tos = origin.tos;
+  args.ttl = origin.ttl;
+  args.ifindex = origin.ifindex;
+  args.time_ns = origin.time_ns;
+  if (::ioctl(handle_fd, CRYO_RST_DATAGRAM, &args) != 0)
+    fail_errno("cannot put a datagram of {} bytes back into the queue of a socket", args.length);
+}
+
+}  // namespace
+
+void Sockets::make_udp() {
+  for (const auto& [id, file] : input_.context.files) {
+    if (!is_udp(file)) continue;
+    const SocketState& state = *file.connection;
+    UniqueFd fd(::socket(static_cast<int>(state.head.family), SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
+    if (!fd) fail_errno("cannot make a UDP socket");
+    // Who may have the same port, and on which interface, is asked by bind().
+    set_socket_options(fd.get(), file.options);
+    bind_udp(fd.get(), state);
+    keep(id, std::move(fd));
+  }
+}
+
+void Sockets::finish_udp(const FileLookup& lookup) {
+  for (const auto& [id, file] : input_.context.files) {
+    if (!is_udp(file)) continue;
+    const SocketState& state = *file.connection;
+    const int fd = lookup(id);
+    if (!file.queue.empty()) raise_receive_buffer(fd);
+    for (const SocketMessage& message : file.queue) put_back(input_.handle_fd, fd, message);
+    if (state.head.state == CRYO_SOCK_CONNECTED &&
+        ::connect(fd, raw(state.peer_name), static_cast<socklen_t>(state.peer_name.size())) != 0)
+      fail_errno("cannot connect a UDP socket");
+    if (state.head.error == 0) continue;
+    cryo_datagram args = datagram_for(fd);
+    args.error = state.head.error;
+    if (::ioctl(input_.handle_fd, CRYO_RST_DATAGRAM, &args) != 0)
+      fail_errno("cannot set the error {} of a socket", args.error);
+  }
+}
+
+}  // namespace cryo
