@@ -432,6 +432,11 @@ void cryo_unix_peer_holder(struct cryo_object *o, char *buf, size_t size);
 const char *cryo_unix_obstacle(struct cryo_object *o);
 int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o);
 
+/* save_netlink.c */
+const char *cryo_netlink_obstacle(struct cryo_object *o);
+int cryo_save_netlink(struct cryo_capture *c, struct cryo_object *o);
+void cryo_put_netlink_options(struct sock *sk, struct cryo_buf *buf);
+
 /* save_tcp.c, save_udp.c, save_inet.c */
 int cryo_collect_tcp(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_tcp_is_whole(struct cryo_capture *c, struct cryo_object *o);

@@ -142,7 +142,11 @@ int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const ch
 		*obstacle = cryo_udp_obstacle(o);
 		return *obstacle ? 0 : CRYO_FILE_UDP;
 	}
-	*obstacle = "socket (only Unix, TCP and UDP sockets are supported)";
+	if (sk && sk->sk_family == AF_NETLINK) {
+		*obstacle = cryo_netlink_obstacle(o);
+		return *obstacle ? 0 : CRYO_FILE_NETLINK;
+	}
+	*obstacle = "socket (only Unix, TCP, UDP and netlink sockets are supported)";
 	return 0;
 }
 
@@ -183,6 +187,8 @@ int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o)
 	switch (cryo_sock_of(o)->sk_family) {
 	case AF_UNIX:
 		return cryo_save_unix(c, o);
+	case AF_NETLINK:
+		return cryo_save_netlink(c, o);
 	case AF_INET:
 	case AF_INET6:
 		return is_udp(cryo_sock_of(o)) ? cryo_save_udp(c, o) : cryo_save_tcp(c, o);

@@ -78,6 +78,8 @@ int cryo_save_sockopts(struct cryo_capture *c, struct cryo_object *o)
 		put_options(sk, IPPROTO_IPV6, ipv6_names, ARRAY_SIZE(ipv6_names), &buf);
 	if (sk->sk_protocol == IPPROTO_TCP && sk->sk_family != AF_UNIX)
 		put_options(sk, IPPROTO_TCP, tcp_names, ARRAY_SIZE(tcp_names), &buf);
+	if (sk->sk_family == AF_NETLINK)
+		cryo_put_netlink_options(sk, &buf);
 	if (!buf.error)
 		((struct cryo_array *)buf.data)->count =
 			(buf.len - sizeof(head)) / sizeof(struct cryo_sockopt);

@@ -10,6 +10,7 @@
 #include <linux/io_uring.h>
 #include <linux/netlink.h>
 #include <linux/perf_event.h>
+#include <linux/rtnetlink.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <netinet/in.h>
@@ -145,7 +146,13 @@ static bool make_accept_queue(void)
 
 static bool make_netlink(void)
 {
-	return expect_fd(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), "socket");
+	struct { struct nlmsghdr head; struct rtgenmsg body; } ask = {
+		.head = { .nlmsg_len = sizeof(ask), .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+	};
+	int fd = (int)CRT_SYS(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
+
+	CRT_SYS(send(fd, &ask, sizeof(ask), 0));
+	return expect_fd(fd, "netlink socket with messages that have not been read");
 }
 
 /* ---- descriptors without a file ---- */

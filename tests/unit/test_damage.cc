@@ -550,6 +550,26 @@ TEST("UDP sockets") {
   });
 }
 
+TEST("netlink sockets") {
+  const auto add = [](ContextBuilder& b) -> File& {
+    File& file = add_udp(b);
+    file.head.kind = CRYO_FILE_NETLINK;
+    file.queue.clear();
+    file.connection->name = file.connection->peer_name = Bytes(12);
+    file.connection->head.name_len = file.connection->head.peer_name_len = 12;
+    return file;
+  };
+  ContextBuilder whole;
+  add(whole);
+  CHECK_EQ(read(whole.build()).file(22).connection->name.size(), 12U);
+  refused("file 22 has no SOCKSTATE", [&](ContextBuilder& b) { add(b).connection.reset(); });
+  refused("file 22 has no netlink address", [&](ContextBuilder& b) {
+    File& file = add(b);
+    file.connection->name.resize(2);
+    file.connection->head.name_len = 2;
+  });
+}
+
 TEST("terminals and System V objects") {
   const auto refused_of = [](const char* text, const std::function<void(Context&)>& change) {
     refused(text, [&](ContextBuilder& b) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Puts the parts of a context together and checks what holds between them.
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -247,9 +248,13 @@ void check_file(const Staging& staging, const File& file, const Context& context
     case CRYO_FILE_UDP:
       require(file.connection.has_value(), "SOCKSTATE");
       return check_udp(staging, file);
+    case CRYO_FILE_NETLINK:
+      require(file.connection.has_value(), "SOCKSTATE");
+      return require(file.connection->name.size() == sizeof(sockaddr_nl) &&
+                         file.connection->peer_name.size() == sizeof(sockaddr_nl),
+                     "netlink address");
     case CRYO_FILE_UNIX:
     case CRYO_FILE_TCP:
-    case CRYO_FILE_NETLINK:
     case CRYO_FILE_WAITING:
       require(file.connection.has_value(), "SOCKSTATE");
       return check_connection(staging, file, context);

@@ -45,6 +45,7 @@ void Sockets::make() {
   make_unix();
   make_tcp();
   make_udp();
+  make_netlink();
 }
 
 void Sockets::finish(const FileLookup& lookup) {

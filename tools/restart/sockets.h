@@ -103,6 +103,9 @@ class Sockets {
   [[nodiscard]] int tcp_listener_at(const File& file, const Bytes& name);
   void finish_tcp(const FileLookup& lookup);
 
+  // sockets_netlink.cc
+  void make_netlink();
+
   // sockets_udp.cc
   void make_udp();
   void finish_udp(const FileLookup& lookup);
