@@ -134,6 +134,7 @@ static int save_cwd(struct cryo_capture *c, const struct path *pwd, char *page)
 		return err;
 	head.dev = new_encode_dev(stat.dev);
 	head.ino = stat.ino;
+	head.mode = stat.mode & 07777;
 	cryo_buf_put(&buf, &head, sizeof(head));
 	cryo_buf_put(&buf, name, strlen(name));
 	return cryo_stream_buf(&c->stream, CRYO_SEC_CWD, c->p->pid, sizeof(head), &buf);

@@ -70,8 +70,8 @@ void Child::restore_ordinary_state() {
   raise_limits(process_);
   restore_attributes(process_);
   restore_sem_undo(process_);
+  restore_cwd(process_, input_.options, input_.files);
   restore_open_files();
-  restore_cwd(process_, input_.options, *report_);
   restore_umask(process_);
 }
 

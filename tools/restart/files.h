@@ -70,6 +70,9 @@ struct FileStore {
 
   std::vector<RestoredTerminal> terminals;
 
+  // Removed ones that processes are in, by device and inode.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, UniqueFd> directories;
+
   std::map<std::uint32_t, PidfdSharing> pidfds;  // by file: those that are made by the processes
 };
 [[nodiscard]] FileStore make_files(FileRestoreInput& input);
@@ -106,6 +109,8 @@ struct DirectoryAttributes {
 };
 [[nodiscard]] UniqueFd make_removed_directory(CreatedPaths& created, std::string path,
                                               const DirectoryAttributes& attributes);
+// Working directories: several processes may be in one, or have it open.
+void make_removed_cwds(FileRestoreInput& input, FileStore& store);
 
 // Owners, their signals and O_ASYNC of the files at `fds`, by calls of the stub.
 struct OwnerPlanInput {

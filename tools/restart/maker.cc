@@ -80,6 +80,7 @@ void Maker::make_everything() {
   if (input_.options.time_namespace) continue_clocks(input_.context);
   restore_sysv(*file_input_);
   files_ = make_files(*file_input_);
+  make_removed_cwds(*file_input_, files_);
   std::map<std::uint32_t, int> fds;
   for (const auto& [id, fd] : files_.fds) fds.emplace(id, fd.get());
   for (const Process& process : input_.context.processes) take_file_locks(input_.context, process, fds);

@@ -30,14 +30,10 @@ void raise_limits(const Process& process) {
   }
 }
 
-void restore_cwd(const Process& process, const RestartOptions& options, stub::Report& report) {
+void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store) {
   const std::string path = options.relocations.apply(process.cwd->path);
   if (process.cwd->head.flags & CRYO_PATH_DELETED) {
-    // One process at a time: others may be in the same one.
-    const ReportLock lock(report);
-    CreatedPaths created(report);
-    const UniqueFd directory =
-        make_removed_directory(created, path, {0755, process.creds->head.euid, process.creds->head.egid});
+    const UniqueFd& directory = store.directories.at({process.cwd->head.dev, process.cwd->head.ino});
     if (::fchdir(directory.get()) != 0) fail_errno("cannot change to the removed directory {}", path);
     return;
   }

@@ -12,7 +12,8 @@ namespace cryo {
 // ones at the end.
 void raise_limits(const Process& process);
 
-void restore_cwd(const Process& process, const RestartOptions& options, stub::Report& report);
+struct FileStore;
+void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store);
 // oom_score_adj, subreaper, no_new_privs, personality without what changes mmap(2).
 void restore_attributes(const Process& process);
 void restore_umask(const Process& process);

@@ -76,4 +76,23 @@ UniqueFd make_removed_directory(CreatedPaths& created, std::string path,
   return fd;
 }
 
+void make_removed_cwds(FileRestoreInput& input, FileStore& store) {
+  for (const auto& [id, fd] : store.fds) {
+    const File& file = input.context.file(id);
+    if (file.head.kind != CRYO_FILE_REMOVED_DIR) continue;
+    const cryo_inode& inode = input.context.inode(file.head.inode).head;
+    store.directories.try_emplace({inode.dev, inode.ino}, input.descriptors.park_copy(fd.get()));
+  }
+  for (const Process& process : input.context.processes) {
+    if (!process.cwd || !(process.cwd->head.flags & CRYO_PATH_DELETED)) continue;
+    const auto key = std::make_pair(process.cwd->head.dev, process.cwd->head.ino);
+    if (store.directories.contains(key)) continue;
+    const std::string path = input.options.relocations.apply(process.cwd->path);
+    const std::uint32_t mode = process.cwd->head.mode != 0 ? process.cwd->head.mode : 0755;
+    UniqueFd fd = make_removed_directory(input.created, path,
+                                         {mode, process.creds->head.euid, process.creds->head.egid});
+    store.directories.emplace(key, input.descriptors.park(std::move(fd)));
+  }
+}
+
 }  // namespace cryo

@@ -190,7 +190,7 @@ struct cryo_path {
 	__u64 dev;			/* st_dev, as makedev() of userspace packs it */
 	__u64 ino;
 	__u32 flags;			/* CRYO_PATH_* */
-	__u32 reserved;
+	__u32 mode;			/* permissions; 0: not known */
 };
 
 #define CRYO_PATH_DELETED	(1U << 0)
