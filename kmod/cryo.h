@@ -415,6 +415,7 @@ struct cryo_skbs {
 struct sock *cryo_sock_of(struct cryo_object *o);
 struct cryo_object *cryo_object_of_sock(struct cryo_capture *c, struct sock *sk);
 void cryo_describe_holder(struct sock *sk, char *buf, size_t size);
+s32 cryo_sock_peer_pid(struct sock *sk);
 void cryo_sock_peercred(struct sock *sk, struct cryo_sock_state *out);
 int cryo_save_sockstate(struct cryo_capture *c, struct cryo_object *o,
 			struct cryo_sock_state *out, const struct cryo_sock_names *names);
@@ -426,6 +427,7 @@ int cryo_queue_bytes(struct cryo_buf *buf, const struct sk_buff *skb, unsigned i
 int cryo_queue_end(struct cryo_capture *c, struct cryo_object *o, struct cryo_buf *buf, int err);
 
 /* save_unix.c */
+struct sock *cryo_unix_peer_get(struct sock *sk);
 int cryo_collect_unix(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_unix_is_whole(struct cryo_capture *c, struct cryo_object *o);
 void cryo_unix_peer_holder(struct cryo_object *o, char *buf, size_t size);
@@ -477,6 +479,7 @@ int cryo_install_seccomp(const struct cryo_resume *args, const struct cred *call
 long cryo_restart_create(void __user *arg);
 long cryo_restart_timer(void __user *arg);
 long cryo_restart_epoll_disarm(void __user *arg);
+long cryo_restart_peer_pid(void __user *arg);
 long cryo_restart_datagram(void __user *arg);
 long cryo_pid_cursor(void __user *arg);
 long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg);

@@ -537,6 +537,8 @@ static long group_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return cryo_restart_pid_cursor(g->coordinator, (void __user *)arg);
 	case CRYO_RST_OUTER_PID:
 		return cryo_restart_outer_pid(g->coordinator, (void __user *)arg);
+	case CRYO_RST_PEER_PID:
+		return cryo_restart_peer_pid((void __user *)arg);
 	case CRYO_RST_DATAGRAM:
 		return cryo_restart_datagram((void __user *)arg);
 	case CRYO_RST_TIMER:

@@ -2,7 +2,8 @@
 /*
  * restart_sockets.c - what no call sets of a socket
  *
- * What waited in a UDP socket came from senders that nobody can be.
+ * Who is at the other end of a Unix socket is noted when it is connected, which is before the
+ * processes of the job exist; and what waited in a UDP socket came from senders that nobody can be.
  */
 #include <linux/cred.h>
 #include <linux/err.h>
@@ -13,6 +14,9 @@
 #include <linux/ipv6.h>
 #include <linux/mm.h>
 #include <linux/net.h>
+#include <linux/pid.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/task.h>
 #include <linux/skbuff.h>
 #include <linux/uaccess.h>
 #include <linux/udp.h>
@@ -32,6 +36,98 @@ static bool is_own(struct sock *sk, int cap)
 	return uid_eq(sk->sk_uid, current_euid()) ||
 	       ns_capable(sock_net(sk)->user_ns, cap);
 }
+
+/* ---- CRYO_RST_PEER_PID ---- */
+
+/* A process of the caller's user, all its ids included: he could have made it connect. */
+static bool may_name(struct pid *pid)
+{
+	struct task_struct *task;
+	const struct cred *cred;
+	bool may = false;
+
+	rcu_read_lock();
+	task = pid_task(pid, PIDTYPE_TGID);
+	if (task) {
+		cred = __task_cred(task);
+		may = (uid_eq(cred->uid, current_euid()) && uid_eq(cred->euid, current_euid()) &&
+		       uid_eq(cred->suid, current_euid())) ||
+		      ns_capable(cred->user_ns, CAP_SYS_PTRACE);
+	}
+	rcu_read_unlock();
+	return may;
+}
+
+/* Takes over @pid. */
+static void swap_peer_pid(struct sock *sk, struct pid *pid)
+{
+	struct pid *old;
+
+	spin_lock(&sk->sk_peer_lock);
+	old = sk->sk_peer_pid;
+	sk->sk_peer_pid = pid;
+	spin_unlock(&sk->sk_peer_lock);
+	put_pid(old);
+}
+
+static int set_peer_pid(struct sock *sk, const struct cryo_peer_pid *args)
+{
+	struct pid *pid = NULL;
+	struct sock *peer;
+
+	if (sk->sk_family != AF_UNIX)
+		return -EINVAL;
+	if (!is_own(sk, CAP_NET_ADMIN))
+		return -EPERM;
+	if (args->pid) {
+		pid = find_get_pid(args->pid);
+		if (!pid)
+			return -ESRCH;
+		if (!may_name(pid)) {
+			put_pid(pid);
+			return -EPERM;
+		}
+	}
+	if (!(args->flags & CRYO_PEER_PID_OTHER_END)) {
+		swap_peer_pid(sk, pid);
+		return 0;
+	}
+	peer = cryo_unix_peer_get(sk);
+	if (!peer) {
+		put_pid(pid);
+		return -ENOTCONN;
+	}
+	/* It is told of the one that connected, who is the caller's. */
+	swap_peer_pid(peer, pid);
+	sock_put(peer);
+	return 0;
+}
+
+long cryo_restart_peer_pid(void __user *arg)
+{
+	struct cryo_peer_pid args;
+	struct socket *sock;
+	u32 size;
+	int err;
+
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size < offsetofend(struct cryo_peer_pid, flags))
+		return -EINVAL;
+	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	if (err)
+		return err;
+	if (args.flags & ~CRYO_PEER_PID_OTHER_END || args.pid < 0)
+		return -EINVAL;
+	sock = sockfd_lookup(args.fd, &err);
+	if (!sock)
+		return err;
+	err = set_peer_pid(sock->sk, &args);
+	sockfd_put(sock);
+	return err;
+}
+
+/* ---- CRYO_RST_DATAGRAM ---- */
 
 static struct sk_buff *alloc_datagram(u32 length)
 {

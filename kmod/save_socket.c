@@ -161,6 +161,7 @@ static int save_listening(struct cryo_capture *c, struct cryo_object *o)
 		.type = sock->type,
 		.protocol = sk->sk_protocol,
 		.backlog = READ_ONCE(sk->sk_max_ack_backlog),
+		.peer_pid = cryo_sock_peer_pid(sk),
 	};
 	int len = kernel_getsockname(sock, (struct sockaddr *)&addr);
 

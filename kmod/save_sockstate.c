@@ -79,6 +79,16 @@ void cryo_describe_holder(struct sock *sk, char *buf, size_t size)
 	rcu_read_unlock();
 }
 
+s32 cryo_sock_peer_pid(struct sock *sk)
+{
+	s32 pid;
+
+	spin_lock(&sk->sk_peer_lock);
+	pid = pid_vnr(sk->sk_peer_pid);
+	spin_unlock(&sk->sk_peer_lock);
+	return pid;
+}
+
 /* SO_PEERCRED, in the requester's namespaces. */
 void cryo_sock_peercred(struct sock *sk, struct cryo_sock_state *out)
 {

@@ -17,7 +17,8 @@
 #include "compat/af_unix.h"
 #include "cryo.h"
 
-static struct sock *peer_get(struct sock *sk)
+/* Counted; NULL when there is none. */
+struct sock *cryo_unix_peer_get(struct sock *sk)
 {
 	struct sock *peer;
 
@@ -100,7 +101,7 @@ int cryo_collect_unix(struct cryo_capture *c, struct cryo_object *o)
 /* Whether @o's other end is in the context, or nowhere any more. */
 bool cryo_unix_is_whole(struct cryo_capture *c, struct cryo_object *o)
 {
-	struct sock *peer = peer_get(cryo_sock_of(o));
+	struct sock *peer = cryo_unix_peer_get(cryo_sock_of(o));
 	bool whole;
 
 	if (!peer)
@@ -113,7 +114,7 @@ bool cryo_unix_is_whole(struct cryo_capture *c, struct cryo_object *o)
 /* "pid N (comm)" of the other end. */
 void cryo_unix_peer_holder(struct cryo_object *o, char *buf, size_t size)
 {
-	struct sock *peer = peer_get(cryo_sock_of(o));
+	struct sock *peer = cryo_unix_peer_get(cryo_sock_of(o));
 
 	strscpy(buf, "another process", size);
 	if (!peer)
@@ -230,7 +231,7 @@ static int save_path(struct sock *sk, struct cryo_sock_names *names, struct cryo
 static void find_peer(struct cryo_capture *c, struct sock *sk, struct cryo_sock_state *out,
 		      struct cryo_sock_names *names)
 {
-	struct sock *peer = peer_get(sk);
+	struct sock *peer = cryo_unix_peer_get(sk);
 	struct cryo_object *o;
 
 	if (!peer)

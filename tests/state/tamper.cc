@@ -309,6 +309,8 @@ const std::map<std::string, Change>& changes() {
         {"udp-time", in_queue_of_udp([](cryo_udp_origin& origin) { if (origin.time_ns) origin.time_ns -= 60'000'000'000; })},
         {"udp-address", in<cryo_sock_state>(CRYO_SEC_SOCKSTATE, [](auto& s) { s.flags &= ~CRYO_SOCK_STATE_ANY_ADDRESS; })},
         {"socket-error", in<cryo_sock_state>(CRYO_SEC_SOCKSTATE, [](auto& s) { s.error = 0; })},
+        {"peer-process", in<cryo_sock_state>(CRYO_SEC_SOCKSTATE, [](auto& s) { s.peer_pid = 0; })},
+        {"cwd-mode", in<cryo_path>(CRYO_SEC_CWD, [](auto& p) { p.mode = 0700; })},
         {"netlink-groups", [](Context& c) { c.each(CRYO_SEC_SOCKSTATE, [](Section& s) { if (s.fixed<cryo_sock_state>().family == 16) s.tail()[8] = 0; }); }},
         {"netlink-options", in_records<cryo_sockopt>(CRYO_SEC_SOCKOPTS, [](auto& k) { if (k.level == 270) k.value[0] = 0; })},
         {"locks", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.type = l.type ? 0 : 1; })},

@@ -18,6 +18,7 @@
 #include "restart/process_state.h"
 #include "restart/pty.h"
 #include "restart/shared_report.h"
+#include "restart/sockets.h"
 #include "restart/sysv.h"
 #include "restart/thread_plan.h"
 #include "restart/timers.h"
@@ -91,6 +92,7 @@ bool Child::adds_seals() const {
 void Child::restore_open_files() {
   files_ = take_files(input_.file_input, input_.files, index_);
   take_terminals(process_, input_.files.terminals);
+  name_peers(input_.context, process_, files_.fds, input_.handle_fd);
   fill_inotifies(input_.context, process_, input_.options, files_.fds);
   // What is watched need not be in this process's table.
   std::map<std::uint32_t, int> all = files_.fds;

@@ -118,6 +118,12 @@ class Sockets {
   std::vector<std::string> unlink_;          // names that are to go again
 };
 
+// ---- peer_pids.cc ----
+
+// In a process, when all exist: SO_PEERCRED of its Unix sockets names the processes that it named.
+void name_peers(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds,
+                int handle_fd);
+
 // Why it cannot have its name; empty when it can.
 [[nodiscard]] std::string connection_problem(const Context& context, const File& file,
                                              const Relocations& relocations);

@@ -458,7 +458,7 @@ struct cryo_socket {
 	__u32 protocol;
 	__u32 backlog;
 	__u32 flags;			/* CRYO_SOCK_* */
-	__u32 reserved;
+	__s32 peer_pid;			/* Unix: SO_PEERCRED of those that connect to it; 0: none */
 };
 
 #define CRYO_SOCK_REUSEADDR	(1U << 0)

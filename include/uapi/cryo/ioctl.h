@@ -422,6 +422,24 @@ struct cryo_outer_pid {
 };
 
 /*
+ * CRYO_RST_PEER_PID: let a Unix socket say by SO_PEERCRED that the process @pid is at its other end
+ * (or, of a listening socket, let those that connect to it say so).  User and group stay.
+ *
+ * Errors: ESRCH there is no such process; EPERM @fd was not made by the caller's user, or @pid is not a
+ * process of his.
+ */
+#define CRYO_RST_PEER_PID	_IO(CRYO_IOC_TYPE, 0x70)
+
+struct cryo_peer_pid {
+	__u32 size;			/* sizeof(struct cryo_peer_pid) */
+	__s32 fd;
+	__s32 pid;			/* in the caller's pid namespace; 0: nobody */
+	__u32 flags;			/* CRYO_PEER_PID_* */
+};
+
+#define CRYO_PEER_PID_OTHER_END	(1U << 0)	/* what the socket at the other end says: nobody may have accepted it yet */
+
+/*
  * CRYO_RST_DATAGRAM: put a datagram into the queue of a UDP socket as if it had been received; or let
  * the next call fail with @error.
  *

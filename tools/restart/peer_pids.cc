@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Who is at the other end of a Unix socket (SO_PEERCRED) is noted when it is connected, by the maker.  The
+// process that it was can be named only when it exists again.
+#include <cryo/ioctl.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "restart/sockets.h"
+
+namespace cryo {
+namespace {
+
+class PeerNamer {
+ public:
+  PeerNamer(const Context& context, int handle_fd) : context_(context), handle_fd_(handle_fd) {}
+
+  void name_peers(const File& file, int fd) const;
+
+ private:
+  void set(int fd, std::int32_t saved, std::uint32_t flags) const;
+
+  const Context& context_;
+  int handle_fd_;
+};
+
+// Nobody, rather than the maker, when the process is gone or not one of the job.
+void PeerNamer::set(int fd, std::int32_t saved, std::uint32_t flags) const {
+  const auto& all = context_.processes;
+  const bool there = std::any_of(all.begin(), all.end(),
+                                 [saved](const Process& process) { return process.head.pid == saved; });
+  cryo_peer_pid args{};
+  args.size = sizeof(args);
+  args.fd = fd;
+  args.pid = there ? saved : 0;
+  args.flags = flags;
+  if (::ioctl(handle_fd_, CRYO_RST_PEER_PID, &args) != 0)
+    fail_errno("cannot make pid {} the peer of the socket at descriptor {}", args.pid, fd);
+}
+
+void PeerNamer::name_peers(const File& file, int fd) const {
+  if (file.socket && file.socket->head.family == AF_UNIX) set(fd, file.socket->head.peer_pid, 0);
+  if (file.head.kind != CRYO_FILE_UNIX) return;
+  const cryo_sock_state& state = file.connection->head;
+  set(fd, state.peer_pid, 0);
+  // One that waits to be accepted has no descriptor.
+  if (state.state != CRYO_SOCK_CONNECTED) return;
+  const File& other = context_.file(state.peer);
+  if (other.head.kind == CRYO_FILE_WAITING) set(fd, other.connection->head.peer_pid, CRYO_PEER_PID_OTHER_END);
+}
+
+}  // namespace
+
+void name_peers(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds,
+                int handle_fd) {
+  const PeerNamer namer(context, handle_fd);
+  for (const auto& [id, fd] : fds)
+    if (is_first_with(context, process, id)) namer.name_peers(context.file(id), fd);
+}
+
+}  // namespace cryo
