@@ -79,6 +79,8 @@ Context seen_from(const Context& context, std::uint32_t ns) {
   for (Process& process : seen.processes) translator.apply(process);
   for (auto& [id, file] : seen.files) {
     translator.apply_owner(file.head.owner_pid);
+    if (file.socket) translator.apply(file.socket->head.peer_pid);
+    if (file.connection) translator.apply(file.connection->head.peer_pid);
     if (!file.pty) continue;
     translator.apply(file.pty->head.sid);
     translator.apply(file.pty->head.pgid);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "restart/files.h"
+#include "restart/pid_namespaces.h"
 
 namespace cryo {
 namespace {
@@ -124,7 +125,10 @@ std::map<std::uint32_t, UniqueFd> take_pidfds(const Context& context, const Desc
   for (const auto& [id, shared] : sharing) {
     if (shared.users.empty() || shared.users.front() != process) continue;
     const File& file = context.file(id);
-    UniqueFd fd = descriptors.park(open_pidfd(file, file.pidfd->pid));
+    const pid_t pid = number_in(context, context.processes[process].namespaces.pid, file.pidfd->pid);
+    if (pid == 0)
+      fail(ESRCH, "a pidfd of process {} cannot be made in another pid namespace", file.pidfd->pid);
+    UniqueFd fd = descriptors.park(open_pidfd(file, pid));
     if (shared.in) send_file(shared.in.get(), fd.get());
     taken.emplace(id, std::move(fd));
   }
