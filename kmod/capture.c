@@ -57,16 +57,13 @@ static int check_proc(struct cryo_capture *c)
 			return -EPERM;
 		}
 		/* Not c->p->leader: exec() in another thread makes that the leader. */
-		if (thread_group_leader(t->task))
+		if (!c->p->task || thread_group_leader(t->task))
 			c->p->task = t->task;
 	}
 	if (c->p->zombie)
 		c->p->task = c->p->leader;
-	if (!c->p->task) {
-		if (c->p->leader->exit_state == EXIT_ZOMBIE && !list_empty(&c->p->threads))
-			cryo_refuse(c, "its main thread has exited while others live");
-		return c->obstacles ? -EOPNOTSUPP : -ESRCH;
-	}
+	if (!c->p->task)
+		return -ESRCH;
 	if (c->p->zombie)
 		return 0;
 	c->p->mm_id = ++c->next_id;
@@ -93,15 +90,13 @@ static int collect(struct cryo_capture *c)
 static int save_threads(struct cryo_capture *c)
 {
 	struct cryo_parked *t;
-	int err = 0;
+	int err = cryo_save_exited_leader(c);
 
-	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t)) {
+	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
 		err = cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
 		      cryo_save_seccomp(c, t->task) ?: cryo_save_uclamp(c, t->task) ?:
 		      cryo_save_thread_mempolicy(c, t->task) ?:
 		      cryo_save_sigpending(c, t->task, false);
-		if (err)
-			break;
 	}
 	return err;
 }

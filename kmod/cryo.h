@@ -146,7 +146,8 @@ struct cryo_proc {
 	bool gone;			/* has exited, and nobody is going to wait for it: not in the context */
 
 	/* What capture.c collects. */
-	struct task_struct *task;	/* its leader: parked, or a zombie; counted elsewhere */
+	/* Its leader, parked; another thread when that has exited; or a zombie. Counted elsewhere. */
+	struct task_struct *task;
 	struct mm_struct *mm;		/* counted */
 	u32 mm_id;
 	struct cryo_fd_record *fds;
@@ -334,6 +335,7 @@ bool cryo_is_sysv(struct file *file);
 u32 cryo_membarrier_commands(struct mm_struct *mm);
 int cryo_save_locks(struct cryo_capture *c);
 int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p);
+int cryo_save_exited_leader(struct cryo_capture *c);
 void cryo_check_seccomp(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task);
 int cryo_note_mempolicy(struct cryo_capture *c, struct vm_area_struct *vma);

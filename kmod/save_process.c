@@ -87,13 +87,17 @@ int cryo_save_process(struct cryo_capture *c)
 		.mm = c->p->mm_id,
 		.personality = task->personality,
 		.dumpable = cryo_get_dumpable(task, c->p->mm),
-		.exit_signal = task->exit_signal,
+		.exit_signal = task->group_leader->exit_signal,
 		.oom_score_adj = task->signal->oom_score_adj,
 	};
 	struct cryo_parked *p;
 
 	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p))
 		out.threads++;
+	if (!thread_group_leader(task)) {
+		out.threads++;
+		out.exit_code = task->group_leader->exit_code;
+	}
 	if (out.flags & CRYO_PROC_STOPPED)
 		out.stop_signal = stop_signal(task);
 	task_lock(task);

@@ -49,6 +49,14 @@ ContextBuilder described() {
   return builder;
 }
 
+ContextBuilder leader_gone() {
+  ContextBuilder builder;
+  builder.add_thread(1001);
+  builder.thread().head.flags |= CRYO_THREAD_EXITED;
+  builder.thread().regsets.clear();
+  return builder;
+}
+
 ContextBuilder many_threads() {
   ContextBuilder builder;
   for (int tid = 1001; tid < 1008; ++tid) builder.add_thread(tid).regsets.push_back({{0x202, 1}, Bytes(832)});
@@ -117,6 +125,7 @@ void run(const std::filesystem::path& dir) {
   save(dir / "ppc64le-64k", ContextBuilder(CRYO_ARCH_PPC64LE, 65536).build());
   save(dir / "smallest", ContextBuilder::smallest().build());
   save(dir / "threads", many_threads().build());
+  save(dir / "leader-gone", leader_gone().build());
   save(dir / "grown", grown().build());
   save(dir / "unknown", unknown_sections().build());
   save(dir / "processes", two_processes().build());

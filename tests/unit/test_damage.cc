@@ -279,6 +279,16 @@ TEST("threads") {
     b.add_thread(1001);
     b.process().threads.erase(b.process().threads.begin());
   });
+  refused("thread 1001 of process 1000 has exited",
+          [](ContextBuilder& b) { b.add_thread(1001).head.flags |= CRYO_THREAD_EXITED; });
+  refused("has exited, but there are registers", [](ContextBuilder& b) {
+    b.add_thread(1001);
+    b.thread().head.flags |= CRYO_THREAD_EXITED;
+  });
+  refused("all of its threads have exited", [](ContextBuilder& b) {
+    b.thread().head.flags |= CRYO_THREAD_EXITED;
+    b.thread().regsets.clear();
+  });
   refused("leader flag is wrong", [](ContextBuilder& b) { b.thread().head.flags = 0; });
   refused("no registers", [](ContextBuilder& b) { b.thread().regsets.clear(); });
   refused("is empty", [](ContextBuilder& b) { b.thread().regsets[0].data.clear(); });

@@ -26,7 +26,9 @@ void attach_threads(Staging& staging) {
     const std::int32_t pid = thread.head.pid;
     Process* process = staging.processes.find(pid);
     if (process == nullptr) inconsistent(staging, "thread {} is of process {}, which is not there", tid, pid);
-    if (thread.regsets.empty()) inconsistent(staging, "thread {} has no registers", tid);
+    if (thread.regsets.empty() != has_exited(thread))
+      inconsistent(staging, "thread {} {}", tid,
+                   has_exited(thread) ? "has exited, but there are registers" : "has no registers");
     auto& threads = process->threads;
     threads.insert(tid == pid ? threads.begin() : threads.end(), std::move(thread));
   }
@@ -56,6 +58,8 @@ void check_process(const Staging& staging, const Process& process, const Context
     inconsistent(staging, "process {} has {} threads, {} are there", pid, process.head.threads,
                  process.threads.size());
   if (process.threads.front().head.tid != pid) inconsistent(staging, "process {} has no leader", pid);
+  if (has_exited(process.threads.front()) && process.threads.size() == 1)
+    inconsistent(staging, "process {}: all of its threads have exited", pid);
   if (!context.mms.contains(process.head.mm))
     inconsistent(staging, "process {}: its memory {} is not there", pid, process.head.mm);
   if (!process.creds) inconsistent(staging, "process {} has no CREDS", pid);

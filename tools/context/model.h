@@ -54,6 +54,11 @@ struct Thread {
   std::optional<cryo_mempolicy> mempolicy;
 };
 
+// A process goes on when its main thread has exited.
+[[nodiscard]] inline bool has_exited(const Thread& thread) {
+  return thread.head.flags & CRYO_THREAD_EXITED;
+}
+
 struct Creds {
   cryo_creds head{};
   std::vector<std::uint32_t> groups;  // supplementary

@@ -5,8 +5,10 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -48,6 +50,7 @@ class Child {
   [[nodiscard]] bool adds_seals() const;
   [[nodiscard]] std::map<std::uint32_t, int> own_fds() const;
   [[nodiscard]] StubArea make_area(AddressSpace& space);
+  [[nodiscard]] bool is_child_of_exited_leader() const;
   void plan_process_calls(CallList& calls, StubArea& area);
   void plan_truncation(CallList& calls);
   [[nodiscard]] stub::Parameters* plan(StubArea& area, AddressSpace& space);
@@ -125,6 +128,13 @@ StubArea Child::make_area(AddressSpace& space) {
   return StubArea(space, report_, input_.report_size, data, transit, input_.context.header.page_size);
 }
 
+bool Child::is_child_of_exited_leader() const {
+  const auto& all = input_.context.processes;
+  return std::any_of(all.begin(), all.end(), [this](const Process& other) {
+    return other.head.pid == process_.head.ppid && !other.threads.empty() && has_exited(other.threads.front());
+  });
+}
+
 void Child::plan_process_calls(CallList& calls, StubArea& area) {
   if (adds_seals())
     for (const auto& [fd, seals] : input_.files.seals)
@@ -156,8 +166,13 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
                                      [this](std::uint32_t file) { return files_.fds.at(file); },
                                      input_.shared};
   MemoryPlan memory = plan_memory(memory_input, area, space);
-  const ThreadPlanInput threads{process_,         input_.options, credentials_, input_.nice_not_permitted,
-                                input_.handle_fd, files_.exe_fd};
+  const ThreadPlanInput threads{process_,
+                                input_.options,
+                                credentials_,
+                                input_.nice_not_permitted,
+                                input_.handle_fd,
+                                files_.exe_fd,
+                                is_child_of_exited_leader()};
   CallList& process_calls = memory.after_reads;
   plan_process_calls(process_calls, area);
   CallList leader_calls;
@@ -188,6 +203,10 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   parameters->nr_leader_calls = static_cast<std::uint32_t>(leader_calls.calls().size());
   parameters->final_calls = area.copy(final_calls);
   parameters->nr_final_calls = static_cast<std::uint32_t>(final_calls.calls().size());
+  if (has_exited(process_.threads.front())) {
+    parameters->leader_exits = 1;
+    parameters->leader_status = WEXITSTATUS(process_.head.exit_code);
+  }
   parameters->context_fd = input_.context_fd;
   parameters->handle_fd = input_.handle_fd;
   parameters->device_fd = input_.device_fd;

@@ -167,6 +167,8 @@ struct Parameters {
   std::int32_t coordinator;  // cr_restart; 0: in a pid namespace from where it cannot be seen
   std::uint32_t use_cursor;  // changes: clone3() may not choose tids here
   std::uint32_t set_up;      // changes: threads (the leader not among them) that are set up
+  std::uint32_t leader_exits;  // 1: the leader is only there to have exited ...
+  std::int32_t leader_status;  // ... with this status, when everything is done
 };
 
 inline constexpr int kMaxTidTries = 200;

@@ -17,6 +17,9 @@ struct ThreadPlanInput {
   std::vector<std::int32_t> nice_not_permitted;  // tids that keep the nice value they have
   int handle_fd = -1;
   int exe_fd = -1;
+  // The main thread of its parent exits once more, which must not be taken for the parent's death: the
+  // module sets the death signals.
+  bool late_death_signal = false;
 };
 
 // The leader is the first of the returned array.

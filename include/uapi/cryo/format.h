@@ -181,7 +181,7 @@ struct cryo_process {
 	__s32 exit_signal;
 	__s32 stop_signal;		/* when CRYO_PROC_STOPPED */
 	__s32 oom_score_adj;
-	__s32 exit_code;		/* when CRYO_PROC_ZOMBIE: wait status as wait4(2) returns it */
+	__s32 exit_code;		/* when CRYO_PROC_ZOMBIE, or its leader has exited: wait status as of wait4(2) */
 };
 
 /* Tail: path as the process sees it from its root. */
@@ -667,6 +667,7 @@ struct cryo_mqueue {
 #define CRYO_THREAD_LEADER		(1U << 0)
 #define CRYO_THREAD_RESTORE_SIGMASK	(1U << 1)	/* inside sigsuspend(), ppoll() ...: @saved_sigmask comes back */
 #define CRYO_THREAD_RSEQ		(1U << 2)
+#define CRYO_THREAD_EXITED		(1U << 3)	/* leader that has exited while others live: id, name and timer slack only */
 
 struct cryo_thread {
 	__s32 tid;
