@@ -184,8 +184,10 @@ static int describe(struct cryo_capture *c)
 
 static int estimate(struct cryo_capture *c)
 {
-	if (c->p->mm)
+	if (c->p->mm) {
 		c->req->estimate += cryo_estimate(c);
+		c->shared.memories++;
+	}
 	return 0;
 }
 
@@ -235,6 +237,7 @@ static void capture_free(struct cryo_capture *c)
 
 	cryo_for_each_proc(p, c->req)
 		release_proc(p);
+	cryo_shared_pages_free(&c->shared);
 	cryo_objects_free(c);
 	cryo_buf_free(&c->namespaces);
 	cryo_stream_free(&c->stream);
@@ -253,6 +256,7 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	INIT_LIST_HEAD(&c->files);
 	INIT_LIST_HEAD(&c->waiting);
 	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
+	cryo_shared_pages_init(&c->shared);
 	cryo_stream_init(&c->stream, req->out, &req->written);
 	return c;
 }

@@ -26,6 +26,7 @@
 #include <linux/timer.h>
 #include <linux/types.h>
 #include <linux/wait.h>
+#include <linux/xarray.h>
 
 #include <cryo/format.h>
 #include <cryo/ioctl.h>
@@ -283,9 +284,22 @@ struct cryo_vma_record {
 	bool anon_only;			/* only copied-on-write pages */
 };
 
+/* shared_pages.c */
+struct cryo_shared_pages {
+	unsigned int memories;		/* address spaces in the context: with one, nothing is shared */
+	unsigned long count;
+	struct xarray places;		/* page number: its place in the context, in pages; the page is counted */
+};
+
+void cryo_shared_pages_init(struct cryo_shared_pages *s);
+void cryo_shared_pages_free(struct cryo_shared_pages *s);
+u64 cryo_shared_page_find(struct cryo_shared_pages *s, struct page *page);
+void cryo_shared_page_remember(struct cryo_shared_pages *s, struct page *page, u64 offset);
+
 struct cryo_capture {
 	struct cryo_request *req;
 	struct cryo_stream stream;
+	struct cryo_shared_pages shared;
 	struct cryo_proc *p;		/* the process being looked at; obstacles name it */
 	unsigned int obstacles;
 

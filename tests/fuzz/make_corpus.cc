@@ -49,6 +49,12 @@ ContextBuilder described() {
   return builder;
 }
 
+ContextBuilder copied_pages() {
+  ContextBuilder builder = ContextBuilder::smallest();
+  builder.add_page_copy(16 * std::uint64_t{builder.context.header.page_size}, 1);
+  return builder;
+}
+
 ContextBuilder leader_gone() {
   ContextBuilder builder;
   builder.add_thread(1001);
@@ -126,6 +132,7 @@ void run(const std::filesystem::path& dir) {
   save(dir / "smallest", ContextBuilder::smallest().build());
   save(dir / "threads", many_threads().build());
   save(dir / "leader-gone", leader_gone().build());
+  save(dir / "page-copies", copied_pages().build());
   save(dir / "grown", grown().build());
   save(dir / "unknown", unknown_sections().build());
   save(dir / "processes", two_processes().build());

@@ -493,6 +493,19 @@ void ContextBuilder::add_page_chunk(std::uint32_t kind, std::uint32_t object,
   page_data.push_back(std::move(data));
 }
 
+void ContextBuilder::add_page_copy(std::uint64_t start, std::uint64_t nr_pages, std::int64_t skip) {
+  std::uint64_t first = 0;
+  const Bytes without = build();
+  for (const std::uint64_t at : section_offsets(without)) {
+    cryo_section head;
+    std::memcpy(&head, &without[at], sizeof(head));
+    if (head.type == CRYO_SEC_PAGE_DATA && first == 0) first = at + sizeof(head) + head.pad;
+  }
+  const cryo_page_copy copy{start, nr_pages, first + static_cast<std::uint64_t>(skip)};
+  const cryo_array head{1, sizeof(copy)};
+  extra.push_back({CRYO_SEC_PAGE_COPIES, 1, CRYO_SECF_REQUIRED, bytes_of(head), bytes_of(copy)});
+}
+
 Thread& ContextBuilder::add_thread(std::int32_t tid) {
   process().threads.push_back(sample_thread(tid, process().head.pid));
   return process().threads.back();

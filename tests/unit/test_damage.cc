@@ -274,6 +274,29 @@ TEST("processes") {
   refused("not pending", [](ContextBuilder& b) { b.process().pending.signals = 2; });
 }
 
+TEST("copies of pages") {
+  constexpr std::uint64_t kPage = 4096;
+  ContextBuilder good = ContextBuilder::smallest();
+  good.add_page_copy(16 * kPage, 1);
+  const Context context = read(good.build());
+  CHECK_EQ(context.pages.size(), 2U);
+  CHECK_EQ(context.pages[1].data_offset, context.pages[0].data_offset);
+  const auto refused_copy = [](std::string_view part, std::uint64_t start, std::uint64_t pages,
+                               std::int64_t skip) {
+    ContextBuilder builder = ContextBuilder::smallest();
+    builder.add_page_copy(start, pages, skip);
+    CHECK_ERROR(EBADMSG, part, read(builder.build()));
+  };
+  refused_copy("is not one of pages before it", 16 * kPage, 1, kPage);
+  refused_copy("is not one of pages before it", 16 * kPage, 1, -static_cast<std::int64_t>(kPage));
+  refused_copy("is not one of pages before it", 16 * kPage, 1, 8);
+  refused_copy("is not one of pages before it", 16 * kPage, 2, 0);
+  refused_copy("is no range of pages", 16 * kPage + 1, 1, 0);
+  refused_copy("is no range of pages", 16 * kPage, 0, 0);
+  refused_copy("comes twice", 17 * kPage, 1, 0);
+  refused_copy("are outside of memory 1", 18 * kPage, 1, 0);
+}
+
 TEST("threads") {
   refused("no leader", [](ContextBuilder& b) {
     b.add_thread(1001);

@@ -103,7 +103,7 @@ struct Mm {
   std::vector<cryo_mempolicy> mempolicies;  // of areas inside VMAs
 };
 
-// One PAGES section and the PAGE_DATA that follows it.
+// One PAGES section and the PAGE_DATA that follows it, or one record of a PAGE_COPIES section.
 struct PageChunk {
   std::uint32_t kind = CRYO_PAGES_MM;  // CRYO_PAGES_*
   std::uint32_t object = 0;            // mm or inode id
@@ -112,6 +112,7 @@ struct PageChunk {
   std::uint64_t data_offset = 0;  // of the first page's bytes from the start of the context
   std::uint64_t bytes = 0;        // nr_pages * page size
   std::uint32_t crc = 0;          // CRC32C of these bytes
+  bool copy = false;              // of pages of a chunk before it, which has the bytes: one run, no crc
 };
 
 // ---- files ------------------------------------------------------------------------------------

@@ -132,6 +132,7 @@ enum cryo_section_type {
 	CRYO_SEC_NS_CGROUP	= 81,	/* object: namespace; tail: path of its root, as CGROUP */
 	CRYO_SEC_NS_NET		= 82,	/* object: namespace; struct cryo_ns_net */
 	CRYO_SEC_PIDS		= 83,	/* object: pid; struct cryo_array; tail: struct cryo_nested_id */
+	CRYO_SEC_PAGE_COPIES	= 70,	/* object: mm; struct cryo_array; tail: struct cryo_page_copy */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };
@@ -340,6 +341,13 @@ struct cryo_pages {
 struct cryo_page_run {
 	__u64 start;			/* page-aligned */
 	__u64 nr_pages;
+};
+
+/* Pages whose bytes are in an earlier PAGE_DATA section: another process had the same ones. */
+struct cryo_page_copy {
+	__u64 start;			/* address, page-aligned */
+	__u64 nr_pages;
+	__u64 offset;			/* of the bytes, from the start of the context */
 };
 
 /* ---- files --------------------------------------------------------------- */
