@@ -331,6 +331,8 @@ int cryo_save_system(struct cryo_capture *c);
 int cryo_save_process(struct cryo_capture *c);
 int cryo_save_zombie(struct cryo_capture *c);
 int cryo_save_cwd(struct cryo_capture *c);
+int cryo_save_thread_fs(struct cryo_capture *c, struct task_struct *task);
+void cryo_check_fs(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_rlimits(struct cryo_capture *c);
 int cryo_save_creds(struct cryo_capture *c);
 int cryo_save_sigactions(struct cryo_capture *c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* save_process.c - what belongs to a process as a whole: ids, limits, working directory */
+/* save_process.c - what belongs to a process as a whole: ids, limits, umask */
 #include <linux/cred.h>
 #include <linux/fs_struct.h>
 #include <linux/mm.h>
@@ -106,60 +106,6 @@ int cryo_save_process(struct cryo_capture *c)
 	task_unlock(task);
 	return cryo_stream_section(&c->stream, CRYO_SEC_PROCESS, out.pid, sizeof(out), &out,
 				   sizeof(out));
-}
-
-/* Path of @path as the requester sees it, into @buf; or an ERR_PTR. */
-static char *path_name(const struct path *path, char *buf, size_t size, u32 *flags)
-{
-	char *name = d_path(path, buf, size);
-
-	if (IS_ERR(name))
-		return name;
-	if (d_unlinked(path->dentry)) {
-		*flags |= CRYO_PATH_DELETED;
-		name[strlen(name) - strlen(" (deleted)")] = '\0';
-	}
-	return name;
-}
-
-static int save_cwd(struct cryo_capture *c, const struct path *pwd, char *page)
-{
-	struct cryo_path head = {};
-	struct cryo_buf buf = {};
-	struct kstat stat;
-	char *name;
-	int err;
-
-	name = path_name(pwd, page, PATH_MAX, &head.flags);
-	if (IS_ERR(name))
-		return PTR_ERR(name);
-	err = vfs_getattr(pwd, &stat, STATX_BASIC_STATS, AT_STATX_DONT_SYNC);
-	if (err)
-		return err;
-	head.dev = new_encode_dev(stat.dev);
-	head.ino = stat.ino;
-	cryo_buf_put(&buf, &head, sizeof(head));
-	cryo_buf_put(&buf, name, strlen(name));
-	return cryo_stream_buf(&c->stream, CRYO_SEC_CWD, c->p->pid, sizeof(head), &buf);
-}
-
-int cryo_save_cwd(struct cryo_capture *c)
-{
-	struct path pwd = {};
-	char *page;
-	int err;
-
-	task_lock(c->p->task);
-	if (c->p->task->fs)
-		get_fs_pwd(c->p->task->fs, &pwd);
-	task_unlock(c->p->task);
-	if (!pwd.dentry)
-		return -ESRCH;
-	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
-	err = page ? save_cwd(c, &pwd, page) : -ENOMEM;
-	kfree(page);
-	path_put(&pwd);
-	return err;
 }
 
 int cryo_save_rlimits(struct cryo_capture *c)

@@ -49,6 +49,13 @@ ContextBuilder described() {
   return builder;
 }
 
+ContextBuilder thread_directories() {
+  ContextBuilder builder;
+  for (const std::int32_t tid : {1001, 1002})
+    builder.add_thread(tid).fs = ThreadFs{{{1, 2, 0, 0}, 022, 1001}, "/a"};
+  return builder;
+}
+
 ContextBuilder copied_pages() {
   ContextBuilder builder = ContextBuilder::smallest();
   builder.add_page_copy(16 * std::uint64_t{builder.context.header.page_size}, 1);
@@ -132,6 +139,7 @@ void run(const std::filesystem::path& dir) {
   save(dir / "smallest", ContextBuilder::smallest().build());
   save(dir / "threads", many_threads().build());
   save(dir / "leader-gone", leader_gone().build());
+  save(dir / "thread-directories", thread_directories().build());
   save(dir / "page-copies", copied_pages().build());
   save(dir / "grown", grown().build());
   save(dir / "unknown", unknown_sections().build());

@@ -408,11 +408,6 @@ static bool make_own_files(void)
 	return make_odd(CLONE_FILES, "descriptor");
 }
 
-static bool make_own_fs(void)
-{
-	return make_odd(CLONE_FS, "directory");
-}
-
 static bool make_mount_namespace(void)
 {
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
@@ -442,7 +437,6 @@ struct obstacle obstacles[] = {
 	{ .name = "child", .make = make_child, .works = works_child, .alone = true },
 	{ .name = "ptraced", .make = make_ptraced, .alone = true },
 	{ .name = "own-files", .make = make_own_files, .alone = true },
-	{ .name = "own-fs", .make = make_own_fs, .alone = true },
 	{ .name = "mount-namespace", .make = make_mount_namespace, .alone = true },
 };
 
@@ -455,5 +449,5 @@ const struct crt_test crt_test = {
 	.flags = CRT_REFUSE,
 	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify userfaultfd io_uring pidfd perf "
 		 "secretmem dnotify pkey aio "
-		 "seccomp-listener landlock tracer child ptraced own-files own-fs mount-namespace",
+		 "seccomp-listener landlock tracer child ptraced own-files mount-namespace",
 };

@@ -184,6 +184,7 @@ void put_threads(Writer& writer, const Process& process) {
     for (const Regset& regset : thread.regsets) writer.put(CRYO_SEC_REGSET, tid, regset.head, regset.data);
     if (thread.seccomp.mode != 0) put_seccomp(writer, tid, thread.seccomp);
     if (thread.uclamp) writer.put(CRYO_SEC_UCLAMP, tid, *thread.uclamp);
+    if (thread.fs) writer.put(CRYO_SEC_THREAD_FS, tid, thread.fs->head, bytes_of_text(thread.fs->path));
     if (thread.mempolicy) writer.put_array(CRYO_SEC_MEMPOLICY, tid, std::vector{*thread.mempolicy});
     put_queue(writer, thread.head.tid, thread.pending, false);
   }

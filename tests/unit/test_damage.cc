@@ -274,6 +274,21 @@ TEST("processes") {
   refused("not pending", [](ContextBuilder& b) { b.process().pending.signals = 2; });
 }
 
+TEST("directories of threads") {
+  const auto with = [](std::int32_t same_as, const char* path = "/a") {
+    return [=](ContextBuilder& b) { b.add_thread(1001).fs = ThreadFs{{{1, 2, 0, 0}, 022, same_as}, path}; };
+  };
+  ContextBuilder good;
+  with(1001)(good);
+  CHECK_EQ(read(good.build()).processes[0].threads[1].fs->path, "/a");
+  refused("thread 1001: its working directory is not its own", with(1000));
+  refused("thread 1001: its working directory is not its own", with(7));
+  refused("an empty path", with(1001, ""));
+  refused("thread 1000: its working directory is not its own", [](ContextBuilder& b) {
+    b.thread().fs = ThreadFs{{{1, 2, 0, 0}, 022, 1000}, "/a"};
+  });
+}
+
 TEST("copies of pages") {
   constexpr std::uint64_t kPage = 4096;
   ContextBuilder good = ContextBuilder::smallest();

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <set>
 
 #include "context/staging.h"
 
@@ -69,6 +70,16 @@ void check_process(const Staging& staging, const Process& process, const Context
   for (const cryo_fd& fd : process.fds)
     if (!context.files.contains(fd.file) || context.file(fd.file).head.kind == CRYO_FILE_WAITING)
       inconsistent(staging, "process {}: descriptor {}: file {} is not there", pid, fd.fd, fd.file);
+}
+
+// The first that has one names itself; the others it.
+void check_thread_fs(const Staging& staging, const Process& process) {
+  std::set<std::int32_t> owners;
+  for (const Thread& thread : process.threads)
+    if (thread.fs && thread.fs->head.same_as == thread.head.tid) owners.insert(thread.head.tid);
+  for (const Thread& thread : process.threads)
+    if (thread.fs && ((thread.head.flags & CRYO_THREAD_LEADER) || !owners.contains(thread.fs->head.same_as)))
+      inconsistent(staging, "thread {}: its working directory is not its own", thread.head.tid);
 }
 
 void check_posix_timers(const Staging& staging, const Process& process) {
@@ -328,6 +339,7 @@ Context assemble(Staging& staging) {
   for (const Process& process : context.processes) {
     check_process(staging, process, context);
     check_locks(staging, process, context);
+    check_thread_fs(staging, process);
     check_posix_timers(staging, process);
     check_sem_undo(staging, process, context);
   }

@@ -44,6 +44,11 @@ struct Seccomp {
   std::vector<SeccompFilter> filters;  // oldest first; mode SECCOMP_MODE_FILTER: at least one
 };
 
+struct ThreadFs {
+  cryo_thread_fs head{};  // same_as: a thread of the process that has one of its own, too
+  std::string path;
+};
+
 struct Thread {
   cryo_thread head{};
   std::vector<std::uint64_t> cpus;  // affinity mask, bit 0 of word 0 is CPU 0; bits: head.nr_cpus
@@ -52,6 +57,7 @@ struct Thread {
   Seccomp seccomp;
   std::optional<cryo_uclamp> uclamp;
   std::optional<cryo_mempolicy> mempolicy;
+  std::optional<ThreadFs> fs;  // it does not share those of its process
 };
 
 // A process goes on when its main thread has exited.

@@ -84,6 +84,13 @@ void parse_cwd(Staging& staging, const Payload& payload) {
   process_of(staging, payload).cwd = std::move(cwd);
 }
 
+void parse_thread_fs(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  ThreadFs fs{payload.fixed<cryo_thread_fs>(), payload.string()};
+  if (fs.path.empty()) payload.damaged("an empty path");
+  staging.threads.mention(pid_of(payload), payload.section()).fs = std::move(fs);
+}
+
 void parse_creds(Staging& staging, const Payload& payload) {
   staging.once(payload);
   Creds creds{payload.fixed<cryo_creds>(), {}};

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/error.h"
 #include "restart/files.h"
@@ -21,6 +22,7 @@
 #include "restart/pty.h"
 #include "restart/shared_report.h"
 #include "restart/sysv.h"
+#include "restart/thread_fs.h"
 #include "restart/thread_plan.h"
 #include "restart/timers.h"
 
@@ -64,6 +66,7 @@ class Child {
   std::set<int> parked_;  // closed by the stub
   std::vector<KernelMapping> kernel_mappings_;
   CredentialChange credentials_;
+  std::optional<ThreadDirectories> directories_;
 };
 
 void Child::restore_ordinary_state() {
@@ -74,8 +77,10 @@ void Child::restore_ordinary_state() {
   restore_attributes(process_);
   restore_sem_undo(process_);
   restore_open_files();
+  directories_.emplace(process_, input_.options, *report_);
   restore_cwd(process_, input_.options, *report_);
   restore_umask(process_);
+  directories_->note_own();
 }
 
 // Files that are in its table.
@@ -124,6 +129,7 @@ StubArea Child::make_area(AddressSpace& space) {
                            timerfd_plan_size(process_) + posix_timer_plan_size(process_) +
                            (process_.locks.size() + process_.fds.size()) * kLockSize +
                            (parked_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
+                           (process_.threads.size() + 1) * 4 * sizeof(stub::Call) +
                            files_.fds.size() * (5 * sizeof(stub::Call) + kOwnerSize) + kFixedSize;
   return StubArea(space, report_, input_.report_size, data, transit, input_.context.header.page_size);
 }
@@ -131,7 +137,8 @@ StubArea Child::make_area(AddressSpace& space) {
 bool Child::is_child_of_exited_leader() const {
   const auto& all = input_.context.processes;
   return std::any_of(all.begin(), all.end(), [this](const Process& other) {
-    return other.head.pid == process_.head.ppid && !other.threads.empty() && has_exited(other.threads.front());
+    return other.head.pid == process_.head.ppid && !other.threads.empty() &&
+           has_exited(other.threads.front());
   });
 }
 
@@ -172,7 +179,8 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
                                 input_.nice_not_permitted,
                                 input_.handle_fd,
                                 files_.exe_fd,
-                                is_child_of_exited_leader()};
+                                is_child_of_exited_leader(),
+                                *directories_};
   CallList& process_calls = memory.after_reads;
   plan_process_calls(process_calls, area);
   CallList leader_calls;
@@ -181,6 +189,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   const std::map<std::uint32_t, int> fds = own_fds();
   plan_process_locks(process_, fds, final_calls, area);
   plan_owners({input_.context, process_, input_.options, fds}, final_calls, area);
+  directories_->plan_after(directories_->order().back(), leader_calls);
   plan_timerfds(input_.context, process_, fds, leader_calls, area);
   plan_posix_timers(input_.context, threads, leader_calls, area);
   plan_leader(threads, leader_calls, area);

@@ -30,18 +30,23 @@ void raise_limits(const Process& process) {
   }
 }
 
-void restore_cwd(const Process& process, const RestartOptions& options, stub::Report& report) {
-  const std::string path = options.relocations.apply(process.cwd->path);
-  if (process.cwd->head.flags & CRYO_PATH_DELETED) {
+void enter_directory(const Path& cwd, const Creds& creds, const RestartOptions& options,
+                     stub::Report& report) {
+  const std::string path = options.relocations.apply(cwd.path);
+  if (cwd.head.flags & CRYO_PATH_DELETED) {
     // One process at a time: others may be in the same one.
     const ReportLock lock(report);
     CreatedPaths created(report);
     const UniqueFd directory =
-        make_removed_directory(created, path, {0755, process.creds->head.euid, process.creds->head.egid});
+        make_removed_directory(created, path, {0755, creds.head.euid, creds.head.egid});
     if (::fchdir(directory.get()) != 0) fail_errno("cannot change to the removed directory {}", path);
     return;
   }
   if (::chdir(path.c_str()) != 0) fail_errno("cannot change to the working directory {}", path);
+}
+
+void restore_cwd(const Process& process, const RestartOptions& options, stub::Report& report) {
+  enter_directory(*process.cwd, *process.creds, options, report);
 }
 
 void restore_attributes(const Process& process) {

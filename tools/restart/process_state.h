@@ -12,6 +12,9 @@ namespace cryo {
 // ones at the end.
 void raise_limits(const Process& process);
 
+// The caller's working directory becomes `cwd`, or one like it when that has been removed.
+void enter_directory(const Path& cwd, const Creds& creds, const RestartOptions& options,
+                     stub::Report& report);
 void restore_cwd(const Process& process, const RestartOptions& options, stub::Report& report);
 // oom_score_adj, subreaper, no_new_privs, personality without what changes mmap(2).
 void restore_attributes(const Process& process);

@@ -88,7 +88,8 @@ class ThreadPlanner {
   ThreadPlanner(const ThreadPlanInput& input, const Thread& thread, StubArea& area)
       : input_(input), thread_(thread), head_(thread.head), area_(area) {}
 
-  void plan(stub::Thread& out);
+  // `before`: what the leader does before it creates the thread.
+  void plan(stub::Thread& out, CallList before);
 
  private:
   [[nodiscard]] bool leader() const { return head_.flags & CRYO_THREAD_LEADER; }
@@ -212,9 +213,9 @@ void ThreadPlanner::plan_exited(stub::Thread& out) {
   out.nr_calls = static_cast<std::uint32_t>(calls_.calls().size());
 }
 
-void ThreadPlanner::plan(stub::Thread& out) {
+void ThreadPlanner::plan(stub::Thread& out, CallList before) {
   if (has_exited(thread_)) return plan_exited(out);
-  CallList before, last;
+  CallList last;
   plan_identity();
   plan_alt_stack();
   plan_scheduling();
@@ -269,10 +270,13 @@ void plan_timers(const Process& process, CallList& calls, StubArea& area) {
 stub::Thread* plan_threads(const ThreadPlanInput& input, StubArea& area, stub::Parameters* parameters) {
   const std::vector<Thread>& threads = input.process.threads;
   auto* out = area.array<stub::Thread>(threads.size());
-  for (std::uint32_t i = 0; i < threads.size(); ++i) {
+  const std::vector<std::uint32_t> order = input.directories.order();
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    CallList before;
+    if (i > 0) input.directories.plan_before(order[i], order[i - 1], before);
     out[i].parameters = parameters;
-    out[i].index = i;
-    ThreadPlanner(input, threads[i], area).plan(out[i]);
+    out[i].index = order[i];
+    ThreadPlanner(input, threads[order[i]], area).plan(out[i], std::move(before));
   }
   return out;
 }

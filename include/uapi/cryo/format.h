@@ -133,6 +133,7 @@ enum cryo_section_type {
 	CRYO_SEC_NS_NET		= 82,	/* object: namespace; struct cryo_ns_net */
 	CRYO_SEC_PIDS		= 83,	/* object: pid; struct cryo_array; tail: struct cryo_nested_id */
 	CRYO_SEC_PAGE_COPIES	= 70,	/* object: mm; struct cryo_array; tail: struct cryo_page_copy */
+	CRYO_SEC_THREAD_FS	= 71,	/* object: tid; struct cryo_thread_fs; tail: path */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };
@@ -194,6 +195,13 @@ struct cryo_path {
 };
 
 #define CRYO_PATH_DELETED	(1U << 0)
+
+/* Of a thread that does not share those of its process (unshare(CLONE_FS)). Tail: path of @cwd. */
+struct cryo_thread_fs {
+	struct cryo_path cwd;
+	__u32 umask;
+	__s32 same_as;			/* the first thread that has the same, this one if it is that: they share it */
+};
 
 struct cryo_rlimit {
 	__u64 cur;			/* ~0: RLIM_INFINITY */
