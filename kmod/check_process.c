@@ -99,8 +99,26 @@ static bool may_be_shared(struct cryo_capture *c)
 	return shared || atomic_read(&c->p->mm->mm_users) > threads + 1;
 }
 
+static bool shares_undo(struct cryo_capture *c, struct task_struct *task)
+{
+	return cryo_semundo(task) == cryo_semundo(c->p->task);
+}
+
+/* Not taken along twice: what one of them would undo is what the last one undoes. */
+static void check_undo(struct cryo_capture *c)
+{
+	struct cryo_undo_list *list = cryo_semundo(c->p->task);
+
+	if (!list || list_empty(&list->list_proc) ||
+	    refcount_read(&list->refcnt) <= READ_ONCE(c->p->task->signal->nr_threads))
+		return;
+	if (users_of(c, shares_undo))
+		cryo_refuse(c, "System V semaphore adjustments (SEM_UNDO) shared with another process (CLONE_SYSVSEM) are not supported");
+}
+
 static void check_sharing(struct cryo_capture *c)
 {
+	check_undo(c);
 	if (!may_be_shared(c))
 		return;
 	if (users_of(c, shares_mm))
