@@ -57,16 +57,13 @@ static int check_proc(struct cryo_capture *c)
 			return -EPERM;
 		}
 		/* Not c->p->leader: exec() in another thread makes that the leader. */
-		if (thread_group_leader(t->task))
+		if (!c->p->task || thread_group_leader(t->task))
 			c->p->task = t->task;
 	}
 	if (c->p->zombie)
 		c->p->task = c->p->leader;
-	if (!c->p->task) {
-		if (c->p->leader->exit_state == EXIT_ZOMBIE && !list_empty(&c->p->threads))
-			cryo_refuse(c, "its main thread has exited while others live");
-		return c->obstacles ? -EOPNOTSUPP : -ESRCH;
-	}
+	if (!c->p->task)
+		return -ESRCH;
 	if (c->p->zombie)
 		return 0;
 	c->p->mm_id = ++c->next_id;
@@ -93,15 +90,14 @@ static int collect(struct cryo_capture *c)
 static int save_threads(struct cryo_capture *c)
 {
 	struct cryo_parked *t;
-	int err = 0;
+	int err = cryo_save_exited_leader(c);
 
-	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t)) {
+	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
 		err = cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
 		      cryo_save_seccomp(c, t->task) ?: cryo_save_uclamp(c, t->task) ?:
 		      cryo_save_thread_mempolicy(c, t->task) ?:
+		      cryo_save_thread_fs(c, t->task) ?:
 		      cryo_save_sigpending(c, t->task, false);
-		if (err)
-			break;
 	}
 	return err;
 }
@@ -189,8 +185,10 @@ static int describe(struct cryo_capture *c)
 
 static int estimate(struct cryo_capture *c)
 {
-	if (c->p->mm)
+	if (c->p->mm) {
 		c->req->estimate += cryo_estimate(c);
+		c->shared.memories++;
+	}
 	return 0;
 }
 
@@ -240,6 +238,7 @@ static void capture_free(struct cryo_capture *c)
 
 	cryo_for_each_proc(p, c->req)
 		release_proc(p);
+	cryo_shared_pages_free(&c->shared);
 	cryo_objects_free(c);
 	cryo_buf_free(&c->namespaces);
 	cryo_stream_free(&c->stream);
@@ -258,6 +257,7 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	INIT_LIST_HEAD(&c->files);
 	INIT_LIST_HEAD(&c->waiting);
 	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
+	cryo_shared_pages_init(&c->shared);
 	cryo_stream_init(&c->stream, req->out, &req->written);
 	return c;
 }

@@ -7,7 +7,6 @@
 #include <linux/fdtable.h>
 #include <linux/fs_struct.h>
 #include <linux/mm.h>
-#include <linux/path.h>
 #include <linux/pid.h>
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
@@ -19,21 +18,6 @@
 #include "compat/landlock.h"
 #include "compat/mm.h"
 #include "cryo.h"
-
-static void check_root(struct cryo_capture *c)
-{
-	struct path mine, its = {};
-
-	get_fs_root(current->fs, &mine);
-	task_lock(c->p->task);
-	if (c->p->task->fs)
-		get_fs_root(c->p->task->fs, &its);
-	task_unlock(c->p->task);
-	if (its.dentry && !path_equal(&mine, &its))
-		cryo_refuse(c, "a root directory other than the requester's (chroot) is not supported");
-	path_put(&its);
-	path_put(&mine);
-}
 
 #define SHOWN_CHILDREN	16
 
@@ -115,8 +99,26 @@ static bool may_be_shared(struct cryo_capture *c)
 	return shared || atomic_read(&c->p->mm->mm_users) > threads + 1;
 }
 
+static bool shares_undo(struct cryo_capture *c, struct task_struct *task)
+{
+	return cryo_semundo(task) == cryo_semundo(c->p->task);
+}
+
+/* Not taken along twice: what one of them would undo is what the last one undoes. */
+static void check_undo(struct cryo_capture *c)
+{
+	struct cryo_undo_list *list = cryo_semundo(c->p->task);
+
+	if (!list || list_empty(&list->list_proc) ||
+	    refcount_read(&list->refcnt) <= READ_ONCE(c->p->task->signal->nr_threads))
+		return;
+	if (users_of(c, shares_undo))
+		cryo_refuse(c, "System V semaphore adjustments (SEM_UNDO) shared with another process (CLONE_SYSVSEM) are not supported");
+}
+
 static void check_sharing(struct cryo_capture *c)
 {
+	check_undo(c);
 	if (!may_be_shared(c))
 		return;
 	if (users_of(c, shares_mm))
@@ -153,8 +155,7 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 			    tid);
 	if (READ_ONCE(task->files) != READ_ONCE(c->p->task->files))
 		cryo_refuse(c, "thread %d: a descriptor table of its own is not supported", tid);
-	if (READ_ONCE(task->fs) != READ_ONCE(c->p->task->fs))
-		cryo_refuse(c, "thread %d: a working directory of its own is not supported", tid);
+	cryo_check_fs(c, task);
 	if (READ_ONCE(task->nsproxy) != READ_ONCE(c->p->task->nsproxy))
 		cryo_refuse(c, "thread %d: namespaces of its own are not supported", tid);
 	if (rcu_access_pointer(task->cred) != rcu_access_pointer(c->p->task->cred) &&
@@ -173,7 +174,6 @@ void cryo_check_process(struct cryo_capture *c)
 	struct cryo_parked *p;
 
 	cryo_check_namespaces(c);
-	check_root(c);
 	check_children(c);
 	check_sharing(c);
 	if (cryo_mm_has_aio(c->p->mm))

@@ -26,6 +26,7 @@
 #include <linux/timer.h>
 #include <linux/types.h>
 #include <linux/wait.h>
+#include <linux/xarray.h>
 
 #include <cryo/format.h>
 #include <cryo/ioctl.h>
@@ -146,7 +147,8 @@ struct cryo_proc {
 	bool gone;			/* has exited, and nobody is going to wait for it: not in the context */
 
 	/* What capture.c collects. */
-	struct task_struct *task;	/* its leader: parked, or a zombie; counted elsewhere */
+	/* Its leader, parked; another thread when that has exited; or a zombie. Counted elsewhere. */
+	struct task_struct *task;
 	struct mm_struct *mm;		/* counted */
 	u32 mm_id;
 	struct cryo_fd_record *fds;
@@ -282,9 +284,22 @@ struct cryo_vma_record {
 	bool anon_only;			/* only copied-on-write pages */
 };
 
+/* shared_pages.c */
+struct cryo_shared_pages {
+	unsigned int memories;		/* address spaces in the context: with one, nothing is shared */
+	unsigned long count;
+	struct xarray places;		/* page number: its place in the context, in pages; the page is counted */
+};
+
+void cryo_shared_pages_init(struct cryo_shared_pages *s);
+void cryo_shared_pages_free(struct cryo_shared_pages *s);
+u64 cryo_shared_page_find(struct cryo_shared_pages *s, struct page *page);
+void cryo_shared_page_remember(struct cryo_shared_pages *s, struct page *page, u64 offset);
+
 struct cryo_capture {
 	struct cryo_request *req;
 	struct cryo_stream stream;
+	struct cryo_shared_pages shared;
 	struct cryo_proc *p;		/* the process being looked at; obstacles name it */
 	unsigned int obstacles;
 
@@ -316,6 +331,8 @@ int cryo_save_system(struct cryo_capture *c);
 int cryo_save_process(struct cryo_capture *c);
 int cryo_save_zombie(struct cryo_capture *c);
 int cryo_save_cwd(struct cryo_capture *c);
+int cryo_save_thread_fs(struct cryo_capture *c, struct task_struct *task);
+void cryo_check_fs(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_rlimits(struct cryo_capture *c);
 int cryo_save_creds(struct cryo_capture *c);
 int cryo_save_sigactions(struct cryo_capture *c);
@@ -334,6 +351,7 @@ bool cryo_is_sysv(struct file *file);
 u32 cryo_membarrier_commands(struct mm_struct *mm);
 int cryo_save_locks(struct cryo_capture *c);
 int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p);
+int cryo_save_exited_leader(struct cryo_capture *c);
 void cryo_check_seccomp(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task);
 int cryo_note_mempolicy(struct cryo_capture *c, struct vm_area_struct *vma);

@@ -251,6 +251,8 @@ static void name_pending(struct cryo_request *req)
 			 p->task->vfork_done || task_state_to_char(p->task) != 'D' ? "" :
 			 " (uninterruptible, or waits for a vfork() child)");
 	}
+	/* And those that were not even asked: a vfork() child. */
+	cryo_scope_settle(req, true);
 }
 
 /* Wait until no thread is pending. Returns 0, or why not. */

@@ -30,6 +30,7 @@
 #include "unload.h"
 
 #define COMMIT_DEFAULT_MS	60000
+#define LEADER_EXIT_JIFFIES	(10 * HZ)
 
 enum stage {
 	GATHER,		/* threads arrive */
@@ -178,11 +179,29 @@ static int finish_process(struct member *m, const char **what)
 	return err;
 }
 
+/*
+ * A process whose main thread had exited has another one that does its work here: wait until the main
+ * thread is a zombie again, and no longer runs the code that is about to be unmapped.
+ */
+static int wait_leader_gone(const char **what)
+{
+	unsigned long limit = jiffies + LEADER_EXIT_JIFFIES;
+
+	*what = "waiting for its main thread to exit";
+	while (!thread_group_leader(current) && !READ_ONCE(current->group_leader->exit_state)) {
+		if (time_after(jiffies, limit))
+			return -ETIMEDOUT;
+		if (schedule_timeout_killable(1) && fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+
 static void setup_process(struct member *m)
 {
 	struct group *g = m->group;
 	const char *what = NULL;
-	int err = finish_process(m, &what);
+	int err = wait_leader_gone(&what) ?: finish_process(m, &what);
 
 	spin_lock(&g->state_lock);
 	g->set_up++;
@@ -208,6 +227,8 @@ static void become(struct member *m)
 		sigdelsetmask(&current->saved_sigmask, sigmask(SIGKILL) | sigmask(SIGSTOP));
 		set_restore_sigmask();
 	}
+	if (args->death_signal)
+		current->pdeath_signal = args->death_signal;
 	cryo_restart_block_set(&args->restart);
 }
 
@@ -313,7 +334,8 @@ static int copy_resume(struct member *m, void __user *arg)
 	err = copy_struct_from_user(&m->args, sizeof(m->args), arg, size);
 	if (err)
 		return err;
-	if (m->args.flags & ~CRYO_RESUME_FLAGS || m->args.signal < 0 || m->args.signal > _NSIG)
+	if (m->args.flags & ~CRYO_RESUME_FLAGS || m->args.signal < 0 || m->args.signal > _NSIG ||
+	    m->args.death_signal > _NSIG || m->args.reserved)
 		return -EINVAL;
 	return cryo_restart_block_check(&m->args.restart) ?: copy_regsets(m);
 }
@@ -325,7 +347,7 @@ static int join(struct group *g, struct member *m)
 
 	if (stage_of(g) != GATHER || g->joined == g->threads)
 		return -EBUSY;
-	if (leader && (g->leaders == g->processes || !thread_group_leader(current)))
+	if (leader && g->leaders == g->processes)
 		return -EINVAL;
 	m->group = g;
 	init_task_work(&m->work, resume);

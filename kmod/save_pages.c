@@ -3,7 +3,8 @@
  * save_pages.c - the contents of private memory
  *
  * Pages are taken by reference in batches, checked for being all zero, and handed
- * to the file as they are: nothing is copied here.
+ * to the file as they are: nothing is copied here.  Pages that are in the context
+ * already, because another process has them too, get a reference to their bytes.
  */
 #include <linux/bvec.h>
 #include <linux/crc32c.h>
@@ -25,6 +26,8 @@ struct batch {
 	struct cryo_page_run runs[CRYO_PAGES_MAX];
 	struct bio_vec pages[CRYO_PAGES_MAX];
 	struct page *taken[CRYO_PAGES_MAX];
+	unsigned int nr_copies;
+	struct cryo_page_copy copies[CRYO_PAGES_MAX];
 };
 
 static void release(struct batch *b)
@@ -51,6 +54,31 @@ static u32 crc_of(struct batch *b)
 	return ~crc;
 }
 
+static void remember(struct batch *b, u64 offset)
+{
+	unsigned int i;
+
+	for (i = 0; i < b->nr_pages; i++)
+		cryo_shared_page_remember(&b->c->shared, b->pages[i].bv_page,
+					  offset + i * PAGE_SIZE);
+}
+
+static int flush_copies(struct batch *b)
+{
+	struct cryo_array head = {
+		.count = b->nr_copies, .record_size = sizeof(b->copies[0]),
+	};
+	struct cryo_buf buf = {};
+
+	if (!b->nr_copies)
+		return 0;
+	cryo_buf_put(&buf, &head, sizeof(head));
+	cryo_buf_put(&buf, b->copies, b->nr_copies * sizeof(b->copies[0]));
+	b->nr_copies = 0;
+	return cryo_stream_buf(&b->c->stream, CRYO_SEC_PAGE_COPIES, b->c->p->mm_id, sizeof(head),
+			       &buf);
+}
+
 static int flush(struct batch *b)
 {
 	struct cryo_pages head = {
@@ -72,6 +100,8 @@ static int flush(struct batch *b)
 	if (!err) {
 		iov_iter_bvec(&iter, ITER_SOURCE, b->pages, b->nr_pages, b->nr_pages * PAGE_SIZE);
 		err = cryo_stream_page_data(s, b->c->p->mm_id, &iter, crc_of(b));
+		if (!err)
+			remember(b, s->offset - b->nr_pages * PAGE_SIZE);
 	}
 	b->c->req->pages_saved += b->nr_pages;
 	release(b);
@@ -88,6 +118,19 @@ static void add_page(struct batch *b, struct page *page, unsigned long addr)
 		run->nr_pages++;
 	else
 		b->runs[b->nr_runs++] = (struct cryo_page_run){ .start = addr, .nr_pages = 1 };
+}
+
+static void add_copy(struct batch *b, u64 offset, unsigned long addr)
+{
+	struct cryo_page_copy *copy = b->nr_copies ? &b->copies[b->nr_copies - 1] : NULL;
+	u64 length = copy ? copy->nr_pages * PAGE_SIZE : 0;
+
+	if (copy && copy->start + length == addr && copy->offset + length == offset)
+		copy->nr_pages++;
+	else
+		b->copies[b->nr_copies++] = (struct cryo_page_copy){
+			.start = addr, .nr_pages = 1, .offset = offset,
+		};
 }
 
 static bool is_zero(struct page *page)
@@ -107,11 +150,18 @@ static void sort_pages(struct batch *b, const struct cryo_vma_record *vma, unsig
 		       long n)
 {
 	struct page *page;
+	u64 offset;
 	long i;
 
 	for (i = 0; i < n; i++, addr += PAGE_SIZE) {
 		page = b->taken[i];
 		if (vma->anon_only && !PageAnon(page)) {
+			put_page(page);
+			continue;
+		}
+		offset = cryo_shared_page_find(&b->c->shared, page);
+		if (offset) {
+			add_copy(b, offset, addr);
 			put_page(page);
 		} else if (!vma->anon_only && is_zero(page)) {
 			b->c->req->pages_zero++;
@@ -136,7 +186,8 @@ static int take(struct batch *b, const struct cryo_vma_record *vma, unsigned lon
 		return -EINTR;
 	start = cryo_page_scan(mm, *addr, vma->out.end, CRYO_PAGES_MAX * PAGE_SIZE, &end);
 	if (start < end) {
-		n = min_t(long, (end - start) >> PAGE_SHIFT, CRYO_PAGES_MAX - b->nr_pages);
+		n = min_t(long, (end - start) >> PAGE_SHIFT,
+			  CRYO_PAGES_MAX - max(b->nr_pages, b->nr_copies));
 		n = cryo_get_user_pages_remote(mm, start, n, FOLL_FORCE, b->taken);
 	}
 	mmap_read_unlock(mm);
@@ -158,6 +209,8 @@ static int save_vma(struct batch *b, const struct cryo_vma_record *vma)
 	while (!err && addr < vma->out.end) {
 		if (b->nr_pages == CRYO_PAGES_MAX)
 			err = flush(b);
+		if (!err && b->nr_copies == CRYO_PAGES_MAX)
+			err = flush_copies(b);
 		if (!err)
 			err = take(b, vma, &addr);
 		cond_resched();
@@ -185,7 +238,7 @@ int cryo_save_memory(struct cryo_capture *c)
 		if (c->p->vmas[i].pages)
 			err = save_vma(b, &c->p->vmas[i]);
 	if (!err)
-		err = flush(b);
+		err = flush(b) ?: flush_copies(b);
 	release(b);
 	kvfree(b);
 	return err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* save_process.c - what belongs to a process as a whole: ids, limits, working directory */
+/* save_process.c - what belongs to a process as a whole: ids, limits, umask */
 #include <linux/cred.h>
 #include <linux/fs_struct.h>
 #include <linux/mm.h>
@@ -87,13 +87,17 @@ int cryo_save_process(struct cryo_capture *c)
 		.mm = c->p->mm_id,
 		.personality = task->personality,
 		.dumpable = cryo_get_dumpable(task, c->p->mm),
-		.exit_signal = task->exit_signal,
+		.exit_signal = task->group_leader->exit_signal,
 		.oom_score_adj = task->signal->oom_score_adj,
 	};
 	struct cryo_parked *p;
 
 	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p))
 		out.threads++;
+	if (!thread_group_leader(task)) {
+		out.threads++;
+		out.exit_code = task->group_leader->exit_code;
+	}
 	if (out.flags & CRYO_PROC_STOPPED)
 		out.stop_signal = stop_signal(task);
 	task_lock(task);
@@ -102,61 +106,6 @@ int cryo_save_process(struct cryo_capture *c)
 	task_unlock(task);
 	return cryo_stream_section(&c->stream, CRYO_SEC_PROCESS, out.pid, sizeof(out), &out,
 				   sizeof(out));
-}
-
-/* Path of @path as the requester sees it, into @buf; or an ERR_PTR. */
-static char *path_name(const struct path *path, char *buf, size_t size, u32 *flags)
-{
-	char *name = d_path(path, buf, size);
-
-	if (IS_ERR(name))
-		return name;
-	if (d_unlinked(path->dentry)) {
-		*flags |= CRYO_PATH_DELETED;
-		name[strlen(name) - strlen(" (deleted)")] = '\0';
-	}
-	return name;
-}
-
-static int save_cwd(struct cryo_capture *c, const struct path *pwd, char *page)
-{
-	struct cryo_path head = {};
-	struct cryo_buf buf = {};
-	struct kstat stat;
-	char *name;
-	int err;
-
-	name = path_name(pwd, page, PATH_MAX, &head.flags);
-	if (IS_ERR(name))
-		return PTR_ERR(name);
-	err = vfs_getattr(pwd, &stat, STATX_BASIC_STATS, AT_STATX_DONT_SYNC);
-	if (err)
-		return err;
-	head.dev = new_encode_dev(stat.dev);
-	head.ino = stat.ino;
-	head.mode = stat.mode & 07777;
-	cryo_buf_put(&buf, &head, sizeof(head));
-	cryo_buf_put(&buf, name, strlen(name));
-	return cryo_stream_buf(&c->stream, CRYO_SEC_CWD, c->p->pid, sizeof(head), &buf);
-}
-
-int cryo_save_cwd(struct cryo_capture *c)
-{
-	struct path pwd = {};
-	char *page;
-	int err;
-
-	task_lock(c->p->task);
-	if (c->p->task->fs)
-		get_fs_pwd(c->p->task->fs, &pwd);
-	task_unlock(c->p->task);
-	if (!pwd.dentry)
-		return -ESRCH;
-	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
-	err = page ? save_cwd(c, &pwd, page) : -ENOMEM;
-	kfree(page);
-	path_put(&pwd);
-	return err;
 }
 
 int cryo_save_rlimits(struct cryo_capture *c)

@@ -30,8 +30,11 @@ int cryo_save_system(struct cryo_capture *c)
 	struct cryo_proc *proc;
 	struct cryo_parked *p;
 
-	cryo_for_each_proc(proc, c->req)
+	cryo_for_each_proc(proc, c->req) {
 		s.processes += !proc->gone;
+		/* Has exited, and is in the context all the same. */
+		s.threads += proc->mm && !thread_group_leader(proc->task);
+	}
 	list_for_each_entry(p, &c->req->parked, node)
 		s.threads += p->counted;
 	strscpy((char *)s.sysname, u->sysname, sizeof(s.sysname));

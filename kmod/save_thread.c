@@ -93,3 +93,24 @@ int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p)
 	put_affinity(task, &out, &buf);
 	return cryo_stream_buf(&c->stream, CRYO_SEC_THREAD, out.tid, sizeof(out), &buf);
 }
+
+/* A main thread that has exited while others live: its id and name are still there, and its status. */
+int cryo_save_exited_leader(struct cryo_capture *c)
+{
+	struct task_struct *task = c->p->task->group_leader;
+	struct cryo_thread out = {
+		.tid = c->p->pid,
+		.pid = c->p->pid,
+		.flags = CRYO_THREAD_LEADER | CRYO_THREAD_EXITED,
+		.timer_slack_ns = task->timer_slack_ns,
+		.default_timer_slack_ns = task->default_timer_slack_ns,
+	};
+
+	if (thread_group_leader(c->p->task))
+		return 0;
+	if (task->exit_code & 0x7f)
+		cryo_refuse(c, "its main thread was killed while others live");
+	get_task_comm(out.comm, task);
+	return cryo_stream_section(&c->stream, CRYO_SEC_THREAD, out.tid, sizeof(out), &out,
+				   sizeof(out));
+}

@@ -229,15 +229,35 @@ struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked 
 
 enum rest { AT_REST, RESTLESS, GONE };
 
+/*
+ * With rcu_read_lock(). A thread of it is on its way out, and still has to tell those that wait for it
+ * (pthread_join()) by a word in memory; or it is the leader, which is going to stay as a zombie.
+ */
+static bool has_exiting_thread(struct cryo_proc *p)
+{
+	struct task_struct *t;
+
+	__for_each_thread(p->leader->signal, t) {
+		if (!(t->flags & PF_EXITING) || READ_ONCE(t->exit_state))
+			continue;
+		if (READ_ONCE(t->mm) || thread_group_leader(t))
+			return true;
+	}
+	return false;
+}
+
 /* What has become of a process. */
 static enum rest look_at(struct cryo_request *req, struct cryo_proc *p)
 {
 	struct task_struct *task;
 	enum rest rest = GONE;
+	bool alive = cryo_next_thread(p, NULL);
 
-	if (cryo_next_thread(p, NULL))
-		return AT_REST;
 	rcu_read_lock();
+	if (alive) {
+		rest = has_exiting_thread(p) ? RESTLESS : AT_REST;
+		goto unlock;
+	}
 	task = pid_task(p->tgid, PIDTYPE_TGID);
 	if (task && task->exit_state != EXIT_DEAD) {
 		rest = RESTLESS;
@@ -246,6 +266,7 @@ static enum rest look_at(struct cryo_request *req, struct cryo_proc *p)
 			rest = p->zombie ? AT_REST : GONE;
 		}
 	}
+unlock:
 	rcu_read_unlock();
 	return rest;
 }

@@ -49,6 +49,27 @@ ContextBuilder described() {
   return builder;
 }
 
+ContextBuilder thread_directories() {
+  ContextBuilder builder;
+  for (const std::int32_t tid : {1001, 1002})
+    builder.add_thread(tid).fs = ThreadFs{{{1, 2, 0, 0}, 022, 1001}, "/a"};
+  return builder;
+}
+
+ContextBuilder copied_pages() {
+  ContextBuilder builder = ContextBuilder::smallest();
+  builder.add_page_copy(16 * std::uint64_t{builder.context.header.page_size}, 1);
+  return builder;
+}
+
+ContextBuilder leader_gone() {
+  ContextBuilder builder;
+  builder.add_thread(1001);
+  builder.thread().head.flags |= CRYO_THREAD_EXITED;
+  builder.thread().regsets.clear();
+  return builder;
+}
+
 ContextBuilder many_threads() {
   ContextBuilder builder;
   for (int tid = 1001; tid < 1008; ++tid) builder.add_thread(tid).regsets.push_back({{0x202, 1}, Bytes(832)});
@@ -117,6 +138,9 @@ void run(const std::filesystem::path& dir) {
   save(dir / "ppc64le-64k", ContextBuilder(CRYO_ARCH_PPC64LE, 65536).build());
   save(dir / "smallest", ContextBuilder::smallest().build());
   save(dir / "threads", many_threads().build());
+  save(dir / "leader-gone", leader_gone().build());
+  save(dir / "thread-directories", thread_directories().build());
+  save(dir / "page-copies", copied_pages().build());
   save(dir / "grown", grown().build());
   save(dir / "unknown", unknown_sections().build());
   save(dir / "processes", two_processes().build());

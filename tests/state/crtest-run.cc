@@ -86,6 +86,17 @@ Description describe(const std::string& program) {
     return d;
 }
 
+// Any of its threads: the first one may have ended.
+bool runs_program(pid_t pid, const fs::path& program) {
+    std::error_code error;
+    for (fs::directory_iterator at("/proc/" + std::to_string(pid) + "/task", error), end; !error && at != end;
+         at.increment(error)) {
+        std::error_code gone;
+        if (fs::read_symlink(at->path() / "exe", gone) == program) return true;
+    }
+    return false;
+}
+
 // ---- one run -----------------------------------------------------------------------
 
 class Run {
@@ -282,11 +293,9 @@ private:
         args.push_back(context().string());
         pid_ = launch(args, "rs.out", "rs.err", desc_.flag(CRT_PTY), true);
         int status = -1;
-        fs::path link = "/proc/" + std::to_string(old_pid_) + "/exe";
         bool up = until(limit_ms_, [&] {
-            std::error_code error;
             status = wait_for(pid_, 0);
-            return status != -1 || fs::read_symlink(link, error) == fs::path(program_);
+            return status != -1 || runs_program(old_pid_, program_);
         });
         if (status != -1) {
             pid_ = 0;

@@ -25,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -444,9 +445,27 @@ static bool make_own_files(void)
 	return make_odd(CLONE_FILES, "descriptor");
 }
 
-static bool make_own_fs(void)
+static int undo_set;
+
+static bool make_shared_undo(void)
 {
-	return make_odd(CLONE_FS, "directory");
+	struct sembuf up = { .sem_op = 1, .sem_flg = SEM_UNDO };
+
+	undo_set = (int)CRT_SYS(semget(IPC_PRIVATE, 1, 0600));
+	CRT_SYS(semop(undo_set, &up, 1));
+	if (!CRT_SYS(syscall(SYS_clone, CLONE_SYSVSEM | SIGCHLD, NULL, NULL, NULL, 0L))) {
+		while (access(crt_path("go"), F_OK))
+			crt_sleep_ms(20);
+		_exit(0);
+	}
+	crt_expect("pid %d|CLONE_SYSVSEM", getpid());
+	return true;
+}
+
+static bool works_shared_undo(void)
+{
+	wait(NULL);
+	return semctl(undo_set, 0, GETVAL) == 1 && !semctl(undo_set, 0, IPC_RMID);
 }
 
 static bool make_mount_namespace(void)
@@ -479,7 +498,7 @@ struct obstacle obstacles[] = {
 	{ .name = "child", .make = make_child, .works = works_child, .alone = true },
 	{ .name = "ptraced", .make = make_ptraced, .alone = true },
 	{ .name = "own-files", .make = make_own_files, .alone = true },
-	{ .name = "own-fs", .make = make_own_fs, .alone = true },
+	{ .name = "shared-undo", .make = make_shared_undo, .works = works_shared_undo, .alone = true },
 	{ .name = "mount-namespace", .make = make_mount_namespace, .alone = true },
 };
 
@@ -492,5 +511,5 @@ const struct crt_test crt_test = {
 	.flags = CRT_REFUSE,
 	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify userfaultfd io_uring pidfd pidfd-thread perf "
 		 "secretmem dnotify pkey aio "
-		 "seccomp-listener landlock tracer child ptraced own-files own-fs mount-namespace",
+		 "seccomp-listener landlock tracer child ptraced own-files shared-undo mount-namespace",
 };

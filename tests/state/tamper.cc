@@ -230,6 +230,7 @@ const std::map<std::string, Change>& changes() {
         {"affinity", [](Context& c) { c.each(CRYO_SEC_THREAD, [](Section& s) { for (auto& word : s.records<__u64>()) word = word == 1 ? 2 : 1; }); }},
         {"ioprio", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.ioprio = 0; })},
         {"timer-slack", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.timer_slack_ns += 1; })},
+        {"thread-umask", in<cryo_thread_fs>(CRYO_SEC_THREAD_FS, [](auto& fs) { fs.umask ^= 1; })},
         {"death-signal", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.pdeath_signal = 0; })},
         // signals
         {"sigaction-flags", in_records<cryo_sigaction>(CRYO_SEC_SIGACTIONS, [](auto& a) { if (a.handler > 1) a.mask ^= 1ULL << 40; })},

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * busy FILE [MIB] - a process to be checkpointed
+ * busy FILE [MIB|vfork] - a process to be checkpointed
  *
  * Holds MIB MiB of memory that does not compress and does not change, and a count that it writes to FILE
  * every few milliseconds, and ends with status 3 if the memory is not what it was.
+ * With "vfork" it sleeps in vfork() when it has counted to one, and goes on when there is a file go.
  */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,6 +46,21 @@ static int is_filled(const uint64_t *words, size_t count)
 	return 1;
 }
 
+/* The child shares all memory: it calls nothing of the C library that has a state. */
+static int sleep_in_vfork(void)
+{
+	const struct timespec pause = { .tv_nsec = 20000000 };
+	pid_t pid = vfork();
+	int status;
+
+	if (!pid) {
+		while (access("go", F_OK))
+			nanosleep(&pause, NULL);
+		_exit(4);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 4;
+}
+
 int main(int argc, char **argv)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
@@ -69,6 +87,8 @@ int main(int argc, char **argv)
 			return 2;
 		if (count % 1000 == 0 && bytes && !is_filled(words, bytes / sizeof(*words)))
 			return 3;
+		if (count == 1 && argc > 2 && !strcmp(argv[2], "vfork") && !sleep_in_vfork())
+			return 4;
 		nanosleep(&pause, NULL);
 	}
 }

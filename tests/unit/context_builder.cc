@@ -184,6 +184,7 @@ void put_threads(Writer& writer, const Process& process) {
     for (const Regset& regset : thread.regsets) writer.put(CRYO_SEC_REGSET, tid, regset.head, regset.data);
     if (thread.seccomp.mode != 0) put_seccomp(writer, tid, thread.seccomp);
     if (thread.uclamp) writer.put(CRYO_SEC_UCLAMP, tid, *thread.uclamp);
+    if (thread.fs) writer.put(CRYO_SEC_THREAD_FS, tid, thread.fs->head, bytes_of_text(thread.fs->path));
     if (thread.mempolicy) writer.put_array(CRYO_SEC_MEMPOLICY, tid, std::vector{*thread.mempolicy});
     put_queue(writer, thread.head.tid, thread.pending, false);
   }
@@ -493,6 +494,19 @@ void ContextBuilder::add_page_chunk(std::uint32_t kind, std::uint32_t object,
   chunk.crc = crc32c(data);
   context.pages.push_back(std::move(chunk));
   page_data.push_back(std::move(data));
+}
+
+void ContextBuilder::add_page_copy(std::uint64_t start, std::uint64_t nr_pages, std::int64_t skip) {
+  std::uint64_t first = 0;
+  const Bytes without = build();
+  for (const std::uint64_t at : section_offsets(without)) {
+    cryo_section head;
+    std::memcpy(&head, &without[at], sizeof(head));
+    if (head.type == CRYO_SEC_PAGE_DATA && first == 0) first = at + sizeof(head) + head.pad;
+  }
+  const cryo_page_copy copy{start, nr_pages, first + static_cast<std::uint64_t>(skip)};
+  const cryo_array head{1, sizeof(copy)};
+  extra.push_back({CRYO_SEC_PAGE_COPIES, 1, CRYO_SECF_REQUIRED, bytes_of(head), bytes_of(copy)});
 }
 
 Thread& ContextBuilder::add_thread(std::int32_t tid) {

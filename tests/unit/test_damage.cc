@@ -274,10 +274,58 @@ TEST("processes") {
   refused("not pending", [](ContextBuilder& b) { b.process().pending.signals = 2; });
 }
 
+TEST("directories of threads") {
+  const auto with = [](std::int32_t same_as, const char* path = "/a") {
+    return [=](ContextBuilder& b) { b.add_thread(1001).fs = ThreadFs{{{1, 2, 0, 0}, 022, same_as}, path}; };
+  };
+  ContextBuilder good;
+  with(1001)(good);
+  CHECK_EQ(read(good.build()).processes[0].threads[1].fs->path, "/a");
+  refused("thread 1001: its working directory is not its own", with(1000));
+  refused("thread 1001: its working directory is not its own", with(7));
+  refused("an empty path", with(1001, ""));
+  refused("thread 1000: its working directory is not its own", [](ContextBuilder& b) {
+    b.thread().fs = ThreadFs{{{1, 2, 0, 0}, 022, 1000}, "/a"};
+  });
+}
+
+TEST("copies of pages") {
+  constexpr std::uint64_t kPage = 4096;
+  ContextBuilder good = ContextBuilder::smallest();
+  good.add_page_copy(16 * kPage, 1);
+  const Context context = read(good.build());
+  CHECK_EQ(context.pages.size(), 2U);
+  CHECK_EQ(context.pages[1].data_offset, context.pages[0].data_offset);
+  const auto refused_copy = [](std::string_view part, std::uint64_t start, std::uint64_t pages,
+                               std::int64_t skip) {
+    ContextBuilder builder = ContextBuilder::smallest();
+    builder.add_page_copy(start, pages, skip);
+    CHECK_ERROR(EBADMSG, part, read(builder.build()));
+  };
+  refused_copy("is not one of pages before it", 16 * kPage, 1, kPage);
+  refused_copy("is not one of pages before it", 16 * kPage, 1, -static_cast<std::int64_t>(kPage));
+  refused_copy("is not one of pages before it", 16 * kPage, 1, 8);
+  refused_copy("is not one of pages before it", 16 * kPage, 2, 0);
+  refused_copy("is no range of pages", 16 * kPage + 1, 1, 0);
+  refused_copy("is no range of pages", 16 * kPage, 0, 0);
+  refused_copy("comes twice", 17 * kPage, 1, 0);
+  refused_copy("are outside of memory 1", 18 * kPage, 1, 0);
+}
+
 TEST("threads") {
   refused("no leader", [](ContextBuilder& b) {
     b.add_thread(1001);
     b.process().threads.erase(b.process().threads.begin());
+  });
+  refused("thread 1001 of process 1000 has exited",
+          [](ContextBuilder& b) { b.add_thread(1001).head.flags |= CRYO_THREAD_EXITED; });
+  refused("has exited, but there are registers", [](ContextBuilder& b) {
+    b.add_thread(1001);
+    b.thread().head.flags |= CRYO_THREAD_EXITED;
+  });
+  refused("all of its threads have exited", [](ContextBuilder& b) {
+    b.thread().head.flags |= CRYO_THREAD_EXITED;
+    b.thread().regsets.clear();
   });
   refused("leader flag is wrong", [](ContextBuilder& b) { b.thread().head.flags = 0; });
   refused("no registers", [](ContextBuilder& b) { b.thread().regsets.clear(); });

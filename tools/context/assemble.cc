@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "context/staging.h"
 
@@ -32,7 +33,9 @@ void attach_threads(Staging& staging) {
     const std::int32_t pid = thread.head.pid;
     Process* process = staging.processes.find(pid);
     if (process == nullptr) inconsistent(staging, "thread {} is of process {}, which is not there", tid, pid);
-    if (thread.regsets.empty()) inconsistent(staging, "thread {} has no registers", tid);
+    if (thread.regsets.empty() != has_exited(thread))
+      inconsistent(staging, "thread {} {}", tid,
+                   has_exited(thread) ? "has exited, but there are registers" : "has no registers");
     auto& threads = process->threads;
     threads.insert(tid == pid ? threads.begin() : threads.end(), std::move(thread));
   }
@@ -62,6 +65,8 @@ void check_process(const Staging& staging, const Process& process, const Context
     inconsistent(staging, "process {} has {} threads, {} are there", pid, process.head.threads,
                  process.threads.size());
   if (process.threads.front().head.tid != pid) inconsistent(staging, "process {} has no leader", pid);
+  if (has_exited(process.threads.front()) && process.threads.size() == 1)
+    inconsistent(staging, "process {}: all of its threads have exited", pid);
   if (!context.mms.contains(process.head.mm))
     inconsistent(staging, "process {}: its memory {} is not there", pid, process.head.mm);
   if (!process.creds) inconsistent(staging, "process {} has no CREDS", pid);
@@ -71,6 +76,16 @@ void check_process(const Staging& staging, const Process& process, const Context
   for (const cryo_fd& fd : process.fds)
     if (!context.files.contains(fd.file) || context.file(fd.file).head.kind == CRYO_FILE_WAITING)
       inconsistent(staging, "process {}: descriptor {}: file {} is not there", pid, fd.fd, fd.file);
+}
+
+// The first that has one names itself; the others it.
+void check_thread_fs(const Staging& staging, const Process& process) {
+  std::set<std::int32_t> owners;
+  for (const Thread& thread : process.threads)
+    if (thread.fs && thread.fs->head.same_as == thread.head.tid) owners.insert(thread.head.tid);
+  for (const Thread& thread : process.threads)
+    if (thread.fs && ((thread.head.flags & CRYO_THREAD_LEADER) || !owners.contains(thread.fs->head.same_as)))
+      inconsistent(staging, "thread {}: its working directory is not its own", thread.head.tid);
 }
 
 void check_posix_timers(const Staging& staging, const Process& process) {
@@ -367,6 +382,7 @@ Context assemble(Staging& staging) {
   for (const Process& process : context.processes) {
     check_process(staging, process, context);
     check_locks(staging, process, context);
+    check_thread_fs(staging, process);
     check_posix_timers(staging, process);
     check_sem_undo(staging, process, context);
   }

@@ -44,6 +44,11 @@ struct Seccomp {
   std::vector<SeccompFilter> filters;  // oldest first; mode SECCOMP_MODE_FILTER: at least one
 };
 
+struct ThreadFs {
+  cryo_thread_fs head{};  // same_as: a thread of the process that has one of its own, too
+  std::string path;
+};
+
 struct Thread {
   cryo_thread head{};
   std::vector<std::uint64_t> cpus;  // affinity mask, bit 0 of word 0 is CPU 0; bits: head.nr_cpus
@@ -52,7 +57,13 @@ struct Thread {
   Seccomp seccomp;
   std::optional<cryo_uclamp> uclamp;
   std::optional<cryo_mempolicy> mempolicy;
+  std::optional<ThreadFs> fs;  // it does not share those of its process
 };
+
+// A process goes on when its main thread has exited.
+[[nodiscard]] inline bool has_exited(const Thread& thread) {
+  return thread.head.flags & CRYO_THREAD_EXITED;
+}
 
 struct Creds {
   cryo_creds head{};
@@ -98,7 +109,7 @@ struct Mm {
   std::vector<cryo_mempolicy> mempolicies;  // of areas inside VMAs
 };
 
-// One PAGES section and the PAGE_DATA that follows it.
+// One PAGES section and the PAGE_DATA that follows it, or one record of a PAGE_COPIES section.
 struct PageChunk {
   std::uint32_t kind = CRYO_PAGES_MM;  // CRYO_PAGES_*
   std::uint32_t object = 0;            // mm or inode id
@@ -107,6 +118,7 @@ struct PageChunk {
   std::uint64_t data_offset = 0;  // of the first page's bytes from the start of the context
   std::uint64_t bytes = 0;        // nr_pages * page size
   std::uint32_t crc = 0;          // CRC32C of these bytes
+  bool copy = false;              // of pages of a chunk before it, which has the bytes: one run, no crc
 };
 
 // ---- files ------------------------------------------------------------------------------------

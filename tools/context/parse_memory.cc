@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Sections about address spaces and their pages.
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "context/staging.h"
@@ -67,6 +69,38 @@ void parse_vma(Staging& staging, const Payload& payload) {
     payload.damaged("{:#x}-{:#x} overlaps {:#x}-{:#x}, or comes after it", vma.start, vma.end,
                     mm.vmas.back().start, mm.vmas.back().end);
   mm.vmas.push_back(vma);
+}
+
+namespace {
+
+// The chunk that has the bytes from `offset` on. Those with bytes of their own are ascending.
+bool has_bytes(const Staging& staging, std::uint64_t offset, std::uint64_t bytes) {
+  const auto& own = staging.own_chunks;
+  const auto after = std::upper_bound(own.begin(), own.end(), offset,
+                                      [](std::uint64_t at, const auto& chunk) { return at < chunk.first; });
+  if (after == own.begin()) return false;
+  const auto& [start, length] = *std::prev(after);
+  return offset - start < length && bytes <= length - (offset - start);
+}
+
+}  // namespace
+
+void parse_page_copies(Staging& staging, const Payload& payload) {
+  const std::uint64_t page = staging.scanner.header().page_size;
+  (void)staging.mms.mention(id_of(payload), payload.section());
+  for (const cryo_page_copy& copy : payload.array<cryo_page_copy>()) {
+    PageChunk chunk;
+    chunk.object = payload.object();
+    chunk.runs = {{copy.start, copy.nr_pages}};
+    chunk.nr_pages = check_runs(staging, payload, chunk.runs);
+    chunk.bytes = chunk.nr_pages * page;
+    chunk.data_offset = copy.offset;
+    chunk.copy = true;
+    if (copy.offset % page != 0 || !has_bytes(staging, copy.offset, chunk.bytes))
+      payload.damaged("{:#x} +{} pages: byte {} is not one of pages before it", copy.start, copy.nr_pages,
+                      copy.offset);
+    staging.pages.push_back(std::move(chunk));
+  }
 }
 
 PageChunk parse_pages(Staging& staging, const Payload& payload) {

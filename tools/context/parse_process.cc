@@ -12,7 +12,8 @@ namespace {
 constexpr std::uint32_t kProcessFlags = CRYO_PROC_STOPPED | CRYO_PROC_NO_NEW_PRIVS |
                                         CRYO_PROC_SESSION_LEADER | CRYO_PROC_CTTY |
                                         CRYO_PROC_CHILD_SUBREAPER | CRYO_PROC_KEEPCAPS | CRYO_PROC_ZOMBIE;
-constexpr std::uint32_t kThreadFlags = CRYO_THREAD_LEADER | CRYO_THREAD_RESTORE_SIGMASK | CRYO_THREAD_RSEQ;
+constexpr std::uint32_t kThreadFlags =
+    CRYO_THREAD_LEADER | CRYO_THREAD_RESTORE_SIGMASK | CRYO_THREAD_RSEQ | CRYO_THREAD_EXITED;
 constexpr std::uint32_t kMaxRestartKind = 4;  // CRYO_RESTART_TIMED of <cryo/ioctl.h>
 constexpr std::uint32_t kMaxSignals = 64;
 constexpr std::int32_t kMaxStopSignal = 64;
@@ -83,6 +84,13 @@ void parse_cwd(Staging& staging, const Payload& payload) {
   process_of(staging, payload).cwd = std::move(cwd);
 }
 
+void parse_thread_fs(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  ThreadFs fs{payload.fixed<cryo_thread_fs>(), payload.string()};
+  if (fs.path.empty()) payload.damaged("an empty path");
+  staging.threads.mention(pid_of(payload), payload.section()).fs = std::move(fs);
+}
+
 void parse_creds(Staging& staging, const Payload& payload) {
   staging.once(payload);
   Creds creds{payload.fixed<cryo_creds>(), {}};
@@ -136,6 +144,8 @@ void parse_thread(Staging& staging, const Payload& payload) {
   if (head.pid <= 0) payload.damaged("thread {}: {} cannot be a pid", head.tid, head.pid);
   if (((head.flags & CRYO_THREAD_LEADER) != 0) != (head.tid == head.pid))
     payload.damaged("thread {} of process {}: its leader flag is wrong", head.tid, head.pid);
+  if ((head.flags & CRYO_THREAD_EXITED) && !(head.flags & CRYO_THREAD_LEADER))
+    payload.damaged("thread {} of process {} has exited", head.tid, head.pid);
   require_nul(payload, head.comm, "comm");
   if (head.flags & ~kThreadFlags)
     staging.unknown(payload.section(), "thread {}: unknown flags {:#x}", head.tid,

@@ -50,6 +50,8 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_UCLAMP, parse_uclamp},
     {CRYO_SEC_MEMPOLICY, parse_mempolicy},
     {CRYO_SEC_CGROUP, parse_cgroup},
+    {CRYO_SEC_PAGE_COPIES, parse_page_copies},
+    {CRYO_SEC_THREAD_FS, parse_thread_fs},
     {CRYO_SEC_SOCKOPTS, parse_sockopts},
     {CRYO_SEC_SOCKSTATE, parse_sockstate},
     {CRYO_SEC_SOCKQUEUE, parse_sockqueue},
@@ -134,6 +136,7 @@ class Reader {
     chunk.data_offset = data.payload;
     chunk.crc = data.head.crc;
     page_bytes_ += chunk.bytes;
+    staging_.own_chunks.emplace_back(chunk.data_offset, chunk.bytes);
     staging_.pages.push_back(std::move(chunk));
   }
 
@@ -198,6 +201,7 @@ Context read_context(const Source& source, const ReadOptions& options) {
 }
 
 void verify_pages(const Source& source, const PageChunk& chunk) {
+  if (chunk.copy) return;  // the other chunk's are its
   if (crc_of(source, chunk.data_offset, chunk.bytes) != chunk.crc)
     fail(EBADMSG, "{}: byte {}: PAGE_DATA: wrong checksum", source.name(), chunk.data_offset);
 }

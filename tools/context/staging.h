@@ -72,6 +72,7 @@ struct Staging {
   StagedMap<std::uint32_t, File> files;
   StagedMap<std::uint32_t, Namespace> namespaces;
   std::vector<PageChunk> pages;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> own_chunks;  // offset and length of their bytes
   std::vector<SemSet> sem_sets;
   std::vector<MsgQueue> msg_queues;
   std::vector<std::string> obstacles;
@@ -112,6 +113,7 @@ void parse_cpu(Staging& staging, const Payload& payload);
 
 void parse_process(Staging& staging, const Payload& payload);
 void parse_cwd(Staging& staging, const Payload& payload);
+void parse_thread_fs(Staging& staging, const Payload& payload);
 void parse_creds(Staging& staging, const Payload& payload);
 void parse_rlimits(Staging& staging, const Payload& payload);
 void parse_sigactions(Staging& staging, const Payload& payload);
@@ -128,6 +130,7 @@ void parse_mm(Staging& staging, const Payload& payload);
 void parse_vma(Staging& staging, const Payload& payload);
 // Returns the chunk, which lacks what the PAGE_DATA after it tells.
 [[nodiscard]] PageChunk parse_pages(Staging& staging, const Payload& payload);
+void parse_page_copies(Staging& staging, const Payload& payload);
 
 void parse_inode(Staging& staging, const Payload& payload);
 void parse_file(Staging& staging, const Payload& payload);

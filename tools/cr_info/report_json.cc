@@ -191,6 +191,12 @@ Json json_of(const Context& context, const Process& process) {
     json["itimers"].push_back({{"value_ns", timer.value_ns}, {"interval_ns", timer.interval_ns}});
   for (const cryo_posix_timer& timer : process.posix_timers.timers)
     json["posix_timers"].push_back(json_of(timer));
+  for (const Thread& thread : process.threads)
+    if (thread.fs)
+      json["thread_directories"].push_back({{"tid", thread.head.tid},
+                                            {"cwd", thread.fs->path},
+                                            {"umask", fmt::format("{:04o}", thread.fs->head.umask)},
+                                            {"same_as", thread.fs->head.same_as}});
   for (const Thread& thread : process.threads) json["threads"].push_back(json_of(context, thread));
   return json;
 }

@@ -24,6 +24,10 @@ void print_identity(const Context& context, const Process& process) {
   fmt::print("\nprocess {} {}\n", head.pid, printable(process_name(process)));
   fmt::print("  executable   {}\n", executable(context, process));
   if (process.cwd) fmt::print("  directory    {}\n", printable(process.cwd->path));
+  for (const Thread& thread : process.threads)
+    if (thread.fs)
+      fmt::print("  directory    {} (thread {}, umask {:03o})\n", printable(thread.fs->path), thread.head.tid,
+                 thread.fs->head.umask);
   fmt::print("  parent {}, group {}, session {}, umask {:03o}", head.ppid, head.pgid, head.sid, head.umask);
   if (head.oom_score_adj != 0) fmt::print(", oom_score_adj {}", head.oom_score_adj);
   if (head.personality != 0) fmt::print(", personality {:#x}", head.personality);

@@ -67,8 +67,7 @@ void check_limits(const CheckInput& input, Findings& findings) {
   }
 }
 
-void check_cwd(const CheckInput& input, Findings& findings) {
-  const Path& cwd = *input.process.cwd;
+void check_directory(const CheckInput& input, const Path& cwd, Findings& findings) {
   if (cwd.head.flags & CRYO_PATH_DELETED) return;
   const std::string path = input.options.relocations.apply(cwd.path);
   struct stat now;
@@ -81,6 +80,13 @@ void check_cwd(const CheckInput& input, Findings& findings) {
   else if (::eaccess(path.c_str(), X_OK) != 0)
     findings.problem(errno, "pid {}: its working directory {} may not be entered: {}", input.process.head.pid,
                      path, std::strerror(errno));
+}
+
+void check_cwd(const CheckInput& input, Findings& findings) {
+  check_directory(input, *input.process.cwd, findings);
+  for (const Thread& thread : input.process.threads)
+    if (thread.fs && thread.fs->head.same_as == thread.head.tid)
+      check_directory(input, {thread.fs->head.cwd, thread.fs->path}, findings);
 }
 
 void check_oom(const CheckInput& input, Findings& findings) {

@@ -82,6 +82,7 @@ void check_seccomp(const CheckInput& input, const Thread& thread, Findings& find
 void check_threads(const CheckInput& input, Findings& findings) {
   const std::vector<bool> possible = possible_cpus();
   for (const Thread& thread : input.process.threads) {
+    if (has_exited(thread)) continue;
     const bool general = std::any_of(thread.regsets.begin(), thread.regsets.end(),
                                      [](const Regset& set) { return set.head.note == NT_PRSTATUS; });
     if (!general)

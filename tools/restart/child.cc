@@ -5,9 +5,12 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/error.h"
 #include "restart/files.h"
@@ -20,6 +23,7 @@
 #include "restart/shared_report.h"
 #include "restart/sockets.h"
 #include "restart/sysv.h"
+#include "restart/thread_fs.h"
 #include "restart/thread_plan.h"
 #include "restart/timers.h"
 
@@ -49,6 +53,7 @@ class Child {
   [[nodiscard]] bool adds_seals() const;
   [[nodiscard]] std::map<std::uint32_t, int> own_fds() const;
   [[nodiscard]] StubArea make_area(AddressSpace& space);
+  [[nodiscard]] bool is_child_of_exited_leader() const;
   void plan_process_calls(CallList& calls, StubArea& area);
   void plan_truncation(CallList& calls);
   [[nodiscard]] stub::Parameters* plan(StubArea& area, AddressSpace& space);
@@ -62,6 +67,7 @@ class Child {
   std::set<int> parked_;  // closed by the stub
   std::vector<KernelMapping> kernel_mappings_;
   CredentialChange credentials_;
+  std::optional<ThreadDirectories> directories_;
 };
 
 void Child::restore_ordinary_state() {
@@ -71,7 +77,9 @@ void Child::restore_ordinary_state() {
   raise_limits(process_);
   restore_attributes(process_);
   restore_sem_undo(process_);
+  directories_.emplace(process_, input_.options, input_.files);
   restore_cwd(process_, input_.options, input_.files);
+  directories_->note_own();
   restore_open_files();
   restore_umask(process_);
 }
@@ -103,7 +111,9 @@ void Child::restore_open_files() {
   if (adds_seals())
     for (const auto& [fd, seals] : input_.files.seals) keep.insert(fd.get());
   const Descriptors own(process_);
-  own.close_others(keep, true);
+  std::set<int> open = keep;
+  for (const int fd : directories_->descriptors()) open.insert(fd);
+  own.close_others(open, true);
   keep.erase(input_.handle_fd);
   keep.erase(input_.device_fd);
   keep.erase(files_.exe_fd);
@@ -123,8 +133,17 @@ StubArea Child::make_area(AddressSpace& space) {
                            timerfd_plan_size(process_) + posix_timer_plan_size(process_) +
                            (process_.locks.size() + process_.fds.size()) * kLockSize +
                            (parked_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
+                           (process_.threads.size() + 1) * 4 * sizeof(stub::Call) +
                            files_.fds.size() * (5 * sizeof(stub::Call) + kOwnerSize) + kFixedSize;
   return StubArea(space, report_, input_.report_size, data, transit, input_.context.header.page_size);
+}
+
+bool Child::is_child_of_exited_leader() const {
+  const auto& all = input_.context.processes;
+  return std::any_of(all.begin(), all.end(), [this](const Process& other) {
+    return other.head.pid == process_.head.ppid && !other.threads.empty() &&
+           has_exited(other.threads.front());
+  });
 }
 
 void Child::plan_process_calls(CallList& calls, StubArea& area) {
@@ -158,8 +177,14 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
                                      [this](std::uint32_t file) { return files_.fds.at(file); },
                                      input_.shared};
   MemoryPlan memory = plan_memory(memory_input, area, space);
-  const ThreadPlanInput threads{process_,         input_.options, credentials_, input_.nice_not_permitted,
-                                input_.handle_fd, files_.exe_fd};
+  const ThreadPlanInput threads{process_,
+                                input_.options,
+                                credentials_,
+                                input_.nice_not_permitted,
+                                input_.handle_fd,
+                                files_.exe_fd,
+                                is_child_of_exited_leader(),
+                                *directories_};
   CallList& process_calls = memory.after_reads;
   plan_process_calls(process_calls, area);
   CallList leader_calls;
@@ -168,6 +193,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   const std::map<std::uint32_t, int> fds = own_fds();
   plan_process_locks(process_, fds, final_calls, area);
   plan_owners({input_.context, process_, input_.options, fds}, final_calls, area);
+  directories_->plan_after(directories_->order().back(), leader_calls);
   plan_timerfds(input_.context, process_, fds, leader_calls, area);
   plan_posix_timers(input_.context, threads, leader_calls, area);
   plan_leader(threads, leader_calls, area);
@@ -190,6 +216,10 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   parameters->nr_leader_calls = static_cast<std::uint32_t>(leader_calls.calls().size());
   parameters->final_calls = area.copy(final_calls);
   parameters->nr_final_calls = static_cast<std::uint32_t>(final_calls.calls().size());
+  if (has_exited(process_.threads.front())) {
+    parameters->leader_exits = 1;
+    parameters->leader_status = WEXITSTATUS(process_.head.exit_code);
+  }
   parameters->context_fd = input_.context_fd;
   parameters->handle_fd = input_.handle_fd;
   parameters->device_fd = input_.device_fd;

@@ -119,6 +119,9 @@ std::string what_failed(const stub::Report& report, const Context& context, cons
       return "cannot register its restartable sequences area";
     case Step::kResume:
       return "the module refused the thread";
+    case Step::kThreadDirectory:
+      return index == 0 ? "cannot return to its working directory"
+                        : fmt::format("cannot give thread {} a working directory of its own", index);
     case Step::kMempolicy:
       return "cannot set a NUMA memory policy";
     case Step::kOwner:

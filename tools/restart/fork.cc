@@ -11,7 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include "base/error.h"
@@ -132,8 +134,13 @@ bool has_ended(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string line;
   if (!std::getline(file, line)) return true;
-  const std::size_t state = line.rfind(')') + 2;
-  return state >= line.size() || line[state] == 'Z' || line[state] == 'X';
+  std::istringstream fields(line.substr(std::min(line.size(), line.rfind(')') + 1)));
+  std::string state, skipped;
+  int threads = 0;
+  fields >> state;
+  for (int i = 0; i < 16; ++i) fields >> skipped;
+  fields >> threads;
+  return threads <= 1 && (state.empty() || state == "Z" || state == "X");
 }
 
 }  // namespace cryo

@@ -28,7 +28,8 @@ struct ForkRequest {
 // Returns as fork(2) does.  Throws Error (EBUSY).
 [[nodiscard]] pid_t fork_with_pid(const ForkRequest& request);
 
-// Whether a process has ended: its parent may be stopped in the middle of becoming what it was.
+// Whether a process has ended: its parent may be stopped in the middle of becoming what it was.  One whose
+// main thread alone has exited has not.
 [[nodiscard]] bool has_ended(pid_t pid);
 
 // Puts the cursor back.

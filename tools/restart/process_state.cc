@@ -15,7 +15,6 @@
 #include "base/unique_fd.h"
 #include "restart/cgroup.h"
 #include "restart/files.h"
-#include "restart/shared_report.h"
 
 namespace cryo {
 
@@ -30,14 +29,18 @@ void raise_limits(const Process& process) {
   }
 }
 
-void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store) {
-  const std::string path = options.relocations.apply(process.cwd->path);
-  if (process.cwd->head.flags & CRYO_PATH_DELETED) {
-    const UniqueFd& directory = store.directories.at({process.cwd->head.dev, process.cwd->head.ino});
+void enter_directory(const Path& cwd, const RestartOptions& options, const FileStore& store) {
+  const std::string path = options.relocations.apply(cwd.path);
+  if (cwd.head.flags & CRYO_PATH_DELETED) {
+    const UniqueFd& directory = store.directories.at({cwd.head.dev, cwd.head.ino});
     if (::fchdir(directory.get()) != 0) fail_errno("cannot change to the removed directory {}", path);
     return;
   }
   if (::chdir(path.c_str()) != 0) fail_errno("cannot change to the working directory {}", path);
+}
+
+void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store) {
+  enter_directory(*process.cwd, options, store);
 }
 
 void restore_attributes(const Process& process) {

@@ -12,7 +12,9 @@ namespace cryo {
 // ones at the end.
 void raise_limits(const Process& process);
 
+// The caller's working directory becomes `cwd`; one that has been removed is in `store`.
 struct FileStore;
+void enter_directory(const Path& cwd, const RestartOptions& options, const FileStore& store);
 void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store);
 // oom_score_adj, subreaper, no_new_privs, personality without what changes mmap(2).
 void restore_attributes(const Process& process);

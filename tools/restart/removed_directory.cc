@@ -83,15 +83,18 @@ void make_removed_cwds(FileRestoreInput& input, FileStore& store) {
     const cryo_inode& inode = input.context.inode(file.head.inode).head;
     store.directories.try_emplace({inode.dev, inode.ino}, input.descriptors.park_copy(fd.get()));
   }
-  for (const Process& process : input.context.processes) {
-    if (!process.cwd || !(process.cwd->head.flags & CRYO_PATH_DELETED)) continue;
-    const auto key = std::make_pair(process.cwd->head.dev, process.cwd->head.ino);
-    if (store.directories.contains(key)) continue;
-    const std::string path = input.options.relocations.apply(process.cwd->path);
-    const std::uint32_t mode = process.cwd->head.mode != 0 ? process.cwd->head.mode : 0755;
-    UniqueFd fd = make_removed_directory(input.created, path,
-                                         {mode, process.creds->head.euid, process.creds->head.egid});
+  const auto make = [&](const cryo_path& head, const std::string& saved, const Creds& creds) {
+    const auto key = std::make_pair(head.dev, head.ino);
+    if (!(head.flags & CRYO_PATH_DELETED) || store.directories.contains(key)) return;
+    const std::string path = input.options.relocations.apply(saved);
+    const std::uint32_t mode = head.mode != 0 ? head.mode : 0755;
+    UniqueFd fd = make_removed_directory(input.created, path, {mode, creds.head.euid, creds.head.egid});
     store.directories.emplace(key, input.descriptors.park(std::move(fd)));
+  };
+  for (const Process& process : input.context.processes) {
+    if (process.cwd) make(process.cwd->head, process.cwd->path, *process.creds);
+    for (const Thread& thread : process.threads)
+      if (thread.fs) make(thread.fs->head.cwd, thread.fs->path, *process.creds);
   }
 }
 

@@ -50,6 +50,7 @@ UniqueFd open_device() {
 struct Totals {
   std::size_t processes = 0;  // that will run
   std::size_t threads = 0;
+  std::size_t exited = 0;  // of the threads: do not resume
 };
 
 Totals totals_of(const Context& context) {
@@ -57,6 +58,7 @@ Totals totals_of(const Context& context) {
   for (const Process& process : context.processes) {
     totals.processes += process.threads.empty() ? 0 : 1;
     totals.threads += process.threads.size();
+    totals.exited += !process.threads.empty() && has_exited(process.threads.front());
   }
   return totals;
 }
@@ -64,12 +66,12 @@ Totals totals_of(const Context& context) {
 UniqueFd open_handle(int device, const Totals& totals) {
   cryo_restart args{};
   args.size = sizeof(args);
-  args.threads = static_cast<__u32>(totals.threads);
+  args.threads = static_cast<__u32>(totals.threads - totals.exited);
   args.processes = static_cast<__u32>(totals.processes);
   UniqueFd handle(::ioctl(device, CRYO_IOC_RESTART, &args));
   if (!handle)
     fail_errno("the kernel module refuses a restart with {} processes and {} threads", totals.processes,
-               totals.threads);
+               args.threads);
   return handle;
 }
 

@@ -105,10 +105,20 @@ STUB_CODE void read_contents(Parameters* p) {
   }
 }
 
-STUB_CODE void arrive_and_resume(Parameters* p, Thread* thread) {
-  make_calls(p, thread->last, thread->nr_last, thread->index);
+STUB_CODE void arrive(Parameters* p) {
   __atomic_add_fetch(&p->report->arrived, 1, __ATOMIC_ACQ_REL);
   raw_syscall(SYS_futex, address_of(&p->report->arrived), FUTEX_WAKE, 1);
+}
+
+// The module waits until it is gone before it takes the code away.
+[[noreturn]] STUB_CODE void exit_as_before(Parameters* p) {
+  arrive(p);
+  for (;;) raw_syscall(SYS_exit, static_cast<std::uint64_t>(p->leader_status));
+}
+
+STUB_CODE void arrive_and_resume(Parameters* p, Thread* thread) {
+  make_calls(p, thread->last, thread->nr_last, thread->index);
+  arrive(p);
   const long result = raw_syscall(SYS_ioctl, static_cast<std::uint64_t>(p->handle_fd), CRYO_RST_RESUME,
                                   address_of(thread->resume));
   fail(p, Step::kResume, thread->index, 0, is_error(result) ? -result : 0, 0);
@@ -225,5 +235,6 @@ extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   arrive_at(&report->ready, report->processes);
   wait_until(p, &report->ready);
   make_calls(p, p->final_calls, p->nr_final_calls, 0);
+  if (p->leader_exits != 0) exit_as_before(p);
   arrive_and_resume(p, leader);
 }

@@ -61,6 +61,7 @@ enum class Step : std::uint16_t {
   kMempolicy,
   kAttach,
   kNotify,
+  kThreadDirectory,
 };
 
 // When a call has done what it should.
@@ -163,10 +164,12 @@ struct Parameters {
   std::uint32_t wait_mapped;  // 1: process_calls need that the memory of all processes is complete
   std::int32_t context_fd;
   std::int32_t handle_fd;
-  std::int32_t device_fd;    // for the pid cursor, -1: none; closed before the resume
-  std::int32_t coordinator;  // cr_restart; 0: in a pid namespace from where it cannot be seen
-  std::uint32_t use_cursor;  // changes: clone3() may not choose tids here
-  std::uint32_t set_up;      // changes: threads (the leader not among them) that are set up
+  std::int32_t device_fd;      // for the pid cursor, -1: none; closed before the resume
+  std::int32_t coordinator;    // cr_restart; 0: in a pid namespace from where it cannot be seen
+  std::uint32_t use_cursor;    // changes: clone3() may not choose tids here
+  std::uint32_t set_up;        // changes: threads (the leader not among them) that are set up
+  std::uint32_t leader_exits;  // 1: the leader is only there to have exited ...
+  std::int32_t leader_status;  // ... with this status, when everything is done
 };
 
 inline constexpr int kMaxTidTries = 200;

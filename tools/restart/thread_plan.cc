@@ -88,11 +88,18 @@ class ThreadPlanner {
   ThreadPlanner(const ThreadPlanInput& input, const Thread& thread, StubArea& area)
       : input_(input), thread_(thread), head_(thread.head), area_(area) {}
 
-  void plan(stub::Thread& out);
+  // `before`: what the leader does before it creates the thread.
+  void plan(stub::Thread& out, CallList before);
 
  private:
   [[nodiscard]] bool leader() const { return head_.flags & CRYO_THREAD_LEADER; }
+  // Does what the module does once in each process.
+  [[nodiscard]] bool finishes_process() const {
+    const std::vector<Thread>& all = input_.process.threads;
+    return &thread_ == &all[has_exited(all.front()) ? 1 : 0];
+  }
   [[nodiscard]] std::int32_t tid() const { return input_.options.restore_pid ? head_.tid : 0; }
+  void plan_exited(stub::Thread& out);
   void plan_identity();
   void plan_alt_stack();
   void plan_scheduling();
@@ -185,7 +192,8 @@ cryo_resume* ThreadPlanner::resume() {
   plan_seccomp(thread_.seccomp, *resume, area_);
   resume->close_fd = -1;
   resume->exe_fd = -1;
-  if (leader()) {
+  if (input_.late_death_signal) resume->death_signal = static_cast<std::uint32_t>(head_.pdeath_signal);
+  if (finishes_process()) {
     resume->flags |= CRYO_RESUME_LEADER;
     resume->unmap_start = area_.range().start;
     resume->unmap_len = area_.range().size();
@@ -197,8 +205,17 @@ cryo_resume* ThreadPlanner::resume() {
   return resume;
 }
 
-void ThreadPlanner::plan(stub::Thread& out) {
-  CallList before, last;
+// Of a leader that is going to exit again, only its name stays.
+void ThreadPlanner::plan_exited(stub::Thread& out) {
+  plan_identity();
+  out.tid = tid();
+  out.calls = area_.copy(calls_);
+  out.nr_calls = static_cast<std::uint32_t>(calls_.calls().size());
+}
+
+void ThreadPlanner::plan(stub::Thread& out, CallList before) {
+  if (has_exited(thread_)) return plan_exited(out);
+  CallList last;
   plan_identity();
   plan_alt_stack();
   plan_scheduling();
@@ -207,8 +224,8 @@ void ThreadPlanner::plan(stub::Thread& out) {
     plan_credentials(input_.credentials, calls_, area_);
   }
   // A change of credentials clears it: the leader's comes after that, in plan_leader().
-  calls_.add(Step::kDeathSignal, 0, SYS_prctl, PR_SET_PDEATHSIG, leader() ? SIGKILL : head_.pdeath_signal, 0,
-             0, 0);
+  const int death_signal = input_.late_death_signal ? 0 : static_cast<int>(head_.pdeath_signal);
+  calls_.add(Step::kDeathSignal, 0, SYS_prctl, PR_SET_PDEATHSIG, leader() ? SIGKILL : death_signal, 0, 0, 0);
   plan_pending();
   if ((head_.flags & CRYO_THREAD_RSEQ) && head_.rseq != 0)
     last.add(Step::kRseq, 0, SYS_rseq, head_.rseq, head_.rseq_len, 0, head_.rseq_sig);
@@ -253,10 +270,13 @@ void plan_timers(const Process& process, CallList& calls, StubArea& area) {
 stub::Thread* plan_threads(const ThreadPlanInput& input, StubArea& area, stub::Parameters* parameters) {
   const std::vector<Thread>& threads = input.process.threads;
   auto* out = area.array<stub::Thread>(threads.size());
-  for (std::uint32_t i = 0; i < threads.size(); ++i) {
+  const std::vector<std::uint32_t> order = input.directories.order();
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    CallList before;
+    if (i > 0) input.directories.plan_before(order[i], order[i - 1], before);
     out[i].parameters = parameters;
-    out[i].index = i;
-    ThreadPlanner(input, threads[i], area).plan(out[i]);
+    out[i].index = order[i];
+    ThreadPlanner(input, threads[order[i]], area).plan(out[i], std::move(before));
   }
   return out;
 }
@@ -280,7 +300,8 @@ void plan_leader(const ThreadPlanInput& input, CallList& calls, StubArea& area) 
   plan_credentials(input.credentials, calls, area);
   // prctl() does not take 2 (suid_dumpable); 0 is the stricter of the others.
   calls.add(Step::kDumpable, 0, SYS_prctl, PR_SET_DUMPABLE, process.head.dumpable == 1 ? 1 : 0, 0, 0, 0);
-  calls.add(Step::kDeathSignal, 0, SYS_prctl, PR_SET_PDEATHSIG, leader.pdeath_signal, 0, 0, 0);
+  calls.add(Step::kDeathSignal, 0, SYS_prctl, PR_SET_PDEATHSIG,
+            input.late_death_signal ? 0 : leader.pdeath_signal, 0, 0, 0);
   const std::int32_t pid = input.options.restore_pid ? process.head.pid : ::getpid();
   for (const SigInfo& info : queued_signals(without_timer_signals(process.pending, process))) {
     SigInfo* bytes = area.array<SigInfo>(1);

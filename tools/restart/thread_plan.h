@@ -7,6 +7,7 @@
 #include "restart/credentials.h"
 #include "restart/options.h"
 #include "restart/stub_area.h"
+#include "restart/thread_fs.h"
 
 namespace cryo {
 
@@ -17,9 +18,13 @@ struct ThreadPlanInput {
   std::vector<std::int32_t> nice_not_permitted;  // tids that keep the nice value they have
   int handle_fd = -1;
   int exe_fd = -1;
+  // The main thread of its parent exits once more, which must not be taken for the parent's death: the
+  // module sets the death signals.
+  bool late_death_signal = false;
+  const ThreadDirectories& directories;
 };
 
-// The leader is the first of the returned array.
+// The leader is the first of the returned array; the others are in the order of their creation.
 [[nodiscard]] stub::Thread* plan_threads(const ThreadPlanInput& input, StubArea& area,
                                          stub::Parameters* parameters);
 

@@ -133,6 +133,8 @@ enum cryo_section_type {
 	CRYO_SEC_NS_NET		= 82,	/* object: namespace; struct cryo_ns_net */
 	CRYO_SEC_PIDS		= 83,	/* object: pid; struct cryo_array; tail: struct cryo_nested_id */
 	CRYO_SEC_PIDFD		= 60,	/* object: file id; struct cryo_pidfd */
+	CRYO_SEC_PAGE_COPIES	= 70,	/* object: mm; struct cryo_array; tail: struct cryo_page_copy */
+	CRYO_SEC_THREAD_FS	= 71,	/* object: tid; struct cryo_thread_fs; tail: path */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };
@@ -182,7 +184,7 @@ struct cryo_process {
 	__s32 exit_signal;
 	__s32 stop_signal;		/* when CRYO_PROC_STOPPED */
 	__s32 oom_score_adj;
-	__s32 exit_code;		/* when CRYO_PROC_ZOMBIE: wait status as wait4(2) returns it */
+	__s32 exit_code;		/* when CRYO_PROC_ZOMBIE, or its leader has exited: wait status as of wait4(2) */
 };
 
 /* Tail: path as the process sees it from its root. */
@@ -194,6 +196,13 @@ struct cryo_path {
 };
 
 #define CRYO_PATH_DELETED	(1U << 0)
+
+/* Of a thread that does not share those of its process (unshare(CLONE_FS)). Tail: path of @cwd. */
+struct cryo_thread_fs {
+	struct cryo_path cwd;
+	__u32 umask;
+	__s32 same_as;			/* the first thread that has the same, this one if it is that: they share it */
+};
 
 struct cryo_rlimit {
 	__u64 cur;			/* ~0: RLIM_INFINITY */
@@ -341,6 +350,13 @@ struct cryo_pages {
 struct cryo_page_run {
 	__u64 start;			/* page-aligned */
 	__u64 nr_pages;
+};
+
+/* Pages whose bytes are in an earlier PAGE_DATA section: another process had the same ones. */
+struct cryo_page_copy {
+	__u64 start;			/* address, page-aligned */
+	__u64 nr_pages;
+	__u64 offset;			/* of the bytes, from the start of the context */
 };
 
 /* ---- files --------------------------------------------------------------- */
@@ -691,6 +707,7 @@ struct cryo_mqueue {
 #define CRYO_THREAD_LEADER		(1U << 0)
 #define CRYO_THREAD_RESTORE_SIGMASK	(1U << 1)	/* inside sigsuspend(), ppoll() ...: @saved_sigmask comes back */
 #define CRYO_THREAD_RSEQ		(1U << 2)
+#define CRYO_THREAD_EXITED		(1U << 3)	/* leader that has exited while others live: id, name and timer slack only */
 
 struct cryo_thread {
 	__s32 tid;

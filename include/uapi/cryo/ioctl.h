@@ -278,7 +278,8 @@ struct cryo_ckpt_device {
  */
 #define CRYO_RST_RESUME		_IO(CRYO_IOC_TYPE, 0x60)
 
-#define CRYO_RESUME_LEADER		(1U << 0)	/* @unmap_*, @close_fd, @exe_fd count */
+/* @unmap_*, @close_fd, @exe_fd, @signal count: one thread of each process, the first that has not exited. */
+#define CRYO_RESUME_LEADER		(1U << 0)
 #define CRYO_RESUME_RESTORE_SIGMASK	(1U << 1)	/* @saved_sigmask comes back when the call ends */
 #define CRYO_RESUME_FLAGS		((1U << 2) - 1)
 
@@ -340,6 +341,8 @@ struct cryo_resume {
 	__u64 seccomp;			/* user pointer to @nr_seccomp struct cryo_seccomp_program, oldest first */
 	__u32 nr_seccomp;
 	__u32 seccomp_mode;		/* SECCOMP_MODE_*, in force when the call returns */
+	__u32 death_signal;		/* PR_SET_PDEATHSIG when it goes on; 0: as it is */
+	__u32 reserved;
 };
 
 /*

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * save_fs.c - working directories
+ *
+ * Threads have one in common, with the umask, unless they were made, or have unshared
+ * (unshare(CLONE_FS)), otherwise; then several of them may still share another one.
+ */
+#include <linux/fs_struct.h>
+#include <linux/path.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/stat.h>
+
+#include "cryo.h"
+
+/* Path of @path as the requester sees it, into @buf; or an ERR_PTR. */
+static char *path_name(const struct path *path, char *buf, size_t size, u32 *flags)
+{
+	char *name = d_path(path, buf, size);
+
+	if (IS_ERR(name))
+		return name;
+	if (d_unlinked(path->dentry)) {
+		*flags |= CRYO_PATH_DELETED;
+		name[strlen(name) - strlen(" (deleted)")] = '\0';
+	}
+	return name;
+}
+
+/* Add struct cryo_path to @buf, and the path to @tail. */
+static int describe(const struct path *pwd, struct cryo_path *head, struct cryo_buf *tail)
+{
+	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	struct kstat stat;
+	char *name;
+	int err;
+
+	if (!page)
+		return -ENOMEM;
+	name = path_name(pwd, page, PATH_MAX, &head->flags);
+	err = PTR_ERR_OR_ZERO(name);
+	if (!err)
+		err = vfs_getattr(pwd, &stat, STATX_BASIC_STATS, AT_STATX_DONT_SYNC);
+	if (!err) {
+		head->dev = new_encode_dev(stat.dev);
+		head->ino = stat.ino;
+		head->mode = stat.mode & 07777;
+		cryo_buf_put(tail, name, strlen(name));
+	}
+	kfree(page);
+	return err;
+}
+
+/* The working directory of @task, with a reference, and its umask. */
+static int get_pwd(struct task_struct *task, struct path *pwd, u32 *umask)
+{
+	int err = -ESRCH;
+
+	task_lock(task);
+	if (task->fs) {
+		get_fs_pwd(task->fs, pwd);
+		*umask = task->fs->umask;
+		err = 0;
+	}
+	task_unlock(task);
+	return err;
+}
+
+/* @head is the beginning of the structure of @size bytes that is saved. */
+static int save(struct cryo_capture *c, u16 type, u32 object, const struct path *pwd,
+		struct cryo_path *head, size_t size)
+{
+	struct cryo_buf tail = {}, buf = {};
+	int err = describe(pwd, head, &tail);
+
+	if (!err) {
+		cryo_buf_put(&buf, head, size);
+		cryo_buf_put(&buf, tail.data, tail.len);
+		err = cryo_stream_buf(&c->stream, type, object, size, &buf);
+	}
+	cryo_buf_free(&tail);
+	return err;
+}
+
+int cryo_save_cwd(struct cryo_capture *c)
+{
+	struct cryo_path head = {};
+	struct path pwd;
+	u32 umask;
+	int err = get_pwd(c->p->task, &pwd, &umask);
+
+	if (err)
+		return err;
+	err = save(c, CRYO_SEC_CWD, c->p->pid, &pwd, &head, sizeof(head));
+	path_put(&pwd);
+	return err;
+}
+
+static bool has_own(struct cryo_capture *c, struct task_struct *task)
+{
+	return READ_ONCE(task->fs) != READ_ONCE(c->p->task->fs);
+}
+
+/* The first thread with the same one as @task. */
+static struct task_struct *first_with(struct cryo_capture *c, struct task_struct *task)
+{
+	struct cryo_parked *t;
+
+	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
+		if (READ_ONCE(t->task->fs) == READ_ONCE(task->fs))
+			break;
+	return t ? t->task : task;
+}
+
+int cryo_save_thread_fs(struct cryo_capture *c, struct task_struct *task)
+{
+	struct cryo_thread_fs out = {};
+	struct path pwd;
+	int err;
+
+	if (!has_own(c, task))
+		return 0;
+	err = get_pwd(task, &pwd, &out.umask);
+	if (err)
+		return err;
+	out.same_as = task_pid_vnr(first_with(c, task));
+	err = save(c, CRYO_SEC_THREAD_FS, task_pid_vnr(task), &pwd, &out.cwd, sizeof(out));
+	path_put(&pwd);
+	return err;
+}
+
+static bool other_root(struct task_struct *task)
+{
+	struct path mine, its = {};
+	bool other;
+
+	get_fs_root(current->fs, &mine);
+	task_lock(task);
+	if (task->fs)
+		get_fs_root(task->fs, &its);
+	task_unlock(task);
+	other = its.dentry && !path_equal(&mine, &its);
+	path_put(&its);
+	path_put(&mine);
+	return other;
+}
+
+/* More users than threads of this process. */
+static bool shared_outside(struct cryo_capture *c, struct task_struct *task)
+{
+	struct cryo_parked *t;
+	int users = 0;
+
+	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
+		users += READ_ONCE(t->task->fs) == READ_ONCE(task->fs);
+	task_lock(task);
+	users = task->fs ? task->fs->users - users : 0;
+	task_unlock(task);
+	return users > 0;
+}
+
+void cryo_check_fs(struct cryo_capture *c, struct task_struct *task)
+{
+	int tid = task_pid_vnr(task);
+
+	if (task == c->p->task) {
+		if (other_root(task))
+			cryo_refuse(c, "a root directory other than the requester's (chroot) is not supported");
+		return;
+	}
+	if (!has_own(c, task))
+		return;
+	if (other_root(task))
+		cryo_refuse(c, "thread %d: a root directory other than the requester's (chroot) is not supported",
+			    tid);
+	if (first_with(c, task) == task && shared_outside(c, task))
+		cryo_refuse(c, "thread %d: a working directory shared with another process (CLONE_FS) is not supported",
+			    tid);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * shared_pages.c - pages that several processes of a checkpoint have, written once
+ *
+ * After a fork() parent and child have the same pages until one of them writes.
+ * A page that may be such a one is remembered by its number, with the place of its
+ * bytes in the context; the next process that has it gets a reference to that place.
+ *
+ * A remembered page is referenced: it can neither go to somebody else nor be written
+ * in place, as a writer outside of the checkpoint gets a copy then.  Those in the
+ * checkpoint are parked.
+ */
+#include <linux/mm.h>
+#include <linux/page-flags.h>
+#include <linux/sched.h>
+#include <linux/sizes.h>
+#include <linux/xarray.h>
+
+#include "cryo.h"
+
+#define MAX_REMEMBERED	(SZ_4G >> PAGE_SHIFT)	/* what comes after is written for each process */
+
+void cryo_shared_pages_init(struct cryo_shared_pages *s)
+{
+	xa_init(&s->places);
+}
+
+void cryo_shared_pages_free(struct cryo_shared_pages *s)
+{
+	unsigned long pfn;
+	void *place;
+
+	xa_for_each(&s->places, pfn, place) {
+		put_page(pfn_to_page(pfn));
+		cond_resched();
+	}
+	xa_destroy(&s->places);
+	s->count = 0;
+}
+
+/* Not more than a look at its flags: most pages belong to one process alone. */
+static bool may_be_shared(struct cryo_shared_pages *s, struct page *page)
+{
+	return s->memories > 1 && PageAnon(page) && !PageAnonExclusive(page);
+}
+
+/* Where the bytes of @page are in the context, or 0. */
+u64 cryo_shared_page_find(struct cryo_shared_pages *s, struct page *page)
+{
+	void *place;
+
+	if (!may_be_shared(s, page))
+		return 0;
+	place = xa_load(&s->places, page_to_pfn(page));
+	return place ? (u64)xa_to_value(place) << PAGE_SHIFT : 0;
+}
+
+/* Its bytes are at @offset. No error: what is not remembered is written again. */
+void cryo_shared_page_remember(struct cryo_shared_pages *s, struct page *page, u64 offset)
+{
+	if (!may_be_shared(s, page) || s->count == MAX_REMEMBERED)
+		return;
+	if (xa_insert(&s->places, page_to_pfn(page), xa_mk_value(offset >> PAGE_SHIFT),
+		      GFP_KERNEL | __GFP_ACCOUNT | __GFP_NOWARN))
+		return;
+	get_page(page);
+	s->count++;
+}

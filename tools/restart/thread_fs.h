@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Working directories and umasks that threads do not share with their process.
+//
+// A new thread shares those of the thread that creates it.  So the leader, which creates all, takes on
+// those of each group of threads in turn, unshares, and comes to its own at last.
+#pragma once
+
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "context/model.h"
+#include "restart/calls.h"
+#include "restart/options.h"
+
+namespace cryo {
+
+struct FileStore;
+
+class ThreadDirectories {
+ public:
+  // Opens them all, at numbers that the process does not have; leaves the caller in some other directory
+  // than it was in.  Throws Error.
+  ThreadDirectories(const Process& process, const RestartOptions& options, const FileStore& store);
+  // When the caller has the process's own working directory and umask.
+  void note_own();
+
+  // Those that are open, until plan_after() closes them.
+  [[nodiscard]] std::vector<int> descriptors() const;
+
+  // Threads, by index, in the order in which they are to be created: the leader first.
+  [[nodiscard]] std::vector<std::uint32_t> order() const;
+  // What the leader does before it creates the thread `index`, the one after `previous`.
+  void plan_before(std::uint32_t index, std::uint32_t previous, CallList& calls) const;
+  // By the leader when the last one, `last`, is there.
+  void plan_after(std::uint32_t last, CallList& calls) const;
+
+ private:
+  struct Directory {
+    std::int32_t owner;  // tid; 0: the process
+    UniqueFd fd;
+    std::uint32_t umask;
+  };
+
+  [[nodiscard]] bool empty() const { return directories_.empty(); }
+  [[nodiscard]] std::int32_t owner_of(std::uint32_t index) const;
+  void add(std::int32_t owner, std::uint32_t umask);
+  void plan_change(std::int32_t owner, CallList& calls) const;
+
+  const Process& process_;
+  std::vector<Directory> directories_;
+};
+
+}  // namespace cryo
