@@ -279,6 +279,7 @@ Json json_of(const File& file) {
                       {"type", file.socket->head.type},
                       {"backlog", file.socket->head.backlog},
                       {"address", address_text(file.socket->address)}};
+  if (file.socket && !file.socket->path.empty()) json["socket"]["path"] = file.socket->path;
   if (!file.build_id.empty()) json["build_id"] = hex_text(file.build_id);
   if (file.connection) json["connection"] = json_of(*file.connection, file);
   if (file.pty)

@@ -101,7 +101,7 @@ enum cryo_section_type {
 	CRYO_SEC_PAGE_DATA	= 18,	/* right after its PAGES: the pages' bytes, page-aligned in the file */
 	CRYO_SEC_PIPE		= 19,	/* object: inode id; struct cryo_pipe; tail: struct cryo_pipe_packet and bytes */
 	CRYO_SEC_EPOLL		= 20,	/* object: file id; struct cryo_array; tail: struct cryo_epoll_target */
-	CRYO_SEC_SOCKET		= 21,	/* object: file id; struct cryo_socket; tail: address as struct sockaddr */
+	CRYO_SEC_SOCKET		= 21,	/* object: file id; struct cryo_socket; tail: address, path */
 	CRYO_SEC_EVENTFD	= 22,	/* object: file id; struct cryo_eventfd */
 	CRYO_SEC_LOCKS		= 23,	/* object: pid; struct cryo_array; tail: struct cryo_lock */
 	CRYO_SEC_BUILD_ID	= 52,	/* object: file id; tail: build-id of a mapped ELF file, 1 to CRYO_BUILD_ID_MAX bytes */
@@ -450,13 +450,14 @@ struct cryo_epoll_target {
 	__u32 flags;			/* CRYO_EPOLL_* */
 };
 
+/* Tail: address as struct sockaddr, path. */
 struct cryo_socket {
 	__u32 family;
 	__u32 type;
 	__u32 protocol;
 	__u32 backlog;
 	__u32 flags;			/* CRYO_SOCK_* */
-	__u32 reserved;
+	__u32 path_len;			/* of a name in the file system that does not begin with "/": where it is */
 };
 
 #define CRYO_SOCK_REUSEADDR	(1U << 0)
