@@ -206,6 +206,7 @@ Json json_of(const Context& context, const Mm& mm) {
                {"stack", hex(mm.head.start_stack)},
                {"vdso", hex(mm.head.vdso)},
                {"vdso_crc", fmt::format("{:08x}", mm.head.vdso_crc)},
+               {"pkeys", hex(mm.head.pkeys)},
                {"vmas", Json::array()}};
   for (std::size_t i = 0; i < mm.vmas.size(); ++i) {
     const cryo_vma& vma = mm.vmas[i];

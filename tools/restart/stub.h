@@ -61,6 +61,7 @@ enum class Step : std::uint16_t {
   kMempolicy,
   kAttach,
   kNotify,
+  kProtectionKey,
 };
 
 // When a call has done what it should.

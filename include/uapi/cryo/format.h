@@ -281,7 +281,7 @@ struct cryo_mm {
 	__u32 vdso_crc;			/* CRC32C of the vdso's bytes: tells one kernel's from another's */
 	__u32 thp_disabled;		/* PR_GET_THP_DISABLE */
 	__u32 membarrier;		/* MEMBARRIER_CMD_REGISTER_* commands to repeat */
-	__u32 reserved;
+	__u32 pkeys;			/* bit N: the program has allocated protection key N */
 };
 
 #define CRYO_VMA_READ		(1ULL << 0)
@@ -320,7 +320,7 @@ struct cryo_vma {
 	__u64 flags;			/* CRYO_VMA_READ ... */
 	__u32 kind;			/* CRYO_VMA_ANON ... */
 	__u32 file;			/* file id, 0: none */
-	__u32 pkey;			/* protection key */
+	__u32 pkey;			/* protection key; one not in @pkeys is the kernel's, of memory to execute only */
 	__u32 reserved;
 };
 
