@@ -208,6 +208,7 @@ TEST("areas of memory") {
   refused("no range of pages", [](ContextBuilder& b) { vma(b, 1).start += 1; });
   refused("no range of pages", [](ContextBuilder& b) { vma(b, 1).end = 0; });
   refused("unknown kind", [](ContextBuilder& b) { vma(b, 0).kind = 77; });
+  refused("protection key 0", [](ContextBuilder& b) { b.context.mms.at(1).head.pkeys = 1; });
   refused("unknown flags 0x8000000000000000", [](ContextBuilder& b) { vma(b, 0).flags |= 1ULL << 63; });
   refused("maps no file", [](ContextBuilder& b) { vma(b, 0).file = 0; });
   refused("file 55 is not there", [](ContextBuilder& b) { vma(b, 0).file = 55; });
