@@ -170,7 +170,11 @@ struct Parameters {
   std::uint32_t set_up;      // changes: threads (the leader not among them) that are set up
 };
 
+// Who has an id that is wanted is often a short-lived process of others: the first tries come at once, the
+// others after a while.
 inline constexpr int kMaxTidTries = 200;
+inline constexpr int kQuickTidTries = 10;
+inline constexpr long kTidPauseNs = 20000000;
 inline constexpr std::uint64_t kThreadStackSize = 8192;
 inline constexpr int kFailureStatus = 125;  // exit status of a child that wrote a report
 
