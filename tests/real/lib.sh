@@ -7,6 +7,7 @@
 #   exit_status  how it ends (default 0)
 #   outputs    array: files whose contents have to come out equal (stdout and stderr always do)
 #   prepare()  optional: makes the input, in the current directory
+#   outside    array, optional: patterns of files elsewhere that belong to the run as those in its directory do
 #   checkpoint_options  array, optional: for cr_checkpoint
 #   started(), restarted() N, ending()  optional: what somebody outside does: after the start, after a restart
 #              from context N, and before the end is waited for
@@ -28,7 +29,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 : "${REAL_MOMENTS:=10}" "${REAL_SECOND:=3}" "${REAL_MODE:=}" "${CRTEST_USER:=cryo}"
 : "${CRTEST_SEED:=$((SRANDOM % 32768))}"
 
-exit_status=0 outputs=() checkpoint_options=() tap=0 bad=0 rpid=0 pid=0
+exit_status=0 outputs=() outside=() checkpoint_options=() tap=0 bad=0 rpid=0 pid=0
 prepare() { :; }
 started() { :; }
 restarted() { :; }
@@ -198,6 +199,19 @@ compare() # WHAT
 # Spread over the moments: the first, and every so many after it.
 is_for_second() { [ $((($1 - 1) % ((REAL_MOMENTS + REAL_SECOND - 1) / REAL_SECOND))) = 0 ]; }
 
+keep_files() # NUMBER
+{
+	local file
+
+	cp -a "$dir" "$work/files.$1"
+	mkdir "$work/outside.$1"
+	# shellcheck disable=SC2068 # patterns are meant
+	for file in ${outside[@]}; do
+		mkdir -p "$work/outside.$1/${file%/*}"
+		cp -p "$file" "$work/outside.$1/$file"
+	done
+}
+
 # One run in $dir through the moments given; it may end before the last of them.
 run_through() # MOMENT...
 {
@@ -215,7 +229,7 @@ run_through() # MOMENT...
 		2) break ;;
 		esac
 		taken=$n ctx_pid[n]=$pid ctx_dir[n]=$dir
-		! is_for_second "$n" || cp -a "$dir" "$work/files.$n"
+		! is_for_second "$n" || keep_files "$n"
 		restart "$work/ctx.$n"
 		restarted "$n"
 	done
@@ -251,6 +265,7 @@ run_second()
 		(cd "$dir" && find . -type f | while IFS= read -r file; do
 			[ -e "$work/files.$n/$file" ] || rm "$file"; done)
 		cp -a "$work/files.$n/." "$dir/"
+		(cd "$work/outside.$n" && find . -type f -exec cp -p {} "/{}" \;)
 		restart "$work/ctx.$n"
 		restarted "$n"
 		compare "second restart from context $n"
