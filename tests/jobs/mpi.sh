@@ -11,7 +11,7 @@ prepare()
 	mkdir tmp
 	cat >job.sh <<-EOF
 	export TMPDIR=\$PWD/tmp
-	export ${settings[*]}
+	export $settings
 	$launcher -n 4 ./ring \$1
 	echo "status \$?"
 	EOF
