@@ -450,6 +450,7 @@ int cryo_collect_unix(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_unix_is_whole(struct cryo_capture *c, struct cryo_object *o);
 void cryo_unix_peer_holder(struct cryo_object *o, char *buf, size_t size);
 const char *cryo_unix_obstacle(struct cryo_object *o);
+const char *cryo_unix_path(struct sock *sk, char *page, bool *unlinked);
 int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o);
 
 /* save_netlink.c */

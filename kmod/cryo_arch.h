@@ -54,11 +54,14 @@ unsigned long cryo_arch_vdso(struct mm_struct *mm);
 /* Does the system call in progress of @task, a futex wait, have a timeout that is absolute? */
 bool cryo_arch_futex_is_absolute(struct task_struct *task);
 
-/*
- * The protection key that the program gave @vma, 0 for none. Not the one that the kernel itself
- * uses to make memory executable only: mprotect(PROT_EXEC) brings that back.
- */
+/* The protection key of @vma, 0 for none. */
 int cryo_arch_vma_pkey(struct vm_area_struct *vma);
+
+/*
+ * Bit N: the program has allocated protection key N.  Not among them are 0 and the one that the
+ * kernel itself uses to make memory executable only: mprotect(PROT_EXEC) brings that back.
+ */
+u32 cryo_arch_pkeys(struct mm_struct *mm);
 
 /* Will @task, parked, go on by restart_syscall(2)? */
 bool cryo_arch_uses_restart_block(struct task_struct *task);

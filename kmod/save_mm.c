@@ -59,8 +59,6 @@ static const char *vma_obstacle(struct vm_area_struct *vma)
 		return "memory of a device";
 	if (userfaultfd_armed(vma))
 		return "memory registered with userfaultfd";
-	if (cryo_arch_vma_pkey(vma))
-		return "a memory protection key";
 	if (cryo_vma_droppable(vma))
 		return "droppable memory (MAP_DROPPABLE)";
 	if (cryo_vma_sealed(vma))
@@ -153,6 +151,7 @@ static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 								       CRYO_VMA_VVAR;
 		return 0;
 	}
+	r->out.pkey = cryo_arch_vma_pkey(vma);
 	check_vma(c, vma);
 	err = cryo_note_mempolicy(c, vma);
 	if (err)
@@ -245,6 +244,7 @@ static void fill_mm(struct cryo_mm *out, struct mm_struct *mm)
 	out->def_flags = flags_of(mm->def_flags) & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT);
 	out->thp_disabled = cryo_thp_disabled(mm);
 	out->vdso = cryo_arch_vdso(mm);
+	out->pkeys = cryo_arch_pkeys(mm);
 	out->membarrier = cryo_membarrier_commands(mm);
 }
 

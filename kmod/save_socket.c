@@ -5,6 +5,7 @@
  */
 #include <linux/net.h>
 #include <linux/nsproxy.h>
+#include <linux/slab.h>
 #include <net/inet_sock.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
@@ -150,11 +151,35 @@ int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const ch
 	return 0;
 }
 
+/* Address, and where a relative name in the file system leads. */
+static int put_names(struct socket *sock, struct cryo_socket *head, struct cryo_buf *buf)
+{
+	struct sockaddr_storage addr = {};
+	const char *path = NULL;
+	bool unlinked;
+	char *page;
+	int len = kernel_getsockname(sock, (struct sockaddr *)&addr);
+
+	if (len < 0)
+		return len;
+	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	if (!page)
+		return -ENOMEM;
+	if (sock->sk->sk_family == AF_UNIX)
+		path = cryo_unix_path(sock->sk, page, &unlinked);
+	head->path_len = path ? strlen(path) : 0;
+	cryo_buf_put(buf, head, sizeof(*head));
+	cryo_buf_put(buf, &addr, min_t(size_t, len, sizeof(addr)));
+	if (path)
+		cryo_buf_put(buf, path, head->path_len);
+	kfree(page);
+	return 0;
+}
+
 static int save_listening(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct socket *sock = sock_from_file(o->file);
 	struct sock *sk = sock->sk;
-	struct sockaddr_storage addr = {};
 	struct cryo_buf buf = {};
 	struct cryo_socket out = {
 		.family = sk->sk_family,
@@ -163,18 +188,19 @@ static int save_listening(struct cryo_capture *c, struct cryo_object *o)
 		.backlog = READ_ONCE(sk->sk_max_ack_backlog),
 		.peer_pid = cryo_sock_peer_pid(sk),
 	};
-	int len = kernel_getsockname(sock, (struct sockaddr *)&addr);
+	int err;
 
-	if (len < 0)
-		return len;
 	if (sk->sk_reuse)
 		out.flags |= CRYO_SOCK_REUSEADDR;
 	if (sk->sk_reuseport)
 		out.flags |= CRYO_SOCK_REUSEPORT;
 	if (sk->sk_family == AF_INET6 && sk->sk_ipv6only)
 		out.flags |= CRYO_SOCK_V6ONLY;
-	cryo_buf_put(&buf, &out, sizeof(out));
-	cryo_buf_put(&buf, &addr, min_t(size_t, len, sizeof(addr)));
+	err = put_names(sock, &out, &buf);
+	if (err) {
+		cryo_buf_free(&buf);
+		return err;
+	}
 	return cryo_stream_buf(&c->stream, CRYO_SEC_SOCKET, o->id, sizeof(out), &buf);
 }
 

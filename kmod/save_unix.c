@@ -201,14 +201,18 @@ static int save_queue(struct cryo_capture *c, struct cryo_object *o)
 	return cryo_queue_end(c, o, &buf, err);
 }
 
-/* Where a name in the file system leads, if there is one. */
-static int save_path(struct sock *sk, struct cryo_sock_names *names, struct cryo_sock_state *out,
-		     char *page)
+/*
+ * Where the name of @sk in the file system leads, if it has one that does not begin with "/", in
+ * @page. Tells as well whether such a name has been removed.
+ */
+const char *cryo_unix_path(struct sock *sk, char *page, bool *unlinked)
 {
-	const struct sockaddr_un *name = (const void *)&names->name;
+	/* pairs with bind(), which publishes a finished name */
+	struct unix_address *addr = smp_load_acquire(&unix_sk(sk)->addr);
 	struct path path = {};
-	char *text;
+	char *text = NULL;
 
+	*unlinked = false;
 	unix_state_lock(sk);
 	if (unix_sk(sk)->path.dentry) {
 		path = unix_sk(sk)->path;
@@ -216,16 +220,15 @@ static int save_path(struct sock *sk, struct cryo_sock_names *names, struct cryo
 	}
 	unix_state_unlock(sk);
 	if (!path.dentry)
-		return 0;
-	if (d_unlinked(path.dentry))
-		out->flags |= CRYO_SOCK_STATE_UNLINKED;
-	if (name->sun_path[0] != '/') {
+		return NULL;
+	*unlinked = d_unlinked(path.dentry);
+	if (addr && addr->name->sun_path[0] != '/') {
 		text = d_path(&path, page, PATH_MAX);
-		if (!IS_ERR(text))
-			names->path = text;
+		if (IS_ERR(text))
+			text = NULL;
 	}
 	path_put(&path);
-	return 0;
+	return text;
 }
 
 static void find_peer(struct cryo_capture *c, struct sock *sk, struct cryo_sock_state *out,
@@ -256,13 +259,17 @@ int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o)
 		.listener = o->listener ? o->listener->id : 0,
 	};
 	int err = -ENOMEM;
+	bool unlinked;
 
 	if (names && page) {
 		names->len = name_of(sk, &names->name);
 		find_peer(c, sk, &out, names);
 		cryo_sock_peercred(sk, &out);
-		err = save_path(sk, names, &out, page) ?: cryo_save_sockstate(c, o, &out, names) ?:
-		      cryo_save_sockopts(c, o) ?: save_queue(c, o);
+		names->path = cryo_unix_path(sk, page, &unlinked);
+		if (unlinked)
+			out.flags |= CRYO_SOCK_STATE_UNLINKED;
+		err = cryo_save_sockstate(c, o, &out, names) ?: cryo_save_sockopts(c, o) ?:
+		      save_queue(c, o);
 	}
 	kfree(page);
 	kfree(names);

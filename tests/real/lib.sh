@@ -7,6 +7,10 @@
 #   exit_status  how it ends (default 0)
 #   outputs    array: files whose contents have to come out equal (stdout and stderr always do)
 #   prepare()  optional: makes the input, in the current directory
+#   outside    array, optional: patterns of files elsewhere that belong to the run as those in its directory do
+#   checkpoint_options  array, optional: for cr_checkpoint
+#   started(), restarted() N, ending()  optional: what somebody outside does: after the start, after a restart
+#              from context N, and before the end is waited for
 #   digest()   optional: prints what has to be equal instead of the files named in outputs
 #
 # What happens, as the user CRTEST_USER (default cryo) when started by root:
@@ -25,8 +29,11 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 : "${REAL_MOMENTS:=10}" "${REAL_SECOND:=3}" "${REAL_MODE:=}" "${CRTEST_USER:=cryo}"
 : "${CRTEST_SEED:=$((SRANDOM % 32768))}"
 
-exit_status=0 outputs=() tap=0 bad=0 rpid=0 pid=0
+exit_status=0 outputs=() outside=() checkpoint_options=() tap=0 bad=0 rpid=0 pid=0
 prepare() { :; }
+started() { :; }
+restarted() { :; }
+ending() { :; }
 digest() { cat stdout stderr "${outputs[@]}" | sha256sum; }
 
 ok() # CONDITION-STATUS TEXT
@@ -106,9 +113,11 @@ run_undisturbed()
 	new_dir undisturbed
 	begin=$(now_ms)
 	start
+	started
+	ending
 	finish
 	total=$(($(now_ms) - begin))
-		expected=$(cd "$dir" && digest)
+	expected=$(cd "$dir" && digest)
 	echo "# undisturbed: $total ms"
 	[ "$status" = "$exit_status" ]
 	ok $? "undisturbed: exit status $status" || tail -n 3 "$dir/stderr" | diag
@@ -121,7 +130,7 @@ checkpoint_and_kill() # CONTEXT: 0 done, 1 failed, 2 the program was at its end
 {
 	local log=$work/log
 
-	(as_user "$CR_CHECKPOINT" --kill -f "$1" "$pid" >"$log" 2>&1)
+	(as_user "$CR_CHECKPOINT" --kill "${checkpoint_options[@]}" -f "$1" "$pid" >"$log" 2>&1)
 	status=$?
 	if [ $status != 0 ]; then
 		kill -0 "$pid" 2>/dev/null || return 2
@@ -177,6 +186,7 @@ compare() # WHAT
 {
 	local got good=0
 
+	ending
 	finish
 	[ "$status" = "$exit_status" ]
 	ok $? "$1: exit status $status" || { good=1; diag "$work/restart.log"; }
@@ -189,12 +199,26 @@ compare() # WHAT
 # Spread over the moments: the first, and every so many after it.
 is_for_second() { [ $((($1 - 1) % ((REAL_MOMENTS + REAL_SECOND - 1) / REAL_SECOND))) = 0 ]; }
 
+keep_files() # NUMBER
+{
+	local file
+
+	cp -a "$dir" "$work/files.$1"
+	mkdir "$work/outside.$1"
+	# shellcheck disable=SC2068 # patterns are meant
+	for file in ${outside[@]}; do
+		mkdir -p "$work/outside.$1/${file%/*}"
+		cp -p "$file" "$work/outside.$1/$file"
+	done
+}
+
 # One run in $dir through the moments given; it may end before the last of them.
 run_through() # MOMENT...
 {
 	local at last=0 n
 
 	start
+	started
 	for at; do
 		sleep_ms $((at - last + 20))
 		last=$at
@@ -205,8 +229,9 @@ run_through() # MOMENT...
 		2) break ;;
 		esac
 		taken=$n ctx_pid[n]=$pid ctx_dir[n]=$dir
-		! is_for_second "$n" || cp -a "$dir" "$work/files.$n"
+		! is_for_second "$n" || keep_files "$n"
 		restart "$work/ctx.$n"
+		restarted "$n"
 	done
 }
 
@@ -239,8 +264,10 @@ run_second()
 		# into the files that are there: a mapped one has to stay the same inode
 		(cd "$dir" && find . -type f | while IFS= read -r file; do
 			[ -e "$work/files.$n/$file" ] || rm "$file"; done)
-		(cd "$work/files.$n" && find . -type d -exec mkdir -p "$dir/{}" \; -o -type f -exec cp -p {} "$dir/{}" \;)
+		cp -a "$work/files.$n/." "$dir/"
+		(cd "$work/outside.$n" && find . -type f -exec cp -p {} "/{}" \;)
 		restart "$work/ctx.$n"
+		restarted "$n"
 		compare "second restart from context $n"
 	done
 }
@@ -273,6 +300,7 @@ real_test()
 	if [ "$REAL_MODE" = plain ]; then
 		new_dir run
 		start
+		started
 		compare "a second undisturbed run"
 	else
 		run_chain && run_second

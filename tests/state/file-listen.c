@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Listening TCP sockets: address, options, backlog, and they still accept. */
+/* Listening sockets: address, options, backlog, and they still accept. */
 #define _GNU_SOURCE
 #include "crtest.h"
 #include <arpa/inet.h>
@@ -8,11 +8,14 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-static int v4, v6;
+static int v4, v6, named;
 static struct sockaddr_in name4;
 static struct sockaddr_in6 name6;
+/* Relative: it means something in this directory alone. */
+static const struct sockaddr_un relative = { .sun_family = AF_UNIX, .sun_path = "./listens" };
 
 static int listener(int family, const void *any, socklen_t len, void *name)
 {
@@ -41,6 +44,9 @@ static void setup(void)
 	v6 = listener(AF_INET6, &any6, sizeof(any6), &name6);
 	if (v4 < 0)
 		crt_skip("no loopback network");
+	named = (int)CRT_SYS(socket(AF_UNIX, SOCK_STREAM, 0));
+	CRT_SYS(bind(named, (const void *)&relative, sizeof(relative)));
+	CRT_SYS(listen(named, 3));
 }
 
 static void check(const char *what, int fd, int family, const void *name, socklen_t len)
@@ -65,11 +71,23 @@ static void check(const char *what, int fd, int family, const void *name, sockle
 	close(client);
 }
 
+static void check_relative(void)
+{
+	int client = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	crt_same(connect(client, (const void *)&relative, sizeof(relative)), 0,
+		 "relative name: a client connects");
+	poll(&(struct pollfd){ .fd = named, .events = POLLIN }, 1, 5000);
+	close((int)CRT_SYS(accept(named, NULL, NULL)));
+	close(client);
+}
+
 static void verify(void)
 {
 	check("IPv4", v4, AF_INET, &name4, sizeof(name4));
 	if (v6 >= 0)
 		check("IPv6", v6, AF_INET6, &name6, sizeof(name6));
+	check_relative();
 }
 
 const struct crt_test crt_test = {

@@ -255,18 +255,6 @@ static bool make_dnotify(void)
 
 /* ---- memory ---- */
 
-static bool make_pkey(void)
-{
-	char *p = CRT_MAP(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-	int key = pkey_alloc(0, 0);
-
-	if (key < 0)
-		return false;
-	CRT_SYS(pkey_mprotect(p, 4096, PROT_READ | PROT_WRITE, key));
-	crt_expect("pid %d|%lx|a memory protection key", getpid(), (unsigned long)p);
-	return true;
-}
-
 static bool make_aio(void)
 {
 	aio_context_t ctx = 0;
@@ -490,7 +478,6 @@ struct obstacle obstacles[] = {
 	{ .name = "perf", .make = make_perf },
 	{ .name = "secretmem", .make = make_secretmem },
 	{ .name = "dnotify", .make = make_dnotify },
-	{ .name = "pkey", .make = make_pkey },
 	{ .name = "aio", .make = make_aio },
 	{ .name = "seccomp-listener", .make = make_seccomp_listener, .alone = true },
 	{ .name = "landlock", .make = make_landlock, .alone = true },
@@ -510,6 +497,6 @@ const struct crt_test crt_test = {
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
 	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify userfaultfd io_uring pidfd pidfd-thread perf "
-		 "secretmem dnotify pkey aio "
+		 "secretmem dnotify aio "
 		 "seccomp-listener landlock tracer child ptraced own-files shared-undo mount-namespace",
 };

@@ -203,6 +203,8 @@ const std::map<std::string, Change>& changes() {
         {"arguments", in<cryo_mm>(CRYO_SEC_MM, [](auto& mm) { mm.arg_start += 1; })},
         {"future-locks", in<cryo_mm>(CRYO_SEC_MM, [](auto& mm) { mm.def_flags = 0; })},
         {"thp-disable", in<cryo_mm>(CRYO_SEC_MM, [](auto& mm) { mm.thp_disabled = 0; })},
+        {"keys", in<cryo_mm>(CRYO_SEC_MM, [](auto& mm) { mm.pkeys &= ~2U; })},
+        {"keys-of-memory", in_vmas([](auto& v) { return v.pkey != 0; }, [](auto& v) { v.pkey = 0; })},
         {"file-offset-of-mapping", in_vmas([](auto& v) { return v.kind == CRYO_VMA_FILE && (v.flags & kWrite) && v.offset == 8 * 4096; },
                                            [](auto& v) { v.offset = 0; })},
         // registers

@@ -262,6 +262,13 @@ void put_ipc(Writer& writer, const Context& context) {
       writer.put_array(CRYO_SEC_SEM_UNDO, static_cast<std::uint32_t>(process.head.pid), process.sem_undo);
 }
 
+void put_listening(Writer& writer, std::uint32_t id, const Socket& socket) {
+  Bytes tail = socket.address;
+  const auto* path = reinterpret_cast<const std::byte*>(socket.path.data());
+  tail.insert(tail.end(), path, path + socket.path.size());
+  writer.put(CRYO_SEC_SOCKET, id, socket.head, tail);
+}
+
 void put_files(Writer& writer, const Context& context) {
   for (const auto& [id, inode] : context.inodes) {
     writer.put(CRYO_SEC_INODE, id, inode.head);
@@ -273,7 +280,7 @@ void put_files(Writer& writer, const Context& context) {
   for (const auto& [id, file] : context.files) {
     writer.put(CRYO_SEC_FILE, id, file.head, bytes_of_text(file.path));
     if (!file.epoll.empty()) writer.put_array(CRYO_SEC_EPOLL, id, file.epoll);
-    if (file.socket) writer.put(CRYO_SEC_SOCKET, id, file.socket->head, file.socket->address);
+    if (file.socket) put_listening(writer, id, *file.socket);
     if (file.connection) put_connection(writer, file);
     if (file.eventfd) writer.put(CRYO_SEC_EVENTFD, id, *file.eventfd);
     if (!file.build_id.empty()) writer.put({CRYO_SEC_BUILD_ID, id, 0, {}, file.build_id, 8});

@@ -208,6 +208,7 @@ TEST("areas of memory") {
   refused("no range of pages", [](ContextBuilder& b) { vma(b, 1).start += 1; });
   refused("no range of pages", [](ContextBuilder& b) { vma(b, 1).end = 0; });
   refused("unknown kind", [](ContextBuilder& b) { vma(b, 0).kind = 77; });
+  refused("protection key 0", [](ContextBuilder& b) { b.context.mms.at(1).head.pkeys = 1; });
   refused("unknown flags 0x8000000000000000", [](ContextBuilder& b) { vma(b, 0).flags |= 1ULL << 63; });
   refused("maps no file", [](ContextBuilder& b) { vma(b, 0).file = 0; });
   refused("file 55 is not there", [](ContextBuilder& b) { vma(b, 0).file = 55; });
@@ -427,6 +428,8 @@ TEST("files and descriptors") {
   refused("unknown kind of lock", [](ContextBuilder& b) { b.process().locks[0].kind = 0; });
   refused("a lock of bytes 5 to 4",
           [](ContextBuilder& b) { b.process().locks[0].start = 5, b.process().locks[0].end = 4; });
+  refused("a path of 5000 bytes", [&](ContextBuilder& b) { file(b, 5).socket->head.path_len = 5000; });
+  refused("is not absolute", [&](ContextBuilder& b) { file(b, 5).socket->head.path_len = 1; });
   refused("address of 129 bytes", [&](ContextBuilder& b) { file(b, 5).socket->address.resize(129); });
   refused("build-id of 65 bytes", [&](ContextBuilder& b) { file(b, 1).build_id.resize(65); });
   refused("too large", [](ContextBuilder& b) { b.context.inodes.at(1).head.size = ~0ULL; });

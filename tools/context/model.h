@@ -153,7 +153,8 @@ struct Inode {
 
 struct Socket {
   cryo_socket head{};
-  Bytes address;  // struct sockaddr of the family
+  Bytes address;     // struct sockaddr of the family
+  std::string path;  // absolute; empty unless the address is a relative name
 };
 
 struct Watch {

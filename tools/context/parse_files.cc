@@ -13,6 +13,7 @@ constexpr std::uint32_t kInodeFlags =
 constexpr std::uint32_t kSocketFlags = CRYO_SOCK_REUSEADDR | CRYO_SOCK_REUSEPORT | CRYO_SOCK_V6ONLY;
 constexpr std::uint64_t kMaxOffset = ~0ULL >> 1;
 constexpr std::size_t kMaxSockaddr = 128;  // struct sockaddr_storage
+constexpr std::size_t kMaxPath = 4096;
 constexpr std::uint32_t kMaxSignal = 64;
 
 std::uint32_t id_of(const Payload& payload) {
@@ -136,7 +137,15 @@ void parse_epoll(Staging& staging, const Payload& payload) {
 
 void parse_socket(Staging& staging, const Payload& payload) {
   staging.once(payload);
-  Socket socket{payload.fixed<cryo_socket>(), payload.tail_bytes()};
+  Socket socket{payload.fixed<cryo_socket>(), payload.tail_bytes(), {}};
+  const std::size_t path_len = socket.head.path_len;
+  if (path_len >= kMaxPath || path_len > socket.address.size())
+    payload.damaged("a path of {} bytes", path_len);
+  const std::size_t address_len = socket.address.size() - path_len;
+  socket.path.assign(reinterpret_cast<const char*>(socket.address.data()) + address_len, path_len);
+  if (path_len != 0 && (socket.path.front() != '/' || socket.path.find('\0') != std::string::npos))
+    payload.damaged("the path of a socket is not absolute");
+  socket.address.resize(address_len);
   if (socket.address.size() > kMaxSockaddr) payload.damaged("an address of {} bytes", socket.address.size());
   if (socket.head.flags & ~kSocketFlags)
     staging.unknown(payload.section(), "file {}: unknown flags {:#x}", payload.object(),

@@ -58,6 +58,7 @@ void parse_mm(Staging& staging, const Payload& payload) {
   Mm& mm = staging.mms.define(id_of(payload), payload);
   mm.id = payload.object();
   mm.head = payload.fixed<cryo_mm>();
+  if (mm.head.pkeys & 1U) payload.damaged("protection key 0 is said to be allocated");
   mm.auxv = payload.words<std::uint64_t>();
 }
 

@@ -212,6 +212,7 @@ Json json_of(const Context& context, const Mm& mm) {
                {"stack", hex(mm.head.start_stack)},
                {"vdso", hex(mm.head.vdso)},
                {"vdso_crc", fmt::format("{:08x}", mm.head.vdso_crc)},
+               {"pkeys", hex(mm.head.pkeys)},
                {"vmas", Json::array()}};
   for (std::size_t i = 0; i < mm.vmas.size(); ++i) {
     const cryo_vma& vma = mm.vmas[i];
@@ -285,6 +286,7 @@ Json json_of(const File& file) {
                       {"type", file.socket->head.type},
                       {"backlog", file.socket->head.backlog},
                       {"address", address_text(file.socket->address)}};
+  if (file.socket && !file.socket->path.empty()) json["socket"]["path"] = file.socket->path;
   if (!file.build_id.empty()) json["build_id"] = hex_text(file.build_id);
   if (file.connection) json["connection"] = json_of(*file.connection, file);
   if (file.pty)

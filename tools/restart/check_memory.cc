@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/capability.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -53,9 +55,17 @@ void check_vma(const CheckInput& input, const cryo_vma& vma, Findings& findings)
   if (vma.end > stub::kAddressEnd)
     findings.problem(EOPNOTSUPP, "pid {}: memory at {:#x}-{:#x} is above the addresses of this kernel", pid,
                      vma.start, vma.end);
-  if (vma.pkey != 0)
-    findings.problem(EOPNOTSUPP, "pid {}: memory at {:#x}-{:#x} has protection key {}", pid, vma.start,
-                     vma.end, vma.pkey);
+}
+
+// Whether this machine has keys at all; the process gets them when its memory is made.
+void check_keys(const CheckInput& input, const Mm& mm, Findings& findings) {
+  if (mm.head.pkeys == 0) return;
+  const long key = ::syscall(SYS_pkey_alloc, 0, 0);
+  if (key < 0)
+    findings.problem(kErrBadArch, "pid {}: has allocated memory protection keys, which this machine lacks",
+                     input.process.head.pid);
+  else
+    ::syscall(SYS_pkey_free, key);
 }
 
 void check_locked(const CheckInput& input, const Mm& mm, Findings& findings) {
@@ -78,6 +88,7 @@ void check_memory(const CheckInput& input, Findings& findings) {
   const Mm& mm = input.context.mm(input.process.head.mm);
   check_vdso(input, mm, findings);
   for (const cryo_vma& vma : mm.vmas) check_vma(input, vma, findings);
+  check_keys(input, mm, findings);
   check_locked(input, mm, findings);
   for (const cryo_mempolicy& policy : input.context.mm(input.process.head.mm).mempolicies)
     if (const std::string node = missing_node(policy); !node.empty())

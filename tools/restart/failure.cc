@@ -128,6 +128,8 @@ std::string what_failed(const stub::Report& report, const Context& context, cons
       return fmt::format("cannot set who gets the signals of {}", file_name(context, index));
     case Step::kTimerfd:
       return fmt::format("cannot set the timer of descriptor {}", index);
+    case Step::kProtectionKey:
+      return fmt::format("cannot allocate memory protection key {}", index);
     case Step::kPosixTimer:
       return fmt::format("cannot restore POSIX timer {}", index);
   }

@@ -41,8 +41,11 @@ UniqueFd Fifos::make(const Inode& inode, const std::string& path) {
     if (!deleted) return open_base(name);
     name = spare_name(path);
     made = ::mkfifo(name.c_str(), 0600);
-  } else if (made != 0 && !deleted && ::access(name.c_str(), F_OK) == 0) {
-    return open_base(name);  // it is there, in a directory where nothing can be made
+  } else if (made != 0 && !deleted) {
+    const int error = errno;
+    // It may be there, in a directory where nothing can be made.
+    if (::access(name.c_str(), F_OK) == 0) return open_base(name);
+    errno = error;
   }
   if (made != 0) fail_errno("cannot make the FIFO {}", name);
   input_.created.add(name);

@@ -117,6 +117,8 @@ pid_t fork_with_pid(const ForkRequest& request) {
     // It may not be able to see that itself.
     ::kill(pid, SIGKILL);
     take_away(request, pid);
+    const timespec pause{0, attempt < stub::kQuickTidTries ? 0 : stub::kTidPauseNs};
+    ::nanosleep(&pause, nullptr);
   }
   fail(EBUSY, "pid {} was not to be had in {} tries", request.pid, stub::kMaxTidTries);
 }

@@ -6,6 +6,7 @@
 #include <sys/shm.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "base/error.h"
@@ -22,6 +23,7 @@ using stub::Step;
 constexpr std::uint64_t kStackGap = 256;  // pages
 constexpr std::size_t kCallsPerVma = 16;
 constexpr std::size_t kFixedCalls = 256;
+constexpr std::uint32_t kMaxKeys = 32;
 
 int protection(const cryo_vma& vma) {
   return ((vma.flags & CRYO_VMA_READ) ? PROT_READ : 0) | ((vma.flags & CRYO_VMA_WRITE) ? PROT_WRITE : 0) |
@@ -43,6 +45,7 @@ class Planner {
   MemoryPlan plan() {
     mark_filled();
     clear();
+    take_keys();
     plan_segments();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_map(i);
     plan_area_policies(input_.mm, plan_.before_reads, area_);
@@ -52,6 +55,7 @@ class Planner {
       plan_.after_reads.add(Step::kShare, 0, SYS_munmap, place.start, place.size());
     finish_segments();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_lock_and_protect(i);
+    leave_keys();
     plan_fields();
     return std::move(plan_);
   }
@@ -59,6 +63,11 @@ class Planner {
  private:
   void mark_filled();
   void clear();
+  void take_keys();
+  void leave_keys();
+  [[nodiscard]] bool has_own_key(const cryo_vma& vma) const {
+    return vma.pkey < kMaxKeys && (input_.mm.head.pkeys >> vma.pkey & 1U);
+  }
   void unmap_all_but(std::vector<AddressRange> kept);
   void plan_segments();
   void finish_segments();
@@ -82,6 +91,7 @@ class Planner {
   AddressSpace& space_;
   std::vector<bool> filled_;                     // the VMA gets contents from the context
   std::map<SegmentUse, AddressRange> segments_;  // where a System V segment is attached for a while
+  std::uint32_t spare_keys_ = 0;                 // protection keys taken because keys come in order
   MemoryPlan plan_;
 };
 
@@ -127,6 +137,30 @@ void Planner::clear() {
             0);
 }
 
+// The kernel gives the lowest key that is free, and takes one itself when it first maps memory to execute
+// only: all up to the last one in use are taken, that one is given back, and in the end those too many.
+void Planner::take_keys() {
+  std::uint32_t used = input_.mm.head.pkeys;
+  for (const cryo_vma& vma : vmas_)
+    if (vma.pkey < kMaxKeys) used |= 1U << vma.pkey;
+  used &= ~1U;
+  if (used == 0) return;
+  CallList& calls = plan_.before_reads;
+  const auto last = static_cast<std::uint32_t>(std::bit_width(used));
+  // pkey_alloc() has two arguments; the fourth one is what is expected
+  for (std::uint32_t key = 1; key < last; ++key)
+    calls.expect(Expect::kArgument3, Step::kProtectionKey, key, SYS_pkey_alloc, 0, 0, 0, key);
+  const std::uint32_t kernels = used & ~input_.mm.head.pkeys;
+  spare_keys_ = ((1U << (last - 1)) - 1) << 1 & ~used;
+  for (std::uint32_t key = 1; key < last; ++key)
+    if (kernels >> key & 1U) calls.add(Step::kProtectionKey, key, SYS_pkey_free, key);
+}
+
+void Planner::leave_keys() {
+  for (std::uint32_t key = 1; key < kMaxKeys; ++key)
+    if (spare_keys_ >> key & 1U) plan_.after_reads.add(Step::kProtectionKey, key, SYS_pkey_free, key);
+}
+
 void Planner::unmap_all_but(std::vector<AddressRange> kept) {
   std::sort(kept.begin(), kept.end(),
             [](const AddressRange& a, const AddressRange& b) { return a.start < b.start; });
@@ -169,6 +203,8 @@ int Planner::first_protection(std::uint32_t index) const {
   int result = protection(vma);
   if (filled_[index]) result |= PROT_WRITE;
   if (vma.flags & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT)) result |= PROT_READ;
+  // PROT_EXEC alone would get the kernel's key
+  if (has_own_key(vma)) result |= PROT_READ;
   return result;
 }
 
@@ -250,7 +286,10 @@ void Planner::plan_lock_and_protect(std::uint32_t index) {
   const int last = protection(vma);
   CallList protect;
   CallList lock;
-  if (now != last) protect.add(Step::kProtect, index, SYS_mprotect, vma.start, size, last);
+  if (has_own_key(vma))
+    protect.add(Step::kProtect, index, SYS_pkey_mprotect, vma.start, size, last, vma.pkey);
+  else if (now != last)
+    protect.add(Step::kProtect, index, SYS_mprotect, vma.start, size, last);
   if (vma.flags & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT))
     lock.add(Step::kLockMemory, index, SYS_mlock2, vma.start, size,
              (vma.flags & CRYO_VMA_LOCKONFAULT) ? MLOCK_ONFAULT : 0);

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <string>
 
 #include "base/error.h"
@@ -127,6 +128,7 @@ class Restart::Attempt {
   pid_t run(const Findings& findings);
 
  private:
+  [[nodiscard]] std::set<pid_t> ids_of_job() const;
   void start_maker(const Findings& findings);
   void wait_for_threads();
   void check_children();
@@ -178,6 +180,15 @@ void Restart::Attempt::kill_all() {
   }
 }
 
+// The maker is there while the job's processes are forked: it must not have an id of theirs.
+std::set<pid_t> Restart::Attempt::ids_of_job() const {
+  std::set<pid_t> ids;
+  for (const TreeNode& node : plan_.nodes) ids.insert(node.pid);
+  for (const Process& process : context_.processes)
+    for (const Thread& thread : process.threads) ids.insert(thread.head.tid);
+  return ids;
+}
+
 void Restart::Attempt::start_maker(const Findings& findings) {
   MakerInput input{context_, restart_.options_, plan_, findings.nice_not_permitted};
   input.context_fd = restart_.source_.fd();
@@ -187,8 +198,14 @@ void Restart::Attempt::start_maker(const Findings& findings) {
   input.report_size = report_.size();
   input.coordinator = ::getpid();
   const ForkRequest request{.exit_signal = SIGCHLD, .report = report_.get()};
-  maker_ = fork_with_pid(request);
-  if (maker_ == 0) make_job(input);
+  const std::set<pid_t> wanted = ids_of_job();
+  for (;;) {
+    maker_ = fork_with_pid(request);
+    if (maker_ == 0 && wanted.contains(::getpid())) ::_exit(0);
+    if (maker_ == 0) make_job(input);
+    if (!wanted.contains(maker_)) return;
+    ::waitpid(maker_, nullptr, 0);
+  }
 }
 
 std::string process_name(const Context& context, std::uint32_t process) {

@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "restart/directory_of.h"
 #include "restart/files.h"
 
 namespace cryo {
@@ -123,7 +124,9 @@ UniqueFd make_unbound(const Socket& saved) {
 
 std::string socket_problem(const Socket& saved, const Relocations& relocations) {
   const SocketAddress address = socket_address(saved, relocations);
-  const std::string text = describe(saved, address) + " is in use";
+  const std::string real = relocations.apply(saved.path);
+  const std::string text = (real.empty() ? describe(saved, address) : real) + " is in use";
+  const DirectoryOf directory(address.path, real);
   if (!address.path.empty())
     return socket_path_state(address, static_cast<int>(saved.head.type)) == SocketPath::kTaken ? text : "";
   const std::uint16_t port = port_of(saved, address);
@@ -135,13 +138,15 @@ std::string socket_problem(const Socket& saved, const Relocations& relocations) 
 UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
   const Socket& saved = *file.socket;
   const SocketAddress address = socket_address(saved, input.options.relocations);
+  const std::string real = saved.path.empty() ? address.path : input.options.relocations.apply(saved.path);
   UniqueFd fd = make_unbound(saved);
+  const DirectoryOf directory(address.path, saved.path.empty() ? "" : real);
   if (!address.path.empty() &&
       socket_path_state(address, static_cast<int>(saved.head.type)) == SocketPath::kStale &&
       ::unlink(address.path.c_str()) != 0)
     fail_errno("cannot remove the old socket {}", address.path);
   if (!address.bytes.empty()) bind_patiently(fd.get(), saved, address);
-  if (!address.path.empty()) input.created.add(address.path);
+  if (!address.path.empty()) input.created.add(real);
   if (::listen(fd.get(), static_cast<int>(saved.head.backlog)) != 0)
     fail_errno("cannot listen at {}", describe(saved, address));
   if (!(saved.head.flags & CRYO_SOCK_REUSEADDR))

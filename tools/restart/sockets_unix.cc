@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/directory_of.h"
 #include "restart/sockets.h"
 
 namespace cryo {
@@ -61,29 +62,6 @@ std::string text_of(const Bytes& name) {
   if (text.front() == '\0') text.front() = '@';
   return std::string(text.c_str());
 }
-
-// While it lives, a relative name means what it meant when the socket was bound.
-class DirectoryOf {
- public:
-  DirectoryOf(const std::string& relative, const std::string& absolute) {
-    if (absolute.size() <= relative.size()) return;
-    before_ = UniqueFd(::open(".", O_PATH | O_CLOEXEC));
-    std::string plain = relative;
-    while (plain.starts_with("./")) plain.erase(0, 2);
-    const std::size_t end = absolute.rfind('/' + plain);
-    if (end == std::string::npos) return;
-    const std::string directory = end == 0 ? "/" : absolute.substr(0, end);
-    if (::chdir(directory.c_str()) != 0) fail_errno("{}: cannot go there for a socket's name", directory);
-  }
-  ~DirectoryOf() {
-    if (before_) (void)::fchdir(before_.get());
-  }
-  DirectoryOf(const DirectoryOf&) = delete;
-  DirectoryOf& operator=(const DirectoryOf&) = delete;
-
- private:
-  UniqueFd before_;
-};
 
 }  // namespace
 

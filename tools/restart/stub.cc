@@ -169,6 +169,13 @@ STUB_CODE void wait_until_gone(Thread* thread) {
     raw_syscall(SYS_futex, address_of(&thread->alive), FUTEX_WAIT, 1, 0);
 }
 
+STUB_CODE void pause_before(int attempt) {
+  volatile timespec pause;
+  pause.tv_sec = 0;
+  pause.tv_nsec = attempt < kQuickTidTries ? 0 : kTidPauseNs;
+  raw_syscall(SYS_nanosleep, address_of(const_cast<timespec*>(&pause)), 0);
+}
+
 STUB_CODE void create_thread(Parameters* p, Thread* thread) {
   make_calls(p, thread->before, thread->nr_before, 0);
   p->slot->step = Step::kCreateThread;
@@ -181,6 +188,7 @@ STUB_CODE void create_thread(Parameters* p, Thread* thread) {
     if (is_error(tid)) fail(p, Step::kCreateThread, thread->index, 0, -tid, 0);
     if (thread->tid == 0 || tid == thread->tid) return;
     wait_until_gone(thread);
+    pause_before(attempt);
   }
   fail(p, Step::kThreadId, thread->index, 0, kErrorExists, 0);
 }

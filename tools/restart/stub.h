@@ -62,6 +62,7 @@ enum class Step : std::uint16_t {
   kAttach,
   kNotify,
   kThreadDirectory,
+  kProtectionKey,
 };
 
 // When a call has done what it should.
@@ -172,7 +173,11 @@ struct Parameters {
   std::int32_t leader_status;  // ... with this status, when everything is done
 };
 
+// Who has an id that is wanted is often a short-lived process of others: the first tries come at once, the
+// others after a while.
 inline constexpr int kMaxTidTries = 200;
+inline constexpr int kQuickTidTries = 10;
+inline constexpr long kTidPauseNs = 20000000;
 inline constexpr std::uint64_t kThreadStackSize = 8192;
 inline constexpr int kFailureStatus = 125;  // exit status of a child that wrote a report
 

@@ -39,13 +39,21 @@ unsigned long cryo_arch_vdso(struct mm_struct *mm)
 
 int cryo_arch_vma_pkey(struct vm_area_struct *vma)
 {
-	int pkey = vma_pkey(vma);
+	return vma_pkey(vma);
+}
 
+u32 cryo_arch_pkeys(struct mm_struct *mm)
+{
 #ifdef CONFIG_X86_INTEL_MEMORY_PROTECTION_KEYS
-	if (pkey == vma->vm_mm->context.execute_only_pkey)
+	u32 keys = mm->context.pkey_allocation_map & ~1U;
+	int own = mm->context.execute_only_pkey;
+
+	if (!boot_cpu_has(X86_FEATURE_OSPKE))
 		return 0;
+	return own > 0 ? keys & ~(1U << own) : keys;
+#else
+	return 0;
 #endif
-	return pkey;
 }
 
 static bool has_tls(struct task_struct *task)

@@ -101,7 +101,7 @@ enum cryo_section_type {
 	CRYO_SEC_PAGE_DATA	= 18,	/* right after its PAGES: the pages' bytes, page-aligned in the file */
 	CRYO_SEC_PIPE		= 19,	/* object: inode id; struct cryo_pipe; tail: struct cryo_pipe_packet and bytes */
 	CRYO_SEC_EPOLL		= 20,	/* object: file id; struct cryo_array; tail: struct cryo_epoll_target */
-	CRYO_SEC_SOCKET		= 21,	/* object: file id; struct cryo_socket; tail: address as struct sockaddr */
+	CRYO_SEC_SOCKET		= 21,	/* object: file id; struct cryo_socket; tail: address, path */
 	CRYO_SEC_EVENTFD	= 22,	/* object: file id; struct cryo_eventfd */
 	CRYO_SEC_LOCKS		= 23,	/* object: pid; struct cryo_array; tail: struct cryo_lock */
 	CRYO_SEC_BUILD_ID	= 52,	/* object: file id; tail: build-id of a mapped ELF file, 1 to CRYO_BUILD_ID_MAX bytes */
@@ -291,7 +291,7 @@ struct cryo_mm {
 	__u32 vdso_crc;			/* CRC32C of the vdso's bytes: tells one kernel's from another's */
 	__u32 thp_disabled;		/* PR_GET_THP_DISABLE */
 	__u32 membarrier;		/* MEMBARRIER_CMD_REGISTER_* commands to repeat */
-	__u32 reserved;
+	__u32 pkeys;			/* bit N: the program has allocated protection key N */
 };
 
 #define CRYO_VMA_READ		(1ULL << 0)
@@ -330,7 +330,7 @@ struct cryo_vma {
 	__u64 flags;			/* CRYO_VMA_READ ... */
 	__u32 kind;			/* CRYO_VMA_ANON ... */
 	__u32 file;			/* file id, 0: none */
-	__u32 pkey;			/* protection key */
+	__u32 pkey;			/* protection key; one not in @pkeys is the kernel's, of memory to execute only */
 	__u32 reserved;
 };
 
@@ -468,13 +468,16 @@ struct cryo_epoll_target {
 	__u32 flags;			/* CRYO_EPOLL_* */
 };
 
+/* Tail: address as struct sockaddr, path. */
 struct cryo_socket {
 	__u32 family;
 	__u32 type;
 	__u32 protocol;
 	__u32 backlog;
 	__u32 flags;			/* CRYO_SOCK_* */
+	__u32 path_len;			/* of a name in the file system that does not begin with "/": where it is */
 	__s32 peer_pid;			/* Unix: SO_PEERCRED of those that connect to it; 0: none */
+	__u32 reserved;
 };
 
 #define CRYO_SOCK_REUSEADDR	(1U << 0)
