@@ -71,11 +71,16 @@ static bool is_dead_orphan(struct cryo_request *req, struct task_struct *task)
 	return task->exit_state && thread_group_empty(task) && !is_child(req, task);
 }
 
-/* The requester is left out of its own scope: it has to write. */
+/* The requester is left out of its own scope, unless it says otherwise. */
+static bool is_left_out(struct cryo_request *req, struct task_struct *task)
+{
+	return same_thread_group(task, current) && !(req->args.flags & CRYO_CKPT_SELF);
+}
+
 static bool wanted(struct cryo_request *req, struct task_struct *task)
 {
 	return !(task->flags & PF_KTHREAD) && task->exit_state != EXIT_DEAD &&
-	       !same_thread_group(task, current) && !cryo_find_proc(req, task) &&
+	       !is_left_out(req, task) && !cryo_find_proc(req, task) &&
 	       in_scope(req, task) && !is_dead_orphan(req, task);
 }
 
@@ -180,10 +185,10 @@ int cryo_scope_begin(struct cryo_request *req)
 {
 	int err;
 
-	if (same_thread_group(req->target, current)) {
-		cryo_log(&req->log, "pid %d (%s): a process cannot checkpoint itself yet", req->pid,
-			 req->comm);
-		return -EOPNOTSUPP;
+	if (is_left_out(req, req->target)) {
+		cryo_log(&req->log, "pid %d (%s): is the requester itself, which did not ask for that",
+			 req->pid, req->comm);
+		return -EDEADLK;
 	}
 	req->scope_pid = scope_pid(req);
 	mutex_lock(&running_lock);
@@ -227,6 +232,14 @@ struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked 
 	return NULL;
 }
 
+/* With rcu_read_lock(): will somebody in the context wait for @task, which has exited? */
+static bool is_child_in_context(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_proc *parent = cryo_find_proc(req, rcu_dereference(task->real_parent));
+
+	return parent && !parent->omitted;
+}
+
 enum rest { AT_REST, RESTLESS, GONE };
 
 /* What has become of a process. */
@@ -242,7 +255,7 @@ static enum rest look_at(struct cryo_request *req, struct cryo_proc *p)
 	if (task && task->exit_state != EXIT_DEAD) {
 		rest = RESTLESS;
 		if (task->exit_state && thread_group_empty(task)) {
-			p->zombie = is_child(req, task);
+			p->zombie = is_child_in_context(req, task);
 			rest = p->zombie ? AT_REST : GONE;
 		}
 	}
@@ -268,7 +281,11 @@ int cryo_scope_settle(struct cryo_request *req, bool report)
 	int restless = 0;
 
 	cryo_for_each_proc(p, req) {
-		enum rest rest = look_at(req, p);
+		enum rest rest;
+
+		if (p->omitted)
+			continue;
+		rest = look_at(req, p);
 
 		if (rest == RESTLESS) {
 			restless++;
