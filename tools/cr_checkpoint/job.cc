@@ -157,6 +157,8 @@ void Job::check_result(int error) const {
     case EACCES:
       fail(error, "process {}: not permitted", target);
     case ETIMEDOUT:
+      if (request_->status().state == CRYO_STATE_FAILED && request_->status().threads == 0)
+        fail(error, "process {}: callbacks were not ready for the checkpoint", target);
       if (request_->status().freeze_ns == 0)
         fail(error, "process {}: its threads did not come to rest within {} s{}", target, freeze_limit / 1000,
              freeze_limit == CRYO_FREEZE_DEFAULT_MS ? ", the limit for that" : "");
