@@ -197,7 +197,8 @@ static long client_note(struct cryo_participant *p, const char __user *arg)
 		return -E2BIG;
 	spin_lock(&cryo_participants_lock);
 	memcpy(p->note, note, len + 1);
-	if (p->state == CRYO_PART_ENDED)
+	/* Over, or even asked again by somebody else. */
+	if (p->state != CRYO_PART_ACTIVE)
 		ret = -ECANCELED;
 	spin_unlock(&cryo_participants_lock);
 	return ret;

@@ -14,6 +14,7 @@ namespace cryo::libcr {
 namespace {
 
 constexpr std::size_t kStackSize = 256 * 1024;
+constexpr std::size_t kLargeStackSize = 8 * 1024 * 1024;
 constexpr unsigned int kMillisecond = 1000;
 
 // What the worker needs; its own.
@@ -52,7 +53,10 @@ int start_worker(Work& work) {
   ::pthread_attr_setstacksize(&attributes, kStackSize);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  const int error = ::pthread_create(&thread, &attributes, work_main, &work);
+  int error = ::pthread_create(&thread, &attributes, work_main, &work);
+  // Too small, in a program with much thread-local data.
+  if (error == EINVAL && ::pthread_attr_setstacksize(&attributes, kLargeStackSize) == 0)
+    error = ::pthread_create(&thread, &attributes, work_main, &work);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::pthread_attr_destroy(&attributes);
   return error == 0 ? 0 : fail(error);
