@@ -283,8 +283,8 @@ int cryo_capture(struct cryo_request *req)
 
 	if (!c)
 		return -ENOMEM;
-	err = each_proc(c, check_proc) ?: check_anybody(c) ?: check_alive(c) ?: each_proc(c, collect) ?:
-	      cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
+	err = each_proc(c, check_proc) ?: check_anybody(c) ?: check_alive(c) ?:
+	      each_proc(c, collect) ?: cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
 	      cryo_classify_files(c);
 	/* With obstacles too: describing finds more of them. */
 	if (!err)

@@ -15,6 +15,7 @@
 #include <linux/pid_namespace.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -42,11 +43,9 @@ void cryo_participant_put(struct cryo_participant *p)
 
 struct cryo_participant *cryo_participant_find(struct pid *tgid, struct cryo_participant *p)
 {
-	if (!p)
-		p = hlist_entry_safe(by_owner[hash_min((unsigned long)tgid, HASH_BITS(by_owner))].first,
-				     struct cryo_participant, hash);
-	else
-		p = hlist_entry_safe(p->hash.next, struct cryo_participant, hash);
+	struct hlist_head *head = &by_owner[hash_min((unsigned long)tgid, HASH_BITS(by_owner))];
+
+	p = hlist_entry_safe(p ? p->hash.next : head->first, struct cryo_participant, hash);
 	while (p && p->owner != tgid)
 		p = hlist_entry_safe(p->hash.next, struct cryo_participant, hash);
 	return p;
@@ -299,6 +298,96 @@ static long restart_info(struct cryo_participant *p, void __user *arg)
 	return err ?: copy_out(arg, &out, sizeof(out), out.size);
 }
 
+/* ---- forwarding ---- */
+
+static void forward_free(struct kref *ref)
+{
+	struct cryo_forward *f = container_of(ref, struct cryo_forward, ref);
+
+	put_task_struct(f->task);
+	put_pid(f->pid);
+	kfree(f);
+}
+
+void cryo_forward_put(struct cryo_forward *f)
+{
+	kref_put(&f->ref, forward_free);
+}
+
+static struct cryo_forward *forward_alloc(const struct cryo_client_forward *args)
+{
+	struct task_struct *task = cryo_find_target(args->target, args->scope);
+	struct cryo_forward *f;
+
+	if (IS_ERR(task))
+		return ERR_CAST(task);
+	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+	if (!f) {
+		put_task_struct(task);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&f->ref);
+	f->scope = args->scope;
+	f->task = task;
+	f->pid = cryo_scope_pid(task, args->scope);
+	return f;
+}
+
+/* Hand @f to the request, which is returned, counted; NULL: there is none now. */
+static struct cryo_request *submit(struct cryo_participant *p, struct cryo_forward *f)
+{
+	struct cryo_request *req = NULL;
+
+	spin_lock(&cryo_participants_lock);
+	if (p->state == CRYO_PART_ACTIVE) {
+		req = p->req;
+		cryo_request_get(req);
+		kref_get(&f->ref);
+		list_add_tail(&f->node, &req->forwards);
+		wake_up(&req->park_wait);
+	}
+	spin_unlock(&cryo_participants_lock);
+	return req;
+}
+
+static bool is_done(struct cryo_forward *f)
+{
+	bool done;
+
+	spin_lock(&cryo_participants_lock);
+	done = f->done;
+	spin_unlock(&cryo_participants_lock);
+	return done;
+}
+
+static long client_forward(struct cryo_participant *p, void __user *arg)
+{
+	struct cryo_client_forward args = {};
+	struct cryo_request *req;
+	struct cryo_forward *f;
+	long ret;
+
+	ret = copy_in(&args, sizeof(args), sizeof(args), arg);
+	if (ret)
+		return ret;
+	if (args.scope > CRYO_SCOPE_TREE || args.reserved)
+		return -EINVAL;
+	f = forward_alloc(&args);
+	if (IS_ERR(f))
+		return PTR_ERR(f);
+	req = submit(p, f);
+	ret = -ECANCELED;
+	if (req) {
+		/* Made again after a signal: what is added already is no error. */
+		ret = wait_event_interruptible(req->forward_wait, is_done(f));
+		if (!ret)
+			ret = f->result;
+		cryo_request_put(req);
+	}
+	cryo_forward_put(f);
+	return ret;
+}
+
 /* ---- the handle ---- */
 
 static long client_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -315,6 +404,8 @@ static long client_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return client_vote(p, user);
 	case CRYO_CLIENT_RESTART_INFO:
 		return restart_info(p, user);
+	case CRYO_CLIENT_FORWARD:
+		return client_forward(p, user);
 	}
 	return -ENOTTY;
 }

@@ -147,6 +147,7 @@ struct cryo_proc {
 	bool zombie;			/* has exited, and its parent, in the scope, has not waited */
 	bool gone;			/* has exited, and nobody is going to wait for it: not in the context */
 	bool told;			/* its participants, if any, know of the request */
+	bool tree;			/* its children belong to the scope */
 	bool omitted;			/* has left itself out: is not stopped, and not in the context */
 
 	/* What capture.c collects. */
@@ -165,6 +166,9 @@ struct cryo_proc {
 /* The thread of @proc after @t (NULL: the first) that is in the context; or NULL. */
 struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked *t);
 
+struct cryo_forward;
+int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f);
+struct pid *cryo_scope_pid(struct task_struct *task, u32 scope);
 int cryo_scope_begin(struct cryo_request *req);
 int cryo_scope_find(struct cryo_request *req);
 int cryo_scope_settle(struct cryo_request *req, bool report);
@@ -214,6 +218,9 @@ struct cryo_request {
 	struct pid *requester;		/* who made the handle; counted */
 	char *dest;			/* path of @out, NULL: it has none */
 	struct list_head participants;	/* under cryo_participants_lock, see participant.h */
+	struct list_head forwards;	/* likewise: not looked at yet */
+	struct list_head forwarded;	/* more scopes; the requester's own */
+	wait_queue_head_t forward_wait;	/* those who wait for one of @forwards */
 	struct cryo_ckpt_verdict verdict;	/* written by the requester */
 	char verdict_comm[TASK_COMM_LEN];
 	char verdict_note[CRYO_CLIENT_NOTE_MAX];
@@ -241,6 +248,7 @@ void cryo_request_put(struct cryo_request *req);
 int cryo_request_interrupted(struct cryo_request *req);
 void cryo_request_state(struct cryo_request *req, u32 state);
 bool cryo_is_request(struct file *file);
+struct task_struct *cryo_find_target(pid_t nr, u32 scope);
 long cryo_restarted_create(void);
 
 /* device_rules.c */

@@ -231,13 +231,76 @@ static int verdict(struct cryo_request *req)
 	return -ECANCELED;
 }
 
+static struct cryo_forward *next_forward(struct cryo_request *req)
+{
+	struct cryo_forward *f;
+
+	spin_lock(&cryo_participants_lock);
+	f = list_first_entry_or_null(&req->forwards, struct cryo_forward, node);
+	if (f)
+		list_del_init(&f->node);
+	spin_unlock(&cryo_participants_lock);
+	return f;
+}
+
+static void end_forward(struct cryo_request *req, struct cryo_forward *f, int result)
+{
+	spin_lock(&cryo_participants_lock);
+	f->result = result;
+	f->done = true;
+	spin_unlock(&cryo_participants_lock);
+	wake_up_all(&req->forward_wait);
+}
+
+/* Add what participants have asked for, and tell those who are new. */
+static int serve_forwards(struct cryo_request *req)
+{
+	struct cryo_forward *f;
+	int err;
+
+	while ((f = next_forward(req))) {
+		err = cryo_scope_add(req, f);
+		if (err) {
+			end_forward(req, f, err);
+			cryo_forward_put(f);
+			continue;
+		}
+		err = cryo_scope_find(req);
+		end_forward(req, f, min(err, 0));
+		if (err < 0)
+			return err;
+		tell_new(req);
+	}
+	return 0;
+}
+
+static void drop_forwards(struct cryo_request *req)
+{
+	struct cryo_forward *f;
+
+	while ((f = next_forward(req))) {
+		end_forward(req, f, -ECANCELED);
+		cryo_forward_put(f);
+	}
+}
+
+static bool has_news(struct cryo_request *req)
+{
+	return !count_votes(req) || req->verdict.vote || !list_empty(&req->forwards) ||
+	       READ_ONCE(req->timed_out) || READ_ONCE(req->cancelled);
+}
+
 static int wait_for_votes(struct cryo_request *req)
 {
 	int err;
 
 	for (;;) {
-		bool all = !count_votes(req);
+		bool all;
 
+		err = serve_forwards(req);
+		if (err)
+			return err;
+		all = !count_votes(req);
 		err = verdict(req);
 		if (err || all)
 			return err;
@@ -247,9 +310,7 @@ static int wait_for_votes(struct cryo_request *req)
 		err = err ?: check_stopped(req);
 		if (err)
 			return err;
-		if (wait_event_killable_timeout(req->park_wait, !count_votes(req) ||
-						req->verdict.vote || req->timed_out ||
-						req->cancelled, POLL_JIFFIES) < 0)
+		if (wait_event_killable_timeout(req->park_wait, has_news(req), POLL_JIFFIES) < 0)
 			return -EINTR;
 	}
 }
@@ -333,6 +394,7 @@ void cryo_notify_end(struct cryo_request *req, int result)
 {
 	struct cryo_participant *p;
 
+	drop_forwards(req);
 	if (req->verdict.vote != CRYO_VOTE_READY)
 		result = -(int)req->verdict.code;
 	if (req->verdict.vote == CRYO_VOTE_PERMANENT)

@@ -49,6 +49,19 @@ struct cryo_participant {
 	char *source;
 };
 
+/* What a participant wants to be added to the request. Counted by both sides. */
+struct cryo_forward {
+	struct kref ref;
+	struct list_head node;		/* in cryo_request.forwards, then in .forwarded */
+	u32 scope;			/* CRYO_SCOPE_* */
+	struct task_struct *task;	/* counted */
+	struct pid *pid;		/* of a process group or session; counted */
+	int result;
+	bool done;			/* under cryo_participants_lock */
+};
+
+void cryo_forward_put(struct cryo_forward *f);
+
 extern spinlock_t cryo_participants_lock;	/* innermost but for waitqueues */
 
 void cryo_participant_put(struct cryo_participant *p);

@@ -397,7 +397,8 @@ static struct task_struct *find_task(pid_t nr, u32 scope)
 	return task;
 }
 
-static struct task_struct *find_target(pid_t nr, u32 scope)
+/* A process that @nr means in a request by the caller, who may trace it; counted. */
+struct task_struct *cryo_find_target(pid_t nr, u32 scope)
 {
 	struct task_struct *task = find_task(nr, scope);
 
@@ -413,7 +414,7 @@ static struct task_struct *find_target(pid_t nr, u32 scope)
 
 static int open_target(struct cryo_request *req)
 {
-	struct task_struct *task = find_target(req->args.target, req->args.scope);
+	struct task_struct *task = cryo_find_target(req->args.target, req->args.scope);
 
 	if (IS_ERR(task))
 		return PTR_ERR(task);
@@ -454,12 +455,15 @@ static struct cryo_request *request_alloc(void)
 	INIT_LIST_HEAD(&req->devices);
 	INIT_LIST_HEAD(&req->procs);
 	INIT_LIST_HEAD(&req->participants);
+	INIT_LIST_HEAD(&req->forwards);
+	INIT_LIST_HEAD(&req->forwarded);
 	req->requester = get_pid(task_tgid(current));
 	hash_init(req->by_group);
 	hash_init(req->by_task);
 	init_waitqueue_head(&req->done_wait);
 	init_waitqueue_head(&req->park_wait);
 	init_waitqueue_head(&req->thaw_wait);
+	init_waitqueue_head(&req->forward_wait);
 	timer_setup(&req->timer, deadline, 0);
 	cryo_log_init(&req->log);
 	return req;

@@ -19,6 +19,7 @@
 
 #include "compat/ksym.h"
 #include "cryo.h"
+#include "participant.h"
 
 #define BATCH	64	/* processes found in one walk */
 
@@ -51,18 +52,36 @@ static bool in_cgroup(struct cryo_request *req, struct task_struct *task)
 #endif
 }
 
+/* With rcu_read_lock(). */
+static bool is_child_in_tree(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_proc *parent = cryo_find_proc(req, rcu_dereference(task->real_parent));
+
+	return parent && parent->tree;
+}
+
+static bool matches(struct task_struct *task, u32 scope, struct pid *pid)
+{
+	switch (scope) {
+	case CRYO_SCOPE_PGRP:
+		return task_pgrp(task) == pid;
+	case CRYO_SCOPE_SESSION:
+		return task_session(task) == pid;
+	}
+	return false;
+}
+
 static bool in_scope(struct cryo_request *req, struct task_struct *task)
 {
-	switch (req->args.scope) {
-	case CRYO_SCOPE_TREE:
-		return is_child(req, task);
-	case CRYO_SCOPE_PGRP:
-		return task_pgrp(task) == req->scope_pid;
-	case CRYO_SCOPE_SESSION:
-		return task_session(task) == req->scope_pid;
-	case CRYO_SCOPE_CGROUP:
-		return in_cgroup(req, task);
-	}
+	struct cryo_forward *f;
+
+	if (is_child_in_tree(req, task) || matches(task, req->args.scope, req->scope_pid))
+		return true;
+	if (req->args.scope == CRYO_SCOPE_CGROUP && in_cgroup(req, task))
+		return true;
+	list_for_each_entry(f, &req->forwarded, node)
+		if (matches(task, f->scope, f->pid))
+			return true;
 	return false;
 }
 
@@ -152,6 +171,9 @@ static int add(struct cryo_request *req, struct task_struct *task)
 	p->pid = pid_vnr(p->tgid);
 	get_task_comm(p->comm, task);
 	INIT_LIST_HEAD(&p->threads);
+	rcu_read_lock();
+	p->tree = is_child_in_tree(req, task);
+	rcu_read_unlock();
 	err = claim(req, p);
 	if (err)
 		proc_free(p);
@@ -167,17 +189,46 @@ static void forget(struct cryo_request *req, struct cryo_proc *p)
 	proc_free(p);
 }
 
-static struct pid *scope_pid(struct cryo_request *req)
+/* The group or session of @task that @scope means, counted; NULL: it means another thing. */
+struct pid *cryo_scope_pid(struct task_struct *task, u32 scope)
 {
 	struct pid *pid = NULL;
 
 	rcu_read_lock();
-	if (req->args.scope == CRYO_SCOPE_PGRP)
-		pid = get_pid(task_pgrp(req->target));
-	else if (req->args.scope == CRYO_SCOPE_SESSION)
-		pid = get_pid(task_session(req->target));
+	if (scope == CRYO_SCOPE_PGRP)
+		pid = get_pid(task_pgrp(task));
+	else if (scope == CRYO_SCOPE_SESSION)
+		pid = get_pid(task_session(task));
 	rcu_read_unlock();
 	return pid;
+}
+
+/* Take a process from which a scope begins. */
+static int add_root(struct cryo_request *req, struct task_struct *task, u32 scope)
+{
+	struct cryo_proc *p;
+	int err = cryo_find_proc(req, task) ? 0 : add(req, task);
+
+	p = err ? NULL : cryo_find_proc(req, task);
+	if (p && scope == CRYO_SCOPE_TREE)
+		p->tree = true;
+	return err;
+}
+
+/*
+ * One more scope, which is to be looked through by cryo_scope_find(). On error, nothing is
+ * added; else @f is the request's.
+ */
+int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f)
+{
+	int err;
+
+	if (is_left_out(req, f->task))
+		return -EBUSY;
+	err = add_root(req, f->task, f->scope);
+	if (!err)
+		list_add_tail(&f->node, &req->forwarded);
+	return err;
 }
 
 /* Take the target. cryo_scope_end() when this has succeeded, and only then. */
@@ -190,11 +241,11 @@ int cryo_scope_begin(struct cryo_request *req)
 			 req->pid, req->comm);
 		return -EDEADLK;
 	}
-	req->scope_pid = scope_pid(req);
+	req->scope_pid = cryo_scope_pid(req->target, req->args.scope);
 	mutex_lock(&running_lock);
 	list_add(&req->running, &running);
 	mutex_unlock(&running_lock);
-	err = add(req, req->target);
+	err = add_root(req, req->target, req->args.scope);
 	if (err)
 		cryo_scope_end(req);
 	return err;
@@ -208,7 +259,7 @@ int cryo_scope_find(struct cryo_request *req)
 	int total = 0;
 	int err = 0;
 
-	if (req->args.scope == CRYO_SCOPE_PROCESS)
+	if (req->args.scope == CRYO_SCOPE_PROCESS && list_empty(&req->forwarded))
 		return 0;
 	do {
 		n = find_new(req, found);
@@ -301,6 +352,7 @@ int cryo_scope_settle(struct cryo_request *req, bool report)
 /* Nobody of the scope is claimed any more. After cryo_thaw(). */
 void cryo_scope_end(struct cryo_request *req)
 {
+	struct cryo_forward *f, *next_forward;
 	struct cryo_proc *p, *next;
 
 	mutex_lock(&running_lock);
@@ -308,6 +360,10 @@ void cryo_scope_end(struct cryo_request *req)
 	list_for_each_entry_safe(p, next, &req->procs, node)
 		forget(req, p);
 	mutex_unlock(&running_lock);
+	list_for_each_entry_safe(f, next_forward, &req->forwarded, node) {
+		list_del(&f->node);
+		cryo_forward_put(f);
+	}
 	put_pid(req->scope_pid);
 	req->scope_pid = NULL;
 }

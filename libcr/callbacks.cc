@@ -161,3 +161,9 @@ LIBCR_PUBLIC const cr_checkpoint_info* cr_get_checkpoint_info(void) {
 LIBCR_PUBLIC const cr_restart_info* cr_get_restart_info(void) {
   return t_chain == nullptr || !t_chain->restarted() ? nullptr : &restart_info();
 }
+
+LIBCR_PUBLIC int cr_forward_checkpoint(cr_scope_t scope, pid_t target) {
+  if (t_chain == nullptr) return fail(CR_ENOTCB);
+  if (static_cast<unsigned int>(scope) > CR_SCOPE_TREE) return fail(EINVAL);
+  return forward(static_cast<std::uint32_t>(scope), target);
+}

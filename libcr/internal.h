@@ -198,6 +198,9 @@ void forget_phase(Thread& thread);
 // In the child of a fork.
 void reset_round();
 
+// Has other processes taken part in the checkpoint that is being prepared. 0, or -1 with errno.
+int forward(std::uint32_t scope, pid_t target);
+
 const cr_checkpoint_info& checkpoint_info();
 const cr_restart_info& restart_info();
 

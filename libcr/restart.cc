@@ -35,7 +35,3 @@ LIBCR_PUBLIC int cr_poll_restart(cr_restart_handle_t*, struct timeval*) {
   errno = ENOSYS;
   return CR_POLL_RSTRT_ERR_PRE;
 }
-
-LIBCR_PUBLIC int cr_forward_checkpoint(cr_scope_t, pid_t) {
-  return fail(t_chain == nullptr ? CR_ENOTCB : ENOSYS);
-}

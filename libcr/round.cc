@@ -300,6 +300,17 @@ void reset_round() {
   g_round.ended = 0;
 }
 
+int forward(std::uint32_t scope, pid_t target) {
+  if (g_round.released != 0) return fail(EINVAL);  // it is over
+  cryo_client_forward args{};
+  args.size = sizeof(args);
+  args.scope = scope;
+  args.target = target;
+  while (::ioctl(g_process.client_fd, CRYO_CLIENT_FORWARD, &args) != 0)
+    if (errno != EINTR) return -1;
+  return 0;
+}
+
 const cr_checkpoint_info& checkpoint_info() {
   return g_round.info;
 }

@@ -45,7 +45,7 @@ static const unsigned long commands[] = {
 	CRYO_IOC_VERSION, CRYO_IOC_CHECKPOINT, CRYO_IOC_RESTART, CRYO_IOC_PID_CURSOR, CRYO_CKPT_RUN,
 	CRYO_CKPT_THAW,	  CRYO_CKPT_CANCEL,    CRYO_CKPT_STATUS, CRYO_RST_RESUME,     CRYO_RST_COMMIT,
 	CRYO_IOC_CLIENT,  CRYO_IOC_RESTARTED,  CRYO_CLIENT_NOTE, CRYO_CLIENT_VOTE,    CRYO_CLIENT_RESTART_INFO,
-	CRYO_CKPT_VERDICT, CRYO_CLIENT_WAIT,
+	CRYO_CKPT_VERDICT, CRYO_CLIENT_WAIT,   CRYO_CLIENT_FORWARD,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -113,6 +113,13 @@ static void *argument(unsigned long cmd)
 		size = sizeof(*a);
 		if (!one_in(3))
 			*a = (struct cryo_client_vote){ .vote = (uint32_t)rnd() % 4, .code = (uint32_t)rnd() % 100 };
+		break;
+	}
+	case CRYO_CLIENT_FORWARD: {
+		struct cryo_client_forward *a = (void *)block;
+
+		size = sizeof(*a);
+		*a = (struct cryo_client_forward){ .scope = (uint32_t)rnd() % 5, .target = victim };
 		break;
 	}
 	case CRYO_CLIENT_WAIT: size = sizeof(struct cryo_client_request); break;

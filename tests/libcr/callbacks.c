@@ -245,6 +245,59 @@ static void children(void)
 	traced("a(a)", "the parent's callback");
 }
 
+static pid_t other;
+
+static int forwards(void *arg)
+{
+	(void)arg;
+	is(cr_forward_checkpoint(CR_SCOPE_PROC, other), 0, "cr_forward_checkpoint() to another process");
+	is(cr_forward_checkpoint(CR_SCOPE_TREE, other), 0, "and to its children");
+	is(cr_forward_checkpoint(CR_SCOPE_PROC, 0), 0, "to oneself, who is in it already");
+	fails(cr_forward_checkpoint(CR_SCOPE_PROC, 99999999), ESRCH);
+	fails(cr_forward_checkpoint((cr_scope_t)9, other), EINVAL);
+	is(cr_checkpoint(CR_CHECKPOINT_READY), 0, "a checkpoint that was forwarded");
+	fails(cr_forward_checkpoint(CR_SCOPE_PROC, other), EINVAL);
+	return 0;
+}
+
+static int leaves_a_file(void *arg)
+{
+	close(open(arg, O_WRONLY | O_CREAT, 0600));
+	return 0;
+}
+
+/* Two more processes, which nobody has asked for. */
+static void forward(void)
+{
+	int status;
+
+	fflush(stdout);
+	other = fork();
+	if (other == 0) {
+		if (fork() == 0)
+			for (;;)
+				pause();
+		cr_init();
+		cr_register_callback(leaves_a_file, "told", CR_THREAD_CONTEXT);
+		close(open("ready", O_WRONLY | O_CREAT, 0600));
+		for (;;)
+			pause();
+	}
+	while (access("ready", F_OK))
+		pause_ms(10);
+	cr_init();
+	cr_register_callback(forwards, NULL, CR_THREAD_CONTEXT);
+	is(checkpoint_self("forwarded"), 0, "a checkpoint with more processes than it was asked for");
+	pause_ms(200);
+	ok(access("told", F_OK) == 0, "the other one's callback");
+	status = system("test \"$(cr_info forwarded | grep -c '^process ')\" = 3");
+	is(status, 0, "all three are in the context");
+	/* They are a group of their own, with us. */
+	signal(SIGTERM, SIG_IGN);
+	kill(0, SIGTERM);
+	is(end_of(other), 256 + SIGTERM, "the other one");
+}
+
 static volatile int in_section, overlap, callbacks_run;
 
 static int counts_sections(void *arg)
@@ -297,6 +350,7 @@ int main(int argc, char **argv)
 	is(job(hooks), 0, "hooks");
 	is(job(runs_on), 0, "the program runs on");
 	is(job(children), 0, "children");
+	is(job(forward), 0, "forwarding");
 	is(job(critical_sections), 0, "critical sections");
 	return finish();
 }

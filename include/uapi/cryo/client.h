@@ -119,6 +119,22 @@ struct cryo_client_restart {
 };
 
 /*
+ * CRYO_CLIENT_FORWARD: between WAIT and VOTE: the checkpoint is about these processes as well.
+ * Returns when they have been found and told.
+ *
+ * Errors: ESRCH there are none; EPERM the caller may not ptrace @target; EBUSY one of them is in
+ * another checkpoint; EINVAL bad scope; ECANCELED there is no checkpoint, or no longer.
+ */
+#define CRYO_CLIENT_FORWARD	_IO(CRYO_IOC_TYPE, 0x84)
+
+struct cryo_client_forward {
+	__u32 size;
+	__u32 scope;			/* CRYO_SCOPE_PROCESS, PGRP, SESSION or TREE */
+	__s32 target;			/* as in struct cryo_checkpoint */
+	__u32 reserved;
+};
+
+/*
  * On a checkpoint handle: how the processes voted.  CRYO_CKPT_RUN returns ECANCELED
  * when @vote is TEMPORARY or PERMANENT.
  */
