@@ -146,6 +146,18 @@ static int describe_proc(struct cryo_capture *c)
 	       cryo_save_posix_timers(c);
 }
 
+/* Those that others left alone may have gone since. */
+static int check_anybody(struct cryo_capture *c)
+{
+	struct cryo_proc *p;
+
+	cryo_for_each_proc(p, c->req)
+		if (!p->gone)
+			return 0;
+	cryo_log(&c->req->log, "pid %d (%s): nobody is left of its job", c->req->pid, c->req->comm);
+	return -ESRCH;
+}
+
 /* Do @step for each process in turn. */
 static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c))
 {
@@ -153,7 +165,7 @@ static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c)
 
 	cryo_for_each_proc(c->p, c->req) {
 		/* The target itself is missed. */
-		if (c->p->gone && c->p->leader != c->req->target)
+		if (c->p->omitted || (c->p->gone && c->p->leader != c->req->target))
 			continue;
 		err = step(c);
 		if (err == -ESRCH)
@@ -271,8 +283,8 @@ int cryo_capture(struct cryo_request *req)
 
 	if (!c)
 		return -ENOMEM;
-	err = each_proc(c, check_proc) ?: check_alive(c) ?: each_proc(c, collect) ?:
-	      cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
+	err = each_proc(c, check_proc) ?: check_anybody(c) ?: check_alive(c) ?:
+	      each_proc(c, collect) ?: cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
 	      cryo_classify_files(c);
 	/* With obstacles too: describing finds more of them. */
 	if (!err)

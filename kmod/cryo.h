@@ -28,6 +28,7 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
+#include <cryo/client.h>
 #include <cryo/format.h>
 #include <cryo/ioctl.h>
 
@@ -118,6 +119,7 @@ struct cryo_parked {
 	struct cryo_request *req;	/* counted */
 	enum cryo_park_state state;	/* under cryo_request.park_lock */
 	bool let_go;
+	bool self;			/* the requester's own: not queued, is where it is */
 	bool counted;			/* is part of the context being written */
 	s64 wait_ns;			/* remaining time of a timed wait, see timed_wait.c */
 	bool has_wait;
@@ -145,6 +147,9 @@ struct cryo_proc {
 	struct list_head threads;	/* of struct cryo_parked */
 	bool zombie;			/* has exited, and its parent, in the scope, has not waited */
 	bool gone;			/* has exited, and nobody is going to wait for it: not in the context */
+	bool told;			/* its participants, if any, know of the request */
+	bool tree;			/* its children belong to the scope */
+	bool omitted;			/* has left itself out: is not stopped, and not in the context */
 
 	/* What capture.c collects. */
 	/* Its leader, parked; another thread when that has exited; or a zombie. Counted elsewhere. */
@@ -163,6 +168,9 @@ struct cryo_proc {
 /* The thread of @proc after @t (NULL: the first) that is in the context; or NULL. */
 struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked *t);
 
+struct cryo_forward;
+int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f);
+struct pid *cryo_scope_pid(struct task_struct *task, u32 scope);
 int cryo_scope_begin(struct cryo_request *req);
 int cryo_scope_find(struct cryo_request *req);
 int cryo_scope_settle(struct cryo_request *req, bool report);
@@ -209,6 +217,16 @@ struct cryo_request {
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
 	wait_queue_head_t thaw_wait;	/* parked threads: let go */
 
+	struct pid *requester;		/* who made the handle; counted */
+	char *dest;			/* path of @out, NULL: it has none */
+	struct list_head participants;	/* under cryo_participants_lock, see participant.h */
+	struct list_head forwards;	/* likewise: not looked at yet */
+	struct list_head forwarded;	/* more scopes; the requester's own */
+	wait_queue_head_t forward_wait;	/* those who wait for one of @forwards */
+	struct cryo_ckpt_verdict verdict;	/* written by the requester */
+	char verdict_comm[TASK_COMM_LEN];
+	char verdict_note[CRYO_CLIENT_NOTE_MAX];
+
 	struct task_struct *worker;	/* task in CRYO_CKPT_RUN */
 	struct timer_list timer;	/* the request's deadline */
 	bool cancelled;
@@ -231,11 +249,21 @@ void cryo_request_get(struct cryo_request *req);
 void cryo_request_put(struct cryo_request *req);
 int cryo_request_interrupted(struct cryo_request *req);
 void cryo_request_state(struct cryo_request *req, u32 state);
+bool cryo_is_request(struct file *file);
+struct task_struct *cryo_find_target(pid_t nr, u32 scope);
+long cryo_restarted_create(void);
 
 /* device_rules.c */
 int cryo_device_rule_add(struct cryo_request *req, void __user *arg);
 u32 cryo_device_rule(struct cryo_request *req, struct inode *inode);
 void cryo_device_rules_free(struct cryo_request *req);
+
+/* client.c, notify.c: processes that take part in their own checkpoint */
+long cryo_client_create(void __user *arg);
+bool cryo_is_client(struct file *file);
+int cryo_notify(struct cryo_request *req);
+void cryo_notify_end(struct cryo_request *req, int result);
+long cryo_verdict(struct cryo_request *req, void __user *arg);
 
 /* ---- events.c ---- */
 
@@ -492,6 +520,10 @@ void cryo_unlock_sighand(struct sighand_struct *sighand);
 
 /* seccomp.c */
 int cryo_install_seccomp(const struct cryo_resume *args, const struct cred *caller);
+
+/* ---- main.c ---- */
+
+bool cryo_is_device(struct file *file);
 
 /* ---- restart.c, pid_cursor.c ---- */
 

@@ -26,6 +26,15 @@ u32 cryo_arch_id(void);
  */
 void cryo_arch_fixup_syscall(struct cryo_parked *p);
 
+/*
+ * Around the capture, in the requester, when that is a thread of the target: make its user
+ * registers those of a thread that has returned from its system call with @result, and
+ * give them back.  @saved has room for what the architecture has to remember.
+ */
+#define CRYO_ARCH_SELF_WORDS	2
+void cryo_arch_self_begin(unsigned long *saved, long result);
+void cryo_arch_self_end(const unsigned long *saved);
+
 /* Something about @task that only this architecture has and that cannot be saved? cryo_refuse() it. */
 void cryo_arch_check(struct cryo_capture *c, struct task_struct *task);
 

@@ -15,7 +15,9 @@
  *  - uninterruptible (state D), waiting in vfork(): waited for until the freeze's
  *    own time limit, then named.  A vfork() child is not asked before it has memory
  *    of its own: its parent does not come to rest earlier;
- *  - io_uring workers and other kernel helpers: never return to user mode, left out.
+ *  - io_uring workers and other kernel helpers: never return to user mode, left out;
+ *  - the requester itself, in a checkpoint of its own process: is where it is, in
+ *    CRYO_CKPT_RUN, and is captured as if that had returned.
  */
 #include <linux/jiffies.h>
 #include <linux/sched/jobctl.h>
@@ -116,6 +118,12 @@ static int add_thread(struct cryo_request *req, struct cryo_proc *proc, struct t
 
 static void ask(struct cryo_parked *p)
 {
+	/* It is in the module already, and stays there until the end of the capture. */
+	if (p->task == current) {
+		p->self = true;
+		settle(p, CRYO_PARK_PARKED);
+		return;
+	}
 	kref_get(&p->ref);
 	cryo_unload_get();
 	init_task_work(&p->work, park);
@@ -184,6 +192,8 @@ static int add_all(struct cryo_request *req, struct task_struct **found)
 	int n;
 
 	cryo_for_each_proc(proc, req) {
+		if (proc->omitted)
+			continue;
 		n = add_threads(proc, found);
 		if (n < 0)
 			return n;
@@ -285,7 +295,7 @@ static void wait_off_cpu(struct cryo_request *req)
 	struct cryo_parked *p;
 
 	list_for_each_entry(p, &req->parked, node) {
-		while (READ_ONCE(p->state) == CRYO_PARK_PARKED && on_cpu(p->task))
+		while (READ_ONCE(p->state) == CRYO_PARK_PARKED && !p->self && on_cpu(p->task))
 			cpu_relax();
 	}
 }
@@ -355,7 +365,7 @@ void cryo_thaw(struct cryo_request *req)
 	wake_up_all(&req->thaw_wait);
 	req->pause_ns = ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
 	list_for_each_entry_safe(p, next, &req->parked, node) {
-		if (cryo_task_work_cancel(p->task, &p->work)) {
+		if (!p->self && cryo_task_work_cancel(p->task, &p->work)) {
 			parked_put(p);
 			cryo_unload_put();
 		}

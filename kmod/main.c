@@ -3,6 +3,9 @@
  * main.c - /dev/cryo
  */
 #include <linux/compat.h>
+#include <linux/fs.h>
+#include <linux/kdev_t.h>
+#include <linux/major.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/uaccess.h>
@@ -47,6 +50,10 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return cryo_pid_cursor(p);
 	case CRYO_IOC_IPC_ID:
 		return cryo_ipc_id(p);
+	case CRYO_IOC_CLIENT:
+		return cryo_client_create(p);
+	case CRYO_IOC_RESTARTED:
+		return cryo_restarted_create();
 	}
 	return -ENOTTY;
 }
@@ -65,6 +72,12 @@ static struct miscdevice device = {
 	.fops = &device_fops,
 	.mode = 0666,
 };
+
+/* Is @file, of a character device, ours? It may have been opened through any name. */
+bool cryo_is_device(struct file *file)
+{
+	return file_inode(file)->i_rdev == MKDEV(MISC_MAJOR, device.minor);
+}
 
 static int __init cryo_init(void)
 {

@@ -20,6 +20,7 @@
 
 #include "compat/ksym.h"
 #include "cryo.h"
+#include "cryo_arch.h"
 #include "unload.h"
 
 /* Not held longer than it is needed: a pipe's reader waits for its end. */
@@ -37,6 +38,8 @@ static void request_free(struct kref *ref)
 	close_output(req);
 	if (req->target)
 		put_task_struct(req->target);
+	put_pid(req->requester);
+	kfree(req->dest);
 	cryo_device_rules_free(req);
 	cryo_log_free(&req->log);
 	kfree(req);
@@ -115,6 +118,20 @@ static void set_worker(struct cryo_request *req, struct task_struct *worker)
 	spin_unlock_irq(&req->park_lock);
 }
 
+static int capture(struct cryo_request *req)
+{
+	unsigned long saved[CRYO_ARCH_SELF_WORDS];
+	int err;
+
+	if (!cryo_find_parked(req, current))
+		return cryo_capture(req);
+	/* In the context the requester has returned from RUN, and knows by the result where it is. */
+	cryo_arch_self_begin(saved, 1);
+	err = cryo_capture(req);
+	cryo_arch_self_end(saved);
+	return err;
+}
+
 static int freeze_and_capture(struct cryo_request *req)
 {
 	int err;
@@ -124,7 +141,41 @@ static int freeze_and_capture(struct cryo_request *req)
 	if (err)
 		return err;
 	cryo_request_state(req, CRYO_STATE_CAPTURING);
-	return cryo_capture(req);
+	return capture(req);
+}
+
+static int notify_and_capture(struct cryo_request *req)
+{
+	cryo_request_state(req, CRYO_STATE_NOTIFYING);
+	return cryo_notify(req) ?: freeze_and_capture(req);
+}
+
+/* Everybody goes on. After RUN, or after the hold. */
+static void let_go(struct cryo_request *req, int result)
+{
+	cryo_thaw(req);
+	cryo_notify_end(req, result);
+	cryo_scope_end(req);
+}
+
+/* With the target claimed. */
+static int run_in_scope(struct cryo_request *req)
+{
+	int err;
+
+	set_worker(req, current);
+	if (req->args.timeout_ms)
+		mod_timer(&req->timer, jiffies + msecs_to_jiffies(req->args.timeout_ms));
+	err = notify_and_capture(req);
+	/* An interrupted write says EINTR; what interrupted it says why. */
+	if (err == -EINTR)
+		err = cryo_request_interrupted(req) ?: -EINTR;
+	timer_delete_sync(&req->timer);
+	set_worker(req, NULL);
+	close_output(req);
+	if (err || !(req->args.flags & CRYO_CKPT_HOLD))
+		let_go(req, err);
+	return err;
 }
 
 /* With req->lock held. */
@@ -134,24 +185,9 @@ static int run(struct cryo_request *req)
 
 	if (req->state != CRYO_STATE_NEW)
 		return -EBUSY;
-	err = cryo_scope_begin(req);
-	if (err)
-		return err;
-	set_worker(req, current);
-	if (req->args.timeout_ms)
-		mod_timer(&req->timer, jiffies + msecs_to_jiffies(req->args.timeout_ms));
-	err = freeze_and_capture(req);
-	/* An interrupted write says EINTR; what interrupted it says why. */
-	if (err == -EINTR)
-		err = cryo_request_interrupted(req) ?: -EINTR;
-	timer_delete_sync(&req->timer);
-	set_worker(req, NULL);
+	err = cryo_scope_begin(req) ?: run_in_scope(req);
 	close_output(req);
 	req->result = err;
-	if (err || !(req->args.flags & CRYO_CKPT_HOLD)) {
-		cryo_thaw(req);
-		cryo_scope_end(req);
-	}
 	cryo_request_state(req, err ? CRYO_STATE_FAILED :
 			   req->args.flags & CRYO_CKPT_HOLD ? CRYO_STATE_HELD : CRYO_STATE_DONE);
 	WRITE_ONCE(req->done, true);
@@ -185,7 +221,8 @@ static int signal_scope(struct cryo_request *req, int signal)
 	int err = 0;
 
 	cryo_for_each_proc(p, req)
-		err = signal_proc(p, signal) ?: err;
+		if (!p->omitted)
+			err = signal_proc(p, signal) ?: err;
 	return err;
 }
 
@@ -200,8 +237,7 @@ static long ioctl_thaw(struct cryo_request *req, unsigned long signal)
 	if (req->state == CRYO_STATE_HELD) {
 		ret = signal ? signal_scope(req, signal) : 0;
 		if (!ret) {
-			cryo_thaw(req);
-			cryo_scope_end(req);
+			let_go(req, 0);
 			cryo_request_state(req, CRYO_STATE_DONE);
 		}
 	}
@@ -259,6 +295,8 @@ static long request_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 		return 0;
 	case CRYO_CKPT_STATUS:
 		return ioctl_status(req, (void __user *)arg);
+	case CRYO_CKPT_VERDICT:
+		return cryo_verdict(req, (void __user *)arg);
 	case CRYO_CKPT_DEVICE:
 		return ioctl_device(req, (void __user *)arg);
 	}
@@ -285,10 +323,8 @@ static int request_release(struct inode *inode, struct file *file)
 	struct cryo_request *req = file->private_data;
 
 	/* Nobody is in RUN: that has a reference to the file. */
-	if (req->state == CRYO_STATE_HELD) {
-		cryo_thaw(req);
-		cryo_scope_end(req);
-	}
+	if (req->state == CRYO_STATE_HELD)
+		let_go(req, 0);
 	cryo_request_put(req);
 	return 0;
 }
@@ -303,6 +339,11 @@ static const struct file_operations request_fops = {
 	.llseek = noop_llseek,
 };
 
+bool cryo_is_request(struct file *file)
+{
+	return file->f_op == &request_fops;
+}
+
 static int copy_args(struct cryo_checkpoint *args, void __user *arg)
 {
 	u32 size;
@@ -315,7 +356,7 @@ static int copy_args(struct cryo_checkpoint *args, void __user *arg)
 	err = copy_struct_from_user(args, sizeof(*args), arg, size);
 	if (err)
 		return err;
-	if (args->flags & ~CRYO_CKPT_FLAGS || args->reserved)
+	if (args->flags & ~CRYO_CKPT_FLAGS || args->reserved || args->reserved2)
 		return -EINVAL;
 	if (args->scope > CRYO_SCOPE_MAX)
 		return -EINVAL;
@@ -356,7 +397,8 @@ static struct task_struct *find_task(pid_t nr, u32 scope)
 	return task;
 }
 
-static struct task_struct *find_target(pid_t nr, u32 scope)
+/* A process that @nr means in a request by the caller, who may trace it; counted. */
+struct task_struct *cryo_find_target(pid_t nr, u32 scope)
 {
 	struct task_struct *task = find_task(nr, scope);
 
@@ -372,7 +414,7 @@ static struct task_struct *find_target(pid_t nr, u32 scope)
 
 static int open_target(struct cryo_request *req)
 {
-	struct task_struct *task = find_target(req->args.target, req->args.scope);
+	struct task_struct *task = cryo_find_target(req->args.target, req->args.scope);
 
 	if (IS_ERR(task))
 		return PTR_ERR(task);
@@ -412,11 +454,16 @@ static struct cryo_request *request_alloc(void)
 	INIT_LIST_HEAD(&req->running);
 	INIT_LIST_HEAD(&req->devices);
 	INIT_LIST_HEAD(&req->procs);
+	INIT_LIST_HEAD(&req->participants);
+	INIT_LIST_HEAD(&req->forwards);
+	INIT_LIST_HEAD(&req->forwarded);
+	req->requester = get_pid(task_tgid(current));
 	hash_init(req->by_group);
 	hash_init(req->by_task);
 	init_waitqueue_head(&req->done_wait);
 	init_waitqueue_head(&req->park_wait);
 	init_waitqueue_head(&req->thaw_wait);
+	init_waitqueue_head(&req->forward_wait);
 	timer_setup(&req->timer, deadline, 0);
 	cryo_log_init(&req->log);
 	return req;
@@ -447,4 +494,20 @@ long cryo_request_create(void __user *arg)
 put_request:
 	cryo_request_put(req);
 	return err;
+}
+
+/* CRYO_IOC_RESTARTED: a handle that has done all it can. */
+long cryo_restarted_create(void)
+{
+	struct cryo_request *req = request_alloc();
+	int fd;
+
+	if (!req)
+		return -ENOMEM;
+	req->state = CRYO_STATE_RESTARTED;
+	req->done = true;
+	fd = anon_inode_getfd("[cryo-checkpoint]", &request_fops, req, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		cryo_request_put(req);
+	return fd;
 }

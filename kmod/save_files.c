@@ -146,6 +146,10 @@ static const char *classify_char(struct cryo_capture *c, struct cryo_object *o)
 		return NULL;
 	if (classify_by_rule(c, o))
 		return NULL;
+	if (cryo_is_device(o->file)) {
+		o->kind = CRYO_FILE_PATH;
+		return NULL;
+	}
 	if (MAJOR(dev) == MEM_MAJOR) {
 		switch (MINOR(dev)) {
 		case 3: /* null */
@@ -219,7 +223,11 @@ static const char *classify_socket(struct cryo_capture *c, struct cryo_object *o
 
 static const char *classify_anon(struct cryo_object *o)
 {
-	if (cryo_is_eventfd(o->file))
+	if (cryo_is_client(o->file))
+		o->kind = CRYO_FILE_CLIENT;
+	else if (cryo_is_request(o->file))
+		o->kind = CRYO_FILE_REQUEST;
+	else if (cryo_is_eventfd(o->file))
 		o->kind = CRYO_FILE_EVENTFD;
 	else if (cryo_is_epoll(o->file))
 		o->kind = CRYO_FILE_EPOLL;
@@ -271,6 +279,10 @@ static const char *classify(struct cryo_capture *c, struct cryo_object *o)
 	/* Regular files on newer kernels, on older ones without a type. */
 	if (cryo_is_pidfd(o->file))
 		return classify_pidfd(c, o);
+	if (o->file == c->req->out) {
+		o->kind = CRYO_FILE_OUTPUT;
+		return NULL;
+	}
 	if (o->file->f_flags & O_PATH && !S_ISDIR(file_inode(o->file)->i_mode))
 		return classify_o_path(o);
 	switch (file_inode(o->file)->i_mode & S_IFMT) {

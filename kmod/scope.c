@@ -19,6 +19,7 @@
 
 #include "compat/ksym.h"
 #include "cryo.h"
+#include "participant.h"
 
 #define BATCH	64	/* processes found in one walk */
 
@@ -51,18 +52,36 @@ static bool in_cgroup(struct cryo_request *req, struct task_struct *task)
 #endif
 }
 
+/* With rcu_read_lock(). */
+static bool is_child_in_tree(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_proc *parent = cryo_find_proc(req, rcu_dereference(task->real_parent));
+
+	return parent && parent->tree;
+}
+
+static bool matches(struct task_struct *task, u32 scope, struct pid *pid)
+{
+	switch (scope) {
+	case CRYO_SCOPE_PGRP:
+		return task_pgrp(task) == pid;
+	case CRYO_SCOPE_SESSION:
+		return task_session(task) == pid;
+	}
+	return false;
+}
+
 static bool in_scope(struct cryo_request *req, struct task_struct *task)
 {
-	switch (req->args.scope) {
-	case CRYO_SCOPE_TREE:
-		return is_child(req, task);
-	case CRYO_SCOPE_PGRP:
-		return task_pgrp(task) == req->scope_pid;
-	case CRYO_SCOPE_SESSION:
-		return task_session(task) == req->scope_pid;
-	case CRYO_SCOPE_CGROUP:
-		return in_cgroup(req, task);
-	}
+	struct cryo_forward *f;
+
+	if (is_child_in_tree(req, task) || matches(task, req->args.scope, req->scope_pid))
+		return true;
+	if (req->args.scope == CRYO_SCOPE_CGROUP && in_cgroup(req, task))
+		return true;
+	list_for_each_entry(f, &req->forwarded, node)
+		if (matches(task, f->scope, f->pid))
+			return true;
 	return false;
 }
 
@@ -71,11 +90,16 @@ static bool is_dead_orphan(struct cryo_request *req, struct task_struct *task)
 	return task->exit_state && thread_group_empty(task) && !is_child(req, task);
 }
 
-/* The requester is left out of its own scope: it has to write. */
+/* The requester is left out of its own scope, unless it says otherwise. */
+static bool is_left_out(struct cryo_request *req, struct task_struct *task)
+{
+	return same_thread_group(task, current) && !(req->args.flags & CRYO_CKPT_SELF);
+}
+
 static bool wanted(struct cryo_request *req, struct task_struct *task)
 {
 	return !(task->flags & PF_KTHREAD) && task->exit_state != EXIT_DEAD &&
-	       !same_thread_group(task, current) && !cryo_find_proc(req, task) &&
+	       !is_left_out(req, task) && !cryo_find_proc(req, task) &&
 	       in_scope(req, task) && !is_dead_orphan(req, task);
 }
 
@@ -147,6 +171,9 @@ static int add(struct cryo_request *req, struct task_struct *task)
 	p->pid = pid_vnr(p->tgid);
 	get_task_comm(p->comm, task);
 	INIT_LIST_HEAD(&p->threads);
+	rcu_read_lock();
+	p->tree = is_child_in_tree(req, task);
+	rcu_read_unlock();
 	err = claim(req, p);
 	if (err)
 		proc_free(p);
@@ -162,17 +189,46 @@ static void forget(struct cryo_request *req, struct cryo_proc *p)
 	proc_free(p);
 }
 
-static struct pid *scope_pid(struct cryo_request *req)
+/* The group or session of @task that @scope means, counted; NULL: it means another thing. */
+struct pid *cryo_scope_pid(struct task_struct *task, u32 scope)
 {
 	struct pid *pid = NULL;
 
 	rcu_read_lock();
-	if (req->args.scope == CRYO_SCOPE_PGRP)
-		pid = get_pid(task_pgrp(req->target));
-	else if (req->args.scope == CRYO_SCOPE_SESSION)
-		pid = get_pid(task_session(req->target));
+	if (scope == CRYO_SCOPE_PGRP)
+		pid = get_pid(task_pgrp(task));
+	else if (scope == CRYO_SCOPE_SESSION)
+		pid = get_pid(task_session(task));
 	rcu_read_unlock();
 	return pid;
+}
+
+/* Take a process from which a scope begins. */
+static int add_root(struct cryo_request *req, struct task_struct *task, u32 scope)
+{
+	struct cryo_proc *p;
+	int err = cryo_find_proc(req, task) ? 0 : add(req, task);
+
+	p = err ? NULL : cryo_find_proc(req, task);
+	if (p && scope == CRYO_SCOPE_TREE)
+		p->tree = true;
+	return err;
+}
+
+/*
+ * One more scope, which is to be looked through by cryo_scope_find(). On error, nothing is
+ * added; else @f is the request's.
+ */
+int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f)
+{
+	int err;
+
+	if (is_left_out(req, f->task))
+		return -EBUSY;
+	err = add_root(req, f->task, f->scope);
+	if (!err)
+		list_add_tail(&f->node, &req->forwarded);
+	return err;
 }
 
 /* Take the target. cryo_scope_end() when this has succeeded, and only then. */
@@ -180,16 +236,16 @@ int cryo_scope_begin(struct cryo_request *req)
 {
 	int err;
 
-	if (same_thread_group(req->target, current)) {
-		cryo_log(&req->log, "pid %d (%s): a process cannot checkpoint itself yet", req->pid,
-			 req->comm);
-		return -EOPNOTSUPP;
+	if (is_left_out(req, req->target)) {
+		cryo_log(&req->log, "pid %d (%s): is the requester itself, which did not ask for that",
+			 req->pid, req->comm);
+		return -EDEADLK;
 	}
-	req->scope_pid = scope_pid(req);
+	req->scope_pid = cryo_scope_pid(req->target, req->args.scope);
 	mutex_lock(&running_lock);
 	list_add(&req->running, &running);
 	mutex_unlock(&running_lock);
-	err = add(req, req->target);
+	err = add_root(req, req->target, req->args.scope);
 	if (err)
 		cryo_scope_end(req);
 	return err;
@@ -203,7 +259,7 @@ int cryo_scope_find(struct cryo_request *req)
 	int total = 0;
 	int err = 0;
 
-	if (req->args.scope == CRYO_SCOPE_PROCESS)
+	if (req->args.scope == CRYO_SCOPE_PROCESS && list_empty(&req->forwarded))
 		return 0;
 	do {
 		n = find_new(req, found);
@@ -225,6 +281,14 @@ struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked 
 		if (READ_ONCE(t->state) != CRYO_PARK_GONE)
 			return t;
 	return NULL;
+}
+
+/* With rcu_read_lock(): will somebody in the context wait for @task, which has exited? */
+static bool is_child_in_context(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_proc *parent = cryo_find_proc(req, rcu_dereference(task->real_parent));
+
+	return parent && !parent->omitted;
 }
 
 enum rest { AT_REST, RESTLESS, GONE };
@@ -262,7 +326,7 @@ static enum rest look_at(struct cryo_request *req, struct cryo_proc *p)
 	if (task && task->exit_state != EXIT_DEAD) {
 		rest = RESTLESS;
 		if (task->exit_state && thread_group_empty(task)) {
-			p->zombie = is_child(req, task);
+			p->zombie = is_child_in_context(req, task);
 			rest = p->zombie ? AT_REST : GONE;
 		}
 	}
@@ -289,7 +353,11 @@ int cryo_scope_settle(struct cryo_request *req, bool report)
 	int restless = 0;
 
 	cryo_for_each_proc(p, req) {
-		enum rest rest = look_at(req, p);
+		enum rest rest;
+
+		if (p->omitted)
+			continue;
+		rest = look_at(req, p);
 
 		if (rest == RESTLESS) {
 			restless++;
@@ -305,6 +373,7 @@ int cryo_scope_settle(struct cryo_request *req, bool report)
 /* Nobody of the scope is claimed any more. After cryo_thaw(). */
 void cryo_scope_end(struct cryo_request *req)
 {
+	struct cryo_forward *f, *next_forward;
 	struct cryo_proc *p, *next;
 
 	mutex_lock(&running_lock);
@@ -312,6 +381,10 @@ void cryo_scope_end(struct cryo_request *req)
 	list_for_each_entry_safe(p, next, &req->procs, node)
 		forget(req, p);
 	mutex_unlock(&running_lock);
+	list_for_each_entry_safe(f, next_forward, &req->forwarded, node) {
+		list_del(&f->node);
+		cryo_forward_put(f);
+	}
 	put_pid(req->scope_pid);
 	req->scope_pid = NULL;
 }

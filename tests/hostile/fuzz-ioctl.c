@@ -5,6 +5,7 @@
  * kernel must not complain (the runner reads its log), and a proper request has to work afterwards.
  */
 #define _GNU_SOURCE
+#include <cryo/client.h>
 #include <cryo/ioctl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +44,8 @@ static bool one_in(unsigned int n)
 static const unsigned long commands[] = {
 	CRYO_IOC_VERSION, CRYO_IOC_CHECKPOINT, CRYO_IOC_RESTART, CRYO_IOC_PID_CURSOR, CRYO_CKPT_RUN,
 	CRYO_CKPT_THAW,	  CRYO_CKPT_CANCEL,    CRYO_CKPT_STATUS, CRYO_RST_RESUME,     CRYO_RST_COMMIT,
+	CRYO_IOC_CLIENT,  CRYO_IOC_RESTARTED,  CRYO_CLIENT_NOTE, CRYO_CLIENT_VOTE,    CRYO_CLIENT_RESTART_INFO,
+	CRYO_CKPT_VERDICT, CRYO_CLIENT_WAIT,   CRYO_CLIENT_FORWARD,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -96,6 +99,32 @@ static void *argument(unsigned long cmd)
 		a->pid = one_in(2) ? (int32_t)odd_number() : 30000 + (int32_t)(rnd() % 1000);
 		break;
 	}
+	case CRYO_IOC_CLIENT: {
+		struct cryo_client *a = (void *)block;
+
+		size = sizeof(*a);
+		if (!one_in(3))
+			*a = (struct cryo_client){ .flags = (uint32_t)rnd() & CRYO_CLIENT_FLAGS };
+		break;
+	}
+	case CRYO_CLIENT_VOTE: {
+		struct cryo_client_vote *a = (void *)block;
+
+		size = sizeof(*a);
+		if (!one_in(3))
+			*a = (struct cryo_client_vote){ .vote = (uint32_t)rnd() % 4, .code = (uint32_t)rnd() % 100 };
+		break;
+	}
+	case CRYO_CLIENT_FORWARD: {
+		struct cryo_client_forward *a = (void *)block;
+
+		size = sizeof(*a);
+		*a = (struct cryo_client_forward){ .scope = (uint32_t)rnd() % 5, .target = victim };
+		break;
+	}
+	case CRYO_CLIENT_WAIT: size = sizeof(struct cryo_client_request); break;
+	case CRYO_CLIENT_RESTART_INFO: size = sizeof(struct cryo_client_restart); break;
+	case CRYO_CKPT_VERDICT: size = sizeof(struct cryo_ckpt_verdict); break;
 	case CRYO_CKPT_STATUS: size = sizeof(struct cryo_ckpt_status); break;
 	case CRYO_RST_RESUME: {
 		struct cryo_resume *a = (void *)block;
@@ -159,8 +188,12 @@ static void one_call(int *fds, int n)
 		lseek(fds[slot], (off_t)rnd(), SEEK_SET);
 		return;
 	}
+	/* It waits until somebody's alarm ends it. */
+	if (cmd == CRYO_CLIENT_WAIT && !one_in(100))
+		return;
 	rc = cmd == CRYO_CKPT_THAW ? ioctl(fds[slot], cmd, rnd() % 3 ? 0 : rnd() % 80) : ioctl(fds[slot], cmd, argument(cmd));
-	if (rc > 2 && (cmd == CRYO_IOC_CHECKPOINT || cmd == CRYO_IOC_RESTART)) {
+	if (rc > 2 && (cmd == CRYO_IOC_CHECKPOINT || cmd == CRYO_IOC_RESTART || cmd == CRYO_IOC_CLIENT ||
+		       cmd == CRYO_IOC_RESTARTED)) {
 		slot = 1 + (int)(rnd() % (unsigned int)(n - 1));
 		close(fds[slot]);
 		fds[slot] = rc;

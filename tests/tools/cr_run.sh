@@ -22,8 +22,14 @@ status_of cr_run /etc/passwd
 check "a file that is no program" status_is 126
 status_of cr_run
 check "no program" status_is 255
-status_of cr_run --omit true
-check "--omit is refused" status_is 255
+status_of cr_run --omit sh -c 'test "$LD_PRELOAD" = libcr_omit.so.0'
+check "--omit preloads the other library" status_is 0
+cr_run --omit sleep 60 &
+omitted=$!
+sleep 1
+status_of cr_checkpoint -f omitted.context "$omitted"
+check "... and the process is left out" status_is 3
+kill "$omitted"
 status_of cr_run --run -- true
 check "--run and --" status_is 0
 check "arguments of the program are not looked at" same "$(cr_run echo --help -z)" "--help -z"

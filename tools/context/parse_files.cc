@@ -33,7 +33,8 @@ bool is_known(std::uint32_t kind) {
          (kind >= CRYO_FILE_TIMERFD && kind <= CRYO_FILE_INOTIFY) ||
          (kind >= CRYO_FILE_UNIX && kind <= CRYO_FILE_WAITING) ||
          (kind >= CRYO_FILE_PTY_MASTER && kind <= CRYO_FILE_MQUEUE) ||
-         (kind >= CRYO_FILE_DEVICE && kind <= CRYO_FILE_REMOVED_DIR) || kind == CRYO_FILE_PIDFD;
+         (kind >= CRYO_FILE_DEVICE && kind <= CRYO_FILE_REMOVED_DIR) || kind == CRYO_FILE_PIDFD ||
+         (kind >= CRYO_FILE_CLIENT && kind <= CRYO_FILE_OUTPUT);
 }
 
 bool is_opened_by_path(std::uint32_t kind) {

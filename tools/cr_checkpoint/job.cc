@@ -41,6 +41,7 @@ class Job {
   void work();
   void capture();
   void check_result(int error) const;
+  void check_verdict() const;
   void check_cancelled() const;
   void watch(int done, Progress& progress);
   void on_signal(int signals);
@@ -148,6 +149,7 @@ void Job::check_result(int error) const {
     case EINTR:
       fail(error, "process {}: interrupted by a signal", target);
     case ECANCELED:
+      check_verdict();
       fail(error, "process {}: cancelled", target);
     case ENOMEM:
       fail(error, "process {}: not enough memory", target);
@@ -155,6 +157,8 @@ void Job::check_result(int error) const {
     case EACCES:
       fail(error, "process {}: not permitted", target);
     case ETIMEDOUT:
+      if (request_->status().state == CRYO_STATE_FAILED && request_->status().threads == 0)
+        fail(error, "process {}: callbacks were not ready for the checkpoint", target);
       if (request_->status().freeze_ns == 0)
         fail(error, "process {}: its threads did not come to rest within {} s{}", target, freeze_limit / 1000,
              freeze_limit == CRYO_FREEZE_DEFAULT_MS ? ", the limit for that" : "");
@@ -165,6 +169,14 @@ void Job::check_result(int error) const {
       fail(error, "cannot write process {} to {}: {}", target, file_ ? file_->name() : "/dev/null",
            std::strerror(error));
   }
+}
+
+// BLCR's numbers, or one of the application's own, of which the shell sees the low eight bits.
+void Job::check_verdict() const {
+  const cryo_ckpt_verdict verdict = request_->verdict();
+  if (verdict.vote == CRYO_VOTE_READY) return;
+  fail(static_cast<int>(verdict.code), "cancelled by process {}{}: code {}", verdict.pid,
+       verdict.vote == CRYO_VOTE_PERMANENT ? " for good; the processes were killed" : "", verdict.code);
 }
 
 void Job::check_cancelled() const {

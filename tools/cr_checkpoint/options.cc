@@ -48,6 +48,7 @@ enum : int {
   kDeviceOption,
   kCgroupOption,
   kTcpOption,
+  kCallbacksOption,
   kVersionOption,
 };
 
@@ -100,6 +101,7 @@ constexpr option kLongOptions[] = {
     {"compress", optional_argument, nullptr, 'z'},
     {"device", required_argument, nullptr, kDeviceOption},
     {"tcp", required_argument, nullptr, kTcpOption},
+    {"callbacks", required_argument, nullptr, kCallbacksOption},
     {"dry-run", no_argument, nullptr, kDryRunOption},
     {},
 };
@@ -148,6 +150,7 @@ class Parser {
   bool ptrace_option(int choice);
   bool log_option(int choice);
   void set_tcp_policy(const std::string& policy);
+  void set_callbacks(const std::string& choice);
   bool other_option(int choice, const char* argument);
   void choose_destination(std::string_view id);
 
@@ -313,6 +316,13 @@ bool Parser::log_option(int choice) {
   }
 }
 
+void Parser::set_callbacks(const std::string& choice) {
+  if (choice != "yes" && choice != "no")
+    usage_error("--callbacks: '{}' is neither \"yes\" nor \"no\"", choice);
+  options_.flags &= ~CRYO_CKPT_NO_CALLBACKS;
+  if (choice == "no") options_.flags |= CRYO_CKPT_NO_CALLBACKS;
+}
+
 void Parser::set_tcp_policy(const std::string& policy) {
   if (policy != "refuse" && policy != "close")
     usage_error("--tcp: '{}' is neither \"refuse\" nor \"close\"", policy);
@@ -339,6 +349,9 @@ bool Parser::other_option(int choice, const char* argument) {
       return true;
     case kDryRunOption:
       options_.dry_run = true;
+      return true;
+    case kCallbacksOption:
+      set_callbacks(argument);
       return true;
     case kTcpOption:
       set_tcp_policy(argument);

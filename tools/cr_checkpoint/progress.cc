@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "cr_checkpoint/progress.h"
 
+#include <cryo/client.h>
 #include <cryo/events.h>
 #include <cryo/ioctl.h>
 #include <fmt/format.h>
@@ -26,6 +27,8 @@ const char* state_text(std::uint32_t state) {
     case CRYO_STATE_NEW:
     case CRYO_STATE_FREEZING:
       return "waiting for the threads to stop";
+    case CRYO_STATE_NOTIFYING:
+      return "waiting for callbacks";
     case CRYO_STATE_CAPTURING:
       return "capturing";
     case CRYO_STATE_WRITING:

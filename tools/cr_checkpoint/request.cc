@@ -87,6 +87,13 @@ cryo_ckpt_status Request::status() const {
   return status;
 }
 
+cryo_ckpt_verdict Request::verdict() const {
+  cryo_ckpt_verdict verdict{};
+  verdict.size = sizeof(verdict);
+  if (::ioctl(handle_.get(), CRYO_CKPT_VERDICT, &verdict) != 0) fail_errno("verdict of the checkpoint");
+  return verdict;
+}
+
 std::vector<std::string> Request::read_log() {
   std::string text;
   char chunk[4096];

@@ -2,6 +2,7 @@
 // A checkpoint request at the kernel module.
 #pragma once
 
+#include <cryo/client.h>
 #include <cryo/ioctl.h>
 
 #include <string>
@@ -40,6 +41,9 @@ class Request {
   void thaw(int signal);
 
   [[nodiscard]] cryo_ckpt_status status() const;
+
+  // How the processes voted that take part.
+  [[nodiscard]] cryo_ckpt_verdict verdict() const;
 
   // The lines that the module has to say, those not read before.
   [[nodiscard]] std::vector<std::string> read_log();

@@ -51,6 +51,8 @@ Others:
                           the restart, or "close": they are not open then (may be repeated)
       --tcp POLICY        TCP connections to the outside: "refuse" (an obstacle, default), or "close":
                           they are found reset after the restart
+      --callbacks CHOICE  processes that take part in their checkpoints (libcr) are told: "yes" (default),
+                          or "no"
   -t, --time SEC          give up after SEC seconds
       --dry-run           list what cannot be saved, write nothing
       --sync, --nosync    wait until the context is on the disk (default), or do not

@@ -197,6 +197,9 @@ std::string file_kind_name(std::uint32_t kind) {
   if (kind == CRYO_FILE_SYSV) return "system-v";
   if (kind == CRYO_FILE_MQUEUE) return "message-queue";
   if (kind == CRYO_FILE_PIDFD) return "pidfd";
+  if (kind == CRYO_FILE_CLIENT) return "libcr-registration";
+  if (kind == CRYO_FILE_REQUEST) return "checkpoint-request";
+  if (kind == CRYO_FILE_OUTPUT) return "this-context";
   static constexpr std::array<const char*, 9> kNames = {
       nullptr, "path", "contents", "controlling-terminal", "stdio", "pipe", "epoll", "socket", "eventfd"};
   static constexpr std::array<const char*, 5> kSockets = {"unix-socket", "tcp-socket", "udp-socket",

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 
 #include "base/error.h"
@@ -156,6 +157,16 @@ ChangedFiles changed_files(std::string_view text) {
   if (text == "warn") return ChangedFiles::kWarn;
   if (text == "ignore") return ChangedFiles::kIgnore;
   throw BadArguments{fmt::format("--changed-files takes 'refuse', 'warn' or 'ignore', not '{}'", text), {}};
+}
+
+// How callbacks are to know the context; empty when it has no path.
+std::string source_path(const RestartArguments& arguments) {
+  std::error_code error;
+  const std::string link = arguments.fd            ? fmt::format("/proc/self/fd/{}", *arguments.fd)
+                           : arguments.file == "-" ? "/proc/self/fd/0"
+                                                   : arguments.file;
+  const std::filesystem::path path = std::filesystem::canonical(link, error);
+  return error ? std::string() : path.string();
 }
 
 [[noreturn]] void show_help() {
@@ -356,6 +367,7 @@ void Parser::take_operand(int argc, char** argv) {
     take_source('f');
   }
   if (!have_source_) throw BadArguments{"no context file given", {}};
+  arguments_.restart.source = source_path(arguments_);
 }
 
 RestartArguments Parser::parse(int argc, char** argv) {

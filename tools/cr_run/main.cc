@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// cr_run - run a program with libcr_run preloaded
+// cr_run - run a program with libcr_run or libcr_omit preloaded
 #include <dlfcn.h>
 #include <getopt.h>
 #include <unistd.h>
@@ -22,7 +22,8 @@
 namespace cryo {
 namespace {
 
-constexpr const char* kLibrary = "libcr_run.so.0";
+constexpr const char* kRunLibrary = "libcr_run.so.0";
+constexpr const char* kOmitLibrary = "libcr_omit.so.0";
 constexpr int kExitCannotRun = 126;  // as the shell has it
 constexpr int kExitNotFound = 127;
 
@@ -32,6 +33,7 @@ void usage(std::FILE* out) {
       "Runs PROGRAM with libcr_run.so.0 preloaded. Any other process can be checkpointed as well.\n"
       "\n"
       "      --run        let the process be checkpointed (default)\n"
+      "      --omit       leave it and its children out of checkpoints (libcr_omit.so.0)\n"
       "  -?, -h, --help   show this text\n"
       "      --version    show the version\n",
       out);
@@ -56,11 +58,11 @@ std::string own_directory() {
 
 // How to name the library in LD_PRELOAD. The bare name is best: the loader then takes the one of the
 // program's own word size. After "make install" without ldconfig, and in a copied tree, only a path does.
-std::optional<std::string> find_library() {
-  if (can_load(kLibrary)) return kLibrary;
+std::optional<std::string> find_library(const std::string& library) {
+  if (can_load(library)) return library;
   const std::string own = own_directory();
   for (const std::string& candidate :
-       {std::string(CRYO_LIBDIR "/") + kLibrary, own + "/../lib/" + kLibrary, own + "/.libs/" + kLibrary})
+       {CRYO_LIBDIR "/" + library, own + "/../lib/" + library, own + "/.libs/" + library})
     // a space or colon cannot be written in LD_PRELOAD
     if (candidate.find_first_of(" :") == std::string::npos && can_load(candidate)) return candidate;
   return std::nullopt;
@@ -84,8 +86,9 @@ std::string preload_value(const std::string& library, std::string_view before) {
   return value;
 }
 
-void set_preload() {
-  const std::optional<std::string> library = find_library();
+void set_preload(bool omit) {
+  const std::optional<std::string> library = find_library(omit ? kOmitLibrary : kRunLibrary);
+  if (!library && omit) fail(ENOENT, "{} is not found, without which no process is left out", kOmitLibrary);
   if (!library) return;  // the process can be checkpointed without it
   const char* before = std::getenv("LD_PRELOAD");
   const std::string value = preload_value(*library, before == nullptr ? "" : before);
@@ -107,8 +110,12 @@ constexpr option kLongOptions[] = {
     {},
 };
 
-// Reads the options and returns the index of the program in argv.
-int parse_options(int argc, char** argv) {
+struct Arguments {
+  int program;  // index in argv
+  bool omit = false;
+};
+
+Arguments parse_options(int argc, char** argv) {
   bool omit = false;
   int choice;
   while ((choice = ::getopt_long(argc, argv, "+h?", kLongOptions, nullptr)) != -1) {
@@ -130,14 +137,14 @@ int parse_options(int argc, char** argv) {
         std::exit(0);
     }
   }
-  if (omit) usage_error("--omit is not supported yet: no process can leave itself out of a checkpoint");
   if (optind == argc) usage_error("no program given");
-  return optind;
+  return {optind, omit};
 }
 
 int run(int argc, char** argv) {
-  char** program = argv + parse_options(argc, argv);
-  set_preload();
+  const Arguments arguments = parse_options(argc, argv);
+  char** program = argv + arguments.program;
+  set_preload(arguments.omit);
   ::execvp(program[0], program);
   const int error = errno;
   message("cr_run", "{}: {}", program[0], std::strerror(error));

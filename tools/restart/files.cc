@@ -153,6 +153,12 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
       return terminals_.open_slave(file, use);
     case CRYO_FILE_MQUEUE:
       return queues_.open(file, use);
+    case CRYO_FILE_CLIENT:
+      return make_client(input_);
+    case CRYO_FILE_REQUEST:
+      return make_request();
+    case CRYO_FILE_OUTPUT:
+      return make_output(file);
     case CRYO_FILE_FIFO:
       return fifos_.open(file, use);
     default:
@@ -163,7 +169,9 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
 // Position and status flags belong to the open file, whatever its kind.  What is shared with cr_restart's
 // own caller (a terminal, a log pipe) is not changed.
 void set_state(const File& file, int fd) {
-  if (file.head.kind == CRYO_FILE_STDIO || file.head.kind == CRYO_FILE_CTTY) return;
+  if (file.head.kind == CRYO_FILE_STDIO || file.head.kind == CRYO_FILE_CTTY ||
+      file.head.kind == CRYO_FILE_OUTPUT)
+    return;
   const int flags = static_cast<int>(file.head.flags);
   if (flags & O_PATH) return;
   if (file.head.kind == CRYO_FILE_PATH || file.head.kind == CRYO_FILE_CONTENTS) {

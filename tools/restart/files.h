@@ -127,6 +127,9 @@ void plan_owners(const OwnerPlanInput& input, CallList& calls, StubArea& area);
 void fill_inotifies(const Context& context, const Process& process, const RestartOptions& options,
                     const std::map<std::uint32_t, int>& fds);
 [[nodiscard]] UniqueFd make_signalfd(const File& file);
+[[nodiscard]] UniqueFd make_client(const FileRestoreInput& input);
+[[nodiscard]] UniqueFd make_request();
+[[nodiscard]] UniqueFd make_output(const File& file);
 [[nodiscard]] UniqueFd make_epoll(const File& file);
 // Needs all descriptors in their places.  Fills those that `process` is the first to have; `fds` as in
 // RestoredFiles.

@@ -24,6 +24,7 @@ struct RestartOptions {
   // Files that are not what they were; not given: see check_changed.cc.
   std::optional<ChangedFiles> changed_files;
   bool time_namespace = false;  // clocks go on from where they were
+  std::string source;  // path of the context, for callbacks; empty: it has none
   Relocations relocations;
   std::map<std::string, DevicePolicy> devices;  // by saved path: instead of what the context says
 

@@ -32,6 +32,24 @@ void cryo_arch_prepare_park(struct task_struct *task)
 {
 }
 
+void cryo_arch_self_begin(unsigned long *saved, long result)
+{
+	struct pt_regs *regs = current_pt_regs();
+
+	saved[0] = regs->ax;
+	saved[1] = regs->orig_ax;
+	regs->ax = result;
+	regs->orig_ax = -1;
+}
+
+void cryo_arch_self_end(const unsigned long *saved)
+{
+	struct pt_regs *regs = current_pt_regs();
+
+	regs->ax = saved[0];
+	regs->orig_ax = saved[1];
+}
+
 unsigned long cryo_arch_vdso(struct mm_struct *mm)
 {
 	return (unsigned long)mm->context.vdso;

@@ -409,6 +409,9 @@ struct cryo_inode {
 #define CRYO_FILE_SYSV		36	/* System V shared memory, in mappings only */
 #define CRYO_FILE_MQUEUE	37	/* POSIX message queue */
 #define CRYO_FILE_PIDFD		50	/* of a process of the context, or of one that is gone */
+#define CRYO_FILE_CLIENT	90	/* Cryo: registration of a process that takes part in checkpoints */
+#define CRYO_FILE_REQUEST	91	/* Cryo: checkpoint handle, which tells of the restart afterwards */
+#define CRYO_FILE_OUTPUT	92	/* what this context was written to: /dev/null after a restart */
 
 struct cryo_file {
 	__u32 inode;			/* inode id, 0: none */

@@ -71,8 +71,9 @@ struct cryo_version {
  * (close-on-exec).  Nothing happens to the target before CRYO_CKPT_RUN.
  *
  * @target is a pid in the caller's pid namespace, or the id of a process group or session
- * when @scope says so; 0 means the caller('s).  The caller's own process is never part of a
- * scope of several processes.
+ * when @scope says so; 0 means the caller('s).  The caller's own process is part of the scope
+ * with CRYO_CKPT_SELF only; it then goes on from CRYO_CKPT_RUN, which returns 1 in the process that
+ * a restart makes of it.
  * @out_fd is any descriptor open for writing: the context is written to it in
  * one sequential pass from its current position.
  * @timeout_ms bounds the whole request (freeze, capture and writing); 0 means
@@ -99,7 +100,10 @@ struct cryo_version {
 #define CRYO_CKPT_PTRACED_ALLOW	(1U << 4)	/* a traced process is no obstacle */
 #define CRYO_CKPT_DRY_RUN	(1U << 5)	/* freeze, report all obstacles, write nothing */
 #define CRYO_CKPT_TCP_CLOSE	(1U << 8)	/* TCP connections to the outside are found reset after a restart */
-#define CRYO_CKPT_FLAGS		(((1U << 6) - 1) | CRYO_CKPT_TCP_CLOSE)
+#define CRYO_CKPT_SELF		(1U << 16)	/* the caller's own process is part of the scope */
+#define CRYO_CKPT_NO_CALLBACKS	(1U << 17)	/* processes that registered are not told (client.h) */
+#define CRYO_CKPT_FLAGS		(((1U << 6) - 1) | CRYO_CKPT_TCP_CLOSE | CRYO_CKPT_SELF | \
+				 CRYO_CKPT_NO_CALLBACKS)
 
 #define CRYO_FREEZE_DEFAULT_MS	10000
 
@@ -112,6 +116,8 @@ struct cryo_checkpoint {
 	__u32 timeout_ms;
 	__u32 freeze_ms;
 	__u32 reserved;
+	__s32 announced_signal;		/* told to callbacks: what the caller is going to send; 0: nothing */
+	__u32 reserved2;
 };
 
 /*

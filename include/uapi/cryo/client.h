@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * client.h - processes that take part in their own checkpoint
+ *
+ * A process makes a client handle and has a thread, its helper, wait in
+ * CRYO_CLIENT_WAIT.  When a checkpoint finds the process in its scope, the call
+ * returns, before anything is frozen; the helper does what has to be done, and
+ * votes.  CRYO_CLIENT_VOTE returns when the checkpoint is over, and returns
+ * anew in the process that a restart makes of it.
+ *
+ * The rules of ioctl.h for structures and errors apply.
+ */
+#ifndef _UAPI_CRYO_CLIENT_H
+#define _UAPI_CRYO_CLIENT_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#include <cryo/ioctl.h>
+
+/*
+ * On /dev/cryo: CRYO_IOC_CLIENT registers the calling process; returns a client
+ * handle (close-on-exec).  Closing it ends the registration; so do exec and the
+ * end of the process.  A child made by fork() has the descriptor, but is not
+ * registered by it.
+ *
+ * With CRYO_CLIENT_RESTARTED the handle is of a process that is being restarted:
+ * it belongs to the first process that waits or votes with it, and the first vote
+ * returns at once that this is a restart.  @requester and @source (user pointer to
+ * @source_len bytes, at most CRYO_CLIENT_SOURCE_MAX) are what
+ * CRYO_CLIENT_RESTART_INFO tells.
+ */
+#define CRYO_IOC_CLIENT		_IO(CRYO_IOC_TYPE, 0x7c)
+
+#define CRYO_CLIENT_OMIT	(1U << 0)	/* leave the process out of every checkpoint, ask nobody */
+#define CRYO_CLIENT_RESTARTED	(1U << 1)
+#define CRYO_CLIENT_FLAGS	((1U << 2) - 1)
+
+#define CRYO_CLIENT_SOURCE_MAX	4096
+
+struct cryo_client {
+	__u32 size;
+	__u32 flags;			/* CRYO_CLIENT_* */
+	__s32 requester;		/* RESTARTED: pid of who asked for the restart */
+	__u32 source_len;		/* bytes */
+	__u64 source;			/* path of the context, not NUL-terminated */
+};
+
+/*
+ * On /dev/cryo: CRYO_IOC_RESTARTED makes what a checkpoint handle is in a restarted
+ * process: poll() finds it readable, its status is CRYO_STATE_RESTARTED.
+ */
+#define CRYO_IOC_RESTARTED	_IO(CRYO_IOC_TYPE, 0x7d)
+
+#define CRYO_STATE_RESTARTED	16	/* the request was made before the restart */
+#define CRYO_STATE_NOTIFYING	17	/* processes that registered are being told */
+
+/*
+ * CRYO_CLIENT_WAIT: wait, interruptible, until a checkpoint wants the process.  poll()
+ * says when it would not block.  Fills the structure.
+ *
+ * Errors: EINTR a signal came; EPERM the handle belongs to another process.
+ */
+#define CRYO_CLIENT_WAIT	_IO(CRYO_IOC_TYPE, 0x80)
+
+struct cryo_client_request {
+	__u32 size;
+	__u32 scope;			/* out: CRYO_SCOPE_* */
+	__s32 requester;		/* out: its pid, as the caller's pid namespace has it; 0: not in it */
+	__s32 target;			/* out: as the requester gave it */
+	__s32 signal;			/* out: cryo_checkpoint.announced_signal */
+	__u32 dest_size;		/* in: bytes at @dest */
+	__u64 dest;			/* in: user pointer: gets the path that is written to, or "" */
+};
+
+/*
+ * CRYO_CLIENT_NOTE: what the helper is about to do, for the message when the time is
+ * over.  The argument is a user pointer to a text of at most CRYO_CLIENT_NOTE_MAX bytes, NUL
+ * included.  Errors: ECANCELED the checkpoint has been given up meanwhile.
+ */
+#define CRYO_CLIENT_NOTE	_IO(CRYO_IOC_TYPE, 0x81)
+#define CRYO_CLIENT_NOTE_MAX	96
+
+/*
+ * CRYO_CLIENT_VOTE: the process is ready, or is not.  READY waits, interruptible, until
+ * the checkpoint is over; the others return at once.  (A call that a signal interrupts
+ * is made again.)
+ *
+ * @result: 0 the process goes on, 1 it has been restarted, a negative number (errno,
+ * or -code of the vote that ended the checkpoint): there is no checkpoint.
+ */
+#define CRYO_CLIENT_VOTE	_IO(CRYO_IOC_TYPE, 0x82)
+
+#define CRYO_VOTE_READY		0
+#define CRYO_VOTE_OMIT		1	/* without this process */
+#define CRYO_VOTE_TEMPORARY	2	/* no checkpoint now */
+#define CRYO_VOTE_PERMANENT	3	/* no checkpoint, and all processes in scope are killed */
+
+#define CRYO_CODE_TEMPORARY	2354	/* libcr's CR_ETEMPFAIL: a failure without a number of its own */
+
+struct cryo_client_vote {
+	__u32 size;
+	__u32 vote;			/* CRYO_VOTE_* */
+	__u32 code;			/* TEMPORARY, PERMANENT: 1 to 65535, told to the requester */
+	__s32 result;			/* out */
+	__s32 requester;		/* out: with result 1: who asked for the restart */
+	__u32 reserved;
+};
+
+/* CRYO_CLIENT_RESTART_INFO: of the last restart.  Errors: ENODATA there was none. */
+#define CRYO_CLIENT_RESTART_INFO	_IO(CRYO_IOC_TYPE, 0x83)
+
+struct cryo_client_restart {
+	__u32 size;
+	__s32 requester;		/* out */
+	__u32 source_size;		/* in: bytes at @source */
+	__u32 reserved;
+	__u64 source;			/* in: user pointer: gets the path, NUL-terminated */
+};
+
+/*
+ * CRYO_CLIENT_FORWARD: between WAIT and VOTE: the checkpoint is about these processes as well.
+ * Returns when they have been found and told.
+ *
+ * Errors: ESRCH there are none; EPERM the caller may not ptrace @target; EBUSY one of them is in
+ * another checkpoint; EINVAL bad scope; ECANCELED there is no checkpoint, or no longer.
+ */
+#define CRYO_CLIENT_FORWARD	_IO(CRYO_IOC_TYPE, 0x84)
+
+struct cryo_client_forward {
+	__u32 size;
+	__u32 scope;			/* CRYO_SCOPE_PROCESS, PGRP, SESSION or TREE */
+	__s32 target;			/* as in struct cryo_checkpoint */
+	__u32 reserved;
+};
+
+/*
+ * On a checkpoint handle: how the processes voted.  CRYO_CKPT_RUN returns ECANCELED
+ * when @vote is TEMPORARY or PERMANENT.
+ */
+#define CRYO_CKPT_VERDICT	_IO(CRYO_IOC_TYPE, 0x88)
+
+struct cryo_ckpt_verdict {
+	__u32 size;
+	__u32 vote;			/* CRYO_VOTE_*, READY when nothing was in the way */
+	__u32 code;
+	__s32 pid;			/* whose vote it was */
+	__u32 clients;			/* handles that were told */
+	__u32 omitted;			/* processes left out */
+};
+
+#endif /* _UAPI_CRYO_CLIENT_H */

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * client.c - the handle of a process that takes part in its own checkpoint
+ *
+ * The handle is used by one thread of its owner, the helper: it waits for a
+ * request, and votes.  A process has its handle in its context, and a new one in the
+ * same place after a restart, so that a call that was going on goes on with that.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/hashtable.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "cryo.h"
+#include "participant.h"
+
+DEFINE_SPINLOCK(cryo_participants_lock);
+
+static DEFINE_HASHTABLE(by_owner, 8);
+
+static void participant_free(struct kref *ref)
+{
+	struct cryo_participant *p = container_of(ref, struct cryo_participant, ref);
+
+	put_pid(p->owner);
+	put_pid(p->helper);
+	kfree(p->source);
+	kfree(p);
+}
+
+void cryo_participant_put(struct cryo_participant *p)
+{
+	kref_put(&p->ref, participant_free);
+}
+
+struct cryo_participant *cryo_participant_find(struct pid *tgid, struct cryo_participant *p)
+{
+	struct hlist_head *head = &by_owner[hash_min((unsigned long)tgid, HASH_BITS(by_owner))];
+
+	p = hlist_entry_safe(p ? p->hash.next : head->first, struct cryo_participant, hash);
+	while (p && p->owner != tgid)
+		p = hlist_entry_safe(p->hash.next, struct cryo_participant, hash);
+	return p;
+}
+
+/* Under the lock. */
+static void bind(struct cryo_participant *p, struct pid *owner)
+{
+	p->owner = get_pid(owner);
+	hash_add(by_owner, &p->hash, (unsigned long)owner);
+}
+
+/* Under the lock: is the caller the one to use the handle? From now on the helper is. */
+static bool enter(struct cryo_participant *p)
+{
+	struct pid *self = task_pid(current);
+
+	if (!p->owner)
+		bind(p, task_tgid(current));
+	if (p->owner != task_tgid(current))
+		return false;
+	if (p->helper != self) {
+		put_pid(p->helper);
+		p->helper = get_pid(self);
+	}
+	return true;
+}
+
+/* A structure of a caller of any age, of which at least @min bytes are known. */
+static int copy_in(void *to, size_t known, size_t min, void __user *arg)
+{
+	u32 size;
+
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	if (size < min)
+		return -EINVAL;
+	return copy_struct_from_user(to, known, arg, size);
+}
+
+static int copy_out(void __user *arg, const void *from, size_t known, u32 size)
+{
+	return copy_to_user(arg, from, min_t(size_t, size, known)) ? -EFAULT : 0;
+}
+
+/* @text, NUL-terminated and cut to @room bytes, for the user. */
+static int put_text(u64 to, u32 room, const char *text)
+{
+	size_t len = strnlen(text, room ? room - 1 : 0);
+	char __user *at = u64_to_user_ptr(to);
+
+	if (!room)
+		return 0;
+	return copy_to_user(at, text, len) || put_user('\0', at + len) ? -EFAULT : 0;
+}
+
+/* ---- waiting for a request ---- */
+
+static bool may_fetch(struct cryo_participant *p)
+{
+	bool told;
+
+	spin_lock(&cryo_participants_lock);
+	told = p->state == CRYO_PART_TOLD;
+	spin_unlock(&cryo_participants_lock);
+	return told;
+}
+
+/* The request, counted; the participant is active. NULL: it has been given up meanwhile. */
+static struct cryo_request *fetch(struct cryo_participant *p)
+{
+	struct cryo_request *req = NULL;
+
+	spin_lock(&cryo_participants_lock);
+	if (p->state == CRYO_PART_TOLD) {
+		req = p->req;
+		cryo_request_get(req);
+		p->state = CRYO_PART_ACTIVE;
+		p->note[0] = '\0';
+	}
+	spin_unlock(&cryo_participants_lock);
+	return req;
+}
+
+static void fetch_again(struct cryo_participant *p)
+{
+	spin_lock(&cryo_participants_lock);
+	if (p->state == CRYO_PART_ACTIVE)
+		p->state = CRYO_PART_TOLD;
+	spin_unlock(&cryo_participants_lock);
+}
+
+static int tell(struct cryo_request *req, struct cryo_client_request *out, void __user *arg)
+{
+	u32 size = out->size;
+	int err;
+
+	out->scope = req->args.scope;
+	out->requester = pid_nr_ns(req->requester, task_active_pid_ns(current));
+	out->target = req->args.target;
+	out->signal = req->args.announced_signal;
+	err = put_text(out->dest, min_t(u32, out->dest_size, PATH_MAX), req->dest ?: "");
+	return err ?: copy_out(arg, out, sizeof(*out), size);
+}
+
+static long client_wait(struct cryo_participant *p, void __user *arg)
+{
+	struct cryo_client_request out = {};
+	struct cryo_request *req;
+	bool mine;
+	int err;
+
+	err = copy_in(&out, sizeof(out), sizeof(out), arg);
+	if (err)
+		return err;
+	spin_lock(&cryo_participants_lock);
+	mine = enter(p);
+	/* Whoever waits wants no result any more. */
+	p->restarted = false;
+	if (p->state == CRYO_PART_ENDED)
+		p->state = CRYO_PART_IDLE;
+	spin_unlock(&cryo_participants_lock);
+	if (!mine)
+		return -EPERM;
+	do {
+		if (wait_event_interruptible(p->wait, may_fetch(p)))
+			return -ERESTARTSYS;
+		req = fetch(p);
+	} while (!req);
+	err = tell(req, &out, arg);
+	if (err)
+		fetch_again(p);
+	cryo_request_put(req);
+	return err;
+}
+
+static long client_note(struct cryo_participant *p, const char __user *arg)
+{
+	char note[CRYO_CLIENT_NOTE_MAX];
+	long len = strncpy_from_user(note, arg, sizeof(note));
+	long ret = 0;
+
+	if (len < 0)
+		return len;
+	if (len == sizeof(note))
+		return -E2BIG;
+	spin_lock(&cryo_participants_lock);
+	memcpy(p->note, note, len + 1);
+	/* Over, or even asked again by somebody else. */
+	if (p->state != CRYO_PART_ACTIVE)
+		ret = -ECANCELED;
+	spin_unlock(&cryo_participants_lock);
+	return ret;
+}
+
+/* ---- voting ---- */
+
+/*
+ * Under the lock: count the vote. Returns whether the helper has to wait for the end, which
+ * is so as well when a signal had interrupted that wait.
+ */
+static bool cast(struct cryo_participant *p, struct cryo_client_vote *v)
+{
+	if (p->restarted) {
+		p->restarted = false;
+		v->result = 1;
+		v->requester = p->requester;
+		return false;
+	}
+	if (p->state == CRYO_PART_ACTIVE) {
+		p->state = CRYO_PART_VOTED;
+		p->vote = v->vote;
+		p->code = v->code;
+		wake_up(&p->req->park_wait);
+	}
+	if (p->state == CRYO_PART_VOTED && p->vote == CRYO_VOTE_READY)
+		return true;
+	switch (p->state) {
+	case CRYO_PART_VOTED:
+		v->result = 0;
+		break;
+	case CRYO_PART_ENDED:
+		v->result = p->result;
+		p->state = CRYO_PART_IDLE;
+		break;
+	default:
+		/* Nobody has asked, or somebody else asks by now. */
+		v->result = -ECANCELED;
+	}
+	return false;
+}
+
+static bool is_over(struct cryo_participant *p)
+{
+	bool over;
+
+	spin_lock(&cryo_participants_lock);
+	over = p->state != CRYO_PART_VOTED;
+	spin_unlock(&cryo_participants_lock);
+	return over;
+}
+
+static long client_vote(struct cryo_participant *p, void __user *arg)
+{
+	struct cryo_client_vote v = {};
+	bool mine, wait;
+	u32 size;
+	int err;
+
+	err = copy_in(&v, sizeof(v), sizeof(v), arg);
+	if (err)
+		return err;
+	size = v.size;
+	if (v.vote > CRYO_VOTE_PERMANENT || v.code > U16_MAX || v.reserved)
+		return -EINVAL;
+	v.requester = 0;
+	spin_lock(&cryo_participants_lock);
+	mine = enter(p);
+	wait = mine && cast(p, &v);
+	spin_unlock(&cryo_participants_lock);
+	if (!mine)
+		return -EPERM;
+	if (wait) {
+		if (wait_event_interruptible(p->wait, is_over(p)))
+			return -ERESTARTSYS;
+		spin_lock(&cryo_participants_lock);
+		v.result = p->result;
+		if (p->state == CRYO_PART_ENDED)
+			p->state = CRYO_PART_IDLE;
+		spin_unlock(&cryo_participants_lock);
+	}
+	return copy_out(arg, &v, sizeof(v), size);
+}
+
+static long restart_info(struct cryo_participant *p, void __user *arg)
+{
+	struct cryo_client_restart out = {};
+	int err;
+
+	err = copy_in(&out, sizeof(out), sizeof(out), arg);
+	if (err)
+		return err;
+	/* Fixed when the handle was made. */
+	if (!p->has_restart)
+		return -ENODATA;
+	out.requester = p->requester;
+	err = put_text(out.source, min_t(u32, out.source_size, PATH_MAX), p->source ?: "");
+	return err ?: copy_out(arg, &out, sizeof(out), out.size);
+}
+
+/* ---- forwarding ---- */
+
+static void forward_free(struct kref *ref)
+{
+	struct cryo_forward *f = container_of(ref, struct cryo_forward, ref);
+
+	put_task_struct(f->task);
+	put_pid(f->pid);
+	kfree(f);
+}
+
+void cryo_forward_put(struct cryo_forward *f)
+{
+	kref_put(&f->ref, forward_free);
+}
+
+static struct cryo_forward *forward_alloc(const struct cryo_client_forward *args)
+{
+	struct task_struct *task = cryo_find_target(args->target, args->scope);
+	struct cryo_forward *f;
+
+	if (IS_ERR(task))
+		return ERR_CAST(task);
+	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+	if (!f) {
+		put_task_struct(task);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&f->ref);
+	f->scope = args->scope;
+	f->task = task;
+	f->pid = cryo_scope_pid(task, args->scope);
+	return f;
+}
+
+/* Hand @f to the request, which is returned, counted; NULL: there is none now. */
+static struct cryo_request *submit(struct cryo_participant *p, struct cryo_forward *f)
+{
+	struct cryo_request *req = NULL;
+
+	spin_lock(&cryo_participants_lock);
+	if (p->state == CRYO_PART_ACTIVE) {
+		req = p->req;
+		cryo_request_get(req);
+		kref_get(&f->ref);
+		list_add_tail(&f->node, &req->forwards);
+		wake_up(&req->park_wait);
+	}
+	spin_unlock(&cryo_participants_lock);
+	return req;
+}
+
+static bool is_done(struct cryo_forward *f)
+{
+	bool done;
+
+	spin_lock(&cryo_participants_lock);
+	done = f->done;
+	spin_unlock(&cryo_participants_lock);
+	return done;
+}
+
+static long client_forward(struct cryo_participant *p, void __user *arg)
+{
+	struct cryo_client_forward args = {};
+	struct cryo_request *req;
+	struct cryo_forward *f;
+	long ret;
+
+	ret = copy_in(&args, sizeof(args), sizeof(args), arg);
+	if (ret)
+		return ret;
+	if (args.scope > CRYO_SCOPE_TREE || args.reserved)
+		return -EINVAL;
+	f = forward_alloc(&args);
+	if (IS_ERR(f))
+		return PTR_ERR(f);
+	req = submit(p, f);
+	ret = -ECANCELED;
+	if (req) {
+		/* Made again after a signal: what is added already is no error. */
+		ret = wait_event_interruptible(req->forward_wait, is_done(f));
+		if (!ret)
+			ret = f->result;
+		cryo_request_put(req);
+	}
+	cryo_forward_put(f);
+	return ret;
+}
+
+/* ---- the handle ---- */
+
+static long client_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct cryo_participant *p = file->private_data;
+	void __user *user = (void __user *)arg;
+
+	switch (cmd) {
+	case CRYO_CLIENT_WAIT:
+		return client_wait(p, user);
+	case CRYO_CLIENT_NOTE:
+		return client_note(p, user);
+	case CRYO_CLIENT_VOTE:
+		return client_vote(p, user);
+	case CRYO_CLIENT_RESTART_INFO:
+		return restart_info(p, user);
+	case CRYO_CLIENT_FORWARD:
+		return client_forward(p, user);
+	}
+	return -ENOTTY;
+}
+
+static __poll_t client_poll(struct file *file, poll_table *wait)
+{
+	struct cryo_participant *p = file->private_data;
+
+	poll_wait(file, &p->wait, wait);
+	return may_fetch(p) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+static int client_release(struct inode *inode, struct file *file)
+{
+	struct cryo_participant *p = file->private_data;
+
+	spin_lock(&cryo_participants_lock);
+	p->closed = true;
+	if (p->owner)
+		hash_del(&p->hash);
+	if (p->req)
+		wake_up(&p->req->park_wait);
+	spin_unlock(&cryo_participants_lock);
+	cryo_participant_put(p);
+	return 0;
+}
+
+static const struct file_operations client_fops = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = client_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.poll = client_poll,
+	.release = client_release,
+	.llseek = noop_llseek,
+};
+
+bool cryo_is_client(struct file *file)
+{
+	return file->f_op == &client_fops;
+}
+
+static int note_restart(struct cryo_participant *p, const struct cryo_client *args)
+{
+	if (!(args->flags & CRYO_CLIENT_RESTARTED))
+		return args->source_len || args->requester ? -EINVAL : 0;
+	if (args->source_len > CRYO_CLIENT_SOURCE_MAX)
+		return -EINVAL;
+	p->source = memdup_user_nul(u64_to_user_ptr(args->source), args->source_len);
+	if (IS_ERR(p->source)) {
+		int err = PTR_ERR(p->source);
+
+		p->source = NULL;
+		return err;
+	}
+	p->requester = args->requester;
+	p->has_restart = true;
+	p->restarted = true;
+	return 0;
+}
+
+static struct cryo_participant *participant_alloc(const struct cryo_client *args)
+{
+	struct cryo_participant *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!p)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&p->ref);
+	init_waitqueue_head(&p->wait);
+	INIT_LIST_HEAD(&p->node);
+	p->flags = args->flags;
+	err = note_restart(p, args);
+	if (err) {
+		cryo_participant_put(p);
+		return ERR_PTR(err);
+	}
+	return p;
+}
+
+/* CRYO_IOC_CLIENT */
+long cryo_client_create(void __user *arg)
+{
+	struct cryo_client args = {};
+	struct cryo_participant *p;
+	int fd, err;
+
+	err = copy_in(&args, sizeof(args), offsetofend(struct cryo_client, flags), arg);
+	if (err)
+		return err;
+	if (args.flags & ~CRYO_CLIENT_FLAGS)
+		return -EINVAL;
+	p = participant_alloc(&args);
+	if (IS_ERR(p))
+		return PTR_ERR(p);
+	/* Another thread may close the handle at once. */
+	kref_get(&p->ref);
+	fd = anon_inode_getfd("[cryo-client]", &client_fops, p, O_RDWR | O_CLOEXEC);
+	if (fd < 0) {
+		cryo_participant_put(p);
+	} else if (!(args.flags & CRYO_CLIENT_RESTARTED)) {
+		/* The caller's from the start; one made for another process waits for that. */
+		spin_lock(&cryo_participants_lock);
+		if (!p->closed && !p->owner)
+			bind(p, task_tgid(current));
+		spin_unlock(&cryo_participants_lock);
+	}
+	cryo_participant_put(p);
+	return fd;
+}

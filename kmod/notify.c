@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * notify.c - before the freeze: processes that take part are told, and vote
+ *
+ * All of this runs in the requester.  Processes run on meanwhile, and may fork: so
+ * those in scope are looked for until all that are known have voted and there is nobody
+ * new.  Whoever is late when the request is given up finds that out by its next call.
+ */
+#include <linux/jiffies.h>
+#include <linux/pid.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/stat.h>
+#include <linux/uaccess.h>
+
+#include "compat/fs.h"
+#include "cryo.h"
+#include "participant.h"
+
+#define POLL_JIFFIES	max(HZ / 20, 1)
+
+/* Under the lock. The participant is the request's until the end. */
+static void tell(struct cryo_request *req, struct cryo_proc *proc, struct cryo_participant *p)
+{
+	kref_get(&p->ref);
+	cryo_request_get(req);
+	p->req = req;
+	p->proc = proc;
+	p->state = CRYO_PART_TOLD;
+	p->vote = CRYO_VOTE_READY;
+	p->code = 0;
+	p->note[0] = '\0';
+	list_add_tail(&p->node, &req->participants);
+	req->verdict.clients++;
+	wake_up(&p->wait);
+}
+
+static bool is_stopped(struct cryo_proc *proc)
+{
+	return READ_ONCE(proc->leader->signal->flags) & SIGNAL_STOP_STOPPED;
+}
+
+/* Under the lock: can the thread that would answer still do so? */
+static bool is_alive(struct cryo_participant *p)
+{
+	struct task_struct *task;
+	bool alive;
+
+	if (p->closed)
+		return false;
+	rcu_read_lock();
+	task = pid_task(p->helper ?: p->owner, p->helper ? PIDTYPE_PID : PIDTYPE_TGID);
+	alive = task && !(task->flags & PF_EXITING) && task_tgid(task) == p->owner;
+	rcu_read_unlock();
+	return alive;
+}
+
+static bool is_running(struct pid *tgid)
+{
+	struct task_struct *task;
+	bool running;
+
+	rcu_read_lock();
+	task = pid_task(tgid, PIDTYPE_TGID);
+	running = task && !(READ_ONCE(task->signal->flags) & SIGNAL_GROUP_EXIT);
+	rcu_read_unlock();
+	return running;
+}
+
+static void leave_out(struct cryo_request *req, struct cryo_proc *proc)
+{
+	if (proc->omitted)
+		return;
+	proc->omitted = true;
+	proc->gone = true;
+	req->verdict.omitted++;
+}
+
+/* Tell all participants of @proc. Returns how many there are. */
+static int tell_proc(struct cryo_request *req, struct cryo_proc *proc)
+{
+	struct cryo_participant *p = NULL;
+	int n = 0;
+
+	spin_lock(&cryo_participants_lock);
+	while ((p = cryo_participant_find(proc->tgid, p))) {
+		if (p->flags & CRYO_CLIENT_OMIT) {
+			leave_out(req, proc);
+			continue;
+		}
+		if (req->args.flags & CRYO_CKPT_NO_CALLBACKS || !is_alive(p) || p->req)
+			continue;
+		tell(req, proc, p);
+		n++;
+	}
+	spin_unlock(&cryo_participants_lock);
+	proc->told = true;
+	return n;
+}
+
+static int tell_new(struct cryo_request *req)
+{
+	struct cryo_proc *proc;
+	int n = 0;
+
+	cryo_for_each_proc(proc, req) {
+		if (proc->told)
+			continue;
+		n += tell_proc(req, proc);
+		cond_resched();
+	}
+	return n;
+}
+
+/* The first vote that counts is the verdict. Under the lock. */
+static void refuse(struct cryo_request *req, struct cryo_participant *p, u32 vote, u32 code)
+{
+	if (req->verdict.vote != CRYO_VOTE_READY)
+		return;
+	req->verdict.vote = vote;
+	req->verdict.code = code;
+	req->verdict.pid = p->proc->pid;
+	strscpy(req->verdict_comm, p->proc->comm, sizeof(req->verdict_comm));
+	memcpy(req->verdict_note, p->note, sizeof(req->verdict_note));
+}
+
+/* The thread that would have voted is gone: by the end of its process, or in the middle of a callback. */
+static void give_up(struct cryo_participant *p)
+{
+	if (!p->closed && p->state == CRYO_PART_ACTIVE && is_running(p->owner)) {
+		p->vote = CRYO_VOTE_TEMPORARY;
+		p->code = CRYO_CODE_TEMPORARY;
+	}
+	p->state = CRYO_PART_VOTED;
+}
+
+/* How many have not voted; what they said. */
+static unsigned int count_votes(struct cryo_request *req)
+{
+	struct cryo_participant *p;
+	unsigned int missing = 0;
+
+	spin_lock(&cryo_participants_lock);
+	list_for_each_entry(p, &req->participants, node) {
+		if (p->state != CRYO_PART_VOTED) {
+			if (is_alive(p))
+				missing++;
+			else
+				give_up(p);
+			continue;
+		}
+		if (p->vote == CRYO_VOTE_OMIT)
+			leave_out(req, p->proc);
+		else if (p->vote != CRYO_VOTE_READY)
+			refuse(req, p, p->vote, p->code);
+	}
+	spin_unlock(&cryo_participants_lock);
+	return missing;
+}
+
+/* A copy of what is to be said, so that it can be said without the lock. */
+struct late {
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
+	char note[CRYO_CLIENT_NOTE_MAX];
+	bool told;		/* has not even taken notice */
+	bool stopped;
+};
+
+static bool next_late(struct cryo_request *req, unsigned int skip, struct late *late)
+{
+	struct cryo_participant *p;
+	bool found = false;
+
+	spin_lock(&cryo_participants_lock);
+	list_for_each_entry(p, &req->participants, node) {
+		if (p->state == CRYO_PART_VOTED || skip--)
+			continue;
+		late->pid = p->proc->pid;
+		strscpy(late->comm, p->proc->comm, sizeof(late->comm));
+		memcpy(late->note, p->note, sizeof(late->note));
+		late->told = p->state == CRYO_PART_TOLD;
+		late->stopped = is_stopped(p->proc);
+		found = true;
+		break;
+	}
+	spin_unlock(&cryo_participants_lock);
+	return found;
+}
+
+static void name_late(struct cryo_request *req)
+{
+	struct late late;
+	unsigned int i;
+
+	for (i = 0; next_late(req, i, &late); i++)
+		cryo_log(&req->log, "pid %d (%s): did not get ready for the checkpoint in time%s%s",
+			 late.pid, late.comm,
+			 late.stopped ? ": it is stopped" :
+			 late.told ? ": still busy with an earlier one" :
+			 late.note[0] ? ": " : "", late.told || late.stopped ? "" : late.note);
+}
+
+/* A stopped process cannot answer, and does not come to rest by waiting for it. */
+static int check_stopped(struct cryo_request *req)
+{
+	struct late late;
+	unsigned int i;
+
+	for (i = 0; next_late(req, i, &late); i++) {
+		if (!late.stopped)
+			continue;
+		cryo_log(&req->log,
+			 "pid %d (%s): has callbacks for checkpoints, and is stopped, so that they cannot run",
+			 late.pid, late.comm);
+		return -ETIMEDOUT;
+	}
+	return 0;
+}
+
+static int verdict(struct cryo_request *req)
+{
+	const struct cryo_ckpt_verdict *v = &req->verdict;
+
+	if (v->vote == CRYO_VOTE_READY)
+		return 0;
+	cryo_log(&req->log, "pid %d (%s): a callback refused the checkpoint%s (code %u)%s%s",
+		 v->pid, req->verdict_comm, v->vote == CRYO_VOTE_PERMANENT ? " for good" : "",
+		 v->code, req->verdict_note[0] ? ": " : "", req->verdict_note);
+	return -ECANCELED;
+}
+
+static struct cryo_forward *next_forward(struct cryo_request *req)
+{
+	struct cryo_forward *f;
+
+	spin_lock(&cryo_participants_lock);
+	f = list_first_entry_or_null(&req->forwards, struct cryo_forward, node);
+	if (f)
+		list_del_init(&f->node);
+	spin_unlock(&cryo_participants_lock);
+	return f;
+}
+
+static void end_forward(struct cryo_request *req, struct cryo_forward *f, int result)
+{
+	spin_lock(&cryo_participants_lock);
+	f->result = result;
+	f->done = true;
+	spin_unlock(&cryo_participants_lock);
+	wake_up_all(&req->forward_wait);
+}
+
+/* Add what participants have asked for, and tell those who are new. */
+static int serve_forwards(struct cryo_request *req)
+{
+	struct cryo_forward *f;
+	int err;
+
+	while ((f = next_forward(req))) {
+		err = cryo_scope_add(req, f);
+		if (err) {
+			end_forward(req, f, err);
+			cryo_forward_put(f);
+			continue;
+		}
+		err = cryo_scope_find(req);
+		end_forward(req, f, min(err, 0));
+		if (err < 0)
+			return err;
+		tell_new(req);
+	}
+	return 0;
+}
+
+static void drop_forwards(struct cryo_request *req)
+{
+	struct cryo_forward *f;
+
+	while ((f = next_forward(req))) {
+		end_forward(req, f, -ECANCELED);
+		cryo_forward_put(f);
+	}
+}
+
+static bool has_news(struct cryo_request *req)
+{
+	return !count_votes(req) || req->verdict.vote || !list_empty(&req->forwards) ||
+	       READ_ONCE(req->timed_out) || READ_ONCE(req->cancelled);
+}
+
+static int wait_for_votes(struct cryo_request *req)
+{
+	int err;
+
+	for (;;) {
+		bool all;
+
+		err = serve_forwards(req);
+		if (err)
+			return err;
+		all = !count_votes(req);
+		err = verdict(req);
+		if (err || all)
+			return err;
+		err = cryo_request_interrupted(req);
+		if (err == -ETIMEDOUT)
+			name_late(req);
+		err = err ?: check_stopped(req);
+		if (err)
+			return err;
+		if (wait_event_killable_timeout(req->park_wait, has_news(req), POLL_JIFFIES) < 0)
+			return -EINTR;
+	}
+}
+
+static int check_anybody_left(struct cryo_request *req)
+{
+	struct cryo_proc *proc;
+
+	if (!req->verdict.omitted)
+		return 0;
+	cryo_for_each_proc(proc, req)
+		if (!proc->omitted)
+			return 0;
+	cryo_log(&req->log, "pid %d (%s): left itself out of the checkpoint, and there is no other process",
+		 req->pid, req->comm);
+	return -ESRCH;
+}
+
+/* Where the context goes, as text; NULL when that has no name in a file system. */
+static char *dest_of(struct cryo_request *req)
+{
+	char *page, *name, *dest = NULL;
+
+	if (!req->out || file_inode(req->out)->i_sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))
+		return NULL;
+	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	if (!page)
+		return NULL;
+	name = d_path(cryo_user_path(req->out), page, PATH_MAX);
+	if (!IS_ERR(name))
+		dest = kstrdup(name, GFP_KERNEL_ACCOUNT);
+	kfree(page);
+	return dest;
+}
+
+/* Tell all in scope, and wait for their votes. On error, cryo_notify_end() all the same. */
+int cryo_notify(struct cryo_request *req)
+{
+	int procs, told, err;
+
+	req->dest = dest_of(req);
+	do {
+		procs = cryo_scope_find(req);
+		if (procs < 0)
+			return procs;
+		told = tell_new(req);
+		err = wait_for_votes(req);
+		if (err)
+			return err;
+	} while (told);
+	return check_anybody_left(req);
+}
+
+/* Under the lock. */
+static void end(struct cryo_participant *p, int result)
+{
+	bool left = p->vote != CRYO_VOTE_READY;
+
+	p->req = NULL;
+	p->proc = NULL;
+	p->result = result;
+	/* Nobody waits for the end of what he has refused, or has not noticed. */
+	if (p->state == CRYO_PART_TOLD || (p->state == CRYO_PART_VOTED && left))
+		p->state = CRYO_PART_IDLE;
+	else
+		p->state = CRYO_PART_ENDED;
+	wake_up(&p->wait);
+}
+
+static void kill_all(struct cryo_request *req)
+{
+	struct cryo_proc *proc;
+
+	cryo_for_each_proc(proc, req)
+		if (!proc->omitted)
+			kill_pid(proc->tgid, SIGKILL, 0);
+}
+
+/* The checkpoint is over, with @result: who took part goes on. Before cryo_scope_end(). */
+void cryo_notify_end(struct cryo_request *req, int result)
+{
+	struct cryo_participant *p;
+
+	drop_forwards(req);
+	if (req->verdict.vote != CRYO_VOTE_READY)
+		result = -(int)req->verdict.code;
+	if (req->verdict.vote == CRYO_VOTE_PERMANENT)
+		kill_all(req);
+	for (;;) {
+		spin_lock(&cryo_participants_lock);
+		p = list_first_entry_or_null(&req->participants, struct cryo_participant, node);
+		if (p) {
+			list_del_init(&p->node);
+			end(p, result);
+		}
+		spin_unlock(&cryo_participants_lock);
+		if (!p)
+			return;
+		cryo_participant_put(p);
+		cryo_request_put(req);
+	}
+}
+
+/* CRYO_CKPT_VERDICT */
+long cryo_verdict(struct cryo_request *req, void __user *arg)
+{
+	struct cryo_ckpt_verdict out = req->verdict;
+	u32 size;
+
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size < offsetofend(struct cryo_ckpt_verdict, code))
+		return -EINVAL;
+	out.size = min_t(u32, size, sizeof(out));
+	return copy_to_user(arg, &out, out.size) ? -EFAULT : 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * participant.h - a process that takes part in its own checkpoint
+ *
+ * client.c has the handle that the process holds, notify.c what a request does
+ * with it.  Both sides meet under cryo_participants_lock.
+ */
+#ifndef CRYO_PARTICIPANT_H
+#define CRYO_PARTICIPANT_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+
+#include <cryo/client.h>
+
+enum cryo_part_state {
+	CRYO_PART_IDLE,		/* no request */
+	CRYO_PART_TOLD,		/* a request waits to be fetched by CRYO_CLIENT_WAIT */
+	CRYO_PART_ACTIVE,	/* callbacks run */
+	CRYO_PART_VOTED,
+	CRYO_PART_ENDED,	/* over; the result waits to be fetched by CRYO_CLIENT_VOTE */
+};
+
+struct cryo_participant {
+	struct kref ref;		/* of the handle, and of the request that has it */
+	struct hlist_node hash;		/* by owner */
+	struct list_head node;		/* in cryo_request.participants */
+	wait_queue_head_t wait;		/* the helper */
+	u32 flags;			/* CRYO_CLIENT_* */
+
+	/* All below under cryo_participants_lock. */
+	struct pid *owner;		/* the process; counted; NULL: the first that uses the handle */
+	struct pid *helper;		/* thread that waits or votes; counted; NULL: none has come yet */
+	enum cryo_part_state state;
+	struct cryo_request *req;	/* from TOLD to the end; counted */
+	struct cryo_proc *proc;		/* of @req */
+	bool closed;
+	u32 vote;			/* CRYO_VOTE_* */
+	u32 code;
+	s32 result;
+	char note[CRYO_CLIENT_NOTE_MAX];
+
+	bool restarted;			/* nobody has been told of the restart yet */
+	bool has_restart;		/* @requester and @source are known */
+	s32 requester;
+	char *source;
+};
+
+/* What a participant wants to be added to the request. Counted by both sides. */
+struct cryo_forward {
+	struct kref ref;
+	struct list_head node;		/* in cryo_request.forwards, then in .forwarded */
+	u32 scope;			/* CRYO_SCOPE_* */
+	struct task_struct *task;	/* counted */
+	struct pid *pid;		/* of a process group or session; counted */
+	int result;
+	bool done;			/* under cryo_participants_lock */
+};
+
+void cryo_forward_put(struct cryo_forward *f);
+
+extern spinlock_t cryo_participants_lock;	/* innermost but for waitqueues */
+
+void cryo_participant_put(struct cryo_participant *p);
+/* The next participant of the process @tgid after @p (NULL: the first). Under the lock. */
+struct cryo_participant *cryo_participant_find(struct pid *tgid, struct cryo_participant *p);
+
+#endif

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the files of libcr share. No C++ run-time library: nothing is thrown, nothing is allocated by new, and
+// all state is constant-initialised.
+#pragma once
+
+#include <cryo/client.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#define _CR_DEPRECATED  // we have to define them all the same
+#include "libcr.h"
+
+#define LIBCR_PUBLIC extern "C" __attribute__((visibility("default")))
+
+namespace cryo::libcr {
+
+// ---- lock.cc
+
+// Waits while `*word` is `value`, for at most `ms` milliseconds (-1: any time). May wake up for nothing.
+void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t value, int ms);
+void futex_wake_all(const std::atomic<std::uint32_t>& word);
+
+// Critical sections on one side, a checkpoint on the other: either is there, or the other one. Those inside
+// are counted; who wants in has to wait while a checkpoint is wanted.
+class SectionLock {
+ public:
+  void enter();
+  [[nodiscard]] bool try_enter();
+  void leave();
+  // A checkpoint is wanted: nobody comes in any more. By the helper.
+  void close();
+  // Waits until nobody is inside, at most `ms` milliseconds. Returns whether that is so.
+  [[nodiscard]] bool wait_empty(int ms);
+  void open();
+  [[nodiscard]] bool closed() const { return (word_.load() & kClosed) != 0; }
+  // In the child of a fork.
+  void reset() { word_ = 0; }
+
+ private:
+  static constexpr std::uint32_t kClosed = 1U << 31;
+  std::atomic<std::uint32_t> word_ = 0;
+};
+
+// errno as it was, for code that runs in the middle of other code.
+class ErrnoSaver {
+ public:
+  ErrnoSaver() : value_(errno) {}
+  ~ErrnoSaver() { errno = value_; }
+  ErrnoSaver(const ErrnoSaver&) = delete;
+  ErrnoSaver& operator=(const ErrnoSaver&) = delete;
+
+ private:
+  int value_;
+};
+
+class MutexGuard {
+ public:
+  explicit MutexGuard(pthread_mutex_t& mutex) : mutex_(mutex) { ::pthread_mutex_lock(&mutex_); }
+  ~MutexGuard() { ::pthread_mutex_unlock(&mutex_); }
+  MutexGuard(const MutexGuard&) = delete;
+  MutexGuard& operator=(const MutexGuard&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+// ---- callbacks.cc
+
+struct Callback {
+  cr_callback_t function;  // NULL: the place is kept for another one
+  void* argument;
+};
+
+// The callbacks of the process, or of a thread, first registered first. Grows only.
+class CallbackTable {
+ public:
+  // Index of the new one, or -1 with errno ENOMEM or ENOSPC.
+  int add(Callback callback);
+  [[nodiscard]] int size() const { return size_; }
+  Callback& operator[](int index) { return entries_[index]; }
+  void clear() {
+    std::free(entries_);
+    entries_ = nullptr;
+    size_ = room_ = 0;
+  }
+
+ private:
+  Callback* entries_ = nullptr;
+  int size_ = 0;
+  int room_ = 0;
+};
+
+// One run through a table: each callback is called by the cr_checkpoint() of the one before, which is the one
+// registered after it.
+class Chain {
+ public:
+  // What comes behind the last callback; returns what all cr_checkpoint() return.
+  using Bottom = int (*)();
+  // How a callback leaves the checkpoint; returns what its cr_checkpoint() returns.
+  using Abort = int (*)(std::uint32_t vote, std::uint32_t code);
+
+  // Before each callback; may be NULL.
+  using Note = void (*)(const Callback& callback);
+
+  Chain(CallbackTable& table, int context, Bottom bottom, Abort abort_how, Note note)
+      : table_(table),
+        context_(context),
+        next_(table.size()),
+        bottom_(bottom),
+        abort_(abort_how),
+        note_(note) {}
+
+  // Runs all; returns the result.
+  int run();
+  // cr_checkpoint() of the callback that is running.
+  int go_on(int flags);
+  int replace_self(Callback callback, int context);
+  [[nodiscard]] bool restarted() const { return done_ && result_ > 0; }
+
+ private:
+  int refuse(std::uint32_t vote, std::uint32_t code);
+  void call(int index);
+
+  CallbackTable& table_;
+  int context_;
+  int next_;             // callbacks below this index are still to be called
+  int current_ = -1;     // the one that is running
+  bool called_ = false;  // its cr_checkpoint() has been
+  bool done_ = false;
+  int result_ = 0;
+  Bottom bottom_;
+  Abort abort_;
+  Note note_;
+};
+
+// ---- thread.cc
+
+// The part of a thread in a checkpoint, as the helper and the thread itself see it.
+enum class Phase : std::uint32_t { kIdle, kAsked, kRunning };
+
+// A thread that has called cr_init().
+struct Thread {
+  Thread* next;
+  pid_t tid;
+  cr_client_id_t ids;  // how many it has got
+  int section_depth;
+  int hold;  // CR_HOLD_*
+  int persist;
+  bool exiting;
+  std::atomic<std::uint32_t> phase;  // Phase
+  CallbackTable callbacks;           // signal context
+};
+
+extern __thread Thread* t_thread;
+extern __thread Chain* t_chain;  // the callback that runs in this thread, if one does
+
+// ---- process.cc
+
+struct Process {
+  pthread_mutex_t mutex;    // protects all that has no other rule
+  std::atomic<int> module;  // 0 not looked for, 1 there
+  bool fork_handler;
+  std::atomic<bool> registered;
+  int client_fd;
+  Thread* threads;
+  CallbackTable callbacks;  // thread context; changed inside a critical section
+  SectionLock sections;
+  std::atomic<int> hold_init;
+  std::atomic<int> hold_uninit;
+  std::atomic<cr_hook_fn_t> hooks[CR_NUM_HOOKS];
+  std::atomic<std::uint32_t> own_requests;  // of cr_request() and its like, not over yet
+};
+
+extern Process g_process;
+
+// A descriptor of /dev/cryo, or -1 with errno ENOSYS or CR_EVERSION.
+int open_device();
+// Once per process: what has to be there before anything else. 0, or -1 with errno.
+int prepare_process();
+// Registers the process for checkpoints, unless it is. With g_process.mutex. 0, or -1 with errno.
+int register_process();
+
+// ---- round.cc: one checkpoint as this process sees it
+
+// Runs in the helper thread for as long as the process lives.
+void* helper_main(void* client_fd);
+// The handler of CR_SIGNUM.
+void on_signal(int signal, siginfo_t* info, void* context);
+// A thread ends, or has ended: nobody waits for it any more. With g_process.mutex.
+void forget_phase(Thread& thread);
+// In the child of a fork.
+void reset_round();
+
+// Has other processes taken part in the checkpoint that is being prepared. 0, or -1 with errno.
+int forward(std::uint32_t scope, pid_t target);
+
+const cr_checkpoint_info& checkpoint_info();
+const cr_restart_info& restart_info();
+
+// ---- others
+
+void run_hook(cr_hook_event_t event);
+
+inline int fail(int error) {
+  errno = error;
+  return -1;
+}
+
+}  // namespace cryo::libcr

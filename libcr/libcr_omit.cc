@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// libcr_omit.so.0: what cr_run --omit preloads. A process that has it is left out of every checkpoint, and so
+// are its children, which preload it too.
+#include <cryo/client.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+extern "C" __attribute__((visibility("default"))) int cr_omit_link_me;
+int cr_omit_link_me = 1;
+
+namespace {
+
+int g_client = -1;
+
+// Without the module there are no checkpoints either.
+void say_so() {
+  const int device = ::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC);
+  if (device < 0) return;
+  cryo_client client{};
+  client.size = sizeof(client);
+  client.flags = CRYO_CLIENT_OMIT;
+  g_client = ::ioctl(device, CRYO_IOC_CLIENT, &client);
+  ::close(device);
+}
+
+void after_fork_in_child() {
+  if (g_client >= 0) ::close(g_client);
+  say_so();
+}
+
+__attribute__((constructor)) void start() {
+  say_so();
+  ::pthread_atfork(nullptr, nullptr, after_fork_in_child);
+}
+
+}  // namespace

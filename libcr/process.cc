@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What there is once per process: the way to the module, the registration, and what a fork makes of them.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+namespace cryo::libcr {
+
+constinit Process g_process{.mutex = PTHREAD_MUTEX_INITIALIZER,
+                            .module = 0,
+                            .fork_handler = false,
+                            .registered = false,
+                            .client_fd = -1,
+                            .threads = nullptr,
+                            .callbacks = {},
+                            .sections = {},
+                            .hold_init = CR_HOLD_BOTH,
+                            .hold_uninit = CR_HOLD_BOTH,
+                            .hooks = {},
+                            .own_requests = 0};
+
+namespace {
+
+bool is_right_module(int device) {
+  cryo_version version{};
+  version.size = sizeof(version);
+  return ::ioctl(device, CRYO_IOC_VERSION, &version) == 0 && version.abi_major == CRYO_ABI_MAJOR;
+}
+
+// Nothing is registered in the child: the helper is not there, and the descriptor is the parent's.
+void after_fork_in_child() {
+  if (g_process.client_fd >= 0) ::close(g_process.client_fd);
+  g_process.mutex = PTHREAD_MUTEX_INITIALIZER;
+  g_process.registered = false;
+  g_process.client_fd = -1;
+  g_process.threads = nullptr;
+  g_process.callbacks.clear();
+  g_process.sections.reset();
+  g_process.own_requests = 0;
+  reset_round();
+  t_thread = nullptr;
+  t_chain = nullptr;
+}
+
+int make_client() {
+  const int device = open_device();
+  if (device < 0) return -1;
+  cryo_client client{};
+  client.size = sizeof(client);
+  const int fd = ::ioctl(device, CRYO_IOC_CLIENT, &client);
+  const int error = errno;
+  ::close(device);
+  return fd >= 0 ? fd : fail(error == ENOTTY ? CR_EVERSION : error);
+}
+
+// The helper is not to get the signals of the process.
+int start_helper(int fd) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t helper;
+  const int error = ::pthread_create(&helper, nullptr, helper_main,
+                                     reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)));
+  if (error == 0) ::pthread_detach(helper);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error == 0 ? 0 : fail(error);
+}
+
+int install_handler() {
+  struct sigaction action {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigfillset(&action.sa_mask);
+  return ::sigaction(CR_SIGNUM, &action, nullptr);
+}
+
+}  // namespace
+
+int open_device() {
+  const int device = ::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC);
+  if (device < 0) return fail(ENOSYS);
+  if (g_process.module != 0) return device;
+  if (!is_right_module(device)) {
+    ::close(device);
+    return fail(CR_EVERSION);
+  }
+  g_process.module = 1;
+  return device;
+}
+
+int prepare_process() {
+  if (g_process.module == 0) {
+    const int device = open_device();
+    if (device < 0) return -1;
+    ::close(device);
+  }
+  const MutexGuard guard(g_process.mutex);
+  if (g_process.fork_handler) return 0;
+  const int error = ::pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  if (error != 0) return fail(error);
+  g_process.fork_handler = true;
+  return 0;
+}
+
+int register_process() {
+  if (g_process.registered) return 0;
+  const int fd = make_client();
+  if (fd < 0) return -1;
+  g_process.client_fd = fd;
+  if (install_handler() != 0 || start_helper(fd) != 0) {
+    const int error = errno;
+    g_process.client_fd = -1;
+    ::close(fd);
+    return fail(error);
+  }
+  g_process.registered = true;
+  return 0;
+}
+
+}  // namespace cryo::libcr

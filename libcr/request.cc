@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Asking for a checkpoint. The module does the work in whoever calls it: so that is a thread made for it, and
+// the caller has a descriptor to wait for.
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "handle.h"
+#include "internal.h"
+
+namespace cryo::libcr {
+namespace {
+
+constexpr std::size_t kStackSize = 256 * 1024;
+constexpr std::size_t kLargeStackSize = 8 * 1024 * 1024;
+constexpr unsigned int kMillisecond = 1000;
+
+// What the worker needs; its own.
+struct Work {
+  int handle;      // a copy: the caller may close his
+  int signal;      // when all is well; 0: none
+  bool held;       // the processes wait until they get it
+  int own_fd;      // closed at the end; -1: none
+  char* own_path;  // of the file, removed if there is no context in it; NULL: none
+};
+
+void* work_main(void* pointer) {
+  auto* const work = static_cast<Work*>(pointer);
+  const int result = ::ioctl(work->handle, CRYO_CKPT_RUN, 0);
+  if (result == 0 && work->held) ::ioctl(work->handle, CRYO_CKPT_THAW, work->signal);
+  // 1: this is the process that a restart has made; the file is not ours any more.
+  if (result < 0 && work->own_path != nullptr) ::unlink(work->own_path);
+  if (work->own_fd >= 0) {
+    ::close(work->own_fd);
+    g_process.own_requests.fetch_sub(1);
+  }
+  ::close(work->handle);
+  std::free(work->own_path);
+  std::free(work);
+  return nullptr;
+}
+
+// The worker gets no signals: they are for the threads of the program.
+int start_worker(Work& work) {
+  pthread_attr_t attributes;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  ::pthread_attr_setstacksize(&attributes, kStackSize);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  int error = ::pthread_create(&thread, &attributes, work_main, &work);
+  // Too small, in a program with much thread-local data.
+  if (error == EINVAL && ::pthread_attr_setstacksize(&attributes, kLargeStackSize) == 0)
+    error = ::pthread_create(&thread, &attributes, work_main, &work);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::pthread_attr_destroy(&attributes);
+  return error == 0 ? 0 : fail(error);
+}
+
+std::uint32_t flags_of(const cr_checkpoint_args& args) {
+  std::uint32_t flags = 0;
+  if ((args.cr_flags & CR_CHKPT_PROHIBIT_SELF) == 0) flags |= CRYO_CKPT_SELF;
+  if ((args.cr_flags & CR_CHKPT_PTRACED_ALLOW) != 0) flags |= CRYO_CKPT_PTRACED_ALLOW;
+  if ((args.cr_flags & CR_CHKPT_DUMP_EXEC) != 0) flags |= CRYO_CKPT_SAVE_EXE;
+  if ((args.cr_flags & CR_CHKPT_DUMP_PRIVATE) != 0) flags |= CRYO_CKPT_SAVE_PRIVATE;
+  if ((args.cr_flags & CR_CHKPT_DUMP_SHARED) != 0) flags |= CRYO_CKPT_SAVE_SHARED;
+  if (args.cr_signal != 0) flags |= CRYO_CKPT_HOLD;
+  return flags;
+}
+
+pid_t parent_of(pid_t pid) {
+  char path[32];
+  ::snprintf(path, sizeof(path), "/proc/%d/stat", static_cast<int>(pid));
+  FILE* const file = ::fopen(path, "re");
+  if (file == nullptr) return 0;
+  char line[512];
+  int parent = 0;
+  const char* const end = ::fgets(line, sizeof(line), file) == nullptr ? nullptr : ::strrchr(line, ')');
+  if (end == nullptr || ::sscanf(end + 1, " %*c %d", &parent) != 1) parent = 0;
+  ::fclose(file);
+  return parent;
+}
+
+// Is the caller among those that the request is about?
+bool includes_self(const cr_checkpoint_args& args) {
+  if (args.cr_target == 0) return true;
+  switch (args.cr_scope) {
+    case CR_SCOPE_PGRP:
+      return args.cr_target == ::getpgrp();
+    case CR_SCOPE_SESS:
+      return args.cr_target == ::getsid(0);
+    case CR_SCOPE_TREE:
+      for (pid_t pid = ::getpid(); pid > 0; pid = parent_of(pid))
+        if (pid == args.cr_target) return true;
+      return false;
+    default:
+      return args.cr_target == ::getpid();
+  }
+}
+
+// 0, or what is wrong with the request itself.
+int check(const cr_checkpoint_args& args) {
+  constexpr unsigned int kKnown =
+      CR_CHKPT_PROHIBIT_SELF | CR_CHKPT_PTRACED_ALLOW | CR_CHKPT_ASYNC_ERR | CR_CHKPT_DUMP_ALL;
+  if (args.cr_version != CR_CHECKPOINT_ARGS_VERSION) return EINVAL;
+  if (static_cast<unsigned int>(args.cr_scope) > CR_SCOPE_TREE) return EINVAL;
+  if ((args.cr_flags & ~kKnown) != 0) return EINVAL;
+  if (args.cr_signal >= NSIG || args.cr_signal <= -NSIG) return EINVAL;
+  const int mode = ::fcntl(args.cr_fd, F_GETFL);
+  if (mode < 0) return EINVAL;
+  if ((mode & O_ACCMODE) == O_RDONLY || (mode & O_PATH) != 0) return EBADF;
+  if ((args.cr_flags & CR_CHKPT_PROHIBIT_SELF) != 0 && includes_self(args)) return EDEADLK;
+  return 0;
+}
+
+// The handle, or -1 with errno.
+int make_handle(const cr_checkpoint_args& args) {
+  cryo_checkpoint request{};
+  request.size = sizeof(request);
+  request.flags = flags_of(args);
+  request.target = args.cr_target;
+  request.scope = static_cast<std::uint32_t>(args.cr_scope);
+  request.out_fd = args.cr_fd;
+  request.timeout_ms =
+      args.cr_timeout > UINT32_MAX / kMillisecond ? UINT32_MAX : args.cr_timeout * kMillisecond;
+  request.announced_signal = args.cr_signal < 0 ? -args.cr_signal : args.cr_signal;
+  const int device = open_device();
+  if (device < 0) return -1;
+  const int handle = ::ioctl(device, CRYO_IOC_CHECKPOINT, &request);
+  const int error = errno;
+  ::close(device);
+  return handle >= 0 ? handle : fail(error);
+}
+
+void discard(Work* work) {
+  const ErrnoSaver saver;
+  if (work->handle >= 0) ::close(work->handle);
+  std::free(work);
+}
+
+// Makes the request; `own_fd` and `own_path` (malloc()ed) pass to the worker when this returns a handle.
+int start(const cr_checkpoint_args& args, int own_fd, char* own_path) {
+  const int error = check(args);
+  if (error != 0) return fail(error);
+  auto* const work = static_cast<Work*>(std::malloc(sizeof(Work)));
+  if (work == nullptr) return fail(ENOMEM);
+  const int handle = make_handle(args);
+  const int signal = args.cr_signal < 0 ? -args.cr_signal : args.cr_signal;
+  *work = {handle < 0 ? -1 : ::fcntl(handle, F_DUPFD_CLOEXEC, 0), signal, signal != 0, own_fd, own_path};
+  if (work->handle >= 0 && start_worker(*work) == 0) return handle;
+  discard(work);
+  if (handle >= 0) {
+    const ErrnoSaver saver;
+    ::close(handle);
+  }
+  return -1;
+}
+
+// What a client is to find in errno.
+int error_of(int handle, int result) {
+  cryo_ckpt_verdict verdict{};
+  verdict.size = sizeof(verdict);
+  switch (result) {
+    case -ECANCELED:
+      if (::ioctl(handle, CRYO_CKPT_VERDICT, &verdict) != 0 || verdict.vote == CRYO_VOTE_READY)
+        return ECANCELED;
+      return static_cast<int>(verdict.code);
+    case -ETIMEDOUT:
+      return CR_ETEMPFAIL;
+    case -EOPNOTSUPP:
+      return CR_ENOSUPPORT;
+    default:
+      return -result;
+  }
+}
+
+int reap(int handle) {
+  cryo_ckpt_status status{};
+  status.size = sizeof(status);
+  if (::ioctl(handle, CRYO_CKPT_STATUS, &status) != 0) return -1;
+  int error = 0;
+  switch (status.state) {
+    case CRYO_STATE_RESTARTED:
+      error = CR_ERESTARTED;
+      break;
+    case CRYO_STATE_HELD:
+    case CRYO_STATE_DONE:
+      break;
+    case CRYO_STATE_FAILED:
+      error = error_of(handle, status.result);
+      break;
+    default:
+      return fail(EAGAIN);
+  }
+  forget_log(handle);
+  ::close(handle);
+  return error == 0 ? 0 : fail(error);
+}
+
+constexpr PollSteps kSteps{reap, CR_POLL_CHKPT_ERR_PRE, CR_POLL_CHKPT_ERR_POST, CR_POLL_CHKPT_ERR_LOG};
+
+int fd_of(const cr_checkpoint_handle_t* handle) {
+  return static_cast<int>(*handle);
+}
+
+// ---- the old calls: they do not report errors
+
+void start_own(int fd, char* path) {
+  cr_checkpoint_args_t args;
+  cri_init_checkpoint_args_t(CR_CHECKPOINT_ARGS_VERSION, &args);
+  args.cr_scope = CR_SCOPE_PROC;
+  args.cr_fd = fd;
+  g_process.own_requests.fetch_add(1);
+  const int handle = start(args, fd, path);
+  if (handle < 0) std::abort();
+  ::close(handle);
+}
+
+}  // namespace
+
+}  // namespace cryo::libcr
+
+using namespace cryo::libcr;
+
+LIBCR_PUBLIC int cri_init_checkpoint_args_t(cr_version_t version, cr_checkpoint_args_t* args) {
+  if (version != CR_CHECKPOINT_ARGS_VERSION) return fail(EINVAL);
+  *args = {CR_CHECKPOINT_ARGS_VERSION, CR_SCOPE_PROC, 0, -1, 0, 0, 0};
+  ::memset(&args->cr_scope, 0xff, sizeof(args->cr_scope));  // -1: has to be set
+  return 0;
+}
+
+LIBCR_PUBLIC int cr_request_checkpoint(cr_checkpoint_args_t* args, cr_checkpoint_handle_t* handle) {
+  const int fd = start(*args, -1, nullptr);
+  if (fd < 0) return -1;
+  *handle = static_cast<cr_checkpoint_handle_t>(fd);
+  return 0;
+}
+
+LIBCR_PUBLIC int cr_wait_checkpoint(cr_checkpoint_handle_t* handle, struct timeval* timeout) {
+  return wait_readable(fd_of(handle), timeout);
+}
+
+LIBCR_PUBLIC int cr_log_checkpoint(cr_checkpoint_handle_t* handle, unsigned int len, char* msg) {
+  return copy_log(fd_of(handle), len, msg);
+}
+
+LIBCR_PUBLIC int cr_reap_checkpoint(cr_checkpoint_handle_t* handle) {
+  return reap(fd_of(handle));
+}
+
+LIBCR_PUBLIC int cr_poll_checkpoint_msg(cr_checkpoint_handle_t* handle, struct timeval* timeout,
+                                        char** msg_p) {
+  return poll_handle(kSteps, fd_of(handle), timeout, msg_p);
+}
+
+LIBCR_PUBLIC int cr_poll_checkpoint(cr_checkpoint_handle_t* handle, struct timeval* timeout) {
+  return poll_handle(kSteps, fd_of(handle), timeout, nullptr);
+}
+
+LIBCR_PUBLIC void cr_request_fd(int fd) {
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) std::abort();
+  start_own(copy, nullptr);
+}
+
+LIBCR_PUBLIC void cr_request_file(const char* filename) {
+  char* const path = ::strdup(filename);
+  const int fd = ::open(filename, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (path == nullptr || fd < 0) std::abort();
+  start_own(fd, path);
+}
+
+LIBCR_PUBLIC void cr_request(void) {
+  char name[32];
+  ::snprintf(name, sizeof(name), "context.%d", static_cast<int>(::getpid()));
+  cr_request_file(name);
+}

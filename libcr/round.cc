@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// One checkpoint as this process sees it. The helper is told by the module, runs the callbacks of the
+// process, has the threads run theirs, votes, and learns what has become of it; the threads learn it from the
+// helper.
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+namespace cryo::libcr {
+namespace {
+
+constexpr int kPollMs = 50;  // how often the helper asks whether the request still stands
+constexpr int kVoteShift = 16;
+
+struct Round {
+  cr_checkpoint_info info;
+  cr_restart_info restart;
+  std::atomic<std::uint32_t> missing;   // threads whose callbacks have not come to the end
+  std::atomic<std::uint32_t> released;  // 1: `result` is known
+  std::atomic<std::uint32_t> left;      // threads that are not through, the helper included
+  std::atomic<std::uint32_t> ended;     // counts rounds
+  std::atomic<std::uint32_t> refusal;   // by a thread: vote and code, 0: none
+  int result;
+  char dest[PATH_MAX];
+  char source[PATH_MAX];
+};
+
+constinit Round g_round{};
+char g_tag;  // its address marks our signals
+
+bool is_given_up(const char* note) {
+  return ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, note) != 0 && errno == ECANCELED;
+}
+
+void count_down(std::atomic<std::uint32_t>& counter) {
+  counter.fetch_sub(1);
+  futex_wake_all(counter);
+}
+
+bool change_phase(Thread& thread, Phase from, Phase to) {
+  auto expected = static_cast<std::uint32_t>(from);
+  return thread.phase.compare_exchange_strong(expected, static_cast<std::uint32_t>(to));
+}
+
+// ---- the vote
+
+// What a callback gets for the module's result.
+int result_of(const cryo_client_vote& vote) {
+  if (vote.result == 1) return vote.requester > 0 ? vote.requester : 1;
+  switch (vote.result) {
+    case -ECANCELED:
+    case -ETIMEDOUT:
+    case -EINTR:
+      return -CR_ETEMPFAIL;
+    default:
+      return vote.result;
+  }
+}
+
+void ask_about_restart() {
+  cryo_client_restart restart{};
+  restart.size = sizeof(restart);
+  restart.source = reinterpret_cast<std::uintptr_t>(g_round.source);
+  restart.source_size = sizeof(g_round.source);
+  g_round.source[0] = '\0';
+  if (::ioctl(g_process.client_fd, CRYO_CLIENT_RESTART_INFO, &restart) == 0)
+    g_round.restart.requester = restart.requester;
+  g_round.restart.src = g_round.source;
+}
+
+int cast_vote(std::uint32_t kind, std::uint32_t code) {
+  cryo_client_vote vote{};
+  vote.size = sizeof(vote);
+  vote.vote = kind;
+  vote.code = code;
+  while (::ioctl(g_process.client_fd, CRYO_CLIENT_VOTE, &vote) != 0)
+    if (errno != EINTR) return -CR_ETEMPFAIL;
+  switch (kind) {
+    case CRYO_VOTE_OMIT:
+      return -CR_EOMITTED;
+    case CRYO_VOTE_TEMPORARY:
+      return -static_cast<int>(code);
+    case CRYO_VOTE_PERMANENT:
+      ::kill(::getpid(), SIGKILL);
+      return -static_cast<int>(code);
+    default:
+      break;
+  }
+  const int result = result_of(vote);
+  if (result > 0) ask_about_restart();
+  return result;
+}
+
+// ---- threads
+
+bool blocks_signal(const Thread& thread) {
+  char path[64];
+  ::snprintf(path, sizeof(path), "/proc/self/task/%d/status", static_cast<int>(thread.tid));
+  FILE* const file = ::fopen(path, "re");
+  if (file == nullptr) return false;
+  char line[256];
+  unsigned long long mask = 0;
+  while (::fgets(line, sizeof(line), file) != nullptr)
+    if (::sscanf(line, "SigBlk: %llx", &mask) == 1) break;
+  ::fclose(file);
+  return (mask >> (CR_SIGNUM - 1) & 1) != 0;
+}
+
+bool has_hook() {
+  return g_process.hooks[CR_HOOK_CONT_SIGNAL_CONTEXT].load() != nullptr ||
+         g_process.hooks[CR_HOOK_RSTRT_SIGNAL_CONTEXT].load() != nullptr;
+}
+
+bool has_callback(Thread& thread) {
+  for (int i = 0; i < thread.callbacks.size(); ++i)
+    if (thread.callbacks[i].function != nullptr) return true;
+  return false;
+}
+
+// Is there anything to do for the thread? Only then it is disturbed.
+bool takes_part(Thread& thread) {
+  if (thread.tid == static_cast<pid_t>(::syscall(SYS_gettid))) return false;
+  if (has_callback(thread)) return true;
+  const bool wants = has_hook() || (thread.hold != CR_HOLD_DFLT && thread.hold != CR_HOLD_NONE);
+  return wants && !blocks_signal(thread);
+}
+
+void send_signal(Thread& thread) {
+  siginfo_t info{};
+  info.si_signo = CR_SIGNUM;
+  info.si_code = SI_QUEUE;
+  info.si_pid = ::getpid();
+  info.si_uid = ::getuid();
+  info.si_value.sival_ptr = &g_tag;
+  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread.tid, CR_SIGNUM, &info) != 0) forget_phase(thread);
+}
+
+// All threads that have something to do.
+void ask_threads() {
+  const MutexGuard guard(g_process.mutex);
+  std::uint32_t asked = 0;
+  for (Thread* thread = g_process.threads; thread != nullptr; thread = thread->next)
+    if (takes_part(*thread) && change_phase(*thread, Phase::kIdle, Phase::kAsked)) ++asked;
+  g_round.missing = asked;
+  g_round.left = asked + 1;
+  for (Thread* thread = g_process.threads; thread != nullptr; thread = thread->next)
+    if (static_cast<Phase>(thread->phase.load()) == Phase::kAsked) send_signal(*thread);
+}
+
+// Those that have not begun need not begin any more.
+void dismiss_threads() {
+  const MutexGuard guard(g_process.mutex);
+  for (Thread* thread = g_process.threads; thread != nullptr; thread = thread->next) forget_phase(*thread);
+}
+
+void wait_for_threads() {
+  for (std::uint32_t missing = g_round.missing; missing != 0 && g_round.refusal == 0;
+       missing = g_round.missing) {
+    if (is_given_up("callbacks in signal context")) return;
+    futex_wait(g_round.missing, missing, kPollMs);
+  }
+}
+
+void release(int result) {
+  g_round.result = result;
+  g_round.released = 1;
+  futex_wake_all(g_round.released);
+}
+
+int wait_for_release() {
+  while (g_round.released == 0) futex_wait(g_round.released, 0, -1);
+  return g_round.result;
+}
+
+// ---- both sides of a chain
+
+// Behind the callbacks of the process.
+int helper_bottom() {
+  ask_threads();
+  wait_for_threads();
+  const std::uint32_t refusal = g_round.refusal;
+  if (refusal != 0 || g_round.missing != 0) dismiss_threads();
+  const int result = refusal == 0 ? cast_vote(CRYO_VOTE_READY, 0)
+                                  : cast_vote(refusal >> kVoteShift, refusal & ((1U << kVoteShift) - 1));
+  release(result);
+  return result;
+}
+
+int thread_bottom() {
+  count_down(g_round.missing);
+  return wait_for_release();
+}
+
+int thread_abort(std::uint32_t vote, std::uint32_t code) {
+  std::uint32_t none = 0;
+  g_round.refusal.compare_exchange_strong(none, vote << kVoteShift | code);
+  count_down(g_round.missing);
+  return vote == CRYO_VOTE_OMIT ? -CR_EOMITTED : -static_cast<int>(code);
+}
+
+bool holds(int setting, bool restarted) {
+  return (setting & (restarted ? CR_HOLD_RSTRT : CR_HOLD_CONT)) != 0;
+}
+
+// The callbacks of a thread have ended.
+void finish(int result, int hold, cr_hook_event_t hook_cont, cr_hook_event_t hook_restart) {
+  const std::uint32_t round = g_round.ended;
+  if (result >= 0) run_hook(result > 0 ? hook_restart : hook_cont);
+  count_down(g_round.left);
+  if (result < 0 || !holds(hold, result > 0)) return;
+  while (g_round.ended == round) futex_wait(g_round.ended, round, -1);
+}
+
+// ---- the helper
+
+// The module tells the name when the time is over.
+void note_callback(const Callback& callback) {
+  void* const address = reinterpret_cast<void*>(callback.function);
+  Dl_info where{};
+  const bool known = ::dladdr(address, &where) != 0;
+  char note[CRYO_CLIENT_NOTE_MAX];
+  ::snprintf(note, sizeof(note), "callback %s (%p in %s)",
+             known && where.dli_sname != nullptr ? where.dli_sname : "without a name", address,
+             known && where.dli_fname != nullptr ? ::basename(where.dli_fname) : "?");
+  ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, note);
+}
+
+void begin(const cryo_client_request& request) {
+  g_round.info = {request.signal, g_round.dest, request.requester, request.target,
+                  static_cast<cr_scope_t>(request.scope)};
+  g_round.restart = {0, g_round.source};
+  g_round.missing = 0;
+  g_round.released = 0;
+  g_round.left = 1;
+  g_round.refusal = 0;
+  g_round.result = 0;
+}
+
+void run_callbacks() {
+  Chain chain(g_process.callbacks, CR_THREAD_CONTEXT, helper_bottom, cast_vote, note_callback);
+  const int result = chain.run();
+  finish(result, CR_HOLD_NONE, CR_HOOK_CONT_THREAD_CONTEXT, CR_HOOK_RSTRT_THREAD_CONTEXT);
+  // The next round needs the threads as they were.
+  for (std::uint32_t left = g_round.left; left != 0; left = g_round.left) futex_wait(g_round.left, left, -1);
+  g_round.ended.fetch_add(1);
+  futex_wake_all(g_round.ended);
+}
+
+void take_part(const cryo_client_request& request) {
+  begin(request);
+  g_process.sections.close();
+  bool given_up = false;
+  while (!given_up && !g_process.sections.wait_empty(kPollMs)) given_up = is_given_up("a critical section");
+  if (!given_up) run_callbacks();
+  g_process.sections.open();
+}
+
+}  // namespace
+
+void* helper_main(void* client_fd) {
+  const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(client_fd));
+  for (;;) {
+    cryo_client_request request{};
+    request.size = sizeof(request);
+    request.dest = reinterpret_cast<std::uintptr_t>(g_round.dest);
+    request.dest_size = sizeof(g_round.dest);
+    if (::ioctl(fd, CRYO_CLIENT_WAIT, &request) == 0)
+      take_part(request);
+    else if (errno != EINTR)
+      return nullptr;  // somebody has closed our descriptor: then we are not registered either
+  }
+}
+
+void on_signal(int, siginfo_t* info, void*) {
+  const ErrnoSaver saver;
+  if (info->si_code != SI_QUEUE || info->si_value.sival_ptr != &g_tag || t_thread == nullptr) return;
+  if (!change_phase(*t_thread, Phase::kAsked, Phase::kRunning)) return;
+  Chain chain(t_thread->callbacks, CR_SIGNAL_CONTEXT, thread_bottom, thread_abort, nullptr);
+  const int result = chain.run();
+  const int hold = t_thread->hold == CR_HOLD_DFLT ? g_process.hold_init.load() : t_thread->hold;
+  t_thread->phase = static_cast<std::uint32_t>(Phase::kIdle);
+  finish(result, hold, CR_HOOK_CONT_SIGNAL_CONTEXT, CR_HOOK_RSTRT_SIGNAL_CONTEXT);
+}
+
+void forget_phase(Thread& thread) {
+  if (!change_phase(thread, Phase::kAsked, Phase::kIdle)) return;
+  count_down(g_round.missing);
+  count_down(g_round.left);
+}
+
+void reset_round() {
+  g_round.released = 0;
+  g_round.left = 0;
+  g_round.ended = 0;
+}
+
+int forward(std::uint32_t scope, pid_t target) {
+  if (g_round.released != 0) return fail(EINVAL);  // it is over
+  cryo_client_forward args{};
+  args.size = sizeof(args);
+  args.scope = scope;
+  args.target = target;
+  while (::ioctl(g_process.client_fd, CRYO_CLIENT_FORWARD, &args) != 0)
+    if (errno != EINTR) return -1;
+  return 0;
+}
+
+const cr_checkpoint_info& checkpoint_info() {
+  return g_round.info;
+}
+
+const cr_restart_info& restart_info() {
+  return g_round.restart;
+}
+
+}  // namespace cryo::libcr

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Threads that take part: cr_init(), critical sections, how long what they have lives.
+#include <limits.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+namespace cryo::libcr {
+
+__thread Thread* t_thread = nullptr;
+__thread Chain* t_chain = nullptr;
+
+namespace {
+
+pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
+pthread_key_t g_key;
+int g_key_error = 0;
+
+void unlink(Thread& thread) {
+  for (Thread** at = &g_process.threads; *at != nullptr; at = &(*at)->next) {
+    if (*at != &thread) continue;
+    *at = thread.next;
+    return;
+  }
+}
+
+// At the end of a thread. Destructors that still need its data keep them by a count, and the C library asks
+// again a few times.
+void on_thread_exit(void* pointer) {
+  auto& thread = *static_cast<Thread*>(pointer);
+  if (thread.persist > 0) {
+    ::pthread_setspecific(g_key, &thread);
+    return;
+  }
+  {
+    const MutexGuard guard(g_process.mutex);
+    forget_phase(thread);
+    unlink(thread);
+  }
+  t_thread = nullptr;
+  if (thread.section_depth > 0) g_process.sections.leave();
+  thread.callbacks.clear();
+  std::free(&thread);
+}
+
+// A process without callbacks is told as well, once it has something to protect.
+void prepare_section() {
+  if (g_process.registered) return;
+  const MutexGuard guard(g_process.mutex);
+  register_process();  // when it fails there is no module any more, and no checkpoint to be kept away
+}
+
+void make_key() {
+  g_key_error = ::pthread_key_create(&g_key, on_thread_exit);
+}
+
+Thread* make_thread() {
+  ::pthread_once(&g_key_once, make_key);
+  auto* thread = static_cast<Thread*>(std::calloc(1, sizeof(Thread)));
+  if (thread == nullptr || g_key_error != 0 || ::pthread_setspecific(g_key, thread) != 0) {
+    std::free(thread);
+    errno = ENOMEM;
+    return nullptr;
+  }
+  thread->tid = static_cast<pid_t>(::syscall(SYS_gettid));
+  thread->hold = CR_HOLD_DFLT;
+  const MutexGuard guard(g_process.mutex);
+  thread->next = g_process.threads;
+  g_process.threads = thread;
+  return thread;
+}
+
+int change_persist(int by) {
+  if (t_thread == nullptr) return fail(CR_ENOINIT);
+  const int before = t_thread->persist;
+  if ((by > 0 && before == INT_MAX) || (by < 0 && before == 0)) return fail(ERANGE);
+  t_thread->persist = before + by;
+  return before;
+}
+
+}  // namespace
+
+}  // namespace cryo::libcr
+
+using namespace cryo::libcr;
+
+LIBCR_PUBLIC cr_client_id_t cr_init(void) {
+  if (t_thread != nullptr) return t_thread->ids++;
+  if (prepare_process() != 0) return -1;
+  Thread* const thread = make_thread();
+  if (thread == nullptr) return -1;
+  t_thread = thread;
+  return thread->ids++;
+}
+
+LIBCR_PUBLIC int cr_enter_cs(cr_client_id_t) {
+  if (t_chain != nullptr) return 0;
+  if (t_thread == nullptr) return fail(CR_ENOINIT);
+  prepare_section();
+  if (t_thread->section_depth == 0) g_process.sections.enter();
+  ++t_thread->section_depth;
+  return 0;
+}
+
+LIBCR_PUBLIC int cr_tryenter_cs(cr_client_id_t) {
+  if (t_chain != nullptr) return 0;
+  if (t_thread == nullptr) return fail(CR_ENOINIT);
+  prepare_section();
+  if (t_thread->section_depth == 0 && !g_process.sections.try_enter()) return 1;
+  ++t_thread->section_depth;
+  return 0;
+}
+
+// Leaving what was not entered means that something else is not protected: better an end than that.
+LIBCR_PUBLIC int cr_leave_cs(cr_client_id_t) {
+  if (t_chain != nullptr) return 0;
+  if (t_thread == nullptr) return fail(CR_ENOINIT);
+  if (t_thread->section_depth == 0) std::abort();
+  if (--t_thread->section_depth == 0) g_process.sections.leave();
+  return 0;
+}
+
+LIBCR_PUBLIC int cr_status(void) {
+  if (t_chain != nullptr) return CR_STATE_ACTIVE;
+  if (t_thread == nullptr) return fail(CR_ENOINIT);
+  const bool pending = g_process.sections.closed() || g_process.own_requests.load() != 0;
+  return pending ? CR_STATE_PENDING : CR_STATE_IDLE;
+}
+
+LIBCR_PUBLIC int cr_inc_persist(void) {
+  return change_persist(1);
+}
+
+LIBCR_PUBLIC int cr_dec_persist(void) {
+  return change_persist(-1);
+}

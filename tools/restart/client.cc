@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Descriptors of Cryo itself, in processes that take part in their checkpoints.
+#include <cryo/client.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "restart/files.h"
+
+namespace cryo {
+namespace {
+
+UniqueFd open_device() {
+  UniqueFd device(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC));
+  if (!device) fail_errno("cannot open {}", CRYO_DEVICE_PATH);
+  return device;
+}
+
+}  // namespace
+
+// It belongs to the first process that uses it: the process that had it has a thread that is in the middle of
+// doing so.
+UniqueFd make_client(const FileRestoreInput& input) {
+  const std::string& source = input.options.source;
+  cryo_client client{};
+  client.size = sizeof(client);
+  client.flags = CRYO_CLIENT_RESTARTED;
+  client.requester = ::getppid();  // of the maker: cr_restart
+  if (source.size() <= CRYO_CLIENT_SOURCE_MAX) {
+    client.source = reinterpret_cast<std::uintptr_t>(source.data());
+    client.source_len = static_cast<std::uint32_t>(source.size());
+  }
+  UniqueFd fd(::ioctl(open_device().get(), CRYO_IOC_CLIENT, &client));
+  if (!fd) fail_errno("cannot register for checkpoints again");
+  return fd;
+}
+
+UniqueFd make_request() {
+  UniqueFd fd(::ioctl(open_device().get(), CRYO_IOC_RESTARTED, 0));
+  if (!fd) fail_errno("cannot make a checkpoint handle");
+  return fd;
+}
+
+// The process has the context open that it comes from. What it may still write there is of no use.
+UniqueFd make_output(const File& file) {
+  UniqueFd fd(::open("/dev/null", (static_cast<int>(file.head.flags) & O_ACCMODE) | O_CLOEXEC));
+  if (!fd) fail_errno("/dev/null");
+  return fd;
+}
+
+}  // namespace cryo
