@@ -261,6 +261,8 @@ run_second()
 	for ((n = 1; n <= taken; n++)); do
 		is_for_second "$n" || continue
 		pid=${ctx_pid[n]} dir=${ctx_dir[n]}
+		# A session or group of what the first run has left keeps an id from being free.
+		wait_for_all
 		# into the files that are there: a mapped one has to stay the same inode
 		(cd "$dir" && find . -type f | while IFS= read -r file; do
 			[ -e "$work/files.$n/$file" ] || rm "$file"; done)
