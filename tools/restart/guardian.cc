@@ -70,9 +70,21 @@ bool all_ended(const stub::Report& report, std::span<const stub::Slot> slots) {
   ::_exit(0);
 }
 
+// By a process that ends then.
+[[noreturn]] void start(int line, stub::Report* report, std::size_t slots, int device_fd,
+                        const std::set<pid_t>& wanted) {
+  for (;;) {
+    const pid_t pid = ::fork();
+    if (pid == 0 && wanted.contains(::getpid())) ::_exit(0);
+    if (pid == 0) guard(line, report, slots, device_fd);
+    if (pid < 0 || !wanted.contains(pid)) ::_exit(pid < 0);
+    ::waitpid(pid, nullptr, 0);
+  }
+}
+
 }  // namespace
 
-Guardian::Guardian(stub::Report* report, std::size_t slots, int device_fd) {
+Guardian::Guardian(stub::Report* report, std::size_t slots, int device_fd, const std::set<pid_t>& wanted) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("pipe");
   const UniqueFd reader(ends[0]);
@@ -80,14 +92,13 @@ Guardian::Guardian(stub::Report* report, std::size_t slots, int device_fd) {
   const pid_t between = ::fork();
   if (between < 0) fail_errno("fork");
   if (between == 0) {
-    if (::fork() == 0) {
-      line_.reset();
-      guard(reader.get(), report, slots, device_fd);
-    }
-    ::_exit(0);
+    line_.reset();
+    start(reader.get(), report, slots, device_fd, wanted);
   }
-  while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
+  int status = 0;
+  while (::waitpid(between, &status, 0) < 0 && errno == EINTR) {
   }
+  if (status != 0) fail(EAGAIN, "cannot start the process that cleans up when cr_restart is killed");
 }
 
 Guardian::~Guardian() {

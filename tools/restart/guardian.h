@@ -2,6 +2,10 @@
 // Cleans up after a cr_restart that was killed: what it has made under a name would stay for ever.
 #pragma once
 
+#include <sys/types.h>
+
+#include <set>
+
 #include "base/unique_fd.h"
 #include "restart/stub.h"
 
@@ -12,8 +16,9 @@ namespace cryo {
 // names.  It does nothing if one of them lives on: then the job runs, and all is as it should be.
 class Guardian {
  public:
-  // Errors: the system's, by exception.  Call it before cr_restart becomes a subreaper.
-  Guardian(stub::Report* report, std::size_t slots, int device_fd);
+  // Errors: the system's, by exception.  Call it before cr_restart becomes a subreaper.  Its pid is none of
+  // `wanted`, which the job will have.
+  Guardian(stub::Report* report, std::size_t slots, int device_fd, const std::set<pid_t>& wanted);
   // cr_restart cleans up itself, or has nothing to clean up any more.
   ~Guardian();
   Guardian(const Guardian&) = delete;

@@ -117,7 +117,7 @@ class Restart::Attempt {
         device_(open_device()),
         handle_(open_handle(device_.get(), totals_)),
         report_(plan_.nodes.size()),
-        guardian_(report_.get(), plan_.nodes.size(), device_.get()) {
+        guardian_(report_.get(), plan_.nodes.size(), device_.get(), ids_of_job()) {
     report_->processes = static_cast<std::uint32_t>(totals_.processes);
     report_->coordinator = ::getpid();
   }
@@ -180,7 +180,7 @@ void Restart::Attempt::kill_all() {
   }
 }
 
-// The maker is there while the job's processes are forked: it must not have an id of theirs.
+// The maker and the guardian are there while the processes are forked: they must not have an id of the job.
 std::set<pid_t> Restart::Attempt::ids_of_job() const {
   std::set<pid_t> ids;
   for (const TreeNode& node : plan_.nodes) ids.insert(node.pid);
