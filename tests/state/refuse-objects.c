@@ -6,6 +6,7 @@
 #include <linux/userfaultfd.h>
 #include <mqueue.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -354,6 +355,57 @@ static bool make_own_undo(void)
 	return true;
 }
 
+/* A child that has something in common with this process, by flags of clone(2). */
+static pid_t sharer;
+
+static int nap_until_go(void *arg)
+{
+	(void)arg;
+	while (access(crt_path("go"), F_OK))
+		crt_sleep_ms(20);
+	_exit(7);
+}
+
+static bool make_sharing(int flags, const char *reason)
+{
+	size_t size = 65536;
+	char *stack = CRT_MAP(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+
+	sharer = (pid_t)CRT_SYS(clone(nap_until_go, stack + size, flags | SIGCHLD, NULL));
+	crt_expect("pid %d|%s", getpid(), reason);
+	return true;
+}
+
+static bool works_sharing(void)
+{
+	int status = 0;
+
+	return waitpid(sharer, &status, 0) == sharer && WIFEXITED(status) && WEXITSTATUS(status) == 7;
+}
+
+static bool make_shared_memory(void)
+{
+	return make_sharing(CLONE_VM, "memory shared with another process (CLONE_VM, vfork)");
+}
+
+static bool make_shared_files(void)
+{
+	return make_sharing(CLONE_FILES, "descriptors shared with another process (CLONE_FILES)");
+}
+
+static bool make_shared_fs(void)
+{
+	return make_sharing(CLONE_FS, "a working directory shared with another process (CLONE_FS)");
+}
+
+static bool make_time_for_children(void)
+{
+	if (unshare(CLONE_NEWUSER | 0x80))		/* CLONE_NEWTIME */
+		return false;
+	crt_expect("pid %d|a time namespace for its children that is not its own", getpid());
+	return true;
+}
+
 struct obstacle obstacles[] = {
 	{ .name = "o-path-deleted", .make = make_o_path_deleted },
 	{ .name = "watch-of-deleted", .make = make_watch_of_deleted },
@@ -375,6 +427,10 @@ struct obstacle obstacles[] = {
 	{ .name = "mdwe", .make = make_mdwe, .alone = true },
 	{ .name = "dispatch", .make = make_dispatch, .alone = true },
 	{ .name = "own-undo", .make = make_own_undo, .alone = true },
+	{ .name = "shared-memory", .make = make_shared_memory, .works = works_sharing, .alone = true },
+	{ .name = "shared-files", .make = make_shared_files, .works = works_sharing, .alone = true },
+	{ .name = "shared-fs", .make = make_shared_fs, .works = works_sharing, .alone = true },
+	{ .name = "time-for-children", .make = make_time_for_children, .alone = true },
 };
 
 const unsigned int nr_obstacles = sizeof(obstacles) / sizeof(obstacles[0]);
@@ -384,5 +440,5 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "mqueue-thread mdwe dispatch own-undo",
+	.cases = "mqueue-thread mdwe dispatch own-undo shared-memory shared-files shared-fs time-for-children",
 };

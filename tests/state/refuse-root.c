@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -76,7 +77,7 @@ static bool make_hugetlb(void)
 	if (huge == MAP_FAILED)
 		return false;
 	huge[100] = 'h';
-	crt_expect("pid %d|%lx|hugetlb", getpid(), (unsigned long)huge);
+	crt_expect("pid %d|%lx|hugetlb memory", getpid(), (unsigned long)huge);
 	return true;
 }
 
@@ -90,7 +91,7 @@ static bool make_ioperm(void)
 #ifdef SYS_ioperm
 	if (ioperm(0x80, 1, 1))
 		return false;
-	crt_expect("pid %d|I/O port", getpid());
+	crt_expect("pid %d|access to I/O ports (ioperm, iopl)", getpid());
 	return true;
 #else
 	return false;
@@ -125,6 +126,15 @@ static bool make_repair(void)
 	return expect_fd(fd, "connection under repair (TCP_REPAIR)");
 }
 
+static bool make_all_namespaces(void)
+{
+	int fd = (int)CRT_SYS(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE)), on = 1;
+
+	if (setsockopt(fd, SOL_NETLINK, NETLINK_LISTEN_ALL_NSID, &on, sizeof(on)))
+		return false;
+	return expect_fd(fd, "netlink socket that listens to all network namespaces");
+}
+
 static bool make_device_memory(void)
 {
 	int fd = open("/dev/mem", O_RDONLY);
@@ -157,7 +167,7 @@ static bool make_own_creds(void)
 	pthread_barrier_init(&odd_ready, NULL, 2);
 	CRT_SYS(-pthread_create(&id, NULL, odd_thread, NULL));
 	pthread_barrier_wait(&odd_ready);
-	crt_expect("pid %d|thread %d|credentials", getpid(), odd_tid);
+	crt_expect("pid %d|thread %d|credentials of its own", getpid(), odd_tid);
 	return true;
 }
 
@@ -171,7 +181,7 @@ static bool make_namespace(int flag, const char *what)
 
 static bool make_mount_namespace(void)
 {
-	return make_namespace(CLONE_NEWNS, "a mount namespace");
+	return make_namespace(CLONE_NEWNS, "a mount namespace other than the requester's");
 }
 
 static bool make_pid_namespace(void)
@@ -181,7 +191,7 @@ static bool make_pid_namespace(void)
 
 static bool make_ipc_namespace(void)
 {
-	return make_namespace(CLONE_NEWIPC, "System V objects|(1)|ipc namespace") &&
+	return make_namespace(CLONE_NEWIPC, "System V objects|(1)|in an ipc namespace other than the requester's") &&
 	       shmget(IPC_PRIVATE, 4096, 0600) >= 0;
 }
 
@@ -199,7 +209,7 @@ static bool make_chroot(void)
 	}
 	CRT_SYS(symlink("/", path));
 	CRT_SYS(chroot(crt_dir()));
-	crt_expect("pid %d|root directory", getpid());
+	crt_expect("pid %d|a root directory other than the requester's (chroot)", getpid());
 	return true;
 }
 
@@ -213,6 +223,7 @@ struct obstacle obstacles[] = {
 	{ .name = "ioperm", .make = make_ioperm, .works = works_ioperm },
 	{ .name = "locked-terminal", .make = make_locked_terminal },
 	{ .name = "repair", .make = make_repair },
+	{ .name = "all-namespaces", .make = make_all_namespaces },
 	{ .name = "device-memory", .make = make_device_memory },
 	{ .name = "own-creds", .make = make_own_creds, .alone = true },
 	{ .name = "pid-namespace", .make = make_pid_namespace, .alone = true },

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -144,6 +145,89 @@ static bool works_unix_urgent(void)
 	return recv(unix_urgent[1], &byte, 1, MSG_OOB) == 1 && byte == 'u';
 }
 
+/* ---- UDP ---- */
+
+static int udp_socket(struct sockaddr_in *name)
+{
+	int fd = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, 0));
+	socklen_t len = sizeof(*name);
+
+	CRT_SYS(bind(fd, (const struct sockaddr *)&anywhere, len));
+	CRT_SYS(getsockname(fd, (struct sockaddr *)name, &len));
+	return fd;
+}
+
+static int corked;
+
+static bool make_corked(void)
+{
+	struct sockaddr_in name;
+
+	corked = udp_socket(&name);
+	CRT_SYS(sendto(corked, "first", 5, MSG_MORE, (struct sockaddr *)&name, sizeof(name)));
+	return expect_socket(corked, "datagram that is being put together (UDP_CORK, MSG_MORE)");
+}
+
+static bool works_corked(void)
+{
+	char text[16];
+
+	return send(corked, "second", 6, 0) == 6 && recv(corked, text, sizeof(text), 0) == 11;
+}
+
+static bool make_multicast(void)
+{
+	struct ip_mreqn group = { .imr_multiaddr.s_addr = htonl(0xe0000063), .imr_ifindex = 1 };
+	struct sockaddr_in name;
+	int fd = udp_socket(&name);
+
+	if (setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group)))
+		return false;
+	return expect_socket(fd, "UDP socket with a multicast group or interface");
+}
+
+static bool make_ip_options(void)
+{
+	static const unsigned char record_route[] = { 7, 7, 4, 0, 0, 0, 0, 0 };
+	struct sockaddr_in name;
+	int fd = udp_socket(&name);
+
+	if (setsockopt(fd, IPPROTO_IP, IP_OPTIONS, record_route, sizeof(record_route)))
+		return false;
+	return expect_socket(fd, "UDP socket with IP options or extension headers");
+}
+
+/* Nobody has the port any more: the answer waits in the error queue. */
+static bool make_udp_error(void)
+{
+	struct sockaddr_in name, gone;
+	int fd = udp_socket(&name), other = udp_socket(&gone), on = 1;
+
+	CRT_SYS(close(other));
+	CRT_SYS(setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on)));
+	CRT_SYS(sendto(fd, "x", 1, 0, (struct sockaddr *)&gone, sizeof(gone)));
+	crt_sleep_ms(50);
+	return expect_socket(fd, "UDP socket with messages in its error queue");
+}
+
+/* ---- netlink ---- */
+
+static bool make_high_group(void)
+{
+	int fd = (int)CRT_SYS(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE)), group = 33;
+
+	if (setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)))
+		return false;
+	return expect_socket(fd, "netlink socket in a group above 32");
+}
+
+static bool make_netlink_protocol(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT);
+
+	return fd >= 0 && expect_socket(fd, "netlink socket of this protocol");
+}
+
 /* Sent by somebody else who has an address, and still has it. */
 static int mailbox;
 
@@ -182,6 +266,12 @@ struct obstacle obstacles[] = {
 	{ .name = "tcp-tls", .make = make_tls },
 	{ .name = "filter", .make = make_filter },
 	{ .name = "unix-urgent", .make = make_unix_urgent, .works = works_unix_urgent },
+	{ .name = "corked", .make = make_corked, .works = works_corked },
+	{ .name = "multicast", .make = make_multicast },
+	{ .name = "ip-options", .make = make_ip_options },
+	{ .name = "udp-error", .make = make_udp_error },
+	{ .name = "netlink-group", .make = make_high_group },
+	{ .name = "netlink-protocol", .make = make_netlink_protocol },
 	{ .name = "letter", .make = make_letter, .works = works_letter },
 };
 

@@ -430,7 +430,7 @@ static bool make_odd(int what, const char *word)
 
 static bool make_own_files(void)
 {
-	return make_odd(CLONE_FILES, "descriptor");
+	return make_odd(CLONE_FILES, "a descriptor table of its own");
 }
 
 static int undo_set;
@@ -446,7 +446,7 @@ static bool make_shared_undo(void)
 			crt_sleep_ms(20);
 		_exit(0);
 	}
-	crt_expect("pid %d|CLONE_SYSVSEM", getpid());
+	crt_expect("pid %d|System V semaphore adjustments (SEM_UNDO) shared with another process (CLONE_SYSVSEM)", getpid());
 	return true;
 }
 
@@ -460,7 +460,7 @@ static bool make_mount_namespace(void)
 {
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
 		return false;
-	crt_expect("pid %d|a mount namespace", getpid());
+	crt_expect("pid %d|a mount namespace other than the requester's", getpid());
 	return true;
 }
 
