@@ -136,16 +136,23 @@ STUB_CODE void thread_main(void* argument) {
   arrive_and_resume(p, thread);
 }
 
+// Returns an error, or where the cursor was.
+STUB_CODE long move_cursor(Parameters* p, std::int32_t pid) {
+  cryo_pid_cursor cursor;
+  cursor.size = sizeof(cursor);
+  cursor.pid = pid;
+  cursor.previous = 0;
+  cursor.reserved = 0;
+  const long result = raw_syscall(SYS_ioctl, static_cast<std::uint64_t>(p->device_fd), CRYO_IOC_PID_CURSOR,
+                                  address_of(&cursor));
+  return is_error(result) ? result : cursor.previous;
+}
+
 STUB_CODE long clone_once(Parameters* p, Thread* thread) {
+  long previous = 0;
   if (thread->tid != 0 && p->use_cursor != 0) {
-    cryo_pid_cursor cursor;
-    cursor.size = sizeof(cursor);
-    cursor.pid = thread->tid;
-    cursor.previous = 0;
-    cursor.reserved = 0;
-    const long result = raw_syscall(SYS_ioctl, static_cast<std::uint64_t>(p->device_fd), CRYO_IOC_PID_CURSOR,
-                                    address_of(&cursor));
-    if (is_error(result)) fail(p, Step::kPidCursor, thread->index, 0, -result, 0);
+    previous = move_cursor(p, thread->tid);
+    if (is_error(previous)) fail(p, Step::kPidCursor, thread->index, 0, -previous, 0);
   }
   std::int32_t tid = thread->tid;
   clone_args args;
@@ -161,7 +168,10 @@ STUB_CODE long clone_once(Parameters* p, Thread* thread) {
     args.set_tid_size = 1;
   }
   __atomic_store_n(&thread->alive, 1, __ATOMIC_RELEASE);
-  return clone_thread(&args, sizeof(args), thread_main, thread);
+  const long result = clone_thread(&args, sizeof(args), thread_main, thread);
+  // Others' forks go on where they were: the ids from here on are wanted, too.
+  if (previous > 0) move_cursor(p, static_cast<std::int32_t>(previous));
+  return result;
 }
 
 STUB_CODE void wait_until_gone(Thread* thread) {
