@@ -78,9 +78,11 @@ bool has_outer_pid(const ForkRequest& request, pid_t pid) {
   return outer.outer == request.outer.back();
 }
 
-// A child with a wrong pid ends at once; somebody else's child is left to that one.
+// A child with a wrong pid ends at once, unless it cannot see that itself; somebody else's child is left to
+// that one, who has to know of it before it ends.
 void take_away(const ForkRequest& request, pid_t stray) {
   if (!request.sibling) {
+    ::kill(stray, SIGKILL);
     ::waitpid(stray, nullptr, __WALL);
     return;
   }
@@ -88,6 +90,7 @@ void take_away(const ForkRequest& request, pid_t stray) {
   if (report.nr_strays == stub::kMaxStrays) fail(EBUSY, "too many processes were started on this machine");
   report.strays[report.nr_strays] = stray;
   __atomic_store_n(&report.nr_strays, report.nr_strays + 1, __ATOMIC_RELEASE);
+  ::kill(stray, SIGKILL);
 }
 
 }  // namespace
@@ -97,8 +100,9 @@ pid_t fork_with_pid(const ForkRequest& request) {
   const TimerSlack slack(request.timer_slack_ns);
   bool use_cursor = request.pid != 0 && !capable(own, CAP_CHECKPOINT_RESTORE) && !capable(own, CAP_SYS_ADMIN);
   for (int attempt = 0; attempt < stub::kMaxTidTries; ++attempt) {
+    pid_t previous = 0;
     if (use_cursor) {
-      const pid_t previous = move_cursor(request.device_fd, request.pid);
+      previous = move_cursor(request.device_fd, request.pid);
       if (request.report->cursor == 0) request.report->cursor = previous;
     }
     move_outer_cursors(request);
@@ -107,6 +111,10 @@ pid_t fork_with_pid(const ForkRequest& request) {
       if (!request.new_pid_namespace && use_cursor && ::syscall(SYS_getpid) != request.pid) ::_exit(0);
       return 0;
     }
+    // Others' forks go on where they were: the ids from here on are wanted, too.
+    const int error = errno;
+    if (previous > 0) (void)move_cursor(request.device_fd, previous);
+    errno = error;
     if (pid < 0 && errno == EPERM && request.pid != 0 && !use_cursor) {
       use_cursor = true;
       continue;
@@ -114,8 +122,6 @@ pid_t fork_with_pid(const ForkRequest& request) {
     if (pid < 0 && errno == EEXIST) fail(EBUSY, "pid {} is in use", request.pid);
     if (pid < 0) fail_errno("cannot create the process");
     if ((request.pid == 0 || pid == request.pid) && has_outer_pid(request, pid)) return pid;
-    // It may not be able to see that itself.
-    ::kill(pid, SIGKILL);
     take_away(request, pid);
     const timespec pause{0, attempt < stub::kQuickTidTries ? 0 : stub::kTidPauseNs};
     ::nanosleep(&pause, nullptr);

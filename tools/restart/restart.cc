@@ -131,6 +131,7 @@ class Restart::Attempt {
   [[nodiscard]] std::set<pid_t> ids_of_job() const;
   void start_maker(const Findings& findings);
   void wait_for_threads();
+  [[nodiscard]] bool is_stray(pid_t pid) const;
   void check_children();
   void check_grandchildren();
   void commit();
@@ -229,6 +230,12 @@ void Restart::Attempt::fail_dead(const siginfo_t& info) {
        known ? describe_progress(slot->step) : "while files were being opened");
 }
 
+// A fork that got a wrong pid, and is killed for it.
+bool Restart::Attempt::is_stray(pid_t pid) const {
+  const std::uint32_t known = __atomic_load_n(&report_->nr_strays, __ATOMIC_ACQUIRE);
+  return std::find(report_->strays, report_->strays + known, pid) != report_->strays + known;
+}
+
 // Of our own children only the maker and helpers may end; a grandchild that dies takes the whole down as
 // well: then the module tells, or the time limit does.
 void Restart::Attempt::check_children() {
@@ -236,7 +243,7 @@ void Restart::Attempt::check_children() {
   siginfo_t info{};
   while (::waitid(P_ALL, 0, &info, WEXITED | __WALL | WNOHANG) == 0 && info.si_pid != 0) {
     if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
-    const bool well = info.si_code == CLD_EXITED && info.si_status == 0;
+    const bool well = (info.si_code == CLD_EXITED && info.si_status == 0) || is_stray(info.si_pid);
     const auto slots = report_.slots();
     const auto slot = std::find_if(slots.begin(), slots.end(),
                                    [&](const stub::Slot& other) { return other.pid == info.si_pid; });
@@ -308,7 +315,14 @@ void Restart::Attempt::take_away_others(pid_t root) {
     if (plan_.nodes[node].process == TreeNode::kHelper && plan_.nodes[node].parent == kMaker && pid > 0)
       ::waitpid(pid, nullptr, __WALL);
   }
-  for (std::uint32_t i = 0; i < report_->nr_strays; ++i) ::waitpid(report_->strays[i], nullptr, 0);
+  // The pid of one that has been waited for may be that of a process of the job by now.
+  const auto slots = report_.slots();
+  for (std::uint32_t i = 0; i < report_->nr_strays; ++i) {
+    const pid_t stray = report_->strays[i];
+    if (std::none_of(slots.begin(), slots.end(),
+                     [stray](const stub::Slot& slot) { return slot.pid == stray; }))
+      ::waitpid(stray, nullptr, 0);
+  }
 }
 
 pid_t Restart::Attempt::run(const Findings& findings) {
