@@ -33,7 +33,8 @@ bool is_multicast(const cryo_sockopt& option) {
     return option.name == IP_MULTICAST_TTL || option.name == IP_MULTICAST_LOOP ||
            option.name == IP_MULTICAST_ALL;
   return option.level == IPPROTO_IPV6 &&
-         (option.name == IPV6_MULTICAST_HOPS || option.name == IPV6_MULTICAST_LOOP);
+         (option.name == IPV6_MULTICAST_HOPS || option.name == IPV6_MULTICAST_LOOP ||
+          option.name == IPV6_MULTICAST_IF);
 }
 
 bool is_same(int fd, const cryo_sockopt& option) {
