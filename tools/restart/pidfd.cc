@@ -2,6 +2,7 @@
 #include "restart/pidfd.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -52,10 +53,18 @@ void send_file(int to, int fd) {
   if (::sendmsg(to, &message.header, MSG_NOSIGNAL) != 1) fail_errno("cannot pass a pidfd on");
 }
 
+// One that arrives wakes one of those who wait in recvmsg(), but all who wait in poll().
+void wait_for_message(int from) {
+  pollfd poll{from, POLLIN, 0};
+  while (::poll(&poll, 1, -1) < 0)
+    if (errno != EINTR) fail_errno("cannot wait for a pidfd");
+}
+
 // Without taking the message away: it is for all.
 UniqueFd receive_file(int from) {
   Message message;
   ssize_t got = 0;
+  wait_for_message(from);
   do got = ::recvmsg(from, &message.header, MSG_PEEK | MSG_CMSG_CLOEXEC);
   while (got < 0 && errno == EINTR);
   const cmsghdr* head = CMSG_FIRSTHDR(&message.header);
