@@ -64,14 +64,19 @@ static void ping_pong(struct worker *w)
 		w->wrong += back != value + 1;
 }
 
+static atomic_bool answered_all;
+
+/* Goes on when the word has been given: the other side may have written after that. */
 static void answer(struct worker *w)
 {
 	uint32_t value;
 
-	if (good(w, read(ping[0], &value, 4)) && value != ~0U) {
-		value++;
+	if (!good(w, read(ping[0], &value, 4)))
+		return;
+	answered_all = value == ~0U;
+	value++;
+	if (!answered_all)
 		good(w, write(pong[1], &value, 4));
-	}
 }
 
 static int set, event;
@@ -168,7 +173,7 @@ static void *thread_main(void *arg)
 {
 	struct worker *w = arg;
 
-	while (!crt_go()) {
+	while (w->run == answer ? !answered_all : !crt_go()) {
 		w->run(w);
 		w->rounds++;
 	}
