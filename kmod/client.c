@@ -74,20 +74,6 @@ static bool enter(struct cryo_participant *p)
 	return true;
 }
 
-/* A structure of a caller of any age, of which at least @min bytes are known. */
-static int copy_in(void *to, size_t known, size_t min, void __user *arg)
-{
-	u32 size;
-
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size > PAGE_SIZE)
-		return -E2BIG;
-	if (size < min)
-		return -EINVAL;
-	return copy_struct_from_user(to, known, arg, size);
-}
-
 static int copy_out(void __user *arg, const void *from, size_t known, u32 size)
 {
 	return copy_to_user(arg, from, min_t(size_t, size, known)) ? -EFAULT : 0;
@@ -160,7 +146,7 @@ static long client_wait(struct cryo_participant *p, void __user *arg)
 	bool mine;
 	int err;
 
-	err = copy_in(&out, sizeof(out), sizeof(out), arg);
+	err = cryo_copy_args(&out, sizeof(out), sizeof(out), arg);
 	if (err)
 		return err;
 	spin_lock(&cryo_participants_lock);
@@ -257,7 +243,7 @@ static long client_vote(struct cryo_participant *p, void __user *arg)
 	u32 size;
 	int err;
 
-	err = copy_in(&v, sizeof(v), sizeof(v), arg);
+	err = cryo_copy_args(&v, sizeof(v), sizeof(v), arg);
 	if (err)
 		return err;
 	size = v.size;
@@ -287,7 +273,7 @@ static long restart_info(struct cryo_participant *p, void __user *arg)
 	struct cryo_client_restart out = {};
 	int err;
 
-	err = copy_in(&out, sizeof(out), sizeof(out), arg);
+	err = cryo_copy_args(&out, sizeof(out), sizeof(out), arg);
 	if (err)
 		return err;
 	/* Fixed when the handle was made. */
@@ -367,7 +353,7 @@ static long client_forward(struct cryo_participant *p, void __user *arg)
 	struct cryo_forward *f;
 	long ret;
 
-	ret = copy_in(&args, sizeof(args), sizeof(args), arg);
+	ret = cryo_copy_args(&args, sizeof(args), sizeof(args), arg);
 	if (ret)
 		return ret;
 	if (args.scope > CRYO_SCOPE_TREE || args.reserved)
@@ -492,7 +478,7 @@ long cryo_client_create(void __user *arg)
 	struct cryo_participant *p;
 	int fd, err;
 
-	err = copy_in(&args, sizeof(args), offsetofend(struct cryo_client, flags), arg);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_client, flags), arg);
 	if (err)
 		return err;
 	if (args.flags & ~CRYO_CLIENT_FLAGS)

@@ -532,6 +532,7 @@ long cryo_restart_timer(void __user *arg);
 long cryo_restart_epoll_disarm(void __user *arg);
 long cryo_restart_peer_pid(void __user *arg);
 long cryo_restart_datagram(void __user *arg);
+int cryo_copy_args(void *args, size_t known, size_t least, void __user *from);
 long cryo_pid_cursor(void __user *arg);
 long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg);
 long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg);

@@ -8,7 +8,6 @@
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "cryo.h"
 
@@ -31,14 +30,9 @@ static struct rule *find(struct list_head *rules, dev_t dev, bool block)
 
 static int copy_device(struct cryo_ckpt_device *device, void __user *arg)
 {
-	u32 size;
 	int err;
 
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size < sizeof(*device) || size > PAGE_SIZE)
-		return size > PAGE_SIZE ? -E2BIG : -EINVAL;
-	err = copy_struct_from_user(device, sizeof(*device), arg, size);
+	err = cryo_copy_args(device, sizeof(*device), sizeof(*device), arg);
 	if (err)
 		return err;
 	if (device->policy > CRYO_DEVICE_CLOSE || device->block > 1)

@@ -11,7 +11,6 @@
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/stat.h>
-#include <linux/uaccess.h>
 #include <linux/user_namespace.h>
 
 #include "ipc.h"
@@ -66,16 +65,11 @@ long cryo_ipc_id(void __user *arg)
 {
 	struct cryo_ipc_id args;
 	struct ipc_ids *ids;
-	u32 size;
 	int err;
 
 	if (!cryo_pid_choice_feature())
 		return -EOPNOTSUPP;
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size < offsetofend(struct cryo_ipc_id, id))
-		return -EINVAL;
-	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_ipc_id, id), arg);
 	if (err)
 		return err;
 	if (args.reserved || args.id < 0)

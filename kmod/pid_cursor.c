@@ -32,16 +32,11 @@ long cryo_pid_cursor(void __user *arg)
 {
 	struct pid_namespace *ns = current->nsproxy->pid_ns_for_children;
 	struct cryo_pid_cursor args;
-	u32 size;
 	int err;
 
 	if (!READ_ONCE(pid_choice))
 		return -EOPNOTSUPP;
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size < offsetofend(struct cryo_pid_cursor, previous))
-		return -EINVAL;
-	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_pid_cursor, previous), arg);
 	if (err)
 		return err;
 	if (args.reserved)
@@ -72,16 +67,11 @@ long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg)
 {
 	struct cryo_nested_cursor args;
 	struct pid_namespace *ns;
-	u32 size;
 	int err;
 
 	if (!READ_ONCE(pid_choice) && !capable(CAP_SYS_ADMIN))
 		return -EOPNOTSUPP;
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size < offsetofend(struct cryo_nested_cursor, reserved))
-		return -EINVAL;
-	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_nested_cursor, reserved), arg);
 	if (err)
 		return err;
 	if (args.reserved)
@@ -100,14 +90,9 @@ long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg)
 {
 	struct cryo_outer_pid args;
 	struct pid *pid;
-	u32 size;
 	int err;
 
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size < offsetofend(struct cryo_outer_pid, reserved))
-		return -EINVAL;
-	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_outer_pid, reserved), arg);
 	if (err)
 		return err;
 	if (args.outer || args.reserved)

@@ -346,14 +346,9 @@ bool cryo_is_request(struct file *file)
 
 static int copy_args(struct cryo_checkpoint *args, void __user *arg)
 {
-	u32 size;
 	int err;
 
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size < offsetofend(struct cryo_checkpoint, out_fd) || size > PAGE_SIZE)
-		return size > PAGE_SIZE ? -E2BIG : -EINVAL;
-	err = copy_struct_from_user(args, sizeof(*args), arg, size);
+	err = cryo_copy_args(args, sizeof(*args), offsetofend(struct cryo_checkpoint, out_fd), arg);
 	if (err)
 		return err;
 	if (args->flags & ~CRYO_CKPT_FLAGS || args->reserved || args->reserved2)

@@ -324,14 +324,9 @@ static int copy_regsets(struct member *m)
 
 static int copy_resume(struct member *m, void __user *arg)
 {
-	u32 size;
 	int err;
 
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size < offsetofend(struct cryo_resume, signal))
-		return -EINVAL;
-	err = copy_struct_from_user(&m->args, sizeof(m->args), arg, size);
+	err = cryo_copy_args(&m->args, sizeof(m->args), offsetofend(struct cryo_resume, signal), arg);
 	if (err)
 		return err;
 	if (m->args.flags & ~CRYO_RESUME_FLAGS || m->args.signal < 0 || m->args.signal > _NSIG ||
@@ -524,16 +519,11 @@ static bool is_coordinator(struct group *g)
 static long ioctl_commit(struct group *g, void __user *arg)
 {
 	struct cryo_commit args;
-	u32 size;
 	int err;
 
 	if (!is_coordinator(g))
 		return -EPERM;
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size < offsetofend(struct cryo_commit, signal))
-		return -EINVAL;
-	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_commit, signal), arg);
 	if (err)
 		return err;
 	if (args.flags & ~CRYO_COMMIT_FLAGS || args.signal < 0 || args.signal > _NSIG)
@@ -634,14 +624,9 @@ long cryo_restart_create(void __user *arg)
 {
 	struct cryo_restart args;
 	struct group *g;
-	u32 size;
 	int fd, err;
 
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size < offsetofend(struct cryo_restart, threads))
-		return -EINVAL;
-	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_restart, threads), arg);
 	if (err)
 		return err;
 	if (!args.processes)

@@ -6,7 +6,6 @@
  */
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/uaccess.h>
 
 #include "compat/eventpoll.h"
 #include "cryo.h"
@@ -36,14 +35,9 @@ long cryo_restart_epoll_disarm(void __user *arg)
 {
 	struct cryo_epoll_disarm args;
 	struct file *epoll, *target;
-	u32 size;
 	int err;
 
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size < offsetofend(struct cryo_epoll_disarm, events))
-		return -EINVAL;
-	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_epoll_disarm, events), arg);
 	if (err)
 		return err;
 	epoll = fget(args.epoll_fd);

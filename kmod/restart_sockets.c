@@ -107,14 +107,9 @@ long cryo_restart_peer_pid(void __user *arg)
 {
 	struct cryo_peer_pid args;
 	struct socket *sock;
-	u32 size;
 	int err;
 
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size < offsetofend(struct cryo_peer_pid, flags))
-		return -EINVAL;
-	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_peer_pid, flags), arg);
 	if (err)
 		return err;
 	if (args.flags & ~CRYO_PEER_PID_OTHER_END || args.pid < 0)
@@ -260,14 +255,9 @@ long cryo_restart_datagram(void __user *arg)
 {
 	struct cryo_datagram args;
 	struct socket *sock;
-	u32 size;
 	int err;
 
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size < offsetofend(struct cryo_datagram, time_ns))
-		return -EINVAL;
-	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_datagram, time_ns), arg);
 	if (err)
 		return err;
 	if (args.reserved || args.length > CRYO_MAX_DATAGRAM)

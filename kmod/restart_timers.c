@@ -7,7 +7,6 @@
  */
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
-#include <linux/uaccess.h>
 
 #include "compat/posix_timers.h"
 #include "cryo.h"
@@ -44,14 +43,9 @@ static int set_counts(const struct cryo_timer_state *args)
 long cryo_restart_timer(void __user *arg)
 {
 	struct cryo_timer_state args;
-	u32 size;
 	int err;
 
-	if (get_user(size, (u32 __user *)arg))
-		return -EFAULT;
-	if (size < offsetofend(struct cryo_timer_state, overrun_last))
-		return -EINVAL;
-	err = copy_struct_from_user(&args, sizeof(args), arg, size);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_timer_state, overrun_last), arg);
 	if (err)
 		return err;
 	if (args.id < 0 || args.overrun < -1 || args.overrun_last < -1)

@@ -16,9 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,7 +47,9 @@ static const unsigned long commands[] = {
 	CRYO_IOC_VERSION, CRYO_IOC_CHECKPOINT, CRYO_IOC_RESTART, CRYO_IOC_PID_CURSOR, CRYO_CKPT_RUN,
 	CRYO_CKPT_THAW,	  CRYO_CKPT_CANCEL,    CRYO_CKPT_STATUS, CRYO_RST_RESUME,     CRYO_RST_COMMIT,
 	CRYO_IOC_CLIENT,  CRYO_IOC_RESTARTED,  CRYO_CLIENT_NOTE, CRYO_CLIENT_VOTE,    CRYO_CLIENT_RESTART_INFO,
-	CRYO_CKPT_VERDICT, CRYO_CLIENT_WAIT,   CRYO_CLIENT_FORWARD,
+	CRYO_CKPT_VERDICT, CRYO_CLIENT_WAIT,   CRYO_CLIENT_FORWARD, CRYO_IOC_IPC_ID,  CRYO_CKPT_DEVICE,
+	CRYO_RST_EPOLL_DISARM, CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,  CRYO_RST_PID_CURSOR,
+	CRYO_RST_OUTER_PID,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -57,6 +61,44 @@ static uint32_t odd_number(void)
 					 0x7fffffff, 0x80000000, 0xffffffff };
 
 	return one_in(4) ? (uint32_t)rnd() : some[rnd() % (sizeof(some) / sizeof(some[0]))];
+}
+
+/* What the calls of a restart are about. */
+static int an_epoll, a_socket, a_udp_socket;
+
+/* Arguments of a restart's calls that are right, but for what is put into them afterwards. */
+static size_t restart_argument(unsigned long cmd, void *block)
+{
+	switch (cmd) {
+	case CRYO_RST_EPOLL_DISARM:
+		*(struct cryo_epoll_disarm *)block = (struct cryo_epoll_disarm){
+			.epoll_fd = an_epoll, .target_fd = a_socket, .fd = a_socket, .events = odd_number() };
+		return sizeof(struct cryo_epoll_disarm);
+	case CRYO_RST_TIMER:
+		*(struct cryo_timer_state *)block = (struct cryo_timer_state){
+			.what = (uint32_t)rnd() % 4, .id = (int32_t)odd_number(), .overrun = (int32_t)odd_number() };
+		return sizeof(struct cryo_timer_state);
+	case CRYO_RST_PEER_PID:
+		*(struct cryo_peer_pid *)block = (struct cryo_peer_pid){
+			.fd = one_in(2) ? a_udp_socket : a_socket, .pid = one_in(2) ? getpid() : (int32_t)odd_number(),
+			.flags = (uint32_t)rnd() % 3 };
+		return sizeof(struct cryo_peer_pid);
+	case CRYO_RST_DATAGRAM:
+		*(struct cryo_datagram *)block = (struct cryo_datagram){
+			.fd = one_in(2) ? a_udp_socket : a_socket, .data = (uintptr_t)block, .length = odd_number() % 70000,
+			.error = one_in(3) ? odd_number() : 0, .family = (uint16_t)(one_in(2) ? 2 : odd_number()),
+			.from_port = (uint16_t)rnd(), .to_port = (uint16_t)rnd(), .ifindex = odd_number() };
+		return sizeof(struct cryo_datagram);
+	case CRYO_RST_PID_CURSOR:
+		*(struct cryo_nested_cursor *)block = (struct cryo_nested_cursor){
+			.pid = 30000 + (int32_t)(rnd() % 1000), .up = one_in(2) ? 0 : odd_number() };
+		return sizeof(struct cryo_nested_cursor);
+	case CRYO_RST_OUTER_PID:
+		*(struct cryo_outer_pid *)block = (struct cryo_outer_pid){
+			.pid = one_in(2) ? getpid() : (int32_t)odd_number() };
+		return sizeof(struct cryo_outer_pid);
+	}
+	return 0;
 }
 
 static unsigned char *page_end;		/* the next byte is not mapped */
@@ -90,6 +132,22 @@ static void *argument(unsigned long cmd)
 		size = sizeof(*a);
 		if (!one_in(3))
 			*a = (struct cryo_restart){ .threads = 1 + (uint32_t)rnd() % 3 };
+		break;
+	}
+	case CRYO_IOC_IPC_ID: {
+		struct cryo_ipc_id *a = (void *)block;
+
+		size = sizeof(*a);
+		if (!one_in(3))
+			*a = (struct cryo_ipc_id){ .kind = (uint32_t)rnd() % 5, .id = (int32_t)odd_number() };
+		break;
+	}
+	case CRYO_CKPT_DEVICE: {
+		struct cryo_ckpt_device *a = (void *)block;
+
+		size = sizeof(*a);
+		if (!one_in(3))
+			*a = (struct cryo_ckpt_device){ .policy = (uint32_t)rnd() % 4, .rdev = odd_number() };
 		break;
 	}
 	case CRYO_IOC_PID_CURSOR: {
@@ -148,6 +206,8 @@ static void *argument(unsigned long cmd)
 		a->timeout_ms = 1 + (uint32_t)rnd() % 200;
 		break;
 	}
+	default:
+		size = one_in(3) ? 0 : restart_argument(cmd, block);
 	}
 	*(uint32_t *)block = one_in(5) ? odd_number() : (uint32_t)size;
 	if (one_in(6)) {			/* runs off the end of what is mapped */
@@ -213,6 +273,20 @@ static pid_t new_victim(void)
 	return pid;
 }
 
+static void make_objects(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int pair[2];
+
+	an_epoll = epoll_create1(EPOLL_CLOEXEC);
+	a_udp_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (an_epoll < 0 || a_udp_socket < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		_exit(7);
+	a_socket = pair[0];
+	if (epoll_ctl(an_epoll, EPOLL_CTL_ADD, a_socket, &event))
+		_exit(7);
+}
+
 /* A worker dies when a RESUME that it makes is given up: its parent makes another one. */
 static void work(time_t end)
 {
@@ -225,6 +299,7 @@ static void work(time_t end)
 		_exit(9);
 	victim = new_victim();
 	null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	make_objects();
 	page_end = (unsigned char *)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 4096;
 	mprotect(page_end, 4096, PROT_NONE);
 	while (time(NULL) < end) {
@@ -288,6 +363,52 @@ static bool works(void)
 	return rc == 0;
 }
 
+/* A structure of many pages, all zero: nothing in it is wrong but its size. */
+static bool is_too_large(int fd, unsigned long cmd)
+{
+	static uint32_t pages[16384] __attribute__((aligned(8)));
+
+	pages[0] = sizeof(pages);
+	if (ioctl(fd, cmd, pages) == -1 && errno == E2BIG)
+		return true;
+	printf("# %#lx: %s\n", cmd, strerror(errno));
+	return false;
+}
+
+static bool bounded(void)
+{
+	static const unsigned long of_device[] = { CRYO_IOC_CHECKPOINT, CRYO_IOC_RESTART, CRYO_IOC_PID_CURSOR,
+						   CRYO_IOC_IPC_ID, CRYO_IOC_CLIENT };
+	static const unsigned long of_restart[] = { CRYO_RST_RESUME, CRYO_RST_COMMIT, CRYO_RST_EPOLL_DISARM,
+						    CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,
+						    CRYO_RST_PID_CURSOR, CRYO_RST_OUTER_PID };
+	static const unsigned long of_client[] = { CRYO_CLIENT_WAIT, CRYO_CLIENT_VOTE, CRYO_CLIENT_RESTART_INFO,
+						   CRYO_CLIENT_FORWARD };
+	struct cryo_checkpoint request = { .size = sizeof(request), .target = getppid(), .out_fd = -1 };
+	struct cryo_restart restart = { .size = sizeof(restart), .threads = 1 };
+	struct cryo_client client = { .size = sizeof(client) };
+	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int handle = ioctl(dev, CRYO_IOC_RESTART, &restart), part = ioctl(dev, CRYO_IOC_CLIENT, &client), checkpoint;
+	bool good;
+
+	request.out_fd = null;
+	checkpoint = ioctl(dev, CRYO_IOC_CHECKPOINT, &request);
+	good = dev >= 0 && handle >= 0 && part >= 0 && checkpoint >= 0;
+	for (size_t i = 0; i < sizeof(of_device) / sizeof(of_device[0]); i++)
+		good &= is_too_large(dev, of_device[i]);
+	for (size_t i = 0; i < sizeof(of_restart) / sizeof(of_restart[0]); i++)
+		good &= is_too_large(handle, of_restart[i]);
+	for (size_t i = 0; i < sizeof(of_client) / sizeof(of_client[0]); i++)
+		good &= is_too_large(part, of_client[i]);
+	good &= is_too_large(checkpoint, CRYO_CKPT_DEVICE);
+	close(checkpoint);
+	close(part);
+	close(handle);
+	close(null);
+	close(dev);
+	return good;
+}
+
 /* Processes that resume with random registers fault; the kernel need not write that down. */
 static void quiet_traps(void)
 {
@@ -311,6 +432,8 @@ int main(void)
 	int seconds = (int)environment("HOSTILE_SECONDS", 20), n = 0, bad = 0;
 	uint64_t seed = environment("CRTEST_SEED", (unsigned long)time(NULL) % 100000);
 
+	bool sized;
+
 	setvbuf(stdout, NULL, _IONBF, 0);
 	printf("# CRTEST_SEED=%llu\n", (unsigned long long)seed);
 	quiet_traps();
@@ -318,6 +441,11 @@ int main(void)
 		printf("1..0 # SKIP no %s\n", CRYO_DEVICE_PATH);
 		return 0;
 	}
+	alarm(30);			/* a call that takes it may wait for ever */
+	sized = bounded();
+	alarm(0);
+	printf("%sok %d - a structure of many pages is refused for its size\n", sized ? "" : "not ", ++n);
+	bad += !sized;
 	for (int as_user = 0; as_user < 2; as_user++) {
 		int starts = fuzz(as_user, seconds / 2, seed + (uint64_t)as_user);
 		bool good = works();

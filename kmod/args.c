@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* args.c - structures that a caller of any age hands to an ioctl */
+#include <linux/mm.h>
+#include <linux/uaccess.h>
+
+#include "cryo.h"
+
+/*
+ * Copy a structure that begins with its size. A caller may know less of it than the @known bytes
+ * of ours, but not less than @least; the rest is zero. What he knows more of has to be zero, and
+ * must not be so much that looking for that would take long.
+ */
+int cryo_copy_args(void *args, size_t known, size_t least, void __user *from)
+{
+	u32 size;
+
+	if (get_user(size, (u32 __user *)from))
+		return -EFAULT;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	if (size < least)
+		return -EINVAL;
+	return copy_struct_from_user(args, known, from, size);
+}
