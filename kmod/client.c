@@ -319,14 +319,17 @@ static struct cryo_forward *forward_alloc(const struct cryo_client_forward *args
 	return f;
 }
 
-/* Hand @f to the request, which is returned, counted; NULL: there is none now. */
+/* Hand @f to the request, which is returned, counted; or an ERR_PTR. */
 static struct cryo_request *submit(struct cryo_participant *p, struct cryo_forward *f)
 {
-	struct cryo_request *req = NULL;
+	struct cryo_request *req = ERR_PTR(-ECANCELED);
 
 	spin_lock(&cryo_participants_lock);
-	if (p->state == CRYO_PART_ACTIVE) {
+	if (p->state == CRYO_PART_ACTIVE && p->req->nr_forwards == CRYO_MAX_FORWARDS) {
+		req = ERR_PTR(-ENOSPC);
+	} else if (p->state == CRYO_PART_ACTIVE) {
 		req = p->req;
+		req->nr_forwards++;
 		cryo_request_get(req);
 		kref_get(&f->ref);
 		list_add_tail(&f->node, &req->forwards);
@@ -362,8 +365,8 @@ static long client_forward(struct cryo_participant *p, void __user *arg)
 	if (IS_ERR(f))
 		return PTR_ERR(f);
 	req = submit(p, f);
-	ret = -ECANCELED;
-	if (req) {
+	ret = PTR_ERR_OR_ZERO(req);
+	if (!ret) {
 		/* Made again after a signal: what is added already is no error. */
 		ret = wait_event_interruptible(req->forward_wait, is_done(f));
 		if (!ret)

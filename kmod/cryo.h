@@ -221,6 +221,7 @@ struct cryo_request {
 	char *dest;			/* path of @out, NULL: it has none */
 	struct list_head participants;	/* under cryo_participants_lock, see participant.h */
 	struct list_head forwards;	/* likewise: not looked at yet */
+	unsigned int nr_forwards;	/* likewise: up to now */
 	struct list_head forwarded;	/* more scopes; the requester's own */
 	wait_queue_head_t forward_wait;	/* those who wait for one of @forwards */
 	struct cryo_ckpt_verdict verdict;	/* written by the requester */

@@ -249,12 +249,19 @@ static pid_t other;
 
 static int forwards(void *arg)
 {
+	int wrong = 0;
+
 	(void)arg;
 	is(cr_forward_checkpoint(CR_SCOPE_PROC, other), 0, "cr_forward_checkpoint() to another process");
 	is(cr_forward_checkpoint(CR_SCOPE_TREE, other), 0, "and to its children");
 	is(cr_forward_checkpoint(CR_SCOPE_PROC, 0), 0, "to oneself, who is in it already");
 	fails(cr_forward_checkpoint(CR_SCOPE_PROC, 99999999), ESRCH);
 	fails(cr_forward_checkpoint((cr_scope_t)9, other), EINVAL);
+	/* Three until now, as the wrong ones do not count. */
+	for (int i = 3; i < 1024; i++)
+		wrong += cr_forward_checkpoint(CR_SCOPE_PROC, 0) != 0;
+	is(wrong, 0, "as often as a checkpoint allows");
+	fails(cr_forward_checkpoint(CR_SCOPE_PROC, 0), ENOSPC);
 	is(cr_checkpoint(CR_CHECKPOINT_READY), 0, "a checkpoint that was forwarded");
 	fails(cr_forward_checkpoint(CR_SCOPE_PROC, other), EINVAL);
 	return 0;

@@ -123,9 +123,12 @@ struct cryo_client_restart {
  * Returns when they have been found and told.
  *
  * Errors: ESRCH there are none; EPERM the caller may not ptrace @target; EBUSY one of them is in
- * another checkpoint; EINVAL bad scope; ECANCELED there is no checkpoint, or no longer.
+ * another checkpoint; EINVAL bad scope; ECANCELED there is no checkpoint, or no longer; ENOSPC
+ * more than CRYO_MAX_FORWARDS in one checkpoint.
  */
 #define CRYO_CLIENT_FORWARD	_IO(CRYO_IOC_TYPE, 0x84)
+
+#define CRYO_MAX_FORWARDS	1024
 
 struct cryo_client_forward {
 	__u32 size;
