@@ -24,34 +24,6 @@
 #include <termios.h>
 #include <time.h>
 
-/* Runs @make in a process that is no child, and lives until the test ends. */
-static void leave_orphan(void (*make)(void))
-{
-	int done[2];
-	char byte;
-
-	CRT_SYS(pipe(done));
-	if (!fork()) {
-		pid_t me = getppid();
-
-		if (fork())
-			_exit(0);
-		if (make)
-			make();
-		(void)!write(done[1], "d", 1);
-		close(done[0]);
-		close(done[1]);
-		while (!kill(me, 0) && access(crt_path("go"), F_OK))
-			crt_sleep_ms(20);
-		_exit(0);
-	}
-	CRT_SYS(wait(NULL));
-	CRT_SYS(close(done[1]));
-	if (read(done[0], &byte, 1) != 1)
-		crt_die("the other process failed");
-	CRT_SYS(close(done[0]));
-}
-
 /* ---- files ---- */
 
 static bool make_o_path_deleted(void)
@@ -79,7 +51,7 @@ static int outside_pipe[2];
 static bool make_pipe_outside(void)
 {
 	CRT_SYS(pipe(outside_pipe));
-	leave_orphan(NULL);
+	refuse_leave_orphan(NULL, NULL);
 	CRT_SYS(close(outside_pipe[1]));
 	return expect_fd(outside_pipe[0], "pipe whose other end belongs to a process that is left out");
 }
@@ -93,7 +65,7 @@ static bool make_deleted_fifo(void)
 	fd = (int)CRT_SYS(open(path, O_RDONLY | O_NONBLOCK));
 	other = (int)CRT_SYS(open(path, O_WRONLY));
 	CRT_SYS(unlink(path));
-	leave_orphan(NULL);
+	refuse_leave_orphan(NULL, NULL);
 	CRT_SYS(close(other));
 	return expect_fd(fd, "deleted FIFO that another process has open");
 }
@@ -105,7 +77,7 @@ static bool make_epoll_of_others(void)
 
 	CRT_SYS(pipe(fds));
 	CRT_SYS(epoll_ctl(ep, EPOLL_CTL_ADD, fds[0], &event));
-	leave_orphan(NULL);
+	refuse_leave_orphan(NULL, NULL);
 	CRT_SYS(close(fds[0]));
 	CRT_SYS(close(fds[1]));
 	crt_expect("pid %d|fd %d|(epoll): watches a file that was fd %d and that only others have open", getpid(), ep,
@@ -114,8 +86,9 @@ static bool make_epoll_of_others(void)
 }
 
 /* Somebody wants to write, and waits until the lease is given up. */
-static void break_lease(void)
+static void break_lease(void *arg)
 {
+	(void)arg;
 	(void)!open(crt_path("leased"), O_WRONLY | O_NONBLOCK);
 }
 
@@ -126,7 +99,7 @@ static bool make_breaking_lease(void)
 	signal(SIGIO, SIG_IGN);
 	if (fcntl(fd, F_SETLEASE, F_RDLCK))
 		return false;
-	leave_orphan(break_lease);
+	refuse_leave_orphan(break_lease, NULL);
 	crt_expect("pid %d|file leases that are being broken (1 of them)", getpid());
 	return true;
 }
@@ -170,7 +143,7 @@ static bool make_terminal_outside(void)
 {
 	int fd = open_master(O_RDWR), slave = (int)CRT_SYS(open(ptsname(fd), O_RDWR | O_NOCTTY));
 
-	leave_orphan(NULL);
+	refuse_leave_orphan(NULL, NULL);
 	CRT_SYS(close(slave));
 	return expect_fd(fd, "its other end is open in a process outside of the checkpoint");
 }
@@ -225,8 +198,9 @@ static bool make_timer_of_gone_thread(void)
 
 static int segment;
 
-static void attach_and_stay(void)
+static void attach_and_stay(void *arg)
 {
+	(void)arg;
 	shmat(segment, NULL, 0);
 }
 
@@ -235,7 +209,7 @@ static bool make_shm_outside(void)
 	segment = (int)CRT_SYS(shmget(IPC_PRIVATE, 4096, 0600));
 	CRT_MAP(shmat(segment, NULL, 0));
 	CRT_SYS(shmctl(segment, IPC_RMID, NULL));
-	leave_orphan(attach_and_stay);
+	refuse_leave_orphan(attach_and_stay, NULL);
 	crt_expect("pid %d|System V shared memory %d (key 0|times outside of the checkpoint", getpid(), segment);
 	return true;
 }

@@ -47,33 +47,6 @@ static bool expect_socket(int fd, const char *reason)
 	return true;
 }
 
-/* A process that is no child and has what this one had when @make began, until the test ends. */
-static void leave_orphan(void (*make)(void *), void *arg)
-{
-	int done[2];
-	char byte;
-
-	CRT_SYS(pipe(done));
-	if (!fork()) {
-		pid_t me = getppid();
-
-		if (fork())
-			_exit(0);
-		make(arg);
-		(void)!write(done[1], "d", 1);
-		close(done[0]);
-		close(done[1]);
-		while (!kill(me, 0) && access(crt_path("go"), F_OK))
-			crt_sleep_ms(20);
-		_exit(0);
-	}
-	CRT_SYS(wait(NULL));
-	CRT_SYS(close(done[1]));
-	if (read(done[0], &byte, 1) != 1)
-		crt_die("the other process failed");
-	CRT_SYS(close(done[0]));
-}
-
 /* The listener's queue is full, so that nobody answers. */
 static int half_open;
 
@@ -249,7 +222,7 @@ static bool make_letter(void)
 	snprintf(name.sun_path, sizeof(name.sun_path), "%s", crt_path("mailbox"));
 	mailbox = (int)CRT_SYS(socket(AF_UNIX, SOCK_DGRAM, 0));
 	CRT_SYS(bind(mailbox, (struct sockaddr *)&name, sizeof(name)));
-	leave_orphan(send_letter, name.sun_path);
+	refuse_leave_orphan(send_letter, name.sun_path);
 	return expect_socket(mailbox, "a datagram waits in it that another process has sent; it has an address that cannot be taken");
 }
 
