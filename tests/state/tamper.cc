@@ -175,11 +175,10 @@ bool computing(const cryo_x86_64_regs& regs) { return static_cast<long long>(reg
 
 // ---- the changes ----
 
-const std::map<std::string, Change>& changes() {
-    using Process = cryo_process;
-    using Thread = cryo_thread;
-    static const std::map<std::string, Change> all = {
-        {"nothing", [](Context&) {}},
+using Changes = std::map<std::string, Change>;
+
+Changes of_memory() {
+    return {
         {"pattern-pages", in_pages(is_pattern, [](auto page) { page[1000] ^= 1; })},
         {"sparse-pages", in_pages([](auto, long used) { return used > 0 && used < 20; },
                                   [](auto page) { std::fill(page.begin(), page.end(), 0); })},
@@ -207,7 +206,12 @@ const std::map<std::string, Change>& changes() {
         {"keys-of-memory", in_vmas([](auto& v) { return v.pkey != 0; }, [](auto& v) { v.pkey = 0; })},
         {"file-offset-of-mapping", in_vmas([](auto& v) { return v.kind == CRYO_VMA_FILE && (v.flags & kWrite) && v.offset == 8 * 4096; },
                                            [](auto& v) { v.offset = 0; })},
-        // registers
+        {"numa", [](Context& c) { c.each(CRYO_SEC_MEMPOLICY, [](Section& s) { for (auto& p : s.records<cryo_mempolicy>()) p.mode = 1; }); }},
+    };
+}
+
+Changes of_registers() {
+    return {
         {"rbx", in_registers([](auto& r) { if (computing(r)) r.rbx ^= 1; })},
         {"flags", in_registers([](auto& r) { if (computing(r)) r.eflags ^= 1; })},
         {"gs-base", in_registers([](auto& r) { if (r.gs_base) r.gs_base += 8; })},
@@ -217,7 +221,12 @@ const std::map<std::string, Change>& changes() {
         {"call-interrupted", in_registers([](auto& r) {
              if (!computing(r) && static_cast<long long>(r.rax) <= -512) r.rax = static_cast<__u64>(-4);
          })},
-        // threads
+    };
+}
+
+Changes of_threads() {
+    using Thread = cryo_thread;
+    return {
         {"thread-name", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.comm[0] ^= 1; })},
         {"robust-list", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.robust_list = 0; })},
         {"clear-tid", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { if (t.tid != t.pid) t.clear_child_tid = 0; })},
@@ -234,7 +243,12 @@ const std::map<std::string, Change>& changes() {
         {"timer-slack", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.timer_slack_ns += 1; })},
         {"thread-umask", in<cryo_thread_fs>(CRYO_SEC_THREAD_FS, [](auto& fs) { fs.umask ^= 1; })},
         {"death-signal", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.pdeath_signal = 0; })},
-        // signals
+    };
+}
+
+Changes of_signals() {
+    using Process = cryo_process;
+    return {
         {"sigaction-flags", in_records<cryo_sigaction>(CRYO_SEC_SIGACTIONS, [](auto& a) { if (a.handler > 1) a.mask ^= 1ULL << 40; })},
         {"ignored-signals", in_records<cryo_sigaction>(CRYO_SEC_SIGACTIONS, [](auto& a) { if (a.handler == 1) a.handler = 0; })},
         {"pending-value", [](Context& c) {
@@ -244,7 +258,12 @@ const std::map<std::string, Change>& changes() {
              });
          }},
         {"stopped", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.flags &= ~CRYO_PROC_STOPPED; p.stop_signal = 0; })},
-        // process
+    };
+}
+
+Changes of_process() {
+    using Process = cryo_process;
+    return {
         {"umask", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.umask ^= 7; })},
         {"personality", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.personality = 0; })},
         {"dumpable", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.dumpable ^= 1; })},
@@ -257,7 +276,19 @@ const std::map<std::string, Change>& changes() {
         {"timer-value", in_records<cryo_itimer>(CRYO_SEC_ITIMERS, [](auto& t) { if (t.value_ns) t.value_ns += 3000000000; })},
         {"groups", in<cryo_creds>(CRYO_SEC_CREDS, [](auto& k) { k.egid = k.gid; k.cap_bset = ~0ULL >> 24; k.securebits = 0; })},
         {"capabilities", in<cryo_creds>(CRYO_SEC_CREDS, [](auto& k) { k.cap_effective &= ~2ULL; })},
-        // files
+        {"cwd-mode", in<cryo_path>(CRYO_SEC_CWD, [](auto& p) { p.mode = 0700; })},
+        {"seccomp", [](Context& c) {
+             c.each(CRYO_SEC_SECCOMP, [](Section& s) {
+                 for (__u64& word : s.records<__u64>())  // BPF_RET of SECCOMP_RET_ERRNO: another error
+                     if ((word & 0xffff) == 6 && (word >> 48 & 0x7fff) == 5) word ^= 1ULL << 32;
+             });
+         }},
+        {"seccomp-strict", [](Context& c) { c.each(CRYO_SEC_SECCOMP, [](Section& s) { s.head->type = 9999; }); }},
+    };
+}
+
+Changes of_files() {
+    return {
         {"offsets", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { if (f.pos) f.pos -= 1; })},
         {"directory-position", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { if (f.flags & 0200000) f.pos = 0; })},
         {"file-flags", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.flags &= ~(02000 | 04000); })},
@@ -277,22 +308,25 @@ const std::map<std::string, Change>& changes() {
          })},
         {"seals", in<cryo_inode>(CRYO_SEC_INODE, [](auto& i) { i.seals = 0; })},
         {"pipe-bytes", [](Context& c) { c.each(CRYO_SEC_PIPE, [](Section& s) { if (!s.tail().empty()) s.tail()[s.tail().size() - 1] ^= 1; }); }},
+        {"terminal-size", in<cryo_pty>(CRYO_SEC_PTY, [](auto& p) { p.rows += 1; })},
+        {"terminal-session", in<cryo_pty>(CRYO_SEC_PTY, [](auto& p) { p.sid = 0; })},
+        {"locks", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.type = l.type ? 0 : 1; })},
+        {"leases", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.kind = CRYO_LOCK_FLOCK; })},
+        {"owner", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.owner_pid = 0, f.owner_thread = 0; })},
+        {"owner-signal", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.owner_signal = 0; })},
+        {"async", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.flags &= ~020000U; })},
+        {"directory-mode", in<cryo_inode>(CRYO_SEC_INODE, [](auto& i) { if (i.flags & CRYO_INODE_DELETED) i.mode ^= 2; })},
+    };
+}
+
+Changes of_events() {
+    return {
         {"epoll-data", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.data ^= 1; })},
         {"watch-mask", in<cryo_inotify>(CRYO_SEC_INOTIFY, [](auto& i) { reinterpret_cast<cryo_watch*>(&i + 1)->mask ^= 4; })},
         {"watch-next", in<cryo_inotify>(CRYO_SEC_INOTIFY, [](auto& i) { i.next_wd += 1; })},
         {"epoll-disarmed", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.events |= EPOLLIN; })},
         {"epoll-reported", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.flags |= CRYO_EPOLL_QUEUED; })},
         {"epoll-file", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.file = 0; })},
-        {"terminal-size", in<cryo_pty>(CRYO_SEC_PTY, [](auto& p) { p.rows += 1; })},
-        {"queue-size", in<cryo_msg_queue>(CRYO_SEC_MSG, [](auto& q) { q.bytes -= 1000; })},
-        {"queue-notification", in<cryo_mqueue>(CRYO_SEC_MQUEUE, [](auto& q) { q.notify_value += 1; })},
-        {"terminal-session", in<cryo_pty>(CRYO_SEC_PTY, [](auto& p) { p.sid = 0; })},
-        {"host-name", in<cryo_ns_uts>(CRYO_SEC_NS_UTS, [](auto& u) { u.nodename[0] ^= 1; })},
-        {"loopback", in<cryo_ns_net>(CRYO_SEC_NS_NET, [](auto& n) { n.flags = 0; })},
-        {"namespaces", in<cryo_namespaces>(CRYO_SEC_NAMESPACES, [](auto& n) { n.uts = 0; })},
-        {"namespace-clock", in<cryo_ns_time>(CRYO_SEC_NS_TIME, [](auto& t) { t.monotonic_ns += 3600'000'000'000; })},
-        {"system-clock", in<cryo_system>(CRYO_SEC_SYSTEM, [](auto& s) { s.monotonic_ns += 3600'000'000'000; })},
-        {"nested-pid", in_records<cryo_nested_id>(CRYO_SEC_PIDS, [](auto& i) { if (i.number > 1) i.number += 100; })},
         {"eventfd-count", in<cryo_eventfd>(CRYO_SEC_EVENTFD, [](auto& e) { e.count += 1; })},
         {"timerfd-ticks", in<cryo_timerfd>(CRYO_SEC_TIMERFD, [](auto& t) { if (t.ticks) t.ticks += 1; })},
         {"timerfd-left", in<cryo_timerfd>(CRYO_SEC_TIMERFD, [](auto& t) { if (t.remaining_ns > 0) t.remaining_ns /= 3; })},
@@ -304,6 +338,11 @@ const std::map<std::string, Change>& changes() {
         {"timer-sigval", in_records<cryo_posix_timer>(CRYO_SEC_POSIX_TIMERS, [](auto& t) { t.value ^= 1; })},
         {"pidfd-process", in<cryo_pidfd>(CRYO_SEC_PIDFD, [](auto& p) { p.pid = 0; })},
         {"signalfd-mask", in<cryo_signalfd>(CRYO_SEC_SIGNALFD, [](auto& s) { s.mask ^= 1ULL << 63; })},
+    };
+}
+
+Changes of_sockets() {
+    return {
         {"socket-options", in_records<cryo_sockopt>(CRYO_SEC_SOCKOPTS, [](auto& k) {
              if (k.level == SOL_SOCKET && (k.name == SO_REUSEADDR || k.name == SO_RCVLOWAT)) k.value[0] ^= 1;
          })},
@@ -313,24 +352,37 @@ const std::map<std::string, Change>& changes() {
         {"udp-address", in<cryo_sock_state>(CRYO_SEC_SOCKSTATE, [](auto& s) { s.flags &= ~CRYO_SOCK_STATE_ANY_ADDRESS; })},
         {"socket-error", in<cryo_sock_state>(CRYO_SEC_SOCKSTATE, [](auto& s) { s.error = 0; })},
         {"peer-process", in<cryo_sock_state>(CRYO_SEC_SOCKSTATE, [](auto& s) { s.peer_pid = 0; })},
-        {"cwd-mode", in<cryo_path>(CRYO_SEC_CWD, [](auto& p) { p.mode = 0700; })},
         {"netlink-groups", [](Context& c) { c.each(CRYO_SEC_SOCKSTATE, [](Section& s) { if (s.fixed<cryo_sock_state>().family == 16) s.tail()[8] = 0; }); }},
         {"netlink-options", in_records<cryo_sockopt>(CRYO_SEC_SOCKOPTS, [](auto& k) { if (k.level == 270) k.value[0] = 0; })},
-        {"locks", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.type = l.type ? 0 : 1; })},
-        {"seccomp", [](Context& c) {
-             c.each(CRYO_SEC_SECCOMP, [](Section& s) {
-                 for (__u64& word : s.records<__u64>())  // BPF_RET of SECCOMP_RET_ERRNO: another error
-                     if ((word & 0xffff) == 6 && (word >> 48 & 0x7fff) == 5) word ^= 1ULL << 32;
-             });
-         }},
-        {"seccomp-strict", [](Context& c) { c.each(CRYO_SEC_SECCOMP, [](Section& s) { s.head->type = 9999; }); }},
-        {"numa", [](Context& c) { c.each(CRYO_SEC_MEMPOLICY, [](Section& s) { for (auto& p : s.records<cryo_mempolicy>()) p.mode = 1; }); }},
-        {"leases", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.kind = CRYO_LOCK_FLOCK; })},
-        {"owner", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.owner_pid = 0, f.owner_thread = 0; })},
-        {"owner-signal", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.owner_signal = 0; })},
-        {"async", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.flags &= ~020000U; })},
-        {"directory-mode", in<cryo_inode>(CRYO_SEC_INODE, [](auto& i) { if (i.flags & CRYO_INODE_DELETED) i.mode ^= 2; })},
     };
+}
+
+Changes of_ipc() {
+    return {
+        {"queue-size", in<cryo_msg_queue>(CRYO_SEC_MSG, [](auto& q) { q.bytes -= 1000; })},
+        {"queue-notification", in<cryo_mqueue>(CRYO_SEC_MQUEUE, [](auto& q) { q.notify_value += 1; })},
+    };
+}
+
+Changes of_namespaces() {
+    return {
+        {"host-name", in<cryo_ns_uts>(CRYO_SEC_NS_UTS, [](auto& u) { u.nodename[0] ^= 1; })},
+        {"loopback", in<cryo_ns_net>(CRYO_SEC_NS_NET, [](auto& n) { n.flags = 0; })},
+        {"namespaces", in<cryo_namespaces>(CRYO_SEC_NAMESPACES, [](auto& n) { n.uts = 0; })},
+        {"namespace-clock", in<cryo_ns_time>(CRYO_SEC_NS_TIME, [](auto& t) { t.monotonic_ns += 3600'000'000'000; })},
+        {"system-clock", in<cryo_system>(CRYO_SEC_SYSTEM, [](auto& s) { s.monotonic_ns += 3600'000'000'000; })},
+        {"nested-pid", in_records<cryo_nested_id>(CRYO_SEC_PIDS, [](auto& i) { if (i.number > 1) i.number += 100; })},
+    };
+}
+
+const Changes& changes() {
+    static const Changes all = [] {
+        Changes sum{{"nothing", [](Context&) {}}};
+        for (Changes part : {of_memory(), of_registers(), of_threads(), of_signals(), of_process(), of_files(), of_events(),
+                             of_sockets(), of_ipc(), of_namespaces()})
+            sum.merge(part);
+        return sum;
+    }();
     return all;
 }
 
