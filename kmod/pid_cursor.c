@@ -36,7 +36,8 @@ long cryo_pid_cursor(void __user *arg)
 
 	if (!READ_ONCE(pid_choice))
 		return -EOPNOTSUPP;
-	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_pid_cursor, previous), arg);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_pid_cursor, previous),
+			     arg);
 	if (err)
 		return err;
 	if (args.reserved)
@@ -71,7 +72,8 @@ long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg)
 
 	if (!READ_ONCE(pid_choice) && !capable(CAP_SYS_ADMIN))
 		return -EOPNOTSUPP;
-	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_nested_cursor, reserved), arg);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_nested_cursor, reserved),
+			     arg);
 	if (err)
 		return err;
 	if (args.reserved)
@@ -92,7 +94,8 @@ long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg)
 	struct pid *pid;
 	int err;
 
-	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_outer_pid, reserved), arg);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_outer_pid, reserved),
+			     arg);
 	if (err)
 		return err;
 	if (args.outer || args.reserved)

@@ -326,7 +326,8 @@ static int copy_resume(struct member *m, void __user *arg)
 {
 	int err;
 
-	err = cryo_copy_args(&m->args, sizeof(m->args), offsetofend(struct cryo_resume, signal), arg);
+	err = cryo_copy_args(&m->args, sizeof(m->args), offsetofend(struct cryo_resume, signal),
+			     arg);
 	if (err)
 		return err;
 	if (m->args.flags & ~CRYO_RESUME_FLAGS || m->args.signal < 0 || m->args.signal > _NSIG ||

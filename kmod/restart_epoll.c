@@ -37,7 +37,8 @@ long cryo_restart_epoll_disarm(void __user *arg)
 	struct file *epoll, *target;
 	int err;
 
-	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_epoll_disarm, events), arg);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_epoll_disarm, events),
+			     arg);
 	if (err)
 		return err;
 	epoll = fget(args.epoll_fd);

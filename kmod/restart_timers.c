@@ -45,7 +45,8 @@ long cryo_restart_timer(void __user *arg)
 	struct cryo_timer_state args;
 	int err;
 
-	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_timer_state, overrun_last), arg);
+	err = cryo_copy_args(&args, sizeof(args),
+			     offsetofend(struct cryo_timer_state, overrun_last), arg);
 	if (err)
 		return err;
 	if (args.id < 0 || args.overrun < -1 || args.overrun_last < -1)

@@ -105,110 +105,111 @@ static unsigned char *page_end;		/* the next byte is not mapped */
 static pid_t victim;
 static int null_fd;
 
+/* Of the device and of checkpoints; likewise. */
+static size_t request_argument(unsigned long cmd, void *block)
+{
+	const bool proper = !one_in(3);
+
+	switch (cmd) {
+	case CRYO_IOC_VERSION:
+		return sizeof(struct cryo_version);
+	case CRYO_IOC_CHECKPOINT:
+		if (!one_in(4))
+			*(struct cryo_checkpoint *)block = (struct cryo_checkpoint){
+				.flags = (uint32_t)rnd() & CRYO_CKPT_FLAGS, .target = victim, .out_fd = null_fd,
+				.freeze_ms = (uint32_t)rnd() % 500, .timeout_ms = 2000, .scope = one_in(2) ? 0 : 3 };
+		return sizeof(struct cryo_checkpoint);
+	case CRYO_IOC_RESTART:
+		if (proper)
+			*(struct cryo_restart *)block = (struct cryo_restart){ .threads = 1 + (uint32_t)rnd() % 3 };
+		return sizeof(struct cryo_restart);
+	case CRYO_IOC_IPC_ID:
+		if (proper)
+			*(struct cryo_ipc_id *)block = (struct cryo_ipc_id){
+				.kind = (uint32_t)rnd() % 5, .id = (int32_t)odd_number() };
+		return sizeof(struct cryo_ipc_id);
+	case CRYO_CKPT_DEVICE:
+		if (proper)
+			*(struct cryo_ckpt_device *)block = (struct cryo_ckpt_device){
+				.policy = (uint32_t)rnd() % 4, .rdev = odd_number() };
+		return sizeof(struct cryo_ckpt_device);
+	case CRYO_IOC_PID_CURSOR:
+		((struct cryo_pid_cursor *)block)->pid =
+			one_in(2) ? (int32_t)odd_number() : 30000 + (int32_t)(rnd() % 1000);
+		return sizeof(struct cryo_pid_cursor);
+	case CRYO_CKPT_VERDICT:
+		return sizeof(struct cryo_ckpt_verdict);
+	case CRYO_CKPT_STATUS:
+		return sizeof(struct cryo_ckpt_status);
+	}
+	return 0;
+}
+
+static size_t client_argument(unsigned long cmd, void *block)
+{
+	const bool proper = !one_in(3);
+
+	switch (cmd) {
+	case CRYO_IOC_CLIENT:
+		if (proper)
+			*(struct cryo_client *)block = (struct cryo_client){ .flags = (uint32_t)rnd() & CRYO_CLIENT_FLAGS };
+		return sizeof(struct cryo_client);
+	case CRYO_CLIENT_VOTE:
+		if (proper)
+			*(struct cryo_client_vote *)block = (struct cryo_client_vote){
+				.vote = (uint32_t)rnd() % 4, .code = (uint32_t)rnd() % 100 };
+		return sizeof(struct cryo_client_vote);
+	case CRYO_CLIENT_FORWARD:
+		*(struct cryo_client_forward *)block = (struct cryo_client_forward){
+			.scope = (uint32_t)rnd() % 5, .target = victim };
+		return sizeof(struct cryo_client_forward);
+	case CRYO_CLIENT_WAIT:
+		return sizeof(struct cryo_client_request);
+	case CRYO_CLIENT_RESTART_INFO:
+		return sizeof(struct cryo_client_restart);
+	}
+	return 0;
+}
+
+/* What threads of a restart end with. */
+static size_t resume_argument(unsigned long cmd, void *block)
+{
+	static struct cryo_regset sets[CRYO_MAX_REGSETS];
+	struct cryo_resume *a = block;
+
+	if (cmd == CRYO_RST_COMMIT) {
+		((struct cryo_commit *)block)->timeout_ms = 1 + (uint32_t)rnd() % 200;
+		return sizeof(struct cryo_commit);
+	}
+	if (cmd != CRYO_RST_RESUME)
+		return 0;
+	for (int i = 0; i < CRYO_MAX_REGSETS; i++)
+		sets[i] = (struct cryo_regset){ .note = one_in(2) ? 1 : odd_number(),
+						.length = one_in(2) ? 216 : odd_number(),
+						.data = one_in(2) ? (uintptr_t)block : rnd() };
+	a->regsets = (uintptr_t)sets;
+	a->nr_regsets = (uint32_t)rnd() % 4;
+	a->flags &= one_in(3) ? ~0U : 0U;
+	a->unmap_len = 0;
+	a->close_fd = a->exe_fd = -1;
+	return sizeof(*a);
+}
+
 /* An argument block of @cmd that is nearly right, or anything. */
 static void *argument(unsigned long cmd)
 {
 	static unsigned char block[4096] __attribute__((aligned(8)));
-	static struct cryo_regset sets[CRYO_MAX_REGSETS];
-	size_t size = 0;
+	size_t size;
 
 	for (size_t i = 0; i < sizeof(block) / 4; i++)
 		((uint32_t *)block)[i] = one_in(3) ? odd_number() : 0;
-	switch (cmd) {
-	case CRYO_IOC_VERSION: size = sizeof(struct cryo_version); break;
-	case CRYO_IOC_CHECKPOINT: {
-		struct cryo_checkpoint *a = (void *)block;
-
-		size = sizeof(*a);
-		if (!one_in(4))
-			*a = (struct cryo_checkpoint){ .flags = (uint32_t)rnd() & CRYO_CKPT_FLAGS, .target = victim,
-						       .out_fd = null_fd, .freeze_ms = (uint32_t)rnd() % 500,
-						       .timeout_ms = 2000, .scope = one_in(2) ? 0 : 3 };
-		break;
-	}
-	case CRYO_IOC_RESTART: {
-		struct cryo_restart *a = (void *)block;
-
-		size = sizeof(*a);
-		if (!one_in(3))
-			*a = (struct cryo_restart){ .threads = 1 + (uint32_t)rnd() % 3 };
-		break;
-	}
-	case CRYO_IOC_IPC_ID: {
-		struct cryo_ipc_id *a = (void *)block;
-
-		size = sizeof(*a);
-		if (!one_in(3))
-			*a = (struct cryo_ipc_id){ .kind = (uint32_t)rnd() % 5, .id = (int32_t)odd_number() };
-		break;
-	}
-	case CRYO_CKPT_DEVICE: {
-		struct cryo_ckpt_device *a = (void *)block;
-
-		size = sizeof(*a);
-		if (!one_in(3))
-			*a = (struct cryo_ckpt_device){ .policy = (uint32_t)rnd() % 4, .rdev = odd_number() };
-		break;
-	}
-	case CRYO_IOC_PID_CURSOR: {
-		struct cryo_pid_cursor *a = (void *)block;
-
-		size = sizeof(*a);
-		a->pid = one_in(2) ? (int32_t)odd_number() : 30000 + (int32_t)(rnd() % 1000);
-		break;
-	}
-	case CRYO_IOC_CLIENT: {
-		struct cryo_client *a = (void *)block;
-
-		size = sizeof(*a);
-		if (!one_in(3))
-			*a = (struct cryo_client){ .flags = (uint32_t)rnd() & CRYO_CLIENT_FLAGS };
-		break;
-	}
-	case CRYO_CLIENT_VOTE: {
-		struct cryo_client_vote *a = (void *)block;
-
-		size = sizeof(*a);
-		if (!one_in(3))
-			*a = (struct cryo_client_vote){ .vote = (uint32_t)rnd() % 4, .code = (uint32_t)rnd() % 100 };
-		break;
-	}
-	case CRYO_CLIENT_FORWARD: {
-		struct cryo_client_forward *a = (void *)block;
-
-		size = sizeof(*a);
-		*a = (struct cryo_client_forward){ .scope = (uint32_t)rnd() % 5, .target = victim };
-		break;
-	}
-	case CRYO_CLIENT_WAIT: size = sizeof(struct cryo_client_request); break;
-	case CRYO_CLIENT_RESTART_INFO: size = sizeof(struct cryo_client_restart); break;
-	case CRYO_CKPT_VERDICT: size = sizeof(struct cryo_ckpt_verdict); break;
-	case CRYO_CKPT_STATUS: size = sizeof(struct cryo_ckpt_status); break;
-	case CRYO_RST_RESUME: {
-		struct cryo_resume *a = (void *)block;
-
-		size = sizeof(*a);
-		for (int i = 0; i < CRYO_MAX_REGSETS; i++)
-			sets[i] = (struct cryo_regset){ .note = one_in(2) ? 1 : odd_number(),
-							.length = one_in(2) ? 216 : odd_number(),
-							.data = one_in(2) ? (uintptr_t)block : rnd() };
-		a->regsets = (uintptr_t)sets;
-		a->nr_regsets = (uint32_t)rnd() % 4;
-		a->flags &= one_in(3) ? ~0U : 0U;
-		a->unmap_len = 0;
-		a->close_fd = a->exe_fd = -1;
-		break;
-	}
-	case CRYO_RST_COMMIT: {
-		struct cryo_commit *a = (void *)block;
-
-		size = sizeof(*a);
-		a->timeout_ms = 1 + (uint32_t)rnd() % 200;
-		break;
-	}
-	default:
-		size = one_in(3) ? 0 : restart_argument(cmd, block);
-	}
+	size = request_argument(cmd, block);
+	if (!size)
+		size = client_argument(cmd, block);
+	if (!size)
+		size = resume_argument(cmd, block);
+	if (!size && !one_in(3))
+		size = restart_argument(cmd, block);
 	*(uint32_t *)block = one_in(5) ? odd_number() : (uint32_t)size;
 	if (one_in(6)) {			/* runs off the end of what is mapped */
 		size_t part = rnd() % (size + 8);
