@@ -377,6 +377,8 @@ int cryo_save_files(struct cryo_capture *c);
 int cryo_classify_files(struct cryo_capture *c);
 bool cryo_is_shared_anon(struct file *file);
 bool cryo_is_sysv(struct file *file);
+bool cryo_is_posix_shm(struct file *file);
+char *cryo_posix_shm_name(struct file *file, char *buf, size_t size);
 u32 cryo_membarrier_commands(struct mm_struct *mm);
 int cryo_save_locks(struct cryo_capture *c);
 int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p);

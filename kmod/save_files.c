@@ -91,6 +91,10 @@ static const char *classify_regular(struct cryo_object *o)
 
 	if (is_kernel_shmem(o->file))
 		return classify_kernel_shmem(o);
+	if (o->inode->inode_flags & CRYO_INODE_POSIX_SHM) {
+		o->kind = CRYO_FILE_POSIX_SHM;
+		return NULL;
+	}
 	if (cryo_is_mqueue(o->file)) {
 		o->kind = CRYO_FILE_MQUEUE;
 		o->inode->kind = CRYO_FILE_MQUEUE;
@@ -401,9 +405,12 @@ static char *saved_path(struct cryo_object *o, char *buf)
 {
 	static const char deleted[] = " (deleted)";
 	static const char memfd[] = "/memfd:";
-	char *name = d_path(cryo_user_path(o->file), buf, PATH_MAX);
+	char *name;
 	size_t len;
 
+	if (o->kind == CRYO_FILE_POSIX_SHM)
+		return cryo_posix_shm_name(o->file, buf, PATH_MAX) ?: ERR_PTR(-ENOENT);
+	name = d_path(cryo_user_path(o->file), buf, PATH_MAX);
 	if (IS_ERR(name))
 		return name;
 	len = strlen(name);

@@ -118,6 +118,12 @@ static bool save_anyway(struct cryo_capture *c, struct vm_area_struct *vma)
 	return flags & CRYO_CKPT_SAVE_PRIVATE;
 }
 
+/* Written through the mapping, or may be. */
+static bool shares_memory(struct vm_area_struct *vma)
+{
+	return vma->vm_flags & VM_SHARED && vma->vm_flags & VM_MAYWRITE;
+}
+
 static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 			    struct cryo_vma_record *r)
 {
@@ -135,6 +141,8 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 	r->pages = r->anon_only = !(vma->vm_flags & VM_SHARED);
 	if (save_anyway(c, vma))
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS;
+	else if (shares_memory(vma) && cryo_is_posix_shm(vma->vm_file))
+		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_POSIX_SHM;
 	return 0;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * busy FILE [MIB|vfork] - a process to be checkpointed
+ * busy FILE [MIB|vfork|shm] - a process to be checkpointed
  *
  * Holds MIB MiB of memory that does not compress and does not change, and a count that it writes to FILE
  * every few milliseconds, and ends with status 3 if the memory is not what it was.
+ * With "shm" the count is also in memory that it shares with all who map FILE.shm.
  * With "vfork" it sleeps in vfork() when it has counted to one, and goes on when there is a file go.
  */
 #include <fcntl.h>
@@ -61,11 +62,27 @@ static int sleep_in_vfork(void)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 4;
 }
 
+static volatile uint64_t *share(const char *file)
+{
+	char path[4096];
+	void *p;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s.shm", file);
+	fd = open(path, O_RDWR | O_CREAT, 0644);
+	if (fd < 0 || ftruncate(fd, 4096))
+		return NULL;
+	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return p == MAP_FAILED ? NULL : p;
+}
+
 int main(int argc, char **argv)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
 	size_t bytes = (argc > 2 ? strtoul(argv[2], NULL, 10) : 0) << 20;
 	uint64_t *words = NULL;
+	volatile uint64_t *shared = NULL;
 	int fd;
 
 	if (argc < 2)
@@ -79,10 +96,18 @@ int main(int argc, char **argv)
 	fd = open(argv[1], O_WRONLY | O_CREAT, 0644);
 	if (fd < 0)
 		return 2;
+	if (argc > 2 && !strcmp(argv[2], "shm")) {
+		shared = share(argv[1]);
+		if (!shared)
+			return 2;
+		*shared = 0;
+	}
 	for (unsigned long count = 1;; count++) {
 		char text[32];
 		int length = snprintf(text, sizeof(text), "%020lu\n", count);
 
+		if (shared && ++*shared != count)
+			return 5;
 		if (pwrite(fd, text, length, 0) != length)
 			return 2;
 		if (count % 1000 == 0 && bytes && !is_filled(words, bytes / sizeof(*words)))

@@ -598,6 +598,9 @@ void add_ipc(ContextBuilder& builder) {
   segment.shm->perm.id = 3;
   segment.shm->size = 8192;
   add_file(context, 143, 143, CRYO_FILE_SYSV, "/SYSV00000000");
+  Inode& named = add_inode(context, 145, 4096, 0100600);
+  named.head.flags = CRYO_INODE_POSIX_SHM | CRYO_INODE_CONTENTS;
+  add_file(context, 145, 145, CRYO_FILE_POSIX_SHM, "/dev/shm/segment");
   MqueueState state{};
   state.head.max_messages = 10;
   state.head.message_size = 100;

@@ -243,6 +243,7 @@ void check_file(const Staging& staging, const File& file, const Context& context
     case CRYO_FILE_PIPE:
       return require(has_inode && inode->second.pipe, "PIPE");
     case CRYO_FILE_CONTENTS:
+    case CRYO_FILE_POSIX_SHM:
       return require(has_inode && (inode->second.head.flags & CRYO_INODE_CONTENTS) != 0, "contents");
     case CRYO_FILE_DEVICE:
     case CRYO_FILE_CLOSED:

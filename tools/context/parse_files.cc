@@ -9,7 +9,8 @@ namespace cryo {
 namespace {
 
 constexpr std::uint32_t kInodeFlags =
-    CRYO_INODE_DELETED | CRYO_INODE_CONTENTS | CRYO_INODE_MEMFD | CRYO_INODE_SHMEM | CRYO_INODE_SYSV;
+    CRYO_INODE_DELETED | CRYO_INODE_CONTENTS | CRYO_INODE_MEMFD | CRYO_INODE_SHMEM | CRYO_INODE_SYSV |
+    CRYO_INODE_POSIX_SHM;
 constexpr std::uint32_t kSocketFlags = CRYO_SOCK_REUSEADDR | CRYO_SOCK_REUSEPORT | CRYO_SOCK_V6ONLY;
 constexpr std::uint64_t kMaxOffset = ~0ULL >> 1;
 constexpr std::size_t kMaxSockaddr = 128;  // struct sockaddr_storage
@@ -32,7 +33,7 @@ bool is_known(std::uint32_t kind) {
   return (kind >= CRYO_FILE_PATH && kind <= CRYO_FILE_EVENTFD) ||
          (kind >= CRYO_FILE_TIMERFD && kind <= CRYO_FILE_INOTIFY) ||
          (kind >= CRYO_FILE_UNIX && kind <= CRYO_FILE_WAITING) ||
-         (kind >= CRYO_FILE_PTY_MASTER && kind <= CRYO_FILE_MQUEUE) ||
+         (kind >= CRYO_FILE_PTY_MASTER && kind <= CRYO_FILE_POSIX_SHM) ||
          (kind >= CRYO_FILE_DEVICE && kind <= CRYO_FILE_REMOVED_DIR) || kind == CRYO_FILE_PIDFD ||
          (kind >= CRYO_FILE_CLIENT && kind <= CRYO_FILE_OUTPUT);
 }

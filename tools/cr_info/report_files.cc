@@ -97,6 +97,7 @@ std::string file_text(const Context& context, const File& file) {
   switch (file.head.kind) {
     case CRYO_FILE_PATH:
     case CRYO_FILE_CONTENTS:
+    case CRYO_FILE_POSIX_SHM:
       return path_text(context, file);
     case CRYO_FILE_DEVICE:
       return fmt::format("device {}, opened anew", printable(file.path));

@@ -110,7 +110,8 @@ std::vector<std::string> inode_flag_names(std::uint32_t flags) {
                                   {CRYO_INODE_CONTENTS, "contents"},
                                   {CRYO_INODE_MEMFD, "memfd"},
                                   {CRYO_INODE_SHMEM, "shared-memory"},
-                                  {CRYO_INODE_SYSV, "system-v"}};
+                                  {CRYO_INODE_SYSV, "system-v"},
+                                  {CRYO_INODE_POSIX_SHM, "posix-shared-memory"}};
   return bit_names(flags, kBits);
 }
 
@@ -196,6 +197,7 @@ std::string file_kind_name(std::uint32_t kind) {
   if (kind == CRYO_FILE_FIFO) return "fifo";
   if (kind == CRYO_FILE_SYSV) return "system-v";
   if (kind == CRYO_FILE_MQUEUE) return "message-queue";
+  if (kind == CRYO_FILE_POSIX_SHM) return "posix-shared-memory";
   if (kind == CRYO_FILE_PIDFD) return "pidfd";
   if (kind == CRYO_FILE_CLIENT) return "libcr-registration";
   if (kind == CRYO_FILE_REQUEST) return "checkpoint-request";

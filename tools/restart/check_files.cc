@@ -11,6 +11,7 @@
 #include "restart/check.h"
 #include "restart/files.h"
 #include "restart/mqueue.h"
+#include "restart/posix_shm.h"
 #include "restart/sockets.h"
 #include "restart/timers.h"
 
@@ -37,6 +38,7 @@ class FileChecker {
   void check_timerfd(const cryo_timerfd& timer);
   void check_fifo(const File& file, const FileUse& use);
   void check_queue(const File& file);
+  void check_posix_shm(const File& file);
   void check_numbers(const Process& process);
   void check_own_proc_file(const FileUse& use);
 
@@ -181,6 +183,11 @@ void FileChecker::check_queue(const File& file) {
   if (!text.empty()) problem(EEXIST, "{}", text);
 }
 
+void FileChecker::check_posix_shm(const File& file) {
+  const std::string text = posix_shm_problem(context_.inode(file.head.inode), path_);
+  if (!text.empty()) problem(EEXIST, "{}", text);
+}
+
 // The numbers must be possible; so must a few more, for the restart itself.
 void FileChecker::check_numbers(const Process& process) {
   rlimit limit;
@@ -218,6 +225,8 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
       return;
     case CRYO_FILE_MQUEUE:
       return check_queue(file);
+    case CRYO_FILE_POSIX_SHM:
+      return check_posix_shm(file);
     case CRYO_FILE_FIFO:
       return check_fifo(file, use);
     case CRYO_FILE_PTY_SLAVE:

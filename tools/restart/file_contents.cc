@@ -78,7 +78,15 @@ void copy_range(int context_fd, std::uint64_t from, int fd, std::uint64_t to, st
   }
 }
 
-void fill(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path) {
+}  // namespace
+
+// A memfd that was made without MFD_ALLOW_SEALING has this one seal from the start.
+std::uint32_t seals_of(const Inode& inode) {
+  if (!(inode.head.flags & CRYO_INODE_MEMFD) || inode.head.seals == F_SEAL_SEAL) return 0;
+  return inode.head.seals;
+}
+
+void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path) {
   const std::uint64_t page = input.context.header.page_size;
   if (::ftruncate(fd, static_cast<off_t>(inode.head.size)) != 0)
     fail_errno("cannot set the size of {}", path);
@@ -95,18 +103,10 @@ void fill(const FileRestoreInput& input, const Inode& inode, int fd, const std::
   }
 }
 
-}  // namespace
-
-// A memfd that was made without MFD_ALLOW_SEALING has this one seal from the start.
-std::uint32_t seals_of(const Inode& inode) {
-  if (!(inode.head.flags & CRYO_INODE_MEMFD) || inode.head.seals == F_SEAL_SEAL) return 0;
-  return inode.head.seals;
-}
-
 UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const File& file) {
   const bool memfd = inode.head.flags & CRYO_INODE_MEMFD;
   UniqueFd fd = memfd ? make_memfd(inode, file) : make_unnamed(input, file);
-  fill(input, inode, fd.get(), file.path);
+  fill_contents(input, inode, fd.get(), file.path);
   return fd;
 }
 

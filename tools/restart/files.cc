@@ -13,6 +13,7 @@
 #include "base/parse.h"
 #include "restart/fifo.h"
 #include "restart/mqueue.h"
+#include "restart/posix_shm.h"
 #include "restart/pty.h"
 #include "restart/sockets.h"
 
@@ -38,6 +39,7 @@ class FileMaker {
   [[nodiscard]] UniqueFd put_away(std::uint32_t file, UniqueFd fd);
   [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd reopen_contents(const File& file, const FileUse& use);
+  [[nodiscard]] UniqueFd posix_shm(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd removed_directory(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd pipe_end(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd terminal(const File& file, const FileUse& use);
@@ -68,6 +70,14 @@ UniqueFd FileMaker::reopen_contents(const File& file, const FileUse& use) {
   auto base = contents_.find(inode.id);
   if (base == contents_.end())
     base = contents_.emplace(inode.id, input_.descriptors.park(make_contents(input_, inode, file))).first;
+  return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
+}
+
+UniqueFd FileMaker::posix_shm(const File& file, const FileUse& use) {
+  const Inode& inode = input_.context.inode(file.head.inode);
+  auto base = contents_.find(inode.id);
+  if (base == contents_.end())
+    base = contents_.emplace(inode.id, input_.descriptors.park(make_posix_shm(input_, inode, file))).first;
   return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
 }
 
@@ -153,6 +163,8 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
       return terminals_.open_slave(file, use);
     case CRYO_FILE_MQUEUE:
       return queues_.open(file, use);
+    case CRYO_FILE_POSIX_SHM:
+      return posix_shm(file, use);
     case CRYO_FILE_CLIENT:
       return make_client(input_);
     case CRYO_FILE_REQUEST:
@@ -174,7 +186,8 @@ void set_state(const File& file, int fd) {
     return;
   const int flags = static_cast<int>(file.head.flags);
   if (flags & O_PATH) return;
-  if (file.head.kind == CRYO_FILE_PATH || file.head.kind == CRYO_FILE_CONTENTS) {
+  if (file.head.kind == CRYO_FILE_PATH || file.head.kind == CRYO_FILE_CONTENTS ||
+      file.head.kind == CRYO_FILE_POSIX_SHM) {
     const bool seekable = ::lseek(fd, 0, SEEK_CUR) >= 0;
     if (seekable && ::lseek(fd, static_cast<off_t>(file.head.pos), SEEK_SET) < 0)
       fail_errno("{}: cannot go to offset {}", file.path, file.head.pos);

@@ -93,6 +93,8 @@ struct RestoredFiles {
 [[nodiscard]] std::uint32_t seals_of(const Inode& inode);
 // A file with the contents in the context and no name, for reading and writing.
 [[nodiscard]] UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const File& file);
+// The same contents in a file that is there and empty.
+void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path);
 // Once all its files are open: owner, mode, times.
 void finish_contents(const Inode& inode, int fd);
 

@@ -366,6 +366,7 @@ struct cryo_page_copy {
 #define CRYO_INODE_MEMFD	(1U << 2)	/* memfd_create(2); the file's tail is its name */
 #define CRYO_INODE_SHMEM	(1U << 3)	/* shared anonymous memory */
 #define CRYO_INODE_SYSV		(1U << 8)	/* System V shared memory */
+#define CRYO_INODE_POSIX_SHM	(1U << 9)	/* POSIX shared memory or semaphore, with its name */
 
 struct cryo_inode {
 	__u64 dev;			/* st_dev, as makedev() of userspace packs it */
@@ -408,6 +409,7 @@ struct cryo_inode {
 #define CRYO_FILE_FIFO		35	/* named FIFO; with a PIPE section when all ends were in the context */
 #define CRYO_FILE_SYSV		36	/* System V shared memory, in mappings only */
 #define CRYO_FILE_MQUEUE	37	/* POSIX message queue */
+#define CRYO_FILE_POSIX_SHM	38	/* POSIX shared memory: by its name, with the contents of its inode */
 #define CRYO_FILE_PIDFD		50	/* of a process of the context, or of one that is gone */
 #define CRYO_FILE_CLIENT	90	/* Cryo: registration of a process that takes part in checkpoints */
 #define CRYO_FILE_REQUEST	91	/* Cryo: checkpoint handle, which tells of the restart afterwards */

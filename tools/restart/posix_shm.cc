@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/posix_shm.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "restart/created_paths.h"
+
+namespace cryo {
+namespace {
+
+UniqueFd open_left_behind(const std::string& path, int access) {
+  return UniqueFd(::open(path.c_str(), access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+}
+
+// A read lease cannot be had of a file that anybody has open for writing, or mapped so.  Who is not the
+// owner cannot have one anyway.
+bool is_open_for_writing(int fd) {
+  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN;
+  ::fcntl(fd, F_SETLEASE, F_UNLCK);
+  return false;
+}
+
+// The memory of a process that was killed may go a moment after its pid.
+bool is_in_use(int fd) {
+  constexpr int kTries = 50;
+  for (int i = 0; i < kTries; ++i) {
+    if (!is_open_for_writing(fd)) return false;
+    ::usleep(10000);
+  }
+  return true;
+}
+
+// The one of the checkpoint, or one that an earlier restart has made: that has the time of the checkpoint's
+// to the nanosecond, as writing to memory does not change it.
+bool is_of_the_job(const Inode& inode, const struct stat& now) {
+  if (!S_ISREG(now.st_mode)) return false;
+  if (now.st_ino == inode.head.ino && now.st_dev == inode.head.dev) return true;
+  return now.st_mtim.tv_sec == inode.head.mtime_sec &&
+         now.st_mtim.tv_nsec == static_cast<long>(inode.head.mtime_nsec) && now.st_uid == inode.head.uid;
+}
+
+std::string problem_with(const Inode& inode, int fd) {
+  struct stat now;
+  if (::fstat(fd, &now) != 0) return fmt::format("cannot be looked at: {}", std::strerror(errno));
+  if (!is_of_the_job(inode, now)) return "another object than at the checkpoint has its name";
+  if (is_in_use(fd)) return "is in use: its contents cannot be put back";
+  return {};
+}
+
+UniqueFd take_left_behind(const Inode& inode, const std::string& path) {
+  UniqueFd fd = open_left_behind(path, O_RDONLY);
+  if (!fd) fail_errno("cannot open the shared memory {}", path);
+  if (const std::string text = problem_with(inode, fd.get()); !text.empty())
+    fail(EEXIST, "{}: {}", path, text);
+  fd = open_left_behind(path, O_RDWR);
+  // What came since is for nobody.
+  if (!fd || ::ftruncate(fd.get(), 0) != 0) fail_errno("cannot open the shared memory {} for writing", path);
+  return fd;
+}
+
+UniqueFd make_name(const FileRestoreInput& input, const std::string& path) {
+  const DeathDeferred deferred;
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (fd) input.created.add(path);
+  return fd;
+}
+
+}  // namespace
+
+std::string posix_shm_problem(const Inode& inode, const std::string& path) {
+  const UniqueFd fd = open_left_behind(path, O_RDONLY);
+  if (!fd && errno == ENOENT) {
+    const std::string directory = path.substr(0, path.rfind('/') + 1);
+    if (::faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
+    return fmt::format("cannot be made anew in {}: {}", directory, std::strerror(errno));
+  }
+  if (!fd) return fmt::format("cannot be opened: {}", std::strerror(errno));
+  std::string text = problem_with(inode, fd.get());
+  if (text.empty() && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
+    text = fmt::format("cannot be written: {}", std::strerror(errno));
+  return text;
+}
+
+UniqueFd make_posix_shm(const FileRestoreInput& input, const Inode& inode, const File& file) {
+  const std::string path = input.options.relocations.apply(file.path);
+  UniqueFd fd = make_name(input, path);
+  if (!fd && errno == EEXIST) fd = take_left_behind(inode, path);
+  if (!fd) fail_errno("cannot make the shared memory {}", path);
+  fill_contents(input, inode, fd.get(), path);
+  return fd;
+}
+
+}  // namespace cryo
