@@ -148,8 +148,7 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 	cryo_check_seccomp(c, task);
 	if (cryo_task_landlocked(task))
 		cryo_refuse(c, "thread %d: restrictions by Landlock are not supported", tid);
-	if (cryo_task_io_uring(task))
-		cryo_refuse(c, "thread %d: io_uring is not supported", tid);
+	cryo_check_uring(c, task);
 	if (!list_empty(&task->perf_event_list))
 		cryo_refuse(c, "thread %d: performance counters (perf_event_open) are not supported",
 			    tid);

@@ -236,6 +236,7 @@ struct cryo_request {
 	struct callback_head interrupt;
 
 	ktime_t freeze_begin;
+	unsigned long uring_limit;	/* jiffies: until then requests of io_uring may end */
 	u64 freeze_ns;
 	u64 pause_ns;
 	atomic64_t written;
@@ -500,6 +501,13 @@ const char *cryo_udp_obstacle(struct cryo_object *o);
 int cryo_save_udp(struct cryo_capture *c, struct cryo_object *o);
 void cryo_inet_names(struct sock *sk, struct cryo_sock_names *names, bool connected);
 
+/* save_uring.c */
+bool cryo_is_uring(struct file *file);
+bool cryo_uring_used(struct task_struct *task);
+bool cryo_uring_busy(struct task_struct *task);
+void cryo_check_uring(struct cryo_capture *c, struct task_struct *task);
+int cryo_save_uring(struct cryo_capture *c, struct cryo_object *o);
+
 /* fdinfo.c: what an open file says about itself in /proc/PID/fdinfo */
 bool cryo_is_anon_file(struct file *file, const char *name);
 char *cryo_fdinfo(struct file *file);
@@ -512,7 +520,6 @@ void cryo_restart_block_set(const struct cryo_restart_block *rb);
 u64 cryo_restart_block_features(void);
 
 /* optional.c */
-bool cryo_task_io_uring(struct task_struct *task);
 bool cryo_task_syscall_dispatch(struct task_struct *task);
 bool cryo_mm_has_aio(struct mm_struct *mm);
 bool cryo_same_creds(struct task_struct *a, struct task_struct *b);
@@ -535,6 +542,8 @@ long cryo_restart_timer(void __user *arg);
 long cryo_restart_epoll_disarm(void __user *arg);
 long cryo_restart_peer_pid(void __user *arg);
 long cryo_restart_datagram(void __user *arg);
+long cryo_restart_uring(void __user *arg);
+int cryo_restart_uring_mmap(struct vm_area_struct *vma);
 int cryo_copy_args(void *args, size_t known, size_t least, void __user *from);
 long cryo_pid_cursor(void __user *arg);
 long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg);

@@ -15,6 +15,8 @@
  *  - uninterruptible (state D), waiting in vfork(): waited for until the freeze's
  *    own time limit, then named.  A vfork() child is not asked before it has memory
  *    of its own: its parent does not come to rest earlier;
+ *  - with requests of io_uring under way: waited for during a second, then parked all the same, and
+ *    refused by name;
  *  - io_uring workers and other kernel helpers: never return to user mode, left out;
  *  - the requester itself, in a checkpoint of its own process: is where it is, in
  *    CRYO_CKPT_RUN, and is captured as if that had returned.
@@ -32,6 +34,7 @@
 
 #define BATCH		1024	/* threads found in one walk of the list */
 #define POLL_JIFFIES	max(HZ / 100, 1)
+#define URING_WAIT_MS	1000	/* for requests of io_uring to end */
 
 static void parked_free(struct kref *ref)
 {
@@ -65,6 +68,22 @@ static void settle(struct cryo_parked *p, enum cryo_park_state state)
 	wake_up(&p->req->park_wait);
 }
 
+static void park(struct callback_head *work);
+
+/*
+ * Requests of io_uring that are under way may need this thread, by works of their own, to end: come
+ * again after them.  Not for long: some never end by themselves.
+ */
+static bool wait_for_uring(struct cryo_parked *p)
+{
+	if (!cryo_uring_busy(current) || time_after(jiffies, p->req->uring_limit) ||
+	    READ_ONCE(p->let_go) || fatal_signal_pending(current))
+		return false;
+	schedule_timeout_killable(POLL_JIFFIES);
+	init_task_work(&p->work, park);
+	return !task_work_add(current, &p->work, TWA_NONE);
+}
+
 /* The task work: runs in the thread itself. */
 static void park(struct callback_head *work)
 {
@@ -74,6 +93,8 @@ static void park(struct callback_head *work)
 		settle(p, CRYO_PARK_GONE);
 		goto put;
 	}
+	if (wait_for_uring(p))
+		return;
 	/* Before the requester may look at the registers; and even when it no longer wants to. */
 	cryo_arch_fixup_syscall(p);
 	settle(p, CRYO_PARK_PARKED);
@@ -342,6 +363,7 @@ int cryo_freeze(struct cryo_request *req)
 	if (!found)
 		return -ENOMEM;
 	req->freeze_begin = ktime_get();
+	req->uring_limit = jiffies + msecs_to_jiffies(min_t(unsigned int, ms / 2, URING_WAIT_MS));
 	do {
 		n = freeze_once(req, found, limit);
 	} while (n > 0);

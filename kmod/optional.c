@@ -9,15 +9,6 @@
 
 #include "cryo.h"
 
-bool cryo_task_io_uring(struct task_struct *task)
-{
-#ifdef CONFIG_IO_URING
-	return task->io_uring;
-#else
-	return false;
-#endif
-}
-
 bool cryo_task_syscall_dispatch(struct task_struct *task)
 {
 #ifdef CONFIG_GENERIC_ENTRY

@@ -556,8 +556,15 @@ static long group_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return cryo_restart_datagram((void __user *)arg);
 	case CRYO_RST_TIMER:
 		return cryo_restart_timer((void __user *)arg);
+	case CRYO_RST_URING:
+		return cryo_restart_uring((void __user *)arg);
 	}
 	return -ENOTTY;
+}
+
+static int group_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	return cryo_restart_uring_mmap(vma);
 }
 
 static ssize_t group_read(struct file *file, char __user *buf, size_t count, loff_t *pos)
@@ -594,6 +601,7 @@ static const struct file_operations group_fops = {
 	.unlocked_ioctl = group_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.read = group_read,
+	.mmap = group_mmap,
 	.flush = group_flush,
 	.release = group_release,
 	.llseek = noop_llseek,

@@ -241,6 +241,8 @@ static const char *classify_anon(struct cryo_object *o)
 		o->kind = CRYO_FILE_SIGNALFD;
 	else if (cryo_is_inotify(o->file))
 		o->kind = CRYO_FILE_INOTIFY;
+	else if (cryo_is_uring(o->file))
+		o->kind = CRYO_FILE_URING;
 	else
 		return "descriptor of this type";
 	return NULL;
@@ -467,6 +469,8 @@ static int save_file_state(struct cryo_capture *c, struct cryo_object *o)
 		return cryo_save_inotify(c, o);
 	case CRYO_FILE_PIDFD:
 		return cryo_save_pidfd(c, o);
+	case CRYO_FILE_URING:
+		return cryo_save_uring(c, o);
 	case CRYO_FILE_UNIX:
 	case CRYO_FILE_TCP:
 	case CRYO_FILE_UDP:

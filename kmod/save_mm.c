@@ -50,12 +50,18 @@ static u64 flags_of(unsigned long vm_flags)
 	return flags;
 }
 
+/* A ring of io_uring: what is in it is saved with the ring. */
+static bool is_uring(struct vm_area_struct *vma)
+{
+	return vma->vm_file && vma->vm_flags & VM_SHARED && cryo_is_uring(vma->vm_file);
+}
+
 /* What stands in the way of saving @vma, or NULL. */
 static const char *vma_obstacle(struct vm_area_struct *vma)
 {
 	if (is_vm_hugetlb_page(vma))
 		return "hugetlb memory";
-	if (vma->vm_flags & (VM_PFNMAP | VM_IO | VM_MIXEDMAP))
+	if (vma->vm_flags & (VM_PFNMAP | VM_IO | VM_MIXEDMAP) && !is_uring(vma))
 		return "memory of a device";
 	if (userfaultfd_armed(vma))
 		return "memory registered with userfaultfd";
@@ -139,7 +145,7 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 	r->out.file = o->id;
 	r->out.offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	r->pages = r->anon_only = !(vma->vm_flags & VM_SHARED);
-	if (save_anyway(c, vma))
+	if (save_anyway(c, vma) && !is_uring(vma))
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS;
 	else if (shares_memory(vma) && cryo_is_posix_shm(vma->vm_file))
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_POSIX_SHM;

@@ -9,6 +9,7 @@
 #include <cryo/ioctl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,7 +51,7 @@ static const unsigned long commands[] = {
 	CRYO_IOC_CLIENT,  CRYO_IOC_RESTARTED,  CRYO_CLIENT_NOTE, CRYO_CLIENT_VOTE,    CRYO_CLIENT_RESTART_INFO,
 	CRYO_CKPT_VERDICT, CRYO_CLIENT_WAIT,   CRYO_CLIENT_FORWARD, CRYO_IOC_IPC_ID,  CRYO_CKPT_DEVICE,
 	CRYO_RST_EPOLL_DISARM, CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,  CRYO_RST_PID_CURSOR,
-	CRYO_RST_OUTER_PID,
+	CRYO_RST_OUTER_PID,    CRYO_RST_URING,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -64,7 +66,7 @@ static uint32_t odd_number(void)
 }
 
 /* What the calls of a restart are about. */
-static int an_epoll, a_socket, a_udp_socket;
+static int an_epoll, a_socket, a_udp_socket, a_ring = -1;
 
 /* Arguments of a restart's calls that are right, but for what is put into them afterwards. */
 static size_t restart_argument(unsigned long cmd, void *block)
@@ -93,6 +95,10 @@ static size_t restart_argument(unsigned long cmd, void *block)
 		*(struct cryo_nested_cursor *)block = (struct cryo_nested_cursor){
 			.pid = 30000 + (int32_t)(rnd() % 1000), .up = one_in(2) ? 0 : odd_number() };
 		return sizeof(struct cryo_nested_cursor);
+	case CRYO_RST_URING:
+		*(struct cryo_uring_counters *)block = (struct cryo_uring_counters){
+			.fd = one_in(8) ? (int32_t)odd_number() : a_ring, .sq_head = odd_number(), .cq_tail = odd_number() };
+		return sizeof(struct cryo_uring_counters);
 	case CRYO_RST_OUTER_PID:
 		*(struct cryo_outer_pid *)block = (struct cryo_outer_pid){
 			.pid = one_in(2) ? getpid() : (int32_t)odd_number() };
@@ -222,6 +228,31 @@ static void *argument(unsigned long cmd)
 	return block;
 }
 
+/* A ring whose counters can be set again. */
+static void new_ring(void)
+{
+	struct io_uring_params params = { 0 };
+
+	close(a_ring);
+	a_ring = (int)syscall(SYS_io_uring_setup, 4, &params);
+}
+
+/* Of a handle, which may be one of a restart, and then maps a ring. */
+static void map(int fd)
+{
+	uint64_t offset = (uint64_t)(one_in(8) ? odd_number() : (uint32_t)a_ring) << CRYO_URING_FD_SHIFT;
+	size_t size = (rnd() % 4 + 1) * 4096;
+	void *at;
+
+	offset |= one_in(3) ? rnd() & 0xffffffff000ULL : (rnd() % 3) << 27;
+	at = mmap(NULL, size, PROT_READ | (one_in(2) ? PROT_WRITE : 0),
+		  one_in(4) ? MAP_PRIVATE : MAP_SHARED, fd, (off_t)offset);
+	if (at == MAP_FAILED)
+		return;
+	(void)*(volatile char *)at;
+	munmap(at, size);
+}
+
 static void one_call(int *fds, int n)
 {
 	unsigned long cmd = one_in(10) ? (unsigned long)(uint32_t)rnd() : commands[rnd() % COMMANDS];
@@ -249,6 +280,10 @@ static void one_call(int *fds, int n)
 		lseek(fds[slot], (off_t)rnd(), SEEK_SET);
 		return;
 	}
+	if (one_in(50))
+		map(fds[slot]);
+	if (one_in(200))
+		new_ring();
 	/* It waits until somebody's alarm ends it. */
 	if (cmd == CRYO_CLIENT_WAIT && !one_in(100))
 		return;
@@ -284,6 +319,7 @@ static void make_objects(void)
 	if (an_epoll < 0 || a_udp_socket < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		_exit(7);
 	a_socket = pair[0];
+	new_ring();
 	if (epoll_ctl(an_epoll, EPOLL_CTL_ADD, a_socket, &event))
 		_exit(7);
 }
@@ -382,7 +418,7 @@ static bool bounded(void)
 						   CRYO_IOC_IPC_ID, CRYO_IOC_CLIENT };
 	static const unsigned long of_restart[] = { CRYO_RST_RESUME, CRYO_RST_COMMIT, CRYO_RST_EPOLL_DISARM,
 						    CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,
-						    CRYO_RST_PID_CURSOR, CRYO_RST_OUTER_PID };
+						    CRYO_RST_PID_CURSOR, CRYO_RST_OUTER_PID, CRYO_RST_URING };
 	static const unsigned long of_client[] = { CRYO_CLIENT_WAIT, CRYO_CLIENT_VOTE, CRYO_CLIENT_RESTART_INFO,
 						   CRYO_CLIENT_FORWARD };
 	struct cryo_checkpoint request = { .size = sizeof(request), .target = getppid(), .out_fd = -1 };

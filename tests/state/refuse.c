@@ -2,12 +2,12 @@
 /* What an ordinary user's process can hold that is refused: all of it at once, then each alone. */
 #define _GNU_SOURCE
 #include "refuse-run.h"
+#include "uring.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <linux/filter.h>
-#include <linux/io_uring.h>
 #include <linux/netlink.h>
 #include <linux/perf_event.h>
 #include <linux/rtnetlink.h>
@@ -158,7 +158,9 @@ static bool make_netlink(void)
 
 /* ---- descriptors without a file ---- */
 
-static int inotify_fd, pid_fd, thread_fd, ring_fd;
+static int inotify_fd, pid_fd, thread_fd, ring_pipe[2];
+static struct uring ring, buffers_ring;
+static char ring_byte;
 
 static bool make_inotify(void)
 {
@@ -181,12 +183,34 @@ static bool make_userfaultfd(void)
 	return expect_fd((int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY), "userfaultfd");
 }
 
+/* A read of a pipe in which there is nothing. */
 static bool make_io_uring(void)
 {
-	struct io_uring_params params = { 0 };
+	if (!uring_make(&ring, 4, 0))
+		return false;
+	CRT_SYS(pipe(ring_pipe));
+	uring_add(&ring, IORING_OP_READ, ring_pipe[0], &ring_byte, 1, 7);
+	crt_expect("pid %d|thread %d|1 requests of io_uring are under way", getpid(), getpid());
+	return uring_enter(&ring, 1, 0) == 1;
+}
 
-	ring_fd = (int)syscall(SYS_io_uring_setup, 4, &params);
-	return expect_fd(ring_fd, "io_uring");
+static bool works_io_uring(void)
+{
+	uint64_t user;
+
+	CRT_SYS(write(ring_pipe[1], "x", 1));
+	return uring_enter(&ring, 0, 1) >= 0 && uring_take(&ring, &user) == 1 && user == 7 && ring_byte == 'x';
+}
+
+static bool make_ring_buffers(void)
+{
+	struct iovec vec = { &ring_byte, 1 };
+
+	if (!uring_make(&buffers_ring, 4, 0))
+		return false;
+	if (syscall(SYS_io_uring_register, buffers_ring.fd, IORING_REGISTER_BUFFERS, &vec, 1))
+		return false;
+	return expect_fd(buffers_ring.fd, "(io_uring): a ring with registered or provided buffers is not supported");
 }
 
 /* Of a process that is left out. */
@@ -472,7 +496,8 @@ struct obstacle obstacles[] = {
 	{ .name = "netlink", .make = make_netlink },
 	{ .name = "inotify", .make = make_inotify, .works = works_inotify },
 	{ .name = "userfaultfd", .make = make_userfaultfd },
-	{ .name = "io_uring", .make = make_io_uring },
+	{ .name = "io_uring", .make = make_io_uring, .works = works_io_uring },
+	{ .name = "ring-buffers", .make = make_ring_buffers },
 	{ .name = "pidfd", .make = make_pidfd, .works = works_pidfd },
 	{ .name = "pidfd-thread", .make = make_pidfd_thread },
 	{ .name = "perf", .make = make_perf },
@@ -496,7 +521,7 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify userfaultfd io_uring pidfd pidfd-thread perf "
+	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify userfaultfd io_uring ring-buffers pidfd pidfd-thread perf "
 		 "secretmem dnotify aio "
 		 "seccomp-listener landlock tracer child ptraced own-files shared-undo mount-namespace",
 };

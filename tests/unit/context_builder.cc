@@ -208,6 +208,13 @@ void put_inotify(Writer& writer, const File& file) {
   writer.put(CRYO_SEC_INOTIFY, file.id, file.inotify->head, std::move(tail));
 }
 
+void put_uring(Writer& writer, const File& file) {
+  Bytes tail = file.uring->completions;
+  append(tail, bytes_of_vector(file.uring->array));
+  append(tail, file.uring->submissions);
+  writer.put(CRYO_SEC_URING, file.id, file.uring->head, std::move(tail));
+}
+
 Bytes bytes_of_queue(const Writer& writer, const std::vector<SocketMessage>& queue) {
   Bytes tail;
   for (const SocketMessage& message : queue) {
@@ -286,6 +293,7 @@ void put_files(Writer& writer, const Context& context) {
     if (!file.build_id.empty()) writer.put({CRYO_SEC_BUILD_ID, id, 0, {}, file.build_id, 8});
     if (file.timerfd) writer.put(CRYO_SEC_TIMERFD, id, *file.timerfd);
     if (file.inotify) put_inotify(writer, file);
+    if (file.uring) put_uring(writer, file);
     if (file.pidfd) writer.put(CRYO_SEC_PIDFD, id, *file.pidfd);
     if (file.signalfd) writer.put(CRYO_SEC_SIGNALFD, id, *file.signalfd);
     if (file.pty) put_pty(writer, file);
@@ -408,6 +416,13 @@ void fill_files(Context& context) {
   add_file(context, 42, 0, CRYO_FILE_INOTIFY, "").inotify =
       Inotify{{1, 5}, {Watch{{3, 0x100, 1, 2, 4, 0}, "/tmp"}}};
   add_file(context, 60, 0, CRYO_FILE_PIDFD, "").pidfd = cryo_pidfd{0, CRYO_PIDFD_THREAD};
+  Uring ring{{}, Bytes(64, std::byte{0xc9}), {1, 0}, Bytes(128, std::byte{0x59})};
+  ring.head.sq_entries = 2;
+  ring.head.cq_entries = 4;
+  ring.head.sq_head = ring.head.sq_tail = 7;
+  ring.head.cq_tail = ring.head.cq_head = 9;
+  ring.head.eventfd = 6;
+  add_file(context, 61, 0, CRYO_FILE_URING, "").uring = std::move(ring);
 }
 
 void fill_process_details(Process& process) {

@@ -88,6 +88,10 @@ void check_same_files(const Context& a, const Context& b) {
   CHECK(same(*b.file(40).timerfd, *a.file(40).timerfd));
   CHECK_EQ(b.file(41).signalfd->mask, 0x4200U);
   CHECK(same(*b.file(60).pidfd, *a.file(60).pidfd));
+  CHECK(same(b.file(61).uring->head, a.file(61).uring->head));
+  CHECK(b.file(61).uring->completions == a.file(61).uring->completions);
+  CHECK(b.file(61).uring->array == a.file(61).uring->array);
+  CHECK(b.file(61).uring->submissions == a.file(61).uring->submissions);
   CHECK_EQ(b.file(42).inotify->head.next_wd, 5U);
   CHECK_EQ(b.file(42).inotify->watches.at(0).path, "/tmp");
   CHECK_EQ(b.file(42).inotify->watches.at(0).head.wd, 3U);

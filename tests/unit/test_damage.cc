@@ -467,6 +467,22 @@ TEST("inotify") {
   refused("cannot be the next", [&](ContextBuilder& b) { inotify(b).head.next_wd = ~0U; });
 }
 
+TEST("io_uring") {
+  const auto ring = [](ContextBuilder& b) -> Uring& { return *b.context.files.at(61).uring; };
+  refused("file 61 has no URING", [](ContextBuilder& b) { b.context.files.at(61).uring.reset(); });
+  refused("unknown flags", [&](ContextBuilder& b) { ring(b).head.flags = 2; });
+  refused("are impossible", [&](ContextBuilder& b) { ring(b).head.sq_entries = 3; });
+  refused("are impossible", [&](ContextBuilder& b) { ring(b).head.sq_entries = 0; });
+  refused("are impossible", [&](ContextBuilder& b) { ring(b).head.sq_entries = 1U << 31; });
+  refused("are impossible", [&](ContextBuilder& b) { ring(b).head.cq_entries = 1; });
+  refused("are impossible", [&](ContextBuilder& b) { ring(b).head.eventfd_async = 2; });
+  refused("are not what is in it", [&](ContextBuilder& b) { ring(b).submissions.pop_back(); });
+  refused("are not what is in it", [&](ContextBuilder& b) { ring(b).array.clear(); });
+  refused("are not what is in it", [&](ContextBuilder& b) { ring(b).head.cq_entries = 65536; });
+  refused("which is no eventfd", [&](ContextBuilder& b) { ring(b).head.eventfd = 5; });
+  refused("which is no eventfd", [&](ContextBuilder& b) { ring(b).head.eventfd = 99; });
+}
+
 TEST("pidfds") {
   const auto pidfd = [](ContextBuilder& b) -> cryo_pidfd& { return *b.context.files.at(60).pidfd; };
   refused("file 60 has no PIDFD", [](ContextBuilder& b) { b.context.files.at(60).pidfd.reset(); });

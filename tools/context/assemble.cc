@@ -228,6 +228,15 @@ void check_pidfd(const Staging& staging, const File& file, const Context& contex
   if (pid != 0 && !there) inconsistent(staging, "file {}: it is of pid {}, which is not there", file.id, pid);
 }
 
+void check_uring(const Staging& staging, const File& file, const Context& context) {
+  if (!file.uring) inconsistent(staging, "file {} has no URING", file.id);
+  const std::uint32_t id = file.uring->head.eventfd;
+  if (id == 0) return;
+  const auto eventfd = context.files.find(id);
+  if (eventfd == context.files.end() || eventfd->second.head.kind != CRYO_FILE_EVENTFD)
+    inconsistent(staging, "file {}: it tells file {}, which is no eventfd", file.id, id);
+}
+
 void check_file(const Staging& staging, const File& file, const Context& context) {
   const auto inode = context.inodes.find(file.head.inode);
   const bool has_inode = inode != context.inodes.end();
@@ -261,6 +270,8 @@ void check_file(const Staging& staging, const File& file, const Context& context
       return require(file.inotify.has_value(), "INOTIFY");
     case CRYO_FILE_PIDFD:
       return check_pidfd(staging, file, context);
+    case CRYO_FILE_URING:
+      return check_uring(staging, file, context);
     case CRYO_FILE_UDP:
       require(file.connection.has_value(), "SOCKSTATE");
       return check_udp(staging, file);

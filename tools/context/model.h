@@ -167,6 +167,14 @@ struct Inotify {
   std::vector<Watch> watches;
 };
 
+// A ring of io_uring, with no request under way.
+struct Uring {
+  cryo_uring head{};
+  Bytes completions;                 // as in the ring
+  std::vector<std::uint32_t> array;  // numbers of submissions; empty with NO_SQARRAY
+  Bytes submissions;
+};
+
 // One message in the queue of a socket; of a stream a part of it.
 struct SocketMessage {
   cryo_sock_message head{};
@@ -202,6 +210,7 @@ struct File {
   std::optional<cryo_signalfd> signalfd;    // always there when kind is CRYO_FILE_SIGNALFD
   std::optional<Inotify> inotify;           // always there when kind is CRYO_FILE_INOTIFY
   std::optional<cryo_pidfd> pidfd;          // always there when kind is CRYO_FILE_PIDFD
+  std::optional<Uring> uring;               // always there when kind is CRYO_FILE_URING
   Bytes build_id;                           // of a mapped ELF file, where it was at hand
   std::optional<SocketState> connection;    // always there when kind is CRYO_FILE_UNIX ... WAITING
   std::vector<cryo_sockopt> options;        // of any socket

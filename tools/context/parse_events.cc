@@ -4,6 +4,7 @@
 #include <sys/timerfd.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "context/staging.h"
@@ -114,6 +115,33 @@ void parse_inotify(Staging& staging, const Payload& payload) {
   if (!rest.empty()) payload.damaged("{} bytes after the last watch", rest.size());
   if (inotify.head.next_wd > kMaxWatch) payload.damaged("watch {} cannot be the next", inotify.head.next_wd);
   file.inotify = std::move(inotify);
+}
+
+void parse_uring(Staging& staging, const Payload& payload) {
+  File& file = file_of(staging, payload);
+  Uring ring{payload.fixed<cryo_uring>(), {}, {}, {}};
+  const cryo_uring& head = ring.head;
+  if (head.flags & ~CRYO_URING_FLAGS)
+    staging.unknown(payload.section(), "ring {}: unknown flags {:#x}", payload.object(),
+                    head.flags & ~CRYO_URING_FLAGS);
+  if (!std::has_single_bit(head.sq_entries) || head.sq_entries > CRYO_URING_MAX_SQ ||
+      !std::has_single_bit(head.cq_entries) || head.cq_entries > CRYO_URING_MAX_CQ ||
+      head.cq_entries < head.sq_entries || head.eventfd_async > 1)
+    payload.damaged("ring {}: {} submissions and {} completions are impossible", payload.object(),
+                    head.sq_entries, head.cq_entries);
+  const std::size_t completions = head.cq_entries * ((head.flags & CRYO_URING_CQE32) ? 32UL : 16UL);
+  const std::size_t array = (head.flags & CRYO_URING_NO_SQARRAY) ? 0 : head.sq_entries;
+  const std::size_t submissions = head.sq_entries * ((head.flags & CRYO_URING_SQE128) ? 128UL : 64UL);
+  const auto tail = payload.tail();
+  if (tail.size() != completions + array * sizeof(std::uint32_t) + submissions)
+    payload.damaged("ring {}: {} bytes are not what is in it", payload.object(), tail.size());
+  const auto numbers = tail.subspan(completions, array * sizeof(std::uint32_t));
+  const auto rest = tail.last(submissions);
+  ring.completions.assign(tail.begin(), tail.begin() + static_cast<std::ptrdiff_t>(completions));
+  ring.array.resize(array);
+  if (array != 0) std::memcpy(ring.array.data(), numbers.data(), numbers.size());
+  ring.submissions.assign(rest.begin(), rest.end());
+  file.uring = std::move(ring);
 }
 
 }  // namespace cryo

@@ -56,6 +56,12 @@ std::string timerfd_text(const cryo_timerfd& timer) {
   return text + fmt::format(", expired {} times", timer.ticks);
 }
 
+// How many of each have not been taken, as far as the program's own counters can be believed.
+std::string uring_text(const cryo_uring& ring) {
+  return fmt::format("io_uring of {} and {} entries, {} to submit, {} completions to take", ring.sq_entries,
+                     ring.cq_entries, ring.sq_tail - ring.sq_head, ring.cq_tail - ring.cq_head);
+}
+
 std::string pty_text(const Pty& pty) {
   return fmt::format("pseudo-terminal {}, {}x{}, with {} to read at the master and {} at the slave",
                      pty.head.number, pty.head.columns, pty.head.rows, bytes_text(pty.output.size()),
@@ -130,6 +136,8 @@ std::string file_text(const Context& context, const File& file) {
       return fmt::format("signalfd of {}", join(signal_set_names(file.signalfd->mask)));
     case CRYO_FILE_PIDFD:
       return pidfd_text(*file.pidfd);
+    case CRYO_FILE_URING:
+      return uring_text(file.uring->head);
     case CRYO_FILE_MQUEUE:
       return fmt::format("message queue {} with {} messages", printable(file.path),
                          context.inode(file.head.inode).mqueue->messages.size());

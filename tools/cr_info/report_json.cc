@@ -314,6 +314,13 @@ Json json_of(const File& file) {
                                  {"ino", watch.head.ino}});
   if (file.pidfd)
     json["pidfd"] = {{"pid", file.pidfd->pid}, {"thread", (file.pidfd->flags & CRYO_PIDFD_THREAD) != 0}};
+  if (file.uring)
+    json["io_uring"] = {{"flags", hex(file.uring->head.flags)},
+                        {"sq_entries", file.uring->head.sq_entries},
+                        {"cq_entries", file.uring->head.cq_entries},
+                        {"to_submit", file.uring->head.sq_tail - file.uring->head.sq_head},
+                        {"completions", file.uring->head.cq_tail - file.uring->head.cq_head},
+                        {"eventfd", file.uring->head.eventfd}};
   if (file.signalfd) json["signalfd"] = {{"signals", signal_set_names(file.signalfd->mask)}};
   return json;
 }

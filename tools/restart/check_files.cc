@@ -36,6 +36,7 @@ class FileChecker {
   void check_pipe(const Inode& inode);
   void check_inotify(const Inotify& inotify);
   void check_timerfd(const cryo_timerfd& timer);
+  void check_uring(const cryo_uring& ring);
   void check_fifo(const File& file, const FileUse& use);
   void check_queue(const File& file);
   void check_posix_shm(const File& file);
@@ -165,6 +166,11 @@ void FileChecker::check_timerfd(const cryo_timerfd& timer) {
     problem(EPERM, "a timer that wakes the machine takes CAP_WAKE_ALARM");
 }
 
+void FileChecker::check_uring(const cryo_uring& ring) {
+  const std::string text = uring_problem(ring);
+  if (!text.empty()) problem(EOPNOTSUPP, "{}", text);
+}
+
 // One that is gone is made anew.
 void FileChecker::check_fifo(const File& file, const FileUse& use) {
   const Inode& inode = context_.inode(file.head.inode);
@@ -245,6 +251,8 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
       return check_inotify(*file.inotify);
     case CRYO_FILE_TIMERFD:
       return check_timerfd(*file.timerfd);
+    case CRYO_FILE_URING:
+      return check_uring(file.uring->head);
     default:
       problem(EOPNOTSUPP, "is of a kind that this cr_restart does not know ({})", file.head.kind);
   }

@@ -173,9 +173,10 @@ void Child::plan_truncation(CallList& calls) {
 stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   auto* parameters = area.array<stub::Parameters>(1);
   const Mm& mm = input_.context.mm(process_.head.mm);
-  const MemoryPlanInput memory_input{input_.context, mm, kernel_mappings_,
-                                     [this](std::uint32_t file) { return files_.fds.at(file); },
-                                     input_.shared};
+  const MemoryPlanInput memory_input{
+      input_.context,   mm,
+      kernel_mappings_, [this](std::uint32_t file) { return files_.fds.at(file); },
+      input_.shared,    input_.handle_fd};
   MemoryPlan memory = plan_memory(memory_input, area, space);
   const ThreadPlanInput threads{process_,
                                 input_.options,

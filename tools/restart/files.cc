@@ -157,6 +157,8 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
       return make_inotify(file);
     case CRYO_FILE_PIDFD:
       return gone_.open(file);
+    case CRYO_FILE_URING:
+      return make_uring(file, input_.handle_fd);
     case CRYO_FILE_PTY_MASTER:
       return terminals_.open_master(file);
     case CRYO_FILE_PTY_SLAVE:
@@ -231,6 +233,7 @@ FileStore FileMaker::make() {
     store_.fds.emplace(id, put_away(id, std::move(fd)));
   }
   terminals_.finish(store_);
+  register_eventfds(input_.context, store_.fds);
   for (auto& [id, fd] : contents_) {
     const Inode& inode = input_.context.inode(id);
     finish_contents(inode, fd.get());

@@ -74,6 +74,9 @@ class Planner {
   [[nodiscard]] SegmentUse segment_use(const cryo_vma& vma) const {
     return {shared_inode(vma), !(vma.flags & CRYO_VMA_MAYWRITE)};
   }
+  [[nodiscard]] bool is_ring(const cryo_vma& vma) const {
+    return vma.kind == CRYO_VMA_FILE && input_.context.file(vma.file).head.kind == CRYO_FILE_URING;
+  }
   void plan_map(std::uint32_t index);
   void plan_reads();
   void add_read(const PageChunk& chunk);
@@ -226,8 +229,14 @@ void Planner::plan_map(std::uint32_t index) {
   }
   if (vma.flags & CRYO_VMA_NORESERVE) flags |= MAP_NORESERVE;
   CallList& calls = plan_.before_reads;
+  std::uint64_t offset = vma.kind == CRYO_VMA_FILE ? vma.offset : 0;
+  if (is_ring(vma)) {
+    // Only the handle maps it at a given address.
+    offset |= static_cast<std::uint64_t>(fd) << CRYO_URING_FD_SHIFT;
+    fd = input_.handle_fd;
+  }
   calls.expect(Expect::kArgument0, Step::kMap, index, SYS_mmap, vma.start, vma.end - vma.start,
-               first_protection(index), flags, fd, vma.kind == CRYO_VMA_FILE ? vma.offset : 0);
+               first_protection(index), flags, fd, offset);
   // Before the first page is there, so that the contents come in pages of that size.
   if (vma.flags & CRYO_VMA_HUGEPAGE)
     calls.add(Step::kAdvise, index, SYS_madvise, vma.start, vma.end - vma.start, MADV_HUGEPAGE);

@@ -33,6 +33,7 @@ static bool is_pure_wait(unsigned long nr)
 	case __NR_semtimedop:
 	case __NR_io_getevents:
 	case __NR_io_pgetevents:
+	case __NR_io_uring_enter:	/* EINTR only when it has submitted nothing */
 	/* With SO_RCVTIMEO or SO_SNDTIMEO; EINTR says that not a byte was transferred. */
 	case __NR_read:
 	case __NR_readv:
@@ -105,6 +106,21 @@ bool cryo_timed_wait_known(u32 nr)
 	return find_timed(nr);
 }
 
+/*
+ * The one call that runs task works while it waits: here it goes on with that, and sets its result then.
+ * In the context it was interrupted, when it had submitted what it was to submit.  A filter can have
+ * made up the error: then the call is made again, for the same error.
+ */
+static void leave_uring_enter(struct pt_regs *regs)
+{
+	if (!cryo_uring_used(current))
+		return;
+	if (regs->si && !test_syscall_work(SECCOMP))
+		regs->ax = regs->si;
+	else
+		regs->ax = -ERESTARTNOHAND;
+}
+
 void cryo_arch_fixup_syscall(struct cryo_parked *p)
 {
 	struct pt_regs *regs = current_pt_regs();
@@ -113,6 +129,8 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p)
 	/* A 32-bit system call's numbers mean something else; such threads are refused. */
 	if ((long)nr < 0 || current_thread_info()->status & TS_COMPAT)
 		return;
+	if (nr == __NR_io_uring_enter && regs->ax == (unsigned long)-ENOSYS)
+		leave_uring_enter(regs);
 	if (regs->ax != (unsigned long)-EINTR || !is_pure_wait(nr))
 		return;
 	if (p->has_wait && find_timed(nr)) {

@@ -133,6 +133,7 @@ enum cryo_section_type {
 	CRYO_SEC_NS_NET		= 82,	/* object: namespace; struct cryo_ns_net */
 	CRYO_SEC_PIDS		= 83,	/* object: pid; struct cryo_array; tail: struct cryo_nested_id */
 	CRYO_SEC_PIDFD		= 60,	/* object: file id; struct cryo_pidfd */
+	CRYO_SEC_URING		= 88,	/* object: file id; struct cryo_uring; tail: see there */
 	CRYO_SEC_PAGE_COPIES	= 70,	/* object: mm; struct cryo_array; tail: struct cryo_page_copy */
 	CRYO_SEC_THREAD_FS	= 71,	/* object: tid; struct cryo_thread_fs; tail: path */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
@@ -411,6 +412,7 @@ struct cryo_inode {
 #define CRYO_FILE_MQUEUE	37	/* POSIX message queue */
 #define CRYO_FILE_POSIX_SHM	38	/* POSIX shared memory: by its name, with the contents of its inode */
 #define CRYO_FILE_PIDFD		50	/* of a process of the context, or of one that is gone */
+#define CRYO_FILE_URING		56	/* io_uring, with no request under way */
 #define CRYO_FILE_CLIENT	90	/* Cryo: registration of a process that takes part in checkpoints */
 #define CRYO_FILE_REQUEST	91	/* Cryo: checkpoint handle, which tells of the restart afterwards */
 #define CRYO_FILE_OUTPUT	92	/* what this context was written to: /dev/null after a restart */
@@ -597,6 +599,38 @@ struct cryo_signalfd {
 struct cryo_pidfd {
 	__s32 pid;			/* 0: of a process that has been waited for */
 	__u32 flags;			/* CRYO_PIDFD_* */
+};
+
+/*
+ * What a ring may have been set up with: IORING_SETUP_ IOPOLL, CQSIZE, CLAMP, R_DISABLED (it still is),
+ * SUBMIT_ALL, COOP_TASKRUN, TASKRUN_FLAG, SQE128, CQE32, NO_SQARRAY.
+ */
+#define CRYO_URING_FLAGS	0x10fd9U
+#define CRYO_URING_SQE128	(1U << 10)
+#define CRYO_URING_CQE32	(1U << 11)
+#define CRYO_URING_NO_SQARRAY	(1U << 16)
+
+#define CRYO_URING_MAX_SQ	32768
+#define CRYO_URING_MAX_CQ	65536
+
+/*
+ * Tail: @cq_entries completions of 16 bytes (32 with CQE32); @sq_entries numbers of submissions, u32 each
+ * (none with NO_SQARRAY); and @sq_entries submissions of 64 bytes (128 with SQE128).
+ */
+struct cryo_uring {
+	__u32 flags;			/* IORING_SETUP_*, those in CRYO_URING_FLAGS */
+	__u32 sq_entries;		/* powers of 2 */
+	__u32 cq_entries;
+	__u32 sq_head, sq_tail;		/* as they count on, not masked */
+	__u32 cq_head, cq_tail;
+	__u32 sq_dropped;
+	__u32 cq_overflow;
+	__u32 cq_flags;			/* IORING_CQ_* */
+	__u32 eventfd;			/* file id of what is told of completions; 0: none */
+	__u32 eventfd_async;		/* IORING_REGISTER_EVENTFD_ASYNC */
+	__u32 sq_offsets[7];		/* struct io_sqring_offsets up to array, which is 0 without one */
+	__u32 cq_offsets[7];		/* struct io_cqring_offsets up to flags */
+	__u32 reserved[2];
 };
 
 struct cryo_inotify {

@@ -477,4 +477,26 @@ struct cryo_datagram {
 	__u64 time_ns;
 };
 
+/*
+ * CRYO_RST_URING: let a ring of io_uring to which nothing has been submitted yet go on counting where
+ * another one has stopped.
+ *
+ * mmap(2) of the handle, with MAP_SHARED, maps the ring whose descriptor is in the bits of the offset from
+ * CRYO_URING_FD_SHIFT on, at what the bits below say (IORING_OFF_*): the ring itself cannot be mapped at an
+ * address of one's choice.
+ *
+ * Errors: EINVAL @fd is no ring, or one set up with flags that are not in CRYO_URING_FLAGS; EBUSY it has
+ * been used.
+ */
+#define CRYO_RST_URING		_IO(CRYO_IOC_TYPE, 0x72)
+
+#define CRYO_URING_FD_SHIFT	40
+
+struct cryo_uring_counters {
+	__u32 size;			/* sizeof(struct cryo_uring_counters) */
+	__s32 fd;
+	__u32 sq_head;
+	__u32 cq_tail;
+};
+
 #endif /* _UAPI_CRYO_IOCTL_H */
