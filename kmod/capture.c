@@ -236,6 +236,7 @@ static void release_proc(struct cryo_proc *p)
 	p->vmas = NULL;
 	p->nr_vmas = 0;
 	cryo_buf_free(&p->mempolicies);
+	cryo_buf_free(&p->left_out);
 	if (p->exe)
 		fput(p->exe);
 	p->exe = NULL;

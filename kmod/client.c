@@ -379,6 +379,28 @@ static long client_forward(struct cryo_participant *p, void __user *arg)
 
 /* ---- the handle ---- */
 
+/* ---- leaving memory out ---- */
+
+static long client_exclude(struct cryo_participant *p, void __user *arg)
+{
+	struct cryo_exclusions *x = cryo_exclusions_copy(arg);
+	long ret = 0;
+
+	if (IS_ERR(x))
+		return PTR_ERR(x);
+	spin_lock(&cryo_participants_lock);
+	if (p->owner != task_tgid(current))
+		ret = -EPERM;
+	else if (p->state != CRYO_PART_ACTIVE)
+		ret = -ECANCELED;
+	else
+		swap(p->proc->excluded, x);
+	spin_unlock(&cryo_participants_lock);
+	/* The old ones, or those that nobody wants. */
+	cryo_exclusions_free(x);
+	return ret;
+}
+
 static long client_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct cryo_participant *p = file->private_data;
@@ -395,6 +417,8 @@ static long client_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return restart_info(p, user);
 	case CRYO_CLIENT_FORWARD:
 		return client_forward(p, user);
+	case CRYO_CLIENT_EXCLUDE:
+		return client_exclude(p, user);
 	}
 	return -ENOTTY;
 }

@@ -150,6 +150,7 @@ struct cryo_proc {
 	bool told;			/* its participants, if any, know of the request */
 	bool tree;			/* its children belong to the scope */
 	bool omitted;			/* has left itself out: is not stopped, and not in the context */
+	struct cryo_exclusions *excluded;	/* NULL: none; its own; under cryo_participants_lock before all have voted */
 
 	/* What capture.c collects. */
 	/* Its leader, parked; another thread when that has exited; or a zombie. Counted elsewhere. */
@@ -161,6 +162,7 @@ struct cryo_proc {
 	struct cryo_vma_record *vmas;
 	unsigned int nr_vmas;
 	struct cryo_buf mempolicies;	/* struct cryo_mempolicy of the areas */
+	struct cryo_buf left_out;	/* struct cryo_excluded */
 	struct file *exe;
 };
 
@@ -397,6 +399,20 @@ int cryo_save_zombie_namespaces(struct cryo_capture *c);
 int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);
 u64 cryo_estimate(struct cryo_capture *c);
 int cryo_save_memory(struct cryo_capture *c);
+
+/* exclude.c: memory that a process does not want to be saved */
+struct cryo_exclusions {
+	struct mm_struct *mm;		/* whose addresses these are; kept from being reused */
+	u32 nr;
+	struct cryo_client_range ranges[];
+};
+
+struct cryo_exclusions *cryo_exclusions_copy(void __user *arg);
+void cryo_exclusions_free(struct cryo_exclusions *x);
+const struct cryo_client_range *cryo_exclusions_find(const struct cryo_proc *p, u64 start, u64 end);
+int cryo_exclusions_note(struct cryo_capture *c, u64 start, u64 end);
+int cryo_save_exclusions(struct cryo_capture *c);
+
 int cryo_save_contents(struct cryo_capture *c);
 bool cryo_is_ctty(struct task_struct *task, struct file *file);
 bool cryo_is_pipe(struct file *file);

@@ -173,10 +173,11 @@ static void sort_pages(struct batch *b, const struct cryo_vma_record *vma, unsig
 }
 
 /*
- * Find the next pages of @vma at or after *@addr and take them.  The lock is not
+ * Find the next pages of @vma at or after *@addr, before @limit, and take them.  The lock is not
  * held while they are written: that may take long, and may need it.
  */
-static int take(struct batch *b, const struct cryo_vma_record *vma, unsigned long *addr)
+static int take(struct batch *b, const struct cryo_vma_record *vma, unsigned long *addr,
+		unsigned long limit)
 {
 	struct mm_struct *mm = b->c->p->mm;
 	unsigned long start, end;
@@ -184,7 +185,7 @@ static int take(struct batch *b, const struct cryo_vma_record *vma, unsigned lon
 
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
-	start = cryo_page_scan(mm, *addr, vma->out.end, CRYO_PAGES_MAX * PAGE_SIZE, &end);
+	start = cryo_page_scan(mm, *addr, limit, CRYO_PAGES_MAX * PAGE_SIZE, &end);
 	if (start < end) {
 		n = min_t(long, (end - start) >> PAGE_SHIFT,
 			  CRYO_PAGES_MAX - max(b->nr_pages, b->nr_copies));
@@ -201,19 +202,40 @@ static int take(struct batch *b, const struct cryo_vma_record *vma, unsigned lon
 	return 0;
 }
 
-static int save_vma(struct batch *b, const struct cryo_vma_record *vma)
+static int save_range(struct batch *b, const struct cryo_vma_record *vma, unsigned long addr,
+		      unsigned long end)
 {
-	unsigned long addr = vma->out.start;
 	int err = 0;
 
-	while (!err && addr < vma->out.end) {
+	while (!err && addr < end) {
 		if (b->nr_pages == CRYO_PAGES_MAX)
 			err = flush(b);
 		if (!err && b->nr_copies == CRYO_PAGES_MAX)
 			err = flush_copies(b);
 		if (!err)
-			err = take(b, vma, &addr);
+			err = take(b, vma, &addr, end);
 		cond_resched();
+	}
+	return err;
+}
+
+/* All of it, but for what the process has excluded. */
+static int save_vma(struct batch *b, const struct cryo_vma_record *vma)
+{
+	unsigned long addr = vma->out.start, end = vma->out.end;
+	const struct cryo_client_range *skip = NULL;
+	unsigned long from, to;
+	int err = 0;
+
+	while (!err && addr < end) {
+		if (vma->out.kind == CRYO_VMA_ANON)
+			skip = cryo_exclusions_find(b->c->p, addr, end);
+		from = skip ? max_t(unsigned long, addr, skip->start) : end;
+		to = skip ? min_t(unsigned long, end, skip->end) : end;
+		err = save_range(b, vma, addr, from);
+		if (!err && from < to)
+			err = cryo_exclusions_note(b->c, from, to);
+		addr = to;
 	}
 	return err;
 }
@@ -238,7 +260,7 @@ int cryo_save_memory(struct cryo_capture *c)
 		if (c->p->vmas[i].pages)
 			err = save_vma(b, &c->p->vmas[i]);
 	if (!err)
-		err = flush(b) ?: flush_copies(b);
+		err = flush(b) ?: flush_copies(b) ?: cryo_save_exclusions(c);
 	release(b);
 	kvfree(b);
 	return err;

@@ -155,6 +155,7 @@ static void proc_free(struct cryo_proc *p)
 {
 	put_task_struct(p->leader);
 	put_pid(p->tgid);
+	cryo_exclusions_free(p->excluded);
 	kfree(p);
 }
 

@@ -122,6 +122,7 @@ class Chain {
   // cr_checkpoint() of the callback that is running.
   int go_on(int flags);
   int replace_self(Callback callback, int context);
+  [[nodiscard]] int context() const { return context_; }
   [[nodiscard]] bool restarted() const { return done_ && result_ > 0; }
 
  private:
@@ -203,6 +204,13 @@ int forward(std::uint32_t scope, pid_t target);
 
 const cr_checkpoint_info& checkpoint_info();
 const cr_restart_info& restart_info();
+
+// ---- exclude.cc
+
+// Tells the module which memory is not needed. By the helper, before it votes.
+void tell_exclusions();
+// In the child of a fork.
+void reset_exclusions();
 
 // ---- others
 

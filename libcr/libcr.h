@@ -113,6 +113,11 @@ int cr_hold_ctrl(int scope, int flags);
 int cr_inc_persist(void);
 int cr_dec_persist(void);
 
+/* ---- memory that is not saved: not in BLCR ---- */
+
+int cr_exclude_memory(void* addr, size_t len);
+int cr_include_memory(void* addr, size_t len);
+
 /* ---- requests ---- */
 
 #define CR_CHECKPOINT_ARGS_VERSION 1

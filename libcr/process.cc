@@ -40,6 +40,7 @@ void after_fork_in_child() {
   g_process.sections.reset();
   g_process.own_requests = 0;
   reset_round();
+  reset_exclusions();
   t_thread = nullptr;
   t_chain = nullptr;
 }

@@ -186,6 +186,7 @@ int helper_bottom() {
   wait_for_threads();
   const std::uint32_t refusal = g_round.refusal;
   if (refusal != 0 || g_round.missing != 0) dismiss_threads();
+  if (refusal == 0) tell_exclusions();
   const int result = refusal == 0 ? cast_vote(CRYO_VOTE_READY, 0)
                                   : cast_vote(refusal >> kVoteShift, refusal & ((1U << kVoteShift) - 1));
   release(result);

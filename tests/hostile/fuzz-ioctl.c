@@ -51,7 +51,7 @@ static const unsigned long commands[] = {
 	CRYO_IOC_CLIENT,  CRYO_IOC_RESTARTED,  CRYO_CLIENT_NOTE, CRYO_CLIENT_VOTE,    CRYO_CLIENT_RESTART_INFO,
 	CRYO_CKPT_VERDICT, CRYO_CLIENT_WAIT,   CRYO_CLIENT_FORWARD, CRYO_IOC_IPC_ID,  CRYO_CKPT_DEVICE,
 	CRYO_RST_EPOLL_DISARM, CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,  CRYO_RST_PID_CURSOR,
-	CRYO_RST_OUTER_PID,    CRYO_RST_URING,
+	CRYO_RST_OUTER_PID,    CRYO_RST_URING, CRYO_CLIENT_EXCLUDE,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -169,6 +169,18 @@ static size_t client_argument(unsigned long cmd, void *block)
 		*(struct cryo_client_forward *)block = (struct cryo_client_forward){
 			.scope = (uint32_t)rnd() % 5, .target = victim };
 		return sizeof(struct cryo_client_forward);
+	case CRYO_CLIENT_EXCLUDE: {
+		struct cryo_client_range *ranges = (void *)((char *)block + 64);
+
+		for (unsigned int i = 0; i < 8; i++)
+			ranges[i] = (struct cryo_client_range){ (8 + 2 * i) * 4096ULL, (9 + 2 * i) * 4096ULL };
+		if (!proper)
+			ranges[rnd() % 8].end = rnd();
+		*(struct cryo_client_exclude *)block = (struct cryo_client_exclude){
+			.nr_ranges = one_in(2) ? (uint32_t)rnd() % 8 : odd_number(),
+			.ranges = one_in(6) ? rnd() : (uintptr_t)ranges };
+		return sizeof(struct cryo_client_exclude);
+	}
 	case CRYO_CLIENT_WAIT:
 		return sizeof(struct cryo_client_request);
 	case CRYO_CLIENT_RESTART_INFO:
@@ -420,7 +432,7 @@ static bool bounded(void)
 						    CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,
 						    CRYO_RST_PID_CURSOR, CRYO_RST_OUTER_PID, CRYO_RST_URING };
 	static const unsigned long of_client[] = { CRYO_CLIENT_WAIT, CRYO_CLIENT_VOTE, CRYO_CLIENT_RESTART_INFO,
-						   CRYO_CLIENT_FORWARD };
+						   CRYO_CLIENT_FORWARD, CRYO_CLIENT_EXCLUDE };
 	struct cryo_checkpoint request = { .size = sizeof(request), .target = getppid(), .out_fd = -1 };
 	struct cryo_restart restart = { .size = sizeof(restart), .threads = 1 };
 	struct cryo_client client = { .size = sizeof(client) };

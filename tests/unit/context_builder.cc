@@ -482,6 +482,7 @@ ContextBuilder::ContextBuilder(std::uint32_t arch, std::uint32_t page_size) {
   const std::uint64_t page = page_size;
   Mm& mm = context.mms.at(1);
   mm.head.exe_file = 1;
+  mm.excluded.push_back({16 * page, 17 * page, 1});
   mm.vmas.insert(mm.vmas.begin(),
                  {8 * page, 12 * page, 0, CRYO_VMA_READ | CRYO_VMA_EXEC, CRYO_VMA_FILE, 1, 0, 0});
   mm.vmas.push_back(
@@ -561,6 +562,8 @@ Bytes ContextBuilder::build() const {
     put_chunk(writer, c.pages[i], page_data[i], c.header.page_size);
     page_bytes += page_data[i].size();
   }
+  for (const auto& [id, mm] : c.mms)
+    if (!mm.excluded.empty()) writer.put_array(CRYO_SEC_EXCLUDED, id, mm.excluded);
   for (const RawSection& section : extra) writer.put(section);
   return writer.finish(page_bytes);
 }

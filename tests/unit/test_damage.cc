@@ -341,6 +341,18 @@ TEST("threads") {
   });
 }
 
+TEST("memory that is left out") {
+  const auto change = [](const char* text, cryo_excluded range) {
+    refused(text, [range](ContextBuilder& b) { b.context.mms.at(1).excluded.push_back(range); });
+  };
+  change("0x11001-0x12000 is no range of pages", {0x11001, 0x12000, 0});
+  change("0x12000-0x12000 is no range of pages", {0x12000, 0x12000, 0});
+  change("ranges at 0x10000 are not in order", {0x10000, 0x11000, 0});
+  change("cannot have 2 pages", {0x11000, 0x12000, 2});
+  change("0x11000-0x13000 is left out, and is no private anonymous memory", {0x11000, 0x13000, 0});
+  change("0x20000-0x21000 is left out, and is no private anonymous memory", {0x20000, 0x21000, 0});
+}
+
 TEST("placement") {
   refused("clamp of 1025", [](ContextBuilder& b) { b.thread().uclamp->max = 1025; });
   refused("mode 64", [](ContextBuilder& b) { b.thread().mempolicy->mode = 64; });

@@ -126,7 +126,19 @@ void check_shm(const Staging& staging, const Inode& inode) {
                  inode.shm->size, inode.head.size);
 }
 
+void check_excluded(const Staging& staging, const Mm& mm) {
+  for (const cryo_excluded& range : mm.excluded) {
+    const bool inside = std::any_of(mm.vmas.begin(), mm.vmas.end(), [&](const cryo_vma& vma) {
+      return vma.kind == CRYO_VMA_ANON && vma.start <= range.start && range.end <= vma.end;
+    });
+    if (!inside)
+      inconsistent(staging, "memory {}: {:#x}-{:#x} is left out, and is no private anonymous memory", mm.id,
+                   range.start, range.end);
+  }
+}
+
 void check_mm(const Staging& staging, const Mm& mm, const Context& context) {
+  check_excluded(staging, mm);
   if (mm.vmas.size() != mm.head.nr_vmas)
     inconsistent(staging, "memory {} has {} areas, {} are there", mm.id, mm.head.nr_vmas, mm.vmas.size());
   if (mm.head.exe_file != 0 && !context.files.contains(mm.head.exe_file))

@@ -107,6 +107,7 @@ struct Mm {
   std::vector<std::uint64_t> auxv;          // pairs, AT_NULL included
   std::vector<cryo_vma> vmas;               // ascending, not overlapping
   std::vector<cryo_mempolicy> mempolicies;  // of areas inside VMAs
+  std::vector<cryo_excluded> excluded;      // ascending; inside private anonymous VMAs; no pages are saved
 };
 
 // One PAGES section and the PAGE_DATA that follows it, or one record of a PAGE_COPIES section.

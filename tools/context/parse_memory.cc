@@ -104,6 +104,20 @@ void parse_page_copies(Staging& staging, const Payload& payload) {
   }
 }
 
+void parse_excluded(Staging& staging, const Payload& payload) {
+  const std::uint64_t page = staging.scanner.header().page_size;
+  auto& excluded = staging.mms.mention(id_of(payload), payload.section()).excluded;
+  for (const cryo_excluded& range : payload.array<cryo_excluded>()) {
+    if (range.start >= range.end || range.start % page != 0 || range.end % page != 0)
+      payload.damaged("{:#x}-{:#x} is no range of pages (page size {})", range.start, range.end, page);
+    if (!excluded.empty() && range.start < excluded.back().end)
+      payload.damaged("ranges at {:#x} are not in order", range.start);
+    if (range.nr_pages > (range.end - range.start) / page)
+      payload.damaged("{:#x}-{:#x} cannot have {} pages", range.start, range.end, range.nr_pages);
+    excluded.push_back(range);
+  }
+}
+
 PageChunk parse_pages(Staging& staging, const Payload& payload) {
   const auto head = payload.fixed<cryo_pages>();
   PageChunk chunk;

@@ -131,6 +131,7 @@ void parse_vma(Staging& staging, const Payload& payload);
 // Returns the chunk, which lacks what the PAGE_DATA after it tells.
 [[nodiscard]] PageChunk parse_pages(Staging& staging, const Payload& payload);
 void parse_page_copies(Staging& staging, const Payload& payload);
+void parse_excluded(Staging& staging, const Payload& payload);
 
 void parse_inode(Staging& staging, const Payload& payload);
 void parse_file(Staging& staging, const Payload& payload);

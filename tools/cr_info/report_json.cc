@@ -213,7 +213,11 @@ Json json_of(const Context& context, const Mm& mm) {
                {"vdso", hex(mm.head.vdso)},
                {"vdso_crc", fmt::format("{:08x}", mm.head.vdso_crc)},
                {"pkeys", hex(mm.head.pkeys)},
+               {"excluded", Json::array()},
                {"vmas", Json::array()}};
+  for (const cryo_excluded& range : mm.excluded)
+    json["excluded"].push_back(
+        {{"start", hex(range.start)}, {"end", hex(range.end)}, {"pages", range.nr_pages}});
   for (std::size_t i = 0; i < mm.vmas.size(); ++i) {
     const cryo_vma& vma = mm.vmas[i];
     json["vmas"].push_back({{"start", hex(vma.start)},

@@ -66,6 +66,22 @@ void print_areas(const Context& context, const Mm& mm, const std::vector<std::ui
   }
 }
 
+void print_excluded(const Context& context, const Mm& mm, int verbose) {
+  if (mm.excluded.empty()) return;
+  std::uint64_t size = 0;
+  std::uint64_t pages = 0;
+  for (const cryo_excluded& range : mm.excluded) {
+    size += range.end - range.start;
+    pages += range.nr_pages;
+  }
+  fmt::print("    left out by the process: {} in {} ranges, {} of it in use\n", bytes_text(size),
+             mm.excluded.size(), bytes_text(pages * context.header.page_size));
+  if (verbose == 0) return;
+  for (const cryo_excluded& range : mm.excluded)
+    fmt::print("    {:012x}-{:012x} left out, {} in use\n", range.start, range.end,
+               bytes_text(range.nr_pages * context.header.page_size));
+}
+
 }  // namespace
 
 void print_memory(const Context& context, const Mm& mm, int verbose) {
@@ -74,6 +90,7 @@ void print_memory(const Context& context, const Mm& mm, int verbose) {
   fmt::print("  memory       {} in {} areas, {} in the context\n", bytes_text(totals.mapped), mm.vmas.size(),
              bytes_text(totals.saved));
   print_summary(mm, saved);
+  print_excluded(context, mm, verbose);
   if (verbose == 0) return;
   print_areas(context, mm, saved);
   fmt::print("    heap {:#x}-{:#x}, stack {:#x}, vdso {:#x} (checksum {:08x})\n", mm.head.start_brk,

@@ -138,6 +138,31 @@ struct cryo_client_forward {
 };
 
 /*
+ * CRYO_CLIENT_EXCLUDE: between WAIT and VOTE: what these ranges of the caller's private anonymous
+ * memory hold is not needed after a restart, which will fill them with zeros.  Holds for this
+ * checkpoint, replaces what an earlier call said, and is void when the process calls exec().  Parts that
+ * are other memory by the time of the checkpoint are saved all the same.
+ *
+ * Errors: EINVAL not whole pages, or not ascending with room between the ranges; E2BIG more than
+ * CRYO_MAX_EXCLUDED; EPERM the handle belongs to another process; ECANCELED there is no checkpoint,
+ * or no longer.
+ */
+#define CRYO_CLIENT_EXCLUDE	_IO(CRYO_IOC_TYPE, 0x85)
+
+#define CRYO_MAX_EXCLUDED	1024
+
+struct cryo_client_range {
+	__u64 start;			/* first byte */
+	__u64 end;			/* behind the last one */
+};
+
+struct cryo_client_exclude {
+	__u32 size;
+	__u32 nr_ranges;
+	__u64 ranges;			/* user pointer to struct cryo_client_range */
+};
+
+/*
  * On a checkpoint handle: how the processes voted.  CRYO_CKPT_RUN returns ECANCELED
  * when @vote is TEMPORARY or PERMANENT.
  */

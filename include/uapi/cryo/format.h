@@ -136,6 +136,7 @@ enum cryo_section_type {
 	CRYO_SEC_URING		= 88,	/* object: file id; struct cryo_uring; tail: see there */
 	CRYO_SEC_PAGE_COPIES	= 70,	/* object: mm; struct cryo_array; tail: struct cryo_page_copy */
 	CRYO_SEC_THREAD_FS	= 71,	/* object: tid; struct cryo_thread_fs; tail: path */
+	CRYO_SEC_EXCLUDED	= 93,	/* object: mm; struct cryo_array; tail: struct cryo_excluded */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };
@@ -358,6 +359,16 @@ struct cryo_page_copy {
 	__u64 start;			/* address, page-aligned */
 	__u64 nr_pages;
 	__u64 offset;			/* of the bytes, from the start of the context */
+};
+
+/*
+ * Private anonymous memory whose contents the process did not want to be saved: there are no pages of it
+ * here. Tells how much is missing; a restart needs nothing of it.
+ */
+struct cryo_excluded {
+	__u64 start;			/* addresses, page-aligned */
+	__u64 end;
+	__u64 nr_pages;			/* in use, at most */
 };
 
 /* ---- files --------------------------------------------------------------- */
