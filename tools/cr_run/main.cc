@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/exit_codes.h"
@@ -34,6 +35,7 @@ void usage(std::FILE* out) {
       "\n"
       "      --run        let the process be checkpointed (default)\n"
       "      --omit       leave it and its children out of checkpoints (libcr_omit.so.0)\n"
+      "      --plugin=NAME  load this plug-in into the program (may be repeated)\n"
       "  -?, -h, --help   show this text\n"
       "      --version    show the version\n",
       out);
@@ -86,8 +88,22 @@ std::string preload_value(const std::string& library, std::string_view before) {
   return value;
 }
 
-void set_preload(bool omit) {
+// What libcr_run is told to load.
+void set_plugins(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) {
+    const std::string path = CRYO_PLUGINDIR "/" + name + ".so";
+    if (name.empty() || name.find_first_of("/:") != std::string::npos)
+      fail(EINVAL, "'{}' is no name of a plug-in", name);
+    if (::access(path.c_str(), R_OK) != 0) fail_errno("plug-in {}: {}", name, path);
+    list.append(list.empty() ? "" : ":").append(name);
+  }
+  if (!names.empty() && ::setenv("CRYO_PLUGINS", list.c_str(), 1) != 0) fail_errno("CRYO_PLUGINS");
+}
+
+void set_preload(bool omit, bool plugins) {
   const std::optional<std::string> library = find_library(omit ? kOmitLibrary : kRunLibrary);
+  if (!library && plugins) fail(ENOENT, "{} is not found, which loads plug-ins", kRunLibrary);
   if (!library && omit) fail(ENOENT, "{} is not found, without which no process is left out", kOmitLibrary);
   if (!library) return;  // the process can be checkpointed without it
   const char* before = std::getenv("LD_PRELOAD");
@@ -101,30 +117,35 @@ void set_preload(bool omit) {
   std::exit(kExitUsage);
 }
 
-enum : int { kOptionRun = 256, kOptionOmit, kOptionVersion };
+enum : int { kOptionRun = 256, kOptionOmit, kOptionPlugin, kOptionVersion };
 constexpr option kLongOptions[] = {
     {"run", no_argument, nullptr, kOptionRun},
     {"omit", no_argument, nullptr, kOptionOmit},
+    {"plugin", required_argument, nullptr, kOptionPlugin},
     {"help", no_argument, nullptr, 'h'},
     {"version", no_argument, nullptr, kOptionVersion},
     {},
 };
 
 struct Arguments {
-  int program;  // index in argv
+  int program = 0;  // index in argv
   bool omit = false;
+  std::vector<std::string> plugins;
 };
 
 Arguments parse_options(int argc, char** argv) {
-  bool omit = false;
+  Arguments arguments;
   int choice;
   while ((choice = ::getopt_long(argc, argv, "+h?", kLongOptions, nullptr)) != -1) {
     switch (choice) {
       case kOptionRun:
-        omit = false;
+        arguments.omit = false;
         break;
       case kOptionOmit:
-        omit = true;
+        arguments.omit = true;
+        break;
+      case kOptionPlugin:
+        arguments.plugins.emplace_back(optarg);
         break;
       case kOptionVersion:
         print_version("cr_run");
@@ -138,13 +159,16 @@ Arguments parse_options(int argc, char** argv) {
     }
   }
   if (optind == argc) usage_error("no program given");
-  return {optind, omit};
+  if (arguments.omit && !arguments.plugins.empty()) usage_error("--omit and --plugin exclude each other");
+  arguments.program = optind;
+  return arguments;
 }
 
 int run(int argc, char** argv) {
   const Arguments arguments = parse_options(argc, argv);
   char** program = argv + arguments.program;
-  set_preload(arguments.omit);
+  set_plugins(arguments.plugins);
+  set_preload(arguments.omit, !arguments.plugins.empty());
   ::execvp(program[0], program);
   const int error = errno;
   message("cr_run", "{}: {}", program[0], std::strerror(error));
