@@ -16,6 +16,7 @@
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "mounts.h"
 
 static void log_line(struct cryo_capture *c, const char *what, struct va_format *vaf)
 {
@@ -254,6 +255,7 @@ static void capture_free(struct cryo_capture *c)
 	cryo_shared_pages_free(&c->shared);
 	cryo_objects_free(c);
 	cryo_buf_free(&c->namespaces);
+	cryo_mounts_free(c->mounts);
 	cryo_stream_free(&c->stream);
 	kfree(c);
 }

@@ -171,6 +171,7 @@ struct cryo_proc {
 struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked *t);
 
 struct cryo_forward;
+struct cryo_mounts;
 int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f);
 struct pid *cryo_scope_pid(struct task_struct *task, u32 scope);
 int cryo_scope_begin(struct cryo_request *req);
@@ -340,6 +341,7 @@ struct cryo_capture {
 	struct list_head files;
 	struct list_head waiting;	/* connections that nobody has accepted */
 	struct cryo_buf namespaces;	/* numbers of those that are described: u32 each */
+	struct cryo_mounts *mounts;	/* of a mount namespace that the requester is not in; or NULL */
 	u32 next_id;
 };
 
@@ -454,7 +456,8 @@ static inline s64 cryo_cut_remaining(s64 ns)
 }
 
 /* find_path.c */
-char *cryo_mountinfo(void);
+char *cryo_mountinfo(const char *path);
+bool cryo_leads_to(const char *path, struct inode *inode);
 int cryo_find_path(const char *mountinfo, struct inode *inode, char *out);
 
 /* save_socket.c: all families; save_sockopt.c: options */

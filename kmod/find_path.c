@@ -22,10 +22,10 @@
 
 #define MOUNTINFO_MAX	(8UL * 1024 * 1024)
 
-/* The requester's mounts as text, to be freed with kvfree(); or an ERR_PTR. */
-char *cryo_mountinfo(void)
+/* The text of a file in /proc that tells of mounts, to be freed with kvfree(); or an ERR_PTR. */
+char *cryo_mountinfo(const char *path)
 {
-	struct file *file = filp_open("/proc/self/mountinfo", O_RDONLY, 0);
+	struct file *file = filp_open(path, O_RDONLY, 0);
 	size_t size = 64 * 1024, len = 0;
 	char *text = NULL;
 	loff_t pos;
@@ -66,7 +66,8 @@ static const char *below(const char *name, const char *root)
 	return name + len;
 }
 
-static bool leads_to(const char *path, struct inode *inode)
+/* Is @inode what the requester finds at @path? */
+bool cryo_leads_to(const char *path, struct inode *inode)
 {
 	struct path found;
 	bool same;
@@ -104,7 +105,7 @@ static bool try_mount(char *line, struct inode *inode, const char *name, char *o
 		rest = "";
 	if (snprintf(out, PATH_MAX, "%s%s", field[4], rest) >= PATH_MAX)
 		return false;
-	return leads_to(*out ? out : "/", inode);
+	return cryo_leads_to(*out ? out : "/", inode);
 }
 
 /*

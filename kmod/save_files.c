@@ -20,6 +20,7 @@
 
 #include "compat/fs.h"
 #include "cryo.h"
+#include "mounts.h"
 
 /* A name for people, of any open file. */
 void cryo_describe_file(struct file *file, char *buf, size_t size)
@@ -316,7 +317,7 @@ static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 	char *name;
 
 	c->p = o->proc;
-	obstacle = classify(c, o);
+	obstacle = classify(c, o) ?: cryo_mount_obstacle(c, o);
 
 	if (!obstacle)
 		return 0;
@@ -437,6 +438,8 @@ static int save_file(struct cryo_capture *c, struct cryo_object *o, char *page)
 
 	if (o->kind == CRYO_FILE_STDIO)
 		out.stdio_fd = o->stdio_fd;
+	if (cryo_in_mounts(c, cryo_user_path(o->file)->mnt))
+		out.mnt = c->mounts->number;
 	cryo_save_owner(o->file, &out);
 	if (o->kind == CRYO_FILE_FIFO)
 		out.pos = cryo_fifo_quiet(o->file) ? CRYO_FIFO_QUIET : 0;

@@ -12,6 +12,7 @@
 #include <linux/stat.h>
 
 #include "cryo.h"
+#include "mounts.h"
 
 /* Path of @path as the requester sees it, into @buf; or an ERR_PTR. */
 static char *path_name(const struct path *path, char *buf, size_t size, u32 *flags)
@@ -129,12 +130,18 @@ int cryo_save_thread_fs(struct cryo_capture *c, struct task_struct *task)
 	return err;
 }
 
-static bool other_root(struct task_struct *task)
+/* Than the requester's, or than that of the job's own mount namespace. */
+static bool other_root(struct cryo_capture *c, struct task_struct *task)
 {
 	struct path mine, its = {};
 	bool other;
 
-	get_fs_root(current->fs, &mine);
+	if (cryo_mounts_number(c, task)) {
+		mine = c->mounts->root;
+		path_get(&mine);
+	} else {
+		get_fs_root(current->fs, &mine);
+	}
 	task_lock(task);
 	if (task->fs)
 		get_fs_root(task->fs, &its);
@@ -159,18 +166,33 @@ static bool shared_outside(struct cryo_capture *c, struct task_struct *task)
 	return users > 0;
 }
 
+/* It has to be in the job's own mount namespace, like the process, and to have a path there. */
+static void check_pwd(struct cryo_capture *c, struct task_struct *task)
+{
+	struct path pwd;
+	u32 umask;
+
+	if (!cryo_mounts_number(c, task) || get_pwd(task, &pwd, &umask))
+		return;
+	if (!cryo_in_mounts(c, pwd.mnt) || d_unlinked(pwd.dentry))
+		cryo_refuse(c, "thread %d: a working directory without a path in its mount namespace is not supported",
+			    task_pid_vnr(task));
+	path_put(&pwd);
+}
+
 void cryo_check_fs(struct cryo_capture *c, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
 
+	check_pwd(c, task);
 	if (task == c->p->task) {
-		if (other_root(task))
+		if (other_root(c, task))
 			cryo_refuse(c, "a root directory other than the requester's (chroot) is not supported");
 		return;
 	}
 	if (!has_own(c, task))
 		return;
-	if (other_root(task))
+	if (other_root(c, task))
 		cryo_refuse(c, "thread %d: a root directory other than the requester's (chroot) is not supported",
 			    tid);
 	if (first_with(c, task) == task && shared_outside(c, task))

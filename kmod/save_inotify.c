@@ -98,7 +98,7 @@ static int save_watches(struct cryo_capture *c, struct cryo_object *o, struct wa
 			unsigned int n, struct cryo_buf *buf)
 {
 	char *path = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
-	char *mountinfo = cryo_mountinfo();
+	char *mountinfo = cryo_mountinfo("/proc/self/mountinfo");
 	int err = path ? 0 : -ENOMEM;
 	unsigned int i;
 

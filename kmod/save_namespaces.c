@@ -22,6 +22,7 @@
 #include <net/net_namespace.h>
 
 #include "cryo.h"
+#include "mounts.h"
 #include "namespaces.h"
 
 static bool is_below_ours(const struct user_namespace *ns)
@@ -47,7 +48,6 @@ static void look_inside(struct cryo_ns_view *v, const struct nsproxy *its)
 {
 	const struct nsproxy *mine = current->nsproxy;
 
-	v->ids.mnt = its->mnt_ns != mine->mnt_ns;
 	if (its->uts_ns != mine->uts_ns) {
 		v->ids.uts = its->uts_ns->ns.inum;
 		v->owner[CRYO_NS_UTS] = get_user_ns(its->uts_ns->user_ns);
@@ -95,6 +95,7 @@ static int look(struct cryo_capture *c, struct cryo_ns_view *v)
 	if (there)
 		look_inside(v, task->nsproxy);
 	task_unlock(task);
+	v->ids.mnt = cryo_mounts_number(c, task);
 	return there ? 0 : -ESRCH;
 }
 
@@ -144,8 +145,9 @@ void cryo_check_namespaces(struct cryo_capture *c)
 	if (look(c, v))
 		goto free;
 	refuse_foreign(c, v);
-	if (v->ids.mnt)
-		cryo_refuse(c, "a mount namespace other than the requester's is not supported");
+	cryo_check_mounts(c);
+	if (c->mounts && c->mounts->owner && !is_below_ours(c->mounts->owner))
+		cryo_refuse(c, "a mount namespace owned by a user namespace that is not below the requester's is not supported");
 	cryo_check_pid_namespaces(c);
 	if (v->ids.time_for_children != v->ids.time)
 		cryo_refuse(c, "a time namespace for its children that is not its own is not supported");
@@ -257,6 +259,14 @@ static int save_pid_namespaces(struct cryo_capture *c)
 	return err;
 }
 
+static int save_mount_namespace(struct cryo_capture *c, u32 number)
+{
+	if (!number || !is_new(c, number))
+		return 0;
+	return save_users(c, c->mounts->owner) ?:
+	       save_head(c, number, CLONE_NEWNS, c->mounts->owner, 0) ?: cryo_save_mounts(c);
+}
+
 static int save(struct cryo_capture *c, struct cryo_ns_view *v)
 {
 	static const struct cryo_namespaces ours;
@@ -268,6 +278,7 @@ static int save(struct cryo_capture *c, struct cryo_ns_view *v)
 	       save_users(c, v->user) ?:
 	       save_pid_namespaces(c) ?:
 	       (v->ids.pid ? cryo_save_pids(c) : 0) ?:
+	       save_mount_namespace(c, v->ids.mnt) ?:
 	       save_one(c, v, CRYO_NS_UTS, v->ids.uts, CLONE_NEWUTS, CRYO_SEC_NS_UTS, &v->uts,
 			sizeof(v->uts)) ?:
 	       save_one(c, v, CRYO_NS_IPC, v->ids.ipc, CLONE_NEWIPC, CRYO_SEC_NS_IPC, &v->ipc,

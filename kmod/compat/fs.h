@@ -8,6 +8,10 @@
 #include <linux/pipe_fs_i.h>
 #include <linux/version.h>
 
+/* In linux/namei.h since v6.5 (74e60b8b2f0f); exported long before. */
+int vfs_path_lookup(struct dentry *dentry, struct vfsmount *mnt, const char *name,
+		    unsigned int flags, struct path *path);
+
 /* Who gets the signals of @file; NULL: nobody yet. Allocated since v6.12 1934b212615d. */
 static inline struct fown_struct *cryo_file_owner(struct file *file)
 {

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/fanotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -181,7 +182,12 @@ static bool make_namespace(int flag, const char *what)
 
 static bool make_mount_namespace(void)
 {
-	return make_namespace(CLONE_NEWNS, "a mount namespace other than the requester's");
+	bool made = make_namespace(CLONE_NEWNS, "mount /mnt (tmpfs)|files in it");
+
+	CRT_SYS(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	CRT_SYS(mount("none", "/mnt", "tmpfs", 0, NULL));
+	CRT_SYS(mkdir("/mnt/directory", 0755));
+	return made;
 }
 
 static bool make_pid_namespace(void)

@@ -42,6 +42,21 @@ started+=("$pid")
 wait_for beyond 1
 goes_through "an ordinary user" "${as_user[@]}"
 
+# In a mount namespace, too, with a /proc of its own.
+mounted() { sed 's/^[0-9]* [0-9]* [0-9:]* //' "/proc/$1/mountinfo" | sort; }
+fresh
+"${as_user[@]}" unshare -Urpf --mount-proc bash -c "mount -t tmpfs -o size=64k none /mnt; $job" </dev/null >/dev/null 2>&1 &
+pid=$!
+started+=("$pid")
+wait_for beyond 1
+first=$(child_of "$pid")
+mounts=$(mounted "$first")
+goes_through "with mounts of its own" "${as_user[@]}"
+check "... in a mount namespace" not same "$(of "$first" mnt)" "$(of self mnt)"
+check "... that it shares with its parent" same "$(of "$first" mnt)" "$(of "$pid" mnt)"
+check "... with the same mounts" same "$(mounted "$first")" "$mounts"
+check "... and a /proc that shows its pid namespace" same "$(cut -d ' ' -f 1 "/proc/$first/root/proc/1/stat")" 1
+check "... none of them outside" not grep -q " /mnt " /proc/self/mountinfo
 fresh
 unshare -pf --uts --ipc --net --cgroup bash -c "echo inside >/proc/sys/kernel/hostname; $job" </dev/null >/dev/null 2>&1 &
 pid=$!

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "unit/context_builder.h"
 
+#include <fmt/format.h>
 #include <linux/sched.h>
 
 #include <algorithm>
@@ -150,12 +151,35 @@ void put_process(Writer& writer, const Process& process) {
   if (!process.itimers.empty()) writer.put_array(CRYO_SEC_ITIMERS, pid, process.itimers);
 }
 
+std::string mountinfo_of(const std::vector<Mount>& mounts) {
+  std::string text;
+  for (const Mount& mount : mounts)
+    text += fmt::format("{} {} {} {} {} {}{} - {} {} {}\n", mount.id, mount.parent, mount.device, mount.root,
+                        mount.point, fmt::join(mount.options, ","), mount.slave ? " master:1" : "",
+                        mount.type, mount.source, mount.super_options);
+  return text;
+}
+
+void put_mounts(Writer& writer, std::uint32_t id, const MountTree& tree) {
+  const std::string own = mountinfo_of(tree.mounts);
+  Bytes tail = writer.grown_records(tree.kinds);
+  for (const std::string& text : {own, mountinfo_of(tree.outer)}) {
+    const Bytes bytes = bytes_of_text(text);
+    tail.insert(tail.end(), bytes.begin(), bytes.end());
+  }
+  writer.put(CRYO_SEC_NS_MNT, id,
+             cryo_ns_mnt{static_cast<std::uint32_t>(tree.kinds.size()), writer.record_size<cryo_mount>(),
+                         static_cast<std::uint32_t>(own.size()), 0},
+             std::move(tail));
+}
+
 void put_namespace(Writer& writer, std::uint32_t id, const Namespace& ns) {
   writer.put(CRYO_SEC_NS, id, ns.head);
   if (ns.uts) writer.put(CRYO_SEC_NS_UTS, id, *ns.uts);
   if (ns.time) writer.put(CRYO_SEC_NS_TIME, id, *ns.time);
   if (ns.ipc) writer.put(CRYO_SEC_NS_IPC, id, *ns.ipc);
   if (ns.net) writer.put(CRYO_SEC_NS_NET, id, *ns.net);
+  if (ns.mnt) put_mounts(writer, id, *ns.mnt);
   if (!ns.cgroup.empty()) writer.put({CRYO_SEC_NS_CGROUP, id, 0, {}, bytes_of_text(ns.cgroup), 8});
   if (!ns.user) return;
   cryo_ns_user head = *ns.user;
@@ -468,8 +492,12 @@ void add_namespaces(ContextBuilder& builder) {
   all[75] = {{CLONE_NEWCGROUP, 70, 0, 0}, {}, {}, {}, {}, {}, {}, {}, "/box"};
   all[76] = {{CLONE_NEWPID, 70, 0, 0}, {}, {}, {}, {}, {}, {}, {}, {}};
   all[77] = {{CLONE_NEWPID, 70, 76, 0}, {}, {}, {}, {}, {}, {}, {}, {}};
+  const Mount root{5, 1, "8:1", "/", "/", {"rw"}, false, true, "ext4", "/dev/sda1", "rw"};
+  const Mount proc{6, 5, "0:9", "/", "/proc", {"rw", "nosuid"}, false, false, "proc", "proc", "rw"};
+  all[78].head = {CLONE_NEWNS, 70, 0, 0};
+  all[78].mnt = MountTree{{{5, CRYO_MOUNT_BIND, 0, 0}, {6, CRYO_MOUNT_NEW, 77, 0}}, {root, proc}, {root}};
   Process& process = builder.process();
-  process.namespaces = {70, 0, 71, 72, 73, 75, 74, 74, 77, 77};
+  process.namespaces = {70, 78, 71, 72, 73, 75, 74, 74, 77, 77};
   process.nested_ids = {{process.head.pid, 76, 5, 0}, {process.head.pid, 77, 1, 0}};
 }
 

@@ -375,7 +375,7 @@ TEST("namespaces") {
       change(b);
     });
   };
-  changed("mount namespace 5", [](ContextBuilder& b) { b.process().namespaces.mnt = 5; });
+  changed("namespace 5 is not there", [](ContextBuilder& b) { b.process().namespaces.mnt = 5; });
   changed("namespace 5 is not there", [](ContextBuilder& b) { b.process().namespaces.pid = 5; });
   changed("its parent is not there", [](ContextBuilder& b) { b.context.namespaces.at(77).head.parent = 70; });
   changed("its own parent", [](ContextBuilder& b) { b.context.namespaces.at(76).head.parent = 77; });
@@ -401,6 +401,31 @@ TEST("namespaces") {
   changed("namespace 72 is not there", [](ContextBuilder& b) { b.process().namespaces.uts = 72; });
   changed("which the context does not have", [](ContextBuilder& b) {
     b.extra.push_back({CRYO_SEC_NS_NET, 99, 0, test::bytes_of(cryo_ns_net{}), {}});
+  });
+}
+
+TEST("mounts") {
+  const auto changed = [](const char* text, const std::function<void(MountTree&)>& change) {
+    refused(text, [&](ContextBuilder& b) {
+      test::add_namespaces(b);
+      change(*b.context.namespaces.at(78).mnt);
+    });
+  };
+  changed("1 mounts, and 2 lines", [](MountTree& t) { t.kinds.pop_back(); });
+  changed("not that of mountinfo", [](MountTree& t) { t.mounts[1].point = "proc"; });
+  changed("not that of mountinfo", [](MountTree& t) { t.outer[0].root = ""; });
+  changed("mount 5 is there twice", [](MountTree& t) { t.mounts[1].id = t.kinds[1].id = 5; });
+  changed("mount 5 is below itself", [](MountTree& t) { t.mounts[0].parent = 6; });
+  changed("2 mounts are the root", [](MountTree& t) { t.mounts[1].parent = 2; });
+  changed("0 mounts are the root", [](MountTree& t) { t = {}; });
+  changed("mount 7 is 6 in the text", [](MountTree& t) { t.kinds[1].id = 7; });
+  changed("mount of kind 3", [](MountTree& t) { t.kinds[1].kind = 3; });
+  changed("new mount of type ext4", [](MountTree& t) { t.kinds[0].kind = CRYO_MOUNT_NEW; });
+  changed("pid namespace 70 is not there", [](MountTree& t) { t.kinds[1].pid_ns = 70; });
+  changed("a NUL byte", [](MountTree& t) { t.mounts[0].source += '\0'; });
+  refused("its mount namespace 70 is not there", [](ContextBuilder& b) {
+    test::add_namespaces(b);
+    b.context.files.begin()->second.head.mnt = 70;
   });
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -234,6 +235,28 @@ struct MsgQueue {
 
 // ---- namespaces -------------------------------------------------------------------------------
 
+// A line of /proc/PID/mountinfo.
+struct Mount {
+  std::uint32_t id = 0;
+  std::uint32_t parent = 0;
+  std::string device;  // "MAJOR:MINOR"
+  std::string root;    // inside its file system
+  std::string point;
+  std::set<std::string> options;
+  bool shared = false;
+  bool slave = false;
+  std::string type;
+  std::string source;
+  std::string super_options;
+};
+
+// Below one of `mounts`, of which the parent is not among them, are all others.
+struct MountTree {
+  std::vector<cryo_mount> kinds;  // of each of `mounts`
+  std::vector<Mount> mounts;
+  std::vector<Mount> outer;  // the requester's
+};
+
 // Exactly the member that its type calls for has a value.
 struct Namespace {
   cryo_ns head{};
@@ -244,6 +267,7 @@ struct Namespace {
   std::optional<cryo_ns_user> user;
   std::vector<cryo_id_range> uids, gids;  // of a user namespace
   std::string cgroup;                     // root of a cgroup namespace
+  std::optional<MountTree> mnt = {};
 };
 
 // ---- the whole --------------------------------------------------------------------------------

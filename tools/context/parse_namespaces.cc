@@ -15,8 +15,8 @@
 namespace cryo {
 namespace {
 
-constexpr std::array<std::uint32_t, 7> kTypes = {CLONE_NEWUSER,   CLONE_NEWUTS,  CLONE_NEWIPC, CLONE_NEWNET,
-                                                 CLONE_NEWCGROUP, CLONE_NEWTIME, CLONE_NEWPID};
+constexpr std::array<std::uint32_t, 8> kTypes = {CLONE_NEWUSER,   CLONE_NEWUTS,  CLONE_NEWIPC, CLONE_NEWNET,
+                                                 CLONE_NEWCGROUP, CLONE_NEWTIME, CLONE_NEWPID, CLONE_NEWNS};
 
 Namespace& namespace_of(Staging& staging, const Payload& payload) {
   staging.once(payload);
@@ -57,6 +57,8 @@ bool is_complete(const Namespace& ns) {
       return ns.net.has_value();
     case CLONE_NEWCGROUP:
       return !ns.cgroup.empty();
+    case CLONE_NEWNS:
+      return ns.mnt.has_value();
     default:
       return true;
   }
@@ -109,7 +111,6 @@ void parse_namespaces(Staging& staging, const Payload& payload) {
   const std::uint32_t pid = payload.object();
   if (pid == 0 || pid > std::numeric_limits<std::int32_t>::max()) payload.damaged("{} cannot be a pid", pid);
   const auto head = payload.fixed<cryo_namespaces>();
-  if (head.mnt != 0) staging.unknown(payload.section(), "mount namespace {}", head.mnt);
   if (head.time != head.time_for_children)
     staging.unknown(payload.section(), "time namespace {} for children", head.time_for_children);
   staging.processes.mention(static_cast<std::int32_t>(pid), payload.section()).namespaces = head;
@@ -182,14 +183,22 @@ void check_namespaces(const Staging& staging, const Context& context) {
     if (!is_complete(ns)) inconsistent(staging, "namespace {}: what it holds is not there", id);
     check_owner(staging, context, id);
     if (ns.head.type == CLONE_NEWPID) check_parent(staging, context, id);
+    if (!ns.mnt) continue;
+    for (const cryo_mount& mount : ns.mnt->kinds)
+      if (!is(context, mount.pid_ns, CLONE_NEWPID))
+        inconsistent(staging, "mount {}: its pid namespace {} is not there", mount.id, mount.pid_ns);
   }
+  for (const auto& [id, file] : context.files)
+    if (!is(context, file.head.mnt, CLONE_NEWNS))
+      inconsistent(staging, "file {}: its mount namespace {} is not there", id, file.head.mnt);
   for (const Process& process : context.processes) {
     const cryo_namespaces& in = process.namespaces;
     const std::pair<std::uint32_t, std::uint32_t> wanted[] = {
         {in.user, CLONE_NEWUSER},     {in.uts, CLONE_NEWUTS},
         {in.ipc, CLONE_NEWIPC},       {in.net, CLONE_NEWNET},
         {in.cgroup, CLONE_NEWCGROUP}, {in.time, CLONE_NEWTIME},
-        {in.pid, CLONE_NEWPID},       {in.pid_for_children, CLONE_NEWPID}};
+        {in.pid, CLONE_NEWPID},       {in.pid_for_children, CLONE_NEWPID},
+        {in.mnt, CLONE_NEWNS}};
     for (const auto& [id, type] : wanted)
       if (!is(context, id, type))
         inconsistent(staging, "process {}: its namespace {} is not there", process.head.pid, id);

@@ -73,6 +73,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_NS_IPC, parse_ns_ipc},
     {CRYO_SEC_NS_CGROUP, parse_ns_cgroup},
     {CRYO_SEC_NS_NET, parse_ns_net},
+    {CRYO_SEC_NS_MNT, parse_ns_mnt},
 };
 
 ParseFunction parser_for(std::uint16_t type) {

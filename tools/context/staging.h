@@ -169,6 +169,7 @@ void parse_ns_time(Staging& staging, const Payload& payload);
 void parse_ns_ipc(Staging& staging, const Payload& payload);
 void parse_ns_cgroup(Staging& staging, const Payload& payload);
 void parse_ns_net(Staging& staging, const Payload& payload);
+void parse_ns_mnt(Staging& staging, const Payload& payload);
 // What holds between namespaces, and between them and processes.
 void check_namespaces(const Staging& staging, const Context& context);
 

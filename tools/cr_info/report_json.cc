@@ -174,6 +174,7 @@ Json json_of(const Context& context, const Process& process) {
                {"oom_score_adj", head.oom_score_adj},
                {"namespaces",
                 {{"user", process.namespaces.user},
+                 {"mnt", process.namespaces.mnt},
                  {"uts", process.namespaces.uts},
                  {"ipc", process.namespaces.ipc},
                  {"net", process.namespaces.net},

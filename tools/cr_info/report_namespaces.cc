@@ -19,6 +19,16 @@ std::string ranges_text(const std::vector<cryo_id_range>& ranges) {
   return text.empty() ? "none" : text;
 }
 
+// Those that the requester does not have.
+std::string new_mounts_text(const MountTree& tree) {
+  std::string text;
+  for (std::size_t i = 0; i < tree.mounts.size(); ++i)
+    if (tree.kinds[i].kind == CRYO_MOUNT_NEW)
+      text += fmt::format("{}{} on {}", text.empty() ? "; new: " : ", ", printable(tree.mounts[i].type),
+                          printable(tree.mounts[i].point));
+  return text;
+}
+
 std::string contents_text(const Namespace& ns) {
   if (ns.uts) return fmt::format("host name {}", printable(field_text(ns.uts->nodename)));
   if (ns.time) return fmt::format("CLOCK_MONOTONIC {}", duration_text(ns.time->monotonic_ns));
@@ -27,6 +37,7 @@ std::string contents_text(const Namespace& ns) {
     return fmt::format("users {}; groups {}{}", ranges_text(ns.uids), ranges_text(ns.gids),
                        (ns.user->flags & CRYO_USER_SETGROUPS) ? "" : "; no setgroups");
   if (!ns.cgroup.empty()) return fmt::format("root {}", printable(ns.cgroup));
+  if (ns.mnt) return fmt::format("{} mounts{}", ns.mnt->mounts.size(), new_mounts_text(*ns.mnt));
   return ns.head.parent != 0 ? fmt::format("below {}", ns.head.parent) : "empty";
 }
 
@@ -35,6 +46,7 @@ const char* type_name(const Namespace& ns) {
   if (ns.time) return "time";
   if (ns.net) return "network";
   if (ns.user) return "user";
+  if (ns.mnt) return "mount";
   if (ns.head.type == CLONE_NEWPID) return "pid";
   return ns.ipc ? "ipc" : "cgroup";
 }

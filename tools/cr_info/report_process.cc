@@ -50,8 +50,8 @@ void print_creds(const Process& process) {
 void print_namespaces(const Process& process) {
   const cryo_namespaces& in = process.namespaces;
   const std::pair<const char*, std::uint32_t> all[] = {
-      {"user", in.user},     {"uts", in.uts},   {"ipc", in.ipc}, {"network", in.net},
-      {"cgroup", in.cgroup}, {"time", in.time}, {"pid", in.pid}};
+      {"user", in.user},   {"mount", in.mnt},     {"uts", in.uts},   {"ipc", in.ipc},
+      {"network", in.net}, {"cgroup", in.cgroup}, {"time", in.time}, {"pid", in.pid}};
   std::string text;
   for (const auto& [name, id] : all)
     if (id != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, id);

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
+#include <cstdio>
+#include <memory>
 
 #include "base/error.h"
+#include "restart/proc_files.h"
 #include "stub_arch.h"
 
 namespace cryo {
@@ -68,10 +70,20 @@ AddressRange AddressSpace::take_hole(std::uint64_t size) {
 }
 
 std::vector<OwnMapping> own_mappings() {
-  std::ifstream maps("/proc/self/maps");
+  // Line by line: what would hold all of it would be one more mapping.
+  const std::unique_ptr<FILE, int (*)(FILE*)> maps(::fdopen(open_proc("self/maps").release(), "re"),
+                                                   ::fclose);
   if (!maps) fail_errno("cannot read /proc/self/maps");
   std::vector<OwnMapping> mappings;
-  for (std::string line; std::getline(maps, line);) mappings.push_back(parse_mapping(line));
+  std::string line;
+  for (int c; (c = std::fgetc(maps.get())) != EOF;) {
+    if (c != '\n') {
+      line += static_cast<char>(c);
+      continue;
+    }
+    mappings.push_back(parse_mapping(line));
+    line.clear();
+  }
   return mappings;
 }
 

@@ -8,9 +8,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <sstream>
 
 #include "base/unique_fd.h"
+#include "restart/proc_files.h"
 
 namespace cryo {
 namespace {
@@ -25,7 +26,7 @@ std::string mount_point() {
 }
 
 std::string own_cgroup() {
-  std::ifstream file("/proc/self/cgroup");
+  std::istringstream file(read_proc("self/cgroup"));
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("0::")) return line.substr(3);
   return {};

@@ -14,6 +14,7 @@
 #include "restart/build_id.h"
 #include "restart/check.h"
 #include "restart/files.h"
+#include "restart/mounts.h"
 
 namespace cryo {
 namespace {
@@ -116,7 +117,9 @@ void ChangeChecker::report(const Use& use, const std::string& path, const std::s
 }
 
 void ChangeChecker::compare(const Inode& inode, const Use& use) {
-  const std::string path = options_.relocations.apply(use.file->path);
+  const std::optional<std::string> outer = outer_path(context_, *use.file);
+  if (!outer) return;
+  const std::string path = options_.relocations.apply(*outer);
   struct stat now;
   // What cannot be found or is something else is reported by the check of each file.
   if (!S_ISREG(inode.head.mode) || ::stat(path.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return;

@@ -10,6 +10,7 @@
 
 #include "restart/check.h"
 #include "restart/files.h"
+#include "restart/mounts.h"
 #include "restart/mqueue.h"
 #include "restart/posix_shm.h"
 #include "restart/sockets.h"
@@ -263,7 +264,9 @@ void FileChecker::check() {
   for (const auto& [id, use] : file_uses(context_)) {
     const File& file = context_.file(id);
     pid_ = context_.processes[use.process].head.pid;
-    path_ = options_.relocations.apply(file.path);
+    const std::optional<std::string> outer = outer_path(context_, file);
+    if (!outer) continue;  // found out when its mount namespace is there
+    path_ = options_.relocations.apply(*outer);
     what_ = describe(use, path_);
     check_file(file, use);
   }

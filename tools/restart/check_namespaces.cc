@@ -55,7 +55,7 @@ bool can_leave(const Context& context, const cryo_namespaces& parent, const cryo
   const auto back = [](std::uint32_t from, std::uint32_t to) { return from != 0 && to == 0; };
   return is_below(context, child.user, parent.user) && !back(parent.uts, child.uts) &&
          !back(parent.ipc, child.ipc) && !back(parent.net, child.net) && !back(parent.cgroup, child.cgroup) &&
-         !back(parent.time, child.time);
+         !back(parent.time, child.time) && !back(parent.mnt, child.mnt);
 }
 
 }  // namespace

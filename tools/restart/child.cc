@@ -18,6 +18,7 @@
 #include "restart/memory_plan.h"
 #include "restart/mqueue.h"
 #include "restart/posix_timers.h"
+#include "restart/proc_files.h"
 #include "restart/process_state.h"
 #include "restart/pty.h"
 #include "restart/shared_report.h"
@@ -107,6 +108,7 @@ void Child::restore_open_files() {
   for (const auto& [id, fd] : input_.files.fds) all.try_emplace(id, fd.get());
   fill_epolls(input_.context, process_, all, input_.handle_fd);
   std::set<int> keep{input_.context_fd, input_.handle_fd, input_.device_fd, files_.exe_fd};
+  if (kept_proc() >= 0) keep.insert(kept_proc());
   for (const auto& [id, fd] : files_.fds) keep.insert(fd);
   if (adds_seals())
     for (const auto& [fd, seals] : input_.files.seals) keep.insert(fd.get());

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "restart/proc_files.h"
 
 namespace cryo {
 namespace {
@@ -62,8 +63,8 @@ void add_capset(CallList& calls, StubArea& area, std::uint64_t effective, std::u
 }  // namespace
 
 Creds own_credentials() {
-  std::ifstream status("/proc/self/status");
-  if (!status) fail_errno("cannot read /proc/self/status");
+  std::istringstream status(read_proc("self/status"));
+  if (status.view().empty()) fail_errno("cannot read /proc/self/status");
   Creds own;
   for (std::string line; std::getline(status, line);) {
     std::istringstream fields(line);

@@ -9,17 +9,20 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "restart/proc_files.h"
 
 namespace cryo {
 namespace {
 
 std::vector<int> open_descriptors() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir("/proc/self/fd"), ::closedir);
+  UniqueFd fd = open_proc("self/fd", O_RDONLY | O_DIRECTORY);
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(fd.get()), ::closedir);
   if (!dir) fail_errno("cannot read /proc/self/fd");
+  (void)fd.release();
   std::vector<int> result;
   while (const dirent* entry = ::readdir(dir.get())) {
-    const auto fd = parse_number<int>(entry->d_name);
-    if (fd && *fd != ::dirfd(dir.get())) result.push_back(*fd);
+    const auto number = parse_number<int>(entry->d_name);
+    if (number && *number != ::dirfd(dir.get())) result.push_back(*number);
   }
   return result;
 }

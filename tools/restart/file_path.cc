@@ -11,7 +11,10 @@ namespace cryo {
 UniqueFd open_by_path(const FileRestoreInput& input, const File& file, const FileUse& use) {
   const std::string path = input.options.relocations.apply(file.path);
   const int flags = open_flags(file, use);
-  UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC));
+  const auto root = input.roots.find(file.head.mnt);
+  UniqueFd fd(root == input.roots.end()
+                  ? ::open(path.c_str(), flags | O_CLOEXEC)
+                  : ::openat(root->second.get(), path == "/" ? "." : path.c_str() + 1, flags | O_CLOEXEC));
   if (!fd) fail_errno("cannot open {}", path);
   // The check looked at the name; this looks at what was opened.
   struct stat now;

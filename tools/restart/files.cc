@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "restart/fifo.h"
+#include "restart/mounts.h"
 #include "restart/mqueue.h"
 #include "restart/posix_shm.h"
 #include "restart/pty.h"
@@ -227,7 +228,9 @@ FileStore FileMaker::make() {
   for (const auto& [id, use] : store_.uses) {
     const File& file = input_.context.file(id);
     if (left_closed(file, input_.options) || is_late_pidfd(file)) continue;
-    if (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path))) continue;
+    if (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path)) ||
+        lies_on_late_mount(input_.context, file))
+      continue;
     UniqueFd fd = open(file, use);
     set_state(file, fd.get());
     store_.fds.emplace(id, put_away(id, std::move(fd)));

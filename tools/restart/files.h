@@ -48,9 +48,10 @@ struct FileRestoreInput {
   const RestartOptions& options;
   const Descriptors& descriptors;  // of all processes
   CreatedPaths& created;
-  int context_fd;     // parked
-  int handle_fd;      // parked
-  UniqueFd stdio[3];  // cr_restart's own 0, 1 and 2, where open
+  int context_fd;                                // parked
+  int handle_fd;                                 // parked
+  UniqueFd stdio[3];                             // cr_restart's own 0, 1 and 2, where open
+  std::map<std::uint32_t, UniqueFd> roots = {};  // root directories of mount namespaces, parked
 };
 
 // A pseudo-terminal that controls a session, for the session's leader.

@@ -6,12 +6,15 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "restart/child.h"
 #include "restart/created_paths.h"
 #include "restart/locks.h"
 #include "restart/namespaces.h"
 #include "restart/pid_namespaces.h"
+#include "restart/proc_files.h"
 #include "restart/process_state.h"
 #include "restart/shared_report.h"
 #include "restart/sysv.h"
@@ -67,6 +70,14 @@ void Maker::park() {
   file_input_.emplace(
       FileRestoreInput{input_.context, input_.options, descriptors_, created_, context_fd_, handle_fd_, {}});
   std::set<int> keep{context_fd_, handle_fd_, device_fd_};
+  const bool mounts = std::any_of(input_.context.namespaces.begin(), input_.context.namespaces.end(),
+                                  [](const auto& ns) { return ns.second.mnt.has_value(); });
+  if (mounts) {
+    UniqueFd proc(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!proc) fail_errno("cannot open /proc");
+    keep_proc(descriptors_.park(std::move(proc)).release());
+    keep.insert(kept_proc());
+  }
   for (int number = 0; number < 3; ++number) {
     if (::fcntl(number, F_GETFD) < 0) continue;
     file_input_->stdio[number] = descriptors_.park_copy(number);
@@ -77,6 +88,7 @@ void Maker::park() {
 
 void Maker::make_everything() {
   namespaces_.make();
+  file_input_->roots = namespaces_.take_roots();
   if (input_.options.time_namespace) continue_clocks(input_.context);
   restore_sysv(*file_input_);
   files_ = make_files(*file_input_);

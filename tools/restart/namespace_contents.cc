@@ -91,6 +91,8 @@ const char* namespace_name(std::uint32_t type) {
       return "time";
     case CLONE_NEWPID:
       return "pid";
+    case CLONE_NEWNS:
+      return "mount";
     default:
       return "unknown";
   }

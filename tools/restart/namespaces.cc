@@ -11,7 +11,9 @@
 
 #include "base/error.h"
 #include "restart/elsewhere.h"
+#include "restart/mounts.h"
 #include "restart/namespace_contents.h"
+#include "restart/proc_files.h"
 
 namespace cryo {
 namespace {
@@ -22,34 +24,37 @@ struct Membership {
 };
 
 // All but that of users.
-std::array<Membership, 5> memberships(const cryo_namespaces& from, const cryo_namespaces& to) {
+std::array<Membership, 6> memberships(const cryo_namespaces& from, const cryo_namespaces& to) {
   return {{{from.uts, to.uts},
            {from.ipc, to.ipc},
            {from.net, to.net},
            {from.cgroup, to.cgroup},
-           {from.time, to.time}}};
+           {from.time, to.time},
+           {from.mnt, to.mnt}}};
 }
 
 const char* file_of(std::uint32_t type) {
   switch (type) {
     case CLONE_NEWUSER:
-      return "/proc/self/ns/user";
+      return "self/ns/user";
     case CLONE_NEWUTS:
-      return "/proc/self/ns/uts";
+      return "self/ns/uts";
     case CLONE_NEWIPC:
-      return "/proc/self/ns/ipc";
+      return "self/ns/ipc";
     case CLONE_NEWNET:
-      return "/proc/self/ns/net";
+      return "self/ns/net";
     case CLONE_NEWCGROUP:
-      return "/proc/self/ns/cgroup";
+      return "self/ns/cgroup";
+    case CLONE_NEWNS:
+      return "self/ns/mnt";
     default:
-      return "/proc/self/ns/time_for_children";
+      return "self/ns/time_for_children";
   }
 }
 
 UniqueFd own_namespace(std::uint32_t type) {
-  UniqueFd fd(::open(file_of(type), O_RDONLY | O_CLOEXEC));
-  if (!fd) fail_errno("cannot open {}", file_of(type));
+  UniqueFd fd = open_proc(file_of(type));
+  if (!fd) fail_errno("cannot open /proc/{}", file_of(type));
   return fd;
 }
 
@@ -57,6 +62,7 @@ void fill(const Namespace& ns) {
   if (ns.uts) fill_uts(*ns.uts);
   if (ns.ipc) fill_ipc(*ns.ipc);
   if (ns.net) fill_net(*ns.net);
+  if (ns.mnt) build_mounts(*ns.mnt);
   if (ns.time) set_clocks({ns.time->monotonic_ns, ns.time->boottime_ns});
 }
 
@@ -96,6 +102,19 @@ void Namespaces::make(std::uint32_t id) {
   // A pid namespace begins with its first process.
   if (context_.namespaces.at(id).head.type == CLONE_NEWPID) return;
   fds_.emplace(id, descriptors_.park(made(id)));
+  if (context_.namespaces.at(id).mnt) roots_.emplace(id, descriptors_.park(root_of(id)));
+}
+
+// Of a mount namespace: for those who cannot enter it.
+UniqueFd Namespaces::root_of(std::uint32_t id) const {
+  return from_elsewhere([&] {
+    const std::uint32_t owner = context_.namespaces.at(id).head.owner;
+    if (owner != 0) join(owner);
+    join(id);
+    UniqueFd fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!fd) fail_errno("cannot open the root directory of the mount namespace");
+    return fd;
+  });
 }
 
 void Namespaces::make() {
@@ -104,7 +123,7 @@ void Namespaces::make() {
 
 // Whoever is in a user namespace may enter what it owns, and the user namespaces below it; there is no
 // way back up.
-void Namespaces::enter(const cryo_namespaces& from, const cryo_namespaces& to) const {
+void Namespaces::enter(const cryo_namespaces& from, const cryo_namespaces& to, bool first) const {
   std::vector<std::uint32_t> users;  // on the way down, the last one first
   for (std::uint32_t at = to.user; at != from.user; at = context_.namespaces.at(at).head.owner)
     users.push_back(at);
@@ -113,6 +132,10 @@ void Namespaces::enter(const cryo_namespaces& from, const cryo_namespaces& to) c
     for (const Membership& one : memberships(from, to))
       if (one.to != one.from && one.to != 0 && context_.namespaces.at(one.to).head.owner == user)
         join(one.to);
+    // Only there, and only now, may it mount anything.
+    if (first && to.mnt != 0 && context_.namespaces.at(to.mnt).head.owner == user &&
+        has_late_mounts(*context_.namespaces.at(to.mnt).mnt, to.pid))
+      build_late_mounts(*context_.namespaces.at(to.mnt).mnt, to.pid);
     if (users.empty()) return;
   }
 }

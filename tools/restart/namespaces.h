@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include "base/unique_fd.h"
 #include "context/model.h"
@@ -21,18 +22,22 @@ class Namespaces {
   // All of the context, with what they hold; none of them is entered.  Throws Error.
   void make();
   // From those of one process of the context into those of another, for the calling process, which has a
-  // single thread.  Throws Error.
-  void enter(const cryo_namespaces& from, const cryo_namespaces& to) const;
+  // single thread; `first`: which is the first one of the pid namespace `to.pid`.  Throws Error.
+  void enter(const cryo_namespaces& from, const cryo_namespaces& to, bool first = false) const;
+  // Root directories of mount namespaces, parked; to be taken once.
+  [[nodiscard]] std::map<std::uint32_t, UniqueFd> take_roots() { return std::move(roots_); }
 
  private:
   void make(std::uint32_t id);
   [[nodiscard]] UniqueFd made(std::uint32_t id) const;
   [[nodiscard]] UniqueFd made_user(const Namespace& ns) const;
   void join(std::uint32_t id) const;
+  [[nodiscard]] UniqueFd root_of(std::uint32_t id) const;
 
   const Context& context_;
   const Descriptors& descriptors_;
   std::map<std::uint32_t, UniqueFd> fds_;  // parked
+  std::map<std::uint32_t, UniqueFd> roots_;
 };
 
 // Moves the caller, and all that it forks, into a time namespace in which CLOCK_MONOTONIC and

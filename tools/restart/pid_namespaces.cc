@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "restart/proc_files.h"
 
 namespace cryo {
 namespace {
@@ -95,8 +96,7 @@ void enter_for_children(const Context& context, const Process& process) {
   if (ns == process.namespaces.pid) return;
   const Process* first = first_of(context, ns);
   if (first == nullptr) fail(EINVAL, "pid namespace {} has no first process", ns);
-  const std::string path = fmt::format("/proc/{}/ns/pid", first->head.pid);
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd fd = open_proc(fmt::format("{}/ns/pid", first->head.pid));
   if (!fd || ::setns(fd.get(), CLONE_NEWPID) != 0)
     fail_errno("cannot enter the pid namespace of pid {} for its children", first->head.pid);
 }

@@ -15,6 +15,7 @@
 #include "base/unique_fd.h"
 #include "restart/cgroup.h"
 #include "restart/files.h"
+#include "restart/proc_files.h"
 
 namespace cryo {
 
@@ -47,7 +48,7 @@ void restore_attributes(const Process& process) {
   const cryo_process& head = process.head;
   // With a cgroup namespace it has been there before that.
   if (process.namespaces.cgroup == 0) join_cgroup(process.cgroup);
-  UniqueFd oom(::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC));
+  const UniqueFd oom = open_proc("self/oom_score_adj", O_RDWR);
   char text[16] = {};
   if (oom && ::read(oom.get(), text, sizeof(text) - 1) > 0 && std::atoi(text) != head.oom_score_adj) {
     const std::string value = std::to_string(head.oom_score_adj);

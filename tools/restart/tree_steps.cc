@@ -176,8 +176,10 @@ void TreeRunner::enter_namespaces(std::size_t node) {
   if (process == TreeNode::kHelper || input_.context.processes[process].threads.empty()) return;
   const cryo_namespaces& wanted = input_.context.processes[process].namespaces;
   // By its path in the hierarchy of cr_restart.
-  if (wanted.cgroup != in_.cgroup) join_cgroup(input_.context.processes[process].cgroup);
-  input_.namespaces.enter(in_, wanted);
+  if (wanted.cgroup != in_.cgroup || wanted.mnt != in_.mnt)
+    join_cgroup(input_.context.processes[process].cgroup);
+  const bool first = wanted.pid != 0 && number(input_.context.processes[process].head.pid) == 1;
+  input_.namespaces.enter(in_, wanted, first);
   in_ = wanted;
 }
 

@@ -131,6 +131,7 @@ enum cryo_section_type {
 	CRYO_SEC_NS_IPC		= 80,	/* object: namespace; struct cryo_ns_ipc */
 	CRYO_SEC_NS_CGROUP	= 81,	/* object: namespace; tail: path of its root, as CGROUP */
 	CRYO_SEC_NS_NET		= 82,	/* object: namespace; struct cryo_ns_net */
+	CRYO_SEC_NS_MNT		= 84,	/* object: namespace; struct cryo_ns_mnt; tail: see there */
 	CRYO_SEC_PIDS		= 83,	/* object: pid; struct cryo_array; tail: struct cryo_nested_id */
 	CRYO_SEC_PIDFD		= 60,	/* object: file id; struct cryo_pidfd */
 	CRYO_SEC_URING		= 88,	/* object: file id; struct cryo_uring; tail: see there */
@@ -437,7 +438,7 @@ struct cryo_file {
 	__u32 stdio_fd;			/* CRYO_FILE_STDIO: 0, 1 or 2 */
 	__u32 owner_signal;		/* F_GETSIG */
 	__u32 owner_thread;		/* 1: @owner_pid is a thread (F_SETOWN_EX, F_OWNER_TID) */
-	__u32 reserved;
+	__u32 mnt;			/* mount namespace of its path; 0: the requester's */
 };
 
 #define CRYO_FIFO_QUIET		1	/* open for reading; no writer has come since, so that poll() tells of no hangup */

@@ -98,4 +98,27 @@ struct cryo_ns_net {
 	__u32 reserved;
 };
 
+#define CRYO_MAX_MOUNTS		10000
+
+/*
+ * What is mounted.  Tail: struct cryo_mount for each mount; the text of /proc/PID/mountinfo of a process in
+ * it, a line for each mount in the same order; and that of the requester.
+ */
+struct cryo_ns_mnt {
+	__u32 nr_mounts;
+	__u32 record_size;		/* of struct cryo_mount */
+	__u32 text_len;			/* of the first text */
+	__u32 reserved;
+};
+
+#define CRYO_MOUNT_BIND		1	/* of what the requester has, too */
+#define CRYO_MOUNT_NEW		2	/* a new and empty one of its type */
+
+struct cryo_mount {
+	__u32 id;			/* as in the text */
+	__u32 kind;			/* CRYO_MOUNT_* */
+	__u32 pid_ns;			/* which a proc file system shows; 0: the requester's */
+	__u32 reserved;
+};
+
 #endif /* _UAPI_CRYO_FORMAT_NAMESPACES_H */

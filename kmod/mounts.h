@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* mounts.h - what save_mounts.c and those who ask it share */
+#ifndef CRYO_MOUNTS_H
+#define CRYO_MOUNTS_H
+
+#include <linux/path.h>
+
+#include "cryo.h"
+
+struct user_namespace;
+
+/* The mount namespace of a job that the requester is not in. */
+struct cryo_mounts {
+	u32 number;
+	struct user_namespace *owner;	/* counted */
+	struct path root;		/* counted */
+	char *theirs;			/* mountinfo, of a process in it; to be freed with kvfree() */
+	char *ours;			/* of the requester */
+	struct cryo_buf seen;		/* struct path, counted: those of its mounts that a path leads to */
+	struct cryo_buf records;	/* struct cryo_mount, in the order of @theirs */
+};
+
+/* save_mounts.c */
+void cryo_check_mounts(struct cryo_capture *c);
+bool cryo_in_mounts(struct cryo_capture *c, const struct vfsmount *mnt);
+u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task);
+const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o);
+int cryo_save_mounts(struct cryo_capture *c);
+void cryo_mounts_free(struct cryo_mounts *m);
+
+#endif /* CRYO_MOUNTS_H */

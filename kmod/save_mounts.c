@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * save_mounts.c - a mount namespace other than the requester's, and what is mounted in it
+ *
+ * Mounts are private to the kernel, but it tells all of them in /proc/PID/mountinfo, and that is what is
+ * saved, beside the requester's own: what both have can be bound from there.  The rest has to be of a
+ * kind that can be mounted anew, with nothing in it.
+ *
+ * To which namespace a file belongs is found out by its mount: each mount point is looked up from the
+ * root of a process in there.  A mount that is covered by another one is not found, and nor are files on it.
+ */
+#include <linux/dcache.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/fs_struct.h>
+#include <linux/kdev_t.h>
+#include <linux/magic.h>
+#include <linux/mount.h>
+#include <linux/namei.h>
+#include <linux/nsproxy.h>
+#include <linux/pid_namespace.h>
+#include <linux/proc_fs.h>
+#include <linux/proc_ns.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/string_helpers.h>
+#include <linux/user_namespace.h>
+#include <net/sock.h>
+
+#include "compat/af_unix.h"
+#include "compat/fs.h"
+#include "mounts.h"
+
+/* A line of mountinfo: parts of it, unescaped. */
+struct mount_line {
+	u32 id, parent;
+	unsigned int major, minor;
+	char *root, *point, *type;
+};
+
+static bool take_numbers(char **line, struct mount_line *m)
+{
+	char *id = strsep(line, " "), *parent = strsep(line, " "), *dev = strsep(line, " ");
+
+	return id && parent && dev && !kstrtou32(id, 10, &m->id) &&
+	       !kstrtou32(parent, 10, &m->parent) &&
+	       sscanf(dev, "%u:%u", &m->major, &m->minor) == 2;
+}
+
+/* Cuts @line up. */
+static bool take_line(char *line, struct mount_line *m)
+{
+	char *word;
+
+	if (!take_numbers(&line, m))
+		return false;
+	m->root = strsep(&line, " ");
+	m->point = strsep(&line, " ");
+	do
+		word = strsep(&line, " ");
+	while (word && strcmp(word, "-"));
+	m->type = strsep(&line, " ");
+	if (!m->type)
+		return false;
+	string_unescape_inplace(m->root, UNESCAPE_OCTAL);
+	string_unescape_inplace(m->point, UNESCAPE_OCTAL);
+	return true;
+}
+
+/* Calls @look for each mount until it returns other than 0; a line that is not understood: -EIO. */
+static int each_mount(const char *text, int (*look)(const struct mount_line *m, void *data),
+		      void *data)
+{
+	size_t len = strlen(text);
+	char *copy = kvmalloc(len + 1, GFP_KERNEL_ACCOUNT), *rest = copy, *line;
+	struct mount_line m;
+	int err = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, text, len + 1);
+	while (!err && (line = strsep(&rest, "\n"))) {
+		if (!*line)
+			continue;
+		err = take_line(line, &m) ? look(&m, data) : -EIO;
+		if (fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
+	}
+	kvfree(copy);
+	return err;
+}
+
+static bool same_device(const struct mount_line *a, const struct mount_line *b)
+{
+	return a->major == b->major && a->minor == b->minor;
+}
+
+static bool is_below(const char *path, const char *root)
+{
+	size_t len = strlen(root);
+
+	return !strcmp(root, "/") ||
+	       (!strncmp(path, root, len) && (!path[len] || path[len] == '/'));
+}
+
+static int shows(const struct mount_line *ours, void *data)
+{
+	const struct mount_line *its = data;
+
+	return same_device(ours, its) && is_below(its->root, ours->root);
+}
+
+static int is_root(const struct mount_line *ours, void *data)
+{
+	const struct mount_line *its = data;
+
+	return !strcmp(ours->point, "/") && same_device(ours, its) &&
+	       !strcmp(its->root, ours->root);
+}
+
+struct check {
+	struct cryo_capture *c;
+	struct cryo_mounts *m;
+	unsigned int roots;
+};
+
+static void refuse(struct check *k, const struct mount_line *m, const char *what)
+{
+	cryo_refuse(k->c, "mount %s (%s): %s is not supported", m->point, m->type, what);
+}
+
+static bool is_namespace_of_job(struct cryo_capture *c, const struct pid_namespace *ns)
+{
+	struct cryo_proc *p;
+
+	cryo_for_each_proc(p, c->req)
+		if (!p->gone && p->task && task_active_pid_ns(p->task) == ns)
+			return true;
+	return false;
+}
+
+/* @at: where it is, or NULL. */
+static void classify_new(struct check *k, const struct mount_line *m, const struct path *at,
+			 struct cryo_mount *out)
+{
+	bool proc = !strcmp(m->type, "proc");
+
+	if ((!proc && strcmp(m->type, "tmpfs")) || strcmp(m->root, "/")) {
+		refuse(k, m, "what the requester does not have mounted");
+		return;
+	}
+	if (!at) {
+		refuse(k, m, "one that is covered by another one, and that the requester does not have");
+		return;
+	}
+	if (!proc && !simple_empty(at->dentry)) {
+		refuse(k, m, "a temporary file system with files in it");
+		return;
+	}
+	out->kind = CRYO_MOUNT_NEW;
+	if (proc && proc_pid_ns(at->dentry->d_sb) != task_active_pid_ns(current)) {
+		out->pid_ns = proc_pid_ns(at->dentry->d_sb)->ns.inum;
+		if (!is_namespace_of_job(k->c, proc_pid_ns(at->dentry->d_sb)))
+			refuse(k, m, "one of a pid namespace in which no process of the job is");
+	}
+}
+
+/* The mount itself, if a path leads to it: @at is counted then. */
+static bool find(const struct cryo_mounts *mounts, const struct mount_line *m, struct path *at)
+{
+	dev_t dev = MKDEV(m->major, m->minor);
+
+	if (vfs_path_lookup(mounts->root.dentry, mounts->root.mnt, m->point, LOOKUP_FOLLOW, at))
+		return false;
+	if (at->dentry == at->mnt->mnt_root && at->dentry->d_sb->s_dev == dev)
+		return true;
+	path_put(at);
+	return false;
+}
+
+static bool is_deleted(const char *root)
+{
+	static const char suffix[] = "//deleted";
+	size_t len = strlen(root);
+
+	return len >= strlen(suffix) && !strcmp(root + len - strlen(suffix), suffix);
+}
+
+static int look_at_mount(const struct mount_line *m, void *data)
+{
+	struct check *k = data;
+	struct cryo_mount out = { .id = m->id, .kind = CRYO_MOUNT_BIND };
+	struct path at;
+	bool found = find(k->m, m, &at);
+	int shown = each_mount(k->m->ours, shows, (void *)m);
+
+	if (shown < 0)
+		goto put;
+	if (is_deleted(m->root))
+		refuse(k, m, "one whose source has been deleted");
+	else if (!shown)
+		classify_new(k, m, found ? &at : NULL, &out);
+	if (!strcmp(m->point, "/") && !k->roots++ &&
+	    each_mount(k->m->ours, is_root, (void *)m) != 1)
+		refuse(k, m, "a root directory other than the requester's");
+	if (k->m->records.len / sizeof(out) == CRYO_MAX_MOUNTS)
+		shown = -E2BIG;
+	else
+		cryo_buf_put(&k->m->records, &out, sizeof(out));
+put:
+	if (found && shown >= 0)
+		cryo_buf_put(&k->m->seen, &at, sizeof(at));
+	if (found && (shown < 0 || k->m->seen.error))
+		path_put(&at);
+	return shown < 0 ? shown : k->m->records.error ?: k->m->seen.error;
+}
+
+void cryo_mounts_free(struct cryo_mounts *m)
+{
+	struct path *seen;
+	size_t i;
+
+	if (!m)
+		return;
+	seen = (struct path *)m->seen.data;
+	for (i = 0; i < m->seen.len / sizeof(*seen); i++)
+		path_put(&seen[i]);
+	cryo_buf_free(&m->seen);
+	cryo_buf_free(&m->records);
+	path_put(&m->root);
+	if (m->owner)
+		put_user_ns(m->owner);
+	kvfree(m->theirs);
+	kvfree(m->ours);
+	kfree(m);
+}
+
+/* Number and owner. */
+static int identify(struct cryo_mounts *m, pid_t pid)
+{
+	char name[48];
+	struct file *file;
+	struct ns_common *ns;
+
+	snprintf(name, sizeof(name), "/proc/%d/ns/mnt", pid);
+	file = filp_open(name, O_RDONLY, 0);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	if (file_inode(file)->i_sb->s_magic != NSFS_MAGIC) {
+		fput(file);
+		return -EIO;
+	}
+	ns = get_proc_ns(file_inode(file));
+	m->number = ns->inum;
+	m->owner = get_user_ns(ns->ops->owner(ns));
+	fput(file);
+	return 0;
+}
+
+static int read_texts(struct cryo_mounts *m, pid_t pid)
+{
+	char name[48];
+
+	snprintf(name, sizeof(name), "/proc/%d/mountinfo", pid);
+	m->theirs = cryo_mountinfo(name);
+	if (IS_ERR(m->theirs)) {
+		int err = PTR_ERR(m->theirs);
+
+		m->theirs = NULL;
+		return err;
+	}
+	m->ours = cryo_mountinfo("/proc/self/mountinfo");
+	if (IS_ERR(m->ours)) {
+		int err = PTR_ERR(m->ours);
+
+		m->ours = NULL;
+		return err;
+	}
+	return 0;
+}
+
+/* The root of the namespace, not a directory somewhere in it (chroot). */
+static bool is_whole(struct cryo_mounts *m)
+{
+	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT), *name;
+	bool whole = false;
+
+	if (page) {
+		name = d_path(&m->root, page, PATH_MAX);
+		whole = !IS_ERR(name) && !strcmp(name, "/");
+	}
+	kfree(page);
+	return whole;
+}
+
+static int look(struct cryo_capture *c, struct cryo_mounts *m)
+{
+	struct check k = { .c = c, .m = m };
+	int err;
+
+	task_lock(c->p->task);
+	if (c->p->task->fs)
+		get_fs_root(c->p->task->fs, &m->root);
+	task_unlock(c->p->task);
+	if (!m->root.dentry)
+		return -ESRCH;
+	err = identify(m, c->p->pid) ?: read_texts(m, c->p->pid);
+	if (err)
+		return err;
+	if (!is_whole(m)) {
+		cryo_refuse(c, "a root directory other than that of its mount namespace (chroot) is not supported");
+		return 0;
+	}
+	return each_mount(m->theirs, look_at_mount, &k);
+}
+
+static bool is_elsewhere(struct task_struct *task)
+{
+	bool other;
+
+	task_lock(task);
+	other = task->nsproxy && task->nsproxy->mnt_ns != current->nsproxy->mnt_ns;
+	task_unlock(task);
+	return other;
+}
+
+static void check_first(struct cryo_capture *c)
+{
+	int err;
+
+	c->mounts = kzalloc(sizeof(*c->mounts), GFP_KERNEL_ACCOUNT);
+	err = c->mounts ? look(c, c->mounts) : -ENOMEM;
+	if (err)
+		cryo_refuse(c, "its mounts cannot be looked at (error %d)", err);
+}
+
+/* The number of the one that @task is in; 0: the requester's. */
+u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task)
+{
+	return c->mounts && is_elsewhere(task) ? c->mounts->number : 0;
+}
+
+/* That of the process: what of it cannot be made again. */
+void cryo_check_mounts(struct cryo_capture *c)
+{
+	struct cryo_mounts other = {};
+
+	if (!is_elsewhere(c->p->task))
+		return;
+	if (!c->mounts) {
+		check_first(c);
+		return;
+	}
+	if (identify(&other, c->p->pid))
+		cryo_refuse(c, "its mount namespace cannot be looked at");
+	else if (other.number != c->mounts->number)
+		cryo_refuse(c, "a second mount namespace in the same job is not supported");
+	if (other.owner)
+		put_user_ns(other.owner);
+}
+
+/* Is @mnt one of those in the job's own namespace? */
+bool cryo_in_mounts(struct cryo_capture *c, const struct vfsmount *mnt)
+{
+	const struct path *seen;
+	size_t i;
+
+	if (!c->mounts)
+		return false;
+	seen = (const struct path *)c->mounts->seen.data;
+	for (i = 0; i < c->mounts->seen.len / sizeof(*seen); i++)
+		if (seen[i].mnt == mnt)
+			return true;
+	return false;
+}
+
+static bool is_bound_inside(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct inode *inode = file_inode(o->file);
+	struct sock *sk = S_ISSOCK(inode->i_mode) && !(o->file->f_mode & FMODE_PATH) ?
+			  SOCKET_I(inode)->sk : NULL;
+
+	return sk && sk->sk_family == AF_UNIX && unix_sk(sk)->path.dentry &&
+	       cryo_in_mounts(c, unix_sk(sk)->path.mnt);
+}
+
+/* Is it what a path leads the requester to? */
+static bool is_outside(struct file *file)
+{
+	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT), *name;
+	bool outside = false;
+
+	if (page) {
+		name = d_path(cryo_user_path(file), page, PATH_MAX);
+		outside = !IS_ERR(name) && cryo_leads_to(name, file_inode(file));
+	}
+	kfree(page);
+	return outside;
+}
+
+/* What stands in the way of opening the file again in its mount namespace; NULL: nothing. */
+const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
+{
+	if (!c->mounts)
+		return NULL;
+	if (o->kind == CRYO_FILE_INOTIFY && is_elsewhere(o->proc->task))
+		return "inotify in a mount namespace other than the requester's";
+	if (is_bound_inside(c, o))
+		return "socket with a name in a mount namespace other than the requester's";
+	if (!cryo_in_mounts(c, cryo_user_path(o->file)->mnt))
+		return o->kind == CRYO_FILE_PATH && !is_outside(o->file) ?
+		       "file on a mount that no path leads to" : NULL;
+	switch (o->kind) {
+	case CRYO_FILE_PATH:
+	case CRYO_FILE_STDIO:
+	case CRYO_FILE_CTTY:
+	case CRYO_FILE_CLOSED:
+		return NULL;
+	}
+	return "what is not a file with a path, in a mount namespace other than the requester's,";
+}
+
+int cryo_save_mounts(struct cryo_capture *c)
+{
+	struct cryo_mounts *m = c->mounts;
+	struct cryo_ns_mnt out = { .record_size = sizeof(struct cryo_mount) };
+	struct cryo_buf buf = {};
+
+	out.nr_mounts = m->records.len / sizeof(struct cryo_mount);
+	out.text_len = strlen(m->theirs);
+	cryo_buf_put(&buf, &out, sizeof(out));
+	cryo_buf_put(&buf, m->records.data, m->records.len);
+	cryo_buf_put(&buf, m->theirs, out.text_len);
+	cryo_buf_put(&buf, m->ours, strlen(m->ours));
+	return cryo_stream_buf(&c->stream, CRYO_SEC_NS_MNT, m->number, sizeof(out), &buf);
+}

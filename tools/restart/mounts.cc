@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The new namespace begins as a copy of cr_restart's, and the tree of the job is laid over it: what both have
+// at the same place stays, what the job has not is taken away, and what is missing is mounted.  Whatever
+// covers other mounts comes after these, so that a path always leads to the one that is meant.
+#include "restart/mounts.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "context/mountinfo.h"
+#include "restart/proc_files.h"
+
+namespace cryo {
+namespace {
+
+struct Flag {
+  const char* name;
+  unsigned long flag;
+};
+constexpr Flag kFlags[] = {{"ro", MS_RDONLY},         {"nosuid", MS_NOSUID},
+                           {"nodev", MS_NODEV},       {"noexec", MS_NOEXEC},
+                           {"noatime", MS_NOATIME},   {"nodiratime", MS_NODIRATIME},
+                           {"relatime", MS_RELATIME}, {"nosymfollow", MS_NOSYMFOLLOW}};
+
+unsigned long flags_of(const std::set<std::string>& options) {
+  unsigned long flags = 0;
+  for (const Flag& flag : kFlags)
+    if (options.contains(flag.name)) flags |= flag.flag;
+  return flags & (MS_NOATIME | MS_RELATIME) ? flags : flags | MS_STRICTATIME;
+}
+
+std::string text_of(const std::set<std::string>& options) {
+  return fmt::format("{}", fmt::join(options, ","));
+}
+
+// Those of the file system itself, as mount(2) takes them.
+std::string data_of(const Mount& mount) {
+  std::istringstream in(mount.super_options);
+  std::string data;
+  for (std::string word; std::getline(in, word, ',');) {
+    // Its owner is who mounts it.
+    if (word == "rw" || word == "ro" || word.starts_with("uid=") || word.starts_with("gid=")) continue;
+    data += (data.empty() ? "" : ",") + word;
+  }
+  return data;
+}
+
+std::string joined(const std::string& directory, const std::string& rest) {
+  if (rest.empty() || rest == "/") return directory;
+  return directory == "/" ? rest : directory + rest;
+}
+
+std::string rest_below(const std::string& path, const std::string& top) {
+  return top == "/" ? path : path.substr(top.size());
+}
+
+// Where the requester had it.
+std::optional<std::string> source_of(const MountTree& tree, const Mount& wanted) {
+  const Mount* best = nullptr;
+  for (const Mount& outer : tree.outer)
+    if (outer.device == wanted.device && lies_below(wanted.root, outer.root) &&
+        (best == nullptr || outer.root.size() > best->root.size()))
+      best = &outer;
+  if (best == nullptr) return {};
+  return joined(best->point, rest_below(wanted.root, best->root));
+}
+
+std::vector<Mount> own_mounts() {
+  auto mounts = parse_mountinfo(read_proc("self/mountinfo"));
+  if (!mounts || mounts->empty()) fail(EIO, "/proc/self/mountinfo cannot be read");
+  return std::move(*mounts);
+}
+
+class MountBuilder {
+ public:
+  MountBuilder(const MountTree& tree, std::uint32_t pid_ns) : tree_(tree), pid_ns_(pid_ns) {}
+
+  void build();
+
+ private:
+  struct Source {
+    UniqueFd fd;
+    bool recursive;
+  };
+
+  [[nodiscard]] bool is_left(std::size_t wanted) const;
+  [[nodiscard]] std::vector<std::size_t> children(std::uint32_t id) const;
+  [[nodiscard]] const Mount& now(std::uint32_t id) const;
+  [[nodiscard]] const Mount* match(std::size_t wanted, std::uint32_t parent) const;
+  [[nodiscard]] Source open_source(const Mount& wanted) const;
+  void open_sources();
+  void take_away(std::uint32_t parent);
+  void bind(std::size_t wanted);
+  void mount_new(const Mount& wanted) const;
+  std::uint32_t create(std::size_t wanted, std::uint32_t parent);
+  void set_options(const Mount& wanted, std::uint32_t id);
+  void visit(std::size_t wanted, std::uint32_t id);
+  void check() const;
+
+  const MountTree& tree_;
+  std::uint32_t pid_ns_;
+  std::vector<Mount> now_;
+  std::map<std::size_t, Source> sources_;
+  std::map<std::uint32_t, std::size_t> placed_;  // by its id now
+};
+
+bool MountBuilder::is_left(std::size_t wanted) const {
+  const cryo_mount& kind = tree_.kinds[wanted];
+  return kind.kind == CRYO_MOUNT_NEW && kind.pid_ns != 0 && kind.pid_ns != pid_ns_;
+}
+
+// The deepest first: they were there before anything above them was covered.
+std::vector<std::size_t> MountBuilder::children(std::uint32_t id) const {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < tree_.mounts.size(); ++i)
+    if (tree_.mounts[i].parent == id && tree_.mounts[i].id != id) found.push_back(i);
+  std::stable_sort(found.begin(), found.end(), [this](std::size_t a, std::size_t b) {
+    return tree_.mounts[a].point.size() > tree_.mounts[b].point.size();
+  });
+  return found;
+}
+
+const Mount& MountBuilder::now(std::uint32_t id) const {
+  const auto found = std::find_if(now_.begin(), now_.end(), [id](const Mount& m) { return m.id == id; });
+  if (found == now_.end()) fail(EIO, "a mount has gone while the namespace was being made");
+  return *found;
+}
+
+const Mount* MountBuilder::match(std::size_t wanted, std::uint32_t parent) const {
+  const Mount& mount = tree_.mounts[wanted];
+  // A new one cannot be in the copy.
+  if (pid_ns_ == 0 && tree_.kinds[wanted].kind == CRYO_MOUNT_NEW) return nullptr;
+  for (const Mount& other : now_)
+    if (other.parent == parent && other.point == mount.point && other.type == mount.type &&
+        other.root == mount.root && !placed_.contains(other.id))
+      return &other;
+  return nullptr;
+}
+
+MountBuilder::Source MountBuilder::open_source(const Mount& wanted) const {
+  const auto path = source_of(tree_, wanted);
+  if (!path) return {};
+  const bool recursive = std::any_of(now_.begin(), now_.end(), [&path](const Mount& other) {
+    return other.point != *path && lies_below(other.point, *path);
+  });
+  return {UniqueFd(::open(path->c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)), recursive};
+}
+
+// As long as nothing covers them.
+void MountBuilder::open_sources() {
+  for (std::size_t i = 0; i < tree_.mounts.size(); ++i)
+    if (tree_.kinds[i].kind == CRYO_MOUNT_BIND) sources_.emplace(i, open_source(tree_.mounts[i]));
+}
+
+// What cr_restart has there, and the job has not.
+void MountBuilder::take_away(std::uint32_t parent) {
+  for (const Mount& other : now_) {
+    if (other.parent != parent || other.id == parent || placed_.contains(other.id)) continue;
+    if (::umount2(other.point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
+      fail(ESTALE, "mount {} ({}): the job did not have it, and it cannot be taken away from there: {}",
+           other.point, other.type, std::strerror(errno));
+  }
+}
+
+void MountBuilder::bind(std::size_t wanted) {
+  const Mount& mount = tree_.mounts[wanted];
+  const std::string from = source_of(tree_, mount).value_or("?");
+  auto source = sources_.find(wanted);
+  if (source == sources_.end()) source = sources_.emplace(wanted, open_source(mount)).first;
+  if (!source->second.fd)
+    fail(ENOENT, "mount {}: {}, which was mounted there, is not there", mount.point, from);
+  const UniqueFd tree(::open_tree(
+      source->second.fd.get(), "",
+      AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (source->second.recursive ? AT_RECURSIVE : 0)));
+  if (!tree || ::move_mount(tree.get(), "", AT_FDCWD, mount.point.c_str(), MOVE_MOUNT_F_EMPTY_PATH) != 0)
+    fail_errno("mount {}: cannot bind {} there", mount.point, from);
+}
+
+void MountBuilder::mount_new(const Mount& wanted) const {
+  const bool read_only = wanted.super_options == "ro" || wanted.super_options.starts_with("ro,");
+  const unsigned long flags = flags_of(wanted.options) | (read_only ? MS_RDONLY : 0UL);
+  if (::mount(wanted.source.c_str(), wanted.point.c_str(), wanted.type.c_str(), flags,
+              data_of(wanted).c_str()) != 0)
+    fail_errno("mount {}: cannot mount a {} there", wanted.point, wanted.type);
+}
+
+std::uint32_t MountBuilder::create(std::size_t wanted, std::uint32_t parent) {
+  const Mount& mount = tree_.mounts[wanted];
+  std::set<std::uint32_t> before;
+  for (const Mount& other : now_) before.insert(other.id);
+  if (tree_.kinds[wanted].kind == CRYO_MOUNT_BIND)
+    bind(wanted);
+  else
+    mount_new(mount);
+  now_ = own_mounts();
+  for (const Mount& other : now_)
+    if (!before.contains(other.id) && other.parent == parent && other.point == mount.point) {
+      if (other.type != mount.type || (other.root != mount.root))
+        fail(ESTALE, "mount {}: {} of a {} is there now instead of {} of a {}", mount.point, other.root,
+             other.type, mount.root, mount.type);
+      return other.id;
+    }
+  fail(EIO, "mount {}: something covers it", mount.point);
+}
+
+void MountBuilder::set_options(const Mount& wanted, std::uint32_t id) {
+  const Mount& before = now(id);
+  const char* point = wanted.point.c_str();
+  if (before.options != wanted.options &&
+      ::mount(nullptr, point, nullptr, MS_REMOUNT | MS_BIND | flags_of(wanted.options), nullptr) != 0)
+    fail_errno("mount {}: cannot be given its options {}", wanted.point, text_of(wanted.options));
+  if (before.slave && !wanted.slave && ::mount(nullptr, point, nullptr, MS_PRIVATE, nullptr) != 0)
+    fail_errno("mount {}: cannot be made private", wanted.point);
+  if (!before.shared && wanted.shared && ::mount(nullptr, point, nullptr, MS_SHARED, nullptr) != 0)
+    fail_errno("mount {}: cannot be made shared", wanted.point);
+}
+
+void MountBuilder::visit(std::size_t wanted, std::uint32_t id) {
+  const Mount& mount = tree_.mounts[wanted];
+  placed_[id] = wanted;
+  set_options(mount, id);
+  std::map<std::size_t, std::uint32_t> there;
+  for (const std::size_t child : children(mount.id)) {
+    const Mount* found = match(child, id);
+    if (found == nullptr) continue;
+    there[child] = found->id;
+    placed_[found->id] = child;
+  }
+  take_away(id);
+  for (const std::size_t child : children(mount.id)) {
+    const auto found = there.find(child);
+    if (found != there.end())
+      visit(child, found->second);
+    else if (!is_left(child))
+      visit(child, create(child, id));
+  }
+}
+
+// Propagation and the file system's own options, too.
+void MountBuilder::check() const {
+  for (const auto& [id, wanted] : placed_) {
+    const Mount& is = now(id);
+    const Mount& was = tree_.mounts[wanted];
+    if (is.options != was.options)
+      fail(EPERM, "mount {}: has the options {} here, not {}", was.point, text_of(is.options),
+           text_of(was.options));
+    if (is.shared != was.shared || is.slave != was.slave)
+      fail(EPERM, "mount {}: does not get or pass on what is mounted elsewhere as it did", was.point);
+    if (tree_.kinds[wanted].kind == CRYO_MOUNT_NEW && is.super_options != was.super_options)
+      fail(EPERM, "mount {}: is a {} with {} here, not {}", was.point, was.type, is.super_options,
+           was.super_options);
+  }
+}
+
+void MountBuilder::build() {
+  const auto is_root = [](const std::vector<Mount>& all, const Mount& mount) {
+    return std::none_of(all.begin(), all.end(), [&](const Mount& m) { return m.id == mount.parent; });
+  };
+  std::size_t root = 0;
+  while (!is_root(tree_.mounts, tree_.mounts[root])) ++root;
+  // Nothing gets out from here, in either case.
+  const bool first = pid_ns_ == 0;
+  const unsigned long propagation = tree_.mounts[root].slave ? MS_SLAVE : MS_PRIVATE;
+  if (first && ::mount(nullptr, "/", nullptr, propagation | MS_REC, nullptr) != 0)
+    fail_errno("cannot keep what is mounted in a mount namespace inside");
+  now_ = own_mounts();
+  if (first) open_sources();
+  const auto own = std::find_if(now_.begin(), now_.end(), [&](const Mount& m) { return is_root(now_, m); });
+  if (own == now_.end()) fail(EIO, "cr_restart's own root directory is no mount");
+  visit(root, own->id);
+  now_ = own_mounts();
+  check();
+}
+
+const MountTree& tree_of(const Context& context, const File& file) {
+  return *context.namespaces.at(file.head.mnt).mnt;
+}
+
+// The one that a path leads to.
+std::size_t mount_at(const MountTree& tree, const std::string& path) {
+  std::size_t best = 0;
+  std::uint32_t at = 0;
+  for (std::size_t i = 0; i < tree.mounts.size(); ++i)
+    if (std::none_of(tree.mounts.begin(), tree.mounts.end(),
+                     [&](const Mount& m) { return m.id == tree.mounts[i].parent; }))
+      best = i;
+  // From the root downwards: of those on one mount the outermost covers the others.
+  for (bool deeper = true; deeper;) {
+    deeper = false;
+    at = tree.mounts[best].id;
+    std::size_t next = best;
+    for (std::size_t i = 0; i < tree.mounts.size(); ++i)
+      if (tree.mounts[i].parent == at && tree.mounts[i].id != at && lies_below(path, tree.mounts[i].point) &&
+          (!deeper || tree.mounts[i].point.size() < tree.mounts[next].point.size())) {
+        next = i;
+        deeper = true;
+      }
+    best = next;
+  }
+  return best;
+}
+
+}  // namespace
+
+void build_mounts(const MountTree& tree) {
+  MountBuilder(tree, 0).build();
+}
+
+void build_late_mounts(const MountTree& tree, std::uint32_t pid_ns) {
+  MountBuilder(tree, pid_ns).build();
+}
+
+bool has_late_mounts(const MountTree& tree, std::uint32_t pid_ns) {
+  return std::any_of(tree.kinds.begin(), tree.kinds.end(), [pid_ns](const cryo_mount& kind) {
+    return kind.kind == CRYO_MOUNT_NEW && kind.pid_ns == pid_ns && pid_ns != 0;
+  });
+}
+
+std::optional<std::string> outer_path(const Context& context, const File& file) {
+  if (file.head.mnt == 0) return file.path;
+  const MountTree& tree = tree_of(context, file);
+  const std::size_t at = mount_at(tree, file.path);
+  if (tree.kinds[at].kind != CRYO_MOUNT_BIND) return {};
+  const auto source = source_of(tree, tree.mounts[at]);
+  if (!source) return {};
+  return joined(*source, rest_below(file.path, tree.mounts[at].point));
+}
+
+bool lies_on_late_mount(const Context& context, const File& file) {
+  if (file.head.mnt == 0) return false;
+  const MountTree& tree = tree_of(context, file);
+  return tree.kinds[mount_at(tree, file.path)].pid_ns != 0;
+}
+
+}  // namespace cryo
