@@ -613,53 +613,6 @@ struct cryo_pidfd {
 	__u32 flags;			/* CRYO_PIDFD_* */
 };
 
-/*
- * What a ring may have been set up with: IORING_SETUP_ IOPOLL, CQSIZE, CLAMP, R_DISABLED (it still is),
- * SUBMIT_ALL, COOP_TASKRUN, TASKRUN_FLAG, SQE128, CQE32, NO_SQARRAY.
- */
-#define CRYO_URING_FLAGS	0x10fd9U
-#define CRYO_URING_SQE128	(1U << 10)
-#define CRYO_URING_CQE32	(1U << 11)
-#define CRYO_URING_NO_SQARRAY	(1U << 16)
-
-#define CRYO_URING_MAX_SQ	32768
-#define CRYO_URING_MAX_CQ	65536
-
-/*
- * Tail: @cq_entries completions of 16 bytes (32 with CQE32); @sq_entries numbers of submissions, u32 each
- * (none with NO_SQARRAY); and @sq_entries submissions of 64 bytes (128 with SQE128).
- */
-struct cryo_uring {
-	__u32 flags;			/* IORING_SETUP_*, those in CRYO_URING_FLAGS */
-	__u32 sq_entries;		/* powers of 2 */
-	__u32 cq_entries;
-	__u32 sq_head, sq_tail;		/* as they count on, not masked */
-	__u32 cq_head, cq_tail;
-	__u32 sq_dropped;
-	__u32 cq_overflow;
-	__u32 cq_flags;			/* IORING_CQ_* */
-	__u32 eventfd;			/* file id of what is told of completions; 0: none */
-	__u32 eventfd_async;		/* IORING_REGISTER_EVENTFD_ASYNC */
-	__u32 sq_offsets[7];		/* struct io_sqring_offsets up to array, which is 0 without one */
-	__u32 cq_offsets[7];		/* struct io_cqring_offsets up to flags */
-	__u32 reserved[2];
-};
-
-struct cryo_inotify {
-	__u32 watches;
-	__u32 next_wd;			/* number of the next watch, at least */
-};
-
-/* Followed by the path. */
-struct cryo_watch {
-	__u32 wd;
-	__u32 mask;			/* IN_* */
-	__u64 dev;			/* of the inode, as makedev() of userspace packs it */
-	__u64 ino;
-	__u32 path_len;			/* bytes */
-	__u32 reserved;
-};
-
 #define CRYO_PTY_LOCKED			(1U << 0)	/* TIOCSPTLCK */
 #define CRYO_PTY_PACKET			(1U << 1)	/* TIOCPKT */
 #define CRYO_PTY_EXCLUSIVE		(1U << 2)	/* TIOCEXCL of the slave */
@@ -801,6 +754,7 @@ struct cryo_end {
 	__u64 page_bytes;		/* in all PAGE_DATA sections */
 };
 
+#include <cryo/format_events.h>
 #include <cryo/format_ipc.h>
 #include <cryo/format_namespaces.h>
 
