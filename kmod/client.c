@@ -377,8 +377,6 @@ static long client_forward(struct cryo_participant *p, void __user *arg)
 	return ret;
 }
 
-/* ---- the handle ---- */
-
 /* ---- leaving memory out ---- */
 
 static long client_exclude(struct cryo_participant *p, void __user *arg)
@@ -400,6 +398,8 @@ static long client_exclude(struct cryo_participant *p, void __user *arg)
 	cryo_exclusions_free(x);
 	return ret;
 }
+
+/* ---- the handle ---- */
 
 static long client_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
