@@ -3,7 +3,9 @@
 // would be refused otherwise, and made again after it and after a restart.
 //
 // In between there is a socket without a connection at the same descriptor, so that nothing else gets the
-// number, and nothing that is written meanwhile seems to arrive.
+// number, and nothing that is written meanwhile seems to arrive. The new connection is made on a third
+// socket, which takes the place of that one when it is there: who writes meanwhile in another thread would
+// take the error of an attempt that failed, and it would look like one that had come through.
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -39,6 +41,7 @@ struct Connection {
   int fd;
   ino_t socket;  // the one that was closed: several descriptors may have been of it
   int flags;     // O_NONBLOCK and the like
+  bool is_closed;
   Address peer;
 };
 
@@ -131,6 +134,7 @@ void note(int fd) {
     return;
   connection.fd = fd;
   connection.socket = status.st_ino;
+  connection.is_closed = false;
   connection.flags = ::fcntl(fd, F_GETFL);
   ++g_connection_count;
 }
@@ -153,27 +157,37 @@ const Connection& first_of(const Connection& at) {
   return *first;
 }
 
-// A socket to take the place of `at`; the one that another descriptor of the same connection has got already.
-int replacement_for(const Connection& at) {
-  const Connection& first = first_of(at);
-  if (&first != &at) return ::fcntl(first.fd, F_DUPFD_CLOEXEC, 0);
+// A socket like that of `at`, without a connection.
+int socket_like(const Connection& at) {
   const int made = ::socket(at.peer.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (made < 0) return -1;
   copy_options(at.fd, made);
   ::fcntl(made, F_SETFL, at.flags);
-  ::shutdown(at.fd, SHUT_RDWR);  // wakes those who wait for it
   return made;
+}
+
+// A socket to take the place of `at`; the one that another descriptor of the same connection has got already.
+int replacement_for(const Connection& at) {
+  const Connection& first = first_of(at);
+  if (&first != &at) return ::fcntl(first.fd, F_DUPFD_CLOEXEC, 0);
+  const int made = socket_like(at);
+  if (made >= 0) ::shutdown(at.fd, SHUT_RDWR);  // wakes those who wait for it
+  return made;
+}
+
+void put_in_place(int socket, int fd) {
+  ::dup3(socket, fd, (::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);
 }
 
 // All are known before the first is shut down: it may have no peer any more then.
 void close_all() {
   find_all();
   for (int i = 0; i < g_connection_count; ++i) {
-    const int fd = g_connections[i].fd;
-    const int cloexec = (::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
-    const int replacement = replacement_for(g_connections[i]);
+    Connection& connection = g_connections[i];
+    const int replacement = replacement_for(connection);
     if (replacement < 0) continue;
-    ::dup3(replacement, fd, cloexec);
+    put_in_place(replacement, connection.fd);
+    connection.is_closed = true;
     ::close(replacement);
   }
 }
@@ -191,11 +205,41 @@ int wait_connected(int fd) {
 }
 
 // 0, or an errno value. Never waits for longer than kConnectMs.
-int connect_again(const Connection& connection) {
-  ::fcntl(connection.fd, F_SETFL, connection.flags | O_NONBLOCK);
-  int error = ::connect(connection.fd, &connection.peer.any, size_of(connection.peer)) == 0 ? 0 : errno;
-  if (error == EINPROGRESS) error = wait_connected(connection.fd);
-  ::fcntl(connection.fd, F_SETFL, connection.flags);
+int connect_to(int fd, const Connection& connection) {
+  ::fcntl(fd, F_SETFL, connection.flags | O_NONBLOCK);
+  int error = ::connect(fd, &connection.peer.any, size_of(connection.peer)) == 0 ? 0 : errno;
+  if (error == EINPROGRESS) error = wait_connected(fd);
+  ::fcntl(fd, F_SETFL, connection.flags);
+  return error;
+}
+
+// Is what close_all() put there still in its place? A restart has made a new one of it, which has no mark
+// that it could be known by.
+bool is_unconnected(int fd) {
+  int type = 0;
+  socklen_t size = sizeof(type);
+  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) return false;
+  Address peer;
+  size = sizeof(peer);
+  return ::getpeername(fd, &peer.any, &size) != 0 && errno == ENOTCONN;
+}
+
+// In all descriptors that were of the connection, but where the program has put something else meanwhile.
+void replace_all(const Connection& first, int socket) {
+  for (int i = 0; i < g_connection_count; ++i) {
+    const Connection& at = g_connections[i];
+    if (at.socket == first.socket && at.is_closed && is_unconnected(at.fd)) put_in_place(socket, at.fd);
+  }
+}
+
+// 0, or an errno value.
+int connect_again(const Connection& first) {
+  if (!first.is_closed) return 0;
+  const int made = socket_like(first);
+  if (made < 0) return errno;
+  const int error = connect_to(made, first);
+  if (error == 0) replace_all(first, made);
+  ::close(made);
   return error;
 }
 
