@@ -2,17 +2,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A job stopped by one of the terminal's signals is stopped by that signal again.
 . "$(dirname "$0")/lib.sh"
-set -m	# jobs have process groups of their own: an orphaned one would not be stopped
 
 # What waitpid(2) tells the parent of a stopped process, if it has not looked yet.
 stopped_by() { sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 50; }
 
-# Without the log of this test, which a restart would cut back.
-start_quietly() { start >/dev/null 2>&1; }
+# In a process group of its own, as a shell with job control does it: an orphaned group would not be stopped.
+# Not by `set -m`: a shell that sees a job stopped leaves its loops, and the test with them.
+# And without the log of this test, which a restart would cut back.
+start_job()
+{
+	rm -f "$base/work/count"
+	perl -e 'setpgrp; exec @ARGV' "$busy" "$base/work/count" >/dev/null 2>&1 &
+	pid=$!
+	started+=("$pid")
+	wait_for busy_counts
+}
 
 for signal in TSTP TTIN TTOU STOP; do
 	fresh
-	start_quietly
+	start_job
 	kill -"$signal" "$pid"
 	wait_for in_state "$pid" T
 	number=$(kill -l "$signal")
@@ -31,7 +39,7 @@ done
 
 # Without job control nobody could continue its group.
 fresh
-start_quietly
+start_job
 kill -TSTP "$pid"
 wait_for in_state "$pid" T
 cr --kill -f ctx "$pid"
