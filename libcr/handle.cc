@@ -57,20 +57,13 @@ int read_more(Log& log) {
   }
 }
 
-// Ours, and not whatever else has the number by now?
-bool is_handle(int fd) {
-  cryo_ckpt_status status{};
-  status.size = sizeof(status);
-  return ::ioctl(fd, CRYO_CKPT_STATUS, &status) == 0;
-}
-
 // The text of a request, malloc()ed, in `message`; as it is when there is none.
-int take_log(int fd, char** message) {
-  const int size = copy_log(fd, 0, nullptr);
+int take_log(const PollSteps& steps, int fd, char** message) {
+  const int size = steps.log(fd, 0, nullptr);
   if (size <= 0 || message == nullptr) return size;
   auto* text = static_cast<char*>(std::malloc(static_cast<std::size_t>(size)));
   if (text == nullptr) return fail(ENOMEM);
-  if (copy_log(fd, static_cast<unsigned int>(size), text) < 0) {
+  if (steps.log(fd, static_cast<unsigned int>(size), text) < 0) {
     std::free(text);
     return -1;
   }
@@ -95,8 +88,14 @@ int wait_readable(int fd, struct timeval* timeout) {
   return result;
 }
 
+bool is_checkpoint(int fd) {
+  cryo_ckpt_status status{};
+  status.size = sizeof(status);
+  return ::ioctl(fd, CRYO_CKPT_STATUS, &status) == 0;
+}
+
 int copy_log(int fd, unsigned int size, char* text) {
-  if (!is_handle(fd)) return -1;
+  if (!is_checkpoint(fd)) return -1;
   const MutexGuard guard(g_mutex);
   Log* const log = log_of(fd);
   if (log == nullptr) return fail(ENOMEM);
@@ -125,9 +124,11 @@ int poll_handle(const PollSteps& steps, int fd, struct timeval* timeout, char** 
   const int ready = wait_readable(fd, timeout);
   if (ready < 0) return steps.error_before;
   if (ready == 0) return 0;
-  if (!is_handle(fd)) return steps.error_before;
-  if (take_log(fd, message) < 0) return steps.error_log;
-  return steps.reap(fd) < 0 ? steps.error_after : 1;
+  if (!steps.is_handle(fd)) return steps.error_before;
+  if (take_log(steps, fd, message) < 0) return steps.error_log;
+  const int result = steps.reap(fd);
+  if (result < 0) return steps.error_after;
+  return result > 0 ? result : 1;
 }
 
 }  // namespace cryo::libcr

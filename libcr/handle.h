@@ -10,8 +10,11 @@ namespace cryo::libcr {
 // what is left of it.
 int wait_readable(int fd, struct timeval* timeout);
 
-// The text that can be read from `fd`, all of it each time: bytes with NUL that it takes, 0 when there is
-// none; up to `size` bytes of it, NUL-terminated, in `text`. -1 with errno.
+// Is it a checkpoint's, and not whatever else has the number by now?
+bool is_checkpoint(int fd);
+
+// The text that can be read from `fd`, a checkpoint's, all of it each time: bytes with NUL that it takes, 0
+// when there is none; up to `size` bytes of it, NUL-terminated, in `text`. -1 with errno.
 int copy_log(int fd, unsigned int size, char* text);
 
 // The descriptor is going to be closed.
@@ -19,11 +22,14 @@ void forget_log(int fd);
 
 // The body of the functions cr_poll_*: waits, takes the text, takes the result.
 struct PollSteps {
+  bool (*is_handle)(int fd);                          // with errno
+  int (*log)(int fd, unsigned int size, char* text);  // as copy_log()
   int (*reap)(int fd);
   int error_before;  // CR_POLL_*_ERR_*
   int error_after;
   int error_log;
 };
+// Returns what `reap` does, but 1 for 0.
 int poll_handle(const PollSteps& steps, int fd, struct timeval* timeout, char** message);
 
 }  // namespace cryo::libcr

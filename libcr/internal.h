@@ -162,6 +162,10 @@ struct Thread {
 extern __thread Thread* t_thread;
 extern __thread Chain* t_chain;  // the callback that runs in this thread, if one does
 
+// Starts a thread that does one thing and ends. It gets no signals: they are for the threads of the program.
+// 0, or -1 with errno.
+int start_worker(void* (*main)(void*), void* argument);
+
 // ---- process.cc
 
 struct Process {
@@ -211,6 +215,19 @@ const cr_restart_info& restart_info();
 void tell_exclusions();
 // In the child of a fork.
 void reset_exclusions();
+
+// ---- restart_run.cc
+
+// Runs cr_restart. Returns when it has read the context: 0, or -1 with errno, without CR_RSTRT_ASYNC_ERR. The
+// result goes to `handle`, a pipe that is closed then.
+int start_restart(const cr_restart_args& args, int handle);
+// In the child of a fork.
+void reset_reaping();
+
+// ---- restart.cc
+
+// In the child of a fork.
+void reset_restarts();
 
 // ---- others
 

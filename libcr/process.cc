@@ -41,6 +41,7 @@ void after_fork_in_child() {
   g_process.own_requests = 0;
   reset_round();
   reset_exclusions();
+  reset_restarts();
   t_thread = nullptr;
   t_chain = nullptr;
 }

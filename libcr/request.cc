@@ -13,8 +13,6 @@
 namespace cryo::libcr {
 namespace {
 
-constexpr std::size_t kStackSize = 256 * 1024;
-constexpr std::size_t kLargeStackSize = 8 * 1024 * 1024;
 constexpr unsigned int kMillisecond = 1000;
 
 // What the worker needs; its own.
@@ -40,26 +38,6 @@ void* work_main(void* pointer) {
   std::free(work->own_path);
   std::free(work);
   return nullptr;
-}
-
-// The worker gets no signals: they are for the threads of the program.
-int start_worker(Work& work) {
-  pthread_attr_t attributes;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_attr_init(&attributes);
-  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  ::pthread_attr_setstacksize(&attributes, kStackSize);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  int error = ::pthread_create(&thread, &attributes, work_main, &work);
-  // Too small, in a program with much thread-local data.
-  if (error == EINVAL && ::pthread_attr_setstacksize(&attributes, kLargeStackSize) == 0)
-    error = ::pthread_create(&thread, &attributes, work_main, &work);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  ::pthread_attr_destroy(&attributes);
-  return error == 0 ? 0 : fail(error);
 }
 
 std::uint32_t flags_of(const cr_checkpoint_args& args) {
@@ -152,7 +130,7 @@ int start(const cr_checkpoint_args& args, int own_fd, char* own_path) {
   const int handle = make_handle(args);
   const int signal = args.cr_signal < 0 ? -args.cr_signal : args.cr_signal;
   *work = {handle < 0 ? -1 : ::fcntl(handle, F_DUPFD_CLOEXEC, 0), signal, signal != 0, own_fd, own_path};
-  if (work->handle >= 0 && start_worker(*work) == 0) return handle;
+  if (work->handle >= 0 && start_worker(work_main, work) == 0) return handle;
   discard(work);
   if (handle >= 0) {
     const ErrnoSaver saver;
@@ -202,7 +180,8 @@ int reap(int handle) {
   return error == 0 ? 0 : fail(error);
 }
 
-constexpr PollSteps kSteps{reap, CR_POLL_CHKPT_ERR_PRE, CR_POLL_CHKPT_ERR_POST, CR_POLL_CHKPT_ERR_LOG};
+constexpr PollSteps kSteps{
+    is_checkpoint, copy_log, reap, CR_POLL_CHKPT_ERR_PRE, CR_POLL_CHKPT_ERR_POST, CR_POLL_CHKPT_ERR_LOG};
 
 int fd_of(const cr_checkpoint_handle_t* handle) {
   return static_cast<int>(*handle);

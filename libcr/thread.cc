@@ -13,6 +13,9 @@ __thread Chain* t_chain = nullptr;
 
 namespace {
 
+constexpr std::size_t kStackSize = 256 * 1024;
+constexpr std::size_t kLargeStackSize = 8 * 1024 * 1024;
+
 pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
 pthread_key_t g_key;
 int g_key_error = 0;
@@ -80,6 +83,25 @@ int change_persist(int by) {
 }
 
 }  // namespace
+
+int start_worker(void* (*main)(void*), void* argument) {
+  pthread_attr_t attributes;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  ::pthread_attr_setstacksize(&attributes, kStackSize);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  int error = ::pthread_create(&thread, &attributes, main, argument);
+  // Too small, in a program with much thread-local data.
+  if (error == EINVAL && ::pthread_attr_setstacksize(&attributes, kLargeStackSize) == 0)
+    error = ::pthread_create(&thread, &attributes, main, argument);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::pthread_attr_destroy(&attributes);
+  return error == 0 ? 0 : fail(error);
+}
 
 }  // namespace cryo::libcr
 

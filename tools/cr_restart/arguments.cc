@@ -2,6 +2,7 @@
 #include "cr_restart/arguments.h"
 
 #include <getopt.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -46,6 +47,7 @@ enum : int {
   kOtherCpu,
   kCheck,
   kTimeNs,
+  kReportFd,
 };
 
 constexpr char kShortOptions[] = "hvqf:F:d:S:";
@@ -88,6 +90,7 @@ constexpr option kLongOptions[] = {
     {"other-cpu", required_argument, nullptr, kOtherCpu},
     {"check", no_argument, nullptr, kCheck},
     {"time-ns", no_argument, nullptr, kTimeNs},
+    {"report-fd", required_argument, nullptr, kReportFd},  // of libcr, see reporter.h
     {nullptr, 0, nullptr, 0},
 };
 
@@ -351,6 +354,11 @@ void Parser::take(int option) {
       break;
     case kTimeNs:
       arguments_.restart.time_namespace = true;
+      break;
+    case kReportFd:
+      arguments_.report_fd = parse_number<int>(optarg, 3);
+      if (!arguments_.report_fd) throw BadArguments{"bad --report-fd", {}};
+      arguments_.restart.requester = ::getppid();
       break;
     case kCheck:
       arguments_.check_only = true;

@@ -23,8 +23,9 @@ enum class KernelMessages { kNever, kOnError, kAlways };
 struct RestartArguments {
   RestartOptions restart;
   Hooks hooks;
-  std::string file;       // "-" is standard input
-  std::optional<int> fd;  // instead of file
+  std::string file;              // "-" is standard input
+  std::optional<int> fd;         // instead of file
+  std::optional<int> report_fd;  // see reporter.h
   KernelMessages kernel_messages = KernelMessages::kOnError;
   bool quiet = false;
   bool verbose = false;

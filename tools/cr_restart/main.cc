@@ -18,6 +18,7 @@
 #include "context/reader.h"
 #include "cr_restart/arguments.h"
 #include "cr_restart/forward.h"
+#include "cr_restart/reporter.h"
 #include "restart/restart.h"
 
 namespace cryo {
@@ -58,6 +59,7 @@ const std::string& hook_for(const Hooks& hooks, int code) {
 
 // What makes the whole run end, with the lines that say why.
 struct Failure {
+  int error;
   int exit_status;
   std::string hook;
   std::vector<std::string> lines;
@@ -71,25 +73,32 @@ struct Outcome {
 
 class Tool {
  public:
-  explicit Tool(const RestartArguments& arguments) : arguments_(arguments) {}
+  explicit Tool(const RestartArguments& arguments) : arguments_(arguments) {
+    if (arguments.report_fd) reporter_.emplace(*arguments.report_fd);
+  }
 
   Outcome run();
 
  private:
   Outcome restart();
-  [[nodiscard]] std::optional<pid_t> launch() const;
+  [[nodiscard]] std::optional<pid_t> launch();
   [[nodiscard]] Source open_source() const;
-  void say(const std::string& text) const {
-    if (!arguments_.quiet) message("cr_restart", "{}", text);
+  void say(const std::string& text) {
+    if (reporter_)
+      reporter_->say(text);
+    else if (!arguments_.quiet)
+      message("cr_restart", "{}", text);
   }
-  void report(const Findings& findings) const;
-  void show_kernel_log(const std::string& log, bool failed) const;
+  void report(const Findings& findings);
+  void show_kernel_log(const std::string& log, bool failed);
   [[nodiscard]] Failure failure_of(const Error& error) const {
-    return {exit_code(error.code()), hook_for(arguments_.hooks, error.code()), {error.what()}};
+    return {error.code(), exit_code(error.code()), hook_for(arguments_.hooks, error.code()), {error.what()}};
   }
   Outcome attend(pid_t child, const sigset_t& mask) const;
+  Outcome part(pid_t child);
 
   const RestartArguments& arguments_;
+  std::optional<Reporter> reporter_;
 };
 
 Source Tool::open_source() const {
@@ -102,26 +111,31 @@ Source Tool::open_source() const {
     if (*arguments_.fd > STDERR_FILENO) ::close(*arguments_.fd);
     return Source::from_fd(std::move(fd), name);
   } catch (const Error& error) {
-    throw Failure{kExitUsage, arguments_.hooks.failed_args, {error.what()}};
+    throw Failure{error.code(), kExitUsage, arguments_.hooks.failed_args, {error.what()}};
   }
 }
 
-void Tool::report(const Findings& findings) const {
+void Tool::report(const Findings& findings) {
   for (const std::string& warning : findings.warnings) say("warning: " + warning);
   if (arguments_.verbose)
     for (const std::string& note : findings.notes) say(note);
   if (findings.problems.empty()) return;
   const int code = findings.problems.front().code;
-  Failure failure{exit_code(code), hook_for(arguments_.hooks, code), {}};
+  Failure failure{code, exit_code(code), hook_for(arguments_.hooks, code), {}};
   for (const Problem& problem : findings.problems) failure.lines.push_back(problem.text);
   throw failure;
 }
 
-void Tool::show_kernel_log(const std::string& log, bool failed) const {
+void Tool::show_kernel_log(const std::string& log, bool failed) {
   if (arguments_.quiet || arguments_.kernel_messages == KernelMessages::kNever) return;
   if (!failed && arguments_.kernel_messages == KernelMessages::kOnError) return;
   std::istringstream lines(log);
-  for (std::string line; std::getline(lines, line);) std::fputs(fmt::format("- {}\n", line).c_str(), stderr);
+  for (std::string line; std::getline(lines, line);) {
+    if (reporter_)
+      reporter_->say("- " + line);
+    else
+      std::fputs(fmt::format("- {}\n", line).c_str(), stderr);
+  }
 }
 
 Outcome Tool::attend(pid_t child, const sigset_t& mask) const {
@@ -130,10 +144,20 @@ Outcome Tool::attend(pid_t child, const sigset_t& mask) const {
   return {0, wait_for(child)};
 }
 
+// Whoever has started us is the parent of the job once we have ended.
+Outcome Tool::part(pid_t child) {
+  reporter_->result(0, child);
+  return {};
+}
+
 // Nothing of the context is held any more when this returns: neither its memory nor its file.
-std::optional<pid_t> Tool::launch() const {
+std::optional<pid_t> Tool::launch() {
   const Source source = open_source();
   const Context context = read_context(source);
+  if (reporter_) {
+    reporter_->read_done();
+    check_parting(context);
+  }
   Restart restart(context, source, arguments_.restart);
   const Findings findings = restart.check();
   report(findings);
@@ -155,7 +179,8 @@ std::optional<pid_t> Tool::launch() const {
 Outcome Tool::restart() {
   const sigset_t mask = block_all_signals();
   const std::optional<pid_t> child = launch();
-  return child ? attend(*child, mask) : Outcome{};
+  if (!child) return {};
+  return reporter_ ? part(*child) : attend(*child, mask);
 }
 
 Outcome Tool::run() {
@@ -171,6 +196,7 @@ Outcome Tool::run() {
   }
   if (const int status = run_hook(failure.hook)) return {status, {}};
   for (const std::string& line : failure.lines) say("Restart failed: " + line);
+  if (reporter_) reporter_->result(failure.error, 0);
   return {failure.exit_status, {}};
 }
 

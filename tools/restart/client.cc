@@ -26,7 +26,8 @@ UniqueFd make_client(const FileRestoreInput& input) {
   cryo_client client{};
   client.size = sizeof(client);
   client.flags = CRYO_CLIENT_RESTARTED;
-  client.requester = ::getppid();  // of the maker: cr_restart
+  // The maker's parent is cr_restart.
+  client.requester = input.options.requester != 0 ? input.options.requester : ::getppid();
   if (source.size() <= CRYO_CLIENT_SOURCE_MAX) {
     client.source = reinterpret_cast<std::uintptr_t>(source.data());
     client.source_len = static_cast<std::uint32_t>(source.size());

@@ -24,7 +24,8 @@ struct RestartOptions {
   // Files that are not what they were; not given: see check_changed.cc.
   std::optional<ChangedFiles> changed_files;
   bool time_namespace = false;  // clocks go on from where they were
-  std::string source;  // path of the context, for callbacks; empty: it has none
+  std::string source;           // path of the context, for callbacks; empty: it has none
+  int requester = 0;            // for callbacks; 0: cr_restart
   Relocations relocations;
   std::map<std::string, DevicePolicy> devices;  // by saved path: instead of what the context says
 
