@@ -155,7 +155,7 @@ LIBCR_PUBLIC int cr_checkpoint(int flags) {
 }
 
 LIBCR_PUBLIC const cr_checkpoint_info* cr_get_checkpoint_info(void) {
-  return t_chain == nullptr ? nullptr : &checkpoint_info();
+  return t_chain == nullptr && !is_preparing() ? nullptr : &checkpoint_info();
 }
 
 LIBCR_PUBLIC const cr_restart_info* cr_get_restart_info(void) {

@@ -163,8 +163,9 @@ extern __thread Thread* t_thread;
 extern __thread Chain* t_chain;  // the callback that runs in this thread, if one does
 
 // Starts a thread that does one thing and ends. It gets no signals: they are for the threads of the program.
-// 0, or -1 with errno.
-int start_worker(void* (*main)(void*), void* argument);
+// Its stack is small, or what the program's threads have. 0, or -1 with errno.
+enum class Stack { kSmall, kDefault };
+int start_worker(void* (*main)(void*), void* argument, Stack stack);
 
 // ---- process.cc
 
@@ -177,6 +178,7 @@ struct Process {
   Thread* threads;
   CallbackTable callbacks;  // thread context; changed inside a critical section
   SectionLock sections;
+  std::atomic<bool> preparing;  // a checkpoint is, and sections are still open
   std::atomic<int> hold_init;
   std::atomic<int> hold_uninit;
   std::atomic<cr_hook_fn_t> hooks[CR_NUM_HOOKS];
@@ -203,11 +205,29 @@ void forget_phase(Thread& thread);
 // In the child of a fork.
 void reset_round();
 
+// Whether the request that is being prepared does not stand any more. `note` is what the module says we are
+// about when it does not come to an end.
+bool is_given_up(const char* note);
+// Writes "WHAT NAME (ADDRESS in LIBRARY)".
+void describe_function(char* text, std::size_t size, const char* what, void* address);
+
 // Has other processes taken part in the checkpoint that is being prepared. 0, or -1 with errno.
 int forward(std::uint32_t scope, pid_t target);
 
 const cr_checkpoint_info& checkpoint_info();
 const cr_restart_info& restart_info();
+
+// ---- prepare.cc
+
+inline constexpr int kReady = 0;
+inline constexpr int kGivenUp = -1;
+// Calls the functions of cr_register_prepare(). By the helper. kReady, kGivenUp when the request does not
+// stand any more, or the number to refuse it with.
+int run_prepares();
+// Is the caller in one of them?
+bool is_preparing();
+// In the child of a fork.
+void reset_prepares();
 
 // ---- exclude.cc
 

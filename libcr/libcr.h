@@ -113,6 +113,14 @@ int cr_hold_ctrl(int scope, int flags);
 int cr_inc_persist(void);
 int cr_dec_persist(void);
 
+/* ---- before a checkpoint, while all threads still run: not in BLCR ---- */
+
+typedef int (*cr_prepare_func_t)(void*);
+typedef int cr_prepare_id_t;
+
+cr_prepare_id_t cr_register_prepare(cr_prepare_func_t func, void* arg, unsigned int timeout_ms);
+int cr_replace_prepare(cr_prepare_id_t id, cr_prepare_func_t func, void* arg, unsigned int timeout_ms);
+
 /* ---- memory that is not saved: not in BLCR ---- */
 
 int cr_exclude_memory(void* addr, size_t len);

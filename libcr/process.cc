@@ -16,6 +16,7 @@ constinit Process g_process{.mutex = PTHREAD_MUTEX_INITIALIZER,
                             .threads = nullptr,
                             .callbacks = {},
                             .sections = {},
+                            .preparing = false,
                             .hold_init = CR_HOLD_BOTH,
                             .hold_uninit = CR_HOLD_BOTH,
                             .hooks = {},
@@ -38,9 +39,11 @@ void after_fork_in_child() {
   g_process.threads = nullptr;
   g_process.callbacks.clear();
   g_process.sections.reset();
+  g_process.preparing = false;
   g_process.own_requests = 0;
   reset_round();
   reset_exclusions();
+  reset_prepares();
   reset_restarts();
   t_thread = nullptr;
   t_chain = nullptr;

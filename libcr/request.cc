@@ -130,7 +130,7 @@ int start(const cr_checkpoint_args& args, int own_fd, char* own_path) {
   const int handle = make_handle(args);
   const int signal = args.cr_signal < 0 ? -args.cr_signal : args.cr_signal;
   *work = {handle < 0 ? -1 : ::fcntl(handle, F_DUPFD_CLOEXEC, 0), signal, signal != 0, own_fd, own_path};
-  if (work->handle >= 0 && start_worker(work_main, work) == 0) return handle;
+  if (work->handle >= 0 && start_worker(work_main, work, Stack::kSmall) == 0) return handle;
   discard(work);
   if (handle >= 0) {
     const ErrnoSaver saver;

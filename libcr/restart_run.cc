@@ -280,7 +280,7 @@ int start_restart(const cr_restart_args& args, int handle) {
   work->asynchronous = (args.cr_flags & CR_RSTRT_ASYNC_ERR) != 0;
   work->start = &start;
   errno = ENOMEM;
-  if (!make_command(work->command, args) || start_worker(work_main, work) != 0) {
+  if (!make_command(work->command, args) || start_worker(work_main, work, Stack::kSmall) != 0) {
     discard(work);
     return -1;
   }

@@ -34,10 +34,6 @@ struct Round {
 constinit Round g_round{};
 char g_tag;  // its address marks our signals
 
-bool is_given_up(const char* note) {
-  return ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, note) != 0 && errno == ECANCELED;
-}
-
 void count_down(std::atomic<std::uint32_t>& counter) {
   counter.fetch_sub(1);
   futex_wake_all(counter);
@@ -222,13 +218,8 @@ void finish(int result, int hold, cr_hook_event_t hook_cont, cr_hook_event_t hoo
 
 // The module tells the name when the time is over.
 void note_callback(const Callback& callback) {
-  void* const address = reinterpret_cast<void*>(callback.function);
-  Dl_info where{};
-  const bool known = ::dladdr(address, &where) != 0;
   char note[CRYO_CLIENT_NOTE_MAX];
-  ::snprintf(note, sizeof(note), "callback %s (%p in %s)",
-             known && where.dli_sname != nullptr ? where.dli_sname : "without a name", address,
-             known && where.dli_fname != nullptr ? ::basename(where.dli_fname) : "?");
+  describe_function(note, sizeof(note), "callback", reinterpret_cast<void*>(callback.function));
   ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, note);
 }
 
@@ -253,16 +244,39 @@ void run_callbacks() {
   futex_wake_all(g_round.ended);
 }
 
+// While the program runs as if there were no checkpoint. Whether it goes on.
+bool prepare() {
+  const int refusal = run_prepares();
+  if (refusal != kReady && refusal != kGivenUp)
+    cast_vote(CRYO_VOTE_TEMPORARY, static_cast<std::uint32_t>(refusal));
+  return refusal == kReady;
+}
+
 void take_part(const cryo_client_request& request) {
   begin(request);
-  g_process.sections.close();
-  bool given_up = false;
+  g_process.preparing = true;
+  bool given_up = !prepare();
+  if (!given_up) g_process.sections.close();
+  g_process.preparing = false;
+  if (given_up) return;
   while (!given_up && !g_process.sections.wait_empty(kPollMs)) given_up = is_given_up("a critical section");
   if (!given_up) run_callbacks();
   g_process.sections.open();
 }
 
 }  // namespace
+
+bool is_given_up(const char* note) {
+  return ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, note) != 0 && errno == ECANCELED;
+}
+
+void describe_function(char* text, std::size_t size, const char* what, void* address) {
+  Dl_info where{};
+  const bool known = ::dladdr(address, &where) != 0;
+  ::snprintf(text, size, "%s %s (%p in %s)", what,
+             known && where.dli_sname != nullptr ? where.dli_sname : "without a name", address,
+             known && where.dli_fname != nullptr ? ::basename(where.dli_fname) : "?");
+}
 
 void* helper_main(void* client_fd) {
   const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(client_fd));

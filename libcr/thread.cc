@@ -84,14 +84,14 @@ int change_persist(int by) {
 
 }  // namespace
 
-int start_worker(void* (*main)(void*), void* argument) {
+int start_worker(void* (*main)(void*), void* argument, Stack stack) {
   pthread_attr_t attributes;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   ::pthread_attr_init(&attributes);
   ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  ::pthread_attr_setstacksize(&attributes, kStackSize);
+  if (stack == Stack::kSmall) ::pthread_attr_setstacksize(&attributes, kStackSize);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   int error = ::pthread_create(&thread, &attributes, main, argument);
@@ -146,7 +146,8 @@ LIBCR_PUBLIC int cr_leave_cs(cr_client_id_t) {
 LIBCR_PUBLIC int cr_status(void) {
   if (t_chain != nullptr) return CR_STATE_ACTIVE;
   if (t_thread == nullptr) return fail(CR_ENOINIT);
-  const bool pending = g_process.sections.closed() || g_process.own_requests.load() != 0;
+  const bool pending =
+      g_process.preparing || g_process.sections.closed() || g_process.own_requests.load() != 0;
   return pending ? CR_STATE_PENDING : CR_STATE_IDLE;
 }
 
