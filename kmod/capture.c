@@ -133,6 +133,7 @@ static int describe_proc(struct cryo_capture *c)
 	       cryo_save_namespaces(c) ?:
 	       cryo_save_creds(c) ?:
 	       cryo_save_cwd(c) ?:
+	       cryo_save_tables(c) ?:
 	       cryo_save_rlimits(c) ?:
 	       cryo_save_sigactions(c) ?:
 	       cryo_save_sigpending(c, c->p->task, true) ?:

@@ -69,6 +69,13 @@ static unsigned int users_of(struct cryo_capture *c, bool (*shares)(struct cryo_
 	return n;
 }
 
+static bool in_context(struct cryo_capture *c, struct task_struct *task)
+{
+	struct cryo_proc *p = cryo_find_proc(c->req, task);
+
+	return p && !p->omitted && !p->gone;
+}
+
 /* Compared only: neither is followed. */
 static bool shares_mm(struct cryo_capture *c, struct task_struct *task)
 {
@@ -77,12 +84,14 @@ static bool shares_mm(struct cryo_capture *c, struct task_struct *task)
 
 static bool shares_files(struct cryo_capture *c, struct task_struct *task)
 {
-	return READ_ONCE(task->files) && READ_ONCE(task->files) == READ_ONCE(c->p->task->files);
+	return READ_ONCE(task->files) && READ_ONCE(task->files) == READ_ONCE(c->p->task->files) &&
+	       !in_context(c, task);
 }
 
 static bool shares_fs(struct cryo_capture *c, struct task_struct *task)
 {
-	return READ_ONCE(task->fs) && READ_ONCE(task->fs) == READ_ONCE(c->p->task->fs);
+	return READ_ONCE(task->fs) && READ_ONCE(task->fs) == READ_ONCE(c->p->task->fs) &&
+	       !in_context(c, task);
 }
 
 /* More users than the process has threads: worth a look at all processes. */
@@ -124,9 +133,9 @@ static void check_sharing(struct cryo_capture *c)
 	if (users_of(c, shares_mm))
 		cryo_refuse(c, "memory shared with another process (CLONE_VM, vfork) is not supported");
 	if (users_of(c, shares_files))
-		cryo_refuse(c, "descriptors shared with another process (CLONE_FILES) are not supported");
+		cryo_refuse(c, "descriptors shared with a process that is left out (CLONE_FILES) are not supported");
 	if (users_of(c, shares_fs))
-		cryo_refuse(c, "a working directory shared with another process (CLONE_FS) is not supported");
+		cryo_refuse(c, "a working directory shared with a process that is left out (CLONE_FS) is not supported");
 }
 
 /* Threads have one list (CLONE_SYSVSEM) unless they were made, or have unshared, otherwise. */

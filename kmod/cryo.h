@@ -367,6 +367,8 @@ int cryo_save_zombie(struct cryo_capture *c);
 int cryo_save_cwd(struct cryo_capture *c);
 int cryo_save_thread_fs(struct cryo_capture *c, struct task_struct *task);
 void cryo_check_fs(struct cryo_capture *c, struct task_struct *task);
+int cryo_save_tables(struct cryo_capture *c);
+bool cryo_has_table_of_other(struct cryo_capture *c);
 int cryo_save_rlimits(struct cryo_capture *c);
 int cryo_save_creds(struct cryo_capture *c);
 int cryo_save_sigactions(struct cryo_capture *c);
@@ -563,6 +565,16 @@ long cryo_restart_peer_pid(void __user *arg);
 long cryo_restart_datagram(void __user *arg);
 long cryo_restart_uring(void __user *arg);
 int cryo_restart_uring_mmap(struct vm_area_struct *vma);
+
+/* Of a task that shares them with another; NULL: not that one. Each counted. */
+struct cryo_tables {
+	struct files_struct *files;
+	struct fs_struct *fs;
+};
+
+int cryo_tables_get(struct cryo_tables *t, struct task_struct *from, bool files, bool fs);
+void cryo_tables_swap(struct cryo_tables *t);
+void cryo_tables_put(struct cryo_tables *t);
 int cryo_copy_args(void *args, size_t known, size_t least, void __user *from);
 long cryo_pid_cursor(void __user *arg);
 long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg);

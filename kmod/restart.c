@@ -46,6 +46,7 @@ struct member {
 	struct task_struct *task;	/* counted */
 	struct cryo_resume args;
 	struct cryo_regset *sets;	/* args.nr_regsets; data are kernel addresses */
+	struct cryo_tables tables;	/* that it takes from another process at the end */
 	bool parked;
 };
 
@@ -81,6 +82,7 @@ static void member_free(struct member *m)
 	for (i = 0; m->sets && i < m->args.nr_regsets; i++)
 		kvfree((void *)(unsigned long)m->sets[i].data);
 	kfree(m->sets);
+	cryo_tables_put(&m->tables);
 	if (m->task)
 		put_task_struct(m->task);
 	kfree(m);
@@ -219,6 +221,8 @@ static void become(struct member *m)
 	const struct cryo_resume *args = &m->args;
 	sigset_t mask;
 
+	cryo_tables_swap(&m->tables);
+	cryo_tables_put(&m->tables);
 	BUILD_BUG_ON(sizeof(mask) != sizeof(args->sigmask));
 	memcpy(&mask, &args->sigmask, sizeof(mask));
 	sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -331,7 +335,8 @@ static int copy_resume(struct member *m, void __user *arg)
 	if (err)
 		return err;
 	if (m->args.flags & ~CRYO_RESUME_FLAGS || m->args.signal < 0 || m->args.signal > _NSIG ||
-	    m->args.death_signal > _NSIG || m->args.reserved)
+	    m->args.death_signal > _NSIG || m->args.files_of < 0 || m->args.fs_of < 0 ||
+	    m->args.reserved)
 		return -EINVAL;
 	return cryo_restart_block_check(&m->args.restart) ?: copy_regsets(m);
 }
@@ -434,6 +439,55 @@ static int set_registers(struct group *g)
 	return err;
 }
 
+/* The member whose process has the tables that are called @id. */
+static struct member *find_owner(struct group *g, u32 flag, s32 id)
+{
+	struct member *m;
+
+	list_for_each_entry(m, &g->members, node) {
+		if ((m->args.flags & CRYO_RESUME_LEADER) && (m->args.flags & flag) &&
+		    id == (flag == CRYO_RESUME_OWNS_FILES ? m->args.files_of : m->args.fs_of))
+			return m;
+	}
+	return NULL;
+}
+
+/* What its own process has, it has already; @id 0: it shares none. */
+static int get_table(struct group *g, struct member *m, u32 flag, s32 id)
+{
+	struct member *owner = id ? find_owner(g, flag, id) : m;
+
+	if (!owner) {
+		cryo_log(&g->log, "thread %d: no process has the tables %d that it is to share",
+			 task_pid_vnr(m->task), id);
+		return -EINVAL;
+	}
+	if (same_thread_group(owner->task, m->task))
+		return 0;
+	return cryo_tables_get(&m->tables, owner->task, flag == CRYO_RESUME_OWNS_FILES,
+			       flag == CRYO_RESUME_OWNS_FS);
+}
+
+/* When all processes have done their last with their own ones, and none goes on yet. */
+static int get_tables(struct group *g)
+{
+	struct member *m;
+	int err = 0;
+
+	list_for_each_entry(m, &g->members, node) {
+		if (!m->args.files_of && !m->args.fs_of)
+			continue;
+		err = get_table(g, m, CRYO_RESUME_OWNS_FILES, m->args.files_of) ?:
+		      get_table(g, m, CRYO_RESUME_OWNS_FS, m->args.fs_of);
+		if (err)
+			break;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return err;
+}
+
 static bool all_parked(struct group *g)
 {
 	return READ_ONCE(g->parked) == g->threads || READ_ONCE(g->lost) ||
@@ -504,6 +558,8 @@ static int commit(struct group *g, const struct cryo_commit *args)
 	err = set_registers(g);
 	if (!err)
 		err = wait_setup(g);
+	if (!err)
+		err = get_tables(g);
 	if (!err && args->signal)
 		err = signal_all(g, args->signal);
 	if (!err && !set_stage(g, GO))

@@ -131,6 +131,9 @@ int cryo_save_locks(struct cryo_capture *c)
 	task_lock(c->p->task);
 	w.files = c->p->task->files;	/* compared, never followed */
 	task_unlock(c->p->task);
+	/* They belong to the table, whoever has it: told once. */
+	if (cryo_has_table_of_other(c))
+		w.files = NULL;
 	err = walk(&w);
 	if (err)
 		return err;

@@ -94,6 +94,25 @@ static bool describe_notification(struct cryo_capture *c, struct cryo_mq_info *q
 	return !out->notify_pid || out->notify == SIGEV_SIGNAL || out->notify == SIGEV_NONE;
 }
 
+/*
+ * The table that a process makes for itself in a restart is closed when it takes the shared one, and its
+ * notifications with it.
+ */
+static bool notifies_sharer(struct cryo_capture *c, const struct cryo_mqueue *queue)
+{
+	struct cryo_proc *p, *now = c->p;
+	bool shares = false;
+
+	cryo_for_each_proc(p, c->req) {
+		if (p->pid != queue->notify_pid)
+			continue;
+		c->p = p;
+		shares = cryo_has_table_of_other(c);
+	}
+	c->p = now;
+	return shares;
+}
+
 int cryo_save_mqueue(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct cryo_mq_info *queue = cryo_mq_info(file_inode(o->file));
@@ -112,6 +131,11 @@ int cryo_save_mqueue(struct cryo_capture *c, struct cryo_object *o)
 	if (!describe_notification(c, queue, &out)) {
 		cryo_refuse(c, "POSIX message queue %pd: its notification by a thread (SIGEV_THREAD) is not supported",
 			    o->file->f_path.dentry);
+		return 0;
+	}
+	if (out.notify_pid && notifies_sharer(c, &out)) {
+		cryo_refuse(c, "POSIX message queue %pd: its notification of pid %d, which shares its descriptors (CLONE_FILES), is not supported",
+			    o->file->f_path.dentry, out.notify_pid);
 		return 0;
 	}
 	err = put_messages(&buf, queue, &out);

@@ -43,6 +43,8 @@ static void *addr_ip_getsockopt;
 static void *addr_ipv6_getsockopt;
 static void *addr_tcp_getsockopt;
 static void *addr_udp_enqueue;
+static void *addr_put_files_struct;
+static void *addr_free_fs_struct;
 
 /* Stand-ins until the real address is known; none is ever called then. */
 static unsigned long no_kallsyms_lookup_name(const char *name)
@@ -77,6 +79,14 @@ static int no_udp_enqueue(struct sock *sk, struct sk_buff *skb)
 	return -EOPNOTSUPP;
 }
 
+static void no_put_files_struct(struct files_struct *files)
+{
+}
+
+static void no_free_fs_struct(struct fs_struct *fs)
+{
+}
+
 DEFINE_STATIC_CALL(cryo_sc_lookup_name, no_kallsyms_lookup_name);
 DEFINE_STATIC_CALL(cryo_sc_may_access, no_ptrace_may_access);
 DEFINE_STATIC_CALL(cryo_sc_replace_exe, no_replace_mm_exe_file);
@@ -86,6 +96,8 @@ DEFINE_STATIC_CALL(cryo_sc_ip_getsockopt, no_getsockopt);
 DEFINE_STATIC_CALL(cryo_sc_ipv6_getsockopt, no_getsockopt);
 DEFINE_STATIC_CALL(cryo_sc_tcp_getsockopt, no_getsockopt);
 DEFINE_STATIC_CALL(cryo_sc_udp_enqueue, no_udp_enqueue);
+DEFINE_STATIC_CALL(cryo_sc_put_files, no_put_files_struct);
+DEFINE_STATIC_CALL(cryo_sc_free_fs, no_free_fs_struct);
 
 /*
  * @feature 0: the module does not load without it.  Several names: the first
@@ -129,6 +141,10 @@ static const struct cryo_ksym {
 	  "same of TCP" },
 	{ "__udp_enqueue_schedule_skb", &addr_udp_enqueue, CRYO_FEATURE_DATAGRAMS,
 	  "what waited in a UDP socket comes from its old sender; exported up to 6.12" },
+	{ "put_files_struct", &addr_put_files_struct, CRYO_FEATURE_SHARED_TABLES,
+	  "a process that shares another's descriptors gives up its own" },
+	{ "free_fs_struct", &addr_free_fs_struct, CRYO_FEATURE_SHARED_TABLES,
+	  "same of its working directory" },
 };
 
 /* What those that take struct pt_regs begin with: an architecture's own prefix. */
@@ -143,7 +159,8 @@ static cryo_syscall_fn timed_call_fns[CRYO_NR_TIMED_CALLS];
 
 static u64 features = CRYO_FEATURE_EXE_LINK | CRYO_FEATURE_RESTART_BLOCK |
 		      CRYO_FEATURE_TIMED_WAITS | CRYO_FEATURE_SECCOMP | CRYO_FEATURE_LANDLOCK |
-		      CRYO_FEATURE_SOCKET_OPTIONS | CRYO_FEATURE_DATAGRAMS;
+		      CRYO_FEATURE_SOCKET_OPTIONS | CRYO_FEATURE_DATAGRAMS |
+		      CRYO_FEATURE_SHARED_TABLES;
 static char missing[256];
 
 /*
@@ -242,6 +259,10 @@ int cryo_ksym_init(void)
 	}
 	if (addr_udp_enqueue)
 		static_call_update(cryo_sc_udp_enqueue, addr_udp_enqueue);
+	if (features & CRYO_FEATURE_SHARED_TABLES) {
+		static_call_update(cryo_sc_put_files, addr_put_files_struct);
+		static_call_update(cryo_sc_free_fs, addr_free_fs_struct);
+	}
 	return 0;
 }
 
@@ -268,6 +289,16 @@ int cryo_replace_mm_exe_file(struct mm_struct *mm, struct file *file)
 int cryo_udp_enqueue(struct sock *sk, struct sk_buff *skb)
 {
 	return static_call(cryo_sc_udp_enqueue)(sk, skb);
+}
+
+void cryo_put_files_struct(struct files_struct *files)
+{
+	static_call(cryo_sc_put_files)(files);
+}
+
+void cryo_free_fs_struct(struct fs_struct *fs)
+{
+	static_call(cryo_sc_free_fs)(fs);
 }
 
 static bool is_work(struct callback_head *work, void *data)

@@ -36,6 +36,13 @@ int cryo_getsockopt(struct sock *sk, int level, int name, void *value, int *len)
 /* Appends to the queue of a UDP socket, with its accounting; with bottom halves off. */
 int cryo_udp_enqueue(struct sock *sk, struct sk_buff *skb);
 
+struct files_struct;
+struct fs_struct;
+
+/* Only when CRYO_FEATURE_SHARED_TABLES is there. */
+void cryo_put_files_struct(struct files_struct *files);
+void cryo_free_fs_struct(struct fs_struct *fs);
+
 /* Restart functions, to be compared with or stored in a restart_block; NULL when not found. */
 extern cryo_restart_fn cryo_fn_no_restart;
 extern cryo_restart_fn cryo_fn_nanosleep;

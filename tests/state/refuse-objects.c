@@ -362,14 +362,29 @@ static bool make_shared_memory(void)
 	return make_sharing(CLONE_VM, "memory shared with another process (CLONE_VM, vfork)");
 }
 
+/* The same, of a process that does not belong to the tree: its parent is gone. */
+static bool make_sharing_outside(int flags, const char *reason)
+{
+	pid_t between = (pid_t)CRT_SYS(syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0));
+
+	if (!between) {
+		if (!syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0))
+			nap_until_go(NULL);
+		_exit(0);
+	}
+	crt_same(waitpid(between, NULL, 0), between, "a process in between is gone");
+	crt_expect("pid %d|%s", getpid(), reason);
+	return true;
+}
+
 static bool make_shared_files(void)
 {
-	return make_sharing(CLONE_FILES, "descriptors shared with another process (CLONE_FILES)");
+	return make_sharing_outside(CLONE_FILES, "descriptors shared with a process that is left out (CLONE_FILES)");
 }
 
 static bool make_shared_fs(void)
 {
-	return make_sharing(CLONE_FS, "a working directory shared with another process (CLONE_FS)");
+	return make_sharing_outside(CLONE_FS, "a working directory shared with a process that is left out (CLONE_FS)");
 }
 
 static bool make_time_for_children(void)
@@ -402,8 +417,8 @@ struct obstacle obstacles[] = {
 	{ .name = "dispatch", .make = make_dispatch, .alone = true },
 	{ .name = "own-undo", .make = make_own_undo, .alone = true },
 	{ .name = "shared-memory", .make = make_shared_memory, .works = works_sharing, .alone = true },
-	{ .name = "shared-files", .make = make_shared_files, .works = works_sharing, .alone = true },
-	{ .name = "shared-fs", .make = make_shared_fs, .works = works_sharing, .alone = true },
+	{ .name = "shared-files", .make = make_shared_files, .alone = true },
+	{ .name = "shared-fs", .make = make_shared_fs, .alone = true },
 	{ .name = "time-for-children", .make = make_time_for_children, .alone = true },
 };
 

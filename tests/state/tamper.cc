@@ -242,6 +242,8 @@ Changes of_threads() {
         {"ioprio", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.ioprio = 0; })},
         {"timer-slack", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.timer_slack_ns += 1; })},
         {"thread-umask", in<cryo_thread_fs>(CRYO_SEC_THREAD_FS, [](auto& fs) { fs.umask ^= 1; })},
+        {"shared-files", in<cryo_shared_tables>(CRYO_SEC_SHARED_TABLES, [](auto& t) { t.files = 0; })},
+        {"shared-fs", in<cryo_shared_tables>(CRYO_SEC_SHARED_TABLES, [](auto& t) { t.fs = 0; })},
         {"death-signal", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.pdeath_signal = 0; })},
     };
 }

@@ -138,6 +138,8 @@ void put_process(Writer& writer, const Process& process) {
   if (process.creds)
     writer.put(CRYO_SEC_CREDS, pid, process.creds->head, bytes_of_vector(process.creds->groups));
   if (process.cwd) writer.put(CRYO_SEC_CWD, pid, process.cwd->head, bytes_of_text(process.cwd->path));
+  if (process.shared.files != 0 || process.shared.fs != 0)
+    writer.put(CRYO_SEC_SHARED_TABLES, pid, process.shared);
   if (!process.cgroup.empty()) writer.put({CRYO_SEC_CGROUP, pid, 0, {}, bytes_of_text(process.cgroup), 8});
   if (!process.rlimits.empty()) writer.put_array(CRYO_SEC_RLIMITS, pid, process.rlimits);
   if (!process.sigactions.empty()) writer.put_array(CRYO_SEC_SIGACTIONS, pid, process.sigactions);

@@ -290,6 +290,18 @@ TEST("directories of threads") {
   });
 }
 
+TEST("tables that processes share") {
+  const auto with = [](std::int32_t files, std::int32_t fs) {
+    return [=](ContextBuilder& b) { b.process().shared = {files, fs}; };
+  };
+  ContextBuilder good;
+  with(1000, 1000)(good);
+  CHECK_EQ(read(good.build()).processes[0].shared.fs, 1000);
+  refused("process 1000: shares the descriptors of process 7, which has none to share", with(7, 0));
+  refused("process 1000: shares the working directory of process 7, which has none", with(0, 7));
+  refused("process 1000 shares tables with process -1 or 0", with(-1, 0));
+}
+
 TEST("copies of pages") {
   constexpr std::uint64_t kPage = 4096;
   ContextBuilder good = ContextBuilder::smallest();

@@ -88,6 +88,24 @@ void check_thread_fs(const Staging& staging, const Process& process) {
       inconsistent(staging, "thread {}: its working directory is not its own", thread.head.tid);
 }
 
+// The one that is named names itself.
+void check_shared_tables(const Staging& staging, const Context& context) {
+  const auto names_itself = [&](std::int32_t cryo_shared_tables::*table, std::int32_t pid) {
+    return std::any_of(context.processes.begin(), context.processes.end(), [&](const Process& process) {
+      return process.head.pid == pid && process.shared.*table == pid && !process.threads.empty();
+    });
+  };
+  for (const Process& process : context.processes) {
+    const cryo_shared_tables& shared = process.shared;
+    if (shared.files != 0 && !names_itself(&cryo_shared_tables::files, shared.files))
+      inconsistent(staging, "process {}: shares the descriptors of process {}, which has none to share",
+                   process.head.pid, shared.files);
+    if (shared.fs != 0 && !names_itself(&cryo_shared_tables::fs, shared.fs))
+      inconsistent(staging, "process {}: shares the working directory of process {}, which has none to share",
+                   process.head.pid, shared.fs);
+  }
+}
+
 void check_posix_timers(const Staging& staging, const Process& process) {
   const auto has = [&](std::int32_t tid) {
     return std::any_of(process.threads.begin(), process.threads.end(),
@@ -411,6 +429,7 @@ Context assemble(Staging& staging) {
     check_sem_undo(staging, process, context);
   }
   check_tree(staging, context);
+  check_shared_tables(staging, context);
   check_namespaces(staging, context);
   for (const auto& [id, mm] : context.mms) check_mm(staging, mm, context);
   for (const auto& [id, inode] : context.inodes) check_shm(staging, inode);

@@ -88,6 +88,7 @@ struct Process {
   std::string command;                     // name of the command line's file
   std::optional<Creds> creds;              // always present in a context that cr_restart accepts
   std::optional<Path> cwd;                 // (same)
+  cryo_shared_tables shared{};             // pids of processes of the context
   std::string cgroup;                      // path in the unified hierarchy; empty: not known
   std::vector<cryo_rlimit> rlimits;        // index: RLIMIT_*
   std::vector<cryo_sigaction> sigactions;  // index: signal - 1

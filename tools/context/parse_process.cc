@@ -84,6 +84,15 @@ void parse_cwd(Staging& staging, const Payload& payload) {
   process_of(staging, payload).cwd = std::move(cwd);
 }
 
+void parse_shared_tables(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const auto shared = payload.fixed<cryo_shared_tables>();
+  if (shared.files < 0 || shared.fs < 0)
+    payload.damaged("process {} shares tables with process {} or {}", payload.object(), shared.files,
+                    shared.fs);
+  process_of(staging, payload).shared = shared;
+}
+
 void parse_thread_fs(Staging& staging, const Payload& payload) {
   staging.once(payload);
   ThreadFs fs{payload.fixed<cryo_thread_fs>(), payload.string()};

@@ -54,6 +54,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_PAGE_COPIES, parse_page_copies},
     {CRYO_SEC_EXCLUDED, parse_excluded},
     {CRYO_SEC_THREAD_FS, parse_thread_fs},
+    {CRYO_SEC_SHARED_TABLES, parse_shared_tables},
     {CRYO_SEC_SOCKOPTS, parse_sockopts},
     {CRYO_SEC_SOCKSTATE, parse_sockstate},
     {CRYO_SEC_SOCKQUEUE, parse_sockqueue},

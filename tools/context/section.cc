@@ -155,6 +155,7 @@ std::string section_name(std::uint32_t type) {
       "ITIMERS", "CREDS",  "MM",        "VMA",     "INODE", "FILE",    "FDS",        "THREAD",
       "REGSET",  "PAGES",  "PAGE_DATA", "PIPE",    "EPOLL", "SOCKET",  "EVENTFD",    "LOCKS"};
   if (type < std::size(kNames) && kNames[type] != nullptr) return kNames[type];
+  if (type == CRYO_SEC_SHARED_TABLES) return "SHARED_TABLES";
   if (type == CRYO_SEC_THREAD_FS) return "THREAD_FS";
   if (type == CRYO_SEC_PAGE_COPIES) return "PAGE_COPIES";
   if (type == CRYO_SEC_EXCLUDED) return "EXCLUDED";

@@ -35,6 +35,8 @@ constexpr Feature kFeatures[] = {
     {CRYO_FEATURE_LANDLOCK, "landlock", "restrictions by Landlock are lost without a word"},
     {CRYO_FEATURE_SOCKET_OPTIONS, "socket-options", "processes with sockets are refused"},
     {CRYO_FEATURE_DATAGRAMS, "datagrams", "UDP sockets in which something waits cannot be restarted"},
+    {CRYO_FEATURE_SHARED_TABLES, "shared-tables",
+     "processes that share descriptors or a working directory (clone(2)) cannot be restarted"},
 };
 
 template <std::size_t N>

@@ -182,6 +182,8 @@ Json json_of(const Context& context, const Process& process) {
                  {"time", process.namespaces.time},
                  {"pid", process.namespaces.pid}}},
                {"cwd", process.cwd ? Json(process.cwd->path) : Json()},
+               {"shares_files_of", process.shared.files},
+               {"shares_fs_of", process.shared.fs},
                {"creds", process.creds ? json_of(*process.creds) : Json()},
                {"pending", signal_set_names(process.pending.signals)},
                {"sigactions", sigactions(process)},

@@ -28,6 +28,10 @@ void print_identity(const Context& context, const Process& process) {
     if (thread.fs)
       fmt::print("  directory    {} (thread {}, umask {:03o})\n", printable(thread.fs->path), thread.head.tid,
                  thread.fs->head.umask);
+  if (process.shared.files != 0)
+    fmt::print("  shares       descriptors of process {}\n", process.shared.files);
+  if (process.shared.fs != 0)
+    fmt::print("  shares       directory and umask of process {}\n", process.shared.fs);
   fmt::print("  parent {}, group {}, session {}, umask {:03o}", head.ppid, head.pgid, head.sid, head.umask);
   if (head.oom_score_adj != 0) fmt::print(", oom_score_adj {}", head.oom_score_adj);
   if (head.personality != 0) fmt::print(", personality {:#x}", head.personality);

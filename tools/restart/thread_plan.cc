@@ -105,6 +105,7 @@ class ThreadPlanner {
   void plan_scheduling();
   void plan_pending();
   [[nodiscard]] cryo_resume* resume();
+  void share_tables(cryo_resume& resume) const;
 
   const ThreadPlanInput& input_;
   const Thread& thread_;
@@ -174,6 +175,17 @@ void ThreadPlanner::plan_pending() {
   }
 }
 
+// The numbers are names for the module: those that say the same get the same.
+void ThreadPlanner::share_tables(cryo_resume& resume) const {
+  const cryo_shared_tables& shared = input_.process.shared;
+  const std::int32_t pid = input_.process.head.pid;
+  resume.files_of = shared.files;
+  if (!thread_.fs) resume.fs_of = shared.fs;
+  if (!finishes_process()) return;
+  if (shared.files == pid) resume.flags |= CRYO_RESUME_OWNS_FILES;
+  if (shared.fs == pid && !thread_.fs) resume.flags |= CRYO_RESUME_OWNS_FS;
+}
+
 cryo_resume* ThreadPlanner::resume() {
   std::vector<cryo_regset> sets;
   for (const Regset& regset : restart_regsets(thread_.regsets))
@@ -192,6 +204,7 @@ cryo_resume* ThreadPlanner::resume() {
   plan_seccomp(thread_.seccomp, *resume, area_);
   resume->close_fd = -1;
   resume->exe_fd = -1;
+  share_tables(*resume);
   if (input_.late_death_signal) resume->death_signal = static_cast<std::uint32_t>(head_.pdeath_signal);
   if (finishes_process()) {
     resume->flags |= CRYO_RESUME_LEADER;

@@ -137,6 +137,7 @@ enum cryo_section_type {
 	CRYO_SEC_URING		= 88,	/* object: file id; struct cryo_uring; tail: see there */
 	CRYO_SEC_PAGE_COPIES	= 70,	/* object: mm; struct cryo_array; tail: struct cryo_page_copy */
 	CRYO_SEC_THREAD_FS	= 71,	/* object: tid; struct cryo_thread_fs; tail: path */
+	CRYO_SEC_SHARED_TABLES	= 90,	/* object: pid; struct cryo_shared_tables */
 	CRYO_SEC_EXCLUDED	= 93,	/* object: mm; struct cryo_array; tail: struct cryo_excluded */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
@@ -205,6 +206,15 @@ struct cryo_thread_fs {
 	struct cryo_path cwd;
 	__u32 umask;
 	__s32 same_as;			/* the first thread that has the same, this one if it is that: they share it */
+};
+
+/*
+ * Of a process that has in common with others what clone(2) made so: the pid of the first process of the
+ * context that has it, which may be this one; 0: it is its own.
+ */
+struct cryo_shared_tables {
+	__s32 files;			/* CLONE_FILES */
+	__s32 fs;			/* CLONE_FS: root, working directory, umask */
 };
 
 struct cryo_rlimit {

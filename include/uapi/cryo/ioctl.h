@@ -50,6 +50,7 @@
 #define CRYO_FEATURE_TIMED_WAITS	(1ULL << 3)	/* epoll_wait() and sigtimedwait() keep their remaining time */
 #define CRYO_FEATURE_SOCKET_OPTIONS	(1ULL << 8)	/* sockets other than listening ones can be saved */
 #define CRYO_FEATURE_DATAGRAMS		(1ULL << 9)	/* what waits in a UDP socket can be restored */
+#define CRYO_FEATURE_SHARED_TABLES	(1ULL << 10)	/* processes can have one descriptor table again */
 
 #define CRYO_FEATURE_SECCOMP		(1ULL << 20)	/* seccomp filters can be restored */
 #define CRYO_FEATURE_LANDLOCK		(1ULL << 21)	/* Landlock restrictions are noticed */
@@ -275,7 +276,9 @@ struct cryo_ckpt_device {
  * goes on where the checkpoint found it.  Before it does: the leader unmaps
  * @unmap_start..+@unmap_len (the code that made this call), takes @exe_fd as its
  * /proc/self/exe, closes @close_fd, and sends @signal to its process; then, in each
- * thread, the signal masks and the restart block are set.
+ * thread, the signal masks and the restart block are set, and it takes the tables that
+ * it shares with another process of the group (CLONE_FILES, CLONE_FS): those of the one
+ * that says it owns them.
  *
  * If the restart is given up, the thread is killed.
  *
@@ -287,7 +290,10 @@ struct cryo_ckpt_device {
 /* @unmap_*, @close_fd, @exe_fd, @signal count: one thread of each process, the first that has not exited. */
 #define CRYO_RESUME_LEADER		(1U << 0)
 #define CRYO_RESUME_RESTORE_SIGMASK	(1U << 1)	/* @saved_sigmask comes back when the call ends */
-#define CRYO_RESUME_FLAGS		((1U << 2) - 1)
+/* Of a leader: what @files_of, @fs_of call is that of this process; others of the group get it. */
+#define CRYO_RESUME_OWNS_FILES		(1U << 2)
+#define CRYO_RESUME_OWNS_FS		(1U << 3)
+#define CRYO_RESUME_FLAGS		((1U << 4) - 1)
 
 /* What restart_syscall(2) does next: the kinds of struct restart_block. */
 #define CRYO_RESTART_NONE	0	/* EINTR, as do_no_restart_syscall() */
@@ -348,6 +354,8 @@ struct cryo_resume {
 	__u32 nr_seccomp;
 	__u32 seccomp_mode;		/* SECCOMP_MODE_*, in force when the call returns */
 	__u32 death_signal;		/* PR_SET_PDEATHSIG when it goes on; 0: as it is */
+	__s32 files_of;			/* names the descriptor table that it goes on with; 0: the one it has */
+	__s32 fs_of;			/* same of the working directory, root and umask */
 	__u32 reserved;
 };
 
