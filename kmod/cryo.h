@@ -122,6 +122,7 @@ struct cryo_parked {
 	bool self;			/* the requester's own: not queued, is where it is */
 	bool counted;			/* is part of the context being written */
 	s64 wait_ns;			/* remaining time of a timed wait, see timed_wait.c */
+	unsigned long wait_switches;	/* the thread's voluntary context switches once it sleeps in that */
 	bool has_wait;
 };
 
@@ -182,6 +183,7 @@ struct cryo_proc *cryo_find_proc(struct cryo_request *req, struct task_struct *t
 
 /* timed_wait.c: system calls with a timeout that the kernel itself cannot continue */
 void cryo_timed_waits_find(struct cryo_request *req);
+bool cryo_timed_wait_found(struct cryo_parked *p);
 struct cryo_parked *cryo_find_parked(struct cryo_request *req, struct task_struct *task);
 void cryo_timed_wait_arm(s64 remaining_ns, u32 nr);
 long cryo_timed_restart(struct restart_block *rb);

@@ -21,8 +21,8 @@ u32 cryo_arch_id(void);
  * calls in progress").  Calls that had an effect before they returned EINTR, like
  * close(2), must be left alone.
  *
- * @p->has_wait tells that a timed wait was found with @p->wait_ns to go: then
- * the call must be continued with that time and not from the start.
+ * cryo_timed_wait_found() tells that it was a timed wait, with @p->wait_ns to go:
+ * then the call must be continued with that time and not from the start.
  */
 void cryo_arch_fixup_syscall(struct cryo_parked *p);
 

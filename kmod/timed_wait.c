@@ -26,6 +26,16 @@
 #include "cryo_arch.h"
 #include "unload.h"
 
+/*
+ * A thread that is looked at can wake up by itself before it is interrupted, and wait for something else
+ * then, with another timeout.  That takes another voluntary context switch.  Who has armed the timer and
+ * is still on a CPU is about to make the one for this wait.
+ */
+static unsigned long switches_when_asleep(struct task_struct *task)
+{
+	return READ_ONCE(task->nvcsw) + READ_ONCE(task->on_cpu);
+}
+
 static void note_sleeper(struct cryo_request *req, struct hrtimer *timer)
 {
 	struct hrtimer_sleeper *sleeper;
@@ -41,7 +51,14 @@ static void note_sleeper(struct cryo_request *req, struct hrtimer *timer)
 		return;
 	p->wait_ns = ktime_to_ns(ktime_sub(hrtimer_get_softexpires(timer),
 					   cryo_hrtimer_now(timer)));
+	p->wait_switches = switches_when_asleep(sleeper->task);
 	p->has_wait = true;
+}
+
+/* In the thread, which has been interrupted: in the wait that was found? */
+bool cryo_timed_wait_found(struct cryo_parked *p)
+{
+	return p->has_wait && current->nvcsw == p->wait_switches;
 }
 
 static void walk_base(struct cryo_request *req, struct hrtimer_clock_base *base)

@@ -133,7 +133,7 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p)
 		leave_uring_enter(regs);
 	if (regs->ax != (unsigned long)-EINTR || !is_pure_wait(nr))
 		return;
-	if (p->has_wait && find_timed(nr)) {
+	if (cryo_timed_wait_found(p) && find_timed(nr)) {
 		cryo_timed_wait_arm(p->wait_ns, nr);
 		regs->ax = -ERESTART_RESTARTBLOCK;
 	} else {
