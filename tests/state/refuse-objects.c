@@ -387,6 +387,32 @@ static bool make_shared_fs(void)
 	return make_sharing_outside(CLONE_FS, "a working directory shared with a process that is left out (CLONE_FS)");
 }
 
+static bool make_mqueue_sharer(void)
+{
+	struct mq_attr attr = { .mq_maxmsg = 2, .mq_msgsize = 16 };
+	struct sigevent event = { .sigev_notify = SIGEV_NONE };
+	char name[64];
+	int told[2];
+	mqd_t queue;
+
+	snprintf(name, sizeof(name), "/crtest-sharer-%d", getpid());
+	queue = mq_open(name, O_RDWR | O_CREAT, 0600, &attr);
+
+	if (queue == (mqd_t)-1)
+		return false;
+	mq_unlink(name);
+	CRT_SYS(pipe(told));
+	sharer = (pid_t)CRT_SYS(syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0));
+	if (!sharer) {
+		CRT_SYS(mq_notify(queue, &event));
+		CRT_SYS(write(told[1], "", 1));
+		nap_until_go(NULL);
+	}
+	CRT_SYS(read(told[0], name, 1));
+	crt_expect("pid %d|its notification of pid %d, which shares its descriptors (CLONE_FILES)", getpid(), sharer);
+	return true;
+}
+
 static bool make_time_for_children(void)
 {
 	if (unshare(CLONE_NEWUSER | 0x80))		/* CLONE_NEWTIME */
@@ -419,6 +445,7 @@ struct obstacle obstacles[] = {
 	{ .name = "shared-memory", .make = make_shared_memory, .works = works_sharing, .alone = true },
 	{ .name = "shared-files", .make = make_shared_files, .alone = true },
 	{ .name = "shared-fs", .make = make_shared_fs, .alone = true },
+	{ .name = "mqueue-sharer", .make = make_mqueue_sharer, .works = works_sharing, .alone = true },
 	{ .name = "time-for-children", .make = make_time_for_children, .alone = true },
 };
 
@@ -429,5 +456,5 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "mqueue-thread mdwe dispatch own-undo shared-memory shared-files shared-fs time-for-children",
+	.cases = "mqueue-thread mdwe dispatch own-undo shared-memory shared-files shared-fs mqueue-sharer time-for-children",
 };
