@@ -53,6 +53,7 @@ ContextBuilder thread_directories() {
   ContextBuilder builder;
   for (const std::int32_t tid : {1001, 1002})
     builder.add_thread(tid).fs = ThreadFs{{{1, 2, 0, 0}, 022, 1001}, "/a"};
+  builder.process().shared = {builder.process().head.pid, builder.process().head.pid};
   return builder;
 }
 
