@@ -7,9 +7,19 @@
 static char trace[256], signal_trace[256];
 static pthread_t main_thread;
 
+/* After a checkpoint the library's thread and others write at the same time. */
+static void add(char *to, const char *text)
+{
+	static cr_spinlock_t lock = CR_SPINLOCK_INITIALIZER;
+
+	cr_spinlock_lock(&lock);
+	strcat(to, text);
+	cr_spinlock_unlock(&lock);
+}
+
 static void note(const char *text)
 {
-	strcat(trace, text);
+	add(trace, text);
 }
 
 static void traced(const char *wanted, const char *what)
@@ -23,16 +33,15 @@ static void traced(const char *wanted, const char *what)
 static int ordered(void *arg)
 {
 	const char *name = arg;
-	char *after;
+	char *after, end[16];
 	int result;
 
 	note(name);
 	note("(");
 	result = cr_checkpoint(CR_CHECKPOINT_READY);
 	after = *name >= 's' ? signal_trace : trace;
-	strcat(after, result > 0 ? "*" : result < 0 ? "!" : "");
-	strcat(after, name);
-	strcat(after, ")");
+	snprintf(end, sizeof(end), "%s%s)", result > 0 ? "*" : result < 0 ? "!" : "", name);
+	add(after, end);
 	return 0;
 }
 
