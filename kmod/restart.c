@@ -11,6 +11,7 @@
  */
 #include <linux/anon_inodes.h>
 #include <linux/cred.h>
+#include <linux/delay.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/mm.h>
@@ -30,6 +31,8 @@
 #include "unload.h"
 
 #define COMMIT_DEFAULT_MS	60000
+#define PARK_POLL_US		20
+#define PARKED_STATE		(TASK_KILLABLE | TASK_FREEZABLE)
 #define LEADER_EXIT_JIFFIES	(10 * HZ)
 
 enum stage {
@@ -238,7 +241,7 @@ static void become(struct member *m)
 
 static int wait_for(struct group *g, enum stage stage)
 {
-	return wait_event_state(g->go_wait, stage_of(g) >= stage, (TASK_KILLABLE | TASK_FREEZABLE));
+	return wait_event_state(g->go_wait, stage_of(g) >= stage, PARKED_STATE);
 }
 
 /* The parked life of a thread. Non-zero: it must die. */
@@ -418,25 +421,57 @@ static int set_regset(struct group *g, struct member *m, const struct cryo_regse
 	return err;
 }
 
+/* Waits for @m to block. Returns what tells whether it ran again, or 0. */
+static unsigned long wait_blocked(struct member *m)
+{
+	unsigned long switches;
+
+	while (READ_ONCE(m->parked) && !fatal_signal_pending(current)) {
+		switches = cryo_wait_task_inactive(m->task, PARKED_STATE);
+		if (switches)
+			return switches;
+		usleep_range(PARK_POLL_US, 2 * PARK_POLL_US);
+	}
+	return 0;
+}
+
+/*
+ * A thread that is off its CPU may come back at any time, preempted on its way to sleep or
+ * woken for no reason; and what a CPU keeps to itself while in the kernel (segment bases,
+ * protection keys) it then takes from the old values and saves over the new ones.  So it
+ * is asked afterwards whether the thread has stayed away.
+ */
+static int set_member_registers(struct group *g, struct member *m)
+{
+	unsigned long switches;
+	unsigned int i;
+	int err;
+
+	do {
+		switches = wait_blocked(m);
+		if (!switches)
+			return fatal_signal_pending(current) ? -EINTR : -ESRCH;
+		for (i = 0; i < m->args.nr_regsets; i++) {
+			err = set_regset(g, m, &m->sets[i]);
+			if (err)
+				return err;
+		}
+	} while (cryo_wait_task_inactive(m->task, PARKED_STATE) != switches);
+	return 0;
+}
+
 static int set_registers(struct group *g)
 {
 	struct member *m;
-	unsigned int i;
-	int err = 0;
+	int err;
 
 	list_for_each_entry(m, &g->members, node) {
-		/* Pairs with the store in finish_task(): off the CPU, its registers are saved. */
-		while (smp_load_acquire(&m->task->on_cpu) && READ_ONCE(m->parked))
-			cpu_relax();
-		for (i = 0; !err && i < m->args.nr_regsets; i++)
-			err = set_regset(g, m, &m->sets[i]);
+		err = set_member_registers(g, m);
 		if (err)
-			break;
-		if (fatal_signal_pending(current))
-			return -EINTR;
+			return err;
 		cond_resched();
 	}
-	return err;
+	return 0;
 }
 
 /* The member whose process has the tables that are called @id. */

@@ -38,6 +38,7 @@ cryo_syscall_fn cryo_fn_seccomp;
 static void *addr_ptrace_may_access;
 static void *addr_replace_mm_exe_file;
 static void *addr_task_work_cancel_match;
+static void *addr_wait_task_inactive;
 static void *addr_sk_getsockopt;
 static void *addr_ip_getsockopt;
 static void *addr_ipv6_getsockopt;
@@ -69,6 +70,11 @@ no_task_work_cancel_match(struct task_struct *task,
 	return NULL;
 }
 
+static unsigned long no_wait_task_inactive(struct task_struct *task, unsigned int state)
+{
+	return 0;
+}
+
 static int no_getsockopt(struct sock *sk, int level, int name, sockptr_t value, sockptr_t len)
 {
 	return -EOPNOTSUPP;
@@ -91,6 +97,7 @@ DEFINE_STATIC_CALL(cryo_sc_lookup_name, no_kallsyms_lookup_name);
 DEFINE_STATIC_CALL(cryo_sc_may_access, no_ptrace_may_access);
 DEFINE_STATIC_CALL(cryo_sc_replace_exe, no_replace_mm_exe_file);
 DEFINE_STATIC_CALL(cryo_sc_cancel_match, no_task_work_cancel_match);
+DEFINE_STATIC_CALL(cryo_sc_wait_inactive, no_wait_task_inactive);
 DEFINE_STATIC_CALL(cryo_sc_sk_getsockopt, no_getsockopt);
 DEFINE_STATIC_CALL(cryo_sc_ip_getsockopt, no_getsockopt);
 DEFINE_STATIC_CALL(cryo_sc_ipv6_getsockopt, no_getsockopt);
@@ -113,6 +120,8 @@ static const struct cryo_ksym {
 	  "who may checkpoint whom; without it there is no safe answer" },
 	{ "task_work_cancel_match", &addr_task_work_cancel_match, 0,
 	  "takes back what was queued at a stopped process, so that the module can be unloaded" },
+	{ "wait_task_inactive", &addr_wait_task_inactive, 0,
+	  "a thread's registers can be set only while it is known to stay off its CPU" },
 	{ "do_no_restart_syscall", (void **)&cryo_fn_no_restart, 0,
 	  "the restart block of a thread with nothing to restart" },
 	{ "replace_mm_exe_file", &addr_replace_mm_exe_file, CRYO_FEATURE_EXE_LINK,
@@ -249,6 +258,7 @@ int cryo_ksym_init(void)
 	resolve_seccomp();
 	static_call_update(cryo_sc_may_access, addr_ptrace_may_access);
 	static_call_update(cryo_sc_cancel_match, addr_task_work_cancel_match);
+	static_call_update(cryo_sc_wait_inactive, addr_wait_task_inactive);
 	if (addr_replace_mm_exe_file)
 		static_call_update(cryo_sc_replace_exe, addr_replace_mm_exe_file);
 	if (features & CRYO_FEATURE_SOCKET_OPTIONS) {
@@ -310,6 +320,11 @@ static bool is_work(struct callback_head *work, void *data)
 bool cryo_task_work_cancel(struct task_struct *task, struct callback_head *work)
 {
 	return static_call(cryo_sc_cancel_match)(task, is_work, work);
+}
+
+unsigned long cryo_wait_task_inactive(struct task_struct *task, unsigned int state)
+{
+	return static_call(cryo_sc_wait_inactive)(task, state);
 }
 
 /* Into kernel memory; @len is the room there, and then how much of it is used. */

@@ -26,6 +26,8 @@ const char *cryo_ksym_missing(void);
 bool cryo_ptrace_may_access(struct task_struct *task, unsigned int mode);
 int cryo_replace_mm_exe_file(struct mm_struct *mm, struct file *file);
 bool cryo_task_work_cancel(struct task_struct *task, struct callback_head *work);
+/* 0: @task is not in @state. Else the same value again says that it has not run in between. */
+unsigned long cryo_wait_task_inactive(struct task_struct *task, unsigned int state);
 
 struct sk_buff;
 struct sock;
