@@ -284,6 +284,19 @@ static long restart_info(struct cryo_participant *p, void __user *arg)
 	return err ?: copy_out(arg, &out, sizeof(out), out.size);
 }
 
+/* By the restart, before the process goes on: a checkpoint may come before its helper does. */
+static long client_claim(struct cryo_participant *p)
+{
+	bool mine;
+
+	spin_lock(&cryo_participants_lock);
+	if (!p->owner)
+		bind(p, task_tgid(current));
+	mine = p->owner == task_tgid(current);
+	spin_unlock(&cryo_participants_lock);
+	return mine ? 0 : -EPERM;
+}
+
 /* ---- forwarding ---- */
 
 static void forward_free(struct kref *ref)
@@ -415,6 +428,8 @@ static long client_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return client_vote(p, user);
 	case CRYO_CLIENT_RESTART_INFO:
 		return restart_info(p, user);
+	case CRYO_CLIENT_CLAIM:
+		return client_claim(p);
 	case CRYO_CLIENT_FORWARD:
 		return client_forward(p, user);
 	case CRYO_CLIENT_EXCLUDE:
@@ -458,6 +473,18 @@ static const struct file_operations client_fops = {
 bool cryo_is_client(struct file *file)
 {
 	return file->f_op == &client_fops;
+}
+
+/* The process that @file, a client handle, is of; 0: none yet, or none that the caller can see. */
+pid_t cryo_client_owner(struct file *file)
+{
+	struct cryo_participant *p = file->private_data;
+	pid_t pid;
+
+	spin_lock(&cryo_participants_lock);
+	pid = pid_nr_ns(p->owner, task_active_pid_ns(current));
+	spin_unlock(&cryo_participants_lock);
+	return pid;
 }
 
 static int note_restart(struct cryo_participant *p, const struct cryo_client *args)

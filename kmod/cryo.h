@@ -268,6 +268,7 @@ void cryo_device_rules_free(struct cryo_request *req);
 /* client.c, notify.c: processes that take part in their own checkpoint */
 long cryo_client_create(void __user *arg);
 bool cryo_is_client(struct file *file);
+pid_t cryo_client_owner(struct file *file);
 int cryo_notify(struct cryo_request *req);
 void cryo_notify_end(struct cryo_request *req, int result);
 long cryo_verdict(struct cryo_request *req, void __user *arg);

@@ -101,6 +101,7 @@ bool Child::adds_seals() const {
 void Child::restore_open_files() {
   files_ = take_files(input_.file_input, input_.files, index_);
   take_terminals(process_, input_.files.terminals);
+  claim_clients(input_.context, process_, files_.fds);
   name_peers(input_.context, process_, files_.fds, input_.handle_fd);
   fill_inotifies(input_.context, process_, input_.options, files_.fds);
   // What is watched need not be in this process's table.

@@ -19,8 +19,6 @@ UniqueFd open_device() {
 
 }  // namespace
 
-// It belongs to the first process that uses it: the process that had it has a thread that is in the middle of
-// doing so.
 UniqueFd make_client(const FileRestoreInput& input) {
   const std::string& source = input.options.source;
   cryo_client client{};
@@ -35,6 +33,15 @@ UniqueFd make_client(const FileRestoreInput& input) {
   UniqueFd fd(::ioctl(open_device().get(), CRYO_IOC_CLIENT, &client));
   if (!fd) fail_errno("cannot register for checkpoints again");
   return fd;
+}
+
+// Before the process goes on: a checkpoint that comes before its library has run finds it registered.
+void claim_clients(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds) {
+  for (const auto& [id, fd] : fds) {
+    const cryo_file& head = context.file(id).head;
+    if (head.kind != CRYO_FILE_CLIENT || head.pos != static_cast<std::uint64_t>(process.head.pid)) continue;
+    if (::ioctl(fd, CRYO_CLIENT_CLAIM, 0) != 0) fail_errno("cannot register for checkpoints again");
+  }
 }
 
 UniqueFd make_request() {

@@ -137,6 +137,9 @@ void register_eventfds(const Context& context, const std::map<std::uint32_t, Uni
 [[nodiscard]] std::string uring_problem(const cryo_uring& saved);
 [[nodiscard]] UniqueFd make_signalfd(const File& file);
 [[nodiscard]] UniqueFd make_client(const FileRestoreInput& input);
+
+// The registrations of the calling process, which is `process`, are its own from now on.
+void claim_clients(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds);
 [[nodiscard]] UniqueFd make_request();
 [[nodiscard]] UniqueFd make_output(const File& file);
 [[nodiscard]] UniqueFd make_epoll(const File& file);

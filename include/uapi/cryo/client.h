@@ -25,7 +25,7 @@
  * registered by it.
  *
  * With CRYO_CLIENT_RESTARTED the handle is of a process that is being restarted:
- * it belongs to the first process that waits or votes with it, and the first vote
+ * it belongs to the first process that claims it, waits or votes with it, and the first vote
  * returns at once that this is a restart.  @requester and @source (user pointer to
  * @source_len bytes, at most CRYO_CLIENT_SOURCE_MAX) are what
  * CRYO_CLIENT_RESTART_INFO tells.
@@ -161,6 +161,13 @@ struct cryo_client_exclude {
 	__u32 nr_ranges;
 	__u64 ranges;			/* user pointer to struct cryo_client_range */
 };
+
+/*
+ * CRYO_CLIENT_CLAIM: a handle of CRYO_CLIENT_RESTARTED is the caller's from now on.  No argument.
+ *
+ * Errors: EPERM it belongs to another process.
+ */
+#define CRYO_CLIENT_CLAIM	_IO(CRYO_IOC_TYPE, 0x86)
 
 /*
  * On a checkpoint handle: how the processes voted.  CRYO_CKPT_RUN returns ECANCELED
