@@ -154,13 +154,13 @@ Outcome Tool::part(pid_t child) {
 std::optional<pid_t> Tool::launch() {
   const Source source = open_source();
   const Context context = read_context(source);
-  if (reporter_) {
-    reporter_->read_done();
-    check_parting(context);
-  }
   Restart restart(context, source, arguments_.restart);
   const Findings findings = restart.check();
+  // A context of another machine is as good as none.
+  if (reporter_ && (findings.problems.empty() || findings.problems.front().code != kErrBadArch))
+    reporter_->read_done();
   report(findings);
+  if (reporter_) check_parting(context);
   if (arguments_.check_only) {
     if (arguments_.verbose) say("nothing stands in the way of a restart");
     return std::nullopt;
