@@ -432,7 +432,7 @@ static bool bounded(void)
 						    CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,
 						    CRYO_RST_PID_CURSOR, CRYO_RST_OUTER_PID, CRYO_RST_URING };
 	static const unsigned long of_client[] = { CRYO_CLIENT_WAIT, CRYO_CLIENT_VOTE, CRYO_CLIENT_RESTART_INFO,
-						   CRYO_CLIENT_FORWARD, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_CLAIM };
+						   CRYO_CLIENT_FORWARD, CRYO_CLIENT_EXCLUDE };
 	struct cryo_checkpoint request = { .size = sizeof(request), .target = getppid(), .out_fd = -1 };
 	struct cryo_restart restart = { .size = sizeof(restart), .threads = 1 };
 	struct cryo_client client = { .size = sizeof(client) };
