@@ -3,7 +3,10 @@
 #ifndef CRYO_MOUNTS_H
 #define CRYO_MOUNTS_H
 
+#include <linux/list.h>
 #include <linux/path.h>
+#include <linux/stat.h>
+#include <linux/xarray.h>
 
 #include "cryo.h"
 
@@ -18,6 +21,22 @@ struct cryo_mounts {
 	char *ours;			/* of the requester */
 	struct cryo_buf seen;		/* struct path, counted: those of its mounts that a path leads to */
 	struct cryo_buf records;	/* struct cryo_mount, in the order of @theirs */
+	struct list_head nodes;		/* struct cryo_tmpfs_node, directories before what is in them */
+	struct xarray linked;		/* struct cryo_tmpfs_node, by inode: those with several names */
+	u32 nr_nodes;
+	struct vfsmount *reading;	/* whose files are being looked at */
+};
+
+/* A file in a temporary file system. */
+struct cryo_tmpfs_node {
+	struct list_head list;
+	struct path path;		/* counted */
+	struct kstat stat;
+	u32 id;
+	u32 link;			/* the one before it that is the same file; 0: none */
+	u32 mount;			/* its number in mountinfo */
+	bool refused;
+	char name[];			/* path from what is mounted */
 };
 
 /* save_mounts.c */
@@ -27,5 +46,13 @@ u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task);
 const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_mounts(struct cryo_capture *c);
 void cryo_mounts_free(struct cryo_mounts *m);
+
+/* save_tmpfs.c */
+void cryo_tmpfs_init(struct cryo_mounts *m);
+int cryo_tmpfs_look(struct cryo_capture *c, struct cryo_mounts *m, u32 mount, const char *point,
+		    const struct path *at);
+bool cryo_devpts_in_use(const struct path *at);
+int cryo_save_tmpfs(struct cryo_capture *c);
+void cryo_tmpfs_free(struct cryo_mounts *m);
 
 #endif /* CRYO_MOUNTS_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * save_contents.c - the bytes of files that exist nowhere else: memfd, shared
- * anonymous memory, deleted files; and of others when asked for
+ * anonymous memory, deleted files, temporary file systems; and of others when asked for
  *
  * They are copied before they are written: unlike a parked process's own memory,
  * somebody else may change them between the checksum and the write.
@@ -16,9 +16,11 @@
 #include <linux/uio.h>
 
 #include "cryo.h"
+#include "mounts.h"
 
 struct copy {
 	struct cryo_capture *c;
+	u32 kind;			/* CRYO_PAGES_* */
 	u32 inode;
 	unsigned int nr_pages;
 	unsigned int nr_runs;
@@ -29,7 +31,7 @@ struct copy {
 static int flush(struct copy *k)
 {
 	struct cryo_pages head = {
-		.kind = CRYO_PAGES_INODE,
+		.kind = k->kind,
 		.nr_runs = k->nr_runs,
 		.record_size = sizeof(struct cryo_page_run),
 		.nr_pages = k->nr_pages,
@@ -144,10 +146,34 @@ static int copy_inode(struct copy *k, struct cryo_object *o)
 	file = dentry_open(&o->file->f_path, O_RDONLY | O_LARGEFILE, current_cred());
 	if (IS_ERR(file))
 		return PTR_ERR(file);
+	k->kind = CRYO_PAGES_INODE;
 	k->inode = o->id;
 	/* Not its size now: others may have it open, and its INODE section is written. */
 	err = copy_file(k, file, o->size);
 	fput(file);
+	return err;
+}
+
+/* Of a temporary file system; that it may be read has been found out. */
+static int copy_nodes(struct copy *k, struct cryo_mounts *m)
+{
+	struct cryo_tmpfs_node *n;
+	struct file *file;
+	int err = 0;
+
+	k->kind = CRYO_PAGES_TMPFS;
+	list_for_each_entry(n, &m->nodes, list) {
+		if (!S_ISREG(n->stat.mode) || n->link || !n->stat.size)
+			continue;
+		file = dentry_open(&n->path, O_RDONLY | O_LARGEFILE | O_NOATIME, current_cred());
+		if (IS_ERR(file))
+			return PTR_ERR(file);
+		k->inode = n->id;
+		err = copy_file(k, file, n->stat.size);
+		fput(file);
+		if (err)
+			break;
+	}
 	return err;
 }
 
@@ -169,6 +195,8 @@ int cryo_save_contents(struct cryo_capture *c)
 		if (o->inode_flags & CRYO_INODE_CONTENTS)
 			err = copy_inode(k, o);
 	}
+	if (!err && c->mounts)
+		err = copy_nodes(k, c->mounts);
 	kvfree(k->bytes);
 	kvfree(k);
 	return err;

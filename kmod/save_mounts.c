@@ -4,7 +4,7 @@
  *
  * Mounts are private to the kernel, but it tells all of them in /proc/PID/mountinfo, and that is what is
  * saved, beside the requester's own: what both have can be bound from there.  The rest has to be of a
- * kind that can be mounted anew, with nothing in it.
+ * kind that can be mounted anew: what is in a temporary file system is saved, too (save_tmpfs.c).
  *
  * To which namespace a file belongs is found out by its mount: each mount point is looked up from the
  * root of a process in there.  A mount that is covered by another one is not found, and nor are files on it.
@@ -21,6 +21,7 @@
 #include <linux/pid_namespace.h>
 #include <linux/proc_fs.h>
 #include <linux/proc_ns.h>
+#include <linux/quotaops.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
@@ -127,6 +128,11 @@ struct check {
 	unsigned int roots;
 };
 
+struct same {
+	const struct mount_line *m;
+	unsigned int nr;
+};
+
 static void refuse(struct check *k, const struct mount_line *m, const char *what)
 {
 	cryo_refuse(k->c, "mount %s (%s): %s is not supported", m->point, m->type, what);
@@ -142,30 +148,80 @@ static bool is_namespace_of_job(struct cryo_capture *c, const struct pid_namespa
 	return false;
 }
 
-/* @at: where it is, or NULL. */
-static void classify_new(struct check *k, const struct mount_line *m, const struct path *at,
-			 struct cryo_mount *out)
+static void classify_proc(struct check *k, const struct mount_line *m, const struct path *at,
+			  struct cryo_mount *out)
 {
-	bool proc = !strcmp(m->type, "proc");
+	struct pid_namespace *ns = proc_pid_ns(at->dentry->d_sb);
 
-	if ((!proc && strcmp(m->type, "tmpfs")) || strcmp(m->root, "/")) {
-		refuse(k, m, "what the requester does not have mounted");
+	if (ns == task_active_pid_ns(current))
 		return;
+	out->pid_ns = ns->ns.inum;
+	if (!is_namespace_of_job(k->c, ns))
+		refuse(k, m, "one of a pid namespace in which no process of the job is");
+}
+
+static int count_same(const struct mount_line *other, void *data)
+{
+	struct same *same = data;
+
+	same->nr += same_device(other, same->m);
+	return 0;
+}
+
+/* Two would be made of it. */
+static bool is_twice(struct check *k, const struct mount_line *m)
+{
+	struct same same = { .m = m };
+
+	return each_mount(k->m->theirs, count_same, &same) || same.nr != 1;
+}
+
+/* Others that have it mounted would not see the same files afterwards. */
+static int classify_tmpfs(struct check *k, const struct mount_line *m, const struct path *at)
+{
+	struct super_block *sb = at->dentry->d_sb;
+
+	if (sb->s_user_ns != k->m->owner) {
+		refuse(k, m, "a temporary file system of another user namespace");
+		return 0;
+	}
+	if (sb_any_quota_loaded(sb)) {
+		refuse(k, m, "a temporary file system with quotas");
+		return 0;
+	}
+	return cryo_tmpfs_look(k->c, k->m, m->id, m->point, at);
+}
+
+/* @at: where it is, or NULL. */
+static int classify_new(struct check *k, const struct mount_line *m, const struct path *at,
+			struct cryo_mount *out)
+{
+	bool proc = !strcmp(m->type, "proc"), tmpfs = !strcmp(m->type, "tmpfs");
+
+	if ((!proc && !tmpfs && strcmp(m->type, "devpts")) || strcmp(m->root, "/")) {
+		refuse(k, m, "what the requester does not have mounted");
+		return 0;
 	}
 	if (!at) {
 		refuse(k, m, "one that is covered by another one, and that the requester does not have");
-		return;
-	}
-	if (!proc && !simple_empty(at->dentry)) {
-		refuse(k, m, "a temporary file system with files in it");
-		return;
+		return 0;
 	}
 	out->kind = CRYO_MOUNT_NEW;
-	if (proc && proc_pid_ns(at->dentry->d_sb) != task_active_pid_ns(current)) {
-		out->pid_ns = proc_pid_ns(at->dentry->d_sb)->ns.inum;
-		if (!is_namespace_of_job(k->c, proc_pid_ns(at->dentry->d_sb)))
-			refuse(k, m, "one of a pid namespace in which no process of the job is");
+	if (is_idmapped_mnt(at->mnt)) {
+		refuse(k, m, "one with ids mapped, that the requester does not have");
+		return 0;
 	}
+	if (!proc && is_twice(k, m)) {
+		refuse(k, m, "one that the requester does not have, and that is mounted more than once");
+		return 0;
+	}
+	if (proc)
+		classify_proc(k, m, at, out);
+	else if (tmpfs)
+		return classify_tmpfs(k, m, at);
+	else if (cryo_devpts_in_use(at))
+		refuse(k, m, "one with pseudoterminals that are open");
+	return 0;
 }
 
 /* The mount itself, if a path leads to it: @at is counted then. */
@@ -202,7 +258,9 @@ static int look_at_mount(const struct mount_line *m, void *data)
 	if (is_deleted(m->root))
 		refuse(k, m, "one whose source has been deleted");
 	else if (!shown)
-		classify_new(k, m, found ? &at : NULL, &out);
+		shown = classify_new(k, m, found ? &at : NULL, &out);
+	if (shown < 0)
+		goto put;
 	if (!strcmp(m->point, "/") && !k->roots++ &&
 	    each_mount(k->m->ours, is_root, (void *)m) != 1)
 		refuse(k, m, "a root directory other than the requester's");
@@ -228,6 +286,7 @@ void cryo_mounts_free(struct cryo_mounts *m)
 	seen = (struct path *)m->seen.data;
 	for (i = 0; i < m->seen.len / sizeof(*seen); i++)
 		path_put(&seen[i]);
+	cryo_tmpfs_free(m);
 	cryo_buf_free(&m->seen);
 	cryo_buf_free(&m->records);
 	path_put(&m->root);
@@ -332,6 +391,8 @@ static void check_first(struct cryo_capture *c)
 	int err;
 
 	c->mounts = kzalloc(sizeof(*c->mounts), GFP_KERNEL_ACCOUNT);
+	if (c->mounts)
+		cryo_tmpfs_init(c->mounts);
 	err = c->mounts ? look(c, c->mounts) : -ENOMEM;
 	if (err)
 		cryo_refuse(c, "its mounts cannot be looked at (error %d)", err);
@@ -435,5 +496,6 @@ int cryo_save_mounts(struct cryo_capture *c)
 	cryo_buf_put(&buf, m->records.data, m->records.len);
 	cryo_buf_put(&buf, m->theirs, out.text_len);
 	cryo_buf_put(&buf, m->ours, strlen(m->ours));
-	return cryo_stream_buf(&c->stream, CRYO_SEC_NS_MNT, m->number, sizeof(out), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_NS_MNT, m->number, sizeof(out), &buf) ?:
+	       cryo_save_tmpfs(c);
 }

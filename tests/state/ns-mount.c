@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A mount namespace, made as any user may: a bind mount, one that is read-only, an empty tmpfs. */
+/*
+ * A mount namespace, made as any user may: a bind mount, one that is read-only, an empty tmpfs, one with files,
+ * a devpts.
+ */
 #define _GNU_SOURCE
 #include "crtest.h"
 #include <errno.h>
@@ -15,7 +18,7 @@
 static char outer[64];
 static char top[256];
 static char before[32768];
-static int inside;
+static int inside, in_full;
 
 static void name_of(char *buf, size_t size)
 {
@@ -66,6 +69,112 @@ static void map_ids(uid_t uid, gid_t gid)
 	put("/proc/self/gid_map", text, 0);
 }
 
+#define BIG (3 << 20)
+#define OLD 1000000000
+
+/* Files, one of them open, under a mount that hides a directory. */
+static void fill(void)
+{
+	const struct timespec times[2] = { { OLD, 500 }, { OLD, 700 } };
+	int fd;
+
+	CRT_SYS(mount("none", "full", "tmpfs", MS_NOSUID, "size=8m,mode=755"));
+	CRT_SYS(mkdir("full/dir", 0710));
+	CRT_SYS(mkdir("full/dir/below", 0700));
+	put("full/dir/file", "contents", O_CREAT);
+	put("full/dir/below/hidden", "hidden", O_CREAT);
+	CRT_SYS(symlink("/nowhere at all", "full/dir/link"));
+	CRT_SYS(mkfifo("full/fifo", 0640));
+	CRT_SYS(mknod("full/socket", S_IFSOCK | 0600, 0));
+	CRT_SYS(link("full/dir/file", "full/again"));
+	CRT_SYS(link("full/dir/link", "full/link again"));
+	fd = (int)CRT_SYS(open("full/big", O_CREAT | O_RDWR, 0400));
+	CRT_SYS(pwrite(fd, "middle", 6, BIG / 2));
+	CRT_SYS(ftruncate(fd, BIG));
+	close(fd);
+	in_full = (int)CRT_SYS(open("full/dir/file", O_RDWR | O_CLOEXEC));
+	CRT_SYS(lseek(in_full, 4, SEEK_SET));
+	CRT_SYS(utimensat(AT_FDCWD, "full/dir/link", times, AT_SYMLINK_NOFOLLOW));
+	CRT_SYS(utimensat(AT_FDCWD, "full/dir", times, 0));
+	CRT_SYS(mount("source", "full/dir/below", NULL, MS_BIND, NULL));
+	CRT_SYS(mount("none", "sealed_full", "tmpfs", MS_NOSUID, "size=64k"));
+	put("sealed_full/file", "sealed", O_CREAT);
+	CRT_SYS(mount(NULL, "sealed_full", NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID, "size=64k"));
+	CRT_SYS(mount("devpts", "pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"));
+}
+
+static void same_file(const char *name, mode_t mode, off_t size, const char *text)
+{
+	char path[300], is[64] = "";
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", top, name);
+	CRT_SYS(lstat(path, &st));
+	crt_ok(st.st_mode == mode && (!S_ISREG(mode) || st.st_size == size), "%s: mode and size", name);
+	if (!text)
+		return;
+	if (S_ISLNK(mode)) {
+		CRT_SYS(readlink(path, is, sizeof(is) - 1));
+	} else {
+		fd = (int)CRT_SYS(open(path, O_RDONLY));
+		CRT_SYS(pread(fd, is, strlen(text), size == BIG ? BIG / 2 : 0));
+		close(fd);
+	}
+	crt_same_str(is, text, name);
+}
+
+static void same_names(const char *one, const char *other)
+{
+	char path[300];
+	struct stat a, b;
+
+	snprintf(path, sizeof(path), "%s/%s", top, one);
+	CRT_SYS(lstat(path, &a));
+	snprintf(path, sizeof(path), "%s/%s", top, other);
+	CRT_SYS(lstat(path, &b));
+	crt_ok(a.st_ino == b.st_ino && a.st_nlink == 2, "%s has another name", one);
+}
+
+static void verify_files(void)
+{
+	char path[300], text[16] = "";
+	struct stat st;
+
+	same_file("full/dir", S_IFDIR | 0710, 0, NULL);
+	same_file("full/dir/file", S_IFREG | 0644, 8, "contents");
+	same_file("full/dir/link", S_IFLNK | 0777, 0, "/nowhere at all");
+	same_file("full/fifo", S_IFIFO | 0640, 0, NULL);
+	same_file("full/socket", S_IFSOCK | 0600, 0, NULL);
+	same_names("full/dir/file", "full/again");
+	same_names("full/dir/link", "full/link again");
+	same_file("full/big", S_IFREG | 0400, BIG, "middle");
+	same_file("full/dir/below/file", S_IFREG | 0644, 10, "0123456789");
+	same_file("sealed_full/file", S_IFREG | 0644, 6, "sealed");
+	snprintf(path, sizeof(path), "%s/full/dir", top);
+	CRT_SYS(lstat(path, &st));
+	crt_ok(st.st_mtim.tv_sec == OLD && st.st_mtim.tv_nsec == 700, "time of a directory");
+	snprintf(path, sizeof(path), "%s/full/dir/link", top);
+	CRT_SYS(lstat(path, &st));
+	crt_ok(st.st_mtim.tv_sec == OLD && st.st_mtim.tv_nsec == 700, "time of a link");
+	snprintf(path, sizeof(path), "%s/full/big", top);
+	CRT_SYS(stat(path, &st));
+	crt_ok(st.st_blocks < 64, "holes in a file are holes");
+	snprintf(path, sizeof(path), "%s/sealed_full/new", top);
+	crt_ok(open(path, O_WRONLY | O_CREAT, 0600) < 0 && errno == EROFS, "a file system that is read-only");
+	CRT_SYS(read(in_full, text, 4));
+	crt_same_str(text, "ents", "an open file in there is where it was");
+	CRT_SYS(lseek(in_full, 4, SEEK_SET));
+	snprintf(path, sizeof(path), "%s/full/dir/below", top);
+	CRT_SYS(umount(path));
+	same_file("full/dir/below/hidden", S_IFREG | 0644, 6, "hidden");
+	CRT_SYS(chdir(top));
+	CRT_SYS(mount("source", "full/dir/below", NULL, MS_BIND, NULL));
+	CRT_SYS(chdir("shown"));
+	snprintf(path, sizeof(path), "%s/pts/ptmx", top);
+	crt_ok(!access(path, R_OK | W_OK), "pseudoterminals of its own");
+}
+
 static void setup(void)
 {
 	uid_t uid = getuid();
@@ -77,6 +186,9 @@ static void setup(void)
 	CRT_SYS(mkdir("shown", 0755));
 	CRT_SYS(mkdir("sealed", 0755));
 	CRT_SYS(mkdir("empty", 0755));
+	CRT_SYS(mkdir("full", 0755));
+	CRT_SYS(mkdir("sealed_full", 0755));
+	CRT_SYS(mkdir("pts", 0755));
 	put("source/file", "0123456789", O_CREAT);
 	if (unshare(CLONE_NEWUSER))
 		crt_skip("no user namespaces");
@@ -87,6 +199,7 @@ static void setup(void)
 	CRT_SYS(mount("source", "sealed", NULL, MS_BIND, NULL));
 	CRT_SYS(mount(NULL, "sealed", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, NULL));
 	CRT_SYS(mount("none", "empty", "tmpfs", MS_NODEV, "size=64k,mode=700"));
+	fill();
 	inside = (int)CRT_SYS(open("shown/file", O_RDWR | O_CLOEXEC));
 	CRT_SYS(lseek(inside, 3, SEEK_SET));
 	CRT_SYS(chdir("shown"));
@@ -122,6 +235,7 @@ static void verify(void)
 	put(path, "x", O_CREAT | O_EXCL);
 	crt_ok(!access(path, F_OK), "the new file system can be written");
 	CRT_SYS(unlink(path));
+	verify_files();
 	snprintf(path, sizeof(path), "%s/empty", top);
 	crt_ok(!umount(path), "it may unmount it");
 	CRT_SYS(mount("none", path, "tmpfs", MS_NODEV, "size=64k,mode=700"));

@@ -492,6 +492,31 @@ static bool make_mount_namespace(void)
 	return true;
 }
 
+static bool write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+	bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return written;
+}
+
+/* The device that hides a file in an overlay, which any user may make, in a tmpfs. */
+static bool make_device_in_tmpfs(void)
+{
+	char uid[32], gid[32];
+
+	snprintf(uid, sizeof(uid), "0 %d 1", (int)getuid());
+	snprintf(gid, sizeof(gid), "0 %d 1", (int)getgid());
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) || !write_text("/proc/self/setgroups", "deny") ||
+	    !write_text("/proc/self/uid_map", uid) || !write_text("/proc/self/gid_map", gid) ||
+	    mount("none", "/mnt", "tmpfs", 0, NULL) || mkdir("/mnt/dir", 0700) ||
+	    mknod("/mnt/dir/device", S_IFCHR | 0600, 0))
+		return false;
+	crt_expect("pid %d|mount /mnt: /dir/device: device in a temporary file system", getpid());
+	return true;
+}
+
 struct obstacle obstacles[] = {
 	{ .name = "unix-outside", .make = make_unix_stream },
 	{ .name = "udp", .make = make_udp, .works = works_udp },
@@ -516,6 +541,7 @@ struct obstacle obstacles[] = {
 	{ .name = "own-files", .make = make_own_files, .alone = true },
 	{ .name = "shared-undo", .make = make_shared_undo, .works = works_shared_undo, .alone = true },
 	{ .name = "mount-namespace", .make = make_mount_namespace, .alone = true },
+	{ .name = "tmpfs-device", .make = make_device_in_tmpfs, .alone = true },
 };
 
 const unsigned int nr_obstacles = sizeof(obstacles) / sizeof(obstacles[0]);
@@ -527,5 +553,5 @@ const struct crt_test crt_test = {
 	.flags = CRT_REFUSE,
 	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify userfaultfd io_uring ring-buffers pidfd pidfd-thread perf "
 		 "secretmem dnotify aio "
-		 "seccomp-listener landlock tracer child ptraced own-files shared-undo mount-namespace",
+		 "seccomp-listener landlock tracer child ptraced own-files shared-undo mount-namespace tmpfs-device",
 };

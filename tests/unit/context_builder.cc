@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <linux/sched.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -191,6 +192,12 @@ void put_namespace(Writer& writer, std::uint32_t id, const Namespace& ns) {
   std::vector<cryo_id_range> ranges = ns.uids;
   ranges.insert(ranges.end(), ns.gids.begin(), ns.gids.end());
   writer.put(CRYO_SEC_NS_USER, id, head, writer.grown_records(ranges));
+}
+
+void put_mount_entry(Writer& writer, const MountEntry& entry) {
+  cryo_mount_entry head = entry.head;
+  head.path_len = static_cast<std::uint32_t>(entry.path.size());
+  writer.put(CRYO_SEC_MOUNT_ENTRY, entry.id, head, bytes_of_text(entry.path + entry.target));
 }
 
 void put_seccomp(Writer& writer, std::uint32_t tid, const Seccomp& seccomp) {
@@ -497,7 +504,18 @@ void add_namespaces(ContextBuilder& builder) {
   const Mount root{5, 1, "8:1", "/", "/", {"rw"}, false, true, "ext4", "/dev/sda1", "rw"};
   const Mount proc{6, 5, "0:9", "/", "/proc", {"rw", "nosuid"}, false, false, "proc", "proc", "rw"};
   all[78].head = {CLONE_NEWNS, 70, 0, 0};
-  all[78].mnt = MountTree{{{5, CRYO_MOUNT_BIND, 0, 0}, {6, CRYO_MOUNT_NEW, 77, 0}}, {root, proc}, {root}};
+  const Mount tmp{8, 5, "0:10", "/", "/tmp", {"rw"}, false, false, "tmpfs", "none", "rw"};
+  all[78].mnt = MountTree{{{5, CRYO_MOUNT_BIND, 0, 0}, {6, CRYO_MOUNT_NEW, 77, 0}, {8, CRYO_MOUNT_NEW, 0, 0}},
+                          {root, proc, tmp},
+                          {root}};
+  const std::uint64_t size = builder.context.header.page_size;
+  builder.context.mount_entries = {
+      {1, {1, {78, 8, S_IFDIR | 0755, 0, 0, 0, 0, 0, 0, 1, 2}, "", ""}},
+      {2, {2, {78, 8, S_IFDIR | 0700, 0, 0, 0, 0, 0, 0, 1, 2}, "dir", ""}},
+      {3, {3, {78, 8, S_IFREG | 0600, 0, 0, 0, 0, 0, size, 1, 2}, "dir/file", ""}},
+      {4, {4, {78, 8, S_IFLNK | 0777, 0, 0, 0, 0, 0, 0, 1, 2}, "link", "dir"}},
+      {5, {5, {78, 8, S_IFREG | 0600, 0, 0, 0, 3, 0, 0, 1, 2}, "again", ""}}};
+  builder.add_page_chunk(CRYO_PAGES_TMPFS, 3, {{0, 1}});
   Process& process = builder.process();
   process.namespaces = {70, 78, 71, 72, 73, 75, 74, 74, 77, 77};
   process.nested_ids = {{process.head.pid, 76, 5, 0}, {process.head.pid, 77, 1, 0}};
@@ -576,6 +594,7 @@ Bytes ContextBuilder::build() const {
   if (!c.cpu.empty()) writer.put({CRYO_SEC_CPU, c.header.arch, 0, c.cpu, {}});
   for (const Process& process : c.processes) put_process(writer, process);
   for (const auto& [id, ns] : c.namespaces) put_namespace(writer, id, ns);
+  for (const auto& [id, entry] : c.mount_entries) put_mount_entry(writer, entry);
   for (const auto& [id, mm] : c.mms) writer.put(CRYO_SEC_MM, id, mm.head, bytes_of_vector(mm.auxv));
   put_files(writer, c);
   put_ipc(writer, c);

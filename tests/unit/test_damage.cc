@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Contexts that must be refused: cut, flipped, inconsistent.
+#include <sys/stat.h>
+
 #include <cstring>
 
 #include "context/reader.h"
@@ -423,7 +425,7 @@ TEST("mounts") {
       change(*b.context.namespaces.at(78).mnt);
     });
   };
-  changed("1 mounts, and 2 lines", [](MountTree& t) { t.kinds.pop_back(); });
+  changed("2 mounts, and 3 lines", [](MountTree& t) { t.kinds.pop_back(); });
   changed("not that of mountinfo", [](MountTree& t) { t.mounts[1].point = "proc"; });
   changed("not that of mountinfo", [](MountTree& t) { t.outer[0].root = ""; });
   changed("mount 5 is there twice", [](MountTree& t) { t.mounts[1].id = t.kinds[1].id = 5; });
@@ -435,10 +437,57 @@ TEST("mounts") {
   changed("new mount of type ext4", [](MountTree& t) { t.kinds[0].kind = CRYO_MOUNT_NEW; });
   changed("pid namespace 70 is not there", [](MountTree& t) { t.kinds[1].pid_ns = 70; });
   changed("a NUL byte", [](MountTree& t) { t.mounts[0].source += '\0'; });
+  changed("its mount is no new tmpfs", [](MountTree& t) { t.mounts[2].type = "devpts"; });
   refused("its mount namespace 70 is not there", [](ContextBuilder& b) {
     test::add_namespaces(b);
     b.context.files.begin()->second.head.mnt = 70;
   });
+}
+
+TEST("files of mounts") {
+  const auto changed = [](const char* text,
+                          const std::function<void(std::map<std::uint32_t, MountEntry>&)>& change) {
+    refused(text, [&](ContextBuilder& b) {
+      test::add_namespaces(b);
+      change(b.context.mount_entries);
+    });
+  };
+  changed("its mount is no new tmpfs", [](auto& all) { all.at(1).head.ns = 77; });
+  changed("its mount is no new tmpfs", [](auto& all) { all.at(1).head.ns = 99; });
+  changed("its mount is no new tmpfs", [](auto& all) { all.at(1).head.mount = 6; });
+  changed("its mount is no new tmpfs", [](auto& all) { all.at(1).head.mount = 9; });
+  changed("file 1 of a mount: what is mounted is no directory",
+          [](auto& all) { all.at(1).head.mode = S_IFIFO; });
+  changed("its directory is not before it", [](auto& all) { all.erase(2); });
+  changed("its directory is not before it", [](auto& all) { all.at(3).path = "link/file"; });
+  changed("its name is none", [](auto& all) { all.at(3).path = "/file"; });
+  changed("its directory is not before it", [](auto& all) { all.at(3).path = "../file"; });
+  changed("its name is none", [](auto& all) { all.at(3).path = "dir/.."; });
+  changed("its name is none", [](auto& all) { all.at(3).path = "dir/"; });
+  changed("its path is there twice", [](auto& all) { all.at(4).path = "dir"; });
+  changed("file of mode", [](auto& all) { all.at(4).head.mode = S_IFBLK; });
+  changed("file of mode", [](auto& all) { all.at(4).head.mode |= 0200000; });
+  changed("a path of 4096 bytes", [](auto& all) { all.at(4).path = std::string(4096, 'x'); });
+  changed("a target of 4096", [](auto& all) { all.at(4).target = std::string(4096, 'x'); });
+  changed("it has no owner", [](auto& all) { all.at(4).head.uid = 0xffffffff; });
+  changed("it has no owner", [](auto& all) { all.at(4).head.gid = 0xffffffff; });
+  changed("100001 is too large a number", [](auto& all) { (all[100001] = all.at(4)).id = 100001; });
+  changed("with the target 'dir'", [](auto& all) { all.at(4).head.link = 3; });
+  changed("and size 7", [](auto& all) { all.at(5).head.size = 7; });
+  changed("is not before it", [](auto& all) { all.at(5).head.link = 6; });
+  changed("is not before it", [](auto& all) { all.at(5).head.link = 5; });
+  changed("cannot be a name of that", [](auto& all) { all.at(5).head.mode = S_IFREG | 0644; });
+  changed("cannot be a name of that", [](auto& all) { all.at(5).head.link = 4; });
+  changed("cannot be a name of that", [](auto& all) {
+    all.at(5).head.link = 2;
+    all.at(5).head.mode = all.at(2).head.mode;
+  });
+  changed("with the target ''", [](auto& all) { all.at(4).target = ""; });
+  changed("with the target 'x'", [](auto& all) { all.at(3).target = "x"; });
+  changed("and size 7", [](auto& all) { all.at(2).head.size = 7; });
+  changed("a NUL byte", [](auto& all) { all.at(4).target = std::string(1, '\0'); });
+  changed("are outside of file 3", [](auto& all) { all.at(3).head.size = 0; });
+  changed("which the context does not have", [](auto& all) { all.erase(3); });
 }
 
 TEST("seccomp") {

@@ -366,9 +366,11 @@ bool mapped(const Mm& mm, const PageRange& range) {
 
 bool inside(const Context& context, const PageRange& range) {
   if (range.kind == CRYO_PAGES_MM) return mapped(context.mm(range.object), range);
-  if (range.kind != CRYO_PAGES_INODE) return true;  // a later version's: named as an obstacle already
+  if (range.kind > CRYO_PAGES_TMPFS) return true;  // a later version's: named as an obstacle already
   const std::uint64_t page = context.header.page_size;
-  const std::uint64_t size = context.inode(range.object).head.size;
+  const std::uint64_t size = range.kind == CRYO_PAGES_INODE
+                                 ? context.inode(range.object).head.size
+                                 : context.mount_entries.at(range.object).head.size;
   return range.end <= (size + page - 1) / page * page;
 }
 
@@ -376,7 +378,9 @@ void check_pages(const Staging& staging, const Context& context) {
   const std::vector<PageRange> ranges = sorted_ranges(context);
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const PageRange& range = ranges[i];
-    const char* what = range.kind == CRYO_PAGES_MM ? "memory" : "inode";
+    const char* what = range.kind == CRYO_PAGES_MM      ? "memory"
+                       : range.kind == CRYO_PAGES_INODE ? "inode"
+                                                        : "file";
     if (i > 0 && range.same_object(ranges[i - 1]) && range.start < ranges[i - 1].end)
       inconsistent(staging, "page {:#x} of {} {} comes twice", range.start, what, range.object);
     if (!inside(context, range))
@@ -402,6 +406,7 @@ Context assemble(Staging& staging) {
   staging.inodes.require_all(staging.scanner, "inode");
   staging.files.require_all(staging.scanner, "file");
   staging.namespaces.require_all(staging.scanner, "namespace");
+  staging.mount_entries.require_all(staging.scanner, "file of a mount");
   attach_threads(staging);
 
   Context context;
@@ -417,6 +422,7 @@ Context assemble(Staging& staging) {
   move_all(staging.inodes, context.inodes);
   move_all(staging.files, context.files);
   move_all(staging.namespaces, context.namespaces);
+  move_all(staging.mount_entries, context.mount_entries);
   for (const std::int32_t pid : staging.processes.order())
     context.processes.push_back(std::move(*staging.processes.find(pid)));
 
@@ -431,6 +437,7 @@ Context assemble(Staging& staging) {
   check_tree(staging, context);
   check_shared_tables(staging, context);
   check_namespaces(staging, context);
+  check_mount_entries(staging, context);
   for (const auto& [id, mm] : context.mms) check_mm(staging, mm, context);
   for (const auto& [id, inode] : context.inodes) check_shm(staging, inode);
   for (const auto& [id, file] : context.files) check_file(staging, file, context);

@@ -251,6 +251,14 @@ struct Mount {
   std::string super_options;
 };
 
+// A file in a temporary file system of a mount namespace, or the directory that is mounted.
+struct MountEntry {
+  std::uint32_t id = 0;
+  cryo_mount_entry head{};
+  std::string path;    // from what is mounted; empty: that itself
+  std::string target;  // of a symbolic link
+};
+
 // Below one of `mounts`, of which the parent is not among them, are all others.
 struct MountTree {
   std::vector<cryo_mount> kinds;  // of each of `mounts`
@@ -285,7 +293,8 @@ struct Context {
   std::vector<SemSet> sem_sets;
   std::vector<MsgQueue> msg_queues;
   std::map<std::uint32_t, Namespace> namespaces;
-  std::vector<PageChunk> pages;  // in the order of the file
+  std::map<std::uint32_t, MountEntry> mount_entries;  // directories before what is in them
+  std::vector<PageChunk> pages;                       // in the order of the file
   std::vector<cryo_index_entry> index;
   cryo_end end{};
   bool pages_verified = false;  // the CRCs of the page data were compared

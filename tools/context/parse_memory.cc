@@ -131,6 +131,8 @@ PageChunk parse_pages(Staging& staging, const Payload& payload) {
     (void)staging.mms.mention(chunk.object, payload.section());
   else if (head.kind == CRYO_PAGES_INODE)
     (void)staging.inodes.mention(chunk.object, payload.section());
+  else if (head.kind == CRYO_PAGES_TMPFS)
+    (void)staging.mount_entries.mention(chunk.object, payload.section());
   else
     staging.unknown(payload.section(), "unknown kind {}", head.kind);
   return chunk;

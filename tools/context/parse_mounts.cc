@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What is mounted in a mount namespace.
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "context/mountinfo.h"
 #include "context/staging.h"
 
 namespace cryo {
 namespace {
+
+constexpr std::uint32_t kNobody = 0xffffffff;
+
+template <typename... Args>
+[[noreturn]] void inconsistent(const Staging& staging, fmt::format_string<Args...> format, Args&&... args) {
+  fail(EBADMSG, "{}: inconsistent: {}", staging.scanner.source().name(),
+       fmt::format(format, std::forward<Args>(args)...));
+}
 
 std::vector<Mount> mounts_of(const Payload& payload, std::string_view text) {
   auto mounts = parse_mountinfo(text);
@@ -29,6 +42,10 @@ void check_tree(const Payload& payload, const std::vector<Mount>& mounts) {
   if (roots != 1) payload.damaged("{} mounts are the root", roots);
 }
 
+bool can_be_new(const std::string& type) {
+  return type == "proc" || type == "tmpfs" || type == "devpts";
+}
+
 void check_kinds(Staging& staging, const Payload& payload, const MountTree& tree) {
   if (tree.kinds.size() != tree.mounts.size())
     payload.damaged("{} mounts, and {} lines of text", tree.kinds.size(), tree.mounts.size());
@@ -38,10 +55,64 @@ void check_kinds(Staging& staging, const Payload& payload, const MountTree& tree
       payload.damaged("mount {} is {} in the text", kind.id, tree.mounts[i].id);
     if (kind.kind != CRYO_MOUNT_BIND && kind.kind != CRYO_MOUNT_NEW)
       staging.unknown(payload.section(), "mount of kind {}", kind.kind);
-    if (kind.kind == CRYO_MOUNT_NEW && tree.mounts[i].type != "proc" && tree.mounts[i].type != "tmpfs")
+    if (kind.kind == CRYO_MOUNT_NEW && !can_be_new(tree.mounts[i].type))
       staging.unknown(payload.section(), "new mount of type {}", tree.mounts[i].type);
   }
 }
+
+// What can be said about one without the others.
+void check_entry(Staging& staging, const Payload& payload, const MountEntry& entry) {
+  const cryo_mount_entry& head = entry.head;
+  const std::uint32_t type = head.mode & S_IFMT;
+  const bool known =
+      type == S_IFREG || type == S_IFDIR || type == S_IFLNK || type == S_IFIFO || type == S_IFSOCK;
+  if (!known || (head.mode & ~(S_IFMT | 07777U)) != 0)
+    staging.unknown(payload.section(), "file of mode {:#o}", head.mode);
+  if (entry.id > CRYO_MAX_MOUNT_ENTRIES) payload.damaged("{} is too large a number", entry.id);
+  if (entry.path.size() > CRYO_MAX_MOUNT_PATH || entry.target.size() > CRYO_MAX_MOUNT_PATH)
+    payload.damaged("a path of {} bytes, a target of {}", entry.path.size(), entry.target.size());
+  if (head.uid == kNobody || head.gid == kNobody) payload.damaged("it has no owner");
+  if ((head.size != 0 && (type != S_IFREG || head.link != 0)) || head.size > INT64_MAX)
+    payload.damaged("mode {:#o} and size {}", head.mode, head.size);
+  if (entry.target.empty() == (type == S_IFLNK && head.link == 0))
+    payload.damaged("mode {:#o} with the target '{}'", head.mode, entry.target);
+}
+
+using MountKey = std::pair<std::uint32_t, std::uint32_t>;  // namespace, mount
+
+// Those that may have files.
+std::set<MountKey> new_tmpfs(const Context& context) {
+  std::set<MountKey> found;
+  for (const auto& [id, ns] : context.namespaces)
+    for (std::size_t i = 0; ns.mnt && i < ns.mnt->kinds.size(); ++i)
+      if (ns.mnt->kinds[i].kind == CRYO_MOUNT_NEW && ns.mnt->mounts[i].type == "tmpfs")
+        found.emplace(id, ns.mnt->kinds[i].id);
+  return found;
+}
+
+// Why it cannot be another name of `first`; nullptr: it can.
+const char* link_problem(const Context& context, const MountEntry& entry) {
+  const auto first = context.mount_entries.find(entry.head.link);
+  if (first == context.mount_entries.end() || first->first >= entry.id)
+    return "what it is a name of is not before it";
+  const cryo_mount_entry& head = first->second.head;
+  if (head.ns != entry.head.ns || head.mount != entry.head.mount) return "what it is a name of is elsewhere";
+  if (head.link != 0 || head.mode != entry.head.mode || S_ISDIR(head.mode))
+    return "it cannot be a name of that";
+  return nullptr;
+}
+
+// Whether a name is one, and its directory, if not what is mounted.
+struct Name {
+  explicit Name(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    if (slash != std::string::npos) directory = path.substr(0, slash);
+    last = slash == std::string::npos ? path : path.substr(slash + 1);
+    good = slash != 0 && !last.empty() && last != "." && last != "..";
+  }
+  std::string directory, last;
+  bool good;
+};
 
 }  // namespace
 
@@ -65,6 +136,42 @@ void parse_ns_mnt(Staging& staging, const Payload& payload) {
   staging.once(payload);
   if (payload.object() == 0) payload.damaged("0 cannot be a namespace");
   staging.namespaces.mention(payload.object(), payload.section()).mnt = std::move(tree);
+}
+
+void parse_mount_entry(Staging& staging, const Payload& payload) {
+  MountEntry entry;
+  entry.head = payload.fixed<cryo_mount_entry>();
+  const auto tail = payload.tail();
+  if (entry.head.path_len > tail.size())
+    payload.damaged("a path of {} bytes in {} bytes", entry.head.path_len, tail.size());
+  const std::string_view text(reinterpret_cast<const char*>(tail.data()), tail.size());
+  if (text.find('\0') != std::string_view::npos) payload.damaged("a NUL byte is inside its text");
+  entry.id = payload.object();
+  entry.path = text.substr(0, entry.head.path_len);
+  entry.target = text.substr(entry.head.path_len);
+  check_entry(staging, payload, entry);
+  staging.mount_entries.define(entry.id, payload) = std::move(entry);
+}
+
+// So that nothing is made elsewhere: each is in a directory that is there before it.
+void check_mount_entries(const Staging& staging, const Context& context) {
+  const std::set<MountKey> mounts = new_tmpfs(context);
+  using Place = std::pair<MountKey, std::string>;
+  std::set<Place> all, directories;
+  for (const auto& [id, entry] : context.mount_entries) {
+    const MountKey mount{entry.head.ns, entry.head.mount};
+    const auto bad = [&](std::string_view why) { inconsistent(staging, "file {} of a mount: {}", id, why); };
+    if (!mounts.contains(mount)) bad("its mount is no new tmpfs");
+    const Name name(entry.path);
+    const bool top = entry.path.empty(), directory = S_ISDIR(entry.head.mode);
+    if (top && !directory) bad("what is mounted is no directory");
+    if (!top && !name.good) bad("its name is none");
+    if (!top && !directories.contains({mount, name.directory})) bad("its directory is not before it");
+    if (!all.emplace(mount, entry.path).second) bad("its path is there twice");
+    if (directory) directories.emplace(mount, entry.path);
+    const char* problem = entry.head.link != 0 ? link_problem(context, entry) : nullptr;
+    if (problem != nullptr) bad(problem);
+  }
 }
 
 }  // namespace cryo

@@ -75,6 +75,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_NS_CGROUP, parse_ns_cgroup},
     {CRYO_SEC_NS_NET, parse_ns_net},
     {CRYO_SEC_NS_MNT, parse_ns_mnt},
+    {CRYO_SEC_MOUNT_ENTRY, parse_mount_entry},
 };
 
 ParseFunction parser_for(std::uint16_t type) {

@@ -188,6 +188,7 @@ std::string section_name(std::uint32_t type) {
   if (type == CRYO_SEC_NS_CGROUP) return "NS_CGROUP";
   if (type == CRYO_SEC_NS_NET) return "NS_NET";
   if (type == CRYO_SEC_NS_MNT) return "NS_MNT";
+  if (type == CRYO_SEC_MOUNT_ENTRY) return "MOUNT_ENTRY";
   if (type == CRYO_SEC_PIDFD) return "PIDFD";
   if (type == CRYO_SEC_URING) return "URING";
   if (type == CRYO_SEC_INDEX) return "INDEX";

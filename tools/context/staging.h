@@ -71,6 +71,7 @@ struct Staging {
   StagedMap<std::uint32_t, Inode> inodes;
   StagedMap<std::uint32_t, File> files;
   StagedMap<std::uint32_t, Namespace> namespaces;
+  StagedMap<std::uint32_t, MountEntry> mount_entries;
   std::vector<PageChunk> pages;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> own_chunks;  // offset and length of their bytes
   std::vector<SemSet> sem_sets;
@@ -171,6 +172,8 @@ void parse_ns_ipc(Staging& staging, const Payload& payload);
 void parse_ns_cgroup(Staging& staging, const Payload& payload);
 void parse_ns_net(Staging& staging, const Payload& payload);
 void parse_ns_mnt(Staging& staging, const Payload& payload);
+void parse_mount_entry(Staging& staging, const Payload& payload);
+void check_mount_entries(const Staging& staging, const Context& context);
 // What holds between namespaces, and between them and processes.
 void check_namespaces(const Staging& staging, const Context& context);
 

@@ -29,7 +29,19 @@ std::string new_mounts_text(const MountTree& tree) {
   return text;
 }
 
-std::string contents_text(const Namespace& ns) {
+// In its temporary file systems.
+std::string files_text(const Context& context, std::uint32_t ns) {
+  std::uint64_t files = 0, bytes = 0;
+  for (const auto& [id, entry] : context.mount_entries) {
+    if (entry.head.ns != ns || entry.path.empty()) continue;
+    ++files;
+    bytes += entry.head.size;
+  }
+  return files == 0 ? "" : fmt::format("; {} files in them, {}", files, bytes_text(bytes));
+}
+
+std::string contents_text(const Context& context, std::uint32_t id) {
+  const Namespace& ns = context.namespaces.at(id);
   if (ns.uts) return fmt::format("host name {}", printable(field_text(ns.uts->nodename)));
   if (ns.time) return fmt::format("CLOCK_MONOTONIC {}", duration_text(ns.time->monotonic_ns));
   if (ns.net) return (ns.net->flags & CRYO_NET_LOOPBACK_UP) ? "loopback up" : "loopback down";
@@ -37,7 +49,9 @@ std::string contents_text(const Namespace& ns) {
     return fmt::format("users {}; groups {}{}", ranges_text(ns.uids), ranges_text(ns.gids),
                        (ns.user->flags & CRYO_USER_SETGROUPS) ? "" : "; no setgroups");
   if (!ns.cgroup.empty()) return fmt::format("root {}", printable(ns.cgroup));
-  if (ns.mnt) return fmt::format("{} mounts{}", ns.mnt->mounts.size(), new_mounts_text(*ns.mnt));
+  if (ns.mnt)
+    return fmt::format("{} mounts{}{}", ns.mnt->mounts.size(), new_mounts_text(*ns.mnt),
+                       files_text(context, id));
   return ns.head.parent != 0 ? fmt::format("below {}", ns.head.parent) : "empty";
 }
 
@@ -55,7 +69,7 @@ const char* type_name(const Namespace& ns) {
 
 void print_namespaces(const Context& context) {
   for (const auto& [id, ns] : context.namespaces) {
-    fmt::print("\n{} namespace {}: {}", type_name(ns), id, contents_text(ns));
+    fmt::print("\n{} namespace {}: {}", type_name(ns), id, contents_text(context, id));
     if (ns.head.owner != 0) fmt::print(", {} {}", ns.user ? "below" : "owned by", ns.head.owner);
     fmt::print("\n");
   }
@@ -64,8 +78,10 @@ void print_namespaces(const Context& context) {
 nlohmann::ordered_json namespaces_json(const Context& context) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const auto& [id, ns] : context.namespaces)
-    json.push_back(
-        {{"id", id}, {"type", type_name(ns)}, {"owner", ns.head.owner}, {"text", contents_text(ns)}});
+    json.push_back({{"id", id},
+                    {"type", type_name(ns)},
+                    {"owner", ns.head.owner},
+                    {"text", contents_text(context, id)}});
   return json;
 }
 

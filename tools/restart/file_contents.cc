@@ -86,21 +86,25 @@ std::uint32_t seals_of(const Inode& inode) {
   return inode.head.seals;
 }
 
-void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path) {
-  const std::uint64_t page = input.context.header.page_size;
-  if (::ftruncate(fd, static_cast<off_t>(inode.head.size)) != 0)
-    fail_errno("cannot set the size of {}", path);
-  for (const PageChunk& chunk : input.context.pages) {
-    if (chunk.kind != CRYO_PAGES_INODE || chunk.object != inode.id) continue;
-    std::uint64_t from = chunk.data_offset;
-    for (const cryo_page_run& run : chunk.runs) {
-      const std::uint64_t bytes = run.nr_pages * page;
-      if (run.start < inode.head.size)
-        copy_range(input.context_fd, from, fd, run.start,
-                   std::min<std::uint64_t>(bytes, inode.head.size - run.start), path);
+void fill_pages(const FilePages& pages, int fd, const std::string& path) {
+  if (::ftruncate(fd, static_cast<off_t>(pages.size)) != 0) fail_errno("cannot set the size of {}", path);
+  for (const PageChunk* chunk : pages.chunks) {
+    std::uint64_t from = chunk->data_offset;
+    for (const cryo_page_run& run : chunk->runs) {
+      const std::uint64_t bytes = run.nr_pages * pages.page_size;
+      if (run.start < pages.size)
+        copy_range(pages.context_fd, from, fd, run.start,
+                   std::min<std::uint64_t>(bytes, pages.size - run.start), path);
       from += bytes;
     }
   }
+}
+
+void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path) {
+  FilePages pages{{}, input.context.header.page_size, input.context_fd, inode.head.size};
+  for (const PageChunk& chunk : input.context.pages)
+    if (chunk.kind == CRYO_PAGES_INODE && chunk.object == inode.id) pages.chunks.push_back(&chunk);
+  fill_pages(pages, fd, path);
 }
 
 UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const File& file) {

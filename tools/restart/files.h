@@ -94,6 +94,15 @@ struct RestoredFiles {
 [[nodiscard]] std::uint32_t seals_of(const Inode& inode);
 // A file with the contents in the context and no name, for reading and writing.
 [[nodiscard]] UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const File& file);
+// Pages of one file in the context.
+struct FilePages {
+  std::vector<const PageChunk*> chunks;
+  std::uint64_t page_size;  // bytes
+  int context_fd;
+  std::uint64_t size;  // of the file, in bytes
+};
+// Puts them into a file that is there and empty.  Throws Error, with `path` in the message.
+void fill_pages(const FilePages& pages, int fd, const std::string& path);
 // The same contents in a file that is there and empty.
 void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path);
 // Once all its files are open: owner, mode, times.

@@ -87,7 +87,7 @@ void Maker::park() {
 }
 
 void Maker::make_everything() {
-  namespaces_.make();
+  namespaces_.make(context_fd_);
   file_input_->roots = namespaces_.take_roots();
   if (input_.options.time_namespace) continue_clocks(input_.context);
   restore_sysv(*file_input_);

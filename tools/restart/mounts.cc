@@ -41,13 +41,24 @@ std::string text_of(const std::set<std::string>& options) {
   return fmt::format("{}", fmt::join(options, ","));
 }
 
+std::uint32_t number_after(const std::string& option) {
+  std::uint32_t number = 0;
+  for (const char c : option.substr(option.find('=') + 1))
+    number = number * 10 + static_cast<std::uint32_t>(c - '0');
+  return number;
+}
+
 // Those of the file system itself, as mount(2) takes them.
-std::string data_of(const Mount& mount) {
+std::string data_of(const Mount& mount, const MountHelp& help) {
   std::istringstream in(mount.super_options);
   std::string data;
   for (std::string word; std::getline(in, word, ',');) {
-    // Its owner is who mounts it.
-    if (word == "rw" || word == "ro" || word.starts_with("uid=") || word.starts_with("gid=")) continue;
+    if (word == "rw" || word == "ro") continue;
+    if (word.starts_with("uid=") || word.starts_with("gid=")) {
+      const auto number = help.number(number_after(word), word.front() == 'g');
+      if (!number) continue;  // that of who mounts it
+      word = fmt::format("{}{}", word.substr(0, 4), *number);
+    }
     data += (data.empty() ? "" : ",") + word;
   }
   return data;
@@ -81,7 +92,8 @@ std::vector<Mount> own_mounts() {
 
 class MountBuilder {
  public:
-  MountBuilder(const MountTree& tree, std::uint32_t pid_ns) : tree_(tree), pid_ns_(pid_ns) {}
+  MountBuilder(const MountTree& tree, const MountHelp& help, std::uint32_t pid_ns)
+      : tree_(tree), help_(help), pid_ns_(pid_ns) {}
 
   void build();
 
@@ -106,6 +118,7 @@ class MountBuilder {
   void check() const;
 
   const MountTree& tree_;
+  const MountHelp& help_;
   std::uint32_t pid_ns_;
   std::vector<Mount> now_;
   std::map<std::size_t, Source> sources_;
@@ -186,10 +199,17 @@ void MountBuilder::bind(std::size_t wanted) {
 
 void MountBuilder::mount_new(const Mount& wanted) const {
   const bool read_only = wanted.super_options == "ro" || wanted.super_options.starts_with("ro,");
-  const unsigned long flags = flags_of(wanted.options) | (read_only ? MS_RDONLY : 0UL);
-  if (::mount(wanted.source.c_str(), wanted.point.c_str(), wanted.type.c_str(), flags,
-              data_of(wanted).c_str()) != 0)
+  const unsigned long final =
+      flags_of(wanted.options) | (read_only ? static_cast<unsigned long>(MS_RDONLY) : 0UL);
+  const bool fill = wanted.type == "tmpfs";
+  const unsigned long first = fill ? final & ~static_cast<unsigned long>(MS_RDONLY) : final;
+  const std::string data = data_of(wanted, help_);
+  if (::mount(wanted.source.c_str(), wanted.point.c_str(), wanted.type.c_str(), first, data.c_str()) != 0)
     fail_errno("mount {}: cannot mount a {} there", wanted.point, wanted.type);
+  if (fill) help_.fill(wanted.id, wanted.point);
+  if (fill && read_only &&
+      ::mount(nullptr, wanted.point.c_str(), nullptr, MS_REMOUNT | final, data.c_str()) != 0)
+    fail_errno("mount {}: cannot be made read-only", wanted.point);
 }
 
 std::uint32_t MountBuilder::create(std::size_t wanted, std::uint32_t parent) {
@@ -310,12 +330,12 @@ std::size_t mount_at(const MountTree& tree, const std::string& path) {
 
 }  // namespace
 
-void build_mounts(const MountTree& tree) {
-  MountBuilder(tree, 0).build();
+void build_mounts(const MountTree& tree, const MountHelp& help) {
+  MountBuilder(tree, help, 0).build();
 }
 
-void build_late_mounts(const MountTree& tree, std::uint32_t pid_ns) {
-  MountBuilder(tree, pid_ns).build();
+void build_late_mounts(const MountTree& tree, const MountHelp& help, std::uint32_t pid_ns) {
+  MountBuilder(tree, help, pid_ns).build();
 }
 
 bool has_late_mounts(const MountTree& tree, std::uint32_t pid_ns) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -10,11 +11,23 @@
 
 namespace cryo {
 
+// What only the rest of the context tells about a mount namespace.
+struct MountHelp {
+  // Fills a tmpfs that has just been mounted: its number in the tree, and where it is.
+  std::function<void(std::uint32_t mount, const std::string& point)> fill;
+  // What the namespace's owner calls a user of the initial user namespace, or a group; nothing: it has no
+  // number.
+  std::function<std::optional<std::uint32_t>(std::uint32_t id, bool group)> number;
+};
+// For the former: with what the context has for it.  `ns`: the namespace.  Throws Error.
+void fill_mount(const Context& context, int context_fd, std::uint32_t ns, std::uint32_t mount,
+                const std::string& point);
+
 // In a copy of cr_restart's mount namespace that the caller has just got: what the job had.  Proc file
 // systems of other pid namespaces are left to their first processes.  Throws Error.
-void build_mounts(const MountTree& tree);
+void build_mounts(const MountTree& tree, const MountHelp& help);
 // By the first process of `pid_ns`, in the mount namespace: those.  Throws Error.
-void build_late_mounts(const MountTree& tree, std::uint32_t pid_ns);
+void build_late_mounts(const MountTree& tree, const MountHelp& help, std::uint32_t pid_ns);
 [[nodiscard]] bool has_late_mounts(const MountTree& tree, std::uint32_t pid_ns);
 
 // Where cr_restart finds what a file's path leads to; nothing: nowhere before the namespace is there.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -58,12 +59,24 @@ UniqueFd own_namespace(std::uint32_t type) {
   return fd;
 }
 
-void fill(const Namespace& ns) {
+void fill(const Namespace& ns, const MountHelp& help) {
   if (ns.uts) fill_uts(*ns.uts);
   if (ns.ipc) fill_ipc(*ns.ipc);
   if (ns.net) fill_net(*ns.net);
-  if (ns.mnt) build_mounts(*ns.mnt);
+  if (ns.mnt) build_mounts(*ns.mnt, help);
   if (ns.time) set_clocks({ns.time->monotonic_ns, ns.time->boottime_ns});
+}
+
+// What a user or group outside of all is called in the user namespace `ns`.
+std::optional<std::uint32_t> number_in(const Context& context, std::uint32_t ns, std::uint32_t id,
+                                       bool group) {
+  if (ns == 0) return id;
+  const Namespace& user = context.namespaces.at(ns);
+  const auto above = number_in(context, user.head.owner, id, group);
+  for (const cryo_id_range& range : group ? user.gids : user.uids)
+    if (above && *above >= range.lower_first && *above - range.lower_first < range.count)
+      return range.first + (*above - range.lower_first);
+  return {};
 }
 
 }  // namespace
@@ -90,15 +103,15 @@ UniqueFd Namespaces::made(std::uint32_t id) const {
     if (ns.head.owner != 0) join(ns.head.owner);
     if (::unshare(static_cast<int>(ns.head.type)) != 0)
       fail_errno("cannot make a {} namespace", namespace_name(ns.head.type));
-    fill(ns);
+    fill(ns, mount_help(id));
     return own_namespace(ns.head.type);
   });
 }
 
 // Its owner has to be there before.
-void Namespaces::make(std::uint32_t id) {
+void Namespaces::make_one(std::uint32_t id) {
   if (id == 0 || fds_.contains(id)) return;
-  make(context_.namespaces.at(id).head.owner);
+  make_one(context_.namespaces.at(id).head.owner);
   // A pid namespace begins with its first process.
   if (context_.namespaces.at(id).head.type == CLONE_NEWPID) return;
   fds_.emplace(id, descriptors_.park(made(id)));
@@ -117,8 +130,18 @@ UniqueFd Namespaces::root_of(std::uint32_t id) const {
   });
 }
 
-void Namespaces::make() {
-  for (const auto& [id, ns] : context_.namespaces) make(id);
+MountHelp Namespaces::mount_help(std::uint32_t id) const {
+  return {[this, id](std::uint32_t mount, const std::string& point) {
+            fill_mount(context_, context_fd_, id, mount, point);
+          },
+          [this, owner = context_.namespaces.at(id).head.owner](std::uint32_t number, bool group) {
+            return number_in(context_, owner, number, group);
+          }};
+}
+
+void Namespaces::make(int context_fd) {
+  context_fd_ = context_fd;
+  for (const auto& [id, ns] : context_.namespaces) make_one(id);
 }
 
 // Whoever is in a user namespace may enter what it owns, and the user namespaces below it; there is no
@@ -135,7 +158,7 @@ void Namespaces::enter(const cryo_namespaces& from, const cryo_namespaces& to, b
     // Only there, and only now, may it mount anything.
     if (first && to.mnt != 0 && context_.namespaces.at(to.mnt).head.owner == user &&
         has_late_mounts(*context_.namespaces.at(to.mnt).mnt, to.pid))
-      build_late_mounts(*context_.namespaces.at(to.mnt).mnt, to.pid);
+      build_late_mounts(*context_.namespaces.at(to.mnt).mnt, mount_help(to.mnt), to.pid);
     if (users.empty()) return;
   }
 }

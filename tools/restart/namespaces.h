@@ -10,6 +10,7 @@
 #include "context/model.h"
 #include "restart/check.h"
 #include "restart/descriptors.h"
+#include "restart/mounts.h"
 #include "restart/options.h"
 
 namespace cryo {
@@ -19,8 +20,8 @@ class Namespaces {
   Namespaces(const Context& context, const Descriptors& descriptors)
       : context_(context), descriptors_(descriptors) {}
 
-  // All of the context, with what they hold; none of them is entered.  Throws Error.
-  void make();
+  // All of the context, with what they hold; none of them is entered.  `context_fd`: parked.  Throws Error.
+  void make(int context_fd);
   // From those of one process of the context into those of another, for the calling process, which has a
   // single thread; `first`: which is the first one of the pid namespace `to.pid`.  Throws Error.
   void enter(const cryo_namespaces& from, const cryo_namespaces& to, bool first = false) const;
@@ -28,7 +29,8 @@ class Namespaces {
   [[nodiscard]] std::map<std::uint32_t, UniqueFd> take_roots() { return std::move(roots_); }
 
  private:
-  void make(std::uint32_t id);
+  void make_one(std::uint32_t id);
+  [[nodiscard]] MountHelp mount_help(std::uint32_t id) const;
   [[nodiscard]] UniqueFd made(std::uint32_t id) const;
   [[nodiscard]] UniqueFd made_user(const Namespace& ns) const;
   void join(std::uint32_t id) const;
@@ -36,6 +38,7 @@ class Namespaces {
 
   const Context& context_;
   const Descriptors& descriptors_;
+  int context_fd_ = -1;
   std::map<std::uint32_t, UniqueFd> fds_;  // parked
   std::map<std::uint32_t, UniqueFd> roots_;
 };

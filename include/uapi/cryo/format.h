@@ -132,6 +132,7 @@ enum cryo_section_type {
 	CRYO_SEC_NS_CGROUP	= 81,	/* object: namespace; tail: path of its root, as CGROUP */
 	CRYO_SEC_NS_NET		= 82,	/* object: namespace; struct cryo_ns_net */
 	CRYO_SEC_NS_MNT		= 84,	/* object: namespace; struct cryo_ns_mnt; tail: see there */
+	CRYO_SEC_MOUNT_ENTRY	= 85,	/* object: its number; struct cryo_mount_entry; tail: path, target of a link */
 	CRYO_SEC_PIDS		= 83,	/* object: pid; struct cryo_array; tail: struct cryo_nested_id */
 	CRYO_SEC_PIDFD		= 60,	/* object: file id; struct cryo_pidfd */
 	CRYO_SEC_URING		= 88,	/* object: file id; struct cryo_uring; tail: see there */
@@ -350,6 +351,7 @@ struct cryo_vma {
 /* Sections PAGES and PAGE_DATA. */
 #define CRYO_PAGES_MM		0	/* runs are addresses in the mm named by the section's object */
 #define CRYO_PAGES_INODE	1	/* runs are byte offsets in the inode named by the object */
+#define CRYO_PAGES_TMPFS	2	/* runs are byte offsets in the file named by the object: a MOUNT_ENTRY */
 
 #define CRYO_PAGES_MAX		512	/* pages in one PAGES section, at most */
 

@@ -112,13 +112,36 @@ struct cryo_ns_mnt {
 };
 
 #define CRYO_MOUNT_BIND		1	/* of what the requester has, too */
-#define CRYO_MOUNT_NEW		2	/* a new and empty one of its type */
+#define CRYO_MOUNT_NEW		2	/* a new one of its type; in a tmpfs are MOUNT_ENTRYs */
 
 struct cryo_mount {
 	__u32 id;			/* as in the text */
 	__u32 kind;			/* CRYO_MOUNT_* */
 	__u32 pid_ns;			/* which a proc file system shows; 0: the requester's */
 	__u32 reserved;
+};
+
+#define CRYO_MAX_MOUNT_ENTRIES	100000
+#define CRYO_MAX_MOUNT_PATH	4095
+
+/*
+ * A file in a tmpfs that is made anew, the directory that is mounted included.  A directory comes, with a smaller
+ * number, before what is in it.  Contents of regular files are in PAGES of kind CRYO_PAGES_TMPFS.  Of a file with
+ * several names, the first has all, and the others have a link to it.
+ * Tail: path from what is mounted, without a slash in front; target of a symbolic link.
+ */
+struct cryo_mount_entry {
+	__u32 ns;			/* mount namespace */
+	__u32 mount;			/* struct cryo_mount there */
+	__u32 mode;			/* with type: S_IFREG, S_IFDIR, S_IFLNK, S_IFIFO or S_IFSOCK */
+	__u32 uid;			/* as the namespace's owner counts */
+	__u32 gid;
+	__u32 path_len;			/* bytes; at most CRYO_MAX_MOUNT_PATH */
+	__u32 link;			/* another name of this one before it, in the same mount; 0: none */
+	__u32 reserved;
+	__u64 size;			/* of a regular file */
+	__s64 atime_ns;			/* since 1970 */
+	__s64 mtime_ns;
 };
 
 #endif /* _UAPI_CRYO_FORMAT_NAMESPACES_H */
