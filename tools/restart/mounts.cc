@@ -151,9 +151,11 @@ const Mount* MountBuilder::match(std::size_t wanted, std::uint32_t parent) const
   const Mount& mount = tree_.mounts[wanted];
   // A new one cannot be in the copy.
   if (pid_ns_ == 0 && tree_.kinds[wanted].kind == CRYO_MOUNT_NEW) return nullptr;
+  // Once in a cgroup namespace, who looks from there sees other paths.
+  const bool elsewhere = pid_ns_ != 0 && mount.type.starts_with("cgroup");
   for (const Mount& other : now_)
     if (other.parent == parent && other.point == mount.point && other.type == mount.type &&
-        other.root == mount.root && !placed_.contains(other.id))
+        (other.root == mount.root || elsewhere) && !placed_.contains(other.id))
       return &other;
   return nullptr;
 }
