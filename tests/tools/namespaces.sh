@@ -57,6 +57,65 @@ check "... that it shares with its parent" same "$(of "$first" mnt)" "$(of "$pid
 check "... with the same mounts" same "$(mounted "$first")" "$mounts"
 check "... and a /proc that shows its pid namespace" same "$(cut -d ' ' -f 1 "/proc/$first/root/proc/1/stat")" 1
 check "... none of them outside" not grep -q " /mnt " /proc/self/mountinfo
+
+# A restart that fails leaves nothing: no mounts, no processes, no namespaces, no files.
+count_namespaces() { readlink /proc/[0-9]*/ns/{mnt,pid,user} 2>/dev/null | sort -u; }
+traces()
+{
+	cat /proc/self/mountinfo
+	count_namespaces
+	pgrep -u "$user"
+	find /tmp /dev/shm /run /var/tmp ! -path "$base/stderr" -printf '%p %s %C@\n' | sort
+}
+# restart_in CGROUP
+restart_in() { (echo "$BASHPID" >"$1/cgroup.procs" && exec "${as_user[@]}" cr_restart ctx); }
+# fails_cleanly WHY TEXT
+fails_cleanly()
+{
+	local before
+	before=$(traces)
+	rc=0
+	restart_in "${cgroup:-/sys/fs/cgroup}" </dev/null >"$base/stderr" 2>&1 || rc=$?
+	err=$(cat "$base/stderr")
+	check "$1: no restart" not status_is 0
+	check "... for that reason" said "$2"
+	wait_for same "$(traces)" "$before"
+	check "... and nothing is left" same "$(traces)" "$before"
+	diff <(echo "$before") <(traces) | sed 's/^/# /'
+}
+fresh
+"${as_user[@]}" mkdir source there
+"${as_user[@]}" touch lock
+"${as_user[@]}" unshare -UrpfC --mount-proc bash -c "exec 9<lock; flock 9; mount -t tmpfs none /mnt; echo x >/mnt/file
+	mount --bind source there; sleep 900 & sleep 900 & sleep 900 & sleep 900 & $job" </dev/null >/dev/null 2>&1 &
+pid=$!
+started+=("$pid")
+wait_for beyond 1
+first=$(child_of "$pid")
+err=$("${as_user[@]}" cr_checkpoint --tree --kill -f ctx "$pid" 2>&1)
+wait_for is_gone "$first"
+flock --close lock sleep 60 &
+started+=("$!")
+wait_for not flock -n lock true
+fails_cleanly "a lock that another process has" lock
+kill "${started[-1]}"
+wait "${started[-1]}" 2>/dev/null
+mv source gone
+fails_cleanly "a mount whose source is gone" "mount $base/work/there: $base/work/source, which was mounted there, is not there"
+mv gone source
+# When some of its processes are there.
+echo +pids >/sys/fs/cgroup/cgroup.subtree_control
+cgroup=/sys/fs/cgroup/few
+mkdir "$cgroup"
+echo 6 >"$cgroup/pids.max"
+fails_cleanly "too few processes" "Resource temporarily unavailable"
+echo max >"$cgroup/pids.max"
+last=$(turns)
+restart_in "$cgroup" 2>"$base/stderr" &
+started+=("$!" "$pid" "$first")
+check "... afterwards it goes on, in another control group" wait_for beyond "$((last + 2))"
+check "... with what was in its tmpfs" same "$(cat "/proc/$first/root/mnt/file")" x
+
 fresh
 unshare -pf --uts --ipc --net --cgroup bash -c "echo inside >/proc/sys/kernel/hostname; $job" </dev/null >/dev/null 2>&1 &
 pid=$!
