@@ -376,6 +376,7 @@ Changes of_namespaces() {
         {"loopback", in<cryo_ns_net>(CRYO_SEC_NS_NET, [](auto& n) { n.flags = 0; })},
         {"namespaces", in<cryo_namespaces>(CRYO_SEC_NAMESPACES, [](auto& n) { n.uts = 0; })},
         {"mount-namespace", in<cryo_namespaces>(CRYO_SEC_NAMESPACES, [](auto& n) { n.mnt = 0; })},
+        {"mount-file", in<cryo_mount_entry>(CRYO_SEC_MOUNT_ENTRY, [](auto& e) { e.mode ^= 0020; })},
         {"namespace-clock", in<cryo_ns_time>(CRYO_SEC_NS_TIME, [](auto& t) { t.monotonic_ns += 3600'000'000'000; })},
         {"system-clock", in<cryo_system>(CRYO_SEC_SYSTEM, [](auto& s) { s.monotonic_ns += 3600'000'000'000; })},
         {"nested-pid", in_records<cryo_nested_id>(CRYO_SEC_PIDS, [](auto& i) { if (i.number > 1) i.number += 100; })},
