@@ -74,6 +74,16 @@ static bool enter(struct cryo_participant *p)
 	return true;
 }
 
+static bool is_owner(struct cryo_participant *p)
+{
+	bool mine;
+
+	spin_lock(&cryo_participants_lock);
+	mine = p->owner == task_tgid(current);
+	spin_unlock(&cryo_participants_lock);
+	return mine;
+}
+
 static int copy_out(void __user *arg, const void *from, size_t known, u32 size)
 {
 	return copy_to_user(arg, from, min_t(size_t, size, known)) ? -EFAULT : 0;
@@ -151,13 +161,14 @@ static long client_wait(struct cryo_participant *p, void __user *arg)
 		return err;
 	spin_lock(&cryo_participants_lock);
 	mine = enter(p);
-	/* Whoever waits wants no result any more. */
+	/* Whoever waits wants no result any more, and holds nobody. */
 	p->restarted = false;
 	if (p->state == CRYO_PART_ENDED)
 		p->state = CRYO_PART_IDLE;
 	spin_unlock(&cryo_participants_lock);
 	if (!mine)
 		return -EPERM;
+	cryo_held_end(p);
 	do {
 		if (wait_event_interruptible(p->wait, may_fetch(p)))
 			return -ERESTARTSYS;
@@ -206,6 +217,7 @@ static bool cast(struct cryo_participant *p, struct cryo_client_vote *v)
 	if (p->state == CRYO_PART_ACTIVE) {
 		p->state = CRYO_PART_VOTED;
 		p->vote = v->vote;
+		p->holds = v->flags & CRYO_VOTE_HOLD;
 		p->code = v->code;
 		wake_up(&p->req->park_wait);
 	}
@@ -247,7 +259,7 @@ static long client_vote(struct cryo_participant *p, void __user *arg)
 	if (err)
 		return err;
 	size = v.size;
-	if (v.vote > CRYO_VOTE_PERMANENT || v.code > U16_MAX || v.reserved)
+	if (v.vote > CRYO_VOTE_PERMANENT || v.code > U16_MAX || v.flags & ~CRYO_VOTE_FLAGS)
 		return -EINVAL;
 	v.requester = 0;
 	spin_lock(&cryo_participants_lock);
@@ -430,6 +442,8 @@ static long client_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return restart_info(p, user);
 	case CRYO_CLIENT_CLAIM:
 		return client_claim(p);
+	case CRYO_CLIENT_GO:
+		return is_owner(p) ? cryo_held_go(p, user) : -EPERM;
 	case CRYO_CLIENT_FORWARD:
 		return client_forward(p, user);
 	case CRYO_CLIENT_EXCLUDE:
@@ -457,6 +471,7 @@ static int client_release(struct inode *inode, struct file *file)
 	if (p->req)
 		wake_up(&p->req->park_wait);
 	spin_unlock(&cryo_participants_lock);
+	wake_up_all(&p->hold_wait);
 	cryo_participant_put(p);
 	return 0;
 }
@@ -475,22 +490,29 @@ bool cryo_is_client(struct file *file)
 	return file->f_op == &client_fops;
 }
 
-/* The process that @file, a client handle, is of; 0: none yet, or none that the caller can see. */
-pid_t cryo_client_owner(struct file *file)
+/*
+ * What the context says of @file, a client handle: cryo_file.pos.  Numbers are 0 where
+ * there is none, or none that the caller can see.
+ */
+u64 cryo_client_saved(struct file *file)
 {
 	struct cryo_participant *p = file->private_data;
-	pid_t pid;
+	struct pid_namespace *ns = task_active_pid_ns(current);
+	u64 saved;
 
 	spin_lock(&cryo_participants_lock);
-	pid = pid_nr_ns(p->owner, task_active_pid_ns(current));
+	saved = (u32)pid_nr_ns(p->owner, ns);
+	if (p->state == CRYO_PART_VOTED && p->vote == CRYO_VOTE_READY && p->holds)
+		saved |= (u64)(u32)pid_nr_ns(p->helper, ns) << 32;
 	spin_unlock(&cryo_participants_lock);
-	return pid;
+	return saved;
 }
 
 static int note_restart(struct cryo_participant *p, const struct cryo_client *args)
 {
 	if (!(args->flags & CRYO_CLIENT_RESTARTED))
-		return args->source_len || args->requester ? -EINVAL : 0;
+		return args->source_len || args->requester || args->flags & CRYO_CLIENT_HOLDS ?
+			-EINVAL : 0;
 	if (args->source_len > CRYO_CLIENT_SOURCE_MAX)
 		return -EINVAL;
 	p->source = memdup_user_nul(u64_to_user_ptr(args->source), args->source_len);
@@ -502,6 +524,7 @@ static int note_restart(struct cryo_participant *p, const struct cryo_client *ar
 	}
 	p->requester = args->requester;
 	p->has_restart = true;
+	p->holding = args->flags & CRYO_CLIENT_HOLDS;
 	p->restarted = true;
 	return 0;
 }
@@ -516,6 +539,8 @@ static struct cryo_participant *participant_alloc(const struct cryo_client *args
 	kref_init(&p->ref);
 	init_waitqueue_head(&p->wait);
 	INIT_LIST_HEAD(&p->node);
+	INIT_LIST_HEAD(&p->held);
+	init_waitqueue_head(&p->hold_wait);
 	p->flags = args->flags;
 	err = note_restart(p, args);
 	if (err) {

@@ -268,8 +268,14 @@ void cryo_device_rules_free(struct cryo_request *req);
 /* client.c, notify.c: processes that take part in their own checkpoint */
 long cryo_client_create(void __user *arg);
 bool cryo_is_client(struct file *file);
-pid_t cryo_client_owner(struct file *file);
+u64 cryo_client_saved(struct file *file);
 int cryo_notify(struct cryo_request *req);
+/* hold.c: threads of a restarted process that wait until its callbacks are through */
+struct cryo_held;
+struct cryo_held *cryo_held_alloc(void);
+void cryo_held_start(struct cryo_held *h);
+bool cryo_held_signal(struct pid *tgid, int signal);
+void cryo_held_free(struct cryo_held *h);
 void cryo_notify_end(struct cryo_request *req, int result);
 long cryo_verdict(struct cryo_request *req, void __user *arg);
 

@@ -43,6 +43,12 @@ struct cryo_participant {
 	s32 result;
 	char note[CRYO_CLIENT_NOTE_MAX];
 
+	bool holds;			/* the other threads wait after a restart until callbacks are through */
+	bool holding;			/* they do: see hold.c */
+	int late_signal;		/* for the process when they go on; 0: none */
+	struct list_head held;		/* struct cryo_held */
+	wait_queue_head_t hold_wait;	/* threads that are held */
+
 	bool restarted;			/* nobody has been told of the restart yet */
 	bool has_restart;		/* @requester and @source are known */
 	s32 requester;
@@ -61,6 +67,10 @@ struct cryo_forward {
 };
 
 void cryo_forward_put(struct cryo_forward *f);
+
+/* hold.c */
+long cryo_held_go(struct cryo_participant *p, void __user *arg);
+void cryo_held_end(struct cryo_participant *p);
 
 extern spinlock_t cryo_participants_lock;	/* innermost but for waitqueues */
 

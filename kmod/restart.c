@@ -50,6 +50,7 @@ struct member {
 	struct cryo_resume args;
 	struct cryo_regset *sets;	/* args.nr_regsets; data are kernel addresses */
 	struct cryo_tables tables;	/* that it takes from another process at the end */
+	struct cryo_held *held;		/* until callbacks are through; NULL: it goes on at once */
 	bool parked;
 };
 
@@ -86,6 +87,7 @@ static void member_free(struct member *m)
 		kvfree((void *)(unsigned long)m->sets[i].data);
 	kfree(m->sets);
 	cryo_tables_put(&m->tables);
+	cryo_held_free(m->held);
 	if (m->task)
 		put_task_struct(m->task);
 	kfree(m);
@@ -279,6 +281,7 @@ static void resume(struct callback_head *work)
 {
 	struct member *m = container_of(work, struct member, work);
 	struct group *g = m->group;
+	struct cryo_held *held = NULL;
 
 	if (current->flags & PF_EXITING) {
 		note_parked(m, false);
@@ -287,9 +290,13 @@ static void resume(struct callback_head *work)
 		if (park_member(m)) {
 			note_parked(m, false);
 			send_sig(SIGKILL, current, 1);
+		} else {
+			swap(held, m->held);
 		}
 	}
 	group_put(g);
+	if (held)
+		cryo_held_start(held);
 	cryo_unload_put();
 }
 
@@ -369,6 +376,19 @@ static int join(struct group *g, struct member *m)
 	return 0;
 }
 
+static int hold_later(struct member *m)
+{
+	struct cryo_held *held;
+
+	if (!(m->args.flags & CRYO_RESUME_HELD))
+		return 0;
+	held = cryo_held_alloc();
+	if (IS_ERR(held))
+		return PTR_ERR(held);
+	m->held = held;
+	return 0;
+}
+
 static long ioctl_resume(struct group *g, void __user *arg)
 {
 	struct member *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
@@ -377,6 +397,8 @@ static long ioctl_resume(struct group *g, void __user *arg)
 	if (!m)
 		return -ENOMEM;
 	err = copy_resume(m, arg);
+	if (!err)
+		err = hold_later(m);
 	if (!err)
 		err = cryo_install_seccomp(&m->args, g->creds);
 	if (!err)
@@ -572,7 +594,8 @@ static int signal_all(struct group *g, int signal)
 	int err = 0;
 
 	list_for_each_entry(m, &g->members, node) {
-		if (m->args.flags & CRYO_RESUME_LEADER)
+		if (m->args.flags & CRYO_RESUME_LEADER &&
+		    !cryo_held_signal(task_tgid(m->task), signal))
 			err = kill_pid(task_tgid(m->task), signal, 0) ?: err;
 	}
 	return err;

@@ -444,7 +444,7 @@ static int save_file(struct cryo_capture *c, struct cryo_object *o, char *page)
 	if (o->kind == CRYO_FILE_FIFO)
 		out.pos = cryo_fifo_quiet(o->file) ? CRYO_FIFO_QUIET : 0;
 	else if (o->kind == CRYO_FILE_CLIENT)
-		out.pos = cryo_client_owner(o->file);
+		out.pos = cryo_client_saved(o->file);
 	name = saved_path(o, page);
 	if (IS_ERR(name)) {
 		cryo_refuse(c, "fd %d: its path cannot be told (error %ld)", o->fd, PTR_ERR(name));

@@ -249,9 +249,13 @@ void reset_reaping();
 // In the child of a fork.
 void reset_restarts();
 
-// ---- others
+// ---- hold.cc
 
 void run_hook(cr_hook_event_t event);
+// Is there a thread that is to wait after a restart until the callbacks are through?
+bool wants_hold();
+// After a restart, by the helper: those that are not to wait, or have callbacks of their own, go on.
+void let_unheld_go();
 
 inline int fail(int error) {
   errno = error;

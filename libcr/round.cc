@@ -75,6 +75,7 @@ int cast_vote(std::uint32_t kind, std::uint32_t code) {
   vote.size = sizeof(vote);
   vote.vote = kind;
   vote.code = code;
+  if (kind == CRYO_VOTE_READY && wants_hold()) vote.flags = CRYO_VOTE_HOLD;
   while (::ioctl(g_process.client_fd, CRYO_CLIENT_VOTE, &vote) != 0)
     if (errno != EINTR) return -CR_ETEMPFAIL;
   switch (kind) {
@@ -89,7 +90,10 @@ int cast_vote(std::uint32_t kind, std::uint32_t code) {
       break;
   }
   const int result = result_of(vote);
-  if (result > 0) ask_about_restart();
+  if (result > 0) {
+    let_unheld_go();
+    ask_about_restart();
+  }
   return result;
 }
 

@@ -51,7 +51,7 @@ static const unsigned long commands[] = {
 	CRYO_IOC_CLIENT,  CRYO_IOC_RESTARTED,  CRYO_CLIENT_NOTE, CRYO_CLIENT_VOTE,    CRYO_CLIENT_RESTART_INFO,
 	CRYO_CKPT_VERDICT, CRYO_CLIENT_WAIT,   CRYO_CLIENT_FORWARD, CRYO_IOC_IPC_ID,  CRYO_CKPT_DEVICE,
 	CRYO_RST_EPOLL_DISARM, CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,  CRYO_RST_PID_CURSOR,
-	CRYO_RST_OUTER_PID,    CRYO_RST_URING, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_CLAIM,
+	CRYO_RST_OUTER_PID,    CRYO_RST_URING, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_CLAIM, CRYO_CLIENT_GO,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -181,6 +181,9 @@ static size_t client_argument(unsigned long cmd, void *block)
 			.ranges = one_in(6) ? rnd() : (uintptr_t)ranges };
 		return sizeof(struct cryo_client_exclude);
 	}
+	case CRYO_CLIENT_GO:
+		*(struct cryo_client_go *)block = (struct cryo_client_go){ .tid = one_in(2) ? 0 : getpid() };
+		return sizeof(struct cryo_client_go);
 	case CRYO_CLIENT_WAIT:
 		return sizeof(struct cryo_client_request);
 	case CRYO_CLIENT_RESTART_INFO:
@@ -432,7 +435,7 @@ static bool bounded(void)
 						    CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,
 						    CRYO_RST_PID_CURSOR, CRYO_RST_OUTER_PID, CRYO_RST_URING };
 	static const unsigned long of_client[] = { CRYO_CLIENT_WAIT, CRYO_CLIENT_VOTE, CRYO_CLIENT_RESTART_INFO,
-						   CRYO_CLIENT_FORWARD, CRYO_CLIENT_EXCLUDE };
+						   CRYO_CLIENT_FORWARD, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_GO };
 	struct cryo_checkpoint request = { .size = sizeof(request), .target = getppid(), .out_fd = -1 };
 	struct cryo_restart restart = { .size = sizeof(restart), .threads = 1 };
 	struct cryo_client client = { .size = sizeof(client) };

@@ -188,7 +188,8 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
                                 input_.handle_fd,
                                 files_.exe_fd,
                                 is_child_of_exited_leader(),
-                                *directories_};
+                                *directories_,
+                                holder_of(input_.context, process_)};
   CallList& process_calls = memory.after_reads;
   plan_process_calls(process_calls, area);
   CallList leader_calls;

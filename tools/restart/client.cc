@@ -17,13 +17,22 @@ UniqueFd open_device() {
   return device;
 }
 
+std::int32_t owner_of(const File& file) {
+  return static_cast<std::int32_t>(file.head.pos);
+}
+
+std::int32_t holder_in(const File& file) {
+  return static_cast<std::int32_t>(file.head.pos >> 32);
+}
+
 }  // namespace
 
-UniqueFd make_client(const FileRestoreInput& input) {
+UniqueFd make_client(const FileRestoreInput& input, const File& file) {
   const std::string& source = input.options.source;
   cryo_client client{};
   client.size = sizeof(client);
   client.flags = CRYO_CLIENT_RESTARTED;
+  if (holder_in(file) != 0) client.flags |= CRYO_CLIENT_HOLDS;
   // The maker's parent is cr_restart.
   client.requester = input.options.requester != 0 ? input.options.requester : ::getppid();
   if (source.size() <= CRYO_CLIENT_SOURCE_MAX) {
@@ -38,10 +47,19 @@ UniqueFd make_client(const FileRestoreInput& input) {
 // Before the process goes on: a checkpoint that comes before its library has run finds it registered.
 void claim_clients(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds) {
   for (const auto& [id, fd] : fds) {
-    const cryo_file& head = context.file(id).head;
-    if (head.kind != CRYO_FILE_CLIENT || head.pos != static_cast<std::uint64_t>(process.head.pid)) continue;
+    const File& file = context.file(id);
+    if (file.head.kind != CRYO_FILE_CLIENT || owner_of(file) != process.head.pid) continue;
     if (::ioctl(fd, CRYO_CLIENT_CLAIM, 0) != 0) fail_errno("cannot register for checkpoints again");
   }
+}
+
+std::int32_t holder_of(const Context& context, const Process& process) {
+  for (const cryo_fd& fd : process.fds) {
+    const File& file = context.file(fd.file);
+    if (file.head.kind == CRYO_FILE_CLIENT && owner_of(file) == process.head.pid && holder_in(file) != 0)
+      return holder_in(file);
+  }
+  return 0;
 }
 
 UniqueFd make_request() {

@@ -169,7 +169,7 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
     case CRYO_FILE_POSIX_SHM:
       return posix_shm(file, use);
     case CRYO_FILE_CLIENT:
-      return make_client(input_);
+      return make_client(input_, file);
     case CRYO_FILE_REQUEST:
       return make_request();
     case CRYO_FILE_OUTPUT:

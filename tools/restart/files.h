@@ -145,7 +145,9 @@ void register_eventfds(const Context& context, const std::map<std::uint32_t, Uni
 // Why this kernel cannot have such a ring; empty when it can.
 [[nodiscard]] std::string uring_problem(const cryo_uring& saved);
 [[nodiscard]] UniqueFd make_signalfd(const File& file);
-[[nodiscard]] UniqueFd make_client(const FileRestoreInput& input);
+[[nodiscard]] UniqueFd make_client(const FileRestoreInput& input, const File& file);
+// The thread of `process` for which the others wait after the restart; 0: none.
+[[nodiscard]] std::int32_t holder_of(const Context& context, const Process& process);
 
 // The registrations of the calling process, which is `process`, are its own from now on.
 void claim_clients(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds);

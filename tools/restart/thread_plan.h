@@ -22,6 +22,7 @@ struct ThreadPlanInput {
   // module sets the death signals.
   bool late_death_signal = false;
   const ThreadDirectories& directories;
+  std::int32_t holder = 0;  // thread for which the others wait, if they do
 };
 
 // The leader is the first of the returned array; the others are in the order of their creation.

@@ -34,7 +34,8 @@
 
 #define CRYO_CLIENT_OMIT	(1U << 0)	/* leave the process out of every checkpoint, ask nobody */
 #define CRYO_CLIENT_RESTARTED	(1U << 1)
-#define CRYO_CLIENT_FLAGS	((1U << 2) - 1)
+#define CRYO_CLIENT_HOLDS	(1U << 2)	/* with RESTARTED: threads with CRYO_RESUME_HELD wait for the helper */
+#define CRYO_CLIENT_FLAGS	((1U << 3) - 1)
 
 #define CRYO_CLIENT_SOURCE_MAX	4096
 
@@ -96,6 +97,10 @@ struct cryo_client_request {
 #define CRYO_VOTE_TEMPORARY	2	/* no checkpoint now */
 #define CRYO_VOTE_PERMANENT	3	/* no checkpoint, and all processes in scope are killed */
 
+/* READY: after a restart, the other threads of the process wait until this one lets them go. */
+#define CRYO_VOTE_HOLD		(1U << 0)
+#define CRYO_VOTE_FLAGS		((1U << 1) - 1)
+
 #define CRYO_CODE_TEMPORARY	2354	/* libcr's CR_ETEMPFAIL: a failure without a number of its own */
 
 struct cryo_client_vote {
@@ -104,7 +109,7 @@ struct cryo_client_vote {
 	__u32 code;			/* TEMPORARY, PERMANENT: 1 to 65535, told to the requester */
 	__s32 result;			/* out */
 	__s32 requester;		/* out: with result 1: who asked for the restart */
-	__u32 reserved;
+	__u32 flags;			/* CRYO_VOTE_* */
 };
 
 /* CRYO_CLIENT_RESTART_INFO: of the last restart.  Errors: ENODATA there was none. */
@@ -168,6 +173,21 @@ struct cryo_client_exclude {
  * Errors: EPERM it belongs to another process.
  */
 #define CRYO_CLIENT_CLAIM	_IO(CRYO_IOC_TYPE, 0x86)
+
+/*
+ * CRYO_CLIENT_GO: a thread that is held goes on; or all, which CRYO_CLIENT_WAIT and closing the
+ * handle do as well, and CRYO_CLIENT_HOLD_MS.
+ *
+ * Errors: ESRCH the thread is not held; EPERM the handle belongs to another process; EINVAL.
+ */
+#define CRYO_CLIENT_GO		_IO(CRYO_IOC_TYPE, 0x87)
+
+#define CRYO_CLIENT_HOLD_MS	60000	/* a held thread may have the lock that a callback waits for */
+
+struct cryo_client_go {
+	__u32 size;
+	__s32 tid;			/* as gettid(2) says it; 0: all */
+};
 
 /*
  * On a checkpoint handle: how the processes voted.  CRYO_CKPT_RUN returns ECANCELED

@@ -447,7 +447,8 @@ struct cryo_file {
 	__u32 flags;			/* O_* as F_GETFL reports them, O_PATH and access mode included */
 	__s32 owner_pid;		/* F_GETOWN: a process, or a group if negative; 0: none */
 	__u64 pos;			/* offset; of directories: the file system's cookie; of FIFOs: CRYO_FIFO_QUIET;
-					 * CRYO_FILE_CLIENT: pid of the process that it is of, 0: unknown */
+					 * CRYO_FILE_CLIENT: low half: pid of the process that it is of, 0: unknown;
+					 * high half: 0, or the thread that holds the others after a restart */
 	__u32 stdio_fd;			/* CRYO_FILE_STDIO: 0, 1 or 2 */
 	__u32 owner_signal;		/* F_GETSIG */
 	__u32 owner_thread;		/* 1: @owner_pid is a thread (F_SETOWN_EX, F_OWNER_TID) */

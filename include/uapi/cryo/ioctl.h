@@ -293,7 +293,8 @@ struct cryo_ckpt_device {
 /* Of a leader: what @files_of, @fs_of call is that of this process; others of the group get it. */
 #define CRYO_RESUME_OWNS_FILES		(1U << 2)
 #define CRYO_RESUME_OWNS_FS		(1U << 3)
-#define CRYO_RESUME_FLAGS		((1U << 4) - 1)
+#define CRYO_RESUME_HELD		(1U << 4)	/* see CRYO_CLIENT_HOLDS; EINVAL: nobody holds */
+#define CRYO_RESUME_FLAGS		((1U << 5) - 1)
 
 /* What restart_syscall(2) does next: the kinds of struct restart_block. */
 #define CRYO_RESTART_NONE	0	/* EINTR, as do_no_restart_syscall() */
@@ -374,7 +375,8 @@ struct cryo_commit {
 	__u32 size;
 	__u32 flags;			/* CRYO_COMMIT_* */
 	__u32 timeout_ms;
-	__s32 signal;			/* pending for each process before it starts; 0: none */
+	__s32 signal;			/* pending for each process before it starts, or, where threads
+					 * are held, when they go on; 0: none */
 };
 
 #define CRYO_COMMIT_FLAGS	0U
