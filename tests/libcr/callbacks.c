@@ -32,7 +32,7 @@ static void traced(const char *wanted, const char *what)
 /* "<name(" before, "name)" after; with '*' after a restart. */
 static int ordered(void *arg)
 {
-	const char *name = arg;
+	const char *name = (const char *)arg;
 	char *after, end[16];
 	int result;
 
@@ -47,7 +47,7 @@ static int ordered(void *arg)
 
 static int without_call(void *arg)
 {
-	note(arg);
+	note((const char *)arg);
 	return 0;
 }
 
@@ -57,11 +57,11 @@ static void order(void)
 
 	cr_init();
 	main_thread = pthread_self();
-	cr_register_callback(ordered, "a", CR_THREAD_CONTEXT);
-	cr_register_callback(ordered, "s", CR_SIGNAL_CONTEXT);
-	cr_register_callback(without_call, "w", CR_THREAD_CONTEXT);
-	cr_register_callback(ordered, "b", CR_THREAD_CONTEXT);
-	cr_register_callback(ordered, "t", CR_SIGNAL_CONTEXT);
+	cr_register_callback(ordered, (void *)"a", CR_THREAD_CONTEXT);
+	cr_register_callback(ordered, (void *)"s", CR_SIGNAL_CONTEXT);
+	cr_register_callback(without_call, (void *)"w", CR_THREAD_CONTEXT);
+	cr_register_callback(ordered, (void *)"b", CR_THREAD_CONTEXT);
+	cr_register_callback(ordered, (void *)"t", CR_SIGNAL_CONTEXT);
 	error = checkpoint_self("context");
 	/* The request is over before the callbacks are. */
 	pause_ms(300);
@@ -134,15 +134,15 @@ static void info(void)
 
 static int replacement(void *arg)
 {
-	note(arg);
+	note((const char *)arg);
 	return 0;
 }
 
 static int replaces_itself(void *arg)
 {
-	note(arg);
-	fails(cr_replace_self(replacement, "2", CR_SIGNAL_CONTEXT), EINVAL);
-	is(cr_replace_self(replacement, "2", CR_THREAD_CONTEXT), 0, "cr_replace_self()");
+	note((const char *)arg);
+	fails(cr_replace_self(replacement, (void *)"2", CR_SIGNAL_CONTEXT), EINVAL);
+	is(cr_replace_self(replacement, (void *)"2", CR_THREAD_CONTEXT), 0, "cr_replace_self()");
 	return 0;
 }
 
@@ -151,8 +151,8 @@ static void replace(void)
 	cr_callback_id_t id;
 
 	cr_init();
-	cr_register_callback(replaces_itself, "1", CR_THREAD_CONTEXT);
-	id = cr_register_callback(replacement, "x", CR_THREAD_CONTEXT);
+	cr_register_callback(replaces_itself, (void *)"1", CR_THREAD_CONTEXT);
+	id = cr_register_callback(replacement, (void *)"x", CR_THREAD_CONTEXT);
 	is(checkpoint_self("a"), 0, "first checkpoint");
 	pause_ms(200);
 	traced("x1", "replacing itself");
@@ -174,7 +174,7 @@ static void hooks(void)
 	int error, event;
 
 	cr_init();
-	cr_register_callback(ordered, "a", CR_THREAD_CONTEXT);
+	cr_register_callback(ordered, (void *)"a", CR_THREAD_CONTEXT);
 	for (event = 0; event < CR_NUM_HOOKS; event++)
 		cr_register_hook((cr_hook_event_t)event, hook);
 	error = checkpoint_self("context");
@@ -231,7 +231,7 @@ static void children(void)
 	pid_t pid;
 
 	cr_init();
-	cr_register_callback(ordered, "a", CR_THREAD_CONTEXT);
+	cr_register_callback(ordered, (void *)"a", CR_THREAD_CONTEXT);
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
@@ -239,7 +239,7 @@ static void children(void)
 		is(cr_init(), 0, "a child has to call cr_init() again");
 		is(checkpoint_self("child"), 0, "a checkpoint of the child");
 		is((long)strlen(trace), 0, "without the callbacks of the parent");
-		cr_register_callback(ordered, "c", CR_THREAD_CONTEXT);
+		cr_register_callback(ordered, (void *)"c", CR_THREAD_CONTEXT);
 		is(checkpoint_self("child"), 0, "a checkpoint of the child");
 		pause_ms(200);
 		traced("c(c)", "the child's own callback");
@@ -278,7 +278,7 @@ static int forwards(void *arg)
 
 static int leaves_a_file(void *arg)
 {
-	close(open(arg, O_WRONLY | O_CREAT, 0600));
+	close(open((const char *)arg, O_WRONLY | O_CREAT, 0600));
 	return 0;
 }
 
@@ -294,7 +294,7 @@ static void forward(void)
 			for (;;)
 				pause();
 		cr_init();
-		cr_register_callback(leaves_a_file, "told", CR_THREAD_CONTEXT);
+		cr_register_callback(leaves_a_file, (void *)"told", CR_THREAD_CONTEXT);
 		close(open("ready", O_WRONLY | O_CREAT, 0600));
 		for (;;)
 			pause();

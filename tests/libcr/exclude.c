@@ -12,7 +12,7 @@ static char *memory;
 
 static char *map(int flags, char fill)
 {
-	char *at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+	char *at = (char *)mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
 
 	if (at != MAP_FAILED)
 		memset(at, fill, SIZE);

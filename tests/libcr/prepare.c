@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What is called while the program still runs: when, how long, and what becomes of the checkpoint. */
+#ifdef __cplusplus
+#include <atomic>
+using std::atomic_int;
+#else
 #include <stdatomic.h>
+#endif
 
 #include "check.h"
 
@@ -11,13 +16,13 @@ static char dest[4096];
 
 static int called(void *arg)
 {
-	strcat(trace, arg);
+	strcat(trace, (const char *)arg);
 	return 0;
 }
 
 static int callback(void *arg)
 {
-	strcat(trace, arg);
+	strcat(trace, (const char *)arg);
 	if (cr_register_prepare(called, arg, 0) < 0)
 		busy_errno = errno;
 	return 0;
@@ -69,11 +74,11 @@ static void order(void)
 	int result;
 
 	cr_init();
-	cr_register_callback(callback, "c", CR_THREAD_CONTEXT);
-	cr_register_prepare(called, "1", 1000);
-	cr_register_prepare(waits, "2", 0);
-	cr_register_callback(callback, "d", CR_THREAD_CONTEXT);
-	cr_register_prepare(called, "3", 1000);
+	cr_register_callback(callback, (void *)"c", CR_THREAD_CONTEXT);
+	cr_register_prepare(called, (void *)"1", 1000);
+	cr_register_prepare(waits, (void *)"2", 0);
+	cr_register_callback(callback, (void *)"d", CR_THREAD_CONTEXT);
+	cr_register_prepare(called, (void *)"3", 1000);
 	cr_initialize_checkpoint_args_t(&args);
 	args.cr_scope = CR_SCOPE_PROC;
 	args.cr_fd = open("the.context", O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -103,8 +108,8 @@ static void refusal(void)
 	int id;
 
 	cr_init();
-	cr_register_callback(callback, "c", CR_THREAD_CONTEXT);
-	cr_register_prepare(called, "1", 0);
+	cr_register_callback(callback, (void *)"c", CR_THREAD_CONTEXT);
+	cr_register_prepare(called, (void *)"1", 0);
 	id = cr_register_prepare(answers, NULL, 0);
 	answer = 77;
 	is(checkpoint_self("a"), 77, "a prepare function that returns 77");
@@ -139,7 +144,7 @@ static void late(void)
 	int id;
 
 	cr_init();
-	cr_register_callback(callback, "c", CR_THREAD_CONTEXT);
+	cr_register_callback(callback, (void *)"c", CR_THREAD_CONTEXT);
 	id = cr_register_prepare(answers, NULL, 200);
 	milliseconds = 1500;
 	is(checkpoint_in(0, &log), CR_ETEMPFAIL, "one that is late");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The old requests, and those that fail: by what the target is, who asks, where the context goes. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <glob.h>
 #include <sched.h>
 #include <sys/mount.h>

@@ -278,7 +278,7 @@ static void ids(pid_t pid)
 
 static void files(pid_t pid)
 {
-	struct cr_rstrt_relocate *relocate = malloc(CR_RSTRT_RELOCATE_SIZE(1));
+	struct cr_rstrt_relocate *relocate = (struct cr_rstrt_relocate *)malloc(CR_RSTRT_RELOCATE_SIZE(1));
 	char *here = getcwd(NULL, 0);
 	char before[4200], after[4200];
 	cr_restart_args_t args;

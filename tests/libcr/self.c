@@ -4,7 +4,7 @@
 
 static void *work(void *arg)
 {
-	int *result = arg;
+	int *result = (int *)arg;
 
 	*result = checkpoint_self("context");
 	return NULL;

@@ -107,17 +107,16 @@ static void count_signal(int signal)
 
 static int does_it_all(void *arg)
 {
-	char *command[] = { "true", NULL };
 	pid_t pid = fork();
 	char *text;
 
 	(void)arg;
 	if (pid == 0)
-		execvp(command[0], command);
+		execlp("true", "true", (char *)NULL);
 	if (end_of(pid))
 		torn++;
 	pthread_mutex_lock(&lock);
-	text = malloc(100000);
+	text = (char *)malloc(100000);
 	memset(text, 1, 100000);
 	kill(getpid(), SIGUSR1);
 	cr_checkpoint(CR_CHECKPOINT_READY);
