@@ -2,10 +2,12 @@
 /* Restarts that a program asks for: of a job that says by its exit status what it has found. */
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "check.h"
+#include "foreign.h"
 
 enum { WELL = 7, WRONG_REQUESTER, WRONG_PARENT, WRONG_SOURCE };
 
@@ -317,6 +319,26 @@ static void damaged(void)
 	fails(request(&args, "context", &handle), EINVAL);
 }
 
+static void other_architecture(void)
+{
+	cr_restart_args_t args;
+	struct stat now;
+	cr_restart_handle_t handle;
+	int fd = open("context", O_RDWR | O_CLOEXEC);
+	char *bytes;
+
+	if (fd < 0 || fstat(fd, &now))
+		return;
+	bytes = (char *)mmap(NULL, (size_t)now.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (bytes == MAP_FAILED)
+		return;
+	make_foreign(bytes, (size_t)now.st_size);
+	munmap(bytes, (size_t)now.st_size);
+	cr_initialize_restart_args_t(&args);
+	fails(request(&args, "context", &handle), CR_EBADARCH);
+}
+
 static void death_signal(void)
 {
 	cr_restart_args_t args;
@@ -348,5 +370,6 @@ int main(void)
 	files(pid);
 	damaged();
 	death_signal();
+	other_architecture();
 	return finish();
 }
