@@ -21,6 +21,7 @@
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <termios.h>
 #ifdef SYS_ioperm
 #include <sys/io.h>
@@ -182,11 +183,11 @@ static bool make_namespace(int flag, const char *what)
 
 static bool make_mount_namespace(void)
 {
-	bool made = make_namespace(CLONE_NEWNS, "mount /mnt (tmpfs)|files in it");
+	bool made = make_namespace(CLONE_NEWNS, "mount /mnt|/null|device in a temporary file system");
 
 	CRT_SYS(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 	CRT_SYS(mount("none", "/mnt", "tmpfs", 0, NULL));
-	CRT_SYS(mkdir("/mnt/directory", 0755));
+	CRT_SYS(mknod("/mnt/null", S_IFCHR | 0666, makedev(1, 3)));
 	return made;
 }
 

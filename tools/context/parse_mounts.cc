@@ -160,7 +160,9 @@ void check_mount_entries(const Staging& staging, const Context& context) {
   std::set<Place> all, directories;
   for (const auto& [id, entry] : context.mount_entries) {
     const MountKey mount{entry.head.ns, entry.head.mount};
-    const auto bad = [&](std::string_view why) { inconsistent(staging, "file {} of a mount: {}", id, why); };
+    const auto bad = [&staging, file = id](std::string_view why) {
+      inconsistent(staging, "file {} of a mount: {}", file, why);
+    };
     if (!mounts.contains(mount)) bad("its mount is no new tmpfs");
     const Name name(entry.path);
     const bool top = entry.path.empty(), directory = S_ISDIR(entry.head.mode);
