@@ -673,6 +673,8 @@ static long group_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return ioctl_resume(g, (void __user *)arg);
 	case CRYO_RST_COMMIT:
 		return ioctl_commit(g, (void __user *)arg);
+	case CRYO_RST_STATUS:
+		return stage_of(g) == GO;
 	case CRYO_RST_EPOLL_DISARM:
 		return cryo_restart_epoll_disarm((void __user *)arg);
 	case CRYO_RST_PID_CURSOR:

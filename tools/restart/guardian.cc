@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "restart/guardian.h"
 
+#include <cryo/ioctl.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <ctime>
 #include <span>
@@ -24,17 +27,28 @@ constexpr timespec kPause{0, 10000000};
 constexpr int kRounds = 3000;  // of a pause each: processes that are being killed end sooner
 
 // Nothing that others wait for the end of, and no signal that is meant for cr_restart.
-void stand_aside(int line, int device_fd) {
+void stand_aside(std::array<int, 3> keep) {
   ::setsid();
   sigset_t all;
   sigfillset(&all);
   ::sigprocmask(SIG_BLOCK, &all, nullptr);
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (int number = 0; null && number < 3; ++number) ::dup2(null.get(), number);
-  const int first = std::min(line, device_fd), second = std::max(line, device_fd);
-  if (first > 3) ::syscall(SYS_close_range, 3, first - 1, 0);
-  if (second > first + 1) ::syscall(SYS_close_range, first + 1, second - 1, 0);
-  ::syscall(SYS_close_range, second + 1, ~0U, 0);
+  unsigned next = 3;
+  std::sort(keep.begin(), keep.end());
+  for (const int fd : keep) {
+    const auto number = static_cast<unsigned>(fd);
+    if (number > next) ::syscall(SYS_close_range, next, number - 1, 0);
+    next = std::max(next, number + 1);
+  }
+  ::syscall(SYS_close_range, next, ~0U, 0);
+}
+
+// The job has been let go: what it has made is its own, even if it has ended by itself meanwhile. While that
+// was being done, only the module knows.
+bool has_been_let_go(const stub::Report& report, int handle_fd) {
+  return __atomic_load_n(&report.committing, __ATOMIC_ACQUIRE) != 0 &&
+         ::ioctl(handle_fd, CRYO_RST_STATUS, 0) != 0;
 }
 
 // True for the end of cr_restart, false when it has said that nothing is to be done.
@@ -53,17 +67,16 @@ bool all_ended(const stub::Report& report, std::span<const stub::Slot> slots) {
          std::all_of(slots.begin(), slots.end(), [&](const stub::Slot& slot) { return ended(slot.pid); });
 }
 
-[[noreturn]] void guard(int line, stub::Report* report, std::size_t slots, int device_fd) {
-  stand_aside(line, device_fd);
+[[noreturn]] void guard(int line, stub::Report* report, std::size_t slots, GuardianFds fds) {
+  stand_aside({line, fds.device, fds.handle});
   if (!has_died(line)) ::_exit(0);
   const std::span<const stub::Slot> all(slots_of(report), slots);
   for (int round = 0; round < kRounds; ++round) {
     // The first of it may not have been forked by then; it would see that its parent is gone, and end.
     ::nanosleep(&kPause, nullptr);
     if (!all_ended(*report, all)) continue;
-    // A job that has been let go, and has ended by itself meanwhile, keeps what it has.
-    if (__atomic_load_n(&report->committing, __ATOMIC_ACQUIRE) != 0) break;
-    restore_cursor(*report, device_fd);
+    if (has_been_let_go(*report, fds.handle)) break;
+    restore_cursor(*report, fds.device);
     CreatedPaths(*report).remove_all();
     break;
   }
@@ -71,12 +84,12 @@ bool all_ended(const stub::Report& report, std::span<const stub::Slot> slots) {
 }
 
 // By a process that ends then.
-[[noreturn]] void start(int line, stub::Report* report, std::size_t slots, int device_fd,
+[[noreturn]] void start(int line, stub::Report* report, std::size_t slots, GuardianFds fds,
                         const std::set<pid_t>& wanted) {
   for (;;) {
     const pid_t pid = ::fork();
     if (pid == 0 && wanted.contains(::getpid())) ::_exit(0);
-    if (pid == 0) guard(line, report, slots, device_fd);
+    if (pid == 0) guard(line, report, slots, fds);
     if (pid < 0 || !wanted.contains(pid)) ::_exit(pid < 0);
     ::waitpid(pid, nullptr, 0);
   }
@@ -84,7 +97,7 @@ bool all_ended(const stub::Report& report, std::span<const stub::Slot> slots) {
 
 }  // namespace
 
-Guardian::Guardian(stub::Report* report, std::size_t slots, int device_fd, const std::set<pid_t>& wanted) {
+Guardian::Guardian(stub::Report* report, std::size_t slots, GuardianFds fds, const std::set<pid_t>& wanted) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("pipe");
   const UniqueFd reader(ends[0]);
@@ -93,7 +106,7 @@ Guardian::Guardian(stub::Report* report, std::size_t slots, int device_fd, const
   if (between < 0) fail_errno("fork");
   if (between == 0) {
     line_.reset();
-    start(reader.get(), report, slots, device_fd, wanted);
+    start(reader.get(), report, slots, fds, wanted);
   }
   int status = 0;
   while (::waitpid(between, &status, 0) < 0 && errno == EINTR) {

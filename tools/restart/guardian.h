@@ -11,6 +11,12 @@
 
 namespace cryo {
 
+// Of cr_restart: /dev/cryo, and the handle of its restart.
+struct GuardianFds {
+  int device;
+  int handle;
+};
+
 // A process beside cr_restart and not its child, in a session of its own.  If cr_restart ends without a
 // word, it waits until the processes of the restart have ended as well, and removes what CreatedPaths
 // names.  It does nothing if one of them lives on: then the job runs, and all is as it should be.
@@ -18,7 +24,7 @@ class Guardian {
  public:
   // Errors: the system's, by exception.  Call it before cr_restart becomes a subreaper.  Its pid is none of
   // `wanted`, which the job will have.
-  Guardian(stub::Report* report, std::size_t slots, int device_fd, const std::set<pid_t>& wanted);
+  Guardian(stub::Report* report, std::size_t slots, GuardianFds fds, const std::set<pid_t>& wanted);
   // cr_restart cleans up itself, or has nothing to clean up any more.
   ~Guardian();
   Guardian(const Guardian&) = delete;

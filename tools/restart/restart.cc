@@ -117,7 +117,7 @@ class Restart::Attempt {
         device_(open_device()),
         handle_(open_handle(device_.get(), totals_)),
         report_(plan_.nodes.size()),
-        guardian_(report_.get(), plan_.nodes.size(), device_.get(), ids_of_job()) {
+        guardian_(report_.get(), plan_.nodes.size(), {device_.get(), handle_.get()}, ids_of_job()) {
     report_->processes = static_cast<std::uint32_t>(totals_.processes);
     report_->coordinator = ::getpid();
   }

@@ -381,6 +381,9 @@ struct cryo_commit {
 
 #define CRYO_COMMIT_FLAGS	0U
 
+/* CRYO_RST_STATUS: 1 when the threads have been let go, 0 when not, or not yet.  No argument. */
+#define CRYO_RST_STATUS		_IO(CRYO_IOC_TYPE, 0x62)
+
 /*
  * CRYO_RST_EPOLL_DISARM: make a registration of epoll(7) one that has reported its
  * only event (EPOLLONESHOT).  -ENOENT: there is none such; -EBUSY: it has other events.
