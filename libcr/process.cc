@@ -27,7 +27,8 @@ namespace {
 bool is_right_module(int device) {
   cryo_version version{};
   version.size = sizeof(version);
-  return ::ioctl(device, CRYO_IOC_VERSION, &version) == 0 && version.abi_major == CRYO_ABI_MAJOR;
+  return ::ioctl(device, CRYO_IOC_VERSION, &version) == 0 &&
+         CRYO_ABI_FITS(version.abi_major, version.abi_minor);
 }
 
 // Nothing is registered in the child: the helper is not there, and the descriptor is the parent's.

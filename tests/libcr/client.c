@@ -4,6 +4,7 @@
  *
  *   client FLAGS [MILLISECONDS]	cr_checkpoint(FLAGS), after a while
  */
+#include <errno.h>
 #include <libcr.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +28,10 @@ int main(int argc, char **argv)
 {
 	flags = argc > 1 ? (int)strtol(argv[1], NULL, 0) : 0;
 	milliseconds = argc > 2 ? atoi(argv[2]) : 0;
-	if (cr_init() < 0 || cr_register_callback(answers, NULL, CR_THREAD_CONTEXT) < 0)
+	if (cr_init() < 0 || cr_register_callback(answers, NULL, CR_THREAD_CONTEXT) < 0) {
+		fprintf(stderr, "client: %s\n", cr_strerror(errno));
 		return 1;
+	}
 	printf("up\n");
 	fflush(stdout);
 	for (;;)

@@ -19,7 +19,7 @@ void check_version(int device) {
   version.size = sizeof(version);
   if (::ioctl(device, CRYO_IOC_VERSION, &version) != 0)
     fail_errno("{} is not Cryo's device", CRYO_DEVICE_PATH);
-  if (version.abi_major != CRYO_ABI_MAJOR)
+  if (!CRYO_ABI_FITS(version.abi_major, version.abi_minor))
     fail(kErrVersion,
          "the loaded module (release {}, interface {}.{}) is not for this tool (interface {}.{})",
          version.release, version.abi_major, version.abi_minor, CRYO_ABI_MAJOR, CRYO_ABI_MINOR);

@@ -48,11 +48,11 @@ void check_version(CheckResult& result, const cryo_version& version) {
   result.good("module",
               fmt::format("Cryo {}, interface {}.{}, format {}.{}", text_of(version.release),
                           version.abi_major, version.abi_minor, version.format_major, version.format_minor));
-  if (version.abi_major != CRYO_ABI_MAJOR)
+  if (!CRYO_ABI_FITS(version.abi_major, version.abi_minor))
     result.missing("module",
-                   fmt::format("interface {} and these tools' {} do not fit: install module and tools "
+                   fmt::format("interface {}.{} and these tools' {}.{} do not fit: install module and tools "
                                "of the same release",
-                               version.abi_major, CRYO_ABI_MAJOR));
+                               version.abi_major, version.abi_minor, CRYO_ABI_MAJOR, CRYO_ABI_MINOR));
   if (version.format_major != CRYO_FORMAT_MAJOR)
     result.missing("module", fmt::format("writes format {}, these tools read format {}", version.format_major,
                                          CRYO_FORMAT_MAJOR));

@@ -42,9 +42,10 @@ UniqueFd open_device() {
   version.size = sizeof(version);
   if (::ioctl(device.get(), CRYO_IOC_VERSION, &version) != 0)
     fail_errno("{}: CRYO_IOC_VERSION", CRYO_DEVICE_PATH);
-  if (version.abi_major != CRYO_ABI_MAJOR)
-    fail(kErrVersion, "the kernel module speaks interface {}, cr_restart {}", version.abi_major,
-         CRYO_ABI_MAJOR);
+  if (!CRYO_ABI_FITS(version.abi_major, version.abi_minor))
+    fail(kErrVersion,
+         "the loaded module (release {}, interface {}.{}) is not for cr_restart (interface {}.{})",
+         version.release, version.abi_major, version.abi_minor, CRYO_ABI_MAJOR, CRYO_ABI_MINOR);
   return device;
 }
 
