@@ -262,6 +262,9 @@ static long client_vote(struct cryo_participant *p, void __user *arg)
 	if (v.vote > CRYO_VOTE_PERMANENT || v.code > U16_MAX || v.flags & ~CRYO_VOTE_FLAGS)
 		return -EINVAL;
 	v.requester = 0;
+	/* After a restart it looks at the threads that are held. */
+	if (wait_event_interruptible(p->hold_wait, cryo_held_settled(p)))
+		return -ERESTARTSYS;
 	spin_lock(&cryo_participants_lock);
 	mine = enter(p);
 	wait = mine && cast(p, &v);

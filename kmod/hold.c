@@ -32,7 +32,10 @@ struct cryo_held {
 	struct pid *tid;		/* counted */
 	unsigned long limit;		/* jiffies */
 	bool passing;			/* the next time, only queue again */
-	bool go;			/* under cryo_participants_lock */
+
+	/* Under cryo_participants_lock. */
+	bool settled;			/* the thread is as it was at the checkpoint */
+	bool go;
 };
 
 /* The registration of the caller's process that holds its threads, counted; or NULL. */
@@ -79,6 +82,7 @@ void cryo_held_free(struct cryo_held *h)
 	spin_lock(&cryo_participants_lock);
 	list_del(&h->node);
 	spin_unlock(&cryo_participants_lock);
+	wake_up_all(&h->p->hold_wait);
 	put_pid(h->tid);
 	cryo_participant_put(h->p);
 	kfree(h);
@@ -149,9 +153,26 @@ static void hold(struct callback_head *work)
 void cryo_held_start(struct cryo_held *h)
 {
 	h->limit = jiffies + msecs_to_jiffies(CRYO_CLIENT_HOLD_MS);
+	spin_lock(&cryo_participants_lock);
+	h->settled = true;
+	spin_unlock(&cryo_participants_lock);
+	wake_up_all(&h->p->hold_wait);
 	init_task_work(&h->work, hold);
 	cryo_unload_get();
 	hold(&h->work);
+}
+
+/* Have all threads that @p holds, the caller's, got what they had, masks of signals and all? */
+bool cryo_held_settled(struct cryo_participant *p)
+{
+	struct cryo_held *h;
+	bool settled = true;
+
+	spin_lock(&cryo_participants_lock);
+	list_for_each_entry(h, &p->held, node)
+		settled &= h->settled;
+	spin_unlock(&cryo_participants_lock);
+	return settled;
 }
 
 /*

@@ -47,7 +47,7 @@ struct cryo_participant {
 	bool holding;			/* they do: see hold.c */
 	int late_signal;		/* for the process when they go on; 0: none */
 	struct list_head held;		/* struct cryo_held */
-	wait_queue_head_t hold_wait;	/* threads that are held */
+	wait_queue_head_t hold_wait;	/* threads that are held, and the helper before it hears of the restart */
 
 	bool restarted;			/* nobody has been told of the restart yet */
 	bool has_restart;		/* @requester and @source are known */
@@ -71,6 +71,7 @@ void cryo_forward_put(struct cryo_forward *f);
 /* hold.c */
 long cryo_held_go(struct cryo_participant *p, void __user *arg);
 void cryo_held_end(struct cryo_participant *p);
+bool cryo_held_settled(struct cryo_participant *p);
 
 extern spinlock_t cryo_participants_lock;	/* innermost but for waitqueues */
 

@@ -74,6 +74,23 @@ Thread* make_thread() {
   return thread;
 }
 
+// What a worker begins with.
+struct Start {
+  void* (*main)(void*);
+  void* argument;
+  std::atomic<std::uint32_t> go;  // the caller has its signals again
+};
+
+// What the worker does may be a checkpoint, and that does not disturb threads that block signals.
+void* start_main(void* pointer) {
+  auto* const start = static_cast<Start*>(pointer);
+  while (start->go == 0) futex_wait(start->go, 0, -1);
+  auto* const main = start->main;
+  void* const argument = start->argument;
+  std::free(start);
+  return main(argument);
+}
+
 int change_persist(int by) {
   if (t_thread == nullptr) return fail(CR_ENOINIT);
   const int before = t_thread->persist;
@@ -85,6 +102,10 @@ int change_persist(int by) {
 }  // namespace
 
 int start_worker(void* (*main)(void*), void* argument, Stack stack) {
+  auto* const start = static_cast<Start*>(std::calloc(1, sizeof(Start)));
+  if (start == nullptr) return fail(ENOMEM);
+  start->main = main;
+  start->argument = argument;
   pthread_attr_t attributes;
   sigset_t all;
   sigset_t before;
@@ -94,13 +115,19 @@ int start_worker(void* (*main)(void*), void* argument, Stack stack) {
   if (stack == Stack::kSmall) ::pthread_attr_setstacksize(&attributes, kStackSize);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  int error = ::pthread_create(&thread, &attributes, main, argument);
+  int error = ::pthread_create(&thread, &attributes, start_main, start);
   // Too small, in a program with much thread-local data.
   if (error == EINVAL && ::pthread_attr_setstacksize(&attributes, kLargeStackSize) == 0)
-    error = ::pthread_create(&thread, &attributes, main, argument);
+    error = ::pthread_create(&thread, &attributes, start_main, start);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::pthread_attr_destroy(&attributes);
-  return error == 0 ? 0 : fail(error);
+  if (error != 0) {
+    std::free(start);
+    return fail(error);
+  }
+  start->go = 1;
+  futex_wake_all(start->go);  // of the address alone: the worker may have freed it
+  return 0;
 }
 
 }  // namespace cryo::libcr
