@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What follows the callbacks of a thread: hooks, and who waits for whom.
-#include <fcntl.h>
+// What follows the callbacks of a thread: who waits for whom.
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "internal.h"
 
 namespace cryo::libcr {
-
-void run_hook(cr_hook_event_t event) {
-  const cr_hook_fn_t hook = g_process.hooks[event].load();
-  if (hook != nullptr) hook(event);
-}
-
 namespace {
 
 int change(std::atomic<int>& setting, int flags) {
@@ -44,43 +35,14 @@ void let_go(pid_t tid) {
   ::ioctl(g_process.client_fd, CRYO_CLIENT_GO, &go);
 }
 
-bool is_initialised(pid_t tid) {
-  for (const Thread* thread = g_process.threads; thread != nullptr; thread = thread->next)
-    if (thread->tid == tid) return true;
-  return false;
-}
-
-struct DirectoryEntry {
-  std::uint64_t inode;
-  std::int64_t next;
-  unsigned short length;
-  unsigned char type;
-  char name[];
-};
-
-void let_go_unless_initialised(const char* name) {
-  const auto tid = static_cast<pid_t>(std::strtol(name, nullptr, 10));
-  if (tid != 0 && tid != static_cast<pid_t>(::syscall(SYS_gettid)) && !is_initialised(tid)) let_go(tid);
-}
-
-// Without the C library, of which a held thread may have a lock.
-void let_others_go() {
-  alignas(DirectoryEntry) char entries[4096];
-  const int fd = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return let_go(0);
-  for (long got; (got = ::syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0;) {
-    for (long at = 0; at < got;) {
-      const auto* entry = reinterpret_cast<const DirectoryEntry*>(entries + at);
-      let_go_unless_initialised(entry->name);
-      at += entry->length;
-    }
-  }
-  ::close(fd);
+void let_task_go(pid_t tid, int) {
+  let_go(tid);
 }
 
 }  // namespace
 
 bool wants_hold() {
+  if (has_hook(CR_HOOK_RSTRT_NO_CALLBACKS)) return true;  // nothing is to run before it
   if ((g_process.hold_uninit & CR_HOLD_RSTRT) != 0) return true;
   const MutexGuard guard(g_process.mutex);
   for (const Thread* thread = g_process.threads; thread != nullptr; thread = thread->next)
@@ -90,7 +52,8 @@ bool wants_hold() {
 
 // No lock: all that could change the list are held, or are let go by this.
 void let_unheld_go() {
-  if ((g_process.hold_uninit & CR_HOLD_RSTRT) == 0) let_others_go();
+  ask_uninitialised(CR_HOOK_RSTRT_NO_CALLBACKS);
+  if ((g_process.hold_uninit & CR_HOLD_RSTRT) == 0 && !visit_uninitialised(let_task_go, 0)) let_go(0);
   for (Thread *thread = g_process.threads, *next; thread != nullptr; thread = next) {
     next = thread->next;
     if (static_cast<Phase>(thread->phase.load()) == Phase::kRunning || !is_held(*thread)) let_go(thread->tid);
@@ -113,16 +76,4 @@ LIBCR_PUBLIC int cr_hold_ctrl(int scope, int flags) {
     default:
       return fail(EINVAL);
   }
-}
-
-LIBCR_PUBLIC cr_hook_fn_t cr_register_hook(cr_hook_event_t event, cr_hook_fn_t func) {
-  if (t_thread == nullptr) {
-    errno = CR_ENOINIT;
-    return CR_HOOK_FN_ERROR;
-  }
-  if (static_cast<unsigned>(event) >= CR_NUM_HOOKS) {
-    errno = EINVAL;
-    return CR_HOOK_FN_ERROR;
-  }
-  return g_process.hooks[event].exchange(func);
 }

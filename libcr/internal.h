@@ -249,9 +249,28 @@ void reset_reaping();
 // In the child of a fork.
 void reset_restarts();
 
-// ---- hold.cc
+// ---- tasks.cc
+
+pid_t own_tid();
+// Calls the function for each thread of the process that has not called cr_init(), except the caller. With
+// g_process.mutex, or while all that could change the list are held. Whether the threads could be listed.
+using TaskVisitor = void (*)(pid_t tid, int argument);
+bool visit_uninitialised(TaskVisitor visitor, int argument);
+// Does the thread block CR_SIGNUM? No, if it has ended.
+bool blocks_signal(pid_t tid);
+
+// ---- hooks.cc
 
 void run_hook(cr_hook_event_t event);
+bool has_hook(cr_hook_event_t event);
+// Has the threads that have not called cr_init() run the hook, as soon as they go on. Rules as for
+// visit_uninitialised().
+void ask_uninitialised(cr_hook_event_t event);
+// Was that signal for a hook? Then the hook has been run.
+bool run_hook_of_signal(const void* tag);
+
+// ---- hold.cc
+
 // Is there a thread that is to wait after a restart until the callbacks are through?
 bool wants_hold();
 // After a restart, by the helper: those that are not to wait, or have callbacks of their own, go on.

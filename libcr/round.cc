@@ -93,28 +93,17 @@ int cast_vote(std::uint32_t kind, std::uint32_t code) {
   if (result > 0) {
     let_unheld_go();
     ask_about_restart();
+  } else if (result == 0) {
+    const MutexGuard guard(g_process.mutex);
+    ask_uninitialised(CR_HOOK_CONT_NO_CALLBACKS);
   }
   return result;
 }
 
 // ---- threads
 
-bool blocks_signal(const Thread& thread) {
-  char path[64];
-  ::snprintf(path, sizeof(path), "/proc/self/task/%d/status", static_cast<int>(thread.tid));
-  FILE* const file = ::fopen(path, "re");
-  if (file == nullptr) return false;
-  char line[256];
-  unsigned long long mask = 0;
-  while (::fgets(line, sizeof(line), file) != nullptr)
-    if (::sscanf(line, "SigBlk: %llx", &mask) == 1) break;
-  ::fclose(file);
-  return (mask >> (CR_SIGNUM - 1) & 1) != 0;
-}
-
-bool has_hook() {
-  return g_process.hooks[CR_HOOK_CONT_SIGNAL_CONTEXT].load() != nullptr ||
-         g_process.hooks[CR_HOOK_RSTRT_SIGNAL_CONTEXT].load() != nullptr;
+bool has_signal_hook() {
+  return has_hook(CR_HOOK_CONT_SIGNAL_CONTEXT) || has_hook(CR_HOOK_RSTRT_SIGNAL_CONTEXT);
 }
 
 bool has_callback(Thread& thread) {
@@ -125,10 +114,10 @@ bool has_callback(Thread& thread) {
 
 // Is there anything to do for the thread? Only then it is disturbed.
 bool takes_part(Thread& thread) {
-  if (thread.tid == static_cast<pid_t>(::syscall(SYS_gettid))) return false;
+  if (thread.tid == own_tid()) return false;
   if (has_callback(thread)) return true;
-  const bool wants = has_hook() || (thread.hold != CR_HOLD_DFLT && thread.hold != CR_HOLD_NONE);
-  return wants && !blocks_signal(thread);
+  const bool wants = has_signal_hook() || (thread.hold != CR_HOLD_DFLT && thread.hold != CR_HOLD_NONE);
+  return wants && !blocks_signal(thread.tid);
 }
 
 void send_signal(Thread& thread) {
@@ -298,7 +287,8 @@ void* helper_main(void* client_fd) {
 
 void on_signal(int, siginfo_t* info, void*) {
   const ErrnoSaver saver;
-  if (info->si_code != SI_QUEUE || info->si_value.sival_ptr != &g_tag || t_thread == nullptr) return;
+  if (info->si_code != SI_QUEUE || run_hook_of_signal(info->si_value.sival_ptr)) return;
+  if (info->si_value.sival_ptr != &g_tag || t_thread == nullptr) return;
   if (!change_phase(*t_thread, Phase::kAsked, Phase::kRunning)) return;
   Chain chain(t_thread->callbacks, CR_SIGNAL_CONTEXT, thread_bottom, thread_abort, nullptr);
   const int result = chain.run();

@@ -66,7 +66,7 @@ Thread* make_thread() {
     errno = ENOMEM;
     return nullptr;
   }
-  thread->tid = static_cast<pid_t>(::syscall(SYS_gettid));
+  thread->tid = own_tid();
   thread->hold = CR_HOLD_DFLT;
   const MutexGuard guard(g_process.mutex);
   thread->next = g_process.threads;

@@ -162,30 +162,93 @@ static void replace(void)
 	traced("2", "replaced by NULL");
 }
 
+static volatile int hooks_in_plain, hooks_in_blocking;
+static __thread volatile int *hook_count;
+static volatile bool unblock;
+
 static void hook(cr_hook_event_t event)
 {
 	char text[2] = { (char)('0' + event), 0 };
 
+	if (hook_count)
+		++*hook_count;
 	note(text);
+}
+
+/* A thread that has not called cr_init(). */
+static void *plain(void *arg)
+{
+	sigset_t set;
+
+	hook_count = arg ? &hooks_in_blocking : &hooks_in_plain;
+	sigfillset(&set);
+	if (arg)
+		pthread_sigmask(SIG_BLOCK, &set, NULL);
+	for (;;) {
+		pause_ms(1);
+		if (unblock)
+			pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	}
+	return NULL;
+}
+
+static bool has_run(cr_hook_event_t event)
+{
+	return strchr(trace, '0' + event);
+}
+
+static int refusing(void *arg)
+{
+	(void)arg;
+	cr_checkpoint(CR_CHECKPOINT_TEMP_FAILURE);
+	return 0;
+}
+
+static void hooks_are_after_restart(void)
+{
+	ok(has_run(CR_HOOK_RSTRT_SIGNAL_CONTEXT) && has_run(CR_HOOK_RSTRT_THREAD_CONTEXT), "hooks after the restart");
+	ok(has_run(CR_HOOK_RSTRT_NO_CALLBACKS), "also without cr_init()");
+	ok(!has_run(CR_HOOK_CONT_THREAD_CONTEXT) && !has_run(CR_HOOK_CONT_NO_CALLBACKS), "and no others");
+}
+
+static void hooks_are_after_checkpoint(void)
+{
+	ok(has_run(CR_HOOK_CONT_SIGNAL_CONTEXT) && has_run(CR_HOOK_CONT_THREAD_CONTEXT) && strstr(trace, "a)"),
+	   "hooks after the checkpoint");
+	ok(has_run(CR_HOOK_CONT_NO_CALLBACKS), "also without cr_init()");
+	ok(!has_run(CR_HOOK_RSTRT_SIGNAL_CONTEXT) && !has_run(CR_HOOK_RSTRT_THREAD_CONTEXT) &&
+		   !has_run(CR_HOOK_RSTRT_NO_CALLBACKS), "and no others");
 }
 
 static void hooks(void)
 {
+	pthread_t thread;
 	int error, event;
 
 	cr_init();
 	cr_register_callback(ordered, (void *)"a", CR_THREAD_CONTEXT);
 	for (event = 0; event < CR_NUM_HOOKS; event++)
 		cr_register_hook((cr_hook_event_t)event, hook);
+	pthread_create(&thread, NULL, plain, NULL);
+	pthread_create(&thread, NULL, plain, (void *)"");
+	pause_ms(100);
 	error = checkpoint_self("context");
 	pause_ms(300);
 	if (error == CR_ERESTARTED) {
-		ok(strchr(trace, '3') && strchr(trace, '4'), "hooks after the restart");
+		hooks_are_after_restart();
 	} else {
 		is(error, 0, "a checkpoint with hooks");
-		ok(strchr(trace, '0') && strchr(trace, '1') && strstr(trace, "a)"), "hooks after the checkpoint");
-		ok(!strchr(trace, '3') && !strchr(trace, '4'), "and no others");
+		hooks_are_after_checkpoint();
 	}
+	is(hooks_in_plain, 1, "once in a thread");
+	unblock = true;
+	pause_ms(50);
+	is(hooks_in_blocking, 0, "not where the signal was blocked");
+	hooks_in_plain = 0;
+	cr_register_callback(refusing, NULL, CR_THREAD_CONTEXT);
+	is(checkpoint_self("refused"), CR_ETEMPFAIL, "a checkpoint that a callback refuses");
+	pause_ms(200);
+	is(hooks_in_plain, 0, "without hooks");
 }
 
 static volatile int running, told, order_ok;

@@ -67,7 +67,8 @@ static inline void pause_ms(long ms)
 {
 	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
 
-	nanosleep(&t, NULL);
+	while (nanosleep(&t, &t) != 0 && errno == EINTR)
+		;
 }
 
 /* A checkpoint of this process to @file: 0, or the errno of whatever failed. */
