@@ -449,6 +449,9 @@ bool cryo_is_timerfd(struct file *file);
 int cryo_save_timerfd(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_inotify(struct file *file);
 int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o);
+bool cryo_is_fanotify(struct file *file);
+bool cryo_fanotify_busy(struct task_struct *task);
+int cryo_save_fanotify(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_pidfd(struct file *file);
 int cryo_classify_pidfd(struct cryo_capture *c, struct cryo_object *o, const char **obstacle);
 int cryo_save_pidfd(struct cryo_capture *c, struct cryo_object *o);
@@ -470,6 +473,7 @@ static inline s64 cryo_cut_remaining(s64 ns)
 char *cryo_mountinfo(const char *path);
 bool cryo_leads_to(const char *path, struct inode *inode);
 int cryo_find_path(const char *mountinfo, struct inode *inode, char *out);
+int cryo_find_mount(const char *mountinfo, u32 id, dev_t dev, char *out);
 
 /* save_socket.c: all families; save_sockopt.c: options */
 int cryo_collect_sockets(struct cryo_capture *c);

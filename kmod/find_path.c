@@ -138,3 +138,83 @@ free:
 	dput(dentry);
 	return err;
 }
+
+struct mount_entry {
+	u32 id;
+	dev_t dev;
+	char *point;
+};
+
+/* Cuts @line up. */
+static bool take_mount(char *line, struct mount_entry *m)
+{
+	unsigned int major, minor;
+
+	if (sscanf(line, "%u %*u %u:%u", &m->id, &major, &minor) != 3)
+		return false;
+	m->dev = MKDEV(major, minor);
+	strsep(&line, " ");
+	strsep(&line, " ");
+	strsep(&line, " ");
+	strsep(&line, " ");
+	m->point = strsep(&line, " ");
+	if (!m->point)
+		return false;
+	string_unescape_inplace(m->point, UNESCAPE_OCTAL);
+	return true;
+}
+
+static bool leads_to_mount(const struct mount_entry *m)
+{
+	struct path found;
+	bool same;
+
+	if (kern_path(m->point, 0, &found))
+		return false;
+	same = found.dentry == found.mnt->mnt_root && found.dentry->d_sb->s_dev == m->dev;
+	path_put(&found);
+	return same;
+}
+
+/* How many mounts are at @point. @copy has room for @mountinfo. */
+static unsigned int mounts_at(const char *mountinfo, const char *point, char *copy)
+{
+	char *rest = copy, *line;
+	struct mount_entry m;
+	unsigned int n = 0;
+
+	memcpy(copy, mountinfo, strlen(mountinfo) + 1);
+	while ((line = strsep(&rest, "\n")))
+		n += take_mount(line, &m) && !strcmp(m.point, point);
+	return n;
+}
+
+/*
+ * The mount point of mount @id, or when that is 0, one of the file system @dev, in @out, which has room
+ * for PATH_MAX bytes.  -ENOENT: no path leads the requester there, or it may be one to another mount.
+ */
+int cryo_find_mount(const char *mountinfo, u32 id, dev_t dev, char *out)
+{
+	size_t size = strlen(mountinfo) + 1;
+	char *copy = kvmalloc(size, GFP_KERNEL_ACCOUNT);
+	char *again = kvmalloc(size, GFP_KERNEL_ACCOUNT);
+	char *rest = copy, *line;
+	struct mount_entry m;
+	int err = copy && again ? -ENOENT : -ENOMEM;
+
+	if (err == -ENOENT)
+		memcpy(copy, mountinfo, size);
+	while (err == -ENOENT && (line = strsep(&rest, "\n"))) {
+		if (!take_mount(line, &m) || (id ? m.id != id : m.dev != dev))
+			continue;
+		if (!leads_to_mount(&m))
+			continue;
+		if (id && mounts_at(mountinfo, m.point, again) != 1)
+			break;
+		if (strscpy(out, m.point, PATH_MAX) > 0)
+			err = 0;
+	}
+	kvfree(copy);
+	kvfree(again);
+	return err;
+}

@@ -16,7 +16,8 @@
  *    own time limit, then named.  A vfork() child is not asked before it has memory
  *    of its own: its parent does not come to rest earlier;
  *  - with requests of io_uring under way: waited for during a second, then parked all the same, and
- *    refused by name;
+ *    refused by name; in the same way, before anybody is asked, it is waited for events of fanotify to
+ *    be read and answered;
  *  - io_uring workers and other kernel helpers: never return to user mode, left out;
  *  - the requester itself, in a checkpoint of its own process: is where it is, in
  *    CRYO_CKPT_RUN, and is captured as if that had returned.
@@ -35,6 +36,7 @@
 #define BATCH		1024	/* threads found in one walk of the list */
 #define POLL_JIFFIES	max(HZ / 100, 1)
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
+#define FANOTIFY_WAIT_MS	500U	/* for events of fanotify to be answered */
 
 static void parked_free(struct kref *ref)
 {
@@ -321,6 +323,26 @@ static void wait_off_cpu(struct cryo_request *req)
 	}
 }
 
+static bool any_fanotify_busy(struct cryo_request *req)
+{
+	struct cryo_proc *proc;
+
+	cryo_for_each_proc(proc, req)
+		if (!proc->omitted && cryo_fanotify_busy(proc->leader))
+			return true;
+	return false;
+}
+
+/* Who is parked reads no events, and somebody may be waiting for the answer to one. Not for long. */
+static void wait_for_fanotify(struct cryo_request *req, unsigned long limit)
+{
+	while (any_fanotify_busy(req) && !time_after(jiffies, limit)) {
+		if (cryo_request_interrupted(req) || fatal_signal_pending(current))
+			return;
+		schedule_timeout_killable(POLL_JIFFIES);
+	}
+}
+
 /* One look at the scope. Returns how much was found that is new or not at rest, or an error. */
 static int freeze_once(struct cryo_request *req, struct task_struct **found, unsigned long limit)
 {
@@ -363,6 +385,9 @@ int cryo_freeze(struct cryo_request *req)
 	if (!found)
 		return -ENOMEM;
 	req->freeze_begin = ktime_get();
+	n = cryo_scope_find(req);
+	if (n >= 0)
+		wait_for_fanotify(req, jiffies + msecs_to_jiffies(min(ms / 2, FANOTIFY_WAIT_MS)));
 	req->uring_limit = jiffies + msecs_to_jiffies(min_t(unsigned int, ms / 2, URING_WAIT_MS));
 	do {
 		n = freeze_once(req, found, limit);

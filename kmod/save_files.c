@@ -242,6 +242,8 @@ static const char *classify_anon(struct cryo_object *o)
 		o->kind = CRYO_FILE_SIGNALFD;
 	else if (cryo_is_inotify(o->file))
 		o->kind = CRYO_FILE_INOTIFY;
+	else if (cryo_is_fanotify(o->file))
+		o->kind = CRYO_FILE_FANOTIFY;
 	else if (cryo_is_uring(o->file))
 		o->kind = CRYO_FILE_URING;
 	else
@@ -472,6 +474,8 @@ static int save_file_state(struct cryo_capture *c, struct cryo_object *o)
 		return cryo_save_signalfd(c, o);
 	case CRYO_FILE_INOTIFY:
 		return cryo_save_inotify(c, o);
+	case CRYO_FILE_FANOTIFY:
+		return cryo_save_fanotify(c, o);
 	case CRYO_FILE_PIDFD:
 		return cryo_save_pidfd(c, o);
 	case CRYO_FILE_URING:

@@ -469,6 +469,8 @@ const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
 		return NULL;
 	if (o->kind == CRYO_FILE_INOTIFY && is_elsewhere(o->proc->task))
 		return "inotify in a mount namespace other than the requester's";
+	if (o->kind == CRYO_FILE_FANOTIFY && is_elsewhere(o->proc->task))
+		return "fanotify in a mount namespace other than the requester's";
 	if (is_bound_inside(c, o))
 		return "socket with a name in a mount namespace other than the requester's";
 	if (!cryo_in_mounts(c, cryo_user_path(o->file)->mnt))

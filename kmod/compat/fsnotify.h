@@ -3,6 +3,7 @@
 #ifndef CRYO_COMPAT_FSNOTIFY_H
 #define CRYO_COMPAT_FSNOTIFY_H
 
+#include <linux/fanotify.h>
 #include <linux/fs.h>
 #include <linux/fsnotify_backend.h>
 #include <linux/idr.h>
@@ -43,5 +44,36 @@ static inline struct inode *cryo_mark_inode(const struct fsnotify_mark *mark)
 	return container_of(mark->connector->obj, struct inode, i_fsnotify_marks);
 #endif
 }
+
+/* With the group's lock: of a kind that came after inodes, mounts and file systems. */
+static inline bool cryo_mark_is_new(const struct fsnotify_mark *mark)
+{
+	return mark->connector && mark->connector->type > FSNOTIFY_OBJ_TYPE_SB &&
+	       mark->connector->type < FSNOTIFY_OBJ_TYPE_COUNT;
+}
+
+/* The flags of fanotify_mark(2) that a mark keeps, as fdinfo shows them. */
+static inline u32 cryo_fanotify_mark_flags(const struct fsnotify_mark *mark)
+{
+	u32 flags = 0;
+
+	if (mark->flags & FSNOTIFY_MARK_FLAG_IGNORED_SURV_MODIFY)
+		flags |= FAN_MARK_IGNORED_SURV_MODIFY;
+	if (mark->flags & FSNOTIFY_MARK_FLAG_NO_IREF)
+		flags |= FAN_MARK_EVICTABLE;
+	if (mark->flags & FSNOTIFY_MARK_FLAG_HAS_IGNORE_FLAGS)
+		flags |= FAN_MARK_IGNORE;
+	return flags;
+}
+
+/* Events that wait for an answer before what they tell of goes on. */
+#define CRYO_FAN_PERM_EVENTS	(FANOTIFY_PERM_EVENTS)
+
+/* Since v6.14: asked before a file is written to as well. */
+#ifdef FAN_PRE_ACCESS
+#define CRYO_FAN_PRE_ACCESS	FAN_PRE_ACCESS
+#else
+#define CRYO_FAN_PRE_ACCESS	0
+#endif
 
 #endif

@@ -27,9 +27,38 @@
 #include <sys/io.h>
 #endif
 
+static int fanotify_fd;
+
+static void open_marked(void *path)
+{
+	if (!fork()) {
+		(void)!open(path, O_RDONLY);
+		_exit(0);
+	}
+	crt_sleep_ms(300);
+}
+
+/* Somebody waits to be let in. */
 static bool make_fanotify(void)
 {
-	return expect_fd(fanotify_init(FAN_CLASS_NOTIF, O_RDONLY), "fanotify");
+	const char *path = crt_make_file("guarded", 1, 1);
+
+	fanotify_fd = fanotify_init(FAN_CLASS_CONTENT, O_RDONLY | O_CLOEXEC);
+	if (fanotify_fd < 0 || fanotify_mark(fanotify_fd, FAN_MARK_ADD, FAN_OPEN_PERM, AT_FDCWD, path))
+		return false;
+	refuse_leave_orphan(open_marked, (void *)path);
+	return expect_fd(fanotify_fd, "permission events that have not been answered");
+}
+
+static bool works_fanotify(void)
+{
+	struct fanotify_event_metadata event;
+	struct fanotify_response answer = { .response = FAN_ALLOW };
+
+	if (read(fanotify_fd, &event, sizeof(event)) != sizeof(event) || event.mask != FAN_OPEN_PERM)
+		return false;
+	answer.fd = event.fd;
+	return write(fanotify_fd, &answer, sizeof(answer)) == sizeof(answer);
 }
 
 static bool make_packet(void)
@@ -221,7 +250,7 @@ static bool make_chroot(void)
 }
 
 struct obstacle obstacles[] = {
-	{ .name = "fanotify", .make = make_fanotify },
+	{ .name = "fanotify", .make = make_fanotify, .works = works_fanotify },
 	{ .name = "packet", .make = make_packet },
 	{ .name = "raw", .make = make_raw },
 	{ .name = "bpf", .make = make_bpf },

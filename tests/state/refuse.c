@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
+#include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -159,7 +160,7 @@ static bool make_netlink(void)
 
 /* ---- descriptors without a file ---- */
 
-static int inotify_fd, pid_fd, thread_fd, ring_pipe[2];
+static int inotify_fd, fanotify_fd, pid_fd, thread_fd, ring_pipe[2];
 static struct uring ring, buffers_ring;
 static char ring_byte;
 
@@ -177,6 +178,22 @@ static bool works_inotify(void)
 
 	crt_make_file("watched", 1, 1);
 	return read(inotify_fd, buf, sizeof(buf)) > 0;
+}
+
+static bool make_fanotify(void)
+{
+	fanotify_fd = fanotify_init(FAN_CLASS_NOTIF | FAN_REPORT_FID | FAN_NONBLOCK, O_RDONLY);
+	if (fanotify_fd < 0 || fanotify_mark(fanotify_fd, FAN_MARK_ADD, FAN_CREATE, AT_FDCWD, crt_dir()))
+		return false;
+	crt_make_file("unread by fanotify", 1, 1);
+	return expect_fd(fanotify_fd, "(fanotify)|events that have not been read");
+}
+
+static bool works_fanotify(void)
+{
+	char buf[4096];
+
+	return read(fanotify_fd, buf, sizeof(buf)) > 0;
 }
 
 static bool make_userfaultfd(void)
@@ -524,6 +541,7 @@ struct obstacle obstacles[] = {
 	{ .name = "accept-queue", .make = make_accept_queue },
 	{ .name = "netlink", .make = make_netlink },
 	{ .name = "inotify", .make = make_inotify, .works = works_inotify },
+	{ .name = "fanotify", .make = make_fanotify, .works = works_fanotify },
 	{ .name = "userfaultfd", .make = make_userfaultfd },
 	{ .name = "io_uring", .make = make_io_uring, .works = works_io_uring },
 	{ .name = "ring-buffers", .make = make_ring_buffers },
@@ -551,7 +569,7 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify userfaultfd io_uring ring-buffers pidfd pidfd-thread perf "
+	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify fanotify userfaultfd io_uring ring-buffers pidfd pidfd-thread perf "
 		 "secretmem dnotify aio "
 		 "seccomp-listener landlock tracer child ptraced own-files shared-undo mount-namespace tmpfs-device",
 };

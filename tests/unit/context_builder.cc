@@ -241,6 +241,15 @@ void put_inotify(Writer& writer, const File& file) {
   writer.put(CRYO_SEC_INOTIFY, file.id, file.inotify->head, std::move(tail));
 }
 
+void put_fanotify(Writer& writer, const File& file) {
+  Bytes tail;
+  for (const FanotifyMark& mark : file.fanotify->marks) {
+    append_object(tail, mark.head);
+    append(tail, bytes_of_text(mark.path));
+  }
+  writer.put(CRYO_SEC_FANOTIFY, file.id, file.fanotify->head, std::move(tail));
+}
+
 void put_uring(Writer& writer, const File& file) {
   Bytes tail = file.uring->completions;
   append(tail, bytes_of_vector(file.uring->array));
@@ -326,6 +335,7 @@ void put_files(Writer& writer, const Context& context) {
     if (!file.build_id.empty()) writer.put({CRYO_SEC_BUILD_ID, id, 0, {}, file.build_id, 8});
     if (file.timerfd) writer.put(CRYO_SEC_TIMERFD, id, *file.timerfd);
     if (file.inotify) put_inotify(writer, file);
+    if (file.fanotify) put_fanotify(writer, file);
     if (file.uring) put_uring(writer, file);
     if (file.pidfd) writer.put(CRYO_SEC_PIDFD, id, *file.pidfd);
     if (file.signalfd) writer.put(CRYO_SEC_SIGNALFD, id, *file.signalfd);
@@ -448,6 +458,9 @@ void fill_files(Context& context) {
   add_file(context, 41, 0, CRYO_FILE_SIGNALFD, "").signalfd = cryo_signalfd{0x4200};
   add_file(context, 42, 0, CRYO_FILE_INOTIFY, "").inotify =
       Inotify{{1, 5}, {Watch{{3, 0x100, 1, 2, 4, 0}, "/tmp"}}};
+  add_file(context, 62, 0, CRYO_FILE_FANOTIFY, "").fanotify =
+      Fanotify{{0x600, 2, 1, CRYO_FANOTIFY_UNPRIVILEGED},
+               {FanotifyMark{{CRYO_MARK_INODE, 0x240, 0x102, 8, 1, 2, 4, 0}, "/tmp"}}};
   add_file(context, 60, 0, CRYO_FILE_PIDFD, "").pidfd = cryo_pidfd{0, CRYO_PIDFD_THREAD};
   Uring ring{{}, Bytes(64, std::byte{0xc9}), {1, 0}, Bytes(128, std::byte{0x59})};
   ring.head.sq_entries = 2;

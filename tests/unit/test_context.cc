@@ -92,6 +92,9 @@ void check_same_files(const Context& a, const Context& b) {
   CHECK(b.file(61).uring->completions == a.file(61).uring->completions);
   CHECK(b.file(61).uring->array == a.file(61).uring->array);
   CHECK(b.file(61).uring->submissions == a.file(61).uring->submissions);
+  CHECK(same(b.file(62).fanotify->head, a.file(62).fanotify->head));
+  CHECK(same(b.file(62).fanotify->marks.at(0).head, a.file(62).fanotify->marks.at(0).head));
+  CHECK_EQ(b.file(62).fanotify->marks.at(0).path, "/tmp");
   CHECK_EQ(b.file(42).inotify->head.next_wd, 5U);
   CHECK_EQ(b.file(42).inotify->watches.at(0).path, "/tmp");
   CHECK_EQ(b.file(42).inotify->watches.at(0).head.wd, 3U);

@@ -565,6 +565,18 @@ TEST("inotify") {
   refused("cannot be the next", [&](ContextBuilder& b) { inotify(b).head.next_wd = ~0U; });
 }
 
+TEST("fanotify") {
+  const auto group = [](ContextBuilder& b) -> Fanotify& { return *b.context.files.at(62).fanotify; };
+  refused("file 62 has no FANOTIFY", [](ContextBuilder& b) { b.context.files.at(62).fanotify.reset(); });
+  refused("mark 1 is outside", [&](ContextBuilder& b) { group(b).head.marks = 2; });
+  refused("after the last mark", [&](ContextBuilder& b) { group(b).head.marks = 0; });
+  refused("path of mark 0 is outside", [&](ContextBuilder& b) { group(b).marks[0].head.path_len = 5; });
+  refused("is not absolute", [&](ContextBuilder& b) { group(b).marks[0].path = "tmp/"; });
+  refused("unknown kind 4", [&](ContextBuilder& b) { group(b).marks[0].head.kind = 4; });
+  refused("unknown flags", [&](ContextBuilder& b) { group(b).marks[0].head.flags = 1; });
+  refused("unknown flags", [&](ContextBuilder& b) { group(b).head.flags = 2; });
+}
+
 TEST("io_uring") {
   const auto ring = [](ContextBuilder& b) -> Uring& { return *b.context.files.at(61).uring; };
   refused("file 61 has no URING", [](ContextBuilder& b) { b.context.files.at(61).uring.reset(); });

@@ -298,6 +298,8 @@ void check_file(const Staging& staging, const File& file, const Context& context
       return require(file.signalfd.has_value(), "SIGNALFD");
     case CRYO_FILE_INOTIFY:
       return require(file.inotify.has_value(), "INOTIFY");
+    case CRYO_FILE_FANOTIFY:
+      return require(file.fanotify.has_value(), "FANOTIFY");
     case CRYO_FILE_PIDFD:
       return check_pidfd(staging, file, context);
     case CRYO_FILE_URING:

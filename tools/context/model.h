@@ -170,6 +170,16 @@ struct Inotify {
   std::vector<Watch> watches;
 };
 
+struct FanotifyMark {
+  cryo_mark head{};
+  std::string path;  // absolute
+};
+
+struct Fanotify {
+  cryo_fanotify head{};
+  std::vector<FanotifyMark> marks;
+};
+
 // A ring of io_uring, with no request under way.
 struct Uring {
   cryo_uring head{};
@@ -212,6 +222,7 @@ struct File {
   std::optional<cryo_timerfd> timerfd;      // always there when kind is CRYO_FILE_TIMERFD
   std::optional<cryo_signalfd> signalfd;    // always there when kind is CRYO_FILE_SIGNALFD
   std::optional<Inotify> inotify;           // always there when kind is CRYO_FILE_INOTIFY
+  std::optional<Fanotify> fanotify;         // always there when kind is CRYO_FILE_FANOTIFY
   std::optional<cryo_pidfd> pidfd;          // always there when kind is CRYO_FILE_PIDFD
   std::optional<Uring> uring;               // always there when kind is CRYO_FILE_URING
   Bytes build_id;                           // of a mapped ELF file, where it was at hand

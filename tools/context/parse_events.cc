@@ -31,6 +31,7 @@ bool is_interval(std::uint64_t ns) {
 
 constexpr std::uint32_t kTimerFlags = CRYO_TIMER_ARMED | CRYO_TIMER_ABSOLUTE | CRYO_TIMER_PENDING;
 constexpr std::uint32_t kMaxSignal = 64;
+constexpr std::uint32_t kMarkFlags = 0x640;  // FAN_MARK_IGNORED_SURV_MODIFY, EVICTABLE, IGNORE
 constexpr std::uint32_t kMaxWatch = ~0U >> 1;
 constexpr std::uint32_t kNotifications[] = {SIGEV_SIGNAL, SIGEV_NONE, SIGEV_THREAD, SIGEV_THREAD_ID};
 
@@ -115,6 +116,31 @@ void parse_inotify(Staging& staging, const Payload& payload) {
   if (!rest.empty()) payload.damaged("{} bytes after the last watch", rest.size());
   if (inotify.head.next_wd > kMaxWatch) payload.damaged("watch {} cannot be the next", inotify.head.next_wd);
   file.inotify = std::move(inotify);
+}
+
+void parse_fanotify(Staging& staging, const Payload& payload) {
+  File& file = file_of(staging, payload);
+  Fanotify group{payload.fixed<cryo_fanotify>(), {}};
+  auto rest = payload.tail();
+  for (std::uint32_t i = 0; i < group.head.marks; ++i) {
+    if (rest.size() < sizeof(cryo_mark)) payload.damaged("mark {} is outside of it", i);
+    const auto head = grown<cryo_mark>(rest);
+    rest = rest.subspan(sizeof(head));
+    if (rest.size() < head.path_len) payload.damaged("the path of mark {} is outside of it", i);
+    FanotifyMark mark{head, std::string(reinterpret_cast<const char*>(rest.data()), head.path_len)};
+    rest = rest.subspan(head.path_len);
+    if (!mark.path.starts_with('/') || mark.path.find('\0') != std::string::npos)
+      payload.damaged("the path of mark {} is not absolute", i);
+    if (head.kind < CRYO_MARK_INODE || head.kind > CRYO_MARK_FILESYSTEM)
+      staging.unknown(payload.section(), "mark {}: unknown kind {}", i, head.kind);
+    if (head.flags & ~kMarkFlags)
+      staging.unknown(payload.section(), "mark {}: unknown flags {:#x}", i, head.flags & ~kMarkFlags);
+    group.marks.push_back(std::move(mark));
+  }
+  if (!rest.empty()) payload.damaged("{} bytes after the last mark", rest.size());
+  if (group.head.flags & ~CRYO_FANOTIFY_UNPRIVILEGED)
+    staging.unknown(payload.section(), "file {}: unknown flags {:#x}", payload.object(), group.head.flags);
+  file.fanotify = std::move(group);
 }
 
 void parse_uring(Staging& staging, const Payload& payload) {

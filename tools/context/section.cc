@@ -163,6 +163,7 @@ std::string section_name(std::uint32_t type) {
   if (type == CRYO_SEC_TIMERFD) return "TIMERFD";
   if (type == CRYO_SEC_SIGNALFD) return "SIGNALFD";
   if (type == CRYO_SEC_INOTIFY) return "INOTIFY";
+  if (type == CRYO_SEC_FANOTIFY) return "FANOTIFY";
   if (type == CRYO_SEC_POSIX_TIMERS) return "POSIX_TIMERS";
   if (type == CRYO_SEC_SECCOMP) return "SECCOMP";
   if (type == CRYO_SEC_UCLAMP) return "UCLAMP";

@@ -132,6 +132,8 @@ std::string file_text(const Context& context, const File& file) {
       return timerfd_text(*file.timerfd);
     case CRYO_FILE_INOTIFY:
       return fmt::format("inotify with {} watches", file.inotify->watches.size());
+    case CRYO_FILE_FANOTIFY:
+      return fmt::format("fanotify with {} marks", file.fanotify->marks.size());
     case CRYO_FILE_SIGNALFD:
       return fmt::format("signalfd of {}", join(signal_set_names(file.signalfd->mask)));
     case CRYO_FILE_PIDFD:

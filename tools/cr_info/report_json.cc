@@ -319,6 +319,13 @@ Json json_of(const File& file) {
                                  {"mask", hex(watch.head.mask)},
                                  {"path", watch.path},
                                  {"ino", watch.head.ino}});
+  if (file.fanotify)
+    for (const FanotifyMark& mark : file.fanotify->marks)
+      json["fanotify"].push_back({{"kind", mark.head.kind},
+                                  {"flags", hex(mark.head.flags)},
+                                  {"mask", hex(mark.head.mask)},
+                                  {"ignored", hex(mark.head.ignored)},
+                                  {"path", mark.path}});
   if (file.pidfd)
     json["pidfd"] = {{"pid", file.pidfd->pid}, {"thread", (file.pidfd->flags & CRYO_PIDFD_THREAD) != 0}};
   if (file.uring)

@@ -192,6 +192,7 @@ std::string file_kind_name(std::uint32_t kind) {
   if (kind == CRYO_FILE_TIMERFD) return "timerfd";
   if (kind == CRYO_FILE_SIGNALFD) return "signalfd";
   if (kind == CRYO_FILE_INOTIFY) return "inotify";
+  if (kind == CRYO_FILE_FANOTIFY) return "fanotify";
   if (kind == CRYO_FILE_PTY_MASTER) return "pty-master";
   if (kind == CRYO_FILE_PTY_SLAVE) return "pty-slave";
   if (kind == CRYO_FILE_FIFO) return "fifo";

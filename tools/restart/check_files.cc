@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "restart/check.h"
+#include "restart/fanotify.h"
 #include "restart/files.h"
 #include "restart/mounts.h"
 #include "restart/mqueue.h"
@@ -36,6 +37,7 @@ class FileChecker {
   void check_socket(const File& file);
   void check_pipe(const Inode& inode);
   void check_inotify(const Inotify& inotify);
+  void check_fanotify(const Fanotify& group);
   void check_timerfd(const cryo_timerfd& timer);
   void check_uring(const cryo_uring& ring);
   void check_fifo(const File& file, const FileUse& use);
@@ -162,6 +164,11 @@ void FileChecker::check_inotify(const Inotify& inotify) {
   }
 }
 
+void FileChecker::check_fanotify(const Fanotify& group) {
+  for (const std::string& text : fanotify_problems(group, options_.relocations, own_))
+    problem(EPERM, "{}", text);
+}
+
 void FileChecker::check_timerfd(const cryo_timerfd& timer) {
   if (is_alarm_clock(timer.clockid) && !capable(own_, CAP_WAKE_ALARM))
     problem(EPERM, "a timer that wakes the machine takes CAP_WAKE_ALARM");
@@ -250,6 +257,8 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
       return;
     case CRYO_FILE_INOTIFY:
       return check_inotify(*file.inotify);
+    case CRYO_FILE_FANOTIFY:
+      return check_fanotify(*file.fanotify);
     case CRYO_FILE_TIMERFD:
       return check_timerfd(*file.timerfd);
     case CRYO_FILE_URING:

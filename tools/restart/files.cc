@@ -156,6 +156,8 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
       return make_signalfd(file);
     case CRYO_FILE_INOTIFY:
       return make_inotify(file);
+    case CRYO_FILE_FANOTIFY:
+      return std::move(input_.fanotify.at(file.id));
     case CRYO_FILE_PIDFD:
       return gone_.open(file);
     case CRYO_FILE_URING:

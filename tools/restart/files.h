@@ -51,6 +51,7 @@ struct FileRestoreInput {
   int context_fd;                                // parked
   int handle_fd;                                 // parked
   UniqueFd stdio[3];                             // cr_restart's own 0, 1 and 2, where open
+  std::map<std::uint32_t, UniqueFd> fanotify{};  // made by cr_restart, see fanotify.h: by file, parked
   std::map<std::uint32_t, UniqueFd> roots = {};  // root directories of mount namespaces, parked
 };
 

@@ -83,6 +83,11 @@ void Maker::park() {
     file_input_->stdio[number] = descriptors_.park_copy(number);
     keep.insert(file_input_->stdio[number].get());
   }
+  for (const auto& [file, fd] : input_.fanotify->descriptors()) {
+    UniqueFd& copy = file_input_->fanotify[file];
+    copy = descriptors_.park_copy(fd.get());
+    keep.insert(copy.get());
+  }
   descriptors_.close_others(keep, false);
 }
 

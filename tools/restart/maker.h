@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "context/model.h"
+#include "restart/fanotify.h"
 #include "restart/options.h"
 #include "restart/stub.h"
 #include "restart/tree_plan.h"
@@ -21,6 +22,7 @@ struct MakerInput {
   int context_fd = -1;
   int handle_fd = -1;
   int device_fd = -1;
+  const FanotifyGroups* fanotify = nullptr;
   stub::Report* report = nullptr;  // with a slot per node
   std::size_t report_size = 0;
   pid_t coordinator = 0;

@@ -118,7 +118,8 @@ class Restart::Attempt {
         device_(open_device()),
         handle_(open_handle(device_.get(), totals_)),
         report_(plan_.nodes.size()),
-        guardian_(report_.get(), plan_.nodes.size(), {device_.get(), handle_.get()}, ids_of_job()) {
+        guardian_(report_.get(), plan_.nodes.size(), {device_.get(), handle_.get()}, ids_of_job()),
+        fanotify_(context_) {
     report_->processes = static_cast<std::uint32_t>(totals_.processes);
     report_->coordinator = ::getpid();
   }
@@ -151,6 +152,7 @@ class Restart::Attempt {
   UniqueFd handle_;
   SharedReport report_;
   Guardian guardian_;
+  FanotifyGroups fanotify_;  // of which the guardian has no descriptors
   Subreaper subreaper_;
   pid_t maker_ = -1;
   bool succeeded_ = false;
@@ -158,6 +160,7 @@ class Restart::Attempt {
 
 Restart::Attempt::~Attempt() {
   restore_cursor(*report_, device_.get());
+  fanotify_.close();
   if (succeeded_) return;
   kill_all();
   CreatedPaths(*report_).remove_all();
@@ -196,6 +199,7 @@ void Restart::Attempt::start_maker(const Findings& findings) {
   input.context_fd = restart_.source_.fd();
   input.handle_fd = handle_.get();
   input.device_fd = device_.get();
+  input.fanotify = &fanotify_;
   input.report = report_.get();
   input.report_size = report_.size();
   input.coordinator = ::getpid();
@@ -329,7 +333,9 @@ void Restart::Attempt::take_away_others(pid_t root) {
 pid_t Restart::Attempt::run(const Findings& findings) {
   start_maker(findings);
   wait_for_threads();
+  fanotify_.set_marks(context_, restart_.options_.relocations);
   commit();
+  fanotify_.close();
   succeeded_ = true;
   take_away_others(root());
   return root();

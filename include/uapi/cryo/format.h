@@ -136,6 +136,7 @@ enum cryo_section_type {
 	CRYO_SEC_PIDS		= 83,	/* object: pid; struct cryo_array; tail: struct cryo_nested_id */
 	CRYO_SEC_PIDFD		= 60,	/* object: file id; struct cryo_pidfd */
 	CRYO_SEC_URING		= 88,	/* object: file id; struct cryo_uring; tail: see there */
+	CRYO_SEC_FANOTIFY	= 89,	/* object: file id; struct cryo_fanotify; tail: struct cryo_mark and path, repeated */
 	CRYO_SEC_PAGE_COPIES	= 70,	/* object: mm; struct cryo_array; tail: struct cryo_page_copy */
 	CRYO_SEC_THREAD_FS	= 71,	/* object: tid; struct cryo_thread_fs; tail: path */
 	CRYO_SEC_SHARED_TABLES	= 90,	/* object: pid; struct cryo_shared_tables */
@@ -437,6 +438,7 @@ struct cryo_inode {
 #define CRYO_FILE_POSIX_SHM	38	/* POSIX shared memory: by its name, with the contents of its inode */
 #define CRYO_FILE_PIDFD		50	/* of a process of the context, or of one that is gone */
 #define CRYO_FILE_URING		56	/* io_uring, with no request under way */
+#define CRYO_FILE_FANOTIFY	57
 #define CRYO_FILE_CLIENT	90	/* Cryo: registration of a process that takes part in checkpoints */
 #define CRYO_FILE_REQUEST	91	/* Cryo: checkpoint handle, which tells of the restart afterwards */
 #define CRYO_FILE_OUTPUT	92	/* what this context was written to: /dev/null after a restart */

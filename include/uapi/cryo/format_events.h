@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
-/* format_events.h - the part of format.h about io_uring and inotify */
+/* format_events.h - the part of format.h about io_uring, inotify and fanotify */
 #ifndef _UAPI_CRYO_FORMAT_EVENTS_H
 #define _UAPI_CRYO_FORMAT_EVENTS_H
 
@@ -48,6 +48,31 @@ struct cryo_watch {
 	__u32 mask;			/* IN_* */
 	__u64 dev;			/* of the inode, as makedev() of userspace packs it */
 	__u64 ino;
+	__u32 path_len;			/* bytes */
+	__u32 reserved;
+};
+
+#define CRYO_FANOTIFY_UNPRIVILEGED	(1U << 0)	/* made without CAP_SYS_ADMIN: events do not tell of pids */
+
+struct cryo_fanotify {
+	__u32 init_flags;		/* FAN_*, as fanotify_init(2) got them */
+	__u32 event_flags;		/* O_*, of descriptors in events */
+	__u32 marks;
+	__u32 flags;			/* CRYO_FANOTIFY_* */
+};
+
+#define CRYO_MARK_INODE		1	/* of what the path leads to */
+#define CRYO_MARK_MOUNT		2	/* of the mount whose root the path leads to */
+#define CRYO_MARK_FILESYSTEM	3	/* of that mount's file system */
+
+/* Followed by the path. */
+struct cryo_mark {
+	__u32 kind;			/* CRYO_MARK_* */
+	__u32 flags;			/* FAN_MARK_IGNORED_SURV_MODIFY, FAN_MARK_EVICTABLE, FAN_MARK_IGNORE */
+	__u32 mask;			/* FAN_* */
+	__u32 ignored;			/* FAN_* */
+	__u64 dev;			/* as makedev() of userspace packs it */
+	__u64 ino;			/* CRYO_MARK_INODE */
 	__u32 path_len;			/* bytes */
 	__u32 reserved;
 };
