@@ -33,6 +33,7 @@ static void participant_free(struct kref *ref)
 	put_pid(p->owner);
 	put_pid(p->helper);
 	kfree(p->source);
+	kvfree(p->facts);
 	kfree(p);
 }
 
@@ -286,17 +287,26 @@ static long client_vote(struct cryo_participant *p, void __user *arg)
 static long restart_info(struct cryo_participant *p, void __user *arg)
 {
 	struct cryo_client_restart out = {};
+	u32 room;
 	int err;
 
-	err = cryo_copy_args(&out, sizeof(out), sizeof(out), arg);
+	err = cryo_copy_args(&out, sizeof(out), offsetofend(struct cryo_client_restart, source),
+			     arg);
 	if (err)
 		return err;
 	/* Fixed when the handle was made. */
 	if (!p->has_restart)
 		return -ENODATA;
 	out.requester = p->requester;
+	room = out.facts_size;
+	out.facts_size = p->facts_len;
 	err = put_text(out.source, min_t(u32, out.source_size, PATH_MAX), p->source ?: "");
-	return err ?: copy_out(arg, &out, sizeof(out), out.size);
+	if (err)
+		return err;
+	if (room >= p->facts_len &&
+	    copy_to_user(u64_to_user_ptr(out.facts), p->facts, p->facts_len))
+		return -EFAULT;
+	return copy_out(arg, &out, sizeof(out), out.size);
 }
 
 /* By the restart, before the process goes on: a checkpoint may come before its helper does. */
@@ -511,20 +521,38 @@ u64 cryo_client_saved(struct file *file)
 	return saved;
 }
 
+static int note_facts(struct cryo_participant *p, const struct cryo_client *args)
+{
+	if (!args->facts_len)
+		return 0;
+	p->facts = kvmalloc(args->facts_len, GFP_KERNEL_ACCOUNT);
+	if (!p->facts)
+		return -ENOMEM;
+	if (copy_from_user(p->facts, u64_to_user_ptr(args->facts), args->facts_len))
+		return -EFAULT;
+	p->facts_len = args->facts_len;
+	return 0;
+}
+
+/* What is allocated here is freed with @p. */
 static int note_restart(struct cryo_participant *p, const struct cryo_client *args)
 {
+	int err;
+
 	if (!(args->flags & CRYO_CLIENT_RESTARTED))
-		return args->source_len || args->requester || args->flags & CRYO_CLIENT_HOLDS ?
-			-EINVAL : 0;
-	if (args->source_len > CRYO_CLIENT_SOURCE_MAX)
+		return args->source_len || args->facts_len || args->requester ||
+		       args->flags & CRYO_CLIENT_HOLDS ? -EINVAL : 0;
+	if (args->source_len > CRYO_CLIENT_SOURCE_MAX || args->facts_len > CRYO_CLIENT_FACTS_MAX)
 		return -EINVAL;
 	p->source = memdup_user_nul(u64_to_user_ptr(args->source), args->source_len);
 	if (IS_ERR(p->source)) {
-		int err = PTR_ERR(p->source);
-
+		err = PTR_ERR(p->source);
 		p->source = NULL;
 		return err;
 	}
+	err = note_facts(p, args);
+	if (err)
+		return err;
 	p->requester = args->requester;
 	p->has_restart = true;
 	p->holding = args->flags & CRYO_CLIENT_HOLDS;
@@ -563,7 +591,7 @@ long cryo_client_create(void __user *arg)
 	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_client, flags), arg);
 	if (err)
 		return err;
-	if (args.flags & ~CRYO_CLIENT_FLAGS)
+	if (args.flags & ~CRYO_CLIENT_FLAGS || args.reserved)
 		return -EINVAL;
 	p = participant_alloc(&args);
 	if (IS_ERR(p))

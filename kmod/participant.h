@@ -53,6 +53,8 @@ struct cryo_participant {
 	bool has_restart;		/* @requester and @source are known */
 	s32 requester;
 	char *source;
+	void *facts;
+	u32 facts_len;
 };
 
 /* What a participant wants to be added to the request. Counted by both sides. */

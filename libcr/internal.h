@@ -236,6 +236,13 @@ void tell_exclusions();
 // In the child of a fork.
 void reset_exclusions();
 
+// ---- restart_facts.cc
+
+// Asks the module for environment and moved paths. After a restart, by the helper, before others go on.
+void read_facts();
+// When the callbacks are through, and in the child of a fork.
+void forget_facts();
+
 // ---- restart_run.cc
 
 // Runs cr_restart. Returns when it has read the context: 0, or -1 with errno, without CR_RSTRT_ASYNC_ERR. The

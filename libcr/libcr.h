@@ -126,6 +126,11 @@ int cr_replace_prepare(cr_prepare_id_t id, cr_prepare_func_t func, void* arg, un
 int cr_exclude_memory(void* addr, size_t len);
 int cr_include_memory(void* addr, size_t len);
 
+/* ---- how the restart was asked for: not in BLCR ---- */
+
+const char* cr_get_restart_env(const char* name);
+int cr_get_restart_path(const char* path, char* buffer, size_t size);
+
 /* ---- requests ---- */
 
 #define CR_CHECKPOINT_ARGS_VERSION 1

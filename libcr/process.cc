@@ -46,6 +46,7 @@ void after_fork_in_child() {
   reset_exclusions();
   reset_prepares();
   reset_restarts();
+  forget_facts();
   t_thread = nullptr;
   t_chain = nullptr;
 }

@@ -68,6 +68,7 @@ void ask_about_restart() {
   if (::ioctl(g_process.client_fd, CRYO_CLIENT_RESTART_INFO, &restart) == 0)
     g_round.restart.requester = restart.requester;
   g_round.restart.src = g_round.source;
+  read_facts();
 }
 
 int cast_vote(std::uint32_t kind, std::uint32_t code) {
@@ -233,6 +234,7 @@ void run_callbacks() {
   finish(result, CR_HOLD_NONE, CR_HOOK_CONT_THREAD_CONTEXT, CR_HOOK_RSTRT_THREAD_CONTEXT);
   // The next round needs the threads as they were.
   for (std::uint32_t left = g_round.left; left != 0; left = g_round.left) futex_wait(g_round.left, left, -1);
+  forget_facts();
   g_round.ended.fetch_add(1);
   futex_wake_all(g_round.ended);
 }

@@ -159,7 +159,10 @@ static size_t client_argument(unsigned long cmd, void *block)
 	switch (cmd) {
 	case CRYO_IOC_CLIENT:
 		if (proper)
-			*(struct cryo_client *)block = (struct cryo_client){ .flags = (uint32_t)rnd() & CRYO_CLIENT_FLAGS };
+			*(struct cryo_client *)block = (struct cryo_client){
+				.flags = (uint32_t)rnd() & CRYO_CLIENT_FLAGS,
+				.facts_len = one_in(3) ? odd_number() : (uint32_t)rnd() % 128,
+				.facts = one_in(4) ? rnd() : (uintptr_t)block + 64 };
 		return sizeof(struct cryo_client);
 	case CRYO_CLIENT_VOTE:
 		if (proper)
@@ -188,6 +191,8 @@ static size_t client_argument(unsigned long cmd, void *block)
 	case CRYO_CLIENT_WAIT:
 		return sizeof(struct cryo_client_request);
 	case CRYO_CLIENT_RESTART_INFO:
+		*(struct cryo_client_restart *)block = (struct cryo_client_restart){
+			.facts_size = odd_number(), .facts = one_in(2) ? rnd() : (uintptr_t)block + 64 };
 		return sizeof(struct cryo_client_restart);
 	}
 	return 0;

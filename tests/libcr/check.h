@@ -135,12 +135,21 @@ static inline int end_of(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
+/* For cr_restart, up to a NULL. */
+static const char *restart_options[4];
+
 static inline int run_restart(const char *context)
 {
-	pid_t pid = fork();
+	const char *argv[8] = { "cr_restart", "--no-truncate" };
+	int i, n = 2;
+	pid_t pid;
 
+	for (i = 0; restart_options[i]; i++)
+		argv[n++] = restart_options[i];
+	argv[n] = context;
+	pid = fork();
 	if (pid == 0) {
-		execlp("cr_restart", "cr_restart", "--no-truncate", context, (char *)NULL);
+		execvp(argv[0], (char *const *)argv);
 		_exit(127);
 	}
 	return end_of(pid);

@@ -25,6 +25,31 @@ std::int32_t holder_in(const File& file) {
   return static_cast<std::int32_t>(file.head.pos >> 32);
 }
 
+void add_fact(std::string& facts, char kind, std::string_view text) {
+  facts += kind;
+  facts += text;
+  facts += '\0';
+}
+
+// Whose environment cr_restart has is the user of the process: what root has in it is not for others.
+bool may_see_environment(const FileRestoreInput& input, std::int32_t pid) {
+  for (const Process& process : input.context.processes)
+    if (process.head.pid == pid) return process.creds && process.creds->head.uid == ::getuid();
+  return false;
+}
+
+std::string facts_for(const FileRestoreInput& input, const File& file) {
+  std::string facts;
+  for (const Relocations::Pair& pair : input.options.relocations.pairs()) {
+    add_fact(facts, CRYO_FACT_OLD_PATH, pair.from);
+    add_fact(facts, CRYO_FACT_NEW_PATH, pair.to);
+  }
+  if (!may_see_environment(input, owner_of(file))) return facts;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+    add_fact(facts, CRYO_FACT_VARIABLE, *variable);
+  return facts;
+}
+
 }  // namespace
 
 UniqueFd make_client(const FileRestoreInput& input, const File& file) {
@@ -39,6 +64,9 @@ UniqueFd make_client(const FileRestoreInput& input, const File& file) {
     client.source = reinterpret_cast<std::uintptr_t>(source.data());
     client.source_len = static_cast<std::uint32_t>(source.size());
   }
+  const std::string facts = facts_for(input, file);
+  client.facts = reinterpret_cast<std::uintptr_t>(facts.data());
+  client.facts_len = static_cast<std::uint32_t>(facts.size());
   UniqueFd fd(::ioctl(open_device().get(), CRYO_IOC_CLIENT, &client));
   if (!fd) fail_errno("cannot register for checkpoints again");
   return fd;

@@ -10,6 +10,12 @@ namespace cryo {
 
 class Relocations {
  public:
+  // Without slashes at the end: "/" is empty.
+  struct Pair {
+    std::string from;
+    std::string to;
+  };
+
   static constexpr std::size_t kMax = 16;
 
   // "OLD=NEW"; "\=" and "\\" stand for themselves.  Throws Error (EINVAL) that names what is wrong.
@@ -17,12 +23,9 @@ class Relocations {
 
   // `path` with the first OLD that it starts with, on whole components, replaced.
   [[nodiscard]] std::string apply(const std::string& path) const;
+  [[nodiscard]] const std::vector<Pair>& pairs() const { return pairs_; }
 
  private:
-  struct Pair {
-    std::string from;
-    std::string to;
-  };
   std::vector<Pair> pairs_;
 };
 

@@ -26,9 +26,14 @@
  *
  * With CRYO_CLIENT_RESTARTED the handle is of a process that is being restarted:
  * it belongs to the first process that claims it, waits or votes with it, and the first vote
- * returns at once that this is a restart.  @requester and @source (user pointer to
- * @source_len bytes, at most CRYO_CLIENT_SOURCE_MAX) are what
- * CRYO_CLIENT_RESTART_INFO tells.
+ * returns at once that this is a restart.  @requester, @source (user pointer to
+ * @source_len bytes, at most CRYO_CLIENT_SOURCE_MAX) and @facts (to @facts_len bytes, at most
+ * CRYO_CLIENT_FACTS_MAX) are what CRYO_CLIENT_RESTART_INFO tells.
+ *
+ * The facts are strings, each NUL-terminated, of which the first character says what follows:
+ * CRYO_FACT_VARIABLE a variable of the requester's environment, CRYO_FACT_OLD_PATH a path that the
+ * restart has moved (no slash at the end, so the root is empty), with CRYO_FACT_NEW_PATH next to it.  The
+ * module does not look into them.
  */
 #define CRYO_IOC_CLIENT		_IO(CRYO_IOC_TYPE, 0x7c)
 
@@ -38,6 +43,11 @@
 #define CRYO_CLIENT_FLAGS	((1U << 3) - 1)
 
 #define CRYO_CLIENT_SOURCE_MAX	4096
+#define CRYO_CLIENT_FACTS_MAX	(8U << 20)	/* more than execve(2) takes */
+
+#define CRYO_FACT_VARIABLE	'E'
+#define CRYO_FACT_OLD_PATH	'F'
+#define CRYO_FACT_NEW_PATH	'T'
 
 struct cryo_client {
 	__u32 size;
@@ -45,6 +55,9 @@ struct cryo_client {
 	__s32 requester;		/* RESTARTED: pid of who asked for the restart */
 	__u32 source_len;		/* bytes */
 	__u64 source;			/* path of the context, not NUL-terminated */
+	__u64 facts;			/* RESTARTED: user pointer */
+	__u32 facts_len;		/* bytes, 0: none */
+	__u32 reserved;
 };
 
 /*
@@ -121,6 +134,9 @@ struct cryo_client_restart {
 	__u32 source_size;		/* in: bytes at @source */
 	__u32 reserved;
 	__u64 source;			/* in: user pointer: gets the path, NUL-terminated */
+	__u64 facts;			/* in: user pointer: gets the facts if there is room for all */
+	__u32 facts_size;		/* in: bytes at @facts; out: that they have */
+	__u32 reserved2;
 };
 
 /*
