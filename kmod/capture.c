@@ -46,6 +46,27 @@ void cryo_warn(struct cryo_capture *c, const char *fmt, ...)
 	va_end(args);
 }
 
+/* The address space of c->p; several processes may have one (CLONE_VM). */
+static int take_mm(struct cryo_capture *c)
+{
+	struct cryo_proc *p;
+
+	c->p->mm = get_task_mm(c->p->task);
+	if (!c->p->mm)
+		return -ESRCH;
+	cryo_for_each_proc(p, c->req) {
+		if (p == c->p)
+			break;
+		if (p->mm != c->p->mm)
+			continue;
+		c->p->mm_id = p->mm_id;
+		c->p->mm_saved = true;
+		return 0;
+	}
+	c->p->mm_id = ++c->next_id;
+	return 0;
+}
+
 /* Still a process that can be saved, and still the caller's to look into? With c->p set. */
 static int check_proc(struct cryo_capture *c)
 {
@@ -67,9 +88,7 @@ static int check_proc(struct cryo_capture *c)
 		return -ESRCH;
 	if (c->p->zombie)
 		return 0;
-	c->p->mm_id = ++c->next_id;
-	c->p->mm = get_task_mm(c->p->task);
-	return c->p->mm ? 0 : -ESRCH;
+	return take_mm(c);
 }
 
 static int collect(struct cryo_capture *c)
@@ -80,7 +99,9 @@ static int collect(struct cryo_capture *c)
 	if (c->p->zombie)
 		return 0;
 	cryo_check_process(c);
-	err = cryo_collect_fds(c) ?: cryo_collect_vmas(c);
+	err = cryo_collect_fds(c);
+	if (!err && !c->p->mm_saved)
+		err = cryo_collect_vmas(c);
 	if (err)
 		return err;
 	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
@@ -134,11 +155,12 @@ static int describe_proc(struct cryo_capture *c)
 	       cryo_save_creds(c) ?:
 	       cryo_save_cwd(c) ?:
 	       cryo_save_tables(c) ?:
+	       cryo_save_sharing(c) ?:
 	       cryo_save_rlimits(c) ?:
 	       cryo_save_sigactions(c) ?:
 	       cryo_save_sigpending(c, c->p->task, true) ?:
 	       cryo_save_itimers(c) ?:
-	       cryo_save_mm(c) ?:
+	       (c->p->mm_saved ? 0 : cryo_save_mm(c)) ?:
 	       cryo_save_mempolicies(c) ?:
 	       cryo_save_cgroup(c) ?:
 	       cryo_save_fds(c) ?:
@@ -199,7 +221,7 @@ static int describe(struct cryo_capture *c)
 
 static int estimate(struct cryo_capture *c)
 {
-	if (c->p->mm) {
+	if (c->p->mm && !c->p->mm_saved) {
 		c->req->estimate += cryo_estimate(c);
 		c->shared.memories++;
 	}
@@ -208,7 +230,7 @@ static int estimate(struct cryo_capture *c)
 
 static int save_memory(struct cryo_capture *c)
 {
-	return c->p->mm ? cryo_save_memory(c) : 0;
+	return c->p->mm && !c->p->mm_saved ? cryo_save_memory(c) : 0;
 }
 
 static int write_context(struct cryo_capture *c)
@@ -245,6 +267,7 @@ static void release_proc(struct cryo_proc *p)
 	if (p->mm)
 		mmput(p->mm);
 	p->mm = NULL;
+	p->mm_saved = false;
 }
 
 static void capture_free(struct cryo_capture *c)

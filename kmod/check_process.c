@@ -76,12 +76,6 @@ static bool in_context(struct cryo_capture *c, struct task_struct *task)
 	return p && !p->omitted && !p->gone;
 }
 
-/* Compared only: neither is followed. */
-static bool shares_mm(struct cryo_capture *c, struct task_struct *task)
-{
-	return READ_ONCE(task->mm) == c->p->mm;
-}
-
 static bool shares_files(struct cryo_capture *c, struct task_struct *task)
 {
 	return READ_ONCE(task->files) && READ_ONCE(task->files) == READ_ONCE(c->p->task->files) &&
@@ -97,7 +91,9 @@ static bool shares_fs(struct cryo_capture *c, struct task_struct *task)
 /* More users than the process has threads: worth a look at all processes. */
 static bool may_be_shared(struct cryo_capture *c)
 {
-	unsigned int threads = READ_ONCE(c->p->task->signal->nr_threads);
+	/* A main thread that has exited counts, and holds nothing. */
+	unsigned int threads = READ_ONCE(c->p->task->signal->nr_threads) -
+			       !thread_group_leader(c->p->task);
 	bool shared;
 
 	task_lock(c->p->task);
@@ -130,8 +126,7 @@ static void check_sharing(struct cryo_capture *c)
 	check_undo(c);
 	if (!may_be_shared(c))
 		return;
-	if (users_of(c, shares_mm))
-		cryo_refuse(c, "memory shared with another process (CLONE_VM, vfork) is not supported");
+	cryo_check_sharing(c);
 	if (users_of(c, shares_files))
 		cryo_refuse(c, "descriptors shared with a process that is left out (CLONE_FILES) are not supported");
 	if (users_of(c, shares_fs))
@@ -176,6 +171,15 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 		cryo_refuse(c, "thread %d: syscall user dispatch is not supported", tid);
 }
 
+/* What the areas do not tell. */
+static void check_mm(struct cryo_capture *c)
+{
+	if (cryo_mm_has_aio(c->p->mm))
+		cryo_refuse(c, "asynchronous I/O contexts (io_setup) are not supported");
+	if (cryo_mm_mdwe(c->p->mm))
+		cryo_refuse(c, "memory-deny-write-execute (PR_SET_MDWE) is not supported");
+}
+
 /* Refuse everything that would be lost. */
 void cryo_check_process(struct cryo_capture *c)
 {
@@ -184,10 +188,8 @@ void cryo_check_process(struct cryo_capture *c)
 	cryo_check_namespaces(c);
 	check_children(c);
 	check_sharing(c);
-	if (cryo_mm_has_aio(c->p->mm))
-		cryo_refuse(c, "asynchronous I/O contexts (io_setup) are not supported");
-	if (cryo_mm_mdwe(c->p->mm))
-		cryo_refuse(c, "memory-deny-write-execute (PR_SET_MDWE) is not supported");
+	if (!c->p->mm_saved)
+		check_mm(c);
 	if (c->p->task->signal->oom_mm)
 		cryo_refuse(c, "is being killed for lack of memory");
 	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p))

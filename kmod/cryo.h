@@ -158,6 +158,7 @@ struct cryo_proc {
 	struct task_struct *task;
 	struct mm_struct *mm;		/* counted */
 	u32 mm_id;
+	bool mm_saved;			/* with a process that comes before it, and has the same */
 	struct cryo_fd_record *fds;
 	unsigned int nr_fds;
 	struct cryo_vma_record *vmas;
@@ -378,6 +379,12 @@ int cryo_save_thread_fs(struct cryo_capture *c, struct task_struct *task);
 void cryo_check_fs(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_tables(struct cryo_capture *c);
 bool cryo_has_table_of_other(struct cryo_capture *c);
+
+/* save_sharing.c */
+struct cryo_proc *cryo_first_with(struct cryo_capture *c,
+				  bool (*same)(struct task_struct *a, struct task_struct *b));
+void cryo_check_sharing(struct cryo_capture *c);
+int cryo_save_sharing(struct cryo_capture *c);
 int cryo_save_rlimits(struct cryo_capture *c);
 int cryo_save_creds(struct cryo_capture *c);
 int cryo_save_sigactions(struct cryo_capture *c);

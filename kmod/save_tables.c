@@ -20,39 +20,18 @@ static bool same_fs(struct task_struct *a, struct task_struct *b)
 	return READ_ONCE(a->fs) && READ_ONCE(a->fs) == READ_ONCE(b->fs);
 }
 
-static bool is_saved(struct cryo_proc *p)
-{
-	return p->task && !p->zombie && !p->gone && !p->omitted;
-}
-
-/* The first process of the context that has the same as this one; NULL: no other has. */
-static struct cryo_proc *first_with(struct cryo_capture *c,
-				    bool (*same)(struct task_struct *a, struct task_struct *b))
-{
-	struct cryo_proc *p, *first = NULL;
-	unsigned int n = 0;
-
-	cryo_for_each_proc(p, c->req) {
-		if (!is_saved(p) || !same(p->task, c->p->task))
-			continue;
-		if (!n++)
-			first = p;
-	}
-	return n > 1 ? first : NULL;
-}
-
 /* Does it have the descriptor table of a process that comes before it in the context? */
 bool cryo_has_table_of_other(struct cryo_capture *c)
 {
-	struct cryo_proc *first = first_with(c, same_files);
+	struct cryo_proc *first = cryo_first_with(c, same_files);
 
 	return first && first != c->p;
 }
 
 int cryo_save_tables(struct cryo_capture *c)
 {
-	struct cryo_proc *files = first_with(c, same_files);
-	struct cryo_proc *fs = first_with(c, same_fs);
+	struct cryo_proc *files = cryo_first_with(c, same_files);
+	struct cryo_proc *fs = cryo_first_with(c, same_fs);
 	struct cryo_shared_tables out = {
 		.files = files ? files->pid : 0,
 		.fs = fs ? fs->pid : 0,

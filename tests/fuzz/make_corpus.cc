@@ -57,6 +57,13 @@ ContextBuilder thread_directories() {
   return builder;
 }
 
+ContextBuilder shared_memory() {
+  ContextBuilder builder = ContextBuilder::smallest();
+  const std::int32_t pid = builder.process().head.pid;
+  builder.add_sharer({pid, pid}, {pid, pid}, 1);
+  return builder;
+}
+
 ContextBuilder copied_pages() {
   ContextBuilder builder = ContextBuilder::smallest();
   builder.add_page_copy(16 * std::uint64_t{builder.context.header.page_size}, 1);
@@ -142,6 +149,7 @@ void run(const std::filesystem::path& dir) {
   save(dir / "leader-gone", leader_gone().build());
   save(dir / "thread-directories", thread_directories().build());
   save(dir / "page-copies", copied_pages().build());
+  save(dir / "shared-memory", shared_memory().build());
   save(dir / "grown", grown().build());
   save(dir / "unknown", unknown_sections().build());
   save(dir / "processes", two_processes().build());

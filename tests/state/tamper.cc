@@ -243,6 +243,7 @@ Changes of_threads() {
         {"timer-slack", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.timer_slack_ns += 1; })},
         {"thread-umask", in<cryo_thread_fs>(CRYO_SEC_THREAD_FS, [](auto& fs) { fs.umask ^= 1; })},
         {"shared-files", in<cryo_shared_tables>(CRYO_SEC_SHARED_TABLES, [](auto& t) { t.files = 0; })},
+        {"shared-handlers", in<cryo_shared_memory>(CRYO_SEC_SHARED_MEMORY, [](auto& t) { t.sighand = 0; })},
         {"shared-fs", in<cryo_shared_tables>(CRYO_SEC_SHARED_TABLES, [](auto& t) { t.fs = 0; })},
         {"death-signal", in<Thread>(CRYO_SEC_THREAD, [](auto& t) { t.pdeath_signal = 0; })},
     };

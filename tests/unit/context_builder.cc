@@ -141,6 +141,8 @@ void put_process(Writer& writer, const Process& process) {
   if (process.cwd) writer.put(CRYO_SEC_CWD, pid, process.cwd->head, bytes_of_text(process.cwd->path));
   if (process.shared.files != 0 || process.shared.fs != 0)
     writer.put(CRYO_SEC_SHARED_TABLES, pid, process.shared);
+  if (process.shared_memory.mm != 0 || process.shared_memory.sighand != 0)
+    writer.put(CRYO_SEC_SHARED_MEMORY, pid, process.shared_memory);
   if (!process.cgroup.empty()) writer.put({CRYO_SEC_CGROUP, pid, 0, {}, bytes_of_text(process.cgroup), 8});
   if (!process.rlimits.empty()) writer.put_array(CRYO_SEC_RLIMITS, pid, process.rlimits);
   if (!process.sigactions.empty()) writer.put_array(CRYO_SEC_SIGACTIONS, pid, process.sigactions);
@@ -591,6 +593,21 @@ void ContextBuilder::add_page_copy(std::uint64_t start, std::uint64_t nr_pages, 
   const cryo_page_copy copy{start, nr_pages, first + static_cast<std::uint64_t>(skip)};
   const cryo_array head{1, sizeof(copy)};
   extra.push_back({CRYO_SEC_PAGE_COPIES, 1, CRYO_SECF_REQUIRED, bytes_of(head), bytes_of(copy)});
+}
+
+void ContextBuilder::add_sharer(cryo_shared_memory first, cryo_shared_memory second, std::uint32_t mm) {
+  process().shared_memory = first;
+  Process other = process();
+  other.head.ppid = process().head.pid;
+  other.head.pid = 1002;
+  other.head.mm = mm;
+  other.shared_memory = second;
+  for (Thread& thread : other.threads) thread.head.tid = thread.head.pid = 1002;
+  if (mm == 2) {
+    context.mms[2] = context.mms.at(1);
+    context.mms[2].id = 2;
+  }
+  context.processes.push_back(other);
 }
 
 Thread& ContextBuilder::add_thread(std::int32_t tid) {

@@ -48,6 +48,8 @@ class ContextBuilder {
   [[nodiscard]] Thread& thread() { return process().threads.front(); }
   // Adds a second thread, a copy of the first with another tid.
   Thread& add_thread(std::int32_t tid);
+  // A child of the first process, and what the two share; memory 2 is a copy of 1.
+  void add_sharer(cryo_shared_memory first, cryo_shared_memory second, std::uint32_t mm);
 
   [[nodiscard]] Bytes build() const;
 };

@@ -304,6 +304,23 @@ TEST("tables that processes share") {
   refused("process 1000 shares tables with process -1 or 0", with(-1, 0));
 }
 
+TEST("memory that processes share") {
+  const auto with = [](cryo_shared_memory first, cryo_shared_memory second, std::uint32_t mm) {
+    return [=](ContextBuilder& b) { b.add_sharer(first, second, mm); };
+  };
+  ContextBuilder good;
+  with({1000, 1000}, {1000, 1000}, 1)(good);
+  CHECK_EQ(read(good.build()).processes[1].shared_memory.sighand, 1000);
+  ContextBuilder older;  // than the section
+  with({0, 0}, {0, 0}, 1)(older);
+  CHECK_EQ(read(older.build()).processes[1].shared_memory.mm, 1000);
+  refused("process 1000: shares the memory of process 1002, memory 1 is", with({1002, 0}, {1000, 0}, 1));
+  refused("process 1002: its memory 7 is not there", with({1000, 0}, {1000, 0}, 7));
+  refused("process 1000: shares the signal handlers of process 1002", with({1000, 1002}, {1000, 0}, 1));
+  refused("process 1000 shares memory with process -1", with({-1, 0}, {1000, 0}, 1));
+  refused("shares the memory of process 1000, memory 1 is that of process 0", with({1000, 0}, {1000, 0}, 2));
+}
+
 TEST("copies of pages") {
   constexpr std::uint64_t kPage = 4096;
   ContextBuilder good = ContextBuilder::smallest();

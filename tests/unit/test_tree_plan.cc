@@ -18,6 +18,7 @@ constexpr pid_t kRestartSession = 998;  // its session
 struct Saved {
   pid_t pid, ppid, pgid, sid;
   std::uint32_t flags = 0;
+  cryo_shared_memory shared = {};
 };
 
 Context context_of(const std::vector<Saved>& saved) {
@@ -30,6 +31,7 @@ Context context_of(const std::vector<Saved>& saved) {
     process.head.sid = one.sid;
     process.head.flags = one.flags;
     process.head.exit_signal = 17;
+    process.shared_memory = one.shared;
     if (!(one.flags & CRYO_PROC_ZOMBIE)) process.threads.emplace_back();
     context.processes.push_back(process);
   }
@@ -62,7 +64,9 @@ class Kernel {
         const pid_t pid = plan_.nodes[step.subject].pid;
         if (table_.contains(pid)) return "pid in use";
         pid_[step.subject] = pid;
-        table_[pid] = {pid, step.actor == kMaker ? kRestart : actor.pid, actor.pgid, actor.sid};
+        const std::size_t parent = plan_.nodes[step.subject].parent;
+        const pid_t ppid = step.actor == kMaker ? kRestart : parent == step.actor ? actor.pid : actor.ppid;
+        table_[pid] = {pid, ppid, actor.pgid, actor.sid};
         return "";
       }
       case Kind::kSession:
@@ -188,6 +192,31 @@ TEST("tree: what had exited, leaders among them") {
          {{10, {10, kRestart, kRestartGroup, kRestartSession}},
           {11, {11, 10, 11, kRestartSession}},
           {12, {12, 10, 11, kRestartSession}}});
+}
+
+TEST("tree: processes that share memory are forked by one of them") {
+  const std::vector<Saved> saved{{10, 2, 10, 3},
+                                 {11, 10, 11, 11, 0, {11, 0}},
+                                 {12, 11, 12, 12, 0, {11, 12}},
+                                 {13, 10, 13, 3, 0, {11, 0}},
+                                 {14, 11, 12, 12, 0, {11, 12}}};
+  expect(saved, {{10, {10, kRestart, kRestartGroup, kRestartSession}}, {13, {13, 10, 13, kRestartSession}}});
+  std::size_t sharing = 0, handlers = 0;
+  for (const TreeNode& node : plan_tree(context_of(saved), {}).nodes) {
+    sharing += node.shares_memory;
+    handlers += node.shares_handlers;
+  }
+  CHECK_EQ(sharing, 3U);
+  CHECK_EQ(handlers, 1U);
+}
+
+TEST("tree: memory that cannot be shared again is named") {
+  const TreePlan plan = plan_tree(
+      context_of({{10, 2, 10, 3}, {11, 10, 10, 3, 0, {11, 0}}, {12, 10, 10, 3}, {13, 12, 10, 3, 0, {11, 0}}}),
+      {});
+  CHECK_EQ(plan.problems.size(), 1U);
+  CHECK_EQ(plan.problems.front(),
+           "pid 13: shares memory with processes that neither it nor its parent is forked by");
 }
 
 TEST("tree: a session that cannot be rebuilt is named") {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "context/staging.h"
@@ -103,6 +104,41 @@ void check_shared_tables(const Staging& staging, const Context& context) {
     if (shared.fs != 0 && !names_itself(&cryo_shared_tables::fs, shared.fs))
       inconsistent(staging, "process {}: shares the working directory of process {}, which has none to share",
                    process.head.pid, shared.fs);
+  }
+}
+
+// The first that has an address space is named by all of those that have it; what came before SHARED_MEMORY
+// does not say so.
+void check_memory_users(const Staging& staging, Context& context) {
+  std::map<std::uint32_t, std::vector<Process*>> users;
+  for (Process& process : context.processes)
+    if (!process.threads.empty()) users[process.head.mm].push_back(&process);
+  for (const auto& [mm, processes] : users) {
+    const std::int32_t first = processes.size() > 1 ? processes.front()->head.pid : 0;
+    for (Process* process : processes) {
+      std::int32_t& named = process->shared_memory.mm;
+      if (named != 0 && named != first)
+        inconsistent(staging, "process {}: shares the memory of process {}, memory {} is that of process {}",
+                     process->head.pid, named, mm, first);
+      named = first;
+    }
+  }
+}
+
+void check_shared_handlers(const Staging& staging, const Context& context) {
+  std::map<std::int32_t, std::int32_t> memory;  // by the process that names itself
+  for (const Process& process : context.processes) {
+    const cryo_shared_memory& shared = process.shared_memory;
+    if (process.threads.empty() && (shared.mm != 0 || shared.sighand != 0))
+      inconsistent(staging, "process {}: has exited, and shares memory", process.head.pid);
+    if (shared.sighand == process.head.pid) memory.emplace(shared.sighand, shared.mm);
+  }
+  for (const Process& process : context.processes) {
+    const cryo_shared_memory& shared = process.shared_memory;
+    const auto named = memory.find(shared.sighand);
+    if (shared.sighand != 0 && (named == memory.end() || named->second != shared.mm))
+      inconsistent(staging, "process {}: shares the signal handlers of process {}, which has none to share",
+                   process.head.pid, shared.sighand);
   }
 }
 
@@ -427,6 +463,7 @@ Context assemble(Staging& staging) {
   move_all(staging.mount_entries, context.mount_entries);
   for (const std::int32_t pid : staging.processes.order())
     context.processes.push_back(std::move(*staging.processes.find(pid)));
+  for (Process& process : context.processes) process.outer_pid = process.head.pid;
 
   check_totals(staging, context);
   for (const Process& process : context.processes) {
@@ -438,6 +475,8 @@ Context assemble(Staging& staging) {
   }
   check_tree(staging, context);
   check_shared_tables(staging, context);
+  check_memory_users(staging, context);
+  check_shared_handlers(staging, context);
   check_namespaces(staging, context);
   check_mount_entries(staging, context);
   for (const auto& [id, mm] : context.mms) check_mm(staging, mm, context);

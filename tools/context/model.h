@@ -89,6 +89,8 @@ struct Process {
   std::optional<Creds> creds;              // always present in a context that cr_restart accepts
   std::optional<Path> cwd;                 // (same)
   cryo_shared_tables shared{};             // pids of processes of the context
+  cryo_shared_memory shared_memory{};      // (same): they have one head.mm
+  std::int32_t outer_pid = 0;              // head.pid, which may be seen from elsewhere, as those above are
   std::string cgroup;                      // path in the unified hierarchy; empty: not known
   std::vector<cryo_rlimit> rlimits;        // index: RLIMIT_*
   std::vector<cryo_sigaction> sigactions;  // index: signal - 1

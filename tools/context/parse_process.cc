@@ -93,6 +93,15 @@ void parse_shared_tables(Staging& staging, const Payload& payload) {
   process_of(staging, payload).shared = shared;
 }
 
+void parse_shared_memory(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const auto shared = payload.fixed<cryo_shared_memory>();
+  if (shared.mm <= 0 || shared.sighand < 0)
+    payload.damaged("process {} shares memory with process {} and signal handlers with process {}",
+                    payload.object(), shared.mm, shared.sighand);
+  process_of(staging, payload).shared_memory = shared;
+}
+
 void parse_thread_fs(Staging& staging, const Payload& payload) {
   staging.once(payload);
   ThreadFs fs{payload.fixed<cryo_thread_fs>(), payload.string()};

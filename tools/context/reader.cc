@@ -56,6 +56,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_EXCLUDED, parse_excluded},
     {CRYO_SEC_THREAD_FS, parse_thread_fs},
     {CRYO_SEC_SHARED_TABLES, parse_shared_tables},
+    {CRYO_SEC_SHARED_MEMORY, parse_shared_memory},
     {CRYO_SEC_SOCKOPTS, parse_sockopts},
     {CRYO_SEC_SOCKSTATE, parse_sockstate},
     {CRYO_SEC_SOCKQUEUE, parse_sockqueue},

@@ -115,6 +115,7 @@ void parse_cpu(Staging& staging, const Payload& payload);
 void parse_process(Staging& staging, const Payload& payload);
 void parse_cwd(Staging& staging, const Payload& payload);
 void parse_shared_tables(Staging& staging, const Payload& payload);
+void parse_shared_memory(Staging& staging, const Payload& payload);
 void parse_thread_fs(Staging& staging, const Payload& payload);
 void parse_creds(Staging& staging, const Payload& payload);
 void parse_rlimits(Staging& staging, const Payload& payload);

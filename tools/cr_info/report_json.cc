@@ -184,6 +184,8 @@ Json json_of(const Context& context, const Process& process) {
                {"cwd", process.cwd ? Json(process.cwd->path) : Json()},
                {"shares_files_of", process.shared.files},
                {"shares_fs_of", process.shared.fs},
+               {"shares_memory_of", process.shared_memory.mm},
+               {"shares_handlers_of", process.shared_memory.sighand},
                {"creds", process.creds ? json_of(*process.creds) : Json()},
                {"pending", signal_set_names(process.pending.signals)},
                {"sigactions", sigactions(process)},

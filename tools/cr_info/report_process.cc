@@ -32,6 +32,12 @@ void print_identity(const Context& context, const Process& process) {
     fmt::print("  shares       descriptors of process {}\n", process.shared.files);
   if (process.shared.fs != 0)
     fmt::print("  shares       directory and umask of process {}\n", process.shared.fs);
+  if (process.shared_memory.mm != 0)
+    fmt::print("  shares       memory{} of process {}\n",
+               process.shared_memory.sighand == process.shared_memory.mm ? " and signal handlers" : "",
+               process.shared_memory.mm);
+  if (process.shared_memory.sighand != 0 && process.shared_memory.sighand != process.shared_memory.mm)
+    fmt::print("  shares       signal handlers of process {}\n", process.shared_memory.sighand);
   fmt::print("  parent {}, group {}, session {}, umask {:03o}", head.ppid, head.pgid, head.sid, head.umask);
   if (head.oom_score_adj != 0) fmt::print(", oom_score_adj {}", head.oom_score_adj);
   if (head.personality != 0) fmt::print(", personality {:#x}", head.personality);
@@ -197,7 +203,8 @@ void print_process(const Context& context, const Process& process, int verbose) 
   print_posix_timers(process);
   if (verbose > 0) print_handlers(process);
   print_threads(context, process, verbose);
-  print_memory(context, context.mm(process.head.mm), verbose);
+  if (process.shared_memory.mm == 0 || process.shared_memory.mm == process.head.pid)
+    print_memory(context, context.mm(process.head.mm), verbose);
   print_files(context, process);
 }
 

@@ -85,6 +85,8 @@ void check_locked(const CheckInput& input, const Mm& mm, Findings& findings) {
 }  // namespace
 
 void check_memory(const CheckInput& input, Findings& findings) {
+  const cryo_shared_memory& shared = input.process.shared_memory;
+  if (shared.mm != 0 && shared.mm != input.process.head.pid) return;  // the first one's is looked at
   const Mm& mm = input.context.mm(input.process.head.mm);
   check_vdso(input, mm, findings);
   for (const cryo_vma& vma : mm.vmas) check_vma(input, vma, findings);

@@ -54,6 +54,8 @@ class Child {
   [[nodiscard]] bool adds_seals() const;
   [[nodiscard]] std::map<std::uint32_t, int> own_fds() const;
   [[nodiscard]] StubArea make_area(AddressSpace& space);
+  [[nodiscard]] bool makes_memory() const { return !input_.shared_life.memory_of; }
+  [[nodiscard]] MemoryPlan plan_own_memory(StubArea& area, AddressSpace& space);
   [[nodiscard]] bool is_child_of_exited_leader() const;
   void plan_process_calls(CallList& calls, StubArea& area);
   void plan_truncation(CallList& calls);
@@ -129,16 +131,33 @@ StubArea Child::make_area(AddressSpace& space) {
   const std::vector<OwnMapping> own = own_mappings();
   for (const OwnMapping& mapping : own) space.use(mapping.range);
   kernel_mappings_ = kernel_mappings(own);
-  for (const KernelMapping& mapping : kernel_mappings_) transit += mapping.range.size();
   const Mm& mm = input_.context.mm(process_.head.mm);
   use_saved_addresses(mm, space);
-  const std::size_t data = memory_plan_size(input_.context, mm) + thread_plan_size(process_, credentials_) +
+  std::size_t memory_size = 0;
+  if (makes_memory()) {
+    memory_size = memory_plan_size(input_.context, mm);
+    for (const KernelMapping& mapping : kernel_mappings_) transit += mapping.range.size();
+  }
+  const std::size_t data = memory_size + thread_plan_size(process_, credentials_) +
                            timerfd_plan_size(process_) + posix_timer_plan_size(process_) +
                            (process_.locks.size() + process_.fds.size()) * kLockSize +
                            (parked_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
                            (process_.threads.size() + 1) * 4 * sizeof(stub::Call) +
                            files_.fds.size() * (5 * sizeof(stub::Call) + kOwnerSize) + kFixedSize;
-  return StubArea(space, report_, input_.report_size, data, transit, input_.context.header.page_size);
+  StubArea area(space, {report_, input_.report_size, !makes_memory()}, data, transit,
+                input_.context.header.page_size);
+  if (!makes_memory()) input_.shared_life.areas.push_back(area.range());
+  return area;
+}
+
+MemoryPlan Child::plan_own_memory(StubArea& area, AddressSpace& space) {
+  if (!makes_memory()) return {};
+  const MemoryPlanInput input{
+      input_.context,          input_.context.mm(process_.head.mm),
+      kernel_mappings_,        [this](std::uint32_t file) { return files_.fds.at(file); },
+      input_.shared,           input_.handle_fd,
+      input_.shared_life.areas};
+  return plan_memory(input, area, space);
 }
 
 bool Child::is_child_of_exited_leader() const {
@@ -175,12 +194,7 @@ void Child::plan_truncation(CallList& calls) {
 
 stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   auto* parameters = area.array<stub::Parameters>(1);
-  const Mm& mm = input_.context.mm(process_.head.mm);
-  const MemoryPlanInput memory_input{
-      input_.context,   mm,
-      kernel_mappings_, [this](std::uint32_t file) { return files_.fds.at(file); },
-      input_.shared,    input_.handle_fd};
-  MemoryPlan memory = plan_memory(memory_input, area, space);
+  MemoryPlan memory = plan_own_memory(area, space);
   const ThreadPlanInput threads{process_,
                                 input_.options,
                                 credentials_,
@@ -206,6 +220,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
 
   parameters->report = area.report();
   parameters->slot = slots_of(area.report()) + slot_;
+  if (!makes_memory()) parameters->memory_of = slots_of(area.report()) + *input_.shared_life.memory_of;
   parameters->process = static_cast<std::uint32_t>(index_);
   parameters->wait_mapped = adds_seals() ? 1 : 0;
   parameters->threads = plan_threads(threads, area, parameters);

@@ -4,15 +4,24 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <vector>
 
 #include "context/model.h"
+#include "restart/address_space.h"
 #include "restart/files.h"
 #include "restart/options.h"
 #include "restart/shared_memory.h"
 #include "restart/stub.h"
 
 namespace cryo {
+
+// Of a process whose memory others have, too.
+struct SharedLife {
+  std::vector<std::size_t> before;       // nodes of those that are in the stub before it prepares itself
+  std::optional<std::size_t> memory_of;  // node of the one that makes the memory; none: it does so itself
+  std::vector<AddressRange>& areas;      // stub areas of those before it
+};
 
 // What the maker leaves to all processes of the job.
 struct ChildInput {
@@ -27,6 +36,7 @@ struct ChildInput {
   int device_fd = -1;  // -1: none
   stub::Report* report = nullptr;
   std::size_t report_size = 0;  // bytes, with its slots
+  const SharedLife& shared_life;
 };
 
 // Does not return: the caller becomes process `index` of the context, or leaves a report and exits.

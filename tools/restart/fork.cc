@@ -46,7 +46,7 @@ class TimerSlack {
 };
 
 // fork(), but for the C library's: its handlers are of no use in a process that is about to lose it.
-pid_t clone_process(const ForkRequest& request, pid_t set_tid) {
+pid_t clone_process(const ForkRequest& request, pid_t set_tid, pid_t wanted) {
   clone_args args{};
   const pid_t set_tids[] = {1, set_tid};  // the innermost namespace first
   if (request.sibling)
@@ -58,7 +58,11 @@ pid_t clone_process(const ForkRequest& request, pid_t set_tid) {
     args.set_tid_size = request.new_pid_namespace ? 2 : 1;
   }
   if (request.new_pid_namespace) args.flags |= CLONE_NEWPID;
-  return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof(args)));
+  if (request.shared == nullptr) return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof(args)));
+  const long result = request.shared->clone(args, wanted);
+  if (result >= 0) return static_cast<pid_t>(result);
+  errno = static_cast<int>(-result);
+  return -1;
 }
 
 // In the namespaces above the caller's.
@@ -106,9 +110,10 @@ pid_t fork_with_pid(const ForkRequest& request) {
       if (request.report->cursor == 0) request.report->cursor = previous;
     }
     move_outer_cursors(request);
-    const pid_t pid = clone_process(request, use_cursor ? 0 : request.pid);
+    const pid_t wanted = use_cursor && !request.new_pid_namespace ? request.pid : 0;
+    const pid_t pid = clone_process(request, use_cursor ? 0 : request.pid, wanted);
     if (pid == 0) {
-      if (!request.new_pid_namespace && use_cursor && ::syscall(SYS_getpid) != request.pid) ::_exit(0);
+      if (wanted != 0 && ::syscall(SYS_getpid) != wanted) ::_exit(0);
       return 0;
     }
     // Others' forks go on where they were: the ids from here on are wanted, too.
@@ -121,8 +126,12 @@ pid_t fork_with_pid(const ForkRequest& request) {
     }
     if (pid < 0 && errno == EEXIST) fail(EBUSY, "pid {} is in use", request.pid);
     if (pid < 0) fail_errno("cannot create the process");
-    if ((request.pid == 0 || pid == request.pid) && has_outer_pid(request, pid)) return pid;
+    if ((request.pid == 0 || pid == request.pid) && has_outer_pid(request, pid)) {
+      if (request.shared != nullptr) request.shared->let_go();
+      return pid;
+    }
     take_away(request, pid);
+    if (request.shared != nullptr) request.shared->wait_until_gone();
     const timespec pause{0, attempt < stub::kQuickTidTries ? 0 : stub::kTidPauseNs};
     ::nanosleep(&pause, nullptr);
   }

@@ -5,9 +5,9 @@
 #include <sys/types.h>
 
 #include <cstdint>
-
 #include <vector>
 
+#include "restart/second_life.h"
 #include "restart/stub.h"
 
 namespace cryo {
@@ -22,10 +22,11 @@ struct ForkRequest {
   bool new_pid_namespace = false;    // of which it is the first process
   std::vector<pid_t> outer{};        // its pids in the namespaces above the caller's, cr_restart's last
   int handle_fd = -1;                // of the restart: to get these
+  SecondLife* shared = nullptr;      // the child shares our memory, and begins there
 };
 
 // With CAP_CHECKPOINT_RESTORE the kernel gives the pid asked for; for others the module's pid cursor does.
-// Returns as fork(2) does.  Throws Error (EBUSY).
+// Returns as fork(2) does, but never in a child that shares our memory.  Throws Error (EBUSY).
 [[nodiscard]] pid_t fork_with_pid(const ForkRequest& request);
 
 // Whether a process has ended: its parent may be stopped in the middle of becoming what it was.  One whose

@@ -2,8 +2,10 @@
 #include "restart/maker.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,6 +42,9 @@ class Maker {
   void park();
   void make_everything();
   [[noreturn]] void live(std::size_t node);
+  [[nodiscard]] SharedLife shared_life(std::size_t index);
+  void await_library(const SharedLife& life) const;
+  void report(std::uint32_t process, const std::exception& error) const;
 
   const MakerInput& input_;
   Descriptors descriptors_;
@@ -51,7 +56,7 @@ class Maker {
   std::optional<FileRestoreInput> file_input_;
   FileStore files_;
   SharedMemory shared_;
-  std::uint32_t process_ = kNoProcess;  // that this one becomes
+  std::vector<AddressRange> sharers_areas_;
 };
 
 // Neither without cr_restart nor within limits that the job does not have.
@@ -104,26 +109,66 @@ void Maker::make_everything() {
   shared_ = make_shared_memory(input_.context, context_fd_);
 }
 
+void Maker::report(std::uint32_t process, const std::exception& error) const {
+  const auto* known = dynamic_cast<const Error*>(&error);
+  report_failure(*input_.report, process, error.what(), known == nullptr ? ENOMEM : known->code());
+}
+
 void Maker::live(std::size_t node) {
-  process_ = static_cast<std::uint32_t>(input_.plan.nodes[node].process);
-  const Process& process = input_.context.processes[process_];
-  const std::uint32_t ns = process.namespaces.pid;
-  enter_for_children(input_.context, process);
-  const Context seen = ns == 0 ? Context() : seen_from(input_.context, ns);
-  std::vector<std::int32_t> nice_not_permitted = input_.nice_not_permitted;
-  for (std::int32_t& tid : nice_not_permitted) tid = number_in(input_.context, ns, tid);
-  const ChildInput child{ns == 0 ? input_.context : seen,
-                         input_.options,
-                         nice_not_permitted,
-                         *file_input_,
-                         files_,
-                         shared_,
-                         context_fd_,
-                         handle_fd_,
-                         device_fd_,
-                         input_.report,
-                         input_.report_size};
-  become(child, process_, node);
+  const auto index = static_cast<std::uint32_t>(input_.plan.nodes[node].process);
+  try {
+    const SharedLife life = shared_life(index);
+    await_library(life);
+    const Process& process = input_.context.processes[index];
+    const std::uint32_t ns = process.namespaces.pid;
+    enter_for_children(input_.context, process);
+    const Context seen = ns == 0 ? Context() : seen_from(input_.context, ns);
+    std::vector<std::int32_t> nice_not_permitted = input_.nice_not_permitted;
+    for (std::int32_t& tid : nice_not_permitted) tid = number_in(input_.context, ns, tid);
+    const ChildInput child{ns == 0 ? input_.context : seen,
+                           input_.options,
+                           nice_not_permitted,
+                           *file_input_,
+                           files_,
+                           shared_,
+                           context_fd_,
+                           handle_fd_,
+                           device_fd_,
+                           input_.report,
+                           input_.report_size,
+                           life};
+    become(child, index, node);
+  } catch (const std::exception& error) {
+    report(index, error);
+  }
+  ::_exit(stub::kFailureStatus);
+}
+
+// All who share memory take turns: in the order of the context, so that nobody waits for one who waits for
+// something of a process behind it. The last one makes the memory.
+SharedLife Maker::shared_life(std::size_t index) {
+  SharedLife life{{}, {}, sharers_areas_};
+  const std::uint32_t mm = input_.context.processes[index].head.mm;
+  for (std::size_t node = 1; node < input_.plan.nodes.size(); ++node) {
+    const std::size_t other = input_.plan.nodes[node].process;
+    if (other == TreeNode::kHelper || other == index || input_.context.processes[other].threads.empty() ||
+        input_.context.processes[other].head.mm != mm)
+      continue;
+    if (other < index)
+      life.before.push_back(node);
+    else if (!life.memory_of || other > input_.plan.nodes[*life.memory_of].process)
+      life.memory_of = node;
+  }
+  return life;
+}
+
+void Maker::await_library(const SharedLife& life) const {
+  stub::Slot* slots = slots_of(input_.report);
+  for (const std::size_t node : life.before)
+    while (__atomic_load_n(&slots[node].in_stub, __ATOMIC_ACQUIRE) == 0) {
+      const timespec timeout{1, 0};
+      ::syscall(SYS_futex, &slots[node].in_stub, FUTEX_WAIT, 0, &timeout);
+    }
 }
 
 void Maker::run() {
@@ -131,14 +176,16 @@ void Maker::run() {
     stay_close();
     park();
     make_everything();
-    const std::size_t node = run_tree({input_.context, input_.plan, namespaces_, input_.report, device_fd_,
-                                       handle_fd_, input_.coordinator});
+    const std::size_t node =
+        run_tree({input_.context, input_.plan, namespaces_, input_.report, device_fd_, handle_fd_,
+                  input_.coordinator, [this](std::size_t born) { live(born); },
+                  [this](std::size_t born, const std::exception& error) {
+                    report(static_cast<std::uint32_t>(input_.plan.nodes[born].process), error);
+                  }});
     if (node == kMaker) ::_exit(0);
     live(node);
-  } catch (const Error& error) {
-    report_failure(*input_.report, process_, error.what(), error.code());
   } catch (const std::exception& error) {
-    report_failure(*input_.report, process_, error.what(), ENOMEM);
+    report(kNoProcess, error);
   }
   ::_exit(stub::kFailureStatus);
 }

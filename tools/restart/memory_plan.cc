@@ -121,7 +121,8 @@ void Planner::clear() {
                  own.range.size(), MREMAP_MAYMOVE | MREMAP_FIXED, transit);
     transit += own.range.size();
   }
-  std::vector<AddressRange> kept{area_.range()};
+  std::vector<AddressRange> kept = input_.kept;
+  kept.push_back(area_.range());
   for (const auto& [inode, place] : input_.shared) kept.push_back(place);
   unmap_all_but(std::move(kept));
   transit = area_.transit();

@@ -218,18 +218,31 @@ STUB_CODE void arrive_at(std::uint32_t* count, std::uint32_t total) {
 }
 
 // Some who wait have their own death signal again, or none: whether cr_restart lives they have to ask.
+STUB_CODE void wait_a_second(const Parameters* p, std::uint32_t* word, std::uint32_t value) {
+  volatile timespec timeout;
+  timeout.tv_sec = 1;
+  timeout.tv_nsec = 0;
+  raw_syscall(SYS_futex, address_of(word), FUTEX_WAIT, value, address_of(const_cast<timespec*>(&timeout)));
+  if (p->coordinator != 0 &&
+      raw_syscall(SYS_kill, static_cast<std::uint64_t>(p->coordinator), 0) == -kErrorNoProcess)
+    raw_syscall(SYS_exit_group, kFailureStatus);
+}
+
 STUB_CODE void wait_until(const Parameters* p, std::uint32_t* count) {
   for (;;) {
     const std::uint32_t now = __atomic_load_n(count, __ATOMIC_ACQUIRE);
     if (now >= p->report->processes) return;
-    volatile timespec timeout;
-    timeout.tv_sec = 1;
-    timeout.tv_nsec = 0;
-    raw_syscall(SYS_futex, address_of(count), FUTEX_WAIT, now, address_of(const_cast<timespec*>(&timeout)));
-    if (p->coordinator != 0 &&
-        raw_syscall(SYS_kill, static_cast<std::uint64_t>(p->coordinator), 0) == -kErrorNoProcess)
-      raw_syscall(SYS_exit_group, kFailureStatus);
+    wait_a_second(p, count, now);
   }
+}
+
+STUB_CODE void tell(std::uint32_t* word) {
+  __atomic_store_n(word, 1, __ATOMIC_RELEASE);
+  raw_syscall(SYS_futex, address_of(word), FUTEX_WAKE, 0x7fffffff);
+}
+
+STUB_CODE void wait_for(const Parameters* p, std::uint32_t* word) {
+  while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0) wait_a_second(p, word, 0);
 }
 
 }  // namespace
@@ -238,12 +251,15 @@ STUB_CODE void wait_until(const Parameters* p, std::uint32_t* count) {
 extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   using namespace cryo::stub;
   Parameters* p = static_cast<Parameters*>(argument);
+  tell(&p->slot->in_stub);
   make_calls(p, p->memory_calls, p->nr_memory_calls, 0);
   read_contents(p);
   Report* report = p->report;
   arrive_at(&report->mapped, report->processes);
   if (p->wait_mapped != 0) wait_until(p, &report->mapped);
+  if (p->memory_of != nullptr) wait_for(p, &p->memory_of->memory);
   make_calls(p, p->process_calls, p->nr_process_calls, 0);
+  tell(&p->slot->memory);
   for (std::uint32_t i = 1; i < p->nr_threads; ++i) create_thread(p, &p->threads[i]);
   Thread* leader = &p->threads[0];
   make_calls(p, leader->calls, leader->nr_calls, 0);

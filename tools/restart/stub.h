@@ -114,6 +114,10 @@ struct Slot {
   std::uint32_t turn;  // changes: number of the step that it may take now
   Step step;           // reached so far
   std::uint16_t reserved;
+  // Of one that shares memory with others; 1 when it has come that far.
+  std::uint32_t settled;  // it will wait for its turn
+  std::uint32_t in_stub;  // it has left the library to the others
+  std::uint32_t memory;   // it has made the memory for all
 };
 
 inline constexpr std::uint32_t kMaxStrays = 256;
@@ -169,6 +173,7 @@ struct Parameters {
   std::int32_t coordinator;    // cr_restart; 0: in a pid namespace from where it cannot be seen
   std::uint32_t use_cursor;    // changes: clone3() may not choose tids here
   std::uint32_t set_up;        // changes: threads (the leader not among them) that are set up
+  Slot* memory_of;             // whose memory it shares, which that one makes; null: its own
   std::uint32_t leader_exits;  // 1: the leader is only there to have exited ...
   std::int32_t leader_status;  // ... with this status, when everything is done
 };

@@ -37,10 +37,10 @@ void leave_library() {
 
 }  // namespace
 
-StubArea::StubArea(AddressSpace& space, stub::Report* report, std::size_t report_size, std::size_t data_size,
+StubArea::StubArea(AddressSpace& space, const ReportPlace& report, std::size_t data_size,
                    std::size_t transit_size, std::size_t page_size) {
   const std::size_t code_size = static_cast<std::size_t>(__stop_cryo_stub - __start_cryo_stub);
-  const std::size_t report_room = round_up(report_size, page_size);
+  const std::size_t report_room = round_up(report.size, page_size);
   const std::size_t code_room = round_up(code_size, page_size);
   const std::size_t data_room = round_up(data_size + kStackSize, page_size);
   range_ = space.take_hole(report_room + code_room + data_room + transit_size);
@@ -58,8 +58,9 @@ StubArea::StubArea(AddressSpace& space, stub::Report* report, std::size_t report
   stub::sync_code(mapped, code_size);
 
   // Last, so that whoever catches an error still finds it where it was.
-  void* moved =
-      ::mremap(report, report_room, report_room, MREMAP_MAYMOVE | MREMAP_FIXED, as_pointer(range_.start));
+  // An old size of 0 makes a second mapping.
+  void* moved = ::mremap(report.report, report.stays ? 0 : report_room, report_room,
+                         MREMAP_MAYMOVE | MREMAP_FIXED, as_pointer(range_.start));
   if (moved == MAP_FAILED) fail_errno("cannot move the report page to {:#x}", range_.start);
   report_ = static_cast<stub::Report*>(moved);
 }

@@ -22,10 +22,16 @@ namespace cryo {
 
 class StubArea {
  public:
-  // Takes the hole from `space`, moves the (shared) report of `report_size` bytes there, and maps room
-  // for `data_size` bytes of data.
-  StubArea(AddressSpace& space, stub::Report* report, std::size_t report_size, std::size_t data_size,
-           std::size_t transit_size, std::size_t page_size);
+  struct ReportPlace {
+    stub::Report* report = nullptr;
+    std::size_t size = 0;
+    bool stays = false;  // for others in the same memory, too
+  };
+
+  // Takes the hole from `space`, moves the (shared) report there, and maps room for `data_size` bytes of
+  // data.
+  StubArea(AddressSpace& space, const ReportPlace& report, std::size_t data_size, std::size_t transit_size,
+           std::size_t page_size);
 
   // Zeroed, at the address where the stub will find it.
   template <typename T>

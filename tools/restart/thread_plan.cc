@@ -178,7 +178,7 @@ void ThreadPlanner::plan_pending() {
 // The numbers are names for the module: those that say the same get the same.
 void ThreadPlanner::share_tables(cryo_resume& resume) const {
   const cryo_shared_tables& shared = input_.process.shared;
-  const std::int32_t pid = input_.process.head.pid;
+  const std::int32_t pid = input_.process.outer_pid;
   resume.files_of = shared.files;
   if (!thread_.fs) resume.fs_of = shared.fs;
   if (!finishes_process()) return;

@@ -23,7 +23,10 @@ constexpr pid_t kOuter = 0;
 class TreePlanner {
  public:
   TreePlanner(const Context& context, const RestartOptions& options)
-      : context_(context), options_(options), children_(context.processes.size()) {}
+      : context_(context),
+        options_(options),
+        children_(context.processes.size()),
+        followers_(context.processes.size()) {}
 
   TreePlan plan();
 
@@ -36,6 +39,11 @@ class TreePlanner {
   [[nodiscard]] std::size_t main_root() const { return roots_.front(); }
   [[nodiscard]] bool leads_session(std::size_t process) const;
   [[nodiscard]] pid_t session_of(std::size_t process) const;
+  [[nodiscard]] bool same_parent(std::size_t a, std::size_t b) const;
+  [[nodiscard]] std::optional<std::size_t> first_sibling(std::size_t process,
+                                                         std::int32_t cryo_shared_memory::*what) const;
+  [[nodiscard]] std::optional<std::size_t> elder(std::size_t process) const;
+  [[nodiscard]] bool share(std::size_t a, std::size_t b, std::int32_t cryo_shared_memory::*what) const;
   void link();
   void find_birth_sessions(std::size_t process);
 
@@ -46,6 +54,9 @@ class TreePlanner {
   std::size_t session_helper(pid_t session, std::size_t parent);
   void create(std::size_t process, std::size_t creator, std::size_t parent, std::optional<pid_t> session);
   void create_children(std::size_t process, std::size_t node, pid_t session, bool before_setsid);
+  void create_followers(std::size_t process, std::size_t node, pid_t session, bool before_setsid);
+  void check_sharing();
+  void check_made_once(std::int32_t cryo_shared_memory::*what, bool TreeNode::*by_creator, const char* name);
   void create_roots();
   void plan_groups();
   void plan_group(std::size_t process);
@@ -57,6 +68,7 @@ class TreePlanner {
   std::map<pid_t, std::size_t> index_;  // pid: process
   std::vector<std::size_t> roots_;
   std::vector<std::vector<std::size_t>> children_;
+  std::vector<std::vector<std::size_t>> followers_;               // those that it forks for its parent
   std::vector<std::optional<pid_t>> birth_;                       // session a process is forked in; none: any
   std::map<std::size_t, std::size_t> node_;                       // process: node
   std::map<std::size_t, pid_t> session_;                          // node: the session it ends in
@@ -80,10 +92,38 @@ pid_t TreePlanner::session_of(std::size_t process) const {
   return sid == head(main_root()).sid ? kOuter : sid;
 }
 
+bool TreePlanner::same_parent(std::size_t a, std::size_t b) const {
+  return is_root(a) ? is_root(b) : head(a).ppid == head(b).ppid;
+}
+
+bool TreePlanner::share(std::size_t a, std::size_t b, std::int32_t cryo_shared_memory::*what) const {
+  const std::int32_t name = context_.processes[a].shared_memory.*what;
+  return name != 0 && context_.processes[b].shared_memory.*what == name;
+}
+
+std::optional<std::size_t> TreePlanner::first_sibling(std::size_t process,
+                                                      std::int32_t cryo_shared_memory::*what) const {
+  for (std::size_t other = 0; other < process; ++other)
+    if (share(process, other, what) && same_parent(process, other)) return other;
+  return std::nullopt;
+}
+
+// The one that forks it for their parent. Who shares the handlers shares the memory, too.
+std::optional<std::size_t> TreePlanner::elder(std::size_t process) const {
+  const auto parent = index_.find(head(process).ppid);
+  for (const auto what : {&cryo_shared_memory::sighand, &cryo_shared_memory::mm}) {
+    if (parent != index_.end() && share(process, parent->second, what)) return std::nullopt;
+    if (const auto sibling = first_sibling(process, what)) return sibling;
+  }
+  return std::nullopt;
+}
+
 void TreePlanner::link() {
   for (std::size_t i = 0; i < context_.processes.size(); ++i) index_.emplace(head(i).pid, i);
   for (std::size_t i = 0; i < context_.processes.size(); ++i) {
-    if (is_root(i))
+    if (const auto older = elder(i))
+      followers_[*older].push_back(i);
+    else if (is_root(i))
       roots_.push_back(i);
     else
       children_[index_.at(head(i).ppid)].push_back(i);
@@ -94,12 +134,14 @@ void TreePlanner::link() {
 
 // A process that leads a session was in another one before, as children show that it had by then.
 void TreePlanner::find_birth_sessions(std::size_t process) {
-  for (const std::size_t child : children_[process]) find_birth_sessions(child);
+  std::vector<std::size_t> made = children_[process];
+  made.insert(made.end(), followers_[process].begin(), followers_[process].end());
+  for (const std::size_t child : made) find_birth_sessions(child);
   if (!leads_session(process)) {
     birth_[process] = session_of(process);
     return;
   }
-  for (const std::size_t child : children_[process])
+  for (const std::size_t child : made)
     if (birth_[child] && *birth_[child] != head(process).pid) birth_[process] = birth_[child];
 }
 
@@ -127,17 +169,39 @@ void TreePlanner::create(std::size_t process, std::size_t creator, std::size_t p
                          std::optional<pid_t> session) {
   const std::size_t node = add_node(head(process).pid, process, parent);
   node_[process] = node;
+  if (const std::size_t by = plan_.nodes[creator].process; by != TreeNode::kHelper) {
+    plan_.nodes[node].shares_memory = share(by, process, &cryo_shared_memory::mm);
+    plan_.nodes[node].shares_handlers = share(by, process, &cryo_shared_memory::sighand);
+  }
   step(Kind::kCreate, creator, node);
   if (head(process).flags & CRYO_PROC_CHILD_SUBREAPER) step(Kind::kSubreaper, node);
   const pid_t born_in = session.value_or(kOuter);
   if (leads_session(process)) {
     create_children(process, node, born_in, true);
+    create_followers(process, node, born_in, true);
     step(Kind::kSession, node);
     session_[node] = head(process).pid;
     create_children(process, node, head(process).pid, false);
+    create_followers(process, node, head(process).pid, false);
   } else {
     session_[node] = born_in;
     create_children(process, node, born_in, false);
+    create_followers(process, node, born_in, false);
+  }
+}
+
+void TreePlanner::create_followers(std::size_t process, std::size_t node, pid_t session, bool before_setsid) {
+  const std::size_t parent = plan_.nodes[node].parent;
+  for (const std::size_t follower : followers_[process]) {
+    if (node_.contains(follower)) continue;
+    const std::optional<pid_t> birth = birth_[follower];
+    if (birth ? *birth == session : !before_setsid)
+      create(follower, node, parent, birth ? birth : session);
+    else if (!before_setsid)
+      plan_.problems.push_back(fmt::format(
+          "pid {}: its session {} cannot be rebuilt: pid {}, whose memory it shares, is in another "
+          "one",
+          head(follower).pid, head(follower).sid, head(process).pid));
   }
 }
 
@@ -158,6 +222,37 @@ void TreePlanner::create_children(std::size_t process, std::size_t node, pid_t s
                       head(child).pid, head(child).sid, head(process).pid));
     }
   }
+}
+
+// What is shared begins with one process, which nobody forks that has it already.
+void TreePlanner::check_made_once(std::int32_t cryo_shared_memory::*what, bool TreeNode::*by_creator,
+                                  const char* name) {
+  std::set<std::int32_t> made;
+  for (const TreeNode& node : plan_.nodes) {
+    if (node.process == TreeNode::kHelper) continue;
+    const std::int32_t shared = context_.processes[node.process].shared_memory.*what;
+    if (shared == 0 || node.*by_creator || made.insert(shared).second) continue;
+    plan_.problems.push_back(
+        fmt::format("pid {}: shares {} with processes that neither it nor its parent is forked by",
+                    head(node.process).pid, name));
+  }
+}
+
+// Who is forked by a sibling has that one's exit signal, and is in its pid namespace.
+void TreePlanner::check_sharing() {
+  check_made_once(&cryo_shared_memory::mm, &TreeNode::shares_memory, "memory");
+  check_made_once(&cryo_shared_memory::sighand, &TreeNode::shares_handlers, "signal handlers");
+  for (std::size_t process = 0; process < followers_.size(); ++process)
+    for (const std::size_t follower : followers_[process])
+      if (head(process).exit_signal != head(follower).exit_signal)
+        plan_.problems.push_back(
+            fmt::format("pid {}: shares memory with pid {}, which has another exit signal",
+                        head(follower).pid, head(process).pid));
+  for (const Process& process : context_.processes)
+    if (process.shared_memory.mm != 0 &&
+        process.namespaces.pid != context_.processes[index_.at(process.shared_memory.mm)].namespaces.pid)
+      plan_.problems.push_back(
+          fmt::format("pid {}: shares memory with a process in another pid namespace", process.head.pid));
 }
 
 void TreePlanner::create_roots() {
@@ -218,6 +313,7 @@ TreePlan TreePlanner::plan() {
   add_node(0, TreeNode::kHelper, kMaker);
   link();
   create_roots();
+  check_sharing();
   plan_groups();
   plan_ends();
   return std::move(plan_);

@@ -7,6 +7,9 @@
 //
 // A session or a process group may have outlived its leader.  A helper then takes the leader's id until
 // the members are there.
+//
+// Processes that share memory (CLONE_VM) are forked by one of them: their parent, or the first that has the
+// same parent, their elder.
 #pragma once
 
 #include <sys/types.h>
@@ -26,13 +29,15 @@ struct TreeNode {
 
   pid_t pid = 0;                  // 0: any
   std::size_t process = kHelper;  // index in Context::processes; kHelper: goes away again
-  std::size_t parent = 0;         // node that forks it
+  std::size_t parent = 0;         // node that forks it, unless one of the parent's children does so for it
   int exit_signal = 0;
+  bool shares_memory = false;  // with whoever forks it
+  bool shares_handlers = false;
 };
 
 struct TreeStep {
   enum class Kind {
-    kCreate,     // `actor` forks node `subject`
+    kCreate,     // `actor` forks node `subject`, its child or that of its parent
     kSession,    // `actor` starts a session
     kGroup,      // `actor` enters process group `id`, or puts its child `subject` there
     kSubreaper,  // `actor` becomes the one that orphans below it go to

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
+
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "restart/cgroup.h"
@@ -41,14 +43,17 @@ class TreeRunner {
  public:
   explicit TreeRunner(const TreeRunInput& input) : input_(input), slots_(slots_of(input.report)) {}
 
-  std::size_t run();
+  // From step `first` on.
+  std::size_t run(std::size_t first = 0);
 
  private:
   void wait_while(std::uint32_t& word, std::uint32_t value) const;
   void wait_for_turn(std::size_t step);
   void pass_on(std::size_t step);
   void take(std::size_t number);
-  void create(std::size_t node);
+  void create(std::size_t node, std::size_t step);
+  void create_sharing(std::size_t node, std::size_t step, ForkRequest request);
+  [[noreturn]] void live_sharing(std::size_t node, std::size_t step);
   void create_through_door(std::size_t node, const ForkRequest& request, std::uint32_t owner);
   [[nodiscard]] std::uint32_t pid_namespace(std::size_t node) const;
   [[nodiscard]] pid_t number(pid_t id) const { return number_in(input_.context, in_.pid, id); }
@@ -58,7 +63,7 @@ class TreeRunner {
   void await(std::size_t node);
   [[noreturn]] void end(std::size_t number);
 
-  const TreeRunInput& input_;
+  const TreeRunInput input_;  // a copy: others that have it share our memory, not our stack
   stub::Slot* slots_;
   std::size_t node_ = kMaker;
   cryo_namespaces in_{};  // of this process, so far
@@ -92,12 +97,12 @@ void TreeRunner::pass_on(std::size_t step) {
   wake(turn, 1);
 }
 
-void TreeRunner::create(std::size_t node) {
+void TreeRunner::create(std::size_t node, std::size_t step) {
   const TreeNode& wanted = input_.plan.nodes[node];
   const std::uint32_t ns = pid_namespace(node);
   ForkRequest request{.pid = number(wanted.pid),
                       .exit_signal = wanted.exit_signal,
-                      .sibling = node_ == kMaker,
+                      .sibling = node_ == kMaker || wanted.parent != node_,
                       .device_fd = input_.device_fd,
                       .report = input_.report,
                       .new_pid_namespace = ns != in_.pid,
@@ -110,12 +115,47 @@ void TreeRunner::create(std::size_t node) {
   }
   if (request.new_pid_namespace && input_.context.namespaces.at(ns).head.owner != in_.user)
     return create_through_door(node, request, input_.context.namespaces.at(ns).head.owner);
+  if (wanted.shares_memory) return create_sharing(node, step, request);
   const pid_t pid = fork_with_pid(request);
   if (pid == 0) {
     begin_life(node);
   } else {
     slots_[node].pid = in_.pid == 0 ? pid : wanted.pid;
   }
+}
+
+// Where two processes have one library, only one of them is in it at a time, and none when either of them
+// forks: a child would inherit the locks. What the new one needs is not on our stack, and never freed.
+void TreeRunner::create_sharing(std::size_t node, std::size_t step, ForkRequest request) {
+  struct Birth {
+    TreeRunner runner;
+    std::size_t node;
+    std::size_t step;
+  };
+  auto birth = std::make_unique<Birth>(Birth{*this, node, step});
+  const auto begin = [](void* argument) {
+    const auto* own = static_cast<Birth*>(argument);
+    TreeRunner(own->runner).live_sharing(own->node, own->step);
+  };
+  auto life = std::make_unique<SecondLife>(begin, birth.get(), input_.plan.nodes[node].shares_handlers);
+  request.shared = life.get();
+  const pid_t pid = fork_with_pid(request);
+  (void)birth.release();
+  (void)life.release();
+  slots_[node].pid = in_.pid == 0 ? pid : input_.plan.nodes[node].pid;
+  wait_while(slots_[node].settled, 0);
+}
+
+void TreeRunner::live_sharing(std::size_t node, std::size_t step) {
+  try {
+    begin_life(node);
+    __atomic_store_n(&slots_[node].settled, 1, __ATOMIC_RELEASE);
+    wake(slots_[node].settled, 1);
+    input_.live(run(step + 1));
+  } catch (const std::exception& error) {
+    input_.report_failure(node_, error);
+  }
+  ::_exit(stub::kFailureStatus);
 }
 
 // Whoever makes a pid namespace is in the user namespace that is to own it: not the parent, but one who
@@ -240,7 +280,7 @@ void TreeRunner::take(std::size_t number) {
   const TreeStep& step = input_.plan.steps[number];
   switch (step.kind) {
     case Kind::kCreate:
-      return create(step.subject);
+      return create(step.subject, number);
     case Kind::kSession:
       if (::setsid() < 0) fail_errno("cannot start a session");
       return;
@@ -256,10 +296,10 @@ void TreeRunner::take(std::size_t number) {
   }
 }
 
-std::size_t TreeRunner::run() {
+std::size_t TreeRunner::run(std::size_t first) {
   const std::vector<TreeStep>& steps = input_.plan.steps;
   // Whoever is forked by a step goes on behind it; the forker passes the turn on.
-  for (std::size_t number = 0; number < steps.size(); ++number) {
+  for (std::size_t number = first; number < steps.size(); ++number) {
     if (steps[number].actor != node_) continue;
     if (number > 0) wait_for_turn(number);
     const std::size_t before = node_;

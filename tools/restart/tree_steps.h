@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 
 #include "context/model.h"
@@ -23,6 +24,10 @@ struct TreeRunInput {
   int device_fd = -1;    // for the module's pid cursor
   int handle_fd = -1;
   pid_t coordinator = 0;
+  // Of a process that shares memory with whoever forked it, and of its children: run_tree() does not return
+  // there, but calls this with the node. Does not return, and does not throw.
+  std::function<void(std::size_t node)> live;
+  std::function<void(std::size_t node, const std::exception& error)> report_failure;
 };
 
 // In the maker.  Returns in every process that is to become one of the job, with its node, when all

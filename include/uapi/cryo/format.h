@@ -141,6 +141,7 @@ enum cryo_section_type {
 	CRYO_SEC_THREAD_FS	= 71,	/* object: tid; struct cryo_thread_fs; tail: path */
 	CRYO_SEC_SHARED_TABLES	= 90,	/* object: pid; struct cryo_shared_tables */
 	CRYO_SEC_EXCLUDED	= 93,	/* object: mm; struct cryo_array; tail: struct cryo_excluded */
+	CRYO_SEC_SHARED_MEMORY	= 94,	/* object: pid; struct cryo_shared_memory */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };
@@ -217,6 +218,12 @@ struct cryo_thread_fs {
 struct cryo_shared_tables {
 	__s32 files;			/* CLONE_FILES */
 	__s32 fs;			/* CLONE_FS: root, working directory, umask */
+};
+
+/* The same for processes that are not threads of one another. */
+struct cryo_shared_memory {
+	__s32 mm;			/* CLONE_VM: they name one cryo_process.mm, too */
+	__s32 sighand;			/* CLONE_SIGHAND: the signal handlers; 0 unless the memory is shared */
 };
 
 struct cryo_rlimit {
