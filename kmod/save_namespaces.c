@@ -206,11 +206,13 @@ static int save_user(struct cryo_capture *c, struct user_namespace *ns)
 	       cryo_stream_buf(&c->stream, CRYO_SEC_NS_USER, ns->ns.inum, sizeof(out), &buf);
 }
 
-/* And those above it. */
+/* And those above it, which end at ours unless it has been refused. */
 static int save_users(struct cryo_capture *c, struct user_namespace *ns)
 {
 	int err = 0;
 
+	if (!is_below_ours(ns))
+		return 0;
 	for (; !err && ns && ns != current_user_ns(); ns = ns->parent)
 		if (is_new(c, ns->ns.inum))
 			err = save_user(c, ns);

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What is refused because of where cr_checkpoint itself is, or of what it leaves out.
+. "$(dirname "$0")/lib.sh"
+
+# in_namespaces COMMAND...: runs busy by it, as its child or as itself; $pid.
+in_namespaces()
+{
+	fresh
+	rm -f "$base/work/count"
+	"$@" "$busy" "$base/work/count" >/dev/null 2>&1 &
+	started+=("$!")
+	wait_for busy_counts
+	pid=$(pgrep -n -x busy)
+	started+=("$pid")
+}
+
+# cr_in COMMAND...: cr_checkpoint of $pid, run by it.
+cr_in()
+{
+	rc=0
+	out=$("$@" cr_checkpoint -f ctx "$pid" 2>"$base/stderr") || rc=$?
+	err=$(cat "$base/stderr")
+}
+refused() { [ "$rc" -eq 52 ] && said "pid $pid (busy): $1" && not exists ctx; }
+
+in_namespaces unshare -pf --kill-child sh -c '"$@" & wait' sh
+cr_in env
+check "the first process of a pid namespace is left out" \
+	refused "a pid namespace of which the first process is left out is not supported"
+check "... and the process goes on" goes_on
+
+in_namespaces unshare -pf --kill-child unshare -Ur
+cr_in nsenter --preserve-credentials -U -t "$pid"
+check "a pid namespace of the user namespace above" \
+	refused "a pid namespace owned by a user namespace that is not below the requester's is not supported"
+check "... and the process goes on" goes_on
+
+in_namespaces unshare -Ur
+for kind in uts ipc net cgroup; do
+	cr_in nsenter --preserve-credentials -U -t "$pid" unshare --"$kind"
+	name=$kind
+	[ "$kind" != net ] || name=network
+	check "a $name namespace of the user namespace above" \
+		refused "a $name namespace owned by a user namespace that is not below the requester's is not supported"
+done
+cr_in nsenter --preserve-credentials -U -t "$pid" unshare -m
+check "a mount namespace of the user namespace above" \
+	refused "a mount namespace owned by a user namespace that is not below the requester's is not supported"
+check "... and the process goes on" goes_on
+
+in_namespaces env
+cr_in unshare -m sh -c 'umount -l /proc && exec "$@"' sh
+check "without /proc the mounts of another namespace are not seen" refused "its mounts cannot be looked at (error -2)"
+check "... and the process goes on" goes_on
+
+done_testing
