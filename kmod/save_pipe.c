@@ -34,10 +34,24 @@ static int put_packet(struct cryo_buf *buf, struct pipe_inode_info *pipe,
 	return 0;
 }
 
-/* With the pipe locked. */
-static int put_contents(struct cryo_capture *c, struct pipe_inode_info *pipe,
-			struct cryo_buf *buf)
+/* By a descriptor: the inode itself has none. */
+static void refuse_spliced(struct cryo_capture *c, struct cryo_object *inode)
 {
+	struct cryo_object *o;
+
+	list_for_each_entry(o, &c->files, node) {
+		if (o->inode != inode)
+			continue;
+		cryo_refuse(c, "fd %d (pipe): holds pages given to it by splice()",
+			    o->fd >= 0 ? o->fd : o->carrier);
+		return;
+	}
+}
+
+/* With the pipe locked. */
+static int put_contents(struct cryo_capture *c, struct cryo_object *inode, struct cryo_buf *buf)
+{
+	struct pipe_inode_info *pipe = file_inode(inode->file)->i_pipe;
 	struct cryo_pipe head = { .capacity = pipe->max_usage * PAGE_SIZE };
 	unsigned int tail;
 	int err = 0;
@@ -47,7 +61,7 @@ static int put_contents(struct cryo_capture *c, struct pipe_inode_info *pipe,
 		const struct pipe_buffer *b = &pipe->bufs[tail & (pipe->ring_size - 1)];
 
 		if (b->offset + b->len > PAGE_SIZE) {
-			cryo_refuse(c, "pipe: holds pages given to it by splice()");
+			refuse_spliced(c, inode);
 			return 0;
 		}
 		err = put_packet(buf, pipe, b);
@@ -73,7 +87,7 @@ int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode)
 	int err;
 
 	pipe_lock(pipe);
-	err = put_contents(c, pipe, &buf);
+	err = put_contents(c, inode, &buf);
 	pipe_unlock(pipe);
 	if (err) {
 		cryo_buf_free(&buf);
