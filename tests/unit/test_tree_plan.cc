@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The order in which the processes of a job are made.  Each plan is played through by a small model of
 // what fork(), setsid(), setpgid() and exit() do to ids; the outcome has to be what was saved.
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -217,6 +218,25 @@ TEST("tree: memory that cannot be shared again is named") {
   CHECK_EQ(plan.problems.size(), 1U);
   CHECK_EQ(plan.problems.front(),
            "pid 13: shares memory with processes that neither it nor its parent is forked by");
+}
+
+TEST("tree: what who is forked by a sharer cannot have is named") {
+  const std::vector<Saved> saved{{10, 2, 10, 3}, {11, 10, 10, 3, 0, {11, 0}}, {13, 10, 10, 3, 0, {11, 0}}};
+  Context context = context_of(saved);
+  context.processes[2].head.exit_signal = 10;
+  context.processes[2].namespaces.pid = 5;
+  const std::vector<std::string> problems = plan_tree(context, {}).problems;
+  const auto told = [&problems](const char* text) {
+    return std::find(problems.begin(), problems.end(), text) != problems.end();
+  };
+  CHECK(told("pid 13: shares memory with pid 11, which has another exit signal"));
+  CHECK(told("pid 13: shares memory with a process in another pid namespace"));
+  context =
+      context_of({{9, 2, 9, 3}, {10, 9, 10, 10}, {11, 10, 11, 3, 0, {11, 0}}, {13, 10, 13, 10, 0, {11, 0}}});
+  const TreePlan plan = plan_tree(context, {});
+  CHECK_EQ(plan.problems.size(), 1U);
+  CHECK_EQ(plan.problems.front(),
+           "pid 13: its session 10 cannot be rebuilt: pid 11, whose memory it shares, is in another one");
 }
 
 TEST("tree: a session that cannot be rebuilt is named") {

@@ -3,6 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
+#include <map>
+
 #include "base/exit_codes.h"
 #include "restart/namespaces.h"
 #include "restart/restart_arch.h"
@@ -50,6 +54,29 @@ void check_tree(const Context& context, const RestartOptions& options, Findings&
   if (options.restore_pid) check_ids(context, plan, findings);
 }
 
+std::string command_of(const Process& process) {
+  if (process.threads.empty()) return process.command;
+  const auto& comm = process.threads.front().head.comm;
+  return {std::begin(comm), std::find(std::begin(comm), std::end(comm), '\0')};
+}
+
+// "pid 7: ..." becomes "pid 7 (COMMAND): ...", and "thread 8: ..." "pid 7 (COMMAND), thread 8: ...".
+void add_commands(const Context& context, Findings& findings) {
+  std::map<std::string, std::string> names;
+  for (const Process& process : context.processes) {
+    const std::string who = fmt::format("pid {} ({})", process.head.pid, command_of(process));
+    names.emplace(fmt::format("pid {}", process.head.pid), who);
+    for (const Thread& thread : process.threads)
+      names.emplace(fmt::format("thread {}", thread.head.tid),
+                    fmt::format("{}, thread {}", who, thread.head.tid));
+  }
+  for (Problem& problem : findings.problems) {
+    const std::size_t end = problem.text.find_first_of(": ", problem.text.find(' ') + 1);
+    const auto name = names.find(problem.text.substr(0, end));
+    if (name != names.end()) problem.text.replace(0, end, name->second);
+  }
+}
+
 }  // namespace
 
 Findings check_context(const Context& context, const RestartOptions& options) {
@@ -75,6 +102,7 @@ Findings check_context(const Context& context, const RestartOptions& options) {
   check_changed(context, options, findings);
   check_sysv(context, findings);
   check_namespaces(context, options, own, findings);
+  add_commands(context, findings);
   return findings;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Pids, session, credentials, limits, working directory.
+#include <dirent.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -7,8 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
+#include <memory>
 
+#include "base/unique_fd.h"
 #include "restart/cgroup.h"
 #include "restart/check.h"
 #include "restart/failure.h"
@@ -22,15 +27,37 @@ bool exists(pid_t id) {
   return ::kill(id, 0) == 0 || errno == EPERM;
 }
 
+// Of a process, thread, group or session: an owner of signals can be any id that the kernel knows.
+bool is_known(pid_t id) {
+  const UniqueFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return file && ::fcntl(file.get(), F_SETOWN, id) == 0;
+}
+
+std::string command_of(pid_t pid) {
+  std::string comm;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), comm);
+  return comm;
+}
+
+// " of pid 7 (sh)": one of those that are in the group or session; empty: none can be seen.
+std::string member_of(pid_t id, pid_t (*whose)(pid_t)) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
+  while (const dirent* entry = proc ? ::readdir(proc.get()) : nullptr) {
+    const pid_t pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+    if (pid > 0 && whose(pid) == id) return fmt::format(" of pid {} ({})", pid, command_of(pid));
+  }
+  return "";
+}
+
 // Empty when the id is free.
 std::string holder_of(pid_t id) {
   if (id == ::getpid()) return "cr_restart itself";
   if (exists(id)) {
-    std::string comm;
-    std::getline(std::ifstream(fmt::format("/proc/{}/comm", id)), comm);
+    const std::string comm = command_of(id);
     return comm.empty() ? "another process" : comm;
   }
-  return exists(-id) ? "a process group" : "";
+  if (exists(-id)) return "the process group" + member_of(id, ::getpgid);
+  return is_known(id) ? "the session" + member_of(id, ::getsid) : "";
 }
 
 void check_session(const CheckInput& input, Findings& findings) {

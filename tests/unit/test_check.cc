@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What stands in the way of a restart: each message, whole, of a context that is made for it.
+#include <elf.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <filesystem>
+#include <fstream>
+
+#include "base/exit_codes.h"
+#include "restart/check.h"
+#include "restart/namespaces.h"
+#include "restart/restart_arch.h"
+#include "stub_arch.h"
+#include "unit/context_builder.h"
+#include "unit/tap.h"
+
+namespace cryo::test {
+namespace {
+
+constexpr std::uint32_t kAlarmClock = 8;  // CLOCK_REALTIME_ALARM
+
+void says(const Findings& findings, int code, std::string_view text, int line) {
+  for (const Problem& problem : findings.problems)
+    if (problem.code == code && problem.text == text) return;
+  tap::failure(__FILE__, line, fmt::format("not told (error {}): {}", code, text));
+  for (const Problem& problem : findings.problems)
+    tap::failure(__FILE__, line, fmt::format("  but (error {}): {}", problem.code, problem.text));
+}
+#define SAYS(findings, code, ...) says((findings), (code), fmt::format(__VA_ARGS__), __LINE__)
+
+// The least that can be looked at, on this machine.
+ContextBuilder sample() {
+  ContextBuilder builder = ContextBuilder::smallest(own_arch());
+  builder.context.header.page_size = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
+  Process& process = builder.process();
+  process.head.pid = process.head.pgid = process.head.sid = 3999999;
+  process.cwd = Path{{}, "/"};
+  process.creds->head.cap_bset = 0;
+  builder.thread().head.tid = process.head.pid;
+  builder.thread().head.nr_cpus = 0;
+  builder.thread().cpus.clear();
+  return builder;
+}
+
+// Runs as nobody, whoever runs the tests.
+class AsNobody {
+ public:
+  AsNobody() : was_(::geteuid()) { (void)!::seteuid(was_ == 0 ? 65534 : was_); }
+  ~AsNobody() { (void)!::seteuid(was_); }
+  AsNobody(const AsNobody&) = delete;
+  AsNobody& operator=(const AsNobody&) = delete;
+
+ private:
+  uid_t was_;
+};
+
+// A directory that everybody may look into.
+class Directory {
+ public:
+  Directory() {
+    char name[] = "/tmp/cryo-check-XXXXXX";
+    if (::mkdtemp(name) == nullptr) fail_errno("cannot make {}", name);
+    path_ = name;
+    ::chmod(name, 0755);
+  }
+  ~Directory() { std::filesystem::remove_all(path_); }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  [[nodiscard]] std::string file(std::string_view name, mode_t mode) const {
+    const std::string path = fmt::format("{}/{}", path_, name);
+    std::ofstream(path) << "text";
+    ::chmod(path.c_str(), mode);
+    return path;
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+File& add_file(ContextBuilder& builder, std::uint32_t kind, const std::string& path, std::uint32_t mode,
+               int flags = O_RDONLY) {
+  Context& context = builder.context;
+  const auto id = static_cast<std::uint32_t>(context.files.size() + 1);
+  Inode inode;
+  inode.id = id;
+  inode.head.mode = mode;
+  context.inodes[id] = inode;
+  File& file = context.files[id];
+  file.id = id;
+  file.head.inode = id;
+  file.head.kind = kind;
+  file.head.flags = static_cast<std::uint32_t>(flags);
+  file.path = path;
+  builder.process().fds.push_back({id + 2, id, 0, 0});
+  return file;
+}
+
+Findings check_process_of(const ContextBuilder& builder, const RestartOptions& options = {}) {
+  Findings findings;
+  check_process({builder.context, builder.context.processes.front(), options, {}}, findings);
+  return findings;
+}
+
+Findings check_threads_of(const ContextBuilder& builder, const RestartOptions& options = {}) {
+  Findings findings;
+  check_threads({builder.context, builder.context.processes.front(), options, {}}, findings);
+  return findings;
+}
+
+Findings check_memory_of(const ContextBuilder& builder) {
+  Findings findings;
+  check_memory({builder.context, builder.context.processes.front(), {}, {}}, findings);
+  return findings;
+}
+
+Findings check_files_of(const ContextBuilder& builder, const RestartOptions& options = {}) {
+  Findings findings;
+  check_files(builder.context, options, {}, findings);
+  return findings;
+}
+
+TEST("obstacles: the machine") {
+  ContextBuilder builder = sample();
+  builder.context.header.arch = 77;
+  SAYS(check_context(builder.context, {}), kErrBadArch,
+       "the context is of a process on an unknown architecture, this is {}",
+       own_arch() == CRYO_ARCH_X86_64 ? "x86_64" : "aarch64");
+  builder.context.header.arch = own_arch();
+  builder.context.header.page_size = 12345;
+  SAYS(check_context(builder.context, {}), EINVAL, "the context has pages of 12345 bytes, this kernel {}",
+       ::sysconf(_SC_PAGESIZE));
+}
+
+TEST("obstacles: the tree") {
+  ContextBuilder builder = sample();
+  Process second = builder.process();
+  second.head.pid = 3999998;
+  second.head.ppid = builder.process().head.pid;
+  builder.context.processes.push_back(second);
+  RestartOptions options;
+  options.restore_pid = false;
+  SAYS(check_context(builder.context, options), EINVAL,
+       "the context holds 2 processes: they know each other by their pids, which have to be restored");
+  builder.context.processes.pop_back();
+  builder.process().threads.clear();
+  SAYS(check_context(builder.context, {}), EINVAL, "the first process of the context has exited");
+}
+
+TEST("obstacles: each names the command too") {
+  ContextBuilder builder = sample();
+  const char name[] = "somebody";
+  std::copy_n(name, sizeof(name), builder.thread().head.comm);
+  builder.process().cwd = Path{{}, "/nonexistent"};
+  builder.thread().regsets.clear();
+  const Findings findings = check_context(builder.context, {});
+  SAYS(findings, ENOENT,
+       "pid 3999999 (somebody): its working directory /nonexistent cannot be found: No such file or "
+       "directory");
+  SAYS(findings, EBADMSG, "pid 3999999 (somebody), thread 3999999: the context lacks its general registers");
+}
+
+std::string comm_of(pid_t pid) {
+  std::string comm;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), comm);
+  return comm;
+}
+
+TEST("obstacles: ids of others") {
+  ContextBuilder builder = sample();
+  const pid_t parent = ::getppid();
+  builder.add_thread(parent);
+  SAYS(check_context(builder.context, {}), EBUSY,
+       "pid 3999999 (sleeper): the id of its thread {} is in use by {}", parent, comm_of(parent));
+  builder = sample();
+  builder.process().head.pid = builder.thread().head.tid = ::getpid();
+  SAYS(check_context(builder.context, {}), EBUSY, "pid {} (sleeper) is in use by cr_restart itself",
+       ::getpid());
+  builder.process().head.pid = builder.thread().head.tid = parent;
+  SAYS(check_context(builder.context, {}), EBUSY, "pid {} (sleeper) is in use by {}", parent,
+       comm_of(parent));
+}
+
+struct Left {
+  pid_t leader, member;
+};
+
+// A session or group without its leader: a process that is left in it. `own_group`: only the session.
+Left leave_session(bool own_group) {
+  int fds[2];
+  if (::pipe(fds) != 0) fail_errno("pipe");
+  const pid_t leader = ::fork();
+  if (leader == 0) {
+    ::setsid();
+    const pid_t member = ::fork();
+    if (member == 0) {
+      if (own_group) ::setpgid(0, 0);
+      const pid_t me = ::getpid();
+      (void)!::write(fds[1], &me, sizeof(me));
+      for (;;) ::pause();
+    }
+    ::_exit(0);
+  }
+  Left left{leader, 0};
+  if (::read(fds[0], &left.member, sizeof(left.member)) != sizeof(left.member)) fail(EIO, "no member");
+  ::waitpid(leader, nullptr, 0);
+  ::close(fds[0]);
+  ::close(fds[1]);
+  return left;
+}
+
+TEST("obstacles: ids of sessions and groups of others") {
+  for (const bool own_group : {true, false}) {
+    const Left left = leave_session(own_group);
+    ContextBuilder builder = sample();
+    builder.process().head.pid = builder.thread().head.tid = left.leader;
+    SAYS(check_context(builder.context, {}), EBUSY, "pid {} (sleeper) is in use by the {} of pid {} ({})",
+         left.leader, own_group ? "session" : "process group", left.member, comm_of(left.member));
+    // That of a helper.
+    builder = sample();
+    Process& first = builder.process();
+    first.head.flags |= CRYO_PROC_CHILD_SUBREAPER;
+    Process second = first;
+    second.head.pid = second.threads.front().head.tid = 3999998;
+    second.head.ppid = first.head.pid;
+    second.head.sid = second.head.pgid = left.leader;
+    builder.context.processes.push_back(second);
+    SAYS(check_context(builder.context, {}), EBUSY,
+         "the id of the session or process group {} is in use by the {} of pid {} ({})", left.leader,
+         own_group ? "session" : "process group", left.member, comm_of(left.member));
+    ::kill(left.member, SIGKILL);
+  }
+}
+
+TEST("obstacles: session and group") {
+  ContextBuilder builder = sample();
+  RestartOptions options;
+  options.restore_sid = true;
+  options.restore_pid = false;
+  SAYS(check_process_of(builder, options), EINVAL,
+       "pid 3999999: its session and group cannot be restored without its pid");
+  options.restore_pid = options.restore_pgid = true;
+  builder.process().head.sid = 3999997;
+  builder.process().head.pgid = 3999996;
+  const Findings findings = check_process_of(builder, options);
+  SAYS(findings, EPERM, "pid 3999999: its session 3999997 can only be entered by being born in it");
+  SAYS(findings, ESRCH, "pid 3999999: its process group 3999996 does not exist");
+}
+
+TEST("obstacles: limits") {
+  ContextBuilder builder = sample();
+  rlimit files;
+  ::getrlimit(RLIMIT_CORE, &files);
+  const rlimit now{0, 1000};
+  if (files.rlim_max < 1000) return;
+  ::setrlimit(RLIMIT_CORE, &now);
+  builder.process().rlimits.assign(17, {0, 0});
+  builder.process().rlimits[RLIMIT_CORE].max = 5000;
+  const Findings findings = check_process_of(builder);
+  SAYS(findings, EPERM, "pid 3999999: its hard limit of {} is 5000, cr_restart's is 1000",
+       "core file (RLIMIT_CORE)");
+  SAYS(findings, EINVAL, "pid 3999999: this kernel has no limit 16");
+}
+
+TEST("obstacles: working directory") {
+  const Directory directory;
+  ContextBuilder builder = sample();
+  builder.process().cwd = Path{{}, directory.file("file", 0600)};
+  SAYS(check_process_of(builder), ENOTDIR, "pid 3999999: its working directory {} is no directory",
+       builder.process().cwd->path);
+  builder.process().cwd = Path{{}, directory.path() + "/closed"};
+  ::mkdir(builder.process().cwd->path.c_str(), 0);
+  const AsNobody nobody;
+  SAYS(check_process_of(builder), EACCES,
+       "pid 3999999: its working directory {} may not be entered: Permission denied",
+       builder.process().cwd->path);
+}
+
+TEST("obstacles: credentials") {
+  ContextBuilder builder = sample();
+  builder.process().creds.reset();
+  SAYS(check_process_of(builder), EBADMSG,
+       "pid 3999999: the context lacks its credentials or working directory");
+  Creds creds;
+  creds.head.uid = creds.head.euid = 5;
+  creds.head.gid = creds.head.egid = 6;
+  creds.head.cap_permitted = 1;
+  creds.head.cap_inheritable = 2;
+  creds.head.securebits = 1;
+  creds.groups = {7};
+  builder.process().creds = creds;
+  Findings findings;
+  Creds own;
+  own.head.cap_bset = 0xff;
+  own.head.uid = own.head.euid = own.head.suid = own.head.fsuid = 8;
+  own.head.gid = own.head.egid = own.head.sgid = own.head.fsgid = 9;
+  check_process({builder.context, builder.process(), {}, own}, findings);
+  SAYS(findings, EPERM, "pid 3999999: it ran as user 5 (effective 5), cr_restart runs as user 8");
+  SAYS(findings, EPERM, "pid 3999999: it ran with group 6 (effective 6), cr_restart runs with group 9");
+  SAYS(findings, EPERM, "pid 3999999: its supplementary groups are not those of cr_restart");
+  SAYS(findings, EPERM, "pid 3999999: it had capabilities (0x1) that cr_restart lacks");
+  SAYS(findings, EPERM, "pid 3999999: it had inheritable capabilities (0x2) that cr_restart cannot give");
+  SAYS(findings, EPERM, "pid 3999999: its securebits differ from those of cr_restart");
+  SAYS(findings, EPERM, "pid 3999999: its capability bounding set is smaller than that of cr_restart");
+}
+
+TEST("obstacles: timers that wake the machine") {
+  ContextBuilder builder = sample();
+  cryo_posix_timer timer{};
+  timer.id = 4;
+  timer.clockid = kAlarmClock;
+  builder.process().posix_timers.timers.push_back(timer);
+  SAYS(check_process_of(builder), EPERM,
+       "pid 3999999: POSIX timer 4 wakes the machine, which takes CAP_WAKE_ALARM");
+  add_file(builder, CRYO_FILE_TIMERFD, "anon_inode:[timerfd]", 0).timerfd = cryo_timerfd{};
+  builder.context.files.at(1).timerfd->clockid = kAlarmClock;
+  SAYS(check_files_of(builder), EPERM,
+       "pid 3999999: descriptor 3 (anon_inode:[timerfd]): a timer that wakes the machine takes "
+       "CAP_WAKE_ALARM");
+}
+
+TEST("obstacles: threads") {
+  ContextBuilder builder = sample();
+  Thread& thread = builder.thread();
+  thread.cpus.assign(2000, 0);
+  thread.cpus.back() = 1;
+  thread.head.sched_policy = SCHED_FIFO;
+  thread.head.sched_priority = 99;
+  thread.head.ioprio = 1 << 13;
+  thread.seccomp.filters.push_back({});
+  thread.mempolicy = cryo_mempolicy{};
+  thread.mempolicy->nodes[CRYO_MAX_NODES / 64 - 1] = 1ULL << 63;
+  thread.head.flags &= ~CRYO_THREAD_LEADER;
+  thread.pending.signals = 1;
+  RestartOptions options;
+  options.restore_pid = false;
+  const Findings findings = check_threads_of(builder, options);
+  SAYS(findings, EINVAL, "thread 3999999: none of the CPUs that it may run on exists here");
+  SAYS(findings, EPERM,
+       "thread 3999999: cr_restart may not give it its real-time scheduling (policy 1, priority 99)");
+  SAYS(findings, EPERM, "thread 3999999: cr_restart may not give it its real-time I/O priority");
+  SAYS(findings, EPERM,
+       "thread 3999999: cr_restart may not install its seccomp filters without no_new_privs");
+  SAYS(findings, EINVAL, "thread 3999999: its NUMA memory policy needs node {}, which is not there",
+       CRYO_MAX_NODES - 1);
+  SAYS(findings, EINVAL, "thread 3999999: has pending signals, which cannot be restored without its id");
+}
+
+TEST("obstacles: memory") {
+  ContextBuilder builder = sample();
+  Mm& mm = builder.context.mms.at(1);
+  mm.head.vdso = 4096;
+  mm.head.vdso_crc = 1;
+  mm.vmas.front().kind = 99;
+  mm.vmas.front().flags |= CRYO_VMA_LOCKED;
+  mm.vmas.push_back({stub::kAddressEnd, stub::kAddressEnd + 4096, 0, 0, CRYO_VMA_ANON, 0, 0, 0});
+  cryo_mempolicy policy{};
+  policy.start = 4096;
+  policy.end = 8192;
+  policy.nodes[CRYO_MAX_NODES / 64 - 1] = 1ULL << 63;
+  mm.mempolicies.push_back(policy);
+  const rlimit locked{0, 0};
+  ::setrlimit(RLIMIT_MEMLOCK, &locked);
+  const Findings findings = check_memory_of(builder);
+  SAYS(findings, kErrBadArch,
+       "pid 3999999: the code that the kernel maps into every process (vdso) is not that of the kernel on "
+       "which the "
+       "context was made (6.1.0-test)");
+  SAYS(findings, EOPNOTSUPP, "pid 3999999: unknown kind of memory (99) at {:#x}-{:#x}", mm.vmas.front().start,
+       mm.vmas.front().end);
+  SAYS(findings, EOPNOTSUPP, "pid 3999999: memory at {:#x}-{:#x} is above the addresses of this kernel",
+       stub::kAddressEnd, stub::kAddressEnd + 4096);
+  SAYS(findings, EINVAL,
+       "pid 3999999: the NUMA memory policy of 0x1000-0x2000 needs node {}, which is not there",
+       CRYO_MAX_NODES - 1);
+  SAYS(findings, EPERM, "pid 3999999: has {} bytes of locked memory, cr_restart may lock 0",
+       mm.vmas.front().end - mm.vmas.front().start);
+  mm.head.pkeys = 2;
+  if (const long key = ::syscall(SYS_pkey_alloc, 0, 0); key >= 0)
+    ::syscall(SYS_pkey_free, key);
+  else
+    SAYS(check_memory_of(builder), kErrBadArch,
+         "pid 3999999: has allocated memory protection keys, which this machine lacks");
+}
+
+TEST("obstacles: files by their paths") {
+  const Directory directory;
+  ContextBuilder builder = sample();
+  const std::string path = directory.path();
+  add_file(builder, CRYO_FILE_PATH, path + "/gone", S_IFREG);
+  add_file(builder, CRYO_FILE_PATH, path, S_IFREG);
+  add_file(builder, CRYO_FILE_PATH, "/dev/null", S_IFCHR);
+  add_file(builder, CRYO_FILE_PATH, directory.file("short", 0666), S_IFREG, O_WRONLY);
+  builder.context.inodes.at(4).head.size = 10;
+  add_file(builder, CRYO_FILE_PATH, directory.file("closed", 0), S_IFREG, O_RDWR);
+  add_file(builder, CRYO_FILE_FIFO, directory.file("fifo", 0666), S_IFIFO);
+  add_file(builder, CRYO_FILE_PTY_MASTER, path + "/ptmx", S_IFCHR);
+  add_file(builder, CRYO_FILE_INOTIFY, "anon_inode:inotify", 0).inotify = Inotify{};
+  builder.context.files.at(8).inotify->watches.push_back({{}, path + "/watched"});
+  builder.context.files.at(8).inotify->watches.back().head.wd = 5;
+  const AsNobody nobody;
+  const Findings findings = check_files_of(builder);
+  SAYS(findings, ENOENT, "pid 3999999: descriptor 3 ({}/gone): cannot be found: No such file or directory",
+       path);
+  SAYS(findings, ESTALE,
+       "pid 3999999: descriptor 4 ({}): is not a file of the same type as at the checkpoint", path);
+  SAYS(findings, ESTALE,
+       "pid 3999999: descriptor 5 (/dev/null): is not the same device as at the checkpoint");
+  SAYS(findings, ESTALE,
+       "pid 3999999: descriptor 6 ({}/short): the file is shorter than at the checkpoint: it has 4 bytes, "
+       "and had 10",
+       path);
+  SAYS(findings, EACCES,
+       "pid 3999999: descriptor 7 ({}/closed): cannot be opened for reading and writing: Permission denied",
+       path);
+  SAYS(findings, ESTALE, "pid 3999999: descriptor 8 ({}/fifo): is not a FIFO any more", path);
+  SAYS(findings, ENOENT,
+       "pid 3999999: descriptor 9 ({}/ptmx): cannot be opened for reading and writing: No such file or "
+       "directory",
+       path);
+  SAYS(findings, ENOENT,
+       "pid 3999999: descriptor 10 (anon_inode:inotify): {}/watched, which watch 5 of it is of, cannot be "
+       "watched: No "
+       "such file or directory",
+       path);
+}
+
+TEST("obstacles: a file that has changed") {
+  const Directory directory;
+  ContextBuilder builder = sample();
+  const std::string path = directory.file("changed", 0666);
+  add_file(builder, CRYO_FILE_PATH, path, S_IFREG);
+  struct stat now;
+  ::stat(path.c_str(), &now);
+  cryo_inode& inode = builder.context.inodes.at(1).head;
+  inode.size = 9;
+  inode.mtime_sec = now.st_mtim.tv_sec;
+  inode.mtime_nsec = static_cast<std::uint32_t>(now.st_mtim.tv_nsec);
+  RestartOptions options;
+  options.changed_files = ChangedFiles::kRefuse;
+  Findings findings;
+  check_changed(builder.context, options, findings);
+  SAYS(findings, ESTALE,
+       "file changed since the checkpoint: {}: size 9 -> 4; descriptor 3 of pid 3999999, only read", path);
+}
+
+TEST("obstacles: other files") {
+  const Directory directory;
+  ContextBuilder builder = sample();
+  add_file(builder, CRYO_FILE_STDIO, "pipe:[1]", S_IFIFO).head.stdio_fd = 2;
+  add_file(builder, 4711, "unknown", 0);
+  add_file(builder, CRYO_FILE_DEVICE, "/dev/null", S_IFCHR);
+  add_file(builder, CRYO_FILE_PIPE, "pipe:[2]", S_IFIFO);
+  builder.context.inodes.at(4).pipe = Pipe{};
+  builder.context.inodes.at(4).pipe->head.capacity = 1U << 31;
+  add_file(builder, CRYO_FILE_POSIX_SHM, "/nonexistent/shm", S_IFREG);
+  add_file(builder, CRYO_FILE_POSIX_SHM, directory.file("shm", 0666), S_IFREG);
+  builder.process().fds.back().fd = 1 << 30;
+  RestartOptions options;
+  options.devices["/dev/null"] = DevicePolicy::kFail;
+  const int error = ::fcntl(2, F_DUPFD_CLOEXEC, 100);
+  ::close(2);
+  const Findings findings = check_files_of(builder, options);
+  ::dup2(error, 2);
+  ::close(error);
+  rlimit files;
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  std::uint64_t limit = 0;
+  std::ifstream("/proc/sys/fs/pipe-max-size") >> limit;
+  SAYS(findings, EBADF,
+       "pid 3999999: descriptor 3 (pipe:[1]): is taken over from cr_restart, whose descriptor 2 is closed");
+  SAYS(findings, EOPNOTSUPP,
+       "pid 3999999: descriptor 4 (unknown): is of a kind that this cr_restart does not know (4711)");
+  SAYS(findings, EOPNOTSUPP,
+       "pid 3999999: descriptor 5 (/dev/null): is a device, which --device=/dev/null=fail does not allow");
+  SAYS(findings, EPERM,
+       "pid 3999999: descriptor 6 (pipe:[2]): a pipe of {} bytes is larger than /proc/sys/fs/pipe-max-size "
+       "allows ({})",
+       1U << 31, limit);
+  SAYS(findings, EEXIST,
+       "pid 3999999: descriptor 7 (/nonexistent/shm): cannot be made anew in /nonexistent/: No such file or "
+       "directory");
+  SAYS(findings, EEXIST,
+       "pid 3999999: descriptor {} ({}/shm): another object than at the checkpoint has its name", 1 << 30,
+       directory.path());
+  SAYS(findings, EMFILE, "pid 3999999: its descriptor {} is above the hard limit of open files ({})", 1 << 30,
+       files.rlim_max);
+}
+
+TEST("obstacles: the terminal") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setsid();
+    for (int fd = 0; fd < 3; ++fd) ::close(fd);
+    ContextBuilder builder = sample();
+    add_file(builder, CRYO_FILE_CTTY, "/dev/tty", S_IFCHR);
+    const Findings findings = check_files_of(builder);
+    const std::string_view text =
+        "pid 3999999: descriptor 3 (/dev/tty): is its terminal, and cr_restart has none";
+    ::_exit(!findings.problems.empty() && findings.problems.front().text == text ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK_EQ(status, 0);
+}
+
+TEST("obstacles: fanotify") {
+  const Directory directory;
+  ContextBuilder builder = sample();
+  add_file(builder, CRYO_FILE_FANOTIFY, "anon_inode:[fanotify]", 0).fanotify = Fanotify{};
+  Fanotify& group = *builder.context.files.at(1).fanotify;
+  group.head.init_flags = 0x40;  // FAN_ENABLE_AUDIT
+  group.marks.push_back({{}, directory.path() + "/gone"});
+  group.marks.push_back({{}, directory.path()});
+  group.marks[0].head.kind = CRYO_MARK_INODE;
+  group.marks[1].head.kind = CRYO_MARK_MOUNT;
+  const Findings findings = check_files_of(builder);
+  const std::string who = "pid 3999999: descriptor 3 (anon_inode:[fanotify]): ";
+  SAYS(findings, EPERM, "{}a fanotify group that was made with CAP_SYS_ADMIN takes it again", who);
+  SAYS(findings, EPERM, "{}a fanotify group with FAN_ENABLE_AUDIT takes CAP_AUDIT_WRITE", who);
+  SAYS(findings, EPERM, "{}{}/gone cannot be marked: No such file or directory", who, directory.path());
+  SAYS(findings, EPERM, "{}{} cannot be marked: it is no mount point any more", who, directory.path());
+}
+
+TEST("obstacles: rings") {
+  ContextBuilder builder = sample();
+  add_file(builder, CRYO_FILE_URING, "anon_inode:[io_uring]", 0).uring = Uring{};
+  cryo_uring& ring = builder.context.files.at(1).uring->head;
+  ring.sq_entries = 4;
+  ring.cq_entries = 8;
+  Findings findings = check_files_of(builder);
+  const std::string who = "pid 3999999: descriptor 3 (anon_inode:[io_uring]): ";
+  if (findings.problems.front().text ==
+          who + "io_uring is switched off here (sysctl kernel.io_uring_disabled)" ||
+      findings.problems.front().text == who + "cannot make an io_uring: Function not implemented")
+    return;
+  SAYS(findings, EOPNOTSUPP,
+       "{}this kernel arranges the memory of an io_uring in another way than the one of the checkpoint", who);
+  ring.flags = 1U << 31;
+  SAYS(check_files_of(builder), EOPNOTSUPP, "{}this kernel has no io_uring with the flags 0x80000000", who);
+}
+
+TEST("obstacles: namespaces") {
+  ContextBuilder builder = sample();
+  Creds own;
+  own.head.euid = 1000;
+  Namespace user{};
+  user.head.type = CLONE_NEWUSER;
+  user.user = cryo_ns_user{};
+  user.user->owner_uid = 1001;
+  user.uids = {{0, 100000, 65536, 0}};
+  user.gids = user.uids;
+  builder.context.namespaces.emplace(7, user);
+  Namespace uts{};
+  uts.head.type = CLONE_NEWUTS;
+  uts.uts = cryo_ns_uts{};
+  builder.context.namespaces.emplace(8, uts);
+  builder.process().namespaces.uts = 8;
+  Process second = builder.process();
+  second.head.pid = 3999998;
+  second.head.ppid = builder.process().head.pid;
+  second.namespaces = {};
+  builder.context.processes.push_back(second);
+  RestartOptions options;
+  options.time_namespace = true;
+  Findings findings;
+  check_namespaces(builder.context, options, own, findings);
+  SAYS(findings, EPERM, "a user namespace was made by user 1001, cr_restart runs as user 1000");
+  SAYS(findings, EPERM,
+       "a user namespace has ids other than those of cr_restart: that takes CAP_SETUID and CAP_SETGID");
+  SAYS(findings, EPERM, "a uts namespace that no user namespace of the job owns takes CAP_SYS_ADMIN");
+  SAYS(findings, EPERM, "a time namespace (--time-ns) takes CAP_SYS_ADMIN");
+  SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 has entered namespaces after it was forked");
+}
+
+TEST("obstacles: pid namespaces") {
+  ContextBuilder builder = sample();
+  Namespace pid{};
+  pid.head.type = CLONE_NEWPID;
+  builder.context.namespaces.emplace(9, pid);
+  builder.process().namespaces.pid = 9;
+  builder.process().nested_ids = {{3999999, 9, 5, 0}};
+  RestartOptions options;
+  options.restore_pid = false;
+  Findings findings;
+  check_namespaces(builder.context, options, {}, findings);
+  SAYS(findings, EINVAL, "pid 3999999: is in a pid namespace of its own, where ids have to be restored");
+  SAYS(findings, EOPNOTSUPP, "pid 3999999: has been forked into a pid namespace that its parent is not in");
+}
+
+}  // namespace
+}  // namespace cryo::test

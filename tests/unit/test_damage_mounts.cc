@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Contexts that must be refused: mount namespaces, and what is in their temporary file systems.
+#include <sys/stat.h>
+
+#include <functional>
+#include <map>
+
+#include "context/reader.h"
+#include "unit/context_builder.h"
+#include "unit/tap.h"
+
+namespace {
+
+using namespace cryo;
+using test::ContextBuilder;
+
+// Builds after a change of the model, and expects the refusal.
+template <typename Change>
+void refused(std::string_view part, Change&& change) {
+  ContextBuilder builder;
+  change(builder);
+  CHECK_ERROR(EBADMSG, part, read_context(Source::from_memory(builder.build(), "test"), {}));
+}
+
+TEST("mounts") {
+  const auto changed = [](const char* text, const std::function<void(MountTree&)>& change) {
+    refused(text, [&](ContextBuilder& b) {
+      test::add_namespaces(b);
+      change(*b.context.namespaces.at(78).mnt);
+    });
+  };
+  changed("2 mounts, and 3 lines", [](MountTree& t) { t.kinds.pop_back(); });
+  changed("not that of mountinfo", [](MountTree& t) { t.mounts[1].point = "proc"; });
+  changed("not that of mountinfo", [](MountTree& t) { t.outer[0].root = ""; });
+  changed("mount 5 is there twice", [](MountTree& t) { t.mounts[1].id = t.kinds[1].id = 5; });
+  changed("mount 5 is below itself", [](MountTree& t) { t.mounts[0].parent = 6; });
+  changed("2 mounts are the root", [](MountTree& t) { t.mounts[1].parent = 2; });
+  changed("0 mounts are the root", [](MountTree& t) { t = {}; });
+  changed("mount 7 is 6 in the text", [](MountTree& t) { t.kinds[1].id = 7; });
+  changed("mount of kind 3", [](MountTree& t) { t.kinds[1].kind = 3; });
+  changed("new mount of type ext4", [](MountTree& t) { t.kinds[0].kind = CRYO_MOUNT_NEW; });
+  changed("pid namespace 70 is not there", [](MountTree& t) { t.kinds[1].pid_ns = 70; });
+  changed("a NUL byte", [](MountTree& t) { t.mounts[0].source += '\0'; });
+  changed("its mount is no new tmpfs", [](MountTree& t) { t.mounts[2].type = "devpts"; });
+  refused("its mount namespace 70 is not there", [](ContextBuilder& b) {
+    test::add_namespaces(b);
+    b.context.files.begin()->second.head.mnt = 70;
+  });
+}
+
+TEST("files of mounts") {
+  const auto changed = [](const char* text,
+                          const std::function<void(std::map<std::uint32_t, MountEntry>&)>& change) {
+    refused(text, [&](ContextBuilder& b) {
+      test::add_namespaces(b);
+      change(b.context.mount_entries);
+    });
+  };
+  changed("its mount is no new tmpfs", [](auto& all) { all.at(1).head.ns = 77; });
+  changed("its mount is no new tmpfs", [](auto& all) { all.at(1).head.ns = 99; });
+  changed("its mount is no new tmpfs", [](auto& all) { all.at(1).head.mount = 6; });
+  changed("its mount is no new tmpfs", [](auto& all) { all.at(1).head.mount = 9; });
+  changed("file 1 of a mount: what is mounted is no directory",
+          [](auto& all) { all.at(1).head.mode = S_IFIFO; });
+  changed("its directory is not before it", [](auto& all) { all.erase(2); });
+  changed("its directory is not before it", [](auto& all) { all.at(3).path = "link/file"; });
+  changed("its name is none", [](auto& all) { all.at(3).path = "/file"; });
+  changed("its directory is not before it", [](auto& all) { all.at(3).path = "../file"; });
+  changed("its name is none", [](auto& all) { all.at(3).path = "dir/.."; });
+  changed("its name is none", [](auto& all) { all.at(3).path = "dir/"; });
+  changed("its path is there twice", [](auto& all) { all.at(4).path = "dir"; });
+  changed("file of mode", [](auto& all) { all.at(4).head.mode = S_IFBLK; });
+  changed("file of mode", [](auto& all) { all.at(4).head.mode |= 0200000; });
+  changed("a path of 4096 bytes", [](auto& all) { all.at(4).path = std::string(4096, 'x'); });
+  changed("a target of 4096", [](auto& all) { all.at(4).target = std::string(4096, 'x'); });
+  changed("it has no owner", [](auto& all) { all.at(4).head.uid = 0xffffffff; });
+  changed("it has no owner", [](auto& all) { all.at(4).head.gid = 0xffffffff; });
+  changed("100001 is too large a number", [](auto& all) { (all[100001] = all.at(4)).id = 100001; });
+  changed("with the target 'dir'", [](auto& all) { all.at(4).head.link = 3; });
+  changed("and size 7", [](auto& all) { all.at(5).head.size = 7; });
+  changed("is not before it", [](auto& all) { all.at(5).head.link = 6; });
+  changed("is not before it", [](auto& all) { all.at(5).head.link = 5; });
+  changed("cannot be a name of that", [](auto& all) { all.at(5).head.mode = S_IFREG | 0644; });
+  changed("cannot be a name of that", [](auto& all) { all.at(5).head.link = 4; });
+  changed("cannot be a name of that", [](auto& all) {
+    all.at(5).head.link = 2;
+    all.at(5).head.mode = all.at(2).head.mode;
+  });
+  refused("what it is a name of is elsewhere", [](ContextBuilder& b) {
+    test::add_namespaces(b);
+    MountTree& tree = *b.context.namespaces.at(78).mnt;
+    tree.mounts[1].type = "tmpfs";
+    tree.kinds[1].pid_ns = 0;
+    auto& all = b.context.mount_entries;
+    (all[6] = all.at(1)).id = 6;
+    (all[7] = all.at(5)).id = 7;
+    all.at(6).head.mount = all.at(7).head.mount = tree.kinds[1].id;
+    all.at(7).path = "name";
+  });
+  refused("a path of 4 bytes in 0 bytes", [](ContextBuilder& b) {
+    test::add_namespaces(b);
+    b.edit = [](test::RawSection& s) {
+      if (s.type == CRYO_SEC_MOUNT_ENTRY && s.object == 4) s.tail.clear();
+    };
+  });
+  changed("and size 9223372036854775808", [](auto& all) { all.at(3).head.size = 1ULL << 63; });
+  changed("with the target ''", [](auto& all) { all.at(4).target = ""; });
+  changed("with the target 'x'", [](auto& all) { all.at(3).target = "x"; });
+  changed("and size 7", [](auto& all) { all.at(2).head.size = 7; });
+  changed("a NUL byte", [](auto& all) { all.at(4).target = std::string(1, '\0'); });
+  changed("are outside of file 3", [](auto& all) { all.at(3).head.size = 0; });
+  changed("which the context does not have", [](auto& all) { all.erase(3); });
+}
+
+}  // namespace
