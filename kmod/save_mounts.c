@@ -157,7 +157,7 @@ static void classify_proc(struct check *k, const struct mount_line *m, const str
 		return;
 	out->pid_ns = ns->ns.inum;
 	if (!is_namespace_of_job(k->c, ns))
-		refuse(k, m, "one of a pid namespace in which no process of the job is");
+		refuse(k, m, "one of a pid namespace without a process of the job");
 }
 
 static int count_same(const struct mount_line *other, void *data)

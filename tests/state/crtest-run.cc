@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -347,12 +348,28 @@ private:
         return complete && good;
     }
 
-    static bool line_with_all(const std::string& text, const std::vector<std::string>& words) {
-        for (const auto& line : split(text, '\n')) {
-            bool all = true;
-            for (const auto& word : words) all = all && strcasestr(line.c_str(), word.c_str());
-            if (all) return true;
+    // Literally; "fd 3" is not in "fd 31".
+    static bool has_word(const std::string& line, const std::string& word) {
+        const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+        for (auto at = line.find(word); at != std::string::npos; at = line.find(word, at + 1)) {
+            const auto end = at + word.size();
+            if (!is_digit(word.back()) || end == line.size() || !is_digit(line[end])) return true;
         }
+        return false;
+    }
+
+    // A process is named by its pid and its command: "pid 7" is looked for as "pid 7 (COMMAND)".
+    static std::string with_command(const std::string& word) {
+        if (word.rfind("pid ", 0) != 0 || word.find_first_not_of("0123456789", 4) != std::string::npos) return word;
+        std::string comm = read_file("/proc/" + word.substr(4) + "/comm");
+        return word + " (" + comm.substr(0, comm.find('\n')) + ")";
+    }
+
+    static bool line_with_all(const std::string& text, const std::vector<std::string>& words) {
+        for (const auto& line : split(text, '\n'))
+            if (std::all_of(words.begin(), words.end(),
+                            [&](const auto& word) { return has_word(line, with_command(word)); }))
+                return true;
         return false;
     }
 

@@ -15,9 +15,11 @@
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -33,6 +35,69 @@ static bool make_o_path_deleted(void)
 
 	CRT_SYS(unlink(path));
 	return expect_fd(fd, "O_PATH descriptor of a deleted file");
+}
+
+static bool make_o_path_of_pipe(void)
+{
+	char path[64];
+	int fds[2];
+
+	CRT_SYS(pipe(fds));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[0]);
+	return expect_fd((int)CRT_SYS(open(path, O_PATH)), "O_PATH descriptor of what has no path");
+}
+
+/* Its path is longer than a page. */
+static bool make_deep_file(void)
+{
+	char name[251] = "";
+	int fd = (int)CRT_SYS(open(crt_dir(), O_PATH)), below;
+
+	memset(name, 'd', sizeof(name) - 1);
+	for (int i = 0; i < 17; i++) {
+		CRT_SYS(mkdirat(fd, name, 0700));
+		below = (int)CRT_SYS(openat(fd, name, O_PATH));
+		CRT_SYS(close(fd));
+		fd = below;
+	}
+	below = (int)CRT_SYS(openat(fd, "file", O_RDWR | O_CREAT, 0600));
+	CRT_SYS(close(fd));
+	crt_expect("pid %d|fd %d: its path cannot be told (error -36)", getpid(), below);
+	return true;
+}
+
+/* Of this process, in a message that nobody has taken. */
+static bool make_pidfd_in_message(void)
+{
+	union { struct cmsghdr head; char space[CMSG_SPACE(sizeof(int))]; } control = { 0 };
+	struct iovec data = { .iov_base = "m", .iov_len = 1 };
+	struct msghdr msg = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	int fds[2], pidfd = (int)CRT_SYS(syscall(SYS_pidfd_open, getpid(), 0));
+
+	CRT_SYS(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds));
+	control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+	memcpy(CMSG_DATA(&control.head), &pidfd, sizeof(pidfd));
+	CRT_SYS(sendmsg(fds[0], &msg, 0));
+	CRT_SYS(close(pidfd));
+	crt_expect("pid %d|file passed through fd %d|pidfd that is under way in a message", getpid(), fds[1]);
+	return true;
+}
+
+static bool make_killing_pidfd(void)
+{
+	struct { uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls; } args = { 0 };
+	int fd = -1;
+	pid_t child;
+
+	args.flags = CLONE_PIDFD | (7ULL << 34);	/* ..._AUTOREAP, _NNP, _PIDFD_AUTOKILL: since Linux 7.1 */
+	args.pidfd = (uintptr_t)&fd;
+	child = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (child < 0)
+		return false;
+	if (!child)
+		for (;;)
+			pause();
+	return expect_fd(fd, "pidfd that kills its process when it is closed");
 }
 
 static bool make_watch_of_deleted(void)
@@ -214,6 +279,37 @@ static bool make_shm_outside(void)
 	return true;
 }
 
+static int unreadable_queue, unreadable_set;
+
+static bool make_unreadable(void)
+{
+	struct sembuf up = { .sem_op = 1, .sem_flg = SEM_UNDO };
+	union { int value; struct semid_ds *set; } arg;
+	struct semid_ds set;
+	struct msqid_ds queue;
+
+	unreadable_queue = (int)CRT_SYS(msgget(IPC_PRIVATE, 0600));
+	CRT_SYS(msgsnd(unreadable_queue, &(struct { long type; char text[4]; }){ 1, "sent" }, 4, 0));
+	CRT_SYS(msgctl(unreadable_queue, IPC_STAT, &queue));
+	queue.msg_perm.mode = 0200;
+	CRT_SYS(msgctl(unreadable_queue, IPC_SET, &queue));
+	crt_expect("pid %d|System V message queue %d: you may not read it", getpid(), unreadable_queue);
+
+	unreadable_set = (int)CRT_SYS(semget(IPC_PRIVATE, 1, 0600));
+	CRT_SYS(semop(unreadable_set, &up, 1));
+	arg.set = &set;
+	CRT_SYS(semctl(unreadable_set, 0, IPC_STAT, arg));
+	set.sem_perm.mode = 0200;
+	CRT_SYS(semctl(unreadable_set, 0, IPC_SET, arg));
+	crt_expect("pid %d|System V semaphores %d: you may not read them", getpid(), unreadable_set);
+	return true;
+}
+
+static bool works_unreadable(void)
+{
+	return !msgctl(unreadable_queue, IPC_RMID, NULL) && !semctl(unreadable_set, 0, IPC_RMID);
+}
+
 static void nothing(union sigval value)
 {
 	(void)value;
@@ -372,6 +468,29 @@ static bool make_shared_memory(void)
 	return true;
 }
 
+/* The second of two with the same memory becomes a child of this process, but told of by another signal. */
+static bool make_strangers(void)
+{
+	pid_t first, other;
+	int told[2];
+
+	signal(SIGUSR1, SIG_IGN);
+	CRT_SYS(prctl(PR_SET_CHILD_SUBREAPER, 1));
+	CRT_SYS(pipe(told));
+	first = (pid_t)CRT_SYS(syscall(SYS_clone, (long)SIGUSR1, NULL, NULL, NULL, 0L));
+	if (!first) {
+		pid_t between = clone(leave_sharer, nap_stack(), CLONE_VM | SIGCHLD, nap_stack());
+
+		waitpid(between, NULL, 0);
+		CRT_SYS(write(told[1], &sharer, sizeof(sharer)));
+		nap_until_go(NULL);
+	}
+	CRT_SYS(read(told[0], &other, sizeof(other)));
+	crt_expect("pid %d|sharing memory with pid %d (refuse-objects) of another parent, exit signal or pid namespace is not supported",
+		   first, other);
+	return true;
+}
+
 /* The same by a copy of this process. */
 static bool make_sharing_outside(int flags, const char *reason)
 {
@@ -419,7 +538,7 @@ static bool make_mqueue_sharer(void)
 		nap_until_go(NULL);
 	}
 	CRT_SYS(read(told[0], name, 1));
-	crt_expect("pid %d|its notification of pid %d, which shares its descriptors (CLONE_FILES)", getpid(), sharer);
+	crt_expect("pid %d|its notification of pid %d, which shares its descriptors (CLONE_FILES), is not supported", getpid(), sharer);
 	return true;
 }
 
@@ -431,7 +550,40 @@ static bool make_time_for_children(void)
 	return true;
 }
 
+static pid_t sharing_tid;
+
+static void *own_directory(void *ready)
+{
+
+	CRT_SYS(unshare(CLONE_FS));
+	if (!CRT_SYS(syscall(SYS_clone, CLONE_FS | SIGCHLD, 0, 0, 0, 0)))
+		nap_until_go(NULL);
+	sharing_tid = gettid();
+	CRT_SYS(write(*(int *)ready, "r", 1));
+	while (!crt_go())
+		crt_sleep_ms(20);
+	return NULL;
+}
+
+static bool make_sharing_thread(void)
+{
+	int ready[2];
+	pthread_t id;
+	char byte;
+
+	CRT_SYS(pipe(ready));
+	CRT_SYS(-pthread_create(&id, NULL, own_directory, &ready[1]));
+	CRT_SYS(read(ready[0], &byte, 1));
+	crt_expect("pid %d|thread %d: a working directory shared with another process (CLONE_FS) is not supported", getpid(),
+		   sharing_tid);
+	return true;
+}
+
 struct obstacle obstacles[] = {
+	{ .name = "o-path-of-pipe", .make = make_o_path_of_pipe },
+	{ .name = "deep-file", .make = make_deep_file },
+	{ .name = "pidfd-in-message", .make = make_pidfd_in_message },
+	{ .name = "unreadable", .make = make_unreadable, .works = works_unreadable },
 	{ .name = "o-path-deleted", .make = make_o_path_deleted },
 	{ .name = "watch-of-deleted", .make = make_watch_of_deleted },
 	{ .name = "pipe-outside", .make = make_pipe_outside },
@@ -453,10 +605,13 @@ struct obstacle obstacles[] = {
 	{ .name = "dispatch", .make = make_dispatch, .alone = true },
 	{ .name = "own-undo", .make = make_own_undo, .alone = true },
 	{ .name = "shared-memory", .make = make_shared_memory, .alone = true },
+	{ .name = "strangers", .make = make_strangers, .alone = true },
 	{ .name = "shared-files", .make = make_shared_files, .alone = true },
 	{ .name = "shared-fs", .make = make_shared_fs, .alone = true },
 	{ .name = "mqueue-sharer", .make = make_mqueue_sharer, .works = works_sharing, .alone = true },
 	{ .name = "time-for-children", .make = make_time_for_children, .alone = true },
+	{ .name = "sharing-thread", .make = make_sharing_thread, .alone = true },
+	{ .name = "killing-pidfd", .make = make_killing_pidfd, .alone = true },
 };
 
 const unsigned int nr_obstacles = sizeof(obstacles) / sizeof(obstacles[0]);
@@ -466,5 +621,6 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "mqueue-thread mdwe dispatch own-undo shared-memory shared-files shared-fs mqueue-sharer time-for-children",
+	.cases = "mqueue-thread mdwe dispatch own-undo shared-memory strangers shared-files shared-fs mqueue-sharer time-for-children "
+		 "sharing-thread killing-pidfd",
 };

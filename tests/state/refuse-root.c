@@ -6,7 +6,10 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/if_tun.h>
 #include <linux/netlink.h>
+#include <linux/perf_event.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -25,6 +28,10 @@
 #include <termios.h>
 #ifdef SYS_ioperm
 #include <sys/io.h>
+#endif
+
+#ifndef TCP_ULP
+#define TCP_ULP 31
 #endif
 
 static int fanotify_fd;
@@ -63,12 +70,14 @@ static bool works_fanotify(void)
 
 static bool make_packet(void)
 {
-	return expect_fd(socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL)), "socket");
+	return expect_fd(socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL)),
+			 "socket (only Unix, TCP, UDP and netlink sockets are supported)");
 }
 
 static bool make_raw(void)
 {
-	return expect_fd(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP), "socket");
+	return expect_fd(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP),
+			 "socket (only Unix, TCP, UDP and netlink sockets are supported)");
 }
 
 static bool make_bpf(void)
@@ -91,7 +100,7 @@ static bool make_block(void)
 	}
 	if (dir)
 		closedir(dir);
-	return expect_fd(fd, "block device");
+	return expect_fd(fd, "block device (without --device)");
 }
 
 static char *huge;
@@ -157,6 +166,34 @@ static bool make_repair(void)
 	return expect_fd(fd, "connection under repair (TCP_REPAIR)");
 }
 
+/* Only root has the kernel load what this takes. */
+static bool make_tls(void)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int waiting = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0)), fd = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+	socklen_t len = sizeof(name);
+
+	CRT_SYS(bind(waiting, (struct sockaddr *)&name, len));
+	CRT_SYS(listen(waiting, 1));
+	CRT_SYS(getsockname(waiting, (struct sockaddr *)&name, &len));
+	CRT_SYS(connect(fd, (struct sockaddr *)&name, len));
+	CRT_SYS(accept(waiting, NULL, NULL));
+	if (setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")))
+		return false;
+	return expect_fd(fd, "connection with a protocol on top of TCP in the kernel (TLS)");
+}
+
+static bool make_perf(void)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
+					.config = PERF_COUNT_SW_TASK_CLOCK };
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+
+	if (fd >= 0)
+		crt_expect("pid %d|thread %d: performance counters (perf_event_open) are not supported", getpid(), gettid());
+	return expect_fd(fd, "[perf_event]): descriptor of this type");
+}
+
 static bool make_all_namespaces(void)
 {
 	int fd = (int)CRT_SYS(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE)), on = 1;
@@ -175,6 +212,22 @@ static bool make_device_memory(void)
 		return false;
 	crt_expect("pid %d|memory %lx|memory of a device", getpid(), (unsigned long)where);
 	return true;
+}
+
+/* Opened through the mapping, the only way to it. */
+static bool make_sysv_file(void)
+{
+	int segment = (int)CRT_SYS(shmget(IPC_PRIVATE, 4096, 0600));
+	char *where = CRT_MAP(shmat(segment, NULL, 0)), path[96];
+
+	CRT_SYS(shmctl(segment, IPC_RMID, NULL));
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)where, (unsigned long)where + 4096);
+	return expect_fd(open(path, O_RDWR), "a descriptor of System V shared memory");
+}
+
+static bool make_character_device(void)
+{
+	return expect_fd(open("/dev/kmsg", O_RDONLY), "(/dev/kmsg): character device (without --device)");
 }
 
 static pid_t odd_tid;
@@ -202,6 +255,66 @@ static bool make_own_creds(void)
 	return true;
 }
 
+static void *named_thread(void *arg)
+{
+	(void)arg;
+	odd_tid = gettid();
+	CRT_SYS(unshare(CLONE_NEWUTS));
+	pthread_barrier_wait(&odd_ready);
+	while (!crt_go())
+		crt_sleep_ms(20);
+	return NULL;
+}
+
+static bool make_own_namespaces(void)
+{
+	pthread_t id;
+
+	pthread_barrier_init(&odd_ready, NULL, 2);
+	CRT_SYS(-pthread_create(&id, NULL, named_thread, NULL));
+	pthread_barrier_wait(&odd_ready);
+	crt_expect("pid %d|thread %d: namespaces of its own are not supported", getpid(), odd_tid);
+	return true;
+}
+
+static void *bystander(void *arg)
+{
+	pthread_barrier_wait(arg);
+	while (!crt_go())
+		crt_sleep_ms(20);
+	return NULL;
+}
+
+/* The second thread has not got the namespace, so that it is an obstacle too. */
+static bool make_threads_of_pid_namespace(void)
+{
+	pthread_t id;
+
+	pthread_barrier_init(&odd_ready, NULL, 2);
+	CRT_SYS(-pthread_create(&id, NULL, bystander, &odd_ready));
+	pthread_barrier_wait(&odd_ready);
+	CRT_SYS(unshare(CLONE_NEWPID));
+	if (!CRT_SYS(fork()))
+		for (;;)
+			pause();
+	crt_expect("pid %d|threads with a pid namespace for their children are not supported", getpid());
+	return true;
+}
+
+static bool make_device_of_network(void)
+{
+	struct ifreq tap = { .ifr_name = "crtest0", .ifr_flags = IFF_TAP | IFF_NO_PI };
+	int fd;
+
+	CRT_SYS(mknod(crt_path("tun"), S_IFCHR | 0600, makedev(10, 200)));
+	CRT_SYS(unshare(CLONE_NEWNET));
+	fd = open(crt_path("tun"), O_RDWR);
+	if (fd < 0 || ioctl(fd, TUNSETIFF, &tap))
+		return false;
+	crt_expect("pid %d|network device crtest0 in a network namespace other than the requester's is not supported", getpid());
+	return true;
+}
+
 static bool make_namespace(int flag, const char *what)
 {
 	if (unshare(flag))
@@ -222,7 +335,7 @@ static bool make_mount_namespace(void)
 
 static bool make_pid_namespace(void)
 {
-	return make_namespace(CLONE_NEWPID, "pid namespace for its children");
+	return make_namespace(CLONE_NEWPID, "a pid namespace for its children without its first process");
 }
 
 static bool make_ipc_namespace(void)
@@ -259,13 +372,20 @@ struct obstacle obstacles[] = {
 	{ .name = "ioperm", .make = make_ioperm, .works = works_ioperm },
 	{ .name = "locked-terminal", .make = make_locked_terminal },
 	{ .name = "repair", .make = make_repair },
+	{ .name = "tls", .make = make_tls },
+	{ .name = "perf", .make = make_perf },
 	{ .name = "all-namespaces", .make = make_all_namespaces },
 	{ .name = "device-memory", .make = make_device_memory },
+	{ .name = "sysv-file", .make = make_sysv_file },
+	{ .name = "character-device", .make = make_character_device },
 	{ .name = "own-creds", .make = make_own_creds, .alone = true },
 	{ .name = "pid-namespace", .make = make_pid_namespace, .alone = true },
 	{ .name = "ipc-namespace", .make = make_ipc_namespace, .alone = true },
 	{ .name = "mount-namespace", .make = make_mount_namespace, .alone = true },
 	{ .name = "chroot", .make = make_chroot, .alone = true },
+	{ .name = "own-namespaces", .make = make_own_namespaces, .alone = true },
+	{ .name = "pid-namespace-threads", .make = make_threads_of_pid_namespace, .alone = true },
+	{ .name = "network-device", .make = make_device_of_network, .alone = true },
 };
 
 const unsigned int nr_obstacles = sizeof(obstacles) / sizeof(obstacles[0]);
@@ -275,5 +395,6 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE | CRT_ROOT,
-	.cases = "fanotify packet raw bpf block hugetlb ioperm own-creds pid-namespace ipc-namespace mount-namespace chroot",
+	.cases = "fanotify packet raw bpf block hugetlb ioperm own-creds pid-namespace ipc-namespace mount-namespace chroot "
+		 "own-namespaces pid-namespace-threads network-device",
 };

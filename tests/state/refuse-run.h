@@ -6,6 +6,7 @@
 #include "refuse.h"
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -40,9 +41,36 @@ static inline void refuse_leave_orphan(void (*make)(void *), void *arg)
 	CRT_SYS(close(done[0]));
 }
 
+/* A case is an obstacle, and one that needs to be alone is a case. */
+static inline void refuse_check_cases(void)
+{
+	char name[64];
+
+	for (unsigned int i = 0; i < nr_obstacles; i++) {
+		const char *at = strstr(crt_test.cases, obstacles[i].name);
+		size_t len = strlen(obstacles[i].name);
+
+		while (at && (at[len] > ' ' || (at > crt_test.cases && at[-1] != ' ')))
+			at = strstr(at + 1, obstacles[i].name);
+		if (obstacles[i].alone && !at)
+			crt_die("%s has to be a case", obstacles[i].name);
+	}
+	for (const char *at = crt_test.cases; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+		unsigned int i = 0;
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, " "), at);
+		while (i < nr_obstacles && strcmp(obstacles[i].name, name))
+			i++;
+		if (i == nr_obstacles)
+			crt_die("there is no obstacle %s", name);
+	}
+}
+
 void refuse_setup(void)
 {
 	unsigned int made = 0;
+
+	refuse_check_cases();
 
 	for (unsigned int i = 0; i < nr_obstacles; i++) {
 		struct obstacle *o = &obstacles[i];

@@ -9,10 +9,10 @@
 #include <linux/aio_abi.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
-#include <linux/perf_event.h>
 #include <linux/rtnetlink.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -83,7 +83,7 @@ static bool make_udp(void)
 	CRT_SYS(getsockname(udp, (struct sockaddr *)&name, &len));
 	CRT_SYS(connect(udp, (struct sockaddr *)&name, len));
 	CRT_SYS(setsockopt(udp, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group)));
-	return expect_fd(udp, "UDP socket with a multicast group");
+	return expect_fd(udp, "UDP socket with a multicast group or interface");
 }
 
 static bool works_udp(void)
@@ -198,7 +198,7 @@ static bool works_fanotify(void)
 
 static bool make_userfaultfd(void)
 {
-	return expect_fd((int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY), "userfaultfd");
+	return expect_fd((int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY), "[userfaultfd]): descriptor of this type");
 }
 
 /* A read of a pipe in which there is nothing. */
@@ -222,7 +222,8 @@ static bool works_io_uring(void)
 
 static bool make_ring_buffers(void)
 {
-	struct iovec vec = { &ring_byte, 1 };
+	/* Not of a file: such memory is not taken up to Linux 6.1. */
+	struct iovec vec = { CRT_MAP(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)), 1 };
 
 	if (!uring_make(&buffers_ring, 4, 0))
 		return false;
@@ -264,18 +265,6 @@ static bool make_pidfd_thread(void)
 		crt_sleep_ms(1);
 	thread_fd = (int)syscall(SYS_pidfd_open, tid, O_EXCL);	/* PIDFD_THREAD, since Linux 6.9 */
 	return expect_fd(thread_fd, "pidfd of a thread other than the first");
-}
-
-static bool make_perf(void)
-{
-	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
-					.config = PERF_COUNT_SW_TASK_CLOCK, .exclude_kernel = 1 };
-
-	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
-
-	if (fd >= 0)
-		crt_expect("pid %d|thread %d|performance counters (perf_event_open)", getpid(), gettid());
-	return expect_fd(fd, "perf");
 }
 
 static bool make_secretmem(void)
@@ -505,7 +494,7 @@ static bool make_mount_namespace(void)
 	for (int i = 0; i < 2; i++)
 		if (mount("none", "/mnt", "tmpfs", 0, NULL))
 			return false;
-	crt_expect("pid %d|mount /mnt (tmpfs)|covered by another one", getpid());
+	crt_expect("pid %d|mount /mnt (tmpfs): one that is covered by another one, and that the requester does not have", getpid());
 	return true;
 }
 
@@ -528,10 +517,33 @@ static bool make_device_in_tmpfs(void)
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) || !write_text("/proc/self/setgroups", "deny") ||
 	    !write_text("/proc/self/uid_map", uid) || !write_text("/proc/self/gid_map", gid) ||
 	    mount("none", "/mnt", "tmpfs", 0, NULL) || mkdir("/mnt/dir", 0700) ||
-	    mknod("/mnt/dir/device", S_IFCHR | 0600, 0))
+	    mknod("/mnt/dir/device", S_IFCHR | 0600, 0) || !write_text("/mnt/dir/secret", "x") ||
+	    chmod("/mnt/dir/secret", 0200))
 		return false;
+	crt_expect("pid %d|mount /mnt: /dir/secret: file in a temporary file system that the requester may not read is not supported",
+		   getpid());
 	crt_expect("pid %d|mount /mnt: /dir/device: device in a temporary file system", getpid());
 	return true;
+}
+
+/* ---- namespaces ---- */
+
+static int outer_socket;
+
+static bool make_network(void)
+{
+	struct ifreq lo = { .ifr_name = "lo:1" };
+	int fd;
+
+	outer_socket = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, 0));
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		return false;
+	fd = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, 0));
+	lo.ifr_addr.sa_family = AF_INET;
+	inet_pton(AF_INET, "10.9.8.7", &((struct sockaddr_in *)&lo.ifr_addr)->sin_addr);
+	CRT_SYS(ioctl(fd, SIOCSIFADDR, &lo));
+	crt_expect("pid %d|address 10.9.8.7|of a network namespace other than the requester's is not supported", getpid());
+	return expect_fd(fd, "socket (of a network namespace other than the requester's)");
 }
 
 struct obstacle obstacles[] = {
@@ -547,7 +559,6 @@ struct obstacle obstacles[] = {
 	{ .name = "ring-buffers", .make = make_ring_buffers },
 	{ .name = "pidfd", .make = make_pidfd, .works = works_pidfd },
 	{ .name = "pidfd-thread", .make = make_pidfd_thread },
-	{ .name = "perf", .make = make_perf },
 	{ .name = "secretmem", .make = make_secretmem },
 	{ .name = "dnotify", .make = make_dnotify },
 	{ .name = "aio", .make = make_aio },
@@ -560,6 +571,7 @@ struct obstacle obstacles[] = {
 	{ .name = "shared-undo", .make = make_shared_undo, .works = works_shared_undo, .alone = true },
 	{ .name = "mount-namespace", .make = make_mount_namespace, .alone = true },
 	{ .name = "tmpfs-device", .make = make_device_in_tmpfs, .alone = true },
+	{ .name = "network", .make = make_network, .alone = true },
 };
 
 const unsigned int nr_obstacles = sizeof(obstacles) / sizeof(obstacles[0]);
@@ -569,7 +581,7 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "unix-stream unix-dgram udp tcp accept-queue netlink inotify fanotify userfaultfd io_uring ring-buffers pidfd pidfd-thread perf "
+	.cases = "unix-outside udp tcp accept-queue netlink inotify fanotify userfaultfd io_uring ring-buffers pidfd pidfd-thread "
 		 "secretmem dnotify aio "
-		 "seccomp-listener landlock tracer child ptraced own-files shared-undo mount-namespace tmpfs-device",
+		 "seccomp-listener landlock tracer child ptraced own-files shared-undo mount-namespace tmpfs-device network",
 };

@@ -30,6 +30,10 @@ cr_user "$pid"
 check "another user's process" status_is 1
 check "... named" said "process $pid"
 check "... no file" no_file_but count
+rc=0
+err=$(bash -c 'echo $$; exec cr_checkpoint $$' 2>&1) || rc=$?
+check "cr_checkpoint itself" [ "$rc" -ne 0 ]
+check "... named" said "pid ${err%%$'\n'*} (cr_checkpoint): is the requester itself, which did not ask for that"
 cr_user 1
 check "init" status_is 1
 check "--quiet says nothing" eval 'cr -q "$nobody"; status_is 3 && silent'
@@ -93,7 +97,7 @@ started+=("$requester")
 wait_for writes "$requester"
 cr "$pid"
 check "a process that is being checkpointed already" status_is 16
-check "... named" said "process $pid"
+check "... named" said "pid $pid (busy): another checkpoint of it is running"
 cat <&8 >/dev/null & reader=$!
 started+=("$reader")
 check "... and the other checkpoint is not disturbed" wait "$requester"
