@@ -86,6 +86,25 @@ static const char *internal_fs(struct super_block *sb)
 	return sb->s_type->name;
 }
 
+/*
+ * Removed while it was open: NFS keeps such a file under another name until it is closed for the
+ * last time, and then removes it; servers in user space do the same.
+ */
+static bool is_removed(struct dentry *dentry)
+{
+	static const char hidden[] = ".fuse_hidden";
+	bool removed;
+
+	if (d_unlinked(dentry))
+		return true;
+	spin_lock(&dentry->d_lock);
+	removed = dentry->d_flags & DCACHE_NFSFS_RENAMED ||
+		  (dentry->d_sb->s_magic == FUSE_SUPER_MAGIC &&
+		   !strncmp(dentry->d_name.name, hidden, strlen(hidden)));
+	spin_unlock(&dentry->d_lock);
+	return removed;
+}
+
 static const char *classify_regular(struct cryo_object *o)
 {
 	const char *internal;
@@ -108,7 +127,7 @@ static const char *classify_regular(struct cryo_object *o)
 		return internal;
 	if (file_inode(o->file)->i_sb->s_magic == HUGETLBFS_MAGIC)
 		return "hugetlb memory";
-	if (d_unlinked(cryo_user_path(o->file)->dentry))
+	if (is_removed(cryo_user_path(o->file)->dentry))
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
 	/* Needed without its name, by a mapping or because it has none. */
 	o->kind = o->inode->inode_flags & CRYO_INODE_CONTENTS && (o->fd < 0 ||

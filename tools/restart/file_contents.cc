@@ -35,12 +35,25 @@ UniqueFd make_and_unlink(const FileRestoreInput& input, const std::string& path)
   return fd;
 }
 
+// Where a file cannot be made without a name, on NFS say, and the old name is taken.
+UniqueFd make_by_other_name(const FileRestoreInput& input, const std::string& directory) {
+  std::string path = directory + "/.cryo-XXXXXX";
+  const DeathDeferred deferred;
+  UniqueFd fd(::mkostemp(path.data(), O_CLOEXEC));
+  if (!fd) return fd;
+  input.created.add(path);
+  if (::unlink(path.c_str()) != 0) fail_errno("cannot unlink {}", path);
+  input.created.remove(path);
+  return fd;
+}
+
 UniqueFd make_unnamed(const FileRestoreInput& input, const File& file) {
   const std::string path = without_suffix(input.options.relocations.apply(file.path), kDeleted);
   UniqueFd fd = make_and_unlink(input, path);
   if (!fd) {
     const std::string directory = path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
     fd = UniqueFd(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (!fd) fd = make_by_other_name(input, directory);
   }
   // Where nothing can be made in that directory, memory has to do.
   if (!fd)
