@@ -5,6 +5,7 @@
  */
 #include <linux/net.h>
 #include <linux/nsproxy.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <net/inet_sock.h>
 #include <net/sock.h>
@@ -115,6 +116,29 @@ static int classify_tcp(struct cryo_capture *c, struct cryo_object *o, const cha
 	return 0;
 }
 
+static bool is_in(struct task_struct *task, struct net *net)
+{
+	bool in;
+
+	task_lock(task);
+	in = task->nsproxy && task->nsproxy->net_ns == net;
+	task_unlock(task);
+	return in;
+}
+
+/* Is it the requester's, or that of a process in the context, with which it is saved? */
+static bool is_rebuilt(struct cryo_capture *c, struct net *net)
+{
+	struct cryo_proc *p;
+
+	if (net == current->nsproxy->net_ns)
+		return true;
+	cryo_for_each_proc(p, c->req)
+		if (p->task && !p->zombie && !p->gone && !p->omitted && is_in(p->task, net))
+			return true;
+	return false;
+}
+
 /* CRYO_FILE_*, or 0 for what is refused: with @obstacle, or in words of its own. */
 int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const char **obstacle)
 {
@@ -127,8 +151,8 @@ int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const ch
 		*obstacle = "socket (this kernel does not tell its options)";
 		return 0;
 	}
-	if (sk && sock_net(sk) != current->nsproxy->net_ns) {
-		*obstacle = "socket (of a network namespace other than the requester's)";
+	if (sk && !is_rebuilt(c, sock_net(sk))) {
+		*obstacle = "socket (of a network namespace that no process of the job is in)";
 		return 0;
 	}
 	if (sk && is_listening(sk)) {
@@ -204,12 +228,23 @@ static int save_listening(struct cryo_capture *c, struct cryo_object *o)
 	return cryo_stream_buf(&c->stream, CRYO_SEC_SOCKET, o->id, sizeof(out), &buf);
 }
 
-int cryo_save_socket(struct cryo_capture *c, struct cryo_object *o)
+static int save_net(struct cryo_capture *c, struct cryo_object *o)
 {
-	return save_listening(c, o) ?: cryo_save_sockopts(c, o);
+	struct net *net = sock_net(cryo_sock_of(o));
+	struct cryo_socket_net out = { .net = net->ns.inum };
+
+	if (net == current->nsproxy->net_ns)
+		return 0;
+	return cryo_stream_section(&c->stream, CRYO_SEC_SOCKET_NET, o->id, sizeof(out), &out,
+				   sizeof(out));
 }
 
-int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o)
+int cryo_save_socket(struct cryo_capture *c, struct cryo_object *o)
+{
+	return save_listening(c, o) ?: save_net(c, o) ?: cryo_save_sockopts(c, o);
+}
+
+static int save_by_family(struct cryo_capture *c, struct cryo_object *o)
 {
 	switch (cryo_sock_of(o)->sk_family) {
 	case AF_UNIX:
@@ -221,6 +256,11 @@ int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o)
 		return is_udp(cryo_sock_of(o)) ? cryo_save_udp(c, o) : cryo_save_tcp(c, o);
 	}
 	return 0;
+}
+
+int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o)
+{
+	return save_net(c, o) ?: save_by_family(c, o);
 }
 
 /* In the order in which they will be accepted. */

@@ -136,6 +136,8 @@ ContextBuilder with_ipc() {
 ContextBuilder with_namespaces() {
   ContextBuilder builder;
   test::add_namespaces(builder);
+  for (auto& [id, file] : builder.context.files)
+    if (file.socket) file.net = 73;
   return builder;
 }
 

@@ -533,17 +533,20 @@ static int outer_socket;
 static bool make_network(void)
 {
 	struct ifreq lo = { .ifr_name = "lo:1" };
-	int fd;
+	int left, fd;
 
 	outer_socket = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, 0));
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
 		return false;
+	left = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, 0));
+	CRT_SYS(unshare(CLONE_NEWNET));
 	fd = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, 0));
 	lo.ifr_addr.sa_family = AF_INET;
 	inet_pton(AF_INET, "10.9.8.7", &((struct sockaddr_in *)&lo.ifr_addr)->sin_addr);
 	CRT_SYS(ioctl(fd, SIOCSIFADDR, &lo));
+	close(fd);
 	crt_expect("pid %d|address 10.9.8.7|of a network namespace other than the requester's is not supported", getpid());
-	return expect_fd(fd, "socket (of a network namespace other than the requester's)");
+	return expect_fd(left, "socket (of a network namespace that no process of the job is in)");
 }
 
 struct obstacle obstacles[] = {

@@ -332,6 +332,7 @@ void put_files(Writer& writer, const Context& context) {
     writer.put(CRYO_SEC_FILE, id, file.head, bytes_of_text(file.path));
     if (!file.epoll.empty()) writer.put_array(CRYO_SEC_EPOLL, id, file.epoll);
     if (file.socket) put_listening(writer, id, *file.socket);
+    if (file.net != 0) writer.put(CRYO_SEC_SOCKET_NET, file.id, cryo_socket_net{file.net, 0});
     if (file.connection) put_connection(writer, file);
     if (file.eventfd) writer.put(CRYO_SEC_EVENTFD, id, *file.eventfd);
     if (!file.build_id.empty()) writer.put({CRYO_SEC_BUILD_ID, id, 0, {}, file.build_id, 8});

@@ -4,26 +4,14 @@
 
 #include <cstring>
 
-#include "context/reader.h"
-#include "unit/context_builder.h"
-#include "unit/tap.h"
+#include "unit/damage.h"
 
 namespace {
 
 using namespace cryo;
 using test::ContextBuilder;
-
-Context read(std::span<const std::byte> bytes, const ReadOptions& options = {}) {
-  return read_context(Source::from_memory(bytes, "test"), options);
-}
-
-// Builds after a change of the model, and expects the refusal.
-template <typename Change>
-void refused(std::string_view part, Change&& change) {
-  ContextBuilder builder;
-  change(builder);
-  CHECK_ERROR(EBADMSG, part, read(builder.build()));
-}
+using test::read;
+using test::refused;
 
 cryo_vma& vma(ContextBuilder& builder, std::size_t i) {
   return builder.context.mms.at(1).vmas[i];
@@ -290,35 +278,6 @@ TEST("directories of threads") {
   refused("thread 1000: its working directory is not its own", [](ContextBuilder& b) {
     b.thread().fs = ThreadFs{{{1, 2, 0, 0}, 022, 1000}, "/a"};
   });
-}
-
-TEST("tables that processes share") {
-  const auto with = [](std::int32_t files, std::int32_t fs) {
-    return [=](ContextBuilder& b) { b.process().shared = {files, fs}; };
-  };
-  ContextBuilder good;
-  with(1000, 1000)(good);
-  CHECK_EQ(read(good.build()).processes[0].shared.fs, 1000);
-  refused("process 1000: shares the descriptors of process 7, which has none to share", with(7, 0));
-  refused("process 1000: shares the working directory of process 7, which has none", with(0, 7));
-  refused("process 1000 shares tables with process -1 or 0", with(-1, 0));
-}
-
-TEST("memory that processes share") {
-  const auto with = [](cryo_shared_memory first, cryo_shared_memory second, std::uint32_t mm) {
-    return [=](ContextBuilder& b) { b.add_sharer(first, second, mm); };
-  };
-  ContextBuilder good;
-  with({1000, 1000}, {1000, 1000}, 1)(good);
-  CHECK_EQ(read(good.build()).processes[1].shared_memory.sighand, 1000);
-  ContextBuilder older;  // than the section
-  with({0, 0}, {0, 0}, 1)(older);
-  CHECK_EQ(read(older.build()).processes[1].shared_memory.mm, 1000);
-  refused("process 1000: shares the memory of process 1002, memory 1 is", with({1002, 0}, {1000, 0}, 1));
-  refused("process 1002: its memory 7 is not there", with({1000, 0}, {1000, 0}, 7));
-  refused("process 1000: shares the signal handlers of process 1002", with({1000, 1002}, {1000, 0}, 1));
-  refused("process 1000 shares memory with process -1", with({-1, 0}, {1000, 0}, 1));
-  refused("shares the memory of process 1000, memory 1 is that of process 0", with({1000, 0}, {1000, 0}, 2));
 }
 
 TEST("copies of pages") {

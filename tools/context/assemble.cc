@@ -304,6 +304,9 @@ void check_uring(const Staging& staging, const File& file, const Context& contex
 }
 
 void check_file(const Staging& staging, const File& file, const Context& context) {
+  if (file.net != 0 && (!(file.socket || file.connection) || !context.namespaces.contains(file.net) ||
+                        !context.namespaces.at(file.net).net))
+    inconsistent(staging, "file {}: {} is no network namespace of it", file.id, file.net);
   const auto inode = context.inodes.find(file.head.inode);
   const bool has_inode = inode != context.inodes.end();
   if (file.head.inode != 0 && !has_inode)

@@ -230,6 +230,7 @@ struct File {
   Bytes build_id;                           // of a mapped ELF file, where it was at hand
   std::optional<SocketState> connection;    // always there when kind is CRYO_FILE_UNIX ... WAITING
   std::vector<cryo_sockopt> options;        // of any socket
+  std::uint32_t net = 0;                    // (same) its network namespace, 0: the requester's
   std::vector<SocketMessage> queue;         // what waits to be received, in order
   std::optional<Pty> pty;                   // always there when kind is CRYO_FILE_PTY_MASTER
   std::optional<cryo_pty_slave> pty_slave;  // always there when kind is CRYO_FILE_PTY_SLAVE

@@ -63,6 +63,11 @@ void parse_sockopts(Staging& staging, const Payload& payload) {
   file_of(staging, payload).options = std::move(options);
 }
 
+void parse_socket_net(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  file_of(staging, payload).net = payload.fixed<cryo_socket_net>().net;
+}
+
 void parse_sockstate(Staging& staging, const Payload& payload) {
   staging.once(payload);
   SocketState state{payload.fixed<cryo_sock_state>(), {}, {}, {}};

@@ -158,6 +158,7 @@ std::string section_name(std::uint32_t type) {
   if (type == CRYO_SEC_SHARED_TABLES) return "SHARED_TABLES";
   if (type == CRYO_SEC_THREAD_FS) return "THREAD_FS";
   if (type == CRYO_SEC_SHARED_MEMORY) return "SHARED_MEMORY";
+  if (type == CRYO_SEC_SOCKET_NET) return "SOCKET_NET";
   if (type == CRYO_SEC_PAGE_COPIES) return "PAGE_COPIES";
   if (type == CRYO_SEC_EXCLUDED) return "EXCLUDED";
   if (type == CRYO_SEC_BUILD_ID) return "BUILD_ID";

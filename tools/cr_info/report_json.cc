@@ -297,6 +297,7 @@ Json json_of(const File& file) {
                       {"address", address_text(file.socket->address)}};
   if (file.socket && !file.socket->path.empty()) json["socket"]["path"] = file.socket->path;
   if (!file.build_id.empty()) json["build_id"] = hex_text(file.build_id);
+  if (file.net != 0) json["net"] = file.net;
   if (file.connection) json["connection"] = json_of(*file.connection, file);
   if (file.pty)
     json["pty"] = {{"number", file.pty->head.number},    {"flags", hex(file.pty->head.flags)},

@@ -142,6 +142,8 @@ void FileChecker::check_terminal(const File& file, const FileUse& use) {
 }
 
 void FileChecker::check_socket(const File& file) {
+  // Nobody else has an address in a network namespace that is going to be made.
+  if (file.net != 0 && file.socket && file.socket->head.family != AF_UNIX) return;
   const std::string text = file.connection ? connection_problem(context_, file, options_.relocations)
                                            : socket_problem(*file.socket, options_.relocations);
   if (!text.empty()) problem(EADDRINUSE, "{}", text);

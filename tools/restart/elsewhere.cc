@@ -16,6 +16,7 @@ namespace {
 
 struct Answer {
   int fd = -1;
+  int second = -1;
   int error = 0;
   char text[1024] = {};
 };
@@ -46,10 +47,12 @@ int wait_for(pid_t pid) {
 }
 
 // With an answer to write.
-[[noreturn]] void answer_from(const std::function<UniqueFd()>& make, int to) {
+[[noreturn]] void answer_from(const std::function<FdPair()>& make, int to) {
   Answer answer;
   try {
-    answer.fd = make().release();
+    FdPair made = make();
+    answer.fd = made.first.release();
+    answer.second = made.second.release();
   } catch (const Error& error) {
     answer.error = error.code();
     std::strncpy(answer.text, error.what(), sizeof(answer.text) - 1);
@@ -63,7 +66,7 @@ int wait_for(pid_t pid) {
 
 }  // namespace
 
-UniqueFd from_elsewhere(const std::function<UniqueFd()>& make) {
+FdPair pair_from_elsewhere(const std::function<FdPair()>& make) {
   const Pipe pipe = make_pipe();
   const pid_t pid = clone_quietly(CLONE_FILES);
   if (pid == 0) answer_from(make, pipe.in.get());
@@ -73,7 +76,11 @@ UniqueFd from_elsewhere(const std::function<UniqueFd()>& make) {
   if (::read(pipe.out.get(), &answer, sizeof(answer)) != static_cast<ssize_t>(sizeof(answer)))
     fail_errno("cannot read what a process that makes a namespace has to say");
   if (answer.error != 0) throw Error(answer.error, answer.text);
-  return UniqueFd(answer.fd);
+  return {UniqueFd(answer.fd), UniqueFd(answer.second)};
+}
+
+UniqueFd from_elsewhere(const std::function<UniqueFd()>& make) {
+  return pair_from_elsewhere([&] { return FdPair(make(), UniqueFd()); }).first;
 }
 
 Assistant::Assistant(const std::function<int()>& work) {

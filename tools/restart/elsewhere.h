@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 
 #include "base/unique_fd.h"
 
@@ -11,6 +12,8 @@ namespace cryo {
 // Calls `make` in a process that has the caller's memory as it is now, shares its descriptors, and ends
 // after that.  Returns what `make` returned; throws the Error that it threw.
 [[nodiscard]] UniqueFd from_elsewhere(const std::function<UniqueFd()>& make);
+using FdPair = std::pair<UniqueFd, UniqueFd>;
+[[nodiscard]] FdPair pair_from_elsewhere(const std::function<FdPair()>& make);
 
 // Makes a process that calls `work`, and waits for its end when the object is destroyed or asked.  The work
 // starts when it is told to.

@@ -43,11 +43,14 @@ struct FileUse {
 // A file in the directory in /proc of a process of the job: it comes into being with that one.
 [[nodiscard]] bool lies_in_own_proc(const Context& context, const std::string& path);
 
+class Namespaces;
+
 struct FileRestoreInput {
   const Context& context;
   const RestartOptions& options;
   const Descriptors& descriptors;  // of all processes
   CreatedPaths& created;
+  const Namespaces& namespaces;
   int context_fd;                                // parked
   int handle_fd;                                 // parked
   UniqueFd stdio[3];                             // cr_restart's own 0, 1 and 2, where open

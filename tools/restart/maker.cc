@@ -72,8 +72,8 @@ void Maker::park() {
   context_fd_ = descriptors_.park_copy(input_.context_fd).release();
   handle_fd_ = descriptors_.park_copy(input_.handle_fd).release();
   if (input_.device_fd >= 0) device_fd_ = descriptors_.park_copy(input_.device_fd).release();
-  file_input_.emplace(
-      FileRestoreInput{input_.context, input_.options, descriptors_, created_, context_fd_, handle_fd_, {}});
+  file_input_.emplace(FileRestoreInput{
+      input_.context, input_.options, descriptors_, created_, namespaces_, context_fd_, handle_fd_, {}});
   std::set<int> keep{context_fd_, handle_fd_, device_fd_};
   const bool mounts = std::any_of(input_.context.namespaces.begin(), input_.context.namespaces.end(),
                                   [](const auto& ns) { return ns.second.mnt.has_value(); });

@@ -15,6 +15,7 @@
 #include "restart/mounts.h"
 #include "restart/namespace_contents.h"
 #include "restart/proc_files.h"
+#include "restart/sockets.h"
 
 namespace cryo {
 namespace {
@@ -87,6 +88,40 @@ void Namespaces::join(std::uint32_t id) const {
     fail_errno("cannot enter the {} namespace", namespace_name(type));
 }
 
+void Namespaces::join_with_owner(std::uint32_t id) const {
+  const std::uint32_t owner = context_.namespaces.at(id).head.owner;
+  if (owner != 0) join(owner);
+  join(id);
+}
+
+// A socket is where it was made, whatever is done with it from elsewhere.
+UniqueFd Namespaces::socket(std::uint32_t net, int family, int type, int protocol) const {
+  const auto make = [&] {
+    UniqueFd fd(::socket(family, type | SOCK_CLOEXEC, protocol));
+    if (!fd) fail_errno("cannot make a socket of family {}, protocol {}", family, protocol);
+    return fd;
+  };
+  if (net == 0) return make();
+  return from_elsewhere([&] {
+    join_with_owner(net);
+    return make();
+  });
+}
+
+FdPair Namespaces::socket_pair(std::uint32_t net, int type, std::uint32_t uid, std::uint32_t gid) const {
+  const auto make = [&] {
+    int fds[2];
+    const ActAs user(uid, gid);
+    if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds) != 0) fail_errno("cannot make a pair of sockets");
+    return FdPair(UniqueFd(fds[0]), UniqueFd(fds[1]));
+  };
+  if (net == 0) return make();
+  return pair_from_elsewhere([&] {
+    join_with_owner(net);
+    return make();
+  });
+}
+
 UniqueFd Namespaces::made_user(const Namespace& ns) const {
   return from_elsewhere([&] {
     if (ns.head.owner != 0) join(ns.head.owner);
@@ -121,9 +156,7 @@ void Namespaces::make_one(std::uint32_t id) {
 // Of a mount namespace: for those who cannot enter it.
 UniqueFd Namespaces::root_of(std::uint32_t id) const {
   return from_elsewhere([&] {
-    const std::uint32_t owner = context_.namespaces.at(id).head.owner;
-    if (owner != 0) join(owner);
-    join(id);
+    join_with_owner(id);
     UniqueFd fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!fd) fail_errno("cannot open the root directory of the mount namespace");
     return fd;

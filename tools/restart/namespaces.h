@@ -10,6 +10,7 @@
 #include "context/model.h"
 #include "restart/check.h"
 #include "restart/descriptors.h"
+#include "restart/elsewhere.h"
 #include "restart/mounts.h"
 #include "restart/options.h"
 
@@ -25,6 +26,10 @@ class Namespaces {
   // From those of one process of the context into those of another, for the calling process, which has a
   // single thread; `first`: which is the first one of the pid namespace `to.pid`.  Throws Error.
   void enter(const cryo_namespaces& from, const cryo_namespaces& to, bool first = false) const;
+  // In the network namespace `net`, 0: here.  Throws Error.
+  [[nodiscard]] UniqueFd socket(std::uint32_t net, int family, int type, int protocol) const;
+  // By the user whom SO_PEERCRED is to show.
+  [[nodiscard]] FdPair socket_pair(std::uint32_t net, int type, std::uint32_t uid, std::uint32_t gid) const;
   // Root directories of mount namespaces, parked; to be taken once.
   [[nodiscard]] std::map<std::uint32_t, UniqueFd> take_roots() { return std::move(roots_); }
 
@@ -34,6 +39,7 @@ class Namespaces {
   [[nodiscard]] UniqueFd made(std::uint32_t id) const;
   [[nodiscard]] UniqueFd made_user(const Namespace& ns) const;
   void join(std::uint32_t id) const;
+  void join_with_owner(std::uint32_t id) const;
   [[nodiscard]] UniqueFd root_of(std::uint32_t id) const;
 
   const Context& context_;

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "restart/directory_of.h"
 #include "restart/files.h"
+#include "restart/namespaces.h"
 
 namespace cryo {
 namespace {
@@ -105,19 +106,15 @@ SocketPath socket_path_state(const SocketAddress& address, int type) {
 
 namespace {
 
-UniqueFd make_unbound(const Socket& saved) {
+// In the network namespace of `fd`.
+void prepare(int fd, const Socket& saved) {
   const cryo_socket& head = saved.head;
-  UniqueFd fd(::socket(static_cast<int>(head.family),
-                       (static_cast<int>(head.type) & kTypeMask) | SOCK_CLOEXEC,
-                       static_cast<int>(head.protocol)));
-  if (!fd) fail_errno("cannot make a socket of family {}", head.family);
   // Connections of the process's earlier life may linger at the address (TIME_WAIT): no obstacle if the
   // socket had this option too, while another listener still is one.
-  set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
-  if (head.flags & CRYO_SOCK_REUSEPORT) set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
+  set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
+  if (head.flags & CRYO_SOCK_REUSEPORT) set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
   if (head.family == AF_INET6)
-    set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, (head.flags & CRYO_SOCK_V6ONLY) ? 1 : 0, "IPV6_V6ONLY");
-  return fd;
+    set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, (head.flags & CRYO_SOCK_V6ONLY) ? 1 : 0, "IPV6_V6ONLY");
 }
 
 }  // namespace
@@ -131,7 +128,11 @@ std::string socket_problem(const Socket& saved, const Relocations& relocations) 
     return socket_path_state(address, static_cast<int>(saved.head.type)) == SocketPath::kTaken ? text : "";
   const std::uint16_t port = port_of(saved, address);
   if (port == 0) return "";
-  const UniqueFd probe = make_unbound(saved);
+  const UniqueFd probe(::socket(static_cast<int>(saved.head.family),
+                                (static_cast<int>(saved.head.type) & kTypeMask) | SOCK_CLOEXEC,
+                                static_cast<int>(saved.head.protocol)));
+  if (!probe) fail_errno("cannot make a socket of family {}", saved.head.family);
+  prepare(probe.get(), saved);
   return bind_socket(probe.get(), address) != 0 && errno == EADDRINUSE && has_listener(port) ? text : "";
 }
 
@@ -139,7 +140,10 @@ UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
   const Socket& saved = *file.socket;
   const SocketAddress address = socket_address(saved, input.options.relocations);
   const std::string real = saved.path.empty() ? address.path : input.options.relocations.apply(saved.path);
-  UniqueFd fd = make_unbound(saved);
+  UniqueFd fd = input.namespaces.socket(file.net, static_cast<int>(saved.head.family),
+                                        static_cast<int>(saved.head.type) & kTypeMask,
+                                        static_cast<int>(saved.head.protocol));
+  prepare(fd.get(), saved);
   const DirectoryOf directory(address.path, saved.path.empty() ? "" : real);
   if (!address.path.empty() &&
       socket_path_state(address, static_cast<int>(saved.head.type)) == SocketPath::kStale &&

@@ -70,6 +70,7 @@ class Sockets {
     const Bytes& name;
     const std::string& path;
     std::uint32_t uid = 0, gid = 0;  // of the one whom its peer is to see
+    std::uint32_t net = 0;           // network namespace
   };
   struct Connection {
     UniqueFd a, b;
@@ -79,6 +80,7 @@ class Sockets {
   [[nodiscard]] int end_of(std::uint32_t file, const FileLookup& lookup) const;
 
   // sockets_unix.cc
+  [[nodiscard]] UniqueFd unix_socket(std::uint32_t net, int type) const;
   void make_unix();
   void make_unix_listeners();
   void make_unix_pair(const File& file);
@@ -91,7 +93,7 @@ class Sockets {
   void fill_unix(const File& file, const FileLookup& lookup);
   void fill_datagrams(const File& file, const FileLookup& lookup);
   void connect_datagram(const File& file, const FileLookup& lookup);
-  [[nodiscard]] UniqueFd stand_in(const SocketMessage& message);
+  [[nodiscard]] UniqueFd stand_in(const SocketMessage& message, std::uint32_t net);
   void shut_down(const File& file, const FileLookup& lookup);
 
   // sockets_inet.cc
@@ -113,8 +115,8 @@ class Sockets {
   const FileRestoreInput& input_;
   std::map<std::uint32_t, UniqueFd> fds_;    // by file: not taken yet
   std::map<std::uint32_t, UniqueFd> peers_;  // by file: other ends that will be closed in finish()
-  std::map<Bytes, UniqueFd> listeners_;      // by name: for the time of make()
-  std::map<Bytes, int> real_listeners_;      // by name: those of the context
+  std::map<Bytes, UniqueFd> listeners_;      // by name and network namespace: for the time of make()
+  std::map<Bytes, int> real_listeners_;      // (same): those of the context
   std::vector<std::string> unlink_;          // names that are to go again
 };
 

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/namespaces.h"
 #include "restart/sockets.h"
 
 namespace cryo {
@@ -52,11 +53,10 @@ void set_flag(int fd, int level, int name, int value) {
     fail_errno("cannot set option {} of level {} of a socket", name, level);
 }
 
-UniqueFd new_socket(const File& file) {
+UniqueFd new_socket(const Namespaces& namespaces, const File& file) {
   const cryo_sock_state& head = file.connection->head;
-  UniqueFd fd(::socket(static_cast<int>(head.family), static_cast<int>(head.type) | SOCK_CLOEXEC,
-                       static_cast<int>(head.protocol)));
-  if (!fd) fail_errno("cannot make a socket of family {}", head.family);
+  UniqueFd fd = namespaces.socket(file.net, static_cast<int>(head.family), static_cast<int>(head.type),
+                                  static_cast<int>(head.protocol));
   set_flag(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (head.family == AF_INET6) {
     const auto only = saved_option(file.options, IPPROTO_IPV6, IPV6_V6ONLY);
@@ -99,8 +99,9 @@ std::uint16_t local_port(int fd) {
   return ntohs(name.sin6_port);
 }
 
-UniqueFd call_once(const File& file, const Bytes& from, const Bytes& to, bool choose) {
-  UniqueFd fd = new_socket(file);
+UniqueFd call_once(const Namespaces& namespaces, const File& file, const Bytes& from, const Bytes& to,
+                   bool choose) {
+  UniqueFd fd = new_socket(namespaces, file);
   if (waiting_bytes(file) > kSmall) raise_receive_buffer(fd.get());
   if (!from.empty() && !(choose && choose_port(fd.get(), from)) &&
       ::bind(fd.get(), raw(from), size_of(from)) != 0)
@@ -114,11 +115,11 @@ UniqueFd call_once(const File& file, const Bytes& from, const Bytes& to, bool ch
   return fd;
 }
 
-UniqueFd call_from(const File& file, const Bytes& from, const Bytes& to) {
+UniqueFd call_from(const Namespaces& namespaces, const File& file, const Bytes& from, const Bytes& to) {
   UniqueFd fd;
   bool choose = true;
   patiently("use", port_of(from), [&] {
-    fd = call_once(file, from, to, choose);
+    fd = call_once(namespaces, file, from, to, choose);
     if (!fd) choose = !choose;
     return fd ? 0 : -1;
   });
@@ -155,20 +156,23 @@ void reset_by(UniqueFd& peer) {
 }  // namespace
 
 int Sockets::tcp_listener_at(const File& file, const Bytes& name) {
-  if (const auto made = listeners_.find(name); made != listeners_.end()) return made->second.get();
-  UniqueFd fd = new_socket(file);
+  Bytes key = name;
+  const auto* net = reinterpret_cast<const std::byte*>(&file.net);
+  key.insert(key.end(), net, net + sizeof(file.net));
+  if (const auto made = listeners_.find(key); made != listeners_.end()) return made->second.get();
+  UniqueFd fd = new_socket(input_.namespaces, file);
   if (saved_option(file.options, SOL_SOCKET, SO_REUSEPORT).value_or(0))
     set_flag(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
   raise_receive_buffer(fd.get());
   patiently("bind to", port_of(name), [&] { return ::bind(fd.get(), raw(name), size_of(name)); });
   if (::listen(fd.get(), 16) != 0) fail_errno("cannot listen at port {}", port_of(name));
-  return listeners_.emplace(name, input_.descriptors.park(std::move(fd))).first->second.get();
+  return listeners_.emplace(key, input_.descriptors.park(std::move(fd))).first->second.get();
 }
 
 // `a` is the one that was accepted.
 void Sockets::make_tcp_pair(const File& a, const File& b) {
   const int listener = tcp_listener_at(a, a.connection->name);
-  UniqueFd caller = call_from(b, b.connection->name, b.connection->peer_name);
+  UniqueFd caller = call_from(input_.namespaces, b, b.connection->name, b.connection->peer_name);
   UniqueFd accepted(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
   if (!accepted) fail_errno("cannot accept a connection at port {}", port_of(a.connection->name));
   keep(a.id, std::move(accepted));
@@ -185,7 +189,7 @@ void Sockets::keep_peer(std::uint32_t file, int listener) {
 void Sockets::make_tcp_lonely(const File& file) {
   const SocketState& state = *file.connection;
   if (state.head.state == CRYO_SOCK_UNCONNECTED) {
-    UniqueFd fd = new_socket(file);
+    UniqueFd fd = new_socket(input_.namespaces, file);
     if (port_of(state.name) != 0)
       patiently("bind to", port_of(state.name),
                 [&] { return ::bind(fd.get(), raw(state.name), size_of(state.name)); });
@@ -194,11 +198,11 @@ void Sockets::make_tcp_lonely(const File& file) {
   }
   if (state.head.state == CRYO_SOCK_PEER_GONE && !state.peer_name.empty()) {
     const int there = tcp_listener_at(file, state.peer_name);
-    keep(file.id, call_from(file, state.name, state.peer_name));
+    keep(file.id, call_from(input_.namespaces, file, state.name, state.peer_name));
     keep_peer(file.id, there);
     return;
   }
-  UniqueFd listener = new_socket(file);
+  UniqueFd listener = new_socket(input_.namespaces, file);
   sockaddr_in6 any{};
   any.sin6_family = static_cast<sa_family_t>(state.head.family);
   const bool v6 = state.head.family == AF_INET6;
@@ -213,7 +217,7 @@ void Sockets::make_tcp_lonely(const File& file) {
     fail_errno("cannot listen at the loopback address");
   Bytes where(size);
   std::memcpy(where.data(), &any, size);
-  keep(file.id, call_from(file, {}, where));
+  keep(file.id, call_from(input_.namespaces, file, {}, where));
   keep_peer(file.id, listener.get());
 }
 
@@ -221,17 +225,18 @@ void Sockets::make_tcp_waiting(const File& file) {
   const SocketState& state = *file.connection;
   if (state.head.state == CRYO_SOCK_CONNECTED) {
     const File& caller = input_.context.file(state.head.peer);
-    keep(caller.id, call_from(caller, caller.connection->name, caller.connection->peer_name));
+    keep(caller.id,
+         call_from(input_.namespaces, caller, caller.connection->name, caller.connection->peer_name));
     return;
   }
-  peers_.emplace(file.id, input_.descriptors.park(call_from(file, {}, state.name)));
+  peers_.emplace(file.id, input_.descriptors.park(call_from(input_.namespaces, file, {}, state.name)));
 }
 
 void Sockets::make_tcp() {
   const Context& context = input_.context;
   const auto listens = [&](const File& file) {
     for (const auto& [id, other] : context.files)
-      if (other.socket && other.socket->head.protocol == IPPROTO_TCP &&
+      if (other.socket && other.socket->head.protocol == IPPROTO_TCP && other.net == file.net &&
           same_port(other.socket->address, file.connection->name))
         return true;
     return false;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/namespaces.h"
 #include "restart/sockets.h"
 
 namespace cryo {
@@ -38,9 +39,8 @@ void Sockets::make_netlink() {
   for (const auto& [id, file] : input_.context.files) {
     if (file.head.kind != CRYO_FILE_NETLINK) continue;
     const SocketState& state = *file.connection;
-    UniqueFd fd(::socket(AF_NETLINK, static_cast<int>(state.head.type) | SOCK_CLOEXEC,
-                         static_cast<int>(state.head.protocol)));
-    if (!fd) fail_errno("cannot make a socket of netlink protocol {}", state.head.protocol);
+    UniqueFd fd = input_.namespaces.socket(file.net, AF_NETLINK, static_cast<int>(state.head.type),
+                                           static_cast<int>(state.head.protocol));
     bind_netlink(fd.get(), state);
     connect_netlink(fd.get(), state);
     keep(id, std::move(fd));

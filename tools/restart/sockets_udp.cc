@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/namespaces.h"
 #include "restart/sockets.h"
 
 namespace cryo {
@@ -80,8 +81,8 @@ void Sockets::make_udp() {
   for (const auto& [id, file] : input_.context.files) {
     if (!is_udp(file)) continue;
     const SocketState& state = *file.connection;
-    UniqueFd fd(::socket(static_cast<int>(state.head.family), SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
-    if (!fd) fail_errno("cannot make a UDP socket");
+    UniqueFd fd =
+        input_.namespaces.socket(file.net, static_cast<int>(state.head.family), SOCK_DGRAM, IPPROTO_UDP);
     // Who may have the same port, and on which interface, is asked by bind().
     set_socket_options(fd.get(), file.options);
     bind_udp(fd.get(), state);

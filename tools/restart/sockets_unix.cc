@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "restart/directory_of.h"
+#include "restart/namespaces.h"
 #include "restart/sockets.h"
 
 namespace cryo {
@@ -45,10 +46,14 @@ bool is_mutual(const Context& context, const File& file) {
   return peer.state == CRYO_SOCK_CONNECTED && peer.peer == file.id;
 }
 
-UniqueFd new_socket(int type) {
-  UniqueFd fd(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) fail_errno("cannot make a Unix socket");
-  return fd;
+// What is abstract is so in one network namespace.
+Bytes key_of(std::uint32_t net, const Bytes& name) {
+  constexpr std::size_t kPath = offsetof(sockaddr_un, sun_path);
+  Bytes key = name;
+  if (name.size() <= kPath || name[kPath] != std::byte{}) return key;
+  const auto* bytes = reinterpret_cast<const std::byte*>(&net);
+  key.insert(key.end(), bytes, bytes + sizeof(net));
+  return key;
 }
 
 const sockaddr* raw(const Bytes& bytes) {
@@ -64,6 +69,10 @@ std::string text_of(const Bytes& name) {
 }
 
 }  // namespace
+
+UniqueFd Sockets::unix_socket(std::uint32_t net, int type) const {
+  return input_.namespaces.socket(net, AF_UNIX, type | SOCK_NONBLOCK, 0);
+}
 
 // In place of what an earlier life has left there, with its mode and owner.
 void Sockets::bind_unix(int fd, int type, const Bytes& name, const std::string& path) {
@@ -92,30 +101,29 @@ void Sockets::bind_unix(int fd, int type, const Bytes& name, const std::string& 
 
 // The context's own, or one for the time being.
 int Sockets::listener_at(int type, const End& end, const End& seen_by) {
-  if (const auto real = real_listeners_.find(end.name); real != real_listeners_.end()) return real->second;
-  if (const auto made = listeners_.find(end.name); made != listeners_.end()) return made->second.get();
-  UniqueFd fd = new_socket(type);
+  const Bytes key = key_of(end.net, end.name);
+  if (const auto real = real_listeners_.find(key); real != real_listeners_.end()) return real->second;
+  if (const auto made = listeners_.find(key); made != listeners_.end()) return made->second.get();
+  UniqueFd fd = unix_socket(end.net, type);
   const ActAs user(seen_by.uid, seen_by.gid);
   bind_unix(fd.get(), type, end.name, end.path);
   if (::listen(fd.get(), 16) != 0) fail_errno("cannot listen at {}", text_of(end.name));
-  return listeners_.emplace(end.name, input_.descriptors.park(std::move(fd))).first->second.get();
+  return listeners_.emplace(key, input_.descriptors.park(std::move(fd))).first->second.get();
 }
 
 // `a` is the one that was accepted, if any: such a socket has its listener's name.
 Sockets::Connection Sockets::connect_unix(int type, const End& a, const End& b) {
   Connection made;
   if (a.name.empty() || type == SOCK_DGRAM) {
-    int fds[2];
+    auto [first, second] = input_.namespaces.socket_pair(a.net, type | SOCK_NONBLOCK, a.uid, a.gid);
+    made = {std::move(first), std::move(second)};
     const ActAs user(a.uid, a.gid);
-    if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
-      fail_errno("cannot make a pair of sockets");
-    made = {UniqueFd(fds[0]), UniqueFd(fds[1])};
     bind_unix(made.a.get(), type, a.name, a.path);
     bind_unix(made.b.get(), type, b.name, b.path);
     return made;
   }
   const int listener = listener_at(type, a, b);
-  made.b = new_socket(type);
+  made.b = unix_socket(b.net, type);
   bind_unix(made.b.get(), type, b.name, b.path);
   sockaddr_storage where{};
   socklen_t size = sizeof(where);
@@ -138,7 +146,7 @@ void Sockets::make_unix_listeners() {
     const cryo_creds& creds = input_.context.processes[owner].creds->head;
     const ActAs user(creds.euid, creds.egid);
     keep(id, make_socket(input_, file));
-    real_listeners_.emplace(file.socket->address, fds_.at(id).get());
+    real_listeners_.emplace(key_of(file.net, file.socket->address), fds_.at(id).get());
   }
 }
 
@@ -146,12 +154,13 @@ void Sockets::make_unix_pair(const File& file) {
   const File& other = peer_of(input_.context, file);
   const auto end = [](const File& f) {
     const SocketState& state = *f.connection;
-    return End{state.name, state.path, state.head.peer_uid, state.head.peer_gid};
+    return End{state.name, state.path, state.head.peer_uid, state.head.peer_gid, f.net};
   };
   // The accepted one first.
   const bool swap = other.connection->name.empty()
                         ? false
-                        : file.connection->name.empty() || real_listeners_.contains(other.connection->name);
+                        : file.connection->name.empty() ||
+                              real_listeners_.contains(key_of(other.net, other.connection->name));
   const File& a = swap ? other : file;
   const File& b = swap ? file : other;
   Connection made = connect_unix(static_cast<int>(file.connection->head.type), end(a), end(b));
@@ -164,15 +173,15 @@ void Sockets::make_unix_lonely(const File& file) {
   const SocketState& state = *file.connection;
   const int type = static_cast<int>(state.head.type);
   if (state.head.state != CRYO_SOCK_PEER_GONE) {
-    UniqueFd fd = new_socket(type);
+    UniqueFd fd = unix_socket(file.net, type);
     const ActAs user(state.head.peer_uid, state.head.peer_gid);
     bind_unix(fd.get(), type, state.name, state.path);
     keep(file.id, std::move(fd));
     return;
   }
-  const End self{state.name, state.path, state.head.peer_uid, state.head.peer_gid};
-  const bool called_listener = real_listeners_.contains(state.peer_name);
-  const End gone{called_listener ? state.peer_name : kNoName, kNoPath, 0, 0};
+  const End self{state.name, state.path, state.head.peer_uid, state.head.peer_gid, file.net};
+  const bool called_listener = real_listeners_.contains(key_of(file.net, state.peer_name));
+  const End gone{called_listener ? state.peer_name : kNoName, kNoPath, 0, 0, file.net};
   Connection made = called_listener ? connect_unix(type, gone, self) : connect_unix(type, self, gone);
   if (called_listener) std::swap(made.a, made.b);
   keep(file.id, std::move(made.a));
@@ -183,7 +192,7 @@ void Sockets::make_unix_waiting(const File& file) {
   const SocketState& state = *file.connection;
   const int listener = fds_.at(state.head.listener).get();
   const int type = static_cast<int>(state.head.type);
-  UniqueFd caller = new_socket(type);
+  UniqueFd caller = unix_socket(is_connected(file) ? peer_of(input_.context, file).net : file.net, type);
   if (is_connected(file)) {
     const SocketState& own = *peer_of(input_.context, file).connection;
     bind_unix(caller.get(), type, own.name, own.path);
@@ -217,7 +226,7 @@ void Sockets::make_unix() {
   listeners_.clear();
   for (const auto& [id, file] : context.files) {
     if (!is_unix(file) || !(file.connection->head.flags & CRYO_SOCK_STATE_UNLINKED)) continue;
-    if (real_listeners_.contains(file.connection->name)) continue;
+    if (real_listeners_.contains(key_of(file.net, file.connection->name))) continue;
     const SocketAddress address = address_of(file.connection->name, input_.options.relocations);
     const std::string& path = file.connection->path;
     unlink_.push_back(path.empty() ? address.path : input_.options.relocations.apply(path));
@@ -227,8 +236,8 @@ void Sockets::make_unix() {
 // ---- when all files are open ----
 
 // For a sender that is not in the context: with its name, where that is free.
-UniqueFd Sockets::stand_in(const SocketMessage& message) {
-  UniqueFd fd = new_socket(SOCK_DGRAM);
+UniqueFd Sockets::stand_in(const SocketMessage& message, std::uint32_t net) {
+  UniqueFd fd = unix_socket(net, SOCK_DGRAM);
   const SocketAddress address = address_of(message.name, input_.options.relocations);
   if (!address.bytes.empty() && address.path.empty())
     (void)::bind(fd.get(), raw(address.bytes), static_cast<socklen_t>(address.bytes.size()));
@@ -248,7 +257,7 @@ void Sockets::fill_datagrams(const File& file, const FileLookup& lookup) {
     else if (const auto gone = peers_.find(file.id); gone != peers_.end())
       sender = gone->second.get();
     else
-      sender = (stranger = stand_in(message)).get();
+      sender = (stranger = stand_in(message, file.net)).get();
     raise_send_buffer(sender);
     const bool by_name = !to.empty() && !from_peer && !peers_.contains(file.id);
     send_datagram(sender, message, by_name ? to : kNoName, lookup);

@@ -142,6 +142,7 @@ enum cryo_section_type {
 	CRYO_SEC_SHARED_TABLES	= 90,	/* object: pid; struct cryo_shared_tables */
 	CRYO_SEC_EXCLUDED	= 93,	/* object: mm; struct cryo_array; tail: struct cryo_excluded */
 	CRYO_SEC_SHARED_MEMORY	= 94,	/* object: pid; struct cryo_shared_memory */
+	CRYO_SEC_SOCKET_NET	= 95,	/* object: file id of a socket; struct cryo_socket_net */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
 };
@@ -508,6 +509,12 @@ struct cryo_epoll_target {
 	__u64 data;
 	__u32 file;			/* file id; 0, in early contexts: what has the number */
 	__u32 flags;			/* CRYO_EPOLL_* */
+};
+
+/* Of a socket that is not in the requester's network namespace, whatever its kind. */
+struct cryo_socket_net {
+	__u32 net;			/* object of an NS section of this type */
+	__u32 reserved;
 };
 
 /* Tail: address as struct sockaddr, path. */
