@@ -278,6 +278,7 @@ static void capture_free(struct cryo_capture *c)
 		release_proc(p);
 	cryo_shared_pages_free(&c->shared);
 	cryo_objects_free(c);
+	cryo_ipc_spaces_free(c);
 	cryo_buf_free(&c->namespaces);
 	cryo_mounts_free(c->mounts);
 	cryo_stream_free(&c->stream);
@@ -296,6 +297,7 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	INIT_LIST_HEAD(&c->files);
 	INIT_LIST_HEAD(&c->waiting);
 	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
+	cryo_ipc_spaces_init(c);
 	cryo_shared_pages_init(&c->shared);
 	cryo_stream_init(&c->stream, req->out, &req->written);
 	return c;
@@ -312,6 +314,7 @@ int cryo_capture(struct cryo_request *req)
 		return -ENOMEM;
 	err = each_proc(c, check_proc) ?: check_anybody(c) ?: check_alive(c) ?:
 	      each_proc(c, collect) ?: cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
+	      cryo_collect_mqueues(c) ?:
 	      cryo_classify_files(c);
 	/* With obstacles too: describing finds more of them. */
 	if (!err)

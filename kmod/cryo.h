@@ -339,6 +339,14 @@ void cryo_shared_pages_free(struct cryo_shared_pages *s);
 u64 cryo_shared_page_find(struct cryo_shared_pages *s, struct page *page);
 void cryo_shared_page_remember(struct cryo_shared_pages *s, struct page *page, u64 offset);
 
+/* An ipc namespace that processes of the job are in. */
+struct cryo_ipc_space {
+	struct list_head node;
+	u32 number;			/* 0: the requester's */
+	struct ipc_namespace *ns;
+	struct file *file;		/* counted, keeps it; NULL: the requester's */
+};
+
 struct cryo_capture {
 	struct cryo_request *req;
 	struct cryo_stream stream;
@@ -350,6 +358,8 @@ struct cryo_capture {
 	struct list_head inodes;
 	struct list_head files;
 	struct list_head waiting;	/* connections that nobody has accepted */
+	struct list_head ipc_spaces;	/* the requester's first */
+	struct cryo_ipc_space own_ipc;
 	struct cryo_buf namespaces;	/* numbers of those that are described: u32 each */
 	struct cryo_mounts *mounts;	/* of a mount namespace that the requester is not in; or NULL */
 	u32 next_id;
@@ -439,6 +449,7 @@ bool cryo_is_pipe(struct file *file);
 bool cryo_pipe_is_shared(struct cryo_object *o);
 int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode);
 int cryo_collect_shm(struct cryo_capture *c);
+int cryo_collect_mqueues(struct cryo_capture *c);
 int cryo_save_shm(struct cryo_capture *c);
 int cryo_save_sems(struct cryo_capture *c);
 int cryo_save_sem_undo(struct cryo_capture *c, struct task_struct *task, u32 pid);
@@ -603,6 +614,9 @@ u64 cryo_pid_choice_feature(void);
 
 /* ---- ipc.c ---- */
 
+void cryo_ipc_spaces_init(struct cryo_capture *c);
+void cryo_ipc_spaces_free(struct cryo_capture *c);
+int cryo_ipc_note(struct cryo_capture *c, struct task_struct *task, u32 number);
 long cryo_ipc_id(void __user *arg);
 
 #endif /* CRYO_H */

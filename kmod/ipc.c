@@ -3,21 +3,134 @@
  * ipc.c - what System V shared memory, semaphores and message queues have in common
  *
  * These objects belong to nobody and outlive everybody.  Those are saved that a process of the
- * scope has attached, would undo operations of, has created or was the last to use.
+ * scope has attached, would undo operations of, has created or was the last to use; and of
+ * namespaces that are not the requester's, all.
  */
 #include <linux/cred.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/idr.h>
 #include <linux/ipc_namespace.h>
+#include <linux/magic.h>
 #include <linux/nsproxy.h>
 #include <linux/pid.h>
+#include <linux/proc_ns.h>
 #include <linux/rcupdate.h>
+#include <linux/slab.h>
 #include <linux/stat.h>
 #include <linux/user_namespace.h>
 
 #include "ipc.h"
 
-struct ipc_ids *cryo_ipc_ids(int kind)
+void cryo_ipc_spaces_init(struct cryo_capture *c)
 {
-	return &current->nsproxy->ipc_ns->ids[kind];
+	INIT_LIST_HEAD(&c->ipc_spaces);
+	c->own_ipc.ns = current->nsproxy->ipc_ns;
+	list_add(&c->own_ipc.node, &c->ipc_spaces);
+}
+
+void cryo_ipc_spaces_free(struct cryo_capture *c)
+{
+	struct cryo_ipc_space *space, *next;
+
+	list_for_each_entry_safe(space, next, &c->ipc_spaces, node) {
+		if (space == &c->own_ipc)
+			continue;
+		fput(space->file);
+		kfree(space);
+	}
+}
+
+/* NULL: no process of the job is in @ns. */
+struct cryo_ipc_space *cryo_ipc_space_of(struct cryo_capture *c, const struct ipc_namespace *ns)
+{
+	struct cryo_ipc_space *space;
+
+	list_for_each_entry(space, &c->ipc_spaces, node)
+		if (space->ns == ns)
+			return space;
+	return NULL;
+}
+
+/* The file keeps the namespace. */
+static struct file *open_space(struct task_struct *task)
+{
+	char name[48];
+	struct file *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/ns/ipc", task_pid_vnr(task));
+	file = filp_open(name, O_RDONLY, 0);
+	if (IS_ERR(file) || file_inode(file)->i_sb->s_magic == NSFS_MAGIC)
+		return file;
+	fput(file);
+	return ERR_PTR(-EIO);
+}
+
+/* Note the namespace with the @number that @task is in, with all that is in it. */
+int cryo_ipc_note(struct cryo_capture *c, struct task_struct *task, u32 number)
+{
+	struct cryo_ipc_space *space;
+	struct file *file;
+
+	list_for_each_entry(space, &c->ipc_spaces, node)
+		if (space->number == number)
+			return 0;
+	space = kzalloc(sizeof(*space), GFP_KERNEL_ACCOUNT);
+	if (!space)
+		return -ENOMEM;
+	file = open_space(task);
+	if (IS_ERR(file)) {
+		kfree(space);
+		return PTR_ERR(file);
+	}
+	space->file = file;
+	space->number = number;
+	space->ns = container_of(get_proc_ns(file_inode(file)), struct ipc_namespace, ns);
+	list_add_tail(&space->node, &c->ipc_spaces);
+	if (space->ns->shm_rmid_forced && space->ns->ids[CRYO_IPC_SHM].in_use)
+		cryo_refuse(c, "System V shared memory in an ipc namespace with kernel.shm_rmid_forced is not supported");
+	return 0;
+}
+
+/* Ids are of a namespace each. */
+u32 cryo_ipc_object(struct cryo_capture *c, const struct cryo_ipc_space *space, int id)
+{
+	return space->number ? CRYO_IPC_ELSEWHERE | ++c->next_id : id;
+}
+
+static int each_in_space(struct cryo_capture *c, struct cryo_ipc_space *space, int kind,
+			 int (*look)(struct cryo_capture *c, struct cryo_ipc_space *space,
+				     struct kern_ipc_perm *perm))
+{
+	struct ipc_ids *ids = cryo_ipc_ids(space, kind);
+	struct kern_ipc_perm *perm;
+	int at, err = 0;
+
+	if (down_read_killable(&ids->rwsem))
+		return -EINTR;
+	idr_for_each_entry(&ids->ipcs_idr, perm, at) {
+		err = look(c, space, perm);
+		if (err)
+			break;
+	}
+	up_read(&ids->rwsem);
+	return err;
+}
+
+/* Calls @look for each object of a kind in all namespaces of the job, with what keeps it there. */
+int cryo_each_ipc_object(struct cryo_capture *c, int kind,
+			 int (*look)(struct cryo_capture *c, struct cryo_ipc_space *space,
+				     struct kern_ipc_perm *perm))
+{
+	struct cryo_ipc_space *space;
+	int err = 0;
+
+	list_for_each_entry(space, &c->ipc_spaces, node) {
+		err = each_in_space(c, space, kind, look);
+		if (err)
+			break;
+	}
+	return err;
 }
 
 bool cryo_pid_in_scope(struct cryo_capture *c, struct pid *pid)
@@ -34,7 +147,7 @@ bool cryo_pid_in_scope(struct cryo_capture *c, struct pid *pid)
 }
 
 /* Whether the requester may read the object: its contents are going to be in his file. */
-bool cryo_ipc_readable(const struct kern_ipc_perm *perm)
+bool cryo_ipc_readable(const struct cryo_ipc_space *space, const struct kern_ipc_perm *perm)
 {
 	kuid_t euid = current_euid();
 	umode_t mode = perm->mode;
@@ -43,10 +156,11 @@ bool cryo_ipc_readable(const struct kern_ipc_perm *perm)
 		mode >>= 6;
 	else if (in_group_p(perm->cgid) || in_group_p(perm->gid))
 		mode >>= 3;
-	return mode & 4 || ns_capable(current->nsproxy->ipc_ns->user_ns, CAP_IPC_OWNER);
+	return mode & 4 || ns_capable(space->ns->user_ns, CAP_IPC_OWNER);
 }
 
-void cryo_ipc_fill(struct cryo_ipc_perm *out, const struct kern_ipc_perm *perm, time64_t changed)
+void cryo_ipc_fill(const struct cryo_ipc_space *space, struct cryo_ipc_perm *out,
+		   const struct kern_ipc_perm *perm, time64_t changed)
 {
 	struct user_namespace *ns = current_user_ns();
 
@@ -58,6 +172,7 @@ void cryo_ipc_fill(struct cryo_ipc_perm *out, const struct kern_ipc_perm *perm, 
 	out->cgid = from_kgid_munged(ns, perm->cgid);
 	out->mode = perm->mode & 0777;
 	out->changed = changed;
+	out->ns = space->number;
 }
 
 /* CRYO_IOC_IPC_ID */
@@ -76,13 +191,13 @@ long cryo_ipc_id(void __user *arg)
 		return -EINVAL;
 	switch (args.kind) {
 	case CRYO_IPC_KIND_SEM:
-		ids = cryo_ipc_ids(CRYO_IPC_SEM);
+		ids = &current->nsproxy->ipc_ns->ids[CRYO_IPC_SEM];
 		break;
 	case CRYO_IPC_KIND_MSG:
-		ids = cryo_ipc_ids(CRYO_IPC_MSG);
+		ids = &current->nsproxy->ipc_ns->ids[CRYO_IPC_MSG];
 		break;
 	case CRYO_IPC_KIND_SHM:
-		ids = cryo_ipc_ids(CRYO_IPC_SHM);
+		ids = &current->nsproxy->ipc_ns->ids[CRYO_IPC_SHM];
 		break;
 	default:
 		return -EINVAL;

@@ -34,7 +34,6 @@ struct cryo_ns_view {
 	struct cryo_ns_net net;
 	struct cryo_ns_time time;
 	/* Obstacles. */
-	unsigned int ipc_objects;
 	char device[IFNAMSIZ];
 	char address[48];
 };

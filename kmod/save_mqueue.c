@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* save_mqueue.c - POSIX message queues: limits, messages, who is told of the next one */
 #include <linux/dcache.h>
+#include <linux/err.h>
+#include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/sched/signal.h>
 
 #include "compat/mqueue.h"
 #include "ipc.h"
@@ -12,6 +15,84 @@ bool cryo_is_mqueue(struct file *file)
 {
 	return file_inode(file)->i_sb->s_magic == CRYO_MQUEUE_MAGIC &&
 	       S_ISREG(file_inode(file)->i_mode);
+}
+
+struct reading {
+	struct dir_context ctx;
+	struct cryo_capture *c;
+	struct path at;
+	int error;
+};
+
+/* A queue that may be open nowhere: opened for reading, it is found as those are that are. */
+static int collect_queue(struct cryo_capture *c, const struct path *path)
+{
+	struct file *file = dentry_open(path, O_RDONLY | O_LARGEFILE, current_cred());
+	int err;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	err = cryo_is_mqueue(file) ? file_permission(file, MAY_READ) : -EIO;
+	if (!err && !cryo_object_find(c, file_inode(file)) && !cryo_object_file(c, file))
+		err = -ENOMEM;
+	fput(file);
+	return err;
+}
+
+static bool collect_name(struct dir_context *ctx, const char *name, int len, loff_t pos, u64 ino,
+			 unsigned int type)
+{
+	struct reading *r = container_of(ctx, struct reading, ctx);
+	struct qstr key = QSTR_INIT(name, len);
+	struct path path = { .mnt = r->at.mnt };
+
+	if (type == DT_DIR)
+		return true;
+	key.hash = full_name_hash(r->at.dentry, name, len);
+	path.dentry = d_lookup(r->at.dentry, &key);
+	if (!path.dentry)
+		return true;
+	r->error = collect_queue(r->c, &path);
+	if (r->error == -EACCES) {
+		cryo_refuse(r->c, "POSIX message queue %pd in its ipc namespace: you may not read it",
+			    path.dentry);
+		r->error = 0;
+	}
+	dput(path.dentry);
+	return !r->error && !fatal_signal_pending(current);
+}
+
+static int collect_space(struct cryo_capture *c, struct cryo_ipc_space *space)
+{
+	struct reading r = { .ctx.actor = collect_name, .c = c };
+	struct file *dir;
+	int err;
+
+	if (IS_ERR_OR_NULL(space->ns->mq_mnt))
+		return 0;
+	r.at.mnt = space->ns->mq_mnt;
+	r.at.dentry = r.at.mnt->mnt_root;
+	dir = dentry_open(&r.at, O_RDONLY | O_DIRECTORY, current_cred());
+	if (IS_ERR(dir))
+		return PTR_ERR(dir);
+	err = iterate_dir(dir, &r.ctx);
+	fput(dir);
+	return err ?: r.error;
+}
+
+/* Those of namespaces that are the job's own. */
+int cryo_collect_mqueues(struct cryo_capture *c)
+{
+	struct cryo_ipc_space *space;
+	int err = 0;
+
+	list_for_each_entry(space, &c->ipc_spaces, node) {
+		if (space->number)
+			err = collect_space(c, space);
+		if (err)
+			break;
+	}
+	return err;
 }
 
 static size_t bytes_of(const struct cryo_mq_info *queue)
@@ -120,9 +201,17 @@ int cryo_save_mqueue(struct cryo_capture *c, struct cryo_object *o)
 		.max_messages = queue->attr.mq_maxmsg,
 		.message_size = queue->attr.mq_msgsize,
 	};
+	struct cryo_ipc_space *space;
 	struct cryo_buf buf = {};
 	int err;
 
+	space = cryo_ipc_space_of(c, file_inode(o->file)->i_sb->s_fs_info);
+	if (!space) {
+		cryo_refuse(c, "POSIX message queue %pd: it is of an ipc namespace that no process of the job is in",
+			    o->file->f_path.dentry);
+		return 0;
+	}
+	out.ns = space->number;
 	if (!(o->file->f_mode & FMODE_READ) && file_permission(o->file, MAY_READ)) {
 		cryo_refuse(c, "POSIX message queue %pd: you may not read it",
 			    o->file->f_path.dentry);

@@ -61,17 +61,19 @@ static int put_messages(struct cryo_buf *buf, struct cryo_msq *queue, struct cry
 	return -EBUSY;
 }
 
-static int save_queue(struct cryo_capture *c, struct cryo_msq *queue)
+static int save_queue(struct cryo_capture *c, struct cryo_ipc_space *space,
+		      struct kern_ipc_perm *perm)
 {
+	struct cryo_msq *queue = container_of(perm, struct cryo_msq, q_perm);
 	struct cryo_msg_queue out = { .bytes = queue->q_qbytes };
 	struct cryo_buf buf = {};
 	int err;
 
-	if (!cryo_pid_in_scope(c, READ_ONCE(queue->q_lspid)) &&
+	if (!space->number && !cryo_pid_in_scope(c, READ_ONCE(queue->q_lspid)) &&
 	    !cryo_pid_in_scope(c, READ_ONCE(queue->q_lrpid)))
 		return 0;
-	cryo_ipc_fill(&out.perm, &queue->q_perm, queue->q_ctime);
-	if (!cryo_ipc_readable(&queue->q_perm)) {
+	cryo_ipc_fill(space, &out.perm, &queue->q_perm, queue->q_ctime);
+	if (!cryo_ipc_readable(space, &queue->q_perm)) {
 		cryo_refuse(c, "System V message queue %d: you may not read it",
 			    out.perm.id);
 		return 0;
@@ -81,22 +83,11 @@ static int save_queue(struct cryo_capture *c, struct cryo_msq *queue)
 		cryo_buf_free(&buf);
 		return err;
 	}
-	return cryo_stream_buf(&c->stream, CRYO_SEC_MSG, out.perm.id, sizeof(out), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_MSG,
+			       cryo_ipc_object(c, space, out.perm.id), sizeof(out), &buf);
 }
 
 int cryo_save_msgs(struct cryo_capture *c)
 {
-	struct ipc_ids *ids = cryo_ipc_ids(CRYO_IPC_MSG);
-	struct kern_ipc_perm *perm;
-	int at, err = 0;
-
-	if (down_read_killable(&ids->rwsem))
-		return -EINTR;
-	idr_for_each_entry(&ids->ipcs_idr, perm, at) {
-		err = save_queue(c, container_of(perm, struct cryo_msq, q_perm));
-		if (err)
-			break;
-	}
-	up_read(&ids->rwsem);
-	return err;
+	return cryo_each_ipc_object(c, CRYO_IPC_MSG, save_queue);
 }

@@ -151,9 +151,8 @@ void cryo_check_namespaces(struct cryo_capture *c)
 	cryo_check_pid_namespaces(c);
 	if (v->ids.time_for_children != v->ids.time)
 		cryo_refuse(c, "a time namespace for its children that is not its own is not supported");
-	if (v->ipc_objects)
-		cryo_refuse(c, "System V objects or POSIX message queues (%u) in an ipc namespace other than the requester's are not supported",
-			    v->ipc_objects);
+	if (v->ids.ipc && cryo_ipc_note(c, c->p->task, v->ids.ipc))
+		cryo_refuse(c, "its ipc namespace cannot be looked at");
 	if (v->device[0])
 		cryo_refuse(c, "network device %s in a network namespace other than the requester's is not supported",
 			    v->device);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* save_sem.c - System V semaphores, and what processes would undo */
 #include <linux/idr.h>
+#include <linux/nsproxy.h>
 #include <linux/pid.h>
 #include <linux/rwsem.h>
+#include <linux/sched/task.h>
 
 #include "ipc.h"
 
@@ -50,17 +52,19 @@ static bool set_in_scope(struct cryo_capture *c, struct cryo_sem_array *set)
 	return undone_in_scope(c, set->sem_perm.id);
 }
 
-static int save_set(struct cryo_capture *c, struct cryo_sem_array *set)
+static int save_set(struct cryo_capture *c, struct cryo_ipc_space *space,
+		    struct kern_ipc_perm *perm)
 {
+	struct cryo_sem_array *set = container_of(perm, struct cryo_sem_array, sem_perm);
 	struct cryo_sem_set out = { .count = set->sem_nsems };
 	struct cryo_buf buf = {};
 	u32 *values;
 	int i;
 
-	if (!set_in_scope(c, set))
+	if (!space->number && !set_in_scope(c, set))
 		return 0;
-	cryo_ipc_fill(&out.perm, &set->sem_perm, set->sem_ctime);
-	if (!cryo_ipc_readable(&set->sem_perm)) {
+	cryo_ipc_fill(space, &out.perm, &set->sem_perm, set->sem_ctime);
+	if (!cryo_ipc_readable(space, &set->sem_perm)) {
 		cryo_refuse(c, "System V semaphores %d: you may not read them",
 			    out.perm.id);
 		return 0;
@@ -69,24 +73,13 @@ static int save_set(struct cryo_capture *c, struct cryo_sem_array *set)
 	values = cryo_buf_add(&buf, out.count * sizeof(*values));
 	for (i = 0; values && i < set->sem_nsems; i++)
 		values[i] = READ_ONCE(set->sems[i].semval);
-	return cryo_stream_buf(&c->stream, CRYO_SEC_SEM, out.perm.id, sizeof(out), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_SEM,
+			       cryo_ipc_object(c, space, out.perm.id), sizeof(out), &buf);
 }
 
 int cryo_save_sems(struct cryo_capture *c)
 {
-	struct ipc_ids *ids = cryo_ipc_ids(CRYO_IPC_SEM);
-	struct kern_ipc_perm *perm;
-	int at, err = 0;
-
-	if (down_read_killable(&ids->rwsem))
-		return -EINTR;
-	idr_for_each_entry(&ids->ipcs_idr, perm, at) {
-		err = save_set(c, container_of(perm, struct cryo_sem_array, sem_perm));
-		if (err)
-			break;
-	}
-	up_read(&ids->rwsem);
-	return err;
+	return cryo_each_ipc_object(c, CRYO_IPC_SEM, save_set);
 }
 
 /* Adjustments of @list that are not zero; without @buf they are counted only. */
@@ -117,14 +110,20 @@ static u32 put_undo(struct ipc_ids *ids, struct cryo_undo_list *list, struct cry
 /* All threads of a process have one list, see check_process.c. */
 int cryo_save_sem_undo(struct cryo_capture *c, struct task_struct *task, u32 pid)
 {
-	struct ipc_ids *ids = cryo_ipc_ids(CRYO_IPC_SEM);
 	struct cryo_array head = { .record_size = sizeof(struct cryo_sem_undo) };
 	struct cryo_undo_list *list = cryo_semundo(task);
 	struct cryo_buf buf = {};
+	struct cryo_ipc_space *space = NULL;
 	struct cryo_sem_undo *out;
+	struct ipc_ids *ids;
 
-	if (!list)
+	task_lock(task);
+	if (task->nsproxy)
+		space = cryo_ipc_space_of(c, task->nsproxy->ipc_ns);
+	task_unlock(task);
+	if (!list || !space)
 		return 0;
+	ids = cryo_ipc_ids(space, CRYO_IPC_SEM);
 	if (down_read_killable(&ids->rwsem))
 		return -EINTR;
 	/* Only their own process changes it, which is parked. */

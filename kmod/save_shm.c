@@ -6,14 +6,21 @@
 
 #include "ipc.h"
 
-static int collect_one(struct cryo_capture *c, const struct cryo_shmid *shm)
+static int collect_one(struct cryo_capture *c, struct cryo_ipc_space *space,
+		       struct kern_ipc_perm *perm)
 {
+	const struct cryo_shmid *shm = container_of(perm, struct cryo_shmid, shm_perm);
 	struct cryo_object *o;
 
 	if (cryo_object_find(c, file_inode(shm->shm_file)) ||
-	    !cryo_pid_in_scope(c, shm->shm_cprid))
+	    (!space->number && !cryo_pid_in_scope(c, shm->shm_cprid)))
 		return 0;
-	if (!cryo_ipc_readable(&shm->shm_perm)) {
+	if (!cryo_ipc_readable(space, &shm->shm_perm)) {
+		if (space->number) {
+			cryo_refuse(c, "System V shared memory %d in its ipc namespace: you may not read it",
+				    shm->shm_perm.id);
+			return 0;
+		}
 		cryo_warn(c, "System V shared memory %d: created by the process, which you may not read: left out",
 			  shm->shm_perm.id);
 		return 0;
@@ -25,30 +32,20 @@ static int collect_one(struct cryo_capture *c, const struct cryo_shmid *shm)
 /* Segments that nobody in the scope has attached, but somebody there has created. */
 int cryo_collect_shm(struct cryo_capture *c)
 {
-	struct ipc_ids *ids = cryo_ipc_ids(CRYO_IPC_SHM);
-	struct kern_ipc_perm *perm;
-	int at, err = 0;
-
-	if (down_read_killable(&ids->rwsem))
-		return -EINTR;
-	idr_for_each_entry(&ids->ipcs_idr, perm, at) {
-		err = collect_one(c, container_of(perm, struct cryo_shmid, shm_perm));
-		if (err)
-			break;
-	}
-	up_read(&ids->rwsem);
-	return err;
+	return cryo_each_ipc_object(c, CRYO_IPC_SHM, collect_one);
 }
 
-static int save_one(struct cryo_capture *c, const struct cryo_shmid *shm)
+static int save_one(struct cryo_capture *c, struct cryo_ipc_space *space,
+		    struct kern_ipc_perm *perm)
 {
+	const struct cryo_shmid *shm = container_of(perm, struct cryo_shmid, shm_perm);
 	struct cryo_object *inode = cryo_object_find(c, file_inode(shm->shm_file));
 	struct cryo_shm out = { .size = shm->shm_segsz };
 	unsigned long attached;
 
 	if (!inode)
 		return 0;
-	cryo_ipc_fill(&out.perm, &shm->shm_perm, shm->shm_ctim);
+	cryo_ipc_fill(space, &out.perm, &shm->shm_perm, shm->shm_ctim);
 	if (shm->shm_perm.mode & CRYO_SHM_DEST)
 		out.flags |= CRYO_SHM_DESTROYED;
 	if (shm->shm_perm.mode & CRYO_SHM_LOCKED)
@@ -63,17 +60,5 @@ static int save_one(struct cryo_capture *c, const struct cryo_shmid *shm)
 
 int cryo_save_shm(struct cryo_capture *c)
 {
-	struct ipc_ids *ids = cryo_ipc_ids(CRYO_IPC_SHM);
-	struct kern_ipc_perm *perm;
-	int at, err = 0;
-
-	if (down_read_killable(&ids->rwsem))
-		return -EINTR;
-	idr_for_each_entry(&ids->ipcs_idr, perm, at) {
-		err = save_one(c, container_of(perm, struct cryo_shmid, shm_perm));
-		if (err)
-			break;
-	}
-	up_read(&ids->rwsem);
-	return err;
+	return cryo_each_ipc_object(c, CRYO_IPC_SHM, save_one);
 }

@@ -28,9 +28,6 @@ void cryo_view_ipc(struct cryo_ns_view *v, const struct ipc_namespace *ns)
 	struct cryo_ns_ipc *out = &v->ipc;
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(ns->ids); i++)
-		v->ipc_objects += ns->ids[i].in_use;
-	v->ipc_objects += ns->mq_queues_count;
 	out->shmmax = ns->shm_ctlmax;
 	out->shmall = ns->shm_ctlall;
 	out->shmmni = ns->shm_ctlmni;

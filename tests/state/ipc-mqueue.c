@@ -2,6 +2,9 @@
 /* POSIX message queues: messages and priorities, limits, flags, notification; without a name, too. */
 #define _GNU_SOURCE
 #include "crtest.h"
+#ifdef IPC_NAMESPACE
+#include "ns-ipc.h"
+#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -10,6 +13,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#ifndef IPC_FLAGS
+#define IPC_FLAGS CRT_ONCE
+#endif
 
 static char name[64];
 static mqd_t queue, writer, nameless, watched;
@@ -36,6 +43,9 @@ static void setup(void)
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1, .sigev_value.sival_int = 4711 };
 	char bytes[7000], other[80];
 
+#ifdef IPC_NAMESPACE
+	ns_enter();
+#endif
 	snprintf(name, sizeof(name), "/cryo-test-%d", getpid());
 	queue = make(name, 8, 7000);
 	writer = (mqd_t)CRT_SYS(mq_open(name, O_WRONLY));
@@ -63,6 +73,9 @@ static void verify(void)
 	struct stat st, by_name;
 	mqd_t again;
 
+#ifdef IPC_NAMESPACE
+	ns_verify();
+#endif
 	CRT_SYS(mq_getattr(queue, &attr));
 	crt_same(attr.mq_maxmsg, 8, "how many messages it holds");
 	crt_same(attr.mq_msgsize, 7000, "how large they are");
@@ -94,5 +107,5 @@ const struct crt_test crt_test = {
 	.text = "POSIX message queues",
 	.setup = setup,
 	.verify = verify,
-	.flags = CRT_ONCE,
+	.flags = IPC_FLAGS,
 };

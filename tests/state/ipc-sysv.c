@@ -2,6 +2,9 @@
 /* System V shared memory, semaphores and message queues: ids, keys, contents, what would be undone. */
 #define _GNU_SOURCE
 #include "crtest.h"
+#ifdef IPC_NAMESPACE
+#include "ns-ipc.h"
+#endif
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -11,6 +14,10 @@
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <unistd.h>
+
+#ifndef IPC_FLAGS
+#define IPC_FLAGS CRT_ONCE
+#endif
 
 #define SIZE	(5 * 4096 + 100)
 
@@ -85,6 +92,9 @@ static void make_messages(void)
 
 static void setup(void)
 {
+#ifdef IPC_NAMESPACE
+	ns_enter();
+#endif
 	key = 0x43520000 + getpid();
 	make_memory();
 	make_semaphores();
@@ -161,6 +171,9 @@ static void verify_messages(void)
 
 static void verify(void)
 {
+#ifdef IPC_NAMESPACE
+	ns_verify();
+#endif
 	verify_memory();
 	verify_semaphores();
 	verify_messages();
@@ -174,5 +187,5 @@ const struct crt_test crt_test = {
 	.text = "System V shared memory, semaphores and message queues",
 	.setup = setup,
 	.verify = verify,
-	.flags = CRT_ONCE,
+	.flags = IPC_FLAGS,
 };

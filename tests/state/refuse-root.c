@@ -8,6 +8,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_tun.h>
 #include <linux/netlink.h>
+#include <mqueue.h>
 #include <linux/perf_event.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -338,10 +339,25 @@ static bool make_pid_namespace(void)
 	return make_namespace(CLONE_NEWPID, "a pid namespace for its children without its first process");
 }
 
+/* An unused segment would go when its maker does. */
 static bool make_ipc_namespace(void)
 {
-	return make_namespace(CLONE_NEWIPC, "System V objects|(1)|in an ipc namespace other than the requester's") &&
-	       shmget(IPC_PRIVATE, 4096, 0600) >= 0;
+	bool made = make_namespace(CLONE_NEWIPC, "System V shared memory in an ipc namespace with kernel.shm_rmid_forced");
+	FILE *f = fopen("/proc/sys/kernel/shm_rmid_forced", "w");
+
+	if (f) {
+		fputs("1\n", f);
+		fclose(f);
+	}
+	return made && f && shmget(IPC_PRIVATE, 4096, 0600) >= 0;
+}
+
+/* The namespace that it is of has been left. */
+static bool make_foreign_queue(void)
+{
+	if (unshare(CLONE_NEWIPC) || mq_open("/foreign", O_CREAT | O_RDONLY, 0600, NULL) < 0)
+		return false;
+	return make_namespace(CLONE_NEWIPC, "POSIX message queue foreign: it is of an ipc namespace that no process of the job is in");
 }
 
 /* The run's directory becomes the root; a link in it makes its path lead there still. */
@@ -381,6 +397,7 @@ struct obstacle obstacles[] = {
 	{ .name = "own-creds", .make = make_own_creds, .alone = true },
 	{ .name = "pid-namespace", .make = make_pid_namespace, .alone = true },
 	{ .name = "ipc-namespace", .make = make_ipc_namespace, .alone = true },
+	{ .name = "foreign-queue", .make = make_foreign_queue, .alone = true },
 	{ .name = "mount-namespace", .make = make_mount_namespace, .alone = true },
 	{ .name = "chroot", .make = make_chroot, .alone = true },
 	{ .name = "own-namespaces", .make = make_own_namespaces, .alone = true },
@@ -395,6 +412,6 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE | CRT_ROOT,
-	.cases = "fanotify packet raw bpf block hugetlb ioperm own-creds pid-namespace ipc-namespace mount-namespace chroot "
+	.cases = "fanotify packet raw bpf block hugetlb ioperm own-creds pid-namespace ipc-namespace foreign-queue mount-namespace chroot "
 		 "own-namespaces pid-namespace-threads network-device",
 };

@@ -675,6 +675,9 @@ TEST("terminals and System V objects") {
   refused_of("semaphore 2 of set 4", [](Context& c) { c.processes[0].sem_undo[0].number = 2; });
   refused_of("of set 9, which is not there", [](Context& c) { c.processes[0].sem_undo[0].id = 9; });
   refused_of("by 40000", [](Context& c) { c.processes[0].sem_undo[0].adjustment = 40000; });
+  refused_of("ipc namespace 5, which is not there", [](Context& c) { c.sem_sets[0].head.perm.ns = 5; });
+  refused_of("ipc namespace 5, which is not there", [](Context& c) { c.msg_queues[0].head.perm.ns = 5; });
+  refused_of("ipc namespace 5, which is not there", [](Context& c) { c.inodes.at(144).mqueue->head.ns = 5; });
   refused_of("message 2 is outside", [](Context& c) { c.msg_queues[0].head.messages = 3; });
   refused_of("after the last message", [](Context& c) { c.msg_queues[0].head.messages = 1; });
   refused_of("file 144 has no MQUEUE", [](Context& c) { c.inodes.at(144).mqueue.reset(); });

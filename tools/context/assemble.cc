@@ -166,11 +166,27 @@ void check_locks(const Staging& staging, const Process& process, const Context& 
 
 void check_sem_undo(const Staging& staging, const Process& process, const Context& context) {
   for (const cryo_sem_undo& undo : process.sem_undo) {
-    const auto set = std::find_if(context.sem_sets.begin(), context.sem_sets.end(),
-                                  [&](const SemSet& s) { return s.head.perm.id == undo.id; });
+    const auto set = std::find_if(context.sem_sets.begin(), context.sem_sets.end(), [&](const SemSet& s) {
+      return s.head.perm.id == undo.id && s.head.perm.ns == process.namespaces.ipc;
+    });
     if (set == context.sem_sets.end() || undo.number >= set->values.size())
       inconsistent(staging, "process {}: would undo operations of semaphore {} of set {}, which is not there",
                    process.head.pid, undo.number, undo.id);
+  }
+}
+
+void check_ipc_namespace(const Staging& staging, const Context& context, std::uint32_t ns) {
+  const auto found = context.namespaces.find(ns);
+  if (ns != 0 && (found == context.namespaces.end() || !found->second.ipc))
+    inconsistent(staging, "an object of ipc namespace {}, which is not there", ns);
+}
+
+void check_ipc_namespaces(const Staging& staging, const Context& context) {
+  for (const SemSet& set : context.sem_sets) check_ipc_namespace(staging, context, set.head.perm.ns);
+  for (const MsgQueue& queue : context.msg_queues) check_ipc_namespace(staging, context, queue.head.perm.ns);
+  for (const auto& [id, inode] : context.inodes) {
+    if (inode.shm) check_ipc_namespace(staging, context, inode.shm->perm.ns);
+    if (inode.mqueue) check_ipc_namespace(staging, context, inode.mqueue->head.ns);
   }
 }
 
@@ -469,6 +485,7 @@ Context assemble(Staging& staging) {
   for (Process& process : context.processes) process.outer_pid = process.head.pid;
 
   check_totals(staging, context);
+  check_ipc_namespaces(staging, context);
   for (const Process& process : context.processes) {
     check_process(staging, process, context);
     check_locks(staging, process, context);

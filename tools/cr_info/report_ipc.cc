@@ -11,7 +11,8 @@ namespace cryo {
 namespace {
 
 std::string perm_text(const cryo_ipc_perm& perm) {
-  return fmt::format("{}, key {:#x}, user {}, group {}, mode {:04o}", perm.id,
+  return fmt::format("{}{}, key {:#x}, user {}, group {}, mode {:04o}", perm.id,
+                     perm.ns == 0 ? std::string() : fmt::format(" of ipc namespace {}", perm.ns),
                      static_cast<std::uint32_t>(perm.key), perm.uid, perm.gid, perm.mode);
 }
 
@@ -45,14 +46,18 @@ nlohmann::ordered_json ipc_json(const Context& context) {
     if (inode.shm)
       json["shared_memory"].push_back({{"id", inode.shm->perm.id},
                                        {"key", inode.shm->perm.key},
+                                       {"ns", inode.shm->perm.ns},
                                        {"inode", id},
                                        {"size", inode.shm->size},
                                        {"flags", inode.shm->flags}});
   for (const SemSet& set : context.sem_sets)
-    json["semaphores"].push_back(
-        {{"id", set.head.perm.id}, {"key", set.head.perm.key}, {"values", set.values}});
+    json["semaphores"].push_back({{"id", set.head.perm.id},
+                                  {"ns", set.head.perm.ns},
+                                  {"key", set.head.perm.key},
+                                  {"values", set.values}});
   for (const MsgQueue& queue : context.msg_queues)
     json["message_queues"].push_back({{"id", queue.head.perm.id},
+                                      {"ns", queue.head.perm.ns},
                                       {"key", queue.head.perm.key},
                                       {"messages", queue.messages.size()},
                                       {"bytes", text_size(queue)}});

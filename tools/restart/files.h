@@ -17,6 +17,8 @@
 
 namespace cryo {
 
+class Namespaces;
+
 // What a file of the context is used for.
 struct FileUse {
   std::size_t process = 0;   // the first that uses it: index in Context::processes

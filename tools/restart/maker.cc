@@ -14,6 +14,7 @@
 #include "restart/child.h"
 #include "restart/created_paths.h"
 #include "restart/locks.h"
+#include "restart/mqueue.h"
 #include "restart/namespaces.h"
 #include "restart/pid_namespaces.h"
 #include "restart/proc_files.h"
@@ -101,6 +102,7 @@ void Maker::make_everything() {
   file_input_->roots = namespaces_.take_roots();
   if (input_.options.time_namespace) continue_clocks(input_.context);
   restore_sysv(*file_input_);
+  make_unused_queues(*file_input_);
   files_ = make_files(*file_input_);
   make_removed_cwds(*file_input_, files_);
   std::map<std::uint32_t, int> fds;

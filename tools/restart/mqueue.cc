@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <mqueue.h>
 #include <signal.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "restart/namespaces.h"
 
 namespace cryo {
 namespace {
@@ -56,16 +58,38 @@ void fill(int queue, const MqueueState& state, const std::string& name) {
 }  // namespace
 
 std::string queue_problem(const Inode& inode, const std::string& path) {
-  if (inode.head.flags & CRYO_INODE_DELETED) return {};
+  if ((inode.head.flags & CRYO_INODE_DELETED) || inode.mqueue->head.ns != 0) return {};
   const UniqueFd fd(::mq_open(queue_name(path).c_str(), O_RDWR));
   if (!fd) return errno == ENOENT ? std::string() : fmt::format("cannot be opened: {}", std::strerror(errno));
   return same_queue(inode, fd.get()) ? std::string() : "another message queue has its name";
 }
 
+namespace {
+
+struct Owner {
+  std::uint32_t uid, gid;
+};
+
+// As it is called where the queue is.
+Owner owner_of(const FileRestoreInput& input, const Inode& inode) {
+  const std::uint32_t ns = inode.mqueue->head.ns;
+  if (ns == 0) return {inode.head.uid, inode.head.gid};
+  return {input.namespaces.id_inside(ns, inode.head.uid, false),
+          input.namespaces.id_inside(ns, inode.head.gid, true)};
+}
+
+}  // namespace
+
 UniqueFd MessageQueues::make(const Inode& inode, const std::string& name) {
   const cryo_mqueue& saved = inode.mqueue->head;
   const bool deleted = inode.head.flags & CRYO_INODE_DELETED;
   mq_attr wanted = attributes(saved);
+  const Owner owner = owner_of(input_, inode);
+  if (saved.ns != 0) {
+    // A user that has no number in the namespace can make nothing there.
+    ::setfsgid(owner.gid);
+    ::setfsuid(owner.uid);
+  }
   const std::string own = deleted ? fmt::format("/cryo.{}.{}", ::getpid(), inode.id) : name;
   UniqueFd fd(::mq_open(own.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600, &wanted));
   if (!fd && errno == EEXIST && !deleted) {
@@ -77,23 +101,43 @@ UniqueFd MessageQueues::make(const Inode& inode, const std::string& name) {
   } else if (!fd) {
     fail_errno("cannot make the message queue {}", own);
   } else {
-    input_.created.add(std::string(kTag) + own);
-    (void)!::fchown(fd.get(), inode.head.uid, inode.head.gid);
+    // Others end with their namespace.
+    if (saved.ns == 0) input_.created.add(std::string(kTag) + own);
+    (void)!::fchown(fd.get(), owner.uid, owner.gid);
     if (::fchmod(fd.get(), inode.head.mode & 07777) != 0) fail_errno("cannot set the mode of {}", own);
   }
   if (deleted) {
     if (::mq_unlink(own.c_str()) != 0) fail_errno("cannot unlink the message queue {}", own);
-    input_.created.remove(std::string(kTag) + own);
+    if (saved.ns == 0) input_.created.remove(std::string(kTag) + own);
   }
   fill(fd.get(), *inode.mqueue, own);
   return fd;
+}
+
+UniqueFd MessageQueues::make_anywhere(const Inode& inode, const std::string& name) {
+  const std::uint32_t ns = inode.mqueue->head.ns;
+  if (ns == 0) return make(inode, name);
+  return input_.namespaces.inside_ipc(ns, [&] { return make(inode, name); });
+}
+
+void MessageQueues::make_unused(const File& file) {
+  const Inode& inode = input_.context.inode(file.head.inode);
+  const UniqueFd fd = make_anywhere(inode, queue_name(file.path));
+}
+
+void make_unused_queues(FileRestoreInput& input) {
+  const std::map<std::uint32_t, FileUse> uses = file_uses(input.context);
+  MessageQueues queues(input);
+  for (const auto& [id, file] : input.context.files)
+    if (file.head.kind == CRYO_FILE_MQUEUE && !uses.contains(id)) queues.make_unused(file);
 }
 
 UniqueFd MessageQueues::open(const File& file, const FileUse& use) {
   const Inode& inode = input_.context.inode(file.head.inode);
   auto base = queues_.find(inode.id);
   if (base == queues_.end())
-    base = queues_.emplace(inode.id, input_.descriptors.park(make(inode, queue_name(file.path)))).first;
+    base =
+        queues_.emplace(inode.id, input_.descriptors.park(make_anywhere(inode, queue_name(file.path)))).first;
   const int flags = open_flags(file, use) & ~O_NOFOLLOW;
   UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", base->second.get()).c_str(), flags | O_CLOEXEC));
   if (!fd) fail_errno("cannot open the message queue {}", file.path);

@@ -13,13 +13,19 @@ class MessageQueues {
   explicit MessageQueues(FileRestoreInput& input) : input_(input) {}
 
   [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
+  // Of an ipc namespace of the job, and open nowhere.
+  void make_unused(const File& file);
 
  private:
   [[nodiscard]] UniqueFd make(const Inode& inode, const std::string& name);
+  [[nodiscard]] UniqueFd make_anywhere(const Inode& inode, const std::string& name);
 
   FileRestoreInput& input_;
   std::map<std::uint32_t, UniqueFd> queues_;  // by inode, open until all files are
 };
+
+// Queues of ipc namespaces of the job that nobody has open.
+void make_unused_queues(FileRestoreInput& input);
 
 // Why the queue cannot be had; empty when it can.
 [[nodiscard]] std::string queue_problem(const Inode& inode, const std::string& path);

@@ -163,6 +163,19 @@ UniqueFd Namespaces::root_of(std::uint32_t id) const {
   });
 }
 
+UniqueFd Namespaces::inside_ipc(std::uint32_t id, const std::function<UniqueFd()>& work) const {
+  return from_elsewhere([&] {
+    join_with_owner(id);
+    return work();
+  });
+}
+
+std::uint32_t Namespaces::id_inside(std::uint32_t ns, std::uint32_t id, bool group) const {
+  const auto inside = number_in(context_, context_.namespaces.at(ns).head.owner, id, group);
+  if (!inside) fail(EOVERFLOW, "{} {} has no number in its ipc namespace", group ? "group" : "user", id);
+  return *inside;
+}
+
 MountHelp Namespaces::mount_help(std::uint32_t id) const {
   return {[this, id](std::uint32_t mount, const std::string& point) {
             fill_mount(context_, context_fd_, id, mount, point);

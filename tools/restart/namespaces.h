@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -30,6 +31,10 @@ class Namespaces {
   [[nodiscard]] UniqueFd socket(std::uint32_t net, int family, int type, int protocol) const;
   // By the user whom SO_PEERCRED is to show.
   [[nodiscard]] FdPair socket_pair(std::uint32_t net, int type, std::uint32_t uid, std::uint32_t gid) const;
+  // Calls `work` in the ipc namespace `id`, as in elsewhere.h.
+  [[nodiscard]] UniqueFd inside_ipc(std::uint32_t id, const std::function<UniqueFd()>& work) const;
+  // What user or group `id` of cr_restart's user namespace is called in that of who owns the namespace `ns`.
+  [[nodiscard]] std::uint32_t id_inside(std::uint32_t ns, std::uint32_t id, bool group) const;
   // Root directories of mount namespaces, parked; to be taken once.
   [[nodiscard]] std::map<std::uint32_t, UniqueFd> take_roots() { return std::move(roots_); }
 

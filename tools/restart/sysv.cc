@@ -19,6 +19,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "restart/namespaces.h"
 
 namespace cryo {
 namespace {
@@ -150,19 +151,31 @@ void choose_id(const Kind& kind, std::int32_t id) {
 
 class Maker {
  public:
-  explicit Maker(const FileRestoreInput& input) : input_(input) {}
+  Maker(const FileRestoreInput& input, std::uint32_t ns) : input_(input), ns_(ns) {}
 
+  void make_all();
+
+ private:
   void make(const Inode& inode);
   void make(const SemSet& set);
   void make(const MsgQueue& queue);
-
- private:
+  [[nodiscard]] std::uint32_t user(std::uint32_t id) const;
+  [[nodiscard]] std::uint32_t group(std::uint32_t id) const;
   void obtain(const Kind& kind, const cryo_ipc_perm& perm, const Found& found,
               const std::function<int()>& create, const std::function<void(int)>& remove);
   void fill(const Inode& inode, bool clear);
 
   const FileRestoreInput& input_;
+  std::uint32_t ns_;  // that this process is in
 };
+
+std::uint32_t Maker::user(std::uint32_t id) const {
+  return ns_ == 0 ? id : input_.namespaces.id_inside(ns_, id, false);
+}
+
+std::uint32_t Maker::group(std::uint32_t id) const {
+  return ns_ == 0 ? id : input_.namespaces.id_inside(ns_, id, true);
+}
 
 // With the saved id, new or as it was left.
 void Maker::obtain(const Kind& kind, const cryo_ipc_perm& perm, const Found& found,
@@ -175,7 +188,8 @@ void Maker::obtain(const Kind& kind, const cryo_ipc_perm& perm, const Found& fou
     const int id = create();
     if (id < 0) fail_errno("cannot make {}", describe(kind, perm));
     if (id == perm.id) {
-      input_.created.add(fmt::format("{}:{}", kind.tag, id));
+      // Others end with their namespace.
+      if (ns_ == 0) input_.created.add(fmt::format("{}:{}", kind.tag, id));
       return;
     }
     remove(id);
@@ -218,8 +232,8 @@ void Maker::make(const Inode& inode) {
   fill(inode, found.exists);
   shmid_ds status;
   if (::shmctl(saved.perm.id, IPC_STAT, &status) != 0) fail_errno("{}", describe(kShm, saved.perm));
-  status.shm_perm.uid = saved.perm.uid;
-  status.shm_perm.gid = saved.perm.gid;
+  status.shm_perm.uid = user(saved.perm.uid);
+  status.shm_perm.gid = group(saved.perm.gid);
   status.shm_perm.mode = static_cast<unsigned short>(saved.perm.mode);
   if (!found.exists && ::shmctl(saved.perm.id, IPC_SET, &status) != 0)
     fail_errno("cannot set owner and mode of {}", describe(kShm, saved.perm));
@@ -240,8 +254,8 @@ void Maker::make(const SemSet& set) {
   semid_ds status;
   if (::semctl(perm.id, 0, IPC_STAT, SemArgument{.status = &status}) != 0)
     fail_errno("{}", describe(kSem, perm));
-  status.sem_perm.uid = perm.uid;
-  status.sem_perm.gid = perm.gid;
+  status.sem_perm.uid = user(perm.uid);
+  status.sem_perm.gid = group(perm.gid);
   status.sem_perm.mode = static_cast<unsigned short>(perm.mode);
   if (!found.exists && ::semctl(perm.id, 0, IPC_SET, SemArgument{.status = &status}) != 0)
     fail_errno("cannot set owner and mode of {}", describe(kSem, perm));
@@ -278,11 +292,20 @@ void Maker::make(const MsgQueue& queue) {
   }
   if (found.exists && status.msg_qbytes == queue.head.bytes) return;
   status.msg_qbytes = queue.head.bytes;
-  status.msg_perm.uid = perm.uid;
-  status.msg_perm.gid = perm.gid;
+  status.msg_perm.uid = user(perm.uid);
+  status.msg_perm.gid = group(perm.gid);
   status.msg_perm.mode = static_cast<unsigned short>(perm.mode);
   if (::msgctl(perm.id, IPC_SET, &status) != 0)
     fail_errno("cannot set owner, mode and size of {}", describe(kMsg, perm));
+}
+
+void Maker::make_all() {
+  for (const auto& [id, inode] : input_.context.inodes)
+    if (inode.shm && inode.shm->perm.ns == ns_) make(inode);
+  for (const SemSet& set : input_.context.sem_sets)
+    if (set.head.perm.ns == ns_) make(set);
+  for (const MsgQueue& queue : input_.context.msg_queues)
+    if (queue.head.perm.ns == ns_) make(queue);
 }
 
 }  // namespace
@@ -292,18 +315,22 @@ void check_sysv(const Context& context, Findings& findings) {
     if (!problem.empty()) findings.problem(EEXIST, "{}", problem);
   };
   for (const auto& [id, inode] : context.inodes)
-    if (inode.shm) report(problem_of(kShm, inode.shm->perm, find_shm(*inode.shm)));
-  for (const SemSet& set : context.sem_sets) report(problem_of(kSem, set.head.perm, find_sem(context, set)));
+    if (inode.shm && inode.shm->perm.ns == 0) report(problem_of(kShm, inode.shm->perm, find_shm(*inode.shm)));
+  for (const SemSet& set : context.sem_sets)
+    if (set.head.perm.ns == 0) report(problem_of(kSem, set.head.perm, find_sem(context, set)));
   for (const MsgQueue& queue : context.msg_queues)
-    report(problem_of(kMsg, queue.head.perm, find_msg(context, queue)));
+    if (queue.head.perm.ns == 0) report(problem_of(kMsg, queue.head.perm, find_msg(context, queue)));
 }
 
 void restore_sysv(const FileRestoreInput& input) {
-  Maker maker(input);
-  for (const auto& [id, inode] : input.context.inodes)
-    if (inode.shm) maker.make(inode);
-  for (const SemSet& set : input.context.sem_sets) maker.make(set);
-  for (const MsgQueue& queue : input.context.msg_queues) maker.make(queue);
+  Maker(input, 0).make_all();
+  for (const auto& [id, ns] : input.context.namespaces) {
+    if (!ns.ipc) continue;
+    const UniqueFd done = input.namespaces.inside_ipc(id, [&, number = id] {
+      Maker(input, number).make_all();
+      return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    });
+  }
 }
 
 void restore_sem_undo(const Process& process) {

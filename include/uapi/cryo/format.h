@@ -119,9 +119,9 @@ enum cryo_section_type {
 	CRYO_SEC_PTY		= 44,	/* object: file id of the master; struct cryo_pty; tail: see there */
 	CRYO_SEC_PTY_SLAVE	= 45,	/* object: file id; struct cryo_pty_slave */
 	CRYO_SEC_SHM		= 46,	/* object: inode id; struct cryo_shm */
-	CRYO_SEC_SEM		= 47,	/* object: id of the set; struct cryo_sem_set; tail: values, u32 each */
+	CRYO_SEC_SEM		= 47,	/* object: id of the set, or CRYO_IPC_ELSEWHERE and a number; struct cryo_sem_set; tail: values, u32 each */
 	CRYO_SEC_SEM_UNDO	= 48,	/* object: pid; struct cryo_array; tail: struct cryo_sem_undo */
-	CRYO_SEC_MSG		= 49,	/* object: id of the queue; struct cryo_msg_queue; tail: messages */
+	CRYO_SEC_MSG		= 49,	/* object: id of the queue, or as of SEM; struct cryo_msg_queue; tail: messages */
 	CRYO_SEC_MQUEUE		= 50,	/* object: inode id; struct cryo_mqueue; tail: messages as of MSG, the type is the priority */
 	CRYO_SEC_NAMESPACES	= 75,	/* object: pid; struct cryo_namespaces */
 	CRYO_SEC_NS		= 76,	/* object: namespace; struct cryo_ns */

@@ -11,9 +11,11 @@ struct cryo_ipc_perm {
 	__u32 uid, gid;
 	__u32 cuid, cgid;		/* creator */
 	__u32 mode;			/* permissions */
-	__u32 reserved;
+	__u32 ns;			/* ipc namespace, 0: the requester's */
 	__s64 changed;			/* ctime, seconds */
 };
+
+#define CRYO_IPC_ELSEWHERE	(1U << 31)	/* in the object of a section: of another namespace than the requester's */
 
 #define CRYO_SHM_DESTROYED	(1U << 0)	/* IPC_RMID: goes with the last who has it attached */
 #define CRYO_SHM_MLOCKED	(1U << 1)	/* SHM_LOCK */
@@ -60,6 +62,8 @@ struct cryo_mqueue {
 	__u32 notify;			/* SIGEV_SIGNAL or SIGEV_NONE */
 	__u32 notify_signal;
 	__u32 messages;
+	__u32 ns;			/* ipc namespace, 0: the requester's */
+	__u32 reserved;
 };
 
 #endif /* _UAPI_CRYO_FORMAT_IPC_H */
