@@ -52,15 +52,23 @@ struct cryo_ipc_space *cryo_ipc_space_of(struct cryo_capture *c, const struct ip
 	return NULL;
 }
 
+/* Is it what it should be? Its user may have mounted something else in /proc. */
+static bool is_namespace(struct file *file, u32 number)
+{
+	struct inode *inode = file_inode(file);
+
+	return inode->i_sb->s_magic == NSFS_MAGIC && get_proc_ns(inode)->inum == number;
+}
+
 /* The file keeps the namespace. */
-static struct file *open_space(struct task_struct *task)
+static struct file *open_space(struct task_struct *task, u32 number)
 {
 	char name[48];
 	struct file *file;
 
 	snprintf(name, sizeof(name), "/proc/%d/ns/ipc", task_pid_vnr(task));
 	file = filp_open(name, O_RDONLY, 0);
-	if (IS_ERR(file) || file_inode(file)->i_sb->s_magic == NSFS_MAGIC)
+	if (IS_ERR(file) || is_namespace(file, number))
 		return file;
 	fput(file);
 	return ERR_PTR(-EIO);
@@ -78,7 +86,7 @@ int cryo_ipc_note(struct cryo_capture *c, struct task_struct *task, u32 number)
 	space = kzalloc(sizeof(*space), GFP_KERNEL_ACCOUNT);
 	if (!space)
 		return -ENOMEM;
-	file = open_space(task);
+	file = open_space(task, number);
 	if (IS_ERR(file)) {
 		kfree(space);
 		return PTR_ERR(file);
