@@ -297,22 +297,23 @@ void cryo_mounts_free(struct cryo_mounts *m)
 	kfree(m);
 }
 
-/* Number and owner. */
+/* Number and owner. Something else may have been mounted there. */
 static int identify(struct cryo_mounts *m, pid_t pid)
 {
+	struct ns_common *ns = NULL;
 	char name[48];
 	struct file *file;
-	struct ns_common *ns;
 
 	snprintf(name, sizeof(name), "/proc/%d/ns/mnt", pid);
 	file = filp_open(name, O_RDONLY, 0);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
-	if (file_inode(file)->i_sb->s_magic != NSFS_MAGIC) {
+	if (file_inode(file)->i_sb->s_magic == NSFS_MAGIC)
+		ns = get_proc_ns(file_inode(file));
+	if (!ns || strcmp(ns->ops->name, "mnt")) {
 		fput(file);
 		return -EIO;
 	}
-	ns = get_proc_ns(file_inode(file));
 	m->number = ns->inum;
 	m->owner = get_user_ns(ns->ops->owner(ns));
 	fput(file);

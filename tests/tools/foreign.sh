@@ -54,24 +54,31 @@ cr_in unshare -m sh -c 'umount -l /proc && exec "$@"' sh
 check "without /proc the mounts of another namespace are not seen" refused "its mounts cannot be looked at (error -2)"
 check "... and the process goes on" goes_on
 
-# with_fake PID COMMAND...: in a mount namespace whose /proc has a network namespace where that process has
-# its ipc namespace, and is the right one otherwise.
+# with_fake KIND SOURCE PID COMMAND...: in a mount namespace whose /proc has another namespace, that of SOURCE in
+# /proc, where that process has its one of the KIND, and is the right one otherwise.
 with_fake()
 {
 	mkdir real
 	unshare -m sh -c '
+		kind=$1 source=$2
+		shift 2
 		mount --bind /proc real && mount -t tmpfs tmpfs /proc && mkdir "/proc/$1" "/proc/$1/ns" || exit
 		for entry in real/* "real/$1"/* "real/$1"/ns/*; do
 			place=/proc/${entry#real/}
 			[ -e "$place" ] || ln -s "$PWD/$entry" "$place"
 		done
-		rm "/proc/$1/ns/ipc" && touch "/proc/$1/ns/ipc" && mount --bind real/self/ns/net "/proc/$1/ns/ipc" || exit
+		at=/proc/$1/ns/$kind
+		rm "$at" && touch "$at" && mount --bind "real/$source" "$at" || exit
 		shift
 		exec "$@"' sh "$@"
 }
 in_namespaces unshare --ipc
-cr_in with_fake "$pid"
+cr_in with_fake ipc self/ns/net "$pid"
 check "another namespace in place of an ipc namespace" refused "its ipc namespace cannot be looked at"
+check "... and the process goes on" goes_on
+in_namespaces unshare -m
+cr_in with_fake mnt 1/ns/user "$pid"
+check "... in place of a mount namespace" refused "its mounts cannot be looked at (error -5)"
 check "... and the process goes on" goes_on
 
 done_testing
