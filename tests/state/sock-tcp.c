@@ -14,7 +14,7 @@
 
 #define AMOUNT	(200 * 1024)
 
-static int listener, v6listener, echo[2], full[2], half[2], gone, mapped[2], waiting[3];
+static int listener, v6listener, echo[2], full[2], half[2], gone, left, mapped[2], crossed[2], waiting[3];
 static struct sockaddr_in names[2], where;
 static struct sockaddr_in6 where6;
 static char bytes[AMOUNT];
@@ -58,10 +58,33 @@ static void put(int fd, uint64_t seed)
 	}
 }
 
+/*
+ * Two connections to a listener that is no more: in one the end that was accepted has the lower number, in the
+ * other the end that called.
+ */
+static void connect_without_listener(struct sockaddr_in any)
+{
+	struct sockaddr_in6 any6 = { .sin6_family = AF_INET6 };
+	int caller;
+
+	v6listener = make_listener(AF_INET6, &any6, sizeof(any6), &where6);
+	any.sin_port = where6.sin6_port;
+	caller = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+	CRT_SYS(connect(caller, (struct sockaddr *)&any, sizeof(any)));
+	crossed[1] = (int)CRT_SYS(accept(v6listener, NULL, NULL));
+	crossed[0] = (int)CRT_SYS(fcntl(caller, F_DUPFD, crossed[1]));
+	CRT_SYS(close(caller));
+	mapped[0] = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+	CRT_SYS(connect(mapped[0], (struct sockaddr *)&any, sizeof(any)));
+	mapped[1] = (int)CRT_SYS(accept(v6listener, NULL, NULL));
+	CRT_SYS(write(mapped[0], "mapped", 6));
+	CRT_SYS(write(crossed[0], "crossed", 7));
+	CRT_SYS(close(v6listener));
+}
+
 static void setup(void)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct sockaddr_in6 any6 = { .sin6_family = AF_INET6 };
 	int one = 1, idle = 77, pair[2];
 	socklen_t len = sizeof(names[0]);
 
@@ -85,14 +108,11 @@ static void setup(void)
 	CRT_SYS(close(pair[1]));
 	gone = pair[0];
 
-	v6listener = make_listener(AF_INET6, &any6, sizeof(any6), &where6);
-	mapped[0] = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
-	any.sin_port = where6.sin6_port;
-	CRT_SYS(connect(mapped[0], (struct sockaddr *)&any, sizeof(any)));
-	mapped[1] = (int)CRT_SYS(accept(v6listener, NULL, NULL));
-	CRT_SYS(write(mapped[0], "mapped", 6));
-	close(v6listener);
-
+	connect_pair(pair);
+	CRT_SYS(write(pair[0], "done", 4));
+	CRT_SYS(close(pair[0]));
+	left = pair[1];
+	connect_without_listener(any);
 	for (int i = 0; i < 3; i++) {
 		waiting[i] = call();
 		CRT_SYS(write(waiting[i], &"012"[i], 1));
@@ -168,6 +188,11 @@ static void verify_ends(void)
 	same_read(half[0], "back", "the other direction");
 	same_read(gone, "farewell", "from one who is gone");
 	crt_same(read(gone, &byte, 1), 0, "then the end");
+	same_read(left, "done", "from a caller who is gone");
+	crt_same(read(left, &byte, 1), 0, "then the end");
+	same_read(crossed[1], "crossed", "beside the other of the same port");
+	CRT_SYS(write(crossed[1], "over", 4));
+	same_read(crossed[0], "over", "and back");
 	same_read(mapped[1], "mapped", "IPv4 at an IPv6 socket");
 	CRT_SYS(write(mapped[1], "too", 3));
 	same_read(mapped[0], "too", "and back");

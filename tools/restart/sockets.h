@@ -100,9 +100,10 @@ class Sockets {
   void make_tcp();
   void make_tcp_pair(const File& a, const File& b);
   void make_tcp_lonely(const File& file);
+  void make_tcp_reset(const File& file);
   void make_tcp_waiting(const File& file);
   void keep_peer(std::uint32_t file, int listener);
-  [[nodiscard]] int tcp_listener_at(const File& file, const Bytes& name);
+  [[nodiscard]] UniqueFd tcp_listener_at(const File& file, const Bytes& name);
   void finish_tcp(const FileLookup& lookup);
 
   // sockets_netlink.cc

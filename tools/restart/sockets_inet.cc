@@ -27,6 +27,19 @@ bool is_waiting(const File& file) {
   return file.head.kind == CRYO_FILE_WAITING;
 }
 
+// Or its other end is not known any more, and will seem to have reset it.
+bool was_reset(const SocketState& state) {
+  switch (state.head.state) {
+    case CRYO_SOCK_UNCONNECTED:
+    case CRYO_SOCK_CONNECTED:
+      return false;
+    case CRYO_SOCK_PEER_GONE:
+      return state.peer_name.empty();
+    default:
+      return true;
+  }
+}
+
 const sockaddr* raw(const Bytes& bytes) {
   return reinterpret_cast<const sockaddr*>(bytes.data());
 }
@@ -155,25 +168,22 @@ void reset_by(UniqueFd& peer) {
 
 }  // namespace
 
-int Sockets::tcp_listener_at(const File& file, const Bytes& name) {
-  Bytes key = name;
-  const auto* net = reinterpret_cast<const std::byte*>(&file.net);
-  key.insert(key.end(), net, net + sizeof(file.net));
-  if (const auto made = listeners_.find(key); made != listeners_.end()) return made->second.get();
+// For one connection, then closed: what comes after it may have to bind to the same port.
+UniqueFd Sockets::tcp_listener_at(const File& file, const Bytes& name) {
   UniqueFd fd = new_socket(input_.namespaces, file);
   if (saved_option(file.options, SOL_SOCKET, SO_REUSEPORT).value_or(0))
     set_flag(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
   raise_receive_buffer(fd.get());
   patiently("bind to", port_of(name), [&] { return ::bind(fd.get(), raw(name), size_of(name)); });
-  if (::listen(fd.get(), 16) != 0) fail_errno("cannot listen at port {}", port_of(name));
-  return listeners_.emplace(key, input_.descriptors.park(std::move(fd))).first->second.get();
+  if (::listen(fd.get(), 1) != 0) fail_errno("cannot listen at port {}", port_of(name));
+  return fd;
 }
 
 // `a` is the one that was accepted.
 void Sockets::make_tcp_pair(const File& a, const File& b) {
-  const int listener = tcp_listener_at(a, a.connection->name);
+  const UniqueFd listener = tcp_listener_at(a, a.connection->name);
   UniqueFd caller = call_from(input_.namespaces, b, b.connection->name, b.connection->peer_name);
-  UniqueFd accepted(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  UniqueFd accepted(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!accepted) fail_errno("cannot accept a connection at port {}", port_of(a.connection->name));
   keep(a.id, std::move(accepted));
   keep(b.id, std::move(caller));
@@ -185,7 +195,7 @@ void Sockets::keep_peer(std::uint32_t file, int listener) {
   peers_.emplace(file, input_.descriptors.park(std::move(other)));
 }
 
-// A connection whose other end is gone, or will seem to have been reset.
+// A connection whose other end is gone.
 void Sockets::make_tcp_lonely(const File& file) {
   const SocketState& state = *file.connection;
   if (state.head.state == CRYO_SOCK_UNCONNECTED) {
@@ -196,16 +206,17 @@ void Sockets::make_tcp_lonely(const File& file) {
     keep(file.id, std::move(fd));
     return;
   }
-  if (state.head.state == CRYO_SOCK_PEER_GONE && !state.peer_name.empty()) {
-    const int there = tcp_listener_at(file, state.peer_name);
-    keep(file.id, call_from(input_.namespaces, file, state.name, state.peer_name));
-    keep_peer(file.id, there);
-    return;
-  }
+  const UniqueFd there = tcp_listener_at(file, state.peer_name);
+  keep(file.id, call_from(input_.namespaces, file, state.name, state.peer_name));
+  keep_peer(file.id, there.get());
+}
+
+// A connection that will seem to have been reset: its port is of the kernel's choice.
+void Sockets::make_tcp_reset(const File& file) {
   UniqueFd listener = new_socket(input_.namespaces, file);
   sockaddr_in6 any{};
-  any.sin6_family = static_cast<sa_family_t>(state.head.family);
-  const bool v6 = state.head.family == AF_INET6;
+  const bool v6 = file.connection->head.family == AF_INET6;
+  any.sin6_family = static_cast<sa_family_t>(file.connection->head.family);
   if (v6)
     any.sin6_addr = in6addr_loopback;
   else
@@ -232,6 +243,8 @@ void Sockets::make_tcp_waiting(const File& file) {
   peers_.emplace(file.id, input_.descriptors.park(call_from(input_.namespaces, file, {}, state.name)));
 }
 
+// Connections before listeners, which keep others from binding to their port; and before those with ports of
+// the kernel's choice, which may be any.
 void Sockets::make_tcp() {
   const Context& context = input_.context;
   const auto listens = [&](const File& file) {
@@ -242,7 +255,7 @@ void Sockets::make_tcp() {
     return false;
   };
   for (const auto& [id, file] : context.files) {
-    if (!is_tcp(file) || fds_.contains(id) || is_waiting(file)) continue;
+    if (!is_tcp(file) || fds_.contains(id) || is_waiting(file) || was_reset(*file.connection)) continue;
     if (file.connection->head.state != CRYO_SOCK_CONNECTED) {
       make_tcp_lonely(file);
       continue;
@@ -252,11 +265,12 @@ void Sockets::make_tcp() {
     const bool accepted = listens(file) || !listens(other);
     make_tcp_pair(accepted ? file : other, accepted ? other : file);
   }
-  listeners_.clear();
   for (const auto& [id, file] : context.files)
     if (file.socket && !fds_.contains(id)) keep(id, make_socket(input_, file));
   for (const auto& [id, file] : context.files)
     if (is_tcp(file) && is_waiting(file)) make_tcp_waiting(file);
+  for (const auto& [id, file] : context.files)
+    if (is_tcp(file) && !is_waiting(file) && was_reset(*file.connection)) make_tcp_reset(file);
 }
 
 void Sockets::finish_tcp(const FileLookup& lookup) {
