@@ -194,4 +194,7 @@ void cryo_check_process(struct cryo_capture *c)
 		cryo_refuse(c, "is being killed for lack of memory");
 	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p))
 		check_thread(c, p->task);
+	list_for_each_entry(p, &c->req->pollers, node)
+		if (p->proc == c->p && READ_ONCE(p->state) != CRYO_PARK_GONE)
+			cryo_check_uring(c, p->task);
 }

@@ -115,11 +115,12 @@ struct cryo_parked {
 	struct list_head sibling;	/* in cryo_proc.threads */
 	struct hlist_node hash;		/* in cryo_request.by_task */
 	struct task_struct *task;	/* counted */
-	struct cryo_proc *proc;		/* its process; valid while in cryo_request.parked */
+	struct cryo_proc *proc;		/* its process; valid while in a list of the request */
 	struct cryo_request *req;	/* counted */
 	enum cryo_park_state state;	/* under cryo_request.park_lock */
 	bool let_go;
 	bool self;			/* the requester's own: not queued, is where it is */
+	bool poller;			/* a thread of the kernel: in cryo_request.pollers, not in the context */
 	bool counted;			/* is part of the context being written */
 	s64 wait_ns;			/* remaining time of a timed wait, see timed_wait.c */
 	unsigned long wait_switches;	/* the thread's voluntary context switches once it sleeps in that */
@@ -217,9 +218,10 @@ struct cryo_request {
 
 	spinlock_t park_lock;		/* protects the states of @parked, @pending and @worker */
 	struct list_head parked;	/* of struct cryo_parked; changed by the requester only */
-	DECLARE_HASHTABLE(by_task, 12);	/* the same by task */
+	DECLARE_HASHTABLE(by_task, 12);	/* the same and the pollers, by task */
 	unsigned int threads;		/* in @parked */
-	unsigned int pending;		/* of these asked, but neither parked nor stopped nor gone */
+	struct list_head pollers;	/* of struct cryo_parked, likewise: of rings with IORING_SETUP_SQPOLL */
+	unsigned int pending;		/* of both asked, but neither parked nor stopped nor gone */
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
 	wait_queue_head_t thaw_wait;	/* parked threads: let go */
 
@@ -298,6 +300,7 @@ struct cryo_object {
 	struct file *file;		/* counted; of an inode: one through which it was found */
 	struct cryo_object *inode;	/* of a file */
 	struct cryo_proc *proc;		/* the first that has it */
+	bool several;			/* others have it, too */
 	int fd;				/* lowest descriptor in @proc, or -1 */
 	unsigned long vma_start;	/* first mapping, when fd is -1 */
 	u32 kind;			/* CRYO_FILE_* */
@@ -556,6 +559,7 @@ void cryo_inet_names(struct sock *sk, struct cryo_sock_names *names, bool connec
 /* save_uring.c */
 bool cryo_is_uring(struct file *file);
 bool cryo_uring_used(struct task_struct *task);
+bool cryo_is_poller(struct task_struct *task);
 bool cryo_uring_busy(struct task_struct *task);
 void cryo_check_uring(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_uring(struct cryo_capture *c, struct cryo_object *o);

@@ -19,6 +19,9 @@
  *    refused by name; in the same way, before anybody is asked, it is waited for events of fanotify to
  *    be read and answered;
  *  - io_uring workers and other kernel helpers: never return to user mode, left out;
+ *  - threads of the kernel that submit for a ring (IORING_SETUP_SQPOLL): they do not either, but run
+ *    works.  They are asked last, when nobody gives them anything to do, and are let go again for as
+ *    long as what they have submitted is under way;
  *  - the requester itself, in a checkpoint of its own process: is where it is, in
  *    CRYO_CKPT_RUN, and is captured as if that had returned.
  */
@@ -95,10 +98,11 @@ static void park(struct callback_head *work)
 		settle(p, CRYO_PARK_GONE);
 		goto put;
 	}
-	if (wait_for_uring(p))
+	if (!p->poller && wait_for_uring(p))
 		return;
 	/* Before the requester may look at the registers; and even when it no longer wants to. */
-	cryo_arch_fixup_syscall(p);
+	if (!p->poller)
+		cryo_arch_fixup_syscall(p);
 	settle(p, CRYO_PARK_PARKED);
 	/* Killable and freezable: neither the OOM killer nor a suspend waits for us. */
 	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),
@@ -119,9 +123,10 @@ struct cryo_parked *cryo_find_parked(struct cryo_request *req, struct task_struc
 	return NULL;
 }
 
-static int add_thread(struct cryo_request *req, struct cryo_proc *proc, struct task_struct *task)
+static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool poller)
 {
 	struct cryo_parked *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	struct cryo_request *req = proc->req;
 
 	if (!p)
 		return -ENOMEM;
@@ -132,9 +137,13 @@ static int add_thread(struct cryo_request *req, struct cryo_proc *proc, struct t
 	cryo_request_get(req);
 	p->req = req;
 	p->state = CRYO_PARK_GONE;
-	list_add_tail(&p->node, &req->parked);
-	list_add_tail(&p->sibling, &proc->threads);
+	p->poller = poller;
+	INIT_LIST_HEAD(&p->sibling);
 	hash_add(req->by_task, &p->hash, (unsigned long)task);
+	list_add_tail(&p->node, poller ? &req->pollers : &req->parked);
+	if (poller)
+		return 0;
+	list_add_tail(&p->sibling, &proc->threads);
 	req->threads++;
 	return 0;
 }
@@ -150,7 +159,8 @@ static void ask(struct cryo_parked *p)
 	kref_get(&p->ref);
 	cryo_unload_get();
 	init_task_work(&p->work, park);
-	cryo_arch_prepare_park(p->task);
+	if (!p->poller)
+		cryo_arch_prepare_park(p->task);
 	settle(p, CRYO_PARK_ASKED);
 	if (task_work_add(p->task, &p->work, TWA_SIGNAL)) {
 		settle(p, CRYO_PARK_GONE);
@@ -159,16 +169,18 @@ static void ask(struct cryo_parked *p)
 	}
 }
 
-static bool wanted(struct cryo_proc *proc, struct task_struct *task)
+static bool wanted(struct cryo_proc *proc, struct task_struct *task, bool pollers)
 {
-	if (task->flags & (PF_EXITING | PF_IO_WORKER | PF_KTHREAD) || task->exit_state)
+	if (task->flags & (PF_EXITING | PF_KTHREAD) || task->exit_state)
 		return false;
+	if (pollers || task->flags & PF_IO_WORKER)
+		return pollers && cryo_is_poller(task);
 	/* The target itself is asked all the same, to be refused by name. */
 	return !READ_ONCE(task->vfork_done) || proc->leader == proc->req->target;
 }
 
 /* Find up to BATCH threads of @proc that have not been asked. */
-static unsigned int find_new(struct cryo_proc *proc, struct task_struct **found)
+static unsigned int find_new(struct cryo_proc *proc, struct task_struct **found, bool pollers)
 {
 	struct task_struct *task;
 	unsigned int n = 0;
@@ -178,7 +190,7 @@ static unsigned int find_new(struct cryo_proc *proc, struct task_struct **found)
 		return 0;
 	rcu_read_lock();
 	__for_each_thread(proc->leader->signal, task) {
-		if (!wanted(proc, task) || cryo_find_parked(proc->req, task))
+		if (!wanted(proc, task, pollers) || cryo_find_parked(proc->req, task))
 			continue;
 		get_task_struct(task);
 		found[n++] = task;
@@ -189,17 +201,17 @@ static unsigned int find_new(struct cryo_proc *proc, struct task_struct **found)
 	return n;
 }
 
-static int add_threads(struct cryo_proc *proc, struct task_struct **found)
+static int add_threads(struct cryo_proc *proc, struct task_struct **found, bool pollers)
 {
 	unsigned int n, i;
 	int total = 0;
 	int err = 0;
 
 	do {
-		n = find_new(proc, found);
+		n = find_new(proc, found, pollers);
 		for (i = 0; i < n; i++) {
 			if (!err)
-				err = add_thread(proc->req, proc, found[i]);
+				err = add_thread(proc, found[i], pollers);
 			put_task_struct(found[i]);
 		}
 		total += n;
@@ -208,7 +220,7 @@ static int add_threads(struct cryo_proc *proc, struct task_struct **found)
 	return err ?: total;
 }
 
-static int add_all(struct cryo_request *req, struct task_struct **found)
+static int add_all(struct cryo_request *req, struct task_struct **found, bool pollers)
 {
 	struct cryo_proc *proc;
 	int total = 0;
@@ -217,7 +229,7 @@ static int add_all(struct cryo_request *req, struct task_struct **found)
 	cryo_for_each_proc(proc, req) {
 		if (proc->omitted)
 			continue;
-		n = add_threads(proc, found);
+		n = add_threads(proc, found, pollers);
 		if (n < 0)
 			return n;
 		total += n;
@@ -229,7 +241,7 @@ static int add_all(struct cryo_request *req, struct task_struct **found)
 static int ask_all(struct cryo_request *req, struct task_struct **found)
 {
 	struct cryo_parked *p = list_last_entry(&req->parked, struct cryo_parked, node);
-	int total = add_all(req, found);
+	int total = add_all(req, found, false);
 
 	if (total <= 0)
 		return total;
@@ -247,11 +259,11 @@ static bool on_cpu(struct task_struct *task)
 }
 
 /* Threads stopped by job control do not come: they count as arrived while they are off the CPU. */
-static void look_for_stopped(struct cryo_request *req)
+static void look_for_stopped(struct cryo_request *req, struct list_head *list)
 {
 	struct cryo_parked *p;
 
-	list_for_each_entry(p, &req->parked, node) {
+	list_for_each_entry(p, list, node) {
 		if (READ_ONCE(p->state) != CRYO_PARK_ASKED)
 			continue;
 		if (!task_is_stopped_or_traced(p->task) || on_cpu(p->task))
@@ -268,12 +280,12 @@ static unsigned int pending(struct cryo_request *req)
 	return READ_ONCE(req->pending);
 }
 
-static void name_pending(struct cryo_request *req)
+static void name_pending_of(struct cryo_request *req, struct list_head *list)
 {
 	struct cryo_parked *p;
 	char comm[TASK_COMM_LEN];
 
-	list_for_each_entry(p, &req->parked, node) {
+	list_for_each_entry(p, list, node) {
 		if (READ_ONCE(p->state) != CRYO_PARK_ASKED)
 			continue;
 		get_task_comm(comm, p->task);
@@ -284,6 +296,12 @@ static void name_pending(struct cryo_request *req)
 			 p->task->vfork_done || task_state_to_char(p->task) != 'D' ? "" :
 			 " (uninterruptible, or waits for a vfork() child)");
 	}
+}
+
+static void name_pending(struct cryo_request *req)
+{
+	name_pending_of(req, &req->parked);
+	name_pending_of(req, &req->pollers);
 	/* And those that were not even asked: a vfork() child. */
 	cryo_scope_settle(req, true);
 }
@@ -294,7 +312,8 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 	int err;
 
 	for (;;) {
-		look_for_stopped(req);
+		look_for_stopped(req, &req->parked);
+		look_for_stopped(req, &req->pollers);
 		if (!pending(req))
 			return 0;
 		err = cryo_request_interrupted(req);
@@ -367,6 +386,64 @@ static int freeze_once(struct cryo_request *req, struct task_struct **found, uns
 	return cryo_request_interrupted(req) ?: restless;
 }
 
+static void let_go(struct cryo_request *req, struct list_head *list)
+{
+	struct cryo_parked *p;
+
+	list_for_each_entry(p, list, node)
+		WRITE_ONCE(p->let_go, true);
+	wake_up_all(&req->thaw_wait);
+}
+
+static void forget(struct list_head *list)
+{
+	struct cryo_parked *p, *next;
+
+	list_for_each_entry_safe(p, next, list, node) {
+		if (!p->self && cryo_task_work_cancel(p->task, &p->work)) {
+			parked_put(p);
+			cryo_unload_put();
+		}
+		hash_del(&p->hash);
+		list_del(&p->node);
+		list_del(&p->sibling);
+		parked_put(p);
+		cond_resched();
+	}
+}
+
+static bool any_poller_busy(struct cryo_request *req)
+{
+	struct cryo_parked *p;
+
+	list_for_each_entry(p, &req->pollers, node)
+		if (READ_ONCE(p->state) != CRYO_PARK_GONE && cryo_uring_busy(p->task))
+			return true;
+	return false;
+}
+
+/* All others are at rest. Only the thread itself can finish what it has submitted. */
+static int park_pollers(struct cryo_request *req, struct task_struct **found, unsigned long limit)
+{
+	struct cryo_parked *p;
+	int err;
+
+	for (;;) {
+		err = add_all(req, found, true);
+		if (err <= 0)
+			return err;
+		list_for_each_entry(p, &req->pollers, node)
+			ask(p);
+		err = wait_pending(req, limit) ?: cryo_request_interrupted(req);
+		if (err || !any_poller_busy(req) || time_after(jiffies, req->uring_limit))
+			return err;
+		let_go(req, &req->pollers);
+		forget(&req->pollers);
+		if (schedule_timeout_killable(POLL_JIFFIES) && fatal_signal_pending(current))
+			return -EINTR;
+	}
+}
+
 /*
  * Park all threads of all processes in scope.  They may create others until they
  * park, so look again until nothing new is found.  On error, cryo_thaw() all the
@@ -392,6 +469,8 @@ int cryo_freeze(struct cryo_request *req)
 	do {
 		n = freeze_once(req, found, limit);
 	} while (n > 0);
+	if (!n)
+		n = park_pollers(req, found, limit);
 	kvfree(found);
 	if (n)
 		return n;
@@ -403,23 +482,11 @@ int cryo_freeze(struct cryo_request *req)
 /* Let all threads go. Harmless for those that never came. */
 void cryo_thaw(struct cryo_request *req)
 {
-	struct cryo_parked *p, *next;
-
 	if (list_empty(&req->parked))
 		return;
-	list_for_each_entry(p, &req->parked, node)
-		WRITE_ONCE(p->let_go, true);
-	wake_up_all(&req->thaw_wait);
+	let_go(req, &req->pollers);
+	let_go(req, &req->parked);
 	req->pause_ns = ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
-	list_for_each_entry_safe(p, next, &req->parked, node) {
-		if (!p->self && cryo_task_work_cancel(p->task, &p->work)) {
-			parked_put(p);
-			cryo_unload_put();
-		}
-		hash_del(&p->hash);
-		list_del(&p->node);
-		list_del(&p->sibling);
-		parked_put(p);
-		cond_resched();
-	}
+	forget(&req->pollers);
+	forget(&req->parked);
 }

@@ -48,8 +48,10 @@ struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file)
 	struct cryo_object *o = cryo_object_find(c, file);
 	struct cryo_object *inode;
 
-	if (o)
+	if (o) {
+		o->several |= o->proc != c->p;
 		return o;
+	}
 	inode = cryo_object_find(c, file_inode(file));
 	if (!inode) {
 		inode = add(c, file_inode(file), file, &c->inodes);

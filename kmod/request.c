@@ -446,6 +446,7 @@ static struct cryo_request *request_alloc(void)
 	mutex_init(&req->lock);
 	spin_lock_init(&req->park_lock);
 	INIT_LIST_HEAD(&req->parked);
+	INIT_LIST_HEAD(&req->pollers);
 	INIT_LIST_HEAD(&req->running);
 	INIT_LIST_HEAD(&req->devices);
 	INIT_LIST_HEAD(&req->procs);

@@ -4,7 +4,8 @@
  *
  * A ring on which nothing is under way is its counters, what lies in the memory that it shares with the
  * program, and what is registered with it.  All that was submitted belongs to a task: when no task that has
- * ever used the ring has a request under way, none is.
+ * ever used the ring has a request under way, none is.  Tasks are threads of the context and, for rings
+ * with IORING_SETUP_SQPOLL, threads of the kernel that are parked, too (freeze.c).
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -25,6 +26,12 @@ bool cryo_is_uring(struct file *file)
 bool cryo_uring_used(struct task_struct *task)
 {
 	return cryo_uring_of_task(task);
+}
+
+/* Is it a thread of the kernel that submits for the process that it is part of? */
+bool cryo_is_poller(struct task_struct *task)
+{
+	return cryo_uring_is_poller(task);
 }
 
 /* Is a request of @task under way, on whatever ring? */
@@ -59,14 +66,70 @@ static unsigned int users_in_context(struct cryo_capture *c, struct io_ring_ctx 
 	return n;
 }
 
-/* With ctx->uring_lock: what a restart would not bring back, or NULL. */
-static const char *uring_obstacle(struct cryo_capture *c, struct io_ring_ctx *ctx)
+/* Its process, when that and no other is going to have it again; NULL: it is gone, or not in the context. */
+static struct cryo_parked *find_poller(struct cryo_capture *c, const struct cryo_sq_data *data)
 {
-	if (cryo_uring_users(ctx) != users_in_context(c, ctx))
+	struct cryo_parked *p = cryo_find_parked(c->req, READ_ONCE(data->thread));
+
+	return p && p->poller && READ_ONCE(p->state) != CRYO_PARK_GONE ? p : NULL;
+}
+
+/* The tables that the thread of the kernel got when it was made are those of all of its process, and of no other. */
+static bool has_same_tables(struct cryo_capture *c, struct cryo_parked *poller)
+{
+	struct cryo_parked *t;
+	struct cryo_proc *p;
+
+	for (t = cryo_next_thread(poller->proc, NULL); t; t = cryo_next_thread(poller->proc, t))
+		if (READ_ONCE(t->task->fs) != READ_ONCE(poller->task->fs) ||
+		    READ_ONCE(t->task->files) != READ_ONCE(poller->task->files))
+			return false;
+	cryo_for_each_proc(p, c->req)
+		if (p != poller->proc && p->task &&
+		    READ_ONCE(p->task->fs) == READ_ONCE(poller->task->fs))
+			return false;
+	return true;
+}
+
+/* The same of the thread of the kernel that submits. */
+static const char *poller_obstacle(struct cryo_capture *c, struct cryo_object *o,
+				   struct io_ring_ctx *ctx)
+{
+	const struct cryo_sq_data *data = cryo_uring_sq_data(ctx);
+	struct cryo_parked *poller;
+
+	if (!data)
+		return "a polled ring (IORING_SETUP_SQPOLL) that shares its thread with another";
+	poller = find_poller(c, data);
+	if (!poller || poller->proc != o->proc)
+		return "a polled ring (IORING_SETUP_SQPOLL) whose thread is not one of its process";
+	if (o->fd < 0)
+		return "a polled ring (IORING_SETUP_SQPOLL) that is mapped, but not open";
+	if (o->several)
+		return "a polled ring (IORING_SETUP_SQPOLL) that several processes have";
+	if (!has_same_tables(c, poller))
+		return "a polled ring (IORING_SETUP_SQPOLL) whose thread has tables of its own";
+	return NULL;
+}
+
+/* The only task that may submit, if it still lives and can. */
+static struct task_struct *issuer_of(struct io_ring_ctx *ctx)
+{
+	struct task_struct *task = READ_ONCE(ctx->submitter_task);
+
+	return task && !(READ_ONCE(task->flags) & PF_EXITING) ? task : NULL;
+}
+
+/* With ctx->uring_lock: what a restart would not bring back, or NULL. */
+static const char *uring_obstacle(struct cryo_capture *c, struct cryo_object *o,
+				  struct io_ring_ctx *ctx)
+{
+	struct task_struct *issuer = issuer_of(ctx);
+
+	if (cryo_uring_users(ctx) != users_in_context(c, ctx) ||
+	    (issuer && !cryo_find_parked(c->req, issuer)))
 		return "a ring that a process uses that is left out";
-	if (ctx->flags & IORING_SETUP_SQPOLL)
-		return "a thread of the kernel that submits (IORING_SETUP_SQPOLL)";
-	if (ctx->flags & ~CRYO_URING_FLAGS)
+	if (ctx->flags & ~(CRYO_URING_FLAGS | IORING_SETUP_ATTACH_WQ))
 		return "a ring set up with other flags";
 	if (cryo_uring_compat(ctx))
 		return "a ring of a 32-bit program";
@@ -83,7 +146,7 @@ static const char *uring_obstacle(struct cryo_capture *c, struct io_ring_ctx *ct
 	if (cryo_uring_limits_workers(ctx) || cryo_uring_has_clock(ctx) ||
 	    cryo_uring_has_napi(ctx) || cryo_uring_has_regions(ctx))
 		return "a ring with a registered clock, memory, limit of workers or busy polling";
-	return NULL;
+	return ctx->flags & IORING_SETUP_SQPOLL ? poller_obstacle(c, o, ctx) : NULL;
 }
 
 /* The file of the eventfd that hears of completions; NULL: none in the context is. */
@@ -158,12 +221,27 @@ static void save_counters(struct io_ring_ctx *ctx, struct cryo_uring *out)
 	out->cq_flags = READ_ONCE(rings->cq_flags);
 }
 
+/* Who submits. */
+static void save_issuers(struct io_ring_ctx *ctx, struct cryo_uring *out)
+{
+	struct task_struct *issuer = issuer_of(ctx);
+
+	if (issuer)
+		out->issuer = task_pid_vnr(issuer);
+	if (!(ctx->flags & IORING_SETUP_SQPOLL))
+		return;
+	out->sq_idle_ms = jiffies_to_msecs(ctx->sq_thread_idle);
+	if (ctx->flags & IORING_SETUP_SQ_AFF)
+		out->sq_cpu = READ_ONCE(cryo_uring_sq_data(ctx)->sq_cpu);
+}
+
 /* With ctx->uring_lock. What is shared with programs is copied as it is. */
 static void save_ring(struct cryo_capture *c, struct cryo_object *o, struct cryo_buf *buf)
 {
 	struct io_ring_ctx *ctx = o->file->private_data;
 	struct cryo_uring out = {
-		.flags = ctx->flags,
+		/* It has its own thread, or none: there is nothing left of that. */
+		.flags = ctx->flags & ~IORING_SETUP_ATTACH_WQ,
 		.sq_entries = ctx->sq_entries,
 		.cq_entries = ctx->cq_entries,
 	};
@@ -171,6 +249,7 @@ static void save_ring(struct cryo_capture *c, struct cryo_object *o, struct cryo
 	size_t cqe = sizeof(struct io_uring_cqe) << !!(ctx->flags & IORING_SETUP_CQE32);
 
 	save_eventfd(c, o, &out);
+	save_issuers(ctx, &out);
 	save_layout(ctx, &out);
 	save_counters(ctx, &out);
 	cryo_buf_put(buf, &out, sizeof(out));
@@ -188,9 +267,12 @@ int cryo_save_uring(struct cryo_capture *c, struct cryo_object *o)
 
 	if (mutex_lock_killable(&ctx->uring_lock))
 		return -EINTR;
-	obstacle = uring_obstacle(c, ctx);
-	if (obstacle)
+	obstacle = uring_obstacle(c, o, ctx);
+	if (obstacle && o->fd >= 0)
 		cryo_refuse(c, "fd %d (io_uring): %s is not supported", o->fd, obstacle);
+	else if (obstacle)
+		cryo_refuse(c, "memory at %lx (io_uring): %s is not supported", o->vma_start,
+			    obstacle);
 	else
 		save_ring(c, o, &buf);
 	mutex_unlock(&ctx->uring_lock);

@@ -14,6 +14,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/version.h>
+#include <linux/wait.h>
 #include <linux/xarray.h>
 
 static inline struct io_uring_task *cryo_uring_of_task(struct task_struct *task)
@@ -34,6 +35,31 @@ static inline s64 cryo_uring_under_way(struct task_struct *task)
 	struct io_uring_task *tctx = cryo_uring_of_task(task);
 
 	return tctx ? percpu_counter_sum(&tctx->inflight) - READ_ONCE(tctx->cached_refs) : 0;
+}
+
+/* IORING_SETUP_SQPOLL: a thread of the kernel that submits. Its workers have no rings of their own. */
+static inline bool cryo_uring_is_poller(struct task_struct *task)
+{
+	return task->flags & PF_IO_WORKER && cryo_uring_of_task(task);
+}
+
+/* The private struct io_sq_data, from its list of rings up to what is of interest: the same since v5.12. */
+struct cryo_sq_data {
+	struct list_head ctx_list;
+	struct task_struct *thread;
+	struct wait_queue_head wait;
+	unsigned int sq_thread_idle;
+	int sq_cpu;
+};
+
+/* Of a ring that is polled; NULL: others are by the same thread. What is found in it may change. */
+static inline const struct cryo_sq_data *cryo_uring_sq_data(struct io_ring_ctx *ctx)
+{
+	struct list_head *head = READ_ONCE(ctx->sqd_list.next);
+
+	if (head == &ctx->sqd_list || head != READ_ONCE(ctx->sqd_list.prev))
+		return NULL;
+	return container_of(head, struct cryo_sq_data, ctx_list);
 }
 
 /* IORING_REGISTER_RING_FDS */

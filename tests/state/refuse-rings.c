@@ -4,13 +4,12 @@
 #include "refuse-run.h"
 #include "uring.h"
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <time.h>
 
 /* Flags and commands that the headers may not know yet. */
-#define SETUP_SINGLE_ISSUER (1U << 12)
-#define SETUP_DEFER_TASKRUN (1U << 13)
 #define SETUP_CQE_MIXED (1U << 18)
 #define SETUP_SQE_MIXED (1U << 19)
 #define REGISTER_CLOCK 29
@@ -41,31 +40,75 @@ static bool with_flags(struct uring *r, unsigned int flags, const char *reason)
 	return uring_make(r, 4, flags) && expect_ring(r, reason);
 }
 
-static struct uring polling, issuer, deferred, attached, mixed, mixed_sq;
+static struct uring several, lost, mapped, shared, tables, mixed, mixed_sq;
 
-static bool make_sqpoll(void)
+/* One thread of the kernel for two rings. */
+static bool make_several(void)
 {
-	return with_flags(&polling, IORING_SETUP_SQPOLL, "a thread of the kernel that submits (IORING_SETUP_SQPOLL)");
+	struct uring second;
+
+	return uring_make(&several, 4, IORING_SETUP_SQPOLL) &&
+	       uring_make_by(&second, 4, (struct io_uring_params){ .flags = IORING_SETUP_SQPOLL | IORING_SETUP_ATTACH_WQ,
+							    .wq_fd = (uint32_t)several.fd }) &&
+	       expect_ring(&several, "a polled ring (IORING_SETUP_SQPOLL) that shares its thread with another") &&
+	       expect_ring(&second, "a polled ring (IORING_SETUP_SQPOLL) that shares its thread with another");
 }
 
-static bool make_issuer(void)
+static bool works_several(void)
 {
-	return with_flags(&issuer, SETUP_SINGLE_ISSUER, "a ring set up with other flags");
+	uint64_t user = 0;
+
+	uring_add(&several, IORING_OP_NOP, -1, NULL, 0, 77);
+	uring_wake(&several, 1);
+	while (uring_take(&several, &user) == -ENOENT)
+		crt_sleep_ms(1);
+	return user == 77;
 }
 
-static bool works_issuer(void)
+/* It was of another process that had the same descriptors. */
+static bool make_lost(void)
 {
-	return turns(&issuer);
+	int status = 0;
+	pid_t pid;
+
+	pid = (pid_t)CRT_SYS(syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0));
+	if (!pid) {
+		lost.fd = uring_make(&lost, 4, IORING_SETUP_SQPOLL) ? lost.fd : 255;
+		_exit(lost.fd);
+	}
+	CRT_SYS(waitpid(pid, &status, 0));
+	lost.fd = WEXITSTATUS(status);
+	return lost.fd != 255 &&
+	       expect_ring(&lost, "a polled ring (IORING_SETUP_SQPOLL) whose thread is not one of its process");
 }
 
-static bool make_deferred(void)
+static bool make_mapped(void)
 {
-	return with_flags(&deferred, SETUP_SINGLE_ISSUER | SETUP_DEFER_TASKRUN, "a ring set up with other flags");
+	if (!uring_make(&mapped, 4, IORING_SETUP_SQPOLL))
+		return false;
+	CRT_SYS(close(mapped.fd));
+	crt_expect("pid %d|memory at|(io_uring): a polled ring (IORING_SETUP_SQPOLL) that is mapped, but not open is not supported",
+		   getpid());
+	return true;
 }
 
-static bool works_deferred(void)
+static bool make_shared(void)
 {
-	return turns(&deferred);
+	if (!uring_make(&shared, 4, IORING_SETUP_SQPOLL))
+		return false;
+	if (!CRT_SYS(fork()))
+		for (;;)
+			pause();
+	return expect_ring(&shared, "a polled ring (IORING_SETUP_SQPOLL) that several processes have");
+}
+
+static bool make_tables(void)
+{
+	if (!uring_make(&tables, 4, IORING_SETUP_SQPOLL))
+		return false;
+	CRT_SYS(unshare(CLONE_FS));
+	return expect_ring(&tables,
+			   "a polled ring (IORING_SETUP_SQPOLL) whose thread has tables of its own");
 }
 
 static bool make_mixed(void)
@@ -76,18 +119,6 @@ static bool make_mixed(void)
 static bool make_mixed_sq(void)
 {
 	return with_flags(&mixed_sq, SETUP_SQE_MIXED, "a ring set up with other flags");
-}
-
-/* Workers are those of another ring. */
-static bool make_attached(void)
-{
-	struct io_uring_params p = { .flags = IORING_SETUP_ATTACH_WQ };
-
-	if (!uring_make(&attached, 4, 0))
-		return false;
-	p.wq_fd = (uint32_t)attached.fd;
-	attached.fd = (int)syscall(SYS_io_uring_setup, 4, &p);
-	return attached.fd >= 0 && expect_ring(&attached, "a ring set up with other flags");
 }
 
 /* ---- registered ---- */
@@ -216,12 +247,13 @@ static bool make_foreign(void)
 }
 
 struct obstacle obstacles[] = {
-	{ .name = "sqpoll", .make = make_sqpoll },
-	{ .name = "issuer", .make = make_issuer, .works = works_issuer },
-	{ .name = "deferred", .make = make_deferred, .works = works_deferred },
+	{ .name = "several", .make = make_several, .works = works_several },
+	{ .name = "lost", .make = make_lost },
+	{ .name = "mapped", .make = make_mapped },
+	{ .name = "shared", .make = make_shared, .alone = true },
+	{ .name = "tables", .make = make_tables, .alone = true },
 	{ .name = "mixed", .make = make_mixed },
 	{ .name = "mixed-sq", .make = make_mixed_sq },
-	{ .name = "attached", .make = make_attached },
 	{ .name = "files", .make = make_files, .works = works_files },
 	{ .name = "personality", .make = make_personality },
 	{ .name = "restricted", .make = make_restricted },
@@ -241,5 +273,5 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "sqpoll deferred registered overflow",
+	.cases = "several mapped shared tables registered overflow",
 };

@@ -312,6 +312,14 @@ void check_pidfd(const Staging& staging, const File& file, const Context& contex
 
 void check_uring(const Staging& staging, const File& file, const Context& context) {
   if (!file.uring) inconsistent(staging, "file {} has no URING", file.id);
+  const std::int32_t issuer = file.uring->head.issuer;
+  const auto is_issuer = [issuer](const Thread& thread) { return thread.head.tid == issuer; };
+  const auto& all = context.processes;
+  const bool there = std::any_of(all.begin(), all.end(), [&](const Process& process) {
+    return std::any_of(process.threads.begin(), process.threads.end(), is_issuer);
+  });
+  if (issuer != 0 && !there)
+    inconsistent(staging, "file {}: thread {} submits to it, which is not there", file.id, issuer);
   const std::uint32_t id = file.uring->head.eventfd;
   if (id == 0) return;
   const auto eventfd = context.files.find(id);

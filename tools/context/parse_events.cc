@@ -152,7 +152,7 @@ void parse_uring(Staging& staging, const Payload& payload) {
                     head.flags & ~CRYO_URING_FLAGS);
   if (!std::has_single_bit(head.sq_entries) || head.sq_entries > CRYO_URING_MAX_SQ ||
       !std::has_single_bit(head.cq_entries) || head.cq_entries > CRYO_URING_MAX_CQ ||
-      head.cq_entries < head.sq_entries || head.eventfd_async > 1)
+      head.cq_entries < head.sq_entries || head.eventfd_async > 1 || head.issuer < 0)
     payload.damaged("ring {}: {} submissions and {} completions are impossible", payload.object(),
                     head.sq_entries, head.cq_entries);
   const std::size_t completions = head.cq_entries * ((head.flags & CRYO_URING_CQE32) ? 32UL : 16UL);

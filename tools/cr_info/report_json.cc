@@ -337,7 +337,10 @@ Json json_of(const File& file) {
                         {"cq_entries", file.uring->head.cq_entries},
                         {"to_submit", file.uring->head.sq_tail - file.uring->head.sq_head},
                         {"completions", file.uring->head.cq_tail - file.uring->head.cq_head},
-                        {"eventfd", file.uring->head.eventfd}};
+                        {"eventfd", file.uring->head.eventfd},
+                        {"issuer", file.uring->head.issuer},
+                        {"sq_idle_ms", file.uring->head.sq_idle_ms},
+                        {"sq_cpu", file.uring->head.sq_cpu}};
   if (file.signalfd) json["signalfd"] = {{"signals", signal_set_names(file.signalfd->mask)}};
   return json;
 }

@@ -11,6 +11,7 @@
 #include "restart/check.h"
 #include "restart/fanotify.h"
 #include "restart/files.h"
+#include "restart/io_uring.h"
 #include "restart/mounts.h"
 #include "restart/mqueue.h"
 #include "restart/posix_shm.h"

@@ -17,6 +17,7 @@
 #include "restart/locks.h"
 #include "restart/memory_plan.h"
 #include "restart/mqueue.h"
+#include "restart/polled_rings.h"
 #include "restart/posix_timers.h"
 #include "restart/proc_files.h"
 #include "restart/process_state.h"
@@ -101,7 +102,10 @@ bool Child::adds_seals() const {
 }
 
 void Child::restore_open_files() {
-  files_ = take_files(input_.file_input, input_.files, index_);
+  std::map<std::uint32_t, UniqueFd> rings = make_polled_rings(
+      {input_.context, input_.file_input.context, index_, credentials_, input_.file_input.descriptors,
+       input_.files.fds, input_.handle_fd, input_.options.restore_pid});
+  files_ = take_files(input_.file_input, input_.files, index_, std::move(rings));
   take_terminals(process_, input_.files.terminals);
   claim_clients(input_.context, process_, files_.fds);
   name_peers(input_.context, process_, files_.fds, input_.handle_fd);
@@ -195,12 +199,15 @@ void Child::plan_truncation(CallList& calls) {
 stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   auto* parameters = area.array<stub::Parameters>(1);
   MemoryPlan memory = plan_own_memory(area, space);
-  const ThreadPlanInput threads{process_,
+  const std::map<std::uint32_t, int> fds = own_fds();
+  const ThreadPlanInput threads{input_.context,
+                                process_,
                                 input_.options,
                                 credentials_,
                                 input_.nice_not_permitted,
                                 input_.handle_fd,
                                 files_.exe_fd,
+                                fds,
                                 is_child_of_exited_leader(),
                                 *directories_,
                                 holder_of(input_.context, process_)};
@@ -209,7 +216,6 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   CallList leader_calls;
   CallList final_calls;
   // Threads of other processes may be owners, and a lease wants no other process to have the file.
-  const std::map<std::uint32_t, int> fds = own_fds();
   plan_process_locks(process_, fds, final_calls, area);
   plan_owners({input_.context, process_, input_.options, fds}, final_calls, area);
   directories_->plan_after(directories_->order().back(), leader_calls);

@@ -46,12 +46,12 @@ bool may_set_gid(const cryo_creds& own, std::uint32_t gid) {
 }
 
 // capset(2), for the calling thread.
-void add_capset(CallList& calls, StubArea& area, std::uint64_t effective, std::uint64_t permitted,
+void add_capset(CallList& calls, Room& room, std::uint64_t effective, std::uint64_t permitted,
                 std::uint64_t inheritable) {
-  auto* header = area.array<__user_cap_header_struct>(1);
+  auto* header = room.array<__user_cap_header_struct>(1);
   header->version = _LINUX_CAPABILITY_VERSION_3;
   header->pid = 0;
-  auto* data = area.array<__user_cap_data_struct>(_LINUX_CAPABILITY_U32S_3);
+  auto* data = room.array<__user_cap_data_struct>(_LINUX_CAPABILITY_U32S_3);
   for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; ++i) {
     data[i].effective = static_cast<__u32>(effective >> (32 * i));
     data[i].permitted = static_cast<__u32>(permitted >> (32 * i));
@@ -132,7 +132,7 @@ std::vector<std::string> credential_problems(const CredentialChange& change) {
   return problems;
 }
 
-void plan_credentials(const CredentialChange& change, CallList& calls, StubArea& area) {
+void plan_credentials(const CredentialChange& change, CallList& calls, Room& room) {
   if (!change.to) return;
   const cryo_creds& own = change.own.head;
   const cryo_creds& to = change.to->head;
@@ -142,11 +142,11 @@ void plan_credentials(const CredentialChange& change, CallList& calls, StubArea&
     if ((own.cap_bset & ~to.cap_bset) >> cap & 1)
       calls.add(Step::kCredentials, 1, SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
   if (change.to->groups != change.own.groups)
-    calls.add(Step::kCredentials, 2, SYS_setgroups, change.to->groups.size(), area.copy(change.to->groups));
+    calls.add(Step::kCredentials, 2, SYS_setgroups, change.to->groups.size(), room.copy(change.to->groups));
   calls.add(Step::kCredentials, 3, SYS_setresgid, to.gid, to.egid, to.sgid);
   calls.add(Step::kCredentials, 4, SYS_setresuid, to.uid, to.euid, to.suid);
   // What was permitted still is; use it for the rest.
-  add_capset(calls, area, own.cap_permitted, own.cap_permitted, to.cap_inheritable);
+  add_capset(calls, room, own.cap_permitted, own.cap_permitted, to.cap_inheritable);
   calls.add(Step::kCredentials, 3, SYS_setfsgid, to.fsgid);  // answers with the old one: ask again
   calls.expect(stub::Expect::kArgument0, Step::kCredentials, 3, SYS_setfsgid, to.fsgid);
   calls.add(Step::kCredentials, 4, SYS_setfsuid, to.fsuid);
@@ -161,7 +161,7 @@ void plan_credentials(const CredentialChange& change, CallList& calls, StubArea&
   else
     calls.add(Step::kCredentials, 5, SYS_prctl, PR_SET_KEEPCAPS, (to.securebits & SECBIT_KEEP_CAPS) ? 1 : 0,
               0, 0, 0);
-  add_capset(calls, area, to.cap_effective, to.cap_permitted, to.cap_inheritable);
+  add_capset(calls, room, to.cap_effective, to.cap_permitted, to.cap_inheritable);
 }
 
 }  // namespace cryo

@@ -8,7 +8,7 @@
 
 #include "context/model.h"
 #include "restart/calls.h"
-#include "restart/stub_area.h"
+#include "restart/room.h"
 
 namespace cryo {
 
@@ -25,7 +25,7 @@ struct CredentialChange {
 [[nodiscard]] std::vector<std::string> credential_problems(const CredentialChange& change);
 
 // For one thread: credentials belong to threads, and these are raw system calls.
-void plan_credentials(const CredentialChange& change, CallList& calls, StubArea& area);
+void plan_credentials(const CredentialChange& change, CallList& calls, Room& room);
 
 // Is `capability` (CAP_*) effective here?
 [[nodiscard]] bool capable(const Creds& own, int capability);

@@ -130,6 +130,8 @@ std::string what_failed(const stub::Report& report, const Context& context, cons
       return fmt::format("cannot set the timer of descriptor {}", index);
     case Step::kProtectionKey:
       return fmt::format("cannot allocate memory protection key {}", index);
+    case Step::kRing:
+      return fmt::format("cannot enable the io_uring at descriptor {}", index);
     case Step::kPosixTimer:
       return fmt::format("cannot restore POSIX timer {}", index);
   }

@@ -12,8 +12,10 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "restart/fifo.h"
+#include "restart/io_uring.h"
 #include "restart/mounts.h"
 #include "restart/mqueue.h"
+#include "restart/polled_rings.h"
 #include "restart/posix_shm.h"
 #include "restart/pty.h"
 #include "restart/sockets.h"
@@ -161,7 +163,7 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
     case CRYO_FILE_PIDFD:
       return gone_.open(file);
     case CRYO_FILE_URING:
-      return make_uring(file, input_.handle_fd);
+      return make_uring(input_.context, file, input_.handle_fd);
     case CRYO_FILE_PTY_MASTER:
       return terminals_.open_master(file);
     case CRYO_FILE_PTY_SLAVE:
@@ -229,7 +231,7 @@ FileStore FileMaker::make() {
   store_.pidfds = share_pidfds(input_.context, input_.descriptors);
   for (const auto& [id, use] : store_.uses) {
     const File& file = input_.context.file(id);
-    if (left_closed(file, input_.options) || is_late_pidfd(file)) continue;
+    if (left_closed(file, input_.options) || is_late_pidfd(file) || is_polled_ring(file)) continue;
     if (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path)) ||
         lies_on_late_mount(input_.context, file))
       continue;
@@ -238,7 +240,7 @@ FileStore FileMaker::make() {
     store_.fds.emplace(id, put_away(id, std::move(fd)));
   }
   terminals_.finish(store_);
-  register_eventfds(input_.context, store_.fds);
+  register_eventfds(input_.context, store_.fds, store_.fds);
   for (auto& [id, fd] : contents_) {
     const Inode& inode = input_.context.inode(id);
     finish_contents(inode, fd.get());
@@ -255,8 +257,13 @@ FileStore FileMaker::make() {
 // What several descriptors or processes use is one open file again.
 class FileTaker {
  public:
-  FileTaker(const FileRestoreInput& input, const FileStore& store, std::size_t process)
-      : input_(input), store_(store), process_(process), uses_(file_uses(input.context, process)) {}
+  FileTaker(const FileRestoreInput& input, const FileStore& store, std::size_t process,
+            std::map<std::uint32_t, UniqueFd> made)
+      : input_(input),
+        store_(store),
+        process_(process),
+        uses_(file_uses(input.context, process)),
+        made_(std::move(made)) {}
 
   RestoredFiles take();
 
@@ -268,7 +275,7 @@ class FileTaker {
   const FileStore& store_;
   std::size_t process_;
   std::map<std::uint32_t, FileUse> uses_;
-  std::map<std::uint32_t, UniqueFd> pidfds_;
+  std::map<std::uint32_t, UniqueFd> made_;
   RestoredFiles result_;
 };
 
@@ -283,9 +290,9 @@ void FileTaker::put_at(const File& file, const cryo_fd& wanted, int fd) {
 void FileTaker::take(const File& file, const FileUse& use) {
   UniqueFd late;
   const auto stored = store_.fds.find(file.id);
-  if (const auto pidfd = pidfds_.find(file.id); pidfd != pidfds_.end()) {
-    late = std::move(pidfd->second);
-    pidfds_.erase(pidfd);
+  if (const auto made = made_.find(file.id); made != made_.end()) {
+    late = std::move(made->second);
+    made_.erase(made);
   } else if (stored == store_.fds.end()) {
     late = input_.descriptors.park(open_by_path(input_, file, use));
     set_state(file, late.get());
@@ -300,11 +307,11 @@ void FileTaker::take(const File& file, const FileUse& use) {
 }
 
 RestoredFiles FileTaker::take() {
-  pidfds_ = take_pidfds(input_.context, input_.descriptors, store_.pidfds, process_);
+  made_.merge(take_pidfds(input_.context, input_.descriptors, store_.pidfds, process_));
   for (const auto& [id, use] : uses_)
     if (!left_closed(input_.context.file(id), input_.options)) take(input_.context.file(id), use);
-  // Those that it needs for an epoll instance only.
-  for (auto& [id, fd] : pidfds_) result_.fds.emplace(id, fd.release());
+  // Pidfds that it needs for an epoll instance only.
+  for (auto& [id, fd] : made_) result_.fds.emplace(id, fd.release());
   return std::move(result_);
 }
 
@@ -389,8 +396,9 @@ FileStore make_files(FileRestoreInput& input) {
   return FileMaker(input).make();
 }
 
-RestoredFiles take_files(const FileRestoreInput& input, const FileStore& store, std::size_t process) {
-  return FileTaker(input, store, process).take();
+RestoredFiles take_files(const FileRestoreInput& input, const FileStore& store, std::size_t process,
+                         std::map<std::uint32_t, UniqueFd> made) {
+  return FileTaker(input, store, process, std::move(made)).take();
 }
 
 }  // namespace cryo

@@ -89,8 +89,9 @@ struct RestoredFiles {
   int exe_fd = -1;                   // parked
 };
 // In a process of the job, when all of them exist: its descriptors at their numbers.
+// `made` are those that it has made itself, parked, by file id.
 [[nodiscard]] RestoredFiles take_files(const FileRestoreInput& input, const FileStore& store,
-                                       std::size_t process);
+                                       std::size_t process, std::map<std::uint32_t, UniqueFd> made);
 
 // ---- the kinds, each in a file of its own ----
 
@@ -144,12 +145,6 @@ void plan_owners(const OwnerPlanInput& input, CallList& calls, StubArea& area);
 [[nodiscard]] UniqueFd make_inotify(const File& file);
 void fill_inotifies(const Context& context, const Process& process, const RestartOptions& options,
                     const std::map<std::uint32_t, int>& fds);
-// With its contents; `handle_fd` is the restart handle.
-[[nodiscard]] UniqueFd make_uring(const File& file, int handle_fd);
-// Those that rings tell of completions, when all are there: by file id.
-void register_eventfds(const Context& context, const std::map<std::uint32_t, UniqueFd>& fds);
-// Why this kernel cannot have such a ring; empty when it can.
-[[nodiscard]] std::string uring_problem(const cryo_uring& saved);
 [[nodiscard]] UniqueFd make_signalfd(const File& file);
 [[nodiscard]] UniqueFd make_client(const FileRestoreInput& input, const File& file);
 // The thread of `process` for which the others wait after the restart; 0: none.

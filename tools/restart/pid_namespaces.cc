@@ -82,6 +82,7 @@ Context seen_from(const Context& context, std::uint32_t ns) {
     translator.apply_owner(file.head.owner_pid);
     if (file.socket) translator.apply(file.socket->head.peer_pid);
     if (file.connection) translator.apply(file.connection->head.peer_pid);
+    if (file.uring) translator.apply(file.uring->head.issuer);
     if (!file.pty) continue;
     translator.apply(file.pty->head.sid);
     translator.apply(file.pty->head.pgid);

@@ -63,6 +63,7 @@ enum class Step : std::uint16_t {
   kNotify,
   kThreadDirectory,
   kProtectionKey,
+  kRing,
 };
 
 // When a call has done what it should.

@@ -8,19 +8,14 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
-#include <new>
-#include <span>
-#include <type_traits>
-#include <vector>
 
 #include "restart/address_space.h"
-#include "restart/calls.h"
+#include "restart/room.h"
 #include "restart/stub.h"
 
 namespace cryo {
 
-class StubArea {
+class StubArea : public Room {
  public:
   struct ReportPlace {
     stub::Report* report = nullptr;
@@ -33,24 +28,7 @@ class StubArea {
   StubArea(AddressSpace& space, const ReportPlace& report, std::size_t data_size, std::size_t transit_size,
            std::size_t page_size);
 
-  // Zeroed, at the address where the stub will find it.
-  template <typename T>
-  [[nodiscard]] T* array(std::size_t count) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    return static_cast<T*>(allocate(count * sizeof(T), alignof(T)));
-  }
-  template <typename T>
-  [[nodiscard]] T* copy(std::span<const T> values) {
-    T* to = array<T>(values.size());
-    if (!values.empty()) std::memcpy(to, values.data(), values.size_bytes());
-    return to;
-  }
-  template <typename T>
-  [[nodiscard]] T* copy(const std::vector<T>& values) {
-    return copy(std::span<const T>(values));
-  }
-  [[nodiscard]] const stub::Call* copy(const CallList& list) { return copy(list.calls()); }
-  [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment);
+  [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment) override;
 
   [[nodiscard]] AddressRange range() const { return range_; }
   [[nodiscard]] std::uint64_t transit() const { return transit_; }  // address

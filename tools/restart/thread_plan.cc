@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "restart/io_uring.h"
 #include "restart/mempolicy.h"
 #include "restart/posix_timers.h"
 #include "restart/restart_arch.h"
@@ -241,6 +242,7 @@ void ThreadPlanner::plan(stub::Thread& out, CallList before) {
   const int death_signal = input_.late_death_signal ? 0 : static_cast<int>(head_.pdeath_signal);
   calls_.add(Step::kDeathSignal, 0, SYS_prctl, PR_SET_PDEATHSIG, leader() ? SIGKILL : death_signal, 0, 0, 0);
   plan_pending();
+  plan_rings(input_.context, head_.tid, input_.fds, last);
   if ((head_.flags & CRYO_THREAD_RSEQ) && head_.rseq != 0)
     last.add(Step::kRseq, 0, SYS_rseq, head_.rseq, head_.rseq_len, 0, head_.rseq_sig);
   out.tid = tid();

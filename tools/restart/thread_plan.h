@@ -2,6 +2,8 @@
 // Turns saved threads, signals, limits and timers into calls for the stub.
 #pragma once
 
+#include <map>
+
 #include "context/model.h"
 #include "restart/calls.h"
 #include "restart/credentials.h"
@@ -12,12 +14,14 @@
 namespace cryo {
 
 struct ThreadPlanInput {
+  const Context& context;
   const Process& process;
   const RestartOptions& options;
   CredentialChange credentials;
   std::vector<std::int32_t> nice_not_permitted;  // tids that keep the nice value they have
   int handle_fd = -1;
   int exe_fd = -1;
+  const std::map<std::uint32_t, int>& fds;  // by file id
   // The main thread of its parent exits once more, which must not be taken for the parent's death: the
   // module sets the death signals.
   bool late_death_signal = false;

@@ -6,12 +6,16 @@
 #include <linux/types.h>
 
 /*
- * What a ring may have been set up with: IORING_SETUP_ IOPOLL, CQSIZE, CLAMP, R_DISABLED (it still is),
- * SUBMIT_ALL, COOP_TASKRUN, TASKRUN_FLAG, SQE128, CQE32, NO_SQARRAY.
+ * What a ring may have been set up with: IORING_SETUP_ IOPOLL, SQPOLL, SQ_AFF, CQSIZE, CLAMP, R_DISABLED (it
+ * still is), SUBMIT_ALL, COOP_TASKRUN, TASKRUN_FLAG, SQE128, CQE32, SINGLE_ISSUER, DEFER_TASKRUN, NO_SQARRAY.
  */
-#define CRYO_URING_FLAGS	0x10fd9U
+#define CRYO_URING_FLAGS	0x13fdfU
+#define CRYO_URING_SQPOLL	(1U << 1)
+#define CRYO_URING_SQ_AFF	(1U << 2)
+#define CRYO_URING_R_DISABLED	(1U << 6)
 #define CRYO_URING_SQE128	(1U << 10)
 #define CRYO_URING_CQE32	(1U << 11)
+#define CRYO_URING_SINGLE_ISSUER	(1U << 12)
 #define CRYO_URING_NO_SQARRAY	(1U << 16)
 
 #define CRYO_URING_MAX_SQ	32768
@@ -34,7 +38,11 @@ struct cryo_uring {
 	__u32 eventfd_async;		/* IORING_REGISTER_EVENTFD_ASYNC */
 	__u32 sq_offsets[7];		/* struct io_sqring_offsets up to array, which is 0 without one */
 	__u32 cq_offsets[7];		/* struct io_cqring_offsets up to flags */
-	__u32 reserved[2];
+	/* SINGLE_ISSUER: the only thread that may submit; 0: it has exited, or the ring is not enabled. */
+	__s32 issuer;
+	__u32 sq_idle_ms;		/* SQPOLL: how long the kernel's thread looks for more before it sleeps */
+	__u32 sq_cpu;			/* SQ_AFF: where that runs */
+	__u32 reserved[3];
 };
 
 struct cryo_inotify {
