@@ -20,6 +20,7 @@ enum cryo_ns_kind {
 	CRYO_NS_NET,
 	CRYO_NS_CGROUP,
 	CRYO_NS_TIME,
+	CRYO_NS_CHILDREN_TIME,		/* when it is another than the process's own */
 	CRYO_NS_KINDS,
 };
 
@@ -33,6 +34,7 @@ struct cryo_ns_view {
 	struct cryo_ns_ipc ipc;
 	struct cryo_ns_net net;
 	struct cryo_ns_time time;
+	struct cryo_ns_time children_time;
 	/* Obstacles. */
 	char device[IFNAMSIZ];
 	char address[48];
@@ -46,7 +48,7 @@ int cryo_save_pids(struct cryo_capture *c);
 void cryo_view_uts(struct cryo_ns_view *v, const struct uts_namespace *ns);
 void cryo_view_ipc(struct cryo_ns_view *v, const struct ipc_namespace *ns);
 void cryo_view_net(struct cryo_ns_view *v, struct net *net);
-void cryo_view_time(struct cryo_ns_view *v, const struct time_namespace *ns);
+void cryo_view_time(struct cryo_ns_time *out, const struct time_namespace *ns);
 u32 cryo_uid_ranges(struct user_namespace *ns, struct cryo_id_range *out);
 u32 cryo_gid_ranges(struct user_namespace *ns, struct cryo_id_range *out);
 

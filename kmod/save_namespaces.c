@@ -72,10 +72,14 @@ static void look_inside(struct cryo_ns_view *v, const struct nsproxy *its)
 	if (its->time_ns != mine->time_ns) {
 		v->ids.time = its->time_ns->ns.inum;
 		v->owner[CRYO_NS_TIME] = get_user_ns(its->time_ns->user_ns);
-		cryo_view_time(v, its->time_ns);
+		cryo_view_time(&v->time, its->time_ns);
 	}
 	if (its->time_ns_for_children != mine->time_ns)
 		v->ids.time_for_children = its->time_ns_for_children->ns.inum;
+	if (v->ids.time_for_children != v->ids.time) {
+		v->owner[CRYO_NS_CHILDREN_TIME] = get_user_ns(its->time_ns_for_children->user_ns);
+		cryo_view_time(&v->children_time, its->time_ns_for_children);
+	}
 	v->ids.pid_for_children = pid_ns_number(its->pid_ns_for_children);
 }
 
@@ -114,7 +118,7 @@ static void view_free(struct cryo_ns_view *v)
 
 static const char *const kind_name[CRYO_NS_KINDS] = {
 	[CRYO_NS_UTS] = "uts", [CRYO_NS_IPC] = "ipc", [CRYO_NS_NET] = "network",
-	[CRYO_NS_CGROUP] = "cgroup", [CRYO_NS_TIME] = "time",
+	[CRYO_NS_CGROUP] = "cgroup", [CRYO_NS_TIME] = "time", [CRYO_NS_CHILDREN_TIME] = "time",
 };
 
 static void refuse_foreign(struct cryo_capture *c, const struct cryo_ns_view *v)
@@ -149,8 +153,6 @@ void cryo_check_namespaces(struct cryo_capture *c)
 	if (c->mounts && c->mounts->owner && !is_below_ours(c->mounts->owner))
 		cryo_refuse(c, "a mount namespace owned by a user namespace that is not below the requester's is not supported");
 	cryo_check_pid_namespaces(c);
-	if (v->ids.time_for_children != v->ids.time)
-		cryo_refuse(c, "a time namespace for its children that is not its own is not supported");
 	if (v->ids.ipc && cryo_ipc_note(c, c->p->task, v->ids.ipc))
 		cryo_refuse(c, "its ipc namespace cannot be looked at");
 	if (v->device[0])
@@ -290,6 +292,9 @@ static int save(struct cryo_capture *c, struct cryo_ns_view *v)
 			NULL, 0) ?:
 	       save_one(c, v, CRYO_NS_TIME, v->ids.time, CLONE_NEWTIME, CRYO_SEC_NS_TIME, &v->time,
 			sizeof(v->time)) ?:
+	       (v->owner[CRYO_NS_CHILDREN_TIME] ?
+		save_one(c, v, CRYO_NS_CHILDREN_TIME, v->ids.time_for_children, CLONE_NEWTIME,
+			 CRYO_SEC_NS_TIME, &v->children_time, sizeof(v->children_time)) : 0) ?:
 	       c->namespaces.error;
 }
 

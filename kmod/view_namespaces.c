@@ -81,10 +81,10 @@ void cryo_view_net(struct cryo_ns_view *v, struct net *net)
 	rcu_read_unlock();
 }
 
-void cryo_view_time(struct cryo_ns_view *v, const struct time_namespace *ns)
+void cryo_view_time(struct cryo_ns_time *out, const struct time_namespace *ns)
 {
-	v->time.monotonic_ns = ktime_get_ns() + timespec64_to_ns(&ns->offsets.monotonic);
-	v->time.boottime_ns = ktime_get_boottime_ns() + timespec64_to_ns(&ns->offsets.boottime);
+	out->monotonic_ns = ktime_get_ns() + timespec64_to_ns(&ns->offsets.monotonic);
+	out->boottime_ns = ktime_get_boottime_ns() + timespec64_to_ns(&ns->offsets.boottime);
 }
 
 static u32 nr_ranges(const struct uid_gid_map *map)

@@ -542,14 +542,6 @@ static bool make_mqueue_sharer(void)
 	return true;
 }
 
-static bool make_time_for_children(void)
-{
-	if (unshare(CLONE_NEWUSER | 0x80))		/* CLONE_NEWTIME */
-		return false;
-	crt_expect("pid %d|a time namespace for its children that is not its own", getpid());
-	return true;
-}
-
 static pid_t sharing_tid;
 
 static void *own_directory(void *ready)
@@ -609,7 +601,6 @@ struct obstacle obstacles[] = {
 	{ .name = "shared-files", .make = make_shared_files, .alone = true },
 	{ .name = "shared-fs", .make = make_shared_fs, .alone = true },
 	{ .name = "mqueue-sharer", .make = make_mqueue_sharer, .works = works_sharing, .alone = true },
-	{ .name = "time-for-children", .make = make_time_for_children, .alone = true },
 	{ .name = "sharing-thread", .make = make_sharing_thread, .alone = true },
 	{ .name = "killing-pidfd", .make = make_killing_pidfd, .alone = true },
 };
@@ -621,6 +612,6 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "mqueue-thread mdwe dispatch own-undo shared-memory strangers shared-files shared-fs mqueue-sharer time-for-children "
+	.cases = "mqueue-thread mdwe dispatch own-undo shared-memory strangers shared-files shared-fs mqueue-sharer "
 		 "sharing-thread killing-pidfd",
 };

@@ -583,6 +583,33 @@ TEST("obstacles: namespaces") {
   SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 has entered namespaces after it was forked");
 }
 
+TEST("obstacles: time namespaces for children") {
+  ContextBuilder builder = sample();
+  Namespace time{};
+  time.head.type = CLONE_NEWTIME;
+  time.time = cryo_ns_time{1, 2};
+  builder.context.namespaces.emplace(7, time);
+  builder.process().namespaces.time_for_children = 7;
+  Process child = builder.process();
+  child.namespaces = {};
+  child.head.pid = 3999998;
+  child.head.ppid = builder.process().head.pid;
+  builder.context.processes.push_back(child);
+  child.head.pid = 3999997;
+  child.namespaces.time = child.namespaces.time_for_children = 7;
+  builder.context.processes.push_back(child);
+  child.head.pid = 3999996;
+  child.head.ppid = 1;
+  builder.context.processes.push_back(child);
+  Creds own;
+  own.head.cap_effective = ~0ULL;
+  Findings findings;
+  check_namespaces(builder.context, {}, own, findings);
+  SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 has made a time namespace after it was forked");
+  SAYS(findings, EOPNOTSUPP, "pid 3999996: its time namespace was made by a process that is not its parent");
+  CHECK(findings.problems().size() == 2);
+}
+
 TEST("obstacles: pid namespaces") {
   ContextBuilder builder = sample();
   Namespace pid{};

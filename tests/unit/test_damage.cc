@@ -371,7 +371,9 @@ TEST("namespaces") {
   changed("its own parent", [](ContextBuilder& b) { b.context.namespaces.at(76).head.parent = 77; });
   changed("has no number in namespace 76", [](ContextBuilder& b) { b.process().nested_ids[0].id = 3; });
   changed("is called 0 in", [](ContextBuilder& b) { b.process().nested_ids[0].number = 0; });
-  changed("time namespace 5 for", [](ContextBuilder& b) { b.process().namespaces.time_for_children = 5; });
+  changed("namespace 5 is not there",
+          [](ContextBuilder& b) { b.process().namespaces.time_for_children = 5; });
+  changed("and none for children", [](ContextBuilder& b) { b.process().namespaces.time_for_children = 0; });
   changed("type 0x1", [](ContextBuilder& b) { b.context.namespaces.at(71).head.type = 1; });
   changed("without an end", [](ContextBuilder& b) { b.context.namespaces.at(71).uts->nodename[64] = 1; });
   changed("341 and 2 ranges", [](ContextBuilder& b) {

@@ -111,8 +111,8 @@ void parse_namespaces(Staging& staging, const Payload& payload) {
   const std::uint32_t pid = payload.object();
   if (pid == 0 || pid > std::numeric_limits<std::int32_t>::max()) payload.damaged("{} cannot be a pid", pid);
   const auto head = payload.fixed<cryo_namespaces>();
-  if (head.time != head.time_for_children)
-    staging.unknown(payload.section(), "time namespace {} for children", head.time_for_children);
+  if (head.time != 0 && head.time_for_children == 0)
+    payload.damaged("time namespace {}, and none for children", head.time);
   staging.processes.mention(static_cast<std::int32_t>(pid), payload.section()).namespaces = head;
 }
 
@@ -193,12 +193,16 @@ void check_namespaces(const Staging& staging, const Context& context) {
       inconsistent(staging, "file {}: its mount namespace {} is not there", id, file.head.mnt);
   for (const Process& process : context.processes) {
     const cryo_namespaces& in = process.namespaces;
-    const std::pair<std::uint32_t, std::uint32_t> wanted[] = {
-        {in.user, CLONE_NEWUSER},     {in.uts, CLONE_NEWUTS},
-        {in.ipc, CLONE_NEWIPC},       {in.net, CLONE_NEWNET},
-        {in.cgroup, CLONE_NEWCGROUP}, {in.time, CLONE_NEWTIME},
-        {in.pid, CLONE_NEWPID},       {in.pid_for_children, CLONE_NEWPID},
-        {in.mnt, CLONE_NEWNS}};
+    const std::pair<std::uint32_t, std::uint32_t> wanted[] = {{in.user, CLONE_NEWUSER},
+                                                              {in.uts, CLONE_NEWUTS},
+                                                              {in.ipc, CLONE_NEWIPC},
+                                                              {in.net, CLONE_NEWNET},
+                                                              {in.cgroup, CLONE_NEWCGROUP},
+                                                              {in.time, CLONE_NEWTIME},
+                                                              {in.time_for_children, CLONE_NEWTIME},
+                                                              {in.pid, CLONE_NEWPID},
+                                                              {in.pid_for_children, CLONE_NEWPID},
+                                                              {in.mnt, CLONE_NEWNS}};
     for (const auto& [id, type] : wanted)
       if (!is(context, id, type))
         inconsistent(staging, "process {}: its namespace {} is not there", process.head.pid, id);

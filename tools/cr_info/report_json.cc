@@ -180,6 +180,7 @@ Json json_of(const Context& context, const Process& process) {
                  {"net", process.namespaces.net},
                  {"cgroup", process.namespaces.cgroup},
                  {"time", process.namespaces.time},
+                 {"time_for_children", process.namespaces.time_for_children},
                  {"pid", process.namespaces.pid}}},
                {"cwd", process.cwd ? Json(process.cwd->path) : Json()},
                {"shares_files_of", process.shared.files},

@@ -58,6 +58,18 @@ bool can_leave(const Context& context, const cryo_namespaces& parent, const cryo
          !back(parent.time, child.time) && !back(parent.mnt, child.mnt);
 }
 
+// Nobody enters a time namespace that was made for children: they are forked into it.
+void check_time(const Context& context, const Process* parent, const Process& process, Findings& findings) {
+  const std::uint32_t inherited = parent == nullptr ? 0 : parent->namespaces.time_for_children;
+  if (process.namespaces.time == inherited) return;
+  if (is_for_children(context, process.namespaces.time))
+    findings.problem(EOPNOTSUPP, "pid {}: its time namespace was made by a process that is not its parent",
+                     process.head.pid);
+  else if (is_for_children(context, inherited))
+    findings.problem(EOPNOTSUPP, "pid {}: its parent {} has made a time namespace after it was forked",
+                     process.head.pid, parent->head.pid);
+}
+
 }  // namespace
 
 void check_namespaces(const Context& context, const RestartOptions& options, const Creds& own,
@@ -67,13 +79,16 @@ void check_namespaces(const Context& context, const RestartOptions& options, con
   for (const auto& [id, ns] : context.namespaces) check_one(ns, own, findings);
   check_pid_namespaces(context, options, findings);
   for (const Process& process : context.processes) {
-    const auto parent =
+    if (process.head.flags & CRYO_PROC_ZOMBIE) continue;
+    const auto found =
         std::find_if(context.processes.begin(), context.processes.end(),
                      [&](const Process& other) { return other.head.pid == process.head.ppid; });
-    if (parent != context.processes.end() && !(process.head.flags & CRYO_PROC_ZOMBIE) &&
-        !can_leave(context, parent->namespaces, process.namespaces))
+    const Process* parent = found == context.processes.end() ? nullptr : &*found;
+    if (parent != nullptr && !can_leave(context, parent->namespaces, process.namespaces))
       findings.problem(EOPNOTSUPP, "pid {}: its parent {} has entered namespaces after it was forked",
                        process.head.pid, parent->head.pid);
+    else
+      check_time(context, parent, process, findings);
   }
 }
 

@@ -11,12 +11,14 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "restart/cgroup.h"
 #include "restart/elsewhere.h"
+#include "restart/proc_files.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
@@ -101,7 +103,7 @@ const char* namespace_name(std::uint32_t type) {
 // Offsets are counted from the machine's own clocks, ours may have some already: those which the new
 // namespace has got from us.
 void set_clocks(const Clocks& clocks) {
-  std::ifstream file("/proc/self/timens_offsets");
+  std::istringstream file(read_proc("self/timens_offsets"));
   std::string text;
   std::string name;
   for (std::int64_t seconds = 0, ns = 0; file >> name >> seconds >> ns;) {
@@ -112,7 +114,9 @@ void set_clocks(const Clocks& clocks) {
     text += fmt::format("{} {} {}\n", name, down, offset - down * kSecond);
   }
   if (text.empty()) fail_errno("cannot read /proc/self/timens_offsets");
-  write_file("/proc/self/timens_offsets", text);
+  const UniqueFd out = open_proc("self/timens_offsets", O_WRONLY);
+  if (!out || ::write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    fail_errno("cannot set the clocks of a time namespace");
 }
 
 void fill_uts(const cryo_ns_uts& uts) {

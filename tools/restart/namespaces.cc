@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -148,7 +149,7 @@ void Namespaces::make_one(std::uint32_t id) {
   if (id == 0 || fds_.contains(id)) return;
   make_one(context_.namespaces.at(id).head.owner);
   // A pid namespace begins with its first process.
-  if (context_.namespaces.at(id).head.type == CLONE_NEWPID) return;
+  if (context_.namespaces.at(id).head.type == CLONE_NEWPID || is_for_children(context_, id)) return;
   fds_.emplace(id, descriptors_.park(made(id)));
   if (context_.namespaces.at(id).mnt) roots_.emplace(id, descriptors_.park(root_of(id)));
 }
@@ -190,9 +191,20 @@ void Namespaces::make(int context_fd) {
   for (const auto& [id, ns] : context_.namespaces) make_one(id);
 }
 
+// Of the user namespace `user`, by a process that is in it.
+void Namespaces::make_time_for_children(const cryo_namespaces& from, const cryo_namespaces& to,
+                                        std::uint32_t user) const {
+  const std::uint32_t id = to.time_for_children;
+  if (id == to.time || id == from.time_for_children || context_.namespaces.at(id).head.owner != user) return;
+  if (::unshare(CLONE_NEWTIME) != 0) fail_errno("cannot make a time namespace");
+  fill(context_.namespaces.at(id), {});
+}
+
 // Whoever is in a user namespace may enter what it owns, and the user namespaces below it; there is no
 // way back up.
 void Namespaces::enter(const cryo_namespaces& from, const cryo_namespaces& to, bool first) const {
+  if (from.time != to.time && (to.time == 0 || is_for_children(context_, to.time)))
+    fail(EOPNOTSUPP, "its time namespace cannot be entered");
   std::vector<std::uint32_t> users;  // on the way down, the last one first
   for (std::uint32_t at = to.user; at != from.user; at = context_.namespaces.at(at).head.owner)
     users.push_back(at);
@@ -201,12 +213,19 @@ void Namespaces::enter(const cryo_namespaces& from, const cryo_namespaces& to, b
     for (const Membership& one : memberships(from, to))
       if (one.to != one.from && one.to != 0 && context_.namespaces.at(one.to).head.owner == user)
         join(one.to);
+    make_time_for_children(from, to, user);
     // Only there, and only now, may it mount anything.
     if (first && to.mnt != 0 && context_.namespaces.at(to.mnt).head.owner == user &&
         has_late_mounts(*context_.namespaces.at(to.mnt).mnt, to.pid))
       build_late_mounts(*context_.namespaces.at(to.mnt).mnt, mount_help(to.mnt), to.pid);
     if (users.empty()) return;
   }
+}
+
+bool is_for_children(const Context& context, std::uint32_t ns) {
+  return std::any_of(context.processes.begin(), context.processes.end(), [ns](const Process& process) {
+    return process.namespaces.time_for_children == ns && process.namespaces.time != ns;
+  });
 }
 
 void continue_clocks(const Context& context) {

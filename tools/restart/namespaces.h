@@ -41,6 +41,8 @@ class Namespaces {
  private:
   void make_one(std::uint32_t id);
   [[nodiscard]] MountHelp mount_help(std::uint32_t id) const;
+  void make_time_for_children(const cryo_namespaces& from, const cryo_namespaces& to,
+                              std::uint32_t user) const;
   [[nodiscard]] UniqueFd made(std::uint32_t id) const;
   [[nodiscard]] UniqueFd made_user(const Namespace& ns) const;
   void join(std::uint32_t id) const;
@@ -53,6 +55,10 @@ class Namespaces {
   std::map<std::uint32_t, UniqueFd> fds_;  // parked
   std::map<std::uint32_t, UniqueFd> roots_;
 };
+
+// Whether the time namespace `ns` was made by a process that is not in it itself, for its children
+// (unshare(2)). There is no way into such a one but to be forked by that process, or by one that was.
+[[nodiscard]] bool is_for_children(const Context& context, std::uint32_t ns);
 
 // Moves the caller, and all that it forks, into a time namespace in which CLOCK_MONOTONIC and
 // CLOCK_BOOTTIME show what they showed at the checkpoint.  Throws Error.

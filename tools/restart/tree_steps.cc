@@ -202,6 +202,7 @@ void TreeRunner::begin_life(std::size_t node) {
   const bool of_coordinator = parent == kMaker;
   const bool of_helper = !of_coordinator && input_.plan.nodes[parent].process == TreeNode::kHelper;
   in_.pid = pid_namespace(node);
+  in_.time = in_.time_for_children;
   node_ = node;
   enter_namespaces(node);
   // A helper ends before its children do anything that takes long.
