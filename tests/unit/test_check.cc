@@ -607,7 +607,7 @@ TEST("obstacles: time namespaces for children") {
   check_namespaces(builder.context, {}, own, findings);
   SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 has made a time namespace after it was forked");
   SAYS(findings, EOPNOTSUPP, "pid 3999996: its time namespace was made by a process that is not its parent");
-  CHECK(findings.problems().size() == 2);
+  CHECK(findings.problems.size() == 2);
 }
 
 TEST("obstacles: pid namespaces") {
