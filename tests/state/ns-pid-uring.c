@@ -42,10 +42,11 @@ static void live(void)
 	pthread_t id;
 
 	CRT_SYS(prctl(PR_SET_PDEATHSIG, SIGKILL));
-	if (!uring_make_by(&ring, 2, (struct io_uring_params){ .flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 20 }))
-		_exit(2);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		CRT_SYS(-pthread_create(&id, NULL, thread_main, (void *)i));
+	/* Last: at the restart it is made before the threads. */
+	if (!uring_make_by(&ring, 2, (struct io_uring_params){ .flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 20 }))
+		_exit(2);
 	for (unsigned int round = 0;;) {
 		if (atomic_load(&shared->round) == round) {
 			crt_sleep_ms(10);

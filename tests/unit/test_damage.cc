@@ -486,7 +486,9 @@ TEST("fanotify") {
 TEST("io_uring") {
   const auto ring = [](ContextBuilder& b) -> Uring& { return *b.context.files.at(61).uring; };
   refused("file 61 has no URING", [](ContextBuilder& b) { b.context.files.at(61).uring.reset(); });
-  refused("unknown flags", [&](ContextBuilder& b) { ring(b).head.flags = 2; });
+  refused("unknown flags", [&](ContextBuilder& b) { ring(b).head.flags = 32; });
+  refused("are impossible", [&](ContextBuilder& b) { ring(b).head.issuer = -1; });
+  refused("which is not there", [&](ContextBuilder& b) { ring(b).head.issuer = 4711; });
   refused("are impossible", [&](ContextBuilder& b) { ring(b).head.sq_entries = 3; });
   refused("are impossible", [&](ContextBuilder& b) { ring(b).head.sq_entries = 0; });
   refused("are impossible", [&](ContextBuilder& b) { ring(b).head.sq_entries = 1U << 31; });
