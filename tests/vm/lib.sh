@@ -12,14 +12,35 @@ cache=${CRYO_CACHE:-${HOME:-/root}/.cache/cryo}
 # shellcheck disable=SC2034 # used by the scripts that source this file
 build=${CRYO_BUILD:-$top/build}
 
+# choose_arch A: the machine, and what is built for it, is of architecture A: sets what
+# tests/vm/arch/A sets, tells the scripts that are called, and gives each foreign
+# architecture a build directory of its own.
+choose_arch()
+{
+	case $1 in
+	x86_64|aarch64|ppc64le) ;;
+	*) die 2 "unknown architecture '$1': use x86_64, aarch64 or ppc64le" ;;
+	esac
+	export CRYO_ARCH=$1
+	# shellcheck source=/dev/null
+	. "$vmdir/arch/$1"
+	build=${CRYO_BUILD:-$top/build}
+	is_native || build=$build/$1
+	# Held while something is built in, or copied from, the build directory.
+	# shellcheck disable=SC2034 # used by the scripts that source this file
+	build_lock=$cache/lock/build-$(printf %s "$build" | sha256sum | cut -c1-16)
+}
+
+# Are programs of the machine's architecture those of this one? Build hosts are x86-64.
+is_native() { [ "$CRYO_ARCH" = x86_64 ]; }
+
+# What the names of tools for the machine begin with.
+cross_prefix() { is_native || printf '%s-' "$gnu"; }
+
 # Where kernels come from.
 # shellcheck disable=SC2034 # used by the scripts that source this file
 kernel_suites=(bookworm bookworm-updates bookworm-security bookworm-backports trixie
 	trixie-security sid)
-
-# Held while something is built in, or copied from, the build directory.
-# shellcheck disable=SC2034 # used by the scripts that source this file
-build_lock=$cache/lock/build-$(printf %s "$build" | sha256sum | cut -c1-16)
 
 # What goes into a machine has to be readable by its unprivileged user.
 umask 022
@@ -54,6 +75,33 @@ need_tools()
 as_root()
 {
 	if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -- "$@"; fi
+}
+
+# busybox for the machine; it needs no library.
+machine_busybox()
+{
+	local sysroot
+	if is_native; then
+		printf '/bin/busybox\n'
+	else
+		sysroot=$("$vmdir/sysroot") || return
+		printf '%s\n' "$sysroot/bin/busybox"
+	fi
+}
+
+# make_initramfs KERNEL-DIR INIT FILE: a file with busybox, the modules of the kernel that are needed to
+# reach a disk, and INIT as the first program.
+make_initramfs()
+{
+	local kdir=$1 init=$2 file=$3 dir
+	dir=$(mktemp -d "$file.XXXXXX")
+	chmod 755 "$dir"
+	mkdir -p "$dir/bin"
+	cp "$(machine_busybox)" "$dir/bin/"
+	cp "$init" "$dir/init"
+	cp -r "$kdir/boot" "$dir/boot"
+	(cd "$dir" && find . | cpio -o -H newc --quiet -R 0:0) >"$file"
+	rm -rf "$dir"
 }
 
 # with_lock FILE COMMAND...: one at a time. Caches are filled by building under a
@@ -121,12 +169,13 @@ mirror_of()
 		$4 == "Debian" || ($4 ~ /ORIGIN/ && $5 ~ /\/debian(-security)?\/?$/) { print $5; exit }'
 }
 
-# apt_sources SUITE...: sources.list lines for these suites of Debian, from the mirrors
-# that this machine uses. Later suites live beside bookworm on the same mirror.
+# apt_sources ARCH,... SUITE...: sources.list lines for these suites of Debian, from the
+# mirrors that this machine uses. Later suites live beside bookworm on the same mirror.
 apt_sources()
 {
 	local main security suite uri
-	local keyring=/usr/share/keyrings/debian-archive-keyring.gpg options='arch=amd64'
+	local keyring=/usr/share/keyrings/debian-archive-keyring.gpg options="arch=$1"
+	shift
 	main=$(mirror_of bookworm)
 	[ -n "$main" ] || die 1 "apt's sources name no Debian mirror that serves bookworm main"
 	security=$(mirror_of bookworm-security)
@@ -140,8 +189,9 @@ apt_sources()
 	done
 }
 
-# apt_state NAME SUITE...: a private apt state in the cache (lists, no installed
-# packages), refreshed once a day or when CRYO_REFRESH is set. Sets APT_CONFIG, which the
+# apt_state NAME ARCH,... SUITE...: a private apt state in the cache (lists, no installed
+# packages), refreshed once a day or when CRYO_REFRESH is set. The first of Debian's
+# architectures is that of packages whose name comes without one. Sets APT_CONFIG, which the
 # caller exports to use it. The machine's own apt state is not touched.
 apt_state()
 {
@@ -154,18 +204,18 @@ apt_state()
 
 apt_state_locked()
 {
-	local dir=$1
-	shift
+	local dir=$1 architectures=$2
+	shift 2
 	mkdir -p "$dir/lists/partial" "$dir/archives/partial"
-	apt_sources "$@" >"$dir/sources.list.new"
+	apt_sources "$architectures" "$@" >"$dir/sources.list.new"
 	[ -e "$dir/status" ] || : >"$dir/status"
-	apt_conf "$dir" >"$dir/apt.conf"
+	apt_conf "$dir" "$architectures" >"$dir/apt.conf"
 	if [ -z "${CRYO_REFRESH:-}" ] && cmp -s "$dir/sources.list.new" "$dir/sources.list" &&
 	   [ -n "$(find "$dir/updated" -mtime -1 2>/dev/null)" ]; then
 		return
 	fi
 	mv "$dir/sources.list.new" "$dir/sources.list"
-	say "reading Debian's package lists ($*)"
+	say "reading Debian's package lists ($architectures: $*)"
 	if APT_CONFIG=$dir/apt.conf apt-get -q update >"$dir/update.log" 2>&1; then
 		touch "$dir/updated"
 	else
@@ -177,7 +227,7 @@ apt_state_locked()
 
 apt_conf()
 {
-	local dir=$1
+	local dir=$1 architectures=$2
 	# How this machine reaches its mirror (proxies and the like), nothing else.
 	(unset APT_CONFIG; apt-config dump) |
 		grep -E '^Acquire::(http|https|Retries|ForceIPv[46])\b' || true
@@ -194,6 +244,9 @@ apt_conf()
 	Acquire::Languages "none";
 	Acquire::Check-Valid-Until "false";
 	APT::Sandbox::User "root";
-	APT::Architecture "amd64";
+	APT::Architecture "${architectures%%,*}";
+	APT::Architectures { "${architectures//,/\"; \"}"; };
 	EOF
 }
+
+choose_arch "${CRYO_ARCH:-x86_64}"
