@@ -32,6 +32,8 @@
 #include <cryo/format.h>
 #include <cryo/ioctl.h>
 
+#include "park_arch.h"
+
 #define CRYO_RELEASE "0.1.0"
 
 struct cryo_request;
@@ -125,6 +127,7 @@ struct cryo_parked {
 	s64 wait_ns;			/* remaining time of a timed wait, see timed_wait.c */
 	unsigned long wait_switches;	/* the thread's voluntary context switches once it sleeps in that */
 	bool has_wait;
+	struct cryo_arch_park arch;
 };
 
 int cryo_freeze(struct cryo_request *req);

@@ -27,6 +27,14 @@ u32 cryo_arch_id(void);
 void cryo_arch_fixup_syscall(struct cryo_parked *p);
 
 /*
+ * Before that, in the requester: @p->task is about to be interrupted.  And after it, in @current,
+ * which is no longer parked and will look at its signals now: what was changed for the capture only
+ * is changed back.  Both remember in @p->arch, which park_arch.h declares.
+ */
+void cryo_arch_note_syscall(struct cryo_parked *p);
+void cryo_arch_unfix_syscall(struct cryo_parked *p);
+
+/*
  * Around the capture, in the requester, when that is a thread of the target: make its user
  * registers those of a thread that has returned from its system call with @result, and
  * give them back.  @saved has room for what the architecture has to remember.

@@ -108,6 +108,8 @@ static void park(struct callback_head *work)
 	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),
 			     (TASK_KILLABLE | TASK_FREEZABLE)))
 		settle(p, CRYO_PARK_GONE);
+	if (!p->poller)
+		cryo_arch_unfix_syscall(p);
 put:
 	parked_put(p);
 	cryo_unload_put();
@@ -159,8 +161,10 @@ static void ask(struct cryo_parked *p)
 	kref_get(&p->ref);
 	cryo_unload_get();
 	init_task_work(&p->work, park);
-	if (!p->poller)
+	if (!p->poller) {
 		cryo_arch_prepare_park(p->task);
+		cryo_arch_note_syscall(p);
+	}
 	settle(p, CRYO_PARK_ASKED);
 	if (task_work_add(p->task, &p->work, TWA_SIGNAL)) {
 		settle(p, CRYO_PARK_GONE);
