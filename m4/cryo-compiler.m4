@@ -66,12 +66,13 @@ AC_DEFUN([CRYO_ARCH_USER], [
   STUB_ARCH_CXXFLAGS=
   AS_CASE([$host_cpu],
     [x86_64|amd64], [CRYO_ARCH=x86_64 STUB_ARCH_CXXFLAGS=-fcf-protection=none],
-    [aarch64], [CRYO_ARCH=aarch64],
+    [aarch64], [CRYO_ARCH=aarch64 STUB_ARCH_CXXFLAGS="-mcmodel=tiny -mno-outline-atomics -mbranch-protection=none"],
     [powerpc64le], [CRYO_ARCH=ppc64le],
     [AC_MSG_ERROR([Cryo does not support $host_cpu: only x86_64, aarch64 and powerpc64le])])
   AS_IF([test ! -d "$srcdir/arch/$CRYO_ARCH/user"],
     [AC_MSG_ERROR([this version of Cryo does not support $CRYO_ARCH yet: SUPPORT lists what it does])])
   AC_SUBST([CRYO_ARCH])
   AM_CONDITIONAL([HOST_X86_64], [test "$CRYO_ARCH" = x86_64])
+  AM_CONDITIONAL([HOST_AARCH64], [test "$CRYO_ARCH" = aarch64])
   AC_SUBST([STUB_ARCH_CXXFLAGS])
 ])

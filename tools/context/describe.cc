@@ -11,7 +11,7 @@
 namespace cryo {
 namespace {
 
-constexpr std::array kDescriptions = {&kDescribeX86_64};
+constexpr std::array kDescriptions = {&kDescribeX86_64, &kDescribeAarch64};
 
 struct Name {
   std::uint32_t value;
@@ -19,7 +19,7 @@ struct Name {
 };
 
 // Architectures of the format that nothing is described of yet.
-constexpr Name kArchNames[] = {{CRYO_ARCH_AARCH64, "aarch64"}, {CRYO_ARCH_PPC64LE, "ppc64le"}};
+constexpr Name kArchNames[] = {{CRYO_ARCH_PPC64LE, "ppc64le"}};
 
 constexpr Name kNotes[] = {
     {NT_PRSTATUS, "NT_PRSTATUS"},
@@ -48,6 +48,9 @@ constexpr Name kNotes[] = {
     {0x40a, "NT_ARM_PAC_ENABLED_KEYS"},
     {0x40b, "NT_ARM_SSVE"},
     {0x40c, "NT_ARM_ZA"},
+    {0x40d, "NT_ARM_ZT"},
+    {0x40e, "NT_ARM_FPMR"},
+    {0x40f, "NT_ARM_POE"},
 };
 
 template <std::size_t N>

@@ -51,5 +51,6 @@ struct ArchDescription {
 [[nodiscard]] std::optional<ThreadPlace> thread_place(std::uint32_t arch, const Thread& thread);
 
 extern const ArchDescription kDescribeX86_64;
+extern const ArchDescription kDescribeAarch64;
 
 }  // namespace cryo

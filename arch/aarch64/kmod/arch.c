@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * arch.c - aarch64 part of the module; the contract is kmod/cryo_arch.h
+ */
+#include <linux/elf.h>
+#include <linux/mm.h>
+#include <linux/pkeys.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <asm/arch_timer.h>
+#include <asm/compat.h>
+#include <asm/cputype.h>
+#include <asm/mmu.h>
+#include <asm/processor.h>
+
+#include <cryo/arch/aarch64.h>
+
+#include "compat/arm64.h"
+#include "cryo.h"
+#include "cryo_arch.h"
+
+u32 cryo_arch_id(void)
+{
+	return CRYO_ARCH_AARCH64;
+}
+
+void cryo_arch_prepare_park(struct task_struct *task)
+{
+}
+
+void cryo_arch_self_begin(unsigned long *saved, long result)
+{
+	struct pt_regs *regs = current_pt_regs();
+
+	saved[0] = regs->regs[0];
+	regs->regs[0] = result;
+}
+
+void cryo_arch_self_end(const unsigned long *saved)
+{
+	current_pt_regs()->regs[0] = saved[0];
+}
+
+unsigned long cryo_arch_vdso(struct mm_struct *mm)
+{
+	return (unsigned long)mm->context.vdso;
+}
+
+int cryo_arch_vma_pkey(struct vm_area_struct *vma)
+{
+	return vma_pkey(vma);
+}
+
+u32 cryo_arch_pkeys(struct mm_struct *mm)
+{
+#ifdef CONFIG_ARCH_HAS_PKEYS
+	/* There is no key of the kernel's own. */
+	return arch_pkeys_enabled() ? mm->context.pkey_allocation_map & ~1U : 0;
+#else
+	return 0;
+#endif
+}
+
+void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
+{
+	int tid = task_pid_vnr(task);
+
+	if (is_compat_thread(task_thread_info(task)))
+		cryo_refuse(c, "thread %d: runs 32-bit code, which is not supported", tid);
+	if (cryo_arm64_gcs(task))
+		cryo_refuse(c, "thread %d: a guarded control stack is not supported", tid);
+}
+
+int cryo_arch_save_cpu(struct cryo_capture *c)
+{
+	struct cryo_aarch64_cpu out = {
+		.midr = read_cpuid_id(),
+		.counter_hz = arch_timer_get_cntfrq(),
+	};
+
+	return cryo_stream_section(&c->stream, CRYO_SEC_CPU, CRYO_ARCH_AARCH64, sizeof(out), &out,
+				   sizeof(out));
+}
+
+bool cryo_arch_want_regset(unsigned int note)
+{
+	switch (note) {
+	case CRYO_AARCH64_PRSTATUS:
+	/* The vector registers' lower halves, for CPUs that have no SVE. */
+	case CRYO_AARCH64_PRFPREG:
+	case CRYO_AARCH64_TLS:
+	case CRYO_AARCH64_SVE:
+	case CRYO_AARCH64_SSVE:
+	case CRYO_AARCH64_ZA:
+	case CRYO_AARCH64_ZT:
+	case CRYO_AARCH64_PAC_ENABLED_KEYS:
+	case CRYO_AARCH64_PACA_KEYS:
+	case CRYO_AARCH64_PACG_KEYS:
+	case CRYO_AARCH64_TAGGED_ADDR_CTRL:
+	case CRYO_AARCH64_FPMR:
+	case CRYO_AARCH64_POE:
+		return true;
+	}
+	return false;
+}
+
+u64 cryo_arch_regs_ip(const void *regs, size_t len)
+{
+	const struct cryo_aarch64_regs *r = regs;
+
+	BUILD_BUG_ON(sizeof(*r) != sizeof(struct user_pt_regs));
+	return len >= sizeof(*r) ? r->pc : 0;
+}
+
+void cryo_arch_regs_set_ip(void *regs, size_t len, u64 ip)
+{
+	struct cryo_aarch64_regs *r = regs;
+
+	if (len >= sizeof(*r))
+		r->pc = ip;
+}

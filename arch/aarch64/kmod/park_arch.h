@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* park_arch.h - what this architecture remembers about a thread that is being parked */
+#ifndef CRYO_PARK_ARCH_H
+#define CRYO_PARK_ARCH_H
+
+#include <linux/types.h>
+
+enum cryo_arch_change {
+	CRYO_UNCHANGED,
+	CRYO_WAIT_AGAIN,	/* a call that had settled on EINTR will be made again */
+	CRYO_RESTART_BLOCK,	/* shows what the kernel is going to do anyhow */
+	CRYO_INSIDE_CALL,	/* shows a call that goes on as one that has ended */
+};
+
+struct cryo_arch_park {
+	s32 nr;			/* the system call it slept in when it was asked, or -1, or NR_UNKNOWN */
+	unsigned long switches;	/* its voluntary context switches then */
+	enum cryo_arch_change change;
+	u64 x0, x8, pc;		/* before that */
+};
+
+#endif /* CRYO_PARK_ARCH_H */

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// aarch64: registers and CPU section of a context, for people.  Built on every architecture.
+#include "context/describe.h"
+
+#include <cryo/arch/aarch64.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace cryo {
+namespace {
+
+constexpr std::size_t kKeyBytes = 16;
+constexpr const char* kAddressKeys[] = {"ia", "ib", "da", "db"};
+
+template <typename T>
+std::optional<T> take(std::span<const std::byte> from, std::size_t offset = 0) {
+  if (from.size() < offset + sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, from.data() + offset, sizeof(T));
+  return value;
+}
+
+std::string hex(std::uint64_t value) {
+  return fmt::format("{:#018x}", value);
+}
+
+// Where a system call is to be made is not told by the registers alone.
+std::optional<ThreadPlace> place(std::span<const std::byte> prstatus) {
+  const auto regs = take<cryo_aarch64_regs>(prstatus);
+  if (!regs) return std::nullopt;
+  return ThreadPlace{regs->pc, regs->sp, std::nullopt};
+}
+
+NamedValues general_registers(std::span<const std::byte> data) {
+  NamedValues values;
+  const auto regs = take<cryo_aarch64_regs>(data);
+  if (!regs) return values;
+  for (std::size_t i = 0; i < std::size(regs->x); ++i)
+    values.emplace_back(fmt::format("x{}", i), hex(regs->x[i]));
+  values.emplace_back("sp", hex(regs->sp));
+  values.emplace_back("pc", hex(regs->pc));
+  values.emplace_back("pstate", hex(regs->pstate));
+  return values;
+}
+
+NamedValues floating_state(std::span<const std::byte> data) {
+  constexpr std::size_t kFpsr = 32 * 16;  // behind v0 ... v31
+  NamedValues values;
+  if (const auto fpsr = take<std::uint32_t>(data, kFpsr))
+    values.emplace_back("fpsr", fmt::format("{:#x}", *fpsr));
+  if (const auto fpcr = take<std::uint32_t>(data, kFpsr + sizeof(std::uint32_t)))
+    values.emplace_back("fpcr", fmt::format("{:#x}", *fpcr));
+  return values;
+}
+
+NamedValues vector_state(std::span<const std::byte> data, const char* in_use) {
+  const auto head = take<cryo_aarch64_vector_head>(data);
+  if (!head) return {};
+  const bool active = head->size > sizeof(*head);
+  return {{"vector length", fmt::format("{} bits{}", head->vl * 8,
+                                        head->flags & CRYO_AARCH64_VECTOR_INHERIT ? ", inherited" : "")},
+          {"longest", fmt::format("{} bits", head->max_vl * 8)},
+          {"in use", active ? in_use : "no"}};
+}
+
+// Keys are secrets of a process: that they are there is enough.
+NamedValues keys(std::span<const std::byte> data) {
+  std::string names;
+  for (std::size_t i = 0; i < std::size(kAddressKeys) && (i + 1) * kKeyBytes <= data.size(); ++i)
+    names += fmt::format("{}{}", names.empty() ? "" : " ", kAddressKeys[i]);
+  return {{"keys", names}};
+}
+
+NamedValues words(std::span<const std::byte> data, std::initializer_list<const char*> names) {
+  NamedValues values;
+  std::size_t offset = 0;
+  for (const char* name : names) {
+    if (const auto value = take<std::uint64_t>(data, offset)) values.emplace_back(name, hex(*value));
+    offset += sizeof(std::uint64_t);
+  }
+  return values;
+}
+
+NamedValues registers(const Regset& regset) {
+  switch (regset.head.note) {
+    case CRYO_AARCH64_PRSTATUS:
+      return general_registers(regset.data);
+    case CRYO_AARCH64_PRFPREG:
+      return floating_state(regset.data);
+    case CRYO_AARCH64_TLS:
+      return words(regset.data, {"tpidr", "tpidr2"});
+    case CRYO_AARCH64_SVE: {
+      const auto head = take<cryo_aarch64_vector_head>(regset.data);
+      const bool long_ones = head && (head->flags & CRYO_AARCH64_VECTOR_REGS_SVE);
+      return vector_state(regset.data, long_ones ? "SVE" : "FP/SIMD");
+    }
+    case CRYO_AARCH64_SSVE:
+      return vector_state(regset.data, "streaming SVE");
+    case CRYO_AARCH64_ZA:
+      return vector_state(regset.data, "ZA");
+    case CRYO_AARCH64_PAC_ENABLED_KEYS:
+      return words(regset.data, {"enabled keys"});
+    case CRYO_AARCH64_PACA_KEYS:
+      return keys(regset.data);
+    case CRYO_AARCH64_PACG_KEYS:
+      return {{"keys", "ga"}};
+    case CRYO_AARCH64_TAGGED_ADDR_CTRL:
+      return words(regset.data, {"control"});
+    case CRYO_AARCH64_FPMR:
+      return words(regset.data, {"fpmr"});
+    case CRYO_AARCH64_POE:
+      return words(regset.data, {"por"});
+    default:
+      return {};
+  }
+}
+
+NamedValues cpu(std::span<const std::byte> payload) {
+  const auto head = take<cryo_aarch64_cpu>(payload);
+  if (!head) return {};
+  return {{"implementer", fmt::format("{:#x}", head->midr >> 24 & 0xff)},
+          {"part", fmt::format("{:#x}", head->midr >> 4 & 0xfff)},
+          {"variant", fmt::format("{:#x}", head->midr >> 20 & 0xf)},
+          {"revision", fmt::format("{}", head->midr & 0xf)},
+          {"counter", fmt::format("{} Hz", head->counter_hz)}};
+}
+
+}  // namespace
+
+const ArchDescription kDescribeAarch64 = {CRYO_ARCH_AARCH64, "aarch64", place, registers, cpu};
+
+}  // namespace cryo
