@@ -187,6 +187,7 @@ void cryo_scope_end(struct cryo_request *req);
 struct cryo_proc *cryo_find_proc(struct cryo_request *req, struct task_struct *task);
 
 /* timed_wait.c: system calls with a timeout that the kernel itself cannot continue */
+void cryo_timed_waits_init(void);
 void cryo_timed_waits_find(struct cryo_request *req);
 bool cryo_timed_wait_found(struct cryo_parked *p);
 struct cryo_parked *cryo_find_parked(struct cryo_request *req, struct task_struct *task);

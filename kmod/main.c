@@ -85,6 +85,7 @@ static int __init cryo_init(void)
 
 	if (err)
 		return err;
+	cryo_timed_waits_init();
 	err = cryo_events_init();
 	if (err)
 		return err;

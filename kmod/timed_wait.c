@@ -36,12 +36,30 @@ static unsigned long switches_when_asleep(struct task_struct *task)
 	return READ_ONCE(task->nvcsw) + READ_ONCE(task->on_cpu);
 }
 
+/* The queues of all CPUs, and the function of all timers that wake a sleeper. */
+static struct hrtimer_cpu_base __percpu *bases;
+static void *wakeup;
+
+/* Neither is exported, and not all kernels tell the address of the queues; but each timer does. */
+void __init cryo_timed_waits_init(void)
+{
+	struct hrtimer_sleeper sleeper;
+	int cpu = get_cpu();
+
+	cryo_hrtimer_sleeper_on_stack(&sleeper);
+	bases = (struct hrtimer_cpu_base __percpu __force *)
+		((unsigned long)sleeper.timer.base->cpu_base - per_cpu_offset(cpu));
+	put_cpu();
+	wakeup = cryo_hrtimer_function(&sleeper.timer);
+	destroy_hrtimer_on_stack(&sleeper.timer);
+}
+
 static void note_sleeper(struct cryo_request *req, struct hrtimer *timer)
 {
 	struct hrtimer_sleeper *sleeper;
 	struct cryo_parked *p;
 
-	if (cryo_hrtimer_function(timer) != cryo_hrtimer_wakeup)
+	if (cryo_hrtimer_function(timer) != wakeup)
 		return;
 	sleeper = container_of(timer, struct hrtimer_sleeper, timer);
 	if (!sleeper->task)
@@ -72,14 +90,10 @@ static void walk_base(struct cryo_request *req, struct hrtimer_clock_base *base)
 /* Look for the timers of all threads of @req that sleep with a timeout. */
 void cryo_timed_waits_find(struct cryo_request *req)
 {
-	struct hrtimer_cpu_base __percpu *bases;
 	struct hrtimer_cpu_base *cpu_base;
 	unsigned long flags;
 	int cpu, i;
 
-	if (!cryo_hrtimer_bases || !cryo_hrtimer_wakeup)
-		return;
-	bases = (struct hrtimer_cpu_base __percpu *)cryo_hrtimer_bases;
 	for_each_online_cpu(cpu) {
 		cpu_base = per_cpu_ptr(bases, cpu);
 		raw_spin_lock_irqsave(&cpu_base->lock, flags);

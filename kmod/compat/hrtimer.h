@@ -18,6 +18,16 @@ static inline void *cryo_hrtimer_function(struct hrtimer *timer)
 #endif
 }
 
+/* Renamed in v6.13. */
+static inline void cryo_hrtimer_sleeper_on_stack(struct hrtimer_sleeper *sleeper)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup_sleeper_on_stack(sleeper, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+#else
+	hrtimer_init_sleeper_on_stack(sleeper, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+#endif
+}
+
 /* The time on the timer's clock. */
 static inline ktime_t cryo_hrtimer_now(const struct hrtimer *timer)
 {

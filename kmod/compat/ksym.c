@@ -29,8 +29,6 @@ cryo_restart_fn cryo_fn_no_restart;
 cryo_restart_fn cryo_fn_nanosleep;
 cryo_restart_fn cryo_fn_futex;
 cryo_restart_fn cryo_fn_poll;
-void *cryo_hrtimer_bases;
-void *cryo_hrtimer_wakeup;
 void *cryo_landlock_blob_sizes;
 void *cryo_landlock_initialized;
 cryo_syscall_fn cryo_fn_seccomp;
@@ -132,10 +130,6 @@ static const struct cryo_ksym {
 	  "same of futex(2) with a timeout" },
 	{ "do_restart_poll", (void **)&cryo_fn_poll, CRYO_FEATURE_RESTART_BLOCK,
 	  "same of poll(2)" },
-	{ "hrtimer_bases", &cryo_hrtimer_bases, CRYO_FEATURE_TIMED_WAITS,
-	  "how long a thread in epoll_wait(2) or sigtimedwait(2) would still have waited" },
-	{ "hrtimer_wakeup", &cryo_hrtimer_wakeup, CRYO_FEATURE_TIMED_WAITS,
-	  "tells a sleeping thread's timer from others" },
 	{ "landlock_blob_sizes", &cryo_landlock_blob_sizes, CRYO_FEATURE_LANDLOCK,
 	  "where the credentials tell of Landlock, which is refused; there is no call that asks" },
 	{ "landlock_initialized", &cryo_landlock_initialized, CRYO_FEATURE_LANDLOCK,

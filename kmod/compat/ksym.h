@@ -51,11 +51,6 @@ extern cryo_restart_fn cryo_fn_nanosleep;
 extern cryo_restart_fn cryo_fn_futex;
 extern cryo_restart_fn cryo_fn_poll;
 
-/* The per-CPU hrtimer queues (a __percpu address), or NULL. */
-extern void *cryo_hrtimer_bases;
-/* hrtimer_wakeup(), the function of all timers that wake a sleeper, or NULL. */
-extern void *cryo_hrtimer_wakeup;
-
 /*
  * System calls that timed_wait.c continues.  The kernel has a function for each that takes the
  * registers; NULL when it was not found.

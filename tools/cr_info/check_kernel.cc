@@ -34,7 +34,7 @@ constexpr ConfigOption kOptions[] = {
     {"KPROBES", Verdict::kMissing, "the module cannot find kernel functions that are not exported"},
     {"NET", Verdict::kMissing, "the module reports events over generic netlink"},
     {"KALLSYMS_ALL", Verdict::kNote,
-     "timeouts of epoll_wait() and sigtimedwait() start afresh after a checkpoint"},
+     "processes that Landlock restricts are not noticed"},
     {"PROC_FS", Verdict::kMissing, "the tools need /proc"},
 };
 
