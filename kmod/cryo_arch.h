@@ -71,6 +71,12 @@ unsigned long cryo_arch_vdso(struct mm_struct *mm);
 /* Does the system call in progress of @task, a futex wait, have a timeout that is absolute? */
 bool cryo_arch_futex_is_absolute(struct task_struct *task);
 
+/* The flags of @vma that only this architecture has: of cryo_vma.flags, from bit 32 on. */
+u64 cryo_arch_vma_flags(struct vm_area_struct *vma);
+
+/* What about @vma only this architecture has and cannot be saved, or NULL. */
+const char *cryo_arch_vma_obstacle(struct vm_area_struct *vma);
+
 /* The protection key of @vma, 0 for none. */
 int cryo_arch_vma_pkey(struct vm_area_struct *vma);
 

@@ -71,7 +71,7 @@ static const char *vma_obstacle(struct vm_area_struct *vma)
 		return "memory sealed by mseal()";
 	if (vma->vm_flags & VM_UFFD_MISSING)
 		return "memory registered with userfaultfd";
-	return NULL;
+	return cryo_arch_vma_obstacle(vma);
 }
 
 /*
@@ -159,7 +159,7 @@ static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 
 	r->out.start = vma->vm_start;
 	r->out.end = vma->vm_end;
-	r->out.flags = flags_of(vma->vm_flags);
+	r->out.flags = flags_of(vma->vm_flags) | cryo_arch_vma_flags(vma);
 	if (is_special(c, vma)) {
 		r->out.kind = vma->vm_start == cryo_arch_vdso(c->p->mm) ? CRYO_VMA_VDSO :
 								       CRYO_VMA_VVAR;

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "restart/mempolicy.h"
+#include "restart/restart_arch.h"
 #include "stub_arch.h"
 
 namespace cryo {
@@ -27,7 +28,7 @@ constexpr std::uint32_t kMaxKeys = 32;
 
 int protection(const cryo_vma& vma) {
   return ((vma.flags & CRYO_VMA_READ) ? PROT_READ : 0) | ((vma.flags & CRYO_VMA_WRITE) ? PROT_WRITE : 0) |
-         ((vma.flags & CRYO_VMA_EXEC) ? PROT_EXEC : 0);
+         ((vma.flags & CRYO_VMA_EXEC) ? PROT_EXEC : 0) | restart_protection(vma.flags);
 }
 
 bool is_kernel_mapping(const cryo_vma& vma) {

@@ -22,6 +22,9 @@ inline constexpr std::size_t kMaxRegsetSize = 16384;
 // set, without those that another set includes, and with the size that this CPU's sets have.
 [[nodiscard]] std::vector<Regset> restart_regsets(const std::vector<Regset>& saved);
 
+// What mprotect(2) is to be told beside reading, writing and execution, by the flags of a mapping.
+[[nodiscard]] int restart_protection(std::uint64_t vma_flags);
+
 struct CpuProblem {
   std::string text;
   bool certain;  // the process has state that this CPU cannot hold; else: it may use what is missing

@@ -47,6 +47,16 @@ unsigned long cryo_arch_vdso(struct mm_struct *mm)
 	return (unsigned long)mm->context.vdso;
 }
 
+u64 cryo_arch_vma_flags(struct vm_area_struct *vma)
+{
+	return vma->vm_flags & VM_ARM64_BTI ? CRYO_AARCH64_VMA_BTI : 0;
+}
+
+const char *cryo_arch_vma_obstacle(struct vm_area_struct *vma)
+{
+	return vma->vm_flags & VM_MTE ? "memory with tags (PROT_MTE)" : NULL;
+}
+
 int cryo_arch_vma_pkey(struct vm_area_struct *vma)
 {
 	return vma_pkey(vma);

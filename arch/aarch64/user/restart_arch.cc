@@ -149,6 +149,11 @@ std::vector<Regset> restart_regsets(const std::vector<Regset>& saved) {
   return sets;
 }
 
+int restart_protection(std::uint64_t vma_flags) {
+  constexpr int kProtBti = 0x10;
+  return vma_flags & CRYO_AARCH64_VMA_BTI ? kProtBti : 0;
+}
+
 std::vector<CpuProblem> cpu_problems(const Context& context) {
   std::vector<CpuProblem> problems;
   for (const Process& process : context.processes)

@@ -55,6 +55,16 @@ unsigned long cryo_arch_vdso(struct mm_struct *mm)
 	return (unsigned long)mm->context.vdso;
 }
 
+u64 cryo_arch_vma_flags(struct vm_area_struct *vma)
+{
+	return 0;
+}
+
+const char *cryo_arch_vma_obstacle(struct vm_area_struct *vma)
+{
+	return NULL;
+}
+
 int cryo_arch_vma_pkey(struct vm_area_struct *vma)
 {
 	return vma_pkey(vma);

@@ -90,6 +90,10 @@ std::vector<Regset> restart_regsets(const std::vector<Regset>& saved) {
   return sets;
 }
 
+int restart_protection(std::uint64_t) {
+  return 0;
+}
+
 std::vector<CpuProblem> cpu_problems(const Context& context) {
   std::vector<CpuProblem> problems;
   const Cpu own = own_cpu();

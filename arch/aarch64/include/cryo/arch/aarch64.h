@@ -30,6 +30,9 @@ enum cryo_aarch64_note {
 	CRYO_AARCH64_POE		= 0x40f, /* por_el0: u64 */
 };
 
+/* In cryo_vma.flags: branches may only go to where they are expected (PROT_BTI). */
+#define CRYO_AARCH64_VMA_BTI	(1ULL << 32)
+
 /* Payload of CRYO_SEC_CPU. */
 struct cryo_aarch64_cpu {
 	__u64 midr;			/* of one of the machine's cores */
