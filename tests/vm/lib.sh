@@ -12,6 +12,10 @@ cache=${CRYO_CACHE:-${HOME:-/root}/.cache/cryo}
 # shellcheck disable=SC2034 # used by the scripts that source this file
 build=${CRYO_BUILD:-$top/build}
 
+# What tests/vm/arch/A sets.
+# shellcheck disable=SC2034 # used by the scripts that source this file
+deb_arch='' gnu='' kernel_flavours=() kernel_arch='' console='' kernel_options='' qemu_program='' cross_packages=()
+
 # choose_arch A: the machine, and what is built for it, is of architecture A: sets what
 # tests/vm/arch/A sets, tells the scripts that are called, and gives each foreign
 # architecture a build directory of its own.

@@ -31,7 +31,7 @@ enum cryo_aarch64_note {
 };
 
 /* In cryo_vma.flags: branches may only go to where they are expected (PROT_BTI). */
-#define CRYO_AARCH64_VMA_BTI	(1ULL << 32)
+#define CRYO_AARCH64_VMA_BTI	0x100000000ULL
 
 /* Payload of CRYO_SEC_CPU. */
 struct cryo_aarch64_cpu {
