@@ -132,6 +132,23 @@ bool cryo_timed_wait_known(u32 nr)
 	return find_timed(nr);
 }
 
+/*
+ * What @task has saved when it entered the kernel.  It may be exiting:  then its stack can go away at any
+ * time, but not before readers of RCU are through.
+ */
+static s32 saved_syscall(struct task_struct *task)
+{
+	s32 nr = -1;
+	void *stack;
+
+	rcu_read_lock();
+	stack = READ_ONCE(task->stack);
+	if (stack)
+		nr = ((struct pt_regs *)(stack + THREAD_SIZE) - 1)->syscallno;
+	rcu_read_unlock();
+	return nr;
+}
+
 void cryo_arch_note_syscall(struct cryo_parked *p)
 {
 	struct task_struct *task = p->task;
@@ -141,7 +158,7 @@ void cryo_arch_note_syscall(struct cryo_parked *p)
 	if (smp_load_acquire(&task->on_cpu) || task_is_stopped_or_traced(task))
 		p->arch.nr = NR_UNKNOWN;
 	else
-		p->arch.nr = task_pt_regs(task)->syscallno;
+		p->arch.nr = saved_syscall(task);
 }
 
 static bool is_svc(struct pt_regs *regs, u64 at)
