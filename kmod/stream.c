@@ -158,6 +158,15 @@ int cryo_stream_buf(struct cryo_stream *s, u16 type, u32 object, u32 fixed_len,
 	return err;
 }
 
+/* Not all file systems advance it: netfs (9P, v6.8 on) writes from a copy of its own when it writes at once. */
+static void advance(struct iov_iter *iter, size_t before, size_t written)
+{
+	size_t moved = before - iov_iter_count(iter);
+
+	if (moved < written)
+		iov_iter_advance(iter, written - moved);
+}
+
 /*
  * Write all of @iter.  A short write is gone on with; a signal, too: what was
  * written cannot be taken back, so the caller gives the whole request up.
@@ -167,6 +176,8 @@ static int write_all(struct cryo_stream *s, struct iov_iter *iter)
 	ssize_t n;
 
 	while (iov_iter_count(iter)) {
+		size_t before = iov_iter_count(iter);
+
 		file_start_write(s->file);
 		n = vfs_iter_write(s->file, iter, &s->pos, 0);
 		file_end_write(s->file);
@@ -176,6 +187,7 @@ static int write_all(struct cryo_stream *s, struct iov_iter *iter)
 			return -EINTR;
 		if (n < 0)
 			return n;
+		advance(iter, before, n);
 		atomic64_add(n, s->written);
 	}
 	return 0;
