@@ -370,6 +370,7 @@ struct cryo_capture {
 	struct cryo_buf namespaces;	/* numbers of those that are described: u32 each */
 	struct cryo_mounts *mounts;	/* of a mount namespace that the requester is not in; or NULL */
 	u32 next_id;
+	u32 vdso_crc;			/* of the vdso that is in the context */
 };
 
 int cryo_capture(struct cryo_request *req);
@@ -412,6 +413,7 @@ int cryo_collect_fds(struct cryo_capture *c);
 int cryo_save_fds(struct cryo_capture *c);
 int cryo_collect_vmas(struct cryo_capture *c);
 int cryo_save_mm(struct cryo_capture *c);
+int cryo_save_vdso(struct cryo_capture *c, u32 *crc);
 int cryo_save_inodes(struct cryo_capture *c);
 int cryo_save_files(struct cryo_capture *c);
 int cryo_classify_files(struct cryo_capture *c);

@@ -68,6 +68,9 @@ void cryo_arch_prepare_park(struct task_struct *task);
 /* Address of the vdso in @mm, 0 when there is none. */
 unsigned long cryo_arch_vdso(struct mm_struct *mm);
 
+/* Offset of what compat/vdso.h calls the vdso's data in the first of the vdso's areas. */
+size_t cryo_arch_vdso_data(void);
+
 /* Does the system call in progress of @task, a futex wait, have a timeout that is absolute? */
 bool cryo_arch_futex_is_absolute(struct task_struct *task);
 

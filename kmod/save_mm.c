@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* save_mm.c - the address space: its areas and bounds, not its contents */
-#include <linux/crc32c.h>
 #include <linux/file.h>
 #include <linux/hugetlb.h>
 #include <linux/magic.h>
@@ -213,33 +212,6 @@ int cryo_collect_vmas(struct cryo_capture *c)
 	return err;
 }
 
-/* CRC32C of the vdso's bytes, as they are in the target. */
-static int vdso_crc(struct cryo_capture *c, struct cryo_mm *out)
-{
-	unsigned int i;
-	u32 crc = ~0U;
-	unsigned long at;
-	u8 *page;
-	int err = 0;
-
-	page = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
-	if (!page)
-		return -ENOMEM;
-	for (i = 0; i < c->p->nr_vmas; i++) {
-		if (c->p->vmas[i].out.kind != CRYO_VMA_VDSO)
-			continue;
-		for (at = c->p->vmas[i].out.start; at < c->p->vmas[i].out.end; at += PAGE_SIZE) {
-			if (access_process_vm(c->p->task, at, page, PAGE_SIZE, FOLL_FORCE) !=
-			    PAGE_SIZE)
-				err = -EFAULT;
-			crc = crc32c(crc, page, PAGE_SIZE);
-		}
-	}
-	kfree(page);
-	out->vdso_crc = ~crc;
-	return err;
-}
-
 static void fill_mm(struct cryo_mm *out, struct mm_struct *mm)
 {
 	spin_lock(&mm->arg_lock);
@@ -281,7 +253,7 @@ int cryo_save_mm(struct cryo_capture *c)
 	fill_mm(&out, c->p->mm);
 	if (c->p->exe)
 		out.exe_file = cryo_object_find(c, c->p->exe)->id;
-	err = vdso_crc(c, &out);
+	err = cryo_save_vdso(c, &out.vdso_crc);
 	if (err)
 		return err;
 	cryo_buf_put(&buf, &out, sizeof(out));

@@ -22,4 +22,11 @@ static inline bool cryo_x86_lam(struct mm_struct *mm)
 #endif
 }
 
+/* asm/vvar.h has it as an argument of DECLARE_VVAR(); generic from v6.15 on. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+#define CRYO_X86_VDSO_DATA	0
+#else
+#define CRYO_X86_VDSO_DATA	128
+#endif
+
 #endif

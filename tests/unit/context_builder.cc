@@ -626,6 +626,14 @@ Bytes ContextBuilder::build() const {
   for (const Process& process : c.processes) put_process(writer, process);
   for (const auto& [id, ns] : c.namespaces) put_namespace(writer, id, ns);
   for (const auto& [id, entry] : c.mount_entries) put_mount_entry(writer, entry);
+  for (const auto& [crc, vdso] : c.vdsos) {
+    Bytes tail = vdso.image;
+    tail.insert(tail.end(), vdso.data.begin(), vdso.data.end());
+    writer.put(CRYO_SEC_VDSO, crc,
+               cryo_vdso{static_cast<std::uint32_t>(vdso.image.size()),
+                         static_cast<std::uint32_t>(vdso.data.size())},
+               tail);
+  }
   for (const auto& [id, mm] : c.mms) writer.put(CRYO_SEC_MM, id, mm.head, bytes_of_vector(mm.auxv));
   put_files(writer, c);
   put_ipc(writer, c);

@@ -19,6 +19,7 @@
 #include "base/exit_codes.h"
 #include "restart/check.h"
 #include "restart/namespaces.h"
+#include "restart/process_state.h"
 #include "restart/restart_arch.h"
 #include "stub_arch.h"
 #include "unit/context_builder.h"
@@ -272,6 +273,23 @@ TEST("obstacles: limits") {
   SAYS(findings, EINVAL, "pid 3999999: this kernel has no limit 16");
 }
 
+TEST("warnings: limits that depend on the machine") {
+  ContextBuilder builder = sample();
+  rlimit processes;
+  ::getrlimit(RLIMIT_NPROC, &processes);
+  const rlimit now{500, 1000};
+  if (processes.rlim_max < 1000) return;
+  ::setrlimit(RLIMIT_NPROC, &now);
+  builder.process().rlimits.assign(RLIM_NLIMITS, {0, 0});
+  builder.process().rlimits[RLIMIT_NPROC] = {5000, 6000};
+  const Findings findings = check_process_of(builder);
+  CHECK(std::count(findings.warnings.begin(), findings.warnings.end(),
+                   "pid 3999999: its hard limit of processes (RLIMIT_NPROC) becomes 1000 (it was 6000)") ==
+        1);
+  CHECK_EQ(limit_here(builder.process(), RLIMIT_NPROC).max, 1000U);
+  CHECK_EQ(limit_here(builder.process(), RLIMIT_NPROC).cur, 1000U);
+}
+
 TEST("obstacles: working directory") {
   const Directory directory;
   ContextBuilder builder = sample();
@@ -374,8 +392,7 @@ TEST("obstacles: memory") {
   const Findings findings = check_memory_of(builder);
   SAYS(findings, kErrBadArch,
        "pid 3999999: the code that the kernel maps into every process (vdso) is not that of the kernel on "
-       "which the "
-       "context was made (6.1.0-test)");
+       "which the context was made (6.1.0-test), and it is not in the context");
   SAYS(findings, EOPNOTSUPP, "pid 3999999: unknown kind of memory (99) at {:#x}-{:#x}", mm.vmas.front().start,
        mm.vmas.front().end);
   SAYS(findings, EOPNOTSUPP, "pid 3999999: memory at {:#x}-{:#x} is above the addresses of this kernel",

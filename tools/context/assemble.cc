@@ -479,6 +479,7 @@ Context assemble(Staging& staging) {
   context.header = staging.scanner.header();
   context.system = staging.system;
   context.cpu = std::move(staging.cpu);
+  context.vdsos = std::move(staging.vdsos);
   context.pages = std::move(staging.pages);
   context.sem_sets = std::move(staging.sem_sets);
   context.msg_queues = std::move(staging.msg_queues);

@@ -114,6 +114,12 @@ struct Mm {
   std::vector<cryo_excluded> excluded;      // ascending; inside private anonymous VMAs; no pages are saved
 };
 
+// The code that a kernel maps into every process.
+struct Vdso {
+  Bytes image;
+  Bytes data;  // the start of its first [vvar] area, zeros follow
+};
+
 // One PAGES section and the PAGE_DATA that follows it, or one record of a PAGE_COPIES section.
 struct PageChunk {
   std::uint32_t kind = CRYO_PAGES_MM;  // CRYO_PAGES_*
@@ -302,6 +308,7 @@ struct Context {
   Bytes cpu;  // payload of CRYO_SEC_CPU, laid out by header.arch; empty: none
   std::vector<Process> processes;
   std::map<std::uint32_t, Mm> mms;
+  std::map<std::uint32_t, Vdso> vdsos;  // by cryo_mm.vdso_crc
   std::map<std::uint32_t, Inode> inodes;
   std::map<std::uint32_t, File> files;
   std::vector<SemSet> sem_sets;

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 
+#include "base/crc32c.h"
 #include "context/staging.h"
 
 namespace cryo {
@@ -61,6 +62,23 @@ void parse_mm(Staging& staging, const Payload& payload) {
   mm.head = payload.fixed<cryo_mm>();
   if (mm.head.pkeys & 1U) payload.damaged("protection key 0 is said to be allocated");
   mm.auxv = payload.words<std::uint64_t>();
+}
+
+void parse_vdso(Staging& staging, const Payload& payload) {
+  const auto head = payload.fixed<cryo_vdso>();
+  const std::uint64_t page = staging.scanner.header().page_size;
+  const auto tail = payload.tail();
+  staging.once(payload);
+  if (head.image_len == 0 || head.image_len % page != 0 || head.image_len > CRYO_VDSO_MAX)
+    payload.damaged("an image of {} bytes", head.image_len);
+  if (head.data_len > page || tail.size() != std::uint64_t{head.image_len} + head.data_len)
+    payload.damaged("an image of {} bytes and data of {} bytes do not fill its {} bytes", head.image_len,
+                    head.data_len, tail.size());
+  const auto image = tail.first(head.image_len);
+  const auto data = tail.subspan(head.image_len);
+  if (crc32c(image) != payload.object())
+    payload.damaged("its checksum is {:08x}, not {:08x}", crc32c(image), payload.object());
+  staging.vdsos[payload.object()] = {{image.begin(), image.end()}, {data.begin(), data.end()}};
 }
 
 void parse_vma(Staging& staging, const Payload& payload) {

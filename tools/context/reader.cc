@@ -29,6 +29,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_ITIMERS, parse_itimers},
     {CRYO_SEC_CREDS, parse_creds},
     {CRYO_SEC_MM, parse_mm},
+    {CRYO_SEC_VDSO, parse_vdso},
     {CRYO_SEC_VMA, parse_vma},
     {CRYO_SEC_INODE, parse_inode},
     {CRYO_SEC_FILE, parse_file},

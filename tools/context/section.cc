@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/crc32c.h"
@@ -150,52 +151,75 @@ std::uint32_t crc_of(const Source& source, std::uint64_t offset, std::uint64_t l
 }
 
 std::string section_name(std::uint32_t type) {
-  static constexpr const char* kNames[] = {
-      nullptr,   "SYSTEM", "CPU",       "PROCESS", "CWD",   "RLIMITS", "SIGACTIONS", "SIGPENDING",
-      "ITIMERS", "CREDS",  "MM",        "VMA",     "INODE", "FILE",    "FDS",        "THREAD",
-      "REGSET",  "PAGES",  "PAGE_DATA", "PIPE",    "EPOLL", "SOCKET",  "EVENTFD",    "LOCKS"};
-  if (type < std::size(kNames) && kNames[type] != nullptr) return kNames[type];
-  if (type == CRYO_SEC_SHARED_TABLES) return "SHARED_TABLES";
-  if (type == CRYO_SEC_THREAD_FS) return "THREAD_FS";
-  if (type == CRYO_SEC_SHARED_MEMORY) return "SHARED_MEMORY";
-  if (type == CRYO_SEC_SOCKET_NET) return "SOCKET_NET";
-  if (type == CRYO_SEC_PAGE_COPIES) return "PAGE_COPIES";
-  if (type == CRYO_SEC_EXCLUDED) return "EXCLUDED";
-  if (type == CRYO_SEC_BUILD_ID) return "BUILD_ID";
-  if (type == CRYO_SEC_TIMERFD) return "TIMERFD";
-  if (type == CRYO_SEC_SIGNALFD) return "SIGNALFD";
-  if (type == CRYO_SEC_INOTIFY) return "INOTIFY";
-  if (type == CRYO_SEC_FANOTIFY) return "FANOTIFY";
-  if (type == CRYO_SEC_POSIX_TIMERS) return "POSIX_TIMERS";
-  if (type == CRYO_SEC_SECCOMP) return "SECCOMP";
-  if (type == CRYO_SEC_UCLAMP) return "UCLAMP";
-  if (type == CRYO_SEC_MEMPOLICY) return "MEMPOLICY";
-  if (type == CRYO_SEC_CGROUP) return "CGROUP";
-  if (type == CRYO_SEC_SOCKOPTS) return "SOCKOPTS";
-  if (type == CRYO_SEC_SOCKSTATE) return "SOCKSTATE";
-  if (type == CRYO_SEC_SOCKQUEUE) return "SOCKQUEUE";
-  if (type == CRYO_SEC_PTY) return "PTY";
-  if (type == CRYO_SEC_PTY_SLAVE) return "PTY_SLAVE";
-  if (type == CRYO_SEC_SHM) return "SHM";
-  if (type == CRYO_SEC_SEM) return "SEM";
-  if (type == CRYO_SEC_SEM_UNDO) return "SEM_UNDO";
-  if (type == CRYO_SEC_MSG) return "MSG";
-  if (type == CRYO_SEC_MQUEUE) return "MQUEUE";
-  if (type == CRYO_SEC_NAMESPACES) return "NAMESPACES";
-  if (type == CRYO_SEC_PIDS) return "PIDS";
-  if (type == CRYO_SEC_NS) return "NS";
-  if (type == CRYO_SEC_NS_UTS) return "NS_UTS";
-  if (type == CRYO_SEC_NS_USER) return "NS_USER";
-  if (type == CRYO_SEC_NS_TIME) return "NS_TIME";
-  if (type == CRYO_SEC_NS_IPC) return "NS_IPC";
-  if (type == CRYO_SEC_NS_CGROUP) return "NS_CGROUP";
-  if (type == CRYO_SEC_NS_NET) return "NS_NET";
-  if (type == CRYO_SEC_NS_MNT) return "NS_MNT";
-  if (type == CRYO_SEC_MOUNT_ENTRY) return "MOUNT_ENTRY";
-  if (type == CRYO_SEC_PIDFD) return "PIDFD";
-  if (type == CRYO_SEC_URING) return "URING";
-  if (type == CRYO_SEC_INDEX) return "INDEX";
-  if (type == CRYO_SEC_END) return "END";
+  static constexpr std::pair<std::uint32_t, const char*> kNames[] = {
+      {CRYO_SEC_SYSTEM, "SYSTEM"},
+      {CRYO_SEC_CPU, "CPU"},
+      {CRYO_SEC_PROCESS, "PROCESS"},
+      {CRYO_SEC_CWD, "CWD"},
+      {CRYO_SEC_RLIMITS, "RLIMITS"},
+      {CRYO_SEC_SIGACTIONS, "SIGACTIONS"},
+      {CRYO_SEC_SIGPENDING, "SIGPENDING"},
+      {CRYO_SEC_ITIMERS, "ITIMERS"},
+      {CRYO_SEC_CREDS, "CREDS"},
+      {CRYO_SEC_MM, "MM"},
+      {CRYO_SEC_VMA, "VMA"},
+      {CRYO_SEC_INODE, "INODE"},
+      {CRYO_SEC_FILE, "FILE"},
+      {CRYO_SEC_FDS, "FDS"},
+      {CRYO_SEC_THREAD, "THREAD"},
+      {CRYO_SEC_REGSET, "REGSET"},
+      {CRYO_SEC_PAGES, "PAGES"},
+      {CRYO_SEC_PAGE_DATA, "PAGE_DATA"},
+      {CRYO_SEC_PIPE, "PIPE"},
+      {CRYO_SEC_EPOLL, "EPOLL"},
+      {CRYO_SEC_SOCKET, "SOCKET"},
+      {CRYO_SEC_EVENTFD, "EVENTFD"},
+      {CRYO_SEC_LOCKS, "LOCKS"},
+      {CRYO_SEC_SOCKOPTS, "SOCKOPTS"},
+      {CRYO_SEC_SOCKSTATE, "SOCKSTATE"},
+      {CRYO_SEC_SOCKQUEUE, "SOCKQUEUE"},
+      {CRYO_SEC_TIMERFD, "TIMERFD"},
+      {CRYO_SEC_SIGNALFD, "SIGNALFD"},
+      {CRYO_SEC_POSIX_TIMERS, "POSIX_TIMERS"},
+      {CRYO_SEC_INOTIFY, "INOTIFY"},
+      {CRYO_SEC_PTY, "PTY"},
+      {CRYO_SEC_PTY_SLAVE, "PTY_SLAVE"},
+      {CRYO_SEC_SHM, "SHM"},
+      {CRYO_SEC_SEM, "SEM"},
+      {CRYO_SEC_SEM_UNDO, "SEM_UNDO"},
+      {CRYO_SEC_MSG, "MSG"},
+      {CRYO_SEC_MQUEUE, "MQUEUE"},
+      {CRYO_SEC_BUILD_ID, "BUILD_ID"},
+      {CRYO_SEC_SECCOMP, "SECCOMP"},
+      {CRYO_SEC_UCLAMP, "UCLAMP"},
+      {CRYO_SEC_MEMPOLICY, "MEMPOLICY"},
+      {CRYO_SEC_CGROUP, "CGROUP"},
+      {CRYO_SEC_PIDFD, "PIDFD"},
+      {CRYO_SEC_PAGE_COPIES, "PAGE_COPIES"},
+      {CRYO_SEC_THREAD_FS, "THREAD_FS"},
+      {CRYO_SEC_NAMESPACES, "NAMESPACES"},
+      {CRYO_SEC_NS, "NS"},
+      {CRYO_SEC_NS_UTS, "NS_UTS"},
+      {CRYO_SEC_NS_USER, "NS_USER"},
+      {CRYO_SEC_NS_TIME, "NS_TIME"},
+      {CRYO_SEC_NS_IPC, "NS_IPC"},
+      {CRYO_SEC_NS_CGROUP, "NS_CGROUP"},
+      {CRYO_SEC_NS_NET, "NS_NET"},
+      {CRYO_SEC_PIDS, "PIDS"},
+      {CRYO_SEC_NS_MNT, "NS_MNT"},
+      {CRYO_SEC_MOUNT_ENTRY, "MOUNT_ENTRY"},
+      {CRYO_SEC_VDSO, "VDSO"},
+      {CRYO_SEC_URING, "URING"},
+      {CRYO_SEC_FANOTIFY, "FANOTIFY"},
+      {CRYO_SEC_SHARED_TABLES, "SHARED_TABLES"},
+      {CRYO_SEC_EXCLUDED, "EXCLUDED"},
+      {CRYO_SEC_SHARED_MEMORY, "SHARED_MEMORY"},
+      {CRYO_SEC_SOCKET_NET, "SOCKET_NET"},
+      {CRYO_SEC_INDEX, "INDEX"},
+      {CRYO_SEC_END, "END"},
+  };
+  for (const auto& [known, name] : kNames)
+    if (known == type) return name;
   return fmt::format("section type {}", type);
 }
 

@@ -68,6 +68,7 @@ struct Staging {
   StagedMap<std::int32_t, Process> processes;
   StagedMap<std::int32_t, Thread> threads;
   StagedMap<std::uint32_t, Mm> mms;
+  std::map<std::uint32_t, Vdso> vdsos;
   StagedMap<std::uint32_t, Inode> inodes;
   StagedMap<std::uint32_t, File> files;
   StagedMap<std::uint32_t, Namespace> namespaces;
@@ -130,6 +131,7 @@ void parse_mempolicy(Staging& staging, const Payload& payload);
 void parse_cgroup(Staging& staging, const Payload& payload);
 
 void parse_mm(Staging& staging, const Payload& payload);
+void parse_vdso(Staging& staging, const Payload& payload);
 void parse_vma(Staging& staging, const Payload& payload);
 // Returns the chunk, which lacks what the PAGE_DATA after it tells.
 [[nodiscard]] PageChunk parse_pages(Staging& staging, const Payload& payload);

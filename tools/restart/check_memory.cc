@@ -6,44 +6,45 @@
 
 #include <algorithm>
 
-#include "base/crc32c.h"
 #include "base/exit_codes.h"
 #include "restart/check.h"
-#include "restart/memory_plan.h"
 #include "restart/mempolicy.h"
+#include "restart/restart_arch.h"
+#include "restart/vdso.h"
 #include "stub_arch.h"
 
 namespace cryo {
 namespace {
 
-// The vdso is code that the process may be executing, with the addresses of the vvar pages next to it
-// compiled in: both must be byte for byte and page for page what they were.
-bool same_layout(const std::vector<KernelMapping>& own, const std::vector<KernelMapping>& saved) {
-  if (own.size() != saved.size()) return false;
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    if (own[i].kind != saved[i].kind || own[i].range.size() != saved[i].range.size()) return false;
-    if (own[i].range.start - own[0].range.start != saved[i].range.start - saved[0].range.start) return false;
-  }
-  return true;
-}
-
-std::uint32_t own_vdso_crc(const std::vector<KernelMapping>& own) {
-  for (const KernelMapping& mapping : own)
-    if (mapping.kind == CRYO_VMA_VDSO)
-      return crc32c({reinterpret_cast<const std::byte*>(mapping.range.start), mapping.range.size()});
-  return 0;
+bool is_inside(const Thread& thread, const AddressRange& range) {
+  const std::uint64_t at = instruction_pointer(thread.regsets);
+  return at >= range.start && at < range.end;
 }
 
 void check_vdso(const CheckInput& input, const Mm& mm, Findings& findings) {
-  const std::vector<KernelMapping> saved = kernel_mappings(mm);
-  if (mm.head.vdso == 0 && saved.empty()) return;
+  const std::int32_t pid = input.process.head.pid;
   const std::vector<KernelMapping> own = kernel_mappings(own_mappings());
-  if (!same_layout(own, saved) || own_vdso_crc(own) != mm.head.vdso_crc)
+  if (has_this_vdso(mm, own)) return;
+  const std::string problem = vdso_problem(input.context, mm, own);
+  if (!problem.empty())
     findings.problem(
         kErrBadArch,
         "pid {}: the code that the kernel maps into every process (vdso) is not that of the kernel "
-        "on which the context was made ({})",
-        input.process.head.pid, reinterpret_cast<const char*>(input.context.system.release));
+        "on which the context was made ({}), {}",
+        pid, reinterpret_cast<const char*>(input.context.system.release), problem);
+}
+
+// Those of the first one are moved together with the memory.
+void check_place(const CheckInput& input, Findings& findings) {
+  const Mm& mm = input.context.mm(input.process.head.mm);
+  if (has_this_vdso(mm, kernel_mappings(own_mappings()))) return;
+  for (const Thread& thread : input.process.threads)
+    if (is_inside(thread, span_of(kernel_mappings(mm))))
+      findings.problem(
+          kErrBadArch,
+          "pid {}: thread {} was inside the kernel's code (vdso), which is another one here, and shares "
+          "its memory with another process",
+          input.process.head.pid, thread.head.tid);
 }
 
 void check_vma(const CheckInput& input, const cryo_vma& vma, Findings& findings) {
@@ -86,7 +87,10 @@ void check_locked(const CheckInput& input, const Mm& mm, Findings& findings) {
 
 void check_memory(const CheckInput& input, Findings& findings) {
   const cryo_shared_memory& shared = input.process.shared_memory;
-  if (shared.mm != 0 && shared.mm != input.process.head.pid) return;  // the first one's is looked at
+  if (shared.mm != 0 && shared.mm != input.process.head.pid) {  // the first one's is looked at
+    check_place(input, findings);
+    return;
+  }
   const Mm& mm = input.context.mm(input.process.head.mm);
   check_vdso(input, mm, findings);
   for (const cryo_vma& vma : mm.vmas) check_vma(input, vma, findings);

@@ -18,6 +18,7 @@
 #include "restart/check.h"
 #include "restart/failure.h"
 #include "restart/posix_timers.h"
+#include "restart/process_state.h"
 #include "restart/tree_plan.h"
 
 namespace cryo {
@@ -85,6 +86,10 @@ void check_limits(const CheckInput& input, Findings& findings) {
     rlimit limit;
     if (::getrlimit(static_cast<__rlimit_resource_t>(i), &limit) != 0) {
       findings.problem(EINVAL, "pid {}: this kernel has no limit {}", input.process.head.pid, i);
+    } else if (input.process.rlimits[i].max > limit.rlim_max && is_of_machine(i)) {
+      findings.warning("pid {}: its hard limit of {} becomes {} (it was {})", input.process.head.pid,
+                       limit_name(i), static_cast<std::int64_t>(limit.rlim_max),
+                       static_cast<std::int64_t>(input.process.rlimits[i].max));
     } else if (input.process.rlimits[i].max > limit.rlim_max) {
       findings.problem(EPERM, "pid {}: its hard limit of {} is {}, cr_restart's is {}",
                        input.process.head.pid, limit_name(i),

@@ -140,7 +140,7 @@ StubArea Child::make_area(AddressSpace& space) {
   std::size_t memory_size = 0;
   if (makes_memory()) {
     memory_size = memory_plan_size(input_.context, mm);
-    for (const KernelMapping& mapping : kernel_mappings_) transit += mapping.range.size();
+    transit = transit_size(mm, kernel_mappings_);
   }
   const std::size_t data = memory_size + thread_plan_size(process_, credentials_) +
                            timerfd_plan_size(process_) + posix_timer_plan_size(process_) +
@@ -156,11 +156,14 @@ StubArea Child::make_area(AddressSpace& space) {
 
 MemoryPlan Child::plan_own_memory(StubArea& area, AddressSpace& space) {
   if (!makes_memory()) return {};
-  const MemoryPlanInput input{
-      input_.context,          input_.context.mm(process_.head.mm),
-      kernel_mappings_,        [this](std::uint32_t file) { return files_.fds.at(file); },
-      input_.shared,           input_.handle_fd,
-      input_.shared_life.areas};
+  const MemoryPlanInput input{input_.context,
+                              input_.context.mm(process_.head.mm),
+                              process_.threads,
+                              kernel_mappings_,
+                              [this](std::uint32_t file) { return files_.fds.at(file); },
+                              input_.shared,
+                              input_.handle_fd,
+                              input_.shared_life.areas};
   return plan_memory(input, area, space);
 }
 
@@ -210,7 +213,8 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
                                 fds,
                                 is_child_of_exited_leader(),
                                 *directories_,
-                                holder_of(input_.context, process_)};
+                                holder_of(input_.context, process_),
+                                memory.moved};
   CallList& process_calls = memory.after_reads;
   plan_process_calls(process_calls, area);
   CallList leader_calls;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <map>
 
 #include "base/error.h"
@@ -64,6 +65,12 @@ class Planner {
  private:
   void mark_filled();
   void clear();
+  void move_kernel_mappings(std::uint32_t index, std::uint64_t from, std::uint64_t to);
+  void move(std::uint32_t index, std::uint64_t from, std::uint64_t size, std::uint64_t to);
+  [[nodiscard]] bool has_thread_in(const AddressRange& range) const;
+  void plan_old_vdso(const std::vector<KernelMapping>& saved);
+  void place_old_vdso(const std::vector<KernelMapping>& saved, const Bytes& image, const Bytes& data,
+                      std::uint64_t transit, std::uint64_t to);
   void take_keys();
   void leave_keys();
   [[nodiscard]] bool has_own_key(const cryo_vma& vma) const {
@@ -114,32 +121,84 @@ void Planner::mark_filled() {
 
 // Out of the way with the vdso, away with everything, and in with the vdso where it was.
 void Planner::clear() {
-  CallList& calls = plan_.before_reads;
   const std::vector<KernelMapping> saved = kernel_mappings(input_.mm);
-  std::uint64_t transit = area_.transit();
-  for (const KernelMapping& own : input_.own_kernel_mappings) {
-    calls.expect(Expect::kArgument4, Step::kKernelMapping, 0, SYS_mremap, own.range.start, own.range.size(),
-                 own.range.size(), MREMAP_MAYMOVE | MREMAP_FIXED, transit);
-    transit += own.range.size();
-  }
+  const AddressRange own = span_of(input_.own_kernel_mappings);
+  move_kernel_mappings(0, own.start, area_.transit());
   std::vector<AddressRange> kept = input_.kept;
   kept.push_back(area_.range());
   for (const auto& [inode, place] : input_.shared) kept.push_back(place);
   unmap_all_but(std::move(kept));
-  transit = area_.transit();
-  for (std::size_t i = 0; i < saved.size(); ++i) {
-    const std::uint64_t size = input_.own_kernel_mappings.at(i).range.size();
-    calls.expect(Expect::kArgument4, Step::kKernelMapping, 1, SYS_mremap, transit, size, size,
-                 MREMAP_MAYMOVE | MREMAP_FIXED, saved[i].range.start);
-    transit += size;
-  }
   if (saved.empty())  // the saved process had unmapped its vdso
-    for (const KernelMapping& own : input_.own_kernel_mappings) {
-      calls.add(Step::kUnmap, 0, SYS_munmap, transit, own.range.size());
-      transit += own.range.size();
-    }
-  calls.add(Step::kThpDisable, 0, SYS_prctl, PR_SET_THP_DISABLE, input_.mm.head.thp_disabled ? 1 : 0, 0, 0,
-            0);
+    plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, area_.transit(), own.size());
+  else if (has_this_vdso(input_.mm, input_.own_kernel_mappings))
+    move_kernel_mappings(1, area_.transit(), saved.front().range.start);
+  else
+    plan_old_vdso(saved);
+  plan_.before_reads.add(Step::kThpDisable, 0, SYS_prctl, PR_SET_THP_DISABLE,
+                         input_.mm.head.thp_disabled ? 1 : 0, 0, 0, 0);
+}
+
+// They keep their distances, which are in the code.
+void Planner::move_kernel_mappings(std::uint32_t index, std::uint64_t from, std::uint64_t to) {
+  const std::uint64_t start = span_of(input_.own_kernel_mappings).start;
+  for (const KernelMapping& own : input_.own_kernel_mappings) {
+    const std::uint64_t offset = own.range.start - start;
+    move(index, from + offset, own.range.size(), to + offset);
+  }
+}
+
+void Planner::move(std::uint32_t index, std::uint64_t from, std::uint64_t size, std::uint64_t to) {
+  plan_.before_reads.expect(Expect::kArgument4, Step::kKernelMapping, index, SYS_mremap, from, size, size,
+                            MREMAP_MAYMOVE | MREMAP_FIXED, to);
+}
+
+bool Planner::has_thread_in(const AddressRange& range) const {
+  return std::any_of(input_.threads.begin(), input_.threads.end(), [&](const Thread& thread) {
+    const std::uint64_t at = instruction_pointer(thread.regsets);
+    return at >= range.start && at < range.end;
+  });
+}
+
+// This kernel's where there is room, and at the old place the old one, which leads there.
+void Planner::plan_old_vdso(const std::vector<KernelMapping>& saved) {
+  const AddressRange own = span_of(input_.own_kernel_mappings);
+  const AddressRange old = span_of(saved);
+  const Vdso& vdso = input_.context.vdsos.at(input_.mm.head.vdso_crc);
+  const std::uint64_t own_at = space_.take_hole(own.size()).start;
+  std::uint64_t transit = area_.transit() + own.size();
+  Bytes image = vdso.image;
+  for (const KernelMapping& mapping : input_.own_kernel_mappings)
+    if (mapping.kind == CRYO_VMA_VDSO)
+      image = redirected_vdso(vdso.image,
+                              {reinterpret_cast<const std::byte*>(mapping.range.start), mapping.range.size()},
+                              own_at + mapping.range.start - own.start);
+  move_kernel_mappings(1, area_.transit(), own_at);
+  place_old_vdso(saved, image, vdso.data, transit, old.start);
+  if (!has_thread_in(old)) return;
+  plan_.moved = CodeMove{old, space_.take_hole(old.size()).start};
+  place_old_vdso(saved, vdso.image, vdso.data, transit + old.size(), plan_.moved->to);
+}
+
+// Made in transit now, moved by the stub.
+void Planner::place_old_vdso(const std::vector<KernelMapping>& saved, const Bytes& image, const Bytes& data,
+                             std::uint64_t transit, std::uint64_t to) {
+  const AddressRange old = span_of(saved);
+  void* made = ::mmap(reinterpret_cast<void*>(transit), old.size(), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (made == MAP_FAILED) fail_errno("cannot map a copy of the old vdso at {:#x}", transit);
+  if (saved.front().kind == CRYO_VMA_VVAR)
+    std::memcpy(made, data.data(), std::min<std::size_t>(data.size(), saved.front().range.size()));
+  for (const KernelMapping& mapping : saved) {
+    const std::uint64_t offset = mapping.range.start - old.start;
+    const std::uint64_t size = mapping.range.size();
+    const bool code = mapping.kind == CRYO_VMA_VDSO;
+    if (code)
+      std::memcpy(static_cast<std::byte*>(made) + offset, image.data(),
+                  std::min<std::size_t>(image.size(), size));
+    move(1, transit + offset, size, to + offset);
+    plan_.before_reads.add(Step::kKernelMapping, 1, SYS_mprotect, to + offset, size,
+                           code ? PROT_READ | PROT_EXEC : PROT_READ);
+  }
 }
 
 // The kernel gives the lowest key that is free, and takes one itself when it first maps memory to execute
@@ -343,22 +402,9 @@ void Planner::plan_fields() {
 
 }  // namespace
 
-std::vector<KernelMapping> kernel_mappings(const std::vector<OwnMapping>& own) {
-  std::vector<KernelMapping> result;
-  for (const OwnMapping& mapping : own) {
-    if (mapping.name == "[vdso]")
-      result.push_back({mapping.range, CRYO_VMA_VDSO});
-    else if (mapping.name.starts_with("[vvar"))
-      result.push_back({mapping.range, CRYO_VMA_VVAR});
-  }
-  return result;
-}
-
-std::vector<KernelMapping> kernel_mappings(const Mm& mm) {
-  std::vector<KernelMapping> result;
-  for (const cryo_vma& vma : mm.vmas)
-    if (is_kernel_mapping(vma)) result.push_back({{vma.start, vma.end}, vma.kind});
-  return result;
+std::size_t transit_size(const Mm& mm, const std::vector<KernelMapping>& own) {
+  const std::size_t size = span_of(own).size();
+  return has_this_vdso(mm, own) ? size : size + 2 * span_of(kernel_mappings(mm)).size();
 }
 
 MemoryPlan plan_memory(const MemoryPlanInput& input, StubArea& area, AddressSpace& space) {

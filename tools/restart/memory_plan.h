@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "context/model.h"
@@ -10,27 +11,22 @@
 #include "restart/calls.h"
 #include "restart/shared_memory.h"
 #include "restart/stub_area.h"
+#include "restart/vdso.h"
 
 namespace cryo {
-
-// The kernel's own mappings of this process, which move to where the saved ones were.
-struct KernelMapping {
-  AddressRange range;
-  std::uint32_t kind = CRYO_VMA_VDSO;  // or CRYO_VMA_VVAR
-};
-[[nodiscard]] std::vector<KernelMapping> kernel_mappings(const std::vector<OwnMapping>& own);
-[[nodiscard]] std::vector<KernelMapping> kernel_mappings(const Mm& mm);
 
 struct MemoryPlan {
   CallList before_reads;  // in place of the old address space, the new one, writable where necessary
   std::vector<stub::Read> reads;
   std::vector<iovec> buffers;
   CallList after_reads;  // final protections and all else
+  std::optional<CodeMove> moved{};
 };
 
 struct MemoryPlanInput {
   const Context& context;
   const Mm& mm;
+  const std::vector<Thread>& threads;
   std::vector<KernelMapping> own_kernel_mappings;
   std::function<int(std::uint32_t file)> fd_of;  // descriptor through which a file is mapped
   const SharedMemory& shared;
@@ -43,6 +39,9 @@ struct MemoryPlanInput {
 
 // Everything that the saved process will have in its address space, with the gap below its stacks.
 void use_saved_addresses(const Mm& mm, AddressSpace& space);
+
+// Bytes of address space of the transit place that plan_memory() needs.
+[[nodiscard]] std::size_t transit_size(const Mm& mm, const std::vector<KernelMapping>& own);
 
 // Bytes of stub area that plan_memory() and the copying of its plan will need at most.
 [[nodiscard]] std::size_t memory_plan_size(const Context& context, const Mm& mm);

@@ -19,15 +19,33 @@
 
 namespace cryo {
 
+bool is_of_machine(std::uint32_t resource) {
+  return resource == RLIMIT_NPROC || resource == RLIMIT_SIGPENDING;
+}
+
 void raise_limits(const Process& process) {
   for (std::uint32_t i = 0; i < process.rlimits.size(); ++i) {
     const auto resource = static_cast<__rlimit_resource_t>(i);
     rlimit limit;
     if (::getrlimit(resource, &limit) != 0) fail_errno("cannot read limit {}", i);
-    limit.rlim_max = std::max<rlim_t>(limit.rlim_max, process.rlimits[i].max);
+    const rlim_t own = limit.rlim_max;
+    limit.rlim_max = std::max<rlim_t>(own, process.rlimits[i].max);
     limit.rlim_cur = i == RLIMIT_CORE ? 0 : limit.rlim_max;
-    if (::setrlimit(resource, &limit) != 0) fail_errno("cannot raise limit {} to {}", i, limit.rlim_max);
+    if (::setrlimit(resource, &limit) == 0) continue;
+    if (errno != EPERM || !is_of_machine(i)) fail_errno("cannot raise limit {} to {}", i, limit.rlim_max);
+    limit = {own, own};  // the check has warned
+    if (::setrlimit(resource, &limit) != 0) fail_errno("cannot raise limit {} to {}", i, own);
   }
+}
+
+cryo_rlimit limit_here(const Process& process, std::uint32_t resource) {
+  cryo_rlimit limit = process.rlimits[resource];
+  rlimit own;
+  if (!is_of_machine(resource) || ::getrlimit(static_cast<__rlimit_resource_t>(resource), &own) != 0)
+    return limit;
+  limit.max = std::min<std::uint64_t>(limit.max, own.rlim_max);
+  limit.cur = std::min(limit.cur, limit.max);
+  return limit;
 }
 
 void enter_directory(const Path& cwd, const RestartOptions& options, const FileStore& store) {

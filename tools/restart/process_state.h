@@ -12,6 +12,12 @@ namespace cryo {
 // ones at the end.
 void raise_limits(const Process& process);
 
+// Their hard limits are the kernel's own, by the memory of the machine: who may not raise them gets this
+// machine's.
+[[nodiscard]] bool is_of_machine(std::uint32_t resource);
+// After raise_limits(): what the process gets.
+[[nodiscard]] cryo_rlimit limit_here(const Process& process, std::uint32_t resource);
+
 // The caller's working directory becomes `cwd`; one that has been removed is in `store`.
 struct FileStore;
 void enter_directory(const Path& cwd, const RestartOptions& options, const FileStore& store);

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "context/model.h"
@@ -24,6 +26,22 @@ inline constexpr std::size_t kMaxRegsetSize = 16384;
 
 // What mprotect(2) is to be told beside reading, writing and execution, by the flags of a mapping.
 [[nodiscard]] int restart_protection(std::uint64_t vma_flags);
+
+// The instruction pointer of a thread with these sets; 0 when they have none.
+[[nodiscard]] std::uint64_t instruction_pointer(const std::vector<Regset>& sets);
+void set_instruction_pointer(std::vector<Regset>& sets, std::uint64_t address);
+
+// A function of the vdso, and the system call with the same arguments that does the same.
+struct VdsoFunction {
+  std::string_view name;
+  long call;  // kVdsoKeep: it needs no data of the kernel and works on any
+};
+inline constexpr long kVdsoKeep = -1;
+[[nodiscard]] std::span<const VdsoFunction> vdso_functions();
+
+// Instructions for the start of such a function: go on at `target`; make the system call and return.
+[[nodiscard]] Bytes jump_code(std::uint64_t target);
+[[nodiscard]] Bytes syscall_code(long number);
 
 struct CpuProblem {
   std::string text;

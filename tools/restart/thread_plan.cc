@@ -12,6 +12,7 @@
 #include "restart/io_uring.h"
 #include "restart/mempolicy.h"
 #include "restart/posix_timers.h"
+#include "restart/process_state.h"
 #include "restart/restart_arch.h"
 #include "restart/seccomp.h"
 #include "restart/stop_signal.h"
@@ -105,6 +106,7 @@ class ThreadPlanner {
   void plan_alt_stack();
   void plan_scheduling();
   void plan_pending();
+  [[nodiscard]] std::vector<Regset> regsets() const;
   [[nodiscard]] cryo_resume* resume();
   void share_tables(cryo_resume& resume) const;
 
@@ -187,9 +189,17 @@ void ThreadPlanner::share_tables(cryo_resume& resume) const {
   if (shared.fs == pid && !thread_.fs) resume.flags |= CRYO_RESUME_OWNS_FS;
 }
 
+std::vector<Regset> ThreadPlanner::regsets() const {
+  std::vector<Regset> sets = restart_regsets(thread_.regsets);
+  const std::uint64_t at = instruction_pointer(sets);
+  if (const auto& move = input_.moved_code; move && at >= move->from.start && at < move->from.end)
+    set_instruction_pointer(sets, at - move->from.start + move->to);
+  return sets;
+}
+
 cryo_resume* ThreadPlanner::resume() {
   std::vector<cryo_regset> sets;
-  for (const Regset& regset : restart_regsets(thread_.regsets))
+  for (const Regset& regset : regsets())
     sets.push_back({.note = regset.head.note,
                     .length = static_cast<std::uint32_t>(regset.data.size()),
                     .data = reinterpret_cast<std::uint64_t>(area_.copy(regset.data))});
@@ -267,7 +277,7 @@ timeval rounded_up(std::uint64_t ns) {
 void plan_limits(const Process& process, CallList& calls, StubArea& area) {
   for (std::uint32_t i = 0; i < process.rlimits.size(); ++i) {
     auto* limit = area.array<cryo_rlimit>(1);
-    *limit = process.rlimits[i];
+    *limit = limit_here(process, i);
     calls.add(Step::kLimit, i, SYS_prlimit64, 0, i, limit, 0);
   }
 }

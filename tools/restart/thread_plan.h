@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "context/model.h"
 #include "restart/calls.h"
@@ -10,6 +11,7 @@
 #include "restart/options.h"
 #include "restart/stub_area.h"
 #include "restart/thread_fs.h"
+#include "restart/vdso.h"
 
 namespace cryo {
 
@@ -26,7 +28,8 @@ struct ThreadPlanInput {
   // module sets the death signals.
   bool late_death_signal = false;
   const ThreadDirectories& directories;
-  std::int32_t holder = 0;  // thread for which the others wait, if they do
+  std::int32_t holder = 0;               // thread for which the others wait, if they do
+  std::optional<CodeMove> moved_code{};  // for threads that are in it
 };
 
 // The leader is the first of the returned array; the others are in the order of their creation.

@@ -47,6 +47,11 @@ unsigned long cryo_arch_vdso(struct mm_struct *mm)
 	return (unsigned long)mm->context.vdso;
 }
 
+size_t cryo_arch_vdso_data(void)
+{
+	return 0;
+}
+
 u64 cryo_arch_vma_flags(struct vm_area_struct *vma)
 {
 	return vma->vm_flags & VM_ARM64_BTI ? CRYO_AARCH64_VMA_BTI : 0;

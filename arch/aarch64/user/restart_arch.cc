@@ -4,9 +4,12 @@
 #include <cryo/arch/aarch64.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <initializer_list>
 
 #include "base/error.h"
 
@@ -117,6 +120,12 @@ void add_names(std::uint64_t bits, const char* const (&names)[N], const char* wo
     if (bits >> bit & 1) to.push_back(bit < N ? names[bit] : fmt::format("{} bit {}", word, bit));
 }
 
+Bytes words_of(std::initializer_list<std::uint32_t> words) {
+  Bytes code(words.size() * sizeof(std::uint32_t));
+  std::memcpy(code.data(), words.begin(), code.size());
+  return code;
+}
+
 }  // namespace
 
 std::uint32_t own_arch() {
@@ -152,6 +161,43 @@ std::vector<Regset> restart_regsets(const std::vector<Regset>& saved) {
 int restart_protection(std::uint64_t vma_flags) {
   constexpr int kProtBti = 0x10;
   return vma_flags & CRYO_AARCH64_VMA_BTI ? kProtBti : 0;
+}
+
+std::uint64_t instruction_pointer(const std::vector<Regset>& sets) {
+  cryo_aarch64_regs regs{};
+  const Regset* general = find(sets, CRYO_AARCH64_PRSTATUS);
+  if (general != nullptr && general->data.size() >= sizeof(regs))
+    std::memcpy(&regs, general->data.data(), sizeof(regs));
+  return regs.pc;
+}
+
+void set_instruction_pointer(std::vector<Regset>& sets, std::uint64_t address) {
+  constexpr std::size_t kAt = offsetof(cryo_aarch64_regs, pc);
+  for (Regset& set : sets)
+    if (set.head.note == CRYO_AARCH64_PRSTATUS && set.data.size() >= kAt + sizeof(address))
+      std::memcpy(set.data.data() + kAt, &address, sizeof(address));
+}
+
+std::span<const VdsoFunction> vdso_functions() {
+  static constexpr VdsoFunction kFunctions[] = {{"__kernel_clock_gettime", SYS_clock_gettime},
+                                                {"__kernel_gettimeofday", SYS_gettimeofday},
+                                                {"__kernel_clock_getres", SYS_clock_getres},
+                                                {"__kernel_getrandom", SYS_getrandom},
+                                                {"__kernel_rt_sigreturn", kVdsoKeep}};
+  return kFunctions;
+}
+
+Bytes jump_code(std::uint64_t target) {
+  // ldr x16, . + 8; br x16
+  Bytes code = words_of({0x58000050, 0xd61f0200});
+  const auto* bytes = reinterpret_cast<const std::byte*>(&target);
+  code.insert(code.end(), bytes, bytes + sizeof(target));
+  return code;
+}
+
+Bytes syscall_code(long number) {
+  // mov x8, number; svc 0; ret
+  return words_of({0xd2800008 | static_cast<std::uint32_t>(number) << 5, 0xd4000001, 0xd65f03c0});
 }
 
 std::vector<CpuProblem> cpu_problems(const Context& context) {

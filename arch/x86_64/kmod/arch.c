@@ -65,6 +65,11 @@ const char *cryo_arch_vma_obstacle(struct vm_area_struct *vma)
 	return NULL;
 }
 
+size_t cryo_arch_vdso_data(void)
+{
+	return CRYO_X86_VDSO_DATA;
+}
+
 int cryo_arch_vma_pkey(struct vm_area_struct *vma)
 {
 	return vma_pkey(vma);
@@ -141,6 +146,25 @@ void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
 		cryo_refuse(c, "linear address masking is not supported");
 }
 
+/* As programs see it: raw, not as the kernel would like to have it. */
+static void fill_cpuid(struct cryo_x86_64_cpu *out)
+{
+	u32 eax, ebx, ecx, edx, highest = cpuid_eax(0);
+
+	cpuid(1, &eax, &ebx, &out->cpuid[CRYO_X86_64_1_ECX], &edx);
+	if (highest >= 7) {
+		cpuid_count(7, 0, &eax, &out->cpuid[CRYO_X86_64_7_EBX],
+			    &out->cpuid[CRYO_X86_64_7_ECX], &out->cpuid[CRYO_X86_64_7_EDX]);
+		if (eax >= 1)
+			cpuid_count(7, 1, &out->cpuid[CRYO_X86_64_7_1_EAX], &ebx, &ecx, &edx);
+	}
+	if (highest >= 0xd)
+		cpuid_count(0xd, 1, &out->cpuid[CRYO_X86_64_D_1_EAX], &ebx, &ecx, &edx);
+	if (cpuid_eax(0x80000000) >= 0x80000001)
+		cpuid(0x80000001, &eax, &ebx, &out->cpuid[CRYO_X86_64_80000001_ECX],
+		      &out->cpuid[CRYO_X86_64_80000001_EDX]);
+}
+
 int cryo_arch_save_cpu(struct cryo_capture *c)
 {
 	const struct cpuinfo_x86 *cpu = &boot_cpu_data;
@@ -150,6 +174,7 @@ int cryo_arch_save_cpu(struct cryo_capture *c)
 		.stepping = cpu->x86_stepping,
 	};
 
+	fill_cpuid(&out);
 	strscpy((char *)out.vendor, cpu->x86_vendor_id, sizeof(out.vendor));
 	if (boot_cpu_has(X86_FEATURE_OSXSAVE)) {
 		out.xcr0 = xgetbv(XCR_XFEATURE_ENABLED_MASK);

@@ -5,9 +5,13 @@
 #include <cryo/arch/x86_64.h>
 #include <elf.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+
+#include "x86_features.h"
 
 namespace cryo {
 namespace {
@@ -92,15 +96,18 @@ NamedValues registers(const Regset& regset) {
 }
 
 NamedValues cpu(std::span<const std::byte> payload) {
-  const auto head = take<cryo_x86_64_cpu>(payload);
-  if (!head) return {};
-  const char* vendor = reinterpret_cast<const char*>(head->vendor);
-  return {{"vendor", std::string(vendor, ::strnlen(vendor, sizeof(head->vendor)))},
-          {"family", fmt::format("{:#x}", head->family)},
-          {"model", fmt::format("{:#x}", head->model)},
-          {"stepping", fmt::format("{}", head->stepping)},
-          {"state components", component_names(head->xcr0)},
-          {"state size", fmt::format("{} bytes", head->xstate_size)}};
+  if (payload.size() < offsetof(cryo_x86_64_cpu, cpuid)) return {};
+  const cryo_x86_64_cpu head = x86_64_cpu(payload);
+  const char* vendor = reinterpret_cast<const char*>(head.vendor);
+  NamedValues values = {{"vendor", std::string(vendor, ::strnlen(vendor, sizeof(head.vendor)))},
+                        {"family", fmt::format("{:#x}", head.family)},
+                        {"model", fmt::format("{:#x}", head.model)},
+                        {"stepping", fmt::format("{}", head.stepping)},
+                        {"state components", component_names(head.xcr0)},
+                        {"state size", fmt::format("{} bytes", head.xstate_size)}};
+  if (has_x86_64_cpuid(payload))
+    values.emplace_back("features", fmt::format("{}", fmt::join(x86_64_features(head, {}), " ")));
+  return values;
 }
 
 }  // namespace

@@ -4,33 +4,43 @@
 #include <cpuid.h>
 #include <cryo/arch/x86_64.h>
 #include <elf.h>
+#include <fmt/ranges.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <initializer_list>
 
 #include "base/error.h"
+#include "x86_features.h"
 
 namespace cryo {
 namespace {
 
 constexpr std::size_t kXstateBv = 512;  // of the XSAVE header: components not in their initial state
 
-struct Cpu {
-  std::uint64_t xcr0 = 0;
-  std::uint32_t xstate_size = 0;
-  std::string vendor;
-};
-
-Cpu own_cpu() {
-  Cpu cpu;
+void read_features(cryo_x86_64_cpu& cpu) {
   std::uint32_t eax, ebx, ecx, edx;
-  char vendor[13] = {};
-  __cpuid(0, eax, ebx, ecx, edx);
-  std::memcpy(vendor, &ebx, 4);
-  std::memcpy(vendor + 4, &edx, 4);
-  std::memcpy(vendor + 8, &ecx, 4);
-  cpu.vendor = vendor;
+  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx)) cpu.cpuid[CRYO_X86_64_1_ECX] = ecx;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
+    cpu.cpuid[CRYO_X86_64_7_EBX] = ebx;
+    cpu.cpuid[CRYO_X86_64_7_ECX] = ecx;
+    cpu.cpuid[CRYO_X86_64_7_EDX] = edx;
+    if (eax >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx)) cpu.cpuid[CRYO_X86_64_7_1_EAX] = eax;
+  }
+  if (__get_cpuid_count(0xd, 1, &eax, &ebx, &ecx, &edx)) cpu.cpuid[CRYO_X86_64_D_1_EAX] = eax;
+  if (__get_cpuid(0x80000001, &eax, &ebx, &ecx, &edx)) {
+    cpu.cpuid[CRYO_X86_64_80000001_ECX] = ecx;
+    cpu.cpuid[CRYO_X86_64_80000001_EDX] = edx;
+  }
+}
+
+cryo_x86_64_cpu own_cpu() {
+  cryo_x86_64_cpu cpu{};
+  std::uint32_t eax, ebx, ecx, edx;
   __cpuid(1, eax, ebx, ecx, edx);
+  read_features(cpu);
   if (!(ecx & bit_OSXSAVE)) return cpu;
   std::uint32_t low, high;
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -68,6 +78,12 @@ std::uint64_t in_use(const Thread& thread) {
   return mask;
 }
 
+Bytes bytes_of(std::initializer_list<int> values) {
+  Bytes bytes;
+  for (const int value : values) bytes.push_back(static_cast<std::byte>(value));
+  return bytes;
+}
+
 }  // namespace
 
 std::uint32_t own_arch() {
@@ -94,9 +110,53 @@ int restart_protection(std::uint64_t) {
   return 0;
 }
 
-std::vector<CpuProblem> cpu_problems(const Context& context) {
-  std::vector<CpuProblem> problems;
-  const Cpu own = own_cpu();
+std::uint64_t instruction_pointer(const std::vector<Regset>& sets) {
+  cryo_x86_64_regs regs{};
+  const Regset* general = find(sets, NT_PRSTATUS);
+  if (general != nullptr && general->data.size() >= sizeof(regs))
+    std::memcpy(&regs, general->data.data(), sizeof(regs));
+  return regs.rip;
+}
+
+void set_instruction_pointer(std::vector<Regset>& sets, std::uint64_t address) {
+  constexpr std::size_t kAt = offsetof(cryo_x86_64_regs, rip);
+  for (Regset& set : sets)
+    if (set.head.note == NT_PRSTATUS && set.data.size() >= kAt + sizeof(address))
+      std::memcpy(set.data.data() + kAt, &address, sizeof(address));
+}
+
+std::span<const VdsoFunction> vdso_functions() {
+  static constexpr VdsoFunction kFunctions[] = {{"__vdso_clock_gettime", SYS_clock_gettime},
+                                                {"__vdso_gettimeofday", SYS_gettimeofday},
+                                                {"__vdso_time", SYS_time},
+                                                {"__vdso_clock_getres", SYS_clock_getres},
+                                                {"__vdso_getcpu", SYS_getcpu},
+                                                {"__vdso_getrandom", SYS_getrandom},
+                                                // Atomic operations on the program's memory, v7.2
+                                                {"__vdso_futex_robust_list64_try_unlock", kVdsoKeep},
+                                                {"__vdso_futex_robust_list32_try_unlock", kVdsoKeep},
+                                                {"__vdso_sgx_enter_enclave", kVdsoKeep}};
+  return kFunctions;
+}
+
+Bytes jump_code(std::uint64_t target) {
+  // mov $target, %rax; jmp *%rax.  No argument is in rax.
+  Bytes code = bytes_of({0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0});
+  std::memcpy(code.data() + 2, &target, sizeof(target));
+  return code;
+}
+
+Bytes syscall_code(long number) {
+  // mov $number, %eax; syscall; ret
+  Bytes code = bytes_of({0xb8, 0, 0, 0, 0, 0x0f, 0x05, 0xc3});
+  const auto eax = static_cast<std::uint32_t>(number);
+  std::memcpy(code.data() + 1, &eax, sizeof(eax));
+  return code;
+}
+
+namespace {
+
+void check_registers(const Context& context, const cryo_x86_64_cpu& own, std::vector<CpuProblem>& problems) {
   for (const Process& process : context.processes)
     for (const Thread& thread : process.threads) {
       const std::uint64_t missing = in_use(thread) & ~own.xcr0;
@@ -105,13 +165,23 @@ std::vector<CpuProblem> cpu_problems(const Context& context) {
                                         thread.head.tid, component_names(missing)),
                             true});
     }
-  cryo_x86_64_cpu saved{};
-  if (context.cpu.size() < sizeof(saved)) return problems;
-  std::memcpy(&saved, context.cpu.data(), sizeof(saved));
-  const std::uint64_t missing = saved.xcr0 & ~own.xcr0;
-  if (problems.empty() && missing != 0)
+}
+
+}  // namespace
+
+std::vector<CpuProblem> cpu_problems(const Context& context) {
+  std::vector<CpuProblem> problems;
+  const cryo_x86_64_cpu own = own_cpu();
+  check_registers(context, own, problems);
+  if (context.cpu.size() < offsetof(cryo_x86_64_cpu, cpuid)) return problems;
+  const cryo_x86_64_cpu saved = x86_64_cpu(context.cpu);
+  std::vector<std::string> missing;
+  if (has_x86_64_cpuid(context.cpu)) missing = x86_64_features(saved, own);
+  if (saved.xcr0 & ~own.xcr0)
+    missing.push_back(fmt::format("state components {}", component_names(saved.xcr0 & ~own.xcr0)));
+  if (problems.empty() && !missing.empty())
     problems.push_back({fmt::format("this CPU lacks what programs could use where the context was made: {}",
-                                    component_names(missing)),
+                                    fmt::join(missing, ", ")),
                         false});
   return problems;
 }

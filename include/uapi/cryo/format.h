@@ -91,6 +91,7 @@ enum cryo_section_type {
 	CRYO_SEC_ITIMERS	= 8,	/* object: pid; struct cryo_array; tail: struct cryo_itimer, ITIMER_REAL first */
 	CRYO_SEC_CREDS		= 9,	/* object: pid; struct cryo_creds; tail: supplementary gids, u32 each */
 	CRYO_SEC_MM		= 10,	/* object: mm; struct cryo_mm; tail: auxiliary vector, u64 each */
+	CRYO_SEC_VDSO		= 86,	/* object: cryo_mm.vdso_crc; struct cryo_vdso; tail: image, data */
 	CRYO_SEC_VMA		= 11,	/* object: mm; struct cryo_vma */
 	CRYO_SEC_INODE		= 12,	/* object: inode id; struct cryo_inode */
 	CRYO_SEC_FILE		= 13,	/* object: file id; struct cryo_file; tail: path */
@@ -316,6 +317,18 @@ struct cryo_mm {
 	__u32 membarrier;		/* MEMBARRIER_CMD_REGISTER_* commands to repeat */
 	__u32 pkeys;			/* bit N: the program has allocated protection key N */
 };
+
+/*
+ * The code that the kernel of the checkpoint mapped into every process, for a restart on another one; once for all
+ * processes that have it. The data are the start of what it finds in its first [vvar] area, zeros follow: with
+ * them, a function that was interrupted asks the kernel for the time.
+ */
+struct cryo_vdso {
+	__u32 image_len;		/* whole pages, 1 to CRYO_VDSO_MAX bytes */
+	__u32 data_len;			/* 0 to a page */
+};
+
+#define CRYO_VDSO_MAX		(1U << 20)
 
 #define CRYO_VMA_READ		(1ULL << 0)
 #define CRYO_VMA_WRITE		(1ULL << 1)

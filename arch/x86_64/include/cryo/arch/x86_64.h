@@ -15,6 +15,19 @@
 
 #include <linux/types.h>
 
+/* Indexes of cryo_x86_64_cpu.cpuid: leaf, subleaf, register. */
+enum {
+	CRYO_X86_64_1_ECX,
+	CRYO_X86_64_7_EBX,
+	CRYO_X86_64_7_ECX,
+	CRYO_X86_64_7_EDX,
+	CRYO_X86_64_7_1_EAX,
+	CRYO_X86_64_D_1_EAX,
+	CRYO_X86_64_80000001_ECX,
+	CRYO_X86_64_80000001_EDX,
+	CRYO_X86_64_CPUID_WORDS
+};
+
 /* Payload of CRYO_SEC_CPU. */
 struct cryo_x86_64_cpu {
 	__u8  vendor[16];		/* CPUID leaf 0, NUL-padded */
@@ -23,6 +36,8 @@ struct cryo_x86_64_cpu {
 	__u32 stepping;
 	__u32 xstate_size;		/* bytes of the standard-format XSAVE area for all of @xcr0 */
 	__u64 xcr0;			/* state components the kernel enabled */
+	/* What CPUID says of instructions; not in contexts of the first builds, which are shorter. */
+	__u32 cpuid[CRYO_X86_64_CPUID_WORDS];
 };
 
 /* Byte offset of the component mask in NT_X86_XSTATE. */

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# guest.sh - what `kernels` does inside the machines (bash)
+#
+#   guest.sh make NAME      runs each program, checkpoints it and ends it: /share/NAME.tar
+#   guest.sh restart NAME   restarts what is in there, and says in TAP how it went
+set -u
+export LC_ALL=C
+tests=/cryo/tests
+programs=(clocks python)
+python_steps=120
+
+ok() # STATUS TEXT
+{
+	if [ "$1" = 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
+	return "$1"
+}
+
+as_user() { setpriv --reuid cryo --regid cryo --init-groups -- "$@"; }
+
+start() # PROGRAM: in its directory
+{
+	case $1 in
+	clocks) exec setpriv --reuid cryo --regid cryo --init-groups -- "$tests/cross/clocks" "$PWD/go" ;;
+	python) exec setpriv --reuid cryo --regid cryo --init-groups -- \
+		python3 "$tests/real/python.py" $python_steps ;;
+	esac </dev/null >stdout 2>stderr
+}
+
+make_one() # PROGRAM
+{
+	local pid status
+
+	mkdir -p "$dir/$1"
+	chown cryo: "$dir/$1"
+	cd "$dir/$1" || exit 1
+	as_user touch stdout stderr
+	start "$1" </dev/null >stdout 2>stderr &
+	pid=$!
+	sleep 2
+	as_user cr_checkpoint --kill -f "$PWD/context" "$pid" >log 2>&1
+	status=$?
+	wait "$pid" 2>/dev/null
+	ok $status "$1: checkpoint" || sed 's/^/# /' log
+}
+
+expected() # PROGRAM: what it would have printed
+{
+	case $1 in
+	clocks) sed -n 's/^not ok/ok/; /^ok/p' stdout ;;
+	python) as_user python3 "$tests/real/python.py" $python_steps ;;
+	esac
+}
+
+restart_one() # PROGRAM
+{
+	local wanted=0 status
+
+	[ "$1" != python ] || wanted=3
+	cd "$dir/$1" || exit 1
+	touch go
+	as_user cr_restart context </dev/null >log 2>&1
+	status=$?
+	[ $status = $wanted ]
+	ok $? "$1 of $made on $(uname -r): exit status $status" || sed 's|^|# |' log stderr
+	expected "$1" >expected 2>/dev/null
+	[ -s expected ] && grep -v '^#' stdout | cmp -s - expected
+	ok $? "$1 of $made on $(uname -r): output" || tail -n 12 stdout | sed 's/^/# /'
+}
+
+command=$1 made=$2
+# Not on the share, where files do not belong to those who make them.
+dir=/var/tmp/cross-$made
+# Ids that nobody has yet in the machine of the restart.
+[ "$command" != make ] || echo 20000 >/proc/sys/kernel/ns_last_pid
+[ "$command" = make ] || tar -C "${dir%/*}" -xpf "/share/$made.tar" || exit 1
+for program in "${programs[@]}"; do
+	"${command}_one" "$program"
+done
+[ "$command" != make ] || tar -C "${dir%/*}" -cf "/share/$made.tar" "${dir##*/}"
