@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/crc32c.h"
 #include "base/exit_codes.h"
 #include "restart/check.h"
 #include "restart/namespaces.h"
@@ -408,6 +409,34 @@ TEST("obstacles: memory") {
   else
     SAYS(check_memory_of(builder), kErrBadArch,
          "pid 3999999: has allocated memory protection keys, which this machine lacks");
+}
+
+TEST("obstacles: the code of another kernel") {
+  ContextBuilder builder = sample();
+  Mm& mm = builder.context.mms.at(1);
+  constexpr std::uint64_t kAt = 0x7fff00000000;
+  const Bytes image(4096, std::byte{7});
+  mm.vmas.push_back({kAt, kAt + 8192, 0, 0, CRYO_VMA_VDSO, 0, 0, 0});
+  mm.head.vdso = kAt;
+  mm.head.vdso_crc = crc32c(image);
+  builder.context.vdsos[crc32c(image)] = {image, {}};
+  SAYS(check_memory_of(builder), kErrBadArch,
+       "pid 3999999: the code that the kernel maps into every process (vdso) is not that of the kernel on "
+       "which "
+       "the context was made (6.1.0-test), and 8192 bytes of it are mapped, 4096 bytes are in the context");
+  mm.vmas.back().end = kAt + 4096;
+  SAYS(check_memory_of(builder), kErrBadArch,
+       "pid 3999999: the code that the kernel maps into every process (vdso) is not that of the kernel on "
+       "which "
+       "the context was made (6.1.0-test), a vdso without symbols");
+  builder.process().shared_memory.mm = 77;
+  set_instruction_pointer(builder.thread().regsets, kAt + 4095);
+  SAYS(check_memory_of(builder), kErrBadArch,
+       "pid 3999999: thread 3999999 was inside the kernel's code (vdso), which is another one here, and "
+       "shares "
+       "its memory with another process");
+  set_instruction_pointer(builder.thread().regsets, kAt + 4096);
+  CHECK_EQ(check_memory_of(builder).problems.size(), 0U);
 }
 
 TEST("obstacles: files by their paths") {

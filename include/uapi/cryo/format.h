@@ -318,18 +318,12 @@ struct cryo_mm {
 	__u32 pkeys;			/* bit N: the program has allocated protection key N */
 };
 
-/*
- * The code that the kernel of the checkpoint mapped into every process, for a restart on another one; once for all
- * processes that have it. The data are the start of what it finds in its first [vvar] area, zeros follow: with
- * them, a function that was interrupted asks the kernel for the time.
- */
+/* The code that the kernel mapped, and the start of the data (of [vvar]) with which it asks the kernel for the time. */
 struct cryo_vdso {
 	__u32 image_len;		/* whole pages, 1 to CRYO_VDSO_MAX bytes */
 	__u32 data_len;			/* 0 to a page */
 };
-
 #define CRYO_VDSO_MAX		(1U << 20)
-
 #define CRYO_VMA_READ		(1ULL << 0)
 #define CRYO_VMA_WRITE		(1ULL << 1)
 #define CRYO_VMA_EXEC		(1ULL << 2)
