@@ -130,7 +130,9 @@ struct check {
 
 struct same {
 	const struct mount_line *m;
-	unsigned int nr;
+	const struct cryo_mounts *mounts;
+	struct path at;			/* counted, of the mount with this number */
+	u32 id;
 };
 
 static void refuse(struct check *k, const struct mount_line *m, const char *what)
@@ -148,32 +150,16 @@ static bool is_namespace_of_job(struct cryo_capture *c, const struct pid_namespa
 	return false;
 }
 
-static void classify_proc(struct check *k, const struct mount_line *m, const struct path *at,
-			  struct cryo_mount *out)
+/* The pid namespace that a proc file system shows; 0: the requester's. */
+static u32 shown_pids(struct check *k, const struct mount_line *m, struct super_block *sb)
 {
-	struct pid_namespace *ns = proc_pid_ns(at->dentry->d_sb);
+	struct pid_namespace *ns = proc_pid_ns(sb);
 
 	if (ns == task_active_pid_ns(current))
-		return;
-	out->pid_ns = ns->ns.inum;
+		return 0;
 	if (!is_namespace_of_job(k->c, ns))
 		refuse(k, m, "one of a pid namespace without a process of the job");
-}
-
-static int count_same(const struct mount_line *other, void *data)
-{
-	struct same *same = data;
-
-	same->nr += same_device(other, same->m);
-	return 0;
-}
-
-/* Two would be made of it. */
-static bool is_twice(struct check *k, const struct mount_line *m)
-{
-	struct same same = { .m = m };
-
-	return each_mount(k->m->theirs, count_same, &same) || same.nr != 1;
+	return ns->ns.inum;
 }
 
 /* Others that have it mounted would not see the same files afterwards. */
@@ -192,38 +178,6 @@ static int classify_tmpfs(struct check *k, const struct mount_line *m, const str
 	return cryo_tmpfs_look(k->c, k->m, m->id, m->point, at);
 }
 
-/* @at: where it is, or NULL. */
-static int classify_new(struct check *k, const struct mount_line *m, const struct path *at,
-			struct cryo_mount *out)
-{
-	bool proc = !strcmp(m->type, "proc"), tmpfs = !strcmp(m->type, "tmpfs");
-
-	if ((!proc && !tmpfs && strcmp(m->type, "devpts")) || strcmp(m->root, "/")) {
-		refuse(k, m, "what the requester does not have mounted");
-		return 0;
-	}
-	if (!at) {
-		refuse(k, m, "one that is covered by another one, and that the requester does not have");
-		return 0;
-	}
-	out->kind = CRYO_MOUNT_NEW;
-	if (is_idmapped_mnt(at->mnt)) {
-		refuse(k, m, "one with ids mapped, that the requester does not have");
-		return 0;
-	}
-	if (!proc && is_twice(k, m)) {
-		refuse(k, m, "one that the requester does not have, and that is mounted more than once");
-		return 0;
-	}
-	if (proc)
-		classify_proc(k, m, at, out);
-	else if (tmpfs)
-		return classify_tmpfs(k, m, at);
-	else if (cryo_devpts_in_use(at))
-		refuse(k, m, "one with pseudoterminals that are open");
-	return 0;
-}
-
 /* The mount itself, if a path leads to it: @at is counted then. */
 static bool find(const struct cryo_mounts *mounts, const struct mount_line *m, struct path *at)
 {
@@ -235,6 +189,73 @@ static bool find(const struct cryo_mounts *mounts, const struct mount_line *m, s
 		return true;
 	path_put(at);
 	return false;
+}
+
+/* Of a kind that can be mounted anew. */
+static bool can_be_new(const struct mount_line *m)
+{
+	return !strcmp(m->type, "proc") || !strcmp(m->type, "tmpfs") || !strcmp(m->type, "devpts");
+}
+
+/* Of several mounts of one file system that is made anew, one stands for it: the first that shows all of it. */
+static int stands_for(const struct mount_line *other, void *data)
+{
+	struct same *same = data;
+
+	if (!same_device(other, same->m) || strcmp(other->root, "/"))
+		return 0;
+	if (!find(same->mounts, other, &same->at))
+		return 0;
+	if (!is_idmapped_mnt(same->at.mnt)) {
+		same->id = other->id;
+		return 1;
+	}
+	path_put(&same->at);
+	return 0;
+}
+
+/* What the requester does not have, and why it cannot be made; NULL: it can. @at: where it is, or NULL. */
+static const char *obstacle_to_new(const struct mount_line *m, const struct path *at, bool stands)
+{
+	if (!can_be_new(m))
+		return "what the requester does not have mounted";
+	if (at && is_idmapped_mnt(at->mnt))
+		return "one with ids mapped, that the requester does not have";
+	if (stands)
+		return NULL;
+	return strcmp(m->root, "/") ? "what the requester does not have mounted" :
+	       "one that is covered by another one, and that the requester does not have";
+}
+
+/* @at: where it is, or NULL. */
+static int classify_new(struct check *k, const struct mount_line *m, const struct path *at,
+			struct cryo_mount *out)
+{
+	struct same same = { .m = m, .mounts = k->m };
+	int stands = can_be_new(m) ? each_mount(k->m->theirs, stands_for, &same) : 0;
+	const char *obstacle;
+	int err = 0;
+
+	if (stands < 0)
+		return stands;
+	obstacle = obstacle_to_new(m, at, stands);
+	if (obstacle) {
+		refuse(k, m, obstacle);
+		goto put;
+	}
+	out->kind = same.id == m->id ? CRYO_MOUNT_NEW : CRYO_MOUNT_AGAIN;
+	if (!strcmp(m->type, "proc"))
+		out->pid_ns = shown_pids(k, m, same.at.dentry->d_sb);
+	else if (out->kind == CRYO_MOUNT_AGAIN)
+		goto put;
+	else if (!strcmp(m->type, "tmpfs"))
+		err = classify_tmpfs(k, m, &same.at);
+	else if (cryo_devpts_in_use(&same.at))
+		refuse(k, m, "one with pseudoterminals that are open");
+put:
+	if (stands)
+		path_put(&same.at);
+	return err;
 }
 
 static bool is_deleted(const char *root)

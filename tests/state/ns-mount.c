@@ -72,6 +72,20 @@ static void map_ids(uid_t uid, gid_t gid)
 #define BIG (3 << 20)
 #define OLD 1000000000
 
+/* Parts of it and all of it elsewhere, deeper and before it; and one in another that it hides. */
+static void show_again(void)
+{
+	CRT_SYS(mkdir("deep", 0755));
+	CRT_SYS(mkdir("deep/part", 0755));
+	CRT_SYS(mkdir("deep/all", 0755));
+	put("deep/file", "covered", O_CREAT);
+	CRT_SYS(mount("full/dir", "deep/part", NULL, MS_BIND, NULL));
+	CRT_SYS(mount(NULL, "deep/part", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, NULL));
+	CRT_SYS(mount("full/dir/file", "deep/file", NULL, MS_BIND, NULL));
+	CRT_SYS(mount("full", "deep/all", NULL, MS_BIND | MS_REC, NULL));
+	CRT_SYS(mount("none", "deep/all/dir", "tmpfs", 0, "size=4k"));
+}
+
 /* Files, one of them open, under a mount that hides a directory. */
 static void fill(void)
 {
@@ -100,6 +114,7 @@ static void fill(void)
 	CRT_SYS(mount("none", "sealed_full", "tmpfs", MS_NOSUID, "size=64k"));
 	put("sealed_full/file", "sealed", O_CREAT);
 	CRT_SYS(mount(NULL, "sealed_full", NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID, "size=64k"));
+	show_again();
 	CRT_SYS(mount("devpts", "pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"));
 }
 
@@ -136,6 +151,29 @@ static void same_names(const char *one, const char *other)
 	crt_ok(a.st_ino == b.st_ino && a.st_nlink == 2, "%s has another name", one);
 }
 
+static void verify_again(void)
+{
+	struct stat st, again;
+	char path[300];
+
+	same_file("deep/part/file", S_IFREG | 0644, 8, "contents");
+	same_file("deep/file", S_IFREG | 0644, 8, "contents");
+	same_file("deep/all/again", S_IFREG | 0644, 8, "contents");
+	snprintf(path, sizeof(path), "%s/full/dir/file", top);
+	CRT_SYS(stat(path, &st));
+	snprintf(path, sizeof(path), "%s/deep/file", top);
+	CRT_SYS(stat(path, &again));
+	crt_ok(st.st_dev == again.st_dev && st.st_ino == again.st_ino, "one file at two places");
+	snprintf(path, sizeof(path), "%s/deep/part/new", top);
+	crt_ok(open(path, O_WRONLY | O_CREAT, 0600) < 0 && errno == EROFS, "a part that is read-only");
+	snprintf(path, sizeof(path), "%s/deep/all/new", top);
+	put(path, "new", O_CREAT | O_EXCL);
+	same_file("full/new", S_IFREG | 0644, 3, "new");
+	CRT_SYS(unlink(path));
+	snprintf(path, sizeof(path), "%s/deep/all/dir/file", top);
+	crt_ok(access(path, F_OK) && errno == ENOENT, "one that is covered by an empty one");
+}
+
 static void verify_files(void)
 {
 	char path[300], text[16] = "";
@@ -151,6 +189,7 @@ static void verify_files(void)
 	same_file("full/big", S_IFREG | 0400, BIG, "middle");
 	same_file("full/dir/below/file", S_IFREG | 0644, 10, "0123456789");
 	same_file("sealed_full/file", S_IFREG | 0644, 6, "sealed");
+	verify_again();
 	snprintf(path, sizeof(path), "%s/full/dir", top);
 	CRT_SYS(lstat(path, &st));
 	crt_ok(st.st_mtim.tv_sec == OLD && st.st_mtim.tv_nsec == 700, "time of a directory");

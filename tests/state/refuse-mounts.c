@@ -49,6 +49,14 @@ static const char *tmpfs(const char *name)
 	return path;
 }
 
+static const char *inner(const char *dir, const char *name)
+{
+	static char path[1024];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return path;
+}
+
 /* ---- mounts ---- */
 
 static bool make_ramfs(void)
@@ -59,13 +67,15 @@ static bool make_ramfs(void)
 	return expect_mount(path, "ramfs", "what the requester does not have mounted");
 }
 
-static bool make_twice(void)
+/* All that is left of it is a part. */
+static bool make_part(void)
 {
-	const char *path = tmpfs("twice"), *other = place("again");
+	const char *path = tmpfs("whole"), *part = place("part");
 
-	CRT_SYS(mount(path, other, NULL, MS_BIND, NULL));
-	expect_mount(other, "tmpfs", "one that the requester does not have, and that is mounted more than once");
-	return expect_mount(path, "tmpfs", "one that the requester does not have, and that is mounted more than once");
+	CRT_SYS(mkdir(inner(path, "dir"), 0755));
+	CRT_SYS(mount(inner(path, "dir"), part, NULL, MS_BIND, NULL));
+	CRT_SYS(umount(path));
+	return expect_mount(part, "tmpfs", "what the requester does not have mounted");
 }
 
 static bool make_covered(void)
@@ -214,14 +224,6 @@ static bool make_other_owner(void)
 }
 
 /* ---- files in temporary file systems ---- */
-
-static const char *inner(const char *dir, const char *name)
-{
-	static char path[1024];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return path;
-}
 
 static bool expect_inner(const char *dir, const char *name, const char *reason)
 {
@@ -447,7 +449,7 @@ static bool make_unmapped(void)
 
 struct obstacle obstacles[] = {
 	{ .name = "ramfs", .make = make_ramfs },
-	{ .name = "twice", .make = make_twice },
+	{ .name = "part", .make = make_part },
 	{ .name = "covered", .make = make_covered },
 	{ .name = "deleted-source", .make = make_deleted_source },
 	{ .name = "devpts", .make = make_devpts },

@@ -160,7 +160,7 @@ std::string mountinfo_of(const std::vector<Mount>& mounts) {
   std::string text;
   for (const Mount& mount : mounts)
     text += fmt::format("{} {} {} {} {} {}{} - {} {} {}\n", mount.id, mount.parent, mount.device, mount.root,
-                        mount.point, fmt::join(mount.options, ","), mount.slave ? " master:1" : "",
+                        mount.point, fmt::join(mount.options, ","), mount.slave != 0 ? fmt::format(" master:{}", mount.slave) : "",
                         mount.type, mount.source, mount.super_options);
   return text;
 }

@@ -37,7 +37,14 @@ TEST("mounts") {
   changed("2 mounts are the root", [](MountTree& t) { t.mounts[1].parent = 2; });
   changed("0 mounts are the root", [](MountTree& t) { t = {}; });
   changed("mount 7 is 6 in the text", [](MountTree& t) { t.kinds[1].id = 7; });
-  changed("mount of kind 3", [](MountTree& t) { t.kinds[1].kind = 3; });
+  changed("mount of kind 4", [](MountTree& t) { t.kinds[1].kind = 4; });
+  changed("mount of kind 0", [](MountTree& t) { t.kinds[1].kind = 0; });
+  changed("mount 6 shows a file system that is not made",
+          [](MountTree& t) { t.kinds[1].kind = CRYO_MOUNT_AGAIN; });
+  changed("new mount of type ext4", [](MountTree& t) {
+    t.kinds[0].kind = CRYO_MOUNT_AGAIN;
+    t.mounts[0].device = t.mounts[1].device;
+  });
   changed("new mount of type ext4", [](MountTree& t) { t.kinds[0].kind = CRYO_MOUNT_NEW; });
   changed("pid namespace 70 is not there", [](MountTree& t) { t.kinds[1].pid_ns = 70; });
   changed("a NUL byte", [](MountTree& t) { t.mounts[0].source += '\0'; });

@@ -264,8 +264,8 @@ struct Mount {
   std::string root;    // inside its file system
   std::string point;
   std::set<std::string> options;
-  bool shared = false;
-  bool slave = false;
+  std::uint32_t shared = 0;  // its peer group
+  std::uint32_t slave = 0;   // of this peer group
   std::string type;
   std::string source;
   std::string super_options;

@@ -36,14 +36,19 @@ std::set<std::string> split(const std::string& text) {
   return words;
 }
 
+// "shared:N"; 0 is none, and no number is.
+std::uint32_t group_of(const std::string& word) {
+  return parse_number<std::uint32_t>(word.substr(word.find(':') + 1)).value_or(0);
+}
+
 std::optional<Mount> parse_line(const std::string& line) {
   std::istringstream in(line);
   std::string id, parent, options, word, root, point;
   Mount mount;
   in >> id >> parent >> mount.device >> root >> point >> options;
   while (in >> word && word != "-") {
-    mount.shared |= word.starts_with("shared:");
-    mount.slave |= word.starts_with("master:");
+    if (word.starts_with("shared:")) mount.shared = group_of(word);
+    if (word.starts_with("master:")) mount.slave = group_of(word);
   }
   std::string source, super;
   in >> mount.type >> source >> super;

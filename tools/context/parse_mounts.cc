@@ -46,16 +46,25 @@ bool can_be_new(const std::string& type) {
   return type == "proc" || type == "tmpfs" || type == "devpts";
 }
 
+// That `again` shows, too.
+bool has_new(const MountTree& tree, const Mount& again) {
+  for (std::size_t i = 0; i < tree.kinds.size(); ++i)
+    if (tree.kinds[i].kind == CRYO_MOUNT_NEW && tree.mounts[i].device == again.device) return true;
+  return false;
+}
+
 void check_kinds(Staging& staging, const Payload& payload, const MountTree& tree) {
   if (tree.kinds.size() != tree.mounts.size())
     payload.damaged("{} mounts, and {} lines of text", tree.kinds.size(), tree.mounts.size());
   for (std::size_t i = 0; i < tree.kinds.size(); ++i) {
     const cryo_mount& kind = tree.kinds[i];
+    if (kind.kind == CRYO_MOUNT_AGAIN && !has_new(tree, tree.mounts[i]))
+      payload.damaged("mount {} shows a file system that is not made", kind.id);
     if (kind.id != tree.mounts[i].id)
       payload.damaged("mount {} is {} in the text", kind.id, tree.mounts[i].id);
-    if (kind.kind != CRYO_MOUNT_BIND && kind.kind != CRYO_MOUNT_NEW)
+    if (kind.kind < CRYO_MOUNT_BIND || kind.kind > CRYO_MOUNT_AGAIN)
       staging.unknown(payload.section(), "mount of kind {}", kind.kind);
-    if (kind.kind == CRYO_MOUNT_NEW && !can_be_new(tree.mounts[i].type))
+    if (kind.kind != CRYO_MOUNT_BIND && !can_be_new(tree.mounts[i].type))
       staging.unknown(payload.section(), "new mount of type {}", tree.mounts[i].type);
   }
 }

@@ -5,6 +5,7 @@
 #include "restart/mounts.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mount.h>
 
 #include <algorithm>
@@ -84,6 +85,36 @@ std::optional<std::string> source_of(const MountTree& tree, const Mount& wanted)
   return joined(best->point, rest_below(wanted.root, best->root));
 }
 
+// There is a directory of this name everywhere.
+constexpr const char* kStage = "/proc";
+
+// So that what the caller mounts is seen by nobody.
+void leave_mounts() {
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_PRIVATE | MS_REC, nullptr) != 0)
+    fail_errno("cannot make a mount namespace to make a file system in");
+}
+
+UniqueFd copy_of(int directory, const std::string& path, const std::string& root) {
+  UniqueFd fd(::open_tree(directory, path.c_str(),
+                          OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
+  if (!fd) fail_errno("cannot take {} of a new file system", root);
+  return fd;
+}
+
+void mount_new(const Mount& wanted, const std::string& point, const MountHelp& help) {
+  const bool read_only = wanted.super_options == "ro" || wanted.super_options.starts_with("ro,");
+  const unsigned long final =
+      flags_of(wanted.options) | (read_only ? static_cast<unsigned long>(MS_RDONLY) : 0UL);
+  const bool fill = wanted.type == "tmpfs";
+  const unsigned long first = fill ? final & ~static_cast<unsigned long>(MS_RDONLY) : final;
+  const std::string data = data_of(wanted, help);
+  if (::mount(wanted.source.c_str(), point.c_str(), wanted.type.c_str(), first, data.c_str()) != 0)
+    fail_errno("mount {}: cannot mount a {} there", wanted.point, wanted.type);
+  if (fill) help.fill(wanted.id, point);
+  if (fill && read_only && ::mount(nullptr, point.c_str(), nullptr, MS_REMOUNT | final, data.c_str()) != 0)
+    fail_errno("mount {}: cannot be made read-only", wanted.point);
+}
+
 std::vector<Mount> own_mounts() {
   auto mounts = parse_mountinfo(read_proc("self/mountinfo"));
   if (!mounts || mounts->empty()) fail(EIO, "/proc/self/mountinfo cannot be read");
@@ -103,7 +134,8 @@ class MountBuilder {
     bool recursive;
   };
 
-  [[nodiscard]] bool is_left(std::size_t wanted) const;
+  [[nodiscard]] bool is_left(std::size_t wanted);
+  [[nodiscard]] bool has_part(std::size_t wanted);
   [[nodiscard]] std::vector<std::size_t> children(std::uint32_t id) const;
   [[nodiscard]] const Mount& now(std::uint32_t id) const;
   [[nodiscard]] const Mount* match(std::size_t wanted, std::uint32_t parent) const;
@@ -111,7 +143,8 @@ class MountBuilder {
   void open_sources();
   void take_away(std::uint32_t parent);
   void bind(std::size_t wanted);
-  void mount_new(const Mount& wanted) const;
+  void attach(const Mount& mount, const UniqueFd& part) const;
+  void make_new(std::size_t wanted);
   std::uint32_t create(std::size_t wanted, std::uint32_t parent);
   void set_options(const Mount& wanted, std::uint32_t id);
   void visit(std::size_t wanted, std::uint32_t id);
@@ -122,12 +155,24 @@ class MountBuilder {
   std::uint32_t pid_ns_;
   std::vector<Mount> now_;
   std::map<std::size_t, Source> sources_;
+  std::map<std::size_t, UniqueFd> parts_;        // detached
+  bool last_ = false;                            // time that the tree is gone through
   std::map<std::uint32_t, std::size_t> placed_;  // by its id now
 };
 
-bool MountBuilder::is_left(std::size_t wanted) const {
+bool MountBuilder::has_part(std::size_t wanted) {
+  if (parts_.contains(wanted)) return true;
+  UniqueFd part = help_.part(tree_.kinds[wanted].id);
+  if (!part) return false;
+  parts_.emplace(wanted, std::move(part));
+  return true;
+}
+
+// To another process, or to the time when that of which it is a part has been mounted.
+bool MountBuilder::is_left(std::size_t wanted) {
   const cryo_mount& kind = tree_.kinds[wanted];
-  return kind.kind == CRYO_MOUNT_NEW && kind.pid_ns != 0 && kind.pid_ns != pid_ns_;
+  if (kind.pid_ns != 0 && kind.pid_ns != pid_ns_) return true;
+  return kind.kind == CRYO_MOUNT_AGAIN && !last_ && !has_part(wanted);
 }
 
 // The deepest first: they were there before anything above them was covered.
@@ -150,7 +195,7 @@ const Mount& MountBuilder::now(std::uint32_t id) const {
 const Mount* MountBuilder::match(std::size_t wanted, std::uint32_t parent) const {
   const Mount& mount = tree_.mounts[wanted];
   // A new one cannot be in the copy.
-  if (pid_ns_ == 0 && tree_.kinds[wanted].kind == CRYO_MOUNT_NEW) return nullptr;
+  if (pid_ns_ == 0 && tree_.kinds[wanted].kind != CRYO_MOUNT_BIND) return nullptr;
   // Once in a cgroup namespace, who looks from there sees other paths.
   const bool elsewhere = pid_ns_ != 0 && mount.type.starts_with("cgroup");
   for (const Mount& other : now_)
@@ -199,19 +244,22 @@ void MountBuilder::bind(std::size_t wanted) {
     fail_errno("mount {}: cannot bind {} there", mount.point, from);
 }
 
-void MountBuilder::mount_new(const Mount& wanted) const {
-  const bool read_only = wanted.super_options == "ro" || wanted.super_options.starts_with("ro,");
-  const unsigned long final =
-      flags_of(wanted.options) | (read_only ? static_cast<unsigned long>(MS_RDONLY) : 0UL);
-  const bool fill = wanted.type == "tmpfs";
-  const unsigned long first = fill ? final & ~static_cast<unsigned long>(MS_RDONLY) : final;
-  const std::string data = data_of(wanted, help_);
-  if (::mount(wanted.source.c_str(), wanted.point.c_str(), wanted.type.c_str(), first, data.c_str()) != 0)
-    fail_errno("mount {}: cannot mount a {} there", wanted.point, wanted.type);
-  if (fill) help_.fill(wanted.id, wanted.point);
-  if (fill && read_only &&
-      ::mount(nullptr, wanted.point.c_str(), nullptr, MS_REMOUNT | final, data.c_str()) != 0)
-    fail_errno("mount {}: cannot be made read-only", wanted.point);
+void MountBuilder::attach(const Mount& mount, const UniqueFd& part) const {
+  if (::move_mount(part.get(), "", AT_FDCWD, mount.point.c_str(), MOVE_MOUNT_F_EMPTY_PATH) != 0)
+    fail_errno("mount {}: cannot put {} of a new {} there", mount.point, mount.root, mount.type);
+}
+
+// Its parts are taken as long as nothing is mounted in it.
+void MountBuilder::make_new(std::size_t wanted) {
+  const Mount& mount = tree_.mounts[wanted];
+  if (has_part(wanted)) return attach(mount, parts_.at(wanted));
+  mount_new(mount, mount.point, help_);
+  const std::vector<std::size_t> parts = shown_again(tree_, wanted);
+  if (parts.empty()) return;
+  const UniqueFd top(::open(mount.point.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!top) fail_errno("mount {}: cannot open it", mount.point);
+  for (const std::size_t part : parts)
+    parts_[part] = copy_of(top.get(), tree_.mounts[part].root.substr(1), tree_.mounts[part].root);
 }
 
 std::uint32_t MountBuilder::create(std::size_t wanted, std::uint32_t parent) {
@@ -220,8 +268,12 @@ std::uint32_t MountBuilder::create(std::size_t wanted, std::uint32_t parent) {
   for (const Mount& other : now_) before.insert(other.id);
   if (tree_.kinds[wanted].kind == CRYO_MOUNT_BIND)
     bind(wanted);
+  else if (tree_.kinds[wanted].kind == CRYO_MOUNT_NEW)
+    make_new(wanted);
+  else if (has_part(wanted))
+    attach(mount, parts_.at(wanted));
   else
-    mount_new(mount);
+    fail(EIO, "mount {}: the {} of which it is {} has not been made", mount.point, mount.type, mount.root);
   now_ = own_mounts();
   for (const Mount& other : now_)
     if (!before.contains(other.id) && other.parent == parent && other.point == mount.point) {
@@ -239,9 +291,9 @@ void MountBuilder::set_options(const Mount& wanted, std::uint32_t id) {
   if (before.options != wanted.options &&
       ::mount(nullptr, point, nullptr, MS_REMOUNT | MS_BIND | flags_of(wanted.options), nullptr) != 0)
     fail_errno("mount {}: cannot be given its options {}", wanted.point, text_of(wanted.options));
-  if (before.slave && !wanted.slave && ::mount(nullptr, point, nullptr, MS_PRIVATE, nullptr) != 0)
+  if (before.slave != 0 && wanted.slave == 0 && ::mount(nullptr, point, nullptr, MS_PRIVATE, nullptr) != 0)
     fail_errno("mount {}: cannot be made private", wanted.point);
-  if (!before.shared && wanted.shared && ::mount(nullptr, point, nullptr, MS_SHARED, nullptr) != 0)
+  if (before.shared == 0 && wanted.shared != 0 && ::mount(nullptr, point, nullptr, MS_SHARED, nullptr) != 0)
     fail_errno("mount {}: cannot be made shared", wanted.point);
 }
 
@@ -274,7 +326,7 @@ void MountBuilder::check() const {
     if (is.options != was.options)
       fail(EPERM, "mount {}: has the options {} here, not {}", was.point, text_of(is.options),
            text_of(was.options));
-    if (is.shared != was.shared || is.slave != was.slave)
+    if ((is.shared != 0) != (was.shared != 0) || (is.slave != 0) != (was.slave != 0))
       fail(EPERM, "mount {}: does not get or pass on what is mounted elsewhere as it did", was.point);
     if (tree_.kinds[wanted].kind == CRYO_MOUNT_NEW && is.super_options != was.super_options)
       fail(EPERM, "mount {}: is a {} with {} here, not {}", was.point, was.type, is.super_options,
@@ -290,15 +342,21 @@ void MountBuilder::build() {
   while (!is_root(tree_.mounts, tree_.mounts[root])) ++root;
   // Nothing gets out from here, in either case.
   const bool first = pid_ns_ == 0;
-  const unsigned long propagation = tree_.mounts[root].slave ? MS_SLAVE : MS_PRIVATE;
+  const unsigned long propagation = tree_.mounts[root].slave != 0 ? MS_SLAVE : MS_PRIVATE;
   if (first && ::mount(nullptr, "/", nullptr, propagation | MS_REC, nullptr) != 0)
     fail_errno("cannot keep what is mounted in a mount namespace inside");
   now_ = own_mounts();
   if (first) open_sources();
   const auto own = std::find_if(now_.begin(), now_.end(), [&](const Mount& m) { return is_root(now_, m); });
   if (own == now_.end()) fail(EIO, "cr_restart's own root directory is no mount");
-  visit(root, own->id);
-  now_ = own_mounts();
+  // What is left in the first run can be had in the second.
+  const std::uint32_t top = own->id;
+  for (last_ = first;; last_ = true) {
+    placed_.clear();
+    visit(root, top);
+    now_ = own_mounts();
+    if (last_) break;
+  }
   check();
 }
 
@@ -332,6 +390,28 @@ std::size_t mount_at(const MountTree& tree, const std::string& path) {
 
 }  // namespace
 
+std::vector<std::size_t> shown_again(const MountTree& tree, std::size_t first) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < tree.mounts.size(); ++i)
+    if (tree.kinds[i].kind == CRYO_MOUNT_AGAIN && tree.mounts[i].device == tree.mounts[first].device)
+      found.push_back(i);
+  return found;
+}
+
+UniqueFd new_file_system(const Mount& wanted, const MountHelp& help) {
+  leave_mounts();
+  mount_new(wanted, kStage, help);
+  return copy_of(AT_FDCWD, kStage, "/");
+}
+
+FdPair file_system_and_part(const UniqueFd& whole, const std::string& root) {
+  leave_mounts();
+  if (::move_mount(whole.get(), "", AT_FDCWD, kStage, MOVE_MOUNT_F_EMPTY_PATH) != 0)
+    fail_errno("cannot mount a new file system");
+  UniqueFd part = copy_of(AT_FDCWD, root == "/" ? kStage : kStage + root, root);
+  return {copy_of(AT_FDCWD, kStage, "/"), std::move(part)};
+}
+
 void build_mounts(const MountTree& tree, const MountHelp& help) {
   MountBuilder(tree, help, 0).build();
 }
@@ -341,9 +421,8 @@ void build_late_mounts(const MountTree& tree, const MountHelp& help, std::uint32
 }
 
 bool has_late_mounts(const MountTree& tree, std::uint32_t pid_ns) {
-  return std::any_of(tree.kinds.begin(), tree.kinds.end(), [pid_ns](const cryo_mount& kind) {
-    return kind.kind == CRYO_MOUNT_NEW && kind.pid_ns == pid_ns && pid_ns != 0;
-  });
+  return std::any_of(tree.kinds.begin(), tree.kinds.end(),
+                     [pid_ns](const cryo_mount& kind) { return kind.pid_ns == pid_ns && pid_ns != 0; });
 }
 
 std::optional<std::string> outer_path(const Context& context, const File& file) {

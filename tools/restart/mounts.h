@@ -6,8 +6,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/unique_fd.h"
 #include "context/model.h"
+#include "restart/elsewhere.h"
 
 namespace cryo {
 
@@ -15,6 +18,8 @@ namespace cryo {
 struct MountHelp {
   // Fills a tmpfs that has just been mounted: its number in the tree, and where it is.
   std::function<void(std::uint32_t mount, const std::string& point)> fill;
+  // Takes the mount that has been made before the tree was, if one has: detached.
+  std::function<UniqueFd(std::uint32_t mount)> part;
   // What the namespace's owner calls a user of the initial user namespace, or a group; nothing: it has no
   // number.
   std::function<std::optional<std::uint32_t>(std::uint32_t id, bool group)> number;
@@ -22,6 +27,15 @@ struct MountHelp {
 // For the former: with what the context has for it.  `ns`: the namespace.  Throws Error.
 void fill_mount(const Context& context, int context_fd, std::uint32_t ns, std::uint32_t mount,
                 const std::string& point);
+
+// Several mounts of one new file system are made before the tree is: it may come in any order.
+// Those of `tree.mounts` that show again what number `first`, a new one, does.
+[[nodiscard]] std::vector<std::size_t> shown_again(const MountTree& tree, std::size_t first);
+// By a process that is going to end: a new file system, with what is in it, as a detached mount.  Throws
+// Error.
+[[nodiscard]] UniqueFd new_file_system(const Mount& wanted, const MountHelp& help);
+// The same: the file system once more, and the part of it with the root `root`.  Throws Error.
+[[nodiscard]] FdPair file_system_and_part(const UniqueFd& whole, const std::string& root);
 
 // In a copy of cr_restart's mount namespace that the caller has just got: what the job had.  Proc file
 // systems of other pid namespaces are left to their first processes.  Throws Error.

@@ -131,6 +131,29 @@ UniqueFd Namespaces::made_user(const Namespace& ns) const {
   });
 }
 
+// Those that only a process of the job can mount are left to that.
+void Namespaces::make_parts(std::uint32_t id) {
+  const Namespace& ns = context_.namespaces.at(id);
+  for (std::size_t i = 0; i < ns.mnt->kinds.size(); ++i) {
+    if (ns.mnt->kinds[i].kind != CRYO_MOUNT_NEW || ns.mnt->kinds[i].pid_ns != 0) continue;
+    const std::vector<std::size_t> again = shown_again(*ns.mnt, i);
+    if (again.empty()) continue;
+    UniqueFd whole = descriptors_.park(from_elsewhere([&] {
+      if (ns.head.owner != 0) join(ns.head.owner);
+      return new_file_system(ns.mnt->mounts[i], mount_help(id));
+    }));
+    for (const std::size_t part : again) {
+      FdPair both = pair_from_elsewhere([&] {
+        if (ns.head.owner != 0) join(ns.head.owner);
+        return file_system_and_part(whole, ns.mnt->mounts[part].root);
+      });
+      whole = descriptors_.park(std::move(both.first));
+      parts_[{id, ns.mnt->kinds[part].id}] = descriptors_.park(std::move(both.second));
+    }
+    parts_[{id, ns.mnt->kinds[i].id}] = std::move(whole);
+  }
+}
+
 UniqueFd Namespaces::made(std::uint32_t id) const {
   const Namespace& ns = context_.namespaces.at(id);
   if (ns.user) return made_user(ns);
@@ -150,7 +173,9 @@ void Namespaces::make_one(std::uint32_t id) {
   make_one(context_.namespaces.at(id).head.owner);
   // A pid namespace begins with its first process.
   if (context_.namespaces.at(id).head.type == CLONE_NEWPID || is_for_children(context_, id)) return;
+  if (context_.namespaces.at(id).mnt) make_parts(id);
   fds_.emplace(id, descriptors_.park(made(id)));
+  parts_.clear();
   if (context_.namespaces.at(id).mnt) roots_.emplace(id, descriptors_.park(root_of(id)));
 }
 
@@ -180,6 +205,12 @@ std::uint32_t Namespaces::id_inside(std::uint32_t ns, std::uint32_t id, bool gro
 MountHelp Namespaces::mount_help(std::uint32_t id) const {
   return {[this, id](std::uint32_t mount, const std::string& point) {
             fill_mount(context_, context_fd_, id, mount, point);
+          },
+          // The process that takes it has a copy of this object.
+          [this, id](std::uint32_t mount) {
+            const auto part = parts_.find({id, mount});
+            return part == parts_.end() ? UniqueFd()
+                                        : UniqueFd(::fcntl(part->second.get(), F_DUPFD_CLOEXEC, 3));
           },
           [this, owner = context_.namespaces.at(id).head.owner](std::uint32_t number, bool group) {
             return number_in(context_, owner, number, group);

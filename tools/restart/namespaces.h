@@ -44,6 +44,7 @@ class Namespaces {
   void make_time_for_children(const cryo_namespaces& from, const cryo_namespaces& to,
                               std::uint32_t user) const;
   [[nodiscard]] UniqueFd made(std::uint32_t id) const;
+  void make_parts(std::uint32_t id);
   [[nodiscard]] UniqueFd made_user(const Namespace& ns) const;
   void join(std::uint32_t id) const;
   void join_with_owner(std::uint32_t id) const;
@@ -54,6 +55,8 @@ class Namespaces {
   int context_fd_ = -1;
   std::map<std::uint32_t, UniqueFd> fds_;  // parked
   std::map<std::uint32_t, UniqueFd> roots_;
+  // Mounts that are made before the tree they belong to: namespace, number there.  Parked.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, UniqueFd> parts_;
 };
 
 // Whether the time namespace `ns` was made by a process that is not in it itself, for its children

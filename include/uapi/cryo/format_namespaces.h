@@ -113,6 +113,7 @@ struct cryo_ns_mnt {
 
 #define CRYO_MOUNT_BIND		1	/* of what the requester has, too */
 #define CRYO_MOUNT_NEW		2	/* a new one of its type; in a tmpfs are MOUNT_ENTRYs */
+#define CRYO_MOUNT_AGAIN	3	/* of what a new one shows: that with the same device in the text */
 
 struct cryo_mount {
 	__u32 id;			/* as in the text */
