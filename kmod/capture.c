@@ -280,7 +280,7 @@ static void capture_free(struct cryo_capture *c)
 	cryo_objects_free(c);
 	cryo_ipc_spaces_free(c);
 	cryo_buf_free(&c->namespaces);
-	cryo_mounts_free(c->mounts);
+	cryo_mounts_free(c);
 	cryo_stream_free(&c->stream);
 	kfree(c);
 }
@@ -296,6 +296,7 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	INIT_LIST_HEAD(&c->inodes);
 	INIT_LIST_HEAD(&c->files);
 	INIT_LIST_HEAD(&c->waiting);
+	INIT_LIST_HEAD(&c->mount_spaces);
 	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
 	cryo_ipc_spaces_init(c);
 	cryo_shared_pages_init(&c->shared);

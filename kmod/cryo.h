@@ -368,7 +368,9 @@ struct cryo_capture {
 	struct list_head ipc_spaces;	/* the requester's first */
 	struct cryo_ipc_space own_ipc;
 	struct cryo_buf namespaces;	/* numbers of those that are described: u32 each */
-	struct cryo_mounts *mounts;	/* of a mount namespace that the requester is not in; or NULL */
+	struct list_head mount_spaces;	/* struct cryo_mounts, of those that the requester is not in */
+	struct cryo_buf made_devices;	/* dev_t: file systems in them that are made anew */
+	u32 nr_mount_entries;
 	u32 next_id;
 	u32 vdso_crc;			/* of the vdso that is in the context */
 };

@@ -12,8 +12,10 @@
 
 struct user_namespace;
 
-/* The mount namespace of a job that the requester is not in. */
+/* A mount namespace of the job that the requester is not in. */
 struct cryo_mounts {
+	struct list_head list;
+	const void *space;		/* which one it is, of parked processes */
 	u32 number;
 	struct user_namespace *owner;	/* counted */
 	struct path root;		/* counted */
@@ -23,7 +25,6 @@ struct cryo_mounts {
 	struct cryo_buf records;	/* struct cryo_mount, in the order of @theirs */
 	struct list_head nodes;		/* struct cryo_tmpfs_node, directories before what is in them */
 	struct xarray linked;		/* struct cryo_tmpfs_node, by inode: those with several names */
-	u32 nr_nodes;
 	struct vfsmount *reading;	/* whose files are being looked at */
 };
 
@@ -41,18 +42,19 @@ struct cryo_tmpfs_node {
 
 /* save_mounts.c */
 void cryo_check_mounts(struct cryo_capture *c);
-bool cryo_in_mounts(struct cryo_capture *c, const struct vfsmount *mnt);
+struct cryo_mounts *cryo_mounts_of(struct cryo_capture *c, struct task_struct *task);
+struct cryo_mounts *cryo_in_mounts(struct cryo_capture *c, const struct vfsmount *mnt);
 u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task);
 const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o);
-int cryo_save_mounts(struct cryo_capture *c);
-void cryo_mounts_free(struct cryo_mounts *m);
+int cryo_save_mounts(struct cryo_capture *c, struct cryo_mounts *m);
+void cryo_mounts_free(struct cryo_capture *c);
 
 /* save_tmpfs.c */
 void cryo_tmpfs_init(struct cryo_mounts *m);
 int cryo_tmpfs_look(struct cryo_capture *c, struct cryo_mounts *m, u32 mount, const char *point,
 		    const struct path *at);
 bool cryo_devpts_in_use(const struct path *at);
-int cryo_save_tmpfs(struct cryo_capture *c);
+int cryo_save_tmpfs(struct cryo_capture *c, struct cryo_mounts *m);
 void cryo_tmpfs_free(struct cryo_mounts *m);
 
 #endif /* CRYO_MOUNTS_H */

@@ -180,6 +180,7 @@ static int copy_nodes(struct copy *k, struct cryo_mounts *m)
 int cryo_save_contents(struct cryo_capture *c)
 {
 	struct copy *k = kvzalloc(sizeof(*k), GFP_KERNEL_ACCOUNT);
+	struct cryo_mounts *m;
 	struct cryo_object *o;
 	int err = 0;
 
@@ -195,8 +196,9 @@ int cryo_save_contents(struct cryo_capture *c)
 		if (o->inode_flags & CRYO_INODE_CONTENTS)
 			err = copy_inode(k, o);
 	}
-	if (!err && c->mounts)
-		err = copy_nodes(k, c->mounts);
+	list_for_each_entry(m, &c->mount_spaces, list)
+		if (!err)
+			err = copy_nodes(k, m);
 	kvfree(k->bytes);
 	kvfree(k);
 	return err;

@@ -246,7 +246,7 @@ static bool reads_files(struct cryo_capture *c)
 	list_for_each_entry(o, &c->inodes, node)
 		if (o->inode_flags & CRYO_INODE_CONTENTS && !(o->inode_flags & nameless))
 			return true;
-	return c->mounts;
+	return !list_empty(&c->mount_spaces);
 }
 
 static void check_events(struct fanotify_save *s)

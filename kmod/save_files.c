@@ -454,13 +454,14 @@ static int save_file(struct cryo_capture *c, struct cryo_object *o, char *page)
 		.flags = o->file->f_flags,
 		.pos = o->file->f_pos,
 	};
+	struct cryo_mounts *mounts = cryo_in_mounts(c, cryo_user_path(o->file)->mnt);
 	struct cryo_buf buf = {};
 	char *name;
 
 	if (o->kind == CRYO_FILE_STDIO)
 		out.stdio_fd = o->stdio_fd;
-	if (cryo_in_mounts(c, cryo_user_path(o->file)->mnt))
-		out.mnt = c->mounts->number;
+	if (mounts)
+		out.mnt = mounts->number;
 	cryo_save_owner(o->file, &out);
 	if (o->kind == CRYO_FILE_FIFO)
 		out.pos = cryo_fifo_quiet(o->file) ? CRYO_FIFO_QUIET : 0;

@@ -133,11 +133,12 @@ int cryo_save_thread_fs(struct cryo_capture *c, struct task_struct *task)
 /* Than the requester's, or than that of the job's own mount namespace. */
 static bool other_root(struct cryo_capture *c, struct task_struct *task)
 {
+	struct cryo_mounts *mounts = cryo_mounts_of(c, task);
 	struct path mine, its = {};
 	bool other;
 
-	if (cryo_mounts_number(c, task)) {
-		mine = c->mounts->root;
+	if (mounts && mounts->root.dentry) {
+		mine = mounts->root;
 		path_get(&mine);
 	} else {
 		get_fs_root(current->fs, &mine);
@@ -166,15 +167,16 @@ static bool shared_outside(struct cryo_capture *c, struct task_struct *task)
 	return users > 0;
 }
 
-/* It has to be in the job's own mount namespace, like the process, and to have a path there. */
+/* It has to be in a mount namespace of the job's own, like the process, and to have a path there. */
 static void check_pwd(struct cryo_capture *c, struct task_struct *task)
 {
+	struct cryo_mounts *mounts = cryo_mounts_of(c, task);
 	struct path pwd;
 	u32 umask;
 
-	if (!cryo_mounts_number(c, task) || get_pwd(task, &pwd, &umask))
+	if (!mounts || get_pwd(task, &pwd, &umask))
 		return;
-	if (!cryo_in_mounts(c, pwd.mnt) || d_unlinked(pwd.dentry))
+	if (cryo_in_mounts(c, pwd.mnt) != mounts || d_unlinked(pwd.dentry))
 		cryo_refuse(c, "thread %d: a working directory without a path in its mount namespace is not supported",
 			    task_pid_vnr(task));
 	path_put(&pwd);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * save_mounts.c - a mount namespace other than the requester's, and what is mounted in it
+ * save_mounts.c - mount namespaces other than the requester's, and what is mounted in them
  *
  * Mounts are private to the kernel, but it tells all of them in /proc/PID/mountinfo, and that is what is
  * saved, beside the requester's own: what both have can be bound from there.  The rest has to be of a
@@ -8,6 +8,8 @@
  *
  * To which namespace a file belongs is found out by its mount: each mount point is looked up from the
  * root of a process in there.  A mount that is covered by another one is not found, and nor are files on it.
+ *
+ * A file system that several of the job's namespaces have is made for the first of them.
  */
 #include <linux/dcache.h>
 #include <linux/file.h>
@@ -37,6 +39,7 @@
 /* A line of mountinfo: parts of it, unescaped. */
 struct mount_line {
 	u32 id, parent;
+	u32 shared, master;		/* peer groups; 0: none */
 	unsigned int major, minor;
 	char *root, *point, *type;
 };
@@ -50,18 +53,30 @@ static bool take_numbers(char **line, struct mount_line *m)
 	       sscanf(dev, "%u:%u", &m->major, &m->minor) == 2;
 }
 
+/* An optional field. */
+static void take_group(const char *word, struct mount_line *m)
+{
+	u32 group;
+
+	if (sscanf(word, "shared:%u", &group) == 1)
+		m->shared = group;
+	else if (sscanf(word, "master:%u", &group) == 1)
+		m->master = group;
+}
+
 /* Cuts @line up. */
 static bool take_line(char *line, struct mount_line *m)
 {
 	char *word;
 
+	m->shared = 0;
+	m->master = 0;
 	if (!take_numbers(&line, m))
 		return false;
 	m->root = strsep(&line, " ");
 	m->point = strsep(&line, " ");
-	do
-		word = strsep(&line, " ");
-	while (word && strcmp(word, "-"));
+	while ((word = strsep(&line, " ")) && strcmp(word, "-"))
+		take_group(word, m);
 	m->type = strsep(&line, " ");
 	if (!m->type)
 		return false;
@@ -214,6 +229,23 @@ static int stands_for(const struct mount_line *other, void *data)
 	return 0;
 }
 
+static dev_t device_of(const struct mount_line *m)
+{
+	return MKDEV(m->major, m->minor);
+}
+
+/* For a mount namespace of the job that has been looked at, or for this one. */
+static bool is_made(struct cryo_capture *c, dev_t dev)
+{
+	const dev_t *made = (const dev_t *)c->made_devices.data;
+	size_t i;
+
+	for (i = 0; i < c->made_devices.len / sizeof(*made); i++)
+		if (made[i] == dev)
+			return true;
+	return false;
+}
+
 /* What the requester does not have, and why it cannot be made; NULL: it can. @at: where it is, or NULL. */
 static const char *obstacle_to_new(const struct mount_line *m, const struct path *at, bool stands)
 {
@@ -232,23 +264,34 @@ static int classify_new(struct check *k, const struct mount_line *m, const struc
 			struct cryo_mount *out)
 {
 	struct same same = { .m = m, .mounts = k->m };
-	int stands = can_be_new(m) ? each_mount(k->m->theirs, stands_for, &same) : 0;
+	bool made = can_be_new(m) && is_made(k->c, device_of(m));
+	int stands = can_be_new(m) && !made ? each_mount(k->m->theirs, stands_for, &same) : 0;
 	const char *obstacle;
 	int err = 0;
 
 	if (stands < 0)
 		return stands;
-	obstacle = obstacle_to_new(m, at, stands);
+	obstacle = obstacle_to_new(m, at, stands || made);
 	if (obstacle) {
 		refuse(k, m, obstacle);
 		goto put;
 	}
-	out->kind = same.id == m->id ? CRYO_MOUNT_NEW : CRYO_MOUNT_AGAIN;
-	if (!strcmp(m->type, "proc"))
+	out->kind = stands && same.id == m->id ? CRYO_MOUNT_NEW : CRYO_MOUNT_AGAIN;
+	if (made)
+		return 0;
+	/* That of the same processes is the same in each namespace. */
+	if (!strcmp(m->type, "proc")) {
 		out->pid_ns = shown_pids(k, m, same.at.dentry->d_sb);
-	else if (out->kind == CRYO_MOUNT_AGAIN)
 		goto put;
-	else if (!strcmp(m->type, "tmpfs"))
+	}
+	/* Whichever comes first: this stands for it, or comes later. */
+	if (out->kind == CRYO_MOUNT_AGAIN)
+		goto put;
+	cryo_buf_put(&k->c->made_devices, &same.at.dentry->d_sb->s_dev, sizeof(dev_t));
+	err = k->c->made_devices.error;
+	if (err)
+		goto put;
+	if (!strcmp(m->type, "tmpfs"))
 		err = classify_tmpfs(k, m, &same.at);
 	else if (cryo_devpts_in_use(&same.at))
 		refuse(k, m, "one with pseudoterminals that are open");
@@ -264,6 +307,32 @@ static bool is_deleted(const char *root)
 	size_t len = strlen(root);
 
 	return len >= strlen(suffix) && !strcmp(root + len - strlen(suffix), suffix);
+}
+
+static int is_related(const struct mount_line *other, void *data)
+{
+	const struct mount_line *m = data;
+
+	return (m->shared && (other->shared == m->shared || other->master == m->shared)) ||
+	       (m->master && other->shared == m->master);
+}
+
+/* What is mounted in one of the namespaces would not be seen in the other. */
+static int check_propagation(struct check *k, const struct mount_line *m)
+{
+	struct cryo_mounts *other;
+	int related = 0;
+
+	list_for_each_entry(other, &k->c->mount_spaces, list) {
+		if (other == k->m || !other->theirs)
+			continue;
+		related = each_mount(other->theirs, is_related, (void *)m);
+		if (related)
+			break;
+	}
+	if (related > 0)
+		refuse(k, m, "propagation between mount namespaces of the job");
+	return related < 0 ? related : 0;
 }
 
 static int look_at_mount(const struct mount_line *m, void *data)
@@ -285,6 +354,9 @@ static int look_at_mount(const struct mount_line *m, void *data)
 	if (!strcmp(m->point, "/") && !k->roots++ &&
 	    each_mount(k->m->ours, is_root, (void *)m) != 1)
 		refuse(k, m, "a root directory other than the requester's");
+	shown = check_propagation(k, m);
+	if (shown < 0)
+		goto put;
 	if (k->m->records.len / sizeof(out) == CRYO_MAX_MOUNTS)
 		shown = -E2BIG;
 	else
@@ -297,14 +369,12 @@ put:
 	return shown < 0 ? shown : k->m->records.error ?: k->m->seen.error;
 }
 
-void cryo_mounts_free(struct cryo_mounts *m)
+static void free_one(struct cryo_mounts *m)
 {
-	struct path *seen;
+	struct path *seen = (struct path *)m->seen.data;
 	size_t i;
 
-	if (!m)
-		return;
-	seen = (struct path *)m->seen.data;
+
 	for (i = 0; i < m->seen.len / sizeof(*seen); i++)
 		path_put(&seen[i]);
 	cryo_tmpfs_free(m);
@@ -316,6 +386,15 @@ void cryo_mounts_free(struct cryo_mounts *m)
 	kvfree(m->theirs);
 	kvfree(m->ours);
 	kfree(m);
+}
+
+void cryo_mounts_free(struct cryo_capture *c)
+{
+	struct cryo_mounts *m, *next;
+
+	list_for_each_entry_safe(m, next, &c->mount_spaces, list)
+		free_one(m);
+	cryo_buf_free(&c->made_devices);
 }
 
 /* Number and owner. Something else may have been mounted there. */
@@ -398,66 +477,72 @@ static int look(struct cryo_capture *c, struct cryo_mounts *m)
 	return each_mount(m->theirs, look_at_mount, &k);
 }
 
-static bool is_elsewhere(struct task_struct *task)
+/* Which one @task is in, not to be looked into; NULL: the requester's, or it is being killed. */
+static const void *space_of(struct task_struct *task)
 {
-	bool other;
+	const void *space = NULL;
 
 	task_lock(task);
-	other = task->nsproxy && task->nsproxy->mnt_ns != current->nsproxy->mnt_ns;
+	if (task->nsproxy && task->nsproxy->mnt_ns != current->nsproxy->mnt_ns)
+		space = task->nsproxy->mnt_ns;
 	task_unlock(task);
-	return other;
+	return space;
 }
 
-static void check_first(struct cryo_capture *c)
+/* That which @task is in; NULL: the requester's, or one that nobody has looked at. */
+struct cryo_mounts *cryo_mounts_of(struct cryo_capture *c, struct task_struct *task)
 {
-	int err;
+	const void *space = space_of(task);
+	struct cryo_mounts *m;
 
-	c->mounts = kzalloc(sizeof(*c->mounts), GFP_KERNEL_ACCOUNT);
-	if (c->mounts)
-		cryo_tmpfs_init(c->mounts);
-	err = c->mounts ? look(c, c->mounts) : -ENOMEM;
-	if (err)
-		cryo_refuse(c, "its mounts cannot be looked at (error %d)", err);
+	list_for_each_entry(m, &c->mount_spaces, list)
+		if (m->space == space)
+			return m;
+	return NULL;
 }
 
 /* The number of the one that @task is in; 0: the requester's. */
 u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task)
 {
-	return c->mounts && is_elsewhere(task) ? c->mounts->number : 0;
+	struct cryo_mounts *m = cryo_mounts_of(c, task);
+
+	return m ? m->number : 0;
 }
 
 /* That of the process: what of it cannot be made again. */
 void cryo_check_mounts(struct cryo_capture *c)
 {
-	struct cryo_mounts other = {};
+	const void *space = space_of(c->p->task);
+	struct cryo_mounts *m;
+	int err = -ENOMEM;
 
-	if (!is_elsewhere(c->p->task))
+	if (!space || cryo_mounts_of(c, c->p->task))
 		return;
-	if (!c->mounts) {
-		check_first(c);
-		return;
+	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+	if (m) {
+		m->space = space;
+		cryo_tmpfs_init(m);
+		list_add_tail(&m->list, &c->mount_spaces);
+		err = look(c, m);
 	}
-	if (identify(&other, c->p->pid))
-		cryo_refuse(c, "its mount namespace cannot be looked at");
-	else if (other.number != c->mounts->number)
-		cryo_refuse(c, "a second mount namespace in the same job is not supported");
-	if (other.owner)
-		put_user_ns(other.owner);
+	if (err)
+		cryo_refuse(c, "its mounts cannot be looked at (error %d)", err);
 }
 
-/* Is @mnt one of those in the job's own namespace? */
-bool cryo_in_mounts(struct cryo_capture *c, const struct vfsmount *mnt)
+/* The job's own namespace that @mnt is in, as far as paths lead there; or NULL. */
+struct cryo_mounts *cryo_in_mounts(struct cryo_capture *c, const struct vfsmount *mnt)
 {
+	struct cryo_mounts *m;
 	const struct path *seen;
 	size_t i;
 
-	if (!c->mounts)
-		return false;
-	seen = (const struct path *)c->mounts->seen.data;
-	for (i = 0; i < c->mounts->seen.len / sizeof(*seen); i++)
-		if (seen[i].mnt == mnt)
-			return true;
-	return false;
+	list_for_each_entry(m, &c->mount_spaces, list) {
+		seen = (const struct path *)m->seen.data;
+		for (i = 0; i < m->seen.len / sizeof(*seen); i++)
+			if (seen[i].mnt == mnt)
+				return m;
+	}
+	return NULL;
 }
 
 static bool is_bound_inside(struct cryo_capture *c, struct cryo_object *o)
@@ -487,11 +572,11 @@ static bool is_outside(struct file *file)
 /* What stands in the way of opening the file again in its mount namespace; NULL: nothing. */
 const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
 {
-	if (!c->mounts)
+	if (list_empty(&c->mount_spaces))
 		return NULL;
-	if (o->kind == CRYO_FILE_INOTIFY && is_elsewhere(o->proc->task))
+	if (o->kind == CRYO_FILE_INOTIFY && space_of(o->proc->task))
 		return "inotify in a mount namespace other than the requester's";
-	if (o->kind == CRYO_FILE_FANOTIFY && is_elsewhere(o->proc->task))
+	if (o->kind == CRYO_FILE_FANOTIFY && space_of(o->proc->task))
 		return "fanotify in a mount namespace other than the requester's";
 	if (is_bound_inside(c, o))
 		return "socket with a name in a mount namespace other than the requester's";
@@ -508,9 +593,8 @@ const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
 	return "what is not a file with a path, in a mount namespace other than the requester's,";
 }
 
-int cryo_save_mounts(struct cryo_capture *c)
+int cryo_save_mounts(struct cryo_capture *c, struct cryo_mounts *m)
 {
-	struct cryo_mounts *m = c->mounts;
 	struct cryo_ns_mnt out = { .record_size = sizeof(struct cryo_mount) };
 	struct cryo_buf buf = {};
 
@@ -521,5 +605,5 @@ int cryo_save_mounts(struct cryo_capture *c)
 	cryo_buf_put(&buf, m->theirs, out.text_len);
 	cryo_buf_put(&buf, m->ours, strlen(m->ours));
 	return cryo_stream_buf(&c->stream, CRYO_SEC_NS_MNT, m->number, sizeof(out), &buf) ?:
-	       cryo_save_tmpfs(c);
+	       cryo_save_tmpfs(c, m);
 }

@@ -141,6 +141,7 @@ static void refuse_foreign(struct cryo_capture *c, const struct cryo_ns_view *v)
 void cryo_check_namespaces(struct cryo_capture *c)
 {
 	struct cryo_ns_view *v = kmalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
+	struct cryo_mounts *mounts;
 
 	if (!v) {
 		cryo_refuse(c, "its namespaces: out of memory");
@@ -150,7 +151,8 @@ void cryo_check_namespaces(struct cryo_capture *c)
 		goto free;
 	refuse_foreign(c, v);
 	cryo_check_mounts(c);
-	if (c->mounts && c->mounts->owner && !is_below_ours(c->mounts->owner))
+	mounts = cryo_mounts_of(c, c->p->task);
+	if (mounts && mounts->owner && !is_below_ours(mounts->owner))
 		cryo_refuse(c, "a mount namespace owned by a user namespace that is not below the requester's is not supported");
 	cryo_check_pid_namespaces(c);
 	if (v->ids.ipc && cryo_ipc_note(c, c->p->task, v->ids.ipc))
@@ -264,10 +266,12 @@ static int save_pid_namespaces(struct cryo_capture *c)
 
 static int save_mount_namespace(struct cryo_capture *c, u32 number)
 {
-	if (!number || !is_new(c, number))
+	struct cryo_mounts *m = cryo_mounts_of(c, c->p->task);
+
+	if (!m || !number || !is_new(c, number))
 		return 0;
-	return save_users(c, c->mounts->owner) ?:
-	       save_head(c, number, CLONE_NEWNS, c->mounts->owner, 0) ?: cryo_save_mounts(c);
+	return save_users(c, m->owner) ?: save_head(c, number, CLONE_NEWNS, m->owner, 0) ?:
+	       cryo_save_mounts(c, m);
 }
 
 static int save(struct cryo_capture *c, struct cryo_ns_view *v)

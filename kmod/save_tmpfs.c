@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * save_tmpfs.c - what is in the temporary file systems of a job's own mount namespace
+ * save_tmpfs.c - what is in the temporary file systems of a job's own mount namespaces
  *
  * They are found when the job is looked at, directories first, and written with the namespace; contents of
  * files follow with those of others (save_contents.c).  Below a mount point is not what is mounted there:
@@ -130,13 +130,13 @@ static int add(struct reading *r, struct dentry *dentry, const char *name, int l
 
 	if (fatal_signal_pending(current))
 		return -EINTR;
-	if (r->m->nr_nodes == CRYO_MAX_MOUNT_ENTRIES)
+	if (r->c->nr_mount_entries == CRYO_MAX_MOUNT_ENTRIES)
 		return -EMFILE;
 	n = new_node(r, name, len);
 	if (IS_ERR(n))
 		return PTR_ERR(n);
 	n->mount = mount;
-	n->id = ++r->m->nr_nodes;
+	n->id = ++r->c->nr_mount_entries;
 	n->path.mnt = mntget(r->m->reading);
 	n->path.dentry = dget(dentry);
 	list_add_tail(&n->list, &r->m->nodes);
@@ -261,9 +261,9 @@ bool cryo_devpts_in_use(const struct path *at)
 	return r.error;
 }
 
-static int save_node(struct cryo_capture *c, const struct cryo_tmpfs_node *n)
+static int save_node(struct cryo_capture *c, const struct cryo_mounts *m,
+		     const struct cryo_tmpfs_node *n)
 {
-	struct cryo_mounts *m = c->mounts;
 	struct cryo_mount_entry out = {
 		.ns = m->number,
 		.mount = n->mount,
@@ -291,13 +291,13 @@ static int save_node(struct cryo_capture *c, const struct cryo_tmpfs_node *n)
 	return cryo_stream_buf(&c->stream, CRYO_SEC_MOUNT_ENTRY, n->id, sizeof(out), &buf);
 }
 
-int cryo_save_tmpfs(struct cryo_capture *c)
+int cryo_save_tmpfs(struct cryo_capture *c, struct cryo_mounts *m)
 {
 	struct cryo_tmpfs_node *n;
 	int err = 0;
 
-	list_for_each_entry(n, &c->mounts->nodes, list) {
-		err = save_node(c, n);
+	list_for_each_entry(n, &m->nodes, list) {
+		err = save_node(c, m, n);
 		if (err)
 			break;
 		cond_resched();

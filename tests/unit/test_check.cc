@@ -656,6 +656,47 @@ TEST("obstacles: time namespaces for children") {
   CHECK(findings.problems.size() == 2);
 }
 
+// Process 3999999 is in mount namespace 9, its child 3999998 in 10.
+ContextBuilder two_mount_namespaces() {
+  ContextBuilder builder = sample();
+  const Mount root{5, 1, "8:1", "/", "/", {"rw"}, 0, 0, "ext4", "/dev/sda1", "rw"};
+  const Mount data{6, 5, "8:9", "/", "/data", {"rw"}, 0, 0, "ext4", "/dev/sdb1", "rw"};
+  const Mount proc{7, 5, "0:9", "/", "/proc", {"rw"}, 0, 0, "proc", "proc", "rw"};
+  for (const std::uint32_t id : {9U, 10U, 11U, 12U}) {
+    Namespace ns{};
+    ns.head.type = id == 11 ? CLONE_NEWPID : id == 12 ? CLONE_NEWUSER : CLONE_NEWNS;
+    if (id == 12) ns.user = cryo_ns_user{};
+    if (id < 11) ns.mnt = MountTree{{{5, CRYO_MOUNT_BIND, 0, 0}}, {root}, {root, data}};
+    builder.context.namespaces.emplace(id, ns);
+  }
+  MountTree& tree = *builder.context.namespaces.at(10).mnt;
+  tree.kinds.push_back({6, CRYO_MOUNT_BIND, 0, 0});
+  tree.mounts.push_back(data);
+  tree.kinds.push_back({7, CRYO_MOUNT_NEW, 11, 0});
+  tree.mounts.push_back(proc);
+  builder.context.namespaces.at(9).head.owner = 12;
+  builder.process().namespaces.mnt = 9;
+  Process second = builder.process();
+  second.head.pid = 3999998;
+  second.head.ppid = builder.process().head.pid;
+  second.namespaces.mnt = 10;
+  builder.context.processes.push_back(second);
+  return builder;
+}
+
+TEST("obstacles: mount namespaces") {
+  ContextBuilder builder = two_mount_namespaces();
+  Findings findings;
+  check_namespaces(builder.context, {}, {}, findings);
+  SAYS(findings, EOPNOTSUPP, "mount namespace 10: its owner is above that of 9, of which it would be a copy");
+  SAYS(findings, EOPNOTSUPP, "mount /data: comes from outside of the mount namespace that its process left");
+  SAYS(findings, EOPNOTSUPP, "mount /proc: no process of its pid namespace may mount it there");
+  builder.context.processes[0].head.ppid = 3999998;
+  Findings circle;
+  check_namespaces(builder.context, {}, {}, circle);
+  SAYS(circle, EOPNOTSUPP, "mount namespace 10: there is none of which it can be a copy");
+}
+
 TEST("obstacles: pid namespaces") {
   ContextBuilder builder = sample();
   Namespace pid{};

@@ -39,7 +39,7 @@ TEST("mounts") {
   changed("mount 7 is 6 in the text", [](MountTree& t) { t.kinds[1].id = 7; });
   changed("mount of kind 4", [](MountTree& t) { t.kinds[1].kind = 4; });
   changed("mount of kind 0", [](MountTree& t) { t.kinds[1].kind = 0; });
-  changed("mount 6 shows a file system that is not made",
+  changed("mount 6 of namespace 78 shows a file system that is not made",
           [](MountTree& t) { t.kinds[1].kind = CRYO_MOUNT_AGAIN; });
   changed("new mount of type ext4", [](MountTree& t) {
     t.kinds[0].kind = CRYO_MOUNT_AGAIN;

@@ -58,8 +58,6 @@ void check_kinds(Staging& staging, const Payload& payload, const MountTree& tree
     payload.damaged("{} mounts, and {} lines of text", tree.kinds.size(), tree.mounts.size());
   for (std::size_t i = 0; i < tree.kinds.size(); ++i) {
     const cryo_mount& kind = tree.kinds[i];
-    if (kind.kind == CRYO_MOUNT_AGAIN && !has_new(tree, tree.mounts[i]))
-      payload.damaged("mount {} shows a file system that is not made", kind.id);
     if (kind.id != tree.mounts[i].id)
       payload.damaged("mount {} is {} in the text", kind.id, tree.mounts[i].id);
     if (kind.kind < CRYO_MOUNT_BIND || kind.kind > CRYO_MOUNT_AGAIN)
@@ -109,6 +107,21 @@ const char* link_problem(const Context& context, const MountEntry& entry) {
   if (head.link != 0 || head.mode != entry.head.mode || S_ISDIR(head.mode))
     return "it cannot be a name of that";
   return nullptr;
+}
+
+// Where the processes of a pid namespace see each other is made in each mount namespace.
+bool is_made_for(const Context& context, std::uint32_t ns, const Mount& again) {
+  return std::any_of(context.namespaces.begin(), context.namespaces.end(), [&](const auto& one) {
+    return one.second.mnt && (one.first == ns || again.type != "proc") && has_new(*one.second.mnt, again);
+  });
+}
+
+void check_shown_again(const Staging& staging, const Context& context) {
+  for (const auto& [id, ns] : context.namespaces)
+    for (std::size_t i = 0; ns.mnt && i < ns.mnt->kinds.size(); ++i)
+      if (ns.mnt->kinds[i].kind == CRYO_MOUNT_AGAIN && !is_made_for(context, id, ns.mnt->mounts[i]))
+        inconsistent(staging, "mount {} of namespace {} shows a file system that is not made",
+                     ns.mnt->kinds[i].id, id);
 }
 
 // Whether a name is one, and its directory, if not what is mounted.
@@ -164,6 +177,7 @@ void parse_mount_entry(Staging& staging, const Payload& payload) {
 
 // So that nothing is made elsewhere: each is in a directory that is there before it.
 void check_mount_entries(const Staging& staging, const Context& context) {
+  check_shown_again(staging, context);
   const std::set<MountKey> mounts = new_tmpfs(context);
   using Place = std::pair<MountKey, std::string>;
   std::set<Place> all, directories;

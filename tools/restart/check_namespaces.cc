@@ -70,6 +70,35 @@ void check_time(const Context& context, const Process* parent, const Process& pr
                      process.head.pid, parent->head.pid);
 }
 
+// How each mount namespace can be made, and by whom what only a process of the job can mount.
+void check_mounts(const Context& context, std::uint32_t id, Findings& findings) {
+  const Namespace& ns = context.namespaces.at(id);
+  const std::uint32_t base = copied_from(context, id);
+  std::size_t steps = 0;
+  for (std::uint32_t at = base; at != 0; at = copied_from(context, at))
+    if (++steps > context.namespaces.size())
+      return findings.problem(EOPNOTSUPP, "mount namespace {}: there is none of which it can be a copy", id);
+  if (base != 0 && !is_below(context, ns.head.owner, context.namespaces.at(base).head.owner))
+    findings.problem(EOPNOTSUPP,
+                     "mount namespace {}: its owner is above that of {}, of which it would be a copy", id,
+                     base);
+  const Mount* missing = base == 0 ? nullptr : missing_in(*ns.mnt, *context.namespaces.at(base).mnt);
+  if (missing != nullptr)
+    findings.problem(EOPNOTSUPP, "mount {}: comes from outside of the mount namespace that its process left",
+                     missing->point);
+  for (std::size_t i = 0; i < ns.mnt->kinds.size(); ++i) {
+    const std::uint32_t pids = ns.mnt->kinds[i].pid_ns;
+    if (pids == 0 || ns.mnt->kinds[i].kind == CRYO_MOUNT_BIND) continue;
+    const bool somebody =
+        std::any_of(context.processes.begin(), context.processes.end(), [&](const Process& process) {
+          return process.namespaces.pid == pids && process.namespaces.mnt == id && !process.threads.empty();
+        });
+    if (!somebody || !is_below(context, context.namespaces.at(pids).head.owner, ns.head.owner))
+      findings.problem(EOPNOTSUPP, "mount {}: no process of its pid namespace may mount it there",
+                       ns.mnt->mounts[i].point);
+  }
+}
+
 }  // namespace
 
 void check_namespaces(const Context& context, const RestartOptions& options, const Creds& own,
@@ -77,6 +106,8 @@ void check_namespaces(const Context& context, const RestartOptions& options, con
   if (options.time_namespace && !capable(own, CAP_SYS_ADMIN))
     findings.problem(EPERM, "a time namespace (--time-ns) takes CAP_SYS_ADMIN");
   for (const auto& [id, ns] : context.namespaces) check_one(ns, own, findings);
+  for (const auto& [id, ns] : context.namespaces)
+    if (ns.mnt) check_mounts(context, id, findings);
   check_pid_namespaces(context, options, findings);
   for (const Process& process : context.processes) {
     if (process.head.flags & CRYO_PROC_ZOMBIE) continue;

@@ -74,10 +74,10 @@ std::string rest_below(const std::string& path, const std::string& top) {
   return top == "/" ? path : path.substr(top.size());
 }
 
-// Where the requester had it.
-std::optional<std::string> source_of(const MountTree& tree, const Mount& wanted) {
+// Where it is to be had, of `mounts`.
+std::optional<std::string> source_of(const std::vector<Mount>& mounts, const Mount& wanted) {
   const Mount* best = nullptr;
-  for (const Mount& outer : tree.outer)
+  for (const Mount& outer : mounts)
     if (outer.device == wanted.device && lies_below(wanted.root, outer.root) &&
         (best == nullptr || outer.root.size() > best->root.size()))
       best = &outer;
@@ -123,8 +123,8 @@ std::vector<Mount> own_mounts() {
 
 class MountBuilder {
  public:
-  MountBuilder(const MountTree& tree, const MountHelp& help, std::uint32_t pid_ns)
-      : tree_(tree), help_(help), pid_ns_(pid_ns) {}
+  MountBuilder(const MountTree& tree, const MountTree* base, const MountHelp& help, std::uint32_t pid_ns)
+      : tree_(tree), base_(base), help_(help), pid_ns_(pid_ns) {}
 
   void build();
 
@@ -134,6 +134,8 @@ class MountBuilder {
     bool recursive;
   };
 
+  [[nodiscard]] const std::vector<Mount>& sources() const { return base_ ? base_->mounts : tree_.outer; }
+  [[nodiscard]] bool can_be_there(std::size_t wanted) const;
   [[nodiscard]] bool is_left(std::size_t wanted);
   [[nodiscard]] bool has_part(std::size_t wanted);
   [[nodiscard]] std::vector<std::size_t> children(std::uint32_t id) const;
@@ -151,6 +153,7 @@ class MountBuilder {
   void check() const;
 
   const MountTree& tree_;
+  const MountTree* base_;  // nullptr: cr_restart's
   const MountHelp& help_;
   std::uint32_t pid_ns_;
   std::vector<Mount> now_;
@@ -192,10 +195,19 @@ const Mount& MountBuilder::now(std::uint32_t id) const {
   return *found;
 }
 
+// A new one is in no copy of cr_restart's, and of another one of the job there is what that had.
+bool MountBuilder::can_be_there(std::size_t wanted) const {
+  if (pid_ns_ != 0) return true;
+  if (base_ == nullptr) return tree_.kinds[wanted].kind == CRYO_MOUNT_BIND;
+  const Mount& mount = tree_.mounts[wanted];
+  return std::any_of(base_->mounts.begin(), base_->mounts.end(), [&mount](const Mount& other) {
+    return other.device == mount.device && other.root == mount.root && other.point == mount.point;
+  });
+}
+
 const Mount* MountBuilder::match(std::size_t wanted, std::uint32_t parent) const {
   const Mount& mount = tree_.mounts[wanted];
-  // A new one cannot be in the copy.
-  if (pid_ns_ == 0 && tree_.kinds[wanted].kind != CRYO_MOUNT_BIND) return nullptr;
+  if (!can_be_there(wanted)) return nullptr;
   // Once in a cgroup namespace, who looks from there sees other paths.
   const bool elsewhere = pid_ns_ != 0 && mount.type.starts_with("cgroup");
   for (const Mount& other : now_)
@@ -206,7 +218,7 @@ const Mount* MountBuilder::match(std::size_t wanted, std::uint32_t parent) const
 }
 
 MountBuilder::Source MountBuilder::open_source(const Mount& wanted) const {
-  const auto path = source_of(tree_, wanted);
+  const auto path = source_of(sources(), wanted);
   if (!path) return {};
   const bool recursive = std::any_of(now_.begin(), now_.end(), [&path](const Mount& other) {
     return other.point != *path && lies_below(other.point, *path);
@@ -232,7 +244,7 @@ void MountBuilder::take_away(std::uint32_t parent) {
 
 void MountBuilder::bind(std::size_t wanted) {
   const Mount& mount = tree_.mounts[wanted];
-  const std::string from = source_of(tree_, mount).value_or("?");
+  const std::string from = source_of(sources(), mount).value_or("?");
   auto source = sources_.find(wanted);
   if (source == sources_.end()) source = sources_.emplace(wanted, open_source(mount)).first;
   if (!source->second.fd)
@@ -254,7 +266,7 @@ void MountBuilder::make_new(std::size_t wanted) {
   const Mount& mount = tree_.mounts[wanted];
   if (has_part(wanted)) return attach(mount, parts_.at(wanted));
   mount_new(mount, mount.point, help_);
-  const std::vector<std::size_t> parts = shown_again(tree_, wanted);
+  const std::vector<std::size_t> parts = shown_again(tree_, mount);
   if (parts.empty()) return;
   const UniqueFd top(::open(mount.point.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!top) fail_errno("mount {}: cannot open it", mount.point);
@@ -390,11 +402,10 @@ std::size_t mount_at(const MountTree& tree, const std::string& path) {
 
 }  // namespace
 
-std::vector<std::size_t> shown_again(const MountTree& tree, std::size_t first) {
+std::vector<std::size_t> shown_again(const MountTree& tree, const Mount& first) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < tree.mounts.size(); ++i)
-    if (tree.kinds[i].kind == CRYO_MOUNT_AGAIN && tree.mounts[i].device == tree.mounts[first].device)
-      found.push_back(i);
+    if (tree.kinds[i].kind == CRYO_MOUNT_AGAIN && tree.mounts[i].device == first.device) found.push_back(i);
   return found;
 }
 
@@ -412,12 +423,31 @@ FdPair file_system_and_part(const UniqueFd& whole, const std::string& root) {
   return {copy_of(AT_FDCWD, kStage, "/"), std::move(part)};
 }
 
-void build_mounts(const MountTree& tree, const MountHelp& help) {
-  MountBuilder(tree, help, 0).build();
+void build_mounts(const MountTree& tree, const MountTree* base, const MountHelp& help) {
+  MountBuilder(tree, base, help, 0).build();
 }
 
 void build_late_mounts(const MountTree& tree, const MountHelp& help, std::uint32_t pid_ns) {
-  MountBuilder(tree, help, pid_ns).build();
+  MountBuilder(tree, nullptr, help, pid_ns).build();
+}
+
+std::uint32_t copied_from(const Context& context, std::uint32_t ns) {
+  const auto number_of = [&context](std::int32_t pid) {
+    const auto found = std::find_if(context.processes.begin(), context.processes.end(),
+                                    [pid](const Process& one) { return one.head.pid == pid; });
+    return found == context.processes.end() ? 0 : found->namespaces.mnt;
+  };
+  for (const Process& process : context.processes)
+    if (process.namespaces.mnt == ns && number_of(process.head.ppid) != ns)
+      return number_of(process.head.ppid);
+  return 0;
+}
+
+const Mount* missing_in(const MountTree& tree, const MountTree& base) {
+  for (std::size_t i = 0; i < tree.mounts.size(); ++i)
+    if (tree.kinds[i].kind == CRYO_MOUNT_BIND && !source_of(base.mounts, tree.mounts[i]))
+      return &tree.mounts[i];
+  return nullptr;
 }
 
 bool has_late_mounts(const MountTree& tree, std::uint32_t pid_ns) {
@@ -430,7 +460,7 @@ std::optional<std::string> outer_path(const Context& context, const File& file) 
   const MountTree& tree = tree_of(context, file);
   const std::size_t at = mount_at(tree, file.path);
   if (tree.kinds[at].kind != CRYO_MOUNT_BIND) return {};
-  const auto source = source_of(tree, tree.mounts[at]);
+  const auto source = source_of(tree.outer, tree.mounts[at]);
   if (!source) return {};
   return joined(*source, rest_below(file.path, tree.mounts[at].point));
 }

@@ -29,20 +29,27 @@ void fill_mount(const Context& context, int context_fd, std::uint32_t ns, std::u
                 const std::string& point);
 
 // Several mounts of one new file system are made before the tree is: it may come in any order.
-// Those of `tree.mounts` that show again what number `first`, a new one, does.
-[[nodiscard]] std::vector<std::size_t> shown_again(const MountTree& tree, std::size_t first);
+// Those of `tree.mounts` that show again what `first`, a new one, does.
+[[nodiscard]] std::vector<std::size_t> shown_again(const MountTree& tree, const Mount& first);
 // By a process that is going to end: a new file system, with what is in it, as a detached mount.  Throws
 // Error.
 [[nodiscard]] UniqueFd new_file_system(const Mount& wanted, const MountHelp& help);
 // The same: the file system once more, and the part of it with the root `root`.  Throws Error.
 [[nodiscard]] FdPair file_system_and_part(const UniqueFd& whole, const std::string& root);
 
-// In a copy of cr_restart's mount namespace that the caller has just got: what the job had.  Proc file
-// systems of other pid namespaces are left to their first processes.  Throws Error.
-void build_mounts(const MountTree& tree, const MountHelp& help);
-// By the first process of `pid_ns`, in the mount namespace: those.  Throws Error.
+// In a copy of `base`, or of cr_restart's mount namespace, that the caller has just got: what the job had.
+// Proc file systems of other pid namespaces are left to the first processes there that are in these.  Throws
+// Error.
+void build_mounts(const MountTree& tree, const MountTree* base, const MountHelp& help);
+// By the first process of `pid_ns` in the mount namespace: those.  Throws Error.
 void build_late_mounts(const MountTree& tree, const MountHelp& help, std::uint32_t pid_ns);
 [[nodiscard]] bool has_late_mounts(const MountTree& tree, std::uint32_t pid_ns);
+
+// The mount namespace of the job of which `ns` is made as a copy: that of the process which its first one was
+// forked by.  0: cr_restart's.
+[[nodiscard]] std::uint32_t copied_from(const Context& context, std::uint32_t ns);
+// What of `tree` a copy of `base` does not have; nullptr: nothing.
+[[nodiscard]] const Mount* missing_in(const MountTree& tree, const MountTree& base);
 
 // Where cr_restart finds what a file's path leads to; nothing: nowhere before the namespace is there.
 [[nodiscard]] std::optional<std::string> outer_path(const Context& context, const File& file);

@@ -61,11 +61,11 @@ UniqueFd own_namespace(std::uint32_t type) {
   return fd;
 }
 
-void fill(const Namespace& ns, const MountHelp& help) {
+void fill(const Namespace& ns, const MountTree* base, const MountHelp& help) {
   if (ns.uts) fill_uts(*ns.uts);
   if (ns.ipc) fill_ipc(*ns.ipc);
   if (ns.net) fill_net(*ns.net);
-  if (ns.mnt) build_mounts(*ns.mnt, help);
+  if (ns.mnt) build_mounts(*ns.mnt, base, help);
   if (ns.time) set_clocks({ns.time->monotonic_ns, ns.time->boottime_ns});
 }
 
@@ -136,19 +136,24 @@ void Namespaces::make_parts(std::uint32_t id) {
   const Namespace& ns = context_.namespaces.at(id);
   for (std::size_t i = 0; i < ns.mnt->kinds.size(); ++i) {
     if (ns.mnt->kinds[i].kind != CRYO_MOUNT_NEW || ns.mnt->kinds[i].pid_ns != 0) continue;
-    const std::vector<std::size_t> again = shown_again(*ns.mnt, i);
+    std::vector<std::pair<std::uint32_t, std::size_t>> again;
+    for (const auto& [other, space] : context_.namespaces)
+      if (space.mnt && (other == id || ns.mnt->mounts[i].type != "proc"))
+        for (const std::size_t part : shown_again(*space.mnt, ns.mnt->mounts[i]))
+          again.emplace_back(other, part);
     if (again.empty()) continue;
     UniqueFd whole = descriptors_.park(from_elsewhere([&] {
       if (ns.head.owner != 0) join(ns.head.owner);
       return new_file_system(ns.mnt->mounts[i], mount_help(id));
     }));
-    for (const std::size_t part : again) {
+    for (const auto& [other, part] : again) {
+      const MountTree& tree = *context_.namespaces.at(other).mnt;
       FdPair both = pair_from_elsewhere([&] {
         if (ns.head.owner != 0) join(ns.head.owner);
-        return file_system_and_part(whole, ns.mnt->mounts[part].root);
+        return file_system_and_part(whole, tree.mounts[part].root);
       });
       whole = descriptors_.park(std::move(both.first));
-      parts_[{id, ns.mnt->kinds[part].id}] = descriptors_.park(std::move(both.second));
+      parts_[{other, tree.kinds[part].id}] = descriptors_.park(std::move(both.second));
     }
     parts_[{id, ns.mnt->kinds[i].id}] = std::move(whole);
   }
@@ -159,23 +164,25 @@ UniqueFd Namespaces::made(std::uint32_t id) const {
   if (ns.user) return made_user(ns);
   return from_elsewhere([&] {
     if (!ns.cgroup.empty()) enter_cgroup_root(ns.cgroup);
-    if (ns.head.owner != 0) join(ns.head.owner);
+    const std::uint32_t base = ns.mnt ? copied_from(context_, id) : 0;
+    if (base != 0) join_with_owner(base);
+    const std::uint32_t owner = base == 0 ? 0 : context_.namespaces.at(base).head.owner;
+    if (ns.head.owner != owner) join(ns.head.owner);
     if (::unshare(static_cast<int>(ns.head.type)) != 0)
       fail_errno("cannot make a {} namespace", namespace_name(ns.head.type));
-    fill(ns, mount_help(id));
+    fill(ns, base == 0 ? nullptr : &*context_.namespaces.at(base).mnt, mount_help(id));
     return own_namespace(ns.head.type);
   });
 }
 
-// Its owner has to be there before.
+// Its owner has to be there before, and the mount namespace of which it is made as a copy.
 void Namespaces::make_one(std::uint32_t id) {
   if (id == 0 || fds_.contains(id)) return;
   make_one(context_.namespaces.at(id).head.owner);
+  if (context_.namespaces.at(id).mnt) make_one(copied_from(context_, id));
   // A pid namespace begins with its first process.
   if (context_.namespaces.at(id).head.type == CLONE_NEWPID || is_for_children(context_, id)) return;
-  if (context_.namespaces.at(id).mnt) make_parts(id);
   fds_.emplace(id, descriptors_.park(made(id)));
-  parts_.clear();
   if (context_.namespaces.at(id).mnt) roots_.emplace(id, descriptors_.park(root_of(id)));
 }
 
@@ -219,7 +226,12 @@ MountHelp Namespaces::mount_help(std::uint32_t id) const {
 
 void Namespaces::make(int context_fd) {
   context_fd_ = context_fd;
+  for (const auto& [id, ns] : context_.namespaces)
+    if (ns.user) make_one(id);
+  for (const auto& [id, ns] : context_.namespaces)
+    if (ns.mnt) make_parts(id);
   for (const auto& [id, ns] : context_.namespaces) make_one(id);
+  parts_.clear();
 }
 
 // Of the user namespace `user`, by a process that is in it.
@@ -228,7 +240,7 @@ void Namespaces::make_time_for_children(const cryo_namespaces& from, const cryo_
   const std::uint32_t id = to.time_for_children;
   if (id == to.time || id == from.time_for_children || context_.namespaces.at(id).head.owner != user) return;
   if (::unshare(CLONE_NEWTIME) != 0) fail_errno("cannot make a time namespace");
-  fill(context_.namespaces.at(id), {});
+  fill(context_.namespaces.at(id), nullptr, {});
 }
 
 // Whoever is in a user namespace may enter what it owns, and the user namespaces below it; there is no

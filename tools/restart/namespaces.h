@@ -25,7 +25,7 @@ class Namespaces {
   // All of the context, with what they hold; none of them is entered.  `context_fd`: parked.  Throws Error.
   void make(int context_fd);
   // From those of one process of the context into those of another, for the calling process, which has a
-  // single thread; `first`: which is the first one of the pid namespace `to.pid`.  Throws Error.
+  // single thread; `first`: which is the first one of the pid namespace `to.pid` in `to.mnt`.  Throws Error.
   void enter(const cryo_namespaces& from, const cryo_namespaces& to, bool first = false) const;
   // In the network namespace `net`, 0: here.  Throws Error.
   [[nodiscard]] UniqueFd socket(std::uint32_t net, int family, int type, int protocol) const;

@@ -59,6 +59,7 @@ class TreeRunner {
   [[nodiscard]] pid_t number(pid_t id) const { return number_in(input_.context, in_.pid, id); }
   void begin_life(std::size_t node);
   void enter_namespaces(std::size_t node);
+  [[nodiscard]] bool is_first_there(std::size_t node) const;
   void enter_group(const TreeStep& step);
   void await(std::size_t node);
   [[noreturn]] void end(std::size_t number);
@@ -211,6 +212,21 @@ void TreeRunner::begin_life(std::size_t node) {
     fail(ECANCELED, "cr_restart is gone");
 }
 
+// Of its pid namespace in its mount namespace: nobody is there before it.
+bool TreeRunner::is_first_there(std::size_t node) const {
+  const auto namespaces_of = [this](std::size_t one) -> const cryo_namespaces* {
+    const std::size_t process = input_.plan.nodes[one].process;
+    if (process == TreeNode::kHelper || input_.context.processes[process].threads.empty()) return nullptr;
+    return &input_.context.processes[process].namespaces;
+  };
+  const cryo_namespaces& own = *namespaces_of(node);
+  for (const TreeStep& step : input_.plan.steps) {
+    const cryo_namespaces* other = step.kind == Kind::kCreate ? namespaces_of(step.subject) : nullptr;
+    if (other != nullptr && other->pid == own.pid && other->mnt == own.mnt) return step.subject == node;
+  }
+  return false;
+}
+
 // Before it forks any other, and before it asks for anything that is lost when it gets other credentials.
 void TreeRunner::enter_namespaces(std::size_t node) {
   const std::size_t process = input_.plan.nodes[node].process;
@@ -219,8 +235,7 @@ void TreeRunner::enter_namespaces(std::size_t node) {
   // By its path in the hierarchy of cr_restart.
   if (wanted.cgroup != in_.cgroup || wanted.mnt != in_.mnt)
     join_cgroup(input_.context.processes[process].cgroup);
-  const bool first = wanted.pid != 0 && number(input_.context.processes[process].head.pid) == 1;
-  input_.namespaces.enter(in_, wanted, first);
+  input_.namespaces.enter(in_, wanted, is_first_there(node));
   in_ = wanted;
 }
 
