@@ -620,10 +620,15 @@ TEST("obstacles: namespaces") {
   RestartOptions options;
   options.time_namespace = true;
   Findings findings;
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", "/nowhere", 1);
   check_namespaces(builder.context, options, own, findings);
+  ::setenv("PATH", path.c_str(), 1);
   SAYS(findings, EPERM, "a user namespace was made by user 1001, cr_restart runs as user 1000");
   SAYS(findings, EPERM,
-       "a user namespace has ids other than those of cr_restart: that takes CAP_SETUID and CAP_SETGID");
+       "a user namespace has ids other than those of cr_restart: that takes CAP_SETUID and CAP_SETGID, or "
+       "newuidmap "
+       "and newgidmap");
   SAYS(findings, EPERM, "a uts namespace that no user namespace of the job owns takes CAP_SYS_ADMIN");
   SAYS(findings, EPERM, "a time namespace (--time-ns) takes CAP_SYS_ADMIN");
   SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 has entered namespaces after it was forked");

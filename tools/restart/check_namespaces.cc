@@ -13,23 +13,15 @@
 namespace cryo {
 namespace {
 
-// Only one's own id, in a single range, can be mapped without capabilities.
-bool is_own(const std::vector<cryo_id_range>& ranges, std::uint32_t id) {
-  return ranges.empty() ||
-         (ranges.size() == 1 && ranges.front().count == 1 && ranges.front().lower_first == id);
-}
-
 void check_users(const Namespace& ns, const Creds& own, Findings& findings) {
   if (ns.head.owner != 0) return;
   if (ns.user->owner_uid != own.head.euid && !capable(own, CAP_SETUID))
     findings.problem(EPERM, "a user namespace was made by user {}, cr_restart runs as user {}",
                      ns.user->owner_uid, own.head.euid);
-  const bool deny = !(ns.user->flags & CRYO_USER_SETGROUPS);
-  if ((!is_own(ns.uids, own.head.euid) && !capable(own, CAP_SETUID)) ||
-      (!(is_own(ns.gids, own.head.egid) && deny) && !ns.gids.empty() && !capable(own, CAP_SETGID)))
+  if (needs_mappers(ns, own) && !has_mappers())
     findings.problem(EPERM,
                      "a user namespace has ids other than those of cr_restart: that takes CAP_SETUID "
-                     "and CAP_SETGID");
+                     "and CAP_SETGID, or newuidmap and newgidmap");
 }
 
 void check_one(const Namespace& ns, const Creds& own, Findings& findings) {

@@ -2,12 +2,16 @@
 #include "restart/namespace_contents.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <sched.h>
+#include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -17,6 +21,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "restart/cgroup.h"
+#include "restart/credentials.h"
 #include "restart/elsewhere.h"
 #include "restart/proc_files.h"
 
@@ -28,6 +33,8 @@ namespace cryo {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr const char* kUserMapper = "newuidmap";
+constexpr const char* kGroupMapper = "newgidmap";
 
 std::int64_t now(clockid_t clock) {
   timespec time{};
@@ -63,12 +70,37 @@ std::string_view text_of(const __u8 (&field)[N]) {
   return {text, ::strnlen(text, N)};
 }
 
+// A program that may map what /etc/subuid and /etc/subgid grant.
+void call_mapper(const char* mapper, pid_t pid, const std::vector<cryo_id_range>& ranges) {
+  std::vector<std::string> words{mapper, fmt::format("{}", pid)};
+  for (const cryo_id_range& range : ranges)
+    for (const std::uint32_t number : {range.first, range.lower_first, range.count})
+      words.push_back(fmt::format("{}", number));
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = -1;
+  const int error = ::posix_spawnp(&child, mapper, nullptr, nullptr, arguments.data(), environ);
+  if (error != 0) fail(error, "cannot run {}", mapper);
+  int status = 0;
+  while (::waitpid(child, &status, __WALL) < 0)
+    if (errno != EINTR) fail_errno("cannot wait for {}", mapper);
+  if (status != 0) fail(EPERM, "{} failed", mapper);
+}
+
+void write_map(const char* file, const char* mapper, pid_t pid, const std::vector<cryo_id_range>& ranges,
+               bool mapped_by_it) {
+  if (ranges.empty()) return;
+  if (mapped_by_it) return call_mapper(mapper, pid, ranges);
+  write_file(fmt::format("/proc/{}/{}", pid, file), ranges_text(ranges));
+}
+
 // In the namespace above the new one.
-int write_maps(const std::string& process, const Namespace& ns) {
+int write_maps(pid_t pid, const Namespace& ns, bool by_mappers) {
   try {
-    if (!(ns.user->flags & CRYO_USER_SETGROUPS)) write_file(process + "/setgroups", "deny");
-    if (!ns.uids.empty()) write_file(process + "/uid_map", ranges_text(ns.uids));
-    if (!ns.gids.empty()) write_file(process + "/gid_map", ranges_text(ns.gids));
+    if (!(ns.user->flags & CRYO_USER_SETGROUPS)) write_file(fmt::format("/proc/{}/setgroups", pid), "deny");
+    write_map("uid_map", kUserMapper, pid, ns.uids, by_mappers);
+    write_map("gid_map", kGroupMapper, pid, ns.gids, by_mappers);
     return 0;
   } catch (const Error& error) {
     return error.code();
@@ -76,6 +108,30 @@ int write_maps(const std::string& process, const Namespace& ns) {
 }
 
 }  // namespace
+
+// Without capabilities only one's own id can be mapped, in a single range, and a group when setgroups() is
+// denied.
+bool needs_mappers(const Namespace& ns, const Creds& own) {
+  const auto is_own = [](const std::vector<cryo_id_range>& ranges, std::uint32_t id) {
+    return ranges.empty() ||
+           (ranges.size() == 1 && ranges.front().count == 1 && ranges.front().lower_first == id);
+  };
+  const bool deny = !(ns.user->flags & CRYO_USER_SETGROUPS);
+  const bool own_gids = ns.gids.empty() || (is_own(ns.gids, own.head.egid) && deny);
+  return (!is_own(ns.uids, own.head.euid) && !capable(own, CAP_SETUID)) ||
+         (!own_gids && !capable(own, CAP_SETGID));
+}
+
+bool has_mappers() {
+  const char* text = std::getenv("PATH");
+  std::istringstream path(text == nullptr ? "" : text);
+  bool users = false, groups = false;
+  for (std::string directory; std::getline(path, directory, ':');) {
+    users |= ::access((directory + "/" + kUserMapper).c_str(), X_OK) == 0;
+    groups |= ::access((directory + "/" + kGroupMapper).c_str(), X_OK) == 0;
+  }
+  return users && groups;
+}
 
 const char* namespace_name(std::uint32_t type) {
   switch (type) {
@@ -161,8 +217,9 @@ void enter_cgroup_root(const std::string& path) {
 }
 
 void unshare_users(const Namespace& ns) {
-  const std::string process = fmt::format("/proc/{}", ::getpid());
-  Assistant writer([&] { return write_maps(process, ns); });
+  const pid_t pid = ::getpid();
+  const bool by_mappers = ns.head.owner == 0 && needs_mappers(ns, own_credentials());
+  Assistant writer([&] { return write_maps(pid, ns, by_mappers); });
   if (ns.head.owner == 0 && ns.user->owner_uid != ::geteuid() && ::seteuid(ns.user->owner_uid) != 0)
     fail_errno("cannot become user {}, who made its user namespace", ns.user->owner_uid);
   if (::unshare(CLONE_NEWUSER) != 0) fail_errno("cannot make a user namespace");

@@ -24,6 +24,10 @@ void fill_ipc(const cryo_ns_ipc& ipc);
 void fill_net(const cryo_ns_net& net);
 // Of the unified hierarchy; stays where it is when it may not.
 void enter_cgroup_root(const std::string& path);
+// Do the maps of `ns`, which no user namespace of the job is above, take newuidmap(1) and newgidmap(1)?
+[[nodiscard]] bool needs_mappers(const Namespace& ns, const Creds& own);
+// Are these there?
+[[nodiscard]] bool has_mappers();
 // Moves the caller into a new user namespace with the ids and the owner of `ns`.
 void unshare_users(const Namespace& ns);
 
