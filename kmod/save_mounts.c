@@ -221,7 +221,9 @@ static int stands_for(const struct mount_line *other, void *data)
 		return 0;
 	if (!find(same->mounts, other, &same->at))
 		return 0;
-	if (!is_idmapped_mnt(same->at.mnt)) {
+	/* What was in the text may be gone, and its number another's. */
+	if (!is_idmapped_mnt(same->at.mnt) &&
+	    !strcmp(same->at.dentry->d_sb->s_type->name, other->type)) {
 		same->id = other->id;
 		return 1;
 	}
@@ -373,7 +375,6 @@ static void free_one(struct cryo_mounts *m)
 {
 	struct path *seen = (struct path *)m->seen.data;
 	size_t i;
-
 
 	for (i = 0; i < m->seen.len / sizeof(*seen); i++)
 		path_put(&seen[i]);
