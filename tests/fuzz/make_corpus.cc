@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "unit/context_builder.h"
 
@@ -46,6 +47,14 @@ ContextBuilder described() {
   builder.thread().head.restart.kind = 1;
   builder.thread().head.restart.time_flags = 1;
   builder.thread().head.restart.time_ns = 1'500'000'000;
+  return builder;
+}
+
+ContextBuilder other_kernel() {
+  ContextBuilder builder;
+  const Bytes image(builder.context.header.page_size, std::byte{0x90});
+  builder.context.mms.at(1).head.vdso_crc = crc32c(image);
+  builder.context.vdsos[crc32c(image)] = {image, Bytes(100, std::byte{1})};
   return builder;
 }
 
@@ -149,6 +158,7 @@ void run(const std::filesystem::path& dir) {
   save(dir / "smallest", ContextBuilder::smallest().build());
   save(dir / "threads", many_threads().build());
   save(dir / "leader-gone", leader_gone().build());
+  save(dir / "other-kernel", other_kernel().build());
   save(dir / "thread-directories", thread_directories().build());
   save(dir / "page-copies", copied_pages().build());
   save(dir / "shared-memory", shared_memory().build());
