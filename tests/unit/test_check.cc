@@ -415,7 +415,7 @@ TEST("obstacles: the code of another kernel") {
   ContextBuilder builder = sample();
   Mm& mm = builder.context.mms.at(1);
   constexpr std::uint64_t kAt = 0x7fff00000000;
-  const Bytes image(4096, std::byte{7});
+  const Bytes image(4096);
   mm.vmas.push_back({kAt, kAt + 8192, 0, 0, CRYO_VMA_VDSO, 0, 0, 0});
   mm.head.vdso = kAt;
   mm.head.vdso_crc = crc32c(image);
