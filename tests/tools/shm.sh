@@ -25,7 +25,7 @@ runs()
 	cp "$dir/count" count.old
 	cr_restart ctx 2>"$base/stderr" &
 	started+=("$!" "$pid")
-	wait_for counts_on && sleep 0.2 && in_state "$pid" S
+	wait_for counts_on && sleep 0.2 && wait_for in_state "$pid" S
 	status=$?
 	err=$(cat "$base/stderr")
 	end_processes
