@@ -42,13 +42,16 @@ static off_t size_of(const char *file)
 static void old_requests(void)
 {
 	struct stat st;
+	cr_client_id_t id = cr_init();
 	char name[32];
 	int fd;
 
-	cr_init();
 	snprintf(name, sizeof(name), "context.%d", getpid());
+	/* In a critical section, or it may be over when this thread gets a processor again. */
+	cr_enter_cs(id);
 	cr_request();
 	is(cr_status(), CR_STATE_PENDING, "cr_request(): cr_status() until it is over");
+	cr_leave_cs(id);
 	wait_until_idle();
 	ok(size_of(name) > 4096, "there is a file context.PID");
 	unlink(name);
