@@ -64,8 +64,6 @@ static const char *vma_obstacle(struct vm_area_struct *vma)
 		return "memory of a device";
 	if (userfaultfd_armed(vma))
 		return "memory registered with userfaultfd";
-	if (cryo_vma_droppable(vma))
-		return "droppable memory (MAP_DROPPABLE)";
 	if (cryo_vma_sealed(vma))
 		return "memory sealed by mseal()";
 	if (vma->vm_flags & VM_UFFD_MISSING)
@@ -172,7 +170,9 @@ static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 	if (vma->vm_file)
 		return collect_file_vma(c, vma, r);
 	r->out.kind = CRYO_VMA_ANON;
-	r->pages = true;
+	r->pages = !cryo_vma_droppable(vma);
+	if (!r->pages)
+		r->out.flags |= CRYO_VMA_DROPPABLE;
 	return 0;
 }
 

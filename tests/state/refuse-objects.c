@@ -360,11 +360,6 @@ static bool make_registered(void)
 	return expect_area(where, "memory registered with userfaultfd");
 }
 
-static bool make_droppable(void)
-{
-	return expect_area(page(0x08), "droppable memory (MAP_DROPPABLE)");
-}
-
 static bool make_sealed(void)
 {
 	void *where = CRT_MAP(page(MAP_PRIVATE));
@@ -591,7 +586,6 @@ struct obstacle obstacles[] = {
 	{ .name = "shm-outside", .make = make_shm_outside },
 	{ .name = "mqueue-thread", .make = make_mqueue_thread, .alone = true },
 	{ .name = "userfault-area", .make = make_registered },
-	{ .name = "droppable", .make = make_droppable },
 	{ .name = "sealed", .make = make_sealed },
 	{ .name = "mdwe", .make = make_mdwe, .alone = true },
 	{ .name = "dispatch", .make = make_dispatch, .alone = true },

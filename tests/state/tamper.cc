@@ -190,6 +190,8 @@ Changes of_memory() {
         {"growth-lost", in_vmas([](auto& v) { return v.flags & CRYO_VMA_GROWSDOWN; }, [](auto& v) { v.flags &= ~CRYO_VMA_GROWSDOWN; })},
         {"lock-lost", in_vmas([](auto& v) { return v.flags & CRYO_VMA_LOCKED; },
                               [](auto& v) { v.flags &= ~(CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT); })},
+        {"droppable-lost", in_vmas([](auto& v) { return v.flags & CRYO_VMA_DROPPABLE; },
+                                   [](auto& v) { v.flags &= ~CRYO_VMA_DROPPABLE; })},
         {"advice-lost", in_vmas([](auto& v) { return v.flags & kAdvice; }, [](auto& v) { v.flags &= ~kAdvice; })},
         {"perms-of-a-library", in_vmas([](auto& v) { return v.kind == CRYO_VMA_FILE && (v.flags & kAccess) == kRead; },
                                        [](auto& v) { v.flags |= kExec; })},

@@ -11,7 +11,7 @@ namespace cryo {
 namespace {
 
 // Of those from bit 32 on, which are an architecture's, there is one so far.
-constexpr std::uint64_t kVmaFlags = ((CRYO_VMA_SYNC << 1) - 1) | 1ULL << 32;
+constexpr std::uint64_t kVmaFlags = ((CRYO_VMA_DROPPABLE << 1) - 1) | 1ULL << 32;
 
 // Ids are chosen by the writer, 0 means none.
 std::uint32_t id_of(const Payload& payload) {

@@ -101,17 +101,16 @@ std::vector<std::string> vma_flag_names(std::uint64_t flags) {
                                   {CRYO_VMA_DONTDUMP, "dont-dump"},  {CRYO_VMA_WIPEONFORK, "wipe-on-fork"},
                                   {CRYO_VMA_HUGEPAGE, "hugepage"},   {CRYO_VMA_NOHUGEPAGE, "no-hugepage"},
                                   {CRYO_VMA_MERGEABLE, "mergeable"}, {CRYO_VMA_SEQ_READ, "sequential"},
-                                  {CRYO_VMA_RAND_READ, "random"},    {CRYO_VMA_SYNC, "sync"}};
+                                  {CRYO_VMA_RAND_READ, "random"},    {CRYO_VMA_SYNC, "sync"},
+                                  {CRYO_VMA_DROPPABLE, "droppable"}};
   return bit_names(flags, kBits);
 }
 
 std::vector<std::string> inode_flag_names(std::uint32_t flags) {
-  static constexpr Bit kBits[] = {{CRYO_INODE_DELETED, "deleted"},
-                                  {CRYO_INODE_CONTENTS, "contents"},
-                                  {CRYO_INODE_MEMFD, "memfd"},
-                                  {CRYO_INODE_SHMEM, "shared-memory"},
-                                  {CRYO_INODE_SYSV, "system-v"},
-                                  {CRYO_INODE_POSIX_SHM, "posix-shared-memory"}};
+  static constexpr Bit kBits[] = {
+      {CRYO_INODE_DELETED, "deleted"}, {CRYO_INODE_CONTENTS, "contents"},
+      {CRYO_INODE_MEMFD, "memfd"},     {CRYO_INODE_SHMEM, "shared-memory"},
+      {CRYO_INODE_SYSV, "system-v"},   {CRYO_INODE_POSIX_SHM, "posix-shared-memory"}};
   return bit_names(flags, kBits);
 }
 

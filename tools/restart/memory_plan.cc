@@ -36,6 +36,16 @@ bool is_kernel_mapping(const cryo_vma& vma) {
   return vma.kind == CRYO_VMA_VDSO || vma.kind == CRYO_VMA_VVAR;
 }
 
+// MAP_DROPPABLE (v6.11), which not every C library knows.  Without it, memory that nobody drops.
+int droppable_flags() {
+  constexpr int kMapDroppable = 0x08;
+  constexpr std::size_t kAny = 4096;
+  void* tried = ::mmap(nullptr, kAny, PROT_READ, kMapDroppable | MAP_ANONYMOUS, -1, 0);
+  if (tried == MAP_FAILED) return MAP_PRIVATE;
+  ::munmap(tried, kAny);
+  return kMapDroppable;
+}
+
 // A System V segment, and whether it is attached for reading only: by inode id.
 using SegmentUse = std::pair<std::uint32_t, bool>;
 
@@ -277,7 +287,7 @@ void Planner::plan_map(std::uint32_t index) {
   int flags = MAP_FIXED_NOREPLACE;
   int fd = -1;
   if (vma.kind == CRYO_VMA_ANON) {
-    flags |= MAP_PRIVATE | MAP_ANONYMOUS;
+    flags |= MAP_ANONYMOUS | ((vma.flags & CRYO_VMA_DROPPABLE) ? droppable_flags() : MAP_PRIVATE);
     if (vma.flags & CRYO_VMA_GROWSDOWN) flags |= MAP_GROWSDOWN;
   } else if (vma.kind == CRYO_VMA_FILE) {
     fd = input_.fd_of(vma.file);
