@@ -15,9 +15,9 @@
 #
 # What happens, as the user CRTEST_USER (default cryo) when started by root:
 #   1. an undisturbed run, which gives the expected output and the running time;
-#   2. the chain: one run that is checkpointed at REAL_MOMENTS (default 10) random moments, killed
+#   2. the chain: one run that is checkpointed at REAL_MOMENTS (4; ./check --all: 10) random moments, killed
 #      each time (cr_checkpoint --kill) and restarted, the next moment being after the restart;
-#   3. second restarts: from REAL_SECOND (default 3) of these contexts once more, to the end, with
+#   3. second restarts: from REAL_SECOND (1; ./check --all: 3) of these contexts once more, to the end, with
 #      the files as they were at the checkpoint.
 # CRTEST_SEED sets the moments again as a run printed them. CRTEST_KEEP=1 leaves the directory.
 # REAL_MODE=plain leaves the tools out: the same two runs without a checkpoint, to test the test.
@@ -26,7 +26,12 @@ set -u
 export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 : "${CR_CHECKPOINT:=cr_checkpoint}" "${CR_RESTART:=cr_restart}"
-: "${REAL_MOMENTS:=10}" "${REAL_SECOND:=3}" "${REAL_MODE:=}" "${CRTEST_USER:=cryo}"
+if [ -n "${CRYO_CHECK_ALL:-}" ]; then
+	: "${REAL_MOMENTS:=10}" "${REAL_SECOND:=3}"
+else
+	: "${REAL_MOMENTS:=4}" "${REAL_SECOND:=1}"
+fi
+: "${REAL_MODE:=}" "${CRTEST_USER:=cryo}"
 : "${CRTEST_SEED:=$((SRANDOM % 32768))}"
 
 exit_status=0 outputs=() outside=() checkpoint_options=() tap=0 bad=0 rpid=0 pid=0
