@@ -72,8 +72,10 @@ diag() { sed 's/^/# /' "$@"; }
 
 make_text() # MIB: text that compresses, always the same
 {
-	seq 1 $(($1 * 25000)) | openssl enc -aes-128-ctr -K 00 -iv 00 2>/dev/null | od -An -tx4 |
-		head -c $(($1 * 1048576))
+	# It takes as long as the program that gets it.
+	[ -e "$work/text.$1" ] || seq 1 $(($1 * 25000)) | openssl enc -aes-128-ctr -K 00 -iv 00 2>/dev/null |
+		od -An -tx4 | head -c $(($1 * 1048576)) >"$work/text.$1"
+	cat "$work/text.$1"
 }
 
 new_dir() # NAME: an empty run directory with the input in it
