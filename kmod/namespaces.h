@@ -35,6 +35,9 @@ struct cryo_ns_view {
 	struct cryo_ns_net net;
 	struct cryo_ns_time time;
 	struct cryo_ns_time children_time;
+	char settings[2048];				/* of the network namespace, see net_settings.c */
+	size_t settings_len;
+	bool settings_cut;
 	/* Obstacles. */
 	char device[IFNAMSIZ];
 	char address[48];
@@ -49,6 +52,8 @@ void cryo_view_uts(struct cryo_ns_view *v, const struct uts_namespace *ns);
 void cryo_view_ipc(struct cryo_ns_view *v, const struct ipc_namespace *ns);
 void cryo_view_net(struct cryo_ns_view *v, struct net *net);
 void cryo_view_time(struct cryo_ns_time *out, const struct time_namespace *ns);
+/* net_settings.c: neither does it */
+void cryo_view_net_settings(struct cryo_ns_view *v, struct net *net);
 u32 cryo_uid_ranges(struct user_namespace *ns, struct cryo_id_range *out);
 u32 cryo_gid_ranges(struct user_namespace *ns, struct cryo_id_range *out);
 

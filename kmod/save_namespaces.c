@@ -62,6 +62,7 @@ static void look_inside(struct cryo_ns_view *v, const struct nsproxy *its)
 		v->ids.net = its->net_ns->ns.inum;
 		v->owner[CRYO_NS_NET] = get_user_ns(its->net_ns->user_ns);
 		cryo_view_net(v, its->net_ns);
+		cryo_view_net_settings(v, its->net_ns);
 	}
 	if (its->cgroup_ns != mine->cgroup_ns) {
 		v->ids.cgroup = its->cgroup_ns->ns.inum;
@@ -237,6 +238,17 @@ static int save_cgroup_root(struct cryo_capture *c, u32 number, struct cgroup *c
 	return err;
 }
 
+static int save_net(struct cryo_capture *c, u32 number, struct cryo_ns_view *v)
+{
+	struct cryo_buf buf = {};
+
+	if (v->settings_cut)
+		return -ENOBUFS;
+	cryo_buf_put(&buf, &v->net, sizeof(v->net));
+	cryo_buf_put(&buf, v->settings, v->settings_len);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_NS_NET, number, sizeof(v->net), &buf);
+}
+
 static int save_one(struct cryo_capture *c, struct cryo_ns_view *v, int kind, u32 number, u32 type,
 		    u16 section, const void *contents, size_t size)
 {
@@ -247,6 +259,8 @@ static int save_one(struct cryo_capture *c, struct cryo_ns_view *v, int kind, u3
 	err = save_users(c, v->owner[kind]) ?: save_head(c, number, type, v->owner[kind], 0);
 	if (!err && kind == CRYO_NS_CGROUP)
 		return save_cgroup_root(c, number, v->cgroup);
+	if (!err && kind == CRYO_NS_NET)
+		return save_net(c, number, v);
 	return err ?: cryo_stream_section(&c->stream, section, number, size, contents, size);
 }
 
@@ -290,8 +304,7 @@ static int save(struct cryo_capture *c, struct cryo_ns_view *v)
 			sizeof(v->uts)) ?:
 	       save_one(c, v, CRYO_NS_IPC, v->ids.ipc, CLONE_NEWIPC, CRYO_SEC_NS_IPC, &v->ipc,
 			sizeof(v->ipc)) ?:
-	       save_one(c, v, CRYO_NS_NET, v->ids.net, CLONE_NEWNET, CRYO_SEC_NS_NET, &v->net,
-			sizeof(v->net)) ?:
+	       save_one(c, v, CRYO_NS_NET, v->ids.net, CLONE_NEWNET, CRYO_SEC_NS_NET, NULL, 0) ?:
 	       save_one(c, v, CRYO_NS_CGROUP, v->ids.cgroup, CLONE_NEWCGROUP, CRYO_SEC_NS_CGROUP,
 			NULL, 0) ?:
 	       save_one(c, v, CRYO_NS_TIME, v->ids.time, CLONE_NEWTIME, CRYO_SEC_NS_TIME, &v->time,

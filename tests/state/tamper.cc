@@ -367,6 +367,7 @@ Changes of_ipc() {
 Changes of_namespaces() {
     return {
         {"host-name", in<cryo_ns_uts>(CRYO_SEC_NS_UTS, [](auto& u) { u.nodename[0] ^= 1; })},
+        {"net-settings", [](Context& c) { c.each(CRYO_SEC_NS_NET, [](Section& s) { s.tail()[s.tail().size() - 2] ^= 1; }); }},
         {"loopback", in<cryo_ns_net>(CRYO_SEC_NS_NET, [](auto& n) { n.flags = 0; })},
         {"namespaces", in<cryo_namespaces>(CRYO_SEC_NAMESPACES, [](auto& n) { n.uts = 0; })},
         {"mount-namespace", in<cryo_namespaces>(CRYO_SEC_NAMESPACES, [](auto& n) { n.mnt = 0; })},

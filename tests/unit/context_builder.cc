@@ -183,7 +183,9 @@ void put_namespace(Writer& writer, std::uint32_t id, const Namespace& ns) {
   if (ns.uts) writer.put(CRYO_SEC_NS_UTS, id, *ns.uts);
   if (ns.time) writer.put(CRYO_SEC_NS_TIME, id, *ns.time);
   if (ns.ipc) writer.put(CRYO_SEC_NS_IPC, id, *ns.ipc);
-  if (ns.net) writer.put(CRYO_SEC_NS_NET, id, *ns.net);
+  std::string settings;
+  for (const auto& [name, value] : ns.settings) settings += name + " " + value + "\n";
+  if (ns.net) writer.put(CRYO_SEC_NS_NET, id, *ns.net, bytes_of_text(settings));
   if (ns.mnt) put_mounts(writer, id, *ns.mnt);
   if (!ns.cgroup.empty()) writer.put({CRYO_SEC_NS_CGROUP, id, 0, {}, bytes_of_text(ns.cgroup), 8});
   if (!ns.user) return;
@@ -513,6 +515,7 @@ void add_namespaces(ContextBuilder& builder) {
   all[71] = {{CLONE_NEWUTS, 70, 0, 0}, cryo_ns_uts{}, {}, {}, {}, {}, {}, {}, {}};
   all[72] = {{CLONE_NEWIPC, 70, 0, 0}, {}, {}, cryo_ns_ipc{}, {}, {}, {}, {}, {}};
   all[73] = {{CLONE_NEWNET, 70, 0, 0}, {}, {}, {}, cryo_ns_net{CRYO_NET_LOOPBACK_UP, 0}, {}, {}, {}, {}};
+  all[73].settings = {{"ipv4/ip_forward", "1"}, {"ipv4/tcp_rmem", "4096 131072 6291456"}};
   all[74] = {{CLONE_NEWTIME, 70, 0, 0}, {}, cryo_ns_time{1, 2}, {}, {}, {}, {}, {}, {}};
   all[75] = {{CLONE_NEWCGROUP, 70, 0, 0}, {}, {}, {}, {}, {}, {}, {}, "/box"};
   all[76] = {{CLONE_NEWPID, 70, 0, 0}, {}, {}, {}, {}, {}, {}, {}, {}};

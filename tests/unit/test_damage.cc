@@ -383,6 +383,14 @@ TEST("namespaces") {
   changed("a range of", [](ContextBuilder& b) { b.context.namespaces.at(70).gids[1].lower_first = ~0U; });
   changed("clocks of -1", [](ContextBuilder& b) { b.context.namespaces.at(74).time->monotonic_ns = -1; });
   changed("no path of", [](ContextBuilder& b) { b.context.namespaces.at(75).cgroup = "box"; });
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, std::string>>{{"/ipv4", "1"},
+                                                        {"ipv4/../../kernel/core_pattern", "1"},
+                                                        {"ipv4/ip_forward", "a"},
+                                                        {"ipv4/ip_forward", ""}})
+    changed("is no setting of a network namespace", [&](ContextBuilder& b) {
+      b.context.namespaces.at(73).settings[0] = {name, value};
+    });
   changed("flags 0x3", [](ContextBuilder& b) { b.context.namespaces.at(73).net->flags = 3; });
   changed("what it holds is not there", [](ContextBuilder& b) { b.context.namespaces.at(72).ipc.reset(); });
   changed("its owner 71 is not there",

@@ -297,6 +297,7 @@ struct Namespace {
   std::vector<cryo_id_range> uids, gids;  // of a user namespace
   std::string cgroup;                     // root of a cgroup namespace
   std::optional<MountTree> mnt = {};
+  std::vector<std::pair<std::string, std::string>> settings = {};  // of a network namespace: file, value
 };
 
 // ---- the whole --------------------------------------------------------------------------------

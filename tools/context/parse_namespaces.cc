@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <sstream>
+#include <string_view>
 
 #include "context/staging.h"
 
@@ -171,11 +173,62 @@ void parse_ns_cgroup(Staging& staging, const Payload& payload) {
   namespace_of(staging, payload).cgroup = std::move(path);
 }
 
+// Those that the module saves: a context names no other file.
+constexpr std::string_view kSettings[] = {
+    "core/somaxconn",
+    "ipv4/conf/all/route_localnet",
+    "ipv4/conf/all/rp_filter",
+    "ipv4/icmp_echo_ignore_all",
+    "ipv4/ip_default_ttl",
+    "ipv4/ip_forward",
+    "ipv4/ip_local_port_range",
+    "ipv4/ip_nonlocal_bind",
+    "ipv4/ip_unprivileged_port_start",
+    "ipv4/ping_group_range",
+    "ipv4/tcp_abort_on_overflow",
+    "ipv4/tcp_ecn",
+    "ipv4/tcp_fastopen",
+    "ipv4/tcp_fin_timeout",
+    "ipv4/tcp_keepalive_intvl",
+    "ipv4/tcp_keepalive_probes",
+    "ipv4/tcp_keepalive_time",
+    "ipv4/tcp_mtu_probing",
+    "ipv4/tcp_notsent_lowat",
+    "ipv4/tcp_retries2",
+    "ipv4/tcp_rmem",
+    "ipv4/tcp_slow_start_after_idle",
+    "ipv4/tcp_syn_retries",
+    "ipv4/tcp_syncookies",
+    "ipv4/tcp_tw_reuse",
+    "ipv4/tcp_wmem",
+    "ipv4/udp_rmem_min",
+    "ipv6/bindv6only",
+    "ipv6/conf/all/forwarding",
+    "unix/max_dgram_qlen",
+};
+
+std::vector<std::pair<std::string, std::string>> parse_settings(const Payload& payload) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  std::istringstream lines(payload.string());
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t end = std::min(line.find(' '), line.size());
+    const std::string name = line.substr(0, end);
+    const std::string value = end < line.size() ? line.substr(end + 1) : "";
+    if (!std::ranges::binary_search(kSettings, name) || value.empty() ||
+        value.find_first_not_of("0123456789 -") != std::string::npos)
+      payload.damaged("'{}' is no setting of a network namespace", line);
+    settings.emplace_back(name, value);
+  }
+  return settings;
+}
+
 void parse_ns_net(Staging& staging, const Payload& payload) {
   const auto head = payload.fixed<cryo_ns_net>();
   if (head.flags & ~CRYO_NET_LOOPBACK_UP)
     staging.unknown(payload.section(), "network namespace with flags {:#x}", head.flags);
-  namespace_of(staging, payload).net = head;
+  Namespace& ns = namespace_of(staging, payload);
+  ns.net = head;
+  ns.settings = parse_settings(payload);
 }
 
 void check_namespaces(const Staging& staging, const Context& context) {

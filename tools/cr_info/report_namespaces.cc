@@ -44,7 +44,9 @@ std::string contents_text(const Context& context, std::uint32_t id) {
   const Namespace& ns = context.namespaces.at(id);
   if (ns.uts) return fmt::format("host name {}", printable(field_text(ns.uts->nodename)));
   if (ns.time) return fmt::format("CLOCK_MONOTONIC {}", duration_text(ns.time->monotonic_ns));
-  if (ns.net) return (ns.net->flags & CRYO_NET_LOOPBACK_UP) ? "loopback up" : "loopback down";
+  if (ns.net)
+    return fmt::format("loopback {}, {} settings", (ns.net->flags & CRYO_NET_LOOPBACK_UP) ? "up" : "down",
+                       ns.settings.size());
   if (ns.user)
     return fmt::format("users {}; groups {}{}", ranges_text(ns.uids), ranges_text(ns.gids),
                        (ns.user->flags & CRYO_USER_SETGROUPS) ? "" : "; no setgroups");

@@ -201,6 +201,20 @@ void fill_ipc(const cryo_ns_ipc& ipc) {
   set_value(mqueue + "msgsize_default", fmt::format("{}", ipc.msgsize_default));
 }
 
+// Some may only have what suits others: these come again.
+void fill_settings(const std::vector<std::pair<std::string, std::string>>& settings) {
+  const auto path = [](const std::string& name) { return "/proc/sys/net/" + name; };
+  for (int round = 0; round < 2; ++round)
+    for (const auto& [name, value] : settings) {
+      if (::access(path(name).c_str(), F_OK) != 0) continue;  // of what this kernel does not have
+      try {
+        set_value(path(name), value);
+      } catch (const Error&) {
+        if (round != 0) throw;
+      }
+    }
+}
+
 void fill_net(const cryo_ns_net& net) {
   if (!(net.flags & CRYO_NET_LOOPBACK_UP)) return;
   const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));

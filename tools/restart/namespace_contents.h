@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "context/model.h"
 
@@ -22,6 +24,7 @@ void set_clocks(const Clocks& clocks);
 void fill_uts(const cryo_ns_uts& uts);
 void fill_ipc(const cryo_ns_ipc& ipc);
 void fill_net(const cryo_ns_net& net);
+void fill_settings(const std::vector<std::pair<std::string, std::string>>& settings);
 // Of the unified hierarchy; stays where it is when it may not.
 void enter_cgroup_root(const std::string& path);
 // Do the maps of `ns`, which no user namespace of the job is above, take newuidmap(1) and newgidmap(1)?

@@ -65,6 +65,7 @@ void fill(const Namespace& ns, const MountTree* base, const MountHelp& help) {
   if (ns.uts) fill_uts(*ns.uts);
   if (ns.ipc) fill_ipc(*ns.ipc);
   if (ns.net) fill_net(*ns.net);
+  fill_settings(ns.settings);
   if (ns.mnt) build_mounts(*ns.mnt, base, help);
   if (ns.time) set_clocks({ns.time->monotonic_ns, ns.time->boottime_ns});
 }

@@ -92,7 +92,10 @@ struct cryo_ns_ipc {
 
 #define CRYO_NET_LOOPBACK_UP	(1U << 0)
 
-/* With nothing but the loopback device. */
+/*
+ * With nothing but the loopback device.  Tail: settings, a line for each, the name of a file below
+ * /proc/sys/net and what can be written to it.
+ */
 struct cryo_ns_net {
 	__u32 flags;			/* CRYO_NET_* */
 	__u32 reserved;

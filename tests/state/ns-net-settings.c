@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Settings in /proc/sys/net of a network namespace: those that programs in it have set, and what comes of them. */
+#define _GNU_SOURCE
+#include "crtest.h"
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SYS "/proc/sys/net/"
+
+/* In an order in which they can be set: ports that are given out are not below those for everybody. */
+static const struct {
+	const char *name, *value;
+} settings[] = {
+	{ "ipv4/ip_local_port_range", "55000\t56000" },
+	{ "ipv4/ip_unprivileged_port_start", "54321" },
+	{ "ipv4/ip_forward", "1" },
+	{ "ipv4/tcp_keepalive_time", "1234" },
+	{ "ipv4/tcp_rmem", "8192\t65536\t131072" },
+	{ "ipv4/tcp_notsent_lowat", "4294967290" },
+	{ "ipv4/ping_group_range", "0\t0" },
+	{ "ipv4/conf/all/rp_filter", "2" },
+	{ "core/somaxconn", "77" },
+	{ "unix/max_dgram_qlen", "33" },
+	{ "ipv6/bindv6only", "1" },
+	{ "ipv6/conf/all/forwarding", "1" },
+};
+
+#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+static void put(const char *path, const char *text)
+{
+	int fd = (int)CRT_SYS(open(path, O_WRONLY));
+
+	CRT_SYS(write(fd, text, strlen(text)));
+	close(fd);
+}
+
+static void setup(void)
+{
+	char path[128], uid[32], gid[32];
+
+	snprintf(uid, sizeof(uid), "0 %d 1", (int)getuid());
+	snprintf(gid, sizeof(gid), "0 %d 1", (int)getgid());
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		crt_skip("no user namespaces");
+	put("/proc/self/setgroups", "deny");
+	put("/proc/self/uid_map", uid);
+	put("/proc/self/gid_map", gid);
+	for (size_t i = 0; i < SETTINGS; i++) {
+		snprintf(path, sizeof(path), SYS "%s", settings[i].name);
+		put(path, settings[i].value);
+	}
+}
+
+static void verify(void)
+{
+	char path[128], text[128];
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t len = sizeof(address);
+	int fd;
+
+	for (size_t i = 0; i < SETTINGS; i++) {
+		snprintf(path, sizeof(path), SYS "%s", settings[i].name);
+		crt_slurp(path, text, sizeof(text));
+		text[strcspn(text, "\n")] = 0;
+		crt_same_str(text, settings[i].value, "%s", settings[i].name);
+	}
+	fd = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+	CRT_SYS(bind(fd, (struct sockaddr *)&address, sizeof(address)));
+	CRT_SYS(getsockname(fd, (struct sockaddr *)&address, &len));
+	crt_ok(ntohs(address.sin_port) >= 55000 && ntohs(address.sin_port) <= 56000, "a port that is given out is one of these (%d)",
+	       ntohs(address.sin_port));
+	close(fd);
+}
+
+const struct crt_test crt_test = {
+	.text = "settings of a network namespace",
+	.setup = setup,
+	.verify = verify,
+};
