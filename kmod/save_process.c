@@ -159,13 +159,34 @@ static void fill_creds(struct cryo_creds *out, const struct cred *cred)
 	out->nr_groups = cred->group_info->ngroups;
 }
 
+/*
+ * Those that have no number in its own user namespace cannot be told from each other there, and may not
+ * be set there either.
+ */
+static int save_outer_groups(struct cryo_capture *c, const struct cred *cred)
+{
+	struct cryo_array head = { cred->group_info->ngroups, sizeof(u32) };
+	struct cryo_buf buf = {};
+	u32 gid;
+	int i;
+
+	if (cred->user_ns == current_user_ns())
+		return 0;
+	cryo_buf_put(&buf, &head, sizeof(head));
+	for (i = 0; i < head.count; i++) {
+		gid = from_kgid_munged(current_user_ns(), cred->group_info->gid[i]);
+		cryo_buf_put(&buf, &gid, sizeof(gid));
+	}
+	return cryo_stream_buf(&c->stream, CRYO_SEC_OUTER_GROUPS, c->p->pid, sizeof(head), &buf);
+}
+
 int cryo_save_creds(struct cryo_capture *c)
 {
 	const struct cred *cred = get_task_cred(c->p->task);
 	struct cryo_creds out = {};
 	struct cryo_buf buf = {};
 	u32 gid;
-	int i;
+	int i, err;
 
 	fill_creds(&out, cred);
 	cryo_buf_put(&buf, &out, sizeof(out));
@@ -173,6 +194,8 @@ int cryo_save_creds(struct cryo_capture *c)
 		gid = from_kgid_munged(cred->user_ns, cred->group_info->gid[i]);
 		cryo_buf_put(&buf, &gid, sizeof(gid));
 	}
+	err = cryo_stream_buf(&c->stream, CRYO_SEC_CREDS, c->p->pid, sizeof(out), &buf) ?:
+	      save_outer_groups(c, cred);
 	put_cred(cred);
-	return cryo_stream_buf(&c->stream, CRYO_SEC_CREDS, c->p->pid, sizeof(out), &buf);
+	return err;
 }

@@ -9,6 +9,8 @@
 #   prepare()  optional: makes the input, in the current directory
 #   outside    array, optional: patterns of files elsewhere that belong to the run as those in its directory do
 #   checkpoint_options  array, optional: for cr_checkpoint
+#   by         optional: who calls cr_checkpoint and cr_restart (default: the user who runs the program)
+#   groups     array, optional: for setpriv, the supplementary groups of the program (default: the user's)
 #   started(), restarted() N, ending()  optional: what somebody outside does: after the start, after a restart
 #              from context N, and before the end is waited for
 #   digest()   optional: prints what has to be equal instead of the files named in outputs
@@ -34,7 +36,7 @@ fi
 : "${REAL_MODE:=}" "${CRTEST_USER:=cryo}"
 : "${CRTEST_SEED:=$((SRANDOM % 32768))}"
 
-exit_status=0 outputs=() outside=() checkpoint_options=() tap=0 bad=0 rpid=0 pid=0
+exit_status=0 outputs=() outside=() checkpoint_options=() by='' groups=(--init-groups) tap=0 bad=0 rpid=0 pid=0
 prepare() { :; }
 started() { :; }
 restarted() { :; }
@@ -58,10 +60,16 @@ skip_all() { echo "1..0 # SKIP $*"; exit 0; }
 as_user() # COMMAND...: replaces this shell
 {
 	if [ "$(id -u)" = 0 ]; then
-		exec setpriv --reuid "$CRTEST_USER" --regid "$CRTEST_USER" --init-groups -- "$@"
+		exec setpriv --reuid "$CRTEST_USER" --regid "$CRTEST_USER" "${groups[@]}" -- "$@"
 	else
 		exec "$@"
 	fi
+}
+
+as_operator() # COMMAND...: the same
+{
+	[ "$by" != root ] || exec "$@"
+	as_user "$@"
 }
 
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
@@ -137,7 +145,7 @@ checkpoint_and_kill() # CONTEXT: 0 done, 1 failed, 2 the program was at its end
 {
 	local log=$work/log
 
-	(as_user "$CR_CHECKPOINT" --kill "${checkpoint_options[@]}" -f "$1" "$pid" >"$log" 2>&1)
+	(as_operator "$CR_CHECKPOINT" --kill "${checkpoint_options[@]}" -f "$1" "$pid" >"$log" 2>&1)
 	status=$?
 	if [ $status != 0 ]; then
 		kill -0 "$pid" 2>/dev/null || return 2
@@ -178,7 +186,7 @@ is_under_way()
 
 restart() # CONTEXT
 {
-	(cd / && as_user "$CR_RESTART" "$1" </dev/null >"$work/restart.log" 2>&1) &
+	(cd / && as_operator "$CR_RESTART" "$1" </dev/null >"$work/restart.log" 2>&1) &
 	rpid=$!
 	for _ in {1..400}; do
 		kill -0 "$pid" 2>/dev/null && ! is_under_way && return 0

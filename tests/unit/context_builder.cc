@@ -138,6 +138,7 @@ void put_process(Writer& writer, const Process& process) {
   if (!process.nested_ids.empty()) writer.put_array(CRYO_SEC_PIDS, pid, process.nested_ids);
   if (process.creds)
     writer.put(CRYO_SEC_CREDS, pid, process.creds->head, bytes_of_vector(process.creds->groups));
+  if (process.outer_groups) writer.put_array(CRYO_SEC_OUTER_GROUPS, pid, *process.outer_groups);
   if (process.cwd) writer.put(CRYO_SEC_CWD, pid, process.cwd->head, bytes_of_text(process.cwd->path));
   if (process.shared.files != 0 || process.shared.fs != 0)
     writer.put(CRYO_SEC_SHARED_TABLES, pid, process.shared);
@@ -160,8 +161,9 @@ std::string mountinfo_of(const std::vector<Mount>& mounts) {
   std::string text;
   for (const Mount& mount : mounts)
     text += fmt::format("{} {} {} {} {} {}{} - {} {} {}\n", mount.id, mount.parent, mount.device, mount.root,
-                        mount.point, fmt::join(mount.options, ","), mount.slave != 0 ? fmt::format(" master:{}", mount.slave) : "",
-                        mount.type, mount.source, mount.super_options);
+                        mount.point, fmt::join(mount.options, ","),
+                        mount.slave != 0 ? fmt::format(" master:{}", mount.slave) : "", mount.type,
+                        mount.source, mount.super_options);
   return text;
 }
 
@@ -524,8 +526,18 @@ void add_namespaces(ContextBuilder& builder) {
   const Mount proc{6, 5, "0:9", "/", "/proc", {"rw", "nosuid"}, false, false, "proc", "proc", "rw"};
   all[78].head = {CLONE_NEWNS, 70, 0, 0};
   const Mount tmp{8, 5, "0:10", "/", "/tmp", {"rw"}, false, false, "tmpfs", "none", "rw"};
-  all[78].mnt = MountTree{{{5, CRYO_MOUNT_BIND, 0, 0}, {6, CRYO_MOUNT_NEW, 77, 0}, {8, CRYO_MOUNT_NEW, 0, 0}},
-                          {root, proc, tmp},
+  const Mount part{9, 5, "0:10", "/dir", "/srv", {"rw"}, false, false, "tmpfs", "none", "rw"};
+  all[78].mnt = MountTree{{{5, CRYO_MOUNT_BIND, 0, 0},
+                           {6, CRYO_MOUNT_NEW, 77, 0},
+                           {8, CRYO_MOUNT_NEW, 0, 0},
+                           {9, CRYO_MOUNT_AGAIN, 0, 0}},
+                          {root, proc, tmp, part},
+                          {root}};
+  // A copy of that, with another part.
+  const Mount other{11, 10, "0:10", "/", "/mnt", {"ro"}, false, false, "tmpfs", "none", "rw"};
+  all[79].head = {CLONE_NEWNS, 70, 0, 0};
+  all[79].mnt = MountTree{{{10, CRYO_MOUNT_BIND, 0, 0}, {11, CRYO_MOUNT_AGAIN, 0, 0}},
+                          {{10, 1, "8:1", "/", "/", {"rw"}, false, true, "ext4", "/dev/sda1", "rw"}, other},
                           {root}};
   const std::uint64_t size = builder.context.header.page_size;
   builder.context.mount_entries = {
@@ -537,6 +549,7 @@ void add_namespaces(ContextBuilder& builder) {
   builder.add_page_chunk(CRYO_PAGES_TMPFS, 3, {{0, 1}});
   Process& process = builder.process();
   process.namespaces = {70, 78, 71, 72, 73, 75, 74, 74, 77, 77};
+  process.outer_groups = {{4, 24}};
   process.nested_ids = {{process.head.pid, 76, 5, 0}, {process.head.pid, 77, 1, 0}};
 }
 

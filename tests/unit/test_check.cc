@@ -596,6 +596,53 @@ TEST("obstacles: rings") {
   SAYS(check_files_of(builder), EOPNOTSUPP, "{}this kernel has no io_uring with the flags 0x80000000", who);
 }
 
+TEST("obstacles: ids from outside of a user namespace") {
+  ContextBuilder builder = sample();
+  Namespace user{};
+  user.head.type = CLONE_NEWUSER;
+  user.user = cryo_ns_user{};
+  user.user->owner_uid = 1000;
+  user.uids = user.gids = {{0, 1000, 1, 0}};
+  builder.context.namespaces.emplace(7, user);
+  user.head.owner = 7;  // with the owner of another one above it
+  user.user->owner_uid = 1001;
+  builder.context.namespaces.emplace(8, user);
+  builder.process().namespaces.user = 8;
+  builder.process().outer_groups = {{24, 1000}};
+  builder.process().creds->head.uid = builder.process().creds->head.euid = 0;
+  Creds own;
+  own.groups = {24, 1000};
+  const auto problems = [&] {
+    Findings findings;
+    check_process({builder.context, builder.process(), {}, own}, findings);
+    return findings;
+  };
+  CHECK_EQ(problems().problems.size(), 0U);
+  own.groups = {1000};
+  SAYS(problems(), EPERM, "pid 3999999: its supplementary groups are not those of cr_restart");
+  // It sets them itself.
+  builder.context.namespaces.at(8).user->flags = CRYO_USER_SETGROUPS;
+  builder.process().creds->groups = {0};
+  CHECK_EQ(problems().problems.size(), 0U);
+  builder.process().creds->groups = {0, 65534};
+  SAYS(problems(), EPERM, "pid 3999999: its supplementary groups are not those of cr_restart");
+  own.head.cap_effective = 1ULL << CAP_SETGID;
+  CHECK_EQ(problems().problems.size(), 0U);
+  for (std::uint32_t cryo_creds::*id : {&cryo_creds::uid, &cryo_creds::euid, &cryo_creds::suid,
+                                        &cryo_creds::gid, &cryo_creds::egid, &cryo_creds::sgid}) {
+    builder.process().creds->head.*id = 65534;
+    own.head.euid = 1000;
+    CHECK_EQ(problems().problems.size(), 0U);
+    own.head.euid = 0;
+    SAYS(
+        problems(), EPERM,
+        "pid 3999999: it ran as a user without a number in its user namespace, made by user 1000; cr_restart "
+        "runs as user 0");
+    builder.process().creds->head.*id = 0;
+  }
+  CHECK_EQ(problems().problems.size(), 0U);
+}
+
 TEST("obstacles: namespaces") {
   ContextBuilder builder = sample();
   Creds own;

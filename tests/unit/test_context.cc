@@ -49,6 +49,7 @@ void check_same(const Process& a, const Process& b) {
   CHECK_EQ(a.command, b.command);
   CHECK(same(a.creds->head, b.creds->head));
   CHECK(a.creds->groups == b.creds->groups);
+  CHECK(a.outer_groups == b.outer_groups);
   CHECK(same(a.cwd->head, b.cwd->head));
   CHECK_EQ(a.cwd->path, b.cwd->path);
   CHECK(same(a.rlimits, b.rlimits));

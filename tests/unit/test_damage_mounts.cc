@@ -29,7 +29,7 @@ TEST("mounts") {
       change(*b.context.namespaces.at(78).mnt);
     });
   };
-  changed("2 mounts, and 3 lines", [](MountTree& t) { t.kinds.pop_back(); });
+  changed("3 mounts, and 4 lines", [](MountTree& t) { t.kinds.pop_back(); });
   changed("not that of mountinfo", [](MountTree& t) { t.mounts[1].point = "proc"; });
   changed("not that of mountinfo", [](MountTree& t) { t.outer[0].root = ""; });
   changed("mount 5 is there twice", [](MountTree& t) { t.mounts[1].id = t.kinds[1].id = 5; });

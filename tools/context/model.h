@@ -87,6 +87,8 @@ struct Process {
   std::vector<cryo_nested_id> nested_ids;  // in pid namespaces below the requester's
   std::string command;                     // name of the command line's file
   std::optional<Creds> creds;              // always present in a context that cr_restart accepts
+  // Supplementary ones in the requester's user namespace, when it is in another one.
+  std::optional<std::vector<std::uint32_t>> outer_groups;
   std::optional<Path> cwd;                 // (same)
   cryo_shared_tables shared{};             // pids of processes of the context
   cryo_shared_memory shared_memory{};      // (same): they have one head.mm

@@ -116,6 +116,11 @@ void parse_creds(Staging& staging, const Payload& payload) {
   process_of(staging, payload).creds = std::move(creds);
 }
 
+void parse_outer_groups(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  process_of(staging, payload).outer_groups = payload.array<std::uint32_t>();
+}
+
 void parse_rlimits(Staging& staging, const Payload& payload) {
   staging.once(payload);
   Process& process = process_of(staging, payload);

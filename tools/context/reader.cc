@@ -28,6 +28,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_SIGPENDING, parse_sigpending},
     {CRYO_SEC_ITIMERS, parse_itimers},
     {CRYO_SEC_CREDS, parse_creds},
+    {CRYO_SEC_OUTER_GROUPS, parse_outer_groups},
     {CRYO_SEC_MM, parse_mm},
     {CRYO_SEC_VDSO, parse_vdso},
     {CRYO_SEC_VMA, parse_vma},

@@ -206,6 +206,7 @@ std::string section_name(std::uint32_t type) {
       {CRYO_SEC_NS_CGROUP, "NS_CGROUP"},
       {CRYO_SEC_NS_NET, "NS_NET"},
       {CRYO_SEC_PIDS, "PIDS"},
+      {CRYO_SEC_OUTER_GROUPS, "OUTER_GROUPS"},
       {CRYO_SEC_NS_MNT, "NS_MNT"},
       {CRYO_SEC_MOUNT_ENTRY, "MOUNT_ENTRY"},
       {CRYO_SEC_VDSO, "VDSO"},

@@ -119,6 +119,7 @@ void parse_shared_tables(Staging& staging, const Payload& payload);
 void parse_shared_memory(Staging& staging, const Payload& payload);
 void parse_thread_fs(Staging& staging, const Payload& payload);
 void parse_creds(Staging& staging, const Payload& payload);
+void parse_outer_groups(Staging& staging, const Payload& payload);
 void parse_rlimits(Staging& staging, const Payload& payload);
 void parse_sigactions(Staging& staging, const Payload& payload);
 void parse_itimers(Staging& staging, const Payload& payload);

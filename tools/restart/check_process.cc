@@ -80,6 +80,25 @@ void check_session(const CheckInput& input, Findings& findings) {
     findings.problem(ESRCH, "pid {}: its process group {} does not exist", head.pid, head.pgid);
 }
 
+// In its own user namespace it has the right to all ids there, but not to those that it had from outside.
+void check_outer_ids(const CheckInput& input, Findings& findings) {
+  const Process& process = input.process;
+  if (needs_outer_groups(input.context, process) && *process.outer_groups != input.own.groups &&
+      !capable(input.own, CAP_SETGID))
+    findings.problem(EPERM, "pid {}: its supplementary groups are not those of cr_restart", process.head.pid);
+  const Namespace* ns = &input.context.namespaces.at(process.namespaces.user);
+  const cryo_creds& creds = process.creds->head;
+  bool known = true;
+  for (const std::uint32_t uid : {creds.uid, creds.euid, creds.suid}) known &= has_number(ns->uids, uid);
+  for (const std::uint32_t gid : {creds.gid, creds.egid, creds.sgid}) known &= has_number(ns->gids, gid);
+  while (ns->head.owner != 0) ns = &input.context.namespaces.at(ns->head.owner);
+  if (!known && ns->user->owner_uid != input.own.head.euid)
+    findings.problem(EPERM,
+                     "pid {}: it ran as a user without a number in its user namespace, made by user {}; "
+                     "cr_restart runs as user {}",
+                     process.head.pid, ns->user->owner_uid, input.own.head.euid);
+}
+
 void check_limits(const CheckInput& input, Findings& findings) {
   if (capable(input.own, CAP_SYS_RESOURCE)) return;
   for (std::uint32_t i = 0; i < input.process.rlimits.size(); ++i) {
@@ -159,10 +178,12 @@ void check_process(const CheckInput& input, Findings& findings) {
     return;
   }
   check_session(input, findings);
-  // In its own user namespace it has the right to all ids there.
-  if (input.process.namespaces.user == 0)
+  if (input.process.namespaces.user != 0) {
+    check_outer_ids(input, findings);
+  } else {
     for (const std::string& text : credential_problems(credential_change(*input.process.creds, input.own)))
       findings.problem(EPERM, "pid {}: {}", input.process.head.pid, text);
+  }
   check_limits(input, findings);
   check_cwd(input, findings);
   if (const std::string why = cgroup_obstacle(input.process.cgroup); !why.empty())

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -51,6 +52,7 @@ class Child {
 
  private:
   void restore_ordinary_state();
+  void act_as_own_user() const;
   void restore_open_files();
   [[nodiscard]] bool adds_seals() const;
   [[nodiscard]] std::map<std::uint32_t, int> own_fds() const;
@@ -80,12 +82,21 @@ void Child::restore_ordinary_state() {
   credentials_ = credential_change(*process_.creds, own_credentials());
   raise_limits(process_);
   restore_attributes(process_);
+  act_as_own_user();
   restore_sem_undo(process_);
   directories_.emplace(process_, input_.options, input_.files);
   restore_cwd(process_, input_.options, input_.files);
   directories_->note_own();
   restore_open_files();
   restore_umask(process_);
+}
+
+// In a user namespace cr_restart's rights to files are gone.
+void Child::act_as_own_user() const {
+  if (process_.namespaces.user == 0) return;
+  const cryo_creds& saved = process_.creds->head;
+  ::setfsgid(saved.fsgid);
+  ::setfsuid(saved.fsuid);
 }
 
 // Files that are in its table.

@@ -6,6 +6,7 @@
 #include <linux/prctl.h>
 #include <linux/securebits.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -98,6 +99,27 @@ CredentialChange credential_change(const Creds& saved, const Creds& own) {
   CredentialChange change{std::nullopt, own};
   if (!same(saved, own)) change.to = saved;
   return change;
+}
+
+bool has_number(const std::vector<cryo_id_range>& ranges, std::uint32_t id) {
+  return std::any_of(ranges.begin(), ranges.end(), [id](const cryo_id_range& range) {
+    return id >= range.first && id - range.first < range.count;
+  });
+}
+
+bool needs_outer_groups(const Context& context, const Process& process) {
+  if (!process.outer_groups || process.namespaces.user == 0) return false;
+  const Namespace& ns = context.namespaces.at(process.namespaces.user);
+  return !(ns.user->flags & CRYO_USER_SETGROUPS) ||
+         !std::all_of(process.creds->groups.begin(), process.creds->groups.end(),
+                      [&ns](std::uint32_t group) { return has_number(ns.gids, group); });
+}
+
+void take_outer_groups(const Context& context, const Process& process) {
+  if (!needs_outer_groups(context, process) || *process.outer_groups == own_credentials().groups) return;
+  // Without the library, which would tell all threads.
+  if (::syscall(SYS_setgroups, process.outer_groups->size(), process.outer_groups->data()) != 0)
+    fail_errno("cannot set the supplementary groups");
 }
 
 std::vector<std::string> credential_problems(const CredentialChange& change) {

@@ -51,6 +51,7 @@ class Maker {
   Descriptors descriptors_;
   CreatedPaths created_;
   Namespaces namespaces_;
+  std::optional<PidNamespaces> pid_namespaces_;
   int context_fd_ = -1;  // parked, all three
   int handle_fd_ = -1;
   int device_fd_ = -1;
@@ -99,6 +100,7 @@ void Maker::park() {
 
 void Maker::make_everything() {
   namespaces_.make(context_fd_);
+  pid_namespaces_.emplace(input_.context, descriptors_);
   file_input_->roots = namespaces_.take_roots();
   if (input_.options.time_namespace) continue_clocks(input_.context);
   restore_sysv(*file_input_);
@@ -123,7 +125,7 @@ void Maker::live(std::size_t node) {
     await_library(life);
     const Process& process = input_.context.processes[index];
     const std::uint32_t ns = process.namespaces.pid;
-    enter_for_children(input_.context, process);
+    pid_namespaces_->enter_for_children(process);
     const Context seen = ns == 0 ? Context() : seen_from(input_.context, ns);
     std::vector<std::int32_t> nice_not_permitted = input_.nice_not_permitted;
     for (std::int32_t& tid : nice_not_permitted) tid = number_in(input_.context, ns, tid);
@@ -179,8 +181,8 @@ void Maker::run() {
     park();
     make_everything();
     const std::size_t node =
-        run_tree({input_.context, input_.plan, namespaces_, input_.report, device_fd_, handle_fd_,
-                  input_.coordinator, [this](std::size_t born) { live(born); },
+        run_tree({input_.context, input_.plan, namespaces_, *pid_namespaces_, input_.report, device_fd_,
+                  handle_fd_, input_.coordinator, [this](std::size_t born) { live(born); },
                   [this](std::size_t born, const std::exception& error) {
                     report(static_cast<std::uint32_t>(input_.plan.nodes[born].process), error);
                   }});

@@ -230,12 +230,13 @@ void enter_cgroup_root(const std::string& path) {
   if (cgroup_obstacle(path).empty()) join_cgroup(path);
 }
 
-void unshare_users(const Namespace& ns) {
+void unshare_users(const Namespace& ns, const std::function<void()>& become_owner) {
   const pid_t pid = ::getpid();
   const bool by_mappers = ns.head.owner == 0 && needs_mappers(ns, own_credentials());
   Assistant writer([&] { return write_maps(pid, ns, by_mappers); });
   if (ns.head.owner == 0 && ns.user->owner_uid != ::geteuid() && ::seteuid(ns.user->owner_uid) != 0)
     fail_errno("cannot become user {}, who made its user namespace", ns.user->owner_uid);
+  if (ns.head.owner != 0) become_owner();
   if (::unshare(CLONE_NEWUSER) != 0) fail_errno("cannot make a user namespace");
   errno = writer.run();
   if (errno != 0) fail_errno("cannot map the ids of its user namespace");

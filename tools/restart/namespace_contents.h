@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,8 @@ void enter_cgroup_root(const std::string& path);
 [[nodiscard]] bool needs_mappers(const Namespace& ns, const Creds& own);
 // Are these there?
 [[nodiscard]] bool has_mappers();
-// Moves the caller into a new user namespace with the ids and the owner of `ns`.
-void unshare_users(const Namespace& ns);
+// Moves the caller into a new user namespace with the ids and the owner of `ns`.  Calls `become_owner`, when
+// that is owned by one of the job, before it makes the new one.
+void unshare_users(const Namespace& ns, const std::function<void()>& become_owner);
 
 }  // namespace cryo

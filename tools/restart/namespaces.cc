@@ -84,6 +84,9 @@ std::optional<std::uint32_t> number_in(const Context& context, std::uint32_t ns,
 
 }  // namespace
 
+Namespaces::Namespaces(const Context& context, const Descriptors& descriptors)
+    : context_(context), descriptors_(descriptors), own_uid_(::geteuid()) {}
+
 void Namespaces::join(std::uint32_t id) const {
   const std::uint32_t type = context_.namespaces.at(id).head.type;
   if (::setns(fds_.at(id).get(), static_cast<int>(type)) != 0)
@@ -91,9 +94,26 @@ void Namespaces::join(std::uint32_t id) const {
 }
 
 void Namespaces::join_with_owner(std::uint32_t id) const {
-  const std::uint32_t owner = context_.namespaces.at(id).head.owner;
-  if (owner != 0) join(owner);
+  join_users(context_.namespaces.at(id).head.owner);
   join(id);
+}
+
+// Who has no number in the user namespace `user`, as root has none in an ordinary user's, can make neither
+// files nor namespaces there: for these he becomes the user `uid` of cr_restart's.
+void Namespaces::act_as(std::uint32_t user, std::uint32_t uid) const {
+  const Namespace& ns = context_.namespaces.at(user);
+  const auto number = number_in(context_, user, uid, false);
+  if (number_in(context_, user, own_uid_, false) || !number || ns.gids.empty()) return;
+  const gid_t group = ns.gids.front().first;
+  if (::setresgid(group, group, group) != 0 || ::setresuid(*number, *number, *number) != 0)
+    fail_errno("cannot become user {}, who made its user namespace", uid);
+}
+
+// For one who makes something there, and ends.
+void Namespaces::join_users(std::uint32_t id) const {
+  if (id == 0) return;
+  join(id);
+  act_as(id, context_.namespaces.at(id).user->owner_uid);
 }
 
 // A socket is where it was made, whatever is done with it from elsewhere.
@@ -127,7 +147,7 @@ FdPair Namespaces::socket_pair(std::uint32_t net, int type, std::uint32_t uid, s
 UniqueFd Namespaces::made_user(const Namespace& ns) const {
   return from_elsewhere([&] {
     if (ns.head.owner != 0) join(ns.head.owner);
-    unshare_users(ns);
+    unshare_users(ns, [&] { act_as(ns.head.owner, ns.user->owner_uid); });
     return own_namespace(CLONE_NEWUSER);
   });
 }
@@ -144,13 +164,13 @@ void Namespaces::make_parts(std::uint32_t id) {
           again.emplace_back(other, part);
     if (again.empty()) continue;
     UniqueFd whole = descriptors_.park(from_elsewhere([&] {
-      if (ns.head.owner != 0) join(ns.head.owner);
+      join_users(ns.head.owner);
       return new_file_system(ns.mnt->mounts[i], mount_help(id));
     }));
     for (const auto& [other, part] : again) {
       const MountTree& tree = *context_.namespaces.at(other).mnt;
       FdPair both = pair_from_elsewhere([&] {
-        if (ns.head.owner != 0) join(ns.head.owner);
+        join_users(ns.head.owner);
         return file_system_and_part(whole, tree.mounts[part].root);
       });
       whole = descriptors_.park(std::move(both.first));
@@ -166,9 +186,13 @@ UniqueFd Namespaces::made(std::uint32_t id) const {
   return from_elsewhere([&] {
     if (!ns.cgroup.empty()) enter_cgroup_root(ns.cgroup);
     const std::uint32_t base = ns.mnt ? copied_from(context_, id) : 0;
-    if (base != 0) join_with_owner(base);
     const std::uint32_t owner = base == 0 ? 0 : context_.namespaces.at(base).head.owner;
+    if (owner != 0) join(owner);
+    if (base != 0) join(base);
     if (ns.head.owner != owner) join(ns.head.owner);
+    // The clocks are set through a file of the process, which stays that of the old user.
+    if (ns.head.owner != 0 && !ns.time)
+      act_as(ns.head.owner, context_.namespaces.at(ns.head.owner).user->owner_uid);
     if (::unshare(static_cast<int>(ns.head.type)) != 0)
       fail_errno("cannot make a {} namespace", namespace_name(ns.head.type));
     fill(ns, base == 0 ? nullptr : &*context_.namespaces.at(base).mnt, mount_help(id));

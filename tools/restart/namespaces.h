@@ -19,8 +19,7 @@ namespace cryo {
 
 class Namespaces {
  public:
-  Namespaces(const Context& context, const Descriptors& descriptors)
-      : context_(context), descriptors_(descriptors) {}
+  Namespaces(const Context& context, const Descriptors& descriptors);
 
   // All of the context, with what they hold; none of them is entered.  `context_fd`: parked.  Throws Error.
   void make(int context_fd);
@@ -48,11 +47,14 @@ class Namespaces {
   [[nodiscard]] UniqueFd made_user(const Namespace& ns) const;
   void join(std::uint32_t id) const;
   void join_with_owner(std::uint32_t id) const;
+  void join_users(std::uint32_t id) const;
+  void act_as(std::uint32_t user, std::uint32_t uid) const;
   [[nodiscard]] UniqueFd root_of(std::uint32_t id) const;
 
   const Context& context_;
   const Descriptors& descriptors_;
   int context_fd_ = -1;
+  std::uint32_t own_uid_;
   std::map<std::uint32_t, UniqueFd> fds_;  // parked
   std::map<std::uint32_t, UniqueFd> roots_;
   // Mounts that are made before the tree they belong to: namespace, number there.  Parked.

@@ -3,8 +3,11 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
@@ -48,12 +51,31 @@ const Process* find(const Context& context, pid_t pid) {
   return found == context.processes.end() ? nullptr : &*found;
 }
 
-const Process* first_of(const Context& context, std::uint32_t ns) {
-  for (const Process& process : context.processes)
-    for (const cryo_nested_id& id : process.nested_ids)
-      if (id.ns == ns && id.number == kFirst) return find(context, id.id);
-  return nullptr;
-}
+// One byte, and a descriptor.
+struct DescriptorMessage {
+  DescriptorMessage() { head = {nullptr, 0, &part, 1, control, sizeof(control), 0}; }
+  DescriptorMessage(const DescriptorMessage&) = delete;
+  DescriptorMessage& operator=(const DescriptorMessage&) = delete;
+
+  void put(int fd) {
+    cmsghdr* item = CMSG_FIRSTHDR(&head);
+    item->cmsg_level = SOL_SOCKET;
+    item->cmsg_type = SCM_RIGHTS;
+    item->cmsg_len = CMSG_LEN(sizeof(fd));
+    std::memcpy(CMSG_DATA(item), &fd, sizeof(fd));
+  }
+  [[nodiscard]] UniqueFd take() {
+    const cmsghdr* item = CMSG_FIRSTHDR(&head);
+    int fd = -1;
+    if (item != nullptr && item->cmsg_type == SCM_RIGHTS) std::memcpy(&fd, CMSG_DATA(item), sizeof(fd));
+    return UniqueFd(fd);
+  }
+
+  char byte = 0;
+  iovec part{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr head{};
+};
 
 }  // namespace
 
@@ -92,14 +114,40 @@ Context seen_from(const Context& context, std::uint32_t ns) {
   return seen;
 }
 
-void enter_for_children(const Context& context, const Process& process) {
+PidNamespaces::PidNamespaces(const Context& context, const Descriptors& descriptors) : context_(context) {
+  for (const Process& process : context.processes) {
+    const std::uint32_t ns = process.namespaces.pid_for_children;
+    if (ns == process.namespaces.pid || boxes_.contains(ns)) continue;
+    int fds[2];
+    if (::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, fds) != 0)
+      fail_errno("cannot make a pair of sockets");
+    FdPair ends{UniqueFd(fds[0]), UniqueFd(fds[1])};
+    boxes_.emplace(ns,
+                   FdPair(descriptors.park(std::move(ends.first)), descriptors.park(std::move(ends.second))));
+  }
+}
+
+void PidNamespaces::leave(std::uint32_t ns) const {
+  const auto box = boxes_.find(ns);
+  if (box == boxes_.end()) return;
+  const UniqueFd own = open_proc("self/ns/pid");
+  if (!own) fail_errno("cannot open its pid namespace");
+  DescriptorMessage message;
+  message.put(own.get());
+  if (::sendmsg(box->second.first.get(), &message.head, MSG_DONTWAIT) < 0)
+    fail_errno("cannot hand over its pid namespace");
+}
+
+// It stays there, for others.  Who leaves it has been forked, but may not have run yet.
+void PidNamespaces::enter_for_children(const Process& process) const {
   const std::uint32_t ns = process.namespaces.pid_for_children;
   if (ns == process.namespaces.pid) return;
-  const Process* first = first_of(context, ns);
-  if (first == nullptr) fail(EINVAL, "pid namespace {} has no first process", ns);
-  const UniqueFd fd = open_proc(fmt::format("{}/ns/pid", first->head.pid));
+  DescriptorMessage message;
+  if (::recvmsg(boxes_.at(ns).second.get(), &message.head, MSG_PEEK | MSG_CMSG_CLOEXEC) < 0)
+    fail_errno("its children's pid namespace {} has not been handed over", ns);
+  const UniqueFd fd = message.take();
   if (!fd || ::setns(fd.get(), CLONE_NEWPID) != 0)
-    fail_errno("cannot enter the pid namespace of pid {} for its children", first->head.pid);
+    fail_errno("cannot enter pid namespace {} for its children", ns);
 }
 
 // A process is born in the namespace of its parent, or is the first one of a new one just below it.

@@ -7,10 +7,13 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "context/model.h"
 #include "restart/check.h"
+#include "restart/descriptors.h"
+#include "restart/elsewhere.h"
 
 namespace cryo {
 
@@ -22,9 +25,23 @@ namespace cryo {
 // The context with all ids as processes in `ns` see them.
 [[nodiscard]] Context seen_from(const Context& context, std::uint32_t ns);
 
-// The next child of the calling process is going to be in another pid namespace than itself, as that of the
-// process was.  When all processes exist.  Throws Error.
-void enter_for_children(const Context& context, const Process& process);
+// Those that processes have for their children, but are not in.  A process that is no longer dumpable cannot
+// open the namespaces of another one: so the first process of each leaves it where all can take it.
+class PidNamespaces {
+ public:
+  // Before any process is forked.  Throws Error.
+  PidNamespaces(const Context& context, const Descriptors& descriptors);
+
+  // By the first process of `ns`, as soon as it is there.  Throws Error.
+  void leave(std::uint32_t ns) const;
+  // The next child of the calling process is going to be in another pid namespace than itself, as that of the
+  // process was.  When all processes exist.  Throws Error.
+  void enter_for_children(const Process& process) const;
+
+ private:
+  const Context& context_;
+  std::map<std::uint32_t, FdPair> boxes_;  // to leave it in, to take it from: parked
+};
 
 void check_pid_namespaces(const Context& context, const RestartOptions& options, Findings& findings);
 

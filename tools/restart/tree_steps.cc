@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "restart/cgroup.h"
+#include "restart/credentials.h"
 #include "restart/fork.h"
 #include "restart/pid_namespaces.h"
 #include "restart/shared_report.h"
@@ -171,6 +172,8 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
   if (pid == 0) {
     cryo_namespaces to = in_;
     to.user = owner;
+    if (in_.user == 0)
+      take_outer_groups(input_.context, input_.context.processes[input_.plan.nodes[node].process]);
     input_.namespaces.enter(in_, to);
     in_ = to;
     door = request;
@@ -202,6 +205,7 @@ void TreeRunner::begin_life(std::size_t node) {
   const std::size_t parent = input_.plan.nodes[node].parent;
   const bool of_coordinator = parent == kMaker;
   const bool of_helper = !of_coordinator && input_.plan.nodes[parent].process == TreeNode::kHelper;
+  if (in_.pid != pid_namespace(node)) input_.pid_namespaces.leave(pid_namespace(node));
   in_.pid = pid_namespace(node);
   in_.time = in_.time_for_children;
   node_ = node;
@@ -235,6 +239,7 @@ void TreeRunner::enter_namespaces(std::size_t node) {
   // By its path in the hierarchy of cr_restart.
   if (wanted.cgroup != in_.cgroup || wanted.mnt != in_.mnt)
     join_cgroup(input_.context.processes[process].cgroup);
+  if (in_.user == 0 && wanted.user != 0) take_outer_groups(input_.context, input_.context.processes[process]);
   input_.namespaces.enter(in_, wanted, is_first_there(node));
   in_ = wanted;
 }

@@ -11,6 +11,7 @@
 #include "context/model.h"
 #include "restart/namespaces.h"
 #include "restart/options.h"
+#include "restart/pid_namespaces.h"
 #include "restart/stub.h"
 #include "restart/tree_plan.h"
 
@@ -20,6 +21,7 @@ struct TreeRunInput {
   const Context& context;
   const TreePlan& plan;
   const Namespaces& namespaces;
+  const PidNamespaces& pid_namespaces;
   stub::Report* report;  // with a slot per node
   int device_fd = -1;    // for the module's pid cursor
   int handle_fd = -1;
