@@ -364,6 +364,18 @@ Changes of_ipc() {
     };
 }
 
+// In the text about mounts; spaces fill what has become shorter.
+Change in_mounts(const std::string& from, std::string to) {
+    to.resize(from.size(), ' ');
+    return [=](Context& context) {
+        context.each(CRYO_SEC_NS_MNT, [&](Section& s) {
+            auto text = s.tail();
+            for (auto at = text.begin(); (at = std::search(at, text.end(), from.begin(), from.end())) != text.end();)
+                at = std::copy(to.begin(), to.end(), at);
+        });
+    };
+}
+
 Changes of_namespaces() {
     return {
         {"host-name", in<cryo_ns_uts>(CRYO_SEC_NS_UTS, [](auto& u) { u.nodename[0] ^= 1; })},
@@ -371,6 +383,8 @@ Changes of_namespaces() {
         {"loopback", in<cryo_ns_net>(CRYO_SEC_NS_NET, [](auto& n) { n.flags = 0; })},
         {"namespaces", in<cryo_namespaces>(CRYO_SEC_NAMESPACES, [](auto& n) { n.uts = 0; })},
         {"mount-namespace", in<cryo_namespaces>(CRYO_SEC_NAMESPACES, [](auto& n) { n.mnt = 0; })},
+        {"mount-options", in_mounts(" ro,", " rw,")},
+        {"mount-part", in_mounts(" /dir ", " / ")},
         {"mount-file", in<cryo_mount_entry>(CRYO_SEC_MOUNT_ENTRY, [](auto& e) { e.mode ^= 0020; })},
         {"namespace-clock", in<cryo_ns_time>(CRYO_SEC_NS_TIME, [](auto& t) { t.monotonic_ns += 3600'000'000'000; })},
         {"system-clock", in<cryo_system>(CRYO_SEC_SYSTEM, [](auto& s) { s.monotonic_ns += 3600'000'000'000; })},
