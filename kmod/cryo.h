@@ -191,7 +191,7 @@ void cryo_timed_waits_init(void);
 void cryo_timed_waits_find(struct cryo_request *req);
 bool cryo_timed_wait_found(struct cryo_parked *p);
 struct cryo_parked *cryo_find_parked(struct cryo_request *req, struct task_struct *task);
-void cryo_timed_wait_arm(s64 remaining_ns, u32 nr);
+void cryo_timed_wait_arm(s64 remaining_ns, u32 nr, unsigned long first);
 long cryo_timed_restart(struct restart_block *rb);
 void cryo_timed_waits_disarm(void);
 

@@ -88,6 +88,7 @@ static void save_timed(const struct restart_block *rb, struct cryo_thread *out)
 	out->restart.time_flags = CRYO_TIME_REMAINING;
 	out->restart.time_ns = rb->futex.time - ktime_get_ns();
 	out->restart.val = rb->futex.val;
+	out->restart.uaddr = (unsigned long)rb->futex.uaddr;
 }
 
 /*
@@ -186,7 +187,7 @@ void cryo_restart_block_set(const struct cryo_restart_block *in)
 		set_poll(rb, in);
 		break;
 	case CRYO_RESTART_TIMED:
-		cryo_timed_wait_arm(max_t(s64, in->time_ns, 0), in->val);
+		cryo_timed_wait_arm(max_t(s64, in->time_ns, 0), in->val, in->uaddr);
 		break;
 	}
 }

@@ -103,12 +103,16 @@ void cryo_timed_waits_find(struct cryo_request *req)
 	}
 }
 
-/* Let the call @nr, which is in @current's registers, go on for @remaining_ns by restart_syscall(). */
-void cryo_timed_wait_arm(s64 remaining_ns, u32 nr)
+/*
+ * Let the call @nr, which is in @current's registers, go on for @remaining_ns by restart_syscall().
+ * Where the result of a call is in the register of its first argument, that is lost: it is @first.
+ */
+void cryo_timed_wait_arm(s64 remaining_ns, u32 nr, unsigned long first)
 {
 	struct restart_block *rb = &current->restart_block;
 
 	rb->futex.val = nr;
+	rb->futex.uaddr = (u32 __user *)first;
 	rb->futex.time = ktime_add_safe(ktime_get(), remaining_ns);
 	/* The fields before the function that reads them: the module's exit looks from outside. */
 	smp_store_release(&rb->fn, cryo_timed_restart);

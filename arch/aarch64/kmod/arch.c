@@ -13,10 +13,12 @@
 #include <asm/cputype.h>
 #include <asm/mmu.h>
 #include <asm/processor.h>
+#ifdef CONFIG_ARM64_GCS
+#include <asm/gcs.h>
+#endif
 
 #include <cryo/arch/aarch64.h>
 
-#include "compat/arm64.h"
 #include "cryo.h"
 #include "cryo_arch.h"
 
@@ -77,13 +79,23 @@ u32 cryo_arch_pkeys(struct mm_struct *mm)
 #endif
 }
 
+/* Guarded control stacks, v6.13 (and only where configured). */
+static bool has_gcs(struct task_struct *task)
+{
+#ifdef CONFIG_ARM64_GCS
+	return task_gcs_el0_enabled(task);
+#else
+	return false;
+#endif
+}
+
 void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
 
 	if (is_compat_thread(task_thread_info(task)))
 		cryo_refuse(c, "thread %d: runs 32-bit code, which is not supported", tid);
-	if (cryo_arm64_gcs(task))
+	if (has_gcs(task))
 		cryo_refuse(c, "thread %d: a guarded control stack is not supported", tid);
 }
 

@@ -22,6 +22,7 @@
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "waiting_calls.h"
 
 #define SVC_0		0xd4000001	/* the instruction of a system call */
 #define SVC_BYTES	4
@@ -29,40 +30,6 @@
 
 /* Below the user's stack pointer; the ABI has no red zone, but hand-written code might. */
 #define RED_ZONE	128
-
-/*
- * Calls that settle on EINTR although nothing has happened yet, so that they can
- * be made again: they wait for something before they take it.
- */
-static bool is_pure_wait(s32 nr)
-{
-	switch (nr) {
-	case __NR_epoll_pwait:
-	case __NR_epoll_pwait2:
-	case __NR_rt_sigtimedwait:
-	case __NR_semop:
-	case __NR_semtimedop:
-	case __NR_io_getevents:
-	case __NR_io_pgetevents:
-	case __NR_io_uring_enter:	/* EINTR only when it has submitted nothing */
-	/* With SO_RCVTIMEO or SO_SNDTIMEO; EINTR says that not a byte was transferred. */
-	case __NR_read:
-	case __NR_readv:
-	case __NR_recvfrom:
-	case __NR_recvmsg:
-	case __NR_recvmmsg:
-	case __NR_write:
-	case __NR_writev:
-	case __NR_sendto:
-	case __NR_sendmsg:
-	case __NR_sendmmsg:
-	case __NR_connect:	/* waits on for the connection that is under way */
-	case __NR_accept:
-	case __NR_accept4:
-		return true;
-	}
-	return false;
-}
 
 /* Calls that go on by restart_syscall(2), when they have these arguments. */
 static bool uses_block(s32 nr, const struct pt_regs *regs)
@@ -83,34 +50,6 @@ static bool uses_block(s32 nr, const struct pt_regs *regs)
 	return false;
 }
 
-enum timeout_kind {
-	TIMEOUT_MS,		/* int, milliseconds */
-	TIMEOUT_TIMESPEC,	/* pointer to struct timespec */
-};
-
-/* The calls that cryo_arch_continue_timed() knows, and where their timeout is. */
-static const struct timed_call {
-	unsigned int nr;
-	enum cryo_timed_call call;
-	unsigned int arg;		/* number of the register */
-	enum timeout_kind kind;
-} timed_calls[] = {
-	{ __NR_epoll_pwait, CRYO_CALL_EPOLL_PWAIT, 3, TIMEOUT_MS },
-	{ __NR_epoll_pwait2, CRYO_CALL_EPOLL_PWAIT2, 3, TIMEOUT_TIMESPEC },
-	{ __NR_rt_sigtimedwait, CRYO_CALL_SIGTIMEDWAIT, 2, TIMEOUT_TIMESPEC },
-	{ __NR_semtimedop, CRYO_CALL_SEMTIMEDOP, 3, TIMEOUT_TIMESPEC },
-};
-
-static const struct timed_call *find_timed(u32 nr)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(timed_calls); i++)
-		if (timed_calls[i].nr == nr)
-			return cryo_timed_call_fn(timed_calls[i].call) ? &timed_calls[i] : NULL;
-	return NULL;
-}
-
 long cryo_arch_syscall3(long (*fn)(const struct pt_regs *regs), unsigned long a,
 			unsigned long b, unsigned long c)
 {
@@ -129,7 +68,7 @@ const char *cryo_arch_syscall_prefix(void)
 
 bool cryo_timed_wait_known(u32 nr)
 {
-	return find_timed(nr);
+	return cryo_waiting_call(nr);
 }
 
 /*
@@ -224,8 +163,8 @@ static void wait_again(struct cryo_parked *p, struct pt_regs *regs, s32 nr)
 {
 	p->arch.change = CRYO_WAIT_AGAIN;
 	rewind_to_svc(regs, regs->orig_x0);
-	if (cryo_timed_wait_found(p) && find_timed(nr)) {
-		cryo_timed_wait_arm(p->wait_ns, nr);
+	if (cryo_timed_wait_found(p) && cryo_waiting_call(nr)) {
+		cryo_timed_wait_arm(p->wait_ns, nr, regs->orig_x0);
 		regs->regs[8] = __NR_restart_syscall;
 	}
 }
@@ -249,7 +188,7 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p)
 	}
 	if ((long)regs->regs[0] == -EINTR) {
 		nr = call_of(p, regs, regs->pc - SVC_BYTES);
-		if (is_pure_wait(nr) && !has_signal())
+		if (cryo_is_pure_wait(nr) && !has_signal())
 			wait_again(p, regs, nr);
 		return;
 	}
@@ -289,32 +228,16 @@ bool cryo_arch_futex_is_absolute(struct task_struct *task)
 	return (task_pt_regs(task)->regs[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
 }
 
-/* A timespec where nobody looks for anything: well under the user's stack. */
-static int put_timespec(struct pt_regs *regs, u64 *arg, s64 ns)
-{
-	struct timespec64 ts = ns_to_timespec64(ns);
-	struct __kernel_timespec out = { ts.tv_sec, ts.tv_nsec };
-	unsigned long at = round_down(regs->sp - RED_ZONE - sizeof(out), 16);
-
-	if (copy_to_user((void __user *)at, &out, sizeof(out)))
-		return -EFAULT;
-	*arg = at;
-	return 0;
-}
-
 long cryo_arch_continue_timed(u32 nr, s64 remaining_ns)
 {
-	const struct timed_call *call = find_timed(nr);
+	const struct cryo_waiting_call *call = cryo_waiting_call(nr);
 	struct pt_regs regs = *current_pt_regs();
-	u64 *arg;
+	/* A timespec where nobody looks for anything: well under the user's stack. */
+	unsigned long ts = round_down(regs.sp - RED_ZONE - sizeof(struct __kernel_timespec), 16);
+	unsigned long arg;
 
-	if (!call)
+	if (!call || cryo_waiting_call_timeout(call, remaining_ns, ts, &arg))
 		return -EINTR;
-	arg = &regs.regs[call->arg];
-	/* Round up: a wait may be longer than asked for, never shorter. */
-	if (call->kind == TIMEOUT_MS)
-		*arg = min_t(s64, DIV_ROUND_UP_ULL(remaining_ns, NSEC_PER_MSEC), INT_MAX);
-	else if (put_timespec(&regs, arg, remaining_ns))
-		return -EINTR;
+	regs.regs[call->arg] = arg;
 	return cryo_timed_call_fn(call->call)(&regs);
 }
