@@ -29,9 +29,11 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p);
 /*
  * Before that, in the requester: @p->task is about to be interrupted.  And after it, in @current,
  * which is no longer parked and will look at its signals now: what was changed for the capture only
- * is changed back.  Both remember in @p->arch, which park_arch.h declares.
+ * is changed back.  cryo_arch_forget_syscall(), in the requester, is for a thread that has not come and
+ * will not any more.  All remember in @p->arch, which park_arch.h declares.
  */
 void cryo_arch_note_syscall(struct cryo_parked *p);
+void cryo_arch_forget_syscall(struct cryo_parked *p);
 void cryo_arch_unfix_syscall(struct cryo_parked *p);
 
 /*
@@ -54,6 +56,9 @@ int cryo_arch_save_cpu(struct cryo_capture *c);
  * set)?  Called for each set in task_user_regset_view().
  */
 bool cryo_arch_want_regset(unsigned int note);
+
+/* @task, which is parked, has been given the register set @set: do what that has left out. */
+void cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set);
 
 /*
  * The saved NT_PRSTATUS in @regs: return, and set, the user's instruction

@@ -405,6 +405,8 @@ static void forget(struct list_head *list)
 
 	list_for_each_entry_safe(p, next, list, node) {
 		if (!p->self && cryo_task_work_cancel(p->task, &p->work)) {
+			if (!p->poller)
+				cryo_arch_forget_syscall(p);
 			parked_put(p);
 			cryo_unload_put();
 		}

@@ -452,6 +452,8 @@ static int set_regset(struct group *g, struct member *m, const struct cryo_regse
 	    set->length % regset->size == 0 && set->length <= regset->n * regset->size)
 		err = regset->set(m->task, regset, 0, set->length,
 				  (void *)(unsigned long)set->data, NULL);
+	if (!err)
+		cryo_arch_regset_was_set(m->task, set);
 	if (err)
 		cryo_log(&g->log, "thread %d: register set 0x%x (%u bytes) is refused (error %d)",
 			 task_pid_vnr(m->task), set->note, set->length, err);

@@ -42,7 +42,8 @@ static int save_regset(struct cryo_capture *c, struct task_struct *task,
 	int len = regset_get_alloc(task, set, set->n * set->size, &data);
 
 	/* The CPU or the thread does not have it. */
-	if (len == -ENODEV || len == -ENXIO || len == -EOPNOTSUPP || len == -EINVAL || !len) {
+	if (len == -ENODEV || len == -ENXIO || len == -EOPNOTSUPP || len == -EINVAL ||
+	    len == -ENODATA || !len) {
 		kvfree(data);
 		return 0;
 	}

@@ -132,6 +132,10 @@ bool cryo_arch_want_regset(unsigned int note)
 	return false;
 }
 
+void cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set)
+{
+}
+
 u64 cryo_arch_regs_ip(const void *regs, size_t len)
 {
 	const struct cryo_aarch64_regs *r = regs;

@@ -199,6 +199,10 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p)
 	}
 }
 
+void cryo_arch_forget_syscall(struct cryo_parked *p)
+{
+}
+
 void cryo_arch_unfix_syscall(struct cryo_parked *p)
 {
 	struct pt_regs *regs = current_pt_regs();

@@ -69,6 +69,10 @@ void cryo_arch_note_syscall(struct cryo_parked *p)
 {
 }
 
+void cryo_arch_forget_syscall(struct cryo_parked *p)
+{
+}
+
 void cryo_arch_unfix_syscall(struct cryo_parked *p)
 {
 }

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * syscalls.c - system calls that were interrupted by the freeze (ppc64le)
+ *
+ * The work runs before the kernel looks at what an interrupted call has returned, so the registers tell
+ * it, and can be changed. A call by sc has its errors positive, with the summary overflow bit of cr0
+ * set, one by scv has them negative.
+ */
+#include <linux/errno.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/seccomp.h>
+#include <linux/time64.h>
+#include <linux/unistd.h>
+#include <uapi/linux/futex.h>
+#include <uapi/linux/ipc.h>
+#include <asm/ptrace.h>
+#include <asm/syscall.h>
+
+#include <cryo/arch/ppc64le.h>
+
+#include "compat/ksym.h"
+#include "cryo.h"
+#include "cryo_arch.h"
+#include "waiting_calls.h"
+
+/* In regs->result of a thread that sleeps in a call: the kernel writes that when the call is over. */
+#define NOT_OVER	LONG_MIN
+
+static unsigned long *argument(struct pt_regs *regs, unsigned int number)
+{
+	return &regs->gpr[3 + number];
+}
+
+long cryo_arch_syscall3(long (*fn)(const struct pt_regs *regs), unsigned long a,
+			unsigned long b, unsigned long c)
+{
+	struct pt_regs regs = *current_pt_regs();
+
+	regs.gpr[3] = a;
+	regs.gpr[4] = b;
+	regs.gpr[5] = c;
+	return fn(&regs);
+}
+
+const char *cryo_arch_syscall_prefix(void)
+{
+	return "sys_";
+}
+
+bool cryo_timed_wait_known(u32 nr)
+{
+	return cryo_waiting_call(nr == __NR_ipc ? __NR_semtimedop : nr);
+}
+
+static bool is_in_call(const struct pt_regs *regs)
+{
+	return trap_is_syscall((struct pt_regs *)regs) && !trap_norestart((struct pt_regs *)regs);
+}
+
+static unsigned long error_of(struct pt_regs *regs)
+{
+	if (trap_is_scv(regs))
+		return IS_ERR_VALUE(regs->gpr[3]) ? -regs->gpr[3] : 0;
+	return regs->ccr & CRYO_PPC64LE_CR0_SO ? regs->gpr[3] : 0;
+}
+
+static void set_error(struct pt_regs *regs, unsigned long error)
+{
+	if (trap_is_scv(regs)) {
+		regs->gpr[3] = -error;
+	} else {
+		regs->gpr[3] = error;
+		regs->ccr |= CRYO_PPC64LE_CR0_SO;
+	}
+}
+
+/*
+ * v6.1 gives back the arguments of a call by sc, which are wanted when it is made again, only where a signal is
+ * pending on the way to user mode, and calls that wait for signals forget that one is; or where something
+ * looks at the call's end.  So something is said to: auditing, which does nothing without its context.
+ */
+static void watch_call(struct cryo_parked *p)
+{
+	p->arch.watched = !test_and_set_ti_thread_flag(task_thread_info(p->task),
+						       TIF_SYSCALL_AUDIT);
+}
+
+static void unwatch_call(struct cryo_parked *p)
+{
+	if (p->arch.watched)
+		clear_tsk_thread_flag(p->task, TIF_SYSCALL_AUDIT);
+	p->arch.watched = false;
+}
+
+void cryo_arch_forget_syscall(struct cryo_parked *p)
+{
+	unwatch_call(p);
+}
+
+/*
+ * Many works are run in io_uring_enter(2) while it waits.  Inside, the registers are as they were at the
+ * entry; so they are after it when the result happens to be the first argument, but not the result.
+ * Its stack can go away while @task exits, but not before readers of RCU are through.
+ */
+void cryo_arch_note_syscall(struct cryo_parked *p)
+{
+	struct task_struct *task = p->task;
+	struct pt_regs *regs;
+
+	watch_call(p);
+	/* Pairs with the store in finish_task(), as in freeze.c: what it has saved is there. */
+	if (smp_load_acquire(&task->on_cpu))
+		return;
+	rcu_read_lock();
+	if (READ_ONCE(task->stack)) {
+		regs = task_pt_regs(task);
+		if (regs && is_in_call(regs) && regs->gpr[0] == __NR_io_uring_enter)
+			WRITE_ONCE(regs->result, NOT_OVER);
+	}
+	rcu_read_unlock();
+}
+
+static bool is_inside_uring_enter(struct pt_regs *regs)
+{
+	return regs->gpr[0] == __NR_io_uring_enter && cryo_uring_used(current) &&
+	       !error_of(regs) && regs->gpr[3] == regs->orig_gpr3 &&
+	       regs->result != regs->gpr[3];
+}
+
+/*
+ * Here the call goes on when it is let go.  In the context it was interrupted, when it had submitted what it
+ * was to submit.  A filter can have made up the error: then the call is made again, for the same error.
+ */
+static void show_uring_enter(struct cryo_parked *p, struct pt_regs *regs)
+{
+	p->arch.inside_call = true;
+	p->arch.gpr3 = regs->gpr[3];
+	p->arch.ccr = regs->ccr;
+	if (regs->gpr[4] && !current->seccomp.mode)
+		regs->gpr[3] = regs->gpr[4];
+	else
+		set_error(regs, ERESTARTNOHAND);
+}
+
+/* The C library calls semop(2) and semtimedop(2) by the old call for all of System V's. */
+static bool is_ipc(const struct pt_regs *regs, unsigned int call)
+{
+	return regs->gpr[0] == __NR_ipc && (regs->orig_gpr3 & 0xffff) == call;
+}
+
+static bool is_pure_wait(const struct pt_regs *regs)
+{
+	return is_ipc(regs, SEMOP) || is_ipc(regs, SEMTIMEDOP) || cryo_is_pure_wait(regs->gpr[0]);
+}
+
+static bool is_timed_wait(const struct pt_regs *regs)
+{
+	u32 nr = regs->gpr[0];
+
+	return nr == __NR_ipc ? is_ipc(regs, SEMTIMEDOP) && cryo_timed_wait_known(nr) :
+				!!cryo_waiting_call(nr);
+}
+
+void cryo_arch_fixup_syscall(struct cryo_parked *p)
+{
+	struct pt_regs *regs = current_pt_regs();
+
+	unwatch_call(p);
+	p->arch.inside_call = false;
+	/* A 32-bit system call's numbers mean something else; such threads are refused. */
+	if (!is_in_call(regs) || is_tsk_32bit_task(current))
+		return;
+	if (is_inside_uring_enter(regs)) {
+		show_uring_enter(p, regs);
+		return;
+	}
+	if (error_of(regs) != EINTR || !is_pure_wait(regs))
+		return;
+	if (cryo_timed_wait_found(p) && is_timed_wait(regs)) {
+		cryo_timed_wait_arm(p->wait_ns, regs->gpr[0], regs->orig_gpr3);
+		set_error(regs, ERESTART_RESTARTBLOCK);
+	} else {
+		/* EINTR after all if a handler runs; else the call is made again. */
+		set_error(regs, ERESTARTNOHAND);
+	}
+}
+
+void cryo_arch_unfix_syscall(struct cryo_parked *p)
+{
+	struct pt_regs *regs = current_pt_regs();
+
+	if (!p->arch.inside_call)
+		return;
+	regs->gpr[3] = p->arch.gpr3;
+	regs->ccr = p->arch.ccr;
+}
+
+bool cryo_arch_uses_restart_block(struct task_struct *task)
+{
+	struct pt_regs *regs = task_pt_regs(task);
+
+	return is_in_call(regs) && error_of(regs) == ERESTART_RESTARTBLOCK;
+}
+
+bool cryo_arch_futex_is_absolute(struct task_struct *task)
+{
+	/* restart_syscall(2) leaves the arguments of the call it continues: r4 is the operation. */
+	return (task_pt_regs(task)->gpr[4] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+}
+
+/* ipc(call, semid, nsops, unused, sops, timeout) is semtimedop(semid, sops, nsops, timeout). */
+static void unwrap_ipc(struct pt_regs *regs)
+{
+	unsigned long operations = regs->gpr[5];
+
+	regs->gpr[3] = regs->gpr[4];
+	regs->gpr[4] = regs->gpr[7];
+	regs->gpr[5] = operations;
+}
+
+long cryo_arch_continue_timed(u32 nr, s64 remaining_ns)
+{
+	const struct cryo_waiting_call *call;
+	struct pt_regs regs = *current_pt_regs();
+	/* A timespec where nobody looks for anything: under the red zone of the user's stack. */
+	unsigned long ts = round_down(regs.gpr[1] - USER_REDZONE_SIZE -
+				      sizeof(struct __kernel_timespec), 16);
+
+	regs.gpr[0] = nr;
+	/* The result has been in its register. */
+	regs.gpr[3] = (unsigned long)current->restart_block.futex.uaddr;
+	if (nr == __NR_ipc) {
+		unwrap_ipc(&regs);
+		nr = __NR_semtimedop;
+	}
+	call = cryo_waiting_call(nr);
+	if (!call || cryo_waiting_call_timeout(call, remaining_ns, ts, argument(&regs, call->arg)))
+		return -EINTR;
+	return cryo_timed_call_fn(call->call)(&regs);
+}
