@@ -136,8 +136,8 @@ TEST("obstacles: the machine") {
   ContextBuilder builder = sample();
   builder.context.header.arch = 77;
   SAYS(check_context(builder.context, {}), kErrBadArch,
-       "the context is of a process on an unknown architecture, this is {}",
-       own_arch() == CRYO_ARCH_X86_64 ? "x86_64" : "aarch64");
+       "the context is of a process on architecture 77, this is {}",
+       arch_name(own_arch()));
   builder.context.header.arch = own_arch();
   builder.context.header.page_size = 12345;
   SAYS(check_context(builder.context, {}), EINVAL, "the context has pages of 12345 bytes, this kernel {}",

@@ -11,15 +11,12 @@
 namespace cryo {
 namespace {
 
-constexpr std::array kDescriptions = {&kDescribeX86_64, &kDescribeAarch64};
+constexpr std::array kDescriptions = {&kDescribeX86_64, &kDescribeAarch64, &kDescribePpc64le};
 
 struct Name {
   std::uint32_t value;
   const char* name;
 };
-
-// Architectures of the format that nothing is described of yet.
-constexpr Name kArchNames[] = {{CRYO_ARCH_PPC64LE, "ppc64le"}};
 
 constexpr Name kNotes[] = {
     {NT_PRSTATUS, "NT_PRSTATUS"},
@@ -32,6 +29,7 @@ constexpr Name kNotes[] = {
     {NT_PPC_EBB, "NT_PPC_EBB"},
     {NT_PPC_PMU, "NT_PPC_PMU"},
     {NT_PPC_PKEY, "NT_PPC_PKEY"},
+    {0x112, "NT_PPC_HASHKEYR"},
     {NT_386_TLS, "NT_386_TLS"},
     {NT_386_IOPERM, "NT_386_IOPERM"},
     {NT_X86_XSTATE, "NT_X86_XSTATE"},
@@ -70,8 +68,7 @@ const ArchDescription* arch_description(std::uint32_t arch) {
 
 std::string arch_name(std::uint32_t arch) {
   if (const ArchDescription* description = arch_description(arch)) return description->name;
-  const char* name = find(kArchNames, arch);
-  return name != nullptr ? name : fmt::format("architecture {}", arch);
+  return fmt::format("architecture {}", arch);
 }
 
 std::string regset_name(std::uint32_t note) {

@@ -52,5 +52,6 @@ struct ArchDescription {
 
 extern const ArchDescription kDescribeX86_64;
 extern const ArchDescription kDescribeAarch64;
+extern const ArchDescription kDescribePpc64le;
 
 }  // namespace cryo

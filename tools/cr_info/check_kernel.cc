@@ -19,7 +19,7 @@
 namespace cryo {
 namespace {
 
-constexpr std::array kMachines = {"x86_64", "aarch64"};  // whose arch/ is there
+constexpr std::array kMachines = {"x86_64", "aarch64", "ppc64le"};  // whose arch/ is there
 constexpr std::pair kOldestKernel = {6, 1};
 
 struct ConfigOption {

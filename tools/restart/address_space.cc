@@ -63,7 +63,7 @@ AddressRange AddressSpace::take_hole(std::uint64_t size) {
     if (range.start >= start && range.start - start >= size) break;
     start = std::max(start, aligned(range.end));
   }
-  if (start > stub::kAddressEnd || stub::kAddressEnd - start < size)
+  if (start > stub::address_end() || stub::address_end() - start < size)
     fail(ENOMEM, "no hole of {} bytes in the address space", size);
   use({start, start + size});
   return {start, start + size};

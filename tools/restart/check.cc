@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/exit_codes.h"
+#include "context/describe.h"
 #include "restart/namespaces.h"
 #include "restart/restart_arch.h"
 #include "restart/sysv.h"
@@ -15,19 +16,6 @@
 
 namespace cryo {
 namespace {
-
-const char* arch_name(std::uint32_t arch) {
-  switch (arch) {
-    case CRYO_ARCH_X86_64:
-      return "x86_64";
-    case CRYO_ARCH_AARCH64:
-      return "aarch64";
-    case CRYO_ARCH_PPC64LE:
-      return "ppc64le";
-    default:
-      return "an unknown architecture";
-  }
-}
 
 // Without these nothing else in the context has a meaning here.
 void check_machine(const Context& context, Findings& findings) {

@@ -53,7 +53,7 @@ void check_vma(const CheckInput& input, const cryo_vma& vma, Findings& findings)
   if (vma.kind > CRYO_VMA_SYSV)
     findings.problem(EOPNOTSUPP, "pid {}: unknown kind of memory ({}) at {:#x}-{:#x}", pid, vma.kind,
                      vma.start, vma.end);
-  if (vma.end > stub::kAddressEnd)
+  if (vma.end > stub::address_end())
     findings.problem(EOPNOTSUPP, "pid {}: memory at {:#x}-{:#x} is above the addresses of this kernel", pid,
                      vma.start, vma.end);
 }

@@ -238,7 +238,7 @@ void Planner::leave_keys() {
 void Planner::unmap_all_but(std::vector<AddressRange> kept) {
   std::sort(kept.begin(), kept.end(),
             [](const AddressRange& a, const AddressRange& b) { return a.start < b.start; });
-  kept.push_back({stub::kAddressEnd, stub::kAddressEnd});
+  kept.push_back({stub::address_end(), stub::address_end()});
   std::uint64_t from = 0;
   for (const AddressRange& range : kept) {
     if (range.start > from) plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, from, range.start - from);

@@ -21,14 +21,21 @@
 namespace cryo {
 namespace {
 
+// Where the C library's structure never was a shorter one, the first command takes all of it.
+#ifdef TCSETS2
+constexpr unsigned long kSetSettings = TCSETS2;
+#else
+constexpr unsigned long kSetSettings = TCSETS;
+#endif
+
 constexpr int kPatience = 2000;  // milliseconds for the kernel's worker that moves bytes along
 
 bool edits_lines(const cryo_pty& pty) {
   return (pty.lflag & ICANON) && !(pty.lflag & EXTPROC);
 }
 
-termios2 saved_settings(const cryo_pty& pty) {
-  termios2 settings{};
+ktermios saved_settings(const cryo_pty& pty) {
+  ktermios settings{};
   settings.c_iflag = pty.iflag;
   settings.c_oflag = pty.oflag;
   settings.c_cflag = pty.cflag;
@@ -40,8 +47,8 @@ termios2 saved_settings(const cryo_pty& pty) {
 }
 
 // The master takes settings for the slave.
-void set(int master, const termios2& settings) {
-  if (::ioctl(master, TCSETS2, &settings) != 0) fail_errno("cannot set a pseudo-terminal");
+void set(int master, const ktermios& settings) {
+  if (::ioctl(master, kSetSettings, &settings) != 0) fail_errno("cannot set a pseudo-terminal");
 }
 
 template <typename Condition>
@@ -94,8 +101,8 @@ class LineWriter {
     special_.insert('\n');
   }
 
-  [[nodiscard]] termios2 settings() const {
-    termios2 settings = saved_settings(pty_.head);
+  [[nodiscard]] ktermios settings() const {
+    ktermios settings = saved_settings(pty_.head);
     settings.c_iflag = IXON;
     settings.c_oflag = 0;
     settings.c_lflag = ICANON | IEXTEN;
@@ -158,7 +165,7 @@ void put_lines_back(const Pty& pty, int master, int slave) {
 }
 
 void put_bytes_back(const Pty& pty, int master, int slave) {
-  termios2 settings = saved_settings(pty.head);
+  ktermios settings = saved_settings(pty.head);
   settings.c_iflag = 0;
   settings.c_oflag = 0;
   settings.c_lflag = pty.head.lflag & (ICANON | EXTPROC);

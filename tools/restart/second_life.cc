@@ -31,7 +31,7 @@ struct Left {
 void* leave(void* argument) {
   auto* left = static_cast<Left*>(argument);
   left->stack_end = (reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)) - kRedZone) & ~15ULL;
-  left->thread_pointer = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
+  left->thread_pointer = reinterpret_cast<std::uint64_t>(stub::thread_pointer());
   const auto tid = static_cast<pid_t>(stub::raw_syscall(SYS_gettid));
   __atomic_store_n(&left->tid, tid, __ATOMIC_RELEASE);
   for (;;) stub::raw_syscall(SYS_exit, 0);
@@ -55,7 +55,7 @@ Left make_and_lose_thread() {
 // As the library does for a thread; given up like that of any other (StubArea).
 void register_rseq() {
   if (__rseq_size == 0) return;
-  char* area = static_cast<char*>(__builtin_thread_pointer()) + __rseq_offset;
+  char* area = static_cast<char*>(stub::thread_pointer()) + __rseq_offset;
   if (::syscall(SYS_rseq, area, kRseqLength, 0, RSEQ_SIG) != 0)
     fail_errno("cannot begin with restartable sequences");
 }

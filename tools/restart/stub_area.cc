@@ -26,7 +26,7 @@ void* as_pointer(std::uint64_t address) {
 // What the kernel knows about this thread's place in the C library, which is about to go away.
 void leave_library() {
   if (__rseq_size != 0) {
-    char* area = static_cast<char*>(__builtin_thread_pointer()) + __rseq_offset;
+    char* area = static_cast<char*>(stub::thread_pointer()) + __rseq_offset;
     long result = -1;
     for (std::uint32_t length = 20; result != 0 && length <= kMaxRseqLength; length += 4)
       result = ::syscall(SYS_rseq, area, length, RSEQ_FLAG_UNREGISTER, RSEQ_SIG);

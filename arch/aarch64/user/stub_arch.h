@@ -11,7 +11,14 @@
 namespace cryo::stub {
 
 // With addresses of 48 bits; with 52 nothing is above that unless asked for.
-inline constexpr std::uint64_t kAddressEnd = 1ULL << 48;
+constexpr std::uint64_t address_end() {
+  return 1ULL << 48;
+}
+
+// Not a part of the stub.
+inline void* thread_pointer() {
+  return __builtin_thread_pointer();
+}
 
 using Entry = void (*)(void*);
 

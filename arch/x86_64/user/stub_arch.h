@@ -4,11 +4,12 @@
 // The contract, same names in every arch/<a>/user/stub_arch.h.  Everything is inlined into the stub:
 // no function here may need libc, a relocation or read-only data.
 //
-//   kAddressEnd       first address that no mapping of an ordinary process can have
+//   address_end()     first address that no mapping of an ordinary process can have
 //   raw_syscall()     the system call, result or -errno
 //   clone_thread()    clone3(2) whose child calls entry(argument) on the stack of @args; the entry
 //                     does not return
 //   enter()           leave this stack for another one and call entry(argument) there
+//   thread_pointer()  what CLONE_SETTLS sets, and the C library knows its place by
 //   sync_code()       make instructions that were written as data executable
 #pragma once
 
@@ -21,7 +22,14 @@
 namespace cryo::stub {
 
 // TASK_SIZE_MAX with four-level page tables; with five levels nothing is above it unless asked for.
-inline constexpr std::uint64_t kAddressEnd = 0x7ffffffff000;
+constexpr std::uint64_t address_end() {
+  return 0x7ffffffff000;
+}
+
+// Not a part of the stub.
+inline void* thread_pointer() {
+  return __builtin_thread_pointer();
+}
 
 using Entry = void (*)(void*);
 
