@@ -2,6 +2,7 @@
 /* Restartable sequences: still registered in every thread, and the cpu number is kept true. */
 #define _GNU_SOURCE
 #include "crtest.h"
+#include "thread_pointer.h"
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +21,7 @@ static char said[N][128];
 
 static struct rseq *area(void)
 {
-	return (struct rseq *)((char *)__builtin_thread_pointer() + __rseq_offset);
+	return (struct rseq *)((char *)thread_pointer() + __rseq_offset);
 }
 
 /* The word of a thread about itself; "good" if all is well. */

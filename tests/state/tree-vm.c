@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "crtest.h"
+#include "thread_pointer.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -76,7 +77,7 @@ static long answer(int member, int what, long value)
 	case 'P':
 		return syscall(SYS_getppid);
 	case 't':
-		return (char *)__builtin_thread_pointer() == pointer_of(member);
+		return (char *)thread_pointer() == pointer_of(member);
 	case 'b':
 		mask = (unsigned long)value;
 		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
