@@ -16,15 +16,20 @@ build=${CRYO_BUILD:-$top/build}
 # shellcheck disable=SC2034 # used by the scripts that source this file
 deb_arch='' gnu='' kernel_flavours=() kernel_arch='' console='' kernel_options='' qemu_program='' cross_packages=()
 
-# choose_arch A: the machine, and what is built for it, is of architecture A: sets what
-# tests/vm/arch/A sets, tells the scripts that are called, and gives each foreign
-# architecture a build directory of its own.
-choose_arch()
+check_arch()
 {
 	case $1 in
 	x86_64|aarch64|ppc64le) ;;
 	*) die 2 "unknown architecture '$1': use x86_64, aarch64 or ppc64le" ;;
 	esac
+}
+
+# choose_arch A: the machine, and what is built for it, is of architecture A: sets what
+# tests/vm/arch/A sets, tells the scripts that are called, and gives each foreign
+# architecture a build directory of its own.
+choose_arch()
+{
+	check_arch "$1"
 	export CRYO_ARCH=$1
 	# shellcheck source=/dev/null
 	. "$vmdir/arch/$1"
