@@ -18,6 +18,7 @@
 #include "restart/locks.h"
 #include "restart/memory_plan.h"
 #include "restart/mqueue.h"
+#include "restart/namespaces.h"
 #include "restart/polled_rings.h"
 #include "restart/posix_timers.h"
 #include "restart/proc_files.h"
@@ -91,9 +92,10 @@ void Child::restore_ordinary_state() {
   restore_umask(process_);
 }
 
-// In a user namespace cr_restart's rights to files are gone.
+// In a user namespace cr_restart's rights to files are gone, and without a number there it has no others.
 void Child::act_as_own_user() const {
-  if (process_.namespaces.user == 0) return;
+  const std::uint32_t ns = process_.namespaces.user;
+  if (ns == 0 || input_.file_input.namespaces.knows_user(ns)) return;
   const cryo_creds& saved = process_.creds->head;
   ::setfsgid(saved.fsgid);
   ::setfsuid(saved.fsuid);

@@ -98,12 +98,16 @@ void Namespaces::join_with_owner(std::uint32_t id) const {
   join(id);
 }
 
+bool Namespaces::knows_user(std::uint32_t ns) const {
+  return number_in(context_, ns, own_uid_, false).has_value();
+}
+
 // Who has no number in the user namespace `user`, as root has none in an ordinary user's, can make neither
 // files nor namespaces there: for these he becomes the user `uid` of cr_restart's.
 void Namespaces::act_as(std::uint32_t user, std::uint32_t uid) const {
   const Namespace& ns = context_.namespaces.at(user);
   const auto number = number_in(context_, user, uid, false);
-  if (number_in(context_, user, own_uid_, false) || !number || ns.gids.empty()) return;
+  if (knows_user(user) || !number || ns.gids.empty()) return;
   const gid_t group = ns.gids.front().first;
   if (::setresgid(group, group, group) != 0 || ::setresuid(*number, *number, *number) != 0)
     fail_errno("cannot become user {}, who made its user namespace", uid);

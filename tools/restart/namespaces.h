@@ -34,6 +34,8 @@ class Namespaces {
   [[nodiscard]] UniqueFd inside_ipc(std::uint32_t id, const std::function<UniqueFd()>& work) const;
   // What user or group `id` of cr_restart's user namespace is called in that of who owns the namespace `ns`.
   [[nodiscard]] std::uint32_t id_inside(std::uint32_t ns, std::uint32_t id, bool group) const;
+  // Whether cr_restart's user has a number in the user namespace `ns`.
+  [[nodiscard]] bool knows_user(std::uint32_t ns) const;
   // Root directories of mount namespaces, parked; to be taken once.
   [[nodiscard]] std::map<std::uint32_t, UniqueFd> take_roots() { return std::move(roots_); }
 

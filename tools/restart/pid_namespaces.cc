@@ -51,6 +51,12 @@ const Process* find(const Context& context, pid_t pid) {
   return found == context.processes.end() ? nullptr : &*found;
 }
 
+bool has_first(const Context& context, std::uint32_t ns) {
+  return std::any_of(context.processes.begin(), context.processes.end(), [&](const Process& process) {
+    return process.namespaces.pid == ns && number_in(context, ns, process.head.pid) == kFirst;
+  });
+}
+
 // One byte, and a descriptor.
 struct DescriptorMessage {
   DescriptorMessage() { head = {nullptr, 0, &part, 1, control, sizeof(control), 0}; }
@@ -118,6 +124,8 @@ PidNamespaces::PidNamespaces(const Context& context, const Descriptors& descript
   for (const Process& process : context.processes) {
     const std::uint32_t ns = process.namespaces.pid_for_children;
     if (ns == process.namespaces.pid || boxes_.contains(ns)) continue;
+    // For one that never comes, who asks for it would wait for ever.
+    if (!has_first(context, ns)) fail(EINVAL, "pid namespace {} has no first process", ns);
     int fds[2];
     if (::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, fds) != 0)
       fail_errno("cannot make a pair of sockets");
