@@ -17,6 +17,7 @@
 #include "cryo.h"
 #include "cryo_arch.h"
 #include "mounts.h"
+#include "snapshot.h"
 
 static void log_line(struct cryo_capture *c, const char *what, struct va_format *vaf)
 {
@@ -233,20 +234,6 @@ static int save_memory(struct cryo_capture *c)
 	return c->p->mm && !c->p->mm_saved ? cryo_save_memory(c) : 0;
 }
 
-static int write_context(struct cryo_capture *c)
-{
-	int err;
-
-	c->req->estimate = c->stream.offset;
-	each_proc(c, estimate);
-	cryo_request_state(c->req, CRYO_STATE_WRITING);
-	err = cryo_stream_flush(&c->stream) ?:
-	      each_proc(c, save_memory) ?:
-	      cryo_save_contents(c) ?:
-	      check_alive(c);
-	return err ?: cryo_stream_end(&c->stream);
-}
-
 static void release_proc(struct cryo_proc *p)
 {
 	unsigned int i;
@@ -270,19 +257,132 @@ static void release_proc(struct cryo_proc *p)
 	p->mm_saved = false;
 }
 
-static void capture_free(struct cryo_capture *c)
+/* Nothing of the processes is needed any more. */
+static void release_procs(struct cryo_capture *c)
 {
 	struct cryo_proc *p;
 
+	if (c->released)
+		return;
+	c->released = true;
 	cryo_for_each_proc(p, c->req)
 		release_proc(p);
-	cryo_shared_pages_free(&c->shared);
 	cryo_objects_free(c);
 	cryo_ipc_spaces_free(c);
 	cryo_buf_free(&c->namespaces);
 	cryo_mounts_free(c);
+}
+
+static void capture_free(struct cryo_capture *c)
+{
+	release_procs(c);
+	cryo_shared_pages_free(&c->shared);
 	cryo_stream_free(&c->stream);
 	kfree(c);
+}
+
+static int write_stopped(struct cryo_capture *c)
+{
+	int err;
+
+	cryo_request_state(c->req, CRYO_STATE_WRITING);
+	err = cryo_stream_flush(&c->stream) ?:
+	      each_proc(c, save_memory) ?:
+	      (c->contents_saved ? 0 : cryo_save_contents(c)) ?:
+	      check_alive(c);
+	return err ?: cryo_stream_end(&c->stream);
+}
+
+static int protect(struct cryo_capture *c)
+{
+	if (!c->p->mm || c->p->mm_saved)
+		return 0;
+	return cryo_protect_memory(c, c->snapshot);
+}
+
+static int save_exclusions(struct cryo_capture *c)
+{
+	return c->p->mm && !c->p->mm_saved ? cryo_save_exclusions(c) : 0;
+}
+
+static int forget_exclusions(struct cryo_capture *c)
+{
+	cryo_buf_free(&c->p->left_out);
+	return 0;
+}
+
+/*
+ * All that may change once the processes go on: contents of files are copied, those beyond the limit
+ * written, and private memory is protected.
+ */
+static int take_snapshot(struct cryo_capture *c)
+{
+	int err = cryo_snapshot_init(c->snapshot, c);
+
+	if (err)
+		return err;
+	c->stream.keep = c->stream.offset + c->snapshot->limit * PAGE_SIZE;
+	err = cryo_save_contents(c);
+	c->stream.keep = 0;
+	c->contents_saved = true;
+	if (!err)
+		err = each_proc(c, protect) ?: each_proc(c, save_exclusions);
+	return err ?: check_alive(c);
+}
+
+static int write_behind(struct cryo_capture *c)
+{
+	struct cryo_snapshot *s = c->snapshot;
+	int err;
+
+	if (s->copied)
+		cryo_log(&c->req->log, "pid %d (%s): %llu KiB of memory were in use and have been copied",
+			 c->req->pid, c->req->comm, s->copied << (PAGE_SHIFT - 10));
+	/* Nobody's descriptor, memory or mount is to stay because we have it. Before its last user goes on. */
+	release_procs(c);
+	c->stream.snapshot = s;
+	cryo_snapshot_watch(s);
+	cryo_request_go_on(c->req);
+	cryo_request_state(c->req, CRYO_STATE_WRITING);
+	err = cryo_stream_flush(&c->stream) ?:
+	      cryo_write_snapshot(c, s) ?:
+	      cryo_stream_end(&c->stream);
+	c->stream.snapshot = NULL;
+	return err;
+}
+
+static bool wants_snapshot(struct cryo_request *req)
+{
+	return (req->args.flags & (CRYO_CKPT_SNAPSHOT | CRYO_CKPT_HOLD)) == CRYO_CKPT_SNAPSHOT &&
+	       cryo_ksym_features() & CRYO_FEATURE_SNAPSHOT;
+}
+
+static int write_from_snapshot(struct cryo_capture *c)
+{
+	struct cryo_snapshot s;
+	int err;
+
+	c->snapshot = &s;
+	err = take_snapshot(c);
+	if (!err)
+		err = write_behind(c);
+	cryo_snapshot_free(&s);
+	c->snapshot = NULL;
+	return err;
+}
+
+static int write_context(struct cryo_capture *c)
+{
+	int err = CRYO_NO_SNAPSHOT;
+
+	c->req->estimate = c->stream.offset;
+	each_proc(c, estimate);
+	if (wants_snapshot(c->req))
+		err = write_from_snapshot(c);
+	if (err != CRYO_NO_SNAPSHOT)
+		return err;
+	each_proc(c, forget_exclusions);
+	return write_stopped(c);
 }
 
 static struct cryo_capture *capture_alloc(struct cryo_request *req)

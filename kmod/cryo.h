@@ -37,6 +37,7 @@
 #define CRYO_RELEASE "0.1.0"
 
 struct cryo_request;
+struct cryo_snapshot;
 struct sk_buff;
 struct sk_buff_head;
 struct sock;
@@ -84,6 +85,8 @@ struct cryo_stream {
 	u64 sections;
 	u64 page_bytes;
 	atomic64_t *written;		/* progress, read by others */
+	u64 keep;			/* bytes: up to here page data stay in memory, too; 0: none */
+	struct cryo_snapshot *snapshot;	/* NULL: none is being written */
 };
 
 void cryo_stream_init(struct cryo_stream *s, struct file *file, atomic64_t *written);
@@ -131,6 +134,7 @@ struct cryo_parked {
 };
 
 int cryo_freeze(struct cryo_request *req);
+int cryo_freeze_again(struct cryo_request *req);
 void cryo_thaw(struct cryo_request *req);
 
 /* ---- scope.c: the processes of a request ---- */
@@ -210,6 +214,7 @@ struct cryo_request {
 	u32 state;			/* CRYO_STATE_*, written under @lock, read anywhere */
 	int result;
 	bool done;			/* RUN has ended */
+	bool went_on;			/* the processes, before the context was written */
 	wait_queue_head_t done_wait;	/* poll() */
 
 	struct list_head running;	/* in the list of running requests */
@@ -262,6 +267,9 @@ long cryo_request_create(void __user *arg);
 void cryo_request_get(struct cryo_request *req);
 void cryo_request_put(struct cryo_request *req);
 int cryo_request_interrupted(struct cryo_request *req);
+void cryo_request_poke(struct cryo_request *req);
+bool cryo_request_poked(struct cryo_request *req);
+void cryo_request_go_on(struct cryo_request *req);
 void cryo_request_state(struct cryo_request *req, u32 state);
 bool cryo_is_request(struct file *file);
 struct task_struct *cryo_find_target(pid_t nr, u32 scope);
@@ -343,6 +351,7 @@ struct cryo_shared_pages {
 
 void cryo_shared_pages_init(struct cryo_shared_pages *s);
 void cryo_shared_pages_free(struct cryo_shared_pages *s);
+bool cryo_page_may_be_shared(struct page *page);
 u64 cryo_shared_page_find(struct cryo_shared_pages *s, struct page *page);
 void cryo_shared_page_remember(struct cryo_shared_pages *s, struct page *page, u64 offset);
 
@@ -373,6 +382,9 @@ struct cryo_capture {
 	u32 nr_mount_entries;
 	u32 next_id;
 	u32 vdso_crc;			/* of the vdso that is in the context */
+	struct cryo_snapshot *snapshot;	/* NULL: none is being taken */
+	bool contents_saved;		/* of files: in the stream */
+	bool released;			/* nothing of the processes is referenced any more */
 };
 
 int cryo_capture(struct cryo_request *req);

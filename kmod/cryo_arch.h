@@ -114,4 +114,20 @@ bool cryo_timed_wait_known(u32 nr);
  */
 long cryo_arch_continue_timed(u32 nr, s64 remaining_ns);
 
+/*
+ * Snapshots (protect.c).  An architecture that has what they take says so in park_arch.h:
+ *
+ *	#define CRYO_ARCH_SNAPSHOT	1
+ *	#define CRYO_ARCH_TLB_SYMBOL	"name"	if that takes a symbol that is not exported
+ *
+ * and forgets, by this, what the processors remember of the page tables of @mm, which has no notifiers.
+ */
+#ifndef CRYO_ARCH_SNAPSHOT
+#define CRYO_ARCH_SNAPSHOT	0
+#endif
+#ifndef CRYO_ARCH_TLB_SYMBOL
+#define CRYO_ARCH_TLB_SYMBOL	NULL
+#endif
+void cryo_arch_flush_tlb(struct mm_struct *mm);
+
 #endif /* CRYO_ARCH_H */

@@ -481,8 +481,21 @@ int cryo_freeze(struct cryo_request *req)
 	if (n)
 		return n;
 	wait_off_cpu(req);
-	req->freeze_ns = ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
+	if (!req->freeze_ns)
+		req->freeze_ns = ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
 	return 0;
+}
+
+/* After cryo_thaw(), those who are left of the scope, until the next one. No error: they may run. */
+int cryo_freeze_again(struct cryo_request *req)
+{
+	unsigned int threads = req->threads;
+	int err = cryo_freeze(req);
+
+	req->threads = threads;
+	if (err)
+		cryo_thaw(req);
+	return err;
 }
 
 /* Let all threads go. Harmless for those that never came. */
@@ -492,7 +505,7 @@ void cryo_thaw(struct cryo_request *req)
 		return;
 	let_go(req, &req->pollers);
 	let_go(req, &req->parked);
-	req->pause_ns = ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
+	req->pause_ns += ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
 	forget(&req->pollers);
 	forget(&req->parked);
 }

@@ -13,6 +13,7 @@
 #include <linux/pid.h>
 #include <linux/poll.h>
 #include <linux/ptrace.h>
+#include <linux/resume_user_mode.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
@@ -103,6 +104,29 @@ static void interrupt_worker(struct cryo_request *req)
 	wake_up(&req->park_wait);
 }
 
+/* Get the worker out of a wait for a moment. Any context. */
+void cryo_request_poke(struct cryo_request *req)
+{
+	interrupt_worker(req);
+}
+
+/* In the worker: has it been interrupted for that alone?  Then it may go on. */
+bool cryo_request_poked(struct cryo_request *req)
+{
+	if (!cryo_task_work_cancel(current, &req->interrupt))
+		return false;
+	spin_lock_irq(&req->park_lock);
+	req->interrupt_armed = false;
+	spin_unlock_irq(&req->park_lock);
+	cryo_request_put(req);
+	cryo_unload_put();
+	clear_notify_signal();
+	/* What others have queued has waited for that, too: it gets the next chance. */
+	if (task_work_pending(current))
+		set_notify_resume(current);
+	return !cryo_request_interrupted(req) && !signal_pending(current);
+}
+
 static void deadline(struct timer_list *timer)
 {
 	struct cryo_request *req = container_of(timer, struct cryo_request, timer);
@@ -148,6 +172,14 @@ static int notify_and_capture(struct cryo_request *req)
 {
 	cryo_request_state(req, CRYO_STATE_NOTIFYING);
 	return cryo_notify(req) ?: freeze_and_capture(req);
+}
+
+/* Everybody goes on, while the context is written from a snapshot. They stay claimed. */
+void cryo_request_go_on(struct cryo_request *req)
+{
+	req->went_on = true;
+	cryo_thaw(req);
+	cryo_notify_end(req, 0);
 }
 
 /* Everybody goes on. After RUN, or after the hold. */
@@ -257,6 +289,7 @@ static long ioctl_status(struct cryo_request *req, void __user *arg)
 		.pages_saved = req->pages_saved,
 		.pages_zero = req->pages_zero,
 		.processes = req->nr_procs,
+		.snapshot = READ_ONCE(req->went_on),
 	};
 	u32 size;
 

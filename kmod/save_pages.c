@@ -18,13 +18,16 @@
 #include "compat/mm.h"
 #include "cryo.h"
 #include "page_scan.h"
+#include "snapshot.h"
 
 struct batch {
 	struct cryo_capture *c;
+	u32 mm_id;
 	unsigned int nr_pages;
 	unsigned int nr_runs;
 	struct cryo_page_run runs[CRYO_PAGES_MAX];
 	struct bio_vec pages[CRYO_PAGES_MAX];
+	bool shared[CRYO_PAGES_MAX];	/* may be in other processes, too */
 	struct page *taken[CRYO_PAGES_MAX];
 	unsigned int nr_copies;
 	struct cryo_page_copy copies[CRYO_PAGES_MAX];
@@ -59,8 +62,9 @@ static void remember(struct batch *b, u64 offset)
 	unsigned int i;
 
 	for (i = 0; i < b->nr_pages; i++)
-		cryo_shared_page_remember(&b->c->shared, b->pages[i].bv_page,
-					  offset + i * PAGE_SIZE);
+		if (b->shared[i])
+			cryo_shared_page_remember(&b->c->shared, b->pages[i].bv_page,
+						  offset + i * PAGE_SIZE);
 }
 
 static int flush_copies(struct batch *b)
@@ -75,7 +79,7 @@ static int flush_copies(struct batch *b)
 	cryo_buf_put(&buf, &head, sizeof(head));
 	cryo_buf_put(&buf, b->copies, b->nr_copies * sizeof(b->copies[0]));
 	b->nr_copies = 0;
-	return cryo_stream_buf(&b->c->stream, CRYO_SEC_PAGE_COPIES, b->c->p->mm_id, sizeof(head),
+	return cryo_stream_buf(&b->c->stream, CRYO_SEC_PAGE_COPIES, b->mm_id, sizeof(head),
 			       &buf);
 }
 
@@ -96,10 +100,10 @@ static int flush(struct batch *b)
 		return 0;
 	cryo_buf_put(&buf, &head, sizeof(head));
 	cryo_buf_put(&buf, b->runs, b->nr_runs * sizeof(b->runs[0]));
-	err = cryo_stream_buf(s, CRYO_SEC_PAGES, b->c->p->mm_id, sizeof(head), &buf);
+	err = cryo_stream_buf(s, CRYO_SEC_PAGES, b->mm_id, sizeof(head), &buf);
 	if (!err) {
 		iov_iter_bvec(&iter, ITER_SOURCE, b->pages, b->nr_pages, b->nr_pages * PAGE_SIZE);
-		err = cryo_stream_page_data(s, b->c->p->mm_id, &iter, crc_of(b));
+		err = cryo_stream_page_data(s, b->mm_id, &iter, crc_of(b));
 		if (!err)
 			remember(b, s->offset - b->nr_pages * PAGE_SIZE);
 	}
@@ -109,10 +113,11 @@ static int flush(struct batch *b)
 	return err ?: cryo_request_interrupted(b->c->req);
 }
 
-static void add_page(struct batch *b, struct page *page, unsigned long addr)
+static void add_page(struct batch *b, struct page *page, unsigned long addr, bool shared)
 {
 	struct cryo_page_run *run = b->nr_runs ? &b->runs[b->nr_runs - 1] : NULL;
 
+	b->shared[b->nr_pages] = shared;
 	b->pages[b->nr_pages++] = (struct bio_vec){ .bv_page = page, .bv_len = PAGE_SIZE };
 	if (run && run->start + run->nr_pages * PAGE_SIZE == addr)
 		run->nr_pages++;
@@ -143,32 +148,38 @@ static bool is_zero(struct page *page)
 }
 
 /*
- * Sort what get_user_pages() gave.  In a private mapping of a file, a page that is
- * all zero counts when it was copied on write: the file's page under it is not.
+ * The page of @addr: its reference is ours, and goes to the batch, or back.  In a private mapping of a
+ * file (@anon_only), one that is all zero counts: the file's page under it is not.
  */
+static void sort_page(struct batch *b, struct page *page, unsigned long addr, bool anon_only,
+		      bool shared)
+{
+	u64 offset = shared ? cryo_shared_page_find(&b->c->shared, page) : 0;
+
+	if (offset) {
+		add_copy(b, offset, addr);
+		put_page(page);
+	} else if (!anon_only && is_zero(page)) {
+		b->c->req->pages_zero++;
+		put_page(page);
+	} else {
+		add_page(b, page, addr, shared);
+	}
+}
+
+/* What get_user_pages() gave. */
 static void sort_pages(struct batch *b, const struct cryo_vma_record *vma, unsigned long addr,
 		       long n)
 {
 	struct page *page;
-	u64 offset;
 	long i;
 
 	for (i = 0; i < n; i++, addr += PAGE_SIZE) {
 		page = b->taken[i];
-		if (vma->anon_only && !PageAnon(page)) {
+		if (vma->anon_only && !PageAnon(page))
 			put_page(page);
-			continue;
-		}
-		offset = cryo_shared_page_find(&b->c->shared, page);
-		if (offset) {
-			add_copy(b, offset, addr);
-			put_page(page);
-		} else if (!vma->anon_only && is_zero(page)) {
-			b->c->req->pages_zero++;
-			put_page(page);
-		} else {
-			add_page(b, page, addr);
-		}
+		else
+			sort_page(b, page, addr, vma->anon_only, cryo_page_may_be_shared(page));
 	}
 }
 
@@ -202,18 +213,25 @@ static int take(struct batch *b, const struct cryo_vma_record *vma, unsigned lon
 	return 0;
 }
 
+/* For one more page at least. */
+static int make_room(struct batch *b)
+{
+	int err = 0;
+
+	if (b->nr_pages == CRYO_PAGES_MAX)
+		err = flush(b);
+	if (!err && b->nr_copies == CRYO_PAGES_MAX)
+		err = flush_copies(b);
+	return err;
+}
+
 static int save_range(struct batch *b, const struct cryo_vma_record *vma, unsigned long addr,
 		      unsigned long end)
 {
 	int err = 0;
 
 	while (!err && addr < end) {
-		if (b->nr_pages == CRYO_PAGES_MAX)
-			err = flush(b);
-		if (!err && b->nr_copies == CRYO_PAGES_MAX)
-			err = flush_copies(b);
-		if (!err)
-			err = take(b, vma, &addr, end);
+		err = make_room(b) ?: take(b, vma, &addr, end);
 		cond_resched();
 	}
 	return err;
@@ -256,11 +274,75 @@ int cryo_save_memory(struct cryo_capture *c)
 	if (!b)
 		return -ENOMEM;
 	b->c = c;
+	b->mm_id = c->p->mm_id;
 	for (i = 0; !err && i < c->p->nr_vmas; i++)
 		if (c->p->vmas[i].pages)
 			err = save_vma(b, &c->p->vmas[i]);
 	if (!err)
 		err = flush(b) ?: flush_copies(b) ?: cryo_save_exclusions(c);
+	release(b);
+	kvfree(b);
+	return err;
+}
+
+/* The next entry of @chunk; its pages are the batch's then. */
+static int write_entry(struct batch *b, struct cryo_snap_chunk *chunk)
+{
+	unsigned long entry = chunk->entries[chunk->next];
+	struct page *page = (struct page *)(entry & ~CRYO_SNAP_FLAGS);
+	unsigned int i, n;
+	int err = 0;
+
+	if (entry & CRYO_SNAP_ADDRESS) {
+		chunk->address = entry & ~CRYO_SNAP_FLAGS;
+		chunk->anon_only = entry & CRYO_SNAP_ANON_ONLY;
+		chunk->next++;
+		return 0;
+	}
+	n = entry & CRYO_SNAP_HUGE ? folio_nr_pages(page_folio(page)) : 1;
+	for (i = 0; !err && i < n; i++) {
+		err = make_room(b);
+		if (err)
+			break;
+		get_page(page + i);
+		sort_page(b, page + i, chunk->address, chunk->anon_only, entry & CRYO_SNAP_SHARED);
+		chunk->address += PAGE_SIZE;
+	}
+	chunk->next++;
+	put_page(page);
+	return err;
+}
+
+static int write_chunk(struct batch *b, struct cryo_snap_chunk *chunk)
+{
+	int err = 0;
+
+	if (b->mm_id != chunk->mm_id)
+		err = flush(b) ?: flush_copies(b);
+	b->mm_id = chunk->mm_id;
+	while (!err && chunk->next < chunk->nr)
+		err = write_entry(b, chunk);
+	return err;
+}
+
+/* Write what cryo_protect_memory() has taken. Each page is given back as soon as it has been written. */
+int cryo_write_snapshot(struct cryo_capture *c, struct cryo_snapshot *s)
+{
+	struct batch *b = kvzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
+	struct cryo_snap_chunk *chunk, *next;
+	int err = 0;
+
+	if (!b)
+		return -ENOMEM;
+	b->c = c;
+	list_for_each_entry_safe(chunk, next, &s->chunks, node) {
+		err = write_chunk(b, chunk);
+		if (err)
+			break;
+		cryo_snap_chunk_free(chunk);
+	}
+	if (!err)
+		err = flush(b) ?: flush_copies(b);
 	release(b);
 	kvfree(b);
 	return err;

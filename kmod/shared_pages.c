@@ -38,18 +38,18 @@ void cryo_shared_pages_free(struct cryo_shared_pages *s)
 	s->count = 0;
 }
 
-/* Not more than a look at its flags: most pages belong to one process alone. */
-static bool may_be_shared(struct cryo_shared_pages *s, struct page *page)
+/* Not more than a look at its flags: most pages belong to one process alone. Before a snapshot takes it. */
+bool cryo_page_may_be_shared(struct page *page)
 {
-	return s->memories > 1 && PageAnon(page) && !PageAnonExclusive(page);
+	return PageAnon(page) && !PageAnonExclusive(page);
 }
 
-/* Where the bytes of @page are in the context, or 0. */
+/* Where the bytes of @page, which may be shared, are in the context, or 0. */
 u64 cryo_shared_page_find(struct cryo_shared_pages *s, struct page *page)
 {
 	void *place;
 
-	if (!may_be_shared(s, page))
+	if (s->memories <= 1)
 		return 0;
 	place = xa_load(&s->places, page_to_pfn(page));
 	return place ? (u64)xa_to_value(place) << PAGE_SHIFT : 0;
@@ -58,7 +58,7 @@ u64 cryo_shared_page_find(struct cryo_shared_pages *s, struct page *page)
 /* Its bytes are at @offset. No error: what is not remembered is written again. */
 void cryo_shared_page_remember(struct cryo_shared_pages *s, struct page *page, u64 offset)
 {
-	if (!may_be_shared(s, page) || s->count == MAX_REMEMBERED)
+	if (s->memories <= 1 || s->count == MAX_REMEMBERED)
 		return;
 	if (xa_insert(&s->places, page_to_pfn(page), xa_mk_value(offset >> PAGE_SHIFT),
 		      GFP_KERNEL | __GFP_ACCOUNT | __GFP_NOWARN))

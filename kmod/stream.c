@@ -16,6 +16,7 @@
 
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "snapshot.h"
 
 #define CHUNK_SIZE	(64 * 1024)
 
@@ -167,8 +168,22 @@ static void advance(struct iov_iter *iter, size_t before, size_t written)
 		iov_iter_advance(iter, written - moved);
 }
 
+static bool is_interruption(ssize_t n)
+{
+	return n == -EINTR || n == -ERESTARTSYS || n == -ERESTARTNOINTR || n == -ERESTARTNOHAND;
+}
+
+/* Interrupted only to look after the snapshot? */
+static bool looks_only(struct cryo_stream *s, struct iov_iter *iter, size_t before)
+{
+	if (!s->snapshot || !cryo_request_poked(s->snapshot->req))
+		return false;
+	iov_iter_revert(iter, before - iov_iter_count(iter));
+	return true;
+}
+
 /*
- * Write all of @iter.  A short write is gone on with; a signal, too: what was
+ * Write all of @iter.  After a short write it goes on; after a signal not: what was
  * written cannot be taken back, so the caller gives the whole request up.
  */
 static int write_all(struct cryo_stream *s, struct iov_iter *iter)
@@ -178,12 +193,16 @@ static int write_all(struct cryo_stream *s, struct iov_iter *iter)
 	while (iov_iter_count(iter)) {
 		size_t before = iov_iter_count(iter);
 
+		if (s->snapshot)
+			cryo_snapshot_look(s->snapshot);
 		file_start_write(s->file);
 		n = vfs_iter_write(s->file, iter, &s->pos, 0);
 		file_end_write(s->file);
 		if (n == 0)
 			return -EIO;
-		if (n == -ERESTARTSYS || n == -ERESTARTNOINTR || n == -ERESTARTNOHAND)
+		if (is_interruption(n) && looks_only(s, iter, before))
+			continue;
+		if (is_interruption(n))
 			return -EINTR;
 		if (n < 0)
 			return n;
@@ -213,6 +232,27 @@ int cryo_stream_flush(struct cryo_stream *s)
 	return err;
 }
 
+/* As long as there is room for it. */
+static int keep_in_memory(struct cryo_stream *s, struct iov_iter *iter)
+{
+	size_t len = iov_iter_count(iter), part;
+	int err = 0;
+	u8 *bytes;
+
+	bytes = kvmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	if (!bytes)
+		return -ENOMEM;
+	for (; !err && len; len -= part) {
+		part = min_t(size_t, len, PAGE_SIZE);
+		if (copy_from_iter(bytes, part, iter) != part)
+			err = -EFAULT;
+		else
+			err = append(s, bytes, part);
+	}
+	kvfree(bytes);
+	return err;
+}
+
 /*
  * Add a PAGE_DATA section with the bytes of @iter, @crc being their CRC32C
  * (inverted), aligned to the page size in the stream.  The caller has added the
@@ -233,12 +273,14 @@ int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *it
 	err = append(s, &h, sizeof(h));
 	if (!err)
 		err = append(s, NULL, h.pad);
-	if (!err)
-		err = cryo_stream_flush(s);
-	if (!err)
-		err = write_all(s, iter);
-	s->offset += len;
 	s->page_bytes += len;
+	if (err)
+		return err;
+	if (s->offset + len < s->keep)
+		return keep_in_memory(s, iter);
+	s->keep = 0;
+	err = cryo_stream_flush(s) ?: write_all(s, iter);
+	s->offset += len;
 	return err;
 }
 

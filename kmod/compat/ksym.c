@@ -44,6 +44,7 @@ static void *addr_tcp_getsockopt;
 static void *addr_udp_enqueue;
 static void *addr_put_files_struct;
 static void *addr_free_fs_struct;
+static void *addr_flush_tlb_range;
 
 /* Stand-ins until the real address is known; none is ever called then. */
 static unsigned long no_kallsyms_lookup_name(const char *name)
@@ -91,6 +92,11 @@ static void no_free_fs_struct(struct fs_struct *fs)
 {
 }
 
+static void no_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
+			       unsigned int stride_shift, bool freed_tables)
+{
+}
+
 DEFINE_STATIC_CALL(cryo_sc_lookup_name, no_kallsyms_lookup_name);
 DEFINE_STATIC_CALL(cryo_sc_may_access, no_ptrace_may_access);
 DEFINE_STATIC_CALL(cryo_sc_replace_exe, no_replace_mm_exe_file);
@@ -103,6 +109,7 @@ DEFINE_STATIC_CALL(cryo_sc_tcp_getsockopt, no_getsockopt);
 DEFINE_STATIC_CALL(cryo_sc_udp_enqueue, no_udp_enqueue);
 DEFINE_STATIC_CALL(cryo_sc_put_files, no_put_files_struct);
 DEFINE_STATIC_CALL(cryo_sc_free_fs, no_free_fs_struct);
+DEFINE_STATIC_CALL(cryo_sc_flush_tlb_range, no_flush_tlb_range);
 
 /*
  * @feature 0: the module does not load without it.  Several names: the first
@@ -163,7 +170,7 @@ static cryo_syscall_fn timed_call_fns[CRYO_NR_TIMED_CALLS];
 static u64 features = CRYO_FEATURE_EXE_LINK | CRYO_FEATURE_RESTART_BLOCK |
 		      CRYO_FEATURE_TIMED_WAITS | CRYO_FEATURE_SECCOMP | CRYO_FEATURE_LANDLOCK |
 		      CRYO_FEATURE_SOCKET_OPTIONS | CRYO_FEATURE_DATAGRAMS |
-		      CRYO_FEATURE_SHARED_TABLES;
+		      CRYO_FEATURE_SHARED_TABLES | CRYO_FEATURE_SNAPSHOT;
 static char missing[256];
 
 /*
@@ -227,6 +234,29 @@ static void resolve_seccomp(void)
 		features &= ~CRYO_FEATURE_SECCOMP;
 }
 
+/*
+ * What an architecture needs to make processors forget the page tables of another process, if that is
+ * not inline: without it, memory cannot be protected for a snapshot.
+ */
+static void resolve_snapshot(void)
+{
+	const struct cryo_ksym flush = {
+		CRYO_ARCH_TLB_SYMBOL, &addr_flush_tlb_range, CRYO_FEATURE_SNAPSHOT,
+		"processes go on before their memory is written",
+	};
+
+	if (!CRYO_ARCH_SNAPSHOT)
+		features &= ~CRYO_FEATURE_SNAPSHOT;
+	else if (flush.name && !resolve(&flush))
+		static_call_update(cryo_sc_flush_tlb_range, addr_flush_tlb_range);
+}
+
+void cryo_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
+			  unsigned int stride_shift, bool freed_tables)
+{
+	static_call(cryo_sc_flush_tlb_range)(mm, start, end, stride_shift, freed_tables);
+}
+
 cryo_syscall_fn cryo_timed_call_fn(enum cryo_timed_call call)
 {
 	return timed_call_fns[call];
@@ -250,6 +280,7 @@ int cryo_ksym_init(void)
 	}
 	resolve_timed_calls();
 	resolve_seccomp();
+	resolve_snapshot();
 	static_call_update(cryo_sc_may_access, addr_ptrace_may_access);
 	static_call_update(cryo_sc_cancel_match, addr_task_work_cancel_match);
 	static_call_update(cryo_sc_wait_inactive, addr_wait_task_inactive);

@@ -45,6 +45,10 @@ struct fs_struct;
 void cryo_put_files_struct(struct files_struct *files);
 void cryo_free_fs_struct(struct fs_struct *fs);
 
+/* flush_tlb_mm_range() of x86; only when CRYO_FEATURE_SNAPSHOT is there. */
+void cryo_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
+			  unsigned int stride_shift, bool freed_tables);
+
 /* Restart functions, to be compared with or stored in a restart_block; NULL when not found. */
 extern cryo_restart_fn cryo_fn_no_restart;
 extern cryo_restart_fn cryo_fn_nanosleep;

@@ -5,6 +5,7 @@
 
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/random.h>
 #include <linux/sched/coredump.h>
 #include <linux/version.h>
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
@@ -116,6 +117,59 @@ static inline long cryo_get_user_pages_remote(struct mm_struct *mm, unsigned lon
 					      struct page **pages)
 {
 	return get_user_pages_remote(mm, start, nr, flags, pages, NULL, NULL);
+}
+#endif
+
+/* Page faults under the lock of an area, without mmap_lock: v6.4 5e31275cc997. */
+static inline void cryo_vma_start_write(struct mm_struct *mm, unsigned long addr)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+	struct vm_area_struct *vma = find_vma(mm, addr);
+
+	if (vma)
+		vma_start_write(vma);
+#endif
+}
+
+/* How often all pages of a large folio together are mapped; inline since v6.10 (05c5323b2a34), not exported before. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+static inline int cryo_folio_mapcount(struct folio *folio)
+{
+	return folio_mapcount(folio);
+}
+#else
+static inline int cryo_folio_mapcount(struct folio *folio)
+{
+	int whole = folio_entire_mapcount(folio);
+	long i, n = folio_nr_pages(folio);
+	int count = whole;
+
+	for (i = 0; i < n; i++)
+		count += atomic_read(&folio_page(folio, i)->_mapcount) + 1;
+	/* Mapped whole by one and in parts by another, v6.1: each page counts the former as one more. */
+	if (PageDoubleMap(&folio->page))
+		count -= n;
+	return count;
+}
+#endif
+
+/*
+ * Does anybody map @page?  Of one in a large folio v6.10 and later tell it only for all together: then it is
+ * right as often as it is so of the others.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+static inline bool cryo_page_mapped(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	if (!folio_test_large(folio))
+		return folio_mapped(folio);
+	return get_random_u32() % folio_nr_pages(folio) < folio_mapcount(folio);
+}
+#else
+static inline bool cryo_page_mapped(struct page *page)
+{
+	return page_mapcount(page) > 0;
 }
 #endif
 

@@ -13,6 +13,7 @@
 #include <asm/cputype.h>
 #include <asm/mmu.h>
 #include <asm/processor.h>
+#include <asm/tlbflush.h>
 #ifdef CONFIG_ARM64_GCS
 #include <asm/gcs.h>
 #endif
@@ -47,6 +48,12 @@ void cryo_arch_self_end(const unsigned long *saved)
 unsigned long cryo_arch_vdso(struct mm_struct *mm)
 {
 	return (unsigned long)mm->context.vdso;
+}
+
+/* flush_tlb_mm() would do, but calls what is not exported for those who have notifiers. */
+void cryo_arch_flush_tlb(struct mm_struct *mm)
+{
+	flush_tlb_all();
 }
 
 size_t cryo_arch_vdso_data(void)

@@ -19,4 +19,6 @@ struct cryo_arch_park {
 	u64 x0, x8, pc;		/* before that */
 };
 
+#define CRYO_ARCH_SNAPSHOT	1
+
 #endif /* CRYO_PARK_ARCH_H */

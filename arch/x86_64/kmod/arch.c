@@ -15,10 +15,12 @@
 #include <asm/mmu.h>
 #include <asm/processor.h>
 #include <asm/syscall.h>
+#include <asm/tlbflush.h>
 #include <asm/user.h>
 
 #include <cryo/arch/x86_64.h>
 
+#include "compat/ksym.h"
 #include "compat/x86.h"
 #include "cryo.h"
 #include "cryo_arch.h"
@@ -63,6 +65,11 @@ u64 cryo_arch_vma_flags(struct vm_area_struct *vma)
 const char *cryo_arch_vma_obstacle(struct vm_area_struct *vma)
 {
 	return NULL;
+}
+
+void cryo_arch_flush_tlb(struct mm_struct *mm)
+{
+	cryo_flush_tlb_range(mm, 0, TLB_FLUSH_ALL, 0, true);
 }
 
 size_t cryo_arch_vdso_data(void)

@@ -7,4 +7,7 @@
 struct cryo_arch_park {
 };
 
+#define CRYO_ARCH_SNAPSHOT	1
+#define CRYO_ARCH_TLB_SYMBOL	"flush_tlb_mm_range"
+
 #endif /* CRYO_PARK_ARCH_H */

@@ -28,7 +28,7 @@
 
 /* Major: incompatible change. Minor: something was added. */
 #define CRYO_ABI_MAJOR		1
-#define CRYO_ABI_MINOR		2
+#define CRYO_ABI_MINOR		3
 
 /* Does a module with this interface know all that its user was built to ask for? */
 #define CRYO_ABI_FITS(major, minor)	((major) == CRYO_ABI_MAJOR && (minor) >= CRYO_ABI_MINOR)
@@ -55,6 +55,7 @@
 #define CRYO_FEATURE_DATAGRAMS		(1ULL << 9)	/* what waits in a UDP socket can be restored */
 #define CRYO_FEATURE_SHARED_TABLES	(1ULL << 10)	/* processes can have one descriptor table again */
 
+#define CRYO_FEATURE_SNAPSHOT		(1ULL << 12)	/* processes can go on before their memory is written */
 #define CRYO_FEATURE_SECCOMP		(1ULL << 20)	/* seccomp filters can be restored */
 #define CRYO_FEATURE_LANDLOCK		(1ULL << 21)	/* Landlock restrictions are noticed */
 
@@ -106,8 +107,9 @@ struct cryo_version {
 #define CRYO_CKPT_TCP_CLOSE	(1U << 8)	/* TCP connections to the outside are found reset after a restart */
 #define CRYO_CKPT_SELF		(1U << 16)	/* the caller's own process is part of the scope */
 #define CRYO_CKPT_NO_CALLBACKS	(1U << 17)	/* processes that registered are not told (client.h) */
+#define CRYO_CKPT_SNAPSHOT	(1U << 18)	/* thaw before memory is written, where that is possible */
 #define CRYO_CKPT_FLAGS		(((1U << 6) - 1) | CRYO_CKPT_TCP_CLOSE | CRYO_CKPT_SELF | \
-				 CRYO_CKPT_NO_CALLBACKS)
+				 CRYO_CKPT_NO_CALLBACKS | CRYO_CKPT_SNAPSHOT)
 
 #define CRYO_FREEZE_DEFAULT_MS	10000
 
@@ -122,6 +124,7 @@ struct cryo_checkpoint {
 	__u32 reserved;
 	__s32 announced_signal;		/* told to callbacks: what the caller is going to send; 0: nothing */
 	__u32 reserved2;
+	__u64 snapshot_limit;		/* bytes that copies of memory may take, see CRYO_CKPT_SNAPSHOT; 0: default */
 };
 
 /*
@@ -194,6 +197,18 @@ struct cryo_ipc_id {
  * ------------------------------------------------------------------------ */
 
 /*
+ * CRYO_CKPT_SNAPSHOT: once all is known, memory is only taken note of, the target goes on, and
+ * CRYO_CKPT_RUN returns when the context has been written, from the memory as it was then: pages that the
+ * target writes to meanwhile are copied before.  When that takes more than @snapshot_limit (0: a quarter of
+ * what is available; never more than the target's control groups allow) or memory is short,
+ * the target is stopped again until the rest is written.  Where there can be no snapshot, and with
+ * CRYO_CKPT_HOLD, where it would be of no use, the context is written while the target is stopped.
+ * The log says so.  Another request for the same target gets EBUSY until the context is written.
+ * What fails after the target has gone on (a full disk) makes CRYO_CKPT_RUN fail, and does not hurt the
+ * target; callbacks have been told by then that there was a checkpoint.
+ */
+
+/*
  * CRYO_CKPT_RUN: freeze the target, write the context, and thaw (unless
  * CRYO_CKPT_HOLD).  Blocks, killable, in the caller's context: the caller's
  * limits, credentials and memory cgroup apply to what is written.
@@ -236,12 +251,12 @@ struct cryo_ckpt_status {
 	__s32 result;			/* 0 or a negative errno, once DONE, HELD or FAILED */
 	__u32 threads;
 	__u64 freeze_ns;		/* from the first thread asked to the last one parked */
-	__u64 pause_ns;			/* from the first thread asked until thawed */
+	__u64 pause_ns;			/* from the first thread asked until thawed; all such times together */
 	__u64 bytes_written;
 	__u64 pages_saved;
 	__u64 pages_zero;		/* present, but all zero: not in the file */
 	__u32 processes;
-	__u32 reserved;
+	__u32 snapshot;			/* 1: thawed before memory was written */
 };
 
 /*

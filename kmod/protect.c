@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * protect.c - take the pages of a parked process so that it copies them before it writes
+ *
+ * What fork() does to the memory of a parent, without the child: an anonymous page gets one more
+ * reference instead of one more mapping, its entry in the page table is made read-only, and the page is
+ * marked as one that its process may not have alone (PageAnonExclusive is cleared).  The first write
+ * then finds somebody else's reference and goes to a copy; after we have dropped ours, it finds none,
+ * and the page is written in place again.  The rules, and where they come from:
+ *
+ *  - mmap_lock is held for writing and mm->write_protect_seq says so, as in copy_page_range(): then
+ *    get_user_pages_fast(FOLL_PIN) takes back what it took meanwhile.
+ *  - A page to which somebody has a reference that is no mapping (I/O into it may be under way, and not
+ *    all that do I/O pin) stays the process's own, as in write_protect_page() of KSM, and is
+ *    copied here.  The entry is made read-only before the references are counted: one that
+ *    get_user_pages_fast() takes is seen here, or it sees that the entry has changed.
+ *  - Nobody may write by an old entry of the TLB once the process runs: all are flushed before mmap_lock
+ *    is given back.
+ *
+ * What is not present is brought back by get_user_pages() first.  Pages that are not exclusive (after a
+ * fork, KSM) are copied before they are written anyway: these are only referenced.
+ */
+#include <linux/highmem.h>
+#include <linux/huge_mm.h>
+#include <linux/mm.h>
+#include <linux/mmu_notifier.h>
+#include <linux/page-flags.h>
+#include <linux/pgtable.h>
+#include <linux/rcupdate.h>
+#include <linux/seqlock.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "compat/mm.h"
+#include "cryo.h"
+#include "cryo_arch.h"
+#include "page_scan.h"
+#include "snapshot.h"
+
+/* What one page table may need: its pages, and an address before each. */
+#define TABLE_ROOM	(2 * PTRS_PER_PTE + 1)
+#define FAULT_PAGES	64
+
+struct protect {
+	struct cryo_capture *c;
+	struct cryo_snapshot *s;
+	struct mm_struct *mm;
+	struct cryo_snap_chunk *chunk;	/* with room for a table */
+	bool anon_only;
+	bool copies;			/* there are pages in @chunk that are to be copied */
+	bool locked;
+	bool stale;			/* the TLB may have what is no longer so */
+	unsigned long absent;		/* address that was brought back last */
+	/* The large folio looked at last, and how many references to it are ours. */
+	struct folio *folio;
+	int taken;
+	struct page *brought[FAULT_PAGES];
+};
+
+static int lock(struct protect *p)
+{
+	if (mmap_write_lock_killable(p->mm))
+		return -EINTR;
+	raw_write_seqcount_begin(&p->mm->write_protect_seq);
+	p->locked = true;
+	return 0;
+}
+
+static void unlock(struct protect *p)
+{
+	if (!p->locked)
+		return;
+	p->locked = false;
+	if (p->stale)
+		cryo_arch_flush_tlb(p->mm);
+	p->stale = false;
+	raw_write_seqcount_end(&p->mm->write_protect_seq);
+	mmap_write_unlock(p->mm);
+}
+
+static void add(struct protect *p, struct page *page, unsigned long addr, unsigned int pages,
+		unsigned long flags)
+{
+	struct cryo_snap_chunk *chunk = p->chunk;
+
+	if (!chunk->nr || chunk->address != addr || chunk->anon_only != p->anon_only) {
+		chunk->entries[chunk->nr++] = addr | CRYO_SNAP_ADDRESS |
+					      (p->anon_only ? CRYO_SNAP_ANON_ONLY : 0);
+		chunk->anon_only = p->anon_only;
+	}
+	chunk->entries[chunk->nr++] = (unsigned long)page | flags;
+	chunk->address = addr + pages * PAGE_SIZE;
+	chunk->pages += pages;
+	p->s->pages += pages;
+	p->copies |= !!(flags & CRYO_SNAP_COPY);
+}
+
+static void take(struct protect *p, struct folio *folio, int refs)
+{
+	folio_ref_add(folio, refs);
+	if (!folio_test_large(folio))
+		return;
+	if (p->folio != folio)
+		p->taken = 0;
+	p->folio = folio;
+	p->taken += refs;
+}
+
+/*
+ * Has anybody a reference to @folio that is neither a mapping nor the swap cache's?  The count is read
+ * first: both change together when something is unmapped, and a look in between must not miss one.
+ */
+static bool in_use(struct protect *p, struct folio *folio)
+{
+	int refs = folio_ref_count(folio);
+
+	if (folio_test_swapcache(folio))
+		refs -= folio_nr_pages(folio);
+	if (!folio_test_large(folio))
+		return refs > 1;
+	if (p->folio == folio)
+		refs -= p->taken;
+	return refs > cryo_folio_mapcount(folio);
+}
+
+/*
+ * With its entry read-only: see to it that @page is copied before it is written, or say that we have to
+ * copy it now.
+ */
+static unsigned long share(struct protect *p, struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	if (folio_test_ksm(folio) || !PageAnonExclusive(page))
+		return CRYO_SNAP_SHARED;
+	/* The entry, which was changed by an atomic operation, before the references. */
+	smp_mb__after_atomic();
+	if (in_use(p, folio))
+		return CRYO_SNAP_COPY;
+	ClearPageAnonExclusive(page);
+	return 0;
+}
+
+/* False: there is something at @addr that is to be brought back first. */
+static bool protect_pte(struct protect *p, pte_t *pte, unsigned long addr)
+{
+	pte_t value = ptep_get(pte);
+	unsigned long flags;
+	struct page *page;
+
+	if (pte_none(value))
+		return true;
+	if (!pte_present(value))
+		return false;
+	if (is_zero_pfn(pte_pfn(value)))
+		return true;
+	if (pte_special(value) || !pfn_valid(pte_pfn(value)))
+		return p->anon_only;
+	page = pfn_to_page(pte_pfn(value));
+	if (!PageAnon(page))
+		return p->anon_only;
+	if (pte_write(value)) {
+		ptep_set_wrprotect(p->mm, addr, pte);
+		p->stale = true;
+	}
+	flags = share(p, page);
+	take(p, page_folio(page), 1);
+	add(p, page, addr, 1, flags);
+	return true;
+}
+
+/* The table that @pmdp leads to. Returns where something is to be brought back, or @end. */
+static unsigned long protect_ptes(struct protect *p, pmd_t *pmdp, unsigned long addr,
+				  unsigned long end)
+{
+	spinlock_t *ptl;	/* of the entries */
+	pmd_t pmd;
+	pte_t *pte;
+
+	rcu_read_lock();
+	pmd = READ_ONCE(*pmdp);
+	if (pmd_none(pmd))
+		addr = end;
+	/* One that is being moved, or has just become a huge one: the next look tells. */
+	if (addr == end || !pmd_present(pmd) || pmd_trans_huge(pmd))
+		goto out;
+	ptl = pte_lockptr(p->mm, &pmd);
+	pte = pte_offset_kernel(&pmd, addr);
+	spin_lock(ptl);
+	if (pmd_same(pmd, READ_ONCE(*pmdp)))
+		while (addr < end && protect_pte(p, pte, addr)) {
+			addr += PAGE_SIZE;
+			pte++;
+		}
+	spin_unlock(ptl);
+out:
+	rcu_read_unlock();
+	return addr;
+}
+
+/* With the lock: @pmd, at *@pmdp, is a huge page. */
+static void protect_huge(struct protect *p, pmd_t *pmdp, pmd_t pmd, unsigned long addr,
+			 unsigned long end)
+{
+	unsigned int first = (addr & ~HPAGE_PMD_MASK) >> PAGE_SHIFT;
+	unsigned int n = (end - addr) >> PAGE_SHIFT;
+	struct page *head = pmd_page(pmd);
+	unsigned long flags;
+	unsigned int i;
+
+	/* In anonymous memory, the huge page of zeros; else the file's. */
+	if (!PageAnon(head))
+		return;
+	if (pmd_write(pmd)) {
+		pmdp_set_wrprotect(p->mm, addr & HPAGE_PMD_MASK, pmdp);
+		p->stale = true;
+	}
+	flags = share(p, head);
+	if (n == HPAGE_PMD_NR && flags != CRYO_SNAP_COPY) {
+		take(p, page_folio(head), 1);
+		add(p, head, addr, n, flags | CRYO_SNAP_HUGE);
+		return;
+	}
+	take(p, page_folio(head), n);
+	for (i = 0; i < n; i++)
+		add(p, head + first + i, addr + i * PAGE_SIZE, 1, flags);
+}
+
+/* False: it is none, or no longer. */
+static bool protect_if_huge(struct protect *p, pmd_t *pmdp, unsigned long addr, unsigned long end)
+{
+	spinlock_t *ptl;	/* of the entries */
+	bool huge;
+	pmd_t pmd;
+
+	if (!pmd_trans_huge(READ_ONCE(*pmdp)))
+		return false;
+	ptl = pmd_lock(p->mm, pmdp);
+	pmd = READ_ONCE(*pmdp);
+	huge = pmd_present(pmd) && pmd_trans_huge(pmd);
+	if (huge)
+		protect_huge(p, pmdp, pmd, addr, end);
+	spin_unlock(ptl);
+	return huge;
+}
+
+/* The entry for @addr, NULL when there is no table for it; *@next: where the next one begins. */
+static pmd_t *find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,
+		       unsigned long *next)
+{
+	pgd_t *pgd = pgd_offset(mm, addr);
+	p4d_t *p4d;
+	pud_t *pud;
+
+	*next = pgd_addr_end(addr, end);
+	if (pgd_none(READ_ONCE(*pgd)))
+		return NULL;
+	p4d = p4d_offset(pgd, addr);
+	*next = p4d_addr_end(addr, end);
+	if (p4d_none(READ_ONCE(*p4d)))
+		return NULL;
+	pud = pud_offset(p4d, addr);
+	*next = pud_addr_end(addr, end);
+	if (pud_none(READ_ONCE(*pud)))
+		return NULL;
+	*next = pmd_addr_end(addr, end);
+	return pmd_offset(pud, addr);
+}
+
+static struct page *copy_of(struct page *page)
+{
+	struct page *copy = alloc_page(GFP_HIGHUSER | __GFP_ACCOUNT | __GFP_NOWARN);
+	void *from, *to;
+
+	if (!copy)
+		return NULL;
+	from = kmap_local_page(page);
+	to = kmap_local_page(copy);
+	memcpy(to, from, PAGE_SIZE);
+	kunmap_local(to);
+	kunmap_local(from);
+	return copy;
+}
+
+static int no_room(struct protect *p)
+{
+	cryo_log(&p->c->req->log,
+		 "pid %d (%s): no snapshot: not enough memory for it; written while stopped",
+		 p->c->p->pid, p->c->p->comm);
+	return CRYO_NO_SNAPSHOT;
+}
+
+/* Those that are in use, from the entry @i on. */
+static int copy_pages(struct protect *p, unsigned int i)
+{
+	unsigned long *entry;
+	struct page *page, *copy;
+
+	for (; i < p->chunk->nr; i++) {
+		entry = &p->chunk->entries[i];
+		if (*entry & CRYO_SNAP_ADDRESS || !(*entry & CRYO_SNAP_COPY))
+			continue;
+		page = (struct page *)(*entry & ~CRYO_SNAP_FLAGS);
+		copy = ++p->s->copied <= p->s->limit ? copy_of(page) : NULL;
+		if (!copy)
+			return no_room(p);
+		*entry = (unsigned long)copy | CRYO_SNAP_COPY;
+		put_page(page);
+		/* May be the last, if it was to be given back meanwhile: its count is not ours to know. */
+		p->folio = NULL;
+	}
+	p->copies = false;
+	return 0;
+}
+
+/* What cannot be had but by get_user_pages(), twice in a row: as it is. */
+static int copy_brought(struct protect *p, unsigned long addr, long n)
+{
+	unsigned int first;
+	long i;
+
+	p->chunk = cryo_snapshot_chunk(p->s, p->c->p->mm_id, TABLE_ROOM);
+	if (!p->chunk)
+		return no_room(p);
+	first = p->chunk->nr;
+	for (i = 0; i < n; i++) {
+		if (p->anon_only && !PageAnon(p->brought[i]))
+			continue;
+		get_page(p->brought[i]);
+		add(p, p->brought[i], addr + i * PAGE_SIZE, 1, CRYO_SNAP_COPY);
+	}
+	return copy_pages(p, first);
+}
+
+/* Bring pages back from *@addr on: from swap, or from where they are being moved. Without the lock. */
+static int bring_back(struct protect *p, unsigned long *addr, unsigned long end)
+{
+	bool again = p->absent == *addr;
+	unsigned long start, to;
+	int err = 0;
+	long n, i;
+
+	p->absent = *addr;
+	if (mmap_read_lock_killable(p->mm))
+		return -EINTR;
+	start = cryo_page_scan(p->mm, *addr, end, FAULT_PAGES * PAGE_SIZE, &to);
+	n = min_t(long, (to - start) >> PAGE_SHIFT, FAULT_PAGES);
+	if (start < to)
+		n = cryo_get_user_pages_remote(p->mm, start, n, FOLL_FORCE, p->brought);
+	mmap_read_unlock(p->mm);
+	if (n < 0 || (!n && start < to)) {
+		cryo_warn(p->c, "memory at %lx: cannot be read (error %ld)", start, n);
+		return n ?: -EFAULT;
+	}
+	if (again)
+		err = copy_brought(p, start, n);
+	for (i = 0; i < n; i++)
+		put_page(p->brought[i]);
+	if (again)
+		*addr = start + n * PAGE_SIZE;
+	return err;
+}
+
+/* One table. *@addr: how far this went; true: something is to be brought back there. */
+static int protect_table(struct protect *p, pmd_t *pmdp, unsigned long *addr, unsigned long next,
+			 bool *absent)
+{
+	unsigned int first;
+
+	p->chunk = cryo_snapshot_chunk(p->s, p->c->p->mm_id, TABLE_ROOM);
+	if (!p->chunk)
+		return no_room(p);
+	first = p->chunk->nr;
+	if (protect_if_huge(p, pmdp, *addr, next))
+		*addr = next;
+	else
+		*addr = protect_ptes(p, pmdp, *addr, next);
+	*absent = *addr < next;
+	return p->copies ? copy_pages(p, first) : 0;
+}
+
+/* With the lock. */
+static int protect_tables(struct protect *p, unsigned long *addr, unsigned long end, bool *absent)
+{
+	unsigned long next;
+	pmd_t *pmdp;
+	int err = 0;
+
+	while (!err && !*absent && *addr < end) {
+		pmdp = find_pmd(p->mm, *addr, end, &next);
+		if (pmdp && !pmd_none(READ_ONCE(*pmdp)))
+			err = protect_table(p, pmdp, addr, next, absent);
+		else
+			*addr = next;
+		cond_resched();
+		err = err ?: cryo_request_interrupted(p->c->req);
+	}
+	return err;
+}
+
+/* With the lock, in and out; an error may leave it without. */
+static int protect_range(struct protect *p, unsigned long addr, unsigned long end)
+{
+	bool absent;
+	int err;
+
+	for (;;) {
+		absent = false;
+		if (addr < end)
+			cryo_vma_start_write(p->mm, addr);
+		err = protect_tables(p, &addr, end, &absent);
+		if (err || !absent)
+			return err;
+		unlock(p);
+		err = bring_back(p, &addr, end) ?: lock(p);
+		if (err)
+			return err;
+	}
+}
+
+static int note_excluded(struct protect *p, unsigned long start, unsigned long end)
+{
+	unlock(p);
+	return cryo_exclusions_note(p->c, start, end) ?: lock(p);
+}
+
+/* The same, with what is excluded left out. */
+static int protect_vma(struct protect *p, const struct cryo_vma_record *vma)
+{
+	unsigned long addr = vma->out.start, end = vma->out.end;
+	const struct cryo_client_range *skip = NULL;
+	unsigned long from, to;
+	int err = 0;
+
+	p->anon_only = vma->anon_only;
+	while (!err && addr < end) {
+		if (vma->out.kind == CRYO_VMA_ANON)
+			skip = cryo_exclusions_find(p->c->p, addr, end);
+		from = skip ? max_t(unsigned long, addr, skip->start) : end;
+		to = skip ? min_t(unsigned long, end, skip->end) : end;
+		err = protect_range(p, addr, from);
+		if (!err && from < to)
+			err = note_excluded(p, from, to);
+		addr = to;
+	}
+	return err;
+}
+
+static int protect_vmas(struct protect *p)
+{
+	struct cryo_proc *proc = p->c->p;
+	unsigned int i;
+	int err = lock(p);
+
+	for (i = 0; !err && i < proc->nr_vmas; i++)
+		if (proc->vmas[i].pages)
+			err = protect_vma(p, &proc->vmas[i]);
+	unlock(p);
+	return err;
+}
+
+int cryo_protect_memory(struct cryo_capture *c, struct cryo_snapshot *s)
+{
+	struct protect *p;
+	int err;
+
+	if (!CRYO_ARCH_SNAPSHOT)
+		return CRYO_NO_SNAPSHOT;
+	/* A second owner of the page tables, such as a virtual machine, would have to be told. */
+	if (mm_has_notifiers(c->p->mm)) {
+		cryo_log(&c->req->log,
+			 "pid %d (%s): no snapshot: a device or virtual machine uses its memory; written while stopped",
+			 c->p->pid, c->p->comm);
+		return CRYO_NO_SNAPSHOT;
+	}
+	p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	if (!p)
+		return -ENOMEM;
+	p->c = c;
+	p->s = s;
+	p->mm = c->p->mm;
+	p->absent = ULONG_MAX;
+	err = protect_vmas(p);
+	kfree(p);
+	return err;
+}
