@@ -75,6 +75,8 @@ cryo_checkpoint Job::parameters() const {
   parameters.flags = options_.flags;
   if (options_.dry_run) parameters.flags |= CRYO_CKPT_DRY_RUN;
   if (options_.signal && !options_.dry_run) parameters.flags |= CRYO_CKPT_HOLD;
+  if (options_.snapshot) parameters.flags |= CRYO_CKPT_SNAPSHOT;
+  parameters.snapshot_limit = options_.snapshot_limit;
   parameters.target = options_.target;
   parameters.scope = options_.scope;
   parameters.out_fd = options_.dry_run ? null_.get() : compressor_ ? compressor_->input() : file_->fd();
@@ -215,7 +217,7 @@ void Job::on_signal(int signals) {
 
 void Job::show_log(bool failed) {
   if (options_.quiet || options_.log == LogLevel::kNever) return;
-  if (!failed && !options_.dry_run && options_.log == LogLevel::kOnError) return;
+  if (!failed && !options_.dry_run && options_.verbose == 0 && options_.log == LogLevel::kOnError) return;
   for (const std::string& line : request_->read_log()) message("cr_checkpoint", "{}", line);
 }
 
@@ -229,12 +231,13 @@ void Job::show_summary() const {
   constexpr double kMillisecond = 1e6;
   message("cr_checkpoint",
           "process {} is in {}: {} ({} pages; {} zero pages left out) of {} thread{}{}, paused for "
-          "{:.1f} ms, {:.1f} ms of them to stop",
+          "{:.1f} ms, {:.1f} ms of them to stop{}",
           options_.target, file_->name(), bytes_text(status.bytes_written), status.pages_saved,
           status.pages_zero, status.threads, status.threads == 1 ? "" : "s",
           status.processes > 1 ? fmt::format(" in {} processes", status.processes) : "",
           static_cast<double>(status.pause_ns) / kMillisecond,
-          static_cast<double>(status.freeze_ns) / kMillisecond);
+          static_cast<double>(status.freeze_ns) / kMillisecond,
+          status.snapshot != 0 ? "; written from a snapshot" : "");
 }
 
 }  // namespace

@@ -44,6 +44,9 @@ enum : int {
   kKmsgNoneOption,
   kKmsgErrorOption,
   kKmsgWarningOption,
+  kSnapshotOption,
+  kNoSnapshotOption,
+  kSnapshotLimitOption,
   kDryRunOption,
   kDeviceOption,
   kCgroupOption,
@@ -102,6 +105,9 @@ constexpr option kLongOptions[] = {
     {"device", required_argument, nullptr, kDeviceOption},
     {"tcp", required_argument, nullptr, kTcpOption},
     {"callbacks", required_argument, nullptr, kCallbacksOption},
+    {"snapshot", no_argument, nullptr, kSnapshotOption},
+    {"no-snapshot", no_argument, nullptr, kNoSnapshotOption},
+    {"snapshot-limit", required_argument, nullptr, kSnapshotLimitOption},
     {"dry-run", no_argument, nullptr, kDryRunOption},
     {},
 };
@@ -118,6 +124,18 @@ T number(std::string_view what, const char* text, T min, T max) {
   const std::optional<T> value = parse_number<T>(text, min, max);
   if (!value) usage_error("{} '{}' is not a number from {} to {}", what, text, min, max);
   return *value;
+}
+
+// Bytes, with K, M, G or T for the powers of 1024.
+std::uint64_t size(std::string_view what, std::string_view text) {
+  constexpr std::string_view kUnits = "KMGT";
+  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
+  const unsigned int shift = unit == std::string_view::npos ? 0 : 10 * (static_cast<unsigned int>(unit) + 1);
+  const std::string digits(text.substr(0, text.size() - (shift == 0 ? 0 : 1)));
+  const std::uint64_t max = std::numeric_limits<std::int64_t>::max() >> shift;
+  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(digits, 1, max);
+  if (!value) usage_error("{} '{}' is not a number of bytes, such as 4096, 512M or 2G", what, text);
+  return *value << shift;
 }
 
 // "PATH=POLICY"; the device is what PATH is now.
@@ -149,6 +167,7 @@ class Parser {
   bool save_option(int choice);
   bool ptrace_option(int choice);
   bool log_option(int choice);
+  bool snapshot_option(int choice, const char* argument);
   void set_tcp_policy(const std::string& policy);
   void set_callbacks(const std::string& choice);
   bool other_option(int choice, const char* argument);
@@ -330,6 +349,22 @@ void Parser::set_tcp_policy(const std::string& policy) {
   if (policy == "close") options_.flags |= CRYO_CKPT_TCP_CLOSE;
 }
 
+bool Parser::snapshot_option(int choice, const char* argument) {
+  switch (choice) {
+    case kSnapshotOption:
+      options_.snapshot = true;
+      return true;
+    case kNoSnapshotOption:
+      options_.snapshot = false;
+      return true;
+    case kSnapshotLimitOption:
+      options_.snapshot_limit = size("--snapshot-limit", argument);
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool Parser::other_option(int choice, const char* argument) {
   constexpr std::uint32_t kMaxSeconds = std::numeric_limits<std::uint32_t>::max() / 1000;
   switch (choice) {
@@ -376,7 +411,7 @@ void Parser::option(int choice, const char* argument) {
   const bool known = scope_option(choice) || destination_option(choice, argument) ||
                      placement_option(choice, argument) || signal_option(choice, argument) ||
                      save_option(choice) || ptrace_option(choice) || log_option(choice) ||
-                     other_option(choice, argument);
+                     snapshot_option(choice, argument) || other_option(choice, argument);
   if (!known) throw UsageError{};
 }
 

@@ -53,6 +53,10 @@ Others:
                           they are found reset after the restart
       --callbacks CHOICE  processes that take part in their checkpoints (libcr) are told: "yes" (default),
                           or "no"
+      --no-snapshot       the process goes on when its memory has been written; default (--snapshot):
+                          earlier, and what it changes meanwhile is copied, where that is possible
+      --snapshot-limit SIZE
+                          bytes (K, M, G, T) that such copies may take; then it is stopped again
   -t, --time SEC          give up after SEC seconds
       --dry-run           list what cannot be saved, write nothing
       --sync, --nosync    wait until the context is on the disk (default), or do not

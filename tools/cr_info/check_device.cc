@@ -37,6 +37,7 @@ constexpr Feature kFeatures[] = {
     {CRYO_FEATURE_DATAGRAMS, "datagrams", "UDP sockets in which something waits cannot be restarted"},
     {CRYO_FEATURE_SHARED_TABLES, "shared-tables",
      "processes that share descriptors or a working directory (clone(2)) cannot be restarted"},
+    {CRYO_FEATURE_SNAPSHOT, "snapshot", "processes stand still until their memory has been written"},
 };
 
 template <std::size_t N>
