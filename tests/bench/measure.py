@@ -138,7 +138,7 @@ class Criu:
 def tools(peers):
     found = {"cryo": Cryo()}
     if "--no-snapshot" in command(["cr_checkpoint", "--help"]):
-        found["cryo, stopped"] = Cryo(["--no-snapshot"])
+        found = {"cryo": Cryo(["--snapshot"]), "cryo, stopped": Cryo(["--no-snapshot"])}
     for peer in peers:
         if not shutil.which(peer):
             raise Failure(f"{peer} is not installed")

@@ -236,7 +236,7 @@ private:
     int run_checkpoint(bool kill) {
         std::vector<std::string> args{env_or("CR_CHECKPOINT", "cr_checkpoint")};
         for (const auto& a : split(desc_.text("checkpoint_args"), ' ')) args.push_back(a);
-        if (kill) args.push_back("--kill");
+        if (kill && !desc_.flag(CRT_RUNS_ON)) args.push_back("--kill");
         args.insert(args.end(), {"-f", context().string(), std::to_string(pid_)});
         helper_starts_ = true;
         helper_ = launch(args, "ck.out", "ck.err", false, false);
@@ -267,6 +267,7 @@ private:
 
     bool check_killed(const std::string& what) {
         pid_t pid = pid_;
+        if (desc_.flag(CRT_RUNS_ON)) kill(pid, SIGKILL);
         int status = wait_for(pid, 5000);
         if (status == -1 || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
             return fail(what + ": --kill: the process " + say_status(status), {"ck.out", "ck.err"});

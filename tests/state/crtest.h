@@ -30,6 +30,7 @@
 #define CRT_NO_RESTART	(1U << 4)	/* only checkpoints in place */
 #define CRT_PIPE	(1U << 5)	/* stdin is a pipe that ends with the same lines; another one after a restart */
 #define CRT_ONCE	(1U << 6)	/* verify() changes files that are mapped: no second restart */
+#define CRT_RUNS_ON	(1U << 7)	/* goes on after the checkpoint that it is restarted from, until it is killed by hand */
 
 struct crt_test {
 	const char *text;		/* what has to hold, one line */

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * busy FILE [MIB|vfork|shm] - a process to be checkpointed
+ * busy FILE [MIB|vfork|shm] [change] - a process to be checkpointed
  *
  * Holds MIB MiB of memory that does not compress and does not change, and a count that it writes to FILE
  * every few milliseconds, and ends with status 3 if the memory is not what it was.
+ * With "change" it writes to all of its memory, one page after the other, again and again, and ends with status 3
+ * if one is not as it left it; after a SIGUSR1 a child of it does so for a while with its own copy, and a
+ * SIGUSR2 makes it another program.
  * With "shm" the count is also in memory that it shares with all who map FILE.shm.
  * With "vfork" it sleeps in vfork() when it has counted to one, and goes on when there is a file go.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +81,81 @@ static volatile uint64_t *share(const char *file)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+#define PAGE_WORDS 512
+
+static volatile sig_atomic_t fork_now, exec_now;
+
+static void on_signal(int number)
+{
+	if (number == SIGUSR1)
+		fork_now = 1;
+	else
+		exec_now = 1;
+}
+
+/* One step in the rounds through the memory: pages before @at have been written in this one. */
+static struct {
+	uint64_t *words;
+	size_t pages, at;
+	uint64_t round;
+} sweep;
+
+static uint64_t word_of(uint64_t round, size_t page, size_t i)
+{
+	return round * 0x9e3779b97f4a7c15 + page * PAGE_WORDS + i;
+}
+
+static void write_page(size_t page, uint64_t round)
+{
+	for (size_t i = 0; i < PAGE_WORDS; i++)
+		sweep.words[page * PAGE_WORDS + i] = word_of(round, page, i);
+}
+
+static int is_page(size_t page, uint64_t round)
+{
+	for (size_t i = 0; i < PAGE_WORDS; i++)
+		if (sweep.words[page * PAGE_WORDS + i] != word_of(round, page, i))
+			return 0;
+	return 1;
+}
+
+static int change_pages(size_t count)
+{
+	while (count--) {
+		if (!is_page(sweep.at, sweep.round))
+			return 0;
+		write_page(sweep.at, sweep.round + 1);
+		if (++sweep.at == sweep.pages) {
+			sweep.at = 0;
+			sweep.round++;
+		}
+	}
+	return 1;
+}
+
+static void start_changing(uint64_t *words, size_t bytes)
+{
+	sweep.words = words;
+	sweep.pages = bytes / sizeof(*words) / PAGE_WORDS;
+	for (size_t page = 0; page < sweep.pages; page++)
+		write_page(page, 0);
+	signal(SIGUSR1, on_signal);
+	signal(SIGUSR2, on_signal);
+	signal(SIGCHLD, SIG_IGN);
+}
+
+static int change(void)
+{
+	if (exec_now)
+		execlp("sleep", "sleep", "60", NULL);
+	if (fork_now) {
+		fork_now = 0;
+		if (!fork())
+			_exit(!change_pages(2 * sweep.pages));
+	}
+	return change_pages(64);
+}
+
 int main(int argc, char **argv)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
@@ -91,7 +170,10 @@ int main(int argc, char **argv)
 		words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (words == MAP_FAILED)
 			return 2;
-		fill(words, bytes / sizeof(*words));
+		if (argc > 3)
+			start_changing(words, bytes);
+		else
+			fill(words, bytes / sizeof(*words));
 	}
 	fd = open(argv[1], O_WRONLY | O_CREAT, 0644);
 	if (fd < 0)
@@ -110,7 +192,9 @@ int main(int argc, char **argv)
 			return 5;
 		if (pwrite(fd, text, length, 0) != length)
 			return 2;
-		if (count % 1000 == 0 && bytes && !is_filled(words, bytes / sizeof(*words)))
+		if (sweep.words && !change())
+			return 3;
+		if (count % 1000 == 0 && !sweep.words && bytes && !is_filled(words, bytes / sizeof(*words)))
 			return 3;
 		if (count == 1 && argc > 2 && !strcmp(argv[2], "vfork") && !sleep_in_vfork())
 			return 4;
