@@ -52,16 +52,17 @@ static void read_maps(struct maps *m)
 
 static void setup(void)
 {
-	const char *path = crt_make_file("data", 10 << 12, 1);
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const char *path = crt_make_file("data", 10 * page, 1);
 	int fd = (int)CRT_SYS(open(path, O_RDWR));
 	unsigned char *p;
 
-	CRT_MAP(mmap(NULL, 2 << 12, PROT_READ, MAP_PRIVATE, fd, 3 << 12));
-	CRT_MAP(mmap(NULL, 4 << 12, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 1 << 12));
-	p = CRT_MAP(mmap(NULL, 9 << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-	CRT_SYS(mprotect(p + (2 << 12), 1 << 12, PROT_READ | PROT_EXEC));
-	CRT_SYS(mprotect(p + (5 << 12), 1 << 12, PROT_NONE));
-	CRT_SYS(munmap(p + (7 << 12), 1 << 12));
+	CRT_MAP(mmap(NULL, 2 * page, PROT_READ, MAP_PRIVATE, fd, 3 * page));
+	CRT_MAP(mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 1 * page));
+	p = CRT_MAP(mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	CRT_SYS(mprotect(p + (2 * page), 1 * page, PROT_READ | PROT_EXEC));
+	CRT_SYS(mprotect(p + (5 * page), 1 * page, PROT_NONE));
+	CRT_SYS(munmap(p + (7 * page), 1 * page));
 	close(fd);
 	read_maps(&before);
 	read_maps(&before);		/* the second time stdio and the stack have all they need */
