@@ -7,7 +7,6 @@
 
 /* The registers tell it all but for a call that goes on when it has been parked inside. */
 struct cryo_arch_park {
-	bool watched;			/* its call was made one whose end is looked at */
 	bool inside_call;
 	unsigned long gpr3, ccr;	/* before they were made those of a call that has ended */
 };

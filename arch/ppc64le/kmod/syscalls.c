@@ -81,22 +81,24 @@ static void set_error(struct pt_regs *regs, unsigned long error)
  * pending on the way to user mode, and calls that wait for signals forget that one is; or where something
  * looks at the call's end.  So something is said to: auditing, which does nothing without its context.
  */
-static void watch_call(struct cryo_parked *p)
+static void watch_call(struct task_struct *task)
 {
-	p->arch.watched = !test_and_set_ti_thread_flag(task_thread_info(p->task),
-						       TIF_SYSCALL_AUDIT);
+	set_tsk_thread_flag(task, TIF_SYSCALL_AUDIT);
 }
 
-static void unwatch_call(struct cryo_parked *p)
+/* Also of threads that have it from the one that made them meanwhile. */
+static void unwatch_call(struct task_struct *task)
 {
-	if (p->arch.watched)
-		clear_tsk_thread_flag(p->task, TIF_SYSCALL_AUDIT);
-	p->arch.watched = false;
+#ifdef CONFIG_AUDITSYSCALL
+	if (task->audit_context)
+		return;
+#endif
+	clear_tsk_thread_flag(task, TIF_SYSCALL_AUDIT);
 }
 
 void cryo_arch_forget_syscall(struct cryo_parked *p)
 {
-	unwatch_call(p);
+	unwatch_call(p->task);
 }
 
 /*
@@ -109,7 +111,7 @@ void cryo_arch_note_syscall(struct cryo_parked *p)
 	struct task_struct *task = p->task;
 	struct pt_regs *regs;
 
-	watch_call(p);
+	watch_call(task);
 	/* Pairs with the store in finish_task(), as in freeze.c: what it has saved is there. */
 	if (smp_load_acquire(&task->on_cpu))
 		return;
@@ -167,7 +169,7 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p)
 {
 	struct pt_regs *regs = current_pt_regs();
 
-	unwatch_call(p);
+	unwatch_call(current);
 	p->arch.inside_call = false;
 	/* A 32-bit system call's numbers mean something else; such threads are refused. */
 	if (!is_in_call(regs) || is_tsk_32bit_task(current))
