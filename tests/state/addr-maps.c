@@ -52,7 +52,7 @@ static void read_maps(struct maps *m)
 
 static void setup(void)
 {
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t page = crt_page();
 	const char *path = crt_make_file("data", 10 * page, 1);
 	int fd = (int)CRT_SYS(open(path, O_RDWR));
 	unsigned char *p;

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #define CRT_ROOT	(1U << 0)	/* runs as root; default: as the user in CRTEST_USER, "cryo" */
 #define CRT_PTY		(1U << 1)	/* stdin is a terminal, the controlling one; lines are typed when it is time to go */
@@ -82,6 +83,12 @@ bool crt_go(void);			/* whether the word has been given; any thread */
 int64_t crt_gap_ns(void);
 int64_t crt_gap_end_ns(void);		/* when it last came back, on the clock of crt_now_ns() */
 int64_t crt_now_ns(void);		/* CLOCK_MONOTONIC */
+/* What memory is protected and mapped by; 4096 is not everywhere enough. */
+static inline size_t crt_page(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 void crt_sleep_ms(unsigned int ms);	/* in spite of EINTR */
 
 /* A pseudo-random pattern; crt_bad() returns the offset of the first wrong byte, -1 if none. */

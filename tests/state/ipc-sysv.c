@@ -19,7 +19,7 @@
 #define IPC_FLAGS CRT_ONCE
 #endif
 
-#define SIZE	(5 * 4096 + 100)
+#define SIZE	(5 * crt_page() + 100)
 
 union semun {
 	int val;
@@ -45,13 +45,13 @@ static void make_memory(void)
 	again = CRT_MAP(shmat(shm, NULL, 0));
 	readonly = CRT_MAP(shmat(shm, NULL, SHM_RDONLY));
 	crt_fill(memory, SIZE, 5);
-	CRT_SYS(mprotect(memory + 4096, 4096, PROT_READ));
-	CRT_SYS(munmap(again + 2 * 4096, 4096));
+	CRT_SYS(mprotect(memory + crt_page(), crt_page(), PROT_READ));
+	CRT_SYS(munmap(again + 2 * crt_page(), crt_page()));
 	shm_gone = (int)CRT_SYS(shmget(IPC_PRIVATE, 8192, 0600));
 	gone = CRT_MAP(shmat(shm_gone, NULL, 0));
 	CRT_SYS(shmctl(shm_gone, IPC_RMID, NULL));
 	crt_fill(gone, 8192, 6);
-	shm_detached = (int)CRT_SYS(shmget(IPC_PRIVATE, 4096, 0600));
+	shm_detached = (int)CRT_SYS(shmget(IPC_PRIVATE, crt_page(), 0600));
 	p = CRT_MAP(shmat(shm_detached, NULL, 0));
 	strcpy(p, "left behind");
 	CRT_SYS(shmdt(p));
@@ -117,10 +117,10 @@ static void verify_memory(void)
 	memory[0] ^= 1;
 	crt_ok(again[0] == memory[0] && readonly[0] == memory[0], "all attachments are of one segment");
 	memory[0] ^= 1;
-	crt_ok(crt_try_write(memory + 4096, NULL) != 0 && crt_try_write(again + 4096, NULL) == 0, "what may be written");
-	crt_ok(crt_try_write(readonly, NULL) != 0 && mprotect(readonly, 4096, PROT_READ | PROT_WRITE) != 0,
+	crt_ok(crt_try_write(memory + crt_page(), NULL) != 0 && crt_try_write(again + crt_page(), NULL) == 0, "what may be written");
+	crt_ok(crt_try_write(readonly, NULL) != 0 && mprotect(readonly, crt_page(), PROT_READ | PROT_WRITE) != 0,
 	       "what was attached for reading cannot be written");
-	crt_ok(crt_try_read(again + 2 * 4096, NULL) != 0, "what was unmapped");
+	crt_ok(crt_try_read(again + 2 * crt_page(), NULL) != 0, "what was unmapped");
 	crt_same(shmdt(memory), 0, "it can be detached");
 	CRT_SYS(shmctl(shm_gone, IPC_STAT, &status));
 	crt_ok(status.shm_perm.mode & SHM_DEST, "a segment that goes with its last user");

@@ -7,12 +7,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE 4096UL
+#define PAGE crt_page()
+#define MAX_PAGE 65536
 #define FILE_SIZE (64 * PAGE + 100)	/* the last page is partial */
 #define OFFSET (8 * PAGE)
 #define SIZE (57 * PAGE)
 
-static unsigned char *map, *readonly, expected[SIZE];
+static unsigned char *map, *readonly, expected[57 * MAX_PAGE];
 
 static void setup(void)
 {
@@ -31,7 +32,7 @@ static void setup(void)
 
 static void verify(void)
 {
-	static unsigned char file[FILE_SIZE];
+	static unsigned char file[64 * MAX_PAGE + 100];
 	int fd = (int)CRT_SYS(open(crt_path("data"), O_RDONLY));
 
 	crt_ok(!memcmp(map, expected, SIZE), "changed and unchanged pages are as they were");

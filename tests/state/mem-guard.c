@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-#define PAGE 4096UL
+#define PAGE crt_page()
 #define N 20
 
 static unsigned char *area;
