@@ -80,6 +80,11 @@ unsigned long cryo_arch_vdso(struct mm_struct *mm)
 	return (unsigned long)mm->context.vdso;
 }
 
+/* Not called without CRYO_ARCH_SNAPSHOT: entries of hashed page tables take more than a flush. */
+void cryo_arch_flush_tlb(struct mm_struct *mm)
+{
+}
+
 size_t cryo_arch_vdso_data(void)
 {
 	return CRYO_POWERPC_VDSO_DATA;
