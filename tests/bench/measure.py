@@ -195,6 +195,8 @@ class Job:
         self.pid = self.process.pid
         try:
             self.board.wait("ready", lambda value: value == 1, 600)
+            # It has read all of its memory once.
+            self.board.wait("through", lambda value: value != 0, 600)
         except Failure:
             self.kill()
             raise
@@ -260,6 +262,12 @@ class Job:
         finally:
             self.process = process
             self.kill()
+
+
+def warm_up(all_tools, directory):
+    """What the tools consist of is in memory before anything is measured."""
+    for tool in all_tools.values():
+        one_run("tiny", tool, directory)
 
 
 def one_run(name, tool, directory):
@@ -391,6 +399,7 @@ def measure(arguments):
     """Runs of the tools take turns: what changes on the machine meanwhile happens to all."""
     results, limits, failed = {}, {"write": {}}, 0
     all_tools = tools(arguments.peer)
+    warm_up(all_tools, arguments.directory)
     for name in arguments.workload or DEFAULT:
         results[name] = {tool: {} for tool in all_tools}
         limits["write"][name] = median([write_ms(arguments.directory, WORKLOADS[name][1]) for _ in range(3)])
