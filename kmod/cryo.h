@@ -97,7 +97,8 @@ int cryo_stream_section(struct cryo_stream *s, u16 type, u32 object, u32 fixed_l
 int cryo_stream_buf(struct cryo_stream *s, u16 type, u32 object, u32 fixed_len,
 		    struct cryo_buf *buf);
 int cryo_stream_flush(struct cryo_stream *s);
-int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *iter, u32 crc);
+int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *iter,
+			  u32 checksum);
 int cryo_stream_end(struct cryo_stream *s);
 
 /* ---- freeze.c ---- */

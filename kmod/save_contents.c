@@ -7,13 +7,13 @@
  * somebody else may change them between the checksum and the write.
  */
 #include <linux/cred.h>
-#include <linux/crc32c.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uio.h>
+#include <linux/xxhash.h>
 
 #include "cryo.h"
 #include "mounts.h"
@@ -50,7 +50,7 @@ static int flush(struct copy *k)
 	if (err)
 		return err;
 	iov_iter_kvec(&iter, ITER_SOURCE, &vec, 1, vec.iov_len);
-	err = cryo_stream_page_data(s, k->inode, &iter, ~crc32c(~0U, vec.iov_base, vec.iov_len));
+	err = cryo_stream_page_data(s, k->inode, &iter, xxh64(vec.iov_base, vec.iov_len, 0));
 	k->c->req->pages_saved += k->nr_pages;
 	k->nr_pages = 0;
 	k->nr_runs = 0;

@@ -7,13 +7,13 @@
  * already, because another process has them too, get a reference to their bytes.
  */
 #include <linux/bvec.h>
-#include <linux/crc32c.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/page-flags.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uio.h>
+#include <linux/xxhash.h>
 
 #include "compat/mm.h"
 #include "cryo.h"
@@ -43,18 +43,19 @@ static void release(struct batch *b)
 	b->nr_runs = 0;
 }
 
-static u32 crc_of(struct batch *b)
+static u32 checksum_of(struct batch *b)
 {
+	struct xxh64_state state;
 	unsigned int i;
-	u32 crc = ~0U;
 	void *at;
 
+	xxh64_reset(&state, 0);
 	for (i = 0; i < b->nr_pages; i++) {
 		at = kmap_local_page(b->pages[i].bv_page);
-		crc = crc32c(crc, at, PAGE_SIZE);
+		xxh64_update(&state, at, PAGE_SIZE);
 		kunmap_local(at);
 	}
-	return ~crc;
+	return xxh64_digest(&state);
 }
 
 static void remember(struct batch *b, u64 offset)
@@ -103,7 +104,7 @@ static int flush(struct batch *b)
 	err = cryo_stream_buf(s, CRYO_SEC_PAGES, b->mm_id, sizeof(head), &buf);
 	if (!err) {
 		iov_iter_bvec(&iter, ITER_SOURCE, b->pages, b->nr_pages, b->nr_pages * PAGE_SIZE);
-		err = cryo_stream_page_data(s, b->mm_id, &iter, crc_of(b));
+		err = cryo_stream_page_data(s, b->mm_id, &iter, checksum_of(b));
 		if (!err)
 			remember(b, s->offset - b->nr_pages * PAGE_SIZE);
 	}

@@ -254,11 +254,12 @@ static int keep_in_memory(struct cryo_stream *s, struct iov_iter *iter)
 }
 
 /*
- * Add a PAGE_DATA section with the bytes of @iter, @crc being their CRC32C
- * (inverted), aligned to the page size in the stream.  The caller has added the
+ * Add a PAGE_DATA section with the bytes of @iter, @checksum being the lower half of their
+ * XXH64 (several times as fast as CRC32C where that is no instruction), aligned to the page size in the stream.  The caller has added the
  * PAGES section that describes them.
  */
-int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *iter, u32 crc)
+int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *iter,
+			  u32 checksum)
 {
 	size_t len = iov_iter_count(iter);
 	struct cryo_section h;
@@ -267,7 +268,8 @@ int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *it
 	err = note_in_index(s, CRYO_SEC_PAGE_DATA, object);
 	if (err)
 		return err;
-	fill_header(&h, CRYO_SEC_PAGE_DATA, object, 0, len, crc);
+	fill_header(&h, CRYO_SEC_PAGE_DATA, object, 0, len, checksum);
+	h.flags |= CRYO_SECF_XXH64;
 	h.pad = -(s->offset + sizeof(h)) & (PAGE_SIZE - 1);
 	seal_header(&h);
 	err = append(s, &h, sizeof(h));

@@ -30,6 +30,7 @@
 
 
 #include "base/crc32c.h"
+#include "context/checksum.h"
 
 namespace {
 
@@ -77,7 +78,7 @@ public:
 
     void write() {
         for (Section& s : sections_) {
-            s.head->crc = cryo::crc32c(std::as_bytes(s.payload));
+            s.head->crc = cryo::checksum(std::as_bytes(s.payload), s.head->flags);
             auto head = std::as_bytes(std::span(s.head, 1));
             s.head->header_crc = cryo::crc32c(head.first(offsetof(cryo_section, header_crc)));
         }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/crc32c.h"
+#include "context/checksum.h"
 
 namespace cryo::test {
 namespace {
@@ -64,7 +65,10 @@ class Writer {
     head.pad = static_cast<std::uint32_t>((section.align - unaligned % section.align) % section.align);
     head.fixed_len = static_cast<std::uint32_t>(section.fixed.size());
     head.object = section.object;
-    head.crc = crc32c(section.tail, crc32c(section.fixed));
+    Checksum sum(section.flags);
+    sum.add(section.fixed);
+    sum.add(section.tail);
+    head.crc = sum.value();
     head.header_crc = crc_before(std::as_bytes(std::span(&head, 1)), offsetof(cryo_section, header_crc));
     index_.push_back({out_.size(), section.type, section.object});
     append_object(out_, head);
@@ -355,7 +359,7 @@ void put_chunk(Writer& writer, const PageChunk& chunk, const Bytes& data, std::u
   const cryo_pages head{chunk.kind, static_cast<std::uint32_t>(chunk.runs.size()),
                         writer.record_size<cryo_page_run>(), static_cast<std::uint32_t>(chunk.nr_pages)};
   writer.put(CRYO_SEC_PAGES, chunk.object, head, writer.grown_records(chunk.runs));
-  writer.put({CRYO_SEC_PAGE_DATA, chunk.object, CRYO_SECF_REQUIRED, {}, data, page_size});
+  writer.put({CRYO_SEC_PAGE_DATA, chunk.object, chunk.section_flags, {}, data, page_size});
 }
 
 void set_totals(Context& context) {
@@ -594,7 +598,8 @@ void ContextBuilder::add_page_chunk(std::uint32_t kind, std::uint32_t object,
   chunk.bytes = chunk.nr_pages * context.header.page_size;
   Bytes data(chunk.bytes);
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * 7 + page_data.size());
-  chunk.crc = crc32c(data);
+  chunk.section_flags = CRYO_SECF_REQUIRED | CRYO_SECF_XXH64;
+  chunk.checksum = checksum(data, chunk.section_flags);
   context.pages.push_back(std::move(chunk));
   page_data.push_back(std::move(data));
 }
@@ -692,7 +697,7 @@ void reseal(Bytes& bytes) {
   for (const std::uint64_t at : section_offsets(bytes)) {
     cryo_section head;
     std::memcpy(&head, &bytes[at], sizeof(head));
-    head.crc = crc32c(std::span(bytes).subspan(at + sizeof(head) + head.pad, head.length));
+    head.crc = checksum(std::span(bytes).subspan(at + sizeof(head) + head.pad, head.length), head.flags);
     head.header_crc = crc_before(std::as_bytes(std::span(&head, 1)), offsetof(cryo_section, header_crc));
     std::memcpy(&bytes[at], &head, sizeof(head));
   }

@@ -116,7 +116,8 @@ void check_same(const ContextBuilder& written, const Context& b) {
   CHECK_EQ(a.pages.size(), b.pages.size());
   for (std::size_t i = 0; i < a.pages.size(); ++i) {
     CHECK(same(a.pages[i].runs, b.pages[i].runs));
-    CHECK_EQ(a.pages[i].crc, b.pages[i].crc);
+    CHECK_EQ(a.pages[i].checksum, b.pages[i].checksum);
+    CHECK_EQ(a.pages[i].section_flags, b.pages[i].section_flags);
     CHECK_EQ(a.pages[i].bytes, b.pages[i].bytes);
   }
 }

@@ -130,8 +130,9 @@ struct PageChunk {
   std::uint64_t nr_pages = 0;
   std::uint64_t data_offset = 0;  // of the first page's bytes from the start of the context
   std::uint64_t bytes = 0;        // nr_pages * page size
-  std::uint32_t crc = 0;          // CRC32C of these bytes
-  bool copy = false;              // of pages of a chunk before it, which has the bytes: one run, no crc
+  std::uint32_t checksum = 0;     // of these bytes, of the kind that section_flags say
+  std::uint16_t section_flags = 0;
+  bool copy = false;  // of pages of a chunk before it, which has the bytes: one run, no checksum
 };
 
 // ---- files ------------------------------------------------------------------------------------

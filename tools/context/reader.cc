@@ -144,7 +144,8 @@ class Reader {
       scanner_.damaged(data, "{} bytes instead of {}", data.head.length, chunk.bytes);
     if (options_.verify_pages) scanner_.check_payload(data);
     chunk.data_offset = data.payload;
-    chunk.crc = data.head.crc;
+    chunk.checksum = data.head.crc;
+    chunk.section_flags = data.head.flags;
     page_bytes_ += chunk.bytes;
     staging_.own_chunks.emplace_back(chunk.data_offset, chunk.bytes);
     staging_.pages.push_back(std::move(chunk));
@@ -212,7 +213,7 @@ Context read_context(const Source& source, const ReadOptions& options) {
 
 void verify_pages(const Source& source, const PageChunk& chunk) {
   if (chunk.copy) return;  // the other chunk's are its
-  if (crc_of(source, chunk.data_offset, chunk.bytes) != chunk.crc)
+  if (checksum_of(source, chunk.data_offset, chunk.bytes, chunk.section_flags) != chunk.checksum)
     fail(EBADMSG, "{}: byte {}: PAGE_DATA: wrong checksum", source.name(), chunk.data_offset);
 }
 

@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "base/crc32c.h"
+#include "context/checksum.h"
 
 namespace cryo {
 namespace {
 
+constexpr unsigned int kKnownFlags = CRYO_SECF_REQUIRED | CRYO_SECF_XXH64;
 constexpr std::size_t kBlock = 1 << 20;
 constexpr std::uint32_t kMaxHeader = 4096;
 constexpr std::uint32_t kMinPage = 4096;
@@ -111,7 +113,7 @@ void SectionScanner::check_section(const Section& section) const {
     damaged(section, "its structure ({} bytes) is longer than the section ({} bytes)", head.fixed_len,
             head.length);
   if (head.pad >= header_.page_size) damaged(section, "{} bytes of padding are more than a page", head.pad);
-  if (!newer_minor() && (head.reserved != 0 || (head.flags & ~CRYO_SECF_REQUIRED) != 0))
+  if (!newer_minor() && (head.reserved != 0 || (head.flags & ~kKnownFlags) != 0))
     damaged(section, "reserved fields of its header are not zero");
 }
 
@@ -128,26 +130,29 @@ Bytes SectionScanner::payload(const Section& section) const {
     damaged(section, "{} bytes are too long for a section of this type", section.head.length);
   Bytes data(section.head.length);
   source_.read(section.payload, data);
-  if (options_.check_crcs && crc32c(data) != section.head.crc) damaged(section, "wrong checksum");
+  if (options_.check_crcs && checksum(data, section.head.flags) != section.head.crc)
+    damaged(section, "wrong checksum");
   return data;
 }
 
 void SectionScanner::check_payload(const Section& section) const {
-  if (options_.check_crcs && crc_of(source_, section.payload, section.head.length) != section.head.crc)
+  if (options_.check_crcs &&
+      checksum_of(source_, section.payload, section.head.length, section.head.flags) != section.head.crc)
     damaged(section, "wrong checksum");
 }
 
-std::uint32_t crc_of(const Source& source, std::uint64_t offset, std::uint64_t length) {
+std::uint32_t checksum_of(const Source& source, std::uint64_t offset, std::uint64_t length,
+                          std::uint16_t section_flags) {
   Bytes block(std::min<std::uint64_t>(length, kBlock));
-  std::uint32_t crc = 0;
+  Checksum sum(section_flags);
   while (length != 0) {
     const auto part = std::span(block).first(std::min<std::uint64_t>(length, block.size()));
     source.read(offset, part);
-    crc = crc32c(part, crc);
+    sum.add(part);
     offset += part.size();
     length -= part.size();
   }
-  return crc;
+  return sum.value();
 }
 
 std::string section_name(std::uint32_t type) {

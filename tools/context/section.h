@@ -65,7 +65,8 @@ class SectionScanner {
   std::uint64_t count_ = 0;
 };
 
-// CRC32C of a part of a source.
-[[nodiscard]] std::uint32_t crc_of(const Source& source, std::uint64_t offset, std::uint64_t length);
+// Of a part of a source, see checksum.h.
+[[nodiscard]] std::uint32_t checksum_of(const Source& source, std::uint64_t offset, std::uint64_t length,
+                                        std::uint16_t section_flags);
 
 }  // namespace cryo

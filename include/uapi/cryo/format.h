@@ -37,9 +37,8 @@
 
 /* Feature bits: a reader that does not know an incompat bit refuses the file ... */
 #define CRYO_INCOMPAT_KNOWN	0ULL
-/* ... one that does not know a ro_compat bit may show the file but not restart it ... */
+/* ... one that does not know a ro_compat bit may show it but not restart it; compat bits only inform. */
 #define CRYO_RO_COMPAT_KNOWN	0ULL
-/* ... and compat bits are only information. */
 
 struct cryo_file_header {
 	__u8  magic[CRYO_MAGIC_LEN];
@@ -68,12 +67,13 @@ struct cryo_section {
 	__u32 pad;			/* zero bytes between this header and the payload, to align it */
 	__u32 fixed_len;		/* bytes of the fixed structure at the start of the payload */
 	__u32 object;			/* what it belongs to: task (tid), mm, inode or file id; see each type */
-	__u32 crc;			/* CRC32C of the payload */
+	__u32 crc;			/* CRC32C of the payload, or what @flags say */
 	__u32 reserved;
 	__u32 header_crc;		/* CRC32C of the bytes of this header before it */
 };
 
 #define CRYO_SECF_REQUIRED	(1U << 0)	/* a reader that does not know the type must not restart */
+#define CRYO_SECF_XXH64		(1U << 1)	/* @crc: the lower half of the payload's XXH64, seed 0; for PAGE_DATA */
 
 /*
  * CRC32C: Castagnoli polynomial, reflected, initial value and final xor
