@@ -18,6 +18,7 @@
 
 #include "base/crc32c.h"
 #include "base/exit_codes.h"
+#include "context/describe.h"
 #include "restart/check.h"
 #include "restart/namespaces.h"
 #include "restart/process_state.h"
@@ -382,7 +383,7 @@ TEST("obstacles: memory") {
   mm.head.vdso_crc = 1;
   mm.vmas.front().kind = 99;
   mm.vmas.front().flags |= CRYO_VMA_LOCKED;
-  mm.vmas.push_back({stub::kAddressEnd, stub::kAddressEnd + 4096, 0, 0, CRYO_VMA_ANON, 0, 0, 0});
+  mm.vmas.push_back({stub::address_end(), stub::address_end() + 4096, 0, 0, CRYO_VMA_ANON, 0, 0, 0});
   cryo_mempolicy policy{};
   policy.start = 4096;
   policy.end = 8192;
@@ -397,7 +398,7 @@ TEST("obstacles: memory") {
   SAYS(findings, EOPNOTSUPP, "pid 3999999: unknown kind of memory (99) at {:#x}-{:#x}", mm.vmas.front().start,
        mm.vmas.front().end);
   SAYS(findings, EOPNOTSUPP, "pid 3999999: memory at {:#x}-{:#x} is above the addresses of this kernel",
-       stub::kAddressEnd, stub::kAddressEnd + 4096);
+       stub::address_end(), stub::address_end() + 4096);
   SAYS(findings, EINVAL,
        "pid 3999999: the NUMA memory policy of 0x1000-0x2000 needs node {}, which is not there",
        CRYO_MAX_NODES - 1);

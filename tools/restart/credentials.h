@@ -21,7 +21,6 @@ struct CredentialChange {
 };
 [[nodiscard]] CredentialChange credential_change(const Creds& saved, const Creds& own);
 
-// Why it cannot be done; empty when it can.
 // Whether `id` is in one of them, inside.
 [[nodiscard]] bool has_number(const std::vector<cryo_id_range>& ranges, std::uint32_t id);
 // Whether the supplementary groups of `process` cannot be set in its user namespace: nobody may there, or
@@ -30,6 +29,7 @@ struct CredentialChange {
 // Gives them to the caller, who is about to enter it.  Throws Error.
 void take_outer_groups(const Context& context, const Process& process);
 
+// Why it cannot be done; empty when it can.
 [[nodiscard]] std::vector<std::string> credential_problems(const CredentialChange& change);
 
 // For one thread: credentials belong to threads, and these are raw system calls.
