@@ -22,7 +22,7 @@ start() # PROGRAM: in its directory
 	case $1 in
 	clocks) exec setpriv --reuid cryo --regid cryo --init-groups -- "$tests/cross/clocks" "$PWD/go" ;;
 	python) exec setpriv --reuid cryo --regid cryo --init-groups -- \
-		python3 "$tests/real/python.py" $python_steps ;;
+		python3 "$tests/real/python.py" $python_steps "$PWD/go" ;;
 	esac </dev/null >stdout 2>stderr
 }
 
@@ -47,7 +47,7 @@ expected() # PROGRAM: what it would have printed
 {
 	case $1 in
 	clocks) sed -n 's/^not ok/ok/; /^ok/p' stdout ;;
-	python) as_user python3 "$tests/real/python.py" $python_steps ;;
+	python) as_user python3 "$tests/real/python.py" "$(wc -l <stdout)" ;;
 	esac
 }
 

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Prints a digest per step; what it prints depends on every step before it."""
+"""Prints a digest per step; what it prints depends on every step before it.
+
+python.py STEPS [FILE]: with FILE, it goes on until that is there.
+"""
 import hashlib
+import itertools
+import os
 import queue
 import sys
 import threading
@@ -17,7 +22,9 @@ def worker():
 thread = threading.Thread(target=worker)
 thread.start()
 state, seen = b"start", {}
-for step in range(steps):
+for step in itertools.count():
+    if step >= steps and (len(sys.argv) < 3 or os.path.exists(sys.argv[2])):
+        break
     for i in range(400):
         state = hashlib.sha256(state + str(i).encode()).digest()
         seen[state[:4]] = seen.get(state[:2], 0.5) * 1.0000001 + i / 3
