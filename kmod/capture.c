@@ -359,14 +359,16 @@ static bool wants_snapshot(struct cryo_request *req)
 
 static int write_from_snapshot(struct cryo_capture *c)
 {
-	struct cryo_snapshot s;
 	int err;
 
-	c->snapshot = &s;
+	c->snapshot = kzalloc(sizeof(*c->snapshot), GFP_KERNEL_ACCOUNT);
+	if (!c->snapshot)
+		return -ENOMEM;
 	err = take_snapshot(c);
 	if (!err)
 		err = write_behind(c);
-	cryo_snapshot_free(&s);
+	cryo_snapshot_free(c->snapshot);
+	kfree(c->snapshot);
 	c->snapshot = NULL;
 	return err;
 }
