@@ -4,6 +4,9 @@
 # shellcheck disable=SC2016,SC2119 # eval expands it later; optional arguments
 . "$(dirname "$0")/lib.sh"
 
+# A restart sets what the process has open back to what it was: that is not to be this test's log.
+start_quietly() { start "$@" >/dev/null 2>&1; }
+
 # begin OPTION...: a checkpoint whose context nobody reads yet; $requester is its cr_checkpoint.
 begin()
 {
@@ -20,10 +23,11 @@ is_blocked() { read -rt 0 <&8; }
 # finish: somebody reads it, to ctx.
 finish()
 {
-	cat fifo >ctx 8<&- & reader=$!
+	# Open before the other one is closed: it is never without a reader.
+	exec 9<fifo
+	cat <&9 >ctx 8<&- & reader=$!
 	started+=("$reader")
-	wait_for [ -e "/proc/$reader/fd/3" ]
-	exec 8<&-
+	exec 8<&- 9<&-
 	rc=0
 	wait "$requester" || rc=$?
 	wait "$reader" 2>/dev/null
@@ -49,7 +53,7 @@ restarts()
 }
 
 fresh
-start 8 change
+start_quietly 8 change
 begin --snapshot
 check "the process goes on while nobody reads its context" eval 'wait_for is_blocked && goes_on && goes_on'
 check "... for which cr_checkpoint waits" kill -0 "$requester"
@@ -70,7 +74,7 @@ for signal in USR1 USR2 KILL; do
 	KILL) what="is killed" ;;
 	esac
 	fresh
-	start 8 change
+	start_quietly 8 change
 	begin --snapshot
 	wait_for is_blocked
 	kill -$signal "$pid"
@@ -82,7 +86,7 @@ for signal in USR1 USR2 KILL; do
 done
 
 fresh
-start 8 change
+start_quietly 8 change
 begin --snapshot
 wait_for is_blocked
 kill -KILL "$requester"
@@ -94,7 +98,7 @@ check "... and can be checkpointed again" status_is 0
 check "... for a restart" restarts
 
 fresh
-start 8 change
+start_quietly 8 change
 cr_checkpoint --snapshot -f - "$pid" 2>err | head -c 100000 >/dev/null
 rc=${PIPESTATUS[0]} err=$(cat err)
 check "the reader goes away" status_is 32
@@ -109,7 +113,7 @@ check "... and the process goes on" goes_on
 umount "$base/small"
 
 fresh
-start 32 change
+start_quietly 32 change
 begin --snapshot --snapshot-limit 1M
 check "copies are limited: it is stopped again" wait_for stands_still
 check "... as long as nobody reads" stands_still
@@ -121,7 +125,7 @@ check "... and the context is of the moment of the first stop" restarts
 
 for options in "--no-snapshot" "--snapshot --kill" "--snapshot --cont"; do
 	fresh
-	start 8
+	start_quietly 8
 	# shellcheck disable=SC2086 # words are wanted
 	begin $options
 	wait_for writes "$requester"
