@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,19 +64,36 @@ static void share(void)
 	close(fd);
 }
 
+/* 0, or what its exit status was. */
+static int checkpoint(pid_t pid, bool snapshot)
+{
+	char context[4096], target[16];
+	int status;
+	pid_t tool;
+
+	snprintf(context, sizeof(context), "%s/pause.context", directory());
+	snprintf(target, sizeof(target), "%d", (int)pid);
+	tool = fork();
+	if (!tool) {
+		execlp("cr_checkpoint", "cr_checkpoint", "--pid", "--nosync", snapshot ? "--snapshot" : "--no-snapshot",
+		       "-f", context, target, NULL);
+		perror("cr_checkpoint");
+		_exit(127);
+	}
+	if (tool < 0 || waitpid(tool, &status, 0) != tool)
+		die("cr_checkpoint");
+	return status;
+}
+
 /* What it asks for, until its end. */
 static int serve(pid_t pid)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
-	char command[512];
 	int status;
 
 	while (!waitpid(pid, &status, WNOHANG)) {
 		if (shared->ask) {
-			snprintf(command, sizeof(command),
-				 "cr_checkpoint --pid --nosync %s -f %s/pause.context %d",
-				 shared->ask == 's' ? "--snapshot" : "--no-snapshot", directory(), (int)pid);
-			shared->failed = system(command);
+			shared->failed = checkpoint(pid, shared->ask == 's');
 			shared->ask = 0;
 		}
 		nanosleep(&pause, NULL);
@@ -107,8 +125,10 @@ static double pause_ms(char option)
 		if (now - last > longest)
 			longest = now - last;
 	}
-	if (shared->failed)
-		die("the checkpoint failed");
+	if (shared->failed) {
+		fprintf(stderr, "pause: the checkpoint failed\n");
+		exit(1);
+	}
 	return longest;
 }
 
