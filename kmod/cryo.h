@@ -381,6 +381,7 @@ struct cryo_capture {
 	struct list_head mount_spaces;	/* struct cryo_mounts, of those that the requester is not in */
 	struct cryo_buf made_devices;	/* dev_t: file systems in them that are made anew */
 	u32 nr_mount_entries;
+	u32 checked_net;		/* number of the network namespace looked at last */
 	u32 next_id;
 	u32 vdso_crc;			/* of the vdso that is in the context */
 	struct cryo_snapshot *snapshot;	/* NULL: none is being taken */

@@ -30,6 +30,7 @@ struct cryo_ns_view {
 	struct user_namespace *user;			/* counted */
 	struct user_namespace *owner[CRYO_NS_KINDS];	/* counted */
 	struct cgroup *cgroup;				/* counted: root of the cgroup namespace */
+	struct net *its_net;				/* counted */
 	struct cryo_ns_uts uts;
 	struct cryo_ns_ipc ipc;
 	struct cryo_ns_net net;
@@ -54,6 +55,8 @@ void cryo_view_net(struct cryo_ns_view *v, struct net *net);
 void cryo_view_time(struct cryo_ns_time *out, const struct time_namespace *ns);
 /* net_settings.c: neither does it */
 void cryo_view_net_settings(struct cryo_ns_view *v, struct net *net);
+/* net_obstacles.c */
+void cryo_check_net(struct cryo_capture *c, struct net *net);
 u32 cryo_uid_ranges(struct user_namespace *ns, struct cryo_id_range *out);
 u32 cryo_gid_ranges(struct user_namespace *ns, struct cryo_id_range *out);
 

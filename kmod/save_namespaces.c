@@ -61,6 +61,7 @@ static void look_inside(struct cryo_ns_view *v, const struct nsproxy *its)
 	if (its->net_ns != mine->net_ns) {
 		v->ids.net = its->net_ns->ns.inum;
 		v->owner[CRYO_NS_NET] = get_user_ns(its->net_ns->user_ns);
+		v->its_net = get_net(its->net_ns);
 		cryo_view_net(v, its->net_ns);
 		cryo_view_net_settings(v, its->net_ns);
 	}
@@ -114,6 +115,8 @@ static void view_free(struct cryo_ns_view *v)
 			put_user_ns(v->owner[i]);
 	if (v->cgroup)
 		cgroup_put(v->cgroup);
+	if (v->its_net)
+		put_net(v->its_net);
 	kfree(v);
 }
 
@@ -164,6 +167,10 @@ void cryo_check_namespaces(struct cryo_capture *c)
 	if (v->address[0])
 		cryo_refuse(c, "address %s of a network namespace other than the requester's is not supported",
 			    v->address);
+	if (v->its_net && v->ids.net != c->checked_net) {
+		cryo_check_net(c, v->its_net);
+		c->checked_net = v->ids.net;
+	}
 free:
 	view_free(v);
 }
