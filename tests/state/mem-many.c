@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#define PAGE 4096UL
+#define PAGE crt_page()
 #define PIECES 4000UL
 #define BIG (64UL << 20)
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define PAGE 4096UL
+#define PAGE crt_page()
 
 static unsigned char *locked, *onfault, *loose;
 static char before[64];

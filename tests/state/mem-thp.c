@@ -24,7 +24,7 @@ static void setup(void)
 	area[2 * HUGE + 5] = 9;				/* a huge page, nearly all zero */
 	memset(area + 3 * HUGE, 8, HUGE);
 	CRT_SYS(munmap(area + 3 * HUGE + HUGE / 2, HUGE / 2));
-	CRT_SYS(mprotect(area + 4096, 4096, PROT_READ));
+	CRT_SYS(mprotect(area + crt_page(), crt_page(), PROT_READ));
 	crt_smaps(area + 2 * HUGE, "AnonHugePages", value, sizeof(value));
 	crt_diag("AnonHugePages %s", value);
 }
@@ -37,7 +37,7 @@ static void verify(void)
 	crt_ok(!memcmp(area + 2 * HUGE, area + 2 * HUGE + 1, HUGE - 1), "the zeros around it");
 	crt_ok(area[3 * HUGE] == 8 && area[3 * HUGE + HUGE / 2 - 1] == 8, "half a huge page");
 	crt_ok(crt_try_read(area + 3 * HUGE + HUGE / 2, NULL), "its other half is not mapped");
-	crt_ok(crt_try_write(area + 4096, NULL), "the read-only page in a huge page");
+	crt_ok(crt_try_write(area + crt_page(), NULL), "the read-only page in a huge page");
 	crt_ok(!crt_try_write(area + 8192, NULL), "the writable one after it");
 }
 

@@ -198,7 +198,7 @@ static void verify_files(void)
 	crt_ok(st.st_mtim.tv_sec == OLD && st.st_mtim.tv_nsec == 700, "time of a link");
 	snprintf(path, sizeof(path), "%s/full/big", top);
 	CRT_SYS(stat(path, &st));
-	crt_ok(st.st_blocks < 64, "holes in a file are holes");
+	crt_ok((size_t)st.st_blocks < 64 * (crt_page() / 4096), "holes in a file are holes");
 	snprintf(path, sizeof(path), "%s/sealed_full/new", top);
 	crt_ok(open(path, O_WRONLY | O_CREAT, 0600) < 0 && errno == EROFS, "a file system that is read-only");
 	CRT_SYS(read(in_full, text, 4));
