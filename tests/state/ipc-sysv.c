@@ -20,6 +20,8 @@
 #endif
 
 #define SIZE	(5 * crt_page() + 100)
+/* More than a page, which would be mapped where one has been unmapped. */
+#define GONE	(2 * crt_page())
 
 union semun {
 	int val;
@@ -47,10 +49,10 @@ static void make_memory(void)
 	crt_fill(memory, SIZE, 5);
 	CRT_SYS(mprotect(memory + crt_page(), crt_page(), PROT_READ));
 	CRT_SYS(munmap(again + 2 * crt_page(), crt_page()));
-	shm_gone = (int)CRT_SYS(shmget(IPC_PRIVATE, 8192, 0600));
+	shm_gone = (int)CRT_SYS(shmget(IPC_PRIVATE, GONE, 0600));
 	gone = CRT_MAP(shmat(shm_gone, NULL, 0));
 	CRT_SYS(shmctl(shm_gone, IPC_RMID, NULL));
-	crt_fill(gone, 8192, 6);
+	crt_fill(gone, GONE, 6);
 	shm_detached = (int)CRT_SYS(shmget(IPC_PRIVATE, crt_page(), 0600));
 	p = CRT_MAP(shmat(shm_detached, NULL, 0));
 	strcpy(p, "left behind");
@@ -125,7 +127,7 @@ static void verify_memory(void)
 	CRT_SYS(shmctl(shm_gone, IPC_STAT, &status));
 	crt_ok(status.shm_perm.mode & SHM_DEST, "a segment that goes with its last user");
 	crt_same((long long)status.shm_nattch, 1, "which is this process");
-	crt_same(crt_bad(gone, 8192, 6), -1, "its bytes");
+	crt_same(crt_bad(gone, GONE, 6), -1, "its bytes");
 	CRT_SYS(shmdt(gone));
 	crt_ok(shmctl(shm_gone, IPC_STAT, &status) == -1, "then it is gone");
 	p = shmat(shm_detached, NULL, SHM_RDONLY);
