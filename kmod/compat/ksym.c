@@ -15,10 +15,12 @@
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/printk.h>
+#include <linux/ptrace.h>
 #include <linux/sched/task.h>
 #include <linux/static_call.h>
 #include <linux/socket.h>
 #include <linux/string.h>
+#include <uapi/linux/landlock.h>
 
 #include <cryo/ioctl.h>
 
@@ -45,6 +47,9 @@ static void *addr_udp_enqueue;
 static void *addr_put_files_struct;
 static void *addr_free_fs_struct;
 static void *addr_flush_tlb_range;
+static void *addr_landlock_access;
+static void *addr_landlock_traceme;
+static bool landlock_is_asked;
 
 /* Stand-ins until the real address is known; none is ever called then. */
 static unsigned long no_kallsyms_lookup_name(const char *name)
@@ -97,6 +102,16 @@ static void no_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsign
 {
 }
 
+static int no_landlock_access(struct task_struct *child, unsigned int mode)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_landlock_traceme(struct task_struct *parent)
+{
+	return -EOPNOTSUPP;
+}
+
 DEFINE_STATIC_CALL(cryo_sc_lookup_name, no_kallsyms_lookup_name);
 DEFINE_STATIC_CALL(cryo_sc_may_access, no_ptrace_may_access);
 DEFINE_STATIC_CALL(cryo_sc_replace_exe, no_replace_mm_exe_file);
@@ -110,6 +125,8 @@ DEFINE_STATIC_CALL(cryo_sc_udp_enqueue, no_udp_enqueue);
 DEFINE_STATIC_CALL(cryo_sc_put_files, no_put_files_struct);
 DEFINE_STATIC_CALL(cryo_sc_free_fs, no_free_fs_struct);
 DEFINE_STATIC_CALL(cryo_sc_flush_tlb_range, no_flush_tlb_range);
+DEFINE_STATIC_CALL(cryo_sc_landlock_access, no_landlock_access);
+DEFINE_STATIC_CALL(cryo_sc_landlock_traceme, no_landlock_traceme);
 
 /*
  * @feature 0: the module does not load without it.  Several names: the first
@@ -137,10 +154,6 @@ static const struct cryo_ksym {
 	  "same of futex(2) with a timeout" },
 	{ "do_restart_poll", (void **)&cryo_fn_poll, CRYO_FEATURE_RESTART_BLOCK,
 	  "same of poll(2)" },
-	{ "landlock_blob_sizes", &cryo_landlock_blob_sizes, CRYO_FEATURE_LANDLOCK,
-	  "where the credentials tell of Landlock, which is refused; there is no call that asks" },
-	{ "landlock_initialized", &cryo_landlock_initialized, CRYO_FEATURE_LANDLOCK,
-	  "whether that is filled in" },
 	{ "sk_getsockopt", &addr_sk_getsockopt, CRYO_FEATURE_SOCKET_OPTIONS,
 	  "options of sockets; their fields are in structures that change with each kernel" },
 	{ "do_ip_getsockopt", &addr_ip_getsockopt, CRYO_FEATURE_SOCKET_OPTIONS,
@@ -234,6 +247,57 @@ static void resolve_seccomp(void)
 		features &= ~CRYO_FEATURE_SECCOMP;
 }
 
+/* Asks for its version, which only a Landlock in use has. */
+static bool landlock_in_use(void)
+{
+	char name[KSYM_NAME_LEN];
+	cryo_syscall_fn create;
+
+	snprintf(name, sizeof(name), "%slandlock_create_ruleset", cryo_arch_syscall_prefix());
+	create = (void *)static_call(cryo_sc_lookup_name)(name);
+	return create && cryo_arch_syscall3(create, 0, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;
+}
+
+/*
+ * Where the credentials tell of Landlock.  These are data, and have names with CONFIG_KALLSYMS_ALL only:
+ * without it, Landlock is asked who may trace whom.
+ */
+static void resolve_landlock(void)
+{
+	const struct cryo_ksym access = {
+		"hook_ptrace_access_check", &addr_landlock_access, CRYO_FEATURE_LANDLOCK,
+		"whether the requester is restricted by Landlock",
+	};
+	const struct cryo_ksym traceme = {
+		"hook_ptrace_traceme", &addr_landlock_traceme, CRYO_FEATURE_LANDLOCK,
+		"whether a process is restricted by Landlock, which is refused",
+	};
+
+	cryo_landlock_blob_sizes = (void *)static_call(cryo_sc_lookup_name)("landlock_blob_sizes");
+	cryo_landlock_initialized = (void *)static_call(cryo_sc_lookup_name)("landlock_initialized");
+	if (cryo_landlock_blob_sizes && cryo_landlock_initialized)
+		return;
+	resolve(&access);
+	resolve(&traceme);
+	if (!(features & CRYO_FEATURE_LANDLOCK))
+		return;
+	static_call_update(cryo_sc_landlock_access, addr_landlock_access);
+	static_call_update(cryo_sc_landlock_traceme, addr_landlock_traceme);
+	landlock_is_asked = landlock_in_use();
+}
+
+/*
+ * Who is restricted may not trace who is not, or not in the same way.  The first process of all never is:
+ * a requester that may not trace it is restricted itself, and then all that it may trace are.
+ */
+bool cryo_landlock_forbids(struct task_struct *task)
+{
+	if (!landlock_is_asked)
+		return false;
+	return static_call(cryo_sc_landlock_access)(&init_task, PTRACE_MODE_READ_REALCREDS) ||
+	       static_call(cryo_sc_landlock_traceme)(task);
+}
+
 /*
  * What an architecture needs to make processors forget the page tables of another process, if that is
  * not inline: without it, memory cannot be protected for a snapshot.
@@ -280,6 +344,7 @@ int cryo_ksym_init(void)
 	}
 	resolve_timed_calls();
 	resolve_seccomp();
+	resolve_landlock();
 	resolve_snapshot();
 	static_call_update(cryo_sc_may_access, addr_ptrace_may_access);
 	static_call_update(cryo_sc_cancel_match, addr_task_work_cancel_match);

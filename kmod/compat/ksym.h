@@ -77,4 +77,7 @@ extern cryo_syscall_fn cryo_fn_seccomp;		/* NULL: not there */
 extern void *cryo_landlock_blob_sizes;
 extern void *cryo_landlock_initialized;
 
+/* What Landlock says without them, to the requester. */
+bool cryo_landlock_forbids(struct task_struct *task);
+
 #endif /* CRYO_COMPAT_KSYM_H */
