@@ -9,6 +9,7 @@
 //   restart     checkpoint and kill, restart
 //   twice       the same, and then once more from the same context
 //   restarts=N  the same, N times
+//   lives=N     checkpoint and kill at a random moment, restart, and so on N times; only the last one looks
 //   refuse      the checkpoint has to be refused, with everything crt_expect() named
 //
 // Other environment: CRTEST_USER (default "cryo"), CR_CHECKPOINT and CR_RESTART (the tools),
@@ -32,6 +33,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <random>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -132,6 +134,8 @@ public:
             for (unsigned i = 1; i <= times; i++)
                 if (!checkpoint(false, "checkpoint " + std::to_string(i))) return;
             finish(pid_, "after " + std::to_string(times) + " checkpoints");
+        } else if (unsigned lives = repetitions("lives", 0)) {
+            live(lives);
         } else {
             times = mode_ == "restart" ? 1 : mode_ == "twice" ? 2 : repetitions("restarts", 1);
             if (!times) throw std::runtime_error("unknown mode " + mode_);
@@ -142,6 +146,18 @@ public:
     }
 
 private:
+    void live(unsigned lives) {
+        std::uniform_int_distribution<unsigned> ms(0, 40);
+        const std::string all = "after " + std::to_string(lives) + " restarts";
+        for (unsigned i = 1; i <= lives; i++) {
+            const std::string what = "life " + std::to_string(i);
+            pause_for(ms(random_));
+            if (!checkpoint(true, what) || !revive(what)) return;
+        }
+        pause_for(200);
+        finish(old_pid_, all);
+    }
+
     // N of the mode "NAME=N"; @plain of "NAME" alone; 0 of another mode.
     unsigned repetitions(const std::string& name, unsigned plain) const {
         if (mode_ == name) return plain;
@@ -237,7 +253,7 @@ private:
         std::vector<std::string> args{env_or("CR_CHECKPOINT", "cr_checkpoint")};
         for (const auto& a : split(desc_.text("checkpoint_args"), ' ')) args.push_back(a);
         if (kill && !desc_.flag(CRT_RUNS_ON)) args.push_back("--kill");
-        args.insert(args.end(), {"-f", context().string(), std::to_string(pid_)});
+        args.insert(args.end(), {"-f", context().string(), std::to_string(old_pid_ ? old_pid_ : pid_)});
         helper_starts_ = true;
         helper_ = launch(args, "ck.out", "ck.err", false, false);
         helper_starts_ = false;
@@ -266,12 +282,11 @@ private:
     }
 
     bool check_killed(const std::string& what) {
-        pid_t pid = pid_;
-        if (desc_.flag(CRT_RUNS_ON)) kill(pid, SIGKILL);
-        int status = wait_for(pid, 5000);
+        if (!old_pid_) old_pid_ = pid_;
+        if (desc_.flag(CRT_RUNS_ON)) kill(old_pid_, SIGKILL);
+        int status = wait_for(pid_, 5000);  // cr_restart ends as its process does
         if (status == -1 || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
             return fail(what + ": --kill: the process " + say_status(status), {"ck.out", "ck.err"});
-        old_pid_ = pid;
         pid_ = 0;
         out_size_ = fs::file_size(dir_ / "out");
         pause_for(desc_.number("dead_ms"));
@@ -288,6 +303,13 @@ private:
 
     bool restart(unsigned round, unsigned rounds) {
         std::string what = rounds == 1 ? "restart" : "restart " + std::to_string(round);
+        if (!revive(what)) return false;
+        pause_for(rounds > 2 ? 20 : 200);
+        return finish(old_pid_, what);
+    }
+
+    // From the context, until the process is there.
+    bool revive(const std::string& what) {
         fs::remove(dir_ / "go");
         fs::resize_file(dir_ / "out", out_size_);  // as the checkpoint left it
         std::vector<std::string> args{env_or("CR_RESTART", "cr_restart")};
@@ -304,8 +326,6 @@ private:
             return fail(what + ": cr_restart: " + say_status(status), {"rs.out", "rs.err", "err", "out"});
         }
         if (!up) return fail(what + ": no process " + std::to_string(old_pid_) + " appeared", {"rs.out", "rs.err"});
-        pause_for(rounds > 2 ? 20 : 200);
-        if (!finish(old_pid_, what)) return false;
         return true;
     }
 
@@ -403,6 +423,7 @@ private:
     pid_t helper_ = 0;   // a cr_checkpoint that has not ended
     pid_t old_pid_ = 0;  // the program's pid before and after the restart
     std::uintmax_t out_size_ = 0;
+    std::mt19937 random_{std::random_device{}()};
 };
 
 std::string default_modes(const Description& desc) {
