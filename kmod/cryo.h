@@ -436,6 +436,7 @@ int cryo_classify_files(struct cryo_capture *c);
 bool cryo_is_shared_anon(struct file *file);
 bool cryo_is_sysv(struct file *file);
 bool cryo_is_posix_shm(struct file *file);
+bool cryo_is_shm_descriptor(struct file *file);
 char *cryo_posix_shm_name(struct file *file, char *buf, size_t size);
 u32 cryo_membarrier_commands(struct mm_struct *mm);
 int cryo_save_locks(struct cryo_capture *c);

@@ -76,6 +76,8 @@ static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r)
 		o->fd = r->fd;
 		o->stdio_fd = r->fd <= 2 ? r->fd : U32_MAX;
 	}
+	if (cryo_is_shm_descriptor(r->file))
+		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_POSIX_SHM;
 	return 0;
 }
 

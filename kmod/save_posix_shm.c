@@ -7,6 +7,7 @@
  * is a name at the restart.
  */
 #include <linux/dcache.h>
+#include <linux/fcntl.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/slab.h>
@@ -52,4 +53,14 @@ bool cryo_is_posix_shm(struct file *file)
 		has_name = !strncmp(name, SHM_DIRECTORY, strlen(SHM_DIRECTORY));
 	kfree(buf);
 	return has_name;
+}
+
+/*
+ * What shm_open(3) has given, which need not be mapped yet, or any more: it does not follow symbolic
+ * links, which hardly anybody else asks for. Other files there are read and written as everywhere.
+ */
+bool cryo_is_shm_descriptor(struct file *file)
+{
+	return S_ISREG(file_inode(file)->i_mode) && file->f_flags & O_NOFOLLOW &&
+	       file->f_mode & FMODE_WRITE && cryo_is_posix_shm(file);
 }

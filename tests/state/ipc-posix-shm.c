@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * POSIX shared memory and semaphores: names, contents, modes, sizes. What the first restart does to
- * them is undone by the second: one is unlinked, one changed.
+ * them is undone by the second: two are unlinked, one changed. One has not been mapped yet.
  */
 #define _GNU_SOURCE
 #include "crtest.h"
@@ -17,9 +17,9 @@
 
 #define SIZE	(6 * 4096)
 
-static char gone_name[40], kept_name[40], sem_name[40];
+static char gone_name[40], kept_name[40], bare_name[40], sem_name[40];
 static char *gone, *kept, *readonly, *sparse;
-static int gone_fd;
+static int gone_fd, bare_fd;
 static sem_t *sem, *other_sem;
 static pid_t child;
 
@@ -61,6 +61,10 @@ static void setup(void)
 	fd = (int)CRT_SYS(shm_open(kept_name, O_RDONLY, 0));
 	readonly = CRT_MAP(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0));
 	CRT_SYS(close(fd));
+	snprintf(bare_name, sizeof(bare_name), "/crtest-bare-%d", getpid());
+	shm_unlink(bare_name);
+	bare_fd = (int)CRT_SYS(shm_open(bare_name, O_RDWR | O_CREAT | O_EXCL, 0600));
+	CRT_SYS(pwrite(bare_fd, "bare", 4, 8192));
 	sem_unlink(sem_name);
 	sem = sem_open(sem_name, O_CREAT | O_EXCL, 0600, 0);
 	other_sem = CRT_MAP(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -109,6 +113,28 @@ static void verify_child(void)
 	crt_same(WEXITSTATUS(status), 6, "and waited for the semaphore");
 }
 
+/* Between shm_open(3) and mmap(2). */
+static void verify_bare(void)
+{
+	char text[5] = "", *p;
+	struct stat st, named;
+	int fd = shm_open(bare_name, O_RDONLY, 0);
+
+	crt_ok(fd >= 0, "an object that has only a descriptor has its name");
+	CRT_SYS(fstat(bare_fd, &st));
+	if (fd >= 0) {
+		CRT_SYS(fstat(fd, &named));
+		crt_same((long)named.st_ino, (long)st.st_ino, "which is that of the descriptor");
+		close(fd);
+	}
+	crt_same((long)st.st_size, 8196, "and its size");
+	p = CRT_MAP(mmap(NULL, 12288, PROT_READ, MAP_SHARED, bare_fd, 0));
+	memcpy(text, p + 8192, 4);
+	crt_same_str(text, "bare", "and its contents");
+	munmap(p, 12288);
+	shm_unlink(bare_name);
+}
+
 static void verify(void)
 {
 	char old;
@@ -124,6 +150,7 @@ static void verify(void)
 	kept[5] ^= 1;
 	gone[0] = gone[4096];
 	verify_child();
+	verify_bare();
 	/* The next restart is from before this. */
 	old = kept[0];
 	memset(kept, ~old, SIZE);
