@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# guest.sh - what `kernels` does inside the machines (bash)
+# guest.sh - what `kernels` and `cpus` do inside the machines (bash)
 #
-#   guest.sh make NAME      runs each program, checkpoints it and ends it: /share/NAME.tar
-#   guest.sh restart NAME   restarts what is in there, and says in TAP how it went
+#   guest.sh make NAME [PROGRAM...]      runs each program, checkpoints it and ends it: /share/NAME.tar
+#   guest.sh restart NAME [PROGRAM...]   restarts what is in there, and says in TAP how it went
+#   guest.sh refuse NAME [PROGRAM...]    sees that it is not restarted for want of instructions
+#
+# Programs: clocks, python, baseline (the same under cr_run --cpu-baseline)
 set -u
 export LC_ALL=C
 tests=/cryo/tests
-programs=(clocks python)
 python_steps=120
 
 ok() # STATUS TEXT
@@ -21,6 +23,8 @@ start() # PROGRAM: in its directory
 {
 	case $1 in
 	clocks) exec setpriv --reuid cryo --regid cryo --init-groups -- "$tests/cross/clocks" "$PWD/go" ;;
+	baseline) exec setpriv --reuid cryo --regid cryo --init-groups -- \
+		cr_run --cpu-baseline=x86-64-v2 python3 "$tests/real/python.py" $python_steps "$PWD/go" ;;
 	python) exec setpriv --reuid cryo --regid cryo --init-groups -- \
 		python3 "$tests/real/python.py" $python_steps "$PWD/go" ;;
 	esac </dev/null >stdout 2>stderr
@@ -47,7 +51,7 @@ expected() # PROGRAM: what it would have printed
 {
 	case $1 in
 	clocks) sed -n 's/^not ok/ok/; /^ok/p' stdout ;;
-	python) as_user python3 "$tests/real/python.py" "$(wc -l <stdout)" ;;
+	python|baseline) as_user python3 "$tests/real/python.py" "$(wc -l <stdout)" ;;
 	esac
 }
 
@@ -55,7 +59,7 @@ restart_one() # PROGRAM
 {
 	local wanted=0 status
 
-	[ "$1" != python ] || wanted=3
+	[ "$1" = clocks ] || wanted=3
 	cd "$dir/$1" || exit 1
 	touch go
 	as_user cr_restart context </dev/null >log 2>&1
@@ -67,13 +71,28 @@ restart_one() # PROGRAM
 	ok $? "$1 of $made on $(uname -r): output" || tail -n 12 stdout | sed 's/^/# /'
 }
 
+refuse_one() # PROGRAM
+{
+	local status
+
+	cd "$dir/$1" || exit 1
+	as_user cr_restart context </dev/null >log 2>&1
+	status=$?
+	[ $status = 55 ] && grep -q 'this CPU lacks what programs could use where the context was made: .*avx2' log
+	ok $? "$1 of $made is refused: exit status $status" || sed 's|^|# |' log
+	! pgrep -f "$1.py" >pids
+	ok $? "$1 of $made: no process is left" || sed 's|^|# |' pids
+}
+
 command=$1 made=$2
+shift 2
+[ $# -gt 0 ] || set -- clocks python
 # Not on the share, where files do not belong to those who make them.
 dir=/var/tmp/cross-$made
 # Ids that nobody has yet in the machine of the restart.
 [ "$command" != make ] || echo 20000 >/proc/sys/kernel/ns_last_pid
 [ "$command" = make ] || tar -C "${dir%/*}" -xpf "/share/$made.tar" || exit 1
-for program in "${programs[@]}"; do
+for program in "$@"; do
 	"${command}_one" "$program"
 done
 [ "$command" != make ] || tar -C "${dir%/*}" -cf "/share/$made.tar" "${dir##*/}"

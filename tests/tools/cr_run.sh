@@ -41,4 +41,28 @@ cr "$pid"
 check "a process under cr_run can be checkpointed" is_context "context.$pid"
 check "... and goes on" goes_on
 
+# What a program is told of the processor.
+told() { GLIBC_TUNABLES=${2-} cr_run --cpu-baseline="$1" sh -c 'echo "$CRYO_CPU_BASELINE $GLIBC_TUNABLES"' 2>/dev/null; }
+if [ "$(uname -m)" = x86_64 ]; then
+	check "--cpu-baseline leaves its level" eval 'told x86-64-v2 | grep -q "^x86-64-v2 glibc.cpu.hwcaps=-AVX,"'
+	check "... and other tunables as they were" eval 'told x86-64 a=b:glibc.cpu.hwcaps=x:c=d | grep -q "[^:]*-XSAVEC:a=b:c=d$"'
+	check "... and what has been set for libcrypto" same "$(OPENSSL_ia32cap=:0 cr_run --cpu-baseline=x86-64 sh -c 'echo "$OPENSSL_ia32cap"')" :0
+	check "the loader is kept to it" eval 'cr_run --cpu-baseline=x86-64-v2 "$(ldd /bin/sh | grep -o "/lib.*ld-linux[^ ]*")" --help | grep -q "x86-64-v2 (supported"'
+	check "... and has no more" eval '! cr_run --cpu-baseline=x86-64 "$(ldd /bin/sh | grep -o "/lib.*ld-linux[^ ]*")" --help | grep -q "x86-64-v. (supported"'
+	status_of cr_run --cpu-baseline=x86-64-v9 true
+	check "a level that there is not" status_is 22
+	check "... named" said "'x86-64-v9' is no level of processors: there are x86-64, x86-64-v2, x86-64-v3, x86-64-v4"
+	if ! grep -qw avx512f /proc/cpuinfo; then
+		status_of cr_run --cpu-baseline=x86-64-v4 true
+		check "a level above this processor" status_is 52
+		check "... named" said "this processor has less than x86-64-v4"
+	fi
+else
+	status_of cr_run --cpu-baseline=x86-64-v2 true
+	check "no levels here" status_is 52
+	check "... is said" said "processors of this architecture have no levels"
+fi
+status_of cr_run --cpu-baseline= true
+check "no level" status_is 255
+
 done_testing

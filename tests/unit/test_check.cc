@@ -30,6 +30,9 @@
 namespace cryo::test {
 namespace {
 
+// Of a context whose pages nobody looks at.
+const Source kNoMemory = Source::from_memory({}, "no memory");
+
 constexpr std::uint32_t kAlarmClock = 8;  // CLOCK_REALTIME_ALARM
 
 void says(const Findings& findings, int code, std::string_view text, int line) {
@@ -136,13 +139,12 @@ Findings check_files_of(const ContextBuilder& builder, const RestartOptions& opt
 TEST("obstacles: the machine") {
   ContextBuilder builder = sample();
   builder.context.header.arch = 77;
-  SAYS(check_context(builder.context, {}), kErrBadArch,
-       "the context is of a process on architecture 77, this is {}",
-       arch_name(own_arch()));
+  SAYS(check_context(builder.context, kNoMemory, {}), kErrBadArch,
+       "the context is of a process on architecture 77, this is {}", arch_name(own_arch()));
   builder.context.header.arch = own_arch();
   builder.context.header.page_size = 12345;
-  SAYS(check_context(builder.context, {}), EINVAL, "the context has pages of 12345 bytes, this kernel {}",
-       ::sysconf(_SC_PAGESIZE));
+  SAYS(check_context(builder.context, kNoMemory, {}), EINVAL,
+       "the context has pages of 12345 bytes, this kernel {}", ::sysconf(_SC_PAGESIZE));
 }
 
 TEST("obstacles: the tree") {
@@ -153,11 +155,11 @@ TEST("obstacles: the tree") {
   builder.context.processes.push_back(second);
   RestartOptions options;
   options.restore_pid = false;
-  SAYS(check_context(builder.context, options), EINVAL,
+  SAYS(check_context(builder.context, kNoMemory, options), EINVAL,
        "the context holds 2 processes: they know each other by their pids, which have to be restored");
   builder.context.processes.pop_back();
   builder.process().threads.clear();
-  SAYS(check_context(builder.context, {}), EINVAL, "the first process of the context has exited");
+  SAYS(check_context(builder.context, kNoMemory, {}), EINVAL, "the first process of the context has exited");
 }
 
 TEST("obstacles: each names the command too") {
@@ -166,7 +168,7 @@ TEST("obstacles: each names the command too") {
   std::copy_n(name, sizeof(name), builder.thread().head.comm);
   builder.process().cwd = Path{{}, "/nonexistent"};
   builder.thread().regsets.clear();
-  const Findings findings = check_context(builder.context, {});
+  const Findings findings = check_context(builder.context, kNoMemory, {});
   SAYS(findings, ENOENT,
        "pid 3999999 (somebody): its working directory /nonexistent cannot be found: No such file or "
        "directory");
@@ -183,14 +185,14 @@ TEST("obstacles: ids of others") {
   ContextBuilder builder = sample();
   const pid_t parent = ::getppid();
   builder.add_thread(parent);
-  SAYS(check_context(builder.context, {}), EBUSY,
+  SAYS(check_context(builder.context, kNoMemory, {}), EBUSY,
        "pid 3999999 (sleeper): the id of its thread {} is in use by {}", parent, comm_of(parent));
   builder = sample();
   builder.process().head.pid = builder.thread().head.tid = ::getpid();
-  SAYS(check_context(builder.context, {}), EBUSY, "pid {} (sleeper) is in use by cr_restart itself",
-       ::getpid());
+  SAYS(check_context(builder.context, kNoMemory, {}), EBUSY,
+       "pid {} (sleeper) is in use by cr_restart itself", ::getpid());
   builder.process().head.pid = builder.thread().head.tid = parent;
-  SAYS(check_context(builder.context, {}), EBUSY, "pid {} (sleeper) is in use by {}", parent,
+  SAYS(check_context(builder.context, kNoMemory, {}), EBUSY, "pid {} (sleeper) is in use by {}", parent,
        comm_of(parent));
 }
 
@@ -227,8 +229,9 @@ TEST("obstacles: ids of sessions and groups of others") {
     const Left left = leave_session(own_group);
     ContextBuilder builder = sample();
     builder.process().head.pid = builder.thread().head.tid = left.leader;
-    SAYS(check_context(builder.context, {}), EBUSY, "pid {} (sleeper) is in use by the {} of pid {} ({})",
-         left.leader, own_group ? "session" : "process group", left.member, comm_of(left.member));
+    SAYS(check_context(builder.context, kNoMemory, {}), EBUSY,
+         "pid {} (sleeper) is in use by the {} of pid {} ({})", left.leader,
+         own_group ? "session" : "process group", left.member, comm_of(left.member));
     // That of a helper.
     builder = sample();
     Process& first = builder.process();
@@ -238,7 +241,7 @@ TEST("obstacles: ids of sessions and groups of others") {
     second.head.ppid = first.head.pid;
     second.head.sid = second.head.pgid = left.leader;
     builder.context.processes.push_back(second);
-    SAYS(check_context(builder.context, {}), EBUSY,
+    SAYS(check_context(builder.context, kNoMemory, {}), EBUSY,
          "the id of the session or process group {} is in use by the {} of pid {} ({})", left.leader,
          own_group ? "session" : "process group", left.member, comm_of(left.member));
     ::kill(left.member, SIGKILL);

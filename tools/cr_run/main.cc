@@ -19,6 +19,7 @@
 #include "base/exit_codes.h"
 #include "base/message.h"
 #include "base/version.h"
+#include "cr_run/cpu_baseline.h"
 
 namespace cryo {
 namespace {
@@ -35,6 +36,8 @@ void usage(std::FILE* out) {
       "\n"
       "      --run        let the process be checkpointed (default)\n"
       "      --omit       leave it and its children out of checkpoints (libcr_omit.so.0)\n"
+      "      --cpu-baseline=LEVEL  keep it to processors of this level (x86-64-v2, say), so\n"
+      "                   that it can be restarted on others\n"
       "      --plugin=NAME  load this plug-in into the program (may be repeated)\n"
       "  -?, -h, --help   show this text\n"
       "      --version    show the version\n",
@@ -117,10 +120,11 @@ void set_preload(bool omit, bool plugins) {
   std::exit(kExitUsage);
 }
 
-enum : int { kOptionRun = 256, kOptionOmit, kOptionPlugin, kOptionVersion };
+enum : int { kOptionRun = 256, kOptionOmit, kOptionPlugin, kOptionCpuBaseline, kOptionVersion };
 constexpr option kLongOptions[] = {
     {"run", no_argument, nullptr, kOptionRun},
     {"omit", no_argument, nullptr, kOptionOmit},
+    {"cpu-baseline", required_argument, nullptr, kOptionCpuBaseline},
     {"plugin", required_argument, nullptr, kOptionPlugin},
     {"help", no_argument, nullptr, 'h'},
     {"version", no_argument, nullptr, kOptionVersion},
@@ -130,6 +134,7 @@ constexpr option kLongOptions[] = {
 struct Arguments {
   int program = 0;  // index in argv
   bool omit = false;
+  std::string cpu_baseline;  // empty: none
   std::vector<std::string> plugins;
 };
 
@@ -146,6 +151,10 @@ Arguments parse_options(int argc, char** argv) {
         break;
       case kOptionPlugin:
         arguments.plugins.emplace_back(optarg);
+        break;
+      case kOptionCpuBaseline:
+        arguments.cpu_baseline = optarg;
+        if (arguments.cpu_baseline.empty()) usage_error("--cpu-baseline needs a level");
         break;
       case kOptionVersion:
         print_version("cr_run");
@@ -167,6 +176,7 @@ Arguments parse_options(int argc, char** argv) {
 int run(int argc, char** argv) {
   const Arguments arguments = parse_options(argc, argv);
   char** program = argv + arguments.program;
+  if (!arguments.cpu_baseline.empty()) set_cpu_baseline(arguments.cpu_baseline);
   set_plugins(arguments.plugins);
   set_preload(arguments.omit, !arguments.plugins.empty());
   ::execvp(program[0], program);

@@ -9,6 +9,7 @@
 
 #include "base/exit_codes.h"
 #include "context/describe.h"
+#include "restart/cpu_baseline.h"
 #include "restart/namespaces.h"
 #include "restart/restart_arch.h"
 #include "restart/sysv.h"
@@ -65,18 +66,23 @@ void add_commands(const Context& context, Findings& findings) {
   }
 }
 
-}  // namespace
-
-Findings check_context(const Context& context, const RestartOptions& options) {
-  Findings findings;
-  check_machine(context, findings);
-  if (!findings.problems.empty()) return findings;
-  for (const CpuProblem& cpu : cpu_problems(context)) {
-    if (cpu.certain || options.other_cpu == Tolerance::kError)
+void check_cpu(const Context& context, const Source& source, const RestartOptions& options,
+               Findings& findings) {
+  for (const CpuProblem& cpu : cpu_problems(context, cpu_baselines(context, source))) {
+    if (cpu.certain || (!cpu.unlikely && options.other_cpu == Tolerance::kError))
       findings.problem(kErrBadArch, "{}", cpu.text);
     else
       findings.warning("{}", cpu.text);
   }
+}
+
+}  // namespace
+
+Findings check_context(const Context& context, const Source& source, const RestartOptions& options) {
+  Findings findings;
+  check_machine(context, findings);
+  if (!findings.problems.empty()) return findings;
+  check_cpu(context, source, options, findings);
   check_tree(context, options, findings);
   const Creds own = own_credentials();
   for (const Process& process : context.processes) {

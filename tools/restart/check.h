@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "context/model.h"
+#include "context/source.h"
 #include "restart/credentials.h"
 #include "restart/options.h"
 
@@ -41,7 +42,8 @@ struct Findings {
   }
 };
 
-[[nodiscard]] Findings check_context(const Context& context, const RestartOptions& options);
+[[nodiscard]] Findings check_context(const Context& context, const Source& source,
+                                     const RestartOptions& options);
 
 // ---- the parts, each in a file of its own ----
 

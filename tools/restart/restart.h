@@ -21,7 +21,7 @@ class Restart {
       : context_(context), source_(source), options_(options) {}
 
   // Everything that can be known before anything is created.
-  [[nodiscard]] Findings check() const { return check_context(context_, options_); }
+  [[nodiscard]] Findings check() const { return check_context(context_, source_, options_); }
 
   // Brings the process back to life; it is a child of the caller, running, when this returns its pid.
   // All signals have to be blocked: one of SIGHUP, SIGINT, SIGQUIT, SIGTERM that is pending makes it give

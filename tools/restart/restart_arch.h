@@ -46,8 +46,11 @@ inline constexpr long kVdsoKeep = -1;
 struct CpuProblem {
   std::string text;
   bool certain;  // the process has state that this CPU cannot hold; else: it may use what is missing
+  bool unlikely = false;  // it has been told not to use it (cr_run --cpu-baseline)
 };
+// The levels that the processes of the context were started with; empty unless all were.
+using CpuBaselines = std::vector<std::string>;
 // Compares the CPU of the context with this one.
-[[nodiscard]] std::vector<CpuProblem> cpu_problems(const Context& context);
+[[nodiscard]] std::vector<CpuProblem> cpu_problems(const Context& context, const CpuBaselines& baselines);
 
 }  // namespace cryo

@@ -200,7 +200,7 @@ Bytes syscall_code(long number) {
   return words_of({0xd2800008 | static_cast<std::uint32_t>(number) << 5, 0xd4000001, 0xd65f03c0});
 }
 
-std::vector<CpuProblem> cpu_problems(const Context& context) {
+std::vector<CpuProblem> cpu_problems(const Context& context, const CpuBaselines&) {
   std::vector<CpuProblem> problems;
   for (const Process& process : context.processes)
     for (const Thread& thread : process.threads) {

@@ -180,7 +180,7 @@ Bytes syscall_code(long number) {
   return words_of({0x38000000 | static_cast<std::uint32_t>(number & 0xffff), 0x44000002, 0x4e800020});
 }
 
-std::vector<CpuProblem> cpu_problems(const Context& context) {
+std::vector<CpuProblem> cpu_problems(const Context& context, const CpuBaselines&) {
   std::vector<CpuProblem> problems;
   for (const Process& process : context.processes)
     for (const Thread& thread : process.threads) {

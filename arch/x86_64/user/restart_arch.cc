@@ -14,11 +14,10 @@
 
 #include "base/error.h"
 #include "x86_features.h"
+#include "xstate.h"
 
 namespace cryo {
 namespace {
-
-constexpr std::size_t kXstateBv = 512;  // of the XSAVE header: components not in their initial state
 
 void read_features(cryo_x86_64_cpu& cpu) {
   std::uint32_t eax, ebx, ecx, edx;
@@ -38,15 +37,10 @@ void read_features(cryo_x86_64_cpu& cpu) {
 
 cryo_x86_64_cpu own_cpu() {
   cryo_x86_64_cpu cpu{};
-  std::uint32_t eax, ebx, ecx, edx;
-  __cpuid(1, eax, ebx, ecx, edx);
+  const XstateLayout xstate = own_xstate();
   read_features(cpu);
-  if (!(ecx & bit_OSXSAVE)) return cpu;
-  std::uint32_t low, high;
-  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  cpu.xcr0 = static_cast<std::uint64_t>(high) << 32 | low;
-  __cpuid_count(0xd, 0, eax, ebx, ecx, edx);
-  cpu.xstate_size = ebx;  // for all components in XCR0
+  cpu.xcr0 = xstate.components;
+  cpu.xstate_size = static_cast<std::uint32_t>(xstate.size);
   return cpu;
 }
 
@@ -70,14 +64,6 @@ const Regset* find(const std::vector<Regset>& sets, std::uint32_t note) {
   return set == sets.end() ? nullptr : &*set;
 }
 
-std::uint64_t in_use(const Thread& thread) {
-  std::uint64_t mask = 0;
-  const Regset* xstate = find(thread.regsets, NT_X86_XSTATE);
-  if (xstate != nullptr && xstate->data.size() >= kXstateBv + sizeof(mask))
-    std::memcpy(&mask, xstate->data.data() + kXstateBv, sizeof(mask));
-  return mask;
-}
-
 Bytes bytes_of(std::initializer_list<int> values) {
   Bytes bytes;
   for (const int value : values) bytes.push_back(static_cast<std::byte>(value));
@@ -93,13 +79,10 @@ std::uint32_t own_arch() {
 std::vector<Regset> restart_regsets(const std::vector<Regset>& saved) {
   std::vector<Regset> sets;
   if (const Regset* general = find(saved, NT_PRSTATUS)) sets.push_back(*general);
-  const std::uint32_t size = own_cpu().xstate_size;
+  const XstateLayout own = own_xstate();
   const Regset* xstate = find(saved, NT_X86_XSTATE);
-  if (xstate != nullptr && size != 0) {
-    sets.push_back(*xstate);
-    // Components that only one of the two CPUs has are in their initial state (cpu_problems()), which
-    // the header says: their bytes do not count, but the kernel wants its own size.
-    sets.back().data.resize(std::min<std::size_t>(size, kMaxRegsetSize));
+  if (xstate != nullptr && own.size != 0 && own.size <= kMaxRegsetSize) {
+    sets.push_back({xstate->head, convert_xstate(xstate->data, own)});
   } else if (const Regset* floating = find(saved, NT_PRFPREG)) {
     sets.push_back(*floating);
   }
@@ -156,30 +139,61 @@ Bytes syscall_code(long number) {
 
 namespace {
 
-void check_registers(const Context& context, const cryo_x86_64_cpu& own, std::vector<CpuProblem>& problems) {
+void check_registers(const Context& context, std::vector<CpuProblem>& problems) {
+  const XstateLayout own = own_xstate();
   for (const Process& process : context.processes)
     for (const Thread& thread : process.threads) {
-      const std::uint64_t missing = in_use(thread) & ~own.xcr0;
+      const Regset* xstate = find(thread.regsets, NT_X86_XSTATE);
+      if (xstate == nullptr) continue;
+      const std::uint64_t in_use = xstate_in_use(xstate->data), missing = in_use & ~own.components;
       if (missing != 0)
         problems.push_back({fmt::format("thread {} has register contents that this CPU cannot hold: {}",
                                         thread.head.tid, component_names(missing)),
                             true});
+      else if (in_use > kXstateLegacy && !xstate_layout(xstate->data))
+        problems.push_back({fmt::format("thread {} has register contents in an order that is not known: {}",
+                                        thread.head.tid, component_names(in_use)),
+                            true});
     }
+}
+
+// The highest; 0: a process has been started without one.
+int level_of(const CpuBaselines& baselines) {
+  int highest = 0;
+  for (const std::string& name : baselines) {
+    const std::optional<int> level = x86_64_level(name);
+    if (!level) return 0;
+    highest = std::max(highest, *level);
+  }
+  return highest;
+}
+
+std::vector<std::string> missing_of(const cryo_x86_64_cpu& saved, const cryo_x86_64_cpu& own) {
+  std::vector<std::string> missing = x86_64_features(saved, own);
+  if (saved.xcr0 & ~own.xcr0)
+    missing.push_back(fmt::format("state components {}", component_names(saved.xcr0 & ~own.xcr0)));
+  return missing;
 }
 
 }  // namespace
 
-std::vector<CpuProblem> cpu_problems(const Context& context) {
+std::vector<CpuProblem> cpu_problems(const Context& context, const CpuBaselines& baselines) {
   std::vector<CpuProblem> problems;
+  check_registers(context, problems);
+  if (!problems.empty() || context.cpu.size() < offsetof(cryo_x86_64_cpu, cpuid)) return problems;
   const cryo_x86_64_cpu own = own_cpu();
-  check_registers(context, own, problems);
-  if (context.cpu.size() < offsetof(cryo_x86_64_cpu, cpuid)) return problems;
-  const cryo_x86_64_cpu saved = x86_64_cpu(context.cpu);
-  std::vector<std::string> missing;
-  if (has_x86_64_cpuid(context.cpu)) missing = x86_64_features(saved, own);
-  if (saved.xcr0 & ~own.xcr0)
-    missing.push_back(fmt::format("state components {}", component_names(saved.xcr0 & ~own.xcr0)));
-  if (problems.empty() && !missing.empty())
+  cryo_x86_64_cpu saved = x86_64_cpu(context.cpu);
+  if (!has_x86_64_cpuid(context.cpu)) std::fill(std::begin(saved.cpuid), std::end(saved.cpuid), 0);
+  std::vector<std::string> missing = missing_of(saved, own);
+  const int level = level_of(baselines);
+  if (level != 0) {
+    if (!missing.empty())
+      problems.push_back({fmt::format("this CPU lacks what a program that does not keep to {} could use: {}",
+                                      fmt::join(baselines, ", "), fmt::join(missing, ", ")),
+                          false, true});
+    missing = x86_64_features(x86_64_within_level(saved, level), own);
+  }
+  if (!missing.empty())
     problems.push_back({fmt::format("this CPU lacks what programs could use where the context was made: {}",
                                     fmt::join(missing, ", ")),
                         false});

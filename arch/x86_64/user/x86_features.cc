@@ -4,38 +4,40 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 
 namespace cryo {
 namespace {
 
-// Intel SDM volume 2, CPUID; AMD APM volume 3, appendix E.
+// Intel SDM volume 2, CPUID; AMD APM volume 3, appendix E. Levels: x86-64 psABI, 3.1.1.
 constexpr struct {
   int word;
   unsigned int bit;
   const char* name;
+  int level = 0;  // the first one that asks for it; 0: none does
 } kFeatures[] = {
-    {CRYO_X86_64_1_ECX, 0, "pni"},
+    {CRYO_X86_64_1_ECX, 0, "pni", 2},
     {CRYO_X86_64_1_ECX, 1, "pclmulqdq"},
-    {CRYO_X86_64_1_ECX, 9, "ssse3"},
-    {CRYO_X86_64_1_ECX, 12, "fma"},
-    {CRYO_X86_64_1_ECX, 13, "cx16"},
-    {CRYO_X86_64_1_ECX, 19, "sse4_1"},
-    {CRYO_X86_64_1_ECX, 20, "sse4_2"},
-    {CRYO_X86_64_1_ECX, 22, "movbe"},
-    {CRYO_X86_64_1_ECX, 23, "popcnt"},
+    {CRYO_X86_64_1_ECX, 9, "ssse3", 2},
+    {CRYO_X86_64_1_ECX, 12, "fma", 3},
+    {CRYO_X86_64_1_ECX, 13, "cx16", 2},
+    {CRYO_X86_64_1_ECX, 19, "sse4_1", 2},
+    {CRYO_X86_64_1_ECX, 20, "sse4_2", 2},
+    {CRYO_X86_64_1_ECX, 22, "movbe", 3},
+    {CRYO_X86_64_1_ECX, 23, "popcnt", 2},
     {CRYO_X86_64_1_ECX, 25, "aes"},
-    {CRYO_X86_64_1_ECX, 26, "xsave"},
-    {CRYO_X86_64_1_ECX, 28, "avx"},
-    {CRYO_X86_64_1_ECX, 29, "f16c"},
+    {CRYO_X86_64_1_ECX, 26, "xsave", 3},
+    {CRYO_X86_64_1_ECX, 28, "avx", 3},
+    {CRYO_X86_64_1_ECX, 29, "f16c", 3},
     {CRYO_X86_64_1_ECX, 30, "rdrand"},
     {CRYO_X86_64_7_EBX, 0, "fsgsbase"},
-    {CRYO_X86_64_7_EBX, 3, "bmi1"},
+    {CRYO_X86_64_7_EBX, 3, "bmi1", 3},
     {CRYO_X86_64_7_EBX, 4, "hle"},
-    {CRYO_X86_64_7_EBX, 5, "avx2"},
-    {CRYO_X86_64_7_EBX, 8, "bmi2"},
+    {CRYO_X86_64_7_EBX, 5, "avx2", 3},
+    {CRYO_X86_64_7_EBX, 8, "bmi2", 3},
     {CRYO_X86_64_7_EBX, 11, "rtm"},
-    {CRYO_X86_64_7_EBX, 16, "avx512f"},
-    {CRYO_X86_64_7_EBX, 17, "avx512dq"},
+    {CRYO_X86_64_7_EBX, 16, "avx512f", 4},
+    {CRYO_X86_64_7_EBX, 17, "avx512dq", 4},
     {CRYO_X86_64_7_EBX, 18, "rdseed"},
     {CRYO_X86_64_7_EBX, 19, "adx"},
     {CRYO_X86_64_7_EBX, 21, "avx512ifma"},
@@ -43,10 +45,10 @@ constexpr struct {
     {CRYO_X86_64_7_EBX, 24, "clwb"},
     {CRYO_X86_64_7_EBX, 26, "avx512pf"},
     {CRYO_X86_64_7_EBX, 27, "avx512er"},
-    {CRYO_X86_64_7_EBX, 28, "avx512cd"},
+    {CRYO_X86_64_7_EBX, 28, "avx512cd", 4},
     {CRYO_X86_64_7_EBX, 29, "sha_ni"},
-    {CRYO_X86_64_7_EBX, 30, "avx512bw"},
-    {CRYO_X86_64_7_EBX, 31, "avx512vl"},
+    {CRYO_X86_64_7_EBX, 30, "avx512bw", 4},
+    {CRYO_X86_64_7_EBX, 31, "avx512vl", 4},
     {CRYO_X86_64_7_ECX, 1, "avx512vbmi"},
     {CRYO_X86_64_7_ECX, 3, "pku"},
     {CRYO_X86_64_7_ECX, 5, "waitpkg"},
@@ -82,8 +84,8 @@ constexpr struct {
     {CRYO_X86_64_D_1_EAX, 0, "xsaveopt"},
     {CRYO_X86_64_D_1_EAX, 1, "xsavec"},
     {CRYO_X86_64_D_1_EAX, 2, "xgetbv1"},
-    {CRYO_X86_64_80000001_ECX, 0, "lahf_lm"},
-    {CRYO_X86_64_80000001_ECX, 5, "abm"},
+    {CRYO_X86_64_80000001_ECX, 0, "lahf_lm", 2},
+    {CRYO_X86_64_80000001_ECX, 5, "abm", 3},
     {CRYO_X86_64_80000001_ECX, 6, "sse4a"},
     {CRYO_X86_64_80000001_ECX, 8, "3dnowprefetch"},
     {CRYO_X86_64_80000001_ECX, 11, "xop"},
@@ -106,6 +108,19 @@ cryo_x86_64_cpu x86_64_cpu(std::span<const std::byte> payload) {
 
 bool has_x86_64_cpuid(std::span<const std::byte> payload) {
   return payload.size() >= sizeof(cryo_x86_64_cpu);
+}
+
+std::optional<int> x86_64_level(std::string_view name) {
+  constexpr std::string_view kNames[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  const auto* const at = std::find(std::begin(kNames), std::end(kNames), name);
+  if (at == std::end(kNames)) return std::nullopt;
+  return static_cast<int>(at - std::begin(kNames)) + 1;
+}
+
+cryo_x86_64_cpu x86_64_within_level(cryo_x86_64_cpu cpu, int level) {
+  for (const auto& feature : kFeatures)
+    if (feature.level == 0 || feature.level > level) cpu.cpuid[feature.word] &= ~(1U << feature.bit);
+  return cpu;
 }
 
 std::vector<std::string> x86_64_features(const cryo_x86_64_cpu& have, const cryo_x86_64_cpu& lack) {
