@@ -1,30 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // aarch64: registers and CPU section of a context, for people.  Built on every architecture.
-#include "context/describe.h"
-
 #include <cryo/arch/aarch64.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
+#include "context/describe_parts.h"
 
 namespace cryo {
 namespace {
 
 constexpr std::size_t kKeyBytes = 16;
 constexpr const char* kAddressKeys[] = {"ia", "ib", "da", "db"};
-
-template <typename T>
-std::optional<T> take(std::span<const std::byte> from, std::size_t offset = 0) {
-  if (from.size() < offset + sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, from.data() + offset, sizeof(T));
-  return value;
-}
-
-std::string hex(std::uint64_t value) {
-  return fmt::format("{:#018x}", value);
-}
 
 // Where a system call is to be made is not told by the registers alone.
 std::optional<ThreadPlace> place(std::span<const std::byte> prstatus) {
@@ -71,16 +56,6 @@ NamedValues keys(std::span<const std::byte> data) {
   for (std::size_t i = 0; i < std::size(kAddressKeys) && (i + 1) * kKeyBytes <= data.size(); ++i)
     names += fmt::format("{}{}", names.empty() ? "" : " ", kAddressKeys[i]);
   return {{"keys", names}};
-}
-
-NamedValues words(std::span<const std::byte> data, std::initializer_list<const char*> names) {
-  NamedValues values;
-  std::size_t offset = 0;
-  for (const char* name : names) {
-    if (const auto value = take<std::uint64_t>(data, offset)) values.emplace_back(name, hex(*value));
-    offset += sizeof(std::uint64_t);
-  }
-  return values;
 }
 
 NamedValues registers(const Regset& regset) {

@@ -1,29 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // ppc64le: registers and CPU section of a context, for people.  Built on every architecture.
-#include "context/describe.h"
-
 #include <cryo/arch/ppc64le.h>
 #include <fmt/format.h>
 
-#include <cstring>
+#include "context/describe_parts.h"
 
 namespace cryo {
 namespace {
 
 constexpr std::size_t kVector = 16;
 constexpr std::size_t kRegisters = 32;  // of each kind
-
-template <typename T>
-std::optional<T> take(std::span<const std::byte> from, std::size_t offset = 0) {
-  if (from.size() < offset + sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, from.data() + offset, sizeof(T));
-  return value;
-}
-
-std::string hex(std::uint64_t value) {
-  return fmt::format("{:#018x}", value);
-}
 
 // The call that it is in, if the result tells that it is not over.
 std::optional<std::uint64_t> call_of(const cryo_ppc64le_regs& regs) {
@@ -56,16 +42,6 @@ NamedValues general_registers(std::span<const std::byte> data) {
   values.emplace_back("xer", hex(regs->xer));
   values.emplace_back("cr", fmt::format("{:#010x}", regs->ccr));
   values.emplace_back("trap", fmt::format("{:#x}", regs->trap));
-  return values;
-}
-
-NamedValues words(std::span<const std::byte> data, std::initializer_list<const char*> names) {
-  NamedValues values;
-  std::size_t offset = 0;
-  for (const char* name : names) {
-    if (const auto value = take<std::uint64_t>(data, offset)) values.emplace_back(name, hex(*value));
-    offset += sizeof(std::uint64_t);
-  }
   return values;
 }
 

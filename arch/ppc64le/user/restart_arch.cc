@@ -2,49 +2,38 @@
 #include "restart/restart_arch.h"
 
 #include <cryo/arch/ppc64le.h>
-#include <fmt/ranges.h>
-#include <sys/auxv.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <initializer_list>
 
-#include "base/error.h"
+#include "restart/hwcap.h"
+#include "restart/regsets.h"
 
 namespace cryo {
 namespace {
 
-struct Bit {
-  unsigned bit;
-  const char* name;
-};
-
 // Of AT_HWCAP and AT_HWCAP2, as the kernel calls them: what processors with this architecture may lack.
-constexpr Bit kHwcapNames[] = {{6, "archpmu"}, {7, "vsx"},  {8, "arch_2_06"}, {10, "dfp"},
-                               {14, "smt"},    {27, "fpu"}, {28, "altivec"}};
-constexpr Bit kHwcap2Names[] = {{17, "mma"},     {18, "arch_3_1"},  {20, "scv"},      {21, "darn"},
-                                {22, "ieee128"}, {23, "arch_3_00"}, {24, "htm-nosc"}, {25, "vcrypto"},
-                                {26, "tar"},     {27, "isel"},      {28, "ebb"},      {29, "dscr"},
-                                {30, "htm"},     {31, "arch_2_07"}};
+constexpr HwcapNames kHwcapNames = hwcap_names(
+    {{6, "archpmu"}, {7, "vsx"}, {8, "arch_2_06"}, {10, "dfp"}, {14, "smt"}, {27, "fpu"}, {28, "altivec"}});
+constexpr HwcapNames kHwcap2Names = hwcap_names({{17, "mma"},
+                                                 {18, "arch_3_1"},
+                                                 {20, "scv"},
+                                                 {21, "darn"},
+                                                 {22, "ieee128"},
+                                                 {23, "arch_3_00"},
+                                                 {24, "htm-nosc"},
+                                                 {25, "vcrypto"},
+                                                 {26, "tar"},
+                                                 {27, "isel"},
+                                                 {28, "ebb"},
+                                                 {29, "dscr"},
+                                                 {30, "htm"},
+                                                 {31, "arch_2_07"}});
 
 constexpr unsigned kVsx = 7, kAltivec = 28;                         // bits of AT_HWCAP
 constexpr unsigned kArch31 = 18, kTar = 26, kEbb = 28, kDscr = 29;  // of AT_HWCAP2
-
-bool has_hwcap(unsigned bit) {
-  return ::getauxval(AT_HWCAP) >> bit & 1;
-}
-
-bool has_hwcap2(unsigned bit) {
-  return ::getauxval(AT_HWCAP2) >> bit & 1;
-}
-
-const Regset* find(const std::vector<Regset>& sets, std::uint32_t note) {
-  const auto set =
-      std::find_if(sets.begin(), sets.end(), [note](const Regset& s) { return s.head.note == note; });
-  return set == sets.end() ? nullptr : &*set;
-}
 
 bool has_content(const Regset* set) {
   return set != nullptr &&
@@ -66,23 +55,8 @@ std::vector<std::string> missing_of(const std::vector<Regset>& sets) {
                         {CRYO_PPC64LE_EBB, has_hwcap2(kEbb), "event-based branches"}};
   std::vector<std::string> missing;
   for (const Need& need : needs)
-    if (!need.here && has_content(find(sets, need.note))) missing.emplace_back(need.name);
+    if (!need.here && has_content(find_regset(sets, need.note))) missing.emplace_back(need.name);
   return missing;
-}
-
-std::uint64_t auxv_value(const Mm& mm, std::uint64_t type) {
-  for (std::size_t i = 0; i + 1 < mm.auxv.size(); i += 2)
-    if (mm.auxv[i] == type) return mm.auxv[i + 1];
-  return 0;
-}
-
-void add_names(std::uint64_t bits, std::span<const Bit> names, const char* word,
-               std::vector<std::string>& to) {
-  for (unsigned bit = 0; bit < 64; ++bit) {
-    if (!(bits >> bit & 1)) continue;
-    const auto known = std::find_if(names.begin(), names.end(), [bit](const Bit& b) { return b.bit == bit; });
-    to.push_back(known != names.end() ? known->name : fmt::format("{} bit {}", word, bit));
-  }
 }
 
 // A call that the kernel has made ready to be made again is over for it: it must not look at the result,
@@ -97,12 +71,6 @@ Regset general(Regset set) {
   return set;
 }
 
-Bytes words_of(std::initializer_list<std::uint32_t> words) {
-  Bytes code(words.size() * sizeof(std::uint32_t));
-  std::memcpy(code.data(), words.begin(), code.size());
-  return code;
-}
-
 }  // namespace
 
 std::uint32_t own_arch() {
@@ -112,10 +80,10 @@ std::uint32_t own_arch() {
 std::vector<Regset> restart_regsets(const std::vector<Regset>& saved) {
   std::vector<Regset> sets;
   const auto add = [&](std::uint32_t note, bool wanted) {
-    const Regset* set = find(saved, note);
+    const Regset* set = find_regset(saved, note);
     if (set != nullptr && wanted) sets.push_back(*set);
   };
-  if (const Regset* set = find(saved, CRYO_PPC64LE_PRSTATUS)) sets.push_back(general(*set));
+  if (const Regset* set = find_regset(saved, CRYO_PPC64LE_PRSTATUS)) sets.push_back(general(*set));
   add(CRYO_PPC64LE_PRFPREG, true);
   add(CRYO_PPC64LE_VMX, has_hwcap(kAltivec));
   add(CRYO_PPC64LE_VSX, has_hwcap(kVsx));
@@ -134,18 +102,11 @@ int restart_protection(std::uint64_t vma_flags) {
 }
 
 std::uint64_t instruction_pointer(const std::vector<Regset>& sets) {
-  cryo_ppc64le_regs regs{};
-  const Regset* general = find(sets, CRYO_PPC64LE_PRSTATUS);
-  if (general != nullptr && general->data.size() >= sizeof(regs))
-    std::memcpy(&regs, general->data.data(), sizeof(regs));
-  return regs.nip;
+  return register_of(sets, CRYO_PPC64LE_PRSTATUS, offsetof(cryo_ppc64le_regs, nip));
 }
 
 void set_instruction_pointer(std::vector<Regset>& sets, std::uint64_t address) {
-  constexpr std::size_t kAt = offsetof(cryo_ppc64le_regs, nip);
-  for (Regset& set : sets)
-    if (set.head.note == CRYO_PPC64LE_PRSTATUS && set.data.size() >= kAt + sizeof(address))
-      std::memcpy(set.data.data() + kAt, &address, sizeof(address));
+  set_register(sets, CRYO_PPC64LE_PRSTATUS, offsetof(cryo_ppc64le_regs, nip), address);
 }
 
 std::span<const VdsoFunction> vdso_functions() {
@@ -166,43 +127,23 @@ std::span<const VdsoFunction> vdso_functions() {
 // To r12, by which a function knows its own address: no argument is there.
 Bytes jump_code(std::uint64_t target) {
   const auto part = [target](unsigned shift) { return static_cast<std::uint32_t>(target >> shift & 0xffff); };
-  return words_of({0x3d800000 | part(48),  // lis r12
-                   0x618c0000 | part(32),  // ori r12, r12
-                   0x798c07c6,             // sldi r12, r12, 32
-                   0x658c0000 | part(16),  // oris r12, r12
-                   0x618c0000 | part(0),   // ori r12, r12
-                   0x7d8903a6,             // mtctr r12
-                   0x4e800420});           // bctr
+  return code_of({0x3d800000 | part(48),  // lis r12
+                  0x618c0000 | part(32),  // ori r12, r12
+                  0x798c07c6,             // sldi r12, r12, 32
+                  0x658c0000 | part(16),  // oris r12, r12
+                  0x618c0000 | part(0),   // ori r12, r12
+                  0x7d8903a6,             // mtctr r12
+                  0x4e800420});           // bctr
 }
 
 Bytes syscall_code(long number) {
   // li r0, number; sc; blr.  An error is told in the same way by both.
-  return words_of({0x38000000 | static_cast<std::uint32_t>(number & 0xffff), 0x44000002, 0x4e800020});
+  return code_of({0x38000000 | static_cast<std::uint32_t>(number & 0xffff), 0x44000002, 0x4e800020});
 }
 
 std::vector<CpuProblem> cpu_problems(const Context& context, const CpuBaselines&) {
-  std::vector<CpuProblem> problems;
-  for (const Process& process : context.processes)
-    for (const Thread& thread : process.threads) {
-      const auto missing = missing_of(thread.regsets);
-      if (!missing.empty())
-        problems.push_back({fmt::format("thread {} has register contents that this CPU cannot hold: {}",
-                                        thread.head.tid, fmt::join(missing, ", ")),
-                            true});
-    }
-  if (!problems.empty()) return problems;
-  std::uint64_t missing = 0, missing2 = 0;
-  for (const auto& [id, mm] : context.mms) {
-    missing |= auxv_value(mm, AT_HWCAP) & ~::getauxval(AT_HWCAP);
-    missing2 |= auxv_value(mm, AT_HWCAP2) & ~::getauxval(AT_HWCAP2);
-  }
-  std::vector<std::string> names;
-  add_names(missing, kHwcapNames, "AT_HWCAP", names);
-  add_names(missing2, kHwcap2Names, "AT_HWCAP2", names);
-  if (!names.empty())
-    problems.push_back({fmt::format("this CPU lacks what programs could use where the context was made: {}",
-                                    fmt::join(names, ", ")),
-                        false});
+  std::vector<CpuProblem> problems = register_problems(context, missing_of);
+  if (problems.empty()) problems = hwcap_problems(context, kHwcapNames, kHwcap2Names);
   return problems;
 }
 

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // x86-64: registers and CPU section of a context, for people.  Built on every architecture.
-#include "context/describe.h"
-
 #include <cryo/arch/x86_64.h>
 #include <elf.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
+#include "context/describe_parts.h"
 #include "x86_features.h"
 
 namespace cryo {
@@ -42,14 +40,6 @@ constexpr const char* kStateComponents[] = {"x87",
                                             "AMX config",
                                             "AMX tiles"};
 
-template <typename T>
-std::optional<T> take(std::span<const std::byte> from, std::size_t offset = 0) {
-  if (from.size() < offset + sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, from.data() + offset, sizeof(T));
-  return value;
-}
-
 // "x87 SSE AVX"
 std::string component_names(std::uint64_t mask) {
   std::string text;
@@ -70,11 +60,7 @@ std::optional<ThreadPlace> place(std::span<const std::byte> prstatus) {
 }
 
 NamedValues general_registers(std::span<const std::byte> data) {
-  NamedValues values;
-  for (std::size_t i = 0; i < std::size(kRegisterNames); ++i)
-    if (const auto value = take<std::uint64_t>(data, i * sizeof(std::uint64_t)))
-      values.emplace_back(kRegisterNames[i], fmt::format("{:#018x}", *value));
-  return values;
+  return words(data, kRegisterNames);
 }
 
 NamedValues extended_state(std::span<const std::byte> data) {

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "base/error.h"
+#include "restart/regsets.h"
 #include "x86_features.h"
 #include "xstate.h"
 
@@ -58,12 +58,6 @@ std::string component_names(std::uint64_t mask) {
   return names;
 }
 
-const Regset* find(const std::vector<Regset>& sets, std::uint32_t note) {
-  const auto set =
-      std::find_if(sets.begin(), sets.end(), [note](const Regset& s) { return s.head.note == note; });
-  return set == sets.end() ? nullptr : &*set;
-}
-
 Bytes bytes_of(std::initializer_list<int> values) {
   Bytes bytes;
   for (const int value : values) bytes.push_back(static_cast<std::byte>(value));
@@ -78,12 +72,12 @@ std::uint32_t own_arch() {
 
 std::vector<Regset> restart_regsets(const std::vector<Regset>& saved) {
   std::vector<Regset> sets;
-  if (const Regset* general = find(saved, NT_PRSTATUS)) sets.push_back(*general);
+  if (const Regset* general = find_regset(saved, NT_PRSTATUS)) sets.push_back(*general);
   const XstateLayout own = own_xstate();
-  const Regset* xstate = find(saved, NT_X86_XSTATE);
+  const Regset* xstate = find_regset(saved, NT_X86_XSTATE);
   if (xstate != nullptr && own.size != 0 && own.size <= kMaxRegsetSize) {
     sets.push_back({xstate->head, convert_xstate(xstate->data, own)});
-  } else if (const Regset* floating = find(saved, NT_PRFPREG)) {
+  } else if (const Regset* floating = find_regset(saved, NT_PRFPREG)) {
     sets.push_back(*floating);
   }
   return sets;
@@ -94,18 +88,11 @@ int restart_protection(std::uint64_t) {
 }
 
 std::uint64_t instruction_pointer(const std::vector<Regset>& sets) {
-  cryo_x86_64_regs regs{};
-  const Regset* general = find(sets, NT_PRSTATUS);
-  if (general != nullptr && general->data.size() >= sizeof(regs))
-    std::memcpy(&regs, general->data.data(), sizeof(regs));
-  return regs.rip;
+  return register_of(sets, NT_PRSTATUS, offsetof(cryo_x86_64_regs, rip));
 }
 
 void set_instruction_pointer(std::vector<Regset>& sets, std::uint64_t address) {
-  constexpr std::size_t kAt = offsetof(cryo_x86_64_regs, rip);
-  for (Regset& set : sets)
-    if (set.head.note == NT_PRSTATUS && set.data.size() >= kAt + sizeof(address))
-      std::memcpy(set.data.data() + kAt, &address, sizeof(address));
+  set_register(sets, NT_PRSTATUS, offsetof(cryo_x86_64_regs, rip), address);
 }
 
 std::span<const VdsoFunction> vdso_functions() {
@@ -143,7 +130,7 @@ void check_registers(const Context& context, std::vector<CpuProblem>& problems) 
   const XstateLayout own = own_xstate();
   for (const Process& process : context.processes)
     for (const Thread& thread : process.threads) {
-      const Regset* xstate = find(thread.regsets, NT_X86_XSTATE);
+      const Regset* xstate = find_regset(thread.regsets, NT_X86_XSTATE);
       if (xstate == nullptr) continue;
       const std::uint64_t in_use = xstate_in_use(xstate->data), missing = in_use & ~own.components;
       if (missing != 0)
