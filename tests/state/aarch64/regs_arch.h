@@ -81,15 +81,20 @@ static inline long regs_result(const struct regs *regs)
 	return (long)regs->x[0];
 }
 
+/* A call may change x0; one that goes on with what remains of its time is another one for the kernel, with its number. */
+static inline bool regs_kept(int number, bool called)
+{
+	return !called || (number != 0 && number != 8);
+}
+
 static inline void regs_verify(const struct regs *in, const struct regs *out, bool called, const char *who)
 {
-	int first = called ? 1 : 0;	/* the result */
+	bool same = true;
 
-	for (int i = first; i < 29; i++)
-		if (out->x[i] != in->x[i])
-			crt_same((long long)out->x[i], (long long)in->x[i], "%s: x%d", who, i);
-	crt_ok(!memcmp(in->x + first, out->x + first, sizeof(in->x) - first * sizeof(in->x[0])), "%s: x%d to x28", who,
-	       first);
+	for (int i = 0; i < 29; i++)
+		if (regs_kept(i, called) && out->x[i] != in->x[i])
+			same = crt_same((long long)out->x[i], (long long)in->x[i], "%s: x%d", who, i);
+	crt_ok(same, "%s: x%d to x28", who, called ? 1 : 0);
 	crt_same((long long)out->nzcv, (long long)in->nzcv, "%s: flags", who);
 	crt_same((long long)out->fpcr, (long long)in->fpcr, "%s: FPCR", who);
 	crt_same((long long)out->fpsr, (long long)in->fpsr, "%s: FPSR", who);
