@@ -60,7 +60,7 @@ XstateLayout amd() {
   return layout;
 }
 
-TEST(components_move_to_where_the_other_cpu_has_them) {
+TEST("xstate: components move to where the other CPU has them") {
   const Bytes area = convert_xstate(intel(), amd());
   CHECK_EQ(area.size(), kAmdSize);
   CHECK_EQ(get(area, kHeader), kServer);
@@ -78,7 +78,7 @@ TEST(components_move_to_where_the_other_cpu_has_them) {
   if (from) CHECK(convert_xstate(area, *from) == intel());
 }
 
-TEST(what_the_other_cpu_lacks_is_left_out) {
+TEST("xstate: what the other CPU lacks is left out") {
   XstateLayout avx{kX87 | kSse | kAvx, 832, {}};
   avx.offset[2] = 576;
   const Bytes area = convert_xstate(intel(), avx);
@@ -88,7 +88,7 @@ TEST(what_the_other_cpu_lacks_is_left_out) {
   CHECK(convert_xstate(intel(), XstateLayout{kX87 | kSse, 0, {}}).empty());
 }
 
-TEST(registers_that_are_all_zeros_are_not_in_use) {
+TEST("xstate: registers that are all zeros are not in use") {
   Bytes area = intel();
   CHECK_EQ(xstate_in_use(area), kServer & ~kPkru);
   fill(area, 1088, 64 + 512 + 1024, 0);
@@ -101,7 +101,7 @@ TEST(registers_that_are_all_zeros_are_not_in_use) {
   CHECK_EQ(xstate_in_use(area), kX87 | kSse | kPkru);
 }
 
-TEST(a_layout_that_is_not_known) {
+TEST("xstate: a layout that is not known") {
   Bytes area = intel();
   area.resize(2600);
   CHECK(!xstate_layout(area));
