@@ -19,6 +19,7 @@
 #include "cr_restart/arguments.h"
 #include "cr_restart/forward.h"
 #include "cr_restart/reporter.h"
+#include "restart/allocation.h"
 #include "restart/restart.h"
 
 namespace cryo {
@@ -153,7 +154,9 @@ Outcome Tool::part(pid_t child) {
 // Nothing of the context is held any more when this returns: neither its memory nor its file.
 std::optional<pid_t> Tool::launch() {
   const Source source = open_source();
-  const Context context = read_context(source);
+  const allocation::Inherited memory;
+  const Context context = memory.fill([&] { return read_context(source); });
+  const allocation::Inherited::Seal seal;
   Restart restart(context, source, arguments_.restart);
   const Findings findings = restart.check();
   // A context of another machine is as good as none.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "restart/address_space.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
-#include <memory>
 
 #include "base/error.h"
 #include "restart/proc_files.h"
@@ -70,20 +70,21 @@ AddressRange AddressSpace::take_hole(std::uint64_t size) {
 }
 
 std::vector<OwnMapping> own_mappings() {
-  // Line by line: what would hold all of it would be one more mapping.
-  const std::unique_ptr<FILE, int (*)(FILE*)> maps(::fdopen(open_proc("self/maps").release(), "re"),
-                                                   ::fclose);
+  // Part by part: what would hold all of it would be one more mapping.
+  const UniqueFd maps = open_proc("self/maps");
   if (!maps) fail_errno("cannot read /proc/self/maps");
   std::vector<OwnMapping> mappings;
-  std::string line;
-  for (int c; (c = std::fgetc(maps.get())) != EOF;) {
-    if (c != '\n') {
-      line += static_cast<char>(c);
-      continue;
-    }
-    mappings.push_back(parse_mapping(line));
-    line.clear();
+  std::string rest;
+  char part[4096];
+  ssize_t got = 0;
+  while ((got = ::read(maps.get(), part, sizeof(part))) > 0) {
+    rest.append(part, static_cast<std::size_t>(got));
+    std::size_t from = 0;
+    for (std::size_t end; (end = rest.find('\n', from)) != std::string::npos; from = end + 1)
+      mappings.push_back(parse_mapping(rest.substr(from, end - from)));
+    rest.erase(0, from);
   }
+  if (got < 0) fail_errno("cannot read /proc/self/maps");
   return mappings;
 }
 

@@ -8,7 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
-#include <sstream>
+#include <string>
 
 #include "base/unique_fd.h"
 #include "restart/proc_files.h"
@@ -26,10 +26,9 @@ std::string mount_point() {
 }
 
 std::string own_cgroup() {
-  std::istringstream file(read_proc("self/cgroup"));
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("0::")) return line.substr(3);
-  return {};
+  const std::string lines = "\n" + read_proc("self/cgroup");
+  const std::size_t at = lines.find("\n0::");
+  return at == std::string::npos ? "" : lines.substr(at + 4, lines.find('\n', at + 1) - at - 4);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 
@@ -11,6 +12,7 @@
 #include "context/describe.h"
 #include "restart/cpu_baseline.h"
 #include "restart/namespaces.h"
+#include "restart/proc_files.h"
 #include "restart/restart_arch.h"
 #include "restart/sysv.h"
 #include "restart/tree_plan.h"
@@ -85,9 +87,10 @@ Findings check_context(const Context& context, const Source& source, const Resta
   check_cpu(context, source, options, findings);
   check_tree(context, options, findings);
   const Creds own = own_credentials();
+  const int oom_score_adj = std::atoi(read_proc("self/oom_score_adj").c_str());
   for (const Process& process : context.processes) {
     if (process.head.flags & CRYO_PROC_ZOMBIE) continue;
-    const CheckInput input{context, process, options, own};
+    const CheckInput input{context, process, options, own, oom_score_adj};
     check_process(input, findings);
     check_threads(input, findings);
     check_memory(input, findings);

@@ -52,6 +52,7 @@ struct CheckInput {
   const Process& process;
   const RestartOptions& options;
   Creds own;
+  int oom_score_adj = 0;  // own
 };
 // Files that have changed since the checkpoint, of all processes at once: one line for each.
 void check_changed(const Context& context, const RestartOptions& options, Findings& findings);

@@ -23,9 +23,8 @@ bool is_inside(const Thread& thread, const AddressRange& range) {
 
 void check_vdso(const CheckInput& input, const Mm& mm, Findings& findings) {
   const std::int32_t pid = input.process.head.pid;
-  const std::vector<KernelMapping> own = kernel_mappings(own_mappings());
-  if (has_this_vdso(mm, own)) return;
-  const std::string problem = vdso_problem(input.context, mm, own);
+  if (has_this_vdso(mm, own_vdso())) return;
+  const std::string problem = vdso_problem(input.context, mm, own_vdso());
   if (!problem.empty())
     findings.problem(
         kErrBadArch,
@@ -37,7 +36,7 @@ void check_vdso(const CheckInput& input, const Mm& mm, Findings& findings) {
 // Those of the first one are moved together with the memory.
 void check_place(const CheckInput& input, Findings& findings) {
   const Mm& mm = input.context.mm(input.process.head.mm);
-  if (has_this_vdso(mm, kernel_mappings(own_mappings()))) return;
+  if (has_this_vdso(mm, own_vdso())) return;
   for (const Thread& thread : input.process.threads)
     if (is_inside(thread, span_of(kernel_mappings(mm))))
       findings.problem(

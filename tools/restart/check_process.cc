@@ -30,7 +30,7 @@ bool exists(pid_t id) {
 
 // Of a process, thread, group or session: an owner of signals can be any id that the kernel knows.
 bool is_known(pid_t id) {
-  const UniqueFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  static const UniqueFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   return file && ::fcntl(file.get(), F_SETOWN, id) == 0;
 }
 
@@ -141,8 +141,7 @@ void check_cwd(const CheckInput& input, Findings& findings) {
 }
 
 void check_oom(const CheckInput& input, Findings& findings) {
-  int now = 0;
-  std::ifstream("/proc/self/oom_score_adj") >> now;
+  const int now = input.oom_score_adj;
   if (input.process.head.oom_score_adj < now && !capable(input.own, CAP_SYS_RESOURCE))
     findings.warning("pid {}: oom_score_adj stays at {} (it was {})", input.process.head.pid, now,
                      input.process.head.oom_score_adj);

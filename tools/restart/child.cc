@@ -55,6 +55,7 @@ class Child {
   void restore_ordinary_state();
   void act_as_own_user() const;
   void restore_open_files();
+  void fill_own_epolls() const;
   [[nodiscard]] bool adds_seals() const;
   [[nodiscard]] std::map<std::uint32_t, int> own_fds() const;
   [[nodiscard]] StubArea make_area(AddressSpace& space);
@@ -114,6 +115,17 @@ bool Child::adds_seals() const {
   return index_ == 0 && !input_.files.seals.empty();
 }
 
+// What is watched need not be in this process's table.
+void Child::fill_own_epolls() const {
+  if (std::none_of(files_.fds.begin(), files_.fds.end(), [this](const auto& own) {
+        return input_.context.file(own.first).head.kind == CRYO_FILE_EPOLL;
+      }))
+    return;
+  std::map<std::uint32_t, int> all = files_.fds;
+  for (const auto& [id, fd] : input_.files.fds) all.try_emplace(id, fd.get());
+  fill_epolls(input_.context, process_, all, input_.handle_fd);
+}
+
 void Child::restore_open_files() {
   std::map<std::uint32_t, UniqueFd> rings = make_polled_rings(
       {input_.context, input_.file_input.context, index_, credentials_, input_.file_input.descriptors,
@@ -123,10 +135,7 @@ void Child::restore_open_files() {
   claim_clients(input_.context, process_, files_.fds);
   name_peers(input_.context, process_, files_.fds, input_.handle_fd);
   fill_inotifies(input_.context, process_, input_.options, files_.fds);
-  // What is watched need not be in this process's table.
-  std::map<std::uint32_t, int> all = files_.fds;
-  for (const auto& [id, fd] : input_.files.fds) all.try_emplace(id, fd.get());
-  fill_epolls(input_.context, process_, all, input_.handle_fd);
+  fill_own_epolls();
   std::set<int> keep{input_.context_fd, input_.handle_fd, input_.device_fd, files_.exe_fd};
   if (kept_proc() >= 0) keep.insert(kept_proc());
   for (const auto& [id, fd] : files_.fds) keep.insert(fd);
@@ -181,11 +190,7 @@ MemoryPlan Child::plan_own_memory(StubArea& area, AddressSpace& space) {
 }
 
 bool Child::is_child_of_exited_leader() const {
-  const auto& all = input_.context.processes;
-  return std::any_of(all.begin(), all.end(), [this](const Process& other) {
-    return other.head.pid == process_.head.ppid && !other.threads.empty() &&
-           has_exited(other.threads.front());
-  });
+  return input_.of_exited_leaders.contains(index_);
 }
 
 void Child::plan_process_calls(CallList& calls, StubArea& area) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "context/model.h"
@@ -37,6 +38,7 @@ struct ChildInput {
   stub::Report* report = nullptr;
   std::size_t report_size = 0;  // bytes, with its slots
   const SharedLife& shared_life;
+  const std::set<std::size_t>& of_exited_leaders;  // those whose parent's first thread has exited
 };
 
 // Does not return: the caller becomes process `index` of the context, or leaves a report and exits.

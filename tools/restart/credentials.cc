@@ -11,8 +11,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <sstream>
+#include <string_view>
 
 #include "base/error.h"
 #include "restart/proc_files.h"
@@ -24,8 +23,27 @@ using stub::Step;
 
 constexpr int kLastCapability = 63;
 
-std::uint64_t hex(const std::string& text) {
-  return std::stoull(text, nullptr, 16);
+// Those behind "NAME:" in a file like /proc/self/status.
+template <typename T>
+std::vector<T> numbers(std::string_view text, std::string_view name, int base) {
+  std::vector<T> result;
+  std::size_t at = text.find(fmt::format("\n{}:", name));
+  if (at == std::string_view::npos) return result;
+  at += name.size() + 2;
+  const std::string_view line = text.substr(at, text.find('\n', at) - at);
+  for (std::size_t from = 0; (from = line.find_first_not_of("\t ", from)) != std::string_view::npos;) {
+    T value{};
+    const auto [end, error] = std::from_chars(line.data() + from, line.data() + line.size(), value, base);
+    if (error != std::errc()) fail(EIO, "/proc/self/status: {}: unknown format", name);
+    result.push_back(value);
+    from = static_cast<std::size_t>(end - line.data());
+  }
+  return result;
+}
+
+std::uint64_t capabilities(std::string_view status, std::string_view name) {
+  const auto masks = numbers<std::uint64_t>(status, name, 16);
+  return masks.empty() ? 0 : masks.front();
 }
 
 bool same(const Creds& a, const Creds& b) {
@@ -64,31 +82,33 @@ void add_capset(CallList& calls, Room& room, std::uint64_t effective, std::uint6
 }  // namespace
 
 Creds own_credentials() {
-  std::istringstream status(read_proc("self/status"));
-  if (status.view().empty()) fail_errno("cannot read /proc/self/status");
+  const std::string status = read_proc("self/status");
+  if (status.empty()) fail_errno("cannot read /proc/self/status");
   Creds own;
-  for (std::string line; std::getline(status, line);) {
-    std::istringstream fields(line);
-    std::string name, value;
-    fields >> name;
-    cryo_creds& head = own.head;
-    if (name == "Uid:") fields >> head.uid >> head.euid >> head.suid >> head.fsuid;
-    if (name == "Gid:") fields >> head.gid >> head.egid >> head.sgid >> head.fsgid;
-    if (name == "Groups:")
-      for (std::uint32_t group = 0; fields >> group;) own.groups.push_back(group);
-    if (!name.starts_with("Cap")) continue;
-    fields >> value;
-    if (name == "CapInh:") head.cap_inheritable = hex(value);
-    if (name == "CapPrm:") head.cap_permitted = hex(value);
-    if (name == "CapEff:") head.cap_effective = hex(value);
-    if (name == "CapBnd:") head.cap_bset = hex(value);
-    if (name == "CapAmb:") head.cap_ambient = hex(value);
-  }
-  own.head.nr_groups = static_cast<std::uint32_t>(own.groups.size());
+  cryo_creds& head = own.head;
+  const auto uids = numbers<std::uint32_t>(status, "Uid", 10);
+  const auto gids = numbers<std::uint32_t>(status, "Gid", 10);
+  if (uids.size() != 4 || gids.size() != 4) fail(EIO, "/proc/self/status has an unknown format");
+  head.uid = uids[0], head.euid = uids[1], head.suid = uids[2], head.fsuid = uids[3];
+  head.gid = gids[0], head.egid = gids[1], head.sgid = gids[2], head.fsgid = gids[3];
+  own.groups = numbers<std::uint32_t>(status, "Groups", 10);
+  head.nr_groups = static_cast<std::uint32_t>(own.groups.size());
+  head.cap_inheritable = capabilities(status, "CapInh");
+  head.cap_permitted = capabilities(status, "CapPrm");
+  head.cap_effective = capabilities(status, "CapEff");
+  head.cap_bset = capabilities(status, "CapBnd");
+  head.cap_ambient = capabilities(status, "CapAmb");
   const int securebits = ::prctl(PR_GET_SECUREBITS);
   if (securebits < 0) fail_errno("PR_GET_SECUREBITS");
-  own.head.securebits = static_cast<std::uint32_t>(securebits);
+  head.securebits = static_cast<std::uint32_t>(securebits);
   return own;
+}
+
+bool is_capable(int capability) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+  if (::syscall(SYS_capget, &header, data) != 0) fail_errno("capget");
+  return data[capability / 32].effective >> (capability % 32) & 1;
 }
 
 bool capable(const Creds& own, int capability) {

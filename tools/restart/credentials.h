@@ -37,5 +37,7 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
 
 // Is `capability` (CAP_*) effective here?
 [[nodiscard]] bool capable(const Creds& own, int capability);
+// The same of the caller, without asking for all the rest.  Throws Error.
+[[nodiscard]] bool is_capable(int capability);
 
 }  // namespace cryo

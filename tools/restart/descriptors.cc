@@ -3,8 +3,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <memory>
 
 #include "base/error.h"
@@ -25,6 +28,12 @@ std::vector<int> open_descriptors() {
     if (number && *number != ::dirfd(dir.get())) result.push_back(*number);
   }
   return result;
+}
+
+// From `first` to `last`.
+bool close_all(int first, int last) {
+  if (first > last) return true;
+  return ::syscall(SYS_close_range, static_cast<unsigned>(first), static_cast<unsigned>(last), 0) == 0;
 }
 
 }  // namespace
@@ -56,6 +65,15 @@ UniqueFd Descriptors::park(UniqueFd fd) const {
 }
 
 void Descriptors::close_others(const std::set<int>& keep, bool keep_wanted) const {
+  std::set<int> kept = keep;
+  if (keep_wanted) kept.insert(wanted_.begin(), wanted_.end());
+  int from = 0;
+  for (const int fd : kept) {
+    if (!close_all(from, fd - 1)) break;
+    from = fd + 1;
+  }
+  if (close_all(from, INT_MAX)) return;
+  // A system that does not let us.
   for (const int fd : open_descriptors()) {
     if (keep.contains(fd) || (keep_wanted && wanted_.contains(fd))) continue;
     ::close(fd);

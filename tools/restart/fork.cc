@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+#include <cstdio>
 #include <string>
 
 #include "base/error.h"
 #include "restart/credentials.h"
+#include "restart/proc_files.h"
 
 namespace cryo {
 namespace {
@@ -100,9 +100,8 @@ void take_away(const ForkRequest& request, pid_t stray) {
 }  // namespace
 
 pid_t fork_with_pid(const ForkRequest& request) {
-  const Creds own = own_credentials();
   const TimerSlack slack(request.timer_slack_ns);
-  bool use_cursor = request.pid != 0 && !capable(own, CAP_CHECKPOINT_RESTORE) && !capable(own, CAP_SYS_ADMIN);
+  bool use_cursor = request.pid != 0 && !is_capable(CAP_CHECKPOINT_RESTORE) && !is_capable(CAP_SYS_ADMIN);
   for (int attempt = 0; attempt < stub::kMaxTidTries; ++attempt) {
     pid_t previous = 0;
     if (use_cursor) {
@@ -148,16 +147,15 @@ void restore_cursor(const stub::Report& report, int device_fd) {
 }
 
 bool has_ended(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  if (!std::getline(file, line)) return true;
-  std::istringstream fields(line.substr(std::min(line.size(), line.rfind(')') + 1)));
-  std::string state, skipped;
+  const std::string line = read_proc(fmt::format("{}/stat", pid));
+  if (line.empty()) return true;
+  char state = 0;
   int threads = 0;
-  fields >> state;
-  for (int i = 0; i < 16; ++i) fields >> skipped;
-  fields >> threads;
-  return threads <= 1 && (state.empty() || state == "Z" || state == "X");
+  // Behind the name, which may have anything in it.
+  const char* fields = line.c_str() + std::min(line.size(), line.rfind(')') + 1);
+  std::sscanf(fields, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d", &state,
+              &threads);
+  return threads <= 1 && (state == 0 || state == 'Z' || state == 'X');
 }
 
 }  // namespace cryo

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
+#include "restart/allocation.h"
 #include "restart/child.h"
 #include "restart/created_paths.h"
 #include "restart/locks.h"
@@ -42,6 +44,7 @@ class Maker {
   void stay_close();
   void park();
   void make_everything();
+  void find_relations();
   [[noreturn]] void live(std::size_t node);
   [[nodiscard]] SharedLife shared_life(std::size_t index);
   void await_library(const SharedLife& life) const;
@@ -59,6 +62,9 @@ class Maker {
   FileStore files_;
   SharedMemory shared_;
   std::vector<AddressRange> sharers_areas_;
+  // What would take each process a look at all others.
+  std::set<std::uint32_t> shared_mms_;
+  std::set<std::size_t> of_exited_leaders_;
 };
 
 // Neither without cr_restart nor within limits that the job does not have.
@@ -113,6 +119,18 @@ void Maker::make_everything() {
   shared_ = make_shared_memory(input_.context, context_fd_);
 }
 
+void Maker::find_relations() {
+  std::set<std::uint32_t> mms;
+  std::set<std::int32_t> leaders;  // pids
+  for (const Process& process : input_.context.processes) {
+    if (process.threads.empty()) continue;
+    if (!mms.insert(process.head.mm).second) shared_mms_.insert(process.head.mm);
+    if (has_exited(process.threads.front())) leaders.insert(process.head.pid);
+  }
+  for (std::size_t i = 0; i < input_.context.processes.size(); ++i)
+    if (leaders.contains(input_.context.processes[i].head.ppid)) of_exited_leaders_.insert(i);
+}
+
 void Maker::report(std::uint32_t process, const std::exception& error) const {
   const auto* known = dynamic_cast<const Error*>(&error);
   report_failure(*input_.report, process, error.what(), known == nullptr ? ENOMEM : known->code());
@@ -140,7 +158,8 @@ void Maker::live(std::size_t node) {
                            device_fd_,
                            input_.report,
                            input_.report_size,
-                           life};
+                           life,
+                           of_exited_leaders_};
     become(child, index, node);
   } catch (const std::exception& error) {
     report(index, error);
@@ -153,6 +172,7 @@ void Maker::live(std::size_t node) {
 SharedLife Maker::shared_life(std::size_t index) {
   SharedLife life{{}, {}, sharers_areas_};
   const std::uint32_t mm = input_.context.processes[index].head.mm;
+  if (!shared_mms_.contains(mm)) return life;
   for (std::size_t node = 1; node < input_.plan.nodes.size(); ++node) {
     const std::size_t other = input_.plan.nodes[node].process;
     if (other == TreeNode::kHelper || other == index || input_.context.processes[other].threads.empty() ||
@@ -180,6 +200,8 @@ void Maker::run() {
     stay_close();
     park();
     make_everything();
+    find_relations();
+    allocation::keep_to_own_area();
     const std::size_t node =
         run_tree({input_.context, input_.plan, namespaces_, *pid_namespaces_, input_.report, device_fd_,
                   handle_fd_, input_.coordinator, [this](std::size_t born) { live(born); },

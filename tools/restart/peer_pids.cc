@@ -13,6 +13,14 @@
 namespace cryo {
 namespace {
 
+bool is_listening(const File& file) {
+  return file.socket && file.socket->head.family == AF_UNIX;
+}
+
+bool has_peer(const File& file) {
+  return is_listening(file) || file.head.kind == CRYO_FILE_UNIX;
+}
+
 class PeerNamer {
  public:
   PeerNamer(const Context& context, int handle_fd) : context_(context), handle_fd_(handle_fd) {}
@@ -41,7 +49,7 @@ void PeerNamer::set(int fd, std::int32_t saved, std::uint32_t flags) const {
 }
 
 void PeerNamer::name_peers(const File& file, int fd) const {
-  if (file.socket && file.socket->head.family == AF_UNIX) set(fd, file.socket->head.peer_pid, 0);
+  if (is_listening(file)) set(fd, file.socket->head.peer_pid, 0);
   if (file.head.kind != CRYO_FILE_UNIX) return;
   const cryo_sock_state& state = file.connection->head;
   set(fd, state.peer_pid, 0);
@@ -56,8 +64,10 @@ void PeerNamer::name_peers(const File& file, int fd) const {
 void name_peers(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds,
                 int handle_fd) {
   const PeerNamer namer(context, handle_fd);
-  for (const auto& [id, fd] : fds)
-    if (is_first_with(context, process, id)) namer.name_peers(context.file(id), fd);
+  for (const auto& [id, fd] : fds) {
+    const File& file = context.file(id);
+    if (has_peer(file) && is_first_with(context, process, id)) namer.name_peers(file, fd);
+  }
 }
 
 }  // namespace cryo

@@ -100,7 +100,7 @@ std::set<pid_t> wanted_ids(const Context& context) {
 
 class PolledRings {
  public:
-  explicit PolledRings(const PolledRingsInput& input) : input_(input), wanted_(wanted_ids(input.whole)) {}
+  explicit PolledRings(const PolledRingsInput& input) : input_(input) {}
 
   std::map<std::uint32_t, UniqueFd> make();
 
@@ -109,7 +109,7 @@ class PolledRings {
   [[nodiscard]] UniqueFd make(const File& file) const;
 
   const PolledRingsInput& input_;
-  std::set<pid_t> wanted_;
+  std::set<pid_t> wanted_;  // once there is a ring
 };
 
 bool PolledRings::is_in_the_way(pid_t tid) const {
@@ -145,6 +145,7 @@ std::map<std::uint32_t, UniqueFd> PolledRings::make() {
   for (const auto& [id, use] : file_uses(input_.context, input_.index)) {
     const File& file = input_.context.file(id);
     if (!is_polled_ring(file)) continue;
+    if (wanted_.empty()) wanted_ = wanted_ids(input_.whole);
     UniqueFd fd = make(file);
     fill_uring(file, fd.get(), input_.handle_fd);
     rings.emplace(id, std::move(fd));

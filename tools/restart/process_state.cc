@@ -29,8 +29,10 @@ void raise_limits(const Process& process) {
     rlimit limit;
     if (::getrlimit(resource, &limit) != 0) fail_errno("cannot read limit {}", i);
     const rlim_t own = limit.rlim_max;
+    const rlim_t before = limit.rlim_cur;
     limit.rlim_max = std::max<rlim_t>(own, process.rlimits[i].max);
     limit.rlim_cur = i == RLIMIT_CORE ? 0 : limit.rlim_max;
+    if (limit.rlim_max == own && limit.rlim_cur == before) continue;
     if (::setrlimit(resource, &limit) == 0) continue;
     if (errno != EPERM || !is_of_machine(i)) fail_errno("cannot raise limit {} to {}", i, limit.rlim_max);
     limit = {own, own};  // the check has warned

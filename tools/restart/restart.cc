@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <set>
 #include <string>
@@ -31,7 +32,8 @@ namespace cryo {
 namespace {
 
 constexpr long kPollNs = 10000000;
-constexpr unsigned kGrandchildRounds = 50;  // of that, between two looks at all processes
+constexpr std::chrono::milliseconds kLookAfter(500);  // at all processes,
+constexpr int kLookShare = 20;                        // which takes one part in so many of the time
 
 UniqueFd open_device() {
   UniqueFd device(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC));
@@ -274,10 +276,16 @@ void Restart::Attempt::check_grandchildren() {
 }
 
 void Restart::Attempt::wait_for_threads() {
-  for (unsigned round = 1;; ++round) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point look = Clock::now() + kLookAfter;
+  for (;;) {
     const std::uint32_t arrived = __atomic_load_n(&report_->arrived, __ATOMIC_ACQUIRE);
     check_children();
-    if (round % kGrandchildRounds == 0) check_grandchildren();
+    if (const auto now = Clock::now(); now >= look) {
+      check_grandchildren();
+      const auto end = Clock::now();
+      look = end + std::max<Clock::duration>(kLookAfter, kLookShare * (end - now));
+    }
     if (arrived == totals_.threads) return;
     if (is_pending_termination()) fail(EINTR, "given up because of a signal");
     const timespec timeout{0, kPollNs};

@@ -22,6 +22,8 @@ struct KernelMapping {
 };
 [[nodiscard]] std::vector<KernelMapping> kernel_mappings(const std::vector<OwnMapping>& own);
 [[nodiscard]] std::vector<KernelMapping> kernel_mappings(const Mm& mm);
+// Those of this process, which stay where they are.
+[[nodiscard]] const std::vector<KernelMapping>& own_vdso();
 // From the first to the last.
 [[nodiscard]] AddressRange span_of(const std::vector<KernelMapping>& mappings);
 
