@@ -149,8 +149,13 @@ UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
       socket_path_state(address, static_cast<int>(saved.head.type)) == SocketPath::kStale &&
       ::unlink(address.path.c_str()) != 0)
     fail_errno("cannot remove the old socket {}", address.path);
-  if (!address.bytes.empty()) bind_patiently(fd.get(), saved, address);
-  if (!address.path.empty()) input.created.add(real);
+  if (!address.path.empty()) {
+    const DeathDeferred deferred;
+    bind_patiently(fd.get(), saved, address);
+    input.created.add(real);
+  } else if (!address.bytes.empty()) {
+    bind_patiently(fd.get(), saved, address);
+  }
   if (::listen(fd.get(), static_cast<int>(saved.head.backlog)) != 0)
     fail_errno("cannot listen at {}", describe(saved, address));
   if (!(saved.head.flags & CRYO_SOCK_REUSEADDR))
