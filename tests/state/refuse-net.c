@@ -126,20 +126,26 @@ static bool route(int family, const char *to, unsigned char bits)
 
 static bool make_route(void)
 {
+	if (!route(AF_INET, "10.1.0.0", 16))
+		return false;
 	crt_expect("pid %d|route to 10.1.0.0/16 " WHERE, getpid());
-	return route(AF_INET, "10.1.0.0", 16);
+	return true;
 }
 
 static bool make_route6(void)
 {
+	if (!route(AF_INET6, "fd00:1::", 64))
+		return false;
 	crt_expect("pid %d|route to fd00:1::/64 " WHERE, getpid());
-	return route(AF_INET6, "fd00:1::", 64);
+	return true;
 }
 
 static bool make_default_route(void)
 {
+	if (!route(AF_INET, NULL, 0))
+		return false;
 	crt_expect("pid %d|default route in a network namespace other than the requester's is not supported", getpid());
-	return route(AF_INET, NULL, 0);
+	return true;
 }
 
 static bool make_rule(void)
@@ -152,8 +158,10 @@ static bool make_rule(void)
 		return false;
 	begin(&m, RTM_NEWRULE, NLM_F_CREATE | NLM_F_ACK, &header, sizeof(header));
 	add(&m, FRA_PRIORITY, &priority, sizeof(priority));
+	if (!send_message(&m, NETLINK_ROUTE))
+		return false;
 	crt_expect("pid %d|routing rule of priority 4711 " WHERE, getpid());
-	return send_message(&m, NETLINK_ROUTE);
+	return true;
 }
 
 static bool make_qdisc(void)
@@ -165,8 +173,10 @@ static bool make_qdisc(void)
 		return false;
 	begin(&m, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_ACK, &header, sizeof(header));
 	add(&m, TCA_KIND, "pfifo", sizeof("pfifo"));
+	if (!send_message(&m, NETLINK_ROUTE))
+		return false;
 	crt_expect("pid %d|queueing discipline pfifo " WHERE, getpid());
-	return send_message(&m, NETLINK_ROUTE);
+	return true;
 }
 
 static void begin_nft(struct message *m, int type, int flags)
@@ -204,8 +214,10 @@ static bool make_filter(void)
 	end_nest(&m, nest);
 	add(&m, NFTA_CHAIN_TYPE, "filter", sizeof("filter"));
 	mark_batch(&m, NFNL_MSG_BATCH_END);
+	if (!send_message(&m, NETLINK_NETFILTER))
+		return false;
 	crt_expect("pid %d|packet filter (netfilter) of IPv4 " WHERE, getpid());
-	return send_message(&m, NETLINK_NETFILTER);
+	return true;
 }
 
 struct obstacle obstacles[] = {
