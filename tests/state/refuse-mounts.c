@@ -485,5 +485,6 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE | CRT_ROOT,
+	.timeout_s = 100,		/* a hundred thousand files, on any machine */
 	.cases = "deep many unmapped second pivot chroot",
 };
