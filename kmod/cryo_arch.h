@@ -70,6 +70,9 @@ void cryo_arch_regs_set_ip(void *regs, size_t len, u64 ip);
 /* Before the task work is queued: what this architecture needs to return through the signal path. */
 void cryo_arch_prepare_park(struct task_struct *task);
 
+/* In the task work, before it waits: whoever kills @current from now on must find nothing of that. */
+void cryo_arch_begin_park(void);
+
 /* Address of the vdso in @mm, 0 when there is none. */
 unsigned long cryo_arch_vdso(struct mm_struct *mm);
 

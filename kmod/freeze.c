@@ -101,8 +101,10 @@ static void park(struct callback_head *work)
 	if (!p->poller && wait_for_uring(p))
 		return;
 	/* Before the requester may look at the registers; and even when it no longer wants to. */
-	if (!p->poller)
+	if (!p->poller) {
 		cryo_arch_fixup_syscall(p);
+		cryo_arch_begin_park();
+	}
 	settle(p, CRYO_PARK_PARKED);
 	/* Killable and freezable: neither the OOM killer nor a suspend waits for us. */
 	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),

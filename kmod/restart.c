@@ -301,6 +301,7 @@ static void resume(struct callback_head *work)
 	if (current->flags & PF_EXITING) {
 		note_parked(m, false);
 	} else {
+		cryo_arch_begin_park();
 		note_parked(m, true);
 		if (park_member(m)) {
 			note_parked(m, false);

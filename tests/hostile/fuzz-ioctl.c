@@ -467,6 +467,59 @@ static bool bounded(void)
 	return good;
 }
 
+static char state_of(pid_t pid)
+{
+	char path[32], text[512], *name_end;
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (len <= 0)
+		return 'X';
+	text[len] = 0;
+	name_end = strrchr(text, ')');
+	return name_end ? name_end[2] : 'X';
+}
+
+/* The one thread of two that a restart would need. */
+static void wait_for_restart(void)
+{
+	static unsigned char registers[216];
+	struct cryo_restart restart = { .size = sizeof(restart), .threads = 2 };
+	struct cryo_regset set = { .note = 1, .length = sizeof(registers), .data = (uintptr_t)registers };
+	struct cryo_resume args = { .size = sizeof(args), .regsets = (uintptr_t)&set, .nr_regsets = 1,
+				    .close_fd = -1, .exe_fd = -1 };
+	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	ioctl(ioctl(dev, CRYO_IOC_RESTART, &restart), CRYO_RST_RESUME, &args);
+	printf("# did not wait: %s\n", strerror(errno));
+	_exit(1);
+}
+
+/* Nobody but a signal can end that, and any that ends a process has to. */
+static bool dies_waiting(void)
+{
+	char state = 'R';
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid)
+		wait_for_restart();
+	while (state != 'D' && state != 'Z' && state != 'X') {
+		usleep(1000);
+		state = state_of(pid);
+	}
+	kill(pid, SIGTERM);
+	waitpid(pid, &status, 0);
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGTERM)
+		printf("# ended with %#x\n", (unsigned int)status);
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+}
+
 /* Processes that resume with random registers fault; the kernel need not write that down. */
 static void quiet_traps(void)
 {
@@ -490,7 +543,7 @@ int main(void)
 	int seconds = (int)environment("HOSTILE_SECONDS", 20), n = 0, bad = 0;
 	uint64_t seed = environment("CRTEST_SEED", (unsigned long)time(NULL) % 100000);
 
-	bool sized;
+	bool sized, dies;
 
 	setvbuf(stdout, NULL, _IONBF, 0);
 	printf("# CRTEST_SEED=%llu\n", (unsigned long long)seed);
@@ -501,9 +554,11 @@ int main(void)
 	}
 	alarm(30);			/* a call that takes it may wait for ever */
 	sized = bounded();
-	alarm(0);
 	printf("%sok %d - a structure of many pages is refused for its size\n", sized ? "" : "not ", ++n);
-	bad += !sized;
+	dies = dies_waiting();
+	printf("%sok %d - who waits for a restart dies by any signal\n", dies ? "" : "not ", ++n);
+	alarm(0);
+	bad += !sized + !dies;
 	for (int as_user = 0; as_user < 2; as_user++) {
 		int starts = fuzz(as_user, seconds / 2, seed + (uint64_t)as_user);
 		bool good = works();

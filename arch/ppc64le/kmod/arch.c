@@ -7,6 +7,7 @@
 #include <linux/pkeys.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
 #include <asm/cputable.h>
 #include <asm/mmu.h>
@@ -35,6 +36,17 @@ u32 cryo_arch_id(void)
 void cryo_arch_prepare_park(struct task_struct *task)
 {
 	set_tsk_thread_flag(task, TIF_SIGPENDING);
+}
+
+/*
+ * The way to user mode has looked at the flag when the work runs.  While it is set, the kernel takes the
+ * thread for one that is about to look at its signals, and does not let one that kills wake it.
+ */
+void cryo_arch_begin_park(void)
+{
+	spin_lock_irq(&current->sighand->siglock);
+	recalc_sigpending();
+	spin_unlock_irq(&current->sighand->siglock);
 }
 
 /* What the kernel saves of a thread when it leaves the CPU, which the requester has not done. */

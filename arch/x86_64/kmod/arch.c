@@ -34,6 +34,10 @@ void cryo_arch_prepare_park(struct task_struct *task)
 {
 }
 
+void cryo_arch_begin_park(void)
+{
+}
+
 void cryo_arch_self_begin(unsigned long *saved, long result)
 {
 	struct pt_regs *regs = current_pt_regs();
