@@ -21,8 +21,8 @@
 
 enum { PLAIN, ALL, THREADS, THREAD, SIBLING, BELOW, FORKED, YOUNGER, MEMBERS };
 
-#define STACK 32768
-#define THREAD_POINTER 8192 /* in the stack's bytes: room for what is below and above it */
+#define STACK 98304
+#define THREAD_POINTER 40960 /* in the stack's bytes: room for what is below (on ppc64le up to 32 KiB) and above it */
 
 struct talk {
 	atomic_int question, answer;
