@@ -5,11 +5,12 @@
 #   guest.sh restart NAME [PROGRAM...]   restarts what is in there, and says in TAP how it went
 #   guest.sh refuse NAME [PROGRAM...]    sees that it is not restarted for want of instructions
 #
-# Programs: clocks, python, baseline (the same under cr_run --cpu-baseline)
+# Programs: clocks, busybox (static), python, baseline (the same under cr_run --cpu-baseline)
 set -u
 export LC_ALL=C
 tests=/cryo/tests
 python_steps=120
+busybox=(/cryo/vm/busybox awk -f "$tests/cross/digest.awk")
 
 ok() # STATUS TEXT
 {
@@ -23,6 +24,7 @@ start() # PROGRAM: in its directory
 {
 	case $1 in
 	clocks) exec setpriv --reuid cryo --regid cryo --init-groups -- "$tests/cross/clocks" "$PWD/go" ;;
+	busybox) exec setpriv --reuid cryo --regid cryo --init-groups -- "${busybox[@]}" go="$PWD/go" ;;
 	baseline) exec setpriv --reuid cryo --regid cryo --init-groups -- \
 		cr_run --cpu-baseline=x86-64-v2 python3 "$tests/real/python.py" $python_steps "$PWD/go" ;;
 	python) exec setpriv --reuid cryo --regid cryo --init-groups -- \
@@ -40,6 +42,7 @@ make_one() # PROGRAM
 	as_user touch stdout stderr
 	start "$1" </dev/null >stdout 2>stderr &
 	pid=$!
+	until [ "$1" = clocks ] || [ "$(wc -l <stdout)" -ge 3 ]; do sleep 0.1; done
 	sleep 2
 	as_user cr_checkpoint --kill -f "$PWD/context" "$pid" >log 2>&1
 	status=$?
@@ -51,8 +54,19 @@ expected() # PROGRAM: what it would have printed
 {
 	case $1 in
 	clocks) sed -n 's/^not ok/ok/; /^ok/p' stdout ;;
+	busybox) as_user "${busybox[@]}" steps="$(wc -l <stdout)" ;;
 	python|baseline) as_user python3 "$tests/real/python.py" "$(wc -l <stdout)" ;;
 	esac
+}
+
+refuse_pages() # PROGRAM
+{
+	local status
+
+	as_user cr_restart context </dev/null >log 2>&1
+	status=$?
+	[ $status = 22 ] && grep -qF "the context has pages of $(cat ../pages) bytes, this kernel $(getconf PAGESIZE)" log
+	ok $? "$1 of $made on $(uname -r): refused for its pages, exit status $status" || sed 's|^|# |' log
 }
 
 restart_one() # PROGRAM
@@ -61,6 +75,10 @@ restart_one() # PROGRAM
 
 	[ "$1" = clocks ] || wanted=3
 	cd "$dir/$1" || exit 1
+	if [ "$(cat ../pages)" != "$(getconf PAGESIZE)" ]; then
+		refuse_pages "$1"
+		return
+	fi
 	touch go
 	as_user cr_restart context </dev/null >log 2>&1
 	status=$?
@@ -92,6 +110,7 @@ dir=/var/tmp/cross-$made
 # Ids that nobody has yet in the machine of the restart.
 [ "$command" != make ] || echo 20000 >/proc/sys/kernel/ns_last_pid
 [ "$command" = make ] || tar -C "${dir%/*}" -xpf "/share/$made.tar" || exit 1
+[ "$command" != make ] || { mkdir -p "$dir" && getconf PAGESIZE >"$dir/pages"; }
 for program in "$@"; do
 	"${command}_one" "$program"
 done
