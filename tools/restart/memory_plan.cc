@@ -11,6 +11,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "restart/auxv.h"
 #include "restart/mempolicy.h"
 #include "restart/restart_arch.h"
 #include "stub_arch.h"
@@ -398,9 +399,9 @@ void Planner::plan_fields() {
           .auxv = nullptr,
           .auxv_size = 0,
           .exe_fd = ~0U};
-  std::uint64_t* auxv = area_.copy(input_.mm.auxv);
-  map->auxv = reinterpret_cast<__u64*>(auxv);
-  map->auxv_size = static_cast<__u32>(input_.mm.auxv.size() * sizeof(std::uint64_t));
+  const Auxv auxv = fitting_auxv(input_.mm.auxv, own_auxv());
+  map->auxv = reinterpret_cast<__u64*>(area_.copy(auxv));
+  map->auxv_size = static_cast<__u32>(auxv.size() * sizeof(std::uint64_t));
   calls.add(Step::kMmFields, 0, SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, map, sizeof(*map), 0);
 
   if (mm.def_flags & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT))
