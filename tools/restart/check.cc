@@ -85,6 +85,7 @@ Findings check_context(const Context& context, const Source& source, const Resta
   check_machine(context, findings);
   if (!findings.problems.empty()) return findings;
   check_cpu(context, source, options, findings);
+  check_code(context, options, findings);
   check_tree(context, options, findings);
   const Creds own = own_credentials();
   const int oom_score_adj = std::atoi(read_proc("self/oom_score_adj").c_str());

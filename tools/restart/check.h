@@ -56,6 +56,8 @@ struct CheckInput {
 };
 // Files that have changed since the checkpoint, of all processes at once: one line for each.
 void check_changed(const Context& context, const RestartOptions& options, Findings& findings);
+// Code that cannot go on on this machine, file by file.
+void check_code(const Context& context, const RestartOptions& options, Findings& findings);
 void check_memory(const CheckInput& input, Findings& findings);
 // Each file once, in the name of the first process that has it.
 void check_files(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings);

@@ -23,7 +23,7 @@ bool is_inside(const Thread& thread, const AddressRange& range) {
 
 void check_vdso(const CheckInput& input, const Mm& mm, Findings& findings) {
   const std::int32_t pid = input.process.head.pid;
-  if (has_this_vdso(mm, own_vdso())) return;
+  if (keeps_own_vdso(input.context, mm, own_vdso())) return;
   const std::string problem = vdso_problem(input.context, mm, own_vdso());
   if (!problem.empty())
     findings.problem(
@@ -36,7 +36,7 @@ void check_vdso(const CheckInput& input, const Mm& mm, Findings& findings) {
 // Those of the first one are moved together with the memory.
 void check_place(const CheckInput& input, Findings& findings) {
   const Mm& mm = input.context.mm(input.process.head.mm);
-  if (has_this_vdso(mm, own_vdso())) return;
+  if (keeps_own_vdso(input.context, mm, own_vdso())) return;
   for (const Thread& thread : input.process.threads)
     if (is_inside(thread, span_of(kernel_mappings(mm))))
       findings.problem(

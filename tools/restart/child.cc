@@ -162,7 +162,7 @@ StubArea Child::make_area(AddressSpace& space) {
   std::size_t memory_size = 0;
   if (makes_memory()) {
     memory_size = memory_plan_size(input_.context, mm);
-    transit = transit_size(mm, kernel_mappings_);
+    transit = transit_size(input_.context, mm, kernel_mappings_);
   }
   const std::size_t data = memory_size + thread_plan_size(process_, credentials_) +
                            timerfd_plan_size(process_) + posix_timer_plan_size(process_) +

@@ -141,7 +141,7 @@ void Planner::clear() {
   unmap_all_but(std::move(kept));
   if (saved.empty())  // the saved process had unmapped its vdso
     plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, area_.transit(), own.size());
-  else if (has_this_vdso(input_.mm, input_.own_kernel_mappings))
+  else if (keeps_own_vdso(input_.context, input_.mm, input_.own_kernel_mappings))
     move_kernel_mappings(1, area_.transit(), saved.front().range.start);
   else
     plan_old_vdso(saved);
@@ -177,17 +177,19 @@ void Planner::plan_old_vdso(const std::vector<KernelMapping>& saved) {
   const Vdso& vdso = input_.context.vdsos.at(input_.mm.head.vdso_crc);
   const std::uint64_t own_at = space_.take_hole(own.size()).start;
   std::uint64_t transit = area_.transit() + own.size();
-  Bytes image = vdso.image;
+  Bytes adapted = vdso.image;
+  adapt_vdso(adapted, input_.context);
+  Bytes image = adapted;
   for (const KernelMapping& mapping : input_.own_kernel_mappings)
     if (mapping.kind == CRYO_VMA_VDSO)
-      image = redirected_vdso(vdso.image,
+      image = redirected_vdso(adapted,
                               {reinterpret_cast<const std::byte*>(mapping.range.start), mapping.range.size()},
                               own_at + mapping.range.start - own.start);
   move_kernel_mappings(1, area_.transit(), own_at);
   place_old_vdso(saved, image, vdso.data, transit, old.start);
   if (!has_thread_in(old)) return;
   plan_.moved = CodeMove{old, space_.take_hole(old.size()).start};
-  place_old_vdso(saved, vdso.image, vdso.data, transit + old.size(), plan_.moved->to);
+  place_old_vdso(saved, adapted, vdso.data, transit + old.size(), plan_.moved->to);
 }
 
 // Made in transit now, moved by the stub.
@@ -413,9 +415,9 @@ void Planner::plan_fields() {
 
 }  // namespace
 
-std::size_t transit_size(const Mm& mm, const std::vector<KernelMapping>& own) {
+std::size_t transit_size(const Context& context, const Mm& mm, const std::vector<KernelMapping>& own) {
   const std::size_t size = span_of(own).size();
-  return has_this_vdso(mm, own) ? size : size + 2 * span_of(kernel_mappings(mm)).size();
+  return keeps_own_vdso(context, mm, own) ? size : size + 2 * span_of(kernel_mappings(mm)).size();
 }
 
 MemoryPlan plan_memory(const MemoryPlanInput& input, StubArea& area, AddressSpace& space) {

@@ -41,7 +41,8 @@ struct MemoryPlanInput {
 void use_saved_addresses(const Mm& mm, AddressSpace& space);
 
 // Bytes of address space of the transit place that plan_memory() needs.
-[[nodiscard]] std::size_t transit_size(const Mm& mm, const std::vector<KernelMapping>& own);
+[[nodiscard]] std::size_t transit_size(const Context& context, const Mm& mm,
+                                       const std::vector<KernelMapping>& own);
 
 // Bytes of stub area that plan_memory() and the copying of its plan will need at most.
 [[nodiscard]] std::size_t memory_plan_size(const Context& context, const Mm& mm);

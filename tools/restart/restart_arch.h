@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,9 +44,17 @@ inline constexpr long kVdsoKeep = -1;
 [[nodiscard]] Bytes jump_code(std::uint64_t target);
 [[nodiscard]] Bytes syscall_code(long number);
 
+// Makes the vdso of the context fit for addresses as they are on this machine.  Whether anything had to
+// change.
+bool adapt_vdso(Bytes& image, const Context& context);
+
+// Says why a program cannot go on in this code here; empty: it can.  No function: it can in any code.
+using CodeCheck = std::function<std::string(std::span<const std::byte> code)>;
+[[nodiscard]] CodeCheck code_check(const Context& context);
+
 struct CpuProblem {
   std::string text;
-  bool certain;  // the process has state that this CPU cannot hold; else: it may use what is missing
+  bool certain;           // the process has state that this CPU cannot hold; else: it may use what is missing
   bool unlikely = false;  // it has been told not to use it (cr_run --cpu-baseline)
 };
 // The levels that the processes of the context were started with; empty unless all were.

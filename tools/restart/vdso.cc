@@ -149,15 +149,18 @@ AddressRange span_of(const std::vector<KernelMapping>& mappings) {
   return {mappings.front().range.start, mappings.back().range.end};
 }
 
-bool has_this_vdso(const Mm& mm, const std::vector<KernelMapping>& own) {
+bool keeps_own_vdso(const Context& context, const Mm& mm, const std::vector<KernelMapping>& own) {
   const std::vector<KernelMapping> saved = kernel_mappings(mm);
   if (mm.head.vdso == 0 && saved.empty()) return true;
-  return same_layout(own, saved) && checksum_of(image_of(own)) == mm.head.vdso_crc;
+  if (!same_layout(own, saved) || checksum_of(image_of(own)) != mm.head.vdso_crc) return false;
+  const auto vdso = context.vdsos.find(mm.head.vdso_crc);
+  Bytes image = vdso == context.vdsos.end() ? Bytes{} : vdso->second.image;
+  return !adapt_vdso(image, context);
 }
 
 std::string vdso_problem(const Context& context, const Mm& mm, const std::vector<KernelMapping>& own) {
   constexpr std::uint64_t kAnywhere = 0x10000;
-  if (has_this_vdso(mm, own)) return {};
+  if (keeps_own_vdso(context, mm, own)) return {};
   const auto vdso = context.vdsos.find(mm.head.vdso_crc);
   if (vdso == context.vdsos.end()) return "and it is not in the context";
   for (const KernelMapping& mapping : kernel_mappings(mm))

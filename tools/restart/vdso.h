@@ -27,8 +27,10 @@ struct KernelMapping {
 // From the first to the last.
 [[nodiscard]] AddressRange span_of(const std::vector<KernelMapping>& mappings);
 
-// The saved process has none, or this kernel's: the same code with its data at the same distance.
-[[nodiscard]] bool has_this_vdso(const Mm& mm, const std::vector<KernelMapping>& own);
+// The saved process has none, or goes on in this kernel's: the same code with its data at the same distance,
+// in which nothing depends on another machine.
+[[nodiscard]] bool keeps_own_vdso(const Context& context, const Mm& mm,
+                                  const std::vector<KernelMapping>& own);
 
 // Why the saved process cannot get along with this kernel's; empty when it can.
 [[nodiscard]] std::string vdso_problem(const Context& context, const Mm& mm,

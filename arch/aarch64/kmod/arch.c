@@ -10,6 +10,7 @@
 #include <linux/sched/task_stack.h>
 #include <asm/arch_timer.h>
 #include <asm/compat.h>
+#include <asm/cpufeature.h>
 #include <asm/cputype.h>
 #include <asm/mmu.h>
 #include <asm/processor.h>
@@ -115,6 +116,8 @@ int cryo_arch_save_cpu(struct cryo_capture *c)
 	struct cryo_aarch64_cpu out = {
 		.midr = read_cpuid_id(),
 		.counter_hz = arch_timer_get_cntfrq(),
+		.isar1 = read_sanitised_ftr_reg(SYS_ID_AA64ISAR1_EL1),
+		.isar2 = read_sanitised_ftr_reg(SYS_ID_AA64ISAR2_EL1),
 	};
 
 	return cryo_stream_section(&c->stream, CRYO_SEC_CPU, CRYO_ARCH_AARCH64, sizeof(out), &out,
@@ -132,6 +135,7 @@ bool cryo_arch_want_regset(unsigned int note)
 	case CRYO_AARCH64_SSVE:
 	case CRYO_AARCH64_ZA:
 	case CRYO_AARCH64_ZT:
+	case CRYO_AARCH64_PAC_MASK:
 	case CRYO_AARCH64_PAC_ENABLED_KEYS:
 	case CRYO_AARCH64_PACA_KEYS:
 	case CRYO_AARCH64_PACG_KEYS:

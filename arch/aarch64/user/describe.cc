@@ -75,6 +75,8 @@ NamedValues registers(const Regset& regset) {
       return vector_state(regset.data, "streaming SVE");
     case CRYO_AARCH64_ZA:
       return vector_state(regset.data, "ZA");
+    case CRYO_AARCH64_PAC_MASK:
+      return words(regset.data, {"signature of data", "signature of code"});
     case CRYO_AARCH64_PAC_ENABLED_KEYS:
       return words(regset.data, {"enabled keys"});
     case CRYO_AARCH64_PACA_KEYS:
@@ -99,6 +101,8 @@ NamedValues cpu(std::span<const std::byte> payload) {
           {"part", fmt::format("{:#x}", head->midr >> 4 & 0xfff)},
           {"variant", fmt::format("{:#x}", head->midr >> 20 & 0xf)},
           {"revision", fmt::format("{}", head->midr & 0xf)},
+          {"isar1", hex(head->isar1)},
+          {"isar2", hex(head->isar2)},
           {"counter", fmt::format("{} Hz", head->counter_hz)}};
 }
 

@@ -12,6 +12,7 @@
 
 #include "restart/hwcap.h"
 #include "restart/regsets.h"
+#include "return_addresses.h"
 
 namespace cryo {
 namespace {
@@ -142,16 +143,31 @@ std::span<const VdsoFunction> vdso_functions() {
 }
 
 Bytes jump_code(std::uint64_t target) {
-  // ldr x16, . + 8; br x16
-  Bytes code = code_of({0x58000050, 0xd61f0200});
+  // bti c; ldr x16, . + 8; br x16
+  Bytes code = code_of({0xd503245f, 0x58000050, 0xd61f0200});
   const auto* bytes = reinterpret_cast<const std::byte*>(&target);
   code.insert(code.end(), bytes, bytes + sizeof(target));
   return code;
 }
 
 Bytes syscall_code(long number) {
-  // mov x8, number; svc 0; ret
-  return code_of({0xd2800008 | static_cast<std::uint32_t>(number) << 5, 0xd4000001, 0xd65f03c0});
+  // bti c; mov x8, number; svc 0; ret
+  return code_of({0xd503245f, 0xd2800008 | static_cast<std::uint32_t>(number) << 5, 0xd4000001, 0xd65f03c0});
+}
+
+bool adapt_vdso(Bytes& image, const Context& context) {
+  const Signing saved = signing_of(context);
+  return differ(saved, own_signing()) && drop_signatures(image, saved.bits);
+}
+
+CodeCheck code_check(const Context& context) {
+  const Signing saved = signing_of(context);
+  if (!differ(saved, own_signing())) return {};
+  const std::string text = fmt::format(
+      "signs return addresses (pointer authentication; {}), and here it would do so otherwise ({})",
+      describe(saved), describe(own_signing()));
+  return
+      [text](std::span<const std::byte> code) { return signs_return_addresses(code) ? text : std::string(); };
 }
 
 std::vector<CpuProblem> cpu_problems(const Context& context, const CpuBaselines&) {

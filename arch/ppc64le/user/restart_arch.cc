@@ -141,6 +141,14 @@ Bytes syscall_code(long number) {
   return code_of({0x38000000 | static_cast<std::uint32_t>(number & 0xffff), 0x44000002, 0x4e800020});
 }
 
+bool adapt_vdso(Bytes&, const Context&) {
+  return false;
+}
+
+CodeCheck code_check(const Context&) {
+  return {};
+}
+
 std::vector<CpuProblem> cpu_problems(const Context& context, const CpuBaselines&) {
   std::vector<CpuProblem> problems = register_problems(context, missing_of);
   if (problems.empty()) problems = hwcap_problems(context, kHwcapNames, kHwcap2Names);

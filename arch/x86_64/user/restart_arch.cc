@@ -164,6 +164,14 @@ std::vector<std::string> missing_of(const cryo_x86_64_cpu& saved, const cryo_x86
 
 }  // namespace
 
+bool adapt_vdso(Bytes&, const Context&) {
+  return false;
+}
+
+CodeCheck code_check(const Context&) {
+  return {};
+}
+
 std::vector<CpuProblem> cpu_problems(const Context& context, const CpuBaselines& baselines) {
   std::vector<CpuProblem> problems;
   check_registers(context, problems);

@@ -19,6 +19,7 @@ enum cryo_aarch64_note {
 	CRYO_AARCH64_PRFPREG		= 0x2,	 /* v0 ... v31, fpsr, fpcr: struct user_fpsimd_state */
 	CRYO_AARCH64_TLS		= 0x401, /* tpidr_el0, tpidr2_el0: u64 each */
 	CRYO_AARCH64_SVE		= 0x405, /* struct cryo_aarch64_vector_head and registers */
+	CRYO_AARCH64_PAC_MASK		= 0x406, /* struct cryo_aarch64_pac_mask */
 	CRYO_AARCH64_PAC_ENABLED_KEYS	= 0x40a, /* PR_PAC_AP?KEY bits: u64 */
 	CRYO_AARCH64_PACA_KEYS		= 0x407, /* keys ia, ib, da, db: 16 bytes each */
 	CRYO_AARCH64_PACG_KEYS		= 0x408, /* key ga: 16 bytes */
@@ -37,7 +38,7 @@ enum cryo_aarch64_note {
 struct cryo_aarch64_cpu {
 	__u64 midr;			/* of one of the machine's cores */
 	__u64 counter_hz;		/* frequency of the counter that programs can read */
-	__u64 reserved[2];
+	__u64 isar1, isar2;		/* ID_AA64ISAR1_EL1 and ID_AA64ISAR2_EL1, what all cores have; 0: not told */
 };
 
 struct cryo_aarch64_regs {		/* PRSTATUS */
@@ -45,6 +46,12 @@ struct cryo_aarch64_regs {		/* PRSTATUS */
 	__u64 sp;
 	__u64 pc;
 	__u64 pstate;
+};
+
+/* Bits of addresses that hold signatures: what the kernel and the CPU make them, not what a thread has set. */
+struct cryo_aarch64_pac_mask {
+	__u64 data;
+	__u64 code;
 };
 
 /* SVE, SSVE and ZA begin with this; without more than this there are no registers in that mode. */
