@@ -5,7 +5,7 @@
 #   guest.sh restart NAME [PROGRAM...]   restarts what is in there, and says in TAP how it went
 #   guest.sh refuse NAME [PROGRAM...]    sees that it is not restarted for want of instructions
 #
-# Programs: clocks, busybox (static), python, baseline (the same under cr_run --cpu-baseline)
+# Programs: clocks, signed (the same with signed return addresses), busybox (static), python, baseline (the same under cr_run --cpu-baseline)
 set -u
 export LC_ALL=C
 tests=/cryo/tests
@@ -24,6 +24,7 @@ start() # PROGRAM: in its directory
 {
 	case $1 in
 	clocks) exec setpriv --reuid cryo --regid cryo --init-groups -- "$tests/cross/clocks" "$PWD/go" ;;
+	signed) exec setpriv --reuid cryo --regid cryo --init-groups -- "$tests/cross/clocks-signed" "$PWD/go" ;;
 	busybox) exec setpriv --reuid cryo --regid cryo --init-groups -- "${busybox[@]}" go="$PWD/go" ;;
 	baseline) exec setpriv --reuid cryo --regid cryo --init-groups -- \
 		cr_run --cpu-baseline=x86-64-v2 python3 "$tests/real/python.py" $python_steps "$PWD/go" ;;
@@ -42,7 +43,7 @@ make_one() # PROGRAM
 	as_user touch stdout stderr
 	start "$1" </dev/null >stdout 2>stderr &
 	pid=$!
-	until [ "$1" = clocks ] || [ "$(wc -l <stdout)" -ge 3 ]; do sleep 0.1; done
+	until [[ $1 = @(clocks|signed) ]] || [ "$(wc -l <stdout)" -ge 3 ]; do sleep 0.1; done
 	sleep 2
 	as_user cr_checkpoint --kill -f "$PWD/context" "$pid" >log 2>&1
 	status=$?
@@ -53,10 +54,35 @@ make_one() # PROGRAM
 expected() # PROGRAM: what it would have printed
 {
 	case $1 in
-	clocks) sed -n 's/^not ok/ok/; /^ok/p' stdout ;;
+	clocks|signed) sed -n 's/^not ok/ok/; /^ok/p' stdout ;;
 	busybox) as_user "${busybox[@]}" steps="$(wc -l <stdout)" ;;
 	python|baseline) as_user python3 "$tests/real/python.py" "$(wc -l <stdout)" ;;
 	esac
+}
+
+# How addresses are signed: the bits, and by what the CPU says.
+signing() # CONTEXT
+{
+	as_user cr_info -vv "$1" | grep -o -e 'signature of code[ :=]*0x[0-9a-f]*' -e 'isar[12][ :=]*0x[0-9a-f]*' | sort -u
+}
+
+own_signing()
+{
+	as_user sh -c 'sleep 100 & cr_checkpoint --kill -f own $!' >/dev/null 2>&1
+	signing own
+	rm -f own
+}
+
+refuse_signed()
+{
+	local status
+
+	as_user cr_restart context </dev/null >log 2>&1
+	status=$?
+	[ $status = 55 ] && grep -q "/clocks-signed: signs return addresses (pointer authentication; bits .* would do so otherwise (bits " log
+	ok $? "signed of $made on $(uname -r): refused for its return addresses, exit status $status" || sed 's|^|# |' log
+	! pgrep clocks-signed >pids
+	ok $? "signed of $made: no process is left" || sed 's|^|# |' pids
 }
 
 refuse_pages() # PROGRAM
@@ -73,13 +99,17 @@ restart_one() # PROGRAM
 {
 	local wanted=0 status
 
-	[ "$1" = clocks ] || wanted=3
+	[[ $1 = @(clocks|signed) ]] || wanted=3
 	cd "$dir/$1" || exit 1
 	if [ "$(cat ../pages)" != "$(getconf PAGESIZE)" ]; then
 		refuse_pages "$1"
 		return
 	fi
 	touch go
+	if [ "$1" = signed ] && [ "$(signing context)" != "$(own_signing)" ]; then
+		refuse_signed
+		return
+	fi
 	as_user cr_restart context </dev/null >log 2>&1
 	status=$?
 	[ $status = $wanted ]

@@ -10,6 +10,8 @@ mkdir "$work/share"
 machine=(--append tsc=reliable --packages python3 --timeout 400)
 # Foreign machines are slower, and have no python.
 [ "$CROSS_ARCH" = x86_64 ] || machine=(--arch "$CROSS_ARCH" --timeout 600)
+# Without what the older of the kernels do not know and the newer ones tell programs of.
+[ "$CROSS_ARCH" != aarch64 ] || machine+=(--cpu max,pauth-impdef=on,sme=off)
 
 # Numbers the results; what else there is explains them.
 pass_on()
