@@ -9,6 +9,8 @@
 #if __has_include(<asm/cpuid/api.h>)
 #include <asm/cpuid/api.h>
 #endif
+#include <asm/fpu/types.h>
+#include <asm/fpu/xstate.h>
 #include <asm/mmu.h>
 #include <asm/processor.h>
 
@@ -20,6 +22,22 @@ static inline bool cryo_x86_lam(struct mm_struct *mm)
 #else
 	return false;
 #endif
+}
+
+/* Permission for registers that are only there on demand (AMX), which a process asks for once. */
+static inline bool cryo_x86_dynamic_registers(struct task_struct *task)
+{
+	/*
+	 * Behind the task since v6.16 55bc30f2e34d: x86_task_fpu(), which is a function, and not
+	 * exported, with CONFIG_X86_DEBUG_FPU.
+	 */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+	struct fpu *fpu = (void *)(task->group_leader + 1);
+#else
+	struct fpu *fpu = &task->group_leader->thread.fpu;
+#endif
+
+	return READ_ONCE(fpu->perm.__state_perm) & XFEATURE_MASK_USER_DYNAMIC;
 }
 
 /* asm/vvar.h has it as an argument of DECLARE_VVAR(); generic from v6.15 on. */

@@ -151,6 +151,9 @@ void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
 			    tid);
 	if (has_shadow_stack(task))
 		cryo_refuse(c, "thread %d: a shadow stack is not supported", tid);
+	if (cryo_x86_dynamic_registers(task))
+		cryo_refuse(c, "thread %d: registers on demand (AMX, ARCH_REQ_XCOMP_PERM) are not supported",
+			    tid);
 	if (thread_group_leader(task) && has_ldt(c->p->mm))
 		cryo_refuse(c, "a local descriptor table (modify_ldt) is not supported");
 	if (thread_group_leader(task) && cryo_x86_lam(c->p->mm))
