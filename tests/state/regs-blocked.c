@@ -152,7 +152,7 @@ static const struct kind kinds[] = {
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static struct blocked threads[KINDS];
+static struct blocked threads[KINDS * REGS_WAYS];
 
 static void on_signal(int sig)
 {
@@ -191,32 +191,35 @@ static void setup(void)
 	sigaddset(&mask, SIGUSR1);
 	sigaddset(&mask, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &mask, NULL);
-	for (unsigned int i = 0; i < KINDS; i++) {
+	for (unsigned int i = 0; i < KINDS * regs_ways(); i++) {
 		struct blocked *b = &threads[i];
 		unsigned long args[6] = { 0 };
 
-		b->kind = &kinds[i];
+		b->kind = &kinds[i % KINDS];
 		CRT_SYS(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, b->pair));
 		b->kind->prepare(b, args);
 		regs_fill(&b->regs.in, 171 + i);
 		regs_set_call(&b->regs.in, b->kind->number, args);
+		regs_set_way(&b->regs.in, i / KINDS);
 		CRT_SYS(-pthread_create(&b->regs.thread, NULL, run, b));
 	}
-	for (unsigned int i = 0; i < KINDS; i++)
+	for (unsigned int i = 0; i < KINDS * regs_ways(); i++)
 		while (!threads[i].ended && !is_blocked(&threads[i]))
 			crt_sleep_ms(1);
 }
 
 static void verify(void)
 {
-	for (unsigned int i = 0; i < KINDS; i++) {
+	for (unsigned int i = 0; i < KINDS * regs_ways(); i++) {
 		struct blocked *b = &threads[i];
+		char who[64];
 
 		if (b->kind->wake)
 			b->kind->wake(b);
 		pthread_join(b->regs.thread, NULL);
-		crt_same(regs_result(&b->regs.out), b->kind->result, "%s: result", b->kind->name);
-		regs_verify(&b->regs.in, &b->regs.out, true, b->kind->name);
+		snprintf(who, sizeof(who), "%s%s", b->kind->name, regs_way(&b->regs.in));
+		crt_same(regs_result(&b->regs.out), b->kind->result, "%s: result", who);
+		regs_verify(&b->regs.in, &b->regs.out, true, who);
 	}
 }
 

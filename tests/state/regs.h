@@ -9,6 +9,12 @@
  *   regs_set_call(regs, number, args)		what regs_call() calls
  *   regs_result(regs)				of the call; an error is negative
  *   regs_verify(in, out, called, who)		@called: but for those that a system call may change
+ *
+ * and where there is more than one instruction for system calls
+ *
+ *   REGS_WAYS, regs_ways()			how many at most, and on this machine
+ *   regs_set_way(regs, way)			with which of them regs_call() calls
+ *   regs_way(regs)				what that is called
  */
 #ifndef REGS_H
 #define REGS_H
@@ -16,6 +22,27 @@
 #include "crtest.h"
 #include "regs_arch.h"
 #include <pthread.h>
+
+#ifndef REGS_WAYS
+#define REGS_WAYS 1
+
+static inline unsigned int regs_ways(void)
+{
+	return 1;
+}
+
+static inline void regs_set_way(struct regs *regs, unsigned int way)
+{
+	(void)regs;
+	(void)way;
+}
+
+static inline const char *regs_way(const struct regs *regs)
+{
+	(void)regs;
+	return "";
+}
+#endif
 
 /* The assembly knows where these three are. */
 struct regs_thread {

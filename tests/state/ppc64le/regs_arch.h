@@ -4,6 +4,7 @@
  * targets and data streams.
  */
 #include <string.h>
+#include <sys/auxv.h>
 
 #define REGS_SIZE 1376
 
@@ -18,7 +19,8 @@ struct regs {
 	uint64_t tar;			/* 304 */
 	uint64_t dscr;			/* 312 */
 	uint32_t vscr[4];		/* 320 */
-	uint64_t pad[2];
+	uint64_t vectored;		/* 336: by which instruction regs_call() calls, sc or scv */
+	uint64_t pad;
 	uint8_t vs[64][16];		/* 352: of which f0 to f31 and v0 to v31 are parts */
 } __attribute__((aligned(16)));
 
@@ -26,6 +28,7 @@ _Static_assert(offsetof(struct regs, vs) == 352, "known to the assembly");
 
 #define CR 0xfffffff0UL		/* the last field is the code's own */
 #define CR_CALLED 0x0ffffff0UL	/* the first one tells of an error */
+#define CR_VECTORED 0x00fff000UL /* as of a function */
 #define XER 0xa0000000UL	/* summary overflow, carry */
 #define FPSCR 0x82000001UL	/* inexact result; rounding towards zero */
 #define VSCR 0x00010001U	/* no denormalized numbers; saturated */
@@ -69,6 +72,7 @@ _Static_assert(offsetof(struct regs, vs) == 352, "known to the assembly");
 	"std 0, 0(30)\n" OTHER_R(STORE_R) \
 	"mfcr 3\nstd 3, 272(30)\nmfxer 3\nstd 3, 280(30)\nmflr 3\nstd 3, 256(30)\nmfctr 3\nstd 3, 264(30)\n" \
 	"mfspr 3, 256\nstd 3, 296(30)\nmfspr 3, 815\nstd 3, 304(30)\nmfspr 3, 3\nstd 3, 312(30)\n" \
+	"ld 3, 336(31)\nstd 3, 336(30)\n" \
 	"addi 4, 30, 352\n" ALL_VS(STORE_VS) \
 	"mffs 0\nstfd 0, 288(30)\n" \
 	"addi 4, 30, 320\nmfvscr 0\nstvx 0, 0, 4\n" \
@@ -78,9 +82,9 @@ _Static_assert(offsetof(struct regs, vs) == 352, "known to the assembly");
 	"addi 1, 1, 560\nlwz 0, 8(1)\nmtcr 0\nld 0, 16(1)\nmtlr 0\nblr\n" \
 	".size " name ",.-" name "\n"
 
-__asm__(".machine power8\n"
+__asm__(".machine power9\n"
 	ROUTINE("regs_spin", "1: ld 30, 2752(31)\ncmpdi 7, 30, 0\nbeq 7, 1b\n")
-	ROUTINE("regs_call", "sc\n"));
+	ROUTINE("regs_call", "ld 30, 336(31)\ncmpdi 7, 30, 0\nbne 7, 1f\nsc\nb 2f\n1: scv 0\n2:\n"));
 
 static inline void regs_fill(struct regs *regs, unsigned int seed)
 {
@@ -90,6 +94,7 @@ static inline void regs_fill(struct regs *regs, unsigned int seed)
 	regs->fpscr = FPSCR;
 	regs->vrsave &= 0xffffffffUL;
 	regs->dscr = 0x41 + seed % 16;
+	regs->vectored = 0;
 	memset(regs->vscr, 0, sizeof(regs->vscr));
 	regs->vscr[0] = VSCR;
 }
@@ -100,12 +105,32 @@ static inline void regs_set_call(struct regs *regs, long number, const unsigned 
 	memcpy(regs->r + 3, args, 6 * sizeof(args[0]));
 }
 
+#define REGS_WAYS 2
+#define SCV_BIT (1UL << 20)		/* of AT_HWCAP2 */
+
+static inline unsigned int regs_ways(void)
+{
+	return getauxval(AT_HWCAP2) & SCV_BIT ? 2 : 1;
+}
+
+static inline void regs_set_way(struct regs *regs, unsigned int way)
+{
+	regs->vectored = way;
+}
+
+static inline const char *regs_way(const struct regs *regs)
+{
+	return regs->vectored ? " by scv" : " by sc";
+}
+
 static inline long regs_result(const struct regs *regs)
 {
+	if (regs->vectored)
+		return (long)regs->r[3];
 	return regs->cr & 0x10000000 ? -(long)regs->r[3] : (long)regs->r[3];
 }
 
-/* A call may change r0, r3 to r12, CTR and XER. */
+/* A call may change r0, r3 to r12, CTR and XER; scv is like the call of a function. */
 static inline bool regs_kept(int number, bool called)
 {
 	if (number == 1 || number == 2 || number == 13 || number >= 30)
@@ -115,14 +140,15 @@ static inline bool regs_kept(int number, bool called)
 
 static inline void regs_verify_general(const struct regs *in, const struct regs *out, bool called, const char *who)
 {
-	uint64_t cr = called ? CR_CALLED : CR;
+	uint64_t cr = !called ? CR : in->vectored ? CR_VECTORED : CR_CALLED;
 	bool same = true;
 
 	for (int i = 0; i < 32; i++)
 		if (regs_kept(i, called) && out->r[i] != in->r[i])
 			same = crt_same((long long)out->r[i], (long long)in->r[i], "%s: r%d", who, i);
 	crt_ok(same, "%s: r%d to r29", who, called ? 14 : 0);
-	crt_same((long long)out->lr, (long long)in->lr, "%s: link register", who);
+	if (!called || !in->vectored)
+		crt_same((long long)out->lr, (long long)in->lr, "%s: link register", who);
 	crt_same((long long)(out->cr & cr), (long long)(in->cr & cr), "%s: condition register", who);
 	if (called)
 		return;
