@@ -14,7 +14,8 @@
 //
 // Other environment: CRTEST_USER (default "cryo"), CR_CHECKPOINT and CR_RESTART (the tools),
 // CRTEST_TAMPER (a command that gets the context's path between kill and restart; used to see
-// tests fail), CRTEST_KEEP=1 (leave the run's directory), CRTEST_TMP (default /var/tmp).
+// tests fail), CRTEST_SNAPSHOT=1 (contexts are written while the program runs on), CRTEST_KEEP=1 (leave the
+// run's directory), CRTEST_TMP (default /var/tmp).
 //
 // Output is TAP. cr_restart runs in surroundings that differ from those of the program in
 // everything it could inherit: directory, umask, limits, masks, priority, environment.
@@ -249,11 +250,19 @@ private:
         return true;
     }
 
+    // With CRTEST_SNAPSHOT it runs on behind the context; another checkpoint, for which there is no use, ends it.
     int run_checkpoint(bool kill) {
+        if (!kill || desc_.flag(CRT_RUNS_ON)) return run_checkpoint({}, context());
+        if (env_or("CRTEST_SNAPSHOT", "").empty()) return run_checkpoint({"--kill"}, context());
+        const int status = run_checkpoint({"--snapshot"}, context());
+        return exited_with(status, 0) ? run_checkpoint({"--kill"}, dir_ / "ctx-unused") : status;
+    }
+
+    int run_checkpoint(const std::vector<std::string>& options, const fs::path& file) {
         std::vector<std::string> args{env_or("CR_CHECKPOINT", "cr_checkpoint")};
         for (const auto& a : split(desc_.text("checkpoint_args"), ' ')) args.push_back(a);
-        if (kill && !desc_.flag(CRT_RUNS_ON)) args.push_back("--kill");
-        args.insert(args.end(), {"-f", context().string(), std::to_string(old_pid_ ? old_pid_ : pid_)});
+        args.insert(args.end(), options.begin(), options.end());
+        args.insert(args.end(), {"-f", file.string(), std::to_string(old_pid_ ? old_pid_ : pid_)});
         helper_starts_ = true;
         helper_ = launch(args, "ck.out", "ck.err", false, false);
         helper_starts_ = false;

@@ -92,7 +92,7 @@ fresh
 start 4
 mkfifo fifo
 exec 8<>fifo
-cr_checkpoint -q -f fifo "$pid" & requester=$!
+cr_checkpoint -q --no-snapshot -f fifo "$pid" & requester=$!
 started+=("$requester")
 wait_for writes "$requester"
 cr "$pid"

@@ -46,7 +46,7 @@ for options in "" "-z1"; do
 done
 
 # Killed in the middle: a FIFO that nobody reads holds the request up.
-for options in "" "-z1" "--kill"; do
+for options in "--no-snapshot" "--no-snapshot -z1" "--kill"; do
 	fresh
 	start 8
 	mkfifo fifo
@@ -63,7 +63,7 @@ for options in "" "-z1" "--kill"; do
 	exec 8<&-
 done
 
-for options in "" "-z1"; do
+for options in "--no-snapshot" "--no-snapshot -z1"; do
 	fresh
 	start 8
 	mkfifo fifo

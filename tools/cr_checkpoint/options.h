@@ -49,7 +49,7 @@ struct Options {
   std::optional<int> signal;  // sent when the context is in place
   std::uint32_t flags = 0;    // CRYO_CKPT_SAVE_*, CRYO_CKPT_PTRACED_ALLOW
   std::uint32_t timeout_ms = 0;
-  bool snapshot = false;
+  bool snapshot = true;
   std::uint64_t snapshot_limit = 0;  // bytes; 0: what the module thinks right
   std::optional<int> compress_level;
   bool dry_run = false;
