@@ -132,6 +132,7 @@ static void verify(void)
 	crt_same(crt_bad(piped, PAGE, 5), -1, "as it was");
 }
 
+#ifndef SNAP_WRITERS_INCLUDED
 const struct crt_test crt_test = {
 	.text = "memory that is written to while the context is, is as it was at one moment",
 	.setup = setup,
@@ -140,3 +141,4 @@ const struct crt_test crt_test = {
 	.checkpoint_args = "--snapshot",
 	.timeout_s = 120,
 };
+#endif
