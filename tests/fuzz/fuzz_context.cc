@@ -29,6 +29,10 @@ void use(const Context& context, const Source& source) {
   const auto json = report_json(context, source);
   if (json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).empty()) std::abort();
   for (const PageChunk& chunk : context.pages) {
+    if (chunk.ancestor != 0) {
+      if (chunk.ancestor > context.ancestors.size() || chunk.hashes.size() != chunk.nr_pages) std::abort();
+      continue;
+    }
     std::vector<std::byte> data(chunk.bytes);
     source.read(chunk.data_offset, data);
   }

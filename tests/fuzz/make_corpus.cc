@@ -7,6 +7,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -150,6 +151,24 @@ ContextBuilder with_namespaces() {
   return builder;
 }
 
+// Two pages of which another context has the bytes.
+ContextBuilder with_ancestor() {
+  ContextBuilder builder;
+  constexpr std::uint64_t kPage = 4096;
+  const std::string_view name = "parent";
+  const cryo_ancestor ancestor{{1, 2, 3}, 10 * kPage, static_cast<std::uint32_t>(name.size()), 0};
+  Bytes names = test::bytes_of(ancestor);
+  for (const char letter : name) names.push_back(static_cast<std::byte>(letter));
+  const cryo_elsewhere_run run{8 * kPage, kPage, 2, 1};
+  Bytes runs = test::bytes_of(run);
+  runs.resize(runs.size() + 2 * CRYO_HASH_SIZE, std::byte{0x5a});
+  const cryo_array array{1, sizeof(ancestor)};
+  const cryo_pages head{CRYO_PAGES_MM, 1, sizeof(run), 2};
+  builder.extra.push_back({CRYO_SEC_PAGES_ELSEWHERE, 1, CRYO_SECF_REQUIRED, test::bytes_of(head), runs});
+  builder.extra.push_back({CRYO_SEC_ANCESTORS, 0, CRYO_SECF_REQUIRED, test::bytes_of(array), names});
+  return builder;
+}
+
 void run(const std::filesystem::path& dir) {
   std::filesystem::create_directories(dir);
   save(dir / "x86_64", described().build());
@@ -167,6 +186,7 @@ void run(const std::filesystem::path& dir) {
   save(dir / "processes", two_processes().build());
   save(dir / "connection", connection().build());
   save(dir / "ipc", with_ipc().build());
+  save(dir / "ancestors", with_ancestor().build());
   save(dir / "namespaces", with_namespaces().build());
 }
 

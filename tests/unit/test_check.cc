@@ -31,7 +31,8 @@ namespace cryo::test {
 namespace {
 
 // Of a context whose pages nobody looks at.
-const Source kNoMemory = Source::from_memory({}, "no memory");
+const Source kNoBytes = Source::from_memory({}, "no memory");
+const Chain kNoMemory(kNoBytes);
 
 constexpr std::uint32_t kAlarmClock = 8;  // CLOCK_REALTIME_ALARM
 

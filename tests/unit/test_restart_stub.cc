@@ -107,7 +107,8 @@ std::uint32_t size_of(const T& list) {
 
 [[noreturn]] void become_stub(const Context& context, stub::Report* report, int contents_fd,
                               const Script& script) {
-  const SharedMemory shared = make_shared_memory(context, contents_fd);
+  const std::vector<int> context_fds{contents_fd};
+  const SharedMemory shared = make_shared_memory(context, context_fds);
   AddressSpace space(kPage);
   const Mm& mm = context.mm(1);
   const std::vector<OwnMapping> own = own_mappings();
@@ -115,8 +116,8 @@ std::uint32_t size_of(const T& list) {
   use_saved_addresses(mm, space);
   StubArea area(space, {report, report_size(1)}, memory_plan_size(context, mm) + 100000, 65536, kPage);
   // The saved process has no vdso: this one's goes away.
-  const MemoryPlanInput input{context, mm, {}, kernel_mappings(own), [](std::uint32_t) { return -1; },
-                              shared};
+  const MemoryPlanInput input{context, mm,         {}, kernel_mappings(own), [](std::uint32_t) { return -1; },
+                              shared,  context_fds};
   MemoryPlan memory = plan_memory(input, area, space);
   memory.after_reads.append(script.process);
 
@@ -134,7 +135,6 @@ std::uint32_t size_of(const T& list) {
   p->nr_leader_calls = size_of(script.leader.calls());
   p->nr_threads = script.second_thread ? 2 : 1;
   p->threads = area.array<stub::Thread>(2);
-  p->context_fd = contents_fd;
   p->handle_fd = ::open("/dev/null", O_RDWR);
   p->device_fd = -1;
   CallList wait;

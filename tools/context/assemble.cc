@@ -481,6 +481,7 @@ Context assemble(Staging& staging) {
   context.cpu = std::move(staging.cpu);
   context.vdsos = std::move(staging.vdsos);
   context.pages = std::move(staging.pages);
+  context.ancestors = std::move(staging.ancestors);
   context.sem_sets = std::move(staging.sem_sets);
   context.msg_queues = std::move(staging.msg_queues);
   context.obstacles = staging.obstacles;
@@ -512,6 +513,7 @@ Context assemble(Staging& staging) {
   for (const auto& [id, inode] : context.inodes) check_shm(staging, inode);
   for (const auto& [id, file] : context.files) check_file(staging, file, context);
   check_pages(staging, context);
+  check_ancestors(staging, context);
   return context;
 }
 

@@ -20,6 +20,7 @@
 namespace cryo {
 
 using Bytes = std::vector<std::byte>;
+using Hash = std::array<std::byte, CRYO_HASH_SIZE>;  // see format_memory.h
 
 // ---- threads and processes --------------------------------------------------------------------
 
@@ -122,17 +123,25 @@ struct Vdso {
   Bytes data;  // the start of its first [vvar] area, zeros follow
 };
 
-// One PAGES section and the PAGE_DATA that follows it, or one record of a PAGE_COPIES section.
+// One PAGES section and the PAGE_DATA that follows it, or one record of a PAGE_COPIES or PAGES_ELSEWHERE
+// section.
 struct PageChunk {
   std::uint32_t kind = CRYO_PAGES_MM;  // CRYO_PAGES_*
   std::uint32_t object = 0;            // mm or inode id
   std::vector<cryo_page_run> runs;     // ascending; inside VMAs of the mm, or inside the inode
   std::uint64_t nr_pages = 0;
-  std::uint64_t data_offset = 0;  // of the first page's bytes from the start of the context
+  std::uint64_t data_offset = 0;  // of the first page's bytes from the start of the context that has them
   std::uint64_t bytes = 0;        // nr_pages * page size
   std::uint32_t checksum = 0;     // of these bytes, of the kind that section_flags say
   std::uint16_t section_flags = 0;
-  bool copy = false;  // of pages of a chunk before it, which has the bytes: one run, no checksum
+  bool copy = false;           // of pages of a chunk before it, which has the bytes: one run, no checksum
+  std::uint32_t ancestor = 0;  // the context that has the bytes: 0 this one, N the Nth of Context::ancestors
+  std::vector<Hash> hashes;    // of each page, when they are an ancestor's: one run, no checksum
+};
+
+struct Ancestor {
+  cryo_ancestor head{};
+  std::string name;  // relative to the directory of the context, or absolute
 };
 
 // ---- files ------------------------------------------------------------------------------------
@@ -320,6 +329,7 @@ struct Context {
   std::map<std::uint32_t, Namespace> namespaces;
   std::map<std::uint32_t, MountEntry> mount_entries;  // directories before what is in them
   std::vector<PageChunk> pages;                       // in the order of the file
+  std::vector<Ancestor> ancestors;                    // contexts that have bytes of this one's pages
   std::vector<cryo_index_entry> index;
   cryo_end end{};
   bool pages_verified = false;  // the CRCs of the page data were compared

@@ -36,9 +36,10 @@ void check_vma(Staging& staging, const Payload& payload, const cryo_vma& vma) {
     payload.damaged("{:#x}-{:#x}: offset {:#x} is too large", vma.start, vma.end, vma.offset);
 }
 
-// Each run a range of pages, ascending; returns the number of pages.
+}  // namespace
+
 std::uint64_t check_runs(const Staging& staging, const Payload& payload,
-                         const std::vector<cryo_page_run>& runs) {
+                         const std::vector<cryo_page_run>& runs, std::uint64_t limit) {
   const std::uint64_t page = staging.scanner.header().page_size;
   std::uint64_t pages = 0;
   std::uint64_t end = 0;
@@ -49,12 +50,22 @@ std::uint64_t check_runs(const Staging& staging, const Payload& payload,
     if (run.start < end) payload.damaged("runs at {:#x} are not in order", run.start);
     end = run.start + run.nr_pages * page;
     pages += run.nr_pages;
-    if (pages > CRYO_PAGES_MAX) payload.damaged("more than {} pages", CRYO_PAGES_MAX);
+    if (pages > limit) payload.damaged("more than {} pages", limit);
   }
   return pages;
 }
 
-}  // namespace
+void mention_owner(Staging& staging, const Payload& payload, std::uint32_t kind) {
+  const std::uint32_t id = id_of(payload);
+  if (kind == CRYO_PAGES_MM)
+    (void)staging.mms.mention(id, payload.section());
+  else if (kind == CRYO_PAGES_INODE)
+    (void)staging.inodes.mention(id, payload.section());
+  else if (kind == CRYO_PAGES_TMPFS)
+    (void)staging.mount_entries.mention(id, payload.section());
+  else
+    staging.unknown(payload.section(), "unknown kind {}", kind);
+}
 
 void parse_mm(Staging& staging, const Payload& payload) {
   Mm& mm = staging.mms.define(id_of(payload), payload);
@@ -112,7 +123,7 @@ void parse_page_copies(Staging& staging, const Payload& payload) {
     PageChunk chunk;
     chunk.object = payload.object();
     chunk.runs = {{copy.start, copy.nr_pages}};
-    chunk.nr_pages = check_runs(staging, payload, chunk.runs);
+    chunk.nr_pages = check_runs(staging, payload, chunk.runs, CRYO_PAGES_MAX);
     chunk.bytes = chunk.nr_pages * page;
     chunk.data_offset = copy.offset;
     chunk.copy = true;
@@ -143,17 +154,10 @@ PageChunk parse_pages(Staging& staging, const Payload& payload) {
   chunk.kind = head.kind;
   chunk.object = id_of(payload);
   chunk.runs = payload.records<cryo_page_run>(head.nr_runs, head.record_size);
-  chunk.nr_pages = check_runs(staging, payload, chunk.runs);
+  chunk.nr_pages = check_runs(staging, payload, chunk.runs, CRYO_PAGES_MAX);
   if (chunk.nr_pages != head.nr_pages || head.nr_pages == 0)
     payload.damaged("{} pages in its runs, {} pages in its head", chunk.nr_pages, head.nr_pages);
-  if (head.kind == CRYO_PAGES_MM)
-    (void)staging.mms.mention(chunk.object, payload.section());
-  else if (head.kind == CRYO_PAGES_INODE)
-    (void)staging.inodes.mention(chunk.object, payload.section());
-  else if (head.kind == CRYO_PAGES_TMPFS)
-    (void)staging.mount_entries.mention(chunk.object, payload.section());
-  else
-    staging.unknown(payload.section(), "unknown kind {}", head.kind);
+  mention_owner(staging, payload, head.kind);
   return chunk;
 }
 

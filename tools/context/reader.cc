@@ -56,6 +56,8 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_CGROUP, parse_cgroup},
     {CRYO_SEC_PAGE_COPIES, parse_page_copies},
     {CRYO_SEC_EXCLUDED, parse_excluded},
+    {CRYO_SEC_ANCESTORS, parse_ancestors},
+    {CRYO_SEC_PAGES_ELSEWHERE, parse_pages_elsewhere},
     {CRYO_SEC_THREAD_FS, parse_thread_fs},
     {CRYO_SEC_SHARED_TABLES, parse_shared_tables},
     {CRYO_SEC_SHARED_MEMORY, parse_shared_memory},
@@ -212,7 +214,7 @@ Context read_context(const Source& source, const ReadOptions& options) {
 }
 
 void verify_pages(const Source& source, const PageChunk& chunk) {
-  if (chunk.copy) return;  // the other chunk's are its
+  if (chunk.copy || chunk.ancestor != 0) return;  // another chunk's are its, or there are hashes
   if (checksum_of(source, chunk.data_offset, chunk.bytes, chunk.section_flags) != chunk.checksum)
     fail(EBADMSG, "{}: byte {}: PAGE_DATA: wrong checksum", source.name(), chunk.data_offset);
 }

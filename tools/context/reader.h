@@ -29,6 +29,8 @@ struct ReadOptions {
 //    that a file's kind needs are there (PIPE, SOCKET, EVENTFD); descriptors are unique per process;
 //  - VMAs are page-aligned, ascending and not overlapping; page runs are inside VMAs of their mm or
 //    inside their inode's size rounded up to pages, and no page comes twice;
+//  - pages whose bytes are in other contexts (PageChunk::ancestor) have hashes, and name one of ancestors;
+//    whether those are there is Chain's question (chain.h);
 //  - strings have no NUL inside; lengths, counts and offsets are inside their section.
 // Limits are those of the format: whether the values suit this machine (architecture, address space,
 // page size) is the restart engine's question.

@@ -74,6 +74,7 @@ struct Staging {
   StagedMap<std::uint32_t, Namespace> namespaces;
   StagedMap<std::uint32_t, MountEntry> mount_entries;
   std::vector<PageChunk> pages;
+  std::vector<Ancestor> ancestors;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> own_chunks;  // offset and length of their bytes
   std::vector<SemSet> sem_sets;
   std::vector<MsgQueue> msg_queues;
@@ -138,6 +139,15 @@ void parse_vma(Staging& staging, const Payload& payload);
 [[nodiscard]] PageChunk parse_pages(Staging& staging, const Payload& payload);
 void parse_page_copies(Staging& staging, const Payload& payload);
 void parse_excluded(Staging& staging, const Payload& payload);
+// Each run a range of pages, ascending, and no more than `most` pages; returns their number.
+[[nodiscard]] std::uint64_t check_runs(const Staging& staging, const Payload& payload,
+                                       const std::vector<cryo_page_run>& runs, std::uint64_t most);
+// What has the pages: memory, an inode or a file of a mount, by CRYO_PAGES_*.
+void mention_owner(Staging& staging, const Payload& payload, std::uint32_t kind);
+void parse_ancestors(Staging& staging, const Payload& payload);
+void parse_pages_elsewhere(Staging& staging, const Payload& payload);
+// What they say of one another.
+void check_ancestors(const Staging& staging, const Context& context);
 
 void parse_inode(Staging& staging, const Payload& payload);
 void parse_file(Staging& staging, const Payload& payload);

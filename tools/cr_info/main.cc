@@ -40,6 +40,20 @@ int show(const InfoOptions& options) {
   return context.obstacles.empty() ? kExitGood : kExitNewer;
 }
 
+int show_chain(const InfoOptions& options) {
+  const Source source = Source::open(options.file);
+  const Context context = read_context(source, {.verify_pages = options.verify, .show_only = true});
+  const AncestorPlace place{options.file == "-" ? "" : options.file, options.ancestors};
+  const std::vector<Link> links = links_of(context, place, options.verify);
+  if (options.json)
+    print_json(chain_json(context, source, links));
+  else
+    print_chain(context, source, links);
+  for (const Link& link : links)
+    if (link.state != "good") return kExitDamaged;
+  return context.obstacles.empty() ? kExitGood : kExitNewer;
+}
+
 int check(const InfoOptions& options) {
   const CheckResult result = check_machine();
   if (options.json)
@@ -59,7 +73,7 @@ int flushed(int code) {
 int run(int argc, char** argv) {
   try {
     const InfoOptions options = parse_info_options(argc, argv);
-    return flushed(options.check ? check(options) : show(options));
+    return flushed(options.check ? check(options) : options.chain ? show_chain(options) : show(options));
   } catch (const InfoDone&) {
     return flushed(0);
   } catch (const UsageError& error) {

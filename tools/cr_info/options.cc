@@ -10,12 +10,21 @@
 namespace cryo {
 namespace {
 
-enum : int { kCheckOption = 256, kJsonOption, kNoVerifyOption, kVersionOption };
+enum : int {
+  kCheckOption = 256,
+  kChainOption,
+  kAncestorsOption,
+  kJsonOption,
+  kNoVerifyOption,
+  kVersionOption
+};
 
 constexpr char kShortOptions[] = "vh";  // "-?" is getopt's unknown option "?"
 
 constexpr option kLongOptions[] = {
     {"check", no_argument, nullptr, kCheckOption},
+    {"chain", no_argument, nullptr, kChainOption},
+    {"ancestors", required_argument, nullptr, kAncestorsOption},
     {"json", no_argument, nullptr, kJsonOption},
     {"no-verify", no_argument, nullptr, kNoVerifyOption},
     {"verbose", no_argument, nullptr, 'v'},
@@ -33,13 +42,16 @@ FILE may be compressed with zstd; "-" is standard input.
 
   -v, --verbose      also areas of memory and registers; twice: register sets and sections
       --json         for programs
+      --chain        which other contexts FILE needs, and whether they are there as they were
+      --ancestors DIR
+                     these are in DIR, not beside FILE
       --no-verify    do not verify the checksums of the memory contents
       --check        tell whether this machine can checkpoint and restart, and what is missing
   -?, -h, --help     show this text
       --version      show the version
 
 Exit status: 0 the context is whole (or the machine can); 1 it is damaged, cut or no
-context (or the machine cannot); 2 a newer Cryo is needed; 3 FILE cannot be read; 255 usage.
+context (or the machine cannot; or, with --chain, one that it needs is missing); 2 a newer Cryo is needed; 3 FILE cannot be read; 255 usage.
 )",
       stdout);
 }
@@ -59,6 +71,12 @@ void take_option(int option, char** argv, InfoOptions& options) {
       return;
     case kCheckOption:
       options.check = true;
+      return;
+    case kChainOption:
+      options.chain = true;
+      return;
+    case kAncestorsOption:
+      options.ancestors = ::optarg;
       return;
     case kJsonOption:
       options.json = true;

@@ -6,7 +6,9 @@
 namespace cryo {
 
 struct InfoOptions {
-  bool check = false;  // of this machine, not of a file
+  bool check = false;     // of this machine, not of a file
+  bool chain = false;     // only those that it needs
+  std::string ancestors;  // directory where these are; empty: that of the file
   bool json = false;
   bool verify = true;
   int verbose = 0;  // -v: areas of memory and registers, -vv: register sets and sections too

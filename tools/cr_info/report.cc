@@ -26,6 +26,9 @@ void print_head(const Context& context, const Source& source) {
   fmt::print("  by         Cryo {}\n", printable(field_text(system.writer)));
   fmt::print("  size       {}, {} of it memory\n", bytes_text(source.size()),
              bytes_text(context.end.page_bytes));
+  if (!context.ancestors.empty())
+    fmt::print("  needs      other contexts ({}), which have {} of its memory: see --chain\n",
+               context.ancestors.size(), bytes_text(elsewhere_bytes(context)));
   fmt::print("  checksums  {}\n", context.pages_verified
                                       ? "all verified: good"
                                       : "good; those of the memory contents were not verified");

@@ -2,8 +2,12 @@
 // A context as text for people, and as JSON for programs.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
 
+#include "context/chain.h"
 #include "context/model.h"
 #include "context/source.h"
 
@@ -21,6 +25,21 @@ void print_ipc(const Context& context);
 void print_namespaces(const Context& context);
 [[nodiscard]] nlohmann::ordered_json namespaces_json(const Context& context);
 [[nodiscard]] nlohmann::ordered_json ipc_json(const Context& context);
+
+// A context that has bytes of another one's pages, as it is now.
+struct Link {
+  std::string name;
+  std::string id;
+  std::uint64_t bytes = 0;
+  std::uint64_t pages = 0;  // that it has
+  std::string state;        // "good", "missing", "altered" or "unreadable"
+  std::string problem;
+};
+// `verify`: compare the pages, too, not only what tells the contexts apart.
+[[nodiscard]] std::vector<Link> links_of(const Context& context, const AncestorPlace& place, bool verify);
+void print_chain(const Context& context, const Source& source, const std::vector<Link>& links);
+[[nodiscard]] nlohmann::ordered_json chain_json(const Context& context, const Source& source,
+                                                const std::vector<Link>& links);
 
 [[nodiscard]] nlohmann::ordered_json report_json(const Context& context, const Source& source);
 

@@ -355,6 +355,7 @@ Json head_json(const Context& context, const Source& source) {
                {"compressed", source.compressed()},
                {"bytes", source.size()},
                {"page_bytes", context.end.page_bytes},
+               {"elsewhere_bytes", elsewhere_bytes(context)},
                {"sections", context.end.sections},
                {"created_ns", context.header.created_ns},
                {"pages_verified", context.pages_verified},
@@ -369,6 +370,11 @@ Json head_json(const Context& context, const Source& source) {
 
 Json report_json(const Context& context, const Source& source) {
   Json json = head_json(context, source);
+  json["ancestors"] = Json::array();
+  for (const Ancestor& ancestor : context.ancestors)
+    json["ancestors"].push_back({{"name", ancestor.name},
+                                 {"id", hex_text(std::as_bytes(std::span(ancestor.head.id)))},
+                                 {"bytes", ancestor.head.length}});
   json["processes"] = Json::array();
   json["mms"] = json["inodes"] = json["files"] = Json::array();
   for (const Process& process : context.processes) json["processes"].push_back(json_of(context, process));

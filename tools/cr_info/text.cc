@@ -362,4 +362,11 @@ MemoryTotals memory_totals(const Context& context, const Mm& mm) {
   return totals;
 }
 
+std::uint64_t elsewhere_bytes(const Context& context) {
+  std::uint64_t bytes = 0;
+  for (const PageChunk& chunk : context.pages)
+    if (chunk.ancestor != 0) bytes += chunk.bytes;
+  return bytes;
+}
+
 }  // namespace cryo

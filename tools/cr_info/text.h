@@ -72,4 +72,7 @@ struct MemoryTotals {
 // Bytes of each VMA that have their contents in the context; index as in mm.vmas.
 [[nodiscard]] std::vector<std::uint64_t> saved_bytes(const Context& context, const Mm& mm);
 
+// Of pages whose bytes other contexts have.
+[[nodiscard]] std::uint64_t elsewhere_bytes(const Context& context);
+
 }  // namespace cryo

@@ -48,6 +48,7 @@ enum : int {
   kCheck,
   kTimeNs,
   kReportFd,
+  kAncestors,
 };
 
 constexpr char kShortOptions[] = "hvqf:F:d:S:";
@@ -62,6 +63,7 @@ constexpr option kLongOptions[] = {
     {"dir", required_argument, nullptr, 'd'},
     {"run", no_argument, nullptr, kRun},
     {"signal", required_argument, nullptr, 'S'},
+    {"ancestors", required_argument, nullptr, kAncestors},
     {"stop", no_argument, nullptr, kStop},
     {"freeze", no_argument, nullptr, kStop},
     {"term", no_argument, nullptr, kTerm},
@@ -107,6 +109,7 @@ General options:
 Source of the context (only one; default: the last argument):
   -f, --file=FILE             FILE; "-" is standard input; zstd is recognised
   -F, --fd=FD                 the open descriptor FD
+      --ancestors=DIR         of an incremental one: those that it needs are in DIR, not beside it
 
 Signal sent to the process before it goes on:
       --run                   none (default; a stopped process stays stopped)
@@ -359,6 +362,10 @@ void Parser::take(int option) {
       arguments_.report_fd = parse_number<int>(optarg, 3);
       if (!arguments_.report_fd) throw BadArguments{"bad --report-fd", {}};
       arguments_.restart.requester = ::getppid();
+      break;
+    case kAncestors:
+      if (*optarg == '\0') throw BadArguments{"--ancestors needs a directory", {}};
+      arguments_.ancestors = optarg;
       break;
     case kCheck:
       arguments_.check_only = true;

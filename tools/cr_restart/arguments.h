@@ -25,6 +25,7 @@ struct RestartArguments {
   Hooks hooks;
   std::string file;              // "-" is standard input
   std::optional<int> fd;         // instead of file
+  std::string ancestors;         // directory where those that it needs are; empty: its own
   std::optional<int> report_fd;  // see reporter.h
   KernelMessages kernel_messages = KernelMessages::kOnError;
   bool quiet = false;

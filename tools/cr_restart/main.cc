@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/exit_codes.h"
 #include "base/message.h"
+#include "context/chain.h"
 #include "context/reader.h"
 #include "cr_restart/arguments.h"
 #include "cr_restart/forward.h"
@@ -157,7 +158,9 @@ std::optional<pid_t> Tool::launch() {
   const allocation::Inherited memory;
   const Context context = memory.fill([&] { return read_context(source); });
   const allocation::Inherited::Seal seal;
-  Restart restart(context, source, arguments_.restart);
+  const Chain chain(context, source, {arguments_.restart.source, arguments_.ancestors});
+  chain.verify(context);
+  Restart restart(context, chain, arguments_.restart);
   const Findings findings = restart.check();
   // A context of another machine is as good as none.
   if (reporter_ && (findings.problems.empty() || findings.problems.front().code != kErrBadArch))

@@ -68,9 +68,9 @@ void add_commands(const Context& context, Findings& findings) {
   }
 }
 
-void check_cpu(const Context& context, const Source& source, const RestartOptions& options,
+void check_cpu(const Context& context, const Chain& chain, const RestartOptions& options,
                Findings& findings) {
-  for (const CpuProblem& cpu : cpu_problems(context, cpu_baselines(context, source))) {
+  for (const CpuProblem& cpu : cpu_problems(context, cpu_baselines(context, chain))) {
     if (cpu.certain || (!cpu.unlikely && options.other_cpu == Tolerance::kError))
       findings.problem(kErrBadArch, "{}", cpu.text);
     else
@@ -80,11 +80,11 @@ void check_cpu(const Context& context, const Source& source, const RestartOption
 
 }  // namespace
 
-Findings check_context(const Context& context, const Source& source, const RestartOptions& options) {
+Findings check_context(const Context& context, const Chain& chain, const RestartOptions& options) {
   Findings findings;
   check_machine(context, findings);
   if (!findings.problems.empty()) return findings;
-  check_cpu(context, source, options, findings);
+  check_cpu(context, chain, options, findings);
   check_code(context, options, findings);
   check_tree(context, options, findings);
   const Creds own = own_credentials();

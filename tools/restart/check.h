@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "context/chain.h"
 #include "context/model.h"
-#include "context/source.h"
 #include "restart/credentials.h"
 #include "restart/options.h"
 
@@ -42,7 +42,7 @@ struct Findings {
   }
 };
 
-[[nodiscard]] Findings check_context(const Context& context, const Source& source,
+[[nodiscard]] Findings check_context(const Context& context, const Chain& chain,
                                      const RestartOptions& options);
 
 // ---- the parts, each in a file of its own ----

@@ -136,7 +136,8 @@ void Child::restore_open_files() {
   name_peers(input_.context, process_, files_.fds, input_.handle_fd);
   fill_inotifies(input_.context, process_, input_.options, files_.fds);
   fill_own_epolls();
-  std::set<int> keep{input_.context_fd, input_.handle_fd, input_.device_fd, files_.exe_fd};
+  std::set<int> keep(input_.context_fds.begin(), input_.context_fds.end());
+  keep.insert({input_.handle_fd, input_.device_fd, files_.exe_fd});
   if (kept_proc() >= 0) keep.insert(kept_proc());
   for (const auto& [id, fd] : files_.fds) keep.insert(fd);
   if (adds_seals())
@@ -184,6 +185,7 @@ MemoryPlan Child::plan_own_memory(StubArea& area, AddressSpace& space) {
                               kernel_mappings_,
                               [this](std::uint32_t file) { return files_.fds.at(file); },
                               input_.shared,
+                              input_.context_fds,
                               input_.handle_fd,
                               input_.shared_life.areas};
   return plan_memory(input, area, space);
@@ -268,7 +270,6 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
     parameters->leader_exits = 1;
     parameters->leader_status = WEXITSTATUS(process_.head.exit_code);
   }
-  parameters->context_fd = input_.context_fd;
   parameters->handle_fd = input_.handle_fd;
   parameters->device_fd = input_.device_fd;
   parameters->coordinator = process_.namespaces.pid == 0 ? area.report()->coordinator : 0;

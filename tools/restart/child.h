@@ -32,7 +32,7 @@ struct ChildInput {
   const FileRestoreInput& file_input;
   const FileStore& files;
   const SharedMemory& shared;
-  int context_fd = -1;  // parked, all three
+  const std::vector<int>& context_fds;  // parked, as the next two
   int handle_fd = -1;
   int device_fd = -1;  // -1: none
   stub::Report* report = nullptr;

@@ -106,7 +106,7 @@ void fill_pages(const FilePages& pages, int fd, const std::string& path) {
     for (const cryo_page_run& run : chunk->runs) {
       const std::uint64_t bytes = run.nr_pages * pages.page_size;
       if (run.start < pages.size)
-        copy_range(pages.context_fd, from, fd, run.start,
+        copy_range(pages.context_fds[chunk->ancestor], from, fd, run.start,
                    std::min<std::uint64_t>(bytes, pages.size - run.start), path);
       from += bytes;
     }
@@ -114,7 +114,7 @@ void fill_pages(const FilePages& pages, int fd, const std::string& path) {
 }
 
 void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path) {
-  FilePages pages{{}, input.context.header.page_size, input.context_fd, inode.head.size};
+  FilePages pages{{}, input.context.header.page_size, input.context_fds, inode.head.size};
   for (const PageChunk& chunk : input.context.pages)
     if (chunk.kind == CRYO_PAGES_INODE && chunk.object == inode.id) pages.chunks.push_back(&chunk);
   fill_pages(pages, fd, path);

@@ -53,7 +53,7 @@ struct FileRestoreInput {
   const Descriptors& descriptors;  // of all processes
   CreatedPaths& created;
   const Namespaces& namespaces;
-  int context_fd;                                // parked
+  const std::vector<int>& context_fds;           // parked: by PageChunk::ancestor
   int handle_fd;                                 // parked
   UniqueFd stdio[3];                             // cr_restart's own 0, 1 and 2, where open
   std::map<std::uint32_t, UniqueFd> fanotify{};  // made by cr_restart, see fanotify.h: by file, parked
@@ -104,9 +104,9 @@ struct RestoredFiles {
 // Pages of one file in the context.
 struct FilePages {
   std::vector<const PageChunk*> chunks;
-  std::uint64_t page_size;  // bytes
-  int context_fd;
-  std::uint64_t size;  // of the file, in bytes
+  std::uint64_t page_size;              // bytes
+  const std::vector<int>& context_fds;  // by PageChunk::ancestor
+  std::uint64_t size;                   // of the file, in bytes
 };
 // Puts them into a file that is there and empty.  Throws Error, with `path` in the message.
 void fill_pages(const FilePages& pages, int fd, const std::string& path);

@@ -55,7 +55,7 @@ class Maker {
   CreatedPaths created_;
   Namespaces namespaces_;
   std::optional<PidNamespaces> pid_namespaces_;
-  int context_fd_ = -1;  // parked, all three
+  std::vector<int> context_fds_;  // parked, all of them
   int handle_fd_ = -1;
   int device_fd_ = -1;
   std::optional<FileRestoreInput> file_input_;
@@ -77,12 +77,13 @@ void Maker::stay_close() {
 }
 
 void Maker::park() {
-  context_fd_ = descriptors_.park_copy(input_.context_fd).release();
+  for (const int fd : input_.context_fds) context_fds_.push_back(descriptors_.park_copy(fd).release());
   handle_fd_ = descriptors_.park_copy(input_.handle_fd).release();
   if (input_.device_fd >= 0) device_fd_ = descriptors_.park_copy(input_.device_fd).release();
   file_input_.emplace(FileRestoreInput{
-      input_.context, input_.options, descriptors_, created_, namespaces_, context_fd_, handle_fd_, {}});
-  std::set<int> keep{context_fd_, handle_fd_, device_fd_};
+      input_.context, input_.options, descriptors_, created_, namespaces_, context_fds_, handle_fd_, {}});
+  std::set<int> keep(context_fds_.begin(), context_fds_.end());
+  keep.insert({handle_fd_, device_fd_});
   const bool mounts = std::any_of(input_.context.namespaces.begin(), input_.context.namespaces.end(),
                                   [](const auto& ns) { return ns.second.mnt.has_value(); });
   if (mounts) {
@@ -105,7 +106,7 @@ void Maker::park() {
 }
 
 void Maker::make_everything() {
-  namespaces_.make(context_fd_);
+  namespaces_.make(context_fds_);
   pid_namespaces_.emplace(input_.context, descriptors_);
   file_input_->roots = namespaces_.take_roots();
   if (input_.options.time_namespace) continue_clocks(input_.context);
@@ -116,7 +117,7 @@ void Maker::make_everything() {
   std::map<std::uint32_t, int> fds;
   for (const auto& [id, fd] : files_.fds) fds.emplace(id, fd.get());
   for (const Process& process : input_.context.processes) take_file_locks(input_.context, process, fds);
-  shared_ = make_shared_memory(input_.context, context_fd_);
+  shared_ = make_shared_memory(input_.context, context_fds_);
 }
 
 void Maker::find_relations() {
@@ -153,7 +154,7 @@ void Maker::live(std::size_t node) {
                            *file_input_,
                            files_,
                            shared_,
-                           context_fd_,
+                           context_fds_,
                            handle_fd_,
                            device_fd_,
                            input_.report,

@@ -328,6 +328,7 @@ void Planner::add_read(const PageChunk& chunk) {
   const std::uint64_t page = input_.context.header.page_size;
   stub::Read read{};
   read.offset = chunk.data_offset;
+  read.fd = input_.context_fds[chunk.ancestor];
   read.first = static_cast<std::uint32_t>(plan_.buffers.size());
   read.count = static_cast<std::uint32_t>(chunk.runs.size());
   for (const cryo_page_run& run : chunk.runs)

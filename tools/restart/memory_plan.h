@@ -30,8 +30,9 @@ struct MemoryPlanInput {
   std::vector<KernelMapping> own_kernel_mappings;
   std::function<int(std::uint32_t file)> fd_of;  // descriptor through which a file is mapped
   const SharedMemory& shared;
-  int handle_fd = -1;                // restart handle, through which rings of io_uring are mapped
-  std::vector<AddressRange> kept{};  // besides the stub area: of others who share the memory
+  const std::vector<int>& context_fds;  // by PageChunk::ancestor
+  int handle_fd = -1;                   // restart handle, through which rings of io_uring are mapped
+  std::vector<AddressRange> kept{};     // besides the stub area: of others who share the memory
 };
 
 // `space` holds all that is in use now or will be; temporary places are taken from it.

@@ -35,10 +35,11 @@ PagesByFile pages_by_file(const Context& context) {
 
 class MountFiller {
  public:
-  MountFiller(const Context& context, const PagesByFile& pages, int context_fd, std::string point)
+  MountFiller(const Context& context, const PagesByFile& pages, const std::vector<int>& context_fds,
+              std::string point)
       : context_(context),
         pages_(pages),
-        context_fd_(context_fd),
+        context_fds_(context_fds),
         point_(std::move(point)),
         top_(::open(point_.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) {
     if (!top_) fail_errno("mount {}: cannot open it", point_);
@@ -55,7 +56,7 @@ class MountFiller {
 
   const Context& context_;
   const PagesByFile& pages_;
-  int context_fd_;
+  const std::vector<int>& context_fds_;
   std::string point_;
   UniqueFd top_;
 };
@@ -66,7 +67,7 @@ int MountFiller::make_file(const MountEntry& entry) const {
   if (!fd) return -1;
   const auto chunks = pages_.find(entry.id);
   fill_pages({chunks == pages_.end() ? std::vector<const PageChunk*>{} : chunks->second,
-              context_.header.page_size, context_fd_, entry.head.size},
+              context_.header.page_size, context_fds_, entry.head.size},
              fd.get(), entry.path);
   return 0;
 }
@@ -116,14 +117,14 @@ void MountFiller::finish(const MountEntry& entry) const {
 
 }  // namespace
 
-void fill_mount(const Context& context, int context_fd, std::uint32_t ns, std::uint32_t mount,
-                const std::string& point) {
+void fill_mount(const Context& context, const std::vector<int>& context_fds, std::uint32_t ns,
+                std::uint32_t mount, const std::string& point) {
   std::vector<const MountEntry*> entries;
   for (const auto& [id, entry] : context.mount_entries)
     if (entry.head.ns == ns && entry.head.mount == mount) entries.push_back(&entry);
   if (entries.empty()) return;
   const PagesByFile pages = pages_by_file(context);
-  const MountFiller filler(context, pages, context_fd, point);
+  const MountFiller filler(context, pages, context_fds, point);
   for (const MountEntry* entry : entries) filler.make(*entry);
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry)
     if ((*entry)->head.link == 0) filler.finish(**entry);

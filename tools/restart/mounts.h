@@ -25,8 +25,8 @@ struct MountHelp {
   std::function<std::optional<std::uint32_t>(std::uint32_t id, bool group)> number;
 };
 // For the former: with what the context has for it.  `ns`: the namespace.  Throws Error.
-void fill_mount(const Context& context, int context_fd, std::uint32_t ns, std::uint32_t mount,
-                const std::string& point);
+void fill_mount(const Context& context, const std::vector<int>& context_fds, std::uint32_t ns,
+                std::uint32_t mount, const std::string& point);
 
 // Several mounts of one new file system are made before the tree is: it may come in any order.
 // Those of `tree.mounts` that show again what `first`, a new one, does.

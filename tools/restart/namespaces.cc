@@ -240,7 +240,7 @@ std::uint32_t Namespaces::id_inside(std::uint32_t ns, std::uint32_t id, bool gro
 
 MountHelp Namespaces::mount_help(std::uint32_t id) const {
   return {[this, id](std::uint32_t mount, const std::string& point) {
-            fill_mount(context_, context_fd_, id, mount, point);
+            fill_mount(context_, context_fds_, id, mount, point);
           },
           // The process that takes it has a copy of this object.
           [this, id](std::uint32_t mount) {
@@ -253,8 +253,8 @@ MountHelp Namespaces::mount_help(std::uint32_t id) const {
           }};
 }
 
-void Namespaces::make(int context_fd) {
-  context_fd_ = context_fd;
+void Namespaces::make(const std::vector<int>& context_fds) {
+  context_fds_ = context_fds;
   for (const auto& [id, ns] : context_.namespaces)
     if (ns.user) make_one(id);
   for (const auto& [id, ns] : context_.namespaces)

@@ -21,8 +21,8 @@ class Namespaces {
  public:
   Namespaces(const Context& context, const Descriptors& descriptors);
 
-  // All of the context, with what they hold; none of them is entered.  `context_fd`: parked.  Throws Error.
-  void make(int context_fd);
+  // All of the context, with what they hold; none of them is entered.  `context_fds`: parked.  Throws Error.
+  void make(const std::vector<int>& context_fds);
   // From those of one process of the context into those of another, for the calling process, which has a
   // single thread; `first`: which is the first one of the pid namespace `to.pid` in `to.mnt`.  Throws Error.
   void enter(const cryo_namespaces& from, const cryo_namespaces& to, bool first = false) const;
@@ -55,7 +55,7 @@ class Namespaces {
 
   const Context& context_;
   const Descriptors& descriptors_;
-  int context_fd_ = -1;
+  std::vector<int> context_fds_;
   std::uint32_t own_uid_;
   std::map<std::uint32_t, UniqueFd> fds_;  // parked
   std::map<std::uint32_t, UniqueFd> roots_;

@@ -198,7 +198,7 @@ std::set<pid_t> Restart::Attempt::ids_of_job() const {
 
 void Restart::Attempt::start_maker(const Findings& findings) {
   MakerInput input{context_, restart_.options_, plan_, findings.nice_not_permitted};
-  input.context_fd = restart_.source_.fd();
+  input.context_fds = restart_.chain_.descriptors();
   input.handle_fd = handle_.get();
   input.device_fd = device_.get();
   input.fanotify = &fanotify_;

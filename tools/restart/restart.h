@@ -8,8 +8,8 @@
 #include <functional>
 #include <string>
 
+#include "context/chain.h"
 #include "context/model.h"
-#include "context/source.h"
 #include "restart/check.h"
 #include "restart/options.h"
 
@@ -17,11 +17,11 @@ namespace cryo {
 
 class Restart {
  public:
-  Restart(const Context& context, const Source& source, const RestartOptions& options)
-      : context_(context), source_(source), options_(options) {}
+  Restart(const Context& context, const Chain& chain, const RestartOptions& options)
+      : context_(context), chain_(chain), options_(options) {}
 
   // Everything that can be known before anything is created.
-  [[nodiscard]] Findings check() const { return check_context(context_, source_, options_); }
+  [[nodiscard]] Findings check() const { return check_context(context_, chain_, options_); }
 
   // Brings the process back to life; it is a child of the caller, running, when this returns its pid.
   // All signals have to be blocked: one of SIGHUP, SIGINT, SIGQUIT, SIGTERM that is pending makes it give
@@ -35,7 +35,7 @@ class Restart {
   class Attempt;
 
   const Context& context_;
-  const Source& source_;
+  const Chain& chain_;
   const RestartOptions& options_;
   std::string kernel_log_;
 };

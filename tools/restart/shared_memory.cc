@@ -43,7 +43,7 @@ void read_at(int fd, std::uint64_t offset, std::uint64_t address, std::uint64_t 
   }
 }
 
-void fill(const Context& context, int context_fd, const SharedMemory& memory) {
+void fill(const Context& context, const std::vector<int>& context_fds, const SharedMemory& memory) {
   const std::uint64_t page = context.header.page_size;
   for (const PageChunk& chunk : context.pages) {
     if (chunk.kind != CRYO_PAGES_INODE) continue;
@@ -51,7 +51,7 @@ void fill(const Context& context, int context_fd, const SharedMemory& memory) {
     if (place == memory.end()) continue;
     std::uint64_t offset = chunk.data_offset;
     for (const cryo_page_run& run : chunk.runs) {
-      read_at(context_fd, offset, place->second.start + run.start, run.nr_pages * page);
+      read_at(context_fds[chunk.ancestor], offset, place->second.start + run.start, run.nr_pages * page);
       offset += run.nr_pages * page;
     }
   }
@@ -59,7 +59,7 @@ void fill(const Context& context, int context_fd, const SharedMemory& memory) {
 
 }  // namespace
 
-SharedMemory make_shared_memory(const Context& context, int context_fd) {
+SharedMemory make_shared_memory(const Context& context, const std::vector<int>& context_fds) {
   SharedMemory memory;
   AddressSpace space(context.header.page_size);
   for (const OwnMapping& mapping : own_mappings()) space.use(mapping.range);
@@ -71,7 +71,7 @@ SharedMemory make_shared_memory(const Context& context, int context_fd) {
     if (mapped == MAP_FAILED) fail_errno("cannot make {} bytes of shared memory", place.size());
     memory.emplace(inode, place);
   }
-  fill(context, context_fd, memory);
+  fill(context, context_fds, memory);
   return memory;
 }
 

@@ -15,6 +15,6 @@ namespace cryo {
 using SharedMemory = std::map<std::uint32_t, AddressRange>;
 
 // Maps and fills all of it, reading from the context.  Throws Error.
-[[nodiscard]] SharedMemory make_shared_memory(const Context& context, int context_fd);
+[[nodiscard]] SharedMemory make_shared_memory(const Context& context, const std::vector<int>& context_fds);
 
 }  // namespace cryo

@@ -92,8 +92,8 @@ STUB_CODE void read_contents(Parameters* p) {
     std::uint32_t left = p->reads[i].count;
     while (left > 0) {
       const std::uint32_t batch = left < kMaxBuffers ? left : kMaxBuffers;
-      const long got = raw_syscall(SYS_preadv, static_cast<std::uint64_t>(p->context_fd), address_of(buffers),
-                                   batch, offset, 0);
+      const long got = raw_syscall(SYS_preadv, static_cast<std::uint64_t>(p->reads[i].fd),
+                                   address_of(buffers), batch, offset, 0);
       if (got == -kErrorInterrupted || got == -kErrorAgain) continue;
       if (is_error(got)) fail(p, Step::kRead, 0, i, -got, address_of(buffers->iov_base));
       if (got == 0) fail(p, Step::kRead, 0, i, kErrorData, address_of(buffers->iov_base));

@@ -84,9 +84,11 @@ struct Call {
   std::uint64_t args[6];
 };
 
-// @count buffers of Parameters::buffers, filled with what is at @offset of the context.
+// @count buffers of Parameters::buffers, filled with what is at @offset of a context.
 struct Read {
   std::uint64_t offset;
+  std::int32_t fd;
+  std::uint32_t reserved;
   std::uint32_t first;
   std::uint32_t count;
 };
@@ -168,7 +170,6 @@ struct Parameters {
   std::uint32_t nr_threads;
   std::uint32_t process;      // index
   std::uint32_t wait_mapped;  // 1: process_calls need that the memory of all processes is complete
-  std::int32_t context_fd;
   std::int32_t handle_fd;
   std::int32_t device_fd;      // for the pid cursor, -1: none; closed before the resume
   std::int32_t coordinator;    // cr_restart; 0: in a pid namespace from where it cannot be seen

@@ -205,12 +205,13 @@ void Maker::fill(const Inode& inode, bool clear) {
   const std::uint64_t page = input_.context.header.page_size;
   for (const PageChunk& chunk : input_.context.pages) {
     if (chunk.kind != CRYO_PAGES_INODE || chunk.object != inode.id) continue;
+    const int fd = input_.context_fds[chunk.ancestor];
     std::uint64_t from = chunk.data_offset;
     for (const cryo_page_run& run : chunk.runs) {
       // The reader has seen to it that a run ends within the last page of the segment.
       std::byte* to = static_cast<std::byte*>(memory) + run.start;
       for (std::uint64_t left = run.nr_pages * page; left > 0;) {
-        const ssize_t got = ::pread(input_.context_fd, to, left, static_cast<off_t>(from));
+        const ssize_t got = ::pread(fd, to, left, static_cast<off_t>(from));
         if (got <= 0)
           fail(got < 0 ? errno : ENODATA, "cannot read the contents of {}", describe(kShm, saved.perm));
         to += got;

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/* format_memory.h - the part of format.h about the contents of memory, and where they are */
+#ifndef _UAPI_CRYO_FORMAT_MEMORY_H
+#define _UAPI_CRYO_FORMAT_MEMORY_H
+
+#include <linux/types.h>
+
+/* Sections PAGES and PAGE_DATA. */
+#define CRYO_PAGES_MM		0	/* runs are addresses in the mm named by the section's object */
+#define CRYO_PAGES_INODE	1	/* runs are byte offsets in the inode named by the object */
+#define CRYO_PAGES_TMPFS	2	/* runs are byte offsets in the file named by the object: a MOUNT_ENTRY */
+
+#define CRYO_PAGES_MAX		512	/* pages in one PAGES section, at most */
+
+struct cryo_pages {
+	__u32 kind;			/* CRYO_PAGES_* */
+	__u32 nr_runs;
+	__u32 record_size;		/* sizeof(struct cryo_page_run) */
+	__u32 nr_pages;			/* in all runs: PAGE_DATA has this many pages, in the order of the runs */
+};
+
+struct cryo_page_run {
+	__u64 start;			/* page-aligned */
+	__u64 nr_pages;
+};
+
+/* Pages whose bytes are in an earlier PAGE_DATA section: another process had the same ones. */
+struct cryo_page_copy {
+	__u64 start;			/* address, page-aligned */
+	__u64 nr_pages;
+	__u64 offset;			/* of the bytes, from the start of the context */
+};
+
+/*
+ * Private anonymous memory whose contents the process did not want to be saved: there are no pages of it
+ * here. Tells how much is missing; a restart needs nothing of it.
+ */
+struct cryo_excluded {
+	__u64 start;			/* addresses, page-aligned */
+	__u64 end;
+	__u64 nr_pages;			/* in use, at most */
+};
+
+/* ---- pages whose bytes are in other contexts ------------------------------ */
+
+/*
+ * Hashes are XXH3 of 128 bits, with seed 0, in its canonical form (big-endian): of a page, of its bytes; of a
+ * context, of its file header and all of its section headers, in their order. Since these have
+ * the checksums of all else, they tell the context from any other.
+ */
+#define CRYO_HASH_SIZE		16
+
+#define CRYO_ANCESTORS_MAX	128
+#define CRYO_ANCESTOR_NAME_MAX	4095	/* bytes */
+
+/* A context that has bytes of this one. The name is relative to the directory of this context, or absolute. */
+struct cryo_ancestor {
+	__u8  id[CRYO_HASH_SIZE];
+	__u64 length;			/* bytes, not compressed */
+	__u32 name_len;
+	__u32 reserved;
+};
+
+#define CRYO_ELSEWHERE_MAX	65536	/* pages in one PAGES_ELSEWHERE section, at most */
+
+/* Tail of PAGES_ELSEWHERE: its runs, ascending, then a hash of each page. */
+struct cryo_elsewhere_run {
+	__u64 start;			/* as of struct cryo_page_run */
+	__u64 offset;			/* of the bytes, from the start of the ancestor; page-aligned */
+	__u32 nr_pages;
+	__u32 ancestor;			/* the first of ANCESTORS is 1 */
+};
+
+#endif /* _UAPI_CRYO_FORMAT_MEMORY_H */

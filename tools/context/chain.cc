@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "context/chain.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "base/error.h"
+#include "context/hash.h"
+
+namespace cryo {
+namespace {
+
+constexpr std::size_t kBlock = 1 << 20;
+
+std::string last_part(const std::string& name) {
+  return name.substr(name.rfind('/') + 1);
+}
+
+struct Free {
+  void operator()(char* text) const { std::free(text); }
+};
+
+// With a name that is a symbolic link, the directory is that of what it leads to.
+std::string directory_of_file(const std::string& path) {
+  const std::unique_ptr<char, Free> real(::realpath(path.c_str(), nullptr));
+  if (!real) fail_errno("{}", path);
+  std::string directory(real.get());
+  return directory.substr(0, directory.rfind('/') + 1);
+}
+
+// Not a FIFO, which would make us wait, nor a device: a context may name any file.
+UniqueFd open_regular(const std::string& path, const std::string& context) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!fd) fail_errno("{} needs the context {}, which cannot be opened", context, path);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) fail_errno("{}", path);
+  if (!S_ISREG(status.st_mode))
+    fail(EBADMSG, "{} needs the context {}, which is not a regular file", context, path);
+  return fd;
+}
+
+}  // namespace
+
+std::string ancestor_path(const Ancestor& ancestor, const AncestorPlace& place) {
+  if (!place.directory.empty()) return place.directory + "/" + last_part(ancestor.name);
+  if (ancestor.name.starts_with('/')) return ancestor.name;
+  if (place.context.empty())
+    fail(ENOENT, "the context needs {}, and comes from no directory in which that could be: see --ancestors",
+         ancestor.name);
+  return directory_of_file(place.context) + ancestor.name;
+}
+
+Source open_ancestor(const Ancestor& ancestor, const AncestorPlace& place, const std::string& context) {
+  const std::string path = ancestor_path(ancestor, place);
+  UniqueFd fd = open_regular(path, context);
+  try {
+    Source source = Source::from_fd(std::move(fd), path);
+    const Hash id = identity_of(source);
+    if (source.size() == ancestor.head.length &&
+        std::memcmp(id.data(), std::begin(ancestor.head.id), id.size()) == 0)
+      return source;
+  } catch (const Error& error) {
+    if (error.code() != EBADMSG) throw;
+    fail(EBADMSG, "{} needs the context {}, which is damaged: {}", context, path, error.what());
+  }
+  fail(EBADMSG, "{} needs the context {}, and there is another one of that name now", context, path);
+}
+
+void verify_ancestor_pages(const PageChunk& chunk, const Source& ancestor, const std::string& context) {
+  const std::size_t page = chunk.bytes / chunk.nr_pages;
+  Bytes block(std::min<std::size_t>(chunk.bytes, std::max(kBlock, page)));
+  std::size_t next = 0;
+  for (std::uint64_t at = 0; at < chunk.bytes;) {
+    const auto part = std::span(block).first(std::min<std::uint64_t>(block.size(), chunk.bytes - at));
+    ancestor.read(chunk.data_offset + at, part);
+    for (std::size_t i = 0; i < part.size(); i += page)
+      if (hash_of(part.subspan(i, page)) != chunk.hashes[next++])
+        fail(EBADMSG,
+             "{} needs the context {}, which has been altered: the page at byte {} is not what it was",
+             context, ancestor.name(), chunk.data_offset + at + i);
+    at += part.size();
+  }
+}
+
+Chain::Chain(const Context& context, const Source& own, const AncestorPlace& place) : own_(own) {
+  for (const Ancestor& ancestor : context.ancestors)
+    ancestors_.push_back(open_ancestor(ancestor, place, context.name));
+}
+
+std::vector<int> Chain::descriptors() const {
+  std::vector<int> all{own_.fd()};
+  for (const Source& ancestor : ancestors_) all.push_back(ancestor.fd());
+  return all;
+}
+
+void Chain::verify(const Context& context) const {
+  for (const PageChunk& chunk : context.pages)
+    if (chunk.ancestor != 0) verify_ancestor_pages(chunk, of(chunk), context.name);
+}
+
+}  // namespace cryo
