@@ -113,8 +113,8 @@ class Cryo:
         self.options = list(options)
 
     def checkpoint(self, pid, path, before=None):
-        del before  # every context is complete
-        command(["cr_checkpoint", "--tree", "--nosync", *self.options, "-f", path, str(pid)])
+        parent = ["--parent", before] if before else []
+        command(["cr_checkpoint", "--tree", "--nosync", *self.options, *parent, "-f", path, str(pid)])
 
     def restart(self, path):
         return subprocess.Popen(["cr_restart", path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

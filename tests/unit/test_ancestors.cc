@@ -163,6 +163,7 @@ TEST("pages elsewhere that cannot be") {
   refused("do not fill its", [](Parts& p) { p.head.nr_pages = ~0U; });
   refused("do not fill its", [](Parts& p) { p.head.nr_runs = ~0U; });
   refused("do not fill its", [](Parts& p) { p.hashes.resize(1); });
+  refused("do not fill its", [](Parts& p) { p.hashes.resize(3); });
   refused("records of 8 bytes", [](Parts& p) { p.head.record_size = 8; });
   refused("unknown kind 3", [](Parts& p) { p.head.kind = 3; });
   refused("are outside of memory 1", [](Parts& p) { p.run.start = 100 * kPage; });

@@ -20,6 +20,8 @@
 #include "base/exit_codes.h"
 #include "base/message.h"
 #include "cr_checkpoint/compress.h"
+#include "cr_checkpoint/generations.h"
+#include "cr_checkpoint/increment.h"
 #include "cr_checkpoint/progress.h"
 #include "cr_checkpoint/request.h"
 #include "cr_checkpoint/target_file.h"
@@ -33,13 +35,15 @@ constexpr int kEndingSignals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 class Job {
  public:
-  explicit Job(const Options& options);
+  Job(const Options& options, std::optional<Parent> parent);
   void run();
 
  private:
   [[nodiscard]] cryo_checkpoint parameters() const;
   void work();
   void capture();
+  void finish_stages();
+  void stop_stages();
   void check_result(int error) const;
   void check_verdict() const;
   void check_cancelled() const;
@@ -52,18 +56,25 @@ class Job {
   Device device_;
   std::optional<TargetFile> file_;
   std::optional<Compressor> compressor_;
-  UniqueFd null_;  // what a dry run writes to
+  std::optional<Parent> parent_;
+  std::optional<Increment> increment_;  // writes to the one before it
+  UniqueFd null_;                       // what a dry run writes to
   std::optional<Request> request_;
   std::atomic<int> interrupted_ = 0;  // the signal that came
 };
 
-Job::Job(const Options& options) : options_(options) {
+Job::Job(const Options& options, std::optional<Parent> parent)
+    : options_(options), parent_(std::move(parent)) {
   if (options_.dry_run) {
     null_.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
     if (!null_) fail_errno("/dev/null");
   } else {
+    std::vector<Ancestor> names;
+    if (parent_) names = names_for(*parent_, options_);
     file_.emplace(options_);
     if (options_.compress_level) compressor_.emplace(file_->fd(), file_->name(), *options_.compress_level);
+    const int out = compressor_ ? compressor_->input() : file_->fd();
+    if (parent_) increment_.emplace(*parent_, std::move(names), out, file_->name());
   }
   request_.emplace(device_, parameters());
   for (const DeviceRule& rule : options_.devices) request_->set_device(rule.path, rule.policy);
@@ -79,7 +90,10 @@ cryo_checkpoint Job::parameters() const {
   parameters.snapshot_limit = options_.snapshot_limit;
   parameters.target = options_.target;
   parameters.scope = options_.scope;
-  parameters.out_fd = options_.dry_run ? null_.get() : compressor_ ? compressor_->input() : file_->fd();
+  parameters.out_fd = options_.dry_run ? null_.get()
+                      : increment_     ? increment_->input()
+                      : compressor_    ? compressor_->input()
+                                       : file_->fd();
   parameters.timeout_ms = options_.timeout_ms;
   return parameters;
 }
@@ -126,11 +140,28 @@ void Job::work() {
 void Job::capture() {
   if (file_) file_->begin();
   const int error = request_->run();
-  if (compressor_ && (error == 0 || error == EPIPE))
-    compressor_->finish();  // throws the true reason of an EPIPE
-  else if (compressor_)
-    compressor_->stop();  // here, as a second signal can end the program while this waits for a slow reader
+  if (error == 0 || error == EPIPE)
+    finish_stages();  // throws the true reason of an EPIPE
+  else
+    stop_stages();  // here, as a second signal can end the program while this waits for a slow reader
   check_result(error);
+}
+
+void Job::finish_stages() {
+  try {
+    if (increment_) increment_->finish();
+  } catch (const Error& error) {
+    if (compressor_ && error.code() == EPIPE) compressor_->finish();
+    throw;
+  }
+  if (compressor_) compressor_->finish();
+}
+
+void Job::stop_stages() {
+  if (compressor_) compressor_->cancel();  // the one before it may wait for it
+  if (increment_) increment_->cancel();
+  if (compressor_) compressor_->stop();
+  if (increment_) increment_->stop();
 }
 
 void Job::check_result(int error) const {
@@ -213,6 +244,7 @@ void Job::on_signal(int signals) {
   interrupted_ = static_cast<int>(info.ssi_signo);
   request_->cancel();
   if (compressor_) compressor_->cancel();
+  if (increment_) increment_->cancel();
 }
 
 void Job::show_log(bool failed) {
@@ -238,6 +270,9 @@ void Job::show_summary() const {
           static_cast<double>(status.pause_ns) / kMillisecond,
           static_cast<double>(status.freeze_ns) / kMillisecond,
           status.snapshot != 0 ? "; written from a snapshot" : "");
+  if (increment_)
+    message("cr_checkpoint", "{} of its pages are in other contexts, {} in {}", increment_->elsewhere_pages(),
+            increment_->own_pages(), file_->name());
 }
 
 }  // namespace
@@ -249,8 +284,29 @@ void block_signals() {
   ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
 }
 
+namespace {
+
+// In a directory of generations.
+void run_next_generation(const Options& options) {
+  const Generations generations(options.generations, options.target);
+  Options next = options;
+  next.destination = DestinationFile{generations.next(options.compress_level.has_value()), false};
+  next.placement = Placement::kNoClobber;
+  std::vector<std::string> notes;
+  std::optional<Parent> parent = generations.newest(notes);
+  if (!options.quiet)
+    for (const std::string& note : notes) message("cr_checkpoint", "{}", note);
+  Job(next, std::move(parent)).run();
+  if (options.keep_newest) generations.keep(static_cast<std::size_t>(*options.keep_newest));
+}
+
+}  // namespace
+
 void run_job(const Options& options) {
-  Job(options).run();
+  if (!options.generations.empty() && !options.dry_run) return run_next_generation(options);
+  std::optional<Parent> parent;
+  if (!options.parent.empty() && !options.dry_run) parent.emplace(options.parent);
+  Job(options, std::move(parent)).run();
 }
 
 }  // namespace cryo

@@ -47,6 +47,9 @@ enum : int {
   kSnapshotOption,
   kNoSnapshotOption,
   kSnapshotLimitOption,
+  kParentOption,
+  kIncrementalOption,
+  kKeepOption,
   kDryRunOption,
   kDeviceOption,
   kCgroupOption,
@@ -108,6 +111,9 @@ constexpr option kLongOptions[] = {
     {"snapshot", no_argument, nullptr, kSnapshotOption},
     {"no-snapshot", no_argument, nullptr, kNoSnapshotOption},
     {"snapshot-limit", required_argument, nullptr, kSnapshotLimitOption},
+    {"parent", required_argument, nullptr, kParentOption},
+    {"incremental", required_argument, nullptr, kIncrementalOption},
+    {"keep", required_argument, nullptr, kKeepOption},
     {"dry-run", no_argument, nullptr, kDryRunOption},
     {},
 };
@@ -168,6 +174,8 @@ class Parser {
   bool ptrace_option(int choice);
   bool log_option(int choice);
   bool snapshot_option(int choice, const char* argument);
+  bool incremental_option(int choice, const char* argument);
+  void check_incremental() const;
   void set_tcp_policy(const std::string& policy);
   void set_callbacks(const std::string& choice);
   bool other_option(int choice, const char* argument);
@@ -365,6 +373,32 @@ bool Parser::snapshot_option(int choice, const char* argument) {
   }
 }
 
+bool Parser::incremental_option(int choice, const char* argument) {
+  switch (choice) {
+    case kParentOption:
+      if (*argument == '\0') usage_error("--parent needs a file");
+      options_.parent = argument;
+      return true;
+    case kIncrementalOption:
+      if (*argument == '\0') usage_error("--incremental needs a directory");
+      options_.generations = argument;
+      return true;
+    case kKeepOption:
+      options_.keep_newest = number<int>("--keep", argument, 1, std::numeric_limits<int>::max());
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Parser::check_incremental() const {
+  if (options_.keep_newest && options_.generations.empty()) usage_error("--keep is for --incremental");
+  if (options_.generations.empty()) return;
+  if (!options_.parent.empty()) usage_error("--incremental finds the parent itself: no --parent");
+  if (fd_ || !file_.empty() || !directory_.empty())
+    usage_error("--incremental says where the context goes: no --file, --fd or --dir");
+}
+
 bool Parser::other_option(int choice, const char* argument) {
   constexpr std::uint32_t kMaxSeconds = std::numeric_limits<std::uint32_t>::max() / 1000;
   switch (choice) {
@@ -411,7 +445,8 @@ void Parser::option(int choice, const char* argument) {
   const bool known = scope_option(choice) || destination_option(choice, argument) ||
                      placement_option(choice, argument) || signal_option(choice, argument) ||
                      save_option(choice) || ptrace_option(choice) || log_option(choice) ||
-                     snapshot_option(choice, argument) || other_option(choice, argument);
+                     snapshot_option(choice, argument) || incremental_option(choice, argument) ||
+                     other_option(choice, argument);
   if (!known) throw UsageError{};
 }
 
@@ -450,6 +485,7 @@ Options Parser::parse(int argc, char** argv) {
   const std::optional<pid_t> target = parse_number<pid_t>(argv[optind], 1, kMaxPid);
   if (!target) usage_error("'{}' is not a process id", argv[optind]);
   options_.target = *target;
+  check_incremental();
   choose_destination(std::to_string(*target));
   return options_;
 }

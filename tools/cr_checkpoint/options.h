@@ -52,6 +52,9 @@ struct Options {
   bool snapshot = true;
   std::uint64_t snapshot_limit = 0;  // bytes; 0: what the module thinks right
   std::optional<int> compress_level;
+  std::string parent;              // context of which only changes are written; empty: none
+  std::string generations;         // directory of them: see generations.h; empty: none
+  std::optional<int> keep_newest;  // of the generations
   bool dry_run = false;
   std::vector<DeviceRule> devices;
   LogLevel log = LogLevel::kOnError;

@@ -22,6 +22,11 @@ Where the context goes:
   -d, --dir DIR           file context.PID in DIR
   -f, --file FILE         FILE; "-" is standard output
   -F, --fd FD             an open descriptor
+      --parent FILE       only what is not in the context FILE, or in those that FILE needs; these
+                          stay as they are, and are needed for a restart
+      --incremental DIR   the next generation, DIR/context.PID.N: its parent is the newest one in DIR that
+                          is whole, the first is full
+      --keep N            then remove all generations but the N newest, and those that they need
   -z, --compress[=LEVEL]  compressed with zstd (level 1 to 22; the default name ends in .zst)
 
 When FILE exists already:

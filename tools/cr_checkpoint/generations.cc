@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cr_checkpoint/generations.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "base/parse.h"
+#include "context/chain.h"
+#include "context/reader.h"
+
+namespace cryo {
+namespace {
+
+// A chain that is longer, or has that many times the bytes of what it makes, is not worth to be continued.
+constexpr std::size_t kLongestChain = 32;
+constexpr std::uint64_t kMostBytes = 3;
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+bool is_worth_continuing(const Parent& parent) {
+  std::uint64_t bytes = 0;
+  for (const ParentFile& file : parent.files()) bytes += file.length;
+  return parent.files().size() < kLongestChain &&
+         (parent.files().size() == 1 || bytes / kMostBytes <= parent.page_bytes());
+}
+
+struct Look {
+  bool whole = false;     // the file itself
+  bool complete = false;  // all that it needs is there: it can be restarted
+  std::set<std::string> needs;
+};
+
+Look look_at(const std::string& path) {
+  Look look;
+  try {
+    const Source source = Source::open(path);
+    const Context context = read_context(source, {.verify_pages = false});
+    look.whole = true;
+    for (const Ancestor& ancestor : context.ancestors) look.needs.insert(ancestor.name);
+    const Chain chain(context, source, {path, {}});
+    look.complete = true;
+  } catch (const Error&) {
+    // What it is not, is said above.
+  }
+  return look;
+}
+
+}  // namespace
+
+Generations::Generations(std::string directory, pid_t target)
+    : directory_(std::move(directory)), prefix_(fmt::format("context.{}.", target)), all_(list()) {}
+
+std::vector<Generations::Generation> Generations::list() const {
+  constexpr std::string_view kCompressed = ".zst";
+  const std::unique_ptr<DIR, CloseDirectory> directory(::opendir(directory_.c_str()));
+  if (!directory) fail_errno("{}", directory_);
+  std::vector<Generation> all;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    std::string_view name = entry->d_name;
+    if (!name.starts_with(prefix_)) continue;
+    name.remove_prefix(prefix_.size());
+    if (name.ends_with(kCompressed)) name.remove_suffix(kCompressed.size());
+    if (const auto number = parse_number<std::uint64_t>(name, 1)) all.push_back({*number, entry->d_name});
+  }
+  std::sort(all.begin(), all.end(),
+            [](const Generation& a, const Generation& b) { return a.number > b.number; });
+  return all;
+}
+
+std::optional<Parent> Generations::newest(std::vector<std::string>& notes) const {
+  for (const Generation& generation : all_) {
+    try {
+      Parent parent(path(generation));
+      if (is_worth_continuing(parent)) return parent;
+      notes.push_back("the chain is long enough: this context is a full one");
+      return std::nullopt;
+    } catch (const Error& error) {
+      notes.push_back(fmt::format("cannot be a parent: {}", error.what()));
+    }
+  }
+  return std::nullopt;
+}
+
+std::string Generations::next(bool compressed) const {
+  return fmt::format("{}/{}{}{}", directory_, prefix_, all_.empty() ? 1 : all_.front().number + 1,
+                     compressed ? ".zst" : "");
+}
+
+// What is left for its bytes alone may have lost what it needs: it goes when nobody needs it any more. What
+// is damaged itself stays, for somebody to look at.
+void Generations::keep(std::size_t count) const {
+  std::set<std::string> needed;
+  std::vector<Generation> old;
+  std::size_t kept = 0;
+  for (const Generation& generation : list()) {
+    const Look look = look_at(path(generation));
+    if (kept == count) {
+      if (look.whole) old.push_back(generation);
+    } else if (look.complete) {
+      ++kept;
+      needed.insert(look.needs.begin(), look.needs.end());
+    }
+  }
+  for (const Generation& generation : old)
+    if (!needed.contains(generation.name) && ::unlink(path(generation).c_str()) != 0 && errno != ENOENT)
+      fail_errno("the context is complete, but {} cannot be removed", path(generation));
+}
+
+}  // namespace cryo

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The contexts of one process in a directory: context.PID.1, context.PID.2 and so on, each the parent of the
+// next.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cr_checkpoint/parent.h"
+
+namespace cryo {
+
+class Generations {
+ public:
+  // Looks what there is.  Throws Error.
+  Generations(std::string directory, pid_t target);
+
+  // The newest one that is whole, and has all that it needs; none, too, when the next one had better be full.
+  // What was passed over, and why, is in `notes`.
+  [[nodiscard]] std::optional<Parent> newest(std::vector<std::string>& notes) const;
+
+  // Path of the next one.
+  [[nodiscard]] std::string next(bool compressed) const;
+
+  // The next one is there: removes all but the `count` newest that are whole, and those that these need.
+  void keep(std::size_t count) const;
+
+ private:
+  struct Generation {
+    std::uint64_t number;
+    std::string name;
+  };
+
+  [[nodiscard]] std::vector<Generation> list() const;
+  [[nodiscard]] std::string path(const Generation& generation) const {
+    return directory_ + "/" + generation.name;
+  }
+
+  std::string directory_;
+  std::string prefix_;
+  std::vector<Generation> all_;  // as it was at the beginning, the newest first
+};
+
+}  // namespace cryo

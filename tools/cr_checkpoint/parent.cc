@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cr_checkpoint/parent.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+
+#include "base/error.h"
+#include "context/chain.h"
+#include "context/checksum.h"
+#include "context/hash.h"
+#include "context/reader.h"
+
+namespace cryo {
+namespace {
+
+Source open_parent(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!fd) fail_errno("parent {}", path);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) fail_errno("parent {}", path);
+  if (!S_ISREG(status.st_mode)) fail(EINVAL, "parent {}: is not a regular file", path);
+  return Source::from_fd(std::move(fd), path);
+}
+
+std::string real_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  if (error) fail(error.value(), "{}: {}", path, error.message());
+  return real.string();
+}
+
+ParentFile file_of(const std::string& path, const Hash& id, std::uint64_t length) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) fail_errno("{}", path);
+  return {real_path(path), id, length, status.st_dev, status.st_ino};
+}
+
+// Adds the pages of one context to a table.
+class Loader {
+ public:
+  Loader(const Context& context, const Source& source, PageTable& table)
+      : context_(context), source_(source), table_(table), page_(context.header.page_size) {
+    for (const Process& process : context.processes) owners_.add_process(process.head);
+    for (const auto& [id, inode] : context.inodes) owners_.add_inode(id, inode.head);
+  }
+
+  void load() {
+    for (const PageChunk& chunk : context_.pages)
+      if (chunk.ancestor == 0)
+        add_own(chunk);
+      else
+        add(chunk, chunk.hashes);
+    table_.finish();
+  }
+
+ private:
+  // The bytes are read once, for the checksum and for the hashes.
+  void add_own(const PageChunk& chunk) {
+    Bytes bytes(chunk.bytes);
+    source_.read(chunk.data_offset, bytes);
+    if (!chunk.copy && checksum(bytes, chunk.section_flags) != chunk.checksum)
+      fail(EBADMSG, "{}: byte {}: PAGE_DATA: wrong checksum", source_.name(), chunk.data_offset);
+    std::vector<Hash> hashes;
+    for (std::size_t at = 0; at < bytes.size(); at += page_)
+      hashes.push_back(hash_of(std::span(bytes).subspan(at, page_)));
+    add(chunk, hashes);
+  }
+
+  void add(const PageChunk& chunk, const std::vector<Hash>& hashes) {
+    const PageOwner owner = owners_.of(chunk.kind, chunk.object);
+    std::size_t next = 0;
+    for (const cryo_page_run& run : chunk.runs)
+      for (std::uint64_t i = 0; i < run.nr_pages; ++i, ++next)
+        table_.add(owner, run.start + i * page_, hashes[next],
+                   {chunk.ancestor, chunk.data_offset + next * page_});
+  }
+
+  const Context& context_;
+  const Source& source_;
+  PageTable& table_;
+  std::uint64_t page_;
+  PageOwners owners_;
+};
+
+// Where names can be relative to; empty: nowhere.
+std::string directory_of(const Options& options) {
+  const auto* file = std::get_if<DestinationFile>(&options.destination);
+  if (file == nullptr) return {};
+  struct stat status {};
+  if (::stat(file->path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return {};
+  const std::filesystem::path directory = std::filesystem::path(file->path).parent_path();
+  return real_path(directory.empty() ? "." : directory.string());
+}
+
+bool stat_destination(const Options& options, struct stat& status) {
+  if (const auto* file = std::get_if<DestinationFile>(&options.destination))
+    return ::lstat(file->path.c_str(), &status) == 0;
+  return ::fstat(std::get<DestinationFd>(options.destination).fd, &status) == 0;
+}
+
+void refuse_itself(const Parent& parent, const Options& options) {
+  struct stat status {};
+  if (!stat_destination(options, status)) return;
+  for (const ParentFile& file : parent.files())
+    if (file.dev == status.st_dev && file.ino == status.st_ino)
+      fail(EINVAL, "the new context would take the place of {}, which it needs", file.path);
+}
+
+}  // namespace
+
+Parent::Parent(const std::string& path) {
+  const Source source = open_parent(path);
+  const Context context = read_context(source, {.verify_pages = false});
+  const AncestorPlace place{path, {}};
+  const Chain chain(context, source, place);
+  page_size_ = context.header.page_size;
+  files_.push_back(file_of(path, identity_of(source), source.size()));
+  for (const Ancestor& ancestor : context.ancestors) {
+    Hash id;
+    std::memcpy(id.data(), std::begin(ancestor.head.id), id.size());
+    files_.push_back(file_of(ancestor_path(ancestor, place), id, ancestor.head.length));
+  }
+  Loader(context, source, table_).load();
+}
+
+std::vector<Ancestor> names_for(const Parent& parent, const Options& options) {
+  refuse_itself(parent, options);
+  const std::string directory = directory_of(options);
+  std::vector<Ancestor> names;
+  for (const ParentFile& file : parent.files()) {
+    Ancestor ancestor;
+    std::copy(file.id.begin(), file.id.end(), reinterpret_cast<std::byte*>(std::begin(ancestor.head.id)));
+    ancestor.head.length = file.length;
+    ancestor.name = directory.empty()
+                        ? file.path
+                        : std::filesystem::path(file.path).lexically_relative(directory).string();
+    if (ancestor.name.size() > CRYO_ANCESTOR_NAME_MAX) fail(ENAMETOOLONG, "{}", file.path);
+    ancestor.head.name_len = static_cast<std::uint32_t>(ancestor.name.size());
+    names.push_back(std::move(ancestor));
+  }
+  return names;
+}
+
+}  // namespace cryo
