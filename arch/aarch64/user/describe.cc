@@ -97,13 +97,14 @@ NamedValues registers(const Regset& regset) {
 NamedValues cpu(std::span<const std::byte> payload) {
   const auto head = take<cryo_aarch64_cpu>(payload);
   if (!head) return {};
-  return {{"implementer", fmt::format("{:#x}", head->midr >> 24 & 0xff)},
-          {"part", fmt::format("{:#x}", head->midr >> 4 & 0xfff)},
-          {"variant", fmt::format("{:#x}", head->midr >> 20 & 0xf)},
-          {"revision", fmt::format("{}", head->midr & 0xf)},
-          {"isar1", hex(head->isar1)},
-          {"isar2", hex(head->isar2)},
-          {"counter", fmt::format("{} Hz", head->counter_hz)}};
+  NamedValues values = {{"implementer", fmt::format("{:#x}", head->midr >> 24 & 0xff)},
+                        {"part", fmt::format("{:#x}", head->midr >> 4 & 0xfff)},
+                        {"variant", fmt::format("{:#x}", head->midr >> 20 & 0xf)},
+                        {"revision", fmt::format("{}", head->midr & 0xf)},
+                        {"counter", fmt::format("{} Hz", head->counter_hz)}};
+  if (head->isar1 != 0) values.emplace_back("isar1", hex(head->isar1));
+  if (head->isar2 != 0) values.emplace_back("isar2", hex(head->isar2));
+  return values;
 }
 
 }  // namespace
