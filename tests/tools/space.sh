@@ -48,7 +48,7 @@ done
 # Killed in the middle: a FIFO that nobody reads holds the request up.
 for options in "--no-snapshot" "--no-snapshot -z1" "--kill"; do
 	fresh
-	start 8
+	start 32
 	mkfifo fifo
 	exec 8<>fifo
 	# shellcheck disable=SC2086 # words are wanted
@@ -65,7 +65,7 @@ done
 
 for options in "--no-snapshot" "--no-snapshot -z1"; do
 	fresh
-	start 8
+	start 32
 	mkfifo fifo
 	exec 8<>fifo
 	# shellcheck disable=SC2086 # words are wanted
