@@ -14,10 +14,10 @@
 
 namespace cryo {
 
+// 0: not told; of bits, also: nothing is signed.
 struct Signing {
-  std::uint64_t bits =
-      0;  // of a code address that hold its signature; 0: nothing is signed, or it is not told
-  std::uint32_t algorithm = 0;  // and its variant, as the CPU tells it; 0: it is not told
+  std::uint64_t bits = 0;       // of a code address, that hold its signature
+  std::uint32_t algorithm = 0;  // and its variant, as the CPU tells it
   std::uint32_t maker = 0;      // and model, of a CPU with an algorithm of its own
 };
 [[nodiscard]] Signing signing_of(const Context& context);
