@@ -92,6 +92,18 @@ static int check_proc(struct cryo_capture *c)
 	return take_mm(c);
 }
 
+/* What it has not yet got from the context that it was restarted from. */
+static int complete_memory(struct cryo_capture *c)
+{
+	int err = cryo_map_complete(c->p->mm);
+
+	if (err && err != -EINTR)
+		cryo_log(&c->req->log,
+			 "pid %d (%s): its memory cannot be read from the context that it was restarted from (error %d)",
+			 c->p->pid, c->p->comm, err);
+	return err;
+}
+
 static int collect(struct cryo_capture *c)
 {
 	struct cryo_parked *t;
@@ -102,7 +114,7 @@ static int collect(struct cryo_capture *c)
 	cryo_check_process(c);
 	err = cryo_collect_fds(c);
 	if (!err && !c->p->mm_saved)
-		err = cryo_collect_vmas(c);
+		err = complete_memory(c) ?: cryo_collect_vmas(c);
 	if (err)
 		return err;
 	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))

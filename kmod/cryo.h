@@ -624,6 +624,11 @@ long cryo_restart_datagram(void __user *arg);
 long cryo_restart_uring(void __user *arg);
 int cryo_restart_uring_mmap(struct vm_area_struct *vma);
 
+/* map_populate.c: memory that comes from a context when it is used first */
+int cryo_map_init(void);
+void cryo_map_exit(void);
+int cryo_map_complete(struct mm_struct *mm);
+
 /* Of a task that shares them with another; NULL: not that one. Each counted. */
 struct cryo_tables {
 	struct files_struct *files;

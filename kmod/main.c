@@ -86,9 +86,12 @@ static int __init cryo_init(void)
 	if (err)
 		return err;
 	cryo_timed_waits_init();
-	err = cryo_events_init();
+	err = cryo_map_init();
 	if (err)
 		return err;
+	err = cryo_events_init();
+	if (err)
+		goto exit_map;
 	err = misc_register(&device);
 	if (err)
 		goto exit_events;
@@ -96,6 +99,8 @@ static int __init cryo_init(void)
 
 exit_events:
 	cryo_events_exit();
+exit_map:
+	cryo_map_exit();
 	return err;
 }
 
@@ -103,6 +108,7 @@ static void __exit cryo_exit(void)
 {
 	misc_deregister(&device);
 	cryo_events_exit();
+	cryo_map_exit();
 	cryo_timed_waits_disarm();
 	cryo_unload_wait();
 }

@@ -35,6 +35,16 @@ static inline const struct path *cryo_user_path(struct file *file)
 #endif
 }
 
+/* inode_owner_or_capable() of an open file; ids of a mount are in a mnt_idmap since v6.3 01beba7957a2. */
+static inline bool cryo_owner_or_capable(struct file *file)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	return inode_owner_or_capable(file_mnt_idmap(file), file_inode(file));
+#else
+	return inode_owner_or_capable(file_mnt_user_ns(file), file_inode(file));
+#endif
+}
+
 /* close_on_exec(): of the table up to v6.11, of the files_struct since. */
 static inline bool cryo_close_on_exec(unsigned int fd, struct files_struct *files)
 {

@@ -131,6 +131,22 @@ static inline void cryo_vma_start_write(struct mm_struct *mm, unsigned long addr
 #endif
 }
 
+/*
+ * Is the area being changed by the caller, who has told of that only by what he has locked?  Others may have
+ * mmap_lock for writing since v6.17 (a6fde7add78d), when madvise() takes the lock of the area.
+ */
+static inline bool cryo_vma_changes(struct vm_area_struct *vma)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0) && defined(CONFIG_PER_VMA_LOCK)
+	return vma->vm_lock_seq == READ_ONCE(vma->vm_mm->mm_lock_seq.sequence);
+#elif defined(CONFIG_PREEMPT_RT)
+	return atomic_read(&vma->vm_mm->mmap_lock.rwbase.readers) == WRITER_BIAS;
+#else
+	/* RWSEM_WRITER_LOCKED, of the lock's own file. */
+	return atomic_long_read(&vma->vm_mm->mmap_lock.count) & 1;
+#endif
+}
+
 /* How often all pages of a large folio together are mapped; inline since v6.10 (05c5323b2a34), not exported before. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 static inline int cryo_folio_mapcount(struct folio *folio)

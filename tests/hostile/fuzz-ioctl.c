@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <cryo/client.h>
 #include <cryo/ioctl.h>
+#include <cryo/map.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
@@ -52,7 +53,7 @@ static const unsigned long commands[] = {
 	CRYO_CKPT_VERDICT, CRYO_CLIENT_WAIT,   CRYO_CLIENT_FORWARD, CRYO_IOC_IPC_ID,  CRYO_CKPT_DEVICE,
 	CRYO_RST_EPOLL_DISARM, CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,  CRYO_RST_PID_CURSOR,
 	CRYO_RST_OUTER_PID,    CRYO_RST_URING, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_CLAIM, CRYO_CLIENT_GO,
-	CRYO_RST_STATUS,
+	CRYO_RST_STATUS,  CRYO_RST_MAP_FILE,   CRYO_RST_MAP,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -67,7 +68,41 @@ static uint32_t odd_number(void)
 }
 
 /* What the calls of a restart are about. */
-static int an_epoll, a_socket, a_udp_socket, a_ring = -1;
+static int an_epoll, a_socket, a_udp_socket, a_ring = -1, a_file = -1;
+
+#define AREA (256 * 4096UL)
+#define SUM_OF_ZEROS 0x332c45ec	/* lower half of the XXH64 of 16384 bytes */
+
+/* Any number instead of the right one, now and then. */
+static uint32_t about(uint64_t right)
+{
+	return one_in(16) ? odd_number() : (uint32_t)right;
+}
+
+/* A new area in place of the last one, to which anything may be done that needs no page of it. */
+static size_t map_argument(struct cryo_map *map)
+{
+	static struct cryo_map_run runs[4];
+	static struct cryo_map_chunk chunks[4];
+	static void *area = MAP_FAILED;
+
+	if (area != MAP_FAILED) {
+		madvise((char *)area + rnd() % 16 * 4096, rnd() % 16 * 4096, one_in(2) ? MADV_DONTNEED : MADV_DONTDUMP);
+		mprotect((char *)area + rnd() % 16 * 4096, rnd() % 16 * 4096, one_in(2) ? PROT_READ : PROT_NONE);
+		munmap(area, AREA);
+	}
+	area = mmap(NULL, AREA, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		chunks[i] = (struct cryo_map_chunk){
+			.offset = i * 4 * 4096UL, .nr_pages = about(4), .checksum = about(SUM_OF_ZEROS) };
+		runs[i] = (struct cryo_map_run){ .start = (uintptr_t)area + (i * 8 + rnd() % 4) * 4096,
+						 .offset = i * 4 * 4096UL, .nr_pages = about(4), .chunk = about(i) };
+	}
+	*map = (struct cryo_map){ .flags = about(rnd() % 2), .start = (uintptr_t)area, .end = (uintptr_t)area + AREA,
+				  .runs = one_in(16) ? rnd() : (uintptr_t)runs, .chunks = (uintptr_t)chunks,
+				  .nr_runs = about(4), .nr_chunks = about(4) };
+	return sizeof(*map);
+}
 
 /* Arguments of a restart's calls that are right, but for what is put into them afterwards. */
 static size_t restart_argument(unsigned long cmd, void *block)
@@ -100,6 +135,12 @@ static size_t restart_argument(unsigned long cmd, void *block)
 		*(struct cryo_uring_counters *)block = (struct cryo_uring_counters){
 			.fd = one_in(8) ? (int32_t)odd_number() : a_ring, .sq_head = odd_number(), .cq_tail = odd_number() };
 		return sizeof(struct cryo_uring_counters);
+	case CRYO_RST_MAP_FILE:
+		*(struct cryo_map_file *)block = (struct cryo_map_file){
+			.fd = one_in(4) ? (int32_t)odd_number() : a_file };
+		return sizeof(struct cryo_map_file);
+	case CRYO_RST_MAP:
+		return map_argument(block);
 	case CRYO_RST_OUTER_PID:
 		*(struct cryo_outer_pid *)block = (struct cryo_outer_pid){
 			.pid = one_in(2) ? getpid() : (int32_t)odd_number() };
@@ -330,6 +371,19 @@ static pid_t new_victim(void)
 	return pid;
 }
 
+/* 16 pages of zeros, which nobody can write to any more. */
+static void make_file(void)
+{
+	char path[] = "/var/tmp/fuzz-ioctl.XXXXXX";
+	int fd = mkostemp(path, O_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, 16 * 4096))
+		_exit(7);
+	a_file = open(path, O_RDONLY | O_CLOEXEC);
+	unlink(path);
+	close(fd);
+}
+
 static void make_objects(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -340,6 +394,7 @@ static void make_objects(void)
 	if (an_epoll < 0 || a_udp_socket < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		_exit(7);
 	a_socket = pair[0];
+	make_file();
 	new_ring();
 	if (epoll_ctl(an_epoll, EPOLL_CTL_ADD, a_socket, &event))
 		_exit(7);
@@ -439,7 +494,8 @@ static bool bounded(void)
 						   CRYO_IOC_IPC_ID, CRYO_IOC_CLIENT };
 	static const unsigned long of_restart[] = { CRYO_RST_RESUME, CRYO_RST_COMMIT, CRYO_RST_EPOLL_DISARM,
 						    CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,
-						    CRYO_RST_PID_CURSOR, CRYO_RST_OUTER_PID, CRYO_RST_URING };
+						    CRYO_RST_PID_CURSOR, CRYO_RST_OUTER_PID, CRYO_RST_URING,
+						    CRYO_RST_MAP_FILE, CRYO_RST_MAP };
 	static const unsigned long of_client[] = { CRYO_CLIENT_WAIT, CRYO_CLIENT_VOTE, CRYO_CLIENT_RESTART_INFO,
 						   CRYO_CLIENT_FORWARD, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_GO };
 	struct cryo_checkpoint request = { .size = sizeof(request), .target = getppid(), .out_fd = -1 };

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * map.h - mapped restart: memory that comes from the context when it is first used
+ *
+ * Commands of a restart handle; conventions as in ioctl.h.
+ */
+#ifndef _UAPI_CRYO_MAP_H
+#define _UAPI_CRYO_MAP_H
+
+#include <linux/types.h>
+
+#include <cryo/ioctl.h>
+
+/*
+ * CRYO_RST_MAP_FILE: by the coordinator: areas of the handle's processes come from the file @fd.
+ * Nobody can open it for writing or cut it from then on (ETXTBSY) until the last page of the last area
+ * has come.  Removing it, or another one that gets its name, does no harm.
+ *
+ * Errors: EBADF @fd is not open, for reading only; EPERM the caller neither owns it nor has CAP_FOWNER;
+ * ETXTBSY somebody has it open for writing; EOPNOTSUPP its file system, or the kernel, cannot do that; EBUSY
+ * the handle has a file already.
+ */
+#define CRYO_RST_MAP_FILE	_IO(CRYO_IOC_TYPE, 0x73)
+
+struct cryo_map_file {
+	__u32 size;			/* sizeof(struct cryo_map_file) */
+	__s32 fd;
+};
+
+/*
+ * CRYO_RST_MAP: pages of an anonymous area of the caller come from the file of CRYO_RST_MAP_FILE, each when
+ * it is used first or, with CRYO_MAP_POPULATE, in the background before that.  The area is private,
+ * exactly what one mmap(2) has made (PROT_NONE at best, so that it is not merged with others), and untouched.
+ * Protection, advice and everything else may be changed afterwards.  To the process it is ordinary
+ * memory; what it drops (MADV_DONTNEED) is zero then.
+ *
+ * A page is given only after the checksum of its chunk has been found right; SIGBUS otherwise, and a line
+ * in the kernel's log.
+ *
+ * Errors: EINVAL the area is not such a one, or the tables are not as described; ENXIO no CRYO_RST_MAP_FILE.
+ */
+#define CRYO_RST_MAP		_IO(CRYO_IOC_TYPE, 0x74)
+
+#define CRYO_MAP_POPULATE	(1U << 0)
+#define CRYO_MAP_FLAGS		((1U << 1) - 1)
+
+#define CRYO_MAP_MAX_RUNS	(1U << 20)
+#define CRYO_MAP_MAX_CHUNKS	(1U << 20)
+
+/* Consecutive pages; ascending, inside the area, in the file inside of one chunk. */
+struct cryo_map_run {
+	__u64 start;			/* address */
+	__u64 offset;			/* of the first page from the start of the file */
+	__u32 nr_pages;
+	__u32 chunk;			/* index of its chunk */
+};
+
+/* What has one checksum: up to CRYO_PAGES_MAX pages. */
+struct cryo_map_chunk {
+	__u64 offset;			/* page-aligned */
+	__u32 nr_pages;
+	__u32 checksum;			/* lower half of the XXH64 (seed 0) */
+};
+
+struct cryo_map {
+	__u32 size;			/* sizeof(struct cryo_map) */
+	__u32 flags;			/* CRYO_MAP_* */
+	__u64 start;			/* the area */
+	__u64 end;
+	__u64 runs;			/* user pointer to @nr_runs struct cryo_map_run */
+	__u64 chunks;			/* user pointer to @nr_chunks struct cryo_map_chunk */
+	__u32 nr_runs;
+	__u32 nr_chunks;
+};
+
+#endif /* _UAPI_CRYO_MAP_H */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * map.h - memory of a restarted process that comes from the context when it is used first
+ *
+ * An area of anonymous memory has operations of ours until its last page has come; its VMAs belong to a
+ * struct cryo_map_mm, of which there is one per address space.  What has come is anonymous memory as any other.
+ */
+#ifndef CRYO_MAP_H
+#define CRYO_MAP_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mm_types.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include <cryo/map.h>
+
+#include "compat/mmu_notifier.h"
+
+/* ---- map_table.c: where the pages of an area are in the file ---- */
+
+/* The context. Nobody can write to it as long as this exists. */
+struct cryo_map_source {
+	struct kref ref;
+	struct file *file;		/* counted */
+};
+
+struct cryo_map_source *cryo_map_source_get(int fd);
+void cryo_map_source_put(struct cryo_map_source *source);
+
+struct cryo_map_table_run {
+	unsigned long page;		/* the first one, from the start of the area */
+	unsigned long nr_pages;
+	u64 offset;
+	unsigned long bit;		/* of the first page in @settled */
+	u32 chunk;
+};
+
+struct cryo_map_table {
+	struct kref ref;
+	struct cryo_map_source *source;	/* counted */
+	unsigned long base;		/* vm_pgoff of the area's first page */
+	pid_t pid;			/* of the process, for messages */
+	unsigned long bits;		/* pages in runs */
+	/*
+	 * A bit per page in the file: it has come, or has been dropped, so that what is missing is zero.
+	 * A page that is not missing may have no bit yet. Set by atomic operations, never cleared.
+	 */
+	unsigned long *settled;
+	struct cryo_map_chunk *chunks;
+	u8 *states;			/* of each chunk: enum cryo_map_state */
+	struct cryo_map_table_run *runs;
+	u32 nr_runs;
+	u32 nr_chunks;
+};
+
+enum cryo_map_state {
+	CRYO_MAP_UNKNOWN,
+	CRYO_MAP_GOOD,
+	CRYO_MAP_BAD,
+};
+
+struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
+					   struct cryo_map_source *source);
+void cryo_map_table_get(struct cryo_map_table *t);
+void cryo_map_table_put(struct cryo_map_table *t);
+struct cryo_map_table_run *cryo_map_find_run(struct cryo_map_table *t, unsigned long page);
+struct cryo_map_table_run *cryo_map_run_of_bit(struct cryo_map_table *t, unsigned long bit);
+unsigned long cryo_map_bit(struct cryo_map_table *t, unsigned long page);
+int cryo_map_verify(struct cryo_map_table *t, u32 chunk);
+struct page *cryo_map_page(struct cryo_map_table *t, struct cryo_map_table_run *run,
+			   unsigned long page);
+
+/* ---- map_area.c: the areas ---- */
+
+struct cryo_map_mm {
+	struct kref ref;
+	struct list_head node;		/* in a list of all */
+	struct mm_struct *mm;		/* mmgrab() */
+	struct mmu_notifier notifier;
+	spinlock_t lock;		/* protects @vmas */
+	struct list_head vmas;		/* of struct cryo_map_vma; changed with mmap_lock, too, while @mm has users */
+	unsigned int nr_tables;		/* that there ever were; under mmap_lock */
+	struct work_struct populate;
+	struct work_struct end;
+};
+
+/* One VMA: its vm_private_data. */
+struct cryo_map_vma {
+	struct list_head node;
+	struct vm_area_struct *vma;
+	struct cryo_map_mm *map;	/* counted */
+	struct cryo_map_table *table;	/* counted */
+	unsigned long from, next;	/* of those from bit @from on, all before bit @next are settled */
+};
+
+void cryo_map_get(struct cryo_map_mm *map);
+void cryo_map_put(struct cryo_map_mm *map);
+struct cryo_map_mm *cryo_map_of(struct mm_struct *mm, bool make);
+int cryo_map_add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct cryo_map *args);
+void cryo_map_convert(struct cryo_map_mm *map);
+bool cryo_map_is_ours(struct vm_area_struct *vma);
+unsigned long cryo_map_page_of(struct cryo_map_vma *v, unsigned long addr);
+void cryo_map_end(struct work_struct *work);
+
+/* ---- map_populate.c: how pages come ---- */
+
+extern struct workqueue_struct *cryo_map_queue;
+
+int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned long end);
+int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
+			  unsigned long addr);
+void cryo_map_populate(struct work_struct *work);
+
+/* ---- restart_map.c ---- */
+
+long cryo_restart_map_file(struct cryo_map_source **source, void __user *arg);
+long cryo_restart_map(struct cryo_map_source **slot, void __user *arg);
+
+#endif

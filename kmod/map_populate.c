@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * map_populate.c - how pages come from the context into their areas
+ *
+ * By faults that are made for them, with mmap_lock for writing: so nobody drops a page that is just coming.
+ * The bytes of a chunk are read and compared before, without the lock.
+ */
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/workqueue.h>
+
+#include "compat/mm.h"
+#include "cryo.h"
+#include "map.h"
+
+#define BATCH	32	/* pages for which the lock is held at a time */
+#define AROUND	16	/* that come with one that was asked for */
+
+struct workqueue_struct *cryo_map_queue;
+
+int cryo_map_init(void)
+{
+	cryo_map_queue = alloc_workqueue("cryo-map", WQ_UNBOUND, 0);
+	return cryo_map_queue ? 0 : -ENOMEM;
+}
+
+void cryo_map_exit(void)
+{
+	destroy_workqueue(cryo_map_queue);
+}
+
+/* Of [start, end) of @v: the first page that has not come. */
+static bool find_missing(struct cryo_map_vma *v, unsigned long start, unsigned long end,
+			 unsigned long *bit, unsigned long *addr)
+{
+	unsigned long page = cryo_map_page_of(v, start);
+	unsigned long from = cryo_map_bit(v->table, page);
+	unsigned long last = cryo_map_bit(v->table, page + ((end - start) >> PAGE_SHIFT));
+	unsigned long next = v->from == from ? max(v->next, from) : from;
+	struct cryo_map_table_run *run;
+
+	*bit = find_next_zero_bit(v->table->settled, last, next);
+	v->from = from;
+	v->next = *bit;
+	if (*bit >= last)
+		return false;
+	run = cryo_map_run_of_bit(v->table, *bit);
+	*addr = start + ((run->page + *bit - run->bit - page) << PAGE_SHIFT);
+	return true;
+}
+
+/* Some of the pages from @addr on, whose bit is @bit; returns how many. */
+static long bring_some(struct cryo_map_vma *v, unsigned long bit, unsigned long addr,
+		       unsigned long end, unsigned long most)
+{
+	struct cryo_map_table_run *run = cryo_map_run_of_bit(v->table, bit);
+	struct page *pages[BATCH];
+	long i, n;
+
+	n = min3((end - addr) >> PAGE_SHIFT, run->bit + run->nr_pages - bit, most);
+	i = find_next_bit(v->table->settled, bit + n, bit) - bit;
+	n = cryo_get_user_pages_remote(v->map->mm, addr, min(n, i), FOLL_WRITE | FOLL_FORCE, pages);
+	for (i = 0; i < n; i++) {
+		put_page(pages[i]);
+		set_bit(bit + i, v->table->settled);
+	}
+	return n ?: -EFAULT;
+}
+
+/*
+ * All pages of [start, end), which is inside of @vma. With mmap_lock for writing. The bytes are read and
+ * compared under it, too, where that has not been done.
+ */
+int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned long end)
+{
+	struct cryo_map_vma *v = vma->vm_private_data;
+	unsigned long bit, addr;
+	long n;
+
+	cryo_vma_start_write(vma->vm_mm, vma->vm_start);
+	while (find_missing(v, start, end, &bit, &addr)) {
+		n = bring_some(v, bit, addr, end, BATCH);
+		if (n < 0)
+			return n;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* The page of @addr, and some after it. Without a lock. */
+int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
+			  unsigned long addr)
+{
+	struct vm_area_struct *vma;
+	struct cryo_map_vma *v;
+	unsigned long bit;
+	long n = 0;
+	int err;
+
+	err = cryo_map_verify(t, chunk);
+	if (err)
+		return err;
+	if (mmap_write_lock_killable(map->mm))
+		return -EINTR;
+	vma = vma_lookup(map->mm, addr);
+	v = vma && cryo_map_is_ours(vma) ? vma->vm_private_data : NULL;
+	if (v && v->table == t) {
+		cryo_vma_start_write(map->mm, addr);
+		bit = cryo_map_bit(t, cryo_map_page_of(v, addr));
+		if (!test_bit(bit, t->settled))
+			n = bring_some(v, bit, addr, vma->vm_end, AROUND);
+	}
+	mmap_write_unlock(map->mm);
+	return n < 0 ? n : 0;
+}
+
+enum step { DONE, MORE };
+
+/*
+ * Some more pages of any area; when there are none left, the areas become ordinary ones. Returns a step,
+ * or an error. @verify: a chunk to be compared first, with a reference to its table.
+ */
+static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u32 *chunk)
+{
+	unsigned long bit, addr;
+	struct cryo_map_vma *v;
+	long n;
+
+	list_for_each_entry(v, &map->vmas, node) {
+		if (!find_missing(v, v->vma->vm_start, v->vma->vm_end, &bit, &addr))
+			continue;
+		*chunk = cryo_map_run_of_bit(v->table, bit)->chunk;
+		if (READ_ONCE(v->table->states[*chunk]) == CRYO_MAP_UNKNOWN) {
+			cryo_map_table_get(v->table);
+			*verify = v->table;
+			return MORE;
+		}
+		cryo_vma_start_write(map->mm, v->vma->vm_start);
+		n = bring_some(v, bit, addr, v->vma->vm_end, BATCH);
+		return n < 0 ? n : MORE;
+	}
+	cryo_map_convert(map);
+	return DONE;
+}
+
+static int one_step(struct cryo_map_mm *map)
+{
+	struct cryo_map_table *verify = NULL;
+	u32 chunk = 0;
+	int ret, err;
+
+	if (mmap_write_lock_killable(map->mm))
+		return -EINTR;
+	ret = bring_more(map, &verify, &chunk);
+	mmap_write_unlock(map->mm);
+	if (!verify)
+		return ret;
+	err = cryo_map_verify(verify, chunk);
+	cryo_map_table_put(verify);
+	return err ?: ret;
+}
+
+/*
+ * In the background, for as long as the memory has users. When something is in the way (memory is short, the
+ * context is damaged) pages come only when they are used.
+ */
+void cryo_map_populate(struct work_struct *work)
+{
+	struct cryo_map_mm *map = container_of(work, struct cryo_map_mm, populate);
+	int step = MORE;
+
+	while (step == MORE && mmget_not_zero(map->mm)) {
+		step = one_step(map);
+		/* Not here: it may be the last one, and the areas would go in the middle of it. */
+		mmput_async(map->mm);
+		cond_resched();
+	}
+	cryo_map_put(map);
+}
+
+/* Before a checkpoint looks at it: all pages come. The caller has the mm. */
+int cryo_map_complete(struct mm_struct *mm)
+{
+	struct cryo_map_mm *map = cryo_map_of(mm, false);
+	int step = MORE;
+
+	if (IS_ERR_OR_NULL(map))
+		return PTR_ERR_OR_ZERO(map);
+	while (step == MORE) {
+		step = one_step(map);
+		if (fatal_signal_pending(current))
+			step = -EINTR;
+		cond_resched();
+	}
+	cryo_map_put(map);
+	return step < 0 ? step : 0;
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * map_table.c - which page of an area is where in the context, and whether it is what it was
+ *
+ * Pages are taken from the page cache of the file, as a page fault in a mapping of it would do: so nothing is
+ * asked of the file itself under mmap_lock.
+ */
+#include <linux/fadvise.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/ratelimit.h>
+#include <linux/shmem_fs.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/xxhash.h>
+
+#include "compat/fs.h"
+#include "cryo.h"
+#include "map.h"
+
+/* ---- the file ---- */
+
+/* Can pages of it be had from its page cache? Those of an overlay, or on memory of a device, cannot. */
+static bool is_readable(struct file *file)
+{
+	struct address_space *mapping = file->f_mapping;
+
+	if (!S_ISREG(file_inode(file)->i_mode) || IS_DAX(mapping->host))
+		return false;
+	return mapping->a_ops->read_folio || shmem_mapping(mapping);
+}
+
+static int check_file(struct file *file)
+{
+	if (!(file->f_mode & FMODE_READ) || file->f_mode & FMODE_WRITE)
+		return -EBADF;
+	if (!is_readable(file))
+		return -EOPNOTSUPP;
+	/* Or anybody could keep others from writing to a file that he may read. */
+	return cryo_owner_or_capable(file) ? 0 : -EPERM;
+}
+
+struct cryo_map_source *cryo_map_source_get(int fd)
+{
+	struct cryo_map_source *source = kzalloc(sizeof(*source), GFP_KERNEL_ACCOUNT);
+	int err = -EBADF;
+
+	if (!source)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&source->ref);
+	source->file = fget(fd);
+	if (source->file)
+		err = check_file(source->file) ?: deny_write_access(source->file);
+	if (!err)
+		return source;
+	if (source->file)
+		fput(source->file);
+	kfree(source);
+	return ERR_PTR(err);
+}
+
+static void source_free(struct kref *ref)
+{
+	struct cryo_map_source *source = container_of(ref, struct cryo_map_source, ref);
+
+	allow_write_access(source->file);
+	fput(source->file);
+	kfree(source);
+}
+
+void cryo_map_source_put(struct cryo_map_source *source)
+{
+	if (source)
+		kref_put(&source->ref, source_free);
+}
+
+static struct page *page_at(struct cryo_map_source *source, u64 offset)
+{
+	struct address_space *mapping = source->file->f_mapping;
+	pgoff_t index = offset >> PAGE_SHIFT;
+
+	if (!mapping->a_ops->read_folio)
+		return shmem_read_mapping_page(mapping, index);
+	return read_mapping_page(mapping, index, source->file);
+}
+
+/* ---- the table ---- */
+
+static bool is_chunk(const struct cryo_map_chunk *chunk, loff_t size)
+{
+	u64 bytes = (u64)chunk->nr_pages << PAGE_SHIFT;
+
+	return chunk->nr_pages && chunk->nr_pages <= CRYO_PAGES_MAX &&
+	       IS_ALIGNED(chunk->offset, PAGE_SIZE) && chunk->offset <= size &&
+	       bytes <= size - chunk->offset;
+}
+
+/* Inside of its chunk, and of [@least, @end)? */
+static bool is_run(const struct cryo_map_run *run, const struct cryo_map_chunk *chunk, u64 least,
+		   u64 end)
+{
+	u64 bytes = (u64)run->nr_pages << PAGE_SHIFT;
+
+	return run->nr_pages && run->nr_pages <= chunk->nr_pages &&
+	       IS_ALIGNED(run->start, PAGE_SIZE) && IS_ALIGNED(run->offset, PAGE_SIZE) &&
+	       run->start >= least && run->start < end && bytes <= end - run->start &&
+	       run->offset >= chunk->offset &&
+	       run->offset - chunk->offset <= ((u64)chunk->nr_pages << PAGE_SHIFT) - bytes;
+}
+
+static int fill_runs(struct cryo_map_table *t, const struct cryo_map *args,
+		     const struct cryo_map_run *runs)
+{
+	u64 least = args->start;
+	u32 i;
+
+	for (i = 0; i < args->nr_runs; i++) {
+		const struct cryo_map_run *run = &runs[i];
+
+		if (run->chunk >= t->nr_chunks ||
+		    !is_run(run, &t->chunks[run->chunk], least, args->end))
+			return -EINVAL;
+		least = run->start + ((u64)run->nr_pages << PAGE_SHIFT);
+		t->runs[i] = (struct cryo_map_table_run){
+			.page = (run->start - args->start) >> PAGE_SHIFT,
+			.nr_pages = run->nr_pages,
+			.offset = run->offset,
+			.bit = t->bits,
+			.chunk = run->chunk,
+		};
+		t->bits += run->nr_pages;
+		cond_resched();
+	}
+	t->nr_runs = args->nr_runs;
+	return 0;
+}
+
+static int copy_runs(struct cryo_map_table *t, const struct cryo_map *args)
+{
+	struct cryo_map_run *runs;
+	int err;
+
+	t->runs = kvmalloc_array(args->nr_runs, sizeof(*t->runs), GFP_KERNEL_ACCOUNT);
+	if (!t->runs)
+		return -ENOMEM;
+	runs = vmemdup_user((void __user *)(unsigned long)args->runs,
+			    array_size(args->nr_runs, sizeof(*runs)));
+	if (IS_ERR(runs))
+		return PTR_ERR(runs);
+	err = fill_runs(t, args, runs);
+	kvfree(runs);
+	if (err)
+		return err;
+	t->settled = kvcalloc(BITS_TO_LONGS(t->bits), sizeof(long), GFP_KERNEL_ACCOUNT);
+	return t->settled ? 0 : -ENOMEM;
+}
+
+static int copy_chunks(struct cryo_map_table *t, const struct cryo_map *args)
+{
+	loff_t size = i_size_read(file_inode(t->source->file));
+	struct cryo_map_chunk *chunks;
+	u32 i;
+
+	t->states = kvzalloc(args->nr_chunks, GFP_KERNEL_ACCOUNT);
+	if (!t->states)
+		return -ENOMEM;
+	chunks = vmemdup_user((void __user *)(unsigned long)args->chunks,
+			      array_size(args->nr_chunks, sizeof(*chunks)));
+	if (IS_ERR(chunks))
+		return PTR_ERR(chunks);
+	t->chunks = chunks;
+	t->nr_chunks = args->nr_chunks;
+	for (i = 0; i < t->nr_chunks; i++)
+		if (!is_chunk(&chunks[i], size))
+			return -EINVAL;
+	return 0;
+}
+
+static bool has_sane_numbers(const struct cryo_map *args)
+{
+	return !(args->flags & ~CRYO_MAP_FLAGS) && args->start < args->end &&
+	       args->end <= TASK_SIZE && IS_ALIGNED(args->start | args->end, PAGE_SIZE) &&
+	       (args->end - args->start) >> PAGE_SHIFT <= U32_MAX && args->nr_runs &&
+	       args->nr_runs <= CRYO_MAP_MAX_RUNS && args->nr_chunks &&
+	       args->nr_chunks <= CRYO_MAP_MAX_CHUNKS;
+}
+
+static void table_free(struct kref *ref)
+{
+	struct cryo_map_table *t = container_of(ref, struct cryo_map_table, ref);
+
+	cryo_map_source_put(t->source);
+	kvfree(t->settled);
+	kvfree(t->chunks);
+	kvfree(t->states);
+	kvfree(t->runs);
+	kfree(t);
+}
+
+struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
+					   struct cryo_map_source *source)
+{
+	struct cryo_map_table *t;
+	int err;
+
+	if (!has_sane_numbers(args))
+		return ERR_PTR(-EINVAL);
+	t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+	if (!t)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&t->ref);
+	kref_get(&source->ref);
+	t->source = source;
+	t->pid = task_tgid_nr(current);
+	err = copy_chunks(t, args) ?: copy_runs(t, args);
+	if (!err)
+		return t;
+	cryo_map_table_put(t);
+	return ERR_PTR(err);
+}
+
+void cryo_map_table_get(struct cryo_map_table *t)
+{
+	kref_get(&t->ref);
+}
+
+void cryo_map_table_put(struct cryo_map_table *t)
+{
+	kref_put(&t->ref, table_free);
+}
+
+/* The first run that ends after @page; @nr_runs when there is none. */
+static u32 first_after(struct cryo_map_table *t, unsigned long page)
+{
+	u32 low = 0, high = t->nr_runs, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (t->runs[mid].page + t->runs[mid].nr_pages > page)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+/* NULL: it is not in the file. */
+struct cryo_map_table_run *cryo_map_find_run(struct cryo_map_table *t, unsigned long page)
+{
+	u32 i = first_after(t, page);
+
+	return i < t->nr_runs && t->runs[i].page <= page ? &t->runs[i] : NULL;
+}
+
+/* The first bit of those of @page and the pages after it. */
+unsigned long cryo_map_bit(struct cryo_map_table *t, unsigned long page)
+{
+	u32 i = first_after(t, page);
+
+	if (i == t->nr_runs)
+		return t->bits;
+	return t->runs[i].bit + (page > t->runs[i].page ? page - t->runs[i].page : 0);
+}
+
+struct cryo_map_table_run *cryo_map_run_of_bit(struct cryo_map_table *t, unsigned long bit)
+{
+	u32 low = 0, high = t->nr_runs - 1, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (t->runs[mid].bit + t->runs[mid].nr_pages > bit)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return &t->runs[low];
+}
+
+/* ---- the bytes ---- */
+
+/* With a reference. */
+struct page *cryo_map_page(struct cryo_map_table *t, struct cryo_map_table_run *run,
+			   unsigned long page)
+{
+	return page_at(t->source, run->offset + ((u64)(page - run->page) << PAGE_SHIFT));
+}
+
+static int checksum(struct cryo_map_table *t, const struct cryo_map_chunk *chunk, u32 *sum)
+{
+	struct xxh64_state state;
+	struct page *page;
+	void *at;
+	u32 i;
+
+	/* Else the pages would be read one by one. */
+	vfs_fadvise(t->source->file, chunk->offset, (loff_t)chunk->nr_pages << PAGE_SHIFT,
+		    POSIX_FADV_WILLNEED);
+	xxh64_reset(&state, 0);
+	for (i = 0; i < chunk->nr_pages; i++) {
+		page = page_at(t->source, chunk->offset + ((u64)i << PAGE_SHIFT));
+		if (IS_ERR(page))
+			return PTR_ERR(page);
+		at = kmap_local_page(page);
+		xxh64_update(&state, at, PAGE_SIZE);
+		kunmap_local(at);
+		put_page(page);
+		cond_resched();
+	}
+	*sum = xxh64_digest(&state);
+	return 0;
+}
+
+/* Are the bytes of the chunk what the context says? Asked once; afterwards it is known. */
+int cryo_map_verify(struct cryo_map_table *t, u32 index)
+{
+	const struct cryo_map_chunk *chunk = &t->chunks[index];
+	u32 sum = 0;
+	int err;
+
+	if (READ_ONCE(t->states[index]) != CRYO_MAP_UNKNOWN)
+		return READ_ONCE(t->states[index]) == CRYO_MAP_GOOD ? 0 : -EIO;
+	err = checksum(t, chunk, &sum);
+	if (err == -ENOMEM || err == -EINTR)
+		return err;
+	if (err || sum != chunk->checksum) {
+		pr_warn_ratelimited("cryo: pid %d: %pD: memory from byte %llu on cannot be used: %s (error %d)\n",
+				    t->pid, t->source->file, chunk->offset,
+				    err ? "it cannot be read" : "wrong checksum", err);
+		WRITE_ONCE(t->states[index], CRYO_MAP_BAD);
+		return -EIO;
+	}
+	WRITE_ONCE(t->states[index], CRYO_MAP_GOOD);
+	return 0;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * restart_map.c - mapped restart: what is asked for by the calls of a restart handle
+ *
+ * Done to the memory of the caller only, and from a file that he owns.
+ */
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/workqueue.h>
+
+#include "cryo.h"
+#include "map.h"
+
+/* CRYO_RST_MAP_FILE. @source is set once, and stays as long as the handle. */
+long cryo_restart_map_file(struct cryo_map_source **source, void __user *arg)
+{
+	struct cryo_map_source *made;
+	struct cryo_map_file args;
+	int err;
+
+	err = cryo_copy_args(&args, sizeof(args), sizeof(args), arg);
+	if (err)
+		return err;
+	if (!IS_ENABLED(CONFIG_MMU_NOTIFIER))
+		return -EOPNOTSUPP;
+	made = cryo_map_source_get(args.fd);
+	if (IS_ERR(made))
+		return PTR_ERR(made);
+	if (!cmpxchg(source, NULL, made))
+		return 0;
+	cryo_map_source_put(made);
+	return -EBUSY;
+}
+
+/* The first page comes at once: so the area has all that a fork() needs. */
+static int add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct cryo_map *args)
+{
+	int err = cryo_map_add(map, t, args);
+
+	if (err)
+		return err;
+	err = cryo_map_bring_around(map, t, t->runs[0].chunk,
+				    args->start + (t->runs[0].page << PAGE_SHIFT));
+	if (!err && args->flags & CRYO_MAP_POPULATE) {
+		cryo_map_get(map);
+		if (!queue_work(cryo_map_queue, &map->populate))
+			cryo_map_put(map);
+	}
+	return err;
+}
+
+/* CRYO_RST_MAP. @slot has what has come with CRYO_RST_MAP_FILE. */
+long cryo_restart_map(struct cryo_map_source **slot, void __user *arg)
+{
+	struct cryo_map_source *source = READ_ONCE(*slot);
+	struct cryo_map_table *t;
+	struct cryo_map_mm *map;
+	struct cryo_map args;
+	int err;
+
+	err = cryo_copy_args(&args, sizeof(args), sizeof(args), arg);
+	if (err)
+		return err;
+	if (!source)
+		return -ENXIO;
+	t = cryo_map_table_make(&args, source);
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	map = cryo_map_of(current->mm, true);
+	err = PTR_ERR_OR_ZERO(map);
+	if (!err) {
+		err = add(map, t, &args);
+		cryo_map_put(map);
+	}
+	cryo_map_table_put(t);
+	return err;
+}
