@@ -49,6 +49,10 @@ enum : int {
   kTimeNs,
   kReportFd,
   kAncestors,
+  kMap,
+  kNoMap,
+  kPopulate,
+  kNoPopulate,
 };
 
 constexpr char kShortOptions[] = "hvqf:F:d:S:";
@@ -92,6 +96,10 @@ constexpr option kLongOptions[] = {
     {"other-cpu", required_argument, nullptr, kOtherCpu},
     {"check", no_argument, nullptr, kCheck},
     {"time-ns", no_argument, nullptr, kTimeNs},
+    {"map", no_argument, nullptr, kMap},
+    {"no-map", no_argument, nullptr, kNoMap},
+    {"populate", no_argument, nullptr, kPopulate},
+    {"no-populate", no_argument, nullptr, kNoPopulate},
     {"report-fd", required_argument, nullptr, kReportFd},  // of libcr, see reporter.h
     {nullptr, 0, nullptr, 0},
 };
@@ -128,6 +136,13 @@ What is restored, and where:
       --device=PATH=POLICY    what becomes of the device PATH that was open: "fail", "reopen" or "close"
       --time-ns               CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from where they were
       --no-truncate           do not cut files open for writing back to their saved size
+
+How memory comes back:
+      --map                   large areas when they are used first, and the rest in the background meanwhile:
+                              the process goes on at once, whatever its size
+      --no-map                all before it goes on (default)
+      --no-populate           with --map: nothing in the background
+      --populate              the contrary (default)
 
 Checks:
       --check                 only check whether the restart could succeed
@@ -197,6 +212,7 @@ class Parser {
   bool take_signal(int option);
   bool take_hook(int option);
   bool take_ids(int option);
+  bool take_mapping(int option);
   void take_source(int option);
   void take_operand(int argc, char** argv);
 
@@ -279,6 +295,22 @@ bool Parser::take_ids(int option) {
   }
 }
 
+bool Parser::take_mapping(int option) {
+  RestartOptions& restart = arguments_.restart;
+  switch (option) {
+    case kMap:
+    case kNoMap:
+      restart.map = option == kMap;
+      return true;
+    case kPopulate:
+    case kNoPopulate:
+      restart.populate = option == kPopulate;
+      return true;
+    default:
+      return false;
+  }
+}
+
 void Parser::take_source(int option) {
   if (have_source_) throw BadArguments{"only one of --file, --fd and FILE can be given", {}};
   have_source_ = true;
@@ -312,7 +344,7 @@ void Parser::take_device() {
 }
 
 void Parser::take(int option) {
-  if (take_signal(option) || take_hook(option) || take_ids(option)) return;
+  if (take_signal(option) || take_hook(option) || take_ids(option) || take_mapping(option)) return;
   switch (option) {
     case 'v':
       print_version("cr_restart");

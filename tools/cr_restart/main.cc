@@ -156,7 +156,8 @@ Outcome Tool::part(pid_t child) {
 std::optional<pid_t> Tool::launch() {
   const Source source = open_source();
   const allocation::Inherited memory;
-  const Context context = memory.fill([&] { return read_context(source); });
+  const bool map = arguments_.restart.map && !arguments_.check_only;
+  const Context context = memory.fill([&] { return read_context(source, {.verify_pages = !map}); });
   const allocation::Inherited::Seal seal;
   const Chain chain(context, source, {arguments_.restart.source, arguments_.ancestors});
   chain.verify(context);

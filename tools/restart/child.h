@@ -38,6 +38,7 @@ struct ChildInput {
   stub::Report* report = nullptr;
   std::size_t report_size = 0;  // bytes, with its slots
   const SharedLife& shared_life;
+  bool mapped = false;  // the module has the context, for memory that comes when it is used first
   const std::set<std::size_t>& of_exited_leaders;  // those whose parent's first thread has exited
 };
 

@@ -49,6 +49,8 @@ std::string what_failed(const stub::Report& report, const Context& context, cons
       return fmt::format("cannot move the kernel's vdso mappings {}", index ? "to their old place" : "aside");
     case Step::kUnmap:
       return fmt::format("cannot clear the address space from {:#x}", report.address);
+    case Step::kMapContext:
+      return fmt::format("cannot map {} from the context", vma_name(context, process, index));
     case Step::kMap:
       return fmt::format("cannot map {}", vma_name(context, process, index));
     case Step::kAdvise:

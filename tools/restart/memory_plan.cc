@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "restart/auxv.h"
+#include "restart/mapped.h"
 #include "restart/mempolicy.h"
 #include "restart/restart_arch.h"
 #include "stub_arch.h"
@@ -56,8 +57,10 @@ class Planner {
       : input_(input), vmas_(input.mm.vmas), area_(area), space_(space), filled_(vmas_.size()) {}
 
   MemoryPlan plan() {
+    if (input_.map) mapped_ = mapped_areas(input_.context, input_.mm);
     mark_filled();
     clear();
+    for (const auto& [index, mapped] : mapped_) plan_mapped(static_cast<std::uint32_t>(index), mapped);
     take_keys();
     plan_segments();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_map(i);
@@ -97,6 +100,8 @@ class Planner {
     return vma.kind == CRYO_VMA_FILE && input_.context.file(vma.file).head.kind == CRYO_FILE_URING;
   }
   void plan_map(std::uint32_t index);
+  void plan_advice_before(std::uint32_t index);
+  void plan_mapped(std::uint32_t index, const MappedArea& mapped);
   void plan_reads();
   void add_read(const PageChunk& chunk);
   void plan_finish(std::uint32_t index);
@@ -111,22 +116,18 @@ class Planner {
   const std::vector<cryo_vma>& vmas_;
   StubArea& area_;
   AddressSpace& space_;
-  std::vector<bool> filled_;                     // the VMA gets contents from the context
+  std::map<std::size_t, MappedArea> mapped_;     // by index of the VMA: what the module brings
+  std::vector<bool> filled_;                     // the VMA gets contents from the context, by reading
   std::map<SegmentUse, AddressRange> segments_;  // where a System V segment is attached for a while
   std::uint32_t spare_keys_ = 0;                 // protection keys taken because keys come in order
   MemoryPlan plan_;
 };
 
 void Planner::mark_filled() {
-  const std::uint64_t page = input_.context.header.page_size;
   for (const PageChunk& chunk : input_.context.pages) {
     if (chunk.kind != CRYO_PAGES_MM || chunk.object != input_.mm.id) continue;
-    for (const cryo_page_run& run : chunk.runs) {
-      auto vma = std::upper_bound(vmas_.begin(), vmas_.end(), run.start,
-                                  [](std::uint64_t start, const cryo_vma& v) { return start < v.end; });
-      for (; vma != vmas_.end() && vma->start < run.start + run.nr_pages * page; ++vma)
-        filled_[static_cast<std::size_t>(vma - vmas_.begin())] = true;
-    }
+    for (const PagePiece& piece : pieces_of(input_.context, input_.mm, chunk))
+      filled_[piece.vma] = !mapped_.contains(piece.vma);
   }
 }
 
@@ -285,7 +286,41 @@ int Planner::first_protection(std::uint32_t index) const {
   return result;
 }
 
+// Before the first page is there, so that the contents come in pages of that size.
+void Planner::plan_advice_before(std::uint32_t index) {
+  const cryo_vma& vma = vmas_[index];
+  CallList& calls = plan_.before_reads;
+  if (vma.flags & CRYO_VMA_HUGEPAGE)
+    calls.add(Step::kAdvise, index, SYS_madvise, vma.start, vma.end - vma.start, MADV_HUGEPAGE);
+  if (vma.flags & CRYO_VMA_NOHUGEPAGE)
+    calls.add(Step::kAdvise, index, SYS_madvise, vma.start, vma.end - vma.start, MADV_NOHUGEPAGE);
+}
+
+// Without a right, and before anything else is there: so the kernel does not merge it with a neighbour, and
+// the module finds the area as it is said to be.
+void Planner::plan_mapped(std::uint32_t index, const MappedArea& mapped) {
+  const cryo_vma& vma = vmas_[index];
+  const std::uint64_t size = vma.end - vma.start;
+  int flags = MAP_FIXED_NOREPLACE | MAP_ANONYMOUS | MAP_PRIVATE;
+  if (vma.flags & CRYO_VMA_NORESERVE) flags |= MAP_NORESERVE;
+  cryo_map* map = area_.array<cryo_map>(1);
+  *map = {.size = sizeof(*map),
+          .flags = input_.populate ? CRYO_MAP_POPULATE : 0,
+          .start = vma.start,
+          .end = vma.end,
+          .runs = reinterpret_cast<__u64>(area_.copy(mapped.runs)),
+          .chunks = reinterpret_cast<__u64>(area_.copy(mapped.chunks)),
+          .nr_runs = static_cast<__u32>(mapped.runs.size()),
+          .nr_chunks = static_cast<__u32>(mapped.chunks.size())};
+  CallList& calls = plan_.before_reads;
+  calls.expect(Expect::kArgument0, Step::kMap, index, SYS_mmap, vma.start, size, PROT_NONE, flags, -1, 0);
+  plan_advice_before(index);
+  calls.add(Step::kMapContext, index, SYS_ioctl, input_.handle_fd, CRYO_RST_MAP, map);
+  calls.add(Step::kProtect, index, SYS_mprotect, vma.start, size, first_protection(index));
+}
+
 void Planner::plan_map(std::uint32_t index) {
+  if (mapped_.contains(index)) return;
   const cryo_vma& vma = vmas_[index];
   int flags = MAP_FIXED_NOREPLACE;
   int fd = -1;
@@ -311,11 +346,7 @@ void Planner::plan_map(std::uint32_t index) {
   }
   calls.expect(Expect::kArgument0, Step::kMap, index, SYS_mmap, vma.start, vma.end - vma.start,
                first_protection(index), flags, fd, offset);
-  // Before the first page is there, so that the contents come in pages of that size.
-  if (vma.flags & CRYO_VMA_HUGEPAGE)
-    calls.add(Step::kAdvise, index, SYS_madvise, vma.start, vma.end - vma.start, MADV_HUGEPAGE);
-  if (vma.flags & CRYO_VMA_NOHUGEPAGE)
-    calls.add(Step::kAdvise, index, SYS_madvise, vma.start, vma.end - vma.start, MADV_NOHUGEPAGE);
+  plan_advice_before(index);
 }
 
 void Planner::plan_reads() {
@@ -326,14 +357,19 @@ void Planner::plan_reads() {
 
 void Planner::add_read(const PageChunk& chunk) {
   const std::uint64_t page = input_.context.header.page_size;
-  stub::Read read{};
-  read.offset = chunk.data_offset;
-  read.fd = input_.context_fds[chunk.ancestor];
-  read.first = static_cast<std::uint32_t>(plan_.buffers.size());
-  read.count = static_cast<std::uint32_t>(chunk.runs.size());
-  for (const cryo_page_run& run : chunk.runs)
-    plan_.buffers.push_back({reinterpret_cast<void*>(run.start), run.nr_pages * page});
-  plan_.reads.push_back(read);
+  bool begun = false;
+  for (const PagePiece& piece : pieces_of(input_.context, input_.mm, chunk)) {
+    if (mapped_.contains(piece.vma)) {
+      begun = false;
+      continue;
+    }
+    if (!begun)
+      plan_.reads.push_back({piece.offset, input_.context_fds[chunk.ancestor], 0,
+                             static_cast<std::uint32_t>(plan_.buffers.size()), 0});
+    begun = true;
+    ++plan_.reads.back().count;
+    plan_.buffers.push_back({reinterpret_cast<void*>(piece.start), piece.nr_pages * page});
+  }
 }
 
 void Planner::plan_finish(std::uint32_t index) {
@@ -437,8 +473,12 @@ std::size_t memory_plan_size(const Context& context, const Mm& mm) {
   std::size_t size =
       (kFixedCalls + 2 * context.inodes.size() + mm.vmas.size() * kCallsPerVma) * sizeof(stub::Call);
   size += mm.mempolicies.size() * kPolicySize;
+  // Of each piece of a run, and a VMA's border makes one more: what is read, or what the module brings.
+  constexpr std::size_t kPieceSize =
+      std::max(sizeof(stub::Read) + sizeof(iovec), sizeof(cryo_map_run) + sizeof(cryo_map_chunk));
+  size += mm.vmas.size() * (kPieceSize + sizeof(cryo_map) + sizeof(std::uint64_t) * 4);
   for (const PageChunk& chunk : context.pages)
-    if (chunk.object == mm.id) size += sizeof(stub::Read) + chunk.runs.size() * sizeof(iovec);
+    if (chunk.object == mm.id) size += chunk.runs.size() * kPieceSize;
   return size + sizeof(prctl_mm_map) + mm.auxv.size() * sizeof(std::uint64_t) + 4096;
 }
 

@@ -33,6 +33,8 @@ struct MemoryPlanInput {
   const std::vector<int>& context_fds;  // by PageChunk::ancestor
   int handle_fd = -1;                   // restart handle, through which rings of io_uring are mapped
   std::vector<AddressRange> kept{};     // besides the stub area: of others who share the memory
+  bool map = false;                     // large areas come from the context when they are used first
+  bool populate = true;                 // and in the background, before that
 };
 
 // `space` holds all that is in use now or will be; temporary places are taken from it.

@@ -2,6 +2,7 @@
 #include "restart/restart.h"
 
 #include <cryo/ioctl.h>
+#include <cryo/map.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -20,11 +21,13 @@
 
 #include "base/error.h"
 #include "base/exit_codes.h"
+#include "context/reader.h"
 #include "restart/created_paths.h"
 #include "restart/failure.h"
 #include "restart/fork.h"
 #include "restart/guardian.h"
 #include "restart/maker.h"
+#include "restart/mapped.h"
 #include "restart/shared_report.h"
 #include "restart/tree_plan.h"
 
@@ -133,6 +136,8 @@ class Restart::Attempt {
 
  private:
   [[nodiscard]] std::set<pid_t> ids_of_job() const;
+  void hand_over_file();
+  void verify_what_is_read() const;
   void start_maker(const Findings& findings);
   void wait_for_threads();
   [[nodiscard]] bool is_stray(pid_t pid) const;
@@ -157,6 +162,7 @@ class Restart::Attempt {
   FanotifyGroups fanotify_;  // of which the guardian has no descriptors
   Subreaper subreaper_;
   pid_t maker_ = -1;
+  bool mapped_ = false;  // the module has the context
   bool succeeded_ = false;
 };
 
@@ -196,6 +202,26 @@ std::set<pid_t> Restart::Attempt::ids_of_job() const {
   return ids;
 }
 
+// What the module cannot map from is read, as without the option.
+void Restart::Attempt::hand_over_file() {
+  const Source& source = restart_.chain_.own();
+  if (!restart_.options_.map || source.spooled()) return;
+  cryo_map_file args{.size = sizeof(args), .fd = source.fd()};
+  mapped_ = ::ioctl(handle_.get(), CRYO_RST_MAP_FILE, &args) == 0;
+  if (!mapped_)
+    restart_.kernel_log_.append(
+        fmt::format("{}: is read, not mapped: {}\n", source.name(), std::strerror(errno)));
+}
+
+// The module looks at the checksums of what it alone uses, each before the first of its pages is used.
+void Restart::Attempt::verify_what_is_read() const {
+  if (context_.pages_verified) return;
+  std::vector<bool> left(context_.pages.size());
+  if (mapped_) left = chunks_left_to_module(context_);
+  for (std::size_t i = 0; i < left.size(); ++i)
+    if (!left[i]) verify_pages(restart_.chain_.own(), context_.pages[i]);
+}
+
 void Restart::Attempt::start_maker(const Findings& findings) {
   MakerInput input{context_, restart_.options_, plan_, findings.nice_not_permitted};
   input.context_fds = restart_.chain_.descriptors();
@@ -205,6 +231,7 @@ void Restart::Attempt::start_maker(const Findings& findings) {
   input.report = report_.get();
   input.report_size = report_.size();
   input.coordinator = ::getpid();
+  input.mapped = mapped_;
   const ForkRequest request{.exit_signal = SIGCHLD, .report = report_.get()};
   const std::set<pid_t> wanted = ids_of_job();
   for (;;) {
@@ -339,6 +366,8 @@ void Restart::Attempt::take_away_others(pid_t root) {
 }
 
 pid_t Restart::Attempt::run(const Findings& findings) {
+  hand_over_file();
+  verify_what_is_read();
   start_maker(findings);
   wait_for_threads();
   fanotify_.set_marks(context_, restart_.options_.relocations);

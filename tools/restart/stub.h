@@ -64,6 +64,7 @@ enum class Step : std::uint16_t {
   kThreadDirectory,
   kProtectionKey,
   kRing,
+  kMapContext,
 };
 
 // When a call has done what it should.

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Mapped restart: which memory comes from the context when it is used first, and from where in it.
+#pragma once
+
+#include <cryo/map.h>
+
+#include <map>
+#include <vector>
+
+#include "context/model.h"
+
+namespace cryo {
+
+// As CRYO_RST_MAP wants it.
+struct MappedArea {
+  std::vector<cryo_map_run> runs;
+  std::vector<cryo_map_chunk> chunks;
+};
+
+// A part of a run that lies in one VMA.
+struct PagePiece {
+  std::size_t vma = 0;  // index
+  std::uint64_t start = 0;
+  std::uint64_t nr_pages = 0;
+  std::uint64_t offset = 0;  // in the file that has the bytes
+};
+
+// In the order of the bytes.  Of memory, not of files.
+[[nodiscard]] std::vector<PagePiece> pieces_of(const Context& context, const Mm& mm, const PageChunk& chunk);
+
+// By index of the VMA: private anonymous memory with nothing special about it that has so much in the context
+// that it pays, all of it in the context's own bytes.
+[[nodiscard]] std::map<std::size_t, MappedArea> mapped_areas(const Context& context, const Mm& mm);
+
+// Those whose checksums the module compares, because it alone uses their bytes.  By place in Context::pages.
+[[nodiscard]] std::vector<bool> chunks_left_to_module(const Context& context);
+
+}  // namespace cryo
