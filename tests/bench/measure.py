@@ -39,6 +39,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = {
     "tiny": ("random", 2, 1, 1, False),
     "random": ("random", 1024, 1, 1, False),
+    "large": ("random", 4096, 1, 1, False),
     "huge": ("random", 1024, 1, 1, True),
     "halves": ("halves", 1024, 1, 1, False),
     "sparse": ("sparse", 4096, 1, 1, False),
@@ -109,15 +110,15 @@ def size_of(path):
 # ---- tools: each makes a checkpoint at a path, and restarts from it
 
 class Cryo:
-    def __init__(self, options=()):
-        self.options = list(options)
+    def __init__(self, options=(), restart_options=()):
+        self.options, self.restart_options = list(options), list(restart_options)
 
     def checkpoint(self, pid, path, before=None):
         parent = ["--parent", before] if before else []
         command(["cr_checkpoint", "--tree", "--nosync", *self.options, *parent, "-f", path, str(pid)])
 
     def restart(self, path):
-        return subprocess.Popen(["cr_restart", path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        return subprocess.Popen(["cr_restart", *self.restart_options, path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
 class Criu:
@@ -139,6 +140,8 @@ def tools(peers):
     found = {"cryo": Cryo()}
     if "--no-snapshot" in command(["cr_checkpoint", "--help"]):
         found = {"cryo": Cryo(["--snapshot"]), "cryo, stopped": Cryo(["--no-snapshot"])}
+    if "--map" in command(["cr_restart", "--help"]):
+        found["cryo, mapped"] = Cryo(["--no-snapshot"], ["--map"])
     for peer in peers:
         if not shutil.which(peer):
             raise Failure(f"{peer} is not installed")
@@ -341,7 +344,7 @@ def show(name, results, limits):
             if not known:
                 continue
             line = f"  {figure:13}{tool:15}{min(known):11.2f}{median(known):11.2f}{max(known):11.2f} {unit:4}"
-            if tool not in ("cryo", "cryo, stopped") and median(known):
+            if not tool.startswith("cryo") and median(known):
                 line += f"  cryo is {median(own[figure]) / median(known):.3f} of it"
             elif figure == "total":
                 line += f"  {median(known) / limits['write'][name]:.2f} times a write"
