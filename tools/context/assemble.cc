@@ -17,12 +17,6 @@ namespace {
 
 constexpr std::size_t kMaxDatagram = 65535;
 
-template <typename... Args>
-[[noreturn]] void inconsistent(const Staging& staging, fmt::format_string<Args...> format, Args&&... args) {
-  fail(EBADMSG, "{}: inconsistent: {}", staging.scanner.source().name(),
-       fmt::format(format, std::forward<Args>(args)...));
-}
-
 template <typename T>
 void move_all(StagedMap<std::uint32_t, T>& from, std::map<std::uint32_t, T>& to) {
   for (const std::uint32_t id : from.order()) to.emplace(id, std::move(*from.find(id)));

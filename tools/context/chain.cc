@@ -16,7 +16,7 @@
 namespace cryo {
 namespace {
 
-constexpr std::size_t kBlock = 1 << 20;
+constexpr std::size_t kReadSize = 1 << 20;
 
 std::string last_part(const std::string& name) {
   return name.substr(name.rfind('/') + 1);
@@ -74,7 +74,7 @@ Source open_ancestor(const Ancestor& ancestor, const AncestorPlace& place, const
 
 void verify_ancestor_pages(const PageChunk& chunk, const Source& ancestor, const std::string& context) {
   const std::size_t page = chunk.bytes / chunk.nr_pages;
-  Bytes block(std::min<std::size_t>(chunk.bytes, std::max(kBlock, page)));
+  Bytes block(std::min<std::size_t>(chunk.bytes, std::max(kReadSize, page)));
   std::size_t next = 0;
   for (std::uint64_t at = 0; at < chunk.bytes;) {
     const auto part = std::span(block).first(std::min<std::uint64_t>(block.size(), chunk.bytes - at));

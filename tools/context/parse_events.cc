@@ -14,10 +14,9 @@ namespace {
 
 constexpr std::uint32_t kSettimeFlags = TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET;
 
-File& file_of(Staging& staging, const Payload& payload) {
+File& only_file_of(Staging& staging, const Payload& payload) {
   staging.once(payload);
-  if (payload.object() == 0) payload.damaged("0 cannot be an id");
-  return staging.files.mention(payload.object(), payload.section());
+  return file_of(staging, payload);
 }
 
 // Such that what a restart makes of them cannot overflow.
@@ -30,7 +29,6 @@ bool is_interval(std::uint64_t ns) {
 }
 
 constexpr std::uint32_t kTimerFlags = CRYO_TIMER_ARMED | CRYO_TIMER_ABSOLUTE | CRYO_TIMER_PENDING;
-constexpr std::uint32_t kMaxSignal = 64;
 constexpr std::uint32_t kMarkFlags = 0x640;  // FAN_MARK_IGNORED_SURV_MODIFY, EVICTABLE, IGNORE
 constexpr std::uint32_t kMaxWatch = ~0U >> 1;
 constexpr std::uint32_t kNotifications[] = {SIGEV_SIGNAL, SIGEV_NONE, SIGEV_THREAD, SIGEV_THREAD_ID};
@@ -70,7 +68,7 @@ void parse_posix_timers(Staging& staging, const Payload& payload) {
 }
 
 void parse_timerfd(Staging& staging, const Payload& payload) {
-  File& file = file_of(staging, payload);
+  File& file = only_file_of(staging, payload);
   const auto timer = payload.fixed<cryo_timerfd>();
   if (!is_remaining(timer.remaining_ns) || !is_interval(timer.interval_ns))
     payload.damaged("file {}: its time left ({}) or interval ({}) is impossible", payload.object(),
@@ -82,11 +80,11 @@ void parse_timerfd(Staging& staging, const Payload& payload) {
 }
 
 void parse_signalfd(Staging& staging, const Payload& payload) {
-  file_of(staging, payload).signalfd = payload.fixed<cryo_signalfd>();
+  only_file_of(staging, payload).signalfd = payload.fixed<cryo_signalfd>();
 }
 
 void parse_pidfd(Staging& staging, const Payload& payload) {
-  File& file = file_of(staging, payload);
+  File& file = only_file_of(staging, payload);
   const auto pidfd = payload.fixed<cryo_pidfd>();
   if (pidfd.pid < 0) payload.damaged("{} cannot be a pid", pidfd.pid);
   if (pidfd.flags & ~CRYO_PIDFD_THREAD)
@@ -95,7 +93,7 @@ void parse_pidfd(Staging& staging, const Payload& payload) {
 }
 
 void parse_inotify(Staging& staging, const Payload& payload) {
-  File& file = file_of(staging, payload);
+  File& file = only_file_of(staging, payload);
   Inotify inotify{payload.fixed<cryo_inotify>(), {}};
   std::set<std::uint32_t> numbers;
   auto rest = payload.tail();
@@ -119,7 +117,7 @@ void parse_inotify(Staging& staging, const Payload& payload) {
 }
 
 void parse_fanotify(Staging& staging, const Payload& payload) {
-  File& file = file_of(staging, payload);
+  File& file = only_file_of(staging, payload);
   Fanotify group{payload.fixed<cryo_fanotify>(), {}};
   auto rest = payload.tail();
   for (std::uint32_t i = 0; i < group.head.marks; ++i) {
@@ -144,7 +142,7 @@ void parse_fanotify(Staging& staging, const Payload& payload) {
 }
 
 void parse_uring(Staging& staging, const Payload& payload) {
-  File& file = file_of(staging, payload);
+  File& file = only_file_of(staging, payload);
   Uring ring{payload.fixed<cryo_uring>(), {}, {}, {}};
   const cryo_uring& head = ring.head;
   if (head.flags & ~CRYO_URING_FLAGS)

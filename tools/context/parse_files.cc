@@ -13,20 +13,6 @@ constexpr std::uint32_t kInodeFlags =
     CRYO_INODE_POSIX_SHM;
 constexpr std::uint32_t kSocketFlags = CRYO_SOCK_REUSEADDR | CRYO_SOCK_REUSEPORT | CRYO_SOCK_V6ONLY;
 constexpr std::uint64_t kMaxOffset = ~0ULL >> 1;
-constexpr std::size_t kMaxSockaddr = 128;  // struct sockaddr_storage
-constexpr std::size_t kMaxPath = 4096;
-constexpr std::uint32_t kMaxSignal = 64;
-
-std::uint32_t id_of(const Payload& payload) {
-  if (payload.object() == 0) payload.damaged("0 cannot be an id");
-  return payload.object();
-}
-
-std::uint32_t pid_of(const Payload& payload) {
-  if (payload.object() == 0 || payload.object() > std::numeric_limits<std::int32_t>::max())
-    payload.damaged("{} cannot be a pid", static_cast<std::int32_t>(payload.object()));
-  return payload.object();
-}
 
 // Numbers that no kind has yet lie between those of different subjects.
 bool is_known(std::uint32_t kind) {
@@ -40,10 +26,6 @@ bool is_known(std::uint32_t kind) {
 
 bool is_opened_by_path(std::uint32_t kind) {
   return kind == CRYO_FILE_PATH || (kind >= CRYO_FILE_DEVICE && kind <= CRYO_FILE_REMOVED_DIR);
-}
-
-File& file_of(Staging& staging, const Payload& payload) {
-  return staging.files.mention(id_of(payload), payload.section());
 }
 
 }  // namespace
@@ -78,7 +60,7 @@ void parse_file(Staging& staging, const Payload& payload) {
 
 void parse_fds(Staging& staging, const Payload& payload) {
   staging.once(payload);
-  const auto pid = static_cast<std::int32_t>(pid_of(payload));
+  const auto pid = pid_of(payload);
   auto fds = payload.array<cryo_fd>();
   std::sort(fds.begin(), fds.end(), [](const cryo_fd& a, const cryo_fd& b) { return a.fd < b.fd; });
   for (std::size_t i = 0; i < fds.size(); ++i) {
@@ -95,7 +77,7 @@ void parse_fds(Staging& staging, const Payload& payload) {
 
 void parse_locks(Staging& staging, const Payload& payload) {
   staging.once(payload);
-  const auto pid = static_cast<std::int32_t>(pid_of(payload));
+  const auto pid = pid_of(payload);
   auto locks = payload.array<cryo_lock>();
   for (const cryo_lock& lock : locks) {
     if (lock.kind == 0 || lock.kind > CRYO_LOCK_LEASE)

@@ -15,13 +15,7 @@ constexpr std::int32_t kMaxAdjustment = 32767;  // SEMAEM
 constexpr std::uint32_t kMaxPid = 0x7fffffff;
 constexpr std::uint64_t kMaxQueue = 1U << 24;  // HARD_MSGSIZEMAX
 constexpr std::uint32_t kMaxNotify = 1;        // SIGEV_NONE
-constexpr std::uint32_t kMaxSignal = 64;
 constexpr std::int64_t kMaxPriority = 32768;  // MQ_PRIO_MAX
-
-File& file_of(Staging& staging, const Payload& payload) {
-  if (payload.object() == 0) payload.damaged("0 cannot be an id");
-  return staging.files.mention(payload.object(), payload.section());
-}
 
 // The next `size` bytes of the tail.
 Bytes take(const Payload& payload, std::span<const std::byte>& rest, std::uint32_t size) {

@@ -13,12 +13,6 @@ namespace {
 // Of those from bit 32 on, which are an architecture's, there is one so far.
 constexpr std::uint64_t kVmaFlags = ((CRYO_VMA_DROPPABLE << 1) - 1) | 1ULL << 32;
 
-// Ids are chosen by the writer, 0 means none.
-std::uint32_t id_of(const Payload& payload) {
-  if (payload.object() == 0) payload.damaged("0 cannot be an id");
-  return payload.object();
-}
-
 void check_vma(Staging& staging, const Payload& payload, const cryo_vma& vma) {
   const std::uint64_t page = staging.scanner.header().page_size;
   if (vma.start >= vma.end || vma.start % page != 0 || vma.end % page != 0)

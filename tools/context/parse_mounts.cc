@@ -15,12 +15,6 @@ namespace {
 
 constexpr std::uint32_t kNobody = 0xffffffff;
 
-template <typename... Args>
-[[noreturn]] void inconsistent(const Staging& staging, fmt::format_string<Args...> format, Args&&... args) {
-  fail(EBADMSG, "{}: inconsistent: {}", staging.scanner.source().name(),
-       fmt::format(format, std::forward<Args>(args)...));
-}
-
 std::vector<Mount> mounts_of(const Payload& payload, std::string_view text) {
   auto mounts = parse_mountinfo(text);
   if (!mounts) payload.damaged("its text is not that of mountinfo");
@@ -125,8 +119,8 @@ void check_shown_again(const Staging& staging, const Context& context) {
 }
 
 // Whether a name is one, and its directory, if not what is mounted.
-struct Name {
-  explicit Name(const std::string& path) {
+struct NameIn {
+  explicit NameIn(const std::string& path) {
     const std::size_t slash = path.rfind('/');
     if (slash != std::string::npos) directory = path.substr(0, slash);
     last = slash == std::string::npos ? path : path.substr(slash + 1);
@@ -187,7 +181,7 @@ void check_mount_entries(const Staging& staging, const Context& context) {
       inconsistent(staging, "file {} of a mount: {}", file, why);
     };
     if (!mounts.contains(mount)) bad("its mount is no new tmpfs");
-    const Name name(entry.path);
+    const NameIn name(entry.path);
     const bool top = entry.path.empty(), directory = S_ISDIR(entry.head.mode);
     if (top && !directory) bad("what is mounted is no directory");
     if (!top && !name.good) bad("its name is none");

@@ -39,12 +39,6 @@ void check_range(const Payload& payload, const cryo_id_range& range) {
     payload.damaged("a range of {} ids from {} at {}", range.count, range.first, range.lower_first);
 }
 
-template <typename... Args>
-[[noreturn]] void inconsistent(const Staging& staging, fmt::format_string<Args...> format, Args&&... args) {
-  fail(EBADMSG, "{}: inconsistent: {}", staging.scanner.source().name(),
-       fmt::format(format, std::forward<Args>(args)...));
-}
-
 bool is_complete(const Namespace& ns) {
   switch (ns.head.type) {
     case CLONE_NEWUTS:

@@ -11,7 +11,7 @@ constexpr std::uint32_t kMaxUtilization = 1024;  // SCHED_CAPACITY_SCALE
 constexpr std::uint32_t kMaxMode = 64;           // of MPOL_*, with room for new ones
 constexpr std::uint32_t kModeFlags = 7U << 13;   // MPOL_MODE_FLAGS
 
-std::int32_t id_of(const Payload& payload) {
+std::int32_t task_id_of(const Payload& payload) {
   if (payload.object() == 0 || payload.object() > std::numeric_limits<std::int32_t>::max())
     payload.damaged("{} cannot be an id", payload.object());
   return static_cast<std::int32_t>(payload.object());
@@ -34,7 +34,7 @@ void parse_uclamp(Staging& staging, const Payload& payload) {
   for (const std::uint32_t value : {head.min, head.max})
     if (value > kMaxUtilization && value != CRYO_UCLAMP_NONE)
       payload.damaged("a utilization clamp of {}", value);
-  staging.threads.mention(id_of(payload), payload.section()).uclamp = head;
+  staging.threads.mention(task_id_of(payload), payload.section()).uclamp = head;
 }
 
 // A thread and an address space may have the same number.
@@ -47,7 +47,7 @@ void parse_mempolicy(Staging& staging, const Payload& payload) {
     check_policy(payload, policy);
     if ((policy.of_mm != 0) != of_mm) payload.damaged("NUMA policies of a thread and of memory");
   }
-  const std::int32_t id = id_of(payload);
+  const std::int32_t id = task_id_of(payload);
   if (of_mm) {
     staging.mms.mention(static_cast<std::uint32_t>(id), payload.section()).mempolicies = policies;
     return;
@@ -60,7 +60,7 @@ void parse_cgroup(Staging& staging, const Payload& payload) {
   staging.once(payload);
   std::string path = payload.string();
   if (!path.starts_with('/')) payload.damaged("'{}' is no path of a control group", path);
-  staging.processes.mention(id_of(payload), payload.section()).cgroup = std::move(path);
+  staging.processes.mention(task_id_of(payload), payload.section()).cgroup = std::move(path);
 }
 
 }  // namespace cryo

@@ -18,14 +18,6 @@ constexpr std::uint32_t kMaxRestartKind = 4;  // CRYO_RESTART_TIMED of <cryo/ioc
 constexpr std::uint32_t kMaxSignals = 64;
 constexpr std::int32_t kMaxStopSignal = 64;
 
-// Pids are positive; an object field is unsigned.
-std::int32_t pid_of(const Payload& payload) {
-  const std::uint32_t object = payload.object();
-  if (object == 0 || object > static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max()))
-    payload.damaged("{} cannot be a pid", static_cast<std::int32_t>(object));
-  return static_cast<std::int32_t>(object);
-}
-
 Process& process_of(Staging& staging, const Payload& payload) {
   return staging.processes.mention(pid_of(payload), payload.section());
 }

@@ -5,16 +5,9 @@
 namespace cryo {
 namespace {
 
-constexpr std::size_t kMaxSockaddr = 128;  // struct sockaddr_storage
-constexpr std::size_t kMaxPath = 4096;
 constexpr std::size_t kMaxPassed = 253;  // SCM_MAX_FD
 constexpr std::uint32_t kStateFlags =
     CRYO_SOCK_STATE_UNLINKED | CRYO_SOCK_STATE_LISTENER | CRYO_SOCK_STATE_ANY_ADDRESS;
-
-File& file_of(Staging& staging, const Payload& payload) {
-  if (payload.object() == 0) payload.damaged("0 cannot be an id");
-  return staging.files.mention(payload.object(), payload.section());
-}
 
 // Takes from the front of `rest`.
 std::span<const std::byte> take(const Payload& payload, std::span<const std::byte>& rest, std::size_t size,

@@ -18,7 +18,7 @@
 namespace cryo {
 namespace {
 
-constexpr std::size_t kBlock = 1 << 20;
+constexpr std::size_t kSpoolBlock = 1 << 20;
 
 struct FreeDStream {
   void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
@@ -163,7 +163,7 @@ bool is_zstd(std::span<const std::byte> start) {
 }
 
 Spool spool(int fd, const std::string& name) {
-  std::vector<std::byte> block(kBlock);
+  std::vector<std::byte> block(kSpoolBlock);
   const std::size_t first = read_full(fd, std::span(block).first(CRYO_MAGIC_LEN), name);
   Copy copy(name);
   const bool compressed = is_zstd(std::span(block).first(first));

@@ -5,13 +5,20 @@
 // thread by its REGSET) before it is defined (by its THREAD).
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "context/model.h"
 #include "context/payload.h"
 
@@ -195,5 +202,36 @@ void check_namespaces(const Staging& staging, const Context& context);
 
 // Puts the parts together and checks what holds between them.
 [[nodiscard]] Context assemble(Staging& staging);
+
+// Bounds of Linux.
+inline constexpr std::uint32_t kMaxSignal = 64;
+inline constexpr std::size_t kMaxSockaddr = 128;  // struct sockaddr_storage
+inline constexpr std::size_t kMaxPath = 4096;
+
+// Ids are chosen by the writer, 0 means none.
+[[nodiscard]] inline std::uint32_t id_of(const Payload& payload) {
+  if (payload.object() == 0) payload.damaged("0 cannot be an id");
+  return payload.object();
+}
+
+// Pids are positive; an object field is unsigned.
+[[nodiscard]] inline std::int32_t pid_of(const Payload& payload) {
+  const std::uint32_t object = payload.object();
+  if (object == 0 || object > static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max()))
+    payload.damaged("{} cannot be a pid", static_cast<std::int32_t>(object));
+  return static_cast<std::int32_t>(object);
+}
+
+// The open file that the section is about.
+[[nodiscard]] inline File& file_of(Staging& staging, const Payload& payload) {
+  return staging.files.mention(id_of(payload), payload.section());
+}
+
+// Sections that are right one by one, and do not fit together.
+template <typename... Args>
+[[noreturn]] void inconsistent(const Staging& staging, fmt::format_string<Args...> format, Args&&... args) {
+  fail(EBADMSG, "{}: inconsistent: {}", staging.scanner.source().name(),
+       fmt::format(format, std::forward<Args>(args)...));
+}
 
 }  // namespace cryo

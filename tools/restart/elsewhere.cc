@@ -21,11 +21,11 @@ struct Answer {
   char text[1024] = {};
 };
 
-struct Pipe {
+struct AnswerPipe {
   UniqueFd in, out;
 };
 
-Pipe make_pipe() {
+AnswerPipe make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("cannot make a pipe");
   return {UniqueFd(ends[1]), UniqueFd(ends[0])};
@@ -67,7 +67,7 @@ int wait_for(pid_t pid) {
 }  // namespace
 
 FdPair pair_from_elsewhere(const std::function<FdPair()>& make) {
-  const Pipe pipe = make_pipe();
+  const AnswerPipe pipe = make_pipe();
   const pid_t pid = clone_quietly(CLONE_FILES);
   if (pid == 0) answer_from(make, pipe.in.get());
   const int status = wait_for(pid);
@@ -84,7 +84,7 @@ UniqueFd from_elsewhere(const std::function<UniqueFd()>& make) {
 }
 
 Assistant::Assistant(const std::function<int()>& work) {
-  Pipe pipe = make_pipe();
+  AnswerPipe pipe = make_pipe();
   pid_ = clone_quietly(0);
   if (pid_ == 0) {
     pipe.in.reset();

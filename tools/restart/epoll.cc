@@ -56,9 +56,9 @@ class Borrowed {
   UniqueFd before_;
 };
 
-class Filler {
+class InterestFiller {
  public:
-  Filler(const File& file, int fd, const Process& process, const std::map<std::uint32_t, int>& fds,
+  InterestFiller(const File& file, int fd, const Process& process, const std::map<std::uint32_t, int>& fds,
          int handle_fd)
       : file_(file), fd_(fd), process_(process), fds_(fds), handle_fd_(handle_fd) {}
 
@@ -77,7 +77,7 @@ class Filler {
   int handle_fd_;
 };
 
-void Filler::disarm(const cryo_epoll_target& target, int target_fd) {
+void InterestFiller::disarm(const cryo_epoll_target& target, int target_fd) {
   cryo_epoll_disarm args{};
   args.size = sizeof(args);
   args.epoll_fd = fd_;
@@ -89,7 +89,7 @@ void Filler::disarm(const cryo_epoll_target& target, int target_fd) {
 }
 
 // Most often the number itself.
-int Filler::descriptor_of(const cryo_epoll_target& target) const {
+int InterestFiller::descriptor_of(const cryo_epoll_target& target) const {
   const auto at_number = [&](const cryo_fd& fd) { return fd.fd == target.fd && fd.file == target.file; };
   if (target.file == 0 || std::any_of(process_.fds.begin(), process_.fds.end(), at_number))
     return static_cast<int>(target.fd);
@@ -100,7 +100,7 @@ int Filler::descriptor_of(const cryo_epoll_target& target) const {
   return its->second;
 }
 
-void Filler::add(const cryo_epoll_target& target) {
+void InterestFiller::add(const cryo_epoll_target& target) {
   const int number = static_cast<int>(target.fd);
   const Borrowed place(number, descriptor_of(target));
   epoll_event event{};
@@ -112,7 +112,7 @@ void Filler::add(const cryo_epoll_target& target) {
 }
 
 // Takes the edges that the program has seen before.
-void Filler::drain() {
+void InterestFiller::drain() {
   epoll_event events[64];
   for (std::size_t left = file_.epoll.size() + 1; left > 0; --left) {
     const int n = ::epoll_wait(fd_, events, static_cast<int>(std::size(events)), 0);
@@ -121,7 +121,7 @@ void Filler::drain() {
   }
 }
 
-void Filler::fill() {
+void InterestFiller::fill() {
   const bool some = std::any_of(file_.epoll.begin(), file_.epoll.end(), is_reported);
   for (const cryo_epoll_target& target : file_.epoll)
     if (is_reported(target)) add(target);
@@ -143,7 +143,7 @@ void fill_epolls(const Context& context, const Process& process, const std::map<
   for (const auto& [id, fd] : fds) {
     const File& file = context.file(id);
     if (file.head.kind == CRYO_FILE_EPOLL && is_first_with(context, process, id))
-      Filler(file, fd, process, fds, handle_fd).fill();
+      InterestFiller(file, fd, process, fds, handle_fd).fill();
   }
 }
 

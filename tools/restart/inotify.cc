@@ -17,9 +17,9 @@ namespace {
 constexpr std::uint32_t kHighestWatch = 1U << 20;
 constexpr std::uint32_t kDrainEvery = 1024;  // the queue has 16384 places by default
 
-class Filler {
+class WatchFiller {
  public:
-  Filler(const File& file, int fd, const Relocations& relocations)
+  WatchFiller(const File& file, int fd, const Relocations& relocations)
       : inotify_(*file.inotify), fd_(fd), relocations_(relocations) {}
 
   void fill();
@@ -36,14 +36,14 @@ class Filler {
   UniqueFd unused_;  // a file that nobody watches
 };
 
-void Filler::drain() {
+void WatchFiller::drain() {
   alignas(inotify_event) char buffer[65536];
   pollfd ready{fd_, POLLIN, 0};
   while (::poll(&ready, 1, 0) > 0)
     if (::read(fd_, buffer, sizeof(buffer)) <= 0) return;
 }
 
-void Filler::skip_to(std::uint32_t wd) {
+void WatchFiller::skip_to(std::uint32_t wd) {
   if (wd > kHighestWatch) fail(ERANGE, "inotify descriptor {}: watch {} is too far to be reached", fd_, wd);
   if (next_ >= wd) return;
   if (!unused_) unused_ = UniqueFd(::memfd_create("unused", MFD_CLOEXEC));
@@ -57,7 +57,7 @@ void Filler::skip_to(std::uint32_t wd) {
   }
 }
 
-void Filler::add(const Watch& watch) {
+void WatchFiller::add(const Watch& watch) {
   const std::string path = relocations_.apply(watch.path);
   const int got = ::inotify_add_watch(fd_, path.c_str(), watch.head.mask | IN_DONT_FOLLOW);
   if (got < 0) fail_errno("inotify descriptor {}: cannot watch {}", fd_, path);
@@ -66,7 +66,7 @@ void Filler::add(const Watch& watch) {
   next_ = watch.head.wd + 1;
 }
 
-void Filler::fill() {
+void WatchFiller::fill() {
   std::vector<const Watch*> watches;
   for (const Watch& watch : inotify_.watches) watches.push_back(&watch);
   std::sort(watches.begin(), watches.end(),
@@ -92,7 +92,7 @@ void fill_inotifies(const Context& context, const Process& process, const Restar
   for (const auto& [id, fd] : fds) {
     const File& file = context.file(id);
     if (file.head.kind == CRYO_FILE_INOTIFY && is_first_with(context, process, id))
-      Filler(file, fd, options.relocations).fill();
+      WatchFiller(file, fd, options.relocations).fill();
   }
 }
 

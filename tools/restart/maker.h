@@ -19,7 +19,7 @@ struct MakerInput {
   const RestartOptions& options;
   const TreePlan& plan;
   std::vector<std::int32_t> nice_not_permitted;  // tids
-  std::vector<int> context_fds;                  // of the context, and of those that have bytes of its pages
+  std::vector<int> context_fds{};                // of the context, and of those that have bytes of its pages
   int handle_fd = -1;
   int device_fd = -1;
   const FanotifyGroups* fanotify = nullptr;

@@ -10,17 +10,17 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "base/units.h"
 #include "restart/files.h"
 #include "restart/mounts.h"
 
 namespace cryo {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 timespec time_of(std::int64_t ns) {
-  const std::int64_t rest = (ns % kSecond + kSecond) % kSecond;
-  return {static_cast<time_t>((ns - rest) / kSecond), static_cast<long>(rest)};
+  const std::int64_t rest = (ns % kNsPerSec + kNsPerSec) % kNsPerSec;
+  return {static_cast<time_t>((ns - rest) / kNsPerSec), static_cast<long>(rest)};
 }
 
 using PagesByFile = std::map<std::uint32_t, std::vector<const PageChunk*>>;

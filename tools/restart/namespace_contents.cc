@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "base/units.h"
 #include "restart/cgroup.h"
 #include "restart/credentials.h"
 #include "restart/elsewhere.h"
@@ -32,14 +33,13 @@
 namespace cryo {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr const char* kUserMapper = "newuidmap";
 constexpr const char* kGroupMapper = "newgidmap";
 
 std::int64_t now(clockid_t clock) {
   timespec time{};
   if (::clock_gettime(clock, &time) != 0) fail_errno("cannot read clock {}", clock);
-  return time.tv_sec * kSecond + time.tv_nsec;
+  return time.tv_sec * kNsPerSec + time.tv_nsec;
 }
 
 // At once: what takes part of it is no file for that.
@@ -164,10 +164,10 @@ void set_clocks(const Clocks& clocks) {
   std::string name;
   for (std::int64_t seconds = 0, ns = 0; file >> name >> seconds >> ns;) {
     const bool monotonic = name == "monotonic";
-    const std::int64_t machine = now(monotonic ? CLOCK_MONOTONIC : CLOCK_BOOTTIME) - (seconds * kSecond + ns);
+    const std::int64_t machine = now(monotonic ? CLOCK_MONOTONIC : CLOCK_BOOTTIME) - (seconds * kNsPerSec + ns);
     const std::int64_t offset = (monotonic ? clocks.monotonic_ns : clocks.boottime_ns) - machine;
-    const std::int64_t down = offset >= 0 ? offset / kSecond : -((-offset + kSecond - 1) / kSecond);
-    text += fmt::format("{} {} {}\n", name, down, offset - down * kSecond);
+    const std::int64_t down = offset >= 0 ? offset / kNsPerSec : -((-offset + kNsPerSec - 1) / kNsPerSec);
+    text += fmt::format("{} {} {}\n", name, down, offset - down * kNsPerSec);
   }
   if (text.empty()) fail_errno("cannot read /proc/self/timens_offsets");
   const UniqueFd out = open_proc("self/timens_offsets", O_WRONLY);

@@ -29,8 +29,8 @@ UniqueFd open_pidfd(const File& file, pid_t pid) {
 }
 
 // Room for one descriptor in a message.
-struct Message {
-  Message() {
+struct FdMessage {
+  FdMessage() {
     header.msg_iov = &vector;
     header.msg_iovlen = 1;
     header.msg_control = control;
@@ -44,7 +44,7 @@ struct Message {
 };
 
 void send_file(int to, int fd) {
-  Message message;
+  FdMessage message;
   cmsghdr* head = CMSG_FIRSTHDR(&message.header);
   head->cmsg_level = SOL_SOCKET;
   head->cmsg_type = SCM_RIGHTS;
@@ -62,7 +62,7 @@ void wait_for_message(int from) {
 
 // Without taking the message away: it is for all.
 UniqueFd receive_file(int from) {
-  Message message;
+  FdMessage message;
   ssize_t got = 0;
   wait_for_message(from);
   do got = ::recvmsg(from, &message.header, MSG_PEEK | MSG_CMSG_CLOEXEC);

@@ -17,7 +17,7 @@
 namespace cryo {
 namespace {
 
-constexpr std::size_t kStackSize = 8 << 20;
+constexpr std::size_t kHelperStackSize = 8 << 20;
 constexpr std::size_t kThreadRoom = 1 << 18;  // of that, for what the thread itself had
 constexpr std::uint64_t kRedZone = 4096;
 constexpr std::uint32_t kRseqLength = 32;
@@ -42,7 +42,7 @@ Left make_and_lose_thread() {
   pthread_attr_t attributes;
   pthread_t thread;
   ::pthread_attr_init(&attributes);
-  int error = ::pthread_attr_setstacksize(&attributes, kStackSize);
+  int error = ::pthread_attr_setstacksize(&attributes, kHelperStackSize);
   if (error == 0) error = ::pthread_create(&thread, &attributes, leave, &left);
   ::pthread_attr_destroy(&attributes);
   if (error != 0) fail(error, "cannot make a stack for a process that shares memory");
@@ -65,7 +65,7 @@ void register_rseq() {
 SecondLife::SecondLife(Entry entry, void* argument, bool shares_handlers)
     : entry_(entry), argument_(argument), shares_handlers_(shares_handlers) {
   const Left left = make_and_lose_thread();
-  stack_size_ = kStackSize - kThreadRoom;
+  stack_size_ = kHelperStackSize - kThreadRoom;
   stack_ = left.stack_end - stack_size_;
   thread_pointer_ = left.thread_pointer;
 }

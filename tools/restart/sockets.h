@@ -131,4 +131,9 @@ void name_peers(const Context& context, const Process& process, const std::map<s
 [[nodiscard]] std::string connection_problem(const Context& context, const File& file,
                                              const Relocations& relocations);
 
+// An address as a context has it, for a system call.
+[[nodiscard]] inline const sockaddr* raw(const Bytes& bytes) {
+  return reinterpret_cast<const sockaddr*>(bytes.data());
+}
+
 }  // namespace cryo

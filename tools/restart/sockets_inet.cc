@@ -40,10 +40,6 @@ bool was_reset(const SocketState& state) {
   }
 }
 
-const sockaddr* raw(const Bytes& bytes) {
-  return reinterpret_cast<const sockaddr*>(bytes.data());
-}
-
 socklen_t size_of(const Bytes& bytes) {
   return static_cast<socklen_t>(bytes.size());
 }

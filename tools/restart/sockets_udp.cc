@@ -21,10 +21,6 @@ bool is_udp(const File& file) {
   return file.head.kind == CRYO_FILE_UDP;
 }
 
-const sockaddr* raw(const Bytes& bytes) {
-  return reinterpret_cast<const sockaddr*>(bytes.data());
-}
-
 // The name with no address but the port.
 Bytes any_address(Bytes name, std::uint32_t family) {
   const std::size_t start =

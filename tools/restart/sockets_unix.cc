@@ -56,10 +56,6 @@ Bytes key_of(std::uint32_t net, const Bytes& name) {
   return key;
 }
 
-const sockaddr* raw(const Bytes& bytes) {
-  return reinterpret_cast<const sockaddr*>(bytes.data());
-}
-
 std::string text_of(const Bytes& name) {
   const std::size_t skip = offsetof(sockaddr_un, sun_path);
   if (name.size() <= skip) return "a Unix address";

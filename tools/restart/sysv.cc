@@ -24,7 +24,7 @@
 namespace cryo {
 namespace {
 
-constexpr int kTries = 100;  // while others make objects, too
+constexpr int kIdTries = 100;  // while others make objects, too
 
 union SemArgument {
   int value;
@@ -32,17 +32,17 @@ union SemArgument {
   unsigned short* values;
 };
 
-struct Kind {
+struct ObjectKind {
   std::uint32_t number;  // CRYO_IPC_KIND_*
   const char* tag;       // in the list of what was made
   const char* what;
   const char* sysctl;
 };
-constexpr Kind kShm{CRYO_IPC_KIND_SHM, "shm", "shared memory", "/proc/sys/kernel/shm_next_id"};
-constexpr Kind kSem{CRYO_IPC_KIND_SEM, "sem", "semaphores", "/proc/sys/kernel/sem_next_id"};
-constexpr Kind kMsg{CRYO_IPC_KIND_MSG, "msg", "message queue", "/proc/sys/kernel/msg_next_id"};
+constexpr ObjectKind kShm{CRYO_IPC_KIND_SHM, "shm", "shared memory", "/proc/sys/kernel/shm_next_id"};
+constexpr ObjectKind kSem{CRYO_IPC_KIND_SEM, "sem", "semaphores", "/proc/sys/kernel/sem_next_id"};
+constexpr ObjectKind kMsg{CRYO_IPC_KIND_MSG, "msg", "message queue", "/proc/sys/kernel/msg_next_id"};
 
-std::string describe(const Kind& kind, const cryo_ipc_perm& perm) {
+std::string describe(const ObjectKind& kind, const cryo_ipc_perm& perm) {
   return fmt::format("System V {} {} (key {:#x})", kind.what, perm.id, static_cast<std::uint32_t>(perm.key));
 }
 
@@ -113,7 +113,7 @@ Found find_msg(const Context& context, const MsgQueue& saved) {
   return found;
 }
 
-bool key_taken(const Kind& kind, std::int32_t key) {
+bool key_taken(const ObjectKind& kind, std::int32_t key) {
   if (key == IPC_PRIVATE) return false;
   const int id = kind.number == CRYO_IPC_KIND_SHM   ? ::shmget(key, 0, 0)
                  : kind.number == CRYO_IPC_KIND_SEM ? ::semget(key, 0, 0)
@@ -122,20 +122,20 @@ bool key_taken(const Kind& kind, std::int32_t key) {
 }
 
 // Empty when the object can be had.
-std::string problem_of(const Kind& kind, const cryo_ipc_perm& perm, const Found& found) {
+std::string problem_of(const ObjectKind& kind, const cryo_ipc_perm& perm, const Found& found) {
   if (!found.obstacle.empty()) return fmt::format("{}: {}", describe(kind, perm), found.obstacle);
   if (!found.exists && key_taken(kind, perm.key))
     return fmt::format("{}: its key is taken by another object", describe(kind, perm));
   return {};
 }
 
-bool choose_by_sysctl(const Kind& kind, std::int32_t id) {
+bool choose_by_sysctl(const ObjectKind& kind, std::int32_t id) {
   const UniqueFd fd(::open(kind.sysctl, O_WRONLY | O_CLOEXEC));
   const std::string text = std::to_string(id);
   return fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-void choose_id(const Kind& kind, std::int32_t id) {
+void choose_id(const ObjectKind& kind, std::int32_t id) {
   cryo_ipc_id wanted{};
   wanted.size = sizeof(wanted);
   wanted.kind = kind.number;
@@ -149,9 +149,9 @@ void choose_id(const Kind& kind, std::int32_t id) {
         id, kind.what);
 }
 
-class Maker {
+class ObjectMaker {
  public:
-  Maker(const FileRestoreInput& input, std::uint32_t ns) : input_(input), ns_(ns) {}
+  ObjectMaker(const FileRestoreInput& input, std::uint32_t ns) : input_(input), ns_(ns) {}
 
   void make_all();
 
@@ -161,7 +161,7 @@ class Maker {
   void make(const MsgQueue& queue);
   [[nodiscard]] std::uint32_t user(std::uint32_t id) const;
   [[nodiscard]] std::uint32_t group(std::uint32_t id) const;
-  void obtain(const Kind& kind, const cryo_ipc_perm& perm, const Found& found,
+  void obtain(const ObjectKind& kind, const cryo_ipc_perm& perm, const Found& found,
               const std::function<int()>& create, const std::function<void(int)>& remove);
   void fill(const Inode& inode, bool clear);
 
@@ -169,21 +169,21 @@ class Maker {
   std::uint32_t ns_;  // that this process is in
 };
 
-std::uint32_t Maker::user(std::uint32_t id) const {
+std::uint32_t ObjectMaker::user(std::uint32_t id) const {
   return ns_ == 0 ? id : input_.namespaces.id_inside(ns_, id, false);
 }
 
-std::uint32_t Maker::group(std::uint32_t id) const {
+std::uint32_t ObjectMaker::group(std::uint32_t id) const {
   return ns_ == 0 ? id : input_.namespaces.id_inside(ns_, id, true);
 }
 
 // With the saved id, new or as it was left.
-void Maker::obtain(const Kind& kind, const cryo_ipc_perm& perm, const Found& found,
+void ObjectMaker::obtain(const ObjectKind& kind, const cryo_ipc_perm& perm, const Found& found,
                    const std::function<int()>& create, const std::function<void(int)>& remove) {
   const std::string problem = problem_of(kind, perm, found);
   if (!problem.empty()) fail(EEXIST, "{}", problem);
   if (found.exists) return;
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kIdTries; ++i) {
     choose_id(kind, perm.id);
     const int id = create();
     if (id < 0) fail_errno("cannot make {}", describe(kind, perm));
@@ -194,10 +194,10 @@ void Maker::obtain(const Kind& kind, const cryo_ipc_perm& perm, const Found& fou
     }
     remove(id);
   }
-  fail(EBUSY, "{}: its id was not to be had in {} tries", describe(kind, perm), kTries);
+  fail(EBUSY, "{}: its id was not to be had in {} tries", describe(kind, perm), kIdTries);
 }
 
-void Maker::fill(const Inode& inode, bool clear) {
+void ObjectMaker::fill(const Inode& inode, bool clear) {
   const cryo_shm& saved = *inode.shm;
   void* const memory = ::shmat(saved.perm.id, nullptr, 0);
   if (memory == reinterpret_cast<void*>(-1)) fail_errno("cannot attach {}", describe(kShm, saved.perm));
@@ -223,7 +223,7 @@ void Maker::fill(const Inode& inode, bool clear) {
   if (::shmdt(memory) != 0) fail_errno("cannot detach {}", describe(kShm, saved.perm));
 }
 
-void Maker::make(const Inode& inode) {
+void ObjectMaker::make(const Inode& inode) {
   const cryo_shm& saved = *inode.shm;
   const Found found = find_shm(saved);
   obtain(
@@ -242,7 +242,7 @@ void Maker::make(const Inode& inode) {
     fail_errno("cannot lock {}", describe(kShm, saved.perm));
 }
 
-void Maker::make(const SemSet& set) {
+void ObjectMaker::make(const SemSet& set) {
   const cryo_ipc_perm& perm = set.head.perm;
   const int count = static_cast<int>(set.values.size());
   const Found found = find_sem(input_.context, set);
@@ -269,7 +269,7 @@ void drain(int id) {
   }
 }
 
-void Maker::make(const MsgQueue& queue) {
+void ObjectMaker::make(const MsgQueue& queue) {
   const cryo_ipc_perm& perm = queue.head.perm;
   const Found found = find_msg(input_.context, queue);
   obtain(
@@ -300,7 +300,7 @@ void Maker::make(const MsgQueue& queue) {
     fail_errno("cannot set owner, mode and size of {}", describe(kMsg, perm));
 }
 
-void Maker::make_all() {
+void ObjectMaker::make_all() {
   for (const auto& [id, inode] : input_.context.inodes)
     if (inode.shm && inode.shm->perm.ns == ns_) make(inode);
   for (const SemSet& set : input_.context.sem_sets)
@@ -324,11 +324,11 @@ void check_sysv(const Context& context, Findings& findings) {
 }
 
 void restore_sysv(const FileRestoreInput& input) {
-  Maker(input, 0).make_all();
+  ObjectMaker(input, 0).make_all();
   for (const auto& [id, ns] : input.context.namespaces) {
     if (!ns.ipc) continue;
     const UniqueFd done = input.namespaces.inside_ipc(id, [&, number = id] {
-      Maker(input, number).make_all();
+      ObjectMaker(input, number).make_all();
       return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     });
   }

@@ -27,7 +27,6 @@ constexpr std::uint64_t kRobustHeadSize = 24;    // struct robust_list_head
 constexpr std::uint32_t kAutodisarm = 1U << 31;  // SS_AUTODISARM
 constexpr std::uint64_t kSchedFlags = 0x7;       // RESET_ON_FORK, RECLAIM, DL_OVERRUN
 constexpr int kIoPriorityProcess = 1;            // IOPRIO_WHO_PROCESS
-constexpr std::uint64_t kNsPerSec = 1000000000;
 constexpr std::size_t kThreadCalls = 24;       // of one thread, the most there can be
 constexpr std::size_t kCredentialCalls = 150;  // capabilities are one call each
 

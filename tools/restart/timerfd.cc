@@ -16,12 +16,12 @@ using stub::Step;
 constexpr unsigned long kSetTicks = _IOW('T', 0, std::uint64_t);  // TFD_IOC_SET_TICKS
 
 // What timerfd_settime() gets, and how many expirations read() is to find.
-struct Setting {
+struct TimerfdSetting {
   itimerspec spec{};
   std::uint64_t ticks = 0;
 };
 
-Setting setting_of(const Context& context, const cryo_timerfd& saved) {
+TimerfdSetting setting_of(const Context& context, const cryo_timerfd& saved) {
   const bool absolute = saved.settime_flags & TFD_TIMER_ABSTIME;
   std::int64_t remaining = saved.remaining_ns;
   // A date stays what it is. On clocks that begin with the machine a point in time means nothing
@@ -29,7 +29,7 @@ Setting setting_of(const Context& context, const cryo_timerfd& saved) {
   if (absolute && is_calendar_clock(saved.clockid))
     remaining -= now_on(CLOCK_REALTIME) - static_cast<std::int64_t>(context.system.realtime_ns);
 
-  Setting setting;
+  TimerfdSetting setting;
   setting.spec.it_interval = timespec_of(static_cast<std::int64_t>(saved.interval_ns));
   setting.ticks = saved.ticks;
   Expiry expiry;
@@ -61,7 +61,7 @@ void plan_timerfds(const Context& context, const Process& process, const std::ma
   for (const auto& [id, fd] : fds) {
     const File& file = context.file(id);
     if (file.head.kind != CRYO_FILE_TIMERFD || !is_first_with(context, process, id)) continue;
-    const Setting setting = setting_of(context, *file.timerfd);
+    const TimerfdSetting setting = setting_of(context, *file.timerfd);
     auto* spec = area.array<itimerspec>(1);
     *spec = setting.spec;
     const auto number = static_cast<std::uint32_t>(fd);

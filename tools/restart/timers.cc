@@ -2,11 +2,11 @@
 #include "restart/timers.h"
 
 #include "base/error.h"
+#include "base/units.h"
 
 namespace cryo {
 namespace {
 
-constexpr std::int64_t kNsPerSec = 1000000000;
 
 }  // namespace
 
