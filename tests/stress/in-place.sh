@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 # in-place.sh - STRESS_COUNT checkpoints of a program that goes on, and what they leave behind (bash)
 . "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
-count=${STRESS_COUNT:-400}
+count=${STRESS_COUNT:-150}
+[ -z "${CRYO_CHECK_ALL:-}" ] || count=400
 slack=100			# objects more or less that have nothing to do with checkpoints: caches are shared
 [ "$(id -u)" = 0 ] || skip_all "needs root to look at the kernel's memory"
 
