@@ -18,6 +18,7 @@
 #include "cryo_arch.h"
 #include "mounts.h"
 #include "snapshot.h"
+#include "track.h"
 
 static void log_line(struct cryo_capture *c, const char *what, struct va_format *vaf)
 {
@@ -260,6 +261,7 @@ static void release_proc(struct cryo_proc *p)
 	p->nr_vmas = 0;
 	cryo_buf_free(&p->mempolicies);
 	cryo_buf_free(&p->left_out);
+	cryo_buf_free(&p->unchanged);
 	if (p->exe)
 		fput(p->exe);
 	p->exe = NULL;
@@ -312,14 +314,23 @@ static int protect(struct cryo_capture *c)
 	return cryo_protect_memory(c, c->snapshot);
 }
 
+static int save_unchanged(struct cryo_capture *c)
+{
+	return c->p->mm && !c->p->mm_saved ? cryo_save_unchanged(c) : 0;
+}
+
 static int save_exclusions(struct cryo_capture *c)
 {
 	return c->p->mm && !c->p->mm_saved ? cryo_save_exclusions(c) : 0;
 }
 
-static int forget_exclusions(struct cryo_capture *c)
+/* There is no snapshot: all is found again while it is written. */
+static int forget_protected(struct cryo_capture *c)
 {
 	cryo_buf_free(&c->p->left_out);
+	cryo_buf_free(&c->p->unchanged);
+	c->p->parent_mm = 0;
+	c->req->pages_unchanged = 0;
 	return 0;
 }
 
@@ -338,7 +349,8 @@ static int take_snapshot(struct cryo_capture *c)
 	c->stream.keep = 0;
 	c->contents_saved = true;
 	if (!err)
-		err = each_proc(c, protect) ?: each_proc(c, save_exclusions);
+		err = each_proc(c, protect) ?: each_proc(c, save_exclusions) ?:
+		      each_proc(c, save_unchanged);
 	return err ?: check_alive(c);
 }
 
@@ -395,7 +407,7 @@ static int write_context(struct cryo_capture *c)
 		err = write_from_snapshot(c);
 	if (err != CRYO_NO_SNAPSHOT)
 		return err;
-	each_proc(c, forget_exclusions);
+	each_proc(c, forget_protected);
 	return write_stopped(c);
 }
 
@@ -427,6 +439,8 @@ int cryo_capture(struct cryo_request *req)
 
 	if (!c)
 		return -ENOMEM;
+	if (req->args.flags & CRYO_CKPT_TRACK)
+		req->track_serial = cryo_track_serial();
 	err = each_proc(c, check_proc) ?: check_anybody(c) ?: check_alive(c) ?:
 	      each_proc(c, collect) ?: cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
 	      cryo_collect_mqueues(c) ?:

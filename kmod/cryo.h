@@ -174,6 +174,8 @@ struct cryo_proc {
 	unsigned int nr_vmas;
 	struct cryo_buf mempolicies;	/* struct cryo_mempolicy of the areas */
 	struct cryo_buf left_out;	/* struct cryo_excluded */
+	struct cryo_buf unchanged;	/* struct cryo_page_run: as in the parent; ascending */
+	u32 parent_mm;			/* its number there; 0: cannot be told */
 	struct file *exe;
 };
 
@@ -261,6 +263,10 @@ struct cryo_request {
 	u64 estimate;			/* bytes, upper bound */
 	u64 pages_saved;
 	u64 pages_zero;
+	u64 pages_unchanged;
+	bool has_parent;
+	u8 parent[CRYO_HASH_SIZE];	/* identity of the context that this one is compared with */
+	u64 track_serial;		/* of this capture, see track.c; 0: none yet */
 	unsigned long last_event;	/* jiffies of the last progress event */
 };
 
@@ -455,6 +461,7 @@ int cryo_save_zombie_namespaces(struct cryo_capture *c);
 int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);
 u64 cryo_estimate(struct cryo_capture *c);
 int cryo_save_memory(struct cryo_capture *c);
+int cryo_save_unchanged(struct cryo_capture *c);
 
 /* exclude.c: memory that a process does not want to be saved */
 struct cryo_exclusions {

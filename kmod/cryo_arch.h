@@ -133,4 +133,24 @@ long cryo_arch_continue_timed(u32 nr, s64 remaining_ns);
 #endif
 void cryo_arch_flush_tlb(struct mm_struct *mm);
 
+/*
+ * Tracking of what is written (track.c), on top of snapshots. An architecture with soft-dirty bits says so in
+ * park_arch.h:
+ *
+ *	#define CRYO_ARCH_SOFT_DIRTY	1	if the kernel is built with them
+ *
+ * and sets or clears that of a present entry, of which processors may change the accessed and the dirty bit
+ * meanwhile; with the lock of its table held.
+ */
+#ifndef CRYO_ARCH_SOFT_DIRTY
+#define CRYO_ARCH_SOFT_DIRTY	0
+#endif
+#if CRYO_ARCH_SOFT_DIRTY
+void cryo_arch_pte_soft_dirty(pte_t *pte, bool dirty);
+void cryo_arch_pmd_soft_dirty(pmd_t *pmd, bool dirty);
+#else
+static inline void cryo_arch_pte_soft_dirty(pte_t *pte, bool dirty) {}
+static inline void cryo_arch_pmd_soft_dirty(pmd_t *pmd, bool dirty) {}
+#endif
+
 #endif /* CRYO_ARCH_H */

@@ -12,6 +12,7 @@
 
 #include "compat/ksym.h"
 #include "cryo.h"
+#include "track.h"
 #include "unload.h"
 
 static long version(void __user *arg)
@@ -110,6 +111,7 @@ static void __exit cryo_exit(void)
 	cryo_events_exit();
 	cryo_map_exit();
 	cryo_timed_waits_disarm();
+	cryo_track_exit();
 	cryo_unload_wait();
 }
 

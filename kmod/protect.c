@@ -19,11 +19,14 @@
  *
  * What is not present is brought back by get_user_pages() first.  Pages that are not exclusive (after a
  * fork, KSM) are copied before they are written anyway: these are only referenced.
+ *
+ * The same walk clears the soft-dirty bits when it is to be known later what was written since (track.c), and, if the
+ * bits tell what was written since the parent was captured, leaves out what was not: such pages are only named.
+ * Who has hold of a page may write to it without a fault, and so without setting the bit: of such pages it stays set.
  */
 #include <linux/highmem.h>
 #include <linux/huge_mm.h>
 #include <linux/mm.h>
-#include <linux/mmu_notifier.h>
 #include <linux/page-flags.h>
 #include <linux/pgtable.h>
 #include <linux/rcupdate.h>
@@ -32,10 +35,12 @@
 #include <linux/string.h>
 
 #include "compat/mm.h"
+#include "compat/swapops.h"
 #include "cryo.h"
 #include "cryo_arch.h"
 #include "page_scan.h"
 #include "snapshot.h"
+#include "track.h"
 
 /* What one page table may need: its pages, and an address before each. */
 #define TABLE_ROOM	(2 * PTRS_PER_PTE + 1)
@@ -51,6 +56,12 @@ struct protect {
 	bool locked;
 	bool stale;			/* the TLB may have what is no longer so */
 	unsigned long absent;		/* address that was brought back last */
+	struct cryo_track *track;	/* NULL: bits are left alone */
+	bool grown;			/* the present area had VM_SOFTDIRTY */
+	bool tracked;			/* the bits of its present range are not */
+	bool covered;			/* they tell what has been written to */
+	unsigned int nr_same;
+	struct cryo_page_run same[PTRS_PER_PTE];	/* of one table, not written to */
 	/* The large folio looked at last, and how many references to it are ours. */
 	struct folio *folio;
 	int taken;
@@ -93,6 +104,36 @@ static void add(struct protect *p, struct page *page, unsigned long addr, unsign
 	chunk->pages += pages;
 	p->s->pages += pages;
 	p->copies |= !!(flags & CRYO_SNAP_COPY);
+}
+
+static void add_same(struct protect *p, unsigned long addr, unsigned int pages)
+{
+	struct cryo_page_run *last = p->nr_same ? &p->same[p->nr_same - 1] : NULL;
+
+	p->c->req->pages_unchanged += pages;
+	if (last && last->start + last->nr_pages * PAGE_SIZE == addr)
+		last->nr_pages += pages;
+	else
+		p->same[p->nr_same++] = (struct cryo_page_run){ .start = addr, .nr_pages = pages };
+}
+
+/* Without the locks of the tables. */
+static int keep_same(struct protect *p)
+{
+	struct cryo_buf *buf = &p->c->p->unchanged;
+	struct cryo_page_run *last = NULL;
+	unsigned int i;
+
+	if (buf->len)
+		last = (struct cryo_page_run *)(buf->data + buf->len) - 1;
+	for (i = 0; i < p->nr_same; i++) {
+		if (!i && last && last->start + last->nr_pages * PAGE_SIZE == p->same[0].start)
+			last->nr_pages += p->same[0].nr_pages;
+		else
+			cryo_buf_put(buf, &p->same[i], sizeof(p->same[i]));
+	}
+	p->nr_same = 0;
+	return buf->error;
 }
 
 static void take(struct protect *p, struct folio *folio, int refs)
@@ -141,6 +182,30 @@ static unsigned long share(struct protect *p, struct page *page)
 	return 0;
 }
 
+/* May somebody write to @page who needs no fault for it?  As in_use(), of pages that are not exclusive, too. */
+static bool is_held(struct protect *p, struct page *page, unsigned long flags)
+{
+	struct folio *folio = page_folio(page);
+	int refs = folio_ref_count(folio);
+
+	if (flags != CRYO_SNAP_SHARED)
+		return flags == CRYO_SNAP_COPY;
+	if (folio_test_swapcache(folio))
+		refs -= folio_nr_pages(folio);
+	if (p->folio == folio)
+		refs -= p->taken;
+	return refs > cryo_any_mapcount(folio);
+}
+
+static bool is_unchanged(struct protect *p, pte_t value)
+{
+	if (!p->covered)
+		return false;
+	if (pte_present(value))
+		return !pte_soft_dirty(value) && !pte_write(value);
+	return cryo_pte_in_swap(value) && !pte_swp_soft_dirty(value);
+}
+
 /* False: there is something at @addr that is to be brought back first. */
 static bool protect_pte(struct protect *p, pte_t *pte, unsigned long addr)
 {
@@ -150,8 +215,12 @@ static bool protect_pte(struct protect *p, pte_t *pte, unsigned long addr)
 
 	if (pte_none(value))
 		return true;
-	if (!pte_present(value))
-		return false;
+	if (!pte_present(value)) {
+		if (!is_unchanged(p, value))
+			return false;
+		add_same(p, addr, 1);
+		return true;
+	}
 	if (is_zero_pfn(pte_pfn(value)))
 		return true;
 	if (pte_special(value) || !pfn_valid(pte_pfn(value)))
@@ -159,11 +228,17 @@ static bool protect_pte(struct protect *p, pte_t *pte, unsigned long addr)
 	page = pfn_to_page(pte_pfn(value));
 	if (!PageAnon(page))
 		return p->anon_only;
+	if (is_unchanged(p, value)) {
+		add_same(p, addr, 1);
+		return true;
+	}
 	if (pte_write(value)) {
 		ptep_set_wrprotect(p->mm, addr, pte);
 		p->stale = true;
 	}
 	flags = share(p, page);
+	if (p->tracked)
+		cryo_arch_pte_soft_dirty(pte, is_held(p, page, flags));
 	take(p, page_folio(page), 1);
 	add(p, page, addr, 1, flags);
 	return true;
@@ -211,11 +286,17 @@ static void protect_huge(struct protect *p, pmd_t *pmdp, pmd_t pmd, unsigned lon
 	/* In anonymous memory, the huge page of zeros; else the file's. */
 	if (!PageAnon(head))
 		return;
+	if (p->covered && !pmd_soft_dirty(pmd) && !pmd_write(pmd)) {
+		add_same(p, addr, n);
+		return;
+	}
 	if (pmd_write(pmd)) {
 		pmdp_set_wrprotect(p->mm, addr & HPAGE_PMD_MASK, pmdp);
 		p->stale = true;
 	}
 	flags = share(p, head);
+	if (p->tracked)
+		cryo_arch_pmd_soft_dirty(pmdp, is_held(p, head, flags));
 	if (n == HPAGE_PMD_NR && flags != CRYO_SNAP_COPY) {
 		take(p, page_folio(head), 1);
 		add(p, head, addr, n, flags | CRYO_SNAP_HUGE);
@@ -376,6 +457,8 @@ static int protect_table(struct protect *p, pmd_t *pmdp, unsigned long *addr, un
 	else
 		*addr = protect_ptes(p, pmdp, *addr, next);
 	*absent = *addr < next;
+	if (keep_same(p))
+		return no_room(p);
 	return p->copies ? copy_pages(p, first) : 0;
 }
 
@@ -398,14 +481,48 @@ static int protect_tables(struct protect *p, unsigned long *addr, unsigned long 
 	return err;
 }
 
+/* The area that has all of it, as far as there are bits for it that tell something. */
+static struct vm_area_struct *find_whole(struct protect *p, unsigned long addr, unsigned long end)
+{
+	struct vm_area_struct *vma = find_vma(p->mm, addr);
+
+	if (!vma || vma->vm_start > addr || vma->vm_end < end || !vma_is_anonymous(vma))
+		return NULL;
+	return vma->vm_flags & (VM_SHARED | VM_HUGETLB) || p->anon_only ? NULL : vma;
+}
+
+/*
+ * With the lock, which may have been given back since the areas were collected: what may be done with the bits from
+ * @addr on? @first: of a range.
+ */
+static void look_at_bits(struct protect *p, unsigned long addr, unsigned long end, bool first)
+{
+	struct vm_area_struct *vma = p->track && addr < end ? find_whole(p, addr, end) : NULL;
+
+	p->covered = false;
+	if (!vma) {
+		p->tracked = false;
+		return;
+	}
+	p->grown |= !!(vma->vm_flags & VM_SOFTDIRTY);
+	if (!p->grown)
+		p->covered = cryo_track_covers(p->track, vma, addr, end);
+	if (first)
+		p->tracked = cryo_track_add(p->track, vma, addr, end);
+	if (p->tracked && vma->vm_flags & VM_SOFTDIRTY)
+		cryo_vma_clear_flags(vma, VM_SOFTDIRTY);
+}
+
 /* With the lock, in and out; an error may leave it without. */
 static int protect_range(struct protect *p, unsigned long addr, unsigned long end)
 {
-	bool absent;
+	bool absent, first = true;
 	int err;
 
 	for (;;) {
 		absent = false;
+		look_at_bits(p, addr, end, first);
+		first = false;
 		if (addr < end)
 			cryo_vma_start_write(p->mm, addr);
 		err = protect_tables(p, &addr, end, &absent);
@@ -433,6 +550,7 @@ static int protect_vma(struct protect *p, const struct cryo_vma_record *vma)
 	int err = 0;
 
 	p->anon_only = vma->anon_only;
+	p->grown = false;
 	while (!err && addr < end) {
 		if (vma->out.kind == CRYO_VMA_ANON)
 			skip = cryo_exclusions_find(p->c->p, addr, end);
@@ -446,11 +564,22 @@ static int protect_vma(struct protect *p, const struct cryo_vma_record *vma)
 	return err;
 }
 
+/* A second owner of the page tables, such as a virtual machine, would have to be told. */
+static int check_lone(struct protect *p)
+{
+	if (cryo_track_lone(p->track, p->mm))
+		return 0;
+	cryo_log(&p->c->req->log,
+		 "pid %d (%s): no snapshot: a device or virtual machine uses its memory; written while stopped",
+		 p->c->p->pid, p->c->p->comm);
+	return CRYO_NO_SNAPSHOT;
+}
+
 static int protect_vmas(struct protect *p)
 {
 	struct cryo_proc *proc = p->c->p;
 	unsigned int i;
-	int err = lock(p);
+	int err = lock(p) ?: check_lone(p);
 
 	for (i = 0; !err && i < proc->nr_vmas; i++)
 		if (proc->vmas[i].pages)
@@ -466,21 +595,19 @@ int cryo_protect_memory(struct cryo_capture *c, struct cryo_snapshot *s)
 
 	if (!CRYO_ARCH_SNAPSHOT)
 		return CRYO_NO_SNAPSHOT;
-	/* A second owner of the page tables, such as a virtual machine, would have to be told. */
-	if (mm_has_notifiers(c->p->mm)) {
-		cryo_log(&c->req->log,
-			 "pid %d (%s): no snapshot: a device or virtual machine uses its memory; written while stopped",
-			 c->p->pid, c->p->comm);
-		return CRYO_NO_SNAPSHOT;
-	}
-	p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	p = kvzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
 	if (!p)
 		return -ENOMEM;
 	p->c = c;
 	p->s = s;
 	p->mm = c->p->mm;
 	p->absent = ULONG_MAX;
+	p->track = cryo_track_begin(c);
+	if (p->track)
+		c->p->parent_mm = cryo_track_parent(p->track);
 	err = protect_vmas(p);
-	kfree(p);
+	if (p->track)
+		cryo_track_end(c, p->track, !err);
+	kvfree(p);
 	return err;
 }

@@ -22,6 +22,7 @@
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "track.h"
 #include "unload.h"
 
 /* Not held longer than it is needed: a pipe's reader waits for its end. */
@@ -290,6 +291,7 @@ static long ioctl_status(struct cryo_request *req, void __user *arg)
 		.pages_zero = req->pages_zero,
 		.processes = req->nr_procs,
 		.snapshot = READ_ONCE(req->went_on),
+		.pages_unchanged = req->pages_unchanged,
 	};
 	u32 size;
 
@@ -332,6 +334,10 @@ static long request_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 		return cryo_verdict(req, (void __user *)arg);
 	case CRYO_CKPT_DEVICE:
 		return ioctl_device(req, (void __user *)arg);
+	case CRYO_CKPT_PARENT:
+		return cryo_track_ask(req, (void __user *)arg);
+	case CRYO_CKPT_COMPLETE:
+		return cryo_track_commit(req, (void __user *)arg);
 	}
 	return -ENOTTY;
 }

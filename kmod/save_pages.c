@@ -259,6 +259,40 @@ static int save_vma(struct batch *b, const struct cryo_vma_record *vma)
 	return err;
 }
 
+static int save_some_unchanged(struct cryo_capture *c, const struct cryo_page_run *runs,
+			       unsigned int n)
+{
+	struct cryo_unchanged head = {
+		.parent = c->p->parent_mm, .nr_runs = n, .record_size = sizeof(*runs),
+	};
+	struct cryo_buf buf = {};
+
+	cryo_buf_put(&buf, &head, sizeof(head));
+	if (n)
+		cryo_buf_put(&buf, runs, n * sizeof(*runs));
+	return cryo_stream_buf(&c->stream, CRYO_SEC_PAGES_UNCHANGED, c->p->mm_id, sizeof(head),
+			       &buf);
+}
+
+/* What cryo_protect_memory() has found to be as in the parent; without runs, if it was only looked for. */
+int cryo_save_unchanged(struct cryo_capture *c)
+{
+	const struct cryo_page_run *runs = (const struct cryo_page_run *)c->p->unchanged.data;
+	unsigned int left = c->p->unchanged.len / sizeof(*runs), n;
+	int err = 0;
+
+	if (!c->p->parent_mm)
+		return 0;
+	do {
+		n = min_t(unsigned int, left, CRYO_UNCHANGED_MAX);
+		err = save_some_unchanged(c, runs, n);
+		runs += n;
+		left -= n;
+	} while (!err && left);
+	cryo_buf_free(&c->p->unchanged);
+	return err;
+}
+
 /* Bytes that the process's memory will take, at most about: pages may turn out to be zero. */
 u64 cryo_estimate(struct cryo_capture *c)
 {

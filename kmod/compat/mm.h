@@ -169,6 +169,24 @@ static inline int cryo_folio_mapcount(struct folio *folio)
 }
 #endif
 
+/* The same of any folio. */
+static inline int cryo_any_mapcount(struct folio *folio)
+{
+	if (folio_test_large(folio))
+		return cryo_folio_mapcount(folio);
+	return atomic_read(&folio->_mapcount) + 1;
+}
+
+/* vm_flags_clear(): v6.3 1c71222e5f23. With mmap_lock held for writing. */
+static inline void cryo_vma_clear_flags(struct vm_area_struct *vma, unsigned long flags)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	vm_flags_clear(vma, flags);
+#else
+	vma->vm_flags &= ~flags;
+#endif
+}
+
 /*
  * Does anybody map @page?  Of one in a large folio v6.10 and later tell it only for all together: then it is
  * right as often as it is so of the others.

@@ -3,7 +3,9 @@
 #ifndef CRYO_COMPAT_MMU_NOTIFIER_H
 #define CRYO_COMPAT_MMU_NOTIFIER_H
 
+#include <linux/mm_types.h>
 #include <linux/mmu_notifier.h>
+#include <linux/rculist.h>
 
 #ifdef CONFIG_MMU_NOTIFIER
 /* Is it one in which entries are taken out of the page tables, the area staying? */
@@ -13,6 +15,32 @@ static inline bool cryo_mmu_range(const struct mmu_notifier_range *range,
 	*start = range->start;
 	*end = range->end;
 	return range->event == MMU_NOTIFY_CLEAR;
+}
+
+/* The beginning of struct mmu_notifier_subscriptions, private to mm/mmu_notifier.c, since v5.5 (984cfe4e2526). */
+struct cryo_notifier_list {
+	struct hlist_head list;
+	bool has_itree;			/* somebody has subscribed to ranges; for good */
+};
+
+/*
+ * Has anybody but @own (NULL: nobody) subscribed to @mm?  With mmap_lock held for writing: nobody comes to be
+ * the first of @list then.
+ */
+static inline bool cryo_mm_other_notifiers(struct mm_struct *mm, struct mmu_notifier *own)
+{
+	struct cryo_notifier_list *all;
+	struct hlist_node *first;
+
+	if (!mm_has_notifiers(mm))
+		return false;
+	all = (struct cryo_notifier_list *)mm->notifier_subscriptions;
+	if (READ_ONCE(all->has_itree))
+		return true;
+	first = READ_ONCE(all->list.first);
+	if (!first)
+		return false;
+	return !own || first != &own->hlist || READ_ONCE(own->hlist.next);
 }
 #else
 static inline int mmu_notifier_register(struct mmu_notifier *mn, struct mm_struct *mm)

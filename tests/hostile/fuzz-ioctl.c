@@ -51,6 +51,7 @@ static const unsigned long commands[] = {
 	CRYO_CKPT_THAW,	  CRYO_CKPT_CANCEL,    CRYO_CKPT_STATUS, CRYO_RST_RESUME,     CRYO_RST_COMMIT,
 	CRYO_IOC_CLIENT,  CRYO_IOC_RESTARTED,  CRYO_CLIENT_NOTE, CRYO_CLIENT_VOTE,    CRYO_CLIENT_RESTART_INFO,
 	CRYO_CKPT_VERDICT, CRYO_CLIENT_WAIT,   CRYO_CLIENT_FORWARD, CRYO_IOC_IPC_ID,  CRYO_CKPT_DEVICE,
+	CRYO_CKPT_PARENT, CRYO_CKPT_COMPLETE,
 	CRYO_RST_EPOLL_DISARM, CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,  CRYO_RST_PID_CURSOR,
 	CRYO_RST_OUTER_PID,    CRYO_RST_URING, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_CLAIM, CRYO_CLIENT_GO,
 	CRYO_RST_STATUS,  CRYO_RST_MAP_FILE,   CRYO_RST_MAP,
@@ -187,6 +188,11 @@ static size_t request_argument(unsigned long cmd, void *block)
 		return sizeof(struct cryo_pid_cursor);
 	case CRYO_CKPT_VERDICT:
 		return sizeof(struct cryo_ckpt_verdict);
+	case CRYO_CKPT_PARENT:
+	case CRYO_CKPT_COMPLETE:
+		if (proper)
+			((struct cryo_ckpt_context *)block)->tracked = one_in(4);
+		return sizeof(struct cryo_ckpt_context);
 	case CRYO_CKPT_STATUS:
 		return sizeof(struct cryo_ckpt_status);
 	}

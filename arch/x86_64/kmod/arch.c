@@ -76,6 +76,21 @@ void cryo_arch_flush_tlb(struct mm_struct *mm)
 	cryo_flush_tlb_range(mm, 0, TLB_FLUSH_ALL, 0, true);
 }
 
+#if CRYO_ARCH_SOFT_DIRTY
+void cryo_arch_pte_soft_dirty(pte_t *pte, bool dirty)
+{
+	if (dirty)
+		set_bit(_PAGE_BIT_SOFT_DIRTY, (unsigned long *)pte);
+	else
+		clear_bit(_PAGE_BIT_SOFT_DIRTY, (unsigned long *)pte);
+}
+
+void cryo_arch_pmd_soft_dirty(pmd_t *pmd, bool dirty)
+{
+	cryo_arch_pte_soft_dirty((pte_t *)pmd, dirty);
+}
+#endif
+
 size_t cryo_arch_vdso_data(void)
 {
 	return CRYO_X86_VDSO_DATA;

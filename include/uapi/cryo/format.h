@@ -144,6 +144,7 @@ enum cryo_section_type {
 	CRYO_SEC_EXCLUDED	= 93,	/* object: mm; struct cryo_array; tail: struct cryo_excluded */
 	CRYO_SEC_ANCESTORS	= 97,	/* object: 0; struct cryo_array; tail: struct cryo_ancestor and name, repeated */
 	CRYO_SEC_PAGES_ELSEWHERE = 100,	/* object: as of PAGES; struct cryo_pages; tail: struct cryo_elsewhere_run, hashes */
+	CRYO_SEC_PAGES_UNCHANGED = 101,	/* object: mm; struct cryo_unchanged; tail: struct cryo_page_run. In no file, see there */
 	CRYO_SEC_SHARED_MEMORY	= 94,	/* object: pid; struct cryo_shared_memory */
 	CRYO_SEC_SOCKET_NET	= 95,	/* object: file id of a socket; struct cryo_socket_net */
 	CRYO_SEC_OUTER_GROUPS	= 96,	/* object: pid; struct cryo_array; tail: supplementary gids in the requester's user namespace, u32 each */

@@ -63,12 +63,30 @@ struct cryo_ancestor {
 
 #define CRYO_ELSEWHERE_MAX	65536	/* pages in one PAGES_ELSEWHERE section, at most */
 
-/* Tail of PAGES_ELSEWHERE: its runs, ascending, then a hash of each page. */
+/*
+ * Tail of PAGES_ELSEWHERE: its runs, ascending, then a hash of each page; or nothing after the runs: then the
+ * checksums of the PAGE_DATA sections that they are in, which are part of the ancestor's identity, tell
+ * whether the bytes are what they were.
+ */
 struct cryo_elsewhere_run {
 	__u64 start;			/* as of struct cryo_page_run */
 	__u64 offset;			/* of the bytes, from the start of the ancestor; page-aligned */
 	__u32 nr_pages;
 	__u32 ancestor;			/* the first of ANCESTORS is 1 */
+};
+
+/*
+ * PAGES_UNCHANGED: what the module writes to its caller instead of pages that are as in the parent that was
+ * named to it (CRYO_CKPT_PARENT), before all pages of this memory; without runs when all have been written to. The
+ * caller makes PAGES_ELSEWHERE of it: in a context, there is none.  A page that the parent does not have is all zero.
+ */
+#define CRYO_UNCHANGED_MAX	4096	/* runs in one section, at most */
+
+struct cryo_unchanged {
+	__u32 parent;			/* number of this memory in the parent */
+	__u32 nr_runs;
+	__u32 record_size;		/* sizeof(struct cryo_page_run) */
+	__u32 reserved;
 };
 
 #endif /* _UAPI_CRYO_FORMAT_MEMORY_H */

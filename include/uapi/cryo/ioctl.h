@@ -28,7 +28,7 @@
 
 /* Major: incompatible change. Minor: something was added. */
 #define CRYO_ABI_MAJOR		1
-#define CRYO_ABI_MINOR		3
+#define CRYO_ABI_MINOR		4
 
 /* Does a module with this interface know all that its user was built to ask for? */
 #define CRYO_ABI_FITS(major, minor)	((major) == CRYO_ABI_MAJOR && (minor) >= CRYO_ABI_MINOR)
@@ -108,8 +108,9 @@ struct cryo_version {
 #define CRYO_CKPT_SELF		(1U << 16)	/* the caller's own process is part of the scope */
 #define CRYO_CKPT_NO_CALLBACKS	(1U << 17)	/* processes that registered are not told (client.h) */
 #define CRYO_CKPT_SNAPSHOT	(1U << 18)	/* thaw before memory is written, where that is possible */
+#define CRYO_CKPT_TRACK		(1U << 19)	/* what is written from now on is to be known, see CRYO_CKPT_PARENT */
 #define CRYO_CKPT_FLAGS		(((1U << 6) - 1) | CRYO_CKPT_TCP_CLOSE | CRYO_CKPT_SELF | \
-				 CRYO_CKPT_NO_CALLBACKS | CRYO_CKPT_SNAPSHOT)
+				 CRYO_CKPT_NO_CALLBACKS | CRYO_CKPT_SNAPSHOT | CRYO_CKPT_TRACK)
 
 #define CRYO_FREEZE_DEFAULT_MS	10000
 
@@ -257,6 +258,32 @@ struct cryo_ckpt_status {
 	__u64 pages_zero;		/* present, but all zero: not in the file */
 	__u32 processes;
 	__u32 snapshot;			/* 1: thawed before memory was written */
+	__u64 pages_unchanged;		/* not in the file: as they are in the parent, see CRYO_CKPT_PARENT */
+};
+
+/*
+ * CRYO_CKPT_PARENT: before CRYO_CKPT_RUN: the context @id (its identity as in <cryo/format_memory.h>) is going to be the
+ * parent of this one.  Where the kernel has kept account of what was written since that was captured, pages
+ * of private anonymous memory that were not are left out: sections PAGES_UNCHANGED name them instead, and the
+ * caller has to put in where they are.  @tracked returns 1 if there is such an account of the
+ * memory of the target itself at present; it may have gone by the time of the capture.
+ *
+ * CRYO_CKPT_COMPLETE: after CRYO_CKPT_RUN: the context has been written down, and is @id. With CRYO_CKPT_TRACK, the
+ * account that began with its capture is from now on that of this context.  Without this, or after an error,
+ * there is none.
+ *
+ * CRYO_CKPT_TRACK clears the soft-dirty bits of the target (proc(5)): programs that use these themselves must not be
+ * disturbed. It works with CRYO_CKPT_SNAPSHOT only, and where the kernel has such bits; else it does nothing.
+ *
+ * Errors: EBUSY the request has run; EINVAL it has not.
+ */
+#define CRYO_CKPT_PARENT	_IO(CRYO_IOC_TYPE, 0x56)
+#define CRYO_CKPT_COMPLETE	_IO(CRYO_IOC_TYPE, 0x57)
+
+struct cryo_ckpt_context {
+	__u32 size;
+	__u32 tracked;			/* CRYO_CKPT_PARENT returns it; 0 in the call */
+	__u8  id[16];
 };
 
 /*
