@@ -108,7 +108,7 @@ Made increment(const Bytes& full, const Parent& parent, const std::string& path,
   std::size_t at = 0;
   const std::vector<Ancestor> names = names_for(parent, options_for(path));
   Delta delta(
-      parent.table(), names, parent.page_size(),
+      parent, names,
       [&](std::span<std::byte> to) {
         const std::size_t size = std::min({to.size(), part, full.size() - at});
         if (size != 0) std::memcpy(to.data(), &full[at], size);
@@ -319,6 +319,163 @@ TEST("a page of two processes that comes to be elsewhere in the file") {
   CHECK(pages_of(directory / "whole") == pages_of(directory / "expected"));
 }
 
+// What the module writes of a heap that has changed since the parent: bytes of `written`, names of the rest.
+Bytes stream_of(const Heap& heap, const std::vector<std::uint64_t>& written, std::uint32_t parent_mm = 1,
+                std::uint64_t pages = kHeapPages) {
+  ContextBuilder builder;
+  heap.add_to(builder);
+  std::vector<PageChunk> chunks;
+  std::vector<Bytes> data;
+  std::vector<cryo_page_run> same;
+  for (std::size_t i = 0; i < builder.context.pages.size(); ++i) {
+    const PageChunk& chunk = builder.context.pages[i];
+    if (chunk.runs.front().start < kHeap) {
+      chunks.push_back(chunk);
+      data.push_back(builder.page_data[i]);
+      continue;
+    }
+    for (std::uint64_t at = 0; at < chunk.bytes; at += kPage) {
+      const std::uint64_t address = chunk.runs.front().start + at;
+      if (std::find(written.begin(), written.end(), (address - kHeap) / kPage) == written.end()) {
+        same.push_back({address, 1});
+        continue;
+      }
+      PageChunk one = chunk;
+      one.runs = {{address, 1}};
+      one.nr_pages = 1;
+      one.bytes = kPage;
+      chunks.push_back(one);
+      const auto from = builder.page_data[i].begin() + static_cast<std::ptrdiff_t>(at);
+      data.emplace_back(from, from + kPage);
+    }
+  }
+  if (pages > kHeapPages) same.push_back({kHeap + kHeapPages * kPage, pages - kHeapPages});
+  builder.context.pages = chunks;
+  builder.page_data = data;
+  const cryo_unchanged head{parent_mm, static_cast<std::uint32_t>(same.size()), sizeof(cryo_page_run), 0};
+  const auto bytes = std::as_bytes(std::span(same));
+  builder.early.push_back({CRYO_SEC_PAGES_UNCHANGED, 1, CRYO_SECF_REQUIRED, test::bytes_of(head),
+                           Bytes(bytes.begin(), bytes.end())});
+  return builder.build();
+}
+
+TEST("what the module knows to be unchanged is named without a look at it") {
+  const Directory directory;
+  Heap heap;
+  directory.write("first", context_of(heap));
+  heap.set(5, 1005);
+  heap.set(599, 1599);
+  directory.write("expected", context_of(heap));
+  const Parent parent(directory / "first");
+  const Made made = increment(stream_of(heap, {5, 599}), parent, directory / "second");
+  CHECK_EQ(made.own, 2U);
+  CHECK_EQ(made.elsewhere, kHeapPages);  // without those two, with the two of other memory
+  directory.write("second", made.bytes);
+  CHECK(pages_of(directory / "second") == pages_of(directory / "expected"));
+  directory.write("whole", merged(directory / "second"));
+  CHECK(pages_of(directory / "whole") == pages_of(directory / "expected"));
+  std::uint64_t unhashed = 0;
+  for (const PageChunk& chunk : read_context(Source::open(directory / "second")).pages)
+    if (chunk.ancestor != 0 && chunk.hashes.empty()) unhashed += chunk.nr_pages;
+  CHECK(unhashed >= kHeapPages - 2);
+  // One more, of that: by contents, and by the account.
+  heap.set(7, 1007);
+  directory.write("expected", context_of(heap));
+  const Parent second(directory / "second");
+  directory.write("third", increment(context_of(heap), second, directory / "third").bytes);
+  CHECK(pages_of(directory / "third") == pages_of(directory / "expected"));
+  directory.write("fourth", increment(stream_of(heap, {7}), second, directory / "fourth").bytes);
+  CHECK(pages_of(directory / "fourth") == pages_of(directory / "expected"));
+}
+
+TEST("written to, but with what was there before") {
+  const Directory directory;
+  Heap heap;
+  directory.write("first", context_of(heap));
+  const Parent parent(directory / "first");
+  const Made made = increment(stream_of(heap, {5, 6, 599}), parent, directory / "second");
+  CHECK_EQ(made.own, 0U);
+  directory.write("second", made.bytes);
+  CHECK(pages_of(directory / "second") == pages_of(directory / "first"));
+}
+
+TEST("unchanged where the parent has nothing: it was zero") {
+  const Directory directory;
+  Heap heap;
+  directory.write("first", context_of(heap));
+  const Parent parent(directory / "first");
+  CHECK_EQ(increment(stream_of(heap, {}, 1, kHeapPages + 50), parent, directory / "second").elsewhere,
+           kHeapPages + 2);
+  // The memory that it was is none of the parent's.
+  const Made other = increment(stream_of(heap, {1, 2}, 77), parent, directory / "second");
+  CHECK(other.own >= 2U);
+}
+
+TEST("a damaged list of what is unchanged") {
+  const Directory directory;
+  Heap heap;
+  directory.write("first", context_of(heap));
+  const Parent parent(directory / "first");
+  ContextBuilder builder;
+  for (const std::uint64_t pages : {~std::uint64_t{0}, ~std::uint64_t{0} / kPage}) {
+    const cryo_unchanged head{1, 1, sizeof(cryo_page_run), 0};
+    builder.extra = {{CRYO_SEC_PAGES_UNCHANGED, 1, CRYO_SECF_REQUIRED, test::bytes_of(head),
+                      test::bytes_of(cryo_page_run{kHeap, pages})}};
+    CHECK_ERROR(EBADMSG, "PAGES_UNCHANGED", increment(builder.build(), parent, directory / "second"));
+  }
+  const cryo_unchanged head{1, 2, sizeof(cryo_page_run), 0};
+  builder.extra = {{CRYO_SEC_PAGES_UNCHANGED, 1, CRYO_SECF_REQUIRED, test::bytes_of(head),
+                    test::bytes_of(cryo_page_run{kHeap, 1})}};
+  CHECK_ERROR(EBADMSG, "PAGES_UNCHANGED", increment(builder.build(), parent, directory / "second"));
+}
+
+TEST("altered pages that have no hash are found by the checksum of their section") {
+  const Directory directory;
+  Heap heap;
+  const Bytes first = context_of(heap);
+  directory.write("first", first);
+  directory.write("second",
+                  increment(stream_of(heap, {}), Parent(directory / "first"), directory / "second").bytes);
+  const Context context = read_context(Source::from_memory(first, "first"));
+  for (const PageChunk& chunk : context.pages) {
+    if (chunk.runs.front().start < kHeap) continue;
+    for (const std::uint64_t at : {chunk.data_offset, chunk.data_offset + chunk.bytes - 1}) {
+      Bytes altered = first;
+      altered[at] ^= std::byte{1};
+      directory.write("first", altered);
+      const Source source = Source::open(directory / "second");
+      const Context second = read_context(source);
+      const Chain chain(second, source, {directory / "second", {}});
+      CHECK_ERROR(EBADMSG, "which has been altered", chain.verify(second));
+      CHECK_ERROR(EBADMSG, "which has been altered", chain.verify_sections(second));
+      CHECK_ERROR(EBADMSG, "which has been altered", Parent(directory / "second").load());
+    }
+  }
+}
+
+TEST("the identity of what was written is that of the file") {
+  const Directory directory;
+  Heap heap;
+  directory.write("first", context_of(heap));
+  heap.set(5, 1005);
+  const Parent parent(directory / "first");
+  const std::vector<Ancestor> names = names_for(parent, options_for(directory / "second"));
+  const Bytes full = context_of(heap);
+  Bytes made;
+  std::size_t at = 0;
+  Delta delta(
+      parent, names,
+      [&](std::span<std::byte> to) {
+        const std::size_t size = std::min(to.size(), full.size() - at);
+        if (size != 0) std::memcpy(to.data(), &full[at], size);
+        at += size;
+        return size;
+      },
+      [&](std::span<const std::byte> data) { made.insert(made.end(), data.begin(), data.end()); });
+  delta.run();
+  CHECK(delta.identity() == identity_of(Source::from_memory(made, "second")));
+}
+
 TEST("merged: as if it had been full") {
   const Directory directory;
   Heap heap;
@@ -369,7 +526,7 @@ TEST("a parent that cannot be one") {
   const Context context = read_context(Source::open(path));
   full[context.pages.back().data_offset + 1] ^= std::byte{1};
   directory.write("first", full);
-  CHECK_ERROR(EBADMSG, "PAGE_DATA: wrong checksum", Parent(path));
+  CHECK_ERROR(EBADMSG, "PAGE_DATA: wrong checksum", Parent(path).load());
   full.resize(full.size() - 1);
   directory.write("first", full);
   CHECK_ERROR(EBADMSG, "is cut", Parent(path));
@@ -407,15 +564,17 @@ TEST("generations") {
   std::vector<std::string> notes;
   const auto look = [&] { return Generations(directory / "", 7); };
   CHECK(look().next(false).ends_with("/context.7.1"));
-  CHECK(!look().newest(notes));
+  CHECK(!look().newest(notes, [](const Parent& parent) { parent.load(); }));
   for (const char* name :
        {"context.7.1", "context.7.2", "context.7.10", "context.70.99", "context.7.x", "context.7."})
     directory.write(name, full);
   CHECK(look().next(true).ends_with("/context.7.11.zst"));
-  CHECK_EQ(look().newest(notes)->files().front().path, directory / "context.7.10");
+  CHECK_EQ(look().newest(notes, [](const Parent& parent) { parent.load(); })->files().front().path,
+           directory / "context.7.10");
   CHECK(notes.empty());
   directory.write("context.7.10", {});
-  CHECK_EQ(look().newest(notes)->files().front().path, directory / "context.7.2");
+  CHECK_EQ(look().newest(notes, [](const Parent& parent) { parent.load(); })->files().front().path,
+           directory / "context.7.2");
   CHECK(notes.size() == 1 && notes[0].find("context.7.10 is empty") != std::string::npos);
   CHECK_ERROR(ENOENT, "/none", Generations(directory / "none", 7));
 }

@@ -666,6 +666,7 @@ Bytes ContextBuilder::build() const {
     if (!process.locks.empty()) writer.put_array(CRYO_SEC_LOCKS, pid, process.locks);
     put_threads(writer, process);
   }
+  for (const RawSection& section : early) writer.put(section);
   std::uint64_t page_bytes = 0;
   for (std::size_t i = 0; i < c.pages.size(); ++i) {
     put_chunk(writer, c.pages[i], page_data[i], c.header.page_size);

@@ -34,6 +34,7 @@ class ContextBuilder {
 
   Context context;
   std::vector<Bytes> page_data;           // of context.pages, same order
+  std::vector<RawSection> early;          // written before pages
   std::vector<RawSection> extra;          // written before INDEX
   std::uint32_t growth = 0;               // bytes (0xee) added to each structure and record
   bool fix_totals = true;                 // numbers of threads, VMAs and pages follow the vectors

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "context/hash.h"
+#include "context/section.h"
 
 namespace cryo {
 namespace {
@@ -72,7 +73,9 @@ Source open_ancestor(const Ancestor& ancestor, const AncestorPlace& place, const
   fail(EBADMSG, "{} needs the context {}, and there is another one of that name now", context, path);
 }
 
-void verify_ancestor_pages(const PageChunk& chunk, const Source& ancestor, const std::string& context) {
+namespace {
+
+void verify_hashes(const PageChunk& chunk, const Source& ancestor, const std::string& context) {
   const std::size_t page = chunk.bytes / chunk.nr_pages;
   Bytes block(std::min<std::size_t>(chunk.bytes, std::max(kReadSize, page)));
   std::size_t next = 0;
@@ -88,6 +91,60 @@ void verify_ancestor_pages(const PageChunk& chunk, const Source& ancestor, const
   }
 }
 
+// Bytes of an ancestor, from one to before the other.
+using Range = std::pair<std::uint64_t, std::uint64_t>;
+
+// Ascending, without those that are inside of others.
+std::vector<Range> ranges_without_hashes(const Context& context, std::uint32_t number) {
+  std::vector<Range> all, joined;
+  for (const PageChunk& chunk : context.pages)
+    if (chunk.ancestor == number && chunk.hashes.empty())
+      all.emplace_back(chunk.data_offset, chunk.data_offset + chunk.bytes);
+  std::sort(all.begin(), all.end());
+  for (const Range& range : all)
+    if (!joined.empty() && range.first <= joined.back().second)
+      joined.back().second = std::max(joined.back().second, range.second);
+    else
+      joined.push_back(range);
+  return joined;
+}
+
+[[noreturn]] void altered(const std::string& context, const Source& ancestor, std::uint64_t from,
+                          std::uint64_t to) {
+  fail(EBADMSG,
+       "{} needs the context {}, which has been altered: the pages at bytes {} to {}, or those next to them, "
+       "are "
+       "not what they were",
+       context, ancestor.name(), from, to);
+}
+
+// The headers of its sections are part of its identity, which has been compared. Pages of one section are not
+// next to those of another: no range is in two.
+void verify_ancestor_sections(const Context& context, std::uint32_t number, const Source& ancestor) {
+  const std::vector<Range> ranges = ranges_without_hashes(context, number);
+  auto range = ranges.begin();
+  const auto wrong = [&] { altered(context.name, ancestor, range->first, range->second); };
+  if (range == ranges.end()) return;
+  SectionScanner scanner(ancestor, {});
+  for (Section section = scanner.next(); section.head.type != CRYO_SEC_END; section = scanner.next()) {
+    if (section.head.type != CRYO_SEC_PAGE_DATA || section.end() <= range->first) continue;
+    if (range->first < section.payload || range->second > section.end()) wrong();
+    if (checksum_of(ancestor, section.payload, section.head.length, section.head.flags) != section.head.crc)
+      wrong();
+    while (range->second <= section.end())
+      if (++range == ranges.end()) return;
+  }
+  wrong();
+}
+
+}  // namespace
+
+void verify_ancestor(const Context& context, std::uint32_t number, const Source& ancestor) {
+  for (const PageChunk& chunk : context.pages)
+    if (chunk.ancestor == number && !chunk.hashes.empty()) verify_hashes(chunk, ancestor, context.name);
+  verify_ancestor_sections(context, number, ancestor);
+}
+
 Chain::Chain(const Context& context, const Source& own, const AncestorPlace& place) : own_(own) {
   for (const Ancestor& ancestor : context.ancestors)
     ancestors_.push_back(open_ancestor(ancestor, place, context.name));
@@ -100,8 +157,11 @@ std::vector<int> Chain::descriptors() const {
 }
 
 void Chain::verify(const Context& context) const {
-  for (const PageChunk& chunk : context.pages)
-    if (chunk.ancestor != 0) verify_ancestor_pages(chunk, of(chunk), context.name);
+  for (std::uint32_t i = 1; i <= ancestors_.size(); ++i) verify_ancestor(context, i, numbered(i));
+}
+
+void Chain::verify_sections(const Context& context) const {
+  for (std::uint32_t i = 1; i <= ancestors_.size(); ++i) verify_ancestor_sections(context, i, numbered(i));
 }
 
 }  // namespace cryo

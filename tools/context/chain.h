@@ -25,8 +25,8 @@ struct AncestorPlace {
 [[nodiscard]] Source open_ancestor(const Ancestor& ancestor, const AncestorPlace& place,
                                    const std::string& context);
 
-// Throws Error (EBADMSG): an ancestor has other bytes than those that the context had.
-void verify_ancestor_pages(const PageChunk& chunk, const Source& ancestor, const std::string& context);
+// Throws Error (EBADMSG): an ancestor, the context's Nth, has other bytes than those that the context had.
+void verify_ancestor(const Context& context, std::uint32_t number, const Source& ancestor);
 
 class Chain {
  public:
@@ -36,15 +36,18 @@ class Chain {
   Chain(const Context& context, const Source& own, const AncestorPlace& place);
 
   // What has the bytes of a chunk.
-  [[nodiscard]] const Source& of(const PageChunk& chunk) const {
-    return chunk.ancestor == 0 ? own_ : ancestors_[chunk.ancestor - 1];
+  [[nodiscard]] const Source& of(const PageChunk& chunk) const { return numbered(chunk.ancestor); }
+  [[nodiscard]] const Source& numbered(std::uint32_t ancestor) const {
+    return ancestor == 0 ? own_ : ancestors_[ancestor - 1];
   }
   [[nodiscard]] const Source& own() const { return own_; }
   // By PageChunk::ancestor.
   [[nodiscard]] std::vector<int> descriptors() const;
 
-  // Compares the pages that ancestors have with their hashes.  Throws Error (EBADMSG).
+  // Compares the pages that ancestors have with their hashes, or those that have none with the checksums of
+  // the sections that they are in; or the latter only.  Throws Error (EBADMSG).
   void verify(const Context& context) const;
+  void verify_sections(const Context& context) const;
 
  private:
   const Source& own_;

@@ -136,7 +136,8 @@ struct PageChunk {
   std::uint16_t section_flags = 0;
   bool copy = false;           // of pages of a chunk before it, which has the bytes: one run, no checksum
   std::uint32_t ancestor = 0;  // the context that has the bytes: 0 this one, N the Nth of Context::ancestors
-  std::vector<Hash> hashes;    // of each page, when they are an ancestor's: one run, no checksum
+  // Of each page, when they are an ancestor's: one run, no checksum. Or none: that one's checksums tell.
+  std::vector<Hash> hashes;
 };
 
 struct Ancestor {

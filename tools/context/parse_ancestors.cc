@@ -38,12 +38,20 @@ PageChunk elsewhere_chunk(const Staging& staging, const Payload& payload, const 
   return chunk;
 }
 
-// The tail: runs, then hashes, which fill it.
+std::uint64_t bytes_of_runs(const cryo_pages& head) {
+  return std::uint64_t{head.nr_runs} * head.record_size;
+}
+
+bool has_hashes(const Payload& payload, const cryo_pages& head) {
+  return payload.tail().size() != bytes_of_runs(head);
+}
+
+// The tail: runs, then hashes, if there are any, which fill it.
 std::vector<cryo_elsewhere_run> runs_of(const Payload& payload, const cryo_pages& head) {
   const auto tail = payload.tail();
   if (head.record_size < sizeof(cryo_elsewhere_run)) payload.damaged("records of {} bytes", head.record_size);
-  const std::uint64_t runs = std::uint64_t{head.nr_runs} * head.record_size;
-  if (runs + std::uint64_t{head.nr_pages} * CRYO_HASH_SIZE != tail.size())
+  const std::uint64_t runs = bytes_of_runs(head);
+  if (has_hashes(payload, head) && runs + std::uint64_t{head.nr_pages} * CRYO_HASH_SIZE != tail.size())
     payload.damaged("{} runs of {} bytes and the hashes of {} pages do not fill its {} bytes", head.nr_runs,
                     head.record_size, head.nr_pages, tail.size());
   std::vector<cryo_elsewhere_run> result;
@@ -80,9 +88,11 @@ void parse_pages_elsewhere(Staging& staging, const Payload& payload) {
   for (const cryo_elsewhere_run& run : runs) {
     PageChunk chunk = elsewhere_chunk(staging, payload, run);
     chunk.kind = head.kind;
-    chunk.hashes.resize(run.nr_pages);
-    std::memcpy(chunk.hashes.data(), hashes.data(), run.nr_pages * sizeof(Hash));
-    hashes = hashes.subspan(run.nr_pages * sizeof(Hash));
+    if (has_hashes(payload, head)) {
+      chunk.hashes.resize(run.nr_pages);
+      std::memcpy(chunk.hashes.data(), hashes.data(), run.nr_pages * sizeof(Hash));
+      hashes = hashes.subspan(run.nr_pages * sizeof(Hash));
+    }
     staging.pages.push_back(std::move(chunk));
   }
 }

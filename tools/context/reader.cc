@@ -214,7 +214,7 @@ Context read_context(const Source& source, const ReadOptions& options) {
 }
 
 void verify_pages(const Source& source, const PageChunk& chunk) {
-  if (chunk.copy || chunk.ancestor != 0) return;  // another chunk's are its, or there are hashes
+  if (chunk.copy || chunk.ancestor != 0) return;  // another chunk's are its; see Chain
   if (checksum_of(source, chunk.data_offset, chunk.bytes, chunk.section_flags) != chunk.checksum)
     fail(EBADMSG, "{}: byte {}: PAGE_DATA: wrong checksum", source.name(), chunk.data_offset);
 }

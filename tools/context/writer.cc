@@ -19,6 +19,7 @@ std::span<const std::byte> bytes_of(std::span<const T> values) {
 
 ContextWriter::ContextWriter(Sink sink, const Bytes& header, std::uint32_t page_size)
     : sink_(std::move(sink)), page_size_(page_size) {
+  identity_.add(header);
   put_bytes(header);
 }
 
@@ -33,6 +34,7 @@ void ContextWriter::put_header(cryo_section& head) {
   head.magic = CRYO_SECTION_MAGIC;
   head.header_crc = crc32c(std::as_bytes(std::span(&head, 1)).first(offsetof(cryo_section, header_crc)));
   if (head.type != CRYO_SEC_END) index_.push_back({position_, head.type, head.object});
+  identity_.add(std::as_bytes(std::span(&head, 1)));
   put_bytes(std::as_bytes(std::span(&head, 1)));
   put_bytes(Bytes(head.pad));
 }

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "context/hash.h"
 #include "context/model.h"
 
 namespace cryo {
@@ -34,6 +35,8 @@ class ContextWriter {
   // INDEX and END.
   void finish();
 
+  // Of what has been written: that of the context, once finished. See format_memory.h.
+  [[nodiscard]] Hash identity() const { return identity_.value(); }
   [[nodiscard]] std::uint64_t written() const { return position_; }
   [[nodiscard]] std::uint64_t page_bytes() const { return page_bytes_; }
 
@@ -46,6 +49,7 @@ class ContextWriter {
   Sink sink_;
   std::uint32_t page_size_;
   std::uint64_t position_ = 0;
+  Hasher identity_;
   std::uint64_t page_bytes_ = 0;
   std::vector<cryo_index_entry> index_;
 };

@@ -25,9 +25,13 @@ void append(Bytes& to, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Delta::Delta(const PageTable& table, const std::vector<Ancestor>& files, std::uint32_t page_size, Input input,
-             ContextWriter::Sink sink)
-    : table_(table), files_(files), page_(page_size), input_(std::move(input)), sink_(std::move(sink)) {}
+Delta::Delta(const Parent& parent, const std::vector<Ancestor>& files, Input input, ContextWriter::Sink sink)
+    : parent_(parent),
+      files_(files),
+      page_(parent.page_size()),
+      input_(std::move(input)),
+      sink_(std::move(sink)),
+      old_(page_) {}
 
 void Delta::run() {
   begin();
@@ -90,6 +94,9 @@ bool Delta::take_section() {
     case CRYO_SEC_PAGE_COPIES:
       take_copies(head, payload);
       return true;
+    case CRYO_SEC_PAGES_UNCHANGED:
+      take_unchanged(head, payload);
+      return true;
     case CRYO_SEC_INDEX:
       return true;
     case CRYO_SEC_END:
@@ -145,9 +152,57 @@ void Delta::take_pages(const cryo_section& head, const Bytes& payload) {
     fail(EBADMSG, "PAGE_DATA of the module's context is damaged");
 }
 
+// What the module knows to be as in the parent. What that does not have is all zero, and in no context.
+void Delta::take_unchanged(const cryo_section& head, const Bytes& payload) {
+  const auto unchanged = grown<cryo_unchanged>(std::span(payload).first(head.fixed_len));
+  const auto tail = std::span(payload).subspan(head.fixed_len);
+  if (unchanged.record_size < sizeof(cryo_page_run) ||
+      std::uint64_t{unchanged.nr_runs} * unchanged.record_size != tail.size())
+    fail(EBADMSG, "PAGES_UNCHANGED of the module's context is damaged");
+  change_owner(CRYO_PAGES_MM, head.object);
+  known_mms_[head.object] = unchanged.parent;
+  for (std::size_t i = 0; i < unchanged.nr_runs; ++i) {
+    const auto run = grown<cryo_page_run>(tail.subspan(i * unchanged.record_size, unchanged.record_size));
+    if (run.nr_pages > (~std::uint64_t{0} - run.start) / page_)
+      fail(EBADMSG, "PAGES_UNCHANGED of the module's context is damaged");
+    for (const PageStretch& stretch :
+         parent_.map().find(unchanged.parent, run.start, run.start + run.nr_pages * page_))
+      take_stretch(stretch);
+  }
+}
+
+void Delta::take_stretch(const PageStretch& stretch) {
+  if (const std::uint32_t ancestor = number_of(stretch.file)) {
+    add_unhashed(stretch.start, ancestor, stretch.offset, (stretch.end - stretch.start) / page_);
+    return;
+  }
+  for (std::uint64_t at = stretch.start; at < stretch.end; at += page_) {
+    parent_.read(stretch.file, stretch.offset + (at - stretch.start), old_);
+    add_own(at, 0, old_);
+  }
+}
+
+// Of memory whose changes the module knows: is it as in the parent after all?
+bool Delta::take_same(std::uint64_t address, std::uint64_t from, std::span<const std::byte> bytes) {
+  const auto places = parent_.map().find(known_mms_.at(object_), address, address + page_);
+  if (places.empty()) return false;
+  const PageStretch& place = places.front();
+  parent_.read(place.file, place.offset, old_);
+  if (std::memcmp(old_.data(), bytes.data(), page_) != 0) return false;
+  const std::uint32_t ancestor = number_of(place.file);
+  if (ancestor == 0) return false;
+  add_unhashed(address, ancestor, place.offset, 1);
+  if (copies_) remember(moved_elsewhere_, {from, 1, place.offset, ancestor, kNoHash});
+  return true;
+}
+
 void Delta::take_page(std::uint64_t address, std::uint64_t from, std::span<const std::byte> bytes) {
+  if (kind_ == CRYO_PAGES_MM && known_mms_.contains(object_)) {
+    if (!take_same(address, from, bytes)) add_own(address, from, bytes);
+    return;
+  }
   const Hash hash = hash_of(bytes);
-  const PagePlace* place = table_.find(owner_, address, hash);
+  const PagePlace* place = parent_.table().find(owner_, address, hash);
   const std::uint32_t ancestor = place == nullptr ? 0 : number_of(place->file);
   if (ancestor == 0) {
     add_own(address, from, bytes);
@@ -170,20 +225,38 @@ void Delta::add_own(std::uint64_t address, std::uint64_t from, std::span<const s
 
 void Delta::add_elsewhere(std::uint64_t address, std::uint32_t ancestor, std::uint64_t offset,
                           const Hash& hash) {
-  std::vector<cryo_elsewhere_run>& runs = elsewhere_.runs;
-  const bool ascends = runs.empty() || address >= runs.back().start;
-  if (!ascends || elsewhere_.hashes.size() == CRYO_ELSEWHERE_MAX) flush_elsewhere();
+  add_run(elsewhere_, {address, offset, 1, ancestor});
   elsewhere_.hashes.push_back(hash);
-  ++elsewhere_pages_;
-  if (!runs.empty()) {
-    cryo_elsewhere_run& last = runs.back();
+}
+
+void Delta::add_unhashed(std::uint64_t address, std::uint32_t ancestor, std::uint64_t offset,
+                         std::uint64_t pages) {
+  while (pages != 0) {
+    const std::uint64_t room = CRYO_ELSEWHERE_MAX - unhashed_.pages % CRYO_ELSEWHERE_MAX;
+    const std::uint64_t part = std::min(pages, room);
+    add_run(unhashed_, {address, offset, static_cast<std::uint32_t>(part), ancestor});
+    address += part * page_;
+    offset += part * page_;
+    pages -= part;
+  }
+}
+
+// With room for all of it, or for none of it.
+void Delta::add_run(Elsewhere& to, cryo_elsewhere_run run) {
+  const bool ascends = to.runs.empty() || run.start >= to.runs.back().start;
+  if (!ascends || to.pages == CRYO_ELSEWHERE_MAX) flush(to);
+  to.pages += run.nr_pages;
+  elsewhere_pages_ += run.nr_pages;
+  if (!to.runs.empty()) {
+    cryo_elsewhere_run& last = to.runs.back();
     const std::uint64_t length = last.nr_pages * page_;
-    if (last.ancestor == ancestor && last.start + length == address && last.offset + length == offset) {
-      ++last.nr_pages;
+    if (last.ancestor == run.ancestor && last.start + length == run.start &&
+        last.offset + length == run.offset) {
+      last.nr_pages += run.nr_pages;
       return;
     }
   }
-  runs.push_back({address, offset, 1, ancestor});
+  to.runs.push_back(run);
 }
 
 // 0: no more can be named.
@@ -202,7 +275,7 @@ void Delta::remember(std::vector<Moved>& list, const Moved& page) const {
     Moved& last = list.back();
     const std::uint64_t length = last.nr_pages * page_;
     if (last.ancestor == page.ancestor && last.from + length == page.from &&
-        last.offset + length == page.offset) {
+        last.offset + length == page.offset && (last.first_hash == kNoHash) == (page.first_hash == kNoHash)) {
       ++last.nr_pages;
       return;
     }
@@ -238,6 +311,10 @@ void Delta::take_copies(const cryo_section& head, const Bytes& payload) {
 void Delta::take_copy(std::uint64_t address, std::uint64_t from, std::vector<cryo_page_copy>& copies) {
   if (const Moved* moved = find(moved_elsewhere_, from)) {
     const std::uint64_t skip = from - moved->from;
+    if (moved->first_hash == kNoHash) {
+      add_unhashed(address, moved->ancestor, moved->offset + skip, 1);
+      return;
+    }
     add_elsewhere(address, moved->ancestor, moved->offset + skip,
                   moved_hashes_[moved->first_hash + skip / page_]);
     return;
@@ -263,14 +340,19 @@ void Delta::flush_own() {
 }
 
 void Delta::flush_elsewhere() {
-  if (elsewhere_.runs.empty()) return;
+  flush(elsewhere_);
+  flush(unhashed_);
+}
+
+void Delta::flush(Elsewhere& list) {
+  if (list.runs.empty()) return;
   Bytes tail;
-  append(tail, std::as_bytes(std::span(elsewhere_.runs)));
-  append(tail, std::as_bytes(std::span(elsewhere_.hashes)));
-  const cryo_pages head{kind_, static_cast<std::uint32_t>(elsewhere_.runs.size()), sizeof(cryo_elsewhere_run),
-                        static_cast<std::uint32_t>(elsewhere_.hashes.size())};
+  append(tail, std::as_bytes(std::span(list.runs)));
+  append(tail, std::as_bytes(std::span(list.hashes)));
+  const cryo_pages head{kind_, static_cast<std::uint32_t>(list.runs.size()), sizeof(cryo_elsewhere_run),
+                        static_cast<std::uint32_t>(list.pages)};
   writer_->put(CRYO_SEC_PAGES_ELSEWHERE, object_, head, tail);
-  elsewhere_ = {};
+  list = {};
 }
 
 void Delta::put_ancestors() {

@@ -76,11 +76,15 @@ std::vector<Generations::Generation> Generations::list() const {
   return all;
 }
 
-std::optional<Parent> Generations::newest(std::vector<std::string>& notes) const {
+std::optional<Parent> Generations::newest(std::vector<std::string>& notes,
+                                          const std::function<void(const Parent&)>& prepare) const {
   for (const Generation& generation : all_) {
     try {
       Parent parent(path(generation));
-      if (is_worth_continuing(parent)) return parent;
+      if (is_worth_continuing(parent)) {
+        prepare(parent);
+        return parent;
+      }
       notes.push_back("the chain is long enough: this context is a full one");
       return std::nullopt;
     } catch (const Error& error) {

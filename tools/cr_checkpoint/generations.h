@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,7 +22,10 @@ class Generations {
 
   // The newest one that is whole, and has all that it needs; none, too, when the next one had better be full.
   // What was passed over, and why, is in `notes`.
-  [[nodiscard]] std::optional<Parent> newest(std::vector<std::string>& notes) const;
+  // `prepare` does with it what is to be done in any case, and throws Error when it cannot be a parent after
+  // all.
+  [[nodiscard]] std::optional<Parent> newest(std::vector<std::string>& notes,
+                                             const std::function<void(const Parent&)>& prepare) const;
 
   // Path of the next one.
   [[nodiscard]] std::string next(bool compressed) const;

@@ -27,6 +27,7 @@ class Increment {
   // Once finished.
   [[nodiscard]] std::uint64_t own_pages() const { return delta_.own_pages(); }
   [[nodiscard]] std::uint64_t elsewhere_pages() const { return delta_.elsewhere_pages(); }
+  [[nodiscard]] Hash identity() const { return delta_.identity(); }
 
  private:
   std::vector<Ancestor> names_;

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,12 +14,16 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <string>
 #include <thread>
+#include <variant>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/exit_codes.h"
 #include "base/message.h"
+#include "context/hash.h"
+#include "context/source.h"
 #include "cr_checkpoint/compress.h"
 #include "cr_checkpoint/generations.h"
 #include "cr_checkpoint/increment.h"
@@ -33,6 +38,11 @@ namespace {
 // signals, which wait until the checkpoint is over.
 constexpr int kEndingSignals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+std::string how_compared(const cryo_ckpt_status& status) {
+  if (status.pages_unchanged == 0) return "found by their contents";
+  return fmt::format("{} of them known to be unchanged by the kernel's account", status.pages_unchanged);
+}
+
 class Job {
  public:
   Job(const Options& options, std::optional<Parent> parent);
@@ -45,6 +55,7 @@ class Job {
   void finish_stages();
   void stop_stages();
   void check_result(int error) const;
+  void note_complete();
   void check_verdict() const;
   void check_cancelled() const;
   void watch(int done, Progress& progress);
@@ -77,6 +88,7 @@ Job::Job(const Options& options, std::optional<Parent> parent)
     if (parent_) increment_.emplace(*parent_, std::move(names), out, file_->name());
   }
   request_.emplace(device_, parameters());
+  if (parent_ && options_.tracks()) request_->set_parent(parent_->id());
   for (const DeviceRule& rule : options_.devices) request_->set_device(rule.path, rule.policy);
 }
 
@@ -87,6 +99,7 @@ cryo_checkpoint Job::parameters() const {
   if (options_.dry_run) parameters.flags |= CRYO_CKPT_DRY_RUN;
   if (options_.signal && !options_.dry_run) parameters.flags |= CRYO_CKPT_HOLD;
   if (options_.snapshot) parameters.flags |= CRYO_CKPT_SNAPSHOT;
+  if (options_.tracks()) parameters.flags |= CRYO_CKPT_TRACK;
   parameters.snapshot_limit = options_.snapshot_limit;
   parameters.target = options_.target;
   parameters.scope = options_.scope;
@@ -134,6 +147,7 @@ void Job::work() {
   file_->sync();
   check_cancelled();
   file_->publish();
+  if (options_.tracks()) note_complete();
   if (options_.signal) request_->thaw(*options_.signal);
 }
 
@@ -145,6 +159,17 @@ void Job::capture() {
   else
     stop_stages();  // here, as a second signal can end the program while this waits for a slow reader
   check_result(error);
+}
+
+// Not of a full context that is compressed, or went away through a pipe: that would have to be read back.
+void Job::note_complete() {
+  const auto* file = std::get_if<DestinationFile>(&options_.destination);
+  struct stat status {};
+  if (increment_)
+    request_->set_complete(increment_->identity());
+  else if (!compressor_ && file != nullptr && ::stat(file_->name().c_str(), &status) == 0 &&
+           S_ISREG(status.st_mode))
+    request_->set_complete(identity_of(Source::open(file_->name())));
 }
 
 void Job::finish_stages() {
@@ -271,8 +296,8 @@ void Job::show_summary() const {
           static_cast<double>(status.freeze_ns) / kMillisecond,
           status.snapshot != 0 ? "; written from a snapshot" : "");
   if (increment_)
-    message("cr_checkpoint", "{} of its pages are in other contexts, {} in {}", increment_->elsewhere_pages(),
-            increment_->own_pages(), file_->name());
+    message("cr_checkpoint", "{} of its pages are in other contexts, {} in {}; {}",
+            increment_->elsewhere_pages(), increment_->own_pages(), file_->name(), how_compared(status));
 }
 
 }  // namespace
@@ -286,6 +311,24 @@ void block_signals() {
 
 namespace {
 
+// Has the kernel kept account of what the target wrote to since that context? It may help with a snapshot
+// only.
+bool is_tracked(const Options& options, const Parent& parent) {
+  if (!options.tracks() || !options.snapshot || options.signal) return false;
+  const Device device;
+  cryo_checkpoint parameters{};
+  parameters.size = sizeof(parameters);
+  parameters.flags = CRYO_CKPT_DRY_RUN;
+  parameters.target = options.target;
+  parameters.scope = options.scope;
+  return Request(device, parameters).set_parent(parent.id());
+}
+
+// What takes long is done before the process is stopped.
+void prepare(const Options& options, const Parent& parent) {
+  if (!is_tracked(options, parent)) parent.load();
+}
+
 // In a directory of generations.
 void run_next_generation(const Options& options) {
   const Generations generations(options.generations, options.target);
@@ -293,7 +336,8 @@ void run_next_generation(const Options& options) {
   next.destination = DestinationFile{generations.next(options.compress_level.has_value()), false};
   next.placement = Placement::kNoClobber;
   std::vector<std::string> notes;
-  std::optional<Parent> parent = generations.newest(notes);
+  std::optional<Parent> parent =
+      generations.newest(notes, [&](const Parent& found) { prepare(options, found); });
   if (!options.quiet)
     for (const std::string& note : notes) message("cr_checkpoint", "{}", note);
   Job(next, std::move(parent)).run();
@@ -306,6 +350,7 @@ void run_job(const Options& options) {
   if (!options.generations.empty() && !options.dry_run) return run_next_generation(options);
   std::optional<Parent> parent;
   if (!options.parent.empty() && !options.dry_run) parent.emplace(options.parent);
+  if (parent) prepare(options, *parent);
   Job(options, std::move(parent)).run();
 }
 

@@ -50,6 +50,8 @@ enum : int {
   kParentOption,
   kIncrementalOption,
   kKeepOption,
+  kTrackOption,
+  kNoTrackOption,
   kDryRunOption,
   kDeviceOption,
   kCgroupOption,
@@ -114,6 +116,8 @@ constexpr option kLongOptions[] = {
     {"parent", required_argument, nullptr, kParentOption},
     {"incremental", required_argument, nullptr, kIncrementalOption},
     {"keep", required_argument, nullptr, kKeepOption},
+    {"track", no_argument, nullptr, kTrackOption},
+    {"no-track", no_argument, nullptr, kNoTrackOption},
     {"dry-run", no_argument, nullptr, kDryRunOption},
     {},
 };
@@ -382,6 +386,12 @@ bool Parser::incremental_option(int choice, const char* argument) {
     case kIncrementalOption:
       if (*argument == '\0') usage_error("--incremental needs a directory");
       options_.generations = argument;
+      return true;
+    case kTrackOption:
+      options_.track = true;
+      return true;
+    case kNoTrackOption:
+      options_.track = false;
       return true;
     case kKeepOption:
       options_.keep_newest = number<int>("--keep", argument, 1, std::numeric_limits<int>::max());

@@ -40,6 +40,11 @@ struct DeviceRule {
 };
 
 struct Options {
+  // Is what the process writes from now on to be known at the next checkpoint?
+  [[nodiscard]] bool tracks() const {
+    return track.value_or(!parent.empty() || !generations.empty()) && !dry_run;
+  }
+
   pid_t target = 0;
   std::uint32_t scope = CRYO_SCOPE_TREE;
   std::variant<DestinationFile, DestinationFd> destination;
@@ -52,8 +57,9 @@ struct Options {
   bool snapshot = true;
   std::uint64_t snapshot_limit = 0;  // bytes; 0: what the module thinks right
   std::optional<int> compress_level;
-  std::string parent;              // context of which only changes are written; empty: none
-  std::string generations;         // directory of them: see generations.h; empty: none
+  std::optional<bool> track;  // what is written from now on; not said: if there is a parent or may be one
+  std::string parent;         // context of which only changes are written; empty: none
+  std::string generations;    // directory of them: see generations.h; empty: none
   std::optional<int> keep_newest;  // of the generations
   bool dry_run = false;
   std::vector<DeviceRule> devices;

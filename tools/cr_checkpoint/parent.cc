@@ -10,7 +10,6 @@
 #include <iterator>
 
 #include "base/error.h"
-#include "context/chain.h"
 #include "context/checksum.h"
 #include "context/hash.h"
 #include "context/reader.h"
@@ -43,18 +42,23 @@ ParentFile file_of(const std::string& path, const Hash& id, std::uint64_t length
 // Adds the pages of one context to a table.
 class Loader {
  public:
-  Loader(const Context& context, const Source& source, PageTable& table)
-      : context_(context), source_(source), table_(table), page_(context.header.page_size) {
+  Loader(const Context& context, const Chain& chain, PageTable& table)
+      : context_(context),
+        chain_(chain),
+        source_(chain.own()),
+        table_(table),
+        page_(context.header.page_size) {
     for (const Process& process : context.processes) owners_.add_process(process.head);
     for (const auto& [id, inode] : context.inodes) owners_.add_inode(id, inode.head);
   }
 
   void load() {
+    chain_.verify_sections(context_);
     for (const PageChunk& chunk : context_.pages)
       if (chunk.ancestor == 0)
         add_own(chunk);
       else
-        add(chunk, chunk.hashes);
+        add(chunk, chunk.hashes.empty() ? hashes_of(chunk) : chunk.hashes);
     table_.finish();
   }
 
@@ -65,10 +69,25 @@ class Loader {
     source_.read(chunk.data_offset, bytes);
     if (!chunk.copy && checksum(bytes, chunk.section_flags) != chunk.checksum)
       fail(EBADMSG, "{}: byte {}: PAGE_DATA: wrong checksum", source_.name(), chunk.data_offset);
+    add(chunk, hashes_of(bytes));
+  }
+
+  [[nodiscard]] std::vector<Hash> hashes_of(std::span<const std::byte> bytes) const {
     std::vector<Hash> hashes;
     for (std::size_t at = 0; at < bytes.size(); at += page_)
-      hashes.push_back(hash_of(std::span(bytes).subspan(at, page_)));
-    add(chunk, hashes);
+      hashes.push_back(hash_of(bytes.subspan(at, page_)));
+    return hashes;
+  }
+
+  // Of pages that an ancestor has, as sure as its checksums are.
+  [[nodiscard]] std::vector<Hash> hashes_of(const PageChunk& chunk) const {
+    std::vector<Hash> hashes;
+    Bytes page(page_);
+    for (std::uint64_t at = 0; at < chunk.bytes; at += page_) {
+      chain_.of(chunk).read(chunk.data_offset + at, page);
+      hashes.push_back(hash_of(page));
+    }
+    return hashes;
   }
 
   void add(const PageChunk& chunk, const std::vector<Hash>& hashes) {
@@ -81,6 +100,7 @@ class Loader {
   }
 
   const Context& context_;
+  const Chain& chain_;
   const Source& source_;
   PageTable& table_;
   std::uint64_t page_;
@@ -113,19 +133,31 @@ void refuse_itself(const Parent& parent, const Options& options) {
 
 }  // namespace
 
-Parent::Parent(const std::string& path) {
-  const Source source = open_parent(path);
-  const Context context = read_context(source, {.verify_pages = false});
+Parent::Opened::Opened(const std::string& path)
+    : source(open_parent(path)),
+      context(read_context(source, {.verify_pages = false})),
+      chain(context, source, {path, {}}),
+      map(context) {}
+
+Parent::Parent(const std::string& path) : opened_(std::make_unique<Opened>(path)) {
+  const Context& context = opened_->context;
   const AncestorPlace place{path, {}};
-  const Chain chain(context, source, place);
   page_size_ = context.header.page_size;
-  files_.push_back(file_of(path, identity_of(source), source.size()));
+  files_.push_back(file_of(path, identity_of(opened_->source), opened_->source.size()));
   for (const Ancestor& ancestor : context.ancestors) {
     Hash id;
     std::memcpy(id.data(), std::begin(ancestor.head.id), id.size());
     files_.push_back(file_of(ancestor_path(ancestor, place), id, ancestor.head.length));
   }
-  Loader(context, source, table_).load();
+}
+
+void Parent::load() const {
+  std::call_once(opened_->loaded,
+                 [this] { Loader(opened_->context, opened_->chain, opened_->table).load(); });
+}
+
+void Parent::read(std::uint32_t file, std::uint64_t offset, std::span<std::byte> to) const {
+  opened_->chain.numbered(file).read(offset, to);
 }
 
 std::vector<Ancestor> names_for(const Parent& parent, const Options& options) {

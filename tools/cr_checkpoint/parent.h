@@ -4,11 +4,15 @@
 
 #include <sys/types.h>
 
-#include <optional>
+#include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "context/chain.h"
 #include "cr_checkpoint/options.h"
+#include "cr_checkpoint/page_map.h"
 #include "cr_checkpoint/page_table.h"
 
 namespace cryo {
@@ -23,17 +27,40 @@ struct ParentFile {
 
 class Parent {
  public:
-  // Reads the whole context, and finds all that it needs.  Throws Error when it is not whole.
+  // Reads the context but for its pages, and finds all that it needs.  Throws Error when it is not whole.
   explicit Parent(const std::string& path);
 
-  [[nodiscard]] const PageTable& table() const { return table_; }
+  // Reads the pages, for table(), which does it otherwise. Throws Error when they are not what they were.
+  void load() const;
+
+  // By contents, and by address.
+  [[nodiscard]] const PageTable& table() const {
+    load();
+    return opened_->table;
+  }
+  [[nodiscard]] const PageMap& map() const { return opened_->map; }
+  // Bytes of what has the number `file`.
+  void read(std::uint32_t file, std::uint64_t offset, std::span<std::byte> to) const;
+
+  [[nodiscard]] const Hash& id() const { return files_.front().id; }
   // By PagePlace::file; the parent is the first.
   [[nodiscard]] const std::vector<ParentFile>& files() const { return files_; }
   [[nodiscard]] std::uint32_t page_size() const { return page_size_; }
-  [[nodiscard]] std::uint64_t page_bytes() const { return table_.size() * page_size_; }
+  [[nodiscard]] std::uint64_t page_bytes() const { return opened_->map.pages() * page_size_; }
 
  private:
-  PageTable table_;
+  // Stays where it is.
+  struct Opened {
+    explicit Opened(const std::string& path);
+    Source source;
+    Context context;
+    Chain chain;
+    PageMap map;
+    std::once_flag loaded;
+    PageTable table;
+  };
+
+  std::unique_ptr<Opened> opened_;
   std::vector<ParentFile> files_;
   std::uint32_t page_size_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/exit_codes.h"
@@ -63,6 +64,30 @@ void Request::set_device(const std::string& path, std::uint32_t policy) {
   rule.rdev = static_cast<std::uint32_t>(device.st_rdev);
   rule.block = S_ISBLK(device.st_mode) ? 1 : 0;
   if (::ioctl(handle_.get(), CRYO_CKPT_DEVICE, &rule) != 0) fail_errno("--device: {}", path);
+}
+
+namespace {
+
+cryo_ckpt_context context_called(const Hash& id) {
+  cryo_ckpt_context context{};
+  context.size = sizeof(context);
+  static_assert(sizeof(context.id) == sizeof(id));
+  std::memcpy(std::begin(context.id), id.data(), id.size());
+  return context;
+}
+
+}  // namespace
+
+bool Request::set_parent(const Hash& id) {
+  cryo_ckpt_context context = context_called(id);
+  if (::ioctl(handle_.get(), CRYO_CKPT_PARENT, &context) != 0) fail_errno("parent of the checkpoint");
+  return context.tracked != 0;
+}
+
+void Request::set_complete(const Hash& id) {
+  cryo_ckpt_context context = context_called(id);
+  if (::ioctl(handle_.get(), CRYO_CKPT_COMPLETE, &context) != 0)
+    fail_errno("the context is complete, but the module does not take note of it");
 }
 
 int Request::run() noexcept {

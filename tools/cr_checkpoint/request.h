@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "context/model.h"
 
 namespace cryo {
 
@@ -30,6 +31,12 @@ class Request {
 
   // What becomes of descriptors of the device at `path`: CRYO_DEVICE_*. Before run().
   void set_device(const std::string& path, std::uint32_t policy);
+
+  // Before run(): what is as in that context need not be written. Is there an account of what the target has
+  // written to since?
+  bool set_parent(const Hash& id);
+  // After it, when all is written down: the context's identity.
+  void set_complete(const Hash& id);
 
   // Freezes, captures, writes; blocks. 0 or an errno value.
   [[nodiscard]] int run() noexcept;

@@ -27,6 +27,8 @@ Where the context goes:
       --incremental DIR   the next generation, DIR/context.PID.N: its parent is the newest one in DIR that
                           is whole, the first is full
       --keep N            then remove all generations but the N newest, and those that they need
+      --track, --no-track the kernel keeps account of what the process writes to from now on, so that the
+                          next one is faster, or does not; default: with --parent and --incremental
   -z, --compress[=LEVEL]  compressed with zstd (level 1 to 22; the default name ends in .zst)
 
 When FILE exists already:

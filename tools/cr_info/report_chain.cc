@@ -22,11 +22,6 @@ std::uint64_t pages_in(const Context& context, std::uint32_t ancestor) {
   return pages;
 }
 
-void verify_pages_in(const Context& context, std::uint32_t ancestor, const Source& source) {
-  for (const PageChunk& chunk : context.pages)
-    if (chunk.ancestor == ancestor) verify_ancestor_pages(chunk, source, context.name);
-}
-
 Link link_of(const Context& context, std::uint32_t number, const AncestorPlace& place, bool verify) {
   const Ancestor& ancestor = context.ancestors[number - 1];
   Link link{ancestor.name,
@@ -37,7 +32,7 @@ Link link_of(const Context& context, std::uint32_t number, const AncestorPlace& 
             {}};
   try {
     const Source source = open_ancestor(ancestor, place, context.name);
-    if (verify) verify_pages_in(context, number, source);
+    if (verify) verify_ancestor(context, number, source);
   } catch (const Error& error) {
     link.state = error.code() == ENOENT ? "missing" : error.code() == EBADMSG ? "altered" : "unreadable";
     link.problem = error.what();
