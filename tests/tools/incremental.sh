@@ -120,7 +120,7 @@ for tool in "restart three" "merge three -o altered" "info --chain three"; do
 	set -- $tool
 	[ "$1" = info ] && err=$out && check "an altered ancestor: cr_info" status_is 1
 	[ "$1" = info ] || check "an altered ancestor: cr_$1" status_is 74
-	check "... it is named" said "$base/work/one, which has been altered: the page at byte"
+	check "... it is named" said "$base/work/one, which has been altered: the page"
 done
 check "... nothing was made" eval 'is_gone "$pid" && not exists altered'
 start_quietly 1
