@@ -38,7 +38,7 @@ def main():
         last = now
         put(LAST, now)
         if not get(FIRST):
-            put(FIRST, now)
+            put(FIRST, time.time_ns())  # `now` may be from before a checkpoint
         if get(FIRST) != first:
             first = get(FIRST)
             bad = sum(sum(values) != want for values, want in zip(arrays, sums))

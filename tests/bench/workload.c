@@ -168,8 +168,9 @@ static void tick(uint64_t *last)
 		slot->gap = now - *last;
 	*last = now;
 	slot->last = now;
+	/* Asked again: `now` may be from before a checkpoint. */
 	if (!slot->first)
-		slot->first = now;
+		slot->first = now_ns();
 }
 
 static void sleep_ms(long ms)
