@@ -114,7 +114,7 @@ class Cryo:
         self.options, self.restart_options = list(options), list(restart_options)
 
     def checkpoint(self, pid, path, before=None):
-        parent = ["--parent", before] if before else []
+        parent = ["--parent", before] if before else ["--track"] if before == "" else []
         command(["cr_checkpoint", "--tree", "--nosync", *self.options, *parent, "-f", path, str(pid)])
 
     def restart(self, path):
