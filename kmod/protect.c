@@ -61,7 +61,7 @@ struct protect {
 	bool tracked;			/* the bits of its present range are not */
 	bool covered;			/* they tell what has been written to */
 	unsigned int nr_same;
-	struct cryo_page_run same[PTRS_PER_PTE];	/* of one table, not written to */
+	struct cryo_page_run same[MAX_PTRS_PER_PTE];	/* of one table, not written to */
 	/* The large folio looked at last, and how many references to it are ours. */
 	struct folio *folio;
 	int taken;
