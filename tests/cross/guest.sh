@@ -2,7 +2,7 @@
 # guest.sh - what `kernels` and `cpus` do inside the machines (bash)
 #
 #   guest.sh make NAME [PROGRAM...]      runs each program, checkpoints it and ends it: /share/NAME.tar
-#   guest.sh restart NAME [PROGRAM...]   restarts what is in there, and says in TAP how it went
+#   guest.sh restart NAME[,NAME...] [PROGRAM...]   restarts what is in there, and says in TAP how it went
 #   guest.sh refuse NAME [PROGRAM...]    sees that it is not restarted for want of instructions
 #
 # Programs: clocks, signed (the same with signed return addresses), busybox (static), python, baseline (the same under cr_run --cpu-baseline)
@@ -132,16 +132,18 @@ refuse_one() # PROGRAM
 	ok $? "$1 of $made: no process is left" || sed 's|^|# |' pids
 }
 
-command=$1 made=$2
+command=$1 names=$2
 shift 2
 [ $# -gt 0 ] || set -- clocks python
-# Not on the share, where files do not belong to those who make them.
-dir=/var/tmp/cross-$made
 # Ids that nobody has yet in the machine of the restart.
 [ "$command" != make ] || echo 20000 >/proc/sys/kernel/ns_last_pid
-[ "$command" = make ] || tar -C "${dir%/*}" -xpf "/share/$made.tar" || exit 1
-[ "$command" != make ] || { mkdir -p "$dir" && getconf PAGESIZE >"$dir/pages"; }
-for program in "$@"; do
-	"${command}_one" "$program"
+for made in ${names//,/ }; do
+	# Not on the share, where files do not belong to those who make them.
+	dir=/var/tmp/cross-$made
+	[ "$command" = make ] || tar -C "${dir%/*}" -xpf "/share/$made.tar" || exit 1
+	[ "$command" != make ] || { mkdir -p "$dir" && getconf PAGESIZE >"$dir/pages"; }
+	for program in "$@"; do
+		"${command}_one" "$program"
+	done
+	[ "$command" != make ] || tar -C "${dir%/*}" -cf "/share/$made.tar" "${dir##*/}"
 done
-[ "$command" != make ] || tar -C "${dir%/*}" -cf "/share/$made.tar" "${dir##*/}"
