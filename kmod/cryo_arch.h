@@ -57,6 +57,12 @@ int cryo_arch_save_cpu(struct cryo_capture *c);
  */
 bool cryo_arch_want_regset(unsigned int note);
 
+/*
+ * What @task, which is off its CPU, has in the register set @note although its regset has no data: the size, and
+ * in @data a buffer for kvfree(); -ENODATA: nothing; -ENOMEM.
+ */
+int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **data);
+
 /* @task, which is parked, has been given the register set @set: do what that has left out. */
 void cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set);
 

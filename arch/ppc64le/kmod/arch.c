@@ -9,6 +9,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
+#include <linux/slab.h>
 #include <asm/cputable.h>
 #include <asm/mmu.h>
 #include <asm/paca.h>
@@ -171,6 +172,21 @@ bool cryo_arch_want_regset(unsigned int note)
 		return true;
 	}
 	return false;
+}
+
+/*
+ * Every thread has the registers for event-based branches, but debuggers see them only of one that has had an
+ * event that can cause such branches.
+ */
+int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **data)
+{
+	const struct thread_struct *t = &task->thread;
+	u64 regs[] = { t->ebbrr, t->ebbhr, t->bescr };
+
+	if (note != CRYO_PPC64LE_EBB || !cpu_has_feature(CPU_FTR_ARCH_207S) || !(regs[0] | regs[1] | regs[2]))
+		return -ENODATA;
+	*data = kmemdup(regs, sizeof(regs), GFP_KERNEL);
+	return *data ? sizeof(regs) : -ENOMEM;
 }
 
 /*

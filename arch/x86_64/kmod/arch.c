@@ -226,6 +226,11 @@ bool cryo_arch_want_regset(unsigned int note)
 	return false;
 }
 
+int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **data)
+{
+	return -ENODATA;
+}
+
 void cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set)
 {
 }

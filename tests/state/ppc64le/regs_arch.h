@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#define REGS_SIZE 1376
+#define REGS_SIZE 1392
 
 struct regs {
 	uint64_t r[32];			/* 0: but for r1, r2, r13, and r30 and r31, which are the code's own */
@@ -20,17 +20,20 @@ struct regs {
 	uint64_t dscr;			/* 312 */
 	uint32_t vscr[4];		/* 320 */
 	uint64_t vectored;		/* 336: by which instruction regs_call() calls, sc or scv */
-	uint64_t pad;
-	uint8_t vs[64][16];		/* 352: of which f0 to f31 and v0 to v31 are parts */
+	uint64_t ebbhr;			/* 344: with the next two, for event-based branches */
+	uint64_t ebbrr;			/* 352 */
+	uint64_t bescr;			/* 360 */
+	uint8_t vs[64][16];		/* 368: of which f0 to f31 and v0 to v31 are parts */
 } __attribute__((aligned(16)));
 
-_Static_assert(offsetof(struct regs, vs) == 352, "known to the assembly");
+_Static_assert(offsetof(struct regs, vs) == 368, "known to the assembly");
 
 #define CR 0xfffffff0UL		/* the last field is the code's own */
 #define CR_CALLED 0x0ffffff0UL	/* the first one tells of an error */
 #define CR_VECTORED 0x00fff000UL /* as of a function */
 #define XER 0xa0000000UL	/* summary overflow, carry */
 #define FPSCR 0x82000001UL	/* inexact result; rounding towards zero */
+#define BESCR 1UL		/* an event has occurred; branches are not enabled */
 #define VSCR 0x00010001U	/* no denormalized numbers; saturated */
 
 #define OTHER_R(x) x(3) x(4) x(5) x(6) x(7) x(8) x(9) x(10) x(11) x(12) x(14) x(15) x(16) x(17) x(18) x(19) x(20) \
@@ -63,17 +66,19 @@ _Static_assert(offsetof(struct regs, vs) == 352, "known to the assembly");
 	"ld 0, 296(31)\nmtspr 256, 0\n" \
 	"ld 0, 304(31)\nmtspr 815, 0\n" \
 	"ld 0, 312(31)\nmtspr 3, 0\n" \
+	"ld 0, 344(31)\nmtspr 804, 0\nld 0, 352(31)\nmtspr 805, 0\nld 0, 360(31)\nmtspr 806, 0\n" \
 	"addi 30, 31, 320\nlvx 0, 0, 30\nmtvscr 0\n" \
-	"addi 30, 31, 352\n" ALL_VS(LOAD_VS) \
+	"addi 30, 31, 368\n" ALL_VS(LOAD_VS) \
 	"ld 0, 256(31)\nmtlr 0\nld 0, 264(31)\nmtctr 0\nld 0, 280(31)\nmtxer 0\nld 0, 272(31)\nmtcr 0\n" \
 	"ld 0, 0(31)\n" OTHER_R(LOAD_R) \
 	middle \
-	"addi 30, 31, 1376\n" \
+	"addi 30, 31, 1392\n" \
 	"std 0, 0(30)\n" OTHER_R(STORE_R) \
 	"mfcr 3\nstd 3, 272(30)\nmfxer 3\nstd 3, 280(30)\nmflr 3\nstd 3, 256(30)\nmfctr 3\nstd 3, 264(30)\n" \
 	"mfspr 3, 256\nstd 3, 296(30)\nmfspr 3, 815\nstd 3, 304(30)\nmfspr 3, 3\nstd 3, 312(30)\n" \
+	"mfspr 3, 804\nstd 3, 344(30)\nmfspr 3, 805\nstd 3, 352(30)\nmfspr 3, 806\nstd 3, 360(30)\n" \
 	"ld 3, 336(31)\nstd 3, 336(30)\n" \
-	"addi 4, 30, 352\n" ALL_VS(STORE_VS) \
+	"addi 4, 30, 368\n" ALL_VS(STORE_VS) \
 	"mffs 0\nstfd 0, 288(30)\n" \
 	"addi 4, 30, 320\nmfvscr 0\nstvx 0, 0, 4\n" \
 	"xxlxor 0, 0, 0\nmtfsf 255, 0\nvxor 0, 0, 0\nmtvscr 0\n" \
@@ -83,7 +88,7 @@ _Static_assert(offsetof(struct regs, vs) == 352, "known to the assembly");
 	".size " name ",.-" name "\n"
 
 __asm__(".machine power9\n"
-	ROUTINE("regs_spin", "1: ld 30, 2752(31)\ncmpdi 7, 30, 0\nbeq 7, 1b\n")
+	ROUTINE("regs_spin", "1: ld 30, 2784(31)\ncmpdi 7, 30, 0\nbeq 7, 1b\n")
 	ROUTINE("regs_call", "ld 30, 336(31)\ncmpdi 7, 30, 0\nbne 7, 1f\nsc\nb 2f\n1: scv 0\n2:\n"));
 
 static inline void regs_fill(struct regs *regs, unsigned int seed)
@@ -95,6 +100,9 @@ static inline void regs_fill(struct regs *regs, unsigned int seed)
 	regs->vrsave &= 0xffffffffUL;
 	regs->dscr = 0x41 + seed % 16;
 	regs->vectored = 0;
+	regs->ebbhr &= ~3UL;
+	regs->ebbrr &= ~3UL;
+	regs->bescr = BESCR;
 	memset(regs->vscr, 0, sizeof(regs->vscr));
 	regs->vscr[0] = VSCR;
 }
@@ -163,6 +171,9 @@ static inline void regs_verify(const struct regs *in, const struct regs *out, bo
 	crt_same((long long)out->vrsave, (long long)in->vrsave, "%s: VRSAVE", who);
 	crt_same((long long)out->tar, (long long)in->tar, "%s: TAR", who);
 	crt_same((long long)out->dscr, (long long)in->dscr, "%s: DSCR", who);
+	crt_ok(out->ebbhr == in->ebbhr && out->ebbrr == in->ebbrr && out->bescr == in->bescr,
+	       "%s: EBBHR, EBBRR, BESCR (%llx, %llx, %llx)", who, (long long)out->ebbhr,
+	       (long long)out->ebbrr, (long long)out->bescr);
 	crt_same(out->vscr[0], in->vscr[0], "%s: VSCR", who);
 	crt_ok(!memcmp(in->vs, out->vs, sizeof(in->vs)), "%s: vs0 to vs63", who);
 }
