@@ -161,7 +161,8 @@ static void verify_move(void)
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
 	crt_ok(is_zero(more, 2 * PART), "what is mapped at the old place is zero");
 	crt_ok(are_there(0, 2) && are_there(4, SIZE / PART), "the rest is there");
-	to = CRT_MAP(mremap(area + 8 * PART, PART, PART, MREMAP_MAYMOVE | MREMAP_DONTUNMAP));
+	/* With this flag the kernel looks at the fifth argument, whether the caller gives one or not. */
+	to = CRT_MAP(mremap(area + 8 * PART, PART, PART, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL));
 	crt_ok(is_zero(area + 8 * PART, PART), "MREMAP_DONTUNMAP: the old place is zero");
 	crt_ok(is_there(to, 8), "the new one is not");
 	munmap(area + 9 * PART, 3 * PART);
