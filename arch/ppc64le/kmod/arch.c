@@ -183,7 +183,8 @@ int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **dat
 	const struct thread_struct *t = &task->thread;
 	u64 regs[] = { t->ebbrr, t->ebbhr, t->bescr };
 
-	if (note != CRYO_PPC64LE_EBB || !cpu_has_feature(CPU_FTR_ARCH_207S) || !(regs[0] | regs[1] | regs[2]))
+	if (note != CRYO_PPC64LE_EBB || !cpu_has_feature(CPU_FTR_ARCH_207S) ||
+	    !(regs[0] | regs[1] | regs[2]))
 		return -ENODATA;
 	*data = kmemdup(regs, sizeof(regs), GFP_KERNEL);
 	return *data ? sizeof(regs) : -ENOMEM;
