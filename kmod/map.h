@@ -93,6 +93,7 @@ struct cryo_map_vma {
 	struct cryo_map_mm *map;	/* counted */
 	struct cryo_map_table *table;	/* counted */
 	unsigned long from, next;	/* of those from bit @from on, all before bit @next are settled */
+	bool copied;			/* its page tables have been copied, for a child */
 };
 
 void cryo_map_get(struct cryo_map_mm *map);
@@ -102,13 +103,19 @@ int cryo_map_add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct
 void cryo_map_convert(struct cryo_map_mm *map);
 bool cryo_map_is_ours(struct vm_area_struct *vma);
 unsigned long cryo_map_page_of(struct cryo_map_vma *v, unsigned long addr);
+void cryo_map_lose(struct vm_area_struct *vma);
 void cryo_map_end(struct work_struct *work);
+
+/* ---- map_fork.c: children ---- */
+
+void cryo_map_open_in_child(struct vm_area_struct *vma, struct cryo_map_vma *parent);
 
 /* ---- map_populate.c: how pages come ---- */
 
 extern struct workqueue_struct *cryo_map_queue;
 
 int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned long end);
+int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v);
 int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
 			  unsigned long addr);
 void cryo_map_populate(struct work_struct *work);

@@ -175,30 +175,12 @@ static const struct vm_operations_struct lost_ops = {
 	.fault = lost_fault,
 };
 
-/*
- * A fork(), before the page tables are copied: all pages come in the parent, and the child has an ordinary area.
- * Both mmap_locks are held for writing.
- */
-static void open_in_child(struct vm_area_struct *vma, struct cryo_map_vma *parent)
+/* What has not come is an error from now on. */
+void cryo_map_lose(struct vm_area_struct *vma)
 {
-	int err = 0;
-
-	if (!(vma->vm_flags & VM_WIPEONFORK)) {
-		/* Else it cannot be entered in the child's reverse map any more. */
-		err = vma->anon_vma ? 0 : -EINVAL;
-		if (!err)
-			err = cryo_map_bring(parent->vma, vma->vm_start, vma->vm_end);
-	}
 	vma->vm_private_data = NULL;
-	if (err) {
-		pr_warn_ratelimited("cryo: pid %d (%s): memory %lx-%lx cannot be given to a child (error %d)\n",
-				    task_tgid_nr(current), current->comm, vma->vm_start,
-				    vma->vm_end, err);
-		lost_open(vma);
-		vma->vm_ops = &lost_ops;
-	} else {
-		vma_set_anonymous(vma);
-	}
+	lost_open(vma);
+	vma->vm_ops = &lost_ops;
 }
 
 /* mremap(): what may move comes first, in its old place; the new one is an ordinary area. */
@@ -208,12 +190,11 @@ static void open_moved(struct vm_area_struct *vma, struct cryo_map_vma *old)
 
 	start = old->vma->vm_start + ((vma->vm_pgoff - old->vma->vm_pgoff) << PAGE_SHIFT);
 	size = min(vma->vm_end - vma->vm_start, old->vma->vm_end - start);
-	vma->vm_private_data = NULL;
 	if (vma->anon_vma && !cryo_map_bring(old->vma, start, start + size)) {
+		vma->vm_private_data = NULL;
 		vma_set_anonymous(vma);
 	} else {
-		lost_open(vma);
-		vma->vm_ops = &lost_ops;
+		cryo_map_lose(vma);
 	}
 }
 
@@ -224,7 +205,7 @@ static void area_open(struct vm_area_struct *vma)
 	struct cryo_map_vma *v;
 
 	if (vma->vm_mm != old->map->mm) {
-		open_in_child(vma, old);
+		cryo_map_open_in_child(vma, old);
 		return;
 	}
 	if (vma->vm_start < old->vma->vm_start || vma->vm_end > old->vma->vm_end) {
@@ -273,19 +254,29 @@ static bool is_dropped(struct vm_area_struct *vma, unsigned long start, unsigned
  * others may change, but do not come into the range by that. Who only takes away what is there
  * (reclaim, migration) does no harm: a page that is there needs no bit.
  */
+static void look_at_range(struct cryo_map_vma *v, enum cryo_mmu_event event, unsigned long start,
+			  unsigned long end)
+{
+	if (event == CRYO_MMU_CLEAR && is_dropped(v->vma, start, end))
+		drop(v, start, end);
+	if (event == CRYO_MMU_COPY && v->vma->vm_start == start && v->vma->vm_end == end)
+		WRITE_ONCE(v->copied, true);
+}
+
 static int invalidate_range_start(struct mmu_notifier *notifier,
 				  const struct mmu_notifier_range *range)
 {
 	struct cryo_map_mm *map = container_of(notifier, struct cryo_map_mm, notifier);
+	enum cryo_mmu_event event;
 	unsigned long start, end;
 	struct cryo_map_vma *v;
 
-	if (!cryo_mmu_range(range, &start, &end))
+	event = cryo_mmu_range(range, &start, &end);
+	if (event == CRYO_MMU_OTHER)
 		return 0;
 	spin_lock(&map->lock);
 	list_for_each_entry(v, &map->vmas, node)
-		if (is_dropped(v->vma, start, end))
-			drop(v, start, end);
+		look_at_range(v, event, start, end);
 	spin_unlock(&map->lock);
 	return 0;
 }

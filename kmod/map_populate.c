@@ -90,6 +90,30 @@ int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned lon
 	return 0;
 }
 
+/*
+ * What has not come of @v comes into @child, which is the same area of a child, still with operations of ours;
+ * what it has already stays. Both mmap_locks are held for writing.
+ */
+int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v)
+{
+	unsigned long page = cryo_map_page_of(v, child->vm_start);
+	unsigned long last = cryo_map_bit(v->table, page + vma_pages(child));
+	unsigned long bit = cryo_map_bit(v->table, page);
+	struct cryo_map_table_run *run;
+	unsigned long addr;
+
+	for (; (bit = find_next_zero_bit(v->table->settled, last, bit)) < last; bit++) {
+		run = cryo_map_run_of_bit(v->table, bit);
+		addr = child->vm_start + ((run->page + bit - run->bit - page) << PAGE_SHIFT);
+		if (handle_mm_fault(child, addr, FAULT_FLAG_REMOTE, NULL) & VM_FAULT_ERROR)
+			return -EFAULT;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
 /* The page of @addr, and some after it. Without a lock. */
 int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
 			  unsigned long addr)

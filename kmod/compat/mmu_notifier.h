@@ -7,14 +7,26 @@
 #include <linux/mmu_notifier.h>
 #include <linux/rculist.h>
 
+enum cryo_mmu_event {
+	CRYO_MMU_OTHER,
+	CRYO_MMU_CLEAR,			/* entries are taken out of the page tables, the area stays */
+	CRYO_MMU_COPY,			/* pages of a private area are write-protected, for a fork() */
+};
+
 #ifdef CONFIG_MMU_NOTIFIER
-/* Is it one in which entries are taken out of the page tables, the area staying? */
-static inline bool cryo_mmu_range(const struct mmu_notifier_range *range,
-				  unsigned long *start, unsigned long *end)
+static inline enum cryo_mmu_event cryo_mmu_range(const struct mmu_notifier_range *range,
+						 unsigned long *start, unsigned long *end)
 {
 	*start = range->start;
 	*end = range->end;
-	return range->event == MMU_NOTIFY_CLEAR;
+	switch (range->event) {
+	case MMU_NOTIFY_CLEAR:
+		return CRYO_MMU_CLEAR;
+	case MMU_NOTIFY_PROTECTION_PAGE:
+		return CRYO_MMU_COPY;
+	default:
+		return CRYO_MMU_OTHER;
+	}
 }
 
 /* The beginning of struct mmu_notifier_subscriptions, private to mm/mmu_notifier.c, since v5.5 (984cfe4e2526). */
@@ -51,10 +63,10 @@ static inline int mmu_notifier_register(struct mmu_notifier *mn, struct mm_struc
 static inline void mmu_notifier_unregister(struct mmu_notifier *mn, struct mm_struct *mm) {}
 
 /* Never called: nothing is registered. */
-static inline bool cryo_mmu_range(const struct mmu_notifier_range *range,
-				  unsigned long *start, unsigned long *end)
+static inline enum cryo_mmu_event cryo_mmu_range(const struct mmu_notifier_range *range,
+						 unsigned long *start, unsigned long *end)
 {
-	return false;
+	return CRYO_MMU_OTHER;
 }
 #endif
 

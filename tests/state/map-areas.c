@@ -45,6 +45,12 @@ static bool is_there(const unsigned char *where, size_t i)
 	return crt_bad(where, PART, i) == -1;
 }
 
+/* The page of @where is used. */
+static void touch(volatile unsigned char *where)
+{
+	*where = *where;
+}
+
 static bool is_zero(const unsigned char *where, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
@@ -78,7 +84,7 @@ static void verify_bytes(void)
 
 static void verify_drop(void)
 {
-	area[0] ^= 0;
+	touch(&area[0]);
 	CRT_SYS(madvise(area, PART, MADV_DONTNEED));
 	crt_ok(is_zero(area, PART), "dropped, of which the first page was there: zero");
 	CRT_SYS(madvise(area + 4 * PART, PART, MADV_DONTNEED));
@@ -120,7 +126,7 @@ static bool look_after_drop(void)
 
 static void verify_fork(void)
 {
-	area[PART] ^= 0;
+	touch(&area[PART]);
 	in_child(write_all, "a child has all bytes, and writes over them");
 	crt_ok(look_at_all(), "which the parent does not see");
 	in_child(look_at_all, "a second child has them");
@@ -153,7 +159,7 @@ static void verify_move(void)
 {
 	unsigned char *to, *more;
 
-	area[2 * PART] ^= 0;
+	touch(&area[2 * PART]);
 	to = CRT_MAP(mremap(area + 2 * PART, 2 * PART, 3 * PART, MREMAP_MAYMOVE));
 	crt_ok(is_there(to, 2) && is_there(to + PART, 3), "what has moved is at the new place");
 	crt_ok(is_zero(to + 2 * PART, PART), "and zero where it has become larger");
@@ -274,7 +280,7 @@ static void verify_exec(void)
 	pid_t pid;
 	int status = -1;
 
-	area[0] ^= 0;
+	touch(&area[0]);
 	pid = vfork();
 	if (pid == 0) {
 		execl("/bin/true", "true", (char *)NULL);
