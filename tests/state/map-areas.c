@@ -19,9 +19,9 @@
 #define PART (1UL << 19)
 #define SIZE (12 * PART)
 
-/* The others are of map-uses.c. */
+/* The others are of map-fork.c and map-uses.c. */
 #ifndef CASES
-#define CASES "drop fork dropfork wipe move grow protect unmap"
+#define CASES "drop wipe move grow protect unmap"
 #endif
 
 #ifndef MREMAP_DONTUNMAP
