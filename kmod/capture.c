@@ -295,6 +295,16 @@ static void capture_free(struct cryo_capture *c)
 	kfree(c);
 }
 
+static int save_tags(struct cryo_capture *c)
+{
+	return c->p->mm && !c->p->mm_saved ? cryo_save_tags(c) : 0;
+}
+
+static int save_contents(struct cryo_capture *c)
+{
+	return each_proc(c, save_tags) ?: cryo_save_contents(c);
+}
+
 static int write_stopped(struct cryo_capture *c)
 {
 	int err;
@@ -302,7 +312,7 @@ static int write_stopped(struct cryo_capture *c)
 	cryo_request_state(c->req, CRYO_STATE_WRITING);
 	err = cryo_stream_flush(&c->stream) ?:
 	      each_proc(c, save_memory) ?:
-	      (c->contents_saved ? 0 : cryo_save_contents(c)) ?:
+	      (c->contents_saved ? 0 : save_contents(c)) ?:
 	      check_alive(c);
 	return err ?: cryo_stream_end(&c->stream);
 }
@@ -335,7 +345,7 @@ static int forget_protected(struct cryo_capture *c)
 }
 
 /*
- * All that may change once the processes go on: contents of files are copied, those beyond the limit
+ * All that may change once the processes go on: tags and contents of files are copied, those beyond the limit
  * written, and private memory is protected.
  */
 static int take_snapshot(struct cryo_capture *c)
@@ -345,7 +355,7 @@ static int take_snapshot(struct cryo_capture *c)
 	if (err)
 		return err;
 	c->stream.keep = c->stream.offset + c->snapshot->limit * PAGE_SIZE;
-	err = cryo_save_contents(c);
+	err = save_contents(c);
 	c->stream.keep = 0;
 	c->contents_saved = true;
 	if (!err)

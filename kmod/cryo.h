@@ -391,7 +391,7 @@ struct cryo_capture {
 	u32 next_id;
 	u32 vdso_crc;			/* of the vdso that is in the context */
 	struct cryo_snapshot *snapshot;	/* NULL: none is being taken */
-	bool contents_saved;		/* of files: in the stream */
+	bool contents_saved;		/* of files, and all tags: in the stream */
 	bool released;			/* nothing of the processes is referenced any more */
 };
 
@@ -477,6 +477,11 @@ int cryo_exclusions_note(struct cryo_capture *c, u64 start, u64 end);
 int cryo_save_exclusions(struct cryo_capture *c);
 
 int cryo_save_contents(struct cryo_capture *c);
+
+/* save_tags.c: of private memory; of a file that is open for nobody else */
+int cryo_save_tags(struct cryo_capture *c);
+int cryo_save_file_tags(struct cryo_capture *c, struct file *file, loff_t size, u32 kind, u32 id);
+
 bool cryo_is_ctty(struct task_struct *task, struct file *file);
 bool cryo_is_pipe(struct file *file);
 bool cryo_pipe_is_shared(struct cryo_object *o);

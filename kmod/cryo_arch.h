@@ -94,6 +94,14 @@ u64 cryo_arch_vma_flags(struct vm_area_struct *vma);
 /* What about @vma only this architecture has and cannot be saved, or NULL. */
 const char *cryo_arch_vma_obstacle(struct vm_area_struct *vma);
 
+/*
+ * Tags of memory (save_tags.c): what those of a page take in the format, 0 where memory has none; whether
+ * an area with these cryo_vma.flags has them; and those of @page, false if all are zero.
+ */
+size_t cryo_arch_tag_bytes(void);
+bool cryo_arch_is_tagged(u64 vma_flags);
+bool cryo_arch_read_tags(struct page *page, u8 *tags);
+
 /* The protection key of @vma, 0 for none. */
 int cryo_arch_vma_pkey(struct vm_area_struct *vma);
 

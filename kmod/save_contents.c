@@ -149,7 +149,8 @@ static int copy_inode(struct copy *k, struct cryo_object *o)
 	k->kind = CRYO_PAGES_INODE;
 	k->inode = o->id;
 	/* Not its size now: others may have it open, and its INODE section is written. */
-	err = copy_file(k, file, o->size);
+	err = copy_file(k, file, o->size) ?:
+	      cryo_save_file_tags(k->c, file, o->size, k->kind, k->inode);
 	fput(file);
 	return err;
 }
@@ -169,7 +170,8 @@ static int copy_nodes(struct copy *k, struct cryo_mounts *m)
 		if (IS_ERR(file))
 			return PTR_ERR(file);
 		k->inode = n->id;
-		err = copy_file(k, file, n->stat.size);
+		err = copy_file(k, file, n->stat.size) ?:
+		      cryo_save_file_tags(k->c, file, n->stat.size, k->kind, k->inode);
 		fput(file);
 		if (err)
 			break;

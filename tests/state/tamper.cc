@@ -204,6 +204,7 @@ Changes of_memory() {
         {"thp-disable", in<cryo_mm>(CRYO_SEC_MM, [](auto& mm) { mm.thp_disabled = 0; })},
         {"keys", in<cryo_mm>(CRYO_SEC_MM, [](auto& mm) { mm.pkeys &= ~2U; })},
         {"keys-of-memory", in_vmas([](auto& v) { return v.pkey != 0; }, [](auto& v) { v.pkey = 0; })},
+        {"memory-tags", [](Context& c) { c.each(CRYO_SEC_PAGE_TAGS, [](Section& s) { s.payload.back() ^= 1; }); }},
         {"file-offset-of-mapping", in_vmas([](auto& v) { return v.kind == CRYO_VMA_FILE && (v.flags & kWrite) && v.offset == 8 * 4096; },
                                            [](auto& v) { v.offset = 0; })},
         {"numa", [](Context& c) { c.each(CRYO_SEC_MEMPOLICY, [](Section& s) { for (auto& p : s.records<cryo_mempolicy>()) p.mode = 1; }); }},

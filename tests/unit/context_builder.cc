@@ -362,6 +362,18 @@ void put_chunk(Writer& writer, const PageChunk& chunk, const Bytes& data, std::u
   writer.put({CRYO_SEC_PAGE_DATA, chunk.object, chunk.section_flags, {}, data, page_size});
 }
 
+void put_tags(Writer& writer, const TagChunk& chunk, std::uint32_t page_size) {
+  const cryo_page_tags head{chunk.kind,
+                            static_cast<std::uint32_t>(chunk.runs.size()),
+                            writer.record_size<cryo_page_run>(),
+                            static_cast<std::uint32_t>(chunk.nr_pages),
+                            page_size / CRYO_TAG_GRANULE / 2,
+                            0};
+  Bytes tail = writer.grown_records(chunk.runs);
+  tail.insert(tail.end(), chunk.tags.begin(), chunk.tags.end());
+  writer.put(CRYO_SEC_PAGE_TAGS, chunk.object, head, tail);
+}
+
 void set_totals(Context& context) {
   context.system.processes = static_cast<std::uint32_t>(context.processes.size());
   context.system.threads = 0;
@@ -573,6 +585,8 @@ ContextBuilder::ContextBuilder(std::uint32_t arch, std::uint32_t page_size) {
       {32 * page, 34 * page, 0, CRYO_VMA_READ | CRYO_VMA_WRITE | CRYO_VMA_SHARED, CRYO_VMA_SHMEM, 7, 0, 0});
   context.inodes.at(3).head.size = 2 * page;
   add_page_chunk(CRYO_PAGES_INODE, 3, {{page, 1}});
+  add_tags(CRYO_PAGES_MM, 1, {{16 * page, 1}});
+  add_tags(CRYO_PAGES_INODE, 3, {{0, 2}});
 }
 
 ContextBuilder ContextBuilder::smallest(std::uint32_t arch) {
@@ -582,6 +596,7 @@ ContextBuilder ContextBuilder::smallest(std::uint32_t arch) {
   builder.context.inodes.clear();
   builder.context.files.clear();
   builder.context.pages.clear();
+  builder.context.tags.clear();
   builder.context.cpu.clear();
   builder.page_data.clear();
   fill_minimum(builder);
@@ -602,6 +617,16 @@ void ContextBuilder::add_page_chunk(std::uint32_t kind, std::uint32_t object,
   chunk.checksum = checksum(data, chunk.section_flags);
   context.pages.push_back(std::move(chunk));
   page_data.push_back(std::move(data));
+}
+
+void ContextBuilder::add_tags(std::uint32_t kind, std::uint32_t object, std::vector<cryo_page_run> runs) {
+  TagChunk chunk;
+  chunk.kind = kind;
+  chunk.object = object;
+  chunk.runs = std::move(runs);
+  for (const cryo_page_run& run : chunk.runs) chunk.nr_pages += run.nr_pages;
+  chunk.tags = Bytes(chunk.nr_pages * (context.header.page_size / CRYO_TAG_GRANULE / 2), std::byte{0x37});
+  context.tags.push_back(std::move(chunk));
 }
 
 void ContextBuilder::add_page_copy(std::uint64_t start, std::uint64_t nr_pages, std::int64_t skip) {
@@ -674,6 +699,7 @@ Bytes ContextBuilder::build() const {
   }
   for (const auto& [id, mm] : c.mms)
     if (!mm.excluded.empty()) writer.put_array(CRYO_SEC_EXCLUDED, id, mm.excluded);
+  for (const TagChunk& chunk : c.tags) put_tags(writer, chunk, c.header.page_size);
   for (const RawSection& section : extra) writer.put(section);
   return writer.finish(page_bytes);
 }

@@ -42,6 +42,8 @@ class ContextBuilder {
   std::function<void(RawSection&)> edit;  // sees each section before it is written
   std::function<void(cryo_end&)> edit_end;
 
+  // Each of the same value.
+  void add_tags(std::uint32_t kind, std::uint32_t object, std::vector<cryo_page_run> runs);
   // Pages of mm 1 whose bytes are `skip` bytes behind the start of those of the first chunk.
   void add_page_copy(std::uint64_t start, std::uint64_t nr_pages, std::int64_t skip = 0);
   void add_page_chunk(std::uint32_t kind, std::uint32_t object, std::vector<cryo_page_run> runs);

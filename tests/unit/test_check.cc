@@ -23,6 +23,7 @@
 #include "restart/namespaces.h"
 #include "restart/process_state.h"
 #include "restart/restart_arch.h"
+#include "restart/tags.h"
 #include "stub_arch.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
@@ -414,6 +415,23 @@ TEST("obstacles: memory") {
   else
     SAYS(check_memory_of(builder), kErrBadArch,
          "pid 3999999: has allocated memory protection keys, which this machine lacks");
+}
+
+TEST("obstacles: tags of memory") {
+  ContextBuilder builder = sample();
+  const std::uint64_t page = builder.context.header.page_size;
+  const cryo_vma& vma = builder.context.mms.at(1).vmas.front();
+  builder.add_tags(CRYO_PAGES_MM, 1, {{vma.start, 1}});
+  const Findings findings = check_memory_of(builder);
+  SAYS(findings, EBADMSG, "pid 3999999: there are tags of {:#x}-{:#x}, which is no memory that has any",
+       vma.start, vma.start + page);
+  if (tagged_protection() != 0) return;
+  SAYS(findings, kErrBadArch, "pid 3999999: has memory with tags (PROT_MTE), which this machine lacks");
+  Findings shared;
+  builder.add_tags(CRYO_PAGES_INODE, 1, {{0, 1}});
+  check_shared_tags(builder.context, shared);
+  SAYS(shared, kErrBadArch,
+       "there are shared memory or files with tags (PROT_MTE), which this machine lacks");
 }
 
 TEST("obstacles: the code of another kernel") {

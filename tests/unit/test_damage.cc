@@ -303,6 +303,43 @@ TEST("copies of pages") {
   refused_copy("are outside of memory 1", 18 * kPage, 1, 0);
 }
 
+TEST("tags of memory") {
+  constexpr std::uint64_t kPage = 4096;
+  const Context context = read(ContextBuilder().build());
+  CHECK_EQ(context.tags.size(), 2U);
+  CHECK_EQ(context.tags[0].nr_pages, 1U);
+  CHECK_EQ(context.tags[1].runs[0].nr_pages, 2U);
+  CHECK(context.tags[1].tags == Bytes(256, std::byte{0x37}));
+  const auto added = [](const char* text, std::uint32_t kind, std::uint32_t object,
+                        std::vector<cryo_page_run> runs) {
+    refused(text, [&](ContextBuilder& b) { b.add_tags(kind, object, runs); });
+  };
+  added("tags: page 0x10000 of memory 1 comes twice", CRYO_PAGES_MM, 1, {{16 * kPage, 2}});
+  added("tags: pages 0x12000-0x13000 are outside of memory 1", CRYO_PAGES_MM, 1, {{18 * kPage, 1}});
+  added("tags: pages 0x2000-0x3000 are outside of inode 3", CRYO_PAGES_INODE, 3, {{2 * kPage, 1}});
+  added("is no range of pages", CRYO_PAGES_MM, 1, {{17 * kPage + 16, 1}});
+  added("runs at 0x10000 are not in order", CRYO_PAGES_INODE, 3, {{17 * kPage, 1}, {16 * kPage, 1}});
+  added("more than 512 pages", CRYO_PAGES_INODE, 3, {{0, 513}});
+  added("0 pages in its runs", CRYO_PAGES_INODE, 3, {});
+  added("does not have", CRYO_PAGES_INODE, 77, {{0, 1}});
+  const auto edited = [](const char* text, void (*edit)(cryo_page_tags&)) {
+    refused(text, [edit](ContextBuilder& b) {
+      b.edit = [edit](test::RawSection& section) {
+        if (section.type != CRYO_SEC_PAGE_TAGS) return;
+        cryo_page_tags head;
+        std::memcpy(&head, section.fixed.data(), sizeof(head));
+        edit(head);
+        std::memcpy(section.fixed.data(), &head, sizeof(head));
+      };
+    });
+  };
+  edited("tags of 64 bytes for a page of 4096", [](cryo_page_tags& head) { head.tag_bytes = 64; });
+  edited("the tags of 3 pages do not fill", [](cryo_page_tags& head) { head.nr_pages = 3; });
+  edited("records of 8 bytes", [](cryo_page_tags& head) { head.record_size = 8; });
+  edited("9 runs of", [](cryo_page_tags& head) { head.nr_runs = 9; });
+  edited("unknown kind 7", [](cryo_page_tags& head) { head.kind = 7; });
+}
+
 TEST("threads") {
   refused("no leader", [](ContextBuilder& b) {
     b.add_thread(1001);

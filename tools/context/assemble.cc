@@ -399,12 +399,12 @@ struct PageRange {
   }
 };
 
-std::vector<PageRange> sorted_ranges(const Context& context) {
+template <typename Chunk>
+std::vector<PageRange> sorted_ranges(const std::vector<Chunk>& chunks, std::uint64_t page) {
   std::vector<PageRange> ranges;
-  for (const PageChunk& chunk : context.pages)
+  for (const Chunk& chunk : chunks)
     for (const cryo_page_run& run : chunk.runs)
-      ranges.push_back(
-          {chunk.kind, chunk.object, run.start, run.start + run.nr_pages * context.header.page_size});
+      ranges.push_back({chunk.kind, chunk.object, run.start, run.start + run.nr_pages * page});
   std::sort(ranges.begin(), ranges.end(), [](const PageRange& a, const PageRange& b) {
     return std::tie(a.kind, a.object, a.start) < std::tie(b.kind, b.object, b.start);
   });
@@ -433,17 +433,18 @@ bool inside(const Context& context, const PageRange& range) {
   return range.end <= (size + page - 1) / page * page;
 }
 
-void check_pages(const Staging& staging, const Context& context) {
-  const std::vector<PageRange> ranges = sorted_ranges(context);
+// `of`: what the ranges have, other than their bytes.
+void check_ranges(const Staging& staging, const Context& context, const std::vector<PageRange>& ranges,
+                  const char* of) {
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const PageRange& range = ranges[i];
     const char* what = range.kind == CRYO_PAGES_MM      ? "memory"
                        : range.kind == CRYO_PAGES_INODE ? "inode"
                                                         : "file";
     if (i > 0 && range.same_object(ranges[i - 1]) && range.start < ranges[i - 1].end)
-      inconsistent(staging, "page {:#x} of {} {} comes twice", range.start, what, range.object);
+      inconsistent(staging, "{}page {:#x} of {} {} comes twice", of, range.start, what, range.object);
     if (!inside(context, range))
-      inconsistent(staging, "pages {:#x}-{:#x} are outside of {} {}", range.start, range.end, what,
+      inconsistent(staging, "{}pages {:#x}-{:#x} are outside of {} {}", of, range.start, range.end, what,
                    range.object);
   }
 }
@@ -475,6 +476,7 @@ Context assemble(Staging& staging) {
   context.cpu = std::move(staging.cpu);
   context.vdsos = std::move(staging.vdsos);
   context.pages = std::move(staging.pages);
+  context.tags = std::move(staging.tags);
   context.ancestors = std::move(staging.ancestors);
   context.sem_sets = std::move(staging.sem_sets);
   context.msg_queues = std::move(staging.msg_queues);
@@ -506,7 +508,8 @@ Context assemble(Staging& staging) {
   for (const auto& [id, mm] : context.mms) check_mm(staging, mm, context);
   for (const auto& [id, inode] : context.inodes) check_shm(staging, inode);
   for (const auto& [id, file] : context.files) check_file(staging, file, context);
-  check_pages(staging, context);
+  check_ranges(staging, context, sorted_ranges(context.pages, context.header.page_size), "");
+  check_ranges(staging, context, sorted_ranges(context.tags, context.header.page_size), "tags: ");
   check_ancestors(staging, context);
   return context;
 }

@@ -140,6 +140,15 @@ struct PageChunk {
   std::vector<Hash> hashes;
 };
 
+// One PAGE_TAGS section.
+struct TagChunk {
+  std::uint32_t kind = CRYO_PAGES_MM;  // CRYO_PAGES_*
+  std::uint32_t object = 0;            // (as of PageChunk)
+  std::vector<cryo_page_run> runs;     // (same)
+  std::uint64_t nr_pages = 0;
+  Bytes tags;  // of each page page_size / CRYO_TAG_GRANULE / 2 bytes
+};
+
 struct Ancestor {
   cryo_ancestor head{};
   std::string name;  // relative to the directory of the context, or absolute
@@ -330,6 +339,7 @@ struct Context {
   std::map<std::uint32_t, Namespace> namespaces;
   std::map<std::uint32_t, MountEntry> mount_entries;  // directories before what is in them
   std::vector<PageChunk> pages;                       // in the order of the file
+  std::vector<TagChunk> tags;                         // of memory; of no page twice
   std::vector<Ancestor> ancestors;                    // contexts that have bytes of this one's pages
   std::vector<cryo_index_entry> index;
   cryo_end end{};

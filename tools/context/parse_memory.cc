@@ -10,8 +10,8 @@
 namespace cryo {
 namespace {
 
-// Of those from bit 32 on, which are an architecture's, there is one so far.
-constexpr std::uint64_t kVmaFlags = ((CRYO_VMA_DROPPABLE << 1) - 1) | 1ULL << 32;
+// Of those from bit 32 on, which are an architecture's, there are two so far.
+constexpr std::uint64_t kVmaFlags = ((CRYO_VMA_DROPPABLE << 1) - 1) | 3ULL << 32;
 
 void check_vma(Staging& staging, const Payload& payload, const cryo_vma& vma) {
   const std::uint64_t page = staging.scanner.header().page_size;
@@ -140,6 +140,31 @@ void parse_excluded(Staging& staging, const Payload& payload) {
       payload.damaged("{:#x}-{:#x} cannot have {} pages", range.start, range.end, range.nr_pages);
     excluded.push_back(range);
   }
+}
+
+void parse_page_tags(Staging& staging, const Payload& payload) {
+  const auto head = payload.fixed<cryo_page_tags>();
+  const std::uint64_t page = staging.scanner.header().page_size;
+  const auto tail = payload.tail();
+  const std::uint64_t runs = std::uint64_t{head.nr_runs} * head.record_size;
+  if (head.record_size < sizeof(cryo_page_run)) payload.damaged("records of {} bytes", head.record_size);
+  if (head.tag_bytes != page / CRYO_TAG_GRANULE / 2)
+    payload.damaged("tags of {} bytes for a page of {}", head.tag_bytes, page);
+  if (runs + std::uint64_t{head.nr_pages} * head.tag_bytes != tail.size())
+    payload.damaged("{} runs of {} bytes and the tags of {} pages do not fill its {} bytes", head.nr_runs,
+                    head.record_size, head.nr_pages, tail.size());
+  TagChunk chunk;
+  chunk.kind = head.kind;
+  chunk.object = id_of(payload);
+  for (std::uint64_t at = 0; at < runs; at += head.record_size)
+    chunk.runs.push_back(grown<cryo_page_run>(tail.subspan(at, head.record_size)));
+  chunk.nr_pages = check_runs(staging, payload, chunk.runs, CRYO_PAGES_MAX);
+  if (chunk.nr_pages != head.nr_pages || head.nr_pages == 0)
+    payload.damaged("{} pages in its runs, {} pages in its head", chunk.nr_pages, head.nr_pages);
+  mention_owner(staging, payload, head.kind);
+  const auto tags = tail.subspan(runs);
+  chunk.tags.assign(tags.begin(), tags.end());
+  staging.tags.push_back(std::move(chunk));
 }
 
 PageChunk parse_pages(Staging& staging, const Payload& payload) {

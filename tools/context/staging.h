@@ -81,6 +81,7 @@ struct Staging {
   StagedMap<std::uint32_t, Namespace> namespaces;
   StagedMap<std::uint32_t, MountEntry> mount_entries;
   std::vector<PageChunk> pages;
+  std::vector<TagChunk> tags;
   std::vector<Ancestor> ancestors;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> own_chunks;  // offset and length of their bytes
   std::vector<SemSet> sem_sets;
@@ -146,6 +147,7 @@ void parse_vma(Staging& staging, const Payload& payload);
 [[nodiscard]] PageChunk parse_pages(Staging& staging, const Payload& payload);
 void parse_page_copies(Staging& staging, const Payload& payload);
 void parse_excluded(Staging& staging, const Payload& payload);
+void parse_page_tags(Staging& staging, const Payload& payload);
 // Each run a range of pages, ascending, and no more than `most` pages; returns their number.
 [[nodiscard]] std::uint64_t check_runs(const Staging& staging, const Payload& payload,
                                        const std::vector<cryo_page_run>& runs, std::uint64_t most);

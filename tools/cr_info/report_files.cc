@@ -91,6 +91,8 @@ std::string path_text(const Context& context, const File& file) {
   const auto flags = inode_flag_names(inode.flags);
   text += fmt::format(", {} of {}", inode_type_name(inode.mode), bytes_text(inode.size));
   if (!flags.empty()) text += fmt::format(" ({})", join(flags));
+  if (const auto tagged = tagged_bytes(context, CRYO_PAGES_INODE, file.head.inode); tagged != 0)
+    text += fmt::format(", {} with tags", bytes_text(tagged));
   return text + fmt::format(", at {}", file.head.pos);
 }
 

@@ -219,6 +219,7 @@ Json json_of(const Context& context, const Mm& mm) {
                {"vdso", hex(mm.head.vdso)},
                {"vdso_crc", fmt::format("{:08x}", mm.head.vdso_crc)},
                {"pkeys", hex(mm.head.pkeys)},
+               {"tagged_bytes", tagged_bytes(context, CRYO_PAGES_MM, mm.id)},
                {"excluded", Json::array()},
                {"vmas", Json::array()}};
   for (const cryo_excluded& range : mm.excluded)
@@ -239,7 +240,7 @@ Json json_of(const Context& context, const Mm& mm) {
   return json;
 }
 
-Json json_of(const Inode& inode) {
+Json json_of(const Context& context, const Inode& inode) {
   Json json = {{"id", inode.id},
                {"type", inode_type_name(inode.head.mode)},
                {"mode", fmt::format("{:o}", inode.head.mode)},
@@ -250,7 +251,8 @@ Json json_of(const Inode& inode) {
                {"mtime_nsec", inode.head.mtime_nsec},
                {"uid", inode.head.uid},
                {"gid", inode.head.gid},
-               {"flags", inode_flag_names(inode.head.flags)}};
+               {"flags", inode_flag_names(inode.head.flags)},
+               {"tagged_bytes", tagged_bytes(context, CRYO_PAGES_INODE, inode.id)}};
   if (inode.mqueue) json["mqueue"] = {{"messages", inode.mqueue->messages.size()}};
   if (!inode.pipe) return json;
   Json packets = Json::array();
@@ -379,7 +381,7 @@ Json report_json(const Context& context, const Source& source) {
   json["mms"] = json["inodes"] = json["files"] = Json::array();
   for (const Process& process : context.processes) json["processes"].push_back(json_of(context, process));
   for (const auto& [id, mm] : context.mms) json["mms"].push_back(json_of(context, mm));
-  for (const auto& [id, inode] : context.inodes) json["inodes"].push_back(json_of(inode));
+  for (const auto& [id, inode] : context.inodes) json["inodes"].push_back(json_of(context, inode));
   for (const auto& [id, file] : context.files) json["files"].push_back(json_of(file));
   if (Json all = namespaces_json(context); !all.empty()) json["namespaces"] = std::move(all);
   if (Json ipc = ipc_json(context); !ipc.empty()) json["system_v"] = std::move(ipc);

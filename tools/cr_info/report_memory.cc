@@ -82,6 +82,11 @@ void print_excluded(const Context& context, const Mm& mm, int verbose) {
                bytes_text(range.nr_pages * context.header.page_size));
 }
 
+void print_tagged(const Context& context, const Mm& mm) {
+  const std::uint64_t tagged = tagged_bytes(context, CRYO_PAGES_MM, mm.id);
+  if (tagged != 0) fmt::print("    with tags in the context: {}\n", bytes_text(tagged));
+}
+
 }  // namespace
 
 void print_memory(const Context& context, const Mm& mm, int verbose) {
@@ -91,6 +96,7 @@ void print_memory(const Context& context, const Mm& mm, int verbose) {
              bytes_text(totals.saved));
   print_summary(mm, saved);
   print_excluded(context, mm, verbose);
+  print_tagged(context, mm);
   if (verbose == 0) return;
   print_areas(context, mm, saved);
   fmt::print("    heap {:#x}-{:#x}, stack {:#x}, vdso {:#x} (checksum {:08x})\n", mm.head.start_brk,

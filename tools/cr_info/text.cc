@@ -354,6 +354,13 @@ std::vector<std::uint64_t> saved_bytes(const Context& context, const Mm& mm) {
   return saved;
 }
 
+std::uint64_t tagged_bytes(const Context& context, std::uint32_t kind, std::uint32_t object) {
+  std::uint64_t pages = 0;
+  for (const TagChunk& chunk : context.tags)
+    if (chunk.kind == kind && chunk.object == object) pages += chunk.nr_pages;
+  return pages * context.header.page_size;
+}
+
 MemoryTotals memory_totals(const Context& context, const Mm& mm) {
   MemoryTotals totals;
   for (const cryo_vma& vma : mm.vmas) totals.mapped += vma.end - vma.start;

@@ -71,6 +71,8 @@ struct MemoryTotals {
 
 // Bytes of each VMA that have their contents in the context; index as in mm.vmas.
 [[nodiscard]] std::vector<std::uint64_t> saved_bytes(const Context& context, const Mm& mm);
+// Of the pages of an object that have tags other than 0; `kind` is CRYO_PAGES_*.
+[[nodiscard]] std::uint64_t tagged_bytes(const Context& context, std::uint32_t kind, std::uint32_t object);
 
 // Of pages whose bytes other contexts have.
 [[nodiscard]] std::uint64_t elsewhere_bytes(const Context& context);

@@ -15,6 +15,7 @@
 #include "restart/proc_files.h"
 #include "restart/restart_arch.h"
 #include "restart/sysv.h"
+#include "restart/tags.h"
 #include "restart/tree_plan.h"
 
 namespace cryo {
@@ -99,6 +100,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   check_files(context, options, own, findings);
   check_changed(context, options, findings);
   check_sysv(context, findings);
+  check_shared_tags(context, findings);
   check_namespaces(context, options, own, findings);
   add_commands(context, findings);
   return findings;

@@ -10,6 +10,7 @@
 #include "restart/check.h"
 #include "restart/mempolicy.h"
 #include "restart/restart_arch.h"
+#include "restart/tags.h"
 #include "restart/vdso.h"
 #include "stub_arch.h"
 
@@ -95,6 +96,7 @@ void check_memory(const CheckInput& input, Findings& findings) {
   for (const cryo_vma& vma : mm.vmas) check_vma(input, vma, findings);
   check_keys(input, mm, findings);
   check_locked(input, mm, findings);
+  check_tags(input, mm, findings);
   for (const cryo_mempolicy& policy : input.context.mm(input.process.head.mm).mempolicies)
     if (const std::string node = missing_node(policy); !node.empty())
       findings.problem(EINVAL,

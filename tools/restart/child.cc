@@ -262,6 +262,8 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   parameters->reads = area.copy(memory.reads);
   parameters->nr_reads = static_cast<std::uint32_t>(memory.reads.size());
   parameters->buffers = area.copy(memory.buffers);
+  parameters->tags = area.copy(memory.tags);
+  parameters->nr_tags = static_cast<std::uint32_t>(memory.tags.size());
   parameters->process_calls = area.copy(process_calls);
   parameters->nr_process_calls = static_cast<std::uint32_t>(process_calls.calls().size());
   parameters->leader_calls = area.copy(leader_calls);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "restart/files.h"
+#include "restart/tags.h"
 
 namespace cryo {
 namespace {
@@ -118,6 +119,7 @@ void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, co
   for (const PageChunk& chunk : input.context.pages)
     if (chunk.kind == CRYO_PAGES_INODE && chunk.object == inode.id) pages.chunks.push_back(&chunk);
   fill_pages(pages, fd, path);
+  set_file_tags(input.context, CRYO_PAGES_INODE, inode.id, fd, path);
 }
 
 UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const File& file) {

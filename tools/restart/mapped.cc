@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "restart/restart_arch.h"
+
 namespace cryo {
 namespace {
 
@@ -14,7 +16,7 @@ bool is_ordinary(const Mm& mm, const cryo_vma& vma) {
   constexpr std::uint64_t kOdd =
       CRYO_VMA_SHARED | CRYO_VMA_GROWSDOWN | CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT | CRYO_VMA_DROPPABLE;
   const bool own_key = vma.pkey < 32 && (mm.head.pkeys >> vma.pkey & 1U) != 0;
-  return vma.kind == CRYO_VMA_ANON && (vma.flags & kOdd) == 0 && !own_key;
+  return vma.kind == CRYO_VMA_ANON && (vma.flags & kOdd) == 0 && !own_key && !is_tagged(vma.flags);
 }
 
 bool can_be_mapped(const Context& context, const PageChunk& chunk) {

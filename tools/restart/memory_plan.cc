@@ -15,6 +15,7 @@
 #include "restart/mapped.h"
 #include "restart/mempolicy.h"
 #include "restart/restart_arch.h"
+#include "restart/tags.h"
 #include "stub_arch.h"
 
 namespace cryo {
@@ -66,6 +67,7 @@ class Planner {
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_map(i);
     plan_area_policies(input_.mm, plan_.before_reads, area_);
     plan_reads();
+    plan_tags();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_finish(i);
     for (const auto& [inode, place] : input_.shared)
       plan_.after_reads.add(Step::kShare, 0, SYS_munmap, place.start, place.size());
@@ -104,6 +106,7 @@ class Planner {
   void plan_mapped(std::uint32_t index, const MappedArea& mapped);
   void plan_reads();
   void add_read(const PageChunk& chunk);
+  void plan_tags();
   void plan_finish(std::uint32_t index);
   void plan_lock_and_protect(std::uint32_t index);
   void plan_fields();
@@ -129,6 +132,9 @@ void Planner::mark_filled() {
     for (const PagePiece& piece : pieces_of(input_.context, input_.mm, chunk))
       filled_[piece.vma] = !mapped_.contains(piece.vma);
   }
+  // To set tags takes the right to write. Those of shared memory the maker has set.
+  for (std::size_t i = 0; i < vmas_.size(); ++i)
+    if (is_tagged(vmas_[i].flags) && !(vmas_[i].flags & CRYO_VMA_SHARED)) filled_[i] = true;
 }
 
 // Out of the way with the vdso, away with everything, and in with the vdso where it was.
@@ -372,6 +378,18 @@ void Planner::add_read(const PageChunk& chunk) {
   }
 }
 
+void Planner::plan_tags() {
+  for (const TagChunk& chunk : input_.context.tags) {
+    if (chunk.kind != CRYO_PAGES_MM || chunk.object != input_.mm.id) continue;
+    const std::byte* tags = area_.copy(chunk.tags);
+    for (const cryo_page_run& run : chunk.runs) {
+      const std::uint64_t count = run.nr_pages * tag_bytes(input_.context);
+      plan_.tags.push_back({run.start, tags, count});
+      tags += count;
+    }
+  }
+}
+
 void Planner::plan_finish(std::uint32_t index) {
   static constexpr std::pair<std::uint64_t, int> kAdvice[] = {
       {CRYO_VMA_MERGEABLE, MADV_MERGEABLE}, {CRYO_VMA_DONTFORK, MADV_DONTFORK},
@@ -479,6 +497,8 @@ std::size_t memory_plan_size(const Context& context, const Mm& mm) {
   size += mm.vmas.size() * (kPieceSize + sizeof(cryo_map) + sizeof(std::uint64_t) * 4);
   for (const PageChunk& chunk : context.pages)
     if (chunk.object == mm.id) size += chunk.runs.size() * kPieceSize;
+  for (const TagChunk& chunk : context.tags)
+    if (chunk.object == mm.id) size += chunk.runs.size() * sizeof(stub::Tags) + chunk.tags.size();
   return size + sizeof(prctl_mm_map) + mm.auxv.size() * sizeof(std::uint64_t) + 4096;
 }
 

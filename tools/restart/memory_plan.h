@@ -19,6 +19,7 @@ struct MemoryPlan {
   CallList before_reads;  // in place of the old address space, the new one, writable where necessary
   std::vector<stub::Read> reads;
   std::vector<iovec> buffers;
+  std::vector<stub::Tags> tags;
   CallList after_reads;  // final protections and all else
   std::optional<CodeMove> moved{};
 };

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "restart/files.h"
 #include "restart/mounts.h"
+#include "restart/tags.h"
 
 namespace cryo {
 namespace {
@@ -69,6 +70,7 @@ int MountFiller::make_file(const MountEntry& entry) const {
   fill_pages({chunks == pages_.end() ? std::vector<const PageChunk*>{} : chunks->second,
               context_.header.page_size, context_fds_, entry.head.size},
              fd.get(), entry.path);
+  set_file_tags(context_, CRYO_PAGES_TMPFS, entry.id, fd.get(), entry.path);
   return 0;
 }
 

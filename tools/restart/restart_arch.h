@@ -28,6 +28,10 @@ inline constexpr std::size_t kMaxRegsetSize = 16384;
 // What mprotect(2) is to be told beside reading, writing and execution, by the flags of a mapping.
 [[nodiscard]] int restart_protection(std::uint64_t vma_flags);
 
+// Whether such a mapping has tags; what mprotect(2) is told for that, 0 where memory has none.
+[[nodiscard]] bool is_tagged(std::uint64_t vma_flags);
+[[nodiscard]] int tagged_protection();
+
 // The instruction pointer of a thread with these sets; 0 when they have none.
 [[nodiscard]] std::uint64_t instruction_pointer(const std::vector<Regset>& sets);
 void set_instruction_pointer(std::vector<Regset>& sets, std::uint64_t address);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "restart/memory_plan.h"
+#include "restart/tags.h"
 
 namespace cryo {
 namespace {
@@ -72,6 +73,7 @@ SharedMemory make_shared_memory(const Context& context, const std::vector<int>& 
     memory.emplace(inode, place);
   }
   fill(context, context_fds, memory);
+  for (const auto& [inode, place] : memory) set_memory_tags(context, inode, place, false, "shared memory");
   return memory;
 }
 

@@ -105,6 +105,12 @@ STUB_CODE void read_contents(Parameters* p) {
   }
 }
 
+// From here on nobody may use this memory by an address without them.
+STUB_CODE void set_all_tags(Parameters* p) {
+  for (std::uint32_t i = 0; i < p->nr_tags; ++i)
+    set_tags(p->tags[i].start, p->tags[i].tags, p->tags[i].count);
+}
+
 STUB_CODE void arrive(Parameters* p) {
   __atomic_add_fetch(&p->report->arrived, 1, __ATOMIC_ACQ_REL);
   raw_syscall(SYS_futex, address_of(&p->report->arrived), FUTEX_WAKE, 1);
@@ -254,6 +260,7 @@ extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   tell(&p->slot->in_stub);
   make_calls(p, p->memory_calls, p->nr_memory_calls, 0);
   read_contents(p);
+  set_all_tags(p);
   Report* report = p->report;
   arrive_at(&report->mapped, report->processes);
   if (p->wait_mapped != 0) wait_until(p, &report->mapped);

@@ -13,6 +13,7 @@
 #include <cryo/ioctl.h>
 #include <sys/uio.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cryo::stub {
@@ -94,6 +95,13 @@ struct Read {
   std::uint32_t count;
 };
 
+// Tags of memory from @start on, as in a PAGE_TAGS section.
+struct Tags {
+  std::uint64_t start;
+  const std::byte* tags;
+  std::uint64_t count;  // bytes
+};
+
 struct Parameters;
 
 struct Thread {
@@ -159,12 +167,14 @@ struct Parameters {
   const Call* memory_calls;  // up to the point where contents can be read
   const Read* reads;
   iovec* buffers;             // changes: consumed
+  const Tags* tags;           // set when contents have been read
   const Call* process_calls;  // up to the creation of threads
   const Call* leader_calls;   // after all other threads are set up, by the leader
   const Call* final_calls;    // when all processes have come that far: what cannot be undone
   Thread* threads;            // the leader is the first
   std::uint32_t nr_memory_calls;
   std::uint32_t nr_reads;
+  std::uint32_t nr_tags;
   std::uint32_t nr_process_calls;
   std::uint32_t nr_leader_calls;
   std::uint32_t nr_final_calls;

@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "restart/namespaces.h"
+#include "restart/tags.h"
 
 namespace cryo {
 namespace {
@@ -220,6 +221,9 @@ void ObjectMaker::fill(const Inode& inode, bool clear) {
       }
     }
   }
+  const auto start = reinterpret_cast<std::uint64_t>(memory);
+  set_memory_tags(input_.context, inode.id, {start, start + (saved.size + page - 1) / page * page}, clear,
+                  describe(kShm, saved.perm));
   if (::shmdt(memory) != 0) fail_errno("cannot detach {}", describe(kShm, saved.perm));
 }
 

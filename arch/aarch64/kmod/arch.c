@@ -13,6 +13,8 @@
 #include <asm/cpufeature.h>
 #include <asm/cputype.h>
 #include <asm/mmu.h>
+#include <asm/mte.h>
+#include <asm/mte-def.h>
 #include <asm/processor.h>
 #include <asm/tlbflush.h>
 #ifdef CONFIG_ARM64_GCS
@@ -68,13 +70,55 @@ size_t cryo_arch_vdso_data(void)
 
 u64 cryo_arch_vma_flags(struct vm_area_struct *vma)
 {
-	return vma->vm_flags & VM_ARM64_BTI ? CRYO_AARCH64_VMA_BTI : 0;
+	return (vma->vm_flags & VM_ARM64_BTI ? CRYO_AARCH64_VMA_BTI : 0) |
+	       (vma->vm_flags & VM_MTE ? CRYO_AARCH64_VMA_MTE : 0);
 }
 
 const char *cryo_arch_vma_obstacle(struct vm_area_struct *vma)
 {
-	return vma->vm_flags & VM_MTE ? "memory with tags (PROT_MTE)" : NULL;
+	return NULL;
 }
+
+size_t cryo_arch_tag_bytes(void)
+{
+	return system_supports_mte() ? PAGE_SIZE / CRYO_TAG_GRANULE / 2 : 0;
+}
+
+bool cryo_arch_is_tagged(u64 vma_flags)
+{
+	return vma_flags & CRYO_AARCH64_VMA_MTE;
+}
+
+#ifdef CONFIG_ARM64_MTE
+static u8 tag_at(const void *address)
+{
+	u64 tagged = (u64)address;
+
+	asm volatile(__MTE_PREAMBLE "ldg %0, [%0]" : "+r" (tagged) : : "memory");
+	return (tagged & MTE_TAG_MASK) >> MTE_TAG_SHIFT;
+}
+
+bool cryo_arch_read_tags(struct page *page, u8 *tags)
+{
+	const u8 *granule = page_address(page);
+	u8 any = 0;
+	size_t i;
+
+	/* Without the flag, nobody has had it with tags, and what the memory holds is not its own. */
+	if (!page_mte_tagged(page))
+		return false;
+	for (i = 0; i < cryo_arch_tag_bytes(); i++, granule += 2 * CRYO_TAG_GRANULE) {
+		tags[i] = tag_at(granule) | tag_at(granule + CRYO_TAG_GRANULE) << 4;
+		any |= tags[i];
+	}
+	return any;
+}
+#else
+bool cryo_arch_read_tags(struct page *page, u8 *tags)
+{
+	return false;
+}
+#endif
 
 int cryo_arch_vma_pkey(struct vm_area_struct *vma)
 {

@@ -33,8 +33,10 @@ constexpr HwcapNames kHwcap2Names = {
     "rprfm",     "sve2p1",    "sme2",    "sme2p1",    "smei16i32",  "smebi32i32", "smeb16b16",
     "smef16f16", "mops",      "hbc",     "sveb16b16", "lrcpc3",     "lse128",     "fpmr"};
 
-constexpr unsigned kSve = 22, kPacA = 30, kPacG = 31;             // bits of AT_HWCAP
-constexpr unsigned kSme = 23, kSme2 = 37, kFpmr = 48, kPoe = 63;  // of AT_HWCAP2
+constexpr unsigned kSve = 22, kPacA = 30, kPacG = 31;                        // bits of AT_HWCAP
+constexpr unsigned kMte = 18, kSme = 23, kSme2 = 37, kFpmr = 48, kPoe = 63;  // of AT_HWCAP2
+
+constexpr int kProtMte = 0x20;
 
 cryo_aarch64_vector_head head_of(const Regset& set) {
   cryo_aarch64_vector_head head{};
@@ -122,7 +124,15 @@ std::vector<Regset> restart_regsets(const std::vector<Regset>& saved) {
 
 int restart_protection(std::uint64_t vma_flags) {
   constexpr int kProtBti = 0x10;
-  return vma_flags & CRYO_AARCH64_VMA_BTI ? kProtBti : 0;
+  return (vma_flags & CRYO_AARCH64_VMA_BTI ? kProtBti : 0) | (is_tagged(vma_flags) ? kProtMte : 0);
+}
+
+bool is_tagged(std::uint64_t vma_flags) {
+  return vma_flags & CRYO_AARCH64_VMA_MTE;
+}
+
+int tagged_protection() {
+  return has_hwcap2(kMte) ? kProtMte : 0;
 }
 
 std::uint64_t instruction_pointer(const std::vector<Regset>& sets) {

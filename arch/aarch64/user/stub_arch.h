@@ -2,6 +2,7 @@
 // aarch64 under the restart stub; the contract is in arch/x86_64/user/stub_arch.h.
 #pragma once
 
+#include <cryo/format.h>
 #include <linux/sched.h>
 #include <sys/syscall.h>
 
@@ -72,6 +73,18 @@ using Entry = void (*)(void*);
       : "r"(stack_end), "r"(entry), "r"(x0)
       : "memory");
   __builtin_unreachable();
+}
+
+[[gnu::always_inline]] inline void set_tag(std::uint64_t address, std::uint64_t tag) {
+  asm volatile(".arch armv8.5-a+memtag\n\tstg %0, [%1]" : : "r"(address | tag << 56), "r"(address) : "memory");
+}
+
+[[gnu::always_inline]] inline void set_tags(std::uint64_t address, const std::byte* tags,
+                                            std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i, address += 2 * CRYO_TAG_GRANULE) {
+    set_tag(address, static_cast<std::uint64_t>(tags[i]) & 15);
+    set_tag(address + CRYO_TAG_GRANULE, static_cast<std::uint64_t>(tags[i]) >> 4);
+  }
 }
 
 // Not a part of the stub: it calls a function of the compiler's library.

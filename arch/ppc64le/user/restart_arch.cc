@@ -101,6 +101,14 @@ int restart_protection(std::uint64_t vma_flags) {
   return vma_flags & CRYO_PPC64LE_VMA_SAO ? kProtSao : 0;
 }
 
+bool is_tagged(std::uint64_t) {
+  return false;
+}
+
+int tagged_protection() {
+  return 0;
+}
+
 std::uint64_t instruction_pointer(const std::vector<Regset>& sets) {
   return register_of(sets, CRYO_PPC64LE_PRSTATUS, offsetof(cryo_ppc64le_regs, nip));
 }

@@ -71,6 +71,21 @@ const char *cryo_arch_vma_obstacle(struct vm_area_struct *vma)
 	return NULL;
 }
 
+size_t cryo_arch_tag_bytes(void)
+{
+	return 0;
+}
+
+bool cryo_arch_is_tagged(u64 vma_flags)
+{
+	return false;
+}
+
+bool cryo_arch_read_tags(struct page *page, u8 *tags)
+{
+	return false;
+}
+
 void cryo_arch_flush_tlb(struct mm_struct *mm)
 {
 	cryo_flush_tlb_range(mm, 0, TLB_FLUSH_ALL, 0, true);

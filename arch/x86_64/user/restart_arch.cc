@@ -87,6 +87,14 @@ int restart_protection(std::uint64_t) {
   return 0;
 }
 
+bool is_tagged(std::uint64_t) {
+  return false;
+}
+
+int tagged_protection() {
+  return 0;
+}
+
 std::uint64_t instruction_pointer(const std::vector<Regset>& sets) {
   return register_of(sets, NT_PRSTATUS, offsetof(cryo_x86_64_regs, rip));
 }

@@ -9,6 +9,8 @@
 //   clone_thread()    clone3(2) whose child calls entry(argument) on the stack of @args; the entry
 //                     does not return
 //   enter()           leave this stack for another one and call entry(argument) there
+//   set_tags()        the tags of memory from an address on, as in a PAGE_TAGS section, so many bytes of them;
+//                     nobody asks for that where tagged_protection() is 0
 //   thread_pointer()  what CLONE_SETTLS sets, and the C library knows its place by
 //   sync_code()       make instructions that were written as data executable
 #pragma once
@@ -80,6 +82,9 @@ using Entry = void (*)(void*);
       : "memory");
   __builtin_unreachable();
 }
+
+// Memory has no tags.
+[[gnu::always_inline]] inline void set_tags(std::uint64_t, const std::byte*, std::uint64_t) {}
 
 // Instruction and data caches are coherent.
 inline void sync_code(void*, std::size_t) {}

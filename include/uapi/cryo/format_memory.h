@@ -41,6 +41,23 @@ struct cryo_excluded {
 	__u64 nr_pages;			/* in use, at most */
 };
 
+/*
+ * Tags of memory that is checked against the tags of addresses: PAGE_TAGS.  After the runs come the tags of each of their
+ * pages, in the same order, in @tag_bytes bytes: one of four bits for every CRYO_TAG_GRANULE bytes of the page, and of two in
+ * a byte the lower half is the first one's.  Pages that are not named have only tags that are zero.  All
+ * tags are in each context, also those of pages whose bytes are elsewhere, or all zero.
+ */
+#define CRYO_TAG_GRANULE	16
+
+struct cryo_page_tags {
+	__u32 kind;			/* CRYO_PAGES_* */
+	__u32 nr_runs;
+	__u32 record_size;		/* sizeof(struct cryo_page_run) */
+	__u32 nr_pages;			/* in all runs: CRYO_PAGES_MAX at most */
+	__u32 tag_bytes;		/* of a page: page_size / CRYO_TAG_GRANULE / 2 */
+	__u32 reserved;
+};
+
 /* ---- pages whose bytes are in other contexts ------------------------------ */
 
 /*

@@ -33,6 +33,8 @@ enum cryo_aarch64_note {
 
 /* In cryo_vma.flags: branches may only go to where they are expected (PROT_BTI). */
 #define CRYO_AARCH64_VMA_BTI	0x100000000ULL
+/* The same: it has tags (PROT_MTE). */
+#define CRYO_AARCH64_VMA_MTE	0x200000000ULL
 
 /* Payload of CRYO_SEC_CPU. */
 struct cryo_aarch64_cpu {
