@@ -63,8 +63,14 @@ bool cryo_arch_want_regset(unsigned int note);
  */
 int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **data);
 
+/* Append to @buf, which has the register set of @task with note type @note, what the kernel leaves out of it. */
+void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct cryo_buf *buf);
+
+/* How many bytes that is. */
+size_t cryo_arch_regset_extension(unsigned int note);
+
 /* @task, which is parked, has been given the register set @set: do what that has left out. */
-void cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set);
+int cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set);
 
 /*
  * The saved NT_PRSTATUS in @regs: return, and set, the user's instruction

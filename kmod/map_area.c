@@ -369,7 +369,7 @@ static bool is_fresh(struct vm_area_struct *vma, const struct cryo_map *args)
 	return vma && vma->vm_start == args->start && vma->vm_end == args->end &&
 	       vma_is_anonymous(vma) && !vma->vm_file && !vma->anon_vma &&
 	       vma->vm_flags & VM_MAYWRITE && !userfaultfd_armed(vma) && !cryo_vma_sealed(vma) &&
-	       !cryo_vma_droppable(vma) &&
+	       !cryo_vma_droppable(vma) && !cryo_vma_shadow_stack(vma) &&
 	       !(vma->vm_flags & (VM_SHARED | VM_MAYSHARE | VM_GROWSDOWN | VM_GROWSUP | VM_LOCKED |
 				  VM_LOCKONFAULT | VM_HUGETLB | VM_SPECIAL));
 }

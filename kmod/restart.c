@@ -450,14 +450,16 @@ static const struct user_regset *find_regset(struct task_struct *task, unsigned 
 static int set_regset(struct group *g, struct member *m, const struct cryo_regset *set)
 {
 	const struct user_regset *regset = find_regset(m->task, set->note);
+	size_t extension = cryo_arch_regset_extension(set->note);
+	size_t length = set->length - extension;
 	int err = -EINVAL;
 
-	if (regset && regset->set && cryo_arch_want_regset(set->note) &&
-	    set->length % regset->size == 0 && set->length <= regset->n * regset->size)
-		err = regset->set(m->task, regset, 0, set->length,
+	if (regset && regset->set && cryo_arch_want_regset(set->note) && set->length > extension &&
+	    length % regset->size == 0 && length <= regset->n * regset->size)
+		err = regset->set(m->task, regset, 0, length,
 				  (void *)(unsigned long)set->data, NULL);
 	if (!err)
-		cryo_arch_regset_was_set(m->task, set);
+		err = cryo_arch_regset_was_set(m->task, set);
 	if (err)
 		cryo_log(&g->log, "thread %d: register set 0x%x (%u bytes) is refused (error %d)",
 			 task_pid_vnr(m->task), set->note, set->length, err);
@@ -695,6 +697,8 @@ static long group_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return cryo_restart_timer((void __user *)arg);
 	case CRYO_RST_URING:
 		return cryo_restart_uring((void __user *)arg);
+	case CRYO_RST_SHADOW_STACK:
+		return cryo_restart_shadow_stack((void __user *)arg);
 	case CRYO_RST_MAP_FILE:
 		if (!is_coordinator(g))
 			return -EPERM;

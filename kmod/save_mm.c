@@ -157,6 +157,8 @@ static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 	r->out.start = vma->vm_start;
 	r->out.end = vma->vm_end;
 	r->out.flags = flags_of(vma->vm_flags) | cryo_arch_vma_flags(vma);
+	if (cryo_vma_shadow_stack(vma))
+		r->out.flags |= CRYO_VMA_SHADOW_STACK;
 	if (is_special(c, vma)) {
 		r->out.kind = vma->vm_start == cryo_arch_vdso(c->p->mm) ? CRYO_VMA_VDSO :
 								       CRYO_VMA_VVAR;

@@ -93,6 +93,16 @@ static inline bool cryo_vma_droppable(struct vm_area_struct *vma)
 #endif
 }
 
+/* map_shadow_stack(2), v6.6 18e66b695e78; where the kernel is configured for it. */
+static inline bool cryo_vma_shadow_stack(struct vm_area_struct *vma)
+{
+#ifdef VM_SHADOW_STACK
+	return vma->vm_flags & VM_SHADOW_STACK;
+#else
+	return false;
+#endif
+}
+
 /* prctl(PR_SET_MDWE), v6.3 b507808ebce2. */
 static inline bool cryo_mm_mdwe(struct mm_struct *mm)
 {

@@ -49,6 +49,7 @@ constexpr Name kNotes[] = {
     {0x40d, "NT_ARM_ZT"},
     {0x40e, "NT_ARM_FPMR"},
     {0x40f, "NT_ARM_POE"},
+    {0x410, "NT_ARM_GCS"},
 };
 
 template <std::size_t N>

@@ -11,7 +11,7 @@ namespace cryo {
 namespace {
 
 // Of those from bit 32 on, which are an architecture's, there are two so far.
-constexpr std::uint64_t kVmaFlags = ((CRYO_VMA_DROPPABLE << 1) - 1) | 3ULL << 32;
+constexpr std::uint64_t kVmaFlags = ((CRYO_VMA_SHADOW_STACK << 1) - 1) | 3ULL << 32;
 
 void check_vma(Staging& staging, const Payload& payload, const cryo_vma& vma) {
   const std::uint64_t page = staging.scanner.header().page_size;
@@ -22,6 +22,8 @@ void check_vma(Staging& staging, const Payload& payload, const cryo_vma& vma) {
   if (vma.flags & ~kVmaFlags)
     staging.unknown(payload.section(), "{:#x}-{:#x}: unknown flags {:#x}", vma.start, vma.end,
                     vma.flags & ~kVmaFlags);
+  if (vma.flags & CRYO_VMA_SHADOW_STACK && (vma.kind != CRYO_VMA_ANON || vma.flags & CRYO_VMA_SHARED))
+    payload.damaged("{:#x}-{:#x} is a shadow stack and is shared or of a file", vma.start, vma.end);
   const bool needs_file = vma.kind == CRYO_VMA_FILE || vma.kind == CRYO_VMA_SHMEM;
   if (needs_file && vma.file == 0) payload.damaged("{:#x}-{:#x} maps no file", vma.start, vma.end);
   if (needs_file && vma.offset % page != 0)

@@ -102,7 +102,7 @@ std::vector<std::string> vma_flag_names(std::uint64_t flags) {
                                   {CRYO_VMA_HUGEPAGE, "hugepage"},   {CRYO_VMA_NOHUGEPAGE, "no-hugepage"},
                                   {CRYO_VMA_MERGEABLE, "mergeable"}, {CRYO_VMA_SEQ_READ, "sequential"},
                                   {CRYO_VMA_RAND_READ, "random"},    {CRYO_VMA_SYNC, "sync"},
-                                  {CRYO_VMA_DROPPABLE, "droppable"}};
+                                  {CRYO_VMA_DROPPABLE, "droppable"}, {CRYO_VMA_SHADOW_STACK, "shadow-stack"}};
   return bit_names(flags, kBits);
 }
 

@@ -96,6 +96,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
     check_process(input, findings);
     check_threads(input, findings);
     check_memory(input, findings);
+    check_shadow_stacks(input, findings);
   }
   check_files(context, options, own, findings);
   check_changed(context, options, findings);

@@ -61,6 +61,7 @@ void check_code(const Context& context, const RestartOptions& options, Findings&
 void check_memory(const CheckInput& input, Findings& findings);
 // Each file once, in the name of the first process that has it.
 void check_files(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings);
+void check_shadow_stacks(const CheckInput& input, Findings& findings);
 void check_process(const CheckInput& input, Findings& findings);
 // Of processes, threads and helpers.
 void check_ids(const Context& context, const TreePlan& plan, Findings& findings);

@@ -50,7 +50,7 @@ std::string what_failed(const stub::Report& report, const Context& context, cons
     case Step::kUnmap:
       return fmt::format("cannot clear the address space from {:#x}", report.address);
     case Step::kMapContext:
-      return fmt::format("cannot map {} from the context", vma_name(context, process, index));
+      return fmt::format("cannot fill {} from the context", vma_name(context, process, index));
     case Step::kMap:
       return fmt::format("cannot map {}", vma_name(context, process, index));
     case Step::kAdvise:

@@ -15,6 +15,7 @@
 #include "restart/mapped.h"
 #include "restart/mempolicy.h"
 #include "restart/restart_arch.h"
+#include "restart/shadow_stack.h"
 #include "restart/tags.h"
 #include "stub_arch.h"
 
@@ -68,6 +69,7 @@ class Planner {
     plan_area_policies(input_.mm, plan_.before_reads, area_);
     plan_reads();
     plan_tags();
+    fill_shadow_stacks();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_finish(i);
     for (const auto& [inode, place] : input_.shared)
       plan_.after_reads.add(Step::kShare, 0, SYS_munmap, place.start, place.size());
@@ -103,10 +105,13 @@ class Planner {
   }
   void plan_map(std::uint32_t index);
   void plan_advice_before(std::uint32_t index);
+  void plan_shadow_stack(std::uint32_t index);
+  void fill_shadow_stacks();
   void plan_mapped(std::uint32_t index, const MappedArea& mapped);
   void plan_reads();
   void add_read(const PageChunk& chunk);
   void plan_tags();
+  [[nodiscard]] std::uint64_t place_of(const PagePiece& piece);
   void plan_finish(std::uint32_t index);
   void plan_lock_and_protect(std::uint32_t index);
   void plan_fields();
@@ -122,7 +127,9 @@ class Planner {
   std::map<std::size_t, MappedArea> mapped_;     // by index of the VMA: what the module brings
   std::vector<bool> filled_;                     // the VMA gets contents from the context, by reading
   std::map<SegmentUse, AddressRange> segments_;  // where a System V segment is attached for a while
-  std::uint32_t spare_keys_ = 0;                 // protection keys taken because keys come in order
+  std::map<std::size_t, AddressRange> fillers_;  // by index of the VMA: where its contents are read first
+  std::vector<std::pair<std::size_t, cryo_shadow_stack>> fills_;  // what the module copies from there
+  std::uint32_t spare_keys_ = 0;  // protection keys taken because keys come in order
   MemoryPlan plan_;
 };
 
@@ -284,6 +291,7 @@ void Planner::finish_segments() {
 // Contents are read into the VMA, and locking faults its pages in: both need the right to.
 int Planner::first_protection(std::uint32_t index) const {
   const cryo_vma& vma = vmas_[index];
+  if (vma.flags & CRYO_VMA_SHADOW_STACK) return PROT_READ | PROT_WRITE;  // as it is made
   int result = protection(vma);
   if (filled_[index]) result |= PROT_WRITE;
   if (vma.flags & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT)) result |= PROT_READ;
@@ -325,8 +333,35 @@ void Planner::plan_mapped(std::uint32_t index, const MappedArea& mapped) {
   calls.add(Step::kProtect, index, SYS_mprotect, vma.start, size, first_protection(index));
 }
 
+// Nobody can read a file into it: that goes to ordinary memory, of which the module makes a copy.
+void Planner::plan_shadow_stack(std::uint32_t index) {
+  const cryo_vma& vma = vmas_[index];
+  const std::uint64_t size = vma.end - vma.start;
+  CallList& calls = plan_.before_reads;
+  calls.expect(Expect::kArgument0, Step::kMap, index, kMapShadowStack, vma.start, size, 0);
+  plan_advice_before(index);
+  if (!filled_[index]) return;
+  const AddressRange filler = space_.take_hole(size);
+  fillers_.emplace(index, filler);
+  calls.expect(Expect::kArgument0, Step::kMap, index, SYS_mmap, filler.start, size, PROT_READ | PROT_WRITE,
+               MAP_FIXED_NOREPLACE | MAP_ANONYMOUS | MAP_PRIVATE | MAP_NORESERVE, -1, 0);
+}
+
+void Planner::fill_shadow_stacks() {
+  CallList& calls = plan_.after_reads;
+  for (const auto& [index, fill] : fills_) {
+    cryo_shadow_stack* args = area_.array<cryo_shadow_stack>(1);
+    *args = fill;
+    calls.add(Step::kMapContext, static_cast<std::uint32_t>(index), SYS_ioctl, input_.handle_fd,
+              CRYO_RST_SHADOW_STACK, args);
+  }
+  for (const auto& [index, filler] : fillers_)
+    calls.add(Step::kUnmap, static_cast<std::uint32_t>(index), SYS_munmap, filler.start, filler.size());
+}
+
 void Planner::plan_map(std::uint32_t index) {
   if (mapped_.contains(index)) return;
+  if (vmas_[index].flags & CRYO_VMA_SHADOW_STACK) return plan_shadow_stack(index);
   const cryo_vma& vma = vmas_[index];
   int flags = MAP_FIXED_NOREPLACE;
   int fd = -1;
@@ -361,6 +396,20 @@ void Planner::plan_reads() {
   }
 }
 
+// Where it is read to.
+std::uint64_t Planner::place_of(const PagePiece& piece) {
+  const auto filler = fillers_.find(piece.vma);
+  if (filler == fillers_.end()) return piece.start;
+  const std::uint64_t place = filler->second.start + piece.start - vmas_[piece.vma].start;
+  fills_.push_back({piece.vma,
+                    {.size = sizeof(cryo_shadow_stack),
+                     .reserved = 0,
+                     .address = piece.start,
+                     .data = place,
+                     .length = piece.nr_pages * input_.context.header.page_size}});
+  return place;
+}
+
 void Planner::add_read(const PageChunk& chunk) {
   const std::uint64_t page = input_.context.header.page_size;
   bool begun = false;
@@ -374,7 +423,7 @@ void Planner::add_read(const PageChunk& chunk) {
                              static_cast<std::uint32_t>(plan_.buffers.size()), 0});
     begun = true;
     ++plan_.reads.back().count;
-    plan_.buffers.push_back({reinterpret_cast<void*>(piece.start), piece.nr_pages * page});
+    plan_.buffers.push_back({reinterpret_cast<void*>(place_of(piece)), piece.nr_pages * page});
   }
 }
 
@@ -494,9 +543,11 @@ std::size_t memory_plan_size(const Context& context, const Mm& mm) {
   // Of each piece of a run, and a VMA's border makes one more: what is read, or what the module brings.
   constexpr std::size_t kPieceSize =
       std::max(sizeof(stub::Read) + sizeof(iovec), sizeof(cryo_map_run) + sizeof(cryo_map_chunk));
-  size += mm.vmas.size() * (kPieceSize + sizeof(cryo_map) + sizeof(std::uint64_t) * 4);
+  const std::size_t piece_size =
+      kPieceSize + (has_shadow_stacks(mm) ? sizeof(stub::Call) + sizeof(cryo_shadow_stack) : 0);
+  size += mm.vmas.size() * (piece_size + sizeof(cryo_map) + sizeof(std::uint64_t) * 4);
   for (const PageChunk& chunk : context.pages)
-    if (chunk.object == mm.id) size += chunk.runs.size() * kPieceSize;
+    if (chunk.object == mm.id) size += chunk.runs.size() * piece_size;
   for (const TagChunk& chunk : context.tags)
     if (chunk.object == mm.id) size += chunk.runs.size() * sizeof(stub::Tags) + chunk.tags.size();
   return size + sizeof(prctl_mm_map) + mm.auxv.size() * sizeof(std::uint64_t) + 4096;

@@ -32,6 +32,15 @@ inline constexpr std::size_t kMaxRegsetSize = 16384;
 [[nodiscard]] bool is_tagged(std::uint64_t vma_flags);
 [[nodiscard]] int tagged_protection();
 
+// The shadow stack of a thread with these sets.
+struct ShadowStack {
+  bool enabled = false;
+  std::uint64_t pointer = 0;
+  std::uint64_t start = 0;  // what the kernel has made for the thread and unmaps when it exits
+  std::uint64_t size = 0;   // 0: nothing
+};
+[[nodiscard]] ShadowStack shadow_stack(const std::vector<Regset>& sets);
+
 // The instruction pointer of a thread with these sets; 0 when they have none.
 [[nodiscard]] std::uint64_t instruction_pointer(const std::vector<Regset>& sets);
 void set_instruction_pointer(std::vector<Regset>& sets, std::uint64_t address);

@@ -26,6 +26,54 @@
 #include "cryo.h"
 #include "cryo_arch.h"
 
+/* ---- guarded control stacks, v6.13 (and only where configured) ---- */
+
+#ifdef CONFIG_ARM64_GCS
+/* What @current has called is in memory for others to read; of a thread that is off its CPU it is anyway. */
+static void flush_gcs(void)
+{
+	if (task_gcs_el0_enabled(current))
+		gcsb_dsync();
+}
+
+static void save_gcs_stack(struct task_struct *task, struct cryo_buf *buf)
+{
+	u64 stack[] = { task->thread.gcs_base, task->thread.gcs_size };
+
+	cryo_buf_put(buf, stack, sizeof(stack));
+}
+
+/* The thread will unmap it when it exits: it must not be other memory. */
+static int set_gcs_stack(struct task_struct *task, const struct cryo_regset *set)
+{
+	const struct cryo_aarch64_gcs *gcs = (const void *)(unsigned long)set->data;
+	int err = 0;
+
+	if (set->length != sizeof(*gcs))
+		return -EINVAL;
+	if (gcs->stack || gcs->stack_size)
+		err = cryo_check_shadow_stack(task, gcs->stack, gcs->stack_size);
+	if (err)
+		return err;
+	task->thread.gcs_base = gcs->stack;
+	task->thread.gcs_size = gcs->stack_size;
+	return 0;
+}
+#else
+static void flush_gcs(void)
+{
+}
+
+static void save_gcs_stack(struct task_struct *task, struct cryo_buf *buf)
+{
+}
+
+static int set_gcs_stack(struct task_struct *task, const struct cryo_regset *set)
+{
+	return -EINVAL;
+}
+#endif
+
 u32 cryo_arch_id(void)
 {
 	return CRYO_ARCH_AARCH64;
@@ -45,6 +93,7 @@ void cryo_arch_self_begin(unsigned long *saved, long result)
 
 	saved[0] = regs->regs[0];
 	regs->regs[0] = result;
+	flush_gcs();
 }
 
 void cryo_arch_self_end(const unsigned long *saved)
@@ -135,24 +184,12 @@ u32 cryo_arch_pkeys(struct mm_struct *mm)
 #endif
 }
 
-/* Guarded control stacks, v6.13 (and only where configured). */
-static bool has_gcs(struct task_struct *task)
-{
-#ifdef CONFIG_ARM64_GCS
-	return task_gcs_el0_enabled(task);
-#else
-	return false;
-#endif
-}
-
 void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
 
 	if (is_compat_thread(task_thread_info(task)))
 		cryo_refuse(c, "thread %d: runs 32-bit code, which is not supported", tid);
-	if (has_gcs(task))
-		cryo_refuse(c, "thread %d: a guarded control stack is not supported", tid);
 }
 
 int cryo_arch_save_cpu(struct cryo_capture *c)
@@ -186,6 +223,7 @@ bool cryo_arch_want_regset(unsigned int note)
 	case CRYO_AARCH64_TAGGED_ADDR_CTRL:
 	case CRYO_AARCH64_FPMR:
 	case CRYO_AARCH64_POE:
+	case CRYO_AARCH64_GCS:
 		return true;
 	}
 	return false;
@@ -196,8 +234,21 @@ int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **dat
 	return -ENODATA;
 }
 
-void cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set)
+size_t cryo_arch_regset_extension(unsigned int note)
 {
+	return note == CRYO_AARCH64_GCS ?
+		sizeof(struct cryo_aarch64_gcs) - offsetof(struct cryo_aarch64_gcs, stack) : 0;
+}
+
+void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct cryo_buf *buf)
+{
+	if (note == CRYO_AARCH64_GCS)
+		save_gcs_stack(task, buf);
+}
+
+int cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set)
+{
+	return set->note == CRYO_AARCH64_GCS ? set_gcs_stack(task, set) : 0;
 }
 
 u64 cryo_arch_regs_ip(const void *regs, size_t len)

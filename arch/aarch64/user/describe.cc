@@ -58,6 +58,26 @@ NamedValues keys(std::span<const std::byte> data) {
   return {{"keys", names}};
 }
 
+std::string shadow_stack_modes(std::uint64_t modes) {
+  constexpr const char* kModes[] = {"enabled", "written to", "pushed to"};
+  std::string names;
+  for (std::size_t i = 0; i < std::size(kModes); ++i)
+    if (modes >> i & 1) names += fmt::format("{}{}", names.empty() ? "" : ", ", kModes[i]);
+  return names.empty() ? "no" : names;
+}
+
+NamedValues guarded_control_stack(std::span<const std::byte> data) {
+  const auto gcs = take<cryo_aarch64_gcs>(data);
+  if (!gcs) return {};
+  NamedValues values = {{"control stack", shadow_stack_modes(gcs->enabled)},
+                        {"locked", hex(gcs->locked)},
+                        {"pointer", hex(gcs->pointer)}};
+  if (gcs->stack_size != 0)
+    values.emplace_back("made by the kernel",
+                        fmt::format("{:#x}-{:#x}", gcs->stack, gcs->stack + gcs->stack_size));
+  return values;
+}
+
 NamedValues registers(const Regset& regset) {
   switch (regset.head.note) {
     case CRYO_AARCH64_PRSTATUS:
@@ -89,6 +109,8 @@ NamedValues registers(const Regset& regset) {
       return words(regset.data, {"fpmr"});
     case CRYO_AARCH64_POE:
       return words(regset.data, {"por"});
+    case CRYO_AARCH64_GCS:
+      return guarded_control_stack(regset.data);
     default:
       return {};
   }

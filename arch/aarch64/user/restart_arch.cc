@@ -33,7 +33,7 @@ constexpr HwcapNames kHwcap2Names = {
     "rprfm",     "sve2p1",    "sme2",    "sme2p1",    "smei16i32",  "smebi32i32", "smeb16b16",
     "smef16f16", "mops",      "hbc",     "sveb16b16", "lrcpc3",     "lse128",     "fpmr"};
 
-constexpr unsigned kSve = 22, kPacA = 30, kPacG = 31;                        // bits of AT_HWCAP
+constexpr unsigned kSve = 22, kPacA = 30, kPacG = 31, kGcs = 32;             // bits of AT_HWCAP
 constexpr unsigned kMte = 18, kSme = 23, kSme2 = 37, kFpmr = 48, kPoe = 63;  // of AT_HWCAP2
 
 constexpr int kProtMte = 0x20;
@@ -65,6 +65,14 @@ bool can_have_length(int get, int set, std::uint16_t length) {
 // PR_SME_*, which not every C library knows.
 constexpr int kSmeSetLength = 63, kSmeGetLength = 64;
 
+// The set as the module takes it; zero of a CPU that has none.
+cryo_aarch64_gcs gcs_of(const std::vector<Regset>& sets) {
+  cryo_aarch64_gcs gcs{};
+  const Regset* set = find_regset(sets, CRYO_AARCH64_GCS);
+  if (set != nullptr) std::memcpy(&gcs, set->data.data(), std::min(sizeof(gcs), set->data.size()));
+  return gcs;
+}
+
 std::vector<std::string> missing_of(const std::vector<Regset>& sets) {
   std::vector<std::string> missing;
   const Regset* sve = find_regset(sets, CRYO_AARCH64_SVE);
@@ -87,6 +95,7 @@ std::vector<std::string> missing_of(const std::vector<Regset>& sets) {
   // Addresses are signed with them: without, their checks are no operations, and fail to strip the signature.
   if (find_regset(sets, CRYO_AARCH64_PACA_KEYS) != nullptr && !has_hwcap(kPacA))
     missing.push_back("pointer authentication");
+  if (gcs_of(sets).enabled != 0 && !has_hwcap(kGcs)) missing.push_back("guarded control stacks");
   return missing;
 }
 
@@ -119,6 +128,7 @@ std::vector<Regset> restart_regsets(const std::vector<Regset>& saved) {
   add(CRYO_AARCH64_TAGGED_ADDR_CTRL, true);
   add(CRYO_AARCH64_FPMR, has_hwcap2(kFpmr));
   add(CRYO_AARCH64_POE, has_hwcap2(kPoe));
+  add(CRYO_AARCH64_GCS, has_hwcap(kGcs));
   return sets;
 }
 
@@ -133,6 +143,11 @@ bool is_tagged(std::uint64_t vma_flags) {
 
 int tagged_protection() {
   return has_hwcap2(kMte) ? kProtMte : 0;
+}
+
+ShadowStack shadow_stack(const std::vector<Regset>& sets) {
+  const cryo_aarch64_gcs gcs = gcs_of(sets);
+  return {(gcs.enabled & 1) != 0, gcs.pointer, gcs.stack, gcs.stack_size};
 }
 
 std::uint64_t instruction_pointer(const std::vector<Regset>& sets) {

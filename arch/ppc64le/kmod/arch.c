@@ -189,6 +189,15 @@ bool cryo_arch_want_regset(unsigned int note)
 	return false;
 }
 
+void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct cryo_buf *buf)
+{
+}
+
+size_t cryo_arch_regset_extension(unsigned int note)
+{
+	return 0;
+}
+
 /*
  * Every thread has the registers for event-based branches, but debuggers see them only of one that has had an
  * event that can cause such branches.
@@ -209,7 +218,7 @@ int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **dat
  * The mode of floating-point exceptions shows in the machine state, but is not taken from there; and a
  * thread has the machine's data stream control until it is known to have set its own.
  */
-void cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set)
+int cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set)
 {
 	const struct cryo_ppc64le_regs *regs = (const void *)(unsigned long)set->data;
 
@@ -217,6 +226,7 @@ void cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset
 		task->thread.fpexc_mode = regs->msr & (MSR_FE0 | MSR_FE1);
 	if (set->note == CRYO_PPC64LE_DSCR && task->thread.dscr != get_paca()->dscr_default)
 		task->thread.dscr_inherit = 1;
+	return 0;
 }
 
 u64 cryo_arch_regs_ip(const void *regs, size_t len)

@@ -109,6 +109,10 @@ int tagged_protection() {
   return 0;
 }
 
+ShadowStack shadow_stack(const std::vector<Regset>&) {
+  return {};
+}
+
 std::uint64_t instruction_pointer(const std::vector<Regset>& sets) {
   return register_of(sets, CRYO_PPC64LE_PRSTATUS, offsetof(cryo_ppc64le_regs, nip));
 }

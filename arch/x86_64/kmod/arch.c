@@ -21,6 +21,7 @@
 #include <cryo/arch/x86_64.h>
 
 #include "compat/ksym.h"
+#include "compat/mm.h"
 #include "compat/x86.h"
 #include "cryo.h"
 #include "cryo_arch.h"
@@ -68,6 +69,8 @@ u64 cryo_arch_vma_flags(struct vm_area_struct *vma)
 
 const char *cryo_arch_vma_obstacle(struct vm_area_struct *vma)
 {
+	if (cryo_vma_shadow_stack(vma))
+		return "memory for a shadow stack";
 	return NULL;
 }
 
@@ -246,8 +249,18 @@ int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **dat
 	return -ENODATA;
 }
 
-void cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set)
+void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct cryo_buf *buf)
 {
+}
+
+size_t cryo_arch_regset_extension(unsigned int note)
+{
+	return 0;
+}
+
+int cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set)
+{
+	return 0;
 }
 
 u64 cryo_arch_regs_ip(const void *regs, size_t len)

@@ -95,6 +95,10 @@ int tagged_protection() {
   return 0;
 }
 
+ShadowStack shadow_stack(const std::vector<Regset>&) {
+  return {};
+}
+
 std::uint64_t instruction_pointer(const std::vector<Regset>& sets) {
   return register_of(sets, NT_PRSTATUS, offsetof(cryo_x86_64_regs, rip));
 }

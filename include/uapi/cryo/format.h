@@ -351,6 +351,7 @@ struct cryo_vdso {
 #define CRYO_VMA_RAND_READ	(1ULL << 18)
 #define CRYO_VMA_SYNC		(1ULL << 19)
 #define CRYO_VMA_DROPPABLE	(1ULL << 20)	/* the kernel may empty it at any time: no contents */
+#define CRYO_VMA_SHADOW_STACK	(1ULL << 21)	/* return addresses, written by the CPU only: map_shadow_stack(2) */
 
 #define CRYO_VMA_ANON		0	/* private anonymous (heap and stack too) */
 #define CRYO_VMA_FILE		1	/* @file, at @offset; private or shared */

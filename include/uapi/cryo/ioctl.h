@@ -557,4 +557,20 @@ struct cryo_uring_counters {
 	__u32 cq_tail;
 };
 
+/*
+ * CRYO_RST_SHADOW_STACK: fill pages of the caller's that no program may write to by itself, as the CPU
+ * keeps return addresses there.
+ *
+ * Errors: EACCES they are not, or not all, in shadow stacks (map_shadow_stack(2)); EINVAL no whole pages.
+ */
+#define CRYO_RST_SHADOW_STACK	_IO(CRYO_IOC_TYPE, 0x76)
+
+struct cryo_shadow_stack {
+	__u32 size;			/* sizeof(struct cryo_shadow_stack) */
+	__u32 reserved;
+	__u64 address;			/* page-aligned */
+	__u64 data;			/* user pointer */
+	__u64 length;			/* bytes, whole pages */
+};
+
 #endif /* _UAPI_CRYO_IOCTL_H */

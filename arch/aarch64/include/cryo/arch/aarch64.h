@@ -29,6 +29,7 @@ enum cryo_aarch64_note {
 	CRYO_AARCH64_ZT			= 0x40d, /* ZT0: 64 bytes */
 	CRYO_AARCH64_FPMR		= 0x40e, /* u64 */
 	CRYO_AARCH64_POE		= 0x40f, /* por_el0: u64 */
+	CRYO_AARCH64_GCS		= 0x410, /* struct cryo_aarch64_gcs */
 };
 
 /* In cryo_vma.flags: branches may only go to where they are expected (PROT_BTI). */
@@ -64,6 +65,15 @@ struct cryo_aarch64_vector_head {
 	__u16 max_vl;			/* the longest that the machine has */
 	__u16 flags;			/* CRYO_AARCH64_VECTOR_* */
 	__u16 reserved;
+};
+
+/* Guarded control stack; what is on it is in a VMA with CRYO_VMA_SHADOW_STACK. The last two are not in core dumps. */
+struct cryo_aarch64_gcs {
+	__u64 enabled;			/* PR_SHADOW_STACK_* */
+	__u64 locked;			/* of these, what the thread cannot change any more */
+	__u64 pointer;			/* gcspr_el0 */
+	__u64 stack;			/* what the kernel has made for the thread and unmaps when it exits; 0: none */
+	__u64 stack_size;
 };
 
 #define CRYO_AARCH64_VECTOR_REGS_SVE	0x1	/* SVE, SSVE: z0 ... follow; else v0 ..., as in PRFPREG */
