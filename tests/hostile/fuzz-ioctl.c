@@ -54,7 +54,7 @@ static const unsigned long commands[] = {
 	CRYO_CKPT_PARENT, CRYO_CKPT_COMPLETE,
 	CRYO_RST_EPOLL_DISARM, CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,  CRYO_RST_PID_CURSOR,
 	CRYO_RST_OUTER_PID,    CRYO_RST_URING, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_CLAIM, CRYO_CLIENT_GO,
-	CRYO_RST_STATUS,  CRYO_RST_MAP_FILE,   CRYO_RST_MAP,
+	CRYO_RST_STATUS,  CRYO_RST_MAP_FILE,   CRYO_RST_MAP,    CRYO_RST_SHADOW_STACK,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -105,6 +105,24 @@ static size_t map_argument(struct cryo_map *map)
 	return sizeof(*map);
 }
 
+/* Into a shadow stack where there are such, into memory that is only read, or beyond it. */
+static size_t shadow_stack_argument(struct cryo_shadow_stack *fill)
+{
+	static unsigned char bytes[4 * 4096];
+	static long stack;
+	static void *other;
+
+	if (!stack) {
+		stack = syscall(453, 0, sizeof(bytes), 0);	/* map_shadow_stack */
+		other = mmap(NULL, sizeof(bytes), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	}
+	*fill = (struct cryo_shadow_stack){ .address = one_in(2) ? (uint64_t)stack : (uintptr_t)other,
+					    .data = one_in(8) ? rnd() : (uintptr_t)bytes,
+					    .length = one_in(2) ? sizeof(bytes) : odd_number() };
+	fill->address += rnd() % 6 * 4096;
+	return sizeof(*fill);
+}
+
 /* Arguments of a restart's calls that are right, but for what is put into them afterwards. */
 static size_t restart_argument(unsigned long cmd, void *block)
 {
@@ -142,6 +160,8 @@ static size_t restart_argument(unsigned long cmd, void *block)
 		return sizeof(struct cryo_map_file);
 	case CRYO_RST_MAP:
 		return map_argument(block);
+	case CRYO_RST_SHADOW_STACK:
+		return shadow_stack_argument(block);
 	case CRYO_RST_OUTER_PID:
 		*(struct cryo_outer_pid *)block = (struct cryo_outer_pid){
 			.pid = one_in(2) ? getpid() : (int32_t)odd_number() };
@@ -501,7 +521,7 @@ static bool bounded(void)
 	static const unsigned long of_restart[] = { CRYO_RST_RESUME, CRYO_RST_COMMIT, CRYO_RST_EPOLL_DISARM,
 						    CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,
 						    CRYO_RST_PID_CURSOR, CRYO_RST_OUTER_PID, CRYO_RST_URING,
-						    CRYO_RST_MAP_FILE, CRYO_RST_MAP };
+						    CRYO_RST_MAP_FILE, CRYO_RST_MAP, CRYO_RST_SHADOW_STACK };
 	static const unsigned long of_client[] = { CRYO_CLIENT_WAIT, CRYO_CLIENT_VOTE, CRYO_CLIENT_RESTART_INFO,
 						   CRYO_CLIENT_FORWARD, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_GO };
 	struct cryo_checkpoint request = { .size = sizeof(request), .target = getppid(), .out_fd = -1 };
@@ -525,6 +545,41 @@ static bool bounded(void)
 	close(part);
 	close(handle);
 	close(null);
+	close(dev);
+	return good;
+}
+
+static bool refuses(int handle, void *address, uint64_t length, int error)
+{
+	static const unsigned char bytes[65536] = { 1 };
+	struct cryo_shadow_stack fill = { .size = sizeof(fill), .address = (uintptr_t)address,
+					  .data = (uintptr_t)bytes, .length = length };
+
+	errno = 0;
+	if (ioctl(handle, CRYO_RST_SHADOW_STACK, &fill) == -1 && errno == error)
+		return true;
+	printf("# %p, %#llx: %s\n", address, (unsigned long long)length, strerror(errno));
+	return false;
+}
+
+/* What fills shadow stacks writes to nothing else, least of all to what the program itself may not write to. */
+static bool fills_no_other(void)
+{
+	struct cryo_restart restart = { .size = sizeof(restart), .threads = 1 };
+	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), handle = ioctl(dev, CRYO_IOC_RESTART, &restart);
+	long page = sysconf(_SC_PAGESIZE);
+	unsigned char *memory = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool good = handle >= 0 && memory != MAP_FAILED;
+
+	good = good && refuses(handle, memory, page, EACCES) && !*memory;
+	good = good && refuses(handle, NULL, page, EACCES);
+	good = good && refuses(handle, memory + 8, page, EINVAL);
+	good = good && refuses(handle, memory, 8, EINVAL);
+	good = good && refuses(handle, memory, 0, EINVAL);
+	good = good && refuses(handle, memory, -page, EINVAL);
+	good = good && refuses(handle, (void *)-page, page, EINVAL);
+	munmap(memory, page);
+	close(handle);
 	close(dev);
 	return good;
 }
@@ -605,7 +660,7 @@ int main(void)
 	int seconds = (int)environment("HOSTILE_SECONDS", 20), n = 0, bad = 0;
 	uint64_t seed = environment("CRTEST_SEED", (unsigned long)time(NULL) % 100000);
 
-	bool sized, dies;
+	bool sized, dies, fills;
 
 	setvbuf(stdout, NULL, _IONBF, 0);
 	printf("# CRTEST_SEED=%llu\n", (unsigned long long)seed);
@@ -619,8 +674,10 @@ int main(void)
 	printf("%sok %d - a structure of many pages is refused for its size\n", sized ? "" : "not ", ++n);
 	dies = dies_waiting();
 	printf("%sok %d - who waits for a restart dies by any signal\n", dies ? "" : "not ", ++n);
+	fills = fills_no_other();
+	printf("%sok %d - what is for shadow stacks fills no other memory\n", fills ? "" : "not ", ++n);
 	alarm(0);
-	bad += !sized + !dies;
+	bad += !sized + !dies + !fills;
 	for (int as_user = 0; as_user < 2; as_user++) {
 		int starts = fuzz(as_user, seconds / 2, seed + (uint64_t)as_user);
 		bool good = works();

@@ -200,6 +200,7 @@ TEST("areas of memory") {
   refused("unknown kind", [](ContextBuilder& b) { vma(b, 0).kind = 77; });
   refused("protection key 0", [](ContextBuilder& b) { b.context.mms.at(1).head.pkeys = 1; });
   refused("unknown flags 0x8000000000000000", [](ContextBuilder& b) { vma(b, 0).flags |= 1ULL << 63; });
+  refused("shared or of a file", [](ContextBuilder& b) { vma(b, 0).flags |= CRYO_VMA_SHADOW_STACK; });
   refused("maps no file", [](ContextBuilder& b) { vma(b, 0).file = 0; });
   refused("file 55 is not there", [](ContextBuilder& b) { vma(b, 0).file = 55; });
   refused("not at a page", [](ContextBuilder& b) { vma(b, 0).offset = 5; });

@@ -87,8 +87,8 @@ bool is_read_after(Change&& change) {
 }
 
 TEST("mapped: what is odd is read") {
-  for (const std::uint64_t flag :
-       {CRYO_VMA_SHARED, CRYO_VMA_GROWSDOWN, CRYO_VMA_LOCKED, CRYO_VMA_LOCKONFAULT, CRYO_VMA_DROPPABLE})
+  for (const std::uint64_t flag : {CRYO_VMA_SHARED, CRYO_VMA_GROWSDOWN, CRYO_VMA_LOCKED, CRYO_VMA_LOCKONFAULT,
+                                   CRYO_VMA_DROPPABLE, CRYO_VMA_SHADOW_STACK})
     CHECK(is_read_after([flag](Context& context) { context.mms.at(1).vmas[0].flags |= flag; }));
   CHECK(is_read_after([](Context& context) { context.mms.at(1).vmas[0].kind = CRYO_VMA_FILE; }));
   CHECK(is_read_after([](Context& context) {

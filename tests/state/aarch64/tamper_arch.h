@@ -27,6 +27,10 @@ Change in_long_vectors(__u32 note) {
     });
 }
 
+Change in_gcs(std::function<void(cryo_aarch64_gcs&)> change) {
+    return in_regset(CRYO_AARCH64_GCS, [=](std::span<char> set) { change(*reinterpret_cast<cryo_aarch64_gcs*>(set.data())); });
+}
+
 Changes of_registers() {
     return {
         {"x19", in_registers([](auto& r) { r.x[19] ^= 1; })},
@@ -41,6 +45,13 @@ Changes of_registers() {
         {"generic-key", in_word(CRYO_AARCH64_PACG_KEYS, 0)},
         {"enabled-keys", in_word(CRYO_AARCH64_PAC_ENABLED_KEYS, 0)},
         {"tag-control", in_word(CRYO_AARCH64_TAGGED_ADDR_CTRL, 0)},
+        {"gcs-modes", in_gcs([](auto& gcs) { gcs.enabled &= 1; })},
+        {"gcs-off", in_gcs([](auto& gcs) { gcs.enabled = 0; })},
+        {"gcs-locks", in_gcs([](auto& gcs) { gcs.locked = 0; })},
+        {"gcs-pointer", in_gcs([](auto& gcs) { if (gcs.enabled) gcs.pointer += 8; })},
+        {"gcs-nowhere", in_gcs([](auto& gcs) { gcs.pointer += 4; })},
+        {"gcs-not-freed", in_gcs([](auto& gcs) { gcs.stack = gcs.stack_size = 0; })},
+        {"gcs-frees-all", in_gcs([](auto& gcs) { if (gcs.stack) gcs.stack = 0x10000, gcs.stack_size = 0x7ffffff00000; })},
         {"call-interrupted", in_registers([](auto& r) {
              if (r.x[8] == 128) r.x[0] = static_cast<__u64>(-4), r.pc += 4;
          })},
