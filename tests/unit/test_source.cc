@@ -6,11 +6,13 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 
 #include "context/reader.h"
 #include "context/source.h"
+#include "context/window.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
 
@@ -148,6 +150,53 @@ TEST("streams that are no contexts are refused before anything is copied") {
 TEST("files that cannot be opened") {
   CHECK_ERROR(ENOENT, "/nonexistent/context", Source::open("/nonexistent/context"));
   CHECK_ERROR(EISDIR, "/tmp: is a directory", Source::open("/tmp"));
+}
+
+Bytes numbered(std::size_t size) {
+  Bytes bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 256);
+  return bytes;
+}
+
+TEST("small reads through a window give the bytes of the source, in whatever order") {
+  const Bytes bytes = numbered(300001);
+  const Source source = Source::from_memory(bytes, "memory");
+  Window window(source);
+  std::size_t at = 1;
+  for (int i = 0; i < 20000; ++i) {
+    const std::size_t size = std::min<std::size_t>(at % 6000, bytes.size() - at);
+    Bytes got(size);
+    window.read(at, got);
+    if (!std::equal(got.begin(), got.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at)))
+      tap::failure(__FILE__, __LINE__, fmt::format("{} bytes at {}", size, at));
+    at = i % 3 == 0 ? (at * 48271) % bytes.size() : (at + size) % bytes.size();
+  }
+}
+
+TEST("what goes on where the last read has ended is read ahead; a jump reads anew") {
+  const Bytes old = numbered(100000);
+  const UniqueFd fd = file_with(old);
+  const Source source = Source::from_fd(UniqueFd(::dup(fd.get())), "file");
+  Window window(source);
+  Bytes first(100), second(100), far(100);
+  window.read(0, first);
+  CHECK_EQ(::pwrite(fd.get(), Bytes(100000).data(), 100000, 0), 100000);
+  window.read(100, second);
+  CHECK(second == Bytes(old.begin() + 100, old.begin() + 200));
+  window.read(50000, far);
+  CHECK(far == Bytes(100));
+}
+
+TEST("reads through a window end where the source ends") {
+  const Bytes bytes = numbered(100);
+  const Source source = Source::from_memory(bytes, "memory");
+  Window window(source);
+  Bytes last(10);
+  window.read(90, last);
+  CHECK(std::equal(last.begin(), last.end(), bytes.begin() + 90));
+  CHECK_ERROR(EBADMSG, "memory is cut: ends at byte 100", window.read(91, last));
+  CHECK_ERROR(EBADMSG, "memory is cut: ends at byte 100", window.read(~0ULL, last));
+  window.read(100, std::span<std::byte>());
 }
 
 }  // namespace

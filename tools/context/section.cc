@@ -47,20 +47,20 @@ std::string wrong_magic(std::span<const std::byte> start) {
 }  // namespace
 
 SectionScanner::SectionScanner(const Source& source, const ReadOptions& options)
-    : source_(source), options_(options) {
+    : source_(source), window_(source), options_(options) {
   if (source.size() == 0) fail(EBADMSG, "{} is empty", source.name());
   std::array<std::byte, CRYO_MAGIC_LEN> magic{};
   const auto known = std::span(magic).first(std::min<std::size_t>(magic.size(), source.size()));
-  source.read(0, known);
+  window_.read(0, known);
   if (std::memcmp(known.data(), CRYO_MAGIC, known.size()) != 0)
     fail(EBADMSG, "{} {}", source.name(), wrong_magic(magic));
-  source.read(0, std::as_writable_bytes(std::span(&header_, 1)));
+  window_.read(0, std::as_writable_bytes(std::span(&header_, 1)));
   if (header_.header_len < sizeof(header_) || header_.header_len > kMaxHeader)
     fail(EBADMSG, "{}: byte 0: file header: damaged (its length is {})", source.name(), header_.header_len);
 
   // The checksum is the last word, so that fields added before it are covered as well.
   Bytes whole(header_.header_len);
-  source.read(0, whole);
+  window_.read(0, whole);
   std::uint32_t crc;
   std::memcpy(&crc, &whole[whole.size() - sizeof(crc)], sizeof(crc));
   if (options_.check_crcs && crc32c(std::span(whole).first(whole.size() - sizeof(crc))) != crc)
@@ -89,7 +89,7 @@ Section SectionScanner::next() {
   const std::uint64_t left = source_.size() - position_;
   if (left < sizeof(section.head))
     fail(EBADMSG, "{} is cut: ends at byte {} without an end mark", source_.name(), source_.size());
-  source_.read(position_, std::as_writable_bytes(std::span(&section.head, 1)));
+  window_.read(position_, std::as_writable_bytes(std::span(&section.head, 1)));
   check_section(section);
   section.payload = position_ + sizeof(section.head) + section.head.pad;
   if (section.head.pad > left - sizeof(section.head) ||
@@ -120,7 +120,7 @@ void SectionScanner::check_section(const Section& section) const {
 void SectionScanner::check_padding(const Section& section) const {
   if (section.head.pad == 0) return;
   Bytes padding(section.head.pad);
-  source_.read(section.payload - padding.size(), padding);
+  window_.read(section.payload - padding.size(), padding);
   if (std::any_of(padding.begin(), padding.end(), [](std::byte b) { return b != std::byte{0}; }))
     damaged(section, "the padding before its payload is not zero");
 }
@@ -129,7 +129,7 @@ Bytes SectionScanner::payload(const Section& section) const {
   if (section.head.length > max_payload(section.head.type))
     damaged(section, "{} bytes are too long for a section of this type", section.head.length);
   Bytes data(section.head.length);
-  source_.read(section.payload, data);
+  window_.read(section.payload, data);
   if (options_.check_crcs && checksum(data, section.head.flags) != section.head.crc)
     damaged(section, "wrong checksum");
   return data;

@@ -14,6 +14,7 @@
 #include "context/model.h"
 #include "context/reader.h"
 #include "context/source.h"
+#include "context/window.h"
 
 namespace cryo {
 
@@ -59,6 +60,7 @@ class SectionScanner {
   void check_padding(const Section& section) const;
 
   const Source& source_;
+  mutable Window window_;  // of what is small: everything but page data
   ReadOptions options_;
   cryo_file_header header_{};
   std::uint64_t position_ = 0;

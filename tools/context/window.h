@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A part of a source in memory, for many small reads that are close to each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "context/source.h"
+
+namespace cryo {
+
+// What goes on where the last read has ended is read ahead, in parts that become larger; after a jump they
+// are small again. Not for several threads.
+class Window {
+ public:
+  explicit Window(const Source& source) : source_(source) {}
+
+  // As Source::read(), and with its errors.
+  void read(std::uint64_t offset, std::span<std::byte> to);
+
+ private:
+  [[nodiscard]] bool holds(std::uint64_t offset, std::size_t size) const;
+  void move_to(std::uint64_t offset);
+
+  const Source& source_;
+  std::vector<std::byte> bytes_;
+  std::uint64_t start_ = 0;  // of bytes_ in the source
+};
+
+}  // namespace cryo
