@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "context/read_at.h"
 #include "context/spool.h"
 
 namespace cryo {
@@ -71,14 +72,7 @@ void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
     if (!to.empty()) std::memcpy(to.data(), memory_.data() + offset, to.size());
     return;
   }
-  while (!to.empty()) {
-    const ssize_t n = ::pread(fd_.get(), to.data(), to.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_errno("{}: read at byte {}", name_, offset);
-    if (n == 0) fail(EBADMSG, "{} became shorter while it was read: ends at byte {} now", name_, offset);
-    offset += static_cast<std::uint64_t>(n);
-    to = to.subspan(static_cast<std::size_t>(n));
-  }
+  read_at(fd_.get(), offset, to, name_);
 }
 
 }  // namespace cryo

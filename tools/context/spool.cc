@@ -2,45 +2,27 @@
 #include "context/spool.h"
 
 #include <cryo/format.h>
-#include <fcntl.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <array>
 #include <cstring>
-#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "context/read_at.h"
+#include "context/seek_table.h"
+#include "context/temporary.h"
+#include "context/unpack.h"
 
 namespace cryo {
 namespace {
 
 constexpr std::size_t kSpoolBlock = 1 << 20;
-
-struct FreeDStream {
-  void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
-};
-
-// The unnamed file, and where it lives (for messages).
-struct TemporaryFile {
-  UniqueFd fd;
-  std::string place;
-};
-
-TemporaryFile make_temporary_file(const std::string& name) {
-  const char* tmpdir = std::getenv("TMPDIR");
-  for (const char* dir : {tmpdir, "/var/tmp"}) {
-    if (dir == nullptr || *dir == '\0') continue;
-    UniqueFd fd(::open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
-    if (fd) return {std::move(fd), dir};
-  }
-  UniqueFd fd(::memfd_create("cryo-context", MFD_CLOEXEC));
-  if (!fd) fail_errno("{}: no place for a temporary copy: tried $TMPDIR, /var/tmp and memory", name);
-  return {std::move(fd), "memory"};
-}
 
 std::size_t read_some(int fd, std::span<std::byte> to, const std::string& name) {
   for (;;) {
@@ -61,6 +43,12 @@ std::size_t read_full(int fd, std::span<std::byte> to, const std::string& name) 
   return done;
 }
 
+void check_start(std::span<const std::byte> start, const std::string& name) {
+  if (start.empty()) fail(EBADMSG, "{} is empty", name);
+  const std::size_t length = std::min<std::size_t>(start.size(), CRYO_MAGIC_LEN);
+  if (std::memcmp(start.data(), CRYO_MAGIC, length) != 0) fail(EBADMSG, "{} is not a context", name);
+}
+
 // The receiving end: looks at the first bytes before it makes the temporary file.
 class Copy {
  public:
@@ -68,7 +56,7 @@ class Copy {
 
   void append(std::span<const std::byte> data) {
     if (data.empty()) return;
-    if (!file_.fd) {
+    if (!file_) {
       start_.insert(start_.end(), data.begin(), data.end());
       if (start_.size() < CRYO_MAGIC_LEN) return;
       begin();
@@ -78,35 +66,26 @@ class Copy {
   }
 
   [[nodiscard]] Spool finish(bool compressed) {
-    if (!file_.fd) begin();
-    return {std::move(file_.fd), size_, compressed};
+    if (!file_) begin();
+    return {file_->take(), size_, compressed};
   }
 
  private:
   void begin() {
-    if (start_.empty()) fail(EBADMSG, "{} is empty", name_);
-    const std::size_t length = std::min<std::size_t>(start_.size(), CRYO_MAGIC_LEN);
-    if (std::memcmp(start_.data(), CRYO_MAGIC, length) != 0) fail(EBADMSG, "{} is not a context", name_);
-    file_ = make_temporary_file(name_);
+    check_start(start_, name_);
+    file_.emplace(name_);
     write(start_);
     start_ = {};
   }
 
   void write(std::span<const std::byte> data) {
-    while (!data.empty()) {
-      const ssize_t n = ::write(file_.fd.get(), data.data(), data.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0)
-        fail_errno("{}: temporary copy in {} (set TMPDIR for another place), at byte {}", name_, file_.place,
-                   size_);
-      size_ += static_cast<std::uint64_t>(n);
-      data = data.subspan(static_cast<std::size_t>(n));
-    }
+    file_->write(size_, data);
+    size_ += data.size();
   }
 
   const std::string& name_;
   std::vector<std::byte> start_;
-  TemporaryFile file_;
+  std::optional<TemporaryFile> file_;
   std::uint64_t size_ = 0;
 };
 
@@ -114,9 +93,7 @@ class Copy {
 class Inflater {
  public:
   Inflater(Copy& copy, const std::string& name)
-      : copy_(copy), name_(name), stream_(ZSTD_createDStream()), out_(ZSTD_DStreamOutSize()) {
-    if (!stream_) fail(ENOMEM, "{}: no memory to decompress", name_);
-  }
+      : copy_(copy), name_(name), stream_(make_dstream(name)), out_(ZSTD_DStreamOutSize()) {}
 
   void append(std::span<const std::byte> data) {
     ZSTD_inBuffer in{data.data(), data.size(), 0};
@@ -142,7 +119,7 @@ class Inflater {
  private:
   Copy& copy_;
   const std::string& name_;
-  std::unique_ptr<ZSTD_DStream, FreeDStream> stream_;
+  DStream stream_;
   std::vector<std::byte> out_;
   std::uint64_t consumed_ = 0;
   bool frame_open_ = true;
@@ -151,6 +128,45 @@ class Inflater {
 template <typename Sink>
 void pump(int fd, std::vector<std::byte>& block, std::size_t first, const std::string& name, Sink& sink) {
   for (std::size_t n = first; n != 0; n = read_some(fd, block, name)) sink.append(std::span(block).first(n));
+}
+
+// The first bytes of what is in a frame.
+std::vector<std::byte> first_of(int fd, std::uint64_t at, const FrameSizes& frame, const std::string& name) {
+  constexpr std::size_t kLongestHeader = 18;
+  std::vector<std::byte> packed(std::min<std::size_t>(frame.packed, kLongestHeader + ZSTD_DStreamInSize()));
+  read_at(fd, at, packed, name);
+  std::vector<std::byte> start(CRYO_MAGIC_LEN);
+  ZSTD_inBuffer in{packed.data(), packed.size(), 0};
+  ZSTD_outBuffer out{start.data(), start.size(), 0};
+  const DStream stream = make_dstream(name);
+  const std::size_t rc = ZSTD_decompressStream(stream.get(), &out, &in);
+  if (ZSTD_isError(rc))
+    fail(EBADMSG, "{}: byte {}: damaged zstd stream: {}", name, at + in.pos, ZSTD_getErrorName(rc));
+  start.resize(out.pos);
+  return start;
+}
+
+// A regular file with a table of its frames: by several threads.
+std::optional<Spool> spool_frames(int fd, const std::string& name) {
+  struct stat st {};
+  if (::fstat(fd, &st) != 0) fail_errno("{}", name);
+  const off_t position = S_ISREG(st.st_mode) ? ::lseek(fd, 0, SEEK_CUR) : -1;
+  std::array<std::byte, 4> magic;
+  if (position < 0 || ::pread(fd, magic.data(), magic.size(), position) != std::ssize(magic) ||
+      !is_zstd(magic))
+    return std::nullopt;
+  const auto start = static_cast<std::uint64_t>(position);
+  const auto frames = find_seek_table(fd, start, static_cast<std::uint64_t>(st.st_size), name);
+  if (!frames || frames->empty()) return std::nullopt;
+  const std::vector<std::byte> first = first_of(fd, start, frames->front(), name);
+  // What begins with frames that are empty, or nearly, is left to those who take it as it comes.
+  if (first.size() < CRYO_MAGIC_LEN) return std::nullopt;
+  check_start(first, name);
+  TemporaryFile copy(name);
+  unpack_frames(fd, start, *frames, copy, name);
+  std::uint64_t size = 0;
+  for (const FrameSizes& frame : *frames) size += frame.unpacked;
+  return Spool{copy.take(), size, true};
 }
 
 }  // namespace
@@ -163,6 +179,7 @@ bool is_zstd(std::span<const std::byte> start) {
 }
 
 Spool spool(int fd, const std::string& name) {
+  if (std::optional<Spool> copy = spool_frames(fd, name)) return std::move(*copy);
   std::vector<std::byte> block(kSpoolBlock);
   const std::size_t first = read_full(fd, std::span(block).first(CRYO_MAGIC_LEN), name);
   Copy copy(name);
