@@ -4,8 +4,6 @@
 # shellcheck disable=SC2016,SC2119 # eval expands it later; optional arguments
 . "$(dirname "$0")/lib.sh"
 
-# A restart sets what the process has open back to what it was: that is not to be this test's log.
-start_quietly() { start "$@" >/dev/null 2>&1; }
 size() { stat -c %s "$1"; }
 json() { sed -n "s/^ *\"$2\": \"\\?\\([^\",]*\\)\"\\?,\\?\$/\\1/p" <<<"$1"; }
 # pages FILE: how many it has itself.
@@ -18,29 +16,6 @@ info() { rc=0; out=$(cr_info "$@" 2>"$base/stderr") || rc=$?; err=$(<"$base/stde
 whole() { cr_info --chain "$1" >/dev/null; }
 # The restart that must fail.
 restart() { rc=0; cr_restart "$@" </dev/null >"$base/stdout" 2>"$base/stderr" || rc=$?; err=$(<"$base/stderr"); }
-
-end_it()
-{
-	kill -KILL "$pid" 2>/dev/null
-	wait "$pid" 2>/dev/null
-	wait_for is_gone "$pid"
-}
-
-differs() { [ "$(<"$base/work/count")" != "$1" ]; }
-
-# restarts ARGUMENT...: does it make a process that finds its memory as it left it? That ends then.
-restarts()
-{
-	local restarter status=1 before
-	before=$(<"$base/work/count")
-	cr_restart "$@" </dev/null >restart.out 2>&1 & restarter=$!
-	started+=("$restarter")
-	wait_for differs "$before" && goes_on && goes_on && kill -0 "$restarter" && status=0
-	kill -KILL "$pid" 2>/dev/null
-	wait "$restarter" 2>/dev/null
-	[ "$status" = 0 ] || sed 's/^/# /' restart.out
-	return "$status"
-}
 
 fresh
 start_quietly 16

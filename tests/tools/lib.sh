@@ -89,6 +89,9 @@ start()
 	wait_for busy_counts
 }
 
+# A restart sets what the process has open back to what it was: that is not to be this test's log.
+start_quietly() { start "$@" >/dev/null 2>&1; }
+
 # cr ARGUMENT...: runs cr_checkpoint; sets rc, out and err.
 cr()
 {
@@ -174,4 +177,29 @@ ends_with()
 	wait_for is_gone "$pid" || return
 	wait "$pid" 2>/dev/null || status=$?
 	[ "$status" -eq "$1" ]
+}
+
+# --- restarts -------------------------------------------------------------------------
+
+end_it()
+{
+	kill -KILL "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	wait_for is_gone "$pid"
+}
+
+differs() { [ "$(<"$base/work/count")" != "$1" ]; }
+
+# restarts ARGUMENT...: does it make a process that finds its memory as it left it? That ends then.
+restarts()
+{
+	local restarter status=1 before
+	before=$(<"$base/work/count")
+	cr_restart "$@" </dev/null >restart.out 2>&1 & restarter=$!
+	started+=("$restarter")
+	wait_for differs "$before" && goes_on && goes_on && kill -0 "$restarter" && status=0
+	kill -KILL "$pid" 2>/dev/null
+	wait "$restarter" 2>/dev/null
+	[ "$status" = 0 ] || sed 's/^/# /' restart.out
+	return "$status"
 }

@@ -50,7 +50,7 @@ TEST("defaults") {
   CHECK_EQ(options.target, 42);
   CHECK_EQ(options.scope, static_cast<std::uint32_t>(CRYO_SCOPE_TREE));
   CHECK(options.placement == Placement::kAtomic);
-  CHECK(options.sync && !options.signal && !options.compress_level && !options.dry_run && !options.quiet);
+  CHECK(options.sync && !options.signal && !options.compression && !options.dry_run && !options.quiet);
   CHECK(options.log == LogLevel::kOnError);
   CHECK_EQ(options.flags, 0U);
   CHECK_EQ(options.timeout_ms, 0U);
@@ -86,14 +86,34 @@ TEST("the last of several choices counts") {
 
 TEST("numbers") {
   CHECK_EQ(parse({"-t", "3", "42"}).timeout_ms, 3000U);
-  CHECK_EQ(parse({"-z19", "42"}).compress_level.value_or(0), 19);
-  CHECK_EQ(parse({"--compress=1", "42"}).compress_level.value_or(0), 1);
+  CHECK_EQ(parse({"-z19", "42"}).compression->level.value_or(0), 19);
+  CHECK_EQ(parse({"--compress=1", "42"}).compression->level.value_or(0), 1);
   for (const char* bad : {"", "0", "-1", "4194305", "12x", " 12", "0x10", "99999999999999999999"})
     CHECK_EQ(wrong({"--", bad}), fmt::format("'{}' is not a process id", bad));
   for (const char* bad : {"x", "-1", "4294968", "1.5"})
     CHECK_EQ(wrong({"-t", bad, "42"}), fmt::format("time '{}' is not a number from 0 to 4294967", bad));
   CHECK(wrong({"-z0", "42"}).starts_with("compression level '0' is not a number from 1"));
   CHECK_EQ(wrong({"-S", "65", "42"}), "signal '65' is not a number from 1 to 64");
+}
+
+TEST("compression") {
+  CHECK_EQ(parse({"-z", "42"}).compression->level.value_or(0), 3);
+  CHECK(!parse({"-z", "42"}).compression->window_log);
+  for (const auto& arguments : {parse({"-zauto", "42"}), parse({"-z", "auto", "42"}),
+                                parse({"42", "-z", "auto"}), parse({"-vz", "auto", "42", "-v"}),
+                                parse({"--compress=auto", "42"}), parse({"42", "--compress", "auto"})}) {
+    CHECK(arguments.compression && !arguments.compression->level);
+    CHECK_EQ(arguments.target, 42);
+  }
+  CHECK_EQ(parse({"-zauto", "-z", "42"}).compression->level.value_or(0), 3);
+  CHECK_EQ(parse({"--long", "-z", "42"}).compression->window_log.value_or(0), 27);
+  CHECK_EQ(parse({"-z", "auto", "--long=24", "42"}).compression->window_log.value_or(0), 24);
+  CHECK_EQ(wrong({"--long", "42"}), "--long is for compressed contexts: give -z, too");
+  for (const char* bad : {"19", "28", "", "x"})
+    CHECK_EQ(wrong({"-z", fmt::format("--long={}", bad).c_str(), "42"}),
+             fmt::format("--long '{}' is not a number from 20 to 27", bad));
+  CHECK(wrong({"-zfast", "42"}).starts_with("compression level 'fast' is not a number from 1 to "));
+  CHECK_EQ(wrong({"auto", "-z"}), "'auto' is not a process id");
 }
 
 TEST("what is checkpointed") {

@@ -1,65 +1,168 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "cr_checkpoint/compress.h"
 
-#include <unistd.h>
-
-#include <thread>
+#include <algorithm>
+#include <chrono>
+#include <span>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/error.h"
+#include "base/processors.h"
 
 namespace cryo {
 namespace {
 
-constexpr std::size_t kReadBytes = 1 << 20;
+// At level 3, frames of 4 MiB are 1 per cent more than a single one, those of 1 MiB 5 per cent, and larger
+// ones would be too few for many threads. High levels look further back (19: over 8 MiB): 10 per cent more at
+// 4 MiB.
+constexpr std::size_t kPieceBytes = 4 << 20;
+constexpr std::size_t kHighLevelPieceBytes = 16 << 20;
+constexpr int kHighLevel = 13;
+// Between two looks whether all this is still wanted: a whole piece takes seconds at the highest levels.
+constexpr std::size_t kStepBytes = 1 << 19;
+constexpr std::size_t kSmallestRound = 4;
+
+std::size_t piece_bytes_for(const Compression& how) {
+  const std::size_t least = how.level.value_or(0) >= kHighLevel ? kHighLevelPieceBytes : kPieceBytes;
+  return how.window_log ? std::max(least, std::size_t{1} << *how.window_log) : least;
+}
+
+// One is being filled, one written, and each thread has one; another for each lets all go on when one takes
+// longer, unless they are large.
+std::size_t pieces_for(std::size_t threads, std::size_t piece_bytes) {
+  return 2 + (piece_bytes > kHighLevelPieceBytes ? threads : 2 * threads);
+}
 
 }  // namespace
 
-Compressor::Compressor(int out, std::string name, int level)
-    : out_(out),
-      name_(std::move(name)),
-      context_(::ZSTD_createCCtx()),
-      in_buffer_(kReadBytes),
-      out_buffer_(::ZSTD_CStreamOutSize()),
-      inlet_("compress " + name_) {
-  if (!context_) fail(ENOMEM, "no memory to compress {}", name_);
-  set(ZSTD_c_compressionLevel, level, "level");
-  set(ZSTD_c_checksumFlag, 1, "checksum");
-  // A libzstd without threads refuses this, and compresses in our thread.
-  ::ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_nbWorkers,
-                           static_cast<int>(std::thread::hardware_concurrency()));
-  inlet_.start([this] { compress_all(); });
+Compressor::Compressor(int out, std::string name, const Compression& how, bool synced)
+    : file_(out, std::move(name), synced && !how.level),
+      window_log_(how.window_log),
+      piece_bytes_(piece_bytes_for(how)),
+      most_workers_(processors()),
+      conveyor_(pieces_for(most_workers_, piece_bytes_), piece_bytes_),
+      inlet_("compress " + file_.name()) {
+  if (!how.level) control_.emplace(std::max(kSmallestRound, most_workers_));
+  level_ = how.level ? *how.level : control_->level();
+  inlet_.start([this] { run(); });
 }
 
-void Compressor::set(ZSTD_cParameter parameter, int value, const char* what) {
-  const std::size_t result = ::ZSTD_CCtx_setParameter(context_.get(), parameter, value);
-  if (::ZSTD_isError(result)) fail(EINVAL, "compression {} {}: {}", what, value, ::ZSTD_getErrorName(result));
+void Compressor::run() {
+  Crew crew([this] { conveyor_.stop(); });
+  if (!crew.start([this] { write_frames(); }))
+    fail(EAGAIN, "cannot start a thread to write {}", file_.name());
+  crew.run([this, &crew] { read_pieces(crew); });
+  crew.join();
 }
 
-void Compressor::compress_all() {
-  while (const std::size_t got = inlet_.read(in_buffer_))
-    compress(std::span(in_buffer_).first(got), ZSTD_e_continue);
-  compress({}, ZSTD_e_end);
-}
-
-void Compressor::compress(std::span<const std::byte> data, ZSTD_EndDirective directive) {
-  ZSTD_inBuffer in{data.data(), data.size(), 0};
-  std::size_t left;
-  do {
-    inlet_.check_cancelled();
-    ZSTD_outBuffer out{out_buffer_.data(), out_buffer_.size(), 0};
-    left = ::ZSTD_compressStream2(context_.get(), &out, &in, directive);
-    if (::ZSTD_isError(left)) fail(ENOMEM, "cannot compress {}: {}", name_, ::ZSTD_getErrorName(left));
-    write_all(std::span(out_buffer_).first(out.pos));
-  } while (directive == ZSTD_e_end ? left != 0 : in.pos < in.size);
-}
-
-void Compressor::write_all(std::span<const std::byte> data) {
-  while (!data.empty()) {
-    const ssize_t done = ::write(out_, data.data(), data.size());
-    if (done < 0) fail_errno("cannot write to {}", name_);
-    data = data.subspan(static_cast<std::size_t>(done));
+// An empty stream, too, has a frame: no file is without.
+void Compressor::read_pieces(Crew& crew) {
+  bool more = true;
+  for (bool first = true; more; first = false) {
+    Piece* piece = conveyor_.empty_piece();
+    if (piece == nullptr) return;
+    more = fill(*piece);
+    if ((first || piece->size != 0) && conveyor_.put(piece)) add_worker(crew);
   }
+  conveyor_.end();
+}
+
+// False at the end of the stream.
+bool Compressor::fill(Piece& piece) {
+  const std::span<std::byte> room(piece.room.get(), piece_bytes_);
+  for (piece.size = 0; piece.size < room.size();) {
+    const std::size_t got = inlet_.read(room.subspan(piece.size));
+    if (got == 0) return false;
+    piece.size += got;
+  }
+  return true;
+}
+
+// Threads, and the memory that each takes, come when those there are do not suffice.
+void Compressor::add_worker(Crew& crew) {
+  if (workers_ == most_workers_) return;
+  if (crew.start([this] { compress_pieces(); }))
+    ++workers_;
+  else if (workers_ == 0)
+    fail(EAGAIN, "cannot start a thread to compress {}", file_.name());
+  else
+    most_workers_ = workers_;
+}
+
+Compressor::Context Compressor::make_context() const {
+  Context context(::ZSTD_createCCtx());
+  if (!context) fail(ENOMEM, "no memory to compress {}", file_.name());
+  set(*context, ZSTD_c_checksumFlag, 1, "checksum");
+  if (window_log_) {
+    set(*context, ZSTD_c_enableLongDistanceMatching, 1, "long distance matching");
+    set(*context, ZSTD_c_windowLog, *window_log_, "window");
+  }
+  return context;
+}
+
+void Compressor::set(ZSTD_CCtx& context, ZSTD_cParameter parameter, int value, const char* what) const {
+  const std::size_t result = ::ZSTD_CCtx_setParameter(&context, parameter, value);
+  if (::ZSTD_isError(result))
+    fail(EINVAL, "cannot compress {} with {} {}: {}", file_.name(), what, value, ::ZSTD_getErrorName(result));
+}
+
+void Compressor::compress_pieces() {
+  const Context context = make_context();
+  while (Piece* piece = conveyor_.piece_to_work_on()) {
+    piece->level = level_;
+    set(*context, ZSTD_c_compressionLevel, piece->level, "level");
+    compress(*context, *piece);
+    conveyor_.done(piece);
+  }
+}
+
+void Compressor::compress(ZSTD_CCtx& context, Piece& piece) const {
+  piece.frame.clear();
+  ::ZSTD_CCtx_setPledgedSrcSize(&context, piece.size);
+  ZSTD_inBuffer in{piece.room.get(), 0, 0};
+  for (bool complete = false; !complete;) {
+    inlet_.check_cancelled();
+    if (in.pos == in.size) in.size = std::min(in.size + kStepBytes, piece.size);
+    const std::size_t before = piece.frame.size();
+    piece.frame.resize(before + ::ZSTD_CStreamOutSize());
+    ZSTD_outBuffer out{piece.frame.data(), piece.frame.size(), before};
+    const ZSTD_EndDirective last = in.size == piece.size ? ZSTD_e_end : ZSTD_e_continue;
+    const std::size_t left = ::ZSTD_compressStream2(&context, &out, &in, last);
+    if (::ZSTD_isError(left)) fail(ENOMEM, "cannot compress {}: {}", file_.name(), ::ZSTD_getErrorName(left));
+    piece.frame.resize(out.pos);
+    complete = last == ZSTD_e_end && left == 0;
+  }
+}
+
+void Compressor::write_frames() {
+  using Clock = std::chrono::steady_clock;
+  auto then = Clock::now();
+  while (Piece* piece = conveyor_.piece_to_write()) {
+    const auto ready = Clock::now();
+    inlet_.check_cancelled();
+    file_.append(piece->frame, piece->size);
+    const auto written = Clock::now();
+    ++frames_[piece->level];
+    if (control_) {
+      control_->note(piece->level, {ready - then, written - ready, conveyor_.take_blocked()});
+      level_ = control_->level();
+    }
+    then = written;
+    conveyor_.written(piece);
+  }
+  if (!conveyor_.stopped()) file_.finish();
+}
+
+std::string Compressor::summary() const {
+  std::string levels;
+  for (const auto& [level, frames] : frames_)
+    levels += frames_.size() == 1
+                  ? fmt::format(" {}", level)
+                  : fmt::format("{} {} ({} frames)", levels.empty() ? "s" : ",", level, frames);
+  return fmt::format("compressed from {} to {}, at level{}, by {} thread{}",
+                     bytes_text(file_.unpacked_bytes()), bytes_text(file_.packed_bytes()), levels, workers_,
+                     workers_ == 1 ? "" : "s");
 }
 
 }  // namespace cryo

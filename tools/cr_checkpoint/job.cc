@@ -83,7 +83,8 @@ Job::Job(const Options& options, std::optional<Parent> parent)
     std::vector<Ancestor> names;
     if (parent_) names = names_for(*parent_, options_);
     file_.emplace(options_);
-    if (options_.compress_level) compressor_.emplace(file_->fd(), file_->name(), *options_.compress_level);
+    if (options_.compression)
+      compressor_.emplace(file_->fd(), file_->name(), *options_.compression, options_.sync);
     const int out = compressor_ ? compressor_->input() : file_->fd();
     if (parent_) increment_.emplace(*parent_, std::move(names), out, file_->name());
   }
@@ -295,6 +296,7 @@ void Job::show_summary() const {
           static_cast<double>(status.pause_ns) / kMillisecond,
           static_cast<double>(status.freeze_ns) / kMillisecond,
           status.snapshot != 0 ? "; written from a snapshot" : "");
+  if (compressor_) message("cr_checkpoint", "{} is {}", file_->name(), compressor_->summary());
   if (increment_)
     message("cr_checkpoint", "{} of its pages are in other contexts, {} in {}; {}",
             increment_->elsewhere_pages(), increment_->own_pages(), file_->name(), how_compared(status));
@@ -333,7 +335,7 @@ void prepare(const Options& options, const Parent& parent) {
 void run_next_generation(const Options& options) {
   const Generations generations(options.generations, options.target);
   Options next = options;
-  next.destination = DestinationFile{generations.next(options.compress_level.has_value()), false};
+  next.destination = DestinationFile{generations.next(options.compression.has_value()), false};
   next.placement = Placement::kNoClobber;
   std::vector<std::string> notes;
   std::optional<Parent> parent =

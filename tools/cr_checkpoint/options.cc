@@ -57,6 +57,7 @@ enum : int {
   kCgroupOption,
   kTcpOption,
   kCallbacksOption,
+  kLongOption,
   kVersionOption,
 };
 
@@ -107,6 +108,7 @@ constexpr option kLongOptions[] = {
     {"kmsg-warning", no_argument, nullptr, kKmsgWarningOption},
     {"time", required_argument, nullptr, 't'},
     {"compress", optional_argument, nullptr, 'z'},
+    {"long", optional_argument, nullptr, kLongOption},
     {"device", required_argument, nullptr, kDeviceOption},
     {"tcp", required_argument, nullptr, kTcpOption},
     {"callbacks", required_argument, nullptr, kCallbacksOption},
@@ -121,6 +123,14 @@ constexpr option kLongOptions[] = {
     {"dry-run", no_argument, nullptr, kDryRunOption},
     {},
 };
+
+constexpr std::string_view kAutomatic = "auto";  // level of compression
+
+// Of the window of --long. Less than the least is no more than the levels have by themselves; more than the
+// most is what decompressors (and the tools here) take only when they are told to:
+// ZSTD_WINDOWLOG_LIMIT_DEFAULT of zstd.h.
+constexpr int kLeastWindowLog = 20;
+constexpr int kMostWindowLog = 27;
 
 constexpr std::uint32_t kSaveAll = CRYO_CKPT_SAVE_EXE | CRYO_CKPT_SAVE_PRIVATE | CRYO_CKPT_SAVE_SHARED;
 
@@ -182,10 +192,12 @@ class Parser {
   void check_incremental() const;
   void set_tcp_policy(const std::string& policy);
   void set_callbacks(const std::string& choice);
+  bool compression_option(int choice, const char* argument);
   bool other_option(int choice, const char* argument);
   void choose_destination(std::string_view id);
 
   Options options_;
+  std::optional<int> window_log_;
   std::string directory_;
   std::string file_;
   std::optional<int> fd_;
@@ -409,16 +421,29 @@ void Parser::check_incremental() const {
     usage_error("--incremental says where the context goes: no --file, --fd or --dir");
 }
 
+bool Parser::compression_option(int choice, const char* argument) {
+  switch (choice) {
+    case 'z':
+      options_.compression.emplace();
+      if (argument == nullptr)
+        options_.compression->level = ZSTD_CLEVEL_DEFAULT;
+      else if (argument != kAutomatic)
+        options_.compression->level = number<int>("compression level", argument, 1, ZSTD_maxCLevel());
+      return true;
+    case kLongOption:
+      window_log_ = argument == nullptr ? kMostWindowLog
+                                        : number<int>("--long", argument, kLeastWindowLog, kMostWindowLog);
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool Parser::other_option(int choice, const char* argument) {
   constexpr std::uint32_t kMaxSeconds = std::numeric_limits<std::uint32_t>::max() / 1000;
   switch (choice) {
     case 't':
       options_.timeout_ms = 1000 * number<std::uint32_t>("time", argument, 0, kMaxSeconds);
-      return true;
-    case 'z':
-      options_.compress_level = argument == nullptr
-                                    ? ZSTD_CLEVEL_DEFAULT
-                                    : number<int>("compression level", argument, 1, ZSTD_maxCLevel());
       return true;
     case kSyncOption:
       options_.sync = true;
@@ -456,7 +481,7 @@ void Parser::option(int choice, const char* argument) {
                      placement_option(choice, argument) || signal_option(choice, argument) ||
                      save_option(choice) || ptrace_option(choice) || log_option(choice) ||
                      snapshot_option(choice, argument) || incremental_option(choice, argument) ||
-                     other_option(choice, argument);
+                     compression_option(choice, argument) || other_option(choice, argument);
   if (!known) throw UsageError{};
 }
 
@@ -481,21 +506,26 @@ void Parser::choose_destination(std::string_view id) {
     return;
   }
   std::string path = directory_.empty() ? "" : directory_ + "/";
-  path.append("context.").append(id).append(options_.compress_level ? ".zst" : "");
+  path.append("context.").append(id).append(options_.compression ? ".zst" : "");
   options_.destination = DestinationFile{path, false};
 }
 
 Options Parser::parse(int argc, char** argv) {
   constexpr pid_t kMaxPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
   int choice;
-  while ((choice = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1)
-    option(choice, optarg);
+  while ((choice = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1) {
+    // What may be left out does not stand apart; "auto" is no process, so there is no doubt about this one.
+    const bool apart = choice == 'z' && optarg == nullptr && optind < argc && argv[optind] == kAutomatic;
+    option(choice, apart ? argv[optind++] : optarg);
+  }
   if (optind == argc) usage_error("no process given");
   if (optind + 1 < argc) usage_error("one process only: '{}' is too much", argv[optind + 1]);
   const std::optional<pid_t> target = parse_number<pid_t>(argv[optind], 1, kMaxPid);
   if (!target) usage_error("'{}' is not a process id", argv[optind]);
   options_.target = *target;
   check_incremental();
+  if (window_log_ && !options_.compression) usage_error("--long is for compressed contexts: give -z, too");
+  if (window_log_) options_.compression->window_log = window_log_;
   choose_destination(std::to_string(*target));
   return options_;
 }

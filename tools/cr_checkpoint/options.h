@@ -39,6 +39,13 @@ struct DeviceRule {
   std::uint32_t policy;  // CRYO_DEVICE_*
 };
 
+// How the context is compressed.
+struct Compression {
+  std::optional<int> level = {};  // none: what goes with the speed of the output
+  std::optional<int> window_log =
+      {};  // matches are looked for over 1 << window_log bytes; none: as the level has it
+};
+
 struct Options {
   // Is what the process writes from now on to be known at the next checkpoint?
   [[nodiscard]] bool tracks() const {
@@ -56,7 +63,7 @@ struct Options {
   std::uint32_t timeout_ms = 0;
   bool snapshot = true;
   std::uint64_t snapshot_limit = 0;  // bytes; 0: what the module thinks right
-  std::optional<int> compress_level;
+  std::optional<Compression> compression;
   std::optional<bool> track;  // what is written from now on; not said: if there is a parent or may be one
   std::string parent;         // context of which only changes are written; empty: none
   std::string generations;    // directory of them: see generations.h; empty: none

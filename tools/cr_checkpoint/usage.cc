@@ -29,7 +29,9 @@ Where the context goes:
       --keep N            then remove all generations but the N newest, and those that they need
       --track, --no-track the kernel keeps account of what the process writes to from now on, so that the
                           next one is faster, or does not; default: with --parent and --incremental
-  -z, --compress[=LEVEL]  compressed with zstd (level 1 to 22; the default name ends in .zst)
+  -z, --compress[=LEVEL]  compressed with zstd (level 1 to 22, default 3, or "auto": what goes with the
+                          speed of the output; the default name ends in .zst)
+      --long[=WINDOWLOG]  look for what comes again over 2^WINDOWLOG bytes (20 to 27, default 27)
 
 When FILE exists already:
       --atomic            replace it once the new one is complete (default)
