@@ -70,13 +70,18 @@ fs::path with_header(Victim& victim, const std::function<void(cryo_file_header&)
 }
 
 void headers(crt::Tap& tap, Victim& victim) {
-    refused(tap, victim, "another architecture", with_header(victim, [](auto& h) { h.arch = CRYO_ARCH_AARCH64; }), "aarch64");
+    std::string other;
+    fs::path context = with_header(victim, [&](auto& h) {
+        other = h.arch == CRYO_ARCH_AARCH64 ? "x86_64" : "aarch64";
+        h.arch = other == "aarch64" ? CRYO_ARCH_AARCH64 : CRYO_ARCH_X86_64;
+    });
+    refused(tap, victim, "another architecture", context, other);
     refused(tap, victim, "an unknown architecture", with_header(victim, [](auto& h) { h.arch = 4242; }), "architecture");
     refused(tap, victim, "a newer format", with_header(victim, [](auto& h) { h.format_major = 2; }), "format");
     refused(tap, victim, "an older format", with_header(victim, [](auto& h) { h.format_major = 0; }), "format");
     refused(tap, victim, "an unknown incompatible feature", with_header(victim, [](auto& h) { h.incompat = 1ULL << 63; }), "feature");
     refused(tap, victim, "a feature one may only read", with_header(victim, [](auto& h) { h.ro_compat = 1ULL << 63; }), "feature");
-    refused(tap, victim, "another page size", with_header(victim, [](auto& h) { h.page_size = 65536; }), "changed");
+    refused(tap, victim, "another page size", with_header(victim, [](auto& h) { h.page_size = h.page_size == 65536 ? 4096 : 65536; }), "changed");
     comes_up(tap, victim, "a newer minor version is no obstacle", with_header(victim, [](auto& h) { h.format_minor = 77; }));
     comes_up(tap, victim, "nor an unknown compatible feature", with_header(victim, [](auto& h) { h.compat = 1ULL << 63; }));
 }
