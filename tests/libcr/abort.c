@@ -19,6 +19,29 @@ static int outer(void *arg)
 	return 0;
 }
 
+/* What a callback notes when its checkpoint has ended, which may be a moment after we know that. */
+static void comes_to(volatile int *noted, int wanted, const char *what)
+{
+	int left;
+
+	for (left = 3000; *noted != wanted && left > 0; left--)
+		pause_ms(10);
+	is(*noted, wanted, what);
+}
+
+static void say_ready(void)
+{
+	close(open("ready", O_WRONLY | O_CREAT, 0600));
+}
+
+/* Of a child. */
+static void await_ready(void)
+{
+	while (access("ready", F_OK))
+		pause_ms(10);
+	unlink("ready");
+}
+
 static void refuse_in(int context, const char *what)
 {
 	cr_init();
@@ -26,22 +49,18 @@ static void refuse_in(int context, const char *what)
 	cr_register_callback(outer, NULL, context);
 	flags = CR_CHECKPOINT_TEMP_FAILURE;
 	is(checkpoint_self("a"), CR_ETEMPFAIL, what);
-	pause_ms(100);
-	is(seen, -CR_ETEMPFAIL, "the callback gets -CR_ETEMPFAIL");
+	comes_to(&seen, -CR_ETEMPFAIL, "the callback gets -CR_ETEMPFAIL");
 	is(inner_called, 0, "the callbacks behind it are not called");
 	flags = CR_CHECKPOINT_TEMP_FAILURE_CODE(1234);
 	is(checkpoint_self("a"), 1234, "with a number of one's own");
-	pause_ms(100);
-	is(seen, -1234, "which the callback gets, too");
+	comes_to(&seen, -1234, "which the callback gets, too");
 	flags = CR_CHECKPOINT_READY;
 	is(checkpoint_self("a"), 0, "and the next one is well");
-	pause_ms(100);
-	is(seen, 0, "cr_checkpoint() returns 0");
+	comes_to(&seen, 0, "cr_checkpoint() returns 0");
 	is(inner_called, 1, "the other callback has been called");
 	flags = CR_CHECKPOINT_TEMP_FAILURE | CR_CHECKPOINT_OMIT;
 	is(checkpoint_self("a"), 0, "two flags at once count as none");
-	pause_ms(100);
-	is(seen, -EINVAL, "and are EINVAL");
+	comes_to(&seen, -EINVAL, "and are EINVAL");
 }
 
 static void temporary(void)
@@ -62,12 +81,10 @@ static void mixed(void)
 	cr_register_callback(outer, NULL, CR_SIGNAL_CONTEXT);
 	flags = CR_CHECKPOINT_TEMP_FAILURE_CODE(77);
 	is(checkpoint_self("a"), 77, "TEMP_FAILURE of a thread");
-	pause_ms(100);
-	is(inner_result, -77, "the process's callback learns the number");
+	comes_to(&inner_result, -77, "the process's callback learns the number");
 	flags = CR_CHECKPOINT_OMIT;
 	is(checkpoint_self("a"), ESRCH, "OMIT of a thread, and nobody is left");
-	pause_ms(100);
-	is(seen, -CR_EOMITTED, "it gets -CR_EOMITTED");
+	comes_to(&seen, -CR_EOMITTED, "it gets -CR_EOMITTED");
 	is(inner_result, -CR_EOMITTED, "the other one as well");
 }
 
@@ -92,12 +109,13 @@ static void permanent(void)
 		cr_init();
 		flags = CR_CHECKPOINT_PERM_FAILURE_CODE(99);
 		cr_register_callback(outer, NULL, CR_THREAD_CONTEXT);
+		say_ready();
 		for (;;)
 			pause();
 	}
 	cr_checkpoint_args_t args;
 
-	pause_ms(300);
+	await_ready();
 	cr_initialize_checkpoint_args_t(&args);
 	args.cr_scope = CR_SCOPE_PROC;
 	args.cr_target = pid;
@@ -123,13 +141,14 @@ static void omit_parent(void)
 		cr_init();
 		flags = CR_CHECKPOINT_OMIT;
 		cr_register_callback(outer, NULL, CR_THREAD_CONTEXT);
+		say_ready();
 		while (!seen || access("written", F_OK))
 			pause_ms(10);
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
 		_exit(seen == -CR_EOMITTED ? 0 : 1);
 	}
-	pause_ms(300);
+	await_ready();
 	cr_initialize_checkpoint_args_t(&args);
 	args.cr_scope = CR_SCOPE_TREE;
 	args.cr_target = parent;
@@ -191,10 +210,11 @@ static void die_in(int (*callback)(void *), int wanted_error, int wanted_end, co
 	if (pid == 0) {
 		cr_init();
 		cr_register_callback(callback, NULL, CR_THREAD_CONTEXT);
+		say_ready();
 		for (;;)
 			pause();
 	}
-	pause_ms(300);
+	await_ready();
 	cr_initialize_checkpoint_args_t(&args);
 	args.cr_scope = CR_SCOPE_PROC;
 	args.cr_target = pid;
