@@ -139,8 +139,8 @@ What is restored, and where:
 
 How memory comes back:
       --map                   large areas when they are used first, and the rest in the background meanwhile:
-                              the process goes on at once, whatever its size
-      --no-map                all before it goes on (default)
+                              the process goes on at once, whatever its size (default)
+      --no-map                all before it goes on
       --no-populate           with --map: nothing in the background
       --populate              the contrary (default)
 

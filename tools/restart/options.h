@@ -23,7 +23,7 @@ struct RestartOptions {
   Tolerance other_cpu = Tolerance::kError;  // CPU lacks what the process may have decided to use
   // Files that are not what they were; not given: see check_changed.cc.
   std::optional<ChangedFiles> changed_files;
-  bool map = false;             // memory comes from the context when it is used first, as far as possible
+  bool map = true;              // memory comes from the context when it is used first, as far as possible
   bool populate = true;         // and in the background, before that
   bool time_namespace = false;  // clocks go on from where they were
   std::string source;           // path of the context, for callbacks; empty: it has none
