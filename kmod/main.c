@@ -12,6 +12,7 @@
 
 #include "compat/ksym.h"
 #include "cryo.h"
+#include "page_writer.h"
 #include "track.h"
 #include "unload.h"
 
@@ -90,9 +91,12 @@ static int __init cryo_init(void)
 	err = cryo_map_init();
 	if (err)
 		return err;
-	err = cryo_events_init();
+	err = cryo_page_writer_init();
 	if (err)
 		goto exit_map;
+	err = cryo_events_init();
+	if (err)
+		goto exit_page_writer;
 	err = misc_register(&device);
 	if (err)
 		goto exit_events;
@@ -100,6 +104,8 @@ static int __init cryo_init(void)
 
 exit_events:
 	cryo_events_exit();
+exit_page_writer:
+	cryo_page_writer_exit();
 exit_map:
 	cryo_map_exit();
 	return err;
@@ -109,6 +115,7 @@ static void __exit cryo_exit(void)
 {
 	misc_deregister(&device);
 	cryo_events_exit();
+	cryo_page_writer_exit();
 	cryo_map_exit();
 	cryo_timed_waits_disarm();
 	cryo_track_exit();
