@@ -82,6 +82,7 @@ struct cryo_map_mm {
 	spinlock_t lock;		/* protects @vmas */
 	struct list_head vmas;		/* of struct cryo_map_vma; changed with mmap_lock, too, while @mm has users */
 	unsigned int nr_tables;		/* that there ever were; under mmap_lock */
+	struct cryo_map_vma *used;	/* where the process has last waited for a page, or NULL; under mmap_lock */
 	struct work_struct populate;
 	struct work_struct end;
 };
@@ -93,6 +94,7 @@ struct cryo_map_vma {
 	struct cryo_map_mm *map;	/* counted */
 	struct cryo_map_table *table;	/* counted */
 	unsigned long from, next;	/* of those from bit @from on, all before bit @next are settled */
+	unsigned long used;		/* the bit behind the pages that came then */
 	bool copied;			/* its page tables have been copied, for a child */
 };
 

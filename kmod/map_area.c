@@ -139,6 +139,8 @@ static void remove_vma(struct cryo_map_vma *v)
 {
 	spin_lock(&v->map->lock);
 	list_del(&v->node);
+	if (v->map->used == v)
+		v->map->used = NULL;
 	spin_unlock(&v->map->lock);
 	cryo_map_table_put(v->table);
 	cryo_map_put(v->map);

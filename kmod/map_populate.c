@@ -30,6 +30,13 @@ void cryo_map_exit(void)
 	destroy_workqueue(cryo_map_queue);
 }
 
+static unsigned long address_of_bit(struct cryo_map_vma *v, unsigned long bit, unsigned long start)
+{
+	struct cryo_map_table_run *run = cryo_map_run_of_bit(v->table, bit);
+
+	return start + ((run->page + bit - run->bit - cryo_map_page_of(v, start)) << PAGE_SHIFT);
+}
+
 /* Of [start, end) of @v: the first page that has not come. */
 static bool find_missing(struct cryo_map_vma *v, unsigned long start, unsigned long end,
 			 unsigned long *bit, unsigned long *addr)
@@ -38,16 +45,47 @@ static bool find_missing(struct cryo_map_vma *v, unsigned long start, unsigned l
 	unsigned long from = cryo_map_bit(v->table, page);
 	unsigned long last = cryo_map_bit(v->table, page + ((end - start) >> PAGE_SHIFT));
 	unsigned long next = v->from == from ? max(v->next, from) : from;
-	struct cryo_map_table_run *run;
 
 	*bit = find_next_zero_bit(v->table->settled, last, next);
 	v->from = from;
 	v->next = *bit;
 	if (*bit >= last)
 		return false;
-	run = cryo_map_run_of_bit(v->table, *bit);
-	*addr = start + ((run->page + *bit - run->bit - page) << PAGE_SHIFT);
+	*addr = address_of_bit(v, *bit, start);
 	return true;
+}
+
+/* The first one behind what the process has used last, in the same area. */
+static bool find_next_used(struct cryo_map_vma *v, unsigned long *bit, unsigned long *addr)
+{
+	struct vm_area_struct *vma = v->vma;
+	unsigned long last = cryo_map_bit(v->table, cryo_map_page_of(v, vma->vm_start) + vma_pages(vma));
+
+	/* The area may have been cut since. */
+	*bit = max(v->used, cryo_map_bit(v->table, cryo_map_page_of(v, vma->vm_start)));
+	if (*bit < last)
+		*bit = find_next_zero_bit(v->table->settled, last, *bit);
+	if (*bit >= last)
+		return false;
+	*addr = address_of_bit(v, *bit, vma->vm_start);
+	return true;
+}
+
+/*
+ * What comes next in the background: what is behind the last page that the process had to wait for, as it may go on
+ * there; else the rest, by address.  NULL: nothing is missing.
+ */
+static struct cryo_map_vma *choose_next(struct cryo_map_mm *map, unsigned long *bit, unsigned long *addr)
+{
+	struct cryo_map_vma *v = map->used;
+
+	if (v && find_next_used(v, bit, addr))
+		return v;
+	map->used = NULL;
+	list_for_each_entry(v, &map->vmas, node)
+		if (find_missing(v, v->vma->vm_start, v->vma->vm_end, bit, addr))
+			return v;
+	return NULL;
 }
 
 /* Some of the pages from @addr on, whose bit is @bit; returns how many. */
@@ -136,6 +174,8 @@ int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32
 		bit = cryo_map_bit(t, cryo_map_page_of(v, addr));
 		if (!test_bit(bit, t->settled))
 			n = bring_some(v, bit, addr, vma->vm_end, AROUND);
+		v->used = bit + max(n, 0L);
+		map->used = v;
 	}
 	mmap_write_unlock(map->mm);
 	return n < 0 ? n : 0;
@@ -150,24 +190,22 @@ enum step { DONE, MORE };
 static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u32 *chunk)
 {
 	unsigned long bit, addr;
-	struct cryo_map_vma *v;
+	struct cryo_map_vma *v = choose_next(map, &bit, &addr);
 	long n;
 
-	list_for_each_entry(v, &map->vmas, node) {
-		if (!find_missing(v, v->vma->vm_start, v->vma->vm_end, &bit, &addr))
-			continue;
-		*chunk = cryo_map_run_of_bit(v->table, bit)->chunk;
-		if (READ_ONCE(v->table->states[*chunk]) == CRYO_MAP_UNKNOWN) {
-			cryo_map_table_get(v->table);
-			*verify = v->table;
-			return MORE;
-		}
-		cryo_vma_start_write(map->mm, v->vma->vm_start);
-		n = bring_some(v, bit, addr, v->vma->vm_end, BATCH);
-		return n < 0 ? n : MORE;
+	if (!v) {
+		cryo_map_convert(map);
+		return DONE;
 	}
-	cryo_map_convert(map);
-	return DONE;
+	*chunk = cryo_map_run_of_bit(v->table, bit)->chunk;
+	if (READ_ONCE(v->table->states[*chunk]) == CRYO_MAP_UNKNOWN) {
+		cryo_map_table_get(v->table);
+		*verify = v->table;
+		return MORE;
+	}
+	cryo_vma_start_write(map->mm, v->vma->vm_start);
+	n = bring_some(v, bit, addr, v->vma->vm_end, BATCH);
+	return n < 0 ? n : MORE;
 }
 
 static int one_step(struct cryo_map_mm *map)
