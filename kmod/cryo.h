@@ -21,6 +21,7 @@
 #include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/socket.h>
 #include <linux/task_work.h>
 #include <linux/timer.h>
@@ -75,6 +76,12 @@ void *cryo_buf_add(struct cryo_buf *buf, size_t len);
 void cryo_buf_put(struct cryo_buf *buf, const void *data, size_t len);
 
 /* ---- stream.c: the context as it is written ---- */
+
+/*
+ * Pages in a section that we write: CRYO_PAGES_MAX, or fewer where they are larger.  A restart that maps compares the
+ * checksum of all of them before it gives the first.
+ */
+#define CRYO_BATCH_PAGES	(SZ_2M >> PAGE_SHIFT)
 
 struct cryo_stream {
 	struct file *file;

@@ -33,19 +33,21 @@ struct cryo_page_batch {
 
 	unsigned int nr;
 	unsigned int nr_found;			/* of them in the context since */
-	struct page *pages[CRYO_PAGES_MAX];	/* NULL: found */
-	unsigned long addresses[CRYO_PAGES_MAX];
-	DECLARE_BITMAP(shared, CRYO_PAGES_MAX);
-	DECLARE_BITMAP(keep_zero, CRYO_PAGES_MAX);
+	struct page *pages[CRYO_BATCH_PAGES];	/* NULL: found */
+	unsigned long addresses[CRYO_BATCH_PAGES];
+	DECLARE_BITMAP(shared, CRYO_BATCH_PAGES);
+	DECLARE_BITMAP(keep_zero, CRYO_BATCH_PAGES);
 
 	/* What look_through() makes of them. */
 	unsigned int nr_kept;
 	unsigned int nr_runs;
 	u32 checksum;
-	struct bio_vec kept[CRYO_PAGES_MAX];
-	u16 kept_from[CRYO_PAGES_MAX];		/* index in pages */
-	struct cryo_page_run runs[CRYO_PAGES_MAX];
+	struct bio_vec kept[CRYO_BATCH_PAGES];
+	u16 kept_from[CRYO_BATCH_PAGES];		/* index in pages */
+	struct cryo_page_run runs[CRYO_BATCH_PAGES];
 };
+
+static_assert(CRYO_BATCH_PAGES <= CRYO_PAGES_MAX);
 
 static struct workqueue_struct *queue;
 
@@ -137,8 +139,8 @@ static struct cryo_page_batch *begin_batch(struct cryo_page_writer *w)
 	b->nr = 0;
 	b->nr_found = 0;
 	b->mm_id = w->mm_id;
-	bitmap_zero(b->shared, CRYO_PAGES_MAX);
-	bitmap_zero(b->keep_zero, CRYO_PAGES_MAX);
+	bitmap_zero(b->shared, CRYO_BATCH_PAGES);
+	bitmap_zero(b->keep_zero, CRYO_BATCH_PAGES);
 	return b;
 }
 
@@ -284,13 +286,13 @@ int cryo_page_writer_room(struct cryo_page_writer *w)
 {
 	int err = 0;
 
-	if (w->filling && w->filling->nr == CRYO_PAGES_MAX)
+	if (w->filling && w->filling->nr == CRYO_BATCH_PAGES)
 		err = submit(w);
 	if (err)
 		return err;
 	if (!w->filling)
 		w->filling = begin_batch(w);
-	return w->filling ? CRYO_PAGES_MAX - w->filling->nr : -ENOMEM;
+	return w->filling ? CRYO_BATCH_PAGES - w->filling->nr : -ENOMEM;
 }
 
 int cryo_page_writer_add(struct cryo_page_writer *w, struct page *page, unsigned long addr,

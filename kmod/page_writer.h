@@ -27,7 +27,7 @@ struct cryo_page_writer {
 	u32 copies_mm_id;
 	unsigned int nr_copies;			/* pages whose bytes are in the context already */
 	struct cryo_page_copy copies[CRYO_PAGES_MAX];
-	struct page *taken[CRYO_PAGES_MAX];	/* for who fills it: pages that he is about to add */
+	struct page *taken[CRYO_BATCH_PAGES];	/* for who fills it: pages that he is about to add */
 };
 
 /* What is known of a page. */

@@ -24,8 +24,8 @@ struct copy {
 	u32 inode;
 	unsigned int nr_pages;
 	unsigned int nr_runs;
-	struct cryo_page_run runs[CRYO_PAGES_MAX];
-	u8 *bytes;			/* CRYO_PAGES_MAX pages */
+	struct cryo_page_run runs[CRYO_BATCH_PAGES];
+	u8 *bytes;			/* CRYO_BATCH_PAGES pages */
 };
 
 static int flush(struct copy *k)
@@ -97,7 +97,7 @@ static int copy_range(struct copy *k, struct file *file, loff_t pos, loff_t end)
 	int err = 0;
 
 	for (; !err && pos < end; pos += PAGE_SIZE) {
-		if (k->nr_pages == CRYO_PAGES_MAX)
+		if (k->nr_pages == CRYO_BATCH_PAGES)
 			err = flush(k);
 		if (!err)
 			err = read_page(k, file, pos);
@@ -189,7 +189,7 @@ int cryo_save_contents(struct cryo_capture *c)
 	if (!k)
 		return -ENOMEM;
 	k->c = c;
-	k->bytes = kvmalloc(CRYO_PAGES_MAX * PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	k->bytes = kvmalloc(CRYO_BATCH_PAGES * PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 	if (!k->bytes)
 		err = -ENOMEM;
 	list_for_each_entry(o, &c->inodes, node) {

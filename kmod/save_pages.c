@@ -54,7 +54,7 @@ static int take(struct cryo_page_writer *w, const struct cryo_vma_record *vma, u
 		return room;
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
-	start = cryo_page_scan(mm, *addr, limit, CRYO_PAGES_MAX * PAGE_SIZE, &end);
+	start = cryo_page_scan(mm, *addr, limit, CRYO_BATCH_PAGES * PAGE_SIZE, &end);
 	if (start < end) {
 		n = min_t(long, (end - start) >> PAGE_SHIFT, room);
 		n = cryo_get_user_pages_remote(mm, start, n, FOLL_FORCE, w->taken);
