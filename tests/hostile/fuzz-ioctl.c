@@ -71,8 +71,12 @@ static uint32_t odd_number(void)
 /* What the calls of a restart are about. */
 static int an_epoll, a_socket, a_udp_socket, a_ring = -1, a_file = -1;
 
-#define AREA (256 * 4096UL)
-#define SUM_OF_ZEROS 0x332c45ec	/* lower half of the XXH64 of 16384 bytes */
+static size_t page;			/* of memory, in bytes */
+
+#define AREA (256 * page)
+#define SUM_OF_ZEROS_4K 0x332c45ec	/* lower half of the XXH64 of 4 pages */
+#define SUM_OF_ZEROS_64K 0xa60f2740	/* with pages of 64 KiB */
+#define SUM_OF_ZEROS (page == 4096 ? SUM_OF_ZEROS_4K : SUM_OF_ZEROS_64K)
 
 /* Any number instead of the right one, now and then. */
 static uint32_t about(uint64_t right)
@@ -88,16 +92,16 @@ static size_t map_argument(struct cryo_map *map)
 	static void *area = MAP_FAILED;
 
 	if (area != MAP_FAILED) {
-		madvise((char *)area + rnd() % 16 * 4096, rnd() % 16 * 4096, one_in(2) ? MADV_DONTNEED : MADV_DONTDUMP);
-		mprotect((char *)area + rnd() % 16 * 4096, rnd() % 16 * 4096, one_in(2) ? PROT_READ : PROT_NONE);
+		madvise((char *)area + rnd() % 16 * page, rnd() % 16 * page, one_in(2) ? MADV_DONTNEED : MADV_DONTDUMP);
+		mprotect((char *)area + rnd() % 16 * page, rnd() % 16 * page, one_in(2) ? PROT_READ : PROT_NONE);
 		munmap(area, AREA);
 	}
 	area = mmap(NULL, AREA, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (uint32_t i = 0; i < 4; i++) {
 		chunks[i] = (struct cryo_map_chunk){
-			.offset = i * 4 * 4096UL, .nr_pages = about(4), .checksum = about(SUM_OF_ZEROS) };
-		runs[i] = (struct cryo_map_run){ .start = (uintptr_t)area + (i * 8 + rnd() % 4) * 4096,
-						 .offset = i * 4 * 4096UL, .nr_pages = about(4), .chunk = about(i) };
+			.offset = i * 4 * page, .nr_pages = about(4), .checksum = about(SUM_OF_ZEROS) };
+		runs[i] = (struct cryo_map_run){ .start = (uintptr_t)area + (i * 8 + rnd() % 4) * page,
+						 .offset = i * 4 * page, .nr_pages = about(4), .chunk = about(i) };
 	}
 	*map = (struct cryo_map){ .flags = about(rnd() % 2), .start = (uintptr_t)area, .end = (uintptr_t)area + AREA,
 				  .runs = one_in(16) ? rnd() : (uintptr_t)runs, .chunks = (uintptr_t)chunks,
@@ -108,18 +112,18 @@ static size_t map_argument(struct cryo_map *map)
 /* Into a shadow stack where there are such, into memory that is only read, or beyond it. */
 static size_t shadow_stack_argument(struct cryo_shadow_stack *fill)
 {
-	static unsigned char bytes[4 * 4096];
+	static unsigned char bytes[4 * 65536];
 	static long stack;
 	static void *other;
 
 	if (!stack) {
-		stack = syscall(453, 0, sizeof(bytes), 0);	/* map_shadow_stack */
-		other = mmap(NULL, sizeof(bytes), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		stack = syscall(453, 0, 4 * page, 0);	/* map_shadow_stack */
+		other = mmap(NULL, 4 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	}
 	*fill = (struct cryo_shadow_stack){ .address = one_in(2) ? (uint64_t)stack : (uintptr_t)other,
 					    .data = one_in(8) ? rnd() : (uintptr_t)bytes,
-					    .length = one_in(2) ? sizeof(bytes) : odd_number() };
-	fill->address += rnd() % 6 * 4096;
+					    .length = one_in(2) ? 4 * page : odd_number() };
+	fill->address += rnd() % 6 * page;
 	return sizeof(*fill);
 }
 
@@ -244,7 +248,7 @@ static size_t client_argument(unsigned long cmd, void *block)
 		struct cryo_client_range *ranges = (void *)((char *)block + 64);
 
 		for (unsigned int i = 0; i < 8; i++)
-			ranges[i] = (struct cryo_client_range){ (8 + 2 * i) * 4096ULL, (9 + 2 * i) * 4096ULL };
+			ranges[i] = (struct cryo_client_range){ (8 + 2 * i) * page, (9 + 2 * i) * page };
 		if (!proper)
 			ranges[rnd() % 8].end = rnd();
 		*(struct cryo_client_exclude *)block = (struct cryo_client_exclude){
@@ -329,7 +333,7 @@ static void new_ring(void)
 static void map(int fd)
 {
 	uint64_t offset = (uint64_t)(one_in(8) ? odd_number() : (uint32_t)a_ring) << CRYO_URING_FD_SHIFT;
-	size_t size = (rnd() % 4 + 1) * 4096;
+	size_t size = (rnd() % 4 + 1) * page;
 	void *at;
 
 	offset |= one_in(3) ? rnd() & 0xffffffff000ULL : (rnd() % 3) << 27;
@@ -403,7 +407,7 @@ static void make_file(void)
 	char path[] = "/var/tmp/fuzz-ioctl.XXXXXX";
 	int fd = mkostemp(path, O_CLOEXEC);
 
-	if (fd < 0 || ftruncate(fd, 16 * 4096))
+	if (fd < 0 || ftruncate(fd, (off_t)(16 * page)))
 		_exit(7);
 	a_file = open(path, O_RDONLY | O_CLOEXEC);
 	unlink(path);
@@ -439,8 +443,8 @@ static void work(time_t end)
 	victim = new_victim();
 	null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	make_objects();
-	page_end = (unsigned char *)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 4096;
-	mprotect(page_end, 4096, PROT_NONE);
+	page_end = (unsigned char *)mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + page;
+	mprotect(page_end, page, PROT_NONE);
 	while (time(NULL) < end) {
 		alarm(5);		/* out of whatever waits for ever */
 		one_call(fds, 6);
@@ -505,7 +509,7 @@ static bool works(void)
 /* A structure of many pages, all zero: nothing in it is wrong but its size. */
 static bool is_too_large(int fd, unsigned long cmd)
 {
-	static uint32_t pages[16384] __attribute__((aligned(8)));
+	static uint32_t pages[16 * 65536 / sizeof(uint32_t)] __attribute__((aligned(8)));
 
 	pages[0] = sizeof(pages);
 	if (ioctl(fd, cmd, pages) == -1 && errno == E2BIG)
@@ -567,7 +571,6 @@ static bool fills_no_other(void)
 {
 	struct cryo_restart restart = { .size = sizeof(restart), .threads = 1 };
 	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), handle = ioctl(dev, CRYO_IOC_RESTART, &restart);
-	long page = sysconf(_SC_PAGESIZE);
 	unsigned char *memory = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool good = handle >= 0 && memory != MAP_FAILED;
 
@@ -669,6 +672,7 @@ int main(void)
 		printf("1..0 # SKIP no %s\n", CRYO_DEVICE_PATH);
 		return 0;
 	}
+	page = (size_t)sysconf(_SC_PAGESIZE);
 	alarm(30);			/* a call that takes it may wait for ever */
 	sized = bounded();
 	printf("%sok %d - a structure of many pages is refused for its size\n", sized ? "" : "not ", ++n);
