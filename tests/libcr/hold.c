@@ -7,7 +7,8 @@
 enum { OTHER, INITIALISED, OWN, SIGNAL, THREADS };
 
 static volatile long counts[THREADS];
-static volatile bool ran[THREADS];
+static volatile bool ran[THREADS], callback_through;
+static volatile unsigned int waits;	/* a bit per thread: it should wait for the callbacks */
 static volatile int own_hold = CR_HOLD_NONE, handled, handled_early, in_checkpoint = -1;
 static bool with_signal, with_checkpoint;
 static pthread_t threads[THREADS];
@@ -73,9 +74,14 @@ static int callback(void *arg)
 	if (with_checkpoint)
 		in_checkpoint = checkpoint_without_callbacks();
 	pause_ms(200);
-	for (i = 0; i < THREADS; i++)
+	for (i = 0; i < THREADS; i++) {
+		/* On a busy machine it has to wait for a processor. */
+		for (int tries = 0; tries < 100 && !(waits & 1U << i) && counts[i] == before[i]; tries++)
+			pause_ms(50);
 		ran[i] = counts[i] != before[i];
+	}
 	handled_early = handled;
+	callback_through = true;
 	return 0;
 }
 
@@ -94,10 +100,12 @@ static void restart(int init, int uninit, unsigned int held)
 		pthread_create(&threads[i], NULL, count, (void *)i);
 	pause_ms(100);
 	cr_register_callback(callback, NULL, CR_THREAD_CONTEXT);
+	waits = held;
 	if (checkpoint_self("context") != CR_ERESTARTED)
 		return;
-	/* The callbacks are through, or this thread is not held. */
-	pause_ms(2000);
+	/* This thread may not be held. */
+	for (int tries = 0; tries < 2000 && !callback_through; tries++)
+		pause_ms(10);
 	for (i = 0; i < THREADS; i++) {
 		bool wait = held & (1U << i);
 
