@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Zstd files with a table of their frames, which several threads decompress.
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,10 +8,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
 #include <thread>
 
 #include "base/crew.h"
 #include "base/processors.h"
+#include "context/frame_scanner.h"
 #include "context/seek_table.h"
 #include "context/source.h"
 #include "unit/context_builder.h"
@@ -28,10 +33,24 @@ struct Packed {
   std::vector<FrameSizes> sizes;
 
   void add(std::span<const std::byte> bytes, int level = 3) {
-    Bytes frame(ZSTD_compressBound(bytes.size()));
-    frame.resize(ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), level));
+    const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
+    ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, level);
+    ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
+    Bytes frame(ZSTD_compressBound(bytes.size()) + 4);
+    frame.resize(ZSTD_compress2(context.get(), frame.data(), frame.size(), bytes.data(), bytes.size()));
     sizes.push_back({static_cast<std::uint32_t>(frame.size()), static_cast<std::uint32_t>(bytes.size())});
     frames.insert(frames.end(), frame.begin(), frame.end());
+  }
+
+  // As by a compressor that has not been told how much will come.
+  void add_sizeless(std::span<const std::byte> bytes) {
+    const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
+    Bytes frame(ZSTD_compressBound(bytes.size()));
+    ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+    ZSTD_outBuffer out{frame.data(), frame.size(), 0};
+    while (in.pos < in.size) ZSTD_compressStream2(context.get(), &out, &in, ZSTD_e_continue);
+    CHECK_EQ(ZSTD_compressStream2(context.get(), &out, &in, ZSTD_e_end), 0U);
+    frames.insert(frames.end(), frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(out.pos));
   }
 
   [[nodiscard]] Bytes file() const {
@@ -283,6 +302,111 @@ TEST("a frame that claims to hold an exabyte takes no memory for it") {
 
 TEST("frames without a context are refused before they are unpacked") {
   CHECK_EQ(complaint(pack(Bytes(5'000'000, std::byte{'x'}), 1'000'000).file()), "f is not a context");
+}
+
+// As cr_restart takes it from a pipe.
+Bytes unpacked_piped(const Bytes& file) {
+  ::signal(SIGPIPE, SIG_IGN);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("pipe");
+  UniqueFd reader(ends[0]);
+  std::jthread feeder([&file, fd = ends[1]] {
+    const UniqueFd writer(fd);
+    for (std::span<const std::byte> rest(file); !rest.empty();) {
+      const ssize_t n = ::write(writer.get(), rest.data(), rest.size());
+      if (n <= 0) return;
+      rest = rest.subspan(static_cast<std::size_t>(n));
+    }
+  });
+  return contents(Source::from_fd(std::move(reader), "pipe"));
+}
+
+TEST("through a pipe: frames of all kinds come to their places") {
+  Bytes bytes = long_context();
+  for (const std::size_t size : {9'999UL, 400'000UL, 10'000'000UL}) {
+    CHECK(unpacked_piped(pack(bytes, size).file()) == bytes);
+    CHECK(unpacked_piped(pack(bytes, size).frames) == bytes);
+  }
+  // Some without their size, as those that zstd makes of a pipe, and one that does not compress and is large.
+  while (bytes.size() < 24'000'000) bytes.push_back(static_cast<std::byte>(::random()));
+  Packed packed;
+  std::size_t done = 0;
+  for (int i = 0; done < bytes.size(); ++i) {
+    const std::size_t size =
+        std::min<std::size_t>(i == 20 ? 17'000'000 : 100'000 + 1000 * i, bytes.size() - done);
+    const auto part = std::span(bytes).subspan(done, size);
+    if (i % 3 == 1)
+      packed.add_sizeless(part);
+    else
+      packed.add(part, 1);
+    done += size;
+  }
+  CHECK(unpacked_piped(packed.frames) == bytes);
+}
+
+// What is said of such a stream.
+std::string complaint_piped(const Bytes& file) {
+  try {
+    (void)unpacked_piped(file);
+  } catch (const Error& error) {
+    CHECK_EQ(error.code(), EBADMSG);
+    return error.what();
+  }
+  return "(accepted)";
+}
+
+TEST("through a pipe: what is damaged or cut is told") {
+  const Packed packed = pack(long_context(), 50'000);
+  std::size_t last = packed.frames.size() - packed.sizes.back().packed;
+  Bytes file = packed.frames;
+  file.resize(last + 20);
+  CHECK_EQ(complaint_piped(file),
+           fmt::format("pipe is cut: its zstd stream ends at byte {} inside a frame", last + 20));
+  file = packed.frames;
+  file[last] ^= std::byte{1};
+  CHECK_EQ(complaint_piped(file),
+           fmt::format("pipe: byte {}: damaged zstd stream: Unknown frame descriptor", last + 4));
+  for (const std::size_t frame : {0UL, 1UL, 30UL}) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < frame; ++i) at += packed.sizes[i].packed;
+    file = packed.frames;
+    file[at + packed.sizes[frame].packed - 2] ^= std::byte{1};
+    CHECK(complaint_piped(file).ends_with("damaged zstd stream: Restored data doesn't match checksum"));
+  }
+}
+
+TEST("through a pipe: a frame that promises what it cannot have, or has not") {
+  // Of one repeated byte, four times: its size in 4 bytes, all of it in one segment.
+  for (const std::uint8_t size : {0x10, 0x00}) {
+    Packed packed;
+    packed.add(ContextBuilder().build());
+    for (const int byte : {0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0x10, 0, int{size}, 0x7f, 0x23, 0, 0, int{'x'}})
+      packed.frames.push_back(static_cast<std::byte>(byte));
+    packed.add(Bytes(100));
+    const std::string text = complaint_piped(packed.frames);
+    CHECK(text.find("damaged zstd stream: ") != std::string::npos);
+  }
+}
+
+TEST("where frames end is found without decompressing them, however the stream is cut") {
+  Packed packed = pack(long_context(), 300'000);
+  packed.add(Bytes(600'000));  // in blocks of one byte, repeated
+  packed.add({});
+  for (const std::size_t step : {1UL, 7UL, 4096UL, 10'000'000UL}) {
+    std::size_t at = 0;
+    for (const FrameSizes& sizes : packed.sizes) {
+      FrameScanner scanner;
+      std::size_t taken = 0;
+      while (!scanner.complete() && !scanner.broken() && at + taken < packed.frames.size()) {
+        const std::size_t part = std::min(step, packed.frames.size() - at - taken);
+        taken += scanner.scan(std::span(packed.frames).subspan(at + taken, part));
+      }
+      CHECK(scanner.complete());
+      CHECK_EQ(taken, sizes.packed);
+      CHECK_EQ(scanner.contents().value_or(0), sizes.unpacked);
+      at += taken;
+    }
+  }
 }
 
 TEST("a crew: all work is done, and the first error ends all and is told") {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "context/frame_scanner.h"
 #include "context/read_at.h"
 
 namespace cryo {
@@ -18,8 +19,6 @@ constexpr std::size_t kTableFooter = 9;
 constexpr std::byte kHasChecksums{0x80};
 constexpr std::byte kReservedBits{0x7c};
 constexpr std::uint32_t kSmallestFrame = 8;  // a skippable one without contents
-// A block has at most 128 KiB, and at least 4 bytes in the file (doc/zstd_compression_format.md of zstd).
-constexpr std::uint64_t kMostPerByte = (128 << 10) / 4;
 
 void put(std::vector<std::byte>& to, std::uint32_t value) {
   for (int shift = 0; shift < 32; shift += 8) to.push_back(static_cast<std::byte>(value >> shift));

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "context/frame_pool.h"
+#include "context/frame_scanner.h"
 #include "context/read_at.h"
 #include "context/seek_table.h"
 #include "context/temporary.h"
@@ -65,6 +67,11 @@ class Copy {
     }
   }
 
+  // Once the start is known to be that of a context: where the next bytes go, and that others put them there.
+  [[nodiscard]] const TemporaryFile* file() const { return file_ ? &*file_ : nullptr; }
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  void skip(std::uint64_t bytes) { size_ += bytes; }
+
   [[nodiscard]] Spool finish(bool compressed) {
     if (!file_) begin();
     return {file_->take(), size_, compressed};
@@ -111,6 +118,10 @@ class Inflater {
     consumed_ += data.size();
   }
 
+  // Others decompress a frame of so many bytes.
+  void skip(std::uint64_t bytes) { consumed_ += bytes; }
+  [[nodiscard]] std::uint64_t consumed() const { return consumed_; }
+
   void finish() const {
     if (frame_open_)
       fail(EBADMSG, "{} is cut: its zstd stream ends at byte {} inside a frame", name_, consumed_);
@@ -123,6 +134,70 @@ class Inflater {
   std::vector<std::byte> out_;
   std::uint64_t consumed_ = 0;
   bool frame_open_ = true;
+};
+
+// Gives frames of which the size is known, and which are not too large to be kept until they are complete, to
+// other threads. The first one is not among them: it shows whether there is a context in the stream.
+class StreamUnpacker {
+ public:
+  StreamUnpacker(Copy& copy, const std::string& name) : copy_(copy), name_(name), inflater_(copy, name) {}
+
+  void append(std::span<const std::byte> data) {
+    while (!data.empty()) {
+      const std::size_t part = scanner_.broken() ? data.size() : scanner_.scan(data);
+      take(data.first(part));
+      data = data.subspan(part);
+      if (scanner_.complete()) end_of_frame();
+    }
+  }
+
+  void finish() {
+    stop_gathering();
+    inflater_.finish();
+    if (pool_) pool_->finish();
+  }
+
+ private:
+  static constexpr std::size_t kMostGathered = 16 << 20;
+
+  void take(std::span<const std::byte> part) {
+    if (!gathering_) return inflater_.append(part);
+    gathered_.insert(gathered_.end(), part.begin(), part.end());
+    const bool sizeless = scanner_.header_seen() && !scanner_.contents();
+    if (scanner_.broken() || sizeless || gathered_.size() > kMostGathered) stop_gathering();
+  }
+
+  void stop_gathering() {
+    if (gathering_ && !gathered_.empty()) inflater_.append(gathered_);
+    gathered_.clear();
+    gathering_ = false;
+  }
+
+  void end_of_frame() {
+    if (!gathering_ || !give_away()) stop_gathering();
+    scanner_ = FrameScanner();
+    gathering_ = copy_.file() != nullptr;
+  }
+
+  // False for a frame that promises more than can be in it: whoever decompresses it says what is wrong.
+  bool give_away() {
+    const FramePlace place{inflater_.consumed(), gathered_.size(), copy_.size(),
+                           scanner_.contents().value_or(0)};
+    if (place.unpacked > place.packed * kMostPerByte) return false;
+    if (!pool_) pool_.emplace(*copy_.file(), name_);
+    if (!pool_->put(gathered_, place)) return false;
+    inflater_.skip(place.packed);
+    copy_.skip(place.unpacked);
+    return true;
+  }
+
+  Copy& copy_;
+  const std::string& name_;
+  Inflater inflater_;
+  FrameScanner scanner_;
+  bool gathering_ = false;
+  std::vector<std::byte> gathered_;
+  std::optional<FramePool> pool_;  // last: its threads use what is above
 };
 
 template <typename Sink>
@@ -185,9 +260,9 @@ Spool spool(int fd, const std::string& name) {
   Copy copy(name);
   const bool compressed = is_zstd(std::span(block).first(first));
   if (compressed) {
-    Inflater inflater(copy, name);
-    pump(fd, block, first, name, inflater);
-    inflater.finish();
+    StreamUnpacker unpacker(copy, name);
+    pump(fd, block, first, name, unpacker);
+    unpacker.finish();
   } else {
     pump(fd, block, first, name, copy);
   }
