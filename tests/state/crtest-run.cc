@@ -110,7 +110,8 @@ public:
           mode_(std::move(mode)), user_(find_user(desc_.flag(CRT_ROOT))),
           temp_("crtest", user_), dir_(temp_.path()) {
         name_ = fs::path(program_).filename().string() + (case_.empty() ? "" : " " + case_);
-        limit_ms_ = 1000 * (desc_.number("timeout_s") ? desc_.number("timeout_s") : 60);
+        limit_ms_ = 1000 * (desc_.number("timeout_s") ? desc_.number("timeout_s") : 60) *
+                    static_cast<unsigned>(std::stoul(env_or("CRTEST_FACTOR", "1")));
     }
     ~Run() {
         if (pipe_ >= 0) close(pipe_);
