@@ -59,10 +59,11 @@ static bool find_missing(struct cryo_map_vma *v, unsigned long start, unsigned l
 static bool find_next_used(struct cryo_map_vma *v, unsigned long *bit, unsigned long *addr)
 {
 	struct vm_area_struct *vma = v->vma;
-	unsigned long last = cryo_map_bit(v->table, cryo_map_page_of(v, vma->vm_start) + vma_pages(vma));
+	unsigned long page = cryo_map_page_of(v, vma->vm_start);
+	unsigned long last = cryo_map_bit(v->table, page + vma_pages(vma));
 
 	/* The area may have been cut since. */
-	*bit = max(v->used, cryo_map_bit(v->table, cryo_map_page_of(v, vma->vm_start)));
+	*bit = max(v->used, cryo_map_bit(v->table, page));
 	if (*bit < last)
 		*bit = find_next_zero_bit(v->table->settled, last, *bit);
 	if (*bit >= last)
@@ -75,7 +76,8 @@ static bool find_next_used(struct cryo_map_vma *v, unsigned long *bit, unsigned 
  * What comes next in the background: what is behind the last page that the process had to wait for, as it may go on
  * there; else the rest, by address.  NULL: nothing is missing.
  */
-static struct cryo_map_vma *choose_next(struct cryo_map_mm *map, unsigned long *bit, unsigned long *addr)
+static struct cryo_map_vma *choose_next(struct cryo_map_mm *map, unsigned long *bit,
+					unsigned long *addr)
 {
 	struct cryo_map_vma *v = map->used;
 

@@ -24,7 +24,7 @@
 
 #include "page_writer.h"
 
-#define MAX_AHEAD	4	/* more than this the requester cannot write meanwhile */
+#define MAX_AHEAD	4U	/* more than this the requester cannot write meanwhile */
 
 struct cryo_page_batch {
 	struct list_head node;
@@ -126,8 +126,9 @@ static void release_pages_of(struct cryo_page_batch *b)
 
 static struct cryo_page_batch *begin_batch(struct cryo_page_writer *w)
 {
-	struct cryo_page_batch *b = list_first_entry_or_null(&w->spare, struct cryo_page_batch, node);
+	struct cryo_page_batch *b;
 
+	b = list_first_entry_or_null(&w->spare, struct cryo_page_batch, node);
 	if (b) {
 		list_del(&b->node);
 	} else {
@@ -329,7 +330,7 @@ struct cryo_page_writer *cryo_page_writer_create(struct cryo_capture *c)
 		return NULL;
 	w->c = c;
 	w->mm_id = c->p->mm_id;
-	w->ahead = min_t(unsigned int, cpumask_weight(current->cpus_ptr) - 1, MAX_AHEAD);
+	w->ahead = min3(cpumask_weight(current->cpus_ptr), num_online_cpus(), MAX_AHEAD + 1) - 1;
 	INIT_LIST_HEAD(&w->under_way);
 	INIT_LIST_HEAD(&w->spare);
 	return w;
