@@ -133,6 +133,7 @@ run_undisturbed()
 	finish
 	total=$(($(now_ms) - begin))
 	expected=$(cd "$dir" && digest)
+	(cd "$dir" && cat stdout stderr) >"$work/expected"
 	echo "# undisturbed: $total ms"
 	[ "$status" = "$exit_status" ]
 	ok $? "undisturbed: exit status $status" || tail -n 3 "$dir/stderr" | diag
@@ -197,6 +198,13 @@ restart() # CONTEXT
 	return 0
 }
 
+# What has been printed, and what should have been.
+differences()
+{
+	cat "$dir"/std{out,err} | diff -a "$work/expected" - | sed -n '1,20p' | cut -c1-200
+	tail -n 3 "$dir"/std*
+}
+
 compare() # WHAT
 {
 	local got good=0
@@ -207,7 +215,7 @@ compare() # WHAT
 	ok $? "$1: exit status $status" || { good=1; diag "$work/restart.log"; }
 	got=$(cd "$dir" && digest)
 	[ "$got" = "$expected" ]
-	ok $? "$1: the output is that of the undisturbed run" || { good=1; tail -n 3 "$dir"/std* | diag; }
+	ok $? "$1: the output is that of the undisturbed run" || { good=1; differences | diag; }
 	return "$good"
 }
 
