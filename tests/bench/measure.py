@@ -140,8 +140,8 @@ def tools(peers):
     found = {"cryo": Cryo()}
     if "--no-snapshot" in command(["cr_checkpoint", "--help"]):
         found = {"cryo": Cryo(["--snapshot"]), "cryo, stopped": Cryo(["--no-snapshot"])}
-    if "--map" in command(["cr_restart", "--help"]):
-        found["cryo, mapped"] = Cryo(["--no-snapshot"], ["--map"])
+    if "--no-map" in command(["cr_restart", "--help"]):
+        found["cryo, read"] = Cryo(["--no-snapshot"], ["--no-map"])
     for peer in peers:
         if not shutil.which(peer):
             raise Failure(f"{peer} is not installed")
