@@ -26,7 +26,7 @@
 #define WRITERS	8
 #define SLOTS	128		/* pages of each */
 #define OWN	256		/* pages for tricks */
-#define PAGE	((size_t)4096)
+#define PAGE	((size_t)4096)	/* of larger ones several have one; the parts for tricks are multiples of 64 KiB */
 #define WORDS	(PAGE / sizeof(uint64_t))
 
 struct memory {

@@ -25,7 +25,7 @@
 #define MADV_PAGEOUT	21
 #endif
 
-#define PAGE	((size_t)4096)
+#define PAGE	((size_t)4096)	/* x86-64, where the account of writes is */
 #define PAGES	512		/* of an area: a page table */
 #define SIZE	(PAGES * PAGE)
 #define WORDS	(PAGE / sizeof(uint64_t))

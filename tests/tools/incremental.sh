@@ -26,7 +26,8 @@ check "... says what it did" said "of its pages are in other contexts"
 check "... the parent stays as it was, and there is nothing else" no_file_but count one two
 check "... the process goes on" goes_on
 # All that is not memory, what has changed, and one per cent of the memory.
-limit=$(($(size one) - $(pages one) * 4096 + $(pages two) * 4096 + $(pages one) * 4096 / 100))
+page=$(getconf PAGE_SIZE)
+limit=$(($(size one) - $(pages one) * page + $(pages two) * page + $(pages one) * page / 100))
 echo "# full: $(size one) bytes, $(pages one) pages; incremental: $(size two) bytes, $(pages two) pages; limit $limit"
 check "... holds what has changed and one per cent" test "$(size two)" -le "$limit"
 check "... which is little" test "$(pages two)" -lt 200
