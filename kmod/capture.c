@@ -436,7 +436,7 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
 	cryo_ipc_spaces_init(c);
 	cryo_shared_pages_init(&c->shared);
-	cryo_stream_init(&c->stream, req->out, &req->written);
+	cryo_stream_init(&c->stream, req->out, &req->written, req->args.flags);
 	return c;
 }
 

@@ -94,9 +94,12 @@ struct cryo_stream {
 	atomic64_t *written;		/* progress, read by others */
 	u64 keep;			/* bytes: up to here page data stay in memory, too; 0: none */
 	struct cryo_snapshot *snapshot;	/* NULL: none is being written */
+	u32 flags;			/* CRYO_CKPT_* */
+	struct file *direct;		/* @file once more, past the page cache; NULL: not opened */
+	u64 direct_from;		/* offset from which pages are to go there */
 };
 
-void cryo_stream_init(struct cryo_stream *s, struct file *file, atomic64_t *written);
+void cryo_stream_init(struct cryo_stream *s, struct file *file, atomic64_t *written, u32 flags);
 void cryo_stream_free(struct cryo_stream *s);
 int cryo_stream_header(struct cryo_stream *s);
 int cryo_stream_section(struct cryo_stream *s, u16 type, u32 object, u32 fixed_len,
@@ -107,6 +110,12 @@ int cryo_stream_flush(struct cryo_stream *s);
 int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *iter,
 			  u32 checksum);
 int cryo_stream_end(struct cryo_stream *s);
+
+/* ---- direct.c: pages past the page cache ---- */
+
+struct file *cryo_direct_open(struct file *file, bool always);
+bool cryo_direct_takes(const struct iov_iter *iter, loff_t pos);
+bool cryo_direct_refused(ssize_t n);
 
 /* ---- freeze.c ---- */
 

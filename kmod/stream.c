@@ -7,9 +7,11 @@
  * from the pages to the file.
  */
 #include <linux/crc32c.h>
+#include <linux/file.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/uio.h>
@@ -29,13 +31,19 @@ struct chunk {
 	u8 data[];
 };
 
-void cryo_stream_init(struct cryo_stream *s, struct file *file, atomic64_t *written)
+/* Less than this is written as soon with all else, when the writer waits for the disk. */
+#define DIRECT_FROM	SZ_16M
+
+void cryo_stream_init(struct cryo_stream *s, struct file *file, atomic64_t *written, u32 flags)
 {
 	memset(s, 0, sizeof(*s));
 	INIT_LIST_HEAD(&s->chunks);
 	s->file = file;
 	s->pos = file ? file->f_pos : 0;
 	s->written = written;
+	s->flags = flags;
+	s->direct_from = flags & CRYO_CKPT_DIRECT_ALWAYS ? 0 :
+			 flags & CRYO_CKPT_DIRECT ? DIRECT_FROM : U64_MAX;
 }
 
 static void free_chunks(struct cryo_stream *s)
@@ -48,9 +56,31 @@ static void free_chunks(struct cryo_stream *s)
 	}
 }
 
+static void end_direct(struct cryo_stream *s)
+{
+	if (s->direct)
+		fput(s->direct);
+	s->direct = NULL;
+	s->direct_from = U64_MAX;
+}
+
+/* Where @iter is to be written. */
+static struct file *choose_file(struct cryo_stream *s, const struct iov_iter *iter)
+{
+	if (s->offset < s->direct_from || !cryo_direct_takes(iter, s->pos))
+		return s->file;
+	/* Most contexts are small. */
+	if (!s->direct)
+		s->direct = cryo_direct_open(s->file, s->flags & CRYO_CKPT_DIRECT_ALWAYS);
+	if (!s->direct)
+		end_direct(s);
+	return s->direct ?: s->file;
+}
+
 void cryo_stream_free(struct cryo_stream *s)
 {
 	free_chunks(s);
+	end_direct(s);
 	cryo_buf_free(&s->index);
 }
 
@@ -191,15 +221,21 @@ static int write_all(struct cryo_stream *s, struct iov_iter *iter)
 	ssize_t n;
 
 	while (iov_iter_count(iter)) {
+		struct file *file = choose_file(s, iter);
 		size_t before = iov_iter_count(iter);
 
 		if (s->snapshot)
 			cryo_snapshot_look(s->snapshot);
-		file_start_write(s->file);
-		n = vfs_iter_write(s->file, iter, &s->pos, 0);
-		file_end_write(s->file);
+		file_start_write(file);
+		n = vfs_iter_write(file, iter, &s->pos, 0);
+		file_end_write(file);
 		if (n == 0)
 			return -EIO;
+		if (file == s->direct && cryo_direct_refused(n)) {
+			end_direct(s);
+			iov_iter_revert(iter, before - iov_iter_count(iter));
+			continue;
+		}
 		if (is_interruption(n) && looks_only(s, iter, before))
 			continue;
 		if (is_interruption(n))

@@ -31,6 +31,7 @@ enum : int {
   kContOption,
   kSyncOption,
   kNoSyncOption,
+  kDirectOption,
   kSaveExeOption,
   kSavePrivateOption,
   kSaveSharedOption,
@@ -93,6 +94,7 @@ constexpr option kLongOptions[] = {
     {"cont", no_argument, nullptr, kContOption},
     {"sync", no_argument, nullptr, kSyncOption},
     {"nosync", no_argument, nullptr, kNoSyncOption},
+    {"direct", optional_argument, nullptr, kDirectOption},
     {"save-exe", no_argument, nullptr, kSaveExeOption},
     {"save-private", no_argument, nullptr, kSavePrivateOption},
     {"save-shared", no_argument, nullptr, kSaveSharedOption},
@@ -190,6 +192,7 @@ class Parser {
   bool snapshot_option(int choice, const char* argument);
   bool incremental_option(int choice, const char* argument);
   void check_incremental() const;
+  void set_direct(const std::string& when);
   void set_tcp_policy(const std::string& policy);
   void set_callbacks(const std::string& choice);
   bool compression_option(int choice, const char* argument);
@@ -366,6 +369,17 @@ void Parser::set_callbacks(const std::string& choice) {
   if (choice == "no") options_.flags |= CRYO_CKPT_NO_CALLBACKS;
 }
 
+void Parser::set_direct(const std::string& when) {
+  if (when == "auto")
+    options_.direct = Direct::kAuto;
+  else if (when == "always")
+    options_.direct = Direct::kAlways;
+  else if (when == "never")
+    options_.direct = Direct::kNever;
+  else
+    usage_error("--direct: '{}' is neither \"auto\" nor \"always\" nor \"never\"", when);
+}
+
 void Parser::set_tcp_policy(const std::string& policy) {
   if (policy != "refuse" && policy != "close")
     usage_error("--tcp: '{}' is neither \"refuse\" nor \"close\"", policy);
@@ -450,6 +464,9 @@ bool Parser::other_option(int choice, const char* argument) {
       return true;
     case kNoSyncOption:
       options_.sync = false;
+      return true;
+    case kDirectOption:
+      set_direct(argument == nullptr ? "always" : argument);
       return true;
     case kDryRunOption:
       options_.dry_run = true;

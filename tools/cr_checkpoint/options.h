@@ -21,6 +21,13 @@ enum class Placement {
   kNoClobber,  // an old one is an error
 };
 
+// When pages of memory go past the page cache (O_DIRECT).
+enum class Direct {
+  kAuto,    // where that is faster: see CRYO_CKPT_DIRECT
+  kAlways,  // wherever it can be done
+  kNever,
+};
+
 // When the module's log of the request is shown.
 enum class LogLevel { kNever, kOnError, kAlways };
 
@@ -58,6 +65,7 @@ struct Options {
   Placement placement = Placement::kAtomic;
   std::string backup_name;  // empty: NAME.~N~
   bool sync = true;
+  Direct direct = Direct::kAuto;
   std::optional<int> signal;  // sent when the context is in place
   std::uint32_t flags = 0;    // CRYO_CKPT_SAVE_*, CRYO_CKPT_PTRACED_ALLOW
   std::uint32_t timeout_ms = 0;

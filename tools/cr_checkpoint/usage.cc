@@ -69,6 +69,8 @@ Others:
   -t, --time SEC          give up after SEC seconds
       --dry-run           list what cannot be saved, write nothing
       --sync, --nosync    wait until the context is on the disk (default), or do not
+      --direct WHEN       pages of memory go to the disk past the page cache: "auto", where that is
+                          faster (default), "always" where it can be done, or "never"
       --kmsg-none, --kmsg-error, --kmsg-warning
                           show what the kernel module says about the process never, on failure
                           (default), or always

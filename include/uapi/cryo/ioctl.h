@@ -28,7 +28,7 @@
 
 /* Major: incompatible change. Minor: something was added. */
 #define CRYO_ABI_MAJOR		1
-#define CRYO_ABI_MINOR		4
+#define CRYO_ABI_MINOR		5
 
 /* Does a module with this interface know all that its user was built to ask for? */
 #define CRYO_ABI_FITS(major, minor)	((major) == CRYO_ABI_MAJOR && (minor) >= CRYO_ABI_MINOR)
@@ -81,6 +81,9 @@ struct cryo_version {
  * a restart makes of it.
  * @out_fd is any descriptor open for writing: the context is written to it in
  * one sequential pass from its current position.
+ * With CRYO_CKPT_DIRECT pages of memory are written as with O_DIRECT, when @out_fd is a regular file of a file system on
+ * a block device and the context has many of them; the rest of the context, and all of it where that cannot be done,
+ * goes through the page cache.
  * @timeout_ms bounds the whole request (freeze, capture and writing); 0 means
  * no limit on capture and writing.
  * @freeze_ms bounds the time until all threads of the target are parked; 0
@@ -109,8 +112,11 @@ struct cryo_version {
 #define CRYO_CKPT_NO_CALLBACKS	(1U << 17)	/* processes that registered are not told (client.h) */
 #define CRYO_CKPT_SNAPSHOT	(1U << 18)	/* thaw before memory is written, where that is possible */
 #define CRYO_CKPT_TRACK		(1U << 19)	/* what is written from now on is to be known, see CRYO_CKPT_PARENT */
+#define CRYO_CKPT_DIRECT	(1U << 20)	/* page data go past the page cache where that is faster */
+#define CRYO_CKPT_DIRECT_ALWAYS	(1U << 21)	/* ... wherever it can be done */
 #define CRYO_CKPT_FLAGS		(((1U << 6) - 1) | CRYO_CKPT_TCP_CLOSE | CRYO_CKPT_SELF | \
-				 CRYO_CKPT_NO_CALLBACKS | CRYO_CKPT_SNAPSHOT | CRYO_CKPT_TRACK)
+				 CRYO_CKPT_NO_CALLBACKS | CRYO_CKPT_SNAPSHOT | CRYO_CKPT_TRACK | \
+				 CRYO_CKPT_DIRECT | CRYO_CKPT_DIRECT_ALWAYS)
 
 #define CRYO_FREEZE_DEFAULT_MS	10000
 
