@@ -53,13 +53,22 @@ struct cryo_map_table {
 	struct cryo_map_table_run *runs;
 	u32 nr_runs;
 	u32 nr_chunks;
+	struct work_struct look_ahead;	/* has a reference while it is queued */
+	u32 behind;			/* the chunk behind which that looks; U32_MAX: it never has */
 };
 
 enum cryo_map_state {
 	CRYO_MAP_UNKNOWN,
+	CRYO_MAP_BUSY,			/* somebody is comparing it */
 	CRYO_MAP_GOOD,
 	CRYO_MAP_BAD,
 };
+
+/* Need nobody be waited for to know whether it is good? */
+static inline bool cryo_map_is_known(struct cryo_map_table *t, u32 chunk)
+{
+	return READ_ONCE(t->states[chunk]) >= CRYO_MAP_GOOD;
+}
 
 struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
 					   struct cryo_map_source *source);
@@ -69,6 +78,7 @@ struct cryo_map_table_run *cryo_map_find_run(struct cryo_map_table *t, unsigned 
 struct cryo_map_table_run *cryo_map_run_of_bit(struct cryo_map_table *t, unsigned long bit);
 unsigned long cryo_map_bit(struct cryo_map_table *t, unsigned long page);
 int cryo_map_verify(struct cryo_map_table *t, u32 chunk);
+void cryo_map_look_ahead(struct cryo_map_table *t, u32 chunk);
 struct page *cryo_map_page(struct cryo_map_table *t, struct cryo_map_table_run *run,
 			   unsigned long page);
 

@@ -14,8 +14,9 @@
 #include "cryo.h"
 #include "map.h"
 
-#define BATCH	32	/* pages for which the lock is held at a time */
+#define BATCH	128	/* pages for which the lock is held at a time */
 #define AROUND	16	/* that come with one that was asked for */
+#define BEHIND	64	/* ... when it is the one behind those that have come last */
 
 struct workqueue_struct *cryo_map_queue;
 
@@ -90,22 +91,35 @@ static struct cryo_map_vma *choose_next(struct cryo_map_mm *map, unsigned long *
 	return NULL;
 }
 
+/* A page comes into @vma, to be anonymous memory that the process may write to. */
+static int bring(struct vm_area_struct *vma, unsigned long addr)
+{
+	vm_fault_t ret = handle_mm_fault(vma, addr, FAULT_FLAG_WRITE | FAULT_FLAG_REMOTE, NULL);
+
+	if (!(ret & VM_FAULT_ERROR))
+		return 0;
+	return ret & VM_FAULT_OOM ? -ENOMEM : -EFAULT;
+}
+
 /* Some of the pages from @addr on, whose bit is @bit; returns how many. */
 static long bring_some(struct cryo_map_vma *v, unsigned long bit, unsigned long addr,
 		       unsigned long end, unsigned long most)
 {
 	struct cryo_map_table_run *run = cryo_map_run_of_bit(v->table, bit);
-	struct page *pages[BATCH];
-	long i, n;
+	unsigned long last;
+	int err = 0;
+	long n = 0;
 
-	n = min3((end - addr) >> PAGE_SHIFT, run->bit + run->nr_pages - bit, most);
-	i = find_next_bit(v->table->settled, bit + n, bit) - bit;
-	n = cryo_get_user_pages_remote(v->map->mm, addr, min(n, i), FOLL_WRITE | FOLL_FORCE, pages);
-	for (i = 0; i < n; i++) {
-		put_page(pages[i]);
-		set_bit(bit + i, v->table->settled);
+	last = bit + min3((end - addr) >> PAGE_SHIFT, run->bit + run->nr_pages - bit, most);
+	last = find_next_bit(v->table->settled, last, bit);
+	for (; bit < last && !err; bit++, addr += PAGE_SIZE) {
+		err = bring(v->vma, addr);
+		if (!err) {
+			set_bit(bit, v->table->settled);
+			n++;
+		}
 	}
-	return n ?: -EFAULT;
+	return n ?: err;
 }
 
 /*
@@ -175,7 +189,7 @@ int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32
 		cryo_vma_start_write(map->mm, addr);
 		bit = cryo_map_bit(t, cryo_map_page_of(v, addr));
 		if (!test_bit(bit, t->settled))
-			n = bring_some(v, bit, addr, vma->vm_end, AROUND);
+			n = bring_some(v, bit, addr, vma->vm_end, bit == v->used ? BEHIND : AROUND);
 		v->used = bit + max(n, 0L);
 		map->used = v;
 	}
@@ -200,7 +214,8 @@ static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u
 		return DONE;
 	}
 	*chunk = cryo_map_run_of_bit(v->table, bit)->chunk;
-	if (READ_ONCE(v->table->states[*chunk]) == CRYO_MAP_UNKNOWN) {
+	cryo_map_look_ahead(v->table, *chunk);
+	if (!cryo_map_is_known(v->table, *chunk)) {
 		cryo_map_table_get(v->table);
 		*verify = v->table;
 		return MORE;

@@ -15,6 +15,8 @@
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/wait_bit.h>
+#include <linux/workqueue.h>
 #include <linux/xxhash.h>
 
 #include "compat/fs.h"
@@ -200,6 +202,8 @@ static void table_free(struct kref *ref)
 	kfree(t);
 }
 
+static void look_ahead(struct work_struct *work);
+
 struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
 					   struct cryo_map_source *source)
 {
@@ -212,6 +216,8 @@ struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
 	if (!t)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&t->ref);
+	INIT_WORK(&t->look_ahead, look_ahead);
+	t->behind = U32_MAX;
 	kref_get(&source->ref);
 	t->source = source;
 	t->pid = task_tgid_nr(current);
@@ -313,25 +319,69 @@ static int checksum(struct cryo_map_table *t, const struct cryo_map_chunk *chunk
 	return 0;
 }
 
-/* Are the bytes of the chunk what the context says? Asked once; afterwards it is known. */
+static u8 compare(struct cryo_map_table *t, const struct cryo_map_chunk *chunk, int *err)
+{
+	u32 sum = 0;
+
+	*err = checksum(t, chunk, &sum);
+	if (!*err && sum == chunk->checksum)
+		return CRYO_MAP_GOOD;
+	if (*err == -ENOMEM || *err == -EINTR)
+		return CRYO_MAP_UNKNOWN;
+	pr_warn_ratelimited("cryo: pid %d: %pD: memory from byte %llu on cannot be used: %s (error %d)\n",
+			    t->pid, t->source->file, chunk->offset,
+			    *err ? "it cannot be read" : "wrong checksum", *err);
+	*err = -EIO;
+	return CRYO_MAP_BAD;
+}
+
+/*
+ * Are the bytes of the chunk what the context says? Asked once; afterwards it is known. Who comes while somebody
+ * else is at it waits for his answer.
+ */
 int cryo_map_verify(struct cryo_map_table *t, u32 index)
 {
-	const struct cryo_map_chunk *chunk = &t->chunks[index];
-	u32 sum = 0;
+	u8 *state = &t->states[index], found;
 	int err;
 
-	if (READ_ONCE(t->states[index]) != CRYO_MAP_UNKNOWN)
-		return READ_ONCE(t->states[index]) == CRYO_MAP_GOOD ? 0 : -EIO;
-	err = checksum(t, chunk, &sum);
-	if (err == -ENOMEM || err == -EINTR)
-		return err;
-	if (err || sum != chunk->checksum) {
-		pr_warn_ratelimited("cryo: pid %d: %pD: memory from byte %llu on cannot be used: %s (error %d)\n",
-				    t->pid, t->source->file, chunk->offset,
-				    err ? "it cannot be read" : "wrong checksum", err);
-		WRITE_ONCE(t->states[index], CRYO_MAP_BAD);
-		return -EIO;
-	}
-	WRITE_ONCE(t->states[index], CRYO_MAP_GOOD);
-	return 0;
+	if (smp_load_acquire(state) == CRYO_MAP_GOOD)
+		return 0;
+	do {
+		found = cmpxchg(state, CRYO_MAP_UNKNOWN, CRYO_MAP_BUSY);
+		if (found == CRYO_MAP_BUSY &&
+		    wait_var_event_killable(state, READ_ONCE(*state) != CRYO_MAP_BUSY))
+			return -EINTR;
+	} while (found == CRYO_MAP_BUSY);
+	if (found != CRYO_MAP_UNKNOWN)
+		return found == CRYO_MAP_GOOD ? 0 : -EIO;
+	found = compare(t, &t->chunks[index], &err);
+	smp_store_release(state, found);
+	wake_up_var(state);
+	return err;
+}
+
+/* ---- chunks that are going to be asked for ---- */
+
+#define AHEAD	4	/* chunks */
+
+static void look_ahead(struct work_struct *work)
+{
+	struct cryo_map_table *t = container_of(work, struct cryo_map_table, look_ahead);
+	u32 first = READ_ONCE(t->behind) + 1, i;
+
+	for (i = first; i < t->nr_chunks && i < first + AHEAD; i++)
+		if (READ_ONCE(t->states[i]) == CRYO_MAP_UNKNOWN && cryo_map_verify(t, i))
+			break;
+	cryo_map_table_put(t);
+}
+
+/* Another processor compares those behind @chunk, while the pages of this one come. */
+void cryo_map_look_ahead(struct cryo_map_table *t, u32 chunk)
+{
+	if (READ_ONCE(t->behind) == chunk)
+		return;
+	WRITE_ONCE(t->behind, chunk);
+	cryo_map_table_get(t);
+	if (!queue_work(cryo_map_queue, &t->look_ahead))
+		cryo_map_table_put(t);
 }
