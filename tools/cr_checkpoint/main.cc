@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/exit_codes.h"
 #include "base/message.h"
+#include "base/small_threads.h"
 #include "cr_checkpoint/job.h"
 #include "cr_checkpoint/options.h"
 
@@ -52,6 +53,7 @@ int run(int argc, char** argv) {
   try {
     const Options options = parse_options(argc, argv);
     open_standard_descriptors();
+    use_small_threads();
     block_signals();
     return checkpoint(options);
   } catch (const UsageError& error) {
