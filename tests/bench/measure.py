@@ -15,7 +15,8 @@ as root.  What the workloads do is in workload.c.  Figures, each for RUNS runs:
   second    total of another checkpoint, after 1 % of the memory has changed, in ms
   second_bytes
 
-and the limits of the machine: a write(2) of the same bytes to the same place, a fork() of the same process.
+and the limits of the machine: a write(2) of the same bytes to the same place (on a disk with O_DIRECT, and synced), a
+fork() of the same process.
 """
 import argparse
 import ctypes
@@ -115,13 +116,16 @@ class Cryo:
 
     def checkpoint(self, pid, path, before=None):
         parent = ["--parent", before] if before else ["--track"] if before == "" else []
-        command(["cr_checkpoint", "--tree", "--nosync", *self.options, *parent, "-f", path, str(pid)])
+        command(["cr_checkpoint", "--tree", *self.options, *parent, "-f", path, str(pid)])
 
     def restart(self, path):
         return subprocess.Popen(["cr_restart", *self.restart_options, path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
 class Criu:
+    def __init__(self, durable):
+        self.durable = durable
+
     def checkpoint(self, pid, path, before=None):
         os.mkdir(path)
         arguments = ["criu", "dump", "-t", str(pid), "-D", path, "--leave-running", "-o", "dump.log", "-v1"]
@@ -130,22 +134,28 @@ class Criu:
         elif before:
             arguments += ["--track-mem", "--prev-images-dir", os.path.relpath(before, path)]
         command(arguments)
+        if self.durable:
+            os.sync()
 
     def restart(self, path):
         return subprocess.Popen(["criu", "restore", "-d", "-D", path, "-o", "restore.log", "-v1"],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
-def tools(peers):
-    found = {"cryo": Cryo()}
+def tools(peers, durable):
+    """Durable: what they write is on the disk when they are done."""
+    sync = [] if durable else ["--nosync"]
+    found = {"cryo": Cryo(sync)}
     if "--no-snapshot" in command(["cr_checkpoint", "--help"]):
-        found = {"cryo": Cryo(["--snapshot"]), "cryo, stopped": Cryo(["--no-snapshot"])}
+        found = {"cryo": Cryo([*sync, "--snapshot"]), "cryo, stopped": Cryo([*sync, "--no-snapshot"])}
     if "--no-map" in command(["cr_restart", "--help"]):
-        found["cryo, read"] = Cryo(["--no-snapshot"], ["--no-map"])
+        found["cryo, read"] = Cryo([*sync, "--no-snapshot"], ["--no-map"])
+    if durable:
+        found["cryo, cache"] = Cryo([*sync, "--no-snapshot", "--direct=never"])
     for peer in peers:
         if not shutil.which(peer):
             raise Failure(f"{peer} is not installed")
-        found[peer] = {"criu": Criu}[peer]()
+        found[peer] = {"criu": Criu}[peer](durable)
     return found
 
 
@@ -314,6 +324,22 @@ def write_ms(directory, mib):
     return seconds * 1e3
 
 
+def direct_ms(directory, mib):
+    """The same with O_DIRECT, until it is on the disk."""
+    block = mmap.mmap(-1, 2 << 20)
+    block.write(os.urandom(2 << 20))
+    path = os.path.join(directory, "limit")
+    begin = time.monotonic()
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_DIRECT, 0o600)
+    for _ in range(max(mib // 2, 1)):
+        os.write(fd, block)
+    os.fsync(fd)
+    os.close(fd)
+    seconds = time.monotonic() - begin
+    os.unlink(path)
+    return seconds * 1e3
+
+
 def copy_ms(mib):
     """memcpy(3) of memory that is there already."""
     source, target = (ctypes.create_string_buffer(mib << 20) for _ in range(2))
@@ -392,6 +418,7 @@ def parse():
     parser.add_argument("--json")
     parser.add_argument("--plot")
     parser.add_argument("--directory", default="/dev/shm", help="where contexts go")
+    parser.add_argument("--durable", action="store_true", help="they are on the disk when the time is taken")
     arguments = parser.parse_args()
     if arguments.runs < 1:
         parser.error("--runs wants a number of at least 1")
@@ -401,11 +428,12 @@ def parse():
 def measure(arguments):
     """Runs of the tools take turns: what changes on the machine meanwhile happens to all."""
     results, limits, failed = {}, {"write": {}}, 0
-    all_tools = tools(arguments.peer)
+    all_tools = tools(arguments.peer, arguments.durable)
+    write = direct_ms if arguments.durable else write_ms
     warm_up(all_tools, arguments.directory)
     for name in arguments.workload or DEFAULT:
         results[name] = {tool: {} for tool in all_tools}
-        limits["write"][name] = median([write_ms(arguments.directory, WORKLOADS[name][1]) for _ in range(3)])
+        limits["write"][name] = median([write(arguments.directory, WORKLOADS[name][1]) for _ in range(3)])
         for _ in range(arguments.runs):
             for tool, how in all_tools.items():
                 try:
@@ -418,7 +446,7 @@ def measure(arguments):
                     results[name][tool].setdefault(figure, []).append(value)
         show(name, results[name], limits)
     limits["memcpy of 1 GiB"] = median([copy_ms(1024) for _ in range(3)])
-    limits["write of 1 GiB"] = median([write_ms(arguments.directory, 1024) for _ in range(3)])
+    limits["write of 1 GiB"] = median([write(arguments.directory, 1024) for _ in range(3)])
     return results, limits, failed
 
 
@@ -430,7 +458,7 @@ def main():
         results, limits, failed = measure(arguments)
     except Failure as error:
         sys.exit(f"measure: {error}")
-    print(f"\nmemcpy of 1 GiB {limits['memcpy of 1 GiB']:.0f} ms, write(2) of 1 GiB {limits['write of 1 GiB']:.0f} ms")
+    print(f"\nmemcpy of 1 GiB {limits['memcpy of 1 GiB']:.0f} ms, write(2) of 1 GiB{' with O_DIRECT' if arguments.durable else ''} {limits['write of 1 GiB']:.0f} ms")
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as f:
             json.dump({"kernel": platform.release(), "processors": os.cpu_count(), "directory": arguments.directory,
