@@ -293,11 +293,14 @@ private:
 
     bool check_killed(const std::string& what) {
         if (!old_pid_) old_pid_ = pid_;
-        if (desc_.flag(CRT_RUNS_ON)) kill(old_pid_, SIGKILL);
+        if (desc_.flag(CRT_RUNS_ON) && kill(-old_pid_, SIGKILL) != 0) kill(old_pid_, SIGKILL);
         int status = wait_for(pid_, 5000);  // cr_restart ends as its process does
         if (status == -1 || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
             return fail(what + ": --kill: the process " + say_status(status), {"ck.out", "ck.err"});
         pid_ = 0;
+        // Its children, whose ids are wanted again.
+        if (desc_.flag(CRT_RUNS_ON) && !until(5000, [&] { return kill(-old_pid_, 0) != 0; }))
+            return fail(what + ": not all of its group are gone");
         out_size_ = fs::file_size(dir_ / "out");
         pause_for(desc_.number("dead_ms"));
         return tamper(what);
