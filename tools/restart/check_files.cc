@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 
+#include "base/parse.h"
 #include "restart/check.h"
 #include "restart/fanotify.h"
 #include "restart/files.h"
@@ -15,6 +15,7 @@
 #include "restart/mounts.h"
 #include "restart/mqueue.h"
 #include "restart/posix_shm.h"
+#include "restart/proc_files.h"
 #include "restart/sockets.h"
 #include "restart/timers.h"
 
@@ -151,9 +152,10 @@ void FileChecker::check_socket(const File& file) {
 }
 
 void FileChecker::check_pipe(const Inode& inode) {
-  std::uint64_t limit = 0;
-  std::ifstream("/proc/sys/fs/pipe-max-size") >> limit;
-  if (inode.pipe->head.capacity > limit && !capable(own_, CAP_SYS_RESOURCE))
+  if (capable(own_, CAP_SYS_RESOURCE)) return;
+  const std::string text = read_proc("sys/fs/pipe-max-size");
+  const auto limit = parse_number<std::uint64_t>(text.substr(0, text.find('\n'))).value_or(0);
+  if (inode.pipe->head.capacity > limit)
     problem(EPERM, "a pipe of {} bytes is larger than /proc/sys/fs/pipe-max-size allows ({})",
             inode.pipe->head.capacity, limit);
 }

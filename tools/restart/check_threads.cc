@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What single threads need: register sets, CPUs, priorities.
 #include <elf.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <string>
 
 #include "base/parse.h"
+#include "base/unique_fd.h"
 #include "restart/check.h"
 #include "restart/mempolicy.h"
 #include "restart/restart_arch.h"
@@ -28,8 +30,12 @@ std::uint64_t soft_limit(__rlimit_resource_t resource) {
 
 // CPUs of this machine, from "0-3,8".
 std::vector<bool> possible_cpus() {
-  std::string text;
-  std::getline(std::ifstream("/sys/devices/system/cpu/possible"), text);
+  constexpr std::size_t kPage = 4096;  // what such a file has at most
+  std::string text(kPage, '\0');
+  const UniqueFd file(::open("/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC));
+  const ssize_t got = file ? ::read(file.get(), text.data(), text.size()) : 0;
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  text.resize(std::min(text.size(), text.find('\n')));
   std::vector<bool> cpus;
   for (std::size_t at = 0; at < text.size();) {
     const std::string part = text.substr(at, text.find(',', at) - at);
@@ -45,8 +51,11 @@ std::vector<bool> possible_cpus() {
   return cpus;
 }
 
-bool any_cpu(const Thread& thread, const std::vector<bool>& possible) {
-  if (thread.cpus.empty() || possible.empty()) return true;
+// The first processor is always there, so that few have to look which the others are.
+bool any_cpu(const Thread& thread) {
+  if (thread.cpus.empty() || (thread.cpus.front() & 1U) != 0) return true;
+  const std::vector<bool> possible = possible_cpus();
+  if (possible.empty()) return true;
   for (std::size_t cpu = 0; cpu < possible.size() && cpu / 64 < thread.cpus.size(); ++cpu)
     if (possible[cpu] && (thread.cpus[cpu / 64] >> (cpu % 64) & 1)) return true;
   return false;
@@ -80,14 +89,13 @@ void check_seccomp(const CheckInput& input, const Thread& thread, Findings& find
 }  // namespace
 
 void check_threads(const CheckInput& input, Findings& findings) {
-  const std::vector<bool> possible = possible_cpus();
   for (const Thread& thread : input.process.threads) {
     if (has_exited(thread)) continue;
     const bool general = std::any_of(thread.regsets.begin(), thread.regsets.end(),
                                      [](const Regset& set) { return set.head.note == NT_PRSTATUS; });
     if (!general)
       findings.problem(EBADMSG, "thread {}: the context lacks its general registers", thread.head.tid);
-    if (!any_cpu(thread, possible))
+    if (!any_cpu(thread))
       findings.problem(EINVAL, "thread {}: none of the CPUs that it may run on exists here", thread.head.tid);
     check_priorities(input, thread.head, findings);
     check_seccomp(input, thread, findings);
