@@ -20,6 +20,11 @@ mkdir "$disk"
 trap 'rm -rf "$disk"; clean_up' EXIT
 [[ $(stat -f -c %T "$disk") == ext* ]] || { echo "Bail out! $disk is not on a disk"; exit 1; }
 
+free() { echo $(($(stat -f -c '%f * %S' "$disk"))); }
+free_before=$(free)
+# Files from which pages were still to come are only gone when the module has let go of them.
+is_free_again() { [ "$(free)" -ge $((free_before - mib)) ]; }
+
 fresh
 start_quietly 40
 for options in "--no-snapshot" "--snapshot"; do
@@ -73,7 +78,8 @@ check "... from the disk" restarts "$disk/auto"
 
 # What the disk says.
 rm -f "$disk"/*
-fallocate -l $(($(stat -f -c '%f * %S' "$disk") - 24 * mib)) "$disk/filler"
+check "the disk has room again" wait_for is_free_again
+fallocate -l $(($(free) - 24 * mib)) "$disk/filler"
 start_quietly 40
 for options in "--no-snapshot" "--snapshot" "--clobber"; do
 	# shellcheck disable=SC2086 # words are wanted
