@@ -344,6 +344,7 @@ int cryo_map_verify(struct cryo_map_table *t, u32 index)
 	u8 *state = &t->states[index], found;
 	int err;
 
+	/* Pairs with the release below: what was compared is what is going to be copied. */
 	if (smp_load_acquire(state) == CRYO_MAP_GOOD)
 		return 0;
 	do {
@@ -355,7 +356,10 @@ int cryo_map_verify(struct cryo_map_table *t, u32 index)
 	if (found != CRYO_MAP_UNKNOWN)
 		return found == CRYO_MAP_GOOD ? 0 : -EIO;
 	found = compare(t, &t->chunks[index], &err);
+	/* Pairs with the acquire above. */
 	smp_store_release(state, found);
+	/* The state is there before the queue is looked at: pairs with the barrier of prepare_to_wait_event(). */
+	smp_mb();
 	wake_up_var(state);
 	return err;
 }
