@@ -20,7 +20,7 @@
 
 /* ---- map_table.c: where the pages of an area are in the file ---- */
 
-/* The context. Nobody can write to it as long as this exists. */
+/* The context, or an ancestor of it. Nobody can write to it as long as this exists. */
 struct cryo_map_source {
 	struct kref ref;
 	struct file *file;		/* counted */
@@ -28,6 +28,13 @@ struct cryo_map_source {
 
 struct cryo_map_source *cryo_map_source_get(int fd);
 void cryo_map_source_put(struct cryo_map_source *source);
+
+/* Those of a restart handle, by number. Each is set once, and stays as long as the handle. */
+struct cryo_map_files {
+	struct cryo_map_source *sources[CRYO_MAP_MAX_FILES];	/* counted, or NULL */
+};
+
+void cryo_map_files_put(struct cryo_map_files *files);
 
 struct cryo_map_table_run {
 	unsigned long page;		/* the first one, from the start of the area */
@@ -39,7 +46,8 @@ struct cryo_map_table_run {
 
 struct cryo_map_table {
 	struct kref ref;
-	struct cryo_map_source *source;	/* counted */
+	struct cryo_map_source **sources;	/* by number: counted those that chunks are of, others NULL */
+	u32 nr_sources;
 	unsigned long base;		/* vm_pgoff of the area's first page */
 	pid_t pid;			/* of the process, for messages */
 	unsigned long bits;		/* pages in runs */
@@ -71,7 +79,7 @@ static inline bool cryo_map_is_known(struct cryo_map_table *t, u32 chunk)
 }
 
 struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
-					   struct cryo_map_source *source);
+					   struct cryo_map_files *files);
 void cryo_map_table_get(struct cryo_map_table *t);
 void cryo_map_table_put(struct cryo_map_table *t);
 struct cryo_map_table_run *cryo_map_find_run(struct cryo_map_table *t, unsigned long page);
@@ -134,7 +142,7 @@ void cryo_map_populate(struct work_struct *work);
 
 /* ---- restart_map.c ---- */
 
-long cryo_restart_map_file(struct cryo_map_source **source, void __user *arg);
-long cryo_restart_map(struct cryo_map_source **slot, void __user *arg);
+long cryo_restart_map_file(struct cryo_map_files *files, void __user *arg);
+long cryo_restart_map(struct cryo_map_files *files, void __user *arg);
 
 #endif

@@ -10,6 +10,7 @@
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/pagemap.h>
 #include <linux/ratelimit.h>
 #include <linux/shmem_fs.h>
@@ -79,6 +80,14 @@ void cryo_map_source_put(struct cryo_map_source *source)
 		kref_put(&source->ref, source_free);
 }
 
+void cryo_map_files_put(struct cryo_map_files *files)
+{
+	u32 i;
+
+	for (i = 0; i < CRYO_MAP_MAX_FILES; i++)
+		cryo_map_source_put(files->sources[i]);
+}
+
 static struct page *page_at(struct cryo_map_source *source, u64 offset)
 {
 	struct address_space *mapping = source->file->f_mapping;
@@ -91,8 +100,9 @@ static struct page *page_at(struct cryo_map_source *source, u64 offset)
 
 /* ---- the table ---- */
 
-static bool is_chunk(const struct cryo_map_chunk *chunk, loff_t size)
+static bool is_chunk(struct cryo_map_table *t, const struct cryo_map_chunk *chunk)
 {
+	loff_t size = i_size_read(file_inode(t->sources[chunk->file]->file));
 	u64 bytes = (u64)chunk->nr_pages << PAGE_SHIFT;
 
 	return chunk->nr_pages && chunk->nr_pages <= CRYO_PAGES_MAX &&
@@ -160,10 +170,38 @@ static int copy_runs(struct cryo_map_table *t, const struct cryo_map *args)
 	return t->settled ? 0 : -ENOMEM;
 }
 
-static int copy_chunks(struct cryo_map_table *t, const struct cryo_map *args)
+/* Those that chunks are of, which the table keeps. */
+static int take_sources(struct cryo_map_table *t, struct cryo_map_files *files)
 {
-	loff_t size = i_size_read(file_inode(t->source->file));
+	struct cryo_map_source *source;
+	u32 i, file, last = 0;
+
+	for (i = 0; i < t->nr_chunks; i++)
+		last = max_t(u32, last, t->chunks[i].file);
+	if (last >= CRYO_MAP_MAX_FILES)
+		return -EINVAL;
+	t->sources = kcalloc(last + 1, sizeof(*t->sources), GFP_KERNEL_ACCOUNT);
+	if (!t->sources)
+		return -ENOMEM;
+	t->nr_sources = last + 1;
+	for (i = 0; i < t->nr_chunks; i++) {
+		file = array_index_nospec(t->chunks[i].file, CRYO_MAP_MAX_FILES);
+		if (t->sources[file])
+			continue;
+		source = READ_ONCE(files->sources[file]);
+		if (!source)
+			return -ENXIO;
+		kref_get(&source->ref);
+		t->sources[file] = source;
+	}
+	return 0;
+}
+
+static int copy_chunks(struct cryo_map_table *t, const struct cryo_map *args,
+		       struct cryo_map_files *files)
+{
 	struct cryo_map_chunk *chunks;
+	int err;
 	u32 i;
 
 	t->states = kvzalloc(args->nr_chunks, GFP_KERNEL_ACCOUNT);
@@ -175,8 +213,11 @@ static int copy_chunks(struct cryo_map_table *t, const struct cryo_map *args)
 		return PTR_ERR(chunks);
 	t->chunks = chunks;
 	t->nr_chunks = args->nr_chunks;
+	err = take_sources(t, files);
+	if (err)
+		return err;
 	for (i = 0; i < t->nr_chunks; i++)
-		if (!is_chunk(&chunks[i], size))
+		if (!is_chunk(t, &chunks[i]))
 			return -EINVAL;
 	return 0;
 }
@@ -193,8 +234,11 @@ static bool has_sane_numbers(const struct cryo_map *args)
 static void table_free(struct kref *ref)
 {
 	struct cryo_map_table *t = container_of(ref, struct cryo_map_table, ref);
+	u32 i;
 
-	cryo_map_source_put(t->source);
+	for (i = 0; i < t->nr_sources; i++)
+		cryo_map_source_put(t->sources[i]);
+	kfree(t->sources);
 	kvfree(t->settled);
 	kvfree(t->chunks);
 	kvfree(t->states);
@@ -205,7 +249,7 @@ static void table_free(struct kref *ref)
 static void look_ahead(struct work_struct *work);
 
 struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
-					   struct cryo_map_source *source)
+					   struct cryo_map_files *files)
 {
 	struct cryo_map_table *t;
 	int err;
@@ -218,10 +262,8 @@ struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
 	kref_init(&t->ref);
 	INIT_WORK(&t->look_ahead, look_ahead);
 	t->behind = U32_MAX;
-	kref_get(&source->ref);
-	t->source = source;
 	t->pid = task_tgid_nr(current);
-	err = copy_chunks(t, args) ?: copy_runs(t, args);
+	err = copy_chunks(t, args, files) ?: copy_runs(t, args);
 	if (!err)
 		return t;
 	cryo_map_table_put(t);
@@ -291,22 +333,25 @@ struct cryo_map_table_run *cryo_map_run_of_bit(struct cryo_map_table *t, unsigne
 struct page *cryo_map_page(struct cryo_map_table *t, struct cryo_map_table_run *run,
 			   unsigned long page)
 {
-	return page_at(t->source, run->offset + ((u64)(page - run->page) << PAGE_SHIFT));
+	struct cryo_map_source *source = t->sources[t->chunks[run->chunk].file];
+
+	return page_at(source, run->offset + ((u64)(page - run->page) << PAGE_SHIFT));
 }
 
 static int checksum(struct cryo_map_table *t, const struct cryo_map_chunk *chunk, u32 *sum)
 {
+	struct cryo_map_source *source = t->sources[chunk->file];
 	struct xxh64_state state;
 	struct page *page;
 	void *at;
 	u32 i;
 
 	/* Else the pages would be read one by one. */
-	vfs_fadvise(t->source->file, chunk->offset, (loff_t)chunk->nr_pages << PAGE_SHIFT,
+	vfs_fadvise(source->file, chunk->offset, (loff_t)chunk->nr_pages << PAGE_SHIFT,
 		    POSIX_FADV_WILLNEED);
 	xxh64_reset(&state, 0);
 	for (i = 0; i < chunk->nr_pages; i++) {
-		page = page_at(t->source, chunk->offset + ((u64)i << PAGE_SHIFT));
+		page = page_at(source, chunk->offset + ((u64)i << PAGE_SHIFT));
 		if (IS_ERR(page))
 			return PTR_ERR(page);
 		at = kmap_local_page(page);
@@ -329,7 +374,7 @@ static u8 compare(struct cryo_map_table *t, const struct cryo_map_chunk *chunk, 
 	if (*err == -ENOMEM || *err == -EINTR)
 		return CRYO_MAP_UNKNOWN;
 	pr_warn_ratelimited("cryo: pid %d: %pD: memory from byte %llu on cannot be used: %s (error %d)\n",
-			    t->pid, t->source->file, chunk->offset,
+			    t->pid, t->sources[chunk->file]->file, chunk->offset,
 			    *err ? "it cannot be read" : "wrong checksum", *err);
 	*err = -EIO;
 	return CRYO_MAP_BAD;

@@ -66,7 +66,7 @@ struct group {
 	struct list_head members;
 	unsigned int joined;
 	unsigned int leaders;		/* of these, leaders of their process */
-	struct cryo_map_source *map_source;	/* counted; see restart_map.c */
+	struct cryo_map_files map_files;	/* see restart_map.c */
 
 	spinlock_t state_lock;		/* protects all below */
 	enum stage stage;
@@ -104,7 +104,7 @@ static void group_free(struct kref *ref)
 		member_free(m);
 	put_pid(g->coordinator);
 	put_cred(g->creds);
-	cryo_map_source_put(g->map_source);
+	cryo_map_files_put(&g->map_files);
 	cryo_log_free(&g->log);
 	kfree(g);
 }
@@ -702,9 +702,9 @@ static long group_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case CRYO_RST_MAP_FILE:
 		if (!is_coordinator(g))
 			return -EPERM;
-		return cryo_restart_map_file(&g->map_source, (void __user *)arg);
+		return cryo_restart_map_file(&g->map_files, (void __user *)arg);
 	case CRYO_RST_MAP:
-		return cryo_restart_map(&g->map_source, (void __user *)arg);
+		return cryo_restart_map(&g->map_files, (void __user *)arg);
 	}
 	return -ENOTTY;
 }

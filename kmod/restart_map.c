@@ -2,18 +2,19 @@
 /*
  * restart_map.c - mapped restart: what is asked for by the calls of a restart handle
  *
- * Done to the memory of the caller only, and from a file that he owns.
+ * Done to the memory of the caller only, and from files that he owns.
  */
 #include <linux/err.h>
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/sched.h>
 #include <linux/workqueue.h>
 
 #include "cryo.h"
 #include "map.h"
 
-/* CRYO_RST_MAP_FILE. @source is set once, and stays as long as the handle. */
-long cryo_restart_map_file(struct cryo_map_source **source, void __user *arg)
+/* CRYO_RST_MAP_FILE. */
+long cryo_restart_map_file(struct cryo_map_files *files, void __user *arg)
 {
 	struct cryo_map_source *made;
 	struct cryo_map_file args;
@@ -24,10 +25,13 @@ long cryo_restart_map_file(struct cryo_map_source **source, void __user *arg)
 		return err;
 	if (!IS_ENABLED(CONFIG_MMU_NOTIFIER))
 		return -EOPNOTSUPP;
+	if (args.file >= CRYO_MAP_MAX_FILES || args.reserved)
+		return -EINVAL;
+	args.file = array_index_nospec(args.file, CRYO_MAP_MAX_FILES);
 	made = cryo_map_source_get(args.fd);
 	if (IS_ERR(made))
 		return PTR_ERR(made);
-	if (!cmpxchg(source, NULL, made))
+	if (!cmpxchg(&files->sources[args.file], NULL, made))
 		return 0;
 	cryo_map_source_put(made);
 	return -EBUSY;
@@ -50,10 +54,9 @@ static int add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct c
 	return err;
 }
 
-/* CRYO_RST_MAP. @slot has what has come with CRYO_RST_MAP_FILE. */
-long cryo_restart_map(struct cryo_map_source **slot, void __user *arg)
+/* CRYO_RST_MAP. @files has what has come with CRYO_RST_MAP_FILE. */
+long cryo_restart_map(struct cryo_map_files *files, void __user *arg)
 {
-	struct cryo_map_source *source = READ_ONCE(*slot);
 	struct cryo_map_table *t;
 	struct cryo_map_mm *map;
 	struct cryo_map args;
@@ -62,9 +65,7 @@ long cryo_restart_map(struct cryo_map_source **slot, void __user *arg)
 	err = cryo_copy_args(&args, sizeof(args), sizeof(args), arg);
 	if (err)
 		return err;
-	if (!source)
-		return -ENXIO;
-	t = cryo_map_table_make(&args, source);
+	t = cryo_map_table_make(&args, files);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
 	map = cryo_map_of(current->mm, true);

@@ -156,7 +156,7 @@ ContextBuilder with_ancestor() {
   ContextBuilder builder;
   constexpr std::uint64_t kPage = 4096;
   const std::string_view name = "parent";
-  const cryo_ancestor ancestor{{1, 2, 3}, 10 * kPage, static_cast<std::uint32_t>(name.size()), 0};
+  const cryo_ancestor ancestor{{1, 2, 3}, 10 * kPage, static_cast<std::uint32_t>(name.size()), 0, 2, 3};
   Bytes names = test::bytes_of(ancestor);
   for (const char letter : name) names.push_back(static_cast<std::byte>(letter));
   const cryo_elsewhere_run run{8 * kPage, kPage, 2, 1};

@@ -99,7 +99,8 @@ static size_t map_argument(struct cryo_map *map)
 	area = mmap(NULL, AREA, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (uint32_t i = 0; i < 4; i++) {
 		chunks[i] = (struct cryo_map_chunk){
-			.offset = i * 4 * page, .nr_pages = about(4), .checksum = about(SUM_OF_ZEROS) };
+			.offset = i * 4 * page, .nr_pages = (uint16_t)about(4),
+			.file = (uint16_t)(one_in(8) ? odd_number() : rnd() % 3), .checksum = about(SUM_OF_ZEROS) };
 		runs[i] = (struct cryo_map_run){ .start = (uintptr_t)area + (i * 8 + rnd() % 4) * page,
 						 .offset = i * 4 * page, .nr_pages = about(4), .chunk = about(i) };
 	}
@@ -160,7 +161,8 @@ static size_t restart_argument(unsigned long cmd, void *block)
 		return sizeof(struct cryo_uring_counters);
 	case CRYO_RST_MAP_FILE:
 		*(struct cryo_map_file *)block = (struct cryo_map_file){
-			.fd = one_in(4) ? (int32_t)odd_number() : a_file };
+			.fd = one_in(4) ? (int32_t)odd_number() : a_file,
+			.file = one_in(4) ? odd_number() : (uint32_t)(rnd() % 3) };
 		return sizeof(struct cryo_map_file);
 	case CRYO_RST_MAP:
 		return map_argument(block);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Contexts that need others: what the reader takes and refuses, and what is found of those others.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <bit>
@@ -231,6 +232,32 @@ TEST("an ancestor that is no file") {
   std::filesystem::remove(family.path("parent"));
   CHECK_EQ(::mkfifo(family.path("parent").c_str(), 0600), 0);
   CHECK_ERROR(EBADMSG, "/parent, which is not a regular file", family.look());
+}
+
+TEST("an ancestor that nobody has touched") {
+  const Family family;
+  struct stat status {};
+  CHECK_EQ(::stat(family.path("parent").c_str(), &status), 0);
+  CHECK_EQ(changed_ns(status), 0U);  // it has just been written
+  do {
+    ::usleep(10'000);
+  } while (changed_ns(status) == 0);
+  Ancestor ancestor;
+  ancestor.head.inode = status.st_ino;
+  ancestor.head.changed_ns = changed_ns(status);
+  const auto untouched = [&] { return is_untouched(ancestor, Source::open(family.path("parent"))); };
+  CHECK(untouched());
+  ++ancestor.head.inode;
+  CHECK(!untouched());
+  --ancestor.head.inode;
+  ++ancestor.head.changed_ns;
+  CHECK(!untouched());
+  ancestor.head.changed_ns = 0;  // not known
+  CHECK(!untouched());
+  ancestor.head.changed_ns = changed_ns(status);
+  CHECK_EQ(::chmod(family.path("parent").c_str(), 0400), 0);
+  ::usleep(50'000);  // else there is no time that it was changed at
+  CHECK(!untouched());
 }
 
 TEST("what a context is known by") {

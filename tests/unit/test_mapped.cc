@@ -45,6 +45,8 @@ Context sample() {
   return context;
 }
 
+const MappableFiles kOwn = {{true, {}}};
+
 TEST("mapped: a run over two areas is two pieces") {
   const Context context = sample();
   const std::vector<PagePiece> pieces = pieces_of(context, context.mm(1), context.pages[1]);
@@ -59,7 +61,7 @@ TEST("mapped: a run over two areas is two pieces") {
 
 TEST("mapped: large areas, with what the module has to know of them") {
   const Context context = sample();
-  const auto areas = mapped_areas(context, context.mm(1));
+  const auto areas = mapped_areas(context, context.mm(1), kOwn);
   CHECK_EQ(areas.size(), 1U);
   const MappedArea& area = areas.at(0);
   CHECK_EQ(area.runs.size(), 2U);
@@ -73,7 +75,7 @@ TEST("mapped: large areas, with what the module has to know of them") {
 }
 
 TEST("mapped: checksums of what is read as well are not left to the module") {
-  const std::vector<bool> left = chunks_left_to_module(sample());
+  const std::vector<bool> left = chunks_left_to_module(sample(), kOwn);
   CHECK(left[0]);
   CHECK(!left[1]);
 }
@@ -83,7 +85,7 @@ template <typename Change>
 bool is_read_after(Change&& change) {
   Context context = sample();
   change(context);
-  return mapped_areas(context, context.mm(1)).empty();
+  return mapped_areas(context, context.mm(1), kOwn).empty();
 }
 
 TEST("mapped: what is odd is read") {
@@ -114,7 +116,83 @@ TEST("mapped: the bytes of a copy are read, so their checksum is compared") {
   copy.object = 2;
   copy.copy = true;
   context.pages.push_back(copy);
-  CHECK(!chunks_left_to_module(context)[0]);
+  CHECK(!chunks_left_to_module(context, kOwn)[0]);
+}
+
+// The first 512 pages are the last ones of two sections of the ancestor, in the other order.
+Context with_ancestor() {
+  Context context = sample();
+  const auto elsewhere = [](std::uint64_t start, std::uint64_t pages, std::uint64_t offset) {
+    PageChunk result = chunk({{start, pages}}, offset);
+    result.ancestor = 1;
+    result.checksum = 0;
+    result.section_flags = 0;
+    return result;
+  };
+  context.ancestors.resize(1);
+  context.pages[0] = elsewhere(kLarge, kChunk / 2, (1000 + kChunk / 2) * kPage);
+  context.pages.push_back(elsewhere(kLarge + kChunk / 2 * kPage, kChunk / 2 - 1, 101 * kPage));
+  context.pages.push_back(elsewhere(kLarge + (kChunk - 1) * kPage, 1, 1000 * kPage));
+  return context;
+}
+
+PageData section(std::uint64_t offset, std::uint64_t pages) {
+  return {offset * kPage, pages * kPage, static_cast<std::uint32_t>(offset),
+          CRYO_SECF_REQUIRED | CRYO_SECF_XXH64};
+}
+
+const MappableFiles kTwo = {{true, {}}, {true, {section(100, kChunk / 2), section(1000, kChunk)}}};
+
+TEST("mapped: from the sections of an ancestor, each known by its checksum once") {
+  const Context context = with_ancestor();
+  const auto areas = mapped_areas(context, context.mm(1), kTwo);
+  CHECK_EQ(areas.size(), 1U);
+  const MappedArea& area = areas.at(0);
+  CHECK_EQ(area.runs.size(), 4U);
+  CHECK_EQ(area.chunks.size(), 3U);
+  const auto chunk_of = [&](std::size_t run) { return area.chunks[area.runs[run].chunk]; };
+  CHECK_EQ(chunk_of(0).offset, 1000 * kPage);
+  CHECK_EQ(chunk_of(0).nr_pages, kChunk);
+  CHECK_EQ(chunk_of(0).file, 1U);
+  CHECK_EQ(chunk_of(0).checksum, 1000U);
+  CHECK_EQ(area.runs[0].offset, (1000 + kChunk / 2) * kPage);
+  CHECK_EQ(chunk_of(1).offset, 100 * kPage);
+  CHECK_EQ(area.runs[2].chunk, area.runs[0].chunk);
+  CHECK_EQ(chunk_of(3).offset, 600 * kPage);
+  CHECK_EQ(chunk_of(3).file, 0U);
+}
+
+TEST("mapped: what is in an ancestor is left to the module, or compared before") {
+  const Context context = with_ancestor();
+  const ChunkSet left = chunks_left_to_module(context, kTwo);
+  CHECK(left[0] && !left[1] && left[2] && left[3]);
+  const ChunkSet none = chunks_left_to_module(context, kOwn);
+  CHECK(!none[0] && !none[2] && !none[3]);
+  CHECK(mapped_areas(context, context.mm(1), kOwn).empty());
+  CHECK(mapped_areas(context, context.mm(1), {}).empty());
+}
+
+// Nothing is mapped when the section at page 100 of the ancestor is this one.
+bool is_read_from(const PageData& odd) {
+  const Context context = with_ancestor();
+  const MappableFiles files = {{true, {}}, {true, {odd, section(1000, kChunk)}}};
+  return mapped_areas(context, context.mm(1), files).empty();
+}
+
+TEST("mapped: sections of an ancestor that the module cannot take pages from") {
+  CHECK(!is_read_from(section(100, kChunk / 2)));
+  CHECK(is_read_from(section(100, kChunk / 2 - 1)));  // the run goes on behind it
+  CHECK(is_read_from(section(102, kChunk / 2)));      // begins before it
+  CHECK(is_read_from(section(100, kChunk + 1)));
+  PageData odd = section(100, kChunk / 2);
+  odd.section_flags = CRYO_SECF_REQUIRED;
+  CHECK(is_read_from(odd));
+  odd = section(100, kChunk / 2);
+  odd.offset -= 8;
+  CHECK(is_read_from(odd));
+  odd = section(100, kChunk / 2);
+  odd.length += 8;
+  CHECK(is_read_from(odd));
 }
 
 }  // namespace

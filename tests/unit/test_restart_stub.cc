@@ -116,8 +116,14 @@ std::uint32_t size_of(const T& list) {
   use_saved_addresses(mm, space);
   StubArea area(space, {report, report_size(1)}, memory_plan_size(context, mm) + 100000, 65536, kPage);
   // The saved process has no vdso: this one's goes away.
-  const MemoryPlanInput input{context, mm,         {}, kernel_mappings(own), [](std::uint32_t) { return -1; },
-                              shared,  context_fds};
+  const MemoryPlanInput input{.context = context,
+                              .mm = mm,
+                              .threads = {},
+                              .own_kernel_mappings = kernel_mappings(own),
+                              .fd_of = [](std::uint32_t) { return -1; },
+                              .shared = shared,
+                              .context_fds = context_fds,
+                              .mappable = {}};
   MemoryPlan memory = plan_memory(input, area, space);
   memory.after_reads.append(script.process);
 

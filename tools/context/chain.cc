@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 
 #include "base/error.h"
@@ -94,12 +95,19 @@ void verify_hashes(const PageChunk& chunk, const Source& ancestor, const std::st
 // Bytes of an ancestor, from one to before the other.
 using Range = std::pair<std::uint64_t, std::uint64_t>;
 
+bool is_left_out(const ChunkSet& left_out, std::size_t chunk) {
+  return !left_out.empty() && left_out[chunk];
+}
+
 // Ascending, without those that are inside of others.
-std::vector<Range> ranges_without_hashes(const Context& context, std::uint32_t number) {
+std::vector<Range> ranges_without_hashes(const Context& context, std::uint32_t number,
+                                         const ChunkSet& left_out) {
   std::vector<Range> all, joined;
-  for (const PageChunk& chunk : context.pages)
-    if (chunk.ancestor == number && chunk.hashes.empty())
+  for (std::size_t i = 0; i < context.pages.size(); ++i) {
+    const PageChunk& chunk = context.pages[i];
+    if (chunk.ancestor == number && chunk.hashes.empty() && !is_left_out(left_out, i))
       all.emplace_back(chunk.data_offset, chunk.data_offset + chunk.bytes);
+  }
   std::sort(all.begin(), all.end());
   for (const Range& range : all)
     if (!joined.empty() && range.first <= joined.back().second)
@@ -120,29 +128,62 @@ std::vector<Range> ranges_without_hashes(const Context& context, std::uint32_t n
 
 // The headers of its sections are part of its identity, which has been compared. Pages of one section are not
 // next to those of another: no range is in two.
-void verify_ancestor_sections(const Context& context, std::uint32_t number, const Source& ancestor) {
-  const std::vector<Range> ranges = ranges_without_hashes(context, number);
+void verify_ancestor_sections(const Context& context, std::uint32_t number, const Source& ancestor,
+                              const ChunkSet& left_out = {}) {
+  const std::vector<Range> ranges = ranges_without_hashes(context, number, left_out);
   auto range = ranges.begin();
   const auto wrong = [&] { altered(context.name, ancestor, range->first, range->second); };
   if (range == ranges.end()) return;
-  SectionScanner scanner(ancestor, {});
-  for (Section section = scanner.next(); section.head.type != CRYO_SEC_END; section = scanner.next()) {
-    if (section.head.type != CRYO_SEC_PAGE_DATA || section.end() <= range->first) continue;
-    if (range->first < section.payload || range->second > section.end()) wrong();
-    if (checksum_of(ancestor, section.payload, section.head.length, section.head.flags) != section.head.crc)
-      wrong();
-    while (range->second <= section.end())
+  for (const PageData& data : page_data_of(ancestor)) {
+    const std::uint64_t end = data.offset + data.length;
+    if (end <= range->first) continue;
+    if (range->first < data.offset || range->second > end) wrong();
+    if (checksum_of(ancestor, data.offset, data.length, data.section_flags) != data.checksum) wrong();
+    while (range->second <= end)
       if (++range == ranges.end()) return;
   }
   wrong();
 }
 
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kClockStep = 20'000'000;  // ns; 10 ms is the longest, with HZ=100
+
+std::int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * kSecond + time.tv_nsec;
+}
+
 }  // namespace
 
-void verify_ancestor(const Context& context, std::uint32_t number, const Source& ancestor) {
-  for (const PageChunk& chunk : context.pages)
-    if (chunk.ancestor == number && !chunk.hashes.empty()) verify_hashes(chunk, ancestor, context.name);
-  verify_ancestor_sections(context, number, ancestor);
+std::uint64_t changed_ns(const struct stat& status) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::int64_t changed = nanoseconds(status.st_ctim);
+  return changed <= 0 || nanoseconds(now) - changed < kClockStep ? 0 : static_cast<std::uint64_t>(changed);
+}
+
+bool is_untouched(const Ancestor& ancestor, const Source& source) {
+  struct stat status {};
+  if (ancestor.head.changed_ns == 0 || source.spooled() || ::fstat(source.fd(), &status) != 0) return false;
+  return status.st_ino == ancestor.head.inode && changed_ns(status) == ancestor.head.changed_ns;
+}
+
+std::vector<PageData> page_data_of(const Source& source) {
+  std::vector<PageData> result;
+  SectionScanner scanner(source, {});
+  for (Section section = scanner.next(); section.head.type != CRYO_SEC_END; section = scanner.next())
+    if (section.head.type == CRYO_SEC_PAGE_DATA)
+      result.push_back({section.payload, section.head.length, section.head.crc, section.head.flags});
+  return result;
+}
+
+void verify_ancestor(const Context& context, std::uint32_t number, const Source& ancestor,
+                     const ChunkSet& left_out) {
+  for (std::size_t i = 0; i < context.pages.size(); ++i) {
+    const PageChunk& chunk = context.pages[i];
+    if (chunk.ancestor == number && !chunk.hashes.empty() && !is_left_out(left_out, i))
+      verify_hashes(chunk, ancestor, context.name);
+  }
+  verify_ancestor_sections(context, number, ancestor, left_out);
 }
 
 Chain::Chain(const Context& context, const Source& own, const AncestorPlace& place) : own_(own) {
@@ -156,8 +197,8 @@ std::vector<int> Chain::descriptors() const {
   return all;
 }
 
-void Chain::verify(const Context& context) const {
-  for (std::uint32_t i = 1; i <= ancestors_.size(); ++i) verify_ancestor(context, i, numbered(i));
+void Chain::verify(const Context& context, const ChunkSet& left_out) const {
+  for (std::uint32_t i = 1; i <= ancestors_.size(); ++i) verify_ancestor(context, i, numbered(i), left_out);
 }
 
 void Chain::verify_sections(const Context& context) const {

@@ -2,6 +2,8 @@
 // A context together with those that have bytes of its pages.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,8 +27,32 @@ struct AncestorPlace {
 [[nodiscard]] Source open_ancestor(const Ancestor& ancestor, const AncestorPlace& place,
                                    const std::string& context);
 
-// Throws Error (EBADMSG): an ancestor, the context's Nth, has other bytes than those that the context had.
-void verify_ancestor(const Context& context, std::uint32_t number, const Source& ancestor);
+// When it was changed last, in nanoseconds since the Epoch; 0: so shortly ago that a change now may be at the
+// same time, as the kernel's clock for that goes in steps.
+[[nodiscard]] std::uint64_t changed_ns(const struct stat& status);
+
+// Is its file still the one that it was, and not written to since?  Then its bytes need not be compared to
+// know that they are what they were.
+[[nodiscard]] bool is_untouched(const Ancestor& ancestor, const Source& source);
+
+// By place in Context::pages; empty: none.
+using ChunkSet = std::vector<bool>;
+
+// Throws Error (EBADMSG): an ancestor, the context's Nth, has other bytes than those that the context had,
+// but for those of chunks that are left out.
+void verify_ancestor(const Context& context, std::uint32_t number, const Source& ancestor,
+                     const ChunkSet& left_out = {});
+
+// A section that has pages.
+struct PageData {
+  std::uint64_t offset = 0;  // of its bytes, of which there are so many
+  std::uint64_t length = 0;
+  std::uint32_t checksum = 0;
+  std::uint16_t section_flags = 0;
+};
+
+// Ascending.  Throws Error: it is damaged.
+[[nodiscard]] std::vector<PageData> page_data_of(const Source& source);
 
 class Chain {
  public:
@@ -46,7 +72,7 @@ class Chain {
 
   // Compares the pages that ancestors have with their hashes, or those that have none with the checksums of
   // the sections that they are in; or the latter only.  Throws Error (EBADMSG).
-  void verify(const Context& context) const;
+  void verify(const Context& context, const ChunkSet& left_out = {}) const;
   void verify_sections(const Context& context) const;
 
  private:

@@ -36,7 +36,19 @@ std::string real_path(const std::string& path) {
 ParentFile file_of(const std::string& path, const Hash& id, std::uint64_t length) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) fail_errno("{}", path);
-  return {real_path(path), id, length, status.st_dev, status.st_ino};
+  return {real_path(path), id, length, status.st_dev, status.st_ino, status.st_ino, changed_ns(status)};
+}
+
+// What the parent says of it holds, unless it says nothing.
+ParentFile file_of(const std::string& path, const Ancestor& ancestor) {
+  Hash id;
+  std::memcpy(id.data(), std::begin(ancestor.head.id), id.size());
+  ParentFile file = file_of(path, id, ancestor.head.length);
+  if (ancestor.head.changed_ns != 0) {
+    file.inode = ancestor.head.inode;
+    file.changed_ns = ancestor.head.changed_ns;
+  }
+  return file;
 }
 
 // Adds the pages of one context to a table.
@@ -144,11 +156,8 @@ Parent::Parent(const std::string& path) : opened_(std::make_unique<Opened>(path)
   const AncestorPlace place{path, {}};
   page_size_ = context.header.page_size;
   files_.push_back(file_of(path, identity_of(opened_->source), opened_->source.size()));
-  for (const Ancestor& ancestor : context.ancestors) {
-    Hash id;
-    std::memcpy(id.data(), std::begin(ancestor.head.id), id.size());
-    files_.push_back(file_of(ancestor_path(ancestor, place), id, ancestor.head.length));
-  }
+  for (const Ancestor& ancestor : context.ancestors)
+    files_.push_back(file_of(ancestor_path(ancestor, place), ancestor));
 }
 
 void Parent::load() const {
@@ -168,6 +177,8 @@ std::vector<Ancestor> names_for(const Parent& parent, const Options& options) {
     Ancestor ancestor;
     std::copy(file.id.begin(), file.id.end(), reinterpret_cast<std::byte*>(std::begin(ancestor.head.id)));
     ancestor.head.length = file.length;
+    ancestor.head.inode = file.inode;
+    ancestor.head.changed_ns = file.changed_ns;
     ancestor.name = directory.empty()
                         ? file.path
                         : std::filesystem::path(file.path).lexically_relative(directory).string();

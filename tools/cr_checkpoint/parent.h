@@ -23,6 +23,7 @@ struct ParentFile {
   std::uint64_t length = 0;  // of the context in it
   dev_t dev = 0;
   ino_t ino = 0;
+  std::uint64_t inode = 0, changed_ns = 0;  // as of struct cryo_ancestor
 };
 
 class Parent {

@@ -160,7 +160,7 @@ std::optional<pid_t> Tool::launch() {
   const Context context = memory.fill([&] { return read_context(source, {.verify_pages = !map}); });
   const allocation::Inherited::Seal seal;
   const Chain chain(context, source, {arguments_.restart.source, arguments_.ancestors});
-  chain.verify(context);
+  if (!map) chain.verify(context);  // else the restart does, but for what is mapped
   Restart restart(context, chain, arguments_.restart);
   const Findings findings = restart.check();
   // A context of another machine is as good as none.

@@ -188,7 +188,7 @@ MemoryPlan Child::plan_own_memory(StubArea& area, AddressSpace& space) {
                               input_.context_fds,
                               input_.handle_fd,
                               input_.shared_life.areas,
-                              input_.mapped,
+                              input_.mappable,
                               input_.options.populate};
   return plan_memory(input, area, space);
 }

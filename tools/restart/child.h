@@ -11,6 +11,7 @@
 #include "context/model.h"
 #include "restart/address_space.h"
 #include "restart/files.h"
+#include "restart/mapped.h"
 #include "restart/options.h"
 #include "restart/shared_memory.h"
 #include "restart/stub.h"
@@ -38,7 +39,7 @@ struct ChildInput {
   stub::Report* report = nullptr;
   std::size_t report_size = 0;  // bytes, with its slots
   const SharedLife& shared_life;
-  bool mapped = false;  // the module has the context, for memory that comes when it is used first
+  const MappableFiles& mappable;
   const std::set<std::size_t>& of_exited_leaders;  // those whose parent's first thread has exited
 };
 

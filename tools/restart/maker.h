@@ -8,6 +8,7 @@
 
 #include "context/model.h"
 #include "restart/fanotify.h"
+#include "restart/mapped.h"
 #include "restart/options.h"
 #include "restart/stub.h"
 #include "restart/tree_plan.h"
@@ -26,7 +27,7 @@ struct MakerInput {
   stub::Report* report = nullptr;  // with a slot per node
   std::size_t report_size = 0;
   pid_t coordinator = 0;
-  bool mapped = false;  // the module has the context: see map.h
+  const MappableFiles* mappable = nullptr;
 };
 
 // In a child of cr_restart; does not return. The maker exits with status 0 when all processes are forked.

@@ -2,7 +2,10 @@
 #include "restart/mapped.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "restart/restart_arch.h"
 
@@ -19,9 +22,30 @@ bool is_ordinary(const Mm& mm, const cryo_vma& vma) {
   return vma.kind == CRYO_VMA_ANON && (vma.flags & kOdd) == 0 && !own_key && !is_tagged(vma.flags);
 }
 
-bool can_be_mapped(const Context& context, const PageChunk& chunk) {
-  return !chunk.copy && chunk.ancestor == 0 && (chunk.section_flags & CRYO_SECF_XXH64) != 0 &&
-         chunk.data_offset % context.header.page_size == 0;
+// The one that has the byte; nullptr: none has.
+const PageData* section_at(const std::vector<PageData>& sections, std::uint64_t offset) {
+  const auto after =
+      std::upper_bound(sections.begin(), sections.end(), offset,
+                       [](std::uint64_t at, const PageData& section) { return at < section.offset; });
+  if (after == sections.begin()) return nullptr;
+  const PageData& section = *std::prev(after);
+  return offset - section.offset < section.length ? &section : nullptr;
+}
+
+// The section that has the bytes of a chunk, if the module can take them from it.
+std::optional<PageData> mappable(const Context& context, const PageChunk& chunk, const MappableFiles& files) {
+  const std::uint64_t page = context.header.page_size;
+  if (chunk.copy || chunk.ancestor >= files.size() || !files[chunk.ancestor].mapped) return std::nullopt;
+  PageData data{chunk.data_offset, chunk.bytes, chunk.checksum, chunk.section_flags};
+  if (chunk.ancestor != 0) {
+    const PageData* section = section_at(files[chunk.ancestor].sections, chunk.data_offset);
+    if (section == nullptr || chunk.data_offset + chunk.bytes > section->offset + section->length ||
+        section->length % page != 0 || section->length / page > CRYO_PAGES_MAX)
+      return std::nullopt;
+    data = *section;
+  }
+  if ((data.section_flags & CRYO_SECF_XXH64) == 0 || data.offset % page != 0) return std::nullopt;
+  return data;
 }
 
 bool is_of(const Mm& mm, const PageChunk& chunk) {
@@ -34,24 +58,58 @@ struct Use {
   bool odd = false;  // some of it cannot be mapped
 };
 
-std::vector<Use> uses_of(const Context& context, const Mm& mm) {
+std::vector<Use> uses_of(const Context& context, const Mm& mm, const MappableFiles& files) {
   std::vector<Use> uses(mm.vmas.size());
   for (const PageChunk& chunk : context.pages) {
     if (!is_of(mm, chunk)) continue;
+    const bool odd = !mappable(context, chunk, files);
     for (const PagePiece& piece : pieces_of(context, mm, chunk)) {
       uses[piece.vma].bytes += piece.nr_pages * context.header.page_size;
-      uses[piece.vma].odd |= !can_be_mapped(context, chunk);
+      uses[piece.vma].odd |= odd;
     }
   }
   return uses;
 }
 
-void add_piece(MappedArea& area, const PageChunk& chunk, const PagePiece& piece) {
-  if (area.chunks.empty() || area.chunks.back().offset != chunk.data_offset)
-    area.chunks.push_back({chunk.data_offset, static_cast<std::uint32_t>(chunk.nr_pages), chunk.checksum});
-  area.runs.push_back({piece.start, piece.offset, static_cast<std::uint32_t>(piece.nr_pages),
-                       static_cast<std::uint32_t>(area.chunks.size() - 1)});
-}
+// Makes the tables of an area.  Both are in the order of its addresses, in which pages are likely to be asked
+// for.
+class AreaBuilder {
+ public:
+  void add(std::uint32_t file, const PageData& data, const PagePiece& piece) {
+    parts_.push_back({piece, file, data});
+  }
+
+  [[nodiscard]] MappedArea finish(std::uint64_t page_size) {
+    std::sort(parts_.begin(), parts_.end(),
+              [](const Part& a, const Part& b) { return a.piece.start < b.piece.start; });
+    MappedArea area;
+    for (const Part& part : parts_)
+      area.runs.push_back({part.piece.start, part.piece.offset,
+                           static_cast<std::uint32_t>(part.piece.nr_pages), chunk_of(area, part, page_size)});
+    return area;
+  }
+
+ private:
+  struct Part {
+    PagePiece piece;
+    std::uint32_t file;
+    PageData data;
+  };
+
+  // Where pages have been written to since, what is left of a section is in several runs.
+  std::uint32_t chunk_of(MappedArea& area, const Part& part, std::uint64_t page_size) {
+    const PageData& data = part.data;
+    const auto [known, is_new] =
+        chunks_.try_emplace({part.file, data.offset}, static_cast<std::uint32_t>(area.chunks.size()));
+    if (is_new)
+      area.chunks.push_back({data.offset, static_cast<std::uint16_t>(data.length / page_size),
+                             static_cast<std::uint16_t>(part.file), data.checksum});
+    return known->second;
+  }
+
+  std::vector<Part> parts_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> chunks_;
+};
 
 void drop_too_large(std::map<std::size_t, MappedArea>& areas) {
   std::erase_if(areas, [](const auto& entry) {
@@ -81,37 +139,40 @@ std::vector<PagePiece> pieces_of(const Context& context, const Mm& mm, const Pag
   return pieces;
 }
 
-std::map<std::size_t, MappedArea> mapped_areas(const Context& context, const Mm& mm) {
+std::map<std::size_t, MappedArea> mapped_areas(const Context& context, const Mm& mm,
+                                               const MappableFiles& files) {
   std::map<std::size_t, MappedArea> areas;
-  const std::vector<Use> uses = uses_of(context, mm);
+  if (files.empty()) return areas;
+  std::map<std::size_t, AreaBuilder> builders;
+  const std::vector<Use> uses = uses_of(context, mm, files);
   for (std::size_t i = 0; i < mm.vmas.size(); ++i)
-    if (is_ordinary(mm, mm.vmas[i]) && !uses[i].odd && uses[i].bytes >= kLeastBytes) areas[i];
-  if (areas.empty()) return areas;
+    if (is_ordinary(mm, mm.vmas[i]) && !uses[i].odd && uses[i].bytes >= kLeastBytes) builders[i];
+  if (builders.empty()) return areas;
   for (const PageChunk& chunk : context.pages) {
     if (!is_of(mm, chunk)) continue;
+    const std::optional<PageData> data = mappable(context, chunk, files);
     for (const PagePiece& piece : pieces_of(context, mm, chunk))
-      if (const auto area = areas.find(piece.vma); area != areas.end()) add_piece(area->second, chunk, piece);
+      if (const auto builder = builders.find(piece.vma); builder != builders.end())
+        builder->second.add(chunk.ancestor, *data, piece);
   }
-  for (auto& [index, area] : areas)
-    std::sort(area.runs.begin(), area.runs.end(),
-              [](const cryo_map_run& a, const cryo_map_run& b) { return a.start < b.start; });
+  for (auto& [index, builder] : builders) areas.emplace(index, builder.finish(context.header.page_size));
   drop_too_large(areas);
   return areas;
 }
 
-std::vector<bool> chunks_left_to_module(const Context& context) {
-  std::vector<bool> left(context.pages.size());
+ChunkSet chunks_left_to_module(const Context& context, const MappableFiles& files) {
+  ChunkSet left(context.pages.size());
   std::set<std::uint64_t> read;  // for a copy
   for (const PageChunk& chunk : context.pages)
     if (chunk.copy) read.insert(chunk.data_offset);
   for (const auto& [id, mm] : context.mms) {
-    const std::map<std::size_t, MappedArea> areas = mapped_areas(context, mm);
+    const std::map<std::size_t, MappedArea> areas = mapped_areas(context, mm, files);
     for (std::size_t i = 0; i < context.pages.size(); ++i) {
       const PageChunk& chunk = context.pages[i];
       if (!is_of(mm, chunk) || areas.empty()) continue;
       const std::vector<PagePiece> pieces = pieces_of(context, mm, chunk);
       const auto copied = read.lower_bound(chunk.data_offset);
-      left[i] = (copied == read.end() || *copied >= chunk.data_offset + chunk.bytes) &&
+      left[i] = (chunk.ancestor != 0 || copied == read.end() || *copied >= chunk.data_offset + chunk.bytes) &&
                 std::all_of(pieces.begin(), pieces.end(),
                             [&](const PagePiece& piece) { return areas.contains(piece.vma); });
     }

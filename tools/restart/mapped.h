@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Mapped restart: which memory comes from the context when it is used first, and from where in it.
+// Mapped restart: which memory comes from the context, or from one that has bytes of it, when it is used
+// first, and from where in it.
 #pragma once
 
 #include <cryo/map.h>
@@ -7,9 +8,19 @@
 #include <map>
 #include <vector>
 
+#include "context/chain.h"
 #include "context/model.h"
 
 namespace cryo {
+
+// What the module may take pages from.
+struct MappableFile {
+  bool mapped = false;             // the module has it
+  std::vector<PageData> sections;  // of an ancestor, with their checksums; ascending
+};
+
+// By PageChunk::ancestor; empty: nothing is mapped.
+using MappableFiles = std::vector<MappableFile>;
 
 // As CRYO_RST_MAP wants it.
 struct MappedArea {
@@ -29,10 +40,11 @@ struct PagePiece {
 [[nodiscard]] std::vector<PagePiece> pieces_of(const Context& context, const Mm& mm, const PageChunk& chunk);
 
 // By index of the VMA: private anonymous memory with nothing special about it that has so much in the context
-// that it pays, all of it in the context's own bytes.
-[[nodiscard]] std::map<std::size_t, MappedArea> mapped_areas(const Context& context, const Mm& mm);
+// that it pays, all of it in files that the module has.
+[[nodiscard]] std::map<std::size_t, MappedArea> mapped_areas(const Context& context, const Mm& mm,
+                                                             const MappableFiles& files);
 
-// Those whose checksums the module compares, because it alone uses their bytes.  By place in Context::pages.
-[[nodiscard]] std::vector<bool> chunks_left_to_module(const Context& context);
+// Those whose checksums the module compares, because it alone uses their bytes.
+[[nodiscard]] ChunkSet chunks_left_to_module(const Context& context, const MappableFiles& files);
 
 }  // namespace cryo

@@ -59,7 +59,7 @@ class Planner {
       : input_(input), vmas_(input.mm.vmas), area_(area), space_(space), filled_(vmas_.size()) {}
 
   MemoryPlan plan() {
-    if (input_.map) mapped_ = mapped_areas(input_.context, input_.mm);
+    mapped_ = mapped_areas(input_.context, input_.mm, input_.mappable);
     mark_filled();
     clear();
     for (const auto& [index, mapped] : mapped_) plan_mapped(static_cast<std::uint32_t>(index), mapped);

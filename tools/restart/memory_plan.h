@@ -9,6 +9,7 @@
 #include "context/model.h"
 #include "restart/address_space.h"
 #include "restart/calls.h"
+#include "restart/mapped.h"
 #include "restart/shared_memory.h"
 #include "restart/stub_area.h"
 #include "restart/vdso.h"
@@ -34,7 +35,7 @@ struct MemoryPlanInput {
   const std::vector<int>& context_fds;  // by PageChunk::ancestor
   int handle_fd = -1;                   // restart handle, through which rings of io_uring are mapped
   std::vector<AddressRange> kept{};     // besides the stub area: of others who share the memory
-  bool map = false;                     // large areas come from the context when they are used first
+  const MappableFiles& mappable;        // large areas come from them when they are used first
   bool populate = true;                 // and in the background, before that
 };
 

@@ -136,7 +136,8 @@ class Restart::Attempt {
 
  private:
   [[nodiscard]] std::set<pid_t> ids_of_job() const;
-  void hand_over_file();
+  [[nodiscard]] bool hand_over(std::uint32_t number);
+  void hand_over_files();
   void verify_what_is_read() const;
   void start_maker(const Findings& findings);
   void wait_for_threads();
@@ -162,7 +163,7 @@ class Restart::Attempt {
   FanotifyGroups fanotify_;  // of which the guardian has no descriptors
   Subreaper subreaper_;
   pid_t maker_ = -1;
-  bool mapped_ = false;  // the module has the context
+  MappableFiles mappable_;
   bool succeeded_ = false;
 };
 
@@ -202,22 +203,38 @@ std::set<pid_t> Restart::Attempt::ids_of_job() const {
   return ids;
 }
 
+// May the module map from the context, or from its Nth ancestor?  Nobody can write to an ancestor from then
+// on, so that it stays untouched if it is.
+bool Restart::Attempt::hand_over(std::uint32_t number) {
+  const Source& source = restart_.chain_.numbered(number);
+  const auto is_read = [&](const char* why) {
+    restart_.kernel_log_.append(fmt::format("{}: is read, not mapped: {}\n", source.name(), why));
+    return false;
+  };
+  if (source.spooled()) return false;
+  const cryo_map_file args{.size = sizeof(args), .fd = source.fd(), .file = number, .reserved = 0};
+  if (::ioctl(handle_.get(), CRYO_RST_MAP_FILE, &args) != 0) return is_read(std::strerror(errno));
+  if (number != 0 && !is_untouched(context_.ancestors[number - 1], source))
+    return is_read("it has been touched since");
+  return true;
+}
+
 // What the module cannot map from is read, as without the option.
-void Restart::Attempt::hand_over_file() {
-  const Source& source = restart_.chain_.own();
-  if (!restart_.options_.map || source.spooled()) return;
-  cryo_map_file args{.size = sizeof(args), .fd = source.fd()};
-  mapped_ = ::ioctl(handle_.get(), CRYO_RST_MAP_FILE, &args) == 0;
-  if (!mapped_)
-    restart_.kernel_log_.append(
-        fmt::format("{}: is read, not mapped: {}\n", source.name(), std::strerror(errno)));
+void Restart::Attempt::hand_over_files() {
+  if (!restart_.options_.map) return;
+  mappable_.resize(1 + context_.ancestors.size());
+  for (std::uint32_t i = 0; i < mappable_.size(); ++i) {
+    mappable_[i].mapped = hand_over(i);
+    if (i != 0 && mappable_[i].mapped) mappable_[i].sections = page_data_of(restart_.chain_.numbered(i));
+  }
 }
 
 // The module looks at the checksums of what it alone uses, each before the first of its pages is used.
 void Restart::Attempt::verify_what_is_read() const {
+  if (!restart_.options_.map) return;  // all has been, by who read it
+  const ChunkSet left = chunks_left_to_module(context_, mappable_);
+  restart_.chain_.verify(context_, left);
   if (context_.pages_verified) return;
-  std::vector<bool> left(context_.pages.size());
-  if (mapped_) left = chunks_left_to_module(context_);
   for (std::size_t i = 0; i < left.size(); ++i)
     if (!left[i]) verify_pages(restart_.chain_.own(), context_.pages[i]);
 }
@@ -231,7 +248,7 @@ void Restart::Attempt::start_maker(const Findings& findings) {
   input.report = report_.get();
   input.report_size = report_.size();
   input.coordinator = ::getpid();
-  input.mapped = mapped_;
+  input.mappable = &mappable_;
   const ForkRequest request{.exit_signal = SIGCHLD, .report = report_.get()};
   const std::set<pid_t> wanted = ids_of_job();
   for (;;) {
@@ -366,7 +383,7 @@ void Restart::Attempt::take_away_others(pid_t root) {
 }
 
 pid_t Restart::Attempt::run(const Findings& findings) {
-  hand_over_file();
+  hand_over_files();
   verify_what_is_read();
   start_maker(findings);
   wait_for_threads();

@@ -76,6 +76,12 @@ struct cryo_ancestor {
 	__u64 length;			/* bytes, not compressed */
 	__u32 name_len;
 	__u32 reserved;
+	/*
+	 * Of its file, when it was first an ancestor: as long as both are the same, its bytes are.  0: not known,
+	 * as in contexts whose records end before them.
+	 */
+	__u64 inode;			/* st_ino */
+	__u64 changed_ns;		/* st_ctim, since the Epoch */
 };
 
 #define CRYO_ELSEWHERE_MAX	65536	/* pages in one PAGES_ELSEWHERE section, at most */

@@ -12,23 +12,28 @@
 #include <cryo/ioctl.h>
 
 /*
- * CRYO_RST_MAP_FILE: by the coordinator: areas of the handle's processes come from the file @fd.
- * Nobody can open it for writing or cut it from then on (ETXTBSY) until the last page of the last area
- * has come.  Removing it, or another one that gets its name, does no harm.
+ * CRYO_RST_MAP_FILE: by the coordinator: areas of the handle's processes come from the file @fd, which chunks
+ * call by the number @file.  Nobody can open it for writing or cut it from then on (ETXTBSY) until the last page
+ * of the last area that has pages of it has come.  Removing it, or another one that gets its name, does no harm.
  *
  * Errors: EBADF @fd is not open, for reading only; EPERM the caller neither owns it nor has CAP_FOWNER;
  * ETXTBSY somebody has it open for writing; EOPNOTSUPP its file system, or the kernel, cannot do that; EBUSY
- * the handle has a file already.
+ * the handle has a file of that number already; EINVAL @file is CRYO_MAP_MAX_FILES or more, @reserved not 0.
  */
 #define CRYO_RST_MAP_FILE	_IO(CRYO_IOC_TYPE, 0x73)
 
 struct cryo_map_file {
 	__u32 size;			/* sizeof(struct cryo_map_file) */
 	__s32 fd;
+	__u32 file;			/* 0 to CRYO_MAP_MAX_FILES - 1 */
+	__u32 reserved;
 };
 
+/* A context, and all that can have pages of it: 1 + CRYO_ANCESTORS_MAX. */
+#define CRYO_MAP_MAX_FILES	129
+
 /*
- * CRYO_RST_MAP: pages of an anonymous area of the caller come from the file of CRYO_RST_MAP_FILE, each when
+ * CRYO_RST_MAP: pages of an anonymous area of the caller come from files of CRYO_RST_MAP_FILE, each when
  * it is used first or, with CRYO_MAP_POPULATE, in the background before that.  The area is private,
  * exactly what one mmap(2) has made (PROT_NONE at best, so that it is not merged with others), and untouched.
  * Protection, advice and everything else may be changed afterwards.  To the process it is ordinary
@@ -37,7 +42,8 @@ struct cryo_map_file {
  * A page is given only after the checksum of its chunk has been found right; SIGBUS otherwise, and a line
  * in the kernel's log.
  *
- * Errors: EINVAL the area is not such a one, or the tables are not as described; ENXIO no CRYO_RST_MAP_FILE.
+ * Errors: EINVAL the area is not such a one, or the tables are not as described; ENXIO a chunk is of a
+ * file that no CRYO_RST_MAP_FILE has named.
  */
 #define CRYO_RST_MAP		_IO(CRYO_IOC_TYPE, 0x74)
 
@@ -50,7 +56,7 @@ struct cryo_map_file {
 /* Consecutive pages; ascending, inside the area, in the file inside of one chunk. */
 struct cryo_map_run {
 	__u64 start;			/* address */
-	__u64 offset;			/* of the first page from the start of the file */
+	__u64 offset;			/* of the first page from the start of the chunk's file */
 	__u32 nr_pages;
 	__u32 chunk;			/* index of its chunk */
 };
@@ -58,7 +64,8 @@ struct cryo_map_run {
 /* What has one checksum: up to CRYO_PAGES_MAX pages. */
 struct cryo_map_chunk {
 	__u64 offset;			/* page-aligned */
-	__u32 nr_pages;
+	__u16 nr_pages;
+	__u16 file;			/* as of struct cryo_map_file */
 	__u32 checksum;			/* lower half of the XXH64 (seed 0) */
 };
 
