@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "context/hash.h"
 #include "context/section.h"
 
@@ -130,19 +131,21 @@ std::vector<Range> ranges_without_hashes(const Context& context, std::uint32_t n
 // next to those of another: no range is in two.
 void verify_ancestor_sections(const Context& context, std::uint32_t number, const Source& ancestor,
                               const ChunkSet& left_out = {}) {
+  std::vector<std::pair<PageData, Range>> sections;  // with the first range that is in it
   const std::vector<Range> ranges = ranges_without_hashes(context, number, left_out);
-  auto range = ranges.begin();
-  const auto wrong = [&] { altered(context.name, ancestor, range->first, range->second); };
-  if (range == ranges.end()) return;
-  for (const PageData& data : page_data_of(ancestor)) {
-    const std::uint64_t end = data.offset + data.length;
-    if (end <= range->first) continue;
-    if (range->first < data.offset || range->second > end) wrong();
-    if (checksum_of(ancestor, data.offset, data.length, data.section_flags) != data.checksum) wrong();
-    while (range->second <= end)
-      if (++range == ranges.end()) return;
+  const std::vector<PageData> all = ranges.empty() ? std::vector<PageData>() : page_data_of(ancestor);
+  auto data = all.begin();
+  for (const Range& range : ranges) {
+    while (data != all.end() && data->offset + data->length <= range.first) ++data;
+    if (data == all.end() || range.first < data->offset || range.second > data->offset + data->length)
+      altered(context.name, ancestor, range.first, range.second);
+    if (sections.empty() || sections.back().first.offset != data->offset) sections.emplace_back(*data, range);
   }
-  wrong();
+  for_each_in_parallel(sections.size(), [&](std::size_t i) {
+    const auto& [section, range] = sections[i];
+    if (checksum_of(ancestor, section.offset, section.length, section.section_flags) != section.checksum)
+      altered(context.name, ancestor, range.first, range.second);
+  });
 }
 
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -178,11 +181,11 @@ std::vector<PageData> page_data_of(const Source& source) {
 
 void verify_ancestor(const Context& context, std::uint32_t number, const Source& ancestor,
                      const ChunkSet& left_out) {
-  for (std::size_t i = 0; i < context.pages.size(); ++i) {
+  for_each_in_parallel(context.pages.size(), [&](std::size_t i) {
     const PageChunk& chunk = context.pages[i];
     if (chunk.ancestor == number && !chunk.hashes.empty() && !is_left_out(left_out, i))
       verify_hashes(chunk, ancestor, context.name);
-  }
+  });
   verify_ancestor_sections(context, number, ancestor, left_out);
 }
 

@@ -35,9 +35,6 @@ struct AncestorPlace {
 // know that they are what they were.
 [[nodiscard]] bool is_untouched(const Ancestor& ancestor, const Source& source);
 
-// By place in Context::pages; empty: none.
-using ChunkSet = std::vector<bool>;
-
 // Throws Error (EBADMSG): an ancestor, the context's Nth, has other bytes than those that the context had,
 // but for those of chunks that are left out.
 void verify_ancestor(const Context& context, std::uint32_t number, const Source& ancestor,

@@ -324,6 +324,9 @@ struct Namespace {
 
 // ---- the whole --------------------------------------------------------------------------------
 
+// By place in Context::pages; empty: none of them.
+using ChunkSet = std::vector<bool>;
+
 struct Context {
   std::string name;  // of the file, for messages
   cryo_file_header header{};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/parallel.h"
 #include "context/section.h"
 #include "context/staging.h"
 
@@ -107,6 +108,7 @@ class Reader {
     take_index(section);
     take_end(scanner_.next());
 
+    if (options_.verify_pages && options_.check_crcs) verify_pages(scanner_.source(), staging_.pages);
     Context context = assemble(staging_);
     context.index = std::move(index_);
     context.end = end_;
@@ -145,7 +147,6 @@ class Reader {
       scanner_.damaged(data, "its object {} is not that of its PAGES, {}", data.head.object, chunk.object);
     if (data.head.length != chunk.bytes || data.head.fixed_len != 0)
       scanner_.damaged(data, "{} bytes instead of {}", data.head.length, chunk.bytes);
-    if (options_.verify_pages) scanner_.check_payload(data);
     chunk.data_offset = data.payload;
     chunk.checksum = data.head.crc;
     chunk.section_flags = data.head.flags;
@@ -218,6 +219,12 @@ void verify_pages(const Source& source, const PageChunk& chunk) {
   if (chunk.copy || chunk.ancestor != 0) return;  // another chunk's are its; see Chain
   if (checksum_of(source, chunk.data_offset, chunk.bytes, chunk.section_flags) != chunk.checksum)
     fail(EBADMSG, "{}: byte {}: PAGE_DATA: wrong checksum", source.name(), chunk.data_offset);
+}
+
+void verify_pages(const Source& source, const std::vector<PageChunk>& chunks, const ChunkSet& left_out) {
+  for_each_in_parallel(chunks.size(), [&](std::size_t i) {
+    if (left_out.empty() || !left_out[i]) verify_pages(source, chunks[i]);
+  });
 }
 
 }  // namespace cryo

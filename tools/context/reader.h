@@ -43,6 +43,9 @@ struct ReadOptions {
 // Compares the CRC of one chunk's data; throws Error (EBADMSG).
 void verify_pages(const Source& source, const PageChunk& chunk);
 
+// Of all chunks but those that are left out, by several threads.
+void verify_pages(const Source& source, const std::vector<PageChunk>& chunks, const ChunkSet& left_out = {});
+
 // "THREAD", "section type 40": for messages.
 [[nodiscard]] std::string section_name(std::uint32_t type);
 

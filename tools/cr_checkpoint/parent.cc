@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "context/checksum.h"
 #include "context/hash.h"
 #include "context/reader.h"
@@ -66,22 +67,25 @@ class Loader {
 
   void load() {
     chain_.verify_sections(context_);
-    for (const PageChunk& chunk : context_.pages)
-      if (chunk.ancestor == 0)
-        add_own(chunk);
-      else
-        add(chunk, chunk.hashes.empty() ? hashes_of(chunk) : chunk.hashes);
+    std::vector<std::vector<Hash>> hashes(context_.pages.size());
+    for_each_in_parallel(hashes.size(), [&](std::size_t i) { hashes[i] = hashes_of_any(context_.pages[i]); });
+    for (std::size_t i = 0; i < hashes.size(); ++i) add(context_.pages[i], hashes[i]);
     table_.finish();
   }
 
  private:
+  [[nodiscard]] std::vector<Hash> hashes_of_any(const PageChunk& chunk) const {
+    if (chunk.ancestor == 0) return hashes_of_own(chunk);
+    return chunk.hashes.empty() ? hashes_of(chunk) : chunk.hashes;
+  }
+
   // The bytes are read once, for the checksum and for the hashes.
-  void add_own(const PageChunk& chunk) {
+  [[nodiscard]] std::vector<Hash> hashes_of_own(const PageChunk& chunk) const {
     Bytes bytes(chunk.bytes);
     source_.read(chunk.data_offset, bytes);
     if (!chunk.copy && checksum(bytes, chunk.section_flags) != chunk.checksum)
       fail(EBADMSG, "{}: byte {}: PAGE_DATA: wrong checksum", source_.name(), chunk.data_offset);
-    add(chunk, hashes_of(bytes));
+    return hashes_of(bytes);
   }
 
   [[nodiscard]] std::vector<Hash> hashes_of(std::span<const std::byte> bytes) const {

@@ -152,15 +152,20 @@ Outcome Tool::part(pid_t child) {
   return {};
 }
 
+void verify_all(const Context& context, const Chain& chain) {
+  verify_pages(chain.own(), context.pages);
+  chain.verify(context);
+}
+
 // Nothing of the context is held any more when this returns: neither its memory nor its file.
 std::optional<pid_t> Tool::launch() {
   const Source source = open_source();
   const allocation::Inherited memory;
   const bool map = arguments_.restart.map && !arguments_.check_only;
-  const Context context = memory.fill([&] { return read_context(source, {.verify_pages = !map}); });
+  const Context context = memory.fill([&] { return read_context(source, {.verify_pages = false}); });
   const allocation::Inherited::Seal seal;
   const Chain chain(context, source, {arguments_.restart.source, arguments_.ancestors});
-  if (!map) chain.verify(context);  // else the restart does, but for what is mapped
+  if (!map) verify_all(context, chain);  // else the restart does, but for what is mapped
   Restart restart(context, chain, arguments_.restart);
   const Findings findings = restart.check();
   // A context of another machine is as good as none.

@@ -233,10 +233,8 @@ void Restart::Attempt::hand_over_files() {
 void Restart::Attempt::verify_what_is_read() const {
   if (!restart_.options_.map) return;  // all has been, by who read it
   const ChunkSet left = chunks_left_to_module(context_, mappable_);
+  verify_pages(restart_.chain_.own(), context_.pages, left);
   restart_.chain_.verify(context_, left);
-  if (context_.pages_verified) return;
-  for (std::size_t i = 0; i < left.size(); ++i)
-    if (!left[i]) verify_pages(restart_.chain_.own(), context_.pages[i]);
 }
 
 void Restart::Attempt::start_maker(const Findings& findings) {
