@@ -20,12 +20,14 @@ fork() of the same process.
 """
 import argparse
 import ctypes
+import glob
 import json
 import mmap
 import os
 import platform
 import shutil
 import signal
+import socket
 import statistics
 import struct
 import subprocess
@@ -108,9 +110,36 @@ def size_of(path):
     return sum(os.stat(os.path.join(d, f)).st_blocks * 512 for d, _, files in os.walk(path) for f in files)
 
 
+def free_port():
+    with socket.socket() as s:
+        s.bind(("localhost", 0))
+        return str(s.getsockname()[1])
+
+
 # ---- tools: each makes a checkpoint at a path, and restarts from it
 
-class Cryo:
+class Tool:
+    def launcher(self, _directory):
+        """What the job's command is to begin with."""
+        return []
+
+    def kill(self, job):
+        """Until nothing is left of it."""
+        pids = [pid for pid in job.board.get("pid") if pid] or [job.process.pid]
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        job.process.wait()
+        end = time.monotonic() + 60
+        while any(os.path.exists(f"/proc/{pid}") for pid in pids):
+            if time.monotonic() > end:
+                raise Failure("a process of the job cannot be killed")
+            time.sleep(0.01)
+
+
+class Cryo(Tool):
     def __init__(self, options=(), restart_options=()):
         self.options, self.restart_options = list(options), list(restart_options)
 
@@ -122,7 +151,7 @@ class Cryo:
         return subprocess.Popen(["cr_restart", *self.restart_options, path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
-class Criu:
+class Criu(Tool):
     def __init__(self, durable):
         self.durable = durable
 
@@ -142,6 +171,40 @@ class Criu:
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
+class Dmtcp(Tool):
+    """A coordinator for each job and each restart.  Pids are virtual to the job, so that only the coordinator can end it."""
+
+    def __init__(self, durable):
+        self.durable = durable
+        self.port = self.images = None
+
+    def launcher(self, directory):
+        self.port, self.images = free_port(), os.path.join(directory, "images")
+        os.mkdir(self.images)
+        return ["dmtcp_launch", "--new-coordinator", "-p", self.port, "--no-gzip", "--ckptdir", self.images]
+
+    def checkpoint(self, _pid, path, before=None):
+        command(["dmtcp_command", "-p", self.port, "--bcheckpoint"])
+        os.mkdir(path)
+        for image in glob.glob(os.path.join(self.images, "ckpt_*.dmtcp")):
+            os.rename(image, os.path.join(path, os.path.basename(image)))
+        if self.durable:
+            os.sync()
+
+    def restart(self, path):
+        self.port = free_port()
+        return subprocess.Popen(["dmtcp_restart", "--new-coordinator", "-p", self.port, "--ckptdir", self.images,
+                                 *sorted(glob.glob(os.path.join(path, "ckpt_*.dmtcp")))],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+    def kill(self, job):
+        command(["dmtcp_command", "-p", self.port, "--quit"])
+        job.process.wait()
+
+
+PEERS = {"criu": (Criu, "criu"), "dmtcp": (Dmtcp, "dmtcp_launch")}
+
+
 def tools(peers, durable):
     """Durable: what they write is on the disk when they are done."""
     sync = [] if durable else ["--nosync"]
@@ -153,9 +216,10 @@ def tools(peers, durable):
     if durable:
         found["cryo, cache"] = Cryo([*sync, "--no-snapshot", "--direct=never"])
     for peer in peers:
-        if not shutil.which(peer):
+        kind, program = PEERS[peer]
+        if not shutil.which(program):
             raise Failure(f"{peer} is not installed")
-        found[peer] = {"criu": Criu}[peer](durable)
+        found[peer] = kind(durable)
     return found
 
 
@@ -189,8 +253,8 @@ class Watch(threading.Thread):
 # ---- one job
 
 class Job:
-    def __init__(self, name, directory):
-        self.name, self.directory = name, directory
+    def __init__(self, name, directory, tool):
+        self.tool = tool
         # On a disk: what is in memory would be part of the context, and be set back.
         self.files = tempfile.mkdtemp(dir="/var/tmp")
         kind, self.mib, threads, processes, huge = WORKLOADS[name]
@@ -203,8 +267,8 @@ class Job:
         else:
             program = [os.path.join(HERE, "workload"), kind, str(self.mib), str(threads), str(processes),
                        self.board.path]
-        self.process = subprocess.Popen(program, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd="/",
-                                        env=environment, start_new_session=True)
+        self.process = subprocess.Popen([*tool.launcher(directory), *program], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, cwd="/", env=environment, start_new_session=True)
         self.pid = self.process.pid
         try:
             self.board.wait("ready", lambda value: value == 1, 600)
@@ -216,18 +280,7 @@ class Job:
         time.sleep(1)
 
     def kill(self):
-        pids = [pid for pid in self.board.get("pid") if pid] or [self.pid]
-        for pid in pids:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        self.process.wait()
-        end = time.monotonic() + 60
-        while any(os.path.exists(f"/proc/{pid}") for pid in pids):
-            if time.monotonic() > end:
-                raise Failure("a process of the job cannot be killed")
-            time.sleep(0.01)
+        self.tool.kill(self)
 
     def remove(self):
         shutil.rmtree(self.files)
@@ -237,7 +290,7 @@ class Job:
         self.board.wait("fork_ns", lambda value: value > 1, 120)
         return max(self.board.get("fork_ns")) / 1e6
 
-    def checkpoint(self, tool, path, before=None):
+    def checkpoint(self, path, before=None):
         """The figures of one checkpoint."""
         begin = busy_ms()
         time.sleep(0.5)
@@ -246,7 +299,7 @@ class Job:
         watch = Watch()
         watch.start()
         begin, busy = time.monotonic(), busy_ms()
-        tool.checkpoint(self.pid, path, before)
+        self.tool.checkpoint(self.pid, path, before)
         seconds = time.monotonic() - begin
         busy = busy_ms() - busy
         watch.end.set()
@@ -256,12 +309,12 @@ class Job:
         return {"pause": max(self.board.get("gap")) / 1e6, "total": seconds * 1e3, "bytes": size,
                 "busy": max(busy - idle * seconds, 0), "extra": max(watch.before - watch.least - size, 0)}
 
-    def restart(self, tool, path):
+    def restart(self, path):
         """After kill(): the figures of a restart."""
         self.board.set("through", 0)
         self.board.set("first", 0)
         begin = time.time_ns()
-        process = tool.restart(path)
+        process = self.tool.restart(path)
 
         def failed():
             return process.poll() not in (None, 0)
@@ -288,21 +341,21 @@ def one_run(name, tool, directory):
     work = os.path.join(directory, "work")
     shutil.rmtree(work, ignore_errors=True)
     os.mkdir(work)
-    job = Job(name, work)
+    job = Job(name, work, tool)
     figures, path = {}, os.path.join(work, "context")
     alive = True
     try:
         figures["fork"] = job.fork_ms() if job.board.count == 1 and WORKLOADS[name][0] != "python" else None
         changes = WORKLOADS[name][0] == "one"
-        figures.update(job.checkpoint(tool, path, "" if changes else None))
+        figures.update(job.checkpoint(path, "" if changes else None))
         if changes:
             time.sleep(1)
-            again = job.checkpoint(tool, path + "2", path)
+            again = job.checkpoint(path + "2", path)
             figures.update(second=again["total"], second_bytes=again["bytes"])
             path += "2"
         job.kill()
         alive = False
-        figures.update(job.restart(tool, path))
+        figures.update(job.restart(path))
     finally:
         if alive:
             job.kill()
@@ -412,12 +465,13 @@ def plot(results, directory):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--peer", action="append", choices=["criu"], default=[])
+    parser.add_argument("--peer", action="append", choices=sorted(PEERS), default=[])
     parser.add_argument("--workload", action="append", choices=sorted(WORKLOADS))
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json")
     parser.add_argument("--plot")
     parser.add_argument("--directory", default="/dev/shm", help="where contexts go")
+    parser.add_argument("--path", help="where else programs are looked for")
     parser.add_argument("--durable", action="store_true", help="they are on the disk when the time is taken")
     arguments = parser.parse_args()
     if arguments.runs < 1:
@@ -452,6 +506,8 @@ def measure(arguments):
 
 def main():
     arguments = parse()
+    if arguments.path:
+        os.environ["PATH"] += ":" + arguments.path
     print(f"Linux {platform.release()}, {os.cpu_count()} processors, contexts in {arguments.directory}; "
           f"minimum, median, maximum of {arguments.runs}")
     try:
