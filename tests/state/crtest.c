@@ -26,7 +26,8 @@ const char *crt_case;
 static char run_dir[PATH_MAX / 2];
 static unsigned int tap_count, tap_failed;
 static atomic_bool go_seen;
-static _Atomic int64_t gap_sum, gap_end;
+static _Atomic int64_t gap_sum, gap_end, pause_sum;
+static pid_t parent;	/* when the process was there last */
 
 const char *crt_dir(void)
 {
@@ -204,9 +205,26 @@ int64_t crt_gap_end_ns(void)
 	return gap_end;
 }
 
+int64_t crt_pause_ns(void)
+{
+	return pause_sum;
+}
+
 bool crt_go(void)
 {
 	return go_seen;
+}
+
+/* Who has been restarted has another parent: the cr_restart that did it. */
+static void note_gap(int64_t from, int64_t to)
+{
+	if (getppid() == parent) {
+		pause_sum += to - from;
+		return;
+	}
+	parent = getppid();
+	gap_sum += to - from;
+	gap_end = to;
 }
 
 /* Two milliseconds of computing; bounded, in case the clock stands still. */
@@ -216,10 +234,8 @@ static int64_t compute_a_while(int64_t last)
 
 	for (int i = 0; i < 100000 && now < until; i++) {
 		now = crt_now_ns();
-		if (now - last > GAP_NS) {
-			gap_sum += now - last;
-			gap_end = now;
-		}
+		if (now - last > GAP_NS)
+			note_gap(last, now);
 		last = now;
 	}
 	return last;
@@ -230,6 +246,7 @@ void crt_wait_go(void)
 	char go[PATH_MAX];
 	int64_t last = crt_now_ns();
 
+	parent = getppid();
 	/* A copy: the test's threads may ask for paths of their own. */
 	snprintf(go, sizeof(go), "%s", crt_path("go"));
 	while (access(go, F_OK))

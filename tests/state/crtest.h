@@ -79,9 +79,11 @@ void *crt_check_map(void *value, const char *what);
 /* Waits for the driver's word to go on, computing; notes jumps of the clock. */
 void crt_wait_go(void);
 bool crt_go(void);			/* whether the word has been given; any thread */
-/* Time during which the process did not exist or stood still, as crt_wait_go() saw it. */
+/* Time during which the process did not exist, as crt_wait_go() saw it. Its clocks have not gone on. */
 int64_t crt_gap_ns(void);
 int64_t crt_gap_end_ns(void);		/* when it last came back, on the clock of crt_now_ns() */
+/* Time during which it stood still otherwise: for a checkpoint, or because others had the processors. */
+int64_t crt_pause_ns(void);
 int64_t crt_now_ns(void);		/* CLOCK_MONOTONIC */
 /* What memory is protected and mapped by; 4096 is not everywhere enough. */
 static inline size_t crt_page(void)
