@@ -17,6 +17,7 @@
 #include "cryo.h"
 #include "cryo_arch.h"
 #include "mounts.h"
+#include "page_writer.h"
 #include "snapshot.h"
 #include "track.h"
 
@@ -247,6 +248,20 @@ static int save_memory(struct cryo_capture *c)
 	return c->p->mm && !c->p->mm_saved ? cryo_save_memory(c) : 0;
 }
 
+/* By one writer: while the last pages of a process are written, others look through those of the next. */
+static int save_memories(struct cryo_capture *c)
+{
+	int err;
+
+	c->writer = cryo_page_writer_create(c);
+	if (!c->writer)
+		return -ENOMEM;
+	err = each_proc(c, save_memory) ?: cryo_page_writer_finish(c->writer);
+	cryo_page_writer_destroy(c->writer);
+	c->writer = NULL;
+	return err;
+}
+
 static void release_proc(struct cryo_proc *p)
 {
 	unsigned int i;
@@ -311,7 +326,7 @@ static int write_stopped(struct cryo_capture *c)
 
 	cryo_request_state(c->req, CRYO_STATE_WRITING);
 	err = cryo_stream_flush(&c->stream) ?:
-	      each_proc(c, save_memory) ?:
+	      save_memories(c) ?:
 	      (c->contents_saved ? 0 : save_contents(c)) ?:
 	      check_alive(c);
 	return err ?: cryo_stream_end(&c->stream);

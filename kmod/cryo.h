@@ -38,6 +38,7 @@
 #define CRYO_RELEASE "0.1.0"
 
 struct cryo_request;
+struct cryo_page_writer;
 struct cryo_snapshot;
 struct sk_buff;
 struct sk_buff_head;
@@ -407,6 +408,7 @@ struct cryo_capture {
 	u32 next_id;
 	u32 vdso_crc;			/* of the vdso that is in the context */
 	struct cryo_snapshot *snapshot;	/* NULL: none is being taken */
+	struct cryo_page_writer *writer;	/* while memory is written with everybody stopped */
 	bool contents_saved;		/* of files, and all tags: in the stream */
 	bool released;			/* nothing of the processes is referenced any more */
 };

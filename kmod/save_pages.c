@@ -142,20 +142,16 @@ u64 cryo_estimate(struct cryo_capture *c)
 	return (u64)get_mm_counter(c->p->mm, MM_ANONPAGES) * PAGE_SIZE;
 }
 
-/* Write all private memory of the process. */
+/* Write all private memory of the process. The last of it is still on its way when this returns. */
 int cryo_save_memory(struct cryo_capture *c)
 {
-	struct cryo_page_writer *w = cryo_page_writer_create(c);
+	int err = cryo_page_writer_select(c->writer, c->p->mm_id);
 	unsigned int i;
-	int err = w ? 0 : -ENOMEM;
 
 	for (i = 0; !err && i < c->p->nr_vmas; i++)
 		if (c->p->vmas[i].pages)
-			err = save_vma(w, &c->p->vmas[i]);
-	if (!err)
-		err = cryo_page_writer_finish(w) ?: cryo_save_exclusions(c);
-	cryo_page_writer_destroy(w);
-	return err;
+			err = save_vma(c->writer, &c->p->vmas[i]);
+	return err ?: cryo_save_exclusions(c);
 }
 
 /* The next entry of @chunk; its pages are the writer's then. */
