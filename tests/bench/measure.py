@@ -198,7 +198,13 @@ class Dmtcp(Tool):
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
     def kill(self, job):
-        command(["dmtcp_command", "-p", self.port, "--quit"])
+        try:
+            command(["dmtcp_command", "-p", self.port, "--quit"])
+        except Failure:
+            # The coordinator has gone with the last process, or never was.
+            if job.process.poll() is None:
+                job.process.kill()
+                raise
         job.process.wait()
 
 
