@@ -20,6 +20,7 @@
 #include "page_writer.h"
 #include "snapshot.h"
 #include "track.h"
+#include "used.h"
 
 static void log_line(struct cryo_capture *c, const char *what, struct va_format *vaf)
 {
@@ -277,6 +278,7 @@ static void release_proc(struct cryo_proc *p)
 	cryo_buf_free(&p->mempolicies);
 	cryo_buf_free(&p->left_out);
 	cryo_buf_free(&p->unchanged);
+	cryo_used_free(&p->used);
 	if (p->exe)
 		fput(p->exe);
 	p->exe = NULL;
@@ -349,7 +351,12 @@ static int save_exclusions(struct cryo_capture *c)
 	return c->p->mm && !c->p->mm_saved ? cryo_save_exclusions(c) : 0;
 }
 
-/* There is no snapshot: all is found again while it is written. */
+static int save_used(struct cryo_capture *c)
+{
+	return c->p->mm && !c->p->mm_saved ? cryo_save_used(c) : 0;
+}
+
+/* There is no snapshot: all is found again while it is written, but for what has been used: that is noted once. */
 static int forget_protected(struct cryo_capture *c)
 {
 	cryo_buf_free(&c->p->left_out);
@@ -375,7 +382,7 @@ static int take_snapshot(struct cryo_capture *c)
 	c->contents_saved = true;
 	if (!err)
 		err = each_proc(c, protect) ?: each_proc(c, save_exclusions) ?:
-		      each_proc(c, save_unchanged);
+		      each_proc(c, save_unchanged) ?: each_proc(c, save_used);
 	return err ?: check_alive(c);
 }
 

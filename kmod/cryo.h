@@ -160,6 +160,14 @@ void cryo_thaw(struct cryo_request *req);
 struct cryo_fd_record;
 struct cryo_vma_record;
 
+/* Of a memory: what has been used since the checkpoint before (used.c). */
+struct cryo_used {
+	struct cryo_buf runs;		/* struct cryo_page_run, CRYO_USED_MAX_RUNS at most */
+	unsigned long gap;		/* bytes: runs that are no farther apart become one */
+	bool unsorted;
+	bool others;			/* there are pages that have not been used */
+};
+
 /*
  * One process of the scope.  Belongs to the request, and is changed by the requester only.
  */
@@ -192,6 +200,7 @@ struct cryo_proc {
 	struct cryo_buf mempolicies;	/* struct cryo_mempolicy of the areas */
 	struct cryo_buf left_out;	/* struct cryo_excluded */
 	struct cryo_buf unchanged;	/* struct cryo_page_run: as in the parent; ascending */
+	struct cryo_used used;
 	u32 parent_mm;			/* its number there; 0: cannot be told */
 	struct file *exe;
 };
@@ -480,6 +489,7 @@ int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);
 u64 cryo_estimate(struct cryo_capture *c);
 int cryo_save_memory(struct cryo_capture *c);
 int cryo_save_unchanged(struct cryo_capture *c);
+int cryo_save_used(struct cryo_capture *c);
 
 /* exclude.c: memory that a process does not want to be saved */
 struct cryo_exclusions {

@@ -143,7 +143,8 @@ long cryo_arch_continue_timed(u32 nr, s64 remaining_ns);
  *	#define CRYO_ARCH_SNAPSHOT	1
  *	#define CRYO_ARCH_TLB_SYMBOL	"name"	if that takes a symbol that is not exported
  *
- * and forgets, by this, what the processors remember of the page tables of @mm, which has no notifiers.
+ * and forgets, by this, what the processors remember of the page tables of @mm, which has no notifiers, or none that
+ * have to be told.  (Without snapshots: if it can.)
  */
 #ifndef CRYO_ARCH_SNAPSHOT
 #define CRYO_ARCH_SNAPSHOT	0
@@ -152,6 +153,14 @@ long cryo_arch_continue_timed(u32 nr, s64 remaining_ns);
 #define CRYO_ARCH_TLB_SYMBOL	NULL
 #endif
 void cryo_arch_flush_tlb(struct mm_struct *mm);
+
+/*
+ * What a process has used (used.c): has a processor noted in the present entry @pte, of the page at @addr, that
+ * it was used?  The note is taken away; others that processors make meanwhile stay.  With the lock of the table held,
+ * for one entry after the other, and after all else that is to be changed in it.
+ */
+bool cryo_arch_pte_clear_young(pte_t *pte, unsigned long addr);
+bool cryo_arch_pmd_clear_young(pmd_t *pmd);
 
 /*
  * Tracking of what is written (track.c), on top of snapshots. An architecture with soft-dirty bits says so in

@@ -118,3 +118,25 @@ unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned
 	*range_end = s.found ? s.to : end;
 	return s.found ? s.from : end;
 }
+
+pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,
+		     unsigned long *next)
+{
+	pgd_t *pgd = pgd_offset(mm, addr);
+	p4d_t *p4d;
+	pud_t *pud;
+
+	*next = pgd_addr_end(addr, end);
+	if (pgd_none(READ_ONCE(*pgd)))
+		return NULL;
+	p4d = p4d_offset(pgd, addr);
+	*next = p4d_addr_end(addr, end);
+	if (p4d_none(READ_ONCE(*p4d)))
+		return NULL;
+	pud = pud_offset(p4d, addr);
+	*next = pud_addr_end(addr, end);
+	if (pud_none(READ_ONCE(*pud)))
+		return NULL;
+	*next = pmd_addr_end(addr, end);
+	return pmd_offset(pud, addr);
+}

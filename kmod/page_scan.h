@@ -3,6 +3,7 @@
 #define CRYO_PAGE_SCAN_H
 
 #include <linux/mm_types.h>
+#include <linux/pgtable.h>
 
 /*
  * The first range of pages in [@start, @end) that have ever been touched: present, swapped out
@@ -12,5 +13,9 @@
  */
 unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
 			     unsigned long limit, unsigned long *range_end);
+
+/* The entry for @addr, NULL when there is no table for it; *@next: where the next one begins. */
+pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,
+		     unsigned long *next);
 
 #endif

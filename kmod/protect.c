@@ -23,6 +23,8 @@
  * The same walk clears the soft-dirty bits when it is to be known later what was written since (track.c), and, if the
  * bits tell what was written since the parent was captured, leaves out what was not: such pages are only named.
  * Who has hold of a page may write to it without a fault, and so without setting the bit: of such pages it stays set.
+ *
+ * And it notes which pages have been used since the checkpoint before (used.c).
  */
 #include <linux/highmem.h>
 #include <linux/huge_mm.h>
@@ -41,6 +43,7 @@
 #include "page_scan.h"
 #include "snapshot.h"
 #include "track.h"
+#include "used.h"
 
 /* What one page table may need: its pages, and an address before each. */
 #define TABLE_ROOM	(2 * PTRS_PER_PTE + 1)
@@ -62,6 +65,7 @@ struct protect {
 	bool covered;			/* they tell what has been written to */
 	unsigned int nr_same;
 	struct cryo_page_run same[MAX_PTRS_PER_PTE];	/* of one table, not written to */
+	struct cryo_used_table used;	/* likewise */
 	/* The large folio looked at last, and how many references to it are ours. */
 	struct folio *folio;
 	int taken;
@@ -197,6 +201,19 @@ static bool is_held(struct protect *p, struct page *page, unsigned long flags)
 	return refs > cryo_any_mapcount(folio);
 }
 
+/* After the entry has been made read-only: see cryo_arch.h. */
+static void note_use(struct protect *p, pte_t *pte, unsigned long addr, struct page *page)
+{
+	if (!p->anon_only)
+		p->stale |= cryo_used_pte(&p->used, pte, addr, page);
+}
+
+static void note_use_of_huge(struct protect *p, pmd_t *pmdp, unsigned long addr, unsigned long end)
+{
+	if (!p->anon_only)
+		p->stale |= cryo_used_huge(&p->c->p->used, &p->used, pmdp, addr, end);
+}
+
 static bool is_unchanged(struct protect *p, pte_t value)
 {
 	if (!p->covered)
@@ -230,12 +247,14 @@ static bool protect_pte(struct protect *p, pte_t *pte, unsigned long addr)
 		return p->anon_only;
 	if (is_unchanged(p, value)) {
 		add_same(p, addr, 1);
+		note_use(p, pte, addr, page);
 		return true;
 	}
 	if (pte_write(value)) {
 		ptep_set_wrprotect(p->mm, addr, pte);
 		p->stale = true;
 	}
+	note_use(p, pte, addr, page);
 	flags = share(p, page);
 	if (p->tracked)
 		cryo_arch_pte_soft_dirty(pte, is_held(p, page, flags));
@@ -288,12 +307,14 @@ static void protect_huge(struct protect *p, pmd_t *pmdp, pmd_t pmd, unsigned lon
 		return;
 	if (p->covered && !pmd_soft_dirty(pmd) && !pmd_write(pmd)) {
 		add_same(p, addr, n);
+		note_use_of_huge(p, pmdp, addr, end);
 		return;
 	}
 	if (pmd_write(pmd)) {
 		pmdp_set_wrprotect(p->mm, addr & HPAGE_PMD_MASK, pmdp);
 		p->stale = true;
 	}
+	note_use_of_huge(p, pmdp, addr, end);
 	flags = share(p, head);
 	if (p->tracked)
 		cryo_arch_pmd_soft_dirty(pmdp, is_held(p, head, flags));
@@ -323,29 +344,6 @@ static bool protect_if_huge(struct protect *p, pmd_t *pmdp, unsigned long addr, 
 		protect_huge(p, pmdp, pmd, addr, end);
 	spin_unlock(ptl);
 	return huge;
-}
-
-/* The entry for @addr, NULL when there is no table for it; *@next: where the next one begins. */
-static pmd_t *find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,
-		       unsigned long *next)
-{
-	pgd_t *pgd = pgd_offset(mm, addr);
-	p4d_t *p4d;
-	pud_t *pud;
-
-	*next = pgd_addr_end(addr, end);
-	if (pgd_none(READ_ONCE(*pgd)))
-		return NULL;
-	p4d = p4d_offset(pgd, addr);
-	*next = p4d_addr_end(addr, end);
-	if (p4d_none(READ_ONCE(*p4d)))
-		return NULL;
-	pud = pud_offset(p4d, addr);
-	*next = pud_addr_end(addr, end);
-	if (pud_none(READ_ONCE(*pud)))
-		return NULL;
-	*next = pmd_addr_end(addr, end);
-	return pmd_offset(pud, addr);
 }
 
 static struct page *copy_of(struct page *page)
@@ -413,6 +411,19 @@ static int copy_brought(struct protect *p, unsigned long addr, long n)
 	return copy_pages(p, first);
 }
 
+/* What comes back is not used by that. */
+static long take_pages(struct protect *p, unsigned long start, long n)
+{
+	unsigned long end = start + n * PAGE_SIZE;
+
+	if (!p->anon_only)
+		cryo_used_look(&p->c->p->used, p->mm, start, end);
+	n = cryo_get_user_pages_remote(p->mm, start, n, FOLL_FORCE, p->brought);
+	if (!p->anon_only)
+		cryo_used_look(NULL, p->mm, start, end);
+	return n;
+}
+
 /* Bring pages back from *@addr on: from swap, or from where they are being moved. Without the lock. */
 static int bring_back(struct protect *p, unsigned long *addr, unsigned long end)
 {
@@ -427,7 +438,7 @@ static int bring_back(struct protect *p, unsigned long *addr, unsigned long end)
 	start = cryo_page_scan(p->mm, *addr, end, FAULT_PAGES * PAGE_SIZE, &to);
 	n = min_t(long, (to - start) >> PAGE_SHIFT, FAULT_PAGES);
 	if (start < to)
-		n = cryo_get_user_pages_remote(p->mm, start, n, FOLL_FORCE, p->brought);
+		n = take_pages(p, start, n);
 	mmap_read_unlock(p->mm);
 	if (n < 0 || (!n && start < to)) {
 		cryo_warn(p->c, "memory at %lx: cannot be read (error %ld)", start, n);
@@ -446,6 +457,7 @@ static int bring_back(struct protect *p, unsigned long *addr, unsigned long end)
 static int protect_table(struct protect *p, pmd_t *pmdp, unsigned long *addr, unsigned long next,
 			 bool *absent)
 {
+	unsigned long start = *addr;
 	unsigned int first;
 
 	p->chunk = cryo_snapshot_chunk(p->s, p->c->p->mm_id, TABLE_ROOM);
@@ -457,6 +469,7 @@ static int protect_table(struct protect *p, pmd_t *pmdp, unsigned long *addr, un
 	else
 		*addr = protect_ptes(p, pmdp, *addr, next);
 	*absent = *addr < next;
+	cryo_used_keep(&p->c->p->used, &p->used, start);
 	if (keep_same(p))
 		return no_room(p);
 	return p->copies ? copy_pages(p, first) : 0;
@@ -470,7 +483,7 @@ static int protect_tables(struct protect *p, unsigned long *addr, unsigned long 
 	int err = 0;
 
 	while (!err && !*absent && *addr < end) {
-		pmdp = find_pmd(p->mm, *addr, end, &next);
+		pmdp = cryo_find_pmd(p->mm, *addr, end, &next);
 		if (pmdp && !pmd_none(READ_ONCE(*pmdp)))
 			err = protect_table(p, pmdp, addr, next, absent);
 		else

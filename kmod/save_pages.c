@@ -9,9 +9,11 @@
 
 #include "compat/mm.h"
 #include "cryo.h"
+#include "cryo_arch.h"
 #include "page_scan.h"
 #include "page_writer.h"
 #include "snapshot.h"
+#include "used.h"
 
 /*
  * What get_user_pages() gave.  In a private mapping of a file (anon_only), one that is all zero counts: the file's
@@ -39,6 +41,24 @@ static int add_taken(struct cryo_page_writer *w, const struct cryo_vma_record *v
 }
 
 /*
+ * With mmap_lock. What the process has used is noted before: for the kernel we use what we take, and may be noted as
+ * users, which is forgotten.
+ */
+static long take_pages(struct cryo_page_writer *w, const struct cryo_vma_record *vma,
+		       unsigned long start, long n)
+{
+	struct cryo_proc *p = w->c->p;
+	unsigned long end = start + n * PAGE_SIZE;
+
+	if (!vma->anon_only)
+		cryo_used_look(&p->used, p->mm, start, end);
+	n = cryo_get_user_pages_remote(p->mm, start, n, FOLL_FORCE, w->taken);
+	if (!vma->anon_only)
+		cryo_used_look(NULL, p->mm, start, end);
+	return n;
+}
+
+/*
  * Find the next pages of @vma at or after *@addr, before @limit, and take them.  The lock is not
  * held while they are written: that may take long, and may need it.
  */
@@ -57,7 +77,7 @@ static int take(struct cryo_page_writer *w, const struct cryo_vma_record *vma, u
 	start = cryo_page_scan(mm, *addr, limit, CRYO_BATCH_PAGES * PAGE_SIZE, &end);
 	if (start < end) {
 		n = min_t(long, (end - start) >> PAGE_SHIFT, room);
-		n = cryo_get_user_pages_remote(mm, start, n, FOLL_FORCE, w->taken);
+		n = take_pages(w, vma, start, n);
 	}
 	mmap_read_unlock(mm);
 	if (n < 0 || (!n && start < end)) {
@@ -151,7 +171,9 @@ int cryo_save_memory(struct cryo_capture *c)
 	for (i = 0; !err && i < c->p->nr_vmas; i++)
 		if (c->p->vmas[i].pages)
 			err = save_vma(c->writer, &c->p->vmas[i]);
-	return err ?: cryo_save_exclusions(c);
+	/* As long as processors remember an entry, they do not note that they use its page. */
+	cryo_arch_flush_tlb(c->p->mm);
+	return err ?: cryo_save_exclusions(c) ?: cryo_save_used(c);
 }
 
 /* The next entry of @chunk; its pages are the writer's then. */

@@ -126,13 +126,19 @@ static int note_in_index(struct cryo_stream *s, u16 type, u32 object)
 	return s->index.error;
 }
 
+/* Is a process that is restarted without it another one? */
+static bool is_required(u16 type)
+{
+	return type != CRYO_SEC_PAGES_USED;
+}
+
 static void fill_header(struct cryo_section *h, u16 type, u32 object, u32 fixed_len, u64 len,
 			u32 crc)
 {
 	*h = (struct cryo_section){
 		.magic = CRYO_SECTION_MAGIC,
 		.type = type,
-		.flags = CRYO_SECF_REQUIRED,
+		.flags = is_required(type) ? CRYO_SECF_REQUIRED : 0,
 		.length = len,
 		.fixed_len = fixed_len,
 		.object = object,

@@ -130,6 +130,23 @@ static inline long cryo_get_user_pages_remote(struct mm_struct *mm, unsigned lon
 }
 #endif
 
+/*
+ * The lock of the table that @pte is in: ptep_lockptr() has come with v6.12.  pte_lockptr() calls pmd_page(), which powerpc
+ * does not export.
+ */
+static inline spinlock_t *cryo_ptep_lockptr(struct mm_struct *mm, pte_t *pte)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+	return ptep_lockptr(mm, pte);
+#elif !USE_SPLIT_PTE_PTLOCKS
+	return &mm->page_table_lock;
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+	return ptlock_ptr(virt_to_ptdesc(pte));
+#else
+	return ptlock_ptr(virt_to_page(pte));
+#endif
+}
+
 /* Page faults under the lock of an area, without mmap_lock: v6.4 5e31275cc997. */
 static inline void cryo_vma_start_write(struct mm_struct *mm, unsigned long addr)
 {

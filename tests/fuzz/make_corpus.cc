@@ -169,6 +169,17 @@ ContextBuilder with_ancestor() {
   return builder;
 }
 
+// Pages that have been used, in two sections.
+ContextBuilder used_pages() {
+  ContextBuilder builder = ContextBuilder::smallest();
+  const std::uint64_t page = builder.context.header.page_size;
+  builder.context.mms.at(1).used = {{16 * page, 1}, {18 * page, 2}};
+  const cryo_array head{1, sizeof(cryo_page_run)};
+  builder.extra.push_back(
+      {CRYO_SEC_PAGES_USED, 1, 0, test::bytes_of(head), test::bytes_of(cryo_page_run{64 * page, 100})});
+  return builder;
+}
+
 void run(const std::filesystem::path& dir) {
   std::filesystem::create_directories(dir);
   save(dir / "x86_64", described().build());
@@ -188,6 +199,7 @@ void run(const std::filesystem::path& dir) {
   save(dir / "ipc", with_ipc().build());
   save(dir / "ancestors", with_ancestor().build());
   save(dir / "namespaces", with_namespaces().build());
+  save(dir / "used", used_pages().build());
 }
 
 }  // namespace

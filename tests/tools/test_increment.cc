@@ -174,6 +174,32 @@ TEST("nothing has changed: nothing but references") {
   CHECK_EQ(context.files.size(), read_context(Source::open(directory / "first")).files.size());
 }
 
+TEST("what has been used last is what the newest says, also when it is merged") {
+  const auto used = [](std::vector<cryo_page_run> runs) {
+    ContextBuilder builder;
+    Heap(20).add_to(builder);
+    builder.context.mms.at(1).used = std::move(runs);
+    return builder.build();
+  };
+  const Directory directory;
+  const Parent parent(directory.write("first", used({{kHeap, 1}})));
+  directory.write(
+      "second",
+      increment(used({{kHeap + 2 * kPage, 3}, {kHeap + 9 * kPage, 1}}), parent, directory / "second").bytes);
+  directory.write("merged", merged(directory / "second"));
+  for (const std::string name : {"second", "merged"}) {
+    const Context context = read_context(Source::open(directory / name));
+    const std::vector<cryo_page_run>& runs = context.mm(1).used;
+    CHECK_EQ(runs.size(), 2U);
+    CHECK_EQ(runs.at(0).start, kHeap + 2 * kPage);
+    CHECK_EQ(runs.at(0).nr_pages, 3U);
+    CHECK_EQ(runs.at(1).start, kHeap + 9 * kPage);
+  }
+  // None of its own: not those of its parent either.
+  directory.write("third", increment(used({}), parent, directory / "third").bytes);
+  CHECK(read_context(Source::open(directory / "third")).mm(1).used.empty());
+}
+
 TEST("a stream in parts of one byte") {
   const Directory directory;
   const Bytes full = context_of(Heap(3));

@@ -79,10 +79,11 @@ class Writer {
 
   // A section with a structure, which grows when the test wants that.
   template <typename T>
-  void put(std::uint16_t type, std::uint32_t object, const T& fixed, Bytes tail = {}) {
+  void put(std::uint16_t type, std::uint32_t object, const T& fixed, Bytes tail = {},
+           std::uint16_t flags = CRYO_SECF_REQUIRED) {
     Bytes head = bytes_of(fixed);
     head.resize(head.size() + builder_.growth, std::byte{0xee});
-    put({type, object, CRYO_SECF_REQUIRED, std::move(head), std::move(tail)});
+    put({type, object, flags, std::move(head), std::move(tail)});
   }
 
   template <typename T>
@@ -101,9 +102,10 @@ class Writer {
   }
 
   template <typename T>
-  void put_array(std::uint16_t type, std::uint32_t object, const std::vector<T>& values) {
+  void put_array(std::uint16_t type, std::uint32_t object, const std::vector<T>& values,
+                 std::uint16_t flags = CRYO_SECF_REQUIRED) {
     const cryo_array head{static_cast<std::uint32_t>(values.size()), record_size<T>()};
-    put(type, object, head, grown_records(values));
+    put(type, object, head, grown_records(values), flags);
   }
 
   Bytes finish(std::uint64_t page_bytes) {
@@ -579,6 +581,7 @@ ContextBuilder::ContextBuilder(std::uint32_t arch, std::uint32_t page_size) {
   Mm& mm = context.mms.at(1);
   mm.head.exe_file = 1;
   mm.excluded.push_back({16 * page, 17 * page, 1});
+  mm.used.push_back({17 * page, 1});
   mm.vmas.insert(mm.vmas.begin(),
                  {8 * page, 12 * page, 0, CRYO_VMA_READ | CRYO_VMA_EXEC, CRYO_VMA_FILE, 1, 0, 0});
   mm.vmas.push_back(
@@ -699,6 +702,8 @@ Bytes ContextBuilder::build() const {
   }
   for (const auto& [id, mm] : c.mms)
     if (!mm.excluded.empty()) writer.put_array(CRYO_SEC_EXCLUDED, id, mm.excluded);
+  for (const auto& [id, mm] : c.mms)
+    if (!mm.used.empty()) writer.put_array(CRYO_SEC_PAGES_USED, id, mm.used, 0);
   for (const TagChunk& chunk : c.tags) put_tags(writer, chunk, c.header.page_size);
   for (const RawSection& section : extra) writer.put(section);
   return writer.finish(page_bytes);

@@ -381,6 +381,39 @@ TEST("memory that is left out") {
   change("0x20000-0x21000 is left out, and is no private anonymous memory", {0x20000, 0x21000, 0});
 }
 
+TEST("memory that has been used") {
+  const auto change = [](const char* text, cryo_page_run run) {
+    refused(text, [run](ContextBuilder& b) { b.context.mms.at(1).used.push_back(run); });
+  };
+  change("0x20001 +1 pages is no range of pages", {0x20001, 1});
+  change("0x20000 +0 pages is no range of pages", {0x20000, 0});
+  change("is no range of pages", {0x20000, ~std::uint64_t{0} / 4096});
+  change("runs at 0x11000 are not in order", {0x11000, 1});
+  const auto add = [](ContextBuilder& b, std::vector<cryo_page_run> runs) {
+    Bytes tail;
+    for (const cryo_page_run& run : runs)
+      for (const std::byte byte : test::bytes_of(run)) tail.push_back(byte);
+    const cryo_array head{static_cast<std::uint32_t>(runs.size()), sizeof(cryo_page_run)};
+    b.extra.push_back({CRYO_SEC_PAGES_USED, 1, 0, test::bytes_of(head), std::move(tail)});
+  };
+  const auto many = [](std::uint64_t from, std::uint64_t count) {
+    std::vector<cryo_page_run> runs;
+    for (std::uint64_t i = 0; i < count; ++i) runs.push_back({from + i * 0x2000, 1});
+    return runs;
+  };
+  refused("runs at 0x11000 are not in order", [&](ContextBuilder& b) { add(b, {{0x11000, 1}}); });
+  refused("0 runs, after 1 others", [&](ContextBuilder& b) { add(b, {}); });
+  refused("4097 runs, after 1 others", [&](ContextBuilder& b) { add(b, many(0x20000, CRYO_USED_MAX + 1)); });
+  refused("4096 runs, after 61441 others", [&](ContextBuilder& b) {
+    for (std::uint64_t i = 1; i <= CRYO_USED_MAX_RUNS / CRYO_USED_MAX; ++i)
+      add(b, many(i << 32, CRYO_USED_MAX));
+  });
+  refused("0 cannot be an id", [&](ContextBuilder& b) {
+    add(b, {{0x20000, 1}});
+    b.extra.back().object = 0;
+  });
+}
+
 TEST("placement") {
   refused("clamp of 1025", [](ContextBuilder& b) { b.thread().uclamp->max = 1025; });
   refused("mode 64", [](ContextBuilder& b) { b.thread().mempolicy->mode = 64; });

@@ -115,6 +115,7 @@ struct Mm {
   std::vector<cryo_vma> vmas;               // ascending, not overlapping
   std::vector<cryo_mempolicy> mempolicies;  // of areas inside VMAs
   std::vector<cryo_excluded> excluded;      // ascending; inside private anonymous VMAs; no pages are saved
+  std::vector<cryo_page_run> used;  // since the checkpoint before: ascending, CRYO_USED_MAX_RUNS at most
 };
 
 // The code that a kernel maps into every process.

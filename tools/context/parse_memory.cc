@@ -144,6 +144,18 @@ void parse_excluded(Staging& staging, const Payload& payload) {
   }
 }
 
+void parse_pages_used(Staging& staging, const Payload& payload) {
+  const std::uint64_t page = staging.scanner.header().page_size;
+  auto& used = staging.mms.mention(id_of(payload), payload.section()).used;
+  const std::vector<cryo_page_run> runs = payload.array<cryo_page_run>();
+  if (runs.empty() || runs.size() > CRYO_USED_MAX || runs.size() > CRYO_USED_MAX_RUNS - used.size())
+    payload.damaged("{} runs, after {} others", runs.size(), used.size());
+  (void)check_runs(staging, payload, runs, std::numeric_limits<std::uint64_t>::max());
+  if (!used.empty() && runs.front().start < used.back().start + used.back().nr_pages * page)
+    payload.damaged("runs at {:#x} are not in order", runs.front().start);
+  used.insert(used.end(), runs.begin(), runs.end());
+}
+
 void parse_page_tags(Staging& staging, const Payload& payload) {
   const auto head = payload.fixed<cryo_page_tags>();
   const std::uint64_t page = staging.scanner.header().page_size;

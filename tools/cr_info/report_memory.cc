@@ -82,6 +82,14 @@ void print_excluded(const Context& context, const Mm& mm, int verbose) {
                bytes_text(range.nr_pages * context.header.page_size));
 }
 
+void print_used(const Context& context, const Mm& mm) {
+  if (mm.used.empty()) return;
+  std::uint64_t pages = 0;
+  for (const cryo_page_run& run : mm.used) pages += run.nr_pages;
+  fmt::print("    used since the checkpoint before: {} in {} ranges\n",
+             bytes_text(pages * context.header.page_size), mm.used.size());
+}
+
 void print_tagged(const Context& context, const Mm& mm) {
   const std::uint64_t tagged = tagged_bytes(context, CRYO_PAGES_MM, mm.id);
   if (tagged != 0) fmt::print("    with tags in the context: {}\n", bytes_text(tagged));
@@ -96,6 +104,7 @@ void print_memory(const Context& context, const Mm& mm, int verbose) {
              bytes_text(totals.saved));
   print_summary(mm, saved);
   print_excluded(context, mm, verbose);
+  print_used(context, mm);
   print_tagged(context, mm);
   if (verbose == 0) return;
   print_areas(context, mm, saved);

@@ -112,6 +112,35 @@ void cryo_arch_flush_tlb(struct mm_struct *mm)
 	flush_tlb_all();
 }
 
+static bool clear_young(pteval_t *entry)
+{
+	return atomic64_fetch_andnot(PTE_AF, (atomic64_t *)entry) & PTE_AF;
+}
+
+/*
+ * Entries of which the kernel has made one for the processors (PTE_CONT) have one note together, in any of them: it goes
+ * with the last one, so that all of them have been used, or none.
+ */
+bool cryo_arch_pte_clear_young(pte_t *pte, unsigned long addr)
+{
+	pte_t value = ptep_get(pte);	/* with the note of all of them */
+	int i;
+
+	if (!pte_young(value))
+		return false;
+	if (!pte_cont(value))
+		return clear_young(&pte_val(*pte));
+	if (IS_ALIGNED(addr + PAGE_SIZE, CONT_PTE_SIZE))
+		for (i = 0; i < CONT_PTES; i++)
+			clear_young(&pte_val(pte[-i]));
+	return true;
+}
+
+bool cryo_arch_pmd_clear_young(pmd_t *pmd)
+{
+	return pmd_young(READ_ONCE(*pmd)) && clear_young(&pmd_val(*pmd));
+}
+
 size_t cryo_arch_vdso_data(void)
 {
 	return 0;

@@ -18,6 +18,7 @@
 #include <asm/reg.h>
 #include <asm/syscall.h>
 #include <asm/time.h>
+#include <asm/tlbflush.h>
 
 #include <cryo/arch/ppc64le.h>
 
@@ -93,9 +94,23 @@ unsigned long cryo_arch_vdso(struct mm_struct *mm)
 	return (unsigned long)mm->context.vdso;
 }
 
-/* Not called without CRYO_ARCH_SNAPSHOT: entries of hashed page tables take more than a flush. */
+/* Entries of hashed page tables take more than that. */
 void cryo_arch_flush_tlb(struct mm_struct *mm)
 {
+	if (radix_enabled())
+		radix__flush_tlb_mm(mm);
+}
+
+/* There, nothing counts as used. */
+bool cryo_arch_pte_clear_young(pte_t *pte, unsigned long addr)
+{
+	return radix_enabled() && pte_young(ptep_get(pte)) &&
+	       __radix_pte_update(pte, _PAGE_ACCESSED, 0) & _PAGE_ACCESSED;
+}
+
+bool cryo_arch_pmd_clear_young(pmd_t *pmd)
+{
+	return cryo_arch_pte_clear_young(pmdp_ptep(pmd), 0);
 }
 
 size_t cryo_arch_vdso_data(void)

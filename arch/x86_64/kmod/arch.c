@@ -94,6 +94,18 @@ void cryo_arch_flush_tlb(struct mm_struct *mm)
 	cryo_flush_tlb_range(mm, 0, TLB_FLUSH_ALL, 0, true);
 }
 
+/* As ptep_test_and_clear_young(), which is not exported. */
+bool cryo_arch_pte_clear_young(pte_t *pte, unsigned long addr)
+{
+	return pte_young(ptep_get(pte)) &&
+	       test_and_clear_bit(_PAGE_BIT_ACCESSED, (unsigned long *)pte);
+}
+
+bool cryo_arch_pmd_clear_young(pmd_t *pmd)
+{
+	return cryo_arch_pte_clear_young((pte_t *)pmd, 0);
+}
+
 #if CRYO_ARCH_SOFT_DIRTY
 void cryo_arch_pte_soft_dirty(pte_t *pte, bool dirty)
 {

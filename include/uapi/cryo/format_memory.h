@@ -42,6 +42,14 @@ struct cryo_excluded {
 };
 
 /*
+ * PAGES_USED: private anonymous pages that the process has used since the checkpoint before, as far as that is known; a
+ * restart may bring them first.  Ascending in all sections of an mm together. With many runs, pages between those that were
+ * used count as used, too; also some that are in no area.
+ */
+#define CRYO_USED_MAX		4096	/* runs in one section, at most */
+#define CRYO_USED_MAX_RUNS	65536	/* in all sections of an mm, at most */
+
+/*
  * Tags of memory that is checked against the tags of addresses: PAGE_TAGS.  After the runs come the tags of each of their
  * pages, in the same order, in @tag_bytes bytes: one of four bits for every CRYO_TAG_GRANULE bytes of the page, and of two in
  * a byte the lower half is the first one's.  Pages that are not named have only tags that are zero.  All
