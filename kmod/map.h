@@ -44,6 +44,12 @@ struct cryo_map_table_run {
 	u32 chunk;
 };
 
+/* Of a table, from @start up to @end. */
+struct cryo_map_bits {
+	unsigned long start;
+	unsigned long end;
+};
+
 struct cryo_map_table {
 	struct kref ref;
 	struct cryo_map_source **sources;	/* by number: counted those that chunks are of, others NULL */
@@ -59,10 +65,13 @@ struct cryo_map_table {
 	struct cryo_map_chunk *chunks;
 	u8 *states;			/* of each chunk: enum cryo_map_state */
 	struct cryo_map_table_run *runs;
+	struct cryo_map_bits *first;	/* come before others in the background; ascending, not empty */
 	u32 nr_runs;
 	u32 nr_chunks;
+	u32 nr_first;
 	struct work_struct look_ahead;	/* has a reference while it is queued */
 	u32 behind;			/* the chunk behind which that looks; U32_MAX: it never has */
+	unsigned long behind_bit;	/* a bit of @first that is in it; @bits: it goes by number */
 };
 
 enum cryo_map_state {
@@ -85,8 +94,9 @@ void cryo_map_table_put(struct cryo_map_table *t);
 struct cryo_map_table_run *cryo_map_find_run(struct cryo_map_table *t, unsigned long page);
 struct cryo_map_table_run *cryo_map_run_of_bit(struct cryo_map_table *t, unsigned long bit);
 unsigned long cryo_map_bit(struct cryo_map_table *t, unsigned long page);
+unsigned long cryo_map_first_from(struct cryo_map_table *t, unsigned long bit, unsigned long *end);
 int cryo_map_verify(struct cryo_map_table *t, u32 chunk);
-void cryo_map_look_ahead(struct cryo_map_table *t, u32 chunk);
+void cryo_map_look_ahead(struct cryo_map_table *t, u32 chunk, unsigned long bit);
 struct page *cryo_map_page(struct cryo_map_table *t, struct cryo_map_table_run *run,
 			   unsigned long page);
 
@@ -101,8 +111,15 @@ struct cryo_map_mm {
 	struct list_head vmas;		/* of struct cryo_map_vma; changed with mmap_lock, too, while @mm has users */
 	unsigned int nr_tables;		/* that there ever were; under mmap_lock */
 	struct cryo_map_vma *used;	/* where the process has last waited for a page, or NULL; under mmap_lock */
+	bool first_over;		/* all pages that come first have come; under mmap_lock */
 	struct work_struct populate;
 	struct work_struct end;
+};
+
+/* Of those from bit @from on, all before bit @next are settled. */
+struct cryo_map_cursor {
+	unsigned long from;
+	unsigned long next;
 };
 
 /* One VMA: its vm_private_data. */
@@ -111,7 +128,8 @@ struct cryo_map_vma {
 	struct vm_area_struct *vma;
 	struct cryo_map_mm *map;	/* counted */
 	struct cryo_map_table *table;	/* counted */
-	unsigned long from, next;	/* of those from bit @from on, all before bit @next are settled */
+	struct cryo_map_cursor all;
+	struct cryo_map_cursor first;	/* only of those of table->first */
 	unsigned long used;		/* the bit behind the pages that came then */
 	bool copied;			/* its page tables have been copied, for a child */
 };
@@ -137,7 +155,7 @@ extern struct workqueue_struct *cryo_map_queue;
 int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned long end);
 int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v);
 int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
-			  unsigned long addr);
+			  unsigned long addr, bool waits);
 void cryo_map_populate(struct work_struct *work);
 
 /* ---- restart_map.c ---- */

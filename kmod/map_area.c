@@ -78,7 +78,7 @@ static vm_fault_t come_again(struct cryo_map_vma *v, u32 chunk, unsigned long ad
 	cryo_map_table_get(t);
 	mmap_read_unlock(mm);
 	/* When it fails, the second fault finds out why. */
-	cryo_map_bring_around(map, t, chunk, addr);
+	cryo_map_bring_around(map, t, chunk, addr, true);
 	cryo_map_table_put(t);
 	cryo_map_put(map);
 	return VM_FAULT_RETRY;
@@ -393,6 +393,7 @@ static int add_locked(struct cryo_map_mm *map, struct cryo_map_vma *v, const str
 	vma->vm_pgoff = v->table->base;
 	vma->vm_private_data = v;
 	vma->vm_ops = &area_ops;
+	map->first_over &= !v->table->nr_first;
 	add_vma(v);
 	return 0;
 }

@@ -13,10 +13,12 @@
 #include "compat/mm.h"
 #include "cryo.h"
 #include "map.h"
+#include "used.h"
 
 #define BATCH	128	/* pages for which the lock is held at a time */
 #define AROUND	16	/* that come with one that was asked for */
 #define BEHIND	64	/* ... when it is the one behind those that have come last */
+#define NEAR	CRYO_PAGES_MAX	/* pages behind one that was asked for, of which the next is likely to be one */
 
 struct workqueue_struct *cryo_map_queue;
 
@@ -31,11 +33,26 @@ void cryo_map_exit(void)
 	destroy_workqueue(cryo_map_queue);
 }
 
+/* What comes next in the background. */
+struct choice {
+	struct cryo_map_vma *v;
+	unsigned long bit;
+	unsigned long addr;		/* of its page */
+	unsigned long most;		/* pages to come with it, at most */
+	unsigned long ahead;		/* as of cryo_map_look_ahead() */
+};
+
 static unsigned long address_of_bit(struct cryo_map_vma *v, unsigned long bit, unsigned long start)
 {
 	struct cryo_map_table_run *run = cryo_map_run_of_bit(v->table, bit);
 
 	return start + ((run->page + bit - run->bit - cryo_map_page_of(v, start)) << PAGE_SHIFT);
+}
+
+/* Of the bits from @from on: before which one there is nothing to be looked for? */
+static unsigned long skip(const struct cryo_map_cursor *cursor, unsigned long from)
+{
+	return cursor->from == from ? max(cursor->next, from) : from;
 }
 
 /* Of [start, end) of @v: the first page that has not come. */
@@ -45,50 +62,106 @@ static bool find_missing(struct cryo_map_vma *v, unsigned long start, unsigned l
 	unsigned long page = cryo_map_page_of(v, start);
 	unsigned long from = cryo_map_bit(v->table, page);
 	unsigned long last = cryo_map_bit(v->table, page + ((end - start) >> PAGE_SHIFT));
-	unsigned long next = v->from == from ? max(v->next, from) : from;
 
-	*bit = find_next_zero_bit(v->table->settled, last, next);
-	v->from = from;
-	v->next = *bit;
+	*bit = find_next_zero_bit(v->table->settled, last, skip(&v->all, from));
+	v->all = (struct cryo_map_cursor){ .from = from, .next = *bit };
 	if (*bit >= last)
 		return false;
 	*addr = address_of_bit(v, *bit, start);
 	return true;
 }
 
-/* The first one behind what the process has used last, in the same area. */
-static bool find_next_used(struct cryo_map_vma *v, unsigned long *bit, unsigned long *addr)
+/* The first of the pages of @v that come before others and have not come. */
+static bool find_first(struct cryo_map_vma *v, struct choice *next)
 {
-	struct vm_area_struct *vma = v->vma;
-	unsigned long page = cryo_map_page_of(v, vma->vm_start);
-	unsigned long last = cryo_map_bit(v->table, page + vma_pages(vma));
+	struct cryo_map_table *t = v->table;
+	unsigned long page = cryo_map_page_of(v, v->vma->vm_start);
+	unsigned long from = cryo_map_bit(t, page);
+	unsigned long last = cryo_map_bit(t, page + vma_pages(v->vma));
+	unsigned long bit = skip(&v->first, from), end;
+	bool found = false;
 
-	/* The area may have been cut since. */
-	*bit = max(v->used, cryo_map_bit(v->table, page));
-	if (*bit < last)
-		*bit = find_next_zero_bit(v->table->settled, last, *bit);
-	if (*bit >= last)
+	while (!found && (bit = cryo_map_first_from(t, bit, &end)) < last) {
+		end = min(end, last);
+		bit = find_next_zero_bit(t->settled, end, bit);
+		found = bit < end;
+	}
+	v->first = (struct cryo_map_cursor){ .from = from, .next = min(bit, last) };
+	if (found)
+		*next = (struct choice){
+			.v = v, .bit = bit, .addr = address_of_bit(v, bit, v->vma->vm_start),
+			.most = end - bit, .ahead = bit,
+		};
+	return found;
+}
+
+static bool choose_first(struct cryo_map_mm *map, struct choice *next)
+{
+	struct cryo_map_vma *v;
+
+	if (map->first_over)
 		return false;
-	*addr = address_of_bit(v, *bit, vma->vm_start);
+	list_for_each_entry(v, &map->vmas, node)
+		if (v->table->nr_first && find_first(v, next))
+			return true;
+	map->first_over = true;
+	return false;
+}
+
+/* The first one behind what the process has used last, in the same area; @most: no farther away than so many. */
+static bool choose_behind(struct cryo_map_mm *map, unsigned long most, struct choice *next)
+{
+	struct cryo_map_vma *v = map->used;
+	struct vm_area_struct *vma;
+	unsigned long page, bit, last;
+
+	if (!v)
+		return false;
+	vma = v->vma;
+	page = cryo_map_page_of(v, vma->vm_start);
+	last = cryo_map_bit(v->table, page + vma_pages(vma));
+	/* The area may have been cut since. */
+	bit = max(v->used, cryo_map_bit(v->table, page));
+	if (bit >= last)
+		return false;
+	last = bit + min(last - bit, most);
+	bit = find_next_zero_bit(v->table->settled, last, bit);
+	if (bit >= last)
+		return false;
+	*next = (struct choice){
+		.v = v, .bit = bit, .addr = address_of_bit(v, bit, vma->vm_start),
+		.most = last - bit, .ahead = v->table->bits,
+	};
 	return true;
 }
 
-/*
- * What comes next in the background: what is behind the last page that the process had to wait for, as it may go on
- * there; else the rest, by address.  NULL: nothing is missing.
- */
-static struct cryo_map_vma *choose_next(struct cryo_map_mm *map, unsigned long *bit,
-					unsigned long *addr)
+static bool choose_any(struct cryo_map_mm *map, struct choice *next)
 {
-	struct cryo_map_vma *v = map->used;
+	struct cryo_map_vma *v;
 
-	if (v && find_next_used(v, bit, addr))
-		return v;
+	list_for_each_entry(v, &map->vmas, node) {
+		if (!find_missing(v, v->vma->vm_start, v->vma->vm_end, &next->bit, &next->addr))
+			continue;
+		next->v = v;
+		next->most = ULONG_MAX;
+		next->ahead = v->table->bits;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * What comes next in the background: what is right behind the last page that the process had to wait for, as it may go
+ * on there; then what it had used before the checkpoint, by address; then what is farther behind that last page; else
+ * the rest, by address.  False: nothing is missing.
+ */
+static bool choose_next(struct cryo_map_mm *map, struct choice *next)
+{
+	if (choose_behind(map, NEAR, next) || choose_first(map, next) ||
+	    choose_behind(map, ULONG_MAX, next))
+		return true;
 	map->used = NULL;
-	list_for_each_entry(v, &map->vmas, node)
-		if (find_missing(v, v->vma->vm_start, v->vma->vm_end, bit, addr))
-			return v;
-	return NULL;
+	return choose_any(map, next);
 }
 
 /* A page comes into @vma, to be anonymous memory that the process may write to. */
@@ -168,9 +241,9 @@ int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v)
 	return 0;
 }
 
-/* The page of @addr, and some after it. Without a lock. */
+/* The page of @addr, and some after it. Without a lock. @waits: the process, for this page. */
 int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
-			  unsigned long addr)
+			  unsigned long addr, bool waits)
 {
 	struct vm_area_struct *vma;
 	struct cryo_map_vma *v;
@@ -191,7 +264,8 @@ int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32
 		if (!test_bit(bit, t->settled))
 			n = bring_some(v, bit, addr, vma->vm_end, bit == v->used ? BEHIND : AROUND);
 		v->used = bit + max(n, 0L);
-		map->used = v;
+		if (waits)
+			map->used = v;
 	}
 	mmap_write_unlock(map->mm);
 	return n < 0 ? n : 0;
@@ -205,24 +279,30 @@ enum step { DONE, MORE };
  */
 static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u32 *chunk)
 {
-	unsigned long bit, addr;
-	struct cryo_map_vma *v = choose_next(map, &bit, &addr);
+	struct cryo_map_table *t;
+	struct choice next;
 	long n;
 
-	if (!v) {
+	if (!choose_next(map, &next)) {
 		cryo_map_convert(map);
 		return DONE;
 	}
-	*chunk = cryo_map_run_of_bit(v->table, bit)->chunk;
-	cryo_map_look_ahead(v->table, *chunk);
-	if (!cryo_map_is_known(v->table, *chunk)) {
-		cryo_map_table_get(v->table);
-		*verify = v->table;
+	t = next.v->table;
+	*chunk = cryo_map_run_of_bit(t, next.bit)->chunk;
+	cryo_map_look_ahead(t, *chunk, next.ahead);
+	if (!cryo_map_is_known(t, *chunk)) {
+		cryo_map_table_get(t);
+		*verify = t;
 		return MORE;
 	}
-	cryo_vma_start_write(map->mm, v->vma->vm_start);
-	n = bring_some(v, bit, addr, v->vma->vm_end, BATCH);
-	return n < 0 ? n : MORE;
+	cryo_vma_start_write(map->mm, next.v->vma->vm_start);
+	n = bring_some(next.v, next.bit, next.addr, next.v->vma->vm_end,
+		       min_t(unsigned long, next.most, BATCH));
+	if (n < 0)
+		return n;
+	/* That was not the process, see used.c. */
+	cryo_used_look(NULL, map->mm, next.addr, next.addr + n * PAGE_SIZE);
+	return MORE;
 }
 
 static int one_step(struct cryo_map_mm *map)

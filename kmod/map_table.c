@@ -222,13 +222,58 @@ static int copy_chunks(struct cryo_map_table *t, const struct cryo_map *args,
 	return 0;
 }
 
+/* Pages that come before others; which of them there are. */
+static int fill_first(struct cryo_map_table *t, const struct cryo_map *args,
+		      const struct cryo_map_range *ranges)
+{
+	struct cryo_map_bits bits;
+	u64 least = args->start;
+	u32 i;
+
+	for (i = 0; i < args->nr_first; i++) {
+		const struct cryo_map_range *range = &ranges[i];
+
+		if (range->start < least || range->start >= args->end ||
+		    !IS_ALIGNED(range->start, PAGE_SIZE) || !range->nr_pages ||
+		    range->nr_pages > (args->end - range->start) >> PAGE_SHIFT)
+			return -EINVAL;
+		least = range->start + (range->nr_pages << PAGE_SHIFT);
+		bits.start = cryo_map_bit(t, (range->start - args->start) >> PAGE_SHIFT);
+		bits.end = cryo_map_bit(t, (least - args->start) >> PAGE_SHIFT);
+		if (bits.start < bits.end)
+			t->first[t->nr_first++] = bits;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int copy_first(struct cryo_map_table *t, const struct cryo_map *args)
+{
+	struct cryo_map_range *ranges;
+	int err;
+
+	if (!args->nr_first)
+		return 0;
+	t->first = kvmalloc_array(args->nr_first, sizeof(*t->first), GFP_KERNEL_ACCOUNT);
+	if (!t->first)
+		return -ENOMEM;
+	ranges = vmemdup_user((void __user *)(unsigned long)args->first,
+			      array_size(args->nr_first, sizeof(*ranges)));
+	if (IS_ERR(ranges))
+		return PTR_ERR(ranges);
+	err = fill_first(t, args, ranges);
+	kvfree(ranges);
+	return err;
+}
+
 static bool has_sane_numbers(const struct cryo_map *args)
 {
 	return !(args->flags & ~CRYO_MAP_FLAGS) && args->start < args->end &&
 	       args->end <= TASK_SIZE && IS_ALIGNED(args->start | args->end, PAGE_SIZE) &&
 	       (args->end - args->start) >> PAGE_SHIFT <= U32_MAX && args->nr_runs &&
 	       args->nr_runs <= CRYO_MAP_MAX_RUNS && args->nr_chunks &&
-	       args->nr_chunks <= CRYO_MAP_MAX_CHUNKS;
+	       args->nr_chunks <= CRYO_MAP_MAX_CHUNKS && args->nr_first <= CRYO_MAP_MAX_FIRST &&
+	       !args->reserved;
 }
 
 static void table_free(struct kref *ref)
@@ -243,6 +288,7 @@ static void table_free(struct kref *ref)
 	kvfree(t->chunks);
 	kvfree(t->states);
 	kvfree(t->runs);
+	kvfree(t->first);
 	kfree(t);
 }
 
@@ -263,7 +309,7 @@ struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
 	INIT_WORK(&t->look_ahead, look_ahead);
 	t->behind = U32_MAX;
 	t->pid = task_tgid_nr(current);
-	err = copy_chunks(t, args, files) ?: copy_runs(t, args);
+	err = copy_chunks(t, args, files) ?: copy_runs(t, args) ?: copy_first(t, args);
 	if (!err)
 		return t;
 	cryo_map_table_put(t);
@@ -325,6 +371,22 @@ struct cryo_map_table_run *cryo_map_run_of_bit(struct cryo_map_table *t, unsigne
 			low = mid + 1;
 	}
 	return &t->runs[low];
+}
+
+/* The first bit from @bit on that comes before others, and where those that follow it end; t->bits: there is none. */
+unsigned long cryo_map_first_from(struct cryo_map_table *t, unsigned long bit, unsigned long *end)
+{
+	u32 low = 0, high = t->nr_first, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (t->first[mid].end > bit)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	*end = low < t->nr_first ? t->first[low].end : t->bits;
+	return low < t->nr_first ? max(bit, t->first[low].start) : t->bits;
 }
 
 /* ---- the bytes ---- */
@@ -413,22 +475,47 @@ int cryo_map_verify(struct cryo_map_table *t, u32 index)
 
 #define AHEAD	4	/* chunks */
 
+/* The next one, see cryo_map_table.behind_bit. False: there is none. */
+static bool go_on(struct cryo_map_table *t, u32 *chunk, unsigned long *bit)
+{
+	struct cryo_map_table_run *run;
+	unsigned long end;
+
+	if (*bit >= t->bits)
+		return ++*chunk < t->nr_chunks;
+	while ((*bit = cryo_map_first_from(t, *bit, &end)) < t->bits) {
+		run = cryo_map_run_of_bit(t, *bit);
+		if (run->chunk != *chunk) {
+			*chunk = run->chunk;
+			return true;
+		}
+		*bit = run->bit + run->nr_pages;
+	}
+	return false;
+}
+
 static void look_ahead(struct work_struct *work)
 {
 	struct cryo_map_table *t = container_of(work, struct cryo_map_table, look_ahead);
-	u32 first = READ_ONCE(t->behind) + 1, i;
+	unsigned long bit = READ_ONCE(t->behind_bit);
+	u32 chunk = READ_ONCE(t->behind), i;
 
-	for (i = first; i < t->nr_chunks && i < first + AHEAD; i++)
-		if (READ_ONCE(t->states[i]) == CRYO_MAP_UNKNOWN && cryo_map_verify(t, i))
+	for (i = 0; i < AHEAD && go_on(t, &chunk, &bit); i++)
+		if (READ_ONCE(t->states[chunk]) == CRYO_MAP_UNKNOWN && cryo_map_verify(t, chunk))
 			break;
 	cryo_map_table_put(t);
 }
 
-/* Another processor compares those behind @chunk, while the pages of this one come. */
-void cryo_map_look_ahead(struct cryo_map_table *t, u32 chunk)
+/*
+ * Another processor compares those behind @chunk, while the pages of this one come: the next ones that have pages which
+ * come before others, if @bit is one of those; t->bits: the next ones.
+ */
+void cryo_map_look_ahead(struct cryo_map_table *t, u32 chunk, unsigned long bit)
 {
 	if (READ_ONCE(t->behind) == chunk)
 		return;
+	/* Should the worker see one of them without the other, it is some other chunks that it looks at. */
+	WRITE_ONCE(t->behind_bit, bit);
 	WRITE_ONCE(t->behind, chunk);
 	cryo_map_table_get(t);
 	if (!queue_work(cryo_map_queue, &t->look_ahead))

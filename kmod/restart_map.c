@@ -8,6 +8,7 @@
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/sched.h>
+#include <linux/stddef.h>
 #include <linux/workqueue.h>
 
 #include "cryo.h"
@@ -37,7 +38,7 @@ long cryo_restart_map_file(struct cryo_map_files *files, void __user *arg)
 	return -EBUSY;
 }
 
-/* The first page comes at once: so the area has all that a fork() needs. */
+/* The first page comes at once, though nobody waits for it: so the area has all that a fork() needs. */
 static int add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct cryo_map *args)
 {
 	int err = cryo_map_add(map, t, args);
@@ -45,7 +46,7 @@ static int add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct c
 	if (err)
 		return err;
 	err = cryo_map_bring_around(map, t, t->runs[0].chunk,
-				    args->start + (t->runs[0].page << PAGE_SHIFT));
+				    args->start + (t->runs[0].page << PAGE_SHIFT), false);
 	if (!err && args->flags & CRYO_MAP_POPULATE) {
 		cryo_map_get(map);
 		if (!queue_work(cryo_map_queue, &map->populate))
@@ -62,7 +63,7 @@ long cryo_restart_map(struct cryo_map_files *files, void __user *arg)
 	struct cryo_map args;
 	int err;
 
-	err = cryo_copy_args(&args, sizeof(args), sizeof(args), arg);
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_map, nr_chunks), arg);
 	if (err)
 		return err;
 	t = cryo_map_table_make(&args, files);

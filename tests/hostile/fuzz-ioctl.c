@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +90,7 @@ static size_t map_argument(struct cryo_map *map)
 {
 	static struct cryo_map_run runs[4];
 	static struct cryo_map_chunk chunks[4];
+	static struct cryo_map_range first[4];
 	static void *area = MAP_FAILED;
 
 	if (area != MAP_FAILED) {
@@ -103,11 +105,17 @@ static size_t map_argument(struct cryo_map *map)
 			.file = (uint16_t)(one_in(8) ? odd_number() : rnd() % 3), .checksum = about(SUM_OF_ZEROS) };
 		runs[i] = (struct cryo_map_run){ .start = (uintptr_t)area + (i * 8 + rnd() % 4) * page,
 						 .offset = i * 4 * page, .nr_pages = about(4), .chunk = about(i) };
+		/* Some of them where no run is, and some that touch. */
+		first[i] = (struct cryo_map_range){ .start = (uintptr_t)area + (i * 8 + rnd() % 8) * page,
+						    .nr_pages = one_in(16) ? rnd() : about(1 + rnd() % 4) };
 	}
 	*map = (struct cryo_map){ .flags = about(rnd() % 2), .start = (uintptr_t)area, .end = (uintptr_t)area + AREA,
 				  .runs = one_in(16) ? rnd() : (uintptr_t)runs, .chunks = (uintptr_t)chunks,
-				  .nr_runs = about(4), .nr_chunks = about(4) };
-	return sizeof(*map);
+				  .nr_runs = about(4), .nr_chunks = about(4),
+				  .first = one_in(16) ? rnd() : (uintptr_t)first, .nr_first = about(rnd() % 5),
+				  .reserved = about(0) };
+	/* As callers know it that were built before @first came. */
+	return one_in(8) ? offsetof(struct cryo_map, first) : sizeof(*map);
 }
 
 /* Into a shadow stack where there are such, into memory that is only read, or beyond it. */

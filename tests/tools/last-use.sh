@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The order of last use: a context says which pages have been used since the checkpoint before, whichever way it was made.
+# The order of last use: a context says which pages have been used since the checkpoint before, whichever way it was made;
+# and a restart brings these first, before those that lie at lower addresses.
 # shellcheck disable=SC2016,SC2119 # eval expands it later; optional arguments
 . "$(dirname "$0")/lib.sh"
 
@@ -99,6 +100,52 @@ swapped()
 	check "... a third one" is_used three "$small" ""
 }
 
+# has PAGE: is it there, in the memory of the process?
+has()
+{
+	local entry
+	entry=$(dd if="/proc/$pid/pagemap" bs=8 skip=$((small / size + $1)) count=1 2>/dev/null | od -An -t x8)
+	[[ $entry =~ ^\ *[89a-f] ]]
+}
+
+runs() { [ "$(cat "/proc/$1/comm" 2>/dev/null)" = toucher ]; }
+# Has the kernel found the damage, or has the process gone?
+stands_still() { dmesg | grep -q "cryo: pid $pid: two: memory from byte .* wrong checksum" || not runs "$pid"; }
+
+# A page that nobody uses is damaged. As soon as the restart has come to it, no more pages come in the background.
+order()
+{
+	local at restarter
+	fresh
+	start_toucher
+	cr -f one "$pid"
+	check "a first one" status_is 0
+	check "the last pages are used" use small $((pages - 16)) 16
+	cr --kill -f two "$pid"
+	check "a second one" status_is 0
+	wait "$pid" 2>/dev/null
+	at=$(grep -obUaF -m 1 "small page 600." two | head -n 1)
+	check "the page to be damaged is found" test -n "$at"
+	printf X | dd of=two bs=1 seek="${at%%:*}" conv=notrunc status=none
+	cr_restart --map --kmsg-warning two </dev/null >restart.out 2>&1 & restarter=$!
+	started+=("$restarter")
+	until runs "$pid" || not kill -0 "$restarter" 2>/dev/null; do pause; done
+	if grep -q 'is read, not mapped: Operation not supported' restart.out; then
+		echo "# this kernel cannot map (no CONFIG_MMU_NOTIFIER)"
+		kill -KILL "$pid"
+		return
+	fi
+	until has $((pages - 1)) || stands_still; do pause; done
+	check "the pages used last have come" has $((pages - 1))
+	check "... all of them" eval 'for i in {1..16}; do has $((pages - i)) || exit 1; done'
+	check "... one before them has not" not has $((pages - 17))
+	check "... nor the one that is damaged" not has 600
+	check "... nor one between them" not has 1300
+	check "they are what they were" use small $((pages - 16)) 16
+	kill -KILL "$pid" 2>/dev/null
+	wait "$restarter" 2>/dev/null
+}
+
 note --snapshot
 note --no-snapshot
 if fallocate -l 128M "$swap" && chmod 600 "$swap" && mkswap "$swap" >/dev/null && swapon "$swap"; then
@@ -109,4 +156,5 @@ else
 	echo "# no swap space"
 fi
 rm -f "$swap"
+order
 done_testing

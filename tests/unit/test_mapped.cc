@@ -74,6 +74,29 @@ TEST("mapped: large areas, with what the module has to know of them") {
   CHECK_EQ(area.chunks[1].checksum, 600U);
 }
 
+TEST("mapped: what has been used last, of this area") {
+  Context context = sample();
+  Mm& mm = context.mms.at(1);
+  CHECK(mapped_areas(context, mm, kOwn).at(0).first.empty());
+  mm.used = {{kPage, 1},                // before it
+             {kLarge - kPage, 3},       // begins before it
+             {kLarge + 10 * kPage, 5},  // inside
+             {kNext - kPage, 2},        // goes on behind it
+             {kNext + 2 * kPage, 1}};   // behind it
+  const std::vector<cryo_map_range> first = mapped_areas(context, mm, kOwn).at(0).first;
+  CHECK_EQ(first.size(), 3U);
+  CHECK_EQ(first[0].start, kLarge);
+  CHECK_EQ(first[0].nr_pages, 2U);
+  CHECK_EQ(first[1].start, kLarge + 10 * kPage);
+  CHECK_EQ(first[1].nr_pages, 5U);
+  CHECK_EQ(first[2].start, kNext - kPage);
+  CHECK_EQ(first[2].nr_pages, 1U);
+  mm.used = {{kPage, 2 * kNext / kPage}};  // all
+  const std::vector<cryo_map_range> all = mapped_areas(context, mm, kOwn).at(0).first;
+  CHECK_EQ(all.size(), 1U);
+  CHECK_EQ(all[0].nr_pages, kLargePages);
+}
+
 TEST("mapped: checksums of what is read as well are not left to the module") {
   const std::vector<bool> left = chunks_left_to_module(sample(), kOwn);
   CHECK(left[0]);

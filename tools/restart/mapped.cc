@@ -111,6 +111,22 @@ class AreaBuilder {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> chunks_;
 };
 
+// What the process has used of an area since the checkpoint before.
+std::vector<cryo_map_range> used_of(const Mm& mm, const cryo_vma& vma, std::uint64_t page_size) {
+  static_assert(CRYO_USED_MAX_RUNS <= CRYO_MAP_MAX_FIRST);
+  std::vector<cryo_map_range> ranges;
+  auto run = std::upper_bound(mm.used.begin(), mm.used.end(), vma.start,
+                              [page_size](std::uint64_t address, const cryo_page_run& other) {
+                                return address < other.start + other.nr_pages * page_size;
+                              });
+  for (; run != mm.used.end() && run->start < vma.end; ++run) {
+    const std::uint64_t start = std::max<std::uint64_t>(run->start, vma.start);
+    const std::uint64_t stop = std::min<std::uint64_t>(run->start + run->nr_pages * page_size, vma.end);
+    ranges.push_back({start, (stop - start) / page_size});
+  }
+  return ranges;
+}
+
 void drop_too_large(std::map<std::size_t, MappedArea>& areas) {
   std::erase_if(areas, [](const auto& entry) {
     return entry.second.runs.size() > CRYO_MAP_MAX_RUNS || entry.second.chunks.size() > CRYO_MAP_MAX_CHUNKS;
@@ -155,7 +171,10 @@ std::map<std::size_t, MappedArea> mapped_areas(const Context& context, const Mm&
       if (const auto builder = builders.find(piece.vma); builder != builders.end())
         builder->second.add(chunk.ancestor, *data, piece);
   }
-  for (auto& [index, builder] : builders) areas.emplace(index, builder.finish(context.header.page_size));
+  for (auto& [index, builder] : builders) {
+    MappedArea& area = areas.emplace(index, builder.finish(context.header.page_size)).first->second;
+    area.first = used_of(mm, mm.vmas[index], context.header.page_size);
+  }
   drop_too_large(areas);
   return areas;
 }

@@ -26,6 +26,7 @@ using MappableFiles = std::vector<MappableFile>;
 struct MappedArea {
   std::vector<cryo_map_run> runs;
   std::vector<cryo_map_chunk> chunks;
+  std::vector<cryo_map_range> first;  // what the process has used last
 };
 
 // A part of a run that lies in one VMA.

@@ -325,7 +325,10 @@ void Planner::plan_mapped(std::uint32_t index, const MappedArea& mapped) {
           .runs = reinterpret_cast<__u64>(area_.copy(mapped.runs)),
           .chunks = reinterpret_cast<__u64>(area_.copy(mapped.chunks)),
           .nr_runs = static_cast<__u32>(mapped.runs.size()),
-          .nr_chunks = static_cast<__u32>(mapped.chunks.size())};
+          .nr_chunks = static_cast<__u32>(mapped.chunks.size()),
+          .first = reinterpret_cast<__u64>(area_.copy(mapped.first)),
+          .nr_first = static_cast<__u32>(mapped.first.size()),
+          .reserved = 0};
   CallList& calls = plan_.before_reads;
   calls.expect(Expect::kArgument0, Step::kMap, index, SYS_mmap, vma.start, size, PROT_NONE, flags, -1, 0);
   plan_advice_before(index);
@@ -546,6 +549,7 @@ std::size_t memory_plan_size(const Context& context, const Mm& mm) {
   const std::size_t piece_size =
       kPieceSize + (has_shadow_stacks(mm) ? sizeof(stub::Call) + sizeof(cryo_shadow_stack) : 0);
   size += mm.vmas.size() * (piece_size + sizeof(cryo_map) + sizeof(std::uint64_t) * 4);
+  size += (mm.used.size() + mm.vmas.size()) * sizeof(cryo_map_range);
   for (const PageChunk& chunk : context.pages)
     if (chunk.object == mm.id) size += chunk.runs.size() * piece_size;
   for (const TagChunk& chunk : context.tags)

@@ -53,6 +53,18 @@ struct cryo_map_file {
 #define CRYO_MAP_MAX_RUNS	(1U << 20)
 #define CRYO_MAP_MAX_CHUNKS	(1U << 20)
 
+/*
+ * In the background, what lies behind the page that the process has waited for last comes first, then the pages
+ * of @first, by address, then the rest.
+ */
+#define CRYO_MAP_MAX_FIRST	(1U << 16)
+
+/* Consecutive pages; ascending, inside the area. Those that no file has are of no interest. */
+struct cryo_map_range {
+	__u64 start;			/* address */
+	__u64 nr_pages;
+};
+
 /* Consecutive pages; ascending, inside the area, in the file inside of one chunk. */
 struct cryo_map_run {
 	__u64 start;			/* address */
@@ -78,6 +90,9 @@ struct cryo_map {
 	__u64 chunks;			/* user pointer to @nr_chunks struct cryo_map_chunk */
 	__u32 nr_runs;
 	__u32 nr_chunks;
+	__u64 first;			/* user pointer to @nr_first struct cryo_map_range */
+	__u32 nr_first;			/* 0: none comes before others */
+	__u32 reserved;
 };
 
 #endif /* _UAPI_CRYO_MAP_H */
