@@ -112,8 +112,26 @@ void cryo_arch_flush_tlb(struct mm_struct *mm)
 	flush_tlb_all();
 }
 
+/*
+ * Where they do not, the next use of each page would be a fault, so that all count as used.  Asking traps in virtual
+ * machines, hence only once; other processors are taken to be like this one.
+ */
+static bool processors_note_use(void)
+{
+	static int noted = -1;
+	int known = READ_ONCE(noted);
+
+	if (known < 0) {
+		known = cpu_has_hw_af();
+		WRITE_ONCE(noted, known);
+	}
+	return known;
+}
+
 static bool clear_young(pteval_t *entry)
 {
+	if (!processors_note_use())
+		return true;
 	return atomic64_fetch_andnot(PTE_AF, (atomic64_t *)entry) & PTE_AF;
 }
 
