@@ -51,6 +51,14 @@ is_used()
 	[ "$found" = "$3" ] || echo "# $1: pages used: '$found', expected '$3'"
 	[ "$found" = "$3" ]
 }
+# one_run FILE AREA: that many pages are used as one entry tells of.
+one_run()
+{
+	local found
+	found=$(used "$1" "$2")
+	[[ $found =~ ^[0-9]+\+[0-9]+$ ]] || echo "# $1: pages used: '$found', expected one run"
+	[[ $found =~ ^[0-9]+\+[0-9]+$ ]]
+}
 all_or_nothing() { [ -z "$(used "$1" "$2")" ] || [ "$(used "$1" "$2")" = "0+$pages" ]; }
 
 # note OPTION...: what is noted by checkpoints with these options.
@@ -66,6 +74,8 @@ note()
 	cr "$@" -f two "$pid"
 	check "... a second one says so" is_used two "$small" "100+3 1000+1"
 	check "... nothing of the huge pages" is_used two "$huge" ""
+	# With large pages, one context is a quarter of what there is room for.
+	rm -f one
 	check "... others are used" use small 2040 8
 	cr "$@" --parent two -f three "$pid"
 	check "... an incremental one says so" is_used three "$small" "2040+8"
@@ -73,11 +83,13 @@ note()
 	check "... nothing is used" is_used four "$small" ""
 	check "... huge pages are used" use huge 700 1
 	cr "$@" -f five "$pid"
-	check "... which is noted" eval '[[ " $(used five "$huge") " == *" "[0-9]*"+"* ]]'
-	check "... of no others" eval '[ "$(used five "$huge" | wc -w)" = 1 ] && is_used five "$small" ""'
+	check "... which is noted" one_run five "$huge"
+	check "... of no others" is_used five "$small" ""
+	rm -f five
 	cr_merge three -o merged
 	check "... cr_merge: as in the newest" is_used merged "$small" "2040+8"
 	check "... it is told in words" eval '[[ $(cr_info merged) == *"used since the checkpoint before: "*" in "*" ranges"* ]]'
+	rm -f two three four merged
 	check "... a page is used" use small 5 1
 	cr "$@" --dry-run "$pid"
 	check "... a dry run" status_is 0
