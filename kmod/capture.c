@@ -221,7 +221,7 @@ static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c)
 	return err;
 }
 
-static int describe(struct cryo_capture *c)
+static int describe_checkpoint(struct cryo_capture *c)
 {
 	return cryo_stream_header(&c->stream) ?:
 	       cryo_save_system(c) ?:
@@ -370,7 +370,7 @@ static int forget_protected(struct cryo_capture *c)
  * All that may change once the processes go on: tags and contents of files are copied, those beyond the limit
  * written, and private memory is protected.
  */
-static int take_snapshot(struct cryo_capture *c)
+static int take_snapshots(struct cryo_capture *c)
 {
 	int err = cryo_snapshot_init(c->snapshot, c);
 
@@ -420,7 +420,7 @@ static int write_from_snapshot(struct cryo_capture *c)
 	c->snapshot = kzalloc(sizeof(*c->snapshot), GFP_KERNEL_ACCOUNT);
 	if (!c->snapshot)
 		return -ENOMEM;
-	err = take_snapshot(c);
+	err = take_snapshots(c);
 	if (!err)
 		err = write_behind(c);
 	cryo_snapshot_free(c->snapshot);
@@ -479,7 +479,7 @@ int cryo_capture(struct cryo_request *req)
 	      cryo_classify_files(c);
 	/* With obstacles too: describing finds more of them. */
 	if (!err)
-		err = describe(c);
+		err = describe_checkpoint(c);
 	if (!err)
 		err = check_alive(c);
 	/* An error that came with obstacles most likely came from them. */

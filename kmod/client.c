@@ -137,7 +137,7 @@ static void fetch_again(struct cryo_participant *p)
 	spin_unlock(&cryo_participants_lock);
 }
 
-static int tell(struct cryo_request *req, struct cryo_client_request *out, void __user *arg)
+static int tell_client(struct cryo_request *req, struct cryo_client_request *out, void __user *arg)
 {
 	u32 size = out->size;
 	int err;
@@ -175,7 +175,7 @@ static long client_wait(struct cryo_participant *p, void __user *arg)
 			return -ERESTARTSYS;
 		req = fetch(p);
 	} while (!req);
-	err = tell(req, &out, arg);
+	err = tell_client(req, &out, arg);
 	if (err)
 		fetch_again(p);
 	cryo_request_put(req);
@@ -239,7 +239,7 @@ static bool cast(struct cryo_participant *p, struct cryo_client_vote *v)
 	return false;
 }
 
-static bool is_over(struct cryo_participant *p)
+static bool participant_is_over(struct cryo_participant *p)
 {
 	bool over;
 
@@ -273,7 +273,7 @@ static long client_vote(struct cryo_participant *p, void __user *arg)
 	if (!mine)
 		return -EPERM;
 	if (wait) {
-		if (wait_event_interruptible(p->wait, is_over(p)))
+		if (wait_event_interruptible(p->wait, participant_is_over(p)))
 			return -ERESTARTSYS;
 		spin_lock(&cryo_participants_lock);
 		v.result = p->result;
@@ -358,7 +358,7 @@ static struct cryo_forward *forward_alloc(const struct cryo_client_forward *args
 }
 
 /* Hand @f to the request, which is returned, counted; or an ERR_PTR. */
-static struct cryo_request *submit(struct cryo_participant *p, struct cryo_forward *f)
+static struct cryo_request *submit_request(struct cryo_participant *p, struct cryo_forward *f)
 {
 	struct cryo_request *req = ERR_PTR(-ECANCELED);
 
@@ -402,7 +402,7 @@ static long client_forward(struct cryo_participant *p, void __user *arg)
 	f = forward_alloc(&args);
 	if (IS_ERR(f))
 		return PTR_ERR(f);
-	req = submit(p, f);
+	req = submit_request(p, f);
 	ret = PTR_ERR_OR_ZERO(req);
 	if (!ret) {
 		/* Made again after a signal: what is added already is no error. */

@@ -18,7 +18,7 @@ struct rule {
 	u32 policy;
 };
 
-static struct rule *find(struct list_head *rules, dev_t dev, bool block)
+static struct rule *find_rule(struct list_head *rules, dev_t dev, bool block)
 {
 	struct rule *r;
 
@@ -50,7 +50,7 @@ int cryo_device_rule_add(struct cryo_request *req, void __user *arg)
 	err = copy_device(&device, arg);
 	if (err)
 		return err;
-	r = find(&req->devices, new_decode_dev(device.rdev), device.block);
+	r = find_rule(&req->devices, new_decode_dev(device.rdev), device.block);
 	if (!r) {
 		if (req->nr_devices == CRYO_MAX_DEVICE_RULES)
 			return -ENOSPC;
@@ -69,7 +69,7 @@ int cryo_device_rule_add(struct cryo_request *req, void __user *arg)
 /* The policy for the device that @inode stands for. */
 u32 cryo_device_rule(struct cryo_request *req, struct inode *inode)
 {
-	struct rule *r = find(&req->devices, inode->i_rdev, S_ISBLK(inode->i_mode));
+	struct rule *r = find_rule(&req->devices, inode->i_rdev, S_ISBLK(inode->i_mode));
 
 	return r ? r->policy : CRYO_DEVICE_FAIL;
 }

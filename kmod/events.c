@@ -41,7 +41,7 @@ void cryo_events_exit(void)
 	genl_unregister_family(&cryo_family);
 }
 
-static bool fill(struct sk_buff *skb, struct cryo_request *req)
+static bool fill_event(struct sk_buff *skb, struct cryo_request *req)
 {
 	return !nla_put_u32(skb, CRYO_EA_TARGET, req->pid) &&
 	       !nla_put_u32(skb, CRYO_EA_REQUESTER, task_tgid_vnr(current)) &&
@@ -64,7 +64,7 @@ static void send(struct cryo_request *req, u8 event)
 	if (!skb)
 		return;
 	head = genlmsg_put(skb, 0, 0, &cryo_family, 0, event);
-	if (!head || !fill(skb, req)) {
+	if (!head || !fill_event(skb, req)) {
 		nlmsg_free(skb);
 		return;
 	}

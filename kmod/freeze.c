@@ -36,8 +36,8 @@
 #include "cryo_arch.h"
 #include "unload.h"
 
-#define BATCH		1024	/* threads found in one walk of the list */
-#define POLL_JIFFIES	max(HZ / 100, 1)
+#define THREAD_BATCH		1024	/* threads found in one walk of the list */
+#define FREEZE_POLL_JIFFIES	max(HZ / 100, 1)
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
 #define FANOTIFY_WAIT_MS	500U	/* for events of fanotify to be answered */
 
@@ -56,7 +56,7 @@ static void parked_put(struct cryo_parked *p)
 }
 
 /* With park_lock held. */
-static void set_state(struct cryo_parked *p, enum cryo_park_state state)
+static void set_park_state(struct cryo_parked *p, enum cryo_park_state state)
 {
 	if (p->state == CRYO_PARK_ASKED && state != CRYO_PARK_ASKED)
 		p->req->pending--;
@@ -65,10 +65,10 @@ static void set_state(struct cryo_parked *p, enum cryo_park_state state)
 	WRITE_ONCE(p->state, state);
 }
 
-static void settle(struct cryo_parked *p, enum cryo_park_state state)
+static void settle_parked(struct cryo_parked *p, enum cryo_park_state state)
 {
 	spin_lock_irq(&p->req->park_lock);
-	set_state(p, state);
+	set_park_state(p, state);
 	spin_unlock_irq(&p->req->park_lock);
 	wake_up(&p->req->park_wait);
 }
@@ -84,7 +84,7 @@ static bool wait_for_uring(struct cryo_parked *p)
 	if (!cryo_uring_busy(current) || time_after(jiffies, p->req->uring_limit) ||
 	    READ_ONCE(p->let_go) || fatal_signal_pending(current))
 		return false;
-	schedule_timeout_killable(POLL_JIFFIES);
+	schedule_timeout_killable(FREEZE_POLL_JIFFIES);
 	init_task_work(&p->work, park);
 	return !task_work_add(current, &p->work, TWA_NONE);
 }
@@ -95,7 +95,7 @@ static void park(struct callback_head *work)
 	struct cryo_parked *p = container_of(work, struct cryo_parked, work);
 
 	if (current->flags & PF_EXITING) {
-		settle(p, CRYO_PARK_GONE);
+		settle_parked(p, CRYO_PARK_GONE);
 		goto put;
 	}
 	if (!p->poller && wait_for_uring(p))
@@ -105,11 +105,11 @@ static void park(struct callback_head *work)
 		cryo_arch_fixup_syscall(p);
 		cryo_arch_begin_park();
 	}
-	settle(p, CRYO_PARK_PARKED);
+	settle_parked(p, CRYO_PARK_PARKED);
 	/* Killable and freezable: neither the OOM killer nor a suspend waits for us. */
 	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),
 			     (TASK_KILLABLE | TASK_FREEZABLE)))
-		settle(p, CRYO_PARK_GONE);
+		settle_parked(p, CRYO_PARK_GONE);
 	if (!p->poller)
 		cryo_arch_unfix_syscall(p);
 put:
@@ -152,12 +152,12 @@ static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool pol
 	return 0;
 }
 
-static void ask(struct cryo_parked *p)
+static void ask_to_park(struct cryo_parked *p)
 {
 	/* It is in the module already, and stays there until the end of the capture. */
 	if (p->task == current) {
 		p->self = true;
-		settle(p, CRYO_PARK_PARKED);
+		settle_parked(p, CRYO_PARK_PARKED);
 		return;
 	}
 	kref_get(&p->ref);
@@ -167,15 +167,15 @@ static void ask(struct cryo_parked *p)
 		cryo_arch_prepare_park(p->task);
 		cryo_arch_note_syscall(p);
 	}
-	settle(p, CRYO_PARK_ASKED);
+	settle_parked(p, CRYO_PARK_ASKED);
 	if (task_work_add(p->task, &p->work, TWA_SIGNAL)) {
-		settle(p, CRYO_PARK_GONE);
+		settle_parked(p, CRYO_PARK_GONE);
 		parked_put(p);
 		cryo_unload_put();
 	}
 }
 
-static bool wanted(struct cryo_proc *proc, struct task_struct *task, bool pollers)
+static bool thread_wanted(struct cryo_proc *proc, struct task_struct *task, bool pollers)
 {
 	if (task->flags & (PF_EXITING | PF_KTHREAD) || task->exit_state)
 		return false;
@@ -186,7 +186,7 @@ static bool wanted(struct cryo_proc *proc, struct task_struct *task, bool poller
 }
 
 /* Find up to BATCH threads of @proc that have not been asked. */
-static unsigned int find_new(struct cryo_proc *proc, struct task_struct **found, bool pollers)
+static unsigned int find_threads(struct cryo_proc *proc, struct task_struct **found, bool pollers)
 {
 	struct task_struct *task;
 	unsigned int n = 0;
@@ -196,11 +196,11 @@ static unsigned int find_new(struct cryo_proc *proc, struct task_struct **found,
 		return 0;
 	rcu_read_lock();
 	__for_each_thread(proc->leader->signal, task) {
-		if (!wanted(proc, task, pollers) || cryo_find_parked(proc->req, task))
+		if (!thread_wanted(proc, task, pollers) || cryo_find_parked(proc->req, task))
 			continue;
 		get_task_struct(task);
 		found[n++] = task;
-		if (n == BATCH)
+		if (n == THREAD_BATCH)
 			break;
 	}
 	rcu_read_unlock();
@@ -214,7 +214,7 @@ static int add_threads(struct cryo_proc *proc, struct task_struct **found, bool 
 	int err = 0;
 
 	do {
-		n = find_new(proc, found, pollers);
+		n = find_threads(proc, found, pollers);
 		for (i = 0; i < n; i++) {
 			if (!err)
 				err = add_thread(proc, found[i], pollers);
@@ -222,7 +222,7 @@ static int add_threads(struct cryo_proc *proc, struct task_struct **found, bool 
 		}
 		total += n;
 		cond_resched();
-	} while (n == BATCH && !err);
+	} while (n == THREAD_BATCH && !err);
 	return err ?: total;
 }
 
@@ -254,7 +254,7 @@ static int ask_all(struct cryo_request *req, struct task_struct **found)
 	/* While they still sleep: interrupting them takes their timers away. */
 	cryo_timed_waits_find(req);
 	list_for_each_entry_continue(p, &req->parked, node)
-		ask(p);
+		ask_to_park(p);
 	return total;
 }
 
@@ -276,7 +276,7 @@ static void look_for_stopped(struct cryo_request *req, struct list_head *list)
 			continue;
 		spin_lock_irq(&req->park_lock);
 		if (p->state == CRYO_PARK_ASKED)
-			set_state(p, CRYO_PARK_STOPPED);
+			set_park_state(p, CRYO_PARK_STOPPED);
 		spin_unlock_irq(&req->park_lock);
 	}
 }
@@ -332,7 +332,7 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 			return -ETIMEDOUT;
 		}
 		if (wait_event_killable_timeout(req->park_wait, !pending(req) || req->timed_out ||
-						req->cancelled, POLL_JIFFIES) < 0)
+						req->cancelled, FREEZE_POLL_JIFFIES) < 0)
 			return -EINTR;
 	}
 }
@@ -364,7 +364,7 @@ static void wait_for_fanotify(struct cryo_request *req, unsigned long limit)
 	while (any_fanotify_busy(req) && !time_after(jiffies, limit)) {
 		if (cryo_request_interrupted(req) || fatal_signal_pending(current))
 			return;
-		schedule_timeout_killable(POLL_JIFFIES);
+		schedule_timeout_killable(FREEZE_POLL_JIFFIES);
 	}
 }
 
@@ -387,12 +387,12 @@ static int freeze_once(struct cryo_request *req, struct task_struct **found, uns
 		cryo_scope_settle(req, true);
 		return -ETIMEDOUT;
 	}
-	if (schedule_timeout_killable(POLL_JIFFIES) && fatal_signal_pending(current))
+	if (schedule_timeout_killable(FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
 		return -EINTR;
 	return cryo_request_interrupted(req) ?: restless;
 }
 
-static void let_go(struct cryo_request *req, struct list_head *list)
+static void release_parked(struct cryo_request *req, struct list_head *list)
 {
 	struct cryo_parked *p;
 
@@ -401,7 +401,7 @@ static void let_go(struct cryo_request *req, struct list_head *list)
 	wake_up_all(&req->thaw_wait);
 }
 
-static void forget(struct list_head *list)
+static void forget_parked(struct list_head *list)
 {
 	struct cryo_parked *p, *next;
 
@@ -441,13 +441,13 @@ static int park_pollers(struct cryo_request *req, struct task_struct **found, un
 		if (err <= 0)
 			return err;
 		list_for_each_entry(p, &req->pollers, node)
-			ask(p);
+			ask_to_park(p);
 		err = wait_pending(req, limit) ?: cryo_request_interrupted(req);
 		if (err || !any_poller_busy(req) || time_after(jiffies, req->uring_limit))
 			return err;
-		let_go(req, &req->pollers);
-		forget(&req->pollers);
-		if (schedule_timeout_killable(POLL_JIFFIES) && fatal_signal_pending(current))
+		release_parked(req, &req->pollers);
+		forget_parked(&req->pollers);
+		if (schedule_timeout_killable(FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
 			return -EINTR;
 	}
 }
@@ -466,7 +466,7 @@ int cryo_freeze(struct cryo_request *req)
 
 	if (req->target->signal->core_state)
 		return -ESRCH;
-	found = kvmalloc_array(BATCH, sizeof(*found), GFP_KERNEL_ACCOUNT);
+	found = kvmalloc_array(THREAD_BATCH, sizeof(*found), GFP_KERNEL_ACCOUNT);
 	if (!found)
 		return -ENOMEM;
 	req->freeze_begin = ktime_get();
@@ -505,9 +505,9 @@ void cryo_thaw(struct cryo_request *req)
 {
 	if (list_empty(&req->parked))
 		return;
-	let_go(req, &req->pollers);
-	let_go(req, &req->parked);
+	release_parked(req, &req->pollers);
+	release_parked(req, &req->parked);
 	req->pause_ns += ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
-	forget(&req->pollers);
-	forget(&req->parked);
+	forget_parked(&req->pollers);
+	forget_parked(&req->parked);
 }

@@ -23,7 +23,7 @@
 #include "participant.h"
 #include "unload.h"
 
-#define POLL_JIFFIES	max(HZ / 50, 1)
+#define HOLD_POLL_JIFFIES	max(HZ / 50, 1)
 
 struct cryo_held {
 	struct callback_head work;
@@ -119,7 +119,7 @@ static void wait_for_helper(struct cryo_held *h)
 		if (may_go(h) || must_go() || task_work_pending(current))
 			break;
 		left = max_t(long, h->limit - jiffies, 1);
-		schedule_timeout(pending ? min_t(long, left, POLL_JIFFIES) : left);
+		schedule_timeout(pending ? min_t(long, left, HOLD_POLL_JIFFIES) : left);
 	}
 	finish_wait(&h->p->hold_wait, &wait);
 }

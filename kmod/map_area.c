@@ -118,7 +118,7 @@ static vm_fault_t area_fault(struct vm_fault *vmf)
 /* ---- areas come and go ---- */
 
 /* What has not come of [@start, @end) is zero from now on. */
-static void drop(struct cryo_map_vma *v, unsigned long start, unsigned long end)
+static void drop_range(struct cryo_map_vma *v, unsigned long start, unsigned long end)
 {
 	struct cryo_map_table *t = v->table;
 	unsigned long bit, last;
@@ -230,7 +230,7 @@ static void area_close(struct vm_area_struct *vma)
 {
 	struct cryo_map_vma *v = vma->vm_private_data;
 
-	drop(v, vma->vm_start, vma->vm_end);
+	drop_range(v, vma->vm_start, vma->vm_end);
 	remove_vma(v);
 }
 
@@ -260,13 +260,13 @@ static void look_at_range(struct cryo_map_vma *v, enum cryo_mmu_event event, uns
 			  unsigned long end)
 {
 	if (event == CRYO_MMU_CLEAR && is_dropped(v->vma, start, end))
-		drop(v, start, end);
+		drop_range(v, start, end);
 	if (event == CRYO_MMU_COPY && v->vma->vm_start == start && v->vma->vm_end == end)
 		WRITE_ONCE(v->copied, true);
 }
 
-static int invalidate_range_start(struct mmu_notifier *notifier,
-				  const struct mmu_notifier_range *range)
+static int map_invalidate_start(struct mmu_notifier *notifier,
+				const struct mmu_notifier_range *range)
 {
 	struct cryo_map_mm *map = container_of(notifier, struct cryo_map_mm, notifier);
 	enum cryo_mmu_event event;
@@ -284,7 +284,7 @@ static int invalidate_range_start(struct mmu_notifier *notifier,
 }
 
 static const struct mmu_notifier_ops notifier_ops = {
-	.invalidate_range_start = invalidate_range_start,
+	.invalidate_range_start = map_invalidate_start,
 };
 
 /* ---- address spaces ---- */

@@ -15,7 +15,7 @@
 #include "map.h"
 #include "used.h"
 
-#define BATCH	128	/* pages for which the lock is held at a time */
+#define PAGE_BATCH	128	/* pages for which the lock is held at a time */
 #define AROUND	16	/* that come with one that was asked for */
 #define BEHIND	64	/* ... when it is the one behind those that have come last */
 #define NEAR	CRYO_PAGES_MAX	/* pages behind one that was asked for, of which the next is likely to be one */
@@ -207,7 +207,7 @@ int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned lon
 
 	cryo_vma_start_write(vma->vm_mm, vma->vm_start);
 	while (find_missing(v, start, end, &bit, &addr)) {
-		n = bring_some(v, bit, addr, end, BATCH);
+		n = bring_some(v, bit, addr, end, PAGE_BATCH);
 		if (n < 0)
 			return n;
 		if (fatal_signal_pending(current))
@@ -297,7 +297,7 @@ static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u
 	}
 	cryo_vma_start_write(map->mm, next.v->vma->vm_start);
 	n = bring_some(next.v, next.bit, next.addr, next.v->vma->vm_end,
-		       min_t(unsigned long, next.most, BATCH));
+		       min_t(unsigned long, next.most, PAGE_BATCH));
 	if (n < 0)
 		return n;
 	/* That was not the process, see used.c. */

@@ -86,7 +86,7 @@ static const struct listing listings[] = {
 	{ RTM_GETQDISC, sizeof(struct tcmsg), look_at_qdisc },
 };
 
-static int ask(struct socket *sock, const struct listing *l)
+static int ask_listing(struct socket *sock, const struct listing *l)
 {
 	struct {
 		struct nlmsghdr h;
@@ -134,7 +134,7 @@ static int look_at_listing(struct cryo_capture *c, struct net *net, const struct
 
 	if (err)
 		return err;
-	err = ask(sock, l);
+	err = ask_listing(sock, l);
 	while (!err) {
 		struct kvec vec = { answer, ANSWER_SIZE };
 		struct msghdr msg = {};

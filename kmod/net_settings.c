@@ -18,7 +18,7 @@
 
 #include "namespaces.h"
 
-static __printf(2, 3) void add(struct cryo_ns_view *v, const char *format, ...)
+static __printf(2, 3) void add_setting(struct cryo_ns_view *v, const char *format, ...)
 {
 	size_t room = sizeof(v->settings) - v->settings_len, n;
 	va_list args;
@@ -34,13 +34,13 @@ static __printf(2, 3) void add(struct cryo_ns_view *v, const char *format, ...)
 
 static void add_one(struct cryo_ns_view *v, const char *name, s64 value)
 {
-	add(v, "%s %lld\n", name, value);
+	add_setting(v, "%s %lld\n", name, value);
 }
 
 static void add_three(struct cryo_ns_view *v, const char *name, const int *values)
 {
-	add(v, "%s %d %d %d\n", name, READ_ONCE(values[0]), READ_ONCE(values[1]),
-	    READ_ONCE(values[2]));
+	add_setting(v, "%s %d %d %d\n", name, READ_ONCE(values[0]), READ_ONCE(values[1]),
+		    READ_ONCE(values[2]));
 }
 
 static void add_ip(struct cryo_ns_view *v, const struct netns_ipv4 *ip)
@@ -94,8 +94,8 @@ static void add_ping_groups(struct cryo_ns_view *v, struct net *net)
 	/* The first above the last is the kernel's own way to say that there are none. */
 	if (gid_lte(low, high) && kgid_has_mapping(net->user_ns, low) &&
 	    kgid_has_mapping(net->user_ns, high))
-		add(v, "ipv4/ping_group_range %u %u\n", from_kgid(net->user_ns, low),
-		    from_kgid(net->user_ns, high));
+		add_setting(v, "ipv4/ping_group_range %u %u\n", from_kgid(net->user_ns, low),
+			    from_kgid(net->user_ns, high));
 }
 
 void cryo_view_net_settings(struct cryo_ns_view *v, struct net *net)
@@ -105,7 +105,7 @@ void cryo_view_net_settings(struct cryo_ns_view *v, struct net *net)
 	add_ip(v, &net->ipv4);
 	add_tcp(v, &net->ipv4);
 	inet_get_local_port_range(net, &low, &high);
-	add(v, "ipv4/ip_local_port_range %d %d\n", low, high);
+	add_setting(v, "ipv4/ip_local_port_range %d %d\n", low, high);
 	add_ping_groups(v, net);
 	add_one(v, "core/somaxconn", READ_ONCE(net->core.sysctl_somaxconn));
 	add_one(v, "unix/max_dgram_qlen", READ_ONCE(net->unx.sysctl_max_dgram_qlen));

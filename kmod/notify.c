@@ -18,7 +18,7 @@
 #include "cryo.h"
 #include "participant.h"
 
-#define POLL_JIFFIES	max(HZ / 20, 1)
+#define VOTE_JIFFIES	max(HZ / 20, 1)
 
 /* Under the lock. The participant is the request's until the end. */
 static void tell(struct cryo_request *req, struct cryo_proc *proc, struct cryo_participant *p)
@@ -114,7 +114,7 @@ static int tell_new(struct cryo_request *req)
 }
 
 /* The first vote that counts is the verdict. Under the lock. */
-static void refuse(struct cryo_request *req, struct cryo_participant *p, u32 vote, u32 code)
+static void refuse_request(struct cryo_request *req, struct cryo_participant *p, u32 vote, u32 code)
 {
 	if (req->verdict.vote != CRYO_VOTE_READY)
 		return;
@@ -153,7 +153,7 @@ static unsigned int count_votes(struct cryo_request *req)
 		if (p->vote == CRYO_VOTE_OMIT)
 			leave_out(req, p->proc);
 		else if (p->vote != CRYO_VOTE_READY)
-			refuse(req, p, p->vote, p->code);
+			refuse_request(req, p, p->vote, p->code);
 	}
 	spin_unlock(&cryo_participants_lock);
 	return missing;
@@ -310,7 +310,7 @@ static int wait_for_votes(struct cryo_request *req)
 		err = err ?: check_stopped(req);
 		if (err)
 			return err;
-		if (wait_event_killable_timeout(req->park_wait, has_news(req), POLL_JIFFIES) < 0)
+		if (wait_event_killable_timeout(req->park_wait, has_news(req), VOTE_JIFFIES) < 0)
 			return -EINTR;
 	}
 }

@@ -23,8 +23,8 @@ struct cryo_object *cryo_object_find(struct cryo_capture *c, const void *key)
 	return NULL;
 }
 
-static struct cryo_object *add(struct cryo_capture *c, const void *key, struct file *file,
-			       struct list_head *list)
+static struct cryo_object *add_object(struct cryo_capture *c, const void *key, struct file *file,
+				      struct list_head *list)
 {
 	struct cryo_object *o = kzalloc(sizeof(*o), GFP_KERNEL_ACCOUNT);
 
@@ -54,12 +54,12 @@ struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file)
 	}
 	inode = cryo_object_find(c, file_inode(file));
 	if (!inode) {
-		inode = add(c, file_inode(file), file, &c->inodes);
+		inode = add_object(c, file_inode(file), file, &c->inodes);
 		if (!inode)
 			return NULL;
 		inode->is_inode = true;
 	}
-	o = add(c, file, file, &c->files);
+	o = add_object(c, file, file, &c->files);
 	if (!o)
 		return NULL;
 	o->inode = inode;
@@ -71,7 +71,7 @@ struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file)
 struct cryo_object *cryo_object_waiting(struct cryo_capture *c, struct sock *sk,
 					struct cryo_object *listener)
 {
-	struct cryo_object *o = add(c, sk, listener->file, &c->waiting);
+	struct cryo_object *o = add_object(c, sk, listener->file, &c->waiting);
 
 	if (!o)
 		return NULL;

@@ -258,7 +258,7 @@ static int write_batch(struct cryo_page_writer *w)
 }
 
 /* What has been collected is looked through while those before it are written. */
-static int submit(struct cryo_page_writer *w)
+static int submit_pages(struct cryo_page_writer *w)
 {
 	struct cryo_page_batch *b = w->filling;
 	int err = 0;
@@ -277,7 +277,7 @@ static int submit(struct cryo_page_writer *w)
 
 int cryo_page_writer_select(struct cryo_page_writer *w, u32 mm_id)
 {
-	int err = w->mm_id == mm_id ? 0 : submit(w);
+	int err = w->mm_id == mm_id ? 0 : submit_pages(w);
 
 	w->mm_id = mm_id;
 	return err;
@@ -288,7 +288,7 @@ int cryo_page_writer_room(struct cryo_page_writer *w)
 	int err = 0;
 
 	if (w->filling && w->filling->nr == CRYO_BATCH_PAGES)
-		err = submit(w);
+		err = submit_pages(w);
 	if (err)
 		return err;
 	if (!w->filling)
@@ -315,7 +315,7 @@ int cryo_page_writer_add(struct cryo_page_writer *w, struct page *page, unsigned
 
 int cryo_page_writer_finish(struct cryo_page_writer *w)
 {
-	int err = submit(w);
+	int err = submit_pages(w);
 
 	while (!err && w->nr_under_way)
 		err = write_batch(w);

@@ -93,8 +93,8 @@ static void unlock(struct protect *p)
 	mmap_write_unlock(p->mm);
 }
 
-static void add(struct protect *p, struct page *page, unsigned long addr, unsigned int pages,
-		unsigned long flags)
+static void note_pages(struct protect *p, struct page *page, unsigned long addr, unsigned int pages,
+		       unsigned long flags)
 {
 	struct cryo_snap_chunk *chunk = p->chunk;
 
@@ -140,7 +140,7 @@ static int keep_same(struct protect *p)
 	return buf->error;
 }
 
-static void take(struct protect *p, struct folio *folio, int refs)
+static void take_folio(struct protect *p, struct folio *folio, int refs)
 {
 	folio_ref_add(folio, refs);
 	if (!folio_test_large(folio))
@@ -258,8 +258,8 @@ static bool protect_pte(struct protect *p, pte_t *pte, unsigned long addr)
 	flags = share(p, page);
 	if (p->tracked)
 		cryo_arch_pte_soft_dirty(pte, is_held(p, page, flags));
-	take(p, page_folio(page), 1);
-	add(p, page, addr, 1, flags);
+	take_folio(p, page_folio(page), 1);
+	note_pages(p, page, addr, 1, flags);
 	return true;
 }
 
@@ -319,13 +319,13 @@ static void protect_huge(struct protect *p, pmd_t *pmdp, pmd_t pmd, unsigned lon
 	if (p->tracked)
 		cryo_arch_pmd_soft_dirty(pmdp, is_held(p, head, flags));
 	if (n == HPAGE_PMD_NR && flags != CRYO_SNAP_COPY) {
-		take(p, page_folio(head), 1);
-		add(p, head, addr, n, flags | CRYO_SNAP_HUGE);
+		take_folio(p, page_folio(head), 1);
+		note_pages(p, head, addr, n, flags | CRYO_SNAP_HUGE);
 		return;
 	}
-	take(p, page_folio(head), n);
+	take_folio(p, page_folio(head), n);
 	for (i = 0; i < n; i++)
-		add(p, head + first + i, addr + i * PAGE_SIZE, 1, flags);
+		note_pages(p, head + first + i, addr + i * PAGE_SIZE, 1, flags);
 }
 
 /* False: it is none, or no longer. */
@@ -406,13 +406,13 @@ static int copy_brought(struct protect *p, unsigned long addr, long n)
 		if (p->anon_only && !PageAnon(p->brought[i]))
 			continue;
 		get_page(p->brought[i]);
-		add(p, p->brought[i], addr + i * PAGE_SIZE, 1, CRYO_SNAP_COPY);
+		note_pages(p, p->brought[i], addr + i * PAGE_SIZE, 1, CRYO_SNAP_COPY);
 	}
 	return copy_pages(p, first);
 }
 
 /* What comes back is not used by that. */
-static long take_pages(struct protect *p, unsigned long start, long n)
+static long take_refs(struct protect *p, unsigned long start, long n)
 {
 	unsigned long end = start + n * PAGE_SIZE;
 
@@ -438,7 +438,7 @@ static int bring_back(struct protect *p, unsigned long *addr, unsigned long end)
 	start = cryo_page_scan(p->mm, *addr, end, FAULT_PAGES * PAGE_SIZE, &to);
 	n = min_t(long, (to - start) >> PAGE_SHIFT, FAULT_PAGES);
 	if (start < to)
-		n = take_pages(p, start, n);
+		n = take_refs(p, start, n);
 	mmap_read_unlock(p->mm);
 	if (n < 0 || (!n && start < to)) {
 		cryo_warn(p->c, "memory at %lx: cannot be read (error %ld)", start, n);

@@ -184,7 +184,7 @@ void cryo_request_go_on(struct cryo_request *req)
 }
 
 /* Everybody goes on. After RUN, or after the hold. */
-static void let_go(struct cryo_request *req, int result)
+static void end_request(struct cryo_request *req, int result)
 {
 	cryo_thaw(req);
 	cryo_notify_end(req, result);
@@ -207,7 +207,7 @@ static int run_in_scope(struct cryo_request *req)
 	set_worker(req, NULL);
 	close_output(req);
 	if (err || !(req->args.flags & CRYO_CKPT_HOLD))
-		let_go(req, err);
+		end_request(req, err);
 	return err;
 }
 
@@ -270,7 +270,7 @@ static long ioctl_thaw(struct cryo_request *req, unsigned long signal)
 	if (req->state == CRYO_STATE_HELD) {
 		ret = signal ? signal_scope(req, signal) : 0;
 		if (!ret) {
-			let_go(req, 0);
+			end_request(req, 0);
 			cryo_request_state(req, CRYO_STATE_DONE);
 		}
 	}
@@ -363,7 +363,7 @@ static int request_release(struct inode *inode, struct file *file)
 
 	/* Nobody is in RUN: that has a reference to the file. */
 	if (req->state == CRYO_STATE_HELD)
-		let_go(req, 0);
+		end_request(req, 0);
 	cryo_request_put(req);
 	return 0;
 }

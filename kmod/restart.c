@@ -371,7 +371,7 @@ static int copy_resume(struct member *m, void __user *arg)
 }
 
 /* With g->lock held. */
-static int join(struct group *g, struct member *m)
+static int join_group(struct group *g, struct member *m)
 {
 	bool leader = m->args.flags & CRYO_RESUME_LEADER;
 
@@ -427,7 +427,7 @@ static long ioctl_resume(struct group *g, void __user *arg)
 		return err;
 	}
 	cryo_arch_prepare_park(current);
-	err = join(g, m);
+	err = join_group(g, m);
 	mutex_unlock(&g->lock);
 	if (err)
 		member_free(m);

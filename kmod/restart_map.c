@@ -39,7 +39,7 @@ long cryo_restart_map_file(struct cryo_map_files *files, void __user *arg)
 }
 
 /* The first page comes at once, though nobody waits for it: so the area has all that a fork() needs. */
-static int add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct cryo_map *args)
+static int add_area(struct cryo_map_mm *map, struct cryo_map_table *t, const struct cryo_map *args)
 {
 	int err = cryo_map_add(map, t, args);
 
@@ -72,7 +72,7 @@ long cryo_restart_map(struct cryo_map_files *files, void __user *arg)
 	map = cryo_map_of(current->mm, true);
 	err = PTR_ERR_OR_ZERO(map);
 	if (!err) {
-		err = add(map, t, &args);
+		err = add_area(map, t, &args);
 		cryo_map_put(map);
 	}
 	cryo_map_table_put(t);

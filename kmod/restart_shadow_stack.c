@@ -39,7 +39,7 @@ static struct page *get_stack_page(struct mm_struct *mm, unsigned long addr)
 	return ERR_PTR(n ?: -EFAULT);
 }
 
-static int fill(const struct cryo_shadow_stack *args, void *buffer)
+static int fill_shadow_stack(const struct cryo_shadow_stack *args, void *buffer)
 {
 	struct page *page;
 	u64 at;
@@ -76,7 +76,7 @@ long cryo_restart_shadow_stack(void __user *arg)
 	buffer = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 	if (!buffer)
 		return -ENOMEM;
-	err = fill(&args, buffer);
+	err = fill_shadow_stack(&args, buffer);
 	kfree(buffer);
 	return err;
 }

@@ -232,7 +232,7 @@ static int check_datagram(struct sock *sk, const struct cryo_datagram *args)
 	return 0;
 }
 
-static int put_datagram(struct sock *sk, const struct cryo_datagram *args)
+static int queue_datagram(struct sock *sk, const struct cryo_datagram *args)
 {
 	int err = check_datagram(sk, args);
 	void *data;
@@ -265,7 +265,7 @@ long cryo_restart_datagram(void __user *arg)
 	sock = sockfd_lookup(args.fd, &err);
 	if (!sock)
 		return err;
-	err = put_datagram(sock->sk, &args);
+	err = queue_datagram(sock->sk, &args);
 	sockfd_put(sock);
 	return err;
 }

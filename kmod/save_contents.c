@@ -28,7 +28,7 @@ struct copy {
 	u8 *bytes;			/* CRYO_BATCH_PAGES pages */
 };
 
-static int flush(struct copy *k)
+static int flush_copy(struct copy *k)
 {
 	struct cryo_pages head = {
 		.kind = k->kind,
@@ -98,7 +98,7 @@ static int copy_range(struct copy *k, struct file *file, loff_t pos, loff_t end)
 
 	for (; !err && pos < end; pos += PAGE_SIZE) {
 		if (k->nr_pages == CRYO_BATCH_PAGES)
-			err = flush(k);
+			err = flush_copy(k);
 		if (!err)
 			err = read_page(k, file, pos);
 		if (!err)
@@ -126,7 +126,7 @@ static int copy_file(struct copy *k, struct file *file, loff_t size)
 		err = copy_range(k, file, round_down(data, PAGE_SIZE), min(hole, size));
 		data = round_up(hole, PAGE_SIZE);
 	}
-	return err ?: flush(k);
+	return err ?: flush_copy(k);
 }
 
 /* A file of our own, so that nobody's offset moves; opened only by who may read. */

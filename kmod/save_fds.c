@@ -30,7 +30,7 @@ static int note_fd(const void *arg, struct file *file, unsigned int fd)
 	return 0;
 }
 
-static void drop(struct table_walk *w)
+static void drop_walk(struct table_walk *w)
 {
 	unsigned int i;
 
@@ -40,7 +40,7 @@ static void drop(struct table_walk *w)
 }
 
 /* A snapshot of the table in c->p->fds, one reference to each file. */
-static int snapshot(struct cryo_capture *c)
+static int copy_tables(struct cryo_capture *c)
 {
 	struct table_walk w = { .room = 64 };
 
@@ -57,7 +57,7 @@ static int snapshot(struct cryo_capture *c)
 		task_unlock(c->p->task);
 		if (w.n <= w.room)
 			break;
-		drop(&w);
+		drop_walk(&w);
 		w.room = w.n + 64;
 	}
 	c->p->fds = w.records;
@@ -84,7 +84,7 @@ static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r)
 int cryo_collect_fds(struct cryo_capture *c)
 {
 	unsigned int i;
-	int err = snapshot(c);
+	int err = copy_tables(c);
 
 	for (i = 0; !err && i < c->p->nr_fds; i++)
 		err = collect_fd(c, &c->p->fds[i]);

@@ -446,7 +446,7 @@ static char *saved_path(struct cryo_object *o, char *buf)
 	return name;
 }
 
-static int save_file(struct cryo_capture *c, struct cryo_object *o, char *page)
+static int save_open_file(struct cryo_capture *c, struct cryo_object *o, char *page)
 {
 	struct cryo_file out = {
 		.inode = o->inode->id,
@@ -525,7 +525,7 @@ int cryo_save_files(struct cryo_capture *c)
 		c->p = o->proc;
 		/* Refused ones have no kind: they are left out of what is not going to be written. */
 		if (o->kind)
-			err = save_file(c, o, page) ?: save_file_state(c, o);
+			err = save_open_file(c, o, page) ?: save_file_state(c, o);
 	}
 	kfree(page);
 	return err;

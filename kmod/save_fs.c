@@ -29,7 +29,7 @@ static char *path_name(const struct path *path, char *buf, size_t size, u32 *fla
 }
 
 /* Add struct cryo_path to @buf, and the path to @tail. */
-static int describe(const struct path *pwd, struct cryo_path *head, struct cryo_buf *tail)
+static int describe_dir(const struct path *pwd, struct cryo_path *head, struct cryo_buf *tail)
 {
 	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	struct kstat stat;
@@ -68,11 +68,11 @@ static int get_pwd(struct task_struct *task, struct path *pwd, u32 *umask)
 }
 
 /* @head is the beginning of the structure of @size bytes that is saved. */
-static int save(struct cryo_capture *c, u16 type, u32 object, const struct path *pwd,
-		struct cryo_path *head, size_t size)
+static int save_dir(struct cryo_capture *c, u16 type, u32 object, const struct path *pwd,
+		    struct cryo_path *head, size_t size)
 {
 	struct cryo_buf tail = {}, buf = {};
-	int err = describe(pwd, head, &tail);
+	int err = describe_dir(pwd, head, &tail);
 
 	if (!err) {
 		cryo_buf_put(&buf, head, size);
@@ -92,7 +92,7 @@ int cryo_save_cwd(struct cryo_capture *c)
 
 	if (err)
 		return err;
-	err = save(c, CRYO_SEC_CWD, c->p->pid, &pwd, &head, sizeof(head));
+	err = save_dir(c, CRYO_SEC_CWD, c->p->pid, &pwd, &head, sizeof(head));
 	path_put(&pwd);
 	return err;
 }
@@ -125,7 +125,7 @@ int cryo_save_thread_fs(struct cryo_capture *c, struct task_struct *task)
 	if (err)
 		return err;
 	out.same_as = task_pid_vnr(first_with(c, task));
-	err = save(c, CRYO_SEC_THREAD_FS, task_pid_vnr(task), &pwd, &out.cwd, sizeof(out));
+	err = save_dir(c, CRYO_SEC_THREAD_FS, task_pid_vnr(task), &pwd, &out.cwd, sizeof(out));
 	path_put(&pwd);
 	return err;
 }

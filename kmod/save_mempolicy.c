@@ -9,7 +9,7 @@
 
 #ifdef CONFIG_NUMA
 
-static void describe(const struct mempolicy *policy, struct cryo_mempolicy *out)
+static void describe_policy(const struct mempolicy *policy, struct cryo_mempolicy *out)
 {
 	/* With these, what the user asked for, to be mapped on the nodes of the day. */
 	bool asked = policy->flags & (MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES);
@@ -28,7 +28,7 @@ int cryo_note_mempolicy(struct cryo_capture *c, struct vm_area_struct *vma)
 
 	if (!vma->vm_policy)
 		return 0;
-	describe(vma->vm_policy, &out);
+	describe_policy(vma->vm_policy, &out);
 	cryo_buf_put(&c->p->mempolicies, &out, sizeof(out));
 	return c->p->mempolicies.error;
 }
@@ -44,7 +44,7 @@ int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task)
 	task_lock(task);
 	found = task->mempolicy;
 	if (found)
-		describe(task->mempolicy, &out.policy);
+		describe_policy(task->mempolicy, &out.policy);
 	task_unlock(task);
 	if (!found)
 		return 0;

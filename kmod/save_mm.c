@@ -38,7 +38,7 @@ static const struct {
 	{ VM_SYNC, CRYO_VMA_SYNC },
 };
 
-static u64 flags_of(unsigned long vm_flags)
+static u64 vma_flags_of(unsigned long vm_flags)
 {
 	u64 flags = 0;
 	size_t i;
@@ -156,7 +156,7 @@ static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 
 	r->out.start = vma->vm_start;
 	r->out.end = vma->vm_end;
-	r->out.flags = flags_of(vma->vm_flags) | cryo_arch_vma_flags(vma);
+	r->out.flags = vma_flags_of(vma->vm_flags) | cryo_arch_vma_flags(vma);
 	if (cryo_vma_shadow_stack(vma))
 		r->out.flags |= CRYO_VMA_SHADOW_STACK;
 	if (is_special(c, vma)) {
@@ -229,7 +229,7 @@ static void fill_mm(struct cryo_mm *out, struct mm_struct *mm)
 	out->env_start = mm->env_start;
 	out->env_end = mm->env_end;
 	spin_unlock(&mm->arg_lock);
-	out->def_flags = flags_of(mm->def_flags) & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT);
+	out->def_flags = vma_flags_of(mm->def_flags) & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT);
 	out->thp_disabled = cryo_thp_disabled(mm);
 	out->vdso = cryo_arch_vdso(mm);
 	out->pkeys = cryo_arch_pkeys(mm);

@@ -150,7 +150,7 @@ struct same {
 	u32 id;
 };
 
-static void refuse(struct check *k, const struct mount_line *m, const char *what)
+static void refuse_mount(struct check *k, const struct mount_line *m, const char *what)
 {
 	cryo_refuse(k->c, "mount %s (%s): %s is not supported", m->point, m->type, what);
 }
@@ -173,7 +173,7 @@ static u32 shown_pids(struct check *k, const struct mount_line *m, struct super_
 	if (ns == task_active_pid_ns(current))
 		return 0;
 	if (!is_namespace_of_job(k->c, ns))
-		refuse(k, m, "one of a pid namespace without a process of the job");
+		refuse_mount(k, m, "one of a pid namespace without a process of the job");
 	return ns->ns.inum;
 }
 
@@ -183,18 +183,18 @@ static int classify_tmpfs(struct check *k, const struct mount_line *m, const str
 	struct super_block *sb = at->dentry->d_sb;
 
 	if (sb->s_user_ns != k->m->owner) {
-		refuse(k, m, "a temporary file system of another user namespace");
+		refuse_mount(k, m, "a temporary file system of another user namespace");
 		return 0;
 	}
 	if (sb_any_quota_loaded(sb)) {
-		refuse(k, m, "a temporary file system with quotas");
+		refuse_mount(k, m, "a temporary file system with quotas");
 		return 0;
 	}
 	return cryo_tmpfs_look(k->c, k->m, m->id, m->point, at);
 }
 
 /* The mount itself, if a path leads to it: @at is counted then. */
-static bool find(const struct cryo_mounts *mounts, const struct mount_line *m, struct path *at)
+static bool find_at(const struct cryo_mounts *mounts, const struct mount_line *m, struct path *at)
 {
 	dev_t dev = MKDEV(m->major, m->minor);
 
@@ -219,7 +219,7 @@ static int stands_for(const struct mount_line *other, void *data)
 
 	if (!same_device(other, same->m) || strcmp(other->root, "/"))
 		return 0;
-	if (!find(same->mounts, other, &same->at))
+	if (!find_at(same->mounts, other, &same->at))
 		return 0;
 	/* What was in the text may be gone, and its number another's. */
 	if (!is_idmapped_mnt(same->at.mnt) &&
@@ -275,7 +275,7 @@ static int classify_new(struct check *k, const struct mount_line *m, const struc
 		return stands;
 	obstacle = obstacle_to_new(m, at, stands || made);
 	if (obstacle) {
-		refuse(k, m, obstacle);
+		refuse_mount(k, m, obstacle);
 		goto put;
 	}
 	out->kind = stands && same.id == m->id ? CRYO_MOUNT_NEW : CRYO_MOUNT_AGAIN;
@@ -296,7 +296,7 @@ static int classify_new(struct check *k, const struct mount_line *m, const struc
 	if (!strcmp(m->type, "tmpfs"))
 		err = classify_tmpfs(k, m, &same.at);
 	else if (cryo_devpts_in_use(&same.at))
-		refuse(k, m, "one with pseudoterminals that are open");
+		refuse_mount(k, m, "one with pseudoterminals that are open");
 put:
 	if (stands)
 		path_put(&same.at);
@@ -333,7 +333,7 @@ static int check_propagation(struct check *k, const struct mount_line *m)
 			break;
 	}
 	if (related > 0)
-		refuse(k, m, "propagation between mount namespaces of the job");
+		refuse_mount(k, m, "propagation between mount namespaces of the job");
 	return related < 0 ? related : 0;
 }
 
@@ -342,20 +342,20 @@ static int look_at_mount(const struct mount_line *m, void *data)
 	struct check *k = data;
 	struct cryo_mount out = { .id = m->id, .kind = CRYO_MOUNT_BIND };
 	struct path at;
-	bool found = find(k->m, m, &at);
+	bool found = find_at(k->m, m, &at);
 	int shown = each_mount(k->m->ours, shows, (void *)m);
 
 	if (shown < 0)
 		goto put;
 	if (is_deleted(m->root))
-		refuse(k, m, "one whose source has been deleted");
+		refuse_mount(k, m, "one whose source has been deleted");
 	else if (!shown)
 		shown = classify_new(k, m, found ? &at : NULL, &out);
 	if (shown < 0)
 		goto put;
 	if (!strcmp(m->point, "/") && !k->roots++ &&
 	    each_mount(k->m->ours, is_root, (void *)m) != 1)
-		refuse(k, m, "a root directory other than the requester's");
+		refuse_mount(k, m, "a root directory other than the requester's");
 	shown = check_propagation(k, m);
 	if (shown < 0)
 		goto put;
@@ -444,7 +444,7 @@ static int read_texts(struct cryo_mounts *m, pid_t pid)
 }
 
 /* The root of the namespace, not a directory somewhere in it (chroot). */
-static bool is_whole(struct cryo_mounts *m)
+static bool mounts_are_whole(struct cryo_mounts *m)
 {
 	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT), *name;
 	bool whole = false;
@@ -457,7 +457,7 @@ static bool is_whole(struct cryo_mounts *m)
 	return whole;
 }
 
-static int look(struct cryo_capture *c, struct cryo_mounts *m)
+static int look_at_mounts(struct cryo_capture *c, struct cryo_mounts *m)
 {
 	struct check k = { .c = c, .m = m };
 	int err;
@@ -471,7 +471,7 @@ static int look(struct cryo_capture *c, struct cryo_mounts *m)
 	err = identify(m, c->p->pid) ?: read_texts(m, c->p->pid);
 	if (err)
 		return err;
-	if (!is_whole(m)) {
+	if (!mounts_are_whole(m)) {
 		cryo_refuse(c, "a root directory other than that of its mount namespace (chroot) is not supported");
 		return 0;
 	}
@@ -524,7 +524,7 @@ void cryo_check_mounts(struct cryo_capture *c)
 		m->space = space;
 		cryo_tmpfs_init(m);
 		list_add_tail(&m->list, &c->mount_spaces);
-		err = look(c, m);
+		err = look_at_mounts(c, m);
 	}
 	if (err)
 		cryo_refuse(c, "its mounts cannot be looked at (error %d)", err);

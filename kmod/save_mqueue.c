@@ -9,7 +9,7 @@
 #include "compat/mqueue.h"
 #include "ipc.h"
 
-#define TRIES	100	/* while others send and receive */
+#define MQ_TRIES	100	/* while others send and receive */
 
 bool cryo_is_mqueue(struct file *file)
 {
@@ -17,7 +17,7 @@ bool cryo_is_mqueue(struct file *file)
 	       S_ISREG(file_inode(file)->i_mode);
 }
 
-struct reading {
+struct queue_reader {
 	struct dir_context ctx;
 	struct cryo_capture *c;
 	struct path at;
@@ -42,7 +42,7 @@ static int collect_queue(struct cryo_capture *c, const struct path *path)
 static bool collect_name(struct dir_context *ctx, const char *name, int len, loff_t pos, u64 ino,
 			 unsigned int type)
 {
-	struct reading *r = container_of(ctx, struct reading, ctx);
+	struct queue_reader *r = container_of(ctx, struct queue_reader, ctx);
 	struct qstr key = QSTR_INIT(name, len);
 	struct path path = { .mnt = r->at.mnt };
 
@@ -64,7 +64,7 @@ static bool collect_name(struct dir_context *ctx, const char *name, int len, lof
 
 static int collect_space(struct cryo_capture *c, struct cryo_ipc_space *space)
 {
-	struct reading r = { .ctx.actor = collect_name, .c = c };
+	struct queue_reader r = { .ctx.actor = collect_name, .c = c };
 	struct file *dir;
 	int err;
 
@@ -95,13 +95,13 @@ int cryo_collect_mqueues(struct cryo_capture *c)
 	return err;
 }
 
-static size_t bytes_of(const struct cryo_mq_info *queue)
+static size_t mq_bytes(const struct cryo_mq_info *queue)
 {
 	return queue->qsize + queue->attr.mq_curmsgs * sizeof(struct cryo_message);
 }
 
 /* From the highest priority down, as they would be received. */
-static void copy_messages(const struct cryo_mq_info *queue, u8 *out)
+static void copy_mq_messages(const struct cryo_mq_info *queue, u8 *out)
 {
 	struct cryo_message head = {};
 	const struct msg_msg *msg;
@@ -127,20 +127,20 @@ static int put_messages(struct cryo_buf *buf, struct cryo_mq_info *queue, struct
 	bool same;
 	u8 *out;
 
-	for (tries = 0; tries < TRIES; tries++) {
+	for (tries = 0; tries < MQ_TRIES; tries++) {
 		cryo_buf_free(buf);
 		cryo_buf_put(buf, head, sizeof(*head));
 		spin_lock(&queue->lock);
-		size = bytes_of(queue);
+		size = mq_bytes(queue);
 		spin_unlock(&queue->lock);
 		out = cryo_buf_add(buf, size);
 		if (!out)
 			return buf->error;
 		spin_lock(&queue->lock);
-		same = bytes_of(queue) == size;
+		same = mq_bytes(queue) == size;
 		head->messages = queue->attr.mq_curmsgs;
 		if (same)
-			copy_messages(queue, out);
+			copy_mq_messages(queue, out);
 		spin_unlock(&queue->lock);
 		if (same) {
 			memcpy(buf->data, head, sizeof(*head));

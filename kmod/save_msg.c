@@ -6,22 +6,22 @@
 
 #include "ipc.h"
 
-#define TRIES	100	/* while others send and receive */
+#define MSQ_TRIES	100	/* while others send and receive */
 
-static size_t bytes_of(const struct cryo_msq *queue)
+static size_t msq_bytes(const struct cryo_msq *queue)
 {
 	return queue->q_cbytes + queue->q_qnum * sizeof(struct cryo_message);
 }
 
 /* All messages, behind one another, into @size bytes, which is what they need if nothing changed. */
-static bool copy_messages(struct cryo_msq *queue, u8 *out, size_t size, u32 *count)
+static bool copy_msq_messages(struct cryo_msq *queue, u8 *out, size_t size, u32 *count)
 {
 	struct cryo_message head = {};
 	const struct msg_msg *msg;
 	bool same;
 
 	spin_lock(&queue->q_perm.lock);
-	same = bytes_of(queue) == size;
+	same = msq_bytes(queue) == size;
 	*count = queue->q_qnum;
 	if (same) {
 		list_for_each_entry(msg, &queue->q_messages, m_list) {
@@ -36,22 +36,22 @@ static bool copy_messages(struct cryo_msq *queue, u8 *out, size_t size, u32 *cou
 	return same;
 }
 
-static int put_messages(struct cryo_buf *buf, struct cryo_msq *queue, struct cryo_msg_queue *head)
+static int put_msgs(struct cryo_buf *buf, struct cryo_msq *queue, struct cryo_msg_queue *head)
 {
 	unsigned int tries;
 	size_t size;
 	void *out;
 
-	for (tries = 0; tries < TRIES; tries++) {
+	for (tries = 0; tries < MSQ_TRIES; tries++) {
 		cryo_buf_free(buf);
 		cryo_buf_put(buf, head, sizeof(*head));
 		spin_lock(&queue->q_perm.lock);
-		size = bytes_of(queue);
+		size = msq_bytes(queue);
 		spin_unlock(&queue->q_perm.lock);
 		out = cryo_buf_add(buf, size);
 		if (!out)
 			return buf->error;
-		if (copy_messages(queue, out, size, &head->messages)) {
+		if (copy_msq_messages(queue, out, size, &head->messages)) {
 			memcpy(buf->data, head, sizeof(*head));
 			return 0;
 		}
@@ -61,8 +61,8 @@ static int put_messages(struct cryo_buf *buf, struct cryo_msq *queue, struct cry
 	return -EBUSY;
 }
 
-static int save_queue(struct cryo_capture *c, struct cryo_ipc_space *space,
-		      struct kern_ipc_perm *perm)
+static int save_msg_queue(struct cryo_capture *c, struct cryo_ipc_space *space,
+			  struct kern_ipc_perm *perm)
 {
 	struct cryo_msq *queue = container_of(perm, struct cryo_msq, q_perm);
 	struct cryo_msg_queue out = { .bytes = queue->q_qbytes };
@@ -78,7 +78,7 @@ static int save_queue(struct cryo_capture *c, struct cryo_ipc_space *space,
 			    out.perm.id);
 		return 0;
 	}
-	err = put_messages(&buf, queue, &out);
+	err = put_msgs(&buf, queue, &out);
 	if (err) {
 		cryo_buf_free(&buf);
 		return err;
@@ -89,5 +89,5 @@ static int save_queue(struct cryo_capture *c, struct cryo_ipc_space *space,
 
 int cryo_save_msgs(struct cryo_capture *c)
 {
-	return cryo_each_ipc_object(c, CRYO_IPC_MSG, save_queue);
+	return cryo_each_ipc_object(c, CRYO_IPC_MSG, save_msg_queue);
 }

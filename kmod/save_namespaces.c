@@ -85,7 +85,7 @@ static void look_inside(struct cryo_ns_view *v, const struct nsproxy *its)
 	v->ids.pid_for_children = pid_ns_number(its->pid_ns_for_children);
 }
 
-static int look(struct cryo_capture *c, struct cryo_ns_view *v)
+static int look_at_view(struct cryo_capture *c, struct cryo_ns_view *v)
 {
 	struct task_struct *task = c->p->task;
 	const struct cred *cred = get_task_cred(task);
@@ -151,7 +151,7 @@ void cryo_check_namespaces(struct cryo_capture *c)
 		cryo_refuse(c, "its namespaces: out of memory");
 		return;
 	}
-	if (look(c, v))
+	if (look_at_view(c, v))
 		goto free;
 	refuse_foreign(c, v);
 	cryo_check_mounts(c);
@@ -245,7 +245,7 @@ static int save_cgroup_root(struct cryo_capture *c, u32 number, struct cgroup *c
 	return err;
 }
 
-static int save_net(struct cryo_capture *c, u32 number, struct cryo_ns_view *v)
+static int save_net_settings(struct cryo_capture *c, u32 number, struct cryo_ns_view *v)
 {
 	struct cryo_buf buf = {};
 
@@ -256,8 +256,8 @@ static int save_net(struct cryo_capture *c, u32 number, struct cryo_ns_view *v)
 	return cryo_stream_buf(&c->stream, CRYO_SEC_NS_NET, number, sizeof(v->net), &buf);
 }
 
-static int save_one(struct cryo_capture *c, struct cryo_ns_view *v, int kind, u32 number, u32 type,
-		    u16 section, const void *contents, size_t size)
+static int save_ns(struct cryo_capture *c, struct cryo_ns_view *v, int kind, u32 number, u32 type,
+		   u16 section, const void *contents, size_t size)
 {
 	int err;
 
@@ -267,7 +267,7 @@ static int save_one(struct cryo_capture *c, struct cryo_ns_view *v, int kind, u3
 	if (!err && kind == CRYO_NS_CGROUP)
 		return save_cgroup_root(c, number, v->cgroup);
 	if (!err && kind == CRYO_NS_NET)
-		return save_net(c, number, v);
+		return save_net_settings(c, number, v);
 	return err ?: cryo_stream_section(&c->stream, section, number, size, contents, size);
 }
 
@@ -295,7 +295,7 @@ static int save_mount_namespace(struct cryo_capture *c, u32 number)
 	       cryo_save_mounts(c, m);
 }
 
-static int save(struct cryo_capture *c, struct cryo_ns_view *v)
+static int save_view(struct cryo_capture *c, struct cryo_ns_view *v)
 {
 	static const struct cryo_namespaces ours;
 
@@ -307,18 +307,18 @@ static int save(struct cryo_capture *c, struct cryo_ns_view *v)
 	       save_pid_namespaces(c) ?:
 	       (v->ids.pid ? cryo_save_pids(c) : 0) ?:
 	       save_mount_namespace(c, v->ids.mnt) ?:
-	       save_one(c, v, CRYO_NS_UTS, v->ids.uts, CLONE_NEWUTS, CRYO_SEC_NS_UTS, &v->uts,
-			sizeof(v->uts)) ?:
-	       save_one(c, v, CRYO_NS_IPC, v->ids.ipc, CLONE_NEWIPC, CRYO_SEC_NS_IPC, &v->ipc,
-			sizeof(v->ipc)) ?:
-	       save_one(c, v, CRYO_NS_NET, v->ids.net, CLONE_NEWNET, CRYO_SEC_NS_NET, NULL, 0) ?:
-	       save_one(c, v, CRYO_NS_CGROUP, v->ids.cgroup, CLONE_NEWCGROUP, CRYO_SEC_NS_CGROUP,
-			NULL, 0) ?:
-	       save_one(c, v, CRYO_NS_TIME, v->ids.time, CLONE_NEWTIME, CRYO_SEC_NS_TIME, &v->time,
-			sizeof(v->time)) ?:
+	       save_ns(c, v, CRYO_NS_UTS, v->ids.uts, CLONE_NEWUTS, CRYO_SEC_NS_UTS, &v->uts,
+		       sizeof(v->uts)) ?:
+	       save_ns(c, v, CRYO_NS_IPC, v->ids.ipc, CLONE_NEWIPC, CRYO_SEC_NS_IPC, &v->ipc,
+		       sizeof(v->ipc)) ?:
+	       save_ns(c, v, CRYO_NS_NET, v->ids.net, CLONE_NEWNET, CRYO_SEC_NS_NET, NULL, 0) ?:
+	       save_ns(c, v, CRYO_NS_CGROUP, v->ids.cgroup, CLONE_NEWCGROUP, CRYO_SEC_NS_CGROUP,
+		       NULL, 0) ?:
+	       save_ns(c, v, CRYO_NS_TIME, v->ids.time, CLONE_NEWTIME, CRYO_SEC_NS_TIME, &v->time,
+		       sizeof(v->time)) ?:
 	       (v->owner[CRYO_NS_CHILDREN_TIME] ?
-		save_one(c, v, CRYO_NS_CHILDREN_TIME, v->ids.time_for_children, CLONE_NEWTIME,
-			 CRYO_SEC_NS_TIME, &v->children_time, sizeof(v->children_time)) : 0) ?:
+		save_ns(c, v, CRYO_NS_CHILDREN_TIME, v->ids.time_for_children, CLONE_NEWTIME,
+			CRYO_SEC_NS_TIME, &v->children_time, sizeof(v->children_time)) : 0) ?:
 	       c->namespaces.error;
 }
 
@@ -330,9 +330,9 @@ int cryo_save_namespaces(struct cryo_capture *c)
 
 	if (!v)
 		return -ENOMEM;
-	err = look(c, v);
+	err = look_at_view(c, v);
 	if (!err)
-		err = save(c, v);
+		err = save_view(c, v);
 	view_free(v);
 	return err;
 }

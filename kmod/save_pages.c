@@ -62,8 +62,8 @@ static long take_pages(struct cryo_page_writer *w, const struct cryo_vma_record 
  * Find the next pages of @vma at or after *@addr, before @limit, and take them.  The lock is not
  * held while they are written: that may take long, and may need it.
  */
-static int take(struct cryo_page_writer *w, const struct cryo_vma_record *vma, unsigned long *addr,
-		unsigned long limit)
+static int take_run(struct cryo_page_writer *w, const struct cryo_vma_record *vma,
+		    unsigned long *addr, unsigned long limit)
 {
 	struct mm_struct *mm = w->c->p->mm;
 	int room = cryo_page_writer_room(w);
@@ -95,14 +95,14 @@ static int save_range(struct cryo_page_writer *w, const struct cryo_vma_record *
 	int err = 0;
 
 	while (!err && addr < end) {
-		err = take(w, vma, &addr, end);
+		err = take_run(w, vma, &addr, end);
 		cond_resched();
 	}
 	return err;
 }
 
 /* All of it, but for what the process has excluded. */
-static int save_vma(struct cryo_page_writer *w, const struct cryo_vma_record *vma)
+static int save_vma_pages(struct cryo_page_writer *w, const struct cryo_vma_record *vma)
 {
 	unsigned long addr = vma->out.start, end = vma->out.end;
 	const struct cryo_client_range *skip = NULL;
@@ -170,7 +170,7 @@ int cryo_save_memory(struct cryo_capture *c)
 
 	for (i = 0; !err && i < c->p->nr_vmas; i++)
 		if (c->p->vmas[i].pages)
-			err = save_vma(c->writer, &c->p->vmas[i]);
+			err = save_vma_pages(c->writer, &c->p->vmas[i]);
 	/* As long as processors remember an entry, they do not note that they use its page. */
 	cryo_arch_flush_tlb(c->p->mm);
 	return err ?: cryo_save_exclusions(c) ?: cryo_save_used(c);

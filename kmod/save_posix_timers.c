@@ -200,7 +200,7 @@ static void look_at_timers(struct task_struct *leader, struct snapshot *s)
 	s->count = n;
 }
 
-static int take_snapshot(struct task_struct *leader, struct snapshot *s)
+static int take_timers(struct task_struct *leader, struct snapshot *s)
 {
 	struct sighand_struct *sighand;
 	bool done = false;
@@ -236,7 +236,7 @@ int cryo_save_posix_timers(struct cryo_capture *c)
 	unsigned int i;
 	int err;
 
-	err = take_snapshot(c->p->task, &s);
+	err = take_timers(c->p->task, &s);
 	for (i = 0; !err && i < s.count; i++)
 		if (s.obstacles[i])
 			cryo_refuse(c, "POSIX timer %d: %s is not supported", s.out[i].id,

@@ -53,7 +53,7 @@ static struct cryo_object *master_of(struct cryo_capture *c, struct tty_struct *
 }
 
 /* Let the line discipline have what it has room for, signals for control characters included. */
-static void settle(struct tty_struct *tty)
+static void settle_tty(struct tty_struct *tty)
 {
 	flush_work(&tty->port->buf.work);
 }
@@ -64,8 +64,8 @@ u32 cryo_pty_kind(struct cryo_capture *c, struct cryo_object *o)
 	struct tty_struct *tty = tty_of(o->file);
 
 	if (is_side(tty, PTY_TYPE_MASTER)) {
-		settle(tty->link);
-		settle(tty);
+		settle_tty(tty->link);
+		settle_tty(tty);
 		return CRYO_FILE_PTY_MASTER;
 	}
 	if (!is_side(tty, PTY_TYPE_SLAVE))
@@ -144,7 +144,7 @@ static const char *pty_obstacle(struct cryo_capture *c, struct cryo_object *o,
 	return NULL;
 }
 
-static u32 flags_of(struct tty_struct *master, struct tty_struct *slave)
+static u32 pty_flags_of(struct tty_struct *master, struct tty_struct *slave)
 {
 	u32 flags = 0;
 
@@ -167,12 +167,12 @@ static u32 flags_of(struct tty_struct *master, struct tty_struct *slave)
 	return flags;
 }
 
-static void describe(struct cryo_pty *out, struct tty_struct *master, struct tty_struct *slave)
+static void describe_pty(struct cryo_pty *out, struct tty_struct *master, struct tty_struct *slave)
 {
 	const struct ktermios *termios = &slave->termios;
 
 	out->number = slave->index;
-	out->flags = flags_of(master, slave);
+	out->flags = pty_flags_of(master, slave);
 	spin_lock_irq(&slave->ctrl.lock);
 	out->sid = pid_vnr(slave->ctrl.session);
 	out->pgid = pid_vnr(slave->ctrl.pgrp);
@@ -267,7 +267,7 @@ int cryo_save_pty(struct cryo_capture *c, struct cryo_object *o)
 		return 0;
 	}
 	warn_of_losses(c, o, master->link);
-	describe(&out, master, master->link);
+	describe_pty(&out, master, master->link);
 	cryo_buf_put(&buf, &out, sizeof(out));
 	put_output(&buf, &out, master);
 	put_input(&buf, &out, master->link);

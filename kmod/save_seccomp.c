@@ -131,7 +131,7 @@ void cryo_check_seccomp(struct cryo_capture *c, struct task_struct *task)
 		cryo_refuse(c, "thread %d: %s is not supported", task_pid_vnr(task), e.obstacle);
 }
 
-static int fill(struct task_struct *task, struct cryo_buf *buf, size_t size)
+static int fill_filters(struct task_struct *task, struct cryo_buf *buf, size_t size)
 {
 	struct sighand_struct *sighand;
 	u8 *room = cryo_buf_add(buf, size);
@@ -159,7 +159,7 @@ int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task)
 	if (head.mode != SECCOMP_MODE_STRICT && (head.mode != SECCOMP_MODE_FILTER || !e.filters))
 		return 0;
 	cryo_buf_put(&buf, &head, sizeof(head));
-	err = e.filters ? fill(task, &buf, e.bytes) : 0;
+	err = e.filters ? fill_filters(task, &buf, e.bytes) : 0;
 	if (err) {
 		cryo_buf_free(&buf);
 		return err;

@@ -35,8 +35,8 @@ int cryo_collect_shm(struct cryo_capture *c)
 	return cryo_each_ipc_object(c, CRYO_IPC_SHM, collect_one);
 }
 
-static int save_one(struct cryo_capture *c, struct cryo_ipc_space *space,
-		    struct kern_ipc_perm *perm)
+static int save_segment(struct cryo_capture *c, struct cryo_ipc_space *space,
+			struct kern_ipc_perm *perm)
 {
 	const struct cryo_shmid *shm = container_of(perm, struct cryo_shmid, shm_perm);
 	struct cryo_object *inode = cryo_object_find(c, file_inode(shm->shm_file));
@@ -60,5 +60,5 @@ static int save_one(struct cryo_capture *c, struct cryo_ipc_space *space,
 
 int cryo_save_shm(struct cryo_capture *c)
 {
-	return cryo_each_ipc_object(c, CRYO_IPC_SHM, save_one);
+	return cryo_each_ipc_object(c, CRYO_IPC_SHM, save_segment);
 }

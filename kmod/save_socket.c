@@ -54,7 +54,7 @@ int cryo_collect_sockets(struct cryo_capture *c)
 	return err;
 }
 
-static bool is_whole(struct cryo_capture *c, struct cryo_object *o)
+static bool socket_is_whole(struct cryo_capture *c, struct cryo_object *o)
 {
 	return cryo_sock_of(o)->sk_family == AF_UNIX ? cryo_unix_is_whole(c, o) :
 						       cryo_tcp_is_whole(c, o);
@@ -67,7 +67,7 @@ static void check_waiting(struct cryo_capture *c, struct cryo_object *o)
 	char holder[64];
 
 	list_for_each_entry(waiting, &c->waiting, node) {
-		if (waiting->listener != o || is_whole(c, waiting))
+		if (waiting->listener != o || socket_is_whole(c, waiting))
 			continue;
 		if (cryo_sock_of(o)->sk_family == AF_UNIX)
 			cryo_unix_peer_holder(waiting, holder, sizeof(holder));
@@ -228,7 +228,7 @@ static int save_listening(struct cryo_capture *c, struct cryo_object *o)
 	return cryo_stream_buf(&c->stream, CRYO_SEC_SOCKET, o->id, sizeof(out), &buf);
 }
 
-static int save_net(struct cryo_capture *c, struct cryo_object *o)
+static int save_socket_net(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct net *net = sock_net(cryo_sock_of(o));
 	struct cryo_socket_net out = { .net = net->ns.inum };
@@ -241,7 +241,7 @@ static int save_net(struct cryo_capture *c, struct cryo_object *o)
 
 int cryo_save_socket(struct cryo_capture *c, struct cryo_object *o)
 {
-	return save_listening(c, o) ?: save_net(c, o) ?: cryo_save_sockopts(c, o);
+	return save_listening(c, o) ?: save_socket_net(c, o) ?: cryo_save_sockopts(c, o);
 }
 
 static int save_by_family(struct cryo_capture *c, struct cryo_object *o)
@@ -260,7 +260,7 @@ static int save_by_family(struct cryo_capture *c, struct cryo_object *o)
 
 int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o)
 {
-	return save_net(c, o) ?: save_by_family(c, o);
+	return save_socket_net(c, o) ?: save_by_family(c, o);
 }
 
 /* In the order in which they will be accepted. */

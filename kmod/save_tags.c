@@ -55,7 +55,7 @@ static int begin(struct cryo_capture *c, u32 kind, u32 object, struct tags **tag
 	return 0;
 }
 
-static int flush(struct tags *t)
+static int flush_tags(struct tags *t)
 {
 	struct cryo_page_tags head = {
 		.kind = t->kind,
@@ -97,7 +97,7 @@ static void add_page(struct tags *t, struct page *page, u64 start)
 }
 
 /* The next pages of @vma from *@addr on. */
-static int take(struct tags *t, const struct cryo_vma_record *vma, unsigned long *addr)
+static int take_tags(struct tags *t, const struct cryo_vma_record *vma, unsigned long *addr)
 {
 	unsigned long end = vma->out.end, start, to;
 	struct mm_struct *mm = t->c->p->mm;
@@ -127,16 +127,16 @@ static int take(struct tags *t, const struct cryo_vma_record *vma, unsigned long
 	return 0;
 }
 
-static int save_vma(struct tags *t, const struct cryo_vma_record *vma)
+static int save_vma_tags(struct tags *t, const struct cryo_vma_record *vma)
 {
 	unsigned long addr = vma->out.start;
 	int err = 0;
 
 	while (!err && addr < vma->out.end) {
 		if (t->nr_pages == CRYO_PAGES_MAX)
-			err = flush(t);
+			err = flush_tags(t);
 		if (!err)
-			err = take(t, vma, &addr);
+			err = take_tags(t, vma, &addr);
 		cond_resched();
 	}
 	return err;
@@ -157,10 +157,10 @@ int cryo_save_tags(struct cryo_capture *c)
 		if (!t)
 			err = begin(c, CRYO_PAGES_MM, c->p->mm_id, &t);
 		if (!err && t)
-			err = save_vma(t, vma);
+			err = save_vma_tags(t, vma);
 	}
 	if (!err && t)
-		err = flush(t);
+		err = flush_tags(t);
 	kvfree(t);
 	return err;
 }
@@ -171,7 +171,7 @@ static int add_file_page(struct tags *t, struct file *file, loff_t pos)
 	int err = 0;
 
 	if (t->nr_pages == CRYO_PAGES_MAX)
-		err = flush(t);
+		err = flush_tags(t);
 	if (err)
 		return err;
 	page = shmem_read_mapping_page(file->f_mapping, pos >> PAGE_SHIFT);
@@ -184,7 +184,7 @@ static int add_file_page(struct tags *t, struct file *file, loff_t pos)
 }
 
 /* What is no hole. */
-static int save_file(struct tags *t, struct file *file, loff_t size)
+static int save_file_tags(struct tags *t, struct file *file, loff_t size)
 {
 	loff_t pos = 0, hole;
 	int err = 0;
@@ -204,7 +204,7 @@ static int save_file(struct tags *t, struct file *file, loff_t size)
 			cond_resched();
 		}
 	}
-	return err ?: flush(t);
+	return err ?: flush_tags(t);
 }
 
 /*
@@ -220,7 +220,7 @@ int cryo_save_file_tags(struct cryo_capture *c, struct file *file, loff_t size, 
 		return 0;
 	err = begin(c, kind, id, &t);
 	if (!err && t)
-		err = save_file(t, file, size);
+		err = save_file_tags(t, file, size);
 	kvfree(t);
 	return err;
 }

@@ -251,7 +251,7 @@ static int put_underway(struct cryo_buf *buf, const struct sent *s, u32 next)
 	return 0;
 }
 
-static int save_queue(struct cryo_capture *c, struct cryo_object *o, struct sock *peer)
+static int save_tcp_queue(struct cryo_capture *c, struct cryo_object *o, struct sock *peer)
 {
 	struct cryo_buf buf = {};
 	struct sent sent = {};
@@ -267,8 +267,8 @@ static int save_queue(struct cryo_capture *c, struct cryo_object *o, struct sock
 	return cryo_queue_end(c, o, &buf, err);
 }
 
-static void set_state(struct cryo_capture *c, struct cryo_object *o, struct sock *peer,
-		      struct cryo_sock_state *out)
+static void describe_state(struct cryo_capture *c, struct cryo_object *o, struct sock *peer,
+			   struct cryo_sock_state *out)
 {
 	struct sock *sk = cryo_sock_of(o);
 	struct cryo_object *other = peer ? cryo_object_of_sock(c, peer) : NULL;
@@ -299,12 +299,12 @@ int cryo_save_tcp(struct cryo_capture *c, struct cryo_object *o)
 	int err = -ENOMEM;
 
 	if (names) {
-		set_state(c, o, peer, &out);
+		describe_state(c, o, peer, &out);
 		cryo_inet_names(sk, names, sk->sk_state != TCP_CLOSE);
 		err = cryo_save_sockstate(c, o, &out, names) ?: cryo_save_sockopts(c, o);
 		/* What was under way from and to the outside is lost with the connection. */
 		if (!err && out.state != CRYO_SOCK_RESET)
-			err = save_queue(c, o, peer);
+			err = save_tcp_queue(c, o, peer);
 	}
 	kfree(names);
 	if (peer)

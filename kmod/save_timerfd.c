@@ -29,7 +29,7 @@ static int parse(const char *text, struct cryo_timerfd *out)
 	return 0;
 }
 
-static int snapshot(struct file *file, struct cryo_timerfd *out)
+static int read_timerfd(struct file *file, struct cryo_timerfd *out)
 {
 	char *text = cryo_fdinfo(file);
 	int err;
@@ -53,7 +53,7 @@ int cryo_save_timerfd(struct cryo_capture *c, struct cryo_object *o)
 	/* It may expire between the two looks: until they agree. */
 	do {
 		first = out;
-		err = snapshot(o->file, &out);
+		err = read_timerfd(o->file, &out);
 	} while (!err && (first.ticks != out.ticks || first.flags != out.flags) && --tries);
 	return err ?: cryo_stream_section(&c->stream, CRYO_SEC_TIMERFD, o->id, sizeof(out), &out,
 					  sizeof(out));

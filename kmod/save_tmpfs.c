@@ -19,7 +19,7 @@
 
 #include "mounts.h"
 
-struct reading {
+struct dir_reader {
 	struct dir_context ctx;
 	struct cryo_capture *c;
 	struct cryo_mounts *m;
@@ -107,7 +107,7 @@ static int find_link(struct cryo_mounts *m, struct cryo_tmpfs_node *n)
 }
 
 /* All of them: @name is not terminated. */
-static struct cryo_tmpfs_node *new_node(struct reading *r, const char *name, int len)
+static struct cryo_tmpfs_node *new_node(struct dir_reader *r, const char *name, int len)
 {
 	const char *above = r->dir ? r->dir->name : "";
 	struct cryo_tmpfs_node *n;
@@ -122,7 +122,7 @@ static struct cryo_tmpfs_node *new_node(struct reading *r, const char *name, int
 	return n;
 }
 
-static int add(struct reading *r, struct dentry *dentry, const char *name, int len, u32 mount)
+static int add(struct dir_reader *r, struct dentry *dentry, const char *name, int len, u32 mount)
 {
 	struct cryo_tmpfs_node *n;
 	const char *what;
@@ -154,7 +154,7 @@ static int add(struct reading *r, struct dentry *dentry, const char *name, int l
 static bool add_name(struct dir_context *ctx, const char *name, int len, loff_t pos, u64 ino,
 		     unsigned int type)
 {
-	struct reading *r = container_of(ctx, struct reading, ctx);
+	struct dir_reader *r = container_of(ctx, struct dir_reader, ctx);
 	struct qstr key = QSTR_INIT(name, len);
 	struct dentry *dentry;
 
@@ -170,7 +170,7 @@ static bool add_name(struct dir_context *ctx, const char *name, int len, loff_t 
 	return !r->error;
 }
 
-static int read_directory(struct reading *r)
+static int read_directory(struct dir_reader *r)
 {
 	struct file *file;
 	int err;
@@ -187,7 +187,7 @@ static int read_directory(struct reading *r)
 	return err ?: r->error;
 }
 
-static int read_all(struct reading *r, const struct path *at, u32 mount)
+static int read_all(struct dir_reader *r, const struct path *at, u32 mount)
 {
 	int err = add(r, at->dentry, "", 0, mount);
 
@@ -207,7 +207,7 @@ static int read_all(struct reading *r, const struct path *at, u32 mount)
 int cryo_tmpfs_look(struct cryo_capture *c, struct cryo_mounts *m, u32 mount, const char *point,
 		    const struct path *at)
 {
-	struct reading r = { .ctx.actor = add_name, .c = c, .m = m, .point = point };
+	struct dir_reader r = { .ctx.actor = add_name, .c = c, .m = m, .point = point };
 	int err;
 
 	/* Of a user that the namespace does not know: as empty as a new one. */
@@ -241,7 +241,7 @@ void cryo_tmpfs_free(struct cryo_mounts *m)
 static bool is_other(struct dir_context *ctx, const char *name, int len, loff_t pos, u64 ino,
 		     unsigned int type)
 {
-	struct reading *r = container_of(ctx, struct reading, ctx);
+	struct dir_reader *r = container_of(ctx, struct dir_reader, ctx);
 
 	if (!is_dot(name, len) && (len != 4 || memcmp(name, "ptmx", 4)))
 		r->error = -ENOTEMPTY;
@@ -251,7 +251,7 @@ static bool is_other(struct dir_context *ctx, const char *name, int len, loff_t 
 /* Is a pseudoterminal of the devpts at @at open? */
 bool cryo_devpts_in_use(const struct path *at)
 {
-	struct reading r = { .ctx.actor = is_other };
+	struct dir_reader r = { .ctx.actor = is_other };
 	struct file *file = open_node(at, O_DIRECTORY);
 
 	if (IS_ERR(file))

@@ -114,7 +114,7 @@ static int put_queue(struct cryo_capture *c, struct cryo_object *o, struct sk_bu
 }
 
 /* Readers take from a queue of their own, which they fill from the other one. */
-static int save_queue(struct cryo_capture *c, struct cryo_object *o)
+static int save_udp_queue(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct sock *sk = cryo_sock_of(o);
 	struct cryo_buf buf = {};
@@ -146,7 +146,7 @@ int cryo_save_udp(struct cryo_capture *c, struct cryo_object *o)
 	if (names) {
 		cryo_inet_names(sk, names, connected);
 		err = cryo_save_sockstate(c, o, &out, names) ?: cryo_save_sockopts(c, o) ?:
-		      save_queue(c, o);
+		      save_udp_queue(c, o);
 	}
 	kfree(names);
 	return err;

@@ -180,7 +180,7 @@ static int put_message(struct cryo_capture *c, struct cryo_object *o, struct sk_
 	return cryo_queue_bytes(buf, skb, offset, head.length);
 }
 
-static int save_queue(struct cryo_capture *c, struct cryo_object *o)
+static int save_unix_queue(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct sock *sk = cryo_sock_of(o);
 	struct cryo_skbs skbs = {};
@@ -269,7 +269,7 @@ int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o)
 		if (unlinked)
 			out.flags |= CRYO_SOCK_STATE_UNLINKED;
 		err = cryo_save_sockstate(c, o, &out, names) ?: cryo_save_sockopts(c, o) ?:
-		      save_queue(c, o);
+		      save_unix_queue(c, o);
 	}
 	kfree(page);
 	kfree(names);

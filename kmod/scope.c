@@ -21,7 +21,7 @@
 #include "cryo.h"
 #include "participant.h"
 
-#define BATCH	64	/* processes found in one walk */
+#define PROCESS_BATCH	64	/* processes found in one walk */
 
 /* A process belongs to one request at a time: those in CRYO_CKPT_RUN or held. */
 static DEFINE_MUTEX(running_lock);
@@ -96,24 +96,24 @@ static bool is_left_out(struct cryo_request *req, struct task_struct *task)
 	return same_thread_group(task, current) && !(req->args.flags & CRYO_CKPT_SELF);
 }
 
-static bool wanted(struct cryo_request *req, struct task_struct *task)
+static bool process_wanted(struct cryo_request *req, struct task_struct *task)
 {
 	return !(task->flags & PF_KTHREAD) && task->exit_state != EXIT_DEAD &&
 	       !is_left_out(req, task) && !cryo_find_proc(req, task) &&
 	       in_scope(req, task) && !is_dead_orphan(req, task);
 }
 
-static unsigned int find_new(struct cryo_request *req, struct task_struct **found)
+static unsigned int find_processes(struct cryo_request *req, struct task_struct **found)
 {
 	struct task_struct *task;
 	unsigned int n = 0;
 
 	rcu_read_lock();
 	for_each_process(task) {
-		if (!wanted(req, task))
+		if (!process_wanted(req, task))
 			continue;
 		found[n++] = get_task_struct(task);
-		if (n == BATCH)
+		if (n == PROCESS_BATCH)
 			break;
 	}
 	rcu_read_unlock();
@@ -159,7 +159,7 @@ static void proc_free(struct cryo_proc *p)
 	kfree(p);
 }
 
-static int add(struct cryo_request *req, struct task_struct *task)
+static int add_process(struct cryo_request *req, struct task_struct *task)
 {
 	struct cryo_proc *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
 	int err;
@@ -182,7 +182,7 @@ static int add(struct cryo_request *req, struct task_struct *task)
 }
 
 /* With running_lock held. */
-static void forget(struct cryo_request *req, struct cryo_proc *p)
+static void forget_process(struct cryo_request *req, struct cryo_proc *p)
 {
 	list_del(&p->node);
 	hash_del(&p->hash);
@@ -208,7 +208,7 @@ struct pid *cryo_scope_pid(struct task_struct *task, u32 scope)
 static int add_root(struct cryo_request *req, struct task_struct *task, u32 scope)
 {
 	struct cryo_proc *p;
-	int err = cryo_find_proc(req, task) ? 0 : add(req, task);
+	int err = cryo_find_proc(req, task) ? 0 : add_process(req, task);
 
 	p = err ? NULL : cryo_find_proc(req, task);
 	if (p && scope == CRYO_SCOPE_TREE)
@@ -255,7 +255,7 @@ int cryo_scope_begin(struct cryo_request *req)
 /* Add the processes that are in the scope now. Returns how many were new, or a negative errno. */
 int cryo_scope_find(struct cryo_request *req)
 {
-	struct task_struct *found[BATCH];
+	struct task_struct *found[PROCESS_BATCH];
 	unsigned int n, i;
 	int total = 0;
 	int err = 0;
@@ -263,10 +263,10 @@ int cryo_scope_find(struct cryo_request *req)
 	if (req->args.scope == CRYO_SCOPE_PROCESS && list_empty(&req->forwarded))
 		return 0;
 	do {
-		n = find_new(req, found);
+		n = find_processes(req, found);
 		for (i = 0; i < n; i++) {
 			if (!err)
-				err = add(req, found[i]);
+				err = add_process(req, found[i]);
 			put_task_struct(found[i]);
 		}
 		total += n;
@@ -380,7 +380,7 @@ void cryo_scope_end(struct cryo_request *req)
 	mutex_lock(&running_lock);
 	list_del_init(&req->running);
 	list_for_each_entry_safe(p, next, &req->procs, node)
-		forget(req, p);
+		forget_process(req, p);
 	mutex_unlock(&running_lock);
 	list_for_each_entry_safe(f, next_forward, &req->forwarded, node) {
 		list_del(&f->node);

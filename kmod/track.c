@@ -115,7 +115,7 @@ static bool is_mprotect(struct mm_struct *mm)
 	return false;
 }
 
-static int invalidate_range_start(struct mmu_notifier *notifier,
+static int track_invalidate_start(struct mmu_notifier *notifier,
 				  const struct mmu_notifier_range *range)
 {
 	struct cryo_track *t = container_of(notifier, struct cryo_track, notifier);
@@ -192,7 +192,7 @@ static void free_notifier(struct mmu_notifier *notifier)
 
 static const struct mmu_notifier_ops track_ops = {
 	.release = release,
-	.invalidate_range_start = invalidate_range_start,
+	.invalidate_range_start = track_invalidate_start,
 	.alloc_notifier = alloc_notifier,
 	.free_notifier = free_notifier,
 };
@@ -209,7 +209,7 @@ static struct cryo_track *find_listed(struct mm_struct *mm)
 }
 
 /* Of @mm, which has users: it stays, then. */
-static struct cryo_track *find(struct mm_struct *mm)
+static struct cryo_track *find_track(struct mm_struct *mm)
 {
 	struct cryo_track *t;
 
@@ -236,7 +236,7 @@ static bool add_to_list(struct cryo_track *t)
 /* With mmap_lock held for writing. NULL: cannot be had. */
 static struct cryo_track *find_or_make(struct mm_struct *mm)
 {
-	struct cryo_track *t = find(mm);
+	struct cryo_track *t = find_track(mm);
 	struct mmu_notifier *notifier;
 
 	if (t || cryo_mm_other_notifiers(mm, NULL))
@@ -317,7 +317,7 @@ void cryo_track_end(struct cryo_capture *c, struct cryo_track *t, bool complete)
 bool cryo_track_lone(struct cryo_track *t, struct mm_struct *mm)
 {
 	if (!t)
-		t = find(mm);
+		t = find_track(mm);
 	return !cryo_mm_other_notifiers(mm, t ? &t->notifier : NULL);
 }
 
@@ -389,7 +389,7 @@ static bool target_has_mark(struct cryo_request *req)
 
 	if (!mm)
 		return false;
-	t = find(mm);
+	t = find_track(mm);
 	if (t) {
 		spin_lock(&t->lock);
 		result = !t->busy && t->last.valid && t->last.named &&

@@ -187,7 +187,7 @@ static int compare_runs(const void *a, const void *b)
 }
 
 /* Those that touch, overlap, or are no farther apart than the gap, become one. */
-static void join(struct cryo_used *u)
+static void join_runs(struct cryo_used *u)
 {
 	struct cryo_page_run *runs = (struct cryo_page_run *)u->runs.data, *last = runs;
 	size_t i, nr = u->runs.len / sizeof(*runs);
@@ -211,7 +211,7 @@ static void coarsen(struct cryo_used *u)
 {
 	while (u->runs.len > MOST / 2) {
 		u->gap = max(2 * u->gap, PAGE_SIZE);
-		join(u);
+		join_runs(u);
 		cond_resched();
 	}
 }
@@ -262,7 +262,7 @@ int cryo_save_used(struct cryo_capture *c)
 	unsigned int left, n;
 	int err = 0;
 
-	join(u);
+	join_runs(u);
 	runs = (const struct cryo_page_run *)u->runs.data;
 	left = u->others && !u->runs.error ? u->runs.len / sizeof(*runs) : 0;
 	for (; !err && left; left -= n, runs += n) {
