@@ -4,7 +4,8 @@
 #
 # Kbuild puts objects beside the sources that it sees, and of the ways to send them elsewhere only this one
 # works on all kernels from 6.1 to 7.2 (setting src= or obj= fails from 6.12 on, MO= exists from 6.13 on).
-# Each file of SRCDIR that the module needs gets a link of its own; directories are real. Afterwards:
+# Each file of SRCDIR that the module needs gets a link of its own; directories are real. unity-ARCH.c includes all
+# sources of that architecture. Afterwards:
 #
 #     make -C KERNELDIR M=OUTDIR modules        gives OUTDIR/cryo.ko
 #
@@ -39,4 +40,14 @@ cd "$src"
 	[ -L "$out/$file" ] && continue
 	mkdir -p "$out/$(dirname "$file")"
 	ln -s "$src/$file" "$out/$file"
+done
+
+for arch in arch/*/kmod; do
+	arch=${arch#arch/}
+	arch=${arch%/kmod}
+	unity=$out/unity-$arch.c
+	for file in kmod/*.c kmod/compat/*.c "arch/$arch/kmod"/*.c; do
+		printf '#include "%s"\n' "$file"
+	done >"$unity.new"
+	if cmp -s "$unity.new" "$unity"; then rm "$unity.new"; else mv "$unity.new" "$unity"; fi
 done
