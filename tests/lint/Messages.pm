@@ -5,6 +5,8 @@ use strict;
 use warnings;
 use Exporter 'import';
 our @EXPORT = qw(slurp joined obstacles_of_module obstacles_of_tools);
+# How many messages each way of saying them has: none of one means that it has another name now.
+our %ways;
 
 sub slurp {
 	my ($name) = @_;
@@ -56,17 +58,18 @@ sub obstacles_of_module {
 	my %reasons;
 	for my $name (glob 'kmod/*.c arch/*/kmod/*.c') {
 		my $code = slurp($name);
-		$reasons{constant_part(literal($1))} //= $name
+		$ways{'cryo_refuse()'}++, $reasons{constant_part(literal($1))} //= $name
 			while $code =~ /cryo_refuse\(\s*c,\s*$strings/g;
 		# Functions that say what is in the way.
 		while ($code =~ /^(?:static )?const char \*(?:classify\w*|\w+_obstacle)\(.*?^\}/gms) {
 			my $body = $&;
-			$reasons{literal($1)} //= $name while $body =~ /return $strings;/g;
+			$ways{'*_obstacle()'}++, $reasons{literal($1)} //= $name while $body =~ /return $strings;/g;
 		}
-		$reasons{literal($1)} //= $name while $code =~ /\*obstacle = $strings;/g;
-		$reasons{literal($1)} //= $name while $code =~ /\brefuse\(k, m, $strings\)/g;
+		$ways{'*obstacle'}++, $reasons{literal($1)} //= $name while $code =~ /\*obstacle = $strings;/g;
+		$ways{'refuse_mount()'}++, $reasons{literal($1)} //= $name
+			while $code =~ /\brefuse_mount\(k, m, $strings\)/g;
 		if ($name =~ m{/(capture|freeze|notify|request|scope)\.c$}) {
-			$reasons{constant_part(literal($1))} //= $name
+			$ways{'cryo_log()'}++, $reasons{constant_part(literal($1))} //= $name
 				while $code =~ /cryo_log\(&req->log,\s*$strings/g;
 		}
 	}
