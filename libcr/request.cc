@@ -47,6 +47,7 @@ std::uint32_t flags_of(const cr_checkpoint_args& args) {
   if ((args.cr_flags & CR_CHKPT_DUMP_EXEC) != 0) flags |= CRYO_CKPT_SAVE_EXE;
   if ((args.cr_flags & CR_CHKPT_DUMP_PRIVATE) != 0) flags |= CRYO_CKPT_SAVE_PRIVATE;
   if ((args.cr_flags & CR_CHKPT_DUMP_SHARED) != 0) flags |= CRYO_CKPT_SAVE_SHARED;
+  if ((args.cr_flags & CR_CHKPT_SNAPSHOT) != 0) flags |= CRYO_CKPT_SNAPSHOT;
   if (args.cr_signal != 0) flags |= CRYO_CKPT_HOLD;
   return flags;
 }
@@ -83,8 +84,8 @@ bool includes_self(const cr_checkpoint_args& args) {
 
 // 0, or what is wrong with the request itself.
 int check(const cr_checkpoint_args& args) {
-  constexpr unsigned int kKnown =
-      CR_CHKPT_PROHIBIT_SELF | CR_CHKPT_PTRACED_ALLOW | CR_CHKPT_ASYNC_ERR | CR_CHKPT_DUMP_ALL;
+  constexpr unsigned int kKnown = CR_CHKPT_PROHIBIT_SELF | CR_CHKPT_PTRACED_ALLOW | CR_CHKPT_ASYNC_ERR |
+                                  CR_CHKPT_DUMP_ALL | CR_CHKPT_SNAPSHOT;
   if (args.cr_version != CR_CHECKPOINT_ARGS_VERSION) return EINVAL;
   if (static_cast<unsigned int>(args.cr_scope) > CR_SCOPE_TREE) return EINVAL;
   if ((args.cr_flags & ~kKnown) != 0) return EINVAL;
