@@ -24,10 +24,16 @@ struct maps {
 static struct maps before, now;
 static char text[1 << 18];
 
+static bool same_path(const char *a, const char *b)
+{
+	/* Where addresses are not random, the heap follows other memory of the program's, and is joined with that or not. */
+	return !strcmp(a, b) || (!*a && !strcmp(b, "[heap]"));
+}
+
 /* The kernel may or may not join neighbours that are alike: join them all. */
 static bool continues(const struct line *a, const struct line *b)
 {
-	if (a->end != b->start || strcmp(a->perms, b->perms) || strcmp(a->path, b->path) || a->inode != b->inode)
+	if (a->end != b->start || strcmp(a->perms, b->perms) || !same_path(a->path, b->path) || a->inode != b->inode)
 		return false;
 	return !a->inode || a->offset + (a->end - a->start) == b->offset;
 }
@@ -43,9 +49,10 @@ static void read_maps(struct maps *m)
 		if (sscanf(p, "%lx-%lx %7s %lx %15s %lu %255[^\n]", &l->start, &l->end, l->perms,
 			   &l->offset, l->dev, &l->inode, l->path) < 6)
 			crt_die("maps: %s", p);
-		if (m->n && continues(&m->line[m->n - 1], l))
+		if (m->n && continues(&m->line[m->n - 1], l)) {
 			m->line[m->n - 1].end = l->end;
-		else if (++m->n == MAX_LINES)
+			strcpy(m->line[m->n - 1].path, l->path);
+		} else if (++m->n == MAX_LINES)
 			crt_die("more than %d mappings", MAX_LINES);
 	}
 }
