@@ -9,6 +9,7 @@
 #include <cryo/ioctl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "check.h"
 
@@ -58,13 +59,13 @@ static int next_round(int round)
 	return bad;
 }
 
-static int request(unsigned int flags, cr_checkpoint_handle_t *handle)
+static int request(int fd, unsigned int flags, cr_checkpoint_handle_t *handle)
 {
 	cr_checkpoint_args_t args;
 
 	cr_initialize_checkpoint_args_t(&args);
 	args.cr_scope = CR_SCOPE_PROC;
-	args.cr_fd = ends[1];
+	args.cr_fd = fd;
 	args.cr_flags = flags;
 	args.cr_timeout = flags && has_snapshots() ? 0 : TIMEOUT;
 	return cr_request_checkpoint(&args, handle);
@@ -84,21 +85,28 @@ static int change_until_over(cr_checkpoint_handle_t *handle)
 	return cr_reap_checkpoint(handle) ? errno : 0;
 }
 
+static bool make_area(void)
+{
+	page_size = (size_t)sysconf(_SC_PAGESIZE);
+	area = (char *)mmap(NULL, PAGES * page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (area == MAP_FAILED)
+		return false;
+	next_round(0);		/* pages of zeros would not be written */
+	return true;
+}
+
 static void read_oneself(unsigned int flags, const char *context)
 {
 	cr_checkpoint_handle_t handle;
 	pthread_t thread;
 	int error, fd = open(context, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
-	page_size = (size_t)sysconf(_SC_PAGESIZE);
-	area = (char *)mmap(NULL, PAGES * page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (area == MAP_FAILED || pipe2(ends, O_CLOEXEC) || fcntl(ends[1], F_SETPIPE_SZ, ROOM) < ROOM ||
+	if (!make_area() || pipe2(ends, O_CLOEXEC) || fcntl(ends[1], F_SETPIPE_SZ, ROOM) < ROOM ||
 	    pthread_create(&thread, NULL, reader, &fd)) {
 		ok(false, "a pipe, and who reads it");
 		return;
 	}
-	next_round(0);		/* pages of zeros would not be written */
-	is(request(flags, &handle), 0, "a request to a pipe of one's own");
+	is(request(ends[1], flags, &handle), 0, "a request to a pipe of one's own");
 	error = change_until_over(&handle);
 	if (error == CR_ERESTARTED)
 		ok(true, "it is restarted from what it has read");
@@ -114,6 +122,30 @@ static void read_oneself(unsigned int flags, const char *context)
 static void with_snapshot(void) { read_oneself(CR_CHKPT_SNAPSHOT, has_snapshots() ? "context" : "none"); }
 static void without(void) { read_oneself(0, "none"); }
 
+/* Nobody reads: the request cannot be over when the process ends. */
+static void end_early(void)
+{
+	cr_checkpoint_handle_t handle;
+
+	ok(make_area() && !pipe2(ends, O_CLOEXEC), "a pipe that nobody reads");
+	is(request(ends[1], CR_CHKPT_SNAPSHOT, &handle), 0, "a request to it");
+	pause_ms(1000);
+	is(cr_reap_checkpoint(&handle) && errno == EAGAIN, has_snapshots(), "it goes on where there are snapshots, and is not over");
+}
+
+static void no_room(void)
+{
+	struct rlimit limit = { 2 << 20, 2 << 20 };
+	cr_checkpoint_handle_t handle;
+	int fd = open("none", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	signal(SIGXFSZ, SIG_IGN);
+	ok(make_area() && fd >= 0 && !setrlimit(RLIMIT_FSIZE, &limit), "a file that may not be as long");
+	is(request(fd, CR_CHKPT_SNAPSHOT, &handle), 0, "a request to it");
+	is(change_until_over(&handle), EFBIG, "it fails, and the process goes on");
+	close(fd);
+}
+
 int main(void)
 {
 	/* What is left in the pipe is written to the file again. */
@@ -121,5 +153,7 @@ int main(void)
 	is(job(with_snapshot), 0, "with CR_CHKPT_SNAPSHOT");
 	is(access("context", F_OK) == 0, has_snapshots(), "there is a context where there are snapshots");
 	is(job(without), 0, "without");
+	is(job(end_early), 0, "a process that ends before its context is written");
+	is(job(no_room), 0, "a context that there is no room for");
 	return finish();
 }
