@@ -254,9 +254,16 @@ private:
     // With CRTEST_SNAPSHOT it runs on behind the context; another checkpoint, for which there is no use, ends it.
     int run_checkpoint(bool kill) {
         if (!kill || desc_.flag(CRT_RUNS_ON)) return run_checkpoint({}, context());
+        if (!env_or("CRTEST_PARENT", "").empty()) return run_increment();
         if (env_or("CRTEST_SNAPSHOT", "").empty()) return run_checkpoint({"--kill"}, context());
         const int status = run_checkpoint({"--snapshot"}, context());
         return exited_with(status, 0) ? run_checkpoint({"--kill"}, dir_ / "ctx-unused") : status;
+    }
+
+    int run_increment() {
+        const fs::path parent = dir_ / "ctx-parent";
+        const int status = run_checkpoint({}, parent);
+        return exited_with(status, 0) ? run_checkpoint({"--kill", "--parent", parent.string()}, context()) : status;
     }
 
     int run_checkpoint(const std::vector<std::string>& options, const fs::path& file) {
