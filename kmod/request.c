@@ -117,15 +117,17 @@ bool cryo_request_poked(struct cryo_request *req)
 	if (!cryo_task_work_cancel(current, &req->interrupt))
 		return false;
 	spin_lock_irq(&req->park_lock);
+	/* Before the next poke can come, which is not to be lost. */
+	clear_notify_signal();
 	req->interrupt_armed = false;
 	spin_unlock_irq(&req->park_lock);
 	cryo_request_put(req);
 	cryo_unload_put();
-	clear_notify_signal();
 	/* What others have queued has waited for that, too: it gets the next chance. */
 	if (task_work_pending(current))
 		set_notify_resume(current);
-	return !cryo_request_interrupted(req) && !signal_pending(current);
+	/* Not signal_pending(): poked again meanwhile, it comes here again. */
+	return !cryo_request_interrupted(req) && !task_sigpending(current);
 }
 
 static void deadline(struct timer_list *timer)

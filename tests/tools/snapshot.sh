@@ -115,6 +115,23 @@ cr_checkpoint --snapshot -f - "$pid" 2>err | head -c 100000 >/dev/null
 rc=${PIPESTATUS[0]} err=$(cat err)
 check "the reader goes away" status_is 32
 check "... and the process goes on" goes_on
+
+# Of more than 16 MiB, whose writer is got out of its wait all the time to look after the copies.
+read_slowly()
+{
+	local i
+	for ((i = 0; i < 100; i++)); do head -c 131072; sleep 0.04; done
+	cat
+}
+fresh
+start_quietly 20 change
+cr_checkpoint --snapshot -f - "$pid" 2>err | read_slowly >ctx
+rc=${PIPESTATUS[0]} err=$(cat err)
+check "a slow reader gets all of it" status_is 0
+check "... for a restart" restarts
+
+fresh
+start_quietly 8 change
 mkdir -p "$base/small"
 mount -t tmpfs -o size=2m tmpfs "$base/small"
 echo old >"$base/small/ctx"
