@@ -22,6 +22,7 @@
 #   3. second restarts: from REAL_SECOND (1; ./check --all: 3) of these contexts once more, to the end, with
 #      the files as they were at the checkpoint.
 # CRTEST_SEED sets the moments again as a run printed them. CRTEST_KEEP=1 leaves the directory.
+# Programs do half of what they do with --all; REAL_STEPS and the like say how much.
 # REAL_MODE=plain leaves the tools out: the same two runs without a checkpoint, to test the test.
 
 set -u
@@ -35,6 +36,12 @@ else
 fi
 : "${REAL_MODE:=}" "${CRTEST_USER:=cryo}"
 : "${CRTEST_SEED:=$((SRANDOM % 32768))}"
+
+# amount WHOLE: how many steps, or whatever a program counts
+amount()
+{
+	if [ -n "${CRYO_CHECK_ALL:-}" ]; then echo "$1"; else echo $((($1 + 1) / 2)); fi
+}
 
 exit_status=0 outputs=() outside=() checkpoint_options=() by='' groups=(--init-groups) tap=0 bad=0 rpid=0 pid=0
 prepare() { :; }

@@ -449,7 +449,8 @@ private:
 std::string default_modes(const Description& desc) {
     if (desc.flag(CRT_REFUSE)) return "refuse";
     if (desc.flag(CRT_NO_RESTART)) return "continue";
-    return desc.flag(CRT_ONCE) ? "continue,restart" : "continue,twice";
+    const bool once = desc.flag(CRT_ONCE) || !env_or("CRTEST_BRIEF", "").empty();
+    return once ? "continue,restart" : "continue,twice";
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # in-place.sh - STRESS_COUNT checkpoints of a program that goes on, and what they leave behind (bash)
 . "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
-count=${STRESS_COUNT:-150}
+count=${STRESS_COUNT:-100}
 # So many that one object left by each is more than what others do, and a slab for each processor.
 [ -z "${CRYO_CHECK_ALL:-}" ] || count=${STRESS_ALL:-600}
 slack=100			# objects more or less that have nothing to do with checkpoints: caches are shared
