@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "restart/created_paths.h"
 #include "restart/namespaces.h"
 
 namespace cryo {
@@ -80,10 +81,18 @@ Owner owner_of(const FileRestoreInput& input, const Inode& inode) {
 
 }  // namespace
 
+UniqueFd MessageQueues::create(const Inode& inode, const std::string& name) {
+  mq_attr wanted = attributes(inode.mqueue->head);
+  const DeathDeferred deferred;
+  UniqueFd fd(::mq_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600, &wanted));
+  // Others end with their namespace.
+  if (fd && inode.mqueue->head.ns == 0) input_.created.add(std::string(kTag) + name);
+  return fd;
+}
+
 UniqueFd MessageQueues::make(const Inode& inode, const std::string& name) {
   const cryo_mqueue& saved = inode.mqueue->head;
   const bool deleted = inode.head.flags & CRYO_INODE_DELETED;
-  mq_attr wanted = attributes(saved);
   const Owner owner = owner_of(input_, inode);
   if (saved.ns != 0) {
     // A user that has no number in the namespace can make nothing there.
@@ -91,7 +100,7 @@ UniqueFd MessageQueues::make(const Inode& inode, const std::string& name) {
     ::setfsuid(owner.uid);
   }
   const std::string own = deleted ? fmt::format("/cryo.{}.{}", ::getpid(), inode.id) : name;
-  UniqueFd fd(::mq_open(own.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600, &wanted));
+  UniqueFd fd = create(inode, own);
   if (!fd && errno == EEXIST && !deleted) {
     fd = UniqueFd(::mq_open(own.c_str(), O_RDWR));
     if (!fd) fail_errno("cannot open the message queue {}", own);
@@ -101,8 +110,6 @@ UniqueFd MessageQueues::make(const Inode& inode, const std::string& name) {
   } else if (!fd) {
     fail_errno("cannot make the message queue {}", own);
   } else {
-    // Others end with their namespace.
-    if (saved.ns == 0) input_.created.add(std::string(kTag) + own);
     (void)!::fchown(fd.get(), owner.uid, owner.gid);
     if (::fchmod(fd.get(), inode.head.mode & 07777) != 0) fail_errno("cannot set the mode of {}", own);
   }

@@ -17,6 +17,8 @@ class MessageQueues {
   void make_unused(const File& file);
 
  private:
+  // errno on failure.
+  [[nodiscard]] UniqueFd create(const Inode& inode, const std::string& name);
   [[nodiscard]] UniqueFd make(const Inode& inode, const std::string& name);
   [[nodiscard]] UniqueFd make_anywhere(const Inode& inode, const std::string& name);
 

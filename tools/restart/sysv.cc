@@ -19,6 +19,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "restart/created_paths.h"
 #include "restart/namespaces.h"
 #include "restart/tags.h"
 
@@ -180,12 +181,13 @@ std::uint32_t ObjectMaker::group(std::uint32_t id) const {
 
 // With the saved id, new or as it was left.
 void ObjectMaker::obtain(const ObjectKind& kind, const cryo_ipc_perm& perm, const Found& found,
-                   const std::function<int()>& create, const std::function<void(int)>& remove) {
+                         const std::function<int()>& create, const std::function<void(int)>& remove) {
   const std::string problem = problem_of(kind, perm, found);
   if (!problem.empty()) fail(EEXIST, "{}", problem);
   if (found.exists) return;
   for (int i = 0; i < kIdTries; ++i) {
     choose_id(kind, perm.id);
+    const DeathDeferred deferred;
     const int id = create();
     if (id < 0) fail_errno("cannot make {}", describe(kind, perm));
     if (id == perm.id) {
