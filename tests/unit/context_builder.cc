@@ -473,7 +473,8 @@ void fill_files(Context& context) {
   add_file(context, 2, 2, CRYO_FILE_PIPE, "");
   add_file(context, 3, 2, CRYO_FILE_PIPE, "").head.flags = 1;
   add_file(context, 4, 0, CRYO_FILE_EPOLL, "").epoll = {{4, 1, 0xabcdef, 2, CRYO_EPOLL_QUEUED}};
-  add_file(context, 5, 0, CRYO_FILE_SOCKET, "").socket = Socket{{1, 1, 0, 5, 0, 0}, bytes_of_text("\1")};
+  add_file(context, 5, 0, CRYO_FILE_SOCKET, "").socket =
+      Socket{{1, 1, 0, 5, 0, 0, 0, 0}, bytes_of_text("\1"), ""};
   add_file(context, 6, 0, CRYO_FILE_EVENTFD, "").eventfd = cryo_eventfd{7, 1, 0};
   add_inode(context, 3, 8192, 0100600).head.flags = CRYO_INODE_SHMEM | CRYO_INODE_CONTENTS;
   add_file(context, 7, 3, CRYO_FILE_CONTENTS, "/dev/zero");

@@ -2,6 +2,7 @@
 // Contexts that must be refused: cut, flipped, inconsistent.
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "unit/damage.h"
@@ -25,10 +26,18 @@ TEST("cut at every byte") {
   CHECK_ERROR(EBADMSG, "test is empty", read({}));
 }
 
-TEST("every single flipped bit is noticed") {
+// All bits of the header, and of each byte behind it one: checksums treat those alike. With CRYO_CHECK_ALL,
+// all.
+bool is_tried(std::size_t bit) {
+  static const bool all = std::getenv("CRYO_CHECK_ALL") != nullptr;
+  return all || bit / 8 < sizeof(cryo_file_header) || bit % 8 == bit / 8 % 8;
+}
+
+TEST("flipped bits are noticed") {
   Bytes bytes = ContextBuilder().build();
   std::size_t unnoticed = 0;
   for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    if (!is_tried(bit)) continue;
     bytes[bit / 8] ^= std::byte{1} << (bit % 8);
     try {
       (void)read(bytes);
