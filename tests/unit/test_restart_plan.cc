@@ -3,7 +3,11 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdlib>
+
+#include "base/unique_fd.h"
 #include "restart/address_space.h"
 #include "restart/created_paths.h"
 #include "restart/credentials.h"
@@ -157,6 +161,17 @@ TEST("paths that were created are remembered until removed") {
     paths.remove("/for/a/moment/only/and/so/none/of/them/takes/room/for/long");
   }
   CHECK_EQ(paths.list().size(), 1U);
+}
+
+TEST("what there is no room to remember is taken away") {
+  char path[] = "/tmp/cryo-unit-XXXXXX";
+  const UniqueFd fd(::mkstemp(path));
+  stub::Report report{};
+  CreatedPaths paths(report);
+  while (sizeof(report.paths) - report.paths_len >= sizeof(path)) paths.add("/a");
+  CHECK_EQ(::access(path, F_OK), 0);
+  CHECK_ERROR(ENOSPC, "more files", paths.add(path));
+  CHECK(::access(path, F_OK) != 0);
 }
 
 TEST("a failure names process, thread and object") {

@@ -11,30 +11,36 @@
 
 namespace cryo {
 
-// Lets cr_restart's death wait for a moment in which a name exists that nobody else would remove.
-class DeathDeferred {
- public:
-  DeathDeferred();
-  ~DeathDeferred();
-  DeathDeferred(const DeathDeferred&) = delete;
-  DeathDeferred& operator=(const DeathDeferred&) = delete;
-
- private:
-  int parent_;
-};
-
 class CreatedPaths {
  public:
   explicit CreatedPaths(stub::Report& report) : report_(report) {}
 
+  // What there is no room for is taken away again.
   void add(const std::string& path);
   void remove(const std::string& path);
   [[nodiscard]] std::vector<std::string> list() const;
   // The names and what they stand for, the last first: directories are empty by then.
   void remove_all() const;
+  // Before all processes of the restart are killed: nobody makes a name from then on.
+  void end() const;
+
+ private:
+  friend class DeathDeferred;
+  stub::Report& report_;
+};
+
+// Lets the death that comes with cr_restart's wait for a moment in which a name exists that nobody else would
+// remove.  Where cr_restart has begun to end all of it, the process ends here.
+class DeathDeferred {
+ public:
+  explicit DeathDeferred(CreatedPaths& created);
+  ~DeathDeferred();
+  DeathDeferred(const DeathDeferred&) = delete;
+  DeathDeferred& operator=(const DeathDeferred&) = delete;
 
  private:
   stub::Report& report_;
+  int parent_;
 };
 
 }  // namespace cryo

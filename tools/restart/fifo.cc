@@ -35,6 +35,7 @@ UniqueFd open_base(const std::string& path) {
 
 UniqueFd Fifos::make(const Inode& inode, const std::string& path) {
   const bool deleted = inode.head.flags & CRYO_INODE_DELETED;
+  const DeathDeferred deferred(input_.created);
   std::string name = path;
   int made = ::mkfifo(name.c_str(), 0600);
   if (made != 0 && errno == EEXIST) {

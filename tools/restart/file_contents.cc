@@ -27,7 +27,7 @@ std::string without_suffix(std::string path, std::string_view suffix) {
 
 // Name and, at once, no name: /proc then shows "NAME (deleted)", as it did.
 UniqueFd make_and_unlink(const FileRestoreInput& input, const std::string& path) {
-  const DeathDeferred deferred;
+  const DeathDeferred deferred(input.created);
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return fd;
   input.created.add(path);
@@ -39,7 +39,7 @@ UniqueFd make_and_unlink(const FileRestoreInput& input, const std::string& path)
 // Where a file cannot be made without a name, on NFS say, and the old name is taken.
 UniqueFd make_by_other_name(const FileRestoreInput& input, const std::string& directory) {
   std::string path = directory + "/.cryo-XXXXXX";
-  const DeathDeferred deferred;
+  const DeathDeferred deferred(input.created);
   UniqueFd fd(::mkostemp(path.data(), O_CLOEXEC));
   if (!fd) return fd;
   input.created.add(path);

@@ -83,7 +83,7 @@ Owner owner_of(const FileRestoreInput& input, const Inode& inode) {
 
 UniqueFd MessageQueues::create(const Inode& inode, const std::string& name) {
   mq_attr wanted = attributes(inode.mqueue->head);
-  const DeathDeferred deferred;
+  const DeathDeferred deferred(input_.created);
   UniqueFd fd(::mq_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600, &wanted));
   // Others end with their namespace.
   if (fd && inode.mqueue->head.ns == 0) input_.created.add(std::string(kTag) + name);

@@ -65,7 +65,7 @@ UniqueFd take_left_behind(const Inode& inode, const std::string& path) {
 }
 
 UniqueFd make_name(const FileRestoreInput& input, const std::string& path) {
-  const DeathDeferred deferred;
+  const DeathDeferred deferred(input.created);
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (fd) input.created.add(path);
   return fd;

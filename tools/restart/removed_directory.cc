@@ -65,7 +65,7 @@ std::string substitute(const std::string& path, Ladder& ladder) {
 UniqueFd make_removed_directory(CreatedPaths& created, std::string path,
                                 const DirectoryAttributes& attributes) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  const DeathDeferred deferred;
+  const DeathDeferred deferred(created);
   Ladder ladder(created);
   if (!ladder.make(path)) path = substitute(path, ladder);
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

@@ -177,6 +177,7 @@ Restart::Attempt::~Attempt() {
 
 // A process that is being killed may have a child that is not in the list yet: it comes to us as an orphan.
 void Restart::Attempt::kill_all() {
+  CreatedPaths(*report_).end();
   if (maker_ > 0) ::kill(maker_, SIGKILL);
   for (const stub::Slot& slot : report_.slots())
     if (slot.pid > 0) ::kill(slot.pid, SIGKILL);

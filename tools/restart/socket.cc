@@ -150,7 +150,7 @@ UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
       ::unlink(address.path.c_str()) != 0)
     fail_errno("cannot remove the old socket {}", address.path);
   if (!address.path.empty()) {
-    const DeathDeferred deferred;
+    const DeathDeferred deferred(input.created);
     bind_patiently(fd.get(), saved, address);
     input.created.add(real);
   } else if (!address.bytes.empty()) {

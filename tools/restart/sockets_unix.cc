@@ -86,7 +86,7 @@ void Sockets::bind_unix(int fd, int type, const Bytes& name, const std::string& 
       fail_errno("cannot remove the old socket {}", real);
   }
   std::optional<DeathDeferred> deferred;
-  if (named) deferred.emplace();
+  if (named) deferred.emplace(input_.created);
   if (::bind(fd, raw(address.bytes), static_cast<socklen_t>(address.bytes.size())) != 0)
     fail_errno("cannot bind a socket to {}", text_of(address.bytes));
   if (!named) return;

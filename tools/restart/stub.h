@@ -146,6 +146,8 @@ struct Report {
   std::int32_t maker;        // 0: it has not begun
   std::uint32_t committing;  // 1: from here on the job may be running
   std::uint32_t locked;      // ReportLock
+  std::uint32_t ending;      // 1: cr_restart is about to kill all of them, and nothing new is to be made
+  std::uint32_t deferring;   // DeathDeferred: processes that cr_restart waits for before it does
   std::int32_t error;        // errno value
   Step step;                 // of the failure
   std::uint16_t reserved;

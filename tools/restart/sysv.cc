@@ -187,7 +187,7 @@ void ObjectMaker::obtain(const ObjectKind& kind, const cryo_ipc_perm& perm, cons
   if (found.exists) return;
   for (int i = 0; i < kIdTries; ++i) {
     choose_id(kind, perm.id);
-    const DeathDeferred deferred;
+    const DeathDeferred deferred(input_.created);
     const int id = create();
     if (id < 0) fail_errno("cannot make {}", describe(kind, perm));
     if (id == perm.id) {
