@@ -112,6 +112,7 @@ struct cryo_map_mm {
 	unsigned int nr_tables;		/* that there ever were; under mmap_lock */
 	struct cryo_map_vma *used;	/* where the process has last waited for a page, or NULL; under mmap_lock */
 	bool first_over;		/* all pages that come first have come; under mmap_lock */
+	bool populates;			/* in the background, from when the process goes on */
 	struct work_struct populate;
 	struct work_struct end;
 };
@@ -157,6 +158,7 @@ int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v);
 int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
 			  unsigned long addr, bool waits);
 void cryo_map_populate(struct work_struct *work);
+void cryo_map_start(void);
 
 /* ---- restart_map.c ---- */
 

@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 #include <linux/userfaultfd_k.h>
 
+#include "compat/ksym.h"
 #include "compat/mm.h"
 #include "cryo.h"
 #include "map.h"
@@ -398,10 +399,11 @@ static int add_locked(struct cryo_map_mm *map, struct cryo_map_vma *v, const str
 	return 0;
 }
 
+/* -EOPNOTSUPP: the area is there, but has no anon_vma, which a child's copy of it begins with. */
 int cryo_map_add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct cryo_map *args)
 {
 	struct cryo_map_vma *v = kzalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
-	int err;
+	int err, incomplete = 0;
 
 	if (!v)
 		return -ENOMEM;
@@ -414,12 +416,13 @@ int cryo_map_add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct
 		if (!err) {
 			cryo_map_get(map);
 			cryo_map_table_get(t);
+			incomplete = cryo_anon_vma_prepare(v->vma);
 		}
 		mmap_write_unlock(map->mm);
 	}
 	if (err)
 		kfree(v);
-	return err;
+	return err ?: incomplete;
 }
 
 /* All pages of all areas have come. With mmap_lock for writing. */

@@ -20,16 +20,31 @@
 #define BEHIND	64	/* ... when it is the one behind those that have come last */
 #define NEAR	CRYO_PAGES_MAX	/* pages behind one that was asked for, of which the next is likely to be one */
 
-struct workqueue_struct *cryo_map_queue;
+#define TURN	32	/* steps in the background, then it is another memory's turn */
 
+struct workqueue_struct *cryo_map_queue;
+static struct workqueue_struct *populate_queue;
+
+/*
+ * Of many processes that go on together, all want the processors, and their pages are not to take more
+ * than half.
+ */
 int cryo_map_init(void)
 {
+	populate_queue = alloc_workqueue("cryo-populate", WQ_UNBOUND,
+					 max(num_online_cpus() / 2, 1U));
+	if (!populate_queue)
+		return -ENOMEM;
 	cryo_map_queue = alloc_workqueue("cryo-map", WQ_UNBOUND, 0);
-	return cryo_map_queue ? 0 : -ENOMEM;
+	if (cryo_map_queue)
+		return 0;
+	destroy_workqueue(populate_queue);
+	return -ENOMEM;
 }
 
 void cryo_map_exit(void)
 {
+	destroy_workqueue(populate_queue);
 	destroy_workqueue(cryo_map_queue);
 }
 
@@ -329,14 +344,17 @@ static int one_step(struct cryo_map_mm *map)
 void cryo_map_populate(struct work_struct *work)
 {
 	struct cryo_map_mm *map = container_of(work, struct cryo_map_mm, populate);
-	int step = MORE;
+	int step = MORE, n;
 
-	while (step == MORE && mmget_not_zero(map->mm)) {
+	for (n = 0; n < TURN && step == MORE && mmget_not_zero(map->mm); n++) {
 		step = one_step(map);
 		/* Not here: it may be the last one, and the areas would go in the middle of it. */
 		mmput_async(map->mm);
 		cond_resched();
 	}
+	/* With the reference. */
+	if (n == TURN && step == MORE && queue_work(populate_queue, work))
+		return;
 	cryo_map_put(map);
 }
 
@@ -356,4 +374,18 @@ int cryo_map_complete(struct mm_struct *mm)
 	}
 	cryo_map_put(map);
 	return step < 0 ? step : 0;
+}
+
+/*
+ * What CRYO_MAP_POPULATE asks for begins, in the memory of the caller, which goes on now: before, others of the
+ * job would wait for the processors.
+ */
+void cryo_map_start(void)
+{
+	struct cryo_map_mm *map = cryo_map_of(current->mm, false);
+
+	if (IS_ERR_OR_NULL(map))
+		return;
+	if (!READ_ONCE(map->populates) || !queue_work(populate_queue, &map->populate))
+		cryo_map_put(map);
 }

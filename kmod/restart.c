@@ -2,10 +2,9 @@
 /*
  * restart.c - the last step of a restart
  *
- * The threads of the processes that user space has rebuilt join a group and park on
- * their way to user mode.  When all are there, the coordinator, which is another
- * process, gives them their registers: a task cannot set its own.  Then all go
- * on, or, when anything fails, all are killed.
+ * The threads of the processes that user space has rebuilt join a group and park on their way to user mode.
+ * When all are there, the coordinator, which is another process, gives them their registers: a task
+ * cannot set its own.  Then all go on, or, when anything fails, all are killed.
  *
  * Everything here is done to the caller or to tasks that joined by themselves.
  */
@@ -16,7 +15,6 @@
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/mount.h>
 #include <linux/pid.h>
 #include <linux/regset.h>
 #include <linux/sched/mm.h>
@@ -136,48 +134,6 @@ static bool set_stage(struct group *g, enum stage stage)
 
 /* ---- in the threads being restarted ---- */
 
-static bool may_not_exec(const struct path *path)
-{
-	return path->mnt->mnt_flags & MNT_NOEXEC || path->mnt->mnt_sb->s_iflags & SB_I_NOEXEC;
-}
-
-/* A process may be cr_restart itself: its file is mapped, and is not replaced by the kernel then. */
-static bool is_exe(struct file *file)
-{
-	struct file *exe;
-	bool same;
-
-	rcu_read_lock();
-	exe = rcu_dereference(current->mm->exe_file);
-	same = exe && path_equal(&exe->f_path, &file->f_path);
-	rcu_read_unlock();
-	return same;
-}
-
-/* As prctl(PR_SET_MM_EXE_FILE), but for the caller's own files and without capabilities. */
-static int set_exe(struct file *file)
-{
-	struct inode *inode = file_inode(file);
-
-	if (!S_ISREG(inode->i_mode) || may_not_exec(&file->f_path))
-		return -EACCES;
-	if (is_exe(file))
-		return 0;
-	return file_permission(file, MAY_EXEC) ?: cryo_replace_mm_exe_file(current->mm, file);
-}
-
-static int take_exe(int fd)
-{
-	struct file *file = fget(fd);
-	int err;
-
-	if (!file)
-		return -EBADF;
-	err = set_exe(file);
-	fput(file);
-	return err;
-}
-
 /* What the leader does for the whole process once nothing of the restart's code runs any more. */
 static int finish_process(struct member *m, const char **what)
 {
@@ -190,7 +146,7 @@ static int finish_process(struct member *m, const char **what)
 	}
 	if (!err && args->exe_fd >= 0) {
 		*what = "setting the executable link";
-		err = take_exe(args->exe_fd);
+		err = cryo_restart_take_exe(args->exe_fd);
 		close_fd(args->exe_fd);
 	}
 	if (!err && args->close_fd >= 0) {
@@ -277,6 +233,8 @@ static int park_member(struct member *m)
 	if (wait_for(g, GO) || stage_of(g) == ABORTED)
 		return -EINTR;
 	become(m);
+	if (m->args.flags & CRYO_RESUME_LEADER)
+		cryo_map_start();
 	return 0;
 }
 

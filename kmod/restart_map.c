@@ -9,7 +9,6 @@
 #include <linux/nospec.h>
 #include <linux/sched.h>
 #include <linux/stddef.h>
-#include <linux/workqueue.h>
 
 #include "cryo.h"
 #include "map.h"
@@ -38,20 +37,16 @@ long cryo_restart_map_file(struct cryo_map_files *files, void __user *arg)
 	return -EBUSY;
 }
 
-/* The first page comes at once, though nobody waits for it: so the area has all that a fork() needs. */
+/* Where the area has not all that a fork() needs, its first page comes at once, though nobody waits for it. */
 static int add_area(struct cryo_map_mm *map, struct cryo_map_table *t, const struct cryo_map *args)
 {
 	int err = cryo_map_add(map, t, args);
 
-	if (err)
-		return err;
-	err = cryo_map_bring_around(map, t, t->runs[0].chunk,
-				    args->start + (t->runs[0].page << PAGE_SHIFT), false);
-	if (!err && args->flags & CRYO_MAP_POPULATE) {
-		cryo_map_get(map);
-		if (!queue_work(cryo_map_queue, &map->populate))
-			cryo_map_put(map);
-	}
+	if (err == -EOPNOTSUPP)
+		err = cryo_map_bring_around(map, t, t->runs[0].chunk,
+					    args->start + (t->runs[0].page << PAGE_SHIFT), false);
+	if (!err && args->flags & CRYO_MAP_POPULATE)
+		WRITE_ONCE(map->populates, true);
 	return err;
 }
 

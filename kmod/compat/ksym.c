@@ -47,6 +47,7 @@ static void *addr_udp_enqueue;
 static void *addr_put_files_struct;
 static void *addr_free_fs_struct;
 static void *addr_flush_tlb_range;
+static void *addr_anon_vma_prepare;
 static void *addr_landlock_access;
 static void *addr_landlock_traceme;
 static bool landlock_is_asked;
@@ -97,6 +98,12 @@ static void no_free_fs_struct(struct fs_struct *fs)
 {
 }
 
+/* This one is called. */
+static int no_anon_vma_prepare(struct vm_area_struct *vma)
+{
+	return -EOPNOTSUPP;
+}
+
 static void no_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
 			       unsigned int stride_shift, bool freed_tables)
 {
@@ -125,6 +132,7 @@ DEFINE_STATIC_CALL(cryo_sc_udp_enqueue, no_udp_enqueue);
 DEFINE_STATIC_CALL(cryo_sc_put_files, no_put_files_struct);
 DEFINE_STATIC_CALL(cryo_sc_free_fs, no_free_fs_struct);
 DEFINE_STATIC_CALL(cryo_sc_flush_tlb_range, no_flush_tlb_range);
+DEFINE_STATIC_CALL(cryo_sc_anon_vma_prepare, no_anon_vma_prepare);
 DEFINE_STATIC_CALL(cryo_sc_landlock_access, no_landlock_access);
 DEFINE_STATIC_CALL(cryo_sc_landlock_traceme, no_landlock_traceme);
 
@@ -315,6 +323,19 @@ static void resolve_snapshot(void)
 		static_call_update(cryo_sc_flush_tlb_range, addr_flush_tlb_range);
 }
 
+/* What lets an area be copied by fork() before it has any page; without it, a page has to come. */
+static void resolve_anon_vma(void)
+{
+	addr_anon_vma_prepare = (void *)static_call(cryo_sc_lookup_name)("__anon_vma_prepare");
+	if (addr_anon_vma_prepare)
+		static_call_update(cryo_sc_anon_vma_prepare, addr_anon_vma_prepare);
+}
+
+int cryo_anon_vma_prepare(struct vm_area_struct *vma)
+{
+	return vma->anon_vma ? 0 : static_call(cryo_sc_anon_vma_prepare)(vma);
+}
+
 void cryo_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
 			  unsigned int stride_shift, bool freed_tables)
 {
@@ -346,6 +367,7 @@ int cryo_ksym_init(void)
 	resolve_seccomp();
 	resolve_landlock();
 	resolve_snapshot();
+	resolve_anon_vma();
 	static_call_update(cryo_sc_may_access, addr_ptrace_may_access);
 	static_call_update(cryo_sc_cancel_match, addr_task_work_cancel_match);
 	static_call_update(cryo_sc_wait_inactive, addr_wait_task_inactive);

@@ -45,6 +45,9 @@ struct fs_struct;
 void cryo_put_files_struct(struct files_struct *files);
 void cryo_free_fs_struct(struct fs_struct *fs);
 
+/* With mmap_lock for writing; -EOPNOTSUPP where there is no such function. */
+int cryo_anon_vma_prepare(struct vm_area_struct *vma);
+
 /* flush_tlb_mm_range() of x86; only when CRYO_FEATURE_SNAPSHOT is there. */
 void cryo_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
 			  unsigned int stride_shift, bool freed_tables);

@@ -34,10 +34,10 @@ struct cryo_map_file {
 
 /*
  * CRYO_RST_MAP: pages of an anonymous area of the caller come from files of CRYO_RST_MAP_FILE, each when
- * it is used first or, with CRYO_MAP_POPULATE, in the background before that.  The area is private,
- * exactly what one mmap(2) has made (PROT_NONE at best, so that it is not merged with others), and untouched.
- * Protection, advice and everything else may be changed afterwards.  To the process it is ordinary
- * memory; what it drops (MADV_DONTNEED) is zero then.
+ * it is used first or, with CRYO_MAP_POPULATE, in the background before that, from when the process goes on
+ * (CRYO_RST_COMMIT).  The area is private, exactly what one mmap(2) has made (PROT_NONE at best, so that it is
+ * not merged with others), and untouched.  Protection, advice and everything else may be changed afterwards.  To
+ * the process it is ordinary memory; what it drops (MADV_DONTNEED) is zero then.
  *
  * A page is given only after the checksum of its chunk has been found right; SIGBUS otherwise, and a line
  * in the kernel's log.
