@@ -4,7 +4,8 @@
  *
  * KIND says what the memory holds: random, halves (half zeros, half text), sparse (over 1 TiB), or one (the
  * same, but 1 % is written again and again). Each of PROCESSES processes (one, or a tree of three levels: 1 + 9 +
- * the rest) has its part of MIB and of THREADS threads, all of which tick: each about every millisecond.
+ * the rest) has its part of MIB and of THREADS threads. All tick, about every millisecond where there is one process, and
+ * every 10 ms in a tree and in other threads than the first: they are not to keep the processors busy with that.
  *
  * BOARD is a file, mapped by all, that measure.py reads: one struct slot for each process. Being in a file, it is not
  * set back by a restart. A slot tells when its process ticked last, how long it did not, when it first ticked
@@ -41,6 +42,7 @@ struct slot {
 };
 
 static volatile struct slot *slot;
+static long tick_ms;
 static const char *kind;
 static unsigned char *memory;
 static size_t pages, stride;		/* bytes from one page to the next */
@@ -230,7 +232,7 @@ static void run(void)
 		}
 		if (!strcmp(kind, "one") && rounds++ % 1000 == 0)
 			write_some();
-		sleep_ms(1);
+		sleep_ms(tick_ms);
 	}
 }
 
@@ -296,5 +298,6 @@ int main(int argc, char **argv)
 	if (board == MAP_FAILED)
 		die("mmap");
 	close(fd);
+	tick_ms = processes > 1 ? 10 : 1;
 	become(grow(processes), mib / processes, threads, board);
 }
