@@ -95,16 +95,44 @@ static int check_proc(struct cryo_capture *c)
 	return take_mm(c);
 }
 
-/* What it has not yet got from the context that it was restarted from. */
+static int say_gone(struct cryo_request *req, struct cryo_proc *p)
+{
+	cryo_log(&req->log, "pid %d (%s): was killed meanwhile", p->pid, p->comm);
+	return -ESRCH;
+}
+
+/* A thread that was killed while the capture looked at it makes the whole worthless. */
+static int check_alive(struct cryo_capture *c)
+{
+	struct cryo_parked *p;
+	int err = cryo_request_interrupted(c->req);
+	bool gone;
+
+	if (err)
+		return err;
+	list_for_each_entry(p, &c->req->parked, node) {
+		gone = READ_ONCE(p->state) == CRYO_PARK_GONE;
+		/* Or it does not know yet that it was killed, and has that among its pending signals. */
+		if (gone ? p->counted : __fatal_signal_pending(p->task))
+			return say_gone(c->req, p->proc);
+		p->counted = !gone;
+	}
+	return 0;
+}
+
+/* What it has not yet got from the context that it was restarted from. That may take long: who is killed may go. */
 static int complete_memory(struct cryo_capture *c)
 {
-	int err = cryo_map_complete(c->p->mm);
+	int err;
 
+	cryo_look_end(c->req);
+	err = cryo_map_complete(c->p->mm);
+	cryo_look_begin(c->req);
 	if (err && err != -EINTR)
 		cryo_log(&c->req->log,
 			 "pid %d (%s): its memory cannot be read from the context that it was restarted from (error %d)",
 			 c->p->pid, c->p->comm, err);
-	return err;
+	return err ?: check_alive(c);
 }
 
 static int collect(struct cryo_capture *c)
@@ -138,28 +166,6 @@ static int save_threads(struct cryo_capture *c)
 		      cryo_save_sigpending(c, t->task, false);
 	}
 	return err;
-}
-
-static int say_gone(struct cryo_request *req, struct cryo_proc *p)
-{
-	cryo_log(&req->log, "pid %d (%s): was killed meanwhile", p->pid, p->comm);
-	return -ESRCH;
-}
-
-/* A thread that was killed while the capture looked at it makes the whole worthless. */
-static int check_alive(struct cryo_capture *c)
-{
-	struct cryo_parked *p;
-	int err = cryo_request_interrupted(c->req);
-
-	if (err)
-		return err;
-	list_for_each_entry(p, &c->req->parked, node) {
-		if (READ_ONCE(p->state) == CRYO_PARK_GONE && p->counted)
-			return say_gone(c->req, p->proc);
-		p->counted = READ_ONCE(p->state) != CRYO_PARK_GONE;
-	}
-	return 0;
 }
 
 static int describe_proc(struct cryo_capture *c)
@@ -462,6 +468,25 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	return c;
 }
 
+/* All that is not memory or the contents of files, into the memory of the stream: this waits for no reader. */
+static int look_at_all(struct cryo_capture *c)
+{
+	int err;
+
+	cryo_look_begin(c->req);
+	err = each_proc(c, check_proc) ?: check_anybody(c) ?: check_alive(c) ?:
+	      each_proc(c, collect) ?: cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
+	      cryo_collect_mqueues(c) ?:
+	      cryo_classify_files(c);
+	/* With obstacles too: describing finds more of them. */
+	if (!err)
+		err = describe_checkpoint(c);
+	if (!err)
+		err = check_alive(c);
+	cryo_look_end(c->req);
+	return err;
+}
+
 /* With all threads in scope parked: write the context, or say all that is in the way. */
 int cryo_capture(struct cryo_request *req)
 {
@@ -473,15 +498,7 @@ int cryo_capture(struct cryo_request *req)
 		return -ENOMEM;
 	if (req->args.flags & CRYO_CKPT_TRACK)
 		req->track_serial = cryo_track_serial();
-	err = each_proc(c, check_proc) ?: check_anybody(c) ?: check_alive(c) ?:
-	      each_proc(c, collect) ?: cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
-	      cryo_collect_mqueues(c) ?:
-	      cryo_classify_files(c);
-	/* With obstacles too: describing finds more of them. */
-	if (!err)
-		err = describe_checkpoint(c);
-	if (!err)
-		err = check_alive(c);
+	err = look_at_all(c);
 	/* An error that came with obstacles most likely came from them. */
 	if (c->obstacles)
 		err = -EOPNOTSUPP;

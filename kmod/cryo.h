@@ -154,6 +154,8 @@ struct cryo_parked {
 int cryo_freeze(struct cryo_request *req);
 int cryo_freeze_again(struct cryo_request *req);
 void cryo_thaw(struct cryo_request *req);
+void cryo_look_begin(struct cryo_request *req);
+void cryo_look_end(struct cryo_request *req);
 
 /* ---- scope.c: the processes of a request ---- */
 
@@ -262,6 +264,8 @@ struct cryo_request {
 	unsigned int pending;		/* of both asked, but neither parked nor stopped nor gone */
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
 	wait_queue_head_t thaw_wait;	/* parked threads: let go */
+	bool looking;			/* no thread of @parked may end; under @park_lock */
+	wait_queue_head_t look_wait;	/* those that have been killed meanwhile */
 
 	struct pid *requester;		/* who made the handle; counted */
 	char *dest;			/* path of @out, NULL: it has none */

@@ -73,6 +73,31 @@ static void settle_parked(struct cryo_parked *p, enum cryo_park_state state)
 	wake_up(&p->req->park_wait);
 }
 
+/*
+ * What the capture knows of a thread is worthless from now on, and the thread goes: not before the capture has taken
+ * its hands off it, or its stack and more of it would go meanwhile.  Not killable, as it has been killed; the
+ * capture waits for nothing and nobody as long as it looks.
+ */
+static void go_away(struct cryo_parked *p)
+{
+	settle_parked(p, CRYO_PARK_GONE);
+	wait_event(p->req->look_wait, !READ_ONCE(p->req->looking));
+}
+
+/* From here on a thread either is seen to be gone, or stays until cryo_look_end(). */
+void cryo_look_begin(struct cryo_request *req)
+{
+	spin_lock_irq(&req->park_lock);
+	WRITE_ONCE(req->looking, true);
+	spin_unlock_irq(&req->park_lock);
+}
+
+void cryo_look_end(struct cryo_request *req)
+{
+	WRITE_ONCE(req->looking, false);
+	wake_up_all(&req->look_wait);
+}
+
 static void park(struct callback_head *work);
 
 /*
@@ -95,7 +120,7 @@ static void park(struct callback_head *work)
 	struct cryo_parked *p = container_of(work, struct cryo_parked, work);
 
 	if (current->flags & PF_EXITING) {
-		settle_parked(p, CRYO_PARK_GONE);
+		go_away(p);
 		goto put;
 	}
 	if (!p->poller && wait_for_uring(p))
@@ -109,7 +134,7 @@ static void park(struct callback_head *work)
 	/* Killable and freezable: neither the OOM killer nor a suspend waits for us. */
 	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),
 			     (TASK_KILLABLE | TASK_FREEZABLE)))
-		settle_parked(p, CRYO_PARK_GONE);
+		go_away(p);
 	if (!p->poller)
 		cryo_arch_unfix_syscall(p);
 put:

@@ -500,6 +500,7 @@ static struct cryo_request *request_alloc(void)
 	init_waitqueue_head(&req->done_wait);
 	init_waitqueue_head(&req->park_wait);
 	init_waitqueue_head(&req->thaw_wait);
+	init_waitqueue_head(&req->look_wait);
 	init_waitqueue_head(&req->forward_wait);
 	timer_setup(&req->timer, deadline, 0);
 	cryo_log_init(&req->log);

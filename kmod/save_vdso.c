@@ -102,7 +102,8 @@ int cryo_save_vdso(struct cryo_capture *c, u32 *crc)
 	if (!image)
 		return -ENOMEM;
 	if (access_process_vm(c->p->task, vma->start, image, len, FOLL_FORCE) != len) {
-		err = -EFAULT;
+		/* Who was killed meanwhile has no memory any more. */
+		err = READ_ONCE(c->p->task->mm) ? -EFAULT : -ESRCH;
 		goto free_image;
 	}
 	*crc = ~crc32c(~0U, image, len);

@@ -4,6 +4,7 @@
  *
  * Counts in the shared file DIR/watch how often it got round, and what went wrong:
  *   plain    four threads and 24 MiB; maps DIR/data privately and has DIR/open open
+ *   crowd    400 threads that do nothing
  *   threads  makes and ends threads all the time
  *   fork     makes and reaps children all the time
  *   vfork    the same by vfork()
@@ -91,6 +92,25 @@ static void plain(const char *dir)
 	open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	for (long i = 1; i < 4; i++)
 		pthread_create(&id, NULL, tick, (void *)i);
+}
+
+static void *wait_for_ever(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+static void crowd(void)
+{
+	pthread_attr_t attr;
+	pthread_t id;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 128 * 1024);
+	for (int i = 0; i < 400; i++)
+		if (pthread_create(&id, &attr, wait_for_ever, NULL))
+			watch->errors++;
 }
 
 static void threads(void)
@@ -229,6 +249,8 @@ int main(int argc, char **argv)
 	close(fd);
 	if (!strcmp(argv[1], "plain") || !strcmp(argv[1], "brief"))
 		plain(argv[2]);
+	if (!strcmp(argv[1], "crowd"))
+		crowd();
 	watch->ready = getpid();
 	if (!strcmp(argv[1], "tree"))
 		tree(argv[2]);
