@@ -60,7 +60,8 @@ newest=g/context.$pid.$generations
 check "all of the last one is there" eval 'cr_info --chain "$newest" >/dev/null'
 files=$(cr_info --chain "$newest" | grep -c "needs context")
 echo "# it needs $files other contexts; bytes: $(stat -c %s g/* | tr '\n' ' ')"
-check "... in several files" test "$files" -ge 3
+# Of pages of 64 KiB, most have been written to when the next generation is made.
+check "... in several files" test "$files" -ge $(($(getconf PAGE_SIZE) == 4096 ? 3 : 1))
 cr_merge "$newest" -o merged
 check "they are merged" is_context merged
 kill -KILL "$pid"

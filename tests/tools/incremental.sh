@@ -52,7 +52,7 @@ rc=0
 cr_merge five -o - >stream || rc=$?
 check "... writes to standard output" cmp -s stream whole
 check "... makes what needs no other" same "$(json "$(cr_info --chain --json whole)" state)" ""
-check "... and is as large as a full one" test "$(size whole)" -ge "$(size one)"
+check "... and has as many pages as a full one" test "$(pages whole)" -ge "$(pages one)"
 cr --parent two -f two "$pid"
 check "what the context would need is not replaced" status_is 22
 check "... and is named" said "would take the place of $base/work/two, which it needs"
