@@ -175,7 +175,8 @@ Restart::Attempt::~Attempt() {
   CreatedPaths(*report_).remove_all();
 }
 
-// A process that is being killed may have a child that is not in the list yet: it comes to us as an orphan.
+// A process that is being killed may have a child that is not in the list yet: it comes to us as an orphan,
+// and ends by itself as it waits for its turn.
 void Restart::Attempt::kill_all() {
   CreatedPaths(*report_).end();
   if (maker_ > 0) ::kill(maker_, SIGKILL);

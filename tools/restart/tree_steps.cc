@@ -48,6 +48,7 @@ class TreeRunner {
   std::size_t run(std::size_t first = 0);
 
  private:
+  void end_with_cr_restart() const;
   void wait_while(std::uint32_t& word, std::uint32_t value) const;
   void wait_for_turn(std::size_t step);
   void pass_on(std::size_t step);
@@ -71,13 +72,20 @@ class TreeRunner {
   cryo_namespaces in_{};  // of this process, so far
 };
 
-// Nobody wakes us when cr_restart is dead, and some of us are not its children.
+// Some of us are not its children; and when it kills all that it knows of, one that has just been forked by
+// another may not be known, nor have heard of its parent's death.
+void TreeRunner::end_with_cr_restart() const {
+  // From a pid namespace of our own we do not see it; but that ends with its first process.
+  const bool gone = in_.pid == 0 && ::kill(input_.coordinator, 0) != 0 && errno == ESRCH;
+  if (gone || __atomic_load_n(&input_.report->ending, __ATOMIC_ACQUIRE) != 0) ::_exit(stub::kFailureStatus);
+}
+
+// Nobody wakes us when all is over.
 void TreeRunner::wait_while(std::uint32_t& word, std::uint32_t value) const {
   while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == value) {
     const timespec timeout{1, 0};
     ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout);
-    // From a pid namespace of our own we do not see it; but that ends with its first process.
-    if (in_.pid == 0 && ::kill(input_.coordinator, 0) != 0 && errno == ESRCH) ::_exit(stub::kFailureStatus);
+    end_with_cr_restart();
   }
 }
 
@@ -184,8 +192,10 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
     ::_exit(0);
   }
   while (__atomic_load_n(&slots_[node].pid, __ATOMIC_ACQUIRE) == 0 &&
-         __atomic_load_n(&input_.report->failed, __ATOMIC_ACQUIRE) == 0)
+         __atomic_load_n(&input_.report->failed, __ATOMIC_ACQUIRE) == 0) {
     ::usleep(1000);
+    end_with_cr_restart();
+  }
   if (request.sibling) return;  // cr_restart waits for it
   ::waitpid(pid, nullptr, __WALL);
   for (std::uint32_t i = strays; i < input_.report->nr_strays; ++i)
