@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
 #include "context/source.h"
 
@@ -25,8 +25,9 @@ class Window {
   void move_to(std::uint64_t offset);
 
   const Source& source_;
-  std::vector<std::byte> bytes_;
-  std::uint64_t start_ = 0;  // of bytes_ in the source
+  std::unique_ptr<std::byte[]> bytes_;  // room for the most that is read at once
+  std::size_t size_ = 0;                // of what is in it
+  std::uint64_t start_ = 0;             // of that in the source
 };
 
 }  // namespace cryo
