@@ -85,6 +85,12 @@ void cryo_arch_prepare_park(struct task_struct *task);
 /* In the task work, before it waits: whoever kills @current from now on must find nothing of that. */
 void cryo_arch_begin_park(void);
 
+/*
+ * @task is current or off its CPU, and about to stay in the kernel: when it is woken for no reason, or by who kills or
+ * continues it, what has been saved of its registers is to stay where it is, and to count as saved.
+ */
+void cryo_arch_stay_saved(struct task_struct *task);
+
 /* Address of the vdso in @mm, 0 when there is none. */
 unsigned long cryo_arch_vdso(struct mm_struct *mm);
 

@@ -62,7 +62,8 @@ static void set_park_state(struct cryo_parked *p, enum cryo_park_state state)
 		p->req->pending--;
 	else if (p->state != CRYO_PARK_ASKED && state == CRYO_PARK_ASKED)
 		p->req->pending++;
-	WRITE_ONCE(p->state, state);
+	/* Pairs with wait_off_cpu(): who sees it parked sees that it is on a CPU. */
+	smp_store_release(&p->state, state);
 }
 
 static void settle_parked(struct cryo_parked *p, enum cryo_park_state state)
@@ -129,6 +130,7 @@ static void park(struct callback_head *work)
 	if (!p->poller) {
 		cryo_arch_fixup_syscall(p);
 		cryo_arch_begin_park();
+		cryo_arch_stay_saved(current);
 	}
 	settle_parked(p, CRYO_PARK_PARKED);
 	/* Killable and freezable: neither the OOM killer nor a suspend waits for us. */
@@ -299,6 +301,13 @@ static void look_for_stopped(struct cryo_request *req, struct list_head *list)
 			continue;
 		if (!task_is_stopped_or_traced(p->task) || on_cpu(p->task))
 			continue;
+		if (!p->poller) {
+			cryo_arch_stay_saved(p->task);
+			/* Either we see that it comes to a CPU, or it sees that. */
+			smp_mb();
+			if (on_cpu(p->task))
+				continue;
+		}
 		spin_lock_irq(&req->park_lock);
 		if (p->state == CRYO_PARK_ASKED)
 			set_park_state(p, CRYO_PARK_STOPPED);
@@ -368,7 +377,8 @@ static void wait_off_cpu(struct cryo_request *req)
 	struct cryo_parked *p;
 
 	list_for_each_entry(p, &req->parked, node) {
-		while (READ_ONCE(p->state) == CRYO_PARK_PARKED && !p->self && on_cpu(p->task))
+		/* Pairs with set_park_state(). */
+		while (smp_load_acquire(&p->state) == CRYO_PARK_PARKED && !p->self && on_cpu(p->task))
 			cpu_relax();
 	}
 }

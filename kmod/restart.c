@@ -263,6 +263,7 @@ static void resume(struct callback_head *work)
 		note_parked(m, false);
 	} else {
 		cryo_arch_begin_park();
+		cryo_arch_stay_saved(current);
 		note_parked(m, true);
 		if (park_member(m)) {
 			note_parked(m, false);

@@ -87,6 +87,11 @@ void cryo_arch_begin_park(void)
 {
 }
 
+/* Registers come back on the way to user mode only. */
+void cryo_arch_stay_saved(struct task_struct *task)
+{
+}
+
 void cryo_arch_self_begin(unsigned long *saved, long result)
 {
 	struct pt_regs *regs = current_pt_regs();

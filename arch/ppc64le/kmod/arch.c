@@ -51,6 +51,17 @@ void cryo_arch_begin_park(void)
 	spin_unlock_irq(&current->sighand->siglock);
 }
 
+/*
+ * Who has used them lately gets floating point and vectors back whenever it comes to a CPU, in the kernel too, and what is
+ * there then is taken for theirs: reading it for another thread is a BUG().  With nothing to be brought back,
+ * they come when they are used.
+ */
+void cryo_arch_stay_saved(struct task_struct *task)
+{
+	WRITE_ONCE(task->thread.load_fp, 0);
+	WRITE_ONCE(task->thread.load_vec, 0);
+}
+
 /* What the kernel saves of a thread when it leaves the CPU, which the requester has not done. */
 static void save_own_registers(void)
 {
