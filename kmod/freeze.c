@@ -378,7 +378,8 @@ static void wait_off_cpu(struct cryo_request *req)
 
 	list_for_each_entry(p, &req->parked, node) {
 		/* Pairs with set_park_state(). */
-		while (smp_load_acquire(&p->state) == CRYO_PARK_PARKED && !p->self && on_cpu(p->task))
+		while (!p->self && smp_load_acquire(&p->state) == CRYO_PARK_PARKED &&
+		       on_cpu(p->task))
 			cpu_relax();
 	}
 }

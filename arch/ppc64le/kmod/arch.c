@@ -53,8 +53,8 @@ void cryo_arch_begin_park(void)
 
 /*
  * Who has used them lately gets floating point and vectors back whenever it comes to a CPU, in the kernel too, and what is
- * there then is taken for theirs: reading it for another thread is a BUG().  With nothing to be brought back,
- * they come when they are used.
+ * there then is taken for theirs: who reads it for another thread makes the kernel stop for that.  With nothing to be
+ * brought back, they come when they are used.
  */
 void cryo_arch_stay_saved(struct task_struct *task)
 {
