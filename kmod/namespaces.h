@@ -10,6 +10,7 @@
 struct cgroup;
 struct ipc_namespace;
 struct net;
+struct pid_namespace;
 struct time_namespace;
 struct user_namespace;
 struct uts_namespace;
@@ -29,6 +30,7 @@ struct cryo_ns_view {
 	struct cryo_namespaces ids;
 	struct user_namespace *user;			/* counted */
 	struct user_namespace *owner[CRYO_NS_KINDS];	/* counted */
+	u32 children_flags;				/* CRYO_PIDNS_*, of the pid namespace for children */
 	struct cgroup *cgroup;				/* counted: root of the cgroup namespace */
 	struct net *its_net;				/* counted */
 	struct cryo_ns_uts uts;
@@ -45,7 +47,10 @@ struct cryo_ns_view {
 };
 
 /* save_pids.c */
-void cryo_check_pid_namespaces(struct cryo_capture *c);
+/* Of a process that is in @user. */
+void cryo_check_pid_namespaces(struct cryo_capture *c, const struct user_namespace *user);
+/* CRYO_PIDNS_* */
+u32 cryo_pid_ns_flags(const struct pid_namespace *ns);
 int cryo_save_pids(struct cryo_capture *c);
 
 /* view_namespaces.c: none of these sleeps */

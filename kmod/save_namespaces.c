@@ -83,6 +83,8 @@ static void look_inside(struct cryo_ns_view *v, const struct nsproxy *its)
 		cryo_view_time(&v->children_time, its->time_ns_for_children);
 	}
 	v->ids.pid_for_children = pid_ns_number(its->pid_ns_for_children);
+	if (v->ids.pid_for_children != v->ids.pid)
+		v->children_flags = cryo_pid_ns_flags(its->pid_ns_for_children);
 }
 
 static int look_at_view(struct cryo_capture *c, struct cryo_ns_view *v)
@@ -158,7 +160,7 @@ void cryo_check_namespaces(struct cryo_capture *c)
 	mounts = cryo_mounts_of(c, c->p->task);
 	if (mounts && mounts->owner && !is_below_ours(mounts->owner))
 		cryo_refuse(c, "a mount namespace owned by a user namespace that is not below the requester's is not supported");
-	cryo_check_pid_namespaces(c);
+	cryo_check_pid_namespaces(c, v->user);
 	if (v->ids.ipc && cryo_ipc_note(c, c->p->task, v->ids.ipc))
 		cryo_refuse(c, "its ipc namespace cannot be looked at");
 	if (v->device[0])
@@ -188,12 +190,17 @@ static bool is_new(struct cryo_capture *c, u32 number)
 	return true;
 }
 
+static int put_head(struct cryo_capture *c, u32 number, const struct cryo_ns *head)
+{
+	return cryo_stream_section(&c->stream, CRYO_SEC_NS, number, sizeof(*head), head, sizeof(*head));
+}
+
 static int save_head(struct cryo_capture *c, u32 number, u32 type, struct user_namespace *owner,
 		     u32 parent)
 {
 	struct cryo_ns out = { .type = type, .owner = user_number(owner), .parent = parent };
 
-	return cryo_stream_section(&c->stream, CRYO_SEC_NS, number, sizeof(out), &out, sizeof(out));
+	return put_head(c, number, &out);
 }
 
 static int save_user(struct cryo_capture *c, struct user_namespace *ns)
@@ -285,6 +292,21 @@ static int save_pid_namespaces(struct cryo_capture *c)
 	return err;
 }
 
+/* One with processes is saved with the first of them. */
+static int save_empty_pid_namespace(struct cryo_capture *c, const struct cryo_ns_view *v)
+{
+	struct cryo_ns out = {
+		.type = CLONE_NEWPID,
+		.owner = v->ids.user,
+		.parent = v->ids.pid,
+		.flags = v->children_flags,
+	};
+
+	if (!v->children_flags || !is_new(c, v->ids.pid_for_children))
+		return 0;
+	return put_head(c, v->ids.pid_for_children, &out);
+}
+
 static int save_mount_namespace(struct cryo_capture *c, u32 number)
 {
 	struct cryo_mounts *m = cryo_mounts_of(c, c->p->task);
@@ -305,6 +327,7 @@ static int save_view(struct cryo_capture *c, struct cryo_ns_view *v)
 				   &v->ids, sizeof(v->ids)) ?:
 	       save_users(c, v->user) ?:
 	       save_pid_namespaces(c) ?:
+	       save_empty_pid_namespace(c, v) ?:
 	       (v->ids.pid ? cryo_save_pids(c) : 0) ?:
 	       save_mount_namespace(c, v->ids.mnt) ?:
 	       save_ns(c, v, CRYO_NS_UTS, v->ids.uts, CLONE_NEWUTS, CRYO_SEC_NS_UTS, &v->uts,

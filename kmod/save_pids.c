@@ -2,7 +2,8 @@
 /*
  * save_pids.c - pid namespaces below the requester's, and the numbers that processes have there
  *
- * A namespace ends with its first process, so that one has to be in the scope.
+ * A namespace ends with its first process, so that one has to be in the scope.  Before it and after it, the
+ * namespace is of use to nobody but who has it for his children.
  */
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
@@ -28,17 +29,37 @@ static bool has_first(struct cryo_capture *c, struct pid_namespace *ns)
 	return has;
 }
 
-/* @children counted by the process's nsproxy: looked at with its task_lock(), parked since. */
-static void check_children_ns(struct cryo_capture *c, struct pid_namespace *own,
-			      struct pid_namespace *children)
+/*
+ * Nobody is there, and the pointer to its first process is none or an old one.  Only a fork of the process that has
+ * it for its children can change that: nobody else can get at it.
+ */
+u32 cryo_pid_ns_flags(const struct pid_namespace *ns)
 {
-	if (children->parent != own || !has_first(c, children))
+	switch (READ_ONCE(ns->pid_allocated)) {
+	case PIDNS_ADDING:
+		return CRYO_PIDNS_UNUSED;
+	case 0:
+		return CRYO_PIDNS_ENDED;
+	default:
+		return 0;
+	}
+}
+
+/* @children counted by the process's nsproxy: looked at with its task_lock(), parked since. */
+static void check_children_ns(struct cryo_capture *c, const struct user_namespace *user,
+			      struct pid_namespace *own, struct pid_namespace *children)
+{
+	bool empty = cryo_pid_ns_flags(children);
+
+	if (children->parent != own || (!empty && !has_first(c, children)))
 		cryo_refuse(c, "a pid namespace for its children without its first process is not supported");
 	else if (READ_ONCE(c->p->task->signal->nr_threads) > 1)
 		cryo_refuse(c, "threads with a pid namespace for their children are not supported");
+	else if (empty && children->user_ns != user)
+		cryo_refuse(c, "a pid namespace without processes for its children that is of another user namespace is not supported");
 }
 
-void cryo_check_pid_namespaces(struct cryo_capture *c)
+void cryo_check_pid_namespaces(struct cryo_capture *c, const struct user_namespace *user)
 {
 	struct pid_namespace *own = task_active_pid_ns(c->p->task), *children = NULL, *ns;
 
@@ -50,7 +71,7 @@ void cryo_check_pid_namespaces(struct cryo_capture *c)
 		children = c->p->task->nsproxy->pid_ns_for_children;
 	task_unlock(c->p->task);
 	if (children && children != own)
-		check_children_ns(c, own, children);
+		check_children_ns(c, user, own, children);
 }
 
 static void put_levels(struct cryo_buf *buf, const struct pid *pid, u32 *count)

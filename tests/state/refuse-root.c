@@ -337,7 +337,9 @@ static bool make_mount_namespace(void)
 
 static bool make_pid_namespace(void)
 {
-	return make_namespace(CLONE_NEWPID, "a pid namespace for its children without its first process");
+	bool made = make_namespace(CLONE_NEWPID, "a pid namespace without processes for its children that is of another user namespace");
+
+	return made && !unshare(CLONE_NEWUSER);
 }
 
 /* An unused segment would go when its maker does. */

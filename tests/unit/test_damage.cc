@@ -453,6 +453,16 @@ TEST("namespaces") {
   changed("namespace 5 is not there", [](ContextBuilder& b) { b.process().namespaces.pid = 5; });
   changed("its parent is not there", [](ContextBuilder& b) { b.context.namespaces.at(77).head.parent = 70; });
   changed("its own parent", [](ContextBuilder& b) { b.context.namespaces.at(76).head.parent = 77; });
+  changed("with flags 0x1", [](ContextBuilder& b) { b.context.namespaces.at(71).head.flags = 1; });
+  changed("with flags 0x3", [](ContextBuilder& b) { b.context.namespaces.at(76).head.flags = 3; });
+  changed("in namespace 76, which has no processes",
+          [](ContextBuilder& b) { b.context.namespaces.at(76).head.flags = CRYO_PIDNS_ENDED; });
+  for (const cryo_ns& head :
+       {cryo_ns{CLONE_NEWPID, 70, 76, CRYO_PIDNS_UNUSED}, cryo_ns{CLONE_NEWPID, 0, 77, CRYO_PIDNS_UNUSED}})
+    changed("cannot have made namespace 90", [&head](ContextBuilder& b) {
+      b.context.namespaces[90].head = head;
+      b.process().namespaces.pid_for_children = 90;
+    });
   changed("has no number in namespace 76", [](ContextBuilder& b) { b.process().nested_ids[0].id = 3; });
   changed("is called 0 in", [](ContextBuilder& b) { b.process().nested_ids[0].number = 0; });
   changed("namespace 5 is not there",

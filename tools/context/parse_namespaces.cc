@@ -90,6 +90,18 @@ void check_numbers(const Staging& staging, const Context& context, const Process
   }
 }
 
+// One without processes is of use to somebody just above it, who can make it again.
+void check_empty(const Staging& staging, const Context& context, const Process& process) {
+  const cryo_namespaces& in = process.namespaces;
+  for (std::uint32_t ns = in.pid; ns != 0; ns = context.namespaces.at(ns).head.parent)
+    if (context.namespaces.at(ns).head.flags != 0)
+      inconsistent(staging, "process {} is in namespace {}, which has no processes", process.head.pid, ns);
+  if (in.pid_for_children == in.pid || in.pid_for_children == 0) return;
+  const cryo_ns& children = context.namespaces.at(in.pid_for_children).head;
+  if (children.flags != 0 && (children.parent != in.pid || children.owner != in.user))
+    inconsistent(staging, "process {} cannot have made namespace {}", process.head.pid, in.pid_for_children);
+}
+
 void check_owner(const Staging& staging, const Context& context, std::uint32_t id) {
   std::size_t steps = 0;
   for (std::uint32_t at = id; at != 0; at = context.namespaces.at(at).head.owner) {
@@ -128,6 +140,9 @@ void parse_ns(Staging& staging, const Payload& payload) {
   const auto head = payload.fixed<cryo_ns>();
   if (std::find(kTypes.begin(), kTypes.end(), head.type) == kTypes.end())
     payload.damaged("a namespace of type {:#x}", head.type);
+  if (head.flags != 0 &&
+      (head.type != CLONE_NEWPID || (head.flags != CRYO_PIDNS_UNUSED && head.flags != CRYO_PIDNS_ENDED)))
+    payload.damaged("a namespace of type {:#x} with flags {:#x}", head.type, head.flags);
   staging.namespaces.define(payload.object(), payload).head = head;
 }
 
@@ -254,6 +269,7 @@ void check_namespaces(const Staging& staging, const Context& context) {
       if (!is(context, id, type))
         inconsistent(staging, "process {}: its namespace {} is not there", process.head.pid, id);
     check_numbers(staging, context, process);
+    check_empty(staging, context, process);
   }
 }
 

@@ -40,6 +40,13 @@ std::string files_text(const Context& context, std::uint32_t ns) {
   return files == 0 ? "" : fmt::format("; {} files in them, {}", files, bytes_text(bytes));
 }
 
+// One of the requester's, or a user namespace, holds nothing more.
+std::string pid_text(const cryo_ns& head) {
+  if ((head.flags & CRYO_PIDNS_UNUSED) != 0) return "no process has been in it yet";
+  if ((head.flags & CRYO_PIDNS_ENDED) != 0) return "its first process has ended";
+  return head.parent != 0 ? fmt::format("below {}", head.parent) : "empty";
+}
+
 std::string contents_text(const Context& context, std::uint32_t id) {
   const Namespace& ns = context.namespaces.at(id);
   if (ns.uts) return fmt::format("host name {}", printable(field_text(ns.uts->nodename)));
@@ -54,7 +61,7 @@ std::string contents_text(const Context& context, std::uint32_t id) {
   if (ns.mnt)
     return fmt::format("{} mounts{}{}", ns.mnt->mounts.size(), new_mounts_text(*ns.mnt),
                        files_text(context, id));
-  return ns.head.parent != 0 ? fmt::format("below {}", ns.head.parent) : "empty";
+  return pid_text(ns.head);
 }
 
 const char* type_name(const Namespace& ns) {

@@ -19,6 +19,7 @@
 #include "restart/memory_plan.h"
 #include "restart/mqueue.h"
 #include "restart/namespaces.h"
+#include "restart/pid_namespaces.h"
 #include "restart/polled_rings.h"
 #include "restart/posix_timers.h"
 #include "restart/proc_files.h"
@@ -287,6 +288,7 @@ void Child::run() {
     StubArea area = make_area(space);
     report_ = area.report();
     stub::Parameters* parameters = plan(area, space);
+    make_empty_for_children(input_.context, process_);
     area.enter(parameters);
   } catch (const Error& error) {
     report_failure(*report_, static_cast<std::uint32_t>(index_), error.what(), error.code());

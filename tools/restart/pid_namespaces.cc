@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "restart/elsewhere.h"
 #include "restart/proc_files.h"
 
 namespace cryo {
@@ -55,6 +56,10 @@ bool has_first(const Context& context, std::uint32_t ns) {
   return std::any_of(context.processes.begin(), context.processes.end(), [&](const Process& process) {
     return process.namespaces.pid == ns && number_in(context, ns, process.head.pid) == kFirst;
   });
+}
+
+bool is_empty(const Context& context, std::uint32_t ns) {
+  return ns != 0 && context.namespaces.at(ns).head.flags != 0;
 }
 
 // One byte, and a descriptor.
@@ -123,7 +128,7 @@ Context seen_from(const Context& context, std::uint32_t ns) {
 PidNamespaces::PidNamespaces(const Context& context, const Descriptors& descriptors) : context_(context) {
   for (const Process& process : context.processes) {
     const std::uint32_t ns = process.namespaces.pid_for_children;
-    if (ns == process.namespaces.pid || boxes_.contains(ns)) continue;
+    if (ns == process.namespaces.pid || boxes_.contains(ns) || is_empty(context, ns)) continue;
     // For one that never comes, who asks for it would wait for ever.
     if (!has_first(context, ns)) fail(EINVAL, "pid namespace {} has no first process", ns);
     int fds[2];
@@ -149,13 +154,22 @@ void PidNamespaces::leave(std::uint32_t ns) const {
 // It stays there, for others.  Who leaves it has been forked, but may not have run yet.
 void PidNamespaces::enter_for_children(const Process& process) const {
   const std::uint32_t ns = process.namespaces.pid_for_children;
-  if (ns == process.namespaces.pid) return;
+  if (ns == process.namespaces.pid || is_empty(context_, ns)) return;
   DescriptorMessage message;
   if (::recvmsg(boxes_.at(ns).second.get(), &message.head, MSG_PEEK | MSG_CMSG_CLOEXEC) < 0)
     fail_errno("its children's pid namespace {} has not been handed over", ns);
   const UniqueFd fd = message.take();
   if (!fd || ::setns(fd.get(), CLONE_NEWPID) != 0)
     fail_errno("cannot enter pid namespace {} for its children", ns);
+}
+
+void make_empty_for_children(const Context& context, const Process& process) {
+  const std::uint32_t ns = process.namespaces.pid_for_children;
+  if (ns == process.namespaces.pid || !is_empty(context, ns)) return;
+  if (::unshare(CLONE_NEWPID) != 0) fail_errno("cannot make pid namespace {} for its children", ns);
+  if ((context.namespaces.at(ns).head.flags & CRYO_PIDNS_ENDED) == 0) return;
+  Assistant first([] { return 0; });
+  if (const int error = first.run(); error != 0) fail(error, "the first process of pid namespace {}", ns);
 }
 
 // A process is born in the namespace of its parent, or is the first one of a new one just below it.

@@ -22,12 +22,16 @@ struct cryo_namespaces {
 	__u32 pid_for_children;
 };
 
+/* Of a pid namespace that only a process above it has, for its children. */
+#define CRYO_PIDNS_UNUSED	(1U << 0)	/* no process has been in it yet */
+#define CRYO_PIDNS_ENDED	(1U << 1)	/* with its first process: fork(2) fails with ENOMEM */
+
 /* Each namespace that a process has or that owns such a one has this, and what it holds. */
 struct cryo_ns {
 	__u32 type;			/* CLONE_NEW* */
 	__u32 owner;			/* user namespace; of a user namespace its parent */
 	__u32 parent;			/* of a pid namespace */
-	__u32 reserved;
+	__u32 flags;			/* CRYO_PIDNS_* */
 };
 
 /* What a thread, process group or session of a process is called in a pid namespace below the requester's. */

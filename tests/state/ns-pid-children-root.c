@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Pid namespaces for children in which nobody is, in user namespaces and by root. */
+#define _GNU_SOURCE
+#include "ns-pid-children.h"
+
+static const unsigned int members = MEMBERS;
+
+const struct crt_test crt_test = {
+	.text = "a pid namespace for children, without any",
+	.setup = setup,
+	.verify = verify,
+	.flags = CRT_ROOT,
+};
