@@ -23,6 +23,7 @@
 #include <linux/xxhash.h>
 
 #include "page_writer.h"
+#include "zero_page.h"
 
 #define MAX_AHEAD	4U	/* more than this the requester cannot write meanwhile */
 
@@ -89,7 +90,7 @@ static void look_through(struct cryo_page_batch *b)
 		if (!b->pages[i])
 			continue;
 		at = kmap_local_page(b->pages[i]);
-		if (test_bit(i, b->keep_zero) || memchr_inv(at, 0, PAGE_SIZE)) {
+		if (test_bit(i, b->keep_zero) || !cryo_page_is_zero(at)) {
 			xxh64_update(&state, at, PAGE_SIZE);
 			keep(b, i);
 		}

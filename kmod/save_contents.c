@@ -17,6 +17,7 @@
 
 #include "cryo.h"
 #include "mounts.h"
+#include "zero_page.h"
 
 struct copy {
 	struct cryo_capture *c;
@@ -63,7 +64,7 @@ static void keep_page(struct copy *k, loff_t pos)
 {
 	struct cryo_page_run *run = k->nr_runs ? &k->runs[k->nr_runs - 1] : NULL;
 
-	if (!memchr_inv(k->bytes + k->nr_pages * PAGE_SIZE, 0, PAGE_SIZE)) {
+	if (cryo_page_is_zero(k->bytes + k->nr_pages * PAGE_SIZE)) {
 		k->c->req->pages_zero++;
 		return;
 	}
