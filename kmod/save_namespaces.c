@@ -192,7 +192,8 @@ static bool is_new(struct cryo_capture *c, u32 number)
 
 static int put_head(struct cryo_capture *c, u32 number, const struct cryo_ns *head)
 {
-	return cryo_stream_section(&c->stream, CRYO_SEC_NS, number, sizeof(*head), head, sizeof(*head));
+	return cryo_stream_section(&c->stream, CRYO_SEC_NS, number, sizeof(*head), head,
+				   sizeof(*head));
 }
 
 static int save_head(struct cryo_capture *c, u32 number, u32 type, struct user_namespace *owner,

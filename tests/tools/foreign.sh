@@ -15,11 +15,12 @@ in_namespaces()
 	started+=("$pid")
 }
 
-# cr_in COMMAND...: cr_checkpoint of $pid, run by it.
+# cr_in COMMAND...: cr_checkpoint of $pid with $scope, run by it.
+scope=--tree
 cr_in()
 {
 	rc=0
-	out=$("$@" cr_checkpoint -f ctx "$pid" 2>"$base/stderr") || rc=$?
+	out=$("$@" cr_checkpoint "$scope" -f ctx "$pid" 2>"$base/stderr") || rc=$?
 	err=$(cat "$base/stderr")
 }
 refused() { [ "$rc" -eq 52 ] && said "pid $pid (busy): $1" && not exists ctx; }
@@ -28,6 +29,12 @@ in_namespaces unshare -pf --kill-child sh -c '"$@" & wait' sh
 cr_in env
 check "the first process of a pid namespace is left out" \
 	refused "a pid namespace of which the first process is left out is not supported"
+check "... and the process goes on" goes_on
+
+in_namespaces unshare -p sh -c 'sleep 1000 & exec "$@"' sh
+scope=--pid cr_in env
+check "the first process of a pid namespace for children is left out" \
+	refused "a pid namespace for its children without its first process is not supported"
 check "... and the process goes on" goes_on
 
 in_namespaces unshare -pf --kill-child unshare -Ur

@@ -442,62 +442,6 @@ TEST("placement") {
   refused("no path of a control group", [](ContextBuilder& b) { b.process().cgroup = "batch"; });
 }
 
-TEST("namespaces") {
-  const auto changed = [](const char* text, const std::function<void(ContextBuilder&)>& change) {
-    refused(text, [&](ContextBuilder& b) {
-      test::add_namespaces(b);
-      change(b);
-    });
-  };
-  changed("namespace 5 is not there", [](ContextBuilder& b) { b.process().namespaces.mnt = 5; });
-  changed("namespace 5 is not there", [](ContextBuilder& b) { b.process().namespaces.pid = 5; });
-  changed("its parent is not there", [](ContextBuilder& b) { b.context.namespaces.at(77).head.parent = 70; });
-  changed("its own parent", [](ContextBuilder& b) { b.context.namespaces.at(76).head.parent = 77; });
-  changed("with flags 0x1", [](ContextBuilder& b) { b.context.namespaces.at(71).head.flags = 1; });
-  changed("with flags 0x3", [](ContextBuilder& b) { b.context.namespaces.at(76).head.flags = 3; });
-  changed("in namespace 76, which has no processes",
-          [](ContextBuilder& b) { b.context.namespaces.at(76).head.flags = CRYO_PIDNS_ENDED; });
-  for (const cryo_ns& head :
-       {cryo_ns{CLONE_NEWPID, 70, 76, CRYO_PIDNS_UNUSED}, cryo_ns{CLONE_NEWPID, 0, 77, CRYO_PIDNS_UNUSED}})
-    changed("cannot have made namespace 90", [&head](ContextBuilder& b) {
-      b.context.namespaces[90].head = head;
-      b.process().namespaces.pid_for_children = 90;
-    });
-  changed("has no number in namespace 76", [](ContextBuilder& b) { b.process().nested_ids[0].id = 3; });
-  changed("is called 0 in", [](ContextBuilder& b) { b.process().nested_ids[0].number = 0; });
-  changed("namespace 5 is not there",
-          [](ContextBuilder& b) { b.process().namespaces.time_for_children = 5; });
-  changed("and none for children", [](ContextBuilder& b) { b.process().namespaces.time_for_children = 0; });
-  changed("type 0x1", [](ContextBuilder& b) { b.context.namespaces.at(71).head.type = 1; });
-  changed("without an end", [](ContextBuilder& b) { b.context.namespaces.at(71).uts->nodename[64] = 1; });
-  changed("341 and 2 ranges", [](ContextBuilder& b) {
-    b.context.namespaces.at(70).uids.resize(341, {0, 0, 1, 0});
-  });
-  changed("a range of 0", [](ContextBuilder& b) { b.context.namespaces.at(70).gids[1].count = 0; });
-  changed("a range of", [](ContextBuilder& b) { b.context.namespaces.at(70).gids[1].lower_first = ~0U; });
-  changed("clocks of -1", [](ContextBuilder& b) { b.context.namespaces.at(74).time->monotonic_ns = -1; });
-  changed("no path of", [](ContextBuilder& b) { b.context.namespaces.at(75).cgroup = "box"; });
-  for (const auto& [name, value] :
-       std::vector<std::pair<std::string, std::string>>{{"/ipv4", "1"},
-                                                        {"ipv4/../../kernel/core_pattern", "1"},
-                                                        {"ipv4/ip_forward", "a"},
-                                                        {"ipv4/ip_forward", ""}})
-    changed("is no setting of a network namespace", [&](ContextBuilder& b) {
-      b.context.namespaces.at(73).settings[0] = {name, value};
-    });
-  changed("flags 0x3", [](ContextBuilder& b) { b.context.namespaces.at(73).net->flags = 3; });
-  changed("what it holds is not there", [](ContextBuilder& b) { b.context.namespaces.at(72).ipc.reset(); });
-  changed("its owner 71 is not there",
-          [](ContextBuilder& b) { b.context.namespaces.at(72).head.owner = 71; });
-  changed("its owner 99 is not there",
-          [](ContextBuilder& b) { b.context.namespaces.at(72).head.owner = 99; });
-  changed("is its own owner", [](ContextBuilder& b) { b.context.namespaces.at(70).head.owner = 70; });
-  changed("namespace 72 is not there", [](ContextBuilder& b) { b.process().namespaces.uts = 72; });
-  changed("which the context does not have", [](ContextBuilder& b) {
-    b.extra.push_back({CRYO_SEC_NS_NET, 99, 0, test::bytes_of(cryo_ns_net{}), {}});
-  });
-}
-
 TEST("seccomp") {
   refused("mode 3", [](ContextBuilder& b) { b.thread().seccomp.mode = 3; });
   refused("mode 1 with 2 filters", [](ContextBuilder& b) { b.thread().seccomp.mode = 1; });
