@@ -31,7 +31,7 @@ check "the first process of a pid namespace is left out" \
 	refused "a pid namespace of which the first process is left out is not supported"
 check "... and the process goes on" goes_on
 
-in_namespaces unshare -p sh -c 'sleep 1000 & exec "$@"' sh
+in_namespaces unshare -p sh -c 'sleep 60 & exec "$@"' sh
 scope=--pid cr_in env
 check "the first process of a pid namespace for children is left out" \
 	refused "a pid namespace for its children without its first process is not supported"
