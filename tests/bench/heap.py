@@ -10,6 +10,7 @@ import os
 import struct
 import sys
 import time
+import zlib
 
 PID, READY, LAST, GAP, FIRST, THROUGH, BAD = range(7)
 
@@ -26,9 +27,11 @@ def main():
         struct.pack_into("<Q", board, field * 8, value)
 
     put(PID, os.getpid())
-    arrays = [array.array("d", (i * 0.5 + n for i in range(131072))) for n in range(mib // 2)]
+    # An emulator takes minutes to make each number by itself.
+    numbers = array.array("d", (i * 0.5 for i in range(131072)))
+    arrays = [numbers[n:] + numbers[:n] for n in range(mib // 2)]
     objects = {f"key{i}": [i, str(i * 7919)] for i in range(mib * 2000)}
-    sums = [sum(values) for values in arrays]
+    sums = [zlib.crc32(values) for values in arrays]
     put(READY, 1)
     last = first = 0
     while True:
@@ -41,7 +44,7 @@ def main():
             put(FIRST, time.time_ns())  # `now` may be from before a checkpoint
         if get(FIRST) != first:
             first = get(FIRST)
-            bad = sum(sum(values) != want for values, want in zip(arrays, sums))
+            bad = sum(zlib.crc32(values) != want for values, want in zip(arrays, sums))
             bad += sum(value[1] != str(value[0] * 7919) for value in objects.values())
             put(BAD, get(BAD) + bad)
             put(THROUGH, time.time_ns())
