@@ -382,7 +382,8 @@ static int take_snapshots(struct cryo_capture *c)
 
 	if (err)
 		return err;
-	c->stream.keep = c->stream.offset + c->snapshot->limit * PAGE_SIZE;
+	if (c->snapshot->goes_on)
+		c->stream.keep = c->stream.offset + c->snapshot->limit * PAGE_SIZE;
 	err = save_contents(c);
 	c->stream.keep = 0;
 	c->contents_saved = true;
@@ -397,9 +398,6 @@ static int write_behind(struct cryo_capture *c)
 	struct cryo_snapshot *s = c->snapshot;
 	int err;
 
-	if (s->copied)
-		cryo_log(&c->req->log, "pid %d (%s): %llu KiB of memory were in use and have been copied",
-			 c->req->pid, c->req->comm, s->copied << (PAGE_SHIFT - 10));
 	/* Nobody's descriptor, memory or mount is to stay because we have it. Before its last user goes on. */
 	release_procs(c);
 	c->stream.snapshot = s;
@@ -419,16 +417,41 @@ static bool wants_snapshot(struct cryo_request *req)
 	       cryo_ksym_features() & CRYO_FEATURE_SNAPSHOT;
 }
 
-static int write_from_snapshot(struct cryo_capture *c)
+/*
+ * The account of what processes write to begins as the memory is protected, which has all of it at once.  Those that
+ * are ended or stay stopped after it need none.
+ */
+static bool wants_account(struct cryo_request *req)
+{
+	return (req->args.flags & (CRYO_CKPT_TRACK | CRYO_CKPT_HOLD)) == CRYO_CKPT_TRACK &&
+	       CRYO_ARCH_SOFT_DIRTY && cryo_ksym_features() & CRYO_FEATURE_SNAPSHOT;
+}
+
+static int write_protected(struct cryo_capture *c)
+{
+	int err;
+
+	cryo_request_state(c->req, CRYO_STATE_WRITING);
+	err = cryo_stream_flush(&c->stream) ?:
+	      cryo_write_snapshot(c, c->snapshot) ?:
+	      check_alive(c);
+	return err ?: cryo_stream_end(&c->stream);
+}
+
+static int write_from_snapshot(struct cryo_capture *c, bool goes_on)
 {
 	int err;
 
 	c->snapshot = kzalloc(sizeof(*c->snapshot), GFP_KERNEL_ACCOUNT);
 	if (!c->snapshot)
 		return -ENOMEM;
+	c->snapshot->goes_on = goes_on;
 	err = take_snapshots(c);
+	if (!err && c->snapshot->copied)
+		cryo_log(&c->req->log, "pid %d (%s): %llu KiB of memory were in use and have been copied",
+			 c->req->pid, c->req->comm, c->snapshot->copied << (PAGE_SHIFT - 10));
 	if (!err)
-		err = write_behind(c);
+		err = goes_on ? write_behind(c) : write_protected(c);
 	cryo_snapshot_free(c->snapshot);
 	kfree(c->snapshot);
 	c->snapshot = NULL;
@@ -442,7 +465,9 @@ static int write_context(struct cryo_capture *c)
 	c->req->estimate = c->stream.offset;
 	each_proc(c, estimate);
 	if (wants_snapshot(c->req))
-		err = write_from_snapshot(c);
+		err = write_from_snapshot(c, true);
+	else if (wants_account(c->req))
+		err = write_from_snapshot(c, false);
 	if (err != CRYO_NO_SNAPSHOT)
 		return err;
 	each_proc(c, forget_protected);

@@ -363,10 +363,7 @@ static struct page *copy_of(struct page *page)
 
 static int no_room(struct protect *p)
 {
-	cryo_log(&p->c->req->log,
-		 "pid %d (%s): no snapshot: not enough memory for it; written while stopped",
-		 p->c->p->pid, p->c->p->comm);
-	return CRYO_NO_SNAPSHOT;
+	return cryo_no_snapshot(p->c, p->s, "not enough memory for it");
 }
 
 /* Those that are in use, from the entry @i on. */
@@ -582,10 +579,7 @@ static int check_lone(struct protect *p)
 {
 	if (cryo_track_lone(p->track, p->mm))
 		return 0;
-	cryo_log(&p->c->req->log,
-		 "pid %d (%s): no snapshot: a device or virtual machine uses its memory; written while stopped",
-		 p->c->p->pid, p->c->p->comm);
-	return CRYO_NO_SNAPSHOT;
+	return cryo_no_snapshot(p->c, p->s, "a device or virtual machine uses its memory");
 }
 
 static int protect_vmas(struct protect *p)

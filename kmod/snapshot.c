@@ -71,24 +71,37 @@ static u64 pages_of(struct cryo_capture *c)
 	return pages;
 }
 
-/* Also says when there can be none. */
+int cryo_no_snapshot(struct cryo_capture *c, const struct cryo_snapshot *s, const char *fmt, ...)
+{
+	struct va_format vaf = { .fmt = fmt };
+	va_list args;
+
+	va_start(args, fmt);
+	vaf.va = &args;
+	if (s->goes_on)
+		cryo_log(&c->req->log, "pid %d (%s): no snapshot: %pV; written while stopped",
+			 c->p->pid, c->p->comm, &vaf);
+	else
+		cryo_log(&c->req->log, "pid %d (%s): no account of what it writes: %pV",
+			 c->p->pid, c->p->comm, &vaf);
+	va_end(args);
+	return CRYO_NO_SNAPSHOT;
+}
+
+/* Also says when there can be none. @s: zero but for goes_on. */
 int cryo_snapshot_init(struct cryo_snapshot *s, struct cryo_capture *c)
 {
 	u64 asked = c->req->args.snapshot_limit >> PAGE_SHIFT;
 	u64 margin = least_margin(c->req), pages = pages_of(c);
 
-	memset(s, 0, sizeof(*s));
 	s->req = c->req;
 	INIT_LIST_HEAD(&s->chunks);
 	s->limit = min(asked ?: available() / 4, available() / 4 * 3);
 	if (pages <= s->limit && pages <= margin / 4)
 		return 0;
-	if (margin < LEAST_MARGIN) {
-		cryo_log(&c->req->log,
-			 "pid %d (%s): no snapshot: its control group has only %llu KiB left; written while stopped",
-			 c->p->pid, c->p->comm, margin << (PAGE_SHIFT - 10));
-		return CRYO_NO_SNAPSHOT;
-	}
+	if (margin < LEAST_MARGIN)
+		return cryo_no_snapshot(c, s, "its control group has only %llu KiB left",
+					margin << (PAGE_SHIFT - 10));
 	s->limit = min(s->limit, margin / 4);
 	return 0;
 }

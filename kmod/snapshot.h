@@ -49,6 +49,7 @@ struct cryo_snapshot {
 	u64 pages;			/* all that were found */
 	u64 copied;			/* of them copied while the owner was stopped */
 	u64 limit;			/* pages that copies may take, ours and those of the owners */
+	bool goes_on;			/* its owner, before all has been written */
 	bool watched;			/* more may become necessary than the limit allows */
 	unsigned long next_look;	/* jiffies */
 	struct timer_list timer;
@@ -58,6 +59,9 @@ struct cryo_snapshot {
 #define CRYO_NO_SNAPSHOT	1
 
 /* snapshot.c */
+/* Why there is none, for the log; returns CRYO_NO_SNAPSHOT. */
+__printf(3, 4) int cryo_no_snapshot(struct cryo_capture *c, const struct cryo_snapshot *s,
+				    const char *fmt, ...);
 int cryo_snapshot_init(struct cryo_snapshot *s, struct cryo_capture *c);
 void cryo_snapshot_free(struct cryo_snapshot *s);
 struct cryo_snap_chunk *cryo_snapshot_chunk(struct cryo_snapshot *s, u32 mm_id, unsigned int room);

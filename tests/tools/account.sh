@@ -200,8 +200,17 @@ others()
 	take "another child of the parent" by_contents
 	ask write
 	cr -v --no-snapshot --parent "g/context.$pid.$number" -f other "$pid"
-	check "--no-snapshot" eval 'status_is 0 && by_contents'
-	take "--no-snapshot" accounted
+	check "--no-snapshot" eval 'status_is 0 && accounted && not said "from a snapshot"'
+	take "... whose child this is not" by_contents
+	ask write
+	cr -v --no-snapshot --incremental g "$pid"
+	number=$((number + 1)) words[number]="--no-snapshot" sums[number]=$(sum_of "$answer")
+	check "--no-snapshot, the next generation" eval 'status_is 0 && accounted'
+	next write
+	ask write
+	cr -v --no-snapshot --no-track --parent "g/context.$pid.$number" -f other "$pid"
+	check "--no-snapshot --no-track" eval 'status_is 0 && by_contents'
+	take "that" accounted
 	ask write
 	cr --track -f "$base/work/g/context.$pid.$((number + 1))" "$pid"
 	number=$((number + 1)) words[number]="--track" sums[number]=$(sum_of "$answer")

@@ -324,10 +324,10 @@ void block_signals() {
 
 namespace {
 
-// Has the kernel kept account of what the target wrote to since that context? It may help with a snapshot
-// only.
+// Has the kernel kept account of what the target wrote to since that context? It is of no use when that is
+// held.
 bool is_tracked(const Options& options, const Parent& parent) {
-  if (!options.tracks() || !options.snapshot || options.signal) return false;
+  if (!options.tracks() || options.signal) return false;
   const Device device;
   cryo_checkpoint parameters{};
   parameters.size = sizeof(parameters);

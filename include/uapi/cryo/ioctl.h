@@ -279,7 +279,8 @@ struct cryo_ckpt_status {
  * there is none.
  *
  * CRYO_CKPT_TRACK clears the soft-dirty bits of the target (proc(5)): programs that use these themselves must not be
- * disturbed. It works with CRYO_CKPT_SNAPSHOT only, and where the kernel has such bits; else it does nothing.
+ * disturbed. It works where there can be snapshots (whether CRYO_CKPT_SNAPSHOT asks for one or not) and the kernel has such
+ * bits; else, and with CRYO_CKPT_HOLD, it does nothing.
  *
  * Errors: EBUSY the request has run; EINVAL it has not.
  */
