@@ -14,8 +14,8 @@
 //
 // Other environment: CRTEST_USER (default "cryo"), CR_CHECKPOINT and CR_RESTART (the tools),
 // CRTEST_TAMPER (a command that gets the context's path between kill and restart; used to see
-// tests fail), CRTEST_SNAPSHOT=1 (contexts are written while the program runs on), CRTEST_KEEP=1 (leave the
-// run's directory), CRTEST_TMP (default /var/tmp).
+// tests fail), CRTEST_SNAPSHOT=1 (contexts are written while the program runs on), CRTEST_PARENT=1 (they have what
+// has changed since another one; =account: as the kernel tells it), CRTEST_KEEP=1 (leave the run's directory), CRTEST_TMP (default /var/tmp).
 //
 // Output is TAP. cr_restart runs in surroundings that differ from those of the program in
 // everything it could inherit: directory, umask, limits, masks, priority, environment.
@@ -260,7 +260,16 @@ private:
         return exited_with(status, 0) ? run_checkpoint({"--kill"}, dir_ / "ctx-unused") : status;
     }
 
+    // By the kernel's account of what was written since the parent, which one that ends it would not look at.
+    int run_accounted() {
+        const std::vector<std::string> parent{"--parent", (dir_ / "ctx-parent").string()};
+        int status = run_checkpoint({"--no-snapshot", "--track"}, parent.back());
+        if (exited_with(status, 0)) status = run_checkpoint({"--no-snapshot", parent[0], parent[1]}, context());
+        return exited_with(status, 0) ? run_checkpoint({"--kill"}, dir_ / "ctx-unused") : status;
+    }
+
     int run_increment() {
+        if (env_or("CRTEST_PARENT", "") == "account") return run_accounted();
         const fs::path parent = dir_ / "ctx-parent";
         const int status = run_checkpoint({}, parent);
         return exited_with(status, 0) ? run_checkpoint({"--kill", "--parent", parent.string()}, context()) : status;
