@@ -211,6 +211,7 @@ others()
 	cr -v --no-snapshot --no-track --parent "g/context.$pid.$number" -f other "$pid"
 	check "--no-snapshot --no-track" eval 'status_is 0 && by_contents'
 	take "that" accounted
+	stopped_fails
 	ask write
 	cr --track -f "$base/work/g/context.$pid.$((number + 1))" "$pid"
 	number=$((number + 1)) words[number]="--track" sums[number]=$(sum_of "$answer")
@@ -220,6 +221,29 @@ others()
 	next write
 	merging
 	all_make "others"
+}
+
+# A full file, and a requester that is killed, while the process is stopped: no harm, and no account.
+stopped_fails()
+{
+	ask write
+	rc=0
+	(ulimit -f 30; cr_checkpoint --no-snapshot --incremental g "$pid" >/dev/null 2>&1) || rc=$?
+	check "--no-snapshot, and it fails" not status_is 0
+	ask touch
+	take "--no-snapshot that failed" by_contents
+	next write
+	ask write
+	exec 8<>fifo
+	cr_checkpoint --no-snapshot --parent "g/context.$pid.$number" -f fifo "$pid" & requester=$!
+	started+=("$requester")
+	wait_for eval 'read -rt 0 <&8'
+	kill -KILL "$requester"
+	wait "$requester" 2>/dev/null
+	exec 8<&-
+	ask touch
+	take "--no-snapshot that was killed" by_contents
+	next write
 }
 
 merging()
