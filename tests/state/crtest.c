@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -304,6 +305,36 @@ const char *crt_make_file(const char *name, size_t size, uint64_t seed)
 	close(fd);
 	free(buf);
 	return path;
+}
+
+void crt_put(const char *path, const char *text, int flags)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | flags, 0644);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		crt_die("%s: %m", path);
+	close(fd);
+}
+
+void crt_map_ids(uid_t uid, gid_t gid)
+{
+	char text[64];
+
+	crt_put("/proc/self/setgroups", "deny", 0);
+	snprintf(text, sizeof(text), "0 %d 1", (int)uid);
+	crt_put("/proc/self/uid_map", text, 0);
+	snprintf(text, sizeof(text), "0 %d 1", (int)gid);
+	crt_put("/proc/self/gid_map", text, 0);
+}
+
+void crt_unshare_users(int flags)
+{
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+
+	if (unshare(CLONE_NEWUSER | flags))
+		crt_skip("no user namespaces");
+	crt_map_ids(uid, gid);
 }
 
 size_t crt_slurp(const char *path, char *buf, size_t size)

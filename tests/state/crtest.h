@@ -99,6 +99,12 @@ ssize_t crt_bad(const void *where, size_t size, uint64_t seed);
 
 /* Writes a file of this run (0644) with the pattern; returns its path. */
 const char *crt_make_file(const char *name, size_t size, uint64_t seed);
+/* Writes to a file in one call, as those of /proc want it; @flags: more for open(2), as O_CREAT (0644). */
+void crt_put(const char *path, const char *text, int flags);
+/* In a user namespace without ids: user and group 0 are @uid and @gid outside. */
+void crt_map_ids(uid_t uid, gid_t gid);
+/* Enters a user namespace of its own as 0 and 0, and with it new ones of the kinds @flags (CLONE_NEW*). */
+void crt_unshare_users(int flags);
 /* Reads a whole file, proc files too, into a static-size buffer; returns its length. */
 size_t crt_slurp(const char *path, char *buf, size_t size);
 /* The field (1-based, as in proc(5)) of /proc/self/task/TID/stat. */

@@ -28,19 +28,6 @@ static inline bool ns_put(const char *path, const char *text)
 	return done;
 }
 
-static inline void ns_map_self(uid_t uid, gid_t gid)
-{
-	char text[64];
-
-	if (unshare(CLONE_NEWUSER))
-		crt_skip("no user namespaces");
-	ns_put("/proc/self/setgroups", "deny");
-	snprintf(text, sizeof(text), "0 %d 1", (int)uid);
-	ns_put("/proc/self/uid_map", text);
-	snprintf(text, sizeof(text), "0 %d 1", (int)gid);
-	ns_put("/proc/self/gid_map", text);
-}
-
 /* With a queue that nobody has open. */
 static inline void ns_enter(void)
 {
@@ -49,7 +36,7 @@ static inline void ns_enter(void)
 
 	ns_name(ns_outer, sizeof(ns_outer));
 	if (getuid())
-		ns_map_self(getuid(), getgid());
+		crt_unshare_users(0);
 	CRT_SYS(unshare(CLONE_NEWIPC));
 	if (!getuid() && !ns_put("/proc/sys/kernel/msgmni", "77"))
 		crt_diag("limits of an ipc namespace cannot be changed");

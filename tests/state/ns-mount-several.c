@@ -28,14 +28,6 @@ static struct view {
 } view[NR];
 static int in_common;
 
-static void put(const char *path, const char *text, int flags)
-{
-	int fd = (int)CRT_SYS(open(path, O_WRONLY | flags, 0644));
-
-	CRT_SYS(write(fd, text, strlen(text)));
-	close(fd);
-}
-
 static bool has(const char *path, const char *text)
 {
 	char is[64] = "";
@@ -69,17 +61,6 @@ static void mounts(char *buf, size_t size)
 	buf[0] = 0;
 	for (int i = 0; i < n; i++)
 		strncat(buf, lines[i], size - strlen(buf) - 1);
-}
-
-static void map_ids(uid_t uid, gid_t gid)
-{
-	char text[64];
-
-	put("/proc/self/setgroups", "deny", 0);
-	snprintf(text, sizeof(text), "0 %d 1", (int)uid);
-	put("/proc/self/uid_map", text, 0);
-	snprintf(text, sizeof(text), "0 %d 1", (int)gid);
-	put("/proc/self/gid_map", text, 0);
 }
 
 static void look(struct view *v)
@@ -138,13 +119,13 @@ static void become(int i)
 		CRT_SYS(unshare(CLONE_NEWNS));
 		CRT_SYS(umount("shown"));
 		CRT_SYS(mount("none", "own", "tmpfs", MS_NODEV, "size=64k"));
-		put("own/file", "first", O_CREAT);
+		crt_put("own/file", "first", O_CREAT);
 		CRT_SYS(mount("common/dir", "part", NULL, MS_BIND, NULL));
 	} else if (i == 2) {
 		CRT_SYS(unshare(CLONE_NEWUSER | CLONE_NEWNS));
-		map_ids(0, 0);
+		crt_map_ids(0, 0);
 		CRT_SYS(mount("none", "own", "tmpfs", MS_NODEV, "size=128k"));
-		put("own/file", "second", O_CREAT);
+		crt_put("own/file", "second", O_CREAT);
 		CRT_SYS(mount("own", "again", NULL, MS_BIND, NULL));
 	}
 	/* the last one stays where its parent is */
@@ -177,22 +158,18 @@ static void start(int i)
 static void setup(void)
 {
 	static const char *const names[] = { "source", "shown", "common", "own", "part", "again" };
-	uid_t uid = getuid();
-	gid_t gid = getgid();
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		CRT_SYS(mkdir(names[i], 0755));
-	put("source/file", "source", O_CREAT);
-	if (unshare(CLONE_NEWUSER))
-		crt_skip("no user namespaces");
-	map_ids(uid, gid);
+	crt_put("source/file", "source", O_CREAT);
+	crt_unshare_users(0);
 	CRT_SYS(unshare(CLONE_NEWNS));
 	CRT_SYS(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 	CRT_SYS(mount("source", "shown", NULL, MS_BIND, NULL));
 	CRT_SYS(mount("none", "common", "tmpfs", MS_NODEV, "size=1m"));
 	CRT_SYS(mkdir("common/dir", 0755));
-	put("common/dir/inner", "inner", O_CREAT);
-	put("common/file", "common", O_CREAT);
+	crt_put("common/dir/inner", "inner", O_CREAT);
+	crt_put("common/file", "common", O_CREAT);
 	in_common = (int)CRT_SYS(open("common/file", O_RDONLY | O_CLOEXEC));
 	look(&view[0]);
 	for (int i = 1; i < NR; i++)
@@ -224,7 +201,7 @@ static void verify(void)
 	}
 	crt_ok(strcmp(ns[0], ns[1]) && strcmp(ns[0], ns[2]) && strcmp(ns[1], ns[2]), "each has its own namespace");
 	crt_ok(!strcmp(ns[0], ns[3]), "but for who has that of its parent");
-	put("common/new", "new", O_CREAT | O_EXCL);
+	crt_put("common/new", "new", O_CREAT | O_EXCL);
 	CRT_SYS(unlink("common/new"));
 }
 

@@ -26,14 +26,6 @@ static void name_of(char *buf, size_t size)
 	CRT_SYS(readlink("/proc/self/ns/mnt", buf, size - 1));
 }
 
-static void put(const char *path, const char *text, int flags)
-{
-	int fd = (int)CRT_SYS(open(path, O_WRONLY | flags, 0644));
-
-	CRT_SYS(write(fd, text, strlen(text)));
-	close(fd);
-}
-
 /* Where each mount is, and what can be told of it but for numbers of mounts and devices. */
 static void mounts(char *buf, size_t size)
 {
@@ -58,17 +50,6 @@ static void mounts(char *buf, size_t size)
 		strncat(buf, lines[i], size - strlen(buf) - 1);
 }
 
-static void map_ids(uid_t uid, gid_t gid)
-{
-	char text[64];
-
-	put("/proc/self/setgroups", "deny", 0);
-	snprintf(text, sizeof(text), "0 %d 1", (int)uid);
-	put("/proc/self/uid_map", text, 0);
-	snprintf(text, sizeof(text), "0 %d 1", (int)gid);
-	put("/proc/self/gid_map", text, 0);
-}
-
 #define BIG (3 << 20)
 #define OLD 1000000000
 
@@ -78,7 +59,7 @@ static void show_again(void)
 	CRT_SYS(mkdir("deep", 0755));
 	CRT_SYS(mkdir("deep/part", 0755));
 	CRT_SYS(mkdir("deep/all", 0755));
-	put("deep/file", "covered", O_CREAT);
+	crt_put("deep/file", "covered", O_CREAT);
 	CRT_SYS(mount("full/dir", "deep/part", NULL, MS_BIND, NULL));
 	CRT_SYS(mount(NULL, "deep/part", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, NULL));
 	CRT_SYS(mount("full/dir/file", "deep/file", NULL, MS_BIND, NULL));
@@ -95,8 +76,8 @@ static void fill(void)
 	CRT_SYS(mount("none", "full", "tmpfs", MS_NOSUID, "size=8m,mode=755"));
 	CRT_SYS(mkdir("full/dir", 0710));
 	CRT_SYS(mkdir("full/dir/below", 0700));
-	put("full/dir/file", "contents", O_CREAT);
-	put("full/dir/below/hidden", "hidden", O_CREAT);
+	crt_put("full/dir/file", "contents", O_CREAT);
+	crt_put("full/dir/below/hidden", "hidden", O_CREAT);
 	CRT_SYS(symlink("/nowhere at all", "full/dir/link"));
 	CRT_SYS(mkfifo("full/fifo", 0640));
 	CRT_SYS(mknod("full/socket", S_IFSOCK | 0600, 0));
@@ -112,7 +93,7 @@ static void fill(void)
 	CRT_SYS(utimensat(AT_FDCWD, "full/dir", times, 0));
 	CRT_SYS(mount("source", "full/dir/below", NULL, MS_BIND, NULL));
 	CRT_SYS(mount("none", "sealed_full", "tmpfs", MS_NOSUID, "size=64k"));
-	put("sealed_full/file", "sealed", O_CREAT);
+	crt_put("sealed_full/file", "sealed", O_CREAT);
 	CRT_SYS(mount(NULL, "sealed_full", NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID, "size=64k"));
 	show_again();
 	CRT_SYS(mount("devpts", "pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"));
@@ -167,7 +148,7 @@ static void verify_again(void)
 	snprintf(path, sizeof(path), "%s/deep/part/new", top);
 	crt_ok(open(path, O_WRONLY | O_CREAT, 0600) < 0 && errno == EROFS, "a part that is read-only");
 	snprintf(path, sizeof(path), "%s/deep/all/new", top);
-	put(path, "new", O_CREAT | O_EXCL);
+	crt_put(path, "new", O_CREAT | O_EXCL);
 	same_file("full/new", S_IFREG | 0644, 3, "new");
 	CRT_SYS(unlink(path));
 	snprintf(path, sizeof(path), "%s/deep/all/dir/file", top);
@@ -216,9 +197,6 @@ static void verify_files(void)
 
 static void setup(void)
 {
-	uid_t uid = getuid();
-	gid_t gid = getgid();
-
 	name_of(outer, sizeof(outer));
 	CRT_SYS(getcwd(top, sizeof(top)) ? 0 : -1);
 	CRT_SYS(mkdir("source", 0755));
@@ -228,10 +206,8 @@ static void setup(void)
 	CRT_SYS(mkdir("full", 0755));
 	CRT_SYS(mkdir("sealed_full", 0755));
 	CRT_SYS(mkdir("pts", 0755));
-	put("source/file", "0123456789", O_CREAT);
-	if (unshare(CLONE_NEWUSER))
-		crt_skip("no user namespaces");
-	map_ids(uid, gid);
+	crt_put("source/file", "0123456789", O_CREAT);
+	crt_unshare_users(0);
 	CRT_SYS(unshare(CLONE_NEWNS));
 	CRT_SYS(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 	CRT_SYS(mount("source", "shown", NULL, MS_BIND, NULL));
@@ -271,7 +247,7 @@ static void verify(void)
 	fd = open(path, O_WRONLY);
 	crt_ok(fd < 0 && errno == EROFS, "what is read-only cannot be written");
 	snprintf(path, sizeof(path), "%s/empty/new", top);
-	put(path, "x", O_CREAT | O_EXCL);
+	crt_put(path, "x", O_CREAT | O_EXCL);
 	crt_ok(!access(path, F_OK), "the new file system can be written");
 	CRT_SYS(unlink(path));
 	verify_files();

@@ -45,32 +45,18 @@ static bool is_shown(size_t i, char *path, size_t size)
 	return !access(path, F_OK) || (FLAGS & CRT_ROOT);
 }
 
-static void put(const char *path, const char *text)
-{
-	int fd = (int)CRT_SYS(open(path, O_WRONLY));
-
-	CRT_SYS(write(fd, text, strlen(text)));
-	close(fd);
-}
-
 static void setup(void)
 {
-	char path[128], uid[32], gid[32];
+	char path[128];
 
-	snprintf(uid, sizeof(uid), "0 %d 1", (int)getuid());
-	snprintf(gid, sizeof(gid), "0 %d 1", (int)getgid());
 	if (FLAGS & CRT_ROOT) {
 		CRT_SYS(unshare(CLONE_NEWNET));
 	} else {
-		if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
-			crt_skip("no user namespaces");
-		put("/proc/self/setgroups", "deny");
-		put("/proc/self/uid_map", uid);
-		put("/proc/self/gid_map", gid);
+		crt_unshare_users(CLONE_NEWNET);
 	}
 	for (size_t i = 0; i < SETTINGS; i++)
 		if (is_shown(i, path, sizeof(path)))
-			put(path, settings[i].value);
+			crt_put(path, settings[i].value, 0);
 }
 
 static void verify(void)

@@ -34,29 +34,13 @@ static struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "\0cryo-ns
 static const socklen_t name_len = offsetof(struct sockaddr_un, sun_path) + 12;
 static pid_t child;
 
-static void put(const char *path, const char *text)
-{
-	int fd = (int)CRT_SYS(open(path, O_WRONLY));
-
-	CRT_SYS(write(fd, text, strlen(text)));
-	close(fd);
-}
-
 static void enter(void)
 {
 	struct ifreq request = { .ifr_name = "lo" };
-	char uid[32], gid[32];
 	int fd;
 
-	snprintf(uid, sizeof(uid), "0 %d 1", (int)getuid());
-	snprintf(gid, sizeof(gid), "0 %d 1", (int)getgid());
-	if (!(FLAGS & CRT_ROOT)) {
-		if (unshare(CLONE_NEWUSER))
-			crt_skip("no user namespaces");
-		put("/proc/self/setgroups", "deny");
-		put("/proc/self/uid_map", uid);
-		put("/proc/self/gid_map", gid);
-	}
+	if (!(FLAGS & CRT_ROOT))
+		crt_unshare_users(0);
 	CRT_SYS(unshare(CLONE_NEWNET));
 	fd = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, 0));
 	CRT_SYS(ioctl(fd, SIOCGIFFLAGS, &request));

@@ -44,26 +44,6 @@ static struct {
 /* How many of them there are: only root can do without a user namespace. */
 static const unsigned int members;
 
-static void put(const char *path, const char *text)
-{
-	int fd = (int)CRT_SYS(open(path, O_WRONLY));
-
-	CRT_SYS(write(fd, text, strlen(text)));
-	close(fd);
-}
-
-/* The ids that it has outside. */
-static void map_users(uid_t uid, gid_t gid)
-{
-	char text[64];
-
-	put("/proc/self/setgroups", "deny");
-	snprintf(text, sizeof(text), "0 %d 1", (int)uid);
-	put("/proc/self/uid_map", text);
-	snprintf(text, sizeof(text), "0 %d 1", (int)gid);
-	put("/proc/self/gid_map", text);
-}
-
 static ino_t user_ns(void)
 {
 	struct stat st;
@@ -94,7 +74,7 @@ static void live(int who)
 
 	CRT_SYS(unshare(CLONE_NEWPID | (who == PLAIN ? 0 : CLONE_NEWUSER)));
 	if (who == ENDED) {
-		map_users(uid, gid);
+		crt_map_ids(uid, gid);
 		CRT_SYS(-fork_first(who));
 	}
 	if (who == PLAIN)
@@ -104,7 +84,7 @@ static void live(int who)
 	while (!atomic_load(&shared->go))
 		crt_sleep_ms(5);
 	if (who == UNUSED)
-		map_users(uid, gid);
+		crt_map_ids(uid, gid);
 	shared->member[who].fork_error = fork_first(who);
 	shared->member[who].user_ns = user_ns();
 	atomic_store(&shared->member[who].told, true);

@@ -80,29 +80,12 @@ static bool ask(void)
 	return true;
 }
 
-static void put(const char *path, const char *text)
-{
-	int fd = (int)CRT_SYS(open(path, O_WRONLY));
-
-	CRT_SYS(write(fd, text, strlen(text)));
-	close(fd);
-}
-
 static void setup(void)
 {
-	char text[64];
-	uid_t uid = getuid();
-	gid_t gid = getgid();
 	int status = 0;
 
 	shared = CRT_MAP(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-	if (unshare(CLONE_NEWUSER | CLONE_NEWPID))
-		crt_skip("no user namespaces");
-	put("/proc/self/setgroups", "deny");
-	snprintf(text, sizeof(text), "0 %d 1", (int)uid);
-	put("/proc/self/uid_map", text);
-	snprintf(text, sizeof(text), "0 %d 1", (int)gid);
-	put("/proc/self/gid_map", text);
+	crt_unshare_users(CLONE_NEWPID);
 	outside = (pid_t)CRT_SYS(fork());
 	if (!outside)
 		live();

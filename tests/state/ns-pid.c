@@ -104,27 +104,9 @@ static void start_first(void)
 	live(FIRST);
 }
 
-static void put(const char *path, const char *text)
-{
-	int fd = (int)CRT_SYS(open(path, O_WRONLY));
-
-	CRT_SYS(write(fd, text, strlen(text)));
-	close(fd);
-}
-
 static void enter(void)
 {
-	char text[64];
-	uid_t uid = getuid();
-	gid_t gid = getgid();
-
-	if (unshare(CLONE_NEWUSER | CLONE_NEWPID))
-		crt_skip("no user namespaces");
-	put("/proc/self/setgroups", "deny");
-	snprintf(text, sizeof(text), "0 %d 1", (int)uid);
-	put("/proc/self/uid_map", text);
-	snprintf(text, sizeof(text), "0 %d 1", (int)gid);
-	put("/proc/self/gid_map", text);
+	crt_unshare_users(CLONE_NEWPID);
 }
 
 /* A line of its status, "NSpid:" are its numbers, the outermost first; false: it is not there. */

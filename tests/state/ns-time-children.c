@@ -53,21 +53,13 @@ static int64_t now_ms(clockid_t clock)
 	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
-static void put(const char *path, const char *text)
-{
-	int fd = (int)CRT_SYS(open(path, O_WRONLY));
-
-	CRT_SYS(write(fd, text, strlen(text)));
-	close(fd);
-}
-
 static void make_for_children(long ahead)
 {
 	char text[64];
 
 	CRT_SYS(unshare(CLONE_NEWTIME));
 	snprintf(text, sizeof(text), "monotonic %ld 0\nboottime %ld 0\n", ahead, ahead);
-	put("/proc/self/timens_offsets", text);
+	crt_put("/proc/self/timens_offsets", text, 0);
 }
 
 static void tell(int who, unsigned int round)
@@ -121,20 +113,10 @@ static bool ask(void)
 
 static void setup(void)
 {
-	char text[64];
-	uid_t uid = getuid();
-	gid_t gid = getgid();
-
 	if (access("/proc/self/ns/time", F_OK))
 		crt_skip("no time namespaces");
 	shared = CRT_MAP(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-	if (unshare(CLONE_NEWUSER))
-		crt_skip("no user namespaces");
-	put("/proc/self/setgroups", "deny");
-	snprintf(text, sizeof(text), "0 %d 1", (int)uid);
-	put("/proc/self/uid_map", text);
-	snprintf(text, sizeof(text), "0 %d 1", (int)gid);
-	put("/proc/self/gid_map", text);
+	crt_unshare_users(0);
 	make_for_children(offsets[CHILD]);
 	child = (pid_t)CRT_SYS(fork());
 	if (!child)

@@ -23,14 +23,6 @@ static const char *const map_files[] = { "/proc/self/uid_map", "/proc/self/gid_m
 static char creds[4][256];
 static const char *const lines[] = { "Uid", "Gid", "CapEff", "CapBnd" };
 
-static void put(const char *path, const char *text)
-{
-	int fd = (int)CRT_SYS(open(path, O_WRONLY));
-
-	CRT_SYS(write(fd, text, strlen(text)));
-	close(fd);
-}
-
 static void name_of(const char *kind, char *buf, size_t size)
 {
 	char path[64];
@@ -56,19 +48,9 @@ static bool loopback(bool up)
 
 static void setup(void)
 {
-	char text[64];
-	uid_t uid = getuid();
-	gid_t gid = getgid();
-
 	for (size_t i = 0; i < KINDS; i++)
 		name_of(kinds[i], outer[i], sizeof(outer[i]));
-	if (unshare(CLONE_NEWUSER))
-		crt_skip("no user namespaces");
-	put("/proc/self/setgroups", "deny");
-	snprintf(text, sizeof(text), "0 %d 1", (int)uid);
-	put("/proc/self/uid_map", text);
-	snprintf(text, sizeof(text), "0 %d 1", (int)gid);
-	put("/proc/self/gid_map", text);
+	crt_unshare_users(0);
 	CRT_SYS(unshare(CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWCGROUP));
 	CRT_SYS(sethostname("inside", 6));
 	CRT_SYS(setdomainname("example", 7));

@@ -385,6 +385,7 @@ Changes of_namespaces() {
         {"net-settings", [](Context& c) { c.each(CRYO_SEC_NS_NET, [](Section& s) { s.tail()[s.tail().size() - 2] ^= 1; }); }},
         {"loopback", in<cryo_ns_net>(CRYO_SEC_NS_NET, [](auto& n) { n.flags = 0; })},
         {"namespaces", in<cryo_namespaces>(CRYO_SEC_NAMESPACES, [](auto& n) { n.uts = 0; })},
+        {"setgroups", in<cryo_ns_user>(CRYO_SEC_NS_USER, [](auto& u) { u.flags ^= CRYO_USER_SETGROUPS; })},
         {"mount-namespace", in<cryo_namespaces>(CRYO_SEC_NAMESPACES, [](auto& n) { n.mnt = 0; })},
         {"mount-options", in_mounts(" ro,", " rw,")},
         {"mount-part", in_mounts(" /dir ", " / ")},

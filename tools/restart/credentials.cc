@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 #include <string_view>
 
 #include "base/error.h"
@@ -62,6 +63,23 @@ bool may_set_uid(const cryo_creds& own, std::uint32_t uid) {
 
 bool may_set_gid(const cryo_creds& own, std::uint32_t gid) {
   return gid == own.gid || gid == own.egid || gid == own.sgid;
+}
+
+// Of the caller's user namespace: a file like /proc/self/uid_map.
+std::vector<cryo_id_range> own_ranges(const char* file) {
+  std::istringstream lines(read_proc(file));
+  std::vector<cryo_id_range> ranges;
+  for (cryo_id_range range{}; lines >> range.first >> range.lower_first >> range.count;)
+    ranges.push_back(range);
+  if (!lines.eof()) fail(EIO, "/proc/{} has an unknown format", file);
+  return ranges;
+}
+
+// The result of setfsuid(2) or setfsgid(2) is the old id: ask again.
+void add_set_fs(CallList& calls, std::uint32_t index, long call, std::uint32_t id) {
+  if (id == kKeepId) return;
+  calls.add(Step::kCredentials, index, call, id);
+  calls.expect(stub::Expect::kArgument0, Step::kCredentials, index, call, id);
 }
 
 // capset(2), for the calling thread.
@@ -121,6 +139,17 @@ CredentialChange credential_change(const Creds& saved, const Creds& own) {
   return change;
 }
 
+void keep_unmapped(CredentialChange& change) {
+  if (!change.to) return;
+  const auto uids = own_ranges("self/uid_map");
+  const auto gids = own_ranges("self/gid_map");
+  cryo_creds& to = change.to->head;
+  for (__u32* uid : {&to.uid, &to.euid, &to.suid, &to.fsuid})
+    if (!has_number(uids, *uid)) *uid = kKeepId;
+  for (__u32* gid : {&to.gid, &to.egid, &to.sgid, &to.fsgid})
+    if (!has_number(gids, *gid)) *gid = kKeepId;
+}
+
 bool has_number(const std::vector<cryo_id_range>& ranges, std::uint32_t id) {
   return std::any_of(ranges.begin(), ranges.end(), [id](const cryo_id_range& range) {
     return id >= range.first && id - range.first < range.count;
@@ -130,7 +159,7 @@ bool has_number(const std::vector<cryo_id_range>& ranges, std::uint32_t id) {
 bool needs_outer_groups(const Context& context, const Process& process) {
   if (!process.outer_groups || process.namespaces.user == 0) return false;
   const Namespace& ns = context.namespaces.at(process.namespaces.user);
-  return !(ns.user->flags & CRYO_USER_SETGROUPS) ||
+  return !(ns.user->flags & CRYO_USER_SETGROUPS) || ns.gids.empty() ||
          !std::all_of(process.creds->groups.begin(), process.creds->groups.end(),
                       [&ns](std::uint32_t group) { return has_number(ns.gids, group); });
 }
@@ -189,10 +218,8 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
   calls.add(Step::kCredentials, 4, SYS_setresuid, to.uid, to.euid, to.suid);
   // What was permitted still is; use it for the rest.
   add_capset(calls, room, own.cap_permitted, own.cap_permitted, to.cap_inheritable);
-  calls.add(Step::kCredentials, 3, SYS_setfsgid, to.fsgid);  // answers with the old one: ask again
-  calls.expect(stub::Expect::kArgument0, Step::kCredentials, 3, SYS_setfsgid, to.fsgid);
-  calls.add(Step::kCredentials, 4, SYS_setfsuid, to.fsuid);
-  calls.expect(stub::Expect::kArgument0, Step::kCredentials, 4, SYS_setfsuid, to.fsuid);
+  add_set_fs(calls, 3, SYS_setfsgid, to.fsgid);
+  add_set_fs(calls, 4, SYS_setfsuid, to.fsuid);
   calls.add(Step::kCredentials, 7, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   for (int cap = 0; cap <= kLastCapability; ++cap)
     if (to.cap_ambient >> cap & 1)

@@ -21,6 +21,11 @@ struct CredentialChange {
 };
 [[nodiscard]] CredentialChange credential_change(const Creds& saved, const Creds& own);
 
+// Who has no number in the user namespace of the caller is the overflow user there, which nobody can be made:
+// these ids of `to` become kKeepId, as the caller has them already.  Throws Error.
+inline constexpr std::uint32_t kKeepId = ~0U;
+void keep_unmapped(CredentialChange& change);
+
 // Whether `id` is in one of them, inside.
 [[nodiscard]] bool has_number(const std::vector<cryo_id_range>& ranges, std::uint32_t id);
 // Whether the supplementary groups of `process` cannot be set in its user namespace: nobody may there, or

@@ -14,25 +14,6 @@ static size_t page;
 static char path[300];
 static char *mapped;
 
-static void put(const char *file, const char *text)
-{
-	int fd = (int)CRT_SYS(open(file, O_WRONLY));
-
-	CRT_SYS(write(fd, text, strlen(text)));
-	close(fd);
-}
-
-static void map_ids(uid_t uid, gid_t gid)
-{
-	char text[64];
-
-	put("/proc/self/setgroups", "deny");
-	snprintf(text, sizeof(text), "0 %d 1", (int)uid);
-	put("/proc/self/uid_map", text);
-	snprintf(text, sizeof(text), "0 %d 1", (int)gid);
-	put("/proc/self/gid_map", text);
-}
-
 /* The file is not left open: it is there as a part of its file system. */
 static char *map(int flags)
 {
@@ -48,17 +29,13 @@ static char *map(int flags)
 
 static void setup(void)
 {
-	uid_t uid = getuid();
-	gid_t gid = getgid();
 	char top[256];
 
 	need_tags();
 	page = crt_page();
 	CRT_SYS(getcwd(top, sizeof(top)) ? 0 : -1);
 	CRT_SYS(mkdir("full", 0755));
-	if (unshare(CLONE_NEWUSER))
-		crt_skip("no user namespaces");
-	map_ids(uid, gid);
+	crt_unshare_users(0);
 	CRT_SYS(unshare(CLONE_NEWNS));
 	CRT_SYS(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 	CRT_SYS(mount("none", "full", "tmpfs", MS_NODEV, "size=64k,mode=700"));
