@@ -132,6 +132,7 @@ struct cryo_map_vma {
 	struct cryo_map_cursor all;
 	struct cryo_map_cursor first;	/* only of those of table->first */
 	unsigned long used;		/* the bit behind the pages that came then */
+	unsigned long window;		/* ... and how many were to come */
 	bool copied;			/* its page tables have been copied, for a child */
 };
 

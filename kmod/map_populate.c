@@ -5,6 +5,7 @@
  * By faults that are made for them, with mmap_lock for writing: so nobody drops a page that is just coming.
  * The bytes of a chunk are read and compared before, without the lock.
  */
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -16,9 +17,10 @@
 #include "used.h"
 
 #define PAGE_BATCH	128	/* pages for which the lock is held at a time */
-#define AROUND	16	/* that come with one that was asked for */
-#define BEHIND	64	/* ... when it is the one behind those that have come last */
-#define NEAR	CRYO_PAGES_MAX	/* pages behind one that was asked for, of which the next is likely to be one */
+#define AROUND	16	/* that come with one that was asked for; twice as many each time that it goes on behind them */
+#define NEAR	CRYO_PAGES_MAX	/* ... at most; the next one that is asked for is likely to be one of so many behind it */
+
+#define PATIENCE_US	200
 
 #define TURN	32	/* steps in the background, then it is another memory's turn */
 
@@ -256,6 +258,15 @@ int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v)
 	return 0;
 }
 
+/* How many pages come with @bit: more when all is there between those that came last and it. */
+static unsigned long next_window(const struct cryo_map_vma *v, unsigned long bit)
+{
+	if (bit < v->used || bit - v->used > NEAR ||
+	    find_next_zero_bit(v->table->settled, bit, v->used) < bit)
+		return AROUND;
+	return clamp_t(unsigned long, 2 * v->window, AROUND, NEAR);
+}
+
 /* The page of @addr, and some after it. Without a lock. @waits: the process, for this page. */
 int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
 			  unsigned long addr, bool waits)
@@ -276,8 +287,12 @@ int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32
 	if (v && v->table == t) {
 		cryo_vma_start_write(map->mm, addr);
 		bit = cryo_map_bit(t, cryo_map_page_of(v, addr));
-		if (!test_bit(bit, t->settled))
-			n = bring_some(v, bit, addr, vma->vm_end, bit == v->used ? BEHIND : AROUND);
+		if (!test_bit(bit, t->settled)) {
+			v->window = next_window(v, bit);
+			if (v->window > AROUND)
+				cryo_map_look_ahead(t, chunk, t->bits);
+			n = bring_some(v, bit, addr, vma->vm_end, v->window);
+		}
 		v->used = bit + max(n, 0L);
 		if (waits)
 			map->used = v;
@@ -320,13 +335,22 @@ static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u
 	return MORE;
 }
 
+/* A process that waits for a page needs the lock more than the background does, and brings what it needs next itself. */
+static int lock_politely(struct mm_struct *mm)
+{
+	if (mmap_write_trylock(mm))
+		return 0;
+	usleep_range(PATIENCE_US, 2 * PATIENCE_US);
+	return mmap_write_lock_killable(mm);
+}
+
 static int one_step(struct cryo_map_mm *map)
 {
 	struct cryo_map_table *verify = NULL;
 	u32 chunk = 0;
 	int ret, err;
 
-	if (mmap_write_lock_killable(map->mm))
+	if (lock_politely(map->mm))
 		return -EINTR;
 	ret = bring_more(map, &verify, &chunk);
 	mmap_write_unlock(map->mm);
