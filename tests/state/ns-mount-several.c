@@ -4,7 +4,7 @@
  * One of the children is in a user namespace of its own too, where it may not take away what its parent mounted.
  */
 #define _GNU_SOURCE
-#include "crtest.h"
+#include "mountinfo.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -37,30 +37,6 @@ static bool has(const char *path, const char *text)
 		(void)!read(fd, is, sizeof(is) - 1);
 	close(fd);
 	return !strcmp(is, text);
-}
-
-/* Where each mount is, and what can be told of it but for numbers of mounts and devices. */
-static void mounts(char *buf, size_t size)
-{
-	FILE *file = fopen("/proc/self/mountinfo", "r");
-	static char lines[256][512];
-	char line[1024], root[256], point[256], options[256], *rest;
-	int n = 0;
-
-	if (!file)
-		crt_die("no mountinfo");
-	while (n < 256 && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%*s %*s %*s %255s %255s %255s", root, point, options) != 3)
-			continue;
-		rest = strstr(line, " - ");
-		snprintf(lines[n++], sizeof(lines[0]), "%.120s %.120s %.80s %.120s", point, root, options,
-			 rest ? rest : "?\n");
-	}
-	fclose(file);
-	qsort(lines, (size_t)n, sizeof(lines[0]), (int (*)(const void *, const void *))strcmp);
-	buf[0] = 0;
-	for (int i = 0; i < n; i++)
-		strncat(buf, lines[i], size - strlen(buf) - 1);
 }
 
 static void look(struct view *v)

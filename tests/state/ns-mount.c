@@ -4,7 +4,7 @@
  * a devpts.
  */
 #define _GNU_SOURCE
-#include "crtest.h"
+#include "mountinfo.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -24,30 +24,6 @@ static void name_of(char *buf, size_t size)
 {
 	memset(buf, 0, size);
 	CRT_SYS(readlink("/proc/self/ns/mnt", buf, size - 1));
-}
-
-/* Where each mount is, and what can be told of it but for numbers of mounts and devices. */
-static void mounts(char *buf, size_t size)
-{
-	FILE *file = fopen("/proc/self/mountinfo", "r");
-	static char lines[256][512];
-	char line[1024], root[256], point[256], options[256], *rest;
-	int n = 0;
-
-	if (!file)
-		crt_die("no mountinfo");
-	while (n < 256 && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%*s %*s %*s %255s %255s %255s", root, point, options) != 3)
-			continue;
-		rest = strstr(line, " - ");
-		snprintf(lines[n++], sizeof(lines[0]), "%.120s %.120s %.80s %.120s", point, root, options,
-			 rest ? rest : "?\n");
-	}
-	fclose(file);
-	qsort(lines, (size_t)n, sizeof(lines[0]), (int (*)(const void *, const void *))strcmp);
-	buf[0] = 0;
-	for (int i = 0; i < n; i++)
-		strncat(buf, lines[i], size - strlen(buf) - 1);
 }
 
 #define BIG (3 << 20)
