@@ -7,6 +7,7 @@
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
+#include <linux/rwsem.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/workqueue.h>
@@ -338,9 +339,8 @@ static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u
 /* A process that waits for a page needs the lock more than the background does, and brings what it needs next itself. */
 static int lock_politely(struct mm_struct *mm)
 {
-	if (mmap_write_trylock(mm))
-		return 0;
-	usleep_range(PATIENCE_US, 2 * PATIENCE_US);
+	if (rwsem_is_locked(&mm->mmap_lock))
+		usleep_range(PATIENCE_US, 2 * PATIENCE_US);
 	return mmap_write_lock_killable(mm);
 }
 
