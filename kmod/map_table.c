@@ -400,6 +400,21 @@ struct page *cryo_map_page(struct cryo_map_table *t, struct cryo_map_table_run *
 	return page_at(source, run->offset + ((u64)(page - run->page) << PAGE_SHIFT));
 }
 
+/*
+ * Else the pages would be read one by one, each when the one before has been looked at.  For one advice
+ * the kernel reads no more than the window of the file, and forgets the rest.
+ */
+static void read_ahead(struct file *file, const struct cryo_map_chunk *chunk)
+{
+	u32 window = file->f_ra.ra_pages ?: chunk->nr_pages;
+	u32 i;
+
+	for (i = 0; i < chunk->nr_pages; i += window)
+		vfs_fadvise(file, chunk->offset + ((u64)i << PAGE_SHIFT),
+			    (loff_t)min(window, chunk->nr_pages - i) << PAGE_SHIFT,
+			    POSIX_FADV_WILLNEED);
+}
+
 static int checksum(struct cryo_map_table *t, const struct cryo_map_chunk *chunk, u32 *sum)
 {
 	struct cryo_map_source *source = t->sources[chunk->file];
@@ -408,9 +423,7 @@ static int checksum(struct cryo_map_table *t, const struct cryo_map_chunk *chunk
 	void *at;
 	u32 i;
 
-	/* Else the pages would be read one by one. */
-	vfs_fadvise(source->file, chunk->offset, (loff_t)chunk->nr_pages << PAGE_SHIFT,
-		    POSIX_FADV_WILLNEED);
+	read_ahead(source->file, chunk);
 	xxh64_reset(&state, 0);
 	for (i = 0; i < chunk->nr_pages; i++) {
 		page = page_at(source, chunk->offset + ((u64)i << PAGE_SHIFT));
