@@ -130,6 +130,21 @@ TEST("credentials: capabilities, bounding set and groups that cannot be given") 
   CHECK(credential_problems(credential_change(member, user(5, 1ULL << CAP_SETGID))).empty());
 }
 
+TEST("credentials: ids without a number are kept, if they are the same") {
+  const IdMaps one{{{0, 1000, 1, 0}}, {{0, 1000, 1, 0}}};
+  CredentialChange overflow = credential_change(user(65534), user(65534, 1));
+  keep_unmapped(overflow, one);
+  CHECK_EQ(overflow.to->head.uid, kKeepId);
+  CHECK_EQ(overflow.to->head.sgid, kKeepId);
+  CHECK_EQ(overflow.to->head.fsuid, 65534U);
+  CredentialChange other = credential_change(user(7), user(0));
+  keep_unmapped(other, one);
+  CHECK_EQ(other.to->head.uid, 7U);  // which cannot be set
+  CredentialChange known = credential_change(user(0), user(0, 1));
+  keep_unmapped(known, one);
+  CHECK_EQ(known.to->head.gid, 0U);
+}
+
 TEST("open flags: nothing that would change the file") {
   File file;
   FileUse use;

@@ -83,7 +83,7 @@ void Child::restore_ordinary_state() {
   // For those that a helper has forked, and left.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
   credentials_ = credential_change(*process_.creds, own_credentials());
-  keep_unmapped(credentials_);
+  if (credentials_.to) keep_unmapped(credentials_, own_id_maps());
   raise_limits(process_);
   restore_attributes(process_);
   act_as_own_user();

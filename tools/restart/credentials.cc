@@ -75,13 +75,6 @@ std::vector<cryo_id_range> own_ranges(const char* file) {
   return ranges;
 }
 
-// The result of setfsuid(2) or setfsgid(2) is the old id: ask again.
-void add_set_fs(CallList& calls, std::uint32_t index, long call, std::uint32_t id) {
-  if (id == kKeepId) return;
-  calls.add(Step::kCredentials, index, call, id);
-  calls.expect(stub::Expect::kArgument0, Step::kCredentials, index, call, id);
-}
-
 // capset(2), for the calling thread.
 void add_capset(CallList& calls, Room& room, std::uint64_t effective, std::uint64_t permitted,
                 std::uint64_t inheritable) {
@@ -139,15 +132,20 @@ CredentialChange credential_change(const Creds& saved, const Creds& own) {
   return change;
 }
 
-void keep_unmapped(CredentialChange& change) {
+IdMaps own_id_maps() {
+  return {own_ranges("self/uid_map"), own_ranges("self/gid_map")};
+}
+
+void keep_unmapped(CredentialChange& change, const IdMaps& maps) {
   if (!change.to) return;
-  const auto uids = own_ranges("self/uid_map");
-  const auto gids = own_ranges("self/gid_map");
   cryo_creds& to = change.to->head;
-  for (__u32* uid : {&to.uid, &to.euid, &to.suid, &to.fsuid})
-    if (!has_number(uids, *uid)) *uid = kKeepId;
-  for (__u32* gid : {&to.gid, &to.egid, &to.sgid, &to.fsgid})
-    if (!has_number(gids, *gid)) *gid = kKeepId;
+  const cryo_creds& own = change.own.head;
+  // Another one than the caller's is left as it is: the call that is to set it says that it cannot.
+  const auto keep = [](const std::vector<cryo_id_range>& ranges, __u32& id, __u32 is) {
+    if (id == is && !has_number(ranges, id)) id = kKeepId;
+  };
+  keep(maps.uids, to.uid, own.uid), keep(maps.uids, to.euid, own.euid), keep(maps.uids, to.suid, own.suid);
+  keep(maps.gids, to.gid, own.gid), keep(maps.gids, to.egid, own.egid), keep(maps.gids, to.sgid, own.sgid);
 }
 
 bool has_number(const std::vector<cryo_id_range>& ranges, std::uint32_t id) {
@@ -218,8 +216,10 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
   calls.add(Step::kCredentials, 4, SYS_setresuid, to.uid, to.euid, to.suid);
   // What was permitted still is; use it for the rest.
   add_capset(calls, room, own.cap_permitted, own.cap_permitted, to.cap_inheritable);
-  add_set_fs(calls, 3, SYS_setfsgid, to.fsgid);
-  add_set_fs(calls, 4, SYS_setfsuid, to.fsuid);
+  calls.add(Step::kCredentials, 3, SYS_setfsgid, to.fsgid);  // answers with the old one: ask again
+  calls.expect(stub::Expect::kArgument0, Step::kCredentials, 3, SYS_setfsgid, to.fsgid);
+  calls.add(Step::kCredentials, 4, SYS_setfsuid, to.fsuid);
+  calls.expect(stub::Expect::kArgument0, Step::kCredentials, 4, SYS_setfsuid, to.fsuid);
   calls.add(Step::kCredentials, 7, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   for (int cap = 0; cap <= kLastCapability; ++cap)
     if (to.cap_ambient >> cap & 1)

@@ -21,10 +21,19 @@ struct CredentialChange {
 };
 [[nodiscard]] CredentialChange credential_change(const Creds& saved, const Creds& own);
 
-// Who has no number in the user namespace of the caller is the overflow user there, which nobody can be made:
-// these ids of `to` become kKeepId, as the caller has them already.  Throws Error.
+// The ids that have a number in a user namespace.
+struct IdMaps {
+  std::vector<cryo_id_range> uids;
+  std::vector<cryo_id_range> gids;
+};
+// Of the caller's.  Throws Error.
+[[nodiscard]] IdMaps own_id_maps();
+
+// Who has no number in a user namespace is the overflow user there, which nobody can be made.  Where `own` is
+// that already, as is whoever has entered the namespace as the same user, the ids of `to` become kKeepId; the
+// ids for file systems need none, as a call that cannot set them does nothing.
 inline constexpr std::uint32_t kKeepId = ~0U;
-void keep_unmapped(CredentialChange& change);
+void keep_unmapped(CredentialChange& change, const IdMaps& maps);
 
 // Whether `id` is in one of them, inside.
 [[nodiscard]] bool has_number(const std::vector<cryo_id_range>& ranges, std::uint32_t id);
