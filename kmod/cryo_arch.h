@@ -58,7 +58,7 @@ int cryo_arch_save_cpu(struct cryo_capture *c);
 bool cryo_arch_want_regset(unsigned int note);
 
 /*
- * What @task, which is off its CPU, has in the register set @note although its regset has no data: the size, and
+ * What @task, which is off its CPU, has in the register set @note although its regset has none: the size, and
  * in @data a buffer for kvfree(); -ENODATA: nothing; -ENOMEM.
  */
 int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **data);
@@ -68,6 +68,12 @@ void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct
 
 /* How many bytes that is. */
 size_t cryo_arch_regset_extension(unsigned int note);
+
+/*
+ * Give @task, which is parked and off its CPU, the register set @set, if the kernel's own function for that set does
+ * not do.  -ENOENT: it does.
+ */
+int cryo_arch_set_regset(struct task_struct *task, const struct cryo_regset *set);
 
 /* @task, which is parked, has been given the register set @set: do what that has left out. */
 int cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set);

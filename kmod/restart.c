@@ -406,19 +406,28 @@ static const struct user_regset *find_regset(struct task_struct *task, unsigned 
 	return NULL;
 }
 
-static int set_regset(struct group *g, struct member *m, const struct cryo_regset *set)
+static int set_by_kernel(struct task_struct *task, const struct cryo_regset *set)
 {
-	const struct user_regset *regset = find_regset(m->task, set->note);
+	const struct user_regset *regset = find_regset(task, set->note);
 	size_t extension = cryo_arch_regset_extension(set->note);
 	size_t length = set->length - extension;
+
+	if (!regset || !regset->set || set->length <= extension || length % regset->size ||
+	    length > regset->n * regset->size)
+		return -EINVAL;
+	return regset->set(task, regset, 0, length, (void *)(unsigned long)set->data, NULL) ?:
+		cryo_arch_regset_was_set(task, set);
+}
+
+static int set_regset(struct group *g, struct member *m, const struct cryo_regset *set)
+{
 	int err = -EINVAL;
 
-	if (regset && regset->set && cryo_arch_want_regset(set->note) && set->length > extension &&
-	    length % regset->size == 0 && length <= regset->n * regset->size)
-		err = regset->set(m->task, regset, 0, length,
-				  (void *)(unsigned long)set->data, NULL);
-	if (!err)
-		err = cryo_arch_regset_was_set(m->task, set);
+	if (cryo_arch_want_regset(set->note)) {
+		err = cryo_arch_set_regset(m->task, set);
+		if (err == -ENOENT)
+			err = set_by_kernel(m->task, set);
+	}
 	if (err)
 		cryo_log(&g->log, "thread %d: register set 0x%x (%u bytes) is refused (error %d)",
 			 task_pid_vnr(m->task), set->note, set->length, err);

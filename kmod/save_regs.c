@@ -41,7 +41,7 @@ static int save_regset(struct cryo_capture *c, struct task_struct *task,
 	void *data = NULL;
 	int len = regset_get_alloc(task, set, set->n * set->size, &data);
 
-	if (len == -ENODATA)
+	if (len == -ENODATA || len == -ENODEV)
 		len = cryo_arch_regset_get(task, set->core_note_type, &data);
 	/* The CPU or the thread does not have it. */
 	if (len == -ENODEV || len == -ENXIO || len == -EOPNOTSUPP || len == -EINVAL ||

@@ -24,18 +24,23 @@ static inline bool cryo_x86_lam(struct mm_struct *mm)
 #endif
 }
 
+/*
+ * The registers of a task that is off its CPU. Behind the task since v6.16 55bc30f2e34d: x86_task_fpu(), which is a
+ * function, and not exported, with CONFIG_X86_DEBUG_FPU.
+ */
+static inline struct fpu *cryo_x86_fpu(struct task_struct *task)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+	return (void *)(task + 1);
+#else
+	return &task->thread.fpu;
+#endif
+}
+
 /* Permission for registers that are only there on demand (AMX), which a process asks for once. */
 static inline bool cryo_x86_dynamic_registers(struct task_struct *task)
 {
-	/*
-	 * Behind the task since v6.16 55bc30f2e34d: x86_task_fpu(), which is a function, and not
-	 * exported, with CONFIG_X86_DEBUG_FPU.
-	 */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
-	struct fpu *fpu = (void *)(task->group_leader + 1);
-#else
-	struct fpu *fpu = &task->group_leader->thread.fpu;
-#endif
+	struct fpu *fpu = cryo_x86_fpu(task->group_leader);
 
 	return READ_ONCE(fpu->perm.__state_perm) & XFEATURE_MASK_USER_DYNAMIC;
 }

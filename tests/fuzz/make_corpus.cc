@@ -51,6 +51,19 @@ ContextBuilder described() {
   return builder;
 }
 
+// A thread with a shadow stack, and one that can get none.
+ContextBuilder shadow_stacks() {
+  ContextBuilder builder = ContextBuilder::smallest();
+  const std::uint64_t page = builder.context.header.page_size;
+  builder.context.mms.at(1).vmas.push_back(
+      {0x7f0000000000, 0x7f0000000000 + 4 * page, 0, CRYO_VMA_SHADOW_STACK, CRYO_VMA_ANON, 0, 0, 0});
+  const cryo_x86_64_shstk enabled = {0x7f0000000000 + 3 * page, 3, 1, 0x7f0000000000, 4 * page};
+  const cryo_x86_64_shstk bound = {0, 0, 1, 0, 0};
+  builder.thread().regsets.push_back({{CRYO_X86_64_SHSTK, 8}, test::bytes_of(enabled)});
+  builder.add_thread(1001).regsets.push_back({{CRYO_X86_64_SHSTK, 8}, test::bytes_of(bound)});
+  return builder;
+}
+
 ContextBuilder other_kernel() {
   ContextBuilder builder;
   const Bytes image(builder.context.header.page_size, std::byte{0x90});
@@ -188,6 +201,7 @@ void run(const std::filesystem::path& dir) {
   save(dir / "smallest", ContextBuilder::smallest().build());
   save(dir / "threads", many_threads().build());
   save(dir / "leader-gone", leader_gone().build());
+  save(dir / "shadow-stacks", shadow_stacks().build());
   save(dir / "other-kernel", other_kernel().build());
   save(dir / "thread-directories", thread_directories().build());
   save(dir / "page-copies", copied_pages().build());

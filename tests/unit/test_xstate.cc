@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "restart/restart_arch.h"
+#include "unit/context_builder.h"
 #include "unit/tap.h"
 #include "xstate.h"
 
@@ -99,6 +101,19 @@ TEST("xstate: registers that are all zeros are not in use") {
   CHECK_EQ(xstate_in_use(area), kX87 | kSse);
   put(area, 2688, 0x55555555);  // all memory is closed, also that without a key
   CHECK_EQ(xstate_in_use(area), kX87 | kSse | kPkru);
+}
+
+TEST("shadow stacks: what a register set says of them") {
+  const std::vector<Regset> none = {{{1, 8}, bytes_of(cryo_x86_64_regs{})}};
+  std::vector<Regset> sets = none;
+  sets.push_back({{CRYO_X86_64_SHSTK, 8}, bytes_of(cryo_x86_64_shstk{0x7008, 2 | 1, 1, 0x4000, 0x8000})});
+  const ShadowStack stack = shadow_stack(sets);
+  CHECK(stack.enabled && !shadow_stack(none).enabled);
+  CHECK_EQ(stack.pointer, 0x7008U);
+  CHECK_EQ(stack.start, 0x4000U);
+  CHECK_EQ(stack.size, 0x8000U);
+  CHECK_EQ(restart_regsets(none).size(), 1U);
+  CHECK_EQ(restart_regsets(sets).back().head.note, static_cast<std::uint32_t>(CRYO_X86_64_SHSTK));
 }
 
 TEST("xstate: a layout that is not known") {

@@ -298,6 +298,11 @@ void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct
 		save_gcs_stack(task, buf);
 }
 
+int cryo_arch_set_regset(struct task_struct *task, const struct cryo_regset *set)
+{
+	return -ENOENT;
+}
+
 int cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set)
 {
 	return set->note == CRYO_AARCH64_GCS ? set_gcs_stack(task, set) : 0;

@@ -240,6 +240,11 @@ int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **dat
 	return *data ? sizeof(regs) : -ENOMEM;
 }
 
+int cryo_arch_set_regset(struct task_struct *task, const struct cryo_regset *set)
+{
+	return -ENOENT;
+}
+
 /*
  * The mode of floating-point exceptions shows in the machine state, but is not taken from there; and a
  * thread has the machine's data stream control until it is known to have set its own.

@@ -74,8 +74,6 @@ u64 cryo_arch_vma_flags(struct vm_area_struct *vma)
 
 const char *cryo_arch_vma_obstacle(struct vm_area_struct *vma)
 {
-	if (cryo_vma_shadow_stack(vma))
-		return "memory for a shadow stack";
 	return NULL;
 }
 
@@ -178,16 +176,6 @@ static bool has_ldt(struct mm_struct *mm)
 #endif
 }
 
-/* User shadow stacks, v6.6 (and only where configured). */
-static bool has_shadow_stack(struct task_struct *task)
-{
-#ifdef CONFIG_X86_USER_SHADOW_STACK
-	return task->thread.features & 1;	/* ARCH_SHSTK_SHSTK */
-#else
-	return false;
-#endif
-}
-
 void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
@@ -199,8 +187,6 @@ void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
 	if (has_io_ports(task))
 		cryo_refuse(c, "thread %d: access to I/O ports (ioperm, iopl) is not supported",
 			    tid);
-	if (has_shadow_stack(task))
-		cryo_refuse(c, "thread %d: a shadow stack is not supported", tid);
 	if (cryo_x86_dynamic_registers(task))
 		cryo_refuse(c, "thread %d: registers on demand (AMX, ARCH_REQ_XCOMP_PERM) are not supported",
 			    tid);
@@ -253,31 +239,13 @@ bool cryo_arch_want_regset(unsigned int note)
 	switch (note) {
 	case NT_PRSTATUS:
 	case NT_X86_XSTATE:
+	case CRYO_X86_64_SHSTK:
 		return true;
 	case NT_PRFPREG:
 		/* The XSAVE area has it. */
 		return !boot_cpu_has(X86_FEATURE_XSAVE);
 	}
 	return false;
-}
-
-int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **data)
-{
-	return -ENODATA;
-}
-
-void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct cryo_buf *buf)
-{
-}
-
-size_t cryo_arch_regset_extension(unsigned int note)
-{
-	return 0;
-}
-
-int cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set)
-{
-	return 0;
 }
 
 u64 cryo_arch_regs_ip(const void *regs, size_t len)

@@ -75,9 +75,27 @@ NamedValues extended_state(std::span<const std::byte> data) {
   return values;
 }
 
+std::string shadow_stack_modes(std::uint64_t modes) {
+  if ((modes & 1) == 0) return "no";
+  return modes & 2 ? "enabled, written to" : "enabled";
+}
+
+NamedValues shadow_stack_of(std::span<const std::byte> data) {
+  const auto shstk = take<cryo_x86_64_shstk>(data);
+  if (!shstk) return {};
+  NamedValues values = {{"shadow stack", shadow_stack_modes(shstk->enabled)},
+                        {"locked", fmt::format("{:#x}", shstk->locked)},
+                        {"pointer", fmt::format("{:#x}", shstk->pointer)}};
+  if (shstk->stack_size != 0)
+    values.emplace_back("made by the kernel",
+                        fmt::format("{:#x}-{:#x}", shstk->stack, shstk->stack + shstk->stack_size));
+  return values;
+}
+
 NamedValues registers(const Regset& regset) {
   if (regset.head.note == NT_PRSTATUS) return general_registers(regset.data);
   if (regset.head.note == NT_X86_XSTATE) return extended_state(regset.data);
+  if (regset.head.note == CRYO_X86_64_SHSTK) return shadow_stack_of(regset.data);
   return {};
 }
 

@@ -58,6 +58,14 @@ std::string component_names(std::uint64_t mask) {
   return names;
 }
 
+// Zero of a thread that has none, and may get one.
+cryo_x86_64_shstk shstk_of(const std::vector<Regset>& sets) {
+  cryo_x86_64_shstk shstk{};
+  const Regset* set = find_regset(sets, CRYO_X86_64_SHSTK);
+  if (set != nullptr) std::memcpy(&shstk, set->data.data(), std::min(sizeof(shstk), set->data.size()));
+  return shstk;
+}
+
 Bytes bytes_of(std::initializer_list<int> values) {
   Bytes bytes;
   for (const int value : values) bytes.push_back(static_cast<std::byte>(value));
@@ -80,6 +88,7 @@ std::vector<Regset> restart_regsets(const std::vector<Regset>& saved) {
   } else if (const Regset* floating = find_regset(saved, NT_PRFPREG)) {
     sets.push_back(*floating);
   }
+  if (const Regset* stack = find_regset(saved, CRYO_X86_64_SHSTK)) sets.push_back(*stack);
   return sets;
 }
 
@@ -95,8 +104,9 @@ int tagged_protection() {
   return 0;
 }
 
-ShadowStack shadow_stack(const std::vector<Regset>&) {
-  return {};
+ShadowStack shadow_stack(const std::vector<Regset>& sets) {
+  const cryo_x86_64_shstk shstk = shstk_of(sets);
+  return {(shstk.enabled & 1) != 0, shstk.pointer, shstk.stack, shstk.stack_size};
 }
 
 std::uint64_t instruction_pointer(const std::vector<Regset>& sets) {

@@ -9,6 +9,8 @@
  *   NT_X86_XSTATE (0x202) the XSAVE area in standard format, with the mask of
  *                         saved components at byte 464 (sw_reserved)
  *   NT_PRFPREG    (2)     FXSAVE area, on machines without XSAVE
+ *   NT_X86_SHSTK  (0x204) struct cryo_x86_64_shstk, of which a core dump has the pointer only; of threads that
+ *                         have a shadow stack or can get none any more
  */
 #ifndef _CRYO_ARCH_X86_64_H
 #define _CRYO_ARCH_X86_64_H
@@ -47,6 +49,17 @@ struct cryo_x86_64_regs {		/* NT_PRSTATUS */
 	__u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8;
 	__u64 rax, rcx, rdx, rsi, rdi, orig_rax, rip, cs, eflags, rsp, ss;
 	__u64 fs_base, gs_base, ds, es, fs, gs;
+};
+
+/* NT_X86_SHSTK, which older headers lack. */
+#define CRYO_X86_64_SHSTK	0x204
+
+struct cryo_x86_64_shstk {
+	__u64 pointer;			/* IA32_PL3_SSP */
+	__u64 enabled;			/* ARCH_SHSTK_*: 1 shadow stack, 2 it may be written to (WRSS) */
+	__u64 locked;			/* of these, what the thread cannot change any more */
+	__u64 stack;			/* what the kernel has made for the thread and unmaps when it exits; 0: none */
+	__u64 stack_size;
 };
 
 #endif /* _CRYO_ARCH_X86_64_H */
