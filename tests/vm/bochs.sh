@@ -18,7 +18,7 @@ bochs_settings()
 {
 	local bochs=$1
 	cat <<-EOF
-	display_library: term
+	display_library: $([ -n "${CRYO_BOCHS:-}" ] && echo nogui || echo term)
 	megs: $((${mem%[MG]} * $([ "${mem: -1}" = G ] && echo 1024 || echo 1)))
 	romimage: file="$bochs/share/bochs/BIOS-bochs-latest"
 	vgaromimage: file="$bochs/share/vgabios/vgabios.bin"
@@ -46,7 +46,7 @@ bochs_settings()
 
 # nopku: XRSTORS of Bochs 3.0 looks for what follows the protection keys in the wrong place when it is not asked for
 # these, and Linux does not ask. indirect_target_selection: where Linux 6.12 works around that property of these processors,
-# it warns of its own page tables.
+# it warns of its own page tables. no5lvl: its system management mode does not come back to five levels of page tables.
 bochs_cd()
 {
 	local bochs=$1
@@ -60,7 +60,7 @@ bochs_cd()
 	label linux
 	kernel /vmlinuz
 	initrd /initrd
-	append console=$console $kernel_options nokaslr nopku indirect_target_selection=off loglevel=7 panic=-1 rcupdate.rcu_cpu_stall_timeout=60 8250.nr_uarts=4 $append
+	append console=$console $kernel_options nokaslr nopku no5lvl indirect_target_selection=off loglevel=7 panic=-1 rcupdate.rcu_cpu_stall_timeout=60 8250.nr_uarts=4 $append
 	EOF
 	"$bochs/xorriso" -as mkisofs -quiet -o "$work/boot.iso" -b isolinux/isolinux.bin -c isolinux/boot.cat \
 		-no-emul-boot -boot-load-size 4 -boot-info-table "$work/cd" >"$work/xorriso.log" 2>&1 ||
@@ -92,5 +92,5 @@ prepare_bochs()
 	bochs_initrd
 	bochs_cd "$bochs"
 	bochs_settings "$bochs" >"$work/bochsrc"
-	emulator=("$bochs/bochs" -q -f "$work/bochsrc")
+	emulator=("${CRYO_BOCHS:-$bochs/bochs}" -q -f "$work/bochsrc")
 }
