@@ -69,6 +69,9 @@ void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct
 /* How many bytes that is. */
 size_t cryo_arch_regset_extension(unsigned int note);
 
+/* Write CRYO_SEC_REGSET sections of @task that are no regset of the kernel's. */
+int cryo_arch_save_more_regsets(struct cryo_capture *c, struct task_struct *task);
+
 /*
  * Give @task, which is parked and off its CPU, the register set @set, if the kernel's own function for that set does
  * not do.  -ENOENT: it does.

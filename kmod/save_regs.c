@@ -72,5 +72,5 @@ int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task)
 		if (set->regset_get && cryo_arch_want_regset(set->core_note_type))
 			err = save_regset(c, task, set);
 	}
-	return err;
+	return err ?: cryo_arch_save_more_regsets(c, task);
 }

@@ -37,8 +37,8 @@ static inline struct fpu *cryo_x86_fpu(struct task_struct *task)
 #endif
 }
 
-/* Permission for registers that are only there on demand (AMX), which a process asks for once. */
-static inline bool cryo_x86_dynamic_registers(struct task_struct *task)
+/* State components that are only there on demand (AMX) and that the process of @task has asked for. */
+static inline u64 cryo_x86_requested_registers(struct task_struct *task)
 {
 	struct fpu *fpu = cryo_x86_fpu(task->group_leader);
 

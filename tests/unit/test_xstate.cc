@@ -14,6 +14,7 @@ namespace cryo::test {
 namespace {
 
 constexpr std::uint64_t kX87 = 1, kSse = 2, kAvx = 4, kAvx512 = 0xe0, kPkru = 0x200;
+constexpr std::uint64_t kTileConfig = 1 << 17, kTileData = 1 << 18;
 constexpr std::uint64_t kServer = kX87 | kSse | kAvx | kAvx512 | kPkru;
 constexpr std::size_t kIntelSize = 2696, kAmdSize = 2440, kHeader = 512;
 
@@ -101,6 +102,34 @@ TEST("xstate: registers that are all zeros are not in use") {
   CHECK_EQ(xstate_in_use(area), kX87 | kSse);
   put(area, 2688, 0x55555555);  // all memory is closed, also that without a key
   CHECK_EQ(xstate_in_use(area), kX87 | kSse | kPkru);
+}
+
+TEST("xstate: threads that use tiles claim room for them") {
+  Bytes area(11008);
+  std::vector<Regset> sets = {{{1, 8}, bytes_of(cryo_x86_64_regs{})}, {{0x202, 8}, area}};
+  CHECK_EQ(registers_to_claim(sets), 0U);
+  put(area, kHeader, kX87 | kSse | kTileConfig | kTileData);
+  sets[1].data = area;
+  CHECK_EQ(registers_to_claim(sets), kTileData);
+  // asked for, which is nothing that is set
+  sets.push_back({{CRYO_X86_64_XCOMP_PERM, 8}, bytes_of(std::uint64_t{kTileData})});
+  for (const Regset& set : restart_regsets(sets)) CHECK(set.head.note != CRYO_X86_64_XCOMP_PERM);
+}
+
+TEST("xstate: a process that has asked for registers that no CPU has") {
+  ContextBuilder builder = ContextBuilder::smallest(CRYO_ARCH_X86_64);
+  builder.context.cpu.clear();
+  builder.process().head.pid = 77;
+  CHECK(cpu_problems(builder.context, {}).empty());
+  builder.thread().regsets.push_back(
+      {{CRYO_X86_64_XCOMP_PERM, 8}, bytes_of(std::uint64_t{1} << 40 | std::uint64_t{1} << 41)});
+  const std::vector<CpuProblem> problems = cpu_problems(builder.context, {});
+  CHECK_EQ(problems.size(), 1U);
+  if (problems.empty()) return;
+  CHECK_EQ(problems.front().text,
+           "pid 77 has asked for registers that this CPU lacks: component 40, component 41");
+  CHECK(problems.front().certain);
+  CHECK_ERROR(EINVAL, "pid 77: registers that it had asked for (component 40)", ask_for_registers(builder.process()));
 }
 
 TEST("shadow stacks: what a register set says of them") {

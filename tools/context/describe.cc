@@ -34,6 +34,7 @@ constexpr Name kNotes[] = {
     {NT_386_IOPERM, "NT_386_IOPERM"},
     {NT_X86_XSTATE, "NT_X86_XSTATE"},
     {0x204, "NT_X86_SHSTK"},
+    {0x43000001, "ARCH_REQ_XCOMP_PERM"},
     {NT_ARM_TLS, "NT_ARM_TLS"},
     {NT_ARM_HW_BREAK, "NT_ARM_HW_BREAK"},
     {NT_ARM_HW_WATCH, "NT_ARM_HW_WATCH"},

@@ -25,6 +25,7 @@
 #include "restart/proc_files.h"
 #include "restart/process_state.h"
 #include "restart/pty.h"
+#include "restart/restart_arch.h"
 #include "restart/shared_report.h"
 #include "restart/sockets.h"
 #include "restart/sysv.h"
@@ -86,6 +87,7 @@ void Child::restore_ordinary_state() {
   if (credentials_.to) keep_unmapped(credentials_, own_id_maps());
   raise_limits(process_);
   restore_attributes(process_);
+  ask_for_registers(process_);
   act_as_own_user();
   restore_sem_undo(process_);
   directories_.emplace(process_, input_.options, input_.files);

@@ -124,6 +124,7 @@ STUB_CODE void arrive(Parameters* p) {
 
 STUB_CODE void arrive_and_resume(Parameters* p, Thread* thread) {
   make_calls(p, thread->last, thread->nr_last, thread->index);
+  claim_registers(thread->registers);
   arrive(p);
   const long result = raw_syscall(SYS_ioctl, static_cast<std::uint64_t>(p->handle_fd), CRYO_RST_RESUME,
                                   address_of(thread->resume));

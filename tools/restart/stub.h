@@ -116,7 +116,8 @@ struct Thread {
   std::uint32_t nr_calls;
   const Call* last;  // after the credentials have changed, right before the resume
   std::uint32_t nr_last;
-  std::uint32_t alive;  // changes: zeroed by the kernel when a thread that got a wrong tid is gone
+  std::uint64_t registers;  // what claim_registers() is told
+  std::uint32_t alive;      // changes: zeroed by the kernel when a thread that got a wrong tid is gone
   cryo_resume* resume;
 };
 

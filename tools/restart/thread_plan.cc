@@ -262,6 +262,7 @@ void ThreadPlanner::plan(stub::Thread& out, CallList before) {
   out.last = area_.copy(last);
   out.nr_last = static_cast<std::uint32_t>(last.calls().size());
   out.resume = resume();
+  out.registers = registers_to_claim(regsets());
   if (!leader()) {
     out.stack_size = stub::kThreadStackSize;
     out.stack = area_.allocate(out.stack_size, 16);

@@ -298,6 +298,11 @@ void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct
 		save_gcs_stack(task, buf);
 }
 
+int cryo_arch_save_more_regsets(struct cryo_capture *c, struct task_struct *task)
+{
+	return 0;
+}
+
 int cryo_arch_set_regset(struct task_struct *task, const struct cryo_regset *set)
 {
 	return -ENOENT;

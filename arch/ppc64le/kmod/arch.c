@@ -240,6 +240,11 @@ int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **dat
 	return *data ? sizeof(regs) : -ENOMEM;
 }
 
+int cryo_arch_save_more_regsets(struct cryo_capture *c, struct task_struct *task)
+{
+	return 0;
+}
+
 int cryo_arch_set_regset(struct task_struct *task, const struct cryo_regset *set)
 {
 	return -ENOENT;

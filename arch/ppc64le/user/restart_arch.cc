@@ -96,6 +96,12 @@ std::vector<Regset> restart_regsets(const std::vector<Regset>& saved) {
   return sets;
 }
 
+void ask_for_registers(const Process&) {}
+
+std::uint64_t registers_to_claim(const std::vector<Regset>&) {
+  return 0;
+}
+
 int restart_protection(std::uint64_t vma_flags) {
   constexpr int kProtSao = 0x10;
   return vma_flags & CRYO_PPC64LE_VMA_SAO ? kProtSao : 0;

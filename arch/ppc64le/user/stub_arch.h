@@ -98,6 +98,9 @@ using Entry = void (*)(void*);
 // Memory has no tags.
 [[gnu::always_inline]] inline void set_tags(std::uint64_t, const std::byte*, std::uint64_t) {}
 
+// All are there.
+[[gnu::always_inline]] inline void claim_registers(std::uint64_t) {}
+
 // Not a part of the stub: it calls a function of the compiler's library.
 inline void sync_code(void* start, std::size_t size) {
   char* begin = static_cast<char*>(start);

@@ -187,9 +187,6 @@ void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
 	if (has_io_ports(task))
 		cryo_refuse(c, "thread %d: access to I/O ports (ioperm, iopl) is not supported",
 			    tid);
-	if (cryo_x86_dynamic_registers(task))
-		cryo_refuse(c, "thread %d: registers on demand (AMX, ARCH_REQ_XCOMP_PERM) are not supported",
-			    tid);
 	if (thread_group_leader(task) && has_ldt(c->p->mm))
 		cryo_refuse(c, "a local descriptor table (modify_ldt) is not supported");
 	if (thread_group_leader(task) && cryo_x86_lam(c->p->mm))
@@ -246,6 +243,20 @@ bool cryo_arch_want_regset(unsigned int note)
 		return !boot_cpu_has(X86_FEATURE_XSAVE);
 	}
 	return false;
+}
+
+/* Whoever has not used them yet must be able to after a restart. */
+int cryo_arch_save_more_regsets(struct cryo_capture *c, struct task_struct *task)
+{
+	struct cryo_regset_head head = { .note = CRYO_X86_64_XCOMP_PERM, .item_size = sizeof(u64) };
+	u64 requested = cryo_x86_requested_registers(task);
+	struct cryo_buf buf = {};
+
+	if (!requested)
+		return 0;
+	cryo_buf_put(&buf, &head, sizeof(head));
+	cryo_buf_put(&buf, &requested, sizeof(requested));
+	return cryo_stream_buf(&c->stream, CRYO_SEC_REGSET, task_pid_vnr(task), sizeof(head), &buf);
 }
 
 u64 cryo_arch_regs_ip(const void *regs, size_t len)

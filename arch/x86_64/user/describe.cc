@@ -96,6 +96,9 @@ NamedValues registers(const Regset& regset) {
   if (regset.head.note == NT_PRSTATUS) return general_registers(regset.data);
   if (regset.head.note == NT_X86_XSTATE) return extended_state(regset.data);
   if (regset.head.note == CRYO_X86_64_SHSTK) return shadow_stack_of(regset.data);
+  if (regset.head.note == CRYO_X86_64_XCOMP_PERM)
+    if (const auto requested = take<std::uint64_t>(regset.data))
+      return {{"asked for", component_names(*requested)}};
   return {};
 }
 

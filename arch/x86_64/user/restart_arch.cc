@@ -6,12 +6,15 @@
 #include <elf.h>
 #include <fmt/ranges.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <initializer_list>
 
+#include "base/error.h"
 #include "restart/regsets.h"
 #include "x86_features.h"
 #include "xstate.h"
@@ -58,6 +61,17 @@ std::string component_names(std::uint64_t mask) {
   return names;
 }
 
+constexpr int kRequestPermission = 0x1023;                     // ARCH_REQ_XCOMP_PERM
+constexpr std::size_t kXstateInUse = 512;                      // XSTATE_BV
+constexpr std::uint64_t kXstateOnDemand = std::uint64_t{1} << 18;  // as Linux has it: AMX data
+
+std::uint64_t requested_registers(const Process& process) {
+  std::uint64_t requested = 0;
+  for (const Thread& thread : process.threads)
+    requested |= register_of(thread.regsets, CRYO_X86_64_XCOMP_PERM, 0);
+  return requested;
+}
+
 // Zero of a thread that has none, and may get one.
 cryo_x86_64_shstk shstk_of(const std::vector<Regset>& sets) {
   cryo_x86_64_shstk shstk{};
@@ -90,6 +104,19 @@ std::vector<Regset> restart_regsets(const std::vector<Regset>& saved) {
   }
   if (const Regset* stack = find_regset(saved, CRYO_X86_64_SHSTK)) sets.push_back(*stack);
   return sets;
+}
+
+void ask_for_registers(const Process& process) {
+  for (std::uint64_t asked = requested_registers(process); asked != 0; asked &= asked - 1) {
+    const int component = std::countr_zero(asked);
+    if (::syscall(SYS_arch_prctl, kRequestPermission, component) != 0)
+      fail_errno("pid {}: registers that it had asked for ({})", process.head.pid,
+                 component_names(std::uint64_t{1} << component));
+  }
+}
+
+std::uint64_t registers_to_claim(const std::vector<Regset>& sets) {
+  return register_of(sets, NT_X86_XSTATE, kXstateInUse) & kXstateOnDemand;
 }
 
 int restart_protection(std::uint64_t) {
@@ -150,7 +177,11 @@ namespace {
 
 void check_registers(const Context& context, std::vector<CpuProblem>& problems) {
   const XstateLayout own = own_xstate();
-  for (const Process& process : context.processes)
+  for (const Process& process : context.processes) {
+    if (const std::uint64_t missing = requested_registers(process) & ~own.components; missing != 0)
+      problems.push_back({fmt::format("pid {} has asked for registers that this CPU lacks: {}", process.head.pid,
+                                      component_names(missing)),
+                          true});
     for (const Thread& thread : process.threads) {
       const Regset* xstate = find_regset(thread.regsets, NT_X86_XSTATE);
       if (xstate == nullptr) continue;
@@ -164,6 +195,7 @@ void check_registers(const Context& context, std::vector<CpuProblem>& problems) 
                                         thread.head.tid, component_names(in_use)),
                             true});
     }
+  }
 }
 
 // The highest; 0: a process has been started without one.

@@ -11,6 +11,8 @@
 //   enter()           leave this stack for another one and call entry(argument) there
 //   set_tags()        the tags of memory from an address on, as in a PAGE_TAGS section, so many bytes of them;
 //                     nobody asks for that where tagged_protection() is 0
+//   claim_registers() uses registers of a kind for which the kernel keeps no room until a thread uses them;
+//                     which, says registers_to_claim()
 //   thread_pointer()  what CLONE_SETTLS sets, and the C library knows its place by
 //   sync_code()       make instructions that were written as data executable
 #pragma once
@@ -85,6 +87,25 @@ using Entry = void (*)(void*);
 
 // Memory has no tags.
 [[gnu::always_inline]] inline void set_tags(std::uint64_t, const std::byte*, std::uint64_t) {}
+
+// AMX data: four bytes of one tile, set to zero, and given back.
+[[gnu::always_inline]] inline void claim_registers(std::uint64_t registers) {
+  constexpr std::uint64_t kTileData = 1ULL << 18;
+  constexpr std::size_t kConfigSize = 64, kBytesPerRow = 16, kRows = 48;
+  if ((registers & kTileData) == 0) return;
+  volatile std::uint8_t config[kConfigSize];
+  for (std::size_t i = 0; i < kConfigSize; ++i) config[i] = 0;
+  config[0] = 1;  // palette
+  config[kBytesPerRow] = 4;
+  config[kRows] = 1;
+  asm volatile(
+      "ldtilecfg (%0)\n\t"
+      "tilezero %%tmm0\n\t"
+      "tilerelease"
+      :
+      : "r"(config)
+      : "memory");
+}
 
 // Instruction and data caches are coherent.
 inline void sync_code(void*, std::size_t) {}

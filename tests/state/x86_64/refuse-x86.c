@@ -31,20 +31,9 @@ static bool make_tls_segment(void)
 	return true;
 }
 
-static bool make_amx(void)
-{
-	/* ARCH_REQ_XCOMP_PERM, the data of tiles */
-	if (syscall(SYS_arch_prctl, 0x1023, 18))
-		return false;
-	crt_expect("pid %d|thread %d: registers on demand (AMX, ARCH_REQ_XCOMP_PERM) are not supported", getpid(),
-		   getpid());
-	return true;
-}
-
 struct obstacle obstacles[] = {
 	{ .name = "ldt", .make = make_ldt },
 	{ .name = "tls-segment", .make = make_tls_segment },
-	{ .name = "amx", .make = make_amx },
 };
 
 const unsigned int nr_obstacles = sizeof(obstacles) / sizeof(obstacles[0]);

@@ -11,6 +11,8 @@
  *   NT_PRFPREG    (2)     FXSAVE area, on machines without XSAVE
  *   NT_X86_SHSTK  (0x204) struct cryo_x86_64_shstk, of which a core dump has the pointer only; of threads that
  *                         have a shadow stack or can get none any more
+ * and one of Cryo's own:
+ *   CRYO_X86_64_XCOMP_PERM u64, the state components that the process may use because it has asked for them
  */
 #ifndef _CRYO_ARCH_X86_64_H
 #define _CRYO_ARCH_X86_64_H
@@ -61,5 +63,8 @@ struct cryo_x86_64_shstk {
 	__u64 stack;			/* what the kernel has made for the thread and unmaps when it exits; 0: none */
 	__u64 stack_size;
 };
+
+/* arch_prctl(ARCH_REQ_XCOMP_PERM); only of processes that have some. */
+#define CRYO_X86_64_XCOMP_PERM	0x43000001
 
 #endif /* _CRYO_ARCH_X86_64_H */
