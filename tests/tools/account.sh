@@ -156,6 +156,20 @@ swapping()
 	all_make "swap space"
 }
 
+# kill_requester [OPTION]: of a checkpoint of which the first bytes have been written.
+kill_requester()
+{
+	local requester
+	[ -e fifo ] || mkfifo fifo
+	exec 8<>fifo
+	cr_checkpoint "$@" --parent "g/context.$pid.$number" -f fifo "$pid" & requester=$!
+	started+=("$requester")
+	wait_for eval 'read -rt 0 <&8'
+	kill -KILL "$requester"
+	wait "$requester" 2>/dev/null
+	exec 8<&-
+}
+
 # What others do, and checkpoints of other kinds in between.
 others()
 {
@@ -174,14 +188,7 @@ others()
 	take "a checkpoint that failed" by_contents
 	next write
 	ask write
-	mkfifo fifo
-	exec 8<>fifo
-	cr_checkpoint --parent "g/context.$pid.$number" -f fifo "$pid" & requester=$!
-	started+=("$requester")
-	wait_for eval 'read -rt 0 <&8'
-	kill -KILL "$requester"
-	wait "$requester" 2>/dev/null
-	exec 8<&-
+	kill_requester
 	ask touch
 	take "a checkpoint that was killed" by_contents
 	next write
@@ -234,13 +241,7 @@ stopped_fails()
 	take "--no-snapshot that failed" by_contents
 	next write
 	ask write
-	exec 8<>fifo
-	cr_checkpoint --no-snapshot --parent "g/context.$pid.$number" -f fifo "$pid" & requester=$!
-	started+=("$requester")
-	wait_for eval 'read -rt 0 <&8'
-	kill -KILL "$requester"
-	wait "$requester" 2>/dev/null
-	exec 8<&-
+	kill_requester --no-snapshot
 	ask touch
 	take "--no-snapshot that was killed" by_contents
 	next write

@@ -74,6 +74,9 @@ TEST("padding must be zero, all of it") {
   for (const std::uint64_t back : {1, 4096, 4097, 20000, 40000}) {
     bytes[payload - back] = std::byte{1};
     CHECK_ERROR(EBADMSG, "padding before its payload is not zero", read(bytes));
+    const Context unverified = read(bytes, {.verify_pages = false});
+    CHECK_ERROR(EBADMSG, "padding before its payload is not zero",
+                verify_pages(Source::from_memory(bytes, "test"), unverified.pages));
     bytes[payload - back] = std::byte{0};
   }
   (void)read(bytes);

@@ -98,7 +98,7 @@ TEST("mapped: what has been used last, of this area") {
 }
 
 TEST("mapped: checksums of what is read as well are not left to the module") {
-  const std::vector<bool> left = chunks_left_to_module(sample(), kOwn);
+  const std::vector<bool> left = chunks_left_to_module(sample(), mapped_memory(sample(), kOwn));
   CHECK(left[0]);
   CHECK(!left[1]);
 }
@@ -139,7 +139,7 @@ TEST("mapped: the bytes of a copy are read, so their checksum is compared") {
   copy.object = 2;
   copy.copy = true;
   context.pages.push_back(copy);
-  CHECK(!chunks_left_to_module(context, kOwn)[0]);
+  CHECK(!chunks_left_to_module(context, mapped_memory(context, kOwn))[0]);
 }
 
 // The first 512 pages are the last ones of two sections of the ancestor, in the other order.
@@ -187,9 +187,9 @@ TEST("mapped: from the sections of an ancestor, each known by its checksum once"
 
 TEST("mapped: what is in an ancestor is left to the module, or compared before") {
   const Context context = with_ancestor();
-  const ChunkSet left = chunks_left_to_module(context, kTwo);
+  const ChunkSet left = chunks_left_to_module(context, mapped_memory(context, kTwo));
   CHECK(left[0] && !left[1] && left[2] && left[3]);
-  const ChunkSet none = chunks_left_to_module(context, kOwn);
+  const ChunkSet none = chunks_left_to_module(context, mapped_memory(context, kOwn));
   CHECK(!none[0] && !none[2] && !none[3]);
   CHECK(mapped_areas(context, context.mm(1), kOwn).empty());
   CHECK(mapped_areas(context, context.mm(1), {}).empty());

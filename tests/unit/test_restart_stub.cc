@@ -123,7 +123,7 @@ std::uint32_t size_of(const T& list) {
                               .fd_of = [](std::uint32_t) { return -1; },
                               .shared = shared,
                               .context_fds = context_fds,
-                              .mappable = {}};
+                              .mapped = {}};
   MemoryPlan memory = plan_memory(input, area, space);
   memory.after_reads.append(script.process);
 

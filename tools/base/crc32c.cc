@@ -41,6 +41,7 @@ std::uint32_t crc32c(std::span<const std::byte> data, std::uint32_t crc) {
     std::memcpy(&word, data.data(), sizeof(word));
     word ^= crc;
     crc = 0;
+#pragma GCC unroll 8
     for (std::size_t i = 0; i < kSlices; ++i) crc ^= kTables[kSlices - 1 - i][(word >> (8 * i)) & 0xff];
     data = data.subspan(kSlices);
   }

@@ -405,26 +405,30 @@ std::vector<PageRange> sorted_ranges(const std::vector<Chunk>& chunks, std::uint
   for (const Chunk& chunk : chunks)
     for (const cryo_page_run& run : chunk.runs)
       ranges.push_back({chunk.kind, chunk.object, run.start, run.start + run.nr_pages * page});
-  std::sort(ranges.begin(), ranges.end(), [](const PageRange& a, const PageRange& b) {
+  const auto before = [](const PageRange& a, const PageRange& b) {
     return std::tie(a.kind, a.object, a.start) < std::tie(b.kind, b.object, b.start);
-  });
+  };
+  // With one process they are, mostly; and there can be millions.
+  if (!std::is_sorted(ranges.begin(), ranges.end(), before)) std::sort(ranges.begin(), ranges.end(), before);
   return ranges;
 }
 
-// Whether VMAs, without a hole between them, hold the range.
-bool mapped(const Mm& mm, const PageRange& range) {
+// Whether VMAs, without a hole between them, hold the range. `last` has held another, and is likely to hold this.
+bool mapped(const Mm& mm, const PageRange& range, const cryo_vma*& last) {
+  if (last != nullptr && last->start <= range.start && range.end <= last->end) return true;
   auto vma = std::upper_bound(mm.vmas.begin(), mm.vmas.end(), range.start,
                               [](std::uint64_t start, const cryo_vma& v) { return start < v.end; });
   std::uint64_t reached = range.start;
   for (; vma != mm.vmas.end() && vma->start <= reached; ++vma) {
     reached = vma->end;
+    last = &*vma;
     if (reached >= range.end) return true;
   }
   return false;
 }
 
-bool inside(const Context& context, const PageRange& range) {
-  if (range.kind == CRYO_PAGES_MM) return mapped(context.mm(range.object), range);
+bool inside(const Context& context, const PageRange& range, const cryo_vma*& last) {
+  if (range.kind == CRYO_PAGES_MM) return mapped(context.mm(range.object), range, last);
   if (range.kind > CRYO_PAGES_TMPFS) return true;  // a later version's: named as an obstacle already
   const std::uint64_t page = context.header.page_size;
   const std::uint64_t size = range.kind == CRYO_PAGES_INODE
@@ -436,14 +440,16 @@ bool inside(const Context& context, const PageRange& range) {
 // `of`: what the ranges have, other than their bytes.
 void check_ranges(const Staging& staging, const Context& context, const std::vector<PageRange>& ranges,
                   const char* of) {
+  const cryo_vma* vma = nullptr;  // of the object
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const PageRange& range = ranges[i];
+    if (i > 0 && !range.same_object(ranges[i - 1])) vma = nullptr;
     const char* what = range.kind == CRYO_PAGES_MM      ? "memory"
                        : range.kind == CRYO_PAGES_INODE ? "inode"
                                                         : "file";
     if (i > 0 && range.same_object(ranges[i - 1]) && range.start < ranges[i - 1].end)
       inconsistent(staging, "{}page {:#x} of {} {} comes twice", of, range.start, what, range.object);
-    if (!inside(context, range))
+    if (!inside(context, range, vma))
       inconsistent(staging, "{}pages {:#x}-{:#x} are outside of {} {}", of, range.start, range.end, what,
                    range.object);
   }

@@ -133,6 +133,7 @@ struct PageChunk {
   std::uint64_t nr_pages = 0;
   std::uint64_t data_offset = 0;  // of the first page's bytes from the start of the context that has them
   std::uint64_t bytes = 0;        // nr_pages * page size
+  std::uint32_t padding = 0;      // bytes right before them, which are zero
   std::uint32_t checksum = 0;     // of these bytes, of the kind that section_flags say
   std::uint16_t section_flags = 0;
   bool copy = false;           // of pages of a chunk before it, which has the bytes: one run, no checksum

@@ -50,6 +50,11 @@ class Payload {
     if (count * record_size != bytes.size())
       damaged("{} records of {} bytes do not fill its {} bytes", count, record_size, bytes.size());
     std::vector<T> result;
+    if (record_size == sizeof(T)) {  // of pages there can be millions
+      result.resize(count);
+      if (count != 0) std::memcpy(result.data(), bytes.data(), bytes.size());
+      return result;
+    }
     result.reserve(count);
     for (std::uint64_t i = 0; i < count; ++i)
       result.push_back(grown<T>(bytes.subspan(i * record_size, record_size)));

@@ -126,10 +126,10 @@ class Reader {
   void take(const Section& section) {
     remember(section);
     const std::uint16_t type = section.head.type;
-    if (const ParseFunction parse = parser_for(type))
-      parse(staging_, Payload(scanner_, section));
-    else if (type == CRYO_SEC_PAGES)
+    if (type == CRYO_SEC_PAGES)  // most of them
       take_pages(section);
+    else if (const ParseFunction parse = parser_for(type))
+      parse(staging_, Payload(scanner_, section));
     else if (type == CRYO_SEC_PAGE_DATA)
       scanner_.damaged(section, "no PAGES section before it");
     else if (type == CRYO_SEC_END)
@@ -149,6 +149,7 @@ class Reader {
     if (data.head.length != chunk.bytes || data.head.fixed_len != 0)
       scanner_.damaged(data, "{} bytes instead of {}", data.head.length, chunk.bytes);
     chunk.data_offset = data.payload;
+    chunk.padding = data.head.pad;
     chunk.checksum = data.head.crc;
     chunk.section_flags = data.head.flags;
     page_bytes_ += chunk.bytes;
@@ -218,6 +219,9 @@ Context read_context(const Source& source, const ReadOptions& options) {
 
 void verify_pages(const Source& source, const PageChunk& chunk) {
   if (chunk.copy || chunk.ancestor != 0) return;  // another chunk's are its; see Chain
+  if (!has_zeros(source, chunk.data_offset - chunk.padding, chunk.padding))
+    fail(EBADMSG, "{}: byte {}: PAGE_DATA: the padding before its payload is not zero", source.name(),
+         chunk.data_offset - chunk.padding);
   if (checksum_of(source, chunk.data_offset, chunk.bytes, chunk.section_flags) != chunk.checksum)
     fail(EBADMSG, "{}: byte {}: PAGE_DATA: wrong checksum", source.name(), chunk.data_offset);
 }

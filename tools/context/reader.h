@@ -8,8 +8,8 @@
 namespace cryo {
 
 struct ReadOptions {
-  // Compare the CRCs of the page data too, which reads the whole file.  Without it, verify_pages()
-  // can be called for each chunk when its data are needed.
+  // Look at the page data too, and at the padding before them, which reads the whole file.  Without it,
+  // verify_pages() can be called for each chunk when its data are needed.
   bool verify_pages = true;
 
   // For display: unknown required sections and ro_compat bits become Context::obstacles instead of
@@ -21,8 +21,8 @@ struct ReadOptions {
 };
 
 // Reads all sections in one pass.  A Context that is returned has been checked:
-//  - header, section and (optionally) page checksums; nothing after END; padding is zero; the index
-//    and the totals of END agree with the sections found;
+//  - header, section and (optionally) page checksums; nothing after END; padding is zero (that of page data
+//    optionally); the index and the totals of END agree with the sections found;
 //  - at least one process; pids positive and unique; each process has its mm, its leader as the first
 //    thread and as many threads as it says; each thread has register sets;
 //  - ids (mm, inode, file) are not 0, are unique, and whatever refers to one finds it; the sections
@@ -40,7 +40,7 @@ struct ReadOptions {
 // offset and the section.
 [[nodiscard]] Context read_context(const Source& source, const ReadOptions& options = {});
 
-// Compares the CRC of one chunk's data; throws Error (EBADMSG).
+// Compares the checksum of one chunk's data, and the padding before them with zeros; throws Error (EBADMSG).
 void verify_pages(const Source& source, const PageChunk& chunk);
 
 // Of all chunks but those that are left out, by several threads.

@@ -100,7 +100,7 @@ Section SectionScanner::next() {
       section.head.length > left - sizeof(section.head) - section.head.pad)
     fail(EBADMSG, "{} is cut: ends at byte {} without an end mark, inside the {} that starts at byte {}",
          source_.name(), source_.size(), section_name(section.head.type), section.offset);
-  check_padding(section);
+  if (section.head.type != CRYO_SEC_PAGE_DATA) check_padding(section);
   position_ = section.end();
   ++count_;
   return section;
@@ -121,17 +121,9 @@ void SectionScanner::check_section(const Section& section) const {
     damaged(section, "reserved fields of its header are not zero");
 }
 
-// Each section of page data has nearly a page of it: with many gigabytes this is most of what is looked at.
 void SectionScanner::check_padding(const Section& section) const {
-  static constexpr std::array<std::byte, kMinPage> kZeros{};
-  std::array<std::byte, kMinPage> block;
-  for (std::uint64_t left = section.head.pad; left != 0;) {
-    const auto part = std::span(block).first(std::min<std::uint64_t>(left, block.size()));
-    window_.read(section.payload - left, part);
-    if (std::memcmp(part.data(), kZeros.data(), part.size()) != 0)
-      damaged(section, "the padding before its payload is not zero");
-    left -= part.size();
-  }
+  if (!has_zeros(source_, section.payload - section.head.pad, section.head.pad))
+    damaged(section, "the padding before its payload is not zero");
 }
 
 Bytes SectionScanner::payload(const Section& section) const {
@@ -148,6 +140,19 @@ void SectionScanner::check_payload(const Section& section) const {
   if (options_.check_crcs &&
       checksum_of(source_, section.payload, section.head.length, section.head.flags) != section.head.crc)
     damaged(section, "wrong checksum");
+}
+
+bool has_zeros(const Source& source, std::uint64_t offset, std::uint64_t length) {
+  static constexpr std::array<std::byte, kMinPage> kZeros{};
+  std::array<std::byte, kMinPage> block;
+  while (length != 0) {
+    const auto part = std::span(block).first(std::min<std::uint64_t>(length, block.size()));
+    source.read(offset, part);
+    if (std::memcmp(part.data(), kZeros.data(), part.size()) != 0) return false;
+    offset += part.size();
+    length -= part.size();
+  }
+  return true;
 }
 
 std::uint32_t checksum_of(const Source& source, std::uint64_t offset, std::uint64_t length,

@@ -39,7 +39,8 @@ class SectionScanner {
   // Number of sections that next() has returned.
   [[nodiscard]] std::uint64_t count() const { return count_; }
 
-  // The section at position(), header and padding checked; position() is behind it then.
+  // The section at position(), header and padding checked, but for the padding of page data, which is left to
+  // who reads those: with many gigabytes it is most of what would be looked at. position() is behind it then.
   [[nodiscard]] Section next();
   // Its payload, checked; for the small ones (everything but page data).
   [[nodiscard]] Bytes payload(const Section& section) const;
@@ -66,6 +67,9 @@ class SectionScanner {
   std::uint64_t position_ = 0;
   std::uint64_t count_ = 0;
 };
+
+// Of a part of a source: are all of its bytes zero?
+[[nodiscard]] bool has_zeros(const Source& source, std::uint64_t offset, std::uint64_t length);
 
 // Of a part of a source, see checksum.h.
 [[nodiscard]] std::uint32_t checksum_of(const Source& source, std::uint64_t offset, std::uint64_t length,

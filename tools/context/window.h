@@ -22,7 +22,7 @@ class Window {
 
  private:
   [[nodiscard]] bool holds(std::uint64_t offset, std::size_t size) const;
-  void move_to(std::uint64_t offset);
+  void move_to(std::uint64_t offset, std::uint64_t least);
 
   const Source& source_;
   std::unique_ptr<std::byte[]> bytes_;  // room for the most that is read at once

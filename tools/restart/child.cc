@@ -192,7 +192,7 @@ MemoryPlan Child::plan_own_memory(StubArea& area, AddressSpace& space) {
                               input_.context_fds,
                               input_.handle_fd,
                               input_.shared_life.areas,
-                              input_.mappable,
+                              input_.mapped.at(process_.head.mm),
                               input_.options.populate};
   return plan_memory(input, area, space);
 }

@@ -39,7 +39,7 @@ struct ChildInput {
   stub::Report* report = nullptr;
   std::size_t report_size = 0;  // bytes, with its slots
   const SharedLife& shared_life;
-  const MappableFiles& mappable;
+  const MappedMemory& mapped;
   const std::set<std::size_t>& of_exited_leaders;  // those whose parent's first thread has exited
 };
 

@@ -18,6 +18,8 @@ void read_page(const Context& context, const Chain& chain, std::uint32_t mm, std
                std::span<std::byte> to) {
   for (const PageChunk& chunk : context.pages) {
     if (chunk.kind != CRYO_PAGES_MM || chunk.object != mm) continue;
+    const cryo_page_run& last = chunk.runs.back();
+    if (address < chunk.runs.front().start || address >= last.start + last.nr_pages * to.size()) continue;
     std::uint64_t offset = chunk.data_offset;
     for (const cryo_page_run& run : chunk.runs) {
       const std::uint64_t bytes = run.nr_pages * to.size();

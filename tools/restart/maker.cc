@@ -160,7 +160,7 @@ void Maker::live(std::size_t node) {
                            input_.report,
                            input_.report_size,
                            life,
-                           *input_.mappable,
+                           *input_.mapped,
                            of_exited_leaders_};
     become(child, index, node);
   } catch (const std::exception& error) {

@@ -27,7 +27,7 @@ struct MakerInput {
   stub::Report* report = nullptr;  // with a slot per node
   std::size_t report_size = 0;
   pid_t coordinator = 0;
-  const MappableFiles* mappable = nullptr;
+  const MappedMemory* mapped = nullptr;
 };
 
 // In a child of cr_restart; does not return. The maker exits with status 0 when all processes are forked.

@@ -48,6 +48,12 @@ std::optional<PageData> mappable(const Context& context, const PageChunk& chunk,
   return data;
 }
 
+// The first VMA that ends behind the address.
+std::vector<cryo_vma>::const_iterator vma_at(const Mm& mm, std::uint64_t start) {
+  return std::upper_bound(mm.vmas.begin(), mm.vmas.end(), start,
+                          [](std::uint64_t address, const cryo_vma& vma) { return address < vma.end; });
+}
+
 bool is_of(const Mm& mm, const PageChunk& chunk) {
   return chunk.kind == CRYO_PAGES_MM && chunk.object == mm.id;
 }
@@ -63,10 +69,16 @@ std::vector<Use> uses_of(const Context& context, const Mm& mm, const MappableFil
   for (const PageChunk& chunk : context.pages) {
     if (!is_of(mm, chunk)) continue;
     const bool odd = !mappable(context, chunk, files);
-    for (const PagePiece& piece : pieces_of(context, mm, chunk)) {
-      uses[piece.vma].bytes += piece.nr_pages * context.header.page_size;
-      uses[piece.vma].odd |= odd;
+    const auto use = [&](std::size_t vma, std::uint64_t bytes) {
+      uses[vma].bytes += bytes;
+      uses[vma].odd |= odd;
+    };
+    if (const std::optional<std::size_t> vma = only_vma_of(context, mm, chunk)) {
+      use(*vma, chunk.bytes);
+      continue;
     }
+    for (const PagePiece& piece : pieces_of(context, mm, chunk))
+      use(piece.vma, piece.nr_pages * context.header.page_size);
   }
   return uses;
 }
@@ -80,9 +92,10 @@ class AreaBuilder {
   }
 
   [[nodiscard]] MappedArea finish(std::uint64_t page_size) {
-    std::sort(parts_.begin(), parts_.end(),
-              [](const Part& a, const Part& b) { return a.piece.start < b.piece.start; });
+    const auto before = [](const Part& a, const Part& b) { return a.piece.start < b.piece.start; };
+    if (!std::is_sorted(parts_.begin(), parts_.end(), before)) std::sort(parts_.begin(), parts_.end(), before);
     MappedArea area;
+    area.runs.reserve(parts_.size());
     for (const Part& part : parts_)
       area.runs.push_back({part.piece.start, part.piece.offset,
                            static_cast<std::uint32_t>(part.piece.nr_pages), chunk_of(area, part, page_size)});
@@ -99,6 +112,10 @@ class AreaBuilder {
   // Where pages have been written to since, what is left of a section is in several runs.
   std::uint32_t chunk_of(MappedArea& area, const Part& part, std::uint64_t page_size) {
     const PageData& data = part.data;
+    if (!area.runs.empty()) {
+      const std::uint32_t last = area.runs.back().chunk;
+      if (area.chunks[last].offset == data.offset && area.chunks[last].file == part.file) return last;
+    }
     const auto [known, is_new] =
         chunks_.try_emplace({part.file, data.offset}, static_cast<std::uint32_t>(area.chunks.size()));
     if (is_new)
@@ -127,7 +144,7 @@ std::vector<cryo_map_range> used_of(const Mm& mm, const cryo_vma& vma, std::uint
   return ranges;
 }
 
-void drop_too_large(std::map<std::size_t, MappedArea>& areas) {
+void drop_too_large(MappedAreas& areas) {
   std::erase_if(areas, [](const auto& entry) {
     return entry.second.runs.size() > CRYO_MAP_MAX_RUNS || entry.second.chunks.size() > CRYO_MAP_MAX_CHUNKS;
   });
@@ -135,15 +152,21 @@ void drop_too_large(std::map<std::size_t, MappedArea>& areas) {
 
 }  // namespace
 
+std::optional<std::size_t> only_vma_of(const Context& context, const Mm& mm, const PageChunk& chunk) {
+  const std::uint64_t start = chunk.runs.front().start;
+  const cryo_page_run& last = chunk.runs.back();
+  const auto vma = vma_at(mm, start);
+  if (vma == mm.vmas.end() || last.start + last.nr_pages * context.header.page_size > vma->end) return {};
+  return static_cast<std::size_t>(vma - mm.vmas.begin());
+}
+
 std::vector<PagePiece> pieces_of(const Context& context, const Mm& mm, const PageChunk& chunk) {
   const std::uint64_t page = context.header.page_size;
   std::vector<PagePiece> pieces;
   std::uint64_t offset = chunk.data_offset;
   for (const cryo_page_run& run : chunk.runs) {
     const std::uint64_t end = run.start + run.nr_pages * page;
-    auto vma =
-        std::upper_bound(mm.vmas.begin(), mm.vmas.end(), run.start,
-                         [](std::uint64_t address, const cryo_vma& other) { return address < other.end; });
+    auto vma = vma_at(mm, run.start);
     for (std::uint64_t at = run.start; at < end && vma != mm.vmas.end(); ++vma) {
       const std::uint64_t stop = std::min<std::uint64_t>(end, vma->end);
       pieces.push_back(
@@ -155,9 +178,8 @@ std::vector<PagePiece> pieces_of(const Context& context, const Mm& mm, const Pag
   return pieces;
 }
 
-std::map<std::size_t, MappedArea> mapped_areas(const Context& context, const Mm& mm,
-                                               const MappableFiles& files) {
-  std::map<std::size_t, MappedArea> areas;
+MappedAreas mapped_areas(const Context& context, const Mm& mm, const MappableFiles& files) {
+  MappedAreas areas;
   if (files.empty()) return areas;
   std::map<std::size_t, AreaBuilder> builders;
   const std::vector<Use> uses = uses_of(context, mm, files);
@@ -179,21 +201,33 @@ std::map<std::size_t, MappedArea> mapped_areas(const Context& context, const Mm&
   return areas;
 }
 
-ChunkSet chunks_left_to_module(const Context& context, const MappableFiles& files) {
+MappedMemory mapped_memory(const Context& context, const MappableFiles& files) {
+  MappedMemory memory;
+  for (const auto& [id, mm] : context.mms) memory.emplace(id, mapped_areas(context, mm, files));
+  return memory;
+}
+
+bool is_mapped(const Context& context, const Mm& mm, const PageChunk& chunk, const MappedAreas& areas) {
+  if (const std::optional<std::size_t> vma = only_vma_of(context, mm, chunk)) return areas.contains(*vma);
+  const std::vector<PagePiece> pieces = pieces_of(context, mm, chunk);
+  return std::all_of(pieces.begin(), pieces.end(),
+                     [&](const PagePiece& piece) { return areas.contains(piece.vma); });
+}
+
+ChunkSet chunks_left_to_module(const Context& context, const MappedMemory& mapped) {
   ChunkSet left(context.pages.size());
   std::set<std::uint64_t> read;  // for a copy
   for (const PageChunk& chunk : context.pages)
     if (chunk.copy) read.insert(chunk.data_offset);
-  for (const auto& [id, mm] : context.mms) {
-    const std::map<std::size_t, MappedArea> areas = mapped_areas(context, mm, files);
+  for (const auto& [id, areas] : mapped) {
+    if (areas.empty()) continue;
+    const Mm& mm = context.mm(id);
     for (std::size_t i = 0; i < context.pages.size(); ++i) {
       const PageChunk& chunk = context.pages[i];
-      if (!is_of(mm, chunk) || areas.empty()) continue;
-      const std::vector<PagePiece> pieces = pieces_of(context, mm, chunk);
+      if (!is_of(mm, chunk)) continue;
       const auto copied = read.lower_bound(chunk.data_offset);
       left[i] = (chunk.ancestor != 0 || copied == read.end() || *copied >= chunk.data_offset + chunk.bytes) &&
-                std::all_of(pieces.begin(), pieces.end(),
-                            [&](const PagePiece& piece) { return areas.contains(piece.vma); });
+                is_mapped(context, mm, chunk, areas);
     }
   }
   return left;

@@ -5,7 +5,9 @@
 
 #include <cryo/map.h>
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "context/chain.h"
@@ -40,12 +42,26 @@ struct PagePiece {
 // In the order of the bytes.  Of memory, not of files.
 [[nodiscard]] std::vector<PagePiece> pieces_of(const Context& context, const Mm& mm, const PageChunk& chunk);
 
-// By index of the VMA: private anonymous memory with nothing special about it that has so much in the context
-// that it pays, all of it in files that the module has.
-[[nodiscard]] std::map<std::size_t, MappedArea> mapped_areas(const Context& context, const Mm& mm,
-                                                             const MappableFiles& files);
+// Index of the one that has all pages of the chunk; nothing: several have.
+[[nodiscard]] std::optional<std::size_t> only_vma_of(const Context& context, const Mm& mm,
+                                                     const PageChunk& chunk);
+
+// By index of the VMA.
+using MappedAreas = std::map<std::size_t, MappedArea>;
+
+// Of all memory of a job, by id of the mm.
+using MappedMemory = std::map<std::uint32_t, MappedAreas>;
+
+// Private anonymous memory with nothing special about it that has so much in the context that it pays, all of it
+// in files that the module has.
+[[nodiscard]] MappedAreas mapped_areas(const Context& context, const Mm& mm, const MappableFiles& files);
+[[nodiscard]] MappedMemory mapped_memory(const Context& context, const MappableFiles& files);
+
+// Are all of its pages?
+[[nodiscard]] bool is_mapped(const Context& context, const Mm& mm, const PageChunk& chunk,
+                             const MappedAreas& areas);
 
 // Those whose checksums the module compares, because it alone uses their bytes.
-[[nodiscard]] ChunkSet chunks_left_to_module(const Context& context, const MappableFiles& files);
+[[nodiscard]] ChunkSet chunks_left_to_module(const Context& context, const MappedMemory& mapped);
 
 }  // namespace cryo

@@ -59,10 +59,9 @@ class Planner {
       : input_(input), vmas_(input.mm.vmas), area_(area), space_(space), filled_(vmas_.size()) {}
 
   MemoryPlan plan() {
-    mapped_ = mapped_areas(input_.context, input_.mm, input_.mappable);
     mark_filled();
     clear();
-    for (const auto& [index, mapped] : mapped_) plan_mapped(static_cast<std::uint32_t>(index), mapped);
+    for (const auto& [index, mapped] : input_.mapped) plan_mapped(static_cast<std::uint32_t>(index), mapped);
     take_keys();
     plan_segments();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_map(i);
@@ -124,7 +123,6 @@ class Planner {
   const std::vector<cryo_vma>& vmas_;
   StubArea& area_;
   AddressSpace& space_;
-  std::map<std::size_t, MappedArea> mapped_;     // by index of the VMA: what the module brings
   std::vector<bool> filled_;                     // the VMA gets contents from the context, by reading
   std::map<SegmentUse, AddressRange> segments_;  // where a System V segment is attached for a while
   std::map<std::size_t, AddressRange> fillers_;  // by index of the VMA: where its contents are read first
@@ -137,7 +135,7 @@ void Planner::mark_filled() {
   for (const PageChunk& chunk : input_.context.pages) {
     if (chunk.kind != CRYO_PAGES_MM || chunk.object != input_.mm.id) continue;
     for (const PagePiece& piece : pieces_of(input_.context, input_.mm, chunk))
-      filled_[piece.vma] = !mapped_.contains(piece.vma);
+      filled_[piece.vma] = !input_.mapped.contains(piece.vma);
   }
   // To set tags takes the right to write. Those of shared memory the maker has set.
   for (std::size_t i = 0; i < vmas_.size(); ++i)
@@ -363,7 +361,7 @@ void Planner::fill_shadow_stacks() {
 }
 
 void Planner::plan_map(std::uint32_t index) {
-  if (mapped_.contains(index)) return;
+  if (input_.mapped.contains(index)) return;
   if (vmas_[index].flags & CRYO_VMA_SHADOW_STACK) return plan_shadow_stack(index);
   const cryo_vma& vma = vmas_[index];
   int flags = MAP_FIXED_NOREPLACE;
@@ -415,9 +413,10 @@ std::uint64_t Planner::place_of(const PagePiece& piece) {
 
 void Planner::add_read(const PageChunk& chunk) {
   const std::uint64_t page = input_.context.header.page_size;
+  if (is_mapped(input_.context, input_.mm, chunk, input_.mapped)) return;
   bool begun = false;
   for (const PagePiece& piece : pieces_of(input_.context, input_.mm, chunk)) {
-    if (mapped_.contains(piece.vma)) {
+    if (input_.mapped.contains(piece.vma)) {
       begun = false;
       continue;
     }

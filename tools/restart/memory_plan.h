@@ -35,7 +35,7 @@ struct MemoryPlanInput {
   const std::vector<int>& context_fds;  // by PageChunk::ancestor
   int handle_fd = -1;                   // restart handle, through which rings of io_uring are mapped
   std::vector<AddressRange> kept{};     // besides the stub area: of others who share the memory
-  const MappableFiles& mappable;        // large areas come from them when they are used first
+  const MappedAreas& mapped;            // come from the context when they are used first
   bool populate = true;                 // and in the background, before that
 };
 

@@ -163,7 +163,7 @@ class Restart::Attempt {
   FanotifyGroups fanotify_;  // of which the guardian has no descriptors
   Subreaper subreaper_;
   pid_t maker_ = -1;
-  MappableFiles mappable_;
+  MappedMemory mapped_;
   bool succeeded_ = false;
 };
 
@@ -223,18 +223,18 @@ bool Restart::Attempt::hand_over(std::uint32_t number) {
 
 // What the module cannot map from is read, as without the option.
 void Restart::Attempt::hand_over_files() {
-  if (!restart_.options_.map) return;
-  mappable_.resize(1 + context_.ancestors.size());
-  for (std::uint32_t i = 0; i < mappable_.size(); ++i) {
-    mappable_[i].mapped = hand_over(i);
-    if (i != 0 && mappable_[i].mapped) mappable_[i].sections = page_data_of(restart_.chain_.numbered(i));
+  MappableFiles files(restart_.options_.map ? 1 + context_.ancestors.size() : 0);
+  for (std::uint32_t i = 0; i < files.size(); ++i) {
+    files[i].mapped = hand_over(i);
+    if (i != 0 && files[i].mapped) files[i].sections = page_data_of(restart_.chain_.numbered(i));
   }
+  mapped_ = mapped_memory(context_, files);
 }
 
 // The module looks at the checksums of what it alone uses, each before the first of its pages is used.
 void Restart::Attempt::verify_what_is_read() const {
   if (!restart_.options_.map) return;  // all has been, by who read it
-  const ChunkSet left = chunks_left_to_module(context_, mappable_);
+  const ChunkSet left = chunks_left_to_module(context_, mapped_);
   verify_pages(restart_.chain_.own(), context_.pages, left);
   restart_.chain_.verify(context_, left);
 }
@@ -248,7 +248,7 @@ void Restart::Attempt::start_maker(const Findings& findings) {
   input.report = report_.get();
   input.report_size = report_.size();
   input.coordinator = ::getpid();
-  input.mappable = &mappable_;
+  input.mapped = &mapped_;
   const ForkRequest request{.exit_signal = SIGCHLD, .report = report_.get()};
   const std::set<pid_t> wanted = ids_of_job();
   for (;;) {
