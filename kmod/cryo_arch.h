@@ -170,6 +170,18 @@ long cryo_arch_continue_timed(u32 nr, s64 remaining_ns);
 void cryo_arch_flush_tlb(struct mm_struct *mm);
 
 /*
+ * Pages in common (map_share.c), on top of snapshots.  An architecture that has what they take says so in park_arch.h:
+ *
+ *	#define CRYO_ARCH_SHARE	1
+ *
+ * and enters @value, of an ordinary page that is not executable, into the empty entry @pte. With the lock of the table held.
+ */
+#ifndef CRYO_ARCH_SHARE
+#define CRYO_ARCH_SHARE	0
+#endif
+void cryo_arch_set_pte(struct mm_struct *mm, unsigned long addr, pte_t *pte, pte_t value);
+
+/*
  * What a process has used (used.c): has a processor noted in the present entry @pte, of the page at @addr, that
  * it was used?  The note is taken away; others that processors make meanwhile stay.  With the lock of the table held,
  * for one entry after the other, and after all else that is to be changed in it.

@@ -50,8 +50,20 @@ struct cryo_map_bits {
 	unsigned long end;
 };
 
+/* What tells an area of a context from all others. */
+struct cryo_map_key {
+	dev_t dev;
+	u64 ino;
+	kuid_t uid;			/* who has restarted it */
+	u64 offset;			/* of its first page in the file */
+	unsigned long start;		/* its address */
+	unsigned long base;		/* vm_pgoff of its first page */
+	unsigned long bits;		/* pages in the file */
+};
+
 struct cryo_map_table {
 	struct kref ref;
+	struct cryo_map_key key;
 	struct cryo_map_source **sources;	/* by number: counted those that chunks are of, others NULL */
 	u32 nr_sources;
 	unsigned long base;		/* vm_pgoff of the area's first page */
@@ -69,6 +81,7 @@ struct cryo_map_table {
 	u32 nr_runs;
 	u32 nr_chunks;
 	u32 nr_first;
+	struct cryo_map_bits tried;	/* of these bits, what others have has come; under mmap_lock */
 	struct work_struct look_ahead;	/* has a reference while it is queued */
 	u32 behind;			/* the chunk behind which that looks; U32_MAX: it never has */
 	unsigned long behind_bit;	/* a bit of @first that is in it; @bits: it goes by number */
@@ -106,6 +119,7 @@ struct cryo_map_mm {
 	struct kref ref;
 	struct list_head node;		/* in a list of all */
 	struct mm_struct *mm;		/* mmgrab() */
+	struct pid *owner;		/* counted: the process */
 	struct mmu_notifier notifier;
 	spinlock_t lock;		/* protects @vmas */
 	struct list_head vmas;		/* of struct cryo_map_vma; changed with mmap_lock, too, while @mm has users */
@@ -113,7 +127,7 @@ struct cryo_map_mm {
 	struct cryo_map_vma *used;	/* where the process has last waited for a page, or NULL; under mmap_lock */
 	bool first_over;		/* all pages that come first have come; under mmap_lock */
 	bool populates;			/* in the background, from when the process goes on */
-	struct work_struct populate;
+	struct delayed_work populate;
 	struct work_struct end;
 };
 
@@ -160,6 +174,35 @@ int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32
 			  unsigned long addr, bool waits);
 void cryo_map_populate(struct work_struct *work);
 void cryo_map_start(void);
+
+/* ---- map_places.c: who has the same areas ---- */
+
+#define CRYO_MAP_PEERS	4U	/* who are asked for a page, the oldest first */
+
+void cryo_map_places_init(void);
+void cryo_map_places_exit(void);
+void cryo_map_key_set(struct cryo_map_table *t, unsigned long start, unsigned long base);
+void cryo_map_note_place(struct cryo_map_mm *map, struct cryo_map_table *t);
+void cryo_map_note_coming(struct cryo_map_mm *map, bool coming);
+bool cryo_map_comes_elsewhere(struct cryo_map_mm *map);
+bool cryo_map_has_peers(struct cryo_map_mm *map, struct cryo_map_table *t);
+int cryo_map_lock_to_join(struct cryo_map_mm *map, struct cryo_map_table *t,
+			  struct mm_struct **peer);
+void cryo_map_unlock_joined(struct cryo_map_mm *map, struct mm_struct *peer);
+void cryo_map_join(struct cryo_map_vma *v, struct mm_struct *peer);
+bool cryo_map_is_in_place(struct vm_area_struct *vma, unsigned long addr, unsigned long pgoff);
+unsigned int cryo_map_find_peers(struct cryo_map_mm *map, const struct cryo_map_key *key,
+				 struct pid **peers);
+void cryo_map_put_peers(struct pid **peers, unsigned int n);
+struct mm_struct *cryo_map_memory_of(struct pid *pid);
+
+/* ---- map_share.c: pages that several restarts have in common ---- */
+
+#define CRYO_MAP_BATCH	128U	/* pages for which locks are held at a time */
+
+bool cryo_map_has_table(struct mm_struct *mm, unsigned long addr);
+void cryo_map_share(struct cryo_map_mm *map, struct cryo_map_table *t, unsigned long bit,
+		    unsigned long addr, unsigned int nr, bool patient);
 
 /* ---- restart_map.c ---- */
 

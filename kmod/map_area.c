@@ -17,6 +17,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pagemap.h>
+#include <linux/pid.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/userfaultfd_k.h>
@@ -305,6 +306,7 @@ void cryo_map_end(struct work_struct *work)
 	mutex_unlock(&maps_lock);
 	mmu_notifier_unregister(&map->notifier, map->mm);
 	mmdrop(map->mm);
+	put_pid(map->owner);
 	kfree(map);
 	/* The queue is emptied before the module goes. */
 	module_put(THIS_MODULE);
@@ -320,6 +322,7 @@ void cryo_map_put(struct cryo_map_mm *map)
 	kref_put(&map->ref, end_map);
 }
 
+/* @mm is the caller's. */
 static struct cryo_map_mm *make_map(struct mm_struct *mm)
 {
 	struct cryo_map_mm *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
@@ -330,7 +333,7 @@ static struct cryo_map_mm *make_map(struct mm_struct *mm)
 	kref_init(&map->ref);
 	spin_lock_init(&map->lock);
 	INIT_LIST_HEAD(&map->vmas);
-	INIT_WORK(&map->populate, cryo_map_populate);
+	INIT_DELAYED_WORK(&map->populate, cryo_map_populate);
 	INIT_WORK(&map->end, cryo_map_end);
 	map->mm = mm;
 	map->notifier.ops = &notifier_ops;
@@ -340,6 +343,7 @@ static struct cryo_map_mm *make_map(struct mm_struct *mm)
 		return ERR_PTR(err);
 	}
 	mmgrab(mm);
+	map->owner = get_pid(task_tgid(current));
 	__module_get(THIS_MODULE);
 	list_add_tail(&map->node, &maps);
 	return map;
@@ -377,6 +381,12 @@ static bool is_fresh(struct vm_area_struct *vma, const struct cryo_map *args)
 				  VM_LOCKONFAULT | VM_HUGETLB | VM_SPECIAL));
 }
 
+/* vm_pgoff of the next area of @map. */
+static unsigned long next_base(const struct cryo_map_mm *map)
+{
+	return PGOFF_BASE + ((unsigned long)READ_ONCE(map->nr_tables) << PGOFF_SHIFT);
+}
+
 static int add_locked(struct cryo_map_mm *map, struct cryo_map_vma *v, const struct cryo_map *args)
 {
 	struct vm_area_struct *vma = find_vma(map->mm, args->start);
@@ -389,7 +399,8 @@ static int add_locked(struct cryo_map_mm *map, struct cryo_map_vma *v, const str
 	if (map->nr_tables == MAX_TABLES)
 		return -ENOSPC;
 	cryo_vma_start_write(map->mm, args->start);
-	v->table->base = PGOFF_BASE + ((unsigned long)map->nr_tables++ << PGOFF_SHIFT);
+	v->table->base = next_base(map);
+	map->nr_tables++;
 	v->vma = vma;
 	vma->vm_pgoff = v->table->base;
 	vma->vm_private_data = v;
@@ -404,24 +415,29 @@ int cryo_map_add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct
 {
 	struct cryo_map_vma *v = kzalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
 	int err, incomplete = 0;
+	struct mm_struct *peer;
 
 	if (!v)
 		return -ENOMEM;
 	v->map = map;
 	v->table = t;
-	err = mmap_write_lock_killable(map->mm);
+	cryo_map_key_set(t, args->start, next_base(map));
+	err = cryo_map_lock_to_join(map, t, &peer);
 	if (!err) {
 		err = add_locked(map, v, args);
 		/* The area has them. */
 		if (!err) {
 			cryo_map_get(map);
 			cryo_map_table_get(t);
+			cryo_map_join(v, peer);
 			incomplete = cryo_anon_vma_prepare(v->vma);
 		}
-		mmap_write_unlock(map->mm);
+		cryo_map_unlock_joined(map, peer);
 	}
 	if (err)
 		kfree(v);
+	else
+		cryo_map_note_place(map, t);
 	return err ?: incomplete;
 }
 

@@ -17,13 +17,13 @@
 #include "map.h"
 #include "used.h"
 
-#define PAGE_BATCH	128	/* pages for which the lock is held at a time */
 #define AROUND	16	/* that come with one that was asked for; twice as many each time that it goes on behind them */
 #define NEAR	CRYO_PAGES_MAX	/* ... at most; the next one that is asked for is likely to be one of so many behind it */
 
 #define PATIENCE_US	200
 
 #define TURN	32	/* steps in the background, then it is another memory's turn */
+#define OTHERS_MS	10	/* until it is asked again whether others' pages have come */
 
 struct workqueue_struct *cryo_map_queue;
 static struct workqueue_struct *populate_queue;
@@ -39,6 +39,7 @@ int cryo_map_init(void)
 	if (!populate_queue)
 		return -ENOMEM;
 	cryo_map_queue = alloc_workqueue("cryo-map", WQ_UNBOUND, 0);
+	cryo_map_places_init();
 	if (cryo_map_queue)
 		return 0;
 	destroy_workqueue(populate_queue);
@@ -49,6 +50,7 @@ void cryo_map_exit(void)
 {
 	destroy_workqueue(populate_queue);
 	destroy_workqueue(cryo_map_queue);
+	cryo_map_places_exit();
 }
 
 /* What comes next in the background. */
@@ -225,7 +227,7 @@ int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned lon
 
 	cryo_vma_start_write(vma->vm_mm, vma->vm_start);
 	while (find_missing(v, start, end, &bit, &addr)) {
-		n = bring_some(v, bit, addr, end, PAGE_BATCH);
+		n = bring_some(v, bit, addr, end, CRYO_MAP_BATCH);
 		if (n < 0)
 			return n;
 		if (fatal_signal_pending(current))
@@ -268,50 +270,151 @@ static unsigned long next_window(const struct cryo_map_vma *v, unsigned long bit
 	return clamp_t(unsigned long, 2 * v->window, AROUND, NEAR);
 }
 
-/* The page of @addr, and some after it. Without a lock. @waits: the process, for this page. */
-int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
-			  unsigned long addr, bool waits)
+/* Pages in one table of page tables that others may have. */
+struct share {
+	struct cryo_map_table *t;	/* NULL: there are none */
+	unsigned long bit;
+	unsigned long addr;
+	unsigned long nr;
+};
+
+static void may_share(struct share *s, struct cryo_map_table *t, unsigned long bit,
+		      unsigned long addr, unsigned long most)
+{
+	struct cryo_map_table_run *run = cryo_map_run_of_bit(t, bit);
+	unsigned long room = (PMD_SIZE - (addr & ~PMD_MASK)) >> PAGE_SHIFT;
+
+	*s = (struct share){
+		.t = t,
+		.bit = bit,
+		.addr = addr,
+		.nr = min3(run->bit + run->nr_pages - bit, most, min(room, CRYO_MAP_BATCH)),
+	};
+}
+
+/* Of the pages that come with the one of @addr. */
+struct window {
+	unsigned long bit;
+	unsigned long end;		/* the bit after them; 0: not known yet */
+};
+
+static void find_window(struct cryo_map_vma *v, struct window *w, u32 chunk, unsigned long addr)
+{
+	struct cryo_map_table *t = v->table;
+	struct cryo_map_table_run *run;
+
+	w->bit = cryo_map_bit(t, cryo_map_page_of(v, addr));
+	w->end = w->bit;
+	v->used = w->bit;
+	if (test_bit(w->bit, t->settled))
+		return;
+	v->window = next_window(v, w->bit);
+	if (v->window > AROUND)
+		cryo_map_look_ahead(t, chunk, t->bits);
+	run = cryo_map_run_of_bit(t, w->bit);
+	w->end += min(v->window, run->bit + run->nr_pages - w->bit);
+}
+
+/*
+ * With the lock: some of those of the window that have not come. If others may have them, only the first one, and that
+ * only if it has no table of page tables, without which nothing can be had in common; the rest is for @share (NULL: none is).
+ */
+static long bring_window(struct cryo_map_mm *map, struct cryo_map_vma *v, struct window *w,
+			 unsigned long addr, struct share *share)
+{
+	struct cryo_map_table *t = v->table;
+	unsigned long bit = find_next_zero_bit(t->settled, w->end, w->bit);
+	unsigned long most = w->end - bit;
+	long n = 0;
+
+	addr += (bit - w->bit) << PAGE_SHIFT;
+	if (bit < w->end && share && cryo_map_has_peers(map, t)) {
+		most = cryo_map_has_table(map->mm, addr) ? 0 : 1;
+		if (w->end - bit > most)
+			may_share(share, t, bit + most, addr + (most << PAGE_SHIFT),
+				  w->end - bit - most);
+	}
+	if (most && bit < w->end)
+		n = bring_some(v, bit, addr, v->vma->vm_end, most);
+	v->used = bit + max(n, 0L);
+	return min(n, 0L);
+}
+
+/* The page of @addr, and some after it. Without a lock; @waits: the process, for this page. */
+static long bring_locked(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
+			 unsigned long addr, bool waits, struct window *w, struct share *share)
 {
 	struct vm_area_struct *vma;
 	struct cryo_map_vma *v;
-	unsigned long bit;
-	long n = 0;
-	int err;
+	long err = 0;
 
-	err = cryo_map_verify(t, chunk);
-	if (err)
-		return err;
 	if (mmap_write_lock_killable(map->mm))
 		return -EINTR;
 	vma = vma_lookup(map->mm, addr);
 	v = vma && cryo_map_is_ours(vma) ? vma->vm_private_data : NULL;
 	if (v && v->table == t) {
 		cryo_vma_start_write(map->mm, addr);
-		bit = cryo_map_bit(t, cryo_map_page_of(v, addr));
-		if (!test_bit(bit, t->settled)) {
-			v->window = next_window(v, bit);
-			if (v->window > AROUND)
-				cryo_map_look_ahead(t, chunk, t->bits);
-			n = bring_some(v, bit, addr, vma->vm_end, v->window);
-		}
-		v->used = bit + max(n, 0L);
+		if (!w->end)
+			find_window(v, w, chunk, addr);
+		err = bring_window(map, v, w, addr, share);
 		if (waits)
 			map->used = v;
 	}
 	mmap_write_unlock(map->mm);
-	return n < 0 ? n : 0;
+	return err;
+}
+
+/* The same, with what others have of them. */
+int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
+			  unsigned long addr, bool waits)
+{
+	struct window w = { };
+	struct share share = { };
+	int err;
+
+	err = cryo_map_verify(t, chunk) ?:
+	      bring_locked(map, t, chunk, addr, waits, &w, &share);
+	if (err || !share.t)
+		return err;
+	cryo_map_share(map, t, share.bit, share.addr, share.nr, false);
+	w.end = share.bit + share.nr;
+	return bring_locked(map, t, chunk, addr, waits, &w, NULL);
 }
 
 enum step { DONE, MORE };
 
 /*
- * Some more pages of any area; when there are none left, the areas become ordinary ones. Returns a step,
- * or an error. @verify: a chunk to be compared first, with a reference to its table.
+ * How many pages are to come from the context next, and not from others who may have them?  With *@share filled in, the
+ * others are to be asked before. That takes a table of page tables, which comes with a first page.
  */
-static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u32 *chunk)
+static unsigned long alone(struct cryo_map_mm *map, const struct choice *next, struct share *share)
+{
+	struct cryo_map_table *t = next->v->table;
+	unsigned long most = min_t(unsigned long, next->most, CRYO_MAP_BATCH);
+
+	if (!cryo_map_has_peers(map, t))
+		return most;
+	if (next->bit >= t->tried.start && next->bit < t->tried.end)
+		return min(most, t->tried.end - next->bit);
+	if (!cryo_map_has_table(map->mm, next->addr))
+		return 1;
+	may_share(share, t, next->bit, next->addr, most);
+	t->tried = (struct cryo_map_bits){ .start = next->bit, .end = next->bit + share->nr };
+	cryo_map_table_get(t);
+	return most;
+}
+
+/*
+ * Some more pages of any area; when there are none left, the areas become ordinary ones. Returns a step,
+ * or an error. @verify: a chunk to be compared first, with a reference to its table. @share: what others are to be
+ * asked for, likewise.
+ */
+static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u32 *chunk,
+		      struct share *share)
 {
 	struct cryo_map_table *t;
 	struct choice next;
+	unsigned long most;
 	long n;
 
 	if (!choose_next(map, &next)) {
@@ -326,9 +429,11 @@ static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u
 		*verify = t;
 		return MORE;
 	}
+	most = alone(map, &next, share);
+	if (share->t)
+		return MORE;
 	cryo_vma_start_write(map->mm, next.v->vma->vm_start);
-	n = bring_some(next.v, next.bit, next.addr, next.v->vma->vm_end,
-		       min_t(unsigned long, next.most, PAGE_BATCH));
+	n = bring_some(next.v, next.bit, next.addr, next.v->vma->vm_end, most);
 	if (n < 0)
 		return n;
 	/* That was not the process, see used.c. */
@@ -347,18 +452,35 @@ static int lock_politely(struct mm_struct *mm)
 static int one_step(struct cryo_map_mm *map)
 {
 	struct cryo_map_table *verify = NULL;
+	struct share share = { };
 	u32 chunk = 0;
 	int ret, err;
 
 	if (lock_politely(map->mm))
 		return -EINTR;
-	ret = bring_more(map, &verify, &chunk);
+	ret = bring_more(map, &verify, &chunk, &share);
 	mmap_write_unlock(map->mm);
+	if (share.t) {
+		cryo_map_share(map, share.t, share.bit, share.addr, share.nr, true);
+		cryo_map_table_put(share.t);
+	}
 	if (!verify)
 		return ret;
 	err = cryo_map_verify(verify, chunk);
 	cryo_map_table_put(verify);
 	return err ?: ret;
+}
+
+/* What is just coming into the memory of another process can be had in common when it has come. */
+static bool waits_for_others(struct cryo_map_mm *map)
+{
+	bool waits;
+
+	if (!mmget_not_zero(map->mm))
+		return false;
+	waits = cryo_map_comes_elsewhere(map);
+	mmput_async(map->mm);
+	return waits;
 }
 
 /*
@@ -367,18 +489,22 @@ static int one_step(struct cryo_map_mm *map)
  */
 void cryo_map_populate(struct work_struct *work)
 {
-	struct cryo_map_mm *map = container_of(work, struct cryo_map_mm, populate);
+	struct cryo_map_mm *map = container_of(work, struct cryo_map_mm, populate.work);
 	int step = MORE, n;
 
+	/* With the reference. */
+	if (waits_for_others(map) &&
+	    queue_delayed_work(populate_queue, &map->populate, msecs_to_jiffies(OTHERS_MS)))
+		return;
 	for (n = 0; n < TURN && step == MORE && mmget_not_zero(map->mm); n++) {
 		step = one_step(map);
 		/* Not here: it may be the last one, and the areas would go in the middle of it. */
 		mmput_async(map->mm);
 		cond_resched();
 	}
-	/* With the reference. */
-	if (n == TURN && step == MORE && queue_work(populate_queue, work))
+	if (n == TURN && step == MORE && queue_delayed_work(populate_queue, &map->populate, 0))
 		return;
+	cryo_map_note_coming(map, false);
 	cryo_map_put(map);
 }
 
@@ -410,6 +536,10 @@ void cryo_map_start(void)
 
 	if (IS_ERR_OR_NULL(map))
 		return;
-	if (!READ_ONCE(map->populates) || !queue_work(populate_queue, &map->populate))
-		cryo_map_put(map);
+	if (READ_ONCE(map->populates)) {
+		cryo_map_note_coming(map, true);
+		if (queue_delayed_work(populate_queue, &map->populate, 0))
+			return;
+	}
+	cryo_map_put(map);
 }

@@ -577,7 +577,7 @@ static int protect_vma(struct protect *p, const struct cryo_vma_record *vma)
 /* A second owner of the page tables, such as a virtual machine, would have to be told. */
 static int check_lone(struct protect *p)
 {
-	if (cryo_track_lone(p->track, p->mm))
+	if (cryo_track_lone(p->track, p->mm, NULL))
 		return 0;
 	return cryo_no_snapshot(p->c, p->s, "a device or virtual machine uses its memory");
 }

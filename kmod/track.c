@@ -239,7 +239,7 @@ static struct cryo_track *find_or_make(struct mm_struct *mm)
 	struct cryo_track *t = find_track(mm);
 	struct mmu_notifier *notifier;
 
-	if (t || cryo_mm_other_notifiers(mm, NULL))
+	if (t || cryo_mm_other_notifiers(mm, NULL, NULL))
 		return t;
 	notifier = mmu_notifier_get_locked(&track_ops, mm);
 	if (IS_ERR(notifier))
@@ -313,12 +313,15 @@ void cryo_track_end(struct cryo_capture *c, struct cryo_track *t, bool complete)
 	kvfree(old);
 }
 
-/* Is there nobody but @t (which may be NULL) who follows the page tables of @mm?  With mmap_lock for writing. */
-bool cryo_track_lone(struct cryo_track *t, struct mm_struct *mm)
+/*
+ * Is there nobody but @t (NULL: its account, if it has one) and @also (or NULL) who follows the page tables of @mm?  With
+ * mmap_lock, so that nobody comes to be the first.
+ */
+bool cryo_track_lone(struct cryo_track *t, struct mm_struct *mm, struct mmu_notifier *also)
 {
 	if (!t)
 		t = find_track(mm);
-	return !cryo_mm_other_notifiers(mm, t ? &t->notifier : NULL);
+	return !cryo_mm_other_notifiers(mm, t ? &t->notifier : NULL, also);
 }
 
 /* Number of the memory in the parent that it is compared with; 0: with none. */
@@ -448,7 +451,7 @@ void cryo_track_end(struct cryo_capture *c, struct cryo_track *t, bool complete)
 {
 }
 
-bool cryo_track_lone(struct cryo_track *t, struct mm_struct *mm)
+bool cryo_track_lone(struct cryo_track *t, struct mm_struct *mm, struct mmu_notifier *also)
 {
 	return true;
 }

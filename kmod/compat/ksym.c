@@ -48,6 +48,7 @@ static void *addr_put_files_struct;
 static void *addr_free_fs_struct;
 static void *addr_flush_tlb_range;
 static void *addr_anon_vma_prepare;
+static void *addr_anon_vma_clone;
 static void *addr_landlock_access;
 static void *addr_landlock_traceme;
 static bool landlock_is_asked;
@@ -104,6 +105,12 @@ static int no_anon_vma_prepare(struct vm_area_struct *vma)
 	return -EOPNOTSUPP;
 }
 
+/* So is this one. */
+static int no_anon_vma_clone(struct vm_area_struct *dst, struct vm_area_struct *src, int operation)
+{
+	return -EOPNOTSUPP;
+}
+
 static void no_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
 			       unsigned int stride_shift, bool freed_tables)
 {
@@ -133,6 +140,7 @@ DEFINE_STATIC_CALL(cryo_sc_put_files, no_put_files_struct);
 DEFINE_STATIC_CALL(cryo_sc_free_fs, no_free_fs_struct);
 DEFINE_STATIC_CALL(cryo_sc_flush_tlb_range, no_flush_tlb_range);
 DEFINE_STATIC_CALL(cryo_sc_anon_vma_prepare, no_anon_vma_prepare);
+DEFINE_STATIC_CALL(cryo_sc_anon_vma_clone, no_anon_vma_clone);
 DEFINE_STATIC_CALL(cryo_sc_landlock_access, no_landlock_access);
 DEFINE_STATIC_CALL(cryo_sc_landlock_traceme, no_landlock_traceme);
 
@@ -329,11 +337,28 @@ static void resolve_anon_vma(void)
 	addr_anon_vma_prepare = (void *)static_call(cryo_sc_lookup_name)("__anon_vma_prepare");
 	if (addr_anon_vma_prepare)
 		static_call_update(cryo_sc_anon_vma_prepare, addr_anon_vma_prepare);
+	/* What lets areas of several restarts have one reverse map; without it, each has pages of its own. */
+	addr_anon_vma_clone = (void *)static_call(cryo_sc_lookup_name)("anon_vma_clone");
+	if (addr_anon_vma_clone)
+		static_call_update(cryo_sc_anon_vma_clone, addr_anon_vma_clone);
 }
 
 int cryo_anon_vma_prepare(struct vm_area_struct *vma)
 {
 	return vma->anon_vma ? 0 : static_call(cryo_sc_anon_vma_prepare)(vma);
+}
+
+/* Newer kernels are told what it is for (VMA_OP_SPLIT: an equal one is made); others do not look at a third argument. */
+int cryo_anon_vma_join(struct vm_area_struct *dst, struct vm_area_struct *src)
+{
+	int err;
+
+	/* As a part of an area that is cut in two has that of the whole. */
+	dst->anon_vma = src->anon_vma;
+	err = static_call(cryo_sc_anon_vma_clone)(dst, src, 0);
+	if (err)
+		dst->anon_vma = NULL;
+	return err;
 }
 
 void cryo_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,

@@ -48,6 +48,12 @@ void cryo_free_fs_struct(struct fs_struct *fs);
 /* With mmap_lock for writing; -EOPNOTSUPP where there is no such function. */
 int cryo_anon_vma_prepare(struct vm_area_struct *vma);
 
+/*
+ * @dst, which has no anon_vma, gets that of @src, of another mm. With both mmap_locks for writing; -EOPNOTSUPP where there is no
+ * such function.
+ */
+int cryo_anon_vma_join(struct vm_area_struct *dst, struct vm_area_struct *src);
+
 /* flush_tlb_mm_range() of x86; only when CRYO_FEATURE_SNAPSHOT is there. */
 void cryo_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
 			  unsigned int stride_shift, bool freed_tables);

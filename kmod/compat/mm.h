@@ -204,6 +204,22 @@ static inline int cryo_any_mapcount(struct folio *folio)
 	return atomic_read(&folio->_mapcount) + 1;
 }
 
+/* One more mapping of an anonymous page, which is not exclusive and no part of a large folio. The lock of a mapping is held. */
+static inline void cryo_dup_anon_rmap(struct page *page)
+{
+	atomic_inc(&page_folio(page)->_mapcount);
+}
+
+/* add_mm_counter(MM_ANONPAGES), whose tracepoint is not exported; a percpu counter since v6.2 (f1a7941243c1). */
+static inline void cryo_add_anon_pages(struct mm_struct *mm, long n)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+	percpu_counter_add(&mm->rss_stat[MM_ANONPAGES], n);
+#else
+	atomic_long_add(n, &mm->rss_stat.count[MM_ANONPAGES]);
+#endif
+}
+
 /* vm_flags_clear(): v6.3 1c71222e5f23. With mmap_lock held for writing. */
 static inline void cryo_vma_clear_flags(struct vm_area_struct *vma, unsigned long flags)
 {

@@ -36,23 +36,28 @@ struct cryo_notifier_list {
 };
 
 /*
- * Has anybody but @own (NULL: nobody) subscribed to @mm?  With mmap_lock held for writing: nobody comes to be
- * the first of @list then.
+ * Has anybody but @own and @also (NULL: nobody) subscribed to @mm?  With mmap_lock held: nobody comes to be
+ * the first of @list then.  Others may come and go, and are not looked into.
  */
-static inline bool cryo_mm_other_notifiers(struct mm_struct *mm, struct mmu_notifier *own)
+static inline bool cryo_mm_other_notifiers(struct mm_struct *mm, struct mmu_notifier *own,
+					   struct mmu_notifier *also)
 {
 	struct cryo_notifier_list *all;
-	struct hlist_node *first;
+	struct hlist_node *node;
+	unsigned int i;
 
 	if (!mm_has_notifiers(mm))
 		return false;
 	all = (struct cryo_notifier_list *)mm->notifier_subscriptions;
 	if (READ_ONCE(all->has_itree))
 		return true;
-	first = READ_ONCE(all->list.first);
-	if (!first)
-		return false;
-	return !own || first != &own->hlist || READ_ONCE(own->hlist.next);
+	node = READ_ONCE(all->list.first);
+	for (i = 0; i < 2 && node; i++) {
+		if ((!own || node != &own->hlist) && (!also || node != &also->hlist))
+			return true;
+		node = READ_ONCE(node->next);
+	}
+	return node;
 }
 #else
 static inline int mmu_notifier_register(struct mmu_notifier *mn, struct mm_struct *mm)

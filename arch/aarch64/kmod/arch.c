@@ -117,6 +117,12 @@ void cryo_arch_flush_tlb(struct mm_struct *mm)
 	flush_tlb_all();
 }
 
+/* set_pte_at() would look for tags, which areas with pages in common do not have, by what is not exported. */
+void cryo_arch_set_pte(struct mm_struct *mm, unsigned long addr, pte_t *pte, pte_t value)
+{
+	set_pte(pte, value);
+}
+
 /*
  * Where they do not, the next use of each page would be a fault, so that all count as used.  Asking traps in virtual
  * machines, hence only once; other processors are taken to be like this one.

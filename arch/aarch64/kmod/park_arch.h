@@ -20,5 +20,7 @@ struct cryo_arch_park {
 };
 
 #define CRYO_ARCH_SNAPSHOT	1
+/* Entries would not be in the account of a kernel that keeps one. */
+#define CRYO_ARCH_SHARE		!IS_ENABLED(CONFIG_PAGE_TABLE_CHECK)
 
 #endif /* CRYO_PARK_ARCH_H */

@@ -97,6 +97,11 @@ void cryo_arch_flush_tlb(struct mm_struct *mm)
 	cryo_flush_tlb_range(mm, 0, TLB_FLUSH_ALL, 0, true);
 }
 
+void cryo_arch_set_pte(struct mm_struct *mm, unsigned long addr, pte_t *pte, pte_t value)
+{
+	set_pte_at(mm, addr, pte, value);
+}
+
 /* As ptep_test_and_clear_young(), which is not exported. */
 bool cryo_arch_pte_clear_young(pte_t *pte, unsigned long addr)
 {

@@ -8,6 +8,7 @@ struct cryo_arch_park {
 };
 
 #define CRYO_ARCH_SNAPSHOT	1
+#define CRYO_ARCH_SHARE		1
 #define CRYO_ARCH_TLB_SYMBOL	"flush_tlb_mm_range"
 #define CRYO_ARCH_SOFT_DIRTY	IS_ENABLED(CONFIG_MEM_SOFT_DIRTY)
 

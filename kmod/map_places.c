@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * map_places.c - who has which area of which context, and one reverse map for all who have the same
+ *
+ * A process is remembered as a struct pid, and its area as addresses: nothing of it is kept by that, and what is found
+ * there later is looked at anew.
+ */
+#include <linux/delay.h>
+#include <linux/fs.h>
+#include <linux/hash.h>
+#include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/rmap.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/userfaultfd_k.h>
+
+#include "compat/ksym.h"
+#include "cryo.h"
+#include "cryo_arch.h"
+#include "map.h"
+
+/* ---- who has which area of which context ---- */
+
+#define BUCKET_BITS	8
+#define MAX_PLACES	8192	/* of all processes; the oldest are forgotten */
+
+/* An area of a process that was restarted: its key, and who has it. */
+struct place {
+	struct list_head node;		/* of its bucket, the oldest first */
+	struct list_head by_age;
+	struct cryo_map_key key;
+	struct pid *pid;		/* counted */
+	struct cryo_map_mm *coming;	/* in its background pages come; to be compared only */
+};
+
+static DEFINE_SPINLOCK(places_lock);
+static struct list_head buckets[1 << BUCKET_BITS];
+static LIST_HEAD(by_age);
+static unsigned int nr_places;
+
+static struct list_head *bucket_of(const struct cryo_map_key *key)
+{
+	return &buckets[hash_64(key->ino ^ key->offset ^ key->start, BUCKET_BITS)];
+}
+
+static bool is_same(const struct cryo_map_key *a, const struct cryo_map_key *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->offset == b->offset &&
+	       a->start == b->start && a->base == b->base && a->bits == b->bits &&
+	       uid_eq(a->uid, b->uid);
+}
+
+/* With places_lock. */
+static void remove_place(struct place *place)
+{
+	list_del(&place->node);
+	list_del(&place->by_age);
+	nr_places--;
+	put_pid(place->pid);
+	kfree(place);
+}
+
+static bool is_gone(struct pid *pid)
+{
+	bool gone;
+
+	rcu_read_lock();
+	gone = !pid_task(pid, PIDTYPE_TGID);
+	rcu_read_unlock();
+	return gone;
+}
+
+/* Into @peers (CRYO_MAP_PEERS): of those who have the same area as @map, others than it, the oldest ones; each counted. Forgets who has gone. */
+unsigned int cryo_map_find_peers(struct cryo_map_mm *map, const struct cryo_map_key *key,
+				 struct pid **peers)
+{
+	struct place *place, *next;
+	unsigned int n = 0;
+
+	spin_lock(&places_lock);
+	list_for_each_entry_safe(place, next, bucket_of(key), node) {
+		if (!is_same(&place->key, key) || place->pid == map->owner)
+			continue;
+		if (is_gone(place->pid))
+			remove_place(place);
+		else if (n < CRYO_MAP_PEERS)
+			peers[n++] = get_pid(place->pid);
+	}
+	spin_unlock(&places_lock);
+	return n;
+}
+
+void cryo_map_put_peers(struct pid **peers, unsigned int n)
+{
+	while (n--)
+		put_pid(peers[n]);
+}
+
+/* Has anybody else the same area? */
+bool cryo_map_has_peers(struct cryo_map_mm *map, struct cryo_map_table *t)
+{
+	struct place *place;
+	bool found = false;
+
+	if (!CRYO_ARCH_SHARE)
+		return false;
+	spin_lock(&places_lock);
+	list_for_each_entry(place, bucket_of(&t->key), node)
+		if (is_same(&place->key, &t->key) && place->pid != map->owner) {
+			found = true;
+			break;
+		}
+	spin_unlock(&places_lock);
+	return found;
+}
+
+/* The caller has the area from now on. When there is no memory for that, others do not know. */
+void cryo_map_note_place(struct cryo_map_mm *map, struct cryo_map_table *t)
+{
+	struct place *place;
+
+	if (!CRYO_ARCH_SHARE)
+		return;
+	place = kzalloc(sizeof(*place), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!place)
+		return;
+	place->key = t->key;
+	place->pid = get_pid(map->owner);
+	spin_lock(&places_lock);
+	if (nr_places == MAX_PLACES)
+		remove_place(list_first_entry(&by_age, struct place, by_age));
+	list_add_tail(&place->node, bucket_of(&t->key));
+	list_add_tail(&place->by_age, &by_age);
+	nr_places++;
+	spin_unlock(&places_lock);
+}
+
+/* Pages of @map begin or cease to come in the background. */
+void cryo_map_note_coming(struct cryo_map_mm *map, bool coming)
+{
+	struct place *place;
+
+	spin_lock(&places_lock);
+	list_for_each_entry(place, &by_age, by_age) {
+		if (!coming && place->coming == map)
+			place->coming = NULL;
+		else if (coming && place->pid == map->owner)
+			place->coming = map;
+	}
+	spin_unlock(&places_lock);
+}
+
+static bool comes_elsewhere(struct cryo_map_mm *map, const struct cryo_map_key *key)
+{
+	struct place *place;
+
+	list_for_each_entry(place, bucket_of(key), node) {
+		if (!is_same(&place->key, key))
+			continue;
+		if (place->pid == map->owner)
+			return false;
+		if (place->coming && !is_gone(place->pid))
+			return true;
+	}
+	return false;
+}
+
+/* Are pages that @map is waiting for just coming into the memory of one who was there before? */
+bool cryo_map_comes_elsewhere(struct cryo_map_mm *map)
+{
+	struct cryo_map_vma *v;
+	bool found = false;
+
+	spin_lock(&map->lock);
+	spin_lock(&places_lock);
+	list_for_each_entry(v, &map->vmas, node) {
+		found = comes_elsewhere(map, &v->table->key);
+		if (found)
+			break;
+	}
+	spin_unlock(&places_lock);
+	spin_unlock(&map->lock);
+	return found;
+}
+
+void cryo_map_places_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(buckets); i++)
+		INIT_LIST_HEAD(&buckets[i]);
+}
+
+/* Nobody else is here any more. */
+void cryo_map_places_exit(void)
+{
+	struct place *place, *next;
+
+	list_for_each_entry_safe(place, next, &by_age, by_age)
+		remove_place(place);
+}
+
+/* What tells the area of @t from all others; @base: its vm_pgoff. */
+void cryo_map_key_set(struct cryo_map_table *t, unsigned long start, unsigned long base)
+{
+	struct cryo_map_table_run *run = &t->runs[0];
+	struct inode *inode = file_inode(t->sources[t->chunks[run->chunk].file]->file);
+
+	t->key = (struct cryo_map_key){
+		.dev = inode->i_sb->s_dev,
+		.ino = inode->i_ino,
+		.uid = current_uid(),
+		.offset = run->offset,
+		.start = start,
+		.base = base,
+		.bits = t->bits,
+	};
+}
+
+struct mm_struct *cryo_map_memory_of(struct pid *pid)
+{
+	struct task_struct *task = get_pid_task(pid, PIDTYPE_TGID);
+	struct mm_struct *mm;
+
+	if (!task)
+		return NULL;
+	mm = get_task_mm(task);
+	put_task_struct(task);
+	return mm;
+}
+
+/* ---- one anon_vma for all ---- */
+
+#define JOIN_TRIES	100
+#define JOIN_WAIT_US	500
+
+static DEFINE_MUTEX(join_lock);
+
+/* Others' restarts do not wait for one that waits for a lock of its own memory. */
+static bool begin_to_join(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < JOIN_TRIES && !fatal_signal_pending(current); i++) {
+		if (mutex_trylock(&join_lock))
+			return true;
+		usleep_range(JOIN_WAIT_US, 2 * JOIN_WAIT_US);
+	}
+	return false;
+}
+
+/*
+ * Lock the caller's own memory, which is that of @map, for writing; and, if there is one, before that the memory of
+ * another process that may have the area of @t, which is returned in *@peer.  The latter is waited for without any other
+ * lock; then the own lock cannot be waited for long: the process has no other thread, and is just being restarted.
+ */
+int cryo_map_lock_to_join(struct cryo_map_mm *map, struct cryo_map_table *t,
+			  struct mm_struct **peer)
+{
+	struct pid *peers[CRYO_MAP_PEERS];
+	unsigned int n;
+
+	*peer = NULL;
+	n = CRYO_ARCH_SHARE ? cryo_map_find_peers(map, &t->key, peers) : 0;
+	if (n && begin_to_join()) {
+		*peer = cryo_map_memory_of(peers[0]);
+		if (!*peer || *peer == map->mm || mmap_write_lock_killable(*peer)) {
+			if (*peer)
+				mmput_async(*peer);
+			*peer = NULL;
+			mutex_unlock(&join_lock);
+		}
+	}
+	cryo_map_put_peers(peers, n);
+	if (!*peer)
+		return mmap_write_lock_killable(map->mm);
+	mmap_write_lock_nested(map->mm, SINGLE_DEPTH_NESTING);
+	return 0;
+}
+
+void cryo_map_unlock_joined(struct cryo_map_mm *map, struct mm_struct *peer)
+{
+	mmap_write_unlock(map->mm);
+	if (!peer)
+		return;
+	mmap_write_unlock(peer);
+	mutex_unlock(&join_lock);
+	mmput_async(peer);
+}
+
+/* Is @addr of @vma what it was when the area was made, so that the reverse map finds a page of it by the same number? */
+bool cryo_map_is_in_place(struct vm_area_struct *vma, unsigned long addr, unsigned long pgoff)
+{
+	return vma->anon_vma && vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT) == pgoff &&
+	       (cryo_map_is_ours(vma) || vma_is_anonymous(vma)) &&
+	       !(vma->vm_flags & (VM_LOCKED | VM_SHARED | VM_HUGETLB | VM_SPECIAL)) &&
+	       !userfaultfd_armed(vma);
+}
+
+/* The area of @v, which has no anon_vma yet, gets that of @peer's, if it still has one. With both locks. */
+void cryo_map_join(struct cryo_map_vma *v, struct mm_struct *peer)
+{
+	struct vm_area_struct *vma = v->vma, *other;
+
+	other = peer ? vma_lookup(peer, vma->vm_start) : NULL;
+	/* One that has been made by a fork has those of its parents, too. */
+	if (other && cryo_map_is_in_place(other, vma->vm_start, vma->vm_pgoff) &&
+	    list_is_singular(&other->anon_vma_chain))
+		cryo_anon_vma_join(vma, other);
+}
