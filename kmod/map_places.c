@@ -73,7 +73,10 @@ static bool is_gone(struct pid *pid)
 	return gone;
 }
 
-/* Into @peers (CRYO_MAP_PEERS): of those who have the same area as @map, others than it, the oldest ones; each counted. Forgets who has gone. */
+/*
+ * Into @peers (CRYO_MAP_PEERS): of those who have the same area as @map, others than it, the oldest ones; each counted.
+ * Returns how many. Forgets who has gone.
+ */
 unsigned int cryo_map_find_peers(struct cryo_map_mm *map, const struct cryo_map_key *key,
 				 struct pid **peers)
 {
