@@ -22,6 +22,7 @@
 #include <linux/delay.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/mm_inline.h>
 #include <linux/rmap.h>
 #include <linux/sched/mm.h>
 #include <linux/seqlock.h>
@@ -144,7 +145,8 @@ static void protect_pages(struct batch *b, struct mm_struct *mm, pmd_t *pmdp)
 	for (i = 0; i < nr; i++)
 		if (b->wanted[i])
 			stale |= take_pte(b, i, mm, pte + i);
-	if (stale)
+	/* NUMA balancing takes rights away with mmap_lock for reading, too, and flushes later. */
+	if (stale || mm_tlb_flush_pending(mm))
 		cryo_arch_flush_tlb(mm);
 	spin_unlock(ptl);
 	raw_write_seqcount_end(&mm->write_protect_seq);
