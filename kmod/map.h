@@ -179,6 +179,12 @@ void cryo_map_start(void);
 
 #define CRYO_MAP_PEERS	4U	/* who are asked for a page, the oldest first */
 
+/* What is locked while an area is made. */
+struct cryo_map_joining {
+	struct mm_struct *peer;		/* who may have it, too, counted; or NULL */
+	bool locked;			/* nobody else makes one */
+};
+
 void cryo_map_places_init(void);
 void cryo_map_places_exit(void);
 void cryo_map_key_set(struct cryo_map_table *t, unsigned long start, unsigned long base);
@@ -187,8 +193,8 @@ void cryo_map_note_coming(struct cryo_map_mm *map, bool coming);
 bool cryo_map_comes_elsewhere(struct cryo_map_mm *map);
 bool cryo_map_has_peers(struct cryo_map_mm *map, struct cryo_map_table *t);
 int cryo_map_lock_to_join(struct cryo_map_mm *map, struct cryo_map_table *t,
-			  struct mm_struct **peer);
-void cryo_map_unlock_joined(struct cryo_map_mm *map, struct mm_struct *peer);
+			  struct cryo_map_joining *j);
+void cryo_map_unlock_joined(struct cryo_map_mm *map, struct cryo_map_joining *j);
 void cryo_map_join(struct cryo_map_vma *v, struct mm_struct *peer);
 bool cryo_map_is_in_place(struct vm_area_struct *vma, unsigned long addr, unsigned long pgoff);
 unsigned int cryo_map_find_peers(struct cryo_map_mm *map, const struct cryo_map_key *key,

@@ -415,29 +415,28 @@ int cryo_map_add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct
 {
 	struct cryo_map_vma *v = kzalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
 	int err, incomplete = 0;
-	struct mm_struct *peer;
+	struct cryo_map_joining j;
 
 	if (!v)
 		return -ENOMEM;
 	v->map = map;
 	v->table = t;
 	cryo_map_key_set(t, args->start, next_base(map));
-	err = cryo_map_lock_to_join(map, t, &peer);
+	err = cryo_map_lock_to_join(map, t, &j);
 	if (!err) {
 		err = add_locked(map, v, args);
 		/* The area has them. */
 		if (!err) {
 			cryo_map_get(map);
 			cryo_map_table_get(t);
-			cryo_map_join(v, peer);
+			cryo_map_join(v, j.peer);
 			incomplete = cryo_anon_vma_prepare(v->vma);
+			cryo_map_note_place(map, t);
 		}
-		cryo_map_unlock_joined(map, peer);
+		cryo_map_unlock_joined(map, &j);
 	}
 	if (err)
 		kfree(v);
-	else
-		cryo_map_note_place(map, t);
 	return err ?: incomplete;
 }
 

@@ -237,8 +237,8 @@ struct mm_struct *cryo_map_memory_of(struct pid *pid)
 
 /* ---- one anon_vma for all ---- */
 
-#define JOIN_TRIES	100
-#define JOIN_WAIT_US	500
+#define JOIN_TRIES	1000
+#define JOIN_WAIT_US	50
 
 static DEFINE_MUTEX(join_lock);
 
@@ -255,43 +255,55 @@ static bool begin_to_join(void)
 	return false;
 }
 
-/*
- * Lock the caller's own memory, which is that of @map, for writing; and, if there is one, before that the memory of
- * another process that may have the area of @t, which is returned in *@peer.  The latter is waited for without any other
- * lock; then the own lock cannot be waited for long: the process has no other thread, and is just being restarted.
- */
-int cryo_map_lock_to_join(struct cryo_map_mm *map, struct cryo_map_table *t,
-			  struct mm_struct **peer)
+/* The memory of somebody who may have the area of @t, locked for writing; NULL: there is none. */
+static struct mm_struct *lock_peer(struct cryo_map_mm *map, struct cryo_map_table *t)
 {
 	struct pid *peers[CRYO_MAP_PEERS];
+	struct mm_struct *mm;
 	unsigned int n;
 
-	*peer = NULL;
-	n = CRYO_ARCH_SHARE ? cryo_map_find_peers(map, &t->key, peers) : 0;
-	if (n && begin_to_join()) {
-		*peer = cryo_map_memory_of(peers[0]);
-		if (!*peer || *peer == map->mm || mmap_write_lock_killable(*peer)) {
-			if (*peer)
-				mmput_async(*peer);
-			*peer = NULL;
-			mutex_unlock(&join_lock);
-		}
-	}
+	n = cryo_map_find_peers(map, &t->key, peers);
+	mm = n ? cryo_map_memory_of(peers[0]) : NULL;
 	cryo_map_put_peers(peers, n);
-	if (!*peer)
-		return mmap_write_lock_killable(map->mm);
-	mmap_write_lock_nested(map->mm, SINGLE_DEPTH_NESTING);
-	return 0;
+	if (mm && (mm == map->mm || mmap_write_lock_killable(mm))) {
+		mmput_async(mm);
+		return NULL;
+	}
+	return mm;
 }
 
-void cryo_map_unlock_joined(struct cryo_map_mm *map, struct mm_struct *peer)
+/*
+ * Lock the caller's own memory, which is that of @map, for writing; and, if there is one, before that the memory of
+ * another process that may have the area of @t.  The latter is waited for without any other memory's lock; then the own lock
+ * cannot be waited for long: the process has no other thread, and is just being restarted.  Until @j is unlocked nobody
+ * else gets there: of those who come at the same time one has the area first, and all others find it.
+ */
+int cryo_map_lock_to_join(struct cryo_map_mm *map, struct cryo_map_table *t,
+			  struct cryo_map_joining *j)
+{
+	int err;
+
+	j->locked = CRYO_ARCH_SHARE && begin_to_join();
+	j->peer = j->locked ? lock_peer(map, t) : NULL;
+	if (j->peer) {
+		mmap_write_lock_nested(map->mm, SINGLE_DEPTH_NESTING);
+		return 0;
+	}
+	err = mmap_write_lock_killable(map->mm);
+	if (err && j->locked)
+		mutex_unlock(&join_lock);
+	return err;
+}
+
+void cryo_map_unlock_joined(struct cryo_map_mm *map, struct cryo_map_joining *j)
 {
 	mmap_write_unlock(map->mm);
-	if (!peer)
-		return;
-	mmap_write_unlock(peer);
-	mutex_unlock(&join_lock);
-	mmput_async(peer);
+	if (j->peer) {
+		mmap_write_unlock(j->peer);
+		mmput_async(j->peer);
+	}
+	if (j->locked)
+		mutex_unlock(&join_lock);
 }
 
 /* Is @addr of @vma what it was when the area was made, so that the reverse map finds a page of it by the same number? */
