@@ -120,6 +120,7 @@ struct cryo_map_mm {
 	struct list_head node;		/* in a list of all */
 	struct mm_struct *mm;		/* mmgrab() */
 	struct pid *owner;		/* counted: the process */
+	u64 number;			/* of those that there have been: who is younger waits for who is older */
 	struct mmu_notifier notifier;
 	spinlock_t lock;		/* protects @vmas */
 	struct list_head vmas;		/* of struct cryo_map_vma; changed with mmap_lock, too, while @mm has users */

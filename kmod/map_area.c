@@ -35,6 +35,7 @@
 
 static LIST_HEAD(maps);
 static DEFINE_MUTEX(maps_lock);
+static u64 nr_made;		/* under maps_lock */
 
 static const struct vm_operations_struct area_ops;
 
@@ -344,6 +345,7 @@ static struct cryo_map_mm *make_map(struct mm_struct *mm)
 	}
 	mmgrab(mm);
 	map->owner = get_pid(task_tgid(current));
+	map->number = nr_made++;
 	__module_get(THIS_MODULE);
 	list_add_tail(&map->node, &maps);
 	return map;

@@ -34,6 +34,7 @@ struct place {
 	struct cryo_map_key key;
 	struct pid *pid;		/* counted */
 	struct cryo_map_mm *coming;	/* in its background pages come; to be compared only */
+	u64 number;			/* as of struct cryo_map_mm: one order for all areas, so that none wait for each other */
 };
 
 static DEFINE_SPINLOCK(places_lock);
@@ -132,6 +133,7 @@ void cryo_map_note_place(struct cryo_map_mm *map, struct cryo_map_table *t)
 		return;
 	place->key = t->key;
 	place->pid = get_pid(map->owner);
+	place->number = map->number;
 	spin_lock(&places_lock);
 	if (nr_places == MAX_PLACES)
 		remove_place(list_first_entry(&by_age, struct place, by_age));
@@ -160,14 +162,10 @@ static bool comes_elsewhere(struct cryo_map_mm *map, const struct cryo_map_key *
 {
 	struct place *place;
 
-	list_for_each_entry(place, bucket_of(key), node) {
-		if (!is_same(&place->key, key))
-			continue;
-		if (place->pid == map->owner)
-			return false;
-		if (place->coming && !is_gone(place->pid))
+	list_for_each_entry(place, bucket_of(key), node)
+		if (place->coming && place->number < map->number && is_same(&place->key, key) &&
+		    !is_gone(place->pid))
 			return true;
-	}
 	return false;
 }
 

@@ -34,12 +34,12 @@ static struct workqueue_struct *populate_queue;
  */
 int cryo_map_init(void)
 {
+	cryo_map_places_init();
 	populate_queue = alloc_workqueue("cryo-populate", WQ_UNBOUND,
 					 max(num_online_cpus() / 2, 1U));
 	if (!populate_queue)
 		return -ENOMEM;
 	cryo_map_queue = alloc_workqueue("cryo-map", WQ_UNBOUND, 0);
-	cryo_map_places_init();
 	if (cryo_map_queue)
 		return 0;
 	destroy_workqueue(populate_queue);
