@@ -182,7 +182,7 @@ void cryo_map_start(void);
 
 /* What is locked while an area is made. */
 struct cryo_map_joining {
-	struct mm_struct *peer;		/* who may have it, too, counted; or NULL */
+	struct mm_struct *peer;		/* who has it, too, counted; or NULL */
 	bool locked;			/* nobody else makes one */
 };
 

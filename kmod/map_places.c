@@ -97,6 +97,17 @@ unsigned int cryo_map_find_peers(struct cryo_map_mm *map, const struct cryo_map_
 	return n;
 }
 
+static void forget_place(struct pid *pid, const struct cryo_map_key *key)
+{
+	struct place *place, *next;
+
+	spin_lock(&places_lock);
+	list_for_each_entry_safe(place, next, bucket_of(key), node)
+		if (place->pid == pid && is_same(&place->key, key))
+			remove_place(place);
+	spin_unlock(&places_lock);
+}
+
 void cryo_map_put_peers(struct pid **peers, unsigned int n)
 {
 	while (n--)
@@ -253,26 +264,71 @@ static bool begin_to_join(void)
 	return false;
 }
 
-/* The memory of somebody who may have the area of @t, locked for writing; NULL: there is none. */
+/* Is @addr of @vma what it was when the area was made, so that the reverse map finds a page of it by the same number? */
+bool cryo_map_is_in_place(struct vm_area_struct *vma, unsigned long addr, unsigned long pgoff)
+{
+	return vma->anon_vma && vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT) == pgoff &&
+	       (cryo_map_is_ours(vma) || vma_is_anonymous(vma)) &&
+	       !(vma->vm_flags & (VM_LOCKED | VM_SHARED | VM_HUGETLB | VM_SPECIAL)) &&
+	       !userfaultfd_armed(vma);
+}
+
+/* Can an area that is to begin at @key get the anon_vma of @mm's there? One that a fork has made has its parents', too. */
+static bool is_joinable(struct mm_struct *mm, const struct cryo_map_key *key)
+{
+	struct vm_area_struct *vma = vma_lookup(mm, key->start);
+
+	return vma && cryo_map_is_in_place(vma, key->start, key->base) &&
+	       list_is_singular(&vma->anon_vma_chain);
+}
+
+/*
+ * The memory of @pid, locked for writing, if it still has the area of @key; NULL: it has not, and -EBUSY: it is that of @map;
+ * -EINTR: the caller is killed.
+ */
+static struct mm_struct *lock_memory(struct cryo_map_mm *map, const struct cryo_map_key *key,
+				     struct pid *pid)
+{
+	struct mm_struct *mm = cryo_map_memory_of(pid);
+	int err = -EBUSY;
+
+	if (!mm)
+		return NULL;
+	if (mm == map->mm)
+		goto out;
+	err = mmap_write_lock_killable(mm);
+	if (err)
+		goto out;
+	if (is_joinable(mm, key))
+		return mm;
+	mmap_write_unlock(mm);
+out:
+	mmput_async(mm);
+	return err ? ERR_PTR(err) : NULL;
+}
+
+/* The memory of somebody who has the area of @t, locked for writing; NULL: there is none. Who has it no more is forgotten. */
 static struct mm_struct *lock_peer(struct cryo_map_mm *map, struct cryo_map_table *t)
 {
 	struct pid *peers[CRYO_MAP_PEERS];
-	struct mm_struct *mm;
-	unsigned int n;
+	struct mm_struct *mm = NULL;
+	unsigned int n, i;
 
-	n = cryo_map_find_peers(map, &t->key, peers);
-	mm = n ? cryo_map_memory_of(peers[0]) : NULL;
-	cryo_map_put_peers(peers, n);
-	if (mm && (mm == map->mm || mmap_write_lock_killable(mm))) {
-		mmput_async(mm);
-		return NULL;
-	}
-	return mm;
+	do {
+		n = cryo_map_find_peers(map, &t->key, peers);
+		for (i = 0; i < n && !mm; i++) {
+			mm = lock_memory(map, &t->key, peers[i]);
+			if (!mm)
+				forget_place(peers[i], &t->key);
+		}
+		cryo_map_put_peers(peers, n);
+	} while (n && !mm);
+	return IS_ERR(mm) ? NULL : mm;
 }
 
 /*
  * Lock the caller's own memory, which is that of @map, for writing; and, if there is one, before that the memory of
- * another process that may have the area of @t.  The latter is waited for without any other memory's lock; then the own lock
+ * another process that has the area of @t.  The latter is waited for without any other memory's lock; then the own lock
  * cannot be waited for long: the process has no other thread, and is just being restarted.  Until @j is unlocked nobody
  * else gets there: of those who come at the same time one has the area first, and all others find it.
  */
@@ -304,23 +360,10 @@ void cryo_map_unlock_joined(struct cryo_map_mm *map, struct cryo_map_joining *j)
 		mutex_unlock(&join_lock);
 }
 
-/* Is @addr of @vma what it was when the area was made, so that the reverse map finds a page of it by the same number? */
-bool cryo_map_is_in_place(struct vm_area_struct *vma, unsigned long addr, unsigned long pgoff)
-{
-	return vma->anon_vma && vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT) == pgoff &&
-	       (cryo_map_is_ours(vma) || vma_is_anonymous(vma)) &&
-	       !(vma->vm_flags & (VM_LOCKED | VM_SHARED | VM_HUGETLB | VM_SPECIAL)) &&
-	       !userfaultfd_armed(vma);
-}
-
-/* The area of @v, which has no anon_vma yet, gets that of @peer's, if it still has one. With both locks. */
+/* The area of @v, which has no anon_vma yet, gets that of @peer, NULL if there is none. With both locks. */
 void cryo_map_join(struct cryo_map_vma *v, struct mm_struct *peer)
 {
-	struct vm_area_struct *vma = v->vma, *other;
-
-	other = peer ? vma_lookup(peer, vma->vm_start) : NULL;
-	/* One that has been made by a fork has those of its parents, too. */
-	if (other && cryo_map_is_in_place(other, vma->vm_start, vma->vm_pgoff) &&
-	    list_is_singular(&other->anon_vma_chain))
-		cryo_anon_vma_join(vma, other);
+	/* Another thread of the caller may have made an area before the lock was there. */
+	if (peer && v->vma->vm_pgoff == v->table->key.base)
+		cryo_anon_vma_join(v->vma, vma_lookup(peer, v->vma->vm_start));
 }
