@@ -15,6 +15,8 @@
  *    share_lock keeps two who do that in opposite directions apart.
  *  - The bit that says that the page has come is looked at with the table locked: who drops the page has
  *    set it before, and gets the lock afterwards.
+ *  - A large folio, which khugepaged may have made of the other one's pages, is split before, as KSM does, if one of the pages
+ *    wanted is what the context has.
  *
  * No lock is waited for while another memory's is held, but in cryo_map_lock_to_join().  What cannot be had in
  * common comes from the context.
@@ -54,6 +56,9 @@ struct batch {
 	unsigned int given;
 	struct page *wanted[CRYO_MAP_BATCH];	/* of the context; NULL: not */
 	struct page *found[CRYO_MAP_BATCH];	/* of another process; NULL: it has none */
+	struct page *large;	/* of another process, for the page of number @at: in a large folio; or NULL */
+	unsigned int at;
+	unsigned int seen;	/* large folios of pages before this one have been looked at */
 };
 
 static bool is_table(pmd_t pmd)
@@ -88,11 +93,23 @@ static bool has_holder(struct folio *folio)
 }
 
 /* Would the reverse map find it in an area of that anon_vma? */
-static bool is_findable(struct batch *b, unsigned int i, struct folio *folio)
+static bool is_findable(struct batch *b, unsigned int i, struct page *page)
 {
+	struct folio *folio = page_folio(page);
 	unsigned long mapping = (unsigned long)folio->mapping & ~3UL;
 
-	return mapping == (unsigned long)b->vma->anon_vma && folio->index == b->pgoff + i;
+	return mapping == (unsigned long)b->vma->anon_vma &&
+	       folio->index + folio_page_idx(folio, page) == b->pgoff + i;
+}
+
+/* With a lock that keeps it mapped. */
+static void note_large(struct batch *b, unsigned int i, struct page *page)
+{
+	if (b->large || i < b->seen)
+		return;
+	get_page(page);
+	b->large = page;
+	b->at = i;
 }
 
 /* With the lock of the table. */
@@ -107,9 +124,12 @@ static bool take_pte(struct batch *b, unsigned int i, struct mm_struct *mm, pte_
 		return false;
 	page = pfn_to_page(pte_pfn(value));
 	folio = page_folio(page);
-	if (!PageAnon(page) || folio_test_large(folio) || folio_test_ksm(folio) ||
-	    !is_findable(b, i, folio))
+	if (!PageAnon(page) || folio_test_ksm(folio) || !is_findable(b, i, page))
 		return false;
+	if (folio_test_large(folio)) {
+		note_large(b, i, page);
+		return false;
+	}
 	if (pte_write(value))
 		ptep_set_wrprotect(mm, b->addr + i * PAGE_SIZE, pte);
 	/* The entry, which was changed by an atomic operation, before the references. */
@@ -166,6 +186,17 @@ static bool is_equal(struct page *a, struct page *b)
 	return equal;
 }
 
+static void put_pages(struct page **pages, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		if (pages[i])
+			put_page(pages[i]);
+		pages[i] = NULL;
+	}
+}
+
 /* What the other process has written to is its own. */
 static bool compare_pages(struct batch *b)
 {
@@ -184,6 +215,78 @@ static bool compare_pages(struct batch *b)
 		cond_resched();
 	}
 	return any;
+}
+
+/* What @mm has there, if that is a huge page. */
+static void find_huge(struct batch *b, struct mm_struct *mm)
+{
+	unsigned long next;
+	pmd_t *pmdp = cryo_find_pmd(mm, b->addr, b->addr + b->nr * PAGE_SIZE, &next);
+	spinlock_t *ptl;	/* of the entries */
+	struct page *page;
+	pmd_t pmd;
+
+	if (!pmdp || !pmd_trans_huge(READ_ONCE(*pmdp)))
+		return;
+	ptl = pmd_lock(mm, pmdp);
+	pmd = READ_ONCE(*pmdp);
+	if (pmd_present(pmd) && pmd_trans_huge(pmd)) {
+		page = pfn_to_page(pmd_pfn(pmd)) + ((b->addr & ~HPAGE_PMD_MASK) >> PAGE_SHIFT);
+		if (PageAnon(page) && is_findable(b, 0, page))
+			note_large(b, 0, page);
+	}
+	spin_unlock(ptl);
+}
+
+/*
+ * Is any of the pages [b->at, @end) in the large folio wanted, and what the context has? They may be written to meanwhile, and
+ * will be compared again.
+ */
+static bool is_any_wanted(struct batch *b, unsigned int end)
+{
+	unsigned int i;
+
+	for (i = b->at; i < end; i++) {
+		if (b->wanted[i] && is_equal(b->large + (i - b->at), b->wanted[i]))
+			return true;
+		cond_resched();
+	}
+	return false;
+}
+
+/* The large folio that has been noted, which stays one as long as we have a reference. */
+static void split_large(struct batch *b)
+{
+	struct folio *folio = page_folio(b->large);
+	unsigned long rest = folio_nr_pages(folio) - folio_page_idx(folio, b->large);
+	unsigned int end = min_t(unsigned long, b->nr, b->at + rest);
+
+	/* Somebody else who has the lock has plans with it. */
+	if (folio_trylock(folio)) {
+		if (is_any_wanted(b, end))
+			cryo_split_huge_page(b->large);
+		folio_unlock(page_folio(b->large));
+	}
+	put_page(b->large);
+	b->large = NULL;
+	b->seen = end;
+}
+
+/* What @mm has of the pages, protected; in folios of their own if there may be some that are to be had in common. */
+static pmd_t *take_theirs(struct batch *b, struct mm_struct *mm)
+{
+	pmd_t *pmdp;
+
+	for (b->seen = 0;; split_large(b)) {
+		put_pages(b->found, b->nr);
+		pmdp = table_of(b, mm);
+		if (pmdp)
+			protect_pages(b, mm, pmdp);
+		else
+			find_huge(b, mm);
+		if (!b->large)
+			return pmdp;
+	}
 }
 
 /* With the locks of both tables. False: one of them is not what it was. */
@@ -247,17 +350,6 @@ out:
 	rcu_read_unlock();
 }
 
-static void put_pages(struct page **pages, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
-		if (pages[i])
-			put_page(pages[i]);
-		pages[i] = NULL;
-	}
-}
-
 /* Where the batch is to go, while our memory is locked; less of it where the area is cut. */
 static bool find_own(struct batch *b)
 {
@@ -289,12 +381,9 @@ static void share_locked(struct batch *b, struct mm_struct *mm, struct cryo_map_
 	    !cryo_track_lone(NULL, mm, theirs ? &theirs->notifier : NULL))
 		return;
 	b->nr = min_t(unsigned long, b->nr, (vma->vm_end - b->addr) >> PAGE_SHIFT);
-	from = table_of(b, mm);
 	to = table_of(b, b->map->mm);
-	if (!from || !to)
-		return;
-	protect_pages(b, mm, from);
-	if (compare_pages(b))
+	from = to ? take_theirs(b, mm) : NULL;
+	if (from && compare_pages(b))
 		give_pages(b, mm, from, to);
 }
 

@@ -49,6 +49,7 @@ static void *addr_free_fs_struct;
 static void *addr_flush_tlb_range;
 static void *addr_anon_vma_prepare;
 static void *addr_anon_vma_clone;
+static void *addr_split_huge_page;
 static void *addr_landlock_access;
 static void *addr_landlock_traceme;
 static bool landlock_is_asked;
@@ -111,6 +112,12 @@ static int no_anon_vma_clone(struct vm_area_struct *dst, struct vm_area_struct *
 	return -EOPNOTSUPP;
 }
 
+/* And this one. */
+static int no_split_huge_page(struct page *page, struct list_head *list, unsigned int order)
+{
+	return -EOPNOTSUPP;
+}
+
 static void no_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
 			       unsigned int stride_shift, bool freed_tables)
 {
@@ -141,6 +148,7 @@ DEFINE_STATIC_CALL(cryo_sc_free_fs, no_free_fs_struct);
 DEFINE_STATIC_CALL(cryo_sc_flush_tlb_range, no_flush_tlb_range);
 DEFINE_STATIC_CALL(cryo_sc_anon_vma_prepare, no_anon_vma_prepare);
 DEFINE_STATIC_CALL(cryo_sc_anon_vma_clone, no_anon_vma_clone);
+DEFINE_STATIC_CALL(cryo_sc_split_huge_page, no_split_huge_page);
 DEFINE_STATIC_CALL(cryo_sc_landlock_access, no_landlock_access);
 DEFINE_STATIC_CALL(cryo_sc_landlock_traceme, no_landlock_traceme);
 
@@ -343,6 +351,23 @@ static void resolve_anon_vma(void)
 		static_call_update(cryo_sc_anon_vma_clone, addr_anon_vma_clone);
 }
 
+/* What lets several restarts have pages in common that khugepaged has made into a huge one; without it, they have not. */
+static void resolve_split_huge_page(void)
+{
+	/* Of v6.18, v6.9, and before: what split_huge_page() calls. */
+	static const char * const names[] = {
+		"__split_huge_page_to_list_to_order",
+		"split_huge_page_to_list_to_order",
+		"split_huge_page_to_list",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names) && !addr_split_huge_page; i++)
+		addr_split_huge_page = (void *)static_call(cryo_sc_lookup_name)(names[i]);
+	if (addr_split_huge_page)
+		static_call_update(cryo_sc_split_huge_page, addr_split_huge_page);
+}
+
 int cryo_anon_vma_prepare(struct vm_area_struct *vma)
 {
 	return vma->anon_vma ? 0 : static_call(cryo_sc_anon_vma_prepare)(vma);
@@ -359,6 +384,12 @@ int cryo_anon_vma_join(struct vm_area_struct *dst, struct vm_area_struct *src)
 	if (err)
 		dst->anon_vma = NULL;
 	return err;
+}
+
+/* Older kernels split into single pages only, and do not look at a third argument. */
+int cryo_split_huge_page(struct page *page)
+{
+	return static_call(cryo_sc_split_huge_page)(page, NULL, 0);
 }
 
 void cryo_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
@@ -393,6 +424,7 @@ int cryo_ksym_init(void)
 	resolve_landlock();
 	resolve_snapshot();
 	resolve_anon_vma();
+	resolve_split_huge_page();
 	static_call_update(cryo_sc_may_access, addr_ptrace_may_access);
 	static_call_update(cryo_sc_cancel_match, addr_task_work_cancel_match);
 	static_call_update(cryo_sc_wait_inactive, addr_wait_task_inactive);

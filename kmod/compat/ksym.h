@@ -54,6 +54,13 @@ int cryo_anon_vma_prepare(struct vm_area_struct *vma);
  */
 int cryo_anon_vma_join(struct vm_area_struct *dst, struct vm_area_struct *src);
 
+/*
+ * split_huge_page(): of the large folio that @page is in, one folio per page.  The folio is locked, and the caller has the only
+ * reference beside its mappings, to @page, of whose folio it has lock and reference afterwards.  -EAGAIN, -EBUSY: somebody
+ * else uses it; -EOPNOTSUPP where there is no such function.
+ */
+int cryo_split_huge_page(struct page *page);
+
 /* flush_tlb_mm_range() of x86; only when CRYO_FEATURE_SNAPSHOT is there. */
 void cryo_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
 			  unsigned int stride_shift, bool freed_tables);
