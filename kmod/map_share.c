@@ -18,8 +18,8 @@
  *  - A large folio, which khugepaged may have made of the other one's pages, is split before, as KSM does, if one of the pages
  *    wanted is what the context has.
  *
- * No lock is waited for while another memory's is held, but in cryo_map_lock_to_join().  What cannot be had in
- * common comes from the context.
+ * No mmap_lock is waited for while another one is held, but in cryo_map_lock_to_join().  What cannot be had in common
+ * comes from the context.
  */
 #include <linux/delay.h>
 #include <linux/highmem.h>
