@@ -354,7 +354,7 @@ static void resolve_anon_vma(void)
 /* What lets several restarts have pages in common that khugepaged has made into a huge one; without it, they have not. */
 static void resolve_split_huge_page(void)
 {
-	/* Of v6.18, v6.9, and before: what split_huge_page() calls. */
+	/* What split_huge_page() calls: of 7.2, 6.12 and 6.1. */
 	static const char * const names[] = {
 		"__split_huge_page_to_list_to_order",
 		"split_huge_page_to_list_to_order",
