@@ -142,6 +142,7 @@ struct cryo_parked {
 	struct cryo_request *req;	/* counted */
 	enum cryo_park_state state;	/* under cryo_request.park_lock */
 	bool let_go;
+	u8 laps;			/* how often other works of the thread went first */
 	bool self;			/* the requester's own: not queued, is where it is */
 	bool poller;			/* a thread of the kernel: in cryo_request.pollers, not in the context */
 	bool counted;			/* is part of the context being written */

@@ -39,6 +39,7 @@
 #define THREAD_BATCH		1024	/* threads found in one walk of the list */
 #define FREEZE_POLL_JIFFIES	max(HZ / 100, 1)
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
+#define WORK_LAPS		16	/* at most so often other works of a thread go first */
 #define FANOTIFY_WAIT_MS	500U	/* for events of fanotify to be answered */
 
 static void parked_free(struct kref *ref)
@@ -101,6 +102,26 @@ void cryo_look_end(struct cryo_request *req)
 
 static void park(struct callback_head *work);
 
+/* After all works that the thread has now. */
+static bool park_later(struct cryo_parked *p)
+{
+	init_task_work(&p->work, park);
+	return !task_work_add(current, &p->work, TWA_NONE);
+}
+
+/*
+ * The works of a thread run newest first, and what close() leaves undone is one: a file that is closed already, but
+ * still counts as the end of a pipe, or keeps a lock.  It is released first, and what that leaves in its turn.  Not
+ * without end, if somebody gives the thread new works all the time.
+ */
+static bool wait_for_works(struct cryo_parked *p)
+{
+	if (p->laps >= WORK_LAPS || (p->laps && !task_work_pending(current)))
+		return false;
+	p->laps++;
+	return park_later(p);
+}
+
 /*
  * Requests of io_uring that are under way may need this thread, by works of their own, to end: come
  * again after them.  Not for long: some never end by themselves.
@@ -111,8 +132,7 @@ static bool wait_for_uring(struct cryo_parked *p)
 	    READ_ONCE(p->let_go) || fatal_signal_pending(current))
 		return false;
 	schedule_timeout_killable(FREEZE_POLL_JIFFIES);
-	init_task_work(&p->work, park);
-	return !task_work_add(current, &p->work, TWA_NONE);
+	return park_later(p);
 }
 
 /* The task work: runs in the thread itself. */
@@ -124,7 +144,7 @@ static void park(struct callback_head *work)
 		go_away(p);
 		goto put;
 	}
-	if (!p->poller && wait_for_uring(p))
+	if (wait_for_works(p) || (!p->poller && wait_for_uring(p)))
 		return;
 	/* Before the requester may look at the registers; and even when it no longer wants to. */
 	if (!p->poller) {
