@@ -564,6 +564,9 @@ bool cryo_leads_to(const char *path, struct inode *inode);
 int cryo_find_path(const char *mountinfo, struct inode *inode, char *out);
 int cryo_find_mount(const char *mountinfo, u32 id, dev_t dev, char *out);
 
+/* path_name.c */
+char *cryo_path_name(const struct path *path, char *buf, size_t size, bool *deleted);
+
 /* save_socket.c: all families; save_sockopt.c: options */
 int cryo_collect_sockets(struct cryo_capture *c);
 int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const char **obstacle);

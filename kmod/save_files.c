@@ -424,23 +424,18 @@ int cryo_save_inodes(struct cryo_capture *c)
 	return err;
 }
 
-/* The path without the " (deleted)" that d_path() adds; of a memfd its name alone. */
+/* The path, also of what has been removed; of a memfd its name alone. */
 static char *saved_path(struct cryo_object *o, char *buf)
 {
-	static const char deleted[] = " (deleted)";
 	static const char memfd[] = "/memfd:";
+	bool deleted;
 	char *name;
-	size_t len;
 
 	if (o->kind == CRYO_FILE_POSIX_SHM)
 		return cryo_posix_shm_name(o->file, buf, PATH_MAX) ?: ERR_PTR(-ENOENT);
-	name = d_path(cryo_user_path(o->file), buf, PATH_MAX);
+	name = cryo_path_name(cryo_user_path(o->file), buf, PATH_MAX, &deleted);
 	if (IS_ERR(name))
 		return name;
-	len = strlen(name);
-	if (d_unlinked(cryo_user_path(o->file)->dentry) && len > strlen(deleted) &&
-	    !strcmp(name + len - strlen(deleted), deleted))
-		name[len - strlen(deleted)] = '\0';
 	if (o->inode->inode_flags & CRYO_INODE_MEMFD && !strncmp(name, memfd, strlen(memfd)))
 		name += strlen(memfd);
 	return name;

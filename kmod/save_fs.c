@@ -17,14 +17,11 @@
 /* Path of @path as the requester sees it, into @buf; or an ERR_PTR. */
 static char *path_name(const struct path *path, char *buf, size_t size, u32 *flags)
 {
-	char *name = d_path(path, buf, size);
+	bool deleted;
+	char *name = cryo_path_name(path, buf, size, &deleted);
 
-	if (IS_ERR(name))
-		return name;
-	if (d_unlinked(path->dentry)) {
+	if (deleted)
 		*flags |= CRYO_PATH_DELETED;
-		name[strlen(name) - strlen(" (deleted)")] = '\0';
-	}
 	return name;
 }
 

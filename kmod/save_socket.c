@@ -180,7 +180,7 @@ static int put_names(struct socket *sock, struct cryo_socket *head, struct cryo_
 {
 	struct sockaddr_storage addr = {};
 	const char *path = NULL;
-	bool unlinked;
+	bool unlinked = false;
 	char *page;
 	int len = kernel_getsockname(sock, (struct sockaddr *)&addr);
 
@@ -191,6 +191,8 @@ static int put_names(struct socket *sock, struct cryo_socket *head, struct cryo_
 		return -ENOMEM;
 	if (sock->sk->sk_family == AF_UNIX)
 		path = cryo_unix_path(sock->sk, page, &unlinked);
+	if (unlinked)
+		head->flags |= CRYO_SOCK_UNLINKED;
 	head->path_len = path ? strlen(path) : 0;
 	cryo_buf_put(buf, head, sizeof(*head));
 	cryo_buf_put(buf, &addr, min_t(size_t, len, sizeof(addr)));

@@ -211,6 +211,7 @@ const char *cryo_unix_path(struct sock *sk, char *page, bool *unlinked)
 	struct unix_address *addr = smp_load_acquire(&unix_sk(sk)->addr);
 	struct path path = {};
 	char *text = NULL;
+	bool deleted;
 
 	*unlinked = false;
 	unix_state_lock(sk);
@@ -223,7 +224,7 @@ const char *cryo_unix_path(struct sock *sk, char *page, bool *unlinked)
 		return NULL;
 	*unlinked = d_unlinked(path.dentry);
 	if (addr && addr->name->sun_path[0] != '/') {
-		text = d_path(&path, page, PATH_MAX);
+		text = cryo_path_name(&path, page, PATH_MAX, &deleted);
 		if (IS_ERR(text))
 			text = NULL;
 	}

@@ -8,10 +8,10 @@
 namespace cryo {
 namespace {
 
-constexpr std::uint32_t kInodeFlags =
-    CRYO_INODE_DELETED | CRYO_INODE_CONTENTS | CRYO_INODE_MEMFD | CRYO_INODE_SHMEM | CRYO_INODE_SYSV |
-    CRYO_INODE_POSIX_SHM;
-constexpr std::uint32_t kSocketFlags = CRYO_SOCK_REUSEADDR | CRYO_SOCK_REUSEPORT | CRYO_SOCK_V6ONLY;
+constexpr std::uint32_t kInodeFlags = CRYO_INODE_DELETED | CRYO_INODE_CONTENTS | CRYO_INODE_MEMFD |
+                                      CRYO_INODE_SHMEM | CRYO_INODE_SYSV | CRYO_INODE_POSIX_SHM;
+constexpr std::uint32_t kSocketFlags =
+    CRYO_SOCK_REUSEADDR | CRYO_SOCK_REUSEPORT | CRYO_SOCK_V6ONLY | CRYO_SOCK_UNLINKED;
 constexpr std::uint64_t kMaxOffset = ~0ULL >> 1;
 
 // Numbers that no kind has yet lie between those of different subjects.
@@ -21,7 +21,8 @@ bool is_known(std::uint32_t kind) {
          (kind >= CRYO_FILE_UNIX && kind <= CRYO_FILE_WAITING) ||
          (kind >= CRYO_FILE_PTY_MASTER && kind <= CRYO_FILE_POSIX_SHM) ||
          (kind >= CRYO_FILE_DEVICE && kind <= CRYO_FILE_REMOVED_DIR) || kind == CRYO_FILE_PIDFD ||
-         kind == CRYO_FILE_URING || kind == CRYO_FILE_FANOTIFY || (kind >= CRYO_FILE_CLIENT && kind <= CRYO_FILE_OUTPUT);
+         kind == CRYO_FILE_URING || kind == CRYO_FILE_FANOTIFY ||
+         (kind >= CRYO_FILE_CLIENT && kind <= CRYO_FILE_OUTPUT);
 }
 
 bool is_opened_by_path(std::uint32_t kind) {

@@ -6,7 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "base/error.h"
+#include "restart/missing_directories.h"
 
 namespace cryo {
 namespace {
@@ -31,24 +34,30 @@ UniqueFd open_base(const std::string& path) {
   return fd;
 }
 
+// One that had no name any more: at its old name, if it can be had for a moment, or else wherever one can be
+// made.
+std::string make_unnamed_fifo(const std::string& path, MissingDirectories& missing) {
+  (void)missing.make_above(path);
+  for (const std::string& name : {path, spare_name(path), spare_name("/tmp/fifo")})
+    if (::mkfifo(name.c_str(), 0600) == 0) return name;
+  fail_errno("cannot make the removed FIFO {} anew", path);
+}
+
 }  // namespace
 
 UniqueFd Fifos::make(const Inode& inode, const std::string& path) {
   const bool deleted = inode.head.flags & CRYO_INODE_DELETED;
   const DeathDeferred deferred(input_.created);
+  MissingDirectories missing(input_.created);
   std::string name = path;
-  int made = ::mkfifo(name.c_str(), 0600);
-  if (made != 0 && errno == EEXIST) {
-    if (!deleted) return open_base(name);
-    name = spare_name(path);
-    made = ::mkfifo(name.c_str(), 0600);
-  } else if (made != 0 && !deleted) {
+  if (deleted) {
+    name = make_unnamed_fifo(path, missing);
+  } else if (::mkfifo(name.c_str(), 0600) != 0) {
     const int error = errno;
-    // It may be there, in a directory where nothing can be made.
+    // It may be there, also in a directory where nothing can be made.
     if (::access(name.c_str(), F_OK) == 0) return open_base(name);
-    errno = error;
+    fail(error, "cannot make the FIFO {}: {}", name, std::strerror(error));
   }
-  if (made != 0) fail_errno("cannot make the FIFO {}", name);
   input_.created.add(name);
   UniqueFd fd = open_base(name);
   if (deleted) {

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "restart/files.h"
+#include "restart/missing_directories.h"
 #include "restart/tags.h"
 
 namespace cryo {
@@ -28,6 +29,8 @@ std::string without_suffix(std::string path, std::string_view suffix) {
 // Name and, at once, no name: /proc then shows "NAME (deleted)", as it did.
 UniqueFd make_and_unlink(const FileRestoreInput& input, const std::string& path) {
   const DeathDeferred deferred(input.created);
+  MissingDirectories missing(input.created);
+  (void)missing.make_above(path);
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return fd;
   input.created.add(path);

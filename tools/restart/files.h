@@ -167,6 +167,8 @@ struct SocketAddress {
   std::string path;
 };
 [[nodiscard]] SocketAddress socket_address(const Socket& socket, const Relocations& relocations);
+// Where its name in the file system leads; empty when it has none.
+[[nodiscard]] std::string socket_place(const Socket& socket, const Relocations& relocations);
 enum class SocketPath { kFree, kStale, kTaken };
 [[nodiscard]] SocketPath socket_path_state(const SocketAddress& address, int type);
 // Why the socket cannot have its address; empty when it can, or soon will.

@@ -5,56 +5,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <vector>
 
 #include "base/error.h"
 #include "restart/files.h"
+#include "restart/missing_directories.h"
 
 namespace cryo {
 namespace {
 
-// What has been made, removed again in reverse order.
-class Ladder {
- public:
-  explicit Ladder(CreatedPaths& created) : created_(created) {}
-  ~Ladder() {
-    for (auto path = made_.rbegin(); path != made_.rend(); ++path)
-      if (::rmdir(path->c_str()) == 0) created_.remove(*path);
-  }
-  Ladder(const Ladder&) = delete;
-  Ladder& operator=(const Ladder&) = delete;
-
-  // `path` with all that is missing above it.
-  bool make(const std::string& path) {
-    if (make_last(path)) return true;
-    const std::size_t slash = path.rfind('/');
-    if (errno != ENOENT || slash == 0 || slash == std::string::npos) return false;
-    return make(path.substr(0, slash)) && make_last(path);
-  }
-
-  void note(const std::string& path) {
-    made_.push_back(path);
-    created_.add(path);
-  }
-
- private:
-  bool make_last(const std::string& path) {
-    if (::mkdir(path.c_str(), 0700) != 0) return false;
-    note(path);
-    return ::chmod(path.c_str(), 0700) == 0;  // whatever the umask
-  }
-
-  CreatedPaths& created_;
-  std::vector<std::string> made_;
-};
-
 // Somebody has taken the name, or nothing can be made there: another one will do.
-std::string substitute(const std::string& path, Ladder& ladder) {
+std::string substitute(const std::string& path, MissingDirectories& missing) {
   for (std::string name : {path + ".XXXXXX", std::string("/tmp/cryo-XXXXXX")}) {
     if (::mkdtemp(name.data()) == nullptr) continue;
-    ladder.note(name);
+    missing.note(name);
     return name;
   }
   fail_errno("cannot make the removed directory {} anew", path);
@@ -66,8 +30,8 @@ UniqueFd make_removed_directory(CreatedPaths& created, std::string path,
                                 const DirectoryAttributes& attributes) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const DeathDeferred deferred(created);
-  Ladder ladder(created);
-  if (!ladder.make(path)) path = substitute(path, ladder);
+  MissingDirectories missing(created);
+  if (!missing.make(path)) path = substitute(path, missing);
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd) fail_errno("cannot open {}", path);
   // Where the caller may not give it away, it is his: he has restarted the process as himself.

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
@@ -92,6 +93,10 @@ SocketAddress socket_address(const Socket& socket, const Relocations& relocation
   return address;
 }
 
+std::string socket_place(const Socket& socket, const Relocations& relocations) {
+  return socket.path.empty() ? socket_address(socket, relocations).path : relocations.apply(socket.path);
+}
+
 // A name that the killed process left is there with nobody behind it.
 SocketPath socket_path_state(const SocketAddress& address, int type) {
   struct stat now;
@@ -123,6 +128,9 @@ std::string socket_problem(const Socket& saved, const Relocations& relocations) 
   const SocketAddress address = socket_address(saved, relocations);
   const std::string real = relocations.apply(saved.path);
   const std::string text = (real.empty() ? describe(saved, address) : real) + " is in use";
+  // Its directory may have gone as well.
+  const std::filesystem::path place(socket_place(saved, relocations));
+  if (saved.head.flags & CRYO_SOCK_UNLINKED && !std::filesystem::exists(place.parent_path())) return "";
   const DirectoryOf directory(address.path, real);
   if (!address.path.empty())
     return socket_path_state(address, static_cast<int>(saved.head.type)) == SocketPath::kTaken ? text : "";
@@ -139,7 +147,7 @@ std::string socket_problem(const Socket& saved, const Relocations& relocations) 
 UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
   const Socket& saved = *file.socket;
   const SocketAddress address = socket_address(saved, input.options.relocations);
-  const std::string real = saved.path.empty() ? address.path : input.options.relocations.apply(saved.path);
+  const std::string real = socket_place(saved, input.options.relocations);
   UniqueFd fd = input.namespaces.socket(file.net, static_cast<int>(saved.head.family),
                                         static_cast<int>(saved.head.type) & kTypeMask,
                                         static_cast<int>(saved.head.protocol));

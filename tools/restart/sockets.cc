@@ -62,6 +62,7 @@ void Sockets::finish(const FileLookup& lookup) {
     (void)::unlink(path.c_str());
     input_.created.remove(path);
   }
+  missing_.remove();
 }
 
 void Sockets::shut_down(const File& file, const FileLookup& lookup) {

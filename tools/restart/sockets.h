@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "restart/files.h"
+#include "restart/missing_directories.h"
 
 namespace cryo {
 
@@ -55,7 +56,7 @@ class ActAs {
 
 class Sockets {
  public:
-  explicit Sockets(const FileRestoreInput& input) : input_(input) {}
+  explicit Sockets(const FileRestoreInput& input) : input_(input), missing_(input.created) {}
 
   // All sockets of the context, parked.
   void make();
@@ -71,6 +72,7 @@ class Sockets {
     const std::string& path;
     std::uint32_t uid = 0, gid = 0;  // of the one whom its peer is to see
     std::uint32_t net = 0;           // network namespace
+    bool unlinked = false;           // its name in the file system is to go again
   };
   struct Connection {
     UniqueFd a, b;
@@ -88,7 +90,10 @@ class Sockets {
   void make_unix_waiting(const File& file);
   [[nodiscard]] Connection connect_unix(int type, const End& a, const End& b);
   [[nodiscard]] int listener_at(int type, const End& end, const End& seen_by);
-  void bind_unix(int fd, int type, const Bytes& name, const std::string& path);
+  [[nodiscard]] static End own_end(const File& file);
+  void bind_unix(int fd, int type, const End& end);
+  void make_place(const std::string& path);
+  void note_unlinked();
   void finish_unix(const FileLookup& lookup);
   void fill_unix(const File& file, const FileLookup& lookup);
   void fill_datagrams(const File& file, const FileLookup& lookup);
@@ -114,6 +119,7 @@ class Sockets {
   void finish_udp(const FileLookup& lookup);
 
   const FileRestoreInput& input_;
+  MissingDirectories missing_;               // of the names in unlink_
   std::map<std::uint32_t, UniqueFd> fds_;    // by file: not taken yet
   std::map<std::uint32_t, UniqueFd> peers_;  // by file: other ends that will be closed in finish()
   std::map<Bytes, UniqueFd> listeners_;      // by name and network namespace: for the time of make()

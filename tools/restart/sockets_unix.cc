@@ -66,16 +66,29 @@ std::string text_of(const Bytes& name) {
 
 }  // namespace
 
+Sockets::End Sockets::own_end(const File& file) {
+  const SocketState& state = *file.connection;
+  return {state.name,          state.path, state.head.peer_uid,
+          state.head.peer_gid, file.net,   (state.head.flags & CRYO_SOCK_STATE_UNLINKED) != 0};
+}
+
 UniqueFd Sockets::unix_socket(std::uint32_t net, int type) const {
   return input_.namespaces.socket(net, AF_UNIX, type | SOCK_NONBLOCK, 0);
 }
 
+// For a name that will go again. Where it cannot be made, the name tells of it.
+void Sockets::make_place(const std::string& path) {
+  const DeathDeferred deferred(input_.created);
+  (void)missing_.make_above(path);
+}
+
 // In place of what an earlier life has left there, with its mode and owner.
-void Sockets::bind_unix(int fd, int type, const Bytes& name, const std::string& path) {
-  if (name.empty()) return;
-  const SocketAddress address = address_of(name, input_.options.relocations);
-  const std::string real = path.empty() ? address.path : input_.options.relocations.apply(path);
-  const DirectoryOf directory(address.path, path.empty() ? "" : real);
+void Sockets::bind_unix(int fd, int type, const End& end) {
+  if (end.name.empty()) return;
+  const SocketAddress address = address_of(end.name, input_.options.relocations);
+  const std::string real = end.path.empty() ? address.path : input_.options.relocations.apply(end.path);
+  if (end.unlinked) make_place(real);
+  const DirectoryOf directory(address.path, end.path.empty() ? "" : real);
   struct stat old {};
   const bool named = !address.path.empty();
   if (named) {
@@ -104,7 +117,7 @@ int Sockets::listener_at(int type, const End& end, const End& seen_by) {
   if (const auto made = listeners_.find(key); made != listeners_.end()) return made->second.get();
   UniqueFd fd = unix_socket(end.net, type);
   const ActAs user(seen_by.uid, seen_by.gid);
-  bind_unix(fd.get(), type, end.name, end.path);
+  bind_unix(fd.get(), type, end);
   if (::listen(fd.get(), 16) != 0) fail_errno("cannot listen at {}", text_of(end.name));
   return listeners_.emplace(key, input_.descriptors.park(std::move(fd))).first->second.get();
 }
@@ -116,13 +129,13 @@ Sockets::Connection Sockets::connect_unix(int type, const End& a, const End& b) 
     auto [first, second] = input_.namespaces.socket_pair(a.net, type | SOCK_NONBLOCK, a.uid, a.gid);
     made = {std::move(first), std::move(second)};
     const ActAs user(a.uid, a.gid);
-    bind_unix(made.a.get(), type, a.name, a.path);
-    bind_unix(made.b.get(), type, b.name, b.path);
+    bind_unix(made.a.get(), type, a);
+    bind_unix(made.b.get(), type, b);
     return made;
   }
   const int listener = listener_at(type, a, b);
   made.b = unix_socket(b.net, type);
-  bind_unix(made.b.get(), type, b.name, b.path);
+  bind_unix(made.b.get(), type, b);
   sockaddr_storage where{};
   socklen_t size = sizeof(where);
   if (::getsockname(listener, reinterpret_cast<sockaddr*>(&where), &size) != 0) fail_errno("getsockname");
@@ -143,6 +156,8 @@ void Sockets::make_unix_listeners() {
     const std::size_t owner = use == uses.end() ? 0 : use->second.process;
     const cryo_creds& creds = input_.context.processes[owner].creds->head;
     const ActAs user(creds.euid, creds.egid);
+    if (file.socket->head.flags & CRYO_SOCK_UNLINKED)
+      make_place(socket_place(*file.socket, input_.options.relocations));
     keep(id, make_socket(input_, file));
     real_listeners_.emplace(key_of(file.net, file.socket->address), fds_.at(id).get());
   }
@@ -150,10 +165,6 @@ void Sockets::make_unix_listeners() {
 
 void Sockets::make_unix_pair(const File& file) {
   const File& other = peer_of(input_.context, file);
-  const auto end = [](const File& f) {
-    const SocketState& state = *f.connection;
-    return End{state.name, state.path, state.head.peer_uid, state.head.peer_gid, f.net};
-  };
   // The accepted one first.
   const bool swap = other.connection->name.empty()
                         ? false
@@ -161,7 +172,7 @@ void Sockets::make_unix_pair(const File& file) {
                               real_listeners_.contains(key_of(other.net, other.connection->name));
   const File& a = swap ? other : file;
   const File& b = swap ? file : other;
-  Connection made = connect_unix(static_cast<int>(file.connection->head.type), end(a), end(b));
+  Connection made = connect_unix(static_cast<int>(file.connection->head.type), own_end(a), own_end(b));
   keep(a.id, std::move(made.a));
   keep(b.id, std::move(made.b));
 }
@@ -173,11 +184,11 @@ void Sockets::make_unix_lonely(const File& file) {
   if (state.head.state != CRYO_SOCK_PEER_GONE) {
     UniqueFd fd = unix_socket(file.net, type);
     const ActAs user(state.head.peer_uid, state.head.peer_gid);
-    bind_unix(fd.get(), type, state.name, state.path);
+    bind_unix(fd.get(), type, own_end(file));
     keep(file.id, std::move(fd));
     return;
   }
-  const End self{state.name, state.path, state.head.peer_uid, state.head.peer_gid, file.net};
+  const End self = own_end(file);
   const bool called_listener = real_listeners_.contains(key_of(file.net, state.peer_name));
   const End gone{called_listener ? state.peer_name : kNoName, kNoPath, 0, 0, file.net};
   Connection made = called_listener ? connect_unix(type, gone, self) : connect_unix(type, self, gone);
@@ -191,10 +202,7 @@ void Sockets::make_unix_waiting(const File& file) {
   const int listener = fds_.at(state.head.listener).get();
   const int type = static_cast<int>(state.head.type);
   UniqueFd caller = unix_socket(is_connected(file) ? peer_of(input_.context, file).net : file.net, type);
-  if (is_connected(file)) {
-    const SocketState& own = *peer_of(input_.context, file).connection;
-    bind_unix(caller.get(), type, own.name, own.path);
-  }
+  if (is_connected(file)) bind_unix(caller.get(), type, own_end(peer_of(input_.context, file)));
   sockaddr_storage where{};
   socklen_t size = sizeof(where);
   if (::getsockname(listener, reinterpret_cast<sockaddr*>(&where), &size) != 0) fail_errno("getsockname");
@@ -222,12 +230,20 @@ void Sockets::make_unix() {
   for (const auto& [id, file] : context.files)
     if (is_unix(file) && file.head.kind == CRYO_FILE_WAITING) make_unix_waiting(file);
   listeners_.clear();
-  for (const auto& [id, file] : context.files) {
-    if (!is_unix(file) || !(file.connection->head.flags & CRYO_SOCK_STATE_UNLINKED)) continue;
-    if (real_listeners_.contains(key_of(file.net, file.connection->name))) continue;
-    const SocketAddress address = address_of(file.connection->name, input_.options.relocations);
-    const std::string& path = file.connection->path;
-    unlink_.push_back(path.empty() ? address.path : input_.options.relocations.apply(path));
+  note_unlinked();
+}
+
+// An accepted socket has its listener's name, which is the listener's to lose.
+void Sockets::note_unlinked() {
+  const Relocations& relocations = input_.options.relocations;
+  for (const auto& [id, file] : input_.context.files) {
+    const bool listens = file.socket && file.socket->head.flags & CRYO_SOCK_UNLINKED;
+    const bool connected = is_unix(file) && file.connection->head.flags & CRYO_SOCK_STATE_UNLINKED &&
+                           !real_listeners_.contains(key_of(file.net, file.connection->name));
+    if (!listens && !connected) continue;
+    const Bytes& name = listens ? file.socket->address : file.connection->name;
+    const std::string& path = listens ? file.socket->path : file.connection->path;
+    unlink_.push_back(path.empty() ? address_of(name, relocations).path : relocations.apply(path));
   }
 }
 

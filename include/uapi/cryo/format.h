@@ -512,6 +512,7 @@ struct cryo_socket {
 #define CRYO_SOCK_REUSEADDR	(1U << 0)
 #define CRYO_SOCK_REUSEPORT	(1U << 1)
 #define CRYO_SOCK_V6ONLY	(1U << 2)
+#define CRYO_SOCK_UNLINKED	(1U << 3)	/* Unix: its name has been removed from the file system */
 
 #define CRYO_BUILD_ID_MAX	64	/* bytes */
 #define CRYO_SOCKOPT_SIZE	32
