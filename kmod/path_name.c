@@ -23,9 +23,9 @@ char *cryo_path_name(const struct path *path, char *buf, size_t size, bool *dele
 	if (IS_ERR(name))
 		return name;
 	len = strlen(name);
-	if (d_unlinked(path->dentry) && len > strlen(mark) && !strcmp(name + len - strlen(mark), mark)) {
+	*deleted = d_unlinked(path->dentry) && len > strlen(mark) &&
+		   !strcmp(name + len - strlen(mark), mark);
+	if (*deleted)
 		name[len - strlen(mark)] = '\0';
-		*deleted = true;
-	}
 	return name;
 }
