@@ -451,6 +451,7 @@ void cryo_map_convert(struct cryo_map_mm *map)
 		cryo_vma_start_write(map->mm, v->vma->vm_start);
 		v->vma->vm_private_data = NULL;
 		vma_set_anonymous(v->vma);
+		cryo_khugepaged_enter(v->vma);
 		remove_vma(v);
 	}
 }

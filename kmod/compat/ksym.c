@@ -50,6 +50,7 @@ static void *addr_flush_tlb_range;
 static void *addr_anon_vma_prepare;
 static void *addr_anon_vma_clone;
 static void *addr_split_huge_page;
+static void *addr_khugepaged_enter;
 static void *addr_landlock_access;
 static void *addr_landlock_traceme;
 static bool landlock_is_asked;
@@ -118,6 +119,10 @@ static int no_split_huge_page(struct page *page, struct list_head *list, unsigne
 	return -EOPNOTSUPP;
 }
 
+static void no_khugepaged_enter(struct vm_area_struct *vma, unsigned long vm_flags)
+{
+}
+
 static void no_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
 			       unsigned int stride_shift, bool freed_tables)
 {
@@ -149,6 +154,7 @@ DEFINE_STATIC_CALL(cryo_sc_flush_tlb_range, no_flush_tlb_range);
 DEFINE_STATIC_CALL(cryo_sc_anon_vma_prepare, no_anon_vma_prepare);
 DEFINE_STATIC_CALL(cryo_sc_anon_vma_clone, no_anon_vma_clone);
 DEFINE_STATIC_CALL(cryo_sc_split_huge_page, no_split_huge_page);
+DEFINE_STATIC_CALL(cryo_sc_khugepaged_enter, no_khugepaged_enter);
 DEFINE_STATIC_CALL(cryo_sc_landlock_access, no_landlock_access);
 DEFINE_STATIC_CALL(cryo_sc_landlock_traceme, no_landlock_traceme);
 
@@ -368,6 +374,22 @@ static void resolve_split_huge_page(void)
 		static_call_update(cryo_sc_split_huge_page, addr_split_huge_page);
 }
 
+/*
+ * What tells khugepaged of a memory.  From 6.12 on only a fault in an anonymous area does, and in one that has been filled from
+ * a context there is none: without it, its pages stay small.
+ */
+static void resolve_khugepaged_enter(void)
+{
+	addr_khugepaged_enter = (void *)static_call(cryo_sc_lookup_name)("khugepaged_enter_vma");
+	if (addr_khugepaged_enter)
+		static_call_update(cryo_sc_khugepaged_enter, addr_khugepaged_enter);
+}
+
+void cryo_khugepaged_enter(struct vm_area_struct *vma)
+{
+	static_call(cryo_sc_khugepaged_enter)(vma, vma->vm_flags);
+}
+
 int cryo_anon_vma_prepare(struct vm_area_struct *vma)
 {
 	return vma->anon_vma ? 0 : static_call(cryo_sc_anon_vma_prepare)(vma);
@@ -425,6 +447,7 @@ int cryo_ksym_init(void)
 	resolve_snapshot();
 	resolve_anon_vma();
 	resolve_split_huge_page();
+	resolve_khugepaged_enter();
 	static_call_update(cryo_sc_may_access, addr_ptrace_may_access);
 	static_call_update(cryo_sc_cancel_match, addr_task_work_cancel_match);
 	static_call_update(cryo_sc_wait_inactive, addr_wait_task_inactive);

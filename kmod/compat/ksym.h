@@ -61,6 +61,12 @@ int cryo_anon_vma_join(struct vm_area_struct *dst, struct vm_area_struct *src);
  */
 int cryo_split_huge_page(struct page *page);
 
+/*
+ * Lets khugepaged look through the memory that @vma, which is anonymous, is of. With mmap_lock, and a user of the memory.
+ * Nothing where there is no such function.
+ */
+void cryo_khugepaged_enter(struct vm_area_struct *vma);
+
 /* flush_tlb_mm_range() of x86; only when CRYO_FEATURE_SNAPSHOT is there. */
 void cryo_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
 			  unsigned int stride_shift, bool freed_tables);
