@@ -11,9 +11,19 @@
 
 #define SIZE (40UL << 12)
 
-static int fd, sealed, unmapped;
-static unsigned char *map;
+#define ODD	5000	/* bytes of a file whose last page is mapped and written to behind its end */
+
+static int fd, sealed, unmapped, odd;
+static unsigned char *map, *behind;
 static char link_before[256];
+
+/* @size, rounded up to whole pages */
+static size_t whole_pages(size_t size)
+{
+	size_t page = (size_t)crt_page();
+
+	return (size + page - 1) / page * page;
+}
 
 static void link_of(int f, char *buf, size_t size)
 {
@@ -42,6 +52,10 @@ static void setup(void)
 	crt_fill(buf, SIZE, 52);
 	CRT_SYS(write(unmapped, buf, SIZE));
 	link_of(fd, link_before, sizeof(link_before));
+	odd = (int)CRT_SYS(memfd_create("odd", 0));
+	CRT_SYS(ftruncate(odd, ODD));
+	behind = CRT_MAP(mmap(NULL, whole_pages(ODD), PROT_READ | PROT_WRITE, MAP_SHARED, odd, 0));
+	crt_fill(behind, whole_pages(ODD), 53);
 }
 
 static void verify(void)
@@ -67,6 +81,9 @@ static void verify(void)
 	crt_ok(!memcmp(text, "contents", 8), "and keeps its contents");
 	CRT_SYS(pread(unmapped, buf, SIZE, 0));
 	crt_same(crt_bad(buf, SIZE, 52), -1, "contents of one that is not mapped");
+	CRT_SYS(fstat(odd, &st));
+	crt_same(st.st_size, ODD, "size of one that ends in a page");
+	crt_same(crt_bad(behind, whole_pages(ODD), 53), -1, "its contents, and what is behind its end in that page");
 }
 
 const struct crt_test crt_test = {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Files whose contents are in the context: deleted ones, memfds, and those that were saved on request.
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,15 +77,24 @@ UniqueFd make_memfd(const Inode& inode, const File& file) {
   return fd;
 }
 
+void read_context(int context_fd, std::uint64_t from, std::byte* to, std::uint64_t size,
+                  const std::string& path) {
+  while (size > 0) {
+    const ssize_t got = ::pread(context_fd, to, size, static_cast<off_t>(from));
+    if (got < 0) fail_errno("cannot read the contents of {} from the context", path);
+    if (got == 0) fail(ENODATA, "the context ends in the contents of {}", path);
+    to += got;
+    from += static_cast<std::uint64_t>(got);
+    size -= static_cast<std::uint64_t>(got);
+  }
+}
+
 void copy_range(int context_fd, std::uint64_t from, int fd, std::uint64_t to, std::uint64_t size,
                 const std::string& path) {
   std::vector<std::byte> buffer(std::min<std::uint64_t>(size, kCopySize));
   while (size > 0) {
-    const ssize_t got = ::pread(context_fd, buffer.data(), std::min<std::uint64_t>(size, buffer.size()),
-                                static_cast<off_t>(from));
-    if (got < 0) fail_errno("cannot read the contents of {} from the context", path);
-    if (got == 0) fail(ENODATA, "the context ends in the contents of {}", path);
-    const auto part = static_cast<std::size_t>(got);
+    const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(size, buffer.size()));
+    read_context(context_fd, from, buffer.data(), part, path);
     for (std::size_t done = 0; done < part;) {
       const ssize_t wrote = ::pwrite(fd, buffer.data() + done, part - done, static_cast<off_t>(to + done));
       if (wrote < 0) fail_errno("cannot write the contents of {}", path);
@@ -92,6 +103,48 @@ void copy_range(int context_fd, std::uint64_t from, int fd, std::uint64_t to, st
     from += part;
     to += part;
     size -= part;
+  }
+}
+
+// A page of a file, mapped shared and for writing.
+class MappedPage {
+ public:
+  MappedPage(int fd, std::uint64_t start, std::uint64_t size, const std::string& path) : size_(size) {
+    address_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(start));
+    if (address_ == MAP_FAILED) fail_errno("cannot map the last page of {}", path);
+  }
+  ~MappedPage() { ::munmap(address_, size_); }
+  MappedPage(const MappedPage&) = delete;
+  MappedPage& operator=(const MappedPage&) = delete;
+  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(address_); }
+
+ private:
+  void* address_;
+  std::uint64_t size_;
+};
+
+bool is_in_memory(int fd, const std::string& path) {
+  struct statfs now;
+  if (::fstatfs(fd, &now) != 0) fail_errno("cannot tell the file system of {}", path);
+  return now.f_type == TMPFS_MAGIC;
+}
+
+// What a program that has mapped the file has written behind its end, in its last page: files in memory keep
+// that, while others have zeroes there once they have been written out.
+void fill_behind_end(const FilePages& pages, int fd, const std::string& path) {
+  const std::uint64_t used = pages.size % pages.page_size, last = pages.size - used;
+  if (used == 0) return;
+  for (const PageChunk* chunk : pages.chunks) {
+    std::uint64_t from = chunk->data_offset;
+    for (const cryo_page_run& run : chunk->runs) {
+      const std::uint64_t bytes = run.nr_pages * pages.page_size;
+      if (run.start <= last && last - run.start < bytes && is_in_memory(fd, path)) {
+        const MappedPage page(fd, last, pages.page_size, path);
+        read_context(pages.context_fds[chunk->ancestor], from + (last - run.start) + used, page.data() + used,
+                     pages.page_size - used, path);
+      }
+      from += bytes;
+    }
   }
 }
 
@@ -115,6 +168,7 @@ void fill_pages(const FilePages& pages, int fd, const std::string& path) {
       from += bytes;
     }
   }
+  fill_behind_end(pages, fd, path);
 }
 
 void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path) {

@@ -204,8 +204,9 @@ void ObjectMaker::fill(const Inode& inode, bool clear) {
   const cryo_shm& saved = *inode.shm;
   void* const memory = ::shmat(saved.perm.id, nullptr, 0);
   if (memory == reinterpret_cast<void*>(-1)) fail_errno("cannot attach {}", describe(kShm, saved.perm));
-  if (clear) std::memset(memory, 0, saved.size);
   const std::uint64_t page = input_.context.header.page_size;
+  const std::uint64_t whole = (saved.size + page - 1) / page * page;
+  if (clear) std::memset(memory, 0, whole);
   for (const PageChunk& chunk : input_.context.pages) {
     if (chunk.kind != CRYO_PAGES_INODE || chunk.object != inode.id) continue;
     const int fd = input_.context_fds[chunk.ancestor];
@@ -224,8 +225,7 @@ void ObjectMaker::fill(const Inode& inode, bool clear) {
     }
   }
   const auto start = reinterpret_cast<std::uint64_t>(memory);
-  set_memory_tags(input_.context, inode.id, {start, start + (saved.size + page - 1) / page * page}, clear,
-                  describe(kShm, saved.perm));
+  set_memory_tags(input_.context, inode.id, {start, start + whole}, clear, describe(kShm, saved.perm));
   if (::shmdt(memory) != 0) fail_errno("cannot detach {}", describe(kShm, saved.perm));
 }
 
