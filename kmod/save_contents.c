@@ -9,7 +9,9 @@
 #include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/shmem_fs.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uio.h>
@@ -75,7 +77,30 @@ static void keep_page(struct copy *k, loff_t pos)
 		k->runs[k->nr_runs++] = (struct cryo_page_run){ .start = pos, .nr_pages = 1 };
 }
 
-/* Read one page, zero-filled behind the end of the file. */
+/*
+ * What lies behind the end of @file, in its last page, which begins at @pos: from @at on into @to.  In memory it stays
+ * as long as the file, and who has mapped that may use it; of other files it is zero once the page has been written.
+ */
+static int read_behind_end(struct file *file, loff_t pos, loff_t at, u8 *to)
+{
+	struct page *page;
+	char *from;
+
+	if (at == pos || !shmem_mapping(file->f_mapping)) {
+		memset(to, 0, pos + PAGE_SIZE - at);
+		return 0;
+	}
+	page = shmem_read_mapping_page(file->f_mapping, pos >> PAGE_SHIFT);
+	if (IS_ERR(page))
+		return PTR_ERR(page);
+	from = kmap_local_page(page);
+	memcpy(to, from + (at - pos), pos + PAGE_SIZE - at);
+	kunmap_local(from);
+	put_page(page);
+	return 0;
+}
+
+/* Read one page. */
 static int read_page(struct copy *k, struct file *file, loff_t pos)
 {
 	u8 *page = k->bytes + k->nr_pages * PAGE_SIZE;
@@ -89,8 +114,7 @@ static int read_page(struct copy *k, struct file *file, loff_t pos)
 		if (!n)
 			break;
 	}
-	memset(page + (at - pos), 0, pos + PAGE_SIZE - at);
-	return 0;
+	return at < pos + PAGE_SIZE ? read_behind_end(file, pos, at, page + (at - pos)) : 0;
 }
 
 static int copy_range(struct copy *k, struct file *file, loff_t pos, loff_t end)

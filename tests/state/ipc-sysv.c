@@ -21,7 +21,7 @@
 
 #define SIZE	(5 * crt_page() + 100)
 /* More than a page, which would be mapped where one has been unmapped. */
-#define GONE	(2 * crt_page())
+#define GONE	(2 * crt_page())	/* all of it is used, of a segment of 100 bytes less */
 
 union semun {
 	int val;
@@ -49,7 +49,7 @@ static void make_memory(void)
 	crt_fill(memory, SIZE, 5);
 	CRT_SYS(mprotect(memory + crt_page(), crt_page(), PROT_READ));
 	CRT_SYS(munmap(again + 2 * crt_page(), crt_page()));
-	shm_gone = (int)CRT_SYS(shmget(IPC_PRIVATE, GONE, 0600));
+	shm_gone = (int)CRT_SYS(shmget(IPC_PRIVATE, GONE - 100, 0600));
 	gone = CRT_MAP(shmat(shm_gone, NULL, 0));
 	CRT_SYS(shmctl(shm_gone, IPC_RMID, NULL));
 	crt_fill(gone, GONE, 6);
