@@ -91,6 +91,11 @@ static int read_behind_end(struct file *file, loff_t pos, loff_t at, u8 *to)
 		return 0;
 	}
 	page = shmem_read_mapping_page(file->f_mapping, pos >> PAGE_SHIFT);
+	if (page == ERR_PTR(-EINVAL)) {
+		/* Somebody outside has just made the file shorter. */
+		memset(to, 0, pos + PAGE_SIZE - at);
+		return 0;
+	}
 	if (IS_ERR(page))
 		return PTR_ERR(page);
 	from = kmap_local_page(page);

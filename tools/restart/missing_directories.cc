@@ -40,9 +40,13 @@ void MissingDirectories::note(const std::string& path) {
 }
 
 bool MissingDirectories::make_last(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) != 0) return false;
+  // Not by chmod() afterwards: where others may write, something else could have the name by then.
+  const mode_t before = ::umask(077);
+  const int made = ::mkdir(path.c_str(), 0700);
+  ::umask(before);
+  if (made != 0) return false;
   note(path);
-  return ::chmod(path.c_str(), 0700) == 0;  // whatever the umask
+  return true;
 }
 
 }  // namespace cryo
