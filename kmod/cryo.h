@@ -158,6 +158,9 @@ void cryo_thaw(struct cryo_request *req);
 void cryo_look_begin(struct cryo_request *req);
 void cryo_look_end(struct cryo_request *req);
 
+/* unsettled.c */
+bool cryo_unsettled(struct cryo_request *req);
+
 /* ---- scope.c: the processes of a request ---- */
 
 struct cryo_fd_record;
@@ -537,9 +540,10 @@ int cryo_save_epoll(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_timerfd(struct file *file);
 int cryo_save_timerfd(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_inotify(struct file *file);
+bool cryo_inotify_unread(struct file *file);
 int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_fanotify(struct file *file);
-bool cryo_fanotify_busy(struct task_struct *task);
+bool cryo_fanotify_unread(struct file *file);
 int cryo_save_fanotify(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_pidfd(struct file *file);
 int cryo_classify_pidfd(struct cryo_capture *c, struct cryo_object *o, const char **obstacle);
@@ -612,6 +616,7 @@ const char *cryo_unix_path(struct sock *sk, char *page, bool *unlinked);
 int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o);
 
 /* save_netlink.c */
+bool cryo_netlink_unread(const struct sock *sk);
 const char *cryo_netlink_obstacle(struct cryo_object *o);
 int cryo_save_netlink(struct cryo_capture *c, struct cryo_object *o);
 void cryo_put_netlink_options(struct sock *sk, struct cryo_buf *buf);
@@ -621,6 +626,7 @@ int cryo_collect_tcp(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_tcp_is_whole(struct cryo_capture *c, struct cryo_object *o);
 void cryo_tcp_peer_holder(struct cryo_object *o, char *buf, size_t size);
 void cryo_tcp_addresses(struct cryo_object *o, char *buf, size_t size);
+bool cryo_tcp_connecting(const struct sock *sk);
 const char *cryo_tcp_obstacle(struct cryo_object *o);
 int cryo_save_tcp(struct cryo_capture *c, struct cryo_object *o);
 const char *cryo_udp_obstacle(struct cryo_object *o);

@@ -16,8 +16,8 @@
  *    own time limit, then named.  A vfork() child is not asked before it has memory
  *    of its own: its parent does not come to rest earlier;
  *  - with requests of io_uring under way: waited for during a second, then parked all the same, and
- *    refused by name; in the same way, before anybody is asked, it is waited for events of fanotify to
- *    be read and answered;
+ *    refused by name; in the same way, before anybody is asked, it is waited for what unsettled.c knows,
+ *    and if they have begun with such a thing until they are parked, they are let go and asked again;
  *  - io_uring workers and other kernel helpers: never return to user mode, left out;
  *  - threads of the kernel that submit for a ring (IORING_SETUP_SQPOLL): they do not either, but run
  *    works.  They are asked last, when nobody gives them anything to do, and are let go again for as
@@ -40,7 +40,7 @@
 #define FREEZE_POLL_JIFFIES	max(HZ / 100, 1)
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
 #define WORK_LAPS		16	/* at most so often other works of a thread go first */
-#define FANOTIFY_WAIT_MS	500U	/* for events of fanotify to be answered */
+#define SETTLE_WAIT_MS	500U	/* for what is about to end by itself, see unsettled.c */
 
 static void parked_free(struct kref *ref)
 {
@@ -404,24 +404,16 @@ static void wait_off_cpu(struct cryo_request *req)
 	}
 }
 
-static bool any_fanotify_busy(struct cryo_request *req)
+/* Who is parked finishes nothing, and somebody may be waiting for it. Not for long. Returns whether it is finished. */
+static bool wait_until_settled(struct cryo_request *req, unsigned long limit)
 {
-	struct cryo_proc *proc;
-
-	cryo_for_each_proc(proc, req)
-		if (!proc->omitted && cryo_fanotify_busy(proc->leader))
-			return true;
-	return false;
-}
-
-/* Who is parked reads no events, and somebody may be waiting for the answer to one. Not for long. */
-static void wait_for_fanotify(struct cryo_request *req, unsigned long limit)
-{
-	while (any_fanotify_busy(req) && !time_after(jiffies, limit)) {
-		if (cryo_request_interrupted(req) || fatal_signal_pending(current))
-			return;
+	while (cryo_unsettled(req)) {
+		if (time_after(jiffies, limit) || cryo_request_interrupted(req) ||
+		    fatal_signal_pending(current))
+			return false;
 		schedule_timeout_killable(FREEZE_POLL_JIFFIES);
 	}
+	return true;
 }
 
 /* One look at the scope. Returns how much was found that is new or not at rest, or an error. */
@@ -508,47 +500,80 @@ static int park_pollers(struct cryo_request *req, struct task_struct **found, un
 	}
 }
 
-/*
- * Park all threads of all processes in scope.  They may create others until they
- * park, so look again until nothing new is found.  On error, cryo_thaw() all the
- * same.
- */
-int cryo_freeze(struct cryo_request *req)
+static unsigned int freeze_ms(struct cryo_request *req)
 {
-	unsigned int ms = req->args.freeze_ms ?: CRYO_FREEZE_DEFAULT_MS;
-	unsigned long limit = jiffies + msecs_to_jiffies(ms);
-	struct task_struct **found;
+	return req->args.freeze_ms ?: CRYO_FREEZE_DEFAULT_MS;
+}
+
+/* They may create others until they park, so look again until nothing new is found. */
+static int freeze_all(struct cryo_request *req, struct task_struct **found, unsigned long limit)
+{
+	unsigned int uring_ms = min_t(unsigned int, freeze_ms(req) / 2, URING_WAIT_MS);
 	int n;
+
+	req->freeze_begin = ktime_get();
+	req->uring_limit = jiffies + msecs_to_jiffies(uring_ms);
+	do {
+		n = freeze_once(req, found, limit);
+	} while (n > 0);
+	return n ?: park_pollers(req, found, limit);
+}
+
+/*
+ * Not in the middle of what cannot be saved but will be over soon.  That may begin again just before all are at rest: then
+ * they are let go once more.  Who was in the middle of it for all the time that we can wait will not end it.
+ */
+static int freeze_settled(struct cryo_request *req, struct task_struct **found, unsigned long limit)
+{
+	unsigned int wait_ms = min(freeze_ms(req) / 2, SETTLE_WAIT_MS);
+	unsigned int threads = req->threads;
+	int err = cryo_scope_find(req);
+	bool settled;
+
+	if (err < 0)
+		return err;
+	for (;;) {
+		settled = wait_until_settled(req, jiffies + msecs_to_jiffies(wait_ms));
+		err = freeze_all(req, found, limit);
+		if (err || !settled || time_after(jiffies, limit) || !cryo_unsettled(req))
+			return err;
+		cryo_thaw(req);
+		req->threads = threads;
+	}
+}
+
+static int freeze(struct cryo_request *req, bool settle)
+{
+	unsigned long limit = jiffies + msecs_to_jiffies(freeze_ms(req));
+	struct task_struct **found;
+	int err;
 
 	if (req->target->signal->core_state)
 		return -ESRCH;
 	found = kvmalloc_array(THREAD_BATCH, sizeof(*found), GFP_KERNEL_ACCOUNT);
 	if (!found)
 		return -ENOMEM;
-	req->freeze_begin = ktime_get();
-	n = cryo_scope_find(req);
-	if (n >= 0)
-		wait_for_fanotify(req, jiffies + msecs_to_jiffies(min(ms / 2, FANOTIFY_WAIT_MS)));
-	req->uring_limit = jiffies + msecs_to_jiffies(min_t(unsigned int, ms / 2, URING_WAIT_MS));
-	do {
-		n = freeze_once(req, found, limit);
-	} while (n > 0);
-	if (!n)
-		n = park_pollers(req, found, limit);
+	err = settle ? freeze_settled(req, found, limit) : freeze_all(req, found, limit);
 	kvfree(found);
-	if (n)
-		return n;
+	if (err)
+		return err;
 	wait_off_cpu(req);
 	if (!req->freeze_ns)
 		req->freeze_ns = ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
 	return 0;
 }
 
+/* Park all threads of all processes in scope. On error, cryo_thaw() all the same. */
+int cryo_freeze(struct cryo_request *req)
+{
+	return freeze(req, true);
+}
+
 /* After cryo_thaw(), those who are left of the scope, until the next one. No error: they may run. */
 int cryo_freeze_again(struct cryo_request *req)
 {
 	unsigned int threads = req->threads;
-	int err = cryo_freeze(req);
+	int err = freeze(req, false);
 
 	req->threads = threads;
 	if (err)

@@ -6,7 +6,6 @@
  * systems are told by fdinfo, and have a mount point.
  */
 #include <linux/err.h>
-#include <linux/fdtable.h>
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
 #include <linux/mm.h>
@@ -41,26 +40,12 @@ static struct fanotify_load load_of(struct fsnotify_group *group)
 	return load;
 }
 
-static int is_busy(const void *unused, struct file *file, unsigned int fd)
+/* Are there events that have not been read or answered? */
+bool cryo_fanotify_unread(struct file *file)
 {
-	struct fanotify_load load;
+	struct fanotify_load load = load_of(file->private_data);
 
-	if (!cryo_is_fanotify(file))
-		return 0;
-	load = load_of(file->private_data);
 	return load.events || load.permissions;
-}
-
-/* Has a descriptor of @task events that have not been read or answered? */
-bool cryo_fanotify_busy(struct task_struct *task)
-{
-	bool busy = false;
-
-	task_lock(task);
-	if (task->files)
-		busy = iterate_fd(task->files, 0, is_busy, NULL);
-	task_unlock(task);
-	return busy;
 }
 
 struct mark {

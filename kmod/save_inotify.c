@@ -112,6 +112,13 @@ static int save_watches(struct cryo_capture *c, struct cryo_object *o, struct wa
 	return err;
 }
 
+bool cryo_inotify_unread(struct file *file)
+{
+	const struct fsnotify_group *group = file->private_data;
+
+	return READ_ONCE(group->q_len);
+}
+
 int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct fsnotify_group *group = o->file->private_data;

@@ -62,6 +62,14 @@ static bool in_other_group(struct socket *sock)
 	       hweight32(((struct sockaddr_nl *)&name)->nl_groups);
 }
 
+/* Is there an answer of the kernel that has not been read, or the rest of one? */
+bool cryo_netlink_unread(const struct sock *sk)
+{
+	return sk->sk_family == AF_NETLINK &&
+	       (!skb_queue_empty_lockless(&sk->sk_receive_queue) ||
+		READ_ONCE(cryo_netlink(sk)->cb_running));
+}
+
 const char *cryo_netlink_obstacle(struct cryo_object *o)
 {
 	struct socket *sock = sock_from_file(o->file);
@@ -82,8 +90,7 @@ const char *cryo_netlink_obstacle(struct cryo_object *o)
 		return "netlink socket that listens to all network namespaces";
 	if (in_other_group(sock))
 		return "netlink socket in a group above 32";
-	if (!skb_queue_empty_lockless(&sk->sk_receive_queue) ||
-	    READ_ONCE(cryo_netlink(sk)->cb_running))
+	if (cryo_netlink_unread(sk))
 		return "netlink socket with messages that have not been read";
 	return NULL;
 }

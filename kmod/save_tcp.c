@@ -145,11 +145,21 @@ void cryo_tcp_addresses(struct cryo_object *o, char *buf, size_t size)
 	snprintf(buf, size, "%pI4:%u and %pI4:%u", &sk->sk_rcv_saddr, sport, &sk->sk_daddr, dport);
 }
 
+/* Has its other end not answered yet? */
+bool cryo_tcp_connecting(const struct sock *sk)
+{
+	int state = READ_ONCE(sk->sk_state);
+
+	return (sk->sk_family == AF_INET || sk->sk_family == AF_INET6) &&
+	       sk->sk_type == SOCK_STREAM && sk->sk_protocol == IPPROTO_TCP &&
+	       (state == TCP_SYN_SENT || state == TCP_SYN_RECV);
+}
+
 const char *cryo_tcp_obstacle(struct cryo_object *o)
 {
 	struct sock *sk = cryo_sock_of(o);
 
-	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
+	if (cryo_tcp_connecting(sk))
 		return "connection that is being made";
 	if (inet_csk(sk)->icsk_ulp_ops)
 		return "connection with a protocol on top of TCP in the kernel (TLS)";
