@@ -39,6 +39,18 @@ void cryo_refuse(struct cryo_capture *c, const char *fmt, ...)
 	va_end(args);
 }
 
+/*
+ * @what could not be looked at, by @err. That is an obstacle, unless it is for want of memory or because somebody has
+ * been killed: then it is the error.
+ */
+int cryo_refuse_unseen(struct cryo_capture *c, const char *what, int err)
+{
+	if (err == -ENOMEM || err == -EINTR)
+		return err;
+	cryo_refuse(c, "its %s cannot be looked at (error %d)", what, -err);
+	return 0;
+}
+
 void cryo_warn(struct cryo_capture *c, const char *fmt, ...)
 {
 	struct va_format vaf = { .fmt = fmt };
@@ -142,8 +154,7 @@ static int collect(struct cryo_capture *c)
 
 	if (c->p->zombie)
 		return 0;
-	cryo_check_process(c);
-	err = cryo_collect_fds(c);
+	err = cryo_check_process(c) ?: cryo_collect_fds(c);
 	if (!err && !c->p->mm_saved)
 		err = complete_memory(c) ?: cryo_collect_vmas(c);
 	if (err)

@@ -180,12 +180,14 @@ static void check_mm(struct cryo_capture *c)
 		cryo_refuse(c, "memory-deny-write-execute (PR_SET_MDWE) is not supported");
 }
 
-/* Refuse everything that would be lost. */
-void cryo_check_process(struct cryo_capture *c)
+/* Refuse everything that would be lost. An error: it could not be looked at. */
+int cryo_check_process(struct cryo_capture *c)
 {
+	int err = cryo_check_namespaces(c);
 	struct cryo_parked *p;
 
-	cryo_check_namespaces(c);
+	if (err)
+		return err;
 	check_children(c);
 	check_sharing(c);
 	if (!c->p->mm_saved)
@@ -197,4 +199,5 @@ void cryo_check_process(struct cryo_capture *c)
 	list_for_each_entry(p, &c->req->pollers, node)
 		if (p->proc == c->p && READ_ONCE(p->state) != CRYO_PARK_GONE)
 			cryo_check_uring(c, p->task);
+	return 0;
 }

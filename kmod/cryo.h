@@ -434,6 +434,7 @@ int cryo_capture(struct cryo_request *req);
 
 /* Note an obstacle: "pid N (comm): <fmt>".  The checkpoint will be refused. */
 __printf(2, 3) void cryo_refuse(struct cryo_capture *c, const char *fmt, ...);
+int cryo_refuse_unseen(struct cryo_capture *c, const char *what, int err);
 /* Note what is worth knowing but no obstacle. */
 __printf(2, 3) void cryo_warn(struct cryo_capture *c, const char *fmt, ...);
 
@@ -445,7 +446,7 @@ struct cryo_object *cryo_object_waiting(struct cryo_capture *c, struct sock *sk,
 void cryo_objects_free(struct cryo_capture *c);
 
 /* One resource per file: collect (find and check), then save (describe). */
-void cryo_check_process(struct cryo_capture *c);
+int cryo_check_process(struct cryo_capture *c);
 int cryo_save_system(struct cryo_capture *c);
 int cryo_save_process(struct cryo_capture *c);
 int cryo_save_zombie(struct cryo_capture *c);
@@ -490,7 +491,7 @@ int cryo_save_mempolicies(struct cryo_capture *c);
 int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_uclamp(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_cgroup(struct cryo_capture *c);
-void cryo_check_namespaces(struct cryo_capture *c);
+int cryo_check_namespaces(struct cryo_capture *c);
 int cryo_save_namespaces(struct cryo_capture *c);
 int cryo_save_zombie_namespaces(struct cryo_capture *c);
 int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);

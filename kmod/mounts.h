@@ -41,7 +41,7 @@ struct cryo_tmpfs_node {
 };
 
 /* save_mounts.c */
-void cryo_check_mounts(struct cryo_capture *c);
+int cryo_check_mounts(struct cryo_capture *c);
 struct cryo_mounts *cryo_mounts_of(struct cryo_capture *c, struct task_struct *task);
 struct cryo_mounts *cryo_in_mounts(struct cryo_capture *c, const struct vfsmount *mnt);
 u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task);

@@ -61,7 +61,7 @@ void cryo_view_time(struct cryo_ns_time *out, const struct time_namespace *ns);
 /* net_settings.c: neither does it */
 void cryo_view_net_settings(struct cryo_ns_view *v, struct net *net);
 /* net_obstacles.c */
-void cryo_check_net(struct cryo_capture *c, struct net *net);
+int cryo_check_net(struct cryo_capture *c, struct net *net);
 u32 cryo_uid_ranges(struct user_namespace *ns, struct cryo_id_range *out);
 u32 cryo_gid_ranges(struct user_namespace *ns, struct cryo_id_range *out);
 

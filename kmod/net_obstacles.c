@@ -215,7 +215,7 @@ static void look_for_filters(struct cryo_capture *c, struct net *net)
 }
 #endif
 
-void cryo_check_net(struct cryo_capture *c, struct net *net)
+int cryo_check_net(struct cryo_capture *c, struct net *net)
 {
 	void *answer = kvmalloc(ANSWER_SIZE, GFP_KERNEL_ACCOUNT);
 	int err = answer ? 0 : -ENOMEM;
@@ -229,6 +229,7 @@ void cryo_check_net(struct cryo_capture *c, struct net *net)
 	}
 	kvfree(answer);
 	if (err)
-		cryo_refuse(c, "its network namespace cannot be looked at (error %d)", -err);
+		err = cryo_refuse_unseen(c, "network namespace", err);
 	look_for_filters(c, net);
+	return err;
 }

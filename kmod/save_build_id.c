@@ -8,6 +8,7 @@
  * first page of a program in use is nearly always there.
  */
 #include <linux/elf.h>
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/pagemap.h>
@@ -18,7 +19,7 @@
 #define NOTE_BUILD_ID	3	/* NT_GNU_BUILD_ID */
 #define NOTE_ALIGN(n)	(((size_t)(n) + 3) & ~(size_t)3)
 
-/* A copy of the first page of @file; NULL: not at hand. */
+/* A copy of the first page of @file; NULL: not at hand; or an error. */
 static u8 *first_page(struct file *file)
 {
 	struct page *page = pagecache_get_page(file->f_mapping, 0, 0, 0);
@@ -27,13 +28,17 @@ static u8 *first_page(struct file *file)
 
 	if (!page)
 		return NULL;
-	if (PageUptodate(page))
-		copy = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
-	if (copy) {
-		data = kmap_local_page(page);
-		memcpy(copy, data, PAGE_SIZE);
-		kunmap_local(data);
+	if (!PageUptodate(page))
+		goto put_page;
+	copy = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	if (!copy) {
+		copy = ERR_PTR(-ENOMEM);
+		goto put_page;
 	}
+	data = kmap_local_page(page);
+	memcpy(copy, data, PAGE_SIZE);
+	kunmap_local(data);
+put_page:
 	put_page(page);
 	return copy;
 }
@@ -102,8 +107,8 @@ int cryo_save_build_id(struct cryo_capture *c, struct cryo_object *o)
 	if (!o->vma_start || !S_ISREG(file_inode(o->file)->i_mode))
 		return 0;
 	page = first_page(o->file);
-	if (!page)
-		return 0;
+	if (IS_ERR_OR_NULL(page))
+		return PTR_ERR(page);
 	id = find_build_id(page, PAGE_SIZE, &len);
 	if (id && len && len <= CRYO_BUILD_ID_MAX)
 		err = cryo_stream_section(&c->stream, CRYO_SEC_BUILD_ID, o->id, 0, id, len);

@@ -511,14 +511,14 @@ u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task)
 }
 
 /* That of the process: what of it cannot be made again. */
-void cryo_check_mounts(struct cryo_capture *c)
+int cryo_check_mounts(struct cryo_capture *c)
 {
 	const void *space = space_of(c->p->task);
 	struct cryo_mounts *m;
 	int err = -ENOMEM;
 
 	if (!space || cryo_mounts_of(c, c->p->task))
-		return;
+		return 0;
 	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 	if (m) {
 		m->space = space;
@@ -526,8 +526,7 @@ void cryo_check_mounts(struct cryo_capture *c)
 		list_add_tail(&m->list, &c->mount_spaces);
 		err = look_at_mounts(c, m);
 	}
-	if (err)
-		cryo_refuse(c, "its mounts cannot be looked at (error %d)", err);
+	return err ? cryo_refuse_unseen(c, "mounts", err) : 0;
 }
 
 /* The job's own namespace that @mnt is in, as far as paths lead there; or NULL. */

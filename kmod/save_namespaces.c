@@ -143,26 +143,31 @@ static void refuse_foreign(struct cryo_capture *c, const struct cryo_ns_view *v)
 				    kind_name[i]);
 }
 
-/* What cannot be rebuilt. */
-void cryo_check_namespaces(struct cryo_capture *c)
+/* What cannot be rebuilt. An error: it could not be looked at. */
+int cryo_check_namespaces(struct cryo_capture *c)
 {
 	struct cryo_ns_view *v = kmalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
 	struct cryo_mounts *mounts;
+	int err = 0;
 
-	if (!v) {
-		cryo_refuse(c, "its namespaces: out of memory");
-		return;
-	}
+	if (!v)
+		return -ENOMEM;
 	if (look_at_view(c, v))
 		goto free;
 	refuse_foreign(c, v);
-	cryo_check_mounts(c);
+	err = cryo_check_mounts(c);
+	if (err)
+		goto free;
 	mounts = cryo_mounts_of(c, c->p->task);
 	if (mounts && mounts->owner && !is_below_ours(mounts->owner))
 		cryo_refuse(c, "a mount namespace owned by a user namespace that is not below the requester's is not supported");
 	cryo_check_pid_namespaces(c, v->user);
-	if (v->ids.ipc && cryo_ipc_note(c, c->p->task, v->ids.ipc))
-		cryo_refuse(c, "its ipc namespace cannot be looked at");
+	if (v->ids.ipc)
+		err = cryo_ipc_note(c, c->p->task, v->ids.ipc);
+	if (err)
+		err = cryo_refuse_unseen(c, "ipc namespace", err);
+	if (err)
+		goto free;
 	if (v->device[0])
 		cryo_refuse(c, "network device %s in a network namespace other than the requester's is not supported",
 			    v->device);
@@ -170,11 +175,12 @@ void cryo_check_namespaces(struct cryo_capture *c)
 		cryo_refuse(c, "address %s of a network namespace other than the requester's is not supported",
 			    v->address);
 	if (v->its_net && v->ids.net != c->checked_net) {
-		cryo_check_net(c, v->its_net);
+		err = cryo_check_net(c, v->its_net);
 		c->checked_net = v->ids.net;
 	}
 free:
 	view_free(v);
+	return err;
 }
 
 /* True for the first who asks. */
