@@ -44,6 +44,7 @@ static int describe_dir(const struct path *pwd, struct cryo_path *head, struct c
 		head->ino = stat.ino;
 		head->mode = stat.mode & 07777;
 		cryo_buf_put(tail, name, strlen(name));
+		err = tail->error;
 	}
 	kfree(page);
 	return err;
