@@ -672,9 +672,11 @@ bool cryo_is_device(struct file *file);
 /* ---- restart.c, pid_cursor.c ---- */
 
 long cryo_restart_create(void __user *arg);
+bool cryo_is_being_restarted(struct file *file);
 long cryo_restart_timer(void __user *arg);
 long cryo_restart_epoll_disarm(void __user *arg);
 long cryo_restart_peer_pid(void __user *arg);
+long cryo_restart_port(void __user *arg);
 long cryo_restart_datagram(void __user *arg);
 long cryo_restart_uring(void __user *arg);
 int cryo_restart_uring_mmap(struct vm_area_struct *vma);

@@ -661,6 +661,8 @@ static long group_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return cryo_restart_peer_pid((void __user *)arg);
 	case CRYO_RST_DATAGRAM:
 		return cryo_restart_datagram((void __user *)arg);
+	case CRYO_RST_PORT:
+		return cryo_restart_port((void __user *)arg);
 	case CRYO_RST_TIMER:
 		return cryo_restart_timer((void __user *)arg);
 	case CRYO_RST_URING:
@@ -721,6 +723,12 @@ static const struct file_operations group_fops = {
 	.release = group_release,
 	.llseek = noop_llseek,
 };
+
+/* Is @file the handle of a restart that has not come to its end? */
+bool cryo_is_being_restarted(struct file *file)
+{
+	return file->f_op == &group_fops && stage_of(file->private_data) < GO;
+}
 
 static struct group *group_alloc(unsigned int threads, unsigned int processes)
 {

@@ -67,8 +67,13 @@ static int copy_tables(struct cryo_capture *c)
 
 static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r)
 {
-	struct cryo_object *o = cryo_object_file(c, r->file);
+	struct cryo_object *o;
 
+	if (cryo_is_being_restarted(r->file)) {
+		cryo_log(&c->req->log, "pid %d (%s): is being restarted", c->p->pid, c->p->comm);
+		return -EBUSY;
+	}
+	o = cryo_object_file(c, r->file);
 	if (!o)
 		return -ENOMEM;
 	/* Of the process that was first to show it, be it by a descriptor or by a mapping. */

@@ -55,7 +55,7 @@ static const unsigned long commands[] = {
 	CRYO_CKPT_PARENT, CRYO_CKPT_COMPLETE,
 	CRYO_RST_EPOLL_DISARM, CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,  CRYO_RST_PID_CURSOR,
 	CRYO_RST_OUTER_PID,    CRYO_RST_URING, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_CLAIM, CRYO_CLIENT_GO,
-	CRYO_RST_STATUS,  CRYO_RST_MAP_FILE,   CRYO_RST_MAP,    CRYO_RST_SHADOW_STACK,
+	CRYO_RST_STATUS,  CRYO_RST_MAP_FILE,   CRYO_RST_MAP,    CRYO_RST_SHADOW_STACK, CRYO_RST_PORT,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -70,7 +70,7 @@ static uint32_t odd_number(void)
 }
 
 /* What the calls of a restart are about. */
-static int an_epoll, a_socket, a_udp_socket, a_ring = -1, a_file = -1;
+static int an_epoll, a_socket, a_udp_socket, a_tcp_socket, a_ring = -1, a_file = -1;
 
 static size_t page;			/* of memory, in bytes */
 
@@ -159,6 +159,10 @@ static size_t restart_argument(unsigned long cmd, void *block)
 			.error = one_in(3) ? odd_number() : 0, .family = (uint16_t)(one_in(2) ? 2 : odd_number()),
 			.from_port = (uint16_t)rnd(), .to_port = (uint16_t)rnd(), .ifindex = odd_number() };
 		return sizeof(struct cryo_datagram);
+	case CRYO_RST_PORT:
+		*(struct cryo_port *)block = (struct cryo_port){
+			.fd = one_in(2) ? a_tcp_socket : a_socket, .port = one_in(2) ? 1024 + (uint32_t)rnd() % 60000 : odd_number() };
+		return sizeof(struct cryo_port);
 	case CRYO_RST_PID_CURSOR:
 		*(struct cryo_nested_cursor *)block = (struct cryo_nested_cursor){
 			.pid = 30000 + (int32_t)(rnd() % 1000), .up = one_in(2) ? 0 : odd_number() };
@@ -431,6 +435,7 @@ static void make_objects(void)
 
 	an_epoll = epoll_create1(EPOLL_CLOEXEC);
 	a_udp_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	a_tcp_socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (an_epoll < 0 || a_udp_socket < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		_exit(7);
 	a_socket = pair[0];
@@ -535,7 +540,8 @@ static bool bounded(void)
 	static const unsigned long of_restart[] = { CRYO_RST_RESUME, CRYO_RST_COMMIT, CRYO_RST_EPOLL_DISARM,
 						    CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,
 						    CRYO_RST_PID_CURSOR, CRYO_RST_OUTER_PID, CRYO_RST_URING,
-						    CRYO_RST_MAP_FILE, CRYO_RST_MAP, CRYO_RST_SHADOW_STACK };
+						    CRYO_RST_MAP_FILE, CRYO_RST_MAP, CRYO_RST_SHADOW_STACK,
+						    CRYO_RST_PORT };
 	static const unsigned long of_client[] = { CRYO_CLIENT_WAIT, CRYO_CLIENT_VOTE, CRYO_CLIENT_RESTART_INFO,
 						   CRYO_CLIENT_FORWARD, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_GO };
 	struct cryo_checkpoint request = { .size = sizeof(request), .target = getppid(), .out_fd = -1 };

@@ -112,6 +112,18 @@ check "... and the process goes on" goes_on
 exec 8<&-
 
 fresh
+# What each process of a restart has until all go: a handle of CRYO_IOC_RESTART, here for one thread.
+perl -e 'open(D, "+<", "/dev/cryo") or die; my $args = pack("LLLL", 16, 0, 1, 1);
+	 ioctl(D, 0xa142, $args) or die $!; open(R, ">", "ready"); sleep 1000' & holder=$!
+started+=("$holder")
+wait_for test -e ready
+cr "$holder"
+check "a process that is being restarted" status_is 16
+check "... named" said "pid $holder (perl): is being restarted"
+check "... no file" no_file_but ready
+kill "$holder"
+
+fresh
 start
 if lsmod | grep -q '^cryo ' && rmmod cryo; then
 	cr "$pid"

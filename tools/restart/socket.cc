@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "restart/directory_of.h"
 #include "restart/files.h"
+#include "restart/lingering.h"
 #include "restart/namespaces.h"
 
 namespace cryo {
@@ -64,11 +65,14 @@ int bind_socket(int fd, const SocketAddress& address) {
                 static_cast<socklen_t>(address.bytes.size()));
 }
 
-// What the process's earlier life has left at the address goes away by itself, within a minute.
-void bind_patiently(int fd, const Socket& socket, const SocketAddress& address) {
+// What of the process's earlier life is about to end at the address goes away by itself, within a minute at
+// the latest.
+void bind_patiently(int handle, int fd, const Socket& socket, const SocketAddress& address) {
   constexpr int kTries = 350;
   const std::uint16_t port = port_of(socket, address);
-  for (int attempt = 1; bind_socket(fd, address) != 0; ++attempt) {
+  const auto* name = reinterpret_cast<const sockaddr*>(address.bytes.data());
+  const auto size = static_cast<socklen_t>(address.bytes.size());
+  for (int attempt = 1; bind_to_lingering(handle, fd, name, size, port) != 0; ++attempt) {
     const int error = errno;
     if (error != EADDRINUSE || port == 0 || attempt == kTries || has_listener(port))
       fail(error, "cannot bind a socket to {}: {}", describe(socket, address), std::strerror(error));
@@ -159,10 +163,10 @@ UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
     fail_errno("cannot remove the old socket {}", address.path);
   if (!address.path.empty()) {
     const DeathDeferred deferred(input.created);
-    bind_patiently(fd.get(), saved, address);
+    bind_patiently(input.handle_fd, fd.get(), saved, address);
     input.created.add(real);
   } else if (!address.bytes.empty()) {
-    bind_patiently(fd.get(), saved, address);
+    bind_patiently(input.handle_fd, fd.get(), saved, address);
   }
   if (::listen(fd.get(), static_cast<int>(saved.head.backlog)) != 0)
     fail_errno("cannot listen at {}", describe(saved, address));

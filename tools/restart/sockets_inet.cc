@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/lingering.h"
 #include "restart/namespaces.h"
 #include "restart/sockets.h"
 
@@ -108,12 +109,16 @@ std::uint16_t local_port(int fd) {
   return ntohs(name.sin6_port);
 }
 
-UniqueFd call_once(const Namespaces& namespaces, const File& file, const Bytes& from, const Bytes& to,
+// By a socket with SO_REUSEADDR.
+int bind_to(const FileRestoreInput& input, int fd, const Bytes& name) {
+  return bind_to_lingering(input.handle_fd, fd, raw(name), size_of(name), port_of(name));
+}
+
+UniqueFd call_once(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to,
                    bool choose) {
-  UniqueFd fd = new_socket(namespaces, file);
+  UniqueFd fd = new_socket(input.namespaces, file);
   if (waiting_bytes(file) > kSmall) raise_receive_buffer(fd.get());
-  if (!from.empty() && !(choose && choose_port(fd.get(), from)) &&
-      ::bind(fd.get(), raw(from), size_of(from)) != 0)
+  if (!from.empty() && !(choose && choose_port(fd.get(), from)) && bind_to(input, fd.get(), from) != 0)
     return UniqueFd();
   if (::connect(fd.get(), raw(to), size_of(to)) != 0) return UniqueFd();
   forget_choice(fd.get());
@@ -124,11 +129,11 @@ UniqueFd call_once(const Namespaces& namespaces, const File& file, const Bytes& 
   return fd;
 }
 
-UniqueFd call_from(const Namespaces& namespaces, const File& file, const Bytes& from, const Bytes& to) {
+UniqueFd call_from(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to) {
   UniqueFd fd;
   bool choose = true;
   patiently("use", port_of(from), [&] {
-    fd = call_once(namespaces, file, from, to, choose);
+    fd = call_once(input, file, from, to, choose);
     if (!fd) choose = !choose;
     return fd ? 0 : -1;
   });
@@ -170,7 +175,7 @@ UniqueFd Sockets::tcp_listener_at(const File& file, const Bytes& name) {
   if (saved_option(file.options, SOL_SOCKET, SO_REUSEPORT).value_or(0))
     set_flag(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
   raise_receive_buffer(fd.get());
-  patiently("bind to", port_of(name), [&] { return ::bind(fd.get(), raw(name), size_of(name)); });
+  patiently("bind to", port_of(name), [&] { return bind_to(input_, fd.get(), name); });
   if (::listen(fd.get(), 1) != 0) fail_errno("cannot listen at port {}", port_of(name));
   return fd;
 }
@@ -178,7 +183,7 @@ UniqueFd Sockets::tcp_listener_at(const File& file, const Bytes& name) {
 // `a` is the one that was accepted.
 void Sockets::make_tcp_pair(const File& a, const File& b) {
   const UniqueFd listener = tcp_listener_at(a, a.connection->name);
-  UniqueFd caller = call_from(input_.namespaces, b, b.connection->name, b.connection->peer_name);
+  UniqueFd caller = call_from(input_, b, b.connection->name, b.connection->peer_name);
   UniqueFd accepted(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!accepted) fail_errno("cannot accept a connection at port {}", port_of(a.connection->name));
   keep(a.id, std::move(accepted));
@@ -197,13 +202,12 @@ void Sockets::make_tcp_lonely(const File& file) {
   if (state.head.state == CRYO_SOCK_UNCONNECTED) {
     UniqueFd fd = new_socket(input_.namespaces, file);
     if (port_of(state.name) != 0)
-      patiently("bind to", port_of(state.name),
-                [&] { return ::bind(fd.get(), raw(state.name), size_of(state.name)); });
+      patiently("bind to", port_of(state.name), [&] { return bind_to(input_, fd.get(), state.name); });
     keep(file.id, std::move(fd));
     return;
   }
   const UniqueFd there = tcp_listener_at(file, state.peer_name);
-  keep(file.id, call_from(input_.namespaces, file, state.name, state.peer_name));
+  keep(file.id, call_from(input_, file, state.name, state.peer_name));
   keep_peer(file.id, there.get());
 }
 
@@ -224,7 +228,7 @@ void Sockets::make_tcp_reset(const File& file) {
     fail_errno("cannot listen at the loopback address");
   Bytes where(size);
   std::memcpy(where.data(), &any, size);
-  keep(file.id, call_from(input_.namespaces, file, {}, where));
+  keep(file.id, call_from(input_, file, {}, where));
   keep_peer(file.id, listener.get());
 }
 
@@ -232,11 +236,10 @@ void Sockets::make_tcp_waiting(const File& file) {
   const SocketState& state = *file.connection;
   if (state.head.state == CRYO_SOCK_CONNECTED) {
     const File& caller = input_.context.file(state.head.peer);
-    keep(caller.id,
-         call_from(input_.namespaces, caller, caller.connection->name, caller.connection->peer_name));
+    keep(caller.id, call_from(input_, caller, caller.connection->name, caller.connection->peer_name));
     return;
   }
-  peers_.emplace(file.id, input_.descriptors.park(call_from(input_.namespaces, file, {}, state.name)));
+  peers_.emplace(file.id, input_.descriptors.park(call_from(input_, file, {}, state.name)));
 }
 
 // Connections before listeners, which keep others from binding to their port; and before those with ports of

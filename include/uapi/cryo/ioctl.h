@@ -28,7 +28,7 @@
 
 /* Major: incompatible change. Minor: something was added. */
 #define CRYO_ABI_MAJOR		1
-#define CRYO_ABI_MINOR		7
+#define CRYO_ABI_MINOR		8
 
 /* Does a module with this interface know all that its user was built to ask for? */
 #define CRYO_ABI_FITS(major, minor)	((major) == CRYO_ABI_MAJOR && (minor) >= CRYO_ABI_MINOR)
@@ -512,6 +512,22 @@ struct cryo_peer_pid {
 };
 
 #define CRYO_PEER_PID_OTHER_END	(1U << 0)	/* what the socket at the other end says: nobody may have accepted it yet */
+
+/*
+ * CRYO_RST_PORT: let the TCP port @port be bound to again, in the network namespace of the TCP socket @fd: by
+ * sockets with SO_REUSEADDR, as if the connections that have been closed there, and keep it for a minute (TIME_WAIT),
+ * had that too.
+ *
+ * Errors: EACCES it is a port that the caller may not bind to; EINVAL @fd is no TCP socket, or @port is no port.
+ */
+#define CRYO_RST_PORT		_IO(CRYO_IOC_TYPE, 0x77)
+
+struct cryo_port {
+	__u32 size;			/* sizeof(struct cryo_port) */
+	__s32 fd;
+	__u32 port;			/* host byte order */
+	__u32 reserved;
+};
 
 /*
  * CRYO_RST_DATAGRAM: put a datagram into the queue of a UDP socket as if it had been received; or let
