@@ -10,7 +10,7 @@ tap=0 bad=0
 run_one() # PROGRAM
 {
 	tap=$((tap + 1))
-	if timeout 120 "$1" >"$log" 2>&1 </dev/null && ! grep -q '^not ok' "$log"; then
+	if timeout "${program_limit:-120}" "$1" >"$log" 2>&1 </dev/null && ! grep -q '^not ok' "$log"; then
 		echo "ok $tap - ${1##*/}$(sed -n '/^1\.\.0/s/^1\.\.0/ /p; s/^ok .* # SKIP/ # SKIP/p' "$log" | head -n 1)"
 		return
 	fi
