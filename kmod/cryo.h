@@ -565,7 +565,8 @@ static inline s64 cryo_cut_remaining(s64 ns)
 
 /* find_path.c */
 char *cryo_mountinfo(const char *path);
-bool cryo_leads_to(const char *path, struct inode *inode);
+int cryo_not_found(int err);
+int cryo_leads_to(const char *path, struct inode *inode);
 int cryo_find_path(const char *mountinfo, struct inode *inode, char *out);
 int cryo_find_mount(const char *mountinfo, u32 id, dev_t dev, char *out);
 

@@ -66,21 +66,28 @@ static const char *below(const char *name, const char *root)
 	return name + len;
 }
 
-/* Is @inode what the requester finds at @path? */
-bool cryo_leads_to(const char *path, struct inode *inode)
+/* What a lookup that failed by @err tells: 0, nothing is there; or that there was no memory for it. */
+int cryo_not_found(int err)
+{
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Is @inode what the requester finds at @path? 1, 0 or -ENOMEM. */
+int cryo_leads_to(const char *path, struct inode *inode)
 {
 	struct path found;
 	bool same;
+	int err = kern_path(path, 0, &found);
 
-	if (kern_path(path, 0, &found))
-		return false;
+	if (err)
+		return cryo_not_found(err);
 	same = d_backing_inode(found.dentry) == inode;
 	path_put(&found);
 	return same;
 }
 
-/* One mount: "id parent major:minor root mountpoint ...". */
-static bool try_mount(char *line, struct inode *inode, const char *name, char *out)
+/* One mount: "id parent major:minor root mountpoint ...". 1: there it is, 0 or -ENOMEM. */
+static int try_mount(char *line, struct inode *inode, const char *name, char *out)
 {
 	char *field[5];
 	unsigned int major, minor, i;
@@ -89,22 +96,22 @@ static bool try_mount(char *line, struct inode *inode, const char *name, char *o
 	for (i = 0; i < ARRAY_SIZE(field); i++) {
 		field[i] = strsep(&line, " ");
 		if (!field[i])
-			return false;
+			return 0;
 	}
 	if (sscanf(field[2], "%u:%u", &major, &minor) != 2 ||
 	    MKDEV(major, minor) != inode->i_sb->s_dev)
-		return false;
+		return 0;
 	string_unescape_inplace(field[3], UNESCAPE_OCTAL);
 	string_unescape_inplace(field[4], UNESCAPE_OCTAL);
 	rest = below(name, field[3]);
 	if (!rest)
-		return false;
+		return 0;
 	if (!strcmp(field[4], "/"))
 		field[4] = "";
 	if (!strcmp(rest, "/") && *field[4])
 		rest = "";
 	if (snprintf(out, PATH_MAX, "%s%s", field[4], rest) >= PATH_MAX)
-		return false;
+		return 0;
 	return cryo_leads_to(*out ? out : "/", inode);
 }
 
@@ -116,7 +123,7 @@ int cryo_find_path(const char *mountinfo, struct inode *inode, char *out)
 {
 	struct dentry *dentry = d_find_alias(inode);
 	char *copy, *rest, *line, *page, *name;
-	int err = -ENOENT;
+	int err = -ENOENT, found = 0;
 
 	if (!dentry)
 		return -ENOENT;
@@ -129,9 +136,11 @@ int cryo_find_path(const char *mountinfo, struct inode *inode, char *out)
 	}
 	memcpy(copy, mountinfo, strlen(mountinfo) + 1);
 	rest = copy;
-	while (err && (line = strsep(&rest, "\n")))
-		if (*line && try_mount(line, inode, name, out))
-			err = 0;
+	while (!found && (line = strsep(&rest, "\n")))
+		if (*line)
+			found = try_mount(line, inode, name, out);
+	if (found)
+		err = min(found, 0);
 free:
 	kvfree(copy);
 	kfree(page);
@@ -164,13 +173,14 @@ static bool take_mount(char *line, struct mount_entry *m)
 	return true;
 }
 
-static bool leads_to_mount(const struct mount_entry *m)
+static int leads_to_mount(const struct mount_entry *m)
 {
 	struct path found;
 	bool same;
+	int err = kern_path(m->point, 0, &found);
 
-	if (kern_path(m->point, 0, &found))
-		return false;
+	if (err)
+		return cryo_not_found(err);
 	same = found.dentry == found.mnt->mnt_root && found.dentry->d_sb->s_dev == m->dev;
 	path_put(&found);
 	return same;
@@ -201,13 +211,17 @@ int cryo_find_mount(const char *mountinfo, u32 id, dev_t dev, char *out)
 	char *rest = copy, *line;
 	struct mount_entry m;
 	int err = copy && again ? -ENOENT : -ENOMEM;
+	int there;
 
 	if (err == -ENOENT)
 		memcpy(copy, mountinfo, size);
 	while (err == -ENOENT && (line = strsep(&rest, "\n"))) {
 		if (!take_mount(line, &m) || (id ? m.id != id : m.dev != dev))
 			continue;
-		if (!leads_to_mount(&m))
+		there = leads_to_mount(&m);
+		if (there < 0)
+			err = there;
+		if (there <= 0)
 			continue;
 		if (id && mounts_at(mountinfo, m.point, again) != 1)
 			break;

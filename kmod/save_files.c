@@ -340,8 +340,8 @@ static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 	c->p = o->proc;
 	obstacle = classify(c, o) ?: cryo_mount_obstacle(c, o);
 
-	if (!obstacle)
-		return 0;
+	if (IS_ERR_OR_NULL(obstacle))
+		return PTR_ERR(obstacle);
 	name = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	if (!name)
 		return -ENOMEM;

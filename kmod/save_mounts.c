@@ -194,16 +194,18 @@ static int classify_tmpfs(struct check *k, const struct mount_line *m, const str
 }
 
 /* The mount itself, if a path leads to it: @at is counted then. */
-static bool find_at(const struct cryo_mounts *mounts, const struct mount_line *m, struct path *at)
+static int find_at(const struct cryo_mounts *mounts, const struct mount_line *m, struct path *at)
 {
 	dev_t dev = MKDEV(m->major, m->minor);
+	int err = vfs_path_lookup(mounts->root.dentry, mounts->root.mnt, m->point, LOOKUP_FOLLOW,
+				  at);
 
-	if (vfs_path_lookup(mounts->root.dentry, mounts->root.mnt, m->point, LOOKUP_FOLLOW, at))
-		return false;
+	if (err)
+		return cryo_not_found(err);
 	if (at->dentry == at->mnt->mnt_root && at->dentry->d_sb->s_dev == dev)
-		return true;
+		return 1;
 	path_put(at);
-	return false;
+	return 0;
 }
 
 /* Of a kind that can be mounted anew. */
@@ -216,11 +218,13 @@ static bool can_be_new(const struct mount_line *m)
 static int stands_for(const struct mount_line *other, void *data)
 {
 	struct same *same = data;
+	int found;
 
 	if (!same_device(other, same->m) || strcmp(other->root, "/"))
 		return 0;
-	if (!find_at(same->mounts, other, &same->at))
-		return 0;
+	found = find_at(same->mounts, other, &same->at);
+	if (found <= 0)
+		return found;
 	/* What was in the text may be gone, and its number another's. */
 	if (!is_idmapped_mnt(same->at.mnt) &&
 	    !strcmp(same->at.dentry->d_sb->s_type->name, other->type)) {
@@ -342,8 +346,8 @@ static int look_at_mount(const struct mount_line *m, void *data)
 	struct check *k = data;
 	struct cryo_mount out = { .id = m->id, .kind = CRYO_MOUNT_BIND };
 	struct path at;
-	bool found = find_at(k->m, m, &at);
-	int shown = each_mount(k->m->ours, shows, (void *)m);
+	int found = find_at(k->m, m, &at);
+	int shown = found < 0 ? found : each_mount(k->m->ours, shows, (void *)m);
 
 	if (shown < 0)
 		goto put;
@@ -364,9 +368,9 @@ static int look_at_mount(const struct mount_line *m, void *data)
 	else
 		cryo_buf_put(&k->m->records, &out, sizeof(out));
 put:
-	if (found && shown >= 0)
+	if (found > 0 && shown >= 0)
 		cryo_buf_put(&k->m->seen, &at, sizeof(at));
-	if (found && (shown < 0 || k->m->seen.error))
+	if (found > 0 && (shown < 0 || k->m->seen.error))
 		path_put(&at);
 	return shown < 0 ? shown : k->m->records.error ?: k->m->seen.error;
 }
@@ -555,23 +559,26 @@ static bool is_bound_inside(struct cryo_capture *c, struct cryo_object *o)
 	       cryo_in_mounts(c, unix_sk(sk)->path.mnt);
 }
 
-/* Is it what a path leads the requester to? */
-static bool is_outside(struct file *file)
+/* Is it what a path leads the requester to? 1, 0 or -ENOMEM. */
+static int is_outside(struct file *file)
 {
 	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT), *name;
-	bool outside = false;
+	int outside = 0;
 
-	if (page) {
-		name = d_path(cryo_user_path(file), page, PATH_MAX);
-		outside = !IS_ERR(name) && cryo_leads_to(name, file_inode(file));
-	}
+	if (!page)
+		return -ENOMEM;
+	name = d_path(cryo_user_path(file), page, PATH_MAX);
+	if (!IS_ERR(name))
+		outside = cryo_leads_to(name, file_inode(file));
 	kfree(page);
 	return outside;
 }
 
-/* What stands in the way of opening the file again in its mount namespace; NULL: nothing. */
+/* What stands in the way of opening the file again in its mount namespace; NULL: nothing; or an error. */
 const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
 {
+	int outside;
+
 	if (list_empty(&c->mount_spaces))
 		return NULL;
 	if (o->kind == CRYO_FILE_INOTIFY && space_of(o->proc->task))
@@ -580,9 +587,12 @@ const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
 		return "fanotify in a mount namespace other than the requester's";
 	if (is_bound_inside(c, o))
 		return "socket with a name in a mount namespace other than the requester's";
-	if (!cryo_in_mounts(c, cryo_user_path(o->file)->mnt))
-		return o->kind == CRYO_FILE_PATH && !is_outside(o->file) ?
-		       "file on a mount that no path leads to" : NULL;
+	if (!cryo_in_mounts(c, cryo_user_path(o->file)->mnt)) {
+		outside = o->kind == CRYO_FILE_PATH ? is_outside(o->file) : 1;
+		if (outside < 0)
+			return ERR_PTR(outside);
+		return outside ? NULL : "file on a mount that no path leads to";
+	}
 	switch (o->kind) {
 	case CRYO_FILE_PATH:
 	case CRYO_FILE_STDIO:
