@@ -28,12 +28,12 @@ char *cryo_mountinfo(const char *path)
 	struct file *file = filp_open(path, O_RDONLY, 0);
 	size_t size = 64 * 1024, len = 0;
 	char *text = NULL;
+	ssize_t n = 0;
 	loff_t pos;
-	ssize_t n;
 
 	if (IS_ERR(file))
 		return ERR_CAST(file);
-	for (; size <= MOUNTINFO_MAX; size *= 2) {
+	for (; n >= 0 && size <= MOUNTINFO_MAX; size *= 2) {
 		kvfree(text);
 		text = kvmalloc(size, GFP_KERNEL_ACCOUNT);
 		if (!text)
@@ -43,7 +43,8 @@ char *cryo_mountinfo(const char *path)
 			if (n <= 0)
 				break;
 		}
-		if (len < size) {
+		/* An error of the file is not its end. */
+		if (n >= 0 && len < size) {
 			text[len] = '\0';
 			fput(file);
 			return text;
@@ -51,7 +52,7 @@ char *cryo_mountinfo(const char *path)
 	}
 	fput(file);
 	kvfree(text);
-	return ERR_PTR(-ENOMEM);
+	return ERR_PTR(n < 0 ? n : -ENOMEM);
 }
 
 /* The part of @name, inside the file system, below @root; NULL: it is not. */
