@@ -68,6 +68,7 @@ static int copy_tables(struct cryo_capture *c)
 static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r)
 {
 	struct cryo_object *o;
+	int is_shm;
 
 	if (cryo_is_being_restarted(r->file)) {
 		cryo_log(&c->req->log, "pid %d (%s): is being restarted", c->p->pid, c->p->comm);
@@ -81,9 +82,10 @@ static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r)
 		o->fd = r->fd;
 		o->stdio_fd = r->fd <= 2 ? r->fd : U32_MAX;
 	}
-	if (cryo_is_shm_descriptor(r->file))
+	is_shm = cryo_is_shm_descriptor(r->file);
+	if (is_shm > 0)
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_POSIX_SHM;
-	return 0;
+	return min(is_shm, 0);
 }
 
 int cryo_collect_fds(struct cryo_capture *c)

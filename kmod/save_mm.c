@@ -131,6 +131,7 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 			    struct cryo_vma_record *r)
 {
 	struct cryo_object *o = cryo_object_file(c, vma->vm_file);
+	int is_shm = 0;
 
 	if (!o)
 		return -ENOMEM;
@@ -144,9 +145,11 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 	r->pages = r->anon_only = !(vma->vm_flags & VM_SHARED);
 	if (save_anyway(c, vma) && !is_uring(vma))
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS;
-	else if (shares_memory(vma) && cryo_is_posix_shm(vma->vm_file))
+	else if (shares_memory(vma))
+		is_shm = cryo_is_posix_shm(vma->vm_file);
+	if (is_shm > 0)
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_POSIX_SHM;
-	return 0;
+	return min(is_shm, 0);
 }
 
 static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)

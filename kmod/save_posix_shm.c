@@ -36,18 +36,18 @@ char *cryo_posix_shm_name(struct file *file, char *buf, size_t size)
 	return name;
 }
 
-/* One that has no name any more is saved as any file without a name. */
-bool cryo_is_posix_shm(struct file *file)
+/* One that has no name any more is saved as any file without a name. 1, 0 or -ENOMEM. */
+int cryo_is_posix_shm(struct file *file)
 {
 	struct super_block *sb = cryo_user_path(file)->dentry->d_sb;
-	bool has_name = false;
+	int has_name = 0;
 	char *buf, *name;
 
 	if (sb->s_magic != TMPFS_MAGIC || sb->s_flags & SB_KERNMOUNT)
-		return false;
+		return 0;
 	buf = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	if (!buf)
-		return false;
+		return -ENOMEM;
 	name = cryo_posix_shm_name(file, buf, PATH_MAX);
 	if (!IS_ERR_OR_NULL(name))
 		has_name = !strncmp(name, SHM_DIRECTORY, strlen(SHM_DIRECTORY));
@@ -58,9 +58,12 @@ bool cryo_is_posix_shm(struct file *file)
 /*
  * What shm_open(3) has given, which need not be mapped yet, or any more: it does not follow symbolic
  * links, which hardly anybody else asks for. Other files there are read and written as everywhere.
+ * 1, 0 or -ENOMEM.
  */
-bool cryo_is_shm_descriptor(struct file *file)
+int cryo_is_shm_descriptor(struct file *file)
 {
-	return S_ISREG(file_inode(file)->i_mode) && file->f_flags & O_NOFOLLOW &&
-	       file->f_mode & FMODE_WRITE && cryo_is_posix_shm(file);
+	if (!S_ISREG(file_inode(file)->i_mode) || !(file->f_flags & O_NOFOLLOW) ||
+	    !(file->f_mode & FMODE_WRITE))
+		return 0;
+	return cryo_is_posix_shm(file);
 }
