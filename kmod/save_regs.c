@@ -12,25 +12,36 @@
 #include "cryo.h"
 #include "cryo_arch.h"
 
+static int read_memory(struct task_struct *task, unsigned long addr, void *to, int size)
+{
+	if (access_process_vm(task, addr, to, size, FOLL_FORCE) == size)
+		return 0;
+	/* Who was killed meanwhile has no memory any more. */
+	return READ_ONCE(task->mm) ? -EFAULT : -ESRCH;
+}
+
 /*
  * A thread inside a restartable sequence (rseq(2)) must not find itself in the
  * middle of it on another CPU: being preempted moves it to the abort handler, and so
  * does being checkpointed.
  */
-static void abort_rseq(struct cryo_capture *c, struct task_struct *task, void *regs, size_t len)
+static int abort_rseq(struct task_struct *task, void *regs, size_t len)
 {
 	unsigned long addr = cryo_task_rseq(task).addr;
+	u64 ip = cryo_arch_regs_ip(regs, len);
 	struct rseq_cs cs;
 	u64 where;
-	u64 ip = cryo_arch_regs_ip(regs, len);
+	int err;
 
-	if (!addr || access_process_vm(task, addr + offsetof(struct rseq, rseq_cs), &where,
-				       sizeof(where), FOLL_FORCE) != sizeof(where) || !where)
-		return;
-	if (access_process_vm(task, where, &cs, sizeof(cs), FOLL_FORCE) != sizeof(cs))
-		return;
-	if (ip - cs.start_ip < cs.post_commit_offset)
+	if (!addr)
+		return 0;
+	err = read_memory(task, addr + offsetof(struct rseq, rseq_cs), &where, sizeof(where));
+	if (err || !where)
+		return err;
+	err = read_memory(task, where, &cs, sizeof(cs));
+	if (!err && ip - cs.start_ip < cs.post_commit_offset)
 		cryo_arch_regs_set_ip(regs, len, cs.abort_ip);
+	return err;
 }
 
 static int save_regset(struct cryo_capture *c, struct task_struct *task,
@@ -39,7 +50,7 @@ static int save_regset(struct cryo_capture *c, struct task_struct *task,
 	struct cryo_regset_head head = { .note = set->core_note_type, .item_size = set->size };
 	struct cryo_buf buf = {};
 	void *data = NULL;
-	int len = regset_get_alloc(task, set, set->n * set->size, &data);
+	int err = 0, len = regset_get_alloc(task, set, set->n * set->size, &data);
 
 	if (len == -ENODATA || len == -ENODEV)
 		len = cryo_arch_regset_get(task, set->core_note_type, &data);
@@ -52,7 +63,11 @@ static int save_regset(struct cryo_capture *c, struct task_struct *task,
 	if (len < 0)
 		return len;
 	if (set->core_note_type == NT_PRSTATUS)
-		abort_rseq(c, task, data, len);
+		err = abort_rseq(task, data, len);
+	if (err) {
+		kvfree(data);
+		return err;
+	}
 	cryo_buf_put(&buf, &head, sizeof(head));
 	cryo_buf_put(&buf, data, len);
 	kvfree(data);
