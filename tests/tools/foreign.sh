@@ -58,7 +58,7 @@ check "... and the process goes on" goes_on
 
 in_namespaces env
 cr_in unshare -m sh -c 'umount -l /proc && exec "$@"' sh
-check "without /proc the mounts of another namespace are not seen" refused "its mounts cannot be looked at (error -2)"
+check "without /proc the mounts of another namespace are not seen" refused "its mounts cannot be looked at (error 2)"
 check "... and the process goes on" goes_on
 
 # with_fake KIND SOURCE PID COMMAND...: in a mount namespace whose /proc has another namespace, that of SOURCE in
@@ -85,7 +85,7 @@ check "another namespace in place of an ipc namespace" refused "its ipc namespac
 check "... and the process goes on" goes_on
 in_namespaces unshare -m
 cr_in with_fake mnt 1/ns/user "$pid"
-check "... in place of a mount namespace" refused "its mounts cannot be looked at (error -5)"
+check "... in place of a mount namespace" refused "its mounts cannot be looked at (error 5)"
 check "... and the process goes on" goes_on
 
 done_testing
