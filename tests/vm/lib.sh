@@ -219,10 +219,10 @@ apt_state_locked()
 	apt_sources "$architectures" "$@" >"$dir/sources.list.new"
 	[ -e "$dir/status" ] || : >"$dir/status"
 	apt_conf "$dir" "$architectures" >"$dir/apt.conf"
-	if [ -z "${CRYO_REFRESH:-}" ] && cmp -s "$dir/sources.list.new" "$dir/sources.list" &&
-	   [ -n "$(find "$dir/updated" -mtime -1 2>/dev/null)" ]; then
+	if [ -z "${CRYO_REFRESH:-}" ] && cmp -s "$dir/sources.list.new" "$dir/sources.list" && has_fresh_lists "$dir"; then
 		return
 	fi
+	rm -f "$dir/updated" "$dir/updated-in-part"
 	mv "$dir/sources.list.new" "$dir/sources.list"
 	say "reading Debian's package lists ($architectures: $*)"
 	if APT_CONFIG=$dir/apt.conf apt-get -q update >"$dir/update.log" 2>&1; then
@@ -231,7 +231,14 @@ apt_state_locked()
 		# A mirror may lack a suite that this run does not need; what is
 		# really missing is named when it is asked for.
 		say "apt-get update had errors, see $dir/update.log"
+		touch "$dir/updated-in-part"
 	fi
+}
+
+# For a day, or where the mirror is at odds with itself for ten minutes: what is fetched together takes the same lists.
+has_fresh_lists()
+{
+	[ -n "$(find "$1/updated" -mtime -1 2>/dev/null; find "$1/updated-in-part" -mmin -10 2>/dev/null)" ]
 }
 
 apt_conf()
