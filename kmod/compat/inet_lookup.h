@@ -18,9 +18,9 @@ static inline bool cryo_is_ipv4(struct sock *sk)
 #endif
 }
 
-/* The other end of a connection, when it is on this machine: counted, sock_gen_put(). */
+/* With rcu_read_lock(): what is found may be about to be freed. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
-static inline struct sock *cryo_tcp_peer(struct sock *sk)
+static inline struct sock *cryo_tcp_find_peer(struct sock *sk)
 {
 	const struct inet_sock *inet = inet_sk(sk);
 
@@ -34,7 +34,7 @@ static inline struct sock *cryo_tcp_peer(struct sock *sk)
 					 sk->sk_daddr, ntohs(inet->inet_dport), 0, 0);
 }
 #else
-static inline struct sock *cryo_tcp_peer(struct sock *sk)
+static inline struct sock *cryo_tcp_find_peer(struct sock *sk)
 {
 	const struct inet_sock *inet = inet_sk(sk);
 	struct net *net = sock_net(sk);
@@ -50,5 +50,16 @@ static inline struct sock *cryo_tcp_peer(struct sock *sk)
 					 sk->sk_daddr, ntohs(inet->inet_dport), 0, 0);
 }
 #endif
+
+/* The other end of a connection, when it is on this machine: counted, sock_gen_put(). */
+static inline struct sock *cryo_tcp_peer(struct sock *sk)
+{
+	struct sock *peer;
+
+	rcu_read_lock();
+	peer = cryo_tcp_find_peer(sk);
+	rcu_read_unlock();
+	return peer;
+}
 
 #endif
