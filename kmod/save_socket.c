@@ -110,6 +110,11 @@ static int classify_tcp(struct cryo_capture *c, struct cryo_object *o, const cha
 	if (c->req->args.flags & CRYO_CKPT_TCP_CLOSE)
 		return CRYO_FILE_TCP;
 	cryo_tcp_addresses(o, addresses, sizeof(addresses));
+	if (cryo_tcp_deferred(cryo_sock_of(o))) {
+		cryo_refuse(c, "fd %d (socket): TCP connection between %s, which the listening socket does not have yet (--tcp=close lets it be reset)",
+			    o->fd >= 0 ? o->fd : o->carrier, addresses);
+		return 0;
+	}
 	cryo_tcp_peer_holder(o, holder, sizeof(holder));
 	cryo_refuse(c, "fd %d (socket): TCP connection between %s, with %s, which is left out (--tcp=close lets it be reset)",
 		    o->fd >= 0 ? o->fd : o->carrier, addresses, holder);

@@ -122,7 +122,7 @@ void cryo_tcp_peer_holder(struct cryo_object *o, char *buf, size_t size)
 {
 	struct sock *peer = peer_get(cryo_sock_of(o));
 
-	strscpy(buf, "another machine", size);
+	strscpy(buf, "another machine or network namespace", size);
 	if (!peer)
 		return;
 	cryo_describe_holder(peer, buf, size);
@@ -145,21 +145,45 @@ void cryo_tcp_addresses(struct cryo_object *o, char *buf, size_t size)
 	snprintf(buf, size, "%pI4:%u and %pI4:%u", &sk->sk_rcv_saddr, sport, &sk->sk_daddr, dport);
 }
 
-/* Has its other end not answered yet? */
-bool cryo_tcp_connecting(const struct sock *sk)
+static bool is_connecting(const struct sock *sk)
 {
 	int state = READ_ONCE(sk->sk_state);
 
+	return state == TCP_SYN_SENT || state == TCP_SYN_RECV;
+}
+
+/*
+ * This end has been told that the connection is made, and the listening socket at the other end does not have it yet: it
+ * waits for bytes (TCP_DEFER_ACCEPT), or has no room.
+ */
+bool cryo_tcp_deferred(struct sock *sk)
+{
+	struct sock *peer;
+	bool deferred;
+
+	if (READ_ONCE(sk->sk_state) != TCP_ESTABLISHED)
+		return false;
+	peer = cryo_tcp_peer(sk);
+	if (!peer)
+		return false;
+	deferred = peer->sk_state == TCP_NEW_SYN_RECV;
+	sock_gen_put(peer);
+	return deferred;
+}
+
+/* Is there only one end of it so far? */
+bool cryo_tcp_unsettled(struct sock *sk)
+{
 	return (sk->sk_family == AF_INET || sk->sk_family == AF_INET6) &&
 	       sk->sk_type == SOCK_STREAM && sk->sk_protocol == IPPROTO_TCP &&
-	       (state == TCP_SYN_SENT || state == TCP_SYN_RECV);
+	       (is_connecting(sk) || cryo_tcp_deferred(sk));
 }
 
 const char *cryo_tcp_obstacle(struct cryo_object *o)
 {
 	struct sock *sk = cryo_sock_of(o);
 
-	if (cryo_tcp_connecting(sk))
+	if (is_connecting(sk))
 		return "connection that is being made";
 	if (inet_csk(sk)->icsk_ulp_ops)
 		return "connection with a protocol on top of TCP in the kernel (TLS)";

@@ -17,10 +17,10 @@
 static int is_unsettled(const void *unused, struct file *file, unsigned int fd)
 {
 	struct socket *sock = sock_from_file(file);
-	const struct sock *sk = sock ? READ_ONCE(sock->sk) : NULL;
+	struct sock *sk = sock ? READ_ONCE(sock->sk) : NULL;
 
 	if (sk)
-		return cryo_netlink_unread(sk) || cryo_tcp_connecting(sk);
+		return cryo_netlink_unread(sk) || cryo_tcp_unsettled(sk);
 	return (cryo_is_inotify(file) && cryo_inotify_unread(file)) ||
 	       (cryo_is_fanotify(file) && cryo_fanotify_unread(file));
 }

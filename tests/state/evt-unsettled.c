@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What cannot be saved and is over soon, as a checkpoint finds it all the time: the kernel's answer by netlink has not
- * been read, an event of inotify has not; the other end of a connection has not answered yet.
+ * been read, an event of inotify has not; the other end of a connection has not answered yet, or waits for the first bytes.
  */
 #define _GNU_SOURCE
 #include "crtest.h"
@@ -10,6 +10,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -108,6 +109,20 @@ static void setup_inotify(void)
 /* ---- a connection to somebody who has no room for it before the first call is repeated, after a second ---- */
 
 static int listener, caller;
+static struct sockaddr_in name = { .sin_family = AF_INET };
+
+static void listen_to(int backlog)
+{
+	socklen_t size = sizeof(name);
+	int on = 1;
+
+	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+	CRT_SYS(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)));
+	CRT_SYS(bind(listener, (struct sockaddr *)&name, sizeof(name)));
+	CRT_SYS(listen(listener, backlog));
+	CRT_SYS(getsockname(listener, (struct sockaddr *)&name, &size));
+}
 
 static int call(const struct sockaddr_in *to, int flags)
 {
@@ -120,15 +135,9 @@ static int call(const struct sockaddr_in *to, int flags)
 
 static void setup_connection(void)
 {
-	struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	socklen_t size = sizeof(name);
-	int first[2], on = 1;
+	int first[2];
 
-	listener = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
-	CRT_SYS(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)));
-	CRT_SYS(bind(listener, (struct sockaddr *)&name, sizeof(name)));
-	CRT_SYS(listen(listener, 1));
-	CRT_SYS(getsockname(listener, (struct sockaddr *)&name, &size));
+	listen_to(1);
 	for (int i = 0; i < 2; i++)
 		first[i] = call(&name, 0);
 	caller = call(&name, SOCK_NONBLOCK);
@@ -153,12 +162,40 @@ static void verify_connection(void)
 	close(end);
 }
 
+/* ---- a connection that the one who is called only has with its first bytes (TCP_DEFER_ACCEPT) ---- */
+
+static bool call_and_speak(void)
+{
+	int fd = call(&name, 0), end;
+	char text[8] = "";
+	bool good;
+
+	usleep(2000);
+	good = send(fd, "hello", 5, 0) == 5;
+	end = accept(listener, NULL, NULL);
+	good = good && recv(end, text, sizeof(text) - 1, 0) == 5 && !strcmp(text, "hello");
+	close(end);
+	close(fd);
+	return good;
+}
+
+static void setup_deferred(void)
+{
+	int seconds = 30;
+
+	listen_to(4);
+	CRT_SYS(setsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds)));
+	start_work(call_and_speak);
+}
+
 static void setup(void)
 {
 	if (!crt_case)
 		start_work(ask_for_devices);
 	else if (!strcmp(crt_case, "inotify"))
 		setup_inotify();
+	else if (!strcmp(crt_case, "deferred"))
+		setup_deferred();
 	else
 		setup_connection();
 }
@@ -175,5 +212,5 @@ const struct crt_test crt_test = {
 	.text = "what is busy for a moment is waited for",
 	.setup = setup,
 	.verify = verify,
-	.cases = "inotify connection",
+	.cases = "inotify connection deferred",
 };

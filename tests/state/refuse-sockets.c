@@ -59,6 +59,34 @@ static bool make_connecting(void)
 	return expect_socket(half_open, "connection that is being made");
 }
 
+/* The listener waits for the first bytes. */
+static int deferring, deferred;
+
+static bool make_deferred(void)
+{
+	struct sockaddr_in name;
+	int seconds = 30;
+
+	deferring = listener(4, &name);
+	CRT_SYS(setsockopt(deferring, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds)));
+	deferred = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+	CRT_SYS(connect(deferred, (struct sockaddr *)&name, sizeof(name)));
+	crt_expect("pid %d|fd %d (socket)|:%u, which the listening socket does not have yet", getpid(), deferred,
+		   ntohs(name.sin_port));
+	return true;
+}
+
+static bool works_deferred(void)
+{
+	char byte = 0;
+	int fd;
+
+	if (send(deferred, "d", 1, 0) != 1)
+		return false;
+	fd = accept(deferring, NULL, NULL);
+	return fd >= 0 && recv(fd, &byte, 1, 0) == 1 && byte == 'd';
+}
+
 static int urgent[2];
 
 static bool make_tcp_urgent(void)
@@ -285,6 +313,7 @@ static bool works_letter(void)
 
 struct obstacle obstacles[] = {
 	{ .name = "tcp-connecting", .make = make_connecting },
+	{ .name = "tcp-deferred", .make = make_deferred, .works = works_deferred },
 	{ .name = "tcp-urgent", .make = make_tcp_urgent, .works = works_tcp_urgent },
 	{ .name = "spliced", .make = make_spliced, .works = works_spliced },
 	{ .name = "filter", .make = make_filter },
@@ -307,5 +336,5 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "tcp-connecting tcp-urgent filter unix-urgent letter",
+	.cases = "tcp-connecting tcp-deferred tcp-urgent filter unix-urgent letter",
 };
