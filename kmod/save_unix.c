@@ -44,45 +44,67 @@ static int name_of(struct sock *sk, struct sockaddr_storage *to)
 
 /* ---- collect ---- */
 
-/* Files under way in the messages of @sk, which belongs to @o. */
+static int collect_passed_by(struct cryo_capture *c, struct cryo_object *o, struct sk_buff *skb)
+{
+	struct scm_fp_list *fp = UNIXCB(skb).fp;
+	struct cryo_object *passed;
+	int i;
+
+	for (i = 0; fp && i < fp->count; i++) {
+		passed = cryo_object_file(c, fp->fp[i]);
+		if (!passed)
+			return -ENOMEM;
+		if (passed->carrier < 0)
+			passed->carrier = o->fd >= 0 ? o->fd : o->carrier;
+	}
+	return 0;
+}
+
+/*
+ * Files under way in the messages of @sk, which belongs to @o.  Processes that are not in the scope may have the socket
+ * as well, and take them out: not while the lock of all readers is ours.
+ */
 static int collect_passed(struct cryo_capture *c, struct cryo_object *o, struct sock *sk)
 {
-	struct cryo_skbs skbs;
-	struct cryo_object *passed;
+	struct cryo_skbs skbs = {};
 	unsigned int i;
-	int k, err = cryo_skbs_take(&sk->sk_receive_queue, &skbs);
+	int err = mutex_lock_killable(&unix_sk(sk)->iolock);
 
 	if (err)
 		return err;
-	for (i = 0; !err && i < skbs.n; i++) {
-		struct scm_fp_list *fp = UNIXCB(skbs.skb[i]).fp;
-
-		for (k = 0; !err && fp && k < fp->count; k++) {
-			passed = cryo_object_file(c, fp->fp[k]);
-			if (!passed)
-				err = -ENOMEM;
-			else if (passed->carrier < 0)
-				passed->carrier = o->fd >= 0 ? o->fd : o->carrier;
-		}
-	}
+	err = cryo_skbs_take(&sk->sk_receive_queue, &skbs);
+	for (i = 0; !err && i < skbs.n; i++)
+		err = collect_passed_by(c, o, skbs.skb[i]);
+	mutex_unlock(&unix_sk(sk)->iolock);
 	cryo_skbs_drop(&skbs);
+	return err;
+}
+
+static int collect_connection(struct cryo_capture *c, struct cryo_object *o, struct sock *sk)
+{
+	struct cryo_object *waiting;
+	int err;
+
+	/* Accepted and closed by somebody else; the buffer keeps its memory. */
+	if (!refcount_inc_not_zero(&sk->sk_refcnt))
+		return 0;
+	waiting = cryo_object_waiting(c, sk, o);
+	err = waiting ? collect_passed(c, o, sk) : -ENOMEM;
+	sock_put(sk);
 	return err;
 }
 
 /* Connections that @o has not accepted. Each is a socket already, without a file. */
 static int collect_waiting(struct cryo_capture *c, struct cryo_object *o, struct sock *sk)
 {
-	struct cryo_object *waiting;
 	struct cryo_skbs skbs;
 	unsigned int i;
 	int err = cryo_skbs_take(&sk->sk_receive_queue, &skbs);
 
 	if (err)
 		return err;
-	for (i = 0; !err && i < skbs.n; i++) {
-		waiting = cryo_object_waiting(c, skbs.skb[i]->sk, o);
-		err = waiting ? collect_passed(c, o, waiting->sk) : -ENOMEM;
-	}
+	for (i = 0; !err && i < skbs.n; i++)
+		err = collect_connection(c, o, skbs.skb[i]->sk);
 	cryo_skbs_drop(&skbs);
 	return err;
 }
