@@ -154,6 +154,20 @@ bool cryo_pid_in_scope(struct cryo_capture *c, struct pid *pid)
 	return is;
 }
 
+/* The same of who used an object last: put there by anybody, and freed, with @lock held. */
+bool cryo_ipc_user_in_scope(struct cryo_capture *c, struct pid *const *user, spinlock_t *lock)
+{
+	struct pid *pid;
+	bool is;
+
+	spin_lock(lock);
+	pid = get_pid(*user);
+	spin_unlock(lock);
+	is = cryo_pid_in_scope(c, pid);
+	put_pid(pid);
+	return is;
+}
+
 /* Whether the requester may read the object: its contents are going to be in his file. */
 bool cryo_ipc_readable(const struct cryo_ipc_space *space, const struct kern_ipc_perm *perm)
 {

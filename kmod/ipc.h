@@ -18,6 +18,7 @@ int cryo_each_ipc_object(struct cryo_capture *c, int kind,
 			 int (*look)(struct cryo_capture *c, struct cryo_ipc_space *space,
 				     struct kern_ipc_perm *perm));
 bool cryo_pid_in_scope(struct cryo_capture *c, struct pid *pid);
+bool cryo_ipc_user_in_scope(struct cryo_capture *c, struct pid *const *user, spinlock_t *lock);
 bool cryo_ipc_readable(const struct cryo_ipc_space *space, const struct kern_ipc_perm *perm);
 void cryo_ipc_fill(const struct cryo_ipc_space *space, struct cryo_ipc_perm *out,
 		   const struct kern_ipc_perm *perm, time64_t changed);

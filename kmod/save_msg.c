@@ -69,8 +69,8 @@ static int save_msg_queue(struct cryo_capture *c, struct cryo_ipc_space *space,
 	struct cryo_buf buf = {};
 	int err;
 
-	if (!space->number && !cryo_pid_in_scope(c, READ_ONCE(queue->q_lspid)) &&
-	    !cryo_pid_in_scope(c, READ_ONCE(queue->q_lrpid)))
+	if (!space->number && !cryo_ipc_user_in_scope(c, &queue->q_lspid, &perm->lock) &&
+	    !cryo_ipc_user_in_scope(c, &queue->q_lrpid, &perm->lock))
 		return 0;
 	cryo_ipc_fill(space, &out.perm, &queue->q_perm, queue->q_ctime);
 	if (!cryo_ipc_readable(space, &queue->q_perm)) {

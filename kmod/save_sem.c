@@ -42,12 +42,24 @@ static bool undone_in_scope(struct cryo_capture *c, int id)
 	return is;
 }
 
+/* Simple operations hold the lock of the semaphore only, others that of the set. */
+static bool user_in_scope(struct cryo_capture *c, struct cryo_sem_array *set,
+			  struct cryo_sem_one *sem)
+{
+	bool is;
+
+	spin_lock(&set->sem_perm.lock);
+	is = cryo_ipc_user_in_scope(c, &sem->sempid, &sem->lock);
+	spin_unlock(&set->sem_perm.lock);
+	return is;
+}
+
 static bool set_in_scope(struct cryo_capture *c, struct cryo_sem_array *set)
 {
 	int i;
 
 	for (i = 0; i < set->sem_nsems; i++)
-		if (cryo_pid_in_scope(c, READ_ONCE(set->sems[i].sempid)))
+		if (user_in_scope(c, set, &set->sems[i]))
 			return true;
 	return undone_in_scope(c, set->sem_perm.id);
 }
@@ -116,6 +128,7 @@ int cryo_save_sem_undo(struct cryo_capture *c, struct task_struct *task, u32 pid
 	struct cryo_ipc_space *space = NULL;
 	struct cryo_sem_undo *out;
 	struct ipc_ids *ids;
+	u32 room;
 
 	task_lock(task);
 	if (task->nsproxy)
@@ -126,14 +139,17 @@ int cryo_save_sem_undo(struct cryo_capture *c, struct task_struct *task, u32 pid
 	ids = cryo_ipc_ids(space, CRYO_IPC_SEM);
 	if (down_read_killable(&ids->rwsem))
 		return -EINTR;
-	/* Only their own process changes it, which is parked. */
-	head.count = put_undo(ids, list, NULL, 0);
+	/* Only their own process adds to it, which is parked; SETVAL and SETALL of others take away. */
+	room = put_undo(ids, list, NULL, 0);
 	cryo_buf_put(&buf, &head, sizeof(head));
-	out = cryo_buf_add(&buf, head.count * sizeof(*out));
-	if (out)
-		put_undo(ids, list, out, head.count);
+	out = cryo_buf_add(&buf, room * sizeof(*out));
+	if (out) {
+		head.count = min(put_undo(ids, list, out, room), room);
+		memcpy(buf.data, &head, sizeof(head));
+		buf.len -= (room - head.count) * sizeof(*out);
+	}
 	up_read(&ids->rwsem);
-	if (!head.count) {
+	if (!head.count && !buf.error) {
 		cryo_buf_free(&buf);
 		return 0;
 	}
