@@ -113,26 +113,16 @@ static unsigned int files_seen(struct cryo_capture *c, struct tty_struct *tty)
 	return n;
 }
 
-static bool other_discipline(struct tty_struct *tty)
-{
-	struct tty_ldisc *ld = tty_ldisc_ref(tty);
-	bool other = !ld || ld->ops->num != N_TTY;
-
-	if (ld)
-		tty_ldisc_deref(ld);
-	return other;
-}
-
 /* What stands in the way of saving the pair, or NULL. */
 static const char *pty_obstacle(struct cryo_capture *c, struct cryo_object *o,
-				struct tty_struct *master)
+				struct tty_struct *master, bool are_n_tty)
 {
 	struct tty_struct *slave = master->link;
 	const struct cryo_n_tty *input = master->disc_data;
 
 	if (files_of(slave) > files_seen(c, slave))
 		return "its other end is open in a process outside of the checkpoint";
-	if (other_discipline(master) || other_discipline(slave))
+	if (!are_n_tty)
 		return "a terminal with a line discipline other than N_TTY";
 	if ((o->file->f_mode & (FMODE_READ | FMODE_WRITE)) != (FMODE_READ | FMODE_WRITE))
 		return "a pseudo-terminal master that is not open for reading and writing";
@@ -254,10 +244,11 @@ static void warn_of_losses(struct cryo_capture *c, struct cryo_object *o,
 			  o->fd, slave->index);
 }
 
-int cryo_save_pty(struct cryo_capture *c, struct cryo_object *o)
+/* With references to the line disciplines of both, or to what they have instead. */
+static int save_pair(struct cryo_capture *c, struct cryo_object *o, struct tty_struct *master,
+		     bool are_n_tty)
 {
-	struct tty_struct *master = tty_of(o->file);
-	const char *obstacle = pty_obstacle(c, o, master);
+	const char *obstacle = pty_obstacle(c, o, master, are_n_tty);
 	struct cryo_buf buf = {};
 	struct cryo_pty out = {};
 
@@ -274,4 +265,27 @@ int cryo_save_pty(struct cryo_capture *c, struct cryo_object *o)
 	if (!buf.error)
 		memcpy(buf.data, &out, sizeof(out));
 	return cryo_stream_buf(&c->stream, CRYO_SEC_PTY, o->id, sizeof(out), &buf);
+}
+
+static bool is_n_tty(const struct tty_ldisc *ld)
+{
+	return ld && ld->ops->num == N_TTY;
+}
+
+/*
+ * Whoever else has the terminal may give it another line discipline, or hang it up, which gives it a new one.  What is in
+ * the old one stays as long as there is a reference to it.
+ */
+int cryo_save_pty(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct tty_struct *master = tty_of(o->file);
+	struct tty_ldisc *master_ld = tty_ldisc_ref(master);
+	struct tty_ldisc *slave_ld = tty_ldisc_ref(master->link);
+	int err = save_pair(c, o, master, is_n_tty(master_ld) && is_n_tty(slave_ld));
+
+	if (slave_ld)
+		tty_ldisc_deref(slave_ld);
+	if (master_ld)
+		tty_ldisc_deref(master_ld);
+	return err;
 }
