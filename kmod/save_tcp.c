@@ -78,26 +78,38 @@ static unsigned int take_waiting(struct sock *sk, struct sock **to, unsigned int
 	return n;
 }
 
-int cryo_collect_tcp(struct cryo_capture *c, struct cryo_object *o)
+static int collect_waiting_tcp(struct cryo_capture *c, struct cryo_object *o, struct sock **waiting,
+			       unsigned int room, unsigned int *n)
 {
-	unsigned int room = READ_ONCE(cryo_sock_of(o)->sk_max_ack_backlog) + 16, n, i;
-	struct sock **waiting;
+	unsigned int i;
 	int err = 0;
 
-	if (!READ_ONCE(cryo_sock_of(o)->sk_ack_backlog))
-		return 0;
-	waiting = kvcalloc(room, sizeof(*waiting), GFP_KERNEL_ACCOUNT);
-	if (!waiting)
-		return -ENOMEM;
-	n = take_waiting(cryo_sock_of(o), waiting, room);
-	if (n > room)
-		err = -EAGAIN;
-	for (i = 0; i < min(n, room); i++) {
-		if (!err && !cryo_object_waiting(c, waiting[i], o))
+	*n = take_waiting(cryo_sock_of(o), waiting, room);
+	for (i = 0; i < min(*n, room); i++) {
+		if (!err && *n <= room && !cryo_object_waiting(c, waiting[i], o))
 			err = -ENOMEM;
 		sock_put(waiting[i]);
 	}
-	kvfree(waiting);
+	return err;
+}
+
+/* Those that call do not stop for us: leave room for some more. */
+int cryo_collect_tcp(struct cryo_capture *c, struct cryo_object *o)
+{
+	unsigned int n = READ_ONCE(cryo_sock_of(o)->sk_ack_backlog), room;
+	struct sock **waiting;
+	int err;
+
+	if (!n)
+		return 0;
+	do {
+		room = n + 16;
+		waiting = kvcalloc(room, sizeof(*waiting), GFP_KERNEL_ACCOUNT);
+		if (!waiting)
+			return -ENOMEM;
+		err = collect_waiting_tcp(c, o, waiting, room, &n);
+		kvfree(waiting);
+	} while (!err && n > room);
 	return err;
 }
 
