@@ -135,6 +135,13 @@ u32 cryo_arch_pkeys(struct mm_struct *mm);
 /* Will @task, parked, go on by restart_syscall(2)? */
 bool cryo_arch_uses_restart_block(struct task_struct *task);
 
+/*
+ * In @current, which is being restarted and has got its registers, in a call that sets a mask of signals for as long as it
+ * takes: does a signal that comes now leave the mask of before behind?  Where the kernel decides that before the work runs
+ * in which this is called, it would be the call's.  Then the call is made such that it is made again, and false returned.
+ */
+bool cryo_arch_keeps_sigmask(void);
+
 /* Call the function of a system call with three arguments, in the name of @current. */
 long cryo_arch_syscall3(long (*fn)(const struct pt_regs *regs), unsigned long a,
 			unsigned long b, unsigned long c);

@@ -195,21 +195,32 @@ static void setup_process(struct member *m)
 	wake_up(&g->coordinator_wait);
 }
 
+static void set_masks(const struct cryo_resume *args)
+{
+	sigset_t mask, saved;
+
+	BUILD_BUG_ON(sizeof(mask) != sizeof(args->sigmask));
+	memcpy(&mask, &args->sigmask, sizeof(mask));
+	memcpy(&saved, &args->saved_sigmask, sizeof(saved));
+	sigdelsetmask(&saved, sigmask(SIGKILL) | sigmask(SIGSTOP));
+	if (!(args->flags & CRYO_RESUME_RESTORE_SIGMASK)) {
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+	} else if (cryo_arch_keeps_sigmask()) {
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+		current->saved_sigmask = saved;
+		set_restore_sigmask();
+	} else {
+		sigprocmask(SIG_SETMASK, &saved, NULL);
+	}
+}
+
 static void become(struct member *m)
 {
 	const struct cryo_resume *args = &m->args;
-	sigset_t mask;
 
 	cryo_tables_swap(&m->tables);
 	cryo_tables_put(&m->tables);
-	BUILD_BUG_ON(sizeof(mask) != sizeof(args->sigmask));
-	memcpy(&mask, &args->sigmask, sizeof(mask));
-	sigprocmask(SIG_SETMASK, &mask, NULL);
-	if (args->flags & CRYO_RESUME_RESTORE_SIGMASK) {
-		memcpy(&current->saved_sigmask, &args->saved_sigmask, sizeof(mask));
-		sigdelsetmask(&current->saved_sigmask, sigmask(SIGKILL) | sigmask(SIGSTOP));
-		set_restore_sigmask();
-	}
+	set_masks(args);
 	if (args->death_signal)
 		current->pdeath_signal = args->death_signal;
 	cryo_restart_block_set(&args->restart);

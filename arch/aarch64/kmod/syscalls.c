@@ -50,6 +50,12 @@ static bool uses_block(s32 nr, const struct pt_regs *regs)
 	return false;
 }
 
+/* handle_signal() looks for it. */
+bool cryo_arch_keeps_sigmask(void)
+{
+	return true;
+}
+
 long cryo_arch_syscall3(long (*fn)(const struct pt_regs *regs), unsigned long a,
 			unsigned long b, unsigned long c)
 {

@@ -199,6 +199,16 @@ void cryo_arch_unfix_syscall(struct cryo_parked *p)
 	regs->ccr = p->arch.ccr;
 }
 
+/* do_signal() has looked for it before it ran the works. */
+bool cryo_arch_keeps_sigmask(void)
+{
+	struct pt_regs *regs = current_pt_regs();
+
+	if (is_in_call(regs) && error_of(regs) == EINTR)
+		set_error(regs, ERESTARTNOHAND);
+	return false;
+}
+
 bool cryo_arch_uses_restart_block(struct task_struct *task)
 {
 	struct pt_regs *regs = task_pt_regs(task);

@@ -28,6 +28,12 @@ static unsigned long *argument(struct pt_regs *regs, unsigned int number)
 	return at[number];
 }
 
+/* handle_signal() looks for it. */
+bool cryo_arch_keeps_sigmask(void)
+{
+	return true;
+}
+
 long cryo_arch_syscall3(long (*fn)(const struct pt_regs *regs), unsigned long a,
 			unsigned long b, unsigned long c)
 {
