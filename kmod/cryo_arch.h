@@ -137,8 +137,9 @@ bool cryo_arch_uses_restart_block(struct task_struct *task);
 
 /*
  * In @current, which is being restarted and has got its registers, in a call that sets a mask of signals for as long as it
- * takes: does a signal that comes now leave the mask of before behind?  Where the kernel decides that before the work runs
- * in which this is called, it would be the call's.  Then the call is made such that it is made again, and false returned.
+ * takes: will a signal that comes now end the call, and leave the mask of before behind?  Not where the kernel decides
+ * either before it runs the work in which this is called: then the mask of before is set, and the call is made again, which
+ * finds the signal itself.
  */
 bool cryo_arch_keeps_sigmask(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Signals that come at any moment, also while a thread has not quite left a checkpoint or a restart, are taken inside
- * sigsuspend(2) or ppoll(2) only; the mask of before is there again after each.
+ * sigsuspend(2) or ppoll(2) only, and end it; the mask of before is there again after each.
  */
 #define _GNU_SOURCE
 #include "crtest.h"
@@ -73,6 +73,7 @@ static void verify(void)
 	pthread_join(worker, NULL);
 	crt_ok(signals > 0 && rounds > 0, "signals came (%lu in %lu rounds)", (unsigned long)signals,
 	       (unsigned long)rounds);
+	crt_same((long long)rounds, (long long)signals, "each ended one wait");
 	crt_same((long long)unblocked, 0, "blocked again after each");
 	crt_same((long long)outside, 0, "none came outside");
 }

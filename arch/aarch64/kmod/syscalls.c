@@ -50,10 +50,13 @@ static bool uses_block(s32 nr, const struct pt_regs *regs)
 	return false;
 }
 
-/* handle_signal() looks for it. */
+/*
+ * It does, but the call would be made again all the same: do_signal() has looked at what the call returned before it ran
+ * the works.  Where the call has settled on EINTR, there is nothing left to be decided.
+ */
 bool cryo_arch_keeps_sigmask(void)
 {
-	return true;
+	return (long)current_pt_regs()->regs[0] == -EINTR;
 }
 
 long cryo_arch_syscall3(long (*fn)(const struct pt_regs *regs), unsigned long a,
