@@ -71,8 +71,8 @@ static bool make_deferred(void)
 	CRT_SYS(setsockopt(deferring, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds)));
 	deferred = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
 	CRT_SYS(connect(deferred, (struct sockaddr *)&name, sizeof(name)));
-	crt_expect("pid %d|fd %d (socket)|:%u, which the listening socket does not have yet", getpid(), deferred,
-		   ntohs(name.sin_port));
+	crt_expect("pid %d|fd %d (socket)|:%u, which the listening socket does not have yet (--tcp=close lets it be reset)",
+		   getpid(), deferred, ntohs(name.sin_port));
 	return true;
 }
 
