@@ -675,6 +675,7 @@ bool cryo_is_device(struct file *file);
 
 long cryo_restart_create(void __user *arg);
 bool cryo_is_being_restarted(struct file *file);
+void cryo_look_at_signals(void);
 long cryo_restart_timer(void __user *arg);
 long cryo_restart_epoll_disarm(void __user *arg);
 long cryo_restart_peer_pid(void __user *arg);

@@ -64,7 +64,8 @@ bool cryo_arch_want_regset(unsigned int note);
 int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **data);
 
 /* Append to @buf, which has the register set of @task with note type @note, what the kernel leaves out of it. */
-void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct cryo_buf *buf);
+void cryo_arch_extend_regset(struct cryo_capture *c, struct task_struct *task, unsigned int note,
+			     struct cryo_buf *buf);
 
 /* How many bytes that is. */
 size_t cryo_arch_regset_extension(unsigned int note);
@@ -134,6 +135,18 @@ u32 cryo_arch_pkeys(struct mm_struct *mm);
 
 /* Will @task, parked, go on by restart_syscall(2)? */
 bool cryo_arch_uses_restart_block(struct task_struct *task);
+
+/*
+ * In @current, in the work in which it will get its registers.  True: on its way to user mode the kernel will look, after this
+ * work, at signals and at the call that they end.  False: it is in the middle of that, and has looked at the call.
+ */
+bool cryo_arch_resume_begin(void);
+
+/*
+ * In @current, which has got its registers by @sets: where a system call had been interrupted, the registers are to say so,
+ * if the kernel @will_look at that.
+ */
+void cryo_arch_resume_call(const struct cryo_regset *sets, unsigned int n, bool will_look);
 
 /*
  * In @current, which is being restarted and has got its registers, in a call that sets a mask of signals for as long as it

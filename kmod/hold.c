@@ -146,6 +146,7 @@ static void hold(struct callback_head *work)
 	if (!(current->flags & PF_EXITING) && stays(h))
 		return;
 	cryo_held_free(h);
+	cryo_look_at_signals();
 	cryo_unload_put();
 }
 

@@ -214,12 +214,13 @@ static void set_masks(const struct cryo_resume *args)
 	}
 }
 
-static void become(struct member *m)
+static void become(struct member *m, bool will_look)
 {
 	const struct cryo_resume *args = &m->args;
 
 	cryo_tables_swap(&m->tables);
 	cryo_tables_put(&m->tables);
+	cryo_arch_resume_call(m->sets, args->nr_regsets, will_look);
 	set_masks(args);
 	if (args->death_signal)
 		current->pdeath_signal = args->death_signal;
@@ -232,7 +233,7 @@ static int wait_for(struct group *g, enum stage stage)
 }
 
 /* The parked life of a thread. Non-zero: it must die. */
-static int park_member(struct member *m)
+static int park_member(struct member *m, bool will_look)
 {
 	struct group *g = m->group;
 
@@ -243,7 +244,7 @@ static int park_member(struct member *m)
 	}
 	if (wait_for(g, GO) || stage_of(g) == ABORTED)
 		return -EINTR;
-	become(m);
+	become(m, will_look);
 	if (m->args.flags & CRYO_RESUME_LEADER)
 		cryo_map_start();
 	return 0;
@@ -263,20 +264,31 @@ static void note_parked(struct member *m, bool parked)
 	wake_up(&g->coordinator_wait);
 }
 
+/*
+ * In a work of @current, when it has got what it is to go on with: on its way to user mode the kernel looks, as it would
+ * have before the checkpoint, at pending signals and at what the system call has returned.
+ */
+void cryo_look_at_signals(void)
+{
+	set_thread_flag(TIF_NOTIFY_SIGNAL);
+}
+
 /* The task work: runs in the thread after CRYO_RST_RESUME, on its way to user mode. */
 static void resume(struct callback_head *work)
 {
 	struct member *m = container_of(work, struct member, work);
 	struct group *g = m->group;
 	struct cryo_held *held = NULL;
+	bool will_look;
 
 	if (current->flags & PF_EXITING) {
 		note_parked(m, false);
 	} else {
+		will_look = cryo_arch_resume_begin();
 		cryo_arch_begin_park();
 		cryo_arch_stay_saved(current);
 		note_parked(m, true);
-		if (park_member(m)) {
+		if (park_member(m, will_look)) {
 			note_parked(m, false);
 			send_sig(SIGKILL, current, 1);
 		} else {
@@ -286,6 +298,8 @@ static void resume(struct callback_head *work)
 	group_put(g);
 	if (held)
 		cryo_held_start(held);
+	else
+		cryo_look_at_signals();
 	cryo_unload_put();
 }
 
@@ -353,7 +367,8 @@ static int join_group(struct group *g, struct member *m)
 	init_task_work(&m->work, resume);
 	kref_get(&g->ref);
 	cryo_unload_get();
-	if (task_work_add(current, &m->work, TWA_SIGNAL)) {
+	/* Not TWA_SIGNAL: the kernel is to look at signals, and calls that they end, when it has got its registers. */
+	if (task_work_add(current, &m->work, TWA_RESUME)) {
 		group_put(g);
 		cryo_unload_put();
 		return -ESRCH;

@@ -71,7 +71,7 @@ static int save_regset(struct cryo_capture *c, struct task_struct *task,
 	cryo_buf_put(&buf, &head, sizeof(head));
 	cryo_buf_put(&buf, data, len);
 	kvfree(data);
-	cryo_arch_extend_regset(task, set->core_note_type, &buf);
+	cryo_arch_extend_regset(c, task, set->core_note_type, &buf);
 	return cryo_stream_buf(&c->stream, CRYO_SEC_REGSET, task_pid_vnr(task), sizeof(head), &buf);
 }
 

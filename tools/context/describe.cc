@@ -82,7 +82,7 @@ std::optional<ThreadPlace> thread_place(std::uint32_t arch, const Thread& thread
   const ArchDescription* description = arch_description(arch);
   if (description == nullptr) return std::nullopt;
   for (const Regset& regset : thread.regsets)
-    if (regset.head.note == NT_PRSTATUS) return description->place(regset.data);
+    if (regset.head.note == NT_PRSTATUS) return description->place(regset.data, thread.regsets);
   return std::nullopt;
 }
 

@@ -33,7 +33,7 @@ struct ArchDescription {
   const char* name;    // as uname -m says
 
   // From the set with note NT_PRSTATUS; nothing when it is too short.
-  std::optional<ThreadPlace> (*place)(std::span<const std::byte> prstatus);
+  std::optional<ThreadPlace> (*place)(std::span<const std::byte> prstatus, const std::vector<Regset>& sets);
   // The registers of a set, or nothing when the set is one that is not taken apart.
   NamedValues (*registers)(const Regset& regset);
   // The payload of CRYO_SEC_CPU.

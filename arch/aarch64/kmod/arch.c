@@ -25,6 +25,7 @@
 
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "interrupted.h"
 
 /* ---- guarded control stacks, v6.13 (and only where configured) ---- */
 
@@ -270,6 +271,7 @@ bool cryo_arch_want_regset(unsigned int note)
 	/* The vector registers' lower halves, for CPUs that have no SVE. */
 	case CRYO_AARCH64_PRFPREG:
 	case CRYO_AARCH64_TLS:
+	case CRYO_AARCH64_CALL:
 	case CRYO_AARCH64_SVE:
 	case CRYO_AARCH64_SSVE:
 	case CRYO_AARCH64_ZA:
@@ -298,10 +300,13 @@ size_t cryo_arch_regset_extension(unsigned int note)
 		sizeof(struct cryo_aarch64_gcs) - offsetof(struct cryo_aarch64_gcs, stack) : 0;
 }
 
-void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct cryo_buf *buf)
+void cryo_arch_extend_regset(struct cryo_capture *c, struct task_struct *task, unsigned int note,
+			     struct cryo_buf *buf)
 {
 	if (note == CRYO_AARCH64_GCS)
 		save_gcs_stack(task, buf);
+	else if (note == CRYO_AARCH64_CALL)
+		cryo_interrupted_save(c, task, buf);
 }
 
 int cryo_arch_save_more_regsets(struct cryo_capture *c, struct task_struct *task)
@@ -309,9 +314,10 @@ int cryo_arch_save_more_regsets(struct cryo_capture *c, struct task_struct *task
 	return 0;
 }
 
+/* That of a call is for the thread itself. */
 int cryo_arch_set_regset(struct task_struct *task, const struct cryo_regset *set)
 {
-	return -ENOENT;
+	return set->note == CRYO_AARCH64_CALL ? cryo_interrupted_check(set) : -ENOENT;
 }
 
 int cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set)

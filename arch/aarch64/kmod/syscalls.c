@@ -9,7 +9,6 @@
  */
 #include <linux/errno.h>
 #include <uapi/linux/futex.h>
-#include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -22,41 +21,23 @@
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "interrupted.h"
 #include "waiting_calls.h"
 
-#define SVC_0		0xd4000001	/* the instruction of a system call */
-#define SVC_BYTES	4
 #define NR_UNKNOWN	(-2)		/* it was on a CPU */
 
 /* Below the user's stack pointer; the ABI has no red zone, but hand-written code might. */
 #define RED_ZONE	128
 
-/* Calls that go on by restart_syscall(2), when they have these arguments. */
-static bool uses_block(s32 nr, const struct pt_regs *regs)
-{
-	switch (nr) {
-	case __NR_nanosleep:
-		return true;
-	case __NR_clock_nanosleep:
-		return !(regs->regs[1] & TIMER_ABSTIME);
-	case __NR_futex:
-		switch (regs->regs[1] & FUTEX_CMD_MASK) {
-		case FUTEX_WAIT:
-		case FUTEX_WAIT_BITSET:
-			return regs->regs[3];
-		}
-		return false;
-	}
-	return false;
-}
-
 /*
- * It does, but the call would be made again all the same: do_signal() has looked at what the call returned before it ran
- * the works.  Where the call has settled on EINTR, there is nothing left to be decided.
+ * It does.  Where do_signal() has looked at the call before it ran the works, though, the call would be made again all the
+ * same; unless it has settled on EINTR.
  */
 bool cryo_arch_keeps_sigmask(void)
 {
-	return (long)current_pt_regs()->regs[0] == -EINTR;
+	struct pt_regs *regs = current_pt_regs();
+
+	return in_syscall(regs) || (long)regs->regs[0] == -EINTR;
 }
 
 long cryo_arch_syscall3(long (*fn)(const struct pt_regs *regs), unsigned long a,
@@ -109,13 +90,6 @@ void cryo_arch_note_syscall(struct cryo_parked *p)
 		p->arch.nr = saved_syscall(task);
 }
 
-static bool is_svc(struct pt_regs *regs, u64 at)
-{
-	u32 instruction;
-
-	return !get_user(instruction, (u32 __user *)at) && instruction == SVC_0;
-}
-
 /*
  * The call that @current comes from, or -1.  One that was on its way into a call when it was asked has
  * that in its registers only: whether it has made the call, it is told by where pc is.
@@ -126,7 +100,7 @@ static s32 call_of(struct cryo_parked *p, struct pt_regs *regs, u64 svc)
 
 	if (nr == NR_UNKNOWN || current->nvcsw != p->arch.switches)
 		nr = regs->regs[8];
-	return nr == (s32)regs->regs[8] && is_svc(regs, svc) ? nr : -1;
+	return nr == (s32)regs->regs[8] && cryo_is_svc(current, svc) ? nr : -1;
 }
 
 /* Was it asleep in that call when it was asked?  Then it is no call that is yet to be made. */
@@ -150,7 +124,7 @@ static bool has_signal(void)
 static void rewind_to_svc(struct pt_regs *regs, u64 x0)
 {
 	regs->regs[0] = x0;
-	regs->pc -= SVC_BYTES;
+	regs->pc -= CRYO_SVC_BYTES;
 }
 
 /*
@@ -161,19 +135,47 @@ static void rewind_to_svc(struct pt_regs *regs, u64 x0)
 static void show_uring_enter(struct cryo_parked *p, struct pt_regs *regs)
 {
 	p->arch.change = CRYO_INSIDE_CALL;
-	if (regs->regs[1] && !test_thread_flag(TIF_SECCOMP))
+	if (regs->regs[1] && !test_thread_flag(TIF_SECCOMP)) {
 		regs->regs[0] = regs->regs[1];
-	else
+	} else {
+		p->arch.error = ERESTARTNOHAND;
 		rewind_to_svc(regs, regs->orig_x0);
+	}
+}
+
+/* Just restarted, and do_signal() has not looked yet at the call that it was in. */
+static void show_interrupted(struct cryo_parked *p, struct pt_regs *regs)
+{
+	p->arch.change = CRYO_INSIDE_CALL;
+	p->arch.error = -(long)regs->regs[0];
+	rewind_to_svc(regs, regs->orig_x0);
 }
 
 /* EINTR, and no handler will run: the call is made again, with what is left of its time. */
 static void wait_again(struct cryo_parked *p, struct pt_regs *regs, s32 nr)
 {
 	p->arch.change = CRYO_WAIT_AGAIN;
+	p->arch.error = ERESTARTNOHAND;
 	rewind_to_svc(regs, regs->orig_x0);
 	if (cryo_timed_wait_found(p) && cryo_waiting_call(nr)) {
 		cryo_timed_wait_arm(p->wait_ns, nr, regs->orig_x0);
+		regs->regs[8] = __NR_restart_syscall;
+	}
+}
+
+/*
+ * The call has been, or will be, made again.  That it had begun matters to a signal only when somebody can know: has seen
+ * it sleep, or does so by the mask that it sets.
+ */
+static void note_interrupted(struct cryo_parked *p, struct pt_regs *regs)
+{
+	s32 nr = call_of(p, regs, regs->pc);
+
+	if (nr < 0 || (!slept_in(p, nr) && !test_restore_sigmask()))
+		return;
+	p->arch.error = cryo_interrupted_error(nr, regs);
+	if (p->arch.error == ERESTART_RESTARTBLOCK) {
+		p->arch.change = CRYO_RESTART_BLOCK;
 		regs->regs[8] = __NR_restart_syscall;
 	}
 }
@@ -184,6 +186,7 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p)
 	s32 nr;
 
 	p->arch.change = CRYO_UNCHANGED;
+	p->arch.error = 0;
 	p->arch.x0 = regs->regs[0];
 	p->arch.x8 = regs->regs[8];
 	p->arch.pc = regs->pc;
@@ -193,19 +196,17 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p)
 	if (in_syscall(regs)) {
 		if (regs->syscallno == __NR_io_uring_enter && cryo_uring_used(current))
 			show_uring_enter(p, regs);
+		else if (cryo_is_interrupted(regs->regs[0]))
+			show_interrupted(p, regs);
 		return;
 	}
 	if ((long)regs->regs[0] == -EINTR) {
-		nr = call_of(p, regs, regs->pc - SVC_BYTES);
+		nr = call_of(p, regs, regs->pc - CRYO_SVC_BYTES);
 		if (cryo_is_pure_wait(nr) && !has_signal())
 			wait_again(p, regs, nr);
 		return;
 	}
-	nr = call_of(p, regs, regs->pc);
-	if (slept_in(p, nr) && uses_block(nr, regs)) {
-		p->arch.change = CRYO_RESTART_BLOCK;
-		regs->regs[8] = __NR_restart_syscall;
-	}
+	note_interrupted(p, regs);
 }
 
 void cryo_arch_forget_syscall(struct cryo_parked *p)
@@ -228,11 +229,9 @@ void cryo_arch_unfix_syscall(struct cryo_parked *p)
 bool cryo_arch_uses_restart_block(struct task_struct *task)
 {
 	struct pt_regs *regs = task_pt_regs(task);
-	u32 instruction;
 
-	return regs->regs[8] == __NR_restart_syscall &&
-	       access_process_vm(task, regs->pc, &instruction, sizeof(instruction), FOLL_FORCE) ==
-	       sizeof(instruction) && instruction == SVC_0;
+	return cryo_interrupted_when_stopped(task) == ERESTART_RESTARTBLOCK ||
+	       (regs->regs[8] == __NR_restart_syscall && cryo_is_svc(task, regs->pc));
 }
 
 bool cryo_arch_futex_is_absolute(struct task_struct *task)

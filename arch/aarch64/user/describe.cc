@@ -11,11 +11,22 @@ namespace {
 constexpr std::size_t kKeyBytes = 16;
 constexpr const char* kAddressKeys[] = {"ia", "ib", "da", "db"};
 
-// Where a system call is to be made is not told by the registers alone.
-std::optional<ThreadPlace> place(std::span<const std::byte> prstatus) {
+// 0: none, or it is not known.
+std::uint32_t interrupted_error(const std::vector<Regset>& sets) {
+  for (const Regset& set : sets)
+    if (set.head.note == CRYO_AARCH64_CALL)
+      return take<std::uint32_t>(set.data, offsetof(cryo_aarch64_call, error)).value_or(0);
+  return 0;
+}
+
+// Where a system call is to be made is not told by the general registers alone.
+std::optional<ThreadPlace> place(std::span<const std::byte> prstatus, const std::vector<Regset>& sets) {
+  constexpr std::size_t kNumber = 8;  // the register
   const auto regs = take<cryo_aarch64_regs>(prstatus);
   if (!regs) return std::nullopt;
-  return ThreadPlace{regs->pc, regs->sp, std::nullopt};
+  ThreadPlace place{regs->pc, regs->sp, std::nullopt};
+  if (interrupted_error(sets) != 0) place.syscall = regs->x[kNumber];
+  return place;
 }
 
 NamedValues general_registers(std::span<const std::byte> data) {
@@ -78,6 +89,28 @@ NamedValues guarded_control_stack(std::span<const std::byte> data) {
   return values;
 }
 
+// The kernel's own numbers: user space has no names for them.
+const char* restart_error(std::uint32_t error) {
+  switch (error) {
+    case 512:
+      return "ERESTARTSYS";
+    case 514:
+      return "ERESTARTNOHAND";
+    case 516:
+      return "ERESTART_RESTARTBLOCK";
+    default:
+      return nullptr;
+  }
+}
+
+NamedValues interrupted_call(std::span<const std::byte> data) {
+  const auto call = take<cryo_aarch64_call>(data);
+  if (!call) return {};
+  if (call->error == 0) return {{"interrupted", "no"}};
+  const char* name = restart_error(call->error);
+  return {{"interrupted", name != nullptr ? name : fmt::format("{}", call->error)}};
+}
+
 NamedValues registers(const Regset& regset) {
   switch (regset.head.note) {
     case CRYO_AARCH64_PRSTATUS:
@@ -86,6 +119,8 @@ NamedValues registers(const Regset& regset) {
       return floating_state(regset.data);
     case CRYO_AARCH64_TLS:
       return words(regset.data, {"tpidr", "tpidr2"});
+    case CRYO_AARCH64_CALL:
+      return interrupted_call(regset.data);
     case CRYO_AARCH64_SVE: {
       const auto head = take<cryo_aarch64_vector_head>(regset.data);
       const bool long_ones = head && (head->flags & CRYO_AARCH64_VECTOR_REGS_SVE);

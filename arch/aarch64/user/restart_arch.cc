@@ -73,6 +73,12 @@ cryo_aarch64_gcs gcs_of(const std::vector<Regset>& sets) {
   return gcs;
 }
 
+bool was_interrupted(const std::vector<Regset>& sets) {
+  // One word with the number of the call, which is the lower half of it.
+  static_assert(offsetof(cryo_aarch64_call, error) == sizeof(std::uint32_t));
+  return register_of(sets, CRYO_AARCH64_CALL, 0) >> 32 != 0;
+}
+
 std::vector<std::string> missing_of(const std::vector<Regset>& sets) {
   std::vector<std::string> missing;
   const Regset* sve = find_regset(sets, CRYO_AARCH64_SVE);
@@ -117,6 +123,7 @@ std::vector<Regset> restart_regsets(const std::vector<Regset>& saved) {
   const bool streaming = is_active(find_regset(saved, CRYO_AARCH64_SSVE));
   const bool za = is_active(find_regset(saved, CRYO_AARCH64_ZA));
   add(CRYO_AARCH64_PRSTATUS, true);
+  add(CRYO_AARCH64_CALL, was_interrupted(saved));
   if (!add(CRYO_AARCH64_SVE, has_hwcap(kSve))) add(CRYO_AARCH64_PRFPREG, true);
   add(CRYO_AARCH64_ZA, has_hwcap2(kSme));
   add(CRYO_AARCH64_SSVE, streaming && has_hwcap2(kSme));

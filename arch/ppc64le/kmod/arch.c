@@ -215,7 +215,8 @@ bool cryo_arch_want_regset(unsigned int note)
 	return false;
 }
 
-void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct cryo_buf *buf)
+void cryo_arch_extend_regset(struct cryo_capture *c, struct task_struct *task, unsigned int note,
+			     struct cryo_buf *buf)
 {
 }
 

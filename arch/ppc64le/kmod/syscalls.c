@@ -199,6 +199,17 @@ void cryo_arch_unfix_syscall(struct cryo_parked *p)
 	regs->ccr = p->arch.ccr;
 }
 
+/* By prepare_park() there is a signal to be looked for. */
+bool cryo_arch_resume_begin(void)
+{
+	return false;
+}
+
+/* The registers say so by themselves, and are looked at after the works in any case. */
+void cryo_arch_resume_call(const struct cryo_regset *sets, unsigned int n, bool will_look)
+{
+}
+
 /* do_signal() has looked for it before it ran the works. */
 bool cryo_arch_keeps_sigmask(void)
 {

@@ -23,7 +23,7 @@ std::optional<std::uint64_t> call_of(const cryo_ppc64le_regs& regs) {
   return regs.gpr[0];
 }
 
-std::optional<ThreadPlace> place(std::span<const std::byte> prstatus) {
+std::optional<ThreadPlace> place(std::span<const std::byte> prstatus, const std::vector<Regset>&) {
   const auto regs = take<cryo_ppc64le_regs>(prstatus);
   if (!regs) return std::nullopt;
   return ThreadPlace{regs->nip, regs->gpr[1], call_of(*regs)};

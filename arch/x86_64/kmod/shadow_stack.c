@@ -35,7 +35,8 @@ int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **dat
 	return *data ? SHSTK_REGSET : -ENOMEM;
 }
 
-void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct cryo_buf *buf)
+void cryo_arch_extend_regset(struct cryo_capture *c, struct task_struct *task, unsigned int note,
+			     struct cryo_buf *buf)
 {
 	const struct thread_struct *t = &task->thread;
 	u64 rest[] = { t->features, t->features_locked, t->shstk.base, t->shstk.size };
@@ -126,7 +127,8 @@ int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **dat
 	return -ENODATA;
 }
 
-void cryo_arch_extend_regset(struct task_struct *task, unsigned int note, struct cryo_buf *buf)
+void cryo_arch_extend_regset(struct cryo_capture *c, struct task_struct *task, unsigned int note,
+			     struct cryo_buf *buf)
 {
 }
 

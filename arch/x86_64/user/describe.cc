@@ -51,7 +51,7 @@ std::string component_names(std::uint64_t mask) {
   return text.empty() ? "none" : text;
 }
 
-std::optional<ThreadPlace> place(std::span<const std::byte> prstatus) {
+std::optional<ThreadPlace> place(std::span<const std::byte> prstatus, const std::vector<Regset>&) {
   const auto regs = take<cryo_x86_64_regs>(prstatus);
   if (!regs) return std::nullopt;
   ThreadPlace where{regs->rip, regs->rsp, std::nullopt};

@@ -7,7 +7,8 @@
  *
  * The saved pc of a thread in a system call is that of its SVC instruction, if the call is to be made
  * again, with x0 ... x5 and x8 as it wants them; x8 is 128 (restart_syscall) where it goes on by the
- * thread's restart block. Else pc is behind the instruction, and x0 is the result.
+ * thread's restart block. Else pc is behind the instruction, and x0 is the result. CRYO_AARCH64_CALL tells what else may
+ * end a call that is to be made again.
  */
 #ifndef _CRYO_ARCH_AARCH64_H
 #define _CRYO_ARCH_AARCH64_H
@@ -18,6 +19,7 @@ enum cryo_aarch64_note {
 	CRYO_AARCH64_PRSTATUS		= 0x1,	 /* struct cryo_aarch64_regs */
 	CRYO_AARCH64_PRFPREG		= 0x2,	 /* v0 ... v31, fpsr, fpcr: struct user_fpsimd_state */
 	CRYO_AARCH64_TLS		= 0x401, /* tpidr_el0, tpidr2_el0: u64 each */
+	CRYO_AARCH64_CALL		= 0x404, /* struct cryo_aarch64_call */
 	CRYO_AARCH64_SVE		= 0x405, /* struct cryo_aarch64_vector_head and registers */
 	CRYO_AARCH64_PAC_MASK		= 0x406, /* struct cryo_aarch64_pac_mask */
 	CRYO_AARCH64_PAC_ENABLED_KEYS	= 0x40a, /* PR_PAC_AP?KEY bits: u64 */
@@ -49,6 +51,17 @@ struct cryo_aarch64_regs {		/* PRSTATUS */
 	__u64 sp;
 	__u64 pc;
 	__u64 pstate;
+};
+
+/* The system call that the thread has been interrupted in. @error is not in core dumps. */
+struct cryo_aarch64_call {
+	__s32 nr;			/* where it went on inside; else -1: see x8 */
+	/*
+	 * What the call had returned within the kernel: ERESTARTSYS 512, ERESTARTNOHAND 514 or ERESTART_RESTARTBLOCK 516. It
+	 * ends with EINTR when a handler runs (512: without SA_RESTART). 0: there is none, or it is not known: a signal
+	 * then comes before it.
+	 */
+	__u32 error;
 };
 
 /* Bits of addresses that hold signatures: what the kernel and the CPU make them, not what a thread has set. */
