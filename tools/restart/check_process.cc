@@ -1,65 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Pids, session, credentials, limits, working directory.
-#include <dirent.h>
-#include <fcntl.h>
 #include <linux/capability.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <memory>
 
-#include "base/unique_fd.h"
 #include "restart/cgroup.h"
 #include "restart/check.h"
 #include "restart/failure.h"
+#include "restart/id_holder.h"
 #include "restart/posix_timers.h"
 #include "restart/process_state.h"
 #include "restart/tree_plan.h"
 
 namespace cryo {
 namespace {
-
-bool exists(pid_t id) {
-  return ::kill(id, 0) == 0 || errno == EPERM;
-}
-
-// Of a process, thread, group or session: an owner of signals can be any id that the kernel knows.
-bool is_known(pid_t id) {
-  static const UniqueFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  return file && ::fcntl(file.get(), F_SETOWN, id) == 0;
-}
-
-std::string command_of(pid_t pid) {
-  std::string comm;
-  std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), comm);
-  return comm;
-}
-
-// " of pid 7 (sh)": one of those that are in the group or session; empty: none can be seen.
-std::string member_of(pid_t id, pid_t (*whose)(pid_t)) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
-  while (const dirent* entry = proc ? ::readdir(proc.get()) : nullptr) {
-    const pid_t pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-    if (pid > 0 && whose(pid) == id) return fmt::format(" of pid {} ({})", pid, command_of(pid));
-  }
-  return "";
-}
-
-// Empty when the id is free.
-std::string holder_of(pid_t id) {
-  if (id == ::getpid()) return "cr_restart itself";
-  if (exists(id)) {
-    const std::string comm = command_of(id);
-    return comm.empty() ? "another process" : comm;
-  }
-  if (exists(-id)) return "the process group" + member_of(id, ::getpgid);
-  return is_known(id) ? "the session" + member_of(id, ::getsid) : "";
-}
 
 void check_session(const CheckInput& input, Findings& findings) {
   const cryo_process& head = input.process.head;
@@ -76,7 +33,7 @@ void check_session(const CheckInput& input, Findings& findings) {
   if (options.restore_sid && !new_session && head.sid != ::getsid(0))
     findings.problem(EPERM, "pid {}: its session {} can only be entered by being born in it", head.pid,
                      head.sid);
-  if (options.restore_pgid && head.pgid != head.pid && head.pgid != ::getpgrp() && !exists(-head.pgid))
+  if (options.restore_pgid && head.pgid != head.pid && head.pgid != ::getpgrp() && !id_exists(-head.pgid))
     findings.problem(ESRCH, "pid {}: its process group {} does not exist", head.pid, head.pgid);
 }
 
@@ -150,20 +107,21 @@ void check_oom(const CheckInput& input, Findings& findings) {
 }  // namespace
 
 void check_ids(const Context& context, const TreePlan& plan, Findings& findings) {
+  const IdHolders holders;
   for (const Process& process : context.processes) {
     const std::int32_t pid = process.head.pid;
-    if (const std::string holder = holder_of(pid); !holder.empty())
+    if (const std::string holder = holders.find(pid); !holder.empty())
       findings.problem(EBUSY, "pid {} is in use by {}", pid, holder);
     for (const Thread& thread : process.threads) {
       if (thread.head.tid == pid) continue;
-      if (const std::string holder = holder_of(thread.head.tid); !holder.empty())
+      if (const std::string holder = holders.find(thread.head.tid); !holder.empty())
         findings.problem(EBUSY, "pid {}: the id of its thread {} is in use by {}", pid, thread.head.tid,
                          holder);
     }
   }
   for (std::size_t node = 1; node < plan.nodes.size(); ++node) {
     if (plan.nodes[node].process != TreeNode::kHelper) continue;
-    if (const std::string holder = holder_of(plan.nodes[node].pid); !holder.empty())
+    if (const std::string holder = holders.find(plan.nodes[node].pid); !holder.empty())
       findings.problem(EBUSY, "the id of the session or process group {} is in use by {}",
                        plan.nodes[node].pid, holder);
   }

@@ -52,6 +52,7 @@ Changes of_registers() {
         {"gcs-nowhere", in_gcs([](auto& gcs) { gcs.pointer += 4; })},
         {"gcs-not-freed", in_gcs([](auto& gcs) { gcs.stack = gcs.stack_size = 0; })},
         {"gcs-frees-all", in_gcs([](auto& gcs) { if (gcs.stack) gcs.stack = 0x10000, gcs.stack_size = 0x7ffffff00000; })},
+        {"call-not-known", in_regset(CRYO_AARCH64_CALL, [](auto set) { reinterpret_cast<cryo_aarch64_call*>(set.data())->error = 0; })},
         {"call-interrupted", in_registers([](auto& r) {
              if (r.x[8] == 128) r.x[0] = static_cast<__u64>(-4), r.pc += 4;
          })},

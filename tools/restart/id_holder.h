@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Who has an id that a restart needs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+
+namespace cryo {
+
+// Is there a process `id`, a thread, or, with -id, a process group?
+[[nodiscard]] bool id_exists(pid_t id);
+
+// Those who are about to give their ids back are waited for: a job that has just been killed is not gone yet.
+class IdHolders {
+public:
+  // `patience`: for all ids together.
+  explicit IdHolders(std::chrono::milliseconds patience = std::chrono::seconds(2));
+  // Who it is, for people; empty when the id is free.
+  [[nodiscard]] std::string find(pid_t id) const;
+
+private:
+  std::chrono::steady_clock::time_point end_;
+};
+
+}  // namespace cryo
