@@ -673,9 +673,17 @@ bool cryo_is_device(struct file *file);
 
 /* ---- restart.c, pid_cursor.c ---- */
 
+/*
+ * In a work of @current, when it has got what it is to go on with: on its way to user mode the kernel looks, as it would
+ * have before the checkpoint, at pending signals and at what the system call has returned.
+ */
+static inline void cryo_look_at_signals(void)
+{
+	set_thread_flag(TIF_NOTIFY_SIGNAL);
+}
+
 long cryo_restart_create(void __user *arg);
 bool cryo_is_being_restarted(struct file *file);
-void cryo_look_at_signals(void);
 long cryo_restart_timer(void __user *arg);
 long cryo_restart_epoll_disarm(void __user *arg);
 long cryo_restart_peer_pid(void __user *arg);

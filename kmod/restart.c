@@ -264,15 +264,6 @@ static void note_parked(struct member *m, bool parked)
 	wake_up(&g->coordinator_wait);
 }
 
-/*
- * In a work of @current, when it has got what it is to go on with: on its way to user mode the kernel looks, as it would
- * have before the checkpoint, at pending signals and at what the system call has returned.
- */
-void cryo_look_at_signals(void)
-{
-	set_thread_flag(TIF_NOTIFY_SIGNAL);
-}
-
 /* The task work: runs in the thread after CRYO_RST_RESUME, on its way to user mode. */
 static void resume(struct callback_head *work)
 {

@@ -40,28 +40,28 @@ bool cryo_is_svc(struct task_struct *task, u64 at)
 	return read && instruction == SVC_0;
 }
 
-static u32 error_of_futex(const struct pt_regs *regs)
+static int error_of_futex(const struct pt_regs *regs)
 {
 	switch (regs->regs[1] & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
-		return regs->regs[3] ? ERESTART_RESTARTBLOCK : ERESTARTSYS;
+		return regs->regs[3] ? -ERESTART_RESTARTBLOCK : -ERESTARTSYS;
 	}
 	/* Those of mutexes with priority inheritance are made again. */
 	return 0;
 }
 
-static u32 error_of_nanosleep(const struct pt_regs *regs)
+static int error_of_nanosleep(const struct pt_regs *regs)
 {
-	return regs->regs[1] & TIMER_ABSTIME ? ERESTARTNOHAND : ERESTART_RESTARTBLOCK;
+	return regs->regs[1] & TIMER_ABSTIME ? -ERESTARTNOHAND : -ERESTART_RESTARTBLOCK;
 }
 
-u32 cryo_interrupted_error(s32 nr, const struct pt_regs *regs)
+int cryo_interrupted_error(s32 nr, const struct pt_regs *regs)
 {
 	switch (nr) {
 	case __NR_restart_syscall:
 	case __NR_nanosleep:
-		return ERESTART_RESTARTBLOCK;
+		return -ERESTART_RESTARTBLOCK;
 	case __NR_clock_nanosleep:
 		return error_of_nanosleep(regs);
 	case __NR_futex:
@@ -79,7 +79,7 @@ u32 cryo_interrupted_error(s32 nr, const struct pt_regs *regs)
 	case __NR_io_getevents:
 	case __NR_io_pgetevents:
 	case __NR_io_uring_enter:
-		return ERESTARTNOHAND;
+		return -ERESTARTNOHAND;
 	case __NR_read:
 	case __NR_readv:
 	case __NR_pread64:
@@ -117,18 +117,18 @@ u32 cryo_interrupted_error(s32 nr, const struct pt_regs *regs)
 	case __NR_openat2:
 	case __NR_ioctl:
 	case __NR_getrandom:
-		return ERESTARTSYS;
+		return -ERESTARTSYS;
 	}
 	return 0;
 }
 
 bool cryo_is_interrupted(unsigned long result)
 {
-	switch (-(long)result) {
-	case ERESTARTSYS:
-	case ERESTARTNOINTR:
-	case ERESTARTNOHAND:
-	case ERESTART_RESTARTBLOCK:
+	switch ((long)result) {
+	case -ERESTARTSYS:
+	case -ERESTARTNOINTR:
+	case -ERESTARTNOHAND:
+	case -ERESTART_RESTARTBLOCK:
 		return true;
 	}
 	return false;
@@ -138,7 +138,7 @@ bool cryo_is_interrupted(unsigned long result)
  * What an interrupt has left there has the last call's first argument beside it, and stands before an instruction of its
  * own, but for the one moment before a call.
  */
-u32 cryo_interrupted_when_stopped(struct task_struct *task)
+int cryo_interrupted_when_stopped(struct task_struct *task)
 {
 	struct pt_regs *regs = task_pt_regs(task);
 
@@ -151,11 +151,13 @@ u32 cryo_interrupted_when_stopped(struct task_struct *task)
 void cryo_interrupted_save(struct cryo_capture *c, struct task_struct *task, struct cryo_buf *buf)
 {
 	struct cryo_parked *p = cryo_find_parked(c->req, task);
-	u32 error = p ? p->arch.error : 0;
+	int error = p ? p->arch.error : 0;
+	u32 out;
 
 	if (!error && task != current)
 		error = cryo_interrupted_when_stopped(task);
-	cryo_buf_put(buf, &error, sizeof(error));
+	out = -error;
+	cryo_buf_put(buf, &out, sizeof(out));
 }
 
 int cryo_interrupted_check(const struct cryo_regset *set)

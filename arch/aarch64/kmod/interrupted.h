@@ -17,19 +17,19 @@ struct task_struct;
 bool cryo_is_svc(struct task_struct *task, u64 at);
 
 /*
- * What the call @nr, with its arguments in @regs, returns within the kernel when its sleep is interrupted: ERESTARTSYS and
- * the like, positive.  0: it is not known, or it is made again whatever handlers run.
+ * What the call @nr, with its arguments in @regs, returns within the kernel when its sleep is interrupted: -ERESTARTSYS or
+ * the like.  0: it is not known, or it is made again whatever handlers run.
  */
-u32 cryo_interrupted_error(s32 nr, const struct pt_regs *regs);
+int cryo_interrupted_error(s32 nr, const struct pt_regs *regs);
 
-/* Is this one of those, negative? */
+/* Is this one of those? */
 bool cryo_is_interrupted(unsigned long result);
 
 /*
  * That of @task, which is off its CPU and stopped by job control: do_signal() has made its pc that of the call again, and
  * nothing is left of what the call had returned.
  */
-u32 cryo_interrupted_when_stopped(struct task_struct *task);
+int cryo_interrupted_when_stopped(struct task_struct *task);
 
 /* Append to @buf, which has the number of @task's call, the rest of struct cryo_aarch64_call. */
 void cryo_interrupted_save(struct cryo_capture *c, struct task_struct *task, struct cryo_buf *buf);

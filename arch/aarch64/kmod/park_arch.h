@@ -16,7 +16,7 @@ struct cryo_arch_park {
 	s32 nr;			/* the system call it slept in when it was asked, or -1, or NR_UNKNOWN */
 	unsigned long switches;	/* its voluntary context switches then */
 	enum cryo_arch_change change;
-	u32 error;		/* what its call had returned within the kernel, positive; 0: none, or not known */
+	int error;		/* what its call had returned within the kernel; 0: none, or not known */
 	u64 x0, x8, pc;		/* before that */
 };
 

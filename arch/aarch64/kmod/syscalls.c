@@ -138,7 +138,7 @@ static void show_uring_enter(struct cryo_parked *p, struct pt_regs *regs)
 	if (regs->regs[1] && !test_thread_flag(TIF_SECCOMP)) {
 		regs->regs[0] = regs->regs[1];
 	} else {
-		p->arch.error = ERESTARTNOHAND;
+		p->arch.error = -ERESTARTNOHAND;
 		rewind_to_svc(regs, regs->orig_x0);
 	}
 }
@@ -147,7 +147,7 @@ static void show_uring_enter(struct cryo_parked *p, struct pt_regs *regs)
 static void show_interrupted(struct cryo_parked *p, struct pt_regs *regs)
 {
 	p->arch.change = CRYO_INSIDE_CALL;
-	p->arch.error = -(long)regs->regs[0];
+	p->arch.error = regs->regs[0];
 	rewind_to_svc(regs, regs->orig_x0);
 }
 
@@ -155,7 +155,7 @@ static void show_interrupted(struct cryo_parked *p, struct pt_regs *regs)
 static void wait_again(struct cryo_parked *p, struct pt_regs *regs, s32 nr)
 {
 	p->arch.change = CRYO_WAIT_AGAIN;
-	p->arch.error = ERESTARTNOHAND;
+	p->arch.error = -ERESTARTNOHAND;
 	rewind_to_svc(regs, regs->orig_x0);
 	if (cryo_timed_wait_found(p) && cryo_waiting_call(nr)) {
 		cryo_timed_wait_arm(p->wait_ns, nr, regs->orig_x0);
@@ -174,7 +174,7 @@ static void note_interrupted(struct cryo_parked *p, struct pt_regs *regs)
 	if (nr < 0 || (!slept_in(p, nr) && !test_restore_sigmask()))
 		return;
 	p->arch.error = cryo_interrupted_error(nr, regs);
-	if (p->arch.error == ERESTART_RESTARTBLOCK) {
+	if (p->arch.error == -ERESTART_RESTARTBLOCK) {
 		p->arch.change = CRYO_RESTART_BLOCK;
 		regs->regs[8] = __NR_restart_syscall;
 	}
@@ -230,7 +230,7 @@ bool cryo_arch_uses_restart_block(struct task_struct *task)
 {
 	struct pt_regs *regs = task_pt_regs(task);
 
-	return cryo_interrupted_when_stopped(task) == ERESTART_RESTARTBLOCK ||
+	return cryo_interrupted_when_stopped(task) == -ERESTART_RESTARTBLOCK ||
 	       (regs->regs[8] == __NR_restart_syscall && cryo_is_svc(task, regs->pc));
 }
 
