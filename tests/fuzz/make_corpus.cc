@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // make_corpus DIR - writes contexts of all sorts: where the fuzzer starts from
+#include <cryo/arch/aarch64.h>
 #include <cryo/arch/x86_64.h>
 #include <fmt/format.h>
 
@@ -61,6 +62,25 @@ ContextBuilder shadow_stacks() {
   const cryo_x86_64_shstk bound = {0, 0, 1, 0, 0};
   builder.thread().regsets.push_back({{CRYO_X86_64_SHSTK, 8}, test::bytes_of(enabled)});
   builder.add_thread(1001).regsets.push_back({{CRYO_X86_64_SHSTK, 8}, test::bytes_of(bound)});
+  return builder;
+}
+
+// Threads in nanosleep(2), in read(2), and in none.
+ContextBuilder interrupted_calls() {
+  ContextBuilder builder(CRYO_ARCH_AARCH64);
+  constexpr std::size_t kNumber = 8;
+  cryo_aarch64_regs regs{};
+  regs.pc = 0x400680;
+  regs.sp = 0xfffff0001000;
+  const auto put = [&](Thread& thread, std::uint64_t number, std::int32_t saved, std::uint32_t error) {
+    regs.x[kNumber] = number;
+    const cryo_aarch64_call call{saved, error};
+    thread.regsets.assign(1, {{CRYO_AARCH64_PRSTATUS, 8}, test::bytes_of(regs)});
+    thread.regsets.push_back({{CRYO_AARCH64_CALL, 4}, test::bytes_of(call)});
+  };
+  put(builder.thread(), 128, -1, 516);
+  put(builder.add_thread(1001), 63, -1, 512);
+  put(builder.add_thread(1002), 0, -1, 0);
   return builder;
 }
 
@@ -197,6 +217,7 @@ void run(const std::filesystem::path& dir) {
   std::filesystem::create_directories(dir);
   save(dir / "x86_64", described().build());
   save(dir / "aarch64", ContextBuilder(CRYO_ARCH_AARCH64).build());
+  save(dir / "aarch64-calls", interrupted_calls().build());
   save(dir / "ppc64le-64k", ContextBuilder(CRYO_ARCH_PPC64LE, 65536).build());
   save(dir / "smallest", ContextBuilder::smallest().build());
   save(dir / "threads", many_threads().build());
