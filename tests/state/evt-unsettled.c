@@ -133,6 +133,21 @@ static int call(const struct sockaddr_in *to, int flags)
 	return fd;
 }
 
+/* What connect(2) has returned for may not have come to the other end yet. */
+static void until_queued(unsigned int connections)
+{
+	struct tcp_info info = { 0 };
+	socklen_t size = sizeof(info);
+
+	/* Of a listening socket, tcpi_unacked is how many wait to be accepted: tcp_get_info() of net/ipv4/tcp.c. */
+	for (int i = 0; i < 1000 && info.tcpi_unacked < connections; i++) {
+		usleep(1000);
+		CRT_SYS(getsockopt(listener, IPPROTO_TCP, TCP_INFO, &info, &size));
+	}
+	if (info.tcpi_unacked < connections)
+		crt_die("%u connections wait, not %u", info.tcpi_unacked, connections);
+}
+
 static void setup_connection(void)
 {
 	int first[2];
@@ -140,6 +155,7 @@ static void setup_connection(void)
 	listen_to(1);
 	for (int i = 0; i < 2; i++)
 		first[i] = call(&name, 0);
+	until_queued(2);
 	caller = call(&name, SOCK_NONBLOCK);
 	for (int i = 0; i < 2; i++) {
 		close((int)CRT_SYS(accept(listener, NULL, NULL)));
