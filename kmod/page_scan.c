@@ -130,13 +130,14 @@ pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end
 	if (pgd_none(READ_ONCE(*pgd)))
 		return NULL;
 	p4d = p4d_offset(pgd, addr);
-	*next = p4d_addr_end(addr, end);
+	/* Of a level that an architecture does not have, the end is what is given as such. */
+	*next = p4d_addr_end(addr, *next);
 	if (p4d_none(READ_ONCE(*p4d)))
 		return NULL;
 	pud = pud_offset(p4d, addr);
-	*next = pud_addr_end(addr, end);
+	*next = pud_addr_end(addr, *next);
 	if (pud_none(READ_ONCE(*pud)))
 		return NULL;
-	*next = pmd_addr_end(addr, end);
+	*next = pmd_addr_end(addr, *next);
 	return pmd_offset(pud, addr);
 }

@@ -37,9 +37,11 @@ static void verify(void)
 	}
 }
 
+#ifndef MEM_RESERVE_INCLUDED
 const struct crt_test crt_test = {
 	.text = "1 TiB reservations are kept and cost nothing",
 	.setup = setup,
 	.verify = verify,
 	.max_context_kib = 4096,
 };
+#endif
