@@ -270,7 +270,23 @@ int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o)
 	return save_socket_net(c, o) ?: save_by_family(c, o);
 }
 
-/* In the order in which they will be accepted. */
+/*
+ * Processes that are not in the scope may have the listening socket as well.  What they have accepted meanwhile was described
+ * in part before that, and in part after it; what they have not, nobody but the processes of the scope could change.
+ */
+static void check_still_waiting(struct cryo_capture *c)
+{
+	struct cryo_object *o;
+
+	list_for_each_entry(o, &c->waiting, node) {
+		c->p = o->proc;
+		if (READ_ONCE(o->sk->sk_socket) || sock_flag(o->sk, SOCK_DEAD))
+			cryo_refuse(c, "fd %d (socket): a connection that waited in it has been accepted by a process that is left out",
+				    o->fd);
+	}
+}
+
+/* In the order in which they will be accepted; when all other files have been described. */
 int cryo_save_waiting(struct cryo_capture *c)
 {
 	struct cryo_file out = { .kind = CRYO_FILE_WAITING };
@@ -284,5 +300,6 @@ int cryo_save_waiting(struct cryo_capture *c)
 		if (err)
 			break;
 	}
+	check_still_waiting(c);
 	return err;
 }
