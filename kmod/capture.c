@@ -194,6 +194,7 @@ static int describe_proc(struct cryo_capture *c)
 	       cryo_save_sigpending(c, c->p->task, true) ?:
 	       cryo_save_itimers(c) ?:
 	       (c->p->mm_saved ? 0 : cryo_save_mm(c)) ?:
+	       cryo_save_vma_names(c) ?:
 	       cryo_save_mempolicies(c) ?:
 	       cryo_save_cgroup(c) ?:
 	       cryo_save_fds(c) ?:
@@ -292,6 +293,7 @@ static void release_proc(struct cryo_proc *p)
 	kvfree(p->vmas);
 	p->vmas = NULL;
 	p->nr_vmas = 0;
+	cryo_buf_free(&p->vma_names);
 	cryo_buf_free(&p->mempolicies);
 	cryo_buf_free(&p->left_out);
 	cryo_buf_free(&p->unchanged);

@@ -204,6 +204,7 @@ struct cryo_proc {
 	struct cryo_vma_record *vmas;
 	unsigned int nr_vmas;
 	struct cryo_buf mempolicies;	/* struct cryo_mempolicy of the areas */
+	struct cryo_buf vma_names;	/* struct cryo_named_vma (save_vma_name.c) */
 	struct cryo_buf left_out;	/* struct cryo_excluded */
 	struct cryo_buf unchanged;	/* struct cryo_page_run: as in the parent; ascending */
 	struct cryo_used used;
@@ -486,6 +487,8 @@ int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p);
 int cryo_save_exited_leader(struct cryo_capture *c);
 void cryo_check_seccomp(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task);
+int cryo_note_vma_name(struct cryo_capture *c, struct vm_area_struct *vma);
+int cryo_save_vma_names(struct cryo_capture *c);
 int cryo_note_mempolicy(struct cryo_capture *c, struct vm_area_struct *vma);
 int cryo_save_mempolicies(struct cryo_capture *c);
 int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task);

@@ -197,7 +197,7 @@ static int collect_locked(struct cryo_capture *c)
 	for_each_vma(vmi, vma) {
 		if (WARN_ON_ONCE(c->p->nr_vmas == c->p->mm->map_count))
 			return -EIO;
-		err = collect_vma(c, vma);
+		err = collect_vma(c, vma) ?: cryo_note_vma_name(c, vma);
 		if (err)
 			return err;
 		if (fatal_signal_pending(current))

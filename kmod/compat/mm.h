@@ -93,6 +93,21 @@ static inline bool cryo_vma_droppable(struct vm_area_struct *vma)
 #endif
 }
 
+/*
+ * prctl(PR_SET_VMA_ANON_NAME), v5.17 9a10064f5625; valid as long as mmap_lock is held.  anon_vma_name() is not exported.
+ * Up to v6.1 the name shares its place with what areas of files have; since v6.2 d09e8ca6cb93 shared memory has names too.
+ */
+static inline const char *cryo_vma_anon_name(struct vm_area_struct *vma)
+{
+#ifdef CONFIG_ANON_VMA_NAME
+	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0) && vma->vm_file)
+		return NULL;
+	return vma->anon_name ? vma->anon_name->name : NULL;
+#else
+	return NULL;
+#endif
+}
+
 /* map_shadow_stack(2), v6.6 18e66b695e78; where the kernel is configured for it. */
 static inline bool cryo_vma_shadow_stack(struct vm_area_struct *vma)
 {

@@ -588,6 +588,9 @@ ContextBuilder::ContextBuilder(std::uint32_t arch, std::uint32_t page_size) {
   mm.vmas.push_back(
       {32 * page, 34 * page, 0, CRYO_VMA_READ | CRYO_VMA_WRITE | CRYO_VMA_SHARED, CRYO_VMA_SHMEM, 7, 0, 0});
   context.inodes.at(3).head.size = 2 * page;
+  const cryo_vma& writable = mm.vmas.at(1);
+  const cryo_vma& shared = mm.vmas.back();
+  mm.names = {{{writable.start, writable.end}, "buffers"}, {{shared.start, shared.end}, "table (1)"}};
   add_page_chunk(CRYO_PAGES_INODE, 3, {{page, 1}});
   add_tags(CRYO_PAGES_MM, 1, {{16 * page, 1}});
   add_tags(CRYO_PAGES_INODE, 3, {{0, 2}});
@@ -705,6 +708,9 @@ Bytes ContextBuilder::build() const {
     if (!mm.excluded.empty()) writer.put_array(CRYO_SEC_EXCLUDED, id, mm.excluded);
   for (const auto& [id, mm] : c.mms)
     if (!mm.used.empty()) writer.put_array(CRYO_SEC_PAGES_USED, id, mm.used, 0);
+  for (const auto& [id, mm] : c.mms)
+    for (const VmaName& name : mm.names)
+      writer.put(CRYO_SEC_VMA_NAME, id, name.head, bytes_of_text(name.text), 0);
   for (const TagChunk& chunk : c.tags) put_tags(writer, chunk, c.header.page_size);
   for (const RawSection& section : extra) writer.put(section);
   return writer.finish(page_bytes);

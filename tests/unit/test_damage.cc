@@ -430,6 +430,28 @@ TEST("memory that has been used") {
   });
 }
 
+TEST("names of memory") {
+  const auto name = [](std::size_t index, std::string text) {
+    return [=](ContextBuilder& b) { b.context.mms.at(1).names[index].text = text; };
+  };
+  refused("cannot have that name (0 bytes)", name(0, ""));
+  refused("cannot have that name (80 bytes)", name(0, std::string(CRYO_VMA_NAME_MAX + 1, 'x')));
+  refused("cannot have that name (2 bytes)", name(1, "a\n"));
+  refused("cannot have that name (1 bytes)", name(1, "$"));
+  refused("cannot have that name (2 bytes)", name(1, "\xc3\xa4"));
+  refused("a NUL byte", name(1, std::string(1, '\0')));
+  refused("is not in order", [](ContextBuilder& b) {
+    std::vector<VmaName>& names = b.context.mms.at(1).names;
+    std::swap(names[0], names[1]);
+  });
+  const auto area = [](std::size_t index, std::uint64_t start, std::uint64_t end) {
+    return [=](ContextBuilder& b) { b.context.mms.at(1).names[index].head = {start, end}; };
+  };
+  refused("0x21000-0x22000 has a name, and is no area of anonymous memory", area(1, 0x21000, 0x22000));
+  refused("0x8000-0xc000 has a name, and is no area", area(0, 0x8000, 0xc000));
+  refused("0x40000-0x41000 has a name, and is no area", area(1, 0x40000, 0x41000));
+}
+
 TEST("placement") {
   refused("clamp of 1025", [](ContextBuilder& b) { b.thread().uclamp->max = 1025; });
   refused("mode 64", [](ContextBuilder& b) { b.thread().mempolicy->mode = 64; });

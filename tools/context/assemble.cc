@@ -201,12 +201,25 @@ void check_excluded(const Staging& staging, const Mm& mm) {
   }
 }
 
+// Both ascend.
+void check_names(const Staging& staging, const Mm& mm) {
+  auto vma = mm.vmas.begin();
+  for (const VmaName& name : mm.names) {
+    while (vma != mm.vmas.end() && vma->start < name.head.start) ++vma;
+    if (vma == mm.vmas.end() || vma->start != name.head.start || vma->end != name.head.end ||
+        (vma->kind != CRYO_VMA_ANON && vma->kind != CRYO_VMA_SHMEM))
+      inconsistent(staging, "memory {}: {:#x}-{:#x} has a name, and is no area of anonymous memory", mm.id,
+                   name.head.start, name.head.end);
+  }
+}
+
 void check_mm(const Staging& staging, const Mm& mm, const Context& context) {
   check_excluded(staging, mm);
   if (mm.vmas.size() != mm.head.nr_vmas)
     inconsistent(staging, "memory {} has {} areas, {} are there", mm.id, mm.head.nr_vmas, mm.vmas.size());
   if (mm.head.exe_file != 0 && !context.files.contains(mm.head.exe_file))
     inconsistent(staging, "memory {}: its executable, file {}, is not there", mm.id, mm.head.exe_file);
+  check_names(staging, mm);
   for (const cryo_mempolicy& policy : mm.mempolicies) {
     const auto vma = std::find_if(mm.vmas.begin(), mm.vmas.end(), [&](const cryo_vma& v) {
       return v.start <= policy.start && policy.end <= v.end;

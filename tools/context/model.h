@@ -108,11 +108,18 @@ struct Process {
 
 // ---- memory -----------------------------------------------------------------------------------
 
+// Anonymous memory that the process has named (PR_SET_VMA_ANON_NAME).
+struct VmaName {
+  cryo_vma_name head{};  // all of an area
+  std::string text;      // CRYO_VMA_NAME_MAX bytes at most, none of which the kernel refuses
+};
+
 struct Mm {
   std::uint32_t id = 0;
   cryo_mm head{};
   std::vector<std::uint64_t> auxv;          // pairs, AT_NULL included
   std::vector<cryo_vma> vmas;               // ascending, not overlapping
+  std::vector<VmaName> names;               // ascending
   std::vector<cryo_mempolicy> mempolicies;  // of areas inside VMAs
   std::vector<cryo_excluded> excluded;      // ascending; inside private anonymous VMAs; no pages are saved
   std::vector<cryo_page_run> used;  // since the checkpoint before: ascending, CRYO_USED_MAX_RUNS at most

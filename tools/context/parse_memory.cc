@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <string_view>
 
 #include "base/crc32c.h"
 #include "context/staging.h"
@@ -30,6 +31,11 @@ void check_vma(Staging& staging, const Payload& payload, const cryo_vma& vma) {
     payload.damaged("{:#x}-{:#x}: offset {:#x} is not at a page", vma.start, vma.end, vma.offset);
   if (vma.offset > std::numeric_limits<std::uint64_t>::max() - (vma.end - vma.start))
     payload.damaged("{:#x}-{:#x}: offset {:#x} is too large", vma.start, vma.end, vma.offset);
+}
+
+// The kernel refuses others, so none of a checkpoint has them.
+bool may_be_in_name(char c) {
+  return c > 0x1f && c < 0x7f && std::string_view("\\`$[]").find(c) == std::string_view::npos;
 }
 
 }  // namespace
@@ -142,6 +148,17 @@ void parse_excluded(Staging& staging, const Payload& payload) {
       payload.damaged("{:#x}-{:#x} cannot have {} pages", range.start, range.end, range.nr_pages);
     excluded.push_back(range);
   }
+}
+
+void parse_vma_name(Staging& staging, const Payload& payload) {
+  const auto head = payload.fixed<cryo_vma_name>();
+  const std::string text = payload.string();
+  auto& names = staging.mms.mention(id_of(payload), payload.section()).names;
+  if (text.empty() || text.size() > CRYO_VMA_NAME_MAX || !std::all_of(text.begin(), text.end(), may_be_in_name))
+    payload.damaged("{:#x}-{:#x} cannot have that name ({} bytes)", head.start, head.end, text.size());
+  if (!names.empty() && head.start < names.back().head.end)
+    payload.damaged("the name of {:#x}-{:#x} is not in order", head.start, head.end);
+  names.push_back({head, text});
 }
 
 void parse_pages_used(Staging& staging, const Payload& payload) {

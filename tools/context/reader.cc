@@ -54,6 +54,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_SECCOMP, parse_seccomp},
     {CRYO_SEC_UCLAMP, parse_uclamp},
     {CRYO_SEC_MEMPOLICY, parse_mempolicy},
+    {CRYO_SEC_VMA_NAME, parse_vma_name},
     {CRYO_SEC_CGROUP, parse_cgroup},
     {CRYO_SEC_PAGE_COPIES, parse_page_copies},
     {CRYO_SEC_EXCLUDED, parse_excluded},

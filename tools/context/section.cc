@@ -212,6 +212,7 @@ std::string section_name(std::uint32_t type) {
       {CRYO_SEC_SECCOMP, "SECCOMP"},
       {CRYO_SEC_UCLAMP, "UCLAMP"},
       {CRYO_SEC_MEMPOLICY, "MEMPOLICY"},
+      {CRYO_SEC_VMA_NAME, "VMA_NAME"},
       {CRYO_SEC_CGROUP, "CGROUP"},
       {CRYO_SEC_PIDFD, "PIDFD"},
       {CRYO_SEC_PAGE_COPIES, "PAGE_COPIES"},

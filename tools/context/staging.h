@@ -138,6 +138,7 @@ void parse_regset(Staging& staging, const Payload& payload);
 void parse_seccomp(Staging& staging, const Payload& payload);
 void parse_uclamp(Staging& staging, const Payload& payload);
 void parse_mempolicy(Staging& staging, const Payload& payload);
+void parse_vma_name(Staging& staging, const Payload& payload);
 void parse_cgroup(Staging& staging, const Payload& payload);
 
 void parse_mm(Staging& staging, const Payload& payload);

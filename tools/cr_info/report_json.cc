@@ -238,6 +238,7 @@ Json json_of(const Context& context, const Mm& mm) {
                             {"file", vma.file},
                             {"offset", vma.offset},
                             {"pkey", vma.pkey},
+                            {"name", vma_name(mm, vma)},
                             {"saved_bytes", saved[i]}});
   }
   return json;

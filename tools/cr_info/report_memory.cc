@@ -45,11 +45,14 @@ void print_summary(const Mm& mm, const std::vector<std::uint64_t>& saved) {
 }
 
 std::string area_name(const Context& context, const Mm& mm, const cryo_vma& vma) {
+  if (vma.kind == CRYO_VMA_ANON) {
+    if (vma.start < mm.head.brk && vma.end > mm.head.start_brk) return "  [heap]";
+    if (vma.start <= mm.head.start_stack && mm.head.start_stack < vma.end) return "  [stack]";
+  }
+  if (const std::string_view name = vma_name(mm, vma); !name.empty())
+    return fmt::format("  [{}:{}]", vma.kind == CRYO_VMA_ANON ? "anon" : "anon_shmem", name);
   if (vma.file != 0) return "  " + printable(context.file(vma.file).path);
-  if (vma.kind != CRYO_VMA_ANON) return fmt::format("  [{}]", vma_kind_name(vma.kind));
-  if (vma.start < mm.head.brk && vma.end > mm.head.start_brk) return "  [heap]";
-  if (vma.start <= mm.head.start_stack && mm.head.start_stack < vma.end) return "  [stack]";
-  return "";
+  return vma.kind == CRYO_VMA_ANON ? "" : fmt::format("  [{}]", vma_kind_name(vma.kind));
 }
 
 void print_areas(const Context& context, const Mm& mm, const std::vector<std::uint64_t>& saved) {

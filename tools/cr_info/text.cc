@@ -178,6 +178,12 @@ std::vector<std::string> capability_names(std::uint64_t mask) {
   return names;
 }
 
+std::string_view vma_name(const Mm& mm, const cryo_vma& vma) {
+  const auto name = std::lower_bound(mm.names.begin(), mm.names.end(), vma.start,
+                                     [](const VmaName& n, std::uint64_t start) { return n.head.start < start; });
+  return name != mm.names.end() && name->head.start == vma.start ? std::string_view(name->text) : "";
+}
+
 std::string vma_kind_name(std::uint32_t kind) {
   static constexpr std::array kNames = {"anonymous", "file",     "shared-memory", "vdso",
                                         "vvar",      "vsyscall", "system-v"};

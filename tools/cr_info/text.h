@@ -33,6 +33,8 @@ template <std::size_t N>
 [[nodiscard]] std::vector<std::string> open_flag_names(std::uint32_t flags);
 [[nodiscard]] std::vector<std::string> capability_names(std::uint64_t mask);
 
+// What its process has named it; empty: nothing.
+[[nodiscard]] std::string_view vma_name(const Mm& mm, const cryo_vma& vma);
 [[nodiscard]] std::string vma_kind_name(std::uint32_t kind);
 [[nodiscard]] std::string file_kind_name(std::uint32_t kind);
 [[nodiscard]] std::string restart_kind_name(std::uint32_t kind);

@@ -12,6 +12,7 @@
 #include "restart/restart_arch.h"
 #include "restart/tags.h"
 #include "restart/vdso.h"
+#include "restart/vma_names.h"
 #include "stub_arch.h"
 
 namespace cryo {
@@ -97,6 +98,9 @@ void check_memory(const CheckInput& input, Findings& findings) {
   check_keys(input, mm, findings);
   check_locked(input, mm, findings);
   check_tags(input, mm, findings);
+  if (loses_vma_names(mm))
+    findings.note("pid {}: names of anonymous memory are lost, which this kernel does not keep",
+                  input.process.head.pid);
   for (const cryo_mempolicy& policy : input.context.mm(input.process.head.mm).mempolicies)
     if (const std::string node = missing_node(policy); !node.empty())
       findings.problem(EINVAL,

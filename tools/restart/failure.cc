@@ -40,6 +40,23 @@ const char* credential_name(std::uint32_t index) {
   return index < std::size(kNames) ? kNames[index] : "set the credentials";
 }
 
+const char* area_step_name(Step step) {
+  switch (step) {
+    case Step::kMapContext:
+      return "bring the contents of";
+    case Step::kMap:
+      return "map";
+    case Step::kAdvise:
+      return "restore the advice (madvise) of";
+    case Step::kVmaName:
+      return "name";
+    case Step::kLockMemory:
+      return "lock";
+    default:
+      return "set the protection of";
+  }
+}
+
 std::string what_failed(const stub::Report& report, const Context& context, const Process& process) {
   const std::uint32_t index = report.index;
   switch (report.step) {
@@ -49,12 +66,6 @@ std::string what_failed(const stub::Report& report, const Context& context, cons
       return fmt::format("cannot move the kernel's vdso mappings {}", index ? "to their old place" : "aside");
     case Step::kUnmap:
       return fmt::format("cannot clear the address space from {:#x}", report.address);
-    case Step::kMapContext:
-      return fmt::format("cannot fill {} from the context", vma_name(context, process, index));
-    case Step::kMap:
-      return fmt::format("cannot map {}", vma_name(context, process, index));
-    case Step::kAdvise:
-      return fmt::format("cannot restore the advice (madvise) of {}", vma_name(context, process, index));
     case Step::kRead:
       return fmt::format("cannot read the contents of memory at {:#x} from the context", report.address);
     case Step::kShare:
@@ -63,10 +74,13 @@ std::string what_failed(const stub::Report& report, const Context& context, cons
       return fmt::format("descriptor {}: cannot ask to be told of messages", index);
     case Step::kAttach:
       return fmt::format("cannot attach System V shared memory {}", context.inode(index).shm->perm.id);
+    case Step::kMapContext:
+    case Step::kMap:
+    case Step::kAdvise:
+    case Step::kVmaName:
     case Step::kLockMemory:
-      return fmt::format("cannot lock {}", vma_name(context, process, index));
     case Step::kProtect:
-      return fmt::format("cannot set the protection of {}", vma_name(context, process, index));
+      return fmt::format("cannot {} {}", area_step_name(report.step), vma_name(context, process, index));
     case Step::kMmFields:
       return "cannot set the addresses of code, heap, stack and arguments (PR_SET_MM_MAP)";
     case Step::kThpDisable:

@@ -17,6 +17,7 @@
 #include "restart/restart_arch.h"
 #include "restart/shadow_stack.h"
 #include "restart/tags.h"
+#include "restart/vma_names.h"
 #include "stub_arch.h"
 
 namespace cryo {
@@ -73,6 +74,7 @@ class Planner {
     for (const auto& [inode, place] : input_.shared)
       plan_.after_reads.add(Step::kShare, 0, SYS_munmap, place.start, place.size());
     finish_segments();
+    plan_vma_names(input_.mm, plan_.after_reads, area_);
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_lock_and_protect(i);
     leave_keys();
     plan_fields();
@@ -541,6 +543,7 @@ void use_saved_addresses(const Mm& mm, AddressSpace& space) {
 std::size_t memory_plan_size(const Context& context, const Mm& mm) {
   std::size_t size =
       (kFixedCalls + 2 * context.inodes.size() + mm.vmas.size() * kCallsPerVma) * sizeof(stub::Call);
+  size += mm.names.size() * kVmaNameSize;
   size += mm.mempolicies.size() * kPolicySize;
   // Of each piece of a run, and a VMA's border makes one more: what is read, or what the module brings.
   constexpr std::size_t kPieceSize =

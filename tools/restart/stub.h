@@ -60,6 +60,7 @@ enum class Step : std::uint16_t {
   kTimerfd,
   kPosixTimer,
   kMempolicy,
+  kVmaName,
   kAttach,
   kNotify,
   kThreadDirectory,

@@ -42,6 +42,17 @@ struct cryo_excluded {
 };
 
 /*
+ * VMA_NAME: what the process has named an area of anonymous memory, private or shared (PR_SET_VMA_ANON_NAME of
+ * prctl(2)).  The tail is the name, in ASCII characters that can be printed, without NUL.  Ascending.
+ */
+#define CRYO_VMA_NAME_MAX	79	/* bytes of a name: ANON_VMA_NAME_MAX_LEN, without NUL */
+
+struct cryo_vma_name {
+	__u64 start;			/* as of a CRYO_SEC_VMA of the same mm */
+	__u64 end;
+};
+
+/*
  * PAGES_USED: private anonymous pages that the process has used since the checkpoint before, as far as that is known; a
  * restart may bring them first.  Ascending in all sections of an mm together. With many runs, pages between those that were
  * used count as used, too; also some that are in no area.
