@@ -213,6 +213,14 @@ ContextBuilder used_pages() {
   return builder;
 }
 
+// Areas with names, of private and of shared memory.
+ContextBuilder named_memory() {
+  ContextBuilder builder(CRYO_ARCH_AARCH64);
+  Mm& mm = builder.context.mms.at(1);
+  mm.names.back().text = "a table: 80% (shared)";
+  return builder;
+}
+
 void run(const std::filesystem::path& dir) {
   std::filesystem::create_directories(dir);
   save(dir / "x86_64", described().build());
@@ -234,6 +242,7 @@ void run(const std::filesystem::path& dir) {
   save(dir / "ipc", with_ipc().build());
   save(dir / "ancestors", with_ancestor().build());
   save(dir / "namespaces", with_namespaces().build());
+  save(dir / "names", named_memory().build());
   save(dir / "used", used_pages().build());
 }
 
