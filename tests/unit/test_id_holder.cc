@@ -84,5 +84,32 @@ TEST("ids: a process group whose last member is leaving") {
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
+// The last member may leave between two questions: then nobody can be named, and there is nobody to name.
+TEST("ids: a process group whose last member leaves while it is looked for") {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  int unnamed = 0;
+  for (int i = 0; i < 100; ++i) {
+    const pid_t leader = ::fork();
+    if (leader == 0) {
+      ::setpgid(0, 0);
+      const pid_t member = ::fork();
+      if (member == 0)
+        for (;;) ::pause();
+      ::_exit(0);
+    }
+    ::waitpid(leader, nullptr, 0);
+    std::thread killer([=] {
+      std::this_thread::sleep_for(std::chrono::microseconds(100 * (i % 20)));
+      ::kill(-leader, SIGKILL);
+      ::waitpid(-leader, nullptr, 0);
+    });
+    const std::string holder = IdHolders(std::chrono::seconds(30)).find(leader);
+    unnamed += !holder.empty() && !holder.starts_with("the process group of pid ");
+    killer.join();
+  }
+  CHECK_EQ(unnamed, 0);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
 }  // namespace
 }  // namespace cryo

@@ -23,7 +23,7 @@ namespace cryo {
 namespace {
 
 struct Holder {
-  pid_t pid = 0;  // 0: cannot be told
+  pid_t pid = 0;  // 0: nobody is to be seen, or nobody any more
   std::string text;
 };
 
@@ -99,7 +99,7 @@ std::string process_text(pid_t pid) {
 }
 
 std::optional<Holder> find_holder(pid_t id) {
-  if (id == ::getpid()) return Holder{0, "cr_restart itself"};
+  if (id == ::getpid()) return Holder{id, "cr_restart itself"};
   if (id_exists(id)) return Holder{id, process_text(id)};
   if (id_exists(-id)) return member_of(id, ::getpgid, "process group");
   if (is_known(id)) return member_of(id, ::getsid, "session");
@@ -120,8 +120,8 @@ std::string IdHolders::find(pid_t id) const {
   for (;;) {
     const auto holder = find_holder(id);
     if (!holder) return "";
-    if (holder->pid == 0 || !is_leaving(holder->pid) || std::chrono::steady_clock::now() > end_)
-      return holder->text;
+    const bool stays = holder->pid != 0 && !is_leaving(holder->pid);
+    if (stays || std::chrono::steady_clock::now() > end_) return holder->text;
     std::this_thread::sleep_for(kLap);
   }
 }
