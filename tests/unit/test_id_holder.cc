@@ -30,6 +30,20 @@ pid_t start_sleeper() {
   return pid;
 }
 
+// A process group of one sleeper, a child of this process (a subreaper). Returns its id.
+pid_t start_leaderless_group() {
+  const pid_t leader = ::fork();
+  if (leader == 0) {
+    ::setpgid(0, 0);
+    const pid_t member = ::fork();
+    if (member == 0)
+      for (;;) ::pause();
+    ::_exit(0);
+  }
+  ::waitpid(leader, nullptr, 0);
+  return leader;
+}
+
 bool is_zombie(pid_t pid) {
   siginfo_t info;
   return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) == 0;
@@ -62,15 +76,7 @@ TEST("ids: a process that has ended, and that nobody has waited for") {
 
 TEST("ids: a process group whose last member is leaving") {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const pid_t leader = ::fork();
-  if (leader == 0) {
-    ::setpgid(0, 0);
-    const pid_t member = ::fork();
-    if (member == 0)
-      for (;;) ::pause();
-    ::_exit(0);
-  }
-  ::waitpid(leader, nullptr, 0);
+  const pid_t leader = start_leaderless_group();
   CHECK(id_exists(-leader));
   std::thread killer([leader] {
     std::this_thread::sleep_for(milliseconds(50));
@@ -89,15 +95,7 @@ TEST("ids: a process group whose last member leaves while it is looked for") {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   int unnamed = 0;
   for (int i = 0; i < 100; ++i) {
-    const pid_t leader = ::fork();
-    if (leader == 0) {
-      ::setpgid(0, 0);
-      const pid_t member = ::fork();
-      if (member == 0)
-        for (;;) ::pause();
-      ::_exit(0);
-    }
-    ::waitpid(leader, nullptr, 0);
+    const pid_t leader = start_leaderless_group();
     std::thread killer([=] {
       std::this_thread::sleep_for(std::chrono::microseconds(100 * (i % 20)));
       ::kill(-leader, SIGKILL);
