@@ -13,6 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "access.h"
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "cryo_arch.h"
@@ -89,7 +90,7 @@ static int check_proc(struct cryo_capture *c)
 	struct cryo_parked *t;
 
 	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t)) {
-		if (!cryo_ptrace_may_access(t->task, PTRACE_MODE_ATTACH_REALCREDS)) {
+		if (!cryo_may_trace(t->task)) {
 			cryo_log(&c->req->log, "pid %d (%s): you may not trace thread %d of it",
 				 c->p->pid, c->p->comm, task_pid_vnr(t->task));
 			return -EPERM;

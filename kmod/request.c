@@ -12,13 +12,13 @@
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/poll.h>
-#include <linux/ptrace.h>
 #include <linux/resume_user_mode.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "access.h"
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "cryo_arch.h"
@@ -441,7 +441,7 @@ struct task_struct *cryo_find_target(pid_t nr, u32 scope)
 	if (!task)
 		return ERR_PTR(-ESRCH);
 	if (task->flags & PF_KTHREAD ||
-	    !cryo_ptrace_may_access(task, PTRACE_MODE_ATTACH_REALCREDS)) {
+	    !cryo_may_trace(task)) {
 		put_task_struct(task);
 		return ERR_PTR(-EPERM);
 	}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * access.c - who may do what to whom
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/pid.h>
+#include <linux/ptrace.h>
+#include <linux/sched/signal.h>
+
+#include "access.h"
+#include "compat/ksym.h"
+
+bool cryo_may_trace(struct task_struct *task)
+{
+	return cryo_ptrace_may_access(task, PTRACE_MODE_ATTACH_REALCREDS);
+}
+
+bool cryo_maker_capable(const struct cred *maker, struct user_namespace *ns, int cap)
+{
+	const struct cred *own = override_creds(maker);
+	bool capable = ns_capable_noaudit(ns, cap);
+
+	revert_creds(own);
+	return capable;
+}
+
+int cryo_kill_as(const struct cred *sender, struct pid *tgid, int signal)
+{
+	const struct cred *own = override_creds(sender);
+	int err = kill_pid(tgid, signal, 0);
+
+	revert_creds(own);
+	return err;
+}
