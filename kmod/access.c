@@ -4,6 +4,7 @@
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/err.h>
 #include <linux/pid.h>
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
@@ -32,4 +33,22 @@ int cryo_kill_as(const struct cred *sender, struct pid *tgid, int signal)
 
 	revert_creds(own);
 	return err;
+}
+
+const struct cred *cryo_raise_own(int cap)
+{
+	struct cred *raised = prepare_creds();
+
+	if (!raised)
+		return ERR_PTR(-ENOMEM);
+	cap_raise(raised->cap_effective, cap);
+	return override_creds(raised);
+}
+
+void cryo_drop_own(const struct cred *own)
+{
+	const struct cred *raised = current_cred();
+
+	revert_creds(own);
+	put_cred(raised);
 }

@@ -26,4 +26,11 @@ bool cryo_maker_capable(const struct cred *maker, struct user_namespace *ns, int
 /* Sends @signal to the process @tgid with the rights of @sender, as kill(2) by it. */
 int cryo_kill_as(const struct cred *sender, struct pid *tgid, int signal);
 
+/*
+ * Between the two the caller, who may lack it, has @cap in his own user namespace, and nothing else changes: for what
+ * somebody else has been found to be entitled to.  The first returns what the second takes, or an ERR_PTR.
+ */
+const struct cred *cryo_raise_own(int cap);
+void cryo_drop_own(const struct cred *own);
+
 #endif /* CRYO_ACCESS_H */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* args.c - structures that a caller of any age hands to an ioctl */
+#include <linux/err.h>
 #include <linux/mm.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "cryo.h"
@@ -21,4 +23,18 @@ int cryo_copy_args(void *args, size_t known, size_t least, void __user *from)
 	if (size < least)
 		return -EINVAL;
 	return copy_struct_from_user(args, known, from, size);
+}
+
+/* @length bytes from the user's address @from, for kvfree(): accounted to the caller, whatever he says. Or an ERR_PTR. */
+void *cryo_copy_data(u64 from, size_t length)
+{
+	void *data = kvmalloc(length, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+
+	if (!data)
+		return ERR_PTR(-ENOMEM);
+	if (copy_from_user(data, (void __user *)(unsigned long)from, length)) {
+		kvfree(data);
+		return ERR_PTR(-EFAULT);
+	}
+	return data;
 }

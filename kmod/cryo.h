@@ -668,7 +668,7 @@ struct sighand_struct *cryo_lock_sighand(struct task_struct *task);
 void cryo_unlock_sighand(struct sighand_struct *sighand);
 
 /* seccomp.c */
-int cryo_install_seccomp(const struct cryo_resume *args, const struct cred *caller);
+int cryo_install_seccomp(const struct cryo_resume *args, const struct cred *maker, struct cryo_log *log);
 
 /* ---- main.c ---- */
 
@@ -694,7 +694,6 @@ long cryo_restart_port(void __user *arg);
 long cryo_restart_datagram(void __user *arg);
 long cryo_restart_uring(void __user *arg);
 int cryo_restart_uring_mmap(struct vm_area_struct *vma);
-long cryo_restart_shadow_stack(void __user *arg);
 /* Makes the caller's descriptor `fd` the executable of its memory; -EBADF, -EACCES: not of a file that may be run. */
 int cryo_restart_take_exe(int fd);
 int cryo_check_shadow_stack(struct task_struct *task, u64 start, u64 size);
@@ -710,10 +709,12 @@ struct cryo_tables {
 	struct fs_struct *fs;
 };
 
+bool cryo_tables_same_mounts(struct task_struct *a, struct task_struct *b);
 int cryo_tables_get(struct cryo_tables *t, struct task_struct *from, bool files, bool fs);
 void cryo_tables_swap(struct cryo_tables *t);
 void cryo_tables_put(struct cryo_tables *t);
 int cryo_copy_args(void *args, size_t known, size_t least, void __user *from);
+void *cryo_copy_data(u64 from, size_t length);
 long cryo_pid_cursor(void __user *arg);
 long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg);
 long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg);

@@ -129,7 +129,7 @@ int cryo_restart_block_check(const struct cryo_restart_block *rb)
 			return -EINVAL;
 		return cryo_fn_nanosleep ? 0 : -EOPNOTSUPP;
 	case CRYO_RESTART_FUTEX:
-		if (!rb->futex_bitset || rb->futex_flags & ~0xffU)
+		if (!rb->futex_bitset || !cryo_futex_flags_fit(rb->futex_flags))
 			return -EINVAL;
 		return cryo_fn_futex ? 0 : -EOPNOTSUPP;
 	case CRYO_RESTART_POLL:

@@ -6,6 +6,7 @@
  */
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 
 #include "compat/eventpoll.h"
 #include "cryo.h"
@@ -15,7 +16,8 @@ static int disarm(struct file *epoll, struct file *target, const struct cryo_epo
 	struct cryo_epitem *epi;
 	int err = -ENOENT;
 
-	if (!cryo_is_epoll(epoll))
+	/* Its private data are what they are taken for: a user can give files of other kinds that name. */
+	if (file_inode(epoll)->i_sb->s_magic != ANON_INODE_FS_MAGIC || !cryo_is_epoll(epoll))
 		return -EINVAL;
 	spin_lock(&target->f_lock);
 	epi = cryo_epitem_of(epoll, target, args->fd);

@@ -9,10 +9,12 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "compat/mm.h"
 #include "cryo.h"
+#include "restart.h"
 
 /* Whole pages of user space? */
 static bool is_range(u64 start, u64 size)
@@ -39,10 +41,27 @@ static struct page *get_stack_page(struct mm_struct *mm, unsigned long addr)
 	return ERR_PTR(n ?: -EFAULT);
 }
 
+/* Only one that nothing has been put on: stacks that are in use have return addresses. */
+static int fill_page(struct page *page, const void *buffer)
+{
+	void *at = kmap_local_page(page);
+	bool unused = !memchr_inv(at, 0, PAGE_SIZE);
+
+	if (unused) {
+		memcpy(at, buffer, PAGE_SIZE);
+		flush_dcache_page(page);
+	}
+	kunmap_local(at);
+	if (unused)
+		set_page_dirty_lock(page);
+	return unused ? 0 : -EBUSY;
+}
+
 static int fill_shadow_stack(const struct cryo_shadow_stack *args, void *buffer)
 {
 	struct page *page;
 	u64 at;
+	int err;
 
 	for (at = 0; at < args->length; at += PAGE_SIZE) {
 		if (copy_from_user(buffer, (void __user *)(unsigned long)(args->data + at),
@@ -51,9 +70,10 @@ static int fill_shadow_stack(const struct cryo_shadow_stack *args, void *buffer)
 		page = get_stack_page(current->mm, args->address + at);
 		if (IS_ERR(page))
 			return PTR_ERR(page);
-		memcpy_to_page(page, 0, buffer, PAGE_SIZE);
-		set_page_dirty_lock(page);
+		err = fill_page(page, buffer);
 		put_page(page);
+		if (err)
+			return err;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
@@ -61,8 +81,20 @@ static int fill_shadow_stack(const struct cryo_shadow_stack *args, void *buffer)
 	return 0;
 }
 
+/* A program is not to write its own return addresses: another process restarts it, and it has not gone on yet. */
+static int check_is_rebuilt(struct cryo_rst_group *g)
+{
+	bool is;
+
+	if (mutex_lock_killable(&g->lock))
+		return -EINTR;
+	is = !cryo_rst_is_coordinator(g) && !cryo_rst_has_resumed(g, current);
+	mutex_unlock(&g->lock);
+	return is ? 0 : -EPERM;
+}
+
 /* CRYO_RST_SHADOW_STACK */
-long cryo_restart_shadow_stack(void __user *arg)
+long cryo_restart_shadow_stack(struct cryo_rst_group *g, void __user *arg)
 {
 	struct cryo_shadow_stack args;
 	void *buffer;
@@ -73,6 +105,9 @@ long cryo_restart_shadow_stack(void __user *arg)
 		return err;
 	if (args.reserved || !is_range(args.address, args.length))
 		return -EINVAL;
+	err = check_is_rebuilt(g);
+	if (err)
+		return err;
 	buffer = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 	if (!buffer)
 		return -ENOMEM;

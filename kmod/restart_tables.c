@@ -10,6 +10,7 @@
  * through its table without one; and it is used by its new owner on its way to user mode.
  */
 #include <linux/fdtable.h>
+#include <linux/nsproxy.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
 
@@ -28,6 +29,35 @@ static void put_fs(struct fs_struct *fs)
 		cryo_free_fs_struct(fs);
 }
 
+/*
+ * As clone(2): not while one of its users executes a program.  That has counted the others already, and decided whether
+ * it gets the rights of a set-user-id program.
+ */
+static bool get_fs(struct fs_struct *fs)
+{
+	bool got;
+
+	cryo_fs_lock(fs);
+	got = !fs->in_exec;
+	fs->users += got;
+	cryo_fs_unlock(fs);
+	return got;
+}
+
+/* Working directories and roots are those of a mount namespace. */
+bool cryo_tables_same_mounts(struct task_struct *a, struct task_struct *b)
+{
+	const struct mnt_namespace *of_a, *of_b;
+
+	task_lock(a);
+	of_a = a->nsproxy ? a->nsproxy->mnt_ns : NULL;
+	task_unlock(a);
+	task_lock(b);
+	of_b = b->nsproxy ? b->nsproxy->mnt_ns : NULL;
+	task_unlock(b);
+	return of_a && of_a == of_b;
+}
+
 /* Of @from, which is parked: the tables that @t lacks. Put by cryo_tables_put() in any case. */
 int cryo_tables_get(struct cryo_tables *t, struct task_struct *from, bool files, bool fs)
 {
@@ -41,15 +71,15 @@ int cryo_tables_get(struct cryo_tables *t, struct task_struct *from, bool files,
 		err = -ESRCH;
 		goto unlock;
 	}
+	if (fs && !get_fs(from->fs)) {
+		err = -EAGAIN;
+		goto unlock;
+	}
+	if (fs)
+		t->fs = from->fs;
 	if (files) {
 		t->files = from->files;
 		atomic_inc(&t->files->count);
-	}
-	if (fs) {
-		t->fs = from->fs;
-		cryo_fs_lock(t->fs);
-		t->fs->users++;
-		cryo_fs_unlock(t->fs);
 	}
 unlock:
 	task_unlock(from);

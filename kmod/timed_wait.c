@@ -17,6 +17,7 @@
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/seccomp.h>
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
 
@@ -73,10 +74,16 @@ static void note_sleeper(struct cryo_request *req, struct hrtimer *timer)
 	p->has_wait = true;
 }
 
-/* In the thread, which has been interrupted: in the wait that was found? */
+/* A filter is to see each call by its own number: one that is continued by restart_syscall(2) would not be shown to it. */
+static bool is_filtered(void)
+{
+	return seccomp_mode(&current->seccomp) != SECCOMP_MODE_DISABLED;
+}
+
+/* In the thread, which has been interrupted: in the wait that was found? If not, its call begins anew. */
 bool cryo_timed_wait_found(struct cryo_parked *p)
 {
-	return p->has_wait && current->nvcsw == p->wait_switches;
+	return p->has_wait && current->nvcsw == p->wait_switches && !is_filtered();
 }
 
 static void walk_base(struct cryo_request *req, struct hrtimer_clock_base *base)
@@ -126,6 +133,8 @@ long cryo_timed_restart(struct restart_block *rb)
 	long ret;
 
 	rb->fn = cryo_fn_no_restart;
+	if (is_filtered())
+		return -EINTR;
 	/* The reference keeps rmmod out, the count the few instructions behind its end. */
 	if (!try_module_get(THIS_MODULE))
 		return -EINTR;

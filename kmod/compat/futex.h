@@ -16,4 +16,17 @@ static inline u32 cryo_futex_clockrt(void)
 #endif
 }
 
+/*
+ * Those of a wait that futex(2) itself has made: a word of 32 bits (said since v6.7), with a timeout; FLAGS_SHARED and
+ * FLAGS_CLOCKRT as it may be.
+ */
+static inline bool cryo_futex_flags_fit(u32 flags)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	return (flags & ~0x0030U) == 0x0042;
+#else
+	return (flags & ~0x03U) == 0x04;
+#endif
+}
+
 #endif

@@ -582,13 +582,11 @@ static bool refuses(int handle, void *address, uint64_t length, int error)
 	return false;
 }
 
-/* What fills shadow stacks writes to nothing else, least of all to what the program itself may not write to. */
-static bool fills_no_other(void)
+/* In a process that is being rebuilt: @handle is another one's. */
+static bool child_fills_no_other(int handle)
 {
-	struct cryo_restart restart = { .size = sizeof(restart), .threads = 1 };
-	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), handle = ioctl(dev, CRYO_IOC_RESTART, &restart);
 	unsigned char *memory = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	bool good = handle >= 0 && memory != MAP_FAILED;
+	bool good = memory != MAP_FAILED;
 
 	good = good && refuses(handle, memory, page, EACCES) && !*memory;
 	good = good && refuses(handle, NULL, page, EACCES);
@@ -597,6 +595,25 @@ static bool fills_no_other(void)
 	good = good && refuses(handle, memory, 0, EINVAL);
 	good = good && refuses(handle, memory, -page, EINVAL);
 	good = good && refuses(handle, (void *)-page, page, EINVAL);
+	return good;
+}
+
+/*
+ * What fills shadow stacks writes to nothing else, least of all to what the program itself may not write to; nor to those
+ * of the process that has made the handle.
+ */
+static bool fills_no_other(void)
+{
+	struct cryo_restart restart = { .size = sizeof(restart), .threads = 1 };
+	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), handle = ioctl(dev, CRYO_IOC_RESTART, &restart);
+	unsigned char *memory = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool good = handle >= 0 && memory != MAP_FAILED && refuses(handle, memory, page, EPERM);
+	int status = 0;
+	pid_t pid = good ? fork() : -1;
+
+	if (!pid)
+		_exit(!child_fills_no_other(handle));
+	good = good && waitpid(pid, &status, 0) == pid && !status;
 	munmap(memory, page);
 	close(handle);
 	close(dev);

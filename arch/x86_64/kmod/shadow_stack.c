@@ -13,6 +13,7 @@
 
 #include <cryo/arch/x86_64.h>
 
+#include "access.h"
 #include "compat/x86.h"
 #include "cryo.h"
 #include "cryo_arch.h"
@@ -74,6 +75,10 @@ static int check_shadow_stack(struct task_struct *task, const struct cryo_x86_64
 {
 	if (to->enabled & ~(ARCH_SHSTK_SHSTK | ARCH_SHSTK_WRSS) || to->enabled == ARCH_SHSTK_WRSS)
 		return -EINVAL;
+	/* What is bound to stay as it is: for who may trace the thread, as by ARCH_SHSTK_UNLOCK. */
+	if ((task->thread.features_locked & (~to->locked | (to->enabled ^ task->thread.features))) &&
+	    !cryo_may_trace(task))
+		return -EPERM;
 	if (to->enabled && !cpu_feature_enabled(X86_FEATURE_USER_SHSTK))
 		return -EOPNOTSUPP;
 	/* As ssp_set(): the processor takes no others, and would say so in the kernel. */

@@ -379,7 +379,7 @@ struct cryo_regset {
 };
 
 #define CRYO_MAX_REGSETS	32
-#define CRYO_MAX_REGSET_BYTES	(1U << 20)
+#define CRYO_MAX_REGSET_BYTES	(1U << 18)	/* all sets of a thread together; each no more than the kernel's regset has */
 
 /* One seccomp filter, as seccomp(2) takes it. */
 struct cryo_seccomp_program {
