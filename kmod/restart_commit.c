@@ -201,18 +201,22 @@ static int get_table(struct cryo_rst_group *g, struct cryo_rst_member *m, u32 fl
 	}
 	if (same_thread_group(owner->task, m->task))
 		return 0;
+	/* Before it is asked whether that may be: whoever executes a program from here on finds one user more. */
+	err = cryo_tables_get(&m->tables, owner->task, flag == CRYO_RESUME_OWNS_FILES,
+			      flag == CRYO_RESUME_OWNS_FS);
+	if (err) {
+		cryo_log(&g->log, "thread %d: cannot share the tables of pid %d%s (error %d)",
+			 task_pid_vnr(m->task), task_tgid_vnr(owner->task),
+			 err == -EAGAIN ? ", which executes a program" : "", err);
+		return err;
+	}
 	why = why_not_shared(g, owner, m, flag == CRYO_RESUME_OWNS_FS);
 	if (why) {
 		cryo_log(&g->log, "thread %d: pid %d, whose tables it is to share, %s",
 			 task_pid_vnr(m->task), task_tgid_vnr(owner->task), why);
 		return -EPERM;
 	}
-	err = cryo_tables_get(&m->tables, owner->task, flag == CRYO_RESUME_OWNS_FILES,
-			      flag == CRYO_RESUME_OWNS_FS);
-	if (err)
-		cryo_log(&g->log, "thread %d: cannot share the tables of pid %d (error %d)",
-			 task_pid_vnr(m->task), task_tgid_vnr(owner->task), err);
-	return err;
+	return 0;
 }
 
 /* When all processes have done their last with their own ones, and none goes on yet. */

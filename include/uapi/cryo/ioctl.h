@@ -318,6 +318,10 @@ struct cryo_ckpt_device {
  * On a restart handle
  *
  * read(): the log, as on a checkpoint handle.
+ *
+ * All calls but CRYO_RST_STATUS and read() are for the user who made the handle: EPERM for who has other user ids or is in
+ * another user namespace, unless the maker of the handle has CAP_SETUID there.  Threads come until CRYO_RST_COMMIT has found all of
+ * them; all other calls are for the time before it begins: EBUSY from then on, and when the restart has been given up.
  * ------------------------------------------------------------------------ */
 
 /*
@@ -334,8 +338,12 @@ struct cryo_ckpt_device {
  *
  * If the restart is given up, the thread is killed.
  *
+ * Filters of seccomp(2) that take CAP_SYS_ADMIN are installed if the maker of the handle has that in the user namespace of the
+ * caller.  After an error there is none; a thread that has got some of several when another one is refused is killed.
+ *
  * Errors: EINVAL bad registers, mask or restart block; EBUSY too many threads
- * or committed already.
+ * or committed already; EACCES a filter that neither the caller nor the maker of the handle may install;
+ * ENOMEM the caller's control group has no room for what is kept.
  */
 #define CRYO_RST_RESUME		_IO(CRYO_IOC_TYPE, 0x60)
 
@@ -419,7 +427,8 @@ struct cryo_resume {
  *
  * Errors: ETIMEDOUT not all threads came within @timeout_ms (0: 60 s); ESRCH a
  * thread died; EINVAL, EIO, ENODEV a register set was refused: the log names
- * the thread and the set; EPERM the caller is not the coordinator.
+ * the thread and the set; EPERM the caller is not the coordinator, or processes are to share tables that clone(2)
+ * would not have them share; EAGAIN ... with one that executes a program; EBUSY another thread has called it, or had.
  */
 #define CRYO_RST_COMMIT		_IO(CRYO_IOC_TYPE, 0x61)
 
@@ -584,7 +593,8 @@ struct cryo_uring_counters {
  * CRYO_RST_SHADOW_STACK: fill pages of the caller's that no program may write to by itself, as the CPU
  * keeps return addresses there.
  *
- * Errors: EACCES they are not, or not all, in shadow stacks (map_shadow_stack(2)); EINVAL no whole pages.
+ * Errors: EACCES they are not, or not all, in shadow stacks (map_shadow_stack(2)); EINVAL no whole pages; EBUSY there is
+ * something on them; EPERM the caller is the coordinator, or a thread of its process has resumed.
  */
 #define CRYO_RST_SHADOW_STACK	_IO(CRYO_IOC_TYPE, 0x76)
 

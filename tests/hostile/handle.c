@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who may call what of a restart handle, and when: each call in each state, by each kind of caller, twice and by two
+ * threads at once.  The calls have arguments that are refused for what they are when nothing else forbids the call.
+ */
+#include "restarting.h"
+
+/* ---- the table, as the interface promises it; the module has its own ---- */
+
+enum state { GATHER, COMMITTING, SETUP, GO, ABORTED, NR_STATES };
+
+static const char *const state_names[] = { "before the commit", "while threads are waited for", "while a process is finished",
+					   "after the commit", "after it has been given up" };
+
+enum who { COORDINATOR, CHILD, OTHER_USER, OWN_NAMESPACE, OUTSIDE, NR_WHO };
+
+static const char *const who_names[] = { "the coordinator", "a child", "another user", "root of a namespace of the maker's",
+					 "one outside of the maker's namespace" };
+
+#define ALL_STATES	((1U << NR_STATES) - 1)
+#define ALL_WHO		((1U << NR_WHO) - 1)
+#define USERS		(1U << COORDINATOR | 1U << CHILD | 1U << OWN_NAMESPACE)
+
+enum call {
+	DO_RESUME, DO_COMMIT, DO_STATUS, DO_MAP_FILE, DO_MAP, DO_PID_CURSOR, DO_OUTER_PID, DO_PEER_PID, DO_PORT, DO_DATAGRAM,
+	DO_EPOLL_DISARM, DO_TIMER, DO_URING, DO_MMAP, DO_SHADOW_STACK, DO_NO_CALL, NR_CALLS
+};
+
+static const struct {
+	const char *name;
+	int error;			/* of these arguments, where the call is allowed */
+	unsigned int who, states;
+} table[NR_CALLS] = {
+	[DO_RESUME] = { "RESUME", EINVAL, USERS, 1U << GATHER | 1U << COMMITTING },
+	[DO_COMMIT] = { "COMMIT", EINVAL, 1U << COORDINATOR, 1U << GATHER },
+	[DO_STATUS] = { "STATUS", 0, ALL_WHO, ALL_STATES },
+	[DO_MAP_FILE] = { "MAP_FILE", EBADF, 1U << COORDINATOR, 1U << GATHER },
+	[DO_MAP] = { "MAP", EINVAL, USERS, 1U << GATHER },
+	[DO_PID_CURSOR] = { "PID_CURSOR", ERANGE, USERS, 1U << GATHER },
+	[DO_OUTER_PID] = { "OUTER_PID", ESRCH, USERS, 1U << GATHER },
+	[DO_PEER_PID] = { "PEER_PID", EBADF, USERS, 1U << GATHER },
+	[DO_PORT] = { "PORT", EBADF, USERS, 1U << GATHER },
+	[DO_DATAGRAM] = { "DATAGRAM", EBADF, USERS, 1U << GATHER },
+	[DO_EPOLL_DISARM] = { "EPOLL_DISARM", EBADF, USERS, 1U << GATHER },
+	[DO_TIMER] = { "TIMER", ENOENT, USERS, 1U << GATHER },
+	[DO_URING] = { "URING", EBADF, USERS, 1U << GATHER },
+	[DO_MMAP] = { "mmap()", EBADF, USERS, 1U << GATHER },
+	/* Of memory that is none. */
+	[DO_SHADOW_STACK] = { "SHADOW_STACK", EACCES, USERS & ~(1U << COORDINATOR), 1U << GATHER },
+	[DO_NO_CALL] = { "no call", ENOTTY, ALL_WHO, ALL_STATES },
+};
+
+static int expected(enum call call, enum state state, enum who who)
+{
+	if (!(table[call].who & 1U << who))
+		return call == DO_SHADOW_STACK && who == COORDINATOR && state != GATHER ? EBUSY : EPERM;
+	return table[call].states & 1U << state ? table[call].error : EBUSY;
+}
+
+/* ---- the calls ---- */
+
+static size_t page;
+static unsigned char bytes[65536];
+
+/* 0, or an errno value. */
+static int try_call(int handle, enum call call)
+{
+	struct cryo_resume resume_args = { .size = sizeof(resume_args), .close_fd = -1, .exe_fd = -1 };
+	struct cryo_commit commit_args = { .size = sizeof(commit_args), .flags = ~0U };
+	struct cryo_map_file map_file = { .size = sizeof(map_file), .fd = -1 };
+	struct cryo_map map = { .size = sizeof(map) };
+	struct cryo_nested_cursor cursor = { .size = sizeof(cursor) };
+	struct cryo_outer_pid outer = { .size = sizeof(outer) };
+	struct cryo_peer_pid peer = { .size = sizeof(peer), .fd = -1 };
+	struct cryo_port port = { .size = sizeof(port), .fd = -1, .port = 1 };
+	struct cryo_datagram datagram = { .size = sizeof(datagram), .fd = -1 };
+	struct cryo_epoll_disarm disarm = { .size = sizeof(disarm), .epoll_fd = -1, .target_fd = -1 };
+	struct cryo_timer_state timer = { .size = sizeof(timer), .what = CRYO_TIMER_COUNTS, .id = 77 };
+	struct cryo_uring_counters ring = { .size = sizeof(ring), .fd = -1 };
+	struct cryo_shadow_stack stack = { .size = sizeof(stack), .data = (uintptr_t)bytes, .length = page };
+	const struct {
+		unsigned long cmd;
+		void *arg;
+	} calls[NR_CALLS] = {
+		[DO_RESUME] = { CRYO_RST_RESUME, &resume_args }, [DO_COMMIT] = { CRYO_RST_COMMIT, &commit_args },
+		[DO_STATUS] = { CRYO_RST_STATUS, NULL }, [DO_MAP_FILE] = { CRYO_RST_MAP_FILE, &map_file },
+		[DO_MAP] = { CRYO_RST_MAP, &map }, [DO_PID_CURSOR] = { CRYO_RST_PID_CURSOR, &cursor },
+		[DO_OUTER_PID] = { CRYO_RST_OUTER_PID, &outer }, [DO_PEER_PID] = { CRYO_RST_PEER_PID, &peer },
+		[DO_PORT] = { CRYO_RST_PORT, &port }, [DO_DATAGRAM] = { CRYO_RST_DATAGRAM, &datagram },
+		[DO_EPOLL_DISARM] = { CRYO_RST_EPOLL_DISARM, &disarm }, [DO_TIMER] = { CRYO_RST_TIMER, &timer },
+		[DO_URING] = { CRYO_RST_URING, &ring }, [DO_SHADOW_STACK] = { CRYO_RST_SHADOW_STACK, &stack },
+		[DO_NO_CALL] = { _IO(CRYO_IOC_TYPE, 0x7f), NULL },
+	};
+	void *at;
+
+	if (call != DO_MMAP)
+		return ioctl(handle, calls[call].cmd, calls[call].arg) < 0 ? errno : 0;
+	at = mmap(NULL, page, PROT_READ, MAP_SHARED, handle, (off_t)1000 << CRYO_URING_FD_SHIFT);
+	return at == MAP_FAILED ? errno : 0;
+}
+
+static int call_handle;
+
+static void *call_in_thread(void *arg)
+{
+	enum call call = (enum call)(intptr_t)arg;
+
+	return (void *)(intptr_t)try_call(call_handle, call);
+}
+
+static struct shared {
+	volatile int results[NR_CALLS][4];	/* at once, again, and in two threads */
+	volatile bool ready, go, stop;
+} *shared;
+
+/* In the process that calls: it leaves what comes of it. */
+static void try_all(int handle)
+{
+	pthread_t threads[2];
+	void *result;
+
+	call_handle = handle;
+	for (int call = 0; call < NR_CALLS; call++) {
+		shared->results[call][0] = try_call(handle, (enum call)call);
+		shared->results[call][1] = try_call(handle, (enum call)call);
+		for (int i = 0; i < 2; i++)
+			if (pthread_create(&threads[i], NULL, call_in_thread, (void *)(intptr_t)call))
+				die("pthread_create");
+		for (int i = 0; i < 2; i++) {
+			pthread_join(threads[i], &result);
+			shared->results[call][2 + i] = (int)(intptr_t)result;
+		}
+	}
+}
+
+static void judge(enum state state, enum who who)
+{
+	int wrong = 0;
+
+	for (int call = 0; call < NR_CALLS; call++) {
+		int wanted = expected((enum call)call, state, who);
+
+		for (int i = 0; i < 4; i++) {
+			int got = shared->results[call][i];
+
+			if (got == wanted || (call == DO_PID_CURSOR && wanted == ERANGE && got == EOPNOTSUPP))
+				continue;	/* an administrator may have switched that off */
+			wrong++;
+			printf("# %s, time %d: %s instead of %s\n", table[call].name, i, strerror(got), strerror(wanted));
+		}
+	}
+	ok(!wrong, "%s, %s", state_names[state], who_names[who]);
+}
+
+/* ---- callers ---- */
+
+static void await(volatile bool *what)
+{
+	for (unsigned int i = 0; i < 20000 * factor() && !*what; i++)
+		sleep_ms(1);
+	if (!*what)
+		die("nobody comes");
+}
+
+/* A caller of some kind, but for the coordinator and who is outside: a child of the maker's. */
+static void try_as(int handle, enum who who)
+{
+	pid_t pid;
+
+	memset((void *)shared->results, 0xff, sizeof(shared->results));
+	if (who == COORDINATOR) {
+		try_all(handle);
+		return;
+	}
+	pid = fork();
+	if (!pid) {
+		if (who == OTHER_USER && (setresuid(ORDINARY + 1, ORDINARY + 1, ORDINARY + 1)))
+			die("setresuid");
+		if (who == OWN_NAMESPACE && unshare(CLONE_NEWUSER))
+			die("unshare(CLONE_NEWUSER)");
+		try_all(handle);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+/* ---- states ---- */
+
+static struct start ends;
+
+static void end_well(void)
+{
+	_exit(42);
+}
+
+static int commit_handle, commit_result;
+
+static void *committer(void *arg)
+{
+	(void)arg;
+	commit_result = commit(commit_handle, 20000 * factor());
+	return NULL;
+}
+
+static int member_handle;
+
+static void *be_leader(void *arg)
+{
+	struct cryo_regset set;
+	struct cryo_resume args = resume_args(&ends, &set);
+
+	resume(member_handle, &args);
+	_exit(98);
+	return arg;
+}
+
+/* Its main thread does not end, as one is waited for to do whose other thread finishes the process. */
+static void resume_beside_main(int handle)
+{
+	pthread_t thread;
+
+	member_handle = handle;
+	pthread_create(&thread, NULL, be_leader, NULL);
+	await(&shared->stop);
+	syscall(SYS_exit, 0);
+}
+
+/* A handle in @state; @who calls, and is judged.  @user: the maker has no capability. */
+static void in_state(enum state state, enum who who, bool user)
+{
+	int handle = make_handle(1, 1), status = 0;
+	pthread_t thread;
+	pid_t pid = 0;
+
+	shared->stop = false;
+	commit_handle = handle;
+	if (state == COMMITTING || state == SETUP || state == GO) {
+		pthread_create(&thread, NULL, committer, NULL);
+		sleep_ms(200);
+	}
+	if (state == SETUP || state == GO) {
+		pid = fork();
+		if (!pid && state == SETUP)
+			resume_beside_main(handle);
+		if (!pid) {
+			member_handle = handle;
+			be_leader(NULL);
+		}
+	}
+	if (state == GO)
+		pthread_join(thread, NULL);
+	if (state == SETUP)
+		sleep_ms(1000 * factor());
+	if (state == ABORTED)
+		commit(handle, 1);
+	if (user || who != OTHER_USER)
+		try_as(handle, who);
+	judge(state, who);
+	shared->stop = true;
+	if (state == SETUP)
+		pthread_join(thread, NULL);
+	if (pid) {
+		waitpid(pid, &status, 0);
+		ok(commit_result == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 42, "... and the member goes on");
+		show_log(handle);
+	}
+	if (state == COMMITTING) {
+		pid = fork();
+		if (!pid) {
+			member_handle = handle;
+			be_leader(NULL);
+		}
+		pthread_join(thread, NULL);
+		waitpid(pid, &status, 0);
+		ok(commit_result == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 42, "... and the member goes on");
+	}
+	close(handle);
+}
+
+/* A maker who is root in a user namespace of his own, and a caller of the same user who is not in it. */
+static void outside(void)
+{
+	int pair[2], handle;
+	pid_t maker;
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+	shared->stop = false;
+	maker = fork();
+	if (!maker) {
+		if (unshare(CLONE_NEWUSER))
+			die("unshare(CLONE_NEWUSER)");
+		send_fd(pair[0], make_handle(1, 1));
+		await(&shared->stop);
+		_exit(0);
+	}
+	handle = receive_fd(pair[1]);
+	memset((void *)shared->results, 0xff, sizeof(shared->results));
+	try_all(handle);
+	judge(GATHER, OUTSIDE);
+	shared->stop = true;
+	waitpid(maker, NULL, 0);
+	try_all(handle);
+	judge(ABORTED, OUTSIDE);
+	close(handle);
+}
+
+/* Another user's process with the handle of an ordinary one. */
+static void strangers(void)
+{
+	int pair[2], handle;
+	pid_t maker;
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+	shared->stop = false;
+	maker = fork();
+	if (!maker) {
+		become_user(ORDINARY);
+		send_fd(pair[0], make_handle(1, 1));
+		await(&shared->stop);
+		_exit(0);
+	}
+	handle = receive_fd(pair[1]);
+	try_as(handle, OTHER_USER);
+	judge(GATHER, OTHER_USER);
+	/* And root himself is no process of the user's. */
+	try_as(handle, CHILD);
+	ok(shared->results[DO_RESUME][0] == EPERM && shared->results[DO_PID_CURSOR][0] == EPERM,
+	   "nor is root one of the user's processes");
+	shared->stop = true;
+	waitpid(maker, NULL, 0);
+	close(handle);
+}
+
+/* Root's restarts have processes of all users. */
+static void users_of_root(void)
+{
+	int handle = make_handle(1, 1);
+	pid_t pid;
+
+	memset((void *)shared->results, 0xff, sizeof(shared->results));
+	pid = fork();
+	if (!pid) {
+		become_user(ORDINARY);
+		try_all(handle);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	judge(GATHER, CHILD);
+	close(handle);
+}
+
+static void as_user(void (*test)(void))
+{
+	int report[2], counts[2], status;
+	pid_t pid;
+
+	if (pipe(report))
+		die("pipe");
+	pid = fork();
+	if (!pid) {
+		become_user(ORDINARY);
+		test();
+		counts[0] = tap_count;
+		counts[1] = tap_bad;
+		_exit(write(report[1], counts, sizeof(counts)) != sizeof(counts));
+	}
+	waitpid(pid, &status, 0);
+	if (status || read(report[0], counts, sizeof(counts)) != sizeof(counts)) {
+		ok(false, "a part of the test ends (%#x)", (unsigned int)status);
+		return;
+	}
+	tap_count = counts[0];
+	tap_bad = counts[1];
+	close(report[0]);
+	close(report[1]);
+}
+
+static void all_states(void)
+{
+	static const enum who kinds[] = { COORDINATOR, CHILD, OWN_NAMESPACE };
+
+	for (int state = 0; state < NR_STATES; state++)
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+			in_state((enum state)state, kinds[i], true);
+	outside();
+}
+
+int main(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (geteuid()) {
+		puts("1..0 # SKIP needs root to become other users");
+		return 0;
+	}
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	shared = shared_memory(sizeof(*shared));
+	take_start(&ends, end_well);
+	as_user(all_states);
+	strangers();
+	users_of_root();
+	return finish();
+}

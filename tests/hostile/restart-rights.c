@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a restart must not give: filters of seccomp that the caller may not have, registers of a program that
+ * has gone on, and a working directory of one that executes another.
+ */
+#include "restarting.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+/* What all processes of one case tell each other. */
+static struct shared {
+	int results[4];			/* -1: nothing yet */
+	int seccomp[4];			/* PR_GET_SECCOMP then */
+	int calls;			/* of the function in which a member goes on */
+	bool ready, go;
+	int ended;
+} *shared;
+
+static void begin(void)
+{
+	memset(shared, 0, sizeof(*shared));
+	for (int i = 0; i < 4; i++)
+		shared->results[i] = shared->seccomp[i] = -1;
+}
+
+static void await(volatile bool *what)
+{
+	for (unsigned int i = 0; i < 10000 * factor() && !*what; i++)
+		sleep_ms(1);
+	if (!*what)
+		die("nobody comes");
+}
+
+static int wait_for(pid_t pid)
+{
+	int status = -1;
+
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+/* ---- seccomp ---- */
+
+static struct sock_filter allow_all[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+static struct sock_filter no_filter[] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0) };	/* returns nothing */
+static struct sock_fprog good_program = { 1, allow_all }, bad_program = { 1, no_filter };
+
+static struct start here;
+
+static void end_filtered(void)
+{
+	shared->seccomp[0] = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
+	_exit(0);
+}
+
+/* The caller resumes with filters: @second is NULL or comes after the good one. Tells how that ended if it did. */
+static void resume_filtered(int handle, unsigned int slot, struct sock_fprog *second)
+{
+	struct cryo_seccomp_program filters[2] = { { .program = (uintptr_t)&good_program }, { .program = (uintptr_t)second } };
+	struct cryo_regset set;
+	struct cryo_resume args = resume_args(&here, &set);
+
+	args.seccomp = (uintptr_t)filters;
+	args.nr_seccomp = second ? 2 : 1;
+	args.seccomp_mode = SECCOMP_MODE_FILTER;
+	shared->results[slot] = resume(handle, &args);
+	shared->seccomp[slot] = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
+}
+
+/* The handle of a user who is root in a namespace of his own, in the hands of one outside of it. */
+static void maker_in_user_namespace(void)
+{
+	int pair[2];
+	pid_t maker;
+
+	begin();
+	socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+	maker = fork();
+	if (!maker) {
+		int handle;
+
+		if (unshare(CLONE_NEWUSER))
+			_exit(4);
+		handle = make_handle(1, 1);
+		send_fd(pair[0], handle);
+		await(&shared->go);
+		_exit(0);
+	}
+	if (!fork()) {
+		resume_filtered(receive_fd(pair[1]), 0, NULL);
+		_exit(0);
+	}
+	for (unsigned int i = 0; i < 2000 * factor() && shared->seccomp[0] < 0; i++)
+		sleep_ms(1);
+	is_error(shared->results[0], EPERM, "the maker is root in a user namespace, the caller outside of it");
+	ok(shared->seccomp[0] == 0, "... who has no filter then");
+	shared->go = true;
+	wait_for(maker);
+	while (wait(NULL) > 0)
+		continue;
+}
+
+static void own_handle(void)
+{
+	int handle = make_handle(2, 2), full = make_handle(1, 1);
+	struct cryo_regset set;
+	struct cryo_resume args = resume_args(&here, &set);
+	pid_t pid;
+
+	begin();
+	if (!fork()) {
+		resume_filtered(handle, 0, NULL);
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		args.seccomp_mode = SECCOMP_MODE_FILTER;
+		shared->results[1] = resume(handle, &args);
+		shared->seccomp[1] = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
+		_exit(0);
+	}
+	wait(NULL);
+	is_error(shared->results[0], EACCES, "a filter of a user's without no_new_privs");
+	is_error(shared->results[1], EINVAL, "no filter where one is said to be");
+	ok(!shared->seccomp[0] && !shared->seccomp[1], "... and no filter is there then");
+
+	pid = fork();
+	if (!pid) {
+		resume(full, &args);
+		_exit(0);
+	}
+	sleep_ms(300);
+	if (!fork()) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		resume_filtered(full, 2, NULL);
+		_exit(0);
+	}
+	for (unsigned int i = 0; i < 2000 * factor() && shared->seccomp[2] < 0; i++)
+		sleep_ms(1);
+	is_error(shared->results[2], EBUSY, "more threads than are wanted");
+	ok(!shared->seccomp[2], "... and the one has no filter");
+	close(full);
+	wait_for(pid);
+
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		resume_filtered(handle, 3, &bad_program);
+		_exit(0);
+	}
+	ok(wait_for(pid) == SIGKILL && shared->seccomp[3] == -1, "of two filters the second is refused: the thread dies");
+	show_log(handle);
+	close(handle);
+	while (wait(NULL) > 0)
+		continue;
+}
+
+/* A member with a filter, and whatever rights @handle's maker has; the result of the commit. */
+static int commit_filtered(int handle, bool new_privs)
+{
+	int result;
+	pid_t pid = fork();
+
+	if (!pid) {
+		become_user(ORDINARY);
+		if (!new_privs)
+			prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		resume_filtered(handle, 1, NULL);
+		_exit(0);
+	}
+	result = commit(handle, 10000 * factor());
+	show_log(handle);
+	wait_for(pid);
+	return result;
+}
+
+/* Root restarts a user's process, which keeps its filter; and afterwards the handle is good for nothing. */
+static void handle_of_root(void)
+{
+	int handle = make_handle(1, 1);
+
+	begin();
+	is_error(commit_filtered(handle, true), 0, "root restarts a user's process with a filter, without no_new_privs");
+	ok(shared->seccomp[0] == SECCOMP_MODE_FILTER, "... which it has");
+	begin();
+	if (!fork()) {
+		become_user(ORDINARY);
+		resume_filtered(handle, 0, NULL);
+		_exit(0);
+	}
+	wait(NULL);
+	is_error(shared->results[0], EBUSY, "the same handle after its commit");
+	ok(!shared->seccomp[0], "... gives no filter");
+}
+
+/* ---- registers ---- */
+
+static struct start vforks;
+
+/* Waits in vfork(): in the state in which the kernel may set registers of a thread that is parked. */
+static void wait_in_vfork(void)
+{
+	shared->calls++;
+	for (int i = 0; i < 3; i++) {
+		pid_t pid = vfork();
+
+		if (!pid) {
+			usleep(300000);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+	_exit(42);
+}
+
+static int twice_handle;
+
+static void *committer(void *arg)
+{
+	shared->results[(intptr_t)arg] = commit(twice_handle, 10000 * factor());
+	return NULL;
+}
+
+static void two_commits(void)
+{
+	struct cryo_regset set;
+	struct cryo_resume args = resume_args(&vforks, &set);
+	pthread_t threads[2];
+	int status, *results = shared->results;
+	pid_t pid;
+
+	begin();
+	twice_handle = make_handle(1, 1);
+	pid = fork();
+	if (!pid) {
+		sleep_ms(1500);		/* both wait for it */
+		resume(twice_handle, &args);
+		_exit(98);
+	}
+	for (intptr_t i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, committer, (void *)i);
+	status = wait_for(pid);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	if (!ok((results[0] == 0 && results[1] == EBUSY) || (results[0] == EBUSY && results[1] == 0),
+		"of two commits one works, and the other one finds the handle in use"))
+		printf("# %s, %s\n", strerror(results[0]), strerror(results[1]));
+	if (!ok(shared->calls == 1 && WIFEXITED(status) && WEXITSTATUS(status) == 42,
+		"a member that waits in vfork() afterwards keeps its registers"))
+		printf("# it began %d times, and ended with %#x\n", shared->calls, (unsigned int)status);
+	close(twice_handle);
+}
+
+/* ---- tables ---- */
+
+static struct start idles;
+static char directory[] = "/tmp/restart-rights.XXXXXX";
+static char script[64], interpreter[64];
+
+static void end_well(void)
+{
+	_exit(42);
+}
+
+static void *execute(void *arg)
+{
+	shared->ready = true;
+	execl(script, script, NULL);
+	die("execl");
+	return arg;
+}
+
+/* A member whose process owns the tables; a second thread of it may execute a program meanwhile. */
+static void own_tables(int handle, bool executes)
+{
+	struct cryo_regset set;
+	struct cryo_resume args = resume_args(&idles, &set);
+	pthread_t thread;
+
+	args.flags |= CRYO_RESUME_OWNS_FS;
+	args.fs_of = 1;
+	if (executes) {
+		pthread_create(&thread, NULL, execute, NULL);
+		await(&shared->ready);
+		sleep_ms(500);
+	}
+	shared->results[0] = resume(handle, &args);
+	_exit(98);
+}
+
+enum taker { SAME, OTHER_USER_NAMESPACE, OTHER_MOUNT_NAMESPACE, OTHER_GROUP };
+
+static void take_fs(int handle, enum taker kind)
+{
+	struct cryo_regset set;
+	struct cryo_resume args = resume_args(&idles, &set);
+
+	if (kind == OTHER_USER_NAMESPACE && unshare(CLONE_NEWUSER))
+		die("unshare(CLONE_NEWUSER)");
+	args.fs_of = 1;
+	shared->results[1] = resume(handle, &args);
+	_exit(98);
+}
+
+/* What the commit says when a process is to have the working directory of another one. */
+static int share_fs(enum taker kind, bool executes)
+{
+	int handle = make_handle(2, 2), result, ends[2];
+	pid_t pids[2];
+
+	begin();
+	for (int i = 0; i < 2; i++) {
+		pids[i] = fork();
+		if (pids[i])
+			continue;
+		if (i && kind == OTHER_MOUNT_NAMESPACE && unshare(CLONE_NEWNS))
+			die("unshare(CLONE_NEWNS)");
+		if (geteuid() == 0 && !i)
+			become_user(ORDINARY);
+		if (geteuid() == 0 && i && setresuid(ORDINARY, ORDINARY, ORDINARY))
+			die("setresuid");	/* groups of root's */
+		if (i)
+			take_fs(handle, kind);
+		own_tables(handle, executes);
+	}
+	result = commit(handle, 10000 * factor());
+	show_log(handle);
+	close(handle);
+	for (int i = 0; i < 2; i++)
+		ends[i] = wait_for(pids[i]);
+	if (!ok(WIFSIGNALED(ends[0]) == !!result && WIFSIGNALED(ends[1]) == !!result, "... and %s",
+		result ? "both are dead" : "both go on"))
+		printf("# %#x, %#x\n", (unsigned int)ends[0], (unsigned int)ends[1]);
+	return result;
+}
+
+static void make_executable(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0755);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		die(path);
+	close(fd);
+}
+
+/* execve(2) waits for the interpreter of the script as long as somebody has a lease on it. */
+static void while_it_executes(void)
+{
+	char text[128];
+	int lease;
+
+	signal(SIGIO, SIG_IGN);
+	if (!mkdtemp(directory))
+		die("mkdtemp");
+	snprintf(script, sizeof(script), "%s/script", directory);
+	snprintf(interpreter, sizeof(interpreter), "%s/interpreter", directory);
+	snprintf(text, sizeof(text), "#!%s\n", interpreter);
+	make_executable(script, text);
+	make_executable(interpreter, "#!/bin/true\n");
+	lease = open(interpreter, O_RDONLY | O_CLOEXEC);
+	if (lease < 0 || fcntl(lease, F_SETLEASE, F_WRLCK))
+		die("F_SETLEASE");
+	is_error(share_fs(SAME, true), EAGAIN, "a working directory of a process that executes a program");
+	close(lease);
+	unlink(script);
+	unlink(interpreter);
+	rmdir(directory);
+}
+
+/* ---- */
+
+static void as_user(void (*test)(void))
+{
+	int report[2], counts[2], status;
+	pid_t pid;
+
+	if (pipe(report))
+		die("pipe");
+	pid = fork();
+	if (!pid) {
+		become_user(ORDINARY);
+		test();
+		counts[0] = tap_count;
+		counts[1] = tap_bad;
+		_exit(write(report[1], counts, sizeof(counts)) != sizeof(counts));
+	}
+	status = wait_for(pid);
+	if (status || read(report[0], counts, sizeof(counts)) != sizeof(counts)) {
+		ok(false, "a part of the test ends (%#x)", (unsigned int)status);
+		return;
+	}
+	tap_count = counts[0];
+	tap_bad = counts[1];
+	close(report[0]);
+	close(report[1]);
+}
+
+static void share_as_user(void)
+{
+	is_error(share_fs(SAME, false), 0, "a working directory is shared with a process of the same user");
+	is_error(share_fs(OTHER_USER_NAMESPACE, false), EPERM, "not with one in another user namespace");
+	while_it_executes();
+}
+
+static void share_as_root(void)
+{
+	is_error(share_fs(OTHER_GROUP, false), 0, "root's restart has processes with other credentials share one");
+	is_error(share_fs(OTHER_MOUNT_NAMESPACE, false), EPERM, "... but none in another mount namespace");
+}
+
+int main(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (geteuid()) {
+		puts("1..0 # SKIP needs root to become other users");
+		return 0;
+	}
+	shared = shared_memory(sizeof(*shared));
+	take_start(&here, end_filtered);
+	take_start(&vforks, wait_in_vfork);
+	take_start(&idles, end_well);
+	as_user(maker_in_user_namespace);
+	as_user(own_handle);
+	handle_of_root();
+	as_user(two_commits);
+	as_user(share_as_user);
+	share_as_root();
+	return finish();
+}
