@@ -7,6 +7,9 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/ipc.h>
+#include <sys/sem.h>
 
 /* What all processes of one case tell each other. */
 static struct shared {
@@ -189,6 +192,112 @@ static void handle_of_root(void)
 	wait(NULL);
 	is_error(shared->results[0], EBUSY, "the same handle after its commit");
 	ok(!shared->seccomp[0], "... gives no filter");
+}
+
+/* ---- calls in progress ---- */
+
+/* Waits for its semaphore, which comes after the call has been interrupted and forbidden. */
+static void *wait_for_semaphore(void *set)
+{
+	struct sembuf take = { .sem_op = -1 };
+	struct timespec limit = { 20, 0 };
+
+	shared->ready = true;
+	shared->results[0] = syscall(SYS_semtimedop, (int)(intptr_t)set, &take, 1, &limit) ? errno : 0;
+	return NULL;
+}
+
+static void forbid_semtimedop(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_semtimedop, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EXDEV),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program))
+		die("seccomp");
+}
+
+static int checkpoint(pid_t pid)
+{
+	struct cryo_checkpoint args = { .size = sizeof(args), .out_fd = open("/dev/null", O_WRONLY | O_CLOEXEC), .target = pid };
+	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), handle = ioctl(dev, CRYO_IOC_CHECKPOINT, &args), result;
+
+	if (handle < 0)
+		die("CRYO_IOC_CHECKPOINT");
+	result = ioctl(handle, CRYO_CKPT_RUN, 0) ? errno : 0;
+	show_log(handle);
+	close(handle);
+	close(args.out_fd);
+	close(dev);
+	return result;
+}
+
+/* A filter sees a call that goes on after a checkpoint, by its own number. */
+static void filtered_wait(void)
+{
+	int set = semget(IPC_PRIVATE, 1, 0600), failed;
+	struct sembuf give = { .sem_op = 1 };
+	pthread_t thread;
+	pid_t pid;
+
+	begin();
+	pid = fork();
+	if (!pid) {
+		close_range(3, ~0U, 0);
+		pthread_create(&thread, NULL, wait_for_semaphore, (void *)(intptr_t)set);
+		await(&shared->ready);
+		sleep_ms(500);
+		forbid_semtimedop();
+		shared->go = true;
+		pthread_join(thread, NULL);
+		_exit(0);
+	}
+	await(&shared->go);
+	failed = checkpoint(pid);
+	ok(!failed, "a process with a filter is checkpointed (%s)", strerror(failed));
+	sleep_ms(500);
+	semop(set, &give, 1);
+	wait_for(pid);
+	is_error(shared->results[0], EXDEV, "a call that goes on after a checkpoint is shown to a filter that has come meanwhile");
+	ok(semctl(set, 0, GETVAL) == 1, "... and has not done what that forbids");
+	semctl(set, 0, IPC_RMID);
+}
+
+/* Flags that futex(2) does not make: another size, or what nobody knows. */
+static void futex_flags(void)
+{
+	static const uint32_t wrong[] = { 0, 0x08, 0x80, 0x41, 0x43, 0xc2, 0xff };
+	int handle = make_handle(100, 100), accepted = 0;
+	struct cryo_regset set;
+	struct cryo_resume args = resume_args(&here, &set);
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		pid_t pid;
+
+		begin();
+		pid = fork();
+		if (!pid) {
+			args.restart = (struct cryo_restart_block){ .kind = CRYO_RESTART_FUTEX, .futex_bitset = ~0U,
+								    .clockid = CLOCK_MONOTONIC, .futex_flags = wrong[i] };
+			shared->results[0] = resume(handle, &args);
+			_exit(0);
+		}
+		for (unsigned int wait = 0; wait < 1000 * factor() && shared->results[0] < 0; wait++)
+			sleep_ms(1);
+		if (shared->results[0] != EINVAL) {
+			printf("# flags %#x: %d\n", wrong[i], shared->results[0]);
+			accepted++;
+		}
+		kill(pid, SIGKILL);
+		wait_for(pid);
+	}
+	ok(!accepted, "a wait for a futex with flags that futex(2) does not make is refused");
+	close(handle);
 }
 
 /* ---- registers ---- */
@@ -420,6 +529,8 @@ int main(void)
 	as_user(maker_in_user_namespace);
 	as_user(own_handle);
 	handle_of_root();
+	as_user(filtered_wait);
+	as_user(futex_flags);
 	as_user(two_commits);
 	as_user(share_as_user);
 	share_as_root();

@@ -166,7 +166,7 @@ static inline int receive_fd(int from)
 	return fd;
 }
 
-/* The general registers of a thread that is about to call a function, on a stack that all children have in common. */
+/* The general registers of a thread that is about to call a function, on a stack of which each child has a copy. */
 struct start {
 	size_t length;
 	unsigned char registers[1024];
@@ -176,8 +176,10 @@ static void (*start_function)(void);
 
 static void start_here(void)
 {
+	void (*function)(void) = start_function;
+
 	syscall(SYS_kill, getpid(), SIGSTOP);
-	start_function();
+	function();
 	_exit(97);
 }
 
@@ -185,7 +187,7 @@ static void start_here(void)
 static inline void take_start(struct start *start, void (*function)(void))
 {
 	struct iovec iov = { start->registers, sizeof(start->registers) };
-	char *stack = shared_memory(STACK);
+	char *stack = shared_memory(STACK), *copy = malloc(STACK);
 	ucontext_t context;
 	int status;
 	pid_t pid;
@@ -208,6 +210,14 @@ static inline void take_start(struct start *start, void (*function)(void))
 	start->length = iov.iov_len;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+	/* What is on it then is no longer for all. */
+	if (!copy)
+		die("malloc");
+	memcpy(copy, stack, STACK);
+	if (mmap(stack, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != stack)
+		die("mmap");
+	memcpy(stack, copy, STACK);
+	free(copy);
 }
 
 /* Arguments of a leader that goes on at @start; @set has room for one. */

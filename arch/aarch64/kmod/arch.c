@@ -23,6 +23,7 @@
 
 #include <cryo/arch/aarch64.h>
 
+#include "access.h"
 #include "cryo.h"
 #include "cryo_arch.h"
 #include "interrupted.h"
@@ -42,6 +43,19 @@ static void save_gcs_stack(struct task_struct *task, struct cryo_buf *buf)
 	u64 stack[] = { task->thread.gcs_base, task->thread.gcs_size };
 
 	cryo_buf_put(buf, stack, sizeof(stack));
+}
+
+/* What the thread is bound to is for who may trace it: nobody else has the kernel change that. */
+static int check_gcs(struct task_struct *task, const struct cryo_regset *set)
+{
+	const struct cryo_aarch64_gcs *gcs = (const void *)(unsigned long)set->data;
+	u64 locked = task->thread.gcs_el0_locked;
+
+	if (set->length != sizeof(*gcs))
+		return -EINVAL;
+	if (locked & (~gcs->locked | (gcs->enabled ^ task->thread.gcs_el0_mode)) && !cryo_may_trace(task))
+		return -EPERM;
+	return -ENOENT;
 }
 
 /* The thread will unmap it when it exits: it must not be other memory. */
@@ -67,6 +81,11 @@ static void flush_gcs(void)
 
 static void save_gcs_stack(struct task_struct *task, struct cryo_buf *buf)
 {
+}
+
+static int check_gcs(struct task_struct *task, const struct cryo_regset *set)
+{
+	return -ENOENT;
 }
 
 static int set_gcs_stack(struct task_struct *task, const struct cryo_regset *set)
@@ -317,7 +336,13 @@ int cryo_arch_save_more_regsets(struct cryo_capture *c, struct task_struct *task
 /* That of a call is for the thread itself. */
 int cryo_arch_set_regset(struct task_struct *task, const struct cryo_regset *set)
 {
-	return set->note == CRYO_AARCH64_CALL ? cryo_interrupted_check(set) : -ENOENT;
+	switch (set->note) {
+	case CRYO_AARCH64_CALL:
+		return cryo_interrupted_check(set);
+	case CRYO_AARCH64_GCS:
+		return check_gcs(task, set);
+	}
+	return -ENOENT;
 }
 
 int cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set)
