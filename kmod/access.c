@@ -8,13 +8,59 @@
 #include <linux/pid.h>
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 
 #include "access.h"
 #include "compat/ksym.h"
+#include "compat/mm.h"
 
 bool cryo_may_trace(struct task_struct *task)
 {
 	return cryo_ptrace_may_access(task, PTRACE_MODE_ATTACH_REALCREDS);
+}
+
+bool cryo_may_read_as(const struct cred *cred, struct task_struct *task)
+{
+	const struct cred *own = override_creds(cred);
+	bool may = cryo_ptrace_may_access(task, PTRACE_MODE_READ_REALCREDS);
+
+	revert_creds(own);
+	return may;
+}
+
+bool cryo_may_see(struct task_struct *task)
+{
+	return cryo_ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS | PTRACE_MODE_NOAUDIT);
+}
+
+static int dumpable_of(struct task_struct *task)
+{
+	int dumpable = -1;
+
+	task_lock(task);
+	if (task->mm)
+		dumpable = cryo_get_dumpable(task, task->mm);
+	task_unlock(task);
+	return dumpable;
+}
+
+void cryo_identity_note(struct cryo_identity *id, struct task_struct *task)
+{
+	id->cred = get_task_cred(task);
+	id->exec_id = READ_ONCE(task->self_exec_id);
+	id->dumpable = dumpable_of(task);
+}
+
+bool cryo_is_still(const struct cryo_identity *id)
+{
+	return id->cred == current_real_cred() && id->exec_id == current->self_exec_id &&
+	       id->dumpable == dumpable_of(current);
+}
+
+void cryo_identity_put(struct cryo_identity *id)
+{
+	put_cred(id->cred);
+	id->cred = NULL;
 }
 
 bool cryo_maker_capable(const struct cred *maker, struct user_namespace *ns, int cap)

@@ -17,8 +17,32 @@ struct pid;
 struct task_struct;
 struct user_namespace;
 
+/* Who a task was when it was asked about: what an answer of cryo_may_trace() hangs on and the task itself can change. */
+struct cryo_identity {
+	const struct cred *cred;	/* counted */
+	u64 exec_id;
+	int dumpable;
+};
+
 /* May the caller see all of @task, and change it, as by ptrace(2)? With Yama, dumpable and Landlock. May sleep. */
 bool cryo_may_trace(struct task_struct *task);
+
+/*
+ * May @cred, which is not the caller's, see all of @task? Not asked of Yama, which goes by who the caller is: so only beside
+ * cryo_may_trace().
+ */
+bool cryo_may_read_as(const struct cred *cred, struct task_struct *task);
+
+/* Would the caller see in a /proc with hidepid that there is @task, and what it is called? */
+bool cryo_may_see(struct task_struct *task);
+
+/*
+ * Before cryo_may_trace(); then cryo_is_still(), in the task itself, says whether the answer still holds: credentials,
+ * program and dumpable are those of then.
+ */
+void cryo_identity_note(struct cryo_identity *id, struct task_struct *task);
+bool cryo_is_still(const struct cryo_identity *id);
+void cryo_identity_put(struct cryo_identity *id);
 
 /* Has @maker, not the caller, @cap in @ns? @maker: the credentials that a handle was made with. */
 bool cryo_maker_capable(const struct cred *maker, struct user_namespace *ns, int cap);

@@ -13,7 +13,6 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "access.h"
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "cryo_arch.h"
@@ -95,6 +94,7 @@ static int check_proc(struct cryo_capture *c)
 				 c->p->pid, c->p->comm, task_pid_vnr(t->task));
 			return -EPERM;
 		}
+		cond_resched();
 		/* Not c->p->leader: exec() in another thread makes that the leader. */
 		if (!c->p->task || thread_group_leader(t->task))
 			c->p->task = t->task;
@@ -129,8 +129,9 @@ static int check_alive(struct cryo_capture *c)
 		if (gone ? p->counted : __fatal_signal_pending(p->task))
 			return say_gone(c->req, p->proc);
 		p->counted = !gone;
+		cond_resched();
 	}
-	return 0;
+	return cryo_request_interrupted(c->req);
 }
 
 /* What it has not yet got from the context that it was restarted from. That may take long: who is killed may go. */
@@ -227,7 +228,7 @@ static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c)
 		if (c->p->omitted || (c->p->gone && c->p->leader != c->req->target))
 			continue;
 		err = step(c);
-		if (err == -ESRCH)
+		if (err == -ESRCH && !READ_ONCE(c->req->lost))
 			say_gone(c->req, c->p);
 		if (err)
 			break;
@@ -523,6 +524,9 @@ static int look_at_all(struct cryo_capture *c)
 	if (!err)
 		err = check_alive(c);
 	cryo_look_end(c->req);
+	/* That was why it was given up. */
+	if (err && READ_ONCE(c->req->lost))
+		err = say_gone(c->req, c->req->lost);
 	return err;
 }
 

@@ -7,9 +7,11 @@
  * same place after a restart, so that a call that was going on goes on with that.
  */
 #include <linux/anon_inodes.h>
+#include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/hashtable.h>
+#include <linux/lockdep.h>
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
@@ -24,7 +26,7 @@
 
 DEFINE_SPINLOCK(cryo_participants_lock);
 
-static DEFINE_HASHTABLE(by_owner, 8);
+static DEFINE_HASHTABLE(by_owner, 12);
 
 static void participant_free(struct kref *ref)
 {
@@ -32,6 +34,9 @@ static void participant_free(struct kref *ref)
 
 	put_pid(p->owner);
 	put_pid(p->helper);
+	if (p->voter)
+		put_cred(p->voter);
+	cryo_client_user_uncharge(p->user);
 	kfree(p->source);
 	kvfree(p->facts);
 	kfree(p);
@@ -52,27 +57,52 @@ struct cryo_participant *cryo_participant_find(struct pid *tgid, struct cryo_par
 	return p;
 }
 
-/* Under the lock. */
-static void bind(struct cryo_participant *p, struct pid *owner)
+/* How many handles @owner has; no more than CRYO_MAX_CLIENTS. */
+static unsigned int handles_of(struct pid *owner)
 {
-	p->owner = get_pid(owner);
-	hash_add(by_owner, &p->hash, (unsigned long)owner);
+	struct cryo_participant *p = NULL;
+	unsigned int n = 0;
+
+	lockdep_assert_held(&cryo_participants_lock);
+	while ((p = cryo_participant_find(owner, p)))
+		n++;
+	return n;
 }
 
-/* Under the lock: is the caller the one to use the handle? From now on the helper is. */
-static bool enter(struct cryo_participant *p)
+/* The handle becomes that of the caller's process. */
+static int bind(struct cryo_participant *p)
+{
+	struct pid *owner = task_tgid(current);
+
+	if (handles_of(owner) >= CRYO_MAX_CLIENTS)
+		return -ENOSPC;
+	p->owner = get_pid(owner);
+	hash_add(by_owner, &p->hash, (unsigned long)owner);
+	return 0;
+}
+
+/* Is the caller's process the one to use the handle? It is if nobody has so far. */
+static int own(struct cryo_participant *p)
+{
+	int err = p->owner || p->closed ? 0 : bind(p);
+
+	lockdep_assert_held(&cryo_participants_lock);
+	if (err)
+		return err;
+	return p->owner == task_tgid(current) ? 0 : -EPERM;
+}
+
+/* The same, and from now on the caller is the helper. */
+static int enter(struct cryo_participant *p)
 {
 	struct pid *self = task_pid(current);
+	int err = own(p);
 
-	if (!p->owner)
-		bind(p, task_tgid(current));
-	if (p->owner != task_tgid(current))
-		return false;
-	if (p->helper != self) {
+	if (!err && p->helper != self) {
 		put_pid(p->helper);
 		p->helper = get_pid(self);
 	}
-	return true;
+	return err;
 }
 
 static bool is_owner(struct cryo_participant *p)
@@ -154,21 +184,21 @@ static long client_wait(struct cryo_participant *p, void __user *arg)
 {
 	struct cryo_client_request out = {};
 	struct cryo_request *req;
-	bool mine;
 	int err;
 
 	err = cryo_copy_args(&out, sizeof(out), sizeof(out), arg);
 	if (err)
 		return err;
 	spin_lock(&cryo_participants_lock);
-	mine = enter(p);
+	err = enter(p);
 	/* Whoever waits wants no result any more, and holds nobody. */
-	p->restarted = false;
-	if (p->state == CRYO_PART_ENDED)
+	if (!err)
+		p->restarted = false;
+	if (!err && p->state == CRYO_PART_ENDED)
 		p->state = CRYO_PART_IDLE;
 	spin_unlock(&cryo_participants_lock);
-	if (!mine)
-		return -EPERM;
+	if (err)
+		return err;
 	cryo_held_end(p);
 	do {
 		if (wait_event_interruptible(p->wait, may_fetch(p)))
@@ -193,15 +223,35 @@ static long client_note(struct cryo_participant *p, const char __user *arg)
 	if (len == sizeof(note))
 		return -E2BIG;
 	spin_lock(&cryo_participants_lock);
-	memcpy(p->note, note, len + 1);
 	/* Over, or even asked again by somebody else. */
-	if (p->state != CRYO_PART_ACTIVE)
+	if (p->owner != task_tgid(current))
+		ret = -EPERM;
+	else if (p->state != CRYO_PART_ACTIVE)
 		ret = -ECANCELED;
+	else
+		memcpy(p->note, note, len + 1);
 	spin_unlock(&cryo_participants_lock);
 	return ret;
 }
 
 /* ---- voting ---- */
+
+/* Under the lock, of a participant that is active: its vote. */
+static void note_vote(struct cryo_participant *p, const struct cryo_client_vote *v)
+{
+	lockdep_assert_held(&cryo_participants_lock);
+	p->state = CRYO_PART_VOTED;
+	p->vote = v->vote;
+	p->holds = v->flags & CRYO_VOTE_HOLD;
+	p->code = v->code;
+	if (p->voter)
+		put_cred(p->voter);
+	p->voter = get_current_cred();
+	p->req->missing--;
+	p->req->news |= v->vote != CRYO_VOTE_READY;
+	if (p->req->news || !p->req->missing)
+		wake_up(&p->req->park_wait);
+}
 
 /*
  * Under the lock: count the vote. Returns whether the helper has to wait for the end, which
@@ -215,13 +265,8 @@ static bool cast(struct cryo_participant *p, struct cryo_client_vote *v)
 		v->requester = p->requester;
 		return false;
 	}
-	if (p->state == CRYO_PART_ACTIVE) {
-		p->state = CRYO_PART_VOTED;
-		p->vote = v->vote;
-		p->holds = v->flags & CRYO_VOTE_HOLD;
-		p->code = v->code;
-		wake_up(&p->req->park_wait);
-	}
+	if (p->state == CRYO_PART_ACTIVE)
+		note_vote(p, v);
 	if (p->state == CRYO_PART_VOTED && p->vote == CRYO_VOTE_READY)
 		return true;
 	switch (p->state) {
@@ -252,7 +297,7 @@ static bool participant_is_over(struct cryo_participant *p)
 static long client_vote(struct cryo_participant *p, void __user *arg)
 {
 	struct cryo_client_vote v = {};
-	bool mine, wait;
+	bool wait;
 	u32 size;
 	int err;
 
@@ -267,11 +312,11 @@ static long client_vote(struct cryo_participant *p, void __user *arg)
 	if (wait_event_interruptible(p->hold_wait, cryo_held_settled(p)))
 		return -ERESTARTSYS;
 	spin_lock(&cryo_participants_lock);
-	mine = enter(p);
-	wait = mine && cast(p, &v);
+	err = enter(p);
+	wait = !err && cast(p, &v);
 	spin_unlock(&cryo_participants_lock);
-	if (!mine)
-		return -EPERM;
+	if (err)
+		return err;
 	if (wait) {
 		if (wait_event_interruptible(p->wait, participant_is_over(p)))
 			return -ERESTARTSYS;
@@ -312,14 +357,12 @@ static long restart_info(struct cryo_participant *p, void __user *arg)
 /* By the restart, before the process goes on: a checkpoint may come before its helper does. */
 static long client_claim(struct cryo_participant *p)
 {
-	bool mine;
+	int err;
 
 	spin_lock(&cryo_participants_lock);
-	if (!p->owner)
-		bind(p, task_tgid(current));
-	mine = p->owner == task_tgid(current);
+	err = own(p);
 	spin_unlock(&cryo_participants_lock);
-	return mine ? 0 : -EPERM;
+	return err;
 }
 
 /* ---- forwarding ---- */
@@ -330,6 +373,7 @@ static void forward_free(struct kref *ref)
 
 	put_task_struct(f->task);
 	put_pid(f->pid);
+	put_cred(f->cred);
 	kfree(f);
 }
 
@@ -354,6 +398,7 @@ static struct cryo_forward *forward_alloc(const struct cryo_client_forward *args
 	f->scope = args->scope;
 	f->task = task;
 	f->pid = cryo_scope_pid(task, args->scope);
+	f->cred = get_current_cred();
 	return f;
 }
 
@@ -363,11 +408,15 @@ static struct cryo_request *submit_request(struct cryo_participant *p, struct cr
 	struct cryo_request *req = ERR_PTR(-ECANCELED);
 
 	spin_lock(&cryo_participants_lock);
-	if (p->state == CRYO_PART_ACTIVE && p->req->nr_forwards == CRYO_MAX_FORWARDS) {
+	if (p->owner != task_tgid(current)) {
+		req = ERR_PTR(-EPERM);
+	} else if (p->state == CRYO_PART_ACTIVE && !p->req->no_forwards &&
+		   p->req->nr_forwards == CRYO_MAX_FORWARDS) {
 		req = ERR_PTR(-ENOSPC);
-	} else if (p->state == CRYO_PART_ACTIVE) {
+	} else if (p->state == CRYO_PART_ACTIVE && !p->req->no_forwards) {
 		req = p->req;
 		req->nr_forwards++;
+		req->news = true;
 		cryo_request_get(req);
 		kref_get(&f->ref);
 		list_add_tail(&f->node, &req->forwards);
@@ -481,8 +530,10 @@ static int client_release(struct inode *inode, struct file *file)
 	p->closed = true;
 	if (p->owner)
 		hash_del(&p->hash);
-	if (p->req)
+	if (p->req) {
+		p->req->news = true;
 		wake_up(&p->req->park_wait);
+	}
 	spin_unlock(&cryo_participants_lock);
 	wake_up_all(&p->hold_wait);
 	cryo_participant_put(p);
@@ -573,12 +624,39 @@ static struct cryo_participant *participant_alloc(const struct cryo_client *args
 	INIT_LIST_HEAD(&p->held);
 	init_waitqueue_head(&p->hold_wait);
 	p->flags = args->flags;
-	err = note_restart(p, args);
+	p->user = cryo_client_user_charge();
+	err = PTR_ERR_OR_ZERO(p->user);
+	if (err)
+		p->user = NULL;
+	err = err ?: note_restart(p, args);
 	if (err) {
 		cryo_participant_put(p);
 		return ERR_PTR(err);
 	}
 	return p;
+}
+
+/* The handle is the caller's from the start; one made for another process waits for that. */
+static int bind_new(struct cryo_participant *p)
+{
+	int err;
+
+	if (p->flags & CRYO_CLIENT_RESTARTED)
+		return 0;
+	spin_lock(&cryo_participants_lock);
+	err = bind(p);
+	spin_unlock(&cryo_participants_lock);
+	return err;
+}
+
+/* There is no descriptor: a request may have found it all the same. */
+static void unbind(struct cryo_participant *p)
+{
+	spin_lock(&cryo_participants_lock);
+	p->closed = true;
+	if (p->owner)
+		hash_del(&p->hash);
+	spin_unlock(&cryo_participants_lock);
 }
 
 /* CRYO_IOC_CLIENT */
@@ -596,17 +674,12 @@ long cryo_client_create(void __user *arg)
 	p = participant_alloc(&args);
 	if (IS_ERR(p))
 		return PTR_ERR(p);
-	/* Another thread may close the handle at once. */
-	kref_get(&p->ref);
-	fd = anon_inode_getfd("[cryo-client]", &client_fops, p, O_RDWR | O_CLOEXEC);
-	if (fd < 0) {
-		cryo_participant_put(p);
-	} else if (!(args.flags & CRYO_CLIENT_RESTARTED)) {
-		/* The caller's from the start; one made for another process waits for that. */
-		spin_lock(&cryo_participants_lock);
-		if (!p->closed && !p->owner)
-			bind(p, task_tgid(current));
-		spin_unlock(&cryo_participants_lock);
+	fd = bind_new(p);
+	if (!fd) {
+		fd = anon_inode_getfd("[cryo-client]", &client_fops, p, O_RDWR | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+		unbind(p);
 	}
 	cryo_participant_put(p);
 	return fd;

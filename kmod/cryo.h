@@ -33,6 +33,7 @@
 #include <cryo/format.h>
 #include <cryo/ioctl.h>
 
+#include "access.h"
 #include "park_arch.h"
 
 #define CRYO_RELEASE "0.1.0"
@@ -53,11 +54,12 @@ struct cryo_log {
 	char *text;
 	size_t len;
 	size_t size;
-	unsigned int lost;	/* lines that did not fit */
+	unsigned int lost;	/* lines that did not fit, or for which there was no memory */
 };
 
 void cryo_log_init(struct cryo_log *log);
 void cryo_log_free(struct cryo_log *log);
+void cryo_log_end(struct cryo_log *log);
 __printf(2, 3) void cryo_log(struct cryo_log *log, const char *fmt, ...);
 ssize_t cryo_log_read(struct cryo_log *log, char __user *buf, size_t count, loff_t *pos);
 
@@ -136,7 +138,7 @@ struct cryo_parked {
 	struct kref ref;
 	struct list_head node;		/* in cryo_request.parked */
 	struct list_head sibling;	/* in cryo_proc.threads */
-	struct hlist_node hash;		/* in cryo_request.by_task */
+	struct hlist_node hash;		/* in cryo_index.by_task */
 	struct task_struct *task;	/* counted */
 	struct cryo_proc *proc;		/* its process; valid while in a list of the request */
 	struct cryo_request *req;	/* counted */
@@ -146,6 +148,8 @@ struct cryo_parked {
 	bool self;			/* the requester's own: not queued, is where it is */
 	bool poller;			/* a thread of the kernel: in cryo_request.pollers, not in the context */
 	bool counted;			/* is part of the context being written */
+	bool changed;			/* became somebody else after it was asked, and went on: see park() */
+	struct cryo_identity asked;	/* who it was then */
 	s64 wait_ns;			/* remaining time of a timed wait, see timed_wait.c */
 	unsigned long wait_switches;	/* the thread's voluntary context switches once it sleeps in that */
 	bool has_wait;
@@ -179,8 +183,10 @@ struct cryo_used {
  */
 struct cryo_proc {
 	struct list_head node;		/* in cryo_request.procs */
-	struct hlist_node hash;		/* in cryo_request.by_group */
+	struct hlist_node hash;		/* in cryo_index.by_group */
+	struct hlist_node claim;	/* among the processes of all requests */
 	struct cryo_request *req;	/* not counted: lives in it */
+	const struct cred *on_behalf;	/* of the participant who wants it in the scope; NULL: the request itself does */
 	struct task_struct *leader;	/* counted; as found: exec() may make another one that */
 	struct pid *tgid;		/* counted */
 	pid_t pid;			/* in the requester's namespace */
@@ -222,6 +228,8 @@ int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f);
 struct pid *cryo_scope_pid(struct task_struct *task, u32 scope);
 int cryo_scope_begin(struct cryo_request *req);
 int cryo_scope_find(struct cryo_request *req);
+int cryo_scope_check(struct cryo_request *req);
+unsigned long cryo_jiffies(u32 ms);
 int cryo_scope_settle(struct cryo_request *req, bool report);
 void cryo_scope_end(struct cryo_request *req);
 struct cryo_proc *cryo_find_proc(struct cryo_request *req, struct task_struct *task);
@@ -236,6 +244,12 @@ long cryo_timed_restart(struct restart_block *rb);
 void cryo_timed_waits_disarm(void);
 
 /* ---- request.c ---- */
+
+/* What makes looking for one among many fast; there while processes are claimed. */
+struct cryo_index {
+	DECLARE_HASHTABLE(by_group, 10);	/* struct cryo_proc by signal_struct */
+	DECLARE_HASHTABLE(by_task, 12);		/* struct cryo_parked */
+};
 
 struct cryo_request {
 	struct kref ref;
@@ -253,23 +267,22 @@ struct cryo_request {
 	bool went_on;			/* the processes, before the context was written */
 	wait_queue_head_t done_wait;	/* poll() */
 
-	struct list_head running;	/* in the list of running requests */
 	struct list_head devices;	/* rules, see device_rules.c; fixed once it runs */
 	unsigned int nr_devices;
-	struct list_head procs;		/* of struct cryo_proc; changed under running_lock */
-	DECLARE_HASHTABLE(by_group, 10);	/* the same by signal_struct */
+	struct list_head procs;		/* of struct cryo_proc; changed by the requester only */
+	struct cryo_index *index;	/* of @procs, @parked and @pollers; NULL: nobody is claimed */
 	unsigned int nr_procs;
 	struct pid *scope_pid;		/* of a process group or session; counted */
 
 	spinlock_t park_lock;		/* protects the states of @parked, @pending and @worker */
 	struct list_head parked;	/* of struct cryo_parked; changed by the requester only */
-	DECLARE_HASHTABLE(by_task, 12);	/* the same and the pollers, by task */
 	unsigned int threads;		/* in @parked */
 	struct list_head pollers;	/* of struct cryo_parked, likewise: of rings with IORING_SETUP_SQPOLL */
 	unsigned int pending;		/* of both asked, but neither parked nor stopped nor gone */
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
 	wait_queue_head_t thaw_wait;	/* parked threads: let go */
 	bool looking;			/* no thread of @parked may end; under @park_lock */
+	struct cryo_proc *lost;		/* somebody of it was killed while @looking: that ends. NULL: nobody. Under @park_lock */
 	wait_queue_head_t look_wait;	/* those that have been killed meanwhile */
 
 	struct pid *requester;		/* who made the handle; counted */
@@ -277,14 +290,19 @@ struct cryo_request {
 	struct list_head participants;	/* under cryo_participants_lock, see participant.h */
 	struct list_head forwards;	/* likewise: not looked at yet */
 	unsigned int nr_forwards;	/* likewise: up to now */
+	bool no_forwards;		/* likewise: nobody looks at them any more */
+	bool news;			/* likewise: a vote against, a forward or a closed handle */
+	unsigned int missing;		/* likewise: participants that have not voted */
 	struct list_head forwarded;	/* more scopes; the requester's own */
 	wait_queue_head_t forward_wait;	/* those who wait for one of @forwards */
 	struct cryo_ckpt_verdict verdict;	/* written by the requester */
+	const struct cred *voter;	/* of the vote that is the verdict; counted; NULL: there is none */
 	char verdict_comm[TASK_COMM_LEN];
 	char verdict_note[CRYO_CLIENT_NOTE_MAX];
 
 	struct task_struct *worker;	/* task in CRYO_CKPT_RUN */
 	struct timer_list timer;	/* the request's deadline */
+	unsigned long deadline;		/* jiffies */
 	bool cancelled;
 	bool timed_out;
 	bool interrupt_armed;		/* @interrupt is queued at @worker */

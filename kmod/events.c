@@ -4,6 +4,9 @@
  *
  * Best effort: a request does not fail because nobody listens or memory is
  * short for a message.
+ *
+ * A multicast cannot be shown to some of those who listen: it takes CAP_SYS_ADMIN over the network namespace to see who
+ * checkpoints whom.  Others follow their own requests by CRYO_CKPT_STATUS.
  */
 #include <linux/jiffies.h>
 #include <linux/module.h>
@@ -15,10 +18,11 @@
 
 #include <cryo/events.h>
 
+#include "compat/genetlink.h"
 #include "cryo.h"
 
 static const struct genl_multicast_group cryo_groups[] = {
-	{ .name = CRYO_GENL_GROUP },
+	{ .name = CRYO_GENL_GROUP, .flags = CRYO_GENL_ADMIN_ONLY },
 };
 
 static struct genl_family cryo_family = {
@@ -27,7 +31,7 @@ static struct genl_family cryo_family = {
 	.maxattr = CRYO_EA_MAX,
 	.module = THIS_MODULE,
 	.mcgrps = cryo_groups,
-	.n_mcgrps = ARRAY_SIZE(cryo_groups),
+	.n_mcgrps = CRYO_GENL_GROUPS,
 	.netnsok = true,
 };
 
@@ -58,9 +62,9 @@ static void send(struct cryo_request *req, u8 event)
 	struct sk_buff *skb;
 	void *head;
 
-	if (!net || !genl_has_listeners(&cryo_family, net, 0))
+	if (!CRYO_GENL_GROUPS || !net || !genl_has_listeners(&cryo_family, net, 0))
 		return;
-	skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
+	skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL_ACCOUNT);
 	if (!skb)
 		return;
 	head = genlmsg_put(skb, 0, 0, &cryo_family, 0, event);

@@ -22,10 +22,14 @@
  *  - threads of the kernel that submit for a ring (IORING_SETUP_SQPOLL): they do not either, but run
  *    works.  They are asked last, when nobody gives them anything to do, and are let go again for as
  *    long as what they have submitted is under way;
+ *  - those that have become somebody else since they were asked, by exec() or setuid(): they see that themselves
+ *    before they wait, and go on; they are asked again if the requester may still trace them, or the request fails;
  *  - the requester itself, in a checkpoint of its own process: is where it is, in
  *    CRYO_CKPT_RUN, and is captured as if that had returned.
  */
+#include <linux/capability.h>
 #include <linux/jiffies.h>
+#include <linux/lockdep.h>
 #include <linux/sched/jobctl.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -47,6 +51,7 @@ static void parked_free(struct kref *ref)
 	struct cryo_parked *p = container_of(ref, struct cryo_parked, ref);
 
 	put_task_struct(p->task);
+	cryo_identity_put(&p->asked);
 	cryo_request_put(p->req);
 	kfree(p);
 }
@@ -56,9 +61,9 @@ static void parked_put(struct cryo_parked *p)
 	kref_put(&p->ref, parked_free);
 }
 
-/* With park_lock held. */
 static void set_park_state(struct cryo_parked *p, enum cryo_park_state state)
 {
+	lockdep_assert_held(&p->req->park_lock);
 	if (p->state == CRYO_PARK_ASKED && state != CRYO_PARK_ASKED)
 		p->req->pending--;
 	else if (p->state != CRYO_PARK_ASKED && state == CRYO_PARK_ASKED)
@@ -75,15 +80,31 @@ static void settle_parked(struct cryo_parked *p, enum cryo_park_state state)
 	wake_up(&p->req->park_wait);
 }
 
+/* The capture has an end as soon as it notices. Returns whether nobody has said so before. */
+static bool note_lost(struct cryo_parked *p)
+{
+	bool first;
+
+	spin_lock_irq(&p->req->park_lock);
+	first = p->req->looking && !p->req->lost;
+	if (first)
+		WRITE_ONCE(p->req->lost, p->proc);
+	spin_unlock_irq(&p->req->park_lock);
+	return first;
+}
+
 /*
  * What the capture knows of a thread is worthless from now on, and the thread goes: not before the capture has taken
- * its hands off it, or its stack and more of it would go meanwhile.  Not killable, as it has been killed; the
- * capture waits for nothing and nobody as long as it looks.
+ * its hands off it, or its stack and more of it would go meanwhile.  Not killable, as it has been killed; but the
+ * capture is told to give up, and is got out of what it may be waiting for.
  */
 static void go_away(struct cryo_parked *p)
 {
 	settle_parked(p, CRYO_PARK_GONE);
-	wait_event(p->req->look_wait, !READ_ONCE(p->req->looking));
+	if (note_lost(p))
+		cryo_request_poke(p->req);
+	wait_event_state(p->req->look_wait, !READ_ONCE(p->req->looking),
+			 (TASK_UNINTERRUPTIBLE | TASK_FREEZABLE));
 }
 
 /* From here on a thread either is seen to be gone, or stays until cryo_look_end(). */
@@ -135,6 +156,22 @@ static bool wait_for_uring(struct cryo_parked *p)
 	return park_later(p);
 }
 
+/* Killable and freezable: neither the OOM killer nor a suspend waits for us. */
+static void stay_parked(struct cryo_parked *p)
+{
+	settle_parked(p, CRYO_PARK_PARKED);
+	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),
+			     (TASK_KILLABLE | TASK_FREEZABLE)))
+		go_away(p);
+}
+
+/* Has become one that the requester was not asked about. As if it had not been asked: see forget_changed(). */
+static void pass_by(struct cryo_parked *p)
+{
+	WRITE_ONCE(p->changed, true);
+	settle_parked(p, CRYO_PARK_GONE);
+}
+
 /* The task work: runs in the thread itself. */
 static void park(struct callback_head *work)
 {
@@ -152,11 +189,11 @@ static void park(struct callback_head *work)
 		cryo_arch_begin_park();
 		cryo_arch_stay_saved(current);
 	}
-	settle_parked(p, CRYO_PARK_PARKED);
-	/* Killable and freezable: neither the OOM killer nor a suspend waits for us. */
-	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),
-			     (TASK_KILLABLE | TASK_FREEZABLE)))
-		go_away(p);
+	/* A thread of the kernel runs nothing of its process's. */
+	if (p->poller || cryo_is_still(&p->asked))
+		stay_parked(p);
+	else
+		pass_by(p);
 	if (!p->poller)
 		cryo_arch_unfix_syscall(p);
 put:
@@ -168,10 +205,20 @@ struct cryo_parked *cryo_find_parked(struct cryo_request *req, struct task_struc
 {
 	struct cryo_parked *p;
 
-	hash_for_each_possible(req->by_task, p, hash, (unsigned long)task)
+	if (!req->index)
+		return NULL;
+	hash_for_each_possible(req->index->by_task, p, hash, (unsigned long)task)
 		if (p->task == task)
 			return p;
 	return NULL;
+}
+
+static int say_not_traceable(struct cryo_proc *proc, struct task_struct *task)
+{
+	/* The process is known to be the requester's; what it has become need not be. */
+	cryo_log(&proc->req->log, "pid %d (%s): you may not trace thread %d of it", proc->pid,
+		 proc->comm, task_pid_vnr(task));
+	return -EPERM;
 }
 
 static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool poller)
@@ -181,6 +228,13 @@ static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool pol
 
 	if (!p)
 		return -ENOMEM;
+	/* First, so that the answer is about nobody later than this one. */
+	cryo_identity_note(&p->asked, task);
+	if (!cryo_may_trace(task)) {
+		cryo_identity_put(&p->asked);
+		kfree(p);
+		return say_not_traceable(proc, task);
+	}
 	kref_init(&p->ref);
 	get_task_struct(task);
 	p->task = task;
@@ -190,7 +244,7 @@ static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool pol
 	p->state = CRYO_PARK_GONE;
 	p->poller = poller;
 	INIT_LIST_HEAD(&p->sibling);
-	hash_add(req->by_task, &p->hash, (unsigned long)task);
+	hash_add(req->index->by_task, &p->hash, (unsigned long)task);
 	list_add_tail(&p->node, poller ? &req->pollers : &req->parked);
 	if (poller)
 		return 0;
@@ -269,6 +323,7 @@ static int add_threads(struct cryo_proc *proc, struct task_struct **found, bool 
 		}
 		total += n;
 		cond_resched();
+		err = err ?: cryo_request_interrupted(proc->req);
 	} while (n == THREAD_BATCH && !err);
 	return err ?: total;
 }
@@ -311,6 +366,21 @@ static bool on_cpu(struct task_struct *task)
 	return smp_load_acquire(&task->on_cpu);
 }
 
+/* One of each process is asked about again while others of it have not come: it may not be dumpable any more. */
+static int check_arrived(struct cryo_request *req)
+{
+	struct cryo_parked *t;
+	struct cryo_proc *proc;
+
+	cryo_for_each_proc(proc, req) {
+		t = cryo_next_thread(proc, NULL);
+		if (t && READ_ONCE(t->state) != CRYO_PARK_ASKED && !cryo_may_trace(t->task))
+			return say_not_traceable(proc, t->task);
+		cond_resched();
+	}
+	return 0;
+}
+
 /* Threads stopped by job control do not come: they count as arrived while they are off the CPU. */
 static void look_for_stopped(struct cryo_request *req, struct list_head *list)
 {
@@ -332,6 +402,7 @@ static void look_for_stopped(struct cryo_request *req, struct list_head *list)
 		if (p->state == CRYO_PARK_ASKED)
 			set_park_state(p, CRYO_PARK_STOPPED);
 		spin_unlock_irq(&req->park_lock);
+		cond_resched();
 	}
 }
 
@@ -379,6 +450,7 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 		err = cryo_request_interrupted(req);
 		if (err == -ETIMEDOUT)
 			name_pending(req);
+		err = err ?: check_arrived(req);
 		if (err)
 			return err;
 		if (time_after(jiffies, limit)) {
@@ -392,52 +464,35 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 }
 
 /* A parked task has set its state, but may still be on its way off the CPU. */
-static void wait_off_cpu(struct cryo_request *req)
+static int wait_off_cpu(struct cryo_request *req)
 {
 	struct cryo_parked *p;
+	int err = 0;
 
 	list_for_each_entry(p, &req->parked, node) {
 		/* Pairs with set_park_state(). */
-		while (!p->self && smp_load_acquire(&p->state) == CRYO_PARK_PARKED &&
-		       on_cpu(p->task))
+		while (!err && !p->self && smp_load_acquire(&p->state) == CRYO_PARK_PARKED &&
+		       on_cpu(p->task)) {
+			err = cryo_request_interrupted(req);
+			cond_resched();
 			cpu_relax();
+		}
+		if (err)
+			return err;
+		cond_resched();
 	}
+	return 0;
 }
 
 /* Who is parked finishes nothing, and somebody may be waiting for it. Not for long. Returns whether it is finished. */
 static bool wait_until_settled(struct cryo_request *req, unsigned long limit)
 {
 	while (cryo_unsettled(req)) {
-		if (time_after(jiffies, limit) || cryo_request_interrupted(req) ||
-		    fatal_signal_pending(current))
+		if (time_after(jiffies, limit) || cryo_request_interrupted(req))
 			return false;
 		schedule_timeout_killable(FREEZE_POLL_JIFFIES);
 	}
 	return true;
-}
-
-/* One look at the scope. Returns how much was found that is new or not at rest, or an error. */
-static int freeze_once(struct cryo_request *req, struct task_struct **found, unsigned long limit)
-{
-	int procs = cryo_scope_find(req);
-	int threads = procs < 0 ? procs : ask_all(req, found);
-	int restless, err;
-
-	if (threads < 0)
-		return threads;
-	err = wait_pending(req, limit);
-	if (err)
-		return err;
-	restless = cryo_scope_settle(req, false);
-	if (!restless)
-		return procs + threads;
-	if (time_after(jiffies, limit)) {
-		cryo_scope_settle(req, true);
-		return -ETIMEDOUT;
-	}
-	if (schedule_timeout_killable(FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
-		return -EINTR;
-	return cryo_request_interrupted(req) ?: restless;
 }
 
 static void release_parked(struct cryo_request *req, struct list_head *list)
@@ -449,23 +504,70 @@ static void release_parked(struct cryo_request *req, struct list_head *list)
 	wake_up_all(&req->thaw_wait);
 }
 
+static void forget_one(struct cryo_parked *p)
+{
+	if (!p->self && cryo_task_work_cancel(p->task, &p->work)) {
+		if (!p->poller)
+			cryo_arch_forget_syscall(p);
+		parked_put(p);
+		cryo_unload_put();
+	}
+	hash_del(&p->hash);
+	list_del(&p->node);
+	list_del(&p->sibling);
+	parked_put(p);
+}
+
 static void forget_parked(struct list_head *list)
 {
 	struct cryo_parked *p, *next;
 
 	list_for_each_entry_safe(p, next, list, node) {
-		if (!p->self && cryo_task_work_cancel(p->task, &p->work)) {
-			if (!p->poller)
-				cryo_arch_forget_syscall(p);
-			parked_put(p);
-			cryo_unload_put();
-		}
-		hash_del(&p->hash);
-		list_del(&p->node);
-		list_del(&p->sibling);
-		parked_put(p);
+		forget_one(p);
 		cond_resched();
 	}
+}
+
+/* Those that went on because they have changed are found and asked again. Returns how many there are. */
+static int forget_changed(struct cryo_request *req)
+{
+	struct cryo_parked *p, *next;
+	int n = 0;
+
+	list_for_each_entry_safe(p, next, &req->parked, node) {
+		if (READ_ONCE(p->state) != CRYO_PARK_GONE || !READ_ONCE(p->changed))
+			continue;
+		forget_one(p);
+		req->threads--;
+		n++;
+	}
+	return n;
+}
+
+
+/* One look at the scope. Returns how much was found that is new or not at rest, or an error. */
+static int freeze_once(struct cryo_request *req, struct task_struct **found, unsigned long limit)
+{
+	int procs = cryo_scope_find(req);
+	int threads = procs < 0 ? procs : ask_all(req, found);
+	int restless, changed, err;
+
+	if (threads < 0)
+		return threads;
+	err = wait_pending(req, limit);
+	if (err)
+		return err;
+	changed = forget_changed(req);
+	restless = cryo_scope_settle(req, false);
+	if (!restless)
+		return procs + threads + changed;
+	if (time_after(jiffies, limit)) {
+		cryo_scope_settle(req, true);
+		return -ETIMEDOUT;
+	}
+	if (schedule_timeout_killable(FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
+		return -EINTR;
+	return cryo_request_interrupted(req) ?: restless;
 }
 
 static bool any_poller_busy(struct cryo_request *req)
@@ -500,9 +602,34 @@ static int park_pollers(struct cryo_request *req, struct task_struct **found, un
 	}
 }
 
+/* @ms as jiffies, also where msecs_to_jiffies() says "for ever". */
+unsigned long cryo_jiffies(u32 ms)
+{
+	return DIV_ROUND_UP((u64)ms * HZ, MSEC_PER_SEC);
+}
+
 static unsigned int freeze_ms(struct cryo_request *req)
 {
 	return req->args.freeze_ms ?: CRYO_FREEZE_DEFAULT_MS;
+}
+
+/* Nobody else's waits for a requester's patience. */
+static void bound_freeze(struct cryo_request *req)
+{
+	if (freeze_ms(req) <= CRYO_FREEZE_MAX_MS || capable(CAP_SYS_ADMIN))
+		return;
+	cryo_log(&req->log,
+		 "pid %d (%s): is waited for at most %u s until it comes to rest: more takes CAP_SYS_ADMIN",
+		 req->pid, req->comm, CRYO_FREEZE_MAX_MS / 1000);
+	req->args.freeze_ms = CRYO_FREEZE_MAX_MS;
+}
+
+static int say_never_at_rest(struct cryo_request *req)
+{
+	cryo_log(&req->log,
+		 "pid %d (%s): did not come to rest: there are new processes or threads all the time, or other programs",
+		 req->pid, req->comm);
+	return -ETIMEDOUT;
 }
 
 /* They may create others until they park, so look again until nothing new is found. */
@@ -513,9 +640,16 @@ static int freeze_all(struct cryo_request *req, struct task_struct **found, unsi
 
 	req->freeze_begin = ktime_get();
 	req->uring_limit = jiffies + msecs_to_jiffies(uring_ms);
-	do {
+	for (;;) {
 		n = freeze_once(req, found, limit);
-	} while (n > 0);
+		if (n <= 0)
+			break;
+		n = cryo_request_interrupted(req);
+		if (n)
+			return n;
+		if (time_after(jiffies, limit))
+			return say_never_at_rest(req);
+	}
 	return n ?: park_pollers(req, found, limit);
 }
 
@@ -544,7 +678,7 @@ static int freeze_settled(struct cryo_request *req, struct task_struct **found, 
 
 static int freeze(struct cryo_request *req, bool settle)
 {
-	unsigned long limit = jiffies + msecs_to_jiffies(freeze_ms(req));
+	unsigned long limit = jiffies + cryo_jiffies(freeze_ms(req));
 	struct task_struct **found;
 	int err;
 
@@ -555,9 +689,9 @@ static int freeze(struct cryo_request *req, bool settle)
 		return -ENOMEM;
 	err = settle ? freeze_settled(req, found, limit) : freeze_all(req, found, limit);
 	kvfree(found);
+	err = err ?: wait_off_cpu(req);
 	if (err)
 		return err;
-	wait_off_cpu(req);
 	if (!req->freeze_ns)
 		req->freeze_ns = ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
 	return 0;
@@ -566,6 +700,7 @@ static int freeze(struct cryo_request *req, bool settle)
 /* Park all threads of all processes in scope. On error, cryo_thaw() all the same. */
 int cryo_freeze(struct cryo_request *req)
 {
+	bound_freeze(req);
 	return freeze(req, true);
 }
 

@@ -70,6 +70,7 @@ struct cryo_held *cryo_held_alloc(void)
 	h->tid = get_pid(task_pid(current));
 	spin_lock(&cryo_participants_lock);
 	list_add_tail(&h->node, &p->held);
+	p->unsettled++;
 	spin_unlock(&cryo_participants_lock);
 	return h;
 }
@@ -81,6 +82,8 @@ void cryo_held_free(struct cryo_held *h)
 		return;
 	spin_lock(&cryo_participants_lock);
 	list_del(&h->node);
+	if (!h->settled)
+		h->p->unsettled--;
 	spin_unlock(&cryo_participants_lock);
 	wake_up_all(&h->p->hold_wait);
 	put_pid(h->tid);
@@ -156,6 +159,7 @@ void cryo_held_start(struct cryo_held *h)
 	h->limit = jiffies + msecs_to_jiffies(CRYO_CLIENT_HOLD_MS);
 	spin_lock(&cryo_participants_lock);
 	h->settled = true;
+	h->p->unsettled--;
 	spin_unlock(&cryo_participants_lock);
 	wake_up_all(&h->p->hold_wait);
 	init_task_work(&h->work, hold);
@@ -166,12 +170,10 @@ void cryo_held_start(struct cryo_held *h)
 /* Have all threads that @p holds, the caller's, got what they had, masks of signals and all? */
 bool cryo_held_settled(struct cryo_participant *p)
 {
-	struct cryo_held *h;
-	bool settled = true;
+	bool settled;
 
 	spin_lock(&cryo_participants_lock);
-	list_for_each_entry(h, &p->held, node)
-		settled &= h->settled;
+	settled = !p->unsettled;
 	spin_unlock(&cryo_participants_lock);
 	return settled;
 }

@@ -5,8 +5,13 @@
  * All of this runs in the requester.  Processes run on meanwhile, and may fork: so
  * those in scope are looked for until all that are known have voted and there is nobody
  * new.  Whoever is late when the request is given up finds that out by its next call.
+ *
+ * The list of a request's participants is changed by the requester alone, who goes through it without the lock that
+ * all participants have in common, and takes that for one at a time.
  */
+#include <linux/cred.h>
 #include <linux/jiffies.h>
+#include <linux/lockdep.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
@@ -18,7 +23,8 @@
 #include "cryo.h"
 #include "participant.h"
 
-#define VOTE_JIFFIES	max(HZ / 20, 1)
+#define VOTE_JIFFIES	max(HZ / 20, 1)	/* until those that have not voted are looked at */
+#define CHECK_JIFFIES	HZ		/* until all in scope are, whether they may still be traced */
 
 /* Under the lock. The participant is the request's until the end. */
 static void tell(struct cryo_request *req, struct cryo_proc *proc, struct cryo_participant *p)
@@ -33,6 +39,7 @@ static void tell(struct cryo_request *req, struct cryo_proc *proc, struct cryo_p
 	p->note[0] = '\0';
 	list_add_tail(&p->node, &req->participants);
 	req->verdict.clients++;
+	req->missing++;
 	wake_up(&p->wait);
 }
 
@@ -108,6 +115,8 @@ static int tell_new(struct cryo_request *req)
 		if (proc->told)
 			continue;
 		n += tell_proc(req, proc);
+		if (cryo_request_interrupted(req))
+			break;
 		cond_resched();
 	}
 	return n;
@@ -121,45 +130,24 @@ static void refuse_request(struct cryo_request *req, struct cryo_participant *p,
 	req->verdict.vote = vote;
 	req->verdict.code = code;
 	req->verdict.pid = p->proc->pid;
+	req->voter = p->voter ? get_cred(p->voter) : NULL;
 	strscpy(req->verdict_comm, p->proc->comm, sizeof(req->verdict_comm));
 	memcpy(req->verdict_note, p->note, sizeof(req->verdict_note));
 }
 
-/* The thread that would have voted is gone: by the end of its process, or in the middle of a callback. */
+/* The thread that would have voted is gone: by the end of its process, or in the middle of a callback. Under the lock. */
 static void give_up(struct cryo_participant *p)
 {
+	lockdep_assert_held(&cryo_participants_lock);
 	if (!p->closed && p->state == CRYO_PART_ACTIVE && is_running(p->owner)) {
 		p->vote = CRYO_VOTE_TEMPORARY;
 		p->code = CRYO_CODE_TEMPORARY;
 	}
 	p->state = CRYO_PART_VOTED;
+	p->req->missing--;
 }
 
-/* How many have not voted; what they said. */
-static unsigned int count_votes(struct cryo_request *req)
-{
-	struct cryo_participant *p;
-	unsigned int missing = 0;
-
-	spin_lock(&cryo_participants_lock);
-	list_for_each_entry(p, &req->participants, node) {
-		if (p->state != CRYO_PART_VOTED) {
-			if (is_alive(p))
-				missing++;
-			else
-				give_up(p);
-			continue;
-		}
-		if (p->vote == CRYO_VOTE_OMIT)
-			leave_out(req, p->proc);
-		else if (p->vote != CRYO_VOTE_READY)
-			refuse_request(req, p, p->vote, p->code);
-	}
-	spin_unlock(&cryo_participants_lock);
-	return missing;
-}
-
-/* A copy of what is to be said, so that it can be said without the lock. */
+/* A copy of what is to be said of who has not voted, so that it can be said without the lock. */
 struct late {
 	pid_t pid;
 	char comm[TASK_COMM_LEN];
@@ -168,55 +156,66 @@ struct late {
 	bool stopped;
 };
 
-static bool next_late(struct cryo_request *req, unsigned int skip, struct late *late)
+/* Counts the vote of @p. Returns whether it is missing, and @late then says of whom. */
+static bool look_at_vote(struct cryo_request *req, struct cryo_participant *p, struct late *late)
 {
-	struct cryo_participant *p;
-	bool found = false;
+	bool missing;
 
 	spin_lock(&cryo_participants_lock);
-	list_for_each_entry(p, &req->participants, node) {
-		if (p->state == CRYO_PART_VOTED || skip--)
-			continue;
+	if (p->state != CRYO_PART_VOTED && !is_alive(p))
+		give_up(p);
+	missing = p->state != CRYO_PART_VOTED;
+	if (missing) {
 		late->pid = p->proc->pid;
 		strscpy(late->comm, p->proc->comm, sizeof(late->comm));
 		memcpy(late->note, p->note, sizeof(late->note));
 		late->told = p->state == CRYO_PART_TOLD;
 		late->stopped = is_stopped(p->proc);
-		found = true;
-		break;
+	} else if (p->vote == CRYO_VOTE_OMIT) {
+		leave_out(req, p->proc);
+	} else if (p->vote != CRYO_VOTE_READY) {
+		refuse_request(req, p, p->vote, p->code);
 	}
 	spin_unlock(&cryo_participants_lock);
-	return found;
+	return missing;
 }
 
-static void name_late(struct cryo_request *req)
+static void say_late(struct cryo_request *req, const struct late *late)
 {
-	struct late late;
-	unsigned int i;
-
-	for (i = 0; next_late(req, i, &late); i++)
-		cryo_log(&req->log, "pid %d (%s): did not get ready for the checkpoint in time%s%s",
-			 late.pid, late.comm,
-			 late.stopped ? ": it is stopped" :
-			 late.told ? ": still busy with an earlier one" :
-			 late.note[0] ? ": " : "", late.told || late.stopped ? "" : late.note);
+	cryo_log(&req->log, "pid %d (%s): did not get ready for the checkpoint in time%s%s",
+		 late->pid, late->comm,
+		 late->stopped ? ": it is stopped" :
+		 late->told ? ": still busy with an earlier one" :
+		 late->note[0] ? ": " : "", late->told || late->stopped ? "" : late->note);
 }
 
-/* A stopped process cannot answer, and does not come to rest by waiting for it. */
-static int check_stopped(struct cryo_request *req)
+/*
+ * What all said up to now. Returns how many have not voted, or an error: one of them is stopped, and so
+ * cannot answer, and does not come to rest by waiting for it. @in_time: false: those are named, and no error.
+ */
+static int count_votes(struct cryo_request *req, bool in_time)
 {
+	struct cryo_participant *p;
 	struct late late;
-	unsigned int i;
+	int missing = 0;
 
-	for (i = 0; next_late(req, i, &late); i++) {
-		if (!late.stopped)
+	list_for_each_entry(p, &req->participants, node) {
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (!look_at_vote(req, p, &late))
 			continue;
-		cryo_log(&req->log,
-			 "pid %d (%s): has callbacks for checkpoints, and is stopped, so that they cannot run",
-			 late.pid, late.comm);
-		return -ETIMEDOUT;
+		missing++;
+		if (!in_time) {
+			say_late(req, &late);
+		} else if (late.stopped) {
+			cryo_log(&req->log,
+				 "pid %d (%s): has callbacks for checkpoints, and is stopped, so that they cannot run",
+				 late.pid, late.comm);
+			return -ETIMEDOUT;
+		}
 	}
-	return 0;
+	return missing;
 }
 
 static int verdict(struct cryo_request *req)
@@ -259,6 +258,7 @@ static int serve_forwards(struct cryo_request *req)
 	int err;
 
 	while ((f = next_forward(req))) {
+		cond_resched();
 		err = cryo_scope_add(req, f);
 		if (err) {
 			end_forward(req, f, err);
@@ -274,10 +274,14 @@ static int serve_forwards(struct cryo_request *req)
 	return 0;
 }
 
+/* From now on nobody adds one. */
 static void drop_forwards(struct cryo_request *req)
 {
 	struct cryo_forward *f;
 
+	spin_lock(&cryo_participants_lock);
+	req->no_forwards = true;
+	spin_unlock(&cryo_participants_lock);
 	while ((f = next_forward(req))) {
 		end_forward(req, f, -ECANCELED);
 		cryo_forward_put(f);
@@ -286,28 +290,43 @@ static void drop_forwards(struct cryo_request *req)
 
 static bool has_news(struct cryo_request *req)
 {
-	return !count_votes(req) || req->verdict.vote || !list_empty(&req->forwards) ||
-	       READ_ONCE(req->timed_out) || READ_ONCE(req->cancelled);
+	return !READ_ONCE(req->missing) || READ_ONCE(req->news) || READ_ONCE(req->timed_out) ||
+	       READ_ONCE(req->cancelled);
+}
+
+static void take_news(struct cryo_request *req)
+{
+	spin_lock(&cryo_participants_lock);
+	req->news = false;
+	spin_unlock(&cryo_participants_lock);
+}
+
+/* Not all have voted. Returns an error if they are not to be waited for any more. */
+static int may_wait(struct cryo_request *req, unsigned long *next_check)
+{
+	int err = cryo_request_interrupted(req);
+
+	if (err || time_before(jiffies, *next_check))
+		return err;
+	*next_check = jiffies + CHECK_JIFFIES;
+	return cryo_scope_check(req);
 }
 
 static int wait_for_votes(struct cryo_request *req)
 {
-	int err;
+	unsigned long next_check = jiffies + CHECK_JIFFIES;
+	int missing, err;
 
 	for (;;) {
-		bool all;
-
+		take_news(req);
 		err = serve_forwards(req);
 		if (err)
 			return err;
-		all = !count_votes(req);
-		err = verdict(req);
-		if (err || all)
+		missing = count_votes(req, cryo_request_interrupted(req) != -ETIMEDOUT);
+		err = verdict(req) ?: min(missing, 0);
+		if (err || !missing)
 			return err;
-		err = cryo_request_interrupted(req);
-		if (err == -ETIMEDOUT)
-			name_late(req);
-		err = err ?: check_stopped(req);
+		err = may_wait(req, &next_check);
 		if (err)
 			return err;
 		if (wait_event_killable_timeout(req->park_wait, has_news(req), VOTE_JIFFIES) < 0)
@@ -357,7 +376,7 @@ int cryo_notify(struct cryo_request *req)
 		if (procs < 0)
 			return procs;
 		told = tell_new(req);
-		err = wait_for_votes(req);
+		err = wait_for_votes(req) ?: cryo_request_interrupted(req);
 		if (err)
 			return err;
 	} while (told);
@@ -380,13 +399,22 @@ static void end(struct cryo_participant *p, int result)
 	wake_up(&p->wait);
 }
 
+/* All in scope that the voter may signal; he has no right to the others by having been checkpointed with them. */
 static void kill_all(struct cryo_request *req)
 {
 	struct cryo_proc *proc;
+	int err;
 
-	cryo_for_each_proc(proc, req)
-		if (!proc->omitted)
-			kill_pid(proc->tgid, SIGKILL, 0);
+	cryo_for_each_proc(proc, req) {
+		if (proc->omitted)
+			continue;
+		err = req->voter ? cryo_kill_as(req->voter, proc->tgid, SIGKILL) : -EPERM;
+		if (err && err != -ESRCH)
+			cryo_log(&req->log,
+				 "pid %d (%s): is not killed: process %d, which voted for that, may not signal it",
+				 proc->pid, proc->comm, req->verdict.pid);
+		cond_resched();
+	}
 }
 
 /* The checkpoint is over, with @result: who took part goes on. Before cryo_scope_end(). */
@@ -400,6 +428,7 @@ void cryo_notify_end(struct cryo_request *req, int result)
 	if (req->verdict.vote == CRYO_VOTE_PERMANENT)
 		kill_all(req);
 	for (;;) {
+		cond_resched();
 		spin_lock(&cryo_participants_lock);
 		p = list_first_entry_or_null(&req->participants, struct cryo_participant, node);
 		if (p) {

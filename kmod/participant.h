@@ -27,6 +27,7 @@ enum cryo_part_state {
 struct cryo_participant {
 	struct kref ref;		/* of the handle, and of the request that has it */
 	struct hlist_node hash;		/* by owner */
+	struct cryo_client_user *user;	/* who is charged; counted */
 	struct list_head node;		/* in cryo_request.participants */
 	wait_queue_head_t wait;		/* the helper */
 	u32 flags;			/* CRYO_CLIENT_* */
@@ -39,6 +40,7 @@ struct cryo_participant {
 	struct cryo_proc *proc;		/* of @req */
 	bool closed;
 	u32 vote;			/* CRYO_VOTE_* */
+	const struct cred *voter;	/* of who cast it; counted; NULL: nobody has */
 	u32 code;
 	s32 result;
 	char note[CRYO_CLIENT_NOTE_MAX];
@@ -47,6 +49,7 @@ struct cryo_participant {
 	bool holding;			/* they do: see hold.c */
 	int late_signal;		/* for the process when they go on; 0: none */
 	struct list_head held;		/* struct cryo_held */
+	unsigned int unsettled;		/* of these, not yet as they were at the checkpoint */
 	wait_queue_head_t hold_wait;	/* threads that are held, and the helper before it hears of the restart */
 
 	bool restarted;			/* nobody has been told of the restart yet */
@@ -64,11 +67,16 @@ struct cryo_forward {
 	u32 scope;			/* CRYO_SCOPE_* */
 	struct task_struct *task;	/* counted */
 	struct pid *pid;		/* of a process group or session; counted */
+	const struct cred *cred;	/* of who wants it; counted */
 	int result;
 	bool done;			/* under cryo_participants_lock */
 };
 
 void cryo_forward_put(struct cryo_forward *f);
+
+/* client_user.c: the caller's, charged with one handle more; or an ERR_PTR */
+struct cryo_client_user *cryo_client_user_charge(void);
+void cryo_client_user_uncharge(struct cryo_client_user *user);	/* NULL is fine */
 
 /* hold.c */
 long cryo_held_go(struct cryo_participant *p, void __user *arg);

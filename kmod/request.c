@@ -7,6 +7,7 @@
  * it ends the request.
  */
 #include <linux/anon_inodes.h>
+#include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
@@ -18,7 +19,6 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "access.h"
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "cryo_arch.h"
@@ -41,6 +41,8 @@ static void request_free(struct kref *ref)
 	if (req->target)
 		put_task_struct(req->target);
 	put_pid(req->requester);
+	if (req->voter)
+		put_cred(req->voter);
 	kfree(req->dest);
 	cryo_device_rules_free(req);
 	cryo_log_free(&req->log);
@@ -66,7 +68,8 @@ int cryo_request_interrupted(struct cryo_request *req)
 		return -ETIMEDOUT;
 	if (fatal_signal_pending(current))
 		return -EINTR;
-	return 0;
+	/* Who looks at a process gives up when somebody of it has been killed: see go_away(). */
+	return READ_ONCE(req->lost) ? -ESRCH : 0;
 }
 
 void cryo_request_state(struct cryo_request *req, u32 state)
@@ -134,6 +137,11 @@ static void deadline(struct timer_list *timer)
 {
 	struct cryo_request *req = container_of(timer, struct cryo_request, timer);
 
+	/* A timer may come early when it was to come much later. */
+	if (time_before(jiffies, req->deadline)) {
+		mod_timer(timer, req->deadline);
+		return;
+	}
 	WRITE_ONCE(req->timed_out, true);
 	interrupt_worker(req);
 }
@@ -199,8 +207,9 @@ static int run_in_scope(struct cryo_request *req)
 	int err;
 
 	set_worker(req, current);
+	req->deadline = jiffies + cryo_jiffies(req->args.timeout_ms);
 	if (req->args.timeout_ms)
-		mod_timer(&req->timer, jiffies + msecs_to_jiffies(req->args.timeout_ms));
+		mod_timer(&req->timer, req->deadline);
 	err = notify_and_capture(req);
 	/* An interrupted write says EINTR; what interrupted it says why. */
 	if (err == -EINTR)
@@ -223,6 +232,7 @@ static int run(struct cryo_request *req)
 	err = cryo_scope_begin(req) ?: run_in_scope(req);
 	close_output(req);
 	req->result = err;
+	cryo_log_end(&req->log);
 	cryo_request_state(req, err ? CRYO_STATE_FAILED :
 			   req->args.flags & CRYO_CKPT_HOLD ? CRYO_STATE_HELD : CRYO_STATE_DONE);
 	WRITE_ONCE(req->done, true);
@@ -255,6 +265,7 @@ static int signal_scope(struct cryo_request *req, int signal)
 	struct cryo_proc *p;
 	int err = 0;
 
+	/* With the rights of who asks now, as by kill(2). */
 	cryo_for_each_proc(p, req)
 		if (!p->omitted)
 			err = signal_proc(p, signal) ?: err;
@@ -294,6 +305,7 @@ static long ioctl_status(struct cryo_request *req, void __user *arg)
 		.processes = req->nr_procs,
 		.snapshot = READ_ONCE(req->went_on),
 		.pages_unchanged = req->pages_unchanged,
+		.bytes_total = READ_ONCE(req->estimate),
 	};
 	u32 size;
 
@@ -440,8 +452,7 @@ struct task_struct *cryo_find_target(pid_t nr, u32 scope)
 
 	if (!task)
 		return ERR_PTR(-ESRCH);
-	if (task->flags & PF_KTHREAD ||
-	    !cryo_may_trace(task)) {
+	if (task->flags & PF_KTHREAD || !cryo_may_trace(task)) {
 		put_task_struct(task);
 		return ERR_PTR(-EPERM);
 	}
@@ -488,15 +499,12 @@ static struct cryo_request *request_alloc(void)
 	spin_lock_init(&req->park_lock);
 	INIT_LIST_HEAD(&req->parked);
 	INIT_LIST_HEAD(&req->pollers);
-	INIT_LIST_HEAD(&req->running);
 	INIT_LIST_HEAD(&req->devices);
 	INIT_LIST_HEAD(&req->procs);
 	INIT_LIST_HEAD(&req->participants);
 	INIT_LIST_HEAD(&req->forwards);
 	INIT_LIST_HEAD(&req->forwarded);
 	req->requester = get_pid(task_tgid(current));
-	hash_init(req->by_group);
-	hash_init(req->by_task);
 	init_waitqueue_head(&req->done_wait);
 	init_waitqueue_head(&req->park_wait);
 	init_waitqueue_head(&req->thaw_wait);

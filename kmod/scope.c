@@ -7,10 +7,16 @@
  * may miss (a process that is just being forked) the next one finds, and looking
  * ends only when all that are known are at rest: nobody is left to fork then.
  *
+ * A process becomes part of the scope only if the requester may trace it, and, where a participant has asked for
+ * it, he may look into it, too; that is asked before it is told, claimed or named.  One that may not be traced makes
+ * the request fail: without it the context would not be what was asked for.
+ *
  * A thread group is known by the address of its signal_struct, which stays the
  * same through exec() and is not used again while one of its tasks is referenced.
  */
 #include <linux/cgroup.h>
+#include <linux/cred.h>
+#include <linux/lockdep.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
@@ -23,15 +29,17 @@
 
 #define PROCESS_BATCH	64	/* processes found in one walk */
 
-/* A process belongs to one request at a time: those in CRYO_CKPT_RUN or held. */
-static DEFINE_MUTEX(running_lock);
-static LIST_HEAD(running);
+/* A process belongs to one request at a time: those in CRYO_CKPT_RUN or held. By signal_struct. */
+static DEFINE_SPINLOCK(claims_lock);
+static DEFINE_HASHTABLE(claims, 10);
 
 struct cryo_proc *cryo_find_proc(struct cryo_request *req, struct task_struct *task)
 {
 	struct cryo_proc *p;
 
-	hash_for_each_possible(req->by_group, p, hash, (unsigned long)task->signal)
+	if (!req->index)
+		return NULL;
+	hash_for_each_possible(req->index->by_group, p, hash, (unsigned long)task->signal)
 		if (same_thread_group(p->leader, task))
 			return p;
 	return NULL;
@@ -52,12 +60,12 @@ static bool in_cgroup(struct cryo_request *req, struct task_struct *task)
 #endif
 }
 
-/* With rcu_read_lock(). */
-static bool is_child_in_tree(struct cryo_request *req, struct task_struct *task)
+/* With rcu_read_lock(): the parent of @task, if its children belong to the scope. */
+static struct cryo_proc *parent_in_tree(struct cryo_request *req, struct task_struct *task)
 {
 	struct cryo_proc *parent = cryo_find_proc(req, rcu_dereference(task->real_parent));
 
-	return parent && parent->tree;
+	return parent && parent->tree ? parent : NULL;
 }
 
 static bool matches(struct task_struct *task, u32 scope, struct pid *pid)
@@ -71,17 +79,30 @@ static bool matches(struct task_struct *task, u32 scope, struct pid *pid)
 	return false;
 }
 
-static bool in_scope(struct cryo_request *req, struct task_struct *task)
+/*
+ * With rcu_read_lock(). @on_behalf: the credentials of the participant who wants @task in the scope, valid as long as the
+ * request has processes; NULL: the request does by itself.
+ */
+static bool in_scope(struct cryo_request *req, struct task_struct *task,
+		     const struct cred **on_behalf)
 {
+	struct cryo_proc *parent = parent_in_tree(req, task);
 	struct cryo_forward *f;
 
-	if (is_child_in_tree(req, task) || matches(task, req->args.scope, req->scope_pid))
+	*on_behalf = NULL;
+	if (matches(task, req->args.scope, req->scope_pid) ||
+	    (req->args.scope == CRYO_SCOPE_CGROUP && in_cgroup(req, task)))
 		return true;
-	if (req->args.scope == CRYO_SCOPE_CGROUP && in_cgroup(req, task))
+	if (parent) {
+		*on_behalf = parent->on_behalf;
 		return true;
-	list_for_each_entry(f, &req->forwarded, node)
-		if (matches(task, f->scope, f->pid))
-			return true;
+	}
+	list_for_each_entry(f, &req->forwarded, node) {
+		if (!matches(task, f->scope, f->pid))
+			continue;
+		*on_behalf = f->cred;
+		return true;
+	}
 	return false;
 }
 
@@ -96,11 +117,14 @@ static bool is_left_out(struct cryo_request *req, struct task_struct *task)
 	return same_thread_group(task, current) && !(req->args.flags & CRYO_CKPT_SELF);
 }
 
+/* With rcu_read_lock(). */
 static bool process_wanted(struct cryo_request *req, struct task_struct *task)
 {
+	const struct cred *on_behalf;
+
 	return !(task->flags & PF_KTHREAD) && task->exit_state != EXIT_DEAD &&
 	       !is_left_out(req, task) && !cryo_find_proc(req, task) &&
-	       in_scope(req, task) && !is_dead_orphan(req, task);
+	       in_scope(req, task, &on_behalf) && !is_dead_orphan(req, task);
 }
 
 static unsigned int find_processes(struct cryo_request *req, struct task_struct **found)
@@ -120,13 +144,108 @@ static unsigned int find_processes(struct cryo_request *req, struct task_struct 
 	return n;
 }
 
-/* With running_lock held. */
-static bool claimed_by_other(struct cryo_request *req, struct task_struct *task)
+/* A thread of the process of @task that still has its memory, or @task itself; counted. */
+static struct task_struct *any_thread(struct task_struct *task)
 {
-	struct cryo_request *other;
+	struct task_struct *t, *found = task;
 
-	list_for_each_entry(other, &running, running)
-		if (other != req && cryo_find_proc(other, task))
+	rcu_read_lock();
+	__for_each_thread(task->signal, t) {
+		if (!READ_ONCE(t->mm))
+			continue;
+		found = t;
+		break;
+	}
+	get_task_struct(found);
+	rcu_read_unlock();
+	return found;
+}
+
+static bool may_take(struct task_struct *task, const struct cred *on_behalf)
+{
+	struct task_struct *t = any_thread(task);
+	bool may = cryo_may_trace(t) && (!on_behalf || cryo_may_read_as(on_behalf, t));
+
+	put_task_struct(t);
+	return may;
+}
+
+static const char *scope_text(struct cryo_request *req)
+{
+	switch (req->args.scope) {
+	case CRYO_SCOPE_PGRP:
+		return "its process group";
+	case CRYO_SCOPE_SESSION:
+		return "its session";
+	case CRYO_SCOPE_TREE:
+		return "its tree of processes";
+	case CRYO_SCOPE_CGROUP:
+		return "its control group";
+	}
+	return "what has been asked for";
+}
+
+/* The caller learns no more of it than /proc would tell. */
+static int say_untraceable(struct cryo_request *req, struct task_struct *task,
+			   const struct cred *on_behalf)
+{
+	char comm[TASK_COMM_LEN];
+
+	if (!cryo_may_see(task)) {
+		cryo_log(&req->log, "pid %d (%s): there is a process in %s that %s may not trace",
+			 req->pid, req->comm, scope_text(req),
+			 on_behalf ? "you, or a process that takes part," : "you");
+		return -EPERM;
+	}
+	get_task_comm(comm, task);
+	cryo_log(&req->log, "pid %d (%s): %s may not trace it", task_tgid_vnr(task), comm,
+		 on_behalf ? "you, or the process that wants it in the checkpoint," : "you");
+	return -EPERM;
+}
+
+static int check_again(struct cryo_request *req, struct cryo_proc *p)
+{
+	struct task_struct *task;
+	int err = 0;
+
+	/* exec() by another thread has made that the leader. */
+	rcu_read_lock();
+	task = pid_task(p->tgid, PIDTYPE_TGID);
+	if (task)
+		get_task_struct(task);
+	rcu_read_unlock();
+	if (!task)
+		return 0;
+	if (!may_take(task, p->on_behalf))
+		err = say_untraceable(req, task, p->on_behalf);
+	put_task_struct(task);
+	return err;
+}
+
+/* Who is in the scope by now, may he still be traced? He may have got other credentials since. */
+int cryo_scope_check(struct cryo_request *req)
+{
+	struct cryo_proc *p;
+	int err = 0;
+
+	cryo_for_each_proc(p, req) {
+		if (!p->omitted && !p->gone)
+			err = check_again(req, p);
+		err = err ?: cryo_request_interrupted(req);
+		if (err)
+			break;
+		cond_resched();
+	}
+	return err;
+}
+
+static bool is_claimed(struct task_struct *task)
+{
+	struct cryo_proc *p;
+
+	lockdep_assert_held(&claims_lock);
+	hash_for_each_possible(claims, p, claim, (unsigned long)task->signal)
+		if (same_thread_group(p->leader, task))
 			return true;
 	return false;
 }
@@ -135,20 +254,21 @@ static int claim(struct cryo_request *req, struct cryo_proc *p)
 {
 	int err = 0;
 
-	if (mutex_lock_killable(&running_lock))
-		return -EINTR;
-	if (claimed_by_other(req, p->leader)) {
+	spin_lock(&claims_lock);
+	if (is_claimed(p->leader))
 		err = -EBUSY;
-	} else {
-		list_add_tail(&p->node, &req->procs);
-		hash_add(req->by_group, &p->hash, (unsigned long)p->leader->signal);
-		req->nr_procs++;
-	}
-	mutex_unlock(&running_lock);
-	if (err)
+	else
+		hash_add(claims, &p->claim, (unsigned long)p->leader->signal);
+	spin_unlock(&claims_lock);
+	if (err) {
 		cryo_log(&req->log, "pid %d (%s): another checkpoint of it is running", p->pid,
 			 p->comm);
-	return err;
+		return err;
+	}
+	list_add_tail(&p->node, &req->procs);
+	hash_add(req->index->by_group, &p->hash, (unsigned long)p->leader->signal);
+	req->nr_procs++;
+	return 0;
 }
 
 static void proc_free(struct cryo_proc *p)
@@ -159,21 +279,27 @@ static void proc_free(struct cryo_proc *p)
 	kfree(p);
 }
 
-static int add_process(struct cryo_request *req, struct task_struct *task)
+/* @on_behalf: of a participant; NULL: of nobody but the requester. */
+static int add_process(struct cryo_request *req, struct task_struct *task,
+		       const struct cred *on_behalf)
 {
-	struct cryo_proc *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	struct cryo_proc *p;
 	int err;
 
+	if (!may_take(task, on_behalf))
+		return say_untraceable(req, task, on_behalf);
+	p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
 	if (!p)
 		return -ENOMEM;
 	p->req = req;
+	p->on_behalf = on_behalf;
 	p->leader = get_task_struct(task);
 	p->tgid = get_task_pid(task, PIDTYPE_TGID);
 	p->pid = pid_vnr(p->tgid);
 	get_task_comm(p->comm, task);
 	INIT_LIST_HEAD(&p->threads);
 	rcu_read_lock();
-	p->tree = is_child_in_tree(req, task);
+	p->tree = parent_in_tree(req, task);
 	rcu_read_unlock();
 	err = claim(req, p);
 	if (err)
@@ -181,9 +307,23 @@ static int add_process(struct cryo_request *req, struct task_struct *task)
 	return err;
 }
 
-/* With running_lock held. */
+/* One that has been found: why it is in the scope is looked at once more, as it may have left it. */
+static int add_found(struct cryo_request *req, struct task_struct *task)
+{
+	const struct cred *on_behalf;
+	bool in;
+
+	rcu_read_lock();
+	in = in_scope(req, task, &on_behalf);
+	rcu_read_unlock();
+	return in ? add_process(req, task, on_behalf) : 0;
+}
+
 static void forget_process(struct cryo_request *req, struct cryo_proc *p)
 {
+	spin_lock(&claims_lock);
+	hash_del(&p->claim);
+	spin_unlock(&claims_lock);
 	list_del(&p->node);
 	hash_del(&p->hash);
 	req->nr_procs--;
@@ -205,10 +345,11 @@ struct pid *cryo_scope_pid(struct task_struct *task, u32 scope)
 }
 
 /* Take a process from which a scope begins. */
-static int add_root(struct cryo_request *req, struct task_struct *task, u32 scope)
+static int add_root(struct cryo_request *req, struct task_struct *task, u32 scope,
+		    const struct cred *on_behalf)
 {
 	struct cryo_proc *p;
-	int err = cryo_find_proc(req, task) ? 0 : add_process(req, task);
+	int err = cryo_find_proc(req, task) ? 0 : add_process(req, task, on_behalf);
 
 	p = err ? NULL : cryo_find_proc(req, task);
 	if (p && scope == CRYO_SCOPE_TREE)
@@ -226,7 +367,7 @@ int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f)
 
 	if (is_left_out(req, f->task))
 		return -EBUSY;
-	err = add_root(req, f->task, f->scope);
+	err = add_root(req, f->task, f->scope, f->cred);
 	if (!err)
 		list_add_tail(&f->node, &req->forwarded);
 	return err;
@@ -242,11 +383,13 @@ int cryo_scope_begin(struct cryo_request *req)
 			 req->pid, req->comm);
 		return -EDEADLK;
 	}
+	req->index = kvzalloc(sizeof(*req->index), GFP_KERNEL_ACCOUNT);
+	if (!req->index)
+		return -ENOMEM;
+	hash_init(req->index->by_group);
+	hash_init(req->index->by_task);
 	req->scope_pid = cryo_scope_pid(req->target, req->args.scope);
-	mutex_lock(&running_lock);
-	list_add(&req->running, &running);
-	mutex_unlock(&running_lock);
-	err = add_root(req, req->target, req->args.scope);
+	err = add_root(req, req->target, req->args.scope, NULL);
 	if (err)
 		cryo_scope_end(req);
 	return err;
@@ -266,12 +409,13 @@ int cryo_scope_find(struct cryo_request *req)
 		n = find_processes(req, found);
 		for (i = 0; i < n; i++) {
 			if (!err)
-				err = add_process(req, found[i]);
+				err = add_found(req, found[i]);
 			put_task_struct(found[i]);
 		}
 		total += n;
 		cond_resched();
-	} while (n && !err && !fatal_signal_pending(current));
+		err = err ?: cryo_request_interrupted(req);
+	} while (n && !err);
 	return err ?: total;
 }
 
@@ -377,15 +521,17 @@ void cryo_scope_end(struct cryo_request *req)
 	struct cryo_forward *f, *next_forward;
 	struct cryo_proc *p, *next;
 
-	mutex_lock(&running_lock);
-	list_del_init(&req->running);
-	list_for_each_entry_safe(p, next, &req->procs, node)
+	list_for_each_entry_safe(p, next, &req->procs, node) {
 		forget_process(req, p);
-	mutex_unlock(&running_lock);
+		cond_resched();
+	}
+	/* After the processes, which have credentials of these. */
 	list_for_each_entry_safe(f, next_forward, &req->forwarded, node) {
 		list_del(&f->node);
 		cryo_forward_put(f);
 	}
 	put_pid(req->scope_pid);
 	req->scope_pid = NULL;
+	kvfree(req->index);
+	req->index = NULL;
 }

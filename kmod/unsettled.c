@@ -13,8 +13,15 @@
 
 #include "cryo.h"
 
-/* With files->file_lock. */
-static int is_unsettled(const void *unused, struct file *file, unsigned int fd)
+#define FD_BATCH	4096	/* descriptors looked at with the locks held */
+
+/* How far a walk of descriptors has come. */
+struct cryo_fd_walk {
+	unsigned int end;	/* of this batch */
+	bool more;		/* there are some behind it */
+};
+
+static bool is_unfinished(struct file *file)
 {
 	struct socket *sock = sock_from_file(file);
 	struct sock *sk = sock ? READ_ONCE(sock->sk) : NULL;
@@ -25,15 +32,39 @@ static int is_unsettled(const void *unused, struct file *file, unsigned int fd)
 	       (cryo_is_fanotify(file) && cryo_fanotify_unread(file));
 }
 
-static bool has_unsettled(struct task_struct *task)
+/* With files->file_lock. */
+static int is_unsettled(const void *data, struct file *file, unsigned int fd)
 {
-	bool has = false;
+	struct cryo_fd_walk *walk = (struct cryo_fd_walk *)data;
 
-	task_lock(task);
-	if (task->files)
-		has = iterate_fd(task->files, 0, is_unsettled, NULL);
-	task_unlock(task);
-	return has;
+	if (fd >= walk->end) {
+		walk->more = true;
+		return 1;
+	}
+	return is_unfinished(file);
+}
+
+/* It may be another program by now, whose descriptors are none of the requester's business. */
+static bool has_unsettled(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_fd_walk walk = { .end = 0 };
+	unsigned int start;
+	bool has;
+
+	if (!cryo_may_trace(task))
+		return false;
+	do {
+		start = walk.end;
+		walk.end += FD_BATCH;
+		walk.more = false;
+		has = false;
+		task_lock(task);
+		if (task->files)
+			has = iterate_fd(task->files, start, is_unsettled, &walk);
+		task_unlock(task);
+		cond_resched();
+	} while (walk.more && !cryo_request_interrupted(req));
+	return has && !walk.more;
 }
 
 /* Has one of the processes in scope something that it is likely to be through with soon? */
@@ -42,7 +73,7 @@ bool cryo_unsettled(struct cryo_request *req)
 	struct cryo_proc *proc;
 
 	cryo_for_each_proc(proc, req)
-		if (!proc->omitted && has_unsettled(proc->leader))
+		if (!proc->omitted && has_unsettled(req, proc->leader))
 			return true;
 	return false;
 }

@@ -30,6 +30,9 @@
  * @source_len bytes, at most CRYO_CLIENT_SOURCE_MAX) and @facts (to @facts_len bytes, at most
  * CRYO_CLIENT_FACTS_MAX) are what CRYO_CLIENT_RESTART_INFO tells.
  *
+ * Errors: ENOSPC the process has CRYO_MAX_CLIENTS handles, or the user CRYO_MAX_USER_CLIENTS and no
+ * CAP_SYS_RESOURCE.  The first is an error of the call that makes a handle of CRYO_CLIENT_RESTARTED that of its process, too.
+ *
  * The facts are strings, each NUL-terminated, of which the first character says what follows:
  * CRYO_FACT_VARIABLE a variable of the requester's environment, CRYO_FACT_OLD_PATH a path that the
  * restart has moved (no slash at the end, so the root is empty), with CRYO_FACT_NEW_PATH next to it.  The
@@ -41,6 +44,9 @@
 #define CRYO_CLIENT_RESTARTED	(1U << 1)
 #define CRYO_CLIENT_HOLDS	(1U << 2)	/* with RESTARTED: threads with CRYO_RESUME_HELD wait for the helper */
 #define CRYO_CLIENT_FLAGS	((1U << 3) - 1)
+
+#define CRYO_MAX_CLIENTS	64
+#define CRYO_MAX_USER_CLIENTS	32768
 
 #define CRYO_CLIENT_SOURCE_MAX	4096
 #define CRYO_CLIENT_FACTS_MAX	(8U << 20)	/* more than execve(2) takes */
@@ -108,7 +114,7 @@ struct cryo_client_request {
 #define CRYO_VOTE_READY		0
 #define CRYO_VOTE_OMIT		1	/* without this process */
 #define CRYO_VOTE_TEMPORARY	2	/* no checkpoint now */
-#define CRYO_VOTE_PERMANENT	3	/* no checkpoint, and all processes in scope are killed */
+#define CRYO_VOTE_PERMANENT	3	/* no checkpoint, and all processes in scope that the voter may signal are killed */
 
 /* READY: after a restart, the other threads of the process wait until this one lets them go. */
 #define CRYO_VOTE_HOLD		(1U << 0)
@@ -143,8 +149,11 @@ struct cryo_client_restart {
  * CRYO_CLIENT_FORWARD: between WAIT and VOTE: the checkpoint is about these processes as well.
  * Returns when they have been found and told.
  *
- * Errors: ESRCH there are none; EPERM the caller may not ptrace @target; EBUSY one of them is in
- * another checkpoint; EINVAL bad scope; ECANCELED there is no checkpoint, or no longer; ENOSPC
+ * Both the caller and the requester have to be allowed to ptrace them.  When one of the group, session or tree may
+ * not be, the checkpoint fails with EPERM.
+ *
+ * Errors: ESRCH there are none; EPERM the caller or the requester may not ptrace @target, or the handle belongs to another
+ * process; EBUSY one of them is in another checkpoint; EINVAL bad scope; ECANCELED there is no checkpoint, or no longer; ENOSPC
  * more than CRYO_MAX_FORWARDS in one checkpoint.
  */
 #define CRYO_CLIENT_FORWARD	_IO(CRYO_IOC_TYPE, 0x84)

@@ -87,7 +87,8 @@ struct cryo_version {
  * @timeout_ms bounds the whole request (freeze, capture and writing); 0 means
  * no limit on capture and writing.
  * @freeze_ms bounds the time until all threads of the target are parked; 0
- * means CRYO_FREEZE_DEFAULT_MS.
+ * means CRYO_FREEZE_DEFAULT_MS, and CRYO_FREEZE_MAX_MS is the most for who has no CAP_SYS_ADMIN in the first user
+ * namespace.
  *
  * Errors: ESRCH no such process; EPERM the caller may not ptrace it; EBADF
  * @out_fd is not open for writing.
@@ -119,6 +120,8 @@ struct cryo_version {
 				 CRYO_CKPT_DIRECT | CRYO_CKPT_DIRECT_ALWAYS)
 
 #define CRYO_FREEZE_DEFAULT_MS	10000
+/* Threads that have come wait for those that have not. More than this is cut to it, but for who has CAP_SYS_ADMIN. */
+#define CRYO_FREEZE_MAX_MS	60000
 
 struct cryo_checkpoint {
 	__u32 size;
@@ -223,7 +226,8 @@ struct cryo_ipc_id {
  * On any error the target runs on as if nothing had been.
  *
  * Errors: EOPNOTSUPP the target holds what cannot be saved: read() gives one
- * line for each object; ESRCH the target exited; ETIMEDOUT; EINTR a signal came
+ * line for each object; ESRCH the target exited; EPERM there is a process in the scope that the caller may not ptrace:
+ * nobody has been told or stopped then, but for what has become such a process meanwhile; ETIMEDOUT; EINTR a signal came
  * while writing; EBUSY another request has the target, or this one has run;
  * ECANCELED CRYO_CKPT_CANCEL; ENOSPC, EPIPE, EFBIG, EIO ... from writing.
  */
@@ -265,6 +269,7 @@ struct cryo_ckpt_status {
 	__u32 processes;
 	__u32 snapshot;			/* 1: thawed before memory was written */
 	__u64 pages_unchanged;		/* not in the file: as they are in the parent, see CRYO_CKPT_PARENT */
+	__u64 bytes_total;		/* that @bytes_written may become, at most; 0: not known yet */
 };
 
 /*
