@@ -127,7 +127,7 @@ cryo_checkpoint Job::parameters() const {
 void Job::run() {
   UniqueFd done(::eventfd(0, EFD_CLOEXEC));
   if (!done) fail_errno("eventfd");
-  Progress progress(options_.target, !options_.quiet);  // listens before there is something to hear
+  Progress progress(*request_, options_.target, !options_.quiet);
   std::exception_ptr failure;
   std::thread worker([&] {
     try {
@@ -225,7 +225,8 @@ void Job::check_result(int error) const {
       fail(error, "process {}: not enough memory", target);
     case EPERM:
     case EACCES:
-      fail(error, "process {}: not permitted", target);
+      fail(error, "process {}: not permitted{}", target,
+           options_.scope == CRYO_SCOPE_PROCESS ? "" : ", or not of all of its job");
     case ETIMEDOUT:
       if (request_->status().state == CRYO_STATE_FAILED && request_->status().threads == 0)
         fail(error, "process {}: callbacks were not ready for the checkpoint", target);
@@ -261,7 +262,7 @@ void Job::watch(int done, Progress& progress) {
   UniqueFd signals(::signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals) fail_errno("signalfd");
   for (;;) {
-    pollfd wait[] = {{done, POLLIN, 0}, {signals.get(), POLLIN, 0}, {progress.fd(), POLLIN, 0}};
+    pollfd wait[] = {{done, POLLIN, 0}, {signals.get(), POLLIN, 0}};
     if (::poll(wait, std::size(wait), progress.wait_ms()) < 0 && errno != EINTR) fail_errno("poll");
     if (wait[0].revents != 0) return;
     if (wait[1].revents != 0) on_signal(signals.get());

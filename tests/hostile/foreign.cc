@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A user's request about processes some of which are not his: of root in the same process group, session, control
+// group, or a child that is set-user-id. It is refused; root's never stand still, are not told, and keep their names.
+#include <sys/stat.h>
+
+#include <optional>
+
+#include "others.h"
+#include "tap.h"
+
+using namespace others;
+
+namespace {
+
+constexpr unsigned kFreezeMs = 4000;
+constexpr int64_t kPause = 1500;  // far less than that, and more than a busy machine makes
+const char* const kBoard = "/var/tmp/foreign.board";
+const char* const kProgram = "/var/tmp/foreign.suid";
+
+// Root's, and the user's in the same session and process group. The user's has a child that never comes to rest.
+class Job {
+public:
+    Job() {
+        shell_.emplace([this] { shell(); });
+        if (!until([this] { return board_->ready == 1 && board_->ticks > 3; })) throw std::runtime_error("the job does not start");
+    }
+    ~Job() {
+        kill(-shell_->pid(), SIGKILL);
+        unlink(kBoard);
+    }
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+
+    Board* board() { return board_; }
+    pid_t user() const { return board_->result; }
+    pid_t leader() const { return shell_->pid(); }
+
+private:
+    void shell() {
+        setsid();
+        const pid_t user = static_cast<pid_t>(must(fork(), "fork"));
+        if (user == 0) user_process();
+        board_->result = user;
+        prctl(PR_SET_NAME, "root-secret");
+        tick(board_, true);
+    }
+    // In vfork() until its child, who stays, has memory of its own.
+    [[noreturn]] void user_process() {
+        become(kUser);
+        prctl(PR_SET_NAME, "\033[2J\x7f\xc2\x9b\xffjob");
+        board_->ready = 1;
+        if (vfork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (;;) pause();
+        }
+        _exit(0);
+    }
+
+    Board* board_ = new_board(kBoard);
+    std::optional<Child> shell_;
+};
+
+bool printable(const char* text) {
+    for (const auto* c = reinterpret_cast<const unsigned char*>(text); *c; c++)
+        if ((*c < 0x20 && *c != '\n') || *c >= 0x7f) return false;
+    return true;
+}
+
+void refused(crt::Tap& tap, const std::string& where, uint32_t scope, bool by_leader) {
+    Job job;
+    Board* board = job.board();
+    const int error = request_as(board, kUser, request_for(by_leader ? job.leader() : job.user(), scope, kFreezeMs));
+    // Also when the last tick was the last before a pause.
+    const int64_t ticks = board->ticks;
+    const bool runs = until([&] { return board->ticks > ticks + 2; });
+    tap.ok(error == EPERM, where + ": refused: " + std::strerror(error));
+    tap.ok(runs && board->longest < kPause, where + ": root's process runs on; longest pause " + std::to_string(board->longest) + " ms");
+    tap.ok(!board->told, where + ": it is not told");
+    tap.ok(std::strstr(board->log, "root-secret") == nullptr, where + ": it is not named");
+    if (error) tap.ok(std::strstr(board->log, "not trace") != nullptr, where + ": the log says why");
+    tap.ok(printable(board->log), where + ": the log holds no control characters");
+    tap.diag(board->log);
+}
+
+// A copy of this program that is root's, and set-user-id.
+void install() {
+    const std::string copy = std::string("cp /proc/self/exe ") + kProgram;
+    if (system(copy.c_str()) != 0) {
+        char self[4096] = "";
+        must(readlink("/proc/self/exe", self, sizeof(self) - 1), "/proc/self/exe");
+        must(system((std::string("cp ") + self + " " + kProgram).c_str()), "cp");
+    }
+    must(chown(kProgram, 0, 0), kProgram);
+    must(chmod(kProgram, 04755), kProgram);
+}
+
+// What the copy does: ticks for a while, with the rights of root.
+int as_set_user_id() {
+    int fd = open(kBoard, O_RDWR);
+    void* at = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED || geteuid() != 0) return 1;
+    auto* board = static_cast<Board*>(at);
+    int64_t last = now_ms();
+    for (const int64_t end = last + 300; last < end; usleep(1000)) {
+        const int64_t now = now_ms();
+        if (now - last > board->longest) board->longest = now - last;
+        last = now;
+        board->ticks++;
+    }
+    return 0;
+}
+
+// The user starts such a program again and again: requests meet it at any instruction, exec() included. His tree does not come to
+// rest, as above.
+void set_user_id(crt::Tap& tap) {
+    Board* board = new_board(kBoard);
+    Child user([&] {
+        become(kUser);
+        must(setsid(), "setsid");
+        if (fork() == 0) {
+            if (vfork() == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;) pause();
+            }
+            _exit(0);
+        }
+        for (;;) {
+            const pid_t child = fork();
+            if (child == 0) {
+                execl(kProgram, kProgram, "suid", nullptr);
+                _exit(1);
+            }
+            waitpid(child, nullptr, 0);
+        }
+    });
+    tap.ok(until([&] { return board->ticks > 10; }), "a user starts set-user-id programs");
+    int refused = 0, late = 0, other = 0;
+    for (int i = 0; i < 6; i++) {
+        const int error = request_as(board, kUser, request_for(user.pid(), CRYO_SCOPE_TREE, kFreezeMs));
+        refused += error == EPERM;
+        late += error == ETIMEDOUT;
+        other += error != EPERM && error != ETIMEDOUT;
+        if (error != EPERM && error != ETIMEDOUT) tap.diag(std::strerror(error) + std::string(": ") + board->log);
+    }
+    tap.ok(other == 0, "his checkpoints of them: " + std::to_string(refused) + " refused, " + std::to_string(late) +
+                           " not at rest in time, " + std::to_string(other) + " neither");
+    tap.ok(refused > 0, "... not all too late");
+    tap.ok(board->longest < kPause, "they never stand still; longest pause " + std::to_string(board->longest) + " ms");
+    kill(-user.pid(), SIGKILL);
+    user.end();
+}
+
+// Votes for the death of all: his own only.
+void vote(crt::Tap& tap) {
+    Board* board = new_board(kBoard);
+    Child shell([&] {
+        setsid();
+        if (fork() == 0) {
+            become(kUser);
+            cryo_client args{};
+            args.size = sizeof(args);
+            const int fd = static_cast<int>(must(ioctl(device(), CRYO_IOC_CLIENT, &args), "CRYO_IOC_CLIENT"));
+            board->result = getpid();
+            if (fork() == 0)
+                for (;;) pause();
+            board->ready = 1;
+            cryo_client_request r{};
+            r.size = sizeof(r);
+            must(ioctl(fd, CRYO_CLIENT_WAIT, &r), "CRYO_CLIENT_WAIT");
+            cryo_client_vote v{};
+            v.size = sizeof(v);
+            v.vote = CRYO_VOTE_PERMANENT;
+            v.code = 7;
+            ioctl(fd, CRYO_CLIENT_VOTE, &v);
+            for (;;) pause();
+        }
+        signal(SIGCHLD, SIG_IGN);
+        tick(board, false);
+    });
+    until([&] { return board->ready == 1 && board->ticks > 3; });
+    const pid_t voter = board->result;
+    const int error = request_as(board, 0, request_for(shell.pid(), CRYO_SCOPE_SESSION, kFreezeMs));
+    tap.ok(error == ECANCELED, std::string("root's checkpoint of a session, in which a user votes for its end: ") + std::strerror(error));
+    tap.ok(until([&] { return kill(voter, 0) != 0; }), "his process is killed");
+    const int64_t ticks = board->ticks;
+    tap.ok(shell.alive() && until([&] { return board->ticks > ticks + 2; }), "root's is not");
+    tap.ok(std::strstr(board->log, "is not killed") != nullptr, "and the log says so");
+    tap.diag(board->log);
+    kill(-shell.pid(), SIGKILL);
+}
+
+void limits(crt::Tap& tap) {
+    Job job;
+    Board* board = job.board();
+    Child requester([&] {
+        become(kUser);
+        const int dev = device();
+        int n = 0, error = 0;
+        for (; n < 1000 && !error; n++) {
+            cryo_client args{};
+            args.size = sizeof(args);
+            if (ioctl(dev, CRYO_IOC_CLIENT, &args) < 0) error = errno;
+        }
+        board->error = error;
+        board->elapsed = n - 1;
+    });
+    requester.wait();
+    tap.ok(board->error == ENOSPC && board->elapsed == CRYO_MAX_CLIENTS,
+           "a process has " + std::to_string(board->elapsed) + " registrations at most: " + std::strerror(board->error));
+
+    board->log[0] = '\0';
+    Child patient([&] {
+        become(kUser);
+        // More than an int holds: not for ever.
+        cryo_checkpoint c = request_for(job.user(), CRYO_SCOPE_PROCESS, 3000000000U);
+        const int fd = static_cast<int>(must(ioctl(device(), CRYO_IOC_CHECKPOINT, &c), "CRYO_IOC_CHECKPOINT"));
+        if (fork() == 0) {
+            sleep(2);
+            ioctl(fd, CRYO_CKPT_CANCEL);
+            _exit(0);
+        }
+        board->error = ioctl(fd, CRYO_CKPT_RUN) < 0 ? errno : 0;
+        const ssize_t n = read(fd, board->log, sizeof(board->log) - 1);
+        board->log[n > 0 ? n : 0] = '\0';
+    });
+    patient.wait();
+    tap.ok(board->error == ECANCELED && std::strstr(board->log, "at most 60 s") != nullptr, "a user's patience is bounded");
+    tap.diag(board->log);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc > 1 && std::string(argv[1]) == "suid") return as_set_user_id();
+    crt::Tap tap;
+    if (getuid() != 0) {
+        std::cout << "1..0 # SKIP needs root" << std::endl;
+        return 0;
+    }
+    try {
+        install();
+        refused(tap, "process group", CRYO_SCOPE_PGRP, true);
+        refused(tap, "session", CRYO_SCOPE_SESSION, true);
+        refused(tap, "control group", CRYO_SCOPE_CGROUP, false);
+        set_user_id(tap);
+        vote(tap);
+        limits(tap);
+    } catch (const std::exception& error) {
+        tap.ok(false, error.what());
+    }
+    unlink(kProgram);
+    unlink(kBoard);
+    return tap.finish();
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Who may checkpoint whom: one table for two users and root, with Yama at each level, processes that are not dumpable, that
+// have changed their credentials, and descendants; what a request says of others where /proc hides them.
+// Yama's level 3 stays until the machine ends: it comes last.
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <vector>
+
+#include "others.h"
+#include "tap.h"
+
+using namespace others;
+
+namespace {
+
+const char* const kYama = "/proc/sys/kernel/yama/ptrace_scope";
+constexpr int kLevels = 4;
+
+enum class Kind { kPlain, kNotDumpable, kPermits, kChild, kSelf, kWasRoot };
+
+struct Row {
+    const char* text;
+    uid_t requester;
+    uid_t target;
+    Kind kind;
+    int error[kLevels];  // with Yama at 0, 1, 2, 3
+};
+
+constexpr Row kTable[] = {
+    {"his own process", kUser, kUser, Kind::kPlain, {0, EPERM, EPERM, EPERM}},
+    {"his own child", kUser, kUser, Kind::kChild, {0, 0, EPERM, EPERM}},
+    {"his own that permits it (PR_SET_PTRACER)", kUser, kUser, Kind::kPermits, {0, 0, EPERM, EPERM}},
+    {"himself", kUser, kUser, Kind::kSelf, {0, 0, 0, 0}},
+    {"his own that is not dumpable", kUser, kUser, Kind::kNotDumpable, {EPERM, EPERM, EPERM, EPERM}},
+    {"one that was root's before setuid()", kUser, kUser, Kind::kWasRoot, {EPERM, EPERM, EPERM, EPERM}},
+    {"another user's", kUser, kOther, Kind::kPlain, {EPERM, EPERM, EPERM, EPERM}},
+    {"another user's that permits it", kUser, kOther, Kind::kPermits, {EPERM, EPERM, EPERM, EPERM}},
+    {"root's", kUser, 0, Kind::kPlain, {EPERM, EPERM, EPERM, EPERM}},
+    {"a user's, for root", 0, kUser, Kind::kPlain, {0, 0, 0, EPERM}},
+    {"another user's, for root", 0, kOther, Kind::kPlain, {0, 0, 0, EPERM}},
+    {"one that is not dumpable, for root", 0, kUser, Kind::kNotDumpable, {0, 0, 0, EPERM}},
+    {"root's own", 0, 0, Kind::kPlain, {0, 0, 0, EPERM}},
+};
+
+class Test {
+public:
+    int run() {
+        after_setuid();
+        changes_while_it_runs();
+        hidden();
+        if (access(kYama, W_OK) != 0) {
+            level(0);
+            tap_.skip("Yama", "this kernel has none");
+        } else {
+            for (int i = 0; i < kLevels; i++) {
+                std::ofstream(kYama) << i << std::endl;
+                level(i);
+            }
+        }
+        return tap_.finish();
+    }
+
+private:
+    void expect(int got, int wanted, const std::string& text) {
+        if (!tap_.ok(got == wanted, text + ": " + (wanted ? "refused" : "allowed")))
+            tap_.diag(std::string("it is ") + std::strerror(got) + "\n" + board_->log);
+    }
+
+    [[noreturn]] void be_target(const Row& row) {
+        if (row.kind == Kind::kWasRoot) {
+            must(setresgid(row.target, row.target, row.target), "setresgid");
+            must(setresuid(row.target, row.target, row.target), "setresuid");
+        } else {
+            become(row.target);
+        }
+        if (row.kind == Kind::kNotDumpable) must(prctl(PR_SET_DUMPABLE, 0), "PR_SET_DUMPABLE");
+        // Yama may not be there.
+        if (row.kind == Kind::kPermits) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+        board_->ready = 1;
+        for (;;) pause();
+    }
+
+    int own_child(const Row& row) {
+        Child requester([&] {
+            become(row.requester);
+            const pid_t child = static_cast<pid_t>(must(fork(), "fork"));
+            if (child == 0) be_target(row);
+            until([this] { return board_->ready == 1; });
+            board_->error = run_request(board_, request_for(child, CRYO_SCOPE_PROCESS, 0));
+            kill(child, SIGKILL);
+        });
+        requester.wait();
+        return board_->error;
+    }
+
+    int himself(const Row& row) {
+        Child requester([&] {
+            become(row.requester);
+            cryo_checkpoint c = request_for(0, CRYO_SCOPE_PROCESS, 0);
+            c.flags |= CRYO_CKPT_SELF;
+            board_->error = run_request(board_, c);
+        });
+        requester.wait();
+        return board_->error;
+    }
+
+    int error_of(const Row& row) {
+        board_->ready = 0;
+        board_->error = -1;
+        if (row.kind == Kind::kChild) return own_child(row);
+        if (row.kind == Kind::kSelf) return himself(row);
+        Child target([&] { be_target(row); });
+        if (!until([this] { return board_->ready == 1; })) return -1;
+        return request_as(board_, row.requester, request_for(target.pid(), CRYO_SCOPE_PROCESS, 0));
+    }
+
+    void level(int yama) {
+        for (const Row& row : kTable)
+            expect(error_of(row), row.error[yama], "Yama " + std::to_string(yama) + ": " + row.text);
+    }
+
+    // A handle gives no right: who runs the request is asked.
+    void after_setuid() {
+        Child target([] {
+            for (;;) pause();
+        });
+        Child requester([&] {
+            cryo_checkpoint c = request_for(target.pid(), CRYO_SCOPE_PROCESS, 0);
+            const int fd = static_cast<int>(must(ioctl(device(), CRYO_IOC_CHECKPOINT, &c), "CRYO_IOC_CHECKPOINT"));
+            become(kUser);
+            board_->error = ioctl(fd, CRYO_CKPT_RUN) < 0 ? errno : 0;
+        });
+        requester.wait();
+        expect(board_->error, EPERM, "root's handle, run by a user");
+    }
+
+    // The handle is made while the target is the user's; it is not when the request runs, or not any more while it stands still.
+    void changes_while_it_runs() {
+        board_->ready = 0;
+        Child target([&] {
+            become(kUser);
+            board_->ready = 1;
+            until([this] { return board_->ready == 2; });
+            must(prctl(PR_SET_DUMPABLE, 0), "PR_SET_DUMPABLE");
+            board_->ready = 3;
+            for (;;) pause();
+        });
+        until([this] { return board_->ready == 1; });
+        Child requester([&] {
+            become(kUser);
+            cryo_checkpoint c = request_for(target.pid(), CRYO_SCOPE_PROCESS, 0);
+            const int fd = static_cast<int>(must(ioctl(device(), CRYO_IOC_CHECKPOINT, &c), "CRYO_IOC_CHECKPOINT"));
+            board_->ready = 2;
+            until([this] { return board_->ready == 3; });
+            board_->error = ioctl(fd, CRYO_CKPT_RUN) < 0 ? errno : 0;
+        });
+        requester.wait();
+        expect(board_->error, EPERM, "a target that is not dumpable since the handle was made");
+    }
+
+    // In a /proc with hidepid=2, root's process in the user's session has neither a pid nor a name.
+    void hidden() {
+        must(unshare(CLONE_NEWNS), "unshare");
+        must(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), "mount");
+        must(mount("none", "/proc", "proc", MS_REMOUNT, "hidepid=2"), "hidepid=2");
+        board_->ready = 0;
+        Child leader([&] {
+            setsid();
+            prctl(PR_SET_NAME, "hidden-name");
+            const pid_t user = static_cast<pid_t>(must(fork(), "fork"));
+            if (user == 0) {
+                become(kUser);
+                prctl(PR_SET_NAME, "mine");
+                for (;;) pause();
+            }
+            board_->ready = 1;
+            for (;;) pause();
+        });
+        until([this] { return board_->ready == 1; });
+        const int error = request_as(board_, kUser, request_for(leader.pid(), CRYO_SCOPE_SESSION, 0));
+        expect(error, EPERM, "a session with a process of root");
+        const std::string log = board_->log;
+        tap_.ok(log.find("not trace") != std::string::npos, "... the log says why");
+        tap_.ok(log.find("hidden-name") == std::string::npos && log.find("pid " + std::to_string(leader.pid()) + " ") == std::string::npos,
+                "... and neither pid nor name of what is hidden");
+        tap_.diag(log);
+        kill(-leader.pid(), SIGKILL);
+        must(mount("none", "/proc", "proc", MS_REMOUNT, "hidepid=0"), "hidepid=0");
+    }
+
+    crt::Tap tap_;
+    Board* board_ = new_board();
+};
+
+}  // namespace
+
+int main() {
+    if (getuid() != 0) {
+        std::cout << "1..0 # SKIP needs root" << std::endl;
+        return 0;
+    }
+    try {
+        return Test().run();
+    } catch (const std::exception& error) {
+        std::cout << "Bail out! " << error.what() << std::endl;
+        return 1;
+    }
+}
