@@ -134,6 +134,12 @@ static int check_alive(struct cryo_capture *c)
 	return cryo_request_interrupted(c->req);
 }
 
+int cryo_look_interrupted(struct cryo_capture *c)
+{
+	/* Who has been killed meanwhile waits until this ends. */
+	return cryo_request_interrupted(c->req);
+}
+
 /* What it has not yet got from the context that it was restarted from. That may take long: who is killed may go. */
 static int complete_memory(struct cryo_capture *c)
 {
@@ -323,6 +329,7 @@ static void release_procs(struct cryo_capture *c)
 	cryo_ipc_spaces_free(c);
 	cryo_buf_free(&c->namespaces);
 	cryo_mounts_free(c);
+	cryo_proc_free(c);
 }
 
 static void capture_free(struct cryo_capture *c)
@@ -501,6 +508,7 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	INIT_LIST_HEAD(&c->files);
 	INIT_LIST_HEAD(&c->waiting);
 	INIT_LIST_HEAD(&c->mount_spaces);
+	xa_init_flags(&c->seen_mounts, XA_FLAGS_ACCOUNT);
 	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
 	cryo_ipc_spaces_init(c);
 	cryo_shared_pages_init(&c->shared);

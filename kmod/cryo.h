@@ -224,6 +224,7 @@ struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked 
 
 struct cryo_forward;
 struct cryo_mounts;
+struct cryo_mount_table;
 int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f);
 struct pid *cryo_scope_pid(struct task_struct *task, u32 scope);
 int cryo_scope_begin(struct cryo_request *req);
@@ -236,7 +237,7 @@ struct cryo_proc *cryo_find_proc(struct cryo_request *req, struct task_struct *t
 
 /* timed_wait.c: system calls with a timeout that the kernel itself cannot continue */
 void cryo_timed_waits_init(void);
-void cryo_timed_waits_find(struct cryo_request *req);
+void cryo_timed_waits_find(struct cryo_request *req, struct cryo_parked *p);
 bool cryo_timed_wait_found(struct cryo_parked *p);
 struct cryo_parked *cryo_find_parked(struct cryo_request *req, struct task_struct *task);
 void cryo_timed_wait_arm(s64 remaining_ns, u32 nr, unsigned long first);
@@ -436,9 +437,14 @@ struct cryo_capture {
 	struct list_head waiting;	/* connections that nobody has accepted */
 	struct list_head ipc_spaces;	/* the requester's first */
 	struct cryo_ipc_space own_ipc;
+	const int *undone;		/* sorted: while semaphores are saved, see save_sem.c */
+	unsigned int nr_undone;
 	struct cryo_buf namespaces;	/* numbers of those that are described: u32 each */
 	struct list_head mount_spaces;	/* struct cryo_mounts, of those that the requester is not in */
+	struct xarray seen_mounts;	/* their struct cryo_mounts, by struct vfsmount */
 	struct cryo_buf made_devices;	/* dev_t: file systems in them that are made anew */
+	struct cryo_mount_table *own_mounts;	/* the requester's; NULL: not read */
+	struct vfsmount *proc;		/* own_proc.c; NULL: not made */
 	u32 nr_mount_entries;
 	u32 checked_net;		/* number of the network namespace looked at last */
 	u32 next_id;
@@ -450,6 +456,9 @@ struct cryo_capture {
 };
 
 int cryo_capture(struct cryo_request *req);
+
+/* Why the look at everybody should end now: 0, or a negative errno. Asked in all loops over what a user can have many of. */
+int cryo_look_interrupted(struct cryo_capture *c);
 
 /* Note an obstacle: "pid N (comm): <fmt>".  The checkpoint will be refused. */
 __printf(2, 3) void cryo_refuse(struct cryo_capture *c, const char *fmt, ...);
@@ -584,12 +593,19 @@ static inline s64 cryo_cut_remaining(s64 ns)
 	return clamp_t(s64, ns, -CRYO_MAX_REMAINING_NS, CRYO_MAX_REMAINING_NS);
 }
 
+/* own_proc.c */
+struct file *cryo_proc_open(struct cryo_capture *c, const char *name);
+void cryo_proc_free(struct cryo_capture *c);
+
+/* walk_path.c */
+int cryo_walk_path(const struct path *root, const char *name, struct path *found);
+int cryo_walk_own_path(const char *name, struct path *found);
+
 /* find_path.c */
-char *cryo_mountinfo(const char *path);
 int cryo_not_found(int err);
 int cryo_leads_to(const char *path, struct inode *inode);
-int cryo_find_path(const char *mountinfo, struct inode *inode, char *out);
-int cryo_find_mount(const char *mountinfo, u32 id, dev_t dev, char *out);
+int cryo_find_path(struct cryo_capture *c, struct inode *inode, char *out);
+int cryo_find_mount(struct cryo_capture *c, u32 id, dev_t dev, char *out);
 
 /* path_name.c */
 char *cryo_path_name(const struct path *path, char *buf, size_t size, bool *deleted);

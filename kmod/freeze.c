@@ -354,7 +354,7 @@ static int ask_all(struct cryo_request *req, struct task_struct **found)
 	if (total <= 0)
 		return total;
 	/* While they still sleep: interrupting them takes their timers away. */
-	cryo_timed_waits_find(req);
+	cryo_timed_waits_find(req, p);
 	list_for_each_entry_continue(p, &req->parked, node)
 		ask_to_park(p);
 	return total;

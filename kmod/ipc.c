@@ -52,22 +52,23 @@ struct cryo_ipc_space *cryo_ipc_space_of(struct cryo_capture *c, const struct ip
 	return NULL;
 }
 
-/* Is it what it should be? Its user may have mounted something else in /proc. */
+/* Is it what it should be? */
 static bool is_namespace(struct file *file, u32 number)
 {
 	struct inode *inode = file_inode(file);
 
-	return inode->i_sb->s_magic == NSFS_MAGIC && get_proc_ns(inode)->inum == number;
+	return inode->i_sb->s_magic == NSFS_MAGIC && get_proc_ns(inode)->inum == number &&
+	       !strcmp(get_proc_ns(inode)->ops->name, "ipc");
 }
 
 /* The file keeps the namespace. */
-static struct file *open_space(struct task_struct *task, u32 number)
+static struct file *open_space(struct cryo_capture *c, struct task_struct *task, u32 number)
 {
 	char name[48];
 	struct file *file;
 
-	snprintf(name, sizeof(name), "/proc/%d/ns/ipc", task_pid_vnr(task));
-	file = filp_open(name, O_RDONLY, 0);
+	snprintf(name, sizeof(name), "%d/ns/ipc", task_pid_vnr(task));
+	file = cryo_proc_open(c, name);
 	if (IS_ERR(file) || is_namespace(file, number))
 		return file;
 	fput(file);
@@ -86,7 +87,7 @@ int cryo_ipc_note(struct cryo_capture *c, struct task_struct *task, u32 number)
 	space = kzalloc(sizeof(*space), GFP_KERNEL_ACCOUNT);
 	if (!space)
 		return -ENOMEM;
-	file = open_space(task, number);
+	file = open_space(c, task, number);
 	if (IS_ERR(file)) {
 		kfree(space);
 		return PTR_ERR(file);
@@ -106,22 +107,32 @@ u32 cryo_ipc_object(struct cryo_capture *c, const struct cryo_ipc_space *space, 
 	return space->number ? CRYO_IPC_ELSEWHERE | ++c->next_id : id;
 }
 
+/* So many objects are looked at before others get the lock, who make and remove some. */
+#define IPC_BATCH 16
+
 static int each_in_space(struct cryo_capture *c, struct cryo_ipc_space *space, int kind,
 			 int (*look)(struct cryo_capture *c, struct cryo_ipc_space *space,
 				     struct kern_ipc_perm *perm))
 {
 	struct ipc_ids *ids = cryo_ipc_ids(space, kind);
 	struct kern_ipc_perm *perm;
-	int at, err = 0;
+	int at = 0, err, n;
 
-	if (down_read_killable(&ids->rwsem))
-		return -EINTR;
-	idr_for_each_entry(&ids->ipcs_idr, perm, at) {
-		err = look(c, space, perm);
+	do {
+		err = cryo_look_interrupted(c);
 		if (err)
-			break;
-	}
-	up_read(&ids->rwsem);
+			return err;
+		if (down_read_killable(&ids->rwsem))
+			return -EINTR;
+		for (n = 0; !err && n < IPC_BATCH; n++, at++) {
+			perm = idr_get_next(&ids->ipcs_idr, &at);
+			if (!perm)
+				break;
+			err = look(c, space, perm);
+		}
+		up_read(&ids->rwsem);
+		cond_resched();
+	} while (!err && perm);
 	return err;
 }
 

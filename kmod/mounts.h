@@ -12,6 +12,24 @@
 
 struct user_namespace;
 
+/* A line of mountinfo: parts of it, unescaped. */
+struct cryo_mount_line {
+	u32 id, parent;
+	u32 shared, master;		/* peer groups; 0: none */
+	dev_t dev;
+	char *root, *point, *type;
+};
+
+struct cryo_mount_table {
+	char *text;			/* as it was read */
+	char *cut;			/* what the lines point into */
+	struct cryo_mount_line *lines;	/* in the order of the text */
+	u64 *by_device;			/* the device's number, and in the lower half that of the line */
+	u32 n;
+};
+
+#define CRYO_FIRST_MOUNT	U32_MAX
+
 /* A mount namespace of the job that the requester is not in. */
 struct cryo_mounts {
 	struct list_head list;
@@ -19,8 +37,7 @@ struct cryo_mounts {
 	u32 number;
 	struct user_namespace *owner;	/* counted */
 	struct path root;		/* counted */
-	char *theirs;			/* mountinfo, of a process in it; to be freed with kvfree() */
-	char *ours;			/* of the requester */
+	struct cryo_mount_table *theirs;	/* of a process in it */
 	struct cryo_buf seen;		/* struct path, counted: those of its mounts that a path leads to */
 	struct cryo_buf records;	/* struct cryo_mount, in the order of @theirs */
 	struct list_head nodes;		/* struct cryo_tmpfs_node, directories before what is in them */
@@ -39,6 +56,13 @@ struct cryo_tmpfs_node {
 	bool refused;
 	char name[];			/* path from what is mounted */
 };
+
+/* mountinfo.c */
+struct cryo_mount_table *cryo_mount_table_of(struct cryo_capture *c, pid_t pid);
+void cryo_mount_table_free(struct cryo_mount_table *t);
+const struct cryo_mount_table *cryo_own_mounts(struct cryo_capture *c);
+const struct cryo_mount_line *cryo_next_mount(const struct cryo_mount_table *t, dev_t dev,
+					      u32 *at);
 
 /* save_mounts.c */
 int cryo_check_mounts(struct cryo_capture *c);

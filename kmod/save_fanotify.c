@@ -113,7 +113,6 @@ struct fanotify_save {
 	struct cryo_object *o;
 	struct cryo_fanotify head;
 	struct cryo_buf buf;
-	char *mountinfo;
 	char *path;
 	u32 masks;		/* of all marks */
 };
@@ -135,7 +134,7 @@ static int save_inode_mark(struct fanotify_save *s, const struct mark *mark)
 
 	if (!mark->inode)
 		return 0;
-	err = cryo_find_path(s->mountinfo, mark->inode, s->path);
+	err = cryo_find_path(s->c, mark->inode, s->path);
 	if (err == -ENOENT) {
 		cryo_refuse(s->c, "fd %d (fanotify): inode %lu, which a mark is of, is of a file that has no path any more",
 			    s->o->fd, (unsigned long)mark->inode->i_ino);
@@ -176,9 +175,9 @@ static int save_line(struct fanotify_save *s, const char *line)
 	if (!take_masks(line + end, &out))
 		return -EIO;
 	if (out.kind == CRYO_MARK_MOUNT)
-		err = cryo_find_mount(s->mountinfo, number, 0, s->path);
+		err = cryo_find_mount(s->c, number, 0, s->path);
 	else
-		err = cryo_find_mount(s->mountinfo, 0, number, s->path);
+		err = cryo_find_mount(s->c, 0, number, s->path);
 	if (err == -ENOENT) {
 		cryo_refuse(s->c, "fd %d (fanotify): a mark is of a mount or file system that no path leads to",
 			    s->o->fd);
@@ -200,7 +199,7 @@ static int save_other_marks(struct fanotify_save *s)
 	if (IS_ERR(text))
 		return PTR_ERR(text);
 	while (!err && (line = strsep(&rest, "\n")))
-		err = save_line(s, line);
+		err = cryo_look_interrupted(s->c) ?: save_line(s, line);
 	kvfree(text);
 	return err;
 }
@@ -216,8 +215,10 @@ static int save_marks(struct fanotify_save *s)
 	if (list.others)
 		cryo_refuse(s->c, "fd %d (fanotify): a mark of a mount namespace is not supported",
 			    s->o->fd);
-	for (i = 0; !err && i < list.n; i++)
-		err = save_inode_mark(s, &list.marks[i]);
+	for (i = 0; !err && i < list.n; i++) {
+		err = cryo_look_interrupted(s->c) ?: save_inode_mark(s, &list.marks[i]);
+		cond_resched();
+	}
 	put_marks(&list);
 	return err ?: save_other_marks(s);
 }
@@ -266,17 +267,9 @@ int cryo_save_fanotify(struct cryo_capture *c, struct cryo_object *o)
 		s.head.flags = CRYO_FANOTIFY_UNPRIVILEGED;
 	cryo_buf_put(&s.buf, &s.head, sizeof(s.head));
 	s.path = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
-	s.mountinfo = cryo_mountinfo("/proc/self/mountinfo");
-	if (!s.path)
-		err = -ENOMEM;
-	else if (IS_ERR(s.mountinfo))
-		err = PTR_ERR(s.mountinfo);
-	else
-		err = save_marks(&s);
+	err = s.path ? save_marks(&s) : -ENOMEM;
 	if (!err)
 		check_events(&s);
-	if (!IS_ERR(s.mountinfo))
-		kvfree(s.mountinfo);
 	kfree(s.path);
 	if (err || s.buf.error) {
 		err = err ?: s.buf.error;

@@ -74,10 +74,10 @@ static struct watch *get_watches(struct fsnotify_group *group, unsigned int *cou
 }
 
 static int save_watch(struct cryo_capture *c, struct cryo_object *o, const struct watch *watch,
-		      const char *mountinfo, char *path, struct cryo_buf *buf)
+		      char *path, struct cryo_buf *buf)
 {
 	struct cryo_watch out = { .wd = watch->wd, .mask = watch->mask };
-	int err = watch->inode ? cryo_find_path(mountinfo, watch->inode, path) : -ENOENT;
+	int err = watch->inode ? cryo_find_path(c, watch->inode, path) : -ENOENT;
 
 	if (err == -ENOENT) {
 		cryo_refuse(c, "fd %d (inotify): watch %u is of a file that has no path any more",
@@ -98,16 +98,13 @@ static int save_watches(struct cryo_capture *c, struct cryo_object *o, struct wa
 			unsigned int n, struct cryo_buf *buf)
 {
 	char *path = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
-	char *mountinfo = cryo_mountinfo("/proc/self/mountinfo");
 	int err = path ? 0 : -ENOMEM;
 	unsigned int i;
 
-	if (!err && IS_ERR(mountinfo))
-		err = PTR_ERR(mountinfo);
-	for (i = 0; !err && i < n; i++)
-		err = save_watch(c, o, &watches[i], mountinfo, path, buf);
-	if (!IS_ERR(mountinfo))
-		kvfree(mountinfo);
+	for (i = 0; !err && i < n; i++) {
+		err = cryo_look_interrupted(c) ?: save_watch(c, o, &watches[i], path, buf);
+		cond_resched();
+	}
 	kfree(path);
 	return err;
 }

@@ -2,8 +2,8 @@
 /*
  * save_mounts.c - mount namespaces other than the requester's, and what is mounted in them
  *
- * Mounts are private to the kernel, but it tells all of them in /proc/PID/mountinfo, and that is what is
- * saved, beside the requester's own: what both have can be bound from there.  The rest has to be of a
+ * What the kernel tells of mounts (mountinfo.c) is saved, beside the requester's own: what both have can be
+ * bound from there.  The rest has to be of a
  * kind that can be mounted anew: what is in a temporary file system is saved, too (save_tmpfs.c).
  *
  * To which namespace a file belongs is found out by its mount: each mount point is looked up from the
@@ -15,12 +15,11 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/fs_struct.h>
-#include <linux/kdev_t.h>
 #include <linux/magic.h>
 #include <linux/mount.h>
-#include <linux/namei.h>
 #include <linux/nsproxy.h>
 #include <linux/pid_namespace.h>
+#include <linux/net.h>
 #include <linux/proc_fs.h>
 #include <linux/proc_ns.h>
 #include <linux/quotaops.h>
@@ -28,91 +27,12 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/string_helpers.h>
 #include <linux/user_namespace.h>
 #include <net/sock.h>
 
 #include "compat/af_unix.h"
 #include "compat/fs.h"
 #include "mounts.h"
-
-/* A line of mountinfo: parts of it, unescaped. */
-struct mount_line {
-	u32 id, parent;
-	u32 shared, master;		/* peer groups; 0: none */
-	unsigned int major, minor;
-	char *root, *point, *type;
-};
-
-static bool take_numbers(char **line, struct mount_line *m)
-{
-	char *id = strsep(line, " "), *parent = strsep(line, " "), *dev = strsep(line, " ");
-
-	return id && parent && dev && !kstrtou32(id, 10, &m->id) &&
-	       !kstrtou32(parent, 10, &m->parent) &&
-	       sscanf(dev, "%u:%u", &m->major, &m->minor) == 2;
-}
-
-/* An optional field. */
-static void take_group(const char *word, struct mount_line *m)
-{
-	u32 group;
-
-	if (sscanf(word, "shared:%u", &group) == 1)
-		m->shared = group;
-	else if (sscanf(word, "master:%u", &group) == 1)
-		m->master = group;
-}
-
-/* Cuts @line up. */
-static bool take_line(char *line, struct mount_line *m)
-{
-	char *word;
-
-	m->shared = 0;
-	m->master = 0;
-	if (!take_numbers(&line, m))
-		return false;
-	m->root = strsep(&line, " ");
-	m->point = strsep(&line, " ");
-	while ((word = strsep(&line, " ")) && strcmp(word, "-"))
-		take_group(word, m);
-	m->type = strsep(&line, " ");
-	if (!m->type)
-		return false;
-	string_unescape_inplace(m->root, UNESCAPE_OCTAL);
-	string_unescape_inplace(m->point, UNESCAPE_OCTAL);
-	return true;
-}
-
-/* Calls @look for each mount until it returns other than 0; a line that is not understood: -EIO. */
-static int each_mount(const char *text, int (*look)(const struct mount_line *m, void *data),
-		      void *data)
-{
-	size_t len = strlen(text);
-	char *copy = kvmalloc(len + 1, GFP_KERNEL_ACCOUNT), *rest = copy, *line;
-	struct mount_line m;
-	int err = 0;
-
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, text, len + 1);
-	while (!err && (line = strsep(&rest, "\n"))) {
-		if (!*line)
-			continue;
-		err = take_line(line, &m) ? look(&m, data) : -EIO;
-		if (fatal_signal_pending(current))
-			err = -EINTR;
-		cond_resched();
-	}
-	kvfree(copy);
-	return err;
-}
-
-static bool same_device(const struct mount_line *a, const struct mount_line *b)
-{
-	return a->major == b->major && a->minor == b->minor;
-}
 
 static bool is_below(const char *path, const char *root)
 {
@@ -122,35 +42,43 @@ static bool is_below(const char *path, const char *root)
 	       (!strncmp(path, root, len) && (!path[len] || path[len] == '/'));
 }
 
-static int shows(const struct mount_line *ours, void *data)
+/* Does the requester have what @m shows? */
+static bool is_ours(const struct cryo_mount_table *ours, const struct cryo_mount_line *m)
 {
-	const struct mount_line *its = data;
+	const struct cryo_mount_line *other;
+	u32 at = CRYO_FIRST_MOUNT;
 
-	return same_device(ours, its) && is_below(its->root, ours->root);
+	while ((other = cryo_next_mount(ours, m->dev, &at)))
+		if (is_below(m->root, other->root))
+			return true;
+	return false;
 }
 
-static int is_root(const struct mount_line *ours, void *data)
+/* Is it the requester's root directory? */
+static bool is_our_root(const struct cryo_mount_table *ours, const struct cryo_mount_line *m)
 {
-	const struct mount_line *its = data;
+	const struct cryo_mount_line *other;
+	u32 at = CRYO_FIRST_MOUNT;
 
-	return !strcmp(ours->point, "/") && same_device(ours, its) &&
-	       !strcmp(its->root, ours->root);
+	while ((other = cryo_next_mount(ours, m->dev, &at)))
+		if (!strcmp(other->point, "/") && !strcmp(other->root, m->root))
+			return true;
+	return false;
 }
 
 struct check {
 	struct cryo_capture *c;
 	struct cryo_mounts *m;
+	const struct cryo_mount_table *ours;
 	unsigned int roots;
 };
 
 struct same {
-	const struct mount_line *m;
-	const struct cryo_mounts *mounts;
 	struct path at;			/* counted, of the mount with this number */
 	u32 id;
 };
 
-static void refuse_mount(struct check *k, const struct mount_line *m, const char *what)
+static void refuse_mount(struct check *k, const struct cryo_mount_line *m, const char *what)
 {
 	cryo_refuse(k->c, "mount %s (%s): %s is not supported", m->point, m->type, what);
 }
@@ -166,7 +94,7 @@ static bool is_namespace_of_job(struct cryo_capture *c, const struct pid_namespa
 }
 
 /* The pid namespace that a proc file system shows; 0: the requester's. */
-static u32 shown_pids(struct check *k, const struct mount_line *m, struct super_block *sb)
+static u32 shown_pids(struct check *k, const struct cryo_mount_line *m, struct super_block *sb)
 {
 	struct pid_namespace *ns = proc_pid_ns(sb);
 
@@ -178,7 +106,7 @@ static u32 shown_pids(struct check *k, const struct mount_line *m, struct super_
 }
 
 /* Others that have it mounted would not see the same files afterwards. */
-static int classify_tmpfs(struct check *k, const struct mount_line *m, const struct path *at)
+static int classify_tmpfs(struct check *k, const struct cryo_mount_line *m, const struct path *at)
 {
 	struct super_block *sb = at->dentry->d_sb;
 
@@ -194,50 +122,69 @@ static int classify_tmpfs(struct check *k, const struct mount_line *m, const str
 }
 
 /* The mount itself, if a path leads to it: @at is counted then. */
-static int find_at(const struct cryo_mounts *mounts, const struct mount_line *m, struct path *at)
+static int find_at(const struct cryo_mounts *mounts, const struct cryo_mount_line *m, struct path *at)
 {
-	dev_t dev = MKDEV(m->major, m->minor);
-	int err = vfs_path_lookup(mounts->root.dentry, mounts->root.mnt, m->point, LOOKUP_FOLLOW,
-				  at);
+	int err = cryo_walk_path(&mounts->root, m->point, at);
 
 	if (err)
 		return cryo_not_found(err);
-	if (at->dentry == at->mnt->mnt_root && at->dentry->d_sb->s_dev == dev)
+	if (at->dentry == at->mnt->mnt_root && at->dentry->d_sb->s_dev == m->dev)
 		return 1;
 	path_put(at);
 	return 0;
 }
 
-/* Of a kind that can be mounted anew. */
-static bool can_be_new(const struct mount_line *m)
+/* File systems that can be mounted anew. */
+static const struct new_kind {
+	const char *type;
+	unsigned long magic;
+} new_kinds[] = {
+	{ "proc", PROC_SUPER_MAGIC },
+	{ "tmpfs", TMPFS_MAGIC },
+	{ "devpts", DEVPTS_SUPER_MAGIC },
+};
+
+/* By the text; NULL: of another kind. */
+static const struct new_kind *kind_of(const struct cryo_mount_line *m)
 {
-	return !strcmp(m->type, "proc") || !strcmp(m->type, "tmpfs") || !strcmp(m->type, "devpts");
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(new_kinds); i++)
+		if (!strcmp(m->type, new_kinds[i].type))
+			return &new_kinds[i];
+	return NULL;
+}
+
+/* What was in the text may be gone, and its number another's: what is looked into is asked itself. */
+static bool is_of_kind(const struct super_block *sb, const struct new_kind *kind)
+{
+	return sb->s_magic == kind->magic && !strcmp(sb->s_type->name, kind->type) &&
+	       !(sb->s_flags & SB_KERNMOUNT);
 }
 
 /* Of several mounts of one file system that is made anew, one stands for it: the first that shows all of it. */
-static int stands_for(const struct mount_line *other, void *data)
+static int find_standing(struct check *k, const struct cryo_mount_line *m, struct same *same)
 {
-	struct same *same = data;
+	const struct new_kind *kind = kind_of(m);
+	const struct cryo_mount_line *other;
+	u32 next = CRYO_FIRST_MOUNT;
 	int found;
 
-	if (!same_device(other, same->m) || strcmp(other->root, "/"))
-		return 0;
-	found = find_at(same->mounts, other, &same->at);
-	if (found <= 0)
-		return found;
-	/* What was in the text may be gone, and its number another's. */
-	if (!is_idmapped_mnt(same->at.mnt) &&
-	    !strcmp(same->at.dentry->d_sb->s_type->name, other->type)) {
-		same->id = other->id;
-		return 1;
+	while ((other = cryo_next_mount(k->m->theirs, m->dev, &next))) {
+		found = cryo_look_interrupted(k->c);
+		if (!found && !strcmp(other->root, "/"))
+			found = find_at(k->m, other, &same->at);
+		if (found < 0)
+			return found;
+		if (!found)
+			continue;
+		if (!is_idmapped_mnt(same->at.mnt) && is_of_kind(same->at.dentry->d_sb, kind)) {
+			same->id = other->id;
+			return 1;
+		}
+		path_put(&same->at);
 	}
-	path_put(&same->at);
 	return 0;
-}
-
-static dev_t device_of(const struct mount_line *m)
-{
-	return MKDEV(m->major, m->minor);
 }
 
 /* For a mount namespace of the job that has been looked at, or for this one. */
@@ -253,9 +200,9 @@ static bool is_made(struct cryo_capture *c, dev_t dev)
 }
 
 /* What the requester does not have, and why it cannot be made; NULL: it can. @at: where it is, or NULL. */
-static const char *obstacle_to_new(const struct mount_line *m, const struct path *at, bool stands)
+static const char *obstacle_to_new(const struct cryo_mount_line *m, const struct path *at, bool stands)
 {
-	if (!can_be_new(m))
+	if (!kind_of(m))
 		return "what the requester does not have mounted";
 	if (at && is_idmapped_mnt(at->mnt))
 		return "one with ids mapped, that the requester does not have";
@@ -266,12 +213,12 @@ static const char *obstacle_to_new(const struct mount_line *m, const struct path
 }
 
 /* @at: where it is, or NULL. */
-static int classify_new(struct check *k, const struct mount_line *m, const struct path *at,
+static int classify_new(struct check *k, const struct cryo_mount_line *m, const struct path *at,
 			struct cryo_mount *out)
 {
-	struct same same = { .m = m, .mounts = k->m };
-	bool made = can_be_new(m) && is_made(k->c, device_of(m));
-	int stands = can_be_new(m) && !made ? each_mount(k->m->theirs, stands_for, &same) : 0;
+	bool made = kind_of(m) && is_made(k->c, m->dev);
+	struct same same = {};
+	int stands = kind_of(m) && !made ? find_standing(k, m, &same) : 0;
 	const char *obstacle;
 	int err = 0;
 
@@ -286,7 +233,7 @@ static int classify_new(struct check *k, const struct mount_line *m, const struc
 	if (made)
 		return 0;
 	/* That of the same processes is the same in each namespace. */
-	if (!strcmp(m->type, "proc")) {
+	if (kind_of(m)->magic == PROC_SUPER_MAGIC) {
 		out->pid_ns = shown_pids(k, m, same.at.dentry->d_sb);
 		goto put;
 	}
@@ -297,7 +244,7 @@ static int classify_new(struct check *k, const struct mount_line *m, const struc
 	err = k->c->made_devices.error;
 	if (err)
 		goto put;
-	if (!strcmp(m->type, "tmpfs"))
+	if (kind_of(m)->magic == TMPFS_MAGIC)
 		err = classify_tmpfs(k, m, &same.at);
 	else if (cryo_devpts_in_use(&same.at))
 		refuse_mount(k, m, "one with pseudoterminals that are open");
@@ -315,64 +262,96 @@ static bool is_deleted(const char *root)
 	return len >= strlen(suffix) && !strcmp(root + len - strlen(suffix), suffix);
 }
 
-static int is_related(const struct mount_line *other, void *data)
+static bool is_related(const struct cryo_mount_line *m, const struct cryo_mount_line *other)
 {
-	const struct mount_line *m = data;
-
 	return (m->shared && (other->shared == m->shared || other->master == m->shared)) ||
 	       (m->master && other->shared == m->master);
 }
 
-/* What is mounted in one of the namespaces would not be seen in the other. */
-static int check_propagation(struct check *k, const struct mount_line *m)
+static bool any_related(const struct cryo_mount_line *m, const struct cryo_mount_table *others)
 {
-	struct cryo_mounts *other;
-	int related = 0;
+	u32 i;
 
-	list_for_each_entry(other, &k->c->mount_spaces, list) {
-		if (other == k->m || !other->theirs)
-			continue;
-		related = each_mount(other->theirs, is_related, (void *)m);
-		if (related)
-			break;
-	}
-	if (related > 0)
-		refuse_mount(k, m, "propagation between mount namespaces of the job");
-	return related < 0 ? related : 0;
+	for (i = 0; i < others->n; i++)
+		if (is_related(m, &others->lines[i]))
+			return true;
+	return false;
 }
 
-static int look_at_mount(const struct mount_line *m, void *data)
+/* What is mounted in one of the namespaces would not be seen in the other. */
+static void check_propagation(struct check *k, const struct cryo_mount_line *m)
 {
-	struct check *k = data;
-	struct cryo_mount out = { .id = m->id, .kind = CRYO_MOUNT_BIND };
-	struct path at;
-	int found = find_at(k->m, m, &at);
-	int shown = found < 0 ? found : each_mount(k->m->ours, shows, (void *)m);
+	struct cryo_mounts *other;
 
-	if (shown < 0)
-		goto put;
+	if (!m->shared && !m->master)
+		return;
+	list_for_each_entry(other, &k->c->mount_spaces, list) {
+		if (other == k->m || !other->theirs || !any_related(m, other->theirs))
+			continue;
+		refuse_mount(k, m, "propagation between mount namespaces of the job");
+		return;
+	}
+}
+
+static int put_seen(struct check *k, const struct path *at)
+{
+	int err;
+
+	cryo_buf_put(&k->m->seen, at, sizeof(*at));
+	if (k->m->seen.error) {
+		path_put(at);
+		return k->m->seen.error;
+	}
+	/* A mount is in one namespace only. */
+	err = xa_insert(&k->c->seen_mounts, (unsigned long)at->mnt, k->m, GFP_KERNEL_ACCOUNT);
+	return err == -EBUSY ? 0 : err;
+}
+
+/* @at: where it is, or NULL. */
+static int judge_mount(struct check *k, const struct cryo_mount_line *m, const struct path *at)
+{
+	struct cryo_mount out = { .id = m->id, .kind = CRYO_MOUNT_BIND };
+	int err = 0;
+
 	if (is_deleted(m->root))
 		refuse_mount(k, m, "one whose source has been deleted");
-	else if (!shown)
-		shown = classify_new(k, m, found ? &at : NULL, &out);
-	if (shown < 0)
-		goto put;
-	if (!strcmp(m->point, "/") && !k->roots++ &&
-	    each_mount(k->m->ours, is_root, (void *)m) != 1)
+	else if (!is_ours(k->ours, m))
+		err = classify_new(k, m, at, &out);
+	if (err)
+		return err;
+	if (!strcmp(m->point, "/") && !k->roots++ && !is_our_root(k->ours, m))
 		refuse_mount(k, m, "a root directory other than the requester's");
-	shown = check_propagation(k, m);
-	if (shown < 0)
-		goto put;
+	check_propagation(k, m);
 	if (k->m->records.len / sizeof(out) == CRYO_MAX_MOUNTS)
-		shown = -E2BIG;
-	else
-		cryo_buf_put(&k->m->records, &out, sizeof(out));
-put:
-	if (found > 0 && shown >= 0)
-		cryo_buf_put(&k->m->seen, &at, sizeof(at));
-	if (found > 0 && (shown < 0 || k->m->seen.error))
-		path_put(&at);
-	return shown < 0 ? shown : k->m->records.error ?: k->m->seen.error;
+		return -E2BIG;
+	cryo_buf_put(&k->m->records, &out, sizeof(out));
+	return k->m->records.error;
+}
+
+static int look_at_mount(struct check *k, const struct cryo_mount_line *m)
+{
+	struct path at;
+	int found = find_at(k->m, m, &at);
+	int err = found < 0 ? found : judge_mount(k, m, found ? &at : NULL);
+
+	if (found <= 0)
+		return err;
+	if (!err)
+		return put_seen(k, &at);
+	path_put(&at);
+	return err;
+}
+
+static int look_at_each(struct check *k)
+{
+	int err = 0;
+	u32 i;
+
+	for (i = 0; !err && i < k->m->theirs->n; i++) {
+		err = cryo_look_interrupted(k->c) ?: look_at_mount(k, &k->m->theirs->lines[i]);
+		cond_resched();
+	}
+	return err;
 }
 
 static void free_one(struct cryo_mounts *m)
@@ -388,8 +367,7 @@ static void free_one(struct cryo_mounts *m)
 	path_put(&m->root);
 	if (m->owner)
 		put_user_ns(m->owner);
-	kvfree(m->theirs);
-	kvfree(m->ours);
+	cryo_mount_table_free(m->theirs);
 	kfree(m);
 }
 
@@ -399,18 +377,22 @@ void cryo_mounts_free(struct cryo_capture *c)
 
 	list_for_each_entry_safe(m, next, &c->mount_spaces, list)
 		free_one(m);
+	INIT_LIST_HEAD(&c->mount_spaces);
+	xa_destroy(&c->seen_mounts);
 	cryo_buf_free(&c->made_devices);
+	cryo_mount_table_free(c->own_mounts);
+	c->own_mounts = NULL;
 }
 
-/* Number and owner. Something else may have been mounted there. */
-static int identify(struct cryo_mounts *m, pid_t pid)
+/* Number and owner. */
+static int identify(struct cryo_capture *c, struct cryo_mounts *m, pid_t pid)
 {
 	struct ns_common *ns = NULL;
 	char name[48];
 	struct file *file;
 
-	snprintf(name, sizeof(name), "/proc/%d/ns/mnt", pid);
-	file = filp_open(name, O_RDONLY, 0);
+	snprintf(name, sizeof(name), "%d/ns/mnt", pid);
+	file = cryo_proc_open(c, name);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	if (file_inode(file)->i_sb->s_magic == NSFS_MAGIC)
@@ -425,26 +407,15 @@ static int identify(struct cryo_mounts *m, pid_t pid)
 	return 0;
 }
 
-static int read_texts(struct cryo_mounts *m, pid_t pid)
+static int read_tables(struct check *k, pid_t pid)
 {
-	char name[48];
+	struct cryo_mount_table *theirs = cryo_mount_table_of(k->c, pid);
 
-	snprintf(name, sizeof(name), "/proc/%d/mountinfo", pid);
-	m->theirs = cryo_mountinfo(name);
-	if (IS_ERR(m->theirs)) {
-		int err = PTR_ERR(m->theirs);
-
-		m->theirs = NULL;
-		return err;
-	}
-	m->ours = cryo_mountinfo("/proc/self/mountinfo");
-	if (IS_ERR(m->ours)) {
-		int err = PTR_ERR(m->ours);
-
-		m->ours = NULL;
-		return err;
-	}
-	return 0;
+	if (IS_ERR(theirs))
+		return PTR_ERR(theirs);
+	k->m->theirs = theirs;
+	k->ours = cryo_own_mounts(k->c);
+	return PTR_ERR_OR_ZERO(k->ours);
 }
 
 /* The root of the namespace, not a directory somewhere in it (chroot). */
@@ -472,14 +443,14 @@ static int look_at_mounts(struct cryo_capture *c, struct cryo_mounts *m)
 	task_unlock(c->p->task);
 	if (!m->root.dentry)
 		return -ESRCH;
-	err = identify(m, c->p->pid) ?: read_texts(m, c->p->pid);
+	err = identify(c, m, c->p->pid) ?: read_tables(&k, c->p->pid);
 	if (err)
 		return err;
 	if (!mounts_are_whole(m)) {
 		cryo_refuse(c, "a root directory other than that of its mount namespace (chroot) is not supported");
 		return 0;
 	}
-	return each_mount(m->theirs, look_at_mount, &k);
+	return look_at_each(&k);
 }
 
 /* Which one @task is in, not to be looked into; NULL: the requester's, or it is being killed. */
@@ -536,24 +507,13 @@ int cryo_check_mounts(struct cryo_capture *c)
 /* The job's own namespace that @mnt is in, as far as paths lead there; or NULL. */
 struct cryo_mounts *cryo_in_mounts(struct cryo_capture *c, const struct vfsmount *mnt)
 {
-	struct cryo_mounts *m;
-	const struct path *seen;
-	size_t i;
-
-	list_for_each_entry(m, &c->mount_spaces, list) {
-		seen = (const struct path *)m->seen.data;
-		for (i = 0; i < m->seen.len / sizeof(*seen); i++)
-			if (seen[i].mnt == mnt)
-				return m;
-	}
-	return NULL;
+	return xa_load(&c->seen_mounts, (unsigned long)mnt);
 }
 
 static bool is_bound_inside(struct cryo_capture *c, struct cryo_object *o)
 {
-	struct inode *inode = file_inode(o->file);
-	struct sock *sk = S_ISSOCK(inode->i_mode) && !(o->file->f_mode & FMODE_PATH) ?
-			  SOCKET_I(inode)->sk : NULL;
+	struct socket *sock = sock_from_file(o->file);
+	struct sock *sk = sock ? sock->sk : NULL;
 
 	return sk && sk->sk_family == AF_UNIX && unix_sk(sk)->path.dentry &&
 	       cryo_in_mounts(c, unix_sk(sk)->path.mnt);
@@ -606,14 +566,17 @@ const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
 int cryo_save_mounts(struct cryo_capture *c, struct cryo_mounts *m)
 {
 	struct cryo_ns_mnt out = { .record_size = sizeof(struct cryo_mount) };
+	const struct cryo_mount_table *ours = cryo_own_mounts(c);
 	struct cryo_buf buf = {};
 
 	out.nr_mounts = m->records.len / sizeof(struct cryo_mount);
-	out.text_len = strlen(m->theirs);
+	if (IS_ERR(ours))
+		return PTR_ERR(ours);
+	out.text_len = strlen(m->theirs->text);
 	cryo_buf_put(&buf, &out, sizeof(out));
 	cryo_buf_put(&buf, m->records.data, m->records.len);
-	cryo_buf_put(&buf, m->theirs, out.text_len);
-	cryo_buf_put(&buf, m->ours, strlen(m->ours));
+	cryo_buf_put(&buf, m->theirs->text, out.text_len);
+	cryo_buf_put(&buf, ours->text, strlen(ours->text));
 	return cryo_stream_buf(&c->stream, CRYO_SEC_NS_MNT, m->number, sizeof(out), &buf) ?:
 	       cryo_save_tmpfs(c, m);
 }

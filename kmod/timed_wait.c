@@ -8,18 +8,23 @@
  * before they are interrupted, and they are continued, by restart_syscall(2),
  * with what was left.
  *
+ * All of these calls sleep by a timer on their kernel stack, which names its thread and the kernel's function that wakes it:
+ * it is looked for there.  The queues of timers, in which others may have any number, are left alone.
+ *
  * The restart function is in this module.  A thread that is inside it holds a
  * reference to the module; one that has it in its restart block, but not been there
  * yet, has it taken out when the module goes.
  */
 #include <linux/hrtimer.h>
 #include <linux/module.h>
-#include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
 #include <linux/seccomp.h>
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+#include <asm/syscall.h>
 
 #include "compat/hrtimer.h"
 #include "compat/ksym.h"
@@ -37,40 +42,77 @@ static unsigned long switches_when_asleep(struct task_struct *task)
 	return READ_ONCE(task->nvcsw) + READ_ONCE(task->on_cpu);
 }
 
-/* The queues of all CPUs, and the function of all timers that wake a sleeper. */
-static struct hrtimer_cpu_base __percpu *bases;
+/* The function of all timers that wake a sleeper. */
 static void *wakeup;
 
-/* Neither is exported, and not all kernels tell the address of the queues; but each timer does. */
+/* It is not exported, but each such timer has it. */
 void __init cryo_timed_waits_init(void)
 {
 	struct hrtimer_sleeper sleeper;
-	int cpu = get_cpu();
 
 	cryo_hrtimer_sleeper_on_stack(&sleeper);
-	bases = (struct hrtimer_cpu_base __percpu __force *)
-		((unsigned long)sleeper.timer.base->cpu_base - per_cpu_offset(cpu));
-	put_cpu();
 	wakeup = cryo_hrtimer_function(&sleeper.timer);
 	destroy_hrtimer_on_stack(&sleeper.timer);
 }
 
-static void note_sleeper(struct cryo_request *req, struct hrtimer *timer)
+/* Is there, at @at, what @task sleeps by? A copy of it in @sleeper. */
+static bool is_sleeper(struct task_struct *task, const void *at, struct hrtimer_sleeper *sleeper)
 {
-	struct hrtimer_sleeper *sleeper;
-	struct cryo_parked *p;
+	return !copy_from_kernel_nofault(sleeper, at, sizeof(*sleeper)) &&
+	       sleeper->task == task && cryo_hrtimer_function(&sleeper->timer) == wakeup &&
+	       hrtimer_is_queued(&sleeper->timer);
+}
 
-	if (cryo_hrtimer_function(timer) != wakeup)
+/*
+ * The timer that @task sleeps by, on its stack.  Both may change or end at any time, as the thread may: so nothing is
+ * followed, and the stack is read as memory that need not be there.
+ */
+static bool find_sleeper(struct task_struct *task, struct hrtimer_sleeper *sleeper)
+{
+	const char *stack = READ_ONCE(task->stack), *at;
+	const size_t offset = offsetof(struct hrtimer_sleeper, task);
+	unsigned long words[32];
+	size_t pos, i;
+
+	for (pos = 0; stack && pos < THREAD_SIZE; pos += sizeof(words)) {
+		if (copy_from_kernel_nofault(words, stack + pos, sizeof(words)))
+			return false;
+		for (i = 0; i < ARRAY_SIZE(words); i++) {
+			if (words[i] != (unsigned long)task || pos + i * sizeof(long) < offset)
+				continue;
+			at = stack + pos + i * sizeof(long) - offset;
+			if (is_sleeper(task, at, sleeper))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Is it, as far as its registers tell while it may still run, in a call that may have to be continued? */
+static bool is_in_timed_call(struct task_struct *task)
+{
+	int nr = task->stack ? syscall_get_nr(task, task_pt_regs(task)) : -1;
+
+	return nr >= 0 && cryo_timed_wait_known(nr);
+}
+
+/* With RCU, which keeps its stack. */
+static void look_for_wait(struct cryo_parked *p)
+{
+	unsigned long switches = switches_when_asleep(p->task);
+	struct hrtimer_sleeper sleeper, again;
+	clockid_t clock;
+
+	if (!is_in_timed_call(p->task) || !find_sleeper(p->task, &sleeper) ||
+	    get_kernel_nofault(clock, &sleeper.timer.base->clockid))
 		return;
-	sleeper = container_of(timer, struct hrtimer_sleeper, timer);
-	if (!sleeper->task)
+	/* The same wait all the time, or what has been copied may be of two. */
+	if (!find_sleeper(p->task, &again) || memcmp(&sleeper, &again, sizeof(again)) ||
+	    switches_when_asleep(p->task) != switches)
 		return;
-	p = cryo_find_parked(req, sleeper->task);
-	if (!p)
-		return;
-	p->wait_ns = ktime_to_ns(ktime_sub(hrtimer_get_softexpires(timer),
-					   cryo_hrtimer_now(timer)));
-	p->wait_switches = switches_when_asleep(sleeper->task);
+	p->wait_ns = ktime_to_ns(ktime_sub(hrtimer_get_softexpires(&sleeper.timer),
+					   cryo_clock_now(clock)));
+	p->wait_switches = switches;
 	p->has_wait = true;
 }
 
@@ -80,34 +122,21 @@ static bool is_filtered(void)
 	return seccomp_mode(&current->seccomp) != SECCOMP_MODE_DISABLED;
 }
 
+/* Look for the timers of the threads of @req after @p, in its list, that sleep with a timeout. */
+void cryo_timed_waits_find(struct cryo_request *req, struct cryo_parked *p)
+{
+	list_for_each_entry_continue(p, &req->parked, node) {
+		rcu_read_lock();
+		look_for_wait(p);
+		rcu_read_unlock();
+		cond_resched();
+	}
+}
+
 /* In the thread, which has been interrupted: in the wait that was found? If not, its call begins anew. */
 bool cryo_timed_wait_found(struct cryo_parked *p)
 {
 	return p->has_wait && current->nvcsw == p->wait_switches && !is_filtered();
-}
-
-static void walk_base(struct cryo_request *req, struct hrtimer_clock_base *base)
-{
-	struct hrtimer *timer;
-
-	cryo_for_each_hrtimer(timer, base)
-		note_sleeper(req, timer);
-}
-
-/* Look for the timers of all threads of @req that sleep with a timeout. */
-void cryo_timed_waits_find(struct cryo_request *req)
-{
-	struct hrtimer_cpu_base *cpu_base;
-	unsigned long flags;
-	int cpu, i;
-
-	for_each_online_cpu(cpu) {
-		cpu_base = per_cpu_ptr(bases, cpu);
-		raw_spin_lock_irqsave(&cpu_base->lock, flags);
-		for (i = 0; i < HRTIMER_MAX_CLOCK_BASES; i++)
-			walk_base(req, &cpu_base->clock_base[i]);
-		raw_spin_unlock_irqrestore(&cpu_base->lock, flags);
-	}
 }
 
 /*

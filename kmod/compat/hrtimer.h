@@ -5,7 +5,6 @@
 
 #include <linux/hrtimer.h>
 #include <linux/timekeeping.h>
-#include <linux/timerqueue.h>
 #include <linux/version.h>
 
 /* The field is private since v6.15 (04257da0c99c). */
@@ -28,10 +27,10 @@ static inline void cryo_hrtimer_sleeper_on_stack(struct hrtimer_sleeper *sleeper
 #endif
 }
 
-/* The time on the timer's clock. */
-static inline ktime_t cryo_hrtimer_now(const struct hrtimer *timer)
+/* The time on the clock of a timer. */
+static inline ktime_t cryo_clock_now(clockid_t clock)
 {
-	switch (timer->base->clockid) {
+	switch (clock) {
 	case CLOCK_REALTIME:
 		return ktime_get_real();
 	case CLOCK_BOOTTIME:
@@ -43,18 +42,9 @@ static inline ktime_t cryo_hrtimer_now(const struct hrtimer *timer)
 	}
 }
 
-/* A tree of linked nodes since v7.1 or so. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
-#define cryo_for_each_hrtimer(timer, base)						\
-	for (struct timerqueue_linked_node *__node =					\
-		     timerqueue_linked_first(&(base)->active);				\
-	     __node && ((timer) = container_of(__node, struct hrtimer, node), true);	\
-	     __node = timerqueue_linked_next(__node))
-#else
-#define cryo_for_each_hrtimer(timer, base)						\
-	for (struct timerqueue_node *__node = timerqueue_getnext(&(base)->active);	\
-	     __node && ((timer) = container_of(__node, struct hrtimer, node), true);	\
-	     __node = timerqueue_iterate_next(__node))
-#endif
+static inline ktime_t cryo_hrtimer_now(const struct hrtimer *timer)
+{
+	return cryo_clock_now(timer->base->clockid);
+}
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef CRYO_COMPAT_IPC_H
 #define CRYO_COMPAT_IPC_H
 
+#include <linux/idr.h>
 #include <linux/ipc.h>
 #include <linux/ipc_namespace.h>
 #include <linux/list.h>
@@ -136,6 +137,16 @@ static inline bool cryo_ipc_set_next(struct ipc_ids *ids, int id)
 #else
 	return false;
 #endif
+}
+
+/* With ids->rwsem: the object with that id. It lies at the lower 15 bits of it, or 24 with ipcmni_extend. */
+static inline struct kern_ipc_perm *cryo_ipc_find(struct ipc_ids *ids, int id)
+{
+	struct kern_ipc_perm *perm = idr_find(&ids->ipcs_idr, id & 0x7fff);
+
+	if (!perm || perm->id != id)
+		perm = idr_find(&ids->ipcs_idr, id & 0xffffff);
+	return perm && perm->id == id ? perm : NULL;
 }
 
 #endif
