@@ -51,6 +51,19 @@ int cryo_refuse_unseen(struct cryo_capture *c, const char *what, int err)
 	return 0;
 }
 
+void cryo_describe_task(struct task_struct *task, char *buf, size_t size)
+{
+	pid_t pid = task_tgid_vnr(task);
+	char comm[TASK_COMM_LEN];
+
+	if (!pid || !cryo_may_trace(task)) {
+		strscpy(buf, "another process", size);
+		return;
+	}
+	get_task_comm(comm, task);
+	snprintf(buf, size, "pid %d (%s)", pid, comm);
+}
+
 void cryo_warn(struct cryo_capture *c, const char *fmt, ...)
 {
 	struct va_format vaf = { .fmt = fmt };
@@ -65,22 +78,16 @@ void cryo_warn(struct cryo_capture *c, const char *fmt, ...)
 /* The address space of c->p; several processes may have one (CLONE_VM). */
 static int take_mm(struct cryo_capture *c)
 {
-	struct cryo_proc *p;
+	void *known;
 
 	c->p->mm = get_task_mm(c->p->task);
 	if (!c->p->mm)
 		return -ESRCH;
-	cryo_for_each_proc(p, c->req) {
-		if (p == c->p)
-			break;
-		if (p->mm != c->p->mm)
-			continue;
-		c->p->mm_id = p->mm_id;
-		c->p->mm_saved = true;
-		return 0;
-	}
-	c->p->mm_id = ++c->next_id;
-	return 0;
+	known = xa_load(&c->memories, (unsigned long)c->p->mm);
+	c->p->mm_saved = known;
+	c->p->mm_id = known ? xa_to_value(known) : ++c->next_id;
+	return known ? 0 : xa_err(xa_store(&c->memories, (unsigned long)c->p->mm,
+					   xa_mk_value(c->p->mm_id), GFP_KERNEL_ACCOUNT));
 }
 
 /* Still a process that can be saved, and still the caller's to look into? With c->p set. */
@@ -123,6 +130,9 @@ static int check_alive(struct cryo_capture *c)
 
 	if (err)
 		return err;
+	/* Before the look: who goes from now on sets it again. */
+	WRITE_ONCE(c->req->lost, false);
+	smp_mb();
 	list_for_each_entry(p, &c->req->parked, node) {
 		gone = READ_ONCE(p->state) == CRYO_PARK_GONE;
 		/* Or it does not know yet that it was killed, and has that among its pending signals. */
@@ -167,9 +177,11 @@ static int collect(struct cryo_capture *c)
 		err = complete_memory(c) ?: cryo_collect_vmas(c);
 	if (err)
 		return err;
-	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
+	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
 		cryo_arch_check(c, t->task);
-	return 0;
+		err = cryo_look_interrupted(c);
+	}
+	return err;
 }
 
 static int save_threads(struct cryo_capture *c)
@@ -178,7 +190,7 @@ static int save_threads(struct cryo_capture *c)
 	int err = cryo_save_exited_leader(c);
 
 	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
-		err = cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
+		err = cryo_look_interrupted(c) ?: cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
 		      cryo_save_seccomp(c, t->task) ?: cryo_save_uclamp(c, t->task) ?:
 		      cryo_save_thread_mempolicy(c, t->task) ?:
 		      cryo_save_thread_fs(c, t->task) ?:
@@ -250,6 +262,7 @@ static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c)
 static int describe_checkpoint(struct cryo_capture *c)
 {
 	return cryo_stream_header(&c->stream) ?:
+	       cryo_find_sharers(c) ?:
 	       cryo_save_system(c) ?:
 	       cryo_arch_save_cpu(c) ?:
 	       cryo_save_inodes(c) ?:
@@ -319,6 +332,7 @@ static void release_proc(struct cryo_proc *p)
 static void release_procs(struct cryo_capture *c)
 {
 	struct cryo_proc *p;
+	size_t i;
 
 	if (c->released)
 		return;
@@ -328,6 +342,11 @@ static void release_procs(struct cryo_capture *c)
 	cryo_objects_free(c);
 	cryo_ipc_spaces_free(c);
 	cryo_buf_free(&c->namespaces);
+	cryo_buf_free(&c->registrations);
+	cryo_buf_free(&c->ttys);
+	for (i = 0; i < ARRAY_SIZE(c->sharers); i++)
+		cryo_buf_free(&c->sharers[i]);
+	xa_destroy(&c->memories);
 	cryo_mounts_free(c);
 	cryo_proc_free(c);
 }
@@ -499,21 +518,38 @@ static int write_context(struct cryo_capture *c)
 static struct cryo_capture *capture_alloc(struct cryo_request *req)
 {
 	struct cryo_capture *c = kzalloc(sizeof(*c), GFP_KERNEL_ACCOUNT);
+	int err;
 
 	if (!c)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	c->req = req;
-	hash_init(c->objects);
 	INIT_LIST_HEAD(&c->inodes);
 	INIT_LIST_HEAD(&c->files);
 	INIT_LIST_HEAD(&c->waiting);
 	INIT_LIST_HEAD(&c->mount_spaces);
 	xa_init_flags(&c->seen_mounts, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&c->memories, XA_FLAGS_ACCOUNT);
 	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
 	cryo_ipc_spaces_init(c);
 	cryo_shared_pages_init(&c->shared);
-	cryo_stream_init(&c->stream, req->out, &req->written, req->args.flags);
-	return c;
+	err = cryo_objects_init(c) ?:
+	      cryo_stream_init(&c->stream, req->out, &req->written, req->args.flags);
+	if (!err)
+		return c;
+	kvfree(c->objects);
+	kfree(c);
+	return ERR_PTR(err);
+}
+
+/* All of it is in memory that the requester pays for, before a byte is written. */
+static void say_too_big(struct cryo_capture *c, int err)
+{
+	if (c->stream.full)
+		cryo_refuse(c, "a job of which the kernel holds more than %u MiB beside its memory (what waits in pipes, sockets and message queues, names) is not supported",
+			    CRYO_META_MAX / SZ_1M);
+	else if (err == -EFBIG)
+		cryo_refuse(c, "one thing of which the kernel holds more than %lu MiB (what waits in a pipe, socket or message queue, a list) is not supported",
+			    CRYO_BUF_MAX / SZ_1M);
 }
 
 /* All that is not memory or the contents of files, into the memory of the stream: this waits for no reader. */
@@ -535,6 +571,7 @@ static int look_at_all(struct cryo_capture *c)
 	/* That was why it was given up. */
 	if (err && READ_ONCE(c->req->lost))
 		err = say_gone(c->req, c->req->lost);
+	say_too_big(c, err);
 	return err;
 }
 
@@ -545,8 +582,8 @@ int cryo_capture(struct cryo_request *req)
 	struct cryo_capture *c = capture_alloc(req);
 	int err;
 
-	if (!c)
-		return -ENOMEM;
+	if (IS_ERR(c))
+		return PTR_ERR(c);
 	if (req->args.flags & CRYO_CKPT_TRACK)
 		req->track_serial = cryo_track_serial();
 	err = look_at_all(c);

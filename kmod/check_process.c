@@ -21,36 +21,41 @@
 
 #define SHOWN_CHILDREN	16
 
-static void check_children(struct cryo_capture *c)
+/* Children of the process that are left out, up to @room of them counted in @found. Returns how many there are. */
+static unsigned int find_children(struct cryo_capture *c, struct task_struct **found,
+				  unsigned int room)
 {
-	struct {
-		int pid;
-		char comm[TASK_COMM_LEN];
-		bool zombie;
-	} shown[SHOWN_CHILDREN];
 	struct task_struct *child, *t;
-	unsigned int n = 0, i;
+	unsigned int n = 0;
 
-	if (c->req->args.scope == CRYO_SCOPE_TREE)
-		return;
 	/* children lists change under tasklist_lock, which is not ours: look at all processes. */
 	rcu_read_lock();
 	for_each_process(child) {
 		t = rcu_dereference(child->real_parent);
 		if (!t || !same_thread_group(t, c->p->task) || cryo_find_proc(c->req, child))
 			continue;
-		if (n < SHOWN_CHILDREN) {
-			shown[n].pid = task_pid_vnr(child);
-			shown[n].zombie = child->exit_state;
-			strscpy(shown[n].comm, child->comm, sizeof(shown[n].comm));
-		}
+		if (n < room)
+			found[n] = get_task_struct(child);
 		n++;
 	}
 	rcu_read_unlock();
-	for (i = 0; i < min_t(unsigned int, n, SHOWN_CHILDREN); i++) {
-		const char *kind = shown[i].zombie ? "zombie" : "child process";
+	return n;
+}
 
-		cryo_warn(c, "%s pid %d (%s) is left out", kind, shown[i].pid, shown[i].comm);
+static void check_children(struct cryo_capture *c)
+{
+	struct task_struct *found[SHOWN_CHILDREN];
+	char who[CRYO_WHO_MAX];
+	unsigned int n, i;
+
+	if (c->req->args.scope == CRYO_SCOPE_TREE)
+		return;
+	n = find_children(c, found, SHOWN_CHILDREN);
+	for (i = 0; i < min_t(unsigned int, n, SHOWN_CHILDREN); i++) {
+		cryo_describe_task(found[i], who, sizeof(who));
+		cryo_warn(c, "%s %s is left out",
+			  READ_ONCE(found[i]->exit_state) ? "zombie" : "child process", who);
+		put_task_struct(found[i]);
 	}
 	if (n > SHOWN_CHILDREN)
 		cryo_warn(c, "and %u more children", n - SHOWN_CHILDREN);
@@ -194,8 +199,12 @@ int cryo_check_process(struct cryo_capture *c)
 		check_mm(c);
 	if (c->p->task->signal->oom_mm)
 		cryo_refuse(c, "is being killed for lack of memory");
-	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p))
+	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p)) {
 		check_thread(c, p->task);
+		err = cryo_look_interrupted(c);
+		if (err)
+			return err;
+	}
 	list_for_each_entry(p, &c->req->pollers, node)
 		if (p->proc == c->p && READ_ONCE(p->state) != CRYO_PARK_GONE)
 			cryo_check_uring(c, p->task);

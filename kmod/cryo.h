@@ -66,6 +66,7 @@ ssize_t cryo_log_read(struct cryo_log *log, char __user *buf, size_t count, loff
 /* ---- buf.c: growing byte buffer; the first error sticks ---- */
 
 #define CRYO_BUF_MAX	(256UL * 1024 * 1024)
+#define CRYO_META_MAX	SZ_512M		/* of all that is described, in memory at the same time */
 
 struct cryo_buf {
 	u8 *data;
@@ -91,6 +92,8 @@ struct cryo_stream {
 	loff_t pos;			/* position in @file */
 	u64 offset;			/* bytes since the start of the context */
 	struct list_head chunks;	/* metadata not written yet */
+	u64 meta;			/* bytes of them; pages kept in memory do not count */
+	bool full;			/* there would have been more than CRYO_META_MAX */
 	struct cryo_buf index;
 	u64 sections;
 	u64 page_bytes;
@@ -102,7 +105,7 @@ struct cryo_stream {
 	u64 direct_from;		/* offset from which pages are to go there */
 };
 
-void cryo_stream_init(struct cryo_stream *s, struct file *file, atomic64_t *written, u32 flags);
+int cryo_stream_init(struct cryo_stream *s, struct file *file, atomic64_t *written, u32 flags);
 void cryo_stream_free(struct cryo_stream *s);
 int cryo_stream_header(struct cryo_stream *s);
 int cryo_stream_section(struct cryo_stream *s, u16 type, u32 object, u32 fixed_len,
@@ -379,6 +382,7 @@ struct cryo_object {
 	u32 kind;			/* CRYO_FILE_* */
 	u32 stdio_fd;			/* 0 to 2, or U32_MAX */
 	u32 inode_flags;		/* CRYO_INODE_* */
+	struct cryo_object *opened;	/* of an inode: its first open file */
 	unsigned int ends;		/* of an inode: open for reading, and open for writing, in the scope */
 	loff_t size;			/* of an inode, as its section says */
 	unsigned long attached;		/* areas of memory that show it: System V shared memory */
@@ -388,6 +392,7 @@ struct cryo_object {
 	/* Of sockets and what goes through them. */
 	struct sock *sk;		/* counted; of a connection that nobody has accepted, which has no file */
 	struct cryo_object *listener;	/* of such a one */
+	struct cryo_object *first_waiting;	/* of a listening socket; the others are behind it in the list */
 	int carrier;			/* descriptor of a socket through which it is being passed, or -1 */
 };
 
@@ -431,9 +436,13 @@ struct cryo_capture {
 	struct cryo_proc *p;		/* the process being looked at; obstacles name it */
 	unsigned int obstacles;
 
-	DECLARE_HASHTABLE(objects, 10);
+	struct hlist_head *objects;	/* by their keys */
+	unsigned int object_bits;
+	unsigned int nr_objects;
 	struct list_head inodes;
 	struct list_head files;
+	struct cryo_buf sharers[4];	/* by enum cryo_shared, see save_sharing.c */
+	struct xarray memories;		/* numbers of address spaces, by struct mm_struct */
 	struct list_head waiting;	/* connections that nobody has accepted */
 	struct list_head ipc_spaces;	/* the requester's first */
 	struct cryo_ipc_space own_ipc;
@@ -445,7 +454,13 @@ struct cryo_capture {
 	struct cryo_buf made_devices;	/* dev_t: file systems in them that are made anew */
 	struct cryo_mount_table *own_mounts;	/* the requester's; NULL: not read */
 	struct vfsmount *proc;		/* own_proc.c; NULL: not made */
+	struct cryo_buf registrations;	/* of epoll, see save_epoll.c */
+	bool registrations_found;
+	struct cryo_buf ttys;		/* open files of pseudo-terminals, see save_pty.c */
 	u32 nr_mount_entries;
+	unsigned int holders_named;	/* of other ends of sockets, see save_sockstate.c */
+	const struct net *looked_net;	/* identity: which one is_rebuilt() was asked about last, and its answer */
+	bool looked_net_is_rebuilt;
 	u32 checked_net;		/* number of the network namespace looked at last */
 	u32 next_id;
 	u32 vdso_crc;			/* of the vdso that is in the context */
@@ -463,10 +478,14 @@ int cryo_look_interrupted(struct cryo_capture *c);
 /* Note an obstacle: "pid N (comm): <fmt>".  The checkpoint will be refused. */
 __printf(2, 3) void cryo_refuse(struct cryo_capture *c, const char *fmt, ...);
 int cryo_refuse_unseen(struct cryo_capture *c, const char *what, int err);
+/* "pid N (comm)" of @task if the requester may trace it, and sees it; "another process" if not. */
+#define CRYO_WHO_MAX	(TASK_COMM_LEN + 24)
+void cryo_describe_task(struct task_struct *task, char *buf, size_t size);
 /* Note what is worth knowing but no obstacle. */
 __printf(2, 3) void cryo_warn(struct cryo_capture *c, const char *fmt, ...);
 
 /* objects.c */
+int cryo_objects_init(struct cryo_capture *c);
 struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file);
 struct cryo_object *cryo_object_find(struct cryo_capture *c, const void *key);
 struct cryo_object *cryo_object_waiting(struct cryo_capture *c, struct sock *sk,
@@ -484,9 +503,17 @@ void cryo_check_fs(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_tables(struct cryo_capture *c);
 bool cryo_has_table_of_other(struct cryo_capture *c);
 
-/* save_sharing.c */
-struct cryo_proc *cryo_first_with(struct cryo_capture *c,
-				  bool (*same)(struct task_struct *a, struct task_struct *b));
+/* save_sharing.c: what processes may have in common */
+enum cryo_shared {
+	CRYO_SHARED_MM,
+	CRYO_SHARED_SIGHAND,
+	CRYO_SHARED_FILES,
+	CRYO_SHARED_FS,
+	CRYO_NR_SHARED
+};
+
+int cryo_find_sharers(struct cryo_capture *c);
+struct cryo_proc *cryo_first_with(struct cryo_capture *c, enum cryo_shared what);
 void cryo_check_sharing(struct cryo_capture *c);
 int cryo_save_sharing(struct cryo_capture *c);
 int cryo_save_rlimits(struct cryo_capture *c);
@@ -561,6 +588,7 @@ int cryo_save_sem_undo(struct cryo_capture *c, struct task_struct *task, u32 pid
 int cryo_save_msgs(struct cryo_capture *c);
 bool cryo_is_mqueue(struct file *file);
 int cryo_save_mqueue(struct cryo_capture *c, struct cryo_object *o);
+int cryo_find_ttys(struct cryo_capture *c);
 u32 cryo_pty_kind(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_pty(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_pty_slave(struct cryo_capture *c, struct cryo_object *o);
@@ -633,7 +661,7 @@ struct cryo_skbs {
 
 struct sock *cryo_sock_of(struct cryo_object *o);
 struct cryo_object *cryo_object_of_sock(struct cryo_capture *c, struct sock *sk);
-void cryo_describe_holder(struct sock *sk, char *buf, size_t size);
+void cryo_describe_holder(struct cryo_capture *c, struct sock *sk, char *buf, size_t size);
 s32 cryo_sock_peer_pid(struct sock *sk);
 void cryo_sock_peercred(struct sock *sk, struct cryo_sock_state *out);
 int cryo_save_sockstate(struct cryo_capture *c, struct cryo_object *o,
@@ -649,7 +677,7 @@ int cryo_queue_end(struct cryo_capture *c, struct cryo_object *o, struct cryo_bu
 struct sock *cryo_unix_peer_get(struct sock *sk);
 int cryo_collect_unix(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_unix_is_whole(struct cryo_capture *c, struct cryo_object *o);
-void cryo_unix_peer_holder(struct cryo_object *o, char *buf, size_t size);
+void cryo_unix_peer_holder(struct cryo_capture *c, struct cryo_object *o, char *buf, size_t size);
 const char *cryo_unix_obstacle(struct cryo_object *o);
 const char *cryo_unix_path(struct sock *sk, char *page, bool *unlinked);
 int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o);
@@ -663,7 +691,7 @@ void cryo_put_netlink_options(struct sock *sk, struct cryo_buf *buf);
 /* save_tcp.c, save_udp.c, save_inet.c */
 int cryo_collect_tcp(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_tcp_is_whole(struct cryo_capture *c, struct cryo_object *o);
-void cryo_tcp_peer_holder(struct cryo_object *o, char *buf, size_t size);
+void cryo_tcp_peer_holder(struct cryo_capture *c, struct cryo_object *o, char *buf, size_t size);
 void cryo_tcp_addresses(struct cryo_object *o, char *buf, size_t size);
 bool cryo_tcp_deferred(struct sock *sk);
 bool cryo_tcp_unsettled(struct sock *sk);

@@ -6,6 +6,7 @@
  * it in /proc/PID/fdinfo, in a format that is part of the kernel's interface.
  */
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -15,10 +16,14 @@
 
 #define FDINFO_MAX	(16UL * 1024 * 1024)
 
-/* Is @file, which has no inode of its own, of the kind that the kernel calls @name? */
+/*
+ * Is @file, which has no inode of its own, of the kind that the kernel calls @name? Nobody else gives names in
+ * that file system.
+ */
 bool cryo_is_anon_file(struct file *file, const char *name)
 {
-	return !strcmp(file->f_path.dentry->d_name.name, name) && file->f_op->show_fdinfo;
+	return file_inode(file)->i_sb->s_magic == ANON_INODE_FS_MAGIC &&
+	       !strcmp(file->f_path.dentry->d_name.name, name) && file->f_op->show_fdinfo;
 }
 
 /* The text of @file's show_fdinfo(), to be freed with kvfree(); or an ERR_PTR. */

@@ -8,16 +8,53 @@
  */
 #include <linux/file.h>
 #include <linux/hash.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include <net/sock.h>
 
 #include "cryo.h"
 
+#define FIRST_BITS	10	/* the table has one place for each object, and grows */
+
+int cryo_objects_init(struct cryo_capture *c)
+{
+	c->object_bits = FIRST_BITS;
+	c->objects = kvcalloc(1UL << FIRST_BITS, sizeof(*c->objects), GFP_KERNEL_ACCOUNT);
+	return c->objects ? 0 : -ENOMEM;
+}
+
+static void hash_object(struct cryo_capture *c, struct cryo_object *o)
+{
+	hlist_add_head(&o->hash, &c->objects[hash_ptr((void *)o->key, c->object_bits)]);
+}
+
+/* Without room for a larger one, the old table will do. */
+static void grow_table(struct cryo_capture *c)
+{
+	struct hlist_head *more = kvcalloc(2UL << c->object_bits, sizeof(*more),
+					   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	struct hlist_head *old = c->objects;
+	unsigned long i, places = 1UL << c->object_bits;
+	struct cryo_object *o;
+	struct hlist_node *next;
+
+	if (!more)
+		return;
+	c->objects = more;
+	c->object_bits++;
+	for (i = 0; i < places; i++) {
+		hlist_for_each_entry_safe(o, next, &old[i], hash)
+			hash_object(c, o);
+		cond_resched();
+	}
+	kvfree(old);
+}
+
 struct cryo_object *cryo_object_find(struct cryo_capture *c, const void *key)
 {
 	struct cryo_object *o;
 
-	hash_for_each_possible(c->objects, o, hash, (unsigned long)key)
+	hlist_for_each_entry(o, &c->objects[hash_ptr((void *)key, c->object_bits)], hash)
 		if (o->key == key)
 			return o;
 	return NULL;
@@ -37,7 +74,9 @@ static struct cryo_object *add_object(struct cryo_capture *c, const void *key, s
 	o->fd = -1;
 	o->stdio_fd = U32_MAX;
 	o->carrier = -1;
-	hash_add(c->objects, &o->hash, (unsigned long)key);
+	if (c->nr_objects++ >> c->object_bits)
+		grow_table(c);
+	hash_object(c, o);
 	list_add_tail(&o->node, list);
 	return o;
 }
@@ -63,6 +102,8 @@ struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file)
 	if (!o)
 		return NULL;
 	o->inode = inode;
+	if (!inode->opened)
+		inode->opened = o;
 	inode->ends += !!(file->f_mode & FMODE_READ) + !!(file->f_mode & FMODE_WRITE);
 	return o;
 }
@@ -78,6 +119,8 @@ struct cryo_object *cryo_object_waiting(struct cryo_capture *c, struct sock *sk,
 	sock_hold(sk);
 	o->sk = sk;
 	o->listener = listener;
+	if (!listener->first_waiting)
+		listener->first_waiting = o;
 	o->fd = listener->fd;
 	o->kind = CRYO_FILE_WAITING;
 	return o;
@@ -100,4 +143,6 @@ void cryo_objects_free(struct cryo_capture *c)
 	free_list(&c->waiting);
 	free_list(&c->files);
 	free_list(&c->inodes);
+	kvfree(c->objects);
+	c->objects = NULL;
 }

@@ -10,6 +10,7 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/sort.h>
 #include <linux/string.h>
 
 #include "compat/eventpoll.h"
@@ -20,44 +21,146 @@ bool cryo_is_epoll(struct file *file)
 	return cryo_is_anon_file(file, "[eventpoll]");
 }
 
-/* Does @epoll watch @target by that number and for what @out says? */
-static bool watches(struct file *epoll, struct file *target, struct cryo_epoll_target *out)
+/* A registration. There may be any number of them: they are sorted, by all but @queued. */
+struct registration {
+	const void *epoll;		/* identity only */
+	u64 data;
+	u32 fd, events;
+	u32 file;			/* number of the target's object */
+	u32 queued;
+};
+
+static int compare_u64(u64 a, u64 b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_registrations(const void *a, const void *b)
+{
+	const struct registration *x = a, *y = b;
+
+	return compare_u64((unsigned long)x->epoll, (unsigned long)y->epoll) ?:
+	       compare_u64(x->fd, y->fd) ?: compare_u64(x->events, y->events) ?:
+	       compare_u64(x->data, y->data) ?: compare_u64(x->file, y->file);
+}
+
+static unsigned int count_registrations(struct file *file)
 {
 	struct cryo_epitem *epi;
-	bool found;
+	unsigned int n = 0;
 
-	spin_lock(&target->f_lock);
-	epi = cryo_epitem_of(epoll, target, out->fd);
-	found = epi && (__force u32)epi->event.events == out->events &&
-		epi->event.data == out->data;
-	if (found && !list_empty(&epi->rdllink))
-		out->flags |= CRYO_EPOLL_QUEUED;
-	spin_unlock(&target->f_lock);
-	return found;
+	spin_lock(&file->f_lock);
+	cryo_for_each_epitem(epi, file)
+		n++;
+	spin_unlock(&file->f_lock);
+	return n;
 }
 
-static struct file *file_of(struct cryo_capture *c, unsigned int fd)
+static unsigned int fill_registrations(struct cryo_object *o, struct registration *out,
+				       unsigned int room)
 {
-	unsigned int i;
+	struct cryo_epitem *epi;
+	unsigned int n = 0;
 
-	for (i = 0; i < c->p->nr_fds; i++)
-		if (c->p->fds[i].fd == fd)
-			return c->p->fds[i].file;
-	return NULL;
+	spin_lock(&o->file->f_lock);
+	cryo_for_each_epitem(epi, o->file) {
+		if (n == room)
+			break;
+		out[n++] = (struct registration){
+			.epoll = epi->ep,
+			.data = epi->event.data,
+			.fd = epi->ffd.fd,
+			.events = (__force u32)epi->event.events,
+			.file = o->id,
+			.queued = !list_empty(&epi->rdllink),
+		};
+	}
+	spin_unlock(&o->file->f_lock);
+	return n;
 }
 
-static struct cryo_object *find_target(struct cryo_capture *c, struct file *epoll,
-				       struct cryo_epoll_target *out)
+/* Whoever can add to them is parked, or not in the context. */
+static int find_registrations(struct cryo_capture *c)
 {
-	struct file *file = file_of(c, out->fd);
+	struct cryo_buf *buf = &c->registrations;
+	struct registration *out;
 	struct cryo_object *o;
+	unsigned int n;
+	int err;
 
-	if (file && watches(epoll, file, out))
-		return cryo_object_find(c, file);
-	list_for_each_entry(o, &c->files, node)
-		if (READ_ONCE(o->file->f_ep) && watches(epoll, o->file, out))
-			return o;
-	return NULL;
+	list_for_each_entry(o, &c->files, node) {
+		err = cryo_look_interrupted(c);
+		if (err)
+			return err;
+		n = READ_ONCE(o->file->f_ep) ? count_registrations(o->file) : 0;
+		if (!n)
+			continue;
+		out = cryo_buf_add(buf, n * sizeof(*out));
+		if (!out)
+			return buf->error;
+		buf->len -= (n - fill_registrations(o, out, n)) * sizeof(*out);
+		cond_resched();
+	}
+	sort(buf->data, buf->len / sizeof(*out), sizeof(*out), compare_registrations, NULL);
+	c->registrations_found = true;
+	return 0;
+}
+
+/* The first that is not less than @key, if it is of the same epoll and looks the same. */
+static const struct registration *find_registration(struct cryo_capture *c,
+						    const struct registration *key)
+{
+	const struct registration *all = (const void *)c->registrations.data;
+	size_t low = 0, high = c->registrations.len / sizeof(*all), middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (compare_registrations(&all[middle], key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == c->registrations.len / sizeof(*all))
+		return NULL;
+	all += low;
+	return all->epoll == key->epoll && all->fd == key->fd && all->events == key->events &&
+	       all->data == key->data ? all : NULL;
+}
+
+/* The number of what has the descriptor @fd now; 0: nothing. They are in ascending order. */
+static u32 file_at(struct cryo_capture *c, unsigned int fd)
+{
+	unsigned int low = 0, high = c->p->nr_fds, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (c->p->fds[middle].fd < fd)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == c->p->nr_fds || c->p->fds[low].fd != fd)
+		return 0;
+	return cryo_object_find(c, c->p->fds[low].file)->id;
+}
+
+/* What has the number now, if that is it, or else the first that looks the same. */
+static const struct registration *find_target(struct cryo_capture *c, struct file *epoll,
+					      const struct cryo_epoll_target *out)
+{
+	struct registration key = {
+		.epoll = epoll->private_data,
+		.data = out->data,
+		.fd = out->fd,
+		.events = out->events,
+		.file = file_at(c, out->fd),
+	};
+	const struct registration *found = key.file ? find_registration(c, &key) : NULL;
+
+	if (found && found->file == key.file)
+		return found;
+	key.file = 0;
+	return find_registration(c, &key);
 }
 
 /* One line of fdinfo. */
@@ -65,7 +168,7 @@ static int save_target(struct cryo_capture *c, struct cryo_object *o, const char
 		       struct cryo_buf *buf)
 {
 	struct cryo_epoll_target out = {};
-	struct cryo_object *target;
+	const struct registration *target;
 	unsigned long long data;
 
 	if (sscanf(line, "tfd: %d events: %x data: %llx", &out.fd, &out.events, &data) != 3)
@@ -77,7 +180,9 @@ static int save_target(struct cryo_capture *c, struct cryo_object *o, const char
 			    o->fd, out.fd);
 		return 0;
 	}
-	out.file = target->id;
+	out.file = target->file;
+	if (target->queued)
+		out.flags |= CRYO_EPOLL_QUEUED;
 	cryo_buf_put(buf, &out, sizeof(out));
 	return 0;
 }
@@ -86,16 +191,19 @@ int cryo_save_epoll(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct cryo_array head = { .record_size = sizeof(struct cryo_epoll_target) };
 	struct cryo_buf buf = {};
-	char *text = cryo_fdinfo(o->file);
-	char *rest = text, *line;
-	int err = 0;
+	int err = c->registrations_found ? 0 : find_registrations(c);
+	char *text, *rest, *line;
 
+	if (err)
+		return err;
+	text = cryo_fdinfo(o->file);
 	if (IS_ERR(text))
 		return PTR_ERR(text);
+	rest = text;
 	cryo_buf_put(&buf, &head, sizeof(head));
 	while (!err && (line = strsep(&rest, "\n")))
 		if (*line)
-			err = save_target(c, o, line, &buf);
+			err = cryo_look_interrupted(c) ?: save_target(c, o, line, &buf);
 	kvfree(text);
 	if (err || buf.error) {
 		err = err ?: buf.error;

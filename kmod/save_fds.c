@@ -94,7 +94,7 @@ int cryo_collect_fds(struct cryo_capture *c)
 	int err = copy_tables(c);
 
 	for (i = 0; !err && i < c->p->nr_fds; i++)
-		err = collect_fd(c, &c->p->fds[i]);
+		err = cryo_look_interrupted(c) ?: collect_fd(c, &c->p->fds[i]);
 	return err;
 }
 

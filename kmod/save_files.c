@@ -362,14 +362,15 @@ static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 int cryo_classify_files(struct cryo_capture *c)
 {
 	struct cryo_object *o;
-	int err = 0;
+	int err = cryo_find_ttys(c);
 
 	list_for_each_entry(o, &c->files, node) {
-		err = classify_file(c, o);
+		err = err ?: cryo_look_interrupted(c) ?: classify_file(c, o);
 		if (err)
 			break;
 		if (o->kind == CRYO_FILE_PIPE)
 			o->inode->kind = CRYO_FILE_PIPE;
+		cond_resched();
 	}
 	return err;
 }
@@ -417,9 +418,10 @@ int cryo_save_inodes(struct cryo_capture *c)
 
 	list_for_each_entry(o, &c->inodes, node) {
 		c->p = o->proc;
-		err = save_inode(c, o) ?: save_inode_state(c, o);
+		err = cryo_look_interrupted(c) ?: save_inode(c, o) ?: save_inode_state(c, o);
 		if (err)
 			break;
+		cond_resched();
 	}
 	return err;
 }
@@ -520,7 +522,9 @@ int cryo_save_files(struct cryo_capture *c)
 		c->p = o->proc;
 		/* Refused ones have no kind: they are left out of what is not going to be written. */
 		if (o->kind)
-			err = save_open_file(c, o, page) ?: save_file_state(c, o);
+			err = cryo_look_interrupted(c) ?: save_open_file(c, o, page) ?:
+			      save_file_state(c, o);
+		cond_resched();
 	}
 	kfree(page);
 	return err;

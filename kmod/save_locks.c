@@ -8,6 +8,9 @@
 #include "compat/filelock.h"
 #include "cryo.h"
 
+/* Of one kind on one file: its lock is held while they are looked at. */
+#define MAX_LOCKS	(1 << 18)
+
 struct lock_walk {
 	struct cryo_capture *c;
 	const void *files;		/* owner of the process's POSIX locks */
@@ -15,7 +18,7 @@ struct lock_walk {
 	unsigned int room;
 	unsigned int n;
 	unsigned int breaking;		/* leases that somebody waits for */
-	bool new_file;			/* no process before has told the locks of the open file */
+	bool too_many;
 };
 
 /* With flc_lock held: no allocation, so count on when there is no room. */
@@ -35,23 +38,6 @@ static void note_lock(struct lock_walk *w, cryo_lock_core *lock, u32 kind, u32 f
 	w->n++;
 }
 
-/* A POSIX lock belongs to the process and the inode: any open file of it will do. */
-static void walk_posix(struct lock_walk *w, struct file_lock_context *ctx, struct cryo_object *o)
-{
-	cryo_lock_core *lock;
-	struct cryo_object *f;
-
-	cryo_for_each_lock(lock, &ctx->flc_posix) {
-		f = cryo_object_find(w->c, cryo_lock_file(lock));
-		if (cryo_lock_flags(lock) & FL_OFDLCK) {
-			if (f == o && w->new_file)
-				note_lock(w, lock, CRYO_LOCK_OFD, o->id);
-		} else if (cryo_lock_owner(lock) == w->files && (!f || f == o)) {
-			note_lock(w, lock, CRYO_LOCK_POSIX, o->id);
-		}
-	}
-}
-
 /* While somebody waits for its end, it is neither what it was nor what it will be. */
 static void note_lease(struct lock_walk *w, cryo_lock_core *lock, struct cryo_object *o)
 {
@@ -60,60 +46,109 @@ static void note_lease(struct lock_walk *w, cryo_lock_core *lock, struct cryo_ob
 	note_lock(w, lock, CRYO_LOCK_LEASE, o->id);
 }
 
-static void walk_file(struct lock_walk *w, struct cryo_object *o)
+/* The open file that @lock was made by, if the process has it and nobody has told its locks; or NULL. */
+static struct cryo_object *new_maker(struct lock_walk *w, cryo_lock_core *lock)
+{
+	struct cryo_object *f = cryo_object_find(w->c, cryo_lock_file(lock));
+
+	return f && f->locks_of == w->c->p && !f->locks_saved ? f : NULL;
+}
+
+/* One lock of the inode of @o. */
+static void look_at_lock(struct lock_walk *w, cryo_lock_core *lock, u32 kind,
+			 struct cryo_object *o)
+{
+	struct cryo_object *maker;
+
+	/* It belongs to the process and the inode: any open file of it will do. */
+	if (kind == CRYO_LOCK_POSIX && !(cryo_lock_flags(lock) & FL_OFDLCK)) {
+		if (cryo_lock_owner(lock) == w->files)
+			note_lock(w, lock, CRYO_LOCK_POSIX, o->id);
+		return;
+	}
+	/* Locks of the open file are told once, whoever has it. */
+	maker = new_maker(w, lock);
+	if (!maker)
+		return;
+	if (kind == CRYO_LOCK_LEASE)
+		note_lease(w, lock, maker);
+	else
+		note_lock(w, lock, kind == CRYO_LOCK_POSIX ? CRYO_LOCK_OFD : kind, maker->id);
+}
+
+/* With flc_lock held. */
+static void walk_list(struct lock_walk *w, struct list_head *list, u32 kind, struct cryo_object *o)
+{
+	cryo_lock_core *lock;
+	unsigned int n = 0;
+
+	cryo_for_each_lock(lock, list) {
+		w->too_many |= n++ == MAX_LOCKS;
+		if (w->too_many)
+			return;
+		look_at_lock(w, lock, kind, o);
+	}
+}
+
+static void walk_inode(struct lock_walk *w, struct cryo_object *o)
 {
 	struct file_lock_context *ctx = cryo_lock_context(file_inode(o->file));
-	cryo_lock_core *lock;
 
 	if (!ctx)
 		return;
-	/* Locks of the open file are told once, whoever has it. */
-	w->new_file = !o->locks_saved;
 	spin_lock(&ctx->flc_lock);
-	walk_posix(w, ctx, o);
-	cryo_for_each_lock(lock, &ctx->flc_flock)
-		if (cryo_lock_file(lock) == o->file && w->new_file)
-			note_lock(w, lock, CRYO_LOCK_FLOCK, o->id);
-	cryo_for_each_lock(lock, &ctx->flc_lease)
-		if (cryo_lock_file(lock) == o->file && w->new_file)
-			note_lease(w, lock, o);
+	walk_list(w, &ctx->flc_posix, CRYO_LOCK_POSIX, o);
+	walk_list(w, &ctx->flc_flock, CRYO_LOCK_FLOCK, o);
+	walk_list(w, &ctx->flc_lease, CRYO_LOCK_LEASE, o);
 	spin_unlock(&ctx->flc_lock);
 }
 
-/* All files in the process's table, each once. */
-static void walk_table(struct lock_walk *w)
+/* All files in the process's table are marked, and then each inode is looked at once. */
+static int walk_table(struct lock_walk *w)
 {
 	struct cryo_proc *p = w->c->p;
 	struct cryo_object *o;
 	unsigned int i;
+	int err = 0;
 
 	w->n = 0;
 	w->breaking = 0;
+	for (i = 0; i < p->nr_fds; i++)
+		cryo_object_find(w->c, p->fds[i].file)->locks_of = p;
+	for (i = 0; !err && i < p->nr_fds; i++) {
+		o = cryo_object_find(w->c, p->fds[i].file);
+		if (o->inode->locks_of == p)
+			continue;
+		o->inode->locks_of = p;
+		walk_inode(w, o);
+		err = cryo_look_interrupted(w->c);
+		cond_resched();
+	}
 	for (i = 0; i < p->nr_fds; i++) {
 		o = cryo_object_find(w->c, p->fds[i].file);
-		if (o->locks_of == p)
-			continue;
-		o->locks_of = p;
-		walk_file(w, o);
+		o->locks_of = NULL;
+		o->inode->locks_of = NULL;
 	}
-	for (i = 0; i < p->nr_fds; i++)
-		cryo_object_find(w->c, p->fds[i].file)->locks_of = NULL;
+	return err;
 }
 
 static int walk(struct lock_walk *w)
 {
 	struct cryo_proc *p = w->c->p;
 	unsigned int i;
+	int err;
 
 	w->room = 16;
 	for (;;) {
 		w->locks = kvcalloc(w->room, sizeof(*w->locks), GFP_KERNEL_ACCOUNT);
 		if (!w->locks)
 			return -ENOMEM;
-		walk_table(w);
-		if (w->n <= w->room)
+		err = walk_table(w);
+		if (!err && w->n <= w->room)
 			break;
 		kvfree(w->locks);
+		if (err)
+			return err;
 		w->room = w->n + 16;
 	}
 	for (i = 0; i < p->nr_fds; i++)
@@ -137,6 +172,8 @@ int cryo_save_locks(struct cryo_capture *c)
 	err = walk(&w);
 	if (err)
 		return err;
+	if (w.too_many)
+		cryo_refuse(c, "a file with more than %u locks is not supported", MAX_LOCKS);
 	if (w.breaking)
 		cryo_refuse(c, "file leases that are being broken (%u of them) are not supported",
 			    w.breaking);

@@ -37,15 +37,11 @@ static int put_packet(struct cryo_buf *buf, struct pipe_inode_info *pipe,
 /* By a descriptor: the inode itself has none. */
 static void refuse_spliced(struct cryo_capture *c, struct cryo_object *inode)
 {
-	struct cryo_object *o;
+	struct cryo_object *o = inode->opened;
 
-	list_for_each_entry(o, &c->files, node) {
-		if (o->inode != inode)
-			continue;
+	if (o)
 		cryo_refuse(c, "fd %d (pipe): holds pages given to it by splice()",
 			    o->fd >= 0 ? o->fd : o->carrier);
-		return;
-	}
 }
 
 /* With the pipe locked. */

@@ -22,9 +22,15 @@
 #include "compat/posix_timers.h"
 #include "cryo.h"
 
-/* Per-process clocks count the threads that are gone, too. */
-static u64 process_cpu_time(struct signal_struct *sig, struct task_struct *leader, u32 which)
+/* By CPUCLOCK_PROF, CPUCLOCK_VIRT, CPUCLOCK_SCHED. */
+struct cpu_times {
+	u64 ns[3];
+};
+
+/* Per-process clocks count the threads that are gone, too. With RCU; as nobody runs, once for all timers. */
+static void process_cpu_times(struct task_struct *leader, struct cpu_times *times)
 {
+	struct signal_struct *sig = leader->signal;
 	u64 utime = sig->utime, stime = sig->stime, runtime = sig->sum_sched_runtime;
 	struct task_struct *t;
 
@@ -33,7 +39,9 @@ static u64 process_cpu_time(struct signal_struct *sig, struct task_struct *leade
 		stime += READ_ONCE(t->stime);
 		runtime += READ_ONCE(t->se.sum_exec_runtime);
 	}
-	return which == CPUCLOCK_PROF ? utime + stime : which == CPUCLOCK_VIRT ? utime : runtime;
+	times->ns[CPUCLOCK_PROF] = utime + stime;
+	times->ns[CPUCLOCK_VIRT] = utime;
+	times->ns[CPUCLOCK_SCHED] = runtime;
 }
 
 /* Of a thread that does not run. */
@@ -51,7 +59,7 @@ static u64 thread_cpu_time(struct task_struct *t, u32 which)
 
 /* Text: why it cannot be saved. With RCU. */
 static const char *cpu_timer_obstacle(struct task_struct *leader, struct k_itimer *timer,
-				      struct cryo_posix_timer *out)
+				      const struct cpu_times *times, struct cryo_posix_timer *out)
 {
 	bool thread = CPUCLOCK_PERTHREAD(timer->it_clock);
 	struct task_struct *t = pid_task(timer->it.cpu.pid, thread ? PIDTYPE_PID : PIDTYPE_TGID);
@@ -65,7 +73,7 @@ static const char *cpu_timer_obstacle(struct task_struct *leader, struct k_itime
 	out->clockid = (~0U << 3) | (timer->it_clock & 7);
 	out->clock_tid = thread ? task_pid_vnr(t) : 0;
 	out->remaining_ns = expires - (thread ? thread_cpu_time(t, which) :
-				       process_cpu_time(leader->signal, leader, which));
+				       which < ARRAY_SIZE(times->ns) ? times->ns[which] : 0);
 	if (cpu_timer_queued(&timer->it.cpu) || (timer->it_sigev_notify == SIGEV_NONE && expires))
 		out->flags |= CRYO_TIMER_ARMED;
 	return NULL;
@@ -115,7 +123,7 @@ static void save_notification(struct k_itimer *timer, struct cryo_posix_timer *o
 
 /* With its lock and RCU. */
 static const char *timer_obstacle(struct task_struct *leader, struct k_itimer *timer,
-				  struct cryo_posix_timer *out)
+				  const struct cpu_times *times, struct cryo_posix_timer *out)
 {
 	const char *obstacle = NULL;
 
@@ -127,7 +135,7 @@ static const char *timer_obstacle(struct task_struct *leader, struct k_itimer *t
 		.overrun_last = timer->it_overrun_last,
 	};
 	if (timer->it_clock < 0)
-		obstacle = cpu_timer_obstacle(leader, timer, out);
+		obstacle = cpu_timer_obstacle(leader, timer, times, out);
 	else if (timer->it_clock == CLOCK_REALTIME_ALARM ||
 		 timer->it_clock == CLOCK_BOOTTIME_ALARM)
 		save_alarm(timer, out);
@@ -147,9 +155,15 @@ struct snapshot {
 	struct cryo_posix_timer *out;
 	const char **obstacles;
 	unsigned int room;
-	unsigned int count;
+	unsigned int count;		/* in the list */
+	unsigned int done;		/* of these: looked at */
+	unsigned int kept;		/* of these: not deleted meanwhile */
 	u32 next_id;
+	struct cpu_times times;
 };
+
+/* So many are looked at before others get the CPU. */
+#define TIMER_BATCH	1024
 
 static void snapshot_free(struct snapshot *s)
 {
@@ -185,46 +199,59 @@ static bool list_timers(struct signal_struct *sig, struct snapshot *s)
 
 static void look_at_timers(struct task_struct *leader, struct snapshot *s)
 {
-	unsigned int i, n = 0;
+	unsigned int end = min(s->count, s->done + TIMER_BATCH);
 
-	for (i = 0; i < s->count; i++) {
-		struct k_itimer *timer = s->timers[i];
+	for (; s->done < end; s->done++) {
+		struct k_itimer *timer = s->timers[s->done];
 
 		spin_lock_irq(&timer->it_lock);
 		if (READ_ONCE(timer->it_signal) == leader->signal) {
-			s->obstacles[n] = timer_obstacle(leader, timer, &s->out[n]);
-			n++;
+			s->obstacles[s->kept] = timer_obstacle(leader, timer, &s->times,
+							       &s->out[s->kept]);
+			s->kept++;
 		}
 		spin_unlock_irq(&timer->it_lock);
 	}
-	s->count = n;
 }
 
-static int take_timers(struct task_struct *leader, struct snapshot *s)
+/* 1: there is not enough room. With another number of them it begins again; who could change that is parked. */
+static int take_some_timers(struct task_struct *leader, struct snapshot *s)
 {
 	struct sighand_struct *sighand;
+	unsigned int before = s->count;
 	bool done = false;
-	int err;
 
-	while (!done) {
-		rcu_read_lock();
-		sighand = cryo_lock_sighand(leader);
-		if (!sighand) {
-			rcu_read_unlock();
-			return -ESRCH;
-		}
+	rcu_read_lock();
+	sighand = cryo_lock_sighand(leader);
+	if (sighand) {
 		done = list_timers(leader->signal, s);
 		cryo_unlock_sighand(sighand);
-		if (done)
-			look_at_timers(leader, s);
-		rcu_read_unlock();
-		if (done)
-			break;
-		err = snapshot_alloc(s, s->count);
+	}
+	if (done && (!s->done || s->count != before)) {
+		s->done = 0;
+		s->kept = 0;
+		process_cpu_times(leader, &s->times);
+	}
+	if (done)
+		look_at_timers(leader, s);
+	rcu_read_unlock();
+	return !sighand ? -ESRCH : !done;
+}
+
+static int take_timers(struct cryo_capture *c, struct snapshot *s)
+{
+	int err;
+
+	do {
+		err = take_some_timers(c->p->task, s);
+		if (err > 0)
+			err = snapshot_alloc(s, s->count);
 		if (err)
 			return err;
-	}
-	return 0;
+		err = cryo_look_interrupted(c);
+		cond_resched();
+	} while (!err && (s->done < s->count || s->room < s->count));
+	return err;
 }
 
 /* After all pending signals: what expires in between is then known to the timer alone. */
@@ -236,7 +263,8 @@ int cryo_save_posix_timers(struct cryo_capture *c)
 	unsigned int i;
 	int err;
 
-	err = take_timers(c->p->task, &s);
+	err = take_timers(c, &s);
+	s.count = s.kept;
 	for (i = 0; !err && i < s.count; i++)
 		if (s.obstacles[i])
 			cryo_refuse(c, "POSIX timer %d: %s is not supported", s.out[i].id,

@@ -12,6 +12,7 @@
 #include <linux/major.h>
 #include <linux/pid.h>
 #include <linux/slab.h>
+#include <linux/sort.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
@@ -40,15 +41,67 @@ static bool is_side(struct tty_struct *tty, short subtype)
 	return tty && tty->driver->type == TTY_DRIVER_TYPE_PTY && tty->driver->subtype == subtype;
 }
 
-/* The open file of @slave's master, NULL when it is not among those seen. */
+/* An open file of a terminal. */
+struct tty_file {
+	const struct tty_struct *tty;	/* identity only */
+	struct cryo_object *o;
+};
+
+static int compare_tty_files(const void *a, const void *b)
+{
+	const struct tty_file *x = a, *y = b;
+
+	if (x->tty != y->tty)
+		return x->tty < y->tty ? -1 : 1;
+	return x->o->id < y->o->id ? -1 : x->o->id > y->o->id;
+}
+
+/* All of the scope, sorted: before the first is classified. */
+int cryo_find_ttys(struct cryo_capture *c)
+{
+	struct tty_file out;
+	int err = 0;
+
+	list_for_each_entry(out.o, &c->files, node) {
+		out.tty = tty_of(out.o->file);
+		if (out.tty)
+			cryo_buf_put(&c->ttys, &out, sizeof(out));
+		err = c->ttys.error ?: cryo_look_interrupted(c);
+		if (err)
+			return err;
+	}
+	sort(c->ttys.data, c->ttys.len / sizeof(out), sizeof(out), compare_tty_files, NULL);
+	return 0;
+}
+
+/* The first open file of @tty, and behind it the others; NULL: none. *@n: how many. */
+static const struct tty_file *files_on(struct cryo_capture *c, const struct tty_struct *tty,
+				       size_t *n)
+{
+	const struct tty_file *all = (const struct tty_file *)c->ttys.data;
+	size_t low = 0, count = c->ttys.len / sizeof(*all), high = count, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (all[middle].tty < tty)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (high = low; high < count && all[high].tty == tty; high++)
+		;
+	*n = high - low;
+	return *n ? &all[low] : NULL;
+}
+
+/* The open file of @slave's master, NULL when it is not among those seen. It is opened once only. */
 static struct cryo_object *master_of(struct cryo_capture *c, struct tty_struct *slave)
 {
-	struct cryo_object *o;
+	size_t n;
+	const struct tty_file *f = files_on(c, slave->link, &n);
 
-	list_for_each_entry(o, &c->files, node)
-		if (file_inode(o->file)->i_rdev == MKDEV(TTYAUX_MAJOR, PTMX_MINOR) &&
-		    tty_of(o->file) == slave->link)
-			return o;
+	if (f && file_inode(f->o->file)->i_rdev == MKDEV(TTYAUX_MAJOR, PTMX_MINOR))
+		return f->o;
 	return NULL;
 }
 
@@ -105,12 +158,13 @@ static unsigned int files_of(struct tty_struct *tty)
 
 static unsigned int files_seen(struct cryo_capture *c, struct tty_struct *tty)
 {
-	struct cryo_object *o;
-	unsigned int n = 0;
+	unsigned int seen = 0;
+	size_t n, i;
+	const struct tty_file *f = files_on(c, tty, &n);
 
-	list_for_each_entry(o, &c->files, node)
-		n += tty_of(o->file) == tty && !tty_hung_up_p(o->file);
-	return n;
+	for (i = 0; i < n; i++)
+		seen += !tty_hung_up_p(f[i].o->file);
+	return seen;
 }
 
 /* What stands in the way of saving the pair, or NULL. */

@@ -12,6 +12,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/sort.h>
 
 #include "cryo.h"
 
@@ -34,19 +35,82 @@ static bool is_saved(struct cryo_proc *p)
 	return p->task && !p->zombie && !p->gone && !p->omitted;
 }
 
-/* The first process of the context that has the same as this one; NULL: no other has. */
-struct cryo_proc *cryo_first_with(struct cryo_capture *c, same_fn same)
+struct sharer {
+	const void *key;		/* identity only */
+	u32 order;			/* of the process in the scope */
+	struct cryo_proc *proc;
+};
+
+static const void *shared_key(struct task_struct *task, enum cryo_shared what)
 {
-	struct cryo_proc *p, *first = NULL;
-	unsigned int n = 0;
+	switch (what) {
+	case CRYO_SHARED_MM:
+		return READ_ONCE(task->mm);
+	case CRYO_SHARED_SIGHAND:
+		return rcu_access_pointer(task->sighand);
+	case CRYO_SHARED_FILES:
+		return READ_ONCE(task->files);
+	default:
+		return READ_ONCE(task->fs);
+	}
+}
+
+static int compare_sharers(const void *a, const void *b)
+{
+	const struct sharer *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int find_sharers_of(struct cryo_capture *c, enum cryo_shared what)
+{
+	struct cryo_buf *buf = &c->sharers[what];
+	struct sharer out = {};
+	struct cryo_proc *p;
 
 	cryo_for_each_proc(p, c->req) {
-		if (!is_saved(p) || !same(p->task, c->p->task))
+		out.order++;
+		if (!is_saved(p))
 			continue;
-		if (!n++)
-			first = p;
+		out.key = shared_key(p->task, what);
+		out.proc = p;
+		cryo_buf_put(buf, &out, sizeof(out));
 	}
-	return n > 1 ? first : NULL;
+	sort(buf->data, buf->len / sizeof(out), sizeof(out), compare_sharers, NULL);
+	return buf->error;
+}
+
+/* Who has what, once for all processes. */
+int cryo_find_sharers(struct cryo_capture *c)
+{
+	enum cryo_shared what;
+	int err = 0;
+
+	BUILD_BUG_ON(ARRAY_SIZE(c->sharers) != CRYO_NR_SHARED);
+	for (what = 0; !err && what < CRYO_NR_SHARED; what++)
+		err = find_sharers_of(c, what) ?: cryo_look_interrupted(c);
+	return err;
+}
+
+/* The first process of the context that has the same as this one; NULL: no other has. */
+struct cryo_proc *cryo_first_with(struct cryo_capture *c, enum cryo_shared what)
+{
+	const struct sharer *all = (const void *)c->sharers[what].data;
+	size_t low = 0, high = c->sharers[what].len / sizeof(*all), count = high, middle;
+	const void *key = shared_key(c->p->task, what);
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (all[middle].key < key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!key || low + 1 >= count || all[low].key != key || all[low + 1].key != key)
+		return NULL;
+	return all[low].proc;
 }
 
 /* With rcu_read_lock(): did the parent of @p, or whoever was that, not make it share? */
@@ -102,21 +166,19 @@ static struct task_struct *find_outsider(struct cryo_capture *c)
 
 static void check_outsiders(struct cryo_capture *c)
 {
-	char comm[TASK_COMM_LEN];
+	char who[CRYO_WHO_MAX];
 	struct task_struct *task;
-	int pid = 0;
 
 	rcu_read_lock();
 	task = find_outsider(c);
-	if (task) {
-		/* 0: the requester does not see it. */
-		pid = task_tgid_vnr(task);
-		strscpy(comm, task->comm, sizeof(comm));
-	}
-	rcu_read_unlock();
 	if (task)
-		cryo_refuse(c, "memory shared with pid %d (%s) that is left out (CLONE_VM, vfork) is not supported",
-			    pid, comm);
+		get_task_struct(task);
+	rcu_read_unlock();
+	if (!task)
+		return;
+	cryo_describe_task(task, who, sizeof(who));
+	put_task_struct(task);
+	cryo_refuse(c, "memory shared with %s that is left out (CLONE_VM, vfork) is not supported", who);
 }
 
 static void check_strangers(struct cryo_capture *c, same_fn same, const char *what)
@@ -138,8 +200,8 @@ void cryo_check_sharing(struct cryo_capture *c)
 
 int cryo_save_sharing(struct cryo_capture *c)
 {
-	struct cryo_proc *mm = cryo_first_with(c, same_mm);
-	struct cryo_proc *sighand = cryo_first_with(c, same_sighand);
+	struct cryo_proc *mm = cryo_first_with(c, CRYO_SHARED_MM);
+	struct cryo_proc *sighand = cryo_first_with(c, CRYO_SHARED_SIGHAND);
 	struct cryo_shared_memory out = {
 		.mm = mm ? mm->pid : 0,
 		.sighand = sighand ? sighand->pid : 0,

@@ -44,6 +44,9 @@ int cryo_collect_sockets(struct cryo_capture *c)
 	list_for_each_entry(o, &c->files, node) {
 		c->p = o->proc;
 		sk = cryo_sock_of(o);
+		err = cryo_look_interrupted(c);
+		if (err)
+			break;
 		if (sk && sk->sk_family == AF_UNIX)
 			err = cryo_collect_unix(c, o);
 		else if (sk && is_listening(sk))
@@ -63,16 +66,21 @@ static bool socket_is_whole(struct cryo_capture *c, struct cryo_object *o)
 /* Connections that wait have to be in the context with their other ends. */
 static void check_waiting(struct cryo_capture *c, struct cryo_object *o)
 {
-	struct cryo_object *waiting;
+	struct cryo_object *waiting = o->first_waiting;
 	char holder[64];
 
-	list_for_each_entry(waiting, &c->waiting, node) {
-		if (waiting->listener != o || socket_is_whole(c, waiting))
+	if (!waiting)
+		return;
+	/* They came into the list together. */
+	list_for_each_entry_from(waiting, &c->waiting, node) {
+		if (waiting->listener != o || cryo_look_interrupted(c))
+			break;
+		if (socket_is_whole(c, waiting))
 			continue;
 		if (cryo_sock_of(o)->sk_family == AF_UNIX)
-			cryo_unix_peer_holder(waiting, holder, sizeof(holder));
+			cryo_unix_peer_holder(c, waiting, holder, sizeof(holder));
 		else
-			cryo_tcp_peer_holder(waiting, holder, sizeof(holder));
+			cryo_tcp_peer_holder(c, waiting, holder, sizeof(holder));
 		cryo_refuse(c, "fd %d (socket): a connection from %s that is left out has not been accepted yet",
 			    o->fd, holder);
 	}
@@ -90,7 +98,7 @@ static int classify_unix(struct cryo_capture *c, struct cryo_object *o, const ch
 		return CRYO_FILE_UNIX;
 	if (o->stdio_fd != U32_MAX)
 		return CRYO_FILE_STDIO;
-	cryo_unix_peer_holder(o, holder, sizeof(holder));
+	cryo_unix_peer_holder(c, o, holder, sizeof(holder));
 	cryo_refuse(c, "fd %d (socket): its other end belongs to %s, which is left out; not supported except as stdio",
 		    o->fd >= 0 ? o->fd : o->carrier, holder);
 	return 0;
@@ -115,7 +123,7 @@ static int classify_tcp(struct cryo_capture *c, struct cryo_object *o, const cha
 			    o->fd >= 0 ? o->fd : o->carrier, addresses);
 		return 0;
 	}
-	cryo_tcp_peer_holder(o, holder, sizeof(holder));
+	cryo_tcp_peer_holder(c, o, holder, sizeof(holder));
 	cryo_refuse(c, "fd %d (socket): TCP connection between %s, with %s, which is left out (--tcp=close lets it be reset)",
 		    o->fd >= 0 ? o->fd : o->carrier, addresses, holder);
 	return 0;
@@ -131,17 +139,26 @@ static bool is_in(struct task_struct *task, struct net *net)
 	return in;
 }
 
-/* Is it the requester's, or that of a process in the context, with which it is saved? */
-static bool is_rebuilt(struct cryo_capture *c, struct net *net)
+static bool anybody_is_in(struct cryo_capture *c, struct net *net)
 {
 	struct cryo_proc *p;
 
-	if (net == current->nsproxy->net_ns)
-		return true;
 	cryo_for_each_proc(p, c->req)
 		if (p->task && !p->zombie && !p->gone && !p->omitted && is_in(p->task, net))
 			return true;
 	return false;
+}
+
+/* Is it the requester's, or that of a process in the context, with which it is saved? */
+static bool is_rebuilt(struct cryo_capture *c, struct net *net)
+{
+	if (net == current->nsproxy->net_ns)
+		return true;
+	if (c->looked_net != net) {
+		c->looked_net_is_rebuilt = anybody_is_in(c, net);
+		c->looked_net = net;
+	}
+	return c->looked_net_is_rebuilt;
 }
 
 /* CRYO_FILE_*, or 0 for what is refused: with @obstacle, or in words of its own. */
@@ -295,7 +312,8 @@ int cryo_save_waiting(struct cryo_capture *c)
 
 	list_for_each_entry(o, &c->waiting, node) {
 		c->p = o->proc;
-		err = cryo_stream_section(&c->stream, CRYO_SEC_FILE, o->id, sizeof(out), &out,
+		err = cryo_look_interrupted(c) ?:
+		      cryo_stream_section(&c->stream, CRYO_SEC_FILE, o->id, sizeof(out), &out,
 					  sizeof(out)) ?: cryo_save_connection(c, o);
 		if (err)
 			break;

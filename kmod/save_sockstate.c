@@ -14,6 +14,7 @@
 #include <linux/uidgid.h>
 #include <net/sock.h>
 
+#include "access.h"
 #include "cryo.h"
 
 struct sock *cryo_sock_of(struct cryo_object *o)
@@ -55,28 +56,80 @@ static int is_file(const void *arg, struct file *file, unsigned int fd)
 	return file == arg;
 }
 
-/* Who has @sk open: "pid N (comm)", the first one found. */
-void cryo_describe_holder(struct sock *sk, char *buf, size_t size)
-{
-	const struct file *file = file_of_sock(sk);
-	struct task_struct *task;
-	int found = 0;
+/* Their descriptors are looked through for each socket that is refused: only for the first ones. */
+#define MAX_NAMED	8
+#define TASK_BATCH	16
 
-	strscpy(buf, "another process", size);
-	if (!file)
-		return;
+static bool has_open(struct task_struct *task, const struct file *file)
+{
+	int has = 0;
+
+	if (!cryo_may_trace(task))
+		return false;
+	task_lock(task);
+	if (task->files)
+		has = iterate_fd(task->files, 0, is_file, file);
+	task_unlock(task);
+	return has;
+}
+
+/* Some processes behind @at, counted; none if it has gone meanwhile, or is the last one. */
+static unsigned int next_processes(struct task_struct *at, struct task_struct **out)
+{
+	unsigned int n = 0;
+
 	rcu_read_lock();
-	for_each_process(task) {
-		task_lock(task);
-		if (task->files)
-			found = iterate_fd(task->files, 0, is_file, file);
-		task_unlock(task);
-		if (!found)
-			continue;
-		snprintf(buf, size, "pid %d (%s)", task_pid_vnr(task), task->comm);
-		break;
+	while (pid_alive(at) && n < TASK_BATCH) {
+		at = next_task(at);
+		if (at == &init_task)
+			break;
+		get_task_struct(at);
+		out[n++] = at;
 	}
 	rcu_read_unlock();
+	return n;
+}
+
+/* Among those that the requester may trace: counted, or NULL. */
+static struct task_struct *find_holder_of(struct cryo_capture *c, const struct file *file)
+{
+	struct task_struct *some[TASK_BATCH], *at = &init_task, *found = NULL;
+	unsigned int n, i;
+
+	get_task_struct(at);
+	do {
+		n = next_processes(at, some);
+		put_task_struct(at);
+		for (i = 0; i < n; i++) {
+			if (!found && !cryo_look_interrupted(c) && has_open(some[i], file))
+				found = get_task_struct(some[i]);
+			/* The last one is where it goes on. */
+			if (i + 1 < n)
+				put_task_struct(some[i]);
+		}
+		if (n)
+			at = some[n - 1];
+		cond_resched();
+	} while (n && !found && !cryo_look_interrupted(c));
+	if (n)
+		put_task_struct(at);
+	return found;
+}
+
+/* Who has @sk open: "pid N (comm)", the first one found, if the requester may know. */
+void cryo_describe_holder(struct cryo_capture *c, struct sock *sk, char *buf, size_t size)
+{
+	const struct file *file = file_of_sock(sk);
+	struct task_struct *task = NULL;
+
+	if (file && c->holders_named++ < MAX_NAMED)
+		task = find_holder_of(c, file);
+	if (!task) {
+		strscpy(buf, "another process", size);
+		return;
+	}
+	cryo_describe_task(task, buf, size);
+	put_task_struct(task);
 }
 
 s32 cryo_sock_peer_pid(struct sock *sk)

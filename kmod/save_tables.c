@@ -6,32 +6,20 @@
  * Each process of the context tells what is in its own all the same; those that share one name the first
  * process of the context that has it, whose table the others get at the end of a restart.
  */
-#include <linux/sched/task.h>
-
 #include "cryo.h"
-
-static bool same_files(struct task_struct *a, struct task_struct *b)
-{
-	return READ_ONCE(a->files) && READ_ONCE(a->files) == READ_ONCE(b->files);
-}
-
-static bool same_fs(struct task_struct *a, struct task_struct *b)
-{
-	return READ_ONCE(a->fs) && READ_ONCE(a->fs) == READ_ONCE(b->fs);
-}
 
 /* Does it have the descriptor table of a process that comes before it in the context? */
 bool cryo_has_table_of_other(struct cryo_capture *c)
 {
-	struct cryo_proc *first = cryo_first_with(c, same_files);
+	struct cryo_proc *first = cryo_first_with(c, CRYO_SHARED_FILES);
 
 	return first && first != c->p;
 }
 
 int cryo_save_tables(struct cryo_capture *c)
 {
-	struct cryo_proc *files = cryo_first_with(c, same_files);
-	struct cryo_proc *fs = cryo_first_with(c, same_fs);
+	struct cryo_proc *files = cryo_first_with(c, CRYO_SHARED_FILES);
+	struct cryo_proc *fs = cryo_first_with(c, CRYO_SHARED_FS);
 	struct cryo_shared_tables out = {
 		.files = files ? files->pid : 0,
 		.fs = fs ? fs->pid : 0,

@@ -130,14 +130,14 @@ bool cryo_tcp_is_whole(struct cryo_capture *c, struct cryo_object *o)
 	return whole;
 }
 
-void cryo_tcp_peer_holder(struct cryo_object *o, char *buf, size_t size)
+void cryo_tcp_peer_holder(struct cryo_capture *c, struct cryo_object *o, char *buf, size_t size)
 {
 	struct sock *peer = peer_get(cryo_sock_of(o));
 
 	strscpy(buf, "another machine or network namespace", size);
 	if (!peer)
 		return;
-	cryo_describe_holder(peer, buf, size);
+	cryo_describe_holder(c, peer, buf, size);
 	sock_gen_put(peer);
 }
 

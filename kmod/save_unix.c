@@ -134,14 +134,14 @@ bool cryo_unix_is_whole(struct cryo_capture *c, struct cryo_object *o)
 }
 
 /* "pid N (comm)" of the other end. */
-void cryo_unix_peer_holder(struct cryo_object *o, char *buf, size_t size)
+void cryo_unix_peer_holder(struct cryo_capture *c, struct cryo_object *o, char *buf, size_t size)
 {
 	struct sock *peer = cryo_unix_peer_get(cryo_sock_of(o));
 
 	strscpy(buf, "another process", size);
 	if (!peer)
 		return;
-	cryo_describe_holder(peer, buf, size);
+	cryo_describe_holder(c, peer, buf, size);
 	sock_put(peer);
 }
 

@@ -18,8 +18,7 @@
 
 bool cryo_is_uring(struct file *file)
 {
-	return file_inode(file)->i_sb->s_magic == ANON_INODE_FS_MAGIC &&
-	       cryo_is_anon_file(file, "[io_uring]");
+	return cryo_is_anon_file(file, "[io_uring]");
 }
 
 /* Has @task ever used a ring? */

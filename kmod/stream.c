@@ -34,16 +34,49 @@ struct chunk {
 /* Less than this is written as soon with all else, when the writer waits for the disk. */
 #define DIRECT_FROM	SZ_16M
 
-void cryo_stream_init(struct cryo_stream *s, struct file *file, atomic64_t *written, u32 flags)
+/*
+ * Where a file is read and written belongs to all who have it open, and is under a lock of theirs.  Not all the time that
+ * it takes to write a context, for which none of them could be killed.
+ */
+static int take_position(struct cryo_stream *s)
+{
+	bool shared = s->file->f_mode & FMODE_ATOMIC_POS;
+
+	if (s->file->f_mode & FMODE_STREAM)
+		return 0;
+	/* Everybody is stopped: the time limit ends this, too. */
+	if (shared && mutex_lock_interruptible(&s->file->f_pos_lock))
+		return -EINTR;
+	s->pos = s->file->f_pos;
+	if (shared)
+		mutex_unlock(&s->file->f_pos_lock);
+	return 0;
+}
+
+static int leave_position(struct cryo_stream *s)
+{
+	bool shared = s->file->f_mode & FMODE_ATOMIC_POS;
+
+	if (s->file->f_mode & FMODE_STREAM)
+		return 0;
+	if (shared && mutex_lock_killable(&s->file->f_pos_lock))
+		return -EINTR;
+	s->file->f_pos = s->pos;
+	if (shared)
+		mutex_unlock(&s->file->f_pos_lock);
+	return 0;
+}
+
+int cryo_stream_init(struct cryo_stream *s, struct file *file, atomic64_t *written, u32 flags)
 {
 	memset(s, 0, sizeof(*s));
 	INIT_LIST_HEAD(&s->chunks);
 	s->file = file;
-	s->pos = file ? file->f_pos : 0;
 	s->written = written;
 	s->flags = flags;
 	s->direct_from = flags & CRYO_CKPT_DIRECT_ALWAYS ? 0 :
 			 flags & CRYO_CKPT_DIRECT ? DIRECT_FROM : U64_MAX;
+	return file ? take_position(s) : 0;
 }
 
 static void free_chunks(struct cryo_stream *s)
@@ -174,6 +207,11 @@ int cryo_stream_section(struct cryo_stream *s, u16 type, u32 object, u32 fixed_l
 	struct cryo_section h;
 	int err;
 
+	s->meta += sizeof(h) + len;
+	if (s->meta > CRYO_META_MAX) {
+		s->full = true;
+		return -E2BIG;
+	}
 	err = note_in_index(s, type, object);
 	if (err)
 		return err;
@@ -271,6 +309,7 @@ int cryo_stream_flush(struct cryo_stream *s)
 			break;
 	}
 	free_chunks(s);
+	s->meta = 0;
 	return err;
 }
 
@@ -361,6 +400,6 @@ int cryo_stream_end(struct cryo_stream *s)
 	if (!err)
 		err = cryo_stream_flush(s);
 	if (!err)
-		s->file->f_pos = s->pos;
+		err = leave_position(s);
 	return err;
 }

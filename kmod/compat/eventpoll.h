@@ -33,6 +33,11 @@ struct cryo_epitem {
 	struct epoll_event event;
 };
 
+/* All registrations of @target, wherever; with its f_lock. */
+#define cryo_for_each_epitem(epi, target)						\
+	if ((target)->f_ep)								\
+		hlist_for_each_entry(epi, (target)->f_ep, fllink)
+
 /* What @epoll watches @target for under the number @fd, NULL if it does not. With @target->f_lock. */
 static inline struct cryo_epitem *cryo_epitem_of(struct file *epoll, struct file *target, int fd)
 {

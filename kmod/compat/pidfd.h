@@ -18,7 +18,8 @@ static inline struct pid *cryo_pidfd_pid(struct file *file)
 	if (file_inode(file)->i_sb->s_magic == PID_FS_MAGIC)
 		return file_inode(file)->i_private;
 #else
-	if (file->f_op->show_fdinfo && !strcmp(file->f_path.dentry->d_name.name, "[pidfd]"))
+	if (file_inode(file)->i_sb->s_magic == ANON_INODE_FS_MAGIC &&
+	    file->f_op->show_fdinfo && !strcmp(file->f_path.dentry->d_name.name, "[pidfd]"))
 		return file->private_data;
 #endif
 	return NULL;
