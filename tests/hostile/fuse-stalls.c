@@ -147,7 +147,7 @@ static int server(const char *point)
 	}
 }
 
-static int hold(const char *point)
+static void hold(const char *point)
 {
 	volatile char *map;
 	int file, watches;
@@ -174,7 +174,7 @@ int main(int argc, char **argv)
 	if (argc == 2)
 		return server(argv[1]);
 	if (argc == 3 && !strcmp(argv[1], "hold"))
-		return hold(argv[2]);
+		hold(argv[2]);
 	fprintf(stderr, "usage: fuse-stalls [hold] MOUNTPOINT\n");
 	return 2;
 }

@@ -128,7 +128,7 @@ static void *sleeps(void *unused)
 {
 	for (;;)
 		pause();
-	return NULL;
+	return unused;
 }
 
 static unsigned int cpu_timers(void)
