@@ -628,6 +628,7 @@ void cryo_proc_free(struct cryo_capture *c);
 /* walk_path.c */
 int cryo_walk_path(const struct path *root, const char *name, struct path *found);
 int cryo_walk_own_path(const char *name, struct path *found);
+bool cryo_is_at_hand(const struct super_block *sb);
 
 /* find_path.c */
 int cryo_not_found(int err);

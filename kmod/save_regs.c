@@ -5,6 +5,7 @@
 #include <linux/regset.h>
 #include <linux/rseq.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -12,9 +13,30 @@
 #include "cryo.h"
 #include "cryo_arch.h"
 
+/* Would a page that is not there have to be asked for, of whom may never answer? Those who have been killed wait for us. */
+static bool has_to_be_served(struct task_struct *task, unsigned long addr)
+{
+	struct mm_struct *mm = get_task_mm(task);
+	struct vm_area_struct *vma;
+	bool has_to = true;
+
+	if (!mm)
+		return true;
+	if (!mmap_read_lock_killable(mm)) {
+		vma = find_vma(mm, addr);
+		has_to = vma && vma->vm_file && !cryo_is_at_hand(file_inode(vma->vm_file)->i_sb);
+		mmap_read_unlock(mm);
+	}
+	mmput(mm);
+	return has_to;
+}
+
 static int read_memory(struct task_struct *task, unsigned long addr, void *to, int size)
 {
-	if (access_process_vm(task, addr, to, size, FOLL_FORCE) == size)
+	if (access_process_vm(task, addr, to, size, FOLL_FORCE | FOLL_NOFAULT) == size)
+		return 0;
+	if (!has_to_be_served(task, addr) &&
+	    access_process_vm(task, addr, to, size, FOLL_FORCE) == size)
 		return 0;
 	/* Who was killed meanwhile has no memory any more. */
 	return READ_ONCE(task->mm) ? -EFAULT : -ESRCH;

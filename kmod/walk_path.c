@@ -29,6 +29,12 @@ static bool is_on_disk(const struct super_block *sb)
 	return sb->s_type->fs_flags & FS_REQUIRES_DEV && sb->s_magic != FUSE_SUPER_MAGIC;
 }
 
+/* Are its files on a disk of this machine, or in its memory? */
+bool cryo_is_at_hand(const struct super_block *sb)
+{
+	return is_on_disk(sb) || sb->s_magic == TMPFS_MAGIC || sb->s_magic == HUGETLBFS_MAGIC;
+}
+
 /* What is known by that name; NULL: nothing. Counted. */
 static struct dentry *known_as(struct dentry *dir, const char *name)
 {
