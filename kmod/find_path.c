@@ -47,14 +47,41 @@ int cryo_leads_to(const char *path, struct inode *inode)
 	return same;
 }
 
+static int leads_to_mount(const struct cryo_mount_line *m)
+{
+	struct path found;
+	bool same;
+	int err = cryo_walk_own_path(m->point, &found);
+
+	if (err)
+		return cryo_not_found(err);
+	same = found.dentry == found.mnt->mnt_root && found.dentry->d_sb->s_dev == m->dev;
+	path_put(&found);
+	return same;
+}
+
+/* The same, found out once. */
+static int is_reached(struct cryo_mount_line *m)
+{
+	int leads;
+
+	if (m->reached == CRYO_REACH_UNKNOWN) {
+		leads = leads_to_mount(m);
+		if (leads < 0)
+			return leads;
+		m->reached = leads ? CRYO_REACHED : CRYO_NOT_REACHED;
+	}
+	return m->reached == CRYO_REACHED;
+}
+
 /* Of the file with @name in the file system. 1: there it is, 0 or an error. */
-static int try_mount(const struct cryo_mount_line *m, struct inode *inode, const char *name,
-		     char *out)
+static int try_mount(struct cryo_mount_line *m, struct inode *inode, const char *name, char *out)
 {
 	const char *rest = below(name, m->root), *point = strcmp(m->point, "/") ? m->point : "";
+	int reached = rest ? is_reached(m) : 0;
 
-	if (!rest)
-		return 0;
+	if (reached <= 0)
+		return reached;
 	if (!strcmp(rest, "/") && *point)
 		rest = "";
 	if (snprintf(out, PATH_MAX, "%s%s", point, rest) >= PATH_MAX)
@@ -65,8 +92,8 @@ static int try_mount(const struct cryo_mount_line *m, struct inode *inode, const
 static int try_mounts(struct cryo_capture *c, struct inode *inode, const char *name, char *out)
 {
 	const struct cryo_mount_table *mounts = cryo_own_mounts(c);
-	const struct cryo_mount_line *m;
 	u32 at = CRYO_FIRST_MOUNT;
+	struct cryo_mount_line *m;
 	int found = 0;
 
 	if (IS_ERR(mounts))
@@ -94,19 +121,6 @@ int cryo_find_path(struct cryo_capture *c, struct inode *inode, char *out)
 	kfree(page);
 	dput(dentry);
 	return found > 0 ? 0 : found ?: -ENOENT;
-}
-
-static int leads_to_mount(const struct cryo_mount_line *m)
-{
-	struct path found;
-	bool same;
-	int err = cryo_walk_own_path(m->point, &found);
-
-	if (err)
-		return cryo_not_found(err);
-	same = found.dentry == found.mnt->mnt_root && found.dentry->d_sb->s_dev == m->dev;
-	path_put(&found);
-	return same;
 }
 
 /* Is it alone at its mount point? */

@@ -193,7 +193,7 @@ struct cryo_mount_table *cryo_mount_table_of(struct cryo_capture *c, pid_t pid)
 }
 
 /* Those of the requester, read once, which belong to the capture; or an ERR_PTR. */
-const struct cryo_mount_table *cryo_own_mounts(struct cryo_capture *c)
+struct cryo_mount_table *cryo_own_mounts(struct cryo_capture *c)
 {
 	struct cryo_mount_table *t;
 
@@ -206,8 +206,7 @@ const struct cryo_mount_table *cryo_own_mounts(struct cryo_capture *c)
 }
 
 /* One mount of @dev after the other, in the order of the text; *@at: CRYO_FIRST_MOUNT before the first. NULL: no more. */
-const struct cryo_mount_line *cryo_next_mount(const struct cryo_mount_table *t, dev_t dev,
-					      u32 *at)
+struct cryo_mount_line *cryo_next_mount(const struct cryo_mount_table *t, dev_t dev, u32 *at)
 {
 	u32 low = 0, high = t->n, middle;
 	u64 key = (u64)dev << 32;

@@ -18,7 +18,11 @@ struct cryo_mount_line {
 	u32 shared, master;		/* peer groups; 0: none */
 	dev_t dev;
 	char *root, *point, *type;
+	u8 reached;			/* of the requester's: whether its mount point leads to it */
 };
+
+/* cryo_mount_line.reached */
+enum { CRYO_REACH_UNKNOWN, CRYO_REACHED, CRYO_NOT_REACHED };
 
 struct cryo_mount_table {
 	char *text;			/* as it was read */
@@ -60,9 +64,8 @@ struct cryo_tmpfs_node {
 /* mountinfo.c */
 struct cryo_mount_table *cryo_mount_table_of(struct cryo_capture *c, pid_t pid);
 void cryo_mount_table_free(struct cryo_mount_table *t);
-const struct cryo_mount_table *cryo_own_mounts(struct cryo_capture *c);
-const struct cryo_mount_line *cryo_next_mount(const struct cryo_mount_table *t, dev_t dev,
-					      u32 *at);
+struct cryo_mount_table *cryo_own_mounts(struct cryo_capture *c);
+struct cryo_mount_line *cryo_next_mount(const struct cryo_mount_table *t, dev_t dev, u32 *at);
 
 /* save_mounts.c */
 int cryo_check_mounts(struct cryo_capture *c);
