@@ -115,9 +115,11 @@ static int check_proc(struct cryo_capture *c)
 	return take_mm(c);
 }
 
-static int say_gone(struct cryo_request *req, struct cryo_proc *p)
+static int say_gone(struct cryo_capture *c, struct cryo_proc *p)
 {
-	cryo_log(&req->log, "pid %d (%s): was killed meanwhile", p->pid, p->comm);
+	if (!c->said_gone)
+		cryo_log(&c->req->log, "pid %d (%s): was killed meanwhile", p->pid, p->comm);
+	c->said_gone = true;
 	return -ESRCH;
 }
 
@@ -130,18 +132,15 @@ static int check_alive(struct cryo_capture *c)
 
 	if (err)
 		return err;
-	/* Before the look: who goes from now on sets it again. */
-	WRITE_ONCE(c->req->lost, false);
-	smp_mb();
 	list_for_each_entry(p, &c->req->parked, node) {
 		gone = READ_ONCE(p->state) == CRYO_PARK_GONE;
 		/* Or it does not know yet that it was killed, and has that among its pending signals. */
 		if (gone ? p->counted : __fatal_signal_pending(p->task))
-			return say_gone(c->req, p->proc);
+			return say_gone(c, p->proc);
 		p->counted = !gone;
 		cond_resched();
 	}
-	return cryo_request_interrupted(c->req);
+	return 0;
 }
 
 int cryo_look_interrupted(struct cryo_capture *c)
@@ -247,7 +246,7 @@ static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c)
 			continue;
 		err = step(c);
 		if (err == -ESRCH && !READ_ONCE(c->req->lost))
-			say_gone(c->req, c->p);
+			say_gone(c, c->p);
 		if (err)
 			break;
 		err = cryo_request_interrupted(c->req);
@@ -570,7 +569,7 @@ static int look_at_all(struct cryo_capture *c)
 	cryo_look_end(c->req);
 	/* That was why it was given up. */
 	if (err && READ_ONCE(c->req->lost))
-		err = say_gone(c->req, c->req->lost);
+		err = say_gone(c, c->req->lost);
 	say_too_big(c, err);
 	return err;
 }

@@ -467,6 +467,7 @@ struct cryo_capture {
 	struct cryo_snapshot *snapshot;	/* NULL: none is being taken */
 	struct cryo_page_writer *writer;	/* while memory is written with everybody stopped */
 	bool contents_saved;		/* of files, and all tags: in the stream */
+	bool said_gone;			/* the log names who was killed */
 	bool released;			/* nothing of the processes is referenced any more */
 };
 
