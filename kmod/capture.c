@@ -189,7 +189,8 @@ static int save_threads(struct cryo_capture *c)
 	int err = cryo_save_exited_leader(c);
 
 	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
-		err = cryo_look_interrupted(c) ?: cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
+		err = cryo_look_interrupted(c) ?:
+		      cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
 		      cryo_save_seccomp(c, t->task) ?: cryo_save_uclamp(c, t->task) ?:
 		      cryo_save_thread_mempolicy(c, t->task) ?:
 		      cryo_save_thread_fs(c, t->task) ?:

@@ -50,7 +50,7 @@ static unsigned int count_registrations(struct file *file)
 	unsigned int n = 0;
 
 	spin_lock(&file->f_lock);
-	cryo_for_each_epitem(epi, file)
+	hlist_for_each_entry(epi, cryo_epitems(file), fllink)
 		n++;
 	spin_unlock(&file->f_lock);
 	return n;
@@ -63,7 +63,7 @@ static unsigned int fill_registrations(struct cryo_object *o, struct registratio
 	unsigned int n = 0;
 
 	spin_lock(&o->file->f_lock);
-	cryo_for_each_epitem(epi, o->file) {
+	hlist_for_each_entry(epi, cryo_epitems(o->file), fllink) {
 		if (n == room)
 			break;
 		out[n++] = (struct registration){

@@ -9,7 +9,7 @@
 #include "cryo.h"
 
 /* Of one kind on one file: its lock is held while they are looked at. */
-#define MAX_LOCKS	(1 << 18)
+#define MAX_LOCKS	262144
 
 struct lock_walk {
 	struct cryo_capture *c;

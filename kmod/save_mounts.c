@@ -122,7 +122,8 @@ static int classify_tmpfs(struct check *k, const struct cryo_mount_line *m, cons
 }
 
 /* The mount itself, if a path leads to it: @at is counted then. */
-static int find_at(const struct cryo_mounts *mounts, const struct cryo_mount_line *m, struct path *at)
+static int find_at(const struct cryo_mounts *mounts, const struct cryo_mount_line *m,
+		   struct path *at)
 {
 	int err = cryo_walk_path(&mounts->root, m->point, at);
 
@@ -200,7 +201,8 @@ static bool is_made(struct cryo_capture *c, dev_t dev)
 }
 
 /* What the requester does not have, and why it cannot be made; NULL: it can. @at: where it is, or NULL. */
-static const char *obstacle_to_new(const struct cryo_mount_line *m, const struct path *at, bool stands)
+static const char *obstacle_to_new(const struct cryo_mount_line *m, const struct path *at,
+				   bool stands)
 {
 	if (!kind_of(m))
 		return "what the requester does not have mounted";

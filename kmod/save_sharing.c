@@ -178,7 +178,8 @@ static void check_outsiders(struct cryo_capture *c)
 		return;
 	cryo_describe_task(task, who, sizeof(who));
 	put_task_struct(task);
-	cryo_refuse(c, "memory shared with %s that is left out (CLONE_VM, vfork) is not supported", who);
+	cryo_refuse(c, "memory shared with %s that is left out (CLONE_VM, vfork) is not supported",
+		    who);
 }
 
 static void check_strangers(struct cryo_capture *c, same_fn same, const char *what)

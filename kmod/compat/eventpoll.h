@@ -34,9 +34,12 @@ struct cryo_epitem {
 };
 
 /* All registrations of @target, wherever; with its f_lock. */
-#define cryo_for_each_epitem(epi, target)						\
-	if ((target)->f_ep)								\
-		hlist_for_each_entry(epi, (target)->f_ep, fllink)
+static inline struct hlist_head *cryo_epitems(struct file *target)
+{
+	static struct hlist_head none;
+
+	return target->f_ep ?: &none;
+}
 
 /* What @epoll watches @target for under the number @fd, NULL if it does not. With @target->f_lock. */
 static inline struct cryo_epitem *cryo_epitem_of(struct file *epoll, struct file *target, int fd)

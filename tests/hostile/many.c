@@ -25,6 +25,7 @@
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/mount.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
@@ -69,7 +70,7 @@ static unsigned int locks(void)
 	struct flock lock = { .l_type = F_WRLCK, .l_len = 1 };
 	unsigned int n;
 
-	for (n = 0; n < 6000 * scale; n++) {
+	for (n = 0; n < 12000 * scale; n++) {
 		int fd = open("locked", O_RDWR | O_CREAT, 0600);
 
 		if (fd < 0)
@@ -85,7 +86,7 @@ static unsigned int registrations(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	int epoll = epoll_create1(0), first = 1000;
-	unsigned int n, total = 6000 * scale;
+	unsigned int n, total = 10000 * scale;
 
 	for (n = 0; n < total; n++) {
 		int fd = eventfd(0, 0), kept;
@@ -117,11 +118,11 @@ static unsigned int terminals(void)
 		need(!grantpt(master) && !unlockpt(master), "unlockpt");
 		slave = open(ptsname(master), O_RDWR | O_NOCTTY);
 		need(slave >= 0, "terminal");
-		for (i = 0; i < (int)(100 * scale); i++)
+		for (i = 0; i < (int)(200 * scale); i++)
 			if (open(ptsname(master), O_RDWR | O_NOCTTY) < 0)
 				break;
 	}
-	return n * 100 * scale;
+	return n * 200 * scale;
 }
 
 static void *sleeps(void *unused)
@@ -153,7 +154,7 @@ static unsigned int timerfds(void)
 	struct itimerspec when = { .it_value.tv_sec = 100000 };
 	unsigned int n;
 
-	for (n = 0; n < 20000 * scale; n++) {
+	for (n = 0; n < 30000 * scale; n++) {
 		int fd = timerfd_create(CLOCK_MONOTONIC, 0);
 
 		if (fd < 0)
@@ -190,7 +191,7 @@ static unsigned int watches(void)
 /* Each with its other end in another process, which has all of them. */
 static unsigned int sockets(void)
 {
-	unsigned int n, total = 3000 * scale;
+	unsigned int n, total = 6000 * scale;
 	int (*pairs)[2] = calloc(total, sizeof(*pairs)), ready[2];
 	char c;
 
@@ -215,6 +216,46 @@ static unsigned int sockets(void)
 	return total;
 }
 
+/* More than may be described at all, in pieces that each may be. */
+static unsigned int pipes(void)
+{
+	static char full[1 << 20];
+	unsigned int n;
+	int fds[2];
+
+	for (n = 0; n < 520; n++) {
+		need(!pipe(fds) && fcntl(fds[1], F_SETPIPE_SZ, sizeof(full)) == sizeof(full), "pipe");
+		need(write(fds[1], full, sizeof(full)) == sizeof(full), "write");
+	}
+	return n;
+}
+
+static void set(const char *name, unsigned int value)
+{
+	FILE *file = fopen(name, "w");
+
+	need(file && fprintf(file, "%u", value) > 0 && !fclose(file), name);
+}
+
+/* A queue that is too much by itself. */
+static unsigned int messages(void)
+{
+	static struct {
+		long type;
+		char text[1 << 20];
+	} message = { .type = 1 };
+	unsigned int n;
+	int id;
+
+	need(!unshare(CLONE_NEWIPC), "ipc namespace");
+	set("/proc/sys/kernel/msgmax", sizeof(message.text));
+	set("/proc/sys/kernel/msgmnb", 300 << 20);
+	id = msgget(IPC_PRIVATE, IPC_CREAT | 0600);
+	for (n = 0; n < 260; n++)
+		need(!msgsnd(id, &message, sizeof(message.text), 0), "msgsnd");
+	return n;
+}
+
 static const struct kind {
 	const char *name;
 	unsigned int (*make)(void);
@@ -228,6 +269,9 @@ static const struct kind {
 	{ "cpu_timers", cpu_timers, 1000, NULL },
 	{ "timerfds", timerfds, 1000, NULL },
 	{ "watches", watches, 1000, "is of a file that has no path any more" },
+	{ "pipes", pipes, 500,
+	  "MiB beside its memory (what waits in pipes, sockets and message queues, names)" },
+	{ "messages", messages, 250, "MiB (what waits in a pipe, socket or message queue, a list)" },
 	{ "sockets", sockets, 1000, "its other end belongs to" },
 };
 
