@@ -250,7 +250,7 @@ static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c)
 			say_gone(c, c->p);
 		if (err)
 			break;
-		err = cryo_request_interrupted(c->req);
+		err = cryo_look_interrupted(c);
 		if (err)
 			break;
 		cond_resched();

@@ -20,17 +20,20 @@
  * Only their own process adds to the list, which is parked; with ids->rwsem nobody else takes from it.  A thread that has
  * been killed frees it when it has given up its memory, for which it needs task_lock().
  */
-static int each_undo(struct cryo_capture *c, struct ipc_ids *ids, struct task_struct *task,
+static int each_undo(struct cryo_capture *c, struct cryo_ipc_space *space,
+		     struct task_struct *task,
 		     unsigned int (*look)(void *data, const struct cryo_undo *undo), void *data)
 {
-	struct cryo_undo_list *list;
+	struct cryo_undo_list *list = NULL;
 	struct cryo_undo *undo;
 	unsigned int n = 0;
 	int err = 0;
 
-	lockdep_assert_held(&ids->rwsem);
+	lockdep_assert_held(&cryo_ipc_ids(space, CRYO_IPC_SEM)->rwsem);
 	task_lock(task);
-	list = task->mm ? cryo_semundo(task) : NULL;
+	/* What it would undo is of the namespace that it is in. */
+	if (task->mm && task->nsproxy && task->nsproxy->ipc_ns == space->ns)
+		list = cryo_semundo(task);
 	if (!list)
 		goto unlock;
 	list_for_each_entry(undo, &list->list_proc, list_proc) {
@@ -68,7 +71,7 @@ static unsigned int note_id(void *data, const struct cryo_undo *undo)
 }
 
 /* All threads of a process have one list, see check_process.c. */
-static int note_ids(struct cryo_capture *c, struct ipc_ids *ids, struct id_list *list)
+static int note_ids(struct cryo_capture *c, struct id_list *list)
 {
 	struct cryo_proc *p;
 	int err = 0;
@@ -78,7 +81,7 @@ static int note_ids(struct cryo_capture *c, struct ipc_ids *ids, struct id_list 
 		if (err)
 			break;
 		if (p->task && !p->zombie && !p->gone && !p->omitted)
-			err = each_undo(c, ids, p->task, note_id, list);
+			err = each_undo(c, &c->own_ipc, p->task, note_id, list);
 	}
 	return err;
 }
@@ -98,11 +101,11 @@ static int find_undone(struct cryo_capture *c, struct id_list *list)
 
 	if (down_read_killable(&ids->rwsem))
 		return -EINTR;
-	err = note_ids(c, ids, list);
+	err = note_ids(c, list);
 	list->room = list->n;
 	if (!err && list->room) {
 		list->ids = kvmalloc_array(list->room, sizeof(int), GFP_KERNEL_ACCOUNT);
-		err = list->ids ? note_ids(c, ids, list) : -ENOMEM;
+		err = list->ids ? note_ids(c, list) : -ENOMEM;
 	}
 	up_read(&ids->rwsem);
 	list->n = min(list->n, list->room);
@@ -178,6 +181,7 @@ int cryo_save_sems(struct cryo_capture *c)
 }
 
 struct undo_list {
+	struct cryo_ipc_space *space;
 	struct ipc_ids *ids;
 	struct cryo_sem_undo *out;	/* NULL: they are counted */
 	u32 n, room;
@@ -211,7 +215,7 @@ static int put_undos(struct cryo_capture *c, struct task_struct *task, struct un
 		     struct cryo_buf *buf)
 {
 	struct cryo_array head = { .record_size = sizeof(struct cryo_sem_undo) };
-	int err = each_undo(c, list->ids, task, put_undo, list);
+	int err = each_undo(c, list->space, task, put_undo, list);
 
 	if (err || !list->n)
 		return err;
@@ -221,7 +225,7 @@ static int put_undos(struct cryo_capture *c, struct task_struct *task, struct un
 	if (!list->out)
 		return buf->error;
 	list->n = 0;
-	err = each_undo(c, list->ids, task, put_undo, list);
+	err = each_undo(c, list->space, task, put_undo, list);
 	list->n = min(list->n, list->room);
 	head.count = list->n;
 	memcpy(buf->data, &head, sizeof(head));
@@ -243,6 +247,7 @@ int cryo_save_sem_undo(struct cryo_capture *c, struct task_struct *task, u32 pid
 	task_unlock(task);
 	if (!space)
 		return 0;
+	list.space = space;
 	list.ids = cryo_ipc_ids(space, CRYO_IPC_SEM);
 	if (down_read_killable(&list.ids->rwsem))
 		return -EINTR;
