@@ -19,6 +19,7 @@
 #include "mounts.h"
 #include "page_writer.h"
 #include "snapshot.h"
+#include "switches.h"
 #include "track.h"
 #include "used.h"
 
@@ -455,7 +456,7 @@ static int write_behind(struct cryo_capture *c)
 static bool wants_snapshot(struct cryo_request *req)
 {
 	return (req->args.flags & (CRYO_CKPT_SNAPSHOT | CRYO_CKPT_HOLD)) == CRYO_CKPT_SNAPSHOT &&
-	       cryo_ksym_features() & CRYO_FEATURE_SNAPSHOT;
+	       cryo_has(CRYO_FEATURE_SNAPSHOT);
 }
 
 /*
@@ -465,7 +466,7 @@ static bool wants_snapshot(struct cryo_request *req)
 static bool wants_account(struct cryo_request *req)
 {
 	return (req->args.flags & (CRYO_CKPT_TRACK | CRYO_CKPT_HOLD)) == CRYO_CKPT_TRACK &&
-	       CRYO_ARCH_SOFT_DIRTY && cryo_ksym_features() & CRYO_FEATURE_SNAPSHOT;
+	       cryo_has(CRYO_FEATURE_TRACK);
 }
 
 static int write_protected(struct cryo_capture *c)

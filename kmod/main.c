@@ -13,6 +13,7 @@
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "page_writer.h"
+#include "switches.h"
 #include "track.h"
 #include "unload.h"
 
@@ -23,7 +24,7 @@ static long version(void __user *arg)
 		.abi_minor = CRYO_ABI_MINOR,
 		.format_major = CRYO_FORMAT_MAJOR,
 		.format_minor = CRYO_FORMAT_MINOR,
-		.features = cryo_ksym_features() | cryo_pid_choice_feature(),
+		.features = cryo_features() | cryo_pid_choice_feature(),
 		.release = CRYO_RELEASE,
 	};
 	u32 size;

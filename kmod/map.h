@@ -17,6 +17,7 @@
 #include <cryo/map.h>
 
 #include "compat/mmu_notifier.h"
+#include "per_user.h"
 
 /* ---- map_table.c: where the pages of an area are in the file ---- */
 
@@ -74,6 +75,11 @@ struct cryo_map_table {
 	 * A page that is not missing may have no bit yet. Set by atomic operations, never cleared.
 	 */
 	unsigned long *settled;
+	atomic_long_t unsettled;	/* bits that are not set */
+	atomic_long_t given;		/* pages that have come without a bit */
+	size_t bytes;			/* of memory that all of this takes */
+	unsigned int nr_vmas;		/* that have it; under the lock of struct cryo_map_mm */
+	bool complete;			/* likewise: counted in its @incomplete no more */
 	struct cryo_map_chunk *chunks;
 	u8 *states;			/* of each chunk: enum cryo_map_state */
 	struct cryo_map_table_run *runs;
@@ -108,6 +114,8 @@ struct cryo_map_table_run *cryo_map_find_run(struct cryo_map_table *t, unsigned 
 struct cryo_map_table_run *cryo_map_run_of_bit(struct cryo_map_table *t, unsigned long bit);
 unsigned long cryo_map_bit(struct cryo_map_table *t, unsigned long page);
 unsigned long cryo_map_first_from(struct cryo_map_table *t, unsigned long bit, unsigned long *end);
+unsigned long cryo_map_settle(struct cryo_map_table *t, unsigned long start, unsigned long end,
+			      bool sleeps);
 int cryo_map_verify(struct cryo_map_table *t, u32 chunk);
 void cryo_map_look_ahead(struct cryo_map_table *t, u32 chunk, unsigned long bit);
 struct page *cryo_map_page(struct cryo_map_table *t, struct cryo_map_table_run *run,
@@ -117,14 +125,18 @@ struct page *cryo_map_page(struct cryo_map_table *t, struct cryo_map_table_run *
 
 struct cryo_map_mm {
 	struct kref ref;
-	struct list_head node;		/* in a list of all */
+	struct hlist_node node;		/* in a table of all */
 	struct mm_struct *mm;		/* mmgrab() */
 	struct pid *owner;		/* counted: the process */
+	struct cryo_user *user;		/* counted */
 	u64 number;			/* of those that there have been: who is younger waits for who is older */
 	struct mmu_notifier notifier;
-	spinlock_t lock;		/* protects @vmas */
+	spinlock_t lock;		/* protects @vmas, and what is said so of */
 	struct list_head vmas;		/* of struct cryo_map_vma; changed with mmap_lock, too, while @mm has users */
 	unsigned int nr_tables;		/* that there ever were; under mmap_lock */
+	size_t bytes;			/* of tables that VMAs have; under @lock */
+	unsigned int incomplete;	/* of these: pages are missing; under @lock */
+	struct cryo_map_vma *spare;	/* for an area that is about to be cut in two; under mmap_lock */
 	struct cryo_map_vma *used;	/* where the process has last waited for a page, or NULL; under mmap_lock */
 	bool first_over;		/* all pages that come first have come; under mmap_lock */
 	bool populates;			/* in the background, from when the process goes on */
@@ -149,11 +161,14 @@ struct cryo_map_vma {
 	unsigned long used;		/* the bit behind the pages that came then */
 	unsigned long window;		/* ... and how many were to come */
 	bool copied;			/* its page tables have been copied, for a child */
+	bool settles;			/* whoever has mmap_lock sets bits for the pages that he brings; under it */
 };
 
 void cryo_map_get(struct cryo_map_mm *map);
 void cryo_map_put(struct cryo_map_mm *map);
-struct cryo_map_mm *cryo_map_of(struct mm_struct *mm, bool make);
+struct cryo_map_mm *cryo_map_of(struct mm_struct *mm);
+struct cryo_map_mm *cryo_map_make(void);
+void cryo_map_note_settled(struct cryo_map_mm *map, struct cryo_map_table *t, unsigned long n);
 int cryo_map_add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct cryo_map *args);
 void cryo_map_convert(struct cryo_map_mm *map);
 bool cryo_map_is_ours(struct vm_area_struct *vma);
@@ -174,6 +189,7 @@ int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v);
 int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
 			  unsigned long addr, bool waits);
 void cryo_map_populate(struct work_struct *work);
+void cryo_map_go_over(struct cryo_map_mm *map);
 void cryo_map_start(void);
 
 /* ---- map_places.c: who has the same areas ---- */
@@ -183,10 +199,9 @@ void cryo_map_start(void);
 /* What is locked while an area is made. */
 struct cryo_map_joining {
 	struct mm_struct *peer;		/* who has it, too, counted; or NULL */
-	bool locked;			/* nobody else makes one */
+	bool locked;			/* no other process of the user's makes one */
 };
 
-void cryo_map_places_init(void);
 void cryo_map_places_exit(void);
 void cryo_map_key_set(struct cryo_map_table *t, unsigned long start, unsigned long base);
 void cryo_map_note_place(struct cryo_map_mm *map, struct cryo_map_table *t);

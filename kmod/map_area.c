@@ -13,6 +13,7 @@
  *
  * vm_pgoff is nothing that an ordinary area has, so that none is ever merged with this one in whole or in part.
  */
+#include <linux/hashtable.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -32,10 +33,13 @@
 #define PGOFF_BASE	BIT(46)
 #define PGOFF_SHIFT	33
 #define MAX_TABLES	4096
+/* Of memory that the tables of an address space take: what 64 TiB need, at 4 KiB a page. */
+#define MAX_TABLE_BYTES	(4ULL * SZ_1G)
 
-static LIST_HEAD(maps);
-static DEFINE_MUTEX(maps_lock);
-static u64 nr_made;		/* under maps_lock */
+static DEFINE_HASHTABLE(maps, 8);
+static u64 nr_made;
+/* Protects both. Nobody waits for anything under it: it is the same for all users. */
+static DEFINE_SPINLOCK(maps_lock);
 
 static const struct vm_operations_struct area_ops;
 
@@ -52,7 +56,7 @@ unsigned long cryo_map_page_of(struct cryo_map_vma *v, unsigned long addr)
 
 /* ---- faults ---- */
 
-/* May the lock be dropped, and the fault be made again? Without the lock of the area, which has no map_pages. */
+/* May mmap_lock be dropped, and the fault be made again? */
 static bool may_retry(unsigned int flags)
 {
 	return fault_flag_allow_retry_first(flags) && !(flags & FAULT_FLAG_RETRY_NOWAIT);
@@ -99,6 +103,8 @@ static vm_fault_t area_fault(struct vm_fault *vmf)
 	struct cryo_map_table_run *run = cryo_map_find_run(v->table, page);
 	int err;
 
+	if (cryo_fault_left_vma_lock(vmf))
+		return VM_FAULT_RETRY;
 	if (run && test_bit(run->bit + page - run->page, v->table->settled))
 		run = NULL;
 	if (run && may_retry(vmf->flags) &&
@@ -115,39 +121,97 @@ static vm_fault_t area_fault(struct vm_fault *vmf)
 			  alloc_page(GFP_HIGHUSER | __GFP_ZERO);
 	if (!vmf->page)
 		return VM_FAULT_OOM;
-	return IS_ERR(vmf->page) ? failed(PTR_ERR(vmf->page)) : 0;
+	if (IS_ERR(vmf->page))
+		return failed(PTR_ERR(vmf->page));
+	if (run && !v->settles) {
+		atomic_long_inc(&v->table->given);
+		cryo_map_note_settled(v->map, v->table, 0);
+	}
+	return 0;
 }
 
 /* ---- areas come and go ---- */
 
-/* What has not come of [@start, @end) is zero from now on. */
-static void drop_range(struct cryo_map_vma *v, unsigned long start, unsigned long end)
+static struct cryo_map_bits bits_of(struct cryo_map_vma *v, unsigned long start, unsigned long end)
 {
-	struct cryo_map_table *t = v->table;
-	unsigned long bit, last;
+	return (struct cryo_map_bits){
+		.start = cryo_map_bit(v->table, cryo_map_page_of(v, start)),
+		.end = cryo_map_bit(v->table, cryo_map_page_of(v, end)),
+	};
+}
 
-	last = cryo_map_bit(t, cryo_map_page_of(v, end));
-	for (bit = cryo_map_bit(t, cryo_map_page_of(v, start)); bit < last; bit++)
-		set_bit(bit, t->settled);
+/* What has not come of them is zero from now on. There may be 2^32: no spinlock is held meanwhile. */
+static void drop_bits(struct cryo_map_mm *map, struct cryo_map_table *t, struct cryo_map_bits bits,
+		      bool sleeps)
+{
+	if (bits.start < bits.end)
+		cryo_map_note_settled(map, t, cryo_map_settle(t, bits.start, bits.end, sleeps));
 }
 
 static void add_vma(struct cryo_map_vma *v)
 {
-	spin_lock(&v->map->lock);
-	list_add_tail(&v->node, &v->map->vmas);
-	spin_unlock(&v->map->lock);
+	struct cryo_map_mm *map = v->map;
+
+	spin_lock(&map->lock);
+	list_add_tail(&v->node, &map->vmas);
+	if (!v->table->nr_vmas++) {
+		map->bytes += v->table->bytes;
+		map->incomplete++;
+	}
+	spin_unlock(&map->lock);
+}
+
+/* True: of no area that @map has left pages are missing. There is a reference to it then, for cryo_map_go_over(). */
+static bool complete_table(struct cryo_map_mm *map, struct cryo_map_table *t)
+{
+	lockdep_assert_held(&map->lock);
+	if (t->complete)
+		return false;
+	t->complete = true;
+	if (--map->incomplete || list_empty(&map->vmas))
+		return false;
+	cryo_map_get(map);
+	return true;
 }
 
 static void remove_vma(struct cryo_map_vma *v)
 {
-	spin_lock(&v->map->lock);
+	struct cryo_map_mm *map = v->map;
+	bool over = false;
+
+	spin_lock(&map->lock);
 	list_del(&v->node);
-	if (v->map->used == v)
-		v->map->used = NULL;
-	spin_unlock(&v->map->lock);
+	if (map->used == v)
+		map->used = NULL;
+	if (!--v->table->nr_vmas) {
+		map->bytes -= v->table->bytes;
+		over = complete_table(map, v->table);
+	}
+	spin_unlock(&map->lock);
+	if (over)
+		cryo_map_go_over(map);
 	cryo_map_table_put(v->table);
 	cryo_map_put(v->map);
 	kfree(v);
+}
+
+/*
+ * @n more bits of @t have been set.  Where nobody brings the rest in the background, the areas of @map become ordinary ones when
+ * there is no rest any more.  A page that has come without a bit may have been dropped since, and so be counted twice: then
+ * what is left of the rest is brought, though nobody has asked for it.
+ */
+void cryo_map_note_settled(struct cryo_map_mm *map, struct cryo_map_table *t, unsigned long n)
+{
+	bool over = false;
+
+	if (atomic_long_sub_return(n, &t->unsettled) > atomic_long_read(&t->given))
+		return;
+	spin_lock(&map->lock);
+	if (t->nr_vmas)
+		over = complete_table(map, t);
+	spin_unlock(&map->lock);
+	if (over)
+		cryo_map_go_over(map);
 }
 
 /* Of a child that could not be given what it should have. */
@@ -203,6 +267,17 @@ static void open_moved(struct vm_area_struct *vma, struct cryo_map_vma *old)
 	}
 }
 
+/* Each half has its own struct cryo_map_vma. */
+static int area_may_split(struct vm_area_struct *vma, unsigned long addr)
+{
+	struct cryo_map_vma *v = vma->vm_private_data;
+
+	mmap_assert_write_locked(vma->vm_mm);
+	if (!v->map->spare)
+		v->map->spare = kzalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
+	return v->map->spare ? 0 : -ENOMEM;
+}
+
 /* A copy of an area of ours: in the memory of a child, at another place, or a part of it in its own place. */
 static void area_open(struct vm_area_struct *vma)
 {
@@ -217,8 +292,13 @@ static void area_open(struct vm_area_struct *vma)
 		open_moved(vma, old);
 		return;
 	}
-	/* There is no way to say that it failed; it is less than the area itself has taken. */
-	v = kzalloc(sizeof(*v), GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
+	/* It was asked whether the area may be cut in two before. */
+	v = old->map->spare;
+	old->map->spare = NULL;
+	if (WARN_ON_ONCE(!v)) {
+		cryo_map_lose(vma);
+		return;
+	}
 	v->vma = vma;
 	v->map = old->map;
 	v->table = old->table;
@@ -233,13 +313,14 @@ static void area_close(struct vm_area_struct *vma)
 {
 	struct cryo_map_vma *v = vma->vm_private_data;
 
-	drop_range(v, vma->vm_start, vma->vm_end);
+	drop_bits(v->map, v->table, bits_of(v, vma->vm_start, vma->vm_end), true);
 	remove_vma(v);
 }
 
 static const struct vm_operations_struct area_ops = {
 	.open = area_open,
 	.close = area_close,
+	.may_split = area_may_split,
 	.fault = area_fault,
 };
 
@@ -257,32 +338,47 @@ static bool is_dropped(struct vm_area_struct *vma, unsigned long start, unsigned
 /*
  * Entries are about to be taken out of page tables. The caller keeps the area in which that is from changing;
  * others may change, but do not come into the range by that. Who only takes away what is there
- * (reclaim, migration) does no harm: a page that is there needs no bit.
+ * (reclaim, migration) does no harm: a page that is there needs no bit.  Returns the table of what is dropped, counted: who has no
+ * mmap_lock does not keep the area from becoming an ordinary one.
  */
-static void look_at_range(struct cryo_map_vma *v, enum cryo_mmu_event event, unsigned long start,
-			  unsigned long end)
+static struct cryo_map_table *look_at_range(struct cryo_map_mm *map, enum cryo_mmu_event event,
+					    unsigned long start, unsigned long end,
+					    struct cryo_map_bits *bits)
 {
-	if (event == CRYO_MMU_CLEAR && is_dropped(v->vma, start, end))
-		drop_range(v, start, end);
-	if (event == CRYO_MMU_COPY && v->vma->vm_start == start && v->vma->vm_end == end)
-		WRITE_ONCE(v->copied, true);
+	struct cryo_map_vma *v;
+
+	lockdep_assert_held(&map->lock);
+	list_for_each_entry(v, &map->vmas, node) {
+		if (event == CRYO_MMU_CLEAR && is_dropped(v->vma, start, end)) {
+			*bits = bits_of(v, start, end);
+			cryo_map_table_get(v->table);
+			return v->table;
+		}
+		if (event == CRYO_MMU_COPY && v->vma->vm_start == start && v->vma->vm_end == end)
+			WRITE_ONCE(v->copied, true);
+	}
+	return NULL;
 }
 
 static int map_invalidate_start(struct mmu_notifier *notifier,
 				const struct mmu_notifier_range *range)
 {
 	struct cryo_map_mm *map = container_of(notifier, struct cryo_map_mm, notifier);
+	struct cryo_map_bits bits;
+	struct cryo_map_table *t;
 	enum cryo_mmu_event event;
 	unsigned long start, end;
-	struct cryo_map_vma *v;
 
 	event = cryo_mmu_range(range, &start, &end);
 	if (event == CRYO_MMU_OTHER)
 		return 0;
 	spin_lock(&map->lock);
-	list_for_each_entry(v, &map->vmas, node)
-		look_at_range(v, event, start, end);
+	t = look_at_range(map, event, start, end, &bits);
 	spin_unlock(&map->lock);
+	if (!t)
+		return 0;
+	drop_bits(map, t, bits, mmu_notifier_range_blockable(range));
+	cryo_map_table_put(t);
 	return 0;
 }
 
@@ -297,18 +393,25 @@ void cryo_map_get(struct cryo_map_mm *map)
 	kref_get(&map->ref);
 }
 
+static void free_map(struct cryo_map_mm *map)
+{
+	cryo_user_put(map->user);
+	put_pid(map->owner);
+	kfree(map->spare);
+	kfree(map);
+}
+
 /* Where it may be waited, and no lock is held. */
 void cryo_map_end(struct work_struct *work)
 {
 	struct cryo_map_mm *map = container_of(work, struct cryo_map_mm, end);
 
-	mutex_lock(&maps_lock);
-	list_del(&map->node);
-	mutex_unlock(&maps_lock);
+	spin_lock(&maps_lock);
+	hash_del(&map->node);
+	spin_unlock(&maps_lock);
 	mmu_notifier_unregister(&map->notifier, map->mm);
 	mmdrop(map->mm);
-	put_pid(map->owner);
-	kfree(map);
+	free_map(map);
 	/* The queue is emptied before the module goes. */
 	module_put(THIS_MODULE);
 }
@@ -323,51 +426,86 @@ void cryo_map_put(struct cryo_map_mm *map)
 	kref_put(&map->ref, end_map);
 }
 
-/* @mm is the caller's. */
-static struct cryo_map_mm *make_map(struct mm_struct *mm)
+/* The one of @mm, with a reference. NULL: it has none. */
+struct cryo_map_mm *cryo_map_of(struct mm_struct *mm)
+{
+	struct cryo_map_mm *map, *found = NULL;
+
+	spin_lock(&maps_lock);
+	hash_for_each_possible(maps, map, node, (unsigned long)mm)
+		if (map->mm == mm && kref_get_unless_zero(&map->ref)) {
+			found = map;
+			break;
+		}
+	spin_unlock(&maps_lock);
+	return found;
+}
+
+/* Not known to others yet. */
+static struct cryo_map_mm *alloc_map(void)
 {
 	struct cryo_map_mm *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
-	int err;
 
 	if (!map)
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	kref_init(&map->ref);
 	spin_lock_init(&map->lock);
 	INIT_LIST_HEAD(&map->vmas);
 	INIT_DELAYED_WORK(&map->populate, cryo_map_populate);
 	INIT_WORK(&map->end, cryo_map_end);
-	map->mm = mm;
-	map->notifier.ops = &notifier_ops;
-	err = mmu_notifier_register(&map->notifier, mm);
-	if (err) {
-		kfree(map);
-		return ERR_PTR(err);
-	}
-	mmgrab(mm);
+	map->mm = current->mm;
 	map->owner = get_pid(task_tgid(current));
-	map->number = nr_made++;
-	__module_get(THIS_MODULE);
-	list_add_tail(&map->node, &maps);
-	return map;
+	map->notifier.ops = &notifier_ops;
+	map->user = cryo_user_get();
+	if (map->user)
+		return map;
+	free_map(map);
+	return NULL;
 }
 
-/* The one of @mm, with a reference. NULL: it has none, and none is to be made. */
-struct cryo_map_mm *cryo_map_of(struct mm_struct *mm, bool make)
+static int add_map(struct cryo_map_mm *map)
 {
-	struct cryo_map_mm *map, *found = NULL;
+	int err;
 
-	if (mutex_lock_killable(&maps_lock))
-		return ERR_PTR(-EINTR);
-	list_for_each_entry(map, &maps, node) {
-		if (map->mm == mm && kref_get_unless_zero(&map->ref)) {
-			found = map;
-			break;
-		}
+	mmap_assert_write_locked(map->mm);
+	err = __mmu_notifier_register(&map->notifier, map->mm);
+	if (err)
+		return err;
+	mmgrab(map->mm);
+	__module_get(THIS_MODULE);
+	spin_lock(&maps_lock);
+	map->number = nr_made++;
+	hash_add(maps, &map->node, (unsigned long)map->mm);
+	spin_unlock(&maps_lock);
+	return 0;
+}
+
+/*
+ * The one of the caller's memory, which is made if it has none.  Somebody may have the caller's mmap_lock for as long as he
+ * likes: nothing that others need is held here meanwhile.
+ */
+struct cryo_map_mm *cryo_map_make(void)
+{
+	struct mm_struct *mm = current->mm;
+	struct cryo_map_mm *map, *found = cryo_map_of(mm);
+	int err;
+
+	if (found)
+		return found;
+	map = alloc_map();
+	if (!map)
+		return ERR_PTR(-ENOMEM);
+	err = mmap_write_lock_killable(mm);
+	if (!err) {
+		/* Another thread may have been faster. */
+		found = cryo_map_of(mm);
+		err = found ? -EEXIST : add_map(map);
+		mmap_write_unlock(mm);
 	}
-	if (!found && make)
-		found = make_map(mm);
-	mutex_unlock(&maps_lock);
-	return found;
+	if (!err)
+		return map;
+	free_map(map);
+	return found ?: ERR_PTR(err);
 }
 
 /* ---- from ordinary to ours and back ---- */
@@ -389,16 +527,27 @@ static unsigned long next_base(const struct cryo_map_mm *map)
 	return PGOFF_BASE + ((unsigned long)READ_ONCE(map->nr_tables) << PGOFF_SHIFT);
 }
 
+static bool has_room(struct cryo_map_mm *map, const struct cryo_map_table *t)
+{
+	bool room;
+
+	spin_lock(&map->lock);
+	room = t->bytes <= MAX_TABLE_BYTES && map->bytes <= MAX_TABLE_BYTES - t->bytes;
+	spin_unlock(&map->lock);
+	return room;
+}
+
 static int add_locked(struct cryo_map_mm *map, struct cryo_map_vma *v, const struct cryo_map *args)
 {
 	struct vm_area_struct *vma = find_vma(map->mm, args->start);
 	unsigned long end;
 
+	mmap_assert_write_locked(map->mm);
 	/* A huge page of zeros, which does not need an anon_vma, is nothing for an area with operations. */
 	if (!is_fresh(vma, args) ||
 	    cryo_page_scan(map->mm, args->start, args->end, PAGE_SIZE, &end) < args->end)
 		return -EINVAL;
-	if (map->nr_tables == MAX_TABLES)
+	if (map->nr_tables == MAX_TABLES || !has_room(map, v->table))
 		return -ENOSPC;
 	cryo_vma_start_write(map->mm, args->start);
 	v->table->base = next_base(map);
@@ -442,11 +591,12 @@ int cryo_map_add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct
 	return err ?: incomplete;
 }
 
-/* All pages of all areas have come. With mmap_lock for writing. */
+/* All pages of all areas have come. */
 void cryo_map_convert(struct cryo_map_mm *map)
 {
 	struct cryo_map_vma *v, *next;
 
+	mmap_assert_write_locked(map->mm);
 	list_for_each_entry_safe(v, next, &map->vmas, node) {
 		cryo_vma_start_write(map->mm, v->vma->vm_start);
 		v->vma->vm_private_data = NULL;

@@ -18,14 +18,16 @@
 #include <linux/userfaultfd_k.h>
 
 #include "compat/ksym.h"
+#include "compat/mm.h"
 #include "cryo.h"
 #include "cryo_arch.h"
 #include "map.h"
+#include "switches.h"
 
 /* ---- who has which area of which context ---- */
 
-#define BUCKET_BITS	8
-#define MAX_PLACES	8192	/* of all processes; the oldest are forgotten */
+#define MAX_PLACES	4096	/* of the processes of a user; the oldest are forgotten */
+#define MOST_LOOKS	4096U	/* for something that it would be good to know */
 
 /* An area of a process that was restarted: its key, and who has it. */
 struct place {
@@ -37,14 +39,12 @@ struct place {
 	u64 number;			/* as of struct cryo_map_mm: one order for all areas, so that none wait for each other */
 };
 
-static DEFINE_SPINLOCK(places_lock);
-static struct list_head buckets[1 << BUCKET_BITS];
-static LIST_HEAD(by_age);
-static unsigned int nr_places;
-
-static struct list_head *bucket_of(const struct cryo_map_key *key)
+static struct list_head *bucket_of(struct cryo_user *user, const struct cryo_map_key *key)
 {
-	return &buckets[hash_64(key->ino ^ key->offset ^ key->start, BUCKET_BITS)];
+	u32 i = hash_64(key->ino ^ key->offset ^ key->start, CRYO_PLACE_BUCKET_BITS);
+
+	lockdep_assert_held(&user->places_lock);
+	return &user->buckets[i];
 }
 
 static bool is_same(const struct cryo_map_key *a, const struct cryo_map_key *b)
@@ -54,14 +54,16 @@ static bool is_same(const struct cryo_map_key *a, const struct cryo_map_key *b)
 	       uid_eq(a->uid, b->uid);
 }
 
-/* With places_lock. */
-static void remove_place(struct place *place)
+/* The caller has a reference to @user of his own. */
+static void remove_place(struct cryo_user *user, struct place *place)
 {
+	lockdep_assert_held(&user->places_lock);
 	list_del(&place->node);
 	list_del(&place->by_age);
-	nr_places--;
+	user->nr_places--;
 	put_pid(place->pid);
 	kfree(place);
+	cryo_user_put(user);
 }
 
 static bool is_gone(struct pid *pid)
@@ -81,31 +83,32 @@ static bool is_gone(struct pid *pid)
 unsigned int cryo_map_find_peers(struct cryo_map_mm *map, const struct cryo_map_key *key,
 				 struct pid **peers)
 {
+	struct cryo_user *user = map->user;
 	struct place *place, *next;
 	unsigned int n = 0;
 
-	spin_lock(&places_lock);
-	list_for_each_entry_safe(place, next, bucket_of(key), node) {
+	spin_lock(&user->places_lock);
+	list_for_each_entry_safe(place, next, bucket_of(user, key), node) {
 		if (!is_same(&place->key, key) || place->pid == map->owner)
 			continue;
 		if (is_gone(place->pid))
-			remove_place(place);
+			remove_place(user, place);
 		else if (n < CRYO_MAP_PEERS)
 			peers[n++] = get_pid(place->pid);
 	}
-	spin_unlock(&places_lock);
+	spin_unlock(&user->places_lock);
 	return n;
 }
 
-static void forget_place(struct pid *pid, const struct cryo_map_key *key)
+static void forget_place(struct cryo_user *user, struct pid *pid, const struct cryo_map_key *key)
 {
 	struct place *place, *next;
 
-	spin_lock(&places_lock);
-	list_for_each_entry_safe(place, next, bucket_of(key), node)
+	spin_lock(&user->places_lock);
+	list_for_each_entry_safe(place, next, bucket_of(user, key), node)
 		if (place->pid == pid && is_same(&place->key, key))
-			remove_place(place);
-	spin_unlock(&places_lock);
+			remove_place(user, place);
+	spin_unlock(&user->places_lock);
 }
 
 void cryo_map_put_peers(struct pid **peers, unsigned int n)
@@ -117,27 +120,29 @@ void cryo_map_put_peers(struct pid **peers, unsigned int n)
 /* Has anybody else the same area? */
 bool cryo_map_has_peers(struct cryo_map_mm *map, struct cryo_map_table *t)
 {
+	struct cryo_user *user = map->user;
 	struct place *place;
 	bool found = false;
 
-	if (!CRYO_ARCH_SHARE)
+	if (!cryo_has(CRYO_FEATURE_SHARE))
 		return false;
-	spin_lock(&places_lock);
-	list_for_each_entry(place, bucket_of(&t->key), node)
+	spin_lock(&user->places_lock);
+	list_for_each_entry(place, bucket_of(user, &t->key), node)
 		if (is_same(&place->key, &t->key) && place->pid != map->owner) {
 			found = true;
 			break;
 		}
-	spin_unlock(&places_lock);
+	spin_unlock(&user->places_lock);
 	return found;
 }
 
 /* The caller has the area from now on. When there is no memory for that, others do not know. */
 void cryo_map_note_place(struct cryo_map_mm *map, struct cryo_map_table *t)
 {
+	struct cryo_user *user = map->user;
 	struct place *place;
 
-	if (!CRYO_ARCH_SHARE)
+	if (!cryo_has(CRYO_FEATURE_SHARE))
 		return;
 	place = kzalloc(sizeof(*place), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!place)
@@ -145,74 +150,82 @@ void cryo_map_note_place(struct cryo_map_mm *map, struct cryo_map_table *t)
 	place->key = t->key;
 	place->pid = get_pid(map->owner);
 	place->number = map->number;
-	spin_lock(&places_lock);
-	if (nr_places == MAX_PLACES)
-		remove_place(list_first_entry(&by_age, struct place, by_age));
-	list_add_tail(&place->node, bucket_of(&t->key));
-	list_add_tail(&place->by_age, &by_age);
-	nr_places++;
-	spin_unlock(&places_lock);
+	cryo_user_hold(user);
+	spin_lock(&user->places_lock);
+	if (user->nr_places == MAX_PLACES)
+		remove_place(user, list_first_entry(&user->by_age, struct place, by_age));
+	list_add_tail(&place->node, bucket_of(user, &t->key));
+	list_add_tail(&place->by_age, &user->by_age);
+	user->nr_places++;
+	spin_unlock(&user->places_lock);
 }
 
 /* Pages of @map begin or cease to come in the background. */
 void cryo_map_note_coming(struct cryo_map_mm *map, bool coming)
 {
+	struct cryo_user *user = map->user;
 	struct place *place;
 
-	spin_lock(&places_lock);
-	list_for_each_entry(place, &by_age, by_age) {
+	spin_lock(&user->places_lock);
+	list_for_each_entry(place, &user->by_age, by_age) {
 		if (!coming && place->coming == map)
 			place->coming = NULL;
 		else if (coming && place->pid == map->owner)
 			place->coming = map;
 	}
-	spin_unlock(&places_lock);
+	spin_unlock(&user->places_lock);
 }
 
-static bool comes_elsewhere(struct cryo_map_mm *map, const struct cryo_map_key *key)
+static bool comes_elsewhere(struct cryo_map_mm *map, const struct cryo_map_key *key,
+			    unsigned int *looks)
 {
 	struct place *place;
 
-	list_for_each_entry(place, bucket_of(key), node)
+	list_for_each_entry(place, bucket_of(map->user, key), node) {
 		if (place->coming && place->number < map->number && is_same(&place->key, key) &&
 		    !is_gone(place->pid))
 			return true;
+		if (!--*looks)
+			return false;
+	}
 	return false;
 }
 
-/* Are pages that @map is waiting for just coming into the memory of one who was there before? */
+/* Are pages that @map is waiting for just coming into the memory of one who was there before? As far as a short look tells. */
 bool cryo_map_comes_elsewhere(struct cryo_map_mm *map)
 {
+	unsigned int looks = MOST_LOOKS;
 	struct cryo_map_vma *v;
 	bool found = false;
 
+	if (!cryo_has(CRYO_FEATURE_SHARE))
+		return false;
 	spin_lock(&map->lock);
-	spin_lock(&places_lock);
+	spin_lock(&map->user->places_lock);
 	list_for_each_entry(v, &map->vmas, node) {
-		found = comes_elsewhere(map, &v->table->key);
-		if (found)
+		found = comes_elsewhere(map, &v->table->key, &looks);
+		if (found || looks <= 1)
 			break;
+		looks--;
 	}
-	spin_unlock(&places_lock);
+	spin_unlock(&map->user->places_lock);
 	spin_unlock(&map->lock);
 	return found;
-}
-
-void cryo_map_places_init(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(buckets); i++)
-		INIT_LIST_HEAD(&buckets[i]);
 }
 
 /* Nobody else is here any more. */
 void cryo_map_places_exit(void)
 {
 	struct place *place, *next;
+	struct cryo_user *user;
 
-	list_for_each_entry_safe(place, next, &by_age, by_age)
-		remove_place(place);
+	while ((user = cryo_user_with_places())) {
+		spin_lock(&user->places_lock);
+		list_for_each_entry_safe(place, next, &user->by_age, by_age)
+			remove_place(user, place);
+		spin_unlock(&user->places_lock);
+		cryo_user_put(user);
+	}
 }
 
 /* What tells the area of @t from all others; @base: its vm_pgoff. */
@@ -249,15 +262,26 @@ struct mm_struct *cryo_map_memory_of(struct pid *pid)
 #define JOIN_TRIES	1000
 #define JOIN_WAIT_US	50
 
-static DEFINE_MUTEX(join_lock);
-
-/* Others' restarts do not wait for one that waits for a lock of its own memory. */
-static bool begin_to_join(void)
+/* Other restarts of the user's do not wait for one that waits for a lock of its own memory. */
+static bool begin_to_join(struct cryo_user *user)
 {
 	unsigned int i;
 
 	for (i = 0; i < JOIN_TRIES && !fatal_signal_pending(current); i++) {
-		if (mutex_trylock(&join_lock))
+		if (mutex_trylock(&user->join_lock))
+			return true;
+		usleep_range(JOIN_WAIT_US, 2 * JOIN_WAIT_US);
+	}
+	return false;
+}
+
+/* Another memory's lock is held, which others may want. */
+static bool lock_own(struct mm_struct *mm)
+{
+	unsigned int i;
+
+	for (i = 0; i < JOIN_TRIES && !fatal_signal_pending(current); i++) {
+		if (cryo_mmap_write_trylock(mm))
 			return true;
 		usleep_range(JOIN_WAIT_US, 2 * JOIN_WAIT_US);
 	}
@@ -319,50 +343,59 @@ static struct mm_struct *lock_peer(struct cryo_map_mm *map, struct cryo_map_tabl
 		for (i = 0; i < n && !mm; i++) {
 			mm = lock_memory(map, &t->key, peers[i]);
 			if (!mm)
-				forget_place(peers[i], &t->key);
+				forget_place(map->user, peers[i], &t->key);
 		}
 		cryo_map_put_peers(peers, n);
 	} while (n && !mm);
 	return IS_ERR(mm) ? NULL : mm;
 }
 
+static void unlock_peer(struct cryo_map_joining *j)
+{
+	if (!j->peer)
+		return;
+	mmap_write_unlock(j->peer);
+	mmput_async(j->peer);
+	j->peer = NULL;
+}
+
 /*
  * Lock the caller's own memory, which is that of @map, for writing; and, if there is one, before that the memory of
- * another process that has the area of @t.  The latter is waited for without any other memory's lock; then the own lock
- * cannot be waited for long: the process has no other thread, and is just being restarted.  Until @j is unlocked nobody
- * else gets there: of those who come at the same time one has the area first, and all others find it.
+ * another process of that user which has the area of @t.  The latter is waited for without any other memory's lock; the own one is
+ * only tried then, and had at once where the process has no other thread, as it is just being restarted.  Until @j is
+ * unlocked no other process of the user's gets there: of those who come at the same time one has the area first, and all
+ * others find it.
  */
 int cryo_map_lock_to_join(struct cryo_map_mm *map, struct cryo_map_table *t,
 			  struct cryo_map_joining *j)
 {
 	int err;
 
-	j->locked = CRYO_ARCH_SHARE && begin_to_join();
+	j->locked = cryo_has(CRYO_FEATURE_SHARE) && begin_to_join(map->user);
 	j->peer = j->locked ? lock_peer(map, t) : NULL;
-	if (j->peer) {
-		mmap_write_lock_nested(map->mm, SINGLE_DEPTH_NESTING);
+	if (j->peer && lock_own(map->mm))
 		return 0;
-	}
+	unlock_peer(j);
 	err = mmap_write_lock_killable(map->mm);
 	if (err && j->locked)
-		mutex_unlock(&join_lock);
+		mutex_unlock(&map->user->join_lock);
 	return err;
 }
 
 void cryo_map_unlock_joined(struct cryo_map_mm *map, struct cryo_map_joining *j)
 {
 	mmap_write_unlock(map->mm);
-	if (j->peer) {
-		mmap_write_unlock(j->peer);
-		mmput_async(j->peer);
-	}
+	unlock_peer(j);
 	if (j->locked)
-		mutex_unlock(&join_lock);
+		mutex_unlock(&map->user->join_lock);
 }
 
-/* The area of @v, which has no anon_vma yet, gets that of @peer, NULL if there is none. With both locks. */
+/* The area of @v, which has no anon_vma yet, gets that of @peer, NULL if there is none. */
 void cryo_map_join(struct cryo_map_vma *v, struct mm_struct *peer)
 {
+	mmap_assert_write_locked(v->map->mm);
+	if (peer)
+		mmap_assert_write_locked(peer);
 	/* Another thread of the caller may have made an area before the lock was there. */
 	if (peer && v->vma->vm_pgoff == v->table->key.base)
 		cryo_anon_vma_join(v->vma, vma_lookup(peer, v->vma->vm_start));

@@ -23,7 +23,8 @@
 #define PATIENCE_US	200
 
 #define TURN	32	/* steps in the background, then it is another memory's turn */
-#define OTHERS_MS	10	/* until it is asked again whether others' pages have come */
+#define LOCK_TRIES	16	/* then, too */
+#define OTHERS_MS	10	/* until it is asked again whether others' pages have come, or a lock can be had */
 
 struct workqueue_struct *cryo_map_queue;
 static struct workqueue_struct *populate_queue;
@@ -34,7 +35,6 @@ static struct workqueue_struct *populate_queue;
  */
 int cryo_map_init(void)
 {
-	cryo_map_places_init();
 	populate_queue = alloc_workqueue("cryo-populate", WQ_UNBOUND,
 					 max(num_online_cpus() / 2, 1U));
 	if (!populate_queue)
@@ -199,25 +199,29 @@ static long bring_some(struct cryo_map_vma *v, unsigned long bit, unsigned long 
 		       unsigned long end, unsigned long most)
 {
 	struct cryo_map_table_run *run = cryo_map_run_of_bit(v->table, bit);
-	unsigned long last;
+	unsigned long last, settled = 0;
 	int err = 0;
 	long n = 0;
 
+	mmap_assert_write_locked(v->map->mm);
 	last = bit + min3((end - addr) >> PAGE_SHIFT, run->bit + run->nr_pages - bit, most);
 	last = find_next_bit(v->table->settled, last, bit);
+	v->settles = true;
 	for (; bit < last && !err; bit++, addr += PAGE_SIZE) {
 		err = bring(v->vma, addr);
 		if (!err) {
-			set_bit(bit, v->table->settled);
+			settled += !test_and_set_bit(bit, v->table->settled);
 			n++;
 		}
 	}
+	v->settles = false;
+	cryo_map_note_settled(v->map, v->table, settled);
 	return n ?: err;
 }
 
 /*
- * All pages of [start, end), which is inside of @vma. With mmap_lock for writing. The bytes are read and
- * compared under it, too, where that has not been done.
+ * All pages of [start, end), which is inside of @vma. The bytes are read and compared under mmap_lock, too, where that has not been
+ * done.
  */
 int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned long end)
 {
@@ -237,11 +241,7 @@ int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned lon
 	return 0;
 }
 
-/*
- * What has not come of @v comes into @child, which is the same area of a child, still with operations of ours;
- * what it has already stays. Both mmap_locks are held for writing.
- */
-int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v)
+static int give_missing(struct vm_area_struct *child, struct cryo_map_vma *v)
 {
 	unsigned long page = cryo_map_page_of(v, child->vm_start);
 	unsigned long last = cryo_map_bit(v->table, page + vma_pages(child));
@@ -259,6 +259,22 @@ int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v)
 		cond_resched();
 	}
 	return 0;
+}
+
+/*
+ * What has not come of @v comes into @child, which is the same area of a child, still with operations of ours;
+ * what it has already stays. Both mmap_locks are held for writing.
+ */
+int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v)
+{
+	int err;
+
+	mmap_assert_write_locked(v->map->mm);
+	/* They come to the child only. */
+	v->settles = true;
+	err = give_missing(child, v);
+	v->settles = false;
+	return err;
 }
 
 /* How many pages come with @bit: more when all is there between those that came last and it. */
@@ -316,7 +332,7 @@ static void find_window(struct cryo_map_vma *v, struct window *w, u32 chunk, uns
 }
 
 /*
- * With the lock: some of those of the window that have not come. If others may have them, only the first one, and that
+ * Some of those of the window that have not come. If others may have them, only the first one, and that
  * only if it has no table of page tables, without which nothing can be had in common; the rest is for @share (NULL: none is).
  */
 static long bring_window(struct cryo_map_mm *map, struct cryo_map_vma *v, struct window *w,
@@ -327,6 +343,7 @@ static long bring_window(struct cryo_map_mm *map, struct cryo_map_vma *v, struct
 	unsigned long most = w->end - bit;
 	long n = 0;
 
+	mmap_assert_write_locked(map->mm);
 	addr += (bit - w->bit) << PAGE_SHIFT;
 	if (bit < w->end && share && cryo_map_has_peers(map, t)) {
 		most = cryo_map_has_table(map->mm, addr) ? 0 : 1;
@@ -381,7 +398,11 @@ int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32
 	return bring_locked(map, t, chunk, addr, waits, &w, NULL);
 }
 
-enum step { DONE, MORE };
+enum step {
+	DONE,
+	MORE,
+	LATER,				/* somebody else has what is needed */
+};
 
 /*
  * How many pages are to come from the context next, and not from others who may have them?  With *@share filled in, the
@@ -417,6 +438,7 @@ static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u
 	unsigned long most;
 	long n;
 
+	mmap_assert_write_locked(map->mm);
 	if (!choose_next(map, &next)) {
 		cryo_map_convert(map);
 		return DONE;
@@ -441,7 +463,7 @@ static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u
 	return MORE;
 }
 
-/* A process that waits for a page needs the lock more than the background does, and brings what it needs next itself. */
+/* A process that waits for a page needs the lock more than who brings others, and brings what it needs next itself. */
 static int lock_politely(struct mm_struct *mm)
 {
 	if (rwsem_is_locked(&mm->mmap_lock))
@@ -449,14 +471,34 @@ static int lock_politely(struct mm_struct *mm)
 	return mmap_write_lock_killable(mm);
 }
 
-static int one_step(struct cryo_map_mm *map)
+/*
+ * The same in the background, which all users have in common: nobody is waited for there, as a process may see to it that its
+ * lock is held for as long as it likes.
+ */
+static bool lock_if_free(struct mm_struct *mm)
+{
+	unsigned int i;
+
+	for (i = 0; i < LOCK_TRIES; i++) {
+		if (i)
+			usleep_range(PATIENCE_US, 2 * PATIENCE_US);
+		if (cryo_mmap_write_trylock(mm))
+			return true;
+	}
+	return false;
+}
+
+/* @waits: for locks, and for others who compare what is wanted. */
+static int one_step(struct cryo_map_mm *map, bool waits)
 {
 	struct cryo_map_table *verify = NULL;
 	struct share share = { };
 	u32 chunk = 0;
-	int ret, err;
+	int ret, err = 0;
 
-	if (lock_politely(map->mm))
+	if (!waits && !lock_if_free(map->mm))
+		return LATER;
+	if (waits && lock_politely(map->mm))
 		return -EINTR;
 	ret = bring_more(map, &verify, &chunk, &share);
 	mmap_write_unlock(map->mm);
@@ -466,7 +508,10 @@ static int one_step(struct cryo_map_mm *map)
 	}
 	if (!verify)
 		return ret;
-	err = cryo_map_verify(verify, chunk);
+	if (!waits && READ_ONCE(verify->states[chunk]) == CRYO_MAP_BUSY)
+		ret = LATER;
+	else
+		err = cryo_map_verify(verify, chunk);
 	cryo_map_table_put(verify);
 	return err ?: ret;
 }
@@ -492,32 +537,42 @@ void cryo_map_populate(struct work_struct *work)
 	struct cryo_map_mm *map = container_of(work, struct cryo_map_mm, populate.work);
 	int step = MORE, n;
 
-	/* With the reference. */
+	/* Each time that it is queued it has a reference. */
 	if (waits_for_others(map) &&
 	    queue_delayed_work(populate_queue, &map->populate, msecs_to_jiffies(OTHERS_MS)))
 		return;
 	for (n = 0; n < TURN && step == MORE && mmget_not_zero(map->mm); n++) {
-		step = one_step(map);
+		step = one_step(map, false);
 		/* Not here: it may be the last one, and the areas would go in the middle of it. */
 		mmput_async(map->mm);
 		cond_resched();
 	}
+	if (step == LATER && queue_delayed_work(populate_queue, &map->populate,
+						msecs_to_jiffies(OTHERS_MS)))
+		return;
 	if (n == TURN && step == MORE && queue_delayed_work(populate_queue, &map->populate, 0))
 		return;
 	cryo_map_note_coming(map, false);
 	cryo_map_put(map);
 }
 
+/* All pages of @map have come: its areas become ordinary ones. Takes the caller's reference. */
+void cryo_map_go_over(struct cryo_map_mm *map)
+{
+	if (!queue_delayed_work(populate_queue, &map->populate, 0))
+		cryo_map_put(map);
+}
+
 /* Before a checkpoint looks at it: all pages come. The caller has the mm. */
 int cryo_map_complete(struct mm_struct *mm)
 {
-	struct cryo_map_mm *map = cryo_map_of(mm, false);
+	struct cryo_map_mm *map = cryo_map_of(mm);
 	int step = MORE;
 
-	if (IS_ERR_OR_NULL(map))
-		return PTR_ERR_OR_ZERO(map);
+	if (!map)
+		return 0;
 	while (step == MORE) {
-		step = one_step(map);
+		step = one_step(map, true);
 		if (fatal_signal_pending(current))
 			step = -EINTR;
 		cond_resched();
@@ -532,9 +587,9 @@ int cryo_map_complete(struct mm_struct *mm)
  */
 void cryo_map_start(void)
 {
-	struct cryo_map_mm *map = cryo_map_of(current->mm, false);
+	struct cryo_map_mm *map = cryo_map_of(current->mm);
 
-	if (IS_ERR_OR_NULL(map))
+	if (!map)
 		return;
 	if (READ_ONCE(map->populates)) {
 		cryo_map_note_coming(map, true);

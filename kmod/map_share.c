@@ -36,6 +36,7 @@
 #include "cryo_arch.h"
 #include "map.h"
 #include "page_scan.h"
+#include "switches.h"
 #include "track.h"
 
 #define SHARE_TRIES	8
@@ -54,6 +55,7 @@ struct batch {
 	unsigned long pgoff;		/* its number in the anon_vma */
 	unsigned int nr;
 	unsigned int given;
+	unsigned int settled;		/* of these: had no bit */
 	struct page *wanted[CRYO_MAP_BATCH];	/* of the context; NULL: not */
 	struct page *found[CRYO_MAP_BATCH];	/* of another process; NULL: it has none */
 	struct page *large;	/* of another process, for the page of number @at: in a large folio; or NULL */
@@ -289,7 +291,7 @@ static pmd_t *take_theirs(struct batch *b, struct mm_struct *mm)
 	}
 }
 
-/* With the locks of both tables. False: one of them is not what it was. */
+/* With the locks of both tables, in which the entries are. False: one of them is not what it was. */
 static bool give_pte(struct batch *b, unsigned int i, pte_t *from, pte_t *to)
 {
 	pte_t value = ptep_get(from), entry;
@@ -305,7 +307,8 @@ static bool give_pte(struct batch *b, unsigned int i, pte_t *from, pte_t *to)
 	get_page(page);
 	cryo_dup_anon_rmap(page);
 	cryo_arch_set_pte(b->map->mm, b->addr + i * PAGE_SIZE, to, pte_wrprotect(entry));
-	set_bit(b->bit + i, b->t->settled);
+	/* Who drops it just now has counted it. */
+	b->settled += !test_and_set_bit(b->bit + i, b->t->settled);
 	return true;
 }
 
@@ -370,12 +373,14 @@ static bool find_own(struct batch *b)
 	       !(vma->vm_flags & VM_EXEC);
 }
 
-/* With the mmap_locks of both. @theirs: of @mm, or NULL. */
+/* @theirs: of @mm, or NULL. */
 static void share_locked(struct batch *b, struct mm_struct *mm, struct cryo_map_mm *theirs)
 {
 	struct vm_area_struct *vma = vma_lookup(mm, b->addr);
 	pmd_t *from, *to;
 
+	mmap_assert_locked(mm);
+	mmap_assert_locked(b->map->mm);
 	if (!find_own(b) || !vma || vma->anon_vma != b->vma->anon_vma ||
 	    !cryo_map_is_in_place(vma, b->addr, b->pgoff) ||
 	    !cryo_track_lone(NULL, mm, theirs ? &theirs->notifier : NULL))
@@ -402,11 +407,9 @@ static bool lock_to_read(struct mm_struct *mm, unsigned int tries)
 
 static void share_with(struct batch *b, struct mm_struct *mm, bool patient)
 {
-	struct cryo_map_mm *theirs = cryo_map_of(mm, false);
+	struct cryo_map_mm *theirs = cryo_map_of(mm);
 	unsigned int nr = b->nr;
 
-	if (IS_ERR(theirs))
-		return;
 	if (mm != b->map->mm && lock_to_read(mm, patient ? SHARE_TRIES : HASTY_TRIES)) {
 		/* Who waits for a page would wait for this lock in any case. */
 		if (lock_to_read(b->map->mm, SHARE_TRIES)) {
@@ -455,9 +458,9 @@ void cryo_map_share(struct cryo_map_mm *map, struct cryo_map_table *t, unsigned 
 	struct batch *b;
 	unsigned int n, i;
 
-	if (!CRYO_ARCH_SHARE || !(cryo_ksym_features() & CRYO_FEATURE_SNAPSHOT))
+	if (!cryo_has(CRYO_FEATURE_SHARE))
 		return;
-	b = kzalloc(sizeof(*b), GFP_KERNEL | __GFP_NOWARN);
+	b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!b)
 		return;
 	b->map = map;
@@ -476,6 +479,7 @@ void cryo_map_share(struct cryo_map_mm *map, struct cryo_map_table *t, unsigned 
 		}
 		put_pages(b->wanted, nr);
 	}
+	cryo_map_note_settled(map, t, b->settled);
 	cryo_map_put_peers(peers, n);
 	kfree(b);
 }

@@ -5,10 +5,12 @@
  * Pages are taken from the page cache of the file, as a page fault in a mapping of it would do: so nothing is
  * asked of the file itself under mmap_lock.
  */
+#include <linux/bitmap.h>
 #include <linux/fadvise.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/pagemap.h>
@@ -24,14 +26,36 @@
 #include "cryo.h"
 #include "map.h"
 
+/* From the file system's own header, which is not for others. */
+#define GFS2_MAGIC	0x01161970
+/* Not in the headers of all kernels. */
+#ifndef FUSE_SUPER_MAGIC
+#define FUSE_SUPER_MAGIC	0x65735546
+#endif
+
 /* ---- the file ---- */
+
+/*
+ * Can nobody but this kernel change its bytes, so that what has been compared stays what it was?  On a server, or in a program
+ * that makes up a file system (fuseblk, too), others do; as other machines on a cluster's disk.  Nor is there anybody who
+ * can keep a page fault waiting.
+ */
+static bool is_kept_here(struct file *file)
+{
+	struct super_block *sb = file_inode(file)->i_sb;
+
+	if (shmem_mapping(file->f_mapping))
+		return true;
+	return sb->s_type->fs_flags & FS_REQUIRES_DEV && sb->s_magic != FUSE_SUPER_MAGIC &&
+	       sb->s_magic != GFS2_MAGIC && sb->s_magic != OCFS2_SUPER_MAGIC;
+}
 
 /* Can pages of it be had from its page cache? Those of an overlay, or on memory of a device, cannot. */
 static bool is_readable(struct file *file)
 {
 	struct address_space *mapping = file->f_mapping;
 
-	if (!S_ISREG(file_inode(file)->i_mode) || IS_DAX(mapping->host))
+	if (!S_ISREG(file_inode(file)->i_mode) || IS_DAX(mapping->host) || !is_kept_here(file))
 		return false;
 	return mapping->a_ops->read_folio || shmem_mapping(mapping);
 }
@@ -100,6 +124,19 @@ static struct page *page_at(struct cryo_map_source *source, u64 offset)
 
 /* ---- the table ---- */
 
+/* At the caller's expense, as opposed to vmemdup_user(). */
+static void *copy_array(u64 from, u32 n, size_t size)
+{
+	void *array = kvmalloc_array(n, size, GFP_KERNEL_ACCOUNT);
+
+	if (!array)
+		return ERR_PTR(-ENOMEM);
+	if (!copy_from_user(array, (void __user *)(unsigned long)from, array_size(n, size)))
+		return array;
+	kvfree(array);
+	return ERR_PTR(-EFAULT);
+}
+
 static bool is_chunk(struct cryo_map_table *t, const struct cryo_map_chunk *chunk)
 {
 	loff_t size = i_size_read(file_inode(t->sources[chunk->file]->file));
@@ -158,8 +195,7 @@ static int copy_runs(struct cryo_map_table *t, const struct cryo_map *args)
 	t->runs = kvmalloc_array(args->nr_runs, sizeof(*t->runs), GFP_KERNEL_ACCOUNT);
 	if (!t->runs)
 		return -ENOMEM;
-	runs = vmemdup_user((void __user *)(unsigned long)args->runs,
-			    array_size(args->nr_runs, sizeof(*runs)));
+	runs = copy_array(args->runs, args->nr_runs, sizeof(*runs));
 	if (IS_ERR(runs))
 		return PTR_ERR(runs);
 	err = fill_runs(t, args, runs);
@@ -167,7 +203,10 @@ static int copy_runs(struct cryo_map_table *t, const struct cryo_map *args)
 	if (err)
 		return err;
 	t->settled = kvcalloc(BITS_TO_LONGS(t->bits), sizeof(long), GFP_KERNEL_ACCOUNT);
-	return t->settled ? 0 : -ENOMEM;
+	if (!t->settled)
+		return -ENOMEM;
+	atomic_long_set(&t->unsettled, t->bits);
+	return 0;
 }
 
 /* Those that chunks are of, which the table keeps. */
@@ -176,8 +215,10 @@ static int take_sources(struct cryo_map_table *t, struct cryo_map_files *files)
 	struct cryo_map_source *source;
 	u32 i, file, last = 0;
 
-	for (i = 0; i < t->nr_chunks; i++)
+	for (i = 0; i < t->nr_chunks; i++) {
 		last = max_t(u32, last, t->chunks[i].file);
+		cond_resched();
+	}
 	if (last >= CRYO_MAP_MAX_FILES)
 		return -EINVAL;
 	t->sources = kcalloc(last + 1, sizeof(*t->sources), GFP_KERNEL_ACCOUNT);
@@ -185,6 +226,7 @@ static int take_sources(struct cryo_map_table *t, struct cryo_map_files *files)
 		return -ENOMEM;
 	t->nr_sources = last + 1;
 	for (i = 0; i < t->nr_chunks; i++) {
+		cond_resched();
 		file = array_index_nospec(t->chunks[i].file, CRYO_MAP_MAX_FILES);
 		if (t->sources[file])
 			continue;
@@ -207,8 +249,7 @@ static int copy_chunks(struct cryo_map_table *t, const struct cryo_map *args,
 	t->states = kvzalloc(args->nr_chunks, GFP_KERNEL_ACCOUNT);
 	if (!t->states)
 		return -ENOMEM;
-	chunks = vmemdup_user((void __user *)(unsigned long)args->chunks,
-			      array_size(args->nr_chunks, sizeof(*chunks)));
+	chunks = copy_array(args->chunks, args->nr_chunks, sizeof(*chunks));
 	if (IS_ERR(chunks))
 		return PTR_ERR(chunks);
 	t->chunks = chunks;
@@ -216,9 +257,11 @@ static int copy_chunks(struct cryo_map_table *t, const struct cryo_map *args,
 	err = take_sources(t, files);
 	if (err)
 		return err;
-	for (i = 0; i < t->nr_chunks; i++)
+	for (i = 0; i < t->nr_chunks; i++) {
 		if (!is_chunk(t, &chunks[i]))
 			return -EINVAL;
+		cond_resched();
+	}
 	return 0;
 }
 
@@ -257,8 +300,7 @@ static int copy_first(struct cryo_map_table *t, const struct cryo_map *args)
 	t->first = kvmalloc_array(args->nr_first, sizeof(*t->first), GFP_KERNEL_ACCOUNT);
 	if (!t->first)
 		return -ENOMEM;
-	ranges = vmemdup_user((void __user *)(unsigned long)args->first,
-			      array_size(args->nr_first, sizeof(*ranges)));
+	ranges = copy_array(args->first, args->nr_first, sizeof(*ranges));
 	if (IS_ERR(ranges))
 		return PTR_ERR(ranges);
 	err = fill_first(t, args, ranges);
@@ -292,6 +334,13 @@ static void table_free(struct kref *ref)
 	kfree(t);
 }
 
+static size_t bytes_of(const struct cryo_map_table *t)
+{
+	return sizeof(*t) + t->nr_chunks * (sizeof(*t->chunks) + sizeof(*t->states)) +
+	       t->nr_runs * sizeof(*t->runs) + BITS_TO_LONGS(t->bits) * sizeof(long) +
+	       t->nr_first * sizeof(*t->first);
+}
+
 static void look_ahead(struct work_struct *work);
 
 struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
@@ -310,6 +359,7 @@ struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
 	t->behind = U32_MAX;
 	t->pid = task_tgid_nr(current);
 	err = copy_chunks(t, args, files) ?: copy_runs(t, args) ?: copy_first(t, args);
+	t->bytes = bytes_of(t);
 	if (!err)
 		return t;
 	cryo_map_table_put(t);
@@ -387,6 +437,34 @@ unsigned long cryo_map_first_from(struct cryo_map_table *t, unsigned long bit, u
 	}
 	*end = low < t->nr_first ? t->first[low].end : t->bits;
 	return low < t->nr_first ? max(bit, t->first[low].start) : t->bits;
+}
+
+#define SETTLE_WORDS	4096U	/* without a chance for others */
+
+static unsigned long settle_word(unsigned long *word, unsigned long mask)
+{
+	unsigned long old = READ_ONCE(*word);
+
+	if ((old & mask) != mask)
+		old = atomic_long_fetch_or(mask, (atomic_long_t *)word);
+	return hweight_long(mask & ~old);
+}
+
+/* The bits [start, end), which are not none. Returns how many were not set. */
+unsigned long cryo_map_settle(struct cryo_map_table *t, unsigned long start, unsigned long end,
+			      bool sleeps)
+{
+	unsigned long first = BIT_WORD(start), last = BIT_WORD(end - 1), i, mask, n = 0;
+
+	for (i = first; i <= last; i++) {
+		mask = i == first ? BITMAP_FIRST_WORD_MASK(start) : ~0UL;
+		if (i == last)
+			mask &= BITMAP_LAST_WORD_MASK(end);
+		n += settle_word(&t->settled[i], mask);
+		if (sleeps && !(i % SETTLE_WORDS))
+			cond_resched();
+	}
+	return n;
 }
 
 /* ---- the bytes ---- */

@@ -10,8 +10,10 @@
 #include <linux/sched.h>
 #include <linux/stddef.h>
 
+#include "compat/mm.h"
 #include "cryo.h"
 #include "map.h"
+#include "switches.h"
 
 /* CRYO_RST_MAP_FILE. */
 long cryo_restart_map_file(struct cryo_map_files *files, void __user *arg)
@@ -23,11 +25,14 @@ long cryo_restart_map_file(struct cryo_map_files *files, void __user *arg)
 	err = cryo_copy_args(&args, sizeof(args), sizeof(args), arg);
 	if (err)
 		return err;
-	if (!IS_ENABLED(CONFIG_MMU_NOTIFIER))
+	if (!cryo_has(CRYO_FEATURE_MAP))
 		return -EOPNOTSUPP;
 	if (args.file >= CRYO_MAP_MAX_FILES || args.reserved)
 		return -EINVAL;
 	args.file = array_index_nospec(args.file, CRYO_MAP_MAX_FILES);
+	err = cryo_vma_changes_works();
+	if (err)
+		return err;
 	made = cryo_map_source_get(args.fd);
 	if (IS_ERR(made))
 		return PTR_ERR(made);
@@ -64,7 +69,7 @@ long cryo_restart_map(struct cryo_map_files *files, void __user *arg)
 	t = cryo_map_table_make(&args, files);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
-	map = cryo_map_of(current->mm, true);
+	map = cryo_map_make();
 	err = PTR_ERR_OR_ZERO(map);
 	if (!err) {
 		err = add_area(map, t, &args);

@@ -19,6 +19,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/err.h>
+#include <linux/hashtable.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
@@ -34,12 +35,14 @@
 #include "compat/mmu_notifier.h"
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "per_user.h"
+#include "switches.h"
 #include "track.h"
 #include "unload.h"
 
 #ifdef CONFIG_MMU_NOTIFIER
 
-#define TRACKS_MAX	4096U
+#define TRACKS_MAX	4096	/* of a user */
 
 struct area {
 	unsigned long vma_start;	/* as it was: it may have become several */
@@ -63,16 +66,16 @@ struct look {
 
 struct cryo_track {
 	struct mmu_notifier notifier;
-	struct list_head node;		/* in tracks */
+	struct hlist_node node;		/* in tracks */
+	struct cryo_user *user;		/* counted: who has asked for it */
 	spinlock_t lock;		/* protects what follows */
 	bool busy;			/* between begin and end */
 	struct look last;
 	struct look next;		/* while busy */
 };
 
-static LIST_HEAD(tracks);
-static unsigned int nr_tracks;
-/* Protects both of them; a track in the list has its notifier. Before a track's own lock. */
+static DEFINE_HASHTABLE(tracks, 10);
+/* Protects it; a track in it has its notifier. Before a track's own lock. */
 static DEFINE_SPINLOCK(tracks_lock);
 
 static bool may_be_merged(struct mm_struct *mm)
@@ -105,11 +108,15 @@ static void lose(struct look *look, unsigned long start, unsigned long end)
 
 /*
  * By mprotect(), which has mmap_lock for writing; not by the balancing of NUMA nodes, which has it for
- * reading, goes over all memory again and again, and leaves the bits as they are.
+ * reading, goes over all memory again and again, and leaves the bits as they are.  Where there is only one node, or it is not
+ * known who has which lock, it may be mprotect(): an area too much is looked at then, none too little.
  */
 static bool is_mprotect(struct mm_struct *mm)
 {
-	if (!mmap_read_trylock(mm))
+	if (!IS_ENABLED(CONFIG_NUMA_BALANCING) || num_online_nodes() == 1 || !CRYO_MPROTECT_LOCKS_MM)
+		return true;
+	lockdep_assert_held(&mm->mmap_lock);
+	if (!rwsem_is_locked(&mm->mmap_lock) || !mmap_read_trylock(mm))
 		return true;
 	mmap_read_unlock(mm);
 	return false;
@@ -153,11 +160,8 @@ static bool take_off_list(struct cryo_track *t)
 	bool listed;
 
 	spin_lock(&tracks_lock);
-	listed = !list_empty(&t->node);
-	if (listed) {
-		list_del_init(&t->node);
-		nr_tracks--;
-	}
+	listed = hash_hashed(&t->node);
+	hash_del(&t->node);
 	spin_unlock(&tracks_lock);
 	return listed;
 }
@@ -175,7 +179,7 @@ static struct mmu_notifier *alloc_notifier(struct mm_struct *mm)
 	if (!t)
 		return ERR_PTR(-ENOMEM);
 	cryo_unload_get();
-	INIT_LIST_HEAD(&t->node);
+	INIT_HLIST_NODE(&t->node);
 	spin_lock_init(&t->lock);
 	return &t->notifier;
 }
@@ -186,6 +190,9 @@ static void free_notifier(struct mmu_notifier *notifier)
 
 	kvfree(t->last.areas);
 	kvfree(t->next.areas);
+	if (t->user)
+		atomic_dec(&t->user->tracks);
+	cryo_user_put(t->user);
 	kfree(t);
 	cryo_unload_put();
 }
@@ -197,12 +204,12 @@ static const struct mmu_notifier_ops track_ops = {
 	.free_notifier = free_notifier,
 };
 
-/* With tracks_lock. */
 static struct cryo_track *find_listed(struct mm_struct *mm)
 {
 	struct cryo_track *t;
 
-	list_for_each_entry(t, &tracks, node)
+	lockdep_assert_held(&tracks_lock);
+	hash_for_each_possible(tracks, t, node, (unsigned long)mm)
 		if (t->notifier.mm == mm)
 			return t;
 	return NULL;
@@ -219,26 +226,29 @@ static struct cryo_track *find_track(struct mm_struct *mm)
 	return t;
 }
 
+/* False: the requester has as many as he may have. */
 static bool add_to_list(struct cryo_track *t)
 {
-	bool room;
+	struct cryo_user *user = cryo_user_get();
 
+	if (!user)
+		return false;
+	t->user = user;
+	if (atomic_inc_return(&user->tracks) > TRACKS_MAX)
+		return false;
 	spin_lock(&tracks_lock);
-	room = nr_tracks < TRACKS_MAX;
-	if (room) {
-		nr_tracks++;
-		list_add_tail(&t->node, &tracks);
-	}
+	hash_add(tracks, &t->node, (unsigned long)t->notifier.mm);
 	spin_unlock(&tracks_lock);
-	return room;
+	return true;
 }
 
-/* With mmap_lock held for writing. NULL: cannot be had. */
+/* NULL: cannot be had. */
 static struct cryo_track *find_or_make(struct mm_struct *mm)
 {
 	struct cryo_track *t = find_track(mm);
 	struct mmu_notifier *notifier;
 
+	mmap_assert_write_locked(mm);
 	if (t || cryo_mm_other_notifiers(mm, NULL, NULL))
 		return t;
 	notifier = mmu_notifier_get_locked(&track_ops, mm);
@@ -282,7 +292,8 @@ struct cryo_track *cryo_track_begin(struct cryo_capture *c)
 	struct cryo_track *t;
 	struct area *areas;
 
-	if (!CRYO_ARCH_SOFT_DIRTY || !(c->req->args.flags & CRYO_CKPT_TRACK) || may_be_merged(mm))
+	if (!(c->req->args.flags & CRYO_CKPT_TRACK) || !cryo_has(CRYO_FEATURE_TRACK) ||
+	    may_be_merged(mm))
 		return NULL;
 	areas = kvmalloc_array(room, sizeof(*areas), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!areas)
@@ -314,11 +325,12 @@ void cryo_track_end(struct cryo_capture *c, struct cryo_track *t, bool complete)
 }
 
 /*
- * Is there nobody but @t (NULL: its account, if it has one) and @also (or NULL) who follows the page tables of @mm?  With
- * mmap_lock, so that nobody comes to be the first.
+ * Is there nobody but @t (NULL: its account, if it has one) and @also (or NULL) who follows the page tables of @mm?  Nobody
+ * comes to be the first as long as the caller has mmap_lock.
  */
 bool cryo_track_lone(struct cryo_track *t, struct mm_struct *mm, struct mmu_notifier *also)
 {
+	mmap_assert_locked(mm);
 	if (!t)
 		t = find_track(mm);
 	return !cryo_mm_other_notifiers(mm, t ? &t->notifier : NULL, also);
@@ -335,12 +347,13 @@ u32 cryo_track_parent(struct cryo_track *t)
 	return parent;
 }
 
-/* @vma is going to be looked at from @start to @end. False: not for the next one. With mmap_lock for writing. */
+/* @vma is going to be looked at from @start to @end. False: not for the next one. */
 bool cryo_track_add(struct cryo_track *t, struct vm_area_struct *vma, unsigned long start,
 		    unsigned long end)
 {
 	bool room;
 
+	mmap_assert_write_locked(vma->vm_mm);
 	spin_lock(&t->lock);
 	room = t->next.nr < t->next.room && t->next.valid;
 	if (room)
@@ -369,14 +382,15 @@ static bool covers(const struct look *look, struct vm_area_struct *vma, unsigned
 }
 
 /*
- * Do the bits of @vma from @start to @end tell what has been written since the parent?  With mmap_lock for
- * writing, which all have that clear bits, so that the answer is good until it is given back.
+ * Do the bits of @vma from @start to @end tell what has been written since the parent?  All who clear bits have mmap_lock for
+ * writing, as the caller has, so that the answer is good until it is given back.
  */
 bool cryo_track_covers(struct cryo_track *t, struct vm_area_struct *vma, unsigned long start,
 		       unsigned long end)
 {
 	bool result;
 
+	mmap_assert_write_locked(vma->vm_mm);
 	spin_lock(&t->lock);
 	result = covers(&t->last, vma, start, end) && !may_be_merged(vma->vm_mm);
 	spin_unlock(&t->lock);
@@ -386,7 +400,7 @@ bool cryo_track_covers(struct cryo_track *t, struct vm_area_struct *vma, unsigne
 /* Has the memory of the target a mark of that context? */
 static bool target_has_mark(struct cryo_request *req)
 {
-	struct mm_struct *mm = get_task_mm(req->target);
+	struct mm_struct *mm = cryo_has(CRYO_FEATURE_TRACK) ? get_task_mm(req->target) : NULL;
 	struct cryo_track *t;
 	bool result = false;
 
@@ -403,40 +417,52 @@ static bool target_has_mark(struct cryo_request *req)
 	return result;
 }
 
+static void name_track(struct cryo_track *t, u64 serial, const u8 *id)
+{
+	lockdep_assert_held(&tracks_lock);
+	spin_lock(&t->lock);
+	if (t->last.serial == serial) {
+		memcpy(t->last.id, id, sizeof(t->last.id));
+		t->last.named = true;
+	}
+	spin_unlock(&t->lock);
+}
+
 /* All memories that the capture @serial has looked at last. */
 static void name_all(u64 serial, const u8 *id)
 {
 	struct cryo_track *t;
+	unsigned int i;
+
+	for (i = 0; i < HASH_SIZE(tracks); i++) {
+		spin_lock(&tracks_lock);
+		hlist_for_each_entry(t, &tracks[i], node)
+			name_track(t, serial, id);
+		spin_unlock(&tracks_lock);
+	}
+}
+
+static struct cryo_track *take_first(struct hlist_head *bucket)
+{
+	struct cryo_track *t;
 
 	spin_lock(&tracks_lock);
-	list_for_each_entry(t, &tracks, node) {
-		spin_lock(&t->lock);
-		if (t->last.serial == serial) {
-			memcpy(t->last.id, id, sizeof(t->last.id));
-			t->last.named = true;
-		}
-		spin_unlock(&t->lock);
-	}
+	t = hlist_entry_safe(bucket->first, struct cryo_track, node);
+	if (t)
+		hash_del(&t->node);
 	spin_unlock(&tracks_lock);
+	return t;
 }
 
 /* In module exit: no handle is open any more. */
 void cryo_track_exit(void)
 {
 	struct cryo_track *t;
+	unsigned int i;
 
-	for (;;) {
-		spin_lock(&tracks_lock);
-		t = list_first_entry_or_null(&tracks, struct cryo_track, node);
-		if (t) {
-			list_del_init(&t->node);
-			nr_tracks--;
-		}
-		spin_unlock(&tracks_lock);
-		if (!t)
-			break;
-		mmu_notifier_put(&t->notifier);
-	}
+	for (i = 0; i < HASH_SIZE(tracks); i++)
+		while ((t = take_first(&tracks[i])))
+			mmu_notifier_put(&t->notifier);
 	mmu_notifier_synchronize();
 }
 

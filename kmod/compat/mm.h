@@ -7,6 +7,7 @@
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/sched/coredump.h>
+#include <linux/seqlock.h>
 #include <linux/version.h>
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
 #include <linux/sched/exec_state.h>
@@ -173,9 +174,43 @@ static inline void cryo_vma_start_write(struct mm_struct *mm, unsigned long addr
 #endif
 }
 
+/* mmap_write_trylock(), which has gone with v6.12; and what begins with that lock since its sequence is a seqcount_t. */
+static inline bool cryo_mmap_write_trylock(struct mm_struct *mm)
+{
+	if (!down_write_trylock(&mm->mmap_lock))
+		return false;
+#ifdef CONFIG_PER_VMA_LOCK
+	if (__builtin_types_compatible_p(typeof(mm->mm_lock_seq), seqcount_t))
+		do_raw_write_seqcount_begin((seqcount_t *)&mm->mm_lock_seq);
+#endif
+	return true;
+}
+
+/*
+ * Is a fault being handled under the lock of its area?  Then the lock is given back, and the fault is to be made again, with
+ * mmap_lock (VM_FAULT_RETRY).
+ */
+static inline bool cryo_fault_left_vma_lock(struct vm_fault *vmf)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+	if (vmf->flags & FAULT_FLAG_VMA_LOCK) {
+		vma_end_read(vmf->vma);
+		return true;
+	}
+#endif
+	return false;
+}
+
+/*
+ * Does whoever changes the protection of areas have mmap_lock for writing?  Looked up in the kernels up to this one; of others
+ * nobody knows.
+ */
+#define CRYO_MPROTECT_LOCKS_MM	(LINUX_VERSION_CODE < KERNEL_VERSION(7, 3, 0))
+
 /*
  * Is the area being changed by the caller, who has told of that only by what he has locked?  Others may have
  * mmap_lock for writing since v6.17 (a6fde7add78d), when madvise() takes the lock of the area.
+ * cryo_vma_changes_works() sees whether that is still so.
  */
 static inline bool cryo_vma_changes(struct vm_area_struct *vma)
 {
@@ -187,6 +222,28 @@ static inline bool cryo_vma_changes(struct vm_area_struct *vma)
 	/* RWSEM_WRITER_LOCKED, of the lock's own file. */
 	return atomic_long_read(&vma->vm_mm->mmap_lock.count) & 1;
 #endif
+}
+
+/* Does that tell the truth?  Of any area of the caller's; -EINTR: he is killed. */
+static inline int cryo_vma_changes_works(void)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	bool works;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	vma = find_vma(mm, 0);
+	works = vma && !cryo_vma_changes(vma);
+	mmap_read_unlock(mm);
+	if (mmap_write_lock_killable(mm))
+		return -EINTR;
+	vma = find_vma(mm, 0);
+	if (vma)
+		cryo_vma_start_write(mm, vma->vm_start);
+	works = works && vma && cryo_vma_changes(vma);
+	mmap_write_unlock(mm);
+	return works ? 0 : -EOPNOTSUPP;
 }
 
 /* How often all pages of a large folio together are mapped; inline since v6.10 (05c5323b2a34), not exported before. */

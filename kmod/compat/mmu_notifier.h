@@ -60,7 +60,7 @@ static inline bool cryo_mm_other_notifiers(struct mm_struct *mm, struct mmu_noti
 	return node;
 }
 #else
-static inline int mmu_notifier_register(struct mmu_notifier *mn, struct mm_struct *mm)
+static inline int __mmu_notifier_register(struct mmu_notifier *mn, struct mm_struct *mm)
 {
 	return -EOPNOTSUPP;
 }

@@ -38,6 +38,10 @@ constexpr Feature kFeatures[] = {
     {CRYO_FEATURE_SHARED_TABLES, "shared-tables",
      "processes that share descriptors or a working directory (clone(2)) cannot be restarted"},
     {CRYO_FEATURE_SNAPSHOT, "snapshot", "processes stand still until their memory has been written"},
+    {CRYO_FEATURE_TRACK, "track", "incremental contexts are made by reading all of the memory"},
+    {CRYO_FEATURE_MAP, "map", "all memory is read before a restarted process goes on"},
+    {CRYO_FEATURE_SHARE, "share",
+     "several restarts from one context have nothing in common (module parameter share)"},
 };
 
 template <std::size_t N>

@@ -43,7 +43,7 @@
  * CRYO_IOC_VERSION: what this module is and can do.
  *
  * @features tells which optional abilities work on the running kernel (each
- * depends on symbols that the kernel does not export; see cryo(4)).
+ * depends on symbols that the kernel does not export, or on a module parameter; see cryo(4)).
  */
 #define CRYO_IOC_VERSION	_IO(CRYO_IOC_TYPE, 0x40)
 
@@ -56,6 +56,9 @@
 #define CRYO_FEATURE_SHARED_TABLES	(1ULL << 10)	/* processes can have one descriptor table again */
 
 #define CRYO_FEATURE_SNAPSHOT		(1ULL << 12)	/* processes can go on before their memory is written */
+#define CRYO_FEATURE_TRACK		(1ULL << 13)	/* the kernel keeps account of what processes write to */
+#define CRYO_FEATURE_MAP		(1ULL << 14)	/* CRYO_RST_MAP_FILE and CRYO_RST_MAP work */
+#define CRYO_FEATURE_SHARE		(1ULL << 15)	/* restarts from one context have pages in common */
 #define CRYO_FEATURE_SECCOMP		(1ULL << 20)	/* seccomp filters can be restored */
 #define CRYO_FEATURE_LANDLOCK		(1ULL << 21)	/* Landlock restrictions are noticed */
 
