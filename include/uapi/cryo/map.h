@@ -17,8 +17,9 @@
  * of the last area that has pages of it has come.  Removing it, or another one that gets its name, does no harm.
  *
  * Errors: EBADF @fd is not open, for reading only; EPERM the caller neither owns it nor has CAP_FOWNER;
- * ETXTBSY somebody has it open for writing; EOPNOTSUPP its file system, or the kernel, cannot do that; EBUSY
- * the handle has a file of that number already; EINVAL @file is CRYO_MAP_MAX_FILES or more, @reserved not 0.
+ * ETXTBSY somebody has it open for writing; EOPNOTSUPP its file system (only those on a block device of this machine, and
+ * tmpfs, can), or the kernel, cannot do that, or it is switched off; EBUSY the handle has a file of that number already;
+ * EINVAL @file is CRYO_MAP_MAX_FILES or more, @reserved not 0; EINTR the caller is killed.
  */
 #define CRYO_RST_MAP_FILE	_IO(CRYO_IOC_TYPE, 0x73)
 
@@ -43,7 +44,8 @@ struct cryo_map_file {
  * in the kernel's log.
  *
  * Errors: EINVAL the area is not such a one, or the tables are not as described; ENXIO a chunk is of a
- * file that no CRYO_RST_MAP_FILE has named.
+ * file that no CRYO_RST_MAP_FILE has named; ENOSPC the caller's memory has had 4096 areas, or the tables of those that it has
+ * take 4 GiB; ENOMEM no memory; EINTR the caller is killed.
  */
 #define CRYO_RST_MAP		_IO(CRYO_IOC_TYPE, 0x74)
 
