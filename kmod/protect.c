@@ -472,13 +472,13 @@ static int protect_table(struct protect *p, pmd_t *pmdp, unsigned long *addr, un
 	return p->copies ? copy_pages(p, first) : 0;
 }
 
-/* With the lock. */
 static int protect_tables(struct protect *p, unsigned long *addr, unsigned long end, bool *absent)
 {
 	unsigned long next;
 	pmd_t *pmdp;
 	int err = 0;
 
+	mmap_assert_write_locked(p->mm);
 	while (!err && !*absent && *addr < end) {
 		pmdp = cryo_find_pmd(p->mm, *addr, end, &next);
 		if (pmdp && !pmd_none(READ_ONCE(*pmdp)))
@@ -502,13 +502,14 @@ static struct vm_area_struct *find_whole(struct protect *p, unsigned long addr, 
 }
 
 /*
- * With the lock, which may have been given back since the areas were collected: what may be done with the bits from
- * @addr on? @first: of a range.
+ * What may be done with the bits from @addr on? @first: of a range. The lock may have been given back since the areas were
+ * collected.
  */
 static void look_at_bits(struct protect *p, unsigned long addr, unsigned long end, bool first)
 {
 	struct vm_area_struct *vma = p->track && addr < end ? find_whole(p, addr, end) : NULL;
 
+	mmap_assert_write_locked(p->mm);
 	p->covered = false;
 	if (!vma) {
 		p->tracked = false;

@@ -5,10 +5,7 @@
  * Whoever asks for what is off gets what is done without it.  All may be changed at any time: what has begun by then,
  * or is there, stays.
  */
-#include <linux/kconfig.h>
 #include <linux/module.h>
-
-#include <cryo/ioctl.h>
 
 #include "compat/ksym.h"
 #include "cryo_arch.h"
@@ -39,12 +36,12 @@ u64 cryo_features(void)
 	if (!READ_ONCE(allow_snapshot))
 		features &= ~CRYO_FEATURE_SNAPSHOT;
 	if (!IS_ENABLED(CONFIG_MMU_NOTIFIER))
-		return features;
+		return features & ~CRYO_LEFT_OUT;
 	if (CRYO_ARCH_SOFT_DIRTY && protects && READ_ONCE(allow_track))
 		features |= CRYO_FEATURE_TRACK;
 	if (READ_ONCE(allow_map))
 		features |= CRYO_FEATURE_MAP;
 	if (CRYO_ARCH_SHARE && protects && READ_ONCE(allow_map) && READ_ONCE(allow_share))
 		features |= CRYO_FEATURE_SHARE;
-	return features;
+	return features & ~CRYO_LEFT_OUT;
 }

@@ -5,15 +5,25 @@
 #ifndef CRYO_SWITCHES_H
 #define CRYO_SWITCHES_H
 
+#include <linux/kconfig.h>
 #include <linux/types.h>
+
+#include <cryo/ioctl.h>
+
+/* Not even there: see Kbuild. */
+#define CRYO_LEFT_OUT \
+	((IS_ENABLED(CRYO_WITHOUT_snapshot) ? CRYO_FEATURE_SNAPSHOT : 0) | \
+	 (IS_ENABLED(CRYO_WITHOUT_track) ? CRYO_FEATURE_TRACK : 0) | \
+	 (IS_ENABLED(CRYO_WITHOUT_map) ? CRYO_FEATURE_MAP | CRYO_FEATURE_SHARE : 0) | \
+	 (IS_ENABLED(CRYO_WITHOUT_share) ? CRYO_FEATURE_SHARE : 0))
 
 /* CRYO_FEATURE_* bits: what this kernel allows, and is not switched off. */
 u64 cryo_features(void);
 
-/* Any of them? May change at any time: what has begun goes on. */
+/* May change at any time: what has begun goes on. */
 static inline bool cryo_has(u64 feature)
 {
-	return cryo_features() & feature;
+	return feature & ~CRYO_LEFT_OUT && cryo_features() & feature;
 }
 
 #endif

@@ -145,8 +145,8 @@ static void look_at_huge(const struct cryo_used *u, struct cryo_used_table *t,
 }
 
 /*
- * What has been used of [@start, @end), all of which is private anonymous memory.  With mmap_lock.  @u NULL: forget
- * what is noted; it was us.
+ * What has been used of [@start, @end), all of which is private anonymous memory.  @u NULL: forget what is noted; it
+ * was us.
  */
 void cryo_used_look(struct cryo_used *u, struct mm_struct *mm, unsigned long start,
 		    unsigned long end)
@@ -155,6 +155,7 @@ void cryo_used_look(struct cryo_used *u, struct mm_struct *mm, unsigned long sta
 	unsigned long next;
 	pmd_t *pmdp, pmd;
 
+	mmap_assert_locked(mm);
 	for (; start < end; start = next) {
 		pmdp = cryo_find_pmd(mm, start, end, &next);
 		pmd = pmdp ? READ_ONCE(*pmdp) : __pmd(0);
