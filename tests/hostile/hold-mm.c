@@ -47,6 +47,8 @@ int main(int argc, char **argv)
 	at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, slow, 0);
 	if (at == MAP_FAILED)
 		DIE(argv[2]);
+	/* Or its end would wait for an answer, too. */
+	close(slow);
 	if (!fork())
 		read_own_parent(at);
 	sigwait(&go, &signal);

@@ -122,5 +122,6 @@ int main(void)
 	drop("MADV_DONTNEED", areas[0], took[0], false);
 	drop("munmap", areas[1], took[1], true);
 	printf("1..%d\n", tap);
+	fflush(stdout);
 	_exit(bad);
 }
