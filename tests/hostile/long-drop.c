@@ -76,7 +76,7 @@ static void drop(const char *how, char *area, double setting_up, bool unmaps)
 	snprintf(what, sizeof(what), "%s takes no more than eight times what setting it up has taken", how);
 	ok(begin < 8 * setting_up, what, begin, setting_up);
 	snprintf(what, sizeof(what), "%s: others get the processor before it is through", how);
-	ok(longest < begin / 2 || longest < 0.1, what, longest, begin);
+	ok(longest < begin / 4 || longest < 0.1, what, longest, begin);
 }
 
 /* Returns what that has taken. */
