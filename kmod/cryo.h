@@ -732,7 +732,8 @@ struct sighand_struct *cryo_lock_sighand(struct task_struct *task);
 void cryo_unlock_sighand(struct sighand_struct *sighand);
 
 /* seccomp.c */
-int cryo_install_seccomp(const struct cryo_resume *args, const struct cred *maker, struct cryo_log *log);
+int cryo_install_seccomp(const struct cryo_resume *args, const struct cred *maker,
+			 struct cryo_log *log);
 
 /* ---- main.c ---- */
 

@@ -45,7 +45,8 @@ static int set_by_kernel(struct task_struct *task, const struct cryo_regset *set
 		cryo_arch_regset_was_set(task, set);
 }
 
-static int set_regset(struct cryo_rst_group *g, struct cryo_rst_member *m, const struct cryo_regset *set)
+static int set_regset(struct cryo_rst_group *g, struct cryo_rst_member *m,
+		      const struct cryo_regset *set)
 {
 	int err = -EINVAL;
 
@@ -164,7 +165,8 @@ static bool is_all_members(struct cryo_rst_group *g, struct cryo_rst_member *own
 		members += same_thread_group(m->task, owner->task);
 	rcu_read_lock();
 	for_each_thread(owner->task, thread)
-		threads += !READ_ONCE(thread->exit_state) && !(READ_ONCE(thread->flags) & PF_EXITING);
+		threads += !READ_ONCE(thread->exit_state) &&
+			   !(READ_ONCE(thread->flags) & PF_EXITING);
 	rcu_read_unlock();
 	return threads <= members;
 }
@@ -262,7 +264,8 @@ static int wait_all(struct cryo_rst_group *g, unsigned int timeout_ms)
 	if (has_ended_early(g))
 		return -ESRCH;
 	if (!left && READ_ONCE(g->parked) == g->threads)
-		cryo_log(&g->log, "a call of the restart handle was still under way after %u ms", timeout_ms);
+		cryo_log(&g->log, "a call of the restart handle was still under way after %u ms",
+			 timeout_ms);
 	else if (!left)
 		cryo_log(&g->log, "only %u of %u threads came within %u ms", g->parked, g->threads,
 			 timeout_ms);
@@ -276,7 +279,8 @@ static int wait_all(struct cryo_rst_group *g, unsigned int timeout_ms)
 
 static bool is_set_up(struct cryo_rst_group *g)
 {
-	return READ_ONCE(g->set_up) == g->processes || READ_ONCE(g->setup_error) || has_ended_early(g);
+	return READ_ONCE(g->set_up) == g->processes || READ_ONCE(g->setup_error) ||
+	       has_ended_early(g);
 }
 
 static int wait_setup(struct cryo_rst_group *g)

@@ -51,7 +51,8 @@ static int install_filters(const struct cryo_resume *args, struct cryo_log *log)
 		/* Mitigations of speculation are not seccomp's to change here. */
 		else
 			err = install(SECCOMP_SET_MODE_FILTER,
-				      filter.flags | SECCOMP_FILTER_FLAG_SPEC_ALLOW, filter.program);
+				      filter.flags | SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+				      filter.program);
 		if (err)
 			break;
 	}
@@ -80,7 +81,8 @@ static int set_mode(const struct cryo_resume *args, struct cryo_log *log)
  * In the thread.  It has dropped the right that a filter without no_new_privs takes; @maker, who restarts it, may have
  * that: over the thread itself, not just in a user namespace of his own.  0: they are there, or the thread is dying.
  */
-int cryo_install_seccomp(const struct cryo_resume *args, const struct cred *maker, struct cryo_log *log)
+int cryo_install_seccomp(const struct cryo_resume *args, const struct cred *maker,
+			 struct cryo_log *log)
 {
 	const struct cred *own;
 	int err;

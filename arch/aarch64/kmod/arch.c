@@ -53,9 +53,9 @@ static int check_gcs(struct task_struct *task, const struct cryo_regset *set)
 
 	if (set->length != sizeof(*gcs))
 		return -EINVAL;
-	if (locked & (~gcs->locked | (gcs->enabled ^ task->thread.gcs_el0_mode)) && !cryo_may_trace(task))
-		return -EPERM;
-	return -ENOENT;
+	/* Taken off, or not as it was. */
+	locked &= ~gcs->locked | (gcs->enabled ^ task->thread.gcs_el0_mode);
+	return locked && !cryo_may_trace(task) ? -EPERM : -ENOENT;
 }
 
 /* The thread will unmap it when it exits: it must not be other memory. */

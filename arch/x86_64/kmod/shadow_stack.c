@@ -73,11 +73,13 @@ static struct cet_user_state *cet_state(struct xregs_state *xsave)
 
 static int check_shadow_stack(struct task_struct *task, const struct cryo_x86_64_shstk *to)
 {
+	u64 locked = task->thread.features_locked;
+
 	if (to->enabled & ~(ARCH_SHSTK_SHSTK | ARCH_SHSTK_WRSS) || to->enabled == ARCH_SHSTK_WRSS)
 		return -EINVAL;
 	/* What is bound to stay as it is: for who may trace the thread, as by ARCH_SHSTK_UNLOCK. */
-	if ((task->thread.features_locked & (~to->locked | (to->enabled ^ task->thread.features))) &&
-	    !cryo_may_trace(task))
+	locked &= ~to->locked | (to->enabled ^ task->thread.features);
+	if (locked && !cryo_may_trace(task))
 		return -EPERM;
 	if (to->enabled && !cpu_feature_enabled(X86_FEATURE_USER_SHSTK))
 		return -EOPNOTSUPP;
