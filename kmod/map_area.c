@@ -272,7 +272,7 @@ static int area_may_split(struct vm_area_struct *vma, unsigned long addr)
 {
 	struct cryo_map_vma *v = vma->vm_private_data;
 
-	mmap_assert_write_locked(vma->vm_mm);
+	lockdep_assert_held_write(&vma->vm_mm->mmap_lock);
 	if (!v->map->spare)
 		v->map->spare = kzalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
 	return v->map->spare ? 0 : -ENOMEM;
@@ -467,7 +467,7 @@ static int add_map(struct cryo_map_mm *map)
 {
 	int err;
 
-	mmap_assert_write_locked(map->mm);
+	lockdep_assert_held_write(&map->mm->mmap_lock);
 	err = __mmu_notifier_register(&map->notifier, map->mm);
 	if (err)
 		return err;
@@ -542,7 +542,7 @@ static int add_locked(struct cryo_map_mm *map, struct cryo_map_vma *v, const str
 	struct vm_area_struct *vma = find_vma(map->mm, args->start);
 	unsigned long end;
 
-	mmap_assert_write_locked(map->mm);
+	lockdep_assert_held_write(&map->mm->mmap_lock);
 	/* A huge page of zeros, which does not need an anon_vma, is nothing for an area with operations. */
 	if (!is_fresh(vma, args) ||
 	    cryo_page_scan(map->mm, args->start, args->end, PAGE_SIZE, &end) < args->end)
@@ -596,7 +596,7 @@ void cryo_map_convert(struct cryo_map_mm *map)
 {
 	struct cryo_map_vma *v, *next;
 
-	mmap_assert_write_locked(map->mm);
+	lockdep_assert_held_write(&map->mm->mmap_lock);
 	list_for_each_entry_safe(v, next, &map->vmas, node) {
 		cryo_vma_start_write(map->mm, v->vma->vm_start);
 		v->vma->vm_private_data = NULL;

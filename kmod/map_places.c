@@ -393,9 +393,9 @@ void cryo_map_unlock_joined(struct cryo_map_mm *map, struct cryo_map_joining *j)
 /* The area of @v, which has no anon_vma yet, gets that of @peer, NULL if there is none. */
 void cryo_map_join(struct cryo_map_vma *v, struct mm_struct *peer)
 {
-	mmap_assert_write_locked(v->map->mm);
+	lockdep_assert_held_write(&v->map->mm->mmap_lock);
 	if (peer)
-		mmap_assert_write_locked(peer);
+		lockdep_assert_held_write(&peer->mmap_lock);
 	/* Another thread of the caller may have made an area before the lock was there. */
 	if (peer && v->vma->vm_pgoff == v->table->key.base)
 		cryo_anon_vma_join(v->vma, vma_lookup(peer, v->vma->vm_start));

@@ -203,7 +203,7 @@ static long bring_some(struct cryo_map_vma *v, unsigned long bit, unsigned long 
 	int err = 0;
 	long n = 0;
 
-	mmap_assert_write_locked(v->map->mm);
+	lockdep_assert_held_write(&v->map->mm->mmap_lock);
 	last = bit + min3((end - addr) >> PAGE_SHIFT, run->bit + run->nr_pages - bit, most);
 	last = find_next_bit(v->table->settled, last, bit);
 	v->settles = true;
@@ -269,7 +269,7 @@ int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v)
 {
 	int err;
 
-	mmap_assert_write_locked(v->map->mm);
+	lockdep_assert_held_write(&v->map->mm->mmap_lock);
 	/* They come to the child only. */
 	v->settles = true;
 	err = give_missing(child, v);
@@ -343,7 +343,7 @@ static long bring_window(struct cryo_map_mm *map, struct cryo_map_vma *v, struct
 	unsigned long most = w->end - bit;
 	long n = 0;
 
-	mmap_assert_write_locked(map->mm);
+	lockdep_assert_held_write(&map->mm->mmap_lock);
 	addr += (bit - w->bit) << PAGE_SHIFT;
 	if (bit < w->end && share && cryo_map_has_peers(map, t)) {
 		most = cryo_map_has_table(map->mm, addr) ? 0 : 1;
@@ -438,7 +438,7 @@ static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u
 	unsigned long most;
 	long n;
 
-	mmap_assert_write_locked(map->mm);
+	lockdep_assert_held_write(&map->mm->mmap_lock);
 	if (!choose_next(map, &next)) {
 		cryo_map_convert(map);
 		return DONE;

@@ -379,8 +379,8 @@ static void share_locked(struct batch *b, struct mm_struct *mm, struct cryo_map_
 	struct vm_area_struct *vma = vma_lookup(mm, b->addr);
 	pmd_t *from, *to;
 
-	mmap_assert_locked(mm);
-	mmap_assert_locked(b->map->mm);
+	lockdep_assert_held(&mm->mmap_lock);
+	lockdep_assert_held(&b->map->mm->mmap_lock);
 	if (!find_own(b) || !vma || vma->anon_vma != b->vma->anon_vma ||
 	    !cryo_map_is_in_place(vma, b->addr, b->pgoff) ||
 	    !cryo_track_lone(NULL, mm, theirs ? &theirs->notifier : NULL))

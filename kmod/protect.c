@@ -478,7 +478,7 @@ static int protect_tables(struct protect *p, unsigned long *addr, unsigned long 
 	pmd_t *pmdp;
 	int err = 0;
 
-	mmap_assert_write_locked(p->mm);
+	lockdep_assert_held_write(&p->mm->mmap_lock);
 	while (!err && !*absent && *addr < end) {
 		pmdp = cryo_find_pmd(p->mm, *addr, end, &next);
 		if (pmdp && !pmd_none(READ_ONCE(*pmdp)))
@@ -509,7 +509,7 @@ static void look_at_bits(struct protect *p, unsigned long addr, unsigned long en
 {
 	struct vm_area_struct *vma = p->track && addr < end ? find_whole(p, addr, end) : NULL;
 
-	mmap_assert_write_locked(p->mm);
+	lockdep_assert_held_write(&p->mm->mmap_lock);
 	p->covered = false;
 	if (!vma) {
 		p->tracked = false;

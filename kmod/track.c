@@ -113,7 +113,8 @@ static void lose(struct look *look, unsigned long start, unsigned long end)
  */
 static bool is_mprotect(struct mm_struct *mm)
 {
-	if (!IS_ENABLED(CONFIG_NUMA_BALANCING) || num_online_nodes() == 1 || !CRYO_MPROTECT_LOCKS_MM)
+	if (!IS_ENABLED(CONFIG_NUMA_BALANCING) || num_online_nodes() == 1 ||
+	    !CRYO_MPROTECT_LOCKS_MM)
 		return true;
 	lockdep_assert_held(&mm->mmap_lock);
 	if (!rwsem_is_locked(&mm->mmap_lock) || !mmap_read_trylock(mm))
@@ -248,7 +249,7 @@ static struct cryo_track *find_or_make(struct mm_struct *mm)
 	struct cryo_track *t = find_track(mm);
 	struct mmu_notifier *notifier;
 
-	mmap_assert_write_locked(mm);
+	lockdep_assert_held_write(&mm->mmap_lock);
 	if (t || cryo_mm_other_notifiers(mm, NULL, NULL))
 		return t;
 	notifier = mmu_notifier_get_locked(&track_ops, mm);
@@ -330,7 +331,7 @@ void cryo_track_end(struct cryo_capture *c, struct cryo_track *t, bool complete)
  */
 bool cryo_track_lone(struct cryo_track *t, struct mm_struct *mm, struct mmu_notifier *also)
 {
-	mmap_assert_locked(mm);
+	lockdep_assert_held(&mm->mmap_lock);
 	if (!t)
 		t = find_track(mm);
 	return !cryo_mm_other_notifiers(mm, t ? &t->notifier : NULL, also);
@@ -353,7 +354,7 @@ bool cryo_track_add(struct cryo_track *t, struct vm_area_struct *vma, unsigned l
 {
 	bool room;
 
-	mmap_assert_write_locked(vma->vm_mm);
+	lockdep_assert_held_write(&vma->vm_mm->mmap_lock);
 	spin_lock(&t->lock);
 	room = t->next.nr < t->next.room && t->next.valid;
 	if (room)
@@ -390,7 +391,7 @@ bool cryo_track_covers(struct cryo_track *t, struct vm_area_struct *vma, unsigne
 {
 	bool result;
 
-	mmap_assert_write_locked(vma->vm_mm);
+	lockdep_assert_held_write(&vma->vm_mm->mmap_lock);
 	spin_lock(&t->lock);
 	result = covers(&t->last, vma, start, end) && !may_be_merged(vma->vm_mm);
 	spin_unlock(&t->lock);

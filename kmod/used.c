@@ -155,7 +155,7 @@ void cryo_used_look(struct cryo_used *u, struct mm_struct *mm, unsigned long sta
 	unsigned long next;
 	pmd_t *pmdp, pmd;
 
-	mmap_assert_locked(mm);
+	lockdep_assert_held(&mm->mmap_lock);
 	for (; start < end; start = next) {
 		pmdp = cryo_find_pmd(mm, start, end, &next);
 		pmd = pmdp ? READ_ONCE(*pmdp) : __pmd(0);
