@@ -15,7 +15,7 @@
 #include <linux/sched/task.h>
 
 #include "compat/ipc.h"
-#include "compat/landlock.h"
+#include "compat/ksym.h"
 #include "compat/mm.h"
 #include "cryo.h"
 

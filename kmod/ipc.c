@@ -20,6 +20,7 @@
 #include <linux/stat.h>
 #include <linux/user_namespace.h>
 
+#include "compat/layouts.h"
 #include "ipc.h"
 
 void cryo_ipc_spaces_init(struct cryo_capture *c)
@@ -110,6 +111,26 @@ u32 cryo_ipc_object(struct cryo_capture *c, const struct cryo_ipc_space *space, 
 /* So many objects are looked at before others get the lock, who make and remove some. */
 #define IPC_BATCH 16
 
+/* Which of them are the job's cannot be told then, and what they hold even less. */
+static bool ipc_layout_fits(struct cryo_capture *c, const struct cryo_ipc_space *space, int kind)
+{
+	static const struct {
+		enum cryo_layout layout;
+		const char *name;
+	} kinds[] = {
+		[CRYO_IPC_SEM] = { CRYO_LAYOUT_SYSV_SEM, "semaphores" },
+		[CRYO_IPC_MSG] = { CRYO_LAYOUT_SYSV_MSG, "message queues" },
+		[CRYO_IPC_SHM] = { CRYO_LAYOUT_SYSV_SHM, "shared memory" },
+	};
+
+	if (cryo_layout_fits(kinds[kind].layout))
+		return true;
+	if (READ_ONCE(space->ns->ids[kind].in_use))
+		cryo_refuse(c, "System V %s in its ipc namespace: this kernel keeps them in another way than Cryo knows (cr_info --check)",
+			    kinds[kind].name);
+	return false;
+}
+
 static int each_in_space(struct cryo_capture *c, struct cryo_ipc_space *space, int kind,
 			 int (*look)(struct cryo_capture *c, struct cryo_ipc_space *space,
 				     struct kern_ipc_perm *perm))
@@ -118,6 +139,8 @@ static int each_in_space(struct cryo_capture *c, struct cryo_ipc_space *space, i
 	struct kern_ipc_perm *perm;
 	int at = 0, err, n;
 
+	if (!ipc_layout_fits(c, space, kind))
+		return 0;
 	do {
 		err = cryo_look_interrupted(c);
 		if (err)

@@ -9,8 +9,10 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/uaccess.h>
+#include <linux/utsname.h>
 
 #include "compat/ksym.h"
+#include "compat/newest.h"
 #include "cryo.h"
 #include "page_writer.h"
 #include "switches.h"
@@ -82,9 +84,32 @@ bool cryo_is_device(struct file *file)
 	return file_inode(file)->i_rdev == MKDEV(MISC_MAJOR, device.minor);
 }
 
+static bool untested_kernel;
+module_param(untested_kernel, bool, 0444);
+MODULE_PARM_DESC(untested_kernel, "load on a kernel that is newer than the newest one tested, too");
+
+/* The kernel that runs: with module versions, one can be newer than the one that the module was built for. */
+static int __init check_kernel_release(void)
+{
+	const char *release = init_utsname()->release;
+	unsigned int major, minor;
+
+	if (sscanf(release, "%u.%u", &major, &minor) == 2 &&
+	    (major < CRYO_NEWEST_KERNEL_MAJOR ||
+	     (major == CRYO_NEWEST_KERNEL_MAJOR && minor <= CRYO_NEWEST_KERNEL_MINOR)))
+		return 0;
+	if (untested_kernel) {
+		pr_warn("cryo: loaded on Linux %s, which it has not been tested on\n", release);
+		return 0;
+	}
+	pr_err("cryo: Linux %s is newer than %u.%u, the newest that this version has been tested on: get a newer version of Cryo, or, if losing data is no matter, load it with untested_kernel=1\n",
+	       release, CRYO_NEWEST_KERNEL_MAJOR, CRYO_NEWEST_KERNEL_MINOR);
+	return -EOPNOTSUPP;
+}
+
 static int __init cryo_init(void)
 {
-	int err = cryo_ksym_init();
+	int err = check_kernel_release() ?: cryo_ksym_init();
 
 	if (err)
 		return err;

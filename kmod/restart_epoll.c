@@ -9,6 +9,7 @@
 #include <linux/magic.h>
 
 #include "compat/eventpoll.h"
+#include "compat/layouts.h"
 #include "cryo.h"
 
 static int disarm(struct file *epoll, struct file *target, const struct cryo_epoll_disarm *args)
@@ -19,6 +20,8 @@ static int disarm(struct file *epoll, struct file *target, const struct cryo_epo
 	/* Its private data are what they are taken for: a user can give files of other kinds that name. */
 	if (file_inode(epoll)->i_sb->s_magic != ANON_INODE_FS_MAGIC || !cryo_is_epoll(epoll))
 		return -EINVAL;
+	if (!cryo_layout_fits(CRYO_LAYOUT_EPOLL))
+		return -EOPNOTSUPP;
 	spin_lock(&target->f_lock);
 	epi = cryo_epitem_of(epoll, target, args->fd);
 	if (epi) {

@@ -19,6 +19,7 @@
 #include <linux/tty.h>
 
 #include "compat/fs.h"
+#include "compat/layouts.h"
 #include "cryo.h"
 #include "mounts.h"
 
@@ -331,6 +332,45 @@ static const char *classify(struct cryo_capture *c, struct cryo_object *o)
 	return classify_anon(o);
 }
 
+/* What is to be read of it lies in a private structure of the kernel. */
+static bool layout_fits(const struct cryo_object *o)
+{
+	switch (o->kind) {
+	case CRYO_FILE_EVENTFD:
+		return cryo_layout_fits(CRYO_LAYOUT_EVENTFD);
+	case CRYO_FILE_EPOLL:
+		return cryo_layout_fits(CRYO_LAYOUT_EPOLL);
+	case CRYO_FILE_TIMERFD:
+		return cryo_layout_fits(CRYO_LAYOUT_TIMERFD);
+	case CRYO_FILE_INOTIFY:
+		return cryo_layout_fits(CRYO_LAYOUT_INOTIFY);
+	case CRYO_FILE_URING:
+		return cryo_layout_fits(CRYO_LAYOUT_URING);
+	case CRYO_FILE_UNIX:
+		return cryo_layout_fits(CRYO_LAYOUT_UNIX);
+	case CRYO_FILE_NETLINK:
+		return cryo_layout_fits(CRYO_LAYOUT_NETLINK);
+	case CRYO_FILE_MQUEUE:
+		return cryo_layout_fits(CRYO_LAYOUT_MQUEUE);
+	case CRYO_FILE_SYSV:
+		return cryo_layout_fits(CRYO_LAYOUT_SYSV_SHM);
+	case CRYO_FILE_PTY_MASTER:
+	case CRYO_FILE_PTY_SLAVE:
+		return cryo_layout_fits(CRYO_LAYOUT_N_TTY);
+	}
+	return true;
+}
+
+static const char *layout_obstacle(struct cryo_object *o)
+{
+	if (layout_fits(o))
+		return NULL;
+	/* Nothing is looked at. */
+	o->kind = 0;
+	o->inode->kind = 0;
+	return "what this kernel keeps in another way than Cryo knows (cr_info --check)";
+}
+
 /* Give @o its kind, or refuse it by name. */
 static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 {
@@ -338,7 +378,7 @@ static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 	char *name;
 
 	c->p = o->proc;
-	obstacle = classify(c, o) ?: cryo_mount_obstacle(c, o);
+	obstacle = classify(c, o) ?: cryo_mount_obstacle(c, o) ?: layout_obstacle(o);
 
 	if (IS_ERR_OR_NULL(obstacle))
 		return PTR_ERR(obstacle);

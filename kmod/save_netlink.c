@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <net/sock.h>
 
+#include "compat/layouts.h"
 #include "compat/netlink.h"
 #include "cryo.h"
 
@@ -65,7 +66,7 @@ static bool in_other_group(struct socket *sock)
 /* Is there an answer of the kernel that has not been read, or the rest of one? */
 bool cryo_netlink_unread(const struct sock *sk)
 {
-	return sk->sk_family == AF_NETLINK &&
+	return sk->sk_family == AF_NETLINK && cryo_layout_fits(CRYO_LAYOUT_NETLINK) &&
 	       (!skb_queue_empty_lockless(&sk->sk_receive_queue) ||
 		READ_ONCE(cryo_netlink(sk)->cb_running));
 }
@@ -75,6 +76,9 @@ const char *cryo_netlink_obstacle(struct cryo_object *o)
 	struct socket *sock = sock_from_file(o->file);
 	struct sock *sk = sock->sk;
 
+	/* Refused as a whole, save_files.c. */
+	if (!cryo_layout_fits(CRYO_LAYOUT_NETLINK))
+		return NULL;
 	switch (sk->sk_protocol) {
 	case NETLINK_ROUTE:
 	case NETLINK_SOCK_DIAG:

@@ -11,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <linux/slab.h>
 
+#include "compat/layouts.h"
 #include "compat/seccomp.h"
 #include "cryo.h"
 
@@ -48,9 +49,13 @@ static size_t size_of(const struct cryo_seccomp_copy *filter)
 /* With siglock held. */
 static void measure_filters(struct task_struct *task, struct extent *e)
 {
-	const struct cryo_seccomp_copy *filter;
+	const struct cryo_seccomp_copy *filter = cryo_seccomp_newest(task);
 
-	for (filter = cryo_seccomp_newest(task); filter && !e->obstacle; filter = filter->prev) {
+	if (filter && !cryo_layout_fits(CRYO_LAYOUT_SECCOMP)) {
+		e->obstacle = "a seccomp filter, which this kernel keeps in another way than Cryo knows (cr_info --check),";
+		return;
+	}
+	for (; filter && !e->obstacle; filter = filter->prev) {
 		e->obstacle = filter_obstacle(filter);
 		if (e->obstacle)
 			break;

@@ -15,6 +15,7 @@
 #include <net/tcp_states.h>
 
 #include "compat/af_unix.h"
+#include "compat/layouts.h"
 #include "cryo.h"
 
 /* Counted; NULL when there is none. */
@@ -113,6 +114,9 @@ int cryo_collect_unix(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct sock *sk = cryo_sock_of(o);
 
+	/* Refused as a whole, save_files.c. */
+	if (!cryo_layout_fits(CRYO_LAYOUT_UNIX))
+		return 0;
 	if (sk->sk_state == TCP_LISTEN)
 		return collect_waiting(c, o, sk);
 	return collect_passed(c, o, sk);

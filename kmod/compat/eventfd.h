@@ -9,16 +9,18 @@
 #include <linux/version.h>
 #include <linux/wait.h>
 
+/* The private structure as it was from v5.2 to v6.4, the last kernels that need this. */
+struct cryo_eventfd_ctx {
+	struct kref kref;
+	wait_queue_head_t wqh;
+	__u64 count;
+	unsigned int flags;
+};
+
 static inline bool cryo_eventfd_semaphore(struct file *file)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
-	/* The private structure as it was from v5.2 to v6.4, the last kernels that need this. */
-	const struct {
-		struct kref kref;
-		wait_queue_head_t wqh;
-		__u64 count;
-		unsigned int flags;
-	} *ctx = file->private_data;
+	const struct cryo_eventfd_ctx *ctx = file->private_data;
 
 	return ctx->flags & EFD_SEMAPHORE;
 #else

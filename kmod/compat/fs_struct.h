@@ -4,7 +4,9 @@
 #define CRYO_COMPAT_FS_STRUCT_H
 
 #include <linux/fs_struct.h>
+#include <linux/path.h>
 #include <linux/seqlock.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/version.h>
 
@@ -30,5 +32,16 @@ static inline void cryo_fs_unlock(struct fs_struct *fs)
 	spin_unlock(&fs->lock);
 }
 #endif
+
+/*
+ * free_fs_struct(), which is not exported, of one that has no user any more.  kfree() finds out by itself which cache
+ * an object is of.
+ */
+static inline void cryo_free_fs_struct(struct fs_struct *fs)
+{
+	path_put(&fs->root);
+	path_put(&fs->pwd);
+	kfree(fs);
+}
 
 #endif /* CRYO_COMPAT_FS_STRUCT_H */

@@ -18,6 +18,8 @@
 #include <linux/spinlock.h>
 #include <linux/version.h>
 
+#include "layouts.h"
+
 /* Indices of struct ipc_namespace.ids. */
 #define CRYO_IPC_SEM	0
 #define CRYO_IPC_MSG	1
@@ -88,10 +90,11 @@ struct cryo_undo_list {
 static inline struct cryo_undo_list *cryo_semundo(struct task_struct *task)
 {
 #ifdef CONFIG_SYSVIPC
-	return (struct cryo_undo_list *)task->sysvsem.undo_list;
-#else
-	return NULL;
+	/* Else there are no sets in a job's namespace, or it is refused. */
+	if (cryo_layout_fits(CRYO_LAYOUT_SYSV_SEM))
+		return (struct cryo_undo_list *)task->sysvsem.undo_list;
 #endif
+	return NULL;
 }
 
 /* struct msg_queue; what follows is not looked at. */

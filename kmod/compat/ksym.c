@@ -26,13 +26,12 @@
 
 #include "cryo_arch.h"
 #include "ksym.h"
+#include "layouts.h"
 
 cryo_restart_fn cryo_fn_no_restart;
 cryo_restart_fn cryo_fn_nanosleep;
 cryo_restart_fn cryo_fn_futex;
 cryo_restart_fn cryo_fn_poll;
-void *cryo_landlock_blob_sizes;
-void *cryo_landlock_initialized;
 cryo_syscall_fn cryo_fn_seccomp;
 
 static void *addr_ptrace_may_access;
@@ -45,7 +44,6 @@ static void *addr_ipv6_getsockopt;
 static void *addr_tcp_getsockopt;
 static void *addr_udp_enqueue;
 static void *addr_put_files_struct;
-static void *addr_free_fs_struct;
 static void *addr_flush_tlb_range;
 static void *addr_anon_vma_prepare;
 static void *addr_anon_vma_clone;
@@ -97,10 +95,6 @@ static void no_put_files_struct(struct files_struct *files)
 {
 }
 
-static void no_free_fs_struct(struct fs_struct *fs)
-{
-}
-
 /* This one is called. */
 static int no_anon_vma_prepare(struct vm_area_struct *vma)
 {
@@ -149,7 +143,6 @@ DEFINE_STATIC_CALL(cryo_sc_ipv6_getsockopt, no_getsockopt);
 DEFINE_STATIC_CALL(cryo_sc_tcp_getsockopt, no_getsockopt);
 DEFINE_STATIC_CALL(cryo_sc_udp_enqueue, no_udp_enqueue);
 DEFINE_STATIC_CALL(cryo_sc_put_files, no_put_files_struct);
-DEFINE_STATIC_CALL(cryo_sc_free_fs, no_free_fs_struct);
 DEFINE_STATIC_CALL(cryo_sc_flush_tlb_range, no_flush_tlb_range);
 DEFINE_STATIC_CALL(cryo_sc_anon_vma_prepare, no_anon_vma_prepare);
 DEFINE_STATIC_CALL(cryo_sc_anon_vma_clone, no_anon_vma_clone);
@@ -158,24 +151,22 @@ DEFINE_STATIC_CALL(cryo_sc_khugepaged_enter, no_khugepaged_enter);
 DEFINE_STATIC_CALL(cryo_sc_landlock_access, no_landlock_access);
 DEFINE_STATIC_CALL(cryo_sc_landlock_traceme, no_landlock_traceme);
 
-/*
- * @feature 0: the module does not load without it.  Several names: the first
- * that exists counts.
- */
+/* In place of a feature: the module does not load without it, or it is worth no bit of its own. */
+#define NEEDED		0
+#define NO_FEATURE	BIT_ULL(63)
+
 static const struct cryo_ksym {
 	const char *name;
 	void **where;
 	u64 feature;
 	const char *why;
 } ksyms[] = {
-	{ "ptrace_may_access", &addr_ptrace_may_access, 0,
+	{ "ptrace_may_access", &addr_ptrace_may_access, NEEDED,
 	  "who may checkpoint whom; without it there is no safe answer" },
-	{ "task_work_cancel_match", &addr_task_work_cancel_match, 0,
+	{ "task_work_cancel_match", &addr_task_work_cancel_match, NEEDED,
 	  "takes back what was queued at a stopped process, so that the module can be unloaded" },
-	{ "wait_task_inactive", &addr_wait_task_inactive, 0,
+	{ "wait_task_inactive", &addr_wait_task_inactive, NEEDED,
 	  "a thread's registers can be set only while it is known to stay off its CPU" },
-	{ "do_no_restart_syscall", (void **)&cryo_fn_no_restart, 0,
-	  "the restart block of a thread with nothing to restart" },
 	{ "replace_mm_exe_file", &addr_replace_mm_exe_file, CRYO_FEATURE_EXE_LINK,
 	  "/proc/PID/exe of a restarted process; prctl(2) wants CAP_CHECKPOINT_RESTORE" },
 	{ "hrtimer_nanosleep_restart", (void **)&cryo_fn_nanosleep, CRYO_FEATURE_RESTART_BLOCK,
@@ -196,8 +187,20 @@ static const struct cryo_ksym {
 	  "what waited in a UDP socket comes from its old sender; exported up to 6.12" },
 	{ "put_files_struct", &addr_put_files_struct, CRYO_FEATURE_SHARED_TABLES,
 	  "a process that shares another's descriptors gives up its own" },
-	{ "free_fs_struct", &addr_free_fs_struct, CRYO_FEATURE_SHARED_TABLES,
-	  "same of its working directory" },
+	{ "__anon_vma_prepare", &addr_anon_vma_prepare, NO_FEATURE,
+	  "an area can be copied by fork() before it has any page; else a page has to come" },
+	{ "anon_vma_clone", &addr_anon_vma_clone, NO_FEATURE,
+	  "areas of several restarts have one reverse map; else each has pages of its own" },
+	{ "khugepaged_enter_vma", &addr_khugepaged_enter, NO_FEATURE,
+	  "khugepaged is told of memory that is filled from a context; else its pages stay small" },
+};
+
+/* What split_huge_page() calls: of 7.2, 6.12 and 6.1.  The first that is there counts. */
+static const struct cryo_ksym split_huge_page_syms[] = {
+	{ "__split_huge_page_to_list_to_order", &addr_split_huge_page, NO_FEATURE, NULL },
+	{ "split_huge_page_to_list_to_order", &addr_split_huge_page, NO_FEATURE, NULL },
+	{ "split_huge_page_to_list", &addr_split_huge_page, NO_FEATURE,
+	  "several restarts have pages in common that khugepaged has made into a huge one" },
 };
 
 /* What those that take struct pt_regs begin with: an architecture's own prefix. */
@@ -237,60 +240,64 @@ static unsigned long find_lookup_name(void)
 	return (unsigned long)kp.addr - offset;
 }
 
+void cryo_missing_add(const char *kind, const char *name)
+{
+	static const char more[] = ",...";
+	size_t used = strlen(missing);
+
+	if (used + strlen(kind) + strlen(name) + sizeof(",") + sizeof(more) <= sizeof(missing))
+		snprintf(missing + used, sizeof(missing) - used, "%s%s%s", used ? "," : "", kind, name);
+	else if (!strstr(missing, more))
+		strlcat(missing, more, sizeof(missing));
+}
+
+static void *look_up(const char *name)
+{
+	return cryo_prototype_differs(name) ? NULL :
+	       (void *)static_call(cryo_sc_lookup_name)(name);
+}
+
 static int resolve(const struct cryo_ksym *sym)
 {
-	*sym->where = (void *)static_call(cryo_sc_lookup_name)(sym->name);
+	*sym->where = look_up(sym->name);
 	if (*sym->where)
 		return 0;
-	if (!sym->feature) {
-		pr_err("cryo: this kernel has no %s (%s)\n", sym->name, sym->why);
+	if (sym->feature == NEEDED) {
+		pr_err("cryo: this kernel has no %s that is known (%s)\n", sym->name, sym->why);
 		return -ENOENT;
 	}
-	pr_info("cryo: this kernel has no %s (%s): feature off\n", sym->name, sym->why);
+	pr_info("cryo: this kernel has no %s that is known (%s): off\n", sym->name, sym->why);
 	features &= ~sym->feature;
-	strlcat(missing, missing[0] ? "," : "", sizeof(missing));
-	strlcat(missing, sym->name, sizeof(missing));
+	cryo_missing_add("", sym->name);
 	return 0;
 }
 
-/* Restartable waits with what remains of their timeout; without them they start afresh. */
-static void resolve_timed_calls(void)
+/* The function of a system call that takes the registers. */
+static void *resolve_syscall(const char *call, u64 feature, const char *why)
 {
 	char name[KSYM_NAME_LEN];
+	void *where;
+	const struct cryo_ksym sym = { name, &where, feature, why };
+
+	snprintf(name, sizeof(name), "%s%s", cryo_arch_syscall_prefix(), call);
+	resolve(&sym);
+	return where;
+}
+
+static void resolve_syscalls(void)
+{
 	size_t i;
 
-	for (i = 0; i < CRYO_NR_TIMED_CALLS; i++) {
-		snprintf(name, sizeof(name), "%s%s", cryo_arch_syscall_prefix(),
-			 timed_call_names[i]);
-		timed_call_fns[i] = (void *)static_call(cryo_sc_lookup_name)(name);
-	}
-}
-
-/* seccomp(2) of a thread that is being restarted: after its last system call, see kmod/seccomp.c. */
-static void resolve_seccomp(void)
-{
-	char name[KSYM_NAME_LEN];
-
-	snprintf(name, sizeof(name), "%sseccomp", cryo_arch_syscall_prefix());
-	cryo_fn_seccomp = (void *)static_call(cryo_sc_lookup_name)(name);
-	if (!cryo_fn_seccomp)
-		features &= ~CRYO_FEATURE_SECCOMP;
-}
-
-/* Asks for its version, which only a Landlock in use has. */
-static bool landlock_in_use(void)
-{
-	char name[KSYM_NAME_LEN];
-	cryo_syscall_fn create;
-
-	snprintf(name, sizeof(name), "%slandlock_create_ruleset", cryo_arch_syscall_prefix());
-	create = (void *)static_call(cryo_sc_lookup_name)(name);
-	return create && cryo_arch_syscall3(create, 0, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;
+	for (i = 0; i < CRYO_NR_TIMED_CALLS; i++)
+		timed_call_fns[i] = resolve_syscall(timed_call_names[i], CRYO_FEATURE_TIMED_WAITS,
+						    "goes on with what remains of its timeout; else it starts afresh");
+	/* Of a thread that is being restarted: after its last system call, see kmod/seccomp.c. */
+	cryo_fn_seccomp = resolve_syscall("seccomp", CRYO_FEATURE_SECCOMP, "brings filters back");
 }
 
 /*
- * Where the credentials tell of Landlock.  These are data, and have names with CONFIG_KALLSYMS_ALL only:
- * without it, Landlock is asked who may trace whom.
+ * Landlock is asked who may trace whom.  Where it is not in use, and it cannot become so later, it must not be: it has never been told
+ * then which part of the credentials is its own.  Its version is something that only a Landlock in use has.
  */
 static void resolve_landlock(void)
 {
@@ -302,10 +309,10 @@ static void resolve_landlock(void)
 		"hook_ptrace_traceme", &addr_landlock_traceme, CRYO_FEATURE_LANDLOCK,
 		"whether a process is restricted by Landlock, which is refused",
 	};
+	cryo_syscall_fn create = resolve_syscall("landlock_create_ruleset", CRYO_FEATURE_LANDLOCK,
+						 "whether Landlock is in use");
 
-	cryo_landlock_blob_sizes = (void *)static_call(cryo_sc_lookup_name)("landlock_blob_sizes");
-	cryo_landlock_initialized = (void *)static_call(cryo_sc_lookup_name)("landlock_initialized");
-	if (cryo_landlock_blob_sizes && cryo_landlock_initialized)
+	if (!create || cryo_arch_syscall3(create, 0, 0, LANDLOCK_CREATE_RULESET_VERSION) <= 0)
 		return;
 	resolve(&access);
 	resolve(&traceme);
@@ -313,18 +320,19 @@ static void resolve_landlock(void)
 		return;
 	static_call_update(cryo_sc_landlock_access, addr_landlock_access);
 	static_call_update(cryo_sc_landlock_traceme, addr_landlock_traceme);
-	landlock_is_asked = landlock_in_use();
+	landlock_is_asked = true;
 }
 
 /*
  * Who is restricted may not trace who is not, or not in the same way.  The first process of all never is:
  * a requester that may not trace it is restricted itself, and then all that it may trace are.
  */
-bool cryo_landlock_forbids(struct task_struct *task)
+bool cryo_task_landlocked(struct task_struct *task)
 {
 	if (!landlock_is_asked)
 		return false;
-	return static_call(cryo_sc_landlock_access)(&init_task, PTRACE_MODE_READ_REALCREDS) ||
+	return static_call(cryo_sc_landlock_access)(&init_task, PTRACE_MODE_READ_REALCREDS |
+								PTRACE_MODE_NOAUDIT) ||
 	       static_call(cryo_sc_landlock_traceme)(task);
 }
 
@@ -341,48 +349,17 @@ static void resolve_snapshot(void)
 
 	if (!CRYO_ARCH_SNAPSHOT)
 		features &= ~CRYO_FEATURE_SNAPSHOT;
-	else if (flush.name && !resolve(&flush))
+	else if (flush.name && !resolve(&flush) && addr_flush_tlb_range)
 		static_call_update(cryo_sc_flush_tlb_range, addr_flush_tlb_range);
 }
 
-/* What lets an area be copied by fork() before it has any page; without it, a page has to come. */
-static void resolve_anon_vma(void)
-{
-	addr_anon_vma_prepare = (void *)static_call(cryo_sc_lookup_name)("__anon_vma_prepare");
-	if (addr_anon_vma_prepare)
-		static_call_update(cryo_sc_anon_vma_prepare, addr_anon_vma_prepare);
-	/* What lets areas of several restarts have one reverse map; without it, each has pages of its own. */
-	addr_anon_vma_clone = (void *)static_call(cryo_sc_lookup_name)("anon_vma_clone");
-	if (addr_anon_vma_clone)
-		static_call_update(cryo_sc_anon_vma_clone, addr_anon_vma_clone);
-}
-
-/* What lets several restarts have pages in common that khugepaged has made into a huge one; without it, they have not. */
 static void resolve_split_huge_page(void)
 {
-	/* What split_huge_page() calls: of 7.2, 6.12 and 6.1. */
-	static const char * const names[] = {
-		"__split_huge_page_to_list_to_order",
-		"split_huge_page_to_list_to_order",
-		"split_huge_page_to_list",
-	};
-	size_t i;
+	const struct cryo_ksym *sym = split_huge_page_syms;
 
-	for (i = 0; i < ARRAY_SIZE(names) && !addr_split_huge_page; i++)
-		addr_split_huge_page = (void *)static_call(cryo_sc_lookup_name)(names[i]);
-	if (addr_split_huge_page)
-		static_call_update(cryo_sc_split_huge_page, addr_split_huge_page);
-}
-
-/*
- * What tells khugepaged of a memory.  From 6.12 on only a fault in an anonymous area does, and in one that has been filled from
- * a context there is none: without it, its pages stay small.
- */
-static void resolve_khugepaged_enter(void)
-{
-	addr_khugepaged_enter = (void *)static_call(cryo_sc_lookup_name)("khugepaged_enter_vma");
-	if (addr_khugepaged_enter)
-		static_call_update(cryo_sc_khugepaged_enter, addr_khugepaged_enter);
+	while (sym < &split_huge_page_syms[ARRAY_SIZE(split_huge_page_syms) - 1] && !look_up(sym->name))
+		sym++;
+	resolve(sym);
 }
 
 void cryo_khugepaged_enter(struct vm_area_struct *vma)
@@ -436,18 +413,20 @@ int cryo_ksym_init(void)
 		return -ENOENT;
 	}
 	static_call_update(cryo_sc_lookup_name, (void *)lookup_name);
+	cryo_layouts_init();
+	if (!cryo_layout_fits(CRYO_LAYOUT_NOTIFIERS))
+		features &= ~CRYO_FEATURE_SNAPSHOT;
 	for (i = 0; i < ARRAY_SIZE(ksyms); i++) {
 		err = resolve(&ksyms[i]);
 		if (err)
 			return err;
 	}
-	resolve_timed_calls();
-	resolve_seccomp();
+	resolve_syscalls();
 	resolve_landlock();
 	resolve_snapshot();
-	resolve_anon_vma();
 	resolve_split_huge_page();
-	resolve_khugepaged_enter();
+	/* Whose process is only ever idle, and has nothing to restart. */
+	cryo_fn_no_restart = init_task.restart_block.fn;
 	static_call_update(cryo_sc_may_access, addr_ptrace_may_access);
 	static_call_update(cryo_sc_cancel_match, addr_task_work_cancel_match);
 	static_call_update(cryo_sc_wait_inactive, addr_wait_task_inactive);
@@ -461,10 +440,16 @@ int cryo_ksym_init(void)
 	}
 	if (addr_udp_enqueue)
 		static_call_update(cryo_sc_udp_enqueue, addr_udp_enqueue);
-	if (features & CRYO_FEATURE_SHARED_TABLES) {
+	if (addr_put_files_struct)
 		static_call_update(cryo_sc_put_files, addr_put_files_struct);
-		static_call_update(cryo_sc_free_fs, addr_free_fs_struct);
-	}
+	if (addr_anon_vma_prepare)
+		static_call_update(cryo_sc_anon_vma_prepare, addr_anon_vma_prepare);
+	if (addr_anon_vma_clone)
+		static_call_update(cryo_sc_anon_vma_clone, addr_anon_vma_clone);
+	if (addr_khugepaged_enter)
+		static_call_update(cryo_sc_khugepaged_enter, addr_khugepaged_enter);
+	if (addr_split_huge_page)
+		static_call_update(cryo_sc_split_huge_page, addr_split_huge_page);
 	return 0;
 }
 
@@ -496,11 +481,6 @@ int cryo_udp_enqueue(struct sock *sk, struct sk_buff *skb)
 void cryo_put_files_struct(struct files_struct *files)
 {
 	static_call(cryo_sc_put_files)(files);
-}
-
-void cryo_free_fs_struct(struct fs_struct *fs)
-{
-	static_call(cryo_sc_free_fs)(fs);
 }
 
 static bool is_work(struct callback_head *work, void *data)

@@ -22,6 +22,8 @@ int cryo_ksym_init(void);
 u64 cryo_ksym_features(void);
 /* Comma-separated names of those not found, "" when none is missing. */
 const char *cryo_ksym_missing(void);
+/* One more of these: @kind ("struct ", or "") and @name. */
+void cryo_missing_add(const char *kind, const char *name);
 
 bool cryo_ptrace_may_access(struct task_struct *task, unsigned int mode);
 int cryo_replace_mm_exe_file(struct mm_struct *mm, struct file *file);
@@ -39,11 +41,9 @@ int cryo_getsockopt(struct sock *sk, int level, int name, void *value, int *len)
 int cryo_udp_enqueue(struct sock *sk, struct sk_buff *skb);
 
 struct files_struct;
-struct fs_struct;
 
 /* Only when CRYO_FEATURE_SHARED_TABLES is there. */
 void cryo_put_files_struct(struct files_struct *files);
-void cryo_free_fs_struct(struct fs_struct *fs);
 
 /* With mmap_lock for writing; -EOPNOTSUPP where there is no such function. */
 int cryo_anon_vma_prepare(struct vm_area_struct *vma);
@@ -71,7 +71,7 @@ void cryo_khugepaged_enter(struct vm_area_struct *vma);
 void cryo_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
 			  unsigned int stride_shift, bool freed_tables);
 
-/* Restart functions, to be compared with or stored in a restart_block; NULL when not found. */
+/* Restart functions, to be compared with or stored in a restart_block; all but the first NULL when not found. */
 extern cryo_restart_fn cryo_fn_no_restart;
 extern cryo_restart_fn cryo_fn_nanosleep;
 extern cryo_restart_fn cryo_fn_futex;
@@ -95,11 +95,7 @@ typedef long (*cryo_syscall_fn)(const struct pt_regs *regs);
 cryo_syscall_fn cryo_timed_call_fn(enum cryo_timed_call call);
 extern cryo_syscall_fn cryo_fn_seccomp;		/* NULL: not there */
 
-/* Data of Landlock; NULL: not there. */
-extern void *cryo_landlock_blob_sizes;
-extern void *cryo_landlock_initialized;
-
-/* What Landlock says without them, to the requester. */
-bool cryo_landlock_forbids(struct task_struct *task);
+/* Has Landlock restricted @task, or the requester? */
+bool cryo_task_landlocked(struct task_struct *task);
 
 #endif /* CRYO_COMPAT_KSYM_H */

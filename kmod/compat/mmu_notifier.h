@@ -7,6 +7,8 @@
 #include <linux/mmu_notifier.h>
 #include <linux/rculist.h>
 
+#include "layouts.h"
+
 enum cryo_mmu_event {
 	CRYO_MMU_OTHER,
 	CRYO_MMU_CLEAR,			/* entries are taken out of the page tables, the area stays */
@@ -49,7 +51,7 @@ static inline bool cryo_mm_other_notifiers(struct mm_struct *mm, struct mmu_noti
 	if (!mm_has_notifiers(mm))
 		return false;
 	all = (struct cryo_notifier_list *)mm->notifier_subscriptions;
-	if (READ_ONCE(all->has_itree))
+	if (!cryo_layout_fits(CRYO_LAYOUT_NOTIFIERS) || READ_ONCE(all->has_itree))
 		return true;
 	node = READ_ONCE(all->list.first);
 	for (i = 0; i < 2 && node; i++) {

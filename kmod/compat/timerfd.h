@@ -11,6 +11,11 @@
 #include <linux/hrtimer.h>
 #include <linux/time.h>
 
+union cryo_timerfd_ctx {
+	struct hrtimer timer;
+	struct alarm alarm;
+};
+
 static inline bool cryo_is_alarm_clock(int clockid)
 {
 	return clockid == CLOCK_REALTIME_ALARM || clockid == CLOCK_BOOTTIME_ALARM;
@@ -19,7 +24,7 @@ static inline bool cryo_is_alarm_clock(int clockid)
 static inline bool cryo_timerfd_active(struct file *file, int clockid)
 {
 	if (cryo_is_alarm_clock(clockid))
-		return ((struct alarm *)file->private_data)->state & ALARMTIMER_STATE_ENQUEUED;
+		return ((union cryo_timerfd_ctx *)file->private_data)->alarm.state & ALARMTIMER_STATE_ENQUEUED;
 	return hrtimer_active(file->private_data);
 }
 
