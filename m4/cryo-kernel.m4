@@ -14,7 +14,18 @@ AC_DEFUN([CRYO_KERNEL], [
     [AS_HELP_STRING([--with-kmod-dir=DIR], [where cryo.ko goes @<:@/lib/modules/RELEASE/extra@:>@])],
     [], [with_kmod_dir=auto])
 
+  AC_ARG_ENABLE([untested-kernel],
+    [AS_HELP_STRING([--enable-untested-kernel],
+      [build the module for a kernel newer than the newest one tested, too])],
+    [], [enable_untested_kernel=no])
+  AC_ARG_WITH([kernel-btf],
+    [AS_HELP_STRING([--with-kernel-btf=FILE],
+      [type information to compare the module with: a vmlinux or a copy of /sys/kernel/btf/vmlinux; "no": none
+       @<:@vmlinux of the headers or the debug package, or the running kernel@:>@])],
+    [], [with_kernel_btf=auto])
+
   build_module=no
+  KERNEL_BTF=
   KERNEL_DIR=
   KERNEL_RELEASE=
   AS_IF([test "x$enable_module" != xno], [
@@ -25,6 +36,8 @@ AC_DEFUN([CRYO_KERNEL], [
       dnl What uname -r says; Debian's include/config/kernel.release is something else.
       KERNEL_RELEASE=`$SED -n 's/^#define UTS_RELEASE "\(.*\)"$/\1/p' "$KERNEL_DIR/include/generated/utsrelease.h"`
       AC_MSG_RESULT([$KERNEL_RELEASE in $KERNEL_DIR])
+      _CRYO_KERNEL_TESTED
+      _CRYO_KERNEL_BTF
     ], [
       AC_MSG_RESULT([none])
       AS_IF([test "x$enable_module" = xyes],
@@ -34,9 +47,43 @@ AC_DEFUN([CRYO_KERNEL], [
   ])
   AS_IF([test "x$with_kmod_dir" = xauto], [KMOD_DIR=/lib/modules/$KERNEL_RELEASE/extra], [KMOD_DIR=$with_kmod_dir])
   AC_SUBST([KERNEL_DIR])
+  AC_SUBST([KERNEL_BTF])
+  AC_SUBST([CRYO_UNTESTED_KERNEL], [$enable_untested_kernel])
   AC_SUBST([KERNEL_RELEASE])
   AC_SUBST([KMOD_DIR])
   AM_CONDITIONAL([BUILD_MODULE], [test "x$build_module" = xyes])
+])
+
+dnl Is KERNEL_RELEASE one of those that have been tested, or asked for nevertheless?
+AC_DEFUN([_CRYO_KERNEL_TESTED], [
+  AC_MSG_CHECKING([whether this kernel has been tested])
+  cryo_newest=`$SED -n 's/^#define CRYO_NEWEST_KERNEL_M@<:@AI@:>@@<:@JN@:>@OR@<:@@<:@:space:@:>@@:>@*//p' "$srcdir/kmod/compat/newest.h" | paste -sd .`
+  cryo_newer=`echo "$KERNEL_RELEASE $cryo_newest" | $AWK '{ split($ 1, k, /@<:@^0-9@:>@/); split($ 2, n, "."); print (k@<:@1@:>@ > n@<:@1@:>@ + 0 || (k@<:@1@:>@ == n@<:@1@:>@ && k@<:@2@:>@ > n@<:@2@:>@ + 0)) ? "yes" : "no" }'`
+  AS_IF([test "x$cryo_newer" = xno], [AC_MSG_RESULT([yes])],
+    [test "x$enable_untested_kernel" = xyes], [AC_MSG_RESULT([no, but it is asked for])], [
+      AC_MSG_RESULT([no])
+      AC_MSG_ERROR([Linux $KERNEL_RELEASE is newer than $cryo_newest, the newest that this version of Cryo has been tested on: get a newer version of Cryo, use --disable-module, or, if losing data is no matter, --enable-untested-kernel])
+    ])
+])
+
+dnl Where KERNEL_BTF, the type information of that kernel, is; empty: nowhere, and when the programs are not for this machine.
+AC_DEFUN([_CRYO_KERNEL_BTF], [
+  AC_MSG_CHECKING([for its type information])
+  AS_CASE([$with_kernel_btf],
+    [no], [],
+    [yes|auto], [
+      cryo_candidates="$KERNEL_DIR/vmlinux /usr/lib/debug/boot/vmlinux-$KERNEL_RELEASE /usr/lib/debug/lib/modules/$KERNEL_RELEASE/vmlinux"
+      AS_IF([test "x$KERNEL_RELEASE" = "x`uname -r`"], [cryo_candidates="$cryo_candidates /sys/kernel/btf/vmlinux"])
+      for cryo_file in $cryo_candidates; do
+        AS_IF([test -z "$KERNEL_BTF" && test -r "$cryo_file"], [KERNEL_BTF=$cryo_file])
+      done
+    ], [
+      KERNEL_BTF=$with_kernel_btf
+      AS_IF([test ! -r "$KERNEL_BTF"], [AC_MSG_ERROR([--with-kernel-btf=$KERNEL_BTF: cannot be read])])
+    ])
+  AS_IF([test "x$cross_compiling" = xyes], [KERNEL_BTF=])
+  AS_IF([test -n "$KERNEL_BTF"], [AC_MSG_RESULT([$KERNEL_BTF])],
+    [AC_MSG_RESULT([none, the module looks for itself when it is loaded])])
 ])
 
 dnl Chooses KERNEL_DIR: the one asked for, else that of the running kernel, else the newest installed headers.

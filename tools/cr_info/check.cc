@@ -39,13 +39,15 @@ CheckResult check_machine() {
     check_module(result);
     check_config(result);
   }
+  check_layouts(result);
   check_policy(result);
   return result;
 }
 
-void print_check(const CheckResult& result) {
+void print_check(const CheckResult& result, bool sum) {
   for (const Finding& finding : result.findings)
     fmt::print("{:<8} {:<8} {}\n", verdict_name(finding.verdict), finding.subject, finding.text);
+  if (!sum) return;
   fmt::print("{}\n", result.usable() ? "Cryo can checkpoint and restart here."
                                      : "Cryo cannot run here as things are: see what is MISSING.");
 }

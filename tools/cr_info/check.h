@@ -24,6 +24,7 @@ struct Finding {
 
 struct CheckResult {
   std::vector<Finding> findings;
+  std::size_t differences = 0;  // between module and kernel: something is off
 
   void good(std::string subject, std::string text) { add(Verdict::kGood, subject, text); }
   void note(std::string subject, std::string text) { add(Verdict::kNote, subject, text); }
@@ -37,7 +38,8 @@ struct CheckResult {
 };
 
 [[nodiscard]] CheckResult check_machine();
-void print_check(const CheckResult& result);
+// `sum`: and whether Cryo runs here.
+void print_check(const CheckResult& result, bool sum);
 [[nodiscard]] nlohmann::ordered_json check_json(const CheckResult& result);
 
 // The parts of check_machine().
@@ -48,6 +50,14 @@ void check_kernel(CheckResult& result);
 void check_module(CheckResult& result);
 void check_config(CheckResult& result);
 void check_policy(CheckResult& result);
+// What the module takes on trust about the kernel, against what the kernel says of itself.
+void check_layouts(CheckResult& result);
+
+// That alone, of the file of a module, and of a file with a kernel's type information (empty: of the running one). Throws.
+[[nodiscard]] CheckResult check_module_file(const std::string& module, const std::string& kernel);
+
+// The path of the module for `release`, below /lib/modules/RELEASE, or nothing.
+[[nodiscard]] std::optional<std::string> installed_module(const std::string& release);
 
 // The first line of a file, without its newline; nothing when it cannot be read.
 [[nodiscard]] std::optional<std::string> first_line(const std::string& path);

@@ -78,17 +78,6 @@ bool module_loaded() {
   return false;
 }
 
-// The path of the module for `release`, below /lib/modules/RELEASE, or nothing.
-std::optional<std::string> installed_module(const std::string& release) {
-  std::ifstream dep(fmt::format("/lib/modules/{}/modules.dep", release));
-  for (std::string line; std::getline(dep, line);) {
-    const std::string path = line.substr(0, line.find(':'));
-    const std::string name = path.substr(path.rfind('/') + 1);
-    if (name.starts_with("cryo.ko")) return path;
-  }
-  return std::nullopt;
-}
-
 void check_files(CheckResult& result) {
   const std::string release = kernel_release();
   if (const auto path = installed_module(release)) {
@@ -137,6 +126,16 @@ void check_signatures(CheckResult& result) {
 }
 
 }  // namespace
+
+std::optional<std::string> installed_module(const std::string& release) {
+  std::ifstream dep(fmt::format("/lib/modules/{}/modules.dep", release));
+  for (std::string line; std::getline(dep, line);) {
+    const std::string path = line.substr(0, line.find(':'));
+    const std::string name = path.substr(path.rfind('/') + 1);
+    if (name.starts_with("cryo.ko")) return path;
+  }
+  return std::nullopt;
+}
 
 bool check_device(CheckResult& result) {
   const UniqueFd fd(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC));

@@ -15,12 +15,14 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "cr_info/check.h"
+#include "kmod/compat/newest.h"
 
 namespace cryo {
 namespace {
 
 constexpr std::array kMachines = {"x86_64", "aarch64", "ppc64le"};  // whose arch/ is there
 constexpr std::pair kOldestKernel = {6, 1};
+constexpr std::pair kNewestKernel = {CRYO_NEWEST_KERNEL_MAJOR, CRYO_NEWEST_KERNEL_MINOR};
 
 struct ConfigOption {
   const char* name;
@@ -33,8 +35,7 @@ constexpr ConfigOption kOptions[] = {
     {"KALLSYMS", Verdict::kMissing, "the module cannot find kernel functions that are not exported"},
     {"KPROBES", Verdict::kMissing, "the module cannot find kernel functions that are not exported"},
     {"NET", Verdict::kMissing, "the module reports events over generic netlink"},
-    {"KALLSYMS_ALL", Verdict::kNote,
-     "processes that Landlock restricts are not noticed"},
+    {"DEBUG_INFO_BTF", Verdict::kNote, "the module cannot see whether it knows the kernel's private structures"},
     {"PROC_FS", Verdict::kMissing, "the tools need /proc"},
 };
 
@@ -104,6 +105,11 @@ void check_kernel(CheckResult& result) {
                                          kOldestKernel.second));
   else if (std::find(kMachines.begin(), kMachines.end(), std::string_view(name.machine)) == kMachines.end())
     result.missing("kernel", fmt::format("{}: Cryo does not run on this architecture", text));
+  else if (version_of(name.release) > kNewestKernel)
+    result.note("kernel", fmt::format("{}: newer than {}.{}, the newest that this version of Cryo has been tested on: it is "
+                                      "neither built nor loaded unless that is asked for (configure "
+                                      "--enable-untested-kernel, module parameter untested_kernel)",
+                                      text, kNewestKernel.first, kNewestKernel.second));
   else
     result.good("kernel", text);
 }

@@ -55,12 +55,13 @@ int show_chain(const InfoOptions& options) {
 }
 
 int check(const InfoOptions& options) {
-  const CheckResult result = check_machine();
+  const bool file = !options.module.empty();
+  const CheckResult result = file ? check_module_file(options.module, options.btf) : check_machine();
   if (options.json)
     print_json(check_json(result));
   else
-    print_check(result);
-  return result.usable() ? 0 : 1;
+    print_check(result, !file);
+  return result.usable() && (!file || result.differences == 0) ? 0 : 1;
 }
 
 // Output that could not be written is no success.

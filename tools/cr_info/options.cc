@@ -12,6 +12,8 @@ namespace {
 
 enum : int {
   kCheckOption = 256,
+  kModuleOption,
+  kBtfOption,
   kChainOption,
   kAncestorsOption,
   kJsonOption,
@@ -23,6 +25,8 @@ constexpr char kShortOptions[] = "vh";  // "-?" is getopt's unknown option "?"
 
 constexpr option kLongOptions[] = {
     {"check", no_argument, nullptr, kCheckOption},
+    {"module", required_argument, nullptr, kModuleOption},
+    {"btf", required_argument, nullptr, kBtfOption},
     {"chain", no_argument, nullptr, kChainOption},
     {"ancestors", required_argument, nullptr, kAncestorsOption},
     {"json", no_argument, nullptr, kJsonOption},
@@ -36,7 +40,7 @@ constexpr option kLongOptions[] = {
 void print_usage() {
   std::fputs(
       R"(Usage: cr_info [options] FILE
-       cr_info --check [--json]
+       cr_info --check [--module MODULE [--btf KERNEL]] [--json]
 Shows what is in a context, of any architecture, and verifies its checksums.
 FILE may be compressed with zstd; "-" is standard input.
 
@@ -47,6 +51,10 @@ FILE may be compressed with zstd; "-" is standard input.
                      these are in DIR, not beside FILE
       --no-verify    do not verify the checksums of the memory contents
       --check        tell whether this machine can checkpoint and restart, and what is missing
+      --module MODULE
+                     only whether MODULE, a cryo.ko, knows the kernel's private structures
+      --btf KERNEL   of the kernel with the type information in KERNEL, a vmlinux or a
+                     file like /sys/kernel/btf/vmlinux, which is what is looked at otherwise
   -?, -h, --help     show this text
       --version      show the version
 
@@ -71,6 +79,12 @@ void take_option(int option, char** argv, InfoOptions& options) {
       return;
     case kCheckOption:
       options.check = true;
+      return;
+    case kModuleOption:
+      options.module = ::optarg;
+      return;
+    case kBtfOption:
+      options.btf = ::optarg;
       return;
     case kChainOption:
       options.chain = true;
@@ -106,6 +120,8 @@ InfoOptions parse_info_options(int argc, char** argv) {
   for (int option; (option = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1;)
     take_option(option, argv, options);
   const int operands = argc - ::optind;
+  if (!options.module.empty() && !options.check) throw UsageError{"--module without --check"};
+  if (!options.btf.empty() && options.module.empty()) throw UsageError{"--btf without --module"};
   if (options.check) {
     if (operands != 0) throw UsageError{"--check takes no file"};
     return options;

@@ -7,6 +7,8 @@ namespace cryo {
 
 struct InfoOptions {
   bool check = false;     // of this machine, not of a file
+  std::string module;     // with --check: a file; only its structures are compared
+  std::string btf;        // ... with those of the kernel that is described there
   bool chain = false;     // only those that it needs
   std::string ancestors;  // directory where these are; empty: that of the file
   bool json = false;
