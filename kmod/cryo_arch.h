@@ -174,6 +174,12 @@ bool cryo_timed_wait_known(u32 nr);
 long cryo_arch_continue_timed(u32 nr, s64 remaining_ns);
 
 /*
+ * In park_arch.h, where type information (BTF) tells of system calls as of functions that take registers:
+ *
+ *	#define CRYO_ARCH_REGS_CALL(call)	prefix##call
+ */
+
+/*
  * Snapshots (protect.c).  An architecture that has what they take says so in park_arch.h:
  *
  *	#define CRYO_ARCH_SNAPSHOT	1

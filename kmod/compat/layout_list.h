@@ -178,6 +178,15 @@ FUNCTION(FUNCTIONS, split_huge_page_to_list, "4pp")
 FUNCTION(FUNCTIONS, split_huge_page_to_list_to_order, "4pp4")
 FUNCTION(FUNCTIONS, __split_huge_page_to_list_to_order, "4pp4")
 FUNCTION(FUNCTIONS, khugepaged_enter_vma, "vp8")
+#ifdef CRYO_ARCH_REGS_CALL
+FUNCTION(FUNCTIONS, CRYO_ARCH_REGS_CALL(epoll_wait), "8p")
+FUNCTION(FUNCTIONS, CRYO_ARCH_REGS_CALL(epoll_pwait), "8p")
+FUNCTION(FUNCTIONS, CRYO_ARCH_REGS_CALL(epoll_pwait2), "8p")
+FUNCTION(FUNCTIONS, CRYO_ARCH_REGS_CALL(rt_sigtimedwait), "8p")
+FUNCTION(FUNCTIONS, CRYO_ARCH_REGS_CALL(semtimedop), "8p")
+FUNCTION(FUNCTIONS, CRYO_ARCH_REGS_CALL(seccomp), "8p")
+FUNCTION(FUNCTIONS, CRYO_ARCH_REGS_CALL(landlock_create_ruleset), "8p")
+#endif
 
 #undef GROUP
 #undef MEMBER

@@ -12,9 +12,11 @@
 #include <linux/kernel.h>
 #include <linux/printk.h>
 #include <linux/string.h>
+#include <linux/stringify.h>
 
-#include "btf.h"
 #include "af_unix.h"
+#include "btf.h"
+#include "../cryo_arch.h"
 #include "eventfd.h"
 #include "eventpoll.h"
 #include "fsnotify.h"
@@ -58,7 +60,7 @@ enum {
 #define CONSTANT(g, name, value)					\
 	{ CRYO_LAYOUT_NOTE_CONSTANT, CRYO_LAYOUT_##g, value, 0, #name, "" },
 #define FUNCTION(g, name, prototype)					\
-	{ CRYO_LAYOUT_NOTE_FUNCTION, CRYO_LAYOUT_##g, 0, 0, #name, prototype },
+	{ CRYO_LAYOUT_NOTE_FUNCTION, CRYO_LAYOUT_##g, 0, 0, __stringify(name), prototype },
 
 /* Found in the file as well as in the module that is loaded: see layout_note.h. */
 static const struct {

@@ -5,6 +5,8 @@
 
 #include <linux/types.h>
 
+#define CRYO_ARCH_REGS_CALL(call)	__arm64_sys_##call
+
 enum cryo_arch_change {
 	CRYO_UNCHANGED,
 	CRYO_WAIT_AGAIN,	/* a call that had settled on EINTR will be made again */

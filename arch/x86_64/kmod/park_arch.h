@@ -7,6 +7,7 @@
 struct cryo_arch_park {
 };
 
+#define CRYO_ARCH_REGS_CALL(call)	__x64_sys_##call
 #define CRYO_ARCH_SNAPSHOT	1
 #define CRYO_ARCH_SHARE		1
 #define CRYO_ARCH_TLB_SYMBOL	"flush_tlb_mm_range"
