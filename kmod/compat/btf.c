@@ -80,7 +80,8 @@ static int parse_btf(struct cryo_btf *btf)
 	const u8 *parts;
 
 	if (btf->size < sizeof(*head) || head->magic != BTF_MAGIC || head->version != BTF_VERSION ||
-	    head->hdr_len < sizeof(*head) || head->hdr_len % sizeof(u32) || head->type_off % sizeof(u32) ||
+	    head->hdr_len < sizeof(*head) || head->hdr_len % sizeof(u32) ||
+	    head->type_off % sizeof(u32) ||
 	    !head->str_len || !btf_part(btf, head, head->type_off, head->type_len) ||
 	    !btf_part(btf, head, head->str_off, head->str_len))
 		return -EINVAL;
@@ -190,7 +191,8 @@ static u32 btf_size(const struct cryo_btf *btf, u32 id)
 
 static bool is_composite(const struct btf_type *type)
 {
-	return BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT || BTF_INFO_KIND(type->info) == BTF_KIND_UNION;
+	return BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT ||
+	       BTF_INFO_KIND(type->info) == BTF_KIND_UNION;
 }
 
 /* Where a member is, in bits; a bit field has its size beside that. */
@@ -211,8 +213,8 @@ static u32 member_bits(const struct cryo_btf *btf, const struct btf_type *type,
  * The member of this name, also of a structure without a name that is a member, a few of which are in each other.  @into: its type
  * when it is a structure.
  */
-static bool find_member(const struct cryo_btf *btf, const struct btf_type *type, const char *name, size_t len,
-			u32 *offset, u32 *bits, const struct btf_type **into)
+static bool find_member(const struct cryo_btf *btf, const struct btf_type *type, const char *name,
+			size_t len, u32 *offset, u32 *bits, const struct btf_type **into)
 {
 	struct {
 		const struct btf_type *type;
@@ -249,8 +251,8 @@ static bool find_member(const struct cryo_btf *btf, const struct btf_type *type,
 	return false;
 }
 
-bool cryo_btf_member(const struct cryo_btf *btf, const struct btf_type *type, const char *path, u32 *offset,
-		     u32 *bits)
+bool cryo_btf_member(const struct cryo_btf *btf, const struct btf_type *type, const char *path,
+		     u32 *offset, u32 *bits)
 {
 	u32 sum = 0;
 
@@ -290,7 +292,8 @@ static char btf_letter(const struct cryo_btf *btf, u32 id)
 	return 0;
 }
 
-bool cryo_btf_prototype(const struct cryo_btf *btf, const struct btf_type *type, char *out, size_t size)
+bool cryo_btf_prototype(const struct cryo_btf *btf, const struct btf_type *type, char *out,
+			size_t size)
 {
 	const struct btf_type *proto = cryo_btf_type(btf, type->type);
 	const struct btf_param *param;

@@ -29,10 +29,11 @@ const struct btf_type *cryo_btf_type(const struct cryo_btf *btf, u32 id);
 const char *cryo_btf_name(const struct cryo_btf *btf, u32 offset);
 
 /* Where @path, "a.b", is in structure @type, in bits. False: nowhere. */
-bool cryo_btf_member(const struct cryo_btf *btf, const struct btf_type *type, const char *path, u32 *offset,
-		     u32 *bits);
+bool cryo_btf_member(const struct cryo_btf *btf, const struct btf_type *type, const char *path,
+		     u32 *offset, u32 *bits);
 
 /* What function @type returns and takes, as layout_note.h writes it. False: it cannot be told. */
-bool cryo_btf_prototype(const struct cryo_btf *btf, const struct btf_type *type, char *out, size_t size);
+bool cryo_btf_prototype(const struct cryo_btf *btf, const struct btf_type *type, char *out,
+			size_t size);
 
 #endif

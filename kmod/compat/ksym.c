@@ -246,7 +246,8 @@ void cryo_missing_add(const char *kind, const char *name)
 	size_t used = strlen(missing);
 
 	if (used + strlen(kind) + strlen(name) + sizeof(",") + sizeof(more) <= sizeof(missing))
-		snprintf(missing + used, sizeof(missing) - used, "%s%s%s", used ? "," : "", kind, name);
+		snprintf(missing + used, sizeof(missing) - used, "%s%s%s", used ? "," : "", kind,
+			 name);
 	else if (!strstr(missing, more))
 		strlcat(missing, more, sizeof(missing));
 }
@@ -355,11 +356,11 @@ static void resolve_snapshot(void)
 
 static void resolve_split_huge_page(void)
 {
-	const struct cryo_ksym *sym = split_huge_page_syms;
+	size_t i = 0;
 
-	while (sym < &split_huge_page_syms[ARRAY_SIZE(split_huge_page_syms) - 1] && !look_up(sym->name))
-		sym++;
-	resolve(sym);
+	while (i < ARRAY_SIZE(split_huge_page_syms) - 1 && !look_up(split_huge_page_syms[i].name))
+		i++;
+	resolve(&split_huge_page_syms[i]);
 }
 
 void cryo_khugepaged_enter(struct vm_area_struct *vma)

@@ -54,7 +54,8 @@ enum {
 #define PLACE(g, type, member, copy, own)				\
 	{ CRYO_LAYOUT_NOTE_MEMBER, CRYO_LAYOUT_##g, offsetof(copy, own) * 8, 0, #type, #member },
 #define BIT_BEHIND(g, type, member, copy, own)				\
-	{ CRYO_LAYOUT_NOTE_MEMBER, CRYO_LAYOUT_##g, offsetofend(copy, own) * 8, 0, #type, #member },
+	{ CRYO_LAYOUT_NOTE_MEMBER, CRYO_LAYOUT_##g, offsetofend(copy, own) * 8, 0,	\
+	  #type, #member },
 #define SIZE(g, type, copy)						\
 	{ CRYO_LAYOUT_NOTE_SIZE, CRYO_LAYOUT_##g, 0, sizeof(copy) * 8, #type, "" },
 #define CONSTANT(g, name, value)					\
@@ -100,7 +101,8 @@ static unsigned int subject_end(unsigned int i)
 	do {
 		i++;
 	} while (i < NR_NOTES && is_of_structure(first) && is_of_structure(&layouts.notes[i]) &&
-		 layouts.notes[i].group == first->group && !strcmp(layouts.notes[i].name, first->name));
+		 layouts.notes[i].group == first->group &&
+		 !strcmp(layouts.notes[i].name, first->name));
 	return i;
 }
 
@@ -121,7 +123,8 @@ static bool member_fits(const struct cryo_btf *btf, const struct btf_type *type,
 }
 
 /* Several structures may have one name: it fits if one does. */
-static void compare_structure(const struct cryo_btf *btf, const struct btf_type *type, unsigned int first)
+static void compare_structure(const struct cryo_btf *btf, const struct btf_type *type,
+			      unsigned int first)
 {
 	struct verdict *verdict = &verdicts[first];
 	unsigned int i, end = subject_end(first);
@@ -152,7 +155,8 @@ static bool is_one_of(const char *prototype, const char *list)
 	return false;
 }
 
-static void compare_function(const struct cryo_btf *btf, const struct btf_type *type, unsigned int i)
+static void compare_function(const struct cryo_btf *btf, const struct btf_type *type,
+			     unsigned int i)
 {
 	char prototype[16];
 
@@ -174,7 +178,8 @@ static void compare_constants(const struct cryo_btf *btf, const struct btf_type 
 
 		for (i = 0; i < NR_NOTES; i++)
 			if (layouts.notes[i].kind == CRYO_LAYOUT_NOTE_CONSTANT &&
-			    layouts.notes[i].name[0] == name[0] && !strcmp(layouts.notes[i].name, name))
+			    layouts.notes[i].name[0] == name[0] &&
+			    !strcmp(layouts.notes[i].name, name))
 				verdicts[i] = (struct verdict){
 					value->val == layouts.notes[i].offset ? FITS : DIFFERS, i
 				};
@@ -224,7 +229,8 @@ static const char *without_group(u32 group)
 	unsigned int i;
 
 	for (i = 0; i < NR_NOTES; i++)
-		if (layouts.notes[i].kind == CRYO_LAYOUT_NOTE_GROUP && layouts.notes[i].group == group)
+		if (layouts.notes[i].kind == CRYO_LAYOUT_NOTE_GROUP &&
+		    layouts.notes[i].group == group)
 			return layouts.notes[i].detail;
 	return "";
 }
@@ -239,7 +245,8 @@ static void switch_off(unsigned int i)
 	    (note->kind == CRYO_LAYOUT_NOTE_FUNCTION && !there))
 		return;
 	pr_warn("cryo: %s%s %s%s of this kernel is not as this module knows it: %s\n",
-		is_of_structure(note) ? "struct " : "", note->name, there ? layouts.notes[verdicts[i].bad].detail : "",
+		is_of_structure(note) ? "struct " : "", note->name,
+		there ? layouts.notes[verdicts[i].bad].detail : "",
 		there ? "" : "(not found)", without_group(note->group));
 	/* Of functions, each on its own: those that use them ask. */
 	if (note->kind == CRYO_LAYOUT_NOTE_FUNCTION)

@@ -23,8 +23,10 @@ static inline bool cryo_is_alarm_clock(int clockid)
 
 static inline bool cryo_timerfd_active(struct file *file, int clockid)
 {
+	const union cryo_timerfd_ctx *ctx = file->private_data;
+
 	if (cryo_is_alarm_clock(clockid))
-		return ((union cryo_timerfd_ctx *)file->private_data)->alarm.state & ALARMTIMER_STATE_ENQUEUED;
+		return ctx->alarm.state & ALARMTIMER_STATE_ENQUEUED;
 	return hrtimer_active(file->private_data);
 }
 
