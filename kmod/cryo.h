@@ -427,6 +427,7 @@ struct cryo_ipc_space {
 	u32 number;			/* 0: the requester's */
 	struct ipc_namespace *ns;
 	struct file *file;		/* counted, keeps it; NULL: the requester's */
+	u32 told;			/* kinds of objects that have been refused as a whole */
 };
 
 struct cryo_capture {

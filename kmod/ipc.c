@@ -112,7 +112,7 @@ u32 cryo_ipc_object(struct cryo_capture *c, const struct cryo_ipc_space *space, 
 #define IPC_BATCH 16
 
 /* Which of them are the job's cannot be told then, and what they hold even less. */
-static bool ipc_layout_fits(struct cryo_capture *c, const struct cryo_ipc_space *space, int kind)
+static bool ipc_layout_fits(struct cryo_capture *c, struct cryo_ipc_space *space, int kind)
 {
 	static const struct {
 		enum cryo_layout layout;
@@ -125,9 +125,11 @@ static bool ipc_layout_fits(struct cryo_capture *c, const struct cryo_ipc_space 
 
 	if (cryo_layout_fits(kinds[kind].layout))
 		return true;
-	if (READ_ONCE(space->ns->ids[kind].in_use))
+	if (READ_ONCE(space->ns->ids[kind].in_use) && !(space->told & BIT(kind))) {
+		space->told |= BIT(kind);
 		cryo_refuse(c, "System V %s in its ipc namespace: this kernel keeps them in another way than Cryo knows (cr_info --check)",
 			    kinds[kind].name);
+	}
 	return false;
 }
 
