@@ -13,10 +13,11 @@
 #include "access.h"
 #include "compat/ksym.h"
 #include "compat/mm.h"
+#include "consent.h"
 
 bool cryo_may_trace(struct task_struct *task)
 {
-	return cryo_ptrace_may_access(task, PTRACE_MODE_ATTACH_REALCREDS);
+	return cryo_ptrace_may_access(task, PTRACE_MODE_ATTACH_REALCREDS) || cryo_consented(task);
 }
 
 bool cryo_may_read_as(const struct cred *cred, struct task_struct *task)

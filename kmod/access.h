@@ -24,7 +24,10 @@ struct cryo_identity {
 	int dumpable;
 };
 
-/* May the caller see all of @task, and change it, as by ptrace(2)? With Yama, dumpable and Landlock. May sleep. */
+/*
+ * May the caller see all of @task, and change it, as by ptrace(2)? With Yama, unless
+ * @task has consented (consent.h), dumpable and Landlock. May sleep.
+ */
 bool cryo_may_trace(struct task_struct *task);
 
 /*

@@ -755,7 +755,13 @@ long cryo_restart_create(void __user *arg);
 bool cryo_is_being_restarted(struct file *file);
 long cryo_restart_timer(void __user *arg);
 long cryo_restart_epoll_disarm(void __user *arg);
-long cryo_restart_peer_pid(void __user *arg);
+/* Who restarts: the process that made the handle, and its credentials then. */
+struct cryo_restarter {
+	struct pid *coordinator;
+	const struct cred *cred;
+};
+
+long cryo_restart_peer_pid(const struct cryo_restarter *by, void __user *arg);
 long cryo_restart_port(void __user *arg);
 long cryo_restart_datagram(void __user *arg);
 long cryo_restart_uring(void __user *arg);
@@ -784,7 +790,6 @@ void *cryo_copy_data(u64 from, size_t length);
 long cryo_pid_cursor(void __user *arg);
 long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg);
 long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg);
-u64 cryo_pid_choice_feature(void);
 
 /* ---- ipc.c ---- */
 

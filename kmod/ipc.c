@@ -21,6 +21,7 @@
 #include <linux/user_namespace.h>
 
 #include "compat/layouts.h"
+#include "exceptions.h"
 #include "ipc.h"
 
 void cryo_ipc_spaces_init(struct cryo_capture *c)
@@ -233,15 +234,29 @@ void cryo_ipc_fill(const struct cryo_ipc_space *space, struct cryo_ipc_perm *out
 	out->ns = space->number;
 }
 
+/*
+ * Is the place of @id taken?  Older kernels go on to the next free one then, and that may lie where no id leads: such an
+ * object could be found by its key only, and never be removed.
+ */
+static bool is_taken(struct ipc_ids *ids, int id)
+{
+	int at = id & ((1 << CRYO_IPC_INDEX_BITS) - 1);
+	const struct kern_ipc_perm *perm = idr_find(&ids->ipcs_idr, at);
+
+	/* With ipcmni_extend, ids have more bits for the place. */
+	return perm && perm->id == (int)(perm->seq << CRYO_IPC_INDEX_BITS) + at;
+}
+
 /* CRYO_IOC_IPC_ID */
 long cryo_ipc_id(void __user *arg)
 {
+	struct ipc_namespace *ns = current->nsproxy->ipc_ns;
 	struct cryo_ipc_id args;
 	struct ipc_ids *ids;
 	int err;
 
-	if (!cryo_pid_choice_feature())
-		return -EOPNOTSUPP;
+	if (!cryo_exception(CRYO_EXCEPTION_IPC_ID_CHOICE, ns->user_ns))
+		return -EPERM;
 	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_ipc_id, id), arg);
 	if (err)
 		return err;
@@ -249,20 +264,23 @@ long cryo_ipc_id(void __user *arg)
 		return -EINVAL;
 	switch (args.kind) {
 	case CRYO_IPC_KIND_SEM:
-		ids = &current->nsproxy->ipc_ns->ids[CRYO_IPC_SEM];
+		ids = &ns->ids[CRYO_IPC_SEM];
 		break;
 	case CRYO_IPC_KIND_MSG:
-		ids = &current->nsproxy->ipc_ns->ids[CRYO_IPC_MSG];
+		ids = &ns->ids[CRYO_IPC_MSG];
 		break;
 	case CRYO_IPC_KIND_SHM:
-		ids = &current->nsproxy->ipc_ns->ids[CRYO_IPC_SHM];
+		ids = &ns->ids[CRYO_IPC_SHM];
 		break;
 	default:
 		return -EINVAL;
 	}
 	if (down_write_killable(&ids->rwsem))
 		return -EINTR;
-	err = cryo_ipc_set_next(ids, args.id) ? 0 : -EOPNOTSUPP;
+	if (is_taken(ids, args.id))
+		err = -EEXIST;
+	else
+		err = cryo_ipc_set_next(ids, args.id) ? 0 : -EOPNOTSUPP;
 	up_write(&ids->rwsem);
 	return err;
 }

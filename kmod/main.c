@@ -13,7 +13,9 @@
 
 #include "compat/ksym.h"
 #include "compat/newest.h"
+#include "consent.h"
 #include "cryo.h"
+#include "exceptions.h"
 #include "page_writer.h"
 #include "switches.h"
 #include "track.h"
@@ -26,7 +28,8 @@ static long version(void __user *arg)
 		.abi_minor = CRYO_ABI_MINOR,
 		.format_major = CRYO_FORMAT_MAJOR,
 		.format_minor = CRYO_FORMAT_MINOR,
-		.features = cryo_features() | cryo_pid_choice_feature(),
+		.features = (cryo_features() | CRYO_FEATURES_OF_EXCEPTIONS |
+			     cryo_consent_feature()) & ~cryo_exceptions_off(),
 		.release = CRYO_RELEASE,
 	};
 	u32 size;
@@ -55,6 +58,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return cryo_pid_cursor(p);
 	case CRYO_IOC_IPC_ID:
 		return cryo_ipc_id(p);
+	case CRYO_IOC_CONSENT:
+		return cryo_consent(p);
 	case CRYO_IOC_CLIENT:
 		return cryo_client_create(p);
 	case CRYO_IOC_RESTARTED:
@@ -70,12 +75,18 @@ static const struct file_operations device_fops = {
 	.llseek = noop_llseek,
 };
 
-/* Anybody may open it: each operation asks who may do what to whom. */
+/*
+ * Each operation asks who may do what to whom, so anybody may open it, unless a site wants it otherwise: with a udev rule for a
+ * group, the mode is that of the time before the rule.
+ */
+static ushort device_mode = 0666;
+module_param(device_mode, ushort, 0444);
+MODULE_PARM_DESC(device_mode, "mode of /dev/cryo (default: 0666)");
+
 static struct miscdevice device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = CRYO_DEVICE_NAME,
 	.fops = &device_fops,
-	.mode = 0666,
 };
 
 /* Is @file, of a character device, ours? It may have been opened through any name. */
@@ -109,10 +120,19 @@ static int __init check_kernel_release(void)
 
 static int __init cryo_init(void)
 {
-	int err = check_kernel_release() ?: cryo_ksym_init();
+	int err = check_kernel_release();
 
 	if (err)
 		return err;
+	if (device_mode & ~0666) {
+		pr_err("cryo: device_mode=%#o is no mode of a device\n", device_mode);
+		return -EINVAL;
+	}
+	device.mode = device_mode;
+	err = cryo_ksym_init();
+	if (err)
+		return err;
+	cryo_consent_init();
 	cryo_timed_waits_init();
 	err = cryo_map_init();
 	if (err)
@@ -140,6 +160,7 @@ exit_map:
 static void __exit cryo_exit(void)
 {
 	misc_deregister(&device);
+	cryo_consent_exit();
 	cryo_events_exit();
 	cryo_page_writer_exit();
 	cryo_map_exit();

@@ -4,11 +4,9 @@
  *
  * clone3(2) with set_tid and /proc/sys/kernel/ns_last_pid both ask for
  * CAP_CHECKPOINT_RESTORE.  This moves the same cursor as ns_last_pid: a hint, it
- * never gives anybody a pid that is in use.
+ * never gives anybody a pid that is in use.  See exceptions.c.
  */
-#include <linux/capability.h>
 #include <linux/idr.h>
-#include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
@@ -17,15 +15,7 @@
 #include <linux/uaccess.h>
 
 #include "cryo.h"
-
-static bool pid_choice = true;
-module_param(pid_choice, bool, 0644);
-MODULE_PARM_DESC(pid_choice, "ordinary users may restart processes with their old pids (default: yes)");
-
-u64 cryo_pid_choice_feature(void)
-{
-	return READ_ONCE(pid_choice) ? CRYO_FEATURE_PID_CHOICE : 0;
-}
+#include "exceptions.h"
 
 /* CRYO_IOC_PID_CURSOR */
 long cryo_pid_cursor(void __user *arg)
@@ -34,8 +24,8 @@ long cryo_pid_cursor(void __user *arg)
 	struct cryo_pid_cursor args;
 	int err;
 
-	if (!READ_ONCE(pid_choice))
-		return -EOPNOTSUPP;
+	if (!cryo_exception(CRYO_EXCEPTION_PID_CHOICE, ns->user_ns))
+		return -EPERM;
 	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_pid_cursor, previous),
 			     arg);
 	if (err)
@@ -70,8 +60,6 @@ long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg)
 	struct pid_namespace *ns;
 	int err;
 
-	if (!READ_ONCE(pid_choice) && !capable(CAP_SYS_ADMIN))
-		return -EOPNOTSUPP;
 	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_nested_cursor, reserved),
 			     arg);
 	if (err)
@@ -81,7 +69,7 @@ long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg)
 	if (args.pid < 1 || args.pid >= PID_MAX_LIMIT)
 		return -ERANGE;
 	ns = nested_ns(coordinator, args.up);
-	if (!ns)
+	if (!ns || !cryo_exception(CRYO_EXCEPTION_PID_CHOICE, ns->user_ns))
 		return -EPERM;
 	idr_set_cursor(&ns->idr, args.pid);
 	return 0;
@@ -91,7 +79,7 @@ long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg)
 long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg)
 {
 	struct cryo_outer_pid args;
-	struct pid *pid;
+	struct task_struct *task;
 	int err;
 
 	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_outer_pid, reserved),
@@ -101,8 +89,10 @@ long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg)
 	if (args.outer || args.reserved)
 		return -EINVAL;
 	rcu_read_lock();
-	pid = find_vpid(args.pid);
-	args.outer = pid ? pid_nr_ns(pid, ns_of_pid(coordinator)) : 0;
+	task = pid_task(find_vpid(args.pid), PIDTYPE_PID);
+	/* Of strangers, nobody is told what they are called outside of his own pid namespace. */
+	if (task && cryo_is_descendant(coordinator, task))
+		args.outer = task_pid_nr_ns(task, ns_of_pid(coordinator));
 	rcu_read_unlock();
 	if (!args.outer)
 		return -ESRCH;

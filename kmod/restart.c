@@ -51,7 +51,8 @@ static long handle_call(struct cryo_rst_group *g, unsigned int cmd, unsigned lon
 	case CRYO_RST_OUTER_PID:
 		return cryo_restart_outer_pid(g->coordinator, (void __user *)arg);
 	case CRYO_RST_PEER_PID:
-		return cryo_restart_peer_pid((void __user *)arg);
+		return cryo_restart_peer_pid(&(struct cryo_restarter){ g->coordinator, g->creds },
+					     (void __user *)arg);
 	case CRYO_RST_DATAGRAM:
 		return cryo_restart_datagram((void __user *)arg);
 	case CRYO_RST_PORT:

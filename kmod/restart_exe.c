@@ -10,9 +10,11 @@
 #include <linux/mount.h>
 #include <linux/path.h>
 #include <linux/sched.h>
+#include <linux/user_namespace.h>
 
 #include "compat/ksym.h"
 #include "cryo.h"
+#include "exceptions.h"
 
 static bool may_not_exec(const struct path *path)
 {
@@ -32,7 +34,47 @@ static bool is_exe(struct file *file)
 	return same;
 }
 
-/* As prctl(PR_SET_MM_EXE_FILE), but for the caller's own files and without capabilities. */
+static bool is_same_file(const struct file *mapped, const struct file *file)
+{
+	/* Of overlayfs, the file below is mapped. */
+	return file_inode(mapped) == file_inode(file) ||
+	       file_inode(mapped) == d_real_inode(file->f_path.dentry);
+}
+
+/* Does the caller run code from it? */
+static int is_mapped(struct file *file)
+{
+	VMA_ITERATOR(vmi, current->mm, 0);
+	struct vm_area_struct *vma;
+	int is = 0;
+
+	if (mmap_read_lock_killable(current->mm))
+		return -EINTR;
+	for_each_vma(vmi, vma) {
+		is = vma->vm_flags & VM_EXEC && vma->vm_file && is_same_file(vma->vm_file, file);
+		if (is)
+			break;
+	}
+	mmap_read_unlock(current->mm);
+	return is;
+}
+
+static int may_link(struct file *file)
+{
+	struct user_namespace *ns = current_user_ns();
+	int mapped;
+
+	if (cryo_exception_capable(CRYO_EXCEPTION_EXE_LINK, ns))
+		return 0;
+	if (!cryo_exception(CRYO_EXCEPTION_EXE_LINK, ns))
+		return -EPERM;
+	mapped = is_mapped(file);
+	if (mapped < 0)
+		return mapped;
+	return mapped ? 0 : -EPERM;
+}
+
+/* As prctl(PR_SET_MM, PR_SET_MM_MAP): who has the capability for that, any file; others, one that they run. */
 static int set_exe(struct file *file)
 {
 	struct inode *inode = file_inode(file);
@@ -41,7 +83,8 @@ static int set_exe(struct file *file)
 		return -EACCES;
 	if (is_exe(file))
 		return 0;
-	return file_permission(file, MAY_EXEC) ?: cryo_replace_mm_exe_file(current->mm, file);
+	return may_link(file) ?: file_permission(file, MAY_EXEC) ?:
+	       cryo_replace_mm_exe_file(current->mm, file);
 }
 
 int cryo_restart_take_exe(int fd)

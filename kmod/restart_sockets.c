@@ -15,6 +15,7 @@
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/task.h>
 #include <linux/skbuff.h>
@@ -25,7 +26,9 @@
 #include <net/sock.h>
 
 #include "compat/ksym.h"
+#include "access.h"
 #include "cryo.h"
+#include "exceptions.h"
 
 #define HEADERS		(sizeof(struct ipv6hdr) + sizeof(struct udphdr))
 #define LINEAR		2048	/* bytes; more are put into pages */
@@ -37,25 +40,55 @@ static bool is_own(struct sock *sk, int cap)
 	       ns_capable(sock_net(sk)->user_ns, cap);
 }
 
-/* ---- CRYO_RST_PEER_PID ---- */
+/* ---- CRYO_RST_PEER_PID: see exceptions.c ---- */
 
-/* A process of the caller's user, all its ids included: he could have made it connect. */
-static bool may_name(struct pid *pid)
+/*
+ * A process that the restart has made, and that the caller, or who restarts, may trace: he could have had it make the
+ * connection.  (The caller may be in a user namespace of the job, and the process outside of it.)
+ */
+static int may_name(const struct cryo_restarter *by, struct pid *pid)
 {
-	struct task_struct *task;
-	const struct cred *cred;
-	bool may = false;
+	struct task_struct *task = get_pid_task(pid, PIDTYPE_TGID);
+	const struct cred *own;
+	bool may;
 
-	rcu_read_lock();
-	task = pid_task(pid, PIDTYPE_TGID);
-	if (task) {
-		cred = __task_cred(task);
-		may = (uid_eq(cred->uid, current_euid()) && uid_eq(cred->euid, current_euid()) &&
-		       uid_eq(cred->suid, current_euid())) ||
-		      ns_capable(cred->user_ns, CAP_SYS_PTRACE);
+	if (!task)
+		return -ESRCH;
+	may = cryo_is_descendant(by->coordinator, task);
+	if (may && !cryo_may_trace(task)) {
+		own = override_creds(by->cred);
+		may = cryo_may_trace(task);
+		revert_creds(own);
 	}
-	rcu_read_unlock();
-	return may;
+	put_task_struct(task);
+	return may ? 0 : -EPERM;
+}
+
+/*
+ * What the kernel has noted at one end of a connection is who made the other: who called connect(), socketpair() or listen().  A
+ * socket that has not been accepted yet has no user of its own.
+ */
+static bool is_other_end_own(struct sock *sk)
+{
+	const struct cred *cred;
+	bool is = true;
+
+	spin_lock(&sk->sk_peer_lock);
+	cred = sk->sk_peer_cred;
+	if (cred)
+		is = uid_eq(cred->euid, current_euid()) || ns_capable(cred->user_ns, CAP_SYS_ADMIN);
+	spin_unlock(&sk->sk_peer_lock);
+	return is;
+}
+
+/* Nobody else's, neither it nor what is at its other end; nor one that others read from which is not connected. */
+static int check_other_end(struct sock *peer)
+{
+	if (peer->sk_type == SOCK_DGRAM)
+		return -EINVAL;
+	if (READ_ONCE(peer->sk_socket) && !is_own(peer, CAP_NET_ADMIN))
+		return -EPERM;
+	return is_other_end_own(peer) ? 0 : -EPERM;
 }
 
 /* Takes over @pid. */
@@ -70,40 +103,52 @@ static void swap_peer_pid(struct sock *sk, struct pid *pid)
 	put_pid(old);
 }
 
-static int set_peer_pid(struct sock *sk, const struct cryo_peer_pid *args)
+/* Of @sk, or of what is at its other end. Counted. */
+static struct sock *socket_to_name(struct sock *sk, u32 flags)
 {
-	struct pid *pid = NULL;
 	struct sock *peer;
+	int err;
 
 	if (sk->sk_family != AF_UNIX)
-		return -EINVAL;
-	if (!is_own(sk, CAP_NET_ADMIN))
-		return -EPERM;
-	if (args->pid) {
-		pid = find_get_pid(args->pid);
-		if (!pid)
-			return -ESRCH;
-		if (!may_name(pid)) {
-			put_pid(pid);
-			return -EPERM;
-		}
-	}
-	if (!(args->flags & CRYO_PEER_PID_OTHER_END)) {
-		swap_peer_pid(sk, pid);
-		return 0;
+		return ERR_PTR(-EINVAL);
+	if (!is_own(sk, CAP_NET_ADMIN) || !is_other_end_own(sk))
+		return ERR_PTR(-EPERM);
+	if (!(flags & CRYO_PEER_PID_OTHER_END)) {
+		sock_hold(sk);
+		return sk;
 	}
 	peer = cryo_unix_peer_get(sk);
-	if (!peer) {
-		put_pid(pid);
-		return -ENOTCONN;
-	}
-	/* It is told of the one that connected, who is the caller's. */
-	swap_peer_pid(peer, pid);
+	if (!peer)
+		return ERR_PTR(-ENOTCONN);
+	err = check_other_end(peer);
+	if (!err)
+		return peer;
 	sock_put(peer);
-	return 0;
+	return ERR_PTR(err);
 }
 
-long cryo_restart_peer_pid(void __user *arg)
+static int set_peer_pid(const struct cryo_restarter *by, struct sock *sk,
+			const struct cryo_peer_pid *args)
+{
+	struct pid *pid = NULL;
+	int err = 0;
+
+	sk = socket_to_name(sk, args->flags);
+	if (IS_ERR(sk))
+		return PTR_ERR(sk);
+	if (args->pid) {
+		pid = find_get_pid(args->pid);
+		err = pid ? may_name(by, pid) : -ESRCH;
+	}
+	if (err)
+		put_pid(pid);
+	else
+		swap_peer_pid(sk, pid);
+	sock_put(sk);
+	return err;
+}
+
+long cryo_restart_peer_pid(const struct cryo_restarter *by, void __user *arg)
 {
 	struct cryo_peer_pid args;
 	struct socket *sock;
@@ -114,10 +159,12 @@ long cryo_restart_peer_pid(void __user *arg)
 		return err;
 	if (args.flags & ~CRYO_PEER_PID_OTHER_END || args.pid < 0)
 		return -EINVAL;
+	if (!cryo_exception(CRYO_EXCEPTION_PEER_PID, task_active_pid_ns(current)->user_ns))
+		return -EPERM;
 	sock = sockfd_lookup(args.fd, &err);
 	if (!sock)
 		return err;
-	err = set_peer_pid(sock->sk, &args);
+	err = set_peer_pid(by, sock->sk, &args);
 	sockfd_put(sock);
 	return err;
 }

@@ -4,6 +4,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "internal.h"
 
 namespace cryo::libcr {
@@ -51,9 +53,19 @@ void after_fork_in_child() {
   t_chain = nullptr;
 }
 
+// Who takes part in checkpoints wants them; only Yama notices. Where it cannot be had it is of no use.
+void consent(int device) {
+  if (::secure_getenv("CRYO_NO_CONSENT") != nullptr) return;
+  cryo_consent args{};
+  args.size = sizeof(args);
+  args.consent = CRYO_CONSENT_GIVE;
+  (void)::ioctl(device, CRYO_IOC_CONSENT, &args);
+}
+
 int make_client() {
   const int device = open_device();
   if (device < 0) return -1;
+  consent(device);
   cryo_client client{};
   client.size = sizeof(client);
   const int fd = ::ioctl(device, CRYO_IOC_CLIENT, &client);

@@ -25,6 +25,9 @@
 #define CRYO_IPC_MSG	1
 #define CRYO_IPC_SHM	2
 
+/* Of an id: where the object is; the rest is a sequence number. IPCMNI_SHIFT, without ipcmni_extend. */
+#define CRYO_IPC_INDEX_BITS	15
+
 /* struct shmid_kernel; what follows is not looked at. */
 struct cryo_shmid {
 	struct kern_ipc_perm shm_perm;

@@ -52,6 +52,7 @@ static void *addr_khugepaged_enter;
 static void *addr_landlock_access;
 static void *addr_landlock_traceme;
 static bool landlock_is_asked;
+static const int *yama_level;
 
 /* Stand-ins until the real address is known; none is ever called then. */
 static unsigned long no_kallsyms_lookup_name(const char *name)
@@ -337,6 +338,17 @@ bool cryo_task_landlocked(struct task_struct *task)
 	       static_call(cryo_sc_landlock_traceme)(task);
 }
 
+/* Data of Yama, which have a name with CONFIG_KALLSYMS_ALL only: without it, no process can consent to its checkpoint. */
+static void resolve_yama(void)
+{
+	yama_level = (const int *)static_call(cryo_sc_lookup_name)("ptrace_scope");
+}
+
+int cryo_yama_level(void)
+{
+	return yama_level ? READ_ONCE(*yama_level) : -1;
+}
+
 /*
  * What an architecture needs to make processors forget the page tables of another process, if that is
  * not inline: without it, memory cannot be protected for a snapshot.
@@ -424,6 +436,7 @@ int cryo_ksym_init(void)
 	}
 	resolve_syscalls();
 	resolve_landlock();
+	resolve_yama();
 	resolve_snapshot();
 	resolve_split_huge_page();
 	/* Whose process is only ever idle, and has nothing to restart. */

@@ -98,4 +98,7 @@ extern cryo_syscall_fn cryo_fn_seccomp;		/* NULL: not there */
 /* Has Landlock restricted @task, or the requester? */
 bool cryo_task_landlocked(struct task_struct *task);
 
+/* kernel.yama.ptrace_scope; -1: there is no Yama, or nothing tells. */
+int cryo_yama_level(void);
+
 #endif /* CRYO_COMPAT_KSYM_H */

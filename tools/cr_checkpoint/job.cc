@@ -224,6 +224,7 @@ void Job::check_result(int error) const {
     case ENOMEM:
       fail(error, "process {}: not enough memory", target);
     case EPERM:
+      fail(error, "process {}: not permitted{}", target, yama_hint());
     case EACCES:
       fail(error, "process {}: not permitted{}", target,
            options_.scope == CRYO_SCOPE_PROCESS ? "" : ", or not of all of its job");

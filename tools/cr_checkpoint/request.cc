@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "base/consent.h"
 #include "base/error.h"
 #include "base/exit_codes.h"
 
@@ -26,12 +27,31 @@ void check_version(int device) {
          version.release, version.abi_major, version.abi_minor, CRYO_ABI_MAJOR, CRYO_ABI_MINOR);
 }
 
+}  // namespace
+
+std::string yama_hint() {
+  switch (yama_level()) {
+    case 0:
+      return {};
+    case 1:
+      return " (kernel.yama.ptrace_scope is 1: start the program by cr_run, or be its ancestor, or have "
+             "CAP_SYS_PTRACE)";
+    case 2:
+      return " (kernel.yama.ptrace_scope is 2: that takes CAP_SYS_PTRACE)";
+    default:
+      return " (kernel.yama.ptrace_scope is 3: nobody may, until the next boot)";
+  }
+}
+
+namespace {
+
 [[noreturn]] void fail_request(pid_t target) {
   switch (errno) {
     case ESRCH:
       fail(ESRCH, "there is no process {}", target);
     case EPERM:
-      fail(EPERM, "process {} belongs to another user or is protected: you may not trace it", target);
+      fail(EPERM, "process {} belongs to another user or is protected: you may not trace it{}", target,
+           yama_hint());
     default:
       fail_errno("process {}", target);
   }

@@ -13,6 +13,9 @@
 
 namespace cryo {
 
+// What Yama has to do with it that a process may not be traced, and what helps, in parentheses; empty: nothing.
+std::string yama_hint();
+
 // /dev/cryo, with a module behind it that speaks this tool's language.
 class Device {
  public:

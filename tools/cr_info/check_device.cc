@@ -27,7 +27,19 @@ constexpr Feature kFeatures[] = {
     {CRYO_FEATURE_PID_CHOICE, "pid-choice",
      "only users with CAP_CHECKPOINT_RESTORE can restart processes with their old pids (module parameter "
      "pid_choice)"},
-    {CRYO_FEATURE_EXE_LINK, "exe-link", "/proc/PID/exe of a restarted process is cr_restart's"},
+    {CRYO_FEATURE_IPC_ID_CHOICE, "ipc-id-choice",
+     "only users with CAP_CHECKPOINT_RESTORE can restart processes with System V objects (module parameter "
+     "ipc_id_choice)"},
+    {CRYO_FEATURE_EXE_LINK, "exe-link",
+     "only users with CAP_CHECKPOINT_RESTORE can set /proc/PID/exe of restarted processes, or nobody can (module "
+     "parameter exe_link)"},
+    {CRYO_FEATURE_PEER_PID, "peer-pid",
+     "only root can restart processes with connected Unix sockets (module parameter peer_pid)"},
+    {CRYO_FEATURE_TIME_WAIT_PORTS, "time-wait-ports",
+     "users without CAP_NET_ADMIN wait up to a minute for TCP ports that closed connections keep (module parameter "
+     "time_wait_ports)"},
+    {CRYO_FEATURE_CONSENT, "consent",
+     "where kernel.yama.ptrace_scope is 1, users cannot checkpoint what they start by cr_run"},
     {CRYO_FEATURE_RESTART_BLOCK, "restart-block", "sleeps that were interrupted end early after a restart"},
     {CRYO_FEATURE_TIMED_WAITS, "timed-waits",
      "epoll_wait() and sigtimedwait() start their timeouts afresh after a checkpoint"},

@@ -76,8 +76,8 @@ void check_yama(CheckResult& result) {
   }
   if (*scope == "1")
     result.note("policy",
-                "kernel.yama.ptrace_scope is 1: users may checkpoint only descendants of cr_checkpoint's "
-                "own process, and processes that allow it (PR_SET_PTRACER)");
+                "kernel.yama.ptrace_scope is 1: users may checkpoint only what they start by cr_run, programs with "
+                "libcr, and descendants of cr_checkpoint's own process");
   else if (*scope == "2")
     result.note("policy", "kernel.yama.ptrace_scope is 2: checkpoints need CAP_SYS_PTRACE");
   else

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // cr_run - run a program with libcr_run or libcr_omit preloaded
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <unistd.h>
 
@@ -15,9 +16,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/consent.h"
 #include "base/error.h"
 #include "base/exit_codes.h"
 #include "base/message.h"
+#include "base/unique_fd.h"
 #include "base/version.h"
 #include "cr_run/cpu_baseline.h"
 
@@ -36,6 +39,7 @@ void usage(std::FILE* out) {
       "\n"
       "      --run        let the process be checkpointed (default)\n"
       "      --omit       leave it and its children out of checkpoints (libcr_omit.so.0)\n"
+      "      --no-consent where kernel.yama.ptrace_scope is 1: do not let its user checkpoint it\n"
       "      --cpu-baseline=LEVEL  keep it to processors of this level (x86-64-v2, say), so\n"
       "                   that it can be restarted on others\n"
       "      --plugin=NAME  load this plug-in into the program (may be repeated)\n"
@@ -114,16 +118,24 @@ void set_preload(bool omit, bool plugins) {
   if (::setenv("LD_PRELOAD", value.c_str(), 1) != 0) fail_errno("LD_PRELOAD");
 }
 
+// Of this process, which PROGRAM is going to be. Without the module there are no checkpoints.
+void set_consent(bool given) {
+  const UniqueFd device(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC));
+  if (device) set_consent(device.get(), given);
+  if (!given && ::setenv(kNoConsentVariable, "1", 1) != 0) fail_errno("{}", kNoConsentVariable);
+}
+
 [[noreturn]] void usage_error(const std::string& text) {
   if (!text.empty()) message("cr_run", "{}", text);
   std::fputs("Try 'cr_run --help' for more information.\n", stderr);
   std::exit(kExitUsage);
 }
 
-enum : int { kOptionRun = 256, kOptionOmit, kOptionPlugin, kOptionCpuBaseline, kOptionVersion };
+enum : int { kOptionRun = 256, kOptionOmit, kOptionNoConsent, kOptionPlugin, kOptionCpuBaseline, kOptionVersion };
 constexpr option kLongOptions[] = {
     {"run", no_argument, nullptr, kOptionRun},
     {"omit", no_argument, nullptr, kOptionOmit},
+    {"no-consent", no_argument, nullptr, kOptionNoConsent},
     {"cpu-baseline", required_argument, nullptr, kOptionCpuBaseline},
     {"plugin", required_argument, nullptr, kOptionPlugin},
     {"help", no_argument, nullptr, 'h'},
@@ -134,6 +146,7 @@ constexpr option kLongOptions[] = {
 struct Arguments {
   int program = 0;  // index in argv
   bool omit = false;
+  bool consent = true;
   std::string cpu_baseline;  // empty: none
   std::vector<std::string> plugins;
 };
@@ -148,6 +161,9 @@ Arguments parse_options(int argc, char** argv) {
         break;
       case kOptionOmit:
         arguments.omit = true;
+        break;
+      case kOptionNoConsent:
+        arguments.consent = false;
         break;
       case kOptionPlugin:
         arguments.plugins.emplace_back(optarg);
@@ -179,6 +195,7 @@ int run(int argc, char** argv) {
   if (!arguments.cpu_baseline.empty()) set_cpu_baseline(arguments.cpu_baseline);
   set_plugins(arguments.plugins);
   set_preload(arguments.omit, !arguments.plugins.empty());
+  set_consent(arguments.consent);
   ::execvp(program[0], program);
   const int error = errno;
   message("cr_run", "{}: {}", program[0], std::strerror(error));

@@ -3,21 +3,46 @@
 
 #include <cryo/ioctl.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cerrno>
 
-namespace cryo {
+#include "base/message.h"
 
-int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t size, std::uint16_t port) {
-  const int result = ::bind(fd, address, size);
-  if (result == 0 || errno != EADDRINUSE || port == 0) return result;
+namespace cryo {
+namespace {
+
+constexpr unsigned kPauseUs = 200000;
+constexpr int kTries = 350;  // TIME_WAIT is 60 s
+
+// The module will not take a port from connections that may be others'.
+bool is_kept(int handle, int fd, std::uint16_t port) {
   cryo_port args{};
   args.size = sizeof(args);
   args.fd = fd;
   args.port = port;
-  // Where that cannot be done, bind() says why.
-  (void)::ioctl(handle, CRYO_RST_PORT, &args);
-  return ::bind(fd, address, size);
+  // Where that cannot be done for another reason, bind() says why.
+  return ::ioctl(handle, CRYO_RST_PORT, &args) != 0 && errno == EPERM;
+}
+
+}  // namespace
+
+int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t size, std::uint16_t port) {
+  for (int attempt = 1;; ++attempt) {
+    const int result = ::bind(fd, address, size);
+    if (result == 0 || errno != EADDRINUSE || port == 0) return result;
+    if (!is_kept(handle, fd, port)) return ::bind(fd, address, size);
+    if (attempt == kTries) {
+      errno = EADDRINUSE;
+      return -1;
+    }
+    if (attempt == 1)
+      message("cr_restart",
+              "port {} is kept by closed connections for up to 60 s: waiting (they give it up to who has "
+              "CAP_NET_ADMIN, or with the module's parameter time_wait_ports)",
+              port);
+    ::usleep(kPauseUs);
+  }
 }
 
 }  // namespace cryo

@@ -8,7 +8,7 @@
 namespace cryo {
 
 // bind(2) of a TCP socket that has SO_REUSEADDR to `port` of the address: connections of an earlier life that
-// linger there are no obstacle, whether they had it or not. `handle` is that of the restart. Returns what
+// linger there are no obstacle, whether they had it or not, or are waited for, with a message. `handle` is that of the restart. Returns what
 // bind(2) does.
 int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t size, std::uint16_t port);
 

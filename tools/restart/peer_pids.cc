@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "base/error.h"
 #include "restart/sockets.h"
@@ -45,7 +47,8 @@ void PeerNamer::set(int fd, std::int32_t saved, std::uint32_t flags) const {
   args.pid = there ? saved : 0;
   args.flags = flags;
   if (::ioctl(handle_fd_, CRYO_RST_PEER_PID, &args) != 0)
-    fail_errno("cannot make pid {} the peer of the socket at descriptor {}", args.pid, fd);
+    fail(errno, "cannot make pid {} the peer of the socket at descriptor {}: {}{}", args.pid, fd,
+         std::strerror(errno), errno == EPERM ? " (see the module's parameter peer_pid)" : "");
 }
 
 void PeerNamer::name_peers(const File& file, int fd) const {

@@ -19,6 +19,7 @@
 #include <set>
 #include <string>
 
+#include "base/consent.h"
 #include "base/error.h"
 #include "base/exit_codes.h"
 #include "context/reader.h"
@@ -68,6 +69,13 @@ Totals totals_of(const Context& context) {
     totals.exited += !process.threads.empty() && has_exited(process.threads.front());
   }
   return totals;
+}
+
+// The processes that are made, children of this one, let their user checkpoint them again.
+UniqueFd open_device_with_consent() {
+  UniqueFd device = open_device();
+  if (::secure_getenv(kNoConsentVariable) == nullptr) set_consent(device.get(), true);
+  return device;
 }
 
 UniqueFd open_handle(int device, const Totals& totals) {
@@ -120,7 +128,7 @@ class Restart::Attempt {
         context_(restart.context_),
         totals_(totals_of(context_)),
         plan_(plan_tree(context_, restart.options_)),
-        device_(open_device()),
+        device_(open_device_with_consent()),
         handle_(open_handle(device_.get(), totals_)),
         report_(plan_.nodes.size()),
         guardian_(report_.get(), plan_.nodes.size(), {device_.get(), handle_.get()}, ids_of_job()),

@@ -146,8 +146,8 @@ void choose_id(const ObjectKind& kind, std::int32_t id) {
   if (device && ::ioctl(device.get(), CRYO_IOC_IPC_ID, &wanted) == 0) return;
   if (!choose_by_sysctl(kind, id))
     fail_errno(
-        "cannot choose the id {} of System V {}: that takes CAP_CHECKPOINT_RESTORE or the module's pid "
-        "choice",
+        "cannot choose the id {} of System V {}: that takes CAP_CHECKPOINT_RESTORE or the module's parameter "
+        "ipc_id_choice",
         id, kind.what);
 }
 

@@ -28,7 +28,7 @@
 
 /* Major: incompatible change. Minor: something was added. */
 #define CRYO_ABI_MAJOR		1
-#define CRYO_ABI_MINOR		9
+#define CRYO_ABI_MINOR		10
 
 /* Does a module with this interface know all that its user was built to ask for? */
 #define CRYO_ABI_FITS(major, minor)	((major) == CRYO_ABI_MAJOR && (minor) >= CRYO_ABI_MINOR)
@@ -61,6 +61,11 @@
 #define CRYO_FEATURE_SHARE		(1ULL << 15)	/* restarts from one context have pages in common */
 #define CRYO_FEATURE_SECCOMP		(1ULL << 20)	/* seccomp filters can be restored */
 #define CRYO_FEATURE_LANDLOCK		(1ULL << 21)	/* Landlock restrictions are noticed */
+#define CRYO_FEATURE_CONSENT		(1ULL << 22)	/* CRYO_IOC_CONSENT works */
+/* As PID_CHOICE and EXE_LINK, of the module's parameters of these names, for those without capabilities: cryo(4), EXCEPTIONS. */
+#define CRYO_FEATURE_IPC_ID_CHOICE	(1ULL << 24)	/* CRYO_IOC_IPC_ID works */
+#define CRYO_FEATURE_PEER_PID		(1ULL << 25)	/* CRYO_RST_PEER_PID works */
+#define CRYO_FEATURE_TIME_WAIT_PORTS	(1ULL << 26)	/* CRYO_RST_PORT works for ports in TIME_WAIT */
 
 struct cryo_version {
 	__u32 size;
@@ -167,8 +172,9 @@ struct cryo_restart {
  * between: the caller looks at the pid that it got, and tries again.
  * @previous returns where the cursor stood, to be put back after the restart.
  *
- * Errors: EOPNOTSUPP the kernel lacks what it takes, or the administrator
- * switched it off (module parameter pid_choice); ERANGE @pid cannot be a pid.
+ * Errors: EPERM the administrator switched it off (module parameter pid_choice), and
+ * the caller has no CAP_CHECKPOINT_RESTORE in the user namespace of the pid namespace;
+ * ERANGE @pid cannot be a pid.
  */
 #define CRYO_IOC_PID_CURSOR	_IO(CRYO_IOC_TYPE, 0x43)
 
@@ -185,7 +191,8 @@ struct cryo_pid_cursor {
  * do for those who have CAP_CHECKPOINT_RESTORE.  Somebody else may make one in
  * between: the caller looks at the id that it got, and tries again.
  *
- * Errors: as of CRYO_IOC_PID_CURSOR; EINVAL @kind or @id cannot be.
+ * Errors: EPERM as of CRYO_IOC_PID_CURSOR (module parameter ipc_id_choice); EINVAL @kind or @id cannot be; EEXIST
+ * the place that is part of @id is taken; EOPNOTSUPP the kernel lacks what it takes.
  */
 #define CRYO_IOC_IPC_ID		_IO(CRYO_IOC_TYPE, 0x44)
 
@@ -198,6 +205,27 @@ struct cryo_ipc_id {
 	__u32 kind;			/* CRYO_IPC_KIND_* */
 	__s32 id;
 	__u32 reserved;
+};
+
+/*
+ * CRYO_IOC_CONSENT: where Yama lets nobody but its ancestors trace a process (kernel.yama.ptrace_scope is 1), the calling
+ * process, and from now on its children, may be checkpointed by processes of its user, which has to be the only one that it has
+ * (real, effective and saved), in its own user namespace.  It cannot be traced otherwise by that.  A program that runs with more
+ * rights than its caller, and other user ids, end that; while the process is not dumpable (PR_SET_DUMPABLE) it does not count.
+ *
+ * Returns whether it had been so before, 1 or 0.
+ *
+ * Errors: EOPNOTSUPP there is no Yama, or the kernel lacks what it takes; EPERM its user ids differ.
+ */
+#define CRYO_IOC_CONSENT	_IO(CRYO_IOC_TYPE, 0x45)
+
+#define CRYO_CONSENT_ASK	0
+#define CRYO_CONSENT_GIVE	1
+#define CRYO_CONSENT_TAKE_BACK	2
+
+struct cryo_consent {
+	__u32 size;
+	__u32 consent;			/* CRYO_CONSENT_* */
 };
 
 /* ------------------------------------------------------------------------
@@ -501,7 +529,7 @@ struct cryo_nested_cursor {
 
 /*
  * CRYO_RST_OUTER_PID: what the process @pid is called in the coordinator's pid namespace.
- * ESRCH: there is none such.
+ * ESRCH: there is none such that is a descendant of the coordinator.
  */
 #define CRYO_RST_OUTER_PID	_IO(CRYO_IOC_TYPE, 0x79)
 
@@ -516,8 +544,9 @@ struct cryo_outer_pid {
  * CRYO_RST_PEER_PID: let a Unix socket say by SO_PEERCRED that the process @pid is at its other end
  * (or, of a listening socket, let those that connect to it say so).  User and group stay.
  *
- * Errors: ESRCH there is no such process; EPERM @fd was not made by the caller's user, or @pid is not a
- * process of his.
+ * Errors: ESRCH there is no such process; EPERM @fd, or what is at its other end, was not made by the caller's user; or @pid is
+ * no descendant of the coordinator that he, or who restarts, may trace; or the administrator switched it off (module parameter
+ * peer_pid); ENOTCONN, EINVAL there is nothing at the other end, or it is a socket for datagrams, whose end anybody may be at.
  */
 #define CRYO_RST_PEER_PID	_IO(CRYO_IOC_TYPE, 0x70)
 
@@ -535,7 +564,9 @@ struct cryo_peer_pid {
  * sockets with SO_REUSEADDR, as if the connections that have been closed there, and keep it for a minute (TIME_WAIT),
  * had that too.
  *
- * Errors: EACCES it is a port that the caller may not bind to; EINVAL @fd is no TCP socket, or @port is no port.
+ * Of one in TIME_WAIT nothing tells whose it was: for these it takes CAP_NET_ADMIN, or the module parameter time_wait_ports.
+ *
+ * Errors: EACCES it is a port that the caller may not bind to; EPERM there are some in TIME_WAIT, see above; EINVAL @fd is no TCP socket, or @port is no port.
  */
 #define CRYO_RST_PORT		_IO(CRYO_IOC_TYPE, 0x77)
 

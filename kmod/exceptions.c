@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * exceptions.c - what ordinary users may do here, and the kernel reserves to capabilities
+ *
+ * A restart by who has no capability takes a few rights that the kernel does not give to him.  These are all of them; each has
+ * a parameter of the module, with which it is switched off.  Who has the capability may do it in any case.  cryo(4),
+ * EXCEPTIONS, has the same table for readers; tests/lint/exceptions compares them.
+ */
+#include <linux/array_size.h>
+#include <linux/capability.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/user_namespace.h>
+
+#include <cryo/ioctl.h>
+
+#include "exceptions.h"
+
+struct exception {
+	bool on;		/* the parameter; here: its default */
+	int cap;		/* what the kernel asks for */
+	int other_cap;		/* ... or for this one */
+	u64 feature;		/* what cr_info(1) is told */
+};
+
+static struct exception exceptions[CRYO_NR_EXCEPTIONS] = {
+	/* As ns_last_pid. Anybody gets there without: by calling fork() until that pid comes. */
+	[CRYO_EXCEPTION_PID_CHOICE] = {
+		.on = true, .cap = CAP_CHECKPOINT_RESTORE, .other_cap = CAP_SYS_ADMIN,
+		.feature = CRYO_FEATURE_PID_CHOICE,
+	},
+	/* As sem_next_id, msg_next_id, shm_next_id. Anybody gets there by making and removing objects. */
+	[CRYO_EXCEPTION_IPC_ID_CHOICE] = {
+		.on = true, .cap = CAP_CHECKPOINT_RESTORE, .other_cap = CAP_SYS_ADMIN,
+		.feature = CRYO_FEATURE_IPC_ID_CHOICE,
+	},
+	/* As PR_SET_MM_MAP. Anybody gets there by executing the file, and tracing what comes of it. */
+	[CRYO_EXCEPTION_EXE_LINK] = {
+		.on = true, .cap = CAP_CHECKPOINT_RESTORE, .other_cap = CAP_SYS_ADMIN,
+		.feature = CRYO_FEATURE_EXE_LINK,
+	},
+	/* As SCM_CREDENTIALS. Who may trace a process gets there by having it make the connection. */
+	[CRYO_EXCEPTION_PEER_PID] = {
+		.on = true, .cap = CAP_SYS_ADMIN, .other_cap = CAP_SYS_ADMIN,
+		.feature = CRYO_FEATURE_PEER_PID,
+	},
+	/*
+	 * As SOCK_DESTROY, which ends them. What is left of a connection in TIME_WAIT is no socket any more and has no
+	 * user: it may be anybody's, so this is for machines whose users trust each other.
+	 */
+	[CRYO_EXCEPTION_TIME_WAIT_PORTS] = {
+		.on = false, .cap = CAP_NET_ADMIN, .other_cap = CAP_NET_ADMIN,
+		.feature = CRYO_FEATURE_TIME_WAIT_PORTS,
+	},
+};
+
+module_param_named(pid_choice, exceptions[CRYO_EXCEPTION_PID_CHOICE].on, bool, 0644);
+MODULE_PARM_DESC(pid_choice, "everybody may choose the next pid of his pid namespace (default: yes)");
+module_param_named(ipc_id_choice, exceptions[CRYO_EXCEPTION_IPC_ID_CHOICE].on, bool, 0644);
+MODULE_PARM_DESC(ipc_id_choice,
+		 "everybody may choose the next System V id of his ipc namespace (default: yes)");
+module_param_named(exe_link, exceptions[CRYO_EXCEPTION_EXE_LINK].on, bool, 0644);
+MODULE_PARM_DESC(exe_link,
+		 "everybody may make /proc/PID/exe of a process that he restarts an executable that it has mapped (default: yes)");
+module_param_named(peer_pid, exceptions[CRYO_EXCEPTION_PEER_PID].on, bool, 0644);
+MODULE_PARM_DESC(peer_pid,
+		 "everybody may have Unix sockets between his own processes say which of those that he restarts is at the other end (default: yes)");
+module_param_named(time_wait_ports, exceptions[CRYO_EXCEPTION_TIME_WAIT_PORTS].on, bool, 0644);
+MODULE_PARM_DESC(time_wait_ports,
+		 "everybody may bind to TCP ports that closed connections, of whomever, keep in TIME_WAIT (default: no)");
+
+bool cryo_exception_capable(enum cryo_exception what, struct user_namespace *ns)
+{
+	const struct exception *e = &exceptions[what];
+
+	return ns_capable(ns, e->cap) || (e->other_cap != e->cap && ns_capable(ns, e->other_cap));
+}
+
+bool cryo_exception(enum cryo_exception what, struct user_namespace *ns)
+{
+	return READ_ONCE(exceptions[what].on) || cryo_exception_capable(what, ns);
+}
+
+u64 cryo_exceptions_off(void)
+{
+	u64 off = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(exceptions); i++)
+		if (!READ_ONCE(exceptions[i].on))
+			off |= exceptions[i].feature;
+	return off;
+}
+
+bool cryo_is_descendant(struct pid *ancestor, struct task_struct *task)
+{
+	struct task_struct *at;
+	bool is = false;
+
+	rcu_read_lock();
+	for (at = task; at && at->pid; at = rcu_dereference(at->real_parent)) {
+		is = task_tgid(at) == ancestor;
+		if (is)
+			break;
+	}
+	rcu_read_unlock();
+	return is;
+}
