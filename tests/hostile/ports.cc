@@ -14,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -130,6 +131,7 @@ class Test {
     refusals();
     open_connection();
     closed_connection();
+    strangers_connection();
     unfinished_connection();
     other_namespace();
     return tap_.finish();
@@ -179,6 +181,29 @@ class Test {
     Fd fd = tcp_socket();
     expect(release(fd.get(), port), 0, "that can be asked for");
     expect(bind_error(port), 0, "... and had");
+  }
+
+  // Of one in TIME_WAIT nothing tells whose it was.
+  void strangers_connection() {
+    const uint16_t port = closed_port();
+    Fd fd = tcp_socket();
+    {
+      AsOther other;
+      expect(release(fd.get(), port), EPERM, "another user may not ask for a port in TIME_WAIT");
+    }
+    expect(bind_error(port), EADDRINUSE, "... it is kept");
+    set_parameter("Y");
+    {
+      AsOther other;
+      expect(release(fd.get(), port), 0, "with the parameter time_wait_ports he may");
+    }
+    set_parameter("N");
+    expect(bind_error(port), 0, "... and it can be had");
+  }
+
+  static void set_parameter(const char* value) {
+    std::ofstream file("/sys/module/cryo/parameters/time_wait_ports");
+    if (!(file << value << std::flush)) throw std::runtime_error("time_wait_ports");
   }
 
   void unfinished_connection() {

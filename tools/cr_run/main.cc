@@ -119,7 +119,7 @@ void set_preload(bool omit, bool plugins) {
 }
 
 // Of this process, which PROGRAM is going to be. Without the module there are no checkpoints.
-void set_consent(bool given) {
+void consent(bool given) {
   const UniqueFd device(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC));
   if (device) set_consent(device.get(), given);
   if (!given && ::setenv(kNoConsentVariable, "1", 1) != 0) fail_errno("{}", kNoConsentVariable);
@@ -195,7 +195,7 @@ int run(int argc, char** argv) {
   if (!arguments.cpu_baseline.empty()) set_cpu_baseline(arguments.cpu_baseline);
   set_plugins(arguments.plugins);
   set_preload(arguments.omit, !arguments.plugins.empty());
-  set_consent(arguments.consent);
+  consent(arguments.consent);
   ::execvp(program[0], program);
   const int error = errno;
   message("cr_run", "{}: {}", program[0], std::strerror(error));

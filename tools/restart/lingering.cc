@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <string>
 
 #include "base/message.h"
 
@@ -14,6 +17,19 @@ namespace {
 
 constexpr unsigned kPauseUs = 200000;
 constexpr int kTries = 350;  // TIME_WAIT is 60 s
+
+// "  0: 0100007F:1F90 00000000:0000 0A ...": does somebody listen at `port`, whatever the address?
+bool has_listener(std::uint16_t port, const char* table) {
+  constexpr unsigned kListen = 0x0a;
+  std::ifstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
+    unsigned local = 0, state = 0;
+    if (std::sscanf(line.c_str(), " %*u: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x", &local, &state) == 2 &&
+        local == port && state == kListen)
+      return true;
+  }
+  return false;
+}
 
 // The module will not take a port from connections that may be others'.
 bool is_kept(int handle, int fd, std::uint16_t port) {
@@ -27,11 +43,15 @@ bool is_kept(int handle, int fd, std::uint16_t port) {
 
 }  // namespace
 
+bool has_listener(std::uint16_t port) {
+  return has_listener(port, "/proc/net/tcp") || has_listener(port, "/proc/net/tcp6");
+}
+
 int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t size, std::uint16_t port) {
   for (int attempt = 1;; ++attempt) {
     const int result = ::bind(fd, address, size);
     if (result == 0 || errno != EADDRINUSE || port == 0) return result;
-    if (!is_kept(handle, fd, port)) return ::bind(fd, address, size);
+    if (!is_kept(handle, fd, port) || has_listener(port)) return ::bind(fd, address, size);
     if (attempt == kTries) {
       errno = EADDRINUSE;
       return -1;

@@ -43,23 +43,6 @@ std::string describe(const Socket& socket, const SocketAddress& address) {
                    : fmt::format("an address of family {}", socket.head.family);
 }
 
-// "  0: 0100007F:1F90 00000000:0000 0A ...": does somebody listen at `port`, whatever the address?
-bool has_listener(std::uint16_t port, const char* table) {
-  constexpr unsigned kListen = 0x0a;
-  std::ifstream lines(table);
-  for (std::string line; std::getline(lines, line);) {
-    unsigned local = 0, state = 0;
-    if (std::sscanf(line.c_str(), " %*u: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x", &local, &state) == 2 &&
-        local == port && state == kListen)
-      return true;
-  }
-  return false;
-}
-
-bool has_listener(std::uint16_t port) {
-  return has_listener(port, "/proc/net/tcp") || has_listener(port, "/proc/net/tcp6");
-}
-
 int bind_socket(int fd, const SocketAddress& address) {
   return ::bind(fd, reinterpret_cast<const sockaddr*>(address.bytes.data()),
                 static_cast<socklen_t>(address.bytes.size()));
