@@ -55,7 +55,7 @@ static const unsigned long commands[] = {
 	CRYO_CKPT_PARENT, CRYO_CKPT_COMPLETE,
 	CRYO_RST_EPOLL_DISARM, CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,  CRYO_RST_PID_CURSOR,
 	CRYO_RST_OUTER_PID,    CRYO_RST_URING, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_CLAIM, CRYO_CLIENT_GO,
-	CRYO_RST_STATUS,  CRYO_RST_MAP_FILE,   CRYO_RST_MAP,    CRYO_RST_SHADOW_STACK, CRYO_RST_PORT,
+	CRYO_IOC_CONSENT, CRYO_RST_STATUS,  CRYO_RST_MAP_FILE,   CRYO_RST_MAP,    CRYO_RST_SHADOW_STACK, CRYO_RST_PORT,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -210,6 +210,9 @@ static size_t request_argument(unsigned long cmd, void *block)
 		if (proper)
 			*(struct cryo_restart *)block = (struct cryo_restart){ .threads = 1 + (uint32_t)rnd() % 3 };
 		return sizeof(struct cryo_restart);
+	case CRYO_IOC_CONSENT:
+		((struct cryo_consent *)block)->consent = (uint32_t)rnd() % 4;
+		return sizeof(struct cryo_consent);
 	case CRYO_IOC_IPC_ID:
 		if (proper)
 			*(struct cryo_ipc_id *)block = (struct cryo_ipc_id){
