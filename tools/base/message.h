@@ -11,11 +11,27 @@
 
 namespace cryo {
 
+// Names of files and processes can come from anybody: bytes upon which a terminal would act, as \xNN.
+[[nodiscard]] inline std::string without_controls(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    const bool control_in_utf8 = byte == 0xc2 && next >= 0x80 && next < 0xa0;
+    if (byte < 0x20 || byte == 0x7f || control_in_utf8)
+      result += fmt::format("\\x{:02x}", byte);
+    else
+      result += text[i];
+  }
+  return result;
+}
+
 // One line, "TOOL: text". That it cannot be written (a closed pipe, a full disk) changes nothing about the
 // outcome, so that is no error, where fmt::print() would throw.
 template <typename... Args>
 void message(std::string_view tool, fmt::format_string<Args...> format, Args&&... args) {
-  const std::string line = fmt::format("{}: {}\n", tool, fmt::format(format, std::forward<Args>(args)...));
+  const std::string text = without_controls(fmt::format(format, std::forward<Args>(args)...));
+  const std::string line = fmt::format("{}: {}\n", tool, text);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

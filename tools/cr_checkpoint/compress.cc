@@ -34,13 +34,31 @@ std::size_t pieces_for(std::size_t threads, std::size_t piece_bytes) {
   return 2 + (piece_bytes > kHighLevelPieceBytes ? threads : 2 * threads);
 }
 
+// What a thread has for itself: by measurement, 4 MiB at level 3, 90 MiB at 19.
+std::uint64_t context_bytes(const Compression& how) {
+  const std::uint64_t window = how.window_log ? std::uint64_t{2} << *how.window_log : 0;
+  return (how.level.value_or(0) >= kHighLevel ? std::uint64_t{100} << 20 : std::uint64_t{12} << 20) + window;
+}
+
+// Each piece has room for what comes in, and for what it becomes.
+std::uint64_t bytes_for(std::size_t threads, const Compression& how) {
+  const std::uint64_t piece = piece_bytes_for(how);
+  return pieces_for(threads, piece) * 2 * piece + threads * context_bytes(how);
+}
+
 }  // namespace
 
-Compressor::Compressor(int out, std::string name, const Compression& how, bool synced)
+std::size_t compressing_threads(const Compression& how, std::optional<std::uint64_t> room) {
+  std::size_t threads = processors();
+  while (threads > 0 && room && bytes_for(threads, how) > *room) --threads;
+  return threads;
+}
+
+Compressor::Compressor(int out, std::string name, const Compression& how, bool synced, std::size_t threads)
     : file_(out, std::move(name), synced && !how.level),
       window_log_(how.window_log),
       piece_bytes_(piece_bytes_for(how)),
-      most_workers_(processors()),
+      most_workers_(threads),
       conveyor_(pieces_for(most_workers_, piece_bytes_), piece_bytes_),
       inlet_("compress " + file_.name()) {
   if (!how.level) control_.emplace(std::max(kSmallestRound, most_workers_));
@@ -119,6 +137,7 @@ void Compressor::compress_pieces() {
 
 void Compressor::compress(ZSTD_CCtx& context, Piece& piece) const {
   piece.frame.clear();
+  piece.frame.reserve(::ZSTD_compressBound(piece_bytes_) + ::ZSTD_CStreamOutSize());  // it grows no more
   ::ZSTD_CCtx_setPledgedSrcSize(&context, piece.size);
   ZSTD_inBuffer in{piece.room.get(), 0, 0};
   for (bool complete = false; !complete;) {

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/crew.h"
+#include "base/processors.h"
 #include "cr_checkpoint/conveyor.h"
 #include "cr_checkpoint/frame_file.h"
 #include "cr_checkpoint/inlet.h"
@@ -22,10 +23,15 @@
 
 namespace cryo {
 
+// How many threads can compress within `room` bytes of memory, as many as there are processors at most; 0:
+// there is not enough for one.
+[[nodiscard]] std::size_t compressing_threads(const Compression& how, std::optional<std::uint64_t> room);
+
 class Compressor {
  public:
   // Compressed data go to `out`; `name` is how messages call it. `synced`: they will be awaited on the disk.
-  Compressor(int out, std::string name, const Compression& how, bool synced);
+  Compressor(int out, std::string name, const Compression& how, bool synced,
+             std::size_t threads = processors());
 
   // See Inlet.
   [[nodiscard]] int input() const { return inlet_.input(); }

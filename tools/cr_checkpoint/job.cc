@@ -21,6 +21,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/exit_codes.h"
+#include "base/memory_room.h"
 #include "base/message.h"
 #include "context/hash.h"
 #include "context/source.h"
@@ -49,6 +50,7 @@ class Job {
   void run();
 
  private:
+  void start_compressor();
   [[nodiscard]] cryo_checkpoint parameters() const;
   void work();
   void capture();
@@ -83,14 +85,25 @@ Job::Job(const Options& options, std::optional<Parent> parent)
     std::vector<Ancestor> names;
     if (parent_) names = names_for(*parent_, options_);
     file_.emplace(options_);
-    if (options_.compression)
-      compressor_.emplace(file_->fd(), file_->name(), *options_.compression, options_.sync);
+    if (options_.compression) start_compressor();
     const int out = compressor_ ? compressor_->input() : file_->fd();
     if (parent_) increment_.emplace(*parent_, std::move(names), out, file_->name());
   }
   request_.emplace(device_, parameters());
   if (parent_ && options_.tracks()) request_->set_parent(parent_->id());
   for (const DeviceRule& rule : options_.devices) request_->set_device(rule.path, rule.policy);
+}
+
+// The process and this one may share a limit of memory: what is wanted beyond it is taken from one of them.
+void Job::start_compressor() {
+  const std::optional<std::uint64_t> room = memory_room();
+  const std::size_t threads = compressing_threads(*options_.compression, room);
+  if (threads > 0)
+    compressor_.emplace(file_->fd(), file_->name(), *options_.compression, options_.sync, threads);
+  else if (!options_.quiet)
+    message("cr_checkpoint",
+            "warning: {} is not compressed: the memory control group has {} left, too little for it",
+            file_->name(), bytes_text(*room));
 }
 
 namespace {
@@ -176,12 +189,13 @@ void Job::capture() {
 // Not of a full context that is compressed, or went away through a pipe: that would have to be read back.
 void Job::note_complete() {
   const auto* file = std::get_if<DestinationFile>(&options_.destination);
+  if (increment_) return request_->set_complete(increment_->identity());
+  if (compressor_ || file == nullptr) return;
+  // Nobody has to have left it there.
+  UniqueFd fd(::open(file_->name().c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat status {};
-  if (increment_)
-    request_->set_complete(increment_->identity());
-  else if (!compressor_ && file != nullptr && ::stat(file_->name().c_str(), &status) == 0 &&
-           S_ISREG(status.st_mode))
-    request_->set_complete(identity_of(Source::open(file_->name())));
+  if (fd && ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode))
+    request_->set_complete(identity_of(Source::from_fd(std::move(fd), file_->name())));
 }
 
 void Job::finish_stages() {

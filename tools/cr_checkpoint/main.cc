@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/exit_codes.h"
+#include "base/memory_room.h"
 #include "base/message.h"
 #include "base/small_threads.h"
 #include "cr_checkpoint/job.h"
@@ -52,6 +53,7 @@ void open_standard_descriptors() {
 int run(int argc, char** argv) {
   try {
     const Options options = parse_options(argc, argv);
+    die_first();
     open_standard_descriptors();
     use_small_threads();
     block_signals();

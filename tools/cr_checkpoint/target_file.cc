@@ -95,13 +95,16 @@ void TargetFile::open_directory() {
 // somebody put where context.PID goes by default would give him the memory of the process.
 bool TargetFile::open_special(const DestinationFile& file) {
   struct stat status;
-  if (::stat(name_.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return false;
+  // What is opened for writing is what has been looked at, whatever has the name by then.
+  const UniqueFd place(::open(name_.c_str(), O_PATH | O_CLOEXEC));
+  if (!place || ::fstat(place.get(), &status) != 0 || S_ISREG(status.st_mode)) return false;
   if (S_ISDIR(status.st_mode)) fail(EISDIR, "{} is a directory", name_);
   if (S_ISBLK(status.st_mode)) fail(EINVAL, "{} is a block device", name_);
   if (!file.chosen_by_user) fail(EEXIST, "{} exists and is not a regular file", name_);
   {
     SignalsLetIn while_waiting;
-    owned_.reset(::open(name_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+    const std::string found = fmt::format("/proc/self/fd/{}", place.get());
+    owned_.reset(::open(found.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
   }
   if (!owned_) fail_errno("cannot open {}", name_);
   fd_ = owned_.get();

@@ -87,7 +87,7 @@ class Tool {
   [[nodiscard]] Source open_source() const;
   void say(const std::string& text) {
     if (reporter_)
-      reporter_->say(text);
+      reporter_->say(without_controls(text));
     else if (!arguments_.quiet)
       message("cr_restart", "{}", text);
   }
@@ -134,9 +134,9 @@ void Tool::show_kernel_log(const std::string& log, bool failed) {
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
     if (reporter_)
-      reporter_->say("- " + line);
+      reporter_->say("- " + without_controls(line));
     else
-      std::fputs(fmt::format("- {}\n", line).c_str(), stderr);
+      std::fputs(fmt::format("- {}\n", without_controls(line)).c_str(), stderr);
   }
 }
 
