@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/unique_fd.h"
 #include "restart/address_space.h"
@@ -13,7 +15,9 @@
 #include "restart/credentials.h"
 #include "restart/failure.h"
 #include "restart/files.h"
+#include "restart/names.h"
 #include "restart/relocate.h"
+#include "restart/shared_report.h"
 #include "restart/timers.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
@@ -162,6 +166,7 @@ TEST("open flags: nothing that would change the file") {
 
 TEST("paths that were created are remembered until removed") {
   stub::Report report{};
+  const OwnNames own;
   CreatedPaths paths(report);
   CHECK(paths.list().empty());
   paths.add("/a");
@@ -182,11 +187,94 @@ TEST("what there is no room to remember is taken away") {
   char path[] = "/tmp/cryo-unit-XXXXXX";
   const UniqueFd fd(::mkstemp(path));
   stub::Report report{};
+  const OwnNames own;
   CreatedPaths paths(report);
-  while (sizeof(report.paths) - report.paths_len >= sizeof(path)) paths.add("/a");
+  while (sizeof(report.paths) - report.paths_len >= 2 * 128) paths.add("/a");
   CHECK_EQ(::access(path, F_OK), 0);
   CHECK_ERROR(ENOSPC, "more files", paths.add(path));
   CHECK(::access(path, F_OK) != 0);
+}
+
+TEST("what has been made is removed, and only where and as it was made") {
+  char directory[] = "/tmp/cryo-unit-XXXXXX";
+  CHECK(::mkdtemp(directory) != nullptr);
+  const std::string top = directory, there = top + "/there", other = top + "/other";
+  CHECK(::mkdir(there.c_str(), 0700) == 0 && ::mkdir(other.c_str(), 0700) == 0);
+  const auto make = [](const std::string& path) { UniqueFd(::open(path.c_str(), O_CREAT | O_RDWR, 0600)); };
+  const auto is_there = [](const std::string& path) { return ::access(path.c_str(), F_OK) == 0; };
+  const OwnNames own;
+  stub::Report report{};
+  CreatedPaths paths(report);
+  make(there + "/a");
+  make(there + "/b");
+  make(there + "/c");
+  for (const char* name : {"/a", "/b", "/c"}) paths.add(there + name);
+  CHECK(paths.discard(there + "/a"));
+  CHECK(!is_there(there + "/a"));
+  // Another file in its place.
+  CHECK(::rename((there + "/b").c_str(), (top + "/b").c_str()) == 0);
+  make(there + "/b");
+  CHECK(!paths.discard(there + "/b"));
+  paths.remove_all();
+  CHECK(is_there(there + "/b"));
+  CHECK(!is_there(there + "/c"));
+  // The same file, in another directory in the place of its own.
+  make(there + "/d");
+  paths.add(there + "/d");
+  CHECK(::link((there + "/d").c_str(), (other + "/d").c_str()) == 0);
+  CHECK(::rename(there.c_str(), (top + "/moved").c_str()) == 0 &&
+        ::rename(other.c_str(), there.c_str()) == 0);
+  paths.remove_all();
+  CHECK(is_there(there + "/d"));
+  std::filesystem::remove_all(top);
+}
+
+TEST("names belong to somebody") {
+  CHECK_ERROR(EPERM, "nobody has said", (void)names::open("/dev/null", O_RDONLY));
+  ContextBuilder builder;
+  Context& context = builder.context;
+  Creds& creds = *context.processes.front().creds;
+  creds.head.fsuid = 1000;
+  creds.head.cap_effective = 0;
+  CHECK_EQ(NamesOf::current(), NamesOf::kOwn);
+  {
+    const NamesOf theirs(context, 0);
+    CHECK_EQ(NamesOf::current(), 0U);
+    const OwnNames own;
+    CHECK_EQ(NamesOf::current(), NamesOf::kOwn);
+  }
+  CHECK_EQ(rights_of(context, context.processes.front()).uid, 1000U);
+}
+
+TEST("a file of the checkpoint is known by its number and its age") {
+  char path[] = "/tmp/cryo-unit-XXXXXX";
+  const UniqueFd fd(::mkstemp(path));
+  struct stat now;
+  CHECK_EQ(::fstat(fd.get(), &now), 0);
+  const std::string name = path;
+  Again again{name, O_RDWR, now.st_dev, now.st_ino, now.st_mode, now.st_uid, ~std::uint64_t{0}};
+  CHECK(is_same_file(fd.get(), again));
+  again.ino += 1;
+  CHECK(!is_same_file(fd.get(), again));
+  again.ino -= 1;
+  again.uid = now.st_uid + 1;
+  CHECK(!is_same_file(fd.get(), again));
+  again.uid = now.st_uid;
+  again.mode = S_IFIFO;
+  CHECK(!is_same_file(fd.get(), again));
+  again.mode = now.st_mode;
+  // Younger than the checkpoint.
+  again.created_ns = 1;
+  CHECK(!is_same_file(fd.get(), again));
+  ::unlink(path);
+}
+
+TEST("who begins to tell of an error and dies is not waited for without end") {
+  stub::Report report{};
+  CHECK(claim_failure(report));
+  CHECK(!await_failure(report, std::chrono::milliseconds(20)));
+  publish_failure(report);
+  CHECK(await_failure(report, std::chrono::milliseconds(20)));
 }
 
 TEST("a failure names process, thread and object") {

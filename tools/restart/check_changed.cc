@@ -27,6 +27,7 @@ struct Use {
   bool written = false;
   std::int32_t pid = 0;
   int fd = -1;
+  std::vector<std::size_t> processes;  // that have it
 };
 
 bool writable(const File& file) {
@@ -65,6 +66,7 @@ void ChangeChecker::collect(std::size_t index) {
     use.executable |= file_use.executable;
     use.mapped |= mapped;
     use.written |= file_use.mapped_shared_writable || (!file_use.fds.empty() && writable(file));
+    use.processes.push_back(index);
     if (use.pid == 0) use.pid = process.head.pid;
     if (use.fd < 0 && !file_use.fds.empty()) use.fd = static_cast<int>(file_use.fds.front().fd);
   }
@@ -120,9 +122,10 @@ void ChangeChecker::compare(const Inode& inode, const Use& use) {
   const std::optional<std::string> outer = outer_path(context_, *use.file);
   if (!outer) return;
   const std::string path = options_.relocations.apply(*outer);
+  const NamesToCheck theirs(context_, use.processes);
   struct stat now;
   // What cannot be found or is something else is reported by the check of each file.
-  if (!S_ISREG(inode.head.mode) || ::stat(path.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return;
+  if (!S_ISREG(inode.head.mode) || names::stat(path, now) != 0 || !S_ISREG(now.st_mode)) return;
   if ((use.written && !use.mapped) || is_pseudo(path)) return;
   std::vector<std::string> differences;
   if (static_cast<std::uint64_t>(now.st_size) != inode.head.size)

@@ -11,6 +11,7 @@
 #include "base/unique_fd.h"
 #include "restart/check.h"
 #include "restart/mounts.h"
+#include "restart/names.h"
 #include "restart/restart_arch.h"
 
 namespace cryo {
@@ -20,7 +21,7 @@ namespace {
 std::string code_problem(const CodeCheck& check, const std::string& path, std::uint64_t offset,
                          std::uint64_t size) {
   constexpr std::size_t kChunk = 1 << 20;
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const UniqueFd fd = names::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   Bytes buffer(fd ? kChunk : 0);
   for (std::uint64_t done = 0; fd && done < size;) {
     const ssize_t got = ::pread(fd.get(), buffer.data(), std::min<std::uint64_t>(kChunk, size - done),
@@ -38,13 +39,21 @@ bool is_code(const Context& context, const cryo_vma& vma) {
          context.file(vma.file).head.kind == CRYO_FILE_PATH;
 }
 
+std::vector<std::size_t> sharers(const Context& context, std::uint32_t mm) {
+  std::vector<std::size_t> processes;
+  for (std::size_t i = 0; i < context.processes.size(); ++i)
+    if (context.processes[i].head.mm == mm && context.processes[i].creds) processes.push_back(i);
+  return processes;
+}
+
 }  // namespace
 
 void check_code(const Context& context, const RestartOptions& options, Findings& findings) {
   const CodeCheck check = code_check(context);
   if (!check) return;
   std::set<std::string> bad;
-  for (const auto& [id, mm] : context.mms)
+  for (const auto& [id, mm] : context.mms) {
+    const NamesToCheck theirs(context, sharers(context, id));
     for (const cryo_vma& vma : mm.vmas) {
       if (!is_code(context, vma)) continue;
       const std::optional<std::string> outer = outer_path(context, context.file(vma.file));
@@ -58,6 +67,7 @@ void check_code(const Context& context, const RestartOptions& options, Findings&
       else
         findings.warning("{}: {}", path, text);
     }
+  }
 }
 
 }  // namespace cryo

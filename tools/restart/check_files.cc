@@ -33,6 +33,7 @@ class FileChecker {
   void check_file(const File& file, const FileUse& use);
   void check_path(const File& file, const FileUse& use);
   void check_size(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
+  [[nodiscard]] bool is_very_file(const File& file) const;
   void check_access(const File& file, const FileUse& use);
   void check_device(const File& file, const FileUse& use);
   void check_terminal(const File& file, const FileUse& use);
@@ -80,17 +81,26 @@ void FileChecker::check_size(const File& file, const FileUse& use, const Inode& 
             inode.head.size);
 }
 
+// Its process need not be able to open it by its name any more.
+bool FileChecker::is_very_file(const File& file) const {
+  const cryo_inode& inode = context_.inode(file.head.inode).head;
+  return names::is_there(
+      {path_, O_PATH, inode.dev, inode.ino, inode.mode, inode.uid, context_.header.created_ns});
+}
+
 void FileChecker::check_access(const File& file, const FileUse& use) {
   const int flags = open_flags(file, use);
   if (flags & O_PATH) return;
   const int mode = flags & O_ACCMODE;
   const int wanted = (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0);
-  if (::faccessat(AT_FDCWD, path_.c_str(), wanted, AT_EACCESS) != 0)
-    problem(errno, "cannot be opened for {}: {}",
-            mode == O_RDONLY   ? "reading"
-            : mode == O_WRONLY ? "writing"
-                               : "reading and writing",
-            std::strerror(errno));
+  if (names::access(path_, wanted) == 0) return;
+  const int error = errno;
+  if (error == EACCES && is_very_file(file)) return;
+  problem(error, "cannot be opened for {}: {}",
+          mode == O_RDONLY   ? "reading"
+          : mode == O_WRONLY ? "writing"
+                             : "reading and writing",
+          std::strerror(error));
 }
 
 // It is opened when the process exists, by each process that has it.
@@ -105,7 +115,10 @@ void FileChecker::check_path(const File& file, const FileUse& use) {
   const Inode& inode = context_.inode(file.head.inode);
   struct stat now;
   const bool link = (static_cast<int>(file.head.flags) & O_PATH) && S_ISLNK(inode.head.mode);
-  if ((link ? ::lstat(path_.c_str(), &now) : ::stat(path_.c_str(), &now)) != 0) {
+  if ((link ? names::lstat(path_, now) : names::stat(path_, now)) != 0) {
+    const int error = errno;
+    if (error == EACCES && is_very_file(file)) return;
+    errno = error;
     problem(errno, "cannot be found: {}", std::strerror(errno));
     return;
   }
@@ -163,7 +176,9 @@ void FileChecker::check_pipe(const Inode& inode) {
 void FileChecker::check_inotify(const Inotify& inotify) {
   for (const Watch& watch : inotify.watches) {
     const std::string path = options_.relocations.apply(watch.path);
-    if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) != 0)
+    if (names::access(path, R_OK, AT_SYMLINK_NOFOLLOW) != 0 &&
+        !names::is_there(
+            {path, O_PATH | O_NOFOLLOW, watch.head.dev, watch.head.ino, 0, {}, context_.header.created_ns}))
       problem(errno, "{}, which watch {} of it is of, cannot be watched: {}", path, watch.head.wd,
               std::strerror(errno));
   }
@@ -189,8 +204,12 @@ void FileChecker::check_fifo(const File& file, const FileUse& use) {
   const Inode& inode = context_.inode(file.head.inode);
   if (inode.pipe) check_pipe(inode);
   struct stat now;
-  if ((inode.head.flags & CRYO_INODE_DELETED) || (::stat(path_.c_str(), &now) != 0 && errno == ENOENT))
+  if (inode.head.flags & CRYO_INODE_DELETED) return;
+  if (names::stat(path_, now) != 0) {
+    const int error = errno;
+    if (error != ENOENT && !is_very_file(file)) problem(error, "cannot be found: {}", std::strerror(error));
     return;
+  }
   if (!S_ISFIFO(now.st_mode))
     problem(ESTALE, "is not a FIFO any more");
   else
@@ -239,7 +258,7 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
     case CRYO_FILE_CLOSED:
       return check_device(file, use);
     case CRYO_FILE_PTY_MASTER:
-      if (::access(path_.c_str(), R_OK | W_OK) != 0)
+      if (names::access(path_, R_OK | W_OK) != 0)
         problem(errno, "cannot be opened for reading and writing: {}", std::strerror(errno));
       return;
     case CRYO_FILE_MQUEUE:
@@ -282,6 +301,7 @@ void FileChecker::check() {
     if (!outer) continue;  // found out when its mount namespace is there
     path_ = options_.relocations.apply(*outer);
     what_ = describe(use, path_);
+    const NamesToCheck theirs(context_, use.processes);
     check_file(file, use);
   }
 }

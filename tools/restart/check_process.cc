@@ -11,6 +11,7 @@
 #include "restart/check.h"
 #include "restart/failure.h"
 #include "restart/id_holder.h"
+#include "restart/names.h"
 #include "restart/posix_timers.h"
 #include "restart/process_state.h"
 #include "restart/tree_plan.h"
@@ -78,14 +79,24 @@ void check_limits(const CheckInput& input, Findings& findings) {
 void check_directory(const CheckInput& input, const Path& cwd, Findings& findings) {
   if (cwd.head.flags & CRYO_PATH_DELETED) return;
   const std::string path = input.options.relocations.apply(cwd.path);
+  const auto index = static_cast<std::size_t>(&input.process - input.context.processes.data());
+  const NamesToCheck theirs(input.context, {index});
   struct stat now;
-  if (::stat(path.c_str(), &now) != 0)
+  const bool found = names::stat(path, now) == 0;
+  const int error = errno;
+  const bool very =
+      (!found || names::access(path, X_OK) != 0) &&
+      names::is_there(
+          {path, O_PATH, cwd.head.dev, cwd.head.ino, S_IFDIR, {}, input.context.header.created_ns});
+  if (very) return;
+  errno = error;
+  if (!found)
     findings.problem(errno, "pid {}: its working directory {} cannot be found: {}", input.process.head.pid,
                      path, std::strerror(errno));
   else if (!S_ISDIR(now.st_mode))
     findings.problem(ENOTDIR, "pid {}: its working directory {} is no directory", input.process.head.pid,
                      path);
-  else if (::eaccess(path.c_str(), X_OK) != 0)
+  else if (names::access(path, X_OK) != 0)
     findings.problem(errno, "pid {}: its working directory {} may not be entered: {}", input.process.head.pid,
                      path, std::strerror(errno));
 }

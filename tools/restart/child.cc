@@ -89,9 +89,11 @@ void Child::restore_ordinary_state() {
   restore_attributes(process_);
   ask_for_registers(process_);
   act_as_own_user();
+  const NamesOf own(index_, rights_inside(input_.context, process_));
   restore_sem_undo(process_);
-  directories_.emplace(process_, input_.options, input_.files);
-  restore_cwd(process_, input_.options, input_.files);
+  const std::uint64_t created_ns = input_.context.header.created_ns;
+  directories_.emplace(process_, input_.options, input_.files, created_ns);
+  restore_cwd(process_, input_.options, input_.files, created_ns);
   directories_->note_own();
   restore_open_files();
   restore_umask(process_);

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "restart/created_paths.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <optional>
 
 #include "base/error.h"
 #include "restart/mqueue.h"
+#include "restart/names.h"
 #include "restart/shared_report.h"
 #include "restart/sysv.h"
 
@@ -38,40 +42,114 @@ constexpr timespec kPause{0, 1000000};
 constexpr int kPauses = 5000;      // then whoever it was has been killed by others, or has been stopped
 constexpr char kRemoved = '\x01';  // in place of an entry's first byte; no path or tag begins with it
 
-void take_away(const std::string& path) {
-  if (!remove_sysv(path) && !remove_queue(path)) std::remove(path.c_str());
+// What is noted of a name, in front of it: whose it is, the directory it was made in, and what was made.
+struct Made {
+  std::size_t process = NamesOf::kOwn;
+  std::uint64_t directory_dev = 0, directory_ino = 0;
+  std::uint64_t dev = 0, ino = 0;
+  std::string name;
+};
+
+constexpr const char* kFormat = "%zx %lx %lx %lx %lx%n";
+
+std::string text_of(const Made& made) {
+  return fmt::format("{:x} {:x} {:x} {:x} {:x} {}", made.process, made.directory_dev, made.directory_ino,
+                     made.dev, made.ino, made.name);
+}
+
+Made made_of(const std::string& text) {
+  Made made;
+  int end = 0;
+  unsigned long numbers[4] = {};
+  if (std::sscanf(text.c_str(), kFormat, &made.process, &numbers[0], &numbers[1], &numbers[2], &numbers[3],
+                  &end) == 5 &&
+      static_cast<std::size_t>(end) < text.size())
+    made.name = text.substr(static_cast<std::size_t>(end) + 1);
+  made.directory_dev = numbers[0], made.directory_ino = numbers[1];
+  made.dev = numbers[2], made.ino = numbers[3];
+  return made;
+}
+
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool is(const struct stat& now, std::uint64_t dev, std::uint64_t ino) {
+  return now.st_dev == dev && now.st_ino == ino;
+}
+
+// The name, if it is in the directory that it was made in, and what was made has it.
+bool remove_path(const Made& made) {
+  const UniqueFd directory = names::open(directory_of(made.name), O_PATH | O_DIRECTORY);
+  struct stat now;
+  if (!directory || ::fstat(directory.get(), &now) != 0 || !is(now, made.directory_dev, made.directory_ino))
+    return false;
+  const std::string last = made.name.substr(made.name.rfind('/') + 1);
+  if (::fstatat(directory.get(), last.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !is(now, made.dev, made.ino))
+    return false;
+  return names::unlinkat(directory.get(), last, S_ISDIR(now.st_mode) ? AT_REMOVEDIR : 0) == 0;
+}
+
+bool take_away(const Made& made, const Context* context) {
+  if (remove_sysv(made.name)) return true;
+  std::optional<NamesOf> theirs;
+  std::optional<OwnNames> own;
+  if (made.process != NamesOf::kOwn && context != nullptr && made.process < context->processes.size())
+    theirs.emplace(*context, made.process);
+  else if (made.process == NamesOf::kOwn)
+    own.emplace();
+  else
+    return false;
+  return remove_queue(made.name) || remove_path(made);
 }
 
 char* find(stub::Report& report, const std::string& path) {
   char* const end = report.paths + report.paths_len;
+  char* found = nullptr;
   for (char* next = report.paths; next < end; next += std::strlen(next) + 1)
-    if (path == next) return next;
-  return nullptr;
+    if (*next != kRemoved && made_of(next).name == path) found = next;
+  return found;
 }
 
 }  // namespace
 
-std::vector<std::string> CreatedPaths::list() const {
-  std::vector<std::string> paths;
+std::vector<std::string> CreatedPaths::entries() const {
+  std::vector<std::string> entries;
   const std::size_t used =
       std::min<std::size_t>(__atomic_load_n(&report_.paths_len, __ATOMIC_ACQUIRE), sizeof(report_.paths));
   const char* const end = report_.paths + used;
   for (const char* next = report_.paths; next < end;) {
     const std::size_t length = ::strnlen(next, static_cast<std::size_t>(end - next));
-    if (*next != kRemoved) paths.emplace_back(next, length);
+    if (*next != kRemoved) entries.emplace_back(next, length);
     next += length + 1;
   }
+  return entries;
+}
+
+std::vector<std::string> CreatedPaths::list() const {
+  std::vector<std::string> paths;
+  for (const std::string& entry : entries()) paths.push_back(made_of(entry).name);
   return paths;
 }
 
 void CreatedPaths::add(const std::string& path) {
+  Made made{NamesOf::current(), 0, 0, 0, 0, path};
+  struct stat now;
+  if (path.starts_with('/')) {
+    if (names::stat(directory_of(path), now) == 0)
+      made.directory_dev = now.st_dev, made.directory_ino = now.st_ino;
+    if (names::lstat(path, now) == 0) made.dev = now.st_dev, made.ino = now.st_ino;
+  }
+  const std::string entry = text_of(made);
   const ReportLock lock(report_);
-  if (path.size() >= sizeof(report_.paths) - report_.paths_len) {
-    take_away(path);
+  if (entry.size() >= sizeof(report_.paths) - report_.paths_len) {
+    (void)take_away(made, context_);
     fail(ENOSPC, "more files to be made anew than can be tracked");
   }
-  std::memcpy(report_.paths + report_.paths_len, path.c_str(), path.size() + 1);
-  const auto used = static_cast<std::uint32_t>(report_.paths_len + path.size() + 1);
+  std::memcpy(report_.paths + report_.paths_len, entry.c_str(), entry.size() + 1);
+  const auto used = static_cast<std::uint32_t>(report_.paths_len + entry.size() + 1);
   __atomic_store_n(&report_.paths_len, used, __ATOMIC_RELEASE);
 }
 
@@ -81,15 +159,27 @@ void CreatedPaths::remove(const std::string& path) {
   if (entry == nullptr) return;
   // Most are there for a moment only, and the last.
   const auto start = static_cast<std::uint32_t>(entry - report_.paths);
-  if (start + path.size() + 1 == report_.paths_len)
+  if (start + std::strlen(entry) + 1 == report_.paths_len)
     __atomic_store_n(&report_.paths_len, start, __ATOMIC_RELEASE);
   else
     *entry = kRemoved;
 }
 
+bool CreatedPaths::discard(const std::string& path) {
+  const char* const entry = find(report_, path);
+  if (entry == nullptr || !take_away(made_of(entry), context_)) return false;
+  remove(path);
+  return true;
+}
+
 void CreatedPaths::remove_all() const {
-  const std::vector<std::string> created = list();
-  for (auto path = created.rbegin(); path != created.rend(); ++path) take_away(*path);
+  const std::vector<std::string> created = entries();
+  for (auto entry = created.rbegin(); entry != created.rend(); ++entry) {
+    try {
+      (void)take_away(made_of(*entry), context_);
+    } catch (const std::exception&) {  // the others are to go all the same
+    }
+  }
 }
 
 void CreatedPaths::end() const {

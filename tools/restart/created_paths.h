@@ -11,22 +11,34 @@
 
 namespace cryo {
 
+struct Context;
+
 class CreatedPaths {
  public:
-  explicit CreatedPaths(stub::Report& report) : report_(report) {}
+  // Names of processes of `context` are removed with their rights.
+  explicit CreatedPaths(stub::Report& report, const Context* context = nullptr)
+      : report_(report), context_(context) {}
 
-  // What there is no room for is taken away again.
+  // A name of those whose names are made now, see names.h. What there is no room for is taken away again.
   void add(const std::string& path);
+  // It stays, or has gone already.
   void remove(const std::string& path);
+  // It goes, as in remove_all(). False: it does not, as it leads elsewhere by now, or may not be removed; it
+  // is kept in mind then.
+  [[nodiscard]] bool discard(const std::string& path);
   [[nodiscard]] std::vector<std::string> list() const;
-  // The names and what they stand for, the last first: directories are empty by then.
+  // The names and what they stand for, the last first: directories are empty by then. Only what has been
+  // made, and where: others may have exchanged it, or a directory on the way, since.
   void remove_all() const;
   // Before all processes of the restart are killed: nobody makes a name from then on.
   void end() const;
 
  private:
   friend class DeathDeferred;
+  [[nodiscard]] std::vector<std::string> entries() const;
+
   stub::Report& report_;
+  const Context* context_;
 };
 
 // Lets the death that comes with cr_restart's wait for a moment in which a name exists that nobody else would

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "restart/names.h"
 
 namespace cryo {
 
@@ -16,7 +17,7 @@ DirectoryOf::DirectoryOf(const std::string& relative, const std::string& absolut
   const std::size_t end = absolute.rfind('/' + plain);
   if (end == std::string::npos) return;
   const std::string directory = end == 0 ? "/" : absolute.substr(0, end);
-  if (::chdir(directory.c_str()) != 0) fail_errno("{}: cannot go there for a socket's name", directory);
+  if (names::chdir(directory) != 0) fail_errno("{}: cannot go there for a socket's name", directory);
 }
 
 DirectoryOf::~DirectoryOf() {

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "restart/credentials.h"
+#include "restart/files.h"
 
 namespace cryo {
 namespace {
@@ -61,7 +62,7 @@ UniqueFd make_group(const Fanotify& group) {
 
 bool is_directory(const std::string& path) {
   struct stat now;
-  return ::lstat(path.c_str(), &now) == 0 && S_ISDIR(now.st_mode);
+  return names::lstat(path, now) == 0 && S_ISDIR(now.st_mode);
 }
 
 class Marker {
@@ -89,7 +90,7 @@ class Marker {
 };
 
 void Marker::call(unsigned flags, std::uint64_t mask) {
-  if (::fanotify_mark(fd_, flags | type_, mask, AT_FDCWD, path_.c_str()) != 0)
+  if (names::fanotify_mark(fd_, flags | type_, mask, path_) != 0)
     fail_errno("fanotify: cannot mark {}", path_);
 }
 
@@ -158,9 +159,13 @@ FanotifyGroups::FanotifyGroups(const Context& context) {
 }
 
 void FanotifyGroups::set_marks(const Context& context, const Relocations& relocations) {
-  for (const auto& [id, fd] : groups_)
+  const auto uses = file_uses(context);
+  for (const auto& [id, fd] : groups_) {
+    const auto use = uses.find(id);
+    const NamesOf theirs(context, use == uses.end() ? everybody(context) : use->second.processes);
     for (const FanotifyMark& mark : context.file(id).fanotify->marks)
       Marker(fd.get(), mark, relocations).set();
+  }
   for (const auto& [id, fd] : groups_) check_marks(*context.file(id).fanotify, fd.get());
 }
 
@@ -173,7 +178,7 @@ std::vector<std::string> fanotify_problems(const Fanotify& group, const Relocati
     problems.emplace_back("a fanotify group with FAN_ENABLE_AUDIT takes CAP_AUDIT_WRITE");
   for (const FanotifyMark& mark : group.marks) {
     const std::string path = relocations.apply(mark.path);
-    if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) != 0)
+    if (names::access(path, R_OK, AT_SYMLINK_NOFOLLOW) != 0)
       problems.push_back(fmt::format("{} cannot be marked: {}", path, std::strerror(errno)));
     else if (mark.head.kind != CRYO_MARK_INODE && !is_mount_point(path))
       problems.push_back(fmt::format("{} cannot be marked: it is no mount point any more", path));

@@ -25,9 +25,9 @@ bool quiet(const File& file) {
 
 UniqueFd open_base(const std::string& path) {
   // For both directions: never blocks.
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
-  if (!fd && errno == EACCES) fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!fd) fail_errno("cannot open the FIFO {}", path);
+  UniqueFd fd = names::open(path, O_RDWR | O_NONBLOCK);
+  if (!fd && errno == EACCES) fd = names::open(path, O_RDONLY | O_NONBLOCK);
+  if (!fd) return fd;
   struct stat now;
   if (::fstat(fd.get(), &now) != 0) fail_errno("cannot stat {}", path);
   if (!S_ISFIFO(now.st_mode)) fail(ESTALE, "{} is no longer a FIFO", path);
@@ -39,11 +39,24 @@ UniqueFd open_base(const std::string& path) {
 std::string make_unnamed_fifo(const std::string& path, MissingDirectories& missing) {
   (void)missing.make_above(path);
   for (const std::string& name : {path, spare_name(path), spare_name("/tmp/fifo")})
-    if (::mkfifo(name.c_str(), 0600) == 0) return name;
+    if (names::mkfifo(name, 0600) == 0) return name;
   fail_errno("cannot make the removed FIFO {} anew", path);
 }
 
 }  // namespace
+
+UniqueFd Fifos::open_left_behind(const Inode& inode, const std::string& path) {
+  UniqueFd fd = open_base(path);
+  if (fd || (errno != EACCES && errno != EPERM)) {
+    if (!fd) fail_errno("cannot open the FIFO {}", path);
+    return fd;
+  }
+  const cryo_inode& head = inode.head;
+  fd = names::open_again(
+      {path, O_RDWR | O_NONBLOCK, head.dev, head.ino, head.mode, head.uid, input_.context.header.created_ns});
+  own_.insert(inode.id);
+  return fd;
+}
 
 UniqueFd Fifos::make(const Inode& inode, const std::string& path) {
   const bool deleted = inode.head.flags & CRYO_INODE_DELETED;
@@ -52,20 +65,23 @@ UniqueFd Fifos::make(const Inode& inode, const std::string& path) {
   std::string name = path;
   if (deleted) {
     name = make_unnamed_fifo(path, missing);
-  } else if (::mkfifo(name.c_str(), 0600) != 0) {
+  } else if (names::mkfifo(name, 0600) != 0) {
     const int error = errno;
     // It may be there, also in a directory where nothing can be made.
-    if (::access(name.c_str(), F_OK) == 0) return open_base(name);
+    if (error == EEXIST || names::access(name, F_OK) == 0) return open_left_behind(inode, name);
     fail(error, "cannot make the FIFO {}: {}", name, std::strerror(error));
   }
   input_.created.add(name);
   UniqueFd fd = open_base(name);
-  if (deleted) {
-    if (::unlink(name.c_str()) != 0) fail_errno("cannot unlink {}", name);
-    input_.created.remove(name);
-  }
-  (void)!::fchown(fd.get(), inode.head.uid, inode.head.gid);
-  if (::fchmod(fd.get(), inode.head.mode & 07777) != 0) fail_errno("cannot set the mode of {}", name);
+  if (!fd) fail_errno("cannot open the FIFO {}", name);
+  if (deleted && !input_.created.discard(name))
+    fail(ESTALE, "cannot unlink {}, which has just been made", name);
+  struct stat now;
+  if (::fstat(fd.get(), &now) != 0) fail_errno("cannot stat {}", name);
+  // Somebody may have exchanged it: then it is for him to say who opens it.
+  if (now.st_uid == names::owner()) own_.insert(inode.id);
+  (void)names::fchown(fd.get(), inode.head.uid, inode.head.gid);
+  if (names::fchmod(fd.get(), inode.head.mode & 07777) != 0) fail_errno("cannot set the mode of {}", name);
   return fd;
 }
 
@@ -91,7 +107,14 @@ int Fifos::base(const File& file) {
 
 UniqueFd Fifos::open(const File& file, const FileUse& use) {
   const int flags = (open_flags(file, use) & ~(O_NOFOLLOW | O_DIRECT)) | O_NONBLOCK | O_CLOEXEC;
-  UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", base(file)).c_str(), flags));
+  const std::string again = fmt::format("/proc/self/fd/{}", base(file));
+  UniqueFd fd;
+  if (own_.contains(file.head.inode)) {
+    const OwnNames own;
+    fd = names::open(again, flags);
+  } else {
+    fd = names::open(again, flags);
+  }
   if (!fd) fail_errno("cannot open the FIFO {}", file.path);
   return fd;
 }

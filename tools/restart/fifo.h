@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "restart/files.h"
@@ -17,10 +18,12 @@ class Fifos {
 
  private:
   [[nodiscard]] UniqueFd make(const Inode& inode, const std::string& path);
+  [[nodiscard]] UniqueFd open_left_behind(const Inode& inode, const std::string& path);
   [[nodiscard]] int base(const File& file);
 
   FileRestoreInput& input_;
   std::map<std::uint32_t, UniqueFd> bases_;  // by inode
+  std::set<std::uint32_t> own_;  // those that have just been made, or are the very ones of the checkpoint
 };
 
 }  // namespace cryo

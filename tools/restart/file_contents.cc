@@ -33,11 +33,10 @@ UniqueFd make_and_unlink(const FileRestoreInput& input, const std::string& path)
   const DeathDeferred deferred(input.created);
   MissingDirectories missing(input.created);
   (void)missing.make_above(path);
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  UniqueFd fd = names::open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!fd) return fd;
   input.created.add(path);
-  if (::unlink(path.c_str()) != 0) fail_errno("cannot unlink {}", path);
-  input.created.remove(path);
+  if (!input.created.discard(path)) fail(ESTALE, "cannot unlink {}, which has just been made", path);
   return fd;
 }
 
@@ -45,11 +44,10 @@ UniqueFd make_and_unlink(const FileRestoreInput& input, const std::string& path)
 UniqueFd make_by_other_name(const FileRestoreInput& input, const std::string& directory) {
   std::string path = directory + "/.cryo-XXXXXX";
   const DeathDeferred deferred(input.created);
-  UniqueFd fd(::mkostemp(path.data(), O_CLOEXEC));
+  UniqueFd fd = names::make_temporary(path);
   if (!fd) return fd;
   input.created.add(path);
-  if (::unlink(path.c_str()) != 0) fail_errno("cannot unlink {}", path);
-  input.created.remove(path);
+  if (!input.created.discard(path)) fail(ESTALE, "cannot unlink {}, which has just been made", path);
   return fd;
 }
 
@@ -58,7 +56,7 @@ UniqueFd make_unnamed(const FileRestoreInput& input, const File& file) {
   UniqueFd fd = make_and_unlink(input, path);
   if (!fd) {
     const std::string directory = path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
-    fd = UniqueFd(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    fd = names::open(directory, O_TMPFILE | O_RDWR, 0600);
     if (!fd) fd = make_by_other_name(input, directory);
   }
   // Where nothing can be made in that directory, memory has to do.

@@ -235,6 +235,7 @@ FileStore FileMaker::make() {
     if (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path)) ||
         lies_on_late_mount(input_.context, file))
       continue;
+    const NamesOf theirs(input_.context, use.processes);
     UniqueFd fd = open(file, use);
     set_state(file, fd.get());
     store_.fds.emplace(id, put_away(id, std::move(fd)));
@@ -294,6 +295,9 @@ void FileTaker::take(const File& file, const FileUse& use) {
     late = std::move(made->second);
     made_.erase(made);
   } else if (stored == store_.fds.end()) {
+    // Its directory in /proc still is that of cr_restart's user; nobody else makes names there.
+    std::optional<OwnNames> own;
+    if (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path))) own.emplace();
     late = input_.descriptors.park(open_by_path(input_, file, use));
     set_state(file, late.get());
   }
@@ -321,6 +325,8 @@ void add_uses(const Context& context, std::size_t index, std::map<std::uint32_t,
   const auto use_of = [&](std::uint32_t file) -> FileUse& {
     const auto [use, added] = uses.try_emplace(file);
     if (added) use->second.process = index;
+    if (use->second.processes.empty() || use->second.processes.back() != index)
+      use->second.processes.push_back(index);
     return use->second;
   };
   std::set<std::uint32_t> held;
@@ -364,12 +370,28 @@ bool is_first_with(const Context& context, const Process& process, std::uint32_t
   return false;
 }
 
+namespace {
+
+// Who has the socket `socket` will have a file that waits there; where nobody has it yet, it may be anybody.
+void add_receivers(const Context& context, std::uint32_t socket, const std::map<std::uint32_t, FileUse>& uses,
+                   FileUse& use) {
+  use.passed = true;
+  const auto receiver = uses.find(socket);
+  const bool known = receiver != uses.end() && !receiver->second.processes.empty();
+  for (std::size_t i = 0; i < context.processes.size(); ++i)
+    if (!known || std::find(receiver->second.processes.begin(), receiver->second.processes.end(), i) !=
+                      receiver->second.processes.end())
+      use.processes.push_back(i);
+}
+
+}  // namespace
+
 std::map<std::uint32_t, FileUse> file_uses(const Context& context) {
   std::map<std::uint32_t, FileUse> uses;
   for (std::size_t i = 0; i < context.processes.size(); ++i) add_uses(context, i, uses);
   for (const auto& [id, file] : context.files)
     for (const SocketMessage& message : file.queue)
-      for (const std::uint32_t passed : message.files) uses[passed].passed = true;
+      for (const std::uint32_t passed : message.files) add_receivers(context, id, uses, uses[passed]);
   return uses;
 }
 

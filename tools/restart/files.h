@@ -11,6 +11,7 @@
 #include "restart/calls.h"
 #include "restart/created_paths.h"
 #include "restart/descriptors.h"
+#include "restart/names.h"
 #include "restart/options.h"
 #include "restart/pidfd.h"
 #include "restart/stub_area.h"
@@ -21,9 +22,10 @@ class Namespaces;
 
 // What a file of the context is used for.
 struct FileUse {
-  std::size_t process = 0;   // the first that uses it: index in Context::processes
-  std::size_t holders = 0;   // processes that have it in their tables
-  std::vector<cryo_fd> fds;  // in all of these
+  std::size_t process = 0;             // the first that uses it: index in Context::processes
+  std::vector<std::size_t> processes;  // all that use it, or may receive it: whose its name is
+  std::size_t holders = 0;             // processes that have it in their tables
+  std::vector<cryo_fd> fds;            // in all of these
   bool mapped = false;
   bool mapped_shared = false;
   bool mapped_shared_writable = false;  // or may become so by mprotect()
@@ -95,6 +97,7 @@ struct RestoredFiles {
 
 // ---- the kinds, each in a file of its own ----
 
+// Names are those of who is said to have them.
 [[nodiscard]] UniqueFd open_by_path(const FileRestoreInput& input, const File& file, const FileUse& use);
 
 // Seals of a memfd to be added; 0: none, or none can be.

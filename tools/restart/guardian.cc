@@ -67,7 +67,8 @@ bool all_ended(const stub::Report& report, std::span<const stub::Slot> slots) {
          std::all_of(slots.begin(), slots.end(), [&](const stub::Slot& slot) { return ended(slot.pid); });
 }
 
-[[noreturn]] void guard(int line, stub::Report* report, std::size_t slots, GuardianFds fds) {
+[[noreturn]] void guard(int line, stub::Report* report, std::size_t slots, GuardianFds fds,
+                        const Context& context) {
   stand_aside({line, fds.device, fds.handle});
   if (!has_died(line)) ::_exit(0);
   const std::span<const stub::Slot> all(slots_of(report), slots);
@@ -77,7 +78,7 @@ bool all_ended(const stub::Report& report, std::span<const stub::Slot> slots) {
     if (!all_ended(*report, all)) continue;
     if (has_been_let_go(*report, fds.handle)) break;
     restore_cursor(*report, fds.device);
-    CreatedPaths(*report).remove_all();
+    CreatedPaths(*report, &context).remove_all();
     break;
   }
   ::_exit(0);
@@ -85,11 +86,11 @@ bool all_ended(const stub::Report& report, std::span<const stub::Slot> slots) {
 
 // By a process that ends then.
 [[noreturn]] void start(int line, stub::Report* report, std::size_t slots, GuardianFds fds,
-                        const std::set<pid_t>& wanted) {
+                        const std::set<pid_t>& wanted, const Context& context) {
   for (;;) {
     const pid_t pid = ::fork();
     if (pid == 0 && wanted.contains(::getpid())) ::_exit(0);
-    if (pid == 0) guard(line, report, slots, fds);
+    if (pid == 0) guard(line, report, slots, fds, context);
     if (pid < 0 || !wanted.contains(pid)) ::_exit(pid < 0);
     ::waitpid(pid, nullptr, 0);
   }
@@ -97,7 +98,8 @@ bool all_ended(const stub::Report& report, std::span<const stub::Slot> slots) {
 
 }  // namespace
 
-Guardian::Guardian(stub::Report* report, std::size_t slots, GuardianFds fds, const std::set<pid_t>& wanted) {
+Guardian::Guardian(stub::Report* report, std::size_t slots, GuardianFds fds, const std::set<pid_t>& wanted,
+                   const Context& context) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("pipe");
   const UniqueFd reader(ends[0]);
@@ -106,7 +108,7 @@ Guardian::Guardian(stub::Report* report, std::size_t slots, GuardianFds fds, con
   if (between < 0) fail_errno("fork");
   if (between == 0) {
     line_.reset();
-    start(reader.get(), report, slots, fds, wanted);
+    start(reader.get(), report, slots, fds, wanted, context);
   }
   int status = 0;
   while (::waitpid(between, &status, 0) < 0 && errno == EINTR) {

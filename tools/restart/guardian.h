@@ -11,6 +11,8 @@
 
 namespace cryo {
 
+struct Context;
+
 // Of cr_restart: /dev/cryo, and the handle of its restart.
 struct GuardianFds {
   int device;
@@ -24,7 +26,8 @@ class Guardian {
  public:
   // Errors: the system's, by exception.  Call it before cr_restart becomes a subreaper.  Its pid is none of
   // `wanted`, which the job will have.
-  Guardian(stub::Report* report, std::size_t slots, GuardianFds fds, const std::set<pid_t>& wanted);
+  Guardian(stub::Report* report, std::size_t slots, GuardianFds fds, const std::set<pid_t>& wanted,
+           const Context& context);
   // cr_restart cleans up itself, or has nothing to clean up any more.
   ~Guardian();
   Guardian(const Guardian&) = delete;

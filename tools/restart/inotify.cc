@@ -19,19 +19,21 @@ constexpr std::uint32_t kDrainEvery = 1024;  // the queue has 16384 places by de
 
 class WatchFiller {
  public:
-  WatchFiller(const File& file, int fd, const Relocations& relocations)
-      : inotify_(*file.inotify), fd_(fd), relocations_(relocations) {}
+  WatchFiller(const File& file, int fd, const Relocations& relocations, std::uint64_t created_ns)
+      : inotify_(*file.inotify), fd_(fd), relocations_(relocations), created_ns_(created_ns) {}
 
   void fill();
 
  private:
   void skip_to(std::uint32_t wd);
   void add(const Watch& watch);
+  [[nodiscard]] int add_very(const Watch& watch, const std::string& path) const;
   void drain();
 
   const Inotify& inotify_;
   int fd_;
   const Relocations& relocations_;
+  std::uint64_t created_ns_;
   std::uint32_t next_ = 1;
   UniqueFd unused_;  // a file that nobody watches
 };
@@ -50,16 +52,27 @@ void WatchFiller::skip_to(std::uint32_t wd) {
   if (!unused_) fail_errno("cannot make a memfd");
   const std::string path = fmt::format("/proc/self/fd/{}", unused_.get());
   for (; next_ < wd; ++next_) {
-    const int got = ::inotify_add_watch(fd_, path.c_str(), IN_ATTRIB);
+    const OwnNames own;
+    const int got = names::inotify_add_watch(fd_, path, IN_ATTRIB);
     if (got != static_cast<int>(next_) || ::inotify_rm_watch(fd_, got) != 0)
       fail_errno("inotify descriptor {}: cannot get to watch {}", fd_, wd);
     if (next_ % kDrainEvery == 0) drain();
   }
 }
 
+// What the process may not watch any more, if it is what it watched.
+int WatchFiller::add_very(const Watch& watch, const std::string& path) const {
+  const OwnNames own;
+  const UniqueFd fd = names::open(path, O_PATH | O_NOFOLLOW);
+  if (!fd || !is_same_file(fd.get(), {path, O_PATH, watch.head.dev, watch.head.ino, 0, {}, created_ns_}))
+    return errno = EACCES, -1;
+  return names::inotify_add_watch(fd_, fmt::format("/proc/self/fd/{}", fd.get()), watch.head.mask);
+}
+
 void WatchFiller::add(const Watch& watch) {
   const std::string path = relocations_.apply(watch.path);
-  const int got = ::inotify_add_watch(fd_, path.c_str(), watch.head.mask | IN_DONT_FOLLOW);
+  int got = names::inotify_add_watch(fd_, path, watch.head.mask | IN_DONT_FOLLOW);
+  if (got < 0 && errno == EACCES) got = add_very(watch, path);
   if (got < 0) fail_errno("inotify descriptor {}: cannot watch {}", fd_, path);
   if (got != static_cast<int>(watch.head.wd))
     fail(ESTALE, "inotify descriptor {}: {} is the same file now as another one that is watched", fd_, path);
@@ -92,7 +105,7 @@ void fill_inotifies(const Context& context, const Process& process, const Restar
   for (const auto& [id, fd] : fds) {
     const File& file = context.file(id);
     if (file.head.kind == CRYO_FILE_INOTIFY && is_first_with(context, process, id))
-      WatchFiller(file, fd, options.relocations).fill();
+      WatchFiller(file, fd, options.relocations, context.header.created_ns).fill();
   }
 }
 

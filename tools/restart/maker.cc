@@ -35,7 +35,7 @@ class Maker {
   explicit Maker(const MakerInput& input)
       : input_(input),
         descriptors_(input.context),
-        created_(*input.report),
+        created_(*input.report, &input.context),
         namespaces_(input.context, descriptors_) {}
 
   [[noreturn]] void run();

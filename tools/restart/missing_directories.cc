@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "restart/names.h"
+
 namespace cryo {
 namespace {
 
@@ -18,8 +20,7 @@ std::string parent_of(const std::string& path) {
 }  // namespace
 
 void MissingDirectories::remove() {
-  for (; !made_.empty(); made_.pop_back())
-    if (::rmdir(made_.back().c_str()) == 0) created_.remove(made_.back());
+  for (; !made_.empty(); made_.pop_back()) (void)created_.discard(made_.back());
 }
 
 bool MissingDirectories::make(const std::string& path) {
@@ -31,7 +32,7 @@ bool MissingDirectories::make(const std::string& path) {
 
 bool MissingDirectories::make_above(const std::string& path) {
   const std::string parent = parent_of(path);
-  return parent.empty() || ::access(parent.c_str(), F_OK) == 0 || make(parent);
+  return parent.empty() || names::access(parent, F_OK) == 0 || make(parent);
 }
 
 void MissingDirectories::note(const std::string& path) {
@@ -42,7 +43,7 @@ void MissingDirectories::note(const std::string& path) {
 bool MissingDirectories::make_last(const std::string& path) {
   // Not by chmod() afterwards: where others may write, something else could have the name by then.
   const mode_t before = ::umask(077);
-  const int made = ::mkdir(path.c_str(), 0700);
+  const int made = names::mkdir(path, 0700);
   ::umask(before);
   if (made != 0) return false;
   note(path);

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "restart/created_paths.h"
+#include "restart/names.h"
 #include "restart/namespaces.h"
 
 namespace cryo {
@@ -58,9 +59,22 @@ void fill(int queue, const MqueueState& state, const std::string& name) {
 
 }  // namespace
 
+namespace {
+
+// The queue of the checkpoint, and no other, where the process may not open it any more; or errno.
+UniqueFd open_very(const Inode& inode, const std::string& name) {
+  const OwnNames own;
+  UniqueFd fd = names::mq_open(name, O_RDWR);
+  if (fd && !same_queue(inode, fd.get())) return errno = EACCES, UniqueFd();
+  return fd;
+}
+
+}  // namespace
+
 std::string queue_problem(const Inode& inode, const std::string& path) {
   if ((inode.head.flags & CRYO_INODE_DELETED) || inode.mqueue->head.ns != 0) return {};
-  const UniqueFd fd(::mq_open(queue_name(path).c_str(), O_RDWR));
+  UniqueFd fd = names::mq_open(queue_name(path), O_RDWR);
+  if (!fd && errno == EACCES) fd = open_very(inode, queue_name(path));
   if (!fd) return errno == ENOENT ? std::string() : fmt::format("cannot be opened: {}", std::strerror(errno));
   return same_queue(inode, fd.get()) ? std::string() : "another message queue has its name";
 }
@@ -84,7 +98,7 @@ Owner owner_of(const FileRestoreInput& input, const Inode& inode) {
 UniqueFd MessageQueues::create(const Inode& inode, const std::string& name) {
   mq_attr wanted = attributes(inode.mqueue->head);
   const DeathDeferred deferred(input_.created);
-  UniqueFd fd(::mq_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600, &wanted));
+  UniqueFd fd = names::mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &wanted);
   // Others end with their namespace.
   if (fd && inode.mqueue->head.ns == 0) input_.created.add(std::string(kTag) + name);
   return fd;
@@ -102,7 +116,8 @@ UniqueFd MessageQueues::make(const Inode& inode, const std::string& name) {
   const std::string own = deleted ? fmt::format("/cryo.{}.{}", ::getpid(), inode.id) : name;
   UniqueFd fd = create(inode, own);
   if (!fd && errno == EEXIST && !deleted) {
-    fd = UniqueFd(::mq_open(own.c_str(), O_RDWR));
+    fd = names::mq_open(own, O_RDWR);
+    if (!fd && errno == EACCES) fd = open_very(inode, own);
     if (!fd) fail_errno("cannot open the message queue {}", own);
     if (!same_queue(inode, fd.get())) fail(EEXIST, "{}: another message queue has its name", own);
     // It was left behind: what came since is for nobody.
@@ -114,7 +129,7 @@ UniqueFd MessageQueues::make(const Inode& inode, const std::string& name) {
     if (::fchmod(fd.get(), inode.head.mode & 07777) != 0) fail_errno("cannot set the mode of {}", own);
   }
   if (deleted) {
-    if (::mq_unlink(own.c_str()) != 0) fail_errno("cannot unlink the message queue {}", own);
+    if (names::mq_unlink(own) != 0) fail_errno("cannot unlink the message queue {}", own);
     if (saved.ns == 0) input_.created.remove(std::string(kTag) + own);
   }
   fill(fd.get(), *inode.mqueue, own);
@@ -124,11 +139,15 @@ UniqueFd MessageQueues::make(const Inode& inode, const std::string& name) {
 UniqueFd MessageQueues::make_anywhere(const Inode& inode, const std::string& name) {
   const std::uint32_t ns = inode.mqueue->head.ns;
   if (ns == 0) return make(inode, name);
-  return input_.namespaces.inside_ipc(ns, [&] { return make(inode, name); });
+  return input_.namespaces.inside_ipc(ns, [&] {
+    const OwnNames own;
+    return make(inode, name);
+  });
 }
 
 void MessageQueues::make_unused(const File& file) {
   const Inode& inode = input_.context.inode(file.head.inode);
+  const NamesOf theirs(input_.context, everybody(input_.context));
   const UniqueFd fd = make_anywhere(inode, queue_name(file.path));
 }
 
@@ -169,7 +188,7 @@ void plan_queue_notifications(const Context& context, const Process& process, Ca
 
 bool remove_queue(const std::string& name) {
   if (!name.starts_with(kTag)) return false;
-  ::mq_unlink(name.c_str() + kTag.size());
+  (void)names::mq_unlink(name.substr(kTag.size()));
   return true;
 }
 

@@ -10,12 +10,13 @@
 
 #include "base/error.h"
 #include "restart/created_paths.h"
+#include "restart/names.h"
 
 namespace cryo {
 namespace {
 
 UniqueFd open_left_behind(const std::string& path, int access) {
-  return UniqueFd(::open(path.c_str(), access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return names::open(path, access | O_NOFOLLOW | O_NONBLOCK);
 }
 
 // A read lease cannot be had of a file that anybody has open for writing, or mapped so.  Who is not the
@@ -54,11 +55,12 @@ std::string problem_with(const Inode& inode, int fd) {
 }
 
 UniqueFd take_left_behind(const Inode& inode, const std::string& path) {
-  UniqueFd fd = open_left_behind(path, O_RDONLY);
-  if (!fd) fail_errno("cannot open the shared memory {}", path);
-  if (const std::string text = problem_with(inode, fd.get()); !text.empty())
+  const UniqueFd found = open_left_behind(path, O_RDONLY);
+  if (!found) fail_errno("cannot open the shared memory {}", path);
+  if (const std::string text = problem_with(inode, found.get()); !text.empty())
     fail(EEXIST, "{}: {}", path, text);
-  fd = open_left_behind(path, O_RDWR);
+  // The same one, whatever has the name by then.
+  UniqueFd fd = names::open(fmt::format("/proc/self/fd/{}", found.get()), O_RDWR);
   // What came since is for nobody.
   if (!fd || ::ftruncate(fd.get(), 0) != 0) fail_errno("cannot open the shared memory {} for writing", path);
   return fd;
@@ -66,7 +68,7 @@ UniqueFd take_left_behind(const Inode& inode, const std::string& path) {
 
 UniqueFd make_name(const FileRestoreInput& input, const std::string& path) {
   const DeathDeferred deferred(input.created);
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  UniqueFd fd = names::open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (fd) input.created.add(path);
   return fd;
 }
@@ -77,12 +79,12 @@ std::string posix_shm_problem(const Inode& inode, const std::string& path) {
   const UniqueFd fd = open_left_behind(path, O_RDONLY);
   if (!fd && errno == ENOENT) {
     const std::string directory = path.substr(0, path.rfind('/') + 1);
-    if (::faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
+    if (names::access(directory, W_OK | X_OK) == 0) return {};
     return fmt::format("cannot be made anew in {}: {}", directory, std::strerror(errno));
   }
   if (!fd) return fmt::format("cannot be opened: {}", std::strerror(errno));
   std::string text = problem_with(inode, fd.get());
-  if (text.empty() && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
+  if (text.empty() && names::access(path, W_OK) != 0)
     text = fmt::format("cannot be written: {}", std::strerror(errno));
   return text;
 }

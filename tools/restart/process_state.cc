@@ -50,18 +50,20 @@ cryo_rlimit limit_here(const Process& process, std::uint32_t resource) {
   return limit;
 }
 
-void enter_directory(const Path& cwd, const RestartOptions& options, const FileStore& store) {
+void enter_directory(const Path& cwd, const RestartOptions& options, const FileStore& store,
+                     std::uint64_t created_ns) {
   const std::string path = options.relocations.apply(cwd.path);
   if (cwd.head.flags & CRYO_PATH_DELETED) {
     const UniqueFd& directory = store.directories.at({cwd.head.dev, cwd.head.ino});
     if (::fchdir(directory.get()) != 0) fail_errno("cannot change to the removed directory {}", path);
     return;
   }
-  if (::chdir(path.c_str()) != 0) fail_errno("cannot change to the working directory {}", path);
+  names::enter({path, O_PATH, cwd.head.dev, cwd.head.ino, S_IFDIR, {}, created_ns});
 }
 
-void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store) {
-  enter_directory(*process.cwd, options, store);
+void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store,
+                 std::uint64_t created_ns) {
+  enter_directory(*process.cwd, options, store, created_ns);
 }
 
 void restore_attributes(const Process& process) {

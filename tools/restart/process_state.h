@@ -18,10 +18,13 @@ void raise_limits(const Process& process);
 // After raise_limits(): what the process gets.
 [[nodiscard]] cryo_rlimit limit_here(const Process& process, std::uint32_t resource);
 
-// The caller's working directory becomes `cwd`; one that has been removed is in `store`.
+// The caller's working directory becomes `cwd`; one that has been removed is in `store`. The name is that of
+// who is said to have it (names.h).  `created_ns`: of the context.
 struct FileStore;
-void enter_directory(const Path& cwd, const RestartOptions& options, const FileStore& store);
-void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store);
+void enter_directory(const Path& cwd, const RestartOptions& options, const FileStore& store,
+                     std::uint64_t created_ns);
+void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store,
+                 std::uint64_t created_ns);
 // oom_score_adj, subreaper, no_new_privs, personality without what changes mmap(2).
 void restore_attributes(const Process& process);
 void restore_umask(const Process& process);

@@ -246,7 +246,7 @@ UniqueFd Terminals::open_numbered(const File& file) {
   const std::string path = input_.options.relocations.apply(file.path);
   std::vector<UniqueFd> below;
   for (;;) {
-    UniqueFd fd(::open(path.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+    UniqueFd fd = names::open(path, O_RDWR | O_NOCTTY);
     if (!fd) fail_errno("cannot open {}", path);
     unsigned int number = 0;
     if (::ioctl(fd.get(), TIOCGPTN, &number) != 0) fail_errno("{}: cannot ask for its number", path);
@@ -283,7 +283,13 @@ void Terminals::make_all() {
     if (file.pty) masters.push_back(&file);
   std::sort(masters.begin(), masters.end(),
             [](const File* a, const File* b) { return a->pty->head.number < b->pty->head.number; });
-  for (const File* file : masters) pairs_.emplace(file->id, make(*file));
+  const auto uses = file_uses(input_.context);
+  for (const File* file : masters) {
+    const auto use = uses.find(file->id);
+    const NamesOf theirs(input_.context,
+                         use == uses.end() ? everybody(input_.context) : use->second.processes);
+    pairs_.emplace(file->id, make(*file));
+  }
 }
 
 UniqueFd Terminals::open_master(const File& file) {

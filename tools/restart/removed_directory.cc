@@ -17,7 +17,7 @@ namespace {
 // Somebody has taken the name, or nothing can be made there: another one will do.
 std::string substitute(const std::string& path, MissingDirectories& missing) {
   for (std::string name : {path + ".XXXXXX", std::string("/tmp/cryo-XXXXXX")}) {
-    if (::mkdtemp(name.data()) == nullptr) continue;
+    if (!names::make_temporary_directory(name)) continue;
     missing.note(name);
     return name;
   }
@@ -32,11 +32,11 @@ UniqueFd make_removed_directory(CreatedPaths& created, std::string path,
   const DeathDeferred deferred(created);
   MissingDirectories missing(created);
   if (!missing.make(path)) path = substitute(path, missing);
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  UniqueFd fd = names::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!fd) fail_errno("cannot open {}", path);
   // Where the caller may not give it away, it is his: he has restarted the process as himself.
-  (void)!::fchown(fd.get(), attributes.uid, attributes.gid);
-  if (::fchmod(fd.get(), attributes.mode & 07777) != 0) fail_errno("cannot set the mode of {}", path);
+  (void)names::fchown(fd.get(), attributes.uid, attributes.gid);
+  if (names::fchmod(fd.get(), attributes.mode & 07777) != 0) fail_errno("cannot set the mode of {}", path);
   return fd;
 }
 
@@ -55,7 +55,9 @@ void make_removed_cwds(FileRestoreInput& input, FileStore& store) {
     UniqueFd fd = make_removed_directory(input.created, path, {mode, creds.head.euid, creds.head.egid});
     store.directories.emplace(key, input.descriptors.park(std::move(fd)));
   };
-  for (const Process& process : input.context.processes) {
+  for (std::size_t i = 0; i < input.context.processes.size(); ++i) {
+    const Process& process = input.context.processes[i];
+    const NamesOf theirs(input.context, i);
     if (process.cwd) make(process.cwd->head, process.cwd->path, *process.creds);
     for (const Thread& thread : process.threads)
       if (thread.fs) make(thread.fs->head.cwd, thread.fs->path, *process.creds);

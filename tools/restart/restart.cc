@@ -37,6 +37,7 @@ namespace {
 
 constexpr long kPollNs = 10000000;
 constexpr std::chrono::milliseconds kLookAfter(500);  // at all processes,
+constexpr std::chrono::milliseconds kTelling(5000);   // a line of text
 constexpr int kLookShare = 20;                        // which takes one part in so many of the time
 
 UniqueFd open_device() {
@@ -131,7 +132,7 @@ class Restart::Attempt {
         device_(open_device_with_consent()),
         handle_(open_handle(device_.get(), totals_)),
         report_(plan_.nodes.size()),
-        guardian_(report_.get(), plan_.nodes.size(), {device_.get(), handle_.get()}, ids_of_job()),
+        guardian_(report_.get(), plan_.nodes.size(), {device_.get(), handle_.get()}, ids_of_job(), context_),
         fanotify_(context_) {
     report_->processes = static_cast<std::uint32_t>(totals_.processes);
     report_->coordinator = ::getpid();
@@ -180,7 +181,7 @@ Restart::Attempt::~Attempt() {
   fanotify_.close();
   if (succeeded_) return;
   kill_all();
-  CreatedPaths(*report_).remove_all();
+  CreatedPaths(*report_, &context_).remove_all();
 }
 
 // A process that is being killed may have a child that is not in the list yet: it comes to us as an orphan,
@@ -273,8 +274,11 @@ std::string process_name(const Context& context, std::uint32_t process) {
                                             : "the restart";
 }
 
+// Who has begun to tell may have been killed in between.
 void Restart::Attempt::fail_reported() {
-  while (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE) == 1) ::sched_yield();
+  if (!await_failure(*report_, kTelling))
+    fail(EIO,
+         "a process of the restart was killed while it told of an error, and did not come to what it was");
   fail(report_->error != 0 ? report_->error : EIO, "{}", describe_failure(*report_, context_));
 }
 

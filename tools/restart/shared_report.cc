@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <ctime>
 #include <new>
 
 #include "base/error.h"
@@ -51,6 +52,16 @@ bool claim_failure(stub::Report& report) {
 
 void publish_failure(stub::Report& report) {
   __atomic_store_n(&report.failed, 2, __ATOMIC_RELEASE);
+}
+
+bool await_failure(const stub::Report& report, std::chrono::milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (__atomic_load_n(&report.failed, __ATOMIC_ACQUIRE) == 1) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    const timespec pause{0, 1000000};
+    ::nanosleep(&pause, nullptr);
+  }
+  return true;
 }
 
 void report_failure(stub::Report& report, std::uint32_t process, const char* text, int error) {

@@ -2,6 +2,7 @@
 // Memory that cr_restart shares with all processes of the job, from before the first fork on.
 #pragma once
 
+#include <chrono>
 #include <span>
 
 #include "restart/stub.h"
@@ -47,6 +48,8 @@ class ReportLock {
 // The first to fail fills in the report: true for that one.
 [[nodiscard]] bool claim_failure(stub::Report& report);
 void publish_failure(stub::Report& report);
+// Until what has been claimed is published; false: it has not been within `limit`.
+[[nodiscard]] bool await_failure(const stub::Report& report, std::chrono::milliseconds limit);
 // A message in the caller's own words, unless somebody has failed before.
 void report_failure(stub::Report& report, std::uint32_t process, const char* text, int error);
 

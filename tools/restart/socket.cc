@@ -87,12 +87,12 @@ std::string socket_place(const Socket& socket, const Relocations& relocations) {
 // A name that the killed process left is there with nobody behind it.
 SocketPath socket_path_state(const SocketAddress& address, int type) {
   struct stat now;
-  if (::lstat(address.path.c_str(), &now) != 0) return SocketPath::kFree;
+  if (names::lstat(address.path, now) != 0) return SocketPath::kFree;
   if (!S_ISSOCK(now.st_mode)) return SocketPath::kTaken;
   UniqueFd probe(::socket(AF_UNIX, (type & kTypeMask) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe) fail_errno("cannot make a socket");
-  const int result = ::connect(probe.get(), reinterpret_cast<const sockaddr*>(address.bytes.data()),
-                               static_cast<socklen_t>(address.bytes.size()));
+  const int result = names::connect(probe.get(), reinterpret_cast<const sockaddr*>(address.bytes.data()),
+                                    static_cast<socklen_t>(address.bytes.size()));
   return result != 0 && errno == ECONNREFUSED ? SocketPath::kStale : SocketPath::kTaken;
 }
 
@@ -117,7 +117,8 @@ std::string socket_problem(const Socket& saved, const Relocations& relocations) 
   const std::string text = (real.empty() ? describe(saved, address) : real) + " is in use";
   // Its directory may have gone as well.
   const std::filesystem::path place(socket_place(saved, relocations));
-  if (saved.head.flags & CRYO_SOCK_UNLINKED && !std::filesystem::exists(place.parent_path())) return "";
+  if (saved.head.flags & CRYO_SOCK_UNLINKED && names::access(place.parent_path().string(), F_OK) != 0)
+    return "";
   const DirectoryOf directory(address.path, real);
   if (!address.path.empty())
     return socket_path_state(address, static_cast<int>(saved.head.type)) == SocketPath::kTaken ? text : "";
@@ -142,11 +143,13 @@ UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
   const DirectoryOf directory(address.path, saved.path.empty() ? "" : real);
   if (!address.path.empty() &&
       socket_path_state(address, static_cast<int>(saved.head.type)) == SocketPath::kStale &&
-      ::unlink(address.path.c_str()) != 0)
+      names::unlinkat(AT_FDCWD, address.path, 0) != 0)
     fail_errno("cannot remove the old socket {}", address.path);
   if (!address.path.empty()) {
     const DeathDeferred deferred(input.created);
-    bind_patiently(input.handle_fd, fd.get(), saved, address);
+    const auto* name = reinterpret_cast<const sockaddr*>(address.bytes.data());
+    if (names::bind(fd.get(), name, static_cast<socklen_t>(address.bytes.size())) != 0)
+      fail_errno("cannot bind a socket to {}", describe(saved, address));
     input.created.add(real);
   } else if (!address.bytes.empty()) {
     bind_patiently(input.handle_fd, fd.get(), saved, address);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/names.h"
 #include "restart/sockets.h"
 
 namespace cryo {
@@ -15,11 +16,15 @@ namespace {
 // Ancillary data of one message.
 class Control {
  public:
-  Control(const SocketMessage& message, const FileLookup& lookup) {
+  // `named`: it goes where a name leads, and so in the name of who has that.
+  Control(const SocketMessage& message, const FileLookup& lookup, bool named = false) : named_(named) {
     if (!message.files.empty()) add_files(message, lookup);
     if (message.head.flags & CRYO_SOCK_MESSAGE_CREDS) {
       const ucred saved{message.head.pid, message.head.uid, message.head.gid};
       credentials_ = add(SCM_CREDENTIALS, &saved, sizeof(saved));
+    } else if (named && names::owner() != ::getuid()) {
+      const ucred theirs{::getpid(), names::owner(), ::getegid()};
+      credentials_ = add(SCM_CREDENTIALS, &theirs, sizeof(theirs));
     }
   }
 
@@ -29,6 +34,7 @@ class Control {
   }
 
   // The kernel lets nobody but root speak for another process.
+  [[nodiscard]] bool named() const { return named_; }
   [[nodiscard]] bool weaken() {
     if (credentials_ == kNone || weak_ == 2) return false;
     ucred now;
@@ -64,16 +70,20 @@ class Control {
     return start + CMSG_LEN(0);
   }
 
+  bool named_;
   std::vector<char> bytes_;
   std::size_t credentials_ = kNone;
   int weak_ = 0;
 };
 
 ssize_t send(int fd, msghdr& header, Control& control) {
+  constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
   control.put_into(header);
-  ssize_t sent = ::sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
-  while (sent < 0 && (errno == EPERM || errno == ESRCH) && control.weaken())
-    sent = ::sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+  const auto try_it = [&] {
+    return control.named() ? names::sendmsg(fd, header, kFlags) : ::sendmsg(fd, &header, kFlags);
+  };
+  ssize_t sent = try_it();
+  while (sent < 0 && (errno == EPERM || errno == ESRCH) && control.weaken()) sent = try_it();
   return sent;
 }
 
@@ -111,7 +121,7 @@ void send_stream(int fd, const SocketMessage& first, const Bytes& data, const Fi
 }  // namespace
 
 void send_datagram(int from, const SocketMessage& message, const Bytes& to, const FileLookup& lookup) {
-  Control control(message, lookup);
+  Control control(message, lookup, !to.empty());
   iovec vector{const_cast<std::byte*>(message.data.data()), message.data.size()};
   msghdr header{};
   header.msg_iov = &vector;

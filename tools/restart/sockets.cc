@@ -21,12 +21,15 @@ void set_effective(std::uint32_t uid, std::uint32_t gid) {
 
 ActAs::ActAs(std::uint32_t uid, std::uint32_t gid) {
   if (::geteuid() != 0 || ::getuid() != 0 || uid == 0) return;
-  changed_ = true;
+  changed_.emplace();
   set_effective(uid, gid);
+  changed_->steady();
 }
 
 ActAs::~ActAs() {
-  if (changed_) set_effective(0, ::getgid());
+  if (!changed_) return;
+  set_effective(0, ::getgid());
+  changed_->steady();
 }
 
 void Sockets::keep(std::uint32_t file, UniqueFd fd) {
@@ -58,10 +61,8 @@ void Sockets::finish(const FileLookup& lookup) {
   for (const auto& [id, file] : input_.context.files)
     if (file.connection) shut_down(file, lookup);
   peers_.clear();
-  for (const std::string& path : unlink_) {
-    (void)::unlink(path.c_str());
-    input_.created.remove(path);
-  }
+  for (const std::string& path : unlink_)
+    if (!input_.created.discard(path)) input_.created.remove(path);
   missing_.remove();
 }
 

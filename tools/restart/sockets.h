@@ -41,8 +41,8 @@ void send_datagram(int from, const SocketMessage& message, const Bytes& to, cons
 
 // ---- sockets.cc ----
 
-// For the time being, the user whom SO_PEERCRED is to show and to whom a name in the file system is to
-// belong; when the caller has no such rights, it is himself.
+// For the time being, the user whom SO_PEERCRED is to show; when the caller has no such rights, it is
+// himself. It says nothing about the rights to names in the file system, see names.h.
 class ActAs {
  public:
   ActAs(std::uint32_t uid, std::uint32_t gid);
@@ -51,12 +51,13 @@ class ActAs {
   ActAs& operator=(const ActAs&) = delete;
 
  private:
-  bool changed_ = false;
+  std::optional<SteadyProcess> changed_;
 };
 
 class Sockets {
  public:
-  explicit Sockets(const FileRestoreInput& input) : input_(input), missing_(input.created) {}
+  explicit Sockets(const FileRestoreInput& input)
+      : input_(input), uses_(file_uses(input.context)), missing_(input.created) {}
 
   // All sockets of the context, parked.
   void make();
@@ -70,9 +71,10 @@ class Sockets {
   struct End {
     const Bytes& name;
     const std::string& path;
-    std::uint32_t uid = 0, gid = 0;  // of the one whom its peer is to see
-    std::uint32_t net = 0;           // network namespace
-    bool unlinked = false;           // its name in the file system is to go again
+    std::uint32_t uid = 0, gid = 0;           // of the one whom its peer is to see
+    std::uint32_t net = 0;                    // network namespace
+    bool unlinked = false;                    // its name in the file system is to go again
+    std::vector<std::size_t> processes = {};  // whose its name is
   };
   struct Connection {
     UniqueFd a, b;
@@ -90,7 +92,8 @@ class Sockets {
   void make_unix_waiting(const File& file);
   [[nodiscard]] Connection connect_unix(int type, const End& a, const End& b);
   [[nodiscard]] int listener_at(int type, const End& end, const End& seen_by);
-  [[nodiscard]] static End own_end(const File& file);
+  [[nodiscard]] std::vector<std::size_t> holders(const File& file) const;
+  [[nodiscard]] End own_end(const File& file) const;
   void bind_unix(int fd, int type, const End& end);
   void make_place(const std::string& path);
   void note_unlinked();
@@ -119,12 +122,13 @@ class Sockets {
   void finish_udp(const FileLookup& lookup);
 
   const FileRestoreInput& input_;
+  std::map<std::uint32_t, FileUse> uses_;    // by file
   MissingDirectories missing_;               // of the names in unlink_
   std::map<std::uint32_t, UniqueFd> fds_;    // by file: not taken yet
   std::map<std::uint32_t, UniqueFd> peers_;  // by file: other ends that will be closed in finish()
   std::map<Bytes, UniqueFd> listeners_;      // by name and network namespace: for the time of make()
   std::map<Bytes, int> real_listeners_;      // (same): those of the context
-  std::vector<std::string> unlink_;          // names that are to go again
+  std::vector<std::string> unlink_;          // names that are to go again, once for each socket
 };
 
 // ---- peer_pids.cc ----

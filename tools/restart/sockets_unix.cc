@@ -66,10 +66,20 @@ std::string text_of(const Bytes& name) {
 
 }  // namespace
 
-Sockets::End Sockets::own_end(const File& file) {
+// Who has it; of one that waits to be accepted, who has the socket where it waits.
+std::vector<std::size_t> Sockets::holders(const File& file) const {
+  auto use = uses_.find(file.id);
+  if (use == uses_.end() && file.connection && file.head.kind == CRYO_FILE_WAITING)
+    use = uses_.find(file.connection->head.listener);
+  return use == uses_.end() || use->second.processes.empty() ? everybody(input_.context)
+                                                             : use->second.processes;
+}
+
+Sockets::End Sockets::own_end(const File& file) const {
   const SocketState& state = *file.connection;
   return {state.name,          state.path, state.head.peer_uid,
-          state.head.peer_gid, file.net,   (state.head.flags & CRYO_SOCK_STATE_UNLINKED) != 0};
+          state.head.peer_gid, file.net,   (state.head.flags & CRYO_SOCK_STATE_UNLINKED) != 0,
+          holders(file)};
 }
 
 UniqueFd Sockets::unix_socket(std::uint32_t net, int type) const {
@@ -85,6 +95,7 @@ void Sockets::make_place(const std::string& path) {
 // In place of what an earlier life has left there, with its mode and owner.
 void Sockets::bind_unix(int fd, int type, const End& end) {
   if (end.name.empty()) return;
+  const NamesOf theirs(input_.context, end.processes);
   const SocketAddress address = address_of(end.name, input_.options.relocations);
   const std::string real = end.path.empty() ? address.path : input_.options.relocations.apply(end.path);
   if (end.unlinked) make_place(real);
@@ -94,18 +105,18 @@ void Sockets::bind_unix(int fd, int type, const End& end) {
   if (named) {
     const SocketPath state = socket_path_state(address, type);
     if (state == SocketPath::kTaken) fail(EADDRINUSE, "{}: a socket's name is in use", real);
-    if (state == SocketPath::kStale && ::stat(address.path.c_str(), &old) == 0 &&
-        ::unlink(address.path.c_str()) != 0)
+    if (state == SocketPath::kStale && names::lstat(address.path, old) == 0 &&
+        names::unlinkat(AT_FDCWD, address.path, 0) != 0)
       fail_errno("cannot remove the old socket {}", real);
   }
   std::optional<DeathDeferred> deferred;
   if (named) deferred.emplace(input_.created);
-  if (::bind(fd, raw(address.bytes), static_cast<socklen_t>(address.bytes.size())) != 0)
+  if (names::bind(fd, raw(address.bytes), static_cast<socklen_t>(address.bytes.size())) != 0)
     fail_errno("cannot bind a socket to {}", text_of(address.bytes));
   if (!named) return;
   if (old.st_mode != 0) {
-    (void)::chmod(address.path.c_str(), old.st_mode & 07777);
-    (void)!::chown(address.path.c_str(), old.st_uid, old.st_gid);
+    (void)names::chmod(address.path, old.st_mode & 07777);
+    (void)names::chown(address.path, old.st_uid, old.st_gid);
   }
   input_.created.add(real);
 }
@@ -116,8 +127,8 @@ int Sockets::listener_at(int type, const End& end, const End& seen_by) {
   if (const auto real = real_listeners_.find(key); real != real_listeners_.end()) return real->second;
   if (const auto made = listeners_.find(key); made != listeners_.end()) return made->second.get();
   UniqueFd fd = unix_socket(end.net, type);
-  const ActAs user(seen_by.uid, seen_by.gid);
   bind_unix(fd.get(), type, end);
+  const ActAs user(seen_by.uid, seen_by.gid);
   if (::listen(fd.get(), 16) != 0) fail_errno("cannot listen at {}", text_of(end.name));
   return listeners_.emplace(key, input_.descriptors.park(std::move(fd))).first->second.get();
 }
@@ -128,7 +139,6 @@ Sockets::Connection Sockets::connect_unix(int type, const End& a, const End& b) 
   if (a.name.empty() || type == SOCK_DGRAM) {
     auto [first, second] = input_.namespaces.socket_pair(a.net, type | SOCK_NONBLOCK, a.uid, a.gid);
     made = {std::move(first), std::move(second)};
-    const ActAs user(a.uid, a.gid);
     bind_unix(made.a.get(), type, a);
     bind_unix(made.b.get(), type, b);
     return made;
@@ -139,9 +149,11 @@ Sockets::Connection Sockets::connect_unix(int type, const End& a, const End& b) 
   sockaddr_storage where{};
   socklen_t size = sizeof(where);
   if (::getsockname(listener, reinterpret_cast<sockaddr*>(&where), &size) != 0) fail_errno("getsockname");
+  // The name is that of the socket that listens there.
+  const NamesOf theirs(input_.context, a.processes.empty() ? b.processes : a.processes);
   const DirectoryOf directory(text_of(a.name), a.path);
   const ActAs user(a.uid, a.gid);
-  if (::connect(made.b.get(), reinterpret_cast<const sockaddr*>(&where), size) != 0)
+  if (names::connect(made.b.get(), reinterpret_cast<const sockaddr*>(&where), size) != 0)
     fail_errno("cannot connect to {}", text_of(a.name));
   made.a = UniqueFd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!made.a) fail_errno("cannot accept at {}", text_of(a.name));
@@ -149,11 +161,11 @@ Sockets::Connection Sockets::connect_unix(int type, const End& a, const End& b) 
 }
 
 void Sockets::make_unix_listeners() {
-  const auto uses = file_uses(input_.context);
   for (const auto& [id, file] : input_.context.files) {
     if (!file.socket || file.socket->head.family != AF_UNIX) continue;
-    const auto use = uses.find(id);
-    const std::size_t owner = use == uses.end() ? 0 : use->second.process;
+    const auto use = uses_.find(id);
+    const std::size_t owner = use == uses_.end() ? 0 : use->second.process;
+    const NamesOf theirs(input_.context, holders(file));
     const cryo_creds& creds = input_.context.processes[owner].creds->head;
     const ActAs user(creds.euid, creds.egid);
     if (file.socket->head.flags & CRYO_SOCK_UNLINKED)
@@ -183,7 +195,6 @@ void Sockets::make_unix_lonely(const File& file) {
   const int type = static_cast<int>(state.head.type);
   if (state.head.state != CRYO_SOCK_PEER_GONE) {
     UniqueFd fd = unix_socket(file.net, type);
-    const ActAs user(state.head.peer_uid, state.head.peer_gid);
     bind_unix(fd.get(), type, own_end(file));
     keep(file.id, std::move(fd));
     return;
@@ -206,8 +217,9 @@ void Sockets::make_unix_waiting(const File& file) {
   sockaddr_storage where{};
   socklen_t size = sizeof(where);
   if (::getsockname(listener, reinterpret_cast<sockaddr*>(&where), &size) != 0) fail_errno("getsockname");
+  const NamesOf theirs(input_.context, holders(file));
   const ActAs user(state.head.peer_uid, state.head.peer_gid);
-  if (::connect(caller.get(), reinterpret_cast<const sockaddr*>(&where), size) != 0)
+  if (names::connect(caller.get(), reinterpret_cast<const sockaddr*>(&where), size) != 0)
     fail_errno("cannot connect to {} again", text_of(state.name));
   if (is_connected(file))
     keep(state.head.peer, std::move(caller));
@@ -261,6 +273,7 @@ UniqueFd Sockets::stand_in(const SocketMessage& message, std::uint32_t net) {
 void Sockets::fill_datagrams(const File& file, const FileLookup& lookup) {
   const SocketState& state = *file.connection;
   const Bytes to = address_of(state.name, input_.options.relocations).bytes;
+  const NamesOf theirs(input_.context, holders(file));
   const DirectoryOf directory(text_of(state.name), state.path);
   for (const SocketMessage& message : file.queue) {
     const bool from_peer = is_connected(file) && message.head.sender == state.head.peer;
@@ -296,8 +309,9 @@ void Sockets::fill_unix(const File& file, const FileLookup& lookup) {
 void Sockets::connect_datagram(const File& file, const FileLookup& lookup) {
   const SocketState& peer = *peer_of(input_.context, file).connection;
   const Bytes to = address_of(peer.name, input_.options.relocations).bytes;
+  const NamesOf theirs(input_.context, holders(file));
   const DirectoryOf directory(text_of(peer.name), peer.path);
-  if (::connect(lookup(file.id), raw(to), static_cast<socklen_t>(to.size())) != 0)
+  if (names::connect(lookup(file.id), raw(to), static_cast<socklen_t>(to.size())) != 0)
     fail_errno("cannot connect a socket to {}", text_of(to));
 }
 

@@ -18,11 +18,11 @@ namespace cryo {
 using stub::Step;
 
 ThreadDirectories::ThreadDirectories(const Process& process, const RestartOptions& options,
-                                     const FileStore& store)
+                                     const FileStore& store, std::uint64_t created_ns)
     : process_(process) {
   for (const Thread& thread : process.threads) {
     if (!thread.fs || thread.fs->head.same_as != thread.head.tid) continue;
-    enter_directory({thread.fs->head.cwd, thread.fs->path}, options, store);
+    enter_directory({thread.fs->head.cwd, thread.fs->path}, options, store, created_ns);
     add(thread.head.tid, thread.fs->head.umask);
   }
 }

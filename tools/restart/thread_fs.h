@@ -20,7 +20,8 @@ class ThreadDirectories {
  public:
   // Opens them all, at numbers that the process does not have; leaves the caller in some other directory
   // than it was in.  Throws Error.
-  ThreadDirectories(const Process& process, const RestartOptions& options, const FileStore& store);
+  ThreadDirectories(const Process& process, const RestartOptions& options, const FileStore& store,
+                    std::uint64_t created_ns);
   // When the caller has the process's own working directory and umask.
   void note_own();
 

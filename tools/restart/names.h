@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Names in the file system that a restart opens, makes, changes or removes, each with the rights of the
+// process that has it.  All system calls of the restart that take such a name are here (tests/lint/names sees
+// to that), and none of them is made before somebody has said whose name it is.
+//
+// What a process could reach when it was checkpointed may be somewhere else by now: whoever can change a
+// directory on the way can have a name lead to any file.  cr_restart of root must not go there in its own
+// right.
+#pragma once
+
+#include <mqueue.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "context/model.h"
+
+namespace cryo {
+
+// What the file system asks for.
+struct Rights {
+  std::uint32_t uid = 0, gid = 0;                    // fsuid, fsgid
+  std::optional<std::vector<std::uint32_t>> groups;  // nothing: the caller's are right
+  std::uint64_t capabilities = 0;                    // effective
+  bool for_good = false;  // ids and groups stay: the caller is to become that process
+
+  bool operator==(const Rights&) const = default;
+};
+
+// Of a process of the context, with the ids of cr_restart's user namespace.  What it may do in a user
+// namespace of its own gives it no right here.
+[[nodiscard]] Rights rights_of(const Context& context, const Process& process);
+// The same with those of its own user namespace, for a caller that is in it.
+[[nodiscard]] Rights rights_inside(const Context& context, const Process& process);
+
+// A change of ids makes the calling process one that nobody may look at, and takes from it the signal that
+// comes with the death of its parent: this gives both back.
+class SteadyProcess {
+ public:
+  SteadyProcess();
+  // After each change.  Where the parent has died meanwhile, the process ends here.
+  void steady() const;
+
+ private:
+  int dumpable_ = 0, death_signal_ = 0, parent_ = 0;
+};
+
+// Where nobody knows whose a name is.
+[[nodiscard]] std::vector<std::size_t> everybody(const Context& context);
+
+// While it lives, names are those of these processes (indexes); only what all of them may do is done, where
+// there are several.  The innermost one counts.  It changes nothing by itself: names:: do, for one system
+// call each.
+class NamesOf {
+ public:
+  NamesOf(const Context& context, std::size_t process);
+  NamesOf(const Context& context, const std::vector<std::size_t>& processes);
+  NamesOf(std::size_t process, Rights rights);
+  ~NamesOf();
+  NamesOf(const NamesOf&) = delete;
+  NamesOf& operator=(const NamesOf&) = delete;
+
+  static constexpr std::size_t kOwn = ~std::size_t{0};
+  // The first of those who have the names now; kOwn: cr_restart itself.
+  [[nodiscard]] static std::size_t current();
+
+ private:
+  friend struct NamesState;
+  friend class OwnNames;
+  friend class NamesToCheck;
+  NamesOf();
+  std::size_t process_;
+  std::vector<Rights> rights_;  // empty: the caller's own
+  const NamesOf* outer_;
+};
+
+// The same for looking only, and before there are user namespaces: those of processes in one are looked at
+// with the rights of cr_restart.
+class NamesToCheck {
+ public:
+  NamesToCheck(const Context& context, const std::vector<std::size_t>& processes);
+
+ private:
+  std::optional<NamesOf> names_;
+};
+
+// Names are cr_restart's own: they come from its user, or lead to what has just been found to be the job's.
+class OwnNames {
+ public:
+  OwnNames() = default;
+
+ private:
+  NamesOf names_;
+};
+
+// The caller's rights to files, as long as it lives: then they are what they were.
+class RightsKept {
+ public:
+  RightsKept();
+  ~RightsKept();
+  RightsKept(const RightsKept&) = delete;
+  RightsKept& operator=(const RightsKept&) = delete;
+
+  // False, with errno: they could not be taken, and are unchanged.  Who has no capability himself stays as he
+  // is.
+  [[nodiscard]] bool take(const Rights& rights);
+
+ private:
+  void restore() const;
+  std::uint64_t effective_ = 0, permitted_ = 0, inheritable_ = 0;
+  std::uint32_t uid_ = 0, gid_ = 0;
+  std::vector<std::uint32_t> groups_;
+  std::optional<SteadyProcess> steady_;
+  bool for_good_ = false;
+  bool changed_ = false;
+};
+
+// A file that was open at the checkpoint, opened again.
+struct Again {
+  const std::string& path;
+  int flags;                         // O_*
+  std::uint64_t dev = 0, ino = 0;    // at the checkpoint,
+  std::uint32_t mode = 0;            // of which the type has to be the same (0: any);
+  std::optional<std::uint32_t> uid;  // whose it was
+  std::uint64_t created_ns = 0;      // when that was
+  int directory = -100;              // AT_FDCWD, or where the path begins
+};
+
+// Is it the very file of the checkpoint?  A number that has been given to another one since does not count:
+// that one is younger.
+[[nodiscard]] bool is_same_file(int fd, const Again& again);
+
+namespace names {
+
+// Where the process may not open it any more, because it opened it with other rights or got it from somebody,
+// the file of the checkpoint is opened all the same, and no other one.  Throws Error.
+[[nodiscard]] UniqueFd open_again(const Again& again);
+// For the checks: whether that would open the file of the checkpoint although the process may not.
+[[nodiscard]] bool is_there(const Again& again);
+// In the same way, into a directory.  Throws Error.
+void enter(const Again& again);
+// Who owns what is made now.
+[[nodiscard]] std::uint32_t owner();
+
+// As the system calls of the same names.
+[[nodiscard]] UniqueFd open(const std::string& path, int flags, mode_t mode = 0);
+[[nodiscard]] UniqueFd make_temporary(std::string& name_template);
+[[nodiscard]] bool make_temporary_directory(std::string& name_template);
+[[nodiscard]] int stat(const std::string& path, struct stat& now);
+[[nodiscard]] int lstat(const std::string& path, struct stat& now);
+[[nodiscard]] int access(const std::string& path, int mode, int flags = 0);
+[[nodiscard]] int unlinkat(int directory, const std::string& name, int flags);
+[[nodiscard]] int mkdir(const std::string& path, mode_t mode);
+[[nodiscard]] int mkfifo(const std::string& path, mode_t mode);
+[[nodiscard]] int chmod(const std::string& path, mode_t mode);
+[[nodiscard]] int chown(const std::string& path, uid_t uid, gid_t gid);
+[[nodiscard]] int fchmod(int fd, mode_t mode);
+[[nodiscard]] int fchown(int fd, uid_t uid, gid_t gid);
+[[nodiscard]] int chdir(const std::string& path);
+[[nodiscard]] int bind(int fd, const sockaddr* address, socklen_t size);
+[[nodiscard]] int connect(int fd, const sockaddr* address, socklen_t size);
+[[nodiscard]] ssize_t sendmsg(int fd, const msghdr& message, int flags);
+[[nodiscard]] UniqueFd mq_open(const std::string& name, int flags, mode_t mode = 0,
+                               mq_attr* attributes = nullptr);
+[[nodiscard]] int mq_unlink(const std::string& name);
+[[nodiscard]] int inotify_add_watch(int fd, const std::string& path, std::uint32_t mask);
+[[nodiscard]] int fanotify_mark(int fd, unsigned flags, std::uint64_t mask, const std::string& path);
+
+}  // namespace names
+}  // namespace cryo
