@@ -659,7 +659,7 @@ static void check_self(void)
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0))
 		violated("a member got no_new_privs");
 	if (getresuid(&real, &effective, &saved) || real != USER || effective != USER || saved != USER)
-		violated("a member became another user");
+		violated("a member became another user: %d, %d, %d", real, effective, saved);
 	if (stat("/", &root) || root.st_ino != root_directory.st_ino || root.st_dev != root_directory.st_dev)
 		violated("a member got another root directory");
 }
