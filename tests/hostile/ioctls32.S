@@ -7,8 +7,8 @@
 	.code32
 	.globl _start
 	.macro	ioctl fd, command, argument
-	movl	$54, %eax
 	movl	\fd, %ebx
+	movl	$54, %eax
 	movl	$\command, %ecx
 	movl	\argument, %edx
 	int	$0x80
@@ -68,3 +68,5 @@ restart: .long	16, 0, 1, 1
 resume:	.long	144			// no register sets: EINVAL
 	.fill	35, 4, 0
 results: .fill	8, 4, 0
+
+	.section .note.GNU-stack, "", @progbits
