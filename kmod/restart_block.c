@@ -129,7 +129,7 @@ int cryo_restart_block_check(const struct cryo_restart_block *rb)
 			return -EINVAL;
 		return cryo_fn_nanosleep ? 0 : -EOPNOTSUPP;
 	case CRYO_RESTART_FUTEX:
-		if (!rb->futex_bitset || !cryo_futex_flags_fit(rb->futex_flags))
+		if (!rb->futex_bitset || !cryo_futex_flags(rb->futex_flags))
 			return -EINVAL;
 		return cryo_fn_futex ? 0 : -EOPNOTSUPP;
 	case CRYO_RESTART_POLL:
@@ -178,7 +178,7 @@ void cryo_restart_block_set(const struct cryo_restart_block *in)
 	case CRYO_RESTART_FUTEX:
 		rb->futex.uaddr = (u32 __user *)(unsigned long)in->uaddr;
 		rb->futex.val = in->val;
-		rb->futex.flags = in->futex_flags;
+		rb->futex.flags = cryo_futex_flags(in->futex_flags);
 		rb->futex.bitset = in->futex_bitset;
 		rb->futex.time = expiry(in, in->clockid);
 		rb->fn = cryo_fn_futex;

@@ -16,16 +16,32 @@ static inline u32 cryo_futex_clockrt(void)
 #endif
 }
 
+/* Bits of a wait that futex(2) itself has made, with a timeout, as they are up to v6.6, and since. */
+#define CRYO_FUTEX_OLD		0x04	/* FLAGS_HAS_TIMEOUT */
+#define CRYO_FUTEX_OLD_SHARED	0x01
+#define CRYO_FUTEX_OLD_CLOCKRT	0x02
+#define CRYO_FUTEX_NEW		0x42	/* FLAGS_HAS_TIMEOUT, a word of 32 bits */
+#define CRYO_FUTEX_NEW_SHARED	0x10
+#define CRYO_FUTEX_NEW_CLOCKRT	0x20
+
 /*
- * Those of a wait that futex(2) itself has made: a word of 32 bits (said since v6.7), with a timeout; FLAGS_SHARED and
- * FLAGS_CLOCKRT as it may be.
+ * @flags of the kernel that wrote a context, whichever it was, as this one has them; 0: of no wait that futex(2) makes.
  */
-static inline bool cryo_futex_flags_fit(u32 flags)
+static inline u32 cryo_futex_flags(u32 flags)
 {
+	bool is_old = (flags & ~(CRYO_FUTEX_OLD_SHARED | CRYO_FUTEX_OLD_CLOCKRT)) == CRYO_FUTEX_OLD;
+	bool is_new = (flags & ~(CRYO_FUTEX_NEW_SHARED | CRYO_FUTEX_NEW_CLOCKRT)) == CRYO_FUTEX_NEW;
+	bool shared = flags & (is_old ? CRYO_FUTEX_OLD_SHARED : CRYO_FUTEX_NEW_SHARED);
+	bool realtime = flags & (is_old ? CRYO_FUTEX_OLD_CLOCKRT : CRYO_FUTEX_NEW_CLOCKRT);
+
+	if (!is_old && !is_new)
+		return 0;
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
-	return (flags & ~0x0030U) == 0x0042;
+	return CRYO_FUTEX_NEW | (shared ? CRYO_FUTEX_NEW_SHARED : 0) |
+	       (realtime ? CRYO_FUTEX_NEW_CLOCKRT : 0);
 #else
-	return (flags & ~0x03U) == 0x04;
+	return CRYO_FUTEX_OLD | (shared ? CRYO_FUTEX_OLD_SHARED : 0) |
+	       (realtime ? CRYO_FUTEX_OLD_CLOCKRT : 0);
 #endif
 }
 

@@ -410,7 +410,7 @@ struct cryo_restart_block {
 	__u32 nanosleep_type;		/* NANOSLEEP: 0 none, 1 native, 2 compat remaining-time pointer */
 	__u64 uaddr;			/* NANOSLEEP rmtp, FUTEX uaddr, POLL ufds; TIMED first argument */
 	__u32 val;			/* FUTEX val, POLL nfds, TIMED system call number */
-	__u32 futex_flags;		/* FUTEX, FLAGS_* of the kernel that wrote it */
+	__u32 futex_flags;		/* FUTEX, FLAGS_* of the kernel that wrote it, whichever that is */
 	__u32 futex_bitset;
 	__u32 reserved;
 };
