@@ -87,7 +87,7 @@ static void drop(const char *how, char *area, double setting_up, bool unmaps)
 	snprintf(what, sizeof(what), "%s takes no more than twenty times what setting it up has taken", how);
 	ok(cpu < 20 * setting_up, what, cpu, setting_up);
 	snprintf(what, sizeof(what), "%s: others get the processor before it is through", how);
-	ok(longest < begin / 4 || longest < 0.1, what, longest, begin);
+	ok(longest < begin / 4 || longest < 1, what, longest, begin);
 }
 
 /* Returns what that has taken. */
