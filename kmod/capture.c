@@ -41,13 +41,19 @@ void cryo_refuse(struct cryo_capture *c, const char *fmt, ...)
 }
 
 /*
- * @what could not be looked at, by @err. That is an obstacle, unless it is for want of memory or because somebody has
- * been killed: then it is the error.
+ * @what could not be looked at, by @err. That is an obstacle, unless it is for want of memory or time, or because
+ * somebody has been killed: then it is the error.
  */
 int cryo_refuse_unseen(struct cryo_capture *c, const char *what, int err)
 {
-	if (err == -ENOMEM || err == -EINTR)
+	switch (err) {
+	case -ENOMEM:
+	case -EINTR:
+	case -ESRCH:
+	case -ETIMEDOUT:
+	case -ECANCELED:
 		return err;
+	}
 	cryo_refuse(c, "its %s cannot be looked at (error %d)", what, -err);
 	return 0;
 }
