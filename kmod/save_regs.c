@@ -31,7 +31,8 @@ static bool has_to_be_served(struct task_struct *task, unsigned long addr)
 	return has_to;
 }
 
-static int read_memory(struct task_struct *task, unsigned long addr, void *to, int size)
+/* Of @task, which is @current or parked. What a server of files would have to be asked for is not read: -EFAULT. */
+int cryo_read_memory(struct task_struct *task, unsigned long addr, void *to, int size)
 {
 	if (access_process_vm(task, addr, to, size, FOLL_FORCE | FOLL_NOFAULT) == size)
 		return 0;
@@ -57,10 +58,10 @@ static int abort_rseq(struct task_struct *task, void *regs, size_t len)
 
 	if (!addr)
 		return 0;
-	err = read_memory(task, addr + offsetof(struct rseq, rseq_cs), &where, sizeof(where));
+	err = cryo_read_memory(task, addr + offsetof(struct rseq, rseq_cs), &where, sizeof(where));
 	if (err || !where)
 		return err;
-	err = read_memory(task, where, &cs, sizeof(cs));
+	err = cryo_read_memory(task, where, &cs, sizeof(cs));
 	if (!err && ip - cs.start_ip < cs.post_commit_offset)
 		cryo_arch_regs_set_ip(regs, len, cs.abort_ip);
 	return err;

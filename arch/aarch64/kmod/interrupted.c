@@ -35,8 +35,7 @@ bool cryo_is_svc(struct task_struct *task, u64 at)
 	if (task == current)
 		read = !get_user(instruction, (u32 __user *)at);
 	else
-		read = access_process_vm(task, at, &instruction, sizeof(instruction), FOLL_FORCE) ==
-		       sizeof(instruction);
+		read = !cryo_read_memory(task, at, &instruction, sizeof(instruction));
 	return read && instruction == SVC_0;
 }
 
