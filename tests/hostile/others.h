@@ -71,7 +71,7 @@ inline Board* new_board(const char* path = nullptr) {
 }
 
 inline void become(uid_t uid) {
-    if (uid == 0) return;
+    if (uid == getuid()) return;
     must(setgroups(0, nullptr), "setgroups");
     must(setresgid(uid, uid, uid), "setresgid");
     must(setresuid(uid, uid, uid), "setresuid");
@@ -179,11 +179,11 @@ inline int run_request(Board* board, const cryo_checkpoint& c) {
 
 // By a process of its own, of the user `uid`.
 inline int request_as(Board* board, uid_t uid, const cryo_checkpoint& c) {
+    board->error = -1;
     Child requester([&] {
         become(uid);
         board->error = run_request(board, c);
     });
-    board->error = -1;
     requester.wait();
     return board->error;
 }

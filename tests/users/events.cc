@@ -81,6 +81,7 @@ int main() {
         tap.ok(board->error == EPERM, std::string("a user does not: ") + std::strerror(board->error));
 
         Child target([&] {
+            close(fd);
             become(kUser);
             for (;;) pause();
         });
