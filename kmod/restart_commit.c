@@ -30,6 +30,14 @@ static bool has_ended_early(struct cryo_rst_group *g)
 	return READ_ONCE(g->lost) || cryo_rst_state_of(g) == CRYO_RST_ABORTED;
 }
 
+/* By the commit. -EBUSY would be about this call: what keeps a commit from going on is that it was given up. */
+static int go_on(struct cryo_rst_group *g, enum cryo_rst_state to)
+{
+	int err = cryo_rst_enter(g, to);
+
+	return err == -EBUSY ? -ESRCH : err;
+}
+
 /* ---- registers ---- */
 
 static int set_by_kernel(struct task_struct *task, const struct cryo_regset *set)
@@ -227,7 +235,7 @@ static int get_tables(struct cryo_rst_group *g)
 	struct cryo_rst_member *m;
 	int err;
 
-	err = cryo_rst_enter(g, CRYO_RST_TABLES);
+	err = go_on(g, CRYO_RST_TABLES);
 	if (err)
 		return err;
 	if (mutex_lock_killable(&g->lock))
@@ -274,7 +282,7 @@ static int wait_all(struct cryo_rst_group *g, unsigned int timeout_ms)
 	/* All have come: nobody changes it any more. */
 	if (g->leaders != g->processes)
 		return -EINVAL;
-	return cryo_rst_enter(g, CRYO_RST_REGISTERS);
+	return go_on(g, CRYO_RST_REGISTERS);
 }
 
 static bool is_set_up(struct cryo_rst_group *g)
@@ -288,7 +296,7 @@ static int wait_setup(struct cryo_rst_group *g)
 	long left;
 	int err;
 
-	err = cryo_rst_enter(g, CRYO_RST_SETUP);
+	err = go_on(g, CRYO_RST_SETUP);
 	if (err)
 		return err;
 	left = wait_event_killable_timeout(g->coordinator_wait, is_set_up(g),
@@ -338,9 +346,8 @@ static int commit(struct cryo_rst_group *g, const struct cryo_commit *args)
 	if (!err && args->signal)
 		err = signal_all(g, args->signal);
 	if (!err)
-		err = cryo_rst_enter(g, CRYO_RST_GO);
-	/* Given up meanwhile. */
-	return err == -EBUSY ? -ESRCH : err;
+		err = go_on(g, CRYO_RST_GO);
+	return err;
 }
 
 /* CRYO_RST_COMMIT */
