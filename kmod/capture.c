@@ -124,8 +124,10 @@ static int check_proc(struct cryo_capture *c)
 
 static int say_gone(struct cryo_capture *c, struct cryo_proc *p)
 {
+	struct cryo_request *req = c->req;
+
 	if (!c->said_gone)
-		cryo_log(&c->req->log, "pid %d (%s): was killed meanwhile", p->pid, p->comm);
+		cryo_log(&req->log, "pid %d (%s): was killed meanwhile", p->pid, p->comm);
 	c->said_gone = true;
 	return -ESRCH;
 }

@@ -34,6 +34,8 @@
 #include <cryo/ioctl.h>
 
 #include "access.h"
+#include "buf.h"
+#include "log.h"
 #include "park_arch.h"
 
 #define CRYO_RELEASE "0.1.0"
@@ -44,40 +46,6 @@ struct cryo_snapshot;
 struct sk_buff;
 struct sk_buff_head;
 struct sock;
-
-/* ---- log.c: text for the caller of a request ---- */
-
-#define CRYO_LOG_MAX	(256 * 1024)	/* bytes; what comes after is counted, not kept */
-
-struct cryo_log {
-	struct mutex lock;	/* protects all below */
-	char *text;
-	size_t len;
-	size_t size;
-	unsigned int lost;	/* lines that did not fit, or for which there was no memory */
-};
-
-void cryo_log_init(struct cryo_log *log);
-void cryo_log_free(struct cryo_log *log);
-void cryo_log_end(struct cryo_log *log);
-__printf(2, 3) void cryo_log(struct cryo_log *log, const char *fmt, ...);
-ssize_t cryo_log_read(struct cryo_log *log, char __user *buf, size_t count, loff_t *pos);
-
-/* ---- buf.c: growing byte buffer; the first error sticks ---- */
-
-#define CRYO_BUF_MAX	(256UL * 1024 * 1024)
-#define CRYO_META_MAX	SZ_512M		/* of all that is described, in memory at the same time */
-
-struct cryo_buf {
-	u8 *data;
-	size_t len;
-	size_t size;
-	int error;
-};
-
-void cryo_buf_free(struct cryo_buf *buf);
-void *cryo_buf_add(struct cryo_buf *buf, size_t len);
-void cryo_buf_put(struct cryo_buf *buf, const void *data, size_t len);
 
 /* ---- stream.c: the context as it is written ---- */
 

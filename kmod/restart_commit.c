@@ -31,7 +31,7 @@ static bool has_ended_early(struct cryo_rst_group *g)
 }
 
 /* By the commit. -EBUSY would be about this call: what keeps a commit from going on is that it was given up. */
-static int go_on(struct cryo_rst_group *g, enum cryo_rst_state to)
+static int commit_enter(struct cryo_rst_group *g, enum cryo_rst_state to)
 {
 	int err = cryo_rst_enter(g, to);
 
@@ -235,7 +235,7 @@ static int get_tables(struct cryo_rst_group *g)
 	struct cryo_rst_member *m;
 	int err;
 
-	err = go_on(g, CRYO_RST_TABLES);
+	err = commit_enter(g, CRYO_RST_TABLES);
 	if (err)
 		return err;
 	if (mutex_lock_killable(&g->lock))
@@ -282,7 +282,7 @@ static int wait_all(struct cryo_rst_group *g, unsigned int timeout_ms)
 	/* All have come: nobody changes it any more. */
 	if (g->leaders != g->processes)
 		return -EINVAL;
-	return go_on(g, CRYO_RST_REGISTERS);
+	return commit_enter(g, CRYO_RST_REGISTERS);
 }
 
 static bool is_set_up(struct cryo_rst_group *g)
@@ -296,7 +296,7 @@ static int wait_setup(struct cryo_rst_group *g)
 	long left;
 	int err;
 
-	err = go_on(g, CRYO_RST_SETUP);
+	err = commit_enter(g, CRYO_RST_SETUP);
 	if (err)
 		return err;
 	left = wait_event_killable_timeout(g->coordinator_wait, is_set_up(g),
@@ -346,7 +346,7 @@ static int commit(struct cryo_rst_group *g, const struct cryo_commit *args)
 	if (!err && args->signal)
 		err = signal_all(g, args->signal);
 	if (!err)
-		err = go_on(g, CRYO_RST_GO);
+		err = commit_enter(g, CRYO_RST_GO);
 	return err;
 }
 

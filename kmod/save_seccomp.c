@@ -52,8 +52,7 @@ static void measure_filters(struct task_struct *task, struct extent *e)
 	const struct cryo_seccomp_copy *filter = cryo_seccomp_newest(task);
 
 	if (filter && !cryo_layout_fits(CRYO_LAYOUT_SECCOMP)) {
-		e->obstacle =
-			"a seccomp filter, which this kernel keeps in another way than Cryo knows (cr_info --check),";
+		e->obstacle = "a seccomp filter, kept in an unknown way (cr_info --check),";
 		return;
 	}
 	for (; filter && !e->obstacle; filter = filter->prev) {

@@ -262,8 +262,8 @@ void cryo_layouts_init(void)
 	unsigned int i;
 
 	if (err) {
-		pr_notice("cryo: private structures have not been compared with those of this kernel: " BTF_PATH ": error %d\n",
-			  err);
+		pr_notice("cryo: private structures have not been compared with those of this kernel: %s: error %d\n",
+			  BTF_PATH, err);
 		return;
 	}
 	compare_all(&btf);

@@ -76,7 +76,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 		'syscall(240, $name = "layouts", 0102, 0600, 0) >= 0 or die; syscall(241, $name) == 0 or die'
 	check "io_uring" refused "$private" '$params = "\0" x 120; syscall(425, 1, $params) >= 0 or die'
 	check "a pseudo-terminal" refused "$private" 'open A, "+<", "/dev/ptmx" or die'
-	check "a seccomp filter" refused "a seccomp filter, which this kernel keeps in another way than Cryo knows" \
+	check "a seccomp filter" refused "a seccomp filter, kept in an unknown way" \
 		'$code = pack("SCCL", 6, 0, 0, 0x7fff0000); $program = pack("SxxxxxxP", 1, $code); syscall(157, 38, 1, 0, 0, 0) == 0 or die; syscall(317, 1, 0, $program) == 0 or die'
 fi
 fresh
