@@ -714,29 +714,6 @@ static unsigned int run_worlds(int seconds, uint64_t seed, unsigned int *failed)
 	return started;
 }
 
-static bool make_groups(void)
-{
-	char path[64];
-	bool made = !mkdir(GROUPS, 0755) || errno == EEXIST;
-
-	for (int i = 0; made && i < WORLDS; i++) {
-		snprintf(path, sizeof(path), GROUPS "/%d", i);
-		made = !mkdir(path, 0755) || errno == EEXIST;
-	}
-	return made;
-}
-
-static void remove_groups(void)
-{
-	char path[64];
-
-	for (int i = 0; i < WORLDS; i++) {
-		snprintf(path, sizeof(path), GROUPS "/%d", i);
-		rmdir(path);
-	}
-	rmdir(GROUPS);
-}
-
 static int result(int number, bool good, const char *what)
 {
 	printf("%sok %d - %s\n", good ? "" : "not ", number, what);

@@ -280,4 +280,29 @@ static void look_at_stack(const struct outsider *one)
 		violated("a process of others was stopped: %.*s", (int)strcspn(text, "\n"), text);
 }
 
+/* ---- control groups, one for each world ---- */
+
+static bool make_groups(void)
+{
+	char path[64];
+	bool made = !mkdir(GROUPS, 0755) || errno == EEXIST;
+
+	for (int i = 0; made && i < WORLDS; i++) {
+		snprintf(path, sizeof(path), GROUPS "/%d", i);
+		made = !mkdir(path, 0755) || errno == EEXIST;
+	}
+	return made;
+}
+
+static void remove_groups(void)
+{
+	char path[64];
+
+	for (int i = 0; i < WORLDS; i++) {
+		snprintf(path, sizeof(path), GROUPS "/%d", i);
+		rmdir(path);
+	}
+	rmdir(GROUPS);
+}
+
 #endif /* FUZZ_THREADS_H */
