@@ -83,11 +83,17 @@ void cryo_user_hold(struct cryo_user *user)
 
 void cryo_user_put(struct cryo_user *user)
 {
-	if (!user || !refcount_dec_and_lock(&user->count, &users_lock))
+	bool last;
+
+	if (!user || refcount_dec_not_one(&user->count))
 		return;
-	hash_del(&user->node);
+	spin_lock(&users_lock);
+	last = refcount_dec_and_test(&user->count);
+	if (last)
+		hash_del(&user->node);
 	spin_unlock(&users_lock);
-	kfree(user);
+	if (last)
+		kfree(user);
 }
 
 struct cryo_user *cryo_user_with_places(void)
