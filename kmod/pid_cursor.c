@@ -17,6 +17,15 @@
 #include "cryo.h"
 #include "exceptions.h"
 
+/*
+ * The first process of a namespace is 1, or the kernel takes none for the one that orphans go to, and crashes. The file
+ * in /proc is of namespaces that one is in; this is of one that may have nobody yet.
+ */
+static bool may_be_next(const struct pid_namespace *ns, pid_t pid)
+{
+	return pid == 1 || READ_ONCE(ns->child_reaper);
+}
+
 /* CRYO_IOC_PID_CURSOR */
 long cryo_pid_cursor(void __user *arg)
 {
@@ -34,6 +43,8 @@ long cryo_pid_cursor(void __user *arg)
 		return -EINVAL;
 	if (args.pid < 1 || args.pid >= PID_MAX_LIMIT)
 		return -ERANGE;
+	if (!may_be_next(ns, args.pid))
+		return -EINVAL;
 	/* The kernel itself reads and sets the cursor with single loads and stores. */
 	args.previous = idr_get_cursor(&ns->idr);
 	idr_set_cursor(&ns->idr, args.pid);
@@ -71,6 +82,8 @@ long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg)
 	ns = nested_ns(coordinator, args.up);
 	if (!ns || !cryo_exception(CRYO_EXCEPTION_PID_CHOICE, ns->user_ns))
 		return -EPERM;
+	if (!may_be_next(ns, args.pid))
+		return -EINVAL;
 	idr_set_cursor(&ns->idr, args.pid);
 	return 0;
 }

@@ -127,6 +127,14 @@ int choose_pid() {
   return call(device(), CRYO_IOC_PID_CURSOR, cryo_pid_cursor{sizeof(cryo_pid_cursor), 3000, 0, 0});
 }
 
+// In a namespace that has no process yet: another first one than 1 would take the kernel down.
+int choose_first_pid(int (*choose)()) {
+  return as_user([&] {
+    must(::unshare(CLONE_NEWUSER | CLONE_NEWPID), "unshare");
+    return choose();
+  });
+}
+
 int choose_pid_by_handle() {
   return call(restart_handle(), CRYO_RST_PID_CURSOR, cryo_nested_cursor{sizeof(cryo_nested_cursor), 3000, 0, 0});
 }
@@ -297,6 +305,8 @@ class Test {
   void pids() {
     expect(as_user(choose_pid), 0, "pid_choice: a user may choose the next pid");
     expect(as_user(choose_pid_by_handle), 0, "... by a restart handle, too");
+    expect(choose_first_pid(choose_pid), EINVAL, "... not of a namespace without any process");
+    expect(choose_first_pid(choose_pid_by_handle), EINVAL, "... nor that by a restart handle");
     const Setting off(parameter("pid_choice"), "N");
     expect(as_user(choose_pid), EPERM, "... not when it is off");
     expect(as_user(choose_pid_by_handle), EPERM, "... nor by a restart handle");

@@ -174,7 +174,7 @@ struct cryo_restart {
  *
  * Errors: EPERM the administrator switched it off (module parameter pid_choice), and
  * the caller has no CAP_CHECKPOINT_RESTORE in the user namespace of the pid namespace;
- * ERANGE @pid cannot be a pid.
+ * ERANGE @pid cannot be a pid; EINVAL the namespace has had no process yet, and @pid is not 1.
  */
 #define CRYO_IOC_PID_CURSOR	_IO(CRYO_IOC_TYPE, 0x43)
 
