@@ -9,6 +9,7 @@
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/uidgid.h>
 
 #include "access.h"
 #include "compat/ksym.h"
@@ -73,11 +74,25 @@ bool cryo_maker_capable(const struct cred *maker, struct user_namespace *ns, int
 	return capable;
 }
 
+/* The kernel asks nobody who signals his own process, and takes the caller for the sender: its rule for others. */
+static bool may_kill_caller(const struct cred *sender)
+{
+	const struct cred *own = current_real_cred();
+
+	return uid_eq(sender->euid, own->suid) || uid_eq(sender->euid, own->uid) ||
+	       uid_eq(sender->uid, own->suid) || uid_eq(sender->uid, own->uid) ||
+	       cryo_maker_capable(sender, own->user_ns, CAP_KILL);
+}
+
 int cryo_kill_as(const struct cred *sender, struct pid *tgid, int signal)
 {
-	const struct cred *own = override_creds(sender);
-	int err = kill_pid(tgid, signal, 0);
+	const struct cred *own;
+	int err;
 
+	if (tgid == task_tgid(current) && !may_kill_caller(sender))
+		return -EPERM;
+	own = override_creds(sender);
+	err = kill_pid(tgid, signal, 0);
 	revert_creds(own);
 	return err;
 }
