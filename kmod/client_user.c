@@ -6,7 +6,6 @@
  * descriptors does not bound them: a user may have very many.
  */
 #include <linux/capability.h>
-#include <linux/cred.h>
 #include <linux/hashtable.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -14,6 +13,7 @@
 
 #include "cryo.h"
 #include "participant.h"
+#include "per_user.h"
 
 /* There as long as he has a handle. */
 struct cryo_client_user {
@@ -40,7 +40,7 @@ struct cryo_client_user *cryo_client_user_charge(void)
 {
 	struct cryo_client_user *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
 	struct cryo_client_user *user;
-	kuid_t uid = current_uid();
+	kuid_t uid = cryo_payer();
 	bool full;
 
 	if (!fresh)

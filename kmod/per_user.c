@@ -13,7 +13,7 @@ static DEFINE_HASHTABLE(users, 6);
 static DEFINE_SPINLOCK(users_lock);
 
 /* Who is in user namespaces of his own has as many ids as he wants there: it is their maker who counts. */
-static kuid_t payer(void)
+kuid_t cryo_payer(void)
 {
 	struct user_namespace *ns = current_user_ns();
 	kuid_t uid = current_uid();
@@ -53,7 +53,7 @@ static struct cryo_user *alloc_user(kuid_t uid)
 
 struct cryo_user *cryo_user_get(void)
 {
-	kuid_t uid = payer();
+	kuid_t uid = cryo_payer();
 	struct cryo_user *user, *made = NULL;
 
 	for (;;) {

@@ -30,6 +30,9 @@ struct cryo_user {
 	unsigned int nr_places;		/* each has a reference to this */
 };
 
+/* The user to whom what the caller makes is counted. */
+kuid_t cryo_payer(void);
+
 /* The caller's, with a reference; NULL: no memory. */
 struct cryo_user *cryo_user_get(void);
 void cryo_user_hold(struct cryo_user *user);
