@@ -23,6 +23,8 @@ cr_in()
 	out=$("$@" cr_checkpoint "$scope" -f ctx "$pid" 2>"$base/stderr") || rc=$?
 	err=$(cat "$base/stderr")
 }
+# What the module asks is no matter of what is mounted at /proc.
+written() { [ "$rc" -eq 0 ] && exists ctx; }
 refused() { [ "$rc" -eq 52 ] && said "pid $pid (busy): $1" && not exists ctx; }
 
 in_namespaces unshare -pf --kill-child sh -c '"$@" & wait' sh
@@ -58,7 +60,7 @@ check "... and the process goes on" goes_on
 
 in_namespaces env
 cr_in unshare -m sh -c 'umount -l /proc && exec "$@"' sh
-check "without /proc the mounts of another namespace are not seen" refused "its mounts cannot be looked at (error 2)"
+check "a checkpoint without /proc" written
 check "... and the process goes on" goes_on
 
 # with_fake KIND SOURCE PID COMMAND...: in a mount namespace whose /proc has another namespace, that of SOURCE in
@@ -81,11 +83,11 @@ with_fake()
 }
 in_namespaces unshare --ipc
 cr_in with_fake ipc self/ns/net "$pid"
-check "another namespace in place of an ipc namespace" refused "its ipc namespace cannot be looked at"
+check "another namespace in place of an ipc namespace" written
 check "... and the process goes on" goes_on
 in_namespaces unshare -m
 cr_in with_fake mnt 1/ns/user "$pid"
-check "... in place of a mount namespace" refused "its mounts cannot be looked at (error 5)"
+check "... in place of a mount namespace" written
 check "... and the process goes on" goes_on
 
 done_testing
