@@ -91,8 +91,13 @@ static bool find_sleeper(struct task_struct *task, struct hrtimer_sleeper *sleep
 /* Is it, as far as its registers tell while it may still run, in a call that may have to be continued? */
 static bool is_in_timed_call(struct task_struct *task)
 {
-	int nr = task->stack ? syscall_get_nr(task, task_pt_regs(task)) : -1;
+	struct pt_regs *regs = task_pt_regs(task);
+	int nr;
 
+	/* From no stack: it has just been given back. One that has been there is kept by RCU. */
+	if ((unsigned long)regs <= THREAD_SIZE)
+		return false;
+	nr = syscall_get_nr(task, regs);
 	return nr >= 0 && cryo_timed_wait_known(nr);
 }
 
