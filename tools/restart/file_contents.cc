@@ -60,8 +60,7 @@ UniqueFd make_unnamed(const FileRestoreInput& input, const File& file) {
     if (!fd) fd = make_by_other_name(input, directory);
   }
   // Where nothing can be made in that directory, memory has to do.
-  if (!fd)
-    fd = UniqueFd(::memfd_create(path.substr(path.rfind('/') + 1).substr(0, 200).c_str(), MFD_CLOEXEC));
+  if (!fd) fd = names::make_memfd(path.substr(path.rfind('/') + 1).substr(0, 200));
   if (!fd) fail_errno("cannot make {} anew", path);
   return fd;
 }
@@ -187,10 +186,13 @@ UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const 
 void finish_contents(const Inode& inode, int fd) {
   struct stat now;
   if (::fstat(fd, &now) != 0) fail_errno("fstat");
-  // Ownership is restored where the caller may; the file is open already, so nobody needs it to.
-  if (now.st_uid != inode.head.uid || now.st_gid != inode.head.gid)
-    (void)!::fchown(fd, inode.head.uid, inode.head.gid);
-  if (::fchmod(fd, inode.head.mode & 07777) != 0) fail_errno("cannot set the mode of a file made anew");
+  // Ownership is restored where the process may; the file is open already, so nobody needs it to. Some file
+  // systems say of whom and of what mode a file is as their user likes: a setuid file of root's, say.
+  const bool other_owner = now.st_uid != inode.head.uid || now.st_gid != inode.head.gid;
+  if (other_owner) (void)names::fchown(fd, inode.head.uid, inode.head.gid);
+  if ((other_owner || (now.st_mode & 07777) != (inode.head.mode & 07777)) &&
+      names::fchmod(fd, inode.head.mode & 07777) != 0 && now.st_uid == names::owner())
+    fail_errno("cannot set the mode of a file made anew");
   const timespec times[2] = {
       {0, UTIME_OMIT}, {static_cast<time_t>(inode.head.mtime_sec), static_cast<long>(inode.head.mtime_nsec)}};
   if (::futimens(fd, times) != 0) fail_errno("cannot set the time of a file made anew");

@@ -49,8 +49,12 @@ class FileMaker {
 
   FileRestoreInput& input_;
   FileStore store_;
-  std::map<std::uint32_t, int> numbers_;           // by file: a number that means it in all processes
-  std::map<std::uint32_t, UniqueFd> contents_;     // by inode
+  std::map<std::uint32_t, int> numbers_;  // by file: a number that means it in all processes
+  struct Contents {
+    UniqueFd fd;
+    std::vector<std::size_t> processes;  // whose names were made for it
+  };
+  std::map<std::uint32_t, Contents> contents_;     // by inode
   std::map<std::uint32_t, UniqueFd> directories_;  // removed ones, by inode
   std::map<std::uint32_t, PipeEnds> pipes_;        // by inode: ends that no file has taken yet
   std::map<std::uint32_t, UniqueFd> any_end_;      // by inode: to open further ends by
@@ -72,16 +76,22 @@ UniqueFd FileMaker::reopen_contents(const File& file, const FileUse& use) {
   const Inode& inode = input_.context.inode(file.head.inode);
   auto base = contents_.find(inode.id);
   if (base == contents_.end())
-    base = contents_.emplace(inode.id, input_.descriptors.park(make_contents(input_, inode, file))).first;
-  return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
+    base = contents_
+               .emplace(inode.id,
+                        Contents{input_.descriptors.park(make_contents(input_, inode, file)), use.processes})
+               .first;
+  return reopen(base->second.fd.get(), open_flags(file, use), file.path.c_str());
 }
 
 UniqueFd FileMaker::posix_shm(const File& file, const FileUse& use) {
   const Inode& inode = input_.context.inode(file.head.inode);
   auto base = contents_.find(inode.id);
   if (base == contents_.end())
-    base = contents_.emplace(inode.id, input_.descriptors.park(make_posix_shm(input_, inode, file))).first;
-  return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
+    base = contents_
+               .emplace(inode.id,
+                        Contents{input_.descriptors.park(make_posix_shm(input_, inode, file)), use.processes})
+               .first;
+  return reopen(base->second.fd.get(), open_flags(file, use), file.path.c_str());
 }
 
 UniqueFd FileMaker::removed_directory(const File& file, const FileUse& use) {
@@ -242,10 +252,14 @@ FileStore FileMaker::make() {
   }
   terminals_.finish(store_);
   register_eventfds(input_.context, store_.fds, store_.fds);
-  for (auto& [id, fd] : contents_) {
+  for (auto& [id, contents] : contents_) {
     const Inode& inode = input_.context.inode(id);
-    finish_contents(inode, fd.get());
-    if (seals_of(inode) != 0) store_.seals.emplace_back(std::move(fd), seals_of(inode));
+    const NamesOf theirs(input_.context, contents.processes);
+    // The kernel alone says whose a memfd is, and cr_restart has made it.
+    std::optional<OwnNames> own;
+    if (inode.head.flags & CRYO_INODE_MEMFD) own.emplace();
+    finish_contents(inode, contents.fd.get());
+    if (seals_of(inode) != 0) store_.seals.emplace_back(std::move(contents.fd), seals_of(inode));
   }
   sockets_.finish([this](std::uint32_t id) {
     const auto open = store_.fds.find(id);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/fanotify.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -401,6 +402,10 @@ UniqueFd names::make_temporary(std::string& name_template) {
 
 bool names::make_temporary_directory(std::string& name_template) {
   return with_rights(name_template, [&] { return ::mkdtemp(name_template.data()) == nullptr ? -1 : 0; }) == 0;
+}
+
+UniqueFd names::make_memfd(const std::string& name) {
+  return UniqueFd(with_rights(name, [&] { return ::memfd_create(name.c_str(), MFD_CLOEXEC); }));
 }
 
 int names::stat(const std::string& path, struct stat& now) {

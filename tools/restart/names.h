@@ -152,6 +152,7 @@ void enter(const Again& again);
 [[nodiscard]] UniqueFd open(const std::string& path, int flags, mode_t mode = 0);
 [[nodiscard]] UniqueFd make_temporary(std::string& name_template);
 [[nodiscard]] bool make_temporary_directory(std::string& name_template);
+[[nodiscard]] UniqueFd make_memfd(const std::string& name);  // in place of a file: of who would own that
 [[nodiscard]] int stat(const std::string& path, struct stat& now);
 [[nodiscard]] int lstat(const std::string& path, struct stat& now);
 [[nodiscard]] int access(const std::string& path, int mode, int flags = 0);
