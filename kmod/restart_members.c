@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "compat/mm.h"
 #include "cryo_arch.h"
 #include "restart.h"
 #include "unload.h"
@@ -59,6 +60,9 @@ static int finish_process(struct cryo_rst_member *m, const char **what)
 		*what = "closing the restart handle";
 		err = close_fd(args->close_fd);
 	}
+	/* Not sooner: the restart code shares memory with cr_restart, which may be another user's. */
+	if (!err && args->flags & CRYO_RESUME_DUMPABLE)
+		cryo_make_dumpable();
 	if (!err && args->signal) {
 		*what = "sending its signal";
 		err = kill_pid(task_tgid(current), args->signal, 0);

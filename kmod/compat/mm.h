@@ -19,10 +19,26 @@ static inline bool cryo_mm_flag(int bit, struct mm_struct *mm)
 {
 	return mm_flags_test(bit, mm);
 }
+
+static inline void cryo_set_mm_flag(int bit, struct mm_struct *mm, bool on)
+{
+	if (on)
+		mm_flags_set(bit, mm);
+	else
+		mm_flags_clear(bit, mm);
+}
 #else
 static inline bool cryo_mm_flag(int bit, struct mm_struct *mm)
 {
 	return test_bit(bit, &mm->flags);
+}
+
+static inline void cryo_set_mm_flag(int bit, struct mm_struct *mm, bool on)
+{
+	if (on)
+		set_bit(bit, &mm->flags);
+	else
+		clear_bit(bit, &mm->flags);
 }
 #endif
 
@@ -50,10 +66,28 @@ static inline int cryo_get_dumpable(struct task_struct *task, struct mm_struct *
 	rcu_read_unlock();
 	return dumpable;
 }
+
+/* prctl(PR_SET_DUMPABLE, 1) of the caller. */
+static inline void cryo_make_dumpable(void)
+{
+	struct task_exec_state *state;
+
+	rcu_read_lock();
+	state = rcu_dereference(current->exec_state);
+	if (state)
+		WRITE_ONCE(state->dumpable, 1);
+	rcu_read_unlock();
+}
 #else
 static inline int cryo_get_dumpable(struct task_struct *task, struct mm_struct *mm)
 {
 	return cryo_mm_flag(0, mm) | cryo_mm_flag(1, mm) << 1;
+}
+
+static inline void cryo_make_dumpable(void)
+{
+	cryo_set_mm_flag(1, current->mm, false);
+	cryo_set_mm_flag(0, current->mm, true);
 }
 #endif
 

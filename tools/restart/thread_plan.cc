@@ -223,6 +223,7 @@ cryo_resume* ThreadPlanner::resume() {
     resume->unmap_len = area_.range().size();
     resume->close_fd = input_.handle_fd;
     resume->exe_fd = input_.exe_fd;
+    if (input_.process.head.dumpable == 1) resume->flags |= CRYO_RESUME_DUMPABLE;
     if (input_.process.head.flags & CRYO_PROC_STOPPED)
       resume->signal = stop_signal(input_.process, ::getpid());
   }
@@ -324,8 +325,10 @@ void plan_leader(const ThreadPlanInput& input, CallList& calls, StubArea& area) 
   const cryo_thread& leader = process.threads.front().head;
   plan_limits(process, calls, area);
   plan_credentials(input.credentials, calls, area);
-  // prctl() does not take 2 (suid_dumpable); 0 is the stricter of the others.
-  calls.add(Step::kDumpable, 0, SYS_prctl, PR_SET_DUMPABLE, process.head.dumpable == 1 ? 1 : 0, 0, 0, 0);
+  // prctl() does not take 2 (suid_dumpable); 0 is the stricter of the others. With a user's ids nobody may get
+  // at the memory that it shares with cr_restart: then it is set when that has gone (CRYO_RESUME_DUMPABLE).
+  const bool now = process.head.dumpable == 1 && !input.credentials.to;
+  calls.add(Step::kDumpable, 0, SYS_prctl, PR_SET_DUMPABLE, now ? 1 : 0, 0, 0, 0);
   calls.add(Step::kDeathSignal, 0, SYS_prctl, PR_SET_PDEATHSIG,
             input.late_death_signal ? 0 : leader.pdeath_signal, 0, 0, 0);
   const std::int32_t pid = input.options.restore_pid ? process.head.pid : ::getpid();

@@ -390,7 +390,8 @@ struct cryo_ckpt_device {
 #define CRYO_RESUME_OWNS_FILES		(1U << 2)
 #define CRYO_RESUME_OWNS_FS		(1U << 3)
 #define CRYO_RESUME_HELD		(1U << 4)	/* see CRYO_CLIENT_HOLDS; EINVAL: nobody holds */
-#define CRYO_RESUME_FLAGS		((1U << 5) - 1)
+#define CRYO_RESUME_DUMPABLE		(1U << 5)	/* with LEADER: PR_SET_DUMPABLE of 1, when @unmap_* is gone */
+#define CRYO_RESUME_FLAGS		((1U << 6) - 1)
 
 /* What restart_syscall(2) does next: the kinds of struct restart_block. */
 #define CRYO_RESTART_NONE	0	/* EINTR, as do_no_restart_syscall() */
