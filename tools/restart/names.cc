@@ -282,6 +282,9 @@ bool is_capable_of_nothing() {
 bool is_same_file(int fd, const Again& again) {
   struct ::statx now {};
   if (::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &now) != 0) return false;
+  // Numbers of file systems without a device are given out again, and what a user has mounted there (FUSE) has
+  // said of its inodes what its server wanted.
+  if (now.stx_dev_major == 0) return false;
   // Where the file system does not tell when a file was made: it has not been changed at all since.
   const struct statx_timestamp& time = (now.stx_mask & STATX_BTIME) != 0 ? now.stx_btime : now.stx_ctime;
   const auto seconds = static_cast<std::int64_t>(again.created_ns / 1000000000);
