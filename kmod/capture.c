@@ -18,6 +18,7 @@
 #include "cryo_arch.h"
 #include "mounts.h"
 #include "page_writer.h"
+#include "point.h"
 #include "snapshot.h"
 #include "switches.h"
 #include "track.h"
@@ -378,15 +379,25 @@ static int save_contents(struct cryo_capture *c)
 	return each_proc(c, save_tags) ?: cryo_save_contents(c);
 }
 
+/* All that comes before memory. */
+static int write_described(struct cryo_capture *c)
+{
+	int err = cryo_stream_flush(&c->stream);
+
+	cryo_point("header");
+	return err;
+}
+
 static int write_stopped(struct cryo_capture *c)
 {
 	int err;
 
 	cryo_request_state(c->req, CRYO_STATE_WRITING);
-	err = cryo_stream_flush(&c->stream) ?:
+	err = write_described(c) ?:
 	      save_memories(c) ?:
 	      (c->contents_saved ? 0 : save_contents(c)) ?:
 	      check_alive(c);
+	cryo_point("memory");
 	return err ?: cryo_stream_end(&c->stream);
 }
 
@@ -454,9 +465,9 @@ static int write_behind(struct cryo_capture *c)
 	cryo_snapshot_watch(s);
 	cryo_request_go_on(c->req);
 	cryo_request_state(c->req, CRYO_STATE_WRITING);
-	err = cryo_stream_flush(&c->stream) ?:
-	      cryo_write_snapshot(c, s) ?:
-	      cryo_stream_end(&c->stream);
+	err = write_described(c) ?: cryo_write_snapshot(c, s);
+	cryo_point("memory");
+	err = err ?: cryo_stream_end(&c->stream);
 	c->stream.snapshot = NULL;
 	return err;
 }
@@ -482,9 +493,10 @@ static int write_protected(struct cryo_capture *c)
 	int err;
 
 	cryo_request_state(c->req, CRYO_STATE_WRITING);
-	err = cryo_stream_flush(&c->stream) ?:
+	err = write_described(c) ?:
 	      cryo_write_snapshot(c, c->snapshot) ?:
 	      check_alive(c);
+	cryo_point("memory");
 	return err ?: cryo_stream_end(&c->stream);
 }
 
@@ -497,6 +509,7 @@ static int write_from_snapshot(struct cryo_capture *c, bool goes_on)
 		return -ENOMEM;
 	c->snapshot->goes_on = goes_on;
 	err = take_snapshots(c);
+	cryo_point("snapshot");
 	if (!err && c->snapshot->copied)
 		cryo_log(&c->req->log, "pid %d (%s): %llu KiB of memory were in use and have been copied",
 			 c->req->pid, c->req->comm, c->snapshot->copied << (PAGE_SHIFT - 10));
@@ -571,6 +584,7 @@ static int look_at_all(struct cryo_capture *c)
 	      each_proc(c, collect) ?: cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
 	      cryo_collect_mqueues(c) ?:
 	      cryo_classify_files(c);
+	cryo_point("looking");
 	/* With obstacles too: describing finds more of them. */
 	if (!err)
 		err = describe_checkpoint(c);
@@ -596,6 +610,7 @@ int cryo_capture(struct cryo_request *req)
 	if (req->args.flags & CRYO_CKPT_TRACK)
 		req->track_serial = cryo_track_serial();
 	err = look_at_all(c);
+	cryo_point("described");
 	/* An error that came with obstacles most likely came from them. */
 	if (c->obstacles)
 		err = -EOPNOTSUPP;

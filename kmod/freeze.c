@@ -38,6 +38,7 @@
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "point.h"
 #include "unload.h"
 
 #define THREAD_BATCH		1024	/* threads found in one walk of the list */
@@ -181,6 +182,7 @@ static void park(struct callback_head *work)
 		go_away(p);
 		goto put;
 	}
+	cryo_point("park");
 	if (wait_for_works(p) || (!p->poller && wait_for_uring(p)))
 		return;
 	/* Before the requester may look at the registers; and even when it no longer wants to. */
@@ -190,10 +192,12 @@ static void park(struct callback_head *work)
 		cryo_arch_stay_saved(current);
 	}
 	/* A thread of the kernel runs nothing of its process's. */
+	cryo_point("parking");
 	if (p->poller || cryo_is_still(&p->asked))
 		stay_parked(p);
 	else
 		pass_by(p);
+	cryo_point("parked");
 	if (!p->poller)
 		cryo_arch_unfix_syscall(p);
 put:
@@ -554,6 +558,7 @@ static int freeze_once(struct cryo_request *req, struct task_struct **found, uns
 
 	if (threads < 0)
 		return threads;
+	cryo_point("asked");
 	err = wait_pending(req, limit);
 	if (err)
 		return err;

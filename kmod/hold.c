@@ -21,6 +21,7 @@
 
 #include "cryo.h"
 #include "participant.h"
+#include "point.h"
 #include "unload.h"
 
 #define HOLD_POLL_JIFFIES	max(HZ / 50, 1)
@@ -146,8 +147,10 @@ static void hold(struct callback_head *work)
 {
 	struct cryo_held *h = container_of(work, struct cryo_held, work);
 
+	cryo_point("hold");
 	if (!(current->flags & PF_EXITING) && stays(h))
 		return;
+	cryo_point("hold-end");
 	cryo_held_free(h);
 	cryo_look_at_signals();
 	cryo_unload_put();

@@ -22,6 +22,7 @@
 #include "compat/fs.h"
 #include "cryo.h"
 #include "participant.h"
+#include "point.h"
 
 #define VOTE_JIFFIES	max(HZ / 20, 1)	/* until those that have not voted are looked at */
 #define CHECK_JIFFIES	HZ		/* until all in scope are, whether they may still be traced */
@@ -376,6 +377,7 @@ int cryo_notify(struct cryo_request *req)
 		if (procs < 0)
 			return procs;
 		told = tell_new(req);
+		cryo_point("told");
 		err = wait_for_votes(req) ?: cryo_request_interrupted(req);
 		if (err)
 			return err;

@@ -22,6 +22,7 @@
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "point.h"
 #include "track.h"
 #include "unload.h"
 
@@ -175,14 +176,22 @@ static int freeze_and_capture(struct cryo_request *req)
 	err = cryo_freeze(req);
 	if (err)
 		return err;
+	cryo_point("frozen");
 	cryo_request_state(req, CRYO_STATE_CAPTURING);
 	return capture(req);
 }
 
 static int notify_and_capture(struct cryo_request *req)
 {
+	int err;
+
+	cryo_point("scope");
 	cryo_request_state(req, CRYO_STATE_NOTIFYING);
-	return cryo_notify(req) ?: freeze_and_capture(req);
+	err = cryo_notify(req);
+	if (err)
+		return err;
+	cryo_point("voted");
+	return freeze_and_capture(req);
 }
 
 /* Everybody goes on, while the context is written from a snapshot. They stay claimed. */
@@ -191,13 +200,17 @@ void cryo_request_go_on(struct cryo_request *req)
 	req->went_on = true;
 	cryo_thaw(req);
 	cryo_notify_end(req, 0);
+	cryo_point("went-on");
 }
 
 /* Everybody goes on. After RUN, or after the hold. */
 static void end_request(struct cryo_request *req, int result)
 {
+	cryo_point("thaw");
 	cryo_thaw(req);
+	cryo_point("notify-end");
 	cryo_notify_end(req, result);
+	cryo_point("scope-end");
 	cryo_scope_end(req);
 }
 
@@ -219,6 +232,8 @@ static int run_in_scope(struct cryo_request *req)
 	close_output(req);
 	if (err || !(req->args.flags & CRYO_CKPT_HOLD))
 		end_request(req, err);
+	else
+		cryo_point("held");
 	return err;
 }
 

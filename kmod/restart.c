@@ -17,6 +17,7 @@
 #include <linux/pid.h>
 #include <linux/slab.h>
 
+#include "point.h"
 #include "restart.h"
 
 static void group_free(struct kref *ref)
@@ -183,5 +184,6 @@ long cryo_restart_create(void __user *arg)
 	fd = anon_inode_getfd("[cryo-restart]", &group_fops, g, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		cryo_rst_put(g);
+	cryo_point("handle");
 	return fd;
 }

@@ -17,6 +17,7 @@
 #include "access.h"
 #include "compat/ksym.h"
 #include "cryo_arch.h"
+#include "point.h"
 #include "restart.h"
 
 #define COMMIT_DEFAULT_MS	60000
@@ -336,17 +337,23 @@ static int commit(struct cryo_rst_group *g, const struct cryo_commit *args)
 {
 	int err;
 
+	cryo_point("committing");
 	err = wait_all(g, args->timeout_ms ?: COMMIT_DEFAULT_MS);
+	cryo_point("gathered");
 	if (!err)
 		err = set_registers(g);
+	cryo_point("registers");
 	if (!err)
 		err = wait_setup(g);
+	cryo_point("set-up");
 	if (!err)
 		err = get_tables(g);
 	if (!err && args->signal)
 		err = signal_all(g, args->signal);
+	cryo_point("before-go");
 	if (!err)
 		err = commit_enter(g, CRYO_RST_GO);
+	cryo_point("after-go");
 	return err;
 }
 

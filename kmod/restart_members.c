@@ -18,6 +18,7 @@
 
 #include "compat/mm.h"
 #include "cryo_arch.h"
+#include "point.h"
 #include "restart.h"
 #include "unload.h"
 
@@ -152,10 +153,12 @@ static int park_member(struct cryo_rst_member *m, bool will_look)
 	if (m->args.flags & CRYO_RESUME_LEADER) {
 		if (wait_for(g, CRYO_RST_SETUP) || cryo_rst_state_of(g) == CRYO_RST_ABORTED)
 			return -EINTR;
+		cryo_point("leader");
 		setup_process(m);
 	}
 	if (wait_for(g, CRYO_RST_GO) || cryo_rst_state_of(g) == CRYO_RST_ABORTED)
 		return -EINTR;
+	cryo_point("becoming");
 	become(m, will_look);
 	if (m->args.flags & CRYO_RESUME_LEADER)
 		cryo_map_start();
@@ -210,6 +213,7 @@ static void resume(struct callback_head *work)
 		cryo_arch_begin_park();
 		cryo_arch_stay_saved(current);
 		note_parked(m);
+		cryo_point("member");
 		lost = park_member(m, will_look);
 		if (lost)
 			send_sig(SIGKILL, current, 1);
@@ -217,6 +221,7 @@ static void resume(struct callback_head *work)
 			swap(held, m->held);
 	}
 	note_gone(m, lost);
+	cryo_point("leaving");
 	member_leave(m);
 	if (held)
 		cryo_held_start(held);
@@ -379,6 +384,7 @@ long cryo_rst_resume(struct cryo_rst_group *g, void __user *arg)
 		member_free(m);
 		return err;
 	}
+	cryo_point("joined");
 	/* Filters cannot be taken away: nothing but the thread's end keeps it from parking after this. */
 	err = cryo_install_seccomp(&m->args, g->creds, &g->log);
 	if (err) {
