@@ -147,10 +147,10 @@ static void hold(struct callback_head *work)
 {
 	struct cryo_held *h = container_of(work, struct cryo_held, work);
 
-	cryo_point("hold");
+	cryo_point("holding");
 	if (!(current->flags & PF_EXITING) && stays(h))
 		return;
-	cryo_point("hold-end");
+	cryo_point("held-end");
 	cryo_held_free(h);
 	cryo_look_at_signals();
 	cryo_unload_put();

@@ -351,6 +351,9 @@ static int commit(struct cryo_rst_group *g, const struct cryo_commit *args)
 	if (!err && args->signal)
 		err = signal_all(g, args->signal);
 	cryo_point("before-go");
+	/* As when it is killed earlier: nobody goes on whom nobody restarts. */
+	if (!err && fatal_signal_pending(current))
+		err = -EINTR;
 	if (!err)
 		err = commit_enter(g, CRYO_RST_GO);
 	cryo_point("after-go");
