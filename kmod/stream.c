@@ -8,6 +8,7 @@
  */
 #include <linux/crc32c.h>
 #include <linux/file.h>
+#include <linux/freezer.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -257,6 +258,22 @@ static bool looks_only(struct cryo_stream *s, struct iov_iter *iter, size_t befo
 }
 
 /*
+ * Interrupted only by the freezer, before the machine sleeps?  It wakes whoever waits as if by a signal.  No lock of the
+ * file system's is held here, and parked threads are frozen as they are.
+ */
+static bool slept_only(struct cryo_stream *s, struct iov_iter *iter, size_t before)
+{
+	try_to_freeze();
+	spin_lock_irq(&current->sighand->siglock);
+	recalc_sigpending();
+	spin_unlock_irq(&current->sighand->siglock);
+	if (signal_pending(current) || (s->snapshot && cryo_request_interrupted(s->snapshot->req)))
+		return false;
+	iov_iter_revert(iter, before - iov_iter_count(iter));
+	return true;
+}
+
+/*
  * Write all of @iter.  After a short write it goes on; after a signal not: what was
  * written cannot be taken back, so the caller gives the whole request up.
  */
@@ -281,6 +298,8 @@ static int write_all(struct cryo_stream *s, struct iov_iter *iter)
 			continue;
 		}
 		if (is_interruption(n) && looks_only(s, iter, before))
+			continue;
+		if (is_interruption(n) && slept_only(s, iter, before))
 			continue;
 		if (is_interruption(n))
 			return -EINTR;
