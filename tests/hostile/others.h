@@ -153,6 +153,7 @@ inline cryo_checkpoint request_for(pid_t target, uint32_t scope, uint32_t freeze
     c.scope = scope;
     c.flags = CRYO_CKPT_DRY_RUN;
     c.freeze_ms = freeze_ms;
+    c.timeout_ms = freeze_ms + 20000;  // also where somebody is told who does not vote
     c.out_fd = -1;
     return c;
 }
