@@ -263,6 +263,9 @@ static bool looks_only(struct cryo_stream *s, struct iov_iter *iter, size_t befo
  */
 static bool slept_only(struct cryo_stream *s, struct iov_iter *iter, size_t before)
 {
+	/* An error that only looks like an interruption is one. */
+	if (!signal_pending(current) && !freezing(current))
+		return false;
 	try_to_freeze();
 	spin_lock_irq(&current->sighand->siglock);
 	recalc_sigpending();
