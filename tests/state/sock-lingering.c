@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * TCP ports without SO_REUSEADDR that closed connections keep for a minute (TIME_WAIT): those from before the checkpoint, and
- * those that end with the process, whichever end is closed first. Nobody waits for that minute.
+ * those that end with the process, whichever end is closed first. Root does not wait for that minute, as the parameter
+ * time_wait_ports lets nobody do (hostile/ports).
  */
 #define _GNU_SOURCE
 #include "crtest.h"
@@ -84,6 +85,7 @@ static void verify(void)
 
 const struct crt_test crt_test = {
 	.text = "ports that closed connections keep",
+	.flags = CRT_ROOT,
 	.setup = setup,
 	.verify = verify,
 };
