@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -283,8 +285,9 @@ bool is_same_file(int fd, const Again& again) {
   struct ::statx now {};
   if (::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &now) != 0) return false;
   // Numbers of file systems without a device are given out again, and what a user has mounted there (FUSE) has
-  // said of its inodes what its server wanted.
-  if (now.stx_dev_major == 0) return false;
+  // said of its inodes what its server wanted.  A tmpfs that has such a number since then has no older file.
+  struct statfs system {};
+  if (now.stx_dev_major == 0 && (::fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC)) return false;
   // Where the file system does not tell when a file was made: it has not been changed at all since.
   const struct statx_timestamp& time = (now.stx_mask & STATX_BTIME) != 0 ? now.stx_btime : now.stx_ctime;
   const auto seconds = static_cast<std::int64_t>(again.created_ns / 1000000000);

@@ -132,7 +132,7 @@ struct Again {
   int directory = -100;              // AT_FDCWD, or where the path begins
 };
 
-// Is it the very file of the checkpoint?  Only of file systems on a device can that be told.  A number that has been given to another one since does not count:
+// Is it the very file of the checkpoint?  Only of file systems on a device, and of tmpfs, can that be told.  A number that has been given to another one since does not count:
 // that one is younger.
 [[nodiscard]] bool is_same_file(int fd, const Again& again);
 
