@@ -263,13 +263,15 @@ static bool looks_only(struct cryo_stream *s, struct iov_iter *iter, size_t befo
  */
 static bool slept_only(struct cryo_stream *s, struct iov_iter *iter, size_t before)
 {
+	struct sighand_struct *sighand;
+
 	/* An error that only looks like an interruption is one. */
 	if (!signal_pending(current) && !freezing(current))
 		return false;
 	try_to_freeze();
-	spin_lock_irq(&current->sighand->siglock);
+	sighand = cryo_lock_sighand(current);
 	recalc_sigpending();
-	spin_unlock_irq(&current->sighand->siglock);
+	cryo_unlock_sighand(sighand);
 	if (signal_pending(current) || (s->snapshot && cryo_request_interrupted(s->snapshot->req)))
 		return false;
 	iov_iter_revert(iter, before - iov_iter_count(iter));
