@@ -20,7 +20,12 @@ namespace cryo {
     const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
     const bool control_in_utf8 = byte == 0xc2 && next >= 0x80 && next < 0xa0;
     const bool continues = (byte & 0xc0) == 0x80 && following > 0;
-    following = control_in_utf8 ? 0 : continues ? following - 1 : byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : byte >= 0xc2 ? 1 : 0;
+    following = control_in_utf8 ? 0
+                : continues     ? following - 1
+                : byte >= 0xf0  ? 3
+                : byte >= 0xe0  ? 2
+                : byte >= 0xc2  ? 1
+                                : 0;
     // Terminals that do not take UTF-8 know 0x80 to 0x9f as well.
     if (byte < 0x20 || byte == 0x7f || control_in_utf8 || (byte >= 0x80 && byte < 0xa0 && !continues))
       result += fmt::format("\\x{:02x}", byte);
