@@ -10,12 +10,14 @@
 
 #include <cryo/ioctl.h>
 
-/* Not even there: see Kbuild. */
+#include "cryo_arch.h"
+
+/* Not even there: see Kbuild, and the architecture. */
 #define CRYO_LEFT_OUT \
 	((IS_ENABLED(CONFIG_CRYO_WITHOUT_snapshot) ? CRYO_FEATURE_SNAPSHOT : 0) | \
 	 (IS_ENABLED(CONFIG_CRYO_WITHOUT_track) ? CRYO_FEATURE_TRACK : 0) | \
 	 (IS_ENABLED(CONFIG_CRYO_WITHOUT_map) ? CRYO_FEATURE_MAP | CRYO_FEATURE_SHARE : 0) | \
-	 (IS_ENABLED(CONFIG_CRYO_WITHOUT_share) ? CRYO_FEATURE_SHARE : 0))
+	 (IS_ENABLED(CONFIG_CRYO_WITHOUT_share) || !CRYO_ARCH_SHARE ? CRYO_FEATURE_SHARE : 0))
 
 /* CRYO_FEATURE_* bits: what this kernel allows, and is not switched off. */
 u64 cryo_features(void);
