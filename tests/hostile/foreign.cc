@@ -164,6 +164,45 @@ void set_user_id(crt::Tap& tap) {
     user.end();
 }
 
+// A process that the user may trace when it is asked to stop, and may not when it could: it waits for a child of vfork(), who makes
+// both of them not dumpable. Others of the tree keep the freeze waiting.
+void changes_when_asked(crt::Tap& tap) {
+    Board* board = new_board(kBoard);
+    Child user([&] {
+        become(kUser);
+        must(setsid(), "setsid");
+        if (fork() == 0) {
+            if (vfork() == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;) pause();
+            }
+            _exit(0);
+        }
+        if (fork() == 0) {
+            if (vfork() == 0) {
+                while (!board->ready) usleep(10000);
+                usleep(1000000);
+                prctl(PR_SET_DUMPABLE, 0);
+                board->last = now_ms();
+                _exit(0);
+            }
+            board->longest = now_ms() - board->last;
+            board->told = 1;
+        }
+        for (;;) pause();
+    });
+    usleep(500000 * factor());
+    board->ready = 1;
+    const int error = request_as(board, kUser, request_for(user.pid(), CRYO_SCOPE_TREE, kFreezeMs));
+    tap.ok(error == EPERM, std::string("a process that may not be traced any more when it comes to rest: ") + std::strerror(error));
+    tap.ok(board->elapsed < kFreezeMs, "... at once, after " + std::to_string(board->elapsed) + " ms");
+    tap.ok(until([&] { return board->told == 1; }) && board->longest < kPause,
+           "... it does not stand still; it came back after " + std::to_string(board->longest) + " ms");
+    tap.diag(board->log);
+    kill(-user.pid(), SIGKILL);
+    user.end();
+}
+
 // Votes for the death of all: his own only.
 void vote(crt::Tap& tap) {
     Board* board = new_board(kBoard);
@@ -261,6 +300,7 @@ int main(int argc, char** argv) {
         refused(tap, "session", CRYO_SCOPE_SESSION, true, true);
         refused(tap, "control group", CRYO_SCOPE_CGROUP, false, true);
         set_user_id(tap);
+        changes_when_asked(tap);
         vote(tap);
         limits(tap);
     } catch (const std::exception& error) {
