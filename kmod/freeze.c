@@ -370,12 +370,20 @@ static bool on_cpu(struct task_struct *task)
 	return smp_load_acquire(&task->on_cpu);
 }
 
-/* One of each process is asked about again while others of it have not come: it may not be dumpable any more. */
+/*
+ * While some have not come: those that went on because they have changed are asked about again, and of those that have come one
+ * of each process, which may not be dumpable any more.
+ */
 static int check_arrived(struct cryo_request *req)
 {
 	struct cryo_parked *t;
 	struct cryo_proc *proc;
 
+	list_for_each_entry(t, &req->parked, node) {
+		if (READ_ONCE(t->changed) && !cryo_may_trace(t->task))
+			return say_not_traceable(t->proc, t->task);
+		cond_resched();
+	}
 	cryo_for_each_proc(proc, req) {
 		t = cryo_next_thread(proc, NULL);
 		if (t && READ_ONCE(t->state) != CRYO_PARK_ASKED && !cryo_may_trace(t->task))
