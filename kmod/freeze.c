@@ -225,6 +225,12 @@ static int say_not_traceable(struct cryo_proc *proc, struct task_struct *task)
 	return -EPERM;
 }
 
+/* One that has gone meanwhile, of which Yama says that nobody may trace it, is not missed. */
+static int refuse_thread(struct cryo_proc *proc, struct task_struct *task)
+{
+	return pid_alive(task) ? say_not_traceable(proc, task) : 0;
+}
+
 static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool poller)
 {
 	struct cryo_parked *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
@@ -237,7 +243,7 @@ static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool pol
 	if (!cryo_may_trace(task)) {
 		cryo_identity_put(&p->asked);
 		kfree(p);
-		return say_not_traceable(proc, task);
+		return refuse_thread(proc, task);
 	}
 	kref_init(&p->ref);
 	get_task_struct(task);
@@ -378,16 +384,23 @@ static int check_arrived(struct cryo_request *req)
 {
 	struct cryo_parked *t;
 	struct cryo_proc *proc;
+	int err;
 
 	list_for_each_entry(t, &req->parked, node) {
-		if (READ_ONCE(t->changed) && !cryo_may_trace(t->task))
-			return say_not_traceable(t->proc, t->task);
+		if (READ_ONCE(t->changed) && !cryo_may_trace(t->task)) {
+			err = refuse_thread(t->proc, t->task);
+			if (err)
+				return err;
+		}
 		cond_resched();
 	}
 	cryo_for_each_proc(proc, req) {
 		t = cryo_next_thread(proc, NULL);
-		if (t && READ_ONCE(t->state) != CRYO_PARK_ASKED && !cryo_may_trace(t->task))
-			return say_not_traceable(proc, t->task);
+		if (t && READ_ONCE(t->state) != CRYO_PARK_ASKED && !cryo_may_trace(t->task)) {
+			err = refuse_thread(proc, t->task);
+			if (err)
+				return err;
+		}
 		cond_resched();
 	}
 	return 0;

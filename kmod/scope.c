@@ -161,13 +161,19 @@ static struct task_struct *any_thread(struct task_struct *task)
 	return found;
 }
 
-static bool may_take(struct task_struct *task, const struct cred *on_behalf)
+/* May @task be in the scope? 0, -EPERM, or -ESRCH: gone meanwhile, and Yama lets nobody trace such. */
+static int may_take(struct task_struct *task, const struct cred *on_behalf)
 {
-	struct task_struct *t = any_thread(task);
-	bool may = cryo_may_trace(t) && (!on_behalf || cryo_may_read_as(on_behalf, t));
+	struct task_struct *t;
+	bool may, gone;
 
-	put_task_struct(t);
-	return may;
+	do {
+		t = any_thread(task);
+		may = cryo_may_trace(t) && (!on_behalf || cryo_may_read_as(on_behalf, t));
+		gone = !may && !pid_alive(t);
+		put_task_struct(t);
+	} while (gone && pid_alive(task) && !fatal_signal_pending(current));
+	return may ? 0 : gone ? -ESRCH : -EPERM;
 }
 
 static const char *scope_text(struct cryo_request *req)
@@ -216,7 +222,8 @@ static int check_again(struct cryo_request *req, struct cryo_proc *p)
 	rcu_read_unlock();
 	if (!task)
 		return 0;
-	if (!may_take(task, p->on_behalf))
+	/* Who has gone is nobody's. */
+	if (may_take(task, p->on_behalf) == -EPERM)
 		err = say_untraceable(req, task, p->on_behalf);
 	put_task_struct(task);
 	return err;
@@ -284,10 +291,10 @@ static int add_process(struct cryo_request *req, struct task_struct *task,
 		       const struct cred *on_behalf)
 {
 	struct cryo_proc *p;
-	int err;
+	int err = may_take(task, on_behalf);
 
-	if (!may_take(task, on_behalf))
-		return say_untraceable(req, task, on_behalf);
+	if (err)
+		return err == -EPERM ? say_untraceable(req, task, on_behalf) : err;
 	p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
 	if (!p)
 		return -ENOMEM;
@@ -307,16 +314,19 @@ static int add_process(struct cryo_request *req, struct task_struct *task,
 	return err;
 }
 
-/* One that has been found: why it is in the scope is looked at once more, as it may have left it. */
+/* One that has been found, which may have left the scope meanwhile, or gone. */
 static int add_found(struct cryo_request *req, struct task_struct *task)
 {
 	const struct cred *on_behalf;
+	int err = 0;
 	bool in;
 
 	rcu_read_lock();
 	in = in_scope(req, task, &on_behalf);
 	rcu_read_unlock();
-	return in ? add_process(req, task, on_behalf) : 0;
+	if (in)
+		err = add_process(req, task, on_behalf);
+	return err == -ESRCH ? 0 : err;
 }
 
 static void forget_process(struct cryo_request *req, struct cryo_proc *p)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "others.h"
@@ -58,6 +59,7 @@ public:
             for (int i = 0; i < kLevels; i++) {
                 std::ofstream(kYama) << i << std::endl;
                 level(i);
+                if (i == 1) comes_and_goes();
             }
         }
         return tap_.finish();
@@ -120,6 +122,37 @@ private:
     void level(int yama) {
         for (const Row& row : kTable)
             expect(error_of(row), row.error[yama], "Yama " + std::to_string(yama) + ": " + row.text);
+    }
+
+    // Of what has just ended Yama says from level 1 on that nobody may trace it: that is no refusal.
+    void comes_and_goes() {
+        board_->ticks = 0;
+        Child target([&] {
+            become(kUser);
+            must(setsid(), "setsid");
+            for (int i = 0; i < 4; i++)
+                if (fork() == 0)
+                    for (;;) {
+                        std::thread thread([] {});
+                        const pid_t child = fork();
+                        if (child == 0) _exit(0);
+                        thread.join();
+                        waitpid(child, nullptr, 0);
+                        board_->ticks++;
+                    }
+            for (;;) pause();
+        });
+        until([this] { return board_->ticks > 20; });
+        int refused = 0, good = 0;
+        for (int i = 0; i < 40; i++) {
+            const int error = request_as(board_, 0, request_for(target.pid(), CRYO_SCOPE_TREE, 0));
+            refused += error == EPERM;
+            good += error == 0;
+            if (error != 0) tap_.diag(std::strerror(error) + std::string(": ") + board_->log);
+        }
+        tap_.ok(refused == 0, "threads and processes that come and go: " + std::to_string(good) + " of 40 allowed, " +
+                                  std::to_string(refused) + " refused");
+        kill(-target.pid(), SIGKILL);
     }
 
     // A handle gives no right: who runs the request is asked.
