@@ -315,8 +315,13 @@ int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **dat
 
 size_t cryo_arch_regset_extension(unsigned int note)
 {
-	return note == CRYO_AARCH64_GCS ?
-		sizeof(struct cryo_aarch64_gcs) - offsetof(struct cryo_aarch64_gcs, stack) : 0;
+	switch (note) {
+	case CRYO_AARCH64_GCS:
+		return sizeof(struct cryo_aarch64_gcs) - offsetof(struct cryo_aarch64_gcs, stack);
+	case CRYO_AARCH64_CALL:
+		return sizeof_field(struct cryo_aarch64_call, error);
+	}
+	return 0;
 }
 
 void cryo_arch_extend_regset(struct cryo_capture *c, struct task_struct *task, unsigned int note,
