@@ -207,9 +207,9 @@ private:
             if (user == 0) {
                 become(kUser);
                 prctl(PR_SET_NAME, "mine");
+                board_->ready = 1;
                 for (;;) pause();
             }
-            board_->ready = 1;
             for (;;) pause();
         });
         until([this] { return board_->ready == 1; });
