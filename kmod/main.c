@@ -14,6 +14,7 @@
 #include "compat/ksym.h"
 #include "compat/newest.h"
 #include "consent.h"
+#include "coverage.h"
 #include "cryo.h"
 #include "exceptions.h"
 #include "page_writer.h"
@@ -146,6 +147,7 @@ static int __init cryo_init(void)
 	err = misc_register(&device);
 	if (err)
 		goto exit_events;
+	cryo_coverage_init();
 	return 0;
 
 exit_events:
@@ -160,6 +162,7 @@ exit_map:
 static void __exit cryo_exit(void)
 {
 	misc_deregister(&device);
+	cryo_coverage_exit();
 	cryo_consent_exit();
 	cryo_events_exit();
 	cryo_page_writer_exit();

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * coverage.h - what tests reach of the module: see coverage.c
+ */
+#ifndef CRYO_COVERAGE_H
+#define CRYO_COVERAGE_H
+
+#ifdef CONFIG_CRYO_COVERAGE
+void cryo_coverage_init(void);
+void cryo_coverage_exit(void);
+#else
+static inline void cryo_coverage_init(void)
+{
+}
+
+static inline void cryo_coverage_exit(void)
+{
+}
+#endif
+
+#endif
