@@ -221,6 +221,7 @@ void cryo_timed_waits_disarm(void);
 struct cryo_index {
 	DECLARE_HASHTABLE(by_group, 10);	/* struct cryo_proc by signal_struct */
 	DECLARE_HASHTABLE(by_task, 12);		/* struct cryo_parked */
+	DECLARE_HASHTABLE(by_pid, 10);		/* struct cryo_forward of groups and sessions, the first of each */
 };
 
 struct cryo_request {

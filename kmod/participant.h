@@ -64,6 +64,7 @@ struct cryo_participant {
 struct cryo_forward {
 	struct kref ref;
 	struct list_head node;		/* in cryo_request.forwards, then in .forwarded */
+	struct hlist_node hash;		/* in cryo_index.by_pid */
 	u32 scope;			/* CRYO_SCOPE_* */
 	struct task_struct *task;	/* counted */
 	struct pid *pid;		/* of a process group or session; counted */

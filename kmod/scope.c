@@ -2,10 +2,12 @@
 /*
  * scope.c - which processes belong to a request
  *
- * They are looked for in the list of all processes, under RCU: the lists of
+ * They are looked for among all processes, by their numbers, under RCU: the lists of
  * children change under tasklist_lock, which is not for modules.  What one look
  * may miss (a process that is just being forked) the next one finds, and looking
  * ends only when all that are known are at rest: nobody is left to fork then.
+ * Each RCU section looks at some numbers only, and for each of them in three tables, however many scopes
+ * participants have added.
  *
  * A process becomes part of the scope only if the requester may trace it, and, where a participant has asked for
  * it, he may look into it, too; that is asked before it is told, claimed or named.  One that may not be traced makes
@@ -16,8 +18,10 @@
  */
 #include <linux/cgroup.h>
 #include <linux/cred.h>
+#include <linux/idr.h>
 #include <linux/lockdep.h>
 #include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -27,7 +31,8 @@
 #include "cryo.h"
 #include "participant.h"
 
-#define PROCESS_BATCH	64	/* processes found in one walk */
+#define PROCESS_BATCH	64	/* processes found in one RCU section */
+#define PID_BATCH	256	/* numbers looked at in one, of threads as well */
 
 /* A process belongs to one request at a time: those in CRYO_CKPT_RUN or held. By signal_struct. */
 static DEFINE_SPINLOCK(claims_lock);
@@ -68,8 +73,11 @@ static struct cryo_proc *parent_in_tree(struct cryo_request *req, struct task_st
 	return parent && parent->tree ? parent : NULL;
 }
 
+/* NULL of one that has gone is nobody's group. */
 static bool matches(struct task_struct *task, u32 scope, struct pid *pid)
 {
+	if (!pid)
+		return false;
 	switch (scope) {
 	case CRYO_SCOPE_PGRP:
 		return task_pgrp(task) == pid;
@@ -77,6 +85,26 @@ static bool matches(struct task_struct *task, u32 scope, struct pid *pid)
 		return task_session(task) == pid;
 	}
 	return false;
+}
+
+/* The first who wants the group or session @pid. */
+static struct cryo_forward *find_forward(struct cryo_request *req, u32 scope, struct pid *pid)
+{
+	struct cryo_forward *f;
+
+	hash_for_each_possible(req->index->by_pid, f, hash, (unsigned long)pid)
+		if (f->scope == scope && f->pid == pid)
+			return f;
+	return NULL;
+}
+
+/* With rcu_read_lock(). */
+static struct cryo_forward *forward_of(struct cryo_request *req, struct task_struct *task)
+{
+	if (list_empty(&req->forwarded))
+		return NULL;
+	return find_forward(req, CRYO_SCOPE_PGRP, task_pgrp(task)) ?:
+	       find_forward(req, CRYO_SCOPE_SESSION, task_session(task));
 }
 
 /*
@@ -97,13 +125,10 @@ static bool in_scope(struct cryo_request *req, struct task_struct *task,
 		*on_behalf = parent->on_behalf;
 		return true;
 	}
-	list_for_each_entry(f, &req->forwarded, node) {
-		if (!matches(task, f->scope, f->pid))
-			continue;
+	f = forward_of(req, task);
+	if (f)
 		*on_behalf = f->cred;
-		return true;
-	}
-	return false;
+	return f;
 }
 
 static bool is_dead_orphan(struct cryo_request *req, struct task_struct *task)
@@ -127,18 +152,24 @@ static bool process_wanted(struct cryo_request *req, struct task_struct *task)
 	       in_scope(req, task, &on_behalf) && !is_dead_orphan(req, task);
 }
 
-static unsigned int find_processes(struct cryo_request *req, struct task_struct **found)
+/* From the number *@at on, in one RCU section. Leaves the number to go on with, or 0: there is none. */
+static unsigned int find_processes(struct cryo_request *req, struct task_struct **found, int *at)
 {
 	struct task_struct *task;
-	unsigned int n = 0;
+	unsigned int looked, n = 0;
+	struct pid *pid;
 
 	rcu_read_lock();
-	for_each_process(task) {
-		if (!process_wanted(req, task))
-			continue;
-		found[n++] = get_task_struct(task);
-		if (n == PROCESS_BATCH)
+	for (looked = 0; looked < PID_BATCH && n < PROCESS_BATCH; looked++) {
+		pid = idr_get_next(&init_pid_ns.idr, at);
+		if (!pid) {
+			*at = 0;
 			break;
+		}
+		++*at;
+		task = pid_task(pid, PIDTYPE_TGID);
+		if (task && process_wanted(req, task))
+			found[n++] = get_task_struct(task);
 	}
 	rcu_read_unlock();
 	return n;
@@ -378,9 +409,13 @@ int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f)
 	if (is_left_out(req, f->task))
 		return -EBUSY;
 	err = add_root(req, f->task, f->scope, f->cred);
-	if (!err)
-		list_add_tail(&f->node, &req->forwarded);
-	return err;
+	if (err)
+		return err;
+	list_add_tail(&f->node, &req->forwarded);
+	/* Who wants the same as another before him is never asked. */
+	if (f->pid && !find_forward(req, f->scope, f->pid))
+		hash_add(req->index->by_pid, &f->hash, (unsigned long)f->pid);
+	return 0;
 }
 
 /* Take the target. cryo_scope_end() when this has succeeded, and only then. */
@@ -398,6 +433,7 @@ int cryo_scope_begin(struct cryo_request *req)
 		return -ENOMEM;
 	hash_init(req->index->by_group);
 	hash_init(req->index->by_task);
+	hash_init(req->index->by_pid);
 	req->scope_pid = cryo_scope_pid(req->target, req->args.scope);
 	err = add_root(req, req->target, req->args.scope, NULL);
 	if (err)
@@ -405,28 +441,46 @@ int cryo_scope_begin(struct cryo_request *req)
 	return err;
 }
 
-/* Add the processes that are in the scope now. Returns how many were new, or a negative errno. */
-int cryo_scope_find(struct cryo_request *req)
+/* Looks at all numbers once. Returns how many processes were new, or a negative errno. */
+static int find_once(struct cryo_request *req)
 {
 	struct task_struct *found[PROCESS_BATCH];
+	int at = 1, next, total = 0, err = 0;
 	unsigned int n, i;
-	int total = 0;
-	int err = 0;
 
-	if (req->args.scope == CRYO_SCOPE_PROCESS && list_empty(&req->forwarded))
-		return 0;
 	do {
-		n = find_processes(req, found);
+		next = at;
+		n = find_processes(req, found, &next);
 		for (i = 0; i < n; i++) {
 			if (!err)
 				err = add_found(req, found[i]);
 			put_task_struct(found[i]);
 		}
 		total += n;
+		/* Their children may be among the same numbers: these once more. */
+		if (!n)
+			at = next;
 		cond_resched();
 		err = err ?: cryo_request_interrupted(req);
-	} while (n && !err);
+	} while (at && !err);
 	return err ?: total;
+}
+
+/* Add the processes that are in the scope now. Returns how many were new, or a negative errno. */
+int cryo_scope_find(struct cryo_request *req)
+{
+	int n, total = 0;
+
+	if (req->args.scope == CRYO_SCOPE_PROCESS && list_empty(&req->forwarded))
+		return 0;
+	/* A child may have a lower number than its parent. */
+	do {
+		n = find_once(req);
+		if (n < 0)
+			return n;
+		total += n;
+	} while (n);
+	return total;
 }
 
 struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked *t)
@@ -521,6 +575,7 @@ int cryo_scope_settle(struct cryo_request *req, bool report)
 		}
 		/* Not forgotten: threads of it may still be in the list of those asked. */
 		p->gone = rest == GONE;
+		cond_resched();
 	}
 	return restless;
 }
@@ -538,6 +593,7 @@ void cryo_scope_end(struct cryo_request *req)
 	/* After the processes, which have credentials of these. */
 	list_for_each_entry_safe(f, next_forward, &req->forwarded, node) {
 		list_del(&f->node);
+		hash_del(&f->hash);
 		cryo_forward_put(f);
 	}
 	put_pid(req->scope_pid);

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * As many scopes as a participant may add, among many processes: the last one takes no longer than the first, trees of
+ * processes are found whole whatever their numbers are, and a checkpoint is killed in the middle of it.
+ */
+#include "restarting.h"
+
+#include <cryo/client.h>
+
+#define OTHERS 1200		/* processes that are in no scope */
+#define DEEP 300		/* processes each of which is the child of the one before */
+#define SAMPLE 64
+
+static struct shared {
+	volatile bool registered, done;
+	volatile int added, error;
+	volatile double first, last;	/* seconds that a call took, the fastest of some */
+} *shared;
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void sleep_for_ever(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+/* Adds @target's @scope @times, when a checkpoint asks. */
+static pid_t participant(pid_t target, unsigned int scope, int times)
+{
+	struct cryo_client args = { .size = sizeof(args) };
+	struct cryo_client_request request = { .size = sizeof(request) };
+	struct cryo_client_forward forward = { .size = sizeof(forward), .scope = scope, .target = target };
+	struct cryo_client_vote vote = { .size = sizeof(vote) };
+	pid_t pid;
+	int fd;
+
+	memset(shared, 0, sizeof(*shared));
+	shared->first = shared->last = 1000;
+	pid = fork();
+	if (pid) {
+		while (!shared->registered)
+			sleep_ms(5);
+		return pid;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpgid(0, 0);
+	fd = ioctl(open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), CRYO_IOC_CLIENT, &args);
+	if (fd < 0)
+		die("CRYO_IOC_CLIENT");
+	shared->registered = true;
+	if (ioctl(fd, CRYO_CLIENT_WAIT, &request))
+		die("CRYO_CLIENT_WAIT");
+	for (int i = 0; i < times; i++) {
+		double begin = seconds(), took;
+
+		if (ioctl(fd, CRYO_CLIENT_FORWARD, &forward)) {
+			shared->error = errno;
+			break;
+		}
+		took = seconds() - begin;
+		shared->added++;
+		if (i && i < SAMPLE && took < shared->first)
+			shared->first = took;
+		if (i >= times - SAMPLE && took < shared->last)
+			shared->last = took;
+	}
+	shared->done = true;
+	ioctl(fd, CRYO_CLIENT_VOTE, &vote);
+	for (;;)
+		pause();
+}
+
+/* A request about @target alone, to say what is in the way; how many processes it had, or -errno. */
+static int dry_run(pid_t target)
+{
+	struct cryo_checkpoint c = { .size = sizeof(c), .flags = CRYO_CKPT_DRY_RUN, .target = target };
+	struct cryo_ckpt_status status = { .size = sizeof(status) };
+	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), fd = ioctl(dev, CRYO_IOC_CHECKPOINT, &c), err;
+
+	if (fd < 0)
+		die("CRYO_IOC_CHECKPOINT");
+	/* Processes of a request are no more when it is over: this is how many it had told. */
+	err = ioctl(fd, CRYO_CKPT_RUN) ? errno : 0;
+	if (err)
+		show_log(fd);
+	ioctl(fd, CRYO_CKPT_STATUS, &status);
+	close(fd);
+	close(dev);
+	return err ? -err : (int)status.threads;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* The first of a chain of processes, when the last one is there. */
+static pid_t chain(void)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(ready))
+		die("pipe");
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (int i = 1; i < DEEP; i++) {
+			pid = fork();
+			if (pid < 0)
+				die("fork");
+			if (pid)
+				sleep_for_ever();
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+		}
+		if (write(ready[1], "", 1) != 1)
+			die("write");
+		sleep_for_ever();
+	}
+	if (read(ready[0], &c, 1) != 1)
+		die("read");
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+int main(void)
+{
+	pid_t group, pid, tool, deep;
+	int status, n;
+
+	shared = shared_memory(sizeof(*shared));
+	for (int i = 0; i < OTHERS; i++) {
+		pid = fork();
+		if (pid < 0)
+			die("fork");
+		if (!pid)
+			sleep_for_ever();
+	}
+	group = fork();
+	if (!group) {
+		setpgid(0, 0);
+		sleep_for_ever();
+	}
+	setpgid(group, group);
+
+	pid = participant(group, CRYO_SCOPE_PGRP, CRYO_MAX_FORWARDS);
+	n = dry_run(pid);
+	ok(shared->added == CRYO_MAX_FORWARDS && n == 2, "%d scopes are added, %d threads found", shared->added, n);
+	printf("# a scope took %.2f ms at first, %.2f ms at last\n", 1e3 * shared->first, 1e3 * shared->last);
+	ok(shared->last < 3 * shared->first, "the last ones take no longer than the first");
+	end(pid);
+
+	pid = participant(group, CRYO_SCOPE_PGRP, CRYO_MAX_FORWARDS + 1);
+	dry_run(pid);
+	ok(shared->added == CRYO_MAX_FORWARDS && shared->error == ENOSPC, "there are not more");
+	end(pid);
+
+	pid = participant(group, CRYO_SCOPE_SESSION, CRYO_MAX_FORWARDS);
+	tool = fork();
+	if (!tool) {
+		/* As the requester is left out. */
+		setsid();
+		dry_run(pid);
+		_exit(0);
+	}
+	while (shared->added < 2 && !shared->done)
+		sleep_ms(5);
+	kill(tool, SIGKILL);
+	for (n = 0; n < 500 && !waitpid(tool, &status, WNOHANG); n++)
+		sleep_ms(20);
+	ok(n < 500, "a checkpoint is killed in the middle");
+	end(pid);
+
+	deep = chain();
+	pid = participant(deep, CRYO_SCOPE_TREE, 1);
+	n = dry_run(pid);
+	ok(n == DEEP + 1, "a tree of %d processes, one below the other, is found (%d)", DEEP, n - 1);
+	end(pid);
+	end(deep);
+	end(group);
+	return finish();
+}
