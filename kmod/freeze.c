@@ -534,6 +534,8 @@ static void forget_one(struct cryo_parked *p)
 	if (!p->self && cryo_task_work_cancel(p->task, &p->work)) {
 		if (!p->poller)
 			cryo_arch_forget_syscall(p);
+		/* Nobody is left who would say so, and a later freeze counts those that have not. */
+		settle_parked(p, CRYO_PARK_GONE);
 		parked_put(p);
 		cryo_unload_put();
 	}
@@ -565,10 +567,10 @@ static int forget_changed(struct cryo_request *req)
 		forget_one(p);
 		req->threads--;
 		n++;
+		cond_resched();
 	}
 	return n;
 }
-
 
 /* One look at the scope. Returns how much was found that is new or not at rest, or an error. */
 static int freeze_once(struct cryo_request *req, struct task_struct **found, unsigned long limit)
@@ -745,7 +747,7 @@ int cryo_freeze_again(struct cryo_request *req)
 /* Let all threads go. Harmless for those that never came. */
 void cryo_thaw(struct cryo_request *req)
 {
-	if (list_empty(&req->parked))
+	if (list_empty(&req->parked) && list_empty(&req->pollers))
 		return;
 	release_parked(req, &req->pollers);
 	release_parked(req, &req->parked);
