@@ -22,6 +22,7 @@
 #include "snapshot.h"
 
 #define CHUNK_SIZE	(64 * 1024)
+#define FREEZER_POLL_JIFFIES	max(HZ / 100, 1)
 
 /* CRC32C of the format: inverted before and after, unlike the kernel's raw crc32c(). */
 #define CRC_START	(~0U)
@@ -258,8 +259,20 @@ static bool looks_only(struct cryo_stream *s, struct iov_iter *iter, size_t befo
 }
 
 /*
- * Interrupted only by the freezer, before the machine sleeps?  It wakes whoever waits as if by a signal.  No lock of the
- * file system's is held here, and parked threads are frozen as they are.
+ * Until the freezer lets us go.  No lock of the file system's is held here, but the request's is, which is why this is
+ * no try_to_freeze(): who sleeps with a lock has to say so.
+ */
+static void sleep_frozen(void)
+{
+	while (freezing(current) && !fatal_signal_pending(current)) {
+		set_current_state(TASK_KILLABLE | TASK_FREEZABLE_UNSAFE);
+		schedule_timeout(FREEZER_POLL_JIFFIES);
+	}
+}
+
+/*
+ * Interrupted only by the freezer, before the machine sleeps?  It wakes whoever waits as if by a signal.  Parked threads
+ * are frozen as they are.
  */
 static bool slept_only(struct cryo_stream *s, struct iov_iter *iter, size_t before)
 {
@@ -268,7 +281,7 @@ static bool slept_only(struct cryo_stream *s, struct iov_iter *iter, size_t befo
 	/* An error that only looks like an interruption is one. */
 	if (!signal_pending(current) && !freezing(current))
 		return false;
-	try_to_freeze();
+	sleep_frozen();
 	sighand = cryo_lock_sighand(current);
 	recalc_sigpending();
 	cryo_unlock_sighand(sighand);
