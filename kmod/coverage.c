@@ -21,8 +21,6 @@ static unsigned long reached[BITS_TO_LONGS(COVERAGE_BYTES)];
 static struct debugfs_blob_wrapper blob = { .data = reached, .size = sizeof(reached) };
 static struct dentry *file;
 
-void __sanitizer_cov_trace_pc(void);
-
 UNCOUNTED notrace noinline __used void __sanitizer_cov_trace_pc(void)
 {
 	long place = _RET_IP_ - (unsigned long)__sanitizer_cov_trace_pc + COVERAGE_BYTES / 2;

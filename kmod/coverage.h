@@ -6,6 +6,9 @@
 #define CRYO_COVERAGE_H
 
 #ifdef CONFIG_CRYO_COVERAGE
+/* Called by what the compiler has put in. */
+void __sanitizer_cov_trace_pc(void);
+
 void cryo_coverage_init(void);
 void cryo_coverage_exit(void);
 #else

@@ -270,21 +270,27 @@ static void sleep_frozen(void)
 	}
 }
 
+static void recalculate_pending(void)
+{
+	/* Nobody takes it from a thread that runs. */
+	struct sighand_struct *sighand = rcu_dereference_protected(current->sighand, true);
+
+	spin_lock_irq(&sighand->siglock);
+	recalc_sigpending();
+	spin_unlock_irq(&sighand->siglock);
+}
+
 /*
  * Interrupted only by the freezer, before the machine sleeps?  It wakes whoever waits as if by a signal.  Parked threads
  * are frozen as they are.
  */
 static bool slept_only(struct cryo_stream *s, struct iov_iter *iter, size_t before)
 {
-	struct sighand_struct *sighand;
-
 	/* An error that only looks like an interruption is one. */
 	if (!signal_pending(current) && !freezing(current))
 		return false;
 	sleep_frozen();
-	sighand = cryo_lock_sighand(current);
-	recalc_sigpending();
-	cryo_unlock_sighand(sighand);
+	recalculate_pending();
 	if (signal_pending(current) || (s->snapshot && cryo_request_interrupted(s->snapshot->req)))
 		return false;
 	iov_iter_revert(iter, before - iov_iter_count(iter));
