@@ -165,9 +165,11 @@ static int complete_memory(struct cryo_capture *c)
 	int err;
 
 	cryo_look_end(c->req);
-	err = cryo_map_complete(c->p->mm);
+	err = cryo_map_complete(c->req, c->p->mm);
 	cryo_look_begin(c->req);
-	if (err && err != -EINTR)
+	if (err == -ESRCH)
+		return check_alive(c) ?: err;
+	if (err && !cryo_request_interrupted(c->req))
 		cryo_log(&c->req->log,
 			 "pid %d (%s): its memory cannot be read from the context that it was restarted from (error %d)",
 			 c->p->pid, c->p->comm, err);

@@ -743,7 +743,7 @@ int cryo_check_shadow_stack(struct task_struct *task, u64 start, u64 size);
 /* map_populate.c: memory that comes from a context when it is used first */
 int cryo_map_init(void);
 void cryo_map_exit(void);
-int cryo_map_complete(struct mm_struct *mm);
+int cryo_map_complete(struct cryo_request *req, struct mm_struct *mm);
 
 /* Of a task that shares them with another; NULL: not that one. Each counted. */
 struct cryo_tables {

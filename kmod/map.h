@@ -78,6 +78,7 @@ struct cryo_map_table {
 	atomic_long_t unsettled;	/* bits that are not set */
 	atomic_long_t given;		/* pages that have come without a bit */
 	size_t bytes;			/* of memory that all of this takes */
+	struct mem_cgroup *memcg;	/* counted: who pays for what comes into the page cache, whoever reads it */
 	unsigned int nr_vmas;		/* that have it; under the lock of struct cryo_map_mm */
 	bool complete;			/* likewise: counted in its @incomplete no more */
 	struct cryo_map_chunk *chunks;

@@ -336,9 +336,17 @@ static bool is_dropped(struct vm_area_struct *vma, unsigned long start, unsigned
 }
 
 /*
+ * The kernel's reverse map comes to every area that a page might be in, before it looks whether it is there: from reclaim,
+ * compaction or migration nothing follows.  A program drops only what is its own.
+ */
+static bool may_drop(const struct mmu_notifier_range *range)
+{
+	return current->mm == range->mm && !(current->flags & PF_MEMALLOC);
+}
+
+/*
  * Entries are about to be taken out of page tables. The caller keeps the area in which that is from changing;
- * others may change, but do not come into the range by that. Who only takes away what is there
- * (reclaim, migration) does no harm: a page that is there needs no bit.  Returns the table of what is dropped, counted: who has no
+ * others may change, but do not come into the range by that.  Returns the table of what is dropped, counted: who has no
  * mmap_lock does not keep the area from becoming an ordinary one.
  */
 static struct cryo_map_table *look_at_range(struct cryo_map_mm *map, enum cryo_mmu_event event,
@@ -370,7 +378,7 @@ static int map_invalidate_start(struct mmu_notifier *notifier,
 	unsigned long start, end;
 
 	event = cryo_mmu_range(range, &start, &end);
-	if (event == CRYO_MMU_OTHER)
+	if (event == CRYO_MMU_OTHER || (event == CRYO_MMU_CLEAR && !may_drop(range)))
 		return 0;
 	spin_lock(&map->lock);
 	t = look_at_range(map, event, start, end, &bits);

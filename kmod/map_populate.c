@@ -204,6 +204,9 @@ static long bring_some(struct cryo_map_vma *v, unsigned long bit, unsigned long 
 	long n = 0;
 
 	lockdep_assert_held_write(&v->map->mm->mmap_lock);
+	/* What follows it in the table may be in another area, with other rights. */
+	if (addr >= end)
+		return 0;
 	last = bit + min3((end - addr) >> PAGE_SHIFT, run->bit + run->nr_pages - bit, most);
 	last = find_next_bit(v->table->settled, last, bit);
 	v->settles = true;
@@ -563,8 +566,11 @@ void cryo_map_go_over(struct cryo_map_mm *map)
 		cryo_map_put(map);
 }
 
-/* Before a checkpoint looks at it: all pages come. The caller has the mm. */
-int cryo_map_complete(struct mm_struct *mm)
+/*
+ * Before a checkpoint looks at it: all pages come. The caller has the mm. As long as @req goes on, and somebody else has the
+ * memory, too (-ESRCH: it is only filled for us).
+ */
+int cryo_map_complete(struct cryo_request *req, struct mm_struct *mm)
 {
 	struct cryo_map_mm *map = cryo_map_of(mm);
 	int step = MORE;
@@ -573,8 +579,9 @@ int cryo_map_complete(struct mm_struct *mm)
 		return 0;
 	while (step == MORE) {
 		step = one_step(map, true);
-		if (fatal_signal_pending(current))
-			step = -EINTR;
+		if (step == MORE)
+			step = cryo_request_interrupted(req) ?:
+			       (atomic_read(&mm->mm_users) == 1 ? -ESRCH : MORE);
 		cond_resched();
 	}
 	cryo_map_put(map);

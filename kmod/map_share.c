@@ -262,11 +262,16 @@ static void split_large(struct batch *b)
 	struct folio *folio = page_folio(b->large);
 	unsigned long rest = folio_nr_pages(folio) - folio_page_idx(folio, b->large);
 	unsigned int end = min_t(unsigned long, b->nr, b->at + rest);
+	unsigned int flags;
 
 	/* Somebody else who has the lock has plans with it. */
 	if (folio_trylock(folio)) {
-		if (is_any_wanted(b, end))
+		if (is_any_wanted(b, end)) {
+			/* What that tells our own areas is no drop: may_drop(). */
+			flags = memalloc_noreclaim_save();
 			cryo_split_huge_page(b->large);
+			memalloc_noreclaim_restore(flags);
+		}
 		folio_unlock(page_folio(b->large));
 	}
 	put_page(b->large);

@@ -11,10 +11,12 @@
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/magic.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/pagemap.h>
 #include <linux/ratelimit.h>
+#include <linux/sched/mm.h>
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -331,6 +333,7 @@ static void table_free(struct kref *ref)
 	kvfree(t->states);
 	kvfree(t->runs);
 	kvfree(t->first);
+	mem_cgroup_put(t->memcg);
 	kfree(t);
 }
 
@@ -358,6 +361,7 @@ struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
 	INIT_WORK(&t->look_ahead, look_ahead);
 	t->behind = U32_MAX;
 	t->pid = task_tgid_nr(current);
+	t->memcg = get_mem_cgroup_from_mm(current->mm);
 	err = copy_chunks(t, args, files) ?: copy_runs(t, args) ?: copy_first(t, args);
 	t->bytes = bytes_of(t);
 	if (!err)
@@ -540,6 +544,7 @@ static u8 compare(struct cryo_map_table *t, const struct cryo_map_chunk *chunk, 
 int cryo_map_verify(struct cryo_map_table *t, u32 index)
 {
 	u8 *state = &t->states[index], found;
+	struct mem_cgroup *before;
 	int err;
 
 	/* Pairs with the release below: what was compared is what is going to be copied. */
@@ -553,7 +558,10 @@ int cryo_map_verify(struct cryo_map_table *t, u32 index)
 	} while (found == CRYO_MAP_BUSY);
 	if (found != CRYO_MAP_UNKNOWN)
 		return found == CRYO_MAP_GOOD ? 0 : -EIO;
+	/* Also where a worker reads, which has none: holes of a file in memory are filled by that. */
+	before = set_active_memcg(t->memcg);
 	found = compare(t, &t->chunks[index], &err);
+	set_active_memcg(before);
 	/* Pairs with the acquire above. */
 	smp_store_release(state, found);
 	/* The state is there before the queue is looked at: pairs with the barrier of prepare_to_wait_event(). */
