@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include "base/message.h"
 #include "base/unique_fd.h"
@@ -167,9 +169,9 @@ TEST("open flags: nothing that would change the file") {
 }
 
 TEST("paths that were created are remembered until removed") {
-  stub::Report report{};
+  const auto ledger = std::make_unique<Ledger>();
   const OwnNames own;
-  CreatedPaths paths(report);
+  CreatedPaths paths(*ledger);
   CHECK(paths.list().empty());
   paths.add("/a");
   paths.add("/b/c");
@@ -188,12 +190,13 @@ TEST("paths that were created are remembered until removed") {
 TEST("what there is no room to remember is taken away") {
   char path[] = "/tmp/cryo-unit-XXXXXX";
   const UniqueFd fd(::mkstemp(path));
-  stub::Report report{};
+  const auto ledger = std::make_unique<Ledger>();
   const OwnNames own;
-  CreatedPaths paths(report);
+  CreatedPaths paths(*ledger);
   paths.add("/a");
   // The name below is longer.
-  for (const auto entry = report.paths_len; sizeof(report.paths) - report.paths_len > entry;) paths.add("/a");
+  for (const auto entry = ledger->paths_len; sizeof(ledger->paths) - ledger->paths_len > entry;)
+    paths.add("/a");
   CHECK_EQ(::access(path, F_OK), 0);
   CHECK_ERROR(ENOSPC, "more files", paths.add(path));
   CHECK(::access(path, F_OK) != 0);
@@ -207,8 +210,8 @@ TEST("what has been made is removed, and only where and as it was made") {
   const auto make = [](const std::string& path) { UniqueFd(::open(path.c_str(), O_CREAT | O_RDWR, 0600)); };
   const auto is_there = [](const std::string& path) { return ::access(path.c_str(), F_OK) == 0; };
   const OwnNames own;
-  stub::Report report{};
-  CreatedPaths paths(report);
+  const auto ledger = std::make_unique<Ledger>();
+  CreatedPaths paths(*ledger);
   make(there + "/a");
   make(there + "/b");
   make(there + "/c");
@@ -300,14 +303,34 @@ TEST("who begins to tell of an error and dies is not waited for without end") {
 TEST("a failure names process, thread and object") {
   const ContextBuilder builder;
   stub::Report report{};
+  const auto ledger = std::make_unique<Ledger>();
   report.failed = 2;
   report.step = stub::Step::kLimit;
   report.index = 7;
   report.error = EPERM;
   const Process& process = builder.context.processes.front();
-  CHECK_EQ(describe_failure(report, builder.context),
+  CHECK_EQ(describe_failure(read_failure(report, *ledger), builder.context),
            fmt::format("pid {}: cannot set the limit of open files (RLIMIT_NOFILE): Operation not permitted",
                        process.head.pid));
+}
+
+TEST("whatever a report says can be told") {
+  const ContextBuilder builder;
+  const auto ledger = std::make_unique<Ledger>();
+  std::memset(ledger->text, 'x', sizeof(ledger->text));
+  stub::Report report{};
+  for (std::uint32_t step = 0; step < 100; ++step)
+    for (const std::uint32_t number : {0U, 1U, 64U, 0x7fffffffU, ~0U}) {
+      report.step = static_cast<stub::Step>(step);
+      report.process = number == 1 ? ~0U : 0;
+      report.thread = report.index = number;
+      report.address = number;
+      report.error = static_cast<std::int32_t>(number);
+      const FailureReport failure = read_failure(report, *ledger);
+      CHECK(failure.error > 0 && failure.error < 4096);
+      CHECK(!describe_failure(failure, builder.context).empty());
+    }
+  CHECK_EQ(read_failure(report, *ledger).text.size(), sizeof(ledger->text));
 }
 
 }  // namespace

@@ -89,6 +89,7 @@ UniqueFd make_contents_file() {
 struct Outcome {
   int status = 0;
   stub::Report report{};
+  std::string text;
   std::string output;
 };
 
@@ -130,6 +131,10 @@ std::uint32_t size_of(const T& list) {
   auto* p = area.array<stub::Parameters>(1);
   p->report = area.report();
   p->slot = slots_of(area.report());
+  p->gate = gate_of(area.report(), 1);
+  p->gate_size = gate_size(1);
+  p->turn = turns_of(p->gate);
+  p->nr_processes = 1;
   p->memory_calls = area.copy(memory.before_reads);
   p->nr_memory_calls = size_of(memory.before_reads.calls());
   p->reads = area.copy(memory.reads);
@@ -165,7 +170,6 @@ Outcome run_stub(const Context& context, const std::function<Script(int pipe)>& 
   const UniqueFd reader(ends[0]);
   UniqueFd writer(ends[1]);
   const SharedReport report(1);
-  report->processes = 1;
   const pid_t child = ::fork();
   if (child == 0) {
     const std::uint64_t all = ~0ULL;
@@ -174,7 +178,7 @@ Outcome run_stub(const Context& context, const std::function<Script(int pipe)>& 
     try {
       become_stub(context, report.get(), contents.get(), script(writer.get()));
     } catch (const Error& error) {
-      std::strncpy(report->text, error.what(), sizeof(report->text) - 1);
+      std::strncpy(report.ledger().text, error.what(), sizeof(report.ledger().text) - 1);
       ::_exit(99);
     }
   }
@@ -185,6 +189,7 @@ Outcome run_stub(const Context& context, const std::function<Script(int pipe)>& 
     outcome.output.append(buffer, static_cast<std::size_t>(got));
   ::waitpid(child, &outcome.status, 0);
   outcome.report = *report;
+  outcome.text = report.ledger().text;
   return outcome;
 }
 
@@ -194,7 +199,7 @@ void say(CallList& calls, int pipe, std::uint64_t address) {
 
 // The last step is the module's, and /dev/null does not know it.
 void check_arrived(const Outcome& outcome) {
-  CHECK_EQ(std::string(outcome.report.text), "");
+  CHECK_EQ(outcome.text, "");
   CHECK(WIFEXITED(outcome.status) && WEXITSTATUS(outcome.status) == stub::kFailureStatus);
   CHECK_EQ(outcome.report.failed, 2U);
   CHECK(outcome.report.step == stub::Step::kResume);

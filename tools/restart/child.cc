@@ -49,7 +49,7 @@ class Child {
         index_(index),
         slot_(slot),
         process_(input.context.processes[index]),
-        report_(input.report) {}
+        shared_(input.common) {}
 
   [[noreturn]] void run();
 
@@ -72,7 +72,7 @@ class Child {
   std::size_t index_;
   std::size_t slot_;
   const Process& process_;
-  stub::Report* report_;
+  Shared shared_;  // the report moves
   RestoredFiles files_;
   std::set<int> parked_;  // closed by the stub
   std::vector<KernelMapping> kernel_mappings_;
@@ -177,7 +177,7 @@ StubArea Child::make_area(AddressSpace& space) {
                            (parked_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
                            (process_.threads.size() + 1) * 4 * sizeof(stub::Call) +
                            files_.fds.size() * (5 * sizeof(stub::Call) + kOwnerSize) + kFixedSize;
-  StubArea area(space, {report_, input_.report_size, !makes_memory()}, data, transit,
+  StubArea area(space, {shared_.report, report_size(input_.slots), !makes_memory()}, data, transit,
                 input_.context.header.page_size);
   if (!makes_memory()) input_.shared_life.areas.push_back(area.range());
   return area;
@@ -258,7 +258,12 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
 
   parameters->report = area.report();
   parameters->slot = slots_of(area.report()) + slot_;
-  if (!makes_memory()) parameters->memory_of = slots_of(area.report()) + *input_.shared_life.memory_of;
+  parameters->gate = gate_of(area.report(), input_.slots);
+  parameters->gate_size = gate_size(input_.slots);
+  stub::Turn* const turns = turns_of(parameters->gate);
+  parameters->turn = turns + slot_;
+  if (!makes_memory()) parameters->memory_of = turns + *input_.shared_life.memory_of;
+  parameters->nr_processes = input_.nr_processes;
   parameters->process = static_cast<std::uint32_t>(index_);
   parameters->wait_mapped = adds_seals() ? 1 : 0;
   parameters->threads = plan_threads(threads, area, parameters);
@@ -282,7 +287,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   }
   parameters->handle_fd = input_.handle_fd;
   parameters->device_fd = input_.device_fd;
-  parameters->coordinator = process_.namespaces.pid == 0 ? area.report()->coordinator : 0;
+  parameters->coordinator = process_.namespaces.pid == 0 ? input_.coordinator : 0;
   return parameters;
 }
 
@@ -291,14 +296,14 @@ void Child::run() {
     restore_ordinary_state();
     AddressSpace space(input_.context.header.page_size);
     StubArea area = make_area(space);
-    report_ = area.report();
+    shared_.report = area.report();
     stub::Parameters* parameters = plan(area, space);
     make_empty_for_children(input_.context, process_);
     area.enter(parameters);
   } catch (const Error& error) {
-    report_failure(*report_, static_cast<std::uint32_t>(index_), error.what(), error.code());
+    report_failure(shared_, static_cast<std::uint32_t>(index_), error.what(), error.code());
   } catch (const std::exception& error) {
-    report_failure(*report_, static_cast<std::uint32_t>(index_), error.what(), ENOMEM);
+    report_failure(shared_, static_cast<std::uint32_t>(index_), error.what(), ENOMEM);
   }
   ::_exit(stub::kFailureStatus);
 }

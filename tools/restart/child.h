@@ -14,6 +14,7 @@
 #include "restart/mapped.h"
 #include "restart/options.h"
 #include "restart/shared_memory.h"
+#include "restart/shared_report.h"
 #include "restart/stub.h"
 
 namespace cryo {
@@ -36,8 +37,10 @@ struct ChildInput {
   const std::vector<int>& context_fds;  // parked, as the next two
   int handle_fd = -1;
   int device_fd = -1;  // -1: none
-  stub::Report* report = nullptr;
-  std::size_t report_size = 0;  // bytes, with its slots
+  pid_t coordinator = 0;
+  Shared common{};
+  std::size_t slots = 0;           // of the report
+  std::uint32_t nr_processes = 0;  // that run again
   const SharedLife& shared_life;
   const MappedMemory& mapped;
   const std::set<std::size_t>& of_exited_leaders;  // those whose parent's first thread has exited

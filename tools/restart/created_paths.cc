@@ -22,16 +22,16 @@
 namespace cryo {
 
 // Either this sees that all is being ended, or end() sees this.
-DeathDeferred::DeathDeferred(CreatedPaths& created) : report_(created.report_), parent_(::getppid()) {
+DeathDeferred::DeathDeferred(CreatedPaths& created) : ledger_(created.ledger_), parent_(::getppid()) {
   if (::prctl(PR_SET_PDEATHSIG, 0) != 0) fail_errno("PR_SET_PDEATHSIG");
-  __atomic_add_fetch(&report_.deferring, 1, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&report_.ending, __ATOMIC_SEQ_CST) == 0) return;
-  __atomic_sub_fetch(&report_.deferring, 1, __ATOMIC_SEQ_CST);
+  __atomic_add_fetch(&ledger_.deferring, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&ledger_.ending, __ATOMIC_SEQ_CST) == 0) return;
+  __atomic_sub_fetch(&ledger_.deferring, 1, __ATOMIC_SEQ_CST);
   ::_exit(stub::kFailureStatus);
 }
 
 DeathDeferred::~DeathDeferred() {
-  __atomic_sub_fetch(&report_.deferring, 1, __ATOMIC_SEQ_CST);
+  __atomic_sub_fetch(&ledger_.deferring, 1, __ATOMIC_SEQ_CST);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent_) ::_exit(stub::kFailureStatus);
 }
@@ -105,10 +105,10 @@ bool take_away(const Made& made, const Context* context) {
   return remove_queue(made.name) || remove_path(made);
 }
 
-char* find(stub::Report& report, const std::string& path) {
-  char* const end = report.paths + report.paths_len;
+char* find(Ledger& ledger, const std::string& path) {
+  char* const end = ledger.paths + ledger.paths_len;
   char* found = nullptr;
-  for (char* next = report.paths; next < end; next += std::strlen(next) + 1)
+  for (char* next = ledger.paths; next < end; next += std::strlen(next) + 1)
     if (*next != kRemoved && made_of(next).name == path) found = next;
   return found;
 }
@@ -118,9 +118,9 @@ char* find(stub::Report& report, const std::string& path) {
 std::vector<std::string> CreatedPaths::entries() const {
   std::vector<std::string> entries;
   const std::size_t used =
-      std::min<std::size_t>(__atomic_load_n(&report_.paths_len, __ATOMIC_ACQUIRE), sizeof(report_.paths));
-  const char* const end = report_.paths + used;
-  for (const char* next = report_.paths; next < end;) {
+      std::min<std::size_t>(__atomic_load_n(&ledger_.paths_len, __ATOMIC_ACQUIRE), sizeof(ledger_.paths));
+  const char* const end = ledger_.paths + used;
+  for (const char* next = ledger_.paths; next < end;) {
     const std::size_t length = ::strnlen(next, static_cast<std::size_t>(end - next));
     if (*next != kRemoved) entries.emplace_back(next, length);
     next += length + 1;
@@ -143,30 +143,30 @@ void CreatedPaths::add(const std::string& path) {
     if (names::lstat(path, now) == 0) made.dev = now.st_dev, made.ino = now.st_ino;
   }
   const std::string entry = text_of(made);
-  const ReportLock lock(report_);
-  if (entry.size() >= sizeof(report_.paths) - report_.paths_len) {
+  const LedgerLock lock(ledger_);
+  if (entry.size() >= sizeof(ledger_.paths) - ledger_.paths_len) {
     (void)take_away(made, context_);
     fail(ENOSPC, "more files to be made anew than can be tracked");
   }
-  std::memcpy(report_.paths + report_.paths_len, entry.c_str(), entry.size() + 1);
-  const auto used = static_cast<std::uint32_t>(report_.paths_len + entry.size() + 1);
-  __atomic_store_n(&report_.paths_len, used, __ATOMIC_RELEASE);
+  std::memcpy(ledger_.paths + ledger_.paths_len, entry.c_str(), entry.size() + 1);
+  const auto used = static_cast<std::uint32_t>(ledger_.paths_len + entry.size() + 1);
+  __atomic_store_n(&ledger_.paths_len, used, __ATOMIC_RELEASE);
 }
 
 void CreatedPaths::remove(const std::string& path) {
-  const ReportLock lock(report_);
-  char* const entry = find(report_, path);
+  const LedgerLock lock(ledger_);
+  char* const entry = find(ledger_, path);
   if (entry == nullptr) return;
   // Most are there for a moment only, and the last.
-  const auto start = static_cast<std::uint32_t>(entry - report_.paths);
-  if (start + std::strlen(entry) + 1 == report_.paths_len)
-    __atomic_store_n(&report_.paths_len, start, __ATOMIC_RELEASE);
+  const auto start = static_cast<std::uint32_t>(entry - ledger_.paths);
+  if (start + std::strlen(entry) + 1 == ledger_.paths_len)
+    __atomic_store_n(&ledger_.paths_len, start, __ATOMIC_RELEASE);
   else
     *entry = kRemoved;
 }
 
 bool CreatedPaths::discard(const std::string& path) {
-  const char* const entry = find(report_, path);
+  const char* const entry = find(ledger_, path);
   if (entry == nullptr || !take_away(made_of(entry), context_)) return false;
   remove(path);
   return true;
@@ -183,8 +183,8 @@ void CreatedPaths::remove_all() const {
 }
 
 void CreatedPaths::end() const {
-  __atomic_store_n(&report_.ending, 1, __ATOMIC_SEQ_CST);
-  for (int i = 0; i < kPauses && __atomic_load_n(&report_.deferring, __ATOMIC_SEQ_CST) != 0; ++i)
+  __atomic_store_n(&ledger_.ending, 1, __ATOMIC_SEQ_CST);
+  for (int i = 0; i < kPauses && __atomic_load_n(&ledger_.deferring, __ATOMIC_SEQ_CST) != 0; ++i)
     ::nanosleep(&kPause, nullptr);
 }
 

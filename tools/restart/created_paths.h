@@ -7,17 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "restart/stub.h"
-
 namespace cryo {
 
 struct Context;
+struct Ledger;
 
 class CreatedPaths {
  public:
   // Names of processes of `context` are removed with their rights.
-  explicit CreatedPaths(stub::Report& report, const Context* context = nullptr)
-      : report_(report), context_(context) {}
+  explicit CreatedPaths(Ledger& ledger, const Context* context = nullptr)
+      : ledger_(ledger), context_(context) {}
 
   // A name of those whose names are made now, see names.h. What there is no room for is taken away again.
   void add(const std::string& path);
@@ -37,7 +36,7 @@ class CreatedPaths {
   friend class DeathDeferred;
   [[nodiscard]] std::vector<std::string> entries() const;
 
-  stub::Report& report_;
+  Ledger& ledger_;
   const Context* context_;
 };
 
@@ -51,7 +50,7 @@ class DeathDeferred {
   DeathDeferred& operator=(const DeathDeferred&) = delete;
 
  private:
-  stub::Report& report_;
+  Ledger& ledger_;
   int parent_;
 };
 

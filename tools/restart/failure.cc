@@ -12,9 +12,9 @@ namespace {
 using stub::Step;
 
 std::string vma_name(const Context& context, const Process& process, std::uint32_t index) {
-  const Mm& mm = context.mm(process.head.mm);
-  if (index >= mm.vmas.size()) return "memory";
-  const cryo_vma& vma = mm.vmas[index];
+  const auto mm = context.mms.find(process.head.mm);
+  if (mm == context.mms.end() || index >= mm->second.vmas.size()) return "memory";
+  const cryo_vma& vma = mm->second.vmas[index];
   std::string name = "anonymous memory";
   if (vma.kind == CRYO_VMA_FILE)
     name = context.file(vma.file).path;
@@ -26,6 +26,12 @@ std::string vma_name(const Context& context, const Process& process, std::uint32
 std::string file_name(const Context& context, std::uint32_t id) {
   const auto file = context.files.find(id);
   return file == context.files.end() ? fmt::format("file {}", id) : file->second.path;
+}
+
+std::string segment_name(const Context& context, std::uint32_t inode) {
+  const auto found = context.inodes.find(inode);
+  return found == context.inodes.end() || !found->second.shm ? "of a file"
+                                                             : std::to_string(found->second.shm->perm.id);
 }
 
 const char* credential_name(std::uint32_t index) {
@@ -57,36 +63,36 @@ const char* area_step_name(Step step) {
   }
 }
 
-std::string what_failed(const stub::Report& report, const Context& context, const Process& process) {
-  const std::uint32_t index = report.index;
-  switch (report.step) {
+std::string what_failed(const FailureReport& failure, const Context& context, const Process& process) {
+  const std::uint32_t index = failure.index;
+  switch (failure.step) {
     case Step::kPrepare:
-      return report.text;
+      return failure.text;
     case Step::kKernelMapping:
       return fmt::format("cannot move the kernel's vdso mappings {}", index ? "to their old place" : "aside");
     case Step::kUnmap:
-      return fmt::format("cannot clear the address space from {:#x}", report.address);
+      return fmt::format("cannot clear the address space from {:#x}", failure.address);
     case Step::kRead:
-      return fmt::format("cannot read the contents of memory at {:#x} from the context", report.address);
+      return fmt::format("cannot read the contents of memory at {:#x} from the context", failure.address);
     case Step::kShare:
       return "cannot make shared anonymous memory";
     case Step::kNotify:
       return fmt::format("descriptor {}: cannot ask to be told of messages", index);
     case Step::kAttach:
-      return fmt::format("cannot attach System V shared memory {}", context.inode(index).shm->perm.id);
+      return fmt::format("cannot attach System V shared memory {}", segment_name(context, index));
     case Step::kMapContext:
     case Step::kMap:
     case Step::kAdvise:
     case Step::kVmaName:
     case Step::kLockMemory:
     case Step::kProtect:
-      return fmt::format("cannot {} {}", area_step_name(report.step), vma_name(context, process, index));
+      return fmt::format("cannot {} {}", area_step_name(failure.step), vma_name(context, process, index));
     case Step::kMmFields:
       return "cannot set the addresses of code, heap, stack and arguments (PR_SET_MM_MAP)";
     case Step::kThpDisable:
       return "cannot set PR_SET_THP_DISABLE";
     case Step::kMembarrier:
-      return fmt::format("cannot register for membarrier command {:#x}", 1U << index);
+      return fmt::format("cannot register for membarrier command {:#x}", std::uint64_t{1} << (index & 63));
     case Step::kSeal:
       return "cannot seal a memfd";
     case Step::kPersonality:
@@ -176,20 +182,22 @@ std::string limit_name(std::uint32_t resource) {
   return resource < std::size(kNames) ? kNames[resource] : fmt::format("resource {}", resource);
 }
 
-std::string describe_failure(const stub::Report& report, const Context& context) {
+std::string describe_failure(const FailureReport& failure, const Context& context) {
+  if (failure.step == Step::kPrepare && failure.text.empty())
+    return "a process of the restart told of an error, and not of which";
   // Not yet a process of the job, and not yet in the stub.
-  if (report.process >= context.processes.size()) {
-    if (context.processes.size() > 1) return report.text;
-    return fmt::format("pid {}: {}", context.processes.front().head.pid, report.text);
+  if (failure.process >= context.processes.size()) {
+    if (context.processes.size() > 1) return failure.text;
+    return fmt::format("pid {}: {}", context.processes.front().head.pid, failure.text);
   }
-  const Process& process = context.processes[report.process];
+  const Process& process = context.processes[failure.process];
   std::string who = fmt::format("pid {}", process.head.pid);
-  if (report.thread != 0 && report.thread < process.threads.size())
-    who += fmt::format(", thread {}", process.threads[report.thread].head.tid);
-  const std::string what = what_failed(report, context, process);
+  if (failure.thread != 0 && failure.thread < process.threads.size())
+    who += fmt::format(", thread {}", process.threads[failure.thread].head.tid);
+  const std::string what = what_failed(failure, context, process);
   // In C++ the text has the reason already.
-  if (report.step == Step::kPrepare) return fmt::format("{}: {}", who, what);
-  return fmt::format("{}: {}: {}", who, what, std::strerror(report.error));
+  if (failure.step == Step::kPrepare) return fmt::format("{}: {}", who, what);
+  return fmt::format("{}: {}: {}", who, what, std::strerror(failure.error));
 }
 
 std::string describe_progress(stub::Step step) {

@@ -5,12 +5,12 @@
 #include <string>
 
 #include "context/model.h"
-#include "restart/stub.h"
+#include "restart/shared_report.h"
 
 namespace cryo {
 
-// Of a report with failed != 0.
-[[nodiscard]] std::string describe_failure(const stub::Report& report, const Context& context);
+// It need not be true: see FailureReport.
+[[nodiscard]] std::string describe_failure(const FailureReport& failure, const Context& context);
 
 // What a process was about when it died without a word.
 [[nodiscard]] std::string describe_progress(stub::Step step);

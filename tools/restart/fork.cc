@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "restart/credentials.h"
 #include "restart/proc_files.h"
+#include "restart/shared_report.h"
 
 namespace cryo {
 namespace {
@@ -27,7 +28,8 @@ pid_t move_cursor(int device_fd, pid_t pid) {
   cursor.size = sizeof(cursor);
   cursor.pid = pid;
   if (::ioctl(device_fd, CRYO_IOC_PID_CURSOR, &cursor) != 0)
-    fail_errno("cannot choose pid {}: that takes CAP_CHECKPOINT_RESTORE or the module's parameter pid_choice", pid);
+    fail_errno("cannot choose pid {}: that takes CAP_CHECKPOINT_RESTORE or the module's parameter pid_choice",
+               pid);
   return cursor.previous;
 }
 
@@ -90,10 +92,10 @@ void take_away(const ForkRequest& request, pid_t stray) {
     ::waitpid(stray, nullptr, __WALL);
     return;
   }
-  stub::Report& report = *request.report;
-  if (report.nr_strays == stub::kMaxStrays) fail(EBUSY, "too many processes were started on this machine");
-  report.strays[report.nr_strays] = stray;
-  __atomic_store_n(&report.nr_strays, report.nr_strays + 1, __ATOMIC_RELEASE);
+  Ledger& ledger = *request.ledger;
+  if (ledger.nr_strays == kMaxStrays) fail(EBUSY, "too many processes were started on this machine");
+  ledger.strays[ledger.nr_strays] = stray;
+  __atomic_store_n(&ledger.nr_strays, ledger.nr_strays + 1, __ATOMIC_RELEASE);
   ::kill(stray, SIGKILL);
 }
 
@@ -106,7 +108,7 @@ pid_t fork_with_pid(const ForkRequest& request) {
     pid_t previous = 0;
     if (use_cursor) {
       previous = move_cursor(request.device_fd, request.pid);
-      if (request.report->cursor == 0) request.report->cursor = previous;
+      if (request.ledger->cursor == 0) request.ledger->cursor = previous;
     }
     move_outer_cursors(request);
     const pid_t wanted = use_cursor && !request.new_pid_namespace ? request.pid : 0;
@@ -137,11 +139,11 @@ pid_t fork_with_pid(const ForkRequest& request) {
   fail(EBUSY, "pid {} was not to be had in {} tries", request.pid, stub::kMaxTidTries);
 }
 
-void restore_cursor(const stub::Report& report, int device_fd) {
+void restore_cursor(const Ledger& ledger, int device_fd) {
   // Where it stands is a matter of taste of the next fork: no reason to fail.
-  if (report.cursor == 0) return;
+  if (ledger.cursor == 0) return;
   try {
-    (void)move_cursor(device_fd, report.cursor);
+    (void)move_cursor(device_fd, ledger.cursor);
   } catch (const Error&) {
   }
 }

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "restart/second_life.h"
-#include "restart/stub.h"
 
 namespace cryo {
+
+struct Ledger;
 
 struct ForkRequest {
   pid_t pid = 0;                     // 0: any
@@ -18,7 +19,7 @@ struct ForkRequest {
   bool sibling = false;              // a child of the caller's parent, which gets SIGCHLD
   std::uint64_t timer_slack_ns = 0;  // default timer slack; 0: as the caller's current one
   int device_fd = -1;                // for the module's pid cursor, -1: none
-  stub::Report* report;              // remembers where the cursor stood
+  Ledger* ledger;                    // remembers where the cursor stood
   bool new_pid_namespace = false;    // of which it is the first process
   std::vector<pid_t> outer{};        // its pids in the namespaces above the caller's, cr_restart's last
   int handle_fd = -1;                // of the restart: to get these
@@ -34,6 +35,6 @@ struct ForkRequest {
 [[nodiscard]] bool has_ended(pid_t pid);
 
 // Puts the cursor back.
-void restore_cursor(const stub::Report& report, int device_fd);
+void restore_cursor(const Ledger& ledger, int device_fd);
 
 }  // namespace cryo

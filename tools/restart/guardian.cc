@@ -46,8 +46,8 @@ void stand_aside(std::array<int, 3> keep) {
 
 // The job has been let go: what it has made is its own, even if it has ended by itself meanwhile. While that
 // was being done, only the module knows.
-bool has_been_let_go(const stub::Report& report, int handle_fd) {
-  return __atomic_load_n(&report.committing, __ATOMIC_ACQUIRE) != 0 &&
+bool has_been_let_go(const Ledger& ledger, int handle_fd) {
+  return __atomic_load_n(&ledger.committing, __ATOMIC_ACQUIRE) != 0 &&
          ::ioctl(handle_fd, CRYO_RST_STATUS, 0) != 0;
 }
 
@@ -61,36 +61,36 @@ bool has_died(int line) {
   return got == 0;
 }
 
-bool all_ended(const stub::Report& report, std::span<const stub::Slot> slots) {
+bool all_ended(const Ledger& ledger, std::span<const Place> places) {
   const auto ended = [](pid_t pid) { return pid <= 0 || has_ended(pid); };
-  return ended(report.maker) &&
-         std::all_of(slots.begin(), slots.end(), [&](const stub::Slot& slot) { return ended(slot.pid); });
+  return ended(ledger.maker) &&
+         std::all_of(places.begin(), places.end(), [&](const Place& place) { return ended(place.pid); });
 }
 
-[[noreturn]] void guard(int line, stub::Report* report, std::size_t slots, GuardianFds fds,
+[[noreturn]] void guard(int line, Ledger* ledger, std::size_t places, GuardianFds fds,
                         const Context& context) {
   stand_aside({line, fds.device, fds.handle});
   if (!has_died(line)) ::_exit(0);
-  const std::span<const stub::Slot> all(slots_of(report), slots);
+  const std::span<const Place> all(places_of(ledger), places);
   for (int round = 0; round < kRounds; ++round) {
     // The first of it may not have been forked by then; it would see that its parent is gone, and end.
     ::nanosleep(&kPause, nullptr);
-    if (!all_ended(*report, all)) continue;
-    if (has_been_let_go(*report, fds.handle)) break;
-    restore_cursor(*report, fds.device);
-    CreatedPaths(*report, &context).remove_all();
+    if (!all_ended(*ledger, all)) continue;
+    if (has_been_let_go(*ledger, fds.handle)) break;
+    restore_cursor(*ledger, fds.device);
+    CreatedPaths(*ledger, &context).remove_all();
     break;
   }
   ::_exit(0);
 }
 
 // By a process that ends then.
-[[noreturn]] void start(int line, stub::Report* report, std::size_t slots, GuardianFds fds,
+[[noreturn]] void start(int line, Ledger* ledger, std::size_t places, GuardianFds fds,
                         const std::set<pid_t>& wanted, const Context& context) {
   for (;;) {
     const pid_t pid = ::fork();
     if (pid == 0 && wanted.contains(::getpid())) ::_exit(0);
-    if (pid == 0) guard(line, report, slots, fds, context);
+    if (pid == 0) guard(line, ledger, places, fds, context);
     if (pid < 0 || !wanted.contains(pid)) ::_exit(pid < 0);
     ::waitpid(pid, nullptr, 0);
   }
@@ -98,7 +98,7 @@ bool all_ended(const stub::Report& report, std::span<const stub::Slot> slots) {
 
 }  // namespace
 
-Guardian::Guardian(stub::Report* report, std::size_t slots, GuardianFds fds, const std::set<pid_t>& wanted,
+Guardian::Guardian(Ledger* ledger, std::size_t places, GuardianFds fds, const std::set<pid_t>& wanted,
                    const Context& context) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("pipe");
@@ -108,7 +108,7 @@ Guardian::Guardian(stub::Report* report, std::size_t slots, GuardianFds fds, con
   if (between < 0) fail_errno("fork");
   if (between == 0) {
     line_.reset();
-    start(reader.get(), report, slots, fds, wanted, context);
+    start(reader.get(), ledger, places, fds, wanted, context);
   }
   int status = 0;
   while (::waitpid(between, &status, 0) < 0 && errno == EINTR) {

@@ -4,14 +4,15 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <set>
 
 #include "base/unique_fd.h"
-#include "restart/stub.h"
 
 namespace cryo {
 
 struct Context;
+struct Ledger;
 
 // Of cr_restart: /dev/cryo, and the handle of its restart.
 struct GuardianFds {
@@ -26,7 +27,7 @@ class Guardian {
  public:
   // Errors: the system's, by exception.  Call it before cr_restart becomes a subreaper.  Its pid is none of
   // `wanted`, which the job will have.
-  Guardian(stub::Report* report, std::size_t slots, GuardianFds fds, const std::set<pid_t>& wanted,
+  Guardian(Ledger* ledger, std::size_t places, GuardianFds fds, const std::set<pid_t>& wanted,
            const Context& context);
   // cr_restart cleans up itself, or has nothing to clean up any more.
   ~Guardian();

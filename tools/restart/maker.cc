@@ -35,7 +35,7 @@ class Maker {
   explicit Maker(const MakerInput& input)
       : input_(input),
         descriptors_(input.context),
-        created_(*input.report, &input.context),
+        created_(*input.shared.ledger, &input.context),
         namespaces_(input.context, descriptors_) {}
 
   [[noreturn]] void run();
@@ -70,7 +70,7 @@ class Maker {
 // Neither without cr_restart nor within limits that the job does not have.
 void Maker::stay_close() {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
-  __atomic_store_n(&input_.report->maker, ::getpid(), __ATOMIC_RELEASE);
+  __atomic_store_n(&input_.shared.ledger->maker, ::getpid(), __ATOMIC_RELEASE);
   if (::getppid() != input_.coordinator) fail(ECANCELED, "cr_restart is gone");
   ::signal(SIGCHLD, SIG_DFL);  // zombies stay, whatever cr_restart's caller ignores
   for (const Process& process : input_.context.processes) raise_limits(process);
@@ -134,7 +134,7 @@ void Maker::find_relations() {
 
 void Maker::report(std::uint32_t process, const std::exception& error) const {
   const auto* known = dynamic_cast<const Error*>(&error);
-  report_failure(*input_.report, process, error.what(), known == nullptr ? ENOMEM : known->code());
+  report_failure(input_.shared, process, error.what(), known == nullptr ? ENOMEM : known->code());
 }
 
 void Maker::live(std::size_t node) {
@@ -157,8 +157,10 @@ void Maker::live(std::size_t node) {
                            context_fds_,
                            handle_fd_,
                            device_fd_,
-                           input_.report,
-                           input_.report_size,
+                           input_.coordinator,
+                           input_.shared,
+                           input_.plan.nodes.size(),
+                           input_.nr_processes,
                            life,
                            *input_.mapped,
                            of_exited_leaders_};
@@ -189,11 +191,11 @@ SharedLife Maker::shared_life(std::size_t index) {
 }
 
 void Maker::await_library(const SharedLife& life) const {
-  stub::Slot* slots = slots_of(input_.report);
+  stub::Turn* turns = turns_of(gate_of(input_.shared.report, input_.plan.nodes.size()));
   for (const std::size_t node : life.before)
-    while (__atomic_load_n(&slots[node].in_stub, __ATOMIC_ACQUIRE) == 0) {
+    while (__atomic_load_n(&turns[node].in_stub, __ATOMIC_ACQUIRE) == 0) {
       const timespec timeout{1, 0};
-      ::syscall(SYS_futex, &slots[node].in_stub, FUTEX_WAIT, 0, &timeout);
+      ::syscall(SYS_futex, &turns[node].in_stub, FUTEX_WAIT, 0, &timeout);
     }
 }
 
@@ -205,7 +207,7 @@ void Maker::run() {
     find_relations();
     allocation::keep_to_own_area();
     const std::size_t node =
-        run_tree({input_.context, input_.plan, namespaces_, *pid_namespaces_, input_.report, device_fd_,
+        run_tree({input_.context, input_.plan, namespaces_, *pid_namespaces_, input_.shared, device_fd_,
                   handle_fd_, input_.coordinator, [this](std::size_t born) { live(born); },
                   [this](std::size_t born, const std::exception& error) {
                     report(static_cast<std::uint32_t>(input_.plan.nodes[born].process), error);

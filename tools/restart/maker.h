@@ -10,7 +10,7 @@
 #include "restart/fanotify.h"
 #include "restart/mapped.h"
 #include "restart/options.h"
-#include "restart/stub.h"
+#include "restart/shared_report.h"
 #include "restart/tree_plan.h"
 
 namespace cryo {
@@ -24,8 +24,8 @@ struct MakerInput {
   int handle_fd = -1;
   int device_fd = -1;
   const FanotifyGroups* fanotify = nullptr;
-  stub::Report* report = nullptr;  // with a slot per node
-  std::size_t report_size = 0;
+  Shared shared{};                 // with a slot and a place per node
+  std::uint32_t nr_processes = 0;  // that run again
   pid_t coordinator = 0;
   const MappedMemory* mapped = nullptr;
 };

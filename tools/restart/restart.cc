@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -27,8 +28,10 @@
 #include "restart/failure.h"
 #include "restart/fork.h"
 #include "restart/guardian.h"
+#include "restart/last_steps.h"
 #include "restart/maker.h"
 #include "restart/mapped.h"
+#include "restart/own_children.h"
 #include "restart/shared_report.h"
 #include "restart/tree_plan.h"
 
@@ -38,6 +41,7 @@ namespace {
 constexpr long kPollNs = 10000000;
 constexpr std::chrono::milliseconds kLookAfter(500);  // at all processes,
 constexpr std::chrono::milliseconds kTelling(5000);   // a line of text
+constexpr std::chrono::milliseconds kKilling(30000);
 constexpr int kLookShare = 20;                        // which takes one part in so many of the time
 
 UniqueFd open_device() {
@@ -132,11 +136,10 @@ class Restart::Attempt {
         device_(open_device_with_consent()),
         handle_(open_handle(device_.get(), totals_)),
         report_(plan_.nodes.size()),
-        guardian_(report_.get(), plan_.nodes.size(), {device_.get(), handle_.get()}, ids_of_job(), context_),
-        fanotify_(context_) {
-    report_->processes = static_cast<std::uint32_t>(totals_.processes);
-    report_->coordinator = ::getpid();
-  }
+        children_(report_),
+        guardian_(&report_.ledger(), plan_.nodes.size(), {device_.get(), handle_.get()}, ids_of_job(),
+                  context_),
+        fanotify_(context_) {}
   ~Attempt();
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
@@ -151,6 +154,7 @@ class Restart::Attempt {
   void start_maker(const Findings& findings);
   void wait_for_threads();
   [[nodiscard]] bool is_stray(pid_t pid) const;
+  [[nodiscard]] std::size_t node_of(pid_t pid) const;
   void check_children();
   void check_grandchildren();
   void commit();
@@ -168,6 +172,7 @@ class Restart::Attempt {
   UniqueFd device_;
   UniqueFd handle_;
   SharedReport report_;
+  OwnChildren children_;
   Guardian guardian_;
   FanotifyGroups fanotify_;  // of which the guardian has no descriptors
   Subreaper subreaper_;
@@ -177,32 +182,20 @@ class Restart::Attempt {
 };
 
 Restart::Attempt::~Attempt() {
-  restore_cursor(*report_, device_.get());
+  restore_cursor(report_.ledger(), device_.get());
   fanotify_.close();
   if (succeeded_) return;
   kill_all();
-  CreatedPaths(*report_, &context_).remove_all();
+  CreatedPaths(report_.ledger(), &context_).remove_all();
 }
 
 // A process that is being killed may have a child that is not in the list yet: it comes to us as an orphan,
 // and ends by itself as it waits for its turn.
 void Restart::Attempt::kill_all() {
-  CreatedPaths(*report_).end();
-  if (maker_ > 0) ::kill(maker_, SIGKILL);
-  for (const stub::Slot& slot : report_.slots())
-    if (slot.pid > 0) ::kill(slot.pid, SIGKILL);
-  siginfo_t info{};
-  // Every child of ours is of the job: cr_restart has no others yet.
-  while (::waitid(P_ALL, 0, &info, WEXITED | __WALL | WNOHANG) == 0) {
-    if (info.si_pid != 0) {
-      info = {};
-      continue;
-    }
-    for (const stub::Slot& slot : report_.slots())
-      if (slot.pid > 0) ::kill(slot.pid, SIGKILL);
-    const timespec pause{0, kPollNs};
-    ::nanosleep(&pause, nullptr);
-  }
+  CreatedPaths(report_.ledger()).end();
+  if (const std::size_t left = children_.kill_all(kKilling))
+    restart_.kernel_log_.append(
+        fmt::format("{} processes of the restart have been killed and do not end\n", left));
 }
 
 // The maker and the guardian are there while the processes are forked: they must not have an id of the job.
@@ -254,16 +247,17 @@ void Restart::Attempt::start_maker(const Findings& findings) {
   input.handle_fd = handle_.get();
   input.device_fd = device_.get();
   input.fanotify = &fanotify_;
-  input.report = report_.get();
-  input.report_size = report_.size();
+  input.shared = report_.both();
+  input.nr_processes = static_cast<std::uint32_t>(totals_.processes);
   input.coordinator = ::getpid();
   input.mapped = &mapped_;
-  const ForkRequest request{.exit_signal = SIGCHLD, .report = report_.get()};
+  const ForkRequest request{.exit_signal = SIGCHLD, .ledger = &report_.ledger()};
   const std::set<pid_t> wanted = ids_of_job();
   for (;;) {
     maker_ = fork_with_pid(request);
     if (maker_ == 0 && wanted.contains(::getpid())) ::_exit(0);
     if (maker_ == 0) make_job(input);
+    children_.set_maker(maker_);
     if (!wanted.contains(maker_)) return;
     ::waitpid(maker_, nullptr, 0);
   }
@@ -279,66 +273,74 @@ void Restart::Attempt::fail_reported() {
   if (!await_failure(*report_, kTelling))
     fail(EIO,
          "a process of the restart was killed while it told of an error, and did not come to what it was");
-  fail(report_->error != 0 ? report_->error : EIO, "{}", describe_failure(*report_, context_));
+  const FailureReport failure = read_failure(*report_, report_.ledger());
+  fail(failure.error, "{}", describe_failure(failure, context_));
+}
+
+// Of a process; kMaker, which is none: of no other.
+std::size_t Restart::Attempt::node_of(pid_t pid) const {
+  const auto places = report_.places();
+  const auto place =
+      std::find_if(places.begin(), places.end(), [pid](const Place& other) { return other.pid == pid; });
+  return place == places.end() ? kMaker : static_cast<std::size_t>(place - places.begin());
 }
 
 // A process that died without a word: the slot tells how far it had come.
 void Restart::Attempt::fail_dead(const siginfo_t& info) {
-  const auto slots = report_.slots();
-  const auto slot = std::find_if(slots.begin(), slots.end(),
-                                 [&](const stub::Slot& other) { return other.pid == info.si_pid; });
-  const bool known = slot != slots.end() && info.si_pid != maker_;
+  const std::size_t node = node_of(info.si_pid);
+  const bool known = node != kMaker && info.si_pid != maker_;
   fail(EIO, "{} {} {} {}", known ? fmt::format("pid {}", info.si_pid) : "the restart's maker process",
        info.si_code == CLD_EXITED ? "exited with status" : "died of signal", info.si_status,
-       known ? describe_progress(slot->step) : "while files were being opened");
+       known ? describe_progress(read_step(report_.slots()[node])) : "while files were being opened");
 }
 
 // A fork that got a wrong pid, and is killed for it.
 bool Restart::Attempt::is_stray(pid_t pid) const {
-  const std::uint32_t known = __atomic_load_n(&report_->nr_strays, __ATOMIC_ACQUIRE);
-  return std::find(report_->strays, report_->strays + known, pid) != report_->strays + known;
+  const std::int32_t* const strays = report_.ledger().strays;
+  const std::uint32_t known = __atomic_load_n(&report_.ledger().nr_strays, __ATOMIC_ACQUIRE);
+  return std::find(strays, strays + known, pid) != strays + known;
 }
 
 // Of our own children only the maker and helpers may end; a grandchild that dies takes the whole down as
 // well: then the module tells, or the time limit does.
 void Restart::Attempt::check_children() {
   if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
-  siginfo_t info{};
-  while (::waitid(P_ALL, 0, &info, WEXITED | __WALL | WNOHANG) == 0 && info.si_pid != 0) {
+  while (const std::optional<siginfo_t> info = children_.take_ended()) {
     if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
-    const bool well = (info.si_code == CLD_EXITED && info.si_status == 0) || is_stray(info.si_pid);
-    const auto slots = report_.slots();
-    const auto slot = std::find_if(slots.begin(), slots.end(),
-                                   [&](const stub::Slot& other) { return other.pid == info.si_pid; });
-    const bool process =
-        slot != slots.end() &&
-        plan_.nodes[static_cast<std::size_t>(slot - slots.begin())].process != TreeNode::kHelper;
-    if (!well || process) fail_dead(info);
-    if (slot != slots.end()) slot->pid = 0;
-    info = {};
+    const bool well = (info->si_code == CLD_EXITED && info->si_status == 0) || is_stray(info->si_pid);
+    const std::size_t node = node_of(info->si_pid);
+    const bool process = node != kMaker && plan_.nodes[node].process != TreeNode::kHelper;
+    if (!well || process) fail_dead(*info);
+    if (node != kMaker) report_.places()[node].pid = 0;
   }
 }
 
 // Nobody tells us of the end of a grandchild.
 void Restart::Attempt::check_grandchildren() {
   for (std::size_t node = 1; node < plan_.nodes.size(); ++node) {
-    const stub::Slot& slot = report_.slots()[node];
+    const pid_t pid = report_.places()[node].pid;
     const std::size_t process = plan_.nodes[node].process;
-    if (process == TreeNode::kHelper || slot.pid <= 0 || !has_ended(slot.pid)) continue;
+    if (process == TreeNode::kHelper || pid <= 0 || !has_ended(pid)) continue;
     if (context_.processes[process].threads.empty()) continue;  // as it should
     if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
-    fail(EIO, "pid {} ended {}", slot.pid, describe_progress(slot.step));
+    fail(EIO, "pid {} ended {}", pid, describe_progress(read_step(report_.slots()[node])));
   }
 }
 
 void Restart::Attempt::wait_for_threads() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point look = Clock::now() + kLookAfter;
+  LastSteps last_steps(context_, plan_);
   for (;;) {
     const std::uint32_t arrived = __atomic_load_n(&report_->arrived, __ATOMIC_ACQUIRE);
     check_children();
     if (const auto now = Clock::now(); now >= look) {
       check_grandchildren();
+      if (last_steps.take_too_long(report_.places()))
+        fail(ETIMEDOUT,
+             "the processes have their ids and do not come to what they were within {} s: has somebody "
+             "stopped them?",
+             LastSteps::kLimit / std::chrono::seconds(1));
       const auto end = Clock::now();
       look = end + std::max<Clock::duration>(kLookAfter, kLookShare * (end - now));
     }
@@ -359,7 +361,7 @@ void Restart::Attempt::commit() {
   cryo_commit args{};
   args.size = sizeof(args);
   args.signal = restart_.options_.signal;
-  __atomic_store_n(&report_->committing, 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&report_.ledger().committing, 1, __ATOMIC_RELEASE);
   const int result = ::ioctl(handle_.get(), CRYO_RST_COMMIT, &args);
   const int error = errno;
   read_log();
@@ -372,7 +374,7 @@ void Restart::Attempt::commit() {
 // The pid of the job's first process.
 pid_t Restart::Attempt::root() const {
   for (std::size_t node = 1; node < plan_.nodes.size(); ++node)
-    if (plan_.nodes[node].process == 0) return report_.slots()[node].pid;
+    if (plan_.nodes[node].process == 0) return report_.places()[node].pid;
   return -1;
 }
 
@@ -380,17 +382,15 @@ pid_t Restart::Attempt::root() const {
 void Restart::Attempt::take_away_others(pid_t root) {
   if (root != maker_) ::waitpid(maker_, nullptr, 0);
   for (std::size_t node = 1; node < plan_.nodes.size(); ++node) {
-    const pid_t pid = report_.slots()[node].pid;
+    const pid_t pid = report_.places()[node].pid;
     if (plan_.nodes[node].process == TreeNode::kHelper && plan_.nodes[node].parent == kMaker && pid > 0)
       ::waitpid(pid, nullptr, __WALL);
   }
   // The pid of one that has been waited for may be that of a process of the job by now.
-  const auto slots = report_.slots();
-  for (std::uint32_t i = 0; i < report_->nr_strays; ++i) {
-    const pid_t stray = report_->strays[i];
-    if (std::none_of(slots.begin(), slots.end(),
-                     [stray](const stub::Slot& slot) { return slot.pid == stray; }))
-      ::waitpid(stray, nullptr, 0);
+  const Ledger& ledger = report_.ledger();
+  for (std::uint32_t i = 0; i < ledger.nr_strays; ++i) {
+    const pid_t stray = ledger.strays[i];
+    if (node_of(stray) == kMaker) ::waitpid(stray, nullptr, 0);
   }
 }
 

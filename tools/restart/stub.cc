@@ -238,7 +238,7 @@ STUB_CODE void wait_a_second(const Parameters* p, std::uint32_t* word, std::uint
 STUB_CODE void wait_until(const Parameters* p, std::uint32_t* count) {
   for (;;) {
     const std::uint32_t now = __atomic_load_n(count, __ATOMIC_ACQUIRE);
-    if (now >= p->report->processes) return;
+    if (now >= p->nr_processes) return;
     wait_a_second(p, count, now);
   }
 }
@@ -246,6 +246,12 @@ STUB_CODE void wait_until(const Parameters* p, std::uint32_t* count) {
 STUB_CODE void tell(std::uint32_t* word) {
   __atomic_store_n(word, 1, __ATOMIC_RELEASE);
   raw_syscall(SYS_futex, address_of(word), FUTEX_WAKE, 0x7fffffff);
+}
+
+// Nobody's user can write there: it is gone before anybody has other ids than cr_restart.
+STUB_CODE void leave_gate(Parameters* p) {
+  const long result = raw_syscall(SYS_munmap, address_of(p->gate), p->gate_size);
+  if (is_error(result)) fail(p, Step::kUnmap, 0, 0, -result, address_of(p->gate));
 }
 
 STUB_CODE void wait_for(const Parameters* p, std::uint32_t* word) {
@@ -258,23 +264,24 @@ STUB_CODE void wait_for(const Parameters* p, std::uint32_t* word) {
 extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   using namespace cryo::stub;
   Parameters* p = static_cast<Parameters*>(argument);
-  tell(&p->slot->in_stub);
+  tell(&p->turn->in_stub);
   make_calls(p, p->memory_calls, p->nr_memory_calls, 0);
   read_contents(p);
   set_all_tags(p);
   Report* report = p->report;
-  arrive_at(&report->mapped, report->processes);
-  if (p->wait_mapped != 0) wait_until(p, &report->mapped);
+  arrive_at(&p->gate->mapped, p->nr_processes);
+  if (p->wait_mapped != 0) wait_until(p, &p->gate->mapped);
   if (p->memory_of != nullptr) wait_for(p, &p->memory_of->memory);
   make_calls(p, p->process_calls, p->nr_process_calls, 0);
-  tell(&p->slot->memory);
+  tell(&p->turn->memory);
+  leave_gate(p);
   for (std::uint32_t i = 1; i < p->nr_threads; ++i) create_thread(p, &p->threads[i]);
   Thread* leader = &p->threads[0];
   make_calls(p, leader->calls, leader->nr_calls, 0);
   wait_for_threads(p);
   if (p->device_fd >= 0) raw_syscall(SYS_close, static_cast<std::uint64_t>(p->device_fd));
   make_calls(p, p->leader_calls, p->nr_leader_calls, 0);
-  arrive_at(&report->ready, report->processes);
+  arrive_at(&report->ready, p->nr_processes);
   wait_until(p, &report->ready);
   make_calls(p, p->final_calls, p->nr_final_calls, 0);
   if (p->leader_exits != 0) exit_as_before(p);

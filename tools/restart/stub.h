@@ -20,7 +20,7 @@ namespace cryo::stub {
 
 // What was being done when something failed: picks the words of the message (failure.cc).
 enum class Step : std::uint16_t {
-  kPrepare,  // still in C++: the report has a text
+  kPrepare,  // still in C++: the ledger has a text
   kKernelMapping,
   kUnmap,
   kMap,
@@ -122,52 +122,46 @@ struct Thread {
   cryo_resume* resume;
 };
 
-// What cr_restart knows of one process, and that process of its turn.
+// What one process tells.
 struct Slot {
-  std::int32_t pid;    // set by who forked it; 0: not yet, or gone
-  std::uint32_t turn;  // changes: number of the step that it may take now
-  Step step;           // reached so far
+  Step step;  // reached so far
   std::uint16_t reserved;
-  // Of one that shares memory with others; 1 when it has come that far.
-  std::uint32_t settled;  // it will wait for its turn
-  std::uint32_t in_stub;  // it has left the library to the others
-  std::uint32_t memory;   // it has made the memory for all
 };
 
-inline constexpr std::uint32_t kMaxStrays = 256;
-
-// In memory shared by cr_restart and all processes of the job; an array of slots follows.
+// In memory shared by cr_restart and all processes of the job, up to the moment at which they run their own
+// code: an array of slots follows.  They have their users' ids by then, so nothing here may decide what
+// cr_restart does to others: that is in the Ledger (shared_report.h).
 struct Report {
   std::uint32_t failed;   // 0; 1 by the first that fails; 2 when the rest of it is filled in
   std::uint32_t arrived;  // threads that are about to resume
-  std::uint32_t mapped;   // processes whose memory is complete
   std::uint32_t ready;    // processes in which nothing can fail any more but the last steps
-  std::uint32_t created;  // 1: all processes exist
-  std::uint32_t processes;
-  std::int32_t coordinator;  // cr_restart
-  std::int32_t maker;        // 0: it has not begun
-  std::uint32_t committing;  // 1: from here on the job may be running
-  std::uint32_t locked;      // ReportLock
-  std::uint32_t ending;      // 1: cr_restart is about to kill all of them, and nothing new is to be made
-  std::uint32_t deferring;   // DeathDeferred: processes that cr_restart waits for before it does
-  std::int32_t error;        // errno value
-  Step step;                 // of the failure
+  std::int32_t error;     // errno value
+  Step step;              // of the failure
   std::uint16_t reserved;
   std::uint32_t process;  // its index, ~0: the maker
   std::uint32_t index;
   std::uint32_t thread;
-  std::int32_t cursor;  // where the pid cursor stood before it was moved; 0: it was not
   std::uint64_t address;
-  std::uint32_t nr_strays;
-  std::int32_t strays[kMaxStrays];  // children of cr_restart that got a wrong pid and ended at once
-  char text[2000];                  // kPrepare: the whole message
-  std::uint32_t paths_len;          // bytes of paths[] in use
-  char paths[1 << 18];              // made by the restart, each ended by NUL: removed when it fails
+};
+
+// What they tell each other before that: shared memory as well, which each of them gives up before it gets
+// other ids.  An array of turns follows.
+struct Gate {
+  std::uint32_t mapped;  // processes whose memory is complete
+};
+
+// Of one that shares memory with others; 1 when it has come that far.
+struct Turn {
+  std::uint32_t in_stub;  // it has left the library to the others
+  std::uint32_t memory;   // it has made the memory for all
 };
 
 struct Parameters {
   Report* report;
   Slot* slot;
+  Gate* gate;
+  Turn* turn;
+  std::uint64_t gate_size;
   const Call* memory_calls;  // up to the point where contents can be read
   const Read* reads;
   iovec* buffers;             // changes: consumed
@@ -183,14 +177,15 @@ struct Parameters {
   std::uint32_t nr_leader_calls;
   std::uint32_t nr_final_calls;
   std::uint32_t nr_threads;
-  std::uint32_t process;      // index
+  std::uint32_t nr_processes;  // that arrive
+  std::uint32_t process;       // index
   std::uint32_t wait_mapped;  // 1: process_calls need that the memory of all processes is complete
   std::int32_t handle_fd;
   std::int32_t device_fd;      // for the pid cursor, -1: none; closed before the resume
   std::int32_t coordinator;    // cr_restart; 0: in a pid namespace from where it cannot be seen
   std::uint32_t use_cursor;    // changes: clone3() may not choose tids here
   std::uint32_t set_up;        // changes: threads (the leader not among them) that are set up
-  Slot* memory_of;             // whose memory it shares, which that one makes; null: its own
+  Turn* memory_of;             // whose memory it shares, which that one makes; null: its own
   std::uint32_t leader_exits;  // 1: the leader is only there to have exited ...
   std::int32_t leader_status;  // ... with this status, when everything is done
 };

@@ -42,7 +42,7 @@ void forget(int exit_signal) {
 
 class TreeRunner {
  public:
-  explicit TreeRunner(const TreeRunInput& input) : input_(input), slots_(slots_of(input.report)) {}
+  explicit TreeRunner(const TreeRunInput& input) : input_(input), places_(places_of(input.shared.ledger)) {}
 
   // From step `first` on.
   std::size_t run(std::size_t first = 0);
@@ -67,7 +67,7 @@ class TreeRunner {
   [[noreturn]] void end(std::size_t number);
 
   const TreeRunInput input_;  // a copy: others that have it share our memory, not our stack
-  stub::Slot* slots_;
+  Place* places_;
   std::size_t node_ = kMaker;
   cryo_namespaces in_{};  // of this process, so far
 };
@@ -77,7 +77,8 @@ class TreeRunner {
 void TreeRunner::end_with_cr_restart() const {
   // From a pid namespace of our own we do not see it; but that ends with its first process.
   const bool gone = in_.pid == 0 && ::kill(input_.coordinator, 0) != 0 && errno == ESRCH;
-  if (gone || __atomic_load_n(&input_.report->ending, __ATOMIC_ACQUIRE) != 0) ::_exit(stub::kFailureStatus);
+  if (gone || __atomic_load_n(&input_.shared.ledger->ending, __ATOMIC_ACQUIRE) != 0)
+    ::_exit(stub::kFailureStatus);
 }
 
 // Nobody wakes us when all is over.
@@ -90,7 +91,7 @@ void TreeRunner::wait_while(std::uint32_t& word, std::uint32_t value) const {
 }
 
 void TreeRunner::wait_for_turn(std::size_t step) {
-  std::uint32_t& turn = slots_[node_].turn;
+  std::uint32_t& turn = places_[node_].turn;
   // Steps are numbered from 1 there; 0 is nobody's turn.
   for (std::uint32_t now; (now = __atomic_load_n(&turn, __ATOMIC_ACQUIRE)) != step + 1;)
     wait_while(turn, now);
@@ -98,11 +99,11 @@ void TreeRunner::wait_for_turn(std::size_t step) {
 
 void TreeRunner::pass_on(std::size_t step) {
   if (step + 1 == input_.plan.steps.size()) {
-    __atomic_store_n(&input_.report->created, 1, __ATOMIC_RELEASE);
-    wake(input_.report->created, 0x7fffffff);
+    __atomic_store_n(&input_.shared.ledger->created, 1, __ATOMIC_RELEASE);
+    wake(input_.shared.ledger->created, 0x7fffffff);
     return;
   }
-  std::uint32_t& turn = slots_[input_.plan.steps[step + 1].actor].turn;
+  std::uint32_t& turn = places_[input_.plan.steps[step + 1].actor].turn;
   __atomic_store_n(&turn, static_cast<std::uint32_t>(step + 2), __ATOMIC_RELEASE);
   wake(turn, 1);
 }
@@ -114,7 +115,7 @@ void TreeRunner::create(std::size_t node, std::size_t step) {
                       .exit_signal = wanted.exit_signal,
                       .sibling = node_ == kMaker || wanted.parent != node_,
                       .device_fd = input_.device_fd,
-                      .report = input_.report,
+                      .ledger = input_.shared.ledger,
                       .new_pid_namespace = ns != in_.pid,
                       .outer = numbers_above(input_.context, in_.pid, wanted.pid),
                       .handle_fd = input_.handle_fd};
@@ -130,7 +131,7 @@ void TreeRunner::create(std::size_t node, std::size_t step) {
   if (pid == 0) {
     begin_life(node);
   } else {
-    slots_[node].pid = in_.pid == 0 ? pid : wanted.pid;
+    places_[node].pid = in_.pid == 0 ? pid : wanted.pid;
   }
 }
 
@@ -152,15 +153,15 @@ void TreeRunner::create_sharing(std::size_t node, std::size_t step, ForkRequest 
   const pid_t pid = fork_with_pid(request);
   (void)birth.release();
   (void)life.release();
-  slots_[node].pid = in_.pid == 0 ? pid : input_.plan.nodes[node].pid;
-  wait_while(slots_[node].settled, 0);
+  places_[node].pid = in_.pid == 0 ? pid : input_.plan.nodes[node].pid;
+  wait_while(places_[node].settled, 0);
 }
 
 void TreeRunner::live_sharing(std::size_t node, std::size_t step) {
   try {
     begin_life(node);
-    __atomic_store_n(&slots_[node].settled, 1, __ATOMIC_RELEASE);
-    wake(slots_[node].settled, 1);
+    __atomic_store_n(&places_[node].settled, 1, __ATOMIC_RELEASE);
+    wake(places_[node].settled, 1);
     input_.live(run(step + 1));
   } catch (const std::exception& error) {
     input_.report_failure(node_, error);
@@ -171,7 +172,7 @@ void TreeRunner::live_sharing(std::size_t node, std::size_t step) {
 // Whoever makes a pid namespace is in the user namespace that is to own it: not the parent, but one who
 // has the same parent for its child, and ends.
 void TreeRunner::create_through_door(std::size_t node, const ForkRequest& request, std::uint32_t owner) {
-  const std::uint32_t strays = input_.report->nr_strays;
+  const std::uint32_t strays = input_.shared.ledger->nr_strays;
   ForkRequest door = request;
   door.pid = 0;
   door.new_pid_namespace = false;
@@ -188,19 +189,19 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
     door.sibling = true;
     const pid_t first = fork_with_pid(door);
     if (first == 0) return begin_life(node);
-    slots_[node].pid = in_.pid == 0 ? first : input_.plan.nodes[node].pid;
+    places_[node].pid = in_.pid == 0 ? first : input_.plan.nodes[node].pid;
     ::_exit(0);
   }
-  while (__atomic_load_n(&slots_[node].pid, __ATOMIC_ACQUIRE) == 0 &&
-         __atomic_load_n(&input_.report->failed, __ATOMIC_ACQUIRE) == 0) {
+  while (__atomic_load_n(&places_[node].pid, __ATOMIC_ACQUIRE) == 0 &&
+         __atomic_load_n(&input_.shared.report->failed, __ATOMIC_ACQUIRE) == 0) {
     ::usleep(1000);
     end_with_cr_restart();
   }
   if (request.sibling) return;  // cr_restart waits for it
   ::waitpid(pid, nullptr, __WALL);
-  for (std::uint32_t i = strays; i < input_.report->nr_strays; ++i)
-    ::waitpid(input_.report->strays[i], nullptr, __WALL);
-  input_.report->nr_strays = strays;
+  for (std::uint32_t i = strays; i < input_.shared.ledger->nr_strays; ++i)
+    ::waitpid(input_.shared.ledger->strays[i], nullptr, __WALL);
+  input_.shared.ledger->nr_strays = strays;
   forget(request.exit_signal);
 }
 
@@ -273,11 +274,11 @@ void TreeRunner::enter_group(const TreeStep& step) {
 // What had exited stays a zombie, to be waited for by the process when it runs again.
 void TreeRunner::await(std::size_t node) {
   const bool helper = input_.plan.nodes[node].process == TreeNode::kHelper;
-  const pid_t pid = in_.pid == 0 ? slots_[node].pid : number(input_.plan.nodes[node].pid);
+  const pid_t pid = in_.pid == 0 ? places_[node].pid : number(input_.plan.nodes[node].pid);
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | __WALL | (helper ? 0 : WNOWAIT)) != 0)
-    if (errno != EINTR) fail_errno("cannot wait for pid {}", slots_[node].pid);
-  if (helper) slots_[node].pid = 0;
+    if (errno != EINTR) fail_errno("cannot wait for pid {}", places_[node].pid);
+  if (helper) places_[node].pid = 0;
   forget(input_.plan.nodes[node].exit_signal);
 }
 
@@ -337,7 +338,7 @@ std::size_t TreeRunner::run(std::size_t first) {
     take(number);
     if (node_ == before) pass_on(number);
   }
-  if (node_ != kMaker) wait_while(input_.report->created, 0);
+  if (node_ != kMaker) wait_while(input_.shared.ledger->created, 0);
   return node_;
 }
 

@@ -12,7 +12,7 @@
 #include "restart/namespaces.h"
 #include "restart/options.h"
 #include "restart/pid_namespaces.h"
-#include "restart/stub.h"
+#include "restart/shared_report.h"
 #include "restart/tree_plan.h"
 
 namespace cryo {
@@ -22,8 +22,8 @@ struct TreeRunInput {
   const TreePlan& plan;
   const Namespaces& namespaces;
   const PidNamespaces& pid_namespaces;
-  stub::Report* report;  // with a slot per node
-  int device_fd = -1;    // for the module's pid cursor
+  Shared shared;       // with a slot and a place per node
+  int device_fd = -1;  // for the module's pid cursor
   int handle_fd = -1;
   pid_t coordinator = 0;
   // Of a process that shares memory with whoever forked it, and of its children: run_tree() does not return
