@@ -44,6 +44,8 @@ Source Source::from_fd(UniqueFd fd, std::string name) {
   if (S_ISDIR(st.st_mode)) fail(EISDIR, "{}: is a directory, not a context", name);
   Source source;
   source.name_ = std::move(name);
+  source.owner_ = st.st_uid;
+  source.mode_ = st.st_mode;
   if (readable_in_place(fd.get(), st, source.name_)) {
     source.fd_ = std::move(fd);
     source.size_ = static_cast<std::uint64_t>(st.st_size);

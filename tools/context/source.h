@@ -29,6 +29,9 @@ class Source {
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] bool compressed() const { return compressed_; }
   [[nodiscard]] bool spooled() const { return spooled_; }  // fd() is a temporary copy
+  // Of what was opened: whose it is, and who may write to it.
+  [[nodiscard]] std::uint32_t owner() const { return owner_; }
+  [[nodiscard]] std::uint32_t mode() const { return mode_; }
 
   // Fills all of `to`, or throws Error.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
@@ -40,6 +43,7 @@ class Source {
   std::span<const std::byte> memory_;
   std::string name_;
   std::uint64_t size_ = 0;
+  std::uint32_t owner_ = 0, mode_ = 0;
   bool compressed_ = false;
   bool spooled_ = false;
 };

@@ -45,6 +45,7 @@ enum : int {
   kNoTruncate,
   kDevice,
   kOtherCpu,
+  kOtherOwner,
   kCheck,
   kTimeNs,
   kReportFd,
@@ -94,6 +95,7 @@ constexpr option kLongOptions[] = {
     {"device", required_argument, nullptr, kDevice},
     {"no-truncate", no_argument, nullptr, kNoTruncate},
     {"other-cpu", required_argument, nullptr, kOtherCpu},
+    {"other-owner", required_argument, nullptr, kOtherOwner},
     {"check", no_argument, nullptr, kCheck},
     {"time-ns", no_argument, nullptr, kTimeNs},
     {"map", no_argument, nullptr, kMap},
@@ -149,6 +151,7 @@ Checks:
       --changed-files=WHAT    files that are not what they were: "refuse", "warn" or "ignore"; by default
                               mapped ones are refused, and there is a warning of those only read
       --other-cpu=WHAT        CPU lacks features that the process may use: "error" (default) or "warn"
+      --other-owner=WHAT      another user can have written what root restarts: "error" (default) or "warn"
       --kmsg-none, --kmsg-error, --kmsg-warning
                               show messages of the module never, on failure (default), always
 
@@ -383,6 +386,9 @@ void Parser::take(int option) {
       break;
     case kDevice:
       take_device();
+      break;
+    case kOtherOwner:
+      arguments_.restart.other_owner = tolerance("other-owner", optarg);
       break;
     case kOtherCpu:
       arguments_.restart.other_cpu = tolerance("other-cpu", optarg);

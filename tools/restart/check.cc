@@ -85,10 +85,11 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   Findings findings;
   check_machine(context, findings);
   if (!findings.problems.empty()) return findings;
+  const Creds own = own_credentials();
+  check_origin(context, chain, options, own, findings);
   check_cpu(context, chain, options, findings);
   check_code(context, options, findings);
   check_tree(context, options, findings);
-  const Creds own = own_credentials();
   const int oom_score_adj = std::atoi(read_proc("self/oom_score_adj").c_str());
   for (const Process& process : context.processes) {
     if (process.head.flags & CRYO_PROC_ZOMBIE) continue;

@@ -58,6 +58,9 @@ struct CheckInput {
 void check_changed(const Context& context, const RestartOptions& options, Findings& findings);
 // Code that cannot go on on this machine, file by file.
 void check_code(const Context& context, const RestartOptions& options, Findings& findings);
+// Who can have written it.
+void check_origin(const Context& context, const Chain& chain, const RestartOptions& options, const Creds& own,
+                  Findings& findings);
 void check_memory(const CheckInput& input, Findings& findings);
 // Each file once, in the name of the first process that has it.
 void check_files(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings);
