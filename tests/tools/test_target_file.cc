@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "cr_checkpoint/target_file.h"
 #include "unit/tap.h"
@@ -150,6 +152,38 @@ TEST("backup: the old file gets the name that was asked for, or all stays as it 
   CHECK_ERROR(ENOENT, "no/such/directory", write_context(options, "third"));
   CHECK_EQ(contents(scratch.file("ctx")), "second");
   CHECK_EQ(scratch.names(), "before ctx ");
+}
+
+TEST("backup: there is a file under the name at every moment, old or new") {
+  Scratch scratch;
+  Options options = options_for(scratch.file("ctx"), Placement::kBackup);
+  options.backup_name = scratch.file("before");
+  write_context(options, "0");
+  std::atomic<bool> done = false;
+  std::atomic<int> missing = 0;
+  std::thread look([&] {
+    while (!done) missing += ::access(scratch.file("ctx").c_str(), F_OK) != 0;
+  });
+  for (int i = 1; i < 500; ++i) {
+    write_context(options, std::to_string(i));
+    CHECK_EQ(contents(scratch.file("before")), std::to_string(i - 1));
+  }
+  done = true;
+  look.join();
+  CHECK_EQ(missing.load(), 0);
+  CHECK_EQ(scratch.names(), "before ctx ");
+}
+
+TEST("backup: where the old file has that name already, it keeps it") {
+  Scratch scratch;
+  Options options = options_for(scratch.file("ctx"), Placement::kBackup);
+  options.backup_name = scratch.file("before");
+  write_context(options, "old");
+  fs::create_hard_link(scratch.file("ctx"), scratch.file("before"));
+  write_context(options, "new");
+  CHECK_EQ(scratch.names(), "before ctx ");
+  CHECK_EQ(contents(scratch.file("before")), "old");
+  CHECK_EQ(contents(scratch.file("ctx")), "new");
 }
 
 TEST("noclobber: an old file is an error before anything is done, and one that appears meanwhile too") {

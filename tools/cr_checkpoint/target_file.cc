@@ -164,18 +164,71 @@ void TargetFile::sync_directory() const {
   if (sync_ && directory_readable_) sync_to_disk(directory_.get(), "the directory of " + name_);
 }
 
-// --backup: the old file gets another name. While it can have both, NAME is never without a file.
+// By a link that replaces what has that name, so that NAME is never without a file. False: the file system
+// has no links, or the old file is one to which the caller may make none.
+bool TargetFile::link_old() const {
+  constexpr int kAttempts = 100;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const std::string link = fmt::format("{}.tmp.{}", backup_name_, attempt);
+    if (::linkat(directory_.get(), base_.c_str(), AT_FDCWD, link.c_str(), 0) != 0) {
+      if (errno == EEXIST) continue;
+      if (errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK || errno == ENOSYS) return false;
+      fail_errno("cannot rename {} to {}", name_, backup_name_);
+    }
+    const bool renamed = ::rename(link.c_str(), backup_name_.c_str()) == 0;
+    const int error = errno;
+    // Where the two were one file already, both names are still there.
+    ::unlink(link.c_str());
+    errno = error;
+    if (!renamed) fail_errno("cannot rename {} to {}", name_, backup_name_);
+    sync_backup();
+    return true;
+  }
+  fail(EEXIST, "there are {} temporary files already: remove {}.tmp.*", kAttempts, backup_name_);
+}
+
+// Before NAME is another file.
+void TargetFile::sync_backup() const {
+  if (!sync_) return;
+  const std::size_t slash = backup_name_.rfind('/');
+  const std::string path = slash == std::string::npos ? "." : backup_name_.substr(0, slash + 1);
+  const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory) return sync_to_disk(directory.get(), "the directory of " + backup_name_);
+  if (errno != EACCES) fail_errno("cannot open the directory of {}", backup_name_);
+}
+
+// --backup: the old file gets another name, and both names lead to it for a while.
 void TargetFile::keep_old() const {
   constexpr int kMaxBackups = 100000;
-  if (::faccessat(directory_.get(), base_.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) return;
-  if (!backup_name_.empty()) {
-    if (::renameat(directory_.get(), base_.c_str(), AT_FDCWD, backup_name_.c_str()) != 0)
-      fail_errno("cannot rename {} to {}", name_, backup_name_);
-    return;
-  }
   for (int number = 1; number <= kMaxBackups; ++number)
-    if (name_if_free(directory_.get(), base_, fmt::format("{}.~{}~", base_, number))) return;
+    if (name_if_free(directory_.get(), base_, fmt::format("{}.~{}~", base_, number))) return sync_directory();
   fail(EEXIST, "there are {} backups of {} already", kMaxBackups, name_);
+}
+
+// The new file and the old one exchange their names, and the old one, which is under the temporary name then,
+// gets its own. Where the file system cannot do that, either, NAME is missing for a moment.
+void TargetFile::exchange_old() const {
+  const bool exchanged = ::renameat2(directory_.get(), temporary_.c_str(), directory_.get(), base_.c_str(),
+                                     RENAME_EXCHANGE) == 0;
+  const std::string& old = exchanged ? temporary_ : base_;
+  if (::renameat(directory_.get(), old.c_str(), AT_FDCWD, backup_name_.c_str()) != 0) {
+    const int error = errno;
+    if (exchanged)
+      ::renameat2(directory_.get(), temporary_.c_str(), directory_.get(), base_.c_str(), RENAME_EXCHANGE);
+    errno = error;
+    fail_errno("cannot rename {} to {}", name_, backup_name_);
+  }
+  if (!exchanged && ::renameat(directory_.get(), temporary_.c_str(), directory_.get(), base_.c_str()) != 0) {
+    const int error = errno;
+    ::renameat(AT_FDCWD, backup_name_.c_str(), directory_.get(), base_.c_str());
+    errno = error;
+    fail_errno("cannot rename {} to {}", temporary_, name_);
+  }
+  sync_backup();
+}
+
+bool TargetFile::has_old() const {
+  return ::faccessat(directory_.get(), base_.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 void TargetFile::publish_new_name() const {
@@ -184,13 +237,14 @@ void TargetFile::publish_new_name() const {
     ::unlinkat(directory_.get(), temporary_.c_str(), 0);  // is gone already if it was renamed
     return;
   }
-  if (placement_ == Placement::kBackup) keep_old();
-  if (::renameat(directory_.get(), temporary_.c_str(), directory_.get(), base_.c_str()) == 0) return;
-  const int error = errno;
-  if (placement_ == Placement::kBackup && !backup_name_.empty())
-    ::renameat(AT_FDCWD, backup_name_.c_str(), directory_.get(), base_.c_str());
-  errno = error;
-  fail_errno("cannot rename {} to {}", temporary_, name_);
+  if (placement_ == Placement::kBackup && has_old()) {
+    if (backup_name_.empty())
+      keep_old();
+    else if (!link_old())
+      return exchange_old();
+  }
+  if (::renameat(directory_.get(), temporary_.c_str(), directory_.get(), base_.c_str()) != 0)
+    fail_errno("cannot rename {} to {}", temporary_, name_);
 }
 
 void TargetFile::publish() {

@@ -46,7 +46,11 @@ class TargetFile {
   bool open_in_place();
   void open_temporary();
   void sync_directory() const;
+  [[nodiscard]] bool has_old() const;
   void keep_old() const;
+  [[nodiscard]] bool link_old() const;
+  void exchange_old() const;
+  void sync_backup() const;
   void publish_new_name() const;
 
   Placement placement_;
