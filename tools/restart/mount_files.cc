@@ -6,17 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <vector>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
-#include "context/mountinfo.h"
 #include "restart/files.h"
 #include "restart/mounts.h"
-#include "restart/proc_files.h"
 #include "restart/tags.h"
 
 namespace cryo {
@@ -45,16 +42,12 @@ class MountFiller {
         pages_(pages),
         context_fds_(context_fds),
         point_(std::move(point)),
-        top_(::open(point_.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) {
-    if (!top_) fail_errno("mount {}: cannot open it", point_);
-    check_top();
-  }
+        top_(open_mount(point_, "tmpfs")) {}
 
   void make(const MountEntry& entry) const;
   void finish(const MountEntry& entry) const;
 
  private:
-  void check_top() const;
   [[nodiscard]] int make_file(const MountEntry& entry) const;
   [[noreturn]] void fail_at(const MountEntry& entry, const char* what) const {
     fail_errno("mount {}: cannot {} {}", point_, what, entry.path);
@@ -66,22 +59,6 @@ class MountFiller {
   std::string point_;
   UniqueFd top_;
 };
-
-// Whoever can change a directory on the way may have had the path lead elsewhere since: then what is there
-// has another mount point.
-void MountFiller::check_top() const {
-  const std::string info = "\n" + read_proc(fmt::format("self/fdinfo/{}", top_.get()));
-  const std::size_t at = info.find("\nmnt_id:");
-  const unsigned long id = at == std::string::npos ? 0 : std::strtoul(info.c_str() + at + 8, nullptr, 10);
-  const auto mounts = parse_mountinfo(read_proc("self/mountinfo"));
-  struct statx top {};
-  const bool is_top = ::statx(top_.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS, &top) == 0 &&
-                      (top.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-  if (!is_top || !mounts || std::none_of(mounts->begin(), mounts->end(), [&](const Mount& mount) {
-        return mount.id == id && mount.point == point_ && mount.type == "tmpfs";
-      }))
-    fail(ESTALE, "mount {}: its path leads elsewhere by now", point_);
-}
 
 int MountFiller::make_file(const MountEntry& entry) const {
   const UniqueFd fd(

@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
@@ -25,17 +27,41 @@ namespace {
 struct Flag {
   const char* name;
   unsigned long flag;
+  std::uint64_t attribute;  // of mount_setattr(2)
 };
-constexpr Flag kFlags[] = {{"ro", MS_RDONLY},         {"nosuid", MS_NOSUID},
-                           {"nodev", MS_NODEV},       {"noexec", MS_NOEXEC},
-                           {"noatime", MS_NOATIME},   {"nodiratime", MS_NODIRATIME},
-                           {"relatime", MS_RELATIME}, {"nosymfollow", MS_NOSYMFOLLOW}};
+constexpr Flag kFlags[] = {
+    {"ro", MS_RDONLY, MOUNT_ATTR_RDONLY},           {"nosuid", MS_NOSUID, MOUNT_ATTR_NOSUID},
+    {"nodev", MS_NODEV, MOUNT_ATTR_NODEV},          {"noexec", MS_NOEXEC, MOUNT_ATTR_NOEXEC},
+    {"noatime", MS_NOATIME, MOUNT_ATTR_NOATIME},    {"nodiratime", MS_NODIRATIME, MOUNT_ATTR_NODIRATIME},
+    {"relatime", MS_RELATIME, MOUNT_ATTR_RELATIME}, {"nosymfollow", MS_NOSYMFOLLOW, MOUNT_ATTR_NOSYMFOLLOW}};
 
 unsigned long flags_of(const std::set<std::string>& options) {
   unsigned long flags = 0;
   for (const Flag& flag : kFlags)
     if (options.contains(flag.name)) flags |= flag.flag;
   return flags & (MS_NOATIME | MS_RELATIME) ? flags : flags | MS_STRICTATIME;
+}
+
+// To these options, whatever they were.
+mount_attr attributes_of(const std::set<std::string>& options) {
+  mount_attr attributes{};
+  attributes.attr_clr = MOUNT_ATTR__ATIME;
+  for (const Flag& flag : kFlags)
+    (options.contains(flag.name) ? attributes.attr_set : attributes.attr_clr) |= flag.attribute;
+  if (!options.contains("noatime") && !options.contains("relatime"))
+    attributes.attr_set |= MOUNT_ATTR_STRICTATIME;
+  return attributes;
+}
+
+bool change(const UniqueFd& mount, mount_attr attributes) {
+  return ::mount_setattr(mount.get(), "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) == 0;
+}
+
+// The file system itself, with all of its mounts.
+bool make_read_only(const UniqueFd& mount) {
+  const UniqueFd system(::fspick(mount.get(), "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH));
+  return system && ::fsconfig(system.get(), FSCONFIG_SET_FLAG, "ro", nullptr, 0) == 0 &&
+         ::fsconfig(system.get(), FSCONFIG_CMD_RECONFIGURE, nullptr, nullptr, 0) == 0;
 }
 
 std::string text_of(const std::set<std::string>& options) {
@@ -111,7 +137,9 @@ void mount_new(const Mount& wanted, const std::string& point, const MountHelp& h
   if (::mount(wanted.source.c_str(), point.c_str(), wanted.type.c_str(), first, data.c_str()) != 0)
     fail_errno("mount {}: cannot mount a {} there", wanted.point, wanted.type);
   if (fill) help.fill(wanted.id, point);
-  if (fill && read_only && ::mount(nullptr, point.c_str(), nullptr, MS_REMOUNT | final, data.c_str()) != 0)
+  if (!fill || !((first ^ final) & MS_RDONLY)) return;
+  const UniqueFd made = open_mount(point, wanted.type);
+  if ((read_only && !make_read_only(made)) || !change(made, attributes_of(wanted.options)))
     fail_errno("mount {}: cannot be made read-only", wanted.point);
 }
 
@@ -268,8 +296,7 @@ void MountBuilder::make_new(std::size_t wanted) {
   mount_new(mount, mount.point, help_);
   const std::vector<std::size_t> parts = shown_again(tree_, mount);
   if (parts.empty()) return;
-  const UniqueFd top(::open(mount.point.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  if (!top) fail_errno("mount {}: cannot open it", mount.point);
+  const UniqueFd top = open_mount(mount.point, mount.type);
   for (const std::size_t part : parts)
     parts_[part] = copy_of(top.get(), tree_.mounts[part].root.substr(1), tree_.mounts[part].root);
 }
@@ -299,14 +326,19 @@ std::uint32_t MountBuilder::create(std::size_t wanted, std::uint32_t parent) {
 
 void MountBuilder::set_options(const Mount& wanted, std::uint32_t id) {
   const Mount& before = now(id);
-  const char* point = wanted.point.c_str();
-  if (before.options != wanted.options &&
-      ::mount(nullptr, point, nullptr, MS_REMOUNT | MS_BIND | flags_of(wanted.options), nullptr) != 0)
+  const bool other_options = before.options != wanted.options;
+  const bool make_private = before.slave != 0 && wanted.slave == 0;
+  const bool make_shared = before.shared == 0 && wanted.shared != 0;
+  if (!other_options && !make_private && !make_shared) return;
+  const UniqueFd mount = open_mount(before.point, before.type, id);
+  if (other_options && !change(mount, attributes_of(wanted.options)))
     fail_errno("mount {}: cannot be given its options {}", wanted.point, text_of(wanted.options));
-  if (before.slave != 0 && wanted.slave == 0 && ::mount(nullptr, point, nullptr, MS_PRIVATE, nullptr) != 0)
+  mount_attr propagation{};
+  propagation.propagation = MS_PRIVATE;
+  if (make_private && !change(mount, propagation))
     fail_errno("mount {}: cannot be made private", wanted.point);
-  if (before.shared == 0 && wanted.shared != 0 && ::mount(nullptr, point, nullptr, MS_SHARED, nullptr) != 0)
-    fail_errno("mount {}: cannot be made shared", wanted.point);
+  propagation.propagation = MS_SHARED;
+  if (make_shared && !change(mount, propagation)) fail_errno("mount {}: cannot be made shared", wanted.point);
 }
 
 void MountBuilder::visit(std::size_t wanted, std::uint32_t id) {
@@ -401,6 +433,26 @@ std::size_t mount_at(const MountTree& tree, const std::string& path) {
 }
 
 }  // namespace
+
+// By the number that the kernel gives it, and where that is: a path alone may have been made to lead
+// elsewhere.
+UniqueFd open_mount(const std::string& point, const std::string& type, std::uint32_t id) {
+  UniqueFd top(::open(point.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!top) fail_errno("mount {}: cannot open it", point);
+  const std::string info = "\n" + read_proc(fmt::format("self/fdinfo/{}", top.get()));
+  const std::size_t at = info.find("\nmnt_id:");
+  const unsigned long own = at == std::string::npos ? 0 : std::strtoul(info.c_str() + at + 8, nullptr, 10);
+  const auto mounts = parse_mountinfo(read_proc("self/mountinfo"));
+  struct statx now {};
+  const bool is_top = ::statx(top.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS, &now) == 0 &&
+                      (now.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  if (!is_top || !mounts || (id != 0 && own != id) ||
+      std::none_of(mounts->begin(), mounts->end(), [&](const Mount& mount) {
+        return mount.id == own && mount.point == point && mount.type == type;
+      }))
+    fail(ESTALE, "mount {}: its path leads elsewhere by now", point);
+  return top;
+}
 
 std::vector<std::size_t> shown_again(const MountTree& tree, const Mount& first) {
   std::vector<std::size_t> found;

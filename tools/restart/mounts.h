@@ -28,6 +28,11 @@ struct MountHelp {
 void fill_mount(const Context& context, const std::vector<int>& context_fds, std::uint32_t ns,
                 std::uint32_t mount, const std::string& point);
 
+// The mount of that type at `point`, and with that number where it is not 0, by a descriptor (O_PATH):
+// whoever may change a directory on the way may have the path lead elsewhere at any moment.  Throws Error
+// (ESTALE).
+[[nodiscard]] UniqueFd open_mount(const std::string& point, const std::string& type, std::uint32_t id = 0);
+
 // Several mounts of one new file system are made before the tree is: it may come in any order.
 // Those of `tree.mounts` that show again what `first`, a new one, does.
 [[nodiscard]] std::vector<std::size_t> shown_again(const MountTree& tree, const Mount& first);
