@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <numeric>
 
 #include "base/error.h"
@@ -29,6 +30,8 @@ namespace {
 
 constexpr auto kAsk = static_cast<std::uint32_t>(-1);  // setfsuid(2): only answers
 constexpr std::uint32_t kNobody = 65534;
+constexpr timespec kLeasePause{0, 50000000};
+constexpr int kLeaseTries = 1200;  // a minute: more than /proc/sys/fs/lease-break-time
 
 // All of the thread alone: there is no other that makes something.
 std::uint32_t set_fsuid(std::uint32_t uid) {
@@ -300,13 +303,32 @@ bool is_same_file(int fd, const Again& again) {
 
 namespace {
 
+bool is_one(int one, int other) {
+  struct stat a, b;
+  return ::fstat(one, &a) == 0 && ::fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// By its name, where O_NOFOLLOW is to be seen in its flags. What has the name by then may be another file,
+// which must not hold us up.
+UniqueFd open_by_name(const UniqueFd& place, const Again& again) {
+  UniqueFd fd;
+  for (int i = 0; !fd && i < kLeaseTries; ++i) {
+    if (i > 0) ::nanosleep(&kLeasePause, nullptr);
+    fd.reset(::openat(again.directory, again.path.c_str(), again.flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (!fd && errno != EWOULDBLOCK) break;  // a lease, which is being broken
+  }
+  if (!fd) return fd;
+  if (!is_one(fd.get(), place.get())) return errno = ESTALE, UniqueFd();
+  if (again.flags & O_NONBLOCK) return fd;
+  if (::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK) != 0) return {};
+  return fd;
+}
+
 // The file behind `place`, an O_PATH descriptor.
 UniqueFd open_place(UniqueFd place, const Again& again) {
   if (again.flags & O_PATH) return place;
-  // By its name, where O_NOFOLLOW is to be seen in its flags.
-  if (again.flags & O_NOFOLLOW)
-    return UniqueFd(::openat(again.directory, again.path.c_str(), again.flags | O_CLOEXEC));
-  return open_proc(fmt::format("self/fd/{}", place.get()), again.flags);
+  if (again.flags & O_NOFOLLOW) return open_by_name(place, again);
+  return open_proc(fmt::format("self/fd/{}", place.get()), again.flags | O_NOCTTY);
 }
 
 UniqueFd find_place(const Again& again) {
@@ -326,9 +348,8 @@ bool opens_the_same(const Rights& rights, int fd, const Again& again) {
   RightsKept kept;
   if (!kept.take(rights)) return false;
   const UniqueFd place = find_place(again);
-  struct stat one, other;
-  if (!place || ::fstat(place.get(), &one) != 0 || ::fstat(fd, &other) != 0) return false;
-  if (one.st_dev != other.st_dev || one.st_ino != other.st_ino) return errno = EACCES, false;
+  if (!place) return false;
+  if (!is_one(place.get(), fd)) return errno = EACCES, false;
   if (again.flags & O_PATH) return true;
   const int mode = again.flags & O_ACCMODE;
   const int wanted = (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0);
