@@ -2,7 +2,11 @@
 #include "restart/namespaces.h"
 
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "restart/credentials.h"
 #include "restart/elsewhere.h"
 #include "restart/mounts.h"
 #include "restart/namespace_contents.h"
@@ -82,6 +87,21 @@ std::optional<std::uint32_t> number_in(const Context& context, std::uint32_t ns,
   return {};
 }
 
+constexpr gid_t kNoGroup = 65534;
+constexpr gid_t kSameGroup = static_cast<gid_t>(-1);  // setresgid(2): as it is
+
+void become_with_capabilities(uid_t uid) {
+  const Creds own = own_credentials();
+  if (::prctl(PR_SET_KEEPCAPS, 1) != 0 || ::setresuid(uid, uid, uid) != 0)
+    fail_errno("cannot become user {}, who made its user namespace", uid);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+  for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; ++i)
+    data[i].effective = data[i].permitted = static_cast<__u32>(own.head.cap_permitted >> (32 * i));
+  if (::syscall(SYS_capset, &header, data) != 0)
+    fail_errno("cannot keep the capabilities of user {}", own.head.euid);
+}
+
 }  // namespace
 
 Namespaces::Namespaces(const Context& context, const Descriptors& descriptors)
@@ -102,13 +122,26 @@ bool Namespaces::knows_user(std::uint32_t ns) const {
   return number_in(context_, ns, own_uid_, false).has_value();
 }
 
+// Before that, by root, as what cannot be changed inside counts there, too: root's groups, and its user and
+// group where nobody, or none, has a number. Root keeps its capabilities until it joins.
+void Namespaces::leave_own_ids(std::uint32_t user) const {
+  if (user == 0 || knows_user(user)) return;
+  const Namespace& ns = context_.namespaces.at(user);
+  const uid_t owner = ns.user->owner_uid;
+  if (owner == own_uid_) return;
+  const bool has_number = number_in(context_, user, owner, false).has_value();
+  if (::setgroups(0, nullptr) != 0 || (ns.gids.empty() && ::setresgid(kNoGroup, kNoGroup, kNoGroup) != 0))
+    fail_errno("cannot give up the groups before entering the user namespace of user {}", owner);
+  if (!has_number) become_with_capabilities(owner);
+}
+
 // Who has no number in the user namespace `user`, as root has none in an ordinary user's, can make neither
 // files nor namespaces there: for these he becomes the user `uid` of cr_restart's.
 void Namespaces::act_as(std::uint32_t user, std::uint32_t uid) const {
   const Namespace& ns = context_.namespaces.at(user);
   const auto number = number_in(context_, user, uid, false);
-  if (knows_user(user) || !number || ns.gids.empty()) return;
-  const gid_t group = ns.gids.front().first;
+  if (knows_user(user) || !number) return;
+  const gid_t group = ns.gids.empty() ? kSameGroup : ns.gids.front().first;
   if (::setresgid(group, group, group) != 0 || ::setresuid(*number, *number, *number) != 0)
     fail_errno("cannot become user {}, who made its user namespace", uid);
 }
@@ -116,6 +149,7 @@ void Namespaces::act_as(std::uint32_t user, std::uint32_t uid) const {
 // For one who makes something there, and ends.
 void Namespaces::join_users(std::uint32_t id) const {
   if (id == 0) return;
+  leave_own_ids(id);
   join(id);
   act_as(id, context_.namespaces.at(id).user->owner_uid);
 }
@@ -150,6 +184,7 @@ FdPair Namespaces::socket_pair(std::uint32_t net, int type, std::uint32_t uid, s
 
 UniqueFd Namespaces::made_user(const Namespace& ns) const {
   return from_elsewhere([&] {
+    leave_own_ids(ns.head.owner);
     if (ns.head.owner != 0) join(ns.head.owner);
     unshare_users(ns, [&] { act_as(ns.head.owner, ns.user->owner_uid); });
     return own_namespace(CLONE_NEWUSER);
@@ -191,10 +226,11 @@ UniqueFd Namespaces::made(std::uint32_t id) const {
     if (!ns.cgroup.empty()) enter_cgroup_root(ns.cgroup);
     const std::uint32_t base = ns.mnt ? copied_from(context_, id) : 0;
     const std::uint32_t owner = base == 0 ? 0 : context_.namespaces.at(base).head.owner;
+    // The clocks are set through a file of the process, which stays that of the old user.
+    if (!ns.time) leave_own_ids(ns.head.owner);
     if (owner != 0) join(owner);
     if (base != 0) join(base);
     if (ns.head.owner != owner) join(ns.head.owner);
-    // The clocks are set through a file of the process, which stays that of the old user.
     if (ns.head.owner != 0 && !ns.time)
       act_as(ns.head.owner, context_.namespaces.at(ns.head.owner).user->owner_uid);
     if (::unshare(static_cast<int>(ns.head.type)) != 0)

@@ -50,6 +50,7 @@ class Namespaces {
   void join(std::uint32_t id) const;
   void join_with_owner(std::uint32_t id) const;
   void join_users(std::uint32_t id) const;
+  void leave_own_ids(std::uint32_t user) const;
   void act_as(std::uint32_t user, std::uint32_t uid) const;
   [[nodiscard]] UniqueFd root_of(std::uint32_t id) const;
 
