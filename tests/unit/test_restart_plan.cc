@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -22,6 +25,7 @@
 #include "restart/names.h"
 #include "restart/relocate.h"
 #include "restart/shared_report.h"
+#include "restart/sysv.h"
 #include "restart/timers.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
@@ -185,6 +189,25 @@ TEST("paths that were created are remembered until removed") {
     paths.remove("/for/a/moment/only/and/so/none/of/them/takes/room/for/long");
   }
   CHECK_EQ(paths.list().size(), 1U);
+}
+
+TEST("a System V object is removed only if it is the one that was made") {
+  const auto exists = [](const std::string& tag, int id) { return !sysv_note(tag, id).empty(); };
+  const int ids[] = {::shmget(IPC_PRIVATE, 4096, 0600), ::semget(IPC_PRIVATE, 1, 0600),
+                     ::msgget(IPC_PRIVATE, 0600)};
+  const std::string tags[] = {"shm", "sem", "msg"};
+  for (int i = 0; i < 3; ++i) {
+    CHECK(ids[i] >= 0);
+    const std::string note = sysv_note(tags[i], ids[i]);
+    CHECK(note.starts_with(fmt::format("{}:{}:", tags[i], ids[i])));
+    CHECK(remove_sysv(note + "1"));  // made at another time
+    CHECK(exists(tags[i], ids[i]));
+    CHECK(remove_sysv(note));
+    CHECK(!exists(tags[i], ids[i]));
+    CHECK(remove_sysv(note));
+  }
+  CHECK(!remove_sysv("/shm:1:"));
+  CHECK(!remove_sysv("shm"));
 }
 
 TEST("what there is no room to remember is taken away") {

@@ -165,9 +165,11 @@ class ObjectMaker {
   [[nodiscard]] std::uint32_t group(std::uint32_t id) const;
   void obtain(const ObjectKind& kind, const cryo_ipc_perm& perm, const Found& found,
               const std::function<int()>& create, const std::function<void(int)>& remove);
+  void note_again(const ObjectKind& kind, int id);
   void fill(const Inode& inode, bool clear);
 
   const FileRestoreInput& input_;
+  std::string noted_;  // of the object that is being made; empty: it is not to be removed
   std::uint32_t ns_;  // that this process is in
 };
 
@@ -179,9 +181,28 @@ std::uint32_t ObjectMaker::group(std::uint32_t id) const {
   return ns_ == 0 ? id : input_.namespaces.id_inside(ns_, id, true);
 }
 
+// Somebody may have removed it meanwhile, and have had another object get its id. What tells them apart:
+// nothing of it changes by use. Empty, with errno: it cannot be looked at.
+std::string note_of(const ObjectKind& kind, int id) {
+  shmid_ds shm{};
+  semid_ds sem{};
+  msqid_ds msg{};
+  const bool found = kind.number == CRYO_IPC_KIND_SHM ? ::shmctl(id, IPC_STAT, &shm) == 0
+                     : kind.number == CRYO_IPC_KIND_SEM
+                         ? ::semctl(id, 0, IPC_STAT, SemArgument{.status = &sem}) == 0
+                         : ::msgctl(id, IPC_STAT, &msg) == 0;
+  if (!found) return {};
+  const ipc_perm& perm = kind.number == CRYO_IPC_KIND_SHM   ? shm.shm_perm
+                         : kind.number == CRYO_IPC_KIND_SEM ? sem.sem_perm
+                                                            : msg.msg_perm;
+  return fmt::format("{}:{}:{}:{}:{}:{}:{}", kind.tag, id, perm.__key, perm.cuid, perm.cgid, shm.shm_cpid,
+                     shm.shm_ctime + sem.sem_ctime + msg.msg_ctime);
+}
+
 // With the saved id, new or as it was left.
 void ObjectMaker::obtain(const ObjectKind& kind, const cryo_ipc_perm& perm, const Found& found,
                          const std::function<int()>& create, const std::function<void(int)>& remove) {
+  noted_.clear();
   const std::string problem = problem_of(kind, perm, found);
   if (!problem.empty()) fail(EEXIST, "{}", problem);
   if (found.exists) return;
@@ -192,12 +213,23 @@ void ObjectMaker::obtain(const ObjectKind& kind, const cryo_ipc_perm& perm, cons
     if (id < 0) fail_errno("cannot make {}", describe(kind, perm));
     if (id == perm.id) {
       // Others end with their namespace.
-      if (ns_ == 0) input_.created.add(fmt::format("{}:{}", kind.tag, id));
+      if (ns_ != 0) return;
+      noted_ = note_of(kind, id);
+      input_.created.add(noted_);
       return;
     }
     remove(id);
   }
   fail(EBUSY, "{}: its id was not to be had in {} tries", describe(kind, perm), kIdTries);
+}
+
+// After each change of its status, while death is deferred.
+void ObjectMaker::note_again(const ObjectKind& kind, int id) {
+  const std::string note = noted_.empty() ? noted_ : note_of(kind, id);
+  if (note == noted_) return;
+  input_.created.add(note);
+  input_.created.remove(noted_);
+  noted_ = note;
 }
 
 void ObjectMaker::fill(const Inode& inode, bool clear) {
@@ -242,8 +274,12 @@ void ObjectMaker::make(const Inode& inode) {
   status.shm_perm.uid = user(saved.perm.uid);
   status.shm_perm.gid = group(saved.perm.gid);
   status.shm_perm.mode = static_cast<unsigned short>(saved.perm.mode);
-  if (!found.exists && ::shmctl(saved.perm.id, IPC_SET, &status) != 0)
-    fail_errno("cannot set owner and mode of {}", describe(kShm, saved.perm));
+  {
+    const DeathDeferred deferred(input_.created);
+    if (!found.exists && ::shmctl(saved.perm.id, IPC_SET, &status) != 0)
+      fail_errno("cannot set owner and mode of {}", describe(kShm, saved.perm));
+    note_again(kShm, saved.perm.id);
+  }
   if ((saved.flags & CRYO_SHM_MLOCKED) && ::shmctl(saved.perm.id, SHM_LOCK, nullptr) != 0)
     fail_errno("cannot lock {}", describe(kShm, saved.perm));
 }
@@ -255,6 +291,7 @@ void ObjectMaker::make(const SemSet& set) {
   obtain(
       kSem, perm, found, [&] { return ::semget(perm.key, count, IPC_CREAT | IPC_EXCL | 0600); },
       [](int id) { ::semctl(id, 0, IPC_RMID); });
+  const DeathDeferred deferred(input_.created);
   std::vector<unsigned short> values(set.values.begin(), set.values.end());
   if (::semctl(perm.id, 0, SETALL, SemArgument{.values = values.data()}) != 0)
     fail_errno("cannot set the values of {}", describe(kSem, perm));
@@ -266,6 +303,7 @@ void ObjectMaker::make(const SemSet& set) {
   status.sem_perm.mode = static_cast<unsigned short>(perm.mode);
   if (!found.exists && ::semctl(perm.id, 0, IPC_SET, SemArgument{.status = &status}) != 0)
     fail_errno("cannot set owner and mode of {}", describe(kSem, perm));
+  note_again(kSem, perm.id);
 }
 
 // What was sent since belongs to nobody who is left.
@@ -282,6 +320,7 @@ void ObjectMaker::make(const MsgQueue& queue) {
       kMsg, perm, found, [&] { return ::msgget(perm.key, IPC_CREAT | IPC_EXCL | 0600); },
       [](int id) { ::msgctl(id, IPC_RMID, nullptr); });
   if (found.exists) drain(perm.id);
+  const DeathDeferred deferred(input_.created);
   msqid_ds status;
   if (::msgctl(perm.id, IPC_STAT, &status) != 0) fail_errno("{}", describe(kMsg, perm));
   for (const Message& message : queue.messages) {
@@ -304,6 +343,7 @@ void ObjectMaker::make(const MsgQueue& queue) {
   status.msg_perm.mode = static_cast<unsigned short>(perm.mode);
   if (::msgctl(perm.id, IPC_SET, &status) != 0)
     fail_errno("cannot set owner, mode and size of {}", describe(kMsg, perm));
+  note_again(kMsg, perm.id);
 }
 
 void ObjectMaker::make_all() {
@@ -355,12 +395,25 @@ void restore_sem_undo(const Process& process) {
   }
 }
 
+std::string sysv_note(const std::string& tag, int id) {
+  for (const ObjectKind* kind : {&kShm, &kSem, &kMsg})
+    if (tag == kind->tag) return note_of(*kind, id);
+  return {};
+}
+
 bool remove_sysv(const std::string& name) {
+  const std::string tag = name.substr(0, name.find(':'));
   int id = 0;
-  if (std::sscanf(name.c_str(), "shm:%d", &id) == 1) return ::shmctl(id, IPC_RMID, nullptr), true;
-  if (std::sscanf(name.c_str(), "sem:%d", &id) == 1) return ::semctl(id, 0, IPC_RMID), true;
-  if (std::sscanf(name.c_str(), "msg:%d", &id) == 1) return ::msgctl(id, IPC_RMID, nullptr), true;
-  return false;
+  if ((tag != kShm.tag && tag != kSem.tag && tag != kMsg.tag) ||
+      std::sscanf(name.c_str() + tag.size(), ":%d:", &id) != 1)
+    return false;
+  const std::string note = sysv_note(tag, id);
+  // Who may not look at it removes no other user's, either.
+  if (note != name && !(note.empty() && errno == EACCES)) return true;
+  if (tag == kShm.tag) ::shmctl(id, IPC_RMID, nullptr);
+  if (tag == kSem.tag) ::semctl(id, 0, IPC_RMID);
+  if (tag == kMsg.tag) ::msgctl(id, IPC_RMID, nullptr);
+  return true;
 }
 
 }  // namespace cryo

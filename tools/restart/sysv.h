@@ -19,7 +19,11 @@ void restore_sysv(const FileRestoreInput& input);
 // By each process for itself, after that: what it would undo when it ends.
 void restore_sem_undo(const Process& process);
 
-// Takes back what restore_sysv() has noted among the paths made.  False: `name` is none of these.
+// How restore_sysv() notes an object ("shm", "sem", "msg") among the paths made. Empty, with errno: it cannot
+// be looked at.
+[[nodiscard]] std::string sysv_note(const std::string& tag, int id);
+// Takes back what has been noted so, unless another object has its id by now.  False: `name` is none of
+// these.
 bool remove_sysv(const std::string& name);
 
 }  // namespace cryo
