@@ -47,6 +47,11 @@ static struct exception exceptions[CRYO_NR_EXCEPTIONS] = {
 		.on = true, .cap = CAP_SYS_ADMIN, .other_cap = CAP_SYS_ADMIN,
 		.feature = CRYO_FEATURE_PEER_PID,
 	},
+	/* As raw sockets. Anybody gets there by having it sent in a network namespace of his own, and passing the socket on. */
+	[CRYO_EXCEPTION_DATAGRAMS] = {
+		.on = true, .cap = CAP_NET_RAW, .other_cap = CAP_NET_RAW,
+		.feature = CRYO_FEATURE_DATAGRAMS,
+	},
 	/*
 	 * As SOCK_DESTROY, which ends them. What is left of a connection in TIME_WAIT is no socket any more and has no
 	 * user: it may be anybody's, so this is for machines whose users trust each other.
@@ -68,6 +73,9 @@ MODULE_PARM_DESC(exe_link,
 module_param_named(peer_pid, exceptions[CRYO_EXCEPTION_PEER_PID].on, bool, 0644);
 MODULE_PARM_DESC(peer_pid,
 		 "everybody may have Unix sockets between his own processes say which of those that he restarts is at the other end (default: yes)");
+module_param_named(datagrams, exceptions[CRYO_EXCEPTION_DATAGRAMS].on, bool, 0644);
+MODULE_PARM_DESC(datagrams,
+		 "everybody may put datagrams, from any sender, into UDP sockets that nobody else has open (default: yes)");
 module_param_named(time_wait_ports, exceptions[CRYO_EXCEPTION_TIME_WAIT_PORTS].on, bool, 0644);
 MODULE_PARM_DESC(time_wait_ports,
 		 "everybody may bind to TCP ports that closed connections, of whomever, keep in TIME_WAIT (default: no)");

@@ -8,6 +8,8 @@
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/errno.h>
+#include <linux/fdtable.h>
+#include <linux/fs.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
 #include <linux/ip.h>
@@ -34,13 +36,13 @@
 #define LINEAR		2048	/* bytes; more are put into pages */
 #define MAX_ERROR	512	/* from there on they are the kernel's own */
 
-static bool is_own(struct sock *sk, int cap)
+/* ---- CRYO_RST_PEER_PID: see exceptions.c ---- */
+
+static bool is_own(struct sock *sk)
 {
 	return uid_eq(sk->sk_uid, current_euid()) ||
-	       ns_capable(sock_net(sk)->user_ns, cap);
+	       ns_capable(sock_net(sk)->user_ns, CAP_NET_ADMIN);
 }
-
-/* ---- CRYO_RST_PEER_PID: see exceptions.c ---- */
 
 /*
  * A process that the restart has made, and that the caller, or who restarts, may trace: he could have had it make the
@@ -86,7 +88,7 @@ static int check_other_end(struct sock *peer)
 {
 	if (peer->sk_type == SOCK_DGRAM)
 		return -EINVAL;
-	if (READ_ONCE(peer->sk_socket) && !is_own(peer, CAP_NET_ADMIN))
+	if (READ_ONCE(peer->sk_socket) && !is_own(peer))
 		return -EPERM;
 	return is_other_end_own(peer) ? 0 : -EPERM;
 }
@@ -111,7 +113,7 @@ static struct sock *socket_to_name(struct sock *sk, u32 flags)
 
 	if (sk->sk_family != AF_UNIX)
 		return ERR_PTR(-EINVAL);
-	if (!is_own(sk, CAP_NET_ADMIN) || !is_other_end_own(sk))
+	if (!is_own(sk) || !is_other_end_own(sk))
 		return ERR_PTR(-EPERM);
 	if (!(flags & CRYO_PEER_PID_OTHER_END)) {
 		sock_hold(sk);
@@ -169,7 +171,28 @@ long cryo_restart_peer_pid(const struct cryo_restarter *by, void __user *arg)
 	return err;
 }
 
-/* ---- CRYO_RST_DATAGRAM ---- */
+/* ---- CRYO_RST_DATAGRAM: see exceptions.c ---- */
+
+/*
+ * Nobody else has the socket: its file has one descriptor, beside the reference that is held here, and the caller's table is
+ * his alone.  Who gets it from him afterwards gets one that he has filled, as he could have done in a network of his own.
+ */
+static bool has_alone(const struct socket *sock)
+{
+	return file_count(sock->file) <= 2 && atomic_read(&current->files->count) == 1;
+}
+
+static int may_fill(const struct socket *sock)
+{
+	struct user_namespace *ns = sock_net(sock->sk)->user_ns;
+
+	if (cryo_exception_capable(CRYO_EXCEPTION_DATAGRAMS, ns))
+		return 0;
+	if (!uid_eq(sock->sk->sk_uid, current_euid()) ||
+	    !cryo_exception(CRYO_EXCEPTION_DATAGRAMS, ns))
+		return -EPERM;
+	return has_alone(sock) ? 0 : -EBUSY;
+}
 
 static struct sk_buff *alloc_datagram(u32 length)
 {
@@ -263,15 +286,18 @@ static int enqueue(struct sock *sk, const struct cryo_datagram *args, const void
 	return err == -ENOMEM ? -ENOBUFS : err;
 }
 
-static int check_datagram(struct sock *sk, const struct cryo_datagram *args)
+static int check_datagram(const struct socket *sock, const struct cryo_datagram *args)
 {
+	const struct sock *sk = sock->sk;
 	bool v6 = sk->sk_family == AF_INET6;
+	int err;
 
 	if (!(v6 || sk->sk_family == AF_INET) || sk->sk_type != SOCK_DGRAM ||
 	    sk->sk_protocol != IPPROTO_UDP)
 		return -EINVAL;
-	if (!is_own(sk, CAP_NET_RAW))
-		return -EPERM;
+	err = may_fill(sock);
+	if (err)
+		return err;
 	if (args->error)
 		return args->error < MAX_ERROR && !args->length ? 0 : -EINVAL;
 	if (args->family != AF_INET && !(args->family == AF_INET6 && v6))
@@ -279,21 +305,21 @@ static int check_datagram(struct sock *sk, const struct cryo_datagram *args)
 	return 0;
 }
 
-static int queue_datagram(struct sock *sk, const struct cryo_datagram *args)
+static int queue_datagram(struct socket *sock, const struct cryo_datagram *args)
 {
-	int err = check_datagram(sk, args);
+	int err = check_datagram(sock, args);
 	void *data;
 
 	if (err)
 		return err;
 	if (args->error) {
-		WRITE_ONCE(sk->sk_err, args->error);
+		WRITE_ONCE(sock->sk->sk_err, args->error);
 		return 0;
 	}
 	data = vmemdup_user((void __user *)(unsigned long)args->data, args->length);
 	if (IS_ERR(data))
 		return PTR_ERR(data);
-	err = enqueue(sk, args, data);
+	err = enqueue(sock->sk, args, data);
 	kvfree(data);
 	return err;
 }
@@ -312,7 +338,7 @@ long cryo_restart_datagram(void __user *arg)
 	sock = sockfd_lookup(args.fd, &err);
 	if (!sock)
 		return err;
-	err = queue_datagram(sock->sk, &args);
+	err = queue_datagram(sock, &args);
 	sockfd_put(sock);
 	return err;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What ordinary users may do by the module's exceptions, with each parameter on and off, and whatever it says with the
 // capability; and what they may do to nobody else's objects. (CRYO_RST_PORT: see ports.cc.)
+#include <arpa/inet.h>
 #include <cryo/ioctl.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/sched.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -13,6 +16,7 @@
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -284,6 +288,105 @@ int connect_to(const char* name) {
   return fd;
 }
 
+// A datagram from 192.0.2.1 port 53, which nobody here can send.
+int forge(int handle, int fd, int error = 0) {
+  static const char text[] = "forged";
+  cryo_datagram args{};
+  args.size = sizeof(args);
+  args.fd = fd;
+  args.error = static_cast<__u32>(error);
+  args.family = AF_INET;
+  args.from_port = 53;
+  const unsigned char from[4] = {192, 0, 2, 1};
+  std::memcpy(args.from, from, sizeof(from));
+  if (error == 0) {
+    args.data = reinterpret_cast<__u64>(text);
+    args.length = sizeof(text);
+  }
+  return call(handle, CRYO_RST_DATAGRAM, args);
+}
+
+int udp_socket() {
+  return must(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), "socket");
+}
+
+// 0: the sender is who was said to be.
+int forge_and_receive(int handle, int fd) {
+  const int error = forge(handle, fd);
+  if (error != 0) return error;
+  char text[16];
+  sockaddr_in from{};
+  socklen_t size = sizeof(from);
+  must(::recvfrom(fd, text, sizeof(text), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size), "recvfrom");
+  return ntohl(from.sin_addr.s_addr) == 0xc0000201 && ntohs(from.sin_port) == 53 ? 0 : EXDEV;
+}
+
+int forge_alone() {
+  return forge_and_receive(restart_handle(), udp_socket());
+}
+
+// What else has it: a descriptor, a process, a message, a process with the same table.
+int forge_with_second() {
+  const int fd = udp_socket();
+  must(::dup(fd), "dup");
+  return forge_and_receive(restart_handle(), fd);
+}
+
+int forge_inherited() {
+  const int fd = udp_socket();
+  const Sleeper other;
+  return forge_and_receive(restart_handle(), fd);
+}
+
+int forge_under_way() {
+  const int fd = udp_socket();
+  const Pair pair;
+  char control[CMSG_SPACE(sizeof(int))] = {};
+  iovec byte{control, 1};
+  msghdr message{};
+  message.msg_iov = &byte;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr* head = CMSG_FIRSTHDR(&message);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+  must(::sendmsg(pair.fds[0], &message, 0), "sendmsg");
+  return forge_and_receive(restart_handle(), fd);
+}
+
+int forge_in_common_table() {
+  const int fd = udp_socket();
+  const int handle = restart_handle();
+  clone_args args{};
+  args.flags = CLONE_FILES;
+  args.exit_signal = SIGCHLD;
+  const auto pid = static_cast<pid_t>(must(::syscall(SYS_clone3, &args, sizeof(args)), "clone3"));
+  if (pid == 0)
+    for (;;) ::pause();
+  const int error = forge_and_receive(handle, fd);
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  return error;
+}
+
+int forge_error() {
+  const int fd = udp_socket();
+  const int handle = restart_handle();
+  const int error = forge(handle, fd, ECONNREFUSED);
+  if (error != 0) return error;
+  char byte;
+  return ::recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == ECONNREFUSED ? 0 : EXDEV;
+}
+
+int forge_error_inherited() {
+  const int fd = udp_socket();
+  const Sleeper other;
+  return forge(restart_handle(), fd, ECONNREFUSED);
+}
+
 class Test {
  public:
   int run() {
@@ -293,6 +396,7 @@ class Test {
     peers();
     peers_of_others();
     peers_under_yama();
+    datagrams();
     outer_pids();
     return tap_.finish();
   }
@@ -410,6 +514,27 @@ class Test {
     const Setting relational(level, "1");
     expect(as_user([] { return name_brother(false); }), EPERM, "Yama forbids to name a brother");
     expect(as_user([] { return name_brother(true); }), 0, "... unless it has consented, as cr_restart does");
+  }
+
+  void datagrams() {
+    expect(as_user(forge_alone), 0, "datagrams: a user may fill a socket that he alone has");
+    expect(as_user(forge_error), 0, "... and have its next call fail");
+    expect(as_user(forge_with_second), EBUSY, "... not one with two descriptors");
+    expect(as_user(forge_inherited), EBUSY, "... nor one that another process has");
+    expect(as_user(forge_error_inherited), EBUSY, "... for errors neither");
+    expect(as_user(forge_under_way), EBUSY, "... nor one that is in a message");
+    expect(as_user(forge_in_common_table), EBUSY, "... nor one that another process has in the same table");
+    const int of_root = udp_socket();
+    expect(as_user([&] { return forge(restart_handle(), of_root); }), EPERM, "... nor one that another user has made");
+    expect(forge_inherited(), 0, "... but root may");
+    expect(as_root_inside(CLONE_NEWNET, forge_inherited), 0, "... and who is root of the network namespace");
+    expect(as_root_inside(0, forge_inherited), EBUSY, "... not who is root of another namespace only");
+    const Setting off(parameter("datagrams"), "N");
+    expect(as_user(forge_alone), EPERM, "... not when it is off");
+    expect(as_user(forge_error), EPERM, "... errors neither");
+    expect(as_user(choose_pid), 0, "... which is not about pids");
+    expect(forge_alone(), 0, "... but root may");
+    expect(as_root_inside(CLONE_NEWNET, forge_alone), 0, "... and who is root of the network namespace");
   }
 
   void outer_pids() {

@@ -2,13 +2,15 @@
 /* Descriptors under way in messages (SCM_RIGHTS), and credentials that go with messages. */
 #define _GNU_SOURCE
 #include "crtest.h"
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-static int pair[2], creds[2], shared, carried[2];
+static int pair[2], creds[2], udp[1], shared, carried[2];
 
 static void send_files(int to, const char *text, const int *fds, int count)
 {
@@ -23,6 +25,21 @@ static void send_files(int to, const char *text, const int *fds, int count)
 	head->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)count);
 	memcpy(CMSG_DATA(head), fds, sizeof(int) * (size_t)count);
 	CRT_SYS(sendmsg(to, &header, 0));
+}
+
+/* A UDP socket in which a datagram waits: under way, and open as well. */
+static void send_udp(void)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t size = sizeof(name);
+	int sender = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, 0));
+
+	udp[0] = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, 0));
+	CRT_SYS(bind(udp[0], (struct sockaddr *)&name, size));
+	CRT_SYS(getsockname(udp[0], (struct sockaddr *)&name, &size));
+	CRT_SYS(sendto(sender, "waits", 5, 0, (struct sockaddr *)&name, size));
+	CRT_SYS(close(sender));
+	send_files(creds[0], "udp", udp, 1);
 }
 
 static void setup(void)
@@ -51,6 +68,7 @@ static void setup(void)
 	CRT_SYS(send(creds[0], "anonymous", 9, 0));
 	CRT_SYS(setsockopt(creds[1], SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)));
 	CRT_SYS(send(creds[0], "signed", 6, 0));
+	send_udp();
 }
 
 struct received {
@@ -126,10 +144,24 @@ static void verify_creds(void)
 	crt_same(peer.uid, getuid(), "SO_PEERCRED: uid");
 }
 
+static void verify_udp(void)
+{
+	struct received r = receive(creds[1]);
+	char buf[16] = "";
+
+	crt_same_str(r.text, "udp", "a message with a UDP socket");
+	if (!crt_same(r.count, 1, "which is there"))
+		return;
+	crt_same(recv(r.fds[0], buf, sizeof(buf), MSG_DONTWAIT), 5, "a datagram waits in it");
+	crt_same(recv(udp[0], buf, sizeof(buf), MSG_DONTWAIT), -1, "once");
+	close(r.fds[0]);
+}
+
 static void verify(void)
 {
 	verify_files();
 	verify_creds();
+	verify_udp();
 }
 
 const struct crt_test crt_test = {

@@ -46,7 +46,9 @@ constexpr Feature kFeatures[] = {
     {CRYO_FEATURE_SECCOMP, "seccomp", "processes with seccomp cannot be restarted"},
     {CRYO_FEATURE_LANDLOCK, "landlock", "restrictions by Landlock are lost without a word"},
     {CRYO_FEATURE_SOCKET_OPTIONS, "socket-options", "processes with sockets are refused"},
-    {CRYO_FEATURE_DATAGRAMS, "datagrams", "UDP sockets in which something waits cannot be restarted"},
+    {CRYO_FEATURE_DATAGRAMS, "datagrams",
+     "only users with CAP_NET_RAW can restart UDP sockets in which something waits, or nobody can (module parameter "
+     "datagrams)"},
     {CRYO_FEATURE_SHARED_TABLES, "shared-tables",
      "processes that share descriptors or a working directory (clone(2)) cannot be restarted"},
     {CRYO_FEATURE_SNAPSHOT, "snapshot", "processes stand still until their memory has been written"},

@@ -52,9 +52,9 @@ void Sockets::make() {
 }
 
 void Sockets::finish(const FileLookup& lookup) {
+  finish_udp(lookup);  // while nothing has them but their descriptors: messages may carry them
   finish_unix(lookup);
   finish_tcp(lookup);
-  finish_udp(lookup);
   for (const auto& [id, file] : input_.context.files)
     if ((file.connection || file.socket) && file.head.kind != CRYO_FILE_WAITING)
       set_socket_options(lookup(id), file.options);

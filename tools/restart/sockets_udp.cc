@@ -7,8 +7,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <ctime>
 
 #include "base/error.h"
 #include "restart/namespaces.h"
@@ -52,6 +54,24 @@ cryo_datagram datagram_for(int fd) {
   return args;
 }
 
+// Who looks at /proc/PID/fd meanwhile has a socket for a moment, too.
+int put(int handle_fd, const cryo_datagram& args) {
+  constexpr int kTries = 100;
+  constexpr timespec kPause{0, 10'000'000};
+  int result = ::ioctl(handle_fd, CRYO_RST_DATAGRAM, &args);
+  for (int i = 0; result != 0 && errno == EBUSY && i < kTries; ++i) {
+    ::nanosleep(&kPause, nullptr);
+    result = ::ioctl(handle_fd, CRYO_RST_DATAGRAM, &args);
+  }
+  return result == 0 ? 0 : errno;
+}
+
+const char* why_refused(int error) {
+  if (error == EPERM) return " (see the module's parameter datagrams)";
+  if (error == EBUSY) return " (another process has it open)";
+  return error == EOPNOTSUPP ? " (cr_info --check)" : "";
+}
+
 void put_back(int handle_fd, int fd, const SocketMessage& message) {
   cryo_udp_origin origin;
   std::memcpy(&origin, message.name.data(), sizeof(origin));
@@ -67,8 +87,9 @@ void put_back(int handle_fd, int fd, const SocketMessage& message) {
   args.ttl = origin.ttl;
   args.ifindex = origin.ifindex;
   args.time_ns = origin.time_ns;
-  if (::ioctl(handle_fd, CRYO_RST_DATAGRAM, &args) != 0)
-    fail_errno("cannot put a datagram of {} bytes back into the queue of a socket", args.length);
+  if (const int error = put(handle_fd, args); error != 0)
+    fail(error, "cannot put a datagram of {} bytes back into the queue of a socket: {}{}", args.length,
+         std::strerror(error), why_refused(error));
 }
 
 }  // namespace
@@ -99,8 +120,9 @@ void Sockets::finish_udp(const FileLookup& lookup) {
     if (state.head.error == 0) continue;
     cryo_datagram args = datagram_for(fd);
     args.error = state.head.error;
-    if (::ioctl(input_.handle_fd, CRYO_RST_DATAGRAM, &args) != 0)
-      fail_errno("cannot set the error {} of a socket", args.error);
+    if (const int error = put(input_.handle_fd, args); error != 0)
+      fail(error, "cannot set the error {} of a socket: {}{}", args.error, std::strerror(error),
+           why_refused(error));
   }
 }
 

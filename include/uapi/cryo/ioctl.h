@@ -28,7 +28,7 @@
 
 /* Major: incompatible change. Minor: something was added. */
 #define CRYO_ABI_MAJOR		1
-#define CRYO_ABI_MINOR		10
+#define CRYO_ABI_MINOR		11
 
 /* Does a module with this interface know all that its user was built to ask for? */
 #define CRYO_ABI_FITS(major, minor)	((major) == CRYO_ABI_MAJOR && (minor) >= CRYO_ABI_MINOR)
@@ -52,7 +52,7 @@
 #define CRYO_FEATURE_RESTART_BLOCK	(1ULL << 2)	/* sleeps and timed waits go on with their remaining time */
 #define CRYO_FEATURE_TIMED_WAITS	(1ULL << 3)	/* epoll_wait() and sigtimedwait() keep their remaining time */
 #define CRYO_FEATURE_SOCKET_OPTIONS	(1ULL << 8)	/* sockets other than listening ones can be saved */
-#define CRYO_FEATURE_DATAGRAMS		(1ULL << 9)	/* what waits in a UDP socket can be restored */
+#define CRYO_FEATURE_DATAGRAMS		(1ULL << 9)	/* CRYO_RST_DATAGRAM works */
 #define CRYO_FEATURE_SHARED_TABLES	(1ULL << 10)	/* processes can have one descriptor table again */
 
 #define CRYO_FEATURE_SNAPSHOT		(1ULL << 12)	/* processes can go on before their memory is written */
@@ -62,7 +62,7 @@
 #define CRYO_FEATURE_SECCOMP		(1ULL << 20)	/* seccomp filters can be restored */
 #define CRYO_FEATURE_LANDLOCK		(1ULL << 21)	/* Landlock restrictions are noticed */
 #define CRYO_FEATURE_CONSENT		(1ULL << 22)	/* CRYO_IOC_CONSENT works */
-/* As PID_CHOICE and EXE_LINK, of the module's parameters of these names, for those without capabilities: cryo(4), EXCEPTIONS. */
+/* As PID_CHOICE, EXE_LINK and DATAGRAMS, of the module's parameters of these names, for those without capabilities: cryo(4), EXCEPTIONS. */
 #define CRYO_FEATURE_IPC_ID_CHOICE	(1ULL << 24)	/* CRYO_IOC_IPC_ID works */
 #define CRYO_FEATURE_PEER_PID		(1ULL << 25)	/* CRYO_RST_PEER_PID works */
 #define CRYO_FEATURE_TIME_WAIT_PORTS	(1ULL << 26)	/* CRYO_RST_PORT works for ports in TIME_WAIT */
@@ -582,8 +582,9 @@ struct cryo_port {
  * CRYO_RST_DATAGRAM: put a datagram into the queue of a UDP socket as if it had been received; or let
  * the next call fail with @error.
  *
- * Errors: EOPNOTSUPP the kernel lacks what it takes; ENOBUFS no room; EPERM the socket is another user's,
- * and the caller lacks CAP_NET_RAW.
+ * Errors: EOPNOTSUPP the kernel lacks what it takes; ENOBUFS no room; and for who lacks CAP_NET_RAW in the user namespace of
+ * its network namespace: EPERM the socket was made by another user, or the administrator switched it off (module
+ * parameter datagrams); EBUSY it has more descriptors than one, or others share the caller's table of them.
  */
 #define CRYO_RST_DATAGRAM	_IO(CRYO_IOC_TYPE, 0x71)
 
