@@ -274,7 +274,6 @@ static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c)
 static int describe_checkpoint(struct cryo_capture *c)
 {
 	return cryo_stream_header(&c->stream) ?:
-	       cryo_find_sharers(c) ?:
 	       cryo_save_system(c) ?:
 	       cryo_arch_save_cpu(c) ?:
 	       cryo_save_inodes(c) ?:
@@ -583,6 +582,7 @@ static int look_at_all(struct cryo_capture *c)
 
 	cryo_look_begin(c->req);
 	err = each_proc(c, check_proc) ?: check_anybody(c) ?: check_alive(c) ?:
+	      cryo_find_sharers(c) ?: cryo_check_outsiders(c) ?:
 	      each_proc(c, collect) ?: cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
 	      cryo_collect_mqueues(c) ?:
 	      cryo_classify_files(c);

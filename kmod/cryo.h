@@ -168,6 +168,7 @@ struct cryo_proc {
 	bool told;			/* its participants, if any, know of the request */
 	bool tree;			/* its children belong to the scope */
 	bool omitted;			/* has left itself out: is not stopped, and not in the context */
+	unsigned int children_left_out;	/* see outsiders.c */
 	struct cryo_exclusions *excluded;	/* NULL: none; its own; under cryo_participants_lock before all have voted */
 
 	/* What capture.c collects. */
@@ -411,7 +412,7 @@ struct cryo_capture {
 	unsigned int nr_objects;
 	struct list_head inodes;
 	struct list_head files;
-	struct cryo_buf sharers[4];	/* by enum cryo_shared, see save_sharing.c */
+	struct cryo_buf sharers[5];	/* by enum cryo_shared, see save_sharing.c */
 	struct xarray memories;		/* numbers of address spaces, by struct mm_struct */
 	struct list_head waiting;	/* connections that nobody has accepted */
 	struct list_head ipc_spaces;	/* the requester's first */
@@ -480,12 +481,32 @@ enum cryo_shared {
 	CRYO_SHARED_SIGHAND,
 	CRYO_SHARED_FILES,
 	CRYO_SHARED_FS,
+	CRYO_SHARED_UNDO,
 	CRYO_NR_SHARED
 };
+
+#define CRYO_UNDO_SHARED	\
+	"System V semaphore adjustments (SEM_UNDO) shared with another process (CLONE_SYSVSEM) are not supported"
+
+/* A process that has what others may have, too. */
+struct cryo_sharer {
+	const void *key;		/* identity only */
+	u32 order;			/* of the process in the scope */
+	struct cryo_proc *proc;
+	/* Of the first one that has it. */
+	struct cryo_proc *top;		/* see save_sharing.c; NULL: not looked for */
+	bool told;			/* has been refused: somebody who is left out has it */
+};
+
+bool cryo_is_saved(struct cryo_proc *p);
+/* Those of the context that have the same as @task, who may be anybody: the first of them. NULL: there is none. */
+struct cryo_sharer *cryo_sharers_with(struct cryo_capture *c, enum cryo_shared what,
+				      struct task_struct *task);
 
 int cryo_find_sharers(struct cryo_capture *c);
 struct cryo_proc *cryo_first_with(struct cryo_capture *c, enum cryo_shared what);
 void cryo_check_sharing(struct cryo_capture *c);
+int cryo_check_outsiders(struct cryo_capture *c);
 int cryo_save_sharing(struct cryo_capture *c);
 int cryo_save_rlimits(struct cryo_capture *c);
 int cryo_save_creds(struct cryo_capture *c);

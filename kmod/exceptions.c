@@ -13,11 +13,13 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/user_namespace.h>
 
 #include <cryo/ioctl.h>
 
 #include "exceptions.h"
+#include "walk_tasks.h"
 
 struct exception {
 	bool on;		/* the parameter; here: its default */
@@ -103,17 +105,38 @@ u64 cryo_exceptions_off(void)
 	return off;
 }
 
-bool cryo_is_descendant(struct pid *ancestor, struct task_struct *task)
+/* Some steps up from *@at, which is counted, in one RCU section. Leaves NULL: there is nobody further up. */
+static bool find_ancestor(struct pid *ancestor, struct task_struct **at)
 {
-	struct task_struct *at;
+	struct task_struct *task = *at;
+	unsigned int steps;
 	bool is = false;
 
 	rcu_read_lock();
-	for (at = task; at && at->pid; at = rcu_dereference(at->real_parent)) {
-		is = task_tgid(at) == ancestor;
-		if (is)
-			break;
+	for (steps = 0; task && !is && steps < CRYO_WALK_STEP; steps++) {
+		is = task_tgid(task) == ancestor;
+		/* Who has gone has left its children to others, and leads nowhere any more. */
+		task = task->pid && pid_alive(task) ? rcu_dereference(task->real_parent) : NULL;
 	}
+	if (task)
+		get_task_struct(task);
 	rcu_read_unlock();
+	put_task_struct(*at);
+	*at = task;
+	return is;
+}
+
+bool cryo_is_descendant(struct pid *ancestor, struct task_struct *task)
+{
+	struct task_struct *at = get_task_struct(task);
+	bool is = false;
+
+	might_sleep();
+	while (at && !is) {
+		is = find_ancestor(ancestor, &at);
+		cond_resched();
+	}
+	if (at)
+		put_task_struct(at);
 	return is;
 }

@@ -33,7 +33,7 @@ bool cryo_exception_capable(enum cryo_exception what, struct user_namespace *ns)
 					 CRYO_FEATURE_PEER_PID | CRYO_FEATURE_TIME_WAIT_PORTS)
 u64 cryo_exceptions_off(void);
 
-/* Has @task come from the thread group @ancestor, by fork() or as an orphan? */
+/* Has @task come from the thread group @ancestor, by fork() or as an orphan? May sleep. */
 bool cryo_is_descendant(struct pid *ancestor, struct task_struct *task);
 
 #endif /* CRYO_EXCEPTIONS_H */

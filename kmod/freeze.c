@@ -40,8 +40,8 @@
 #include "cryo_arch.h"
 #include "point.h"
 #include "unload.h"
+#include "walk_tasks.h"
 
-#define THREAD_BATCH		1024	/* threads found in one walk of the list */
 #define FREEZE_POLL_JIFFIES	max(HZ / 100, 1)
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
 #define WORK_LAPS		16	/* at most so often other works of a thread go first */
@@ -286,8 +286,18 @@ static void ask_to_park(struct cryo_parked *p)
 	}
 }
 
-static bool thread_wanted(struct cryo_proc *proc, struct task_struct *task, bool pollers)
+struct search {
+	struct cryo_proc *proc;
+	bool pollers;
+};
+
+static bool thread_wanted(void *arg, struct task_struct *task)
 {
+	struct cryo_proc *proc = ((struct search *)arg)->proc;
+	bool pollers = ((struct search *)arg)->pollers;
+
+	if (cryo_find_parked(proc->req, task))
+		return false;
 	if (task->flags & (PF_EXITING | PF_KTHREAD) || task->exit_state)
 		return false;
 	if (pollers || task->flags & PF_IO_WORKER)
@@ -296,36 +306,22 @@ static bool thread_wanted(struct cryo_proc *proc, struct task_struct *task, bool
 	return !READ_ONCE(task->vfork_done) || proc->leader == proc->req->target;
 }
 
-/* Find up to BATCH threads of @proc that have not been asked. */
-static unsigned int find_threads(struct cryo_proc *proc, struct task_struct **found, bool pollers)
+/* Those of @proc that have not been asked. */
+static int add_threads(struct cryo_proc *proc, bool pollers)
 {
-	struct task_struct *task;
-	unsigned int n = 0;
-
-	/* A work would cut a core dump to a pipe short. */
-	if (READ_ONCE(proc->leader->signal->core_state))
-		return 0;
-	rcu_read_lock();
-	__for_each_thread(proc->leader->signal, task) {
-		if (!thread_wanted(proc, task, pollers) || cryo_find_parked(proc->req, task))
-			continue;
-		get_task_struct(task);
-		found[n++] = task;
-		if (n == THREAD_BATCH)
-			break;
-	}
-	rcu_read_unlock();
-	return n;
-}
-
-static int add_threads(struct cryo_proc *proc, struct task_struct **found, bool pollers)
-{
+	struct cryo_thread_walk walk = { .member = proc->leader };
+	struct search search = { .proc = proc, .pollers = pollers };
+	struct task_struct *found[CRYO_WALK_FOUND];
 	unsigned int n, i;
 	int total = 0;
 	int err = 0;
 
 	do {
-		n = find_threads(proc, found, pollers);
+		/* A work would cut a core dump to a pipe short. */
+		if (READ_ONCE(proc->leader->signal->core_state))
+			break;
+		n = cryo_walk_threads(&walk, thread_wanted, &search, found,
+				      ARRAY_SIZE(found));
 		for (i = 0; i < n; i++) {
 			if (!err)
 				err = add_thread(proc, found[i], pollers);
@@ -334,11 +330,12 @@ static int add_threads(struct cryo_proc *proc, struct task_struct **found, bool 
 		total += n;
 		cond_resched();
 		err = err ?: cryo_request_interrupted(proc->req);
-	} while (n == THREAD_BATCH && !err);
+	} while (walk.more && !err);
+	cryo_walk_end(&walk);
 	return err ?: total;
 }
 
-static int add_all(struct cryo_request *req, struct task_struct **found, bool pollers)
+static int add_all(struct cryo_request *req, bool pollers)
 {
 	struct cryo_proc *proc;
 	int total = 0;
@@ -347,7 +344,7 @@ static int add_all(struct cryo_request *req, struct task_struct **found, bool po
 	cryo_for_each_proc(proc, req) {
 		if (proc->omitted)
 			continue;
-		n = add_threads(proc, found, pollers);
+		n = add_threads(proc, pollers);
 		if (n < 0)
 			return n;
 		total += n;
@@ -356,10 +353,10 @@ static int add_all(struct cryo_request *req, struct task_struct **found, bool po
 }
 
 /* Ask all threads that exist now. Returns how many were new, or a negative errno. */
-static int ask_all(struct cryo_request *req, struct task_struct **found)
+static int ask_all(struct cryo_request *req)
 {
 	struct cryo_parked *p = list_last_entry(&req->parked, struct cryo_parked, node);
-	int total = add_all(req, found, false);
+	int total = add_all(req, false);
 
 	if (total <= 0)
 		return total;
@@ -573,10 +570,10 @@ static int forget_changed(struct cryo_request *req)
 }
 
 /* One look at the scope. Returns how much was found that is new or not at rest, or an error. */
-static int freeze_once(struct cryo_request *req, struct task_struct **found, unsigned long limit)
+static int freeze_once(struct cryo_request *req, unsigned long limit)
 {
 	int procs = cryo_scope_find(req);
-	int threads = procs < 0 ? procs : ask_all(req, found);
+	int threads = procs < 0 ? procs : ask_all(req);
 	int restless, changed, err;
 
 	if (threads < 0)
@@ -609,13 +606,13 @@ static bool any_poller_busy(struct cryo_request *req)
 }
 
 /* All others are at rest. Only the thread itself can finish what it has submitted. */
-static int park_pollers(struct cryo_request *req, struct task_struct **found, unsigned long limit)
+static int park_pollers(struct cryo_request *req, unsigned long limit)
 {
 	struct cryo_parked *p;
 	int err;
 
 	for (;;) {
-		err = add_all(req, found, true);
+		err = add_all(req, true);
 		if (err <= 0)
 			return err;
 		list_for_each_entry(p, &req->pollers, node)
@@ -661,7 +658,7 @@ static int say_never_at_rest(struct cryo_request *req)
 }
 
 /* They may create others until they park, so look again until nothing new is found. */
-static int freeze_all(struct cryo_request *req, struct task_struct **found, unsigned long limit)
+static int freeze_all(struct cryo_request *req, unsigned long limit)
 {
 	unsigned int uring_ms = min_t(unsigned int, freeze_ms(req) / 2, URING_WAIT_MS);
 	int n;
@@ -669,7 +666,7 @@ static int freeze_all(struct cryo_request *req, struct task_struct **found, unsi
 	req->freeze_begin = ktime_get();
 	req->uring_limit = jiffies + msecs_to_jiffies(uring_ms);
 	for (;;) {
-		n = freeze_once(req, found, limit);
+		n = freeze_once(req, limit);
 		if (n <= 0)
 			break;
 		n = cryo_request_interrupted(req);
@@ -678,14 +675,14 @@ static int freeze_all(struct cryo_request *req, struct task_struct **found, unsi
 		if (time_after(jiffies, limit))
 			return say_never_at_rest(req);
 	}
-	return n ?: park_pollers(req, found, limit);
+	return n ?: park_pollers(req, limit);
 }
 
 /*
  * Not in the middle of what cannot be saved but will be over soon.  That may begin again just before all are at rest: then
  * they are let go once more.  Who was in the middle of it for all the time that we can wait will not end it.
  */
-static int freeze_settled(struct cryo_request *req, struct task_struct **found, unsigned long limit)
+static int freeze_settled(struct cryo_request *req, unsigned long limit)
 {
 	unsigned int wait_ms = min(freeze_ms(req) / 2, SETTLE_WAIT_MS);
 	unsigned int threads = req->threads;
@@ -696,7 +693,7 @@ static int freeze_settled(struct cryo_request *req, struct task_struct **found, 
 		return err;
 	for (;;) {
 		settled = wait_until_settled(req, jiffies + msecs_to_jiffies(wait_ms));
-		err = freeze_all(req, found, limit);
+		err = freeze_all(req, limit);
 		if (err || !settled || time_after(jiffies, limit) || !cryo_unsettled(req))
 			return err;
 		cryo_thaw(req);
@@ -707,16 +704,11 @@ static int freeze_settled(struct cryo_request *req, struct task_struct **found, 
 static int freeze(struct cryo_request *req, bool settle)
 {
 	unsigned long limit = jiffies + cryo_jiffies(freeze_ms(req));
-	struct task_struct **found;
 	int err;
 
 	if (req->target->signal->core_state)
 		return -ESRCH;
-	found = kvmalloc_array(THREAD_BATCH, sizeof(*found), GFP_KERNEL_ACCOUNT);
-	if (!found)
-		return -ENOMEM;
-	err = settle ? freeze_settled(req, found, limit) : freeze_all(req, found, limit);
-	kvfree(found);
+	err = settle ? freeze_settled(req, limit) : freeze_all(req, limit);
 	err = err ?: wait_off_cpu(req);
 	if (err)
 		return err;

@@ -103,10 +103,15 @@ long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg)
 		return -EINVAL;
 	rcu_read_lock();
 	task = pid_task(find_vpid(args.pid), PIDTYPE_PID);
-	/* Of strangers, nobody is told what they are called outside of his own pid namespace. */
-	if (task && cryo_is_descendant(coordinator, task))
-		args.outer = task_pid_nr_ns(task, ns_of_pid(coordinator));
+	if (task)
+		get_task_struct(task);
 	rcu_read_unlock();
+	if (!task)
+		return -ESRCH;
+	/* Of strangers, nobody is told what they are called outside of his own pid namespace. */
+	if (cryo_is_descendant(coordinator, task))
+		args.outer = task_pid_nr_ns(task, ns_of_pid(coordinator));
+	put_task_struct(task);
 	if (!args.outer)
 		return -ESRCH;
 	return put_user(args.outer, &((struct cryo_outer_pid __user *)arg)->outer) ? -EFAULT : 0;

@@ -19,6 +19,7 @@
 #include "cryo_arch.h"
 #include "point.h"
 #include "restart.h"
+#include "walk_tasks.h"
 
 #define COMMIT_DEFAULT_MS	60000
 #define BLOCK_MS		60000	/* that a thread takes at most from saying that it is parked until it sleeps */
@@ -159,25 +160,36 @@ static struct cryo_rst_member *find_owner(struct cryo_rst_group *g, u32 flag, s3
 	return NULL;
 }
 
+static bool is_staying(void *arg, struct task_struct *thread)
+{
+	return !READ_ONCE(thread->exit_state) && !(READ_ONCE(thread->flags) & PF_EXITING);
+}
+
 /*
  * Is nobody in the process of @owner but members?  Another thread may be about to execute a set-user-id program with
  * what would be shared. One that ends is not; and who is not there when it is looked at has been made by one that is.
  */
 static bool is_all_members(struct cryo_rst_group *g, struct cryo_rst_member *owner)
 {
+	struct cryo_thread_walk walk = { .member = owner->task };
+	struct task_struct *found[CRYO_WALK_FOUND];
+	unsigned int n, i, threads = 0, members = 0;
 	struct cryo_rst_member *m;
-	struct task_struct *thread;
-	unsigned int threads = 0, members = 0;
+	bool whole;
 
 	lockdep_assert_held(&g->lock);
 	list_for_each_entry(m, &g->members, node)
 		members += same_thread_group(m->task, owner->task);
-	rcu_read_lock();
-	for_each_thread(owner->task, thread)
-		threads += !READ_ONCE(thread->exit_state) &&
-			   !(READ_ONCE(thread->flags) & PF_EXITING);
-	rcu_read_unlock();
-	return threads <= members;
+	do {
+		n = cryo_walk_threads(&walk, is_staying, NULL, found, ARRAY_SIZE(found));
+		for (i = 0; i < n; i++)
+			put_task_struct(found[i]);
+		threads = walk.anew ? n : threads + n;
+		cond_resched();
+	} while (walk.more && threads <= members && !fatal_signal_pending(current));
+	whole = !walk.more;
+	cryo_walk_end(&walk);
+	return whole && threads <= members;
 }
 
 /* NULL if @m may have tables of @owner's process: as if one of them had been made by the other, by clone(2). */

@@ -14,6 +14,7 @@
 #include <linux/sched/task.h>
 #include <linux/sort.h>
 
+#include "compat/ipc.h"
 #include "cryo.h"
 
 typedef bool (*same_fn)(struct task_struct *a, struct task_struct *b);
@@ -30,16 +31,10 @@ static bool same_sighand(struct task_struct *a, struct task_struct *b)
 	       rcu_access_pointer(a->sighand) == rcu_access_pointer(b->sighand);
 }
 
-static bool is_saved(struct cryo_proc *p)
+bool cryo_is_saved(struct cryo_proc *p)
 {
 	return p->task && !p->zombie && !p->gone && !p->omitted;
 }
-
-struct sharer {
-	const void *key;		/* identity only */
-	u32 order;			/* of the process in the scope */
-	struct cryo_proc *proc;
-};
 
 static const void *shared_key(struct task_struct *task, enum cryo_shared what)
 {
@@ -50,14 +45,24 @@ static const void *shared_key(struct task_struct *task, enum cryo_shared what)
 		return rcu_access_pointer(task->sighand);
 	case CRYO_SHARED_FILES:
 		return READ_ONCE(task->files);
+	case CRYO_SHARED_UNDO:
+		return cryo_semundo(task);
 	default:
 		return READ_ONCE(task->fs);
 	}
 }
 
+/* Of a process of the context. A list of adjustments in which there are none can be had in common, or not. */
+static const void *saved_key(struct task_struct *task, enum cryo_shared what)
+{
+	struct cryo_undo_list *undo = what == CRYO_SHARED_UNDO ? cryo_semundo(task) : NULL;
+
+	return undo && list_empty(&undo->list_proc) ? NULL : shared_key(task, what);
+}
+
 static int compare_sharers(const void *a, const void *b)
 {
-	const struct sharer *x = a, *y = b;
+	const struct cryo_sharer *x = a, *y = b;
 
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
@@ -67,14 +72,14 @@ static int compare_sharers(const void *a, const void *b)
 static int find_sharers_of(struct cryo_capture *c, enum cryo_shared what)
 {
 	struct cryo_buf *buf = &c->sharers[what];
-	struct sharer out = {};
+	struct cryo_sharer out = {};
 	struct cryo_proc *p;
 
 	cryo_for_each_proc(p, c->req) {
 		out.order++;
-		if (!is_saved(p))
+		if (!cryo_is_saved(p))
 			continue;
-		out.key = shared_key(p->task, what);
+		out.key = saved_key(p->task, what);
 		out.proc = p;
 		cryo_buf_put(buf, &out, sizeof(out));
 	}
@@ -94,12 +99,12 @@ int cryo_find_sharers(struct cryo_capture *c)
 	return err;
 }
 
-/* The first process of the context that has the same as this one; NULL: no other has. */
-struct cryo_proc *cryo_first_with(struct cryo_capture *c, enum cryo_shared what)
+/* The first one with that @key, or NULL. */
+static struct cryo_sharer *first_with_key(struct cryo_capture *c, enum cryo_shared what,
+					  const void *key)
 {
-	const struct sharer *all = (const void *)c->sharers[what].data;
-	size_t low = 0, high = c->sharers[what].len / sizeof(*all), count = high, middle;
-	const void *key = shared_key(c->p->task, what);
+	struct cryo_sharer *all = (void *)c->sharers[what].data;
+	size_t low = 0, count = c->sharers[what].len / sizeof(*all), high = count, middle;
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
@@ -108,9 +113,28 @@ struct cryo_proc *cryo_first_with(struct cryo_capture *c, enum cryo_shared what)
 		else
 			high = middle;
 	}
-	if (!key || low + 1 >= count || all[low].key != key || all[low + 1].key != key)
+	return key && low < count && all[low].key == key ? &all[low] : NULL;
+}
+
+struct cryo_sharer *cryo_sharers_with(struct cryo_capture *c, enum cryo_shared what,
+				      struct task_struct *task)
+{
+	return first_with_key(c, what, shared_key(task, what));
+}
+
+static bool is_last(struct cryo_capture *c, enum cryo_shared what, const struct cryo_sharer *s)
+{
+	return (const u8 *)(s + 1) == (const u8 *)c->sharers[what].data + c->sharers[what].len;
+}
+
+/* The first process of the context that has the same as this one; NULL: no other has. */
+struct cryo_proc *cryo_first_with(struct cryo_capture *c, enum cryo_shared what)
+{
+	struct cryo_sharer *first = first_with_key(c, what, saved_key(c->p->task, what));
+
+	if (!first || is_last(c, what, first) || first[1].key != first->key)
 		return NULL;
-	return all[low].proc;
+	return first->proc;
 }
 
 /* With rcu_read_lock(): did the parent of @p, or whoever was that, not make it share? */
@@ -118,85 +142,72 @@ static bool is_top(struct cryo_capture *c, struct cryo_proc *p, same_fn same)
 {
 	struct cryo_proc *parent = cryo_find_proc(c->req, rcu_dereference(p->task->real_parent));
 
-	return !parent || !is_saved(parent) || !same(parent->task, p->task);
+	return !parent || !cryo_is_saved(parent) || !same(parent->task, p->task);
 }
 
-/* With rcu_read_lock(): can @p be made by @top for the parent of both? */
-static bool may_be_siblings(struct cryo_proc *top, struct cryo_proc *p)
+/* With rcu_read_lock(): can one of them be made by the other for the parent of both? */
+static bool may_be_siblings(struct cryo_proc *a, struct cryo_proc *b)
 {
-	return same_thread_group(rcu_dereference(top->task->real_parent),
-				 rcu_dereference(p->task->real_parent)) &&
-	       top->task->group_leader->exit_signal == p->task->group_leader->exit_signal;
+	return same_thread_group(rcu_dereference(a->task->real_parent),
+				 rcu_dereference(b->task->real_parent)) &&
+	       a->task->group_leader->exit_signal == b->task->group_leader->exit_signal;
 }
 
-/* The process beside which c->p cannot be made, or NULL. */
-static struct cryo_proc *stranger(struct cryo_capture *c, same_fn same)
+/* The first top of those that have the same as @first. Looked for once: there may be many that are none. */
+static struct cryo_proc *top_of(struct cryo_capture *c, enum cryo_shared what, same_fn same,
+				struct cryo_sharer *first)
 {
-	struct cryo_proc *p, *found = NULL;
+	struct cryo_sharer *s = first;
 
-	rcu_read_lock();
-	cryo_for_each_proc(p, c->req) {
-		if (!is_saved(p) || !same(p->task, c->p->task))
-			continue;
-		if (task_active_pid_ns(p->task) != task_active_pid_ns(c->p->task) ||
-		    (is_top(c, c->p, same) && is_top(c, p, same) && !may_be_siblings(p, c->p))) {
-			found = p;
+	while (!first->top) {
+		rcu_read_lock();
+		if (is_top(c, s->proc, same))
+			first->top = s->proc;
+		rcu_read_unlock();
+		if (is_last(c, what, s) || s[1].key != first->key)
 			break;
-		}
+		s++;
+		cond_resched();
 	}
-	rcu_read_unlock();
-	return found;
+	return first->top;
 }
 
-/* With rcu_read_lock(): a process that has the memory of c->p and is left out, or NULL. */
-static struct task_struct *find_outsider(struct cryo_capture *c)
+/*
+ * The process beside which c->p cannot be made, or NULL.  To be of one pid namespace, and to be siblings, goes over from one to the
+ * next: so each is compared with the first one only.
+ */
+static struct cryo_proc *stranger(struct cryo_capture *c, enum cryo_shared what, same_fn same)
 {
-	struct task_struct *process, *t;
-	struct cryo_proc *known;
+	struct cryo_sharer *first = first_with_key(c, what, saved_key(c->p->task, what));
+	struct cryo_proc *top;
+	bool fits;
 
-	for_each_process_thread(process, t) {
-		if (t->flags & PF_KTHREAD || READ_ONCE(t->mm) != c->p->mm)
-			continue;
-		known = cryo_find_proc(c->req, t);
-		if (!known || !is_saved(known))
-			return t;
-	}
-	return NULL;
-}
-
-static void check_outsiders(struct cryo_capture *c)
-{
-	char who[CRYO_WHO_MAX];
-	struct task_struct *task;
-
+	if (!first)
+		return NULL;
+	if (task_active_pid_ns(first->proc->task) != task_active_pid_ns(c->p->task))
+		return first->proc;
+	top = top_of(c, what, same, first);
 	rcu_read_lock();
-	task = find_outsider(c);
-	if (task)
-		get_task_struct(task);
+	fits = !top || !is_top(c, c->p, same) || may_be_siblings(top, c->p);
 	rcu_read_unlock();
-	if (!task)
-		return;
-	cryo_describe_task(task, who, sizeof(who));
-	put_task_struct(task);
-	cryo_refuse(c, "memory shared with %s that is left out (CLONE_VM, vfork) is not supported",
-		    who);
+	return fits ? NULL : top;
 }
 
-static void check_strangers(struct cryo_capture *c, same_fn same, const char *what)
+static void check_strangers(struct cryo_capture *c, enum cryo_shared what, same_fn same,
+			    const char *name)
 {
-	struct cryo_proc *other = stranger(c, same);
+	struct cryo_proc *other = stranger(c, what, same);
 
 	if (other)
 		cryo_refuse(c, "sharing %s with pid %d (%s) of another parent, exit signal or pid namespace is not supported",
-			    what, other->pid, other->comm);
+			    name, other->pid, other->comm);
 }
 
-/* Those who share it all have to be in the context. */
+/* Those who share it have to be made by one another. */
 void cryo_check_sharing(struct cryo_capture *c)
 {
-	check_outsiders(c);
-	check_strangers(c, same_mm, "memory");
-	check_strangers(c, same_sighand, "signal handlers");
+	check_strangers(c, CRYO_SHARED_MM, same_mm, "memory");
+	check_strangers(c, CRYO_SHARED_SIGHAND, same_sighand, "signal handlers");
 }
 
 int cryo_save_sharing(struct cryo_capture *c)

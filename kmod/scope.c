@@ -30,9 +30,7 @@
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "participant.h"
-
-#define PROCESS_BATCH	64	/* processes found in one RCU section */
-#define PID_BATCH	256	/* numbers looked at in one, of threads as well */
+#include "walk_tasks.h"
 
 /* A process belongs to one request at a time: those in CRYO_CKPT_RUN or held. By signal_struct. */
 static DEFINE_SPINLOCK(claims_lock);
@@ -143,8 +141,9 @@ static bool is_left_out(struct cryo_request *req, struct task_struct *task)
 }
 
 /* With rcu_read_lock(). */
-static bool process_wanted(struct cryo_request *req, struct task_struct *task)
+static bool process_wanted(void *arg, struct task_struct *task)
 {
+	struct cryo_request *req = arg;
 	const struct cred *on_behalf;
 
 	return !(task->flags & PF_KTHREAD) && task->exit_state != EXIT_DEAD &&
@@ -152,44 +151,24 @@ static bool process_wanted(struct cryo_request *req, struct task_struct *task)
 	       in_scope(req, task, &on_behalf) && !is_dead_orphan(req, task);
 }
 
-/* From the number *@at on, in one RCU section. Leaves the number to go on with, or 0: there is none. */
-static unsigned int find_processes(struct cryo_request *req, struct task_struct **found, int *at)
+static bool has_memory(void *arg, struct task_struct *thread)
 {
-	struct task_struct *task;
-	unsigned int looked, n = 0;
-	struct pid *pid;
-
-	rcu_read_lock();
-	for (looked = 0; looked < PID_BATCH && n < PROCESS_BATCH; looked++) {
-		pid = idr_get_next(&init_pid_ns.idr, at);
-		if (!pid) {
-			*at = 0;
-			break;
-		}
-		++*at;
-		task = pid_task(pid, PIDTYPE_TGID);
-		if (task && process_wanted(req, task))
-			found[n++] = get_task_struct(task);
-	}
-	rcu_read_unlock();
-	return n;
+	return READ_ONCE(thread->mm);
 }
 
 /* A thread of the process of @task that still has its memory, or @task itself; counted. */
 static struct task_struct *any_thread(struct task_struct *task)
 {
-	struct task_struct *t, *found = task;
+	struct cryo_thread_walk walk = { .member = task };
+	struct task_struct *found;
+	unsigned int n;
 
-	rcu_read_lock();
-	__for_each_thread(task->signal, t) {
-		if (!READ_ONCE(t->mm))
-			continue;
-		found = t;
-		break;
-	}
-	get_task_struct(found);
-	rcu_read_unlock();
-	return found;
+	do {
+		n = cryo_walk_threads(&walk, has_memory, NULL, &found, 1);
+		cond_resched();
+	} while (!n && walk.more && !fatal_signal_pending(current));
+	cryo_walk_end(&walk);
+	return n ? found : get_task_struct(task);
 }
 
 /* May @task be in the scope? 0, -EPERM, or -ESRCH: gone meanwhile, and Yama lets nobody trace such. */
@@ -444,13 +423,13 @@ int cryo_scope_begin(struct cryo_request *req)
 /* Looks at all numbers once. Returns how many processes were new, or a negative errno. */
 static int find_once(struct cryo_request *req)
 {
-	struct task_struct *found[PROCESS_BATCH];
+	struct task_struct *found[CRYO_WALK_FOUND];
 	int at = 1, next, total = 0, err = 0;
 	unsigned int n, i;
 
 	do {
 		next = at;
-		n = find_processes(req, found, &next);
+		n = cryo_walk_tasks(PIDTYPE_TGID, process_wanted, req, found, &next);
 		for (i = 0; i < n; i++) {
 			if (!err)
 				err = add_found(req, found[i]);
@@ -503,20 +482,33 @@ static bool is_child_in_context(struct cryo_request *req, struct task_struct *ta
 enum rest { AT_REST, RESTLESS, GONE };
 
 /*
- * With rcu_read_lock(). A thread of it is on its way out, and still has to tell those that wait for it
- * (pthread_join()) by a word in memory; or it is the leader, which is going to stay as a zombie.
+ * It is on its way out, and still has to tell those that wait for it (pthread_join()) by a word in memory; or it is the leader,
+ * which is going to stay as a zombie.
  */
-static bool has_exiting_thread(struct cryo_proc *p)
+static bool is_exiting(void *arg, struct task_struct *t)
 {
-	struct task_struct *t;
+	if (!(t->flags & PF_EXITING) || READ_ONCE(t->exit_state))
+		return false;
+	return READ_ONCE(t->mm) || thread_group_leader(t);
+}
 
-	__for_each_thread(p->leader->signal, t) {
-		if (!(t->flags & PF_EXITING) || READ_ONCE(t->exit_state))
-			continue;
-		if (READ_ONCE(t->mm) || thread_group_leader(t))
-			return true;
-	}
-	return false;
+/* Said of a process, too, that there was no time to look at. */
+static bool has_exiting_thread(struct cryo_request *req, struct cryo_proc *p)
+{
+	struct cryo_thread_walk walk = { .member = p->leader };
+	struct task_struct *found;
+	unsigned int n;
+	bool more;
+
+	do {
+		n = cryo_walk_threads(&walk, is_exiting, NULL, &found, 1);
+		more = walk.more;
+		cond_resched();
+	} while (!n && more && !cryo_request_interrupted(req));
+	cryo_walk_end(&walk);
+	if (n)
+		put_task_struct(found);
+	return n || more;
 }
 
 /* What has become of a process. */
@@ -524,13 +516,10 @@ static enum rest look_at(struct cryo_request *req, struct cryo_proc *p)
 {
 	struct task_struct *task;
 	enum rest rest = GONE;
-	bool alive = cryo_next_thread(p, NULL);
 
+	if (cryo_next_thread(p, NULL))
+		return has_exiting_thread(req, p) ? RESTLESS : AT_REST;
 	rcu_read_lock();
-	if (alive) {
-		rest = has_exiting_thread(p) ? RESTLESS : AT_REST;
-		goto unlock;
-	}
 	task = pid_task(p->tgid, PIDTYPE_TGID);
 	if (task && task->exit_state != EXIT_DEAD) {
 		rest = RESTLESS;
@@ -539,7 +528,6 @@ static enum rest look_at(struct cryo_request *req, struct cryo_proc *p)
 			rest = p->zombie ? AT_REST : GONE;
 		}
 	}
-unlock:
 	rcu_read_unlock();
 	return rest;
 }

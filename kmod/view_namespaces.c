@@ -44,7 +44,7 @@ void cryo_view_ipc(struct cryo_ns_view *v, const struct ipc_namespace *ns)
 	out->msgsize_default = ns->mq_msgsize_default;
 }
 
-/* What the loopback device does not have as soon as it is up. */
+/* What the loopback device does not have as soon as it is up: one of them, as there may be many. */
 static void look_for_addresses(struct cryo_ns_view *v, struct net_device *dev)
 {
 	const struct in_device *in = __in_dev_get_rcu(dev);
@@ -55,13 +55,17 @@ static void look_for_addresses(struct cryo_ns_view *v, struct net_device *dev)
 
 	if (in6)
 		list_for_each_entry_rcu(a6, &in6->addr_list, if_list)
-			if (!ipv6_addr_loopback(&a6->addr))
+			if (!ipv6_addr_loopback(&a6->addr)) {
 				snprintf(v->address, sizeof(v->address), "%pI6c", &a6->addr);
+				break;
+			}
 #endif
 	for (; a4; a4 = rcu_dereference(a4->ifa_next))
-		if (a4->ifa_local != htonl(INADDR_LOOPBACK) || a4->ifa_prefixlen != 8)
+		if (a4->ifa_local != htonl(INADDR_LOOPBACK) || a4->ifa_prefixlen != 8) {
 			snprintf(v->address, sizeof(v->address), "%pI4/%u", &a4->ifa_local,
 				 a4->ifa_prefixlen);
+			break;
+		}
 }
 
 void cryo_view_net(struct cryo_ns_view *v, struct net *net)
@@ -69,14 +73,14 @@ void cryo_view_net(struct cryo_ns_view *v, struct net *net)
 	struct net_device *dev;
 
 	rcu_read_lock();
+	if (net->loopback_dev->flags & IFF_UP)
+		v->net.flags |= CRYO_NET_LOOPBACK_UP;
+	look_for_addresses(v, net->loopback_dev);
 	for_each_netdev_rcu(net, dev) {
-		if (dev != net->loopback_dev) {
-			strscpy(v->device, dev->name, sizeof(v->device));
+		if (dev == net->loopback_dev)
 			continue;
-		}
-		if (dev->flags & IFF_UP)
-			v->net.flags |= CRYO_NET_LOOPBACK_UP;
-		look_for_addresses(v, dev);
+		strscpy(v->device, dev->name, sizeof(v->device));
+		break;
 	}
 	rcu_read_unlock();
 }

@@ -482,7 +482,7 @@ static bool make_strangers(void)
 	}
 	CRT_SYS(read(told[0], &other, sizeof(other)));
 	crt_expect("pid %d|sharing memory with pid %d (refuse-objects) of another parent, exit signal or pid namespace is not supported",
-		   first, other);
+		   other, first);
 	return true;
 }
 
