@@ -301,6 +301,8 @@ long cryo_request_create(void __user *arg);
 void cryo_request_get(struct cryo_request *req);
 void cryo_request_put(struct cryo_request *req);
 int cryo_request_interrupted(struct cryo_request *req);
+int cryo_request_lock(struct cryo_request *req);
+void cryo_request_unlock(struct cryo_request *req);
 void cryo_request_poke(struct cryo_request *req);
 bool cryo_request_poked(struct cryo_request *req);
 void cryo_request_go_on(struct cryo_request *req);

@@ -40,6 +40,7 @@
 #include "cryo_arch.h"
 #include "point.h"
 #include "unload.h"
+#include "wait.h"
 #include "walk_tasks.h"
 
 #define FREEZE_POLL_JIFFIES	max(HZ / 100, 1)
@@ -479,8 +480,8 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 			name_pending(req);
 			return -ETIMEDOUT;
 		}
-		if (wait_event_killable_timeout(req->park_wait, !pending(req) || req->timed_out ||
-						req->cancelled, FREEZE_POLL_JIFFIES) < 0)
+		if (cryo_wait_event_timeout(req->park_wait, !pending(req) || req->timed_out ||
+					    req->cancelled, FREEZE_POLL_JIFFIES) < 0)
 			return -EINTR;
 	}
 }
@@ -512,7 +513,7 @@ static bool wait_until_settled(struct cryo_request *req, unsigned long limit)
 	while (cryo_unsettled(req)) {
 		if (time_after(jiffies, limit) || cryo_request_interrupted(req))
 			return false;
-		schedule_timeout_killable(FREEZE_POLL_JIFFIES);
+		cryo_sleep(FREEZE_POLL_JIFFIES);
 	}
 	return true;
 }
@@ -590,7 +591,7 @@ static int freeze_once(struct cryo_request *req, unsigned long limit)
 		cryo_scope_settle(req, true);
 		return -ETIMEDOUT;
 	}
-	if (schedule_timeout_killable(FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
+	if (cryo_sleep(FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
 		return -EINTR;
 	return cryo_request_interrupted(req) ?: restless;
 }
@@ -622,7 +623,7 @@ static int park_pollers(struct cryo_request *req, unsigned long limit)
 			return err;
 		release_parked(req, &req->pollers);
 		forget_parked(&req->pollers);
-		if (schedule_timeout_killable(FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
+		if (cryo_sleep(FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
 			return -EINTR;
 	}
 }

@@ -23,6 +23,7 @@
 #include "cryo.h"
 #include "participant.h"
 #include "point.h"
+#include "wait.h"
 
 #define VOTE_JIFFIES	max(HZ / 20, 1)	/* until those that have not voted are looked at */
 #define CHECK_JIFFIES	HZ		/* until all in scope are, whether they may still be traced */
@@ -330,7 +331,7 @@ static int wait_for_votes(struct cryo_request *req)
 		err = may_wait(req, &next_check);
 		if (err)
 			return err;
-		if (wait_event_killable_timeout(req->park_wait, has_news(req), VOTE_JIFFIES) < 0)
+		if (cryo_wait_event_timeout(req->park_wait, has_news(req), VOTE_JIFFIES) < 0)
 			return -EINTR;
 	}
 }

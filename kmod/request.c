@@ -256,14 +256,27 @@ static int run(struct cryo_request *req)
 	return err;
 }
 
+/* By another thread, while the first one is in CRYO_CKPT_RUN: as long as that takes, and freezable as it is. */
+int cryo_request_lock(struct cryo_request *req)
+{
+	return wait_event_state(req->done_wait, mutex_trylock(&req->lock),
+				(TASK_KILLABLE | TASK_FREEZABLE)) ? -EINTR : 0;
+}
+
+void cryo_request_unlock(struct cryo_request *req)
+{
+	mutex_unlock(&req->lock);
+	wake_up_all(&req->done_wait);
+}
+
 static long ioctl_run(struct cryo_request *req)
 {
 	long ret;
 
-	if (mutex_lock_killable(&req->lock))
+	if (cryo_request_lock(req))
 		return -EINTR;
 	ret = run(req);
-	mutex_unlock(&req->lock);
+	cryo_request_unlock(req);
 	return ret;
 }
 
@@ -294,7 +307,7 @@ static long ioctl_thaw(struct cryo_request *req, unsigned long signal)
 
 	if (signal > _NSIG)
 		return -EINVAL;
-	if (mutex_lock_killable(&req->lock))
+	if (cryo_request_lock(req))
 		return -EINTR;
 	if (req->state == CRYO_STATE_HELD) {
 		ret = signal ? signal_scope(req, signal) : 0;
@@ -303,7 +316,7 @@ static long ioctl_thaw(struct cryo_request *req, unsigned long signal)
 			cryo_request_state(req, CRYO_STATE_DONE);
 		}
 	}
-	mutex_unlock(&req->lock);
+	cryo_request_unlock(req);
 	return ret;
 }
 
@@ -337,11 +350,11 @@ static long ioctl_device(struct cryo_request *req, void __user *arg)
 {
 	long ret = -EBUSY;
 
-	if (mutex_lock_killable(&req->lock))
+	if (cryo_request_lock(req))
 		return -EINTR;
 	if (req->state == CRYO_STATE_NEW)
 		ret = cryo_device_rule_add(req, arg);
-	mutex_unlock(&req->lock);
+	cryo_request_unlock(req);
 	return ret;
 }
 

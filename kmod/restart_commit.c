@@ -19,6 +19,7 @@
 #include "cryo_arch.h"
 #include "point.h"
 #include "restart.h"
+#include "wait.h"
 #include "walk_tasks.h"
 
 #define COMMIT_DEFAULT_MS	60000
@@ -277,8 +278,8 @@ static bool all_parked(struct cryo_rst_group *g)
 
 static int wait_all(struct cryo_rst_group *g, unsigned int timeout_ms)
 {
-	long left = wait_event_killable_timeout(g->coordinator_wait, all_parked(g),
-						msecs_to_jiffies(timeout_ms));
+	long left = cryo_wait_event_timeout(g->coordinator_wait, all_parked(g),
+					    msecs_to_jiffies(timeout_ms));
 
 	if (left < 0)
 		return -EINTR;
@@ -312,8 +313,8 @@ static int wait_setup(struct cryo_rst_group *g)
 	err = commit_enter(g, CRYO_RST_SETUP);
 	if (err)
 		return err;
-	left = wait_event_killable_timeout(g->coordinator_wait, is_set_up(g),
-					   msecs_to_jiffies(SETUP_MS));
+	left = cryo_wait_event_timeout(g->coordinator_wait, is_set_up(g),
+				       msecs_to_jiffies(SETUP_MS));
 	if (left < 0)
 		return -EINTR;
 	if (has_ended_early(g))

@@ -21,6 +21,7 @@
 #include "point.h"
 #include "restart.h"
 #include "unload.h"
+#include "wait.h"
 
 #define LEADER_EXIT_JIFFIES	(10 * HZ)
 #define OTHER_SET_BYTES		4096	/* sets that the kernel has no regset for: a few words each */
@@ -84,7 +85,7 @@ static int wait_leader_gone(const char **what)
 	while (!thread_group_leader(current) && !READ_ONCE(current->group_leader->exit_state)) {
 		if (time_after(jiffies, limit))
 			return -ETIMEDOUT;
-		schedule_timeout_killable(1);
+		cryo_sleep(1);
 		if (fatal_signal_pending(current))
 			return -EINTR;
 	}

@@ -531,7 +531,7 @@ long cryo_track_ask(struct cryo_request *req, void __user *arg)
 
 	if (err)
 		return err;
-	if (mutex_lock_killable(&req->lock))
+	if (cryo_request_lock(req))
 		return -EINTR;
 	if (req->state == CRYO_STATE_NEW) {
 		memcpy(req->parent, args.id, sizeof(req->parent));
@@ -540,7 +540,7 @@ long cryo_track_ask(struct cryo_request *req, void __user *arg)
 	} else {
 		err = -EBUSY;
 	}
-	mutex_unlock(&req->lock);
+	cryo_request_unlock(req);
 	if (err)
 		return err;
 	return put_user(args.tracked, &((struct cryo_ckpt_context __user *)arg)->tracked);
@@ -554,13 +554,13 @@ long cryo_track_commit(struct cryo_request *req, void __user *arg)
 
 	if (err)
 		return err;
-	if (mutex_lock_killable(&req->lock))
+	if (cryo_request_lock(req))
 		return -EINTR;
 	if ((req->state == CRYO_STATE_DONE || req->state == CRYO_STATE_HELD) && req->track_serial)
 		name_all(req->track_serial, args.id);
 	else
 		err = -EINVAL;
-	mutex_unlock(&req->lock);
+	cryo_request_unlock(req);
 	return err;
 }
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * wait.h - waits of who asks for a checkpoint or a restart: killable, and freezable, as those that they wait for may be frozen first
+ * when the machine goes to sleep
+ */
+#ifndef CRYO_WAIT_H
+#define CRYO_WAIT_H
+
+#include <linux/freezer.h>
+#include <linux/sched.h>
+#include <linux/wait.h>
+
+/* "Unsafe", as the lock of the request is held; who waits for that one is freezable, too (cryo_request_lock()). */
+#define CRYO_WAIT_STATE	(TASK_KILLABLE | TASK_FREEZABLE_UNSAFE)
+
+/* As wait_event_killable_timeout(). */
+#define cryo_wait_event_timeout(wq, condition, timeout)				\
+({										\
+	long __ret = timeout;							\
+	might_sleep();								\
+	if (!___wait_cond_timeout(condition))					\
+		__ret = ___wait_event(wq, ___wait_cond_timeout(condition),	\
+				      CRYO_WAIT_STATE, 0, timeout,		\
+				      __ret = schedule_timeout(__ret));		\
+	__ret;									\
+})
+
+/* As schedule_timeout_killable(). */
+static inline long cryo_sleep(long timeout)
+{
+	set_current_state(CRYO_WAIT_STATE);
+	return schedule_timeout(timeout);
+}
+
+#endif /* CRYO_WAIT_H */
