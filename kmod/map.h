@@ -175,6 +175,7 @@ void cryo_map_convert(struct cryo_map_mm *map);
 bool cryo_map_is_ours(struct vm_area_struct *vma);
 unsigned long cryo_map_page_of(struct cryo_map_vma *v, unsigned long addr);
 void cryo_map_lose(struct vm_area_struct *vma);
+bool cryo_map_is_lost(struct vm_area_struct *vma);
 void cryo_map_end(struct work_struct *work);
 
 /* ---- map_fork.c: children ---- */

@@ -244,12 +244,21 @@ static const struct vm_operations_struct lost_ops = {
 	.fault = lost_fault,
 };
 
-/* What has not come is an error from now on. */
+/*
+ * What has not come is an error from now on.  MGLRU passes over areas that are not to be expanded, and would warn of this one
+ * otherwise; it cannot grow anyway.
+ */
 void cryo_map_lose(struct vm_area_struct *vma)
 {
 	vma->vm_private_data = NULL;
 	lost_open(vma);
 	vma->vm_ops = &lost_ops;
+	cryo_vma_set_flags(vma, VM_DONTEXPAND);
+}
+
+bool cryo_map_is_lost(struct vm_area_struct *vma)
+{
+	return vma->vm_ops == &lost_ops;
 }
 
 /* mremap(): what may move comes first, in its old place; the new one is an ordinary area. */
@@ -409,14 +418,51 @@ static void free_map(struct cryo_map_mm *map)
 	kfree(map);
 }
 
+static bool is_known(struct mm_struct *mm)
+{
+	struct cryo_map_mm *map;
+
+	lockdep_assert_held(&maps_lock);
+	hash_for_each_possible(maps, map, node, (unsigned long)mm)
+		if (map->mm == mm)
+			return true;
+	return false;
+}
+
+/*
+ * MGLRU does not walk through memory that has areas of ours: it warns of areas that are not anonymous and have no file.  Who has
+ * chosen the memory before, and has not locked it yet, is not waited for: nothing tells of him.
+ */
+static void begin_known(struct cryo_map_mm *map)
+{
+	spin_lock(&maps_lock);
+	if (!is_known(map->mm))
+		cryo_lru_gen_walks(map->mm, false);
+	map->number = nr_made++;
+	hash_add(maps, &map->node, (unsigned long)map->mm);
+	spin_unlock(&maps_lock);
+}
+
+static void end_known(struct cryo_map_mm *map)
+{
+	/* Else it is freed, and the kernel takes it from where it is not. */
+	bool used = mmget_not_zero(map->mm);
+
+	spin_lock(&maps_lock);
+	hash_del(&map->node);
+	if (used && !is_known(map->mm))
+		cryo_lru_gen_walks(map->mm, true);
+	spin_unlock(&maps_lock);
+	if (used)
+		mmput_async(map->mm);
+}
+
 /* Where it may be waited, and no lock is held. */
 void cryo_map_end(struct work_struct *work)
 {
 	struct cryo_map_mm *map = container_of(work, struct cryo_map_mm, end);
 
-	spin_lock(&maps_lock);
-	hash_del(&map->node);
-	spin_unlock(&maps_lock);
+	end_known(map);
 	mmu_notifier_unregister(&map->notifier, map->mm);
 	mmdrop(map->mm);
 	free_map(map);
@@ -481,10 +527,7 @@ static int add_map(struct cryo_map_mm *map)
 		return err;
 	mmgrab(map->mm);
 	__module_get(THIS_MODULE);
-	spin_lock(&maps_lock);
-	map->number = nr_made++;
-	hash_add(maps, &map->node, (unsigned long)map->mm);
-	spin_unlock(&maps_lock);
+	begin_known(map);
 	return 0;
 }
 

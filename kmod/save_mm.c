@@ -11,6 +11,7 @@
 #include "compat/mm.h"
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "map.h"
 
 static const struct {
 	unsigned long vm;
@@ -68,6 +69,8 @@ static const char *vma_obstacle(struct vm_area_struct *vma)
 		return "memory sealed by mseal()";
 	if (vma->vm_flags & VM_UFFD_MISSING)
 		return "memory registered with userfaultfd";
+	if (cryo_map_is_lost(vma))
+		return "memory that could not be had from a context";
 	return cryo_arch_vma_obstacle(vma);
 }
 

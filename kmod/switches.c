@@ -36,12 +36,12 @@ u64 cryo_features(void)
 	if (!READ_ONCE(allow_snapshot))
 		features &= ~CRYO_FEATURE_SNAPSHOT;
 	if (!IS_ENABLED(CONFIG_MMU_NOTIFIER))
-		return features & ~CRYO_LEFT_OUT;
+		return features & ~(CRYO_LEFT_OUT | CRYO_FEATURE_MAP);
 	if (CRYO_ARCH_SOFT_DIRTY && protects && READ_ONCE(allow_track))
 		features |= CRYO_FEATURE_TRACK;
-	if (READ_ONCE(allow_map))
-		features |= CRYO_FEATURE_MAP;
-	if (CRYO_ARCH_SHARE && protects && READ_ONCE(allow_map) && READ_ONCE(allow_share))
+	if (!READ_ONCE(allow_map))
+		features &= ~CRYO_FEATURE_MAP;
+	if (CRYO_ARCH_SHARE && protects && features & CRYO_FEATURE_MAP && READ_ONCE(allow_share))
 		features |= CRYO_FEATURE_SHARE;
 	return features & ~CRYO_LEFT_OUT;
 }

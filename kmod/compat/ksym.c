@@ -49,6 +49,8 @@ static void *addr_anon_vma_prepare;
 static void *addr_anon_vma_clone;
 static void *addr_split_huge_page;
 static void *addr_khugepaged_enter;
+static void *addr_lru_gen_add;
+static void *addr_lru_gen_del;
 static void *addr_landlock_access;
 static void *addr_landlock_traceme;
 static bool landlock_is_asked;
@@ -118,6 +120,10 @@ static void no_khugepaged_enter(struct vm_area_struct *vma, unsigned long vm_fla
 {
 }
 
+static void no_lru_gen(struct mm_struct *mm)
+{
+}
+
 static void no_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
 			       unsigned int stride_shift, bool freed_tables)
 {
@@ -149,6 +155,8 @@ DEFINE_STATIC_CALL(cryo_sc_anon_vma_prepare, no_anon_vma_prepare);
 DEFINE_STATIC_CALL(cryo_sc_anon_vma_clone, no_anon_vma_clone);
 DEFINE_STATIC_CALL(cryo_sc_split_huge_page, no_split_huge_page);
 DEFINE_STATIC_CALL(cryo_sc_khugepaged_enter, no_khugepaged_enter);
+DEFINE_STATIC_CALL(cryo_sc_lru_gen_add, no_lru_gen);
+DEFINE_STATIC_CALL(cryo_sc_lru_gen_del, no_lru_gen);
 DEFINE_STATIC_CALL(cryo_sc_landlock_access, no_landlock_access);
 DEFINE_STATIC_CALL(cryo_sc_landlock_traceme, no_landlock_traceme);
 
@@ -217,7 +225,7 @@ static cryo_syscall_fn timed_call_fns[CRYO_NR_TIMED_CALLS];
 static u64 features = CRYO_FEATURE_EXE_LINK | CRYO_FEATURE_RESTART_BLOCK |
 		      CRYO_FEATURE_TIMED_WAITS | CRYO_FEATURE_SECCOMP | CRYO_FEATURE_LANDLOCK |
 		      CRYO_FEATURE_SOCKET_OPTIONS | CRYO_FEATURE_DATAGRAMS |
-		      CRYO_FEATURE_SHARED_TABLES | CRYO_FEATURE_SNAPSHOT;
+		      CRYO_FEATURE_SHARED_TABLES | CRYO_FEATURE_SNAPSHOT | CRYO_FEATURE_MAP;
 static char missing[256];
 
 /*
@@ -366,6 +374,33 @@ static void resolve_snapshot(void)
 		static_call_update(cryo_sc_flush_tlb_range, addr_flush_tlb_range);
 }
 
+/*
+ * Kernels that age memory by walking page tables (MGLRU) warn of areas that have operations and no file.  Where the walk is
+ * not built the functions are not needed; that has a name since v6.8 (61dd3f246b8d).
+ */
+static void resolve_lru_gen(void)
+{
+	static const struct cryo_ksym add = {
+		"lru_gen_add_mm", &addr_lru_gen_add, CRYO_FEATURE_MAP,
+		"memory comes from the context when it is used first",
+	};
+	static const struct cryo_ksym del = {
+		"lru_gen_del_mm", &addr_lru_gen_del, CRYO_FEATURE_MAP, "same",
+	};
+	bool walks = IS_ENABLED(CONFIG_LRU_GEN_WALKS_MMU);
+
+	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0))
+		walks |= IS_ENABLED(CONFIG_LRU_GEN);
+	if (!walks)
+		return;
+	resolve(&add);
+	resolve(&del);
+	if (!addr_lru_gen_add || !addr_lru_gen_del)
+		return;
+	static_call_update(cryo_sc_lru_gen_add, addr_lru_gen_add);
+	static_call_update(cryo_sc_lru_gen_del, addr_lru_gen_del);
+}
+
 static void resolve_split_huge_page(void)
 {
 	size_t i = 0;
@@ -378,6 +413,37 @@ static void resolve_split_huge_page(void)
 void cryo_khugepaged_enter(struct vm_area_struct *vma)
 {
 	static_call(cryo_sc_khugepaged_enter)(vma, vma->vm_flags);
+}
+
+static void change_lru_gen(struct mm_struct *mm, bool walks)
+{
+	if (walks)
+		static_call(cryo_sc_lru_gen_add)(mm);
+	else
+		static_call(cryo_sc_lru_gen_del)(mm);
+}
+
+/* With the lock under which the kernel moves memory from control group to control group, and so from list to list. */
+void cryo_lru_gen_walks(struct mm_struct *mm, bool walks)
+{
+#ifdef CONFIG_MEMCG
+	struct task_struct *owner;
+	bool changed = false;
+
+	rcu_read_lock();
+	while (!changed && (owner = rcu_dereference(mm->owner)) != NULL) {
+		task_lock(owner);
+		changed = owner == rcu_access_pointer(mm->owner);
+		if (changed)
+			change_lru_gen(mm, walks);
+		task_unlock(owner);
+	}
+	if (!changed)
+		change_lru_gen(mm, walks);
+	rcu_read_unlock();
+#else
+	change_lru_gen(mm, walks);
+#endif
 }
 
 int cryo_anon_vma_prepare(struct vm_area_struct *vma)
@@ -439,6 +505,7 @@ int cryo_ksym_init(void)
 	resolve_yama();
 	resolve_snapshot();
 	resolve_split_huge_page();
+	resolve_lru_gen();
 	/* Whose process is only ever idle, and has nothing to restart. */
 	cryo_fn_no_restart = init_task.restart_block.fn;
 	static_call_update(cryo_sc_may_access, addr_ptrace_may_access);

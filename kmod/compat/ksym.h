@@ -67,6 +67,12 @@ int cryo_split_huge_page(struct page *page);
  */
 void cryo_khugepaged_enter(struct vm_area_struct *vma);
 
+/*
+ * Does MGLRU walk the page tables of @mm from now on?  If not, it learns from the reverse map which of its pages are in use, as
+ * where it does not walk.  It does not yet or any more when it is to begin; @mm has users.
+ */
+void cryo_lru_gen_walks(struct mm_struct *mm, bool walks);
+
 /* flush_tlb_mm_range() of x86; only when CRYO_FEATURE_SNAPSHOT is there. */
 void cryo_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
 			  unsigned int stride_shift, bool freed_tables);

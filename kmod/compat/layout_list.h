@@ -178,6 +178,8 @@ FUNCTION(FUNCTIONS, split_huge_page_to_list, "4pp")
 FUNCTION(FUNCTIONS, split_huge_page_to_list_to_order, "4pp4")
 FUNCTION(FUNCTIONS, __split_huge_page_to_list_to_order, "4pp4")
 FUNCTION(FUNCTIONS, khugepaged_enter_vma, "vp8")
+FUNCTION(FUNCTIONS, lru_gen_add_mm, "vp")
+FUNCTION(FUNCTIONS, lru_gen_del_mm, "vp")
 #ifdef CRYO_ARCH_REGS_CALL
 FUNCTION(FUNCTIONS, CRYO_ARCH_REGS_CALL(epoll_wait), "8p")
 FUNCTION(FUNCTIONS, CRYO_ARCH_REGS_CALL(epoll_pwait), "8p")

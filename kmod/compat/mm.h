@@ -336,6 +336,15 @@ static inline void cryo_vma_clear_flags(struct vm_area_struct *vma, unsigned lon
 #endif
 }
 
+static inline void cryo_vma_set_flags(struct vm_area_struct *vma, unsigned long flags)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	vm_flags_set(vma, flags);
+#else
+	vma->vm_flags |= flags;
+#endif
+}
+
 /*
  * Does anybody map @page?  Of one in a large folio v6.10 and later tell it only for all together: then it is
  * right as often as it is so of the others.
