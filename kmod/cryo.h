@@ -699,7 +699,6 @@ void cryo_inet_names(struct sock *sk, struct cryo_sock_names *names, bool connec
 
 /* save_uring.c */
 bool cryo_is_uring(struct file *file);
-bool cryo_uring_used(struct task_struct *task);
 bool cryo_is_poller(struct task_struct *task);
 bool cryo_uring_busy(struct task_struct *task);
 void cryo_check_uring(struct cryo_capture *c, struct task_struct *task);

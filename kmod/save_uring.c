@@ -21,12 +21,6 @@ bool cryo_is_uring(struct file *file)
 	return cryo_is_anon_file(file, "[io_uring]");
 }
 
-/* Has @task ever used a ring? */
-bool cryo_uring_used(struct task_struct *task)
-{
-	return cryo_uring_of_task(task);
-}
-
 /* Is it a thread of the kernel that submits for the process that it is part of? */
 bool cryo_is_poller(struct task_struct *task)
 {

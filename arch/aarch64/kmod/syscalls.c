@@ -194,7 +194,7 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p)
 	if (compat_user_mode(regs))
 		return;
 	if (in_syscall(regs)) {
-		if (regs->syscallno == __NR_io_uring_enter && cryo_uring_used(current))
+		if (IS_ENABLED(CONFIG_IO_URING) && regs->syscallno == __NR_io_uring_enter)
 			show_uring_enter(p, regs);
 		else if (cryo_is_interrupted(regs->regs[0]))
 			show_interrupted(p, regs);

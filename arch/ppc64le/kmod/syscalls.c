@@ -126,7 +126,7 @@ void cryo_arch_note_syscall(struct cryo_parked *p)
 
 static bool is_inside_uring_enter(struct pt_regs *regs)
 {
-	return regs->gpr[0] == __NR_io_uring_enter && cryo_uring_used(current) &&
+	return IS_ENABLED(CONFIG_IO_URING) && regs->gpr[0] == __NR_io_uring_enter &&
 	       !error_of(regs) && regs->gpr[3] == regs->orig_gpr3 &&
 	       regs->result != regs->gpr[3];
 }

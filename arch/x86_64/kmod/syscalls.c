@@ -68,11 +68,12 @@ bool cryo_timed_wait_known(u32 nr)
 /*
  * The one call that runs task works while it waits: here it goes on with that, and sets its result then.
  * In the context it was interrupted, when it had submitted what it was to submit.  A filter can have
- * made up the error: then the call is made again, for the same error.
+ * made up the error: then the call is made again, for the same error.  Who only waits for what another
+ * thread submits may never have used the ring himself.
  */
 static void leave_uring_enter(struct pt_regs *regs)
 {
-	if (!cryo_uring_used(current))
+	if (!IS_ENABLED(CONFIG_IO_URING))
 		return;
 	if (regs->si && !test_syscall_work(SECCOMP))
 		regs->ax = regs->si;
