@@ -65,6 +65,16 @@ std::optional<int> saved_option(const std::vector<cryo_sockopt>& options, std::u
   return std::nullopt;
 }
 
+namespace {
+
+// The kernel has set it when it was bound to an address, and does not let it be cleared then; it says who else may have the
+// port.
+bool is_settled(const cryo_sockopt& option) {
+  return option.level == IPPROTO_IPV6 && option.name == IPV6_V6ONLY && errno == EINVAL;
+}
+
+}  // namespace
+
 void set_socket_options(int fd, const std::vector<cryo_sockopt>& options) {
   const bool stream = current_int(fd, SO_TYPE) == SOCK_STREAM;
   for (const cryo_sockopt& option : options) {
@@ -75,7 +85,8 @@ void set_socket_options(int fd, const std::vector<cryo_sockopt>& options) {
     else if (of_socket && option.name == SO_RCVBUF)
       set_buffer(fd, options, SO_RCVBUF, SO_RCVBUFFORCE, option_value(option));
     else if (::setsockopt(fd, static_cast<int>(option.level), static_cast<int>(option.name), option.value,
-                          option.length) != 0)
+                          option.length) != 0 &&
+             !is_settled(option))
       fail_errno("cannot set option {} of level {} of a socket", option.name, option.level);
   }
 }

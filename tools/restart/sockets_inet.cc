@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -85,6 +86,27 @@ void patiently(const char* what, std::uint16_t port, Call&& call) {
   }
 }
 
+sockaddr_in6 ipv6_name(const Bytes& name) {
+  sockaddr_in6 result{};
+  std::memcpy(&result, name.data(), std::min(name.size(), sizeof(result)));
+  return result;
+}
+
+// The kernel sets IPV6_V6ONLY of a socket that is bound to an IPv6 address: one that lacks it was bound to its port alone, and
+// has the address from its connection.
+Bytes name_to_bind(const File& file, const Bytes& name) {
+  if (file.connection->head.family != AF_INET6 || name.size() < sizeof(sockaddr_in6) ||
+      saved_option(file.options, IPPROTO_IPV6, IPV6_V6ONLY).value_or(1) != 0)
+    return name;
+  sockaddr_in6 any = ipv6_name(name);
+  if (IN6_IS_ADDR_V4MAPPED(&any.sin6_addr)) return name;
+  any.sin6_addr = in6addr_any;
+  any.sin6_scope_id = 0;
+  Bytes result(name.size());
+  std::memcpy(result.data(), &any, sizeof(any));
+  return result;
+}
+
 // By connect() a port can be had again earlier than by bind(), where the kernel lets the caller choose it.
 bool choose_port(int fd, const Bytes& name) {
   const std::uint32_t port = port_of(name);
@@ -102,11 +124,21 @@ void forget_choice(int fd) {
   (void)::setsockopt(fd, IPPROTO_IP, kLocalPortRange, &none, sizeof(none));
 }
 
-std::uint16_t local_port(int fd) {
+Bytes local_name(int fd) {
   sockaddr_in6 name{};
   socklen_t size = sizeof(name);
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
-  return ntohs(name.sin6_port);
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size) != 0) return {};
+  Bytes bytes(std::min<std::size_t>(size, sizeof(name)));
+  std::memcpy(bytes.data(), &name, bytes.size());
+  return bytes;
+}
+
+// Address and port; of IPv6 without flow label and scope, which getsockname(2) may tell in another way.
+bool is_same_name(const Bytes& a, const Bytes& b) {
+  if (port_of(a) != port_of(b) || a.size() != b.size()) return false;
+  if (a.size() < sizeof(sockaddr_in6)) return a == b;
+  const sockaddr_in6 one = ipv6_name(a), other = ipv6_name(b);
+  return IN6_ARE_ADDR_EQUAL(&one.sin6_addr, &other.sin6_addr);
 }
 
 // By a socket with SO_REUSEADDR.
@@ -114,16 +146,23 @@ int bind_to(const FileRestoreInput& input, int fd, const Bytes& name) {
   return bind_to_lingering(input.handle_fd, fd, raw(name), size_of(name), port_of(name));
 }
 
+// How a caller gets its address and port.
+struct Calling {
+  bool choose;   // the port by connect(2), not by bind(2)
+  bool address;  // bound to the address, also where the port alone was
+};
+
 UniqueFd call_once(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to,
-                   bool choose) {
+                   Calling how) {
   UniqueFd fd = new_socket(input.namespaces, file);
   if (waiting_bytes(file) > kSmall) raise_receive_buffer(fd.get());
-  if (!from.empty() && !(choose && choose_port(fd.get(), from)) && bind_to(input, fd.get(), from) != 0)
+  const Bytes name = how.address ? from : name_to_bind(file, from);
+  if (!from.empty() && !(how.choose && choose_port(fd.get(), name)) && bind_to(input, fd.get(), name) != 0)
     return UniqueFd();
   if (::connect(fd.get(), raw(to), size_of(to)) != 0) return UniqueFd();
   forget_choice(fd.get());
-  if (!from.empty() && local_port(fd.get()) != port_of(from)) {
-    errno = EADDRINUSE;  // out of the range that the kernel chooses from
+  if (!from.empty() && !is_same_name(local_name(fd.get()), from)) {
+    errno = EADDRINUSE;  // out of the range that the kernel chooses from, or routes have changed
     return UniqueFd();
   }
   return fd;
@@ -131,10 +170,10 @@ UniqueFd call_once(const FileRestoreInput& input, const File& file, const Bytes&
 
 UniqueFd call_from(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to) {
   UniqueFd fd;
-  bool choose = true;
+  unsigned attempt = 0;
   patiently("use", port_of(from), [&] {
-    fd = call_once(input, file, from, to, choose);
-    if (!fd) choose = !choose;
+    fd = call_once(input, file, from, to, {(attempt & 1) == 0, (attempt & 2) != 0});
+    ++attempt;
     return fd ? 0 : -1;
   });
   return fd;
@@ -175,7 +214,9 @@ UniqueFd Sockets::tcp_listener_at(const File& file, const Bytes& name) {
   if (saved_option(file.options, SOL_SOCKET, SO_REUSEPORT).value_or(0))
     set_flag(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
   raise_receive_buffer(fd.get());
-  patiently("bind to", port_of(name), [&] { return bind_to(input_, fd.get(), name); });
+  const Bytes alone = name_to_bind(file, name);
+  if (alone == name || ::bind(fd.get(), raw(alone), size_of(alone)) != 0)
+    patiently("bind to", port_of(name), [&] { return bind_to(input_, fd.get(), name); });
   if (::listen(fd.get(), 1) != 0) fail_errno("cannot listen at port {}", port_of(name));
   return fd;
 }
