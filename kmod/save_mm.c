@@ -74,18 +74,6 @@ static const char *vma_obstacle(struct vm_area_struct *vma)
 	return cryo_arch_vma_obstacle(vma);
 }
 
-/*
- * The vdso and its data: not by flags, which differ between kernels, but all
- * that have the vm_ops of the area at the vdso's address.
- */
-static bool is_special(struct cryo_capture *c, struct vm_area_struct *vma)
-{
-	unsigned long vdso = cryo_arch_vdso(c->p->mm);
-	struct vm_area_struct *area = vdso ? find_vma(c->p->mm, vdso) : NULL;
-
-	return area && area->vm_ops && vma->vm_ops == area->vm_ops;
-}
-
 static void describe_vma(struct cryo_capture *c, struct vm_area_struct *vma, char *buf,
 			 size_t size)
 {
@@ -158,6 +146,7 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 {
 	struct cryo_vma_record *r = &c->p->vmas[c->p->nr_vmas++];
+	u32 special = cryo_special_kind(vma);
 	int err;
 
 	r->out.start = vma->vm_start;
@@ -165,9 +154,8 @@ static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 	r->out.flags = vma_flags_of(vma->vm_flags) | cryo_arch_vma_flags(vma);
 	if (cryo_vma_shadow_stack(vma))
 		r->out.flags |= CRYO_VMA_SHADOW_STACK;
-	if (is_special(c, vma)) {
-		r->out.kind = vma->vm_start == cryo_arch_vdso(c->p->mm) ? CRYO_VMA_VDSO :
-								       CRYO_VMA_VVAR;
+	if (special) {
+		r->out.kind = special;
 		return 0;
 	}
 	r->out.pkey = cryo_arch_vma_pkey(vma);
@@ -237,7 +225,6 @@ static void fill_mm(struct cryo_mm *out, struct mm_struct *mm)
 	spin_unlock(&mm->arg_lock);
 	out->def_flags = vma_flags_of(mm->def_flags) & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT);
 	out->thp_disabled = cryo_thp_disabled(mm);
-	out->vdso = cryo_arch_vdso(mm);
 	out->pkeys = cryo_arch_pkeys(mm);
 	out->membarrier = cryo_membarrier_commands(mm);
 }
@@ -261,7 +248,7 @@ int cryo_save_mm(struct cryo_capture *c)
 	fill_mm(&out, c->p->mm);
 	if (c->p->exe)
 		out.exe_file = cryo_object_find(c, c->p->exe)->id;
-	err = cryo_save_vdso(c, &out.vdso_crc);
+	err = cryo_save_vdso(c, &out);
 	if (err)
 		return err;
 	cryo_buf_put(&buf, &out, sizeof(out));

@@ -14,23 +14,39 @@
 #include "cryo.h"
 #include "cryo_arch.h"
 
-/* The first of the areas that have the vdso's vm_ops and end where the next one begins: its data, or itself. */
-static unsigned long first_area(struct mm_struct *mm)
+/*
+ * What the kernel has mapped there by itself: by the name that /proc/PID/maps has, as flags and operations differ between
+ * kernels, and the address in mm->context is kept when the program unmaps the vdso.
+ */
+u32 cryo_special_kind(struct vm_area_struct *vma)
 {
-	unsigned long start = cryo_arch_vdso(mm);
-	struct vm_area_struct *vdso, *vma;
+	const char *name = NULL;
+
+	if (!vma->vm_file && vma->vm_ops && vma->vm_ops->name)
+		name = vma->vm_ops->name(vma);
+	if (!name)
+		return 0;
+	if (!strcmp(name, "[vdso]"))
+		return CRYO_VMA_VDSO;
+	return strstarts(name, "[vvar") ? CRYO_VMA_VVAR : 0;
+}
+
+/* The first of the areas that end where the next one begins, up to the vdso: its data. 0: it has none. */
+static unsigned long data_area(struct mm_struct *mm)
+{
+	unsigned long vdso = cryo_arch_vdso(mm), start = vdso;
+	struct vm_area_struct *vma;
 
 	if (mmap_read_lock_killable(mm))
 		return 0;
-	vdso = find_vma(mm, start);
-	while (vdso && start) {
+	while (start) {
 		vma = find_vma(mm, start - 1);
-		if (!vma || vma->vm_end != start || vma->vm_ops != vdso->vm_ops)
+		if (!vma || vma->vm_end != start || cryo_special_kind(vma) != CRYO_VMA_VVAR)
 			break;
 		start = vma->vm_start;
 	}
 	mmap_read_unlock(mm);
-	return start;
+	return start == vdso ? 0 : start;
 }
 
 /*
@@ -41,11 +57,11 @@ static unsigned long first_area(struct mm_struct *mm)
 static int put_data(struct cryo_buf *buf)
 {
 	size_t offset = cryo_arch_vdso_data(), len = offset + CRYO_VDSO_DATA_SIZE;
-	unsigned long area = first_area(current->mm);
+	unsigned long area = data_area(current->mm);
 	u8 *data;
 	int put = 0;
 
-	if (!area || area == cryo_arch_vdso(current->mm) || len > PAGE_SIZE)
+	if (!area || len > PAGE_SIZE)
 		return 0;
 	data = kmalloc(len, GFP_KERNEL_ACCOUNT);
 	if (!data)
@@ -86,16 +102,17 @@ static struct cryo_vma *find_image(struct cryo_capture *c)
 	return NULL;
 }
 
-int cryo_save_vdso(struct cryo_capture *c, u32 *crc)
+/* Writes the image, unless it has been written, and notes in @mm where it is mapped, and its checksum. */
+int cryo_save_vdso(struct cryo_capture *c, struct cryo_mm *mm)
 {
 	struct cryo_vma *vma = find_image(c);
 	u32 len = vma ? vma->end - vma->start : 0;
 	u8 *image;
 	int err = 0;
 
-	*crc = 0;
 	if (!vma)
 		return 0;
+	mm->vdso = vma->start;
 	if (len > CRYO_VDSO_MAX)
 		return -EFBIG;
 	image = kvmalloc(len, GFP_KERNEL_ACCOUNT);
@@ -106,10 +123,10 @@ int cryo_save_vdso(struct cryo_capture *c, u32 *crc)
 		err = READ_ONCE(c->p->task->mm) ? -EFAULT : -ESRCH;
 		goto free_image;
 	}
-	*crc = ~crc32c(~0U, image, len);
-	if (c->vdso_crc != *crc)
-		err = write_section(c, *crc, image, len);
-	c->vdso_crc = *crc;
+	mm->vdso_crc = ~crc32c(~0U, image, len);
+	if (c->vdso_crc != mm->vdso_crc)
+		err = write_section(c, mm->vdso_crc, image, len);
+	c->vdso_crc = mm->vdso_crc;
 
 free_image:
 	kvfree(image);

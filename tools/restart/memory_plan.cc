@@ -84,6 +84,7 @@ class Planner {
  private:
   void mark_filled();
   void clear();
+  void plan_data_alone(const std::vector<KernelMapping>& saved);
   void move_kernel_mappings(std::uint32_t index, std::uint64_t from, std::uint64_t to);
   void move(std::uint32_t index, std::uint64_t from, std::uint64_t size, std::uint64_t to);
   [[nodiscard]] bool has_thread_in(const AddressRange& range) const;
@@ -153,14 +154,31 @@ void Planner::clear() {
   kept.push_back(area_.range());
   for (const auto& [inode, place] : input_.shared) kept.push_back(place);
   unmap_all_but(std::move(kept));
-  if (saved.empty())  // the saved process had unmapped its vdso
-    plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, area_.transit(), own.size());
+  if (!has_code(saved))  // the saved process had unmapped its vdso
+    plan_data_alone(saved);
   else if (keeps_own_vdso(input_.context, input_.mm, input_.own_kernel_mappings))
     move_kernel_mappings(1, area_.transit(), saved.front().range.start);
   else
     plan_old_vdso(saved);
   plan_.before_reads.add(Step::kThpDisable, 0, SYS_prctl, PR_SET_THP_DISABLE,
                          input_.mm.head.thp_disabled ? 1 : 0, 0, 0, 0);
+}
+
+// Nobody but the code reads the data; they come back where this kernel has the same ones.
+void Planner::plan_data_alone(const std::vector<KernelMapping>& saved) {
+  const std::uint64_t start = span_of(input_.own_kernel_mappings).start;
+  std::vector<KernelMapping> data;
+  for (const KernelMapping& own : input_.own_kernel_mappings)
+    if (own.kind == CRYO_VMA_VVAR) data.push_back(own);
+  const bool same = same_layout(data, saved);
+  std::size_t next = 0;
+  for (const KernelMapping& own : input_.own_kernel_mappings) {
+    const std::uint64_t at = area_.transit() + own.range.start - start;
+    if (same && own.kind == CRYO_VMA_VVAR)
+      move(1, at, own.range.size(), saved[next++].range.start);
+    else
+      plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, at, own.range.size());
+  }
 }
 
 // They keep their distances, which are in the code.

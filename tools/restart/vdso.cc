@@ -109,15 +109,6 @@ std::uint32_t checksum_of(std::span<const std::byte> image) {
   return result = crc32c(image);
 }
 
-bool same_layout(const std::vector<KernelMapping>& own, const std::vector<KernelMapping>& saved) {
-  if (own.size() != saved.size()) return false;
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    if (own[i].kind != saved[i].kind || own[i].range.size() != saved[i].range.size()) return false;
-    if (own[i].range.start - own[0].range.start != saved[i].range.start - saved[0].range.start) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::vector<KernelMapping> kernel_mappings(const std::vector<OwnMapping>& own) {
@@ -144,14 +135,28 @@ const std::vector<KernelMapping>& own_vdso() {
   return own;
 }
 
+bool same_layout(const std::vector<KernelMapping>& own, const std::vector<KernelMapping>& saved) {
+  if (own.size() != saved.size()) return false;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].kind != saved[i].kind || own[i].range.size() != saved[i].range.size()) return false;
+    if (own[i].range.start - own[0].range.start != saved[i].range.start - saved[0].range.start) return false;
+  }
+  return true;
+}
+
 AddressRange span_of(const std::vector<KernelMapping>& mappings) {
   if (mappings.empty()) return {};
   return {mappings.front().range.start, mappings.back().range.end};
 }
 
+bool has_code(const std::vector<KernelMapping>& mappings) {
+  return std::any_of(mappings.begin(), mappings.end(),
+                     [](const KernelMapping& mapping) { return mapping.kind == CRYO_VMA_VDSO; });
+}
+
 bool keeps_own_vdso(const Context& context, const Mm& mm, const std::vector<KernelMapping>& own) {
   const std::vector<KernelMapping> saved = kernel_mappings(mm);
-  if (mm.head.vdso == 0 && saved.empty()) return true;
+  if (!has_code(saved)) return true;
   if (!same_layout(own, saved) || checksum_of(image_of(own)) != mm.head.vdso_crc) return false;
   const auto vdso = context.vdsos.find(mm.head.vdso_crc);
   Bytes image = vdso == context.vdsos.end() ? Bytes{} : vdso->second.image;

@@ -24,10 +24,15 @@ struct KernelMapping {
 [[nodiscard]] std::vector<KernelMapping> kernel_mappings(const Mm& mm);
 // Those of this process, which stay where they are.
 [[nodiscard]] const std::vector<KernelMapping>& own_vdso();
+// Whether the code is among them, which a program can unmap.
+[[nodiscard]] bool has_code(const std::vector<KernelMapping>& mappings);
+// The same kinds and sizes at the same distances.
+[[nodiscard]] bool same_layout(const std::vector<KernelMapping>& own,
+                               const std::vector<KernelMapping>& saved);
 // From the first to the last.
 [[nodiscard]] AddressRange span_of(const std::vector<KernelMapping>& mappings);
 
-// The saved process has none, or goes on in this kernel's: the same code with its data at the same distance,
+// The saved process has no code of the kernel, or goes on in this kernel's: the same code with its data at the same distance,
 // in which nothing depends on another machine.
 [[nodiscard]] bool keeps_own_vdso(const Context& context, const Mm& mm,
                                   const std::vector<KernelMapping>& own);
