@@ -760,7 +760,7 @@ long cryo_restart_datagram(void __user *arg);
 long cryo_restart_uring(void __user *arg);
 int cryo_restart_uring_mmap(struct vm_area_struct *vma);
 /* Makes the caller's descriptor `fd` the executable of its memory; -EBADF, -EACCES: not of a file that may be run. */
-int cryo_restart_take_exe(int fd);
+int cryo_restart_take_exe(const struct cred *maker, int fd);
 int cryo_check_shadow_stack(struct task_struct *task, u64 start, u64 size);
 
 /* map_populate.c: memory that comes from a context when it is used first */

@@ -18,6 +18,7 @@
 
 #include <cryo/ioctl.h>
 
+#include "access.h"
 #include "exceptions.h"
 #include "walk_tasks.h"
 
@@ -92,6 +93,15 @@ bool cryo_exception_capable(enum cryo_exception what, struct user_namespace *ns)
 bool cryo_exception(enum cryo_exception what, struct user_namespace *ns)
 {
 	return READ_ONCE(exceptions[what].on) || cryo_exception_capable(what, ns);
+}
+
+bool cryo_exception_by(const struct cred *maker, enum cryo_exception what,
+		       struct user_namespace *ns)
+{
+	const struct exception *e = &exceptions[what];
+
+	return cryo_exception(what, ns) || cryo_maker_capable(maker, ns, e->cap) ||
+	       cryo_maker_capable(maker, ns, e->other_cap);
 }
 
 u64 cryo_exceptions_off(void)

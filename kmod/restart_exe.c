@@ -59,14 +59,18 @@ static int is_mapped(struct file *file)
 	return is;
 }
 
-static int may_link(struct file *file)
+/*
+ * Who restarts another user's process has its executable link made, but no other than a file that it has mapped: what it asks for
+ * is what that user's context says.
+ */
+static int may_link(const struct cred *maker, struct file *file)
 {
 	struct user_namespace *ns = current_user_ns();
 	int mapped;
 
 	if (cryo_exception_capable(CRYO_EXCEPTION_EXE_LINK, ns))
 		return 0;
-	if (!cryo_exception(CRYO_EXCEPTION_EXE_LINK, ns))
+	if (!cryo_exception_by(maker, CRYO_EXCEPTION_EXE_LINK, ns))
 		return -EPERM;
 	mapped = is_mapped(file);
 	if (mapped < 0)
@@ -75,7 +79,7 @@ static int may_link(struct file *file)
 }
 
 /* As prctl(PR_SET_MM, PR_SET_MM_MAP): who has the capability for that, any file; others, one that they run. */
-static int set_exe(struct file *file)
+static int set_exe(const struct cred *maker, struct file *file)
 {
 	struct inode *inode = file_inode(file);
 
@@ -83,18 +87,18 @@ static int set_exe(struct file *file)
 		return -EACCES;
 	if (is_exe(file))
 		return 0;
-	return may_link(file) ?: file_permission(file, MAY_EXEC) ?:
+	return may_link(maker, file) ?: file_permission(file, MAY_EXEC) ?:
 	       cryo_replace_mm_exe_file(current->mm, file);
 }
 
-int cryo_restart_take_exe(int fd)
+int cryo_restart_take_exe(const struct cred *maker, int fd)
 {
 	struct file *file = fget(fd);
 	int err;
 
 	if (!file)
 		return -EBADF;
-	err = set_exe(file);
+	err = set_exe(maker, file);
 	fput(file);
 	return err;
 }

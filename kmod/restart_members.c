@@ -55,7 +55,9 @@ static int finish_process(struct cryo_rst_member *m, const char **what)
 	}
 	if (!err && args->exe_fd >= 0) {
 		*what = "setting the executable link";
-		err = cryo_restart_take_exe(args->exe_fd);
+		err = cryo_restart_take_exe(m->group->creds, args->exe_fd);
+		if (err == -EPERM)
+			*what = "setting the executable link (see the module's parameter exe_link)";
 		close_fd(args->exe_fd);
 	}
 	if (!err && args->close_fd >= 0) {

@@ -72,6 +72,7 @@ check "... that names it" said "ctx exists already"
 cr --noclobber -f other "$pid"
 check "... and a new one is not" is_context other
 echo old >clobbered
+chmod 600 clobbered
 ln clobbered link
 cr --clobber -f clobbered "$pid"
 check "--clobber writes in place" is_context link

@@ -207,6 +207,7 @@ TEST("noclobber: an old file is an error before anything is done, and one that a
 TEST("clobber: the old file is written over in place, but not before the request is accepted") {
   Scratch scratch;
   write_file(scratch.file("ctx"), "old and longer than the new one");
+  fs::permissions(scratch.file("ctx"), fs::perms::owner_read | fs::perms::owner_write);
   fs::create_hard_link(scratch.file("ctx"), scratch.file("link"));
   const Options options = options_for(scratch.file("ctx"), Placement::kClobber);
   { TargetFile refused(options); }

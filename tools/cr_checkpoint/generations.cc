@@ -2,6 +2,7 @@
 #include "cr_checkpoint/generations.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,8 @@ namespace {
 // A chain that is longer, or has that many times the bytes of what it makes, is not worth to be continued.
 constexpr std::size_t kLongestChain = 32;
 constexpr std::uint64_t kMostBytes = 3;
+// Names with a higher number are nobody's generations.
+constexpr std::uint64_t kHighestNumber = 999'999'999;
 
 struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
@@ -39,10 +42,17 @@ struct Look {
   std::set<std::string> needs;
 };
 
+// Of a directory that others can write to, too, only what the caller has made himself: what another one has made can be removed by
+// him at any time. Nothing that is no file is opened.
+bool is_own(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
+}
+
 Look look_at(const std::string& path) {
   Look look;
   try {
-    const Source source = Source::open(path);
+    const Source source = open_parent(path);
     const Context context = read_context(source, {.verify_pages = false});
     look.whole = true;
     for (const Ancestor& ancestor : context.ancestors) look.needs.insert(ancestor.name);
@@ -69,7 +79,8 @@ std::vector<Generations::Generation> Generations::list() const {
     if (!name.starts_with(prefix_)) continue;
     name.remove_prefix(prefix_.size());
     if (name.ends_with(kCompressed)) name.remove_suffix(kCompressed.size());
-    if (const auto number = parse_number<std::uint64_t>(name, 1)) all.push_back({*number, entry->d_name});
+    if (const auto number = parse_number<std::uint64_t>(name, 1, kHighestNumber))
+      all.push_back({*number, entry->d_name, is_own(directory_ + "/" + entry->d_name)});
   }
   std::sort(all.begin(), all.end(),
             [](const Generation& a, const Generation& b) { return a.number > b.number; });
@@ -79,6 +90,10 @@ std::vector<Generations::Generation> Generations::list() const {
 std::optional<Parent> Generations::newest(std::vector<std::string>& notes,
                                           const std::function<void(const Parent&)>& prepare) const {
   for (const Generation& generation : all_) {
+    if (!generation.own) {
+      notes.push_back(fmt::format("cannot be a parent: {} is not a file of the caller's own", path(generation)));
+      continue;
+    }
     try {
       Parent parent(path(generation));
       if (is_worth_continuing(parent)) {
@@ -94,9 +109,17 @@ std::optional<Parent> Generations::newest(std::vector<std::string>& notes,
   return std::nullopt;
 }
 
+// Those of others count, too, as their names are taken; but not so high that no number is left.
 std::string Generations::next(bool compressed) const {
-  return fmt::format("{}/{}{}{}", directory_, prefix_, all_.empty() ? 1 : all_.front().number + 1,
-                     compressed ? ".zst" : "");
+  std::uint64_t number = 1;
+  std::set<std::uint64_t> taken;
+  for (const Generation& generation : all_) {
+    if (generation.own) number = std::max(number, generation.number + 1);
+    taken.insert(generation.number);
+  }
+  while (taken.contains(number)) ++number;
+  if (number > kHighestNumber) fail(EOVERFLOW, "{}: no number is left for {}N", directory_, prefix_);
+  return fmt::format("{}/{}{}{}", directory_, prefix_, number, compressed ? ".zst" : "");
 }
 
 // What is left for its bytes alone may have lost what it needs: it goes when nobody needs it any more. What
@@ -106,6 +129,7 @@ void Generations::keep(std::size_t count) const {
   std::vector<Generation> old;
   std::size_t kept = 0;
   for (const Generation& generation : list()) {
+    if (!generation.own) continue;
     const Look look = look_at(path(generation));
     if (kept == count) {
       if (look.whole) old.push_back(generation);

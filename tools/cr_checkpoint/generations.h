@@ -21,7 +21,7 @@ class Generations {
   Generations(std::string directory, pid_t target);
 
   // The newest one that is whole, and has all that it needs; none, too, when the next one had better be full.
-  // What was passed over, and why, is in `notes`.
+  // Those of other users, who can remove them at any time, do not count. What was passed over, and why, is in `notes`.
   // `prepare` does with it what is to be done in any case, and throws Error when it cannot be a parent after
   // all.
   [[nodiscard]] std::optional<Parent> newest(std::vector<std::string>& notes,
@@ -37,6 +37,7 @@ class Generations {
   struct Generation {
     std::uint64_t number;
     std::string name;
+    bool own;  // a regular file of the caller's own
   };
 
   [[nodiscard]] std::vector<Generation> list() const;

@@ -16,7 +16,6 @@
 #include "context/reader.h"
 
 namespace cryo {
-namespace {
 
 Source open_parent(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
@@ -26,6 +25,8 @@ Source open_parent(const std::string& path) {
   if (!S_ISREG(status.st_mode)) fail(EINVAL, "parent {}: is not a regular file", path);
   return Source::from_fd(std::move(fd), path);
 }
+
+namespace {
 
 std::string real_path(const std::string& path) {
   std::error_code error;

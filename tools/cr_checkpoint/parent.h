@@ -26,6 +26,9 @@ struct ParentFile {
   std::uint64_t inode = 0, changed_ns = 0;  // as of struct cryo_ancestor
 };
 
+// What is no regular file is not waited for.  Throws Error.
+[[nodiscard]] Source open_parent(const std::string& path);
+
 class Parent {
  public:
   // Reads the context but for its pages, and finds all that it needs.  Throws Error when it is not whole.

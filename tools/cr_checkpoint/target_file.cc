@@ -2,7 +2,10 @@
 #include "cr_checkpoint/target_file.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -30,6 +33,32 @@ class SignalsLetIn {
  private:
   sigset_t saved_;
 };
+
+bool is_trusted(uid_t owner) {
+  return owner == 0 || owner == ::geteuid();
+}
+
+// Whoever owns a FIFO or a device gets all of the memory that is written to it. A pipe without a name has been handed to the
+// caller, by way of /dev/stdout for example.
+bool is_trusted_special(const struct stat& status, int fd) {
+  constexpr long kPipefs = 0x50495045;
+  struct statfs system {};
+  return is_trusted(status.st_uid) || (::fstatfs(fd, &system) == 0 && system.f_type == kPipefs);
+}
+
+// To a device that another user's symbolic link leads to, only he would have named it. Links in /dev and /proc are the system's.
+bool is_reached_directly(const std::string& path, const struct stat& found) {
+  if (path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/") || path == "/dev/stdout" ||
+      path == "/dev/stderr")
+    return true;
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  const UniqueFd direct(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof(how))));
+  struct stat status {};
+  return direct && ::fstat(direct.get(), &status) == 0 && status.st_dev == found.st_dev &&
+         status.st_ino == found.st_ino;
+}
 
 // fsync() of pipes, devices and some file systems is EINVAL: they have nothing to wait for.
 void sync_to_disk(int fd, const std::string& name) {
@@ -101,6 +130,12 @@ bool TargetFile::open_special(const DestinationFile& file) {
   if (S_ISDIR(status.st_mode)) fail(EISDIR, "{} is a directory", name_);
   if (S_ISBLK(status.st_mode)) fail(EINVAL, "{} is a block device", name_);
   if (!file.chosen_by_user) fail(EEXIST, "{} exists and is not a regular file", name_);
+  if (S_ISSOCK(status.st_mode)) fail(EINVAL, "{} is a socket: connect it to standard output (-f -)", name_);
+  if (!is_trusted_special(status, place.get()))
+    fail(EPERM, "{} belongs to user {}, who would get all memory of the process: write to standard output (-f -) instead", name_,
+         status.st_uid);
+  if (::geteuid() == 0 && !is_reached_directly(name_, status))
+    fail(EPERM, "{} leads to a device or FIFO by a symbolic link: name it without the link", name_);
   {
     SignalsLetIn while_waiting;
     const std::string found = fmt::format("/proc/self/fd/{}", place.get());
@@ -112,15 +147,22 @@ bool TargetFile::open_special(const DestinationFile& file) {
   return true;
 }
 
-// False when the old file cannot be written: then a new one takes its place.
+// False when the old file cannot be written, or others could read it then (it is theirs, or they may have it open): then a new one
+// takes its place.
 bool TargetFile::open_in_place() {
-  constexpr int kFlags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW;
+  constexpr int kFlags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   owned_.reset(::openat(directory_.get(), base_.c_str(), kFlags | O_CREAT | O_EXCL, kModeWhileWriting));
   created_ = static_cast<bool>(owned_);
   if (!owned_ && errno == EEXIST) owned_.reset(::openat(directory_.get(), base_.c_str(), kFlags));
   if (!owned_) {
     if (errno == EACCES || errno == ELOOP || errno == ETXTBSY || errno == EPERM) return false;
     fail_errno("cannot write to {}", name_);
+  }
+  struct stat status {};
+  if (::fstat(owned_.get(), &status) != 0) fail_errno("{}", name_);
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    owned_.reset();
+    return false;
   }
   fd_ = owned_.get();
   how_ = How::kInPlace;
@@ -197,11 +239,15 @@ void TargetFile::sync_backup() const {
   if (errno != EACCES) fail_errno("cannot open the directory of {}", backup_name_);
 }
 
-// --backup: the old file gets another name, and both names lead to it for a while.
-void TargetFile::keep_old() const {
+// --backup: the old file gets another name, which is returned, and both names lead to it for a while.
+std::string TargetFile::keep_old() const {
   constexpr int kMaxBackups = 100000;
-  for (int number = 1; number <= kMaxBackups; ++number)
-    if (name_if_free(directory_.get(), base_, fmt::format("{}.~{}~", base_, number))) return sync_directory();
+  for (int number = 1; number <= kMaxBackups; ++number) {
+    std::string backup = fmt::format("{}.~{}~", base_, number);
+    if (!name_if_free(directory_.get(), base_, backup)) continue;
+    sync_directory();
+    return backup;
+  }
   fail(EEXIST, "there are {} backups of {} already", kMaxBackups, name_);
 }
 
@@ -237,14 +283,25 @@ void TargetFile::publish_new_name() const {
     ::unlinkat(directory_.get(), temporary_.c_str(), 0);  // is gone already if it was renamed
     return;
   }
+  std::string backup;
   if (placement_ == Placement::kBackup && has_old()) {
     if (backup_name_.empty())
-      keep_old();
+      backup = keep_old();
     else if (!link_old())
       return exchange_old();
   }
-  if (::renameat(directory_.get(), temporary_.c_str(), directory_.get(), base_.c_str()) != 0)
-    fail_errno("cannot rename {} to {}", temporary_, name_);
+  if (::renameat(directory_.get(), temporary_.c_str(), directory_.get(), base_.c_str()) == 0) return;
+  const int error = errno;
+  if (!backup.empty()) forget_backup(backup);
+  errno = error;
+  fail_errno("cannot rename {} to {}", temporary_, name_);
+}
+
+// The old file has its name alone again.
+void TargetFile::forget_backup(const std::string& backup) const {
+  if (::renameat2(directory_.get(), backup.c_str(), directory_.get(), base_.c_str(), RENAME_NOREPLACE) != 0 &&
+      errno == EEXIST)
+    ::unlinkat(directory_.get(), backup.c_str(), 0);
 }
 
 void TargetFile::publish() {

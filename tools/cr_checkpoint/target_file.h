@@ -47,7 +47,8 @@ class TargetFile {
   void open_temporary();
   void sync_directory() const;
   [[nodiscard]] bool has_old() const;
-  void keep_old() const;
+  [[nodiscard]] std::string keep_old() const;
+  void forget_backup(const std::string& backup) const;
   [[nodiscard]] bool link_old() const;
   void exchange_old() const;
   void sync_backup() const;

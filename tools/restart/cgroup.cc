@@ -2,6 +2,7 @@
 #include "restart/cgroup.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "base/unique_fd.h"
+#include "restart/credentials.h"
 #include "restart/proc_files.h"
 
 namespace cryo {
@@ -31,10 +33,24 @@ std::string own_cgroup() {
   return at == std::string::npos ? "" : lines.substr(at + 4, lines.find('\n', at + 1) - at - 4);
 }
 
+bool is_within(const std::string& path, const std::string& group) {
+  return group == "/" || path == group || path.starts_with(group + "/");
+}
+
+// The context names the group, and its limits end at its edge. What the kernel allows an ordinary user he could do anyhow; whoever
+// may write to all groups would have a job leave the one that it is accounted to.
+bool is_forbidden(const std::string& path) {
+  if ((path + "/").find("/../") != std::string::npos) return true;
+  // The one that cr_restart was started in: the check has asked before any process was made, and moved.
+  static const std::string started_in = own_cgroup();
+  return (::geteuid() == 0 || is_capable(CAP_DAC_OVERRIDE)) && !is_within(path, started_in);
+}
+
 }  // namespace
 
 std::string cgroup_obstacle(const std::string& path) {
   if (path.empty() || path == own_cgroup()) return {};
+  if (is_forbidden(path)) return "it is outside of that one, and cr_restart is privileged";
   const std::string root = mount_point();
   if (root.empty()) return "there are no control groups of version 2 here";
   const std::string procs = root + path + "/cgroup.procs";
@@ -42,7 +58,7 @@ std::string cgroup_obstacle(const std::string& path) {
 }
 
 void join_cgroup(const std::string& path) {
-  if (path.empty() || path == own_cgroup()) return;
+  if (path.empty() || path == own_cgroup() || is_forbidden(path)) return;
   const UniqueFd procs(::open((mount_point() + path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
   if (procs) (void)!::write(procs.get(), "0", 1);
 }

@@ -58,6 +58,8 @@ struct CheckInput {
 void check_changed(const Context& context, const RestartOptions& options, Findings& findings);
 // Code that cannot go on on this machine, file by file.
 void check_code(const Context& context, const RestartOptions& options, Findings& findings);
+// Whether a privileged caller would hand its controlling terminal to another user's process.
+void check_terminal(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings);
 // Who can have written it.
 void check_origin(const Context& context, const Chain& chain, const RestartOptions& options, const Creds& own,
                   Findings& findings);

@@ -4,13 +4,10 @@
 #include <sys/stat.h>
 
 #include "restart/check.h"
+#include "restart/credentials.h"
 
 namespace cryo {
 namespace {
-
-bool is_privileged(const Creds& own) {
-  return own.head.euid == 0 || own.head.cap_effective != 0;
-}
 
 // Empty: nobody who is not trusted. A pipe or socket belongs to whoever made it.
 std::string untrusted_writer(const Source& source, const Creds& own) {

@@ -122,6 +122,10 @@ bool is_capable(int capability) {
   return data[capability / 32].effective >> (capability % 32) & 1;
 }
 
+bool is_privileged(const Creds& own) {
+  return own.head.euid == 0 || own.head.cap_effective != 0;
+}
+
 bool capable(const Creds& own, int capability) {
   return own.head.cap_effective >> capability & 1;
 }

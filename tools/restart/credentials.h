@@ -53,5 +53,7 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
 [[nodiscard]] bool capable(const Creds& own, int capability);
 // The same of the caller, without asking for all the rest.  Throws Error.
 [[nodiscard]] bool is_capable(int capability);
+// Can the caller do what ordinary users cannot?
+[[nodiscard]] bool is_privileged(const Creds& own);
 
 }  // namespace cryo

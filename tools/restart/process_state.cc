@@ -2,10 +2,13 @@
 #include "restart/process_state.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +17,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "restart/cgroup.h"
+#include "restart/credentials.h"
 #include "restart/files.h"
 #include "restart/proc_files.h"
 
@@ -66,7 +70,22 @@ void restore_cwd(const Process& process, const RestartOptions& options, const Fi
   enter_directory(*process.cwd, options, store, created_ns);
 }
 
+namespace {
+
+// Session keyrings outlast setuid(2): a job of another user would find the keys of the administrator who restarts it.
+void leave_session_keyring(const Process& process) {
+  const cryo_creds& to = process.creds->head;
+  const uid_t own = ::getuid();
+  const bool is_own = process.namespaces.user == 0 && to.uid == own && to.euid == own && to.suid == own;
+  if (is_own || (::geteuid() != 0 && !is_capable(CAP_SETUID))) return;
+  if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 && errno != ENOSYS && errno != EOPNOTSUPP)
+    fail_errno("pid {}: cannot get a session keyring of its own", process.head.pid);
+}
+
+}  // namespace
+
 void restore_attributes(const Process& process) {
+  leave_session_keyring(process);
   const cryo_process& head = process.head;
   // With a cgroup namespace it has been there before that.
   if (process.namespaces.cgroup == 0) join_cgroup(process.cgroup);
