@@ -340,8 +340,10 @@ TEST("a failure names process, thread and object") {
 TEST("whatever a report says can be told") {
   const ContextBuilder builder;
   const auto ledger = std::make_unique<Ledger>();
-  std::memset(ledger->text, 'x', sizeof(ledger->text));
   stub::Report report{};
+  report.process = ~0U;
+  CHECK(!describe_failure(read_failure(report, *ledger), builder.context).empty());
+  std::memset(ledger->text, 'x', sizeof(ledger->text));
   for (std::uint32_t step = 0; step < 100; ++step)
     for (const std::uint32_t number : {0U, 1U, 64U, 0x7fffffffU, ~0U}) {
       report.step = static_cast<stub::Step>(step);

@@ -183,8 +183,6 @@ std::string limit_name(std::uint32_t resource) {
 }
 
 std::string describe_failure(const FailureReport& failure, const Context& context) {
-  if (failure.step == Step::kPrepare && failure.text.empty())
-    return "a process of the restart told of an error, and not of which";
   // Not yet a process of the job, and not yet in the stub.
   if (failure.process >= context.processes.size()) {
     if (context.processes.size() > 1) return failure.text;

@@ -153,6 +153,7 @@ FailureReport read_failure(const stub::Report& report, const Ledger& ledger) {
   const int error = __atomic_load_n(&report.error, __ATOMIC_RELAXED);
   failure.error = is_error_number(error) ? error : EIO;
   failure.text.assign(ledger.text, ::strnlen(ledger.text, sizeof(ledger.text)));
+  if (failure.text.empty()) failure.text = "a process of the restart told of an error, and not of which";
   return failure;
 }
 
