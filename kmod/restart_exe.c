@@ -82,13 +82,16 @@ static int may_link(const struct cred *maker, struct file *file)
 static int set_exe(const struct cred *maker, struct file *file)
 {
 	struct inode *inode = file_inode(file);
+	int err;
 
 	if (!S_ISREG(inode->i_mode) || may_not_exec(&file->f_path))
 		return -EACCES;
 	if (is_exe(file))
 		return 0;
-	return may_link(maker, file) ?: file_permission(file, MAY_EXEC) ?:
-	       cryo_replace_mm_exe_file(current->mm, file);
+	err = may_link(maker, file) ?: file_permission(file, MAY_EXEC) ?:
+	      cryo_replace_mm_exe_file(current->mm, file);
+	/* Another process that shares the memory has done so meanwhile, and the memory has that file mapped. */
+	return err == -EBUSY && is_exe(file) ? 0 : err;
 }
 
 int cryo_restart_take_exe(const struct cred *maker, int fd)
