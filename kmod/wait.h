@@ -15,15 +15,8 @@
 
 /* As wait_event_killable_timeout(). */
 #define cryo_wait_event_timeout(wq, condition, timeout)				\
-({										\
-	long __ret = timeout;							\
-	might_sleep();								\
-	if (!___wait_cond_timeout(condition))					\
-		__ret = ___wait_event(wq, ___wait_cond_timeout(condition),	\
-				      CRYO_WAIT_STATE, 0, timeout,		\
-				      __ret = schedule_timeout(__ret));		\
-	__ret;									\
-})
+	___wait_event(wq, ___wait_cond_timeout(condition), CRYO_WAIT_STATE, 0,	\
+		      timeout, __ret = schedule_timeout(__ret))
 
 /* As schedule_timeout_killable(). */
 static inline long cryo_sleep(long timeout)

@@ -1,156 +1,284 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuse MOUNTPOINT FILE HOLD - a file system of one file
+ * fuse - a file system in user space that can stop answering, without any library, and processes that use it
  *
- * Mounts on the directory MOUNTPOINT one that has a file `file`, with the contents of FILE, for reading.  As long as there is
- * a file HOLD, no read is answered; HOLD.asked says that there has been one.  Needs root, no library, and goes on until it
- * is killed, which ends all that wait for it.
+ *	fuse MOUNTPOINT			mounts it there, and serves it: "file" of 64 KiB of zeros, "dir", and no caching of names or
+ *					attributes. Prints "ready". From SIGUSR1 on it takes requests, names them on standard error
+ *					and answers none; from SIGUSR2 on it does again, to all that come then.
+ *	fuse MOUNTPOINT FILE HOLD	"file" has the contents of FILE, and names and attributes are cached.  As long as there is a file
+ *					HOLD, no read is answered; HOLD.asked says that there has been one.
+ *	fuse hold MOUNTPOINT		a process whose working directory, open file, mapping and watches are there; prints "ready"
+ *	fuse position MOUNTPOINT PID MS	on SIGUSR1, after "ready": another process reads the file, and a checkpoint of PID is written to the same
+ *					open file, with a limit of MS. Prints its errno value.
+ *
+ * As root, or by who is that in a user and mount namespace of his own.  A server ends when it is killed, and with it what waits for it.
  */
 #define _GNU_SOURCE
+#include <cryo/ioctl.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define DIE(what) do { fprintf(stderr, "fuse: %s: %s\n", what, strerror(errno)); exit(1); } while (0)
+enum { NODE_FILE = 2, NODE_DIR = 3, FILE_SIZE = 65536, ROOM = 1 << 20 };
 
-#define NODE_FILE	2
-#define ROOM		(1 << 20)
+static volatile sig_atomic_t stalled;
+static int device, backing = -1;
+static const char *held_by;		/* NULL: none */
+static char room[ROOM] __attribute__((aligned(8))), bytes[ROOM];
 
-static int device, backing;
-static const char *hold;
-static char room[ROOM], bytes[ROOM];
-
-static void reply(uint64_t unique, int error, const void *data, size_t size)
+static void on_signal(int number)
 {
-	struct fuse_out_header head = { .len = sizeof(head) + size, .error = error, .unique = unique };
+	stalled = number == SIGUSR1;
+}
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void answer(uint64_t unique, int error, const void *data, size_t size)
+{
+	struct fuse_out_header head = { .len = sizeof(head) + size, .error = -error, .unique = unique };
 	struct iovec parts[2] = { { &head, sizeof(head) }, { (void *)data, size } };
 
-	/* ENOENT: nobody waits for it any more. */
+	/* ENOENT: who asked has been interrupted. */
 	if (writev(device, parts, size ? 2 : 1) < 0 && errno != ENOENT)
-		DIE("answer");
+		fail("write to /dev/fuse");
 }
 
-static void fill_attr(struct fuse_attr *attr, uint64_t node)
+static struct fuse_attr attributes(uint64_t node)
 {
-	struct stat st;
+	struct fuse_attr attr = { .ino = node, .nlink = 1, .uid = getuid(), .gid = getgid(), .blksize = 4096 };
+	struct stat st = { .st_size = FILE_SIZE, .st_uid = getuid(), .st_gid = getgid() };
 
-	if (fstat(backing, &st))
-		DIE("fstat");
-	*attr = (struct fuse_attr){
-		.ino = node,
-		.mode = node == NODE_FILE ? S_IFREG | 0644 : S_IFDIR | 0755,
-		.size = node == NODE_FILE ? st.st_size : 0,
-		.blocks = st.st_blocks,
-		.nlink = 1,
-		.uid = st.st_uid,
-		.gid = st.st_gid,
-		.blksize = 4096,
-		.mtime = st.st_mtime,
-		.ctime = st.st_ctime,
+	if (backing >= 0 && fstat(backing, &st))
+		fail("fstat");
+	attr.mode = node == NODE_FILE ? S_IFREG | 0644 : S_IFDIR | 0755;
+	attr.size = node == NODE_FILE ? st.st_size : 0;
+	attr.blocks = st.st_blocks;
+	attr.uid = st.st_uid;
+	attr.gid = st.st_gid;
+	attr.mtime = st.st_mtime;
+	attr.ctime = st.st_ctime;
+	return attr;
+}
+
+/* How long names and attributes are known. */
+static uint64_t seconds(void)
+{
+	return backing >= 0 ? 1000 : 0;
+}
+
+static void look_up(uint64_t unique, const char *name)
+{
+	struct fuse_entry_out out = {
+		.nodeid = !strcmp(name, "file") ? NODE_FILE : !strcmp(name, "dir") ? NODE_DIR : 0,
+		.generation = 1, .entry_valid = seconds(), .attr_valid = seconds(),
 	};
+
+	out.attr = attributes(out.nodeid);
+	answer(unique, out.nodeid ? 0 : ENOENT, &out, out.nodeid ? sizeof(out) : 0);
 }
 
-static void answer_lookup(const struct fuse_in_header *in, const char *name)
-{
-	struct fuse_entry_out out = { .nodeid = NODE_FILE, .attr_valid = 1000, .entry_valid = 1000 };
-
-	if (in->nodeid != FUSE_ROOT_ID || strcmp(name, "file")) {
-		reply(in->unique, -ENOENT, NULL, 0);
-		return;
-	}
-	fill_attr(&out.attr, NODE_FILE);
-	reply(in->unique, 0, &out, sizeof(out));
-}
-
-static void answer_read(const struct fuse_in_header *in, const struct fuse_read_in *args)
+static void wait_while_held(void)
 {
 	char asked[4096];
-	ssize_t n;
 	int fd;
 
-	snprintf(asked, sizeof(asked), "%s.asked", hold);
-	while (!access(hold, F_OK)) {
+	snprintf(asked, sizeof(asked), "%s.asked", held_by);
+	while (!access(held_by, F_OK)) {
 		fd = open(asked, O_WRONLY | O_CREAT, 0644);
 		if (fd < 0)
-			DIE(asked);
+			fail(asked);
 		close(fd);
 		usleep(20000);
 	}
-	n = pread(backing, bytes, args->size < ROOM ? args->size : ROOM, args->offset);
-	reply(in->unique, n < 0 ? -errno : 0, bytes, n < 0 ? 0 : n);
 }
 
-static void answer(const struct fuse_in_header *in, const void *args)
+static void answer_read(uint64_t unique, const struct fuse_read_in *args)
 {
+	size_t size = args->size < ROOM ? args->size : ROOM;
+	ssize_t n = args->offset >= FILE_SIZE ? 0 : size;
+
+	if (held_by)
+		wait_while_held();
+	if (backing >= 0)
+		n = pread(backing, bytes, size, args->offset);
+	answer(unique, n < 0 ? errno : 0, bytes, n < 0 ? 0 : n);
+}
+
+static void serve(const struct fuse_in_header *in, const void *arg)
+{
+	struct fuse_attr_out attr = { .attr = attributes(in->nodeid), .attr_valid = seconds() };
+	struct fuse_open_out open_out = { .fh = 1 };
+	struct fuse_statfs_out statfs_out = { .st.bsize = 4096, .st.namelen = 255 };
 	struct fuse_init_out init = {
-		.major = FUSE_KERNEL_VERSION, .minor = 31, .max_readahead = 131072, .max_write = 131072,
+		.major = FUSE_KERNEL_VERSION, .max_write = 131072, .max_readahead = backing >= 0 ? 131072 : 0,
+		.max_background = 16, .congestion_threshold = 12,
 	};
-	struct fuse_attr_out attr = { .attr_valid = 1000 };
-	struct fuse_open_out opened = { .fh = 1 };
 
 	switch (in->opcode) {
 	case FUSE_INIT:
-		reply(in->unique, 0, &init, sizeof(init));
-		break;
-	case FUSE_LOOKUP:
-		answer_lookup(in, args);
-		break;
+		init.minor = ((const struct fuse_init_in *)arg)->minor;
+		return answer(in->unique, 0, &init, sizeof(init));
 	case FUSE_GETATTR:
-		fill_attr(&attr.attr, in->nodeid);
-		reply(in->unique, 0, &attr, sizeof(attr));
-		break;
+		return answer(in->unique, 0, &attr, sizeof(attr));
+	case FUSE_LOOKUP:
+		return look_up(in->unique, arg);
 	case FUSE_OPEN:
 	case FUSE_OPENDIR:
-		reply(in->unique, 0, &opened, sizeof(opened));
-		break;
+		return answer(in->unique, 0, &open_out, sizeof(open_out));
 	case FUSE_READ:
-		answer_read(in, args);
-		break;
+		return answer_read(in->unique, arg);
+	case FUSE_READDIR:
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
 	case FUSE_DESTROY:
-		reply(in->unique, 0, NULL, 0);
-		break;
+	case FUSE_ACCESS:
+		return answer(in->unique, 0, NULL, 0);
+	case FUSE_STATFS:
+		return answer(in->unique, 0, &statfs_out, sizeof(statfs_out));
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
-		break;
-	default:
-		reply(in->unique, -ENOSYS, NULL, 0);
+		return;
 	}
+	answer(in->unique, ENOSYS, NULL, 0);
+}
+
+static int server(const char *point)
+{
+	const struct fuse_in_header *in = (const void *)room;
+	char options[128];
+	ssize_t n;
+
+	device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (device < 0)
+		fail("/dev/fuse");
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other", device,
+		 getuid(), getgid());
+	if (mount("fuse", point, "fuse", MS_NOSUID | MS_NODEV, options))
+		fail("mount");
+	signal(SIGUSR1, on_signal);
+	signal(SIGUSR2, on_signal);
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		n = read(device, room, sizeof(room));
+		if (n < 0 && errno == ENODEV)
+			return 0;
+		if (n < 0 && errno != EINTR && errno != EAGAIN && errno != ENOENT)
+			fail("read from /dev/fuse");
+		if (n < (ssize_t)sizeof(*in))
+			continue;
+		if (stalled)
+			fprintf(stderr, "request %u is not answered\n", in->opcode);
+		else
+			serve(in, in + 1);
+	}
+}
+
+/* The server knows no FUSE_FLUSH: the kernel finds out at the first close(), and then asks no more who is killed. */
+static void teach_flush(void)
+{
+	close(open("../file", O_RDONLY));
+}
+
+static void hold(const char *point)
+{
+	volatile char *map;
+	int file, watches;
+
+	if (chdir(point) || chdir("dir"))
+		fail(point);
+	teach_flush();
+	file = open("../file", O_RDONLY);
+	map = file < 0 ? MAP_FAILED : mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	if (map == MAP_FAILED)
+		fail("../file");
+	map[0] = 1;
+	(void)map[8192];
+	watches = inotify_init();
+	if (inotify_add_watch(watches, "../file", IN_MODIFY) < 0 || inotify_add_watch(watches, ".", IN_CREATE) < 0)
+		fail("inotify_add_watch");
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+static void do_nothing(int number)
+{
+	(void)number;
+}
+
+/* Where a file is read is under a lock of all who have it open, which a reader keeps for as long as the server likes. */
+static int position(const char *point, pid_t target, unsigned int ms)
+{
+	struct cryo_checkpoint args = { .size = sizeof(args), .target = target, .timeout_ms = ms };
+	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), handle, err;
+	sigset_t wait_for;
+	pid_t reader;
+	char byte;
+	int got;
+
+	if (chdir(point) || chdir("dir"))
+		fail(point);
+	teach_flush();
+	args.out_fd = open("../file", O_RDWR);
+	handle = args.out_fd < 0 ? -1 : ioctl(dev, CRYO_IOC_CHECKPOINT, &args);
+	if (handle < 0)
+		fail("CRYO_IOC_CHECKPOINT");
+	signal(SIGUSR1, do_nothing);
+	sigemptyset(&wait_for);
+	sigaddset(&wait_for, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &wait_for, NULL);
+	puts("ready");
+	fflush(stdout);
+	sigwait(&wait_for, &got);
+	reader = fork();
+	if (!reader) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(read(args.out_fd, &byte, 1) != 1);
+	}
+	sleep(1);
+	err = ioctl(handle, CRYO_CKPT_RUN) ? errno : 0;
+	printf("ended %d\n", err);
+	fflush(stdout);
+	kill(reader, SIGKILL);
+	_exit(0);
 }
 
 int main(int argc, char **argv)
 {
-	char options[128];
-	ssize_t n;
-
-	if (argc != 4)
-		return 2;
-	hold = argv[3];
-	backing = open(argv[2], O_RDONLY);
-	if (backing < 0)
-		DIE(argv[2]);
-	device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	if (device < 0)
-		DIE("/dev/fuse");
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", device);
-	if (mount("fuse", argv[1], "fuse", MS_NOSUID | MS_NODEV, options))
-		DIE("mount");
-	for (;;) {
-		n = read(device, room, sizeof(room));
-		if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == ENOENT))
-			continue;
-		if (n < 0)
-			return errno != ENODEV;
-		answer((void *)room, room + sizeof(struct fuse_in_header));
+	if (argc == 2)
+		return server(argv[1]);
+	if (argc == 3 && !strcmp(argv[1], "hold"))
+		hold(argv[2]);
+	if (argc == 5 && !strcmp(argv[1], "position"))
+		return position(argv[2], (pid_t)atoi(argv[3]), (unsigned int)atoi(argv[4]));
+	if (argc == 4) {
+		held_by = argv[3];
+		backing = open(argv[2], O_RDONLY);
+		if (backing < 0)
+			fail(argv[2]);
+		return server(argv[1]);
 	}
+	fprintf(stderr, "usage: fuse MOUNTPOINT [FILE HOLD] | hold MOUNTPOINT | position MOUNTPOINT PID MS\n");
+	return 2;
 }

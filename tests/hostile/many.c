@@ -24,6 +24,7 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
@@ -256,24 +257,48 @@ static unsigned int messages(void)
 	return n;
 }
 
+static int sleep_beside(void *unused)
+{
+	(void)unused;
+	for (;;)
+		pause();
+	return 0;
+}
+
+/* Processes, all with one memory, descriptor table and working directory. */
+static unsigned int sharers(void)
+{
+	unsigned int n, total = 6000 * scale;
+	size_t stack = 16384;
+	char *stacks = mmap(NULL, total * stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	need(stacks != MAP_FAILED, "stacks");
+	for (n = 0; n < total; n++)
+		if (clone(sleep_beside, stacks + (n + 1) * stack, CLONE_VM | CLONE_FS | CLONE_FILES | SIGCHLD, NULL) < 0)
+			break;
+	return n;
+}
+
 static const struct kind {
 	const char *name;
 	unsigned int (*make)(void);
 	unsigned int least;
 	const char *says;		/* a refusal that it leads to; NULL: there is none */
 	unsigned int patience;		/* times the usual limit: a lot of bytes are looked at */
+	unsigned int scope;
 } kinds[] = {
-	{ "semaphores", semaphores, 1000, NULL, 1 },
-	{ "locks", locks, 1000, NULL, 1 },
-	{ "registrations", registrations, 1000, NULL, 1 },
-	{ "terminals", terminals, 1000, NULL, 1 },
-	{ "cpu_timers", cpu_timers, 1000, NULL, 1 },
-	{ "timerfds", timerfds, 1000, NULL, 1 },
-	{ "watches", watches, 1000, "is of a file that has no path any more", 1 },
+	{ "semaphores", semaphores, 1000, NULL, 1, 0 },
+	{ "locks", locks, 1000, NULL, 1, 0 },
+	{ "registrations", registrations, 1000, NULL, 1, 0 },
+	{ "terminals", terminals, 1000, NULL, 1, 0 },
+	{ "cpu_timers", cpu_timers, 1000, NULL, 1, 0 },
+	{ "timerfds", timerfds, 1000, NULL, 1, 0 },
+	{ "watches", watches, 1000, "is of a file that has no path any more", 1, 0 },
 	{ "pipes", pipes, 500,
-	  "MiB beside its memory (what waits in pipes, sockets and message queues, names)", 12 },
-	{ "messages", messages, 250, "MiB (what waits in a pipe, socket or message queue, a list)", 1 },
-	{ "sockets", sockets, 1000, "its other end belongs to", 1 },
+	  "MiB beside its memory (what waits in pipes, sockets and message queues, names)", 12, 0 },
+	{ "messages", messages, 250, "MiB (what waits in a pipe, socket or message queue, a list)", 1, 0 },
+	{ "sockets", sockets, 1000, "its other end belongs to", 1, 0 },
+	{ "sharers", sharers, 1000, NULL, 1, CRYO_SCOPE_PGRP },
 };
 
 static double now(void)
@@ -313,9 +338,10 @@ static pid_t start(const struct kind *kind, unsigned int *count)
 }
 
 /* A request to say all that is in the way; its result as errno, its log in @text. */
-static int dry_run(pid_t pid, unsigned int ms, char *text, size_t size)
+static int dry_run(const struct kind *kind, pid_t pid, unsigned int ms, char *text, size_t size)
 {
-	struct cryo_checkpoint c = { .size = sizeof(c), .flags = CRYO_CKPT_DRY_RUN, .target = pid, .timeout_ms = ms };
+	struct cryo_checkpoint c = { .size = sizeof(c), .flags = CRYO_CKPT_DRY_RUN, .target = pid, .scope = kind->scope,
+				     .timeout_ms = ms };
 	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), fd = ioctl(dev, CRYO_IOC_CHECKPOINT, &c), err;
 	ssize_t n;
 
@@ -361,12 +387,12 @@ static void try(const struct kind *kind, double seconds)
 	snprintf(line, sizeof(line), "%u of them", count);
 	ok(count >= kind->least, kind->name, line);
 	begin = now();
-	err = dry_run(pid, 1000, text, sizeof(text));
+	err = dry_run(kind, pid, 1000, text, sizeof(text));
 	snprintf(line, sizeof(line), "with a limit of 1 s a checkpoint took %.1f s (%s)", now() - begin,
 		 err ? strerror(err) : "done");
 	ok(now() - begin < seconds && (!err || err == ETIMEDOUT || (kind->says && err == EOPNOTSUPP)), kind->name, line);
 	begin = now();
-	err = dry_run(pid, 0, text, sizeof(text));
+	err = dry_run(kind, pid, 0, text, sizeof(text));
 	snprintf(line, sizeof(line), "without one %.1f s (%s)", now() - begin, err ? strerror(err) : "done");
 	ok(now() - begin < whole && (kind->says ? err == EOPNOTSUPP && strstr(text, kind->says) : !err), kind->name,
 	   line);
@@ -374,7 +400,7 @@ static void try(const struct kind *kind, double seconds)
 		printf("# %.300s\n", text);
 	tool = fork();
 	if (!tool) {
-		dry_run(pid, 0, text, sizeof(text));
+		dry_run(kind, pid, 0, text, sizeof(text));
 		_exit(0);
 	}
 	usleep(100000);

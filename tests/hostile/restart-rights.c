@@ -515,6 +515,48 @@ static void share_as_root(void)
 	is_error(share_fs(OTHER_MOUNT_NAMESPACE, false), EPERM, "... but none in another mount namespace");
 }
 
+/* Set by take_start(). */
+static struct start tells;
+
+static void tell_dumpable(void)
+{
+	_exit(40 + prctl(PR_GET_DUMPABLE));
+}
+
+/*
+ * Who may not be looked into may not before it goes on, either, whatever flags it has: cr_restart's memory may be in it until then.
+ */
+static void dumpable(unsigned int flag, int after)
+{
+	int handle = make_handle(1, 1), fd;
+	char path[64];
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct cryo_regset set;
+		struct cryo_resume args = resume_args(&tells, &set);
+
+		prctl(PR_SET_DUMPABLE, 0);
+		args.flags |= flag;
+		resume(handle, &args);
+		_exit(98);
+	}
+	sleep_ms(300 * factor());
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ok(fd < 0 && errno == EACCES, "a thread that waits for the commit is not dumpable%s", flag ? ", though it is going to be" : "");
+	close(fd);
+	is_error(commit(handle, 20000 * factor()), 0, "... and goes on");
+	ok(wait_for(pid) == (40 + after) << 8, "... %s", after ? "dumpable" : "as it was");
+	close(handle);
+}
+
+static void dumpable_or_not(void)
+{
+	dumpable(CRYO_RESUME_DUMPABLE, 1);
+	dumpable(0, 0);
+}
+
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -526,6 +568,7 @@ int main(void)
 	take_start(&here, end_filtered);
 	take_start(&vforks, wait_in_vfork);
 	take_start(&idles, end_well);
+	take_start(&tells, tell_dumpable);
 	as_user(maker_in_user_namespace);
 	as_user(own_handle);
 	handle_of_root();
@@ -533,6 +576,7 @@ int main(void)
 	as_user(futex_flags);
 	as_user(two_commits);
 	as_user(share_as_user);
+	as_user(dumpable_or_not);
 	share_as_root();
 	return finish();
 }
