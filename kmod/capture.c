@@ -225,7 +225,7 @@ static int describe_proc(struct cryo_capture *c)
 	       cryo_save_sigactions(c) ?:
 	       cryo_save_sigpending(c, c->p->task, true) ?:
 	       cryo_save_itimers(c) ?:
-	       (c->p->mm_saved ? 0 : cryo_save_mm(c)) ?:
+	       (c->p->mm_saved ? 0 : cryo_save_mm(c) ?: cryo_save_guards(c)) ?:
 	       cryo_save_vma_names(c) ?:
 	       cryo_save_mempolicies(c) ?:
 	       cryo_save_cgroup(c) ?:

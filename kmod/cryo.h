@@ -425,6 +425,7 @@ struct cryo_capture {
 	struct list_head mount_spaces;	/* struct cryo_mounts, of those that the requester is not in */
 	struct xarray seen_mounts;	/* their struct cryo_mounts, by struct vfsmount */
 	struct cryo_buf made_devices;	/* dev_t: file systems in them that are made anew */
+	size_t mount_bytes;		/* that their tables take, and the requester's */
 	struct cryo_mount_table *own_mounts;	/* the requester's; NULL: not read */
 	struct vfsmount *proc;		/* own_proc.c; NULL: not made */
 	struct cryo_buf registrations;	/* of epoll, see save_epoll.c */
@@ -537,6 +538,7 @@ int cryo_save_exited_leader(struct cryo_capture *c);
 void cryo_check_seccomp(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task);
 int cryo_note_vma_name(struct cryo_capture *c, struct vm_area_struct *vma);
+int cryo_save_guards(struct cryo_capture *c);
 int cryo_save_vma_names(struct cryo_capture *c);
 int cryo_note_mempolicy(struct cryo_capture *c, struct vm_area_struct *vma);
 int cryo_save_mempolicies(struct cryo_capture *c);

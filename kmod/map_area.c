@@ -348,32 +348,35 @@ static bool is_dropped(struct vm_area_struct *vma, unsigned long start, unsigned
  * The kernel's reverse map comes to every area that a page might be in, before it looks whether it is there: from reclaim,
  * compaction or migration nothing follows.  A program drops only what is its own.
  */
-static bool may_drop(const struct mmu_notifier_range *range)
+static bool is_by_program(const struct cryo_map_mm *map)
 {
-	return current->mm == range->mm && !(current->flags & PF_MEMALLOC);
+	return current->mm == map->mm && !(current->flags & PF_MEMALLOC);
 }
 
 /*
- * Entries are about to be taken out of page tables. The caller keeps the area in which that is from changing;
- * others may change, but do not come into the range by that.  Returns the table of what is dropped, counted: who has no
- * mmap_lock does not keep the area from becoming an ordinary one.
+ * Entries are about to be taken out of page tables, or copied. The caller is the process itself, and keeps the area in which that
+ * is from changing and from being freed.  Returns the table of what is dropped, counted: who has no mmap_lock does not keep the
+ * area from becoming an ordinary one.
  */
 static struct cryo_map_table *look_at_range(struct cryo_map_mm *map, enum cryo_mmu_event event,
 					    unsigned long start, unsigned long end,
 					    struct cryo_map_bits *bits)
 {
+	struct vm_area_struct *vma = mtree_load(&map->mm->mm_mt, start);
 	struct cryo_map_vma *v;
 
 	lockdep_assert_held(&map->lock);
-	list_for_each_entry(v, &map->vmas, node) {
-		if (event == CRYO_MMU_CLEAR && is_dropped(v->vma, start, end)) {
-			*bits = bits_of(v, start, end);
-			cryo_map_table_get(v->table);
-			return v->table;
-		}
-		if (event == CRYO_MMU_COPY && v->vma->vm_start == start && v->vma->vm_end == end)
-			WRITE_ONCE(v->copied, true);
+	/* By its address: there may be very many. */
+	v = vma && cryo_map_is_ours(vma) ? READ_ONCE(vma->vm_private_data) : NULL;
+	if (!v)
+		return NULL;
+	if (event == CRYO_MMU_CLEAR && is_dropped(vma, start, end)) {
+		*bits = bits_of(v, start, end);
+		cryo_map_table_get(v->table);
+		return v->table;
 	}
+	if (event == CRYO_MMU_COPY && vma->vm_start == start && vma->vm_end == end)
+		WRITE_ONCE(v->copied, true);
 	return NULL;
 }
 
@@ -387,7 +390,7 @@ static int map_invalidate_start(struct mmu_notifier *notifier,
 	unsigned long start, end;
 
 	event = cryo_mmu_range(range, &start, &end);
-	if (event == CRYO_MMU_OTHER || (event == CRYO_MMU_CLEAR && !may_drop(range)))
+	if (event == CRYO_MMU_OTHER || !is_by_program(map))
 		return 0;
 	spin_lock(&map->lock);
 	t = look_at_range(map, event, start, end, &bits);
@@ -650,7 +653,7 @@ void cryo_map_convert(struct cryo_map_mm *map)
 	lockdep_assert_held_write(&map->mm->mmap_lock);
 	list_for_each_entry_safe(v, next, &map->vmas, node) {
 		cryo_vma_start_write(map->mm, v->vma->vm_start);
-		v->vma->vm_private_data = NULL;
+		WRITE_ONCE(v->vma->vm_private_data, NULL);
 		vma_set_anonymous(v->vma);
 		cryo_khugepaged_enter(v->vma);
 		remove_vma(v);

@@ -184,12 +184,15 @@ static bool choose_next(struct cryo_map_mm *map, struct choice *next)
 	return choose_any(map, next);
 }
 
-/* A page comes into @vma, to be anonymous memory that the process may write to. */
-static int bring(struct vm_area_struct *vma, unsigned long addr)
+/*
+ * A page comes into @vma, to be anonymous memory that the process may write to.  A guard (MADV_GUARD_INSTALL) stays: who has put it
+ * there has thrown away what was to come.
+ */
+static int bring(struct vm_area_struct *vma, unsigned long addr, unsigned int flags)
 {
-	vm_fault_t ret = handle_mm_fault(vma, addr, FAULT_FLAG_WRITE | FAULT_FLAG_REMOTE, NULL);
+	vm_fault_t ret = handle_mm_fault(vma, addr, flags | FAULT_FLAG_REMOTE, NULL);
 
-	if (!(ret & VM_FAULT_ERROR))
+	if (!(ret & VM_FAULT_ERROR) || ret & VM_FAULT_SIGSEGV)
 		return 0;
 	return ret & VM_FAULT_OOM ? -ENOMEM : -EFAULT;
 }
@@ -211,7 +214,7 @@ static long bring_some(struct cryo_map_vma *v, unsigned long bit, unsigned long 
 	last = find_next_bit(v->table->settled, last, bit);
 	v->settles = true;
 	for (; bit < last && !err; bit++, addr += PAGE_SIZE) {
-		err = bring(v->vma, addr);
+		err = bring(v->vma, addr, FAULT_FLAG_WRITE);
 		if (!err) {
 			settled += !test_and_set_bit(bit, v->table->settled);
 			n++;
@@ -251,12 +254,14 @@ static int give_missing(struct vm_area_struct *child, struct cryo_map_vma *v)
 	unsigned long bit = cryo_map_bit(v->table, page);
 	struct cryo_map_table_run *run;
 	unsigned long addr;
+	int err;
 
 	for (; (bit = find_next_zero_bit(v->table->settled, last, bit)) < last; bit++) {
 		run = cryo_map_run_of_bit(v->table, bit);
 		addr = child->vm_start + ((run->page + bit - run->bit - page) << PAGE_SHIFT);
-		if (handle_mm_fault(child, addr, FAULT_FLAG_REMOTE, NULL) & VM_FAULT_ERROR)
-			return -EFAULT;
+		err = bring(child, addr, 0);
+		if (err)
+			return err;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();

@@ -267,7 +267,7 @@ static void split_large(struct batch *b)
 	/* Somebody else who has the lock has plans with it. */
 	if (folio_trylock(folio)) {
 		if (is_any_wanted(b, end)) {
-			/* What that tells our own areas is no drop: may_drop(). */
+			/* What that tells our own areas is no drop: is_by_program(). */
 			flags = memalloc_noreclaim_save();
 			cryo_split_huge_page(b->large);
 			memalloc_noreclaim_restore(flags);

@@ -20,8 +20,8 @@
 
 #define MOUNTINFO_MAX	(64UL * 1024 * 1024)
 
-/* All of @file, to be freed with kvfree(); or an ERR_PTR. */
-static char *read_text(struct file *file)
+/* All of @file, to be freed with kvfree(); or an ERR_PTR. Of a large one the kernel gives little at a time. */
+static char *read_text(struct cryo_capture *c, struct file *file)
 {
 	size_t size = 64 * 1024, len;
 	char *text = NULL;
@@ -34,9 +34,8 @@ static char *read_text(struct file *file)
 		if (!text)
 			return ERR_PTR(-ENOMEM);
 		for (pos = len = 0; len < size; len += n) {
-			if (fatal_signal_pending(current))
-				n = -EINTR;
-			else
+			n = cryo_look_interrupted(c);
+			if (!n)
 				n = kernel_read(file, text + len, size - len, &pos);
 			if (n <= 0)
 				break;
@@ -127,13 +126,24 @@ static int compare_keys(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+/* The job may have as many namespaces as it likes, and the requester pays for their tables.  -E2BIG: no more. */
+static int count_table(struct cryo_capture *c, size_t size, u32 lines)
+{
+	size_t line = sizeof(struct cryo_mount_line) + sizeof(u64);
+
+	c->mount_bytes += 2 * size + lines * line;
+	return c->mount_bytes > CRYO_META_MAX ? -E2BIG : 0;
+}
+
 /* With t->text. */
-static int cut_text(struct cryo_mount_table *t)
+static int cut_text(struct cryo_capture *c, struct cryo_mount_table *t)
 {
 	size_t size = strlen(t->text) + 1;
 	u32 lines = count_lines(t->text);
-	int err;
+	int err = count_table(c, size, lines);
 
+	if (err)
+		return err;
 	t->cut = kvmalloc(size, GFP_KERNEL_ACCOUNT);
 	t->lines = kvcalloc(lines, sizeof(*t->lines), GFP_KERNEL_ACCOUNT);
 	t->by_device = kvcalloc(lines, sizeof(*t->by_device), GFP_KERNEL_ACCOUNT);
@@ -164,12 +174,12 @@ static int fill_table(struct cryo_capture *c, struct cryo_mount_table *t, const 
 
 	if (IS_ERR(file))
 		return PTR_ERR(file);
-	text = read_text(file);
+	text = read_text(c, file);
 	fput(file);
 	if (IS_ERR(text))
 		return PTR_ERR(text);
 	t->text = text;
-	return cut_text(t);
+	return cut_text(c, t);
 }
 
 static struct cryo_mount_table *read_table(struct cryo_capture *c, const char *name)

@@ -15,6 +15,7 @@
 #include <linux/pgtable.h>
 #include <linux/rcupdate.h>
 
+#include "compat/swapops.h"
 #include "page_scan.h"
 
 struct scan {
@@ -22,7 +23,18 @@ struct scan {
 	unsigned long to;	/* its end */
 	unsigned long limit;	/* bytes, at most */
 	bool found;
+	bool guards;		/* is looked for, instead */
 };
+
+/* Is the page of an entry looked for?  A guard is none that has been touched. */
+static bool is_wanted(const struct scan *s, pte_t value)
+{
+	if (pte_none(value))
+		return false;
+	if (cryo_pte_guard(value))
+		return s->guards;
+	return !s->guards && !(pte_present(value) && is_zero_pfn(pte_pfn(value)));
+}
 
 /* A touched range begins or goes on. False: the scan is over. */
 static bool touched(struct scan *s, unsigned long start, unsigned long end)
@@ -47,10 +59,10 @@ static bool scan_ptes(struct scan *s, pmd_t pmd, unsigned long start, unsigned l
 
 	for (; more && start < end; pte++, start += PAGE_SIZE) {
 		value = ptep_get(pte);
-		if (pte_none(value) || (pte_present(value) && is_zero_pfn(pte_pfn(value))))
-			more = !s->found;
-		else
+		if (is_wanted(s, value))
 			more = touched(s, start, start + PAGE_SIZE);
+		else
+			more = !s->found;
 	}
 	return more;
 }
@@ -69,7 +81,7 @@ static bool scan_pmds(struct scan *s, pud_t *pud, unsigned long start, unsigned 
 		if (pmd_none(pmd))
 			more = !s->found;
 		else if (!pmd_present(pmd) || pmd_trans_huge(pmd))
-			more = touched(s, start, next);
+			more = s->guards ? !s->found : touched(s, start, next);
 		else
 			more = scan_ptes(s, pmd, start, next);
 		rcu_read_unlock();
@@ -103,20 +115,35 @@ static bool scan_p4ds(struct scan *s, pgd_t *pgd, unsigned long start, unsigned 
 	return more;
 }
 
-unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
-			     unsigned long limit, unsigned long *range_end)
+static unsigned long scan_range(struct mm_struct *mm, struct scan *s, unsigned long start,
+				unsigned long end, unsigned long *range_end)
 {
 	pgd_t *pgd = pgd_offset(mm, start);
-	struct scan s = { .limit = limit };
 	unsigned long next;
 	bool more = true;
 
 	for (; more && start < end; pgd++, start = next) {
 		next = pgd_addr_end(start, end);
-		more = pgd_none(READ_ONCE(*pgd)) ? !s.found : scan_p4ds(&s, pgd, start, next);
+		more = pgd_none(READ_ONCE(*pgd)) ? !s->found : scan_p4ds(s, pgd, start, next);
 	}
-	*range_end = s.found ? s.to : end;
-	return s.found ? s.from : end;
+	*range_end = s->found ? s->to : end;
+	return s->found ? s->from : end;
+}
+
+unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
+			     unsigned long limit, unsigned long *range_end)
+{
+	struct scan s = { .limit = limit };
+
+	return scan_range(mm, &s, start, end, range_end);
+}
+
+unsigned long cryo_guard_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
+			      unsigned long *range_end)
+{
+	struct scan s = { .limit = ULONG_MAX, .guards = true };
+
+	return scan_range(mm, &s, start, end, range_end);
 }
 
 pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,

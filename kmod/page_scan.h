@@ -14,6 +14,10 @@
 unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
 			     unsigned long limit, unsigned long *range_end);
 
+/* The same of guards (MADV_GUARD_INSTALL), without a limit. */
+unsigned long cryo_guard_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
+			      unsigned long *range_end);
+
 /* The entry for @addr, NULL when there is no table for it; *@next: where the next one begins. */
 pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,
 		     unsigned long *next);

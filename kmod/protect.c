@@ -230,7 +230,7 @@ static bool protect_pte(struct protect *p, pte_t *pte, unsigned long addr)
 	unsigned long flags;
 	struct page *page;
 
-	if (pte_none(value))
+	if (pte_none(value) || cryo_pte_guard(value))
 		return true;
 	if (!pte_present(value)) {
 		if (!is_unchanged(p, value))

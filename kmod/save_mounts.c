@@ -494,7 +494,8 @@ int cryo_check_mounts(struct cryo_capture *c)
 	struct cryo_mounts *m;
 	int err = -ENOMEM;
 
-	if (!space || cryo_mounts_of(c, c->p->task))
+	/* What has become too much is said once, and no more is read. */
+	if (!space || cryo_mounts_of(c, c->p->task) || c->mount_bytes > CRYO_META_MAX)
 		return 0;
 	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 	if (m) {
@@ -502,6 +503,11 @@ int cryo_check_mounts(struct cryo_capture *c)
 		cryo_tmpfs_init(m);
 		list_add_tail(&m->list, &c->mount_spaces);
 		err = look_at_mounts(c, m);
+	}
+	if (err == -E2BIG) {
+		cryo_refuse(c, "a job whose mount namespaces have so many mounts that their tables take more than %u MiB is not supported",
+			    CRYO_META_MAX / SZ_1M);
+		return 0;
 	}
 	return err ? cryo_refuse_unseen(c, "mounts", err) : 0;
 }

@@ -15,11 +15,46 @@ static inline bool cryo_pte_in_swap(pte_t pte)
 {
 	return softleaf_is_swap(softleaf_from_pte(pte));
 }
+
+/* MADV_GUARD_INSTALL, v6.13 7c53dfbdb024. */
+#define CRYO_HAS_GUARDS	1
+
+static inline bool cryo_pte_guard(pte_t pte)
+{
+	return !pte_none(pte) && !pte_present(pte) &&
+	       softleaf_is_guard_marker(softleaf_from_pte(pte));
+}
 #else
 static inline bool cryo_pte_in_swap(pte_t pte)
 {
 	return !non_swap_entry(pte_to_swp_entry(pte));
 }
+
+#ifdef PTE_MARKER_GUARD
+#define CRYO_HAS_GUARDS	1
+
+static inline bool cryo_pte_guard(pte_t pte)
+{
+	return !pte_none(pte) && !pte_present(pte) && is_guard_swp_entry(pte_to_swp_entry(pte));
+}
+#else
+#define CRYO_HAS_GUARDS	0
+
+static inline bool cryo_pte_guard(pte_t pte)
+{
+	return false;
+}
 #endif
+#endif
+
+/* What may have them is known since v6.19 (5dba5cc2e04f); those of the kernel's own kind never have. */
+static inline bool cryo_vma_may_have_guards(struct vm_area_struct *vma)
+{
+#ifdef VM_MAYBE_GUARD
+	return vma->vm_flags & VM_MAYBE_GUARD;
+#else
+	return CRYO_HAS_GUARDS && !(vma->vm_flags & (VM_SPECIAL | VM_HUGETLB));
+#endif
+}
 
 #endif

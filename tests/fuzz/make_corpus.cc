@@ -207,6 +207,7 @@ ContextBuilder used_pages() {
   ContextBuilder builder = ContextBuilder::smallest();
   const std::uint64_t page = builder.context.header.page_size;
   builder.context.mms.at(1).used = {{16 * page, 1}, {18 * page, 2}};
+  builder.context.mms.at(1).guards = {{16 * page, 1}};
   const cryo_array head{1, sizeof(cryo_page_run)};
   builder.extra.push_back(
       {CRYO_SEC_PAGES_USED, 1, 0, test::bytes_of(head), test::bytes_of(cryo_page_run{64 * page, 100})});

@@ -193,6 +193,11 @@ Changes of_memory() {
                               [](auto& v) { v.flags &= ~(CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT); })},
         {"droppable-lost", in_vmas([](auto& v) { return v.flags & CRYO_VMA_DROPPABLE; },
                                    [](auto& v) { v.flags &= ~CRYO_VMA_DROPPABLE; })},
+        {"guards-cut", [](Context& c) {
+             c.each(CRYO_SEC_GUARDS, [](Section& s) {
+                 for (auto& run : s.records<cryo_page_run>()) run.nr_pages -= run.nr_pages > 1;
+             });
+         }},
         {"advice-lost", in_vmas([](auto& v) { return v.flags & kAdvice; }, [](auto& v) { v.flags &= ~kAdvice; })},
         {"perms-of-a-library", in_vmas([](auto& v) { return v.kind == CRYO_VMA_FILE && (v.flags & kAccess) == kRead; },
                                        [](auto& v) { v.flags |= kExec; })},

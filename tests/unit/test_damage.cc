@@ -397,6 +397,21 @@ TEST("memory that is left out") {
   change("0x20000-0x21000 is left out, and is no private anonymous memory", {0x20000, 0x21000, 0});
 }
 
+TEST("guard pages") {
+  const auto change = [](const char* text, std::vector<cryo_page_run> runs) {
+    refused(text, [runs](ContextBuilder& b) { b.context.mms.at(1).guards = runs; });
+  };
+  change("0x11001 +1 pages is no range of pages", {{0x11001, 1}});
+  change("0x11000 +0 pages is no range of pages", {{0x11000, 0}});
+  change("runs at 0x10000 are not in order", {{0x11000, 1}, {0x10000, 1}});
+  change("the guard pages at 0x11000-0x13000 are in no area that may have them", {{0x11000, 2}});
+  change("the guard pages at 0x1000-0x2000 are in no area that may have them", {{0x1000, 1}});
+  refused("4097 runs, after 0 others", [](ContextBuilder& b) {
+    for (std::uint64_t i = 0; i <= CRYO_GUARDS_MAX; ++i)
+      b.context.mms.at(1).guards.push_back({0x10000 + i * 0x2000, 1});
+  });
+}
+
 TEST("memory that has been used") {
   const auto change = [](const char* text, cryo_page_run run) {
     refused(text, [run](ContextBuilder& b) { b.context.mms.at(1).used.push_back(run); });

@@ -202,6 +202,19 @@ void check_excluded(const Staging& staging, const Mm& mm) {
 }
 
 // Both ascend.
+void check_guards(const Staging& staging, const Mm& mm) {
+  auto vma = mm.vmas.begin();
+  for (const cryo_page_run& run : mm.guards) {
+    const std::uint64_t end = run.start + run.nr_pages * staging.scanner.header().page_size;
+    while (vma != mm.vmas.end() && vma->end <= run.start) ++vma;
+    if (vma == mm.vmas.end() || run.start < vma->start || end > vma->end || vma->kind > CRYO_VMA_SYSV ||
+        vma->kind == CRYO_VMA_VDSO || vma->kind == CRYO_VMA_VVAR)
+      inconsistent(staging, "memory {}: the guard pages at {:#x}-{:#x} are in no area that may have them", mm.id,
+                   run.start, end);
+  }
+}
+
+// Both ascend.
 void check_names(const Staging& staging, const Mm& mm) {
   auto vma = mm.vmas.begin();
   for (const VmaName& name : mm.names) {
@@ -215,6 +228,7 @@ void check_names(const Staging& staging, const Mm& mm) {
 
 void check_mm(const Staging& staging, const Mm& mm, const Context& context) {
   check_excluded(staging, mm);
+  check_guards(staging, mm);
   if (mm.vmas.size() != mm.head.nr_vmas)
     inconsistent(staging, "memory {} has {} areas, {} are there", mm.id, mm.head.nr_vmas, mm.vmas.size());
   if (mm.head.exe_file != 0 && !context.files.contains(mm.head.exe_file))

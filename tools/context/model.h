@@ -122,6 +122,7 @@ struct Mm {
   std::vector<VmaName> names;               // ascending
   std::vector<cryo_mempolicy> mempolicies;  // of areas inside VMAs
   std::vector<cryo_excluded> excluded;      // ascending; inside private anonymous VMAs; no pages are saved
+  std::vector<cryo_page_run> guards;        // ascending; each inside a VMA
   std::vector<cryo_page_run> used;  // since the checkpoint before: ascending, CRYO_USED_MAX_RUNS at most
 };
 

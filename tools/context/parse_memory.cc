@@ -161,16 +161,31 @@ void parse_vma_name(Staging& staging, const Payload& payload) {
   names.push_back({head, text});
 }
 
-void parse_pages_used(Staging& staging, const Payload& payload) {
+namespace {
+
+// Those of a section, which follow the ones that other sections had. `most`: in one section.
+void add_runs(Staging& staging, const Payload& payload, std::size_t most, std::size_t limit,
+              std::vector<cryo_page_run>& all) {
   const std::uint64_t page = staging.scanner.header().page_size;
-  auto& used = staging.mms.mention(id_of(payload), payload.section()).used;
   const std::vector<cryo_page_run> runs = payload.array<cryo_page_run>();
-  if (runs.empty() || runs.size() > CRYO_USED_MAX || runs.size() > CRYO_USED_MAX_RUNS - used.size())
-    payload.damaged("{} runs, after {} others", runs.size(), used.size());
+  if (runs.empty() || runs.size() > most || runs.size() > limit - all.size())
+    payload.damaged("{} runs, after {} others", runs.size(), all.size());
   (void)check_runs(staging, payload, runs, std::numeric_limits<std::uint64_t>::max());
-  if (!used.empty() && runs.front().start < used.back().start + used.back().nr_pages * page)
+  if (!all.empty() && runs.front().start < all.back().start + all.back().nr_pages * page)
     payload.damaged("runs at {:#x} are not in order", runs.front().start);
-  used.insert(used.end(), runs.begin(), runs.end());
+  all.insert(all.end(), runs.begin(), runs.end());
+}
+
+}  // namespace
+
+void parse_pages_used(Staging& staging, const Payload& payload) {
+  add_runs(staging, payload, CRYO_USED_MAX, CRYO_USED_MAX_RUNS,
+           staging.mms.mention(id_of(payload), payload.section()).used);
+}
+
+void parse_guards(Staging& staging, const Payload& payload) {
+  add_runs(staging, payload, CRYO_GUARDS_MAX, std::numeric_limits<std::size_t>::max(),
+           staging.mms.mention(id_of(payload), payload.section()).guards);
 }
 
 void parse_page_tags(Staging& staging, const Payload& payload) {

@@ -222,12 +222,15 @@ Json json_of(const Context& context, const Mm& mm) {
                {"tagged_bytes", tagged_bytes(context, CRYO_PAGES_MM, mm.id)},
                {"excluded", Json::array()},
                {"used", Json::array()},
+               {"guards", Json::array()},
                {"vmas", Json::array()}};
   for (const cryo_excluded& range : mm.excluded)
     json["excluded"].push_back(
         {{"start", hex(range.start)}, {"end", hex(range.end)}, {"pages", range.nr_pages}});
   for (const cryo_page_run& run : mm.used)
     json["used"].push_back({{"start", hex(run.start)}, {"pages", run.nr_pages}});
+  for (const cryo_page_run& run : mm.guards)
+    json["guards"].push_back({{"start", hex(run.start)}, {"pages", run.nr_pages}});
   for (std::size_t i = 0; i < mm.vmas.size(); ++i) {
     const cryo_vma& vma = mm.vmas[i];
     json["vmas"].push_back({{"start", hex(vma.start)},

@@ -93,6 +93,17 @@ void print_used(const Context& context, const Mm& mm) {
              bytes_text(pages * context.header.page_size), mm.used.size());
 }
 
+void print_guards(const Context& context, const Mm& mm, int verbose) {
+  if (mm.guards.empty()) return;
+  const std::uint64_t page = context.header.page_size;
+  std::uint64_t pages = 0;
+  for (const cryo_page_run& run : mm.guards) pages += run.nr_pages;
+  fmt::print("    guard pages: {} in {} ranges\n", bytes_text(pages * page), mm.guards.size());
+  if (verbose == 0) return;
+  for (const cryo_page_run& run : mm.guards)
+    fmt::print("    {:012x}-{:012x} guard pages\n", run.start, run.start + run.nr_pages * page);
+}
+
 void print_tagged(const Context& context, const Mm& mm) {
   const std::uint64_t tagged = tagged_bytes(context, CRYO_PAGES_MM, mm.id);
   if (tagged != 0) fmt::print("    with tags in the context: {}\n", bytes_text(tagged));
@@ -108,6 +119,7 @@ void print_memory(const Context& context, const Mm& mm, int verbose) {
   print_summary(mm, saved);
   print_excluded(context, mm, verbose);
   print_used(context, mm);
+  print_guards(context, mm, verbose);
   print_tagged(context, mm);
   if (verbose == 0) return;
   print_areas(context, mm, saved);

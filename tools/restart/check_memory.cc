@@ -8,6 +8,7 @@
 
 #include "base/exit_codes.h"
 #include "restart/check.h"
+#include "restart/guards.h"
 #include "restart/mempolicy.h"
 #include "restart/restart_arch.h"
 #include "restart/tags.h"
@@ -98,6 +99,10 @@ void check_memory(const CheckInput& input, Findings& findings) {
   check_keys(input, mm, findings);
   check_locked(input, mm, findings);
   check_tags(input, mm, findings);
+  if (!can_have_guards(mm))
+    findings.problem(EOPNOTSUPP,
+                     "pid {}: has guard pages (MADV_GUARD_INSTALL) at {:#x}, which this kernel does not support",
+                     input.process.head.pid, mm.guards.front().start);
   if (loses_vma_names(mm))
     findings.note("pid {}: names of anonymous memory are lost, which this kernel does not keep",
                   input.process.head.pid);

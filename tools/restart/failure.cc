@@ -56,6 +56,8 @@ const char* area_step_name(Step step) {
       return "restore the advice (madvise) of";
     case Step::kVmaName:
       return "name";
+    case Step::kGuard:
+      return "install guard pages (MADV_GUARD_INSTALL) in";
     case Step::kLockMemory:
       return "lock";
     default:
@@ -84,6 +86,7 @@ std::string what_failed(const FailureReport& failure, const Context& context, co
     case Step::kMap:
     case Step::kAdvise:
     case Step::kVmaName:
+    case Step::kGuard:
     case Step::kLockMemory:
     case Step::kProtect:
       return fmt::format("cannot {} {}", area_step_name(failure.step), vma_name(context, process, index));

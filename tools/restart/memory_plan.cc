@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "restart/auxv.h"
+#include "restart/guards.h"
 #include "restart/mapped.h"
 #include "restart/mempolicy.h"
 #include "restart/restart_arch.h"
@@ -75,6 +76,7 @@ class Planner {
       plan_.after_reads.add(Step::kShare, 0, SYS_munmap, place.start, place.size());
     finish_segments();
     plan_vma_names(input_.mm, plan_.after_reads, area_);
+    plan_guards(input_.context, input_.mm, plan_.after_reads);
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_lock_and_protect(i);
     leave_keys();
     plan_fields();
@@ -499,9 +501,14 @@ void Planner::plan_lock_and_protect(std::uint32_t index) {
     protect.add(Step::kProtect, index, SYS_pkey_mprotect, vma.start, size, last, vma.pkey);
   else if (now != last)
     protect.add(Step::kProtect, index, SYS_mprotect, vma.start, size, last);
-  if (vma.flags & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT))
-    lock.add(Step::kLockMemory, index, SYS_mlock2, vma.start, size,
-             (vma.flags & CRYO_VMA_LOCKONFAULT) ? MLOCK_ONFAULT : 0);
+  if (vma.flags & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT)) {
+    const bool guarded = has_guards(input_.mm, vma);
+    // What is locked already counts no more: of guards, the second call says only that they cannot be had.
+    if (vma.flags & CRYO_VMA_LOCKONFAULT || guarded)
+      lock.add(Step::kLockMemory, index, SYS_mlock2, vma.start, size, MLOCK_ONFAULT);
+    if (!(vma.flags & CRYO_VMA_LOCKONFAULT))
+      lock.expect(guarded ? Expect::kLocked : Expect::kSuccess, Step::kLockMemory, index, SYS_mlock2, vma.start, size, 0);
+  }
   // Locking faults pages in, which must not make private copies of what may only be read, but needs
   // the right to read.
   const bool lock_last = last & PROT_READ;
@@ -562,6 +569,7 @@ std::size_t memory_plan_size(const Context& context, const Mm& mm) {
   std::size_t size =
       (kFixedCalls + 2 * context.inodes.size() + mm.vmas.size() * kCallsPerVma) * sizeof(stub::Call);
   size += mm.names.size() * kVmaNameSize;
+  size += mm.guards.size() * sizeof(stub::Call);
   size += mm.mempolicies.size() * kPolicySize;
   // Of each piece of a run, and a VMA's border makes one more: what is read, or what the module brings.
   constexpr std::size_t kPieceSize =

@@ -61,6 +61,7 @@ enum class Step : std::uint16_t {
   kPosixTimer,
   kMempolicy,
   kVmaName,
+  kGuard,
   kAttach,
   kNotify,
   kThreadDirectory,
@@ -76,6 +77,7 @@ enum class Expect : std::uint16_t {
   kArgument1,  // result is the second one
   kArgument3,  // result is the fourth one
   kArgument4,  // result is the fifth one
+  kLocked,     // ENOMEM is no error: of mlock(2), when the memory is locked, and has pages that cannot be had
 };
 
 struct Call {

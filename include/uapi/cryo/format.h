@@ -151,6 +151,7 @@ enum cryo_section_type {
 	CRYO_SEC_PAGES_USED	= 103,	/* object: mm; struct cryo_array; tail: struct cryo_page_run. Not required */
 	CRYO_SEC_VMA_NAME	= 104,	/* object: mm; struct cryo_vma_name; tail: name. Not required */
 	CRYO_SEC_PAGE_TAGS	= 102,	/* object: as of PAGES; struct cryo_page_tags; tail: struct cryo_page_run, tags */
+	CRYO_SEC_GUARDS		= 105,	/* object: mm; struct cryo_array; tail: struct cryo_page_run */
 	/* 98 and 99 stay unknown: tests have them as sections of a later version */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */

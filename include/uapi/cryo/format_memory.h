@@ -61,6 +61,12 @@ struct cryo_vma_name {
 #define CRYO_USED_MAX_RUNS	65536	/* in all sections of an mm, at most */
 
 /*
+ * Tail records of CRYO_SEC_GUARDS: pages that the process has made guards (MADV_GUARD_INSTALL), each run in one area.  Ascending in
+ * all sections of an mm together.  Nothing else is saved of them.
+ */
+#define CRYO_GUARDS_MAX		4096	/* runs in one section, at most */
+
+/*
  * Tags of memory that is checked against the tags of addresses: PAGE_TAGS.  After the runs come the tags of each of their
  * pages, in the same order, in @tag_bytes bytes: one of four bits for every CRYO_TAG_GRANULE bytes of the page, and of two in
  * a byte the lower half is the first one's.  Pages that are not named have only tags that are zero.  All
