@@ -25,7 +25,6 @@
 #include "point.h"
 #include "track.h"
 #include "unload.h"
-#include "walk_tasks.h"
 
 /* Not held longer than it is needed: a pipe's reader waits for its end. */
 static void close_output(struct cryo_request *req)
@@ -440,38 +439,22 @@ static int copy_args(struct cryo_checkpoint *args, void __user *arg)
 	return 0;
 }
 
-struct membership {
-	struct pid *pid;
-	enum pid_type type;
-};
-
-static bool is_member(void *arg, struct task_struct *task)
-{
-	const struct membership *of = arg;
-
-	return !task->exit_state && !same_thread_group(task, current) &&
-	       (of->type == PIDTYPE_PGID ? task_pgrp(task) : task_session(task)) == of->pid;
-}
-
-/* A live process of the group or session @pid, the caller's own only if there is no other. */
+/* A live process of the group or session @pid, not the caller's own if there is another. */
 static struct task_struct *member_of(struct pid *pid, enum pid_type type)
 {
-	struct membership of = { .pid = pid, .type = type };
-	struct task_struct *found[CRYO_WALK_FOUND];
-	unsigned int n = 0, i;
-	int at = 1;
+	struct task_struct *task, *found = NULL;
 
-	while (pid && !n && at && !fatal_signal_pending(current)) {
-		n = cryo_walk_tasks(PIDTYPE_TGID, is_member, &of, found, &at);
-		cond_resched();
-	}
-	for (i = 1; i < n; i++)
-		put_task_struct(found[i]);
-	if (n)
-		return found[0];
-	if (!pid || (type == PIDTYPE_PGID ? task_pgrp(current) : task_session(current)) != pid)
-		return NULL;
-	return get_task_struct(current->group_leader);
+	rcu_read_lock();
+	do_each_pid_task(pid, type, task) {
+		if (task->exit_state || !thread_group_leader(task))
+			continue;
+		if (!found || same_thread_group(found, current))
+			found = task;
+	} while_each_pid_task(pid, type, task);
+	if (found)
+		get_task_struct(found);
+	rcu_read_unlock();
+	return found;
 }
 
 static struct task_struct *find_task(pid_t nr, u32 scope)

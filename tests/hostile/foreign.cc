@@ -242,45 +242,6 @@ void vote(crt::Tap& tap) {
     kill(-shell.pid(), SIGKILL);
 }
 
-// Who asks is in the same session, of the same user, and not part of his own checkpoint.
-void vote_beside(crt::Tap& tap) {
-    Board* board = new_board(kBoard);
-    board->error = -1;
-    Child requester([&] {
-        setsid();
-        become(kUser);
-        const pid_t voter = fork();
-        if (voter == 0) {
-            cryo_client args{};
-            args.size = sizeof(args);
-            const int fd = static_cast<int>(must(ioctl(device(), CRYO_IOC_CLIENT, &args), "CRYO_IOC_CLIENT"));
-            board->ready = 1;
-            cryo_client_request r{};
-            r.size = sizeof(r);
-            must(ioctl(fd, CRYO_CLIENT_WAIT, &r), "CRYO_CLIENT_WAIT");
-            cryo_client_vote v{};
-            v.size = sizeof(v);
-            v.vote = CRYO_VOTE_PERMANENT;
-            v.code = 7;
-            ioctl(fd, CRYO_CLIENT_VOTE, &v);
-            for (;;) pause();
-        }
-        board->result = voter;
-        until([&] { return board->ready == 1; });
-        cryo_checkpoint c = request_for(voter, CRYO_SCOPE_SESSION, kFreezeMs);
-        const int handle = static_cast<int>(must(ioctl(device(), CRYO_IOC_CHECKPOINT, &c), "CRYO_IOC_CHECKPOINT"));
-        board->error = ioctl(handle, CRYO_CKPT_RUN) < 0 ? errno : 0;
-        signal(SIGCHLD, SIG_IGN);
-        tick(board, false);
-    });
-    tap.ok(until([&] { return board->error != -1; }) && board->error == ECANCELED,
-           std::string("a checkpoint of one's own session, in which one votes for its end: ") + std::strerror(board->error));
-    tap.ok(until([&] { return kill(board->result, 0) != 0; }), "the voter is killed");
-    const int64_t ticks = board->ticks;
-    tap.ok(requester.alive() && until([&] { return board->ticks > ticks + 2; }), "who has asked for it is not");
-    kill(-requester.pid(), SIGKILL);
-}
-
 void limits(crt::Tap& tap) {
     Job job;
     Board* board = job.board();
@@ -341,7 +302,6 @@ int main(int argc, char** argv) {
         set_user_id(tap);
         changes_when_asked(tap);
         vote(tap);
-        vote_beside(tap);
         limits(tap);
     } catch (const std::exception& error) {
         tap.ok(false, error.what());
