@@ -107,6 +107,9 @@ static inline bool cryo_map_is_known(struct cryo_map_table *t, u32 chunk)
 	return READ_ONCE(t->states[chunk]) >= CRYO_MAP_GOOD;
 }
 
+/* May a worker have memory charged to who pays for @t? May sleep; gives back what can be read again. */
+bool cryo_map_has_room(struct cryo_map_table *t);
+
 struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
 					   struct cryo_map_files *files);
 void cryo_map_table_get(struct cryo_map_table *t);

@@ -439,7 +439,7 @@ static unsigned long alone(struct cryo_map_mm *map, const struct choice *next, s
  * asked for, likewise.
  */
 static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u32 *chunk,
-		      struct share *share)
+		      struct share *share, bool waits)
 {
 	struct cryo_map_table *t;
 	struct choice next;
@@ -453,6 +453,9 @@ static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u
 	}
 	t = next.v->table;
 	*chunk = cryo_map_run_of_bit(t, next.bit)->chunk;
+	/* Where the worker could not get memory, the process has to have its lock, for its faults or to exit. */
+	if (!waits && !cryo_map_has_room(t))
+		return -ENOMEM;
 	cryo_map_look_ahead(t, *chunk, next.ahead);
 	if (!cryo_map_is_known(t, *chunk)) {
 		cryo_map_table_get(t);
@@ -508,7 +511,7 @@ static int one_step(struct cryo_map_mm *map, bool waits)
 		return LATER;
 	if (waits && lock_politely(map->mm))
 		return -EINTR;
-	ret = bring_more(map, &verify, &chunk, &share);
+	ret = bring_more(map, &verify, &chunk, &share, waits);
 	mmap_write_unlock(map->mm);
 	if (share.t) {
 		cryo_map_share(map, share.t, share.bit, share.addr, share.nr, true);

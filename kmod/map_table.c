@@ -27,6 +27,7 @@
 #include "compat/fs.h"
 #include "cryo.h"
 #include "map.h"
+#include "memcg.h"
 
 /* From the file system's own header, which is not for others. */
 #define GFS2_MAGIC	0x01161970
@@ -573,6 +574,8 @@ int cryo_map_verify(struct cryo_map_table *t, u32 index)
 /* ---- chunks that are going to be asked for ---- */
 
 #define AHEAD	4	/* chunks */
+/* Pages: of two chunks in the page cache, and of what comes at a time with its page tables. */
+#define ROOM	(2 * (SZ_2M >> PAGE_SHIFT) + 2 * CRYO_MAP_BATCH)
 
 /* The next one, see cryo_map_table.behind_bit. False: there is none. */
 static bool go_on(struct cryo_map_table *t, u32 *chunk, unsigned long *bit)
@@ -593,13 +596,32 @@ static bool go_on(struct cryo_map_table *t, u32 *chunk, unsigned long *bit)
 	return false;
 }
 
+/*
+ * A worker that is refused memory by a control group would have the OOM killer look for somebody in it, again and again: so it does
+ * not begin where there is little left. What has been read of the context is given back first: it is in memory, or can be read again.
+ */
+bool cryo_map_has_room(struct cryo_map_table *t)
+{
+	struct address_space *mapping;
+	unsigned int i;
+
+	if (cryo_memcg_margin(t->memcg, false) > ROOM)
+		return true;
+	for (i = 0; i < t->nr_sources; i++) {
+		mapping = t->sources[i] ? t->sources[i]->file->f_mapping : NULL;
+		if (mapping && mapping->host->i_sb->s_magic != TMPFS_MAGIC)
+			invalidate_mapping_pages(mapping, 0, -1);
+	}
+	return cryo_memcg_margin(t->memcg, false) > ROOM;
+}
+
 static void look_ahead(struct work_struct *work)
 {
 	struct cryo_map_table *t = container_of(work, struct cryo_map_table, look_ahead);
 	unsigned long bit = READ_ONCE(t->behind_bit);
 	u32 chunk = READ_ONCE(t->behind), i;
 
-	for (i = 0; i < AHEAD && go_on(t, &chunk, &bit); i++)
+	for (i = 0; i < AHEAD && cryo_map_has_room(t) && go_on(t, &chunk, &bit); i++)
 		if (READ_ONCE(t->states[chunk]) == CRYO_MAP_UNKNOWN && cryo_map_verify(t, chunk))
 			break;
 	cryo_map_table_put(t);

@@ -18,6 +18,7 @@
 
 #include "compat/mm.h"
 #include "cryo.h"
+#include "memcg.h"
 #include "snapshot.h"
 
 #define LOOK_JIFFIES	max(HZ / 100, 1)
@@ -29,19 +30,11 @@
 /* Pages that the control groups of @task may still take. */
 static u64 margin_of(struct task_struct *task)
 {
-	u64 margin = U64_MAX;
-#ifdef CONFIG_MEMCG
-	struct mem_cgroup *memcg;
-	unsigned long used, max;
+	u64 margin;
 
 	rcu_read_lock();
-	for (memcg = mem_cgroup_from_task(task); memcg; memcg = parent_mem_cgroup(memcg)) {
-		used = page_counter_read(&memcg->memory);
-		max = min(READ_ONCE(memcg->memory.max), READ_ONCE(memcg->memory.high));
-		margin = min_t(u64, margin, max > used ? max - used : 0);
-	}
+	margin = cryo_memcg_margin(mem_cgroup_from_task(task), true);
 	rcu_read_unlock();
-#endif
 	return margin;
 }
 
