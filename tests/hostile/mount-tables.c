@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define DEPTH 14
-#define MOUNTS 1800
+#define MOUNTS 1100
 
 static void die(const char *what)
 {
@@ -45,11 +45,13 @@ int main(int argc, char **argv)
 		die("usage: mount-tables NAMESPACES DIRECTORY");
 	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		die("namespace");
-	go_deep();
 	for (int i = 0; i < MOUNTS; i++) {
 		snprintf(name, sizeof(name), "%d", i);
-		if (mkdir(name, 0755) || mount(name, name, NULL, MS_BIND, NULL))
+		if (chdir(argv[2]) || mkdir(name, 0755) || chdir(name))
 			die(name);
+		go_deep();
+		if (mount(".", ".", NULL, MS_BIND, NULL))
+			die("mount");
 	}
 	if (chdir("/"))
 		die("/");
