@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/err.h>
+#include <linux/fs.h>
 #include <linux/pid.h>
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
@@ -82,6 +83,16 @@ static bool may_kill_caller(const struct cred *sender)
 	return uid_eq(sender->euid, own->suid) || uid_eq(sender->euid, own->uid) ||
 	       uid_eq(sender->uid, own->suid) || uid_eq(sender->uid, own->uid) ||
 	       cryo_maker_capable(sender, own->user_ns, CAP_KILL);
+}
+
+bool cryo_may_open_as(struct task_struct *task, const struct path *path, int mask)
+{
+	const struct cred *cred = get_task_cred(task), *own = override_creds(cred);
+	bool may = !path_permission(path, mask);
+
+	revert_creds(own);
+	put_cred(cred);
+	return may;
 }
 
 int cryo_kill_as(const struct cred *sender, struct pid *tgid, int signal)

@@ -13,6 +13,7 @@
 #include <linux/types.h>
 
 struct cred;
+struct path;
 struct pid;
 struct task_struct;
 struct user_namespace;
@@ -49,6 +50,9 @@ void cryo_identity_put(struct cryo_identity *id);
 
 /* Has @maker, not the caller, @cap in @ns? @maker: the credentials that a handle was made with. */
 bool cryo_maker_capable(const struct cred *maker, struct user_namespace *ns, int cap);
+
+/* May @task, not the caller, do what @mask says (MAY_READ ...) with what is at @path? By its mode and ACL; not asked of a server. */
+bool cryo_may_open_as(struct task_struct *task, const struct path *path, int mask);
 
 /* Sends @signal to the process @tgid with the rights of @sender, as kill(2) by it. */
 int cryo_kill_as(const struct cred *sender, struct pid *tgid, int signal);

@@ -352,6 +352,7 @@ struct cryo_object {
 	int fd;				/* lowest descriptor in @proc, or -1 */
 	unsigned long vma_start;	/* first mapping, when fd is -1 */
 	u32 kind;			/* CRYO_FILE_* */
+	char *name;			/* by which it is found again, where that is not its path */
 	u32 stdio_fd;			/* 0 to 2, or U32_MAX */
 	u32 inode_flags;		/* CRYO_INODE_* */
 	struct cryo_object *opened;	/* of an inode: its first open file */
@@ -526,6 +527,7 @@ int cryo_save_vdso(struct cryo_capture *c, struct cryo_mm *mm);
 int cryo_save_inodes(struct cryo_capture *c);
 int cryo_save_files(struct cryo_capture *c);
 int cryo_classify_files(struct cryo_capture *c);
+int cryo_describe_inode(const struct path *path, struct cryo_inode *out);
 bool cryo_is_shared_anon(struct file *file);
 bool cryo_is_sysv(struct file *file);
 int cryo_is_posix_shm(struct file *file);
@@ -634,6 +636,11 @@ int cryo_leads_to(const char *path, struct inode *inode);
 int cryo_find_path(struct cryo_capture *c, struct inode *inode, char *out);
 int cryo_find_mount(struct cryo_capture *c, u32 id, dev_t dev, char *out);
 
+/* find_name.c */
+char *cryo_find_name(struct cryo_capture *c, const struct path *path, char *buf, bool *is_other);
+bool cryo_has_other_name(const struct path *path);
+const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o);
+
 /* path_name.c */
 char *cryo_path_name(const struct path *path, char *buf, size_t size, bool *deleted);
 
@@ -678,7 +685,9 @@ int cryo_collect_unix(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_unix_is_whole(struct cryo_capture *c, struct cryo_object *o);
 void cryo_unix_peer_holder(struct cryo_capture *c, struct cryo_object *o, char *buf, size_t size);
 const char *cryo_unix_obstacle(struct cryo_object *o);
-const char *cryo_unix_path(struct sock *sk, char *page, bool *unlinked);
+const char *cryo_unix_path(struct cryo_capture *c, struct sock *sk, char *page, bool *unlinked);
+const char *cryo_unix_name_obstacle(struct cryo_capture *c, struct sock *sk);
+int cryo_save_socket_file(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o);
 
 /* save_netlink.c */

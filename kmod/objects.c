@@ -134,6 +134,7 @@ static void free_list(struct list_head *list)
 		fput(o->file);
 		if (o->sk)
 			sock_put(o->sk);
+		kfree(o->name);
 		kfree(o);
 	}
 }

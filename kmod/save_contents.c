@@ -159,7 +159,16 @@ static int copy_file(struct copy *k, struct file *file, loff_t size)
 	return err ?: flush_copy(k);
 }
 
-/* A file of our own, so that nobody's offset moves; opened only by who may read. */
+/* Without asking where holes are, which moves the offset of who has it open. */
+static int copy_all(struct copy *k, struct file *file, loff_t size)
+{
+	return copy_range(k, file, 0, size) ?: flush_copy(k);
+}
+
+/*
+ * A file of our own, so that nobody's offset moves; opened only by who may read.  What the process alone may read, as it
+ * was given it open, is read through what it has: who may trace it could have it do so.
+ */
 static int copy_inode(struct copy *k, struct cryo_object *o)
 {
 	struct file *file;
@@ -173,11 +182,13 @@ static int copy_inode(struct copy *k, struct cryo_object *o)
 			return err;
 		}
 	}
-	file = dentry_open(&o->file->f_path, O_RDONLY | O_LARGEFILE, current_cred());
-	if (IS_ERR(file))
-		return PTR_ERR(file);
 	k->kind = CRYO_PAGES_INODE;
 	k->inode = o->id;
+	file = dentry_open(&o->file->f_path, O_RDONLY | O_LARGEFILE, current_cred());
+	if (file == ERR_PTR(-EACCES) && o->file->f_mode & FMODE_READ)
+		return copy_all(k, o->file, o->size);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
 	/* Not its size now: others may have it open, and its INODE section is written. */
 	err = copy_file(k, file, o->size) ?:
 	      cryo_save_file_tags(k->c, file, o->size, k->kind, k->inode);

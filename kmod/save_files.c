@@ -91,13 +91,14 @@ static const char *internal_fs(struct super_block *sb)
  * Removed while it was open: NFS keeps such a file under another name until it is closed for the
  * last time, and then removes it; servers in user space do the same.
  */
-static bool is_removed(struct dentry *dentry)
+static bool is_removed(const struct path *path)
 {
 	static const char hidden[] = ".fuse_hidden";
+	struct dentry *dentry = path->dentry;
 	bool removed;
 
 	if (d_unlinked(dentry))
-		return true;
+		return !cryo_has_other_name(path);
 	spin_lock(&dentry->d_lock);
 	removed = dentry->d_flags & DCACHE_NFSFS_RENAMED ||
 		  (dentry->d_sb->s_magic == FUSE_SUPER_MAGIC &&
@@ -106,9 +107,24 @@ static bool is_removed(struct dentry *dentry)
 	return removed;
 }
 
+/* In the directory of a thread in /proc, but for the first one of a process, which comes into being with that. */
+static bool is_of_thread(const struct path *path)
+{
+	char text[64], *name;
+	int pid, tid;
+
+	if (path->dentry->d_sb->s_magic != PROC_SUPER_MAGIC)
+		return false;
+	name = dentry_path_raw(path->dentry, text, sizeof(text));
+	return !IS_ERR(name) && sscanf(name, "/%d/task/%d/", &pid, &tid) == 2 && pid != tid;
+}
+
 static const char *classify_regular(struct cryo_object *o)
 {
 	const char *internal;
+
+	if (is_of_thread(cryo_user_path(o->file)))
+		return "file of /proc about a thread other than the first";
 
 	if (is_kernel_shmem(o->file))
 		return classify_kernel_shmem(o);
@@ -128,7 +144,7 @@ static const char *classify_regular(struct cryo_object *o)
 		return internal;
 	if (file_inode(o->file)->i_sb->s_magic == HUGETLBFS_MAGIC)
 		return "hugetlb memory";
-	if (is_removed(cryo_user_path(o->file)->dentry))
+	if (is_removed(cryo_user_path(o->file)))
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
 	/* Needed without its name, by a mapping or because it has none. */
 	o->kind = o->inode->inode_flags & CRYO_INODE_CONTENTS && (o->fd < 0 ||
@@ -206,7 +222,7 @@ static const char *classify_fifo(struct cryo_object *o)
 	}
 	if (o->stdio_fd != U32_MAX && !inside)
 		return stdio(o);
-	if (d_unlinked(o->file->f_path.dentry)) {
+	if (d_unlinked(o->file->f_path.dentry) && !cryo_has_other_name(&o->file->f_path)) {
 		if (!inside)
 			return "deleted FIFO that another process has open";
 		o->inode->inode_flags |= CRYO_INODE_DELETED;
@@ -276,7 +292,7 @@ static const char *classify_o_path(struct cryo_object *o)
 {
 	if (file_inode(o->file)->i_sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))
 		return "O_PATH descriptor of what has no path";
-	if (d_unlinked(cryo_user_path(o->file)->dentry))
+	if (is_removed(cryo_user_path(o->file)))
 		return "O_PATH descriptor of a deleted file";
 	o->kind = CRYO_FILE_PATH;
 	return NULL;
@@ -378,7 +394,8 @@ static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 	char *name;
 
 	c->p = o->proc;
-	obstacle = classify(c, o) ?: cryo_mount_obstacle(c, o) ?: layout_obstacle(o);
+	obstacle = classify(c, o) ?: cryo_mount_obstacle(c, o) ?: cryo_name_obstacle(c, o) ?:
+		   layout_obstacle(o);
 
 	if (IS_ERR_OR_NULL(obstacle))
 		return PTR_ERR(obstacle);
@@ -415,26 +432,40 @@ int cryo_classify_files(struct cryo_capture *c)
 	return err;
 }
 
+/* Which one it is, whose, and how long. */
+int cryo_describe_inode(const struct path *path, struct cryo_inode *out)
+{
+	struct kstat stat;
+	int err = vfs_getattr(path, &stat, STATX_BASIC_STATS | STATX_BTIME, AT_STATX_DONT_SYNC);
+
+	if (err)
+		return err;
+	out->dev = new_encode_dev(stat.dev);
+	out->ino = stat.ino;
+	out->size = stat.size;
+	out->mtime_sec = stat.mtime.tv_sec;
+	out->mtime_nsec = stat.mtime.tv_nsec;
+	out->mode = stat.mode;
+	out->uid = from_kuid_munged(current_user_ns(), stat.uid);
+	out->gid = from_kgid_munged(current_user_ns(), stat.gid);
+	out->rdev = new_encode_dev(stat.rdev);
+	out->nlink = stat.nlink;
+	out->fs_magic = path->dentry->d_sb->s_magic;
+	if (stat.result_mask & STATX_BTIME) {
+		out->btime_sec = stat.btime.tv_sec;
+		out->btime_nsec = stat.btime.tv_nsec;
+	}
+	return 0;
+}
+
 static int save_inode(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct cryo_inode out = { .flags = o->inode_flags };
-	struct kstat stat;
-	int err;
+	int err = cryo_describe_inode(cryo_user_path(o->file), &out);
 
-	err = vfs_getattr(cryo_user_path(o->file), &stat, STATX_BASIC_STATS, AT_STATX_DONT_SYNC);
 	if (err)
 		return err;
-	out.dev = new_encode_dev(stat.dev);
-	out.ino = stat.ino;
-	out.size = stat.size;
-	o->size = stat.size;
-	out.mtime_sec = stat.mtime.tv_sec;
-	out.mtime_nsec = stat.mtime.tv_nsec;
-	out.mode = stat.mode;
-	out.uid = from_kuid_munged(current_user_ns(), stat.uid);
-	out.gid = from_kgid_munged(current_user_ns(), stat.gid);
-	out.rdev = new_encode_dev(stat.rdev);
-	out.nlink = stat.nlink;
+	o->size = out.size;
 	if (o->inode_flags & CRYO_INODE_MEMFD)
 		out.seals = SHMEM_I(file_inode(o->file))->seals;
 	return cryo_stream_section(&c->stream, CRYO_SEC_INODE, o->id, sizeof(out), &out,
@@ -473,6 +504,8 @@ static char *saved_path(struct cryo_object *o, char *buf)
 	bool deleted;
 	char *name;
 
+	if (o->name)
+		return o->name;
 	if (o->kind == CRYO_FILE_POSIX_SHM)
 		return cryo_posix_shm_name(o->file, buf, PATH_MAX) ?: ERR_PTR(-ENOENT);
 	name = cryo_path_name(cryo_user_path(o->file), buf, PATH_MAX, &deleted);

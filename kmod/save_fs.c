@@ -14,11 +14,16 @@
 #include "cryo.h"
 #include "mounts.h"
 
-/* Path of @path as the requester sees it, into @buf; or an ERR_PTR. */
-static char *path_name(const struct path *path, char *buf, size_t size, u32 *flags)
+/* Path of @path as the requester sees it, into @buf, which has room for PATH_MAX bytes; or an ERR_PTR. */
+static char *path_name(struct cryo_capture *c, const struct path *path, char *buf, u32 *flags)
 {
 	bool deleted;
-	char *name = cryo_path_name(path, buf, size, &deleted);
+	char *name = d_unlinked(path->dentry) ? ERR_PTR(-ENOENT) :
+						cryo_find_name(c, path, buf, &deleted);
+
+	if (name != ERR_PTR(-ENOENT))
+		return name;
+	name = cryo_path_name(path, buf, PATH_MAX, &deleted);
 
 	if (deleted)
 		*flags |= CRYO_PATH_DELETED;
@@ -26,7 +31,8 @@ static char *path_name(const struct path *path, char *buf, size_t size, u32 *fla
 }
 
 /* Add struct cryo_path to @buf, and the path to @tail. */
-static int describe_dir(const struct path *pwd, struct cryo_path *head, struct cryo_buf *tail)
+static int describe_dir(struct cryo_capture *c, const struct path *pwd, struct cryo_path *head,
+			struct cryo_buf *tail)
 {
 	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	struct kstat stat;
@@ -35,7 +41,7 @@ static int describe_dir(const struct path *pwd, struct cryo_path *head, struct c
 
 	if (!page)
 		return -ENOMEM;
-	name = path_name(pwd, page, PATH_MAX, &head->flags);
+	name = path_name(c, pwd, page, &head->flags);
 	err = PTR_ERR_OR_ZERO(name);
 	if (!err)
 		err = vfs_getattr(pwd, &stat, STATX_BASIC_STATS, AT_STATX_DONT_SYNC);
@@ -70,7 +76,7 @@ static int save_dir(struct cryo_capture *c, u16 type, u32 object, const struct p
 		    struct cryo_path *head, size_t size)
 {
 	struct cryo_buf tail = {}, buf = {};
-	int err = describe_dir(pwd, head, &tail);
+	int err = describe_dir(c, pwd, head, &tail);
 
 	if (!err) {
 		cryo_buf_put(&buf, head, size);
@@ -165,16 +171,31 @@ static bool shared_outside(struct cryo_capture *c, struct task_struct *task)
 	return users > 0;
 }
 
-/* It has to be in a mount namespace of the job's own, like the process, and to have a path there. */
+/* Does a path lead there, or did one before it was removed? */
+static bool has_path(struct cryo_capture *c, const struct path *path)
+{
+	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	bool is_other, has = d_unlinked(path->dentry);
+
+	if (page && !has)
+		has = cryo_find_name(c, path, page, &is_other) != ERR_PTR(-ENOENT);
+	kfree(page);
+	return has;
+}
+
+/* If the process is in a mount namespace of the job's own, it has to be there, too, and still to have its path. */
 static void check_pwd(struct cryo_capture *c, struct task_struct *task)
 {
 	struct cryo_mounts *mounts = cryo_mounts_of(c, task);
 	struct path pwd;
 	u32 umask;
 
-	if (!mounts || get_pwd(task, &pwd, &umask))
+	if (get_pwd(task, &pwd, &umask))
 		return;
-	if (cryo_in_mounts(c, pwd.mnt) != mounts || d_unlinked(pwd.dentry))
+	if (!mounts && !has_path(c, &pwd))
+		cryo_refuse(c, "thread %d: a working directory that no path leads to (another mount is over it, or it has been unmounted) is not supported",
+			    task_pid_vnr(task));
+	else if (mounts && (cryo_in_mounts(c, pwd.mnt) != mounts || d_unlinked(pwd.dentry) || !has_path(c, &pwd)))
 		cryo_refuse(c, "thread %d: a working directory without a path in its mount namespace is not supported",
 			    task_pid_vnr(task));
 	path_put(&pwd);

@@ -20,7 +20,7 @@ static const struct {
 	{ VM_READ, CRYO_VMA_READ },
 	{ VM_WRITE, CRYO_VMA_WRITE },
 	{ VM_EXEC, CRYO_VMA_EXEC },
-	{ VM_SHARED, CRYO_VMA_SHARED },
+	{ VM_MAYSHARE, CRYO_VMA_SHARED },	/* of a file open for reading only it has no VM_SHARED */
 	{ VM_MAYREAD, CRYO_VMA_MAYREAD },
 	{ VM_MAYWRITE, CRYO_VMA_MAYWRITE },
 	{ VM_MAYEXEC, CRYO_VMA_MAYEXEC },
@@ -107,7 +107,7 @@ static bool save_anyway(struct cryo_capture *c, struct vm_area_struct *vma)
 
 	if (c->p->exe && file_inode(vma->vm_file) == file_inode(c->p->exe))
 		return flags & CRYO_CKPT_SAVE_EXE;
-	if (vma->vm_flags & VM_SHARED)
+	if (vma->vm_flags & VM_MAYSHARE)
 		return flags & CRYO_CKPT_SAVE_SHARED;
 	return flags & CRYO_CKPT_SAVE_PRIVATE;
 }
@@ -133,7 +133,7 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 	o->inode->attached++;
 	r->out.file = o->id;
 	r->out.offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
-	r->pages = r->anon_only = !(vma->vm_flags & VM_SHARED);
+	r->pages = r->anon_only = !(vma->vm_flags & VM_MAYSHARE);
 	if (save_anyway(c, vma) && !is_uring(vma))
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS;
 	else if (shares_memory(vma))

@@ -94,8 +94,10 @@ static int classify_unix(struct cryo_capture *c, struct cryo_object *o, const ch
 	*obstacle = cryo_unix_obstacle(o);
 	if (*obstacle)
 		return 0;
-	if (cryo_unix_is_whole(c, o))
-		return CRYO_FILE_UNIX;
+	if (cryo_unix_is_whole(c, o)) {
+		*obstacle = cryo_unix_name_obstacle(c, cryo_sock_of(o));
+		return *obstacle ? 0 : CRYO_FILE_UNIX;
+	}
 	if (o->stdio_fd != U32_MAX)
 		return CRYO_FILE_STDIO;
 	cryo_unix_peer_holder(c, o, holder, sizeof(holder));
@@ -179,7 +181,9 @@ int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const ch
 	}
 	if (sk && is_listening(sk)) {
 		check_waiting(c, o);
-		return CRYO_FILE_SOCKET;
+		if (sk->sk_family == AF_UNIX)
+			*obstacle = cryo_unix_name_obstacle(c, sk);
+		return *obstacle ? 0 : CRYO_FILE_SOCKET;
 	}
 	if (sk && sk->sk_family == AF_UNIX)
 		return classify_unix(c, o, obstacle);
@@ -197,8 +201,9 @@ int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const ch
 	return 0;
 }
 
-/* Address, and where a relative name in the file system leads. */
-static int put_names(struct socket *sock, struct cryo_socket *head, struct cryo_buf *buf)
+/* Address, and where the name in the file system is. */
+static int put_names(struct cryo_capture *c, struct socket *sock, struct cryo_socket *head,
+		     struct cryo_buf *buf)
 {
 	struct sockaddr_storage addr = {};
 	const char *path = NULL;
@@ -212,7 +217,7 @@ static int put_names(struct socket *sock, struct cryo_socket *head, struct cryo_
 	if (!page)
 		return -ENOMEM;
 	if (sock->sk->sk_family == AF_UNIX)
-		path = cryo_unix_path(sock->sk, page, &unlinked);
+		path = cryo_unix_path(c, sock->sk, page, &unlinked);
 	if (unlinked)
 		head->flags |= CRYO_SOCK_UNLINKED;
 	head->path_len = path ? strlen(path) : 0;
@@ -244,7 +249,7 @@ static int save_listening(struct cryo_capture *c, struct cryo_object *o)
 		out.flags |= CRYO_SOCK_REUSEPORT;
 	if (sk->sk_family == AF_INET6 && sk->sk_ipv6only)
 		out.flags |= CRYO_SOCK_V6ONLY;
-	err = put_names(sock, &out, &buf);
+	err = put_names(c, sock, &out, &buf);
 	if (err) {
 		cryo_buf_free(&buf);
 		return err;
@@ -265,7 +270,11 @@ static int save_socket_net(struct cryo_capture *c, struct cryo_object *o)
 
 int cryo_save_socket(struct cryo_capture *c, struct cryo_object *o)
 {
-	return save_listening(c, o) ?: save_socket_net(c, o) ?: cryo_save_sockopts(c, o);
+	int err = save_listening(c, o) ?: save_socket_net(c, o);
+
+	if (!err && cryo_sock_of(o)->sk_family == AF_UNIX)
+		err = cryo_save_socket_file(c, o);
+	return err ?: cryo_save_sockopts(c, o);
 }
 
 static int save_by_family(struct cryo_capture *c, struct cryo_object *o)

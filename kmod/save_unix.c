@@ -227,35 +227,82 @@ static int save_unix_queue(struct cryo_capture *c, struct cryo_object *o)
 	return cryo_queue_end(c, o, &buf, err);
 }
 
+/* Counted. False: it has no name in the file system. */
+static bool place_of(struct sock *sk, struct path *path)
+{
+	*path = (struct path){};
+	unix_state_lock(sk);
+	if (unix_sk(sk)->path.dentry) {
+		*path = unix_sk(sk)->path;
+		path_get(path);
+	}
+	unix_state_unlock(sk);
+	return path->dentry;
+}
+
+static bool name_is_gone(const struct path *path)
+{
+	return d_unlinked(path->dentry) && !cryo_has_other_name(path);
+}
+
 /*
- * Where the name of @sk in the file system leads, if it has one that does not begin with "/", in
- * @page. Tells as well whether such a name has been removed.
+ * Where the name of @sk in the file system is, in @page: it may have been given another one since bind().  Of one
+ * that has been removed: where it was, if the name does not say that.  NULL: nowhere.
  */
-const char *cryo_unix_path(struct sock *sk, char *page, bool *unlinked)
+const char *cryo_unix_path(struct cryo_capture *c, struct sock *sk, char *page, bool *unlinked)
 {
 	/* pairs with bind(), which publishes a finished name */
 	struct unix_address *addr = smp_load_acquire(&unix_sk(sk)->addr);
-	struct path path = {};
+	struct path path;
 	char *text = NULL;
-	bool deleted;
+	bool other;
 
 	*unlinked = false;
-	unix_state_lock(sk);
-	if (unix_sk(sk)->path.dentry) {
-		path = unix_sk(sk)->path;
-		path_get(&path);
-	}
-	unix_state_unlock(sk);
-	if (!path.dentry)
+	if (!place_of(sk, &path))
 		return NULL;
-	*unlinked = d_unlinked(path.dentry);
-	if (addr && addr->name->sun_path[0] != '/') {
-		text = cryo_path_name(&path, page, PATH_MAX, &deleted);
-		if (IS_ERR(text))
-			text = NULL;
+	*unlinked = name_is_gone(&path);
+	if (!*unlinked)
+		text = cryo_find_name(c, &path, page, &other);
+	else if (addr && addr->name->sun_path[0] != '/')
+		text = cryo_path_name(&path, page, PATH_MAX, &other);
+	path_put(&path);
+	return IS_ERR(text) ? NULL : text;
+}
+
+/* Whoever calls it finds it by its name. */
+const char *cryo_unix_name_obstacle(struct cryo_capture *c, struct sock *sk)
+{
+	char *page, *name = NULL;
+	struct path path;
+	bool other;
+
+	if (!place_of(sk, &path))
+		return NULL;
+	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	if (page && !name_is_gone(&path))
+		name = cryo_find_name(c, &path, page, &other);
+	kfree(page);
+	path_put(&path);
+	return name == ERR_PTR(-ENOENT) ? "Unix socket whose name no path leads to (another mount is over it, or it has been unmounted)" :
+					  NULL;
+}
+
+/* What its name stands for, unless that has been removed: whose it is, who may call, and which one it is. */
+int cryo_save_socket_file(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct cryo_inode out = {};
+	struct path path;
+	int err = 0;
+
+	if (!place_of(cryo_sock_of(o), &path))
+		return 0;
+	if (!name_is_gone(&path)) {
+		err = cryo_describe_inode(&path, &out) ?:
+		      cryo_stream_section(&c->stream, CRYO_SEC_SOCKET_FILE, o->id, sizeof(out), &out,
+					  sizeof(out));
 	}
 	path_put(&path);
-	return text;
+	return err;
 }
 
 static void find_peer(struct cryo_capture *c, struct sock *sk, struct cryo_sock_state *out,
@@ -292,11 +339,11 @@ int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o)
 		names->len = name_of(sk, &names->name);
 		find_peer(c, sk, &out, names);
 		cryo_sock_peercred(sk, &out);
-		names->path = cryo_unix_path(sk, page, &unlinked);
+		names->path = cryo_unix_path(c, sk, page, &unlinked);
 		if (unlinked)
 			out.flags |= CRYO_SOCK_STATE_UNLINKED;
-		err = cryo_save_sockstate(c, o, &out, names) ?: cryo_save_sockopts(c, o) ?:
-		      save_unix_queue(c, o);
+		err = cryo_save_sockstate(c, o, &out, names) ?: cryo_save_socket_file(c, o) ?:
+		      cryo_save_sockopts(c, o) ?: save_unix_queue(c, o);
 	}
 	kfree(page);
 	kfree(names);

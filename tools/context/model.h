@@ -197,7 +197,7 @@ struct Inode {
 struct Socket {
   cryo_socket head{};
   Bytes address;     // struct sockaddr of the family
-  std::string path;  // absolute; empty unless the address is a relative name
+  std::string path;  // of a Unix socket: where its name is; empty: the address says so
 };
 
 struct Watch {
@@ -240,7 +240,7 @@ struct SocketMessage {
 struct SocketState {
   cryo_sock_state head{};
   Bytes name, peer_name;  // struct sockaddr of the family; empty: none
-  std::string path;       // where a relative name is
+  std::string path;       // as of Socket
 };
 
 // A pseudo-terminal of the context's own.
@@ -269,6 +269,7 @@ struct File {
   std::optional<SocketState> connection;    // always there when kind is CRYO_FILE_UNIX ... WAITING
   std::vector<cryo_sockopt> options;        // of any socket
   std::uint32_t net = 0;                    // (same) its network namespace, 0: the requester's
+  std::optional<cryo_inode> socket_file;    // of a Unix socket: what its name in the file system stands for
   std::vector<SocketMessage> queue;         // what waits to be received, in order
   std::optional<Pty> pty;                   // always there when kind is CRYO_FILE_PTY_MASTER
   std::optional<cryo_pty_slave> pty_slave;  // always there when kind is CRYO_FILE_PTY_SLAVE

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Sections about sockets that do not listen.
+#include <sys/stat.h>
+
 #include "context/staging.h"
 
 namespace cryo {
@@ -59,6 +61,13 @@ void parse_sockopts(Staging& staging, const Payload& payload) {
 void parse_socket_net(Staging& staging, const Payload& payload) {
   staging.once(payload);
   file_of(staging, payload).net = payload.fixed<cryo_socket_net>().net;
+}
+
+void parse_socket_file(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const auto inode = payload.fixed<cryo_inode>();
+  if (!S_ISSOCK(inode.mode)) payload.damaged("file {}: a socket's name stands for something else", payload.object());
+  file_of(staging, payload).socket_file = inode;
 }
 
 void parse_sockstate(Staging& staging, const Payload& payload) {

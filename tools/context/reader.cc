@@ -68,6 +68,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_SHARED_MEMORY, parse_shared_memory},
     {CRYO_SEC_SOCKOPTS, parse_sockopts},
     {CRYO_SEC_SOCKET_NET, parse_socket_net},
+    {CRYO_SEC_SOCKET_FILE, parse_socket_file},
     {CRYO_SEC_SOCKSTATE, parse_sockstate},
     {CRYO_SEC_SOCKQUEUE, parse_sockqueue},
     {CRYO_SEC_PTY, parse_pty},

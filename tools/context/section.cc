@@ -242,6 +242,7 @@ std::string section_name(std::uint32_t type) {
       {CRYO_SEC_PAGES_UNCHANGED, "PAGES_UNCHANGED"},
       {CRYO_SEC_SHARED_MEMORY, "SHARED_MEMORY"},
       {CRYO_SEC_SOCKET_NET, "SOCKET_NET"},
+      {CRYO_SEC_SOCKET_FILE, "SOCKET_FILE"},
       {CRYO_SEC_INDEX, "INDEX"},
       {CRYO_SEC_END, "END"},
   };

@@ -150,6 +150,7 @@ enum cryo_section_type {
 	CRYO_SEC_OUTER_GROUPS	= 96,	/* object: pid; struct cryo_array; tail: supplementary gids in the requester's user namespace, u32 each */
 	CRYO_SEC_PAGES_USED	= 103,	/* object: mm; struct cryo_array; tail: struct cryo_page_run. Not required */
 	CRYO_SEC_VMA_NAME	= 104,	/* object: mm; struct cryo_vma_name; tail: name. Not required */
+	CRYO_SEC_SOCKET_FILE	= 108,	/* object: file id of a Unix socket; struct cryo_inode: what its name stands for */
 	CRYO_SEC_PAGE_TAGS	= 102,	/* object: as of PAGES; struct cryo_page_tags; tail: struct cryo_page_run, tags */
 	CRYO_SEC_GUARDS		= 105,	/* object: mm; struct cryo_array; tail: struct cryo_page_run */
 	/* 98 and 99 stay unknown: tests have them as sections of a later version */
@@ -398,6 +399,10 @@ struct cryo_inode {
 	__u32 flags;			/* CRYO_INODE_* */
 	__u32 seals;			/* F_GET_SEALS, memfd */
 	__u32 reserved;
+	/* Not in early contexts: */
+	__s64 btime_sec;		/* when it was made; both 0: not known */
+	__u32 btime_nsec;
+	__u32 fs_magic;			/* of its file system, as statfs(2) tells it; 0: not known */
 };
 
 /* How a file is opened again. */
@@ -506,7 +511,8 @@ struct cryo_socket {
 	__u32 protocol;
 	__u32 backlog;
 	__u32 flags;			/* CRYO_SOCK_* */
-	__u32 path_len;			/* of a name in the file system that does not begin with "/": where it is */
+	__u32 path_len;			/* of a name in the file system: where it is now, or was (then 0 where the name
+					 * itself says that; also in early contexts, where it begins with "/") */
 	__s32 peer_pid;			/* Unix: SO_PEERCRED of those that connect to it; 0: none */
 	__u32 reserved;
 };
@@ -545,7 +551,8 @@ struct cryo_sock_state {
 	__u32 listener;			/* CRYO_FILE_WAITING: file id of the socket that has not accepted it */
 	__u32 name_len;
 	__u32 peer_name_len;
-	__u32 path_len;			/* of a name in the file system that does not begin with "/": where it is */
+	__u32 path_len;			/* of a name in the file system: where it is now, or was (then 0 where the name
+					 * itself says that; also in early contexts, where it begins with "/") */
 	__u32 flags;			/* CRYO_SOCK_STATE_* */
 	__s32 peer_pid;			/* SO_PEERCRED, 0: none */
 	__u32 peer_uid;
