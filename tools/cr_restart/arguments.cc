@@ -43,6 +43,7 @@ enum : int {
   kKmsgWarning,
   kChangedFiles,
   kNoTruncate,
+  kTruncate,
   kDevice,
   kOtherCpu,
   kOtherOwner,
@@ -94,6 +95,7 @@ constexpr option kLongOptions[] = {
     {"changed-files", required_argument, nullptr, kChangedFiles},
     {"device", required_argument, nullptr, kDevice},
     {"no-truncate", no_argument, nullptr, kNoTruncate},
+    {"truncate", no_argument, nullptr, kTruncate},
     {"other-cpu", required_argument, nullptr, kOtherCpu},
     {"other-owner", required_argument, nullptr, kOtherOwner},
     {"check", no_argument, nullptr, kCheck},
@@ -137,7 +139,9 @@ What is restored, and where:
       --no-restore-sid
       --device=PATH=POLICY    what becomes of the device PATH that was open: "fail", "reopen" or "close"
       --time-ns               CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from where they were
-      --no-truncate           do not cut files open for writing back to their saved size
+      --truncate              cut files open for writing back to their saved size (default: what has come
+                              since is kept in FILE.cut.N, and where the process appends, it stays)
+      --no-truncate           leave all of them as they are
 
 How memory comes back:
       --map                   large areas when they are used first, and the rest in the background meanwhile:
@@ -382,7 +386,10 @@ void Parser::take(int option) {
       arguments_.restart.changed_files = changed_files(optarg);
       break;
     case kNoTruncate:
-      arguments_.restart.truncate = false;
+      arguments_.restart.tails = Tails::kStay;
+      break;
+    case kTruncate:
+      arguments_.restart.tails = Tails::kGo;
       break;
     case kDevice:
       take_device();

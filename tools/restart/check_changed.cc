@@ -14,6 +14,7 @@
 #include "restart/build_id.h"
 #include "restart/check.h"
 #include "restart/files.h"
+#include "restart/identity.h"
 #include "restart/mounts.h"
 
 namespace cryo {
@@ -45,7 +46,7 @@ class ChangeChecker {
  private:
   void collect(std::size_t index);
   void compare(const Inode& inode, const Use& use);
-  void report(const Use& use, const std::string& path, const std::string& differences, bool same_code);
+  void report(const Use& use, const std::string& path, const std::string& differences, ChangedFiles fallback);
 
   const Context& context_;
   const RestartOptions& options_;
@@ -103,11 +104,10 @@ std::string modification(const cryo_inode& before, const struct stat& now) {
 }
 
 void ChangeChecker::report(const Use& use, const std::string& path, const std::string& differences,
-                           bool same_code) {
+                           ChangedFiles fallback) {
   std::string role = use.executable ? "mapped executable" : "mapped";
   if (!use.mapped) role = fmt::format("descriptor {} of pid {}, only read", use.fd, use.pid);
   const std::string line = fmt::format("{}: {}; {}", path, differences, role);
-  const ChangedFiles fallback = use.mapped && !same_code ? ChangedFiles::kRefuse : ChangedFiles::kWarn;
   switch (options_.changed_files.value_or(fallback)) {
     case ChangedFiles::kRefuse:
       return findings_.problem(ESTALE, "file changed since the checkpoint: {}", line);
@@ -141,7 +141,13 @@ void ChangeChecker::compare(const Inode& inode, const Use& use) {
   const bool same_code = !before.empty() && before == after && differences.size() == 1 &&
                          static_cast<std::uint64_t>(now.st_size) == inode.head.size;
   if (same_code) differences.emplace_back("same size and build-id");
-  report(use, path, fmt::format("{}", fmt::join(differences, ", ")), same_code);
+  // What it reads at its place in the file is not what was there, if it is not even the same file.
+  const UniqueFd place = names::open(path, O_PATH);
+  const bool other =
+      !use.mapped && place && is_other_file(options_.relocations, *use.file, inode, place.get());
+  if (other) differences.emplace_back("another file");
+  report(use, path, fmt::format("{}", fmt::join(differences, ", ")),
+         (use.mapped && !same_code) || other ? ChangedFiles::kRefuse : ChangedFiles::kWarn);
 }
 
 void ChangeChecker::check() {

@@ -7,13 +7,17 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/parse.h"
 #include "restart/check.h"
 #include "restart/fanotify.h"
+#include "restart/fifo.h"
 #include "restart/files.h"
+#include "restart/identity.h"
 #include "restart/io_uring.h"
 #include "restart/mounts.h"
 #include "restart/mqueue.h"
+#include "restart/output_files.h"
 #include "restart/posix_shm.h"
 #include "restart/proc_files.h"
 #include "restart/sockets.h"
@@ -32,6 +36,10 @@ class FileChecker {
  private:
   void check_file(const File& file, const FileUse& use);
   void check_path(const File& file, const FileUse& use);
+  [[nodiscard]] bool is_written(const File& file, const FileUse& use) const;
+  void check_identity(const File& file, const Inode& inode);
+  void check_tail(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
+  void check_directory(const File& file, const Inode& inode);
   void check_size(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
   [[nodiscard]] bool is_very_file(const File& file) const;
   void check_access(const File& file, const FileUse& use);
@@ -61,6 +69,7 @@ class FileChecker {
   std::int32_t pid_ = 0;  // of the first process that has the file
   std::string what_;      // "descriptor 3 (/path)"
   std::string path_;      // relocated
+  std::set<std::uint32_t> tails_;  // inodes that have been reported
 };
 
 std::string describe(const FileUse& use, const std::string& path) {
@@ -70,15 +79,72 @@ std::string describe(const FileUse& use, const std::string& path) {
   return fmt::format("mapped file {}", path);
 }
 
+bool FileChecker::is_written(const File& file, const FileUse& use) const {
+  const int flags = static_cast<int>(file.head.flags);
+  if (use.mapped_shared_writable) return true;
+  return (!use.fds.empty() || use.passed) && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_RDONLY;
+}
+
+// What is written to must not be somebody else's.
+void FileChecker::check_identity(const File& file, const Inode& inode) {
+  const UniqueFd place = names::open(path_, O_PATH);
+  if (!place || !is_other_file(options_.relocations, file, inode, place.get())) return;
+  const std::string difference = difference_of(inode.head, place.get());
+  switch (options_.changed_files.value_or(ChangedFiles::kRefuse)) {
+    case ChangedFiles::kRefuse:
+      return problem(ESTALE,
+                     "another file than at the checkpoint has the name ({}); --changed-files=warn takes it, "
+                     "as it is",
+                     difference);
+    case ChangedFiles::kWarn:
+      return findings_.warning("pid {}: {}: another file than at the checkpoint has the name ({})", pid_, what_,
+                               difference);
+    case ChangedFiles::kIgnore:
+      return;
+  }
+}
+
+// Where it is longer now. Once for each inode.
+void FileChecker::check_tail(const File& file, const Inode& inode, const FileUse& use, const struct stat& now) {
+  const std::uint64_t size = static_cast<std::uint64_t>(now.st_size);
+  if (!is_output(file, use) || size <= inode.head.size || options_.tails != Tails::kDefault ||
+      !tails_.insert(inode.id).second)
+    return;
+  const UniqueFd place = names::open(path_, O_PATH);
+  if (place && is_other_file(options_.relocations, file, inode, place.get())) return;
+  const std::uint64_t more = size - inode.head.size;
+  if (tail_of(context_, options_, file) == Tail::kStays) {
+    findings_.warning(
+        "pid {}: {}: {} bytes have come since the checkpoint; they stay, as others may append, too (--truncate "
+        "cuts them off)",
+        pid_, what_, more);
+    return;
+  }
+  const std::string aside = aside_name(path_);
+  const std::string directory = aside.substr(0, aside.rfind('/') + 1);
+  if (names::access(directory, W_OK | X_OK) != 0 || names::access(path_, R_OK) != 0)
+    return problem(errno,
+                   "{} bytes have come since the checkpoint, and cannot be kept in {}: {} (--truncate cuts them "
+                   "off, --no-truncate leaves them)",
+                   more, aside, std::strerror(errno));
+  findings_.warning("pid {}: {}: {} bytes have come since the checkpoint; they are kept in {}", pid_, what_, more,
+                    aside);
+}
+
 // What has been written cannot be written again without what was before it.
 void FileChecker::check_size(const File& file, const FileUse& use, const Inode& inode,
                              const struct stat& now) {
-  const int flags = static_cast<int>(file.head.flags);
-  const bool written = use.mapped_shared_writable || (!use.fds.empty() && (flags & O_ACCMODE) != O_RDONLY);
-  if (flags & O_PATH || !written) return;
+  if (!is_written(file, use)) return;
+  constexpr int kStandard[3] = {0, 1, 2};
+  if (own_output(file, inode, use, kStandard) >= 0) return;
+  check_identity(file, inode);
+  check_tail(file, inode, use, now);
+  if (options_.changed_files.value_or(ChangedFiles::kRefuse) != ChangedFiles::kRefuse) return;
   if (static_cast<std::uint64_t>(now.st_size) < inode.head.size)
-    problem(ESTALE, "the file is shorter than at the checkpoint: it has {} bytes, and had {}", now.st_size,
-            inode.head.size);
+    problem(ESTALE,
+            "the file is shorter than at the checkpoint: it has {} bytes, and had {}; --changed-files=warn takes "
+            "it, as it is",
+            now.st_size, inode.head.size);
 }
 
 // Its process need not be able to open it by its name any more.
@@ -95,7 +161,7 @@ void FileChecker::check_access(const File& file, const FileUse& use) {
   const int wanted = (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0);
   if (names::access(path_, wanted) == 0) return;
   const int error = errno;
-  if (error == EACCES && is_very_file(file)) return;
+  if (error == EACCES && (names::are_owner_of(path_) || is_very_file(file))) return;
   problem(error, "cannot be opened for {}: {}",
           mode == O_RDONLY   ? "reading"
           : mode == O_WRONLY ? "writing"
@@ -131,7 +197,18 @@ void FileChecker::check_path(const File& file, const FileUse& use) {
   if (device && now.st_rdev != inode.head.rdev)
     problem(ESTALE, "is not the same device as at the checkpoint");
   if (S_ISREG(now.st_mode)) check_size(file, use, inode, now);
+  if (S_ISDIR(now.st_mode)) check_directory(file, inode);
   check_access(file, use);
+}
+
+// Made again by the user, perhaps: it is not for what is in it.
+void FileChecker::check_directory(const File& file, const Inode& inode) {
+  const UniqueFd place = names::open(path_, O_PATH);
+  if (!place || !is_other_file(options_.relocations, file, inode, place.get()) ||
+      options_.changed_files == ChangedFiles::kIgnore)
+    return;
+  findings_.warning("pid {}: {}: another directory than at the checkpoint has the name ({})", pid_, what_,
+                    difference_of(inode.head, place.get()));
 }
 
 void FileChecker::check_device(const File& file, const FileUse& use) {
@@ -159,9 +236,19 @@ void FileChecker::check_terminal(const File& file, const FileUse& use) {
 void FileChecker::check_socket(const File& file) {
   // Nobody else has an address in a network namespace that is going to be made.
   if (file.net != 0 && file.socket && file.socket->head.family != AF_UNIX) return;
-  const std::string text = file.connection ? connection_problem(context_, file, options_.relocations)
-                                           : socket_problem(*file.socket, options_.relocations);
-  if (!text.empty()) problem(EADDRINUSE, "{}", text);
+  int code = EADDRINUSE;
+  std::string text;
+  try {
+    if (file.connection)
+      text = connection_problem(context_, file, options_.relocations, code);
+    else if (file.socket->head.family == AF_UNIX)
+      text = unix_name_problem(context_, file, options_.relocations, code);
+    else
+      text = socket_problem(*file.socket, options_.relocations);
+  } catch (const Error& error) {
+    return problem(error.code(), "{}", error.what());
+  }
+  if (!text.empty()) problem(code, "{}", text);
 }
 
 void FileChecker::check_pipe(const Inode& inode) {
@@ -212,6 +299,8 @@ void FileChecker::check_fifo(const File& file, const FileUse& use) {
   }
   if (!S_ISFIFO(now.st_mode))
     problem(ESTALE, "is not a FIFO any more");
+  else if (is_foreign_fifo(options_, file, inode, path_))
+    problem(ESTALE, "another FIFO than at the checkpoint has the name; --changed-files=warn takes it");
   else
     check_access(file, use);
 }

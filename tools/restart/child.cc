@@ -15,10 +15,12 @@
 
 #include "base/error.h"
 #include "restart/files.h"
+#include "restart/identity.h"
 #include "restart/locks.h"
 #include "restart/memory_plan.h"
 #include "restart/mqueue.h"
 #include "restart/namespaces.h"
+#include "restart/output_files.h"
 #include "restart/pid_namespaces.h"
 #include "restart/polled_rings.h"
 #include "restart/posix_timers.h"
@@ -212,17 +214,18 @@ void Child::plan_process_calls(CallList& calls, StubArea& area) {
   plan_queue_notifications(input_.context, process_, calls, area);
 }
 
-// What a file that was open for writing has got since then is what this run is going to write.
+// What a file that was open for writing has got since then is kept aside by now, or is not wanted.
 void Child::plan_truncation(CallList& calls) {
-  if (!input_.options.truncate) return;
   for (const auto& [id, use] : file_uses(input_.context, index_)) {
     const File& file = input_.context.file(id);
-    const int mode = static_cast<int>(file.head.flags) & (O_ACCMODE | O_PATH);
-    if (use.fds.empty() || file.head.kind != CRYO_FILE_PATH || (mode != O_WRONLY && mode != O_RDWR)) continue;
+    if (!is_output(file, use) || input_.files.own_outputs.contains(file.head.inode)) continue;
     const Inode& inode = input_.context.inode(file.head.inode);
     struct stat now;
     if (!S_ISREG(inode.head.mode) || ::fstat(files_.fds.at(id), &now) != 0) continue;
-    if (static_cast<std::uint64_t>(now.st_size) > inode.head.size)
+    // Taken by the user's wish: what is in it is not the job's.
+    if (is_other_file(input_.options.relocations, file, inode, files_.fds.at(id))) continue;
+    if (static_cast<std::uint64_t>(now.st_size) > inode.head.size &&
+        tail_of(input_.context, input_.options, file) != Tail::kStays)
       calls.add(Step::kTruncate, id, SYS_ftruncate, files_.fds.at(id), inode.head.size);
   }
 }

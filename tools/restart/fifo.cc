@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/identity.h"
 #include "restart/missing_directories.h"
 
 namespace cryo {
@@ -44,6 +45,17 @@ std::string make_unnamed_fifo(const std::string& path, MissingDirectories& missi
 }
 
 }  // namespace
+
+bool is_foreign_fifo(const RestartOptions& options, const File& file, const Inode& inode,
+                     const std::string& path) {
+  if (options.changed_files.value_or(ChangedFiles::kRefuse) != ChangedFiles::kRefuse) return false;
+  const UniqueFd place = names::open(path, O_PATH);
+  struct stat now;
+  if (!place || ::fstat(place.get(), &now) != 0 ||
+      !is_other_file(options.relocations, file, inode, place.get()))
+    return false;
+  return now.st_mode != inode.head.mode || now.st_uid != inode.head.uid || now.st_gid != inode.head.gid;
+}
 
 UniqueFd Fifos::open_left_behind(const Inode& inode, const std::string& path) {
   UniqueFd fd = open_base(path);
@@ -90,7 +102,11 @@ int Fifos::base(const File& file) {
   const Inode& inode = input_.context.inode(file.head.inode);
   const auto found = bases_.find(inode.id);
   if (found != bases_.end()) return found->second.get();
-  UniqueFd fd = input_.descriptors.park(make(inode, input_.options.relocations.apply(file.path)));
+  const std::string path = input_.options.relocations.apply(file.path);
+  if ((inode.head.flags & CRYO_INODE_DELETED) == 0 && is_foreign_fifo(input_.options, file, inode, path))
+    fail(ESTALE, "{}: another FIFO than at the checkpoint has the name", path);
+  UniqueFd fd = input_.descriptors.park(make(inode, path));
+  paths_.emplace(inode.id, path);
   if (inode.pipe) fill_pipe(*inode.pipe, fd.get(), fd.get());
   bool keep_quiet = false;
   for (const auto& [id, other] : input_.context.files)
@@ -105,9 +121,22 @@ int Fifos::base(const File& file) {
   return bases_.emplace(inode.id, std::move(fd)).first->second.get();
 }
 
+// One that was open by two names, of which the second has gone as well.
+void Fifos::link_again(const File& file) {
+  const Inode& inode = input_.context.inode(file.head.inode);
+  const std::string path = input_.options.relocations.apply(file.path);
+  const std::string& first = paths_.at(inode.id);
+  struct stat now;
+  if ((inode.head.flags & CRYO_INODE_DELETED) != 0 || path == first || names::lstat(path, now) == 0) return;
+  const DeathDeferred deferred(input_.created);
+  if (names::link(first, path) != 0) fail_errno("cannot give the FIFO {} its other name {}", first, path);
+  input_.created.add(path);
+}
+
 UniqueFd Fifos::open(const File& file, const FileUse& use) {
   const int flags = (open_flags(file, use) & ~(O_NOFOLLOW | O_DIRECT)) | O_NONBLOCK | O_CLOEXEC;
   const std::string again = fmt::format("/proc/self/fd/{}", base(file));
+  link_again(file);
   UniqueFd fd;
   if (own_.contains(file.head.inode)) {
     const OwnNames own;

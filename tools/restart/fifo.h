@@ -10,6 +10,10 @@
 
 namespace cryo {
 
+// Has another FIFO than the job's the name?  One that has been made again for it (mkfifo(1)) has its owner and mode.
+[[nodiscard]] bool is_foreign_fifo(const RestartOptions& options, const File& file, const Inode& inode,
+                                   const std::string& path);
+
 class Fifos {
  public:
   explicit Fifos(FileRestoreInput& input) : input_(input) {}
@@ -20,9 +24,11 @@ class Fifos {
   [[nodiscard]] UniqueFd make(const Inode& inode, const std::string& path);
   [[nodiscard]] UniqueFd open_left_behind(const Inode& inode, const std::string& path);
   [[nodiscard]] int base(const File& file);
+  void link_again(const File& file);
 
   FileRestoreInput& input_;
-  std::map<std::uint32_t, UniqueFd> bases_;  // by inode
+  std::map<std::uint32_t, UniqueFd> bases_;     // by inode
+  std::map<std::uint32_t, std::string> paths_;  // (same) the name by which it was found or made
   std::set<std::uint32_t> own_;  // those that have just been made, or are the very ones of the checkpoint
 };
 

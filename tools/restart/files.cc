@@ -12,9 +12,11 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "restart/fifo.h"
+#include "restart/identity.h"
 #include "restart/io_uring.h"
 #include "restart/mounts.h"
 #include "restart/mqueue.h"
+#include "restart/output_files.h"
 #include "restart/polled_rings.h"
 #include "restart/posix_shm.h"
 #include "restart/pty.h"
@@ -41,6 +43,8 @@ class FileMaker {
   void find_numbers();
   [[nodiscard]] UniqueFd put_away(std::uint32_t file, UniqueFd fd);
   [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
+  [[nodiscard]] UniqueFd own_output(const File& file, const FileUse& use);
+  void keep_aside(const File& file, const FileUse& use, int fd);
   [[nodiscard]] UniqueFd reopen_contents(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd posix_shm(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd removed_directory(const File& file, const FileUse& use);
@@ -63,6 +67,7 @@ class FileMaker {
   MessageQueues queues_;
   Sockets sockets_;
   GoneProcesses gone_;
+  std::set<std::uint32_t> aside_;  // inodes: what has come since the checkpoint is in another file
 };
 
 // Without O_NOFOLLOW, which is about the path by which a file was opened once: this one is a link.
@@ -135,6 +140,29 @@ UniqueFd FileMaker::terminal(const File& file, const FileUse& use) {
   UniqueFd fd(::open("/dev/tty", open_flags(file, use) | O_CLOEXEC));
   if (!fd) fail_errno("cannot open the terminal /dev/tty");
   return fd;
+}
+
+// Nothing: the job's output goes elsewhere than cr_restart's.
+UniqueFd FileMaker::own_output(const File& file, const FileUse& use) {
+  const int fds[3] = {input_.stdio[0].get(), input_.stdio[1].get(), input_.stdio[2].get()};
+  const int own = file.head.kind == CRYO_FILE_PATH
+                      ? cryo::own_output(file, input_.context.inode(file.head.inode), use, fds)
+                      : -1;
+  if (own < 0) return {};
+  store_.own_outputs.insert(file.head.inode);
+  return input_.descriptors.park_copy(own);
+}
+
+void FileMaker::keep_aside(const File& file, const FileUse& use, int fd) {
+  if (!is_output(file, use)) return;
+  const Inode& inode = input_.context.inode(file.head.inode);
+  struct stat now;
+  if (!S_ISREG(inode.head.mode) || ::fstat(fd, &now) != 0 ||
+      static_cast<std::uint64_t>(now.st_size) <= inode.head.size || store_.own_outputs.contains(inode.id) ||
+      tail_of(input_.context, input_.options, file) != Tail::kAside ||
+      is_other_file(input_.options.relocations, file, inode, fd) || !aside_.insert(inode.id).second)
+    return;
+  keep_tail_aside(input_.created, fd, inode.head.size, input_.options.relocations.apply(file.path));
 }
 
 UniqueFd FileMaker::open(const File& file, const FileUse& use) {
@@ -246,8 +274,12 @@ FileStore FileMaker::make() {
         lies_on_late_mount(input_.context, file))
       continue;
     const NamesOf theirs(input_.context, use.processes);
-    UniqueFd fd = open(file, use);
-    set_state(file, fd.get());
+    UniqueFd fd = own_output(file, use);
+    if (!fd) {
+      fd = open(file, use);
+      set_state(file, fd.get());
+      keep_aside(file, use, fd.get());
+    }
     store_.fds.emplace(id, put_away(id, std::move(fd)));
   }
   terminals_.finish(store_);

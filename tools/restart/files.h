@@ -19,6 +19,7 @@
 namespace cryo {
 
 class Namespaces;
+class UnixNames;
 
 // What a file of the context is used for.
 struct FileUse {
@@ -81,6 +82,8 @@ struct FileStore {
 
   // Removed ones that processes are in, by device and inode.
   std::map<std::pair<std::uint64_t, std::uint64_t>, UniqueFd> directories;
+
+  std::set<std::uint32_t> own_outputs;  // inodes of what cr_restart has open itself, see output_files.h
 
   std::map<std::uint32_t, PidfdSharing> pidfds;  // by file: those that are made by the processes
 };
@@ -162,7 +165,8 @@ void claim_clients(const Context& context, const Process& process, const std::ma
 // RestoredFiles.
 void fill_epolls(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds,
                  int handle_fd);
-[[nodiscard]] UniqueFd make_socket(const FileRestoreInput& input, const File& file);
+// `names`: of Unix sockets.
+[[nodiscard]] UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames* names);
 
 // The socket's address with relocations applied, and the path when it has one in the file system.
 struct SocketAddress {
@@ -170,11 +174,10 @@ struct SocketAddress {
   std::string path;
 };
 [[nodiscard]] SocketAddress socket_address(const Socket& socket, const Relocations& relocations);
-// Where its name in the file system leads; empty when it has none.
-[[nodiscard]] std::string socket_place(const Socket& socket, const Relocations& relocations);
+// What somebody answers at has an owner; for contexts that do not say which one it was.
 enum class SocketPath { kFree, kStale, kTaken };
 [[nodiscard]] SocketPath socket_path_state(const SocketAddress& address, int type);
-// Why the socket cannot have its address; empty when it can, or soon will.
+// Why a socket that is not a Unix socket cannot have its address; empty when it can, or soon will.
 [[nodiscard]] std::string socket_problem(const Socket& socket, const Relocations& relocations);
 
 }  // namespace cryo

@@ -375,6 +375,27 @@ UniqueFd open_as_all(const std::vector<Rights>& rights, const Again& again) {
   return fd;
 }
 
+// A file that was made read-only and open for writing at once, or got less rights since: its owner gives himself those that he lacks, for
+// the moment. Nothing: they are not his.
+UniqueFd open_as_owner(const std::vector<Rights>& rights, const Again& again) {
+  RightsKept kept;
+  struct stat now;
+  const UniqueFd place = find_place(again);
+  if (rights.size() > 1 || (!rights.empty() && !kept.take(rights.front())) || !place ||
+      ::fstat(place.get(), &now) != 0 || !S_ISREG(now.st_mode) || now.st_uid != set_fsuid(kAsk))
+    return {};
+  const std::string path = fmt::format("/proc/self/fd/{}", place.get());
+  const int mode = again.flags & O_ACCMODE;
+  const mode_t wanted = (mode != O_WRONLY ? S_IRUSR : 0U) | (mode != O_RDONLY ? S_IWUSR : 0U);
+  if (::chmod(path.c_str(), (now.st_mode & 07777) | wanted) != 0) return {};
+  UniqueFd fd = open_proc(path.substr(6), again.flags & ~O_NOFOLLOW);
+  const int error = errno;
+  if (::chmod(path.c_str(), now.st_mode & 07777) != 0)
+    fail_errno("{}: cannot give it back the mode {:04o}", again.path, now.st_mode & 07777);
+  errno = error;
+  return fd;
+}
+
 }  // namespace
 
 UniqueFd names::open_again(const Again& again) {
@@ -382,6 +403,8 @@ UniqueFd names::open_again(const Again& again) {
   UniqueFd fd = open_as_all(rights, again);
   if (fd) return fd;
   const int error = errno;
+  if (error == EACCES && (again.flags & O_PATH) == 0 && (fd = open_as_owner(rights, again))) return fd;
+  errno = error;
   if (rights.empty() || (error != EACCES && error != EPERM)) fail_errno("cannot open {}", again.path);
   UniqueFd place = find_place(again);
   if (place && is_same_file(place.get(), again)) {
@@ -415,6 +438,29 @@ void names::enter(const Again& again) {
 std::uint32_t names::owner() {
   const std::vector<Rights>& rights = NamesState::rights("a file");
   return rights.empty() || is_capable_of_nothing() ? ::geteuid() : rights.front().uid;
+}
+
+bool names::are_owner_of(const std::string& path) {
+  struct stat now;
+  return names::stat(path, now) == 0 && S_ISREG(now.st_mode) && now.st_uid == names::owner();
+}
+
+bool names::may_give_away() {
+  const std::vector<Rights>& rights = NamesState::rights("a file");
+  return !is_capable_of_nothing() && (rights.empty() || (rights.front().capabilities & bit(CAP_CHOWN)) != 0);
+}
+
+int names::set_attributes(int place, const cryo_inode& wanted) {
+  const std::string path = fmt::format("/proc/self/fd/{}", place);
+  const timespec times[] = {{0, UTIME_OMIT}, {wanted.mtime_sec, static_cast<long>(wanted.mtime_nsec)}};
+  return with_rights(path, [&] {
+    struct stat now;
+    if (::fstat(place, &now) != 0) return -1;
+    if (wanted.fs_magic != 0 && ::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) return -1;
+    if (::chmod(path.c_str(), wanted.mode & 07777) != 0) return -1;
+    if (now.st_uid == wanted.uid && now.st_gid == wanted.gid) return 0;
+    return ::fchownat(place, "", wanted.uid, wanted.gid, AT_EMPTY_PATH);
+  });
 }
 
 // ---- system calls ----
@@ -465,6 +511,14 @@ int names::chmod(const std::string& path, mode_t mode) {
 
 int names::chown(const std::string& path, uid_t uid, gid_t gid) {
   return with_rights(path, [&] { return ::lchown(path.c_str(), uid, gid); });
+}
+
+int names::rename(const std::string& from, const std::string& to) {
+  return with_rights(to, [&] { return ::rename(from.c_str(), to.c_str()); });
+}
+
+int names::link(const std::string& from, const std::string& to) {
+  return with_rights(to, [&] { return ::link(from.c_str(), to.c_str()); });
 }
 
 int names::fchmod(int fd, mode_t mode) {

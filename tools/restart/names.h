@@ -148,6 +148,13 @@ void enter(const Again& again);
 // Who owns what is made now.
 [[nodiscard]] std::uint32_t owner();
 
+// Do they own it, and so may change what it allows them?
+[[nodiscard]] bool are_owner_of(const std::string& path);
+// May they give a file to another user?
+[[nodiscard]] bool may_give_away();
+// Time of modification, mode and owner of what is open by O_PATH.
+[[nodiscard]] int set_attributes(int place, const cryo_inode& wanted);
+
 // As the system calls of the same names.
 [[nodiscard]] UniqueFd open(const std::string& path, int flags, mode_t mode = 0);
 [[nodiscard]] UniqueFd make_temporary(std::string& name_template);
@@ -161,6 +168,8 @@ void enter(const Again& again);
 [[nodiscard]] int mkfifo(const std::string& path, mode_t mode);
 [[nodiscard]] int chmod(const std::string& path, mode_t mode);
 [[nodiscard]] int chown(const std::string& path, uid_t uid, gid_t gid);
+[[nodiscard]] int rename(const std::string& from, const std::string& to);
+[[nodiscard]] int link(const std::string& from, const std::string& to);
 [[nodiscard]] int fchmod(int fd, mode_t mode);
 [[nodiscard]] int fchown(int fd, uid_t uid, gid_t gid);
 [[nodiscard]] int chdir(const std::string& path);

@@ -12,13 +12,14 @@ namespace cryo {
 
 enum class Tolerance { kError, kWarn };
 enum class ChangedFiles { kRefuse, kWarn, kIgnore };
+enum class Tails { kDefault, kStay, kGo };
 enum class DevicePolicy { kFail, kReopen, kClose };
 
 struct RestartOptions {
   bool restore_pid = true;  // of the process and of its threads
   bool restore_pgid = false;
   bool restore_sid = false;
-  bool truncate = true;                     // files open for writing are cut back to their saved size
+  Tails tails = Tails::kDefault;            // what has come to files open for writing, see output_files.h
   int signal = 0;                           // pending before the process starts; 0: none
   Tolerance other_cpu = Tolerance::kError;  // CPU lacks what the process may have decided to use
   Tolerance other_owner =

@@ -9,14 +9,13 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
-#include "restart/directory_of.h"
 #include "restart/files.h"
 #include "restart/lingering.h"
 #include "restart/namespaces.h"
+#include "restart/unix_names.h"
 
 namespace cryo {
 namespace {
@@ -80,10 +79,6 @@ SocketAddress socket_address(const Socket& socket, const Relocations& relocation
   return address;
 }
 
-std::string socket_place(const Socket& socket, const Relocations& relocations) {
-  return socket.path.empty() ? socket_address(socket, relocations).path : relocations.apply(socket.path);
-}
-
 // A name that the killed process left is there with nobody behind it.
 SocketPath socket_path_state(const SocketAddress& address, int type) {
   struct stat now;
@@ -113,15 +108,7 @@ void prepare(int fd, const Socket& saved) {
 
 std::string socket_problem(const Socket& saved, const Relocations& relocations) {
   const SocketAddress address = socket_address(saved, relocations);
-  const std::string real = relocations.apply(saved.path);
-  const std::string text = (real.empty() ? describe(saved, address) : real) + " is in use";
-  // Its directory may have gone as well.
-  const std::filesystem::path place(socket_place(saved, relocations));
-  if (saved.head.flags & CRYO_SOCK_UNLINKED && names::access(place.parent_path().string(), F_OK) != 0)
-    return "";
-  const DirectoryOf directory(address.path, real);
-  if (!address.path.empty())
-    return socket_path_state(address, static_cast<int>(saved.head.type)) == SocketPath::kTaken ? text : "";
+  const std::string text = describe(saved, address) + " is in use";
   const std::uint16_t port = port_of(saved, address);
   if (port == 0) return "";
   const UniqueFd probe(::socket(static_cast<int>(saved.head.family),
@@ -132,28 +119,17 @@ std::string socket_problem(const Socket& saved, const Relocations& relocations) 
   return bind_socket(probe.get(), address) != 0 && errno == EADDRINUSE && has_listener(port) ? text : "";
 }
 
-UniqueFd make_socket(const FileRestoreInput& input, const File& file) {
+UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames* names) {
   const Socket& saved = *file.socket;
   const SocketAddress address = socket_address(saved, input.options.relocations);
-  const std::string real = socket_place(saved, input.options.relocations);
   UniqueFd fd = input.namespaces.socket(file.net, static_cast<int>(saved.head.family),
                                         static_cast<int>(saved.head.type) & kTypeMask,
                                         static_cast<int>(saved.head.protocol));
   prepare(fd.get(), saved);
-  const DirectoryOf directory(address.path, saved.path.empty() ? "" : real);
-  if (!address.path.empty() &&
-      socket_path_state(address, static_cast<int>(saved.head.type)) == SocketPath::kStale &&
-      names::unlinkat(AT_FDCWD, address.path, 0) != 0)
-    fail_errno("cannot remove the old socket {}", address.path);
-  if (!address.path.empty()) {
-    const DeathDeferred deferred(input.created);
-    const auto* name = reinterpret_cast<const sockaddr*>(address.bytes.data());
-    if (names::bind(fd.get(), name, static_cast<socklen_t>(address.bytes.size())) != 0)
-      fail_errno("cannot bind a socket to {}", describe(saved, address));
-    input.created.add(real);
-  } else if (!address.bytes.empty()) {
+  if (names != nullptr)
+    names->bind(file.id, fd.get(), unix_name_of(file, input.options.relocations));
+  else if (!address.bytes.empty())
     bind_patiently(input.handle_fd, fd.get(), saved, address);
-  }
   if (::listen(fd.get(), static_cast<int>(saved.head.backlog)) != 0)
     fail_errno("cannot listen at {}", describe(saved, address));
   if (!(saved.head.flags & CRYO_SOCK_REUSEADDR))

@@ -61,9 +61,7 @@ void Sockets::finish(const FileLookup& lookup) {
   for (const auto& [id, file] : input_.context.files)
     if (file.connection) shut_down(file, lookup);
   peers_.clear();
-  for (const std::string& path : unlink_)
-    if (!input_.created.discard(path)) input_.created.remove(path);
-  missing_.remove();
+  unix_names_.finish();
 }
 
 void Sockets::shut_down(const File& file, const FileLookup& lookup) {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "restart/files.h"
-#include "restart/missing_directories.h"
+#include "restart/unix_names.h"
 
 namespace cryo {
 
@@ -57,7 +57,7 @@ class ActAs {
 class Sockets {
  public:
   explicit Sockets(const FileRestoreInput& input)
-      : input_(input), uses_(file_uses(input.context)), missing_(input.created) {}
+      : input_(input), uses_(file_uses(input.context)), unix_names_(input) {}
 
   // All sockets of the context, parked.
   void make();
@@ -69,12 +69,16 @@ class Sockets {
 
  private:
   struct End {
-    const Bytes& name;
-    const std::string& path;
+    const File* file = nullptr;               // nothing: its other end is closed
+    Bytes name = {};
     std::uint32_t uid = 0, gid = 0;           // of the one whom its peer is to see
     std::uint32_t net = 0;                    // network namespace
-    bool unlinked = false;                    // its name in the file system is to go again
+    bool unlinked = false;                    // its name in the file system has been removed
     std::vector<std::size_t> processes = {};  // whose its name is
+  };
+  struct Listener {
+    int fd = -1;
+    std::uint32_t file = 0;  // by which UnixNames knows it
   };
   struct Connection {
     UniqueFd a, b;
@@ -86,17 +90,17 @@ class Sockets {
   // sockets_unix.cc
   [[nodiscard]] UniqueFd unix_socket(std::uint32_t net, int type) const;
   void make_unix();
-  void make_unix_listeners();
+  void make_unix_listeners(bool unlinked);
+  void make_unix_others(bool unlinked);
   void make_unix_pair(const File& file);
   void make_unix_lonely(const File& file);
   void make_unix_waiting(const File& file);
   [[nodiscard]] Connection connect_unix(int type, const End& a, const End& b);
-  [[nodiscard]] int listener_at(int type, const End& end, const End& seen_by);
+  [[nodiscard]] Listener listener_at(int type, const End& end, const End& seen_by);
+  void call(int fd, const Listener& listener);
   [[nodiscard]] std::vector<std::size_t> holders(const File& file) const;
   [[nodiscard]] End own_end(const File& file) const;
-  void bind_unix(int fd, int type, const End& end);
-  void make_place(const std::string& path);
-  void note_unlinked();
+  void bind_unix(int fd, const End& end);
   void finish_unix(const FileLookup& lookup);
   void fill_unix(const File& file, const FileLookup& lookup);
   void fill_datagrams(const File& file, const FileLookup& lookup);
@@ -123,12 +127,11 @@ class Sockets {
 
   const FileRestoreInput& input_;
   std::map<std::uint32_t, FileUse> uses_;    // by file
-  MissingDirectories missing_;               // of the names in unlink_
+  UnixNames unix_names_;
   std::map<std::uint32_t, UniqueFd> fds_;    // by file: not taken yet
   std::map<std::uint32_t, UniqueFd> peers_;  // by file: other ends that will be closed in finish()
-  std::map<Bytes, UniqueFd> listeners_;      // by name and network namespace: for the time of make()
-  std::map<Bytes, int> real_listeners_;      // (same): those of the context
-  std::vector<std::string> unlink_;          // names that are to go again, once for each socket
+  std::map<Bytes, std::pair<UniqueFd, std::uint32_t>> listeners_;  // by key_of(), with a file: for the time of make()
+  std::map<Bytes, Listener> real_listeners_;                       // (same): those of the context
 };
 
 // ---- peer_pids.cc ----
@@ -139,7 +142,7 @@ void name_peers(const Context& context, const Process& process, const std::map<s
 
 // Why it cannot have its name; empty when it can.
 [[nodiscard]] std::string connection_problem(const Context& context, const File& file,
-                                             const Relocations& relocations);
+                                             const Relocations& relocations, int& code);
 
 // An address as a context has it, for a system call.
 [[nodiscard]] inline const sockaddr* raw(const Bytes& bytes) {

@@ -306,7 +306,7 @@ void Sockets::make_tcp() {
     make_tcp_pair(accepted ? file : other, accepted ? other : file);
   }
   for (const auto& [id, file] : context.files)
-    if (file.socket && !fds_.contains(id)) keep(id, make_socket(input_, file));
+    if (file.socket && !fds_.contains(id)) keep(id, make_socket(input_, file, nullptr));
   for (const auto& [id, file] : context.files)
     if (is_tcp(file) && is_waiting(file)) make_tcp_waiting(file);
   for (const auto& [id, file] : context.files)

@@ -10,7 +10,6 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "restart/directory_of.h"
 #include "restart/namespaces.h"
 #include "restart/sockets.h"
 
@@ -18,7 +17,6 @@ namespace cryo {
 namespace {
 
 const Bytes kNoName;
-const std::string kNoPath;
 
 bool is_unix(const File& file) {
   return file.connection && file.connection->head.family == AF_UNIX;
@@ -46,14 +44,20 @@ bool is_mutual(const Context& context, const File& file) {
   return peer.state == CRYO_SOCK_CONNECTED && peer.peer == file.id;
 }
 
-// What is abstract is so in one network namespace.
-Bytes key_of(std::uint32_t net, const Bytes& name) {
+// What is abstract is so in one network namespace; and one name may have belonged to several, one after the other.
+Bytes key_of(std::uint32_t net, const Bytes& name, bool unlinked) {
   constexpr std::size_t kPath = offsetof(sockaddr_un, sun_path);
   Bytes key = name;
-  if (name.size() <= kPath || name[kPath] != std::byte{}) return key;
+  if (name.size() <= kPath) return key;
+  if (name[kPath] != std::byte{}) net = unlinked ? 1 : 0;
   const auto* bytes = reinterpret_cast<const std::byte*>(&net);
   key.insert(key.end(), bytes, bytes + sizeof(net));
   return key;
+}
+
+bool is_unlinked(const File& file) {
+  return file.socket ? (file.socket->head.flags & CRYO_SOCK_UNLINKED) != 0
+                     : (file.connection->head.flags & CRYO_SOCK_STATE_UNLINKED) != 0;
 }
 
 std::string text_of(const Bytes& name) {
@@ -77,60 +81,48 @@ std::vector<std::size_t> Sockets::holders(const File& file) const {
 
 Sockets::End Sockets::own_end(const File& file) const {
   const SocketState& state = *file.connection;
-  return {state.name,          state.path, state.head.peer_uid,
-          state.head.peer_gid, file.net,   (state.head.flags & CRYO_SOCK_STATE_UNLINKED) != 0,
-          holders(file)};
+  return {&file,    state.name,        state.head.peer_uid, state.head.peer_gid,
+          file.net, is_unlinked(file), holders(file)};
 }
 
 UniqueFd Sockets::unix_socket(std::uint32_t net, int type) const {
   return input_.namespaces.socket(net, AF_UNIX, type | SOCK_NONBLOCK, 0);
 }
 
-// For a name that will go again. Where it cannot be made, the name tells of it.
-void Sockets::make_place(const std::string& path) {
-  const DeathDeferred deferred(input_.created);
-  (void)missing_.make_above(path);
-}
-
-// In place of what an earlier life has left there, with its mode and owner.
-void Sockets::bind_unix(int fd, int type, const End& end) {
-  if (end.name.empty()) return;
+void Sockets::bind_unix(int fd, const End& end) {
+  if (end.file == nullptr || end.name.empty()) return;
   const NamesOf theirs(input_.context, end.processes);
-  const SocketAddress address = address_of(end.name, input_.options.relocations);
-  const std::string real = end.path.empty() ? address.path : input_.options.relocations.apply(end.path);
-  if (end.unlinked) make_place(real);
-  const DirectoryOf directory(address.path, end.path.empty() ? "" : real);
-  struct stat old {};
-  const bool named = !address.path.empty();
-  if (named) {
-    const SocketPath state = socket_path_state(address, type);
-    if (state == SocketPath::kTaken) fail(EADDRINUSE, "{}: a socket's name is in use", real);
-    if (state == SocketPath::kStale && names::lstat(address.path, old) == 0 &&
-        names::unlinkat(AT_FDCWD, address.path, 0) != 0)
-      fail_errno("cannot remove the old socket {}", real);
-  }
-  std::optional<DeathDeferred> deferred;
-  if (named) deferred.emplace(input_.created);
-  if (names::bind(fd, raw(address.bytes), static_cast<socklen_t>(address.bytes.size())) != 0)
-    fail_errno("cannot bind a socket to {}", text_of(address.bytes));
-  if (!named) return;
-  if (old.st_mode != 0) {
-    (void)names::chmod(address.path, old.st_mode & 07777);
-    (void)names::chown(address.path, old.st_uid, old.st_gid);
-  }
-  input_.created.add(real);
+  unix_names_.bind(end.file->id, fd, unix_name_of(*end.file, input_.options.relocations));
 }
 
 // The context's own, or one for the time being.
-int Sockets::listener_at(int type, const End& end, const End& seen_by) {
-  const Bytes key = key_of(end.net, end.name);
+Sockets::Listener Sockets::listener_at(int type, const End& end, const End& seen_by) {
+  const Bytes key = key_of(end.net, end.name, end.unlinked);
   if (const auto real = real_listeners_.find(key); real != real_listeners_.end()) return real->second;
-  if (const auto made = listeners_.find(key); made != listeners_.end()) return made->second.get();
+  if (const auto made = listeners_.find(key); made != listeners_.end())
+    return {made->second.first.get(), made->second.second};
   UniqueFd fd = unix_socket(end.net, type);
-  bind_unix(fd.get(), type, end);
+  bind_unix(fd.get(), end);
   const ActAs user(seen_by.uid, seen_by.gid);
   if (::listen(fd.get(), 16) != 0) fail_errno("cannot listen at {}", text_of(end.name));
-  return listeners_.emplace(key, input_.descriptors.park(std::move(fd))).first->second.get();
+  fd = input_.descriptors.park(std::move(fd));
+  const Listener listener{fd.get(), end.file->id};
+  listeners_.emplace(key, std::make_pair(std::move(fd), listener.file));
+  return listener;
+}
+
+// Not by the name, which may be somebody else's by now.
+void Sockets::call(int fd, const Listener& listener) {
+  sockaddr_storage where{};
+  socklen_t size = sizeof(where);
+  if (const std::optional<Bytes> way = unix_names_.way_to(listener.file)) {
+    size = static_cast<socklen_t>(way->size());
+    std::memcpy(&where, way->data(), way->size());
+  } else if (::getsockname(listener.fd, reinterpret_cast<sockaddr*>(&where), &size) != 0) {
+    fail_errno("getsockname");
+  }
+  if (names::connect(fd, reinterpret_cast<const sockaddr*>(&where), size) != 0)
+    fail_errno("cannot connect a socket again to the one of file {}", listener.file);
 }
 
 // `a` is the one that was accepted, if any: such a socket has its listener's name.
@@ -139,39 +131,32 @@ Sockets::Connection Sockets::connect_unix(int type, const End& a, const End& b) 
   if (a.name.empty() || type == SOCK_DGRAM) {
     auto [first, second] = input_.namespaces.socket_pair(a.net, type | SOCK_NONBLOCK, a.uid, a.gid);
     made = {std::move(first), std::move(second)};
-    bind_unix(made.a.get(), type, a);
-    bind_unix(made.b.get(), type, b);
+    bind_unix(made.a.get(), a);
+    bind_unix(made.b.get(), b);
     return made;
   }
-  const int listener = listener_at(type, a, b);
+  const Listener listener = listener_at(type, a, b);
   made.b = unix_socket(b.net, type);
-  bind_unix(made.b.get(), type, b);
-  sockaddr_storage where{};
-  socklen_t size = sizeof(where);
-  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&where), &size) != 0) fail_errno("getsockname");
+  bind_unix(made.b.get(), b);
   // The name is that of the socket that listens there.
   const NamesOf theirs(input_.context, a.processes.empty() ? b.processes : a.processes);
-  const DirectoryOf directory(text_of(a.name), a.path);
   const ActAs user(a.uid, a.gid);
-  if (names::connect(made.b.get(), reinterpret_cast<const sockaddr*>(&where), size) != 0)
-    fail_errno("cannot connect to {}", text_of(a.name));
-  made.a = UniqueFd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  call(made.b.get(), listener);
+  made.a = UniqueFd(::accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!made.a) fail_errno("cannot accept at {}", text_of(a.name));
   return made;
 }
 
-void Sockets::make_unix_listeners() {
+void Sockets::make_unix_listeners(bool unlinked) {
   for (const auto& [id, file] : input_.context.files) {
-    if (!file.socket || file.socket->head.family != AF_UNIX) continue;
+    if (!file.socket || file.socket->head.family != AF_UNIX || is_unlinked(file) != unlinked) continue;
     const auto use = uses_.find(id);
     const std::size_t owner = use == uses_.end() ? 0 : use->second.process;
     const NamesOf theirs(input_.context, holders(file));
     const cryo_creds& creds = input_.context.processes[owner].creds->head;
     const ActAs user(creds.euid, creds.egid);
-    if (file.socket->head.flags & CRYO_SOCK_UNLINKED)
-      make_place(socket_place(*file.socket, input_.options.relocations));
-    keep(id, make_socket(input_, file));
-    real_listeners_.emplace(key_of(file.net, file.socket->address), fds_.at(id).get());
+    keep(id, make_socket(input_, file, &unix_names_));
+    real_listeners_.emplace(key_of(file.net, file.socket->address, unlinked), Listener{fds_.at(id).get(), id});
   }
 }
 
@@ -181,7 +166,7 @@ void Sockets::make_unix_pair(const File& file) {
   const bool swap = other.connection->name.empty()
                         ? false
                         : file.connection->name.empty() ||
-                              real_listeners_.contains(key_of(other.net, other.connection->name));
+                              real_listeners_.contains(key_of(other.net, other.connection->name, is_unlinked(other)));
   const File& a = swap ? other : file;
   const File& b = swap ? file : other;
   Connection made = connect_unix(static_cast<int>(file.connection->head.type), own_end(a), own_end(b));
@@ -195,13 +180,19 @@ void Sockets::make_unix_lonely(const File& file) {
   const int type = static_cast<int>(state.head.type);
   if (state.head.state != CRYO_SOCK_PEER_GONE) {
     UniqueFd fd = unix_socket(file.net, type);
-    bind_unix(fd.get(), type, own_end(file));
+    bind_unix(fd.get(), own_end(file));
     keep(file.id, std::move(fd));
     return;
   }
   const End self = own_end(file);
-  const bool called_listener = real_listeners_.contains(key_of(file.net, state.peer_name));
-  const End gone{called_listener ? state.peer_name : kNoName, kNoPath, 0, 0, file.net};
+  // Which one it was is not known any more where a name has belonged to two.
+  const bool with_name = real_listeners_.contains(key_of(file.net, state.peer_name, false));
+  const bool called_listener =
+      with_name || real_listeners_.contains(key_of(file.net, state.peer_name, true));
+  End gone;
+  gone.net = file.net;
+  gone.unlinked = !with_name;
+  if (called_listener) gone.name = state.peer_name;
   Connection made = called_listener ? connect_unix(type, gone, self) : connect_unix(type, self, gone);
   if (called_listener) std::swap(made.a, made.b);
   keep(file.id, std::move(made.a));
@@ -213,50 +204,40 @@ void Sockets::make_unix_waiting(const File& file) {
   const int listener = fds_.at(state.head.listener).get();
   const int type = static_cast<int>(state.head.type);
   UniqueFd caller = unix_socket(is_connected(file) ? peer_of(input_.context, file).net : file.net, type);
-  if (is_connected(file)) bind_unix(caller.get(), type, own_end(peer_of(input_.context, file)));
-  sockaddr_storage where{};
-  socklen_t size = sizeof(where);
-  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&where), &size) != 0) fail_errno("getsockname");
+  if (is_connected(file)) bind_unix(caller.get(), own_end(peer_of(input_.context, file)));
   const NamesOf theirs(input_.context, holders(file));
   const ActAs user(state.head.peer_uid, state.head.peer_gid);
-  if (names::connect(caller.get(), reinterpret_cast<const sockaddr*>(&where), size) != 0)
-    fail_errno("cannot connect to {} again", text_of(state.name));
+  call(caller.get(), {listener, state.head.listener});
   if (is_connected(file))
     keep(state.head.peer, std::move(caller));
   else
     peers_.emplace(file.id, input_.descriptors.park(std::move(caller)));
 }
 
-void Sockets::make_unix() {
-  make_unix_listeners();
+void Sockets::make_unix_others(bool unlinked) {
   const Context& context = input_.context;
   for (const auto& [id, file] : context.files) {
     if (!is_unix(file) || fds_.contains(id) || file.head.kind == CRYO_FILE_WAITING) continue;
     const bool waits = is_connected(file) && peer_of(context, file).head.kind == CRYO_FILE_WAITING;
     if (waits) continue;
-    if (is_mutual(context, file) && file.connection->head.peer != id)
+    const bool pair = is_mutual(context, file) && file.connection->head.peer != id;
+    if (unlinked && !is_unlinked(file) && !(pair && is_unlinked(peer_of(context, file)))) continue;
+    if (pair)
       make_unix_pair(file);
     else
       make_unix_lonely(file);
   }
-  for (const auto& [id, file] : context.files)
-    if (is_unix(file) && file.head.kind == CRYO_FILE_WAITING) make_unix_waiting(file);
-  listeners_.clear();
-  note_unlinked();
 }
 
-// An accepted socket has its listener's name, which is the listener's to lose.
-void Sockets::note_unlinked() {
-  const Relocations& relocations = input_.options.relocations;
-  for (const auto& [id, file] : input_.context.files) {
-    const bool listens = file.socket && file.socket->head.flags & CRYO_SOCK_UNLINKED;
-    const bool connected = is_unix(file) && file.connection->head.flags & CRYO_SOCK_STATE_UNLINKED &&
-                           !real_listeners_.contains(key_of(file.net, file.connection->name));
-    if (!listens && !connected) continue;
-    const Bytes& name = listens ? file.socket->address : file.connection->name;
-    const std::string& path = listens ? file.socket->path : file.connection->path;
-    unlink_.push_back(path.empty() ? address_of(name, relocations).path : relocations.apply(path));
-  }
+// Those first that lose their name again: another one may have it now.
+void Sockets::make_unix() {
+  make_unix_listeners(true);
+  make_unix_others(true);
+  make_unix_listeners(false);
+  make_unix_others(false);
+  for (const auto& [id, file] : input_.context.files)
+    if (is_unix(file) && file.head.kind == CRYO_FILE_WAITING) make_unix_waiting(file);
+  listeners_.clear();
 }
 
 // ---- when all files are open ----
@@ -272,9 +253,8 @@ UniqueFd Sockets::stand_in(const SocketMessage& message, std::uint32_t net) {
 
 void Sockets::fill_datagrams(const File& file, const FileLookup& lookup) {
   const SocketState& state = *file.connection;
-  const Bytes to = address_of(state.name, input_.options.relocations).bytes;
+  const Bytes to = unix_names_.way_to(file.id).value_or(address_of(state.name, input_.options.relocations).bytes);
   const NamesOf theirs(input_.context, holders(file));
-  const DirectoryOf directory(text_of(state.name), state.path);
   for (const SocketMessage& message : file.queue) {
     const bool from_peer = is_connected(file) && message.head.sender == state.head.peer;
     UniqueFd stranger;
@@ -307,12 +287,9 @@ void Sockets::fill_unix(const File& file, const FileLookup& lookup) {
 }
 
 void Sockets::connect_datagram(const File& file, const FileLookup& lookup) {
-  const SocketState& peer = *peer_of(input_.context, file).connection;
-  const Bytes to = address_of(peer.name, input_.options.relocations).bytes;
-  const NamesOf theirs(input_.context, holders(file));
-  const DirectoryOf directory(text_of(peer.name), peer.path);
-  if (names::connect(lookup(file.id), raw(to), static_cast<socklen_t>(to.size())) != 0)
-    fail_errno("cannot connect a socket to {}", text_of(to));
+  const File& peer = peer_of(input_.context, file);
+  const NamesOf theirs(input_.context, holders(peer));
+  call(lookup(file.id), {lookup(peer.id), peer.id});
 }
 
 void Sockets::finish_unix(const FileLookup& lookup) {
@@ -327,15 +304,12 @@ void Sockets::finish_unix(const FileLookup& lookup) {
     if (one_way(file)) connect_datagram(file, lookup);
 }
 
-std::string connection_problem(const Context& context, const File& file, const Relocations& relocations) {
+std::string connection_problem(const Context& context, const File& file, const Relocations& relocations,
+                               int& code) {
   if (!is_unix(file)) return "";
-  const SocketState& state = *file.connection;
   for (const auto& [id, other] : context.files)
-    if (other.socket && other.socket->address == state.name) return "";
-  const SocketAddress address = address_of(state.name, relocations);
-  if (address.path.empty() || !state.path.empty()) return "";
-  const bool taken = socket_path_state(address, static_cast<int>(state.head.type)) == SocketPath::kTaken;
-  return taken ? address.path + " is in use" : "";
+    if (other.socket && other.socket->address == file.connection->name) return "";
+  return unix_name_problem(context, file, relocations, code);
 }
 
 }  // namespace cryo

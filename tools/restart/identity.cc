@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/identity.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+
+#include <fmt/format.h>
+
+#include "restart/names.h"
+
+namespace cryo {
+namespace {
+
+struct NowThere {
+  struct ::statx stat {};
+  std::uint32_t magic = 0;
+  bool known = false;
+};
+
+NowThere look_there(int fd) {
+  NowThere now;
+  struct statfs system {};
+  now.known = ::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &now.stat) == 0 &&
+              ::fstatfs(fd, &system) == 0;
+  now.magic = static_cast<std::uint32_t>(system.f_type);
+  return now;
+}
+
+bool has_birth(const cryo_inode& before) {
+  return before.btime_sec != 0 || before.btime_nsec != 0;
+}
+
+bool is_same_inode(const cryo_inode& before, const NowThere& now) {
+  if (now.stat.stx_ino != before.ino || (now.stat.stx_mode & S_IFMT) != (before.mode & S_IFMT)) return false;
+  if (has_birth(before) && (now.stat.stx_mask & STATX_BTIME) != 0)
+    return now.stat.stx_btime.tv_sec == before.btime_sec && now.stat.stx_btime.tv_nsec == before.btime_nsec;
+  if (::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev) return true;
+  // Numbers of such devices are given out as they come.
+  return now.stat.stx_dev_major == 0 && ::major(before.dev) == 0 && now.magic == before.fs_magic;
+}
+
+// Tools that copy may know seconds only.
+bool is_copy(const cryo_inode& before, const NowThere& now) {
+  return S_ISREG(before.mode) && S_ISREG(now.stat.stx_mode) && now.stat.stx_size == before.size &&
+         now.stat.stx_mtime.tv_sec == before.mtime_sec &&
+         (now.stat.stx_mtime.tv_nsec == before.mtime_nsec || now.stat.stx_mtime.tv_nsec == 0);
+}
+
+}  // namespace
+
+Identity identity_of(const cryo_inode& before, int fd) {
+  // Early contexts do not tell.
+  if (before.fs_magic == 0) return Identity::kSame;
+  const NowThere now = look_there(fd);
+  if (!now.known || is_same_inode(before, now)) return Identity::kSame;
+  return is_copy(before, now) ? Identity::kCopy : Identity::kOther;
+}
+
+bool is_other_file(const Relocations& relocations, const File& file, const Inode& inode, int fd) {
+  const bool made = file.head.mnt != 0 && inode.head.fs_magic == TMPFS_MAGIC;
+  return !made && relocations.apply(file.path) == file.path && identity_of(inode.head, fd) == Identity::kOther;
+}
+
+std::string difference_of(const cryo_inode& before, int fd) {
+  const NowThere now = look_there(fd);
+  return fmt::format("inode {} on device {}:{}, was {} on {}:{}", now.stat.stx_ino, now.stat.stx_dev_major,
+                     now.stat.stx_dev_minor, before.ino, ::major(before.dev), ::minor(before.dev));
+}
+
+}  // namespace cryo

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Regular files that the job had open for writing, and that are longer than they were.  What has come since may be
+// the job's own, of a run that went on after the checkpoint and that the restart does again; or somebody
+// else's.  Nothing tells which, so nothing of it is thrown away unless the user says so.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "context/model.h"
+#include "restart/created_paths.h"
+#include "restart/options.h"
+
+namespace cryo {
+
+struct FileUse;
+
+enum class Tail {
+  kStays,  // the job's output comes after it
+  kAside,  // moved to a file of its own
+  kGoes,
+};
+// What is to become of it.  Who appends (O_APPEND) shares the file with others as a rule, and loses no place by what these have
+// written.  Who does not writes where he was: what is there has to go.
+[[nodiscard]] Tail tail_of(const Context& context, const RestartOptions& options, const File& file);
+
+// Was it open for writing by a descriptor?
+[[nodiscard]] bool is_output(const File& file, const FileUse& use);
+
+// Of cr_restart's own standard descriptors (`fds`, -1: closed) the one that the job's is: the same file, open for as much, at 0, 1
+// or 2 in both; -1: none.  The job shares its offset with whoever has started cr_restart, and nothing is cut.
+[[nodiscard]] int own_output(const File& file, const Inode& inode, const FileUse& use, const int (&fds)[3]);
+
+// The first free name for what is moved.
+[[nodiscard]] std::string aside_name(const std::string& path);
+// Copies what is behind the first `size` bytes there.
+void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path);
+
+}  // namespace cryo
