@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A file is what it was, and not what has its name: other mounts over a directory, mounts that have been taken away, and files that
+# have been replaced since the checkpoint.  What is somebody else's stays as it is.
+. "$(dirname "$0")/lib.sh"
+
+# job REDIRECTIONS: a program that counts, in the directory d.
+job()
+{
+	fresh
+	mkdir -p d
+	rm -f count
+	mount -t tmpfs mine d
+	echo before >d/log
+	seq 1000 >d/in
+	eval "\"$busy\" count $1 >/dev/null 2>&1 &"
+	pid=$!
+	started+=("$pid")
+	wait_for busy_counts
+}
+
+others_over() { mount -t tmpfs others d; seq -f 'precious %g' 100000 >d/log; seq 2 1001 >d/in; sum=$(md5sum <d/log); }
+told() { [[ $err =~ $1 ]]; }
+untouched() { same "$(md5sum <d/log)" "$sum"; }
+finish()
+{
+	end_processes
+	while umount -l d 2>/dev/null; do :; done
+}
+
+restart()
+{
+	rc=0
+	cr_restart "$@" ctx >/dev/null 2>"$base/stderr" || rc=$?
+	err=$(cat "$base/stderr")
+}
+
+# runs ARGUMENT...: restarts in the background and waits until it counts.
+runs()
+{
+	rm -f count.old
+	cp count count.old
+	cr_restart "$@" ctx 2>"$base/stderr" &
+	started+=("$!" "$pid")
+	wait_for counts_again
+	rc=$?
+	err=$(cat "$base/stderr")
+	return $rc
+}
+counts_again() { ! cmp -s count count.old; }
+end_job() { cr --kill -f ctx "$pid"; wait "$pid" 2>/dev/null; wait_for is_gone "$pid"; is_context ctx; }
+
+# ---- before the checkpoint ----
+
+for how in '6>>d/log' '6<d/in' '6<>d/log'; do
+	job "$how"
+	others_over
+	cr -f ctx "$pid"
+	check "$how: another mount is over its directory: refused" eval 'status_is 52 && told "d/.*: file that no path leads to"'
+	check "... as with --dry-run" eval 'cr --dry-run "$pid"; status_is 52'
+	umount d
+	cr -f ctx "$pid"
+	check "... and not when it has gone" status_is 0
+	finish
+done
+
+job '6>>d/log'
+mkdir -p elsewhere
+mount --bind d elsewhere
+others_over
+end_job
+check "a name in another mount is taken" eval 'status_is 0 && cr_info -v ctx | grep -q elsewhere/log'
+check "... by the restart, too" runs
+finish
+check "... which writes there" same "$(head -1 elsewhere/log)" before
+umount elsewhere
+
+job '6>>d/log'
+umount -l d
+echo precious >/log
+cr -f ctx "$pid"
+check "its mount has been taken away: refused" eval 'status_is 52 && said "file that no path leads to"'
+check "... and what has the rest of the name is as it was" same "$(cat /log)" precious
+rm -f /log
+finish
+
+fresh
+mkdir d
+mount -t tmpfs mine d
+(cd d && exec "$busy" "$PWD/../count" >/dev/null 2>&1) &
+pid=$!
+started+=("$pid")
+wait_for busy_counts
+mount -t tmpfs others d
+cr -f ctx "$pid"
+check "another mount is over the working directory: refused" eval 'status_is 52 && said "working directory that no path leads to"'
+finish
+
+# ---- after it ----
+
+job '6>>d/log 7<>d/in'
+end_job
+others_over
+restart --check
+check "another file has the name of one that is written: refused" eval 'status_is 116 && told "d/log.*another file than at the checkpoint has the name .inode"'
+check "... with the option that helps" said "changed-files=warn takes it"
+restart
+check "... without --check, too" eval 'status_is 116 && untouched'
+check "on request it is taken" runs --changed-files=warn
+check "... and not cut" untouched
+check "... with a warning" told "warning.*another file than at the checkpoint"
+finish
+
+job '6<d/in'
+end_job
+others_over
+restart --check
+check "another file has the name of one that is read: refused" eval 'status_is 116 && told "d/in: .*another file; descriptor 6"'
+restart --check --changed-files=warn
+check "... or a warning, on request" eval 'status_is 0 && said "warning"'
+finish
+
+# replaced COMMAND: the file log, after something has been done in place of it.
+replaced()
+{
+	fresh
+	echo before >log
+	"$busy" count 6<>log >/dev/null 2>&1 &
+	pid=$!
+	started+=("$pid")
+	wait_for busy_counts
+	end_job
+	eval "$1"
+	restart --check
+}
+
+replaced 'seq 1000 >new; mv new log'
+check "a new file in place of an output file: refused" eval 'status_is 116 && said "another file"'
+restart
+check "... and it is as it was" same "$(wc -l <log)" 1000
+replaced 'cp -p log new; mv new log'
+check "a copy of it with its time is as good" eval 'status_is 0 && silent'
+check "... and is taken" runs
+replaced 'mkdir there; mv log there; seq 1000 >>there/log; mv there/log there/copy; cp there/copy there/log'
+restart --check --relocate="$PWD/log=$PWD/there/log"
+check "who says where it is now is believed" eval 'status_is 0 && said "bytes have come since"'
+
+done_testing

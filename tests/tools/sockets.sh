@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Names of Unix sockets: others' are left alone, and nobody is called to find something out; what is in the way is found by --check.
+. "$(dirname "$0")/lib.sh"
+
+# server NAME MODE OWNER [DIRECTORY]: listens, in another directory.
+server()
+{
+	rm -f count
+	(cd "${4:-.}" && exec "$here/listener" "$1" "$2" "$3" "$base/work/count" >/dev/null 2>&1) &
+	pid=$!
+	started+=("$pid")
+	wait_for busy_counts
+}
+hold()
+{
+	cr --kill -f ctx "$pid"
+	wait "$pid" 2>/dev/null
+	wait_for is_gone "$pid"
+	is_context ctx
+}
+dry() { rc=0; out=$(cr_restart --check "$@" ctx 2>&1) || rc=$?; err=$out; }
+runs()
+{
+	rm -f count.old
+	cp count count.old
+	cr_restart "$@" ctx 2>"$base/stderr" >/dev/null &
+	started+=("$!" "$pid")
+	wait_for counts_again
+	rc=$?
+	err=$(cat "$base/stderr")
+	return $rc
+}
+counts_again() { ! cmp -s count count.old; }
+file_is() { same "$(stat -c '%F %a %u %g' "$1")" "socket $2"; }
+
+fresh
+server "$base/work/sock" 0600 1000
+hold
+check "mode and owner of a socket's file" runs
+check "... are what they were" file_is sock "600 1000 1000"
+end_processes
+wait_for is_gone "$pid"
+check "once more, with what the restart before has left" runs
+check "... the same" file_is sock "600 1000 1000"
+end_processes
+wait_for is_gone "$pid"
+rm sock
+check "once more, when nothing is left" runs
+check "... the same" file_is sock "600 1000 1000"
+end_processes
+
+fresh
+mkdir a b
+server sock 0666 0 a
+hold
+rm a/sock
+job=$pid
+server sock 0600 0 a
+other=$pid
+pid=$job
+dry
+check "another one has the name, and answers: refused" eval 'status_is 98 && said "another socket or file than at the checkpoint has the name $base/work/a/sock"'
+sleep 0.5
+check "... and has not been called" same "$(cut -d" " -f2 count)" 0
+kill -9 "$other"
+wait "$other" 2>/dev/null
+dry
+check "... nor is it replaced when it does not answer" status_is 98
+cr_restart ctx >/dev/null 2>&1
+check "... by the restart" file_is a/sock "600 0 0"
+rm a/sock
+echo file >a/sock
+dry
+check "a file has the name: refused" eval 'status_is 98 && said "another socket or file"'
+rm a/sock
+rmdir a
+dry
+check "the directory of a relative name has gone: refused" eval 'status_is 2 && said "the socket $base/work/a/sock cannot be made: $base/work/a: No such file"'
+mkdir a
+check "made again: it runs" runs
+check "... with the mode" file_is a/sock "666 0 0"
+end_processes
+
+done_testing
