@@ -37,6 +37,27 @@ static bool make_o_path_deleted(void)
 	return expect_fd(fd, "O_PATH descriptor of a deleted file");
 }
 
+static void *stay(void *arg)
+{
+	*(volatile pid_t *)arg = (pid_t)syscall(SYS_gettid);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static bool make_proc_of_thread(void)
+{
+	static volatile pid_t tid;
+	pthread_t thread;
+	char path[64];
+
+	CRT_SYS(-pthread_create(&thread, NULL, stay, (void *)&tid));
+	while (!tid)
+		usleep(1000);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	return expect_fd((int)CRT_SYS(open(path, O_RDONLY)), "file of /proc about a thread other than the first");
+}
+
 static bool make_o_path_of_pipe(void)
 {
 	char path[64];
@@ -572,6 +593,7 @@ static bool make_sharing_thread(void)
 
 struct obstacle obstacles[] = {
 	{ .name = "o-path-of-pipe", .make = make_o_path_of_pipe },
+	{ .name = "proc-of-thread", .make = make_proc_of_thread },
 	{ .name = "deep-file", .make = make_deep_file },
 	{ .name = "pidfd-in-message", .make = make_pidfd_in_message },
 	{ .name = "unreadable", .make = make_unreadable, .works = works_unreadable },

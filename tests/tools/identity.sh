@@ -96,6 +96,29 @@ cr -f ctx "$pid"
 check "another mount is over the working directory: refused" eval 'status_is 52 && said "working directory that no path leads to"'
 finish
 
+# Of a file system that need not keep all names in memory.
+fresh
+disk=$(mktemp -d /var/tmp/cryo-tools-XXXXXX)
+touch "$disk/temporary"
+"$busy" count 6<>"$disk/temporary" >/dev/null 2>&1 &
+pid=$!
+started+=("$pid")
+wait_for busy_counts
+ln "$disk/temporary" "$disk/final"
+rm "$disk/temporary"
+cr -f ctx "$pid"
+check "the name is gone, and there is another one: it is taken" eval 'status_is 0 && cr_info -v ctx | grep -q "$disk/final"'
+sync
+echo 2 >/proc/sys/vm/drop_caches
+cr -f ctx "$pid"
+check "... unless nobody knows it: refused" \
+	eval 'status_is 52 && said "file that has lost its name, and of whose other one nothing is known (stat(1) that one, and try again),"'
+stat "$disk/final" >/dev/null
+cr -f ctx "$pid"
+check "... and who looks at it makes it known" status_is 0
+finish
+rm -rf "$disk"
+
 # ---- after it ----
 
 job '6>>d/log 7<>d/in'

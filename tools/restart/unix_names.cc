@@ -185,14 +185,25 @@ void UnixNames::make_room(const std::string& path) {
   if (names::unlinkat(AT_FDCWD, path, 0) != 0) fail_errno("cannot remove the old socket {}", path);
 }
 
+// One below `directory`, or where anybody may make one. It goes with missing_.
+std::string UnixNames::make_directory(const std::string& directory) {
+  const mode_t before = ::umask(077);
+  std::string path = (directory == "/" ? "" : directory) + "/.cryo-XXXXXX";
+  bool made = names::make_temporary_directory(path);
+  if (!made) {
+    path = "/tmp/cryo-XXXXXX";
+    made = names::make_temporary_directory(path);
+  }
+  const int error = errno;
+  ::umask(before);
+  if (!made) fail(error, "cannot make a directory for a socket: {}", std::strerror(error));
+  missing_.note(path);
+  return path;
+}
+
 // In a directory of its own below `directory`, in which the relative name leads to where nothing else is. `path`: where that is.
 UniqueFd UnixNames::bind_below(int fd, const UnixName& name, const std::string& directory, std::string& path) {
-  std::string base = (directory == "/" ? "" : directory) + "/.cryo-XXXXXX";
-  if (!names::make_temporary_directory(base)) {
-    base = "/tmp/cryo-XXXXXX";
-    if (!names::make_temporary_directory(base)) fail_errno("cannot make a directory for the socket {}", name.place);
-  }
-  missing_.note(base);
+  const std::string base = make_directory(directory);
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= name.address.path.size();) {
     const std::size_t end = std::min(name.address.path.find('/', at), name.address.path.size());
@@ -205,11 +216,13 @@ UniqueFd UnixNames::bind_below(int fd, const UnixName& name, const std::string& 
   for (const std::string& part : parts)
     if (part == "..") here += "/d";
   const std::string start = here;
-  for (std::size_t i = 0; i + 1 < parts.size(); ++i)
+  bool made = missing_.make_above(start + "/x");
+  for (std::size_t i = 0; made && i + 1 < parts.size(); ++i) {
     here = parts[i] == ".." ? place_directory(here) : here + "/" + parts[i];
+    made = missing_.make_above(here + "/x");
+  }
+  if (!made) fail_errno("cannot make a directory for the socket {}", name.place);
   path = here + "/" + parts.back();
-  if (!missing_.make_above(start + "/x") || !missing_.make_above(path))
-    fail_errno("cannot make a directory for the socket {}", name.place);
   const WorkingDirectory there(start);
   return bind_at(fd, name, path);
 }

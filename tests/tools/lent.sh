@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Files that a process could not open by their names: it was given them, or made them read-only; and names that have gone.
+. "$(dirname "$0")/lib.sh"
+
+# user_job REDIRECTION: as the ordinary user, of a file that root has opened.
+user_job()
+{
+	rm -f count
+	eval "runuser -u $user -- \"$busy\" \"$PWD/count\" $1 >/dev/null 2>&1 &"
+	started+=("$!")
+	wait_for busy_counts
+	pid=$(pgrep -n -u "$user" -x busy)
+	started+=("$pid")
+}
+by_user() { rc=0; err=$(runuser -u "$user" -- "$@" 2>&1) || rc=$?; }
+hold() { by_user cr_checkpoint --kill -f "$PWD/ctx" "$pid"; wait_for is_gone "$pid"; }
+runs()
+{
+	rm -f count.old
+	cp count count.old
+	runuser -u "$user" -- cr_restart "$@" ctx >/dev/null 2>"$base/stderr" &
+	started+=("$!" "$pid")
+	wait_for counts_again
+	rc=$?
+	err=$(cat "$base/stderr")
+	return $rc
+}
+counts_again() { ! cmp -s count count.old; }
+read_by_job() { head -c 100 "/proc/$pid/fd/$1"; }
+
+fresh
+echo "for root" >secret
+chmod 600 secret
+user_job '5<secret'
+hold
+check "a descriptor that its user could not open: saved" eval 'status_is 0 && [ -z "$err" ]'
+by_user cr_restart --check ctx
+check "... --check finds nothing" eval 'status_is 0 && [ -z "$err" ]'
+check "... and it runs" runs
+check "... with the contents" same "$(read_by_job 5)" "for root"
+end_processes
+
+fresh
+echo "for root" >secret
+chmod 600 secret
+user_job '5>>secret'
+by_user cr_checkpoint -f "$PWD/ctx" "$pid"
+check "one that is written to: a warning" eval 'status_is 0 && said "secret: the process could not open it for what it has it open for"'
+end_processes
+
+fresh
+touch own
+chown "$user" own
+user_job '5<>own'
+chmod 444 own
+hold
+by_user cr_restart --check ctx
+check "a read-only file, open for writing by its owner: --check finds nothing" eval 'status_is 0 && [ -z "$err" ]'
+check "... and it runs" runs
+check "... and the file is as read-only as before" same "$(stat -c %a own)" 444
+check "... and open for writing" eval '(( $(sed -n "s/^flags:\t//p" /proc/$pid/fdinfo/5) & 2 ))'
+end_processes
+
+# By root.
+hold_own() { cr --kill -f ctx "$pid"; wait "$pid" 2>/dev/null; wait_for is_gone "$pid"; is_context ctx; }
+job()
+{
+	eval "\"$busy\" count $1 >/dev/null 2>&1 &"
+	pid=$!
+	started+=("$pid")
+	wait_for busy_counts
+}
+runs_own()
+{
+	rm -f count.old
+	cp count count.old
+	cr_restart ctx >/dev/null 2>"$base/stderr" &
+	started+=("$!" "$pid")
+	wait_for counts_again
+	rc=$?
+	err=$(cat "$base/stderr")
+	return $rc
+}
+
+fresh
+mkfifo -m 640 one
+ln one two
+job '5<>one 6<>two'
+hold_own
+rm one two
+check "a FIFO with two names, both gone: it runs" runs_own
+check "... and both are there again" same "$(stat -c %F-%h-%a one two)" $'fifo-2-640\nfifo-2-640'
+end_processes
+wait_for is_gone "$pid"
+check "once more, with what is there: it runs" runs_own
+end_processes
+wait_for is_gone "$pid"
+rm one two
+mkfifo -m 600 one
+chown "$user" one
+rc=0
+err=$(cr_restart --check ctx 2>&1) || rc=$?
+check "somebody else's FIFO has the name: refused" eval 'status_is 116 && said "another FIFO than at the checkpoint has the name"'
+
+fresh
+mknod null c 1 3
+job '5<>null'
+rm null
+hold_own
+check "a removed device file of /dev/null's number: it runs" runs_own
+check "... and is that device" same "$(stat -L -c %t:%T "/proc/$pid/fd/5")" 1:3
+end_processes
+
+done_testing
