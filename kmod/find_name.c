@@ -91,7 +91,7 @@ static void root_of(struct cryo_mounts *mounts, struct path *root)
 	path_get(root);
 }
 
-/* By a name that has not been removed, in the mount of @path. NULL: none is known, or it is in another part of the file system. */
+/* By a name that has not been removed, in the mount of @path. NULL: none is known there. */
 static char *other_name(const struct path *root, const struct path *path, char *buf)
 {
 	struct path other = { .mnt = path->mnt, .dentry = d_find_alias(d_backing_inode(path->dentry)) };
@@ -225,11 +225,12 @@ static bool is_owned(struct cryo_object *o)
 	return owned;
 }
 
-/* A restart by the user of the process could not open it: what is only read is saved, as if it had no name. */
-static void save_what_cannot_be_opened(struct cryo_capture *c, struct cryo_object *o, const char *name)
+/* The user of the process could not restart it: what is only read is saved, as if it had no name. */
+static void save_what_cannot_be_opened(struct cryo_capture *c, struct cryo_object *o,
+				       const char *name)
 {
-	if (o->kind != CRYO_FILE_PATH || !S_ISREG(file_inode(o->file)->i_mode) || o->file->f_flags & O_PATH ||
-	    may_open(o))
+	if (o->kind != CRYO_FILE_PATH || !S_ISREG(file_inode(o->file)->i_mode) ||
+	    o->file->f_flags & O_PATH || may_open(o))
 		return;
 	if (o->file->f_mode & FMODE_READ && !(o->file->f_mode & FMODE_WRITE)) {
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS;
@@ -273,6 +274,6 @@ const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o)
 	if (does_without_name(o))
 		return NULL;
 	if (cryo_has_other_name(path))
-		return "file that has lost its name, and of whose other one nothing is known (stat(1) that one, and try again),";
-	return "file that no path leads to (another mount is over it, or it has been unmounted)";
+		return "file whose name is gone, and whose other name is not known (stat(1) that one first)";
+	return "file that no path leads to (under another mount, or unmounted)";
 }

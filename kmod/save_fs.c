@@ -193,9 +193,10 @@ static void check_pwd(struct cryo_capture *c, struct task_struct *task)
 	if (get_pwd(task, &pwd, &umask))
 		return;
 	if (!mounts && !has_path(c, &pwd))
-		cryo_refuse(c, "thread %d: a working directory that no path leads to (another mount is over it, or it has been unmounted) is not supported",
+		cryo_refuse(c, "thread %d: a working directory that no path leads to (under another mount, or unmounted) is not supported",
 			    task_pid_vnr(task));
-	else if (mounts && (cryo_in_mounts(c, pwd.mnt) != mounts || d_unlinked(pwd.dentry) || !has_path(c, &pwd)))
+	else if (mounts && (cryo_in_mounts(c, pwd.mnt) != mounts || d_unlinked(pwd.dentry) ||
+			    !has_path(c, &pwd)))
 		cryo_refuse(c, "thread %d: a working directory without a path in its mount namespace is not supported",
 			    task_pid_vnr(task));
 	path_put(&pwd);

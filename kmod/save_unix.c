@@ -283,11 +283,12 @@ const char *cryo_unix_name_obstacle(struct cryo_capture *c, struct sock *sk)
 		name = cryo_find_name(c, &path, page, &other);
 	kfree(page);
 	path_put(&path);
-	return name == ERR_PTR(-ENOENT) ? "Unix socket whose name no path leads to (another mount is over it, or it has been unmounted)" :
-					  NULL;
+	if (name == ERR_PTR(-ENOENT))
+		return "Unix socket that no path leads to (under another mount, or unmounted)";
+	return NULL;
 }
 
-/* What its name stands for, unless that has been removed: whose it is, who may call, and which one it is. */
+/* What its name stands for, unless that is gone: whose it is, who may call, which one it is. */
 int cryo_save_socket_file(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct cryo_inode out = {};

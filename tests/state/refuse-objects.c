@@ -37,7 +37,7 @@ static bool make_o_path_deleted(void)
 	return expect_fd(fd, "O_PATH descriptor of a deleted file");
 }
 
-static void *stay(void *arg)
+static void *tell_and_stay(void *arg)
 {
 	*(volatile pid_t *)arg = (pid_t)syscall(SYS_gettid);
 	for (;;)
@@ -51,7 +51,7 @@ static bool make_proc_of_thread(void)
 	pthread_t thread;
 	char path[64];
 
-	CRT_SYS(-pthread_create(&thread, NULL, stay, (void *)&tid));
+	CRT_SYS(-pthread_create(&thread, NULL, tell_and_stay, (void *)&tid));
 	while (!tid)
 		usleep(1000);
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);

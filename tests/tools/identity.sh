@@ -56,7 +56,7 @@ for how in '6>>d/log' '6<d/in' '6<>d/log'; do
 	job "$how"
 	others_over
 	cr -f ctx "$pid"
-	check "$how: another mount is over its directory: refused" eval 'status_is 52 && told "d/.*: file that no path leads to"'
+	check "$how: another mount is over its directory: refused" eval 'status_is 52 && told "d/.*: file that no path leads to" && said "file that no path leads to (under another mount, or unmounted)"'
 	check "... as with --dry-run" eval 'cr --dry-run "$pid"; status_is 52'
 	umount d
 	cr -f ctx "$pid"
@@ -93,7 +93,19 @@ started+=("$pid")
 wait_for busy_counts
 mount -t tmpfs others d
 cr -f ctx "$pid"
-check "another mount is over the working directory: refused" eval 'status_is 52 && said "working directory that no path leads to"'
+check "another mount is over the working directory: refused" eval 'status_is 52 && said "a working directory that no path leads to (under another mount, or unmounted)"'
+finish
+
+fresh
+mkdir d
+mount -t tmpfs mine d
+"$here/listener" "$PWD/d/sock" 0600 0 "$PWD/count" &
+pid=$!
+started+=("$pid")
+wait_for busy_counts
+mount -t tmpfs others d
+cr -f ctx "$pid"
+check "... over the name of a socket: refused" eval 'status_is 52 && said "Unix socket that no path leads to (under another mount, or unmounted)"'
 finish
 
 # Of a file system that need not keep all names in memory.
@@ -112,7 +124,7 @@ sync
 echo 2 >/proc/sys/vm/drop_caches
 cr -f ctx "$pid"
 check "... unless nobody knows it: refused" \
-	eval 'status_is 52 && said "file that has lost its name, and of whose other one nothing is known (stat(1) that one, and try again),"'
+	eval 'status_is 52 && said "file whose name is gone, and whose other name is not known (stat(1) that one first)"'
 stat "$disk/final" >/dev/null
 cr -f ctx "$pid"
 check "... and who looks at it makes it known" status_is 0

@@ -32,7 +32,7 @@ runs()
 	return $rc
 }
 counts_again() { ! cmp -s count count.old; }
-dry() { rc=0; out=$(cr_restart --check "$@" ctx 2>&1) || rc=$?; err=$out; }
+dry() { rc=0; out=$(cr_restart --check ctx 2>&1) || rc=$?; err=$out; }
 whole=$'before\nof others'
 
 hold '6>>log'
@@ -88,7 +88,7 @@ wait_for is_gone "$pid"
 echo "of others" >>own/log
 rc=0
 err=$(runuser -u "$user" -- cr_restart --check ctx 2>&1) || rc=$?
-check "where they cannot be kept: refused" eval 'status_is 13 && said "cannot be kept in $base/work/own/log.cut.1: Permission denied (--truncate cuts them"'
+check "where they cannot be kept: refused" eval 'status_is 13 && said "10 bytes have come since the checkpoint, and cannot be kept in $base/work/own/log.cut.1: Permission denied (--truncate cuts them"'
 
 # A script and the job that it restarts write to one file.
 fresh

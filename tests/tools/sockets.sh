@@ -19,12 +19,12 @@ hold()
 	wait_for is_gone "$pid"
 	is_context ctx
 }
-dry() { rc=0; out=$(cr_restart --check "$@" ctx 2>&1) || rc=$?; err=$out; }
+dry() { rc=0; out=$(cr_restart --check ctx 2>&1) || rc=$?; err=$out; }
 runs()
 {
 	rm -f count.old
 	cp count count.old
-	cr_restart "$@" ctx 2>"$base/stderr" >/dev/null &
+	cr_restart ctx 2>"$base/stderr" >/dev/null &
 	started+=("$!" "$pid")
 	wait_for counts_again
 	rc=$?
@@ -81,5 +81,31 @@ mkdir a
 check "made again: it runs" runs
 check "... with the mode" file_is a/sock "666 0 0"
 end_processes
+
+fresh
+server "$base/work/sock.tmp" 0600 0
+mv sock.tmp sock
+hold
+echo file >sock.tmp
+dry
+check "the name before it was renamed is taken: refused" \
+	eval 'status_is 98 && said "it was bound to $base/work/sock.tmp, which is in use"'
+rm sock.tmp
+check "... and free: it runs" runs
+check "... under its name" eval 'file_is sock "600 0 0" && not exists sock.tmp'
+end_processes
+
+fresh
+runuser -u "$user" -- "$here/listener" "$base/work/sock" 0600 1000 "$base/work/count" >/dev/null 2>&1 &
+started+=("$!")
+wait_for busy_counts
+pid=$(pgrep -n -u "$user" -x listener)
+started+=("$pid")
+chown root sock
+runuser -u "$user" -- cr_checkpoint --kill -f "$PWD/ctx" "$pid"
+wait_for is_gone "$pid"
+rc=0
+err=$(runuser -u "$user" -- cr_restart --check ctx 2>&1) || rc=$?
+check "the socket's file was root's: refused" eval 'status_is 1 && said "the socket $base/work/sock cannot be given to user 0"'
 
 done_testing

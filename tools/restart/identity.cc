@@ -7,6 +7,9 @@
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "restart/names.h"
@@ -23,8 +26,7 @@ struct NowThere {
 NowThere look_there(int fd) {
   NowThere now;
   struct statfs system {};
-  now.known = ::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &now.stat) == 0 &&
-              ::fstatfs(fd, &system) == 0;
+  now.known = names::look(fd, now.stat) && ::fstatfs(fd, &system) == 0;
   now.magic = static_cast<std::uint32_t>(system.f_type);
   return now;
 }
@@ -49,11 +51,19 @@ bool is_copy(const cryo_inode& before, const NowThere& now) {
          (now.stat.stx_mtime.tv_nsec == before.mtime_nsec || now.stat.stx_mtime.tv_nsec == 0);
 }
 
+// Files that are made up when somebody looks, with any number.
+bool is_made_up(std::uint32_t magic) {
+  static constexpr std::uint32_t kMagic[] = {PROC_SUPER_MAGIC,    SYSFS_MAGIC,   CGROUP_SUPER_MAGIC,
+                                             CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
+                                             SECURITYFS_MAGIC,    0x62656570 /* configfs */};
+  return std::find(std::begin(kMagic), std::end(kMagic), magic) != std::end(kMagic);
+}
+
 }  // namespace
 
 Identity identity_of(const cryo_inode& before, int fd) {
   // Early contexts do not tell.
-  if (before.fs_magic == 0) return Identity::kSame;
+  if (before.fs_magic == 0 || is_made_up(before.fs_magic)) return Identity::kSame;
   const NowThere now = look_there(fd);
   if (!now.known || is_same_inode(before, now)) return Identity::kSame;
   return is_copy(before, now) ? Identity::kCopy : Identity::kOther;

@@ -440,6 +440,10 @@ std::uint32_t names::owner() {
   return rights.empty() || is_capable_of_nothing() ? ::geteuid() : rights.front().uid;
 }
 
+bool names::look(int fd, struct ::statx& now) {
+  return ::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &now) == 0;
+}
+
 bool names::are_owner_of(const std::string& path) {
   struct stat now;
   return names::stat(path, now) == 0 && S_ISREG(now.st_mode) && now.st_uid == names::owner();
