@@ -94,9 +94,10 @@ static void root_of(struct cryo_mounts *mounts, struct path *root)
 /* By a name that has not been removed, in the mount of @path. NULL: none is known there. */
 static char *other_name(const struct path *root, const struct path *path, char *buf)
 {
-	struct path other = { .mnt = path->mnt, .dentry = d_find_alias(d_backing_inode(path->dentry)) };
+	struct path other = { .mnt = path->mnt };
 	char *name = NULL;
 
+	other.dentry = d_find_alias(d_backing_inode(path->dentry));
 	if (!other.dentry)
 		return NULL;
 	if (!d_unlinked(other.dentry) && path_is_reached(root, &other))
@@ -274,6 +275,6 @@ const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o)
 	if (does_without_name(o))
 		return NULL;
 	if (cryo_has_other_name(path))
-		return "file whose name is gone, and whose other name is not known (stat(1) that one first)";
+		return "file whose name is gone, and whose other one is unknown (stat(1) that first)";
 	return "file that no path leads to (under another mount, or unmounted)";
 }

@@ -293,17 +293,19 @@ int cryo_save_socket_file(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct cryo_inode out = {};
 	struct path path;
+	bool gone;
 	int err = 0;
 
 	if (!place_of(cryo_sock_of(o), &path))
 		return 0;
-	if (!name_is_gone(&path)) {
-		err = cryo_describe_inode(&path, &out) ?:
-		      cryo_stream_section(&c->stream, CRYO_SEC_SOCKET_FILE, o->id, sizeof(out), &out,
-					  sizeof(out));
-	}
+	gone = name_is_gone(&path);
+	if (!gone)
+		err = cryo_describe_inode(&path, &out);
 	path_put(&path);
-	return err;
+	if (gone || err)
+		return err;
+	return cryo_stream_section(&c->stream, CRYO_SEC_SOCKET_FILE, o->id, sizeof(out), &out,
+				   sizeof(out));
 }
 
 static void find_peer(struct cryo_capture *c, struct sock *sk, struct cryo_sock_state *out,
