@@ -312,6 +312,7 @@ Changes of_files() {
         {"owner-signal", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.owner_signal = 0; })},
         {"async", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.flags &= ~020000U; })},
         {"directory-mode", in<cryo_inode>(CRYO_SEC_INODE, [](auto& i) { if (i.flags & CRYO_INODE_DELETED) i.mode ^= 2; })},
+        {"socket-mode", in<cryo_inode>(CRYO_SEC_SOCKET_FILE, [](auto& i) { i.mode ^= 0100; })},
         {"socket-unlinked", in<cryo_socket>(CRYO_SEC_SOCKET, [](auto& s) { s.flags &= ~CRYO_SOCK_UNLINKED; })},
     };
 }

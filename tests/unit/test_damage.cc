@@ -526,6 +526,9 @@ TEST("files and descriptors") {
   refused("0 cannot be an id", [](ContextBuilder& b) {
     b.extra.push_back({CRYO_SEC_INODE, 0, 0, test::bytes_of(cryo_inode{}), {}});
   });
+  refused("a socket's name stands for something else", [](ContextBuilder& b) {
+    b.extra.push_back({CRYO_SEC_SOCKET_FILE, 5, 0, test::bytes_of(cryo_inode{}), {}});
+  });
   refused("file 90, which", [](ContextBuilder& b) {
     b.extra.push_back({CRYO_SEC_EVENTFD, 90, 0, test::bytes_of(cryo_eventfd{}), {}});
   });
