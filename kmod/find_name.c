@@ -275,6 +275,6 @@ const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o)
 	if (does_without_name(o))
 		return NULL;
 	if (cryo_has_other_name(path))
-		return "file whose name is gone, and whose other one is unknown (stat(1) that first)";
+		return "file whose name is gone, and whose other is unknown (stat(1) that first)";
 	return "file that no path leads to (under another mount, or unmounted)";
 }

@@ -124,7 +124,7 @@ sync
 echo 2 >/proc/sys/vm/drop_caches
 cr -f ctx "$pid"
 check "... unless nobody knows it: refused" \
-	eval 'status_is 52 && said "file whose name is gone, and whose other one is unknown (stat(1) that first)"'
+	eval 'status_is 52 && said "file whose name is gone, and whose other is unknown (stat(1) that first)"'
 stat "$disk/final" >/dev/null
 cr -f ctx "$pid"
 check "... and who looks at it makes it known" status_is 0

@@ -297,12 +297,10 @@ void FileChecker::check_fifo(const File& file, const FileUse& use) {
     if (error != ENOENT && !is_very_file(file)) problem(error, "cannot be found: {}", std::strerror(error));
     return;
   }
-  if (!S_ISFIFO(now.st_mode))
-    problem(ESTALE, "is not a FIFO any more");
-  else if (is_foreign_fifo(options_, file, inode, path_))
+  if (!S_ISFIFO(now.st_mode)) return problem(ESTALE, "is not a FIFO any more");
+  if (is_foreign_fifo(options_, file, inode, path_))
     problem(ESTALE, "another FIFO than at the checkpoint has the name; --changed-files=warn takes it");
-  else
-    check_access(file, use);
+  check_access(file, use);
 }
 
 void FileChecker::check_queue(const File& file) {

@@ -454,13 +454,17 @@ bool names::may_give_away() {
   return !is_capable_of_nothing() && (rights.empty() || (rights.front().capabilities & bit(CAP_CHOWN)) != 0);
 }
 
-int names::set_attributes(int place, const cryo_inode& wanted) {
+int names::set_time(int place, const cryo_inode& wanted) {
   const std::string path = fmt::format("/proc/self/fd/{}", place);
   const timespec times[] = {{0, UTIME_OMIT}, {wanted.mtime_sec, static_cast<long>(wanted.mtime_nsec)}};
+  return with_rights(path, [&] { return ::utimensat(AT_FDCWD, path.c_str(), times, 0); });
+}
+
+int names::set_attributes(int place, const cryo_inode& wanted) {
+  const std::string path = fmt::format("/proc/self/fd/{}", place);
   return with_rights(path, [&] {
     struct stat now;
     if (::fstat(place, &now) != 0) return -1;
-    if (wanted.fs_magic != 0 && ::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) return -1;
     if (::chmod(path.c_str(), wanted.mode & 07777) != 0) return -1;
     if (now.st_uid == wanted.uid && now.st_gid == wanted.gid) return 0;
     return ::fchownat(place, "", wanted.uid, wanted.gid, AT_EMPTY_PATH);

@@ -154,7 +154,8 @@ void enter(const Again& again);
 [[nodiscard]] bool are_owner_of(const std::string& path);
 // May they give a file to another user?
 [[nodiscard]] bool may_give_away();
-// Time of modification, mode and owner of what is open by O_PATH.
+// Of what is open by O_PATH: the time of modification; mode and owner.
+[[nodiscard]] int set_time(int place, const cryo_inode& wanted);
 [[nodiscard]] int set_attributes(int place, const cryo_inode& wanted);
 
 // As the system calls of the same names.

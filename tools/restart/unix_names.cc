@@ -177,6 +177,9 @@ UniqueFd UnixNames::bind_at(int fd, const UnixName& name, const std::string& pat
   struct stat now;
   if (!file || ::fstat(file.get(), &now) != 0 || !S_ISSOCK(now.st_mode))
     fail(ESTALE, "{}: the socket that has just been made is not there", path);
+  // By which the next restart knows it, whatever becomes of this one.
+  if (name.file != nullptr && names::set_time(file.get(), *name.file) != 0)
+    fail_errno("cannot set the time of the socket {}", path);
   return file;
 }
 

@@ -38,7 +38,7 @@ class UnixNames {
   void bind(std::uint32_t id, int fd, const UnixName& name);
   // An address that leads to the socket, whatever has its name by now; nothing: it has none in the file system.
   [[nodiscard]] std::optional<Bytes> way_to(std::uint32_t id) const;
-  // When nobody is called any more: owners, modes and times of the files.
+  // When nobody is called any more: owners and modes of the files.
   void finish();
 
  private:
