@@ -475,7 +475,8 @@ static int write_behind(struct cryo_capture *c)
 
 static bool wants_snapshot(struct cryo_request *req)
 {
-	return (req->args.flags & (CRYO_CKPT_SNAPSHOT | CRYO_CKPT_HOLD)) == CRYO_CKPT_SNAPSHOT &&
+	return req->args.flags & CRYO_CKPT_SNAPSHOT &&
+	       !(req->args.flags & (CRYO_CKPT_HOLD | CRYO_CKPT_SIGNAL)) &&
 	       cryo_has(CRYO_FEATURE_SNAPSHOT);
 }
 
@@ -485,7 +486,8 @@ static bool wants_snapshot(struct cryo_request *req)
  */
 static bool wants_account(struct cryo_request *req)
 {
-	return (req->args.flags & (CRYO_CKPT_TRACK | CRYO_CKPT_HOLD)) == CRYO_CKPT_TRACK &&
+	return req->args.flags & CRYO_CKPT_TRACK &&
+	       !(req->args.flags & (CRYO_CKPT_HOLD | CRYO_CKPT_SIGNAL)) &&
 	       cryo_has(CRYO_FEATURE_TRACK);
 }
 
@@ -581,10 +583,10 @@ static int look_at_all(struct cryo_capture *c)
 	int err;
 
 	cryo_look_begin(c->req);
-	err = each_proc(c, check_proc) ?: check_anybody(c) ?: check_alive(c) ?:
-	      cryo_find_sharers(c) ?: cryo_check_outsiders(c) ?:
+	err = each_proc(c, check_proc) ?: check_anybody(c) ?: cryo_requester_begin(c) ?:
+	      check_alive(c) ?: cryo_find_sharers(c) ?: cryo_check_outsiders(c) ?:
 	      each_proc(c, collect) ?: cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
-	      cryo_collect_mqueues(c) ?:
+	      cryo_collect_mqueues(c) ?: cryo_requester_ends(c) ?:
 	      cryo_classify_files(c);
 	cryo_point("looking");
 	/* With obstacles too: describing finds more of them. */
@@ -592,6 +594,7 @@ static int look_at_all(struct cryo_capture *c)
 		err = describe_checkpoint(c);
 	if (!err)
 		err = check_alive(c);
+	cryo_requester_end(c);
 	cryo_look_end(c->req);
 	/* That was why it was given up. */
 	if (err && READ_ONCE(c->req->lost))

@@ -38,10 +38,14 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
 
-	if (task->ptrace && !(c->req->args.flags & CRYO_CKPT_PTRACED_ALLOW))
+	if (task->ptrace && !(c->req->args.flags & CRYO_CKPT_PTRACED_ALLOW)) {
+		c->req->obstacles |= CRYO_OBSTACLE_PTRACED;
 		cryo_refuse(c, "thread %d: is being traced (ptrace)", tid);
-	if (!list_empty(&task->ptraced))
+	}
+	if (!list_empty(&task->ptraced)) {
+		c->req->obstacles |= CRYO_OBSTACLE_PTRACER;
 		cryo_refuse(c, "thread %d: traces other processes (ptrace)", tid);
+	}
 	cryo_check_seccomp(c, task);
 	if (cryo_task_landlocked(task))
 		cryo_refuse(c, "thread %d: restrictions by Landlock are not supported", tid);
@@ -55,7 +59,7 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 	if (READ_ONCE(task->nsproxy) != READ_ONCE(c->p->task->nsproxy))
 		cryo_refuse(c, "thread %d: namespaces of its own are not supported", tid);
 	if (rcu_access_pointer(task->cred) != rcu_access_pointer(c->p->task->cred) &&
-	    !cryo_same_creds(task, c->p->task))
+	    !cryo_same_creds(task, c->p->task) && !cryo_is_helper(c, task))
 		cryo_refuse(c, "thread %d: credentials of its own are not supported", tid);
 	if (has_undo_of_its_own(c, task))
 		cryo_refuse(c, "thread %d: System V semaphore adjustments (SEM_UNDO) of its own are not supported",

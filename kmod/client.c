@@ -153,6 +153,7 @@ static struct cryo_request *fetch(struct cryo_participant *p)
 		req = p->req;
 		cryo_request_get(req);
 		p->state = CRYO_PART_ACTIVE;
+		p->busy = true;
 		p->note[0] = '\0';
 	}
 	spin_unlock(&cryo_participants_lock);
@@ -164,6 +165,7 @@ static void fetch_again(struct cryo_participant *p)
 	spin_lock(&cryo_participants_lock);
 	if (p->state == CRYO_PART_ACTIVE)
 		p->state = CRYO_PART_TOLD;
+	cryo_participant_back(p);
 	spin_unlock(&cryo_participants_lock);
 }
 
@@ -175,7 +177,7 @@ static int tell_client(struct cryo_request *req, struct cryo_client_request *out
 	out->scope = req->args.scope;
 	out->requester = pid_nr_ns(req->requester, task_active_pid_ns(current));
 	out->target = req->args.target;
-	out->signal = req->args.announced_signal;
+	out->signal = abs(req->args.announced_signal);
 	err = put_text(out->dest, min_t(u32, out->dest_size, PATH_MAX), req->dest ?: "");
 	return err ?: copy_out(arg, out, sizeof(*out), size);
 }
@@ -200,6 +202,9 @@ static long client_wait(struct cryo_participant *p, void __user *arg)
 	if (err)
 		return err;
 	cryo_held_end(p);
+	spin_lock(&cryo_participants_lock);
+	cryo_participant_back(p);
+	spin_unlock(&cryo_participants_lock);
 	do {
 		if (wait_event_interruptible(p->wait, may_fetch(p)))
 			return -ERESTARTSYS;
@@ -389,6 +394,11 @@ static struct cryo_forward *forward_alloc(const struct cryo_client_forward *args
 
 	if (IS_ERR(task))
 		return ERR_CAST(task);
+	/* No checkpoint that has it can come about. */
+	if (is_global_init(task)) {
+		put_task_struct(task);
+		return ERR_PTR(-EPERM);
+	}
 	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
 	if (!f) {
 		put_task_struct(task);
@@ -549,6 +559,22 @@ static const struct file_operations client_fops = {
 	.llseek = noop_llseek,
 };
 
+/*
+ * Is @task, of c->p, a thread of libcr's, the helper or the one that asks for the checkpoint? It knows nothing of what the
+ * program changes by system calls that are about one thread, its credentials say: after a restart it has those of the others.
+ */
+bool cryo_is_helper(struct cryo_capture *c, struct task_struct *task)
+{
+	struct cryo_participant *p = NULL;
+	bool helps = task == current;
+
+	spin_lock(&cryo_participants_lock);
+	while (!helps && (p = cryo_participant_find(c->p->tgid, p)))
+		helps = p->helper == task_pid(task);
+	spin_unlock(&cryo_participants_lock);
+	return helps;
+}
+
 bool cryo_is_client(struct file *file)
 {
 	return file->f_op == &client_fops;
@@ -608,6 +634,8 @@ static int note_restart(struct cryo_participant *p, const struct cryo_client *ar
 	p->has_restart = true;
 	p->holding = args->flags & CRYO_CLIENT_HOLDS;
 	p->restarted = true;
+	/* Until it waits: it may have been restarted in the middle of its callbacks. */
+	p->busy = true;
 	return 0;
 }
 

@@ -41,6 +41,7 @@
 #define CRYO_RELEASE "0.1.0"
 
 struct cryo_request;
+struct cryo_capture;
 struct cryo_page_writer;
 struct cryo_snapshot;
 struct sk_buff;
@@ -166,6 +167,8 @@ struct cryo_proc {
 	bool zombie;			/* has exited, and its parent, in the scope, has not waited */
 	bool gone;			/* has exited, and nobody is going to wait for it: not in the context */
 	bool told;			/* its participants, if any, know of the request */
+	bool stand_in;			/* of the requester, which has not exited yet: see requester.c */
+	bool signalled;			/* has got the signal of the request's end */
 	bool tree;			/* its children belong to the scope */
 	bool omitted;			/* has left itself out: is not stopped, and not in the context */
 	unsigned int children_left_out;	/* see outsiders.c */
@@ -194,10 +197,18 @@ struct cryo_proc {
 /* The thread of @proc after @t (NULL: the first) that is in the context; or NULL. */
 struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked *t);
 
+/* The scope as it was before one more was added. */
+struct cryo_scope_mark {
+	struct list_head *last;		/* of cryo_request.procs */
+	struct cryo_forward *added;	/* NULL: none has been */
+	struct cryo_proc *root;		/* its children did not belong to the scope; NULL: they did, or it is new */
+};
+
 struct cryo_forward;
 struct cryo_mounts;
 struct cryo_mount_table;
-int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f);
+int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo_scope_mark *mark);
+void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mark);
 struct pid *cryo_scope_pid(struct task_struct *task, u32 scope);
 int cryo_scope_begin(struct cryo_request *req);
 int cryo_scope_find(struct cryo_request *req);
@@ -267,6 +278,8 @@ struct cryo_request {
 	bool no_forwards;		/* likewise: nobody looks at them any more */
 	bool news;			/* likewise: a vote against, a forward or a closed handle */
 	unsigned int missing;		/* likewise: participants that have not voted */
+	struct list_head ending;	/* likewise: participants whose callbacks go on behind the checkpoint */
+	unsigned int unended;		/* likewise: how many of them have not come to their end */
 	struct list_head forwarded;	/* more scopes; the requester's own */
 	wait_queue_head_t forward_wait;	/* those who wait for one of @forwards */
 	struct cryo_ckpt_verdict verdict;	/* written by the requester */
@@ -288,6 +301,7 @@ struct cryo_request {
 	u64 pause_ns;
 	atomic64_t written;
 	u64 estimate;			/* bytes, upper bound */
+	u32 obstacles;			/* CRYO_OBSTACLE_* */
 	u64 pages_saved;
 	u64 pages_zero;
 	u64 pages_unchanged;
@@ -319,6 +333,7 @@ void cryo_device_rules_free(struct cryo_request *req);
 /* client.c, notify.c: processes that take part in their own checkpoint */
 long cryo_client_create(void __user *arg);
 bool cryo_is_client(struct file *file);
+bool cryo_is_helper(struct cryo_capture *c, struct task_struct *task);
 u64 cryo_client_saved(struct file *file);
 int cryo_notify(struct cryo_request *req);
 /* hold.c: threads of a restarted process that wait until its callbacks are through */
@@ -328,6 +343,8 @@ void cryo_held_start(struct cryo_held *h);
 bool cryo_held_signal(struct pid *tgid, int signal);
 void cryo_held_free(struct cryo_held *h);
 void cryo_notify_end(struct cryo_request *req, int result);
+bool cryo_notify_ends_later(struct cryo_proc *proc);
+void cryo_notify_wait(struct cryo_request *req);
 long cryo_verdict(struct cryo_request *req, void __user *arg);
 
 /* ---- events.c ---- */
@@ -353,7 +370,7 @@ struct cryo_object {
 	unsigned long vma_start;	/* first mapping, when fd is -1 */
 	u32 kind;			/* CRYO_FILE_* */
 	char *name;			/* by which it is found again, where that is not its path */
-	u32 stdio_fd;			/* 0 to 2, or U32_MAX */
+	u32 stdio_fd;			/* number of cr_restart's descriptor that takes its place; U32_MAX: none, nor is it one of 0 to 2 */
 	u32 inode_flags;		/* CRYO_INODE_* */
 	struct cryo_object *opened;	/* of an inode: its first open file */
 	unsigned int ends;		/* of an inode: open for reading, and open for writing, in the scope */
@@ -408,6 +425,8 @@ struct cryo_capture {
 	struct cryo_stream stream;
 	struct cryo_shared_pages shared;
 	struct cryo_proc *p;		/* the process being looked at; obstacles name it */
+	struct cryo_proc *stand_in;	/* of the requester; NULL: none is needed */
+	struct cryo_proc *waits_for_requester;	/* with @stand_in: its parent */
 	unsigned int obstacles;
 
 	struct hlist_head *objects;	/* by their keys */
@@ -478,6 +497,12 @@ int cryo_save_thread_fs(struct cryo_capture *c, struct task_struct *task);
 void cryo_check_fs(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_tables(struct cryo_capture *c);
 bool cryo_has_table_of_other(struct cryo_capture *c);
+
+/* requester.c */
+int cryo_requester_begin(struct cryo_capture *c);
+int cryo_requester_ends(struct cryo_capture *c);
+int cryo_requester_signal(struct cryo_capture *c, kernel_siginfo_t *info);
+void cryo_requester_end(struct cryo_capture *c);
 
 /* save_sharing.c: what processes may have in common */
 enum cryo_shared {

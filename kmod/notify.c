@@ -6,6 +6,9 @@
  * those in scope are looked for until all that are known have voted and there is nobody
  * new.  Whoever is late when the request is given up finds that out by its next call.
  *
+ * After the checkpoint the callbacks go on, and the request ends when they have ended: their processes are in it
+ * until then, so that another request for them, by a callback even, is an error and no wait for ever.
+ *
  * The list of a request's participants is changed by the requester alone, who goes through it without the lock that
  * all participants have in common, and takes that for one at a time.
  */
@@ -27,6 +30,7 @@
 
 #define VOTE_JIFFIES	max(HZ / 20, 1)	/* until those that have not voted are looked at */
 #define CHECK_JIFFIES	HZ		/* until all in scope are, whether they may still be traced */
+#define BUSY_JIFFIES	(5 * HZ)	/* for the callbacks of an earlier request that did not wait for them, or of a restart */
 
 /* Under the lock. The participant is the request's until the end. */
 static void tell(struct cryo_request *req, struct cryo_proc *proc, struct cryo_participant *p)
@@ -36,6 +40,7 @@ static void tell(struct cryo_request *req, struct cryo_proc *proc, struct cryo_p
 	p->req = req;
 	p->proc = proc;
 	p->state = CRYO_PART_TOLD;
+	p->told_at = jiffies;
 	p->vote = CRYO_VOTE_READY;
 	p->code = 0;
 	p->note[0] = '\0';
@@ -155,6 +160,7 @@ struct late {
 	char comm[TASK_COMM_LEN];
 	char note[CRYO_CLIENT_NOTE_MAX];
 	bool told;		/* has not even taken notice */
+	bool busy;		/* as it is still with an earlier one, and has been for long */
 	bool stopped;
 };
 
@@ -172,6 +178,8 @@ static bool look_at_vote(struct cryo_request *req, struct cryo_participant *p, s
 		strscpy(late->comm, p->proc->comm, sizeof(late->comm));
 		memcpy(late->note, p->note, sizeof(late->note));
 		late->told = p->state == CRYO_PART_TOLD;
+		late->busy = late->told && p->busy &&
+			     time_after(jiffies, p->told_at + BUSY_JIFFIES);
 		late->stopped = is_stopped(p->proc);
 	} else if (p->vote == CRYO_VOTE_OMIT) {
 		leave_out(req, p->proc);
@@ -193,7 +201,8 @@ static void say_late(struct cryo_request *req, const struct late *late)
 
 /*
  * What all said up to now. Returns how many have not voted, or an error: one of them is stopped, and so
- * cannot answer, and does not come to rest by waiting for it. @in_time: false: those are named, and no error.
+ * cannot answer, and does not come to rest by waiting for it; or it is still busy, and may be so because it waits for
+ * this very request. @in_time: false: those are named, and no error.
  */
 static int count_votes(struct cryo_request *req, bool in_time)
 {
@@ -215,6 +224,11 @@ static int count_votes(struct cryo_request *req, bool in_time)
 				 "pid %d (%s): has callbacks for checkpoints, and is stopped, so that they cannot run",
 				 late.pid, late.comm);
 			return -ETIMEDOUT;
+		} else if (late.busy) {
+			cryo_log(&req->log,
+				 "pid %d (%s): callbacks of an earlier checkpoint or restart of it have not ended",
+				 late.pid, late.comm);
+			return -EBUSY;
 		}
 	}
 	return missing;
@@ -253,27 +267,40 @@ static void end_forward(struct cryo_request *req, struct cryo_forward *f, int re
 	wake_up_all(&req->forward_wait);
 }
 
-/* Add what participants have asked for, and tell those who are new. */
+/*
+ * Add what @f wants, and tell those who are new. When one of them is in another checkpoint, the scope is as before, and
+ * that is an error of the forward only. Takes @f. Returns an error of the request.
+ */
+static int serve_forward(struct cryo_request *req, struct cryo_forward *f)
+{
+	struct cryo_scope_mark mark;
+	int err = cryo_scope_add(req, f, &mark);
+	bool added = !err;
+
+	if (added)
+		err = min(cryo_scope_find(req), 0);
+	if (added && err == -EBUSY)
+		cryo_scope_undo(req, &mark);
+	end_forward(req, f, err);
+	if (!added || err == -EBUSY) {
+		cryo_forward_put(f);
+		return 0;
+	}
+	if (!err)
+		tell_new(req);
+	return err;
+}
+
 static int serve_forwards(struct cryo_request *req)
 {
 	struct cryo_forward *f;
-	int err;
+	int err = 0;
 
-	while ((f = next_forward(req))) {
+	while (!err && (f = next_forward(req))) {
 		cond_resched();
-		err = cryo_scope_add(req, f);
-		if (err) {
-			end_forward(req, f, err);
-			cryo_forward_put(f);
-			continue;
-		}
-		err = cryo_scope_find(req);
-		end_forward(req, f, min(err, 0));
-		if (err < 0)
-			return err;
-		tell_new(req);
+		err = serve_forward(req, f);
 	}
-	return 0;
+	return err;
 }
 
 /* From now on nobody adds one. */
@@ -386,20 +413,46 @@ int cryo_notify(struct cryo_request *req)
 	return check_anybody_left(req);
 }
 
-/* Under the lock. */
-static void end(struct cryo_participant *p, int result)
+/* The participant is not the request's any more. Under the lock; to be put then, and @req. */
+static void let_go(struct cryo_participant *p)
 {
-	bool left = p->vote != CRYO_VOTE_READY;
-
+	list_del_init(&p->node);
+	p->ending = false;
 	p->req = NULL;
 	p->proc = NULL;
+}
+
+/* It learns how the checkpoint has ended. Whether that is all: no callback of it runs. Under the lock. */
+static bool end(struct cryo_participant *p, int result)
+{
+	bool left = p->vote != CRYO_VOTE_READY, unnoticed = p->state == CRYO_PART_TOLD;
+	struct cryo_request *req = p->req;
+
 	p->result = result;
-	/* Nobody waits for the end of what he has refused, or has not noticed. */
-	if (p->state == CRYO_PART_TOLD || (p->state == CRYO_PART_VOTED && left))
+	/* Who has refused it, or has not noticed, does not ask how it has ended. */
+	if (unnoticed || (p->state == CRYO_PART_VOTED && left))
 		p->state = CRYO_PART_IDLE;
 	else
 		p->state = CRYO_PART_ENDED;
 	wake_up(&p->wait);
+	/* What it is busy with, if it has not noticed, is an earlier one. */
+	if (!p->busy || unnoticed) {
+		let_go(p);
+		return true;
+	}
+	list_move_tail(&p->node, &req->ending);
+	p->ending = true;
+	req->unended++;
+	return false;
+}
+
+/* The helper of @p, under the lock, is back in WAIT: all callbacks have ended. */
+void cryo_participant_back(struct cryo_participant *p)
+{
+	lockdep_assert_held(&cryo_participants_lock);
+	if (p->busy && p->ending && !--p->req->unended)
+		wake_up(&p->req->park_wait);
+	p->busy = false;
 }
 
 /* All in scope that the voter may signal; he has no right to the others by having been checkpointed with them. */
@@ -431,18 +484,96 @@ void cryo_notify_end(struct cryo_request *req, int result)
 	if (req->verdict.vote == CRYO_VOTE_PERMANENT)
 		kill_all(req);
 	for (;;) {
+		bool all;
+
 		cond_resched();
 		spin_lock(&cryo_participants_lock);
 		p = list_first_entry_or_null(&req->participants, struct cryo_participant, node);
-		if (p) {
-			list_del_init(&p->node);
-			end(p, result);
-		}
+		all = p && end(p, result);
 		spin_unlock(&cryo_participants_lock);
 		if (!p)
 			return;
-		cryo_participant_put(p);
-		cryo_request_put(req);
+		if (all) {
+			cryo_participant_put(p);
+			cryo_request_put(req);
+		}
+	}
+}
+
+/* Do callbacks of @proc go on now that the checkpoint is over? Before cryo_notify_end(). */
+bool cryo_notify_ends_later(struct cryo_proc *proc)
+{
+	struct cryo_participant *p = NULL;
+	bool later = false;
+
+	spin_lock(&cryo_participants_lock);
+	while (!later && (p = cryo_participant_find(proc->tgid, p)))
+		later = p->busy && p->req && is_alive(p);
+	spin_unlock(&cryo_participants_lock);
+	return later;
+}
+
+/* Under the lock: will its callbacks not come to an end by waiting? */
+static bool is_hopeless(struct cryo_participant *p)
+{
+	return !is_alive(p) || is_stopped(p->proc);
+}
+
+/*
+ * Those that have ended, or never will, or all if @given_up, do not count any more. The latter are named, unless the
+ * request had been given up before.
+ */
+static void look_at_ending(struct cryo_request *req, bool given_up)
+{
+	bool before = READ_ONCE(req->timed_out) || READ_ONCE(req->cancelled);
+	struct cryo_participant *p, *next;
+	struct late late;
+	bool end, say;
+
+	/* Changed by the requester only. */
+	list_for_each_entry_safe(p, next, &req->ending, node) {
+		spin_lock(&cryo_participants_lock);
+		end = !p->busy || given_up || is_hopeless(p);
+		say = p->busy && given_up && !before && is_alive(p);
+		if (say) {
+			late.pid = p->proc->pid;
+			strscpy(late.comm, p->proc->comm, sizeof(late.comm));
+			memcpy(late.note, p->note, sizeof(late.note));
+		}
+		if (end && p->busy)
+			req->unended--;
+		if (end)
+			let_go(p);
+		spin_unlock(&cryo_participants_lock);
+		if (say)
+			cryo_log(&req->log, "pid %d (%s): its callbacks have not ended in time%s%s",
+				 late.pid, late.comm, late.note[0] ? ": " : "", late.note);
+		if (end) {
+			cryo_participant_put(p);
+			cryo_request_put(req);
+		}
+		cond_resched();
+	}
+}
+
+/*
+ * Until all callbacks that have been told of the end have come to theirs; as long as the request may take, counted from
+ * now. That they have not is no error: the context is what it is.
+ */
+void cryo_notify_wait(struct cryo_request *req)
+{
+	unsigned long limit = jiffies + cryo_jiffies(req->args.timeout_ms);
+	bool give_up;
+
+	while (!list_empty(&req->ending)) {
+		give_up = fatal_signal_pending(current) || READ_ONCE(req->cancelled) ||
+			  READ_ONCE(req->timed_out) ||
+			  (req->args.timeout_ms && time_after(jiffies, limit));
+		look_at_ending(req, give_up);
+		if (list_empty(&req->ending))
+			break;
+		wait_event_killable_timeout(req->park_wait, !READ_ONCE(req->unended) ||
+					    READ_ONCE(req->cancelled), VOTE_JIFFIES);
 	}
 }
 

@@ -28,7 +28,7 @@ struct cryo_participant {
 	struct kref ref;		/* of the handle, and of the request that has it */
 	struct hlist_node hash;		/* by owner */
 	struct cryo_client_user *user;	/* who is charged; counted */
-	struct list_head node;		/* in cryo_request.participants */
+	struct list_head node;		/* in cryo_request.participants or .ending */
 	wait_queue_head_t wait;		/* the helper */
 	u32 flags;			/* CRYO_CLIENT_* */
 
@@ -36,9 +36,12 @@ struct cryo_participant {
 	struct pid *owner;		/* the process; counted; NULL: the first that uses the handle */
 	struct pid *helper;		/* thread that waits or votes; counted; NULL: none has come yet */
 	enum cryo_part_state state;
-	struct cryo_request *req;	/* from TOLD to the end; counted */
+	struct cryo_request *req;	/* from TOLD to the end of its callbacks; counted */
 	struct cryo_proc *proc;		/* of @req */
 	bool closed;
+	bool busy;			/* the helper has not come back to WAIT since a request or restart */
+	bool ending;			/* in cryo_request.ending */
+	unsigned long told_at;		/* jiffies */
 	u32 vote;			/* CRYO_VOTE_* */
 	const struct cred *voter;	/* of who cast it; counted; NULL: nobody has */
 	u32 code;
@@ -87,6 +90,7 @@ bool cryo_held_settled(struct cryo_participant *p);
 extern spinlock_t cryo_participants_lock;	/* innermost but for waitqueues */
 
 void cryo_participant_put(struct cryo_participant *p);
+void cryo_participant_back(struct cryo_participant *p);
 /* The next participant of the process @tgid after @p (NULL: the first). Under the lock. */
 struct cryo_participant *cryo_participant_find(struct pid *tgid, struct cryo_participant *p);
 

@@ -203,13 +203,50 @@ void cryo_request_go_on(struct cryo_request *req)
 	cryo_point("went-on");
 }
 
+/* Gone: there is nobody left to tell, and the context is as good as before. */
+static int signal_proc(struct cryo_proc *p, int signal)
+{
+	int err = kill_pid(p->tgid, signal, 0);
+
+	return err == -ESRCH ? 0 : err;
+}
+
+/*
+ * CRYO_CKPT_SIGNAL: all are told, whatever some of them answer; those whose callbacks go on after the checkpoint when
+ * these have ended, unless it is to come first.
+ */
+static void send_signals(struct cryo_request *req, int result, bool last)
+{
+	bool all = last || req->args.announced_signal < 0;
+	int signal = abs(req->args.announced_signal);
+	struct cryo_proc *p;
+	int err;
+
+	if (result || !(req->args.flags & CRYO_CKPT_SIGNAL))
+		return;
+	cryo_for_each_proc(p, req) {
+		cond_resched();
+		if (p->omitted || p->signalled || (!all && cryo_notify_ends_later(p)))
+			continue;
+		p->signalled = true;
+		err = signal_proc(p, signal);
+		if (err)
+			cryo_log(&req->log, "pid %d (%s): cannot be sent signal %d (error %d)",
+				 p->pid, p->comm, signal, -err);
+	}
+}
+
 /* Everybody goes on. After RUN, or after the hold. */
 static void end_request(struct cryo_request *req, int result)
 {
+	send_signals(req, result, false);
 	cryo_point("thaw");
 	cryo_thaw(req);
 	cryo_point("notify-end");
 	cryo_notify_end(req, result);
+	cryo_point("ending");
+	cryo_notify_wait(req);
+	send_signals(req, result, true);
 	cryo_point("scope-end");
 	cryo_scope_end(req);
 }
@@ -279,14 +316,6 @@ static long ioctl_run(struct cryo_request *req)
 	return ret;
 }
 
-static int signal_proc(struct cryo_proc *p, int signal)
-{
-	int err = kill_pid(p->tgid, signal, 0);
-
-	/* Gone: there is nobody left to tell, and the context is as good as before. */
-	return err == -ESRCH ? 0 : err;
-}
-
 /* All that can be told are told, whatever some of them answer. */
 static int signal_scope(struct cryo_request *req, int signal)
 {
@@ -334,6 +363,7 @@ static long ioctl_status(struct cryo_request *req, void __user *arg)
 		.snapshot = READ_ONCE(req->went_on),
 		.pages_unchanged = req->pages_unchanged,
 		.bytes_total = READ_ONCE(req->estimate),
+		.obstacles = READ_ONCE(req->obstacles),
 	};
 	u32 size;
 
@@ -403,7 +433,8 @@ static int request_release(struct inode *inode, struct file *file)
 {
 	struct cryo_request *req = file->private_data;
 
-	/* Nobody is in RUN: that has a reference to the file. */
+	/* Nobody is in RUN: that has a reference to the file. Who closes it does not wait for callbacks. */
+	WRITE_ONCE(req->cancelled, true);
 	if (req->state == CRYO_STATE_HELD)
 		end_request(req, 0);
 	cryo_request_put(req);
@@ -435,6 +466,12 @@ static int copy_args(struct cryo_checkpoint *args, void __user *arg)
 	if (args->flags & ~CRYO_CKPT_FLAGS || args->reserved || args->reserved2)
 		return -EINVAL;
 	if (args->scope > CRYO_SCOPE_MAX)
+		return -EINVAL;
+	if (!(args->flags & CRYO_CKPT_SIGNAL))
+		return 0;
+	/* Who holds them sends it by CRYO_CKPT_THAW. */
+	if (args->flags & CRYO_CKPT_HOLD || !args->announced_signal ||
+	    args->announced_signal > _NSIG || args->announced_signal < -_NSIG)
 		return -EINVAL;
 	return 0;
 }
@@ -530,6 +567,7 @@ static struct cryo_request *request_alloc(void)
 	INIT_LIST_HEAD(&req->devices);
 	INIT_LIST_HEAD(&req->procs);
 	INIT_LIST_HEAD(&req->participants);
+	INIT_LIST_HEAD(&req->ending);
 	INIT_LIST_HEAD(&req->forwards);
 	INIT_LIST_HEAD(&req->forwarded);
 	req->requester = get_pid(task_tgid(current));

@@ -234,16 +234,30 @@ static const char *classify_fifo(struct cryo_object *o)
 	return NULL;
 }
 
-/* Stdio from and to the outside is the restarting shell's affair, any other has to be known whole. */
-static const char *classify_pipe(struct cryo_object *o)
+/*
+ * What comes from and goes to the outside is the restarting shell's affair, at whatever number: csh has its standard input
+ * and output at 16 to 19.
+ */
+static const char *outside_pipe(struct cryo_capture *c, struct cryo_object *o)
+{
+	if (o->stdio_fd == U32_MAX) {
+		cryo_warn(c, "fd %d (pipe): its other end belongs to a process that is left out; a restart puts a descriptor of cr_restart in its place",
+			  o->fd);
+		o->stdio_fd = o->fd;
+	}
+	return stdio(o);
+}
+
+static const char *classify_pipe(struct cryo_capture *c, struct cryo_object *o)
 {
 	bool shared;
 
 	if (!cryo_is_pipe(o->file))
 		return classify_fifo(o);
 	shared = cryo_pipe_is_shared(o);
-	if (shared && o->stdio_fd != U32_MAX)
-		return stdio(o);
+	if (shared && o->fd >= 0)
+		return outside_pipe(c, o);
+	/* On its way in a message. */
 	if (shared)
 		return "pipe whose other end belongs to a process that is left out";
 	o->kind = CRYO_FILE_PIPE;
@@ -338,7 +352,7 @@ static const char *classify(struct cryo_capture *c, struct cryo_object *o)
 	case S_IFCHR:
 		return classify_char(c, o);
 	case S_IFIFO:
-		return classify_pipe(o);
+		return classify_pipe(c, o);
 	case S_IFSOCK:
 		return classify_socket(c, o);
 	case S_IFBLK:

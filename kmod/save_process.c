@@ -63,7 +63,7 @@ int cryo_save_zombie(struct cryo_capture *c)
 		.sid = task_session_vnr(task),
 		.flags = CRYO_PROC_ZOMBIE,
 		.exit_signal = task->exit_signal,
-		.exit_code = task->signal->flags & SIGNAL_GROUP_EXIT ?
+		.exit_code = c->p->stand_in ? 0 : task->signal->flags & SIGNAL_GROUP_EXIT ?
 			     task->signal->group_exit_code : task->exit_code,
 	};
 	struct cryo_buf buf = {};

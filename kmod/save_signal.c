@@ -115,6 +115,14 @@ static int pending_snapshot(struct task_struct *task, bool shared, kernel_siginf
 	return 0;
 }
 
+static void put_info(struct cryo_buf *buf, const kernel_siginfo_t *info)
+{
+	u8 *record = cryo_buf_add(buf, CRYO_SIGINFO_SIZE);
+
+	if (record)
+		memcpy(record, info, sizeof(*info));
+}
+
 /* Pending signals of the process (@shared) or of the thread @task, in the order they were sent. */
 int cryo_save_sigpending(struct cryo_capture *c, struct task_struct *task, bool shared)
 {
@@ -122,21 +130,28 @@ int cryo_save_sigpending(struct cryo_capture *c, struct task_struct *task, bool 
 		.record_size = CRYO_SIGINFO_SIZE,
 		.flags = shared ? CRYO_SIGPENDING_SHARED : 0,
 	};
+	kernel_siginfo_t *infos, of_requester;
+	unsigned int i, pending;
 	struct cryo_buf buf = {};
-	kernel_siginfo_t *infos;
-	u8 *record;
-	unsigned int i;
-	int err;
+	int err, more;
 
 	BUILD_BUG_ON(sizeof(kernel_siginfo_t) > CRYO_SIGINFO_SIZE);
 	err = pending_snapshot(task, shared, &infos, &head);
+	pending = head.count;
+	more = shared ? cryo_requester_signal(c, &of_requester) : 0;
+	/* Several of the same are one, but for real-time signals, which do not tell of a child. */
+	if (more && head.signals & 1ULL << (more - 1))
+		more = 0;
+	if (more) {
+		head.signals |= 1ULL << (more - 1);
+		head.count++;
+	}
 	if (!err && (head.count || head.signals)) {
 		cryo_buf_put(&buf, &head, sizeof(head));
-		for (i = 0; i < head.count; i++) {
-			record = cryo_buf_add(&buf, CRYO_SIGINFO_SIZE);
-			if (record)
-				memcpy(record, &infos[i], sizeof(infos[i]));
-		}
+		for (i = 0; i < pending; i++)
+			put_info(&buf, &infos[i]);
+		if (more)
+			put_info(&buf, &of_requester);
 		err = cryo_stream_buf(&c->stream, CRYO_SEC_SIGPENDING,
 				      shared ? c->p->pid : task_pid_vnr(task), sizeof(head),
 				      &buf);

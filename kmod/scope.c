@@ -140,6 +140,21 @@ static bool is_left_out(struct cryo_request *req, struct task_struct *task)
 	return same_thread_group(task, current) && !(req->args.flags & CRYO_CKPT_SELF);
 }
 
+/* With rcu_read_lock(): is it one of those that the requester does not want, as a debugger is at work? */
+static bool is_skipped(struct cryo_request *req, struct task_struct *task)
+{
+	u32 flags = req->args.flags;
+	struct task_struct *t;
+
+	if (!(flags & (CRYO_CKPT_PTRACED_SKIP | CRYO_CKPT_PTRACER_SKIP)))
+		return false;
+	__for_each_thread(task->signal, t)
+		if ((flags & CRYO_CKPT_PTRACED_SKIP && READ_ONCE(t->ptrace)) ||
+		    (flags & CRYO_CKPT_PTRACER_SKIP && !list_empty(&t->ptraced)))
+			return true;
+	return false;
+}
+
 /* With rcu_read_lock(). */
 static bool process_wanted(void *arg, struct task_struct *task)
 {
@@ -148,7 +163,8 @@ static bool process_wanted(void *arg, struct task_struct *task)
 
 	return !(task->flags & PF_KTHREAD) && task->exit_state != EXIT_DEAD &&
 	       !is_left_out(req, task) && !cryo_find_proc(req, task) &&
-	       in_scope(req, task, &on_behalf) && !is_dead_orphan(req, task);
+	       in_scope(req, task, &on_behalf) && !is_dead_orphan(req, task) &&
+	       !is_skipped(req, task);
 }
 
 static bool has_memory(void *arg, struct task_struct *thread)
@@ -379,17 +395,21 @@ static int add_root(struct cryo_request *req, struct task_struct *task, u32 scop
 
 /*
  * One more scope, which is to be looked through by cryo_scope_find(). On error, nothing is
- * added; else @f is the request's.
+ * added; else @f is the request's. @mark is for cryo_scope_undo().
  */
-int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f)
+int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo_scope_mark *mark)
 {
+	struct cryo_proc *known = cryo_find_proc(req, f->task);
 	int err;
 
+	mark->last = req->procs.prev;
+	mark->root = known && !known->tree ? known : NULL;
 	if (is_left_out(req, f->task))
 		return -EBUSY;
 	err = add_root(req, f->task, f->scope, f->cred);
 	if (err)
 		return err;
+	mark->added = f;
 	list_add_tail(&f->node, &req->forwarded);
 	/* Who wants the same as another before him is never asked. */
 	if (f->pid && !find_forward(req, f->scope, f->pid))
@@ -397,15 +417,37 @@ int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f)
 	return 0;
 }
 
+/* What has been added since @mark is not in the scope, and its forward not the request's. None of it has been told. */
+void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mark)
+{
+	while (req->procs.prev != mark->last) {
+		forget_process(req, list_last_entry(&req->procs, struct cryo_proc, node));
+		cond_resched();
+	}
+	if (mark->root)
+		mark->root->tree = false;
+	list_del(&mark->added->node);
+	hash_del(&mark->added->hash);
+}
+
 /* Take the target. cryo_scope_end() when this has succeeded, and only then. */
 int cryo_scope_begin(struct cryo_request *req)
 {
+	bool skipped;
 	int err;
 
 	if (is_left_out(req, req->target)) {
 		cryo_log(&req->log, "pid %d (%s): is the requester itself, which did not ask for that",
 			 req->pid, req->comm);
 		return -EDEADLK;
+	}
+	rcu_read_lock();
+	skipped = is_skipped(req, req->target);
+	rcu_read_unlock();
+	if (skipped) {
+		cryo_log(&req->log, "pid %d (%s): is left out, as a debugger is at work (ptrace), and there is nothing else",
+			 req->pid, req->comm);
+		return -ESRCH;
 	}
 	req->index = kvzalloc(sizeof(*req->index), GFP_KERNEL_ACCOUNT);
 	if (!req->index)

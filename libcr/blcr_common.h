@@ -24,6 +24,9 @@ typedef enum { cr_format_vmadump = 0 } cr_format_t;
 
 typedef long cr_bool_t;
 
+/* The signal that the library keeps for itself. */
+#define CR_SIGNUM 64
+
 /* Descriptor that means: files in the working directory.  Not supported: EINVAL. */
 #define CR_DEST_CWD (-4096)
 

@@ -35,7 +35,9 @@ bool has_hook(cr_hook_event_t event) {
 }
 
 void ask_uninitialised(cr_hook_event_t event) {
-  if (has_hook(event)) visit_uninitialised(send_hook, event);
+  if (!has_hook(event)) return;
+  keep_handler();
+  visit_uninitialised(send_hook, event);
 }
 
 bool run_hook_of_signal(const void* tag) {
@@ -54,7 +56,7 @@ LIBCR_PUBLIC cr_hook_fn_t cr_register_hook(cr_hook_event_t event, cr_hook_fn_t f
     errno = CR_ENOINIT;
     return CR_HOOK_FN_ERROR;
   }
-  if (static_cast<unsigned>(event) >= CR_NUM_HOOKS) {
+  if (static_cast<unsigned>(event) >= CR_NUM_HOOKS || func == CR_HOOK_FN_ERROR) {
     errno = EINVAL;
     return CR_HOOK_FN_ERROR;
   }

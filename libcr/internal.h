@@ -191,6 +191,10 @@ extern Process g_process;
 int open_device();
 // Once per process: what has to be there before anything else. 0, or -1 with errno.
 int prepare_process();
+// The program may have set an action of its own for CR_SIGNUM: ours takes its place before we send the signal, and hands on
+// what is not from us. By the helper.
+void keep_handler();
+void hand_on_signal(int signal, siginfo_t* info, void* context);
 // Registers the process for checkpoints, unless it is. With g_process.mutex. 0, or -1 with errno.
 int register_process();
 
@@ -200,6 +204,10 @@ int register_process();
 void* helper_main(void* client_fd);
 // The handler of CR_SIGNUM.
 void on_signal(int signal, siginfo_t* info, void* context);
+// How many rounds there have been; and waits for one more than `begun`, at most `ms` milliseconds. Returns whether there
+// is none yet.
+std::uint32_t rounds_begun();
+bool wait_for_round(std::uint32_t begun, int ms);
 // A thread ends, or has ended: nobody waits for it any more. With g_process.mutex.
 void forget_phase(Thread& thread);
 // In the child of a fork.

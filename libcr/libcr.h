@@ -46,9 +46,6 @@ typedef unsigned long cr_restart_handle_t;
 #define CR_THREAD_CONTEXT 0x4000000 /* in a thread of the library */
 #define CR_ID_CALLBACK ((cr_client_id_t)-1)
 
-/* The signal that the library keeps for itself. */
-#define CR_SIGNUM 64
-
 cr_client_id_t cr_init(void);
 cr_callback_id_t cr_register_callback(cr_callback_t func, void* arg, int flags);
 int cr_replace_callback(cr_callback_id_t id, cr_callback_t func, void* arg, int flags);

@@ -96,7 +96,31 @@ int install_handler() {
   return ::sigaction(CR_SIGNUM, &action, nullptr);
 }
 
+// What the program does with CR_SIGNUM where it has set that after us; one of the two, or none.
+struct ForeignHandler {
+  std::atomic<void (*)(int)> plain;
+  std::atomic<void (*)(int, siginfo_t*, void*)> with_info;
+};
+
+constinit ForeignHandler g_foreign{};
+
 }  // namespace
+
+void keep_handler() {
+  struct sigaction now {};
+  if (::sigaction(CR_SIGNUM, nullptr, &now) != 0) return;
+  const bool with_info = (now.sa_flags & SA_SIGINFO) != 0;
+  if (with_info && now.sa_sigaction == on_signal) return;
+  const bool plain = !with_info && now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN;
+  g_foreign.with_info = with_info ? now.sa_sigaction : nullptr;
+  g_foreign.plain = plain ? now.sa_handler : nullptr;
+  (void)install_handler();
+}
+
+void hand_on_signal(int signal, siginfo_t* info, void* context) {
+  if (auto* const with_info = g_foreign.with_info.load()) with_info(signal, info, context);
+  if (auto* const plain = g_foreign.plain.load()) plain(signal);
+}
 
 int open_device() {
   const int device = ::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC);

@@ -14,12 +14,11 @@ namespace cryo::libcr {
 namespace {
 
 constexpr unsigned int kMillisecond = 1000;
+constexpr int kBeginMs = 2;  // how often one looks whether a request has begun
 
 // What the worker needs; its own.
 struct Work {
   int handle;      // a copy: the caller may close his
-  int signal;      // when all is well; 0: none
-  bool held;       // the processes wait until they get it
   int own_fd;      // closed at the end; -1: none
   char* own_path;  // of the file, removed if there is no context in it; NULL: none
 };
@@ -27,7 +26,6 @@ struct Work {
 void* work_main(void* pointer) {
   auto* const work = static_cast<Work*>(pointer);
   const int result = ::ioctl(work->handle, CRYO_CKPT_RUN, 0);
-  if (result == 0 && work->held) ::ioctl(work->handle, CRYO_CKPT_THAW, work->signal);
   // 1: this is the process that a restart has made; the file is not ours any more.
   if (result < 0 && work->own_path != nullptr) ::unlink(work->own_path);
   if (work->own_fd >= 0) {
@@ -44,11 +42,14 @@ std::uint32_t flags_of(const cr_checkpoint_args& args) {
   std::uint32_t flags = 0;
   if ((args.cr_flags & CR_CHKPT_PROHIBIT_SELF) == 0) flags |= CRYO_CKPT_SELF;
   if ((args.cr_flags & CR_CHKPT_PTRACED_ALLOW) != 0) flags |= CRYO_CKPT_PTRACED_ALLOW;
+  if ((args.cr_flags & CR_CHKPT_PTRACED_SKIP) != 0) flags |= CRYO_CKPT_PTRACED_SKIP;
+  if ((args.cr_flags & CR_CHKPT_PTRACER_SKIP) != 0) flags |= CRYO_CKPT_PTRACER_SKIP;
   if ((args.cr_flags & CR_CHKPT_DUMP_EXEC) != 0) flags |= CRYO_CKPT_SAVE_EXE;
-  if ((args.cr_flags & CR_CHKPT_DUMP_PRIVATE) != 0) flags |= CRYO_CKPT_SAVE_PRIVATE;
+  // The executable is mapped privately, too.
+  if ((args.cr_flags & CR_CHKPT_DUMP_PRIVATE) != 0) flags |= CRYO_CKPT_SAVE_PRIVATE | CRYO_CKPT_SAVE_EXE;
   if ((args.cr_flags & CR_CHKPT_DUMP_SHARED) != 0) flags |= CRYO_CKPT_SAVE_SHARED;
   if ((args.cr_flags & CR_CHKPT_SNAPSHOT) != 0) flags |= CRYO_CKPT_SNAPSHOT;
-  if (args.cr_signal != 0) flags |= CRYO_CKPT_HOLD;
+  if (args.cr_signal != 0) flags |= CRYO_CKPT_SIGNAL;
   return flags;
 }
 
@@ -84,8 +85,10 @@ bool includes_self(const cr_checkpoint_args& args) {
 
 // 0, or what is wrong with the request itself.
 int check(const cr_checkpoint_args& args) {
-  constexpr unsigned int kKnown = CR_CHKPT_PROHIBIT_SELF | CR_CHKPT_PTRACED_ALLOW | CR_CHKPT_ASYNC_ERR |
+  constexpr unsigned int kTraced = CR_CHKPT_PTRACED_ALLOW | CR_CHKPT_PTRACED_SKIP;
+  constexpr unsigned int kKnown = CR_CHKPT_PROHIBIT_SELF | kTraced | CR_CHKPT_PTRACER_SKIP | CR_CHKPT_ASYNC_ERR |
                                   CR_CHKPT_DUMP_ALL | CR_CHKPT_SNAPSHOT;
+  if ((args.cr_flags & kTraced) == kTraced) return EINVAL;
   if (args.cr_version != CR_CHECKPOINT_ARGS_VERSION) return EINVAL;
   if (static_cast<unsigned int>(args.cr_scope) > CR_SCOPE_TREE) return EINVAL;
   if ((args.cr_flags & ~kKnown) != 0) return EINVAL;
@@ -107,13 +110,26 @@ int make_handle(const cr_checkpoint_args& args) {
   request.out_fd = args.cr_fd;
   request.timeout_ms =
       args.cr_timeout > UINT32_MAX / kMillisecond ? UINT32_MAX : args.cr_timeout * kMillisecond;
-  request.announced_signal = args.cr_signal < 0 ? -args.cr_signal : args.cr_signal;
+  request.announced_signal = args.cr_signal;  // of which a negative one comes first
   const int device = open_device();
   if (device < 0) return -1;
   const int handle = ::ioctl(device, CRYO_IOC_CHECKPOINT, &request);
   const int error = errno;
   ::close(device);
   return handle >= 0 ? handle : fail(error);
+}
+
+// Until the request has begun, and the process knows of it if it is one of those that it is about.
+void wait_for_begin(int handle, std::uint32_t begun, bool self) {
+  const ErrnoSaver saver;
+  cryo_ckpt_status status{};
+  status.size = sizeof(status);
+  while (::ioctl(handle, CRYO_CKPT_STATUS, &status) == 0) {
+    const bool told = status.state == CRYO_STATE_NOTIFYING && self && g_process.registered;
+    if (status.state != CRYO_STATE_NEW && !told) return;
+    if (!wait_for_round(begun, kBeginMs)) return;
+    status.size = sizeof(status);
+  }
 }
 
 void discard(Work* work) {
@@ -129,9 +145,12 @@ int start(const cr_checkpoint_args& args, int own_fd, char* own_path) {
   auto* const work = static_cast<Work*>(std::malloc(sizeof(Work)));
   if (work == nullptr) return fail(ENOMEM);
   const int handle = make_handle(args);
-  const int signal = args.cr_signal < 0 ? -args.cr_signal : args.cr_signal;
-  *work = {handle < 0 ? -1 : ::fcntl(handle, F_DUPFD_CLOEXEC, 0), signal, signal != 0, own_fd, own_path};
-  if (work->handle >= 0 && start_worker(work_main, work, Stack::kSmall) == 0) return handle;
+  *work = {handle < 0 ? -1 : ::fcntl(handle, F_DUPFD_CLOEXEC, 0), own_fd, own_path};
+  const std::uint32_t begun = rounds_begun();
+  if (work->handle >= 0 && start_worker(work_main, work, Stack::kSmall) == 0) {
+    wait_for_begin(handle, begun, includes_self(args));
+    return handle;
+  }
   discard(work);
   if (handle >= 0) {
     const ErrnoSaver saver;
@@ -141,7 +160,7 @@ int start(const cr_checkpoint_args& args, int own_fd, char* own_path) {
 }
 
 // What a client is to find in errno.
-int error_of(int handle, int result) {
+int error_of(int handle, int result, std::uint32_t obstacles) {
   cryo_ckpt_verdict verdict{};
   verdict.size = sizeof(verdict);
   switch (result) {
@@ -152,7 +171,9 @@ int error_of(int handle, int result) {
     case -ETIMEDOUT:
       return CR_ETEMPFAIL;
     case -EOPNOTSUPP:
-      return CR_ENOSUPPORT;
+      return (obstacles & CRYO_OBSTACLE_PTRACED) != 0   ? CR_EPTRACED
+             : (obstacles & CRYO_OBSTACLE_PTRACER) != 0 ? CR_EPTRACER
+                                                        : CR_ENOSUPPORT;
     default:
       return -result;
   }
@@ -171,7 +192,7 @@ int reap(int handle) {
     case CRYO_STATE_DONE:
       break;
     case CRYO_STATE_FAILED:
-      error = error_of(handle, status.result);
+      error = error_of(handle, status.result, status.obstacles);
       break;
     default:
       return fail(EAGAIN);

@@ -24,7 +24,8 @@ struct Round {
   std::atomic<std::uint32_t> missing;   // threads whose callbacks have not come to the end
   std::atomic<std::uint32_t> released;  // 1: `result` is known
   std::atomic<std::uint32_t> left;      // threads that are not through, the helper included
-  std::atomic<std::uint32_t> ended;     // counts rounds
+  std::atomic<std::uint32_t> begun;     // counts rounds
+  std::atomic<std::uint32_t> ended;     // likewise
   std::atomic<std::uint32_t> refusal;   // by a thread: vote and code, 0: none
   int result;
   char dest[PATH_MAX];
@@ -134,6 +135,7 @@ void send_signal(Thread& thread) {
 // All threads that have something to do.
 void ask_threads() {
   const MutexGuard guard(g_process.mutex);
+  keep_handler();
   std::uint32_t asked = 0;
   for (Thread* thread = g_process.threads; thread != nullptr; thread = thread->next)
     if (takes_part(*thread) && change_phase(*thread, Phase::kIdle, Phase::kAsked)) ++asked;
@@ -192,6 +194,10 @@ int thread_abort(std::uint32_t vote, std::uint32_t code) {
   std::uint32_t none = 0;
   g_round.refusal.compare_exchange_strong(none, vote << kVoteShift | code);
   count_down(g_round.missing);
+  if (vote == CRYO_VOTE_PERMANENT) {
+    wait_for_release();  // the helper's vote has the others killed
+    for (;;) ::kill(::getpid(), SIGKILL);
+  }
   return vote == CRYO_VOTE_OMIT ? -CR_EOMITTED : -static_cast<int>(code);
 }
 
@@ -235,6 +241,7 @@ void run_callbacks() {
   // The next round needs the threads as they were.
   for (std::uint32_t left = g_round.left; left != 0; left = g_round.left) futex_wait(g_round.left, left, -1);
   forget_facts();
+  g_process.sections.open();  // who goes on finds that it is over
   g_round.ended.fetch_add(1);
   futex_wake_all(g_round.ended);
 }
@@ -250,13 +257,17 @@ bool prepare() {
 void take_part(const cryo_client_request& request) {
   begin(request);
   g_process.preparing = true;
+  g_round.begun.fetch_add(1);
+  futex_wake_all(g_round.begun);
   bool given_up = !prepare();
   if (!given_up) g_process.sections.close();
   g_process.preparing = false;
   if (given_up) return;
   while (!given_up && !g_process.sections.wait_empty(kPollMs)) given_up = is_given_up("a critical section");
-  if (!given_up) run_callbacks();
-  g_process.sections.open();
+  if (given_up)
+    g_process.sections.open();
+  else
+    run_callbacks();
 }
 
 }  // namespace
@@ -287,16 +298,27 @@ void* helper_main(void* client_fd) {
   }
 }
 
-void on_signal(int, siginfo_t* info, void*) {
+void on_signal(int signal, siginfo_t* info, void* context) {
   const ErrnoSaver saver;
-  if (info->si_code != SI_QUEUE || run_hook_of_signal(info->si_value.sival_ptr)) return;
-  if (info->si_value.sival_ptr != &g_tag || t_thread == nullptr) return;
+  const bool queued = info->si_code == SI_QUEUE;
+  if (queued && run_hook_of_signal(info->si_value.sival_ptr)) return;
+  if (!queued || info->si_value.sival_ptr != &g_tag) return hand_on_signal(signal, info, context);
+  if (t_thread == nullptr) return;
   if (!change_phase(*t_thread, Phase::kAsked, Phase::kRunning)) return;
   Chain chain(t_thread->callbacks, CR_SIGNAL_CONTEXT, thread_bottom, thread_abort, nullptr);
   const int result = chain.run();
   const int hold = t_thread->hold == CR_HOLD_DFLT ? g_process.hold_init.load() : t_thread->hold;
   t_thread->phase = static_cast<std::uint32_t>(Phase::kIdle);
   finish(result, hold, CR_HOOK_CONT_SIGNAL_CONTEXT, CR_HOOK_RSTRT_SIGNAL_CONTEXT);
+}
+
+std::uint32_t rounds_begun() {
+  return g_round.begun;
+}
+
+bool wait_for_round(std::uint32_t begun, int ms) {
+  if (g_round.begun == begun) futex_wait(g_round.begun, begun, ms);
+  return g_round.begun == begun;
 }
 
 void forget_phase(Thread& thread) {

@@ -377,6 +377,77 @@ static void forward(void)
 	is(end_of(other), 256 + SIGTERM, "the other one");
 }
 
+static pid_t blocked, session;
+static int blocked_result, group_result, init_result;
+
+/* One of them is in another checkpoint: that is an error of the call, and the checkpoint goes on without them. */
+static int forwards_in_vain(void *arg)
+{
+	(void)arg;
+	errno = 0;
+	blocked_result = cr_forward_checkpoint(CR_SCOPE_PROC, blocked) == 0 ? 0 : errno;
+	errno = 0;
+	group_result = cr_forward_checkpoint(CR_SCOPE_SESS, session) == 0 ? 0 : errno;
+	errno = 0;
+	init_result = cr_forward_checkpoint(CR_SCOPE_PROC, 1) == 0 ? 0 : errno;
+	return 0;
+}
+
+static int waits_for_file(void *arg)
+{
+	close(open("in", O_WRONLY | O_CREAT, 0600));
+	while (access((const char *)arg, F_OK))
+		pause_ms(10);
+	return 0;
+}
+
+/* A session of two, one of which is in a checkpoint that lasts until "end" is there. */
+static void start_blocked_session(void)
+{
+	int fds[2];
+
+	unlink("in");
+	unlink("end");
+	if (pipe(fds))
+		return;
+	fflush(stdout);
+	session = fork();
+	if (session == 0) {
+		pid_t member;
+
+		setsid();
+		member = fork();
+		if (member == 0) {
+			cr_init();
+			cr_register_callback(waits_for_file, (void *)"end", CR_THREAD_CONTEXT);
+			_exit(checkpoint_self("of-other"));
+		}
+		write(fds[1], &member, sizeof(member));
+		_exit(end_of(member));
+	}
+	if (read(fds[0], &blocked, sizeof(blocked)) != sizeof(blocked))
+		return;
+	close(fds[0]);
+	close(fds[1]);
+	while (access("in", F_OK))
+		pause_ms(10);
+}
+
+static void forward_in_vain(void)
+{
+	start_blocked_session();
+	cr_init();
+	cr_register_callback(forwards_in_vain, NULL, CR_THREAD_CONTEXT);
+	is(checkpoint_self("forwarded"), 0, "a checkpoint that cannot be forwarded");
+	is(blocked_result, EBUSY, "cr_forward_checkpoint() to a process in another checkpoint fails with EBUSY");
+	is(group_result, EBUSY, "so it does to a session with such a one");
+	if (getuid() == 0)
+		is(init_result, EPERM, "to process 1 with EPERM");
+	is(system("test \"$(cr_info forwarded | grep -c '^process ')\" = 1"), 0, "the context is without them");
+	close(open("end", O_WRONLY | O_CREAT, 0600));
+	is(end_of(session), 0, "the other checkpoint is well");
+}
+
 static volatile int in_section, overlap, callbacks_run;
 
 static int counts_sections(void *arg)
@@ -430,6 +501,7 @@ int main(int argc, char **argv)
 	is(job(runs_on), 0, "the program runs on");
 	is(job(children), 0, "children");
 	is(job(forward), 0, "forwarding");
+	is(job(forward_in_vain), 0, "forwarding in vain");
 	is(job(critical_sections), 0, "critical sections");
 	return finish();
 }

@@ -37,6 +37,10 @@ static void callbacks(void)
 {
 	cr_callback_id_t id;
 
+	errno = 0;
+	ok(cr_register_hook(CR_HOOK_CONT_SIGNAL_CONTEXT, CR_HOOK_FN_ERROR) == CR_HOOK_FN_ERROR && errno == EINVAL,
+	   "CR_HOOK_FN_ERROR is no hook");
+	ok(cr_register_hook(CR_HOOK_CONT_SIGNAL_CONTEXT, NULL) == NULL, "and has not become one");
 	fails(cr_register_callback(nothing, NULL, 0), EINVAL);
 	fails(cr_register_callback(nothing, NULL, CR_THREAD_CONTEXT | CR_SIGNAL_CONTEXT), EINVAL);
 	id = cr_register_callback(nothing, NULL, CR_THREAD_CONTEXT);

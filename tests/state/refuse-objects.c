@@ -87,19 +87,26 @@ static bool make_deep_file(void)
 	return true;
 }
 
-/* Of this process, in a message that nobody has taken. */
-static bool make_pidfd_in_message(void)
+/* In a message that nobody has taken. It is open nowhere else then. */
+static void send_descriptor(int socket, int fd)
 {
 	union { struct cmsghdr head; char space[CMSG_SPACE(sizeof(int))]; } control = { 0 };
 	struct iovec data = { .iov_base = "m", .iov_len = 1 };
 	struct msghdr msg = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+
+	control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	CRT_SYS(sendmsg(socket, &msg, 0));
+	CRT_SYS(close(fd));
+}
+
+/* Of this process. */
+static bool make_pidfd_in_message(void)
+{
 	int fds[2], pidfd = (int)CRT_SYS(syscall(SYS_pidfd_open, getpid(), 0));
 
 	CRT_SYS(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds));
-	control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
-	memcpy(CMSG_DATA(&control.head), &pidfd, sizeof(pidfd));
-	CRT_SYS(sendmsg(fds[0], &msg, 0));
-	CRT_SYS(close(pidfd));
+	send_descriptor(fds[0], pidfd);
 	crt_expect("pid %d|file passed through fd %d|pidfd that is under way in a message", getpid(), fds[1]);
 	return true;
 }
@@ -136,10 +143,16 @@ static int outside_pipe[2];
 
 static bool make_pipe_outside(void)
 {
+	int fds[2];
+
 	CRT_SYS(pipe(outside_pipe));
 	refuse_leave_orphan(NULL, NULL);
 	CRT_SYS(close(outside_pipe[1]));
-	return expect_fd(outside_pipe[0], "pipe whose other end belongs to a process that is left out");
+	CRT_SYS(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds));
+	send_descriptor(fds[0], outside_pipe[0]);
+	crt_expect("pid %d|file passed through fd %d|pipe whose other end belongs to a process that is left out", getpid(),
+		   fds[1]);
+	return true;
 }
 
 static bool make_deleted_fifo(void)

@@ -109,14 +109,12 @@ said() { [[ $err == *"$1"* ]]; }
 silent() { [ -z "$err$out" ]; }
 same() { [ "$1" = "$2" ]; }
 exists() { [ -e "$1" ]; }
-# A process with a pipe whose other end is somebody else's: sets $parent.
+# A process with a device that no option has named: sets $parent.
 start_obstacle()
 {
-	exec 7< <(exec sleep 30)
-	started+=("$!")
-	sleep 30 7<&7 >/dev/null & parent=$!
+	sleep 30 7</dev/kmsg >/dev/null & parent=$!
 	started+=("$parent")
-	exec 7<&-
+	wait_for eval '[ "$(<"/proc/$parent/comm")" = sleep ]'
 }
 
 no_file_but() { [ "$(find . -mindepth 1 -printf '%P\n' | sort)" = "$(printf '%s\n' "$@" | sort)" ]; }

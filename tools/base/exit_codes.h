@@ -14,6 +14,7 @@ inline constexpr int kErrNoSupport = 2356;  // CR_ENOSUPPORT: the target holds w
 inline constexpr int kErrVersion = 2357;    // CR_EVERSION: tool and module do not fit together
 inline constexpr int kErrBadArch = 2359;    // CR_EBADARCH: context of another architecture
 inline constexpr int kErrPtraced = 2360;    // CR_EPTRACED: the target is being traced
+inline constexpr int kErrPtracer = 2361;    // CR_EPTRACER: the target traces others
 
 inline constexpr int kExitUsage = 255;       // bad option or argument: nothing was tried
 inline constexpr int kExitSignalBase = 128;  // + signal number: given up because of that signal

@@ -55,8 +55,8 @@ void parse_file(Staging& staging, const Payload& payload) {
       (head.owner_thread != 0 && head.owner_pid < 0))
     payload.damaged("file {}: signal {} to {} {}", file.id, head.owner_signal,
                     head.owner_thread != 0 ? "thread" : "process", head.owner_pid);
-  if (head.kind == CRYO_FILE_STDIO && head.stdio_fd > 2)
-    payload.damaged("file {}: {} is not a standard descriptor", file.id, head.stdio_fd);
+  if (head.kind == CRYO_FILE_STDIO && head.stdio_fd > std::numeric_limits<std::int32_t>::max())
+    payload.damaged("file {}: {} cannot be a descriptor", file.id, head.stdio_fd);
 }
 
 void parse_fds(Staging& staging, const Payload& payload) {

@@ -56,6 +56,7 @@ class Job {
   void capture();
   void finish_stages();
   void stop_stages();
+  void check_obstacles() const;
   void check_result(int error) const;
   void note_complete();
   void check_verdict() const;
@@ -215,6 +216,13 @@ void Job::stop_stages() {
   if (increment_) increment_->stop();
 }
 
+// Where a debugger is at work, that is what BLCR says, whatever else there is.
+void Job::check_obstacles() const {
+  const std::uint32_t obstacles = request_->status().obstacles;
+  if (obstacles & CRYO_OBSTACLE_PTRACED) fail(kErrPtraced, "process {} is being traced", options_.target);
+  if (obstacles & CRYO_OBSTACLE_PTRACER) fail(kErrPtracer, "process {} traces others", options_.target);
+}
+
 void Job::check_result(int error) const {
   const pid_t target = options_.target;
   const std::uint32_t freeze_limit =
@@ -224,6 +232,7 @@ void Job::check_result(int error) const {
     case 0:
       return;
     case EOPNOTSUPP:
+      check_obstacles();
       fail(error, "process {} holds what cannot be saved", target);
     case ESRCH:
       fail(error, "process {}{} has exited", target,

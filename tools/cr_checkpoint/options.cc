@@ -90,6 +90,8 @@ constexpr option kLongOptions[] = {
     {"stop", no_argument, nullptr, kStopOption},
     {"term", no_argument, nullptr, kTermOption},
     {"abort", no_argument, nullptr, kAbortOption},
+    {"early-stop", no_argument, nullptr, kStopOption},  // BLCR's: all of ours come before the process goes on
+    {"early-abort", no_argument, nullptr, kAbortOption},
     {"kill", no_argument, nullptr, kKillOption},
     {"cont", no_argument, nullptr, kContOption},
     {"sync", no_argument, nullptr, kSyncOption},
@@ -305,7 +307,7 @@ bool Parser::save_option(int choice) {
       options_.flags |= CRYO_CKPT_SAVE_EXE;
       return true;
     case kSavePrivateOption:
-      options_.flags |= CRYO_CKPT_SAVE_PRIVATE;
+      options_.flags |= CRYO_CKPT_SAVE_PRIVATE | CRYO_CKPT_SAVE_EXE;  // which is mapped privately
       return true;
     case kSaveSharedOption:
       options_.flags |= CRYO_CKPT_SAVE_SHARED;
@@ -324,17 +326,18 @@ bool Parser::save_option(int choice) {
 bool Parser::ptrace_option(int choice) {
   switch (choice) {
     case kPtracedErrorOption:
-      options_.flags &= ~CRYO_CKPT_PTRACED_ALLOW;
-      return true;
     case kPtracedAllowOption:
-      options_.flags |= CRYO_CKPT_PTRACED_ALLOW;
+    case kPtracedSkipOption:
+      options_.flags &= ~(CRYO_CKPT_PTRACED_ALLOW | CRYO_CKPT_PTRACED_SKIP);
+      if (choice == kPtracedAllowOption) options_.flags |= CRYO_CKPT_PTRACED_ALLOW;
+      if (choice == kPtracedSkipOption) options_.flags |= CRYO_CKPT_PTRACED_SKIP;
       return true;
     case kPtracerErrorOption:
+      options_.flags &= ~CRYO_CKPT_PTRACER_SKIP;
       return true;
-    case kPtracedSkipOption:
-      usage_error("--ptraced-skip: leaving out processes is not supported yet");
     case kPtracerSkipOption:
-      usage_error("--ptracer-skip: leaving out processes is not supported yet");
+      options_.flags |= CRYO_CKPT_PTRACER_SKIP;
+      return true;
     default:
       return false;
   }

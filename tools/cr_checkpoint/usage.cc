@@ -47,7 +47,7 @@ Signal to the process when the context is complete; until then it does not move:
 
 Contents of mapped files in the context (they may be given together):
       --save-exe          of the executable
-      --save-private      of privately mapped files, such as libraries
+      --save-private      of privately mapped files: libraries, the executable
       --save-shared       of shared mappings
       --save-all, --save-none
                           all of these; none (default)
@@ -55,6 +55,9 @@ Contents of mapped files in the context (they may be given together):
 Others:
       --ptraced-error     a traced process is an obstacle (default)
       --ptraced-allow     it is not
+      --ptraced-skip      it is left out
+      --ptracer-error     a process that traces others is an obstacle (default)
+      --ptracer-skip      it is left out
       --device PATH=POLICY
                           descriptors of the device PATH: "fail" (an obstacle, default), "reopen" at
                           the restart, or "close": they are not open then (may be repeated)

@@ -55,6 +55,7 @@ enum : int {
   kNoMap,
   kPopulate,
   kNoPopulate,
+  kOmit,
 };
 
 constexpr char kShortOptions[] = "hvqf:F:d:S:";
@@ -72,6 +73,11 @@ constexpr option kLongOptions[] = {
     {"ancestors", required_argument, nullptr, kAncestors},
     {"stop", no_argument, nullptr, kStop},
     {"freeze", no_argument, nullptr, kStop},
+    {"early-stop", no_argument, nullptr, kStop},  // BLCR's: all of ours come before the process runs
+    {"early-abort", no_argument, nullptr, kAbort},
+    {"omit-maybe", no_argument, nullptr, kOmit},  // likewise: a checkpoint of cr_restart has nothing of the job
+    {"omit-always", no_argument, nullptr, kOmit},
+    {"omit-never", no_argument, nullptr, kOmit},
     {"term", no_argument, nullptr, kTerm},
     {"abort", no_argument, nullptr, kAbort},
     {"kill", no_argument, nullptr, kKill},
@@ -285,6 +291,8 @@ bool Parser::take_hook(int option) {
 bool Parser::take_ids(int option) {
   RestartOptions& restart = arguments_.restart;
   switch (option) {
+    case kOmit:
+      return true;
     case kRestorePid:
     case kNoRestorePid:
       restart.restore_pid = option == kRestorePid;

@@ -113,6 +113,7 @@ Source Tool::open_source() const {
     if (*arguments_.fd > STDERR_FILENO) ::close(*arguments_.fd);
     return Source::from_fd(std::move(fd), name);
   } catch (const Error& error) {
+    if (error.code() == EBADMSG) throw;  // it has been opened, and is no context
     throw Failure{error.code(), kExitUsage, arguments_.hooks.failed_args, {error.what()}};
   }
 }

@@ -221,9 +221,16 @@ void FileChecker::check_device(const File& file, const FileUse& use) {
 }
 
 void FileChecker::check_terminal(const File& file, const FileUse& use) {
-  std::uint32_t number = file.head.stdio_fd;
+  std::uint32_t number = standard_number(file);
+  const bool inherited = file.head.kind == CRYO_FILE_STDIO && file.head.stdio_fd > 2;
+  if (inherited && is_inherited(file.head.stdio_fd)) return;
+  if (inherited)
+    findings_.warning(
+        "pid {}: descriptor {}, a pipe to a process that was left out, becomes standard {} of cr_restart (it had no "
+        "descriptor {} of its own)",
+        pid_, file.head.stdio_fd, number == STDIN_FILENO ? "input" : "output", file.head.stdio_fd);
   if (file.head.kind == CRYO_FILE_CTTY) number = use.fds.empty() ? 3 : use.fds.front().fd;
-  const bool own = number < 3 && ::fcntl(static_cast<int>(number), F_GETFD) >= 0;
+  const bool own = number < 3 && is_inherited(number);
   if (file.head.kind == CRYO_FILE_STDIO) {
     if (!own) problem(EBADF, "is taken over from cr_restart, whose descriptor {} is closed", number);
     return;

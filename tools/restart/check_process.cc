@@ -28,9 +28,6 @@ void check_session(const CheckInput& input, Findings& findings) {
                   [&](const Process& other) { return other.head.pid == head.ppid; }))
     return;
   const bool new_session = options.restore_sid && head.sid == head.pid;
-  if ((options.restore_sid && head.sid == head.pid && !options.restore_pid) ||
-      (options.restore_pgid && head.pgid == head.pid && !options.restore_pid))
-    findings.problem(EINVAL, "pid {}: its session and group cannot be restored without its pid", head.pid);
   if (options.restore_sid && !new_session && head.sid != ::getsid(0))
     findings.problem(EPERM, "pid {}: its session {} can only be entered by being born in it", head.pid,
                      head.sid);

@@ -70,6 +70,20 @@ class FileMaker {
   std::set<std::uint32_t> aside_;  // inodes: what has come since the checkpoint is in another file
 };
 
+}  // namespace
+
+bool is_inherited(std::uint32_t number) {
+  const int flags = ::fcntl(static_cast<int>(number), F_GETFD);
+  return flags >= 0 && (flags & FD_CLOEXEC) == 0;
+}
+
+std::uint32_t standard_number(const File& file) {
+  if (file.head.stdio_fd < 3) return file.head.stdio_fd;
+  return (file.head.flags & O_ACCMODE) == O_RDONLY ? STDIN_FILENO : STDOUT_FILENO;
+}
+
+namespace {
+
 // Without O_NOFOLLOW, which is about the path by which a file was opened once: this one is a link.
 UniqueFd reopen(int fd, int flags, const char* what) {
   UniqueFd again(::open(fmt::format("/proc/self/fd/{}", fd).c_str(), (flags & ~O_NOFOLLOW) | O_CLOEXEC));
@@ -130,10 +144,14 @@ UniqueFd FileMaker::pipe_end(const File& file, const FileUse& use) {
 // cr_restart's own descriptor of the same number; a terminal can also be had by name.
 UniqueFd FileMaker::terminal(const File& file, const FileUse& use) {
   std::uint32_t number = 3;
-  if (file.head.kind == CRYO_FILE_STDIO)
+  if (file.head.kind == CRYO_FILE_STDIO) {
     number = file.head.stdio_fd;
-  else if (!use.fds.empty())
+    const auto inherited = input_.inherited.find(number);
+    if (inherited != input_.inherited.end()) return input_.descriptors.park_copy(inherited->second.get());
+    number = standard_number(file);
+  } else if (!use.fds.empty()) {
     number = use.fds.front().fd;
+  }
   const bool own = number < 3 && input_.stdio[number];
   if (own && (file.head.kind == CRYO_FILE_STDIO || ::isatty(input_.stdio[number].get())))
     return input_.descriptors.park_copy(input_.stdio[number].get());

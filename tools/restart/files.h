@@ -50,6 +50,11 @@ struct FileUse {
 
 class Namespaces;
 
+// Whether cr_restart's caller has given it this descriptor: its own are close-on-exec.
+[[nodiscard]] bool is_inherited(std::uint32_t number);
+// CRYO_FILE_STDIO: the number of cr_restart's descriptor that takes the place of the file if there is none of its own.
+[[nodiscard]] std::uint32_t standard_number(const File& file);
+
 struct FileRestoreInput {
   const Context& context;
   const RestartOptions& options;
@@ -59,6 +64,7 @@ struct FileRestoreInput {
   const std::vector<int>& context_fds;           // parked: by PageChunk::ancestor
   int handle_fd;                                 // parked
   UniqueFd stdio[3];                             // cr_restart's own 0, 1 and 2, where open
+  std::map<std::uint32_t, UniqueFd> inherited{};  // other ones that its caller has given it, by number, parked
   std::map<std::uint32_t, UniqueFd> fanotify{};  // made by cr_restart, see fanotify.h: by file, parked
   std::map<std::uint32_t, UniqueFd> roots = {};  // root directories of mount namespaces, parked
 };

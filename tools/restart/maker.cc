@@ -93,9 +93,16 @@ void Maker::park() {
     keep.insert(kept_proc());
   }
   for (int number = 0; number < 3; ++number) {
-    if (::fcntl(number, F_GETFD) < 0) continue;
+    if (!is_inherited(static_cast<std::uint32_t>(number))) continue;
     file_input_->stdio[number] = descriptors_.park_copy(number);
     keep.insert(file_input_->stdio[number].get());
+  }
+  for (const auto& [id, file] : input_.context.files) {
+    const std::uint32_t number = file.head.stdio_fd;
+    if (file.head.kind != CRYO_FILE_STDIO || number < 3 || !is_inherited(number)) continue;
+    UniqueFd& copy = file_input_->inherited[number];
+    if (!copy) copy = descriptors_.park_copy(static_cast<int>(number));
+    keep.insert(copy.get());
   }
   for (const auto& [file, fd] : input_.fanotify->descriptors()) {
     UniqueFd& copy = file_input_->fanotify[file];

@@ -259,7 +259,11 @@ void TreeRunner::enter_namespaces(std::size_t node) {
 // signals are blocked: nobody is stopped for that.
 void TreeRunner::enter_group(const TreeStep& step) {
   const pid_t old_group = ::getpgrp();
-  const pid_t group = number(step.id);
+  const TreeNode& self = input_.plan.nodes[node_];
+  // A leader that has got another pid leads a group of that number.
+  const bool leads = self.pid == 0 && self.process != TreeNode::kHelper &&
+                     input_.context.processes[self.process].head.pid == step.id;
+  const pid_t group = leads ? ::getpid() : number(step.id);
   if (old_group == group && step.subject == 0) return;
   const pid_t who = step.subject == 0 ? 0 : number(input_.plan.nodes[step.subject].pid);
   if (::setpgid(who, group == ::getpid() && who == 0 ? 0 : group) != 0)

@@ -152,8 +152,8 @@ struct cryo_client_restart {
  * Both the caller and the requester have to be allowed to ptrace them.  When one of the group, session or tree may
  * not be, the checkpoint fails with EPERM.
  *
- * Errors: ESRCH there are none; EPERM the caller or the requester may not ptrace @target, or the handle belongs to another
- * process; EBUSY one of them is in another checkpoint; EINVAL bad scope; ECANCELED there is no checkpoint, or no longer; ENOSPC
+ * Errors: ESRCH there are none; EPERM the caller or the requester may not ptrace @target, it is the system's first process, or the
+ * handle belongs to another process; EBUSY one of them is in another checkpoint: then none of them is in this one; EINVAL bad scope; ECANCELED there is no checkpoint, or no longer; ENOSPC
  * more than CRYO_MAX_FORWARDS in one checkpoint.
  */
 #define CRYO_CLIENT_FORWARD	_IO(CRYO_IOC_TYPE, 0x84)

@@ -409,7 +409,7 @@ struct cryo_inode {
 #define CRYO_FILE_PATH		1	/* by path: regular file, directory, device */
 #define CRYO_FILE_CONTENTS	2	/* made anew from the contents of its inode */
 #define CRYO_FILE_CTTY		3	/* the controlling terminal: cr_restart's */
-#define CRYO_FILE_STDIO		4	/* terminal, pipe or socket as stdio: cr_restart's descriptor of that number */
+#define CRYO_FILE_STDIO		4	/* terminal, pipe or socket as stdio, pipe to the outside: cr_restart's descriptor of that number */
 #define CRYO_FILE_PIPE		5	/* pipe with both ends in the process */
 #define CRYO_FILE_EPOLL		6
 #define CRYO_FILE_SOCKET	7	/* listening socket */
@@ -446,7 +446,7 @@ struct cryo_file {
 	__u64 pos;			/* offset; of directories: the file system's cookie; of FIFOs: CRYO_FIFO_QUIET;
 					 * CRYO_FILE_CLIENT: low half: pid of the process that it is of, 0: unknown;
 					 * high half: 0, or the thread that holds the others after a restart */
-	__u32 stdio_fd;			/* CRYO_FILE_STDIO: 0, 1 or 2 */
+	__u32 stdio_fd;			/* CRYO_FILE_STDIO: 0, 1 or 2; of a pipe any */
 	__u32 owner_signal;		/* F_GETSIG */
 	__u32 owner_thread;		/* 1: @owner_pid is a thread (F_SETOWN_EX, F_OWNER_TID) */
 	__u32 mnt;			/* mount namespace of its path; 0: the requester's */

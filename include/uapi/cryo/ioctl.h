@@ -123,9 +123,13 @@ struct cryo_version {
 #define CRYO_CKPT_TRACK		(1U << 19)	/* what is written from now on is to be known, see CRYO_CKPT_PARENT */
 #define CRYO_CKPT_DIRECT	(1U << 20)	/* page data go past the page cache where that is faster */
 #define CRYO_CKPT_DIRECT_ALWAYS	(1U << 21)	/* ... wherever it can be done */
+#define CRYO_CKPT_PTRACED_SKIP	(1U << 22)	/* traced processes are left out, as CRYO_CKPT_PTRACER_SKIP has it */
+#define CRYO_CKPT_PTRACER_SKIP	(1U << 23)	/* processes that trace others are left out, with what is in the scope by them only */
+#define CRYO_CKPT_SIGNAL	(1U << 24)	/* without HOLD: CRYO_CKPT_RUN sends @announced_signal */
 #define CRYO_CKPT_FLAGS		(((1U << 6) - 1) | CRYO_CKPT_TCP_CLOSE | CRYO_CKPT_SELF | \
 				 CRYO_CKPT_NO_CALLBACKS | CRYO_CKPT_SNAPSHOT | CRYO_CKPT_TRACK | \
-				 CRYO_CKPT_DIRECT | CRYO_CKPT_DIRECT_ALWAYS)
+				 CRYO_CKPT_DIRECT | CRYO_CKPT_DIRECT_ALWAYS | CRYO_CKPT_SIGNAL | \
+				 CRYO_CKPT_PTRACED_SKIP | CRYO_CKPT_PTRACER_SKIP)
 
 #define CRYO_FREEZE_DEFAULT_MS	10000
 /* Threads that have come wait for those that have not. More than this is cut to it, but for who has CAP_SYS_ADMIN. */
@@ -140,7 +144,7 @@ struct cryo_checkpoint {
 	__u32 timeout_ms;
 	__u32 freeze_ms;
 	__u32 reserved;
-	__s32 announced_signal;		/* told to callbacks: what the caller is going to send; 0: nothing */
+	__s32 announced_signal;		/* told to callbacks: what the caller, or CRYO_CKPT_SIGNAL, is going to send; 0: nothing */
 	__u32 reserved2;
 	__u64 snapshot_limit;		/* bytes that copies of memory may take, see CRYO_CKPT_SNAPSHOT; 0: default */
 };
@@ -256,6 +260,11 @@ struct cryo_consent {
  *
  * On any error the target runs on as if nothing had been.
  *
+ * Returns when the callbacks of the processes have ended that went on after the checkpoint (client.h): their helpers are
+ * back in CRYO_CLIENT_WAIT. That is waited for as long as @timeout_ms says, counted anew, and is no part of the result.
+ * With CRYO_CKPT_SIGNAL the processes get the signal before the first thread moves, but those that have such callbacks when
+ * these have ended; if @announced_signal is negative, all do at once.
+ *
  * Errors: EOPNOTSUPP the target holds what cannot be saved: read() gives one
  * line for each object; ESRCH the target exited; EPERM there is a process in the scope that the caller may not ptrace:
  * nobody has been told or stopped then, but for what has become such a process meanwhile; ETIMEDOUT; EINTR a signal came
@@ -267,7 +276,7 @@ struct cryo_consent {
 /*
  * CRYO_CKPT_THAW: end the hold of CRYO_CKPT_HOLD.  The argument is a signal
  * number, or 0: the signal is pending before the first thread moves, so that no
- * instruction runs between the checkpoint and, say, SIGKILL.
+ * instruction runs between the checkpoint and, say, SIGKILL.  Waits for callbacks as CRYO_CKPT_RUN does.
  *
  * Errors: EINVAL not held, or not a signal.
  */
@@ -287,6 +296,9 @@ struct cryo_consent {
 #define CRYO_STATE_DONE		5
 #define CRYO_STATE_FAILED	6
 
+#define CRYO_OBSTACLE_PTRACED	(1U << 0)	/* a process is being traced */
+#define CRYO_OBSTACLE_PTRACER	(1U << 1)	/* a process traces others */
+
 struct cryo_ckpt_status {
 	__u32 size;
 	__u32 state;			/* CRYO_STATE_* */
@@ -301,6 +313,8 @@ struct cryo_ckpt_status {
 	__u32 snapshot;			/* 1: thawed before memory was written */
 	__u64 pages_unchanged;		/* not in the file: as they are in the parent, see CRYO_CKPT_PARENT */
 	__u64 bytes_total;		/* that @bytes_written may become, at most; 0: not known yet */
+	__u32 obstacles;		/* CRYO_OBSTACLE_* of what EOPNOTSUPP is about */
+	__u32 reserved;
 };
 
 /*

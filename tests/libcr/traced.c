@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Where a debugger is at work: what a checkpoint says of it, and without whom it is made. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+
+#include "check.h"
+
+static pid_t tracer, traced;
+static char *text;
+
+/* A child of ours that traces a child of its own, which runs. */
+static void start(void)
+{
+	pid_t pids[2];
+	int fds[2];
+
+	if (pipe(fds))
+		return;
+	tracer = fork();
+	if (tracer == 0) {
+		traced = fork();
+		if (traced == 0)
+			for (;;)
+				pause_ms(100);
+		ptrace(PTRACE_SEIZE, traced, NULL, NULL);
+		pids[0] = getpid();
+		pids[1] = traced;
+		write(fds[1], pids, sizeof(pids));
+		for (;;)
+			pause();
+	}
+	if (read(fds[0], pids, sizeof(pids)) != sizeof(pids))
+		return;
+	traced = pids[1];
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static int request(pid_t target, cr_scope_t scope, unsigned int flags)
+{
+	cr_checkpoint_args_t args;
+
+	cr_initialize_checkpoint_args_t(&args);
+	args.cr_target = target;
+	args.cr_scope = scope;
+	args.cr_flags = flags;
+	free(text);
+	text = NULL;
+	return checkpoint_with("a", &args, &text);
+}
+
+static int processes(void)
+{
+	return system("exit $(cr_info a | grep -c '^process ')") >> 8;
+}
+
+static int command(const char *options, pid_t target)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text), "cr_checkpoint -q --clobber -f a %s %d", options, (int)target);
+	return system(text) >> 8;
+}
+
+static void library(void)
+{
+	is(request(traced, CR_SCOPE_PROC, 0), CR_EPTRACED, "a process that is traced: CR_EPTRACED");
+	is(request(traced, CR_SCOPE_PROC, CR_CHKPT_PTRACED_ALLOW), 0, "with CR_CHKPT_PTRACED_ALLOW it is well");
+	is(request(traced, CR_SCOPE_PROC, CR_CHKPT_PTRACED_SKIP), ESRCH, "with CR_CHKPT_PTRACED_SKIP there is none");
+	ok(text && strstr(text, "is left out, as a debugger is at work (ptrace), and there is nothing else"), "said so");
+	is(request(traced, CR_SCOPE_PROC, CR_CHKPT_PTRACED_ALLOW | CR_CHKPT_PTRACED_SKIP), EINVAL, "with both: EINVAL");
+	is(request(tracer, CR_SCOPE_PROC, 0), CR_EPTRACER, "a process that traces another: CR_EPTRACER");
+	is(request(tracer, CR_SCOPE_PROC, CR_CHKPT_PTRACER_SKIP), ESRCH, "with CR_CHKPT_PTRACER_SKIP there is none");
+	is(request(0, CR_SCOPE_TREE, 0), CR_EPTRACED, "a tree with both: CR_EPTRACED");
+	is(request(0, CR_SCOPE_TREE, CR_CHKPT_PTRACED_ALLOW), CR_EPTRACER, "with CR_CHKPT_PTRACED_ALLOW: CR_EPTRACER");
+	is(request(0, CR_SCOPE_TREE, CR_CHKPT_PTRACED_SKIP), CR_EPTRACER, "so it is with CR_CHKPT_PTRACED_SKIP");
+	is(request(0, CR_SCOPE_TREE, CR_CHKPT_PTRACER_SKIP), 0, "with CR_CHKPT_PTRACER_SKIP it is well");
+	is(processes(), 1, "without the tracer, and its child");
+}
+
+static void tool(void)
+{
+	is(command("-p", traced), 56, "cr_checkpoint: exit status 56");
+	is(command("-p --ptraced-error", traced), 56, "... with --ptraced-error as well");
+	is(command("-p --ptraced-allow", traced), 0, "... --ptraced-allow");
+	is(command("-p --ptraced-skip", traced), 3, "... --ptraced-skip: nobody is left");
+	is(command("-p", tracer), 57, "cr_checkpoint of a tracer: exit status 57");
+	is(command("-p --ptracer-error", tracer), 57, "... with --ptracer-error as well");
+	is(command("--ptraced-skip", tracer), 57, "... of its tree, with --ptraced-skip");
+	is(command("--ptracer-skip", getpid()), 0, "... of its parent's tree, with --ptracer-skip");
+	is(processes(), 3, "that is the parent, the command's shell, and what stands in for the command");
+}
+
+int main(void)
+{
+	start();
+	library();
+	tool();
+	kill(traced, SIGKILL);
+	kill(tracer, SIGKILL);
+	return finish();
+}
