@@ -493,7 +493,7 @@ TEST("obstacles: files by their paths") {
        "pid 3999999: descriptor 5 (/dev/null): is not the same device as at the checkpoint");
   SAYS(findings, ESTALE,
        "pid 3999999: descriptor 6 ({}/short): the file is shorter than at the checkpoint: it has 4 bytes, "
-       "and had 10",
+       "and had 10; --changed-files=warn takes it, as it is",
        path);
   SAYS(findings, EACCES,
        "pid 3999999: descriptor 7 ({}/closed): cannot be opened for reading and writing: Permission denied",
@@ -508,6 +508,29 @@ TEST("obstacles: files by their paths") {
        "watched: No "
        "such file or directory",
        path);
+}
+
+TEST("obstacles: another file of the name") {
+  const Directory directory;
+  ContextBuilder builder = sample();
+  const std::string path = directory.file("other", 0666);
+  struct stat now;
+  ::stat(path.c_str(), &now);
+  add_file(builder, CRYO_FILE_PATH, path, S_IFREG, O_WRONLY);
+  cryo_inode& inode = builder.context.inodes.at(1).head;
+  inode.fs_magic = 1;
+  inode.ino = now.st_ino + 1;
+  inode.size = static_cast<std::uint64_t>(now.st_size);
+  inode.mtime_sec = now.st_mtim.tv_sec - 1;
+  const Findings findings = check_files_of(builder);
+  CHECK(!findings.problems.empty());
+  CHECK(findings.problems.front().code == ESTALE);
+  CHECK(findings.problems.front().text.find("another file than at the checkpoint has the name (inode") !=
+        std::string::npos);
+  // As cp -p leaves it.
+  inode.mtime_sec = now.st_mtim.tv_sec;
+  inode.mtime_nsec = static_cast<std::uint32_t>(now.st_mtim.tv_nsec);
+  CHECK(check_files_of(builder).problems.empty());
 }
 
 TEST("obstacles: a file that has changed") {
