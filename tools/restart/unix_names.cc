@@ -44,7 +44,7 @@ std::optional<std::string> directory_for(const UnixName& name) {
   return directory.empty() ? "/" : directory;
 }
 
-enum class Place { kFree, kStale, kInUse, kOther };
+enum class NamePlace { kFree, kStale, kInUse, kOther };
 
 // The one of the checkpoint, or one that an earlier restart has made, which has its time: nobody changes that by calling it.
 bool is_socket_of_the_job(const cryo_inode& file, const std::string& path, const struct stat& now) {
@@ -63,27 +63,27 @@ bool stays_in_use(const UnixName& name, const struct stat& now) {
   return true;
 }
 
-Place state_of(const UnixName& name) {
+NamePlace state_of(const UnixName& name) {
   struct stat now;
   if (names::lstat(name.place, now) != 0)
-    return errno == ENOENT || errno == ENOTDIR ? Place::kFree : Place::kOther;
-  if (!S_ISSOCK(now.st_mode)) return Place::kOther;
+    return errno == ENOENT || errno == ENOTDIR ? NamePlace::kFree : NamePlace::kOther;
+  if (!S_ISSOCK(now.st_mode)) return NamePlace::kOther;
   if (name.file != nullptr) {
-    if (!is_socket_of_the_job(*name.file, name.place, now)) return Place::kOther;
-    return stays_in_use(name, now) ? Place::kInUse : Place::kStale;
+    if (!is_socket_of_the_job(*name.file, name.place, now)) return NamePlace::kOther;
+    return stays_in_use(name, now) ? NamePlace::kInUse : NamePlace::kStale;
   }
   // An early context does not say which one it was: as long as nobody answers it may be anybody's.
   const std::optional<std::string> directory = directory_for(name);
   std::optional<WorkingDirectory> there;
   if (directory && !is_absolute(name.address.path)) there.emplace(*directory);
-  return socket_path_state(name.address, name.type) == SocketPath::kStale ? Place::kStale : Place::kInUse;
+  return socket_path_state(name.address, name.type) == SocketPath::kStale ? NamePlace::kStale : NamePlace::kInUse;
 }
 
 // Is what has the path the leftover of a socket of the job that is going to have it again?
 bool will_be_replaced(const Context& context, const Relocations& relocations, const std::string& path) {
   for (const auto& [id, file] : context.files) {
     const UnixName name = unix_name_of(file, relocations);
-    if (!name.unlinked && name.place == path) return state_of(name) == Place::kStale;
+    if (!name.unlinked && name.place == path) return state_of(name) == NamePlace::kStale;
   }
   return false;
 }
@@ -149,12 +149,12 @@ std::string unix_name_problem(const Context& context, const File& file, const Re
     return is_absolute(name.address.path) ? passing_problem(context, name, relocations, code) : std::string();
   if (std::string text = directory_problem(name.place, code); !text.empty()) return text;
   switch (state_of(name)) {
-    case Place::kInUse:
+    case NamePlace::kInUse:
       return fmt::format("{} is in use", name.place);
-    case Place::kOther:
+    case NamePlace::kOther:
       return fmt::format("another socket or file than at the checkpoint has the name {}", name.place);
-    case Place::kFree:
-    case Place::kStale:
+    case NamePlace::kFree:
+    case NamePlace::kStale:
       break;
   }
   if (std::string text = owner_problem(name, code); !text.empty()) return text;
@@ -288,12 +288,12 @@ void UnixNames::bind(std::uint32_t id, int fd, const UnixName& name) {
   if (name.unlinked) {
     bound.file = bind_unlinked(fd, name);
   } else {
-    const Place state = state_of(name);
-    if (state == Place::kInUse) fail(EADDRINUSE, "{}: a socket's name is in use", name.place);
-    if (state == Place::kOther)
+    const NamePlace state = state_of(name);
+    if (state == NamePlace::kInUse) fail(EADDRINUSE, "{}: a socket's name is in use", name.place);
+    if (state == NamePlace::kOther)
       fail(EADDRINUSE, "another socket or file than at the checkpoint has the name {}", name.place);
     struct stat old;
-    if (state == Place::kStale && names::lstat(name.place, old) == 0) {
+    if (state == NamePlace::kStale && names::lstat(name.place, old) == 0) {
       // An early context does not tell.
       if (!bound.attributes) {
         bound.attributes.emplace();
