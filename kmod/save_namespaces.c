@@ -318,7 +318,8 @@ static int save_mount_namespace(struct cryo_capture *c, u32 number)
 {
 	struct cryo_mounts *m = cryo_mounts_of(c, c->p->task);
 
-	if (!m || !number || !is_new(c, number))
+	/* What could not be looked at has been refused: there is nothing to be saved. */
+	if (!m || !m->theirs || !number || !is_new(c, number))
 		return 0;
 	return save_users(c, m->owner) ?: save_head(c, number, CLONE_NEWNS, m->owner, 0) ?:
 	       cryo_save_mounts(c, m);
