@@ -19,6 +19,7 @@
 #include "mounts.h"
 #include "page_writer.h"
 #include "point.h"
+#include "requester.h"
 #include "snapshot.h"
 #include "switches.h"
 #include "track.h"

@@ -18,6 +18,7 @@
 #include "compat/ksym.h"
 #include "compat/mm.h"
 #include "cryo.h"
+#include "uring.h"
 
 /* Not taken along twice: what one of them would undo is what the last one undoes. */
 static void check_undo(struct cryo_capture *c)

@@ -498,12 +498,6 @@ void cryo_check_fs(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_tables(struct cryo_capture *c);
 bool cryo_has_table_of_other(struct cryo_capture *c);
 
-/* requester.c */
-int cryo_requester_begin(struct cryo_capture *c);
-int cryo_requester_ends(struct cryo_capture *c);
-int cryo_requester_signal(struct cryo_capture *c, kernel_siginfo_t *info);
-void cryo_requester_end(struct cryo_capture *c);
-
 /* save_sharing.c: what processes may have in common */
 enum cryo_shared {
 	CRYO_SHARED_MM,
@@ -655,20 +649,6 @@ int cryo_walk_path(const struct path *root, const char *name, struct path *found
 int cryo_walk_own_path(const char *name, struct path *found);
 bool cryo_is_at_hand(const struct super_block *sb);
 
-/* find_path.c */
-int cryo_not_found(int err);
-int cryo_leads_to(const char *path, struct inode *inode);
-int cryo_find_path(struct cryo_capture *c, struct inode *inode, char *out);
-int cryo_find_mount(struct cryo_capture *c, u32 id, dev_t dev, char *out);
-
-/* find_name.c */
-char *cryo_find_name(struct cryo_capture *c, const struct path *path, char *buf, bool *is_other);
-bool cryo_has_other_name(const struct path *path);
-const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o);
-
-/* path_name.c */
-char *cryo_path_name(const struct path *path, char *buf, size_t size, bool *deleted);
-
 /* save_socket.c: all families; save_sockopt.c: options */
 int cryo_collect_sockets(struct cryo_capture *c);
 int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const char **obstacle);
@@ -733,17 +713,6 @@ int cryo_save_tcp(struct cryo_capture *c, struct cryo_object *o);
 const char *cryo_udp_obstacle(struct cryo_object *o);
 int cryo_save_udp(struct cryo_capture *c, struct cryo_object *o);
 void cryo_inet_names(struct sock *sk, struct cryo_sock_names *names, bool connected);
-
-/* save_uring.c */
-bool cryo_is_uring(struct file *file);
-bool cryo_is_poller(struct task_struct *task);
-bool cryo_uring_busy(struct task_struct *task);
-void cryo_check_uring(struct cryo_capture *c, struct task_struct *task);
-int cryo_save_uring(struct cryo_capture *c, struct cryo_object *o);
-
-/* fdinfo.c: what an open file says about itself in /proc/PID/fdinfo */
-bool cryo_is_anon_file(struct file *file, const char *name);
-char *cryo_fdinfo(struct file *file);
 
 /* restart_block.c */
 void cryo_restart_block_save(struct cryo_capture *c, struct task_struct *task,

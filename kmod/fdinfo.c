@@ -13,6 +13,7 @@
 #include <linux/string.h>
 
 #include "cryo.h"
+#include "fdinfo.h"
 
 #define FDINFO_MAX	(16UL * 1024 * 1024)
 

@@ -26,6 +26,7 @@
 #include "access.h"
 #include "compat/fs.h"
 #include "cryo.h"
+#include "find.h"
 #include "mounts.h"
 
 /* Is something mounted over it? */

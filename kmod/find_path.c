@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "find.h"
 #include "mounts.h"
 
 /* The part of @name, inside the file system, below @root; NULL: it is not. */

@@ -40,6 +40,7 @@
 #include "cryo_arch.h"
 #include "point.h"
 #include "unload.h"
+#include "uring.h"
 #include "wait.h"
 #include "walk_tasks.h"
 

@@ -8,6 +8,7 @@
 #include <linux/string.h>
 
 #include "cryo.h"
+#include "find.h"
 
 /*
  * The name of @path as the requester sees it, in @buf; or an ERR_PTR.  Without the " (deleted)" that d_path() adds;

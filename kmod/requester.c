@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 
 #include "cryo.h"
+#include "requester.h"
 
 /* Its parent, if that is in the context, and is going to wait. With rcu_read_lock(). */
 static struct cryo_proc *waiting_parent(struct cryo_request *req)

@@ -12,6 +12,7 @@
 
 #include "compat/io_uring.h"
 #include "cryo.h"
+#include "uring.h"
 
 static int set_counters(struct io_ring_ctx *ctx, const struct cryo_uring_counters *args)
 {

@@ -15,6 +15,7 @@
 
 #include "compat/eventpoll.h"
 #include "cryo.h"
+#include "fdinfo.h"
 
 bool cryo_is_epoll(struct file *file)
 {

@@ -9,6 +9,7 @@
 
 #include "compat/eventfd.h"
 #include "cryo.h"
+#include "fdinfo.h"
 
 bool cryo_is_eventfd(struct file *file)
 {

@@ -15,6 +15,8 @@
 #include "compat/fs.h"
 #include "compat/fsnotify.h"
 #include "cryo.h"
+#include "fdinfo.h"
+#include "find.h"
 
 bool cryo_is_fanotify(struct file *file)
 {

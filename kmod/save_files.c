@@ -21,7 +21,9 @@
 #include "compat/fs.h"
 #include "compat/layouts.h"
 #include "cryo.h"
+#include "find.h"
 #include "mounts.h"
+#include "uring.h"
 
 /* A name for people, of any open file. */
 void cryo_describe_file(struct file *file, char *buf, size_t size)

@@ -12,6 +12,7 @@
 #include <linux/stat.h>
 
 #include "cryo.h"
+#include "find.h"
 #include "mounts.h"
 
 /* Path of @path as the requester sees it, into @buf, which has room for PATH_MAX bytes; or an ERR_PTR. */

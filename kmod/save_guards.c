@@ -20,7 +20,8 @@ struct guard_search {
 	unsigned int nr;
 };
 
-static int add_guard(struct guard_search *s, struct vm_area_struct *vma, unsigned long from, unsigned long to)
+static int add_guard(struct guard_search *s, struct vm_area_struct *vma, unsigned long from,
+		     unsigned long to)
 {
 	struct cryo_page_run *last = s->nr ? &s->runs[s->nr - 1] : NULL;
 	u64 nr_pages = (to - from) >> PAGE_SHIFT;
@@ -29,7 +30,8 @@ static int add_guard(struct guard_search *s, struct vm_area_struct *vma, unsigne
 	if (last && last->start >= vma->vm_start && last->start + last->nr_pages * PAGE_SIZE == from)
 		last->nr_pages += nr_pages;
 	else if (s->nr < CRYO_GUARDS_MAX)
-		s->runs[s->nr++] = (struct cryo_page_run){ .start = from, .nr_pages = nr_pages };
+		s->runs[s->nr++] = (struct cryo_page_run){ .start = from,
+							   .nr_pages = nr_pages };
 	else
 		return -ENOSPC;
 	return 0;

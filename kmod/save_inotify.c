@@ -13,6 +13,8 @@
 
 #include "compat/fsnotify.h"
 #include "cryo.h"
+#include "fdinfo.h"
+#include "find.h"
 
 bool cryo_is_inotify(struct file *file)
 {

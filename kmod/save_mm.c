@@ -12,6 +12,7 @@
 #include "cryo.h"
 #include "cryo_arch.h"
 #include "map.h"
+#include "uring.h"
 
 static const struct {
 	unsigned long vm;

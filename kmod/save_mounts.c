@@ -32,6 +32,7 @@
 
 #include "compat/af_unix.h"
 #include "compat/fs.h"
+#include "find.h"
 #include "mounts.h"
 
 static bool is_below(const char *path, const char *root)

@@ -7,6 +7,7 @@
 
 #include "compat/posix_timers.h"
 #include "cryo.h"
+#include "requester.h"
 
 static u64 mask_of(const sigset_t *set)
 {

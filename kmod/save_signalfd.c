@@ -4,6 +4,7 @@
 #include <linux/mm.h>
 
 #include "cryo.h"
+#include "fdinfo.h"
 
 bool cryo_is_signalfd(struct file *file)
 {

@@ -8,6 +8,7 @@
 
 #include "compat/timerfd.h"
 #include "cryo.h"
+#include "fdinfo.h"
 
 bool cryo_is_timerfd(struct file *file)
 {

@@ -17,6 +17,7 @@
 #include "compat/af_unix.h"
 #include "compat/layouts.h"
 #include "cryo.h"
+#include "find.h"
 
 /* Counted; NULL when there is none. */
 struct sock *cryo_unix_peer_get(struct sock *sk)

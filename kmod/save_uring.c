@@ -15,6 +15,8 @@
 
 #include "compat/io_uring.h"
 #include "cryo.h"
+#include "fdinfo.h"
+#include "uring.h"
 
 bool cryo_is_uring(struct file *file)
 {

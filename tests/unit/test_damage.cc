@@ -510,7 +510,7 @@ TEST("files and descriptors") {
   refused("file 7 has no contents", [](ContextBuilder& b) { b.context.inodes.at(3).head.flags = 0; });
   refused("unknown kind 99", [&](ContextBuilder& b) { file(b, 6).head.kind = 99; });
   refused("empty path", [&](ContextBuilder& b) { file(b, 1).path.clear(); });
-  refused("not a standard descriptor", [&](ContextBuilder& b) { file(b, 8).head.stdio_fd = 3; });
+  refused("4294967295 cannot be a descriptor", [&](ContextBuilder& b) { file(b, 8).head.stdio_fd = ~0U; });
   refused("descriptor 3: file 44", [](ContextBuilder& b) { b.process().fds[1].file = 44; });
   refused("descriptor 3 comes twice", [](ContextBuilder& b) { b.process().fds[2].fd = 3; });
   refused("cannot be a descriptor", [](ContextBuilder& b) { b.process().fds[2].fd = ~0U; });

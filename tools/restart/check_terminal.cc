@@ -12,6 +12,7 @@
 #include "base/unique_fd.h"
 #include "restart/check.h"
 #include "restart/credentials.h"
+#include "restart/names.h"
 
 namespace cryo {
 namespace {
@@ -33,8 +34,10 @@ std::optional<uid_t> terminal_owner() {
   if (!terminal) return std::nullopt;
   unsigned device = 0;
   struct stat status {};
-  if (::ioctl(terminal.get(), TIOCGDEV, &device) != 0 || ::stat(name_of(device).c_str(), &status) != 0 ||
-      !S_ISCHR(status.st_mode) || status.st_rdev != device)
+  if (::ioctl(terminal.get(), TIOCGDEV, &device) != 0) return kNobodys;
+  // A name of the system's, in the caller's own name: nothing of the context is in it.
+  const OwnNames own;
+  if (names::stat(name_of(device), status) != 0 || !S_ISCHR(status.st_mode) || status.st_rdev != device)
     return kNobodys;
   return status.st_uid;
 }

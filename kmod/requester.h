@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* requester.h - the place of who asks for a checkpoint of its own job */
+#ifndef CRYO_REQUESTER_H
+#define CRYO_REQUESTER_H
+
+#include <linux/types.h>
+
+struct cryo_capture;
+struct kernel_siginfo;
+
+/* requester.c */
+int cryo_requester_begin(struct cryo_capture *c);
+int cryo_requester_ends(struct cryo_capture *c);
+int cryo_requester_signal(struct cryo_capture *c, struct kernel_siginfo *info);
+void cryo_requester_end(struct cryo_capture *c);
+
+#endif /* CRYO_REQUESTER_H */
