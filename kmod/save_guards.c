@@ -27,7 +27,8 @@ static int add_guard(struct guard_search *s, struct vm_area_struct *vma, unsigne
 	u64 nr_pages = (to - from) >> PAGE_SHIFT;
 
 	/* Of one area, only looked at in several steps. */
-	if (last && last->start >= vma->vm_start && last->start + last->nr_pages * PAGE_SIZE == from)
+	if (last && last->start >= vma->vm_start &&
+	    last->start + last->nr_pages * PAGE_SIZE == from)
 		last->nr_pages += nr_pages;
 	else if (s->nr < CRYO_GUARDS_MAX)
 		s->runs[s->nr++] = (struct cryo_page_run){ .start = from,

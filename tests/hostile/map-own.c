@@ -4,15 +4,12 @@
  *
  * touch: chunk by chunk of the file; each page is used, slowly enough for the kernel to look at the next chunks meanwhile.
  * keep: all chunks are the file's first 2 MiB; says "ready" and waits.
- * border: two processes have the same area (N is of no interest); one has written to a page that the other one may only read, and
- *         that is right behind what the latter uses first. Ends with 0 if it can still only be read.
  * fork: an area that is cut into N; how much longer a fork() takes than with a sixteenth of them. Ends with 0 if it is no more than
  *       forty times.
  */
 #define _GNU_SOURCE
 #include "map-self.h"
 
-#include <signal.h>
 #include <stdbool.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,8 +17,6 @@
 #define PAGE		4096UL
 #define CHUNK_PAGES	512
 #define ZEROS		0xf88e23dbU	/* the lower half of the XXH64 of 2 MiB of them */
-#define PLACE		0x200000000000UL
-#define BORDER_PAGES	16UL
 
 /* The first @n of @pages. */
 static char *map_pages(const char *path, unsigned long n, unsigned long stride, unsigned long pages)
@@ -50,81 +45,6 @@ static char *map_pages(const char *path, unsigned long n, unsigned long stride, 
 	free(chunks);
 	free(runs);
 	return area;
-}
-
-/* All of it in one run. */
-static char *map_border(const char *path)
-{
-	struct cryo_map_chunk chunk = { .nr_pages = CHUNK_PAGES, .checksum = ZEROS };
-	struct cryo_map_run run = { .start = PLACE, .nr_pages = BORDER_PAGES };
-	struct cryo_map map = {
-		.size = sizeof(map), .nr_runs = 1, .nr_chunks = 1, .runs = (uintptr_t)&run, .chunks = (uintptr_t)&chunk,
-		.start = PLACE, .end = PLACE + BORDER_PAGES * PAGE,
-	};
-	char *area = mmap((void *)PLACE, BORDER_PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	int handle = handle_with(path);
-
-	if (area == MAP_FAILED)
-		DIE("mmap");
-	if (ioctl(handle, CRYO_RST_MAP, &map))
-		DIE("CRYO_RST_MAP");
-	close(handle);
-	return area;
-}
-
-/* Has all pages, and its own third one. */
-static void be_first(const char *path, int ready)
-{
-	volatile char *area = map_border(path);
-
-	if (mprotect((void *)area, BORDER_PAGES * PAGE, PROT_READ | PROT_WRITE))
-		DIE("mprotect");
-	for (unsigned long i = 0; i < BORDER_PAGES; i++)
-		(void)area[i * PAGE];
-	area[2 * PAGE] = 1;
-	if (write(ready, "", 1) != 1)
-		DIE("pipe");
-	for (;;)
-		pause();
-}
-
-/* Uses its first page, and then writes to the third one, which it may only read. */
-static void be_second(const char *path)
-{
-	volatile char *area = map_border(path);
-
-	if (mprotect((void *)area, 2 * PAGE, PROT_READ | PROT_WRITE) ||
-	    mprotect((void *)(area + 2 * PAGE), (BORDER_PAGES - 2) * PAGE, PROT_READ))
-		DIE("mprotect");
-	area[0] = 1;
-	area[2 * PAGE] = 1;
-	_exit(0);
-}
-
-static int border(const char *path)
-{
-	pid_t first, second;
-	int ready[2], status;
-	char byte;
-
-	if (pipe(ready))
-		DIE("pipe");
-	first = fork();
-	if (!first)
-		be_first(path, ready[1]);
-	close(ready[1]);
-	if (read(ready[0], &byte, 1) != 1)
-		return 2;
-	second = fork();
-	if (!second)
-		be_second(path);
-	waitpid(second, &status, 0);
-	kill(first, SIGKILL);
-	waitpid(first, NULL, 0);
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
-		return 0;
-	fprintf(stderr, "map-own: the page could be written to (status %#x)\n", status);
-	return 1;
 }
 
 static double cpu_time(void)
@@ -172,8 +92,6 @@ int main(int argc, char **argv)
 
 	if (argc != 4)
 		return 2;
-	if (!strcmp(argv[1], "border"))
-		return border(argv[2]);
 	touches = !strcmp(argv[1], "touch");
 	n = strtoul(argv[3], NULL, 10);
 	if (!strcmp(argv[1], "fork"))

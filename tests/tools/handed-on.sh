@@ -40,7 +40,7 @@ rc=0
 script -qfec "cr_restart ctx" /dev/null </dev/null >screen 2>&1 || rc=$?
 err=$(cat screen)
 check "at root's terminal: refused" status_is 1
-check "... which is said" said "who could type into the terminal of cr_restart"
+check "... which is said" said "who could type into the terminal of cr_restart: start it without one (setsid -w cr_restart FILE </dev/null >LOG 2>&1), or, if he may do that, with --other-owner=warn"
 check "... and nothing runs" is_gone "$pid"
 rc=0
 script -qfec "cr_restart --check --other-owner=warn ctx" /dev/null </dev/null >screen 2>&1 || rc=$?
@@ -65,17 +65,18 @@ wait "$restarter" 2>/dev/null
 
 # Inside of cr_restart's own group, it comes back to where it was.
 mkdir -p "$cgroups/batch/job/inner"
-"${as_user[@]}" sleep 1000 &
+"${as_user[@]}" sleep 1000 </dev/null >/dev/null 2>&1 &
 pid=$!
 started+=("$pid")
 wait_for eval '[ "$(cat /proc/$pid/comm)" = sleep ]'
 echo "$pid" >"$cgroups/batch/job/inner/cgroup.procs"
 cr_checkpoint --kill -f inner "$pid"
 wait "$pid" 2>/dev/null
-setsid -w bash -c "echo \$\$ >$cgroups/batch/cgroup.procs; exec cr_restart inner" </dev/null >log 2>&1 &
+setsid -w bash -c "echo \$\$ >$cgroups/batch/cgroup.procs; exec cr_restart --verbose inner" </dev/null >log 2>&1 &
 restarter=$!
 started+=("$restarter")
 wait_for eval '[ "$(cat /proc/$pid/comm 2>/dev/null)" = sleep ]'
+wait_for eval 'grep -q "runs" log'
 check "inside of it, the old group is joined" wait_for eval '[ "$(group_of "$pid")" = /batch/job/inner ]'
 kill -KILL "$pid"
 wait "$restarter" 2>/dev/null
