@@ -186,7 +186,8 @@ static inline int job(void (*work)(void))
 		exit(finish());
 	}
 	status = end_of(pid);
-	if (access("context", F_OK) == 0)
+	/* Root restarts none that somebody else can have written. */
+	if (access("context", F_OK) == 0 && chown("context", geteuid(), getegid()) == 0)
 		again = run_restart("context");
 	copy_output("output");
 	if (again > 0)
