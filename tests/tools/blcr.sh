@@ -9,7 +9,7 @@ runs_for() { [ "$1" = 124 ]; }
 # The executable is mapped privately, as libraries are.
 fresh
 cp /bin/sleep nap
-./nap 1000 &
+./nap 1000 >/dev/null 2>&1 &
 pid=$!
 started+=("$pid")
 wait_for eval '[ "$(<"/proc/$pid/comm")" = nap ]'

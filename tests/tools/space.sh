@@ -11,6 +11,7 @@ for options in "" "-z1" "--clobber" "--kill" "-z1 --kill"; do
 	fresh
 	start 8
 	echo old >"$base/small/ctx"
+	chmod 600 "$base/small/ctx"
 	# shellcheck disable=SC2086 # words are wanted
 	cr $options -f "$base/small/ctx" "$pid"
 	check "full disk, options '$options'" status_is 28
