@@ -74,8 +74,9 @@ static pid_t participant(pid_t target, unsigned int scope, int times)
 	}
 	shared->done = true;
 	ioctl(fd, CRYO_CLIENT_VOTE, &vote);
+	/* The request ends when its participants have come back for the next one. */
 	for (;;)
-		pause();
+		ioctl(fd, CRYO_CLIENT_WAIT, &request);
 }
 
 /* A request about @target alone, to say what is in the way; how many processes it had, or -errno. */
