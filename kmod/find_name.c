@@ -68,16 +68,20 @@ static bool step_up(struct path *at)
 	return true;
 }
 
-/* Does the path of @path from @root lead to it? */
+/*
+ * Does the path of @path from @root lead to it?  One of more parts than fit into a name leads nowhere; a user can make directories
+ * much deeper.
+ */
 static bool path_is_reached(const struct path *root, const struct path *path)
 {
+	unsigned int parts = 0;
 	struct path at = *path;
 	bool reached;
 
 	path_get(&at);
 	do {
 		reached = path_equal(&at, root);
-	} while (!reached && !is_covered(&at) && step_up(&at));
+	} while (!reached && parts++ < PATH_MAX / 2 && !is_covered(&at) && step_up(&at));
 	path_put(&at);
 	return reached;
 }
