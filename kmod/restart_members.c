@@ -118,6 +118,8 @@ static void set_masks(const struct cryo_resume *args)
 	BUILD_BUG_ON(sizeof(mask) != sizeof(args->sigmask));
 	memcpy(&mask, &args->sigmask, sizeof(mask));
 	memcpy(&saved, &args->saved_sigmask, sizeof(saved));
+	/* Unlike the system call, the kernel's own function blocks these, too. */
+	sigdelsetmask(&mask, sigmask(SIGKILL) | sigmask(SIGSTOP));
 	sigdelsetmask(&saved, sigmask(SIGKILL) | sigmask(SIGSTOP));
 	if (!(args->flags & CRYO_RESUME_RESTORE_SIGMASK)) {
 		sigprocmask(SIG_SETMASK, &mask, NULL);
