@@ -274,6 +274,18 @@ static int run_in_scope(struct cryo_request *req)
 	return err;
 }
 
+/* What the caller has at the number that was given when the handle was made, if it is what was there then. */
+static int open_output(struct cryo_request *req)
+{
+	if (!req->out_key)
+		return 0;
+	req->out = fget(req->args.out_fd);
+	if (req->out && req->out == req->out_key)
+		return 0;
+	close_output(req);
+	return -EBADF;
+}
+
 /* With req->lock held. */
 static int run(struct cryo_request *req)
 {
@@ -281,6 +293,9 @@ static int run(struct cryo_request *req)
 
 	if (req->state != CRYO_STATE_NEW)
 		return -EBUSY;
+	err = open_output(req);
+	if (err)
+		return err;
 	err = cryo_scope_begin(req) ?: run_in_scope(req);
 	close_output(req);
 	req->result = err;
@@ -485,8 +500,9 @@ static struct task_struct *member_of(struct pid *pid, enum pid_type type)
 	do_each_pid_task(pid, type, task) {
 		if (task->exit_state || !thread_group_leader(task))
 			continue;
-		if (!found || same_thread_group(found, current))
-			found = task;
+		found = task;
+		if (!same_thread_group(task, current))
+			break;
 	} while_each_pid_task(pid, type, task);
 	if (found)
 		get_task_struct(found);
@@ -536,21 +552,24 @@ static int open_target(struct cryo_request *req)
 	return 0;
 }
 
-static int open_output(struct cryo_request *req)
+/*
+ * A handle that has not been run holds no file: a Unix socket or a ring of io_uring that itself holds the handle would keep both for
+ * ever.  Whether it is the one that was meant is seen by its address.
+ */
+static int check_output(struct cryo_request *req)
 {
 	struct file *file;
+	bool writable;
 
 	if (req->args.flags & CRYO_CKPT_DRY_RUN)
 		return 0;
 	file = fget(req->args.out_fd);
 	if (!file)
 		return -EBADF;
-	if (!(file->f_mode & FMODE_WRITE)) {
-		fput(file);
-		return -EBADF;
-	}
-	req->out = file;
-	return 0;
+	writable = file->f_mode & FMODE_WRITE;
+	req->out_key = file;
+	fput(file);
+	return writable ? 0 : -EBADF;
 }
 
 static struct cryo_request *request_alloc(void)
@@ -593,7 +612,7 @@ long cryo_request_create(void __user *arg)
 	if (!err)
 		err = open_target(req);
 	if (!err)
-		err = open_output(req);
+		err = check_output(req);
 	if (err)
 		goto put_request;
 	fd = anon_inode_getfd("[cryo-checkpoint]", &request_fops, req, O_RDWR | O_CLOEXEC);

@@ -88,7 +88,8 @@ struct cryo_version {
  * with CRYO_CKPT_SELF only; it then goes on from CRYO_CKPT_RUN, which returns 1 in the process that
  * a restart makes of it.
  * @out_fd is any descriptor open for writing: the context is written to it in
- * one sequential pass from its current position.
+ * one sequential pass from its current position.  CRYO_CKPT_RUN takes what its caller has at that number, which has to be the
+ * same open file: EBADF, and the handle stays as it was, if it is not, or has been closed.
  * With CRYO_CKPT_DIRECT pages of memory are written as with O_DIRECT, when @out_fd is a regular file of a file system on
  * a block device and the context has many of them; the rest of the context, and all of it where that cannot be done,
  * goes through the page cache.
