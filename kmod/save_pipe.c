@@ -5,6 +5,7 @@
 #include <linux/magic.h>
 #include <linux/pipe_fs_i.h>
 
+#include "busy_lock.h"
 #include "cryo.h"
 
 /* An unnamed pipe: its inode is pipefs's own. */
@@ -82,9 +83,11 @@ int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode)
 	struct cryo_buf buf = {};
 	int err;
 
-	pipe_lock(pipe);
+	err = cryo_pipe_lock(c, inode, pipe);
+	if (err)
+		return err;
 	err = put_contents(c, inode, &buf);
-	pipe_unlock(pipe);
+	cryo_pipe_unlock(pipe);
 	if (err) {
 		cryo_buf_free(&buf);
 		return err;

@@ -201,15 +201,24 @@ int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const ch
 	return 0;
 }
 
+/* Its length. Not by the function behind getsockname(2) where that locks the socket. */
+static int own_name(struct socket *sock, struct cryo_sock_names *names)
+{
+	if (sock->sk->sk_family == AF_UNIX)
+		return kernel_getsockname(sock, (struct sockaddr *)&names->name);
+	cryo_inet_names(sock->sk, names, false);
+	return names->len;
+}
+
 /* Address, and where the name in the file system is. */
 static int put_names(struct cryo_capture *c, struct socket *sock, struct cryo_socket *head,
 		     struct cryo_buf *buf)
 {
-	struct sockaddr_storage addr = {};
+	struct cryo_sock_names names = {};
 	const char *path = NULL;
 	bool unlinked = false;
 	char *page;
-	int len = kernel_getsockname(sock, (struct sockaddr *)&addr);
+	int len = own_name(sock, &names);
 
 	if (len < 0)
 		return len;
@@ -222,7 +231,7 @@ static int put_names(struct cryo_capture *c, struct socket *sock, struct cryo_so
 		head->flags |= CRYO_SOCK_UNLINKED;
 	head->path_len = path ? strlen(path) : 0;
 	cryo_buf_put(buf, head, sizeof(*head));
-	cryo_buf_put(buf, &addr, min_t(size_t, len, sizeof(addr)));
+	cryo_buf_put(buf, &names.name, min_t(size_t, len, sizeof(names.name)));
 	if (path)
 		cryo_buf_put(buf, path, head->path_len);
 	kfree(page);

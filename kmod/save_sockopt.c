@@ -5,12 +5,14 @@
  * Each option is asked for as getsockopt(2) would, and those that the socket knows
  * are written.  The restart sets those that differ from a new socket's.
  */
+#include <linux/bpf.h>
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/socket.h>
 #include <linux/tcp.h>
 #include <net/sock.h>
 
+#include "busy_lock.h"
 #include "compat/ksym.h"
 #include "cryo.h"
 
@@ -61,25 +63,61 @@ static void put_options(struct sock *sk, int level, const int *names, size_t cou
 	}
 }
 
+static void put_options_of(struct sock *sk, struct cryo_buf *buf)
+{
+	put_options(sk, SOL_SOCKET, socket_names, ARRAY_SIZE(socket_names), buf);
+	if (sk->sk_family == AF_INET || sk->sk_family == AF_INET6)
+		put_options(sk, IPPROTO_IP, ip_names, ARRAY_SIZE(ip_names), buf);
+	if (sk->sk_family == AF_INET6)
+		put_options(sk, IPPROTO_IPV6, ipv6_names, ARRAY_SIZE(ipv6_names), buf);
+	if (sk->sk_protocol == IPPROTO_TCP && sk->sk_family != AF_UNIX)
+		put_options(sk, IPPROTO_TCP, tcp_names, ARRAY_SIZE(tcp_names), buf);
+	if (sk->sk_family == AF_NETLINK)
+		cryo_put_netlink_options(sk, buf);
+}
+
+/*
+ * As by a BPF program that has the socket locked: then the functions behind getsockopt(2) do not lock it themselves, for which they
+ * would wait without end.  Where there are no such programs they do.
+ */
+static int put_all_options(struct cryo_capture *c, struct cryo_object *o, struct sock *sk,
+			   struct cryo_buf *buf)
+{
+#ifdef CONFIG_BPF_SYSCALL
+	struct bpf_run_ctx ctx, *old;
+	int err = cryo_sock_lock(c, o, sk);
+
+	if (err)
+		return err;
+	old = bpf_set_run_ctx(&ctx);
+	put_options_of(sk, buf);
+	bpf_reset_run_ctx(old);
+	cryo_sock_unlock(sk);
+#else
+	put_options_of(sk, buf);
+#endif
+	return 0;
+}
+
 int cryo_save_sockopts(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct cryo_array head = { .record_size = sizeof(struct cryo_sockopt) };
 	struct sock *sk = cryo_sock_of(o);
 	struct cryo_buf buf = {};
+	int err;
 
-	/* One that nobody has accepted lacks its half, and will take its listener's options. */
-	if (!sk->sk_socket)
+	/*
+	 * One that nobody has accepted lacks its half, which these functions look at, and will take its listener's options.
+	 * Not asked of its sk_socket: others who have the listener may accept and close it any time.
+	 */
+	if (o->sk)
 		return 0;
 	cryo_buf_put(&buf, &head, sizeof(head));
-	put_options(sk, SOL_SOCKET, socket_names, ARRAY_SIZE(socket_names), &buf);
-	if (sk->sk_family == AF_INET || sk->sk_family == AF_INET6)
-		put_options(sk, IPPROTO_IP, ip_names, ARRAY_SIZE(ip_names), &buf);
-	if (sk->sk_family == AF_INET6)
-		put_options(sk, IPPROTO_IPV6, ipv6_names, ARRAY_SIZE(ipv6_names), &buf);
-	if (sk->sk_protocol == IPPROTO_TCP && sk->sk_family != AF_UNIX)
-		put_options(sk, IPPROTO_TCP, tcp_names, ARRAY_SIZE(tcp_names), &buf);
-	if (sk->sk_family == AF_NETLINK)
-		cryo_put_netlink_options(sk, &buf);
+	err = put_all_options(c, o, sk, &buf);
+	if (err) {
+		cryo_buf_free(&buf);
+		return err;
+	}
 	if (!buf.error)
 		((struct cryo_array *)buf.data)->count =
 			(buf.len - sizeof(head)) / sizeof(struct cryo_sockopt);

@@ -19,6 +19,7 @@
 #include <net/tcp.h>
 
 #include "compat/inet_lookup.h"
+#include "busy_lock.h"
 #include "cryo.h"
 
 /* The other end if it is an open socket or waits in a queue; counted. */
@@ -229,13 +230,14 @@ static int put_sent(struct sent *s, const struct sk_buff *skb)
 	return to ? skb_copy_bits(skb, 0, to, skb->len) : s->bytes.error;
 }
 
-/* All that @sk has in its queues. */
-static int copy_sent(struct sock *sk, struct sent *s)
+/* All that @sk, the peer of @o, has in its queues. */
+static int copy_sent(struct cryo_capture *c, struct cryo_object *o, struct sock *sk, struct sent *s)
 {
 	struct sk_buff *skb;
-	int err = 0;
+	int err = cryo_sock_lock(c, o, sk);
 
-	lock_sock(sk);
+	if (err)
+		return err;
 	for (skb = skb_rb_first(&sk->tcp_rtx_queue); !err && skb; skb = skb_rb_next(skb))
 		err = put_sent(s, skb);
 	skb_queue_walk(&sk->sk_write_queue, skb) {
@@ -243,7 +245,7 @@ static int copy_sent(struct sock *sk, struct sent *s)
 			break;
 		err = put_sent(s, skb);
 	}
-	release_sock(sk);
+	cryo_sock_unlock(sk);
 	return err;
 }
 
@@ -255,14 +257,16 @@ static int put_part(struct cryo_buf *buf, const struct sk_buff *skb, u32 offset,
 	return cryo_queue_bytes(buf, skb, offset, length);
 }
 
-/* What @sk has received and not read; returns in @next what it expects. */
-static int put_received(struct sock *sk, struct cryo_buf *buf, u32 *next)
+/* What the socket of @o has received and not read; returns in @next what it expects. */
+static int put_received(struct cryo_capture *c, struct cryo_object *o, struct cryo_buf *buf, u32 *next)
 {
+	struct sock *sk = cryo_sock_of(o);
+	int err = cryo_sock_lock(c, o, sk);
 	struct sk_buff *skb;
 	u32 seq, offset;
-	int err = 0;
 
-	lock_sock(sk);
+	if (err)
+		return err;
 	seq = tcp_sk(sk)->copied_seq;
 	*next = tcp_sk(sk)->rcv_nxt;
 	skb_queue_walk(&sk->sk_receive_queue, skb) {
@@ -276,7 +280,7 @@ static int put_received(struct sock *sk, struct cryo_buf *buf, u32 *next)
 			break;
 		seq += skb->len - offset;
 	}
-	release_sock(sk);
+	cryo_sock_unlock(sk);
 	return err;
 }
 
@@ -306,8 +310,8 @@ static int save_tcp_queue(struct cryo_capture *c, struct cryo_object *o, struct 
 
 	cryo_queue_begin(&buf);
 	if (peer)
-		err = copy_sent(peer, &sent);
-	err = err ?: sent.bytes.error ?: put_received(cryo_sock_of(o), &buf, &next) ?:
+		err = copy_sent(c, o, peer, &sent);
+	err = err ?: sent.bytes.error ?: put_received(c, o, &buf, &next) ?:
 	      put_underway(&buf, &sent, next);
 	cryo_buf_free(&sent.bytes);
 	return cryo_queue_end(c, o, &buf, err);

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* busy_lock.c - locks that others hold for as long as they like: see busy_lock.h */
+#include <linux/jiffies.h>
+#include <linux/lockdep.h>
+#include <linux/pipe_fs_i.h>
+#include <net/sock.h>
+
+#include "busy_lock.h"
+#include "cryo.h"
+#include "wait.h"
+
+#define LOCK_WAIT_MS	1000U
+
+/* Between two tries. */
+static int wait_a_moment(struct cryo_capture *c, unsigned long limit)
+{
+	int err = cryo_look_interrupted(c);
+
+	if (err)
+		return err;
+	if (time_after(jiffies, limit))
+		return -EBUSY;
+	cryo_sleep(1);
+	return 0;
+}
+
+static int say_busy(struct cryo_capture *c, const struct cryo_object *o, const char *what, int err)
+{
+	if (err == -EBUSY)
+		cryo_log(&c->req->log, "pid %d (%s): fd %d (%s): another process is in the middle of a call with it, which does not end",
+			 o->proc->pid, o->proc->comm, o->fd >= 0 ? o->fd : o->carrier, what);
+	return err;
+}
+
+int cryo_pipe_lock(struct cryo_capture *c, struct cryo_object *inode, struct pipe_inode_info *pipe)
+{
+	unsigned long limit = jiffies + msecs_to_jiffies(LOCK_WAIT_MS);
+	int err = 0;
+
+	while (!err && !mutex_trylock(&pipe->mutex))
+		err = wait_a_moment(c, limit);
+	return say_busy(c, inode->opened ?: inode, "pipe", err);
+}
+
+void cryo_pipe_unlock(struct pipe_inode_info *pipe)
+{
+	mutex_unlock(&pipe->mutex);
+}
+
+/* What lock_sock() does when nobody has it. */
+static bool try_sock_lock(struct sock *sk)
+{
+	bool got;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	got = !sk->sk_lock.owned;
+	if (got) {
+		sk->sk_lock.owned = 1;
+		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	}
+	spin_unlock_bh(&sk->sk_lock.slock);
+	return got;
+}
+
+int cryo_sock_lock(struct cryo_capture *c, struct cryo_object *o, struct sock *sk)
+{
+	unsigned long limit = jiffies + msecs_to_jiffies(LOCK_WAIT_MS);
+	int err = 0;
+
+	while (!err && !try_sock_lock(sk))
+		err = wait_a_moment(c, limit);
+	return say_busy(c, o, "socket", err);
+}
+
+void cryo_sock_unlock(struct sock *sk)
+{
+	release_sock(sk);
+}

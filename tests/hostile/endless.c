@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What an ordinary user could make last for ever: a process that cannot be killed, a handle that only it itself holds, and a checkpoint
+ * that waits for a lock of somebody who does not let go. And a listening socket whose connections others take meanwhile.
+ */
+#include "restarting.h"
+
+#include <linux/io_uring.h>
+#include <linux/userfaultfd.h>
+#include <netinet/in.h>
+#include <net/if.h>
+#include <sys/un.h>
+
+#define HANDLES	50
+#define RACE_S	8
+
+static struct start here;
+
+static void wait_here(void)
+{
+	for (;;)
+		pause();
+}
+
+static int make_request(pid_t pid, int out, unsigned int flags)
+{
+	struct cryo_checkpoint args = {
+		.size = sizeof(args), .target = pid, .out_fd = out, .flags = flags, .timeout_ms = 20000 * factor(),
+	};
+	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), handle = ioctl(dev, CRYO_IOC_CHECKPOINT, &args);
+
+	if (handle < 0)
+		die("CRYO_IOC_CHECKPOINT");
+	close(dev);
+	return handle;
+}
+
+/* ---- signals ---- */
+
+/* With all signals blocked, as far as they can be. */
+static void blocked(unsigned int flags, const char *how)
+{
+	int pair[2], handle;
+	pid_t maker, member = -1;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		die("socketpair");
+	maker = fork();
+	if (!maker) {
+		become_user(ORDINARY);
+		handle = make_handle(1, 1);
+		member = fork();
+		if (!member) {
+			struct cryo_regset set;
+			struct cryo_resume args = resume_args(&here, &set);
+
+			args.flags |= flags;
+			args.sigmask = args.saved_sigmask = ~0ULL;
+			resume(handle, &args);
+			_exit(1);
+		}
+		if (commit(handle, 10000 * factor()) || write(pair[1], &member, sizeof(member)) != sizeof(member))
+			_exit(1);
+		waitpid(member, NULL, 0);
+		_exit(0);
+	}
+	close(pair[1]);
+	ok(read(pair[0], &member, sizeof(member)) == sizeof(member), "a process that blocks all signals (%s)", how);
+	close(pair[0]);
+	if (member > 0)
+		kill(member, SIGKILL);
+	for (unsigned int i = 0; i < 200 * factor() && member > 0 && !kill(member, 0); i++)
+		sleep_ms(50);
+	ok(member > 0 && kill(member, 0) && errno == ESRCH, "... can be killed");
+	kill(maker, SIGKILL);
+	waitpid(maker, NULL, 0);
+}
+
+/* ---- handles that hold themselves ---- */
+
+static long users(void)
+{
+	FILE *file = fopen("/sys/module/cryo/refcnt", "r");
+	long n = -1;
+
+	if (file && fscanf(file, "%ld", &n) != 1)
+		n = -1;
+	if (file)
+		fclose(file);
+	return n;
+}
+
+static void in_rings(void)
+{
+	for (int i = 0; i < HANDLES; i++) {
+		struct io_uring_params params = { 0 };
+		int ring = syscall(SYS_io_uring_setup, 8, &params), handle;
+
+		if (ring < 0)
+			_exit(2);
+		handle = make_request(0, ring, 0);
+		if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_FILES, &handle, 1) < 0)
+			_exit(1);
+		close(handle);
+		close(ring);
+	}
+	_exit(0);
+}
+
+static void in_sockets(void)
+{
+	for (int i = 0; i < HANDLES; i++) {
+		int pair[2], handle;
+
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+			_exit(2);
+		handle = make_request(0, pair[0], 0);
+		send_fd(pair[1], handle);
+		close(handle);
+		close(pair[0]);
+		close(pair[1]);
+	}
+	_exit(0);
+}
+
+static void held_by_itself(void (*hold)(void), const char *by)
+{
+	long before = users();
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		become_user(ORDINARY);
+		hold();
+	}
+	waitpid(pid, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2) {
+		ok(true, "handles that only %s hold # SKIP there is no such thing here", by);
+		return;
+	}
+	ok(WIFEXITED(status) && !WEXITSTATUS(status), "handles that only %s hold", by);
+	/* What is in flight is looked for when something else is. */
+	for (unsigned int i = 0; i < 100 * factor() && users() > before; i++) {
+		int pair[2];
+
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+			die("socketpair");
+		send_fd(pair[1], pair[0]);
+		close(pair[0]);
+		close(pair[1]);
+		sleep_ms(50);
+	}
+	ok(users() <= before, "... are gone with their process (%ld, %ld before)", users(), before);
+}
+
+static void other_output(void)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), zero = open("/dev/zero", O_WRONLY | O_CLOEXEC);
+	pid_t pid = fork();
+	int handle;
+
+	if (!pid)
+		wait_here();
+	handle = make_request(pid, null, CRYO_CKPT_NO_CALLBACKS);
+	dup2(zero, null);
+	is_error(ioctl(handle, CRYO_CKPT_RUN, 0) ? errno : 0, EBADF, "another file at the number of the output is not written to");
+	close(null);
+	is_error(ioctl(handle, CRYO_CKPT_RUN, 0) ? errno : 0, EBADF, "... nor is none");
+	close(handle);
+	null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	handle = make_request(pid, null, CRYO_CKPT_NO_CALLBACKS);
+	is_error(ioctl(handle, CRYO_CKPT_RUN, 0) ? errno : 0, 0, "... the one that was given is");
+	close(handle);
+	close(null);
+	close(zero);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* ---- locks ---- */
+
+static void loopback_up(void)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+
+	ioctl(fd, SIOCSIFFLAGS, &request);
+	close(fd);
+}
+
+static void connect_tcp(int ends[2])
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t length = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 5) ||
+	    getsockname(listener, (struct sockaddr *)&address, &length))
+		die("listen");
+	ends[1] = socket(AF_INET, SOCK_STREAM, 0);
+	if (connect(ends[1], (struct sockaddr *)&address, sizeof(address)))
+		die("connect");
+	ends[0] = accept(listener, NULL, NULL);
+	close(listener);
+}
+
+/* Bytes that never come: whoever reads them waits, with what he holds. */
+static char *stalling(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register registration = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	registration.range = (struct uffdio_range){ (uintptr_t)page, 4096 };
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &registration))
+		die("userfaultfd");
+	return page;
+}
+
+static bool is_waiting_in(pid_t pid, const char *call)
+{
+	char path[64], text[64] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	fd = open(path, O_RDONLY);
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = 0;
+	close(fd);
+	return !strncmp(text, call, strlen(call));
+}
+
+static bool runs(pid_t pid)
+{
+	char path[64], text[512] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY);
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = 0;
+	close(fd);
+	return strstr(text, ") S ");
+}
+
+static void held_lock(bool tcp, bool end)
+{
+	const char *what = tcp ? "socket" : "pipe";
+	char write_call[16], log[1024] = "";
+	int ends[2], handle, err, out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	pid_t target, outsider;
+	ssize_t n;
+
+	if (tcp)
+		connect_tcp(ends);
+	else if (pipe(ends))
+		die("pipe");
+	target = fork();
+	if (!target)
+		wait_here();
+	outsider = fork();
+	if (!outsider) {
+		char *page = stalling();
+
+		if (write(ends[end], page, 4096) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	snprintf(write_call, sizeof(write_call), "%d ", SYS_write);
+	for (unsigned int i = 0; i < 100 * factor() && !is_waiting_in(outsider, write_call); i++)
+		sleep_ms(50);
+	sleep_ms(200);
+	handle = make_request(target, out, CRYO_CKPT_NO_CALLBACKS);
+	err = ioctl(handle, CRYO_CKPT_RUN, 0) ? errno : 0;
+	n = read(handle, log, sizeof(log) - 1);
+	log[n > 0 ? n : 0] = 0;
+	if (!ok(err == EBUSY, "a %s whose lock is held by somebody else: error %d", what, err) ||
+	    !ok(strstr(log, what) && strstr(log, "fd "), "... named"))
+		printf("# %s\n", log);
+	ok(runs(target), "... the process goes on");
+	close(handle);
+	kill(outsider, SIGKILL);
+	kill(target, SIGKILL);
+	waitpid(outsider, NULL, 0);
+	waitpid(target, NULL, 0);
+	close(ends[0]);
+	close(ends[1]);
+	close(out);
+}
+
+/* ---- connections that others accept ---- */
+
+static void take_connections(int listener, const struct sockaddr_un *address)
+{
+	int clients[60], one;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fcntl(listener, F_SETFL, O_NONBLOCK);
+	for (;;) {
+		for (int i = 0; i < 60; i++) {
+			clients[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+			connect(clients[i], (const struct sockaddr *)address, sizeof(*address));
+		}
+		while ((one = accept(listener, NULL, NULL)) >= 0)
+			close(one);
+		for (int i = 0; i < 60; i++)
+			close(clients[i]);
+	}
+}
+
+static void accepted_meanwhile(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0), handle, runs_ended = 0, status;
+	pid_t all = fork(), target;
+	time_t end;
+
+	if (all) {
+		waitpid(all, &status, 0);
+		close(listener);
+		ok(WIFEXITED(status) && !WEXITSTATUS(status), "connections that others accept while they are looked at");
+		return;
+	}
+	setpgid(0, 0);
+	become_user(ORDINARY);
+	snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "endless%d", getpid());
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 200))
+		die("listen");
+	target = fork();
+	if (!target) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		wait_here();
+	}
+	for (int i = 0; i < 2; i++)
+		if (!fork())
+			take_connections(listener, &address);
+	end = time(NULL) + RACE_S * factor();
+	do {
+		handle = make_request(target, -1, CRYO_CKPT_DRY_RUN | CRYO_CKPT_NO_CALLBACKS);
+		ioctl(handle, CRYO_CKPT_RUN, 0);
+		close(handle);
+		runs_ended++;
+	} while (time(NULL) < end);
+	_exit(runs_ended ? 0 : 1);
+}
+
+int main(void)
+{
+	setvbuf(stdout, NULL, _IONBF, 0);
+	loopback_up();
+	take_start(&here, wait_here);
+	blocked(0, "its mask");
+	blocked(CRYO_RESUME_RESTORE_SIGMASK, "its mask and the one after a call");
+	held_by_itself(in_rings, "rings of io_uring");
+	held_by_itself(in_sockets, "sockets");
+	other_output();
+	held_lock(false, 1);
+	held_lock(true, 0);
+	held_lock(true, 1);
+	accepted_meanwhile();
+	return finish();
+}
