@@ -18,6 +18,7 @@
 #include "compat/ksym.h"
 #include "compat/mm.h"
 #include "cryo.h"
+#include "uprobes.h"
 #include "uring.h"
 
 /* Not taken along twice: what one of them would undo is what the last one undoes. */
@@ -51,6 +52,7 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 	if (cryo_task_landlocked(task))
 		cryo_refuse(c, "thread %d: restrictions by Landlock are not supported", tid);
 	cryo_check_uring(c, task);
+	cryo_check_uprobes(c, task);
 	if (!list_empty(&task->perf_event_list))
 		cryo_refuse(c, "thread %d: performance counters (perf_event_open) are not supported",
 			    tid);

@@ -107,6 +107,16 @@ unsigned long cryo_arch_vdso(struct mm_struct *mm);
 /* Offset of what compat/vdso.h calls the vdso's data in the first of the vdso's areas. */
 size_t cryo_arch_vdso_data(void);
 
+/*
+ * Where the kernel replaces what is under a uprobe by a call to code of its own, instead of a breakpoint: is @code, of
+ * CRYO_PROBE_CALL bytes, one, and where does it lead, from its end? And how many bytes at @now, at most
+ * @left, are a call with what belongs to it, in place of what the file has there, @was? 0: none.
+ */
+#define CRYO_PROBE_CALL	5
+bool cryo_arch_probe_call(const u8 *code, long *distance);
+unsigned int cryo_arch_probe_replacement(const u8 *now, const u8 *was, unsigned int left,
+					 long *distance);
+
 /* Does the system call in progress of @task, a futex wait, have a timeout that is absolute? */
 bool cryo_arch_futex_is_absolute(struct task_struct *task);
 

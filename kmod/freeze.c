@@ -40,6 +40,7 @@
 #include "cryo_arch.h"
 #include "point.h"
 #include "unload.h"
+#include "uprobes.h"
 #include "uring.h"
 #include "wait.h"
 #include "walk_tasks.h"
@@ -696,7 +697,8 @@ static int freeze_settled(struct cryo_request *req, unsigned long limit)
 	for (;;) {
 		settled = wait_until_settled(req, jiffies + msecs_to_jiffies(wait_ms));
 		err = freeze_all(req, limit);
-		if (err || !settled || time_after(jiffies, limit) || !cryo_unsettled(req))
+		if (err || !settled || time_after(jiffies, limit) ||
+		    !(cryo_unsettled(req) || cryo_in_uprobe(req)))
 			return err;
 		cryo_thaw(req);
 		req->threads = threads;

@@ -43,6 +43,7 @@
 #include "page_scan.h"
 #include "snapshot.h"
 #include "track.h"
+#include "uprobes.h"
 #include "used.h"
 
 /* What one page table may need: its pages, and an address before each. */
@@ -54,7 +55,9 @@ struct protect {
 	struct cryo_snapshot *s;
 	struct mm_struct *mm;
 	struct cryo_snap_chunk *chunk;	/* with room for a table */
+	const struct cryo_vma_record *vma;
 	bool anon_only;
+	bool probed;			/* the kernel may have put breakpoints into its pages */
 	bool copies;			/* there are pages in @chunk that are to be copied */
 	bool locked;
 	bool stale;			/* the TLB may have what is no longer so */
@@ -389,10 +392,11 @@ static int copy_pages(struct protect *p, unsigned int i)
 	return 0;
 }
 
-/* What cannot be had but by get_user_pages(), twice in a row: as it is. */
+/* What cannot be had but by get_user_pages(), twice in a row: as it is. But for breakpoints of the kernel's. */
 static int copy_brought(struct protect *p, unsigned long addr, long n)
 {
 	unsigned int first;
+	int err = 0;
 	long i;
 
 	p->chunk = cryo_snapshot_chunk(p->s, p->c->p->mm_id, TABLE_ROOM);
@@ -401,6 +405,13 @@ static int copy_brought(struct protect *p, unsigned long addr, long n)
 	first = p->chunk->nr;
 	for (i = 0; i < n; i++) {
 		if (p->anon_only && !PageAnon(p->brought[i]))
+			continue;
+		if (p->probed)
+			err = cryo_without_uprobes(p->c, p->vma, addr + i * PAGE_SIZE,
+						   &p->brought[i]);
+		if (err)
+			return err;
+		if (!p->brought[i])
 			continue;
 		get_page(p->brought[i]);
 		note_pages(p, p->brought[i], addr + i * PAGE_SIZE, 1, CRYO_SNAP_COPY);
@@ -444,7 +455,8 @@ static int bring_back(struct protect *p, unsigned long *addr, unsigned long end)
 	if (again)
 		err = copy_brought(p, start, n);
 	for (i = 0; i < n; i++)
-		put_page(p->brought[i]);
+		if (p->brought[i])
+			put_page(p->brought[i]);
 	if (again)
 		*addr = start + n * PAGE_SIZE;
 	return err;
@@ -546,6 +558,21 @@ static int protect_range(struct protect *p, unsigned long addr, unsigned long en
 	}
 }
 
+/* What the kernel has changed is not protected, but copied. With the lock, as above. */
+static int copy_probed(struct protect *p, unsigned long addr, unsigned long end)
+{
+	int err = 0;
+
+	unlock(p);
+	while (!err && addr < end) {
+		p->absent = addr;
+		err = bring_back(p, &addr, end);
+		cond_resched();
+		err = err ?: cryo_request_interrupted(p->c->req);
+	}
+	return err ?: lock(p);
+}
+
 static int note_excluded(struct protect *p, unsigned long start, unsigned long end)
 {
 	unlock(p);
@@ -560,8 +587,12 @@ static int protect_vma(struct protect *p, const struct cryo_vma_record *vma)
 	unsigned long from, to;
 	int err = 0;
 
+	p->vma = vma;
 	p->anon_only = vma->anon_only;
+	p->probed = cryo_may_have_uprobes(p->c, vma);
 	p->grown = false;
+	if (p->probed)
+		return copy_probed(p, addr, end);
 	while (!err && addr < end) {
 		if (vma->out.kind == CRYO_VMA_ANON)
 			skip = cryo_exclusions_find(p->c->p, addr, end);

@@ -12,6 +12,7 @@
 #include "cryo.h"
 #include "cryo_arch.h"
 #include "map.h"
+#include "uprobes.h"
 #include "uring.h"
 
 static const struct {
@@ -189,6 +190,8 @@ static int collect_locked(struct cryo_capture *c)
 	for_each_vma(vmi, vma) {
 		if (WARN_ON_ONCE(c->p->nr_vmas == c->p->mm->map_count))
 			return -EIO;
+		if (cryo_is_uprobe_area(vma))
+			continue;
 		err = collect_vma(c, vma) ?: cryo_note_vma_name(c, vma);
 		if (err)
 			return err;

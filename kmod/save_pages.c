@@ -13,6 +13,7 @@
 #include "page_scan.h"
 #include "page_writer.h"
 #include "snapshot.h"
+#include "uprobes.h"
 #include "used.h"
 
 /*
@@ -22,6 +23,7 @@
 static int add_taken(struct cryo_page_writer *w, const struct cryo_vma_record *vma,
 		     unsigned long addr, long n)
 {
+	bool probed = cryo_may_have_uprobes(w->c, vma);
 	struct page **taken = w->taken;
 	unsigned int flags;
 	int err = 0;
@@ -30,6 +32,13 @@ static int add_taken(struct cryo_page_writer *w, const struct cryo_vma_record *v
 	for (i = 0; i < n; i++, addr += PAGE_SIZE) {
 		if (err || (vma->anon_only && !PageAnon(taken[i]))) {
 			put_page(taken[i]);
+			continue;
+		}
+		if (probed)
+			err = cryo_without_uprobes(w->c, vma, addr, &taken[i]);
+		if (err || !taken[i]) {
+			if (taken[i])
+				put_page(taken[i]);
 			continue;
 		}
 		flags = cryo_page_may_be_shared(taken[i]) ? CRYO_PAGE_SHARED : 0;

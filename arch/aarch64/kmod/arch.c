@@ -190,6 +190,17 @@ bool cryo_arch_pmd_clear_young(pmd_t *pmd)
 	return pmd_young(READ_ONCE(*pmd)) && clear_young(&pmd_val(*pmd));
 }
 
+bool cryo_arch_probe_call(const u8 *code, long *distance)
+{
+	return false;
+}
+
+unsigned int cryo_arch_probe_replacement(const u8 *now, const u8 *was, unsigned int left,
+					 long *distance)
+{
+	return 0;
+}
+
 size_t cryo_arch_vdso_data(void)
 {
 	return 0;

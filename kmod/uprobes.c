@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * uprobes.c - processes whose functions are watched by uprobes (bpftrace, perf, SystemTap)
+ *
+ * The kernel puts breakpoints into private copies of code pages, and executes the instructions that were there in an
+ * area of its own. The process knows of neither, and neither belongs into its context: where it is restarted the probes may
+ * have gone, and a breakpoint without a probe is a SIGTRAP. Where they are still there the kernel sets them anew.
+ */
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/sched/coredump.h>
+#include <linux/sched/mm.h>
+#include <linux/shmem_fs.h>
+#include <linux/uprobes.h>
+
+#include "compat/mm.h"
+#include "cryo.h"
+#include "cryo_arch.h"
+#include "uprobes.h"
+
+#ifdef CONFIG_UPROBES
+
+bool cryo_is_uprobe_area(struct vm_area_struct *vma)
+{
+	const char *name = NULL;
+
+	if (!vma->vm_file && vma->vm_ops && vma->vm_ops->name)
+		name = vma->vm_ops->name(vma);
+	return name && (!strcmp(name, "[uprobes]") || !strcmp(name, "[uprobes-trampoline]"));
+}
+
+static bool is_in_uprobe_area(struct mm_struct *mm, unsigned long addr)
+{
+	struct vm_area_struct *vma;
+	bool is = false;
+
+	if (mmap_read_lock_killable(mm))
+		return false;
+	vma = find_vma(mm, addr);
+	if (vma && vma->vm_start <= addr)
+		is = cryo_is_uprobe_area(vma);
+	mmap_read_unlock(mm);
+	return is;
+}
+
+static bool is_probed(struct mm_struct *mm)
+{
+	return cryo_mm_flag(MMF_HAS_UPROBES, mm);
+}
+
+/* What the instruction pointer tells. The kernel frees these areas with the memory only, whatever becomes of the probes. */
+static bool is_in_replacement(struct task_struct *task, struct mm_struct *mm)
+{
+	unsigned long ip = instruction_pointer(task_pt_regs(task));
+	u8 code[CRYO_PROBE_CALL];
+	long distance;
+
+	if (is_in_uprobe_area(mm, ip))
+		return true;
+	if (access_process_vm(task, ip, code, sizeof(code), FOLL_FORCE) != sizeof(code))
+		return false;
+	return cryo_arch_probe_call(code, &distance) &&
+	       is_in_uprobe_area(mm, ip + sizeof(code) + distance);
+}
+
+/* Not to be asked of who may go: what it reads is freed then. */
+static bool has_active_probe(struct task_struct *task)
+{
+	return task->utask && task->utask->active_uprobe;
+}
+
+static bool is_parked_in_probe(struct cryo_parked *p)
+{
+	bool is = false;
+
+	spin_lock_irq(&p->req->park_lock);
+	if (p->state == CRYO_PARK_PARKED)
+		is = has_active_probe(p->task);
+	spin_unlock_irq(&p->req->park_lock);
+	return is;
+}
+
+/* Without locks of others, and of who may be killed: its memory is there for as long as this looks. */
+static bool is_in_uprobe(struct cryo_parked *p)
+{
+	struct mm_struct *mm;
+	bool is;
+
+	if (p->self || smp_load_acquire(&p->state) != CRYO_PARK_PARKED)
+		return false;
+	mm = get_task_mm(p->task);
+	if (!mm)
+		return false;
+	is = (mm->uprobes_state.xol_area || is_probed(mm)) &&
+	     (is_parked_in_probe(p) || is_in_replacement(p->task, mm));
+	mmput(mm);
+	return is;
+}
+
+bool cryo_in_uprobe(struct cryo_request *req)
+{
+	struct cryo_parked *p;
+
+	list_for_each_entry(p, &req->parked, node) {
+		if (is_in_uprobe(p))
+			return true;
+		cond_resched();
+	}
+	return false;
+}
+
+void cryo_check_uprobes(struct cryo_capture *c, struct task_struct *task)
+{
+	struct cryo_parked *p = cryo_find_parked(c->req, task);
+	int tid = task_pid_vnr(task);
+
+	if (p && is_in_uprobe(p))
+		cryo_refuse(c, "thread %d: is at a uprobe: remove it", tid);
+	/* Where it is to return to, the kernel knows, and its stack does not. */
+	if (task->utask && task->utask->return_instances)
+		cryo_refuse(c, "thread %d: is in a function with a return probe (uretprobe): remove it",
+			    tid);
+}
+
+bool cryo_may_have_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma)
+{
+	return vma->anon_only && vma->out.kind == CRYO_VMA_FILE &&
+	       vma->out.flags & CRYO_VMA_MAYEXEC && is_probed(c->p->mm);
+}
+
+/* What the kernel has put at @at, of @left bytes of the page, and the file has not, as in the file. */
+static void put_back(struct mm_struct *mm, unsigned long addr, u8 *at, const u8 *was,
+		     unsigned int left)
+{
+	const uprobe_opcode_t breakpoint = UPROBE_SWBP_INSN;
+	unsigned int size;
+	long distance;
+
+	if (!memcmp(at, &breakpoint, UPROBE_SWBP_INSN_SIZE))
+		memcpy(at, was, UPROBE_SWBP_INSN_SIZE);
+	size = cryo_arch_probe_replacement(at, was, left, &distance);
+	if (size && is_in_uprobe_area(mm, addr + size + distance))
+		memcpy(at, was, size);
+}
+
+static void put_all_back(struct mm_struct *mm, unsigned long addr, u8 *now, const u8 *was)
+{
+	unsigned int i;
+
+	for (i = 0; i < PAGE_SIZE; i += UPROBE_SWBP_INSN_SIZE)
+		put_back(mm, addr + i, now + i, was + i, PAGE_SIZE - i);
+}
+
+/* The file that is mapped at @addr, counted, and where in it that is, in pages. */
+static struct file *file_mapped_at(struct mm_struct *mm, unsigned long addr, pgoff_t *index)
+{
+	struct file *file = ERR_PTR(-ESTALE);
+	struct vm_area_struct *vma;
+
+	if (mmap_read_lock_killable(mm))
+		return ERR_PTR(-EINTR);
+	vma = find_vma(mm, addr);
+	if (vma && vma->vm_start <= addr && vma->vm_file) {
+		file = get_file(vma->vm_file);
+		*index = linear_page_index(vma, addr);
+	}
+	mmap_read_unlock(mm);
+	return file;
+}
+
+/* As the kernel reads it for its probes: from the page cache, of who has it mapped. */
+static struct page *page_of_file(struct mm_struct *mm, unsigned long addr)
+{
+	struct address_space *mapping;
+	struct page *page;
+	struct file *file;
+	pgoff_t index;
+
+	file = file_mapped_at(mm, addr, &index);
+	if (IS_ERR(file))
+		return ERR_CAST(file);
+	mapping = file->f_mapping;
+	if (mapping->a_ops->read_folio)
+		page = read_mapping_page(mapping, index, file);
+	else
+		page = shmem_read_mapping_page(mapping, index);
+	fput(file);
+	return page;
+}
+
+/* @own gets what is in @page, without breakpoints. Returns whether that is what is in @was. */
+static bool copy_own(struct mm_struct *mm, unsigned long addr, struct page *own, struct page *page,
+		     struct page *was)
+{
+	u8 *to = page_address(own);
+	void *from = kmap_local_page(page);
+	void *file;
+	bool same;
+
+	memcpy(to, from, PAGE_SIZE);
+	kunmap_local(from);
+	file = kmap_local_page(was);
+	put_all_back(mm, addr, to, file);
+	same = !memcmp(to, file, PAGE_SIZE);
+	kunmap_local(file);
+	return same;
+}
+
+int cryo_without_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma,
+			 unsigned long addr, struct page **page)
+{
+	struct page *own, *was = page_of_file(c->p->mm, addr);
+	bool same;
+
+	if (IS_ERR(was)) {
+		cryo_warn(c, "memory %lx-%lx: the file under it, in which there are uprobes, cannot be read (error %ld)",
+			  (unsigned long)vma->out.start, (unsigned long)vma->out.end, -PTR_ERR(was));
+		return PTR_ERR(was);
+	}
+	own = alloc_page(GFP_KERNEL_ACCOUNT);
+	if (!own) {
+		put_page(was);
+		return -ENOMEM;
+	}
+	same = copy_own(c->p->mm, addr, own, *page, was);
+	put_page(was);
+	put_page(*page);
+	*page = own;
+	if (same) {
+		put_page(own);
+		*page = NULL;
+	}
+	return 0;
+}
+
+#else /* CONFIG_UPROBES */
+
+bool cryo_is_uprobe_area(struct vm_area_struct *vma)
+{
+	return false;
+}
+
+bool cryo_in_uprobe(struct cryo_request *req)
+{
+	return false;
+}
+
+void cryo_check_uprobes(struct cryo_capture *c, struct task_struct *task)
+{
+}
+
+bool cryo_may_have_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma)
+{
+	return false;
+}
+
+int cryo_without_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma,
+			 unsigned long addr, struct page **page)
+{
+	return 0;
+}
+
+#endif /* CONFIG_UPROBES */
