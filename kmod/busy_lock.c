@@ -2,7 +2,7 @@
 /* busy_lock.c - locks that others hold for as long as they like: see busy_lock.h */
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
-#include <linux/pipe_fs_i.h>
+#include <linux/mutex.h>
 #include <net/sock.h>
 
 #include "busy_lock.h"
@@ -32,19 +32,15 @@ static int say_busy(struct cryo_capture *c, const struct cryo_object *o, const c
 	return err;
 }
 
-int cryo_pipe_lock(struct cryo_capture *c, struct cryo_object *inode, struct pipe_inode_info *pipe)
+int cryo_busy_mutex_lock(struct cryo_capture *c, struct cryo_object *o, const char *what,
+			 struct mutex *mutex)
 {
 	unsigned long limit = jiffies + msecs_to_jiffies(LOCK_WAIT_MS);
 	int err = 0;
 
-	while (!err && !mutex_trylock(&pipe->mutex))
+	while (!err && !mutex_trylock(mutex))
 		err = wait_a_moment(c, limit);
-	return say_busy(c, inode->opened ?: inode, "pipe", err);
-}
-
-void cryo_pipe_unlock(struct pipe_inode_info *pipe)
-{
-	mutex_unlock(&pipe->mutex);
+	return say_busy(c, o, what, err);
 }
 
 /* What lock_sock() does when nobody has it. */

@@ -11,12 +11,15 @@
 
 struct cryo_capture;
 struct cryo_object;
-struct pipe_inode_info;
+struct mutex;
 struct sock;
 
-/* For a second at most, and as long as the request has time: else an error, of which the log tells the descriptor. */
-int cryo_pipe_lock(struct cryo_capture *c, struct cryo_object *inode, struct pipe_inode_info *pipe);
-void cryo_pipe_unlock(struct pipe_inode_info *pipe);
+/*
+ * For a second at most, and as long as the request has time: else an error, of which the log tells the descriptor of @o and @what
+ * that is.
+ */
+int cryo_busy_mutex_lock(struct cryo_capture *c, struct cryo_object *o, const char *what,
+			 struct mutex *mutex);
 
 /* The same, as lock_sock(), of the socket of @o or its peer. */
 int cryo_sock_lock(struct cryo_capture *c, struct cryo_object *o, struct sock *sk);

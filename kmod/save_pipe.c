@@ -83,11 +83,11 @@ int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode)
 	struct cryo_buf buf = {};
 	int err;
 
-	err = cryo_pipe_lock(c, inode, pipe);
+	err = cryo_busy_mutex_lock(c, inode->opened ?: inode, "pipe", &pipe->mutex);
 	if (err)
 		return err;
 	err = put_contents(c, inode, &buf);
-	cryo_pipe_unlock(pipe);
+	mutex_unlock(&pipe->mutex);
 	if (err) {
 		cryo_buf_free(&buf);
 		return err;

@@ -16,6 +16,7 @@
 
 #include "compat/af_unix.h"
 #include "compat/layouts.h"
+#include "busy_lock.h"
 #include "cryo.h"
 #include "find.h"
 
@@ -216,7 +217,7 @@ static int save_unix_queue(struct cryo_capture *c, struct cryo_object *o)
 	int err;
 
 	/* Keeps processes that share the open file from reading meanwhile. */
-	err = mutex_lock_killable(&unix_sk(sk)->iolock);
+	err = cryo_busy_mutex_lock(c, o, "socket", &unix_sk(sk)->iolock);
 	if (err)
 		return err;
 	cryo_queue_begin(&buf);

@@ -244,18 +244,28 @@ static bool runs(pid_t pid)
 	return strstr(text, ") S ");
 }
 
-static void held_lock(bool tcp, bool end)
+enum kind { PIPE, TCP, UNIX };
+
+static void make_ends(enum kind kind, int ends[2])
 {
-	const char *what = tcp ? "socket" : "pipe";
-	char write_call[16], log[1024] = "";
+	if (kind == TCP)
+		connect_tcp(ends);
+	else if (kind == PIPE ? pipe(ends) : socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+		die("pipe or socketpair");
+	/* A Unix socket is locked while somebody reads from it. */
+	if (kind == UNIX && write(ends[1], "12345678", 8) != 8)
+		die("write");
+}
+
+static void held_lock(enum kind kind, bool end)
+{
+	const char *what = kind == PIPE ? "pipe" : "socket";
+	char call[16], log[1024] = "";
 	int ends[2], handle, err, out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	pid_t target, outsider;
 	ssize_t n;
 
-	if (tcp)
-		connect_tcp(ends);
-	else if (pipe(ends))
-		die("pipe");
+	make_ends(kind, ends);
 	target = fork();
 	if (!target)
 		wait_here();
@@ -263,12 +273,12 @@ static void held_lock(bool tcp, bool end)
 	if (!outsider) {
 		char *page = stalling();
 
-		if (write(ends[end], page, 4096) < 0)
+		if (kind == UNIX ? read(ends[end], page, 8) : write(ends[end], page, 4096))
 			_exit(1);
 		_exit(0);
 	}
-	snprintf(write_call, sizeof(write_call), "%d ", SYS_write);
-	for (unsigned int i = 0; i < 100 * factor() && !is_waiting_in(outsider, write_call); i++)
+	snprintf(call, sizeof(call), "%d ", kind == UNIX ? SYS_read : SYS_write);
+	for (unsigned int i = 0; i < 100 * factor() && !is_waiting_in(outsider, call); i++)
 		sleep_ms(50);
 	sleep_ms(200);
 	handle = make_request(target, out, CRYO_CKPT_NO_CALLBACKS);
@@ -355,9 +365,10 @@ int main(void)
 	held_by_itself(in_rings, "rings of io_uring");
 	held_by_itself(in_sockets, "sockets");
 	other_output();
-	held_lock(false, 1);
-	held_lock(true, 0);
-	held_lock(true, 1);
+	held_lock(PIPE, 1);
+	held_lock(TCP, 0);
+	held_lock(TCP, 1);
+	held_lock(UNIX, 0);
 	accepted_meanwhile();
 	return finish();
 }
