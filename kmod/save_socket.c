@@ -100,8 +100,12 @@ static int classify_unix(struct cryo_capture *c, struct cryo_object *o, const ch
 	}
 	if (o->stdio_fd != U32_MAX)
 		return CRYO_FILE_STDIO;
+	if (c->req->args.flags & CRYO_CKPT_UNIX_CLOSE) {
+		*obstacle = cryo_unix_name_obstacle(c, cryo_sock_of(o));
+		return *obstacle ? 0 : CRYO_FILE_UNIX;
+	}
 	cryo_unix_peer_holder(c, o, holder, sizeof(holder));
-	cryo_refuse(c, "fd %d (socket): its other end belongs to %s, which is left out; not supported except as stdio",
+	cryo_refuse(c, "fd %d (socket): its other end belongs to %s, which is left out; not supported except as stdio (--unix=close lets it be closed)",
 		    o->fd >= 0 ? o->fd : o->carrier, holder);
 	return 0;
 }

@@ -62,7 +62,7 @@ static bool make_unix_stream(void)
 	CRT_SYS(wait(NULL));
 	close(stream_pair[1]);
 	crt_sleep_ms(300);
-	crt_expect("pid %d|fd %d|(socket): its other end belongs to pid|refuse|which is left out; not supported except as stdio", getpid(), stream_pair[0]);
+	crt_expect("pid %d|fd %d|(socket): its other end belongs to pid|refuse|which is left out; not supported except as stdio (--unix=close lets it be closed)", getpid(), stream_pair[0]);
 	return true;
 }
 

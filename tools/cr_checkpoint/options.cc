@@ -57,6 +57,7 @@ enum : int {
   kDeviceOption,
   kCgroupOption,
   kTcpOption,
+  kUnixOption,
   kCallbacksOption,
   kLongOption,
   kVersionOption,
@@ -115,6 +116,7 @@ constexpr option kLongOptions[] = {
     {"long", optional_argument, nullptr, kLongOption},
     {"device", required_argument, nullptr, kDeviceOption},
     {"tcp", required_argument, nullptr, kTcpOption},
+    {"unix", required_argument, nullptr, kUnixOption},
     {"callbacks", required_argument, nullptr, kCallbacksOption},
     {"snapshot", no_argument, nullptr, kSnapshotOption},
     {"no-snapshot", no_argument, nullptr, kNoSnapshotOption},
@@ -195,7 +197,7 @@ class Parser {
   bool incremental_option(int choice, const char* argument);
   void check_incremental() const;
   void set_direct(const std::string& when);
-  void set_tcp_policy(const std::string& policy);
+  void set_close_policy(const char* option, const std::string& policy, std::uint32_t flag);
   void set_callbacks(const std::string& choice);
   bool compression_option(int choice, const char* argument);
   bool other_option(int choice, const char* argument);
@@ -383,11 +385,11 @@ void Parser::set_direct(const std::string& when) {
     usage_error("--direct: '{}' is neither \"auto\" nor \"always\" nor \"never\"", when);
 }
 
-void Parser::set_tcp_policy(const std::string& policy) {
+void Parser::set_close_policy(const char* option, const std::string& policy, std::uint32_t flag) {
   if (policy != "refuse" && policy != "close")
-    usage_error("--tcp: '{}' is neither \"refuse\" nor \"close\"", policy);
-  options_.flags &= ~CRYO_CKPT_TCP_CLOSE;
-  if (policy == "close") options_.flags |= CRYO_CKPT_TCP_CLOSE;
+    usage_error("--{}: '{}' is neither \"refuse\" nor \"close\"", option, policy);
+  options_.flags &= ~flag;
+  if (policy == "close") options_.flags |= flag;
 }
 
 bool Parser::snapshot_option(int choice, const char* argument) {
@@ -478,7 +480,10 @@ bool Parser::other_option(int choice, const char* argument) {
       set_callbacks(argument);
       return true;
     case kTcpOption:
-      set_tcp_policy(argument);
+      set_close_policy("tcp", argument, CRYO_CKPT_TCP_CLOSE);
+      return true;
+    case kUnixOption:
+      set_close_policy("unix", argument, CRYO_CKPT_UNIX_CLOSE);
       return true;
     case kDeviceOption:
       options_.devices.push_back(device_rule(argument));

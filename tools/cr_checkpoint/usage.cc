@@ -63,6 +63,7 @@ Others:
                           the restart, or "close": they are not open then (may be repeated)
       --tcp POLICY        TCP connections to the outside: "refuse" (an obstacle, default), or "close":
                           they are found reset after the restart
+      --unix POLICY       Unix sockets connected to processes that are left out: likewise, and closed by these
       --callbacks CHOICE  processes that take part in their checkpoints (libcr) are told: "yes" (default),
                           or "no"
       --no-snapshot       the process goes on when its memory has been written; default (--snapshot):
