@@ -85,6 +85,8 @@ const char *cryo_netlink_obstacle(struct cryo_object *o)
 	case NETLINK_KOBJECT_UEVENT:
 	case NETLINK_GENERIC:
 		break;
+	case NETLINK_AUDIT:
+		return "netlink socket of the audit subsystem (NETLINK_AUDIT; that of sudo(8): its child has none)";
 	default:
 		return "netlink socket of this protocol";
 	}

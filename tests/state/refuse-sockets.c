@@ -274,9 +274,16 @@ static bool make_high_group(void)
 
 static bool make_netlink_protocol(void)
 {
-	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT);
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_USERSOCK);
 
 	return fd >= 0 && expect_socket(fd, "netlink socket of this protocol");
+}
+
+static bool make_netlink_audit(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT);
+
+	return fd >= 0 && expect_socket(fd, "netlink socket of the audit subsystem (NETLINK_AUDIT; that of sudo(8): its child has none)");
 }
 
 /* Sent by somebody else who has an address, and still has it. */
@@ -326,6 +333,7 @@ struct obstacle obstacles[] = {
 	{ .name = "gathered", .make = make_gathered, .works = works_gathered },
 	{ .name = "netlink-group", .make = make_high_group },
 	{ .name = "netlink-protocol", .make = make_netlink_protocol },
+	{ .name = "netlink-audit", .make = make_netlink_audit },
 	{ .name = "letter", .make = make_letter, .works = works_letter },
 };
 

@@ -52,7 +52,7 @@ for signal in INT TERM HUP; do
 	wait "$requester" || rc=$?
 	err=$(cat err)
 	check "SIG$signal to cr_checkpoint ends it" status_is $((128 + $(kill -l "$signal")))
-	check "... and it says so" said "(signal $(kill -l "$signal"))"
+	check "... and it says so" said "cancelled by signal $(kill -l "$signal") "
 	check "... and the process goes on without a signal" goes_on
 	exec 8<&-
 done

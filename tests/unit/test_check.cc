@@ -93,6 +93,11 @@ File& add_file(ContextBuilder& builder, std::uint32_t kind, const std::string& p
   return file;
 }
 
+// What is said of a descriptor whose file is not what it was.
+std::string other_file(int fd) {
+  return fmt::format("(--redirect {}=FILE takes another one, --relocate=OLD=NEW if it is elsewhere now)", fd);
+}
+
 Findings check_process_of(const ContextBuilder& builder, const RestartOptions& options = {}) {
   Findings findings;
   check_process({builder.context, builder.context.processes.front(), options, {}}, findings);
@@ -466,20 +471,20 @@ TEST("obstacles: files by their paths") {
   builder.context.files.at(8).inotify->watches.back().head.wd = 5;
   const AsNobody nobody;
   const Findings findings = check_files_of(builder);
-  SAYS(findings, ENOENT, "pid 3999999: descriptor 3 ({}/gone): cannot be found: No such file or directory",
-       path);
+  SAYS(findings, ENOENT, "pid 3999999: descriptor 3 ({}/gone): cannot be found: No such file or directory {}",
+       path, other_file(3));
   SAYS(findings, ESTALE,
        "pid 3999999: descriptor 4 ({}): is not a file of the same type as at the checkpoint", path);
   SAYS(findings, ESTALE,
        "pid 3999999: descriptor 5 (/dev/null): is not the same device as at the checkpoint");
   SAYS(findings, ESTALE,
        "pid 3999999: descriptor 6 ({}/short): the file is shorter than at the checkpoint: it has 4 bytes, "
-       "and had 10; --changed-files=warn takes it, as it is",
-       path);
+       "and had 10; --changed-files=warn takes it, as it is {}",
+       path, other_file(6));
   if (others)
     SAYS(findings, EACCES,
-         "pid 3999999: descriptor 7 ({}/closed): cannot be opened for reading and writing: Permission denied",
-         path);
+         "pid 3999999: descriptor 7 ({}/closed): cannot be opened for reading and writing: Permission denied {}",
+         path, other_file(7));
   SAYS(findings, ESTALE, "pid 3999999: descriptor 8 ({}/fifo): is not a FIFO any more", path);
   SAYS(findings, ENOENT,
        "pid 3999999: descriptor 9 ({}/ptmx): cannot be opened for reading and writing: No such file or "
@@ -558,7 +563,8 @@ TEST("obstacles: other files") {
   std::uint64_t limit = 0;
   std::ifstream("/proc/sys/fs/pipe-max-size") >> limit;
   SAYS(findings, EBADF,
-       "pid 3999999: descriptor 3 (pipe:[1]): is taken over from cr_restart, whose descriptor 2 is closed");
+       "pid 3999999: descriptor 3 (pipe:[1]): is taken over from cr_restart, whose descriptor 2 is closed "
+       "(--redirect 3=FILE gives it a file)");
   SAYS(findings, EOPNOTSUPP,
        "pid 3999999: descriptor 4 (unknown): is of a kind that this cr_restart does not know (4711)");
   SAYS(findings, EOPNOTSUPP,
@@ -586,7 +592,8 @@ TEST("obstacles: the terminal") {
     add_file(builder, CRYO_FILE_CTTY, "/dev/tty", S_IFCHR);
     const Findings findings = check_files_of(builder);
     const std::string_view text =
-        "pid 3999999: descriptor 3 (/dev/tty): is its terminal, and cr_restart has none";
+        "pid 3999999: descriptor 3 (/dev/tty): is its terminal, and cr_restart has none "
+        "(--redirect 3=FILE gives it a file)";
     ::_exit(!findings.problems.empty() && findings.problems.front().text == text ? 0 : 1);
   }
   int status = 0;

@@ -33,7 +33,8 @@ Source Source::open(const std::string& path) {
     if (!fd) fail_errno("standard input");
     return from_fd(std::move(fd), "standard input");
   }
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  // A FIFO's writer may never come: spool() waits for him, and for signals.
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!fd) fail_errno("{}", path);
   return from_fd(std::move(fd), path);
 }

@@ -2,6 +2,7 @@
 #include "context/spool.h"
 
 #include <cryo/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/termination.h"
 #include "context/frame_pool.h"
 #include "context/frame_scanner.h"
 #include "context/read_at.h"
@@ -26,11 +28,25 @@ namespace {
 
 constexpr std::size_t kSpoolBlock = 1 << 20;
 
+constexpr int kLookMs = 100;  // for signals
+
+// What comes from a pipe may never come, and who waits may have blocked the signals that are to end it.
+void await_bytes(int fd, const std::string& name) {
+  pollfd what{fd, POLLIN, 0};
+  for (;;) {
+    if (is_pending_termination()) fail(EINTR, "{}: given up because of a signal", name);
+    const int ready = ::poll(&what, 1, kLookMs);
+    if (ready > 0) return;
+    if (ready < 0 && errno != EINTR) fail_errno("{}: poll", name);
+  }
+}
+
 std::size_t read_some(int fd, std::span<std::byte> to, const std::string& name) {
   for (;;) {
+    await_bytes(fd, name);
     const ssize_t n = ::read(fd, to.data(), to.size());
     if (n >= 0) return static_cast<std::size_t>(n);
-    if (errno != EINTR) fail_errno("{}: read", name);
+    if (errno != EINTR && errno != EAGAIN) fail_errno("{}: read", name);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <shared_mutex>
 #include <span>
 #include <string>
 
@@ -11,7 +12,7 @@
 
 namespace cryo {
 
-// In $TMPDIR, else in /var/tmp, else in memory.
+// In $TMPDIR, else in /var/tmp, else in memory.  Where the first is full, what is in it moves to the next, but not into memory.
 class TemporaryFile {
  public:
   // A copy of `name`. Throws Error.
@@ -22,9 +23,12 @@ class TemporaryFile {
   [[nodiscard]] UniqueFd take() { return std::move(fd_); }
 
  private:
+  [[nodiscard]] bool move_on(int full) const;
+
   std::string name_;
-  std::string place_;
-  UniqueFd fd_;
+  mutable std::shared_mutex moving_;  // shared: who writes
+  mutable std::string place_;
+  mutable UniqueFd fd_;
 };
 
 }  // namespace cryo

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
@@ -57,6 +59,7 @@ class Job {
   void finish_stages();
   void stop_stages();
   void check_obstacles() const;
+  [[noreturn]] void fail_too_large(int error) const;
   void check_result(int error) const;
   void note_complete();
   void check_verdict() const;
@@ -216,11 +219,33 @@ void Job::stop_stages() {
   if (increment_) increment_->stop();
 }
 
+// By whom, where procfs tells.
+std::string tracer_of(pid_t pid) {
+  std::ifstream lines(fmt::format("/proc/{}/status", pid));
+  constexpr std::string_view kField = "TracerPid:\t";
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(kField)) continue;
+    const std::string tracer = line.substr(kField.size());
+    std::string name;
+    std::getline(std::ifstream(fmt::format("/proc/{}/comm", tracer)), name);
+    return tracer == "0" || name.empty() ? "" : fmt::format(" by process {} ({})", tracer, name);
+  }
+  return {};
+}
+
 // Where a debugger is at work, that is what BLCR says, whatever else there is.
 void Job::check_obstacles() const {
   const std::uint32_t obstacles = request_->status().obstacles;
-  if (obstacles & CRYO_OBSTACLE_PTRACED) fail(kErrPtraced, "process {} is being traced", options_.target);
+  if (obstacles & CRYO_OBSTACLE_PTRACED) fail(kErrPtraced, "process {} is being traced{}", options_.target, tracer_of(options_.target));
   if (obstacles & CRYO_OBSTACLE_PTRACER) fail(kErrPtracer, "process {} traces others", options_.target);
+}
+
+void Job::fail_too_large(int error) const {
+  rlimit limit{};
+  const std::string name = file_ ? file_->name() : "/dev/null";
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    fail(error, "{}: larger than the limit of file size allows ({}; ulimit -f)", name, bytes_text(limit.rlim_cur));
+  fail(error, "{}: larger than its file system allows", name);
 }
 
 void Job::check_result(int error) const {
@@ -258,6 +283,8 @@ void Job::check_result(int error) const {
         fail(error, "process {}: its threads did not come to rest within {} s{}", target, freeze_limit / 1000,
              freeze_limit == CRYO_FREEZE_DEFAULT_MS ? ", the limit for that" : "");
       fail(error, "process {}: not complete within {} s", target, options_.timeout_ms / 1000);
+    case EFBIG:
+      fail_too_large(error);
     case EPIPE:
       fail(error, "{}: the reader went away", file_ ? file_->name() : "output");
     default:
@@ -367,8 +394,17 @@ void prepare(const Options& options, const Parent& parent) {
   if (!is_tracked(options, parent)) parent.load();
 }
 
+// Before anything is said of contexts that there are of it.
+void check_target(const Options& options) {
+  const bool process = options.scope == CRYO_SCOPE_PROCESS || options.scope == CRYO_SCOPE_TREE;
+  if (!process && options.scope != CRYO_SCOPE_PGRP) return;
+  if (::kill(process ? options.target : -options.target, 0) != 0 && errno == ESRCH)
+    fail_unknown(options.target, options.scope);
+}
+
 // In a directory of generations.
 void run_next_generation(const Options& options) {
+  check_target(options);
   const Generations generations(options.generations, options.target);
   Options next = options;
   next.destination = DestinationFile{generations.next(options.compression.has_value()), false};

@@ -29,7 +29,8 @@ int checkpoint(const Options& options) {
     run_job(options);
     return 0;
   } catch (const Interrupted& interrupted) {
-    say(options, fmt::format("{} (signal {})", ::strsignal(interrupted.signal), interrupted.signal));
+    say(options, fmt::format("cancelled by signal {} ({}): process {} goes on", interrupted.signal,
+                             ::strsignal(interrupted.signal), options.target));
     return kExitSignalBase + interrupted.signal;
   } catch (const Error& error) {
     say(options, error.what());

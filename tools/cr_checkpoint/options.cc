@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/signals.h"
 #include "base/version.h"
 
 namespace cryo {
@@ -281,7 +282,9 @@ bool Parser::signal_option(int choice, const char* argument) {
       options_.signal.reset();
       return true;
     case 'S':
-      options_.signal = number<int>("signal", argument, 1, SIGRTMAX);
+      options_.signal = parse_signal(argument);
+      if (!options_.signal)
+        usage_error("--signal: '{}' is neither a signal number (1 to {}) nor a name (TERM)", argument, SIGRTMAX);
       return true;
     case kStopOption:
       options_.signal = SIGSTOP;
@@ -544,7 +547,9 @@ Options Parser::parse(int argc, char** argv) {
     option(choice, apart ? argv[optind++] : optarg);
   }
   if (optind == argc) usage_error("no process given");
-  if (optind + 1 < argc) usage_error("one process only: '{}' is too much", argv[optind + 1]);
+  if (optind + 1 < argc)
+    usage_error("one process only: '{}' is too much{}", argv[optind + 1],
+                options_.compression ? " (a level is written without a space: -z9)" : "");
   const std::optional<pid_t> target = parse_number<pid_t>(argv[optind], 1, kMaxPid);
   if (!target) usage_error("'{}' is not a process id", argv[optind]);
   options_.target = *target;

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 
 #include "base/consent.h"
@@ -34,8 +36,7 @@ std::string yama_hint() {
     case 0:
       return {};
     case 1:
-      return " (kernel.yama.ptrace_scope is 1: start the program by cr_run, or be its ancestor, or have "
-             "CAP_SYS_PTRACE)";
+      return " (kernel.yama.ptrace_scope is 1: start the program by cr_run, or have CAP_SYS_PTRACE)";
     case 2:
       return " (kernel.yama.ptrace_scope is 2: that takes CAP_SYS_PTRACE)";
     default:
@@ -45,19 +46,45 @@ std::string yama_hint() {
 
 namespace {
 
-[[noreturn]] void fail_request(pid_t target) {
+// PF_KTHREAD, by the ninth field of /proc/PID/stat.
+bool is_kernel_thread(pid_t pid) {
+  constexpr unsigned long kKernelThread = 0x00200000;
+  std::string line;
+  std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), line);
+  const std::size_t name = line.rfind(')');
+  unsigned long flags = 0;
+  return name != std::string::npos &&
+         std::sscanf(line.c_str() + name + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 &&
+         (flags & kKernelThread) != 0;
+}
+
+// Where the process is another user's, its rights are the reason, and not the level.
+std::string hint_for(pid_t pid) {
+  struct stat status {};
+  if (::geteuid() != 0 && (::stat(fmt::format("/proc/{}", pid).c_str(), &status) != 0 || status.st_uid != ::geteuid()))
+    return {};
+  return yama_hint();
+}
+
+[[noreturn]] void fail_request(pid_t target, std::uint32_t scope) {
   switch (errno) {
     case ESRCH:
-      fail(ESRCH, "there is no process {}", target);
+      fail_unknown(target, scope);
     case EPERM:
+      if (is_kernel_thread(target)) fail(EPERM, "process {} is a kernel thread", target);
       fail(EPERM, "process {} belongs to another user or is protected: you may not trace it{}", target,
-           yama_hint());
+           hint_for(target));
     default:
       fail_errno("process {}", target);
   }
 }
 
 }  // namespace
+
+void fail_unknown(pid_t target, std::uint32_t scope) {
+  const char* what = scope == CRYO_SCOPE_PGRP ? "process group" : scope == CRYO_SCOPE_SESSION ? "session" : "process";
+  fail(ESRCH, "there is no {} {}", what, target);
+}
 
 Device::Device() : fd_(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC)) {
   if (!fd_) {
@@ -71,7 +98,7 @@ Device::Device() : fd_(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC)) {
 
 Request::Request(const Device& device, const cryo_checkpoint& parameters)
     : target_(parameters.target), handle_(::ioctl(device.fd(), CRYO_IOC_CHECKPOINT, &parameters)) {
-  if (!handle_) fail_request(target_);
+  if (!handle_) fail_request(target_, parameters.scope);
 }
 
 void Request::set_device(const std::string& path, std::uint32_t policy) {

@@ -15,6 +15,8 @@ namespace cryo {
 
 // What Yama has to do with it that a process may not be traced, and what helps, in parentheses; empty: nothing.
 std::string yama_hint();
+// There is none of that number.
+[[noreturn]] void fail_unknown(pid_t target, std::uint32_t scope);
 
 // /dev/cryo, with a module behind it that speaks this tool's language.
 class Device {

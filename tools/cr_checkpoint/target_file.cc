@@ -11,6 +11,7 @@
 #include <csignal>
 
 #include "base/error.h"
+#include "cr_checkpoint/stale_files.h"
 
 namespace cryo {
 namespace {
@@ -174,11 +175,13 @@ void TargetFile::open_temporary() {
   if (placement_ == Placement::kNoClobber &&
       ::faccessat(directory_.get(), base_.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0)
     fail(EEXIST, "{} exists already", name_);
+  remove_stale_files(directory_.get(), base_);
   for (int attempt = 0; attempt < kAttempts && !owned_; ++attempt) {
     temporary_ = attempt == 0 ? fmt::format(".{}.tmp", base_) : fmt::format(".{}.tmp.{}", base_, attempt);
     owned_.reset(::openat(directory_.get(), temporary_.c_str(),
                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kModeWhileWriting));
     if (!owned_ && errno != EEXIST) fail_errno("cannot create a temporary file for {}", name_);
+    if (owned_ && !hold_temporary(directory_.get(), temporary_, owned_.get())) owned_.reset();
   }
   if (!owned_)
     fail(EEXIST, "there are {} temporary files of {} already: remove .{}.tmp*", kAttempts, name_, base_);

@@ -41,7 +41,7 @@ When FILE exists already:
 
 Signal to the process when the context is complete; until then it does not move:
       --run               none (default)
-  -S, --signal N          signal number N
+  -S, --signal N          signal N, a number or a name such as TERM
       --stop, --term, --abort, --kill, --cont
                           SIGSTOP, SIGTERM, SIGABRT, SIGKILL, SIGCONT
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // cr_info - show what is in a context, and whether this machine can run Cryo
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
@@ -36,7 +38,10 @@ int show(const InfoOptions& options) {
   if (options.json)
     print_json(report_json(context, source));
   else
-    print_report(context, source, options.verbose);
+    print_report(context, source,
+                 options.file == "-" ? std::vector<Link>{}
+                                     : links_of(context, {options.file, options.ancestors}, false),
+                 options.verbose);
   return context.obstacles.empty() ? kExitGood : kExitNewer;
 }
 
@@ -52,6 +57,21 @@ int show_chain(const InfoOptions& options) {
   for (const Link& link : links)
     if (link.state != "good") return kExitDamaged;
   return context.obstacles.empty() ? kExitGood : kExitNewer;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return path != "-" && ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+int list(const InfoOptions& options) {
+  const std::vector<ListedContext> all = contexts_in(options.file, options.verify);
+  if (options.json)
+    print_json(directory_json(all));
+  else
+    print_directory(options.file, all);
+  const bool good = std::all_of(all.begin(), all.end(), [](const auto& listed) { return listed.state == "good"; });
+  return good ? kExitGood : kExitDamaged;
 }
 
 int check(const InfoOptions& options) {
@@ -74,7 +94,9 @@ int flushed(int code) {
 int run(int argc, char** argv) {
   try {
     const InfoOptions options = parse_info_options(argc, argv);
-    return flushed(options.check ? check(options) : options.chain ? show_chain(options) : show(options));
+    if (options.check) return flushed(check(options));
+    if (options.chain) return flushed(show_chain(options));
+    return flushed(is_directory(options.file) ? list(options) : show(options));
   } catch (const InfoDone&) {
     return flushed(0);
   } catch (const UsageError& error) {

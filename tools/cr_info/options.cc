@@ -40,8 +40,10 @@ constexpr option kLongOptions[] = {
 void print_usage() {
   std::fputs(
       R"(Usage: cr_info [options] FILE
+       cr_info [--json] [--no-verify] DIRECTORY
        cr_info --check [--module MODULE [--btf KERNEL]] [--json]
-Shows what is in a context, of any architecture, and verifies its checksums.
+Shows what is in a context, of any architecture, and verifies its checksums; of a directory, which contexts are in it, and which
+of them can be restarted.
 FILE may be compressed with zstd; "-" is standard input.
 
   -v, --verbose      also areas of memory and registers; twice: register sets and sections

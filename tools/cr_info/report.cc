@@ -13,7 +13,7 @@
 namespace cryo {
 namespace {
 
-void print_head(const Context& context, const Source& source) {
+void print_head(const Context& context, const Source& source, const std::vector<Link>& links) {
   const cryo_file_header& header = context.header;
   const cryo_system& system = context.system;
   fmt::print("{}: a context of Cryo\n", printable(context.name));
@@ -29,9 +29,13 @@ void print_head(const Context& context, const Source& source) {
   if (!context.ancestors.empty())
     fmt::print("  needs      other contexts ({}), which have {} of its memory: see --chain\n",
                context.ancestors.size(), bytes_text(elsewhere_bytes(context)));
-  fmt::print("  checksums  {}\n", context.pages_verified
-                                      ? "all verified: good"
-                                      : "good; those of the memory contents were not verified");
+  for (const Link& link : links)
+    if (link.state != "good")
+      fmt::print("  NOTE       cannot be restarted: {} is {}\n", printable(link.name), link.state);
+  const bool alone = context.ancestors.empty();
+  fmt::print("  checksums  {}\n", !context.pages_verified ? "good; those of the memory contents were not verified"
+                                  : alone                 ? "all verified: good"
+                                                          : "those of its own verified: good (--chain verifies all)");
   for (const std::string& obstacle : context.obstacles)
     fmt::print("  NOTE       this version cannot restart it: {}\n", printable(obstacle));
 }
@@ -59,8 +63,8 @@ void print_sections(const Context& context) {
 
 }  // namespace
 
-void print_report(const Context& context, const Source& source, int verbose) {
-  print_head(context, source);
+void print_report(const Context& context, const Source& source, const std::vector<Link>& links, int verbose) {
+  print_head(context, source, links);
   if (verbose > 0) print_cpu(context);
   for (const Process& process : context.processes) print_process(context, process, verbose);
   print_ipc(context);

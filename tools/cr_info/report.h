@@ -14,7 +14,9 @@
 namespace cryo {
 
 // To standard output.  verbose: 0, 1 (areas, registers) or 2 (register sets, sections).
-void print_report(const Context& context, const Source& source, int verbose);
+// `links`: of what it needs; empty where that is not known.
+struct Link;
+void print_report(const Context& context, const Source& source, const std::vector<Link>& links, int verbose);
 
 // Parts of it.
 void print_process(const Context& context, const Process& process, int verbose);
@@ -40,6 +42,19 @@ struct Link {
 void print_chain(const Context& context, const Source& source, const std::vector<Link>& links);
 [[nodiscard]] nlohmann::ordered_json chain_json(const Context& context, const Source& source,
                                                 const std::vector<Link>& links);
+
+// One of a directory.
+struct ListedContext {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::uint64_t made_ns = 0;  // 0: not known
+  std::vector<std::int32_t> pids;
+  std::string state;    // "good", "incomplete", "damaged", "newer" or "unreadable"
+  std::string problem;  // why it cannot be restarted
+};
+[[nodiscard]] std::vector<ListedContext> contexts_in(const std::string& directory, bool verify);
+void print_directory(const std::string& directory, const std::vector<ListedContext>& all);
+[[nodiscard]] nlohmann::ordered_json directory_json(const std::vector<ListedContext>& all);
 
 [[nodiscard]] nlohmann::ordered_json report_json(const Context& context, const Source& source);
 

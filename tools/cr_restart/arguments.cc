@@ -12,7 +12,9 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/signals.h"
 #include "base/version.h"
+#include "restart/redirect.h"
 
 namespace cryo {
 namespace {
@@ -32,6 +34,8 @@ enum : int {
   kOnFailPerm,
   kOnFailure,
   kRelocate,
+  kRedirect,
+  kGroups,
   kRestorePid,
   kNoRestorePid,
   kRestorePgid,
@@ -89,6 +93,8 @@ constexpr option kLongOptions[] = {
     {"run-on-fail-perm", required_argument, nullptr, kOnFailPerm},
     {"run-on-failure", required_argument, nullptr, kOnFailure},
     {"relocate", required_argument, nullptr, kRelocate},
+    {"redirect", required_argument, nullptr, kRedirect},
+    {"groups", required_argument, nullptr, kGroups},
     {"restore-pid", no_argument, nullptr, kRestorePid},
     {"no-restore-pid", no_argument, nullptr, kNoRestorePid},
     {"restore-pgid", no_argument, nullptr, kRestorePgid},
@@ -131,18 +137,21 @@ Source of the context (only one; default: the last argument):
 
 Signal sent to the process before it goes on:
       --run                   none (default; a stopped process stays stopped)
-  -S, --signal=N              signal N
+  -S, --signal=N              signal N, a number or a name such as TERM
       --stop, --freeze        SIGSTOP
       --term, --abort, --kill, --cont
 
 What is restored, and where:
       --relocate=OLD=NEW      paths that start with OLD start with NEW now (up to 16 times)
+      --redirect=[PID:]FD=FILE
+                              descriptor FD is FILE: what is written comes after what is in it
       --restore-pid           ids of the process and its threads (default)
       --no-restore-pid        take any free ids
       --restore-pgid          id of the process group (default: the group of cr_restart)
       --no-restore-pgid
       --restore-sid           id of the session (default: the session of cr_restart)
       --no-restore-sid
+      --groups=WHICH          supplementary groups: "saved" (default), or "own": those of cr_restart
       --device=PATH=POLICY    what becomes of the device PATH that was open: "fail", "reopen" or "close"
       --time-ns               CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from where they were
       --truncate              cut files open for writing back to their saved size (default: what has come
@@ -175,8 +184,8 @@ Commands to run (by /bin/sh):
 )";
 
 int signal_number(const char* text) {
-  const auto number = parse_number<int>(text, 1, SIGRTMAX);
-  if (!number) throw BadArguments{fmt::format("'{}' is not a signal number (1 to {})", text, SIGRTMAX), {}};
+  const auto number = parse_signal(text);
+  if (!number) throw BadArguments{fmt::format("'{}' is neither a signal number (1 to {}) nor a name (TERM)", text, SIGRTMAX), {}};
   return *number;
 }
 
@@ -191,6 +200,12 @@ ChangedFiles changed_files(std::string_view text) {
   if (text == "warn") return ChangedFiles::kWarn;
   if (text == "ignore") return ChangedFiles::kIgnore;
   throw BadArguments{fmt::format("--changed-files takes 'refuse', 'warn' or 'ignore', not '{}'", text), {}};
+}
+
+bool own_groups(std::string_view text) {
+  if (text == "saved") return false;
+  if (text == "own") return true;
+  throw BadArguments{fmt::format("--groups takes 'saved' or 'own', not '{}'", text), {}};
 }
 
 // How callbacks are to know the context; empty when it has no path.
@@ -221,6 +236,7 @@ class Parser {
  private:
   void take(int option);
   void take_relocation();
+  void take_redirection();
   void take_device();
   bool take_signal(int option);
   bool take_hook(int option);
@@ -345,6 +361,14 @@ void Parser::take_relocation() {
   }
 }
 
+void Parser::take_redirection() {
+  try {
+    arguments_.restart.redirections.push_back(parse_redirection(optarg));
+  } catch (const Error& error) {
+    throw BadArguments{error.what(), {}};
+  }
+}
+
 void Parser::take_device() {
   const std::string_view text = optarg;
   const std::size_t equals = text.rfind('=');
@@ -380,6 +404,12 @@ void Parser::take(int option) {
       break;
     case kRelocate:
       take_relocation();
+      break;
+    case kGroups:
+      arguments_.restart.own_groups = own_groups(optarg);
+      break;
+    case kRedirect:
+      take_redirection();
       break;
     case kKmsgNone:
       arguments_.kernel_messages = KernelMessages::kNever;

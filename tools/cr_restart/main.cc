@@ -11,6 +11,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/exit_codes.h"
@@ -21,6 +22,8 @@
 #include "cr_restart/forward.h"
 #include "cr_restart/reporter.h"
 #include "restart/allocation.h"
+#include "restart/credentials.h"
+#include "restart/redirect.h"
 #include "restart/restart.h"
 
 namespace cryo {
@@ -45,6 +48,8 @@ int run_hook(const std::string& command) {
 const std::string& hook_for(const Hooks& hooks, int code) {
   switch (code) {
     case ENOMEM:
+    case ENOSPC:
+    case EDQUOT:
     case EBUSY:
       return hooks.failed_temp;
     case EACCES:
@@ -65,6 +70,7 @@ struct Failure {
   int exit_status;
   std::string hook;
   std::vector<std::string> lines;
+  std::vector<std::string> hints = {};
 };
 
 // How to end: with an exit status, or as the restarted process did.
@@ -113,7 +119,16 @@ Source Tool::open_source() const {
     if (*arguments_.fd > STDERR_FILENO) ::close(*arguments_.fd);
     return Source::from_fd(std::move(fd), name);
   } catch (const Error& error) {
-    if (error.code() == EBADMSG) throw;  // it has been opened, and is no context
+    switch (error.code()) {
+      case EBADMSG:  // it has been opened, and is no context
+      case EINTR:
+      case ENOSPC:  // for a copy
+      case EDQUOT:
+      case ENOMEM:
+        throw;
+      default:
+        break;
+    }
     throw Failure{error.code(), kExitUsage, arguments_.hooks.failed_args, {error.what()}};
   }
 }
@@ -126,6 +141,7 @@ void Tool::report(const Findings& findings) {
   const int code = findings.problems.front().code;
   Failure failure{code, exit_code(code), hook_for(arguments_.hooks, code), {}};
   for (const Problem& problem : findings.problems) failure.lines.push_back(problem.text);
+  failure.hints = findings.hints;
   throw failure;
 }
 
@@ -163,7 +179,12 @@ std::optional<pid_t> Tool::launch() {
   const Source source = open_source();
   const allocation::Inherited memory;
   const bool map = arguments_.restart.map && !arguments_.check_only;
-  const Context context = memory.fill([&] { return read_context(source, {.verify_pages = false}); });
+  const Context context = memory.fill([&] {
+    Context read = read_context(source, {.verify_pages = false});
+    redirect(read, arguments_.restart.redirections);
+    if (arguments_.restart.own_groups) take_own_groups(read);
+    return read;
+  });
   const allocation::Inherited::Seal seal;
   const Chain chain(context, source, {arguments_.restart.source, arguments_.ancestors});
   if (!map) verify_all(context, chain);  // else the restart does, but for what is mapped
@@ -208,7 +229,9 @@ Outcome Tool::run() {
     failure = failure_of(Error(ENOMEM, "not enough memory"));
   }
   if (const int status = run_hook(failure.hook)) return {status, {}};
-  for (const std::string& line : failure.lines) say("Restart failed: " + line);
+  const std::string_view what = arguments_.check_only ? "cannot be restarted: " : "Restart failed: ";
+  for (const std::string& line : failure.lines) say(fmt::format("{}{}", what, line));
+  for (const std::string& line : failure.hints) say("hint: " + line);
   if (reporter_) reporter_->result(failure.error, 0);
   return {failure.exit_status, {}};
 }

@@ -25,12 +25,17 @@ struct Problem {
 struct Findings {
   std::vector<Problem> problems;
   std::vector<std::string> warnings;
+  std::vector<std::string> hints;                // what helps against problems
   std::vector<std::string> notes;                // for those who ask for more
   std::vector<std::int32_t> nice_not_permitted;  // tids
 
   template <typename... Args>
   void problem(int code, fmt::format_string<Args...> format, Args&&... args) {
     problems.push_back({code, fmt::format(format, std::forward<Args>(args)...)});
+  }
+  template <typename... Args>
+  void hint(fmt::format_string<Args...> format, Args&&... args) {
+    hints.push_back(fmt::format(format, std::forward<Args>(args)...));
   }
   template <typename... Args>
   void note(fmt::format_string<Args...> format, Args&&... args) {
@@ -58,6 +63,8 @@ struct CheckInput {
 void check_changed(const Context& context, const RestartOptions& options, Findings& findings);
 // Code that cannot go on on this machine, file by file.
 void check_code(const Context& context, const RestartOptions& options, Findings& findings);
+// Whether the module lets the caller do it.  Apart from the others: it is about this machine, at this moment.
+void check_module(const Context& context, const RestartOptions& options, Findings& findings);
 // Whether a privileged caller would hand its controlling terminal to another user's process.
 void check_terminal(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings);
 // Who can have written it.

@@ -20,7 +20,9 @@
 #include "restart/output_files.h"
 #include "restart/posix_shm.h"
 #include "restart/proc_files.h"
+#include "restart/redirect.h"
 #include "restart/sockets.h"
+#include "restart/standard_files.h"
 #include "restart/timers.h"
 
 namespace cryo {
@@ -44,7 +46,8 @@ class FileChecker {
   [[nodiscard]] bool is_very_file(const File& file) const;
   void check_access(const File& file, const FileUse& use);
   void check_device(const File& file, const FileUse& use);
-  void check_terminal(const File& file, const FileUse& use);
+  void check_standard(const File& file, const FileUse& use);
+  void check_unused_output();
   void check_socket(const File& file);
   void check_pipe(const Inode& inode);
   void check_inotify(const Inotify& inotify);
@@ -70,6 +73,8 @@ class FileChecker {
   std::string what_;      // "descriptor 3 (/path)"
   std::string path_;      // relocated
   std::set<std::uint32_t> tails_;  // inodes that have been reported
+  const OwnStandards standards_ = own_standards();
+  std::set<std::uint32_t> taken_;  // of these, by a process of the job
 };
 
 std::string describe(const FileUse& use, const std::string& path) {
@@ -77,6 +82,15 @@ std::string describe(const FileUse& use, const std::string& path) {
   if (use.executable) return fmt::format("program {}", path);
   if (use.passed && !use.mapped) return fmt::format("file {} passed in a message", path);
   return fmt::format("mapped file {}", path);
+}
+
+// The options that help where it is not what it was.
+std::string way_out(const File& file, const FileUse& use) {
+  const bool mapped = use.mapped || use.executable;
+  if (mapped || use.fds.empty() || (file.head.flags & (O_PATH | O_DIRECTORY)) != 0)
+    return " (--relocate=OLD=NEW if it is elsewhere now)";
+  return fmt::format(" (--redirect {}=FILE takes another one, --relocate=OLD=NEW if it is elsewhere now)",
+                     use.fds.front().fd);
 }
 
 bool FileChecker::is_written(const File& file, const FileUse& use) const {
@@ -136,15 +150,18 @@ void FileChecker::check_size(const File& file, const FileUse& use, const Inode& 
                              const struct stat& now) {
   if (!is_written(file, use)) return;
   constexpr int kStandard[3] = {0, 1, 2};
-  if (own_output(file, inode, use, kStandard) >= 0) return;
+  if (const int own = own_output(file, inode, use, kStandard); own >= 0) {
+    taken_.insert(static_cast<std::uint32_t>(own));
+    return;
+  }
   check_identity(file, inode);
   check_tail(file, inode, use, now);
   if (options_.changed_files.value_or(ChangedFiles::kRefuse) != ChangedFiles::kRefuse) return;
   if (static_cast<std::uint64_t>(now.st_size) < inode.head.size)
     problem(ESTALE,
             "the file is shorter than at the checkpoint: it has {} bytes, and had {}; --changed-files=warn takes "
-            "it, as it is",
-            now.st_size, inode.head.size);
+            "it, as it is{}",
+            now.st_size, inode.head.size, way_out(file, use));
 }
 
 // Its process need not be able to open it by its name any more.
@@ -162,11 +179,11 @@ void FileChecker::check_access(const File& file, const FileUse& use) {
   if (names::access(path_, wanted) == 0) return;
   const int error = errno;
   if (error == EACCES && (names::are_owner_of(path_) || is_very_file(file))) return;
-  problem(error, "cannot be opened for {}: {}",
+  problem(error, "cannot be opened for {}: {}{}",
           mode == O_RDONLY   ? "reading"
           : mode == O_WRONLY ? "writing"
                              : "reading and writing",
-          std::strerror(error));
+          std::strerror(error), way_out(file, use));
 }
 
 // It is opened when the process exists, by each process that has it.
@@ -184,9 +201,7 @@ void FileChecker::check_path(const File& file, const FileUse& use) {
   if ((link ? names::lstat(path_, now) : names::stat(path_, now)) != 0) {
     const int error = errno;
     if (error == EACCES && is_very_file(file)) return;
-    errno = error;
-    problem(errno, "cannot be found: {}", std::strerror(errno));
-    return;
+    return problem(error, "cannot be found: {}{}", std::strerror(error), way_out(file, use));
   }
   if ((now.st_mode & S_IFMT) != (inode.head.mode & S_IFMT)) {
     problem(ESTALE, "is not a file of the same type as at the checkpoint");
@@ -220,24 +235,67 @@ void FileChecker::check_device(const File& file, const FileUse& use) {
     check_path(file, use);
 }
 
-void FileChecker::check_terminal(const File& file, const FileUse& use) {
-  std::uint32_t number = standard_number(file);
-  const bool inherited = file.head.kind == CRYO_FILE_STDIO && file.head.stdio_fd > 2;
-  if (inherited && is_inherited(file.head.stdio_fd)) return;
-  if (inherited)
+// Of what another process has given, in place of what it was; once for each number.
+void FileChecker::check_standard(const File& file, const FileUse& use) {
+  const bool pipe = file.head.kind == CRYO_FILE_STDIO && file.head.stdio_fd > 2;
+  if (pipe && is_inherited(file.head.stdio_fd)) return;
+  if (pipe)
     findings_.warning(
         "pid {}: descriptor {}, a pipe to a process that was left out, becomes standard {} of cr_restart (it had no "
         "descriptor {} of its own)",
-        pid_, file.head.stdio_fd, number == STDIN_FILENO ? "input" : "output", file.head.stdio_fd);
-  if (file.head.kind == CRYO_FILE_CTTY) number = use.fds.empty() ? 3 : use.fds.front().fd;
-  const bool own = number < 3 && is_inherited(number);
-  if (file.head.kind == CRYO_FILE_STDIO) {
-    if (!own) problem(EBADF, "is taken over from cr_restart, whose descriptor {} is closed", number);
-    return;
+        pid_, file.head.stdio_fd, standard_number(file) == STDIN_FILENO ? "input" : "output", file.head.stdio_fd);
+  std::set<std::uint32_t> numbers;
+  for (const cryo_fd& fd : use.fds) numbers.insert(fd.fd);
+  for (const std::uint32_t number : numbers) {
+    const StandardSource source = standard_source(file, use, number, standards_);
+    const std::uint32_t own = number < 3 ? number : standard_number(file);
+    what_ = fmt::format("descriptor {} ({})", number, path_);
+    if (source.number == StandardSource::kNone) {
+      if (file.head.kind == CRYO_FILE_STDIO)
+        problem(EBADF, "is taken over from cr_restart, whose descriptor {} is {} (--redirect {}=FILE gives it a file)",
+                own, why_not(standards_[own], source.mode), number);
+      else
+        problem(ENXIO, "is its terminal, and cr_restart has none (--redirect {}=FILE gives it a file)", number);
+      continue;
+    }
+    if (source.number == StandardSource::kTerminal) {
+      if (number < 3 && standards_[number].open)
+        findings_.warning("pid {}: {}: becomes the terminal, as descriptor {} of cr_restart is {}", pid_, what_,
+                          number, why_not(standards_[number], source.mode));
+      continue;
+    }
+    taken_.insert(static_cast<std::uint32_t>(source.number));
+    if (number < 3 && source.number != static_cast<int>(number))
+      findings_.warning("pid {}: {}: becomes descriptor {} of cr_restart, whose descriptor {} is {}", pid_, what_,
+                        source.number, number, why_not(standards_[number], source.mode));
+    if (!source.whole)
+      findings_.warning(
+          "pid {}: {}: becomes descriptor {} of cr_restart, which is not open for both reading and writing "
+          "(--redirect {}=FILE gives it a file)",
+          pid_, what_, source.number, number);
   }
-  if (own && ::isatty(static_cast<int>(number))) return;
-  const UniqueFd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (!terminal) problem(ENXIO, "is its terminal, and cr_restart has none");
+}
+
+// Somebody has just made it for the output of the job, to all appearance.
+void FileChecker::check_unused_output() {
+  for (const std::uint32_t number : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat now;
+    const int fd = static_cast<int>(number);
+    if (!standards_[number].open || taken_.contains(number) || ::fstat(fd, &now) != 0 || !S_ISREG(now.st_mode) ||
+        now.st_size != 0)
+      continue;
+    for (const auto& [id, use] : file_uses(context_)) {
+      const File& file = context_.file(id);
+      const bool has = std::any_of(use.fds.begin(), use.fds.end(), [&](const cryo_fd& at) { return at.fd == number; });
+      if (!has || (file.head.kind != CRYO_FILE_PATH && file.head.kind != CRYO_FILE_CONTENTS)) continue;
+      const std::string path = options_.relocations.apply(file.path);
+      findings_.warning(
+          "pid {}: descriptor {} ({}): goes on there, and not to standard {} of cr_restart (--redirect {}=FILE gives "
+          "it another file)",
+          context_.processes[use.process].head.pid, number, path, number == STDOUT_FILENO ? "output" : "error", number);
+      break;
+    }
+  }
 }
 
 void FileChecker::check_socket(const File& file) {
@@ -339,7 +397,7 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
       return check_path(file, use);
     case CRYO_FILE_CTTY:
     case CRYO_FILE_STDIO:
-      return check_terminal(file, use);
+      return check_standard(file, use);
     case CRYO_FILE_SOCKET:
     case CRYO_FILE_UNIX:
     case CRYO_FILE_TCP:
@@ -396,8 +454,12 @@ void FileChecker::check() {
     path_ = options_.relocations.apply(*outer);
     what_ = describe(use, path_);
     const NamesToCheck theirs(context_, use.processes);
-    check_file(file, use);
+    if (!file.redirected.empty())
+      check_redirected(file, use, pid_, findings_);
+    else
+      check_file(file, use);
   }
+  check_unused_output();
 }
 
 }  // namespace

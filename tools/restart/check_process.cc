@@ -40,7 +40,7 @@ void check_outer_ids(const CheckInput& input, Findings& findings) {
   const Process& process = input.process;
   if (needs_outer_groups(input.context, process) && *process.outer_groups != input.own.groups &&
       !capable(input.own, CAP_SETGID))
-    findings.problem(EPERM, "pid {}: its supplementary groups are not those of cr_restart", process.head.pid);
+    findings.problem(EPERM, "pid {}: {}", process.head.pid, groups_problem(*process.outer_groups, input.own.groups));
   const Namespace* ns = &input.context.namespaces.at(process.namespaces.user);
   const cryo_creds& creds = process.creds->head;
   bool known = true;
@@ -54,6 +54,8 @@ void check_outer_ids(const CheckInput& input, Findings& findings) {
                      process.head.pid, ns->user->owner_uid, input.own.head.euid);
 }
 
+std::string limit_text(rlim_t limit) { return limit == RLIM_INFINITY ? "unlimited" : std::to_string(limit); }
+
 void check_limits(const CheckInput& input, Findings& findings) {
   if (capable(input.own, CAP_SYS_RESOURCE)) return;
   for (std::uint32_t i = 0; i < input.process.rlimits.size(); ++i) {
@@ -62,13 +64,11 @@ void check_limits(const CheckInput& input, Findings& findings) {
       findings.problem(EINVAL, "pid {}: this kernel has no limit {}", input.process.head.pid, i);
     } else if (input.process.rlimits[i].max > limit.rlim_max && is_of_machine(i)) {
       findings.warning("pid {}: its hard limit of {} becomes {} (it was {})", input.process.head.pid,
-                       limit_name(i), static_cast<std::int64_t>(limit.rlim_max),
-                       static_cast<std::int64_t>(input.process.rlimits[i].max));
+                       limit_name(i), limit_text(limit.rlim_max), limit_text(input.process.rlimits[i].max));
     } else if (input.process.rlimits[i].max > limit.rlim_max) {
       findings.problem(EPERM, "pid {}: its hard limit of {} is {}, cr_restart's is {}",
                        input.process.head.pid, limit_name(i),
-                       static_cast<std::int64_t>(input.process.rlimits[i].max),
-                       static_cast<std::int64_t>(limit.rlim_max));
+                       limit_text(input.process.rlimits[i].max), limit_text(limit.rlim_max));
     }
   }
 }
@@ -88,8 +88,8 @@ void check_directory(const CheckInput& input, const Path& cwd, Findings& finding
   if (very) return;
   errno = error;
   if (!found)
-    findings.problem(errno, "pid {}: its working directory {} cannot be found: {}", input.process.head.pid,
-                     path, std::strerror(errno));
+    findings.problem(errno, "pid {}: its working directory {} cannot be found: {} (--relocate=OLD=NEW if it is elsewhere now)",
+                     input.process.head.pid, path, std::strerror(errno));
   else if (!S_ISDIR(now.st_mode))
     findings.problem(ENOTDIR, "pid {}: its working directory {} is no directory", input.process.head.pid,
                      path);
@@ -133,6 +133,11 @@ void check_ids(const Context& context, const TreePlan& plan, Findings& findings)
       findings.problem(EBUSY, "the id of the session or process group {} is in use by {}",
                        plan.nodes[node].pid, holder);
   }
+  const bool taken = std::any_of(findings.problems.begin(), findings.problems.end(),
+                                 [](const Problem& problem) { return problem.code == EBUSY; });
+  if (taken)
+    findings.hint("ids that others have are free in a pid namespace of its own: unshare -c -p -f --mount-proc cr_restart ...{}",
+                  context.processes.size() == 1 ? "; --no-restore-pid takes any" : "");
 }
 
 void check_process(const CheckInput& input, Findings& findings) {

@@ -141,7 +141,7 @@ void Child::restore_open_files() {
   files_ = take_files(input_.file_input, input_.files, index_, std::move(rings));
   take_terminals(process_, input_.files.terminals);
   claim_clients(input_.context, process_, files_.fds);
-  name_peers(input_.context, process_, files_.fds, input_.handle_fd);
+  name_peers(input_.context, input_.options, process_, files_.fds, input_.handle_fd);
   fill_inotifies(input_.context, process_, input_.options, files_.fds);
   fill_own_epolls();
   std::set<int> keep(input_.context_fds.begin(), input_.context_fds.end());

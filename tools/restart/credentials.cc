@@ -173,6 +173,29 @@ void take_outer_groups(const Context& context, const Process& process) {
     fail_errno("cannot set the supplementary groups");
 }
 
+void take_own_groups(Context& context) {
+  const Creds own = own_credentials();
+  if (capable(own, CAP_SETGID))
+    fail(EINVAL, "--groups=own is for who cannot set groups: cr_restart can (CAP_SETGID), and would give its own to the process");
+  for (Process& process : context.processes) {
+    if (!process.creds) continue;
+    if (process.namespaces.user == 0) process.creds->groups = own.groups;
+    if (process.outer_groups) process.outer_groups = own.groups;
+  }
+}
+
+std::string groups_problem(const std::vector<std::uint32_t>& saved, const std::vector<std::uint32_t>& own) {
+  const std::size_t kShown = 32;
+  const auto list = [kShown](const std::vector<std::uint32_t>& groups) {
+    if (groups.empty()) return std::string("none");
+    const auto end = groups.begin() + static_cast<std::ptrdiff_t>(std::min(groups.size(), kShown));
+    return fmt::format("{}{}", fmt::join(groups.begin(), end, ", "), groups.size() > kShown ? ", ..." : "");
+  };
+  return fmt::format(
+      "its supplementary groups ({}) are not those of cr_restart ({}); --groups=own goes on with the latter", list(saved),
+      list(own));
+}
+
 std::vector<std::string> credential_problems(const CredentialChange& change) {
   std::vector<std::string> problems;
   if (!change.to) return problems;
@@ -188,7 +211,7 @@ std::vector<std::string> credential_problems(const CredentialChange& change) {
       problems.push_back(fmt::format("it ran with group {} (effective {}), cr_restart runs with group {}",
                                      to.gid, to.egid, own.gid));
     if (change.to->groups != change.own.groups)
-      problems.push_back("its supplementary groups are not those of cr_restart");
+      problems.push_back(groups_problem(change.to->groups, change.own.groups));
   }
   const std::uint64_t missing = to.cap_permitted & ~own.cap_permitted;
   if (missing != 0)

@@ -43,6 +43,13 @@ void keep_unmapped(CredentialChange& change, const IdMaps& maps);
 // Gives them to the caller, who is about to enter it.  Throws Error.
 void take_outer_groups(const Context& context, const Process& process);
 
+// As if all processes had had those of the caller (--groups=own).  Throws Error (EINVAL) for a caller who may set any: the
+// groups of an administrator are nothing for a user's process.
+void take_own_groups(Context& context);
+// "its supplementary groups (27, 100) are not those of cr_restart (100)"
+[[nodiscard]] std::string groups_problem(const std::vector<std::uint32_t>& saved,
+                                         const std::vector<std::uint32_t>& own);
+
 // Why it cannot be done; empty when it can.
 [[nodiscard]] std::vector<std::string> credential_problems(const CredentialChange& change);
 

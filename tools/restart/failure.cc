@@ -203,7 +203,7 @@ std::string describe_failure(const FailureReport& failure, const Context& contex
 
 std::string describe_progress(stub::Step step) {
   return step == Step::kPrepare ? "while its files were being opened"
-                                : fmt::format("in the restart stub, step {}", static_cast<int>(step));
+                                : fmt::format("while its state was being restored (step {})", static_cast<int>(step));
 }
 
 }  // namespace cryo

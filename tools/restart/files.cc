@@ -20,7 +20,9 @@
 #include "restart/polled_rings.h"
 #include "restart/posix_shm.h"
 #include "restart/pty.h"
+#include "restart/redirect.h"
 #include "restart/sockets.h"
+#include "restart/standard_files.h"
 
 namespace cryo {
 namespace {
@@ -34,6 +36,8 @@ class FileMaker {
   explicit FileMaker(FileRestoreInput& input)
       : input_(input), terminals_(input), fifos_(input), queues_(input), sockets_(input) {
     store_.uses = file_uses(input.context);
+    for (std::size_t number = 0; number < own_.size(); ++number)
+      own_[number] = own_standard(input.stdio[number].get());
     find_numbers();
   }
 
@@ -49,9 +53,11 @@ class FileMaker {
   [[nodiscard]] UniqueFd posix_shm(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd removed_directory(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd pipe_end(const File& file, const FileUse& use);
-  [[nodiscard]] UniqueFd terminal(const File& file, const FileUse& use);
+  [[nodiscard]] StandardSource find_sources(const File& file, const FileUse& use);
+  [[nodiscard]] UniqueFd standard(const File& file, const FileUse& use);
 
   FileRestoreInput& input_;
+  OwnStandards own_;
   FileStore store_;
   std::map<std::uint32_t, int> numbers_;  // by file: a number that means it in all processes
   struct Contents {
@@ -78,7 +84,7 @@ bool is_inherited(std::uint32_t number) {
 }
 
 std::uint32_t standard_number(const File& file) {
-  if (file.head.stdio_fd < 3) return file.head.stdio_fd;
+  if (file.head.kind == CRYO_FILE_STDIO && file.head.stdio_fd < 3) return file.head.stdio_fd;
   return (file.head.flags & O_ACCMODE) == O_RDONLY ? STDIN_FILENO : STDOUT_FILENO;
 }
 
@@ -141,20 +147,30 @@ UniqueFd FileMaker::pipe_end(const File& file, const FileUse& use) {
   return reopen(any_end_.at(inode.id).get(), open_flags(file, use) & ~O_DIRECT, "a pipe");
 }
 
-// cr_restart's own descriptor of the same number; a terminal can also be had by name.
-UniqueFd FileMaker::terminal(const File& file, const FileUse& use) {
-  std::uint32_t number = 3;
-  if (file.head.kind == CRYO_FILE_STDIO) {
-    number = file.head.stdio_fd;
-    const auto inherited = input_.inherited.find(number);
-    if (inherited != input_.inherited.end()) return input_.descriptors.park_copy(inherited->second.get());
-    number = standard_number(file);
-  } else if (!use.fds.empty()) {
-    number = use.fds.front().fd;
+// Of each number of it; what it gives back is that of the highest ones, or the terminal where one is to be that.
+StandardSource FileMaker::find_sources(const File& file, const FileUse& use) {
+  std::set<std::uint32_t> numbers;
+  for (const cryo_fd& fd : use.fds) numbers.insert(fd.fd);
+  StandardSource kept;
+  for (const std::uint32_t number : numbers) {
+    const StandardSource source = standard_source(file, use, number, own_);
+    store_.standard[{file.id, number}] = source;
+    if (kept.number != StandardSource::kTerminal) kept = source;
   }
-  const bool own = number < 3 && input_.stdio[number];
-  if (own && (file.head.kind == CRYO_FILE_STDIO || ::isatty(input_.stdio[number].get())))
-    return input_.descriptors.park_copy(input_.stdio[number].get());
+  if (numbers.empty()) kept = standard_source(file, use, standard_number(file), own_);  // on its way in a message
+  return kept;
+}
+
+UniqueFd FileMaker::standard(const File& file, const FileUse& use) {
+  const auto inherited = input_.inherited.find(file.head.stdio_fd);
+  if (file.head.kind == CRYO_FILE_STDIO && inherited != input_.inherited.end())
+    return input_.descriptors.park_copy(inherited->second.get());
+  const StandardSource source = find_sources(file, use);
+  if (source.number >= 0)
+    return input_.descriptors.park(copy_standard(input_.stdio[source.number].get(), source.mode));
+  if (file.head.kind == CRYO_FILE_STDIO)
+    fail(EBADF, "{} is taken over from cr_restart, whose descriptor {} does not do", file.path,
+         standard_number(file));
   UniqueFd fd(::open("/dev/tty", open_flags(file, use) | O_CLOEXEC));
   if (!fd) fail_errno("cannot open the terminal /dev/tty");
   return fd;
@@ -184,6 +200,7 @@ void FileMaker::keep_aside(const File& file, const FileUse& use, int fd) {
 }
 
 UniqueFd FileMaker::open(const File& file, const FileUse& use) {
+  if (!file.redirected.empty()) return open_redirected(input_.created, file);
   switch (file.head.kind) {
     case CRYO_FILE_PATH:
     case CRYO_FILE_DEVICE:
@@ -195,7 +212,7 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
       return reopen_contents(file, use);
     case CRYO_FILE_CTTY:
     case CRYO_FILE_STDIO:
-      return terminal(file, use);
+      return standard(file, use);
     case CRYO_FILE_PIPE:
       return pipe_end(file, use);
     case CRYO_FILE_EPOLL:
@@ -270,7 +287,8 @@ void FileMaker::find_numbers() {
       if (!added && at->second != fd.file) at->second = 0;
     }
   for (const auto& [number, file] : file_at)
-    if (file != 0) numbers_.try_emplace(file, static_cast<int>(number));
+    if (file != 0 && !is_standard_kind(input_.context.file(file)))
+      numbers_.try_emplace(file, static_cast<int>(number));
 }
 
 UniqueFd FileMaker::put_away(std::uint32_t file, UniqueFd fd) {
@@ -288,8 +306,8 @@ FileStore FileMaker::make() {
   for (const auto& [id, use] : store_.uses) {
     const File& file = input_.context.file(id);
     if (left_closed(file, input_.options) || is_late_pidfd(file) || is_polled_ring(file)) continue;
-    if (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path)) ||
-        lies_on_late_mount(input_.context, file))
+    if (file.redirected.empty() && (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path)) ||
+                                    lies_on_late_mount(input_.context, file)))
       continue;
     const NamesOf theirs(input_.context, use.processes);
     UniqueFd fd = own_output(file, use);
@@ -335,6 +353,7 @@ class FileTaker {
  private:
   void take(const File& file, const FileUse& use);
   void put_at(const File& file, const cryo_fd& wanted, int fd);
+  [[nodiscard]] bool put_standard(const File& file, const cryo_fd& wanted);
 
   const FileRestoreInput& input_;
   const FileStore& store_;
@@ -352,6 +371,16 @@ void FileTaker::put_at(const File& file, const cryo_fd& wanted, int fd) {
   if (result < 0) fail_errno("cannot put {} at descriptor {}", file.path, number);
 }
 
+// False: it becomes what the higher numbers of the file are.
+bool FileTaker::put_standard(const File& file, const cryo_fd& wanted) {
+  const auto source = store_.standard.find({file.id, wanted.fd});
+  if (source == store_.standard.end() || source->second.number < 0) return false;
+  const UniqueFd fd =
+      input_.descriptors.park(copy_standard(input_.stdio[source->second.number].get(), source->second.mode));
+  put_at(file, wanted, fd.get());
+  return true;
+}
+
 void FileTaker::take(const File& file, const FileUse& use) {
   UniqueFd late;
   const auto stored = store_.fds.find(file.id);
@@ -366,7 +395,8 @@ void FileTaker::take(const File& file, const FileUse& use) {
     set_state(file, late.get());
   }
   const int fd = late ? late.get() : stored->second.get();
-  for (const cryo_fd& wanted : use.fds) put_at(file, wanted, fd);
+  for (const cryo_fd& wanted : use.fds)
+    if (!put_standard(file, wanted)) put_at(file, wanted, fd);
   if (use.executable) result_.exe_fd = input_.descriptors.park_copy(fd).release();
   if (!use.fds.empty())
     result_.fds.emplace(file.id, static_cast<int>(use.fds.front().fd));

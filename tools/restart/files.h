@@ -14,6 +14,7 @@
 #include "restart/names.h"
 #include "restart/options.h"
 #include "restart/pidfd.h"
+#include "restart/standard_files.h"
 #include "restart/stub_area.h"
 
 namespace cryo {
@@ -88,6 +89,9 @@ struct FileStore {
 
   // Removed ones that processes are in, by device and inode.
   std::map<std::pair<std::uint64_t, std::uint64_t>, UniqueFd> directories;
+
+  // By file and number: descriptors that become cr_restart's own ones.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, StandardSource> standard;
 
   std::set<std::uint32_t> own_outputs;  // inodes of what cr_restart has open itself, see output_files.h
 

@@ -2,9 +2,11 @@
 // How a restart is wanted.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "restart/relocate.h"
 
@@ -15,7 +17,15 @@ enum class ChangedFiles { kRefuse, kWarn, kIgnore };
 enum class Tails { kDefault, kStay, kGo };
 enum class DevicePolicy { kFail, kReopen, kClose };
 
+// --redirect, see redirect.h
+struct Redirection {
+  std::optional<std::int32_t> pid;  // none: the first process that has the descriptor
+  std::uint32_t fd = 0;
+  std::string path;  // absolute
+};
+
 struct RestartOptions {
+  bool own_groups = false;  // supplementary groups: those of cr_restart, not those of the context
   bool restore_pid = true;  // of the process and of its threads
   bool restore_pgid = false;
   bool restore_sid = false;
@@ -32,6 +42,7 @@ struct RestartOptions {
   std::string source;           // path of the context, for callbacks; empty: it has none
   int requester = 0;            // for callbacks; 0: cr_restart
   Relocations relocations;
+  std::vector<Redirection> redirections;
   std::map<std::string, DevicePolicy> devices;  // by saved path: instead of what the context says
 
   [[nodiscard]] std::optional<DevicePolicy> device_policy(const std::string& path) const {

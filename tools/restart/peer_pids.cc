@@ -4,6 +4,7 @@
 #include <cryo/ioctl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,13 +20,10 @@ bool is_listening(const File& file) {
   return file.socket && file.socket->head.family == AF_UNIX;
 }
 
-bool has_peer(const File& file) {
-  return is_listening(file) || file.head.kind == CRYO_FILE_UNIX;
-}
-
 class PeerNamer {
  public:
-  PeerNamer(const Context& context, int handle_fd) : context_(context), handle_fd_(handle_fd) {}
+  PeerNamer(const Context& context, const RestartOptions& options, int handle_fd)
+      : context_(context), options_(options), handle_fd_(handle_fd) {}
 
   void name_peers(const File& file, int fd) const;
 
@@ -33,10 +31,12 @@ class PeerNamer {
   void set(int fd, std::int32_t saved, std::uint32_t flags) const;
 
   const Context& context_;
+  const RestartOptions& options_;
   int handle_fd_;
 };
 
-// Nobody, rather than the maker, when the process is gone or not one of the job.
+// Nobody, rather than the maker, when the process is gone or not one of the job.  A job that has not its old ids is one process,
+// and this is it.
 void PeerNamer::set(int fd, std::int32_t saved, std::uint32_t flags) const {
   const auto& all = context_.processes;
   const bool there = std::any_of(all.begin(), all.end(),
@@ -44,7 +44,7 @@ void PeerNamer::set(int fd, std::int32_t saved, std::uint32_t flags) const {
   cryo_peer_pid args{};
   args.size = sizeof(args);
   args.fd = fd;
-  args.pid = there ? saved : 0;
+  args.pid = !there ? 0 : options_.restore_pid ? saved : ::getpid();
   args.flags = flags;
   if (::ioctl(handle_fd_, CRYO_RST_PEER_PID, &args) != 0)
     fail(errno, "cannot make pid {} the peer of the socket at descriptor {}: {}{}", args.pid, fd,
@@ -64,9 +64,13 @@ void PeerNamer::name_peers(const File& file, int fd) const {
 
 }  // namespace
 
-void name_peers(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds,
-                int handle_fd) {
-  const PeerNamer namer(context, handle_fd);
+bool has_peer(const File& file) {
+  return is_listening(file) || file.head.kind == CRYO_FILE_UNIX;
+}
+
+void name_peers(const Context& context, const RestartOptions& options, const Process& process,
+                const std::map<std::uint32_t, int>& fds, int handle_fd) {
+  const PeerNamer namer(context, options, handle_fd);
   for (const auto& [id, fd] : fds) {
     const File& file = context.file(id);
     if (has_peer(file) && is_first_with(context, process, id)) namer.name_peers(file, fd);

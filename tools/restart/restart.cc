@@ -23,14 +23,17 @@
 #include "base/consent.h"
 #include "base/error.h"
 #include "base/exit_codes.h"
+#include "base/termination.h"
 #include "context/reader.h"
 #include "restart/created_paths.h"
+#include "restart/device.h"
 #include "restart/failure.h"
 #include "restart/fork.h"
 #include "restart/guardian.h"
 #include "restart/last_steps.h"
 #include "restart/maker.h"
 #include "restart/mapped.h"
+#include "restart/oom.h"
 #include "restart/own_children.h"
 #include "restart/shared_report.h"
 #include "restart/tree_plan.h"
@@ -43,22 +46,6 @@ constexpr std::chrono::milliseconds kLookAfter(500);  // at all processes,
 constexpr std::chrono::milliseconds kTelling(5000);   // a line of text
 constexpr std::chrono::milliseconds kKilling(30000);
 constexpr int kLookShare = 20;                        // which takes one part in so many of the time
-
-UniqueFd open_device() {
-  UniqueFd device(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC));
-  if (!device && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
-    fail(ENOSYS, "the kernel module is not loaded ({}: {})", CRYO_DEVICE_PATH, std::strerror(errno));
-  if (!device) fail_errno("cannot open {}", CRYO_DEVICE_PATH);
-  cryo_version version{};
-  version.size = sizeof(version);
-  if (::ioctl(device.get(), CRYO_IOC_VERSION, &version) != 0)
-    fail_errno("{}: CRYO_IOC_VERSION", CRYO_DEVICE_PATH);
-  if (!CRYO_ABI_FITS(version.abi_major, version.abi_minor))
-    fail(kErrVersion,
-         "the loaded module (release {}, interface {}.{}) is not for cr_restart (interface {}.{})",
-         version.release, version.abi_major, version.abi_minor, CRYO_ABI_MAJOR, CRYO_ABI_MINOR);
-  return device;
-}
 
 struct Totals {
   std::size_t processes = 0;  // that will run
@@ -78,7 +65,7 @@ Totals totals_of(const Context& context) {
 
 // The processes that are made, children of this one, let their user checkpoint them again.
 UniqueFd open_device_with_consent() {
-  UniqueFd device = open_device();
+  UniqueFd device = open_device().fd;
   if (::secure_getenv(kNoConsentVariable) == nullptr) set_consent(device.get(), true);
   return device;
 }
@@ -93,19 +80,6 @@ UniqueFd open_handle(int device, const Totals& totals) {
     fail_errno("the kernel module refuses a restart with {} processes and {} threads", totals.processes,
                args.threads);
   return handle;
-}
-
-// A blocked signal is pending even if it is to be ignored (nohup): that one does not count.
-bool is_pending_termination() {
-  sigset_t pending;
-  if (::sigpending(&pending) != 0) return false;
-  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
-    struct sigaction action {};
-    if (sigismember(&pending, signal) == 1 && ::sigaction(signal, nullptr, &action) == 0 &&
-        action.sa_handler != SIG_IGN)
-      return true;
-  }
-  return false;
 }
 
 // Orphans of the job come to cr_restart, as long as it puts the job together.
@@ -178,6 +152,7 @@ class Restart::Attempt {
   Subreaper subreaper_;
   pid_t maker_ = -1;
   MappedMemory mapped_;
+  const std::uint64_t oom_kills_ = oom_kills();  // before it has begun
   bool succeeded_ = false;
 };
 
@@ -289,6 +264,11 @@ std::size_t Restart::Attempt::node_of(pid_t pid) const {
 void Restart::Attempt::fail_dead(const siginfo_t& info) {
   const std::size_t node = node_of(info.si_pid);
   const bool known = node != kMaker && info.si_pid != maker_;
+  if (info.si_code != CLD_EXITED && info.si_status == SIGKILL && oom_kills() != oom_kills_)
+    fail(ENOMEM,
+         "not enough memory: the kernel has killed {} to get some, of the machine or of a control group at its limit "
+         "(memory.max)",
+         known ? fmt::format("pid {}", info.si_pid) : "the restart's maker process");
   fail(EIO, "{} {} {} {}", known ? fmt::format("pid {}", info.si_pid) : "the restart's maker process",
        info.si_code == CLD_EXITED ? "exited with status" : "died of signal", info.si_status,
        known ? describe_progress(read_step(report_.slots()[node])) : "while files were being opened");

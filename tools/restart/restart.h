@@ -21,7 +21,11 @@ class Restart {
       : context_(context), chain_(chain), options_(options) {}
 
   // Everything that can be known before anything is created.
-  [[nodiscard]] Findings check() const { return check_context(context_, chain_, options_); }
+  [[nodiscard]] Findings check() const {
+    Findings findings = check_context(context_, chain_, options_);
+    check_module(context_, options_, findings);
+    return findings;
+  }
 
   // Brings the process back to life; it is a child of the caller, running, when this returns its pid.
   // All signals have to be blocked: one of SIGHUP, SIGINT, SIGQUIT, SIGTERM that is pending makes it give

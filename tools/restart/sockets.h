@@ -137,8 +137,10 @@ class Sockets {
 // ---- peer_pids.cc ----
 
 // In a process, when all exist: SO_PEERCRED of its Unix sockets names the processes that it named.
-void name_peers(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds,
-                int handle_fd);
+void name_peers(const Context& context, const RestartOptions& options, const Process& process,
+                const std::map<std::uint32_t, int>& fds, int handle_fd);
+// Is there anything to name?
+[[nodiscard]] bool has_peer(const File& file);
 
 // Why it cannot have its name; empty when it can.
 [[nodiscard]] std::string connection_problem(const Context& context, const File& file,

@@ -144,11 +144,10 @@ void choose_id(const ObjectKind& kind, std::int32_t id) {
   wanted.id = id;
   const UniqueFd device(::open("/dev/" CRYO_DEVICE_NAME, O_RDWR | O_CLOEXEC));
   if (device && ::ioctl(device.get(), CRYO_IOC_IPC_ID, &wanted) == 0) return;
+  const int error = errno;
   if (!choose_by_sysctl(kind, id))
-    fail_errno(
-        "cannot choose the id {} of System V {}: that takes CAP_CHECKPOINT_RESTORE or the module's parameter "
-        "ipc_id_choice",
-        id, kind.what);
+    fail(error, "cannot choose the id {} of System V {}: {}{}", id, kind.what, std::strerror(error),
+         error == EPERM ? " (that takes CAP_CHECKPOINT_RESTORE or the module's parameter ipc_id_choice)" : "");
 }
 
 class ObjectMaker {
@@ -367,6 +366,16 @@ void check_sysv(const Context& context, Findings& findings) {
     if (set.head.perm.ns == 0) report(problem_of(kSem, set.head.perm, find_sem(context, set)));
   for (const MsgQueue& queue : context.msg_queues)
     if (queue.head.perm.ns == 0) report(problem_of(kMsg, queue.head.perm, find_msg(context, queue)));
+}
+
+bool needs_sysv_ids(const Context& context) {
+  for (const auto& [id, inode] : context.inodes)
+    if (inode.shm && inode.shm->perm.ns == 0 && !find_shm(*inode.shm).exists) return true;
+  for (const SemSet& set : context.sem_sets)
+    if (set.head.perm.ns == 0 && !find_sem(context, set).exists) return true;
+  for (const MsgQueue& queue : context.msg_queues)
+    if (queue.head.perm.ns == 0 && !find_msg(context, queue).exists) return true;
+  return false;
 }
 
 void restore_sysv(const FileRestoreInput& input) {

@@ -11,6 +11,8 @@ namespace cryo {
 
 // What cannot be made because something else is there.
 void check_sysv(const Context& context, Findings& findings);
+// Whether some have to be made, with their ids, outside of namespaces of the context's own.
+[[nodiscard]] bool needs_sysv_ids(const Context& context);
 
 // Makes all objects of the context with their ids, or finds them as they were left, and fills them.  Once
 // for all processes; a segment that is to go with its last user loses its name later.

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Temporary files of cr_checkpoints that were killed: each is as large as a context, and nobody would remove it.
+#pragma once
+
+#include <string>
+
+namespace cryo {
+
+// Says to others that it is being written to, as long as it is open.  False: it has been removed, by one who took it for stale.
+[[nodiscard]] bool hold_temporary(int directory, const std::string& name, int fd);
+
+// Removes what those have left that were writing `base`, or a context of a process by its default name, in the same directory: files
+// of the caller's own, with the contents of a context, that nobody holds.  What cannot be removed, or told, stays.
+void remove_stale_files(int directory, const std::string& base);
+
+}  // namespace cryo

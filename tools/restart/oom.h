@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Whether the kernel has killed processes for want of memory.
+#pragma once
+
+#include <cstdint>
+
+namespace cryo {
+
+// How many so far, on this machine, those of control groups at their limit included; 0: it does not tell.
+[[nodiscard]] std::uint64_t oom_kills();
+
+}  // namespace cryo
