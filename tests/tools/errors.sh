@@ -26,6 +26,17 @@ cr "$nobody"
 check "no such process" status_is 3
 check "... named" said "there is no process $nobody"
 check "... no file" no_file_but count
+cr -g "$nobody"
+check "no such process group" eval 'status_is 3 && said "there is no process group $nobody"'
+cr -s "$nobody"
+check "no such session" eval 'status_is 3 && said "there is no session $nobody"'
+cr 2
+check "a kernel thread" eval 'status_is 1 && said "process 2 is a kernel thread"'
+cr -z 9 "$pid"
+check "a level of its own" eval 'status_is 255 && said "a level is written without a space: -z9"'
+rc=0
+err=$( (ulimit -f 10; cr_checkpoint "$pid") 2>&1) || rc=$?
+check "the limit of file size" eval 'status_is 27 && said "larger than the limit of file size allows (10.0 KiB; ulimit -f)"'
 cr_user "$pid"
 check "another user's process" status_is 1
 check "... named" said "process $pid"

@@ -23,6 +23,7 @@
 #include "restart/guards.h"
 #include "restart/namespaces.h"
 #include "restart/process_state.h"
+#include "restart/redirect.h"
 #include "restart/restart_arch.h"
 #include "restart/tags.h"
 #include "stub_arch.h"
@@ -157,7 +158,7 @@ TEST("obstacles: each names the command too") {
   const Findings findings = check_context(builder.context, kNoMemory, {});
   SAYS(findings, ENOENT,
        "pid 3999999 (somebody): its working directory /nonexistent cannot be found: No such file or "
-       "directory");
+       "directory (--relocate=OLD=NEW if it is elsewhere now)");
   SAYS(findings, EBADMSG, "pid 3999999 (somebody), thread 3999999: the context lacks its general registers");
 }
 
@@ -315,7 +316,8 @@ TEST("obstacles: credentials") {
   check_process({builder.context, builder.process(), {}, own}, findings);
   SAYS(findings, EPERM, "pid 3999999: it ran as user 5 (effective 5), cr_restart runs as user 8");
   SAYS(findings, EPERM, "pid 3999999: it ran with group 6 (effective 6), cr_restart runs with group 9");
-  SAYS(findings, EPERM, "pid 3999999: its supplementary groups are not those of cr_restart");
+  SAYS(findings, EPERM, "pid 3999999: its supplementary groups (7) are not those of cr_restart (none); --groups=own goes on with "
+       "the latter");
   SAYS(findings, EPERM, "pid 3999999: it had capabilities (0x1) that cr_restart lacks");
   SAYS(findings, EPERM, "pid 3999999: it had inheritable capabilities (0x2) that cr_restart cannot give");
   SAYS(findings, EPERM, "pid 3999999: its securebits differ from those of cr_restart");
@@ -518,6 +520,52 @@ TEST("obstacles: another file of the name") {
   inode.mtime_sec = now.st_mtim.tv_sec;
   inode.mtime_nsec = static_cast<std::uint32_t>(now.st_mtim.tv_nsec);
   CHECK(check_files_of(builder).problems.empty());
+}
+
+TEST("obstacles: files of threads in /proc") {
+  ContextBuilder builder = sample();
+  Process& process = builder.process();
+  process.threads.push_back(process.threads.front());
+  process.threads.back().head.tid = 4000001;
+  add_file(builder, CRYO_FILE_PATH, "/proc/3999999/task/4000001/stat", S_IFREG);
+  add_file(builder, CRYO_FILE_PATH, "/proc/4000001/status", S_IFREG);
+  add_file(builder, CRYO_FILE_PATH, "/proc/3999999/task/3999999/stat", S_IFREG);
+  const Findings findings = check_files_of(builder);
+  constexpr const char* kWhy =
+      "is a file of thread 4000001, which does not exist yet when files are opened (--redirect {}=FILE takes another one)";
+  CHECK_EQ(findings.problems.size(), 2U);
+  SAYS(findings, EOPNOTSUPP, "pid 3999999: descriptor 3 (/proc/3999999/task/4000001/stat): {}",
+       fmt::format(fmt::runtime(kWhy), 3));
+  SAYS(findings, EOPNOTSUPP, "pid 3999999: descriptor 4 (/proc/4000001/status): {}", fmt::format(fmt::runtime(kWhy), 4));
+}
+
+// A terminal that was one open file at 0, 1, 2 and 5.
+TEST("standard descriptors: each by itself") {
+  ContextBuilder builder = sample();
+  File& file = add_file(builder, CRYO_FILE_STDIO, "/dev/pts/7", S_IFCHR, O_RDWR);
+  file.head.stdio_fd = 0;
+  builder.process().fds = {{0, 1, 0, 0}, {1, 1, 0, 0}, {2, 1, 0, 0}, {5, 1, 0, 0}};
+  const FileUse use = file_uses(builder.context).at(1);
+  const OwnStandard null{true, O_RDONLY, false, true}, terminal{true, O_RDWR, true, false};
+  const OwnStandard written{true, O_WRONLY, false, false}, read{true, O_RDONLY, false, false};
+  const auto source = [&](std::uint32_t number, const OwnStandards& own) {
+    return standard_source(file, use, number, own);
+  };
+  const OwnStandards redirected{null, written, written};
+  for (int number = 0; number < 3; ++number)
+    CHECK_EQ(source(static_cast<std::uint32_t>(number), redirected).number, number);
+  CHECK_EQ(source(0, redirected).mode, O_RDONLY);
+  CHECK_EQ(source(2, redirected).mode, O_WRONLY);
+  CHECK_EQ(source(5, redirected).number, 1);
+  CHECK_EQ(source(5, redirected).whole, false);
+  CHECK_EQ(source(5, {terminal, written, written}).number, 0);
+  CHECK_EQ(source(5, {terminal, written, written}).whole, true);
+  CHECK_EQ(source(1, {null, read, written}).number, 2);
+  CHECK_EQ(source(1, {null, OwnStandard{}, written}).number, 2);
+  CHECK_EQ(source(0, {written, written, written}).number, StandardSource::kNone);
+  CHECK_EQ(source(0, {null, written, written}).number, 0);
+  CHECK_EQ(source(1, {read, read, read}).number, StandardSource::kNone);
+  CHECK_EQ(source(1, {read, null, read}).number, 1);  // opened anew
 }
 
 TEST("obstacles: a file that has changed") {

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/progress_line.h"
 #include "context/read_at.h"
 #include "context/spool.h"
 
@@ -69,6 +70,7 @@ Source Source::from_memory(std::span<const std::byte> bytes, std::string name) {
 }
 
 void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
+  progress::step("reading the context", to.size());
   if (offset > size_ || to.size() > size_ - offset)
     fail(EBADMSG, "{} is cut: ends at byte {} without an end mark", name_, size_);
   if (!fd_) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/progress_line.h"
 #include "base/termination.h"
 #include "context/frame_pool.h"
 #include "context/frame_scanner.h"
@@ -45,6 +46,7 @@ std::size_t read_some(int fd, std::span<std::byte> to, const std::string& name) 
   for (;;) {
     await_bytes(fd, name);
     const ssize_t n = ::read(fd, to.data(), to.size());
+    if (n > 0) progress::step("reading the context", static_cast<std::uint64_t>(n));
     if (n >= 0) return static_cast<std::size_t>(n);
     if (errno != EINTR && errno != EAGAIN) fail_errno("{}: read", name);
   }

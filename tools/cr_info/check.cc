@@ -49,7 +49,7 @@ void print_check(const CheckResult& result, bool sum) {
     fmt::print("{:<8} {:<8} {}\n", verdict_name(finding.verdict), finding.subject, finding.text);
   if (!sum) return;
   fmt::print("{}\n", result.usable() ? "Cryo can checkpoint and restart here."
-                                     : "Cryo cannot run here as things are: see what is MISSING.");
+                                     : "Cryo cannot do all of its work here: see what is MISSING.");
 }
 
 nlohmann::ordered_json check_json(const CheckResult& result) {

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/exit_codes.h"
 #include "base/message.h"
+#include "base/progress_line.h"
 #include "context/chain.h"
 #include "context/reader.h"
 #include "cr_restart/arguments.h"
@@ -92,6 +93,7 @@ class Tool {
   [[nodiscard]] std::optional<pid_t> launch();
   [[nodiscard]] Source open_source() const;
   void say(const std::string& text) {
+    progress::clear();
     if (reporter_)
       reporter_->say(without_controls(text));
     else if (!arguments_.quiet)
@@ -211,8 +213,10 @@ std::optional<pid_t> Tool::launch() {
 }
 
 Outcome Tool::restart() {
+  if (!reporter_ && !arguments_.quiet) progress::begin("cr_restart");
   const sigset_t mask = block_all_signals();
   const std::optional<pid_t> child = launch();
+  progress::clear();
   if (!child) return {};
   return reporter_ ? part(*child) : attend(*child, mask);
 }
@@ -228,6 +232,7 @@ Outcome Tool::run() {
   } catch (const std::bad_alloc&) {
     failure = failure_of(Error(ENOMEM, "not enough memory"));
   }
+  progress::clear();
   if (const int status = run_hook(failure.hook)) return {status, {}};
   const std::string_view what = arguments_.check_only ? "cannot be restarted: " : "Restart failed: ";
   for (const std::string& line : failure.lines) say(fmt::format("{}{}", what, line));

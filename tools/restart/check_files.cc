@@ -188,6 +188,11 @@ void FileChecker::check_access(const File& file, const FileUse& use) {
 
 // It is opened when the process exists, by each process that has it.
 void FileChecker::check_own_proc_file(const FileUse& use) {
+  if (const std::int32_t thread = later_thread_of(context_, path_); thread != 0)
+    return problem(EOPNOTSUPP,
+                   "is a file of thread {}, which does not exist yet when files are opened (--redirect {}=FILE takes "
+                   "another one)",
+                   thread, use.fds.empty() ? 0U : use.fds.front().fd);
   if (use.holders > 1)
     findings_.warning("pid {}: {}: shared by {} processes, each of which gets an open file of its own", pid_,
                       what_, use.holders);

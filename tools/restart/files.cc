@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "base/error.h"
@@ -499,6 +500,20 @@ bool lies_in_own_proc(const Context& context, const std::string& path) {
     for (const Thread& thread : process.threads)
       if (thread.head.tid == *id) return true;
   return false;
+}
+
+std::int32_t later_thread_of(const Context& context, const std::string& path) {
+  const auto is_later = [&](std::int32_t id) {
+    return std::any_of(context.processes.begin(), context.processes.end(), [id](const Process& process) {
+      return std::any_of(process.threads.begin(), process.threads.end(), [&](const Thread& thread) {
+        return thread.head.tid == id && id != process.head.pid;
+      });
+    });
+  };
+  int process = 0, thread = 0;
+  const int found = std::sscanf(path.c_str(), "/proc/%d/task/%d/", &process, &thread);
+  if (found >= 1 && is_later(process)) return process;
+  return found == 2 && is_later(thread) ? thread : 0;
 }
 
 int open_flags(const File& file, const FileUse& use) {

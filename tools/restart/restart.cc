@@ -23,6 +23,7 @@
 #include "base/consent.h"
 #include "base/error.h"
 #include "base/exit_codes.h"
+#include "base/progress_line.h"
 #include "base/termination.h"
 #include "context/reader.h"
 #include "restart/created_paths.h"
@@ -324,7 +325,8 @@ void Restart::Attempt::wait_for_threads() {
       const auto end = Clock::now();
       look = end + std::max<Clock::duration>(kLookAfter, kLookShare * (end - now));
     }
-    if (arrived == totals_.threads) return;
+    if (arrived == totals_.threads) return progress::clear();
+    progress::step("restoring memory", 0);
     if (is_pending_termination()) fail(EINTR, "given up because of a signal");
     const timespec timeout{0, kPollNs};
     ::syscall(SYS_futex, &report_->arrived, FUTEX_WAIT, arrived, &timeout);
