@@ -6,8 +6,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -520,6 +522,20 @@ TEST("obstacles: another file of the name") {
   inode.mtime_sec = now.st_mtim.tv_sec;
   inode.mtime_nsec = static_cast<std::uint32_t>(now.st_mtim.tv_nsec);
   CHECK(check_files_of(builder).problems.empty());
+}
+
+TEST("obstacles: redirections") {
+  const Directory directory;
+  ContextBuilder builder = sample();
+  add_file(builder, CRYO_FILE_PATH, directory.path() + "/gone", S_IFREG, O_WRONLY);
+  const std::string path = directory.path() + "/socket";
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{AF_UNIX, {}};
+  std::copy(path.begin(), path.end(), address.sun_path);
+  CHECK_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  redirect(builder.context, {parse_redirection("3=" + path)});
+  SAYS(check_files_of(builder), EOPNOTSUPP, "pid 3999999: descriptor 3: {}, where --redirect leads it, is a socket", path);
+  ::close(listener);
 }
 
 TEST("obstacles: files of threads in /proc") {

@@ -281,25 +281,21 @@ void FileChecker::check_standard(const File& file, const FileUse& use) {
   }
 }
 
-// Somebody has just made it for the output of the job, to all appearance.
+// Somebody has just made it for the output of the job, to all appearance: cr_restart itself writes nothing there.
 void FileChecker::check_unused_output() {
-  for (const std::uint32_t number : {STDOUT_FILENO, STDERR_FILENO}) {
-    struct stat now;
-    const int fd = static_cast<int>(number);
-    if (!standards_[number].open || taken_.contains(number) || ::fstat(fd, &now) != 0 || !S_ISREG(now.st_mode) ||
-        now.st_size != 0)
-      continue;
-    for (const auto& [id, use] : file_uses(context_)) {
-      const File& file = context_.file(id);
-      const bool has = std::any_of(use.fds.begin(), use.fds.end(), [&](const cryo_fd& at) { return at.fd == number; });
-      if (!has || (file.head.kind != CRYO_FILE_PATH && file.head.kind != CRYO_FILE_CONTENTS)) continue;
-      const std::string path = options_.relocations.apply(file.path);
-      findings_.warning(
-          "pid {}: descriptor {} ({}): goes on there, and not to standard {} of cr_restart (--redirect {}=FILE gives "
-          "it another file)",
-          context_.processes[use.process].head.pid, number, path, number == STDOUT_FILENO ? "output" : "error", number);
-      break;
-    }
+  struct stat now;
+  if (!standards_[STDOUT_FILENO].open || taken_.contains(STDOUT_FILENO) || ::fstat(STDOUT_FILENO, &now) != 0 ||
+      !S_ISREG(now.st_mode) || now.st_size != 0)
+    return;
+  for (const auto& [id, use] : file_uses(context_)) {
+    const File& file = context_.file(id);
+    const bool has =
+        std::any_of(use.fds.begin(), use.fds.end(), [](const cryo_fd& at) { return at.fd == STDOUT_FILENO; });
+    if (!has || (file.head.kind != CRYO_FILE_PATH && file.head.kind != CRYO_FILE_CONTENTS)) continue;
+    return findings_.warning(
+        "pid {}: descriptor 1 ({}): goes on there, and not to standard output of cr_restart (--redirect 1=FILE gives it "
+        "another file)",
+        context_.processes[use.process].head.pid, options_.relocations.apply(file.path));
   }
 }
 
