@@ -126,7 +126,7 @@ static int __init cryo_init(void)
 	if (err)
 		return err;
 	if (device_mode & ~0666) {
-		pr_err("cryo: device_mode=%#o is no mode of a device: octal, with a leading 0, as in device_mode=0660\n", device_mode);
+		pr_err("cryo: device_mode=%#o: write it octal, with a leading 0\n", device_mode);
 		return -EINVAL;
 	}
 	device.mode = device_mode;

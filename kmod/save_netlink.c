@@ -86,7 +86,7 @@ const char *cryo_netlink_obstacle(struct cryo_object *o)
 	case NETLINK_GENERIC:
 		break;
 	case NETLINK_AUDIT:
-		return "netlink socket of the audit subsystem (NETLINK_AUDIT; that of sudo(8): its child has none)";
+		return "NETLINK_AUDIT socket, such as sudo has (checkpoint its child)";
 	default:
 		return "netlink socket of this protocol";
 	}

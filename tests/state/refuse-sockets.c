@@ -283,7 +283,7 @@ static bool make_netlink_audit(void)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT);
 
-	return fd >= 0 && expect_socket(fd, "netlink socket of the audit subsystem (NETLINK_AUDIT; that of sudo(8): its child has none)");
+	return fd >= 0 && expect_socket(fd, "NETLINK_AUDIT socket, such as sudo has (checkpoint its child)");
 }
 
 /* Sent by somebody else who has an address, and still has it. */

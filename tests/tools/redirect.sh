@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Standard input, output and error of a restart: each is cr_restart's own where the process had a terminal, and --redirect gives it
 # another file where it had one.
-# shellcheck disable=SC2016 # eval expands it later
+# shellcheck disable=SC2016,SC2034 # eval expands and uses it later
 . "$(dirname "$0")/lib.sh"
 
 speaker=$here/speaker

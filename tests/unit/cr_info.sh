@@ -89,7 +89,9 @@ says "/etc/passwd is not a context" "it says so"
 exits 1 "an empty file" /dev/null
 exits 3 "no file" ./nothing
 says "./nothing: No such file or directory" "it says so"
-exits 3 "a directory" /
+mkdir empty
+exits 0 "a directory" empty
+says "empty: no contexts" "it says what is in it"
 exits 255 "no argument"
 exits 255 "two files" good good
 says "more than one file: good" "it says so"
