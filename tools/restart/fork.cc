@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "restart/credentials.h"
+#include "restart/id_holder.h"
 #include "restart/proc_files.h"
 #include "restart/shared_report.h"
 
@@ -136,6 +137,8 @@ pid_t fork_with_pid(const ForkRequest& request) {
     const timespec pause{0, attempt < stub::kQuickTidTries ? 0 : stub::kTidPauseNs};
     ::nanosleep(&pause, nullptr);
   }
+  if (const std::string holder = IdHolders(std::chrono::milliseconds(0)).find(request.pid); !holder.empty())
+    fail(EBUSY, "pid {} is in use by {}", request.pid, holder);
   fail(EBUSY, "pid {} was not to be had in {} tries", request.pid, stub::kMaxTidTries);
 }
 
