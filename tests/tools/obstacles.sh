@@ -157,8 +157,7 @@ for arguments in "--check fifo" "--check -F 8" "--check -"; do
 	# shellcheck disable=SC2086 # two words
 	cr_restart --run-on-failure 'echo given up >hook' $arguments 8<>fifo <&8 2>"$base/stderr" & restarter=$!
 	started+=("$restarter")
-	wait_for eval '[ "$(<"/proc/$restarter/comm")" = cr_restart ]'
-	sleep 0.3
+	wait_for eval '[ "$(<"/proc/$restarter/comm")" = cr_restart ] && grep -q "^SigBlk:.*[1-9a-f]" "/proc/$restarter/status"'
 	kill -TERM "$restarter"
 	check "$arguments: nothing comes, and SIGTERM ends it" wait_for is_gone "$restarter"
 	rc=0
