@@ -290,7 +290,7 @@ static int estimate(struct cryo_capture *c)
 {
 	if (c->p->mm && !c->p->mm_saved) {
 		c->req->estimate += cryo_estimate(c);
-		c->shared.memories++;
+		cryo_shared_pages_expect(&c->shared, c->p->mm);
 	}
 	return 0;
 }

@@ -402,11 +402,12 @@ struct cryo_vma_record {
 /* shared_pages.c */
 struct cryo_shared_pages {
 	unsigned int memories;		/* address spaces in the context: with one, nothing is shared */
-	unsigned long count;
+	unsigned long count, most;	/* remembered pages; how many may be */
 	struct xarray places;		/* page number: its place in the context, in pages; the page is counted */
 };
 
 void cryo_shared_pages_init(struct cryo_shared_pages *s);
+void cryo_shared_pages_expect(struct cryo_shared_pages *s, struct mm_struct *mm);
 void cryo_shared_pages_free(struct cryo_shared_pages *s);
 bool cryo_page_may_be_shared(struct page *page);
 u64 cryo_shared_page_find(struct cryo_shared_pages *s, struct page *page);

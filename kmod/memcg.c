@@ -23,3 +23,13 @@ u64 cryo_memcg_margin(struct mem_cgroup *memcg, bool high)
 #endif
 	return margin;
 }
+
+u64 cryo_memcg_limit(struct mem_cgroup *memcg)
+{
+	u64 limit = U64_MAX;
+#ifdef CONFIG_MEMCG
+	for (; memcg; memcg = parent_mem_cgroup(memcg))
+		limit = min_t(u64, limit, READ_ONCE(memcg->memory.max));
+#endif
+	return limit;
+}

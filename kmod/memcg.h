@@ -14,4 +14,7 @@ struct mem_cgroup;
  */
 u64 cryo_memcg_margin(struct mem_cgroup *memcg, bool high);
 
+/* Pages that @memcg and the groups above it may have; the rest as above. */
+u64 cryo_memcg_limit(struct mem_cgroup *memcg);
+
 #endif /* CRYO_MEMCG_H */

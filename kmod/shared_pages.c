@@ -10,19 +10,36 @@
  * in place, as a writer outside of the checkpoint gets a copy then.  Those in the
  * checkpoint are parked.
  */
+#include <linux/memcontrol.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/page-flags.h>
 #include <linux/sched.h>
-#include <linux/sizes.h>
 #include <linux/xarray.h>
 
 #include "cryo.h"
+#include "memcg.h"
 
-#define MAX_REMEMBERED	(SZ_4G >> PAGE_SHIFT)	/* what comes after is written for each process */
+/*
+ * Nobody can take a page away as long as it is remembered.  So there is one part in so many of the memory of the machine, and of
+ * that of the control groups, in which pages are remembered; what comes after is written for each process.
+ */
+#define SHARE_OF_MEMORY	2
 
 void cryo_shared_pages_init(struct cryo_shared_pages *s)
 {
-	xa_init(&s->places);
+	xa_init_flags(&s->places, XA_FLAGS_ACCOUNT);
+	s->most = totalram_pages() / SHARE_OF_MEMORY;
+}
+
+/* Pages of @mm are going to be looked for. */
+void cryo_shared_pages_expect(struct cryo_shared_pages *s, struct mm_struct *mm)
+{
+	struct mem_cgroup *memcg = get_mem_cgroup_from_mm(mm);
+
+	s->memories++;
+	s->most = min_t(u64, s->most, cryo_memcg_limit(memcg) / SHARE_OF_MEMORY);
+	mem_cgroup_put(memcg);
 }
 
 void cryo_shared_pages_free(struct cryo_shared_pages *s)
@@ -58,7 +75,7 @@ u64 cryo_shared_page_find(struct cryo_shared_pages *s, struct page *page)
 /* Its bytes are at @offset. No error: what is not remembered is written again. */
 void cryo_shared_page_remember(struct cryo_shared_pages *s, struct page *page, u64 offset)
 {
-	if (s->memories <= 1 || s->count == MAX_REMEMBERED)
+	if (s->memories <= 1 || s->count >= s->most)
 		return;
 	if (xa_insert(&s->places, page_to_pfn(page), xa_mk_value(offset >> PAGE_SHIFT),
 		      GFP_KERNEL | __GFP_ACCOUNT | __GFP_NOWARN))
