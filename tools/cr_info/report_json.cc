@@ -213,6 +213,7 @@ Json json_of(const Context& context, const Mm& mm) {
   Json json = {{"id", mm.id},
                {"mapped_bytes", totals.mapped},
                {"saved_bytes", totals.saved},
+               {"shared_bytes", totals.shared},
                {"exe_file", mm.head.exe_file},
                {"brk", {hex(mm.head.start_brk), hex(mm.head.brk)}},
                {"stack", hex(mm.head.start_stack)},

@@ -117,6 +117,8 @@ void print_memory(const Context& context, const Mm& mm, int verbose) {
   fmt::print("  memory       {} in {} areas, {} in the context\n", bytes_text(totals.mapped), mm.vmas.size(),
              bytes_text(totals.saved));
   print_summary(mm, saved);
+  if (totals.shared != 0)
+    fmt::print("    shared with processes before it: {}\n", bytes_text(totals.shared));
   print_excluded(context, mm, verbose);
   print_used(context, mm);
   print_guards(context, mm, verbose);

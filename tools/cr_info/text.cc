@@ -371,7 +371,10 @@ MemoryTotals memory_totals(const Context& context, const Mm& mm) {
   MemoryTotals totals;
   for (const cryo_vma& vma : mm.vmas) totals.mapped += vma.end - vma.start;
   for (const PageChunk& chunk : context.pages)
-    if (chunk.kind == CRYO_PAGES_MM && chunk.object == mm.id) totals.saved += chunk.bytes;
+    if (chunk.kind == CRYO_PAGES_MM && chunk.object == mm.id) {
+      totals.saved += chunk.bytes;
+      if (chunk.copy) totals.shared += chunk.bytes;
+    }
   return totals;
 }
 

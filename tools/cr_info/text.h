@@ -68,6 +68,7 @@ template <std::size_t N>
 struct MemoryTotals {
   std::uint64_t mapped = 0;  // bytes of all areas
   std::uint64_t saved = 0;   // bytes with contents in the context
+  std::uint64_t shared = 0;  // of these: with processes before it, whose pages they are in the context
 };
 [[nodiscard]] MemoryTotals memory_totals(const Context& context, const Mm& mm);
 
