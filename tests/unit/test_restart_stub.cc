@@ -115,7 +115,7 @@ std::uint32_t size_of(const T& list) {
   const std::vector<OwnMapping> own = own_mappings();
   for (const OwnMapping& mapping : own) space.use(mapping.range);
   use_saved_addresses(mm, space);
-  StubArea area(space, {report, report_size(1)}, memory_plan_size(context, mm) + 100000, 65536, kPage);
+  StubArea area(space, {report, report_size(1)}, memory_plan_size(context, mm, {}) + 100000, 65536, kPage);
   // The saved process has no vdso: this one's goes away.
   const MemoryPlanInput input{.context = context,
                               .mm = mm,
@@ -124,7 +124,8 @@ std::uint32_t size_of(const T& list) {
                               .fd_of = [](std::uint32_t) { return -1; },
                               .shared = shared,
                               .context_fds = context_fds,
-                              .mapped = {}};
+                              .mapped = {},
+                              .inherited = {}};
   MemoryPlan memory = plan_memory(input, area, space);
   memory.after_reads.append(script.process);
 

@@ -78,6 +78,7 @@ class Child {
   RestoredFiles files_;
   std::set<int> parked_;  // closed by the stub
   std::vector<KernelMapping> kernel_mappings_;
+  InheritedVmas inherited_;
   CredentialChange credentials_;
   std::optional<ThreadDirectories> directories_;
 };
@@ -170,7 +171,8 @@ StubArea Child::make_area(AddressSpace& space) {
   use_saved_addresses(mm, space);
   std::size_t memory_size = 0;
   if (makes_memory()) {
-    memory_size = memory_plan_size(input_.context, mm);
+    inherited_ = input_.inherited.vmas_of(mm);
+    memory_size = memory_plan_size(input_.context, mm, inherited_);
     transit = transit_size(input_.context, mm, kernel_mappings_);
   }
   const std::size_t data = memory_size + thread_plan_size(process_, credentials_) +
@@ -197,6 +199,8 @@ MemoryPlan Child::plan_own_memory(StubArea& area, AddressSpace& space) {
                               input_.handle_fd,
                               input_.shared_life.areas,
                               input_.mapped.at(process_.head.mm),
+                              inherited_,
+                              input_.inherited.places_of(inherited_),
                               input_.options.populate};
   return plan_memory(input, area, space);
 }

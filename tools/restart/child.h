@@ -11,6 +11,7 @@
 #include "context/model.h"
 #include "restart/address_space.h"
 #include "restart/files.h"
+#include "restart/inherited_memory.h"
 #include "restart/mapped.h"
 #include "restart/options.h"
 #include "restart/shared_memory.h"
@@ -43,6 +44,7 @@ struct ChildInput {
   std::uint32_t nr_processes = 0;  // that run again
   const SharedLife& shared_life;
   const MappedMemory& mapped;
+  const InheritedMemory& inherited;
   const std::set<std::size_t>& of_exited_leaders;  // those whose parent's first thread has exited
 };
 

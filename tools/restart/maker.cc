@@ -15,6 +15,7 @@
 #include "restart/allocation.h"
 #include "restart/child.h"
 #include "restart/created_paths.h"
+#include "restart/inherited_memory.h"
 #include "restart/locks.h"
 #include "restart/mqueue.h"
 #include "restart/namespaces.h"
@@ -61,6 +62,7 @@ class Maker {
   std::optional<FileRestoreInput> file_input_;
   FileStore files_;
   SharedMemory shared_;
+  std::optional<InheritedMemory> inherited_;
   std::vector<AddressRange> sharers_areas_;
   // What would take each process a look at all others.
   std::set<std::uint32_t> shared_mms_;
@@ -125,6 +127,7 @@ void Maker::make_everything() {
   for (const auto& [id, fd] : files_.fds) fds.emplace(id, fd.get());
   for (const Process& process : input_.context.processes) take_file_locks(input_.context, process, fds);
   shared_ = make_shared_memory(input_.context, context_fds_);
+  inherited_.emplace(input_.context, *input_.inherited, context_fds_, std::move(fds));
 }
 
 void Maker::find_relations() {
@@ -170,6 +173,7 @@ void Maker::live(std::size_t node) {
                            input_.nr_processes,
                            life,
                            *input_.mapped,
+                           *inherited_,
                            of_exited_leaders_};
     become(child, index, node);
   } catch (const std::exception& error) {
@@ -213,12 +217,13 @@ void Maker::run() {
     make_everything();
     find_relations();
     allocation::keep_to_own_area();
-    const std::size_t node =
-        run_tree({input_.context, input_.plan, namespaces_, *pid_namespaces_, input_.shared, device_fd_,
-                  handle_fd_, input_.coordinator, [this](std::size_t born) { live(born); },
-                  [this](std::size_t born, const std::exception& error) {
-                    report(static_cast<std::uint32_t>(input_.plan.nodes[born].process), error);
-                  }});
+    const std::size_t node = run_tree(
+        {input_.context, input_.plan, namespaces_, *pid_namespaces_, input_.shared, device_fd_, handle_fd_,
+         input_.coordinator, [this](std::size_t forker, std::size_t step) { inherited_->read(forker, step); },
+         [this](std::size_t born) { live(born); },
+         [this](std::size_t born, const std::exception& error) {
+           report(static_cast<std::uint32_t>(input_.plan.nodes[born].process), error);
+         }});
     if (node == kMaker) ::_exit(0);
     live(node);
   } catch (const std::exception& error) {

@@ -8,6 +8,7 @@
 
 #include "context/model.h"
 #include "restart/fanotify.h"
+#include "restart/inherited_pages.h"
 #include "restart/mapped.h"
 #include "restart/options.h"
 #include "restart/shared_report.h"
@@ -28,6 +29,7 @@ struct MakerInput {
   std::uint32_t nr_processes = 0;  // that run again
   pid_t coordinator = 0;
   const MappedMemory* mapped = nullptr;
+  const InheritedPages* inherited = nullptr;
 };
 
 // In a child of cr_restart; does not return. The maker exits with status 0 when all processes are forked.

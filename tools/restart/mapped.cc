@@ -12,9 +12,6 @@
 namespace cryo {
 namespace {
 
-// With less, asking for pages one by one costs more than reading them.
-constexpr std::uint64_t kLeastBytes = 4 << 20;
-
 bool is_ordinary(const Mm& mm, const cryo_vma& vma) {
   constexpr std::uint64_t kOdd = CRYO_VMA_SHARED | CRYO_VMA_GROWSDOWN | CRYO_VMA_LOCKED |
                                  CRYO_VMA_LOCKONFAULT | CRYO_VMA_DROPPABLE | CRYO_VMA_SHADOW_STACK;
@@ -178,13 +175,16 @@ std::vector<PagePiece> pieces_of(const Context& context, const Mm& mm, const Pag
   return pieces;
 }
 
-MappedAreas mapped_areas(const Context& context, const Mm& mm, const MappableFiles& files) {
+MappedAreas mapped_areas(const Context& context, const Mm& mm, const MappableFiles& files,
+                         const InheritedVmas& inherited) {
   MappedAreas areas;
   if (files.empty()) return areas;
   std::map<std::size_t, AreaBuilder> builders;
   const std::vector<Use> uses = uses_of(context, mm, files);
   for (std::size_t i = 0; i < mm.vmas.size(); ++i)
-    if (is_ordinary(mm, mm.vmas[i]) && !uses[i].odd && uses[i].bytes >= kLeastBytes) builders[i];
+    if (is_ordinary(mm, mm.vmas[i]) && !uses[i].odd && uses[i].bytes >= kLeastMappedBytes &&
+        !inherited.contains(i))
+      builders[i];
   if (builders.empty()) return areas;
   for (const PageChunk& chunk : context.pages) {
     if (!is_of(mm, chunk)) continue;
@@ -201,9 +201,11 @@ MappedAreas mapped_areas(const Context& context, const Mm& mm, const MappableFil
   return areas;
 }
 
-MappedMemory mapped_memory(const Context& context, const MappableFiles& files) {
+MappedMemory mapped_memory(const Context& context, const MappableFiles& files,
+                           const InheritedPages& inherited) {
   MappedMemory memory;
-  for (const auto& [id, mm] : context.mms) memory.emplace(id, mapped_areas(context, mm, files));
+  for (const auto& [id, mm] : context.mms)
+    memory.emplace(id, mapped_areas(context, mm, files, inherited.vmas_of(mm)));
   return memory;
 }
 

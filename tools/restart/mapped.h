@@ -12,6 +12,7 @@
 
 #include "context/chain.h"
 #include "context/model.h"
+#include "restart/inherited_pages.h"
 
 namespace cryo {
 
@@ -52,10 +53,15 @@ using MappedAreas = std::map<std::size_t, MappedArea>;
 // Of all memory of a job, by id of the mm.
 using MappedMemory = std::map<std::uint32_t, MappedAreas>;
 
-// Private anonymous memory with nothing special about it that has so much in the context that it pays, all of it
-// in files that the module has.
-[[nodiscard]] MappedAreas mapped_areas(const Context& context, const Mm& mm, const MappableFiles& files);
-[[nodiscard]] MappedMemory mapped_memory(const Context& context, const MappableFiles& files);
+// With less in an area, asking for pages one by one costs more than reading them.
+inline constexpr std::uint64_t kLeastMappedBytes = 4 << 20;
+
+// Private anonymous memory with nothing special about it that has so much in the context that it pays, all of
+// it in files that the module has; but for what the process inherits.
+[[nodiscard]] MappedAreas mapped_areas(const Context& context, const Mm& mm, const MappableFiles& files,
+                                       const InheritedVmas& inherited = {});
+[[nodiscard]] MappedMemory mapped_memory(const Context& context, const MappableFiles& files,
+                                         const InheritedPages& inherited = {});
 
 // Are all of its pages?
 [[nodiscard]] bool is_mapped(const Context& context, const Mm& mm, const PageChunk& chunk,

@@ -67,6 +67,8 @@ class Planner {
     take_keys();
     plan_segments();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_map(i);
+    for (const AddressRange& place : input_.inherited_places)
+      plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, place.start, place.size());
     plan_area_policies(input_.mm, plan_.before_reads, area_);
     plan_reads();
     plan_tags();
@@ -108,12 +110,14 @@ class Planner {
     return vma.kind == CRYO_VMA_FILE && input_.context.file(vma.file).head.kind == CRYO_FILE_URING;
   }
   void plan_map(std::uint32_t index);
+  void plan_inherited(std::uint32_t index, const InheritedVma& inherited);
   void plan_advice_before(std::uint32_t index);
   void plan_shadow_stack(std::uint32_t index);
   void fill_shadow_stacks();
   void plan_mapped(std::uint32_t index, const MappedArea& mapped);
   void plan_reads();
   void add_read(const PageChunk& chunk);
+  [[nodiscard]] std::vector<PagePiece> missing_of(const PagePiece& piece) const;
   void plan_tags();
   [[nodiscard]] std::uint64_t place_of(const PagePiece& piece);
   void plan_finish(std::uint32_t index);
@@ -142,6 +146,7 @@ void Planner::mark_filled() {
     for (const PagePiece& piece : pieces_of(input_.context, input_.mm, chunk))
       filled_[piece.vma] = !input_.mapped.contains(piece.vma);
   }
+  for (const auto& [index, inherited] : input_.inherited) filled_[index] = true;
   // To set tags takes the right to write. Those of shared memory the maker has set.
   for (std::size_t i = 0; i < vmas_.size(); ++i)
     if (is_tagged(vmas_[i].flags) && !(vmas_[i].flags & CRYO_VMA_SHARED)) filled_[i] = true;
@@ -155,6 +160,7 @@ void Planner::clear() {
   std::vector<AddressRange> kept = input_.kept;
   kept.push_back(area_.range());
   for (const auto& [inode, place] : input_.shared) kept.push_back(place);
+  kept.insert(kept.end(), input_.inherited_places.begin(), input_.inherited_places.end());
   unmap_all_but(std::move(kept));
   if (!has_code(saved))  // the saved process had unmapped its vdso
     plan_data_alone(saved);
@@ -382,8 +388,24 @@ void Planner::fill_shadow_stacks() {
     calls.add(Step::kUnmap, static_cast<std::uint32_t>(index), SYS_munmap, filler.start, filler.size());
 }
 
+// It was made with the right to read and to write; and with the pages that other processes have, too.
+void Planner::plan_inherited(std::uint32_t index, const InheritedVma& inherited) {
+  const cryo_vma& vma = vmas_[index];
+  const std::uint64_t size = vma.end - vma.start;
+  CallList& calls = plan_.before_reads;
+  calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, inherited.place, size, size,
+               MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
+  plan_advice_before(index);
+  for (const AddressRange& range : inherited.dropped)
+    calls.add(Step::kAdvise, index, SYS_madvise, range.start, range.size(), MADV_DONTNEED);
+  if (const int first = first_protection(index); first != (PROT_READ | PROT_WRITE))
+    calls.add(Step::kProtect, index, SYS_mprotect, vma.start, size, first);
+}
+
 void Planner::plan_map(std::uint32_t index) {
   if (input_.mapped.contains(index)) return;
+  if (const auto inherited = input_.inherited.find(index); inherited != input_.inherited.end())
+    return plan_inherited(index, inherited->second);
   if (vmas_[index].flags & CRYO_VMA_SHADOW_STACK) return plan_shadow_stack(index);
   const cryo_vma& vma = vmas_[index];
   int flags = MAP_FIXED_NOREPLACE;
@@ -433,21 +455,44 @@ std::uint64_t Planner::place_of(const PagePiece& piece) {
   return place;
 }
 
+// What of it the process has not inherited.
+std::vector<PagePiece> Planner::missing_of(const PagePiece& piece) const {
+  const auto inherited = input_.inherited.find(piece.vma);
+  if (inherited == input_.inherited.end()) return {piece};
+  const std::uint64_t page = input_.context.header.page_size;
+  const std::vector<AddressRange>& there = inherited->second.pages;
+  const std::uint64_t end = piece.start + piece.nr_pages * page;
+  std::vector<PagePiece> missing;
+  const auto add = [&](std::uint64_t from, std::uint64_t to) {
+    if (from < to)
+      missing.push_back({piece.vma, from, (to - from) / page, piece.offset + from - piece.start});
+  };
+  std::uint64_t at = piece.start;
+  auto range =
+      std::upper_bound(there.begin(), there.end(), at,
+                       [](std::uint64_t address, const AddressRange& other) { return address < other.end; });
+  for (; range != there.end() && range->start < end; ++range) {
+    add(at, range->start);
+    at = range->end;
+  }
+  add(at, end);
+  return missing;
+}
+
 void Planner::add_read(const PageChunk& chunk) {
   const std::uint64_t page = input_.context.header.page_size;
   if (is_mapped(input_.context, input_.mm, chunk, input_.mapped)) return;
-  bool begun = false;
+  std::uint64_t next = 0;  // offset behind the read that has been begun
   for (const PagePiece& piece : pieces_of(input_.context, input_.mm, chunk)) {
-    if (input_.mapped.contains(piece.vma)) {
-      begun = false;
-      continue;
+    if (input_.mapped.contains(piece.vma)) continue;
+    for (const PagePiece& part : missing_of(piece)) {
+      if (next != part.offset)
+        plan_.reads.push_back({part.offset, input_.context_fds[chunk.ancestor], 0,
+                               static_cast<std::uint32_t>(plan_.buffers.size()), 0});
+      next = part.offset + part.nr_pages * page;
+      ++plan_.reads.back().count;
+      plan_.buffers.push_back({reinterpret_cast<void*>(place_of(part)), part.nr_pages * page});
     }
-    if (!begun)
-      plan_.reads.push_back({piece.offset, input_.context_fds[chunk.ancestor], 0,
-                             static_cast<std::uint32_t>(plan_.buffers.size()), 0});
-    begun = true;
-    ++plan_.reads.back().count;
-    plan_.buffers.push_back({reinterpret_cast<void*>(place_of(piece)), piece.nr_pages * page});
   }
 }
 
@@ -565,9 +610,10 @@ void use_saved_addresses(const Mm& mm, AddressSpace& space) {
   }
 }
 
-std::size_t memory_plan_size(const Context& context, const Mm& mm) {
+std::size_t memory_plan_size(const Context& context, const Mm& mm, const InheritedVmas& inherited) {
   std::size_t size =
-      (kFixedCalls + 2 * context.inodes.size() + mm.vmas.size() * kCallsPerVma) * sizeof(stub::Call);
+      (kFixedCalls + inherited.size() + 2 * context.inodes.size() + mm.vmas.size() * kCallsPerVma) *
+      sizeof(stub::Call);
   size += mm.names.size() * kVmaNameSize;
   size += mm.guards.size() * sizeof(stub::Call);
   size += mm.mempolicies.size() * kPolicySize;
@@ -582,6 +628,8 @@ std::size_t memory_plan_size(const Context& context, const Mm& mm) {
     if (chunk.object == mm.id) size += chunk.runs.size() * piece_size;
   for (const TagChunk& chunk : context.tags)
     if (chunk.object == mm.id) size += chunk.runs.size() * sizeof(stub::Tags) + chunk.tags.size();
+  for (const auto& [index, own] : inherited)
+    size += own.dropped.size() * sizeof(stub::Call) + own.pages.size() * piece_size;
   return size + sizeof(prctl_mm_map) + mm.auxv.size() * sizeof(std::uint64_t) + 4096;
 }
 

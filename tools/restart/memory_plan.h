@@ -9,6 +9,7 @@
 #include "context/model.h"
 #include "restart/address_space.h"
 #include "restart/calls.h"
+#include "restart/inherited_pages.h"
 #include "restart/mapped.h"
 #include "restart/shared_memory.h"
 #include "restart/stub_area.h"
@@ -36,6 +37,8 @@ struct MemoryPlanInput {
   int handle_fd = -1;                   // restart handle, through which rings of io_uring are mapped
   std::vector<AddressRange> kept{};     // besides the stub area: of others who share the memory
   const MappedAreas& mapped;            // come from the context when they are used first
+  const InheritedVmas& inherited;       // have pages already
+  std::vector<AddressRange> inherited_places{};  // where these are, and more
   bool populate = true;                 // and in the background, before that
 };
 
@@ -50,6 +53,7 @@ void use_saved_addresses(const Mm& mm, AddressSpace& space);
                                        const std::vector<KernelMapping>& own);
 
 // Bytes of stub area that plan_memory() and the copying of its plan will need at most.
-[[nodiscard]] std::size_t memory_plan_size(const Context& context, const Mm& mm);
+[[nodiscard]] std::size_t memory_plan_size(const Context& context, const Mm& mm,
+                                           const InheritedVmas& inherited);
 
 }  // namespace cryo

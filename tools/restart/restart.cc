@@ -31,6 +31,7 @@
 #include "restart/failure.h"
 #include "restart/fork.h"
 #include "restart/guardian.h"
+#include "restart/inherited_pages.h"
 #include "restart/last_steps.h"
 #include "restart/maker.h"
 #include "restart/mapped.h"
@@ -108,6 +109,7 @@ class Restart::Attempt {
         context_(restart.context_),
         totals_(totals_of(context_)),
         plan_(plan_tree(context_, restart.options_)),
+        inherited_(context_, plan_),
         device_(open_device_with_consent()),
         handle_(open_handle(device_.get(), totals_)),
         report_(plan_.nodes.size()),
@@ -144,6 +146,7 @@ class Restart::Attempt {
   const Context& context_;
   Totals totals_;
   TreePlan plan_;
+  InheritedPages inherited_;
   UniqueFd device_;
   UniqueFd handle_;
   SharedReport report_;
@@ -206,7 +209,7 @@ void Restart::Attempt::hand_over_files() {
     files[i].mapped = hand_over(i);
     if (i != 0 && files[i].mapped) files[i].sections = page_data_of(restart_.chain_.numbered(i));
   }
-  mapped_ = mapped_memory(context_, files);
+  mapped_ = mapped_memory(context_, files, inherited_);
 }
 
 // The module looks at the checksums of what it alone uses, each before the first of its pages is used.
@@ -227,6 +230,7 @@ void Restart::Attempt::start_maker(const Findings& findings) {
   input.nr_processes = static_cast<std::uint32_t>(totals_.processes);
   input.coordinator = ::getpid();
   input.mapped = &mapped_;
+  input.inherited = &inherited_;
   const ForkRequest request{.exit_signal = SIGCHLD, .ledger = &report_.ledger()};
   const std::set<pid_t> wanted = ids_of_job();
   for (;;) {

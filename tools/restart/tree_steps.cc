@@ -316,6 +316,7 @@ void TreeRunner::take(std::size_t number) {
   const TreeStep& step = input_.plan.steps[number];
   switch (step.kind) {
     case Kind::kCreate:
+      input_.before_fork(node_, number);
       return create(step.subject, number);
     case Kind::kSession:
       if (::setsid() < 0) fail_errno("cannot start a session");
