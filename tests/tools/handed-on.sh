@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What a process of another user gets of root's when root restarts it: not the terminal, nor the session keyring, nor a way out of the
-# control group.
+# What a process of another user gets of root's when root restarts it: not the terminal, nor descriptors of a number that it has
+# chosen, nor the session keyring, nor a way out of the control group.
 # shellcheck disable=SC2016,SC2119 # eval expands it later; optional arguments
 . "$(dirname "$0")/lib.sh"
 
@@ -45,6 +45,49 @@ check "... and nothing runs" is_gone "$pid"
 rc=0
 script -qfec "cr_restart --check --other-owner=warn ctx" /dev/null </dev/null >screen 2>&1 || rc=$?
 check "--other-owner=warn permits it" status_is 0
+
+# The same in a user namespace, in which it is root.
+"${as_user[@]}" unshare -Ur sleep 1000 </dev/null >/dev/null 2>&1 &
+inside=$!
+started+=("$inside")
+wait_for eval '[ "$(cat /proc/$inside/comm)" = sleep ]'
+cr_checkpoint --kill -f inside.ctx "$inside"
+wait "$inside" 2>/dev/null
+rc=0
+script -qfec "cr_restart --check inside.ctx" /dev/null </dev/null >screen 2>&1 || rc=$?
+err=$(cat screen)
+check "at root's terminal, in a user namespace: refused" status_is 1
+check "... which is said, with the user outside" said "belongs to user $(id -u "$user"), who could type into the terminal of cr_restart"
+rc=0
+setsid -w cr_restart --check inside.ctx </dev/null >screen 2>&1 || rc=$?
+err=$(cat screen)
+check "... without a terminal: not" status_is 0
+
+# Its standard input, and another pipe at a number of its choice, come from somebody who is left out.
+sleep 1000 | "${as_user[@]}" sleep 1001 16< <(exec sleep 1002) >/dev/null 2>&1 &
+started+=($!)
+wait_for eval 'piped=$(pgrep -x -u "$user" sleep)'
+check "a process with pipes from outside" test -e "/proc/$piped/fd/16"
+cr_checkpoint -p --kill -f piped.ctx "$piped"
+rc=0
+script -qfec "setsid -w cr_restart --check piped.ctx" /dev/null </dev/null >screen 2>&1 || rc=$?
+err=$(cat screen)
+check "standard input is a terminal of root's, which controls nothing: refused" status_is 1
+check "... which is said" said "who could read from the terminal that is descriptor 0 of cr_restart: start it without one"
+rc=0
+script -qfec "setsid -w cr_restart --check --other-owner=warn piped.ctx" /dev/null </dev/null >screen 2>&1 || rc=$?
+check "--other-owner=warn permits it" status_is 0
+rc=0
+err=$(setsid -w cr_restart --check piped.ctx </dev/null 16</etc/shadow 2>&1) || rc=$?
+check "cr_restart has a descriptor of the number: refused" status_is 1
+check "... which is said" said "and would get descriptor 16 of cr_restart: close it (16>&- in the shell), or, if he may have it, use --other-owner=warn"
+rc=0
+err=$(setsid -w cr_restart --check --other-owner=warn piped.ctx </dev/null 16</etc/shadow 2>&1) || rc=$?
+check "--other-owner=warn permits that, too" status_is 0
+check "... with a warning" said "gets descriptor 16 of cr_restart, which is not its user's ($(id -u "$user"))"
+rc=0
+err=$(setsid -w cr_restart --check piped.ctx </dev/null 2>&1) || rc=$?
+check "without it, standard input will do" status_is 0
 
 # Root has a session keyring, in a control group of a batch job; both are cr_restart's.
 setsid -w bash -c 'echo $$ >'"$cgroups"'/batch/job/cgroup.procs

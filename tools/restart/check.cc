@@ -87,7 +87,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   if (!findings.problems.empty()) return findings;
   const Creds own = own_credentials();
   check_origin(context, chain, options, own, findings);
-  check_terminal(context, options, own, findings);
+  check_handed_on(context, options, own, findings);
   check_cpu(context, chain, options, findings);
   check_code(context, options, findings);
   check_tree(context, options, findings);

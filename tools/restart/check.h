@@ -65,8 +65,8 @@ void check_changed(const Context& context, const RestartOptions& options, Findin
 void check_code(const Context& context, const RestartOptions& options, Findings& findings);
 // Whether the module lets the caller do it.  Apart from the others: it is about this machine, at this moment.
 void check_module(const Context& context, const RestartOptions& options, Findings& findings);
-// Whether a privileged caller would hand its controlling terminal to another user's process.
-void check_terminal(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings);
+// Whether a privileged caller would hand its terminal, or other descriptors, on to another user's process.
+void check_handed_on(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings);
 // Who can have written it.
 void check_origin(const Context& context, const Chain& chain, const RestartOptions& options, const Creds& own,
                   Findings& findings);
