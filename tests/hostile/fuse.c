@@ -7,6 +7,7 @@
  *					and answers none; from SIGUSR2 on it does again, to all that come then.
  *	fuse MOUNTPOINT FILE HOLD	"file" has the contents of FILE, and names and attributes are cached.  As long as there is a file
  *					HOLD, no read is answered; HOLD.asked says that there has been one.
+ *					With a user id in $FUSE_USER, it is that user's mount, as fusermount(1) makes them.
  *	fuse hold MOUNTPOINT		a process whose working directory, open file, mapping and watches are there; prints "ready"
  *	fuse position MOUNTPOINT PID MS	on SIGUSR1, after "ready": another process reads the file, and a checkpoint of PID is written to the same
  *					open file, with a limit of MS. Prints its errno value.
@@ -164,6 +165,7 @@ static void serve(const struct fuse_in_header *in, const void *arg)
 static int server(const char *point)
 {
 	const struct fuse_in_header *in = (const void *)room;
+	const char *mounter = getenv("FUSE_USER");
 	char options[128];
 	ssize_t n;
 
@@ -171,7 +173,7 @@ static int server(const char *point)
 	if (device < 0)
 		fail("/dev/fuse");
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other", device,
-		 getuid(), getgid());
+		 mounter ? (unsigned int)atoi(mounter) : getuid(), getgid());
 	if (mount("fuse", point, "fuse", MS_NOSUID | MS_NODEV, options))
 		fail("mount");
 	signal(SIGUSR1, on_signal);

@@ -14,8 +14,9 @@ bool is_octal(std::string_view digits) {
          std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '7'; });
 }
 
-// Blanks and backslashes are "\ooo".
-std::string unescaped(std::string_view text) {
+}  // namespace
+
+std::string unescape_octal(std::string_view text) {
   std::string result;
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '\\' && is_octal(text.substr(at + 1, 3))) {
@@ -28,6 +29,8 @@ std::string unescaped(std::string_view text) {
   }
   return result;
 }
+
+namespace {
 
 std::set<std::string> split(const std::string& text) {
   std::set<std::string> words;
@@ -57,11 +60,11 @@ std::optional<Mount> parse_line(const std::string& line) {
   if (!in || !number || !above || !root.starts_with('/') || !point.starts_with('/')) return {};
   mount.id = *number;
   mount.parent = *above;
-  mount.root = unescaped(root);
-  mount.point = unescaped(point);
-  mount.source = unescaped(source);
+  mount.root = unescape_octal(root);
+  mount.point = unescape_octal(point);
+  mount.source = unescape_octal(source);
   mount.options = split(options);
-  mount.super_options = unescaped(super);
+  mount.super_options = unescape_octal(super);
   return mount;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace cryo {
 
 // One mount for each line, in their order; nothing when a line is none of mountinfo.
 [[nodiscard]] std::optional<std::vector<Mount>> parse_mountinfo(std::string_view text);
+
+// Of a word of such a file: blanks and backslashes are "\\ooo".
+[[nodiscard]] std::string unescape_octal(std::string_view text);
 
 // Is `path` the directory `top`, or below it?  Both are absolute.
 [[nodiscard]] bool lies_below(std::string_view path, std::string_view top);

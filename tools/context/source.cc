@@ -4,6 +4,7 @@
 #include <cryo/format.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -48,6 +49,11 @@ Source Source::from_fd(UniqueFd fd, std::string name) {
   source.name_ = std::move(name);
   source.owner_ = st.st_uid;
   source.mode_ = st.st_mode;
+  struct statfs system {};
+  if (::fstatfs(fd.get(), &system) == 0) source.fs_magic_ = static_cast<std::uint32_t>(system.f_type);
+  struct ::statx more {};
+  if (::statx(fd.get(), "", AT_EMPTY_PATH, STATX_MNT_ID, &more) == 0 && (more.stx_mask & STATX_MNT_ID) != 0)
+    source.mount_id_ = more.stx_mnt_id;
   if (readable_in_place(fd.get(), st, source.name_)) {
     source.fd_ = std::move(fd);
     source.size_ = static_cast<std::uint64_t>(st.st_size);

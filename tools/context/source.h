@@ -32,6 +32,9 @@ class Source {
   // Of what was opened: whose it is, and who may write to it.
   [[nodiscard]] std::uint32_t owner() const { return owner_; }
   [[nodiscard]] std::uint32_t mode() const { return mode_; }
+  // (same) where it is: type of its file system (statfs(2)), number of the mount (mountinfo); 0: not known.
+  [[nodiscard]] std::uint64_t fs_magic() const { return fs_magic_; }
+  [[nodiscard]] std::uint64_t mount_id() const { return mount_id_; }
 
   // Fills all of `to`, or throws Error.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
@@ -44,6 +47,7 @@ class Source {
   std::string name_;
   std::uint64_t size_ = 0;
   std::uint32_t owner_ = 0, mode_ = 0;
+  std::uint64_t fs_magic_ = 0, mount_id_ = 0;
   bool compressed_ = false;
   bool spooled_ = false;
 };

@@ -10,6 +10,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -17,6 +18,7 @@
 #include "base/message.h"
 #include "base/output.h"
 #include "base/version.h"
+#include "context/origin.h"
 #include "context/reader.h"
 #include "cr_checkpoint/target_file.h"
 #include "cr_merge/merge.h"
@@ -32,6 +34,7 @@ struct Arguments {
   std::string ancestors;
   bool sync = true;
   bool verbose = false;
+  bool any_owner = false;  // another user may have written what a privileged caller merges
   bool done = false;  // --help or --version
 };
 
@@ -51,6 +54,7 @@ Makes an incremental context, and those that have bytes of it, into one that nee
   -o, --output OUT       where it goes; must not exist; "-" is standard output
       --ancestors DIR    those that FILE needs are in DIR, not beside it
       --sync, --nosync   wait until OUT is on the disk (default), or do not
+      --other-owner=WHAT another user can have written what root merges: "error" (default) or "warn"
   -v, --verbose          say what was done
   -h, --help             show this text
       --version          show the version
@@ -61,13 +65,14 @@ cr_checkpoint; 255 usage.
       stdout);
 }
 
-enum : int { kAncestorsOption = 256, kSyncOption, kNoSyncOption, kVersionOption };
+enum : int { kAncestorsOption = 256, kSyncOption, kNoSyncOption, kOwnerOption, kVersionOption };
 
 constexpr option kLongOptions[] = {
     {"output", required_argument, nullptr, 'o'},
     {"ancestors", required_argument, nullptr, kAncestorsOption},
     {"sync", no_argument, nullptr, kSyncOption},
     {"nosync", no_argument, nullptr, kNoSyncOption},
+    {"other-owner", required_argument, nullptr, kOwnerOption},
     {"verbose", no_argument, nullptr, 'v'},
     {"help", no_argument, nullptr, 'h'},
     {"version", no_argument, nullptr, kVersionOption},
@@ -85,6 +90,11 @@ void take(int option, Arguments& arguments) {
     case kSyncOption:
     case kNoSyncOption:
       arguments.sync = option == kSyncOption;
+      return;
+    case kOwnerOption:
+      arguments.any_owner = optarg == std::string_view("warn");
+      if (!arguments.any_owner && optarg != std::string_view("error"))
+        throw Usage{fmt::format("--other-owner takes 'error' or 'warn', not '{}'", optarg)};
       return;
     case 'v':
       arguments.verbose = true;
@@ -142,6 +152,22 @@ Options target_options(const Arguments& arguments) {
   return options;
 }
 
+// What comes out belongs to the caller, and cr_restart believes what it says.
+void check_owners(const Context& context, const Chain& chain, bool any_owner) {
+  if (!is_privileged_caller()) return;
+  for (std::uint32_t number = 0; number <= context.ancestors.size(); ++number) {
+    const Source& source = chain.numbered(number);
+    const std::string why = untrusted_writer(source);
+    if (why.empty()) continue;
+    if (!any_owner)
+      fail(EPERM,
+           "{} {}, and what is made of it would be the caller's: merge it as its owner (runuser -u USER -- cr_merge "
+           "...), or, if nobody can have forged it, with --other-owner=warn",
+           source.name(), why);
+    message("cr_merge", "warning: {} {}: somebody may have forged it", source.name(), why);
+  }
+}
+
 // What was written, read again; a pipe cannot be.
 void compare(const Context& context, const Chain& chain, const TargetFile& file) {
   UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", file.fd()).c_str(), O_RDONLY | O_CLOEXEC));
@@ -155,6 +181,7 @@ void run(const Arguments& arguments) {
   const Source source = Source::open(arguments.file);
   const Context context = read_context(source);
   const Chain chain(context, source, {arguments.file == "-" ? "" : arguments.file, arguments.ancestors});
+  check_owners(context, chain, arguments.any_owner);
   TargetFile file(target_options(arguments));
   Output output(file.fd(), file.name());
   file.begin();

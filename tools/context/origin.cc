@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A file system in user space says of its files whatever its server likes, and one of a user's own disk or image what he has
+// written there: that root owns them, and nobody else can write to them.
+#include "context/origin.h"
+
+#include <fmt/format.h>
+#include <linux/capability.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/parse.h"
+#include "context/mountinfo.h"
+
+namespace cryo {
+namespace {
+
+constexpr std::uint64_t kFuseMagic = 0x65735546;
+constexpr const char* kUserMounts = "/run/mount/utab";  // of mount(8): who has asked for what
+constexpr std::string_view kUserId = "user_id=";
+
+std::string text_of(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Nothing: it is not of the caller's mount namespace.
+std::optional<Mount> mount_of(const Source& source) {
+  const auto mounts = parse_mountinfo(text_of("/proc/self/mountinfo"));
+  if (!mounts) return {};
+  const auto mount = std::find_if(mounts->begin(), mounts->end(),
+                                  [&source](const Mount& other) { return other.id == source.mount_id(); });
+  return mount == mounts->end() ? std::nullopt : std::optional(*mount);
+}
+
+// The part of `text`, which has parts with commas between them, that begins with `name`, without that.
+std::optional<std::string> option_of(const std::string& text, std::string_view name) {
+  std::istringstream in(text);
+  for (std::string option; std::getline(in, option, ',');)
+    if (option.starts_with(name)) return option.substr(name.size());
+  return {};
+}
+
+// A server of root's is as much to be trusted as root's other programs.
+std::string fuse_mounter(const std::optional<Mount>& mount) {
+  if (!mount) return "is on a file system in user space (FUSE) that is not mounted here";
+  if (!mount->type.starts_with("fuse")) return {};  // virtiofs
+  const auto text = option_of(mount->super_options, kUserId);
+  const auto uid = parse_number<std::uint32_t>(text.value_or(""));
+  if (uid && (*uid == 0 || *uid == ::geteuid())) return {};
+  return fmt::format("is on a file system in user space (FUSE) of user {}, mounted on {}", text.value_or("unknown"),
+                     mount->point);
+}
+
+// Options "user", "users", "owner" and "group" of fstab(5) leave the name of who has mounted it; udisks2 does so for who sits at
+// the machine.
+std::string user_mounter(const Mount& mount) {
+  std::istringstream lines(text_of(kUserMounts));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string target, options;
+    for (std::string word; words >> word;) {
+      if (word.starts_with("TARGET=")) target = unescape_octal(std::string_view(word).substr(7));
+      if (word.starts_with("OPTS=")) options = unescape_octal(std::string_view(word).substr(5));
+    }
+    if (target != mount.point) continue;
+    if (const auto user = option_of(options, "user="); user && *user != "root")
+      return fmt::format("is on a file system that user {} has mounted on {}", *user, mount.point);
+    if (const auto helper = option_of(options, "uhelper="))
+      return fmt::format("is on a file system that {} has mounted on {} for a user", *helper, mount.point);
+  }
+  return {};
+}
+
+std::string mounter(const Source& source) {
+  const std::optional<Mount> mount = mount_of(source);
+  if (source.fs_magic() == kFuseMagic)
+    if (std::string text = fuse_mounter(mount); !text.empty()) return text;
+  return mount ? user_mounter(*mount) : std::string();
+}
+
+}  // namespace
+
+bool is_privileged_caller() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+  if (::syscall(SYS_capget, &header, data) != 0) fail_errno("capget");
+  return ::geteuid() == 0 || data[0].effective != 0 || data[1].effective != 0;
+}
+
+std::string untrusted_writer(const Source& source) {
+  if (source.owner() != 0 && source.owner() != ::geteuid()) return fmt::format("belongs to user {}", source.owner());
+  const bool has_name = S_ISREG(source.mode()) || S_ISFIFO(source.mode());
+  if (has_name && (source.mode() & (S_IWGRP | S_IWOTH)) != 0)
+    return fmt::format("can be written to by others (mode {:04o})", source.mode() & 07777);
+  return has_name ? mounter(source) : std::string();
+}
+
+}  // namespace cryo
