@@ -42,6 +42,10 @@ std::uint32_t set_fsgid(std::uint32_t gid) {
   return static_cast<std::uint32_t>(::syscall(SYS_setfsgid, gid));
 }
 
+bool set_euid(std::uint32_t uid) {
+  return ::syscall(SYS_setresuid, kAsk, uid, kAsk) == 0;
+}
+
 bool set_groups(const std::vector<std::uint32_t>& groups) {
   return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
 }
@@ -106,9 +110,20 @@ Rights rights_of(const Context& context, const Process& process) {
   return rights;
 }
 
+Rights ipc_rights_of(const Context& context, const Process& process) {
+  Rights rights = rights_of(context, process);
+  rights.effective = true;
+  const std::uint32_t ns = process.namespaces.user;
+  if (const auto uid = number_outside(context, ns, process.creds->head.euid, false))
+    rights.uid = *uid;
+  else
+    rights.uid = maker_of(context, ns);
+  return rights;
+}
+
 Rights rights_inside(const Context& context, const Process& process) {
   const cryo_creds& head = process.creds->head;
-  Rights rights{head.fsuid, head.fsgid, process.creds->groups, head.cap_effective, false};
+  Rights rights{head.fsuid, head.fsgid, process.creds->groups, head.cap_effective, false, false};
   // What it was outside may have no number to come back to.
   rights.for_good = process.namespaces.user != 0;
   // Those it has been given before it entered.
@@ -159,7 +174,7 @@ NamesOf::NamesOf(const Context& context, const std::vector<std::size_t>& process
       process_ = process;
       break;
     }
-  if (rights_.empty()) rights_.push_back({kNobody, kNobody, std::vector<std::uint32_t>{}, 0, false});
+  if (rights_.empty()) rights_.push_back({kNobody, kNobody, std::vector<std::uint32_t>{}, 0, false, false});
 }
 
 NamesOf::~NamesOf() {
@@ -186,6 +201,10 @@ SteadyProcess::SteadyProcess() : dumpable_(::prctl(PR_GET_DUMPABLE)), parent_(::
 
 void SteadyProcess::steady() const {
   if (dumpable_ == 1) ::prctl(PR_SET_DUMPABLE, 1);
+  steady_unseen();
+}
+
+void SteadyProcess::steady_unseen() const {
   if (death_signal_ == 0) return;
   ::prctl(PR_SET_PDEATHSIG, death_signal_);
   if (::getppid() != parent_) ::_exit(stub::kFailureStatus);
@@ -202,6 +221,7 @@ RightsKept::RightsKept() {
   }
   uid_ = set_fsuid(kAsk);
   gid_ = set_fsgid(kAsk);
+  euid_ = ::geteuid();
   groups_ = own_groups();
 }
 
@@ -209,7 +229,9 @@ bool RightsKept::take(const Rights& rights) {
   if (permitted_ == 0) return true;
   const std::uint64_t wanted = permitted_ & rights.capabilities;
   const bool other_groups = rights.groups && *rights.groups != groups_;
-  if (rights.uid == uid_ && rights.gid == gid_ && !other_groups && wanted == effective_) return true;
+  const bool other_euid = rights.effective && rights.uid != euid_;
+  if (rights.uid == uid_ && rights.gid == gid_ && !other_groups && !other_euid && wanted == effective_)
+    return true;
   steady_.emplace();
   changed_ = true;
   for_good_ = rights.for_good;
@@ -217,6 +239,9 @@ bool RightsKept::take(const Rights& rights) {
   if (good && other_groups) good = set_groups(*rights.groups);
   if (good) {
     set_fsgid(rights.gid);
+    good = !other_euid || set_euid(rights.uid);
+  }
+  if (good) {
     set_fsuid(rights.uid);
     errno = EPERM;
     good = set_fsgid(kAsk) == rights.gid && set_fsuid(kAsk) == rights.uid &&
@@ -227,6 +252,8 @@ bool RightsKept::take(const Rights& rights) {
     restore();
     changed_ = false;
     errno = error;
+  } else if (other_euid) {
+    steady_->steady_unseen();
   } else {
     steady_->steady();
   }
@@ -236,6 +263,10 @@ bool RightsKept::take(const Rights& rights) {
 void RightsKept::restore() const {
   // Nothing of it can fail: all of it was so before, and the capabilities are still permitted.
   bool good = set_capabilities(permitted_, permitted_, inheritable_);
+  if (::geteuid() != euid_) {
+    good &= set_euid(euid_);
+    good &= set_capabilities(permitted_, permitted_, inheritable_);
+  }
   if (!for_good_) {
     set_fsuid(uid_);
     set_fsgid(gid_);

@@ -28,7 +28,8 @@ struct Rights {
   std::uint32_t uid = 0, gid = 0;                    // fsuid, fsgid
   std::optional<std::vector<std::uint32_t>> groups;  // nothing: the caller's are right
   std::uint64_t capabilities = 0;                    // effective
-  bool for_good = false;  // ids and groups stay: the caller is to become that process
+  bool for_good = false;   // ids and groups stay: the caller is to become that process
+  bool effective = false;  // `uid` is the effective user id, too, which System V IPC asks for
 
   bool operator==(const Rights&) const = default;
 };
@@ -36,7 +37,9 @@ struct Rights {
 // Of a process of the context, with the ids of cr_restart's user namespace.  What it may do in a user
 // namespace of its own gives it no right here.
 [[nodiscard]] Rights rights_of(const Context& context, const Process& process);
-// The same with those of its own user namespace, for a caller that is in it.
+// What System V IPC asks for.
+[[nodiscard]] Rights ipc_rights_of(const Context& context, const Process& process);
+// The same as the first with those of its own user namespace, for a caller that is in it.
 [[nodiscard]] Rights rights_inside(const Context& context, const Process& process);
 
 // A change of ids makes the calling process one that nobody may look at, and takes from it the signal that
@@ -46,6 +49,8 @@ class SteadyProcess {
   SteadyProcess();
   // After each change.  Where the parent has died meanwhile, the process ends here.
   void steady() const;
+  // The same, while nobody is to look at it: what is in /proc is its effective user's.
+  void steady_unseen() const;
 
  private:
   int dumpable_ = 0, death_signal_ = 0, parent_ = 0;
@@ -114,7 +119,7 @@ class RightsKept {
  private:
   void restore() const;
   std::uint64_t effective_ = 0, permitted_ = 0, inheritable_ = 0;
-  std::uint32_t uid_ = 0, gid_ = 0;
+  std::uint32_t uid_ = 0, gid_ = 0, euid_ = 0;
   std::vector<std::uint32_t> groups_;
   std::optional<SteadyProcess> steady_;
   bool for_good_ = false;

@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "restart/created_paths.h"
+#include "restart/ipc_users.h"
 #include "restart/namespaces.h"
 #include "restart/tags.h"
 
@@ -39,10 +40,11 @@ struct ObjectKind {
   const char* tag;       // in the list of what was made
   const char* what;
   const char* sysctl;
+  char option;  // of ipcrm(1)
 };
-constexpr ObjectKind kShm{CRYO_IPC_KIND_SHM, "shm", "shared memory", "/proc/sys/kernel/shm_next_id"};
-constexpr ObjectKind kSem{CRYO_IPC_KIND_SEM, "sem", "semaphores", "/proc/sys/kernel/sem_next_id"};
-constexpr ObjectKind kMsg{CRYO_IPC_KIND_MSG, "msg", "message queue", "/proc/sys/kernel/msg_next_id"};
+constexpr ObjectKind kShm{CRYO_IPC_KIND_SHM, "shm", "shared memory", "/proc/sys/kernel/shm_next_id", 'm'};
+constexpr ObjectKind kSem{CRYO_IPC_KIND_SEM, "sem", "semaphores", "/proc/sys/kernel/sem_next_id", 's'};
+constexpr ObjectKind kMsg{CRYO_IPC_KIND_MSG, "msg", "message queue", "/proc/sys/kernel/msg_next_id", 'q'};
 
 std::string describe(const ObjectKind& kind, const cryo_ipc_perm& perm) {
   return fmt::format("System V {} {} (key {:#x})", kind.what, perm.id, static_cast<std::uint32_t>(perm.key));
@@ -53,6 +55,7 @@ struct Found {
   bool exists = false;
   bool same = false;     // it is the one that was saved
   std::string obstacle;  // why it cannot be used
+  ipc_perm perm{};
 };
 
 bool of_context(const Context& context, pid_t pid) {
@@ -70,13 +73,13 @@ bool gone() {
 }
 
 Found unreadable() {
-  return {true, false, fmt::format("is there and cannot be looked at: {}", std::strerror(errno))};
+  return {true, false, fmt::format("is there and cannot be looked at: {}", std::strerror(errno)), {}};
 }
 
 Found find_shm(const cryo_shm& saved) {
   shmid_ds now;
   if (::shmctl(saved.perm.id, IPC_STAT, &now) != 0) return gone() ? Found{} : unreadable();
-  Found found{true, false, {}};
+  Found found{true, false, {}, now.shm_perm};
   found.same = now.shm_perm.__key == saved.perm.key && now.shm_segsz == saved.size &&
                now.shm_ctime == saved.perm.changed;
   if (!found.same)
@@ -90,7 +93,7 @@ Found find_sem(const Context& context, const SemSet& saved) {
   semid_ds now;
   const int id = saved.head.perm.id;
   if (::semctl(id, 0, IPC_STAT, SemArgument{.status = &now}) != 0) return gone() ? Found{} : unreadable();
-  Found found{true, false, {}};
+  Found found{true, false, {}, now.sem_perm};
   found.same = now.sem_perm.__key == saved.head.perm.key && now.sem_nsems == saved.values.size();
   if (!found.same) found.obstacle = "its id is taken by another set";
   for (int i = 0; found.same && i < static_cast<int>(saved.values.size()); ++i) {
@@ -106,7 +109,7 @@ Found find_sem(const Context& context, const SemSet& saved) {
 Found find_msg(const Context& context, const MsgQueue& saved) {
   msqid_ds now;
   if (::msgctl(saved.head.perm.id, IPC_STAT, &now) != 0) return gone() ? Found{} : unreadable();
-  Found found{true, false, {}};
+  Found found{true, false, {}, now.msg_perm};
   found.same = now.msg_perm.__key == saved.head.perm.key && now.msg_ctime == saved.head.perm.changed;
   if (!found.same) found.obstacle = "its id is taken by another queue";
   for (const pid_t pid : {now.msg_lspid, now.msg_lrpid})
@@ -131,6 +134,15 @@ std::string problem_of(const ObjectKind& kind, const cryo_ipc_perm& perm, const 
   return {};
 }
 
+// It is the one of the context, and there is somebody who may not put back what was in it.
+std::string refusal_of(const ObjectKind& kind, const cryo_ipc_perm& perm, const Found& found,
+                       const std::vector<Rights>& users) {
+  const std::string text = found.exists ? ipc_refusal(users, found.perm) : std::string();
+  if (text.empty()) return text;
+  return fmt::format("{}: {}: where nobody else needs it, ipcrm -{} {} has it made anew",
+                     describe(kind, perm), text, kind.option, perm.id);
+}
+
 bool choose_by_sysctl(const ObjectKind& kind, std::int32_t id) {
   const UniqueFd fd(::open(kind.sysctl, O_WRONLY | O_CLOEXEC));
   const std::string text = std::to_string(id);
@@ -152,7 +164,8 @@ void choose_id(const ObjectKind& kind, std::int32_t id) {
 
 class ObjectMaker {
  public:
-  ObjectMaker(const FileRestoreInput& input, std::uint32_t ns) : input_(input), ns_(ns) {}
+  ObjectMaker(const FileRestoreInput& input, const IpcUsers& users, std::uint32_t ns)
+      : input_(input), users_(users), ns_(ns) {}
 
   void make_all();
 
@@ -166,11 +179,32 @@ class ObjectMaker {
               const std::function<int()>& create, const std::function<void(int)>& remove);
   void note_again(const ObjectKind& kind, int id);
   void fill(const Inode& inode, bool clear);
+  void fill(const MsgQueue& queue, msqid_ds& status);
+
+  // What is there already is changed with the rights of one of its users.
+  class AsUser {
+   public:
+    AsUser(const ObjectKind& kind, const cryo_ipc_perm& perm, const Found& found,
+           const std::vector<Rights>& users);
+
+   private:
+    std::optional<RightsKept> kept_;
+  };
 
   const FileRestoreInput& input_;
+  const IpcUsers& users_;
   std::string noted_;  // of the object that is being made; empty: it is not to be removed
   std::uint32_t ns_;  // that this process is in
 };
+
+ObjectMaker::AsUser::AsUser(const ObjectKind& kind, const cryo_ipc_perm& perm, const Found& found,
+                            const std::vector<Rights>& users) {
+  if (!found.exists) return;
+  if (const std::string text = refusal_of(kind, perm, found, users); !text.empty()) fail(EACCES, "{}", text);
+  if (users.empty()) return;
+  if (!kept_.emplace().take(users.front()))
+    fail_errno("{}: cannot be changed as user {}", describe(kind, perm), users.front().uid);
+}
 
 std::uint32_t ObjectMaker::user(std::uint32_t id) const {
   return ns_ == 0 ? id : input_.namespaces.id_inside(ns_, id, false);
@@ -267,6 +301,7 @@ void ObjectMaker::make(const Inode& inode) {
       kShm, saved.perm, found,
       [&] { return ::shmget(saved.perm.key, saved.size, IPC_CREAT | IPC_EXCL | 0600); },
       [](int id) { ::shmctl(id, IPC_RMID, nullptr); });
+  const AsUser as_user(kShm, saved.perm, found, users_.of_shm(inode.id));
   fill(inode, found.exists);
   shmid_ds status;
   if (::shmctl(saved.perm.id, IPC_STAT, &status) != 0) fail_errno("{}", describe(kShm, saved.perm));
@@ -279,7 +314,8 @@ void ObjectMaker::make(const Inode& inode) {
       fail_errno("cannot set owner and mode of {}", describe(kShm, saved.perm));
     note_again(kShm, saved.perm.id);
   }
-  if ((saved.flags & CRYO_SHM_MLOCKED) && ::shmctl(saved.perm.id, SHM_LOCK, nullptr) != 0)
+  const bool locked = found.exists && (status.shm_perm.mode & SHM_LOCKED) != 0;
+  if ((saved.flags & CRYO_SHM_MLOCKED) && !locked && ::shmctl(saved.perm.id, SHM_LOCK, nullptr) != 0)
     fail_errno("cannot lock {}", describe(kShm, saved.perm));
 }
 
@@ -290,6 +326,7 @@ void ObjectMaker::make(const SemSet& set) {
   obtain(
       kSem, perm, found, [&] { return ::semget(perm.key, count, IPC_CREAT | IPC_EXCL | 0600); },
       [](int id) { ::semctl(id, 0, IPC_RMID); });
+  const AsUser as_user(kSem, perm, found, users_.of_sem(perm.id));
   const DeathDeferred deferred(input_.created);
   std::vector<unsigned short> values(set.values.begin(), set.values.end());
   if (::semctl(perm.id, 0, SETALL, SemArgument{.values = values.data()}) != 0)
@@ -306,22 +343,23 @@ void ObjectMaker::make(const SemSet& set) {
 }
 
 // What was sent since belongs to nobody who is left.
-void drain(int id) {
-  std::array<char, 65536> buffer;
-  while (::msgrcv(id, buffer.data(), buffer.size() - sizeof(long), 0, IPC_NOWAIT | MSG_NOERROR) >= 0) {
-  }
-}
-
-void ObjectMaker::make(const MsgQueue& queue) {
-  const cryo_ipc_perm& perm = queue.head.perm;
-  const Found found = find_msg(input_.context, queue);
-  obtain(
-      kMsg, perm, found, [&] { return ::msgget(perm.key, IPC_CREAT | IPC_EXCL | 0600); },
-      [](int id) { ::msgctl(id, IPC_RMID, nullptr); });
-  if (found.exists) drain(perm.id);
-  const DeathDeferred deferred(input_.created);
+void drain(const cryo_ipc_perm& perm) {
   msqid_ds status;
   if (::msgctl(perm.id, IPC_STAT, &status) != 0) fail_errno("{}", describe(kMsg, perm));
+  std::array<char, 65536> buffer;
+  // No more than there can be in it: somebody may go on sending.
+  for (std::uint64_t left = status.msg_qnum + status.msg_qbytes + 1; left > 0; --left) {
+    const ssize_t got =
+        ::msgrcv(perm.id, buffer.data(), buffer.size() - sizeof(long), 0, IPC_NOWAIT | MSG_NOERROR);
+    if (got >= 0 || errno == EINTR) continue;
+    if (errno == ENOMSG) return;
+    fail_errno("cannot empty {}", describe(kMsg, perm));
+  }
+  fail(EBUSY, "cannot empty {}: somebody goes on sending to it", describe(kMsg, perm));
+}
+
+void ObjectMaker::fill(const MsgQueue& queue, msqid_ds& status) {
+  const cryo_ipc_perm& perm = queue.head.perm;
   for (const Message& message : queue.messages) {
     std::vector<char> buffer(sizeof(long) + message.text.size());
     const long type = static_cast<long>(message.type);
@@ -335,6 +373,20 @@ void ObjectMaker::make(const MsgQueue& queue) {
         ::msgsnd(perm.id, buffer.data(), message.text.size(), IPC_NOWAIT) != 0)
       fail_errno("cannot put a message of {} bytes back into {}", message.text.size(), describe(kMsg, perm));
   }
+}
+
+void ObjectMaker::make(const MsgQueue& queue) {
+  const cryo_ipc_perm& perm = queue.head.perm;
+  const Found found = find_msg(input_.context, queue);
+  obtain(
+      kMsg, perm, found, [&] { return ::msgget(perm.key, IPC_CREAT | IPC_EXCL | 0600); },
+      [](int id) { ::msgctl(id, IPC_RMID, nullptr); });
+  const AsUser as_user(kMsg, perm, found, users_.of_msg());
+  if (found.exists) drain(perm);
+  const DeathDeferred deferred(input_.created);
+  msqid_ds status;
+  if (::msgctl(perm.id, IPC_STAT, &status) != 0) fail_errno("{}", describe(kMsg, perm));
+  fill(queue, status);
   if (found.exists && status.msg_qbytes == queue.head.bytes) return;
   status.msg_qbytes = queue.head.bytes;
   status.msg_perm.uid = user(perm.uid);
@@ -357,15 +409,22 @@ void ObjectMaker::make_all() {
 }  // namespace
 
 void check_sysv(const Context& context, Findings& findings) {
-  const auto report = [&](const std::string& problem) {
-    if (!problem.empty()) findings.problem(EEXIST, "{}", problem);
+  const IpcUsers users(context);
+  const auto report = [&](const ObjectKind& kind, const cryo_ipc_perm& perm, const Found& found,
+                          const std::vector<Rights>& theirs) {
+    if (const std::string text = problem_of(kind, perm, found); !text.empty())
+      findings.problem(EEXIST, "{}", text);
+    else if (const std::string refused = refusal_of(kind, perm, found, theirs); !refused.empty())
+      findings.problem(EACCES, "{}", refused);
   };
   for (const auto& [id, inode] : context.inodes)
-    if (inode.shm && inode.shm->perm.ns == 0) report(problem_of(kShm, inode.shm->perm, find_shm(*inode.shm)));
+    if (inode.shm && inode.shm->perm.ns == 0)
+      report(kShm, inode.shm->perm, find_shm(*inode.shm), users.of_shm(id));
   for (const SemSet& set : context.sem_sets)
-    if (set.head.perm.ns == 0) report(problem_of(kSem, set.head.perm, find_sem(context, set)));
+    if (set.head.perm.ns == 0)
+      report(kSem, set.head.perm, find_sem(context, set), users.of_sem(set.head.perm.id));
   for (const MsgQueue& queue : context.msg_queues)
-    if (queue.head.perm.ns == 0) report(problem_of(kMsg, queue.head.perm, find_msg(context, queue)));
+    if (queue.head.perm.ns == 0) report(kMsg, queue.head.perm, find_msg(context, queue), users.of_msg());
 }
 
 bool needs_sysv_ids(const Context& context) {
@@ -379,11 +438,12 @@ bool needs_sysv_ids(const Context& context) {
 }
 
 void restore_sysv(const FileRestoreInput& input) {
-  ObjectMaker(input, 0).make_all();
+  const IpcUsers users(input.context);
+  ObjectMaker(input, users, 0).make_all();
   for (const auto& [id, ns] : input.context.namespaces) {
     if (!ns.ipc) continue;
     const UniqueFd done = input.namespaces.inside_ipc(id, [&, number = id] {
-      ObjectMaker(input, number).make_all();
+      ObjectMaker(input, users, number).make_all();
       return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     });
   }
