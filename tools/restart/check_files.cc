@@ -55,7 +55,7 @@ class FileChecker {
   void check_timerfd(const cryo_timerfd& timer);
   void check_uring(const cryo_uring& ring);
   void check_fifo(const File& file, const FileUse& use);
-  void check_queue(const File& file);
+  void check_queue(const File& file, const FileUse& use);
   void check_posix_shm(const File& file);
   void check_numbers(const Process& process);
   void check_own_proc_file(const FileUse& use);
@@ -366,12 +366,16 @@ void FileChecker::check_fifo(const File& file, const FileUse& use) {
   if (!S_ISFIFO(now.st_mode)) return problem(ESTALE, "is not a FIFO any more");
   if (is_foreign_fifo(options_, file, inode, path_))
     problem(ESTALE, "another FIFO than at the checkpoint has the name; --changed-files=warn takes it");
+  if (!may_fill_fifo(context_, inode, path_))
+    problem(EACCES, "what was in it cannot be put back, as none of the processes may write to it");
   check_access(file, use);
 }
 
-void FileChecker::check_queue(const File& file) {
-  const std::string text = queue_problem(context_.inode(file.head.inode), file.path);
-  if (!text.empty()) problem(EEXIST, "{}", text);
+void FileChecker::check_queue(const File& file, const FileUse& use) {
+  const NamesOf theirs(context_, use.processes);
+  int code = EEXIST;
+  const std::string text = queue_problem(context_.inode(file.head.inode), file.path, code);
+  if (!text.empty()) problem(code, "{}", text);
 }
 
 void FileChecker::check_posix_shm(const File& file) {
@@ -415,7 +419,7 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
         problem(errno, "cannot be opened for reading and writing: {}", std::strerror(errno));
       return;
     case CRYO_FILE_MQUEUE:
-      return check_queue(file);
+      return check_queue(file, use);
     case CRYO_FILE_POSIX_SHM:
       return check_posix_shm(file);
     case CRYO_FILE_FIFO:

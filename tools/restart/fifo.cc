@@ -6,28 +6,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/random_part.h"
 #include "restart/identity.h"
 #include "restart/missing_directories.h"
 
 namespace cryo {
 namespace {
 
-// A name beside `path` that is free, for one that will lose it again.
-std::string spare_name(const std::string& path) {
-  return fmt::format("{}.cryo.{}", path, ::getpid());
-}
+constexpr int kFifoNameTries = 100;
 
 bool quiet(const File& file) {
   return file.head.kind == CRYO_FILE_FIFO && file.head.pos == CRYO_FIFO_QUIET;
 }
 
-UniqueFd open_base(const std::string& path) {
-  // For both directions: never blocks.
+// For both directions: never blocks. `readable`: for reading only will do.
+UniqueFd open_base(const std::string& path, bool readable) {
   UniqueFd fd = names::open(path, O_RDWR | O_NONBLOCK);
-  if (!fd && errno == EACCES) fd = names::open(path, O_RDONLY | O_NONBLOCK);
+  if (!fd && errno == EACCES && readable) fd = names::open(path, O_RDONLY | O_NONBLOCK);
   if (!fd) return fd;
   struct stat now;
   if (::fstat(fd.get(), &now) != 0) fail_errno("cannot stat {}", path);
@@ -35,12 +34,28 @@ UniqueFd open_base(const std::string& path) {
   return fd;
 }
 
+bool holds_something(const Inode& inode) {
+  return inode.pipe && !inode.pipe->packets.empty();
+}
+
+bool has_writer(const Context& context, const Inode& inode) {
+  return std::any_of(context.files.begin(), context.files.end(), [&inode](const auto& entry) {
+    const cryo_file& head = entry.second.head;
+    return head.inode == inode.id && (head.flags & O_ACCMODE) != O_RDONLY && (head.flags & O_PATH) == 0;
+  });
+}
+
 // One that had no name any more: at its old name, if it can be had for a moment, or else wherever one can be
 // made.
 std::string make_unnamed_fifo(const std::string& path, MissingDirectories& missing) {
   (void)missing.make_above(path);
-  for (const std::string& name : {path, spare_name(path), spare_name("/tmp/fifo")})
-    if (names::mkfifo(name, 0600) == 0) return name;
+  if (names::mkfifo(path, 0600) == 0) return path;
+  for (const std::string& place : {path, std::string("/tmp/fifo")})
+    for (int i = 0; i < kFifoNameTries; ++i) {
+      std::string name = place + ".cryo." + random_part();
+      if (names::mkfifo(name, 0600) == 0) return name;
+      if (errno != EEXIST) break;
+    }
   fail_errno("cannot make the removed FIFO {} anew", path);
 }
 
@@ -57,8 +72,14 @@ bool is_foreign_fifo(const RestartOptions& options, const File& file, const Inod
   return now.st_mode != inode.head.mode || now.st_uid != inode.head.uid || now.st_gid != inode.head.gid;
 }
 
+bool may_fill_fifo(const Context& context, const Inode& inode, const std::string& path) {
+  return !holds_something(inode) || has_writer(context, inode) || names::access(path, W_OK) == 0;
+}
+
 UniqueFd Fifos::open_left_behind(const Inode& inode, const std::string& path) {
-  UniqueFd fd = open_base(path);
+  if (!may_fill_fifo(input_.context, inode, path))
+    fail_errno("what was in the FIFO {} cannot be put back, as none of its processes may write to it", path);
+  UniqueFd fd = open_base(path, !holds_something(inode));
   if (fd || (errno != EACCES && errno != EPERM)) {
     if (!fd) fail_errno("cannot open the FIFO {}", path);
     return fd;
@@ -84,7 +105,7 @@ UniqueFd Fifos::make(const Inode& inode, const std::string& path) {
     fail(error, "cannot make the FIFO {}: {}", name, std::strerror(error));
   }
   input_.created.add(name);
-  UniqueFd fd = open_base(name);
+  UniqueFd fd = open_base(name, false);
   if (!fd) fail_errno("cannot open the FIFO {}", name);
   if (deleted && !input_.created.discard(name))
     fail(ESTALE, "cannot unlink {}, which has just been made", name);

@@ -14,6 +14,10 @@ namespace cryo {
 [[nodiscard]] bool is_foreign_fifo(const RestartOptions& options, const File& file, const Inode& inode,
                                    const std::string& path);
 
+// May what was in it be put into a FIFO that is there?  That takes a process that may open it for writing, or
+// has it open so.
+[[nodiscard]] bool may_fill_fifo(const Context& context, const Inode& inode, const std::string& path);
+
 class Fifos {
  public:
   explicit Fifos(FileRestoreInput& input) : input_(input) {}

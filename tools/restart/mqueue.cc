@@ -9,10 +9,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <ctime>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
+#include "base/random_part.h"
 #include "restart/created_paths.h"
 #include "restart/names.h"
 #include "restart/namespaces.h"
@@ -21,6 +24,7 @@ namespace cryo {
 namespace {
 
 constexpr std::string_view kTag = "mqueue:";
+constexpr int kQueueNameTries = 100;
 
 // Numbers of inodes are not used twice until the machine boots.
 bool same_queue(const Inode& inode, int fd) {
@@ -40,12 +44,16 @@ mq_attr attributes(const cryo_mqueue& saved) {
   return attributes;
 }
 
-void drain(int queue, std::size_t size, const std::string& name) {
-  std::vector<char> buffer(size);
+void drain(int queue, const cryo_mqueue& saved, const std::string& name) {
+  std::vector<char> buffer(saved.message_size);
   const timespec past{};
-  while (::mq_timedreceive(queue, buffer.data(), buffer.size(), nullptr, &past) >= 0) {
+  // No more than there can be in it, twice: somebody may go on sending.
+  for (std::uint64_t left = 2 * saved.max_messages + 1; left > 0; --left) {
+    if (::mq_timedreceive(queue, buffer.data(), buffer.size(), nullptr, &past) >= 0 || errno == EINTR) continue;
+    if (errno == ETIMEDOUT || errno == EAGAIN) return;
+    fail_errno("cannot empty the message queue {}", name);
   }
-  if (errno != ETIMEDOUT && errno != EAGAIN) fail_errno("cannot empty the message queue {}", name);
+  fail(EBUSY, "cannot empty the message queue {}: somebody goes on sending to it", name);
 }
 
 void fill(int queue, const MqueueState& state, const std::string& name) {
@@ -61,22 +69,56 @@ void fill(int queue, const MqueueState& state, const std::string& name) {
 
 namespace {
 
-// The queue of the checkpoint, and no other, where the process may not open it any more; or errno.
-UniqueFd open_very(const Inode& inode, const std::string& name) {
-  const OwnNames own;
-  UniqueFd fd = names::mq_open(name, O_RDWR);
-  if (fd && !same_queue(inode, fd.get())) return errno = EACCES, UniqueFd();
-  return fd;
+// Whose processes may not open it need not: nothing has come to it or gone since.
+bool is_untouched(const Inode& inode, int fd) {
+  struct stat now;
+  mq_attr state{};
+  return same_queue(inode, fd) && ::fstat(fd, &now) == 0 && now.st_mtim.tv_sec == inode.head.mtime_sec &&
+         now.st_mtim.tv_nsec == static_cast<long>(inode.head.mtime_nsec) && ::mq_getattr(fd, &state) == 0 &&
+         static_cast<std::size_t>(state.mq_curmsgs) == inode.mqueue->messages.size();
+}
+
+struct LeftBehind {
+  UniqueFd fd;           // none: see the rest
+  bool whole = false;    // it is as it was, and nothing is to be put back
+  int error = 0;         // ENOENT: there is none
+  std::string obstacle;  // in other cases
+};
+
+// A queue that is there already is changed by what those may do who have it: who was given it, or opened it with other
+// rights, could not put back himself what was in it.
+LeftBehind find_queue(const Inode& inode, const std::string& name) {
+  LeftBehind found;
+  found.fd = names::mq_open(name, O_RDWR);
+  found.error = found.fd ? 0 : errno;
+  if (found.error == EACCES) {
+    const OwnNames own;
+    found.fd = names::mq_open(name, O_RDWR);
+    found.whole = found.fd && is_untouched(inode, found.fd.get());
+    if (!found.whole) {
+      found.obstacle =
+          "may not be opened for reading and writing by the process, and is not as it was at the checkpoint: "
+          "where nobody else needs it, it is made anew once it has been removed";
+      found.fd.reset();
+    }
+  } else if (found.error != 0) {
+    found.obstacle = fmt::format("cannot be opened: {}", std::strerror(found.error));
+  } else if (!same_queue(inode, found.fd.get())) {
+    found.error = EEXIST;
+    found.obstacle = "another message queue has its name";
+    found.fd.reset();
+  }
+  return found;
 }
 
 }  // namespace
 
-std::string queue_problem(const Inode& inode, const std::string& path) {
+std::string queue_problem(const Inode& inode, const std::string& path, int& code) {
   if ((inode.head.flags & CRYO_INODE_DELETED) || inode.mqueue->head.ns != 0) return {};
-  UniqueFd fd = names::mq_open(queue_name(path), O_RDWR);
-  if (!fd && errno == EACCES) fd = open_very(inode, queue_name(path));
-  if (!fd) return errno == ENOENT ? std::string() : fmt::format("cannot be opened: {}", std::strerror(errno));
-  return same_queue(inode, fd.get()) ? std::string() : "another message queue has its name";
+  const LeftBehind found = find_queue(inode, queue_name(path));
+  if (found.fd || found.error == ENOENT) return {};
+  code = found.error;
+  return found.obstacle;
 }
 
 namespace {
@@ -106,34 +148,41 @@ UniqueFd MessageQueues::create(const Inode& inode, const std::string& name) {
 
 UniqueFd MessageQueues::make(const Inode& inode, const std::string& name) {
   const cryo_mqueue& saved = inode.mqueue->head;
-  const bool deleted = inode.head.flags & CRYO_INODE_DELETED;
   const Owner owner = owner_of(input_, inode);
   if (saved.ns != 0) {
     // A user that has no number in the namespace can make nothing there.
     ::setfsgid(owner.gid);
     ::setfsuid(owner.uid);
   }
-  const std::string own = deleted ? fmt::format("/cryo.{}.{}", ::getpid(), inode.id) : name;
-  UniqueFd fd = create(inode, own);
-  if (!fd && errno == EEXIST && !deleted) {
-    fd = names::mq_open(own, O_RDWR);
-    if (!fd && errno == EACCES) fd = open_very(inode, own);
-    if (!fd) fail_errno("cannot open the message queue {}", own);
-    if (!same_queue(inode, fd.get())) fail(EEXIST, "{}: another message queue has its name", own);
-    // It was left behind: what came since is for nobody.
-    drain(fd.get(), saved.message_size, own);
-  } else if (!fd) {
-    fail_errno("cannot make the message queue {}", own);
-  } else {
-    (void)!::fchown(fd.get(), owner.uid, owner.gid);
-    if (::fchmod(fd.get(), inode.head.mode & 07777) != 0) fail_errno("cannot set the mode of {}", own);
+  const bool deleted = inode.head.flags & CRYO_INODE_DELETED;
+  std::string own = name;
+  UniqueFd fd;
+  for (int i = 0; !fd && i < kQueueNameTries && (i == 0 || (deleted && errno == EEXIST)); ++i) {
+    if (deleted) own = "/cryo." + random_part();  // nobody knows it before
+    fd = create(inode, own);
   }
+  if (!fd && errno == EEXIST && !deleted) return refill(inode, own);
+  if (!fd) fail_errno("cannot make the message queue {}", own);
+  // Where the process may not give it away, it is its user's.
+  (void)names::fchown(fd.get(), owner.uid, owner.gid);
+  if (names::fchmod(fd.get(), inode.head.mode & 07777) != 0) fail_errno("cannot set the mode of {}", own);
   if (deleted) {
     if (names::mq_unlink(own) != 0) fail_errno("cannot unlink the message queue {}", own);
     if (saved.ns == 0) input_.created.remove(std::string(kTag) + own);
   }
   fill(fd.get(), *inode.mqueue, own);
   return fd;
+}
+
+// It was left behind: what came since is for nobody.
+UniqueFd MessageQueues::refill(const Inode& inode, const std::string& name) {
+  LeftBehind found = find_queue(inode, name);
+  if (!found.fd) fail(found.error, "the message queue {}: {}", name, found.obstacle);
+  if (!found.whole) {
+    drain(found.fd.get(), inode.mqueue->head, name);
+    fill(found.fd.get(), *inode.mqueue, name);
+  }
+  return std::move(found.fd);
 }
 
 UniqueFd MessageQueues::make_anywhere(const Inode& inode, const std::string& name) {

@@ -20,6 +20,7 @@ class MessageQueues {
   // errno on failure.
   [[nodiscard]] UniqueFd create(const Inode& inode, const std::string& name);
   [[nodiscard]] UniqueFd make(const Inode& inode, const std::string& name);
+  [[nodiscard]] UniqueFd refill(const Inode& inode, const std::string& name);
   [[nodiscard]] UniqueFd make_anywhere(const Inode& inode, const std::string& name);
 
   FileRestoreInput& input_;
@@ -29,8 +30,8 @@ class MessageQueues {
 // Queues of ipc namespaces of the job that nobody has open.
 void make_unused_queues(FileRestoreInput& input);
 
-// Why the queue cannot be had; empty when it can.
-[[nodiscard]] std::string queue_problem(const Inode& inode, const std::string& path);
+// Why the queue cannot be had, with an errno value; empty when it can.
+[[nodiscard]] std::string queue_problem(const Inode& inode, const std::string& path, int& code);
 
 // By each process for itself: to be told when a message comes.  Any close of the queue ends that, so it comes
 // after the last.
