@@ -20,6 +20,7 @@
 #include "page_writer.h"
 #include "point.h"
 #include "requester.h"
+#include "shared_pages.h"
 #include "snapshot.h"
 #include "switches.h"
 #include "track.h"

@@ -399,19 +399,12 @@ struct cryo_vma_record {
 	bool anon_only;			/* only copied-on-write pages */
 };
 
-/* shared_pages.c */
+/* See shared_pages.h. */
 struct cryo_shared_pages {
 	unsigned int memories;		/* address spaces in the context: with one, nothing is shared */
 	unsigned long count, most;	/* remembered pages; how many may be */
 	struct xarray places;		/* page number: its place in the context, in pages; the page is counted */
 };
-
-void cryo_shared_pages_init(struct cryo_shared_pages *s);
-void cryo_shared_pages_expect(struct cryo_shared_pages *s, struct mm_struct *mm);
-void cryo_shared_pages_free(struct cryo_shared_pages *s);
-bool cryo_page_may_be_shared(struct page *page);
-u64 cryo_shared_page_find(struct cryo_shared_pages *s, struct page *page);
-void cryo_shared_page_remember(struct cryo_shared_pages *s, struct page *page, u64 offset);
 
 /* An ipc namespace that processes of the job are in. */
 struct cryo_ipc_space {

@@ -23,6 +23,7 @@
 #include <linux/xxhash.h>
 
 #include "page_writer.h"
+#include "shared_pages.h"
 #include "zero_page.h"
 
 #define MAX_AHEAD	4U	/* more than this the requester cannot write meanwhile */

@@ -12,6 +12,7 @@
 #include "cryo_arch.h"
 #include "page_scan.h"
 #include "page_writer.h"
+#include "shared_pages.h"
 #include "snapshot.h"
 #include "uprobes.h"
 #include "used.h"

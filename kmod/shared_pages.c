@@ -19,6 +19,7 @@
 
 #include "cryo.h"
 #include "memcg.h"
+#include "shared_pages.h"
 
 /*
  * Nobody can take a page away as long as it is remembered.  So there is one part in so many of the memory of the machine, and of
