@@ -32,13 +32,13 @@ static int say_busy(struct cryo_capture *c, const struct cryo_object *o, const c
 	return err;
 }
 
-int cryo_busy_mutex_lock(struct cryo_capture *c, struct cryo_object *o, const char *what,
-			 struct mutex *mutex)
+int cryo_busy_mutex_lock(struct cryo_capture *c, struct cryo_object *o, struct mutex *lock,
+			 const char *what)
 {
 	unsigned long limit = jiffies + msecs_to_jiffies(LOCK_WAIT_MS);
 	int err = 0;
 
-	while (!err && !mutex_trylock(mutex))
+	while (!err && !mutex_trylock(lock))
 		err = wait_a_moment(c, limit);
 	return say_busy(c, o, what, err);
 }

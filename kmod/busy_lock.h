@@ -9,17 +9,18 @@
 #ifndef CRYO_BUSY_LOCK_H
 #define CRYO_BUSY_LOCK_H
 
+#include <linux/mutex.h>
+
 struct cryo_capture;
 struct cryo_object;
-struct mutex;
 struct sock;
 
 /*
  * For a second at most, and as long as the request has time: else an error, of which the log tells the descriptor of @o and @what
  * that is.
  */
-int cryo_busy_mutex_lock(struct cryo_capture *c, struct cryo_object *o, const char *what,
-			 struct mutex *mutex);
+int cryo_busy_mutex_lock(struct cryo_capture *c, struct cryo_object *o, struct mutex *lock,
+			 const char *what);
 
 /* The same, as lock_sock(), of the socket of @o or its peer. */
 int cryo_sock_lock(struct cryo_capture *c, struct cryo_object *o, struct sock *sk);

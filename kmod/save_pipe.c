@@ -83,7 +83,7 @@ int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode)
 	struct cryo_buf buf = {};
 	int err;
 
-	err = cryo_busy_mutex_lock(c, inode->opened ?: inode, "pipe", &pipe->mutex);
+	err = cryo_busy_mutex_lock(c, inode->opened ?: inode, &pipe->mutex, "pipe");
 	if (err)
 		return err;
 	err = put_contents(c, inode, &buf);

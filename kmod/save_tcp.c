@@ -258,7 +258,8 @@ static int put_part(struct cryo_buf *buf, const struct sk_buff *skb, u32 offset,
 }
 
 /* What the socket of @o has received and not read; returns in @next what it expects. */
-static int put_received(struct cryo_capture *c, struct cryo_object *o, struct cryo_buf *buf, u32 *next)
+static int put_received(struct cryo_capture *c, struct cryo_object *o, struct cryo_buf *buf,
+			u32 *next)
 {
 	struct sock *sk = cryo_sock_of(o);
 	int err = cryo_sock_lock(c, o, sk);

@@ -217,7 +217,7 @@ static int save_unix_queue(struct cryo_capture *c, struct cryo_object *o)
 	int err;
 
 	/* Keeps processes that share the open file from reading meanwhile. */
-	err = cryo_busy_mutex_lock(c, o, "socket", &unix_sk(sk)->iolock);
+	err = cryo_busy_mutex_lock(c, o, &unix_sk(sk)->iolock, "socket");
 	if (err)
 		return err;
 	cryo_queue_begin(&buf);

@@ -87,6 +87,7 @@ static bool is_in_uprobe(struct cryo_parked *p)
 	struct mm_struct *mm;
 	bool is;
 
+	/* Pairs with set_park_state(). */
 	if (p->self || smp_load_acquire(&p->state) != CRYO_PARK_PARKED)
 		return false;
 	mm = get_task_mm(p->task);
@@ -214,8 +215,8 @@ int cryo_without_uprobes(struct cryo_capture *c, const struct cryo_vma_record *v
 	bool same;
 
 	if (IS_ERR(was)) {
-		cryo_warn(c, "memory %lx-%lx: the file under it, in which there are uprobes, cannot be read (error %ld)",
-			  (unsigned long)vma->out.start, (unsigned long)vma->out.end, -PTR_ERR(was));
+		cryo_warn(c, "memory at %lx: the file under it, in which there are uprobes, cannot be read (error %ld)",
+			  addr, -PTR_ERR(was));
 		return PTR_ERR(was);
 	}
 	own = alloc_page(GFP_KERNEL_ACCOUNT);

@@ -118,7 +118,7 @@ struct cryo_version {
 #define CRYO_CKPT_PTRACED_ALLOW	(1U << 4)	/* a traced process is no obstacle */
 #define CRYO_CKPT_DRY_RUN	(1U << 5)	/* freeze, report all obstacles, write nothing */
 #define CRYO_CKPT_TCP_CLOSE	(1U << 8)	/* TCP connections to the outside are found reset after a restart */
-#define CRYO_CKPT_UNIX_CLOSE	(1U << 9)	/* Unix sockets connected to the outside are found closed at the other end */
+#define CRYO_CKPT_UNIX_CLOSE	(1U << 9)	/* connected Unix sockets likewise, closed by the other end */
 #define CRYO_CKPT_SELF		(1U << 16)	/* the caller's own process is part of the scope */
 #define CRYO_CKPT_NO_CALLBACKS	(1U << 17)	/* processes that registered are not told (client.h) */
 #define CRYO_CKPT_SNAPSHOT	(1U << 18)	/* thaw before memory is written, where that is possible */
@@ -128,8 +128,8 @@ struct cryo_version {
 #define CRYO_CKPT_PTRACED_SKIP	(1U << 22)	/* traced processes are left out, as CRYO_CKPT_PTRACER_SKIP has it */
 #define CRYO_CKPT_PTRACER_SKIP	(1U << 23)	/* processes that trace others are left out, with what is in the scope by them only */
 #define CRYO_CKPT_SIGNAL	(1U << 24)	/* without HOLD: CRYO_CKPT_RUN sends @announced_signal */
-#define CRYO_CKPT_FLAGS		(((1U << 6) - 1) | CRYO_CKPT_TCP_CLOSE | CRYO_CKPT_UNIX_CLOSE | CRYO_CKPT_SELF | \
-				 CRYO_CKPT_NO_CALLBACKS | CRYO_CKPT_SNAPSHOT | CRYO_CKPT_TRACK | \
+#define CRYO_CKPT_FLAGS		(((1U << 6) - 1) | CRYO_CKPT_TCP_CLOSE | CRYO_CKPT_UNIX_CLOSE | \
+				 CRYO_CKPT_SELF | CRYO_CKPT_NO_CALLBACKS | CRYO_CKPT_SNAPSHOT | CRYO_CKPT_TRACK | \
 				 CRYO_CKPT_DIRECT | CRYO_CKPT_DIRECT_ALWAYS | CRYO_CKPT_SIGNAL | \
 				 CRYO_CKPT_PTRACED_SKIP | CRYO_CKPT_PTRACER_SKIP)
 
