@@ -129,7 +129,8 @@ struct cryo_version {
 #define CRYO_CKPT_PTRACER_SKIP	(1U << 23)	/* processes that trace others are left out, with what is in the scope by them only */
 #define CRYO_CKPT_SIGNAL	(1U << 24)	/* without HOLD: CRYO_CKPT_RUN sends @announced_signal */
 #define CRYO_CKPT_FLAGS		(((1U << 6) - 1) | CRYO_CKPT_TCP_CLOSE | CRYO_CKPT_UNIX_CLOSE | \
-				 CRYO_CKPT_SELF | CRYO_CKPT_NO_CALLBACKS | CRYO_CKPT_SNAPSHOT | CRYO_CKPT_TRACK | \
+				 CRYO_CKPT_SELF | CRYO_CKPT_NO_CALLBACKS | \
+				 CRYO_CKPT_SNAPSHOT | CRYO_CKPT_TRACK | \
 				 CRYO_CKPT_DIRECT | CRYO_CKPT_DIRECT_ALWAYS | CRYO_CKPT_SIGNAL | \
 				 CRYO_CKPT_PTRACED_SKIP | CRYO_CKPT_PTRACER_SKIP)
 
