@@ -66,6 +66,7 @@ check "... without a terminal: not" status_is 0
 # Its standard input, and another pipe at a number of its choice, come from somebody who is left out.
 sleep 1000 | "${as_user[@]}" sleep 1001 16< <(exec sleep 1002) >/dev/null 2>&1 &
 started+=($!)
+piped=''
 wait_for eval 'piped=$(pgrep -x -u "$user" sleep)'
 check "a process with pipes from outside" test -e "/proc/$piped/fd/16"
 cr_checkpoint -p --kill -f piped.ctx "$piped"
