@@ -175,7 +175,7 @@ rc=0
 err=$(TMPDIR=$base/small cr_restart --check big.zst 2>&1) || rc=$?
 check "a full \$TMPDIR: on in /var/tmp" eval 'status_is 0 && ! said TMPDIR'
 rc=0
-err=$(cat big.zst | TMPDIR=$base/small cr_restart --check - 2>&1) || rc=$?
+err=$(dd if=big.zst bs=64k status=none | TMPDIR=$base/small cr_restart --check - 2>&1) || rc=$?
 check "... from a pipe, too" eval 'status_is 0'
 mount -t tmpfs -o size=1m tmpfs /var/tmp
 rc=0
