@@ -324,6 +324,7 @@ static void release_proc(struct cryo_proc *p)
 	kvfree(p->fds);
 	p->fds = NULL;
 	p->nr_fds = 0;
+	INIT_HLIST_HEAD(&p->without_fd);
 	kvfree(p->vmas);
 	p->vmas = NULL;
 	p->nr_vmas = 0;

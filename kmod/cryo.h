@@ -182,6 +182,7 @@ struct cryo_proc {
 	bool mm_saved;			/* with a process that comes before it, and has the same */
 	struct cryo_fd_record *fds;
 	unsigned int nr_fds;
+	struct hlist_head without_fd;	/* open files that it is the first to have, but not by a descriptor: struct cryo_object */
 	struct cryo_vma_record *vmas;
 	unsigned int nr_vmas;
 	struct cryo_buf mempolicies;	/* struct cryo_mempolicy of the areas */
@@ -366,6 +367,7 @@ struct cryo_object {
 	struct file *file;		/* counted; of an inode: one through which it was found */
 	struct cryo_object *inode;	/* of a file */
 	struct cryo_proc *proc;		/* the first that has it */
+	struct hlist_node of_proc;	/* in its without_fd, when fd is -1 */
 	bool several;			/* others have it, too */
 	int fd;				/* lowest descriptor in @proc, or -1 */
 	unsigned long vma_start;	/* first mapping, when fd is -1 */

@@ -109,24 +109,31 @@ static bool is_removed(const struct path *path)
 	return removed;
 }
 
-/* In the directory of a thread in /proc, but for the first one of a process, which comes into being with that. */
-static bool is_of_thread(const struct path *path)
+/*
+ * In the directory of a process in /proc: messages are put back before that is there.  In that of a thread, but for the
+ * first one of a process, which comes into being with it.
+ */
+static const char *proc_obstacle(const struct cryo_object *o)
 {
-	char text[64], *name;
-	int pid, tid;
+	const struct path *path = cryo_user_path(o->file);
+	char text[256], *name;
+	int pid, tid, n;
 
 	if (path->dentry->d_sb->s_magic != PROC_SUPER_MAGIC)
-		return false;
+		return NULL;
 	name = dentry_path_raw(path->dentry, text, sizeof(text));
-	return !IS_ERR(name) && sscanf(name, "/%d/task/%d/", &pid, &tid) == 2 && pid != tid;
+	if (IS_ERR(name))
+		return NULL;
+	n = sscanf(name, "/%d/task/%d/", &pid, &tid);
+	if (n == 2 && pid != tid)
+		return "file of /proc about a thread other than the first";
+	return n >= 1 && o->carrier >= 0 ?
+	       "file of /proc about a process that is under way in a message" : NULL;
 }
 
 static const char *classify_regular(struct cryo_object *o)
 {
 	const char *internal;
-
-	if (is_of_thread(cryo_user_path(o->file)))
-		return "file of /proc about a thread other than the first";
 
 	if (is_kernel_shmem(o->file))
 		return classify_kernel_shmem(o);
@@ -337,6 +344,10 @@ static const char *classify_pidfd(struct cryo_capture *c, struct cryo_object *o)
 
 static const char *classify(struct cryo_capture *c, struct cryo_object *o)
 {
+	const char *obstacle = proc_obstacle(o);
+
+	if (obstacle)
+		return obstacle;
 	/* Regular files on newer kernels, on older ones without a type. */
 	if (cryo_is_pidfd(o->file))
 		return classify_pidfd(c, o);
@@ -443,6 +454,8 @@ int cryo_classify_files(struct cryo_capture *c)
 			break;
 		if (o->kind == CRYO_FILE_PIPE)
 			o->inode->kind = CRYO_FILE_PIPE;
+		if (o->fd < 0)
+			hlist_add_head(&o->of_proc, &o->proc->without_fd);
 		cond_resched();
 	}
 	return err;

@@ -2,6 +2,8 @@
 /* save_locks.c - file locks: POSIX, open file description, flock(2) */
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
@@ -32,6 +34,8 @@ static void note_lock(struct lock_walk *w, cryo_lock_core *lock, u32 kind, u32 f
 			.file = file,
 			.kind = kind,
 			.type = cryo_lock_type(lock),
+			/* Open file description locks are nobody's. */
+			.owner = kind == CRYO_LOCK_OFD ? 0 : cryo_lock_pid(lock),
 			.start = ranged ? full->fl_start : 0,
 			.end = ranged ? full->fl_end : 0,
 		};
@@ -46,7 +50,10 @@ static void note_lease(struct lock_walk *w, cryo_lock_core *lock, struct cryo_ob
 	note_lock(w, lock, CRYO_LOCK_LEASE, o->id);
 }
 
-/* The open file that @lock was made by, if the process has it and nobody has told its locks; or NULL. */
+/*
+ * The open file that @lock was made by, if the process has it, by a descriptor or under way in a message or mapped, and
+ * nobody has told its locks; or NULL.
+ */
 static struct cryo_object *new_maker(struct lock_walk *w, cryo_lock_core *lock)
 {
 	struct cryo_object *f = cryo_object_find(w->c, cryo_lock_file(lock));
@@ -103,7 +110,37 @@ static void walk_inode(struct lock_walk *w, struct cryo_object *o)
 	spin_unlock(&ctx->flc_lock);
 }
 
-/* All files in the process's table are marked, and then each inode is looked at once. */
+/* Open files that the process has by descriptors, and those that it has otherwise. */
+static void set_looked_at(struct lock_walk *w, struct cryo_proc *by, bool saved)
+{
+	struct cryo_proc *p = w->c->p;
+	struct cryo_object *o;
+	unsigned int i;
+
+	for (i = 0; i < p->nr_fds; i++) {
+		o = cryo_object_find(w->c, p->fds[i].file);
+		o->locks_of = by;
+		o->inode->locks_of = NULL;
+		o->locks_saved |= saved;
+	}
+	hlist_for_each_entry(o, &p->without_fd, of_proc) {
+		o->locks_of = by;
+		o->inode->locks_of = NULL;
+		o->locks_saved |= saved;
+	}
+}
+
+static int walk_inode_once(struct lock_walk *w, struct cryo_object *o)
+{
+	if (o->inode->locks_of == w->c->p)
+		return 0;
+	o->inode->locks_of = w->c->p;
+	walk_inode(w, o);
+	cond_resched();
+	return cryo_look_interrupted(w->c);
+}
+
+/* All files that the process has are marked, and then each inode is looked at once. */
 static int walk_table(struct lock_walk *w)
 {
 	struct cryo_proc *p = w->c->p;
@@ -113,29 +150,20 @@ static int walk_table(struct lock_walk *w)
 
 	w->n = 0;
 	w->breaking = 0;
-	for (i = 0; i < p->nr_fds; i++)
-		cryo_object_find(w->c, p->fds[i].file)->locks_of = p;
-	for (i = 0; !err && i < p->nr_fds; i++) {
-		o = cryo_object_find(w->c, p->fds[i].file);
-		if (o->inode->locks_of == p)
-			continue;
-		o->inode->locks_of = p;
-		walk_inode(w, o);
-		err = cryo_look_interrupted(w->c);
-		cond_resched();
+	set_looked_at(w, p, false);
+	for (i = 0; !err && i < p->nr_fds; i++)
+		err = walk_inode_once(w, cryo_object_find(w->c, p->fds[i].file));
+	hlist_for_each_entry(o, &p->without_fd, of_proc) {
+		if (err)
+			break;
+		err = walk_inode_once(w, o);
 	}
-	for (i = 0; i < p->nr_fds; i++) {
-		o = cryo_object_find(w->c, p->fds[i].file);
-		o->locks_of = NULL;
-		o->inode->locks_of = NULL;
-	}
+	set_looked_at(w, NULL, !err && w->n <= w->room);
 	return err;
 }
 
 static int walk(struct lock_walk *w)
 {
-	struct cryo_proc *p = w->c->p;
-	unsigned int i;
 	int err;
 
 	w->room = 16;
@@ -145,15 +173,28 @@ static int walk(struct lock_walk *w)
 			return -ENOMEM;
 		err = walk_table(w);
 		if (!err && w->n <= w->room)
-			break;
+			return 0;
 		kvfree(w->locks);
 		if (err)
 			return err;
 		w->room = w->n + 16;
 	}
-	for (i = 0; i < p->nr_fds; i++)
-		cryo_object_find(w->c, p->fds[i].file)->locks_saved = true;
-	return 0;
+}
+
+/* From the number in the outermost namespace, under which the kernel notes it, to that of the context. */
+static s32 owner_in_context(struct cryo_capture *c, s32 number)
+{
+	struct cryo_proc *proc = NULL;
+	struct task_struct *task;
+
+	if (number <= 0)
+		return 0;
+	rcu_read_lock();
+	task = pid_task(find_pid_ns(number, &init_pid_ns), PIDTYPE_TGID);
+	if (task)
+		proc = cryo_find_proc(c->req, task);
+	rcu_read_unlock();
+	return proc ? proc->pid : 0;
 }
 
 int cryo_save_locks(struct cryo_capture *c)
@@ -161,6 +202,7 @@ int cryo_save_locks(struct cryo_capture *c)
 	struct lock_walk w = { .c = c };
 	struct cryo_array head = { .record_size = sizeof(struct cryo_lock) };
 	struct cryo_buf buf = {};
+	unsigned int i;
 	int err;
 
 	task_lock(c->p->task);
@@ -178,6 +220,8 @@ int cryo_save_locks(struct cryo_capture *c)
 		cryo_refuse(c, "file leases that are being broken (%u of them) are not supported",
 			    w.breaking);
 	if (w.n) {
+		for (i = 0; i < w.n; i++)
+			w.locks[i].owner = owner_in_context(c, w.locks[i].owner);
 		head.count = w.n;
 		cryo_buf_put(&buf, &head, sizeof(head));
 		cryo_buf_put(&buf, w.locks, w.n * sizeof(*w.locks));

@@ -18,6 +18,7 @@ typedef struct file_lock_core cryo_lock_core;
 #define cryo_lock_file(lock)		((lock)->flc_file)
 #define cryo_lock_type(lock)		((lock)->flc_type)
 #define cryo_lock_flags(lock)		((lock)->flc_flags)
+#define cryo_lock_pid(lock)		((lock)->flc_pid)
 #define cryo_lock_full(lock)		container_of(lock, struct file_lock, c)
 #else
 typedef struct file_lock cryo_lock_core;
@@ -26,6 +27,7 @@ typedef struct file_lock cryo_lock_core;
 #define cryo_lock_file(lock)		((lock)->fl_file)
 #define cryo_lock_type(lock)		((lock)->fl_type)
 #define cryo_lock_flags(lock)		((lock)->fl_flags)
+#define cryo_lock_pid(lock)		((s32)(lock)->fl_pid)
 #define cryo_lock_full(lock)		(lock)
 #endif
 

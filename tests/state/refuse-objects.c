@@ -111,6 +111,23 @@ static bool make_pidfd_in_message(void)
 	return true;
 }
 
+/* A directory, too; what is about the machine may be in one. */
+static bool make_proc_in_message(void)
+{
+	int fds[2];
+
+	CRT_SYS(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds));
+	send_descriptor(fds[0], (int)CRT_SYS(open("/proc/meminfo", O_RDONLY)));
+	send_descriptor(fds[0], (int)CRT_SYS(open("/proc/self/stat", O_RDONLY)));
+	crt_expect("pid %d|file passed through fd %d (/proc/%d/stat)|file of /proc about a process that is under way in a message",
+		   getpid(), fds[1], getpid());
+	CRT_SYS(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds));
+	send_descriptor(fds[0], (int)CRT_SYS(open("/proc/self/fd", O_RDONLY | O_DIRECTORY)));
+	crt_expect("pid %d|file passed through fd %d (/proc/%d/fd)|file of /proc about a process that is under way in a message",
+		   getpid(), fds[1], getpid());
+	return true;
+}
+
 static bool make_killing_pidfd(void)
 {
 	struct { uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls; } args = { 0 };
@@ -609,6 +626,7 @@ struct obstacle obstacles[] = {
 	{ .name = "proc-of-thread", .make = make_proc_of_thread },
 	{ .name = "deep-file", .make = make_deep_file },
 	{ .name = "pidfd-in-message", .make = make_pidfd_in_message },
+	{ .name = "proc-in-message", .make = make_proc_in_message },
 	{ .name = "unreadable", .make = make_unreadable, .works = works_unreadable },
 	{ .name = "o-path-deleted", .make = make_o_path_deleted },
 	{ .name = "watch-of-deleted", .make = make_watch_of_deleted },

@@ -59,7 +59,9 @@ class Child {
   void restore_ordinary_state();
   void act_as_own_user() const;
   void restore_open_files();
-  void fill_own_epolls() const;
+  [[nodiscard]] std::map<std::uint32_t, int> first_fds() const;
+  void restore_what_files_hold();
+  void fill_own_epolls(const std::map<std::uint32_t, int>& first) const;
   [[nodiscard]] bool adds_seals() const;
   [[nodiscard]] std::map<std::uint32_t, int> own_fds() const;
   [[nodiscard]] StubArea make_area(AddressSpace& space);
@@ -76,7 +78,10 @@ class Child {
   const Process& process_;
   Shared shared_;  // the report moves
   RestoredFiles files_;
-  std::set<int> parked_;  // closed by the stub
+  std::vector<cryo_lock> locks_;         // that it takes
+  std::map<std::uint32_t, int> first_;   // files that nobody before it has
+  std::set<int> parked_;                 // closed by the stub,
+  std::set<int> kept_;                   // by its last steps
   std::vector<KernelMapping> kernel_mappings_;
   InheritedVmas inherited_;
   CredentialChange credentials_;
@@ -111,7 +116,7 @@ void Child::act_as_own_user() const {
   ::setfsuid(saved.fsuid);
 }
 
-// Files that are in its table.
+// Files that it has up to the last steps: those in its table, and those under way in messages that it sees to.
 std::map<std::uint32_t, int> Child::own_fds() const {
   std::map<std::uint32_t, int> fds;
   for (const auto& [id, fd] : files_.fds)
@@ -125,14 +130,35 @@ bool Child::adds_seals() const {
 }
 
 // What is watched need not be in this process's table.
-void Child::fill_own_epolls() const {
-  if (std::none_of(files_.fds.begin(), files_.fds.end(), [this](const auto& own) {
+void Child::fill_own_epolls(const std::map<std::uint32_t, int>& first) const {
+  if (std::none_of(first.begin(), first.end(), [this](const auto& own) {
         return input_.context.file(own.first).head.kind == CRYO_FILE_EPOLL;
       }))
     return;
   std::map<std::uint32_t, int> all = files_.fds;
   for (const auto& [id, fd] : input_.files.fds) all.try_emplace(id, fd.get());
-  fill_epolls(input_.context, process_, all, input_.handle_fd);
+  fill_epolls(input_.context, process_, first, all, input_.handle_fd);
+}
+
+// For which it does what one process does for all.
+std::map<std::uint32_t, int> Child::first_fds() const {
+  std::map<std::uint32_t, int> first;
+  for (const auto& [id, fd] : files_.fds)
+    if (files_.kept.contains(id) || is_first_with(input_.context, process_, id)) first.emplace(id, fd);
+  return first;
+}
+
+void Child::restore_what_files_hold() {
+  locks_ = process_.locks;
+  std::erase_if(locks_, [](const cryo_lock& lock) { return lock.kind != CRYO_LOCK_POSIX; });
+  if (const auto shared = input_.files.locks.find(index_); shared != input_.files.locks.end()) {
+    take_file_locks(input_.context, shared->second, files_.fds, input_.files);
+    locks_.insert(locks_.end(), shared->second.begin(), shared->second.end());
+  }
+  first_ = first_fds();
+  name_peers(input_.context, input_.options, first_, input_.handle_fd);
+  fill_inotifies(input_.context, input_.options, first_);
+  fill_own_epolls(first_);
 }
 
 void Child::restore_open_files() {
@@ -142,9 +168,7 @@ void Child::restore_open_files() {
   files_ = take_files(input_.file_input, input_.files, index_, std::move(rings));
   take_terminals(process_, input_.files.terminals);
   claim_clients(input_.context, process_, files_.fds);
-  name_peers(input_.context, input_.options, process_, files_.fds, input_.handle_fd);
-  fill_inotifies(input_.context, process_, input_.options, files_.fds);
-  fill_own_epolls();
+  restore_what_files_hold();
   std::set<int> keep(input_.context_fds.begin(), input_.context_fds.end());
   keep.insert({input_.handle_fd, input_.device_fd, files_.exe_fd});
   if (kept_proc() >= 0) keep.insert(kept_proc());
@@ -158,8 +182,9 @@ void Child::restore_open_files() {
   keep.erase(input_.handle_fd);
   keep.erase(input_.device_fd);
   keep.erase(files_.exe_fd);
+  for (const std::uint32_t id : files_.kept) kept_.insert(files_.fds.at(id));
   for (const int fd : keep)
-    if (!own.wants(fd)) parked_.insert(fd);
+    if (!own.wants(fd) && !kept_.contains(fd)) parked_.insert(fd);
 }
 
 StubArea Child::make_area(AddressSpace& space) {
@@ -176,9 +201,9 @@ StubArea Child::make_area(AddressSpace& space) {
     transit = transit_size(input_.context, mm, kernel_mappings_);
   }
   const std::size_t data = memory_size + thread_plan_size(process_, credentials_) +
-                           timerfd_plan_size(process_) + posix_timer_plan_size(process_) +
-                           (process_.locks.size() + process_.fds.size()) * kLockSize +
-                           (parked_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
+                           timerfd_plan_size(files_.fds.size()) + posix_timer_plan_size(process_) +
+                           (locks_.size() + process_.fds.size()) * kLockSize +
+                           (parked_.size() + kept_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
                            (process_.threads.size() + 1) * 4 * sizeof(stub::Call) +
                            files_.fds.size() * (5 * sizeof(stub::Call) + kOwnerSize) + kFixedSize;
   StubArea area(space, {shared_.report, report_size(input_.slots), !makes_memory()}, data, transit,
@@ -255,13 +280,14 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   CallList leader_calls;
   CallList final_calls;
   // Threads of other processes may be owners, and a lease wants no other process to have the file.
-  plan_process_locks(process_, fds, final_calls, area);
+  plan_process_locks(locks_, fds, final_calls, area);
   plan_owners({input_.context, process_, input_.options, fds}, final_calls, area);
   directories_->plan_after(directories_->order().back(), leader_calls);
-  plan_timerfds(input_.context, process_, fds, leader_calls, area);
+  plan_timerfds(input_.context, first_, leader_calls, area);
   plan_posix_timers(input_.context, threads, leader_calls, area);
   plan_leader(threads, leader_calls, area);
   plan_truncation(final_calls);
+  for (const int fd : kept_) final_calls.add(Step::kClose, 0, SYS_close, fd);
 
   parameters->report = area.report();
   parameters->slot = slots_of(area.report()) + slot_;

@@ -56,6 +56,22 @@ class Borrowed {
   UniqueFd before_;
 };
 
+// `fd` by another number, while something else is at its own.
+class Aside {
+ public:
+  Aside(int fd, int taken) : fd_(fd) {
+    if (fd != taken) return;
+    other_ = UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+    if (!other_) fail_errno("cannot duplicate descriptor {}", fd);
+    fd_ = other_.get();
+  }
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_;
+  UniqueFd other_;
+};
+
 class InterestFiller {
  public:
   InterestFiller(const File& file, int fd, const Process& process, const std::map<std::uint32_t, int>& fds,
@@ -67,7 +83,7 @@ class InterestFiller {
  private:
   [[nodiscard]] int descriptor_of(const cryo_epoll_target& target) const;
   void add(const cryo_epoll_target& target);
-  void disarm(const cryo_epoll_target& target, int target_fd);
+  void disarm(const cryo_epoll_target& target, int epoll_fd, int handle_fd);
   void drain();
 
   const File& file_;
@@ -77,14 +93,15 @@ class InterestFiller {
   int handle_fd_;
 };
 
-void InterestFiller::disarm(const cryo_epoll_target& target, int target_fd) {
+// What it watches is at the number by which it does.
+void InterestFiller::disarm(const cryo_epoll_target& target, int epoll_fd, int handle_fd) {
   cryo_epoll_disarm args{};
   args.size = sizeof(args);
-  args.epoll_fd = fd_;
-  args.target_fd = target_fd;
+  args.epoll_fd = epoll_fd;
+  args.target_fd = static_cast<std::int32_t>(target.fd);
   args.fd = static_cast<std::int32_t>(target.fd);
   args.events = target.events | EPOLLERR | EPOLLHUP;
-  if (::ioctl(handle_fd_, CRYO_RST_EPOLL_DISARM, &args) != 0)
+  if (::ioctl(handle_fd, CRYO_RST_EPOLL_DISARM, &args) != 0)
     fail_errno("cannot disarm what epoll descriptor {} watches as {}", fd_, target.fd);
 }
 
@@ -102,13 +119,15 @@ int InterestFiller::descriptor_of(const cryo_epoll_target& target) const {
 
 void InterestFiller::add(const cryo_epoll_target& target) {
   const int number = static_cast<int>(target.fd);
+  // Wherever these are now: it may be where the program once had what is watched.
+  const Aside epoll(fd_, number), handle(handle_fd_, number);
   const Borrowed place(number, descriptor_of(target));
   epoll_event event{};
   event.events = target.events;
   event.data.u64 = target.data;
-  if (::epoll_ctl(fd_, EPOLL_CTL_ADD, number, &event) != 0)
+  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, number, &event) != 0)
     fail_errno("cannot watch descriptor {} by epoll descriptor {}", target.fd, fd_);
-  if (is_disarmed(target)) disarm(target, number);
+  if (is_disarmed(target)) disarm(target, epoll.get(), handle.get());
 }
 
 // Takes the edges that the program has seen before.
@@ -138,12 +157,11 @@ UniqueFd make_epoll(const File&) {
   return fd;
 }
 
-void fill_epolls(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds,
-                 int handle_fd) {
-  for (const auto& [id, fd] : fds) {
+void fill_epolls(const Context& context, const Process& process, const std::map<std::uint32_t, int>& epolls,
+                 const std::map<std::uint32_t, int>& fds, int handle_fd) {
+  for (const auto& [id, fd] : epolls) {
     const File& file = context.file(id);
-    if (file.head.kind == CRYO_FILE_EPOLL && is_first_with(context, process, id))
-      InterestFiller(file, fd, process, fds, handle_fd).fill();
+    if (file.head.kind == CRYO_FILE_EPOLL) InterestFiller(file, fd, process, fds, handle_fd).fill();
   }
 }
 

@@ -40,12 +40,14 @@ class FileMaker {
     for (std::size_t number = 0; number < own_.size(); ++number)
       own_[number] = own_standard(input.stdio[number].get());
     find_numbers();
+    find_keepers();
   }
 
   FileStore make();
 
  private:
   void find_numbers();
+  void find_keepers();
   [[nodiscard]] UniqueFd put_away(std::uint32_t file, UniqueFd fd);
   [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd own_output(const File& file, const FileUse& use);
@@ -292,6 +294,17 @@ void FileMaker::find_numbers() {
       numbers_.try_emplace(file, static_cast<int>(number));
 }
 
+// Whoever can receive it would do; there is always one, as a process has the socket or the one that this is in.
+void FileMaker::find_keepers() {
+  for (const auto& [id, use] : store_.uses) {
+    if (!use.passed || use.holders != 0) continue;
+    const auto keeper = std::find_if(use.processes.begin(), use.processes.end(), [this](std::size_t process) {
+      return !input_.context.processes[process].threads.empty();
+    });
+    if (keeper != use.processes.end()) store_.kept_by.emplace(id, *keeper);
+  }
+}
+
 UniqueFd FileMaker::put_away(std::uint32_t file, UniqueFd fd) {
   const auto number = numbers_.find(file);
   if (number == numbers_.end()) return input_.descriptors.park(std::move(fd));
@@ -303,7 +316,7 @@ UniqueFd FileMaker::put_away(std::uint32_t file, UniqueFd fd) {
 
 FileStore FileMaker::make() {
   sockets_.make();
-  store_.pidfds = share_pidfds(input_.context, input_.descriptors);
+  store_.pidfds = share_pidfds(input_.context, store_.kept_by, input_.descriptors);
   for (const auto& [id, use] : store_.uses) {
     const File& file = input_.context.file(id);
     if (left_closed(file, input_.options) || is_late_pidfd(file) || is_polled_ring(file)) continue;
@@ -332,7 +345,9 @@ FileStore FileMaker::make() {
   }
   sockets_.finish([this](std::uint32_t id) {
     const auto open = store_.fds.find(id);
-    if (open == store_.fds.end()) fail(EBADF, "a file passed in a message is left closed");
+    if (open == store_.fds.end())
+      fail(EBADF, "{}: passed in a message, and left closed or opened by its process only",
+           input_.context.file(id).path);
     return open->second.get();
   });
   return std::move(store_);
@@ -411,6 +426,12 @@ RestoredFiles FileTaker::take() {
     if (!left_closed(input_.context.file(id), input_.options)) take(input_.context.file(id), use);
   // Pidfds that it needs for an epoll instance only.
   for (auto& [id, fd] : made_) result_.fds.emplace(id, fd.release());
+  for (const auto& [id, keeper] : store_.kept_by) {
+    const auto stored = store_.fds.find(id);
+    if (keeper != process_ || stored == store_.fds.end()) continue;
+    result_.fds.emplace(id, stored->second.get());
+    result_.kept.insert(id);
+  }
   return std::move(result_);
 }
 
@@ -440,6 +461,11 @@ void add_uses(const Context& context, std::size_t index, std::map<std::uint32_t,
     if (vma.flags & CRYO_VMA_MAYWRITE) use.mapped_shared_writable = true;
   }
   if (mm.head.exe_file != 0) use_of(mm.head.exe_file).executable = true;
+  // Whoever locks an open file for writing may write to it.
+  for (const cryo_lock& lock : process.locks)
+    if (const auto use = uses.find(lock.file);
+        use != uses.end() && lock.kind == CRYO_LOCK_OFD && lock.type == F_WRLCK)
+      use->second.mapped_shared_writable = use->second.mapped_shared_writable || use->second.mapped;
 }
 
 }  // namespace

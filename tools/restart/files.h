@@ -41,6 +41,9 @@ struct FileUse {
 // Of what is done by one process only for all that have a file.
 [[nodiscard]] bool is_first_with(const Context& context, const Process& process, std::uint32_t file);
 
+// Files under way in messages that no process has open: who does for each what takes a process, by index.
+using KeptBy = std::map<std::uint32_t, std::size_t>;
+
 // O_* for opening `file` again: those that open() takes, without what would change the file.
 [[nodiscard]] int open_flags(const File& file, const FileUse& use);
 
@@ -98,11 +101,15 @@ struct FileStore {
   std::set<std::uint32_t> own_outputs;  // inodes of what cr_restart has open itself, see output_files.h
 
   std::map<std::uint32_t, PidfdSharing> pidfds;  // by file: those that are made by the processes
+
+  KeptBy kept_by;
+  std::map<std::size_t, std::vector<cryo_lock>> locks;  // by who takes them, see locks.h
 };
 [[nodiscard]] FileStore make_files(FileRestoreInput& input);
 
 struct RestoredFiles {
   std::map<std::uint32_t, int> fds;  // file id: a descriptor of it, in the table or in the store
+  std::set<std::uint32_t> kept;      // of these: by FileStore::kept_by
   int exe_fd = -1;                   // parked
 };
 // In a process of the job, when all of them exist: its descriptors at their numbers.
@@ -161,7 +168,8 @@ void plan_owners(const OwnerPlanInput& input, CallList& calls, StubArea& area);
 [[nodiscard]] UniqueFd make_eventfd(const File& file);
 [[nodiscard]] UniqueFd make_timerfd(const File& file);  // not running: see timers.h
 [[nodiscard]] UniqueFd make_inotify(const File& file);
-void fill_inotifies(const Context& context, const Process& process, const RestartOptions& options,
+// Those of `fds`.
+void fill_inotifies(const Context& context, const RestartOptions& options,
                     const std::map<std::uint32_t, int>& fds);
 [[nodiscard]] UniqueFd make_signalfd(const File& file);
 [[nodiscard]] UniqueFd make_client(const FileRestoreInput& input, const File& file);
@@ -173,10 +181,9 @@ void claim_clients(const Context& context, const Process& process, const std::ma
 [[nodiscard]] UniqueFd make_request();
 [[nodiscard]] UniqueFd make_output(const File& file);
 [[nodiscard]] UniqueFd make_epoll(const File& file);
-// Needs all descriptors in their places.  Fills those that `process` is the first to have; `fds` as in
-// RestoredFiles.
-void fill_epolls(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds,
-                 int handle_fd);
+// Needs all descriptors in their places.  Fills those of `epolls`; `fds`: what they may watch, too.
+void fill_epolls(const Context& context, const Process& process, const std::map<std::uint32_t, int>& epolls,
+                 const std::map<std::uint32_t, int>& fds, int handle_fd);
 // `names`: of Unix sockets.
 [[nodiscard]] UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames* names);
 

@@ -100,11 +100,11 @@ UniqueFd make_inotify(const File&) {
   return fd;
 }
 
-void fill_inotifies(const Context& context, const Process& process, const RestartOptions& options,
+void fill_inotifies(const Context& context, const RestartOptions& options,
                     const std::map<std::uint32_t, int>& fds) {
   for (const auto& [id, fd] : fds) {
     const File& file = context.file(id);
-    if (file.head.kind == CRYO_FILE_INOTIFY && is_first_with(context, process, id))
+    if (file.head.kind == CRYO_FILE_INOTIFY)
       WatchFiller(file, fd, options.relocations, context.header.created_ns).fill();
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <vector>
 
 #include "context/model.h"
 #include "restart/calls.h"
@@ -10,12 +11,19 @@
 
 namespace cryo {
 
-// Those that belong to open files: flock(2) and F_OFD_SETLK.
-void take_file_locks(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds);
+struct FileStore;
 
-// Those of the process (F_SETLK), which are lost when any descriptor of the file is closed, and leases, which
+// Locks and leases of open files, by the process that is to take each: the kernel notes who did.
+[[nodiscard]] std::map<std::size_t, std::vector<cryo_lock>> share_file_locks(const Context& context,
+                                                                             const FileStore& store);
+
+// In a process: of these flock(2) and F_OFD_SETLK.  Files that it does not have are those of the store.
+void take_file_locks(const Context& context, const std::vector<cryo_lock>& locks,
+                     const std::map<std::uint32_t, int>& fds, const FileStore& store);
+
+// Locks of the process (F_SETLK), which are lost when any descriptor of the file is closed, and leases, which
 // cannot be had while somebody else has the file open: the stub takes them after its last close.
-void plan_process_locks(const Process& process, const std::map<std::uint32_t, int>& fds, CallList& calls,
-                        StubArea& area);
+void plan_process_locks(const std::vector<cryo_lock>& locks, const std::map<std::uint32_t, int>& fds,
+                        CallList& calls, StubArea& area);
 
 }  // namespace cryo

@@ -123,9 +123,7 @@ void Maker::make_everything() {
   make_unused_queues(*file_input_);
   files_ = make_files(*file_input_);
   make_removed_cwds(*file_input_, files_);
-  std::map<std::uint32_t, int> fds;
-  for (const auto& [id, fd] : files_.fds) fds.emplace(id, fd.get());
-  for (const Process& process : input_.context.processes) take_file_locks(input_.context, process, fds);
+  files_.locks = share_file_locks(input_.context, files_);
   shared_ = make_shared_memory(input_.context, context_fds_);
   inherited_.emplace(input_.context, *input_.inherited, context_fds_, std::move(fds));
 }

@@ -68,12 +68,12 @@ bool has_peer(const File& file) {
   return is_listening(file) || file.head.kind == CRYO_FILE_UNIX;
 }
 
-void name_peers(const Context& context, const RestartOptions& options, const Process& process,
-                const std::map<std::uint32_t, int>& fds, int handle_fd) {
+void name_peers(const Context& context, const RestartOptions& options, const std::map<std::uint32_t, int>& fds,
+                int handle_fd) {
   const PeerNamer namer(context, options, handle_fd);
   for (const auto& [id, fd] : fds) {
     const File& file = context.file(id);
-    if (has_peer(file) && is_first_with(context, process, id)) namer.name_peers(file, fd);
+    if (has_peer(file)) namer.name_peers(file, fd);
   }
 }
 

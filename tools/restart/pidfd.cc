@@ -75,8 +75,11 @@ UniqueFd receive_file(int from) {
 }
 
 // Those that have it open, and the one that fills an epoll instance which watches it.
-std::set<std::size_t> users_of(const Context& context, std::uint32_t id) {
+std::set<std::size_t> users_of(const Context& context, const KeptBy& kept_by, std::uint32_t id) {
   std::set<std::size_t> users;
+  for (const auto& [file, keeper] : kept_by)
+    for (const cryo_epoll_target& target : context.file(file).epoll)
+      if (target.file == id) users.insert(keeper);
   for (std::size_t i = 0; i < context.processes.size(); ++i)
     for (const cryo_fd& fd : context.processes[i].fds) {
       if (fd.file == id) users.insert(i);
@@ -108,11 +111,12 @@ GoneProcesses::~GoneProcesses() {
     while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
-std::map<std::uint32_t, PidfdSharing> share_pidfds(const Context& context, const Descriptors& descriptors) {
+std::map<std::uint32_t, PidfdSharing> share_pidfds(const Context& context, const KeptBy& kept_by,
+                                                   const Descriptors& descriptors) {
   std::map<std::uint32_t, PidfdSharing> all;
   for (const auto& [id, file] : context.files) {
     if (!is_late_pidfd(file)) continue;
-    const std::set<std::size_t> users = users_of(context, id);
+    const std::set<std::size_t> users = users_of(context, kept_by, id);
     PidfdSharing& sharing = all[id];
     sharing.users.assign(users.begin(), users.end());
     if (users.size() < 2) continue;

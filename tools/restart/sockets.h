@@ -136,9 +136,9 @@ class Sockets {
 
 // ---- peer_pids.cc ----
 
-// In a process, when all exist: SO_PEERCRED of its Unix sockets names the processes that it named.
-void name_peers(const Context& context, const RestartOptions& options, const Process& process,
-                const std::map<std::uint32_t, int>& fds, int handle_fd);
+// In a process, when all exist: SO_PEERCRED of the Unix sockets among `fds` names the processes that it named.
+void name_peers(const Context& context, const RestartOptions& options, const std::map<std::uint32_t, int>& fds,
+                int handle_fd);
 // Is there anything to name?
 [[nodiscard]] bool has_peer(const File& file);
 

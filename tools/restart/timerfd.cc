@@ -56,11 +56,11 @@ UniqueFd make_timerfd(const File& file) {
   return fd;
 }
 
-void plan_timerfds(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds,
-                   CallList& calls, StubArea& area) {
+void plan_timerfds(const Context& context, const std::map<std::uint32_t, int>& fds, CallList& calls,
+                   StubArea& area) {
   for (const auto& [id, fd] : fds) {
     const File& file = context.file(id);
-    if (file.head.kind != CRYO_FILE_TIMERFD || !is_first_with(context, process, id)) continue;
+    if (file.head.kind != CRYO_FILE_TIMERFD) continue;
     const TimerfdSetting setting = setting_of(context, *file.timerfd);
     auto* spec = area.array<itimerspec>(1);
     *spec = setting.spec;
@@ -73,8 +73,8 @@ void plan_timerfds(const Context& context, const Process& process, const std::ma
   }
 }
 
-std::size_t timerfd_plan_size(const Process& process) {
-  return process.fds.size() * (2 * sizeof(stub::Call) + sizeof(itimerspec) + 2 * sizeof(std::uint64_t));
+std::size_t timerfd_plan_size(std::size_t files) {
+  return files * (2 * sizeof(stub::Call) + sizeof(itimerspec) + 2 * sizeof(std::uint64_t));
 }
 
 }  // namespace cryo

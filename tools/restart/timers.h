@@ -31,10 +31,9 @@ struct Expiry {
 // `remaining` to the next expiry, which may be over, of a timer that runs.
 [[nodiscard]] Expiry expiry_of(std::int64_t remaining, std::uint64_t interval);
 
-// The settings of all timerfds that `process` is the first in the context to have a descriptor of; `fds`
-// as RestoredFiles has them.
-void plan_timerfds(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds,
-                   CallList& calls, StubArea& area);
-[[nodiscard]] std::size_t timerfd_plan_size(const Process& process);
+// The settings of all timerfds among `fds`.
+void plan_timerfds(const Context& context, const std::map<std::uint32_t, int>& fds, CallList& calls,
+                   StubArea& area);
+[[nodiscard]] std::size_t timerfd_plan_size(std::size_t files);
 
 }  // namespace cryo

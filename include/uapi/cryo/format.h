@@ -472,7 +472,7 @@ struct cryo_lock {
 	__u32 file;			/* file id */
 	__u32 kind;			/* CRYO_LOCK_* */
 	__u32 type;			/* F_RDLCK or F_WRLCK */
-	__u32 reserved;
+	__s32 owner;			/* of flock and leases: pid of the process that took it; 0: not in the context */
 	__u64 start;			/* bytes; of flock: 0 */
 	__u64 end;			/* last byte; ~0 >> 1: to the end of the file, whatever its size */
 };
