@@ -202,6 +202,7 @@ static int save_threads(struct cryo_capture *c)
 	struct cryo_parked *t;
 	int err = cryo_save_exited_leader(c);
 
+	cryo_forget_seccomp(c);
 	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
 		err = cryo_look_interrupted(c) ?:
 		      cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
@@ -361,6 +362,7 @@ static void release_procs(struct cryo_capture *c)
 	for (i = 0; i < ARRAY_SIZE(c->sharers); i++)
 		cryo_buf_free(&c->sharers[i]);
 	xa_destroy(&c->memories);
+	cryo_forget_seccomp(c);
 	cryo_mounts_free(c);
 	cryo_proc_free(c);
 }
@@ -557,6 +559,7 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	INIT_LIST_HEAD(&c->mount_spaces);
 	xa_init_flags(&c->seen_mounts, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&c->memories, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&c->filters, XA_FLAGS_ACCOUNT);
 	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
 	cryo_ipc_spaces_init(c);
 	cryo_shared_pages_init(&c->shared);

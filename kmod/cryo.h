@@ -447,6 +447,7 @@ struct cryo_capture {
 	struct vfsmount *proc;		/* own_proc.c; NULL: not made */
 	struct cryo_buf registrations;	/* of epoll, see save_epoll.c */
 	bool registrations_found;
+	struct xarray filters;		/* of seccomp: tids of the first thread of @p that has each */
 	struct cryo_buf ttys;		/* open files of pseudo-terminals, see save_pty.c */
 	u32 nr_mount_entries;
 	unsigned int holders_named;	/* of other ends of sockets, see save_sockstate.c */
@@ -555,6 +556,7 @@ int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p);
 int cryo_save_exited_leader(struct cryo_capture *c);
 void cryo_check_seccomp(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task);
+void cryo_forget_seccomp(struct cryo_capture *c);
 int cryo_note_vma_name(struct cryo_capture *c, struct vm_area_struct *vma);
 int cryo_save_guards(struct cryo_capture *c);
 int cryo_save_vma_names(struct cryo_capture *c);
@@ -709,6 +711,7 @@ const char *cryo_tcp_obstacle(struct cryo_object *o);
 int cryo_save_tcp(struct cryo_capture *c, struct cryo_object *o);
 const char *cryo_udp_obstacle(struct cryo_object *o);
 int cryo_save_udp(struct cryo_capture *c, struct cryo_object *o);
+void cryo_inet_bind_flags(struct sock *sk, u32 *flags, u32 freebind, u32 reuseport);
 void cryo_inet_names(struct sock *sk, struct cryo_sock_names *names, bool connected);
 
 /* restart_block.c */
@@ -726,10 +729,6 @@ bool cryo_same_creds(struct task_struct *a, struct task_struct *b);
 /* sighand.c */
 struct sighand_struct *cryo_lock_sighand(struct task_struct *task);
 void cryo_unlock_sighand(struct sighand_struct *sighand);
-
-/* seccomp.c */
-int cryo_install_seccomp(const struct cryo_resume *args, const struct cred *maker,
-			 struct cryo_log *log);
 
 /* ---- main.c ---- */
 

@@ -46,6 +46,7 @@ struct cryo_rst_member {
 	struct cryo_regset *sets;	/* args.nr_regsets; data are kernel addresses */
 	struct cryo_tables tables;	/* that it takes from another process at the end */
 	struct cryo_held *held;		/* until callbacks are through; NULL: it goes on at once */
+	bool filtered;			/* has its seccomp filters; under group.lock */
 	bool parked;			/* under group.state_lock */
 };
 
@@ -63,6 +64,7 @@ struct cryo_rst_group {
 	struct list_head members;
 	unsigned int joined;		/* also those that have died since */
 	unsigned int leaders;		/* of these, leaders of their process */
+	atomic_t filtered;		/* of these, whose filters others share: have them */
 
 	spinlock_t state_lock;		/* protects all below */
 	enum cryo_rst_state state;
@@ -93,6 +95,9 @@ bool cryo_rst_is_coordinator(const struct cryo_rst_group *g);
 long cryo_rst_resume(struct cryo_rst_group *g, void __user *arg);
 bool cryo_rst_has_resumed(struct cryo_rst_group *g, struct task_struct *task);
 const struct user_regset *cryo_rst_regset(struct task_struct *task, unsigned int note);
+
+/* seccomp.c */
+int cryo_install_seccomp(struct cryo_rst_group *g, struct cryo_rst_member *m);
 
 /* restart_commit.c */
 long cryo_rst_commit(struct cryo_rst_group *g, void __user *arg);

@@ -306,8 +306,7 @@ static int copy_resume(struct cryo_rst_member *m, void __user *arg)
 	if (err)
 		return err;
 	if (m->args.flags & ~CRYO_RESUME_FLAGS || m->args.signal < 0 || m->args.signal > _NSIG ||
-	    m->args.death_signal > _NSIG || m->args.files_of < 0 || m->args.fs_of < 0 ||
-	    m->args.reserved)
+	    m->args.death_signal > _NSIG || m->args.files_of < 0 || m->args.fs_of < 0)
 		return -EINVAL;
 	return cryo_restart_block_check(&m->args.restart) ?: copy_regsets(m);
 }
@@ -391,7 +390,7 @@ long cryo_rst_resume(struct cryo_rst_group *g, void __user *arg)
 	}
 	cryo_point("joined");
 	/* Filters cannot be taken away: nothing but the thread's end keeps it from parking after this. */
-	err = cryo_install_seccomp(&m->args, g->creds, &g->log);
+	err = cryo_install_seccomp(g, m);
 	if (err) {
 		give_place_back(g, m);
 		return err;

@@ -77,21 +77,24 @@ static void put_filter(u8 *to, const struct cryo_seccomp_copy *filter)
 }
 
 /*
- * With siglock held.  The chain leads from the newest to the oldest; the buffer is
+ * With siglock held.  The chain leads from the newest to the oldest, and so do @keys; the buffer is
  * filled from its end, so that it has them as they were made.
  */
-static int copy_filters(struct task_struct *task, u8 *buf, size_t left)
+static int copy_filters(struct task_struct *task, u8 *buf, size_t left, const void **keys,
+			unsigned int n)
 {
 	const struct cryo_seccomp_copy *filter;
+	unsigned int i = 0;
 
 	for (filter = cryo_seccomp_newest(task); filter; filter = filter->prev) {
-		if (filter_obstacle(filter) || size_of(filter) > left)
+		if (i == n || filter_obstacle(filter) || size_of(filter) > left)
 			return -ESRCH;
+		keys[i++] = filter;
 		left -= size_of(filter);
 		put_filter(buf + left, filter);
 	}
 	/* They change only when the task dies. */
-	return left ? -ESRCH : 0;
+	return left || i < n ? -ESRCH : 0;
 }
 
 #else
@@ -100,7 +103,8 @@ static void measure_filters(struct task_struct *task, struct extent *e)
 {
 }
 
-static int copy_filters(struct task_struct *task, u8 *buf, size_t left)
+static int copy_filters(struct task_struct *task, u8 *buf, size_t left, const void **keys,
+			unsigned int n)
 {
 	return 0;
 }
@@ -136,19 +140,58 @@ void cryo_check_seccomp(struct cryo_capture *c, struct task_struct *task)
 		cryo_refuse(c, "thread %d: %s is not supported", task_pid_vnr(task), e.obstacle);
 }
 
-static int fill_filters(struct task_struct *task, struct cryo_buf *buf, size_t size)
+/*
+ * Threads share what one of them had when it made the others, and what it has given to all (SECCOMP_FILTER_FLAG_TSYNC): the
+ * kernel asks for the very filters when that is done again.  With those that the thread is the first to have.
+ */
+static int find_shared(struct cryo_capture *c, const void **keys, unsigned int n, pid_t tid,
+		       struct cryo_seccomp *head)
 {
-	struct sighand_struct *sighand;
-	u8 *room = cryo_buf_add(buf, size);
+	unsigned int i;
+	void *first;
 	int err;
 
-	if (!room)
-		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		first = xa_load(&c->filters, (unsigned long)keys[i]);
+		if (first) {
+			head->shared_with = xa_to_value(first);
+			head->shared = n - i;
+			return 0;
+		}
+		err = xa_err(xa_store(&c->filters, (unsigned long)keys[i], xa_mk_value(tid),
+				      GFP_KERNEL_ACCOUNT));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Of the process before. */
+void cryo_forget_seccomp(struct cryo_capture *c)
+{
+	xa_destroy(&c->filters);
+}
+
+static int fill_filters(struct cryo_capture *c, struct task_struct *task, struct cryo_buf *buf,
+			const struct extent *e)
+{
+	const void **keys = kvcalloc(e->filters, sizeof(*keys), GFP_KERNEL_ACCOUNT);
+	u8 *room = cryo_buf_add(buf, e->bytes);
+	struct sighand_struct *sighand;
+	int err = -ENOMEM;
+
+	if (!keys || !room)
+		goto free_keys;
+	err = -ESRCH;
 	sighand = cryo_lock_sighand(task);
 	if (!sighand)
-		return -ESRCH;
-	err = copy_filters(task, room, size);
+		goto free_keys;
+	err = copy_filters(task, room, e->bytes, keys, e->filters);
 	cryo_unlock_sighand(sighand);
+	/* The keys are of filters that stay as long as the thread is parked. */
+	err = err ?: find_shared(c, keys, e->filters, task_pid_vnr(task), (void *)buf->data);
+free_keys:
+	kvfree(keys);
 	return err;
 }
 
@@ -164,7 +207,7 @@ int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task)
 	if (head.mode != SECCOMP_MODE_STRICT && (head.mode != SECCOMP_MODE_FILTER || !e.filters))
 		return 0;
 	cryo_buf_put(&buf, &head, sizeof(head));
-	err = e.filters ? fill_filters(task, &buf, e.bytes) : 0;
+	err = e.filters ? fill_filters(c, task, &buf, &e) : 0;
 	if (err) {
 		cryo_buf_free(&buf);
 		return err;

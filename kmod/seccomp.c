@@ -11,14 +11,18 @@
 #include <linux/err.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/seccomp.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/wait.h>
 
 #include "access.h"
 #include "compat/ksym.h"
-#include "cryo.h"
+#include "compat/layouts.h"
+#include "compat/seccomp.h"
 #include "cryo_arch.h"
+#include "restart.h"
 
 static int install(unsigned int op, unsigned int flags, u64 program)
 {
@@ -31,16 +35,15 @@ static int install(unsigned int op, unsigned int flags, u64 program)
  * Filters cannot be taken away.  If some are there when another one is refused, the thread dies: it is not to go
  * on with less than it had, nor with what a call that has failed has left.
  */
-static int install_filters(const struct cryo_resume *args, struct cryo_log *log)
+static int install_filters(const struct cryo_resume *args, unsigned int shared,
+			   struct cryo_log *log)
 {
 	struct cryo_seccomp_program __user *from = (void __user *)(unsigned long)args->seccomp;
 	struct cryo_seccomp_program filter;
 	unsigned int i;
 	int err = 0;
 
-	if (!args->nr_seccomp || args->nr_seccomp > CRYO_MAX_SECCOMP)
-		return -EINVAL;
-	for (i = 0; i < args->nr_seccomp; i++) {
+	for (i = shared; i < args->nr_seccomp; i++) {
 		if (fatal_signal_pending(current))
 			err = -EINTR;
 		else if (copy_from_user(&filter, &from[i], sizeof(filter)))
@@ -64,7 +67,139 @@ static int install_filters(const struct cryo_resume *args, struct cryo_log *log)
 	return 0;
 }
 
-static int set_mode(const struct cryo_resume *args, struct cryo_log *log)
+#ifdef CONFIG_SECCOMP_FILTER
+
+/* With siglock. The filter that has @n restored ones of @from's, which has @total, up to it; NULL: it has not. */
+static struct cryo_seccomp_copy *nth_filter(struct task_struct *from, unsigned int total,
+					    unsigned int n)
+{
+	struct cryo_seccomp_copy *filter = NULL;
+
+	if (from->sighand == current->sighand && from->seccomp.mode == SECCOMP_MODE_FILTER)
+		filter = (struct cryo_seccomp_copy *)cryo_seccomp_newest(from);
+	for (; filter && n < total; n++)
+		filter = filter->prev;
+	return filter;
+}
+
+/* With siglock. How many there are up to it; 0: @own is not among them. */
+static int depth_below(const struct cryo_seccomp_copy *filter, const struct cryo_seccomp_copy *own)
+{
+	bool found = !own;
+	int depth = 0;
+
+	for (; filter; filter = filter->prev) {
+		found |= filter == own;
+		depth++;
+	}
+	return found ? depth : 0;
+}
+
+static int take_filters(struct task_struct *from, unsigned int total, unsigned int shared)
+{
+	struct cryo_seccomp_copy *filter;
+	int err = -EINVAL, depth;
+
+	/* What seccomp(2) asks of the thread. */
+	if (!task_no_new_privs(current) &&
+	    !ns_capable_noaudit(current_user_ns(), CAP_SYS_ADMIN))
+		return -EACCES;
+	spin_lock_irq(&current->sighand->siglock);
+	filter = nth_filter(from, total, shared);
+	depth = depth_below(filter, cryo_seccomp_newest(current));
+	if (depth) {
+		cryo_seccomp_take(filter, depth);
+		err = 0;
+	}
+	spin_unlock_irq(&current->sighand->siglock);
+	return err;
+}
+
+#else
+
+static int take_filters(struct task_struct *from, unsigned int total, unsigned int shared)
+{
+	return -EOPNOTSUPP;
+}
+
+#endif
+
+/* A thread of the caller that is called @number and has its filters, counted, or NULL. */
+static struct task_struct *find_filtered(struct cryo_rst_group *g, u32 number, unsigned int *total)
+{
+	struct cryo_rst_member *m;
+
+	lockdep_assert_held(&g->lock);
+	list_for_each_entry(m, &g->members, node) {
+		if (!m->filtered || m->args.seccomp_thread != number ||
+		    !same_thread_group(m->task, current))
+			continue;
+		*total = m->args.nr_seccomp;
+		return get_task_struct(m->task);
+	}
+	return NULL;
+}
+
+/* It comes, or all are killed. */
+static struct task_struct *wait_for_filtered(struct cryo_rst_group *g, u32 number,
+					     unsigned int *total)
+{
+	struct task_struct *task;
+	int seen;
+
+	for (;;) {
+		seen = atomic_read(&g->filtered);
+		if (mutex_lock_killable(&g->lock))
+			return ERR_PTR(-EINTR);
+		task = find_filtered(g, number, total);
+		mutex_unlock(&g->lock);
+		if (task)
+			return task;
+		if (wait_event_state(g->go_wait,
+				     atomic_read(&g->filtered) != seen ||
+				     cryo_rst_state_of(g) > CRYO_RST_COMMITTING,
+				     CRYO_RST_PARKED_STATE))
+			return ERR_PTR(-EINTR);
+		if (cryo_rst_state_of(g) > CRYO_RST_COMMITTING)
+			return ERR_PTR(-ECANCELED);
+	}
+}
+
+/* The oldest of the caller's filters, from the thread that has them. */
+static int share_filters(struct cryo_rst_group *g, const struct cryo_resume *args)
+{
+	struct task_struct *from;
+	unsigned int total;
+	int err = -EINVAL;
+
+	if (args->seccomp_shared > args->nr_seccomp || !args->seccomp_of ||
+	    args->seccomp_of == args->seccomp_thread)
+		return -EINVAL;
+	from = wait_for_filtered(g, args->seccomp_of, &total);
+	if (IS_ERR(from))
+		return PTR_ERR(from);
+	if (args->seccomp_shared <= total)
+		err = take_filters(from, total, args->seccomp_shared);
+	put_task_struct(from);
+	return err;
+}
+
+static int set_filters(struct cryo_rst_group *g, const struct cryo_resume *args)
+{
+	unsigned int shared = args->seccomp_shared;
+	int err = 0;
+
+	if (!args->nr_seccomp || args->nr_seccomp > CRYO_MAX_SECCOMP)
+		return -EINVAL;
+	/* Equal ones then. */
+	if (!cryo_layout_fits(CRYO_LAYOUT_SECCOMP))
+		shared = 0;
+	if (shared)
+		err = share_filters(g, args);
+	return err ?: install_filters(args, shared, &g->log);
+}
+
+static int set_mode(struct cryo_rst_group *g, const struct cryo_resume *args)
 {
 	switch (args->seccomp_mode) {
 	case SECCOMP_MODE_DISABLED:
@@ -72,28 +207,42 @@ static int set_mode(const struct cryo_resume *args, struct cryo_log *log)
 	case SECCOMP_MODE_STRICT:
 		return args->nr_seccomp ? -EINVAL : install(SECCOMP_SET_MODE_STRICT, 0, 0);
 	case SECCOMP_MODE_FILTER:
-		return install_filters(args, log);
+		return set_filters(g, args);
 	}
 	return -EINVAL;
 }
 
-/*
- * In the thread.  It has dropped the right that a filter without no_new_privs takes; @maker, who restarts it, may have
- * that: over the thread itself, not just in a user namespace of his own.  0: they are there, or the thread is dying.
- */
-int cryo_install_seccomp(const struct cryo_resume *args, const struct cred *maker,
-			 struct cryo_log *log)
+static int set_mode_with_right(struct cryo_rst_group *g, const struct cryo_resume *args)
 {
 	const struct cred *own;
 	int err;
 
 	if (args->seccomp_mode != SECCOMP_MODE_FILTER || task_no_new_privs(current) ||
-	    !cryo_maker_capable(maker, current_user_ns(), CAP_SYS_ADMIN))
-		return set_mode(args, log);
+	    !cryo_maker_capable(g->creds, current_user_ns(), CAP_SYS_ADMIN))
+		return set_mode(g, args);
 	own = cryo_raise_own(CAP_SYS_ADMIN);
 	if (IS_ERR(own))
 		return PTR_ERR(own);
-	err = set_mode(args, log);
+	err = set_mode(g, args);
 	cryo_drop_own(own);
 	return err;
+}
+
+/*
+ * In the thread.  It has dropped the right that a filter without no_new_privs takes; the maker of the handle, who restarts
+ * it, may have that: over the thread itself, not just in a user namespace of his own.  0: they are there, or the thread is
+ * dying.
+ */
+int cryo_install_seccomp(struct cryo_rst_group *g, struct cryo_rst_member *m)
+{
+	int err = set_mode_with_right(g, &m->args);
+
+	if (err || !m->args.seccomp_thread)
+		return err;
+	mutex_lock(&g->lock);
+	m->filtered = true;
+	mutex_unlock(&g->lock);
+	atomic_inc(&g->filtered);
+	wake_up_all(&g->go_wait);
+	return 0;
 }

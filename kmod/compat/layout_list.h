@@ -147,6 +147,8 @@ MEMBER(NOTIFIERS, mmu_notifier_subscriptions, has_itree, struct cryo_notifier_li
 
 GROUP(SECCOMP, "processes with seccomp filters are refused")
 #ifdef CONFIG_SECCOMP_FILTER
+MEMBER(SECCOMP, seccomp_filter, refs, struct cryo_seccomp_copy, refs)
+MEMBER(SECCOMP, seccomp_filter, users, struct cryo_seccomp_copy, users)
 MEMBER(SECCOMP, seccomp_filter, log, struct cryo_seccomp_copy, log)
 MEMBER(SECCOMP, seccomp_filter, wait_killable_recv, struct cryo_seccomp_copy, wait_killable_recv)
 MEMBER(SECCOMP, seccomp_filter, prev, struct cryo_seccomp_copy, prev)

@@ -37,4 +37,30 @@ static inline const struct cryo_seccomp_copy *cryo_seccomp_newest(struct task_st
 	return (const struct cryo_seccomp_copy *)READ_ONCE(task->seccomp.filter);
 }
 
+#ifdef CONFIG_SECCOMP_FILTER
+/*
+ * Gives the caller @filter, which another thread of it has, in place of its own newest one, which @filter descends from: what
+ * clone(2) does for a thread that it makes.  With siglock.
+ */
+static inline void cryo_seccomp_take(struct cryo_seccomp_copy *filter, int depth)
+{
+	struct cryo_seccomp_copy *own = (void *)current->seccomp.filter;
+
+	refcount_inc(&filter->refs);
+	refcount_inc(&filter->users);
+	/* Pairs with the kernel's READ_ONCE() in __seccomp_filter(). */
+	smp_store_release(&current->seccomp.filter, (struct seccomp_filter *)filter);
+	atomic_set(&current->seccomp.filter_count, depth);
+	/* None of these is the last: @filter holds it, too. */
+	if (own) {
+		refcount_dec(&own->refs);
+		refcount_dec(&own->users);
+	}
+	current->seccomp.mode = SECCOMP_MODE_FILTER;
+	/* The mode is there before it is asked for, as in seccomp_assign_mode(). */
+	smp_mb__before_atomic();
+	set_task_syscall_work(current, SECCOMP);
+}
+#endif
+
 #endif

@@ -218,7 +218,8 @@ void put_seccomp(Writer& writer, std::uint32_t tid, const Seccomp& seccomp) {
     append_object(tail, cryo_seccomp_filter{filter.flags, static_cast<std::uint32_t>(filter.program.size())});
     append(tail, bytes_of_vector(filter.program));
   }
-  const cryo_seccomp head{seccomp.mode, static_cast<std::uint32_t>(seccomp.filters.size())};
+  const cryo_seccomp head{seccomp.mode, static_cast<std::uint32_t>(seccomp.filters.size()),
+                          seccomp.shared_with, seccomp.shared};
   writer.put(CRYO_SEC_SECCOMP, tid, head, std::move(tail));
 }
 

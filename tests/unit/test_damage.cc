@@ -497,7 +497,7 @@ TEST("seccomp") {
     };
   });
   refused("thread 1444, which", [](ContextBuilder& b) {
-    b.extra.push_back({CRYO_SEC_SECCOMP, 1444, 0, test::bytes_of(cryo_seccomp{1, 0}), {}});
+    b.extra.push_back({CRYO_SEC_SECCOMP, 1444, 0, test::bytes_of(cryo_seccomp{1, 0, 0, 0}), {}});
   });
 }
 

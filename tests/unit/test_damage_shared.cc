@@ -21,6 +21,27 @@ TEST("tables that processes share") {
   refused("process 1000 shares tables with process -1 or 0", with(-1, 0));
 }
 
+TEST("seccomp filters that threads share") {
+  refused("3 of 2 filters are those of thread 7", [](ContextBuilder& b) {
+    b.thread().seccomp.shared = 3;
+    b.thread().seccomp.shared_with = 7;
+  });
+  refused("1 of 2 filters are those of thread 0", [](ContextBuilder& b) { b.thread().seccomp.shared = 1; });
+  refused("1 of its seccomp filters are not those of thread 7", [](ContextBuilder& b) {
+    b.thread().seccomp.shared = 1;
+    b.thread().seccomp.shared_with = 7;
+  });
+  refused("1 of its seccomp filters are not those of thread", [](ContextBuilder& b) {
+    cryo::Thread other = b.thread();
+    other.head.tid += 1;
+    other.head.flags = 0;
+    other.seccomp.shared = 1;
+    other.seccomp.shared_with = b.thread().head.tid;
+    other.seccomp.filters[0].program[0] ^= 1;
+    b.process().threads.push_back(other);
+  });
+}
+
 TEST("memory that processes share") {
   const auto with = [](cryo_shared_memory first, cryo_shared_memory second, std::uint32_t mm) {
     return [=](ContextBuilder& b) { b.add_sharer(first, second, mm); };

@@ -74,6 +74,22 @@ void check_process(const Staging& staging, const Process& process, const Context
 }
 
 // The first that has one names itself; the others it.
+// The one that is named comes before, so that nobody waits for one who waits for him.
+void check_shared_filters(const Staging& staging, const Process& process) {
+  std::map<std::int32_t, const Seccomp*> before;
+  for (const Thread& thread : process.threads) {
+    const Seccomp& own = thread.seccomp;
+    if (own.shared != 0) {
+      const auto other = before.find(own.shared_with);
+      if (other == before.end() || other->second->filters.size() < own.shared ||
+          !std::equal(own.filters.begin(), own.filters.begin() + own.shared, other->second->filters.begin()))
+        inconsistent(staging, "thread {}: {} of its seccomp filters are not those of thread {}", thread.head.tid,
+                     own.shared, own.shared_with);
+    }
+    before.emplace(thread.head.tid, &own);
+  }
+}
+
 void check_thread_fs(const Staging& staging, const Process& process) {
   std::set<std::int32_t> owners;
   for (const Thread& thread : process.threads)
@@ -521,7 +537,10 @@ Context assemble(Staging& staging) {
   move_all(staging.mount_entries, context.mount_entries);
   for (const std::int32_t pid : staging.processes.order())
     context.processes.push_back(std::move(*staging.processes.find(pid)));
-  for (Process& process : context.processes) process.outer_pid = process.head.pid;
+  for (Process& process : context.processes) {
+    process.outer_pid = process.head.pid;
+    if (process.head.flags & CRYO_PROC_ZOMBIE) std::swap(process.creds, process.ended_as);
+  }
 
   check_totals(staging, context);
   check_ipc_namespaces(staging, context);
@@ -529,6 +548,7 @@ Context assemble(Staging& staging) {
     check_process(staging, process, context);
     check_locks(staging, process, context);
     check_thread_fs(staging, process);
+    check_shared_filters(staging, process);
     check_posix_timers(staging, process);
     check_sem_undo(staging, process, context);
   }

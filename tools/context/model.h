@@ -39,11 +39,14 @@ struct SignalQueue {
 struct SeccompFilter {
   std::uint32_t flags = 0;             // SECCOMP_FILTER_FLAG_LOG
   std::vector<std::uint64_t> program;  // struct sock_filter each
+  bool operator==(const SeccompFilter&) const = default;
 };
 
 struct Seccomp {
   std::uint32_t mode = 0;              // SECCOMP_MODE_*, 0: off
   std::vector<SeccompFilter> filters;  // oldest first; mode SECCOMP_MODE_FILTER: at least one
+  std::int32_t shared_with = 0;        // tid of a thread before it in the process, which has
+  std::uint32_t shared = 0;            // so many of these, the oldest, too, equal ones; 0: no thread is named
 };
 
 struct ThreadFs {
@@ -88,6 +91,7 @@ struct Process {
   std::vector<cryo_nested_id> nested_ids;  // in pid namespaces below the requester's
   std::string command;                     // name of the command line's file
   std::optional<Creds> creds;              // always present in a context that cr_restart accepts
+  std::optional<Creds> ended_as;           // of one that has exited, as its parent's user namespace has them
   // Supplementary ones in the requester's user namespace, when it is in another one.
   std::optional<std::vector<std::uint32_t>> outer_groups;
   std::optional<Path> cwd;                 // (same)

@@ -39,7 +39,9 @@ void parse_seccomp(Staging& staging, const Payload& payload) {
     payload.damaged("mode {} is none", head.mode);
   if ((head.mode == SECCOMP_MODE_FILTER) != (head.filters != 0))
     payload.damaged("mode {} with {} filters", head.mode, head.filters);
-  Seccomp seccomp{head.mode, {}};
+  if (head.shared > head.filters || (head.shared != 0) != (head.shared_with != 0))
+    payload.damaged("{} of {} filters are those of thread {}", head.shared, head.filters, head.shared_with);
+  Seccomp seccomp{head.mode, {}, head.shared_with, head.shared};
   auto rest = payload.tail();
   for (std::uint32_t i = 0; i < head.filters; ++i)
     seccomp.filters.push_back(take_filter(staging, payload, rest));

@@ -34,6 +34,8 @@ class Translator {
     for (Thread& thread : process.threads) {
       apply(thread.head.tid);
       apply(thread.head.pid);
+      apply(thread.seccomp.shared_with);
+      if (thread.fs) apply(thread.fs->head.same_as);
     }
     for (cryo_posix_timer& timer : process.posix_timers.timers) {
       apply(timer.clock_tid);

@@ -3,11 +3,31 @@
 
 #include <linux/filter.h>
 
-namespace cryo {
+#include <algorithm>
 
-void plan_seccomp(const Seccomp& seccomp, cryo_resume& resume, StubArea& area) {
+namespace cryo {
+namespace {
+
+// By which others call it; 0: none of them does.
+std::uint32_t number_of(const Process& process, std::int32_t tid) {
+  const auto shares = [tid](const Thread& thread) { return thread.seccomp.shared_with == tid; };
+  if (std::none_of(process.threads.begin(), process.threads.end(), shares)) return 0;
+  const auto at = std::find_if(process.threads.begin(), process.threads.end(),
+                               [tid](const Thread& thread) { return thread.head.tid == tid; });
+  return at == process.threads.end() ? 0 : static_cast<std::uint32_t>(at - process.threads.begin()) + 1;
+}
+
+}  // namespace
+
+void plan_seccomp(const Process& process, const Thread& thread, cryo_resume& resume, StubArea& area) {
+  const Seccomp& seccomp = thread.seccomp;
   resume.seccomp_mode = seccomp.mode;
   if (seccomp.filters.empty()) return;
+  resume.seccomp_thread = number_of(process, thread.head.tid);
+  if (seccomp.shared != 0) {
+    resume.seccomp_of = number_of(process, seccomp.shared_with);
+    resume.seccomp_shared = seccomp.shared;
+  }
   auto* programs = area.array<cryo_seccomp_program>(seccomp.filters.size());
   for (std::size_t i = 0; i < seccomp.filters.size(); ++i) {
     const SeccompFilter& filter = seccomp.filters[i];

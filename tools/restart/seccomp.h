@@ -9,7 +9,8 @@
 
 namespace cryo {
 
-void plan_seccomp(const Seccomp& seccomp, cryo_resume& resume, StubArea& area);
+// Of a thread of `process`.
+void plan_seccomp(const Process& process, const Thread& thread, cryo_resume& resume, StubArea& area);
 
 // Bytes of the stub's area, at most.
 [[nodiscard]] std::size_t seccomp_size(const Seccomp& seccomp);

@@ -211,7 +211,7 @@ cryo_resume* ThreadPlanner::resume() {
   std::memcpy(&resume->restart, &head_.restart, sizeof(resume->restart));
   resume->regsets = reinterpret_cast<std::uint64_t>(area_.copy(sets));
   resume->nr_regsets = static_cast<std::uint32_t>(sets.size());
-  plan_seccomp(thread_.seccomp, *resume, area_);
+  plan_seccomp(input_.process, thread_, *resume, area_);
   resume->close_fd = -1;
   resume->exe_fd = -1;
   if (input_.holder != 0 && input_.holder != head_.tid) resume->flags |= CRYO_RESUME_HELD;

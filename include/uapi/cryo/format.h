@@ -450,7 +450,11 @@ struct cryo_file {
 	__u32 owner_signal;		/* F_GETSIG */
 	__u32 owner_thread;		/* 1: @owner_pid is a thread (F_SETOWN_EX, F_OWNER_TID) */
 	__u32 mnt;			/* mount namespace of its path; 0: the requester's */
+	__u32 how;			/* CRYO_FILE_HOW_* */
+	__u32 reserved;
 };
+
+#define CRYO_FILE_HOW_MADE	(1U << 0)	/* of a memfd: as memfd_create(2) gave it, which is open for writing, but does not keep it from being executed */
 
 #define CRYO_FIFO_QUIET		1	/* open for reading; no writer has come since, so that poll() tells of no hangup */
 
@@ -518,9 +522,10 @@ struct cryo_socket {
 };
 
 #define CRYO_SOCK_REUSEADDR	(1U << 0)
-#define CRYO_SOCK_REUSEPORT	(1U << 1)
+#define CRYO_SOCK_REUSEPORT	(1U << 1)	/* when it was bound; the option may have been cleared since */
 #define CRYO_SOCK_V6ONLY	(1U << 2)
 #define CRYO_SOCK_UNLINKED	(1U << 3)	/* Unix: its name has been removed from the file system */
+#define CRYO_SOCK_FREEBIND	(1U << 4)	/* its address was not the machine's (IP_FREEBIND, IP_TRANSPARENT) */
 
 #define CRYO_BUILD_ID_MAX	64	/* bytes */
 #define CRYO_SOCKOPT_SIZE	32
@@ -563,6 +568,8 @@ struct cryo_sock_state {
 #define CRYO_SOCK_STATE_UNLINKED	(1U << 0)	/* its name has been removed from the file system */
 #define CRYO_SOCK_STATE_LISTENER	(1U << 1)	/* has the address of a socket that listens in the context */
 #define CRYO_SOCK_STATE_ANY_ADDRESS	(1U << 2)	/* UDP: bound to a port alone; its address is one that connect() chose */
+#define CRYO_SOCK_STATE_FREEBIND	(1U << 3)	/* as CRYO_SOCK_FREEBIND */
+#define CRYO_SOCK_STATE_REUSEPORT	(1U << 4)	/* as CRYO_SOCK_REUSEPORT */
 
 /*
  * What waits to be received.  Tail: messages, each a struct cryo_sock_message, @files ids (u32) of
@@ -747,6 +754,8 @@ struct cryo_mempolicy {
 struct cryo_seccomp {
 	__u32 mode;			/* SECCOMP_MODE_STRICT or SECCOMP_MODE_FILTER */
 	__u32 filters;
+	__s32 shared_with;		/* tid of a thread of the process, before this one; 0: @shared is 0 */
+	__u32 shared;			/* so many filters, the oldest, are the very ones that it has, not equal ones */
 };
 
 struct cryo_seccomp_filter {

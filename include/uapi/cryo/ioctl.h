@@ -28,7 +28,7 @@
 
 /* Major: incompatible change. Minor: something was added. */
 #define CRYO_ABI_MAJOR		1
-#define CRYO_ABI_MINOR		11
+#define CRYO_ABI_MINOR		12
 
 /* Does a module with this interface know all that its user was built to ask for? */
 #define CRYO_ABI_FITS(major, minor)	((major) == CRYO_ABI_MAJOR && (minor) >= CRYO_ABI_MINOR)
@@ -393,6 +393,7 @@ struct cryo_ckpt_device {
  *
  * Filters of seccomp(2) that take CAP_SYS_ADMIN are installed if the maker of the handle has that in the user namespace of the
  * caller.  After an error there is none; a thread that has got some of several when another one is refused is killed.
+ * Those that it shares with another thread, as by clone(2), it gets from that one, for which it waits (killable).
  *
  * Errors: EINVAL bad registers, mask or restart block; EBUSY too many threads
  * or committed already; EACCES a filter that neither the caller nor the maker of the handle may install;
@@ -471,7 +472,9 @@ struct cryo_resume {
 	__u32 death_signal;		/* PR_SET_PDEATHSIG when it goes on; 0: as it is */
 	__s32 files_of;			/* names the descriptor table that it goes on with; 0: the one it has */
 	__s32 fs_of;			/* same of the working directory, root and umask */
-	__u32 reserved;
+	__u32 seccomp_thread;		/* by which others of the process call this thread in @seccomp_of; 0: nobody does */
+	__u32 seccomp_of;		/* the thread that has, and has not got alone, ... */
+	__u32 seccomp_shared;		/* ... so many of the filters, the oldest; 0: none */
 };
 
 /*
