@@ -130,8 +130,10 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 		return -ENOMEM;
 	if (!o->vma_start)
 		o->vma_start = vma->vm_start;
-	r->out.kind = cryo_is_shared_anon(vma->vm_file) ? CRYO_VMA_SHMEM :
-		      cryo_is_sysv(vma->vm_file) ? CRYO_VMA_SYSV : CRYO_VMA_FILE;
+	/* Shared anonymous memory can be opened (/proc/PID/map_files), and mapped like any file then. */
+	r->out.kind = cryo_is_sysv(vma->vm_file) ? CRYO_VMA_SYSV :
+		      cryo_is_shared_anon(vma->vm_file) && vma->vm_flags & VM_MAYSHARE ?
+		      CRYO_VMA_SHMEM : CRYO_VMA_FILE;
 	o->inode->attached++;
 	r->out.file = o->id;
 	r->out.offset = (u64)vma->vm_pgoff << PAGE_SHIFT;

@@ -11,7 +11,8 @@ namespace {
 constexpr std::uint32_t kInodeFlags = CRYO_INODE_DELETED | CRYO_INODE_CONTENTS | CRYO_INODE_MEMFD |
                                       CRYO_INODE_SHMEM | CRYO_INODE_SYSV | CRYO_INODE_POSIX_SHM;
 constexpr std::uint32_t kSocketFlags =
-    CRYO_SOCK_REUSEADDR | CRYO_SOCK_REUSEPORT | CRYO_SOCK_V6ONLY | CRYO_SOCK_UNLINKED;
+    CRYO_SOCK_REUSEADDR | CRYO_SOCK_REUSEPORT | CRYO_SOCK_V6ONLY | CRYO_SOCK_UNLINKED |
+    CRYO_SOCK_FREEBIND;
 constexpr std::uint64_t kMaxOffset = ~0ULL >> 1;
 
 // Numbers that no kind has yet lie between those of different subjects.
@@ -55,6 +56,8 @@ void parse_file(Staging& staging, const Payload& payload) {
       (head.owner_thread != 0 && head.owner_pid < 0))
     payload.damaged("file {}: signal {} to {} {}", file.id, head.owner_signal,
                     head.owner_thread != 0 ? "thread" : "process", head.owner_pid);
+  if (head.how & ~CRYO_FILE_HOW_MADE)
+    staging.unknown(payload.section(), "file {}: made in an unknown way {:#x}", file.id, head.how);
   if (head.kind == CRYO_FILE_STDIO && head.stdio_fd > std::numeric_limits<std::int32_t>::max())
     payload.damaged("file {}: {} cannot be a descriptor", file.id, head.stdio_fd);
 }

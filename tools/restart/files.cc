@@ -20,6 +20,7 @@
 #include "restart/output_files.h"
 #include "restart/polled_rings.h"
 #include "restart/posix_shm.h"
+#include "restart/proc_files.h"
 #include "restart/pty.h"
 #include "restart/redirect.h"
 #include "restart/sockets.h"
@@ -52,6 +53,7 @@ class FileMaker {
   [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd own_output(const File& file, const FileUse& use);
   void keep_aside(const File& file, const FileUse& use, int fd);
+  [[nodiscard]] UniqueFd contents_of(const File& file, const Inode& inode);
   [[nodiscard]] UniqueFd reopen_contents(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd posix_shm(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd removed_directory(const File& file, const FileUse& use);
@@ -100,14 +102,25 @@ UniqueFd reopen(int fd, int flags, const char* what) {
   return again;
 }
 
+// Shared anonymous memory that is open, too, is the very memory that is mapped.
+UniqueFd FileMaker::contents_of(const File& file, const Inode& inode) {
+  const auto place = input_.shared->find(inode.id);
+  if (place == input_.shared->end()) return make_contents(input_, inode, file);
+  UniqueFd fd = open_proc(fmt::format("self/map_files/{:x}-{:x}", place->second.start, place->second.end), O_RDWR);
+  if (!fd) fail_errno("cannot open shared anonymous memory, which takes CAP_CHECKPOINT_RESTORE");
+  return fd;
+}
+
 UniqueFd FileMaker::reopen_contents(const File& file, const FileUse& use) {
   const Inode& inode = input_.context.inode(file.head.inode);
   auto base = contents_.find(inode.id);
   if (base == contents_.end())
     base = contents_
                .emplace(inode.id,
-                        Contents{input_.descriptors.park(make_contents(input_, inode, file)), use.processes})
+                        Contents{input_.descriptors.park(contents_of(file, inode)), use.processes})
                .first;
+  // There is one, as memfd_create() is called once for each.
+  if (file.head.how & CRYO_FILE_HOW_MADE) return input_.descriptors.park_copy(base->second.fd.get());
   return reopen(base->second.fd.get(), open_flags(file, use), file.path.c_str());
 }
 

@@ -14,6 +14,7 @@
 #include "restart/names.h"
 #include "restart/options.h"
 #include "restart/pidfd.h"
+#include "restart/shared_memory.h"
 #include "restart/standard_files.h"
 #include "restart/stub_area.h"
 
@@ -73,6 +74,7 @@ struct FileRestoreInput {
   std::map<std::uint32_t, UniqueFd> inherited{};  // other ones that its caller has given it, by number, parked
   std::map<std::uint32_t, UniqueFd> fanotify{};  // made by cr_restart, see fanotify.h: by file, parked
   std::map<std::uint32_t, UniqueFd> roots = {};  // root directories of mount namespaces, parked
+  const SharedMemory* shared = nullptr;          // shared anonymous memory, in the maker
 };
 
 // A pseudo-terminal that controls a session, for the session's leader.

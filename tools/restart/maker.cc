@@ -119,12 +119,13 @@ void Maker::make_everything() {
   pid_namespaces_.emplace(input_.context, descriptors_);
   file_input_->roots = namespaces_.take_roots();
   if (input_.options.time_namespace) continue_clocks(input_.context);
+  shared_ = make_shared_memory(input_.context, context_fds_);
+  file_input_->shared = &shared_;
   restore_sysv(*file_input_);
   make_unused_queues(*file_input_);
   files_ = make_files(*file_input_);
   make_removed_cwds(*file_input_, files_);
   files_.locks = share_file_locks(input_.context, files_);
-  shared_ = make_shared_memory(input_.context, context_fds_);
   inherited_.emplace(input_.context, *input_.inherited, context_fds_, std::move(fds));
 }
 
