@@ -52,29 +52,6 @@ static u32 process_flags(struct task_struct *task)
 	return flags;
 }
 
-/* A process that has exited is what its parent is going to be told about it. */
-int cryo_save_zombie(struct cryo_capture *c)
-{
-	struct task_struct *task = c->p->task;
-	struct cryo_process out = {
-		.pid = c->p->pid,
-		.ppid = parent_pid(task),
-		.pgid = task_pgrp_vnr(task),
-		.sid = task_session_vnr(task),
-		.flags = CRYO_PROC_ZOMBIE,
-		.exit_signal = task->exit_signal,
-		.exit_code = c->p->stand_in ? 0 : task->signal->flags & SIGNAL_GROUP_EXIT ?
-			     task->signal->group_exit_code : task->exit_code,
-	};
-	struct cryo_buf buf = {};
-
-	if (task->signal->leader)
-		out.flags |= CRYO_PROC_SESSION_LEADER;
-	cryo_buf_put(&buf, &out, sizeof(out));
-	cryo_buf_put(&buf, c->p->comm, strnlen(c->p->comm, sizeof(c->p->comm)));
-	return cryo_stream_buf(&c->stream, CRYO_SEC_PROCESS, out.pid, sizeof(out), &buf);
-}
-
 int cryo_save_process(struct cryo_capture *c)
 {
 	struct task_struct *task = c->p->task;
@@ -137,11 +114,9 @@ static u64 caps_of(kernel_cap_t cap)
 	return value;
 }
 
-static void fill_creds(struct cryo_creds *out, const struct cred *cred)
+/* With the numbers that @ns has. */
+static void fill_creds(struct cryo_creds *out, const struct cred *cred, struct user_namespace *ns)
 {
-	/* The numbers that it would use itself. */
-	struct user_namespace *ns = cred->user_ns;
-
 	out->uid = from_kuid_munged(ns, cred->uid);
 	out->euid = from_kuid_munged(ns, cred->euid);
 	out->suid = from_kuid_munged(ns, cred->suid);
@@ -180,22 +155,68 @@ static int save_outer_groups(struct cryo_capture *c, const struct cred *cred)
 	return cryo_stream_buf(&c->stream, CRYO_SEC_OUTER_GROUPS, c->p->pid, sizeof(head), &buf);
 }
 
-int cryo_save_creds(struct cryo_capture *c)
+static int save_creds(struct cryo_capture *c, const struct cred *cred, struct user_namespace *ns)
 {
-	const struct cred *cred = get_task_cred(c->p->task);
 	struct cryo_creds out = {};
 	struct cryo_buf buf = {};
 	u32 gid;
-	int i, err;
+	int i;
 
-	fill_creds(&out, cred);
+	fill_creds(&out, cred, ns);
 	cryo_buf_put(&buf, &out, sizeof(out));
 	for (i = 0; i < cred->group_info->ngroups; i++) {
-		gid = from_kgid_munged(cred->user_ns, cred->group_info->gid[i]);
+		gid = from_kgid_munged(ns, cred->group_info->gid[i]);
 		cryo_buf_put(&buf, &gid, sizeof(gid));
 	}
-	err = cryo_stream_buf(&c->stream, CRYO_SEC_CREDS, c->p->pid, sizeof(out), &buf) ?:
-	      save_outer_groups(c, cred);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_CREDS, c->p->pid, sizeof(out), &buf);
+}
+
+int cryo_save_creds(struct cryo_capture *c)
+{
+	const struct cred *cred = get_task_cred(c->p->task);
+	int err;
+
+	/* The numbers that it would use itself. */
+	err = save_creds(c, cred, cred->user_ns) ?: save_outer_groups(c, cred);
 	put_cred(cred);
 	return err;
+}
+
+/* As whom it has exited, as its parent is told: that one's namespace is where it comes back, and exits once more. */
+static int save_zombie_creds(struct cryo_capture *c)
+{
+	const struct cred *cred = get_task_cred(c->p->task), *parents;
+	int err;
+
+	rcu_read_lock();
+	parents = get_task_cred(rcu_dereference(c->p->task->real_parent));
+	rcu_read_unlock();
+	err = save_creds(c, cred, parents->user_ns);
+	put_cred(parents);
+	put_cred(cred);
+	return err;
+}
+
+/* A process that has exited is what its parent is going to be told about it. */
+int cryo_save_zombie(struct cryo_capture *c)
+{
+	struct task_struct *task = c->p->task;
+	struct cryo_process out = {
+		.pid = c->p->pid,
+		.ppid = parent_pid(task),
+		.pgid = task_pgrp_vnr(task),
+		.sid = task_session_vnr(task),
+		.flags = CRYO_PROC_ZOMBIE,
+		.exit_signal = task->exit_signal,
+		.exit_code = c->p->stand_in ? 0 : task->signal->flags & SIGNAL_GROUP_EXIT ?
+			     task->signal->group_exit_code : task->exit_code,
+	};
+	struct cryo_buf buf = {};
+
+	if (task->signal->leader)
+		out.flags |= CRYO_PROC_SESSION_LEADER;
+	cryo_buf_put(&buf, &out, sizeof(out));
+	cryo_buf_put(&buf, c->p->comm, strnlen(c->p->comm, sizeof(c->p->comm)));
+	return cryo_stream_buf(&c->stream, CRYO_SEC_PROCESS, out.pid, sizeof(out), &buf) ?:
+	       save_zombie_creds(c);
 }

@@ -81,6 +81,17 @@ void check_cpu(const Context& context, const Chain& chain, const RestartOptions&
 
 }  // namespace
 
+namespace {
+
+// Numbers are those of its parent's user namespace.
+void check_exited(const Process& process, const Creds& own, Findings& findings) {
+  if (!process.ended_as || process.namespaces.user != 0 || may_end_as(*process.ended_as, own)) return;
+  findings.warning("pid {}: has exited as user {}; its parent is told that it was user {}", process.head.pid,
+                   process.ended_as->head.uid, own.head.uid);
+}
+
+}  // namespace
+
 Findings check_context(const Context& context, const Chain& chain, const RestartOptions& options) {
   Findings findings;
   check_machine(context, findings);
@@ -93,7 +104,10 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   check_tree(context, options, findings);
   const int oom_score_adj = std::atoi(read_proc("self/oom_score_adj").c_str());
   for (const Process& process : context.processes) {
-    if (process.head.flags & CRYO_PROC_ZOMBIE) continue;
+    if (process.head.flags & CRYO_PROC_ZOMBIE) {
+      check_exited(process, own, findings);
+      continue;
+    }
     const CheckInput input{context, process, options, own, oom_score_adj};
     check_process(input, findings);
     check_threads(input, findings);

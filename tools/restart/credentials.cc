@@ -260,4 +260,52 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
   add_capset(calls, room, to.cap_effective, to.cap_permitted, to.cap_inheritable);
 }
 
+void set_credentials(const CredentialChange& change) {
+  HeapRoom room;
+  CallList list;
+  plan_credentials(change, list, room);
+  for (const stub::Call& call : list.calls()) {
+    const std::uint64_t* a = call.args;
+    const long result = ::syscall(call.number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    const bool other = call.expect == stub::Expect::kArgument0 && static_cast<std::uint64_t>(result) != a[0];
+    if (result < 0 || other) fail_errno("cannot set the credentials of a thread");
+  }
+}
+
+namespace {
+
+CredentialChange last_change(const Creds& saved, const Creds& own) {
+  Creds to = saved;
+  to.head.cap_inheritable &= own.head.cap_inheritable;
+  to.head.cap_permitted &= own.head.cap_permitted;
+  to.head.cap_effective &= own.head.cap_permitted;
+  to.head.cap_ambient &= to.head.cap_permitted & to.head.cap_inheritable;
+  to.head.cap_bset = own.head.cap_bset;
+  to.head.securebits = own.head.securebits;
+  return credential_change(to, own);
+}
+
+}  // namespace
+
+bool may_end_as(const Creds& saved, const Creds& own) {
+  return credential_problems(last_change(saved, own)).empty();
+}
+
+void end_as(const Creds& saved) {
+  const Creds own = own_credentials();
+  const IdMaps maps = own_id_maps();
+  const cryo_creds& head = saved.head;
+  for (const std::uint32_t uid : {head.uid, head.euid, head.suid, head.fsuid})
+    if (!has_number(maps.uids, uid)) return;
+  for (const std::uint32_t gid : {head.gid, head.egid, head.sgid, head.fsgid})
+    if (!has_number(maps.gids, gid)) return;
+  CredentialChange change = last_change(saved, own);
+  // Where nobody may set them, or one has no number.
+  const auto numbered = [&maps](std::uint32_t gid) { return has_number(maps.gids, gid); };
+  if (change.to && (read_proc("self/setgroups").starts_with("deny") ||
+                    !std::all_of(saved.groups.begin(), saved.groups.end(), numbered)))
+    change.to->groups = own.groups;
+  if (credential_problems(change).empty()) set_credentials(change);
+}
+
 }  // namespace cryo

@@ -56,6 +56,14 @@ void take_own_groups(Context& context);
 // For one thread: credentials belong to threads, and these are raw system calls.
 void plan_credentials(const CredentialChange& change, CallList& calls, Room& room);
 
+// The same, done at once, for the calling thread.  Throws Error.
+void set_credentials(const CredentialChange& change);
+
+// Ids and groups of one that is about to exit, and what it has of the capabilities.  Those that have no number here, or
+// that are not the caller's to set, stay as they are: false.
+[[nodiscard]] bool may_end_as(const Creds& saved, const Creds& own);
+void end_as(const Creds& saved);
+
 // Is `capability` (CAP_*) effective here?
 [[nodiscard]] bool capable(const Creds& own, int capability);
 // The same of the caller, without asking for all the rest.  Throws Error.

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "restart/credentials.h"
 #include "restart/io_uring.h"
 #include "restart/proc_files.h"
 
@@ -26,15 +27,6 @@ namespace {
 constexpr std::size_t kMoreTries = 100;     // than there are ids in the way
 constexpr int kMaxWaitMs = 10000;           // for a ring that was not wanted to go
 constexpr useconds_t kPollInterval = 1000;  // microseconds
-
-void make_calls(const CallList& list) {
-  for (const stub::Call& call : list.calls()) {
-    const std::uint64_t* a = call.args;
-    const long result = ::syscall(call.number, a[0], a[1], a[2], a[3], a[4], a[5]);
-    const bool other = call.expect == stub::Expect::kArgument0 && static_cast<std::uint64_t>(result) != a[0];
-    if (result < 0 || other) fail_errno("cannot get the credentials for an io_uring");
-  }
-}
 
 // Credentials belong to threads: what this process is going to be, a thread of it is for a while.  Its id is
 // free again afterwards.
@@ -46,10 +38,7 @@ UniqueFd set_up_as(const CredentialChange& change, const Context& context, const
   std::thread other([&] {
     tid = static_cast<pid_t>(::syscall(SYS_gettid));
     try {
-      HeapRoom room;
-      CallList calls;
-      plan_credentials(change, calls, room);
-      make_calls(calls);
+      set_credentials(change);
       fd = set_up_uring(context, file);
     } catch (...) {
       error = std::current_exception();

@@ -286,10 +286,11 @@ void TreeRunner::await(std::size_t node) {
   forget(input_.plan.nodes[node].exit_signal);
 }
 
-// Dies as it died, under its name; without a core dump this time.
+// Dies as it died, under its name and as whom it was; without a core dump this time.
 [[noreturn]] void die_like(const Process& process) {
   const int status = process.head.exit_code;
   ::prctl(PR_SET_NAME, process.command.c_str());
+  if (process.ended_as) end_as(*process.ended_as);
   if (!WIFSIGNALED(status)) ::_exit(WEXITSTATUS(status));
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
