@@ -7,13 +7,41 @@
 #include <linux/ipv6.h>
 #include <linux/slab.h>
 #include <linux/udp.h>
+#include <net/addrconf.h>
 #include <net/if_inet6.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
+#include <net/route.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
 
 #include "cryo.h"
+
+/* Not one of the machine's, nor of many machines: bind(2) has taken it by IP_FREEBIND or IP_TRANSPARENT, set then. */
+static bool is_foreign(struct sock *sk)
+{
+	unsigned int type;
+
+#if IS_REACHABLE(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_rcv_saddr))
+		return !ipv6_addr_any(&sk->sk_v6_rcv_saddr) &&
+		       !ipv6_addr_is_multicast(&sk->sk_v6_rcv_saddr) &&
+		       !ipv6_chk_addr(sock_net(sk), &sk->sk_v6_rcv_saddr, NULL, 0);
+#endif
+	if (!sk->sk_rcv_saddr)
+		return false;
+	type = inet_addr_type(sock_net(sk), sk->sk_rcv_saddr);
+	return type != RTN_LOCAL && type != RTN_MULTICAST && type != RTN_BROADCAST;
+}
+
+/* What it took to bind it, or to let it listen, whatever its options say now. */
+void cryo_inet_bind_flags(struct sock *sk, u32 *flags, u32 freebind, u32 reuseport)
+{
+	if (is_foreign(sk))
+		*flags |= freebind;
+	if (sk->sk_reuseport || rcu_access_pointer(sk->sk_reuseport_cb))
+		*flags |= reuseport;
+}
 
 /* As getsockname(2) and, when @connected, getpeername(2) tell them; sockets without a file too. */
 void cryo_inet_names(struct sock *sk, struct cryo_sock_names *names, bool connected)

@@ -258,8 +258,8 @@ static int save_listening(struct cryo_capture *c, struct cryo_object *o)
 
 	if (sk->sk_reuse)
 		out.flags |= CRYO_SOCK_REUSEADDR;
-	if (sk->sk_reuseport)
-		out.flags |= CRYO_SOCK_REUSEPORT;
+	if (sk->sk_family != AF_UNIX)
+		cryo_inet_bind_flags(sk, &out.flags, CRYO_SOCK_FREEBIND, CRYO_SOCK_REUSEPORT);
 	if (sk->sk_family == AF_INET6 && sk->sk_ipv6only)
 		out.flags |= CRYO_SOCK_V6ONLY;
 	err = put_names(c, sock, &out, &buf);

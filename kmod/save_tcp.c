@@ -349,6 +349,7 @@ int cryo_save_tcp(struct cryo_capture *c, struct cryo_object *o)
 	struct cryo_sock_names *names = kzalloc(sizeof(*names), GFP_KERNEL_ACCOUNT);
 	int err = -ENOMEM;
 
+	cryo_inet_bind_flags(sk, &out.flags, CRYO_SOCK_STATE_FREEBIND, CRYO_SOCK_STATE_REUSEPORT);
 	if (names) {
 		describe_state(c, o, peer, &out);
 		cryo_inet_names(sk, names, sk->sk_state != TCP_CLOSE);

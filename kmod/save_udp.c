@@ -143,6 +143,7 @@ int cryo_save_udp(struct cryo_capture *c, struct cryo_object *o)
 
 	if (!(sk->sk_userlocks & SOCK_BINDADDR_LOCK))
 		out.flags |= CRYO_SOCK_STATE_ANY_ADDRESS;
+	cryo_inet_bind_flags(sk, &out.flags, CRYO_SOCK_STATE_FREEBIND, CRYO_SOCK_STATE_REUSEPORT);
 	if (names) {
 		cryo_inet_names(sk, names, connected);
 		err = cryo_save_sockstate(c, o, &out, names) ?: cryo_save_sockopts(c, o) ?:

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t kMaxPassed = 253;  // SCM_MAX_FD
 constexpr std::uint32_t kStateFlags =
-    CRYO_SOCK_STATE_UNLINKED | CRYO_SOCK_STATE_LISTENER | CRYO_SOCK_STATE_ANY_ADDRESS;
+    CRYO_SOCK_STATE_UNLINKED | CRYO_SOCK_STATE_LISTENER | CRYO_SOCK_STATE_ANY_ADDRESS |
+    CRYO_SOCK_STATE_FREEBIND | CRYO_SOCK_STATE_REUSEPORT;
 
 // Takes from the front of `rest`.
 std::span<const std::byte> take(const Payload& payload, std::span<const std::byte>& rest, std::size_t size,

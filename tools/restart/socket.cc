@@ -100,6 +100,7 @@ void prepare(int fd, const Socket& saved) {
   // socket had this option too, while another listener still is one.
   set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
   if (head.flags & CRYO_SOCK_REUSEPORT) set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
+  if (head.flags & CRYO_SOCK_FREEBIND) set_option(fd, IPPROTO_IP, IP_FREEBIND, 1, "IP_FREEBIND");
   if (head.family == AF_INET6)
     set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, (head.flags & CRYO_SOCK_V6ONLY) ? 1 : 0, "IPV6_V6ONLY");
 }

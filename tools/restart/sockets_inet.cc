@@ -184,6 +184,21 @@ bool same_port(const Bytes& a, const Bytes& b) {
   return port_of(a) == port_of(b);
 }
 
+// Was bound with SO_REUSEPORT, or must have been, as another one of the job that has that has the port, too.
+bool shares_port(const Context& context, const File& file) {
+  if (file.connection->head.flags & CRYO_SOCK_STATE_REUSEPORT) return true;
+  const Bytes& name = file.connection->name;
+  return std::any_of(context.files.begin(), context.files.end(), [&](const auto& one) {
+    const File& other = one.second;
+    if (other.net != file.net || other.id == file.id) return false;
+    if (other.socket)
+      return other.socket->head.protocol == IPPROTO_TCP && (other.socket->head.flags & CRYO_SOCK_REUSEPORT) &&
+             same_port(other.socket->address, name);
+    return is_tcp(other) && (other.connection->head.flags & CRYO_SOCK_STATE_REUSEPORT) &&
+           same_port(other.connection->name, name);
+  });
+}
+
 void write_all(int fd, const Bytes& data) {
   constexpr int kPatience = 3000;  // ms
   for (std::size_t done = 0; done < data.size();) {
@@ -242,6 +257,8 @@ void Sockets::make_tcp_lonely(const File& file) {
   const SocketState& state = *file.connection;
   if (state.head.state == CRYO_SOCK_UNCONNECTED) {
     UniqueFd fd = new_socket(input_.namespaces, file);
+    if (state.head.flags & CRYO_SOCK_STATE_FREEBIND) set_flag(fd.get(), IPPROTO_IP, IP_FREEBIND, 1);
+    if (shares_port(input_.context, file)) set_flag(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
     if (port_of(state.name) != 0)
       patiently("bind to", port_of(state.name), [&] { return bind_to(input_, fd.get(), state.name); });
     keep(file.id, std::move(fd));

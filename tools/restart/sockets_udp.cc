@@ -38,8 +38,23 @@ bool has_port(const Bytes& name) {
   return name.size() > kPort + 1 && (name[kPort] != std::byte{} || name[kPort + 1] != std::byte{});
 }
 
+bool has_same_port(const File& a, const File& b) {
+  constexpr std::size_t kPort = offsetof(sockaddr_in, sin_port);
+  return a.net == b.net && has_port(a.connection->name) && has_port(b.connection->name) &&
+         std::equal(&a.connection->name[kPort], &a.connection->name[kPort] + 2, &b.connection->name[kPort]);
+}
+
+void set_for_bind(int fd, int level, int name) {
+  constexpr int kOn = 1;
+  if (::setsockopt(fd, level, name, &kOn, sizeof(kOn)) != 0)
+    fail_errno("cannot set option {} of level {} of a UDP socket", name, level);
+}
+
+// What it was bound with may have been cleared since: options have their values of the checkpoint in the end.
 void bind_udp(int fd, const SocketState& state) {
   if (!has_port(state.name)) return;
+  if (state.head.flags & CRYO_SOCK_STATE_FREEBIND) set_for_bind(fd, IPPROTO_IP, IP_FREEBIND);
+  if (state.head.flags & CRYO_SOCK_STATE_REUSEPORT) set_for_bind(fd, SOL_SOCKET, SO_REUSEPORT);
   const bool any = state.head.flags & CRYO_SOCK_STATE_ANY_ADDRESS;
   const Bytes name = any ? any_address(state.name, state.head.family) : state.name;
   if (::bind(fd, raw(name), static_cast<socklen_t>(name.size())) != 0)
@@ -102,7 +117,16 @@ void Sockets::make_udp() {
         input_.namespaces.socket(file.net, static_cast<int>(state.head.family), SOCK_DGRAM, IPPROTO_UDP);
     // Who may have the same port, and on which interface, is asked by bind().
     set_socket_options(fd.get(), file.options);
+    // Among those of the job; who else has the port is still in the way of the first one.
+    const auto shares = [&](const auto& other) {
+      return other.first != id && is_udp(other.second) && has_same_port(file, other.second);
+    };
+    const auto& files = input_.context.files;
+    const bool later = std::any_of(files.begin(), files.find(id), shares);
+    if (later) set_for_bind(fd.get(), SOL_SOCKET, SO_REUSEADDR);
     bind_udp(fd.get(), state);
+    if (later || std::any_of(files.find(id), files.end(), shares))
+      set_for_bind(fd.get(), SOL_SOCKET, SO_REUSEADDR);
     keep(id, std::move(fd));
   }
 }
