@@ -2,7 +2,6 @@
 /* view_namespaces.c - what each kind of namespace holds, copied under a spinlock */
 #include <linux/inetdevice.h>
 #include <linux/ipc_namespace.h>
-#include <linux/netdevice.h>
 #include <linux/string.h>
 #include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
@@ -13,7 +12,9 @@
 #include <net/if_inet6.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <net/rtnetlink.h>
 
+#include "compat/netdevice.h"
 #include "namespaces.h"
 
 void cryo_view_uts(struct cryo_ns_view *v, const struct uts_namespace *ns)
@@ -68,6 +69,44 @@ static void look_for_addresses(struct cryo_ns_view *v, struct net_device *dev)
 		}
 }
 
+/*
+ * Each driver of tunnels makes one of these in every network namespace (net.core.fb_tunnels_only_for_init_net), which nobody
+ * can move, nor remove: a new namespace has it as well, or need not have it.
+ */
+static const struct fallback_tunnel {
+	const char *name, *kind;
+} fallback_tunnels[] = {
+	{ "tunl0", "ipip" }, { "gre0", "gre" }, { "gretap0", "gretap" }, { "erspan0", "erspan" },
+	{ "ip_vti0", "vti" }, { "sit0", "sit" }, { "ip6tnl0", "ip6tnl" }, { "ip6_vti0", "vti6" },
+	{ "ip6gre0", "ip6gre" },
+};
+
+static bool is_fallback_tunnel(const struct net_device *dev)
+{
+	unsigned int i;
+
+	if (!dev->rtnl_link_ops || !cryo_device_stays(dev))
+		return false;
+	for (i = 0; i < ARRAY_SIZE(fallback_tunnels); i++)
+		if (!strcmp(dev->name, fallback_tunnels[i].name))
+			return !strcmp(dev->rtnl_link_ops->kind, fallback_tunnels[i].kind);
+	return false;
+}
+
+/* Down, without addresses, and no other device is on it. */
+static bool is_idle(struct net_device *dev)
+{
+	const struct in_device *in = __in_dev_get_rcu(dev);
+#if IS_ENABLED(CONFIG_IPV6)
+	struct inet6_dev *in6 = __in6_dev_get(dev);
+
+	if (in6 && !list_empty(&in6->addr_list))
+		return false;
+#endif
+	return !(dev->flags & IFF_UP) && !(in && rcu_access_pointer(in->ifa_list)) &&
+	       list_empty(&dev->adj_list.upper) && list_empty(&dev->adj_list.lower);
+}
+
 void cryo_view_net(struct cryo_ns_view *v, struct net *net)
 {
 	struct net_device *dev;
@@ -77,7 +116,7 @@ void cryo_view_net(struct cryo_ns_view *v, struct net *net)
 		v->net.flags |= CRYO_NET_LOOPBACK_UP;
 	look_for_addresses(v, net->loopback_dev);
 	for_each_netdev_rcu(net, dev) {
-		if (dev == net->loopback_dev)
+		if (dev == net->loopback_dev || (is_fallback_tunnel(dev) && is_idle(dev)))
 			continue;
 		strscpy(v->device, dev->name, sizeof(v->device));
 		break;

@@ -317,6 +317,27 @@ static bool make_device_of_network(void)
 	return true;
 }
 
+/* One that the driver makes in each namespace, which somebody has begun to use. */
+static bool make_fallback_tunnel(void)
+{
+	struct ifreq up = { .ifr_name = "tunl0", .ifr_flags = IFF_UP };
+	pid_t pid = (pid_t)CRT_SYS(fork());
+	int fd;
+
+	if (!pid) {
+		execlp("modprobe", "modprobe", "-q", "ipip", NULL);
+		_exit(127);
+	}
+	CRT_SYS(waitpid(pid, NULL, 0));
+	CRT_SYS(unshare(CLONE_NEWNET));
+	fd = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+	if (ioctl(fd, SIOCSIFFLAGS, &up))
+		return false;
+	CRT_SYS(close(fd));
+	crt_expect("pid %d|network device tunl0 in a network namespace other than the requester's is not supported", getpid());
+	return true;
+}
+
 static bool make_namespace(int flag, const char *what)
 {
 	if (unshare(flag))
@@ -406,6 +427,7 @@ struct obstacle obstacles[] = {
 	{ .name = "own-namespaces", .make = make_own_namespaces, .alone = true },
 	{ .name = "pid-namespace-threads", .make = make_threads_of_pid_namespace, .alone = true },
 	{ .name = "network-device", .make = make_device_of_network, .alone = true },
+	{ .name = "fallback-tunnel", .make = make_fallback_tunnel, .alone = true },
 };
 
 const unsigned int nr_obstacles = sizeof(obstacles) / sizeof(obstacles[0]);
@@ -416,5 +438,5 @@ const struct crt_test crt_test = {
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE | CRT_ROOT,
 	.cases = "fanotify packet raw bpf block hugetlb ioperm own-creds pid-namespace ipc-namespace foreign-queue mount-namespace chroot "
-		 "own-namespaces pid-namespace-threads network-device",
+		 "own-namespaces pid-namespace-threads network-device fallback-tunnel",
 };
