@@ -126,6 +126,8 @@ void Maker::make_everything() {
   files_ = make_files(*file_input_);
   make_removed_cwds(*file_input_, files_);
   files_.locks = share_file_locks(input_.context, files_);
+  std::map<std::uint32_t, int> fds;
+  for (const auto& [id, fd] : files_.fds) fds.emplace(id, fd.get());
   inherited_.emplace(input_.context, *input_.inherited, context_fds_, std::move(fds));
 }
 
