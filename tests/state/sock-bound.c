@@ -55,7 +55,7 @@ static struct sockaddr_in6 names[sizeof(kinds) / sizeof(kinds[0])];
 static socklen_t address(const struct kind *k, struct sockaddr_in6 *to)
 {
 	struct sockaddr_in *four = (struct sockaddr_in *)to;
-	bool foreign = k->option == IP_FREEBIND || k->level == IPPROTO_IPV6;
+	bool foreign = k->level != SOL_SOCKET;
 
 	memset(to, 0, sizeof(*to));
 	to->sin6_family = (sa_family_t)k->family;
