@@ -91,12 +91,6 @@ static void make(int i)
 			set(fds[i][n], k, 0);
 }
 
-static void setup(void)
-{
-	for (int i = 0; i < KINDS; i++)
-		make(i);
-}
-
 /* With the option: who has it may only share a port with those that have it. */
 static int stranger(int i)
 {
@@ -108,6 +102,16 @@ static int stranger(int i)
 	result = result ? errno : 0;
 	close(fd);
 	return result;
+}
+
+static int before[sizeof(kinds) / sizeof(kinds[0])];
+
+static void setup(void)
+{
+	for (int i = 0; i < KINDS; i++) {
+		make(i);
+		before[i] = stranger(i);
+	}
 }
 
 static void verify(void)
@@ -128,7 +132,7 @@ static void verify(void)
 			CRT_SYS(getsockopt(fds[i][n], SOL_SOCKET, SO_ACCEPTCONN, &value, &size));
 			crt_same(value, k->listens, "whether it listens");
 		}
-		crt_same(stranger(i), EADDRINUSE, "another one cannot have the address");
+		crt_same(stranger(i), before[i], "whether another one can have the address");
 	}
 }
 
