@@ -564,7 +564,7 @@ static int save_open_file(struct cryo_capture *c, struct cryo_object *o, char *p
 	/* open(2) would count as one who writes. */
 	if (o->inode->inode_flags & CRYO_INODE_MEMFD && o->file->f_mode & FMODE_WRITE &&
 	    !(o->file->f_mode & FMODE_WRITER))
-		out.how |= CRYO_FILE_HOW_MADE;
+		out.how |= CRYO_OPENED_MADE;
 	cryo_save_owner(o->file, &out);
 	if (o->kind == CRYO_FILE_FIFO)
 		out.pos = cryo_fifo_quiet(o->file) ? CRYO_FIFO_QUIET : 0;

@@ -120,7 +120,7 @@ UniqueFd FileMaker::reopen_contents(const File& file, const FileUse& use) {
                         Contents{input_.descriptors.park(contents_of(file, inode)), use.processes})
                .first;
   // There is one, as memfd_create() is called once for each.
-  if (file.head.how & CRYO_FILE_HOW_MADE) return input_.descriptors.park_copy(base->second.fd.get());
+  if (file.head.how & CRYO_OPENED_MADE) return input_.descriptors.park_copy(base->second.fd.get());
   return reopen(base->second.fd.get(), open_flags(file, use), file.path.c_str());
 }
 

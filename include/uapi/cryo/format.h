@@ -450,11 +450,11 @@ struct cryo_file {
 	__u32 owner_signal;		/* F_GETSIG */
 	__u32 owner_thread;		/* 1: @owner_pid is a thread (F_SETOWN_EX, F_OWNER_TID) */
 	__u32 mnt;			/* mount namespace of its path; 0: the requester's */
-	__u32 how;			/* CRYO_FILE_HOW_* */
+	__u32 how;			/* CRYO_OPENED_* */
 	__u32 reserved;
 };
 
-#define CRYO_FILE_HOW_MADE	(1U << 0)	/* of a memfd: as memfd_create(2) gave it, which is open for writing, but does not keep it from being executed */
+#define CRYO_OPENED_MADE	(1U << 0)	/* of a memfd: as memfd_create(2) gave it, which is open for writing, but does not keep it from being executed */
 
 #define CRYO_FIFO_QUIET		1	/* open for reading; no writer has come since, so that poll() tells of no hangup */
 
