@@ -98,20 +98,23 @@ static int depth_below(const struct cryo_seccomp_copy *filter, const struct cryo
 static int take_filters(struct task_struct *from, unsigned int total, unsigned int shared)
 {
 	struct cryo_seccomp_copy *filter;
+	struct sighand_struct *sighand;
 	int err = -EINVAL, depth;
 
 	/* What seccomp(2) asks of the thread. */
 	if (!task_no_new_privs(current) &&
 	    !ns_capable_noaudit(current_user_ns(), CAP_SYS_ADMIN))
 		return -EACCES;
-	spin_lock_irq(&current->sighand->siglock);
+	sighand = cryo_lock_sighand(current);
+	if (!sighand)
+		return -ESRCH;
 	filter = nth_filter(from, total, shared);
 	depth = depth_below(filter, cryo_seccomp_newest(current));
 	if (depth) {
 		cryo_seccomp_take(filter, depth);
 		err = 0;
 	}
-	spin_unlock_irq(&current->sighand->siglock);
+	cryo_unlock_sighand(sighand);
 	return err;
 }
 

@@ -16,7 +16,8 @@ static inline bool cryo_device_stays(const struct net_device *dev)
 	return dev->features & NETIF_F_NETNS_LOCAL;
 #elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
 	return dev->netns_immutable;
-#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 30) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 30) && \
+	LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 	return dev->netns_immutable;
 #else
 	return false;

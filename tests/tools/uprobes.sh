@@ -10,6 +10,7 @@ mountpoint -q $tracing || mount -t tracefs tracefs $tracing 2>/dev/null
 probed=$(dirname "$busy")/probed
 fresh
 cp "$probed" "$base/probed"
+often='' patched='' rarely='' inside='' malloc=''
 eval "$("$probed" offsets)"
 
 probe()
@@ -57,14 +58,17 @@ restart_far()
 	[ "$status" = 0 ] || sed 's/^/# /' restart.out
 	return "$status"
 }
-kills() { cr "$@" --kill -f ctx "$pid" && wait_for is_gone "$pid"; status_is 0 || { sed 's/^/# /' <<<"$err"; return 1; }; }
+kills() { cr "$@" --kill -f ctx "$pid" && wait_for is_gone "$pid"; status_is 0 || { echo "# $err"; return 1; }; }
 
 for how in "" --no-snapshot; do
-	probe often:$often patched:$patched rarely:$rarely
+	probe often:"$often" patched:"$patched" rarely:"$rarely"
 	run
 	check "probes that have been hit${how:+ ($how)}" has_area
-	check "... a checkpoint" eval 'cr $how -f ctx "$pid"; status_is 0' || sed 's/^/# /' <<<"$err"
+	# shellcheck disable=SC2086 # none, or one
+	cr $how -f ctx "$pid"
+	check "... a checkpoint" status_is 0 || echo "# $err"
 	check "... it goes on" goes_on
+	# shellcheck disable=SC2086
 	check "... and once more, with its end" kills $how
 	check "... is restarted, with the probes there" restart_far ctx
 	unprobe
@@ -72,32 +76,36 @@ for how in "" --no-snapshot; do
 	check "... not mapped" restart_far --no-map ctx
 	run
 	check "without a probe" not has_area
+	# shellcheck disable=SC2086
 	check "... a checkpoint" kills $how
-	probe often:$often rarely:$rarely
+	probe often:"$often" rarely:"$rarely"
 	check "... is restarted with probes that were not there" restart_far ctx
 	unprobe
 	run
-	probe rarely:$rarely
+	probe rarely:"$rarely"
+	# shellcheck disable=SC2086
 	check "a probe that has not been hit" kills $how
 	unprobe
 	check "... is restarted without it" restart_far ctx
-	probe often:$often patched:$patched
+	probe often:"$often" patched:"$patched"
 	run
 	unprobe
+	# shellcheck disable=SC2086
 	check "a probe that has gone" kills $how
 	check "... is restarted" restart_far ctx
 done
 
 run
 touch "$base/work/count.stay"
-probe_return $inside
+probe_return "$inside"
 rm "$base/work/count.stay"
 goes_on
 touch "$base/work/count.stay"
 pause
 goes_on
 cr --kill -f ctx "$pid"
-check "in a function with a return probe: refused" eval 'status_is 52 && said "is in a function with a return probe (uretprobe): remove it"' || sed 's/^/# /' <<<"$err"
+check "in a function with a return probe: refused" status_is 52 || echo "# $err"
+check "... by that name" said "is in a function with a return probe (uretprobe): remove it"
 check "... it goes on" goes_on
 check "... there is no context" [ ! -e ctx ]
 rm "$base/work/count.stay"
@@ -109,7 +117,7 @@ check "... is restarted" restart_far ctx
 
 # cr_restart's own process, which has an area for its probes when it becomes another.
 libc=$(ldd "$(command -v cr_restart)" | sed -n 's/.*libc\.so[.0-9]* => \(\/[^ ]*\).*/\1/p')
-probe often:$often
+probe often:"$often"
 echo "p:cryotest/malloc $libc:$malloc" >>$tracing/uprobe_events
 echo 1 >$tracing/events/cryotest/enable
 run
