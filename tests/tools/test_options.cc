@@ -97,7 +97,8 @@ TEST("numbers") {
   for (const char* bad : {"x", "-1", "4294968", "1.5"})
     CHECK_EQ(wrong({"-t", bad, "42"}), fmt::format("time '{}' is not a number from 0 to 4294967", bad));
   CHECK(wrong({"-z0", "42"}).starts_with("compression level '0' is not a number from 1"));
-  CHECK_EQ(wrong({"-S", "65", "42"}), "signal '65' is not a number from 1 to 64");
+  CHECK_EQ(wrong({"-S", "65", "42"}),
+           "--signal: '65' is neither a signal number (1 to 64) nor a name (TERM)");
 }
 
 TEST("compression") {
