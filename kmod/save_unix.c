@@ -71,7 +71,7 @@ static int collect_passed(struct cryo_capture *c, struct cryo_object *o, struct 
 {
 	struct cryo_skbs skbs = {};
 	unsigned int i;
-	int err = mutex_lock_killable(&unix_sk(sk)->iolock);
+	int err = cryo_busy_mutex_lock(c, o, &unix_sk(sk)->iolock, "socket");
 
 	if (err)
 		return err;

@@ -408,7 +408,8 @@ static void try(const struct kind *kind, double seconds)
 	ok(ended(tool, seconds), kind->name, "a checkpoint ends when it is killed");
 	kill(-pid, SIGKILL);
 	kill(pid, SIGKILL);
-	ok(ended(pid, 2 * seconds), kind->name, "so does the process");
+	/* The kernel itself takes long to give all of that back. */
+	ok(ended(pid, 20 * seconds), kind->name, "so does the process");
 }
 
 static bool wanted(const struct kind *kind, int argc, char **argv)

@@ -43,18 +43,14 @@ static void echo(int fd)
 /* A daemon with a name; what it sends by itself comes before anything else. */
 static void serve(int kind, int listener)
 {
-	struct sockaddr_un client = { .sun_family = AF_UNIX };
 	int fd = listener;
 
-	if (types[kind] == SOCK_DGRAM) {
-		snprintf(client.sun_path, sizeof(client.sun_path), "%s.client", crt_path(names[kind]));
-		for (int i = 0; i < 100 && connect(fd, (struct sockaddr *)&client, sizeof(client)); i++)
-			crt_sleep_ms(20);
-	} else {
+	/* One that has sent a datagram with its address is an obstacle. */
+	if (types[kind] != SOCK_DGRAM) {
 		fd = accept(listener, NULL, NULL);
+		if (write(fd, "h", 1) != 1)
+			_exit(1);
 	}
-	if (write(fd, "h", 1) != 1)
-		_exit(1);
 	echo(fd);
 }
 
@@ -128,8 +124,9 @@ static void verify(void)
 	char byte;
 
 	for (int kind = 0; kind < KINDS; kind++) {
-		crt_ok(recv(outside[kind], &byte, 1, MSG_DONTWAIT | (getppid() == first ? MSG_PEEK : 0)) == 1 && byte == 'h',
-		       "what had come by %s is there", names[kind]);
+		if (types[kind] != SOCK_DGRAM)
+			crt_ok(recv(outside[kind], &byte, 1, MSG_DONTWAIT | (getppid() == first ? MSG_PEEK : 0)) == 1 && byte == 'h',
+			       "what had come by %s is there", names[kind]);
 		if (getppid() == first) {
 			crt_ok(is_answered(pair[kind]), "%s goes on", names[kind]);
 			continue;

@@ -70,6 +70,7 @@ piped=''
 wait_for eval 'piped=$(pgrep -x -u "$user" sleep)'
 check "a process with pipes from outside" test -e "/proc/$piped/fd/16"
 cr_checkpoint -p --kill -f piped.ctx "$piped"
+pkill -x -f 'sleep 100[02]'
 rc=0
 script -qfec "setsid -w cr_restart --check piped.ctx" /dev/null </dev/null >screen 2>&1 || rc=$?
 err=$(cat screen)

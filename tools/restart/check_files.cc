@@ -292,6 +292,7 @@ void FileChecker::check_unused_output() {
     const bool has =
         std::any_of(use.fds.begin(), use.fds.end(), [](const cryo_fd& at) { return at.fd == STDOUT_FILENO; });
     if (!has || (file.head.kind != CRYO_FILE_PATH && file.head.kind != CRYO_FILE_CONTENTS)) continue;
+    if (!S_ISREG(context_.inode(file.head.inode).head.mode)) continue;
     return findings_.warning(
         "pid {}: descriptor 1 ({}): goes on there, and not to standard output of cr_restart (--redirect 1=FILE gives it "
         "another file)",
