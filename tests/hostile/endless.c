@@ -218,29 +218,33 @@ static char *stalling(void)
 	return page;
 }
 
-static bool is_waiting_in(pid_t pid, const char *call)
+static void read_proc(pid_t pid, const char *file, char *text, size_t size)
 {
-	char path[64], text[64] = "";
+	char path[64];
+	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
 	fd = open(path, O_RDONLY);
-	if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = 0;
-	close(fd);
+	n = fd < 0 ? 0 : read(fd, text, size - 1);
+	text[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool is_waiting_in(pid_t pid, const char *call)
+{
+	char text[64];
+
+	read_proc(pid, "syscall", text, sizeof(text));
 	return !strncmp(text, call, strlen(call));
 }
 
 static bool runs(pid_t pid)
 {
-	char path[64], text[512] = "";
-	int fd;
+	char text[512];
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY);
-	if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = 0;
-	close(fd);
+	read_proc(pid, "stat", text, sizeof(text));
 	return strstr(text, ") S ");
 }
 
