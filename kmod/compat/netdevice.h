@@ -4,21 +4,17 @@
 #define CRYO_COMPAT_NETDEVICE_H
 
 #include <linux/netdevice.h>
-#include <linux/version.h>
 
 /*
- * A feature until v6.12 05c1280a2bcf, which made it netns_local; netns_immutable since v6.15 0c493da86374, and in what
- * came of 6.12 later.  In between nobody asks: false.
+ * A feature until v6.12 05c1280a2bcf, which made it the member netns_local; netns_immutable since v6.15 0c493da86374, and in
+ * the middle of what came of 6.12 later: Kbuild looks in the header which one there is.  False where there is neither.
  */
 static inline bool cryo_device_stays(const struct net_device *dev)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#if defined(CRYO_DEVICE_STAYS)
+	return dev->CRYO_DEVICE_STAYS;
+#elif defined(NETIF_F_NETNS_LOCAL)
 	return dev->features & NETIF_F_NETNS_LOCAL;
-#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
-	return dev->netns_immutable;
-#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 30) && \
-	LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-	return dev->netns_immutable;
 #else
 	return false;
 #endif
