@@ -7,7 +7,8 @@
  * else.  Its children have said it, too, from fork() on; a program that runs with other rights than its caller has not.
  *
  * The kernel tells of fork(), exec() and exit by tracepoints, which have probes here while there is any such process,
- * and cost nothing otherwise.  A mark goes with its process, so nobody has more of them than processes.
+ * and for some minutes more: to attach or detach one changes the kernel's code, for which all processors are interrupted,
+ * and is not to be had by any user as often as he likes.  A mark goes with its process, so nobody has more of them than processes.
  */
 #include <linux/binfmts.h>
 #include <linux/capability.h>
@@ -37,6 +38,8 @@ struct consent {
 	struct pid *tgid;	/* counted */
 	kuid_t uid;		/* all of its user ids, when it did */
 };
+
+#define PROBES_STAY_S	300	/* without anybody */
 
 static DEFINE_HASHTABLE(consents, 10);
 static unsigned int nr_consents;
@@ -120,7 +123,7 @@ unlock:
 }
 
 static void remove_probes(struct work_struct *work);
-static DECLARE_WORK(remove_probes_work, remove_probes);
+static DECLARE_DELAYED_WORK(remove_probes_work, remove_probes);
 
 static void drop_consent(const struct pid *tgid)
 {
@@ -139,7 +142,7 @@ static void drop_consent(const struct pid *tgid)
 	put_pid(c->tgid);
 	kfree(c);
 	if (last)
-		schedule_work(&remove_probes_work);
+		schedule_delayed_work(&remove_probes_work, PROBES_STAY_S * HZ);
 }
 
 static bool has_only_uid(const struct cred *cred, kuid_t uid)
@@ -198,7 +201,7 @@ static int register_probes(void)
 	return 0;
 }
 
-/* When the last one has gone, if none has come since: who comes has the mutex. */
+/* Some time after the last one has gone, if none has come since: who comes has the mutex. */
 static void remove_probes(struct work_struct *work)
 {
 	bool none;
@@ -232,7 +235,7 @@ static int give_consent(void)
 	mutex_unlock(&probes_lock);
 	/* For those that are there for nobody. */
 	if (err)
-		schedule_work(&remove_probes_work);
+		schedule_delayed_work(&remove_probes_work, PROBES_STAY_S * HZ);
 	return err;
 }
 
@@ -355,7 +358,7 @@ void cryo_consent_exit(void)
 	probing = false;
 	mutex_unlock(&probes_lock);
 	tracepoint_synchronize_unregister();
-	cancel_work_sync(&remove_probes_work);
+	cancel_delayed_work_sync(&remove_probes_work);
 	hash_for_each_safe(consents, i, next, c, node) {
 		put_pid(c->tgid);
 		kfree(c);
