@@ -6,10 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 btf=/sys/kernel/btf/vmlinux
-if [ ! -e "$btf" ]; then
-	echo "1..0 # SKIP this kernel has no type information (CONFIG_DEBUG_INFO_BTF)"
-	exit
-fi
+[ -e "$btf" ] || skip_all "this kernel has no type information (CONFIG_DEBUG_INFO_BTF)"
 trap 'umount "$btf" 2>/dev/null; rmmod cryo 2>/dev/null; modprobe cryo; clean_up' EXIT
 
 # load [FILE]: the module, on a kernel that describes itself as in FILE.

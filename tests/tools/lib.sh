@@ -17,7 +17,9 @@ started=()         # processes
 rc=0 out='' err='' # what the last cr() gave
 
 [ -x "$busy" ] || { echo "Bail out! $busy is missing: make tests builds it"; exit 1; }
-[ "$(id -u)" = 0 ] || { echo "1..0 # SKIP these tests run as root, in the virtual machine"; exit 0; }
+# skip_all REASON: the test says so, and ends.
+skip_all() { echo "1..0 # SKIP $*"; exit 0; }
+[ "$(id -u)" = 0 ] || skip_all "these tests run as root, in the virtual machine"
 
 base=$(mktemp -d /tmp/cryo-tools-XXXXXX)
 chmod 755 "$base"

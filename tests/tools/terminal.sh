@@ -4,10 +4,7 @@
 # shellcheck disable=SC2016,SC2119 # eval expands it later; optional arguments
 . "$(dirname "$0")/lib.sh"
 
-if ! command -v script >/dev/null; then
-	echo "1..0 # SKIP script(1) is not installed"
-	exit 0
-fi
+command -v script >/dev/null || skip_all "script(1) is not installed"
 
 # at_terminal COMMAND: runs it with a terminal of its own; sets rc, and err to what came to the screen.
 at_terminal()

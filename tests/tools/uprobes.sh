@@ -3,7 +3,6 @@
 # Processes whose functions are watched by uprobes, as bpftrace and perf do: it is their own code that is saved, whether the probes are
 # still there at the restart or not. Return probes are refused by name while a function is watched.
 . "$(dirname "$0")/lib.sh"
-[ "$(id -u)" = 0 ] || skip_all "needs root"
 tracing=/sys/kernel/tracing
 mountpoint -q $tracing || mount -t tracefs tracefs $tracing 2>/dev/null
 [ -w $tracing/uprobe_events ] || skip_all "this kernel has no uprobes"
