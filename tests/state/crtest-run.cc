@@ -10,6 +10,8 @@
 //   twice       the same, and then once more from the same context
 //   restarts=N  the same, N times
 //   lives=N     checkpoint and kill at a random moment, restart, and so on N times; only the last one looks
+//   surroundings=SEED  checkpoint and kill, a change of one of the files (surroundings.h), restart: all is as it was, or the
+//               restart is refused, as --check said, has touched nothing, and works once the change is undone
 //   refuse      the checkpoint has to be refused, with everything crt_expect() named
 //
 // Other environment: CRTEST_USER (default "cryo"), CR_CHECKPOINT and CR_RESTART (the tools),
@@ -35,6 +37,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -42,6 +45,7 @@
 
 #include "crtest.h"
 #include "process.h"
+#include "surroundings.h"
 #include "tap.h"
 
 namespace fs = std::filesystem;
@@ -98,7 +102,8 @@ bool runs_program(pid_t pid, const fs::path& program) {
     for (fs::directory_iterator at("/proc/" + std::to_string(pid) + "/task", error), end; !error && at != end;
          at.increment(error)) {
         std::error_code gone;
-        if (fs::read_symlink(at->path() / "exe", gone) == program) return true;
+        const std::string exe = fs::read_symlink(at->path() / "exe", gone);
+        if (exe == program || exe.rfind(program.string() + ".moved", 0) == 0) return true;
     }
     return false;
 }
@@ -112,6 +117,7 @@ public:
           mode_(std::move(mode)), user_(find_user(desc_.flag(CRT_ROOT))),
           temp_("crtest", user_), dir_(temp_.path()) {
         name_ = fs::path(program_).filename().string() + (case_.empty() ? "" : " " + case_);
+        if (surroundings_seed() && fs::copy_file(program_, dir_ / "program")) program_ = dir_ / "program";
         limit_ms_ = 1000 * (desc_.number("timeout_s") ? desc_.number("timeout_s") : 60) *
                     static_cast<unsigned>(std::stoul(env_or("CRTEST_FACTOR", "1")));
     }
@@ -128,6 +134,19 @@ public:
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
 
+    // What verify() finds wrong of the change alone, without any checkpoint. Empty: nothing, or @changed is another one.
+    std::set<std::string> undisturbed_faults(std::string* changed) {
+        if (!start_program()) return {};
+        surround();
+        if (!around_->change()) return {};
+        *changed = around_->what();
+        open_go();
+        if (desc_.flag(CRT_STOPPED)) kill(pid_, SIGCONT);
+        type_lines();
+        if (wait_for(pid_, limit_ms_) != -1) pid_ = 0;
+        return faults();
+    }
+
     void go() {
         if (!start_program()) return;
         if (mode_ == "plain") {
@@ -140,6 +159,8 @@ public:
             finish(pid_, "after " + std::to_string(times) + " checkpoints");
         } else if (unsigned lives = repetitions("lives", 0)) {
             live(lives);
+        } else if (surroundings_seed()) {
+            change_surroundings();
         } else {
             times = mode_ == "restart" ? 1 : mode_ == "twice" ? 2 : repetitions("restarts", 1);
             if (!times) throw std::runtime_error("unknown mode " + mode_);
@@ -150,6 +171,101 @@ public:
     }
 
 private:
+    // 0: of another mode.
+    unsigned surroundings_seed() const { return repetitions("surroundings", 0); }
+
+    void surround() {
+        around_ = std::make_unique<Surroundings>(
+            dir_, split("out err ready go skip expect ctx ctx-parent ctx-unused ck.out ck.err rs.out rs.err cc.out cc.err", ' '), user_,
+            surroundings_seed());
+    }
+
+    // Names of what went wrong in the program's own eyes.
+    std::set<std::string> faults() const {
+        std::set<std::string> all;
+        bool complete = false;
+        for (const auto& line : split(read_file(dir_ / "out"), '\n')) {
+            complete = complete || line.rfind("1..", 0) == 0;
+            if (auto dash = line.find(" - "); line.rfind("not ok ", 0) == 0)
+                all.insert(dash == std::string::npos ? line : line.substr(dash + 3));
+        }
+        if (!complete) all.insert("did not get to the end of verify()");
+        return all;
+    }
+
+    std::vector<std::string> restart_command(const std::vector<std::string>& options) const {
+        std::vector<std::string> args{env_or("CR_RESTART", "cr_restart")};
+        args.insert(args.end(), options.begin(), options.end());
+        for (const auto& a : split(desc_.text("restart_args"), ' ')) args.push_back(a);
+        args.push_back(context().string());
+        return args;
+    }
+
+    // The wait status of cr_restart --check.
+    int check_restart() {
+        helper_starts_ = true;
+        helper_ = launch(restart_command({"--check"}), "cc.out", "cc.err", desc_.flag(CRT_PTY), true);
+        helper_starts_ = false;
+        const int status = wait_for(helper_, limit_ms_);
+        if (status != -1) helper_ = 0;
+        return status;
+    }
+
+    bool same(const Surroundings::State& before, const Surroundings::State& after, const std::string& text) {
+        const auto changed = Surroundings::differences(before, after);
+        const bool good = tap_.ok(changed.empty(), label(text));
+        for (const auto& line : changed) tap_.diag(line);
+        return good;
+    }
+
+    void change_surroundings() {
+        if (!checkpoint(true, "checkpoint")) return;
+        surround();
+        if (!around_->change()) return tap_.skip(label(mode_), "has no files");
+        const std::string what = mode_ + ", " + around_->what();
+        const auto state = around_->state(), strangers = around_->strangers();
+        const int check = check_restart();
+        same(state, around_->state(), what + ": --check has touched nothing");
+        fs::remove(dir_ / "go");
+        fs::resize_file(dir_ / "out", out_size_);
+        pid_ = launch(restart_command({}), "rs.out", "rs.err", desc_.flag(CRT_PTY), true);
+        int status = -1;
+        until(limit_ms_, [&] { return (status = wait_for(pid_, 0)) != -1 || runs_program(old_pid_, program_); });
+        if (status == -1) return restarted_anyway(what, check, strangers);
+        pid_ = 0;
+        const bool refused = WIFEXITED(status) && WEXITSTATUS(status) != 0;
+        bool good = tap_.ok(refused, label(what + ": cr_restart " + say_status(status)));
+        good &= tap_.ok(!exited_with(check, 0), label(what + ": refused, as --check has said"));
+        good &= same(state, around_->state(), what + ": nothing is touched");
+        const std::string name = fs::path(around_->what().substr(0, around_->what().find(": "))).filename();
+        good &= tap_.ok(read_file(dir_ / "rs.err").find(name) != std::string::npos, label(what + ": by name"));
+        tap_.diag(show("rs.err"));
+        if (!good) tap_.diag(show("cc.err"));
+        around_->undo();
+        restart(1, 1);
+    }
+
+    void restarted_anyway(const std::string& what, int check, const Surroundings::State& strangers) {
+        bool good = tap_.ok(exited_with(check, 0), label(what + ": restarted, as --check has said"));
+        pause_for(200);
+        good &= same(strangers, around_->strangers(), what + ": what is of others is as it was");
+        if (desc_.flag(CRT_STOPPED)) until(3000, [&] { return process_state(old_pid_) == 'T'; });
+        open_go();
+        if (desc_.flag(CRT_STOPPED)) kill(old_pid_, SIGCONT);
+        type_lines();
+        if (wait_for(pid_, limit_ms_) != -1) pid_ = 0;
+        const auto found = faults();
+        std::string changed;
+        Run undisturbed(tap_, original_, case_, desc_, mode_);
+        const auto known = found.empty() ? found : undisturbed.undisturbed_faults(&changed);
+        for (const auto& fault : found)
+            good &= tap_.ok(known.contains(fault), label(what + ": " + fault + " (the same without a restart)"));
+        if (found.empty()) tap_.ok(true, label(what + ": all is as it was"));
+        if (!good)
+            for (auto file : {"cc.err", "rs.err", "err"}) tap_.diag(show(file));
+        around_->undo();
+    }
+
     void live(unsigned lives) {
         std::uniform_int_distribution<unsigned> ms(0, 40);
         const std::string all = "after " + std::to_string(lives) + " restarts";
@@ -343,10 +459,7 @@ private:
     bool revive(const std::string& what) {
         fs::remove(dir_ / "go");
         fs::resize_file(dir_ / "out", out_size_);  // as the checkpoint left it
-        std::vector<std::string> args{env_or("CR_RESTART", "cr_restart")};
-        for (const auto& a : split(desc_.text("restart_args"), ' ')) args.push_back(a);
-        args.push_back(context().string());
-        pid_ = launch(args, "rs.out", "rs.err", desc_.flag(CRT_PTY), true);
+        pid_ = launch(restart_command({}), "rs.out", "rs.err", desc_.flag(CRT_PTY), true);
         int status = -1;
         bool up = until(limit_ms_, [&] {
             status = wait_for(pid_, 0);
@@ -444,7 +557,7 @@ private:
     }
 
     Tap& tap_;
-    std::string program_, case_;
+    std::string program_, original_ = program_, case_;
     Description desc_;
     std::string mode_;
     User user_;
@@ -453,6 +566,7 @@ private:
     std::string name_;
     unsigned limit_ms_ = 0;
     std::unique_ptr<Pty> pty_;
+    std::unique_ptr<Surroundings> around_;
     int pipe_ = -1;               // the writing end of stdin
     bool helper_starts_ = false;  // the next to start is cr_checkpoint
     pid_t pid_ = 0;      // our child: the program, later cr_restart
