@@ -309,11 +309,28 @@ static bool is_same_user(struct task_struct *task, kuid_t uid)
 	return is;
 }
 
+/*
+ * The mark has gone with the process: of one that has exited, of which there is no more than how, that of its parent speaks, who
+ * can wait for it.
+ */
+static bool find_uid_of_parent(struct task_struct *task, kuid_t *uid)
+{
+	bool found;
+
+	if (atomic_read(&task->signal->live))
+		return false;
+	rcu_read_lock();
+	found = find_uid(task_tgid(rcu_dereference(task->real_parent)), uid);
+	rcu_read_unlock();
+	return found;
+}
+
 bool cryo_consented(struct task_struct *task)
 {
 	kuid_t uid;
 
-	return cryo_yama_level() == YAMA_RELATIONAL && find_uid(task_tgid(task), &uid) &&
+	return cryo_yama_level() == YAMA_RELATIONAL &&
+	       (find_uid(task_tgid(task), &uid) || find_uid_of_parent(task, &uid)) &&
 	       is_same_user(task, uid) && yama_alone_forbids(task);
 }
 
@@ -332,7 +349,8 @@ u64 cryo_consent_feature(void)
 {
 	size_t i;
 
-	if (cryo_yama_level() < 0)
+	/* Probes of such a kernel run with preemption off, where its spinlocks and allocators sleep. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || cryo_yama_level() < 0)
 		return 0;
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		if (!probes[i].tp)

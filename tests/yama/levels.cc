@@ -74,6 +74,8 @@ int consent(uint32_t what) {
   }
   if (mode == "other-rights") become(kUser);  // a set-user-id program that gives its rights up
   if (mode == "not-dumpable") ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  if (mode == "zombie" && ::fork() == 0) ::_exit(7);  // it is not waited for
+  if (mode == "zombie") ::waitid(P_ALL, 0, nullptr, WEXITED | WNOWAIT);
   if (mode == "taken-back" && consent(CRYO_CONSENT_TAKE_BACK) != 1) ::_exit(1);
   wait_here(STDOUT_FILENO);
 }
@@ -183,6 +185,7 @@ class Test {
     look("started by cr_run", [this] { by_cr_run({}, self_, "wait"); }, consented, root, true);
     look("its child", [this] { by_cr_run({}, self_, "fork"); }, consented, root);
     look("a program that its child runs, and its child", [this] { by_cr_run({}, self_, "fork-exec"); }, consented, root);
+    look("with a child that has exited", [this] { by_cr_run({}, self_, "zombie"); }, consented, root);
     look("cr_run --no-consent", [this] { by_cr_run("--no-consent", self_, "wait"); }, any, root);
     look("by cr_run, which takes it back", [this] { by_cr_run({}, self_, "taken-back"); }, any, root);
     look("by cr_run, a set-user-id program", [this] { by_cr_run({}, suid_, "other-rights"); }, any, root);
