@@ -7,6 +7,7 @@
  * have gone, and a breakpoint without a probe is a SIGTRAP. Where they are still there the kernel sets them anew.
  */
 #include <linux/highmem.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/sched/coredump.h>
@@ -17,6 +18,7 @@
 #include "compat/mm.h"
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "page_scan.h"
 #include "uprobes.h"
 
 #ifdef CONFIG_UPROBES
@@ -49,52 +51,93 @@ static bool is_probed(struct mm_struct *mm)
 	return cryo_mm_flag(MMF_HAS_UPROBES, mm);
 }
 
-/* What the instruction pointer tells. The kernel frees these areas with the memory only, whatever becomes of the probes. */
-static bool is_in_replacement(struct task_struct *task, struct mm_struct *mm)
+/* What there is to know of a thread that stands still. */
+struct standing {
+	unsigned long ip;
+	bool active;		/* a probe's handler, or what comes after it */
+	bool returns;		/* functions that it is in have return probes */
+};
+
+static void note_standing(struct standing *s, struct task_struct *task)
 {
-	unsigned long ip = instruction_pointer(task_pt_regs(task));
+	s->ip = instruction_pointer(task_pt_regs(task));
+	if (!task->utask)
+		return;
+	s->active = task->utask->active_uprobe;
+	s->returns = task->utask->return_instances;
+}
+
+static bool look_at_stopped(struct task_struct *task, struct standing *s)
+{
+	struct sighand_struct *sighand = cryo_lock_sighand(task);
+	bool stopped;
+
+	if (!sighand)
+		return false;
+	__acquire(&sighand->siglock);
+	stopped = task_is_stopped(task);
+	if (stopped)
+		note_standing(s, task);
+	cryo_unlock_sighand(sighand);
+	return stopped;
+}
+
+/* With a lock without which it does not run on: who is killed has freed all of this, its stack included, before it says so. */
+static bool look_at_standing(struct cryo_parked *p, struct standing *s)
+{
+	bool parked;
+
+	*s = (struct standing){};
+	if (p->self) {
+		note_standing(s, current);
+		return true;
+	}
+	spin_lock_irq(&p->req->park_lock);
+	parked = p->state == CRYO_PARK_PARKED;
+	if (parked)
+		note_standing(s, p->task);
+	spin_unlock_irq(&p->req->park_lock);
+	return parked || look_at_stopped(p->task, s);
+}
+
+/* Nobody is waited for who is to bring it: it has just been executed. */
+static bool read_touched(struct task_struct *task, struct mm_struct *mm, unsigned long addr, u8 *to,
+			 unsigned int size)
+{
+	unsigned long end = PAGE_ALIGN(addr + size), touched_end = 0;
+	bool touched;
+
+	if (end <= addr || end > TASK_SIZE || mmap_read_lock_killable(mm))
+		return false;
+	touched = find_vma(mm, addr) &&
+		  cryo_page_scan(mm, addr & PAGE_MASK, end, ULONG_MAX, &touched_end) <= addr &&
+		  touched_end == end;
+	mmap_read_unlock(mm);
+	return touched && access_process_vm(task, addr, to, size, FOLL_FORCE) == size;
+}
+
+/* What the instruction pointer tells. The kernel frees these areas with the memory only, whatever becomes of the probes. */
+static bool is_replacement(struct task_struct *task, struct mm_struct *mm, unsigned long ip)
+{
 	u8 code[CRYO_PROBE_CALL];
 	long distance;
 
 	if (is_in_uprobe_area(mm, ip))
 		return true;
-	if (access_process_vm(task, ip, code, sizeof(code), FOLL_FORCE) != sizeof(code))
-		return false;
-	return cryo_arch_probe_call(code, &distance) &&
+	return read_touched(task, mm, ip, code, sizeof(code)) &&
+	       cryo_arch_probe_call(code, &distance) &&
 	       is_in_uprobe_area(mm, ip + sizeof(code) + distance);
 }
 
-/* Not to be asked of who may go: what it reads is freed then. */
-static bool has_active_probe(struct task_struct *task)
+static bool is_in_uprobe(struct cryo_parked *p, const struct standing *s)
 {
-	return task->utask && task->utask->active_uprobe;
-}
-
-static bool is_parked_in_probe(struct cryo_parked *p)
-{
-	bool is = false;
-
-	spin_lock_irq(&p->req->park_lock);
-	if (p->state == CRYO_PARK_PARKED)
-		is = has_active_probe(p->task);
-	spin_unlock_irq(&p->req->park_lock);
-	return is;
-}
-
-/* Without locks of others, and of who may be killed: its memory is there for as long as this looks. */
-static bool is_in_uprobe(struct cryo_parked *p)
-{
-	struct mm_struct *mm;
+	struct mm_struct *mm = get_task_mm(p->task);
 	bool is;
 
-	/* Pairs with set_park_state(). */
-	if (p->self || smp_load_acquire(&p->state) != CRYO_PARK_PARKED)
-		return false;
-	mm = get_task_mm(p->task);
 	if (!mm)
 		return false;
 	is = (mm->uprobes_state.xol_area || is_probed(mm)) &&
-	     (is_parked_in_probe(p) || is_in_replacement(p->task, mm));
+	     (s->active || is_replacement(p->task, mm, s->ip));
 	mmput(mm);
 	return is;
 }
@@ -102,9 +145,12 @@ static bool is_in_uprobe(struct cryo_parked *p)
 bool cryo_in_uprobe(struct cryo_request *req)
 {
 	struct cryo_parked *p;
+	struct standing s;
 
 	list_for_each_entry(p, &req->parked, node) {
-		if (is_in_uprobe(p))
+		/* Who is stopped stays where it is, and the requester is not there: both are looked at later. Pairs with set_park_state(). */
+		if (!p->self && smp_load_acquire(&p->state) == CRYO_PARK_PARKED &&
+		    look_at_standing(p, &s) && is_in_uprobe(p, &s))
 			return true;
 		cond_resched();
 	}
@@ -115,19 +161,24 @@ void cryo_check_uprobes(struct cryo_capture *c, struct task_struct *task)
 {
 	struct cryo_parked *p = cryo_find_parked(c->req, task);
 	int tid = task_pid_vnr(task);
+	struct standing s;
 
-	if (p && is_in_uprobe(p))
+	if (!p || !look_at_standing(p, &s))
+		return;
+	if (!p->self && is_in_uprobe(p, &s))
 		cryo_refuse(c, "thread %d: is at a uprobe: remove it", tid);
 	/* Where it is to return to, the kernel knows, and its stack does not. */
-	if (task->utask && task->utask->return_instances)
+	if (s.returns)
 		cryo_refuse(c, "thread %d: is in a function with a return probe (uretprobe): remove it",
 			    tid);
 }
 
 bool cryo_may_have_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma)
 {
+	/* Code: what else is like a breakpoint is data of the process, of which there is more than breakpoints. */
 	return vma->anon_only && vma->out.kind == CRYO_VMA_FILE &&
-	       vma->out.flags & CRYO_VMA_MAYEXEC && is_probed(c->p->mm);
+	       (vma->out.flags & (CRYO_VMA_EXEC | CRYO_VMA_WRITE)) == CRYO_VMA_EXEC &&
+	       is_probed(c->p->mm);
 }
 
 /* What the kernel has put at @at, of @left bytes of the page, and the file has not, as in the file. */
@@ -170,11 +221,27 @@ static struct file *file_mapped_at(struct mm_struct *mm, unsigned long addr, pgo
 	return file;
 }
 
-/* As the kernel reads it for its probes: from the page cache, of who has it mapped. */
+/*
+ * From the page cache: a process, as that of a file system in user space is, may take as long as it likes to bring it, and nothing
+ * ends that.
+ */
+static struct page *cached_page(struct address_space *mapping, pgoff_t index)
+{
+	struct page *page = find_get_page(mapping, index);
+
+	if (!page)
+		return ERR_PTR(-EAGAIN);
+	if (PageUptodate(page))
+		return page;
+	put_page(page);
+	return ERR_PTR(-EAGAIN);
+}
+
+/* As the kernel reads it for its probes, of who has it mapped; NULL: it has none in such files. */
 static struct page *page_of_file(struct mm_struct *mm, unsigned long addr)
 {
 	struct address_space *mapping;
-	struct page *page;
+	struct page *page = NULL;
 	struct file *file;
 	pgoff_t index;
 
@@ -182,10 +249,12 @@ static struct page *page_of_file(struct mm_struct *mm, unsigned long addr)
 	if (IS_ERR(file))
 		return ERR_CAST(file);
 	mapping = file->f_mapping;
-	if (mapping->a_ops->read_folio)
-		page = read_mapping_page(mapping, index, file);
-	else
+	if (shmem_mapping(mapping))
 		page = shmem_read_mapping_page(mapping, index);
+	else if (mapping->a_ops->read_folio && mapping->host->i_sb->s_magic == FUSE_SUPER_MAGIC)
+		page = cached_page(mapping, index);
+	else if (mapping->a_ops->read_folio)
+		page = read_mapping_page(mapping, index, file);
 	fput(file);
 	return page;
 }
@@ -219,6 +288,8 @@ int cryo_without_uprobes(struct cryo_capture *c, const struct cryo_vma_record *v
 			  addr, -PTR_ERR(was));
 		return PTR_ERR(was);
 	}
+	if (!was)
+		return 0;
 	own = alloc_page(GFP_KERNEL_ACCOUNT);
 	if (!own) {
 		put_page(was);

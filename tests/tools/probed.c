@@ -4,7 +4,7 @@
  *
  * Writes a count to FILE. Calls often() all the time, and patched(), which begins with an instruction that does nothing; rarely() when
  * there is a file FILE.go, whose name it changes to FILE.gone then; and waits in inside(), for as long as there is a file
- * FILE.stay.
+ * FILE.stay. It has data that look like breakpoints, where the file has others, and code of its own of a file that has no pages.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +21,31 @@
 
 static char count_file[4096], go[4096 + 8], gone[4096 + 8], stay[4096 + 8];
 static volatile long sink;
+
+enum { BREAKPOINT = 0xcc };	/* of x86; elsewhere any data */
+static unsigned char like_breakpoints[300] = { 1, 2, 3 };
+static unsigned char *code;
+
+static void make_data(void)
+{
+	int fd = open("/dev/zero", O_RDWR | O_CLOEXEC);
+
+	memset(like_breakpoints, BREAKPOINT, sizeof(like_breakpoints));
+	code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	if (fd < 0 || code == MAP_FAILED)
+		exit(6);
+	close(fd);
+	memset(code, BREAKPOINT, 4096);
+	/* Not where its file system forbids it. */
+	mprotect(code, 4096, PROT_READ | PROT_EXEC);
+}
+
+static void check_data(void)
+{
+	for (size_t i = 0; i < sizeof(like_breakpoints); i++)
+		if (like_breakpoints[i] != BREAKPOINT || code[i] != BREAKPOINT)
+			exit(7);
+}
 
 __attribute__((noinline, noclone)) static long often(long n)
 {
@@ -97,7 +123,9 @@ int main(int argc, char **argv)
 	snprintf(go, sizeof(go), "%s.go", argv[1]);
 	snprintf(gone, sizeof(gone), "%s.gone", argv[1]);
 	snprintf(stay, sizeof(stay), "%s.stay", argv[1]);
+	make_data();
 	for (;;) {
+		check_data();
 		for (int i = 0; i < 1000; i++)
 			n = patched(often(n));
 		if (!rename(go, gone))
