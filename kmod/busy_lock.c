@@ -43,6 +43,17 @@ int cryo_busy_mutex_lock(struct cryo_capture *c, struct cryo_object *o, struct m
 	return say_busy(c, o, what, err);
 }
 
+int cryo_busy_read_lock(struct cryo_capture *c, struct cryo_object *o, struct rw_semaphore *lock,
+			const char *what)
+{
+	unsigned long limit = jiffies + msecs_to_jiffies(LOCK_WAIT_MS);
+	int err = 0;
+
+	while (!err && !down_read_trylock(lock))
+		err = wait_a_moment(c, limit);
+	return say_busy(c, o, what, err);
+}
+
 /* What lock_sock() does when nobody has it. */
 static bool try_sock_lock(struct sock *sk)
 {

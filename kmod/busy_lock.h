@@ -2,14 +2,15 @@
 /*
  * busy_lock.h - locks that others hold for as long as they like
  *
- * A pipe's and a socket's lock is held while bytes are copied from user memory, which may be that of a FUSE file or one
- * with userfaultfd.  Who shares a pipe or socket with the job and is not part of it can so stop who wants the lock; and the kernel's own
+ * The locks of pipes, sockets, epolls, rings and terminals are held while bytes are copied from or to user memory, which may be that of
+ * a FUSE file or one with userfaultfd, or are waited for by who has such a one.  Who shares such a file with the job and is not part of it, or has sent it to the job, can so stop who wants the lock; and the kernel's own
  * functions wait for it without being killable.
  */
 #ifndef CRYO_BUSY_LOCK_H
 #define CRYO_BUSY_LOCK_H
 
 #include <linux/mutex.h>
+#include <linux/rwsem.h>
 
 struct cryo_capture;
 struct cryo_object;
@@ -21,6 +22,10 @@ struct sock;
  */
 int cryo_busy_mutex_lock(struct cryo_capture *c, struct cryo_object *o, struct mutex *lock,
 			 const char *what);
+
+/* The same, as down_read(). */
+int cryo_busy_read_lock(struct cryo_capture *c, struct cryo_object *o, struct rw_semaphore *lock,
+			const char *what);
 
 /* The same, as lock_sock(), of the socket of @o or its peer. */
 int cryo_sock_lock(struct cryo_capture *c, struct cryo_object *o, struct sock *sk);

@@ -357,7 +357,6 @@ static void release_procs(struct cryo_capture *c)
 	cryo_objects_free(c);
 	cryo_ipc_spaces_free(c);
 	cryo_buf_free(&c->namespaces);
-	cryo_buf_free(&c->registrations);
 	cryo_buf_free(&c->ttys);
 	for (i = 0; i < ARRAY_SIZE(c->sharers); i++)
 		cryo_buf_free(&c->sharers[i]);

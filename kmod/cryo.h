@@ -445,8 +445,6 @@ struct cryo_capture {
 	size_t mount_bytes;		/* that their tables take, and the requester's */
 	struct cryo_mount_table *own_mounts;	/* the requester's; NULL: not read */
 	struct vfsmount *proc;		/* own_proc.c; NULL: not made */
-	struct cryo_buf registrations;	/* of epoll, see save_epoll.c */
-	bool registrations_found;
 	struct xarray filters;		/* of seccomp: tids of the first thread of @p that has each */
 	struct cryo_buf ttys;		/* open files of pseudo-terminals, see save_pty.c */
 	u32 nr_mount_entries;

@@ -10,8 +10,11 @@
 #include "compat/filelock.h"
 #include "cryo.h"
 
-/* Of one kind on one file: its lock is held while they are looked at. */
-#define MAX_LOCKS	262144
+/*
+ * Of one kind on one file: its lock is held while they are looked at.  Whoever can read a file can lock it; to get so many takes him
+ * days, as the kernel looks through all of them for each new one.
+ */
+#define MAX_LOCKS	(4U << 20)
 
 struct lock_walk {
 	struct cryo_capture *c;

@@ -16,6 +16,7 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
+#include "busy_lock.h"
 #include "compat/tty.h"
 #include "cryo.h"
 
@@ -211,17 +212,18 @@ static u32 pty_flags_of(struct tty_struct *master, struct tty_struct *slave)
 	return flags;
 }
 
+/* With termios_rwsem of @slave. */
 static void describe_pty(struct cryo_pty *out, struct tty_struct *master, struct tty_struct *slave)
 {
 	const struct ktermios *termios = &slave->termios;
 
+	lockdep_assert_held(&slave->termios_rwsem);
 	out->number = slave->index;
 	out->flags = pty_flags_of(master, slave);
 	spin_lock_irq(&slave->ctrl.lock);
 	out->sid = pid_vnr(slave->ctrl.session);
 	out->pgid = pid_vnr(slave->ctrl.pgrp);
 	spin_unlock_irq(&slave->ctrl.lock);
-	down_read(&slave->termios_rwsem);
 	out->iflag = termios->c_iflag;
 	out->oflag = termios->c_oflag;
 	out->cflag = termios->c_cflag;
@@ -230,7 +232,6 @@ static void describe_pty(struct cryo_pty *out, struct tty_struct *master, struct
 	out->ospeed = termios->c_ospeed;
 	BUILD_BUG_ON(sizeof(termios->c_cc) > sizeof(out->cc));
 	memcpy(out->cc, termios->c_cc, sizeof(termios->c_cc));
-	up_read(&slave->termios_rwsem);
 	out->rows = slave->winsize.ws_row;
 	out->columns = slave->winsize.ws_col;
 	out->xpixels = slave->winsize.ws_xpixel;
@@ -268,21 +269,61 @@ static u32 put_pending(struct cryo_buf *buf, struct tty_struct *tty)
 	return n;
 }
 
+/*
+ * tty_buffer_lock_exclusive(): whoever takes what is in it out may wait for who reads from the terminal, into memory that
+ * somebody is to bring.
+ */
+static int lock_buffer(struct cryo_capture *c, struct cryo_object *o, struct tty_port *port)
+{
+	int err;
+
+	atomic_inc(&port->buf.priority);
+	err = cryo_busy_mutex_lock(c, o, &port->buf.lock, "pseudo-terminal");
+	if (err) {
+		atomic_dec(&port->buf.priority);
+		/* Who saw that has gone, and will not come back by himself. */
+		tty_flip_buffer_push(port);
+	}
+	return err;
+}
+
 static void put_input(struct cryo_buf *buf, struct cryo_pty *out, struct tty_struct *slave)
 {
-	tty_buffer_lock_exclusive(slave->port);
 	out->input = put_read(buf, slave, false);
 	put_read(buf, slave, true);
 	out->pending = put_pending(buf, slave);
-	tty_buffer_unlock_exclusive(slave->port);
 }
 
 static void put_output(struct cryo_buf *buf, struct cryo_pty *out, struct tty_struct *master)
 {
-	tty_buffer_lock_exclusive(master->port);
 	out->output = put_read(buf, master, false);
 	out->output += put_pending(buf, master);
+}
+
+/* All of it, with what keeps it as it is. */
+static int put_pair(struct cryo_capture *c, struct cryo_object *o, struct tty_struct *master,
+		    struct cryo_buf *buf, struct cryo_pty *out)
+{
+	struct tty_struct *slave = master->link;
+	int err;
+
+	err = cryo_busy_read_lock(c, o, &slave->termios_rwsem, "pseudo-terminal");
+	if (err)
+		return err;
+	describe_pty(out, master, slave);
+	up_read(&slave->termios_rwsem);
+	cryo_buf_put(buf, out, sizeof(*out));
+	err = lock_buffer(c, o, master->port);
+	if (err)
+		return err;
+	put_output(buf, out, master);
 	tty_buffer_unlock_exclusive(master->port);
+	err = lock_buffer(c, o, slave->port);
+	if (err)
+		return err;
+	put_input(buf, out, slave);
+	tty_buffer_unlock_exclusive(slave->port);
+	return 0;
 }
 
 static void warn_of_losses(struct cryo_capture *c, struct cryo_object *o,
@@ -305,6 +346,7 @@ static int save_pair(struct cryo_capture *c, struct cryo_object *o, struct tty_s
 	const char *obstacle = pty_obstacle(c, o, master, are_n_tty);
 	struct cryo_buf buf = {};
 	struct cryo_pty out = {};
+	int err;
 
 	if (obstacle) {
 		cryo_refuse(c, "fd %d (pseudo-terminal %d): %s is not supported", o->fd,
@@ -312,10 +354,11 @@ static int save_pair(struct cryo_capture *c, struct cryo_object *o, struct tty_s
 		return 0;
 	}
 	warn_of_losses(c, o, master->link);
-	describe_pty(&out, master, master->link);
-	cryo_buf_put(&buf, &out, sizeof(out));
-	put_output(&buf, &out, master);
-	put_input(&buf, &out, master->link);
+	err = put_pair(c, o, master, &buf, &out);
+	if (err) {
+		cryo_buf_free(&buf);
+		return err;
+	}
 	if (!buf.error)
 		memcpy(buf.data, &out, sizeof(out));
 	return cryo_stream_buf(&c->stream, CRYO_SEC_PTY, o->id, sizeof(out), &buf);

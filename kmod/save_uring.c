@@ -13,6 +13,7 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
+#include "busy_lock.h"
 #include "compat/io_uring.h"
 #include "cryo.h"
 #include "fdinfo.h"
@@ -259,9 +260,12 @@ int cryo_save_uring(struct cryo_capture *c, struct cryo_object *o)
 	struct io_ring_ctx *ctx = o->file->private_data;
 	struct cryo_buf buf = {};
 	const char *obstacle;
+	int err;
 
-	if (mutex_lock_killable(&ctx->uring_lock))
-		return -EINTR;
+	/* Who is left out and has it, too, holds that while it copies what is submitted from its memory. */
+	err = cryo_busy_mutex_lock(c, o, &ctx->uring_lock, "io_uring");
+	if (err)
+		return err;
 	obstacle = uring_obstacle(c, o, ctx);
 	if (obstacle && o->fd >= 0)
 		cryo_refuse(c, "fd %d (io_uring): %s is not supported", o->fd, obstacle);

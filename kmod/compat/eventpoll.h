@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * fs/eventpoll.c: fdinfo tells of a registration the descriptor number of that time, but neither which
- * open file that was nor whether the target has been reported.  Registrations are in a list of their
+ * open file that was nor whether the target has been reported.  Registrations are in a tree of their epoll and in a list of their
  * target, in entries that have had these members, at these offsets, from v5.11 (319c15174757) to 7.2 at
  * least; @dying came in v6.4 into a hole.
  */
@@ -11,8 +11,10 @@
 #include <linux/eventpoll.h>
 #include <linux/fs.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/rbtree.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 
 /* Those bits of a disarmed EPOLLONESHOT registration that stay. */
 #define CRYO_EPOLL_STAYS	(EPOLLWAKEUP | EPOLLONESHOT | EPOLLET | EPOLLEXCLUSIVE)
@@ -33,13 +35,18 @@ struct cryo_epitem {
 	struct epoll_event event;
 };
 
-/* All registrations of @target, wherever; with its f_lock. */
-static inline struct hlist_head *cryo_epitems(struct file *target)
-{
-	static struct hlist_head none;
-
-	return target->f_ep ?: &none;
-}
+/*
+ * Up to its registrations, for which @mtx is held.  @lock has been a lock for readers and writers, and has had a sequence counter behind
+ * it: all of that has the size of this one and the hole behind it, but with lockdep.
+ */
+struct cryo_eventpoll {
+	struct mutex mtx;
+	wait_queue_head_t wq;
+	wait_queue_head_t poll_wait;
+	struct list_head rdllist;
+	spinlock_t lock;
+	struct rb_root_cached rbr;
+};
 
 /* What @epoll watches @target for under the number @fd, NULL if it does not. With @target->f_lock. */
 static inline struct cryo_epitem *cryo_epitem_of(struct file *epoll, struct file *target, int fd)

@@ -21,6 +21,9 @@ MEMBER(EPOLL, epitem, rdllink, struct cryo_epitem, rdllink)
 MEMBER(EPOLL, epitem, ep, struct cryo_epitem, ep)
 MEMBER(EPOLL, epitem, fllink, struct cryo_epitem, fllink)
 MEMBER(EPOLL, epitem, event, struct cryo_epitem, event)
+PLACE(EPOLL, epitem, rbn, struct cryo_epitem, rbn)
+MEMBER(EPOLL, eventpoll, mtx, struct cryo_eventpoll, mtx)
+MEMBER(EPOLL, eventpoll, rbr, struct cryo_eventpoll, rbr)
 
 #ifdef CONFIG_TIMERFD
 GROUP(TIMERFD, "timerfd descriptors are refused")

@@ -9,7 +9,10 @@
 #include <linux/userfaultfd.h>
 #include <netinet/in.h>
 #include <net/if.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/un.h>
+#include <termios.h>
 
 #define HANDLES	50
 #define RACE_S	8
@@ -240,19 +243,80 @@ static bool is_waiting_in(pid_t pid, const char *call)
 	return !strncmp(text, call, strlen(call));
 }
 
+/* Sleeps again, as it did before. */
 static bool runs(pid_t pid)
 {
 	char text[512];
 
-	read_proc(pid, "stat", text, sizeof(text));
-	return strstr(text, ") S ");
+	for (unsigned int i = 0; i < 100 * factor(); i++) {
+		read_proc(pid, "stat", text, sizeof(text));
+		if (strstr(text, ") S "))
+			return true;
+		sleep_ms(50);
+	}
+	return false;
 }
 
-enum kind { PIPE, TCP, UNIX };
+enum kind { PIPE, TCP, UNIX, EPOLL, PTY, KINDS };
+
+static const struct {
+	const char *name;
+	long call;	/* that the other one is in */
+} kinds[KINDS] = {
+	[PIPE] = { "pipe", SYS_write }, [TCP] = { "socket", SYS_write }, [UNIX] = { "socket", SYS_read },
+	[EPOLL] = { "epoll", SYS_epoll_pwait }, [PTY] = { "pseudo-terminal", SYS_read },
+};
+
+/* A registration that is ready: telling of it takes the lock. */
+static void make_epoll(int ends[2])
+{
+	struct epoll_event event = { .events = EPOLLOUT };
+
+	ends[0] = epoll_create1(0);
+	ends[1] = eventfd(0, 0);
+	if (ends[0] < 0 || ends[1] < 0 || epoll_ctl(ends[0], EPOLL_CTL_ADD, ends[1], &event))
+		die("epoll");
+}
+
+/* More than is read in one piece. */
+static void make_pty(int ends[2])
+{
+	struct termios modes;
+	char name[64], bytes[1000];
+	int off = 0;
+
+	memset(bytes, 'x', sizeof(bytes));
+	ends[0] = open("/dev/ptmx", O_RDWR | O_NOCTTY);
+	if (ends[0] < 0 || ioctl(ends[0], TIOCSPTLCK, &off) || ptsname_r(ends[0], name, sizeof(name)))
+		die("/dev/ptmx");
+	ends[1] = open(name, O_RDWR | O_NOCTTY);
+	if (ends[1] < 0 || tcgetattr(ends[1], &modes))
+		die(name);
+	cfmakeraw(&modes);
+	if (tcsetattr(ends[1], TCSANOW, &modes) || write(ends[0], bytes, sizeof(bytes)) != sizeof(bytes))
+		die(name);
+}
+
+/* Whoever reads has its modes, for reading; who wants to change them waits, and with him all that come later. */
+static void change_modes(int fd)
+{
+	struct termios modes;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sleep_ms(300 * factor());
+	tcgetattr(fd, &modes);
+	modes.c_cc[VEOF] = 5;
+	tcsetattr(fd, TCSANOW, &modes);
+	_exit(0);
+}
 
 static void make_ends(enum kind kind, int ends[2])
 {
-	if (kind == TCP)
+	if (kind == EPOLL)
+		make_epoll(ends);
+	else if (kind == PTY)
+		make_pty(ends);
+	else if (kind == TCP)
 		connect_tcp(ends);
 	else if (kind == PIPE ? pipe(ends) : socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
 		die("pipe or socketpair");
@@ -261,9 +325,25 @@ static void make_ends(enum kind kind, int ends[2])
 		die("write");
 }
 
+static void hold(enum kind kind, int fd)
+{
+	char *page = stalling();
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (kind == PTY && !fork())
+		change_modes(fd);
+	if (kind == EPOLL)
+		syscall(SYS_epoll_pwait, fd, page, 1, -1, NULL, 0);
+	else if (kinds[kind].call == SYS_read)
+		read(fd, page, kind == UNIX ? 8 : 1000);
+	else
+		write(fd, page, 4096);
+	_exit(0);
+}
+
 static void held_lock(enum kind kind, bool end)
 {
-	const char *what = kind == PIPE ? "pipe" : "socket";
+	const char *what = kinds[kind].name;
 	char call[16], log[1024] = "";
 	int ends[2], handle, err, out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	pid_t target, outsider;
@@ -274,17 +354,12 @@ static void held_lock(enum kind kind, bool end)
 	if (!target)
 		wait_here();
 	outsider = fork();
-	if (!outsider) {
-		char *page = stalling();
-
-		if (kind == UNIX ? read(ends[end], page, 8) : write(ends[end], page, 4096))
-			_exit(1);
-		_exit(0);
-	}
-	snprintf(call, sizeof(call), "%d ", kind == UNIX ? SYS_read : SYS_write);
+	if (!outsider)
+		hold(kind, ends[end]);
+	snprintf(call, sizeof(call), "%ld ", kinds[kind].call);
 	for (unsigned int i = 0; i < 100 * factor() && !is_waiting_in(outsider, call); i++)
 		sleep_ms(50);
-	sleep_ms(200);
+	sleep_ms((kind == PTY ? 1000 : 200) * factor());
 	handle = make_request(target, out, CRYO_CKPT_NO_CALLBACKS);
 	err = ioctl(handle, CRYO_CKPT_RUN, 0) ? errno : 0;
 	n = read(handle, log, sizeof(log) - 1);
@@ -373,6 +448,8 @@ int main(void)
 	held_lock(TCP, 0);
 	held_lock(TCP, 1);
 	held_lock(UNIX, 0);
+	held_lock(EPOLL, 0);
+	held_lock(PTY, 1);
 	accepted_meanwhile();
 	return finish();
 }
