@@ -70,7 +70,26 @@ dry
 check "a shorter file is an obstacle, and the line says what helps" \
 	eval 'status_is 116 && said "shorter than at the checkpoint: it has 3 bytes, and had 7; --changed-files=warn takes it"'
 check "... which it does" runs --changed-files=warn
+check "... and says" said "work/log): the file is shorter than at the checkpoint: it has 3 bytes, and had 7"
+check "... in one line" same "$(grep -c shorter "$base/stderr")" 1
 check "... and nothing is written there" same "$(cat log)" bef
+end_processes
+wait_for is_gone "$pid"
+mv log old
+echo x >log
+rc=0; err=$(cr_restart --check --changed-files=warn ctx 2>&1) || rc=$?
+check "another file that is shorter: both are said" \
+	eval 'status_is 0 && said "another file than at the checkpoint has the name" && said "shorter than at the checkpoint: it has 2 bytes, and had 7"'
+rc=0; err=$(cr_restart --check --changed-files=ignore ctx 2>&1) || rc=$?
+check "... and neither with --changed-files=ignore" eval 'status_is 0 && [ -z "$err" ]'
+
+# Of two descriptors one appends: the other one writes where it was.
+hold '6<>log 7>>log'
+dry
+check "appended to and written to: --check says where they are kept" eval 'status_is 0 && said "are kept in $base/work/log.cut.1"'
+check "... the restart says it" eval 'runs && said "are kept in $base/work/log.cut.1"'
+check "... and they are there" same "$(cat log.cut.1)" "of others"
+check "... and the file is what it was" same "$(cat log)" before
 
 # What is kept takes a place.
 fresh
@@ -112,5 +131,99 @@ check "a log that is cr_restart's own output, too: all lines are there" \
 	same "$(grep '^script: [a-z]*$' log)" $'script: before\nscript: after\nscript: end'
 check "... and no hole" eval '! grep -qaP "\\x00" log'
 check "... the job has it" same "$(cat link)" "$PWD/log"
+
+# The same where cr_restart's own output is elsewhere.  The job writes 30 lines without a process to wait for.
+cat >job <<'END'
+exec 9<>fifo
+for ((i = 1; i <= 30; i++)); do echo "job: $i"; read -rt 0.1 -u 9; done
+END
+cat >script <<'END'
+cr_run bash job & pid=$!
+until [ "$(grep -c '^job' log)" -ge 5 ]; do sleep 0.1; done
+cr_checkpoint -q $kill -f ctx $pid
+echo "script: checkpoint"
+[ -n "$kill" ] || { sleep 0.5; kill -9 $pid; }
+wait $pid 2>/dev/null
+echo "script: job is gone"
+cp log log.before
+case $way in
+file) cr_restart ctx >out 2>err ;;
+substitution) said=$(cr_restart ctx 2>err) ;;
+pipe) cr_restart ctx 2>err | cat >out ;;
+error) cr_restart ctx >out ;;
+esac
+echo "script: end"
+END
+# batch USER WAY KILL: runs it, with the file log as its output, as USER.
+batch()
+{
+	rm -f log* ctx out err fifo
+	mkfifo fifo
+	chmod 666 fifo
+	chown "$1" .
+	way=$2 kill=$3 setpriv --reuid "$1" --regid "$1" --clear-groups bash script >log 2>&1 </dev/null
+	chown 0 .
+}
+begins_as_before() { [ "$(head -c "$(stat -c %s log.before)" log)" = "$(cat log.before)" ]; }
+# Each of the lines of the job once at least, and whole, but where bytes of the script's lie over them.
+whole_log()
+{
+	is_whole || { sed 's/^/# log: /' log; return 1; }
+}
+is_whole()
+{
+	! grep -qaP '\x00' log && begins_as_before && [ "$(grep -c '^script: ' log)" = 3 ] && ! grep -qv '^\(job: [0-9]*\|script: [a-z ]*\|cr_restart: .*\|script: line.*\)$' log &&
+		[ "$(grep '^job' log | sort -u | wc -l)" = 30 ] && [ "$(tail -n 1 log)" = "script: end" ] && not exists log.cut.1
+}
+yama=/proc/sys/kernel/yama/ptrace_scope
+scope=$(cat "$yama" 2>/dev/null)
+[ -z "$scope" ] || echo 0 >"$yama"
+for who in 0 "$(id -u "$user")"; do
+	for way in file substitution pipe error; do
+		batch "$who" "$way" ""
+		check "user $who, $way: nothing of the log is lost" whole_log
+		[ "$way" = error ] || err=$(cat err)
+		[ "$way" = error ] || check "... and it is said whose it is, too" \
+			eval 'said "they stay, as pid " && said "(bash), which is not in the context, has it open for writing, too"'
+	done
+	batch "$who" file --kill
+	check "user $who, ended by the checkpoint: nothing of the log is lost" whole_log
+	check "... and nothing is the matter" eval 'not grep -q overwrite err'
+done
+if [ -n "$scope" ]; then
+	echo 1 >"$yama"
+	batch "$(id -u "$user")" file ""
+	err=$(cat err)
+	check "where the script's open file cannot be had: nothing of the script's is lost" \
+		eval '! grep -qaP "\x00" log && begins_as_before && [ "$(grep -c "^script: " log)" = 3 ]'
+	check "... and it is said what may be" said "what it writes may overwrite output of the job"
+	echo "$scope" >"$yama"
+fi
+
+hold '6<>log'
+exec 8<>log
+check "open in a process that is no ancestor" eval 'runs && said "they stay"'
+exec 8>&-
+check "... it is not cut" same "$(cat log)" "$whole"
+
+# Whose descriptors one may not see.
+fresh
+chown "$user" .
+as_user() { setpriv --reuid "$user" --regid "$user" --clear-groups "$@"; }
+as_user bash -c 'exec 6>log; echo before >&6; exec "$0" count >/dev/null 2>&1' "$busy" &
+started+=("$!")
+pid=$!
+wait_for busy_counts
+as_user cr_checkpoint --kill -f ctx "$pid"
+wait "$pid" 2>/dev/null
+wait_for is_gone "$pid"
+echo "of others" >>log
+exec 8<>log
+rc=0; err=$(as_user cr_restart --check ctx 2>&1) || rc=$?
+check "open in a process of another user: it is found, too" \
+	eval 'status_is 0 && said "they stay, as a process that cannot be seen has it open for writing, too"'
+exec 8>&-
+rc=0; err=$(as_user cr_restart --check ctx 2>&1) || rc=$?
+check "... and when it is closed that is the end of it" eval 'status_is 0 && said "are kept in $base/work/log.cut.1"'
 
 done_testing

@@ -518,10 +518,32 @@ TEST("obstacles: another file of the name") {
   CHECK(findings.problems.front().code == ESTALE);
   CHECK(findings.problems.front().text.find("another file than at the checkpoint has the name (inode") !=
         std::string::npos);
+  CHECK(findings.problems.front().text.ends_with(
+      fmt::format("; --relocate={}={} says that it is the right one, --changed-files=warn takes it as it is", path, path)));
   // As cp -p leaves it.
   inode.mtime_sec = now.st_mtim.tv_sec;
   inode.mtime_nsec = static_cast<std::uint32_t>(now.st_mtim.tv_nsec);
   CHECK(check_files_of(builder).problems.empty());
+}
+
+TEST("obstacles: the context itself, on its way in a message") {
+  const Directory directory;
+  ContextBuilder builder = sample();
+  const std::string path = directory.file("context", 0666);
+  add_file(builder, CRYO_FILE_PATH, path, S_IFREG, O_WRONLY);
+  builder.process().fds.pop_back();
+  SocketMessage message;
+  message.files.push_back(1);
+  add_file(builder, CRYO_FILE_EVENTFD, "anon_inode:[eventfd]", 0).queue.push_back(message);
+  const Source source = Source::open(path);
+  const Chain chain(source);
+  Findings findings;
+  findings.other_uses = find_other_uses(builder.context, chain, {});
+  check_files(builder.context, {}, {}, findings);
+  SAYS(findings, ETXTBSY,
+       "pid 3999999: file {} passed in a message: is the context that is to be restarted, or one that it needs, and is mapped "
+       "for writing or passed in a message (--relocate=OLD=NEW if it is elsewhere now)",
+       path);
 }
 
 TEST("obstacles: redirections") {

@@ -12,11 +12,14 @@
 
 #include "base/error.h"
 #include "base/progress_line.h"
+#include "base/termination.h"
 #include "context/read_at.h"
 #include "context/spool.h"
 
 namespace cryo {
 namespace {
+
+constexpr std::size_t kLongRead = 1 << 16;  // of so many bytes: then it is worth a look at the signals
 
 // Whether pread(2) at 0 gives the first byte of an uncompressed context.
 bool readable_in_place(int fd, const struct stat& st, const std::string& name) {
@@ -49,6 +52,8 @@ Source Source::from_fd(UniqueFd fd, std::string name) {
   source.name_ = std::move(name);
   source.owner_ = st.st_uid;
   source.mode_ = st.st_mode;
+  source.device_ = st.st_dev;
+  source.inode_ = st.st_ino;
   struct statfs system {};
   if (::fstatfs(fd.get(), &system) == 0) source.fs_magic_ = static_cast<std::uint32_t>(system.f_type);
   struct ::statx more {};
@@ -77,6 +82,7 @@ Source Source::from_memory(std::span<const std::byte> bytes, std::string name) {
 
 void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
   progress::step("reading the context", to.size());
+  if (to.size() >= kLongRead && is_pending_termination()) fail(EINTR, "{}: given up because of a signal", name_);
   if (offset > size_ || to.size() > size_ - offset)
     fail(EBADMSG, "{} is cut: ends at byte {} without an end mark", name_, size_);
   if (!fd_) {

@@ -2,6 +2,8 @@
 // Random access to the bytes of a context, wherever they come from.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -32,6 +34,9 @@ class Source {
   // Of what was opened: whose it is, and who may write to it.
   [[nodiscard]] std::uint32_t owner() const { return owner_; }
   [[nodiscard]] std::uint32_t mode() const { return mode_; }
+  // (same) which file it is.
+  [[nodiscard]] dev_t device() const { return device_; }
+  [[nodiscard]] ino_t inode() const { return inode_; }
   // (same) where it is: type of its file system (statfs(2)), number of the mount (mountinfo); 0: not known.
   [[nodiscard]] std::uint64_t fs_magic() const { return fs_magic_; }
   [[nodiscard]] std::uint64_t mount_id() const { return mount_id_; }
@@ -47,6 +52,8 @@ class Source {
   std::string name_;
   std::uint64_t size_ = 0;
   std::uint32_t owner_ = 0, mode_ = 0;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
   std::uint64_t fs_magic_ = 0, mount_id_ = 0;
   bool compressed_ = false;
   bool spooled_ = false;

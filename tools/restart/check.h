@@ -12,6 +12,7 @@
 #include "context/model.h"
 #include "restart/credentials.h"
 #include "restart/options.h"
+#include "restart/other_uses.h"
 
 namespace cryo {
 
@@ -28,6 +29,8 @@ struct Findings {
   std::vector<std::string> hints;                // what helps against problems
   std::vector<std::string> notes;                // for those who ask for more
   std::vector<std::int32_t> nice_not_permitted;  // tids
+  OtherUses other_uses;                          // of output files
+  FileIdentities contexts;                       // that are read
 
   template <typename... Args>
   void problem(int code, fmt::format_string<Args...> format, Args&&... args) {

@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,7 +41,11 @@ class FileChecker {
   void check_path(const File& file, const FileUse& use);
   [[nodiscard]] bool is_written(const File& file, const FileUse& use) const;
   void check_identity(const File& file, const Inode& inode);
+  [[nodiscard]] bool check_other_use(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
+  void check_context_output(const File& file, const FileUse& use);
   void check_tail(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
+  [[nodiscard]] std::string no_room_for(std::uint64_t start, std::uint64_t end);
+  void check_append_only(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
   void check_directory(const File& file, const Inode& inode);
   void check_size(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
   [[nodiscard]] bool is_very_file(const File& file) const;
@@ -73,6 +78,8 @@ class FileChecker {
   std::string what_;      // "descriptor 3 (/path)"
   std::string path_;      // relocated
   std::set<std::uint32_t> tails_;  // inodes that have been reported
+  std::map<dev_t, std::uint64_t> kept_;  // bytes, by file system
+  const FileUses uses_ = file_uses(context_);
   const OwnStandards standards_ = own_standards();
   std::set<std::uint32_t> taken_;  // of these, by a process of the job
 };
@@ -107,9 +114,9 @@ void FileChecker::check_identity(const File& file, const Inode& inode) {
   switch (options_.changed_files.value_or(ChangedFiles::kRefuse)) {
     case ChangedFiles::kRefuse:
       return problem(ESTALE,
-                     "another file than at the checkpoint has the name ({}); --changed-files=warn takes it, "
-                     "as it is",
-                     difference);
+                     "another file than at the checkpoint has the name ({}); --relocate={}={} says that it is "
+                     "the right one, --changed-files=warn takes it as it is",
+                     difference, file.path, file.path);
     case ChangedFiles::kWarn:
       return findings_.warning("pid {}: {}: another file than at the checkpoint has the name ({})", pid_, what_,
                                difference);
@@ -118,8 +125,54 @@ void FileChecker::check_identity(const File& file, const Inode& inode) {
   }
 }
 
+// What others in use of it make of it; true: it is not cut. Once for each inode.
+bool FileChecker::check_other_use(const File& file, const Inode& inode, const FileUse& use, const struct stat& now) {
+  const auto found = findings_.other_uses.find(inode.id);
+  if (found == findings_.other_uses.end() || !is_output(file, use)) return false;
+  if (!tails_.insert(inode.id).second) return true;
+  const OtherUse& other = found->second;
+  const std::uint64_t size = static_cast<std::uint64_t>(now.st_size);
+  if (size > inode.head.size)
+    findings_.warning("pid {}: {}: {} bytes have come since the checkpoint; they stay, as {}, too", pid_, what_,
+                      size - inode.head.size, describe(other));
+  if (was_at_end(file, inode) && !other.appends && !can_share(other, file, inode, use))
+    findings_.warning(
+        "pid {}: {}: {}, and not to append (>> in the shell): what it writes may overwrite output of the job "
+        "(--redirect {}=FILE gives that another file)",
+        pid_, what_, describe(other), use.fds.front().fd);
+  return true;
+}
+
+// cr_restart reads the context there, and never writes to it.
+void FileChecker::check_context_output(const File& file, const FileUse& use) {
+  if (use.mapped_shared_writable || !is_output(file, use))
+    return problem(ETXTBSY,
+                   "is the context that is to be restarted, or one that it needs, and is mapped for writing or passed in a "
+                   "message{}",
+                   way_out(file, use));
+  findings_.warning(
+      "pid {}: {}: is the context that is restarted, or one that it needs; it stays as it is, and what the process writes goes "
+      "to a copy without a name (--redirect {}=FILE gives it another file)",
+      pid_, what_, use.fds.front().fd);
+}
+
+// What is kept beside a file takes room, each on its file system together with others; holes take none.
+std::string FileChecker::no_room_for(std::uint64_t start, std::uint64_t end) {
+  const UniqueFd fd = names::open(path_, O_RDONLY | O_NONBLOCK);
+  struct statvfs system;
+  struct stat now;
+  if (!fd || ::fstat(fd.get(), &now) != 0 || ::fstatvfs(fd.get(), &system) != 0) return {};
+  std::uint64_t& wanted = kept_[now.st_dev];
+  wanted += data_behind(fd.get(), start, end);
+  const std::uint64_t blocks = capable(own_, CAP_SYS_RESOURCE) ? system.f_bfree : system.f_bavail;
+  const std::uint64_t free = blocks * system.f_frsize;
+  if (system.f_blocks == 0 || wanted <= free) return {};
+  return fmt::format("it takes {} bytes, and {} are free", wanted, free);
+}
+
 // Where it is longer now. Once for each inode.
 void FileChecker::check_tail(const File& file, const Inode& inode, const FileUse& use, const struct stat& now) {
+  if (check_other_use(file, inode, use, now)) return;
   const std::uint64_t size = static_cast<std::uint64_t>(now.st_size);
   if (!is_output(file, use) || size <= inode.head.size || options_.tails != Tails::kDefault ||
       !tails_.insert(inode.id).second)
@@ -127,7 +180,7 @@ void FileChecker::check_tail(const File& file, const Inode& inode, const FileUse
   const UniqueFd place = names::open(path_, O_PATH);
   if (place && is_other_file(options_.relocations, file, inode, place.get())) return;
   const std::uint64_t more = size - inode.head.size;
-  if (tail_of(context_, options_, file) == Tail::kStays) {
+  if (tail_of(context_, uses_, options_, file) == Tail::kStays) {
     findings_.warning(
         "pid {}: {}: {} bytes have come since the checkpoint; they stay, as others may append, too (--truncate "
         "cuts them off)",
@@ -135,6 +188,11 @@ void FileChecker::check_tail(const File& file, const Inode& inode, const FileUse
     return;
   }
   const std::string aside = aside_name(path_);
+  if (const std::string text = no_room_for(inode.head.size, size); !text.empty())
+    return problem(ENOSPC,
+                   "{} bytes have come since the checkpoint, and there is no room to keep them in {}: {} (--truncate cuts "
+                   "them off, --no-truncate leaves them)",
+                   more, aside, text);
   const std::string directory = aside.substr(0, aside.rfind('/') + 1);
   if (names::access(directory, W_OK | X_OK) != 0 || names::access(path_, R_OK) != 0)
     return problem(errno,
@@ -143,6 +201,21 @@ void FileChecker::check_tail(const File& file, const Inode& inode, const FileUse
                    more, aside, std::strerror(errno));
   findings_.warning("pid {}: {}: {} bytes have come since the checkpoint; they are kept in {}", pid_, what_, more,
                     aside);
+}
+
+// chattr +a: nobody opens it without O_APPEND any more, or cuts it.
+void FileChecker::check_append_only(const File& file, const Inode& inode, const FileUse& use, const struct stat& now) {
+  const UniqueFd place = names::open(path_, O_PATH);
+  struct ::statx more {};
+  if (!is_output(file, use) || !place || !names::look(place.get(), more) ||
+      (more.stx_attributes & STATX_ATTR_APPEND) == 0)
+    return;
+  const bool cut = options_.tails == Tails::kGo && static_cast<std::uint64_t>(now.st_size) > inode.head.size;
+  if ((file.head.flags & O_APPEND) == 0)
+    problem(EPERM, "can only be appended to (chattr +a), and was open for writing anywhere; chattr -a allows that{}",
+            way_out(file, use));
+  else if (cut)
+    problem(EPERM, "can only be appended to (chattr +a), and --truncate would cut it");
 }
 
 // What has been written cannot be written again without what was before it.
@@ -154,14 +227,27 @@ void FileChecker::check_size(const File& file, const FileUse& use, const Inode& 
     taken_.insert(static_cast<std::uint32_t>(own));
     return;
   }
+  if (const auto other = findings_.other_uses.find(inode.id);
+      other != findings_.other_uses.end() && other->second.context)
+    return check_context_output(file, use);
+  check_append_only(file, inode, use, now);
   check_identity(file, inode);
   check_tail(file, inode, use, now);
-  if (options_.changed_files.value_or(ChangedFiles::kRefuse) != ChangedFiles::kRefuse) return;
-  if (static_cast<std::uint64_t>(now.st_size) < inode.head.size)
-    problem(ESTALE,
-            "the file is shorter than at the checkpoint: it has {} bytes, and had {}; --changed-files=warn takes "
-            "it, as it is{}",
-            now.st_size, inode.head.size, way_out(file, use));
+  if (static_cast<std::uint64_t>(now.st_size) >= inode.head.size) return;
+  switch (options_.changed_files.value_or(ChangedFiles::kRefuse)) {
+    case ChangedFiles::kRefuse:
+      return problem(ESTALE,
+                     "the file is shorter than at the checkpoint: it has {} bytes, and had {}; --changed-files=warn takes "
+                     "it, as it is{}",
+                     now.st_size, inode.head.size, way_out(file, use));
+    case ChangedFiles::kWarn:
+      return findings_.warning(
+          "pid {}: {}: the file is shorter than at the checkpoint: it has {} bytes, and had {}; where the process goes on "
+          "writing behind its end there will be a hole",
+          pid_, what_, now.st_size, inode.head.size);
+    case ChangedFiles::kIgnore:
+      return;
+  }
 }
 
 // Its process need not be able to open it by its name any more.
@@ -287,7 +373,7 @@ void FileChecker::check_unused_output() {
   if (!standards_[STDOUT_FILENO].open || taken_.contains(STDOUT_FILENO) || ::fstat(STDOUT_FILENO, &now) != 0 ||
       !S_ISREG(now.st_mode) || now.st_size != 0)
     return;
-  for (const auto& [id, use] : file_uses(context_)) {
+  for (const auto& [id, use] : uses_) {
     const File& file = context_.file(id);
     const bool has =
         std::any_of(use.fds.begin(), use.fds.end(), [](const cryo_fd& at) { return at.fd == STDOUT_FILENO; });
@@ -452,7 +538,7 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
 
 void FileChecker::check() {
   for (const Process& process : context_.processes) check_numbers(process);
-  for (const auto& [id, use] : file_uses(context_)) {
+  for (const auto& [id, use] : uses_) {
     const File& file = context_.file(id);
     pid_ = context_.processes[use.process].head.pid;
     const std::optional<std::string> outer = outer_path(context_, file);

@@ -15,7 +15,6 @@
 
 #include "base/error.h"
 #include "restart/files.h"
-#include "restart/identity.h"
 #include "restart/locks.h"
 #include "restart/memory_plan.h"
 #include "restart/mqueue.h"
@@ -247,15 +246,9 @@ void Child::plan_process_calls(CallList& calls, StubArea& area) {
 void Child::plan_truncation(CallList& calls) {
   for (const auto& [id, use] : file_uses(input_.context, index_)) {
     const File& file = input_.context.file(id);
-    if (!is_output(file, use) || input_.files.own_outputs.contains(file.head.inode)) continue;
-    const Inode& inode = input_.context.inode(file.head.inode);
-    struct stat now;
-    if (!S_ISREG(inode.head.mode) || ::fstat(files_.fds.at(id), &now) != 0) continue;
-    // Taken by the user's wish: what is in it is not the job's.
-    if (is_other_file(input_.options.relocations, file, inode, files_.fds.at(id))) continue;
-    if (static_cast<std::uint64_t>(now.st_size) > inode.head.size &&
-        tail_of(input_.context, input_.options, file) != Tail::kStays)
-      calls.add(Step::kTruncate, id, SYS_ftruncate, files_.fds.at(id), inode.head.size);
+    if (is_output(file, use) && input_.files.cut.contains(file.head.inode))
+      calls.add(Step::kTruncate, id, SYS_ftruncate, files_.fds.at(id),
+                input_.context.inode(file.head.inode).head.size);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Files whose contents are in the context: deleted ones, memfds, and those that were saved on request.
+// Files whose contents are in the context: deleted ones, memfds, and those that were saved on request.  And copies of those
+// that are not to be written to.
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/memfd.h>
@@ -180,6 +181,20 @@ UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const 
   const bool memfd = inode.head.flags & CRYO_INODE_MEMFD;
   UniqueFd fd = memfd ? make_memfd(inode, file) : make_unnamed(input, file);
   fill_contents(input, inode, fd.get(), file.path);
+  return fd;
+}
+
+UniqueFd make_copy(const FileRestoreInput& input, const Inode& inode, const File& file) {
+  const std::string path = input.options.relocations.apply(file.path);
+  const UniqueFd from = names::open(path, O_RDONLY | O_NOCTTY);
+  if (!from) fail_errno("cannot read {}, to give the process a copy", path);
+  UniqueFd fd = make_unnamed(input, file);
+  struct stat now;
+  if (::fstat(from.get(), &now) != 0) fail_errno("cannot stat {}", path);
+  copy_range(from.get(), 0, fd.get(), 0, std::min<std::uint64_t>(inode.head.size, static_cast<std::uint64_t>(now.st_size)),
+             path);
+  if (::ftruncate(fd.get(), static_cast<off_t>(inode.head.size)) != 0)
+    fail_errno("cannot set the size of a copy of {}", path);
   return fd;
 }
 

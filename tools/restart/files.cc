@@ -42,6 +42,7 @@ class FileMaker {
       own_[number] = own_standard(input.stdio[number].get());
     find_numbers();
     find_keepers();
+    find_uncut();
   }
 
   FileStore make();
@@ -51,8 +52,13 @@ class FileMaker {
   void find_keepers();
   [[nodiscard]] UniqueFd put_away(std::uint32_t file, UniqueFd fd);
   [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
-  [[nodiscard]] UniqueFd own_output(const File& file, const FileUse& use);
-  void keep_aside(const File& file, const FileUse& use, int fd);
+  [[nodiscard]] bool is_context_output(const File& file, const FileUse& use) const;
+  void find_uncut();
+  [[nodiscard]] const OtherUse* other_use(const File& file) const;
+  [[nodiscard]] int own_number(const File& file, const FileUse& use) const;
+  [[nodiscard]] UniqueFd taken_over(const File& file, const FileUse& use);
+  void write_on(const File& file, const FileUse& use, int fd) const;
+  void see_to_tail(const File& file, const FileUse& use, int fd);
   [[nodiscard]] UniqueFd contents_of(const File& file, const Inode& inode);
   [[nodiscard]] UniqueFd reopen_contents(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd posix_shm(const File& file, const FileUse& use);
@@ -78,7 +84,7 @@ class FileMaker {
   MessageQueues queues_;
   Sockets sockets_;
   GoneProcesses gone_;
-  std::set<std::uint32_t> aside_;  // inodes: what has come since the checkpoint is in another file
+  std::set<std::uint32_t> uncut_;  // inodes of what is not the job's alone
 };
 
 }  // namespace
@@ -104,6 +110,7 @@ UniqueFd reopen(int fd, int flags, const char* what) {
 
 // Shared anonymous memory that is open, too, is the very memory that is mapped.
 UniqueFd FileMaker::contents_of(const File& file, const Inode& inode) {
+  if (file.head.kind == CRYO_FILE_PATH) return make_copy(input_, inode, file);
   const auto place = input_.shared->find(inode.id);
   if (place == input_.shared->end()) return make_contents(input_, inode, file);
   UniqueFd fd = open_proc(fmt::format("self/map_files/{:x}-{:x}", place->second.start, place->second.end), O_RDWR);
@@ -192,27 +199,64 @@ UniqueFd FileMaker::standard(const File& file, const FileUse& use) {
   return fd;
 }
 
-// Nothing: the job's output goes elsewhere than cr_restart's.
-UniqueFd FileMaker::own_output(const File& file, const FileUse& use) {
-  const int fds[3] = {input_.stdio[0].get(), input_.stdio[1].get(), input_.stdio[2].get()};
-  const int own = file.head.kind == CRYO_FILE_PATH
-                      ? cryo::own_output(file, input_.context.inode(file.head.inode), use, fds)
-                      : -1;
-  if (own < 0) return {};
-  store_.own_outputs.insert(file.head.inode);
-  return input_.descriptors.park_copy(own);
+const OtherUse* FileMaker::other_use(const File& file) const {
+  const auto found = input_.other_uses.find(file.head.inode);
+  return file.head.kind == CRYO_FILE_PATH && file.redirected.empty() && found != input_.other_uses.end()
+             ? &found->second
+             : nullptr;
 }
 
-void FileMaker::keep_aside(const File& file, const FileUse& use, int fd) {
-  if (!is_output(file, use)) return;
-  const Inode& inode = input_.context.inode(file.head.inode);
-  struct stat now;
-  if (!S_ISREG(inode.head.mode) || ::fstat(fd, &now) != 0 ||
-      static_cast<std::uint64_t>(now.st_size) <= inode.head.size || store_.own_outputs.contains(inode.id) ||
-      tail_of(input_.context, input_.options, file) != Tail::kAside ||
-      is_other_file(input_.options.relocations, file, inode, fd) || !aside_.insert(inode.id).second)
+bool FileMaker::is_context_output(const File& file, const FileUse& use) const {
+  const OtherUse* other = other_use(file);
+  return other != nullptr && other->context && is_output(file, use);
+}
+
+// Of cr_restart's descriptors the one that the job's becomes; -1: its output goes elsewhere than cr_restart's.
+int FileMaker::own_number(const File& file, const FileUse& use) const {
+  const int fds[3] = {input_.stdio[0].get(), input_.stdio[1].get(), input_.stdio[2].get()};
+  if (file.head.kind != CRYO_FILE_PATH || !file.redirected.empty()) return -1;
+  return own_output(file, input_.context.inode(file.head.inode), use, fds);
+}
+
+void FileMaker::find_uncut() {
+  for (const auto& [id, use] : store_.uses) {
+    const File& file = input_.context.file(id);
+    if (other_use(file) != nullptr || own_number(file, use) >= 0) uncut_.insert(file.head.inode);
+  }
+}
+
+// Nothing: it is opened.
+UniqueFd FileMaker::taken_over(const File& file, const FileUse& use) {
+  if (const int own = own_number(file, use); own >= 0) return input_.descriptors.park_copy(own);
+  const OtherUse* other = other_use(file);
+  if (other == nullptr || !can_share(*other, file, input_.context.inode(file.head.inode), use)) return {};
+  return input_.descriptors.park_copy(other->file->get());
+}
+
+// Behind what somebody else has written there meanwhile, and writes from now on: a log.  Who reads or seeks has places of his own.
+void FileMaker::write_on(const File& file, const FileUse& use, int fd) const {
+  const OtherUse* other = other_use(file);
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (other == nullptr || other->context || !is_output(file, use) ||
+      !was_at_end(file, input_.context.inode(file.head.inode)))
     return;
-  keep_tail_aside(input_.created, fd, inode.head.size, input_.options.relocations.apply(file.path));
+  if (::lseek(fd, 0, SEEK_END) < 0 ||
+      ((flags & O_ACCMODE) == O_WRONLY && ::fcntl(fd, F_SETFL, flags | O_APPEND) != 0))
+    fail_errno("{}: cannot go to the end, behind what others have written", file.path);
+}
+
+// What has come since the checkpoint to a file that is the job's.
+void FileMaker::see_to_tail(const File& file, const FileUse& use, int fd) {
+  if (!is_output(file, use) || !file.redirected.empty()) return;
+  const Inode& inode = input_.context.inode(file.head.inode);
+  const Tail tail = tail_of(input_.context, store_.uses, input_.options, file);
+  struct stat now;
+  if (tail == Tail::kStays || uncut_.contains(inode.id) || ::fstat(fd, &now) != 0 ||
+      static_cast<std::uint64_t>(now.st_size) <= inode.head.size ||
+      is_other_file(input_.options.relocations, file, inode, fd) || !store_.cut.insert(inode.id).second)
+    return;
+  if (tail == Tail::kAside)
+    keep_tail_aside(input_.created, fd, inode.head.size, input_.options.relocations.apply(file.path));
 }
 
 UniqueFd FileMaker::open(const File& file, const FileUse& use) {
@@ -221,6 +265,7 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
     case CRYO_FILE_PATH:
     case CRYO_FILE_DEVICE:
     case CRYO_FILE_CLOSED:  // cr_restart --device says otherwise
+      if (is_context_output(file, use)) return reopen_contents(file, use);
       return open_by_path(input_, file, use);
     case CRYO_FILE_REMOVED_DIR:
       return removed_directory(file, use);
@@ -337,11 +382,12 @@ FileStore FileMaker::make() {
                                     lies_on_late_mount(input_.context, file)))
       continue;
     const NamesOf theirs(input_.context, use.processes);
-    UniqueFd fd = own_output(file, use);
+    UniqueFd fd = taken_over(file, use);
     if (!fd) {
       fd = open(file, use);
       set_state(file, fd.get());
-      keep_aside(file, use, fd.get());
+      write_on(file, use, fd.get());
+      see_to_tail(file, use, fd.get());
     }
     store_.fds.emplace(id, put_away(id, std::move(fd)));
   }

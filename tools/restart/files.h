@@ -13,6 +13,7 @@
 #include "restart/descriptors.h"
 #include "restart/names.h"
 #include "restart/options.h"
+#include "restart/other_uses.h"
 #include "restart/pidfd.h"
 #include "restart/shared_memory.h"
 #include "restart/standard_files.h"
@@ -75,6 +76,7 @@ struct FileRestoreInput {
   std::map<std::uint32_t, UniqueFd> fanotify{};  // made by cr_restart, see fanotify.h: by file, parked
   std::map<std::uint32_t, UniqueFd> roots = {};  // root directories of mount namespaces, parked
   const SharedMemory* shared = nullptr;          // shared anonymous memory, in the maker
+  OtherUses other_uses = {};                     // with descriptors that are parked
 };
 
 // A pseudo-terminal that controls a session, for the session's leader.
@@ -100,7 +102,7 @@ struct FileStore {
   // By file and number: descriptors that become cr_restart's own ones.
   std::map<std::pair<std::uint32_t, std::uint32_t>, StandardSource> standard;
 
-  std::set<std::uint32_t> own_outputs;  // inodes of what cr_restart has open itself, see output_files.h
+  std::set<std::uint32_t> cut;  // inodes of files that get their old length again at the end, see output_files.h
 
   std::map<std::uint32_t, PidfdSharing> pidfds;  // by file: those that are made by the processes
 
@@ -128,6 +130,8 @@ struct RestoredFiles {
 [[nodiscard]] std::uint32_t seals_of(const Inode& inode);
 // A file with the contents in the context and no name, for reading and writing.
 [[nodiscard]] UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const File& file);
+// The same with what is at its path now.
+[[nodiscard]] UniqueFd make_copy(const FileRestoreInput& input, const Inode& inode, const File& file);
 // Pages of one file in the context.
 struct FilePages {
   std::vector<const PageChunk*> chunks;

@@ -71,7 +71,8 @@ std::optional<Status> status_of(const std::string& file) {
   return status;
 }
 
-// With all of its threads; or gone already.
+}  // namespace
+
 bool is_leaving(pid_t pid) {
   const std::string directory = fmt::format("/proc/{}/task", pid);
   const auto threads = numbers_in(directory);
@@ -81,6 +82,8 @@ bool is_leaving(pid_t pid) {
     return !status || status->leaving;
   });
 }
+
+namespace {
 
 // One of those that are in the group or session.
 Holder member_of(pid_t id, pid_t (*whose)(pid_t), const char* what) {

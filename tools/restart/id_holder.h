@@ -12,6 +12,9 @@ namespace cryo {
 // Is there a process `id`, a thread, or, with -id, a process group?
 [[nodiscard]] bool id_exists(pid_t id);
 
+// Is it about to end, with all of its threads, or gone?
+[[nodiscard]] bool is_leaving(pid_t pid);
+
 // Those who are about to give their ids back are waited for: a job that has just been killed is not gone yet.
 class IdHolders {
 public:

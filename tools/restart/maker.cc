@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 
 #include "base/error.h"
@@ -110,6 +111,12 @@ void Maker::park() {
     UniqueFd& copy = file_input_->fanotify[file];
     copy = descriptors_.park_copy(fd.get());
     keep.insert(copy.get());
+  }
+  for (const auto& [inode, use] : *input_.other_uses) {
+    OtherUse& parked = file_input_->other_uses[inode] = use;
+    if (!use.file) continue;
+    parked.file = std::make_shared<const UniqueFd>(descriptors_.park_copy(use.file->get()));
+    keep.insert(parked.file->get());
   }
   descriptors_.close_others(keep, false);
 }

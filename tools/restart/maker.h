@@ -11,6 +11,7 @@
 #include "restart/inherited_pages.h"
 #include "restart/mapped.h"
 #include "restart/options.h"
+#include "restart/other_uses.h"
 #include "restart/shared_report.h"
 #include "restart/tree_plan.h"
 
@@ -25,6 +26,7 @@ struct MakerInput {
   int handle_fd = -1;
   int device_fd = -1;
   const FanotifyGroups* fanotify = nullptr;
+  const OtherUses* other_uses = nullptr;
   Shared shared{};                 // with a slot and a place per node
   std::uint32_t nr_processes = 0;  // that run again
   pid_t coordinator = 0;

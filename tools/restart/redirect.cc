@@ -157,6 +157,8 @@ void check_redirected(const File& file, const FileUse& use, std::int32_t pid, Fi
     const int mode = static_cast<int>(file.head.flags) & O_ACCMODE;
     if (S_ISDIR(now.st_mode)) return problem(EISDIR, "is a directory");
     if (S_ISSOCK(now.st_mode)) return problem(EOPNOTSUPP, "is a socket");
+    if (writes(file) && findings.contexts.contains({now.st_dev, now.st_ino}))
+      return problem(ETXTBSY, "is the context that is to be restarted, or one that it needs");
     if (names::access(file.redirected, (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0)) != 0)
       problem(errno, fmt::format("cannot be opened: {}", std::strerror(errno)));
     return;

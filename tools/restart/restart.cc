@@ -226,6 +226,7 @@ void Restart::Attempt::start_maker(const Findings& findings) {
   input.handle_fd = handle_.get();
   input.device_fd = device_.get();
   input.fanotify = &fanotify_;
+  input.other_uses = &findings.other_uses;
   input.shared = report_.both();
   input.nr_processes = static_cast<std::uint32_t>(totals_.processes);
   input.coordinator = ::getpid();

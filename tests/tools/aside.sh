@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What has come to an output file since the checkpoint, on its way to FILE.cut.N: holes, no room, long names, signals.
+# shellcheck disable=SC2016,SC2034 # eval expands it later
+. "$(dirname "$0")/lib.sh"
+
+# hold FILE [REDIRECTION]: the context of a program that has it open for writing, and has ended.
+hold()
+{
+	mkdir -p "$(dirname "$1")"
+	echo before >"$1"
+	eval "\"$busy\" count ${2:-6<>}\"$1\" >/dev/null 2>&1 &"
+	pid=$!
+	started+=("$pid")
+	wait_for busy_counts
+	cr --kill -f ctx "$pid"
+	wait "$pid" 2>/dev/null
+	wait_for is_gone "$pid"
+	is_context ctx
+}
+dry() { rc=0; err=$(cr_restart --check "$@" ctx 2>&1) || rc=$?; }
+# runs: in the background, until it counts.
+runs()
+{
+	cp count count.old
+	cr_restart "$@" ctx 2>"$base/stderr" >/dev/null &
+	started+=("$!" "$pid")
+	wait_for counts_again
+	rc=$?
+	err=$(cat "$base/stderr")
+	return $rc
+}
+counts_again() { ! cmp -s count count.old; }
+apparent() { stat -c %s "$1"; }
+blocks() { stat -c %b "$1"; }
+
+fresh
+hold log
+truncate -s 1T log
+echo "of others" >>log
+dry
+check "a hole of 1 TiB: --check has nothing against it" status_is 0
+check "... the restart neither" runs
+check "... what was behind it is kept at its place" same "$(tail -c 10 log.cut.1)" "of others"
+check "... the hole, too" eval '[ "$(apparent log.cut.1)" = $((1099511627776 + 10 - 7)) ] && [ "$(blocks log.cut.1)" -lt 100 ]'
+check "... and the file is what it was" same "$(cat log)" before
+
+fresh
+mkdir "$base/small"
+mount -t tmpfs -o size=1M tmpfs "$base/small"
+hold "$base/small/log"
+head -c 600K /dev/zero | tr '\0' x >>"$base/small/log"
+dry
+check "no room: --check says so" eval 'status_is 28 && said "614400 bytes have come since the checkpoint, and there is no room to keep them in $base/small/log.cut.1: it takes 614400 bytes, and "'
+rc=0; err=$(cr_restart ctx 2>&1) || rc=$?
+check "... the restart as well" eval 'status_is 28 && said "no room"'
+check "... and nothing has been changed" eval '[ "$(apparent "$base/small/log")" = 614407 ] && [ "$(ls "$base/small")" = log ]'
+dry --truncate
+check "... --truncate needs none" status_is 0
+end_processes
+umount "$base/small"
+
+for letter in x ü; do
+	fresh
+	long=$(printf "%255s" "" | tr ' ' x)
+	[ $letter = x ] || long=a$(printf "%127s" "" | sed "s/ /ü/g")
+	hold "$long"
+	echo "of others" >>"$long"
+	check "a name of 255 bytes: it is restarted" runs
+	kept=$(find . -name '*.cut.1' -printf %f)
+	check "... what has come is kept under a shorter one" eval 'said "$kept" && [ "$(cat "$kept")" = "of others" ] && [[ $long == "${kept%.cut.1}"* ]]'
+done
+
+# Of a file system that knows the attribute.
+fresh
+if touch probe && chattr +a probe 2>/dev/null; then
+	chattr -a probe
+	hold log
+	chattr +a log
+	dry
+	check "chattr +a, written to: --check says so" eval 'status_is 1 && said "can only be appended to (chattr +a), and was open for writing anywhere; chattr -a allows that"'
+	chattr -a log
+	dry
+	check "... and nothing without it" status_is 0
+	rm log
+	hold log '6>>'
+	echo more >>log
+	chattr +a log
+	dry
+	check "... nor against one that is appended to" status_is 0
+	dry --truncate
+	check "... unless it is to be cut" eval 'status_is 1 && said "can only be appended to (chattr +a), and --truncate would cut it"'
+	chattr -a log
+else
+	count=$((count + 1))
+	echo "ok $count - # SKIP no chattr +a on this file system"
+fi
+
+# Killed on its way: 400 MB take a while.
+fresh
+hold log
+head -c 400M /dev/zero >>log
+for signal in TERM KILL; do
+	cr_restart ctx >/dev/null 2>&1 &
+	restart=$!
+	started+=("$restart")
+	check "$signal: it is copying" wait_for test -s log.cut.1
+	kill -"$signal" "$restart"
+	for i in {1..40}; do
+		is_gone "$restart" && not exists log.cut.1 && break
+		pause
+	done
+	check "... it ends at once" eval 'is_gone "$restart"'
+	check "... and takes with it what it has begun" not exists log.cut.1
+	check "... so does whoever has copied" eval '[ -z "$(pgrep -x cr_restart)" ]'
+	check "... the file is as it was" same "$(apparent log)" 419430407
+	wait "$restart" 2>/dev/null
+	while pgrep -x cr_restart >/dev/null; do pause; done
+done
+
+done_testing
