@@ -541,6 +541,8 @@ static int write_context(struct cryo_capture *c)
 	if (err != CRYO_NO_SNAPSHOT)
 		return err;
 	each_proc(c, forget_protected);
+	if (c->req->args.flags & CRYO_CKPT_GOES_ON)
+		return -EDEADLK;
 	return write_stopped(c);
 }
 

@@ -324,6 +324,7 @@ bool cryo_request_poked(struct cryo_request *req);
 void cryo_request_go_on(struct cryo_request *req);
 void cryo_request_state(struct cryo_request *req, u32 state);
 bool cryo_is_request(struct file *file);
+bool cryo_is_command(struct file *file, struct pid *tgid);
 struct task_struct *cryo_find_target(pid_t nr, u32 scope);
 long cryo_restarted_create(void);
 

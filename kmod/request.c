@@ -471,6 +471,20 @@ bool cryo_is_request(struct file *file)
 	return file->f_op == &request_fops;
 }
 
+/*
+ * Is @file the handle of a command that is at work on a checkpoint, of whatever, and is the process @tgid?  What it is about to do
+ * to its file means nothing after a restart.
+ */
+bool cryo_is_command(struct file *file, struct pid *tgid)
+{
+	struct cryo_request *req;
+
+	if (!cryo_is_request(file))
+		return false;
+	req = file->private_data;
+	return req->args.flags & CRYO_CKPT_COMMAND && req->requester == tgid;
+}
+
 static int copy_args(struct cryo_checkpoint *args, void __user *arg)
 {
 	int err;

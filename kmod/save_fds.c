@@ -74,6 +74,11 @@ static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r)
 		cryo_log(&c->req->log, "pid %d (%s): is being restarted", c->p->pid, c->p->comm);
 		return -EBUSY;
 	}
+	if (cryo_is_command(r->file, c->p->tgid)) {
+		cryo_log(&c->req->log, "pid %d (%s): is at work on a checkpoint itself",
+			 c->p->pid, c->p->comm);
+		return -EBUSY;
+	}
 	o = cryo_object_file(c, r->file);
 	if (!o)
 		return -ENOMEM;

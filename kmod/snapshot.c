@@ -210,20 +210,36 @@ static void stop_again(struct cryo_snapshot *s, const char *why, u64 extra)
 		 err ? "it should be stopped, but does not come to rest" : "stopped again");
 }
 
-/* In the writer, between two writes: has it become too much? */
-void cryo_snapshot_look(struct cryo_snapshot *s)
+/* Who reads what is written may be stopped by that, and nobody would go on. */
+static int too_much(struct cryo_snapshot *s, const char *why, u64 extra)
 {
+	struct cryo_request *req = s->req;
+
+	if (!(req->args.flags & CRYO_CKPT_GOES_ON)) {
+		stop_again(s, why, extra);
+		return 0;
+	}
+	cryo_log(&req->log, "pid %d (%s): %s (%llu KiB of copies), and it has to go on",
+		 req->pid, req->comm, why, extra << (PAGE_SHIFT - 10));
+	return -EDEADLK;
+}
+
+/* In the writer, between two writes: has it become too much? */
+int cryo_snapshot_look(struct cryo_snapshot *s)
+{
+	int err = 0;
 	u64 extra;
 
 	if (!s->watched || time_before(jiffies, READ_ONCE(s->next_look)))
-		return;
+		return 0;
 	extra = extra_pages(s);
 	if (extra > s->limit)
-		stop_again(s, "the snapshot has reached its limit", extra);
+		err = too_much(s, "the snapshot has reached its limit", extra);
 	else if (extra && (available() < totalram_pages() / 50 ||
 			   least_margin(s->req) < LEAST_MARGIN / 4))
-		stop_again(s, "memory is short", extra);
+		err = too_much(s, "memory is short", extra);
 	WRITE_ONCE(s->next_look, jiffies + LOOK_JIFFIES);
+	return err;
 }
 
 /* The writer may be waiting for a slow reader. */

@@ -308,9 +308,10 @@ static int write_all(struct cryo_stream *s, struct iov_iter *iter)
 	while (iov_iter_count(iter)) {
 		struct file *file = choose_file(s, iter);
 		size_t before = iov_iter_count(iter);
+		int err = s->snapshot ? cryo_snapshot_look(s->snapshot) : 0;
 
-		if (s->snapshot)
-			cryo_snapshot_look(s->snapshot);
+		if (err)
+			return err;
 		file_start_write(file);
 		n = vfs_iter_write(file, iter, &s->pos, 0);
 		file_end_write(file);
@@ -404,6 +405,9 @@ int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *it
 		return err;
 	if (s->offset + len < s->keep)
 		return keep_in_memory(s, iter);
+	/* Nobody may be there to read it. */
+	if (s->keep && s->flags & CRYO_CKPT_GOES_ON)
+		return -EDEADLK;
 	s->keep = 0;
 	err = cryo_stream_flush(s) ?: write_all(s, iter);
 	s->offset += len;

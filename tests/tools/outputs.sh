@@ -137,7 +137,7 @@ cat >job <<'END'
 exec 9<>fifo
 for ((i = 1; i <= 30; i++)); do echo "job: $i"; read -rt 0.1 -u 9; done
 END
-cat >script <<'END'
+cat >batch.sh <<'END'
 cr_run bash job & pid=$!
 until [ "$(grep -c '^job' log)" -ge 5 ]; do sleep 0.1; done
 cr_checkpoint -q $kill -f ctx $pid
@@ -161,7 +161,7 @@ batch()
 	mkfifo fifo
 	chmod 666 fifo
 	chown "$1" .
-	way=$2 kill=$3 setpriv --reuid "$1" --regid "$1" --clear-groups bash script >log 2>&1 </dev/null
+	way=$2 kill=$3 setpriv --reuid "$1" --regid "$1" --clear-groups bash batch.sh >log 2>&1 </dev/null
 	chown 0 .
 }
 begins_as_before() { [ "$(head -c "$(stat -c %s log.before)" log)" = "$(cat log.before)" ]; }
@@ -172,7 +172,7 @@ whole_log()
 }
 is_whole()
 {
-	! grep -qaP '\x00' log && begins_as_before && [ "$(grep -c '^script: ' log)" = 3 ] && ! grep -qv '^\(job: [0-9]*\|script: [a-z ]*\|cr_restart: .*\|script: line.*\)$' log &&
+	! grep -qaP '\x00' log && begins_as_before && [ "$(grep -c '^script: ' log)" = 3 ] && ! grep -qv '^\(job: [0-9]*\|script: [a-z ]*\|cr_restart: .*\|batch.sh: line.*\)$' log &&
 		[ "$(grep '^job' log | sort -u | wc -l)" = 30 ] && [ "$(tail -n 1 log)" = "script: end" ] && not exists log.cut.1
 }
 yama=/proc/sys/kernel/yama/ptrace_scope
@@ -210,11 +210,13 @@ check "... it is not cut" same "$(cat log)" "$whole"
 fresh
 chown "$user" .
 as_user() { setpriv --reuid "$user" --regid "$user" --clear-groups "$@"; }
-as_user bash -c 'exec 6>log; echo before >&6; exec "$0" count >/dev/null 2>&1' "$busy" &
+# shellcheck disable=SC2016 # the other shell expands it
+setpriv --reuid "$user" --regid "$user" --clear-groups bash -c 'exec 6>log; echo before >&6; exec "$0" count >/dev/null 2>&1' "$busy" &
 started+=("$!")
 pid=$!
 wait_for busy_counts
-as_user cr_checkpoint --kill -f ctx "$pid"
+check "a checkpoint by the user" as_user cr_checkpoint --kill -f ctx "$pid"
+kill -KILL "$pid" 2>/dev/null
 wait "$pid" 2>/dev/null
 wait_for is_gone "$pid"
 echo "of others" >>log

@@ -31,6 +31,7 @@
 #include "cr_checkpoint/generations.h"
 #include "cr_checkpoint/increment.h"
 #include "cr_checkpoint/progress.h"
+#include "cr_checkpoint/reader.h"
 #include "cr_checkpoint/request.h"
 #include "cr_checkpoint/target_file.h"
 
@@ -53,6 +54,8 @@ class Job {
 
  private:
   void start_compressor();
+  void check_reader();
+  [[noreturn]] void fail_reader() const;
   [[nodiscard]] cryo_checkpoint parameters() const;
   void work();
   void capture();
@@ -76,6 +79,7 @@ class Job {
   std::optional<Parent> parent_;
   std::optional<Increment> increment_;  // writes to the one before it
   UniqueFd null_;                       // what a dry run writes to
+  std::optional<PipeReader> reader_;    // of the job itself
   std::optional<Request> request_;
   std::atomic<int> interrupted_ = 0;  // the signal that came
 };
@@ -89,6 +93,7 @@ Job::Job(const Options& options, std::optional<Parent> parent)
     std::vector<Ancestor> names;
     if (parent_) names = names_for(*parent_, options_);
     file_.emplace(options_);
+    check_reader();
     if (options_.compression) start_compressor();
     const int out = compressor_ ? compressor_->input() : file_->fd();
     if (parent_) increment_.emplace(*parent_, std::move(names), out, file_->name());
@@ -96,6 +101,25 @@ Job::Job(const Options& options, std::optional<Parent> parent)
   request_.emplace(device_, parameters());
   if (parent_ && options_.tracks()) request_->set_parent(parent_->id());
   for (const DeviceRule& rule : options_.devices) request_->set_device(rule.path, rule.policy);
+}
+
+// Stopped, as all of the job is, until the context has been written, unless there is a snapshot.
+void Job::fail_reader() const {
+  fail(EDEADLK,
+       "{} is read by pid {} ({}), which is part of the checkpoint and stands still while it is written (-f FILE writes to "
+       "a file)",
+       file_->name(), reader_->pid, reader_->command);
+}
+
+void Job::check_reader() {
+  reader_ = reader_in_scope(file_->fd(), options_);
+  if (!reader_) return;
+  if (options_.signal || !options_.snapshot) fail_reader();
+  if (!options_.quiet)
+    message("cr_checkpoint",
+            "warning: {} is read by pid {} ({}), which is part of the checkpoint, with the file that it writes to: restart from "
+            "a copy of that, or write to a file (-f FILE)",
+            file_->name(), reader_->pid, reader_->command);
 }
 
 // The process and this one may share a limit of memory: what is wanted beyond it is taken from one of them.
@@ -127,6 +151,8 @@ cryo_checkpoint Job::parameters() const {
   if (options_.dry_run) parameters.flags |= CRYO_CKPT_DRY_RUN;
   if (options_.signal && !options_.dry_run) parameters.flags |= CRYO_CKPT_HOLD;
   if (options_.snapshot) parameters.flags |= CRYO_CKPT_SNAPSHOT;
+  if (reader_) parameters.flags |= CRYO_CKPT_GOES_ON;
+  parameters.flags |= CRYO_CKPT_COMMAND;
   if (options_.tracks()) parameters.flags |= CRYO_CKPT_TRACK;
   parameters.flags |= direct_flags(options_);
   parameters.snapshot_limit = options_.snapshot_limit;
@@ -264,6 +290,9 @@ void Job::check_result(int error) const {
            options_.scope == CRYO_SCOPE_PROCESS ? "" : " or another one of its job");
     case EBUSY:
       fail(error, "process {} is in another checkpoint or restart", target);
+    case EDEADLK:
+      if (reader_) fail_reader();
+      fail(error, "process {}: is this one", target);
     case EINTR:
       fail(error, "process {}: interrupted by a signal", target);
     case ECANCELED:

@@ -128,11 +128,14 @@ struct cryo_version {
 #define CRYO_CKPT_PTRACED_SKIP	(1U << 22)	/* traced processes are left out, as CRYO_CKPT_PTRACER_SKIP has it */
 #define CRYO_CKPT_PTRACER_SKIP	(1U << 23)	/* processes that trace others are left out, with what is in the scope by them only */
 #define CRYO_CKPT_SIGNAL	(1U << 24)	/* without HOLD: CRYO_CKPT_RUN sends @announced_signal */
+#define CRYO_CKPT_COMMAND	(1U << 25)	/* the caller is in no other checkpoint as long as the handle is open: EBUSY for those */
+#define CRYO_CKPT_GOES_ON	(1U << 26)	/* with SNAPSHOT: EDEADLK where that is not possible, and nothing written */
 #define CRYO_CKPT_FLAGS		(((1U << 6) - 1) | CRYO_CKPT_TCP_CLOSE | CRYO_CKPT_UNIX_CLOSE | \
 				 CRYO_CKPT_SELF | CRYO_CKPT_NO_CALLBACKS | \
 				 CRYO_CKPT_SNAPSHOT | CRYO_CKPT_TRACK | \
 				 CRYO_CKPT_DIRECT | CRYO_CKPT_DIRECT_ALWAYS | CRYO_CKPT_SIGNAL | \
-				 CRYO_CKPT_PTRACED_SKIP | CRYO_CKPT_PTRACER_SKIP)
+				 CRYO_CKPT_PTRACED_SKIP | CRYO_CKPT_PTRACER_SKIP | \
+				 CRYO_CKPT_COMMAND | CRYO_CKPT_GOES_ON)
 
 #define CRYO_FREEZE_DEFAULT_MS	10000
 /* Threads that have come wait for those that have not. More than this is cut to it, but for who has CAP_SYS_ADMIN. */
