@@ -232,6 +232,7 @@ static int describe_proc(struct cryo_capture *c)
 	       cryo_save_vma_names(c) ?:
 	       cryo_save_mempolicies(c) ?:
 	       cryo_save_cgroup(c) ?:
+	       cryo_save_terminal(c) ?:
 	       cryo_save_fds(c) ?:
 	       cryo_save_sem_undo(c, c->p->task, c->p->pid) ?:
 	       cryo_save_locks(c) ?:

@@ -458,6 +458,7 @@ struct cryo_capture {
 	struct cryo_snapshot *snapshot;	/* NULL: none is being taken */
 	struct cryo_page_writer *writer;	/* while memory is written with everybody stopped */
 	bool contents_saved;		/* of files, and all tags: in the stream */
+	bool terminal_saved;		/* the terminal from outside, see save_tty.c */
 	bool said_gone;			/* the log names who was killed */
 	bool released;			/* nothing of the processes is referenced any more */
 };
@@ -594,6 +595,7 @@ int cryo_save_tags(struct cryo_capture *c);
 int cryo_save_file_tags(struct cryo_capture *c, struct file *file, loff_t size, u32 kind, u32 id);
 
 bool cryo_is_ctty(struct task_struct *task, struct file *file);
+int cryo_save_terminal(struct cryo_capture *c);
 bool cryo_is_pipe(struct file *file);
 bool cryo_pipe_is_shared(struct cryo_object *o);
 int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode);
@@ -607,6 +609,7 @@ bool cryo_is_mqueue(struct file *file);
 int cryo_save_mqueue(struct cryo_capture *c, struct cryo_object *o);
 int cryo_find_ttys(struct cryo_capture *c);
 u32 cryo_pty_kind(struct cryo_capture *c, struct cryo_object *o);
+bool cryo_tty_is_saved(struct cryo_capture *c, struct tty_struct *tty);
 int cryo_save_pty(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_pty_slave(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_eventfd(struct file *file);

@@ -129,6 +129,12 @@ u32 cryo_pty_kind(struct cryo_capture *c, struct cryo_object *o)
 	return 0;
 }
 
+/* Is @tty the slave of a pseudo-terminal that is restored as such? */
+bool cryo_tty_is_saved(struct cryo_capture *c, struct tty_struct *tty)
+{
+	return is_side(tty, PTY_TYPE_SLAVE) && master_of(c, tty);
+}
+
 int cryo_save_pty_slave(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct tty_struct *tty = tty_of(o->file);

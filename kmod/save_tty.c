@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* save_tty.c - is this the controlling terminal? */
+/* save_tty.c - the controlling terminal that comes from outside: is this file one of it, and how it is set */
 #include <linux/fs.h>
+#include <linux/pid.h>
 #include <linux/sched/signal.h>
+#include <linux/string.h>
 #include <linux/tty.h>
 
 #include "cryo.h"
@@ -20,4 +22,57 @@ bool cryo_is_ctty(struct task_struct *task, struct file *file)
 		is = file_inode(file)->i_rdev == tty_devnum(tty);
 	cryo_unlock_sighand(sighand);
 	return is;
+}
+
+/* With a reference; NULL: @task has none. */
+static struct tty_struct *ctty_of(struct task_struct *task)
+{
+	struct sighand_struct *sighand = cryo_lock_sighand(task);
+	struct tty_struct *tty;
+
+	if (!sighand)
+		return NULL;
+	tty = tty_kref_get(task->signal->tty);
+	cryo_unlock_sighand(sighand);
+	return tty;
+}
+
+static void describe_terminal(struct tty_struct *tty, struct cryo_terminal *out)
+{
+	const struct ktermios *termios = &tty->termios;
+
+	spin_lock_irq(&tty->ctrl.lock);
+	out->pgid = pid_vnr(tty->ctrl.pgrp);
+	spin_unlock_irq(&tty->ctrl.lock);
+	down_read(&tty->termios_rwsem);
+	out->iflag = termios->c_iflag;
+	out->oflag = termios->c_oflag;
+	out->cflag = termios->c_cflag;
+	out->lflag = termios->c_lflag;
+	out->ispeed = termios->c_ispeed;
+	out->ospeed = termios->c_ospeed;
+	BUILD_BUG_ON(sizeof(termios->c_cc) > sizeof(out->cc));
+	memcpy(out->cc, termios->c_cc, sizeof(termios->c_cc));
+	up_read(&tty->termios_rwsem);
+	out->rows = tty->winsize.ws_row;
+	out->columns = tty->winsize.ws_col;
+	out->xpixels = tty->winsize.ws_xpixel;
+	out->ypixels = tty->winsize.ws_ypixel;
+}
+
+/* Of the first process that has one: after a restart there is one terminal, that of cr_restart. */
+int cryo_save_terminal(struct cryo_capture *c)
+{
+	struct cryo_terminal out = {};
+	struct tty_struct *tty = c->terminal_saved ? NULL : ctty_of(c->p->task);
+
+	if (!tty)
+		return 0;
+	if (!cryo_tty_is_saved(c, tty)) {
+		c->terminal_saved = true;
+		describe_terminal(tty, &out);
+	}
+	tty_kref_put(tty);
+	return c->terminal_saved ? cryo_stream_section(&c->stream, CRYO_SEC_TERMINAL, c->p->pid,
+						       sizeof(out), &out, sizeof(out)) : 0;
 }

@@ -164,7 +164,8 @@ static int note_in_index(struct cryo_stream *s, u16 type, u32 object)
 /* Is a process that is restarted without it another one? */
 static bool is_required(u16 type)
 {
-	return type != CRYO_SEC_PAGES_USED && type != CRYO_SEC_VMA_NAME;
+	return type != CRYO_SEC_PAGES_USED && type != CRYO_SEC_VMA_NAME &&
+	       type != CRYO_SEC_TERMINAL;
 }
 
 static void fill_header(struct cryo_section *h, u16 type, u32 object, u32 fixed_len, u64 len,

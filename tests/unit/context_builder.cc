@@ -150,6 +150,7 @@ void put_process(Writer& writer, const Process& process) {
     writer.put(CRYO_SEC_SHARED_TABLES, pid, process.shared);
   if (process.shared_memory.mm != 0 || process.shared_memory.sighand != 0)
     writer.put(CRYO_SEC_SHARED_MEMORY, pid, process.shared_memory);
+  if (process.terminal) writer.put(CRYO_SEC_TERMINAL, pid, *process.terminal);
   if (!process.cgroup.empty()) writer.put({CRYO_SEC_CGROUP, pid, 0, {}, bytes_of_text(process.cgroup), 8});
   if (!process.rlimits.empty()) writer.put_array(CRYO_SEC_RLIMITS, pid, process.rlimits);
   if (!process.sigactions.empty()) writer.put_array(CRYO_SEC_SIGACTIONS, pid, process.sigactions);
@@ -520,6 +521,8 @@ void fill_process_details(Process& process) {
   timer.overrun = -1;
   process.posix_timers = {5, {timer}};
   process.cgroup = "/batch/job";
+  process.terminal = cryo_terminal{};
+  process.terminal->pgid = process.head.pgid;
   process.threads.front().uclamp = cryo_uclamp{100, CRYO_UCLAMP_NONE};
   process.threads.front().mempolicy = cryo_mempolicy{0, 0, 2, 0, -1, 0, {1}};
   process.threads.front().seccomp = {2, {{0, {6}}, {2, {0x20, 6}}}};

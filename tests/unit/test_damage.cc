@@ -479,6 +479,7 @@ TEST("placement") {
     b.extra.push_back({CRYO_SEC_MEMPOLICY, 1, 0, test::bytes_of(cryo_array{1, sizeof(cryo_mempolicy)}),
                        test::bytes_of(cryo_mempolicy{0, 4096, 2, 0, -1, 1, {1}})});
   });
+  refused("-1 cannot be a process group", [](ContextBuilder& b) { b.process().terminal->pgid = -1; });
   refused("no path of a control group", [](ContextBuilder& b) { b.process().cgroup = "batch"; });
 }
 

@@ -98,6 +98,7 @@ struct Process {
   cryo_shared_tables shared{};             // pids of processes of the context
   cryo_shared_memory shared_memory{};      // (same): they have one head.mm
   std::int32_t outer_pid = 0;              // head.pid, which may be seen from elsewhere, as those above are
+  std::optional<cryo_terminal> terminal;   // its controlling one, unless the context has the master; of one process
   std::string cgroup;                      // path in the unified hierarchy; empty: not known
   std::vector<cryo_rlimit> rlimits;        // index: RLIMIT_*
   std::vector<cryo_sigaction> sigactions;  // index: signal - 1

@@ -73,6 +73,13 @@ void parse_pty_slave(Staging& staging, const Payload& payload) {
   file_of(staging, payload).pty_slave = slave;
 }
 
+void parse_terminal(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const auto terminal = payload.fixed<cryo_terminal>();
+  if (terminal.pgid < 0) payload.damaged("{} cannot be a process group", terminal.pgid);
+  staging.processes.mention(pid_of(payload), payload.section()).terminal = terminal;
+}
+
 void parse_shm(Staging& staging, const Payload& payload) {
   staging.once(payload);
   if (payload.object() == 0) payload.damaged("0 cannot be an id");

@@ -73,6 +73,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_SOCKQUEUE, parse_sockqueue},
     {CRYO_SEC_PTY, parse_pty},
     {CRYO_SEC_PTY_SLAVE, parse_pty_slave},
+    {CRYO_SEC_TERMINAL, parse_terminal},
     {CRYO_SEC_SHM, parse_shm},
     {CRYO_SEC_SEM, parse_sem},
     {CRYO_SEC_SEM_UNDO, parse_sem_undo},

@@ -203,6 +203,7 @@ std::string section_name(std::uint32_t type) {
       {CRYO_SEC_INOTIFY, "INOTIFY"},
       {CRYO_SEC_PTY, "PTY"},
       {CRYO_SEC_PTY_SLAVE, "PTY_SLAVE"},
+      {CRYO_SEC_TERMINAL, "TERMINAL"},
       {CRYO_SEC_SHM, "SHM"},
       {CRYO_SEC_SEM, "SEM"},
       {CRYO_SEC_SEM_UNDO, "SEM_UNDO"},

@@ -185,6 +185,7 @@ void parse_sockqueue(Staging& staging, const Payload& payload);
 
 void parse_pty(Staging& staging, const Payload& payload);
 void parse_pty_slave(Staging& staging, const Payload& payload);
+void parse_terminal(Staging& staging, const Payload& payload);
 void parse_shm(Staging& staging, const Payload& payload);
 void parse_sem(Staging& staging, const Payload& payload);
 void parse_sem_undo(Staging& staging, const Payload& payload);

@@ -192,6 +192,11 @@ Json json_of(const Context& context, const Process& process) {
                {"sigactions", sigactions(process)},
                {"fds", descriptors(process)},
                {"locks", locks(process)}};
+  if (process.terminal)
+    json["terminal"] = {{"foreground_group", process.terminal->pgid}, {"rows", process.terminal->rows},
+                        {"columns", process.terminal->columns},       {"iflag", hex(process.terminal->iflag)},
+                        {"oflag", hex(process.terminal->oflag)},      {"cflag", hex(process.terminal->cflag)},
+                        {"lflag", hex(process.terminal->lflag)}};
   for (const cryo_rlimit& limit : process.rlimits) json["rlimits"].push_back({limit.cur, limit.max});
   for (const cryo_itimer& timer : process.itimers)
     json["itimers"].push_back({{"value_ns", timer.value_ns}, {"interval_ns", timer.interval_ns}});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <termios.h>
 
 #include <algorithm>
 
@@ -66,6 +67,11 @@ void print_namespaces(const Process& process) {
   for (const auto& [name, id] : all)
     if (id != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, id);
   if (!text.empty()) fmt::print("  namespaces   {}\n", text);
+}
+
+std::string terminal_modes(const cryo_terminal& terminal) {
+  return fmt::format("{}{}", terminal.lflag & ICANON ? "" : ", without line editing (-icanon)",
+                     terminal.lflag & ECHO ? "" : ", without echo (-echo)");
 }
 
 void print_queue(const char* whose, const SignalQueue& queue) {
@@ -196,6 +202,9 @@ void print_process(const Context& context, const Process& process, int verbose) 
   print_identity(context, process);
   print_creds(process);
   print_namespaces(process);
+  if (process.terminal)
+    fmt::print("  terminal     {}x{}, foreground group {}{}\n", process.terminal->columns, process.terminal->rows,
+               process.terminal->pgid, terminal_modes(*process.terminal));
   if (!process.cgroup.empty() && process.cgroup != "/")
     fmt::print("  cgroup       {}\n", printable(process.cgroup));
   print_queue("process", process.pending);

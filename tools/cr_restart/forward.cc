@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "cr_restart/job_terminal.h"
 
 namespace cryo {
 namespace {
@@ -20,6 +21,7 @@ constexpr std::size_t kKernelSigsetBytes = 8;  // of rt_sigprocmask(2), on all a
 
 // For the handler.
 volatile sig_atomic_t forward_target = 0;
+JobTerminal* job_terminal = nullptr;
 
 // What the terminal sends, it sends to the whole group: a child in ours has got it already.
 bool child_has_it(const siginfo_t* info) {
@@ -35,7 +37,11 @@ void forward(int signal, siginfo_t* info, void*) {
     else
       ::kill(child, signal);
   }
-  if (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU) ::raise(SIGSTOP);
+  if (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU) {
+    job_terminal->stopping(child);
+    ::raise(SIGSTOP);
+    job_terminal->continued();
+  }
   errno = saved_errno;
 }
 
@@ -66,8 +72,9 @@ sigset_t block_all_signals() {
   return old;
 }
 
-void forward_signals_to(pid_t child, const sigset_t& mask) {
+void forward_signals_to(pid_t child, const sigset_t& mask, JobTerminal& terminal) {
   forward_target = child;
+  job_terminal = &terminal;
   struct sigaction action {};
   action.sa_sigaction = forward;
   action.sa_flags = SA_SIGINFO | SA_RESTART;

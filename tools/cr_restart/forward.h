@@ -7,11 +7,13 @@
 
 namespace cryo {
 
+class JobTerminal;
+
 // Blocks all signals; returns the mask that was in force.
 sigset_t block_all_signals();
 
-// From now on signals go to `child`, also those that came meanwhile: `mask` is put in force.
-void forward_signals_to(pid_t child, const sigset_t& mask);
+// From now on signals go to `child`, also those that came meanwhile: `mask` is put in force.  `terminal` has to outlive it.
+void forward_signals_to(pid_t child, const sigset_t& mask, JobTerminal& terminal);
 
 // Waits for the end of `child`; status as waitpid(2) gives it.
 [[nodiscard]] int wait_for(pid_t child);

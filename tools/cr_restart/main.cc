@@ -21,6 +21,7 @@
 #include "context/reader.h"
 #include "cr_restart/arguments.h"
 #include "cr_restart/forward.h"
+#include "cr_restart/job_terminal.h"
 #include "cr_restart/reporter.h"
 #include "restart/allocation.h"
 #include "restart/credentials.h"
@@ -104,11 +105,12 @@ class Tool {
   [[nodiscard]] Failure failure_of(const Error& error) const {
     return {error.code(), exit_code(error.code()), hook_for(arguments_.hooks, error.code()), {error.what()}};
   }
-  Outcome attend(pid_t child, const sigset_t& mask) const;
+  Outcome attend(pid_t child, const sigset_t& mask);
   Outcome part(pid_t child);
 
   const RestartArguments& arguments_;
   std::optional<Reporter> reporter_;
+  JobTerminal terminal_;
 };
 
 Source Tool::open_source() const {
@@ -159,8 +161,9 @@ void Tool::show_kernel_log(const std::string& log, bool failed) {
   }
 }
 
-Outcome Tool::attend(pid_t child, const sigset_t& mask) const {
-  forward_signals_to(child, mask);
+Outcome Tool::attend(pid_t child, const sigset_t& mask) {
+  terminal_.announce();
+  forward_signals_to(child, mask, terminal_);
   if (const int status = run_hook(arguments_.hooks.success)) return {status, {}};
   return {0, wait_for(child)};
 }
@@ -202,7 +205,10 @@ std::optional<pid_t> Tool::launch() {
     return std::nullopt;
   }
   try {
-    const pid_t child = restart.launch(findings);
+    const Process* const owner = reporter_ ? nullptr : JobTerminal::owner(context);
+    const pid_t child = restart.launch(findings, [&](const Restart::PidOf& pid_of) {
+      if (owner != nullptr) terminal_.put(*owner->terminal, pid_of(*owner));
+    });
     show_kernel_log(restart.kernel_log(), false);
     if (arguments_.verbose) say(fmt::format("pid {} runs", child));
     return child;
@@ -233,6 +239,7 @@ Outcome Tool::run() {
     failure = failure_of(Error(ENOMEM, "not enough memory"));
   }
   progress::clear();
+  terminal_.give_back();
   if (const int status = run_hook(failure.hook)) return {status, {}};
   const std::string_view what = arguments_.check_only ? "cannot be restarted: " : "Restart failed: ";
   for (const std::string& line : failure.lines) say(fmt::format("{}{}", what, line));

@@ -121,7 +121,7 @@ class Restart::Attempt {
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
-  pid_t run(const Findings& findings);
+  pid_t run(const Findings& findings, const BeforeCommit& before_commit);
 
  private:
   [[nodiscard]] std::set<pid_t> ids_of_job() const;
@@ -137,7 +137,7 @@ class Restart::Attempt {
   void commit();
   void kill_all();
   void take_away_others(pid_t root);
-  [[nodiscard]] pid_t root() const;
+  [[nodiscard]] pid_t pid_of(const Process& process) const;
   [[noreturn]] void fail_reported();
   [[noreturn]] void fail_dead(const siginfo_t& info);
   void read_log();
@@ -358,10 +358,10 @@ void Restart::Attempt::commit() {
        totals_.processes == 1 ? process_name(context_, 0) : "the job", std::strerror(error));
 }
 
-// The pid of the job's first process.
-pid_t Restart::Attempt::root() const {
+pid_t Restart::Attempt::pid_of(const Process& process) const {
+  const auto index = static_cast<std::size_t>(&process - context_.processes.data());
   for (std::size_t node = 1; node < plan_.nodes.size(); ++node)
-    if (plan_.nodes[node].process == 0) return report_.places()[node].pid;
+    if (plan_.nodes[node].process == index) return report_.places()[node].pid;
   return -1;
 }
 
@@ -381,21 +381,23 @@ void Restart::Attempt::take_away_others(pid_t root) {
   }
 }
 
-pid_t Restart::Attempt::run(const Findings& findings) {
+pid_t Restart::Attempt::run(const Findings& findings, const BeforeCommit& before_commit) {
   hand_over_files();
   verify_what_is_read();
   start_maker(findings);
   wait_for_threads();
   fanotify_.set_marks(context_, restart_.options_.relocations);
+  before_commit([this](const Process& process) { return pid_of(process); });
   commit();
   fanotify_.close();
   succeeded_ = true;
-  take_away_others(root());
-  return root();
+  const pid_t root = pid_of(context_.processes.front());
+  take_away_others(root);
+  return root;
 }
 
-pid_t Restart::launch(const Findings& findings) {
-  return Attempt(*this).run(findings);
+pid_t Restart::launch(const Findings& findings, const BeforeCommit& before_commit) {
+  return Attempt(*this).run(findings, before_commit);
 }
 
 }  // namespace cryo

@@ -119,6 +119,7 @@ enum cryo_section_type {
 	CRYO_SEC_SOCKQUEUE	= 32,	/* object: file id; struct cryo_sock_queue; tail: messages */
 	CRYO_SEC_PTY		= 44,	/* object: file id of the master; struct cryo_pty; tail: see there */
 	CRYO_SEC_PTY_SLAVE	= 45,	/* object: file id; struct cryo_pty_slave */
+	CRYO_SEC_TERMINAL	= 109,	/* object: pid; struct cryo_terminal. Not required */
 	CRYO_SEC_SHM		= 46,	/* object: inode id; struct cryo_shm */
 	CRYO_SEC_SEM		= 47,	/* object: id of the set, or CRYO_IPC_ELSEWHERE and a number; struct cryo_sem_set; tail: values, u32 each */
 	CRYO_SEC_SEM_UNDO	= 48,	/* object: pid; struct cryo_array; tail: struct cryo_sem_undo */
@@ -640,43 +641,6 @@ struct cryo_pidfd {
 	__u32 flags;			/* CRYO_PIDFD_* */
 };
 
-#define CRYO_PTY_LOCKED			(1U << 0)	/* TIOCSPTLCK */
-#define CRYO_PTY_PACKET			(1U << 1)	/* TIOCPKT */
-#define CRYO_PTY_EXCLUSIVE		(1U << 2)	/* TIOCEXCL of the slave */
-#define CRYO_PTY_EXCLUSIVE_MASTER	(1U << 3)
-#define CRYO_PTY_STOPPED		(1U << 4)	/* its output, by the STOP character */
-#define CRYO_PTY_SUSPENDED		(1U << 5)	/* its output, by tcflow() */
-#define CRYO_PTY_SUSPENDED_MASTER	(1U << 6)	/* what the master writes, by tcflow() */
-#define CRYO_PTY_SLAVE_CLOSED		(1U << 7)	/* the last one open has been closed: the master reads EIO */
-
-/*
- * Tail: @output bytes that the slave has written and the master not read; @input bytes that the
- * line discipline has for the slave's readers, then as many that are 1 for each byte that ends a
- * line (a NUL byte: an end of file); @pending bytes that the line discipline had no room for.
- */
-struct cryo_pty {
-	__u32 number;			/* /dev/pts/N */
-	__u32 flags;			/* CRYO_PTY_LOCKED ... SLAVE_CLOSED */
-	__s32 sid;			/* session that it controls, 0: none */
-	__s32 pgid;			/* its foreground group */
-	__u32 iflag, oflag, cflag, lflag;	/* struct termios2 */
-	__u32 ispeed, ospeed;
-	__u8  cc[32];
-	__u16 rows, columns, xpixels, ypixels;	/* TIOCGWINSZ */
-	__u32 output;
-	__u32 input;
-	__u32 pending;
-	__u32 reserved;
-};
-
-#define CRYO_PTY_HUNG_UP	(1U << 0)	/* no terminal behind it any more */
-#define CRYO_PTY_DEV_TTY	(1U << 1)	/* opened as /dev/tty */
-
-struct cryo_pty_slave {
-	__u32 master;			/* file id of the master; 0: HUNG_UP */
-	__u32 flags;			/* CRYO_PTY_HUNG_UP, DEV_TTY */
-};
-
 /* ---- threads -------------------------------------------------------------- */
 
 #define CRYO_THREAD_LEADER		(1U << 0)
@@ -787,5 +751,6 @@ struct cryo_end {
 #include <cryo/format_ipc.h>
 #include <cryo/format_memory.h>
 #include <cryo/format_namespaces.h>
+#include <cryo/format_terminal.h>
 
 #endif /* _UAPI_CRYO_FORMAT_H */
