@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /* format_terminal.h - the part of format.h about terminals */
 #ifndef _UAPI_CRYO_FORMAT_TERMINAL_H
+#define _UAPI_CRYO_FORMAT_TERMINAL_H
 
 #include <linux/types.h>
 
