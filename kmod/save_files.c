@@ -315,10 +315,11 @@ static const char *classify_o_path(struct cryo_object *o)
 {
 	if (file_inode(o->file)->i_sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))
 		return "O_PATH descriptor of what has no path";
-	if (is_removed(cryo_user_path(o->file)))
-		return "O_PATH descriptor of a deleted file";
 	o->kind = CRYO_FILE_PATH;
-	return NULL;
+	if (!is_removed(cryo_user_path(o->file)))
+		return NULL;
+	return S_ISREG(file_inode(o->file)->i_mode) ?
+	       classify_regular(o) : "O_PATH descriptor of a deleted file that is no regular one";
 }
 
 static const char *classify_directory(struct cryo_object *o)

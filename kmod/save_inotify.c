@@ -2,7 +2,8 @@
 /*
  * save_inotify.c - inotify(7)
  *
- * A watch is of an inode; it can be made again only by a path, so one is looked for.
+ * A watch is of an inode; it can be made again only by a path, so one is looked for, or by a descriptor of what
+ * has been removed.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -75,12 +76,46 @@ static struct watch *get_watches(struct fsnotify_group *group, unsigned int *cou
 	return watches;
 }
 
+#define REMOVED_MARK	" (deleted)"	/* as doc/format.md has it */
+
+/* Of what has been removed, and is made again without a name as somebody of the job has it open: where it was. */
+static int find_removed(struct cryo_capture *c, const struct watch *watch, char *path,
+			struct cryo_watch *out)
+{
+	struct cryo_object *o = cryo_object_find(c, watch->inode);
+	struct cryo_inode inode;
+	bool deleted;
+	char *name;
+	int err;
+
+	if (!o || !(o->inode_flags & CRYO_INODE_DELETED))
+		return -ENOENT;
+	err = cryo_describe_inode(cryo_user_path(o->file), &inode);
+	if (err)
+		return err;
+	name = cryo_path_name(cryo_user_path(o->file), path, PATH_MAX - sizeof(REMOVED_MARK),
+			      &deleted);
+	if (IS_ERR(name))
+		return -ENOENT;
+	memmove(path, name, strlen(name) + 1);
+	strcat(path, REMOVED_MARK);
+	out->dev = inode.dev;
+	out->ino = inode.ino;
+	return 0;
+}
+
 static int save_watch(struct cryo_capture *c, struct cryo_object *o, const struct watch *watch,
 		      char *path, struct cryo_buf *buf)
 {
 	struct cryo_watch out = { .wd = watch->wd, .mask = watch->mask };
 	int err = watch->inode ? cryo_find_path(c, watch->inode, path) : -ENOENT;
 
+	if (!err) {
+		out.dev = new_encode_dev(watch->inode->i_sb->s_dev);
+		out.ino = watch->inode->i_ino;
+	} else if (err == -ENOENT && watch->inode) {
+		err = find_removed(c, watch, path, &out);
+	}
 	if (err == -ENOENT) {
 		cryo_refuse(c, "fd %d (inotify): watch %u is of a file that has no path any more",
 			    o->fd, watch->wd);
@@ -88,8 +123,6 @@ static int save_watch(struct cryo_capture *c, struct cryo_object *o, const struc
 	}
 	if (err)
 		return err;
-	out.dev = new_encode_dev(watch->inode->i_sb->s_dev);
-	out.ino = watch->inode->i_ino;
 	out.path_len = strlen(path);
 	cryo_buf_put(buf, &out, sizeof(out));
 	cryo_buf_put(buf, path, out.path_len);

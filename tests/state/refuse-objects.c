@@ -30,11 +30,13 @@
 
 static bool make_o_path_deleted(void)
 {
-	const char *path = crt_make_file("gone", 1, 1);
-	int fd = (int)CRT_SYS(open(path, O_PATH));
+	const char *path = crt_path("gone");
+	int fd;
 
+	CRT_SYS(symlink("somewhere", path));
+	fd = (int)CRT_SYS(open(path, O_PATH | O_NOFOLLOW));
 	CRT_SYS(unlink(path));
-	return expect_fd(fd, "O_PATH descriptor of a deleted file");
+	return expect_fd(fd, "O_PATH descriptor of a deleted file that is no regular one");
 }
 
 static void *tell_and_stay(void *arg)
@@ -148,11 +150,29 @@ static bool make_killing_pidfd(void)
 static bool make_watch_of_deleted(void)
 {
 	const char *path = crt_make_file("watched", 1, 1);
-	int held = (int)CRT_SYS(open(path, O_RDONLY)), fd = inotify_init1(IN_NONBLOCK);
+	int fd = inotify_init1(IN_NONBLOCK), holder[2];
+	pid_t self = getpid(), middle;
+	char c;
 
+	CRT_SYS(pipe2(holder, O_CLOEXEC));
+	middle = (pid_t)CRT_SYS(fork());
+	if (!middle && fork())
+		_exit(0);
+	if (!middle) {					/* keeps the watch, and is not saved */
+		CRT_SYS(open(path, O_RDONLY));
+		CRT_SYS(write(holder[1], "x", 1));
+		close(holder[0]);
+		close(holder[1]);
+		while (!kill(self, 0))
+			crt_sleep_ms(100);
+		_exit(0);
+	}
+	CRT_SYS(waitpid(middle, NULL, 0));
+	CRT_SYS(read(holder[0], &c, 1));
+	close(holder[0]);
+	close(holder[1]);
 	CRT_SYS(inotify_add_watch(fd, path, IN_MODIFY));
 	CRT_SYS(unlink(path));
-	(void)held;					/* keeps the watch */
 	return expect_fd(fd, "is of a file that has no path any more");
 }
 

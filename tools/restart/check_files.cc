@@ -414,7 +414,9 @@ void FileChecker::check_pipe(const Inode& inode) {
 }
 
 void FileChecker::check_inotify(const Inotify& inotify) {
+  RemovedFiles removed(context_);
   for (const Watch& watch : inotify.watches) {
+    if (removed.find(watch) != 0) continue;
     const std::string path = options_.relocations.apply(watch.path);
     if (names::access(path, R_OK, AT_SYMLINK_NOFOLLOW) != 0 &&
         !names::is_there(

@@ -156,7 +156,10 @@ void Child::restore_what_files_hold() {
   }
   first_ = first_fds();
   name_peers(input_.context, input_.options, first_, input_.handle_fd);
-  fill_inotifies(input_.context, input_.options, first_);
+  fill_inotifies(input_.context, input_.options, first_, [this](std::uint32_t file) {
+    const auto own = files_.fds.find(file);
+    return own != files_.fds.end() ? own->second : input_.files.fds.at(file).get();
+  });
   fill_own_epolls(first_);
 }
 

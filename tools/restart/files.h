@@ -2,7 +2,9 @@
 // Open files and the descriptor table, rebuilt in the child by ordinary system calls.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -174,9 +176,20 @@ void plan_owners(const OwnerPlanInput& input, CallList& calls, StubArea& area);
 [[nodiscard]] UniqueFd make_eventfd(const File& file);
 [[nodiscard]] UniqueFd make_timerfd(const File& file);  // not running: see timers.h
 [[nodiscard]] UniqueFd make_inotify(const File& file);
+// Which file of the context a watch is of that has no path any more.
+class RemovedFiles {
+ public:
+  explicit RemovedFiles(const Context& context) : context_(context) {}
+  [[nodiscard]] std::uint32_t find(const Watch& watch);  // 0: it is watched by its path
+
+ private:
+  const Context& context_;
+  std::optional<std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t>> files_;  // by device and number
+};
+using FdOf = std::function<int(std::uint32_t file)>;
 // Those of `fds`.
-void fill_inotifies(const Context& context, const RestartOptions& options,
-                    const std::map<std::uint32_t, int>& fds);
+void fill_inotifies(const Context& context, const RestartOptions& options, const std::map<std::uint32_t, int>& fds,
+                    const FdOf& fd_of);
 [[nodiscard]] UniqueFd make_signalfd(const File& file);
 [[nodiscard]] UniqueFd make_client(const FileRestoreInput& input, const File& file);
 // The thread of `process` for which the others wait after the restart; 0: none.

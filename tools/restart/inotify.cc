@@ -19,21 +19,31 @@ constexpr std::uint32_t kDrainEvery = 1024;  // the queue has 16384 places by de
 
 class WatchFiller {
  public:
-  WatchFiller(const File& file, int fd, const Relocations& relocations, std::uint64_t created_ns)
-      : inotify_(*file.inotify), fd_(fd), relocations_(relocations), created_ns_(created_ns) {}
+  WatchFiller(RemovedFiles& removed, const File& file, int fd, const Relocations& relocations, std::uint64_t created_ns,
+              const FdOf& fd_of)
+      : removed_(removed),
+        inotify_(*file.inotify),
+        fd_(fd),
+        relocations_(relocations),
+        created_ns_(created_ns),
+        fd_of_(fd_of) {}
 
   void fill();
 
  private:
   void skip_to(std::uint32_t wd);
   void add(const Watch& watch);
+  [[nodiscard]] int add_by_path(const Watch& watch) const;
+  [[nodiscard]] int add_removed(const Watch& watch, std::uint32_t file) const;
   [[nodiscard]] int add_very(const Watch& watch, const std::string& path) const;
   void drain();
 
+  RemovedFiles& removed_;
   const Inotify& inotify_;
   int fd_;
   const Relocations& relocations_;
   std::uint64_t created_ns_;
+  const FdOf& fd_of_;
   std::uint32_t next_ = 1;
   UniqueFd unused_;  // a file that nobody watches
 };
@@ -69,10 +79,22 @@ int WatchFiller::add_very(const Watch& watch, const std::string& path) const {
   return names::inotify_add_watch(fd_, fmt::format("/proc/self/fd/{}", fd.get()), watch.head.mask);
 }
 
-void WatchFiller::add(const Watch& watch) {
+int WatchFiller::add_by_path(const Watch& watch) const {
   const std::string path = relocations_.apply(watch.path);
-  int got = names::inotify_add_watch(fd_, path, watch.head.mask | IN_DONT_FOLLOW);
-  if (got < 0 && errno == EACCES) got = add_very(watch, path);
+  const int got = names::inotify_add_watch(fd_, path, watch.head.mask | IN_DONT_FOLLOW);
+  return got < 0 && errno == EACCES ? add_very(watch, path) : got;
+}
+
+// It may be open to the process, and not be there for it to open.
+int WatchFiller::add_removed(const Watch& watch, std::uint32_t file) const {
+  const OwnNames own;
+  return names::inotify_add_watch(fd_, fmt::format("/proc/self/fd/{}", fd_of_(file)), watch.head.mask);
+}
+
+void WatchFiller::add(const Watch& watch) {
+  const std::uint32_t removed = removed_.find(watch);
+  const std::string path = removed != 0 ? watch.path : relocations_.apply(watch.path);
+  const int got = removed != 0 ? add_removed(watch, removed) : add_by_path(watch);
   if (got < 0) fail_errno("inotify descriptor {}: cannot watch {}", fd_, path);
   if (got != static_cast<int>(watch.head.wd))
     fail(ESTALE, "inotify descriptor {}: {} is the same file now as another one that is watched", fd_, path);
@@ -100,12 +122,27 @@ UniqueFd make_inotify(const File&) {
   return fd;
 }
 
-void fill_inotifies(const Context& context, const RestartOptions& options,
-                    const std::map<std::uint32_t, int>& fds) {
+std::uint32_t RemovedFiles::find(const Watch& watch) {
+  if (!watch.path.ends_with(" (deleted)")) return 0;
+  if (!files_) {
+    files_.emplace();
+    for (const auto& [id, file] : context_.files) {
+      if (file.head.inode == 0) continue;
+      const cryo_inode& inode = context_.inode(file.head.inode).head;
+      if (inode.flags & CRYO_INODE_DELETED) files_->try_emplace({inode.dev, inode.ino}, id);
+    }
+  }
+  const auto found = files_->find({watch.head.dev, watch.head.ino});
+  return found == files_->end() ? 0 : found->second;
+}
+
+void fill_inotifies(const Context& context, const RestartOptions& options, const std::map<std::uint32_t, int>& fds,
+                    const FdOf& fd_of) {
+  RemovedFiles removed(context);
   for (const auto& [id, fd] : fds) {
     const File& file = context.file(id);
     if (file.head.kind == CRYO_FILE_INOTIFY)
-      WatchFiller(file, fd, options.relocations, context.header.created_ns).fill();
+      WatchFiller(removed, file, fd, options.relocations, context.header.created_ns, fd_of).fill();
   }
 }
 
