@@ -13,6 +13,7 @@
 #include <linux/sched.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <termios.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -213,6 +214,7 @@ Changes of_memory() {
         {"file-offset-of-mapping", in_vmas([](auto& v) { return v.kind == CRYO_VMA_FILE && (v.flags & kWrite) && v.offset == 8 * 4096; },
                                            [](auto& v) { v.offset = 0; })},
         {"terminal-modes", in<cryo_terminal>(CRYO_SEC_TERMINAL, [](auto& t) { t.lflag ^= ICANON; })},
+        {"aio-events", [](Context& c) { c.each(CRYO_SEC_AIO, [](Section& s) { s.payload.back() ^= 1; }); }},
         {"name-of-memory", [](Context& c) { c.each(CRYO_SEC_VMA_NAME, [](Section& s) { s.payload.back() ^= 1; }); }},
         {"numa", [](Context& c) { c.each(CRYO_SEC_MEMPOLICY, [](Section& s) { for (auto& p : s.records<cryo_mempolicy>()) p.mode = 1; }); }},
     };

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A full-screen program is restarted in another terminal: its modes are put there while it is in the foreground, and no longer.
+# shellcheck disable=SC2016 # eval expands it later
 . "$(dirname "$0")/lib.sh"
 
 screen=$here/screen
@@ -78,7 +79,9 @@ pid=$(pgrep -xf "$busy $base/work/count")
 cr --kill -f context "$pid"
 wait_for logged ended
 on fore 50 sh -c 'stty -echo; exec cr_restart context'
-wait_for eval 'shell=$(shell_of "$(shell_of "$(pgrep -xf "$busy $base/work/count")")")'
+wait_for eval 'pid=$(pgrep -xf "$busy $base/work/count")'
+goes_on
+shell=$(shell_of "$(shell_of "$pid")")
 kill -USR2 "$shell"
 check "a job that was in the background sets nothing" wait_for logged "now icanon 1 echo 0"
 
