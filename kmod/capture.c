@@ -13,6 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "aio.h"
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "cryo_arch.h"
@@ -187,7 +188,7 @@ static int collect(struct cryo_capture *c)
 		return 0;
 	err = cryo_check_process(c) ?: cryo_collect_fds(c);
 	if (!err && !c->p->mm_saved)
-		err = complete_memory(c) ?: cryo_collect_vmas(c);
+		err = complete_memory(c) ?: cryo_collect_vmas(c) ?: cryo_collect_aio(c);
 	if (err)
 		return err;
 	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
@@ -228,7 +229,7 @@ static int describe_proc(struct cryo_capture *c)
 	       cryo_save_sigactions(c) ?:
 	       cryo_save_sigpending(c, c->p->task, true) ?:
 	       cryo_save_itimers(c) ?:
-	       (c->p->mm_saved ? 0 : cryo_save_mm(c) ?: cryo_save_guards(c)) ?:
+	       (c->p->mm_saved ? 0 : cryo_save_mm(c) ?: cryo_save_guards(c) ?: cryo_save_aio(c)) ?:
 	       cryo_save_vma_names(c) ?:
 	       cryo_save_mempolicies(c) ?:
 	       cryo_save_cgroup(c) ?:
@@ -333,6 +334,7 @@ static void release_proc(struct cryo_proc *p)
 	cryo_buf_free(&p->vma_names);
 	cryo_buf_free(&p->mempolicies);
 	cryo_buf_free(&p->left_out);
+	cryo_buf_free(&p->aio);
 	cryo_buf_free(&p->unchanged);
 	cryo_used_free(&p->used);
 	if (p->exe)

@@ -74,8 +74,6 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 /* What the areas do not tell. */
 static void check_mm(struct cryo_capture *c)
 {
-	if (cryo_mm_has_aio(c->p->mm))
-		cryo_refuse(c, "asynchronous I/O contexts (io_setup) are not supported");
 	if (cryo_mm_mdwe(c->p->mm))
 		cryo_refuse(c, "memory-deny-write-execute (PR_SET_MDWE) is not supported");
 }

@@ -188,6 +188,7 @@ struct cryo_proc {
 	struct cryo_buf mempolicies;	/* struct cryo_mempolicy of the areas */
 	struct cryo_buf vma_names;	/* struct cryo_named_vma (save_vma_name.c) */
 	struct cryo_buf left_out;	/* struct cryo_excluded */
+	struct cryo_buf aio;		/* struct cryo_aio */
 	struct cryo_buf unchanged;	/* struct cryo_page_run: as in the parent; ascending */
 	struct cryo_used used;
 	u32 parent_mm;			/* its number there; 0: cannot be told */
@@ -458,6 +459,7 @@ struct cryo_capture {
 	struct cryo_snapshot *snapshot;	/* NULL: none is being taken */
 	struct cryo_page_writer *writer;	/* while memory is written with everybody stopped */
 	bool contents_saved;		/* of files, and all tags: in the stream */
+	unsigned long aio_limit;	/* until when requests under way are waited for; 0: none yet */
 	bool terminal_saved;		/* the terminal from outside, see save_tty.c */
 	bool said_gone;			/* the log names who was killed */
 	bool released;			/* nothing of the processes is referenced any more */
@@ -725,7 +727,6 @@ u64 cryo_restart_block_features(void);
 
 /* optional.c */
 bool cryo_task_syscall_dispatch(struct task_struct *task);
-bool cryo_mm_has_aio(struct mm_struct *mm);
 bool cryo_same_creds(struct task_struct *a, struct task_struct *b);
 
 /* sighand.c */

@@ -7,6 +7,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 
+#include "aio.h"
 #include "cryo.h"
 
 bool cryo_task_syscall_dispatch(struct task_struct *task)

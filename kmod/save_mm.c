@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/userfaultfd_k.h>
 
+#include "compat/aio.h"
 #include "compat/mm.h"
 #include "cryo.h"
 #include "cryo_arch.h"
@@ -123,9 +124,14 @@ static bool shares_memory(struct vm_area_struct *vma)
 static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 			    struct cryo_vma_record *r)
 {
-	struct cryo_object *o = cryo_object_file(c, vma->vm_file);
+	struct cryo_object *o;
 	int is_shm = 0;
 
+	if (cryo_is_aio_ring(vma->vm_file)) {
+		r->out.kind = CRYO_VMA_AIO;
+		return 0;
+	}
+	o = cryo_object_file(c, vma->vm_file);
 	if (!o)
 		return -ENOMEM;
 	if (!o->vma_start)

@@ -52,6 +52,17 @@ MEMBER(URING, io_ev_fd, cq_ev_fd, struct cryo_io_ev_fd, ctx)
 BIT_BEHIND(URING, io_ev_fd, eventfd_async, struct cryo_io_ev_fd, ctx)
 #endif
 
+GROUP(AIO, "contexts of io_setup(2) are refused")
+#ifdef CONFIG_AIO
+MEMBER(AIO, kioctx_table, nr, struct cryo_kioctx_table, nr)
+PLACE(AIO, kioctx_table, table, struct cryo_kioctx_table, table)
+MEMBER(AIO, kioctx, reqs, struct cryo_kioctx, reqs)
+MEMBER(AIO, kioctx, max_reqs, struct cryo_kioctx, max_reqs)
+MEMBER(AIO, kioctx, nr_events, struct cryo_kioctx, nr_events)
+MEMBER(AIO, kioctx, mmap_base, struct cryo_kioctx, mmap_base)
+MEMBER(AIO, kioctx, mmap_size, struct cryo_kioctx, mmap_size)
+#endif
+
 GROUP(NETLINK, "netlink sockets are refused")
 MEMBER(NETLINK, netlink_sock, flags, struct cryo_netlink_sock, flags)
 MEMBER(NETLINK, netlink_sock, subscriptions, struct cryo_netlink_sock, subscriptions)

@@ -15,6 +15,7 @@
 #include <linux/stringify.h>
 
 #include "af_unix.h"
+#include "aio.h"
 #include "btf.h"
 #include "../cryo_arch.h"
 #include "eventfd.h"

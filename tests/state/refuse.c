@@ -286,13 +286,25 @@ static bool make_dnotify(void)
 
 /* ---- memory ---- */
 
+/* Nobody writes to the pipe. */
+static bool wait_by_aio(void)
+{
+	struct iocb request = { .aio_lio_opcode = IOCB_CMD_POLL, .aio_buf = POLLIN }, *all = &request;
+	aio_context_t context = 0;
+	int ends[2];
+
+	if (syscall(SYS_io_setup, 4, &context))
+		return false;
+	CRT_SYS(pipe(ends));
+	request.aio_fildes = (unsigned int)ends[0];
+	return syscall(SYS_io_submit, context, 1L, &all) == 1;
+}
+
 static bool make_aio(void)
 {
-	aio_context_t ctx = 0;
-
-	if (syscall(SYS_io_setup, 4, &ctx))
+	if (!wait_by_aio())
 		return false;
-	crt_expect("pid %d|asynchronous I/O contexts (io_setup)", getpid());
+	crt_expect("pid %d|requests of asynchronous I/O (io_submit) are under way", getpid());
 	return true;
 }
 
@@ -310,21 +322,35 @@ static void child_ends_with_parent(void)
 /* Each obstacle is told with the process that has it. */
 static bool make_child(void)
 {
-	unsigned long context = 0;
 	int ready[2];
 	char c;
 
 	CRT_SYS(pipe(ready));
 	child = (pid_t)CRT_SYS(fork());
 	if (!child) {
-		CRT_SYS(syscall(SYS_io_setup, 1, &context));
+		if (!wait_by_aio())
+			_exit(1);
 		close(ready[1]);
 		child_ends_with_parent();
 	}
 	close(ready[1]);
 	CRT_SYS(read(ready[0], &c, 1));
 	close(ready[0]);
-	crt_expect("pid %d|asynchronous I/O contexts (io_setup)", child);
+	crt_expect("pid %d|requests of asynchronous I/O (io_submit) are under way", child);
+	return true;
+}
+
+/* fork(2) copies the ring, and not the context. */
+static bool make_aio_inherited(void)
+{
+	aio_context_t context = 0;
+
+	if (syscall(SYS_io_setup, 4, &context))
+		return false;
+	child = (pid_t)CRT_SYS(fork());
+	if (!child)
+		child_ends_with_parent();
+	crt_expect("pid %d|a ring of asynchronous I/O (io_setup) that is not the process's own", child);
 	return true;
 }
 
@@ -569,6 +595,7 @@ struct obstacle obstacles[] = {
 	{ .name = "landlock", .make = make_landlock, .alone = true },
 	{ .name = "tracer", .make = make_tracer, .alone = true },
 	{ .name = "child", .make = make_child, .works = works_child, .alone = true },
+	{ .name = "aio-inherited", .make = make_aio_inherited, .alone = true },
 	{ .name = "ptraced", .make = make_ptraced, .alone = true },
 	{ .name = "own-files", .make = make_own_files, .alone = true },
 	{ .name = "shared-undo", .make = make_shared_undo, .works = works_shared_undo, .alone = true },
@@ -586,5 +613,5 @@ const struct crt_test crt_test = {
 	.flags = CRT_REFUSE,
 	.cases = "unix-outside udp tcp accept-queue netlink inotify fanotify userfaultfd io_uring ring-buffers pidfd pidfd-thread "
 		 "secretmem dnotify aio "
-		 "seccomp-listener landlock tracer child ptraced own-files shared-undo mount-namespace tmpfs-device network",
+		 "seccomp-listener landlock tracer child aio-inherited ptraced own-files shared-undo mount-namespace tmpfs-device network",
 };

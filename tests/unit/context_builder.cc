@@ -711,6 +711,8 @@ Bytes ContextBuilder::build() const {
   for (const auto& [id, mm] : c.mms)
     if (!mm.excluded.empty()) writer.put_array(CRYO_SEC_EXCLUDED, id, mm.excluded);
   for (const auto& [id, mm] : c.mms)
+    for (const AioContext& aio : mm.aio) writer.put(CRYO_SEC_AIO, id, aio.head, aio.events);
+  for (const auto& [id, mm] : c.mms)
     if (!mm.guards.empty()) writer.put_array(CRYO_SEC_GUARDS, id, mm.guards);
   for (const auto& [id, mm] : c.mms)
     if (!mm.used.empty()) writer.put_array(CRYO_SEC_PAGES_USED, id, mm.used, 0);

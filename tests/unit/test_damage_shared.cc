@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Contexts that must be refused: what processes share, and where it is.
+// Contexts that must be refused: what processes share, and where it is; asynchronous I/O.
+#include <algorithm>
+
 #include "unit/damage.h"
 
 namespace {
@@ -74,6 +76,36 @@ TEST("network namespaces of sockets") {
   refused(": 5 is no network namespace of it", in(5));
   refused(": 74 is no network namespace of it", in(74));
   refused(": 73 is no network namespace of it", in(73, false));
+}
+
+TEST("asynchronous I/O contexts") {
+  // A ring of one page, with one event.
+  const auto change = [](const char* text, const std::function<void(AioContext&)>& damage) {
+    refused(text, [&](ContextBuilder& b) {
+      Mm& mm = b.context.mms.at(1);
+      AioContext aio{{0x7000'0000, 0x1000, 4, 127, 126, 0}, Bytes(CRYO_AIO_EVENT_SIZE)};
+      cryo_vma vma{};
+      vma.start = aio.head.start;
+      vma.end = vma.start + aio.head.size;
+      vma.kind = CRYO_VMA_AIO;
+      const auto at = std::find_if(mm.vmas.begin(), mm.vmas.end(), [&](const cryo_vma& v) { return v.start > vma.start; });
+      mm.vmas.insert(at, vma);
+      ++mm.head.nr_vmas;
+      damage(aio);
+      mm.aio.push_back(aio);
+    });
+  };
+  change("a ring of 4096 bytes with room for 128 events", [](AioContext& a) { a.head.nr = 128; });
+  change("a ring of 32 bytes", [](AioContext& a) { a.head.size = 32; });
+  change("room for 127 events, for 127 requests", [](AioContext& a) { a.head.max_reqs = 127; });
+  change("for 0 requests", [](AioContext& a) { a.head.max_reqs = 0; });
+  change("with events from 127 to 0", [](AioContext& a) { a.head.head = 127; });
+  change("with events from 126 to 127", [](AioContext& a) { a.head.tail = 127; });
+  change("2 events in 32 bytes", [](AioContext& a) { a.head.tail = 1; });
+  change("has no AIO section", [](AioContext& a) { a.head.start += 0x1000; });
+  refused("has no ring", [](ContextBuilder& b) {
+    b.context.mms.at(1).aio.push_back({{0x7000'0000, 0x1000, 4, 127, 126, 0}, Bytes(CRYO_AIO_EVENT_SIZE)});
+  });
 }
 
 }  // namespace

@@ -231,6 +231,19 @@ void check_guards(const Staging& staging, const Mm& mm) {
 }
 
 // Both ascend.
+void check_aio(const Staging& staging, const Mm& mm) {
+  auto aio = mm.aio.begin();
+  for (const cryo_vma& vma : mm.vmas) {
+    if (vma.kind != CRYO_VMA_AIO) continue;
+    if (aio == mm.aio.end() || aio->head.start != vma.start || aio->head.size != vma.end - vma.start)
+      inconsistent(staging, "memory {}: the ring at {:#x}-{:#x} has no AIO section", mm.id, vma.start, vma.end);
+    ++aio;
+  }
+  if (aio != mm.aio.end())
+    inconsistent(staging, "memory {}: the asynchronous I/O context {:#x} has no ring", mm.id, aio->head.start);
+}
+
+// Both ascend.
 void check_names(const Staging& staging, const Mm& mm) {
   auto vma = mm.vmas.begin();
   for (const VmaName& name : mm.names) {
@@ -245,6 +258,7 @@ void check_names(const Staging& staging, const Mm& mm) {
 void check_mm(const Staging& staging, const Mm& mm, const Context& context) {
   check_excluded(staging, mm);
   check_guards(staging, mm);
+  check_aio(staging, mm);
   if (mm.vmas.size() != mm.head.nr_vmas)
     inconsistent(staging, "memory {} has {} areas, {} are there", mm.id, mm.head.nr_vmas, mm.vmas.size());
   if (mm.head.exe_file != 0 && !context.files.contains(mm.head.exe_file))

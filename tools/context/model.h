@@ -119,6 +119,12 @@ struct VmaName {
   std::string text;      // CRYO_VMA_NAME_MAX bytes at most, none of which the kernel refuses
 };
 
+// Of io_setup(2), with no request under way.
+struct AioContext {
+  cryo_aio head{};  // start, size: all of a VMA
+  Bytes events;     // those that wait, CRYO_AIO_EVENT_SIZE each
+};
+
 struct Mm {
   std::uint32_t id = 0;
   cryo_mm head{};
@@ -127,6 +133,7 @@ struct Mm {
   std::vector<VmaName> names;               // ascending
   std::vector<cryo_mempolicy> mempolicies;  // of areas inside VMAs
   std::vector<cryo_excluded> excluded;      // ascending; inside private anonymous VMAs; no pages are saved
+  std::vector<AioContext> aio;              // ascending; as many as there are VMAs of kind CRYO_VMA_AIO
   std::vector<cryo_page_run> guards;        // ascending; each inside a VMA
   std::vector<cryo_page_run> used;  // since the checkpoint before: ascending, CRYO_USED_MAX_RUNS at most
 };

@@ -18,7 +18,7 @@ void check_vma(Staging& staging, const Payload& payload, const cryo_vma& vma) {
   const std::uint64_t page = staging.scanner.header().page_size;
   if (vma.start >= vma.end || vma.start % page != 0 || vma.end % page != 0)
     payload.damaged("{:#x}-{:#x} is no range of pages (page size {})", vma.start, vma.end, page);
-  if (vma.kind > CRYO_VMA_SYSV)
+  if (vma.kind > CRYO_VMA_AIO)
     staging.unknown(payload.section(), "{:#x}-{:#x}: unknown kind {}", vma.start, vma.end, vma.kind);
   if (vma.flags & ~kVmaFlags)
     staging.unknown(payload.section(), "{:#x}-{:#x}: unknown flags {:#x}", vma.start, vma.end,
@@ -186,6 +186,21 @@ void parse_pages_used(Staging& staging, const Payload& payload) {
 void parse_guards(Staging& staging, const Payload& payload) {
   add_runs(staging, payload, CRYO_GUARDS_MAX, std::numeric_limits<std::size_t>::max(),
            staging.mms.mention(id_of(payload), payload.section()).guards);
+}
+
+void parse_aio(Staging& staging, const Payload& payload) {
+  AioContext aio{payload.fixed<cryo_aio>(), payload.tail_bytes()};
+  const cryo_aio& head = aio.head;
+  if (head.size <= CRYO_AIO_EVENTS || head.nr != (head.size - CRYO_AIO_EVENTS) / CRYO_AIO_EVENT_SIZE)
+    payload.damaged("a ring of {} bytes with room for {} events", head.size, head.nr);
+  if (head.max_reqs == 0 || head.max_reqs >= head.nr)
+    payload.damaged("a ring with room for {} events, for {} requests", head.nr, head.max_reqs);
+  if (head.head >= head.nr || head.tail >= head.nr)
+    payload.damaged("a ring with room for {} events, with events from {} to {}", head.nr, head.head, head.tail);
+  const std::uint64_t events = (std::uint64_t{head.nr} + head.tail - head.head) % head.nr;
+  if (aio.events.size() != events * CRYO_AIO_EVENT_SIZE)
+    payload.damaged("{} events in {} bytes", events, aio.events.size());
+  staging.mms.mention(id_of(payload), payload.section()).aio.push_back(std::move(aio));
 }
 
 void parse_page_tags(Staging& staging, const Payload& payload) {

@@ -229,12 +229,18 @@ Json json_of(const Context& context, const Mm& mm) {
                {"excluded", Json::array()},
                {"used", Json::array()},
                {"guards", Json::array()},
+               {"aio", Json::array()},
                {"vmas", Json::array()}};
   for (const cryo_excluded& range : mm.excluded)
     json["excluded"].push_back(
         {{"start", hex(range.start)}, {"end", hex(range.end)}, {"pages", range.nr_pages}});
   for (const cryo_page_run& run : mm.used)
     json["used"].push_back({{"start", hex(run.start)}, {"pages", run.nr_pages}});
+  for (const AioContext& aio : mm.aio)
+    json["aio"].push_back({{"start", hex(aio.head.start)},
+                           {"requests", aio.head.max_reqs},
+                           {"room", aio.head.nr},
+                           {"events", aio.events.size() / CRYO_AIO_EVENT_SIZE}});
   for (const cryo_page_run& run : mm.guards)
     json["guards"].push_back({{"start", hex(run.start)}, {"pages", run.nr_pages}});
   for (std::size_t i = 0; i < mm.vmas.size(); ++i) {

@@ -104,6 +104,12 @@ void print_guards(const Context& context, const Mm& mm, int verbose) {
     fmt::print("    {:012x}-{:012x} guard pages\n", run.start, run.start + run.nr_pages * page);
 }
 
+void print_aio(const Mm& mm) {
+  for (const AioContext& aio : mm.aio)
+    fmt::print("    asynchronous I/O context {:#x}: {} requests, {} events wait\n", aio.head.start, aio.head.max_reqs,
+               aio.events.size() / CRYO_AIO_EVENT_SIZE);
+}
+
 void print_tagged(const Context& context, const Mm& mm) {
   const std::uint64_t tagged = tagged_bytes(context, CRYO_PAGES_MM, mm.id);
   if (tagged != 0) fmt::print("    with tags in the context: {}\n", bytes_text(tagged));
@@ -122,6 +128,7 @@ void print_memory(const Context& context, const Mm& mm, int verbose) {
   print_excluded(context, mm, verbose);
   print_used(context, mm);
   print_guards(context, mm, verbose);
+  print_aio(mm);
   print_tagged(context, mm);
   if (verbose == 0) return;
   print_areas(context, mm, saved);

@@ -186,7 +186,7 @@ std::string_view vma_name(const Mm& mm, const cryo_vma& vma) {
 
 std::string vma_kind_name(std::uint32_t kind) {
   static constexpr std::array kNames = {"anonymous", "file",     "shared-memory", "vdso",
-                                        "vvar",      "vsyscall", "system-v"};
+                                        "vvar",      "vsyscall", "system-v", "aio-ring"};
   return name_of(kNames, kind, "kind");
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/exit_codes.h"
+#include "restart/aio.h"
 #include "restart/check.h"
 #include "restart/guards.h"
 #include "restart/mempolicy.h"
@@ -52,7 +53,7 @@ void check_place(const CheckInput& input, Findings& findings) {
 void check_vma(const CheckInput& input, const cryo_vma& vma, Findings& findings) {
   const std::int32_t pid = input.process.head.pid;
   if (vma.kind == CRYO_VMA_VSYSCALL) return;
-  if (vma.kind > CRYO_VMA_SYSV)
+  if (vma.kind > CRYO_VMA_AIO)
     findings.problem(EOPNOTSUPP, "pid {}: unknown kind of memory ({}) at {:#x}-{:#x}", pid, vma.kind,
                      vma.start, vma.end);
   if (vma.end > stub::address_end())
@@ -99,6 +100,8 @@ void check_memory(const CheckInput& input, Findings& findings) {
   check_keys(input, mm, findings);
   check_locked(input, mm, findings);
   check_tags(input, mm, findings);
+  if (const std::string obstacle = aio_obstacle(mm); !obstacle.empty())
+    findings.problem(EAGAIN, "pid {}: {}", input.process.head.pid, obstacle);
   if (!can_have_guards(mm))
     findings.problem(EOPNOTSUPP,
                      "pid {}: has guard pages (MADV_GUARD_INSTALL) at {:#x}, which this kernel does not support",

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "restart/aio.h"
 #include "restart/auxv.h"
 #include "restart/guards.h"
 #include "restart/mapped.h"
@@ -101,6 +102,7 @@ class Planner {
     return vma.pkey < kMaxKeys && (input_.mm.head.pkeys >> vma.pkey & 1U);
   }
   void unmap_all_but(std::vector<AddressRange> kept);
+  void make_aio_contexts(std::vector<AddressRange>& kept);
   void plan_segments();
   void finish_segments();
   [[nodiscard]] SegmentUse segment_use(const cryo_vma& vma) const {
@@ -134,6 +136,7 @@ class Planner {
   AddressSpace& space_;
   std::vector<bool> filled_;                     // the VMA gets contents from the context, by reading
   std::map<SegmentUse, AddressRange> segments_;  // where a System V segment is attached for a while
+  std::map<std::uint64_t, AddressRange> aio_;    // by address of the VMA: where its ring is first
   std::map<std::size_t, AddressRange> fillers_;  // by index of the VMA: where its contents are read first
   std::vector<std::pair<std::size_t, cryo_shadow_stack>> fills_;  // what the module copies from there
   std::uint32_t spare_keys_ = 0;  // protection keys taken because keys come in order
@@ -161,6 +164,7 @@ void Planner::clear() {
   kept.push_back(area_.range());
   for (const auto& [inode, place] : input_.shared) kept.push_back(place);
   kept.insert(kept.end(), input_.inherited_places.begin(), input_.inherited_places.end());
+  make_aio_contexts(kept);
   unmap_all_but(std::move(kept));
   if (!has_code(saved))  // the saved process had unmapped its vdso
     plan_data_alone(saved);
@@ -170,6 +174,14 @@ void Planner::clear() {
     plan_old_vdso(saved);
   plan_.before_reads.add(Step::kThpDisable, 0, SYS_prctl, PR_SET_THP_DISABLE,
                          input_.mm.head.thp_disabled ? 1 : 0, 0, 0, 0);
+}
+
+void Planner::make_aio_contexts(std::vector<AddressRange>& kept) {
+  for (const AioContext& saved : input_.mm.aio) {
+    const AddressRange place = make_aio_context(saved, space_);
+    aio_.emplace(saved.head.start, place);
+    kept.push_back(place);
+  }
 }
 
 // Nobody but the code reads the data; they come back where this kernel has the same ones.
@@ -525,6 +537,9 @@ void Planner::plan_finish(std::uint32_t index) {
     calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap,
                  segments_.at(segment_use(vma)).start + vma.offset, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED,
                  vma.start);
+  } else if (vma.kind == CRYO_VMA_AIO) {
+    calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, aio_.at(vma.start).start, size, size,
+                 MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
   } else if (vma.kind != CRYO_VMA_ANON && vma.kind != CRYO_VMA_FILE) {
     return;
   }
@@ -537,7 +552,7 @@ void Planner::plan_lock_and_protect(std::uint32_t index) {
   if (is_kernel_mapping(vma) || vma.kind == CRYO_VMA_VSYSCALL) return;
   const std::uint64_t size = vma.end - vma.start;
   int now = first_protection(index);
-  if (vma.kind == CRYO_VMA_SHMEM) now = PROT_READ | PROT_WRITE;
+  if (vma.kind == CRYO_VMA_SHMEM || vma.kind == CRYO_VMA_AIO) now = PROT_READ | PROT_WRITE;
   if (vma.kind == CRYO_VMA_SYSV) now = PROT_READ | (segment_use(vma).second ? 0 : PROT_WRITE);
   const int last = protection(vma);
   CallList protect;

@@ -153,6 +153,7 @@ enum cryo_section_type {
 	CRYO_SEC_VMA_NAME	= 104,	/* object: mm; struct cryo_vma_name; tail: name. Not required */
 	CRYO_SEC_SOCKET_FILE	= 108,	/* object: file id of a Unix socket; struct cryo_inode: what its name stands for */
 	CRYO_SEC_PAGE_TAGS	= 102,	/* object: as of PAGES; struct cryo_page_tags; tail: struct cryo_page_run, tags */
+	CRYO_SEC_AIO		= 110,	/* object: mm; struct cryo_aio; tail: struct io_event each */
 	CRYO_SEC_GUARDS		= 105,	/* object: mm; struct cryo_array; tail: struct cryo_page_run */
 	/* 98 and 99 stay unknown: tests have them as sections of a later version */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
@@ -364,6 +365,7 @@ struct cryo_vdso {
 #define CRYO_VMA_VDSO		3	/* the kernel's code page(s) */
 #define CRYO_VMA_VVAR		4	/* the kernel's data page(s) for the vdso */
 #define CRYO_VMA_SYSV		6	/* System V shared memory: @file's inode has a SHM section */
+#define CRYO_VMA_AIO		7	/* ring of io_setup(2), which has an AIO section */
 #define CRYO_VMA_VSYSCALL	5	/* never in vm_area_structs, listed for completeness */
 
 struct cryo_vma {

@@ -67,6 +67,22 @@ struct cryo_vma_name {
 #define CRYO_GUARDS_MAX		4096	/* runs in one section, at most */
 
 /*
+ * AIO: a context of io_setup(2) with no request under way.  The tail is the events that have not been taken: struct io_event of
+ * <linux/aio_abi.h>, from @head on up to @tail, behind the last one of the ring the first.
+ */
+#define CRYO_AIO_EVENTS		32	/* bytes of a ring before its events */
+#define CRYO_AIO_EVENT_SIZE	32
+
+struct cryo_aio {
+	__u64 start;			/* its id, and where its ring is: all of a CRYO_SEC_VMA of the same mm */
+	__u64 size;			/* of that, in bytes */
+	__u32 max_reqs;			/* that io_setup(2) was asked for */
+	__u32 nr;			/* events that the ring has room for */
+	__u32 head;
+	__u32 tail;
+};
+
+/*
  * Tags of memory that is checked against the tags of addresses: PAGE_TAGS.  After the runs come the tags of each of their
  * pages, in the same order, in @tag_bytes bytes: one of four bits for every CRYO_TAG_GRANULE bytes of the page, and of two in
  * a byte the lower half is the first one's.  Pages that are not named have only tags that are zero.  All
