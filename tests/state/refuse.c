@@ -350,7 +350,31 @@ static bool make_aio_inherited(void)
 	child = (pid_t)CRT_SYS(fork());
 	if (!child)
 		child_ends_with_parent();
-	crt_expect("pid %d|a ring of asynchronous I/O (io_setup) that is not the process's own", child);
+	crt_expect("pid %d|a ring of asynchronous I/O (io_setup) that is not the process's own, or part of one, is not supported", child);
+	return true;
+}
+
+static bool make_aio_unmapped(void)
+{
+	aio_context_t context = 0;
+
+	if (syscall(SYS_io_setup, 4, &context))
+		return false;
+	CRT_SYS(munmap((void *)context, (size_t)sysconf(_SC_PAGESIZE)));
+	crt_expect("pid %d|asynchronous I/O context (io_setup) %lx: its ring is not mapped", getpid(), (unsigned long)context);
+	return true;
+}
+
+/* Where the program counts what it has taken. */
+static bool make_aio_overwritten(void)
+{
+	aio_context_t context = 0;
+
+	if (syscall(SYS_io_setup, 4, &context))
+		return false;
+	((unsigned int *)context)[2] = ~0U;
+	crt_expect("pid %d|asynchronous I/O context (io_setup) %lx: its ring cannot be read, or has been written over", getpid(),
+		   (unsigned long)context);
 	return true;
 }
 
@@ -591,6 +615,8 @@ struct obstacle obstacles[] = {
 	{ .name = "secretmem", .make = make_secretmem },
 	{ .name = "dnotify", .make = make_dnotify },
 	{ .name = "aio", .make = make_aio },
+	{ .name = "aio-unmapped", .make = make_aio_unmapped },
+	{ .name = "aio-overwritten", .make = make_aio_overwritten },
 	{ .name = "seccomp-listener", .make = make_seccomp_listener, .alone = true },
 	{ .name = "landlock", .make = make_landlock, .alone = true },
 	{ .name = "tracer", .make = make_tracer, .alone = true },
@@ -612,6 +638,6 @@ const struct crt_test crt_test = {
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
 	.cases = "unix-outside udp tcp accept-queue netlink inotify fanotify userfaultfd io_uring ring-buffers pidfd pidfd-thread "
-		 "secretmem dnotify aio "
+		 "secretmem dnotify aio aio-unmapped aio-overwritten "
 		 "seccomp-listener landlock tracer child aio-inherited ptraced own-files shared-undo mount-namespace tmpfs-device network",
 };
