@@ -23,9 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EPOLL, ITSELF, NESTED, TIMER, INOTIFY, OWNED, LOCKED, DESCRIBED, LEASED, PEER, COUNTER, SIGNALS, MEMORY, KINDS };
+enum { EPOLL, ITSELF, NESTED, TIMER, INOTIFY, OWNED, LOCKED, DESCRIBED, LEASED, PEER, COUNTER, SIGNALS, MEMORY, BESIDE, KINDS };
 
-static int ends[2], stream[2], counter, other_end, owned_end, watcher;
+static int own_lock, ends[2], stream[2], counter, other_end, owned_end, watcher;
 static pid_t child, peer_before;
 
 static void pass(int to, int *fds, size_t count)
@@ -209,8 +209,11 @@ static void setup(void)
 	fds[PEER] = with_peer();
 	fds[COUNTER] = (int)CRT_SYS(eventfd(42, 0));
 	fds[MEMORY] = memory();
+	own_lock = locked("own");
+	fds[BESIDE] = (int)CRT_SYS(open(crt_path("own"), O_RDWR));
 	pass(stream[0], &inner, 1);
 	pass(ends[0], fds, KINDS);
+	CRT_SYS(fcntl(own_lock, F_SETLK, &lock)); /* which a close would have taken away */
 	/* A message in a socket in a message. */
 	watcher = (int)CRT_SYS(epoll_create1(0));
 	watch(watcher, counter, EPOLLIN, 8);
@@ -250,6 +253,8 @@ static void verify_locks(const int *fds)
 	fd = (int)CRT_SYS(open(crt_path("described"), O_RDWR));
 	crt_same(fcntl(fd, F_OFD_SETLK, &lock), -1, "a lock of the open file description is held");
 	close(fd);
+	crt_same(fcntl(fds[BESIDE], F_OFD_GETLK, &lock), 0, "another open file of one that the process has locked:");
+	crt_ok(lock.l_type == F_WRLCK && lock.l_pid == getpid(), "it still has");
 	crt_same(fcntl(fds[LEASED], F_GETLEASE), F_WRLCK, "a lease");
 }
 

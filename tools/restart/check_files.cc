@@ -58,7 +58,7 @@ class FileChecker {
   void check_inotify(const Inotify& inotify);
   void check_fanotify(const Fanotify& group);
   void check_timerfd(const cryo_timerfd& timer);
-  void check_uring(const cryo_uring& ring);
+  void check_uring(const cryo_uring& ring, const FileUse& use);
   void check_fifo(const File& file, const FileUse& use);
   void check_queue(const File& file, const FileUse& use);
   void check_posix_shm(const File& file);
@@ -397,7 +397,7 @@ void FileChecker::check_socket(const File& file) {
     else if (file.socket->head.family == AF_UNIX)
       text = unix_name_problem(context_, file, options_.relocations, code);
     else
-      text = socket_problem(*file.socket, options_.relocations);
+      text = socket_problem(context_, file, options_.relocations);
   } catch (const Error& error) {
     return problem(error.code(), "{}", error.what());
   }
@@ -436,7 +436,8 @@ void FileChecker::check_timerfd(const cryo_timerfd& timer) {
     problem(EPERM, "a timer that wakes the machine takes CAP_WAKE_ALARM");
 }
 
-void FileChecker::check_uring(const cryo_uring& ring) {
+void FileChecker::check_uring(const cryo_uring& ring, const FileUse& use) {
+  const NamesToCheck theirs(context_, use.processes);
   const std::string text = uring_problem(ring);
   if (!text.empty()) problem(EOPNOTSUPP, "{}", text);
 }
@@ -532,7 +533,7 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
     case CRYO_FILE_TIMERFD:
       return check_timerfd(*file.timerfd);
     case CRYO_FILE_URING:
-      return check_uring(file.uring->head);
+      return check_uring(file.uring->head, use);
     default:
       problem(EOPNOTSUPP, "is of a kind that this cr_restart does not know ({})", file.head.kind);
   }

@@ -276,14 +276,18 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   CallList leader_calls;
   CallList final_calls;
   // Threads of other processes may be owners, and a lease wants no other process to have the file.
-  plan_process_locks(locks_, fds, final_calls, area);
+  plan_leases(locks_, fds, final_calls);
   plan_owners({input_.context, process_, input_.options, fds}, final_calls, area);
   directories_->plan_after(directories_->order().back(), leader_calls);
+  plan_real_user(credentials_, leader_calls);
   plan_timerfds(input_.context, first_, leader_calls, area);
   plan_posix_timers(input_.context, threads, leader_calls, area);
   plan_leader(threads, leader_calls, area);
   plan_truncation(final_calls);
   for (const int fd : kept_) final_calls.add(Step::kClose, 0, SYS_close, fd);
+  std::map<std::uint32_t, int> left = fds;
+  std::erase_if(left, [this](const auto& file) { return kept_.contains(file.second); });
+  plan_process_locks(input_.context, locks_, left, final_calls, area);
 
   parameters->report = area.report();
   parameters->slot = slots_of(area.report()) + slot_;

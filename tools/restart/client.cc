@@ -67,7 +67,8 @@ UniqueFd make_client(const FileRestoreInput& input, const File& file) {
   const std::string facts = facts_for(input, file);
   client.facts = reinterpret_cast<std::uintptr_t>(facts.data());
   client.facts_len = static_cast<std::uint32_t>(facts.size());
-  UniqueFd fd(::ioctl(open_device_for_client().get(), CRYO_IOC_CLIENT, &client));
+  const UniqueFd device = open_device_for_client();
+  UniqueFd fd(as_maker([&] { return ::ioctl(device.get(), CRYO_IOC_CLIENT, &client); }));
   if (!fd) fail_errno("cannot register for checkpoints again");
   return fd;
 }
@@ -91,7 +92,8 @@ std::int32_t holder_of(const Context& context, const Process& process) {
 }
 
 UniqueFd make_request() {
-  UniqueFd fd(::ioctl(open_device_for_client().get(), CRYO_IOC_RESTARTED, 0));
+  const UniqueFd device = open_device_for_client();
+  UniqueFd fd(as_maker([&] { return ::ioctl(device.get(), CRYO_IOC_RESTARTED, 0); }));
   if (!fd) fail_errno("cannot make a checkpoint handle");
   return fd;
 }

@@ -260,6 +260,12 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
   add_capset(calls, room, to.cap_effective, to.cap_permitted, to.cap_inheritable);
 }
 
+// Who may not set any would lose one that he still needs.
+void plan_real_user(const CredentialChange& change, CallList& calls) {
+  if (!change.to || !capable(change.own, CAP_SETUID)) return;
+  calls.add(Step::kCredentials, 4, SYS_setresuid, change.to->head.uid, kKeepId, kKeepId);
+}
+
 void set_credentials(const CredentialChange& change) {
   HeapRoom room;
   CallList list;

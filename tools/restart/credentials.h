@@ -55,6 +55,8 @@ void take_own_groups(Context& context);
 
 // For one thread: credentials belong to threads, and these are raw system calls.
 void plan_credentials(const CredentialChange& change, CallList& calls, Room& room);
+// Before that: the real user id, to whom timers and signals that wait are charged.
+void plan_real_user(const CredentialChange& change, CallList& calls);
 
 // The same, done at once, for the calling thread.  Throws Error.
 void set_credentials(const CredentialChange& change);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -41,9 +42,15 @@ pid_t clone_quietly(std::uint64_t flags) {
 
 int wait_for(pid_t pid) {
   int status = 0;
-  while (::waitpid(pid, &status, __WALL) < 0)
-    if (errno != EINTR) fail_errno("cannot wait for a process");
-  return status;
+  for (;;) {
+    if (::waitpid(pid, &status, __WALL | WUNTRACED) < 0) {
+      if (errno != EINTR) fail_errno("cannot wait for a process");
+    } else if (WIFSTOPPED(status)) {
+      ::kill(pid, SIGCONT);  // by somebody whose user it has become
+    } else {
+      return status;
+    }
+  }
 }
 
 // With an answer to write.

@@ -152,7 +152,7 @@ void InterestFiller::fill() {
 }  // namespace
 
 UniqueFd make_epoll(const File&) {
-  UniqueFd fd(::epoll_create1(EPOLL_CLOEXEC));
+  UniqueFd fd(as_maker([] { return ::epoll_create1(EPOLL_CLOEXEC); }));
   if (!fd) fail_errno("cannot make an epoll instance");
   return fd;
 }

@@ -9,7 +9,8 @@ namespace cryo {
 
 UniqueFd make_eventfd(const File& file) {
   const cryo_eventfd& saved = *file.eventfd;
-  UniqueFd fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | (saved.semaphore ? EFD_SEMAPHORE : 0)));
+  const int flags = EFD_CLOEXEC | EFD_NONBLOCK | (saved.semaphore ? EFD_SEMAPHORE : 0);
+  UniqueFd fd(as_maker([&] { return ::eventfd(0, flags); }));
   if (!fd) fail_errno("cannot make an eventfd");
   const std::uint64_t count = saved.count;
   if (count != 0 && ::write(fd.get(), &count, sizeof(count)) != sizeof(count))

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <tuple>
 
 #include "base/error.h"
@@ -51,9 +52,13 @@ bool is_unprivileged(const Fanotify& group) {
   return (group.head.flags & CRYO_FANOTIFY_UNPRIVILEGED) != 0;
 }
 
+// One that took CAP_SYS_ADMIN is an administrator's.
 UniqueFd make_group(const Fanotify& group) {
+  std::optional<OwnNames> own;
+  if (!is_unprivileged(group)) own.emplace();
+  const AsMaker maker;
   const WithoutAdmin rights(is_unprivileged(group));
-  UniqueFd fd(::fanotify_init(group.head.init_flags, group.head.event_flags));
+  UniqueFd fd(::fanotify_init(group.head.init_flags, group.head.event_flags));  // as_maker()
   if (!fd)
     fail_errno("cannot make a fanotify group with flags {:#x}, {:#x}", group.head.init_flags,
                group.head.event_flags);
@@ -154,8 +159,13 @@ bool is_mount_point(const std::string& path) {
 }  // namespace
 
 FanotifyGroups::FanotifyGroups(const Context& context) {
-  for (const auto& [id, file] : context.files)
-    if (file.head.kind == CRYO_FILE_FANOTIFY) groups_.emplace(id, make_group(*file.fanotify));
+  const auto uses = file_uses(context);
+  for (const auto& [id, file] : context.files) {
+    if (file.head.kind != CRYO_FILE_FANOTIFY) continue;
+    const auto use = uses.find(id);
+    const NamesOf theirs(context, use == uses.end() ? everybody(context) : use->second.processes);
+    groups_.emplace(id, make_group(*file.fanotify));
+  }
 }
 
 void FanotifyGroups::set_marks(const Context& context, const Relocations& relocations) {

@@ -25,8 +25,8 @@ bool quiet(const File& file) {
 
 // For both directions: never blocks. `readable`: for reading only will do.
 UniqueFd open_base(const std::string& path, bool readable) {
-  UniqueFd fd = names::open(path, O_RDWR | O_NONBLOCK);
-  if (!fd && errno == EACCES && readable) fd = names::open(path, O_RDONLY | O_NONBLOCK);
+  UniqueFd fd = names::open_fifo(path, O_RDWR | O_NONBLOCK);
+  if (!fd && errno == EACCES && readable) fd = names::open_fifo(path, O_RDONLY | O_NONBLOCK);
   if (!fd) return fd;
   struct stat now;
   if (::fstat(fd.get(), &now) != 0) fail_errno("cannot stat {}", path);

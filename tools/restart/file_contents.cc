@@ -66,11 +66,12 @@ UniqueFd make_unnamed(const FileRestoreInput& input, const File& file) {
   return fd;
 }
 
-UniqueFd make_memfd(const Inode& inode, const File& file) {
+UniqueFd make_memfd(const Context& context, const Inode& inode, const File& file) {
   std::string name = without_suffix(file.path, kDeleted);
   if (name.starts_with(kMemfd)) name = name.substr(kMemfd.size());
-  UniqueFd fd(
-      ::memfd_create(name.c_str(), MFD_CLOEXEC | (inode.head.seals == F_SEAL_SEAL ? 0 : MFD_ALLOW_SEALING)));
+  const unsigned flags = MFD_CLOEXEC | (inode.head.seals == F_SEAL_SEAL ? 0 : MFD_ALLOW_SEALING);
+  const NamesOf maker = NamesOf::maker_of(context, inode.id);
+  UniqueFd fd(as_maker([&] { return ::memfd_create(name.c_str(), flags); }));
   if (!fd) fail_errno("cannot make the memfd {}", name);
   return fd;
 }
@@ -179,7 +180,7 @@ void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, co
 
 UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const File& file) {
   const bool memfd = inode.head.flags & CRYO_INODE_MEMFD;
-  UniqueFd fd = memfd ? make_memfd(inode, file) : make_unnamed(input, file);
+  UniqueFd fd = memfd ? make_memfd(input.context, inode, file) : make_unnamed(input, file);
   fill_contents(input, inode, fd.get(), file.path);
   return fd;
 }

@@ -157,6 +157,7 @@ UniqueFd FileMaker::removed_directory(const File& file, const FileUse& use) {
 UniqueFd FileMaker::pipe_end(const File& file, const FileUse& use) {
   const Inode& inode = input_.context.inode(file.head.inode);
   if (!pipes_.contains(inode.id)) {
+    const NamesOf maker = NamesOf::maker_of(input_.context, inode.id);
     PipeEnds ends = make_pipe(inode);
     any_end_.emplace(inode.id, input_.descriptors.park_copy(ends.reader.get()));
     pipes_.emplace(inode.id, PipeEnds{input_.descriptors.park(std::move(ends.reader)),

@@ -216,6 +216,6 @@ struct SocketAddress {
 enum class SocketPath { kFree, kStale, kTaken };
 [[nodiscard]] SocketPath socket_path_state(const SocketAddress& address, int type);
 // Why a socket that is not a Unix socket cannot have its address; empty when it can, or soon will.
-[[nodiscard]] std::string socket_problem(const Socket& socket, const Relocations& relocations);
+[[nodiscard]] std::string socket_problem(const Context& context, const File& file, const Relocations& relocations);
 
 }  // namespace cryo

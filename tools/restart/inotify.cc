@@ -117,7 +117,7 @@ void WatchFiller::fill() {
 }  // namespace
 
 UniqueFd make_inotify(const File&) {
-  UniqueFd fd(::inotify_init1(IN_CLOEXEC));
+  UniqueFd fd(as_maker([] { return ::inotify_init1(IN_CLOEXEC); }));
   if (!fd) fail_errno("cannot make an inotify instance");
   return fd;
 }

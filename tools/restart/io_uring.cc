@@ -48,7 +48,7 @@ UniqueFd set_up(const cryo_uring& saved, std::uint32_t flags, io_uring_params& p
   params.cq_entries = saved.cq_entries;
   if (saved.flags & CRYO_URING_SQPOLL) params.sq_thread_idle = saved.sq_idle_ms;
   if (saved.flags & CRYO_URING_SQ_AFF) params.sq_thread_cpu = saved.sq_cpu;
-  return UniqueFd(static_cast<int>(::syscall(SYS_io_uring_setup, saved.sq_entries, &params)));
+  return UniqueFd(static_cast<int>(as_maker([&] { return ::syscall(SYS_io_uring_setup, saved.sq_entries, &params); })));
 }
 
 bool has_file(const Process& process, std::uint32_t id) {

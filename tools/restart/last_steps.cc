@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "restart/last_steps.h"
 
+#include <signal.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -15,14 +16,13 @@
 namespace cryo {
 namespace {
 
-// It has not, where that cannot be seen.
-bool has_other_user(pid_t pid, uid_t own) {
+// It has not, where that cannot be seen.  The saved id does not change for a while only.
+bool has_other_user(const std::string& status, uid_t own) {
   constexpr const char* kLine = "\nUid:";
-  const std::string status = read_proc(fmt::format("{}/status", pid));
   const std::size_t line = status.find(kLine);
-  unsigned effective = 0;
-  return line != std::string::npos && std::sscanf(status.c_str() + line, " Uid: %*u %u", &effective) == 1 &&
-         effective != own;
+  unsigned saved = 0;
+  return line != std::string::npos && std::sscanf(status.c_str() + line, " Uid: %*u %*u %u", &saved) == 1 &&
+         saved != own;
 }
 
 }  // namespace
@@ -44,7 +44,12 @@ bool LastSteps::take_too_long(std::span<const Place> places) {
   const uid_t own = ::geteuid();
   std::erase_if(nodes_, [&](std::size_t node) {
     const pid_t pid = __atomic_load_n(&places[node].pid, __ATOMIC_ACQUIRE);
-    return pid > 0 && has_other_user(pid, own);
+    if (pid <= 0) return false;
+    const std::string status = read_proc(fmt::format("{}/status", pid));
+    if (has_other_user(status, own)) return true;
+    // By somebody who has the ids that it, or a thread of it, has had for a moment.
+    if (status.find("\nState:\tT (stopped)") != std::string::npos) ::kill(pid, SIGCONT);
+    return false;
   });
   if (!limited_ || !nodes_.empty()) return false;
   const auto now = std::chrono::steady_clock::now();

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "restart/files.h"
@@ -85,16 +86,41 @@ void take_file_locks(const Context& context, const std::vector<cryo_lock>& locks
   }
 }
 
-void plan_process_locks(const std::vector<cryo_lock>& locks, const std::map<std::uint32_t, int>& fds,
-                        CallList& calls, StubArea& area) {
+void plan_leases(const std::vector<cryo_lock>& locks, const std::map<std::uint32_t, int>& fds, CallList& calls) {
   for (const cryo_lock& lock : locks) {
     const auto fd = fds.find(lock.file);
     if (fd != fds.end() && lock.kind == CRYO_LOCK_LEASE)
       calls.add(stub::Step::kFileLock, lock.file, SYS_fcntl, fd->second, F_SETLEASE, lock.type);
-    if (lock.kind != CRYO_LOCK_POSIX || fd == fds.end()) continue;
+  }
+}
+
+namespace {
+
+// By which such a lock can be taken: any open file of the same inode does.
+std::optional<int> descriptor_for(const Context& context, const cryo_lock& lock,
+                                  const std::map<std::uint32_t, int>& fds) {
+  if (const auto fd = fds.find(lock.file); fd != fds.end()) return fd->second;
+  const int useless = lock.type == F_WRLCK ? O_RDONLY : O_WRONLY;
+  for (const auto& [id, fd] : fds) {
+    const cryo_file& other = context.file(id).head;
+    if (other.inode == context.file(lock.file).head.inode && (other.flags & O_PATH) == 0 &&
+        static_cast<int>(other.flags & O_ACCMODE) != useless)
+      return fd;
+  }
+  return {};
+}
+
+}  // namespace
+
+void plan_process_locks(const Context& context, const std::vector<cryo_lock>& locks,
+                        const std::map<std::uint32_t, int>& fds, CallList& calls, StubArea& area) {
+  for (const cryo_lock& lock : locks) {
+    if (lock.kind != CRYO_LOCK_POSIX) continue;
+    const std::optional<int> fd = descriptor_for(context, lock, fds);
+    if (!fd) continue;
     auto* range = area.array<struct flock>(1);
     *range = range_of(lock);
-    calls.add(stub::Step::kFileLock, lock.file, SYS_fcntl, fd->second, F_SETLK, range);
+    calls.add(stub::Step::kFileLock, lock.file, SYS_fcntl, *fd, F_SETLK, range);
   }
 }
 

@@ -42,8 +42,12 @@ std::uint32_t set_fsgid(std::uint32_t gid) {
   return static_cast<std::uint32_t>(::syscall(SYS_setfsgid, gid));
 }
 
-bool set_euid(std::uint32_t uid) {
-  return ::syscall(SYS_setresuid, kAsk, uid, kAsk) == 0;
+bool set_uids(std::uint32_t real, std::uint32_t effective, std::uint32_t saved) {
+  return ::syscall(SYS_setresuid, real, effective, saved) == 0;
+}
+
+bool set_gids(std::uint32_t real, std::uint32_t effective, std::uint32_t saved) {
+  return ::syscall(SYS_setresgid, real, effective, saved) == 0;
 }
 
 bool set_groups(const std::vector<std::uint32_t>& groups) {
@@ -64,6 +68,13 @@ bool set_capabilities(std::uint64_t effective, std::uint64_t permitted, std::uin
     data[i] = {static_cast<__u32>(effective >> (32 * i)), static_cast<__u32>(permitted >> (32 * i)),
                static_cast<__u32>(inheritable >> (32 * i))};
   return ::syscall(SYS_capset, &header, data) == 0;
+}
+
+bool is_capable_of_nothing() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+  if (::syscall(SYS_capget, &header, data) != 0) fail_errno("capget");
+  return data[0].permitted == 0 && data[1].permitted == 0;
 }
 
 // In the parent of the user namespace `ns`, and so on up to cr_restart's.
@@ -107,7 +118,20 @@ Rights rights_of(const Context& context, const Process& process) {
       if (const auto outside = number_outside(context, ns, group, true)) rights.groups->push_back(*outside);
     std::sort(rights.groups->begin(), rights.groups->end());
   }
+  const auto outside = [&](std::uint32_t id, bool group, std::uint32_t otherwise) {
+    return number_outside(context, ns, id, group).value_or(otherwise);
+  };
+  rights.ids = {outside(head.uid, false, rights.uid), outside(head.euid, false, rights.uid),
+                outside(head.gid, true, rights.gid), outside(head.egid, true, rights.gid)};
   return rights;
+}
+
+Rights rights_of_user(const Context& context, std::uint32_t uid, std::uint32_t gid) {
+  for (const Process& process : context.processes) {
+    if (!process.creds || process.namespaces.user != 0) continue;
+    if (process.creds->head.euid == uid && process.creds->head.egid == gid) return rights_of(context, process);
+  }
+  return {uid, gid, std::vector<std::uint32_t>{}, 0, false, false, OwnIds{uid, uid, gid, gid}};
 }
 
 Rights ipc_rights_of(const Context& context, const Process& process) {
@@ -126,6 +150,7 @@ Rights rights_inside(const Context& context, const Process& process) {
   Rights rights{head.fsuid, head.fsgid, process.creds->groups, head.cap_effective, false, false};
   // What it was outside may have no number to come back to.
   rights.for_good = process.namespaces.user != 0;
+  if (!rights.for_good) rights.ids = {head.uid, head.euid, head.gid, head.egid};
   // Those it has been given before it entered.
   if (needs_outer_groups(context, process)) rights.groups.reset();
   return rights;
@@ -177,6 +202,20 @@ NamesOf::NamesOf(const Context& context, const std::vector<std::size_t>& process
   if (rights_.empty()) rights_.push_back({kNobody, kNobody, std::vector<std::uint32_t>{}, 0, false, false});
 }
 
+// Where no process of the job is of its user any more: that user's, and nothing else.
+NamesOf NamesOf::maker_of(const Context& context, std::uint32_t inode) {
+  const auto found = context.inodes.find(inode);
+  if (found == context.inodes.end()) return {context, everybody(context)};
+  const std::uint32_t uid = found->second.head.uid, gid = found->second.head.gid;
+  for (std::size_t i = 0; i < context.processes.size(); ++i) {
+    const Process& process = context.processes[i];
+    if (!process.creds) continue;
+    if (number_outside(context, process.namespaces.user, process.creds->head.fsuid, false) == uid) return {context, i};
+  }
+  if (uid == ::geteuid()) return {};
+  return {kOwn, rights_of_user(context, uid, gid)};
+}
+
 NamesOf::~NamesOf() {
   g_current = outer_;
 }
@@ -210,6 +249,12 @@ void SteadyProcess::steady_unseen() const {
   if (::getppid() != parent_) ::_exit(stub::kFailureStatus);
 }
 
+void SteadyProcess::unseen() const {
+  if (is_capable_of_nothing()) return steady();
+  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) fail_errno("PR_SET_DUMPABLE");
+  steady_unseen();
+}
+
 RightsKept::RightsKept() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
@@ -221,52 +266,63 @@ RightsKept::RightsKept() {
   }
   uid_ = set_fsuid(kAsk);
   gid_ = set_fsgid(kAsk);
-  euid_ = ::geteuid();
+  if (::getresuid(&ids_.uid, &ids_.euid, &suid_) != 0 || ::getresgid(&ids_.gid, &ids_.egid, &sgid_) != 0)
+    fail_errno("cannot ask for the user and group ids");
   groups_ = own_groups();
 }
 
-bool RightsKept::take(const Rights& rights) {
+OwnIds RightsKept::ids_for(const Rights& rights, Extent extent) const {
+  OwnIds ids = ids_;
+  if (rights.effective) ids.euid = rights.uid;
+  if (!rights.ids || extent == Extent::kFiles) return ids;
+  ids.euid = rights.ids->euid;
+  ids.egid = rights.ids->egid;
+  if (extent == Extent::kMaker) ids.uid = rights.ids->uid, ids.gid = rights.ids->gid;
+  return ids;
+}
+
+// With all that is permitted in effect.  The kernel takes that from who has been root and has no id of root's any more.
+bool RightsKept::set_all(const Rights& rights, const OwnIds& ids, std::uint64_t capabilities) const {
+  if (rights.groups && *rights.groups != groups_ && !set_groups(*rights.groups)) return false;
+  if (ids != ids_ && (!set_gids(ids.gid, ids.egid, kAsk) || !set_uids(ids.uid, ids.euid, suid_ == 0 ? kAsk : ids_.euid)))
+    return false;
+  // What of it went with the effective user.
+  if (ids != ids_ && !set_capabilities(permitted_, permitted_, inheritable_)) return false;
+  set_fsgid(rights.gid);
+  set_fsuid(rights.uid);
+  errno = EPERM;
+  return set_fsgid(kAsk) == rights.gid && set_fsuid(kAsk) == rights.uid &&
+         set_capabilities(capabilities, permitted_, inheritable_);
+}
+
+bool RightsKept::take(const Rights& rights, Extent extent) {
   if (permitted_ == 0) return true;
   const std::uint64_t wanted = permitted_ & rights.capabilities;
+  const OwnIds ids = ids_for(rights, extent);
   const bool other_groups = rights.groups && *rights.groups != groups_;
-  const bool other_euid = rights.effective && rights.uid != euid_;
-  if (rights.uid == uid_ && rights.gid == gid_ && !other_groups && !other_euid && wanted == effective_)
-    return true;
+  if (rights.uid == uid_ && rights.gid == gid_ && !other_groups && ids == ids_ && wanted == effective_) return true;
   steady_.emplace();
   changed_ = true;
   for_good_ = rights.for_good;
-  bool good = set_capabilities(permitted_, permitted_, inheritable_);
-  if (good && other_groups) good = set_groups(*rights.groups);
-  if (good) {
-    set_fsgid(rights.gid);
-    good = !other_euid || set_euid(rights.uid);
-  }
-  if (good) {
-    set_fsuid(rights.uid);
-    errno = EPERM;
-    good = set_fsgid(kAsk) == rights.gid && set_fsuid(kAsk) == rights.uid &&
-           set_capabilities(wanted, permitted_, inheritable_);
-  }
-  if (!good) {
+  if (!set_capabilities(permitted_, permitted_, inheritable_) || !set_all(rights, ids, wanted)) {
     const int error = errno;
     restore();
     changed_ = false;
     errno = error;
-  } else if (other_euid) {
-    steady_->steady_unseen();
-  } else {
-    steady_->steady();
+    return false;
   }
-  return good;
+  if (ids == ids_)
+    steady_->steady();
+  else
+    steady_->steady_unseen();
+  return true;
 }
 
 void RightsKept::restore() const {
   // Nothing of it can fail: all of it was so before, and the capabilities are still permitted.
   bool good = set_capabilities(permitted_, permitted_, inheritable_);
-  if (::geteuid() != euid_) {
-    good &= set_euid(euid_);
-    good &= set_capabilities(permitted_, permitted_, inheritable_);
-  }
+  good &= set_gids(ids_.gid, ids_.egid, sgid_) && set_uids(ids_.uid, ids_.euid, suid_);
+  good &= set_capabilities(permitted_, permitted_, inheritable_);
   if (!for_good_) {
     set_fsuid(uid_);
     set_fsgid(gid_);
@@ -290,13 +346,14 @@ namespace {
 // Calls `work` once with the rights of the first of those whose names these are.
 // `also`: capabilities that the call takes for something other than the name.
 template <typename Work>
-auto with_rights(const std::string& what, const Work& work, std::uint64_t also = 0) -> decltype(work()) {
+auto with_rights(const std::string& what, const Work& work, std::uint64_t also = 0,
+                 Extent extent = Extent::kFiles) -> decltype(work()) {
   const std::vector<Rights>& all = NamesState::rights(what);
   if (all.empty()) return work();
   Rights rights = all.front();
   rights.capabilities |= also;
   RightsKept kept;
-  if (!kept.take(rights)) return decltype(work())(-1);
+  if (!kept.take(rights, extent)) return decltype(work())(-1);
   return work();
 }
 
@@ -304,14 +361,15 @@ constexpr std::uint64_t bit(int capability) {
   return std::uint64_t{1} << capability;
 }
 
-bool is_capable_of_nothing() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
-  if (::syscall(SYS_capget, &header, data) != 0) fail_errno("capget");
-  return data[0].permitted == 0 && data[1].permitted == 0;
-}
-
 }  // namespace
+
+AsMaker::AsMaker(std::uint64_t also) {
+  const std::vector<Rights>& all = NamesState::rights("a kernel object");
+  if (all.empty()) return;
+  Rights rights = all.front();
+  rights.capabilities |= also;
+  if (!kept_.take(rights, Extent::kMaker)) fail_errno("cannot act as user {} for the moment", rights.uid);
+}
 
 // ---- files of the checkpoint ----
 
@@ -393,7 +451,7 @@ UniqueFd open_as_all(const std::vector<Rights>& rights, const Again& again) {
   UniqueFd fd;
   {
     RightsKept kept;
-    if (!rights.empty() && !kept.take(rights.front())) return fd;
+    if (!rights.empty() && !kept.take(rights.front(), Extent::kOpener)) return fd;
     UniqueFd place = find_place(again);
     if (!place) return fd;
     check_type(place.get(), again);
@@ -412,7 +470,7 @@ UniqueFd open_as_owner(const std::vector<Rights>& rights, const Again& again) {
   RightsKept kept;
   struct stat now;
   const UniqueFd place = find_place(again);
-  if (rights.size() > 1 || (!rights.empty() && !kept.take(rights.front())) || !place ||
+  if (rights.size() > 1 || (!rights.empty() && !kept.take(rights.front(), Extent::kOpener)) || !place ||
       ::fstat(place.get(), &now) != 0 || !S_ISREG(now.st_mode) || now.st_uid != set_fsuid(kAsk))
     return {};
   const std::string path = fmt::format("/proc/self/fd/{}", place.get());
@@ -505,11 +563,18 @@ int names::set_attributes(int place, const cryo_inode& wanted) {
 // ---- system calls ----
 
 UniqueFd names::open(const std::string& path, int flags, mode_t mode) {
-  return UniqueFd(with_rights(path, [&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); }));
+  return UniqueFd(
+      with_rights(path, [&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); }, 0, Extent::kOpener));
+}
+
+UniqueFd names::open_fifo(const std::string& path, int flags) {
+  return UniqueFd(
+      with_rights(path, [&] { return ::open(path.c_str(), flags | O_CLOEXEC); }, 0, Extent::kMaker));
 }
 
 UniqueFd names::make_temporary(std::string& name_template) {
-  return UniqueFd(with_rights(name_template, [&] { return ::mkostemp(name_template.data(), O_CLOEXEC); }));
+  return UniqueFd(with_rights(
+      name_template, [&] { return ::mkostemp(name_template.data(), O_CLOEXEC); }, 0, Extent::kOpener));
 }
 
 bool names::make_temporary_directory(std::string& name_template) {
@@ -517,7 +582,7 @@ bool names::make_temporary_directory(std::string& name_template) {
 }
 
 UniqueFd names::make_memfd(const std::string& name) {
-  return UniqueFd(with_rights(name, [&] { return ::memfd_create(name.c_str(), MFD_CLOEXEC); }));
+  return UniqueFd(as_maker([&] { return ::memfd_create(name.c_str(), MFD_CLOEXEC); }));
 }
 
 int names::stat(const std::string& path, struct stat& now) {
@@ -583,12 +648,13 @@ int names::connect(int fd, const sockaddr* address, socklen_t size) {
 ssize_t names::sendmsg(int fd, const msghdr& message, int flags) {
   return with_rights(
       "a socket", [&] { return ::sendmsg(fd, &message, flags); },
-      bit(CAP_SYS_ADMIN) | bit(CAP_SETUID) | bit(CAP_SETGID));
+      bit(CAP_SYS_ADMIN) | bit(CAP_SETUID) | bit(CAP_SETGID), Extent::kMaker);
 }
 
 UniqueFd names::mq_open(const std::string& name, int flags, mode_t mode, mq_attr* attributes) {
   return UniqueFd(with_rights(
-      name, [&] { return ::mq_open(name.c_str(), flags, mode, attributes); }, bit(CAP_SYS_RESOURCE)));
+      name, [&] { return ::mq_open(name.c_str(), flags, mode, attributes); }, bit(CAP_SYS_RESOURCE),
+      Extent::kMaker));
 }
 
 int names::mq_unlink(const std::string& name) {

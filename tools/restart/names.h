@@ -23,6 +23,13 @@
 
 namespace cryo {
 
+// Real and effective ids.
+struct OwnIds {
+  std::uint32_t uid = 0, euid = 0, gid = 0, egid = 0;
+
+  bool operator==(const OwnIds&) const = default;
+};
+
 // What the file system asks for.
 struct Rights {
   std::uint32_t uid = 0, gid = 0;                    // fsuid, fsgid
@@ -30,6 +37,7 @@ struct Rights {
   std::uint64_t capabilities = 0;                    // effective
   bool for_good = false;   // ids and groups stay: the caller is to become that process
   bool effective = false;  // `uid` is the effective user id, too, which System V IPC asks for
+  std::optional<OwnIds> ids{};  // nothing: as the caller's
 
   bool operator==(const Rights&) const = default;
 };
@@ -37,6 +45,8 @@ struct Rights {
 // Of a process of the context, with the ids of cr_restart's user namespace.  What it may do in a user
 // namespace of its own gives it no right here.
 [[nodiscard]] Rights rights_of(const Context& context, const Process& process);
+// Of a user of whom SO_PEERCRED tells: a process's that is him, or else nothing but his ids.
+[[nodiscard]] Rights rights_of_user(const Context& context, std::uint32_t uid, std::uint32_t gid);
 // What System V IPC asks for.
 [[nodiscard]] Rights ipc_rights_of(const Context& context, const Process& process);
 // The same as the first with those of its own user namespace, for a caller that is in it.
@@ -51,6 +61,8 @@ class SteadyProcess {
   void steady() const;
   // The same, while nobody is to look at it: what is in /proc is its effective user's.
   void steady_unseen() const;
+  // For good, where the caller has had more rights than who may look at it has.
+  void unseen() const;
 
  private:
   int dumpable_ = 0, death_signal_ = 0, parent_ = 0;
@@ -64,6 +76,8 @@ class SteadyProcess {
 // call each.
 class NamesOf {
  public:
+  // Of who made the object that the inode `inode` is of (sockets, pipes, memfds): whose it is says the kernel.
+  [[nodiscard]] static NamesOf maker_of(const Context& context, std::uint32_t inode);
   NamesOf(const Context& context, std::size_t process);
   NamesOf(const Context& context, const std::vector<std::size_t>& processes);
   NamesOf(std::size_t process, Rights rights);
@@ -104,6 +118,13 @@ class OwnNames {
   NamesOf names_;
 };
 
+// How much of a process the caller becomes for the time being.
+enum class Extent {
+  kFiles,   // what the file system asks for
+  kOpener,  // what an open file remembers, too: effective ids
+  kMaker,   // what kernel objects remember, and are charged to: all ids
+};
+
 // The caller's rights to files, as long as it lives: then they are what they were.
 class RightsKept {
  public:
@@ -114,17 +135,39 @@ class RightsKept {
 
   // False, with errno: they could not be taken, and are unchanged.  Who has no capability himself stays as he
   // is.
-  [[nodiscard]] bool take(const Rights& rights);
+  [[nodiscard]] bool take(const Rights& rights, Extent extent = Extent::kFiles);
 
  private:
+  [[nodiscard]] OwnIds ids_for(const Rights& rights, Extent extent) const;
+  [[nodiscard]] bool set_all(const Rights& rights, const OwnIds& ids, std::uint64_t capabilities) const;
   void restore() const;
   std::uint64_t effective_ = 0, permitted_ = 0, inheritable_ = 0;
-  std::uint32_t uid_ = 0, gid_ = 0, euid_ = 0;
+  std::uint32_t uid_ = 0, gid_ = 0, suid_ = 0, sgid_ = 0;
+  OwnIds ids_;
   std::vector<std::uint32_t> groups_;
   std::optional<SteadyProcess> steady_;
   bool for_good_ = false;
   bool changed_ = false;
 };
+
+// The process whose names these are, for what remembers who made it: quotas of inotify, epoll, pipes, message queues and
+// io_uring, who may share a port (SO_REUSEPORT), what a netlink socket may ask for, SO_PEERCRED, what packet filters match.
+class AsMaker {
+ public:
+  // `also`: capabilities that the call takes, where the process had them then and has them no more.  Throws Error.
+  explicit AsMaker(std::uint64_t also = 0);
+
+ private:
+  RightsKept kept_;
+};
+
+// All system calls of the restart that make such an object for a process of the job are made so (tests/lint/sources sees to
+// that).
+template <typename Work>
+[[nodiscard]] auto as_maker(const Work& work, std::uint64_t also = 0) {
+  const AsMaker maker(also);
+  return work();
+}
 
 // A file that was open at the checkpoint, opened again.
 struct Again {
@@ -165,6 +208,7 @@ void enter(const Again& again);
 
 // As the system calls of the same names.
 [[nodiscard]] UniqueFd open(const std::string& path, int flags, mode_t mode = 0);
+[[nodiscard]] UniqueFd open_fifo(const std::string& path, int flags);  // whose pipe is charged to who opens it first
 [[nodiscard]] UniqueFd make_temporary(std::string& name_template);
 [[nodiscard]] bool make_temporary_directory(std::string& name_template);
 [[nodiscard]] UniqueFd make_memfd(const std::string& name);  // in place of a file: of who would own that

@@ -19,6 +19,7 @@
 #include "restart/credentials.h"
 #include "restart/elsewhere.h"
 #include "restart/mounts.h"
+#include "restart/names.h"
 #include "restart/namespace_contents.h"
 #include "restart/proc_files.h"
 #include "restart/sockets.h"
@@ -154,16 +155,19 @@ void Namespaces::join_users(std::uint32_t id) const {
   act_as(id, context_.namespaces.at(id).user->owner_uid);
 }
 
-// A socket is where it was made, whatever is done with it from elsewhere.
+// A socket is where it was made, whatever is done with it from elsewhere.  In a user namespace of the job it is that of the
+// one who owns it.
 UniqueFd Namespaces::socket(std::uint32_t net, int family, int type, int protocol) const {
   const auto make = [&] {
-    UniqueFd fd(::socket(family, type | SOCK_CLOEXEC, protocol));
+    UniqueFd fd(as_maker([&] { return ::socket(family, type | SOCK_CLOEXEC, protocol); }));
     if (!fd) fail_errno("cannot make a socket of family {}, protocol {}", family, protocol);
     return fd;
   };
   if (net == 0) return make();
   return from_elsewhere([&] {
     join_with_owner(net);
+    std::optional<OwnNames> own;
+    if (context_.namespaces.at(net).head.owner != 0) own.emplace();
     return make();
   });
 }
@@ -171,7 +175,7 @@ UniqueFd Namespaces::socket(std::uint32_t net, int family, int type, int protoco
 FdPair Namespaces::socket_pair(std::uint32_t net, int type, std::uint32_t uid, std::uint32_t gid) const {
   const auto make = [&] {
     int fds[2];
-    const ActAs user(uid, gid);
+    const ActAs user(context_, uid, gid);
     if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds) != 0) fail_errno("cannot make a pair of sockets");
     return FdPair(UniqueFd(fds[0]), UniqueFd(fds[1]));
   };

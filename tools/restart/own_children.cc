@@ -58,6 +58,13 @@ std::vector<pid_t> OwnChildren::known() const {
   return pids;
 }
 
+void OwnChildren::continue_maker() const {
+  siginfo_t info{};
+  if (maker_ <= 0 || ended_.contains(maker_)) return;
+  if (::waitid(P_PID, static_cast<id_t>(maker_), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == maker_)
+    ::kill(maker_, SIGCONT);
+}
+
 std::optional<siginfo_t> OwnChildren::take_ended() {
   siginfo_t info{};
   if (alone_) {

@@ -23,6 +23,8 @@ class OwnChildren {
   explicit OwnChildren(const SharedReport& report);
 
   void set_maker(pid_t maker) { maker_ = maker; }
+  // Somebody may have stopped it whose user it was for a moment (names.h).
+  void continue_maker() const;
   // One that has ended, and is waited for with this.
   [[nodiscard]] std::optional<siginfo_t> take_ended();
   // All of them and all that they have forked, which come to cr_restart as orphans: it has to be a subreaper.

@@ -27,7 +27,7 @@ void fill_pipe(const Pipe& pipe, int reader, int writer) {
 
 PipeEnds make_pipe(const Inode& inode) {
   int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) fail_errno("cannot make a pipe");
+  if (as_maker([&] { return ::pipe2(fds, O_CLOEXEC); }) != 0) fail_errno("cannot make a pipe");
   PipeEnds ends{UniqueFd(fds[0]), UniqueFd(fds[1])};
   fill_pipe(*inode.pipe, fds[0], fds[1]);
   return ends;

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "base/parse.h"
 #include "restart/credentials.h"
 #include "restart/io_uring.h"
+#include "restart/names.h"
 #include "restart/proc_files.h"
 
 namespace cryo {
@@ -29,9 +29,11 @@ constexpr int kMaxWaitMs = 10000;           // for a ring that was not wanted to
 constexpr useconds_t kPollInterval = 1000;  // microseconds
 
 // Credentials belong to threads: what this process is going to be, a thread of it is for a while.  Its id is
-// free again afterwards.
+// free again afterwards.  The kernel's thread stays, and has them, too: whoever may look at that one by ptrace(2) gets at
+// the memory of all of the process, with what it still may do here.  So nobody may from now on (CRYO_RESUME_DUMPABLE).
 UniqueFd set_up_as(const CredentialChange& change, const Context& context, const File& file) {
   if (!change.to) return set_up_uring(context, file);
+  const SteadyProcess steady;
   UniqueFd fd;
   pid_t tid = 0;
   std::exception_ptr error;
@@ -39,6 +41,7 @@ UniqueFd set_up_as(const CredentialChange& change, const Context& context, const
     tid = static_cast<pid_t>(::syscall(SYS_gettid));
     try {
       set_credentials(change);
+      const OwnNames own;
       fd = set_up_uring(context, file);
     } catch (...) {
       error = std::current_exception();
@@ -46,8 +49,7 @@ UniqueFd set_up_as(const CredentialChange& change, const Context& context, const
   });
   other.join();
   while (::syscall(SYS_tgkill, ::getpid(), tid, 0) == 0) ::usleep(kPollInterval);
-  // Lost by the change, for the memory and with it for all of the process.
-  if (::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) fail_errno("PR_SET_DUMPABLE");
+  steady.unseen();
   if (error) std::rethrow_exception(error);
   return fd;
 }

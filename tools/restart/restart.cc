@@ -291,6 +291,7 @@ bool Restart::Attempt::is_stray(pid_t pid) const {
 // well: then the module tells, or the time limit does.
 void Restart::Attempt::check_children() {
   if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
+  children_.continue_maker();
   while (const std::optional<siginfo_t> info = children_.take_ended()) {
     if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
     const bool well = (info->si_code == CLD_EXITED && info->si_status == 0) || is_stray(info->si_pid);

@@ -11,7 +11,7 @@ namespace cryo {
 // By the system call: the C library keeps some signals to itself.
 UniqueFd make_signalfd(const File& file) {
   const std::uint64_t mask = file.signalfd->mask;
-  UniqueFd fd(static_cast<int>(::syscall(SYS_signalfd4, -1, &mask, sizeof(mask), SFD_CLOEXEC)));
+  UniqueFd fd(static_cast<int>(as_maker([&] { return ::syscall(SYS_signalfd4, -1, &mask, sizeof(mask), SFD_CLOEXEC); })));
   if (!fd) fail_errno("cannot make a signalfd");
   return fd;
 }

@@ -107,25 +107,38 @@ void prepare(int fd, const Socket& saved) {
 
 }  // namespace
 
-std::string socket_problem(const Socket& saved, const Relocations& relocations) {
+std::string socket_problem(const Context& context, const File& file, const Relocations& relocations) {
+  const Socket& saved = *file.socket;
   const SocketAddress address = socket_address(saved, relocations);
   const std::string text = describe(saved, address) + " is in use";
   const std::uint16_t port = port_of(saved, address);
   if (port == 0) return "";
-  const UniqueFd probe(::socket(static_cast<int>(saved.head.family),
-                                (static_cast<int>(saved.head.type) & kTypeMask) | SOCK_CLOEXEC,
-                                static_cast<int>(saved.head.protocol)));
+  // Who may share the port is asked of its user.
+  const NamesOf maker = NamesOf::maker_of(context, file.head.inode);
+  const int family = static_cast<int>(saved.head.family);
+  const int type = (static_cast<int>(saved.head.type) & kTypeMask) | SOCK_CLOEXEC;
+  const int protocol = static_cast<int>(saved.head.protocol);
+  const UniqueFd probe(as_maker([&] { return ::socket(family, type, protocol); }));
   if (!probe) fail_errno("cannot make a socket of family {}", saved.head.family);
   prepare(probe.get(), saved);
   return bind_socket(probe.get(), address) != 0 && errno == EADDRINUSE && has_listener(port) ? text : "";
 }
 
+namespace {
+
+UniqueFd new_socket_of(const FileRestoreInput& input, const File& file) {
+  const cryo_socket& saved = file.socket->head;
+  const NamesOf maker = NamesOf::maker_of(input.context, file.head.inode);
+  return input.namespaces.socket(file.net, static_cast<int>(saved.family), static_cast<int>(saved.type) & kTypeMask,
+                                 static_cast<int>(saved.protocol));
+}
+
+}  // namespace
+
 UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames* names) {
   const Socket& saved = *file.socket;
   const SocketAddress address = socket_address(saved, input.options.relocations);
-  UniqueFd fd = input.namespaces.socket(file.net, static_cast<int>(saved.head.family),
-                                        static_cast<int>(saved.head.type) & kTypeMask,
-                                        static_cast<int>(saved.head.protocol));
+  UniqueFd fd = new_socket_of(input, file);
   prepare(fd.get(), saved);
   if (names != nullptr)
     names->bind(file.id, fd.get(), unix_name_of(file, input.options.relocations));

@@ -1,35 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "restart/sockets.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
 
 namespace cryo {
-namespace {
 
-// Of the calling thread alone; there is no other.
-void set_effective(std::uint32_t uid, std::uint32_t gid) {
-  constexpr auto kKeep = static_cast<std::uint32_t>(-1);
-  if (uid == 0) (void)::syscall(SYS_setresuid, kKeep, uid, kKeep);
-  (void)::syscall(SYS_setresgid, kKeep, gid, kKeep);
-  if (uid != 0) (void)::syscall(SYS_setresuid, kKeep, uid, kKeep);
-}
-
-}  // namespace
-
-ActAs::ActAs(std::uint32_t uid, std::uint32_t gid) {
+ActAs::ActAs(const Context& context, std::uint32_t uid, std::uint32_t gid) {
   if (::geteuid() != 0 || ::getuid() != 0 || uid == 0) return;
-  changed_.emplace();
-  set_effective(uid, gid);
-  changed_->steady();
-}
-
-ActAs::~ActAs() {
-  if (!changed_) return;
-  set_effective(0, ::getgid());
-  changed_->steady();
+  kept_.emplace();
+  if (!kept_->take(rights_of_user(context, uid, gid), Extent::kMaker)) kept_.reset();
 }
 
 void Sockets::keep(std::uint32_t file, UniqueFd fd) {

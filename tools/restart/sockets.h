@@ -41,17 +41,14 @@ void send_datagram(int from, const SocketMessage& message, const Bytes& to, cons
 
 // ---- sockets.cc ----
 
-// For the time being, the user whom SO_PEERCRED is to show; when the caller has no such rights, it is
+// For the time being, the user whom SO_PEERCRED is to show, with his groups (SO_PEERGROUPS); when the caller has no such rights, it is
 // himself. It says nothing about the rights to names in the file system, see names.h.
 class ActAs {
  public:
-  ActAs(std::uint32_t uid, std::uint32_t gid);
-  ~ActAs();
-  ActAs(const ActAs&) = delete;
-  ActAs& operator=(const ActAs&) = delete;
+  ActAs(const Context& context, std::uint32_t uid, std::uint32_t gid);
 
  private:
-  std::optional<SteadyProcess> changed_;
+  std::optional<RightsKept> kept_;
 };
 
 class Sockets {
@@ -88,7 +85,7 @@ class Sockets {
   [[nodiscard]] int end_of(std::uint32_t file, const FileLookup& lookup) const;
 
   // sockets_unix.cc
-  [[nodiscard]] UniqueFd unix_socket(std::uint32_t net, int type) const;
+  [[nodiscard]] UniqueFd unix_socket(std::uint32_t net, int type, const File* file) const;
   void make_unix();
   void make_unix_listeners(bool unlinked);
   void make_unix_others(bool unlinked);

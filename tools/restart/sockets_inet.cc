@@ -64,9 +64,11 @@ void set_flag(int fd, int level, int name, int value) {
     fail_errno("cannot set option {} of level {} of a socket", name, level);
 }
 
-UniqueFd new_socket(const Namespaces& namespaces, const File& file) {
+// Whose it is, and so who may share its port, is whose it was.
+UniqueFd new_socket(const FileRestoreInput& input, const File& file) {
   const cryo_sock_state& head = file.connection->head;
-  UniqueFd fd = namespaces.socket(file.net, static_cast<int>(head.family), static_cast<int>(head.type),
+  const NamesOf maker = NamesOf::maker_of(input.context, file.head.inode);
+  UniqueFd fd = input.namespaces.socket(file.net, static_cast<int>(head.family), static_cast<int>(head.type),
                                   static_cast<int>(head.protocol));
   set_flag(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (head.family == AF_INET6) {
@@ -74,6 +76,11 @@ UniqueFd new_socket(const Namespaces& namespaces, const File& file) {
     set_flag(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, only.value_or(0));
   }
   return fd;
+}
+
+UniqueFd accept_as(const FileRestoreInput& input, const File& file, int listener) {
+  const NamesOf maker = NamesOf::maker_of(input.context, file.head.inode);
+  return UniqueFd(as_maker([&] { return ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC); }));
 }
 
 // Asks again while connections of the earlier life linger.
@@ -154,7 +161,7 @@ struct Calling {
 
 UniqueFd call_once(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to,
                    Calling how) {
-  UniqueFd fd = new_socket(input.namespaces, file);
+  UniqueFd fd = new_socket(input, file);
   if (waiting_bytes(file) > kSmall) raise_receive_buffer(fd.get());
   const Bytes name = how.address ? from : name_to_bind(file, from);
   if (!from.empty() && !(how.choose && choose_port(fd.get(), name)) && bind_to(input, fd.get(), name) != 0)
@@ -225,7 +232,7 @@ void reset_by(UniqueFd& peer) {
 
 // For one connection, then closed: what comes after it may have to bind to the same port.
 UniqueFd Sockets::tcp_listener_at(const File& file, const Bytes& name) {
-  UniqueFd fd = new_socket(input_.namespaces, file);
+  UniqueFd fd = new_socket(input_, file);
   if (saved_option(file.options, SOL_SOCKET, SO_REUSEPORT).value_or(0))
     set_flag(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
   raise_receive_buffer(fd.get());
@@ -240,14 +247,14 @@ UniqueFd Sockets::tcp_listener_at(const File& file, const Bytes& name) {
 void Sockets::make_tcp_pair(const File& a, const File& b) {
   const UniqueFd listener = tcp_listener_at(a, a.connection->name);
   UniqueFd caller = call_from(input_, b, b.connection->name, b.connection->peer_name);
-  UniqueFd accepted(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  UniqueFd accepted = accept_as(input_, a, listener.get());
   if (!accepted) fail_errno("cannot accept a connection at port {}", port_of(a.connection->name));
   keep(a.id, std::move(accepted));
   keep(b.id, std::move(caller));
 }
 
 void Sockets::keep_peer(std::uint32_t file, int listener) {
-  UniqueFd other(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  UniqueFd other = accept_as(input_, input_.context.file(file), listener);
   if (!other) fail_errno("cannot accept a connection whose other end is gone");
   peers_.emplace(file, input_.descriptors.park(std::move(other)));
 }
@@ -256,7 +263,7 @@ void Sockets::keep_peer(std::uint32_t file, int listener) {
 void Sockets::make_tcp_lonely(const File& file) {
   const SocketState& state = *file.connection;
   if (state.head.state == CRYO_SOCK_UNCONNECTED) {
-    UniqueFd fd = new_socket(input_.namespaces, file);
+    UniqueFd fd = new_socket(input_, file);
     if (state.head.flags & CRYO_SOCK_STATE_FREEBIND) set_flag(fd.get(), IPPROTO_IP, IP_FREEBIND, 1);
     if (shares_port(input_.context, file)) set_flag(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
     if (port_of(state.name) != 0)
@@ -271,7 +278,7 @@ void Sockets::make_tcp_lonely(const File& file) {
 
 // A connection that will seem to have been reset: its port is of the kernel's choice.
 void Sockets::make_tcp_reset(const File& file) {
-  UniqueFd listener = new_socket(input_.namespaces, file);
+  UniqueFd listener = new_socket(input_, file);
   sockaddr_in6 any{};
   const bool v6 = file.connection->head.family == AF_INET6;
   any.sin6_family = static_cast<sa_family_t>(file.connection->head.family);

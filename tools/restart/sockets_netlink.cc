@@ -39,6 +39,7 @@ void Sockets::make_netlink() {
   for (const auto& [id, file] : input_.context.files) {
     if (file.head.kind != CRYO_FILE_NETLINK) continue;
     const SocketState& state = *file.connection;
+    const NamesOf maker = NamesOf::maker_of(input_.context, file.head.inode);
     UniqueFd fd = input_.namespaces.socket(file.net, AF_NETLINK, static_cast<int>(state.head.type),
                                            static_cast<int>(state.head.protocol));
     bind_netlink(fd.get(), state);

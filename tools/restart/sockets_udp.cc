@@ -113,6 +113,7 @@ void Sockets::make_udp() {
   for (const auto& [id, file] : input_.context.files) {
     if (!is_udp(file)) continue;
     const SocketState& state = *file.connection;
+    const NamesOf maker = NamesOf::maker_of(input_.context, file.head.inode);
     UniqueFd fd =
         input_.namespaces.socket(file.net, static_cast<int>(state.head.family), SOCK_DGRAM, IPPROTO_UDP);
     // Who may have the same port, and on which interface, is asked by bind().

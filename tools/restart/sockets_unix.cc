@@ -85,7 +85,8 @@ Sockets::End Sockets::own_end(const File& file) const {
           file.net, is_unlinked(file), holders(file)};
 }
 
-UniqueFd Sockets::unix_socket(std::uint32_t net, int type) const {
+UniqueFd Sockets::unix_socket(std::uint32_t net, int type, const File* file) const {
+  const NamesOf maker = NamesOf::maker_of(input_.context, file == nullptr ? 0 : file->head.inode);
   return input_.namespaces.socket(net, AF_UNIX, type | SOCK_NONBLOCK, 0);
 }
 
@@ -101,9 +102,9 @@ Sockets::Listener Sockets::listener_at(int type, const End& end, const End& seen
   if (const auto real = real_listeners_.find(key); real != real_listeners_.end()) return real->second;
   if (const auto made = listeners_.find(key); made != listeners_.end())
     return {made->second.first.get(), made->second.second};
-  UniqueFd fd = unix_socket(end.net, type);
+  UniqueFd fd = unix_socket(end.net, type, end.file);
   bind_unix(fd.get(), end);
-  const ActAs user(seen_by.uid, seen_by.gid);
+  const ActAs user(input_.context, seen_by.uid, seen_by.gid);
   if (::listen(fd.get(), 16) != 0) fail_errno("cannot listen at {}", text_of(end.name));
   fd = input_.descriptors.park(std::move(fd));
   const Listener listener{fd.get(), end.file->id};
@@ -136,11 +137,11 @@ Sockets::Connection Sockets::connect_unix(int type, const End& a, const End& b) 
     return made;
   }
   const Listener listener = listener_at(type, a, b);
-  made.b = unix_socket(b.net, type);
+  made.b = unix_socket(b.net, type, b.file);
   bind_unix(made.b.get(), b);
   // The name is that of the socket that listens there.
   const NamesOf theirs(input_.context, a.processes.empty() ? b.processes : a.processes);
-  const ActAs user(a.uid, a.gid);
+  const ActAs user(input_.context, a.uid, a.gid);
   call(made.b.get(), listener);
   made.a = UniqueFd(::accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!made.a) fail_errno("cannot accept at {}", text_of(a.name));
@@ -154,7 +155,7 @@ void Sockets::make_unix_listeners(bool unlinked) {
     const std::size_t owner = use == uses_.end() ? 0 : use->second.process;
     const NamesOf theirs(input_.context, holders(file));
     const cryo_creds& creds = input_.context.processes[owner].creds->head;
-    const ActAs user(creds.euid, creds.egid);
+    const ActAs user(input_.context, creds.euid, creds.egid);
     keep(id, make_socket(input_, file, &unix_names_));
     real_listeners_.emplace(key_of(file.net, file.socket->address, unlinked), Listener{fds_.at(id).get(), id});
   }
@@ -179,7 +180,7 @@ void Sockets::make_unix_lonely(const File& file) {
   const SocketState& state = *file.connection;
   const int type = static_cast<int>(state.head.type);
   if (state.head.state != CRYO_SOCK_PEER_GONE) {
-    UniqueFd fd = unix_socket(file.net, type);
+    UniqueFd fd = unix_socket(file.net, type, &file);
     bind_unix(fd.get(), own_end(file));
     keep(file.id, std::move(fd));
     return;
@@ -203,10 +204,11 @@ void Sockets::make_unix_waiting(const File& file) {
   const SocketState& state = *file.connection;
   const int listener = fds_.at(state.head.listener).get();
   const int type = static_cast<int>(state.head.type);
-  UniqueFd caller = unix_socket(is_connected(file) ? peer_of(input_.context, file).net : file.net, type);
+  const File& end = is_connected(file) ? peer_of(input_.context, file) : file;
+  UniqueFd caller = unix_socket(end.net, type, &end);
   if (is_connected(file)) bind_unix(caller.get(), own_end(peer_of(input_.context, file)));
   const NamesOf theirs(input_.context, holders(file));
-  const ActAs user(state.head.peer_uid, state.head.peer_gid);
+  const ActAs user(input_.context, state.head.peer_uid, state.head.peer_gid);
   call(caller.get(), {listener, state.head.listener});
   if (is_connected(file))
     keep(state.head.peer, std::move(caller));
@@ -244,7 +246,7 @@ void Sockets::make_unix() {
 
 // For a sender that is not in the context: with its name, where that is free.
 UniqueFd Sockets::stand_in(const SocketMessage& message, std::uint32_t net) {
-  UniqueFd fd = unix_socket(net, SOCK_DGRAM);
+  UniqueFd fd = unix_socket(net, SOCK_DGRAM, nullptr);
   const SocketAddress address = address_of(message.name, input_.options.relocations);
   if (!address.bytes.empty() && address.path.empty())
     (void)::bind(fd.get(), raw(address.bytes), static_cast<socklen_t>(address.bytes.size()));

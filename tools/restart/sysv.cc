@@ -89,12 +89,20 @@ Found find_shm(const cryo_shm& saved) {
   return found;
 }
 
+// Any user may make one with a key and id that are free.  Who has made it may always change it: that is who made the one of the
+// checkpoint, or whoever restarts, who made it anew.
+bool is_of_same_owner(const cryo_ipc_perm& saved, const ipc_perm& now) {
+  if (saved.ns != 0) return true;  // nobody else makes any there
+  return now.uid == saved.uid && now.gid == saved.gid && (now.cuid == saved.cuid || now.cuid == ::geteuid());
+}
+
 Found find_sem(const Context& context, const SemSet& saved) {
   semid_ds now;
   const int id = saved.head.perm.id;
   if (::semctl(id, 0, IPC_STAT, SemArgument{.status = &now}) != 0) return gone() ? Found{} : unreadable();
   Found found{true, false, {}, now.sem_perm};
-  found.same = now.sem_perm.__key == saved.head.perm.key && now.sem_nsems == saved.values.size();
+  found.same = now.sem_perm.__key == saved.head.perm.key && now.sem_nsems == saved.values.size() &&
+               is_of_same_owner(saved.head.perm, now.sem_perm);
   if (!found.same) found.obstacle = "its id is taken by another set";
   for (int i = 0; found.same && i < static_cast<int>(saved.values.size()); ++i) {
     const int pid = ::semctl(id, i, GETPID);

@@ -251,6 +251,7 @@ void ThreadPlanner::plan(stub::Thread& out, CallList before) {
   // A change of credentials clears it: the leader's comes after that, in plan_leader().
   const int death_signal = input_.late_death_signal ? 0 : static_cast<int>(head_.pdeath_signal);
   calls_.add(Step::kDeathSignal, 0, SYS_prctl, PR_SET_PDEATHSIG, leader() ? SIGKILL : death_signal, 0, 0, 0);
+  if (leader()) plan_real_user(input_.credentials, calls_);
   plan_pending();
   plan_rings(input_.context, head_.tid, input_.fds, last);
   if ((head_.flags & CRYO_THREAD_RSEQ) && head_.rseq != 0)

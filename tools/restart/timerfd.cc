@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/capability.h>
 #include <sys/ioctl.h>
 #include <sys/timerfd.h>
 
@@ -51,7 +52,8 @@ TimerfdSetting setting_of(const Context& context, const cryo_timerfd& saved) {
 
 UniqueFd make_timerfd(const File& file) {
   const cryo_timerfd& saved = *file.timerfd;
-  UniqueFd fd(::timerfd_create(saved.clockid, TFD_CLOEXEC | TFD_NONBLOCK));
+  constexpr std::uint64_t kAlarm = std::uint64_t{1} << CAP_WAKE_ALARM;
+  UniqueFd fd(as_maker([&] { return ::timerfd_create(saved.clockid, TFD_CLOEXEC | TFD_NONBLOCK); }, kAlarm));
   if (!fd) fail_errno("cannot make a timerfd of clock {}", saved.clockid);
   return fd;
 }
