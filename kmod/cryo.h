@@ -659,6 +659,11 @@ int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_waiting(struct cryo_capture *c);
 int cryo_save_sockopts(struct cryo_capture *c, struct cryo_object *o);
 
+/* save_sock_filter.c */
+const char *cryo_sock_filter_obstacle(struct sock *sk);
+bool cryo_has_filter_of(struct sock *sk, struct sock *listener);
+int cryo_save_sock_filter(struct cryo_capture *c, struct cryo_object *o);
+
 /* save_sockstate.c: what all families have in common */
 struct cryo_sock_names {
 	struct sockaddr_storage name;

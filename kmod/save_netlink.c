@@ -90,8 +90,6 @@ const char *cryo_netlink_obstacle(struct cryo_object *o)
 	default:
 		return "netlink socket of this protocol";
 	}
-	if (rcu_access_pointer(sk->sk_filter))
-		return "socket with a filter (SO_ATTACH_FILTER)";
 	if (READ_ONCE(cryo_netlink(sk)->flags) & BIT(CRYO_NETLINK_LISTEN_ALL_NSID))
 		return "netlink socket that listens to all network namespaces";
 	if (in_other_group(sock))

@@ -75,6 +75,9 @@ static void check_waiting(struct cryo_capture *c, struct cryo_object *o)
 	list_for_each_entry_from(waiting, &c->waiting, node) {
 		if (waiting->listener != o || cryo_look_interrupted(c))
 			break;
+		if (is_tcp(waiting->sk) && !cryo_has_filter_of(waiting->sk, cryo_sock_of(o)))
+			cryo_refuse(c, "fd %d (socket): a connection that has not been accepted yet has another filter than its socket",
+				    o->fd);
 		if (socket_is_whole(c, waiting))
 			continue;
 		if (cryo_sock_of(o)->sk_family == AF_UNIX)
@@ -183,6 +186,9 @@ int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const ch
 		*obstacle = "socket (of a network namespace that no process of the job is in)";
 		return 0;
 	}
+	*obstacle = sk ? cryo_sock_filter_obstacle(sk) : NULL;
+	if (*obstacle)
+		return 0;
 	if (sk && is_listening(sk)) {
 		check_waiting(c, o);
 		if (sk->sk_family == AF_UNIX)

@@ -121,5 +121,6 @@ int cryo_save_sockopts(struct cryo_capture *c, struct cryo_object *o)
 	if (!buf.error)
 		((struct cryo_array *)buf.data)->count =
 			(buf.len - sizeof(head)) / sizeof(struct cryo_sockopt);
-	return cryo_stream_buf(&c->stream, CRYO_SEC_SOCKOPTS, o->id, sizeof(head), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_SOCKOPTS, o->id, sizeof(head), &buf) ?:
+	       cryo_save_sock_filter(c, o);
 }

@@ -204,8 +204,6 @@ const char *cryo_tcp_obstacle(struct cryo_object *o)
 		return "urgent data (MSG_OOB) in a connection";
 	if (tcp_sk(sk)->repair)
 		return "connection under repair (TCP_REPAIR)";
-	if (rcu_access_pointer(sk->sk_filter))
-		return "socket with a filter (SO_ATTACH_FILTER)";
 	return NULL;
 }
 

@@ -48,8 +48,6 @@ const char *cryo_udp_obstacle(struct cryo_object *o)
 		return "datagram that is being put together (UDP_CORK, MSG_MORE)";
 	if (READ_ONCE(udp_sk(sk)->encap_type) || READ_ONCE(udp_sk(sk)->encap_rcv))
 		return "UDP socket with a protocol on top of it in the kernel";
-	if (rcu_access_pointer(sk->sk_filter))
-		return "socket with a filter (SO_ATTACH_FILTER)";
 	if (in_group(sk) || READ_ONCE(inet_sk(sk)->mc_index) || READ_ONCE(inet_sk(sk)->mc_addr))
 		return "UDP socket with a multicast group or interface";
 	if (has_ip_options(sk))

@@ -160,8 +160,6 @@ const char *cryo_unix_obstacle(struct cryo_object *o)
 		return "Unix socket of this type";
 	if (cryo_unix_has_oob(sk))
 		return "urgent data (MSG_OOB) in a Unix socket";
-	if (rcu_access_pointer(sk->sk_filter))
-		return "socket with a filter (SO_ATTACH_FILTER)";
 	return NULL;
 }
 

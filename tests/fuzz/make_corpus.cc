@@ -161,6 +161,7 @@ ContextBuilder connection() {
     file.connection->name = Bytes(5);
     file.connection->path = "/p";
     file.options.push_back({1, 2, 4, 0, {1}});
+    file.filter = SocketFilter{{CRYO_SOCK_FILTER_LOCKED, 2, 1, 1}, {6, 6}, {6}};
     SocketMessage message;
     message.head = {7, 1, 0, 0, CRYO_SOCK_MESSAGE_CREDS, 1000, 0, 0};
     message.files = {1};

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_tun.h>
 #include <linux/netlink.h>
@@ -80,6 +81,60 @@ static bool make_raw(void)
 {
 	return expect_fd(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP),
 			 "socket (only Unix, TCP, UDP and netlink sockets are supported)");
+}
+
+/* "return 0" of @type, or -1. */
+static int bpf_program(uint32_t type)
+{
+	struct bpf_insn program[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = { .prog_type = type, .insn_cnt = 2, .insns = (uint64_t)(uintptr_t)program,
+				.license = (uint64_t)(uintptr_t)"GPL" };
+
+	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
+static bool has_ebpf(uint32_t type, int option, const char *word)
+{
+	int program = bpf_program(type), fd, on = 1;
+
+	if (program < 0)
+		return false;
+	fd = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, 0));
+	CRT_SYS(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)));
+	CRT_SYS(setsockopt(fd, SOL_SOCKET, option, &program, sizeof(program)));
+	close(program);
+	return expect_fd(fd, word);
+}
+
+static bool make_ebpf_filter(void)
+{
+	return has_ebpf(BPF_PROG_TYPE_SOCKET_FILTER, SO_ATTACH_BPF, "socket with an eBPF filter (SO_ATTACH_BPF)");
+}
+
+static bool make_ebpf_choice(void)
+{
+	return has_ebpf(BPF_PROG_TYPE_SOCKET_FILTER, SO_ATTACH_REUSEPORT_EBPF,
+			"socket with an eBPF program that chooses among sockets (SO_ATTACH_REUSEPORT_EBPF)");
+}
+
+/* The one that waits does not have what its listening socket has got since. */
+static bool make_filtered_later(void)
+{
+	struct sock_filter all = { .code = BPF_RET | BPF_K, .k = 0xffff };
+	struct sock_fprog program = { .len = 1, .filter = &all };
+	struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(name);
+	int fd = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+
+	CRT_SYS(bind(fd, (struct sockaddr *)&name, len));
+	CRT_SYS(getsockname(fd, (struct sockaddr *)&name, &len));
+	CRT_SYS(listen(fd, 1));
+	CRT_SYS(connect((int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0)), (struct sockaddr *)&name, sizeof(name)));
+	CRT_SYS(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
+	return expect_fd(fd, "a connection that has not been accepted yet has another filter than its socket");
 }
 
 static bool make_bpf(void)
@@ -407,6 +462,9 @@ struct obstacle obstacles[] = {
 	{ .name = "packet", .make = make_packet },
 	{ .name = "raw", .make = make_raw },
 	{ .name = "bpf", .make = make_bpf },
+	{ .name = "ebpf-filter", .make = make_ebpf_filter },
+	{ .name = "ebpf-choice", .make = make_ebpf_choice },
+	{ .name = "filtered-later", .make = make_filtered_later },
 	{ .name = "block", .make = make_block },
 	{ .name = "hugetlb", .make = make_hugetlb, .works = works_hugetlb },
 	{ .name = "ioperm", .make = make_ioperm, .works = works_ioperm },

@@ -4,7 +4,6 @@
 #include "refuse-run.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -129,17 +128,6 @@ static bool works_spliced(void)
 	char byte = 'x';
 
 	return read(spliced[0], &byte, 1) == 1 && !byte;
-}
-
-static bool make_filter(void)
-{
-	struct sock_filter all = { .code = BPF_RET | BPF_K, .k = 0xffff };
-	struct sock_fprog program = { .len = 1, .filter = &all };
-	int fds[2];
-
-	CRT_SYS(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds));
-	CRT_SYS(setsockopt(fds[0], SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
-	return expect_socket(fds[0], "socket with a filter (SO_ATTACH_FILTER)");
 }
 
 static int unix_urgent[2];
@@ -323,7 +311,6 @@ struct obstacle obstacles[] = {
 	{ .name = "tcp-deferred", .make = make_deferred, .works = works_deferred },
 	{ .name = "tcp-urgent", .make = make_tcp_urgent, .works = works_tcp_urgent },
 	{ .name = "spliced", .make = make_spliced, .works = works_spliced },
-	{ .name = "filter", .make = make_filter },
 	{ .name = "unix-urgent", .make = make_unix_urgent, .works = works_unix_urgent },
 	{ .name = "corked", .make = make_corked, .works = works_corked },
 	{ .name = "multicast", .make = make_multicast },
@@ -344,5 +331,5 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "tcp-connecting tcp-deferred tcp-urgent filter unix-urgent letter",
+	.cases = "tcp-connecting tcp-deferred tcp-urgent unix-urgent letter",
 };

@@ -372,6 +372,8 @@ Changes of_sockets() {
         {"socket-error", in<cryo_sock_state>(CRYO_SEC_SOCKSTATE, [](auto& s) { s.error = 0; })},
         {"peer-process", in<cryo_sock_state>(CRYO_SEC_SOCKSTATE, [](auto& s) { s.peer_pid = 0; })},
         {"netlink-groups", [](Context& c) { c.each(CRYO_SEC_SOCKSTATE, [](Section& s) { if (s.fixed<cryo_sock_state>().family == 16) s.tail()[8] = 0; }); }},
+        {"filter", [](Context& c) { c.each(CRYO_SEC_SOCK_FILTER, [](Section& s) { if (!s.tail().empty()) s.tail()[s.tail().size() - 4] ^= 1; }); }},
+        {"filter-lock", in<cryo_sock_filter>(CRYO_SEC_SOCK_FILTER, [](auto& f) { f.flags = 0; })},
         {"netlink-options", in_records<cryo_sockopt>(CRYO_SEC_SOCKOPTS, [](auto& k) { if (k.level == 270) k.value[0] = 0; })},
     };
 }

@@ -282,6 +282,12 @@ Bytes bytes_of_queue(const Writer& writer, const std::vector<SocketMessage>& que
   return tail;
 }
 
+void put_sock_filter(Writer& writer, const File& file) {
+  Bytes tail = bytes_of_vector(file.filter->filter);
+  append(tail, bytes_of_vector(file.filter->choice));
+  writer.put(CRYO_SEC_SOCK_FILTER, file.id, file.filter->head, std::move(tail));
+}
+
 void put_connection(Writer& writer, const File& file) {
   const SocketState& state = *file.connection;
   Bytes names = state.name;
@@ -342,6 +348,7 @@ void put_files(Writer& writer, const Context& context) {
   }
   for (const auto& [id, file] : context.files) {
     writer.put(CRYO_SEC_FILE, id, file.head, bytes_of_text(file.path));
+    if (file.filter) put_sock_filter(writer, file);
     if (!file.epoll.empty()) writer.put_array(CRYO_SEC_EPOLL, id, file.epoll);
     if (file.socket) put_listening(writer, id, *file.socket);
     if (file.net != 0) writer.put(CRYO_SEC_SOCKET_NET, file.id, cryo_socket_net{file.net, 0});

@@ -725,6 +725,23 @@ TEST("UDP sockets") {
   });
 }
 
+TEST("filters of sockets") {
+  const auto add = [](ContextBuilder& b) -> SocketFilter& {
+    return add_udp(b).filter.emplace(SocketFilter{{CRYO_SOCK_FILTER_LOCKED, 2, 1, 3}, {6, 7}, {8}});
+  };
+  ContextBuilder whole;
+  add(whole);
+  const Context context = read(whole.build());
+  const SocketFilter& filter = context.file(22).filter.value();
+  CHECK(filter.filter == std::vector<std::uint64_t>({6, 7}));
+  CHECK(filter.choice == std::vector<std::uint64_t>({8}));
+  CHECK_EQ(filter.head.place, 3U);
+  refused("is outside of it", [&](ContextBuilder& b) { add(b).head.filter = 4; });
+  refused("a program of 4097 instructions", [&](ContextBuilder& b) { add(b).head.choice = 4097; });
+  refused("8 bytes after the last instruction", [&](ContextBuilder& b) { add(b).head.choice = 0; });
+  refused("unknown flags 0x2 of a filter", [&](ContextBuilder& b) { add(b).head.flags = 2; });
+}
+
 TEST("netlink sockets") {
   const auto add = [](ContextBuilder& b) -> File& {
     File& file = add_udp(b);

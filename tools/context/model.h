@@ -248,6 +248,12 @@ struct SocketMessage {
   Bytes data;
 };
 
+// Programs of classic BPF.
+struct SocketFilter {
+  cryo_sock_filter head{};
+  std::vector<std::uint64_t> filter, choice;  // instructions; empty: none
+};
+
 // A socket that does not listen.
 struct SocketState {
   cryo_sock_state head{};
@@ -281,6 +287,7 @@ struct File {
   Bytes build_id;                           // of a mapped ELF file, where it was at hand
   std::optional<SocketState> connection;    // always there when kind is CRYO_FILE_UNIX ... WAITING
   std::vector<cryo_sockopt> options;        // of any socket
+  std::optional<SocketFilter> filter;       // (same) when it has any
   std::uint32_t net = 0;                    // (same) its network namespace, 0: the requester's
   std::optional<cryo_inode> socket_file;    // of a Unix socket: what its name in the file system stands for
   std::vector<SocketMessage> queue;         // what waits to be received, in order

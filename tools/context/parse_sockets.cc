@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Sections about sockets that do not listen.
+#include <linux/filter.h>
 #include <sys/stat.h>
+
+#include <algorithm>
 
 #include "context/staging.h"
 
@@ -48,6 +51,15 @@ SocketMessage take_message(Staging& staging, const Payload& payload, std::span<c
   return message;
 }
 
+std::vector<std::uint64_t> take_program(const Payload& payload, std::span<const std::byte>& rest,
+                                        std::uint32_t length) {
+  if (length > BPF_MAXINSNS) payload.damaged("a program of {} instructions", length);
+  std::vector<std::uint64_t> program(length);
+  const auto bytes = take(payload, rest, length * sizeof(std::uint64_t), "a program");
+  std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(program)).begin());
+  return program;
+}
+
 }  // namespace
 
 void parse_sockopts(Staging& staging, const Payload& payload) {
@@ -57,6 +69,19 @@ void parse_sockopts(Staging& staging, const Payload& payload) {
     if (option.length > CRYO_SOCKOPT_SIZE)
       payload.damaged("option {}, {}: a value of {} bytes", option.level, option.name, option.length);
   file_of(staging, payload).options = std::move(options);
+}
+
+void parse_sock_filter(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  SocketFilter all{payload.fixed<cryo_sock_filter>(), {}, {}};
+  auto rest = payload.tail();
+  all.filter = take_program(payload, rest, all.head.filter);
+  all.choice = take_program(payload, rest, all.head.choice);
+  if (!rest.empty()) payload.damaged("{} bytes after the last instruction", rest.size());
+  if (all.head.flags & ~CRYO_SOCK_FILTER_LOCKED)
+    staging.unknown(payload.section(), "file {}: unknown flags {:#x} of a filter", payload.object(),
+                    all.head.flags & ~CRYO_SOCK_FILTER_LOCKED);
+  file_of(staging, payload).filter = std::move(all);
 }
 
 void parse_socket_net(Staging& staging, const Payload& payload) {

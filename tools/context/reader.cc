@@ -68,6 +68,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_SHARED_TABLES, parse_shared_tables},
     {CRYO_SEC_SHARED_MEMORY, parse_shared_memory},
     {CRYO_SEC_SOCKOPTS, parse_sockopts},
+    {CRYO_SEC_SOCK_FILTER, parse_sock_filter},
     {CRYO_SEC_SOCKET_NET, parse_socket_net},
     {CRYO_SEC_SOCKET_FILE, parse_socket_file},
     {CRYO_SEC_SOCKSTATE, parse_sockstate},

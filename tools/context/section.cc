@@ -195,6 +195,7 @@ std::string section_name(std::uint32_t type) {
       {CRYO_SEC_EVENTFD, "EVENTFD"},
       {CRYO_SEC_LOCKS, "LOCKS"},
       {CRYO_SEC_SOCKOPTS, "SOCKOPTS"},
+      {CRYO_SEC_SOCK_FILTER, "SOCK_FILTER"},
       {CRYO_SEC_SOCKSTATE, "SOCKSTATE"},
       {CRYO_SEC_SOCKQUEUE, "SOCKQUEUE"},
       {CRYO_SEC_TIMERFD, "TIMERFD"},

@@ -179,6 +179,7 @@ void parse_pidfd(Staging& staging, const Payload& payload);
 void parse_posix_timers(Staging& staging, const Payload& payload);
 void parse_signalfd(Staging& staging, const Payload& payload);
 void parse_sockopts(Staging& staging, const Payload& payload);
+void parse_sock_filter(Staging& staging, const Payload& payload);
 void parse_socket_net(Staging& staging, const Payload& payload);
 void parse_socket_file(Staging& staging, const Payload& payload);
 void parse_sockstate(Staging& staging, const Payload& payload);

@@ -21,8 +21,18 @@ std::string pipe_text(const Context& context, const File& file) {
   return fmt::format("pipe {} with {} waiting", file.head.inode, bytes_text(bytes));
 }
 
+std::string filter_text(const File& file) {
+  std::string text;
+  if (!file.filter) return text;
+  if (!file.filter->filter.empty())
+    text += fmt::format(", filtered by {} instructions", file.filter->filter.size());
+  if (!file.filter->choice.empty())
+    text += fmt::format(", one of those that {} instructions choose from", file.filter->choice.size());
+  return text;
+}
+
 std::string socket_text(const File& file) {
-  return fmt::format("socket listening at {}", address_text(file.socket->address));
+  return fmt::format("socket listening at {}{}", address_text(file.socket->address), filter_text(file));
 }
 
 std::string connection_text(const File& file) {
@@ -40,7 +50,7 @@ std::string connection_text(const File& file) {
   std::uint64_t bytes = 0;
   for (const SocketMessage& message : file.queue) bytes += message.data.size();
   if (!file.queue.empty()) text += fmt::format(", {} waiting", bytes_text(bytes));
-  return text;
+  return text + filter_text(file);
 }
 
 std::string eventfd_text(const File& file) {

@@ -320,6 +320,10 @@ Json json_of(const File& file) {
   if (file.socket && !file.socket->path.empty()) json["socket"]["path"] = file.socket->path;
   if (!file.build_id.empty()) json["build_id"] = hex_text(file.build_id);
   if (file.net != 0) json["net"] = file.net;
+  if (file.filter)
+    json["filter"] = {{"instructions", file.filter->filter.size()},
+                      {"locked", (file.filter->head.flags & CRYO_SOCK_FILTER_LOCKED) != 0},
+                      {"choice", file.filter->choice.size()}};
   if (file.connection) json["connection"] = json_of(*file.connection, file);
   if (file.pty)
     json["pty"] = {{"number", file.pty->head.number},    {"flags", hex(file.pty->head.flags)},

@@ -7,6 +7,16 @@
 
 namespace cryo {
 
+namespace {
+
+// The others have got their filters before anything could come to them.
+bool filters_late(const File& file) {
+  return file.connection ? file.head.kind == CRYO_FILE_UNIX || file.head.kind == CRYO_FILE_TCP
+                         : file.socket && file.socket->head.family == AF_UNIX;
+}
+
+}  // namespace
+
 ActAs::ActAs(const Context& context, std::uint32_t uid, std::uint32_t gid) {
   if (::geteuid() != 0 || ::getuid() != 0 || uid == 0) return;
   kept_.emplace();
@@ -42,6 +52,11 @@ void Sockets::finish(const FileLookup& lookup) {
   for (const auto& [id, file] : input_.context.files)
     if (file.connection) shut_down(file, lookup);
   peers_.clear();
+  for (const auto& [id, file] : input_.context.files) {
+    if (file.head.kind == CRYO_FILE_WAITING || !file.filter) continue;
+    if (filters_late(file)) attach_filter(lookup(id), file);
+    attach_choice(lookup(id), file);
+  }
   unix_names_.finish();
 }
 

@@ -32,6 +32,15 @@ void raise_receive_buffer(int fd);
 [[nodiscard]] std::optional<int> saved_option(const std::vector<cryo_sockopt>& options, std::uint32_t level,
                                               std::uint32_t name);
 
+// ---- socket_filter.cc ----
+
+// What goes through a filter comes after it, and what waits has come before it.
+void attach_filter(int fd, const File& file);
+// All sockets that share a port have it when one of them does.
+void attach_choice(int fd, const File& file);
+// All sockets of `context`; those of which the kernel numbers the ones with a port come in that order.
+[[nodiscard]] std::vector<const File*> sockets_by_place(const Context& context);
+
 // ---- socket_queue.cc ----
 
 // Sends the messages `from` has to send so that they wait at the other end.

@@ -329,8 +329,12 @@ void Sockets::make_tcp() {
     const bool accepted = listens(file) || !listens(other);
     make_tcp_pair(accepted ? file : other, accepted ? other : file);
   }
-  for (const auto& [id, file] : context.files)
-    if (file.socket && !fds_.contains(id)) keep(id, make_socket(input_, file, nullptr));
+  for (const File* file : sockets_by_place(context)) {
+    if (!file->socket || fds_.contains(file->id)) continue;
+    UniqueFd fd = make_socket(input_, *file, nullptr);
+    attach_filter(fd.get(), *file);  // connections that wait in it inherit it
+    keep(file->id, std::move(fd));
+  }
   for (const auto& [id, file] : context.files)
     if (is_tcp(file) && is_waiting(file)) make_tcp_waiting(file);
   for (const auto& [id, file] : context.files)

@@ -42,6 +42,7 @@ void Sockets::make_netlink() {
     const NamesOf maker = NamesOf::maker_of(input_.context, file.head.inode);
     UniqueFd fd = input_.namespaces.socket(file.net, AF_NETLINK, static_cast<int>(state.head.type),
                                            static_cast<int>(state.head.protocol));
+    attach_filter(fd.get(), file);
     bind_netlink(fd.get(), state);
     connect_netlink(fd.get(), state);
     keep(id, std::move(fd));

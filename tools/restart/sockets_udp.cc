@@ -110,25 +110,24 @@ void put_back(int handle_fd, int fd, const SocketMessage& message) {
 }  // namespace
 
 void Sockets::make_udp() {
-  for (const auto& [id, file] : input_.context.files) {
-    if (!is_udp(file)) continue;
+  std::vector<const File*> files = sockets_by_place(input_.context);
+  std::erase_if(files, [](const File* file) { return !is_udp(*file); });
+  for (auto at = files.begin(); at != files.end(); ++at) {
+    const File& file = **at;
     const SocketState& state = *file.connection;
     const NamesOf maker = NamesOf::maker_of(input_.context, file.head.inode);
     UniqueFd fd =
         input_.namespaces.socket(file.net, static_cast<int>(state.head.family), SOCK_DGRAM, IPPROTO_UDP);
     // Who may have the same port, and on which interface, is asked by bind().
     set_socket_options(fd.get(), file.options);
+    attach_filter(fd.get(), file);
     // Among those of the job; who else has the port is still in the way of the first one.
-    const auto shares = [&](const auto& other) {
-      return other.first != id && is_udp(other.second) && has_same_port(file, other.second);
-    };
-    const auto& files = input_.context.files;
-    const bool later = std::any_of(files.begin(), files.find(id), shares);
+    const auto shares = [&](const File* other) { return other != &file && has_same_port(file, *other); };
+    const bool later = std::any_of(files.begin(), at, shares);
     if (later) set_for_bind(fd.get(), SOL_SOCKET, SO_REUSEADDR);
     bind_udp(fd.get(), state);
-    if (later || std::any_of(files.find(id), files.end(), shares))
-      set_for_bind(fd.get(), SOL_SOCKET, SO_REUSEADDR);
-    keep(id, std::move(fd));
+    if (later || std::any_of(at, files.end(), shares)) set_for_bind(fd.get(), SOL_SOCKET, SO_REUSEADDR);
+    keep(file.id, std::move(fd));
   }
 }
 

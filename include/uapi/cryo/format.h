@@ -155,6 +155,7 @@ enum cryo_section_type {
 	CRYO_SEC_PAGE_TAGS	= 102,	/* object: as of PAGES; struct cryo_page_tags; tail: struct cryo_page_run, tags */
 	CRYO_SEC_AIO		= 110,	/* object: mm; struct cryo_aio; tail: struct io_event each */
 	CRYO_SEC_GUARDS		= 105,	/* object: mm; struct cryo_array; tail: struct cryo_page_run */
+	CRYO_SEC_SOCK_FILTER	= 110,	/* object: file id of a socket; struct cryo_sock_filter; tail: instructions */
 	/* 98 and 99 stay unknown: tests have them as sections of a later version */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
@@ -540,6 +541,16 @@ struct cryo_sockopt {
 	__u32 length;			/* bytes of @value in use */
 	__u32 reserved;
 	__u8  value[CRYO_SOCKOPT_SIZE];
+};
+
+#define CRYO_SOCK_FILTER_LOCKED	(1U << 0)	/* SO_LOCK_FILTER */
+
+/* Programs of classic BPF. Tail: instructions of the filter, then of @choice, CRYO_SECCOMP_INSTRUCTION bytes each. */
+struct cryo_sock_filter {
+	__u32 flags;			/* CRYO_SOCK_FILTER_* */
+	__u32 filter;			/* instructions, SO_ATTACH_FILTER; 0: none */
+	__u32 choice;			/* instructions, SO_ATTACH_REUSEPORT_CBPF; 0: none */
+	__u32 place;			/* with @choice: number among the sockets that it chooses from */
 };
 
 #define CRYO_SOCK_UNCONNECTED	0
