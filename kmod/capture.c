@@ -209,7 +209,7 @@ static int save_threads(struct cryo_capture *c)
 		      cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
 		      cryo_save_seccomp(c, t->task) ?: cryo_save_uclamp(c, t->task) ?:
 		      cryo_save_thread_mempolicy(c, t->task) ?:
-		      cryo_save_thread_fs(c, t->task) ?:
+		      cryo_save_thread_fs(c, t->task) ?: cryo_save_thread_creds(c, t->task) ?:
 		      cryo_save_sigpending(c, t->task, false);
 	}
 	return err;

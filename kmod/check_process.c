@@ -61,9 +61,6 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 	cryo_check_fs(c, task);
 	if (READ_ONCE(task->nsproxy) != READ_ONCE(c->p->task->nsproxy))
 		cryo_refuse(c, "thread %d: namespaces of its own are not supported", tid);
-	if (rcu_access_pointer(task->cred) != rcu_access_pointer(c->p->task->cred) &&
-	    !cryo_same_creds(task, c->p->task) && !cryo_is_helper(c, task))
-		cryo_refuse(c, "thread %d: credentials of its own are not supported", tid);
 	if (has_undo_of_its_own(c, task))
 		cryo_refuse(c, "thread %d: System V semaphore adjustments (SEM_UNDO) of its own are not supported",
 			    tid);

@@ -533,6 +533,7 @@ int cryo_check_outsiders(struct cryo_capture *c);
 int cryo_save_sharing(struct cryo_capture *c);
 int cryo_save_rlimits(struct cryo_capture *c);
 int cryo_save_creds(struct cryo_capture *c);
+int cryo_save_thread_creds(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_sigactions(struct cryo_capture *c);
 int cryo_save_sigpending(struct cryo_capture *c, struct task_struct *task, bool shared);
 int cryo_save_itimers(struct cryo_capture *c);
@@ -658,6 +659,9 @@ int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const ch
 int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_waiting(struct cryo_capture *c);
 int cryo_save_sockopts(struct cryo_capture *c, struct cryo_object *o);
+
+/* save_sock_groups.c */
+int cryo_save_sock_groups(struct cryo_capture *c, struct cryo_object *o);
 
 /* save_sock_filter.c */
 const char *cryo_sock_filter_obstacle(struct sock *sk);

@@ -155,7 +155,8 @@ static int save_outer_groups(struct cryo_capture *c, const struct cred *cred)
 	return cryo_stream_buf(&c->stream, CRYO_SEC_OUTER_GROUPS, c->p->pid, sizeof(head), &buf);
 }
 
-static int save_creds(struct cryo_capture *c, const struct cred *cred, struct user_namespace *ns)
+static int save_creds(struct cryo_capture *c, const struct cred *cred, struct user_namespace *ns,
+		      u16 section, u32 object)
 {
 	struct cryo_creds out = {};
 	struct cryo_buf buf = {};
@@ -168,7 +169,22 @@ static int save_creds(struct cryo_capture *c, const struct cred *cred, struct us
 		gid = from_kgid_munged(ns, cred->group_info->gid[i]);
 		cryo_buf_put(&buf, &gid, sizeof(gid));
 	}
-	return cryo_stream_buf(&c->stream, CRYO_SEC_CREDS, c->p->pid, sizeof(out), &buf);
+	return cryo_stream_buf(&c->stream, section, object, sizeof(out), &buf);
+}
+
+/* Of a thread that has got other ones than its process by system calls of its own. */
+int cryo_save_thread_creds(struct cryo_capture *c, struct task_struct *task)
+{
+	const struct cred *cred;
+	int err;
+
+	if (rcu_access_pointer(task->cred) == rcu_access_pointer(c->p->task->cred) ||
+	    cryo_same_creds(task, c->p->task) || cryo_is_helper(c, task))
+		return 0;
+	cred = get_task_cred(task);
+	err = save_creds(c, cred, cred->user_ns, CRYO_SEC_THREAD_CREDS, task_pid_vnr(task));
+	put_cred(cred);
+	return err;
 }
 
 int cryo_save_creds(struct cryo_capture *c)
@@ -177,7 +193,8 @@ int cryo_save_creds(struct cryo_capture *c)
 	int err;
 
 	/* The numbers that it would use itself. */
-	err = save_creds(c, cred, cred->user_ns) ?: save_outer_groups(c, cred);
+	err = save_creds(c, cred, cred->user_ns, CRYO_SEC_CREDS, c->p->pid) ?:
+	      save_outer_groups(c, cred);
 	put_cred(cred);
 	return err;
 }
@@ -191,7 +208,7 @@ static int save_zombie_creds(struct cryo_capture *c)
 	rcu_read_lock();
 	parents = get_task_cred(rcu_dereference(c->p->task->real_parent));
 	rcu_read_unlock();
-	err = save_creds(c, cred, parents->user_ns);
+	err = save_creds(c, cred, parents->user_ns, CRYO_SEC_CREDS, c->p->pid);
 	put_cred(parents);
 	put_cred(cred);
 	return err;

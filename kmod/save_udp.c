@@ -6,7 +6,6 @@
  * which need not be in the scope.
  */
 #include <linux/if_ether.h>
-#include <linux/igmp.h>
 #include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -21,15 +20,6 @@
 #include <net/tcp_states.h>
 
 #include "cryo.h"
-
-static bool in_group(struct sock *sk)
-{
-#if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6 && rcu_access_pointer(inet6_sk(sk)->ipv6_mc_list))
-		return true;
-#endif
-	return rcu_access_pointer(inet_sk(sk)->mc_list);
-}
 
 static bool has_ip_options(struct sock *sk)
 {
@@ -48,8 +38,6 @@ const char *cryo_udp_obstacle(struct cryo_object *o)
 		return "datagram that is being put together (UDP_CORK, MSG_MORE)";
 	if (READ_ONCE(udp_sk(sk)->encap_type) || READ_ONCE(udp_sk(sk)->encap_rcv))
 		return "UDP socket with a protocol on top of it in the kernel";
-	if (in_group(sk) || READ_ONCE(inet_sk(sk)->mc_index) || READ_ONCE(inet_sk(sk)->mc_addr))
-		return "UDP socket with a multicast group or interface";
 	if (has_ip_options(sk))
 		return "UDP socket with IP options or extension headers";
 	if (!skb_queue_empty_lockless(&sk->sk_error_queue))

@@ -161,6 +161,10 @@ ContextBuilder connection() {
     file.connection->name = Bytes(5);
     file.connection->path = "/p";
     file.options.push_back({1, 2, 4, 0, {1}});
+    SocketGroup group;
+    group.head = {{239, 1, 2, 3}, {'e', 't', 'h', '0'}, 2, 1, 1, 0};
+    group.sources.resize(1);
+    file.groups.push_back(group);
     file.filter = SocketFilter{{CRYO_SOCK_FILTER_LOCKED, 2, 1, 1}, {6, 6}, {6}};
     SocketMessage message;
     message.head = {7, 1, 0, 0, CRYO_SOCK_MESSAGE_CREDS, 1000, 0, 0};

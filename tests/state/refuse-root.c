@@ -290,28 +290,6 @@ static bool make_character_device(void)
 static pid_t odd_tid;
 static pthread_barrier_t odd_ready;
 
-static void *odd_thread(void *arg)
-{
-	(void)arg;
-	odd_tid = gettid();
-	CRT_SYS(syscall(SYS_setresgid, 12, 12, 12));	/* of this thread alone */
-	pthread_barrier_wait(&odd_ready);
-	while (!crt_go())
-		crt_sleep_ms(20);
-	return NULL;
-}
-
-static bool make_own_creds(void)
-{
-	pthread_t id;
-
-	pthread_barrier_init(&odd_ready, NULL, 2);
-	CRT_SYS(-pthread_create(&id, NULL, odd_thread, NULL));
-	pthread_barrier_wait(&odd_ready);
-	crt_expect("pid %d|thread %d|credentials of its own", getpid(), odd_tid);
-	return true;
-}
-
 static void *named_thread(void *arg)
 {
 	(void)arg;
@@ -476,7 +454,6 @@ struct obstacle obstacles[] = {
 	{ .name = "device-memory", .make = make_device_memory },
 	{ .name = "sysv-file", .make = make_sysv_file },
 	{ .name = "character-device", .make = make_character_device },
-	{ .name = "own-creds", .make = make_own_creds, .alone = true },
 	{ .name = "pid-namespace", .make = make_pid_namespace, .alone = true },
 	{ .name = "ipc-namespace", .make = make_ipc_namespace, .alone = true },
 	{ .name = "foreign-queue", .make = make_foreign_queue, .alone = true },
@@ -495,6 +472,6 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE | CRT_ROOT,
-	.cases = "fanotify packet raw bpf block hugetlb ioperm own-creds pid-namespace ipc-namespace foreign-queue mount-namespace chroot "
+	.cases = "fanotify packet raw bpf block hugetlb ioperm pid-namespace ipc-namespace foreign-queue mount-namespace chroot "
 		 "own-namespaces pid-namespace-threads network-device fallback-tunnel",
 };

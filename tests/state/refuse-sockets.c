@@ -177,17 +177,6 @@ static bool works_corked(void)
 	return send(corked, "second", 6, 0) == 6 && recv(corked, text, sizeof(text), 0) == 11;
 }
 
-static bool make_multicast(void)
-{
-	struct ip_mreqn group = { .imr_multiaddr.s_addr = htonl(0xe0000063), .imr_ifindex = 1 };
-	struct sockaddr_in name;
-	int fd = udp_socket(&name);
-
-	if (setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group)))
-		return false;
-	return expect_socket(fd, "UDP socket with a multicast group or interface");
-}
-
 static bool make_ip_options(void)
 {
 	static const unsigned char record_route[] = { 7, 7, 4, 0, 0, 0, 0, 0 };
@@ -313,7 +302,6 @@ struct obstacle obstacles[] = {
 	{ .name = "spliced", .make = make_spliced, .works = works_spliced },
 	{ .name = "unix-urgent", .make = make_unix_urgent, .works = works_unix_urgent },
 	{ .name = "corked", .make = make_corked, .works = works_corked },
-	{ .name = "multicast", .make = make_multicast },
 	{ .name = "ip-options", .make = make_ip_options },
 	{ .name = "udp-error", .make = make_udp_error },
 	{ .name = "encapsulation", .make = make_encapsulation },

@@ -73,17 +73,16 @@ static struct sockaddr_in loopback(void)
 
 static bool make_udp(void)
 {
-	struct ip_mreqn group = { .imr_ifindex = 1 };
+	static const unsigned char record_route[] = { 7, 7, 4, 0, 0, 0, 0, 0 };
 	struct sockaddr_in name = loopback();
 	socklen_t len = sizeof(name);
 
-	inet_pton(AF_INET, "239.7.7.7", &group.imr_multiaddr);
 	udp = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, 0));
 	CRT_SYS(bind(udp, (struct sockaddr *)&name, len));
 	CRT_SYS(getsockname(udp, (struct sockaddr *)&name, &len));
 	CRT_SYS(connect(udp, (struct sockaddr *)&name, len));
-	CRT_SYS(setsockopt(udp, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group)));
-	return expect_fd(udp, "UDP socket with a multicast group or interface");
+	CRT_SYS(setsockopt(udp, IPPROTO_IP, IP_OPTIONS, record_route, sizeof(record_route)));
+	return expect_fd(udp, "UDP socket with IP options or extension headers");
 }
 
 static bool works_udp(void)

@@ -232,6 +232,7 @@ void put_threads(Writer& writer, const Process& process) {
     if (thread.seccomp.mode != 0) put_seccomp(writer, tid, thread.seccomp);
     if (thread.uclamp) writer.put(CRYO_SEC_UCLAMP, tid, *thread.uclamp);
     if (thread.fs) writer.put(CRYO_SEC_THREAD_FS, tid, thread.fs->head, bytes_of_text(thread.fs->path));
+    if (thread.creds) writer.put(CRYO_SEC_THREAD_CREDS, tid, thread.creds->head, bytes_of_vector(thread.creds->groups));
     if (thread.mempolicy) writer.put_array(CRYO_SEC_MEMPOLICY, tid, std::vector{*thread.mempolicy});
     put_queue(writer, thread.head.tid, thread.pending, false);
   }
@@ -286,6 +287,16 @@ void put_sock_filter(Writer& writer, const File& file) {
   Bytes tail = bytes_of_vector(file.filter->filter);
   append(tail, bytes_of_vector(file.filter->choice));
   writer.put(CRYO_SEC_SOCK_FILTER, file.id, file.filter->head, std::move(tail));
+}
+
+void put_sock_groups(Writer& writer, const File& file) {
+  Bytes tail;
+  for (const SocketGroup& group : file.groups) {
+    append(tail, writer.grown_records(std::vector{group.head}));
+    append(tail, bytes_of_vector(group.sources));
+  }
+  const cryo_array head{static_cast<std::uint32_t>(file.groups.size()), writer.record_size<cryo_sock_group>()};
+  writer.put(CRYO_SEC_SOCK_GROUPS, file.id, head, std::move(tail));
 }
 
 void put_connection(Writer& writer, const File& file) {
@@ -349,6 +360,7 @@ void put_files(Writer& writer, const Context& context) {
   for (const auto& [id, file] : context.files) {
     writer.put(CRYO_SEC_FILE, id, file.head, bytes_of_text(file.path));
     if (file.filter) put_sock_filter(writer, file);
+    if (!file.groups.empty()) put_sock_groups(writer, file);
     if (!file.epoll.empty()) writer.put_array(CRYO_SEC_EPOLL, id, file.epoll);
     if (file.socket) put_listening(writer, id, *file.socket);
     if (file.net != 0) writer.put(CRYO_SEC_SOCKET_NET, file.id, cryo_socket_net{file.net, 0});

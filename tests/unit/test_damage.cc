@@ -742,6 +742,39 @@ TEST("filters of sockets") {
   refused("unknown flags 0x2 of a filter", [&](ContextBuilder& b) { add(b).head.flags = 2; });
 }
 
+TEST("multicast groups of sockets") {
+  const auto add = [](ContextBuilder& b) -> SocketGroup& {
+    SocketGroup group;
+    group.head = {{239, 1, 2, 3}, {'e', 't', 'h', '0'}, 2, 1, 2, 0};
+    group.sources.resize(2);
+    group.sources[1][3] = 7;
+    return add_udp(b).groups.emplace_back(std::move(group));
+  };
+  ContextBuilder whole;
+  add(whole);
+  whole.growth = 8;
+  const Context context = read(whole.build());
+  const SocketGroup& group = context.file(22).groups.at(0);
+  CHECK(group.device == "eth0");
+  CHECK_EQ(group.sources.at(1)[3], 7);
+  refused("a list of sources of 48 bytes is outside of it", [&](ContextBuilder& b) { add(b).head.sources = 3; });
+  refused("16 bytes after the last group", [&](ContextBuilder& b) { add(b).head.sources = 1; });
+  refused("a group of family 1", [&](ContextBuilder& b) { add(b).head.family = 1; });
+  refused("a group with mode 2", [&](ContextBuilder& b) { add(b).head.mode = 2; });
+  refused("a group without a network interface", [&](ContextBuilder& b) { add(b).head.device[0] = 0; });
+}
+
+TEST("credentials of a thread") {
+  ContextBuilder whole;
+  whole.thread().creds = Creds{{1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 2}, {20, 30}};
+  const Context context = read(whole.build());
+  CHECK_EQ(context.processes.at(0).threads.at(0).creds->groups.at(1), 30U);
+  refused("5 records of 4 bytes do not fill its 0 bytes", [](ContextBuilder& b) {
+    b.thread().creds = Creds{};
+    b.thread().creds->head.nr_groups = 5;
+  });
+}
+
 TEST("netlink sockets") {
   const auto add = [](ContextBuilder& b) -> File& {
     File& file = add_udp(b);

@@ -54,6 +54,11 @@ struct ThreadFs {
   std::string path;
 };
 
+struct Creds {
+  cryo_creds head{};
+  std::vector<std::uint32_t> groups;  // supplementary
+};
+
 struct Thread {
   cryo_thread head{};
   std::vector<std::uint64_t> cpus;  // affinity mask, bit 0 of word 0 is CPU 0; bits: head.nr_cpus
@@ -63,17 +68,13 @@ struct Thread {
   std::optional<cryo_uclamp> uclamp;
   std::optional<cryo_mempolicy> mempolicy;
   std::optional<ThreadFs> fs;  // it does not share those of its process
+  std::optional<Creds> creds;  // other ones than its process
 };
 
 // A process goes on when its main thread has exited.
 [[nodiscard]] inline bool has_exited(const Thread& thread) {
   return thread.head.flags & CRYO_THREAD_EXITED;
 }
-
-struct Creds {
-  cryo_creds head{};
-  std::vector<std::uint32_t> groups;  // supplementary
-};
 
 struct Path {
   cryo_path head{};
@@ -254,6 +255,13 @@ struct SocketFilter {
   std::vector<std::uint64_t> filter, choice;  // instructions; empty: none
 };
 
+// A multicast group that a socket is in.
+struct SocketGroup {
+  cryo_sock_group head{};
+  std::string device;
+  std::vector<std::array<std::uint8_t, 16>> sources;  // of IPv4: the first 4 bytes
+};
+
 // A socket that does not listen.
 struct SocketState {
   cryo_sock_state head{};
@@ -288,6 +296,7 @@ struct File {
   std::optional<SocketState> connection;    // always there when kind is CRYO_FILE_UNIX ... WAITING
   std::vector<cryo_sockopt> options;        // of any socket
   std::optional<SocketFilter> filter;       // (same) when it has any
+  std::vector<SocketGroup> groups;          // (same)
   std::uint32_t net = 0;                    // (same) its network namespace, 0: the requester's
   std::optional<cryo_inode> socket_file;    // of a Unix socket: what its name in the file system stands for
   std::vector<SocketMessage> queue;         // what waits to be received, in order

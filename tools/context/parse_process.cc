@@ -108,6 +108,13 @@ void parse_creds(Staging& staging, const Payload& payload) {
   process_of(staging, payload).creds = std::move(creds);
 }
 
+void parse_thread_creds(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  Creds creds{payload.fixed<cryo_creds>(), {}};
+  creds.groups = payload.records<std::uint32_t>(creds.head.nr_groups, sizeof(std::uint32_t));
+  staging.threads.mention(pid_of(payload), payload.section()).creds = std::move(creds);
+}
+
 void parse_outer_groups(Staging& staging, const Payload& payload) {
   staging.once(payload);
   process_of(staging, payload).outer_groups = payload.array<std::uint32_t>();

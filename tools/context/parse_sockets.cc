@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Sections about sockets that do not listen.
 #include <linux/filter.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "context/staging.h"
 
@@ -60,7 +62,35 @@ std::vector<std::uint64_t> take_program(const Payload& payload, std::span<const 
   return program;
 }
 
+SocketGroup take_group(const Payload& payload, std::span<const std::byte>& rest, std::uint32_t record_size) {
+  SocketGroup group;
+  group.head = grown<cryo_sock_group>(take(payload, rest, record_size, "a group"));
+  const cryo_sock_group& head = group.head;
+  if (head.family != AF_INET && head.family != AF_INET6) payload.damaged("a group of family {}", head.family);
+  if (head.mode > 1) payload.damaged("a group with mode {}", head.mode);
+  const auto* name = reinterpret_cast<const char*>(head.device);
+  group.device.assign(name, ::strnlen(name, sizeof(head.device)));
+  if (group.device.empty() || group.device.size() == sizeof(head.device))
+    payload.damaged("a group without a network interface");
+  const auto sources = take(payload, rest, std::size_t{head.sources} * sizeof(head.group), "a list of sources");
+  group.sources.resize(head.sources);
+  std::ranges::copy(sources, std::as_writable_bytes(std::span(group.sources)).begin());
+  return group;
+}
+
 }  // namespace
+
+void parse_sock_groups(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const auto head = payload.fixed<cryo_array>();
+  if (head.count != 0 && head.record_size < sizeof(std::uint64_t))
+    payload.damaged("records of {} bytes are too short", head.record_size);
+  std::vector<SocketGroup> groups;
+  auto rest = payload.tail();
+  for (std::uint32_t i = 0; i < head.count; ++i) groups.push_back(take_group(payload, rest, head.record_size));
+  if (!rest.empty()) payload.damaged("{} bytes after the last group", rest.size());
+  file_of(staging, payload).groups = std::move(groups);
+}
 
 void parse_sockopts(Staging& staging, const Payload& payload) {
   staging.once(payload);

@@ -23,6 +23,8 @@ std::string pipe_text(const Context& context, const File& file) {
 
 std::string filter_text(const File& file) {
   std::string text;
+  for (const SocketGroup& group : file.groups)
+    text += fmt::format(", in group {} on {}", group_text(group), group.device);
   if (!file.filter) return text;
   if (!file.filter->filter.empty())
     text += fmt::format(", filtered by {} instructions", file.filter->filter.size());

@@ -72,6 +72,8 @@ Json restart_json(const cryo_thread& head) {
           {"val", head.restart.val}};
 }
 
+Json json_of(const Creds& creds);
+
 Json json_of(const Context& context, const Thread& thread) {
   const cryo_thread& head = thread.head;
   Json json = {
@@ -94,6 +96,7 @@ Json json_of(const Context& context, const Thread& thread) {
     json["sp"] = hex(place->sp);
     json["syscall"] = place->syscall ? Json(*place->syscall) : Json();
   }
+  if (thread.creds) json["creds"] = json_of(*thread.creds);
   json["regsets"] = Json::array();
   for (const Regset& regset : thread.regsets) json["regsets"].push_back(json_of(context, regset));
   return json;
@@ -320,6 +323,8 @@ Json json_of(const File& file) {
   if (file.socket && !file.socket->path.empty()) json["socket"]["path"] = file.socket->path;
   if (!file.build_id.empty()) json["build_id"] = hex_text(file.build_id);
   if (file.net != 0) json["net"] = file.net;
+  for (const SocketGroup& group : file.groups)
+    json["groups"].push_back({{"address", group_text(group)}, {"device", group.device}, {"sources", group.sources.size()}});
   if (file.filter)
     json["filter"] = {{"instructions", file.filter->filter.size()},
                       {"locked", (file.filter->head.flags & CRYO_SOCK_FILTER_LOCKED) != 0},

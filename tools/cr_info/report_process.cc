@@ -168,6 +168,9 @@ void print_thread_details(const Thread& thread) {
   if (head.sigmask != 0) fmt::print("        blocked {}\n", join(signal_set_names(head.sigmask)));
   if (thread.mempolicy) fmt::print("        NUMA policy {}\n", thread.mempolicy->mode);
   if (thread.uclamp) fmt::print("        utilization {} to {}\n", thread.uclamp->min, thread.uclamp->max);
+  if (thread.creds)
+    fmt::print("        user {} (effective {}), group {} (effective {})\n", thread.creds->head.uid,
+               thread.creds->head.euid, thread.creds->head.gid, thread.creds->head.egid);
   if (thread.seccomp.mode == 1) fmt::print("        seccomp strict mode\n");
   if (thread.seccomp.mode == 2) fmt::print("        seccomp {} filters\n", thread.seccomp.filters.size());
   if (thread.pending.signals != 0)

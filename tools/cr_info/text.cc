@@ -335,6 +335,12 @@ std::string address_text(std::span<const std::byte> address) {
   return fmt::format("address family {}", storage.ss_family);
 }
 
+std::string group_text(const SocketGroup& group) {
+  char text[INET6_ADDRSTRLEN] = "";
+  ::inet_ntop(static_cast<int>(group.head.family), group.head.group, text, sizeof(text));
+  return text;
+}
+
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
   return fmt::format("{}", fmt::join(parts, separator));
 }

@@ -80,4 +80,7 @@ struct MemoryTotals {
 // Of pages whose bytes other contexts have.
 [[nodiscard]] std::uint64_t elsewhere_bytes(const Context& context);
 
+// The address of a multicast group.
+[[nodiscard]] std::string group_text(const SocketGroup& group);
+
 }  // namespace cryo

@@ -387,6 +387,8 @@ void FileChecker::check_unused_output() {
 }
 
 void FileChecker::check_socket(const File& file) {
+  if (const std::string text = filter_problem(file); !text.empty()) problem(EPERM, "{}", text);
+  if (const std::string text = multicast_problem(file); !text.empty()) problem(ENODEV, "{}", text);
   // Nobody else has an address in a network namespace that is going to be made.
   if (file.net != 0 && file.socket && file.socket->head.family != AF_UNIX) return;
   int code = EADDRINUSE;

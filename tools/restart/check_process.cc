@@ -153,6 +153,10 @@ void check_process(const CheckInput& input, Findings& findings) {
   } else {
     for (const std::string& text : credential_problems(credential_change(*input.process.creds, input.own)))
       findings.problem(EPERM, "pid {}: {}", input.process.head.pid, text);
+    for (const Thread& thread : input.process.threads)
+      for (const std::string& text :
+           thread.creds ? credential_problems(credential_change(*thread.creds, input.own)) : std::vector<std::string>())
+        findings.problem(EPERM, "thread {}: {}", thread.head.tid, text);
   }
   check_limits(input, findings);
   check_cwd(input, findings);

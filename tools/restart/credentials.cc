@@ -152,6 +152,13 @@ void keep_unmapped(CredentialChange& change, const IdMaps& maps) {
   keep(maps.gids, to.gid, own.gid), keep(maps.gids, to.egid, own.egid), keep(maps.gids, to.sgid, own.sgid);
 }
 
+CredentialChange thread_credentials(const Thread& thread, const CredentialChange& process) {
+  if (!thread.creds) return process;
+  CredentialChange change = credential_change(*thread.creds, process.own);
+  if (change.to) keep_unmapped(change, own_id_maps());
+  return change;
+}
+
 bool has_number(const std::vector<cryo_id_range>& ranges, std::uint32_t id) {
   return std::any_of(ranges.begin(), ranges.end(), [id](const cryo_id_range& range) {
     return id >= range.first && id - range.first < range.count;

@@ -35,6 +35,9 @@ struct IdMaps {
 inline constexpr std::uint32_t kKeepId = ~0U;
 void keep_unmapped(CredentialChange& change, const IdMaps& maps);
 
+// What a thread has to change, where its process has to change `process`.  Throws Error.
+[[nodiscard]] CredentialChange thread_credentials(const Thread& thread, const CredentialChange& process);
+
 // Whether `id` is in one of them, inside.
 [[nodiscard]] bool has_number(const std::vector<cryo_id_range>& ranges, std::uint32_t id);
 // Whether the supplementary groups of `process` cannot be set in its user namespace: nobody may there, or

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Filters of sockets, and programs that choose among those that share a port.
 #include <linux/filter.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/error.h"
 #include "restart/sockets.h"
@@ -40,6 +42,18 @@ void attach_filter(int fd, const File& file) {
 void attach_choice(int fd, const File& file) {
   if (file.filter)
     attach(fd, SO_ATTACH_REUSEPORT_CBPF, file.filter->choice, "the program that chooses among those with its port,");
+}
+
+// Newer kernels want CAP_NET_ADMIN for those of TCP sockets.
+std::string filter_problem(const File& file) {
+  const bool tcp = file.head.kind == CRYO_FILE_TCP || (file.socket && file.socket->head.protocol == IPPROTO_TCP);
+  if (!file.filter || file.filter->filter.empty() || !tcp || file.net != 0) return "";
+  const UniqueFd probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sock_filter all = BPF_STMT(BPF_RET | BPF_K, 0x7fffffff);
+  const sock_fprog request{1, &all};
+  if (!probe || ::setsockopt(probe.get(), SOL_SOCKET, SO_ATTACH_FILTER, &request, sizeof(request)) == 0 || errno != EPERM)
+    return "";
+  return "has a filter, which cr_restart may not give to TCP sockets (CAP_NET_ADMIN)";
 }
 
 std::vector<const File*> sockets_by_place(const Context& context) {

@@ -30,7 +30,7 @@ int current_int(int fd, int name) {
 // Streams have these options and do not let them be set; they mean nothing to them.
 bool is_multicast(const cryo_sockopt& option) {
   if (option.level == IPPROTO_IP)
-    return option.name == IP_MULTICAST_TTL || option.name == IP_MULTICAST_LOOP ||
+    return option.name == IP_MULTICAST_TTL || option.name == IP_MULTICAST_IF || option.name == IP_MULTICAST_LOOP ||
            option.name == IP_MULTICAST_ALL;
   return option.level == IPPROTO_IPV6 &&
          (option.name == IPV6_MULTICAST_HOPS || option.name == IPV6_MULTICAST_LOOP ||
@@ -73,6 +73,12 @@ bool is_settled(const cryo_sockopt& option) {
   return option.level == IPPROTO_IPV6 && option.name == IPV6_V6ONLY && errno == EINVAL;
 }
 
+// An option that this kernel does not know, of a socket that has not used it.
+bool is_unused(const cryo_sockopt& option) {
+  const auto end = option.value + std::min<std::size_t>(option.length, sizeof(option.value));
+  return errno == ENOPROTOOPT && std::all_of(option.value, end, [](std::uint8_t byte) { return byte == 0; });
+}
+
 }  // namespace
 
 void set_socket_options(int fd, const std::vector<cryo_sockopt>& options) {
@@ -86,7 +92,7 @@ void set_socket_options(int fd, const std::vector<cryo_sockopt>& options) {
       set_buffer(fd, options, SO_RCVBUF, SO_RCVBUFFORCE, option_value(option));
     else if (::setsockopt(fd, static_cast<int>(option.level), static_cast<int>(option.name), option.value,
                           option.length) != 0 &&
-             !is_settled(option))
+             !is_settled(option) && !is_unused(option))
       fail_errno("cannot set option {} of level {} of a socket", option.name, option.level);
   }
 }

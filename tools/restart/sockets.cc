@@ -50,6 +50,8 @@ void Sockets::finish(const FileLookup& lookup) {
     if ((file.connection || file.socket) && file.head.kind != CRYO_FILE_WAITING)
       set_socket_options(lookup(id), file.options);
   for (const auto& [id, file] : input_.context.files)
+    if (!file.groups.empty()) join_groups(lookup(id), file);
+  for (const auto& [id, file] : input_.context.files)
     if (file.connection) shut_down(file, lookup);
   peers_.clear();
   for (const auto& [id, file] : input_.context.files) {

@@ -41,6 +41,15 @@ void attach_choice(int fd, const File& file);
 // All sockets of `context`; those of which the kernel numbers the ones with a port come in that order.
 [[nodiscard]] std::vector<const File*> sockets_by_place(const Context& context);
 
+// Why it cannot have its filter; empty when it can.
+[[nodiscard]] std::string filter_problem(const File& file);
+
+// ---- socket_groups.cc ----
+
+void join_groups(int fd, const File& file);
+// Why it cannot; empty when it can.
+[[nodiscard]] std::string multicast_problem(const File& file);
+
 // ---- socket_queue.cc ----
 
 // Sends the messages `from` has to send so that they wait at the other end.

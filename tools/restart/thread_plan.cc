@@ -246,7 +246,7 @@ void ThreadPlanner::plan(stub::Thread& out, CallList before) {
   plan_scheduling();
   if (!leader()) {
     before.add(Step::kTimerSlack, 0, SYS_prctl, PR_SET_TIMERSLACK, head_.default_timer_slack_ns, 0, 0, 0);
-    plan_credentials(input_.credentials, calls_, area_);
+    plan_credentials(thread_credentials(thread_, input_.credentials), calls_, area_);
   }
   // A change of credentials clears it: the leader's comes after that, in plan_leader().
   const int death_signal = input_.late_death_signal ? 0 : static_cast<int>(head_.pdeath_signal);
@@ -328,7 +328,9 @@ void plan_leader(const ThreadPlanInput& input, CallList& calls, StubArea& area) 
   plan_credentials(input.credentials, calls, area);
   // prctl() does not take 2 (suid_dumpable); 0 is the stricter of the others. With a user's ids nobody may get
   // at the memory that it shares with cr_restart: then it is set when that has gone (CRYO_RESUME_DUMPABLE).
-  const bool now = process.head.dumpable == 1 && !input.credentials.to;
+  const bool others = std::any_of(process.threads.begin(), process.threads.end(),
+                                  [](const Thread& thread) { return thread.creds.has_value(); });
+  const bool now = process.head.dumpable == 1 && !input.credentials.to && !others;
   calls.add(Step::kDumpable, 0, SYS_prctl, PR_SET_DUMPABLE, now ? 1 : 0, 0, 0, 0);
   calls.add(Step::kDeathSignal, 0, SYS_prctl, PR_SET_PDEATHSIG,
             input.late_death_signal ? 0 : leader.pdeath_signal, 0, 0, 0);
@@ -351,6 +353,7 @@ std::size_t thread_plan_size(const Process& process, const CredentialChange& cre
       (process.sigactions.size() + process.rlimits.size() + process.itimers.size()) * kCallSize;
   size += kThreadCalls * kCallSize + pending_size(process.pending) + credential_size;
   for (const Thread& thread : process.threads) {
+    if (thread.creds) size += kCredentialCalls * kCallSize + thread.creds->groups.size() * sizeof(std::uint32_t);
     size += sizeof(stub::Thread) + sizeof(cryo_resume) + stub::kThreadStackSize + 64;
     size += kThreadCalls * kCallSize + pending_size(thread.pending) + credential_size;
     size += thread.cpus.size() * sizeof(std::uint64_t) + seccomp_size(thread.seccomp) + kPolicySize;

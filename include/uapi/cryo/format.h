@@ -156,6 +156,8 @@ enum cryo_section_type {
 	CRYO_SEC_AIO		= 110,	/* object: mm; struct cryo_aio; tail: struct io_event each */
 	CRYO_SEC_GUARDS		= 105,	/* object: mm; struct cryo_array; tail: struct cryo_page_run */
 	CRYO_SEC_SOCK_FILTER	= 110,	/* object: file id of a socket; struct cryo_sock_filter; tail: instructions */
+	CRYO_SEC_SOCK_GROUPS	= 111,	/* object: file id of a socket; struct cryo_array; tail: struct cryo_sock_group and sources, repeated */
+	CRYO_SEC_THREAD_CREDS	= 112,	/* object: tid; struct cryo_creds; tail: supplementary gids, u32 each: not those of its process */
 	/* 98 and 99 stay unknown: tests have them as sections of a later version */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
@@ -551,6 +553,16 @@ struct cryo_sock_filter {
 	__u32 filter;			/* instructions, SO_ATTACH_FILTER; 0: none */
 	__u32 choice;			/* instructions, SO_ATTACH_REUSEPORT_CBPF; 0: none */
 	__u32 place;			/* with @choice: number among the sockets that it chooses from */
+};
+
+/* A multicast group that a socket is in. Tail: @sources addresses of 16 bytes each. */
+struct cryo_sock_group {
+	__u8  group[16];		/* address; of IPv4 4 bytes, the rest is zero, as of the sources */
+	__u8  device[16];		/* network interface, NUL-padded */
+	__u32 family;			/* AF_INET or AF_INET6, which need not be the socket's */
+	__u32 mode;			/* MCAST_EXCLUDE 0: all sources but these, MCAST_INCLUDE 1: these alone */
+	__u32 sources;
+	__u32 reserved;
 };
 
 #define CRYO_SOCK_UNCONNECTED	0
