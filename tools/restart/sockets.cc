@@ -6,7 +6,6 @@
 #include "base/error.h"
 
 namespace cryo {
-
 namespace {
 
 // The others have got their filters before anything could come to them.
