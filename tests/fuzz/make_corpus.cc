@@ -207,12 +207,16 @@ ContextBuilder with_ancestor() {
   return builder;
 }
 
-// Pages that have been used, in two sections.
+// Pages that have been used, in two sections; guards; a ring of asynchronous I/O with one event.
 ContextBuilder used_pages() {
   ContextBuilder builder = ContextBuilder::smallest();
   const std::uint64_t page = builder.context.header.page_size;
   builder.context.mms.at(1).used = {{16 * page, 1}, {18 * page, 2}};
   builder.context.mms.at(1).guards = {{16 * page, 1}};
+  builder.context.mms.at(1).vmas.push_back(
+      {64 * page, 65 * page, 0, CRYO_VMA_READ | CRYO_VMA_WRITE | CRYO_VMA_SHARED, CRYO_VMA_AIO, 0, 0, 0});
+  const auto room = static_cast<std::uint32_t>((page - CRYO_AIO_EVENTS) / CRYO_AIO_EVENT_SIZE);
+  builder.context.mms.at(1).aio = {{{64 * page, page, 4, room, room - 1, 0}, Bytes(CRYO_AIO_EVENT_SIZE)}};
   const cryo_array head{1, sizeof(cryo_page_run)};
   builder.extra.push_back(
       {CRYO_SEC_PAGES_USED, 1, 0, test::bytes_of(head), test::bytes_of(cryo_page_run{64 * page, 100})});

@@ -42,7 +42,7 @@ check "... and says nothing" not log_says "of this kernel is not as"
 
 members=(epitem.event timerfd_ctx.t inotify_inode_mark.wd netlink_sock.flags unix_skb_parms.fp n_tty_data.read_head
 	mqueue_inode_info.qsize sem_array.sem_nsems shmid_kernel.shm_nattch msg_queue.q_stime
-	mmu_notifier_subscriptions.has_itree seccomp_filter.prog io_sq_data.sq_cpu)
+	mmu_notifier_subscriptions.has_itree seccomp_filter.prog io_sq_data.sq_cpu kioctx.nr_events)
 changed "${members[@]}" NETLINK_F_CAP_ACK=9 >"$base/lacking"
 check "the type information has all that is changed" same "$(cat "$base/lacking")" ""
 load "$base/btf"
@@ -72,6 +72,9 @@ if [ "$(uname -m)" = x86_64 ]; then
 	check "a message queue" refused "$private" \
 		'syscall(240, $name = "layouts", 0102, 0600, 0) >= 0 or die; syscall(241, $name) == 0 or die'
 	check "io_uring" refused "$private" '$params = "\0" x 120; syscall(425, 1, $params) >= 0 or die'
+	check "a context of io_setup" \
+		refused "asynchronous I/O contexts (io_setup), which this kernel keeps in another way than Cryo knows (cr_info --check), are not supported" \
+		'$id = "\0" x 8; syscall(206, 4, $id) == 0 or die'
 	check "a pseudo-terminal" refused "$private" 'open A, "+<", "/dev/ptmx" or die'
 	check "a seccomp filter" refused "a seccomp filter, kept in an unknown way" \
 		'$code = pack("SCCL", 6, 0, 0, 0x7fff0000); $program = pack("SxxxxxxP", 1, $code); syscall(157, 38, 1, 0, 0, 0) == 0 or die; syscall(317, 1, 0, $program) == 0 or die'
