@@ -15,6 +15,7 @@
 #include "cryo.h"
 
 #define EBPF_FILTER	"socket with an eBPF filter (SO_ATTACH_BPF)"
+#define EBPF_CHOICE	"socket with an eBPF program that chooses among sockets (SO_ATTACH_REUSEPORT_EBPF)"
 
 static const struct sock_fprog_kern *original_of(const struct bpf_prog *prog)
 {
@@ -58,7 +59,7 @@ const char *cryo_sock_filter_obstacle(struct sock *sk)
 	if (filter && !original_of(filter))
 		obstacle = EBPF_FILTER;
 	else if (choice && !original_of(choice))
-		obstacle = "socket with an eBPF program that chooses among sockets (SO_ATTACH_REUSEPORT_EBPF)";
+		obstacle = EBPF_CHOICE;
 	rcu_read_unlock();
 	return obstacle;
 }
@@ -124,8 +125,8 @@ int cryo_save_sock_filter(struct cryo_capture *c, struct cryo_object *o)
 		cryo_refuse(c, "fd %d: %s is not supported", o->fd >= 0 ? o->fd : o->carrier,
 			    cryo_sock_filter_obstacle(sk) ?: EBPF_FILTER);
 	else if (size > sizeof(*out) || out->flags)
-		size = cryo_stream_section(&c->stream, CRYO_SEC_SOCK_FILTER, o->id, sizeof(*out), out,
-					   size);
+		size = cryo_stream_section(&c->stream, CRYO_SEC_SOCK_FILTER, o->id, sizeof(*out),
+					   out, size);
 	else
 		size = 0;
 	kvfree(out);

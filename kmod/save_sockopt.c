@@ -123,8 +123,8 @@ static void put_options_of_udp(struct sock *sk, struct cryo_buf *buf)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(options); i++)
-		put_option(IPPROTO_UDP, options[i].name, &options[i].value, sizeof(options[i].value),
-			   buf);
+		put_option(IPPROTO_UDP, options[i].name, &options[i].value,
+			   sizeof(options[i].value), buf);
 }
 
 static void put_options_of(struct sock *sk, struct cryo_buf *buf)

@@ -27,6 +27,7 @@
 #include "restart/process_state.h"
 #include "restart/redirect.h"
 #include "restart/restart_arch.h"
+#include "restart/sockets.h"
 #include "restart/tags.h"
 #include "stub_arch.h"
 #include "unit/context_builder.h"
@@ -544,6 +545,38 @@ TEST("obstacles: the context itself, on its way in a message") {
        "pid 3999999: file {} passed in a message: is the context that is to be restarted, or one that it needs, and is mapped "
        "for writing or passed in a message (--relocate=OLD=NEW if it is elsewhere now)",
        path);
+}
+
+// Of a user; nothing where this kernel lets anybody do it.
+std::string filter_problem_without_capability(const File& file) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct before[_LINUX_CAPABILITY_U32S_3] = {}, less[_LINUX_CAPABILITY_U32S_3] = {};
+  ::syscall(SYS_capget, &header, before);
+  std::copy(std::begin(before), std::end(before), less);
+  less[0].effective &= ~(1U << CAP_NET_ADMIN);
+  ::syscall(SYS_capset, &header, less);
+  std::string text = filter_problem(file);
+  ::syscall(SYS_capset, &header, before);
+  return text;
+}
+
+TEST("obstacles: filters and groups of sockets") {
+  File file;
+  file.head.kind = CRYO_FILE_TCP;
+  file.filter = SocketFilter{{0, 1, 0, 0}, {6}, {}};
+  const std::string text = filter_problem_without_capability(file);
+  CHECK(text.empty() || text == "has a filter, which cr_restart may not give to TCP sockets (CAP_NET_ADMIN)");
+  file.net = 73;
+  CHECK(filter_problem_without_capability(file).empty());
+  file.net = 0;
+  SocketGroup group;
+  group.head.family = AF_INET;
+  group.head.group[0] = 239;
+  group.device = "none0";
+  file.groups.push_back(group);
+  CHECK(multicast_problem(file) == "was in group 239.0.0.0 on network interface none0, which is not there");
+  file.groups[0].device = "lo";
+  CHECK(multicast_problem(file).empty());
 }
 
 TEST("obstacles: redirections") {
