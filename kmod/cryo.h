@@ -707,6 +707,11 @@ const char *cryo_unix_name_obstacle(struct cryo_capture *c, struct sock *sk);
 int cryo_save_socket_file(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o);
 
+/* save_ns_file.c */
+bool cryo_is_ns_file(struct file *file);
+const char *cryo_ns_file_obstacle(struct cryo_capture *c, struct cryo_object *o);
+u64 cryo_ns_file_saved(struct file *file);
+
 /* save_netlink.c */
 bool cryo_netlink_unread(const struct sock *sk);
 const char *cryo_netlink_obstacle(struct cryo_object *o);

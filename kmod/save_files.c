@@ -79,7 +79,7 @@ static const char *classify_kernel_shmem(struct cryo_object *o)
 	return NULL;
 }
 
-/* mqueue, nsfs, secretmem: regular files whose names lead nowhere. */
+/* mqueue, secretmem: regular files whose names lead nowhere. */
 static const char *internal_fs(struct super_block *sb)
 {
 	if (!(sb->s_flags & (SB_KERNMOUNT | SB_NOUSER)))
@@ -352,6 +352,10 @@ static const char *classify(struct cryo_capture *c, struct cryo_object *o)
 	/* Regular files on newer kernels, on older ones without a type. */
 	if (cryo_is_pidfd(o->file))
 		return classify_pidfd(c, o);
+	if (cryo_is_ns_file(o->file)) {
+		o->kind = CRYO_FILE_NAMESPACE;
+		return cryo_ns_file_obstacle(c, o);
+	}
 	if (o->file == c->req->out) {
 		o->kind = CRYO_FILE_OUTPUT;
 		return NULL;
@@ -571,6 +575,8 @@ static int save_open_file(struct cryo_capture *c, struct cryo_object *o, char *p
 		out.pos = cryo_fifo_quiet(o->file) ? CRYO_FIFO_QUIET : 0;
 	else if (o->kind == CRYO_FILE_CLIENT)
 		out.pos = cryo_client_saved(o->file);
+	else if (o->kind == CRYO_FILE_NAMESPACE)
+		out.pos = cryo_ns_file_saved(o->file);
 	name = saved_path(o, page);
 	if (IS_ERR(name)) {
 		cryo_refuse(c, "fd %d: its path cannot be told (error %ld)", o->fd, PTR_ERR(name));

@@ -137,6 +137,41 @@ static bool make_filtered_later(void)
 	return expect_fd(fd, "a connection that has not been accepted yet has another filter than its socket");
 }
 
+/* Of a process that has ended, whose namespace nobody else is in. */
+static int empty_namespace(int type, const char *file)
+{
+	char path[64], byte;
+	int ready[2], fd;
+	pid_t pid;
+
+	CRT_SYS(pipe(ready));
+	pid = (pid_t)CRT_SYS(fork());
+	if (!pid) {
+		if (!unshare(type) && write(ready[1], "", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		return -1;
+	close(ready[0]);
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, file);
+	fd = (int)CRT_SYS(open(path, O_RDONLY));
+	CRT_SYS(kill(pid, SIGKILL));
+	CRT_SYS(waitpid(pid, NULL, 0));
+	return fd;
+}
+
+static bool make_empty_namespace(void)
+{
+	return expect_fd(empty_namespace(CLONE_NEWNET, "net"), "namespace that no process of the job is in");
+}
+
+static bool make_time_namespace(void)
+{
+	return expect_fd(empty_namespace(CLONE_NEWTIME, "time_for_children"), "pid or time namespace other than the requester's");
+}
+
 static bool make_bpf(void)
 {
 	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1 };
@@ -440,6 +475,8 @@ struct obstacle obstacles[] = {
 	{ .name = "packet", .make = make_packet },
 	{ .name = "raw", .make = make_raw },
 	{ .name = "bpf", .make = make_bpf },
+	{ .name = "empty-namespace", .make = make_empty_namespace },
+	{ .name = "time-namespace", .make = make_time_namespace },
 	{ .name = "ebpf-filter", .make = make_ebpf_filter },
 	{ .name = "ebpf-choice", .make = make_ebpf_choice },
 	{ .name = "filtered-later", .make = make_filtered_later },

@@ -131,7 +131,7 @@ static void verify_locks(void)
 {
 	crt_ok(ATTACH(locked, SO_ATTACH_FILTER, all) == -1 && errno == EPERM, "a locked filter cannot be replaced");
 	crt_ok(setsockopt(locked, SOL_SOCKET, SO_DETACH_FILTER, &udp, sizeof(udp)) == -1 && errno == EPERM, "nor detached");
-	crt_ok(ATTACH(lock_alone, SO_ATTACH_FILTER, all) == -1 && errno == EPERM, "nor is there one where none is is locked");
+	crt_ok(ATTACH(lock_alone, SO_ATTACH_FILTER, all) == -1 && errno == EPERM, "nor can one be attached where none is");
 }
 
 static void verify_sharing(void)

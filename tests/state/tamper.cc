@@ -314,6 +314,8 @@ Changes of_files() {
         {"seccomp-apart", in<cryo_seccomp>(CRYO_SEC_SECCOMP, [](auto& s) { s.shared = 0, s.shared_with = 0; })},
         {"memfd-opened", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.how = 0; })},
         {"bound-plainly", in<cryo_sock_state>(CRYO_SEC_SOCKSTATE, [](auto& s) { s.flags &= ~(CRYO_SOCK_STATE_FREEBIND | CRYO_SOCK_STATE_REUSEPORT); })},
+        {"thread-user", in<cryo_creds>(CRYO_SEC_THREAD_CREDS, [](auto& c) { c.fsuid += 1; })},
+        {"namespace-file", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { if (f.kind == CRYO_FILE_NAMESPACE) f.pos &= ~0xffffffffULL; })},
         {"zombie-user", in<cryo_creds>(CRYO_SEC_CREDS, [](auto& c) { if (c.uid != 0) c.uid += 1; })},
         {"leases", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.kind = CRYO_LOCK_FLOCK; })},
         {"owner", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.owner_pid = 0, f.owner_thread = 0; })},
@@ -373,6 +375,8 @@ Changes of_sockets() {
         {"peer-process", in<cryo_sock_state>(CRYO_SEC_SOCKSTATE, [](auto& s) { s.peer_pid = 0; })},
         {"netlink-groups", [](Context& c) { c.each(CRYO_SEC_SOCKSTATE, [](Section& s) { if (s.fixed<cryo_sock_state>().family == 16) s.tail()[8] = 0; }); }},
         {"filter", [](Context& c) { c.each(CRYO_SEC_SOCK_FILTER, [](Section& s) { if (!s.tail().empty()) s.tail()[s.tail().size() - 4] ^= 1; }); }},
+        {"socket-groups", [](Context& c) { c.each(CRYO_SEC_SOCK_GROUPS, [](Section& s) { s.tail()[3] ^= 1; }); }},
+        {"udp-segment", in_records<cryo_sockopt>(CRYO_SEC_SOCKOPTS, [](auto& k) { if (k.level == 17 && k.name == 103) k.value[0] ^= 1; })},
         {"filter-lock", in<cryo_sock_filter>(CRYO_SEC_SOCK_FILTER, [](auto& f) { f.flags = 0; })},
         {"netlink-options", in_records<cryo_sockopt>(CRYO_SEC_SOCKOPTS, [](auto& k) { if (k.level == 270) k.value[0] = 0; })},
     };

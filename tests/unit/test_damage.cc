@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Contexts that must be refused: cut, flipped, inconsistent.
+#include <linux/sched.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -773,6 +774,28 @@ TEST("credentials of a thread") {
     b.thread().creds = Creds{};
     b.thread().creds->head.nr_groups = 5;
   });
+}
+
+TEST("descriptors of namespaces") {
+  const auto of = [](std::uint64_t type, std::uint64_t number) {
+    return [=](ContextBuilder& b) {
+      test::add_namespaces(b);
+      File file;
+      file.id = 22;
+      file.head.kind = CRYO_FILE_NAMESPACE;
+      file.head.pos = type << 32 | number;
+      b.context.files.emplace(22, std::move(file));
+    };
+  };
+  for (const std::uint64_t number : {0, 73}) {
+    ContextBuilder whole;
+    of(CLONE_NEWNET, number)(whole);
+    CHECK_EQ(static_cast<std::uint32_t>(read(whole.build()).file(22).head.pos), number);
+  }
+  refused("namespace 73 of type 0x8000000 is not there", of(CLONE_NEWIPC, 73));
+  refused("namespace 99 of type 0x40000000 is not there", of(CLONE_NEWNET, 99));
+  refused("namespace 77 of type 0x20000000 is not there", of(CLONE_NEWPID, 77));
+  refused("namespace 0 of type 0x1 is not there", of(1, 0));
 }
 
 TEST("netlink sockets") {

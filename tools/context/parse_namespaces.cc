@@ -240,6 +240,20 @@ void parse_ns_net(Staging& staging, const Payload& payload) {
   ns.settings = parse_settings(payload);
 }
 
+namespace {
+
+// Pid and time namespaces are not there before the processes that are in them.
+void check_namespace_file(const Staging& staging, const File& file, const Context& context) {
+  const auto number = static_cast<std::uint32_t>(file.head.pos);
+  const auto type = static_cast<std::uint32_t>(file.head.pos >> 32);
+  const bool known = std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
+  const bool late = type == CLONE_NEWPID || type == CLONE_NEWTIME;
+  if (!known || !is(context, number, type) || (number != 0 && late))
+    inconsistent(staging, "file {}: namespace {} of type {:#x} is not there", file.id, number, type);
+}
+
+}  // namespace
+
 void check_namespaces(const Staging& staging, const Context& context) {
   for (const auto& [id, ns] : context.namespaces) {
     if (!is_complete(ns)) inconsistent(staging, "namespace {}: what it holds is not there", id);
@@ -250,9 +264,11 @@ void check_namespaces(const Staging& staging, const Context& context) {
       if (!is(context, mount.pid_ns, CLONE_NEWPID))
         inconsistent(staging, "mount {}: its pid namespace {} is not there", mount.id, mount.pid_ns);
   }
-  for (const auto& [id, file] : context.files)
+  for (const auto& [id, file] : context.files) {
     if (!is(context, file.head.mnt, CLONE_NEWNS))
       inconsistent(staging, "file {}: its mount namespace {} is not there", id, file.head.mnt);
+    if (file.head.kind == CRYO_FILE_NAMESPACE) check_namespace_file(staging, file, context);
+  }
   for (const Process& process : context.processes) {
     const cryo_namespaces& in = process.namespaces;
     const std::pair<std::uint32_t, std::uint32_t> wanted[] = {{in.user, CLONE_NEWUSER},

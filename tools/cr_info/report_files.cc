@@ -152,6 +152,9 @@ std::string file_text(const Context& context, const File& file) {
       return fmt::format("signalfd of {}", join(signal_set_names(file.signalfd->mask)));
     case CRYO_FILE_PIDFD:
       return pidfd_text(*file.pidfd);
+    case CRYO_FILE_NAMESPACE:
+      return fmt::format("namespace {}{}", printable(file.path),
+                         static_cast<std::uint32_t>(file.head.pos) == 0 ? " (cr_restart's own)" : "");
     case CRYO_FILE_URING:
       return uring_text(file.uring->head);
     case CRYO_FILE_MQUEUE:

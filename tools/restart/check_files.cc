@@ -524,6 +524,7 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
     case CRYO_FILE_EVENTFD:
     case CRYO_FILE_SIGNALFD:
     case CRYO_FILE_PIDFD:
+    case CRYO_FILE_NAMESPACE:
     case CRYO_FILE_CLIENT:
     case CRYO_FILE_REQUEST:
     case CRYO_FILE_OUTPUT:

@@ -17,6 +17,7 @@
 #include "restart/io_uring.h"
 #include "restart/mounts.h"
 #include "restart/mqueue.h"
+#include "restart/namespaces.h"
 #include "restart/output_files.h"
 #include "restart/polled_rings.h"
 #include "restart/posix_shm.h"
@@ -297,6 +298,9 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
       return std::move(input_.fanotify.at(file.id));
     case CRYO_FILE_PIDFD:
       return gone_.open(file);
+    case CRYO_FILE_NAMESPACE:
+      return input_.namespaces.file_of(static_cast<std::uint32_t>(file.head.pos),
+                                       static_cast<std::uint32_t>(file.head.pos >> 32));
     case CRYO_FILE_URING:
       return make_uring(input_.context, file, input_.handle_fd);
     case CRYO_FILE_PTY_MASTER:

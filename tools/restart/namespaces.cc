@@ -42,7 +42,7 @@ std::array<Membership, 6> memberships(const cryo_namespaces& from, const cryo_na
            {from.mnt, to.mnt}}};
 }
 
-const char* file_of(std::uint32_t type) {
+const char* name_of(std::uint32_t type) {
   switch (type) {
     case CLONE_NEWUSER:
       return "self/ns/user";
@@ -56,14 +56,16 @@ const char* file_of(std::uint32_t type) {
       return "self/ns/cgroup";
     case CLONE_NEWNS:
       return "self/ns/mnt";
+    case CLONE_NEWPID:
+      return "self/ns/pid";
     default:
       return "self/ns/time_for_children";
   }
 }
 
 UniqueFd own_namespace(std::uint32_t type) {
-  UniqueFd fd = open_proc(file_of(type));
-  if (!fd) fail_errno("cannot open /proc/{}", file_of(type));
+  UniqueFd fd = open_proc(name_of(type));
+  if (!fd) fail_errno("cannot open /proc/{}", name_of(type));
   return fd;
 }
 
@@ -184,6 +186,14 @@ FdPair Namespaces::socket_pair(std::uint32_t net, int type, std::uint32_t uid, s
     join_with_owner(net);
     return make();
   });
+}
+
+// Another open file than the one by which processes enter it.
+UniqueFd Namespaces::file_of(std::uint32_t id, std::uint32_t type) const {
+  if (id == 0) return own_namespace(type);
+  UniqueFd fd = open_proc(fmt::format("self/fd/{}", fds_.at(id).get()));
+  if (!fd) fail_errno("cannot open the {} namespace again", namespace_name(type));
+  return fd;
 }
 
 UniqueFd Namespaces::made_user(const Namespace& ns) const {

@@ -30,6 +30,8 @@ class Namespaces {
   [[nodiscard]] UniqueFd socket(std::uint32_t net, int family, int type, int protocol) const;
   // By the user whom SO_PEERCRED is to show.
   [[nodiscard]] FdPair socket_pair(std::uint32_t net, int type, std::uint32_t uid, std::uint32_t gid) const;
+  // A descriptor of the namespace `id`, or of cr_restart's own one of this type.  Throws Error.
+  [[nodiscard]] UniqueFd file_of(std::uint32_t id, std::uint32_t type) const;
   // Calls `work` in the ipc namespace `id`, as in elsewhere.h.
   [[nodiscard]] UniqueFd inside_ipc(std::uint32_t id, const std::function<UniqueFd()>& work) const;
   // What user or group `id` of cr_restart's user namespace is called in that of who owns the namespace `ns`.

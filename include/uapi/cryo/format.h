@@ -440,6 +440,7 @@ struct cryo_inode {
 #define CRYO_FILE_PIDFD		50	/* of a process of the context, or of one that is gone */
 #define CRYO_FILE_URING		56	/* io_uring, with no request under way */
 #define CRYO_FILE_FANOTIFY	57
+#define CRYO_FILE_NAMESPACE	58	/* of /proc/PID/ns: opened again */
 #define CRYO_FILE_CLIENT	90	/* Cryo: registration of a process that takes part in checkpoints */
 #define CRYO_FILE_REQUEST	91	/* Cryo: checkpoint handle, which tells of the restart afterwards */
 #define CRYO_FILE_OUTPUT	92	/* what this context was written to: /dev/null after a restart */
@@ -451,7 +452,8 @@ struct cryo_file {
 	__s32 owner_pid;		/* F_GETOWN: a process, or a group if negative; 0: none */
 	__u64 pos;			/* offset; of directories: the file system's cookie; of FIFOs: CRYO_FIFO_QUIET;
 					 * CRYO_FILE_CLIENT: low half: pid of the process that it is of, 0: unknown;
-					 * high half: 0, or the thread that holds the others after a restart */
+					 * high half: 0, or the thread that holds the others after a restart;
+					 * CRYO_FILE_NAMESPACE: low half: object of an NS section, 0: cr_restart's own; high half: CLONE_NEW* */
 	__u32 stdio_fd;			/* CRYO_FILE_STDIO: 0, 1 or 2; of a pipe any */
 	__u32 owner_signal;		/* F_GETSIG */
 	__u32 owner_thread;		/* 1: @owner_pid is a thread (F_SETOWN_EX, F_OWNER_TID) */
