@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* save_owner.c - who is told by signals about an open file: F_SETOWN, F_SETOWN_EX, F_SETSIG */
+#include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
+#include <linux/uidgid.h>
 
 #include "compat/fs.h"
 #include "cryo.h"
@@ -24,6 +26,7 @@ void cryo_save_owner(struct file *file, struct cryo_file *out)
 	struct fown_struct *owner = cryo_file_owner(file);
 	struct pid *pid;
 	enum pid_type type;
+	kuid_t uid, euid;
 	int nr;
 
 	if (!owner)
@@ -32,11 +35,18 @@ void cryo_save_owner(struct file *file, struct cryo_file *out)
 	pid = get_pid(owner->pid);
 	type = owner->pid_type;
 	out->owner_signal = owner->signum;
+	uid = owner->uid;
+	euid = owner->euid;
 	read_unlock_irq(&owner->lock);
 	nr = owner_number(pid, type);
 	put_pid(pid);
 	out->owner_pid = type == PIDTYPE_PGID ? -nr : nr;
 	out->owner_thread = nr && type == PIDTYPE_PID;
+	if (!nr)
+		return;
+	out->owner_uid = from_kuid_munged(current_user_ns(), uid);
+	out->owner_euid = from_kuid_munged(current_user_ns(), euid);
+	out->owner_known = 1;
 }
 
 bool cryo_has_owner(struct file *file)

@@ -56,6 +56,7 @@ void parse_file(Staging& staging, const Payload& payload) {
       (head.owner_thread != 0 && head.owner_pid < 0))
     payload.damaged("file {}: signal {} to {} {}", file.id, head.owner_signal,
                     head.owner_thread != 0 ? "thread" : "process", head.owner_pid);
+  if (head.owner_known > 1) payload.damaged("file {}: an unknown kind of owner {}", file.id, head.owner_known);
   if (head.how & ~CRYO_OPENED_MADE)
     staging.unknown(payload.section(), "file {}: made in an unknown way {:#x}", file.id, head.how);
   if (head.kind == CRYO_FILE_STDIO && head.stdio_fd > std::numeric_limits<std::int32_t>::max())

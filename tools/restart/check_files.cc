@@ -37,6 +37,7 @@ class FileChecker {
   void check();
 
  private:
+  void check_owner(const File& file, const FileUse& use);
   void check_file(const File& file, const FileUse& use);
   void check_path(const File& file, const FileUse& use);
   [[nodiscard]] bool is_written(const File& file, const FileUse& use) const;
@@ -488,6 +489,15 @@ void FileChecker::check_numbers(const Process& process) {
                       process.head.pid, highest, allowed);
 }
 
+// With the rights of who had set it, which are not to grow.
+void FileChecker::check_owner(const File& file, const FileUse& use) {
+  if (file.head.owner_pid == 0 || owner_setter(context_, file, use.processes)) return;
+  findings_.warning(
+      "pid {}: descriptor {} ({}): no process that has it is of user {}, who has set who is told of it by signals (F_SETOWN): nobody is told",
+      context_.processes[use.process].head.pid, use.fds.empty() ? -1 : static_cast<int>(use.fds.front().fd), file.path,
+      file.head.owner_euid);
+}
+
 void FileChecker::check_file(const File& file, const FileUse& use) {
   switch (file.head.kind) {
     case CRYO_FILE_PATH:
@@ -552,6 +562,7 @@ void FileChecker::check() {
     path_ = options_.relocations.apply(*outer);
     what_ = describe(use, path_);
     const NamesToCheck theirs(context_, use.processes);
+    check_owner(file, use);
     if (!file.redirected.empty())
       check_redirected(file, use, pid_, findings_);
     else

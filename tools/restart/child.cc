@@ -277,7 +277,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   CallList final_calls;
   // Threads of other processes may be owners, and a lease wants no other process to have the file.
   plan_leases(locks_, fds, final_calls);
-  plan_owners({input_.context, process_, input_.options, fds}, final_calls, area);
+  plan_owners({input_.context, process_, index_, input_.options, fds, input_.files.kept_by}, final_calls, area);
   directories_->plan_after(directories_->order().back(), leader_calls);
   plan_real_user(credentials_, leader_calls);
   plan_timerfds(input_.context, first_, leader_calls, area);

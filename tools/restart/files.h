@@ -168,10 +168,15 @@ void make_removed_cwds(FileRestoreInput& input, FileStore& store);
 struct OwnerPlanInput {
   const Context& context;
   const Process& process;
+  std::size_t index;  // of that
   const RestartOptions& options;
   const std::map<std::uint32_t, int>& fds;
+  const KeptBy& kept_by;
 };
 void plan_owners(const OwnerPlanInput& input, CallList& calls, StubArea& area);
+// Which process sets the owner of a file that these have; none: nobody may, for who did.
+[[nodiscard]] std::optional<std::size_t> owner_setter(const Context& context, const File& file,
+                                                      const std::vector<std::size_t>& holders);
 
 [[nodiscard]] UniqueFd make_eventfd(const File& file);
 [[nodiscard]] UniqueFd make_timerfd(const File& file);  // not running: see timers.h

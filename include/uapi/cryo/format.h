@@ -460,6 +460,11 @@ struct cryo_file {
 	__u32 mnt;			/* mount namespace of its path; 0: the requester's */
 	__u32 how;			/* CRYO_OPENED_* */
 	__u32 reserved;
+	/* Not in early contexts: */
+	__u32 owner_uid;		/* with whose rights signals are sent to @owner_pid: real and */
+	__u32 owner_euid;		/* effective user of who has set it; only if */
+	__u32 owner_known;		/* 1 */
+	__u32 reserved2;
 };
 
 #define CRYO_OPENED_MADE	(1U << 0)	/* of a memfd: as memfd_create(2) gave it, which is open for writing, but does not keep it from being executed */
