@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Contexts that must be refused: cut, flipped, inconsistent.
 #include <linux/sched.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -281,6 +282,16 @@ TEST("processes") {
   refused("above its hard limit", [](ContextBuilder& b) { b.process().rlimits[2] = {2, 1}; });
   refused("65 signals", [](ContextBuilder& b) { b.process().sigactions.resize(65); });
   refused("not pending", [](ContextBuilder& b) { b.process().pending.signals = 2; });
+  for (const int status : {SIGSTOP, SIGTSTP, SIGCHLD, 65, 0x7f, 0x13f, 0x10000, -1})
+    refused("process 1001 has exited with the status", [status](ContextBuilder& b) {
+      Process zombie;
+      zombie.head = {};
+      zombie.head.pid = 1001;
+      zombie.head.ppid = 1000;
+      zombie.head.flags = CRYO_PROC_ZOMBIE;
+      zombie.head.exit_code = status;
+      b.context.processes.push_back(zombie);
+    });
 }
 
 TEST("directories of threads") {

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstring>
@@ -36,7 +37,20 @@ void attach_threads(Staging& staging) {
   }
 }
 
+// As wait4(2) tells of a process that has ended: cr_restart sends itself the signal.
+bool is_exit_status(std::int32_t status) {
+  constexpr std::int32_t kHighestSignal = 64;
+  if (WIFEXITED(status)) return (status & ~0xff00) == 0;
+  const std::int32_t signal = WTERMSIG(status);
+  const bool lethal = signal <= kHighestSignal && signal != SIGCHLD && signal != SIGCONT && signal != SIGURG &&
+                      signal != SIGWINCH && signal != SIGSTOP && signal != SIGTSTP && signal != SIGTTIN &&
+                      signal != SIGTTOU;
+  return lethal && (status & ~(0x7f | WCOREFLAG)) == 0;
+}
+
 void check_zombie(const Staging& staging, const Process& process) {
+  if (!is_exit_status(process.head.exit_code))
+    inconsistent(staging, "process {} has exited with the status {:#x}", process.head.pid, process.head.exit_code);
   if (!process.threads.empty() || !process.fds.empty() || process.creds || process.cwd)
     inconsistent(staging, "process {} has exited, but there is more of it", process.head.pid);
 }

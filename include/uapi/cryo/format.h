@@ -153,7 +153,7 @@ enum cryo_section_type {
 	CRYO_SEC_VMA_NAME	= 104,	/* object: mm; struct cryo_vma_name; tail: name. Not required */
 	CRYO_SEC_SOCKET_FILE	= 108,	/* object: file id of a Unix socket; struct cryo_inode: what its name stands for */
 	CRYO_SEC_PAGE_TAGS	= 102,	/* object: as of PAGES; struct cryo_page_tags; tail: struct cryo_page_run, tags */
-	CRYO_SEC_AIO		= 110,	/* object: mm; struct cryo_aio; tail: struct io_event each */
+	CRYO_SEC_AIO		= 113,	/* object: mm; struct cryo_aio; tail: struct io_event each */
 	CRYO_SEC_GUARDS		= 105,	/* object: mm; struct cryo_array; tail: struct cryo_page_run */
 	CRYO_SEC_SOCK_FILTER	= 110,	/* object: file id of a socket; struct cryo_sock_filter; tail: instructions */
 	CRYO_SEC_SOCK_GROUPS	= 111,	/* object: file id of a socket; struct cryo_array; tail: struct cryo_sock_group and sources, repeated */
