@@ -2,6 +2,7 @@
 // The file that a context goes to: what is under its name at every moment.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <iterator>
 #include <thread>
 
+#include "cr_checkpoint/stale_files.h"
 #include "cr_checkpoint/target_file.h"
 #include "unit/tap.h"
 
@@ -272,6 +274,18 @@ TEST("descriptors must be open for writing") {
   options.destination = DestinationFd{writing.get()};
   write_context(options, "new");
   CHECK(::fcntl(writing.get(), F_GETFD) >= 0);  // it belongs to the caller
+}
+
+TEST("what may be being written on another machine") {
+  constexpr std::uint64_t kBeegfs = 0x19830326, kTmpfs = 0x01021994;
+  struct stat status {};
+  status.st_mtim.tv_sec = 1000000;
+  CHECK(may_be_written_elsewhere(status, kBeegfs, 1000010));
+  CHECK(may_be_written_elsewhere(status, kBeegfs, 999990));
+  CHECK(!may_be_written_elsewhere(status, kBeegfs, 1003600));
+  CHECK(!may_be_written_elsewhere(status, kTmpfs, 1000010));
+  status.st_dev = makedev(8, 1);
+  CHECK(!may_be_written_elsewhere(status, 0, 1000010));
 }
 
 }  // namespace

@@ -4,13 +4,17 @@
 #include <cryo/format.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -65,11 +69,27 @@ bool has_context(int fd) {
          (got == std::ssize(start) && std::memcmp(start.data(), CRYO_MAGIC, start.size()) == 0);
 }
 
+constexpr std::int64_t kWritten = 3600;  // seconds
+
+}  // namespace
+
+bool may_be_written_elsewhere(const struct stat& status, std::uint64_t file_system, std::int64_t now) {
+  const bool is_local = major(status.st_dev) != 0 || file_system == TMPFS_MAGIC || file_system == BTRFS_SUPER_MAGIC ||
+                        file_system == OVERLAYFS_SUPER_MAGIC;
+  return !is_local && now - status.st_mtim.tv_sec < kWritten;
+}
+
+namespace {
+
 void remove_if_stale(int directory, const std::string& name) {
   const UniqueFd fd(::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid() ||
       status.st_nlink != 1 || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0 || !has_context(fd.get()))
+    return;
+  struct statfs system {};
+  if (::fstatfs(fd.get(), &system) != 0 ||
+      may_be_written_elsewhere(status, static_cast<std::uint64_t>(system.f_type), ::time(nullptr)))
     return;
   // Whoever writes to it holds it; the name is looked at again when nobody else can take it any more.
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || !is_named(directory, name, status)) return;

@@ -2,12 +2,19 @@
 // Temporary files of cr_checkpoints that were killed: each is as large as a context, and nobody would remove it.
 #pragma once
 
+#include <sys/stat.h>
+
+#include <cstdint>
 #include <string>
 
 namespace cryo {
 
 // Says to others that it is being written to, as long as it is open.  False: it has been removed, by one who took it for stale.
 [[nodiscard]] bool hold_temporary(int directory, const std::string& name, int fd);
+
+// Where files are shared by machines, locks may be of one machine alone: what has been written to within the last hour counts as
+// somebody's there.  `file_system`: as statfs(2) tells it; `now`: seconds.
+[[nodiscard]] bool may_be_written_elsewhere(const struct stat& status, std::uint64_t file_system, std::int64_t now);
 
 // Removes what those have left that were writing `base`, or a context of a process by its default name, in the same directory: files
 // of the caller's own, with the contents of a context, that nobody holds.  What cannot be removed, or told, stays.
