@@ -221,7 +221,7 @@ wait "$pid" 2>/dev/null
 wait_for is_gone "$pid"
 echo "of others" >>log
 exec 8<>log
-rc=0; err=$(as_user cr_restart --check ctx 2>&1) || rc=$?
+rc=0; err=$(as_user cr_restart --check ctx 2>&1 8>&-) || rc=$?
 check "open in a process of another user: it is found, too" \
 	eval 'status_is 0 && said "they stay, as a process that cannot be seen has it open for writing, too"'
 exec 8>&-

@@ -36,7 +36,7 @@ for script in plain compressed fifo; do
 		check "... restarted from $name: it ends" eval 'status_is 0 && said "it stays as it is"'
 		check "... with its output" same "$(cat log)" "$end"
 		check "... and the context is as it was" cmp ctx copy
-		check "... nothing else has been made" eval '[ -z "$(ls -A | grep -e cut -e "^\.")" ]'
+		check "... nothing else has been made" eval '[ -z "$(find . -name "ctx?*" -o -name ".?*")" ]'
 	done
 	rm ctx && mkdir gone && mv other-name copy gone
 	: >ctx

@@ -25,12 +25,7 @@ fresh
 in_job 'cr_checkpoint -q -f - $$ | cat >ctx; exit "${PIPESTATUS[0]}"'
 check "... not with --quiet" eval 'status_is 0 && [ -z "$err" ]'
 
-# One that cannot have a snapshot: the limit of memory for that is too small.
-fresh
-in_job 'cr_checkpoint -q --snapshot-limit 1 -f - $$ | cat >ctx; exit "${PIPESTATUS[0]}"'
-echo "# limit: $rc $err"
-
-# A reader outside of the job, and a process of the job that has the pipe's end, too.
+# A reader outside of the job.
 fresh
 start_quietly 4
 cr_checkpoint --kill -f - "$pid" 2>"$base/stderr" | cat >ctx
@@ -49,7 +44,7 @@ started+=("$parent")
 wait_for eval 'pgrep -x cr_checkpoint >/dev/null && stands_still' || wait_for eval 'pgrep -x cr_checkpoint'
 worker=$(pgrep -x cr_checkpoint)
 pause
-cr -T 20 -f ctx "$parent"
+cr -t 20 -f ctx "$parent"
 check "a command at work on another checkpoint is not part of this one: refused" eval 'status_is 16 && said "pid $worker (cr_checkpoint): is at work on a checkpoint itself"'
 check "... and nothing is left" not exists ctx
 cat <&7 >/dev/null &
