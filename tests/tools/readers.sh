@@ -41,7 +41,7 @@ exec 7<>fifo
 setsid bash -c "cr_checkpoint -q -f fifo $other; sleep 1000" >/dev/null 2>&1 </dev/null &
 parent=$!
 started+=("$parent")
-wait_for eval 'pgrep -x cr_checkpoint >/dev/null && stands_still' || wait_for eval 'pgrep -x cr_checkpoint'
+wait_for eval 'pgrep -x cr_checkpoint >/dev/null'
 worker=$(pgrep -x cr_checkpoint)
 pause
 cr -t 20 -f ctx "$parent"
