@@ -284,13 +284,9 @@ TEST("processes") {
   refused("not pending", [](ContextBuilder& b) { b.process().pending.signals = 2; });
   for (const int status : {SIGSTOP, SIGTSTP, SIGCHLD, 65, 0x7f, 0x13f, 0x10000, -1})
     refused("process 1001 has exited with the status", [status](ContextBuilder& b) {
-      Process zombie;
-      zombie.head = {};
-      zombie.head.pid = 1001;
-      zombie.head.ppid = 1000;
-      zombie.head.flags = CRYO_PROC_ZOMBIE;
-      zombie.head.exit_code = status;
-      b.context.processes.push_back(zombie);
+      Process& zombie = b.context.processes.emplace_back();
+      zombie.head.pid = 1001, zombie.head.ppid = 1000;
+      zombie.head.flags = CRYO_PROC_ZOMBIE, zombie.head.exit_code = status;
     });
 }
 
