@@ -304,6 +304,7 @@ bool RightsKept::take(const Rights& rights, Extent extent) {
   steady_.emplace();
   changed_ = true;
   for_good_ = rights.for_good;
+  other_ids_ = ids != ids_;
   if (!set_capabilities(permitted_, permitted_, inheritable_) || !set_all(rights, ids, wanted)) {
     const int error = errno;
     restore();
@@ -311,18 +312,20 @@ bool RightsKept::take(const Rights& rights, Extent extent) {
     errno = error;
     return false;
   }
-  if (ids == ids_)
-    steady_->steady();
-  else
+  if (other_ids_)
     steady_->steady_unseen();
+  else
+    steady_->steady();
   return true;
 }
 
 void RightsKept::restore() const {
   // Nothing of it can fail: all of it was so before, and the capabilities are still permitted.
   bool good = set_capabilities(permitted_, permitted_, inheritable_);
-  good &= set_gids(ids_.gid, ids_.egid, sgid_) && set_uids(ids_.uid, ids_.euid, suid_);
-  good &= set_capabilities(permitted_, permitted_, inheritable_);
+  if (other_ids_) {  // those that have no number in a user namespace cannot be set
+    good &= set_gids(ids_.gid, ids_.egid, sgid_) && set_uids(ids_.uid, ids_.euid, suid_);
+    good &= set_capabilities(permitted_, permitted_, inheritable_);
+  }
   if (!for_good_) {
     set_fsuid(uid_);
     set_fsgid(gid_);

@@ -148,6 +148,7 @@ class RightsKept {
   std::optional<SteadyProcess> steady_;
   bool for_good_ = false;
   bool changed_ = false;
+  bool other_ids_ = false;
 };
 
 // The process whose names these are, for what remembers who made it: quotas of inotify, epoll, pipes, message queues and
