@@ -660,14 +660,6 @@ int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_waiting(struct cryo_capture *c);
 int cryo_save_sockopts(struct cryo_capture *c, struct cryo_object *o);
 
-/* save_sock_groups.c */
-int cryo_save_sock_groups(struct cryo_capture *c, struct cryo_object *o);
-
-/* save_sock_filter.c */
-const char *cryo_sock_filter_obstacle(struct sock *sk);
-bool cryo_has_filter_of(struct sock *sk, struct sock *listener);
-int cryo_save_sock_filter(struct cryo_capture *c, struct cryo_object *o);
-
 /* save_sockstate.c: what all families have in common */
 struct cryo_sock_names {
 	struct sockaddr_storage name;
@@ -706,11 +698,6 @@ const char *cryo_unix_path(struct cryo_capture *c, struct sock *sk, char *page, 
 const char *cryo_unix_name_obstacle(struct cryo_capture *c, struct sock *sk);
 int cryo_save_socket_file(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o);
-
-/* save_ns_file.c */
-bool cryo_is_ns_file(struct file *file);
-const char *cryo_ns_file_obstacle(struct cryo_capture *c, struct cryo_object *o);
-u64 cryo_ns_file_saved(struct file *file);
 
 /* save_netlink.c */
 bool cryo_netlink_unread(const struct sock *sk);

@@ -23,6 +23,7 @@
 #include "cryo.h"
 #include "find.h"
 #include "mounts.h"
+#include "ns_file.h"
 #include "uring.h"
 
 /* A name for people, of any open file. */

@@ -11,6 +11,7 @@
 
 #include "compat/ns_common.h"
 #include "cryo.h"
+#include "ns_file.h"
 
 bool cryo_is_ns_file(struct file *file)
 {

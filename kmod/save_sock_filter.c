@@ -13,6 +13,7 @@
 
 #include "busy_lock.h"
 #include "cryo.h"
+#include "sock_filter.h"
 
 #define EBPF_FILTER	"socket with an eBPF filter (SO_ATTACH_BPF)"
 #define EBPF_CHOICE	"socket with an eBPF program that chooses among sockets (SO_ATTACH_REUSEPORT_EBPF)"

@@ -13,6 +13,7 @@
 
 #include "busy_lock.h"
 #include "cryo.h"
+#include "sock_filter.h"
 
 /* False: it has gone, and with it what came by it. */
 static bool name_device(struct net *net, int ifindex, struct cryo_sock_group *out)

@@ -15,6 +15,7 @@
 
 #include "compat/ksym.h"
 #include "cryo.h"
+#include "sock_filter.h"
 
 static bool is_tcp(struct sock *sk)
 {

@@ -19,6 +19,7 @@
 #include "compat/ksym.h"
 #include "compat/udp.h"
 #include "cryo.h"
+#include "sock_filter.h"
 
 /* In the order in which they are set: some need another one. */
 static const int socket_names[] = {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/sched.h>
+#include <sys/stat.h>
+
+#include "unit/context_builder.h"
+
+namespace cryo::test {
+
+void add_namespaces(ContextBuilder& builder) {
+  std::map<std::uint32_t, Namespace>& all = builder.context.namespaces;
+  Namespace& user = all[70];
+  user.head.type = CLONE_NEWUSER;
+  user.user = cryo_ns_user{};
+  user.uids = {{0, 1000, 1, 0}};
+  user.gids = {{0, 1000, 1, 0}, {1, 100000, 65536, 0}};
+  all[71] = {{CLONE_NEWUTS, 70, 0, 0}, cryo_ns_uts{}, {}, {}, {}, {}, {}, {}, {}};
+  all[72] = {{CLONE_NEWIPC, 70, 0, 0}, {}, {}, cryo_ns_ipc{}, {}, {}, {}, {}, {}};
+  all[73] = {{CLONE_NEWNET, 70, 0, 0}, {}, {}, {}, cryo_ns_net{CRYO_NET_LOOPBACK_UP, 0}, {}, {}, {}, {}};
+  all[73].settings = {{"ipv4/ip_forward", "1"}, {"ipv4/tcp_rmem", "4096 131072 6291456"}};
+  all[74] = {{CLONE_NEWTIME, 70, 0, 0}, {}, cryo_ns_time{1, 2}, {}, {}, {}, {}, {}, {}};
+  all[75] = {{CLONE_NEWCGROUP, 70, 0, 0}, {}, {}, {}, {}, {}, {}, {}, "/box"};
+  all[76] = {{CLONE_NEWPID, 70, 0, 0}, {}, {}, {}, {}, {}, {}, {}, {}};
+  all[77] = {{CLONE_NEWPID, 70, 76, 0}, {}, {}, {}, {}, {}, {}, {}, {}};
+  const Mount root{5, 1, "8:1", "/", "/", {"rw"}, false, true, "ext4", "/dev/sda1", "rw"};
+  const Mount proc{6, 5, "0:9", "/", "/proc", {"rw", "nosuid"}, false, false, "proc", "proc", "rw"};
+  all[78].head = {CLONE_NEWNS, 70, 0, 0};
+  const Mount tmp{8, 5, "0:10", "/", "/tmp", {"rw"}, false, false, "tmpfs", "none", "rw"};
+  const Mount part{9, 5, "0:10", "/dir", "/srv", {"rw"}, false, false, "tmpfs", "none", "rw"};
+  all[78].mnt = MountTree{{{5, CRYO_MOUNT_BIND, 0, 0},
+                           {6, CRYO_MOUNT_NEW, 77, 0},
+                           {8, CRYO_MOUNT_NEW, 0, 0},
+                           {9, CRYO_MOUNT_AGAIN, 0, 0}},
+                          {root, proc, tmp, part},
+                          {root}};
+  // A copy of that, with another part.
+  const Mount other{11, 10, "0:10", "/", "/mnt", {"ro"}, false, false, "tmpfs", "none", "rw"};
+  all[79].head = {CLONE_NEWNS, 70, 0, 0};
+  all[79].mnt = MountTree{{{10, CRYO_MOUNT_BIND, 0, 0}, {11, CRYO_MOUNT_AGAIN, 0, 0}},
+                          {{10, 1, "8:1", "/", "/", {"rw"}, false, true, "ext4", "/dev/sda1", "rw"}, other},
+                          {root}};
+  const std::uint64_t size = builder.context.header.page_size;
+  builder.context.mount_entries = {
+      {1, {1, {78, 8, S_IFDIR | 0755, 0, 0, 0, 0, 0, 0, 1, 2}, "", ""}},
+      {2, {2, {78, 8, S_IFDIR | 0700, 0, 0, 0, 0, 0, 0, 1, 2}, "dir", ""}},
+      {3, {3, {78, 8, S_IFREG | 0600, 0, 0, 0, 0, 0, size, 1, 2}, "dir/file", ""}},
+      {4, {4, {78, 8, S_IFLNK | 0777, 0, 0, 0, 0, 0, 0, 1, 2}, "link", "dir"}},
+      {5, {5, {78, 8, S_IFREG | 0600, 0, 0, 0, 3, 0, 0, 1, 2}, "again", ""}}};
+  builder.add_page_chunk(CRYO_PAGES_TMPFS, 3, {{0, 1}});
+  Process& process = builder.process();
+  process.namespaces = {70, 78, 71, 72, 73, 75, 74, 74, 77, 77};
+  process.outer_groups = {{4, 24}};
+  process.nested_ids = {{process.head.pid, 76, 5, 0}, {process.head.pid, 77, 1, 0}};
+}
+
+}  // namespace cryo::test
