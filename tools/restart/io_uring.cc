@@ -4,6 +4,7 @@
 #include "restart/io_uring.h"
 
 #include <cryo/ioctl.h>
+#include <linux/capability.h>
 #include <linux/io_uring.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -42,13 +43,17 @@ class RingMemory {
   std::size_t size_;
 };
 
-UniqueFd set_up(const cryo_uring& saved, std::uint32_t flags, io_uring_params& params) {
+// What looks whether there are such rings is not to be charged: limits are the process's only when it is made.
+constexpr std::uint64_t kUncharged = std::uint64_t{1} << CAP_IPC_LOCK;
+
+UniqueFd set_up(const cryo_uring& saved, std::uint32_t flags, io_uring_params& params, std::uint64_t also = 0) {
   params = {};
   params.flags = saved.flags | flags | IORING_SETUP_CQSIZE;
   params.cq_entries = saved.cq_entries;
   if (saved.flags & CRYO_URING_SQPOLL) params.sq_thread_idle = saved.sq_idle_ms;
   if (saved.flags & CRYO_URING_SQ_AFF) params.sq_thread_cpu = saved.sq_cpu;
-  return UniqueFd(static_cast<int>(as_maker([&] { return ::syscall(SYS_io_uring_setup, saved.sq_entries, &params); })));
+  return UniqueFd(
+      static_cast<int>(as_maker([&] { return ::syscall(SYS_io_uring_setup, saved.sq_entries, &params); }, also)));
 }
 
 bool has_file(const Process& process, std::uint32_t id) {
@@ -100,7 +105,7 @@ void fill_queues(const Uring& ring, int fd) {
 
 std::string uring_problem(const cryo_uring& saved) {
   io_uring_params params;
-  const UniqueFd ring = set_up(saved, 0, params);
+  const UniqueFd ring = set_up(saved, 0, params, kUncharged);
   if (!ring && errno == EPERM) return "io_uring is switched off here (sysctl kernel.io_uring_disabled)";
   if (!ring && errno == EINVAL && (saved.flags & CRYO_URING_SQ_AFF))
     return fmt::format("this kernel has no io_uring with the flags {:#x}, or no CPU {} for it", saved.flags,
