@@ -12,6 +12,7 @@ namespace {
 
 using namespace cryo;
 using test::ContextBuilder;
+using test::read;
 using test::refused;
 
 TEST("files and descriptors") {
