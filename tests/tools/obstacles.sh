@@ -185,4 +185,34 @@ check "... when that is full as well: the status says so" eval 'status_is 28 && 
 check "... and nothing is left" same "$(find "$base/small" -type f)" ""
 umount "$base/small"
 
+# A lock that another process has by now.
+fresh
+touch lock
+chown "$user" lock
+runuser -u "$user" -- bash -c 'exec 9>lock; flock 9; exec "$@" >>log 2>&1 </dev/null' - "$speaker" . &
+started+=("$!")
+wait_for spoke
+pid=$(<pid)
+runuser -u "$user" -- cr_checkpoint --kill -f ctx "$pid"
+wait_for is_gone "$pid"
+flock -s lock sleep 1000 &
+holder=$!
+started+=("$holder")
+wait_for not flock -n lock true
+as_user --check
+check "a lock that another process has: --check says it" eval 'status_is 11 && said "cannot lock $PWD/lock again: process $holder (flock) holds a lock on it"'
+as_user
+check "... the restart says it" eval 'status_is 11 && said "cannot lock $PWD/lock again"'
+pkill -P "$holder"
+wait_for is_gone "$holder"
+as_user --check
+check "... which has gone: nothing is in the way" status_is 0
+as_user
+check "... it is restarted" status_is 0
+nr_open=$(</proc/sys/fs/nr_open)
+echo 256 >/proc/sys/fs/nr_open
+rc=0
+err=$(cr_restart --other-owner=warn --check ctx 2>&1) || rc=$?
+echo "$nr_open" >/proc/sys/fs/nr_open
+check "fewer open files allowed than its hard limit: --check says it, to root, too" eval 'status_is 1 && said "its hard limit of open files (RLIMIT_NOFILE) is" && said "/proc/sys/fs/nr_open allows 256"'
 done_testing

@@ -118,6 +118,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   findings.other_uses = find_other_uses(context, chain, options);
   check_files(context, options, own, findings);
   check_changed(context, options, findings);
+  check_locks(context, options, findings);
   check_sysv(context, findings);
   check_shared_tags(context, findings);
   check_namespaces(context, options, own, findings);

@@ -64,6 +64,8 @@ struct CheckInput {
 };
 // Files that have changed since the checkpoint, of all processes at once: one line for each.
 void check_changed(const Context& context, const RestartOptions& options, Findings& findings);
+// Locks of files that somebody else holds by now.
+void check_locks(const Context& context, const RestartOptions& options, Findings& findings);
 // Code that cannot go on on this machine, file by file.
 void check_code(const Context& context, const RestartOptions& options, Findings& findings);
 // Whether the module lets the caller do it.  Apart from the others: it is about this machine, at this moment.

@@ -47,15 +47,17 @@ class FileChecker {
   void check_tail(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
   [[nodiscard]] std::string no_room_for(std::uint64_t start, std::uint64_t end);
   void check_append_only(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
-  void check_directory(const File& file, const Inode& inode);
+  void check_name(const File& file, const Inode& inode);
   void check_size(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
   [[nodiscard]] bool is_very_file(const File& file) const;
+  [[nodiscard]] bool may_open_very_file(const File& file, int wanted) const;
   void check_access(const File& file, const FileUse& use);
   void check_device(const File& file, const FileUse& use);
   void check_standard(const File& file, const FileUse& use);
   void check_unused_output();
   void check_socket(const File& file);
   void check_pipe(const Inode& inode);
+  [[nodiscard]] bool is_other_watched(const Watch& watch, const std::string& path) const;
   void check_inotify(const Inotify& inotify);
   void check_fanotify(const Fanotify& group);
   void check_timerfd(const cryo_timerfd& timer);
@@ -258,6 +260,13 @@ bool FileChecker::is_very_file(const File& file) const {
       {path_, O_PATH, inode.dev, inode.ino, inode.mode, inode.uid, context_.header.created_ns});
 }
 
+// cr_restart opens it for them, if it may.
+bool FileChecker::may_open_very_file(const File& file, int wanted) const {
+  if (!is_very_file(file)) return false;
+  const OwnNames own;
+  return names::access(path_, wanted) == 0;
+}
+
 void FileChecker::check_access(const File& file, const FileUse& use) {
   const int flags = open_flags(file, use);
   if (flags & O_PATH) return;
@@ -265,7 +274,8 @@ void FileChecker::check_access(const File& file, const FileUse& use) {
   const int wanted = (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0);
   if (names::access(path_, wanted) == 0) return;
   const int error = errno;
-  if (error == EACCES && (names::are_owner_of(path_) || is_very_file(file))) return;
+  const bool regular = S_ISREG(context_.inode(file.head.inode).head.mode);
+  if (error == EACCES && ((regular && names::are_owner_of(path_)) || may_open_very_file(file, wanted))) return;
   problem(error, "cannot be opened for {}: {}{}",
           mode == O_RDONLY   ? "reading"
           : mode == O_WRONLY ? "writing"
@@ -304,18 +314,18 @@ void FileChecker::check_path(const File& file, const FileUse& use) {
   if (device && now.st_rdev != inode.head.rdev)
     problem(ESTALE, "is not the same device as at the checkpoint");
   if (S_ISREG(now.st_mode)) check_size(file, use, inode, now);
-  if (S_ISDIR(now.st_mode)) check_directory(file, inode);
+  if (S_ISDIR(now.st_mode) || static_cast<int>(file.head.flags) & O_PATH) check_name(file, inode);
   check_access(file, use);
 }
 
 // Made again by the user, perhaps: it is not for what is in it.
-void FileChecker::check_directory(const File& file, const Inode& inode) {
-  const UniqueFd place = names::open(path_, O_PATH);
+void FileChecker::check_name(const File& file, const Inode& inode) {
+  const UniqueFd place = names::open(path_, O_PATH | (static_cast<int>(file.head.flags) & O_NOFOLLOW));
   if (!place || !is_other_file(options_.relocations, file, inode, place.get()) ||
       options_.changed_files == ChangedFiles::kIgnore)
     return;
-  findings_.warning("pid {}: {}: another directory than at the checkpoint has the name ({})", pid_, what_,
-                    difference_of(inode.head, place.get()));
+  findings_.warning("pid {}: {}: another {} than at the checkpoint has the name ({})", pid_, what_,
+                    S_ISDIR(inode.head.mode) ? "directory" : "file", difference_of(inode.head, place.get()));
 }
 
 void FileChecker::check_device(const File& file, const FileUse& use) {
@@ -416,8 +426,18 @@ void FileChecker::check_pipe(const Inode& inode) {
             inode.pipe->head.capacity, limit);
 }
 
+// A watch is of a file, and is put on what has its name.
+bool FileChecker::is_other_watched(const Watch& watch, const std::string& path) const {
+  if (path != watch.path) return false;
+  const UniqueFd place = names::open(path, O_PATH | O_NOFOLLOW);
+  struct stat now;
+  return place && ::fstat(place.get(), &now) == 0 && now.st_ino != watch.head.ino;
+}
+
 void FileChecker::check_inotify(const Inotify& inotify) {
   RemovedFiles removed(context_);
+  const Watch* first = nullptr;
+  std::size_t others = 0;
   for (const Watch& watch : inotify.watches) {
     if (removed.find(watch) != 0) continue;
     const std::string path = options_.relocations.apply(watch.path);
@@ -426,7 +446,12 @@ void FileChecker::check_inotify(const Inotify& inotify) {
             {path, O_PATH | O_NOFOLLOW, watch.head.dev, watch.head.ino, 0, {}, context_.header.created_ns}))
       problem(errno, "{}, which watch {} of it is of, cannot be watched: {}", path, watch.head.wd,
               std::strerror(errno));
+    else if (is_other_watched(watch, path) && others++ == 0)
+      first = &watch;
   }
+  if (first != nullptr && options_.changed_files != ChangedFiles::kIgnore)
+    findings_.warning("pid {}: {}: watch {} will be of another file than at the checkpoint, which has the name {} ({} more)",
+                      pid_, what_, first->head.wd, first->path, others - 1);
 }
 
 void FileChecker::check_fanotify(const Fanotify& group) {

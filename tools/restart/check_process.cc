@@ -7,12 +7,14 @@
 
 #include <algorithm>
 
+#include "base/parse.h"
 #include "restart/cgroup.h"
 #include "restart/check.h"
 #include "restart/failure.h"
 #include "restart/id_holder.h"
 #include "restart/names.h"
 #include "restart/posix_timers.h"
+#include "restart/proc_files.h"
 #include "restart/process_state.h"
 #include "restart/tree_plan.h"
 
@@ -56,7 +58,19 @@ void check_outer_ids(const CheckInput& input, Findings& findings) {
 
 std::string limit_text(rlim_t limit) { return limit == RLIM_INFINITY ? "unlimited" : std::to_string(limit); }
 
+// Nobody can set more, not even root.
+void check_nr_open(const CheckInput& input, Findings& findings) {
+  if (input.process.rlimits.size() <= RLIMIT_NOFILE) return;
+  const std::uint64_t wanted = input.process.rlimits[RLIMIT_NOFILE].max;
+  const std::string text = read_proc("sys/fs/nr_open");
+  const auto most = parse_number<std::uint64_t>(text.substr(0, text.find('\n')));
+  if (most && wanted > *most)
+    findings.problem(EPERM, "pid {}: its hard limit of {} is {}, /proc/sys/fs/nr_open allows {}", input.process.head.pid,
+                     limit_name(RLIMIT_NOFILE), limit_text(wanted), *most);
+}
+
 void check_limits(const CheckInput& input, Findings& findings) {
+  check_nr_open(input, findings);
   if (capable(input.own, CAP_SYS_RESOURCE)) return;
   for (std::uint32_t i = 0; i < input.process.rlimits.size(); ++i) {
     rlimit limit;
@@ -73,6 +87,14 @@ void check_limits(const CheckInput& input, Findings& findings) {
   }
 }
 
+// cr_restart enters it for the process, if it may.
+bool may_enter_very(const CheckInput& input, const Path& cwd, const std::string& path) {
+  if (!names::is_there({path, O_PATH, cwd.head.dev, cwd.head.ino, S_IFDIR, {}, input.context.header.created_ns}))
+    return false;
+  const OwnNames own;
+  return names::access(path, X_OK) == 0;
+}
+
 void check_directory(const CheckInput& input, const Path& cwd, Findings& findings) {
   if (cwd.head.flags & CRYO_PATH_DELETED) return;
   const std::string path = input.options.relocations.apply(cwd.path);
@@ -80,22 +102,18 @@ void check_directory(const CheckInput& input, const Path& cwd, Findings& finding
   const NamesToCheck theirs(input.context, {index});
   struct stat now;
   const bool found = names::stat(path, now) == 0;
+  if (found && S_ISDIR(now.st_mode) && names::access(path, X_OK) == 0) return;
   const int error = errno;
-  const bool very =
-      (!found || names::access(path, X_OK) != 0) &&
-      names::is_there(
-          {path, O_PATH, cwd.head.dev, cwd.head.ino, S_IFDIR, {}, input.context.header.created_ns});
-  if (very) return;
-  errno = error;
+  if (may_enter_very(input, cwd, path)) return;
   if (!found)
-    findings.problem(errno, "pid {}: its working directory {} cannot be found: {} (--relocate=OLD=NEW if it is elsewhere now)",
-                     input.process.head.pid, path, std::strerror(errno));
+    findings.problem(error, "pid {}: its working directory {} cannot be found: {} (--relocate=OLD=NEW if it is elsewhere now)",
+                     input.process.head.pid, path, std::strerror(error));
   else if (!S_ISDIR(now.st_mode))
     findings.problem(ENOTDIR, "pid {}: its working directory {} is no directory", input.process.head.pid,
                      path);
-  else if (names::access(path, X_OK) != 0)
-    findings.problem(errno, "pid {}: its working directory {} may not be entered: {}", input.process.head.pid,
-                     path, std::strerror(errno));
+  else
+    findings.problem(error, "pid {}: its working directory {} may not be entered: {}", input.process.head.pid,
+                     path, std::strerror(error));
 }
 
 void check_cwd(const CheckInput& input, Findings& findings) {

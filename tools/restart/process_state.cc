@@ -18,6 +18,7 @@
 #include "base/unique_fd.h"
 #include "restart/cgroup.h"
 #include "restart/credentials.h"
+#include "restart/failure.h"
 #include "restart/files.h"
 #include "restart/proc_files.h"
 
@@ -38,9 +39,9 @@ void raise_limits(const Process& process) {
     limit.rlim_cur = i == RLIMIT_CORE ? 0 : limit.rlim_max;
     if (limit.rlim_max == own && limit.rlim_cur == before) continue;
     if (::setrlimit(resource, &limit) == 0) continue;
-    if (errno != EPERM || !is_of_machine(i)) fail_errno("cannot raise limit {} to {}", i, limit.rlim_max);
+    if (errno != EPERM || !is_of_machine(i)) fail_errno("cannot set the hard limit of {} to {}", limit_name(i), limit.rlim_max);
     limit = {own, own};  // the check has warned
-    if (::setrlimit(resource, &limit) != 0) fail_errno("cannot raise limit {} to {}", i, own);
+    if (::setrlimit(resource, &limit) != 0) fail_errno("cannot set the hard limit of {} to {}", limit_name(i), own);
   }
 }
 
