@@ -95,7 +95,10 @@ struct Numbers {
 class Finder {
  public:
   Finder(const Context& context, const Chain& chain, const RestartOptions& options)
-      : context_(context), options_(options), uses_(file_uses(context)), contexts_(context_files(context, chain)) {}
+      : context_(context), options_(options), uses_(file_uses(context)), contexts_(context_files(context, chain)) {
+    for (const Process& process : context.processes)
+      for (const cryo_lock& lock : process.locks) locked_.insert(context.file(lock.file).head.inode);
+  }
 
   OtherUses find();
 
@@ -112,6 +115,7 @@ class Finder {
   const RestartOptions& options_;
   std::map<std::uint32_t, FileUse> uses_;
   FileIdentities contexts_;
+  std::set<std::uint32_t> locked_;  // inodes
   std::map<Identification, SharedOutput> outputs_;
   std::map<Identification, std::vector<WriterFd>> writers_;
   OtherUses found_;
@@ -203,7 +207,8 @@ void Finder::settle(const Identification& which, const WriterFd& writer) {
   const SharedOutput& output = outputs_.at(which);
   OtherUse& use = found_[output.inode];
   if (use.file) return;
-  auto file = open_file_of(which, writer);
+  // Locks belong to the open file: those of the other one are not the job's.
+  auto file = locked_.contains(output.inode) ? nullptr : open_file_of(which, writer);
   if (use.pid != 0 && !file) return;
   std::string command = read_proc(fmt::format("{}/comm", writer.pid));
   command.resize(std::min(command.size(), command.find('\n')));
