@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "compat/aio.h"
 #include "compat/sched.h"
 #include "cryo.h"
 #include "cryo_arch.h"
@@ -24,7 +25,8 @@ static bool has_to_be_served(struct task_struct *task, unsigned long addr)
 		return true;
 	if (!mmap_read_lock_killable(mm)) {
 		vma = find_vma(mm, addr);
-		has_to = vma && vma->vm_file && !cryo_is_at_hand(file_inode(vma->vm_file)->i_sb);
+		has_to = vma && vma->vm_file && !cryo_is_aio_ring(vma->vm_file) &&
+			 !cryo_is_at_hand(file_inode(vma->vm_file)->i_sb);
 		mmap_read_unlock(mm);
 	}
 	mmput(mm);

@@ -13,7 +13,7 @@
 #define TAKEN	120	/* of the small ring's 127 events on x86-64 */
 #define WAITING	20
 
-static aio_context_t big, small;
+static aio_context_t big, small, untouched;
 static int file;
 static struct iocb waiting[WAITING];
 static char blocks[WAITING][BLOCK];
@@ -62,6 +62,7 @@ static void setup(void)
 	if (syscall(SYS_io_setup, 300, &big))
 		crt_skip("io_setup(2) is not there");
 	CRT_SYS(syscall(SYS_io_setup, 4, &small));
+	CRT_SYS(syscall(SYS_io_setup, 8, &untouched));
 	CRT_SYS(syscall(SYS_io_setup, 1, &gone));
 	CRT_SYS(syscall(SYS_io_destroy, gone));
 	write_and_take(big, 26);
@@ -114,6 +115,8 @@ static void verify(void)
 	crt_ok(data[0] == 'c' && data[BLOCK - 1] == 'c', "which has read the block");
 	write_and_take(small, 300);
 	crt_ok(1, "a small ring goes round twice");
+	write_and_take(untouched, 3);
+	crt_ok(1, "one whose ring nobody had looked at");
 	crt_same(syscall(SYS_io_destroy, small), 0, "a context is destroyed by its id");
 	crt_same(syscall(SYS_io_destroy, small), -1, "once");
 }
