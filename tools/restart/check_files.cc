@@ -51,6 +51,7 @@ class FileChecker {
   void check_size(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
   [[nodiscard]] bool is_very_file(const File& file) const;
   [[nodiscard]] bool may_open_very_file(const File& file, int wanted) const;
+  [[nodiscard]] bool is_taken_over(const File& file, const FileUse& use) const;
   void check_access(const File& file, const FileUse& use);
   void check_device(const File& file, const FileUse& use);
   void check_standard(const File& file, const FileUse& use);
@@ -267,9 +268,18 @@ bool FileChecker::may_open_very_file(const File& file, int wanted) const {
   return names::access(path_, wanted) == 0;
 }
 
+// An open file of cr_restart's own, or of another process, is not opened again.
+bool FileChecker::is_taken_over(const File& file, const FileUse& use) const {
+  constexpr int kStandard[3] = {0, 1, 2};
+  const Inode& inode = context_.inode(file.head.inode);
+  if (own_output(file, inode, use, kStandard) >= 0) return true;
+  const auto other = findings_.other_uses.find(inode.id);
+  return other != findings_.other_uses.end() && can_share(other->second, file, inode, use);
+}
+
 void FileChecker::check_access(const File& file, const FileUse& use) {
   const int flags = open_flags(file, use);
-  if (flags & O_PATH) return;
+  if (flags & O_PATH || is_taken_over(file, use)) return;
   const int mode = flags & O_ACCMODE;
   const int wanted = (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0);
   if (names::access(path_, wanted) == 0) return;
