@@ -75,13 +75,16 @@ static bool btf_part(const struct cryo_btf *btf, const struct btf_header *head, 
 	       !check_add_overflow(from, (size_t)len, &end) && end <= btf->size;
 }
 
+/* Of struct btf_header, which has got members that what pahole(1) writes need not have. */
+#define BTF_HEADER	offsetofend(struct btf_header, str_len)
+
 static int parse_btf(struct cryo_btf *btf)
 {
 	const struct btf_header *head = btf->data;
 	const u8 *parts;
 
-	if (btf->size < sizeof(*head) || head->magic != BTF_MAGIC || head->version != BTF_VERSION ||
-	    head->hdr_len < sizeof(*head) || head->hdr_len % sizeof(u32) ||
+	if (btf->size < BTF_HEADER || head->magic != BTF_MAGIC || head->version != BTF_VERSION ||
+	    head->hdr_len < BTF_HEADER || head->hdr_len % sizeof(u32) ||
 	    head->type_off % sizeof(u32) ||
 	    !head->str_len || !btf_part(btf, head, head->type_off, head->type_len) ||
 	    !btf_part(btf, head, head->str_off, head->str_len))
