@@ -23,7 +23,7 @@ struct sock;
 int cryo_busy_mutex_lock(struct cryo_capture *c, struct cryo_object *o, struct mutex *lock,
 			 const char *what);
 
-/* The same, as down_read(). */
+/* The same, as down_read(); without @o nothing is told. */
 int cryo_busy_read_lock(struct cryo_capture *c, struct cryo_object *o, struct rw_semaphore *lock,
 			const char *what);
 

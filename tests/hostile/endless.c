@@ -378,6 +378,46 @@ static void held_lock(enum kind kind, bool end)
 	close(out);
 }
 
+/* The controlling terminal, which is not the job's: its modes are left out. */
+static void busy_terminal(void)
+{
+	int ends[2], handle, err, out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	pid_t target, outsider;
+	char log[1024] = "";
+	ssize_t n;
+
+	make_pty(ends);
+	target = fork();
+	if (!target) {
+		if (setsid() < 0 || ioctl(ends[1], TIOCSCTTY, 0))
+			_exit(1);
+		close(ends[0]);
+		close(ends[1]);
+		wait_here();
+	}
+	sleep_ms(200 * factor());
+	outsider = fork();
+	if (!outsider)
+		hold(PTY, ends[1]);
+	sleep_ms(1500 * factor());
+	handle = make_request(target, out, CRYO_CKPT_NO_CALLBACKS);
+	err = ioctl(handle, CRYO_CKPT_RUN, 0) ? errno : 0;
+	n = read(handle, log, sizeof(log) - 1);
+	log[n > 0 ? n : 0] = 0;
+	if (!ok(!err && strstr(log, "modes of its terminal are not saved"),
+		"a terminal whose lock is held by somebody else: error %d, told", err))
+		printf("# %s\n", log);
+	ok(runs(target), "... the process goes on");
+	close(handle);
+	kill(outsider, SIGKILL);
+	kill(target, SIGKILL);
+	waitpid(outsider, NULL, 0);
+	waitpid(target, NULL, 0);
+	close(ends[0]);
+	close(ends[1]);
+	close(out);
+}
+
 /* ---- connections that others accept ---- */
 
 static void take_connections(int listener, const struct sockaddr_un *address)
@@ -450,6 +490,7 @@ int main(void)
 	held_lock(UNIX, 0);
 	held_lock(EPOLL, 0);
 	held_lock(PTY, 1);
+	busy_terminal();
 	accepted_meanwhile();
 	return finish();
 }
