@@ -170,8 +170,8 @@ checkpoint_and_kill() # CONTEXT: 0 done, 1 failed, 2 the program was at its end
 	status=$?
 	if [ $status != 0 ]; then
 		kill -0 "$pid" 2>/dev/null || return 2
-		diag "$log"
 		ok 1 "checkpoint (exit status $status)"
+		diag "$log"
 		return 1
 	fi
 	wait "$rpid" 2>/dev/null
