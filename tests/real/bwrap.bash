@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # In a sandbox of bubblewrap: fills the tmpfs, counts, and tells what is there then.
 exec 2>&1
+echo begins
 cd /tmp || exit 1
 mkdir -p dir/below
 seq 1 30000 >dir/file

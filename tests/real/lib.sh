@@ -13,6 +13,8 @@
 #   groups     array, optional: for setpriv, the supplementary groups of the program (default: the user's)
 #   started(), restarted() N, ending()  optional: what somebody outside does: after the start, after a restart
 #              from context N, and before the end is waited for
+#   begins     optional: yes where the program prints something when it begins: what runs it (unshare, bwrap) is
+#              then not met at its own work, in which a process may be where no checkpoint of it can be made
 #   digest()   optional: prints what has to be equal instead of the files named in outputs
 #
 # What happens, as the user CRTEST_USER (default cryo) when started by root:
@@ -45,7 +47,7 @@ amount()
 }
 
 shortest=1500 # ms
-exit_status=0 outputs=() outside=() checkpoint_options=() by='' groups=(--init-groups) tap=0 bad=0 rpid=0 pid=0
+exit_status=0 outputs=() outside=() checkpoint_options=() by='' begins='' groups=(--init-groups) tap=0 bad=0 rpid=0 pid=0
 prepare() { :; }
 started() { :; }
 restarted() { :; }
@@ -106,6 +108,7 @@ new_dir() # NAME: an empty run directory with the input in it
 is_program()
 {
 	local first=
+	[ "$begins" != yes ] || { [ -s "$dir/stdout" ]; return; }
 	IFS= read -r -d '' first 2>/dev/null <"/proc/$pid/cmdline"
 	[ "$first" = "${program[0]}" ] && [ "$(readlink "/proc/$pid/exe")" = "$executable" ]
 }
@@ -116,10 +119,7 @@ start() # runs the program in $dir; its pid in $pid
 	pid=$!
 	rpid=$pid
 	# from here on it is the program, and the user's; this shell may have the same executable
-	for _ in {1..100}; do
-		! is_program || return 0
-		sleep 0.02
-	done
+	until is_program || ! kill -0 "$pid" 2>/dev/null; do sleep 0.02; done
 }
 
 finish() # waits for the end; the exit status in $status
