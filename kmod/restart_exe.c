@@ -94,14 +94,31 @@ static int set_exe(const struct cred *maker, struct file *file)
 	return err == -EBUSY && is_exe(file) ? 0 : err;
 }
 
+/* What a descriptor of O_PATH refers to, opened as open(2) would for the caller. */
+static struct file *open_path(const struct file *place)
+{
+	int err = path_permission(&place->f_path, MAY_READ);
+
+	return err ? ERR_PTR(err) : dentry_open(&place->f_path, O_RDONLY | O_LARGEFILE, current_cred());
+}
+
+/*
+ * With O_PATH, closing @fd does not take from the process its POSIX locks on its own executable, which it
+ * has again by now.
+ */
 int cryo_restart_take_exe(const struct cred *maker, int fd)
 {
-	struct file *file = fget(fd);
+	struct file *file = fget_raw(fd);
+	struct file *opened;
 	int err;
 
 	if (!file)
 		return -EBADF;
-	err = set_exe(maker, file);
+	opened = file->f_mode & FMODE_PATH ? open_path(file) : get_file(file);
 	fput(file);
+	if (IS_ERR(opened))
+		return PTR_ERR(opened);
+	err = set_exe(maker, opened);
+	fput(opened);
 	return err;
 }

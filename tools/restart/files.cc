@@ -452,6 +452,13 @@ void FileTaker::put_at(const File& file, const cryo_fd& wanted, int fd) {
 }
 
 // False: it becomes what the higher numbers of the file are.
+// Closed when the process has its locks again: one of O_PATH, unlike others, does not take them from it.
+UniqueFd place_of(int fd) {
+  UniqueFd place = open_proc(fmt::format("self/fd/{}", fd), O_PATH);
+  if (!place) fail_errno("cannot open the executable again (O_PATH)");
+  return place;
+}
+
 bool FileTaker::put_standard(const File& file, const cryo_fd& wanted) {
   const auto source = store_.standard.find({file.id, wanted.fd});
   if (source == store_.standard.end() || source->second.number < 0) return false;
@@ -477,7 +484,7 @@ void FileTaker::take(const File& file, const FileUse& use) {
   const int fd = late ? late.get() : stored->second.get();
   for (const cryo_fd& wanted : use.fds)
     if (!put_standard(file, wanted)) put_at(file, wanted, fd);
-  if (use.executable) result_.exe_fd = input_.descriptors.park_copy(fd).release();
+  if (use.executable) result_.exe_fd = input_.descriptors.park(place_of(fd)).release();
   if (!use.fds.empty())
     result_.fds.emplace(file.id, static_cast<int>(use.fds.front().fd));
   else if (use.mapped)

@@ -28,7 +28,7 @@
 
 /* Major: incompatible change. Minor: something was added. */
 #define CRYO_ABI_MAJOR		1
-#define CRYO_ABI_MINOR		13
+#define CRYO_ABI_MINOR		14
 
 /* Does a module with this interface know all that its user was built to ask for? */
 #define CRYO_ABI_FITS(major, minor)	((major) == CRYO_ABI_MAJOR && (minor) >= CRYO_ABI_MINOR)
@@ -467,7 +467,7 @@ struct cryo_resume {
 	__s32 close_fd;			/* -1: none */
 	__u64 unmap_start;
 	__u64 unmap_len;
-	__s32 exe_fd;			/* -1: leave /proc/self/exe; a descriptor, closed too */
+	__s32 exe_fd;			/* -1: leave /proc/self/exe; a descriptor, closed too (O_PATH: no lock is lost by that) */
 	__s32 signal;			/* of the leader: pending for the process before it starts; 0: none */
 	__u64 seccomp;			/* user pointer to @nr_seccomp struct cryo_seccomp_program, oldest first */
 	__u32 nr_seccomp;
