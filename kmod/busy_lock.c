@@ -3,6 +3,7 @@
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
+#include <linux/workqueue.h>
 #include <net/sock.h>
 
 #include "busy_lock.h"
@@ -50,6 +51,17 @@ int cryo_busy_read_lock(struct cryo_capture *c, struct cryo_object *o, struct rw
 	int err = 0;
 
 	while (!err && !down_read_trylock(lock))
+		err = wait_a_moment(c, limit);
+	return say_busy(c, o, what, err);
+}
+
+int cryo_busy_work(struct cryo_capture *c, struct cryo_object *o, struct work_struct *work,
+		   const char *what)
+{
+	unsigned long limit = jiffies + msecs_to_jiffies(LOCK_WAIT_MS);
+	int err = 0;
+
+	while (!err && work_busy(work))
 		err = wait_a_moment(c, limit);
 	return say_busy(c, o, what, err);
 }

@@ -57,10 +57,23 @@ static int compare_tty_files(const void *a, const void *b)
 	return x->o->id < y->o->id ? -1 : x->o->id > y->o->id;
 }
 
+/* Let the line disciplines have what they have room for, signals for control characters included. */
+static int settle_pair(struct cryo_capture *c, const struct tty_file *f)
+{
+	struct tty_struct *tty = tty_of(f->o->file);
+
+	if (!is_side(tty, PTY_TYPE_MASTER))
+		return 0;
+	return cryo_busy_work(c, f->o, &tty->link->port->buf.work, "pseudo-terminal") ?:
+	       cryo_busy_work(c, f->o, &tty->port->buf.work, "pseudo-terminal");
+}
+
 /* All of the scope, sorted: before the first is classified. */
 int cryo_find_ttys(struct cryo_capture *c)
 {
+	const struct tty_file *all;
 	struct tty_file out;
+	size_t i;
 	int err = 0;
 
 	list_for_each_entry(out.o, &c->files, node) {
@@ -72,7 +85,10 @@ int cryo_find_ttys(struct cryo_capture *c)
 			return err;
 	}
 	sort(c->ttys.data, c->ttys.len / sizeof(out), sizeof(out), compare_tty_files, NULL);
-	return 0;
+	all = (const struct tty_file *)c->ttys.data;
+	for (i = 0; !err && i < c->ttys.len / sizeof(out); i++)
+		err = settle_pair(c, &all[i]);
+	return err;
 }
 
 /* The first open file of @tty, and behind it the others; NULL: none. *@n: how many. */
@@ -106,22 +122,13 @@ static struct cryo_object *master_of(struct cryo_capture *c, struct tty_struct *
 	return NULL;
 }
 
-/* Let the line discipline have what it has room for, signals for control characters included. */
-static void settle_tty(struct tty_struct *tty)
-{
-	flush_work(&tty->port->buf.work);
-}
-
 /* CRYO_FILE_PTY_* of a pseudo-terminal that is restored as such; 0: no such thing. */
 u32 cryo_pty_kind(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct tty_struct *tty = tty_of(o->file);
 
-	if (is_side(tty, PTY_TYPE_MASTER)) {
-		settle_tty(tty->link);
-		settle_tty(tty);
+	if (is_side(tty, PTY_TYPE_MASTER))
 		return CRYO_FILE_PTY_MASTER;
-	}
 	if (!is_side(tty, PTY_TYPE_SLAVE))
 		return 0;
 	if (master_of(c, tty) || (tty_hung_up_p(o->file) && o->stdio_fd == U32_MAX))

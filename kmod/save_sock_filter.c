@@ -12,17 +12,20 @@
 #include <net/sock_reuseport.h>
 
 #include "busy_lock.h"
+#include "compat/ksym.h"
 #include "cryo.h"
 #include "sock_filter.h"
 
 #define EBPF_FILTER	"socket with an eBPF filter (SO_ATTACH_BPF)"
 #define EBPF_CHOICE	"socket with an eBPF program that chooses among sockets (SO_ATTACH_REUSEPORT_EBPF)"
+#define LOST_CHOICE	"socket with a program that chooses among sockets, on a kernel whose lock for them is not found,"
 
-static const struct sock_fprog_kern *original_of(const struct bpf_prog *prog)
+/* How many instructions; 0: of bpf(2). */
+static unsigned int length_of(const struct bpf_prog *prog)
 {
-	const struct sock_fprog_kern *program = prog->orig_prog;
+	unsigned int length = prog->orig_prog ? READ_ONCE(prog->orig_prog->len) : 0;
 
-	return program && program->len && program->len <= BPF_MAXINSNS ? program : NULL;
+	return length <= BPF_MAXINSNS ? length : 0;
 }
 
 /* In an RCU section. */
@@ -33,19 +36,23 @@ static const struct bpf_prog *filter_of(struct sock *sk)
 	return filter ? filter->prog : NULL;
 }
 
-/* In an RCU section.  Other processes may have sockets with the same port, and change it any time. */
+/*
+ * A program that chooses is freed without a grace period by kernels of before May 2026, and whoever has a socket of the same port may
+ * replace it any time: in an RCU section, and with the lock under which that is done.
+ */
 static const struct bpf_prog *choice_of(struct sock *sk, u32 *place)
 {
 	const struct sock_reuseport *reuse = rcu_dereference(sk->sk_reuseport_cb);
+	const struct bpf_prog *prog = reuse ? rcu_dereference(reuse->prog) : NULL;
 	unsigned int i;
 
 	*place = 0;
-	if (!reuse)
+	if (!prog)
 		return NULL;
 	for (i = 0; i < READ_ONCE(reuse->num_socks); i++)
 		if (READ_ONCE(reuse->socks[i]) == sk)
 			*place = i;
-	return rcu_dereference(reuse->prog);
+	return prog;
 }
 
 const char *cryo_sock_filter_obstacle(struct sock *sk)
@@ -55,12 +62,16 @@ const char *cryo_sock_filter_obstacle(struct sock *sk)
 	u32 place;
 
 	rcu_read_lock();
+	spin_lock_bh(cryo_reuseport_lock());
 	filter = filter_of(sk);
 	choice = choice_of(sk, &place);
-	if (filter && !original_of(filter))
+	if (filter && !length_of(filter))
 		obstacle = EBPF_FILTER;
-	else if (choice && !original_of(choice))
+	else if (choice && !cryo_has_reuseport_lock())
+		obstacle = LOST_CHOICE;
+	else if (choice && !length_of(choice))
 		obstacle = EBPF_CHOICE;
+	spin_unlock_bh(cryo_reuseport_lock());
 	rcu_read_unlock();
 	return obstacle;
 }
@@ -75,17 +86,15 @@ bool cryo_has_filter_of(struct sock *sk, struct sock *listener)
 /* Its instructions are behind @at; -ESRCH: it is another one by now, and no classic one. */
 static int copy_program(const struct bpf_prog *prog, u8 *at, u32 *length)
 {
-	const struct sock_fprog_kern *program;
+	unsigned int n = prog ? length_of(prog) : 0;
 
-	BUILD_BUG_ON(sizeof(*program->filter) != CRYO_SECCOMP_INSTRUCTION);
-	*length = 0;
+	BUILD_BUG_ON(sizeof(*prog->orig_prog->filter) != CRYO_SECCOMP_INSTRUCTION);
+	*length = n;
 	if (!prog)
 		return 0;
-	program = original_of(prog);
-	if (!program)
+	if (!n)
 		return -ESRCH;
-	*length = program->len;
-	memcpy(at, program->filter, program->len * sizeof(*program->filter));
+	memcpy(at, prog->orig_prog->filter, n * sizeof(*prog->orig_prog->filter));
 	return 0;
 }
 
@@ -93,13 +102,19 @@ static int copy_program(const struct bpf_prog *prog, u8 *at, u32 *length)
 static int copy_programs(struct sock *sk, struct cryo_sock_filter *out)
 {
 	u8 *at = (u8 *)(out + 1);
+	const struct bpf_prog *choice;
 	int err;
 
 	rcu_read_lock();
+	spin_lock_bh(cryo_reuseport_lock());
 	err = copy_program(filter_of(sk), at, &out->filter);
 	at += out->filter * CRYO_SECCOMP_INSTRUCTION;
-	err = err ?: copy_program(choice_of(sk, &out->place), at, &out->choice);
+	choice = choice_of(sk, &out->place);
+	if (choice && !cryo_has_reuseport_lock())
+		err = -ESRCH;
+	err = err ?: copy_program(choice, at, &out->choice);
 	at += out->choice * CRYO_SECCOMP_INSTRUCTION;
+	spin_unlock_bh(cryo_reuseport_lock());
 	rcu_read_unlock();
 	if (sock_flag(sk, SOCK_FILTER_LOCKED))
 		out->flags |= CRYO_SOCK_FILTER_LOCKED;

@@ -113,7 +113,7 @@ static bool read_touched(struct task_struct *task, struct mm_struct *mm, unsigne
 		  cryo_page_scan(mm, addr & PAGE_MASK, end, ULONG_MAX, &touched_end) <= addr &&
 		  touched_end == end;
 	mmap_read_unlock(mm);
-	return touched && access_process_vm(task, addr, to, size, FOLL_FORCE) == size;
+	return touched && !cryo_read_memory(task, addr, to, size);
 }
 
 /* What the instruction pointer tells. The kernel frees these areas with the memory only, whatever becomes of the probes. */

@@ -54,6 +54,7 @@ static void *addr_lru_gen_del;
 static void *addr_landlock_access;
 static void *addr_landlock_traceme;
 static bool landlock_is_asked;
+static void *addr_reuseport_lock;
 static const int *yama_level;
 
 /* Stand-ins until the real address is known; none is ever called then. */
@@ -202,6 +203,8 @@ static const struct cryo_ksym {
 	  "areas of several restarts have one reverse map; else each has pages of its own" },
 	{ "khugepaged_enter_vma", &addr_khugepaged_enter, NO_FEATURE,
 	  "khugepaged is told of memory that is filled from a context; else its pages stay small" },
+	{ "reuseport_lock", &addr_reuseport_lock, NO_FEATURE,
+	  "a program that chooses among sockets is read while nobody replaces it; else it is refused" },
 };
 
 /* What split_huge_page() calls: of 7.2, 6.12 and 6.1.  The first that is there counts. */
@@ -350,6 +353,18 @@ bool cryo_task_landlocked(struct task_struct *task)
 static void resolve_yama(void)
 {
 	yama_level = (const int *)static_call(cryo_sc_lookup_name)("ptrace_scope");
+}
+
+bool cryo_has_reuseport_lock(void)
+{
+	return addr_reuseport_lock;
+}
+
+spinlock_t *cryo_reuseport_lock(void)
+{
+	static DEFINE_SPINLOCK(instead);
+
+	return addr_reuseport_lock ?: &instead;
 }
 
 int cryo_yama_level(void)

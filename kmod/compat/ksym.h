@@ -12,6 +12,7 @@
 #include <linux/restart_block.h>
 #include <linux/sched.h>
 #include <linux/sockptr.h>
+#include <linux/spinlock_types.h>
 #include <linux/task_work.h>
 
 typedef long (*cryo_restart_fn)(struct restart_block *rb);
@@ -39,6 +40,10 @@ int cryo_getsockopt(struct sock *sk, int level, int name, void *value, int *len)
 
 /* Appends to the queue of a UDP socket, with its accounting; with bottom halves off. */
 int cryo_udp_enqueue(struct sock *sk, struct sk_buff *skb);
+
+/* Under which programs of SO_ATTACH_REUSEPORT_CBPF are replaced, with bottom halves off; another one where it is not found. */
+bool cryo_has_reuseport_lock(void);
+spinlock_t *cryo_reuseport_lock(void);
 
 struct files_struct;
 

@@ -257,7 +257,8 @@ static bool runs(pid_t pid)
 	return false;
 }
 
-enum kind { PIPE, TCP, UNIX, EPOLL, PTY, KINDS };
+/* PTY_INPUT: with a byte that the line discipline has not taken yet. */
+enum kind { PIPE, TCP, UNIX, EPOLL, PTY, PTY_INPUT, KINDS };
 
 static const struct {
 	const char *name;
@@ -265,7 +266,13 @@ static const struct {
 } kinds[KINDS] = {
 	[PIPE] = { "pipe", SYS_write }, [TCP] = { "socket", SYS_write }, [UNIX] = { "socket", SYS_read },
 	[EPOLL] = { "epoll", SYS_epoll_pwait }, [PTY] = { "pseudo-terminal", SYS_read },
+	[PTY_INPUT] = { "pseudo-terminal", SYS_read },
 };
+
+static bool is_pty(enum kind kind)
+{
+	return kind == PTY || kind == PTY_INPUT;
+}
 
 /* A registration that is ready: telling of it takes the lock. */
 static void make_epoll(int ends[2])
@@ -314,7 +321,7 @@ static void make_ends(enum kind kind, int ends[2])
 {
 	if (kind == EPOLL)
 		make_epoll(ends);
-	else if (kind == PTY)
+	else if (is_pty(kind))
 		make_pty(ends);
 	else if (kind == TCP)
 		connect_tcp(ends);
@@ -330,7 +337,7 @@ static void hold(enum kind kind, int fd)
 	char *page = stalling();
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (kind == PTY && !fork())
+	if (is_pty(kind) && !fork())
 		change_modes(fd);
 	if (kind == EPOLL)
 		syscall(SYS_epoll_pwait, fd, page, 1, -1, NULL, 0);
@@ -359,7 +366,9 @@ static void held_lock(enum kind kind, bool end)
 	snprintf(call, sizeof(call), "%ld ", kinds[kind].call);
 	for (unsigned int i = 0; i < 100 * factor() && !is_waiting_in(outsider, call); i++)
 		sleep_ms(50);
-	sleep_ms((kind == PTY ? 1000 : 200) * factor());
+	sleep_ms((is_pty(kind) ? 1000 : 200) * factor());
+	if (kind == PTY_INPUT && write(ends[0], "y", 1) != 1)
+		die("/dev/ptmx");
 	handle = make_request(target, out, CRYO_CKPT_NO_CALLBACKS);
 	err = ioctl(handle, CRYO_CKPT_RUN, 0) ? errno : 0;
 	n = read(handle, log, sizeof(log) - 1);
@@ -490,6 +499,7 @@ int main(void)
 	held_lock(UNIX, 0);
 	held_lock(EPOLL, 0);
 	held_lock(PTY, 1);
+	held_lock(PTY_INPUT, 1);
 	busy_terminal();
 	accepted_meanwhile();
 	return finish();

@@ -9,6 +9,8 @@
  *					HOLD, no read is answered; HOLD.asked says that there has been one.
  *					With a user id in $FUSE_USER, it is that user's mount, as fusermount(1) makes them.
  *	fuse hold MOUNTPOINT		a process whose working directory, open file, mapping and watches are there; prints "ready"
+ *	fuse ring MOUNTPOINT		a process with a ring of io_setup(2) whose first page is another one, and all others those of the
+ *					file: what it says is there is the server's; prints "ready"
  *	fuse position MOUNTPOINT PID MS	on SIGUSR1, after "ready": another process reads the file, and a checkpoint of PID is written to the same
  *					open file, with a limit of MS. Prints its errno value.
  *
@@ -18,6 +20,7 @@
 #include <cryo/ioctl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <linux/fuse.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -31,6 +34,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -224,6 +228,35 @@ static void hold(const char *point)
 		pause();
 }
 
+static void hold_ring(const char *point)
+{
+	enum { EVENTS = 1000, NR = 1, HEAD = 2, TAIL = 3 };
+	long page = sysconf(_SC_PAGESIZE);
+	aio_context_t ring = 0;
+	uint32_t head[8];
+	char *first;
+	int file;
+
+	if (chdir(point) || chdir("dir"))
+		fail(point);
+	teach_flush();
+	file = open("../file", O_RDONLY);
+	if (file < 0 || syscall(SYS_io_setup, EVENTS, &ring))
+		fail("io_setup");
+	memcpy(head, (void *)ring, sizeof(head));
+	head[HEAD] = 0;
+	head[TAIL] = head[NR] - 1;
+	first = (char *)ring;
+	if (mmap(first + page, FILE_SIZE - page, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0) == MAP_FAILED ||
+	    mmap(first, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		fail("mmap");
+	memcpy(first, head, sizeof(head));
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
 static void do_nothing(int number)
 {
 	(void)number;
@@ -272,6 +305,8 @@ int main(int argc, char **argv)
 		return server(argv[1]);
 	if (argc == 3 && !strcmp(argv[1], "hold"))
 		hold(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "ring"))
+		hold_ring(argv[2]);
 	if (argc == 5 && !strcmp(argv[1], "position"))
 		return position(argv[2], (pid_t)atoi(argv[3]), (unsigned int)atoi(argv[4]));
 	if (argc == 4) {
@@ -281,6 +316,6 @@ int main(int argc, char **argv)
 			fail(argv[2]);
 		return server(argv[1]);
 	}
-	fprintf(stderr, "usage: fuse MOUNTPOINT [FILE HOLD] | hold MOUNTPOINT | position MOUNTPOINT PID MS\n");
+	fprintf(stderr, "usage: fuse MOUNTPOINT [FILE HOLD] | hold MOUNTPOINT | ring MOUNTPOINT | position MOUNTPOINT PID MS\n");
 	return 2;
 }
