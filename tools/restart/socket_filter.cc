@@ -39,6 +39,19 @@ void attach_filter(int fd, const File& file) {
     fail_errno("cannot lock the filter of a socket");
 }
 
+void drop_all(int fd) {
+  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+  const sock_fprog request{1, &nothing};
+  if (::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &request, sizeof(request)) != 0)
+    fail_errno("cannot keep messages of others from a socket until it is connected");
+}
+
+void drop_no_more(int fd) {
+  constexpr int kNone = 0;
+  if (::setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &kNone, sizeof(kNone)) != 0)
+    fail_errno("cannot take the filter from a socket");
+}
+
 void attach_choice(int fd, const File& file) {
   if (file.filter)
     attach(fd, SO_ATTACH_REUSEPORT_CBPF, file.filter->choice, "the program that chooses among those with its port,");

@@ -36,6 +36,9 @@ void raise_receive_buffer(int fd);
 
 // What goes through a filter comes after it, and what waits has come before it.
 void attach_filter(int fd, const File& file);
+// What comes to it is dropped until drop_no_more(): it is to be connected, and others may send to it before that.
+void drop_all(int fd);
+void drop_no_more(int fd);
 // All sockets that share a port have it when one of them does.
 void attach_choice(int fd, const File& file);
 // All sockets of `context`; those of which the kernel numbers the ones with a port come in that order.

@@ -107,6 +107,18 @@ void put_back(int handle_fd, int fd, const SocketMessage& message) {
          std::strerror(error), why_refused(error));
 }
 
+bool is_connected(const SocketState& state) {
+  return state.head.state == CRYO_SOCK_CONNECTED;
+}
+
+void connect_udp(int fd, const File& file) {
+  const Bytes& peer = file.connection->peer_name;
+  if (::connect(fd, raw(peer), static_cast<socklen_t>(peer.size())) != 0)
+    fail_errno("cannot connect a UDP socket");
+  drop_no_more(fd);
+  attach_filter(fd, file);
+}
+
 }  // namespace
 
 void Sockets::make_udp() {
@@ -120,7 +132,11 @@ void Sockets::make_udp() {
         input_.namespaces.socket(file.net, static_cast<int>(state.head.family), SOCK_DGRAM, IPPROTO_UDP);
     // Who may have the same port, and on which interface, is asked by bind().
     set_socket_options(fd.get(), file.options);
-    attach_filter(fd.get(), file);
+    // To a connected one, only its peer may send.
+    if (is_connected(state))
+      drop_all(fd.get());
+    else
+      attach_filter(fd.get(), file);
     // Among those of the job; who else has the port is still in the way of the first one.
     const auto shares = [&](const File* other) { return other != &file && has_same_port(file, *other); };
     const bool later = std::any_of(files.begin(), at, shares);
@@ -138,9 +154,7 @@ void Sockets::finish_udp(const FileLookup& lookup) {
     const int fd = lookup(id);
     if (!file.queue.empty()) raise_receive_buffer(fd);
     for (const SocketMessage& message : file.queue) put_back(input_.handle_fd, fd, message);
-    if (state.head.state == CRYO_SOCK_CONNECTED &&
-        ::connect(fd, raw(state.peer_name), static_cast<socklen_t>(state.peer_name.size())) != 0)
-      fail_errno("cannot connect a UDP socket");
+    if (is_connected(state)) connect_udp(fd, file);
     if (state.head.error == 0) continue;
     cryo_datagram args = datagram_for(fd);
     args.error = state.head.error;

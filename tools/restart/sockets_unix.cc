@@ -181,6 +181,7 @@ void Sockets::make_unix_lonely(const File& file) {
   const int type = static_cast<int>(state.head.type);
   if (state.head.state != CRYO_SOCK_PEER_GONE) {
     UniqueFd fd = unix_socket(file.net, type, &file);
+    if (type == SOCK_DGRAM && is_connected(file)) drop_all(fd.get());
     bind_unix(fd.get(), own_end(file));
     keep(file.id, std::move(fd));
     return;
@@ -299,11 +300,14 @@ void Sockets::finish_unix(const FileLookup& lookup) {
     return is_unix(file) && file.connection->head.type == SOCK_DGRAM && is_connected(file) &&
            !(is_mutual(input_.context, file) && file.connection->head.peer != file.id);
   };
-  // What one was sent before it was connected came from anybody: so it is filled first.
-  for (const auto& [id, file] : input_.context.files)
-    if (is_unix(file)) fill_unix(file, lookup);
-  for (const auto& [id, file] : input_.context.files)
+  // What one was sent before it was connected came from anybody: so it is filled first. Until then, others' messages are dropped.
+  for (const auto& [id, file] : input_.context.files) {
+    if (!is_unix(file)) continue;
+    if (one_way(file) && !file.queue.empty()) drop_no_more(lookup(id));
+    fill_unix(file, lookup);
     if (one_way(file)) connect_datagram(file, lookup);
+    if (one_way(file) && file.queue.empty()) drop_no_more(lookup(id));
+  }
 }
 
 std::string connection_problem(const Context& context, const File& file, const Relocations& relocations,
