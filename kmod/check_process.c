@@ -64,6 +64,8 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 	if (has_undo_of_its_own(c, task))
 		cryo_refuse(c, "thread %d: System V semaphore adjustments (SEM_UNDO) of its own are not supported",
 			    tid);
+	if (task->personality != c->p->task->personality)
+		cryo_refuse(c, "thread %d: a personality(2) of its own is not supported", tid);
 	if (cryo_task_syscall_dispatch(task))
 		cryo_refuse(c, "thread %d: syscall user dispatch is not supported", tid);
 }

@@ -179,6 +179,7 @@ struct cryo_proc {
 	struct task_struct *task;
 	struct mm_struct *mm;		/* counted */
 	u32 mm_id;
+	bool no_new_privs;		/* all of its threads have them */
 	bool mm_saved;			/* with a process that comes before it, and has the same */
 	struct cryo_fd_record *fds;
 	unsigned int nr_fds;

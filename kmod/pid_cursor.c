@@ -7,10 +7,13 @@
  * never gives anybody a pid that is in use.  See exceptions.c.
  */
 #include <linux/idr.h>
+#include <linux/jiffies.h>
+#include <linux/lockdep.h>
 #include <linux/nsproxy.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
+#include <linux/spinlock.h>
 #include <linux/threads.h>
 #include <linux/uaccess.h>
 
@@ -24,6 +27,59 @@
 static bool may_be_next(const struct pid_namespace *ns, pid_t pid)
 {
 	return pid == 1 || READ_ONCE(ns->child_reaper);
+}
+
+/*
+ * Two restarts at once would take each other's number for the one to be put back, and leave the cursor there: all new processes
+ * of the machine would then get the numbers that the jobs still want.  So what was there before the first of them is known.
+ */
+#define NEAR_PIDS	64		/* forked since */
+#define STRAY_JIFFIES	(10 * HZ)	/* nobody has put it back: one who was killed */
+
+static struct cursor {
+	unsigned int ns;		/* number of the namespace; 0: unused */
+	pid_t before, set;
+	unsigned long when;
+} cursors[32];
+static unsigned int next_cursor;
+static DEFINE_SPINLOCK(cursors_lock);
+
+static struct cursor *cursor_of(unsigned int ns)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&cursors_lock);
+	for (i = 0; i < ARRAY_SIZE(cursors); i++)
+		if (cursors[i].ns == ns)
+			return &cursors[i];
+	return &cursors[next_cursor++ % ARRAY_SIZE(cursors)];
+}
+
+static bool is_set_by_us(const struct cursor *c, unsigned int ns, pid_t now)
+{
+	return c->ns == ns && now >= c->set && now - c->set < NEAR_PIDS &&
+	       time_before(jiffies, c->when + STRAY_JIFFIES);
+}
+
+/* The kernel itself reads and sets the cursor with single loads and stores. */
+static pid_t move_cursor(struct pid_namespace *ns, pid_t pid)
+{
+	unsigned int number = ns->ns.inum;
+	struct cursor *c;
+	pid_t before;
+
+	spin_lock(&cursors_lock);
+	c = cursor_of(number);
+	before = idr_get_cursor(&ns->idr);
+	if (is_set_by_us(c, number, before))
+		before = c->before;
+	if (pid == before)
+		*c = (struct cursor){};
+	else
+		*c = (struct cursor){ .ns = number, .before = before, .set = pid, .when = jiffies };
+	idr_set_cursor(&ns->idr, pid);
+	spin_unlock(&cursors_lock);
+	return before;
 }
 
 /* CRYO_IOC_PID_CURSOR */
@@ -45,9 +101,7 @@ long cryo_pid_cursor(void __user *arg)
 		return -ERANGE;
 	if (!may_be_next(ns, args.pid))
 		return -EINVAL;
-	/* The kernel itself reads and sets the cursor with single loads and stores. */
-	args.previous = idr_get_cursor(&ns->idr);
-	idr_set_cursor(&ns->idr, args.pid);
+	args.previous = move_cursor(ns, args.pid);
 	return put_user(args.previous,
 			&((struct cryo_pid_cursor __user *)arg)->previous) ? -EFAULT : 0;
 }

@@ -24,6 +24,7 @@
 #include "find.h"
 #include "mounts.h"
 #include "ns_file.h"
+#include "opener.h"
 #include "uring.h"
 
 /* A name for people, of any open file. */
@@ -637,7 +638,7 @@ int cryo_save_files(struct cryo_capture *c)
 		/* Refused ones have no kind: they are left out of what is not going to be written. */
 		if (o->kind)
 			err = cryo_look_interrupted(c) ?: save_open_file(c, o, page) ?:
-			      save_file_state(c, o);
+			      cryo_save_opener(c, o) ?: save_file_state(c, o);
 		cond_resched();
 	}
 	kfree(page);

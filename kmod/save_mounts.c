@@ -28,6 +28,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/user_namespace.h>
+#include <linux/xarray.h>
 #include <net/sock.h>
 
 #include "compat/af_unix.h"
@@ -72,6 +73,7 @@ struct check {
 	struct cryo_mounts *m;
 	const struct cryo_mount_table *ours;
 	unsigned int roots;
+	struct xarray groups;		/* by number: how many of its mounts are in it, as values */
 };
 
 struct same {
@@ -281,13 +283,44 @@ static bool any_related(const struct cryo_mount_line *m, const struct cryo_mount
 	return false;
 }
 
-/* What is mounted in one of the namespaces would not be seen in the other. */
+static unsigned long members_of(struct check *k, u32 group)
+{
+	void *n = group ? xa_load(&k->groups, group) : NULL;
+
+	return n ? xa_to_value(n) : 0;
+}
+
+static int count_groups(struct check *k)
+{
+	const struct cryo_mount_line *m = k->m->theirs->lines, *end = m + k->m->theirs->n;
+	int err = 0;
+
+	for (; !err && m < end; m++) {
+		if (m->shared)
+			err = xa_err(xa_store(&k->groups, m->shared,
+					      xa_mk_value(members_of(k, m->shared) + 1),
+					      GFP_KERNEL_ACCOUNT));
+		cond_resched();
+	}
+	return err;
+}
+
+static bool has_relative(struct check *k, const struct cryo_mount_line *m)
+{
+	return members_of(k, m->shared) > 1 || members_of(k, m->master);
+}
+
+/* What is mounted at one place would not be seen at the other: each shared mount comes back with a group of its own. */
 static void check_propagation(struct check *k, const struct cryo_mount_line *m)
 {
 	struct cryo_mounts *other;
 
 	if (!m->shared && !m->master)
 		return;
+	if (has_relative(k, m)) {
+		refuse_mount(k, m, "propagation between mounts of one namespace");
+		return;
+	}
 	list_for_each_entry(other, &k->c->mount_spaces, list) {
 		if (other == k->m || !other->theirs || !any_related(m, other->theirs))
 			continue;
@@ -453,7 +486,10 @@ static int look_at_mounts(struct cryo_capture *c, struct cryo_mounts *m)
 		cryo_refuse(c, "a root directory other than that of its mount namespace (chroot) is not supported");
 		return 0;
 	}
-	return look_at_each(&k);
+	xa_init(&k.groups);
+	err = count_groups(&k) ?: look_at_each(&k);
+	xa_destroy(&k.groups);
+	return err;
 }
 
 /* Which one @task is in, not to be looked into; NULL: the requester's, or it is being killed. */

@@ -16,6 +16,7 @@
 
 #include "compat/mm.h"
 #include "cryo.h"
+#include "opener.h"
 
 static int parent_pid(struct task_struct *task)
 {
@@ -34,14 +35,26 @@ static int stop_signal(struct task_struct *task)
 	return signr ?: SIGSTOP;
 }
 
-static u32 process_flags(struct task_struct *task)
+/* What a thread may say for itself alone (PR_SET_NO_NEW_PRIVS) the others need not have. */
+static bool all_no_new_privs(struct cryo_capture *c)
+{
+	struct cryo_parked *t;
+
+	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
+		if (!task_no_new_privs(t->task))
+			return false;
+	return true;
+}
+
+static u32 process_flags(struct cryo_capture *c, struct task_struct *task)
 {
 	struct signal_struct *sig = task->signal;
 	u32 flags = 0;
 
 	if (sig->flags & SIGNAL_STOP_STOPPED)
 		flags |= CRYO_PROC_STOPPED;
-	if (task_no_new_privs(task))
+	c->p->no_new_privs = all_no_new_privs(c);
+	if (c->p->no_new_privs)
 		flags |= CRYO_PROC_NO_NEW_PRIVS;
 	if (sig->leader)
 		flags |= CRYO_PROC_SESSION_LEADER;
@@ -60,7 +73,7 @@ int cryo_save_process(struct cryo_capture *c)
 		.ppid = parent_pid(task),
 		.pgid = task_pgrp_vnr(task),
 		.sid = task_session_vnr(task),
-		.flags = process_flags(task),
+		.flags = process_flags(c, task),
 		.mm = c->p->mm_id,
 		.personality = task->personality,
 		.dumpable = cryo_get_dumpable(task, c->p->mm),
@@ -127,7 +140,8 @@ static void fill_creds(struct cryo_creds *out, const struct cred *cred, struct u
 	out->fsgid = from_kgid_munged(ns, cred->fsgid);
 	out->cap_inheritable = caps_of(cred->cap_inheritable);
 	out->cap_permitted = caps_of(cred->cap_permitted);
-	out->cap_effective = caps_of(cred->cap_effective);
+	/* In the user namespace that they are of, and those below. */
+	out->cap_effective = cred->user_ns == ns ? caps_of(cred->cap_effective) : 0;
 	out->cap_bset = caps_of(cred->cap_bset);
 	out->cap_ambient = caps_of(cred->cap_ambient);
 	out->securebits = cred->securebits;
@@ -184,6 +198,33 @@ int cryo_save_thread_creds(struct cryo_capture *c, struct task_struct *task)
 	cred = get_task_cred(task);
 	err = save_creds(c, cred, cred->user_ns, CRYO_SEC_THREAD_CREDS, task_pid_vnr(task));
 	put_cred(cred);
+	return err;
+}
+
+static bool may_the_same(const struct cred *a, const struct cred *b)
+{
+	const struct group_info *x = a->group_info, *y = b->group_info;
+
+	return a->user_ns == b->user_ns && uid_eq(a->fsuid, b->fsuid) && gid_eq(a->fsgid, b->fsgid) &&
+	       cap_issubset(a->cap_effective, b->cap_effective) &&
+	       cap_issubset(b->cap_effective, a->cap_effective) &&
+	       (x == y || (x->ngroups == y->ngroups &&
+			   !memcmp(x->gid, y->gid, x->ngroups * sizeof(*x->gid))));
+}
+
+/* Who opened a file that somebody else has now: a program has inherited it, whose rights are not meant for the file's name. */
+int cryo_save_opener(struct cryo_capture *c, struct cryo_object *o)
+{
+	const struct cred *holder;
+	int err = 0;
+
+	/* A connection that nobody has accepted. */
+	if (!o->file)
+		return 0;
+	holder = get_task_cred(o->proc->task);
+	if (!may_the_same(o->file->f_cred, holder))
+		err = save_creds(c, o->file->f_cred, current_user_ns(), CRYO_SEC_FILE_OPENER, o->id);
+	put_cred(holder);
 	return err;
 }
 

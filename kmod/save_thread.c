@@ -85,6 +85,8 @@ int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p)
 	};
 	struct cryo_buf buf = {};
 
+	if (task_no_new_privs(task) && !c->p->no_new_privs)
+		out.flags |= CRYO_THREAD_NO_NEW_PRIVS;
 	get_task_comm(out.comm, task);
 	save_masks(task, &out);
 	save_user_pointers(task, &out);

@@ -161,6 +161,10 @@ ContextBuilder connection() {
     file.connection->name = Bytes(5);
     file.connection->path = "/p";
     file.options.push_back({1, 2, 4, 0, {1}});
+    file.opener.emplace();
+    file.opener->head.fsuid = 1001;
+    file.opener->head.nr_groups = 1;
+    file.opener->groups = {100};
     SocketGroup group;
     group.head = {{239, 1, 2, 3}, {'e', 't', 'h', '0'}, 2, 1, 1, 0};
     group.sources.resize(1);

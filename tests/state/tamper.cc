@@ -315,6 +315,7 @@ Changes of_files() {
         {"memfd-opened", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.how = 0; })},
         {"bound-plainly", in<cryo_sock_state>(CRYO_SEC_SOCKSTATE, [](auto& s) { s.flags &= ~(CRYO_SOCK_STATE_FREEBIND | CRYO_SOCK_STATE_REUSEPORT); })},
         {"thread-user", in<cryo_creds>(CRYO_SEC_THREAD_CREDS, [](auto& c) { c.fsuid += 1; })},
+        {"thread-privileges", in<cryo_thread>(CRYO_SEC_THREAD, [](auto& t) { t.flags &= ~CRYO_THREAD_NO_NEW_PRIVS; })},
         {"namespace-file", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { if (f.kind == CRYO_FILE_NAMESPACE) f.pos &= ~0xffffffffULL; })},
         {"zombie-user", in<cryo_creds>(CRYO_SEC_CREDS, [](auto& c) { if (c.uid != 0) c.uid += 1; })},
         {"leases", in_records<cryo_lock>(CRYO_SEC_LOCKS, [](auto& l) { l.kind = CRYO_LOCK_FLOCK; })},

@@ -359,6 +359,7 @@ void put_files(Writer& writer, const Context& context) {
   }
   for (const auto& [id, file] : context.files) {
     writer.put(CRYO_SEC_FILE, id, file.head, bytes_of_text(file.path));
+    if (file.opener) writer.put(CRYO_SEC_FILE_OPENER, id, file.opener->head, bytes_of_vector(file.opener->groups));
     if (file.filter) put_sock_filter(writer, file);
     if (!file.groups.empty()) put_sock_groups(writer, file);
     if (!file.epoll.empty()) writer.put_array(CRYO_SEC_EPOLL, id, file.epoll);

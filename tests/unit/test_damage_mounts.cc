@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "context/mountinfo.h"
 #include "context/reader.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
@@ -23,6 +24,16 @@ void refused(std::string_view part, Change&& change) {
   ContextBuilder builder;
   change(builder);
   CHECK_ERROR(EBADMSG, part, read_context(Source::from_memory(builder.build(), "test"), {}));
+}
+
+TEST("a line of mountinfo") {
+  const auto mounts = parse_mountinfo("36 25 0:31 / /a\r\\040b rw shared:7 - tmpfs  rw,size=1k\n37 25 0:31 / /c rw - tmpfs none \n");
+  CHECK(mounts && mounts->size() == 2);
+  CHECK(mounts->at(0).point == "/a\r b" && mounts->at(0).source.empty() && mounts->at(0).super_options == "rw,size=1k");
+  CHECK_EQ(mounts->at(0).shared, 7U);
+  CHECK(mounts->at(1).source == "none" && mounts->at(1).super_options.empty());
+  CHECK(!parse_mountinfo("36 25 0:31 / /a rw shared:7 - tmpfs none\n"));
+  CHECK(!parse_mountinfo("36 25 0:31 / /a rw shared:7 tmpfs none rw\n"));
 }
 
 TEST("namespaces") {

@@ -44,20 +44,34 @@ std::uint32_t group_of(const std::string& word) {
   return parse_number<std::uint32_t>(word.substr(word.find(':') + 1)).value_or(0);
 }
 
-std::optional<Mount> parse_line(const std::string& line) {
+// A field may be empty, or have any character in it but a space, a tab, a line feed and a backslash.
+std::vector<std::string> fields_of(const std::string& line) {
+  std::vector<std::string> fields;
   std::istringstream in(line);
-  std::string id, parent, options, word, root, point;
+  for (std::string field; std::getline(in, field, ' ');) fields.push_back(field);
+  if (line.ends_with(' ')) fields.emplace_back();
+  return fields;
+}
+
+std::optional<Mount> parse_line(const std::string& line) {
+  enum { kId, kParent, kDevice, kRoot, kPoint, kOptions, kOptional };
+  enum { kType = 1, kSource, kSuper };  // behind the separator
+  const std::vector<std::string> fields = fields_of(line);
+  if (fields.size() <= kOptional) return {};
+  const auto end = std::find(fields.begin() + kOptional, fields.end(), "-");
+  if (fields.end() - end <= kSuper) return {};
   Mount mount;
-  in >> id >> parent >> mount.device >> root >> point >> options;
-  while (in >> word && word != "-") {
-    if (word.starts_with("shared:")) mount.shared = group_of(word);
-    if (word.starts_with("master:")) mount.slave = group_of(word);
+  for (auto word = fields.begin() + kOptional; word != end; ++word) {
+    if (word->starts_with("shared:")) mount.shared = group_of(*word);
+    if (word->starts_with("master:")) mount.slave = group_of(*word);
   }
-  std::string source, super;
-  in >> mount.type >> source >> super;
-  const auto number = parse_number<std::uint32_t>(id);
-  const auto above = parse_number<std::uint32_t>(parent);
-  if (!in || !number || !above || !root.starts_with('/') || !point.starts_with('/')) return {};
+  mount.device = fields[kDevice];
+  mount.type = end[kType];
+  const std::string &root = fields[kRoot], &point = fields[kPoint], &options = fields[kOptions];
+  const std::string &source = end[kSource], &super = end[kSuper];
+  const auto number = parse_number<std::uint32_t>(fields[kId]);
+  const auto above = parse_number<std::uint32_t>(fields[kParent]);
+  if (!number || !above || !root.starts_with('/') || !point.starts_with('/')) return {};
   mount.id = *number;
   mount.parent = *above;
   mount.root = unescape_octal(root);

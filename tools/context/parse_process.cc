@@ -13,7 +13,7 @@ constexpr std::uint32_t kProcessFlags = CRYO_PROC_STOPPED | CRYO_PROC_NO_NEW_PRI
                                         CRYO_PROC_SESSION_LEADER | CRYO_PROC_CTTY |
                                         CRYO_PROC_CHILD_SUBREAPER | CRYO_PROC_KEEPCAPS | CRYO_PROC_ZOMBIE;
 constexpr std::uint32_t kThreadFlags =
-    CRYO_THREAD_LEADER | CRYO_THREAD_RESTORE_SIGMASK | CRYO_THREAD_RSEQ | CRYO_THREAD_EXITED;
+    CRYO_THREAD_LEADER | CRYO_THREAD_RESTORE_SIGMASK | CRYO_THREAD_RSEQ | CRYO_THREAD_EXITED | CRYO_THREAD_NO_NEW_PRIVS;
 constexpr std::uint32_t kMaxRestartKind = 4;  // CRYO_RESTART_TIMED of <cryo/ioctl.h>
 constexpr std::uint32_t kMaxSignals = 64;
 constexpr std::int32_t kMaxStopSignal = 64;
@@ -24,6 +24,13 @@ Process& process_of(Staging& staging, const Payload& payload) {
 
 void require_nul(const Payload& payload, std::span<const __u8> text, const char* what) {
   if (text.back() != 0) payload.damaged("{} is not terminated", what);
+}
+
+Creds take_creds(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  Creds creds{payload.fixed<cryo_creds>(), {}};
+  creds.groups = payload.records<std::uint32_t>(creds.head.nr_groups, sizeof(std::uint32_t));
+  return creds;
 }
 
 }  // namespace
@@ -102,17 +109,15 @@ void parse_thread_fs(Staging& staging, const Payload& payload) {
 }
 
 void parse_creds(Staging& staging, const Payload& payload) {
-  staging.once(payload);
-  Creds creds{payload.fixed<cryo_creds>(), {}};
-  creds.groups = payload.records<std::uint32_t>(creds.head.nr_groups, sizeof(std::uint32_t));
-  process_of(staging, payload).creds = std::move(creds);
+  process_of(staging, payload).creds = take_creds(staging, payload);
 }
 
 void parse_thread_creds(Staging& staging, const Payload& payload) {
-  staging.once(payload);
-  Creds creds{payload.fixed<cryo_creds>(), {}};
-  creds.groups = payload.records<std::uint32_t>(creds.head.nr_groups, sizeof(std::uint32_t));
-  staging.threads.mention(pid_of(payload), payload.section()).creds = std::move(creds);
+  staging.threads.mention(pid_of(payload), payload.section()).creds = take_creds(staging, payload);
+}
+
+void parse_file_opener(Staging& staging, const Payload& payload) {
+  file_of(staging, payload).opener = take_creds(staging, payload);
 }
 
 void parse_outer_groups(Staging& staging, const Payload& payload) {

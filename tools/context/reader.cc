@@ -71,6 +71,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_SOCK_FILTER, parse_sock_filter},
     {CRYO_SEC_SOCK_GROUPS, parse_sock_groups},
     {CRYO_SEC_THREAD_CREDS, parse_thread_creds},
+    {CRYO_SEC_FILE_OPENER, parse_file_opener},
     {CRYO_SEC_SOCKET_NET, parse_socket_net},
     {CRYO_SEC_SOCKET_FILE, parse_socket_file},
     {CRYO_SEC_SOCKSTATE, parse_sockstate},

@@ -180,6 +180,7 @@ void parse_pidfd(Staging& staging, const Payload& payload);
 void parse_posix_timers(Staging& staging, const Payload& payload);
 void parse_signalfd(Staging& staging, const Payload& payload);
 void parse_sockopts(Staging& staging, const Payload& payload);
+void parse_file_opener(Staging& staging, const Payload& payload);
 void parse_sock_groups(Staging& staging, const Payload& payload);
 void parse_sock_filter(Staging& staging, const Payload& payload);
 void parse_socket_net(Staging& staging, const Payload& payload);

@@ -322,6 +322,11 @@ Json json_of(const File& file) {
                       {"address", address_text(file.socket->address)}};
   if (file.socket && !file.socket->path.empty()) json["socket"]["path"] = file.socket->path;
   if (!file.build_id.empty()) json["build_id"] = hex_text(file.build_id);
+  if (file.opener)
+    json["opener"] = {{"uid", file.opener->head.fsuid},
+                      {"gid", file.opener->head.fsgid},
+                      {"groups", file.opener->groups},
+                      {"capabilities", hex(file.opener->head.cap_effective)}};
   if (file.net != 0) json["net"] = file.net;
   for (const SocketGroup& group : file.groups)
     json["groups"].push_back({{"address", group_text(group)}, {"device", group.device}, {"sources", group.sources.size()}});

@@ -87,7 +87,8 @@ std::vector<std::string> thread_flag_names(std::uint32_t flags) {
   static constexpr Bit kBits[] = {{CRYO_THREAD_LEADER, "leader"},
                                   {CRYO_THREAD_RESTORE_SIGMASK, "restore-sigmask"},
                                   {CRYO_THREAD_RSEQ, "rseq"},
-                                  {CRYO_THREAD_EXITED, "exited"}};
+                                  {CRYO_THREAD_EXITED, "exited"},
+                                  {CRYO_THREAD_NO_NEW_PRIVS, "no-new-privileges"}};
   return bit_names(flags, kBits);
 }
 

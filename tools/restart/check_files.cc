@@ -14,6 +14,8 @@
 #include "restart/fanotify.h"
 #include "restart/fifo.h"
 #include "restart/files.h"
+#include "restart/own_proc.h"
+#include "restart/place.h"
 #include "restart/identity.h"
 #include "restart/io_uring.h"
 #include "restart/mounts.h"
@@ -67,7 +69,7 @@ class FileChecker {
   void check_queue(const File& file, const FileUse& use);
   void check_posix_shm(const File& file);
   void check_numbers(const Process& process);
-  void check_own_proc_file(const FileUse& use);
+  void check_own_proc_file(const File& file, const FileUse& use);
 
   template <typename... Args>
   void problem(int code, fmt::format_string<Args...> format, Args&&... args) {
@@ -290,11 +292,13 @@ void FileChecker::check_access(const File& file, const FileUse& use) {
           mode == O_RDONLY   ? "reading"
           : mode == O_WRONLY ? "writing"
                              : "reading and writing",
-          std::strerror(error), way_out(file, use));
+          way_error(error), way_out(file, use));
 }
 
 // It is opened when the process exists, by each process that has it.
-void FileChecker::check_own_proc_file(const FileUse& use) {
+void FileChecker::check_own_proc_file(const File& file, const FileUse& use) {
+  if (const std::string text = own_proc_problem(context_, file, use.processes, path_); !text.empty())
+    return problem(EACCES, "{}{}", text, way_out(file, use));
   if (const std::int32_t thread = later_thread_of(context_, path_); thread != 0)
     return problem(EOPNOTSUPP,
                    "is a file of thread {}, which does not exist yet when files are opened (--redirect {}=FILE takes "
@@ -306,14 +310,14 @@ void FileChecker::check_own_proc_file(const FileUse& use) {
 }
 
 void FileChecker::check_path(const File& file, const FileUse& use) {
-  if (lies_in_own_proc(context_, path_)) return check_own_proc_file(use);
+  if (lies_in_own_proc(context_, path_)) return check_own_proc_file(file, use);
   const Inode& inode = context_.inode(file.head.inode);
   struct stat now;
   const bool link = (static_cast<int>(file.head.flags) & O_PATH) && S_ISLNK(inode.head.mode);
   if ((link ? names::lstat(path_, now) : names::stat(path_, now)) != 0) {
     const int error = errno;
     if (error == EACCES && is_very_file(file)) return;
-    return problem(error, "cannot be found: {}{}", std::strerror(error), way_out(file, use));
+    return problem(error, "cannot be found: {}{}", way_error(error), way_out(file, use));
   }
   if ((now.st_mode & S_IFMT) != (inode.head.mode & S_IFMT)) {
     problem(ESTALE, "is not a file of the same type as at the checkpoint");
@@ -488,7 +492,11 @@ void FileChecker::check_fifo(const File& file, const FileUse& use) {
   if (inode.head.flags & CRYO_INODE_DELETED) return;
   if (names::stat(path_, now) != 0) {
     const int error = errno;
-    if (error != ENOENT && !is_very_file(file)) problem(error, "cannot be found: {}", std::strerror(error));
+    const std::size_t end = path_.rfind('/');
+    if (error != ENOENT && !is_very_file(file))
+      problem(error, "cannot be found: {}", way_error(error));
+    else if (error == ENOENT && names::access(end == 0 ? "/" : path_.substr(0, end), W_OK | X_OK) != 0)
+      problem(errno, "cannot be made again: {}", way_error(errno));
     return;
   }
   if (!S_ISFIFO(now.st_mode)) return problem(ESTALE, "is not a FIFO any more");
@@ -596,7 +604,7 @@ void FileChecker::check() {
     if (!outer) continue;  // found out when its mount namespace is there
     path_ = options_.relocations.apply(*outer);
     what_ = describe(use, path_);
-    const NamesToCheck theirs(context_, use.processes);
+    const NamesToCheck theirs(context_, use.processes, file);
     check_owner(file, use);
     if (!file.redirected.empty())
       check_redirected(file, use, pid_, findings_);

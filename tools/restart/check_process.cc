@@ -13,6 +13,7 @@
 #include "restart/failure.h"
 #include "restart/id_holder.h"
 #include "restart/names.h"
+#include "restart/place.h"
 #include "restart/posix_timers.h"
 #include "restart/proc_files.h"
 #include "restart/process_state.h"
@@ -107,13 +108,13 @@ void check_directory(const CheckInput& input, const Path& cwd, Findings& finding
   if (may_enter_very(input, cwd, path)) return;
   if (!found)
     findings.problem(error, "pid {}: its working directory {} cannot be found: {} (--relocate=OLD=NEW if it is elsewhere now)",
-                     input.process.head.pid, path, std::strerror(error));
+                     input.process.head.pid, path, way_error(error));
   else if (!S_ISDIR(now.st_mode))
     findings.problem(ENOTDIR, "pid {}: its working directory {} is no directory", input.process.head.pid,
                      path);
   else
     findings.problem(error, "pid {}: its working directory {} may not be entered: {}", input.process.head.pid,
-                     path, std::strerror(error));
+                     path, way_error(error));
 }
 
 void check_cwd(const CheckInput& input, Findings& findings) {

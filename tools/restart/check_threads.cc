@@ -80,7 +80,8 @@ void check_priorities(const CheckInput& input, const cryo_thread& head, Findings
 
 // Installed behind a set-user-id program, say: who restarts it needs the right as well.
 void check_seccomp(const CheckInput& input, const Thread& thread, Findings& findings) {
-  const bool safe = (input.process.head.flags & CRYO_PROC_NO_NEW_PRIVS) != 0;
+  const bool safe = (input.process.head.flags & CRYO_PROC_NO_NEW_PRIVS) != 0 ||
+                    (thread.head.flags & CRYO_THREAD_NO_NEW_PRIVS) != 0;
   if (!thread.seccomp.filters.empty() && !safe && !capable(input.own, CAP_SYS_ADMIN))
     findings.problem(EPERM, "thread {}: cr_restart may not install its seccomp filters without no_new_privs",
                      thread.head.tid);

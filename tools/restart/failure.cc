@@ -42,7 +42,8 @@ const char* credential_name(std::uint32_t index) {
                                            "set the user ids",
                                            "set the securebits",
                                            "set the capabilities",
-                                           "set the ambient capabilities"};
+                                           "set the ambient capabilities",
+                                           "set no_new_privs"};
   return index < std::size(kNames) ? kNames[index] : "set the credentials";
 }
 

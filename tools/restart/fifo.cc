@@ -13,6 +13,7 @@
 #include "base/random_part.h"
 #include "restart/identity.h"
 #include "restart/missing_directories.h"
+#include "restart/place.h"
 
 namespace cryo {
 namespace {
@@ -102,7 +103,7 @@ UniqueFd Fifos::make(const Inode& inode, const std::string& path) {
     const int error = errno;
     // It may be there, also in a directory where nothing can be made.
     if (error == EEXIST || names::access(name, F_OK) == 0) return open_left_behind(inode, name);
-    fail(error, "cannot make the FIFO {}: {}", name, std::strerror(error));
+    fail(error, "cannot make the FIFO {}: {}", name, way_error(error));
   }
   input_.created.add(name);
   UniqueFd fd = open_base(name, false);

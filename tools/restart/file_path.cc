@@ -8,6 +8,7 @@
 #include "restart/files.h"
 #include "restart/identity.h"
 #include "restart/namespaces.h"
+#include "restart/own_proc.h"
 
 namespace cryo {
 namespace {
@@ -26,7 +27,8 @@ void check_still_the_same(const FileRestoreInput& input, const File& file, int f
 }  // namespace
 
 UniqueFd open_by_path(const FileRestoreInput& input, const File& file, const FileUse& use) {
-  const std::string path = input.options.relocations.apply(file.path);
+  const std::string path =
+      own_proc_path(input.context, input.options, input.options.relocations.apply(file.path));
   const auto root = input.roots.find(file.head.mnt);
   const std::string below = path == "/" ? "." : path.substr(1);
   const cryo_inode& inode = input.context.inode(file.head.inode).head;

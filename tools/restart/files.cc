@@ -21,6 +21,7 @@
 #include "restart/output_files.h"
 #include "restart/polled_rings.h"
 #include "restart/posix_shm.h"
+#include "restart/own_proc.h"
 #include "restart/proc_files.h"
 #include "restart/pty.h"
 #include "restart/redirect.h"
@@ -386,7 +387,7 @@ FileStore FileMaker::make() {
     if (file.redirected.empty() && (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path)) ||
                                     lies_on_late_mount(input_.context, file)))
       continue;
-    const NamesOf theirs(input_.context, use.processes);
+    const NamesOf theirs(input_.context, use.processes, file);
     UniqueFd fd = taken_over(file, use);
     if (!fd) {
       fd = open(file, use);
@@ -432,6 +433,7 @@ class FileTaker {
 
  private:
   void take(const File& file, const FileUse& use);
+  [[nodiscard]] UniqueFd open_late(const File& file, const FileUse& use);
   void put_at(const File& file, const cryo_fd& wanted, int fd);
   [[nodiscard]] bool put_standard(const File& file, const cryo_fd& wanted);
 
@@ -468,6 +470,21 @@ bool FileTaker::put_standard(const File& file, const cryo_fd& wanted) {
   return true;
 }
 
+UniqueFd FileTaker::open_late(const File& file, const FileUse& use) {
+  std::optional<OwnNames> own;
+  std::optional<NamesOf> theirs;
+  const std::string path = input_.options.relocations.apply(file.path);
+  if (lies_in_own_proc(input_.context, path)) {
+    // Its directory in /proc still is that of cr_restart's user; nobody else makes names there.
+    if (const std::string problem = own_proc_problem(input_.context, file, use.processes, path); !problem.empty())
+      fail(EACCES, "{}: {}", path, problem);
+    own.emplace();
+  } else if (file.opener && input_.context.processes[process_].namespaces.user == 0) {
+    theirs.emplace(input_.context, std::vector{process_}, file);
+  }
+  return open_by_path(input_, file, use);
+}
+
 void FileTaker::take(const File& file, const FileUse& use) {
   UniqueFd late;
   const auto stored = store_.fds.find(file.id);
@@ -475,10 +492,7 @@ void FileTaker::take(const File& file, const FileUse& use) {
     late = std::move(made->second);
     made_.erase(made);
   } else if (stored == store_.fds.end()) {
-    // Its directory in /proc still is that of cr_restart's user; nobody else makes names there.
-    std::optional<OwnNames> own;
-    if (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path))) own.emplace();
-    late = input_.descriptors.park(open_by_path(input_, file, use));
+    late = input_.descriptors.park(open_late(file, use));
     set_state(file, late.get());
   }
   const int fd = late ? late.get() : stored->second.get();
@@ -585,18 +599,6 @@ std::map<std::uint32_t, FileUse> file_uses(const Context& context) {
     for (const SocketMessage& message : file.queue)
       for (const std::uint32_t passed : message.files) add_receivers(context, id, uses, uses[passed]);
   return uses;
-}
-
-bool lies_in_own_proc(const Context& context, const std::string& path) {
-  constexpr std::string_view kProc = "/proc/";
-  if (!path.starts_with(kProc)) return false;
-  const std::size_t end = std::min(path.find('/', kProc.size()), path.size());
-  const auto id = parse_number<std::int32_t>(path.substr(kProc.size(), end - kProc.size()));
-  if (!id) return false;
-  for (const Process& process : context.processes)
-    for (const Thread& thread : process.threads)
-      if (thread.head.tid == *id) return true;
-  return false;
 }
 
 std::int32_t later_thread_of(const Context& context, const std::string& path) {

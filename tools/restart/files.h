@@ -53,8 +53,6 @@ using KeptBy = std::map<std::uint32_t, std::size_t>;
 
 // Not open after the restart, because it was to be closed, at the checkpoint or now.
 [[nodiscard]] bool left_closed(const File& file, const RestartOptions& options);
-// A file in the directory in /proc of a process of the job: it comes into being with that one.
-[[nodiscard]] bool lies_in_own_proc(const Context& context, const std::string& path);
 // The thread in whose directory it lies there; 0: none but a main thread, which is the first to be.
 [[nodiscard]] std::int32_t later_thread_of(const Context& context, const std::string& path);
 

@@ -12,9 +12,11 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -22,6 +24,7 @@
 
 #include "base/error.h"
 #include "restart/credentials.h"
+#include "restart/place.h"
 #include "restart/proc_files.h"
 #include "restart/stub.h"
 
@@ -97,6 +100,11 @@ std::optional<std::uint32_t> number_outside(const Context& context, std::uint32_
 std::uint32_t maker_of(const Context& context, std::uint32_t ns) {
   while (context.namespaces.at(ns).head.owner != 0) ns = context.namespaces.at(ns).head.owner;
   return context.namespaces.at(ns).user->owner_uid;
+}
+
+bool has_rights_of_root(const Creds& creds) {
+  constexpr std::uint64_t kFiles = (1U << CAP_DAC_OVERRIDE) | (1U << CAP_DAC_READ_SEARCH);
+  return creds.head.fsuid == 0 || (creds.head.cap_effective & kFiles) != 0;
 }
 
 const NamesOf* g_current = nullptr;
@@ -202,6 +210,15 @@ NamesOf::NamesOf(const Context& context, const std::vector<std::size_t>& process
   if (rights_.empty()) rights_.push_back({kNobody, kNobody, std::vector<std::uint32_t>{}, 0, false, false});
 }
 
+NamesOf::NamesOf(const Context& context, const std::vector<std::size_t>& processes, const File& file)
+    : NamesOf(context, processes) {
+  if (!file.opener || has_rights_of_root(*file.opener)) return;
+  const cryo_creds& head = file.opener->head;
+  Rights opener{head.fsuid, head.fsgid, file.opener->groups, head.cap_effective, false, false,
+                OwnIds{head.uid, head.euid, head.gid, head.egid}};
+  if (std::find(rights_.begin(), rights_.end(), opener) == rights_.end()) rights_.insert(rights_.begin(), std::move(opener));
+}
+
 // Where no process of the job is of its user any more: that user's, and nothing else.
 NamesOf NamesOf::maker_of(const Context& context, std::uint32_t inode) {
   const auto found = context.inodes.find(inode);
@@ -221,10 +238,19 @@ NamesOf::~NamesOf() {
 }
 
 NamesToCheck::NamesToCheck(const Context& context, const std::vector<std::size_t>& processes) {
+  names_.emplace(context, processes);
+  look_from_outside(context, processes);
+}
+
+NamesToCheck::NamesToCheck(const Context& context, const std::vector<std::size_t>& processes, const File& file) {
+  names_.emplace(context, processes, file);
+  look_from_outside(context, processes);
+}
+
+void NamesToCheck::look_from_outside(const Context& context, const std::vector<std::size_t>& processes) {
   const bool inside = std::any_of(processes.begin(), processes.end(), [&context](std::size_t process) {
     return context.processes[process].namespaces.user != 0;
   });
-  names_.emplace(context, inside ? std::vector<std::size_t>{} : processes);
   if (inside) names_->rights_.clear();
 }
 
@@ -360,6 +386,36 @@ auto with_rights(const std::string& what, const Work& work, std::uint64_t also =
   return work();
 }
 
+// Names of cr_restart's user may have any links in them.
+bool is_plain(const std::string& path) {
+  return g_current == nullptr || NamesState::rights(path).empty() || is_own_descriptor(path);
+}
+
+int open_name(int directory, const std::string& path, int flags, mode_t mode = 0) {
+  if (is_plain(path)) return ::openat(directory, path.c_str(), flags | O_CLOEXEC, mode);
+  return open_at(directory, path, flags, mode);
+}
+
+// `work` is called with a directory, what is there, and AT_SYMLINK_NOFOLLOW where that is not followed.
+template <typename Work>
+int with_name(const std::string& path, bool follow, const Work& work, int directory = AT_FDCWD) {
+  if (is_plain(path)) return work(directory, path.c_str(), follow ? 0 : AT_SYMLINK_NOFOLLOW);
+  const std::optional<NameAt> place = find_place(directory, path, follow);
+  return place ? work(place->directory.get(), place->name.c_str(), AT_SYMLINK_NOFOLLOW) : -1;
+}
+
+// For calls that have no directory to begin at.
+int look_at_way(const std::string& path) {
+  return is_plain(path) || path.empty() || find_place(AT_FDCWD, path, true) ? 0 : -1;
+}
+
+int look_at_way(const sockaddr* address, socklen_t size) {
+  const auto* name = reinterpret_cast<const sockaddr_un*>(address);
+  constexpr std::size_t kPath = offsetof(sockaddr_un, sun_path);
+  if (address->sa_family != AF_UNIX || size <= kPath || name->sun_path[0] == '\0') return 0;
+  return look_at_way(std::string(name->sun_path, ::strnlen(name->sun_path, size - kPath)));
+}
+
 constexpr std::uint64_t bit(int capability) {
   return std::uint64_t{1} << capability;
 }
@@ -406,7 +462,7 @@ UniqueFd open_by_name(const UniqueFd& place, const Again& again) {
   UniqueFd fd;
   for (int i = 0; !fd && i < kLeaseTries; ++i) {
     if (i > 0) ::nanosleep(&kLeasePause, nullptr);
-    fd.reset(::openat(again.directory, again.path.c_str(), again.flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    fd.reset(open_name(again.directory, again.path, again.flags | O_NONBLOCK | O_NOCTTY));
     if (!fd && errno != EWOULDBLOCK) break;  // a lease, which is being broken
   }
   if (!fd) return fd;
@@ -423,9 +479,8 @@ UniqueFd open_place(UniqueFd place, const Again& again) {
   return open_proc(fmt::format("self/fd/{}", place.get()), again.flags | O_NOCTTY);
 }
 
-UniqueFd find_place(const Again& again) {
-  return UniqueFd(::openat(again.directory, again.path.c_str(),
-                           O_PATH | O_CLOEXEC | (again.flags & (O_NOFOLLOW | O_DIRECTORY))));
+UniqueFd look_up(const Again& again) {
+  return UniqueFd(open_name(again.directory, again.path, O_PATH | (again.flags & (O_NOFOLLOW | O_DIRECTORY))));
 }
 
 void check_type(int fd, const Again& again) {
@@ -439,7 +494,7 @@ void check_type(int fd, const Again& again) {
 bool opens_the_same(const Rights& rights, int fd, const Again& again) {
   RightsKept kept;
   if (!kept.take(rights)) return false;
-  const UniqueFd place = find_place(again);
+  const UniqueFd place = look_up(again);
   if (!place) return false;
   if (!is_one(place.get(), fd)) return errno = EACCES, false;
   if (again.flags & O_PATH) return true;
@@ -455,7 +510,7 @@ UniqueFd open_as_all(const std::vector<Rights>& rights, const Again& again) {
   {
     RightsKept kept;
     if (!rights.empty() && !kept.take(rights.front(), Extent::kOpener)) return fd;
-    UniqueFd place = find_place(again);
+    UniqueFd place = look_up(again);
     if (!place) return fd;
     check_type(place.get(), again);
     fd = open_place(std::move(place), again);
@@ -472,7 +527,7 @@ UniqueFd open_as_all(const std::vector<Rights>& rights, const Again& again) {
 UniqueFd open_as_owner(const std::vector<Rights>& rights, const Again& again) {
   RightsKept kept;
   struct stat now;
-  const UniqueFd place = find_place(again);
+  const UniqueFd place = look_up(again);
   if (rights.size() > 1 || (!rights.empty() && !kept.take(rights.front(), Extent::kOpener)) || !place ||
       ::fstat(place.get(), &now) != 0 || !S_ISREG(now.st_mode) || now.st_uid != set_fsuid(kAsk))
     return {};
@@ -497,8 +552,9 @@ UniqueFd names::open_again(const Again& again) {
   const int error = errno;
   if (error == EACCES && (again.flags & O_PATH) == 0 && (fd = open_as_owner(rights, again))) return fd;
   errno = error;
-  if (rights.empty() || (error != EACCES && error != EPERM)) fail_errno("cannot open {}", again.path);
-  UniqueFd place = find_place(again);
+  if (rights.empty() || (error != EACCES && error != EPERM))
+    fail(error, "cannot open {}: {}", again.path, way_error(error));
+  UniqueFd place = look_up(again);
   if (place && is_same_file(place.get(), again)) {
     // Not by its name once more: that may lead elsewhere by then.
     Again found{again};
@@ -512,7 +568,7 @@ UniqueFd names::open_again(const Again& again) {
 }
 
 bool names::is_there(const Again& again) {
-  const UniqueFd place = find_place(again);
+  const UniqueFd place = look_up(again);
   return place && is_same_file(place.get(), again);
 }
 
@@ -567,21 +623,25 @@ int names::set_attributes(int place, const cryo_inode& wanted) {
 
 UniqueFd names::open(const std::string& path, int flags, mode_t mode) {
   return UniqueFd(
-      with_rights(path, [&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); }, 0, Extent::kOpener));
+      with_rights(path, [&] { return open_name(AT_FDCWD, path, flags, mode); }, 0, Extent::kOpener));
 }
 
 UniqueFd names::open_fifo(const std::string& path, int flags) {
   return UniqueFd(
-      with_rights(path, [&] { return ::open(path.c_str(), flags | O_CLOEXEC); }, 0, Extent::kMaker));
+      with_rights(path, [&] { return open_name(AT_FDCWD, path, flags); }, 0, Extent::kMaker));
 }
 
 UniqueFd names::make_temporary(std::string& name_template) {
   return UniqueFd(with_rights(
-      name_template, [&] { return ::mkostemp(name_template.data(), O_CLOEXEC); }, 0, Extent::kOpener));
+      name_template,
+      [&] { return look_at_way(name_template) != 0 ? -1 : ::mkostemp(name_template.data(), O_CLOEXEC); }, 0,
+      Extent::kOpener));
 }
 
 bool names::make_temporary_directory(std::string& name_template) {
-  return with_rights(name_template, [&] { return ::mkdtemp(name_template.data()) == nullptr ? -1 : 0; }) == 0;
+  return with_rights(name_template, [&] {
+           return look_at_way(name_template) != 0 || ::mkdtemp(name_template.data()) == nullptr ? -1 : 0;
+         }) == 0;
 }
 
 UniqueFd names::make_memfd(const std::string& name) {
@@ -589,43 +649,71 @@ UniqueFd names::make_memfd(const std::string& name) {
 }
 
 int names::stat(const std::string& path, struct stat& now) {
-  return with_rights(path, [&] { return ::stat(path.c_str(), &now); });
+  return with_rights(path, [&] {
+    return with_name(path, true, [&](int at, const char* name, int flag) { return ::fstatat(at, name, &now, flag); });
+  });
 }
 
 int names::lstat(const std::string& path, struct stat& now) {
-  return with_rights(path, [&] { return ::lstat(path.c_str(), &now); });
+  return with_rights(path, [&] {
+    return with_name(path, false, [&](int at, const char* name, int flag) { return ::fstatat(at, name, &now, flag); });
+  });
 }
 
 int names::access(const std::string& path, int mode, int flags) {
-  return with_rights(path, [&] { return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS | flags); });
+  return with_rights(path, [&] {
+    return with_name(path, (flags & AT_SYMLINK_NOFOLLOW) == 0, [&](int at, const char* name, int flag) {
+      return static_cast<int>(::syscall(SYS_faccessat2, at, name, mode, AT_EACCESS | flags | flag));
+    });
+  });
 }
 
 int names::unlinkat(int directory, const std::string& name, int flags) {
-  return with_rights(name, [&] { return ::unlinkat(directory, name.c_str(), flags); });
+  return with_rights(name, [&] {
+    return with_name(name, false, [&](int at, const char* last, int) { return ::unlinkat(at, last, flags); }, directory);
+  });
 }
 
 int names::mkdir(const std::string& path, mode_t mode) {
-  return with_rights(path, [&] { return ::mkdir(path.c_str(), mode); });
+  return with_rights(path, [&] {
+    return with_name(path, false, [&](int at, const char* name, int) { return ::mkdirat(at, name, mode); });
+  });
 }
 
 int names::mkfifo(const std::string& path, mode_t mode) {
-  return with_rights(path, [&] { return ::mkfifo(path.c_str(), mode); });
+  return with_rights(path, [&] {
+    return with_name(path, false, [&](int at, const char* name, int) { return ::mkfifoat(at, name, mode); });
+  });
 }
 
 int names::chmod(const std::string& path, mode_t mode) {
-  return with_rights(path, [&] { return ::chmod(path.c_str(), mode); });
+  return with_rights(path, [&] {
+    if (is_plain(path)) return ::chmod(path.c_str(), mode);
+    const UniqueFd file(open_at(AT_FDCWD, path, O_PATH));
+    return file ? ::chmod(fmt::format("/proc/self/fd/{}", file.get()).c_str(), mode) : -1;
+  });
 }
 
 int names::chown(const std::string& path, uid_t uid, gid_t gid) {
-  return with_rights(path, [&] { return ::lchown(path.c_str(), uid, gid); });
+  return with_rights(path, [&] {
+    return with_name(path, false, [&](int at, const char* name, int flag) { return ::fchownat(at, name, uid, gid, flag); });
+  });
 }
 
 int names::rename(const std::string& from, const std::string& to) {
-  return with_rights(to, [&] { return ::rename(from.c_str(), to.c_str()); });
+  return with_rights(to, [&] {
+    return with_name(from, false, [&](int at, const char* name, int) {
+      return with_name(to, false, [&](int to_at, const char* to_name, int) { return ::renameat(at, name, to_at, to_name); });
+    });
+  });
 }
 
 int names::link(const std::string& from, const std::string& to) {
-  return with_rights(to, [&] { return ::link(from.c_str(), to.c_str()); });
+  return with_rights(to, [&] {
+    return with_name(from, false, [&](int at, const char* name, int) {
+      return with_name(to, false, [&](int to_at, const char* to_name, int) { return ::linkat(at, name, to_at, to_name, 0); });
+    });
+  });
 }
 
 int names::fchmod(int fd, mode_t mode) {
@@ -637,15 +725,18 @@ int names::fchown(int fd, uid_t uid, gid_t gid) {
 }
 
 int names::chdir(const std::string& path) {
-  return with_rights(path, [&] { return ::chdir(path.c_str()); });
+  return with_rights(path, [&] {
+    const UniqueFd place(open_name(AT_FDCWD, path, O_PATH | O_DIRECTORY));
+    return place ? ::fchdir(place.get()) : -1;
+  });
 }
 
 int names::bind(int fd, const sockaddr* address, socklen_t size) {
-  return with_rights("a socket", [&] { return ::bind(fd, address, size); });
+  return with_rights("a socket", [&] { return look_at_way(address, size) != 0 ? -1 : ::bind(fd, address, size); });
 }
 
 int names::connect(int fd, const sockaddr* address, socklen_t size) {
-  return with_rights("a socket", [&] { return ::connect(fd, address, size); });
+  return with_rights("a socket", [&] { return look_at_way(address, size) != 0 ? -1 : ::connect(fd, address, size); });
 }
 
 ssize_t names::sendmsg(int fd, const msghdr& message, int flags) {
@@ -665,12 +756,14 @@ int names::mq_unlink(const std::string& name) {
 }
 
 int names::inotify_add_watch(int fd, const std::string& path, std::uint32_t mask) {
-  return with_rights(path, [&] { return ::inotify_add_watch(fd, path.c_str(), mask); });
+  return with_rights(path, [&] { return look_at_way(path) != 0 ? -1 : ::inotify_add_watch(fd, path.c_str(), mask); });
 }
 
 int names::fanotify_mark(int fd, unsigned flags, std::uint64_t mask, const std::string& path) {
   return with_rights(
-      path, [&] { return ::fanotify_mark(fd, flags, mask, AT_FDCWD, path.c_str()); }, bit(CAP_SYS_ADMIN));
+      path,
+      [&] { return look_at_way(path) != 0 ? -1 : ::fanotify_mark(fd, flags, mask, AT_FDCWD, path.c_str()); },
+      bit(CAP_SYS_ADMIN));
 }
 
 }  // namespace cryo

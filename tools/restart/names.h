@@ -80,6 +80,8 @@ class NamesOf {
   [[nodiscard]] static NamesOf maker_of(const Context& context, std::uint32_t inode);
   NamesOf(const Context& context, std::size_t process);
   NamesOf(const Context& context, const std::vector<std::size_t>& processes);
+  // Of an open file: of an ordinary user who opened it, too.  A set-user-id program inherits what its caller has opened.
+  NamesOf(const Context& context, const std::vector<std::size_t>& processes, const File& file);
   NamesOf(std::size_t process, Rights rights);
   ~NamesOf();
   NamesOf(const NamesOf&) = delete;
@@ -104,8 +106,10 @@ class NamesOf {
 class NamesToCheck {
  public:
   NamesToCheck(const Context& context, const std::vector<std::size_t>& processes);
+  NamesToCheck(const Context& context, const std::vector<std::size_t>& processes, const File& file);
 
  private:
+  void look_from_outside(const Context& context, const std::vector<std::size_t>& processes);
   std::optional<NamesOf> names_;
 };
 

@@ -20,6 +20,12 @@
 namespace cryo {
 namespace {
 
+// Of some threads only.
+void plan_no_new_privs(const cryo_thread& head, CallList& calls) {
+  if (head.flags & CRYO_THREAD_NO_NEW_PRIVS)
+    calls.add(stub::Step::kCredentials, 8, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
 using stub::Step;
 
 constexpr std::uint64_t kSignalSetSize = 8;      // the kernel's sigset_t
@@ -27,7 +33,7 @@ constexpr std::uint64_t kRobustHeadSize = 24;    // struct robust_list_head
 constexpr std::uint32_t kAutodisarm = 1U << 31;  // SS_AUTODISARM
 constexpr std::uint64_t kSchedFlags = 0x7;       // RESET_ON_FORK, RECLAIM, DL_OVERRUN
 constexpr int kIoPriorityProcess = 1;            // IOPRIO_WHO_PROCESS
-constexpr std::size_t kThreadCalls = 24;       // of one thread, the most there can be
+constexpr std::size_t kThreadCalls = 25;       // of one thread, the most there can be
 constexpr std::size_t kCredentialCalls = 150;  // capabilities are one call each
 
 // struct sched_attr of sched_setattr(2), first version; the kernel's header does not go with libc's.
@@ -247,6 +253,7 @@ void ThreadPlanner::plan(stub::Thread& out, CallList before) {
   if (!leader()) {
     before.add(Step::kTimerSlack, 0, SYS_prctl, PR_SET_TIMERSLACK, head_.default_timer_slack_ns, 0, 0, 0);
     plan_credentials(thread_credentials(thread_, input_.credentials), calls_, area_);
+    plan_no_new_privs(head_, calls_);
   }
   // A change of credentials clears it: the leader's comes after that, in plan_leader().
   const int death_signal = input_.late_death_signal ? 0 : static_cast<int>(head_.pdeath_signal);
@@ -342,6 +349,7 @@ void plan_leader(const ThreadPlanInput& input, CallList& calls, StubArea& area) 
     calls.add(Step::kPendingSignal, signal, SYS_rt_sigqueueinfo, pid, signal, bytes);
   }
   plan_timers(process, calls, area);
+  plan_no_new_privs(leader, calls);  // the others would have it from it: they are there by now
 }
 
 std::size_t thread_plan_size(const Process& process, const CredentialChange& credentials) {

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "restart/bound_sockets.h"
 #include "restart/identity.h"
+#include "restart/place.h"
 #include "restart/working_directory.h"
 
 namespace cryo {
@@ -92,7 +93,7 @@ std::string directory_problem(const std::string& path, int& code) {
   const std::string directory = place_directory(path);
   if (names::access(directory, W_OK | X_OK) == 0) return {};
   code = errno;
-  return fmt::format("the socket {} cannot be made: {}: {}", path, directory, std::strerror(errno));
+  return fmt::format("the socket {} cannot be made: {}: {}", path, directory, way_error(errno));
 }
 
 std::string owner_problem(const UnixName& name, int& code) {
@@ -171,7 +172,7 @@ UniqueFd UnixNames::bind_at(int fd, const UnixName& name, const std::string& pat
                                  static_cast<socklen_t>(name.address.bytes.size()));
   const int error = errno;
   ::umask(before);
-  if (result != 0) fail(error, "cannot bind a socket to {}: {}", name.address.path, std::strerror(error));
+  if (result != 0) fail(error, "cannot bind a socket to {}: {}", name.address.path, way_error(error));
   input_.created.add(path);
   UniqueFd file = names::open(path, O_PATH | O_NOFOLLOW);
   struct stat now;

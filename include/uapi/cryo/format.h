@@ -158,6 +158,7 @@ enum cryo_section_type {
 	CRYO_SEC_SOCK_FILTER	= 110,	/* object: file id of a socket; struct cryo_sock_filter; tail: instructions */
 	CRYO_SEC_SOCK_GROUPS	= 111,	/* object: file id of a socket; struct cryo_array; tail: struct cryo_sock_group and sources, repeated */
 	CRYO_SEC_THREAD_CREDS	= 112,	/* object: tid; struct cryo_creds; tail: supplementary gids, u32 each: not those of its process */
+	CRYO_SEC_FILE_OPENER	= 122,	/* object: file id; struct cryo_creds; tail: supplementary gids, u32 each: who opened it, with ids of the requester's user namespace, where that is not who has it */
 	/* 98 and 99 stay unknown: tests have them as sections of a later version */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
@@ -679,6 +680,7 @@ struct cryo_pidfd {
 #define CRYO_THREAD_RESTORE_SIGMASK	(1U << 1)	/* inside sigsuspend(), ppoll() ...: @saved_sigmask comes back */
 #define CRYO_THREAD_RSEQ		(1U << 2)
 #define CRYO_THREAD_EXITED		(1U << 3)	/* leader that has exited while others live: id, name and timer slack only */
+#define CRYO_THREAD_NO_NEW_PRIVS	(1U << 4)	/* where not all threads have it: else CRYO_PROC_NO_NEW_PRIVS */
 
 struct cryo_thread {
 	__s32 tid;

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Where a name is: the directory and the last part of a path, which is walked without following symbolic links of others.
+//
+// What the kernel says of an open file has no symbolic link in it.  Where there is one by now, whoever made it decides where the
+// name leads: of root's it is, or of who acts, or the name is not used.  (With protected_symlinks, the kernel asks the same of
+// directories like /tmp.)
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace cryo {
+
+struct NameAt {
+  UniqueFd directory;  // O_PATH
+  std::string name;    // no symbolic link, unless it was not to be followed; "." for the directory itself
+};
+
+// With the rights of the moment.  Nothing, with errno: ELOOP for a link of another user.  The last part need not exist.
+[[nodiscard]] std::optional<NameAt> find_place(int directory, const std::string& path, bool follow);
+
+// As openat(2).
+[[nodiscard]] int open_at(int directory, const std::string& path, int flags, mode_t mode = 0);
+
+// A descriptor of cr_restart's own, by which what has been found before is used: no name, and a link that is to be followed.
+[[nodiscard]] bool is_own_descriptor(const std::string& path);
+
+// As strerror(3), of what goes wrong on the way.
+[[nodiscard]] std::string way_error(int error);
+
+}  // namespace cryo
