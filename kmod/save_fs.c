@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * save_fs.c - working directories
+ * save_fs.c - working and root directories
  *
- * Threads have one in common, with the umask, unless they were made, or have unshared
- * (unshare(CLONE_FS)), otherwise; then several of them may still share another one.
+ * Threads have them in common, with the umask, unless they were made, or have unshared
+ * (unshare(CLONE_FS)), otherwise; then several of them may still share other ones.
+ *
+ * All paths of a context are those of the requester, or of the job's mount namespace that they are in. So a root directory
+ * (chroot(2)) is one more directory with a path: nothing else is said in another way for it.
  */
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/fs_struct.h>
 #include <linux/path.h>
 #include <linux/sched/task.h>
@@ -57,19 +62,45 @@ static int describe_dir(struct cryo_capture *c, const struct path *pwd, struct c
 	return err;
 }
 
-/* The working directory of @task, with a reference, and its umask. */
-static int get_pwd(struct task_struct *task, struct path *pwd, u32 *umask)
+/* The directories of @task, with references, and its umask. */
+struct fs_view {
+	struct path pwd, root;
+	u32 umask;
+};
+
+static int get_view(struct task_struct *task, struct fs_view *view)
 {
 	int err = -ESRCH;
 
 	task_lock(task);
 	if (task->fs) {
-		get_fs_pwd(task->fs, pwd);
-		*umask = task->fs->umask;
+		get_fs_pwd(task->fs, &view->pwd);
+		get_fs_root(task->fs, &view->root);
+		view->umask = task->fs->umask;
 		err = 0;
 	}
 	task_unlock(task);
 	return err;
+}
+
+static void put_view(const struct fs_view *view)
+{
+	path_put(&view->root);
+	path_put(&view->pwd);
+}
+
+/* That which a process has where no chroot(2) says otherwise: the requester's, or that of the job's mount namespace. */
+static bool is_usual_root(const struct cryo_mounts *mounts, const struct path *root)
+{
+	struct path usual;
+	bool same;
+
+	if (mounts && mounts->root.dentry)
+		return path_equal(&mounts->root, root);
+	get_fs_root(current->fs, &usual);
+	same = path_equal(&usual, root);
+	path_put(&usual);
+	return same;
 }
 
 /* @head is the beginning of the structure of @size bytes that is saved. */
@@ -88,17 +119,43 @@ static int save_dir(struct cryo_capture *c, u16 type, u32 object, const struct p
 	return err;
 }
 
+/* Nothing: the usual one. */
+static int save_root(struct cryo_capture *c, struct task_struct *task, u32 object,
+		     const struct path *root)
+{
+	struct cryo_buf buf = {};
+	struct cryo_inode out = {};
+	bool is_other;
+	char *page, *name;
+	int err;
+
+	if (is_usual_root(cryo_mounts_of(c, task), root))
+		return 0;
+	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	if (!page)
+		return -ENOMEM;
+	name = cryo_find_name(c, root, page, &is_other);
+	err = PTR_ERR_OR_ZERO(name) ?: cryo_describe_inode(root, &out);
+	if (!err) {
+		cryo_buf_put(&buf, &out, sizeof(out));
+		cryo_buf_put(&buf, name, strlen(name));
+		err = cryo_stream_buf(&c->stream, CRYO_SEC_ROOT, object, sizeof(out), &buf);
+	}
+	kfree(page);
+	return err;
+}
+
 int cryo_save_cwd(struct cryo_capture *c)
 {
 	struct cryo_path head = {};
-	struct path pwd;
-	u32 umask;
-	int err = get_pwd(c->p->task, &pwd, &umask);
+	struct fs_view view;
+	int err = get_view(c->p->task, &view);
 
 	if (err)
 		return err;
-	err = save_dir(c, CRYO_SEC_CWD, c->p->pid, &pwd, &head, sizeof(head));
-	path_put(&pwd);
+	err = save_dir(c, CRYO_SEC_CWD, c->p->pid, &view.pwd, &head, sizeof(head)) ?:
+	      save_root(c, c->p->task, c->p->pid, &view.root);
+	put_view(&view);
 	return err;
 }
 
@@ -121,41 +178,21 @@ static struct task_struct *first_with(struct cryo_capture *c, struct task_struct
 int cryo_save_thread_fs(struct cryo_capture *c, struct task_struct *task)
 {
 	struct cryo_thread_fs out = {};
-	struct path pwd;
+	struct fs_view view;
 	int err;
 
 	if (!has_own(c, task))
 		return 0;
-	err = get_pwd(task, &pwd, &out.umask);
+	err = get_view(task, &view);
 	if (err)
 		return err;
+	out.umask = view.umask;
 	out.same_as = task_pid_vnr(first_with(c, task));
-	err = save_dir(c, CRYO_SEC_THREAD_FS, task_pid_vnr(task), &pwd, &out.cwd, sizeof(out));
-	path_put(&pwd);
+	err = save_dir(c, CRYO_SEC_THREAD_FS, task_pid_vnr(task), &view.pwd, &out.cwd, sizeof(out));
+	if (!err && out.same_as == task_pid_vnr(task))
+		err = save_root(c, task, task_pid_vnr(task), &view.root);
+	put_view(&view);
 	return err;
-}
-
-/* Than the requester's, or than that of the job's own mount namespace. */
-static bool other_root(struct cryo_capture *c, struct task_struct *task)
-{
-	struct cryo_mounts *mounts = cryo_mounts_of(c, task);
-	struct path mine, its = {};
-	bool other;
-
-	if (mounts && mounts->root.dentry) {
-		mine = mounts->root;
-		path_get(&mine);
-	} else {
-		get_fs_root(current->fs, &mine);
-	}
-	task_lock(task);
-	if (task->fs)
-		get_fs_root(task->fs, &its);
-	task_unlock(task);
-	other = its.dentry && !path_equal(&mine, &its);
-	path_put(&its);
-	path_put(&mine);
-	return other;
 }
 
 /* More users than threads of this process. */
@@ -184,41 +221,85 @@ static bool has_path(struct cryo_capture *c, const struct path *path)
 	return has;
 }
 
+/* The same by its own name: what is mounted below it is not below the same directory in another mount. */
+static bool has_own_path(struct cryo_capture *c, const struct path *path)
+{
+	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	bool is_other = true;
+
+	if (page && cryo_find_name(c, path, page, &is_other) == ERR_PTR(-ENOENT))
+		is_other = true;
+	kfree(page);
+	return !is_other;
+}
+
 /* If the process is in a mount namespace of the job's own, it has to be there, too, and still to have its path. */
-static void check_pwd(struct cryo_capture *c, struct task_struct *task)
+static void check_pwd(struct cryo_capture *c, int tid, struct cryo_mounts *mounts,
+		      const struct path *pwd)
+{
+	if (mounts && (cryo_in_mounts(c, pwd->mnt) != mounts || d_unlinked(pwd->dentry) ||
+		       !has_path(c, pwd)))
+		cryo_refuse(c, "thread %d: a working directory without a path in its mount namespace is not supported",
+			    tid);
+	else if (!mounts && cryo_in_mounts(c, pwd->mnt))
+		cryo_refuse(c, "thread %d: a working directory in a mount namespace other than its own is not supported",
+			    tid);
+	else if (!mounts && !has_path(c, pwd))
+		cryo_refuse(c, "thread %d: a working directory that no path leads to (under another mount, or unmounted) is not supported",
+			    tid);
+}
+
+/* chroot(2) at the restart takes the capability over the user namespace that the process is in then. */
+static void warn_of_root(struct cryo_capture *c, struct task_struct *task)
+{
+	const struct cred *cred = get_task_cred(task);
+	bool outside = cred->user_ns == current_user_ns();
+
+	put_cred(cred);
+	if (outside && !ns_capable(current_user_ns(), CAP_SYS_CHROOT))
+		cryo_warn(c, "thread %d: its root directory takes CAP_SYS_CHROOT at the restart: only root can restart it",
+			  task_pid_vnr(task));
+}
+
+static void check_root(struct cryo_capture *c, struct task_struct *task,
+		       struct cryo_mounts *mounts, const struct path *root)
+{
+	int tid = task_pid_vnr(task);
+
+	if (is_usual_root(mounts, root))
+		return;
+	if (d_unlinked(root->dentry))
+		cryo_refuse(c, "thread %d: a root directory that has been removed is not supported", tid);
+	else if (cryo_in_mounts(c, root->mnt) != mounts)
+		cryo_refuse(c, "thread %d: a root directory in a mount namespace other than its own is not supported",
+			    tid);
+	else if (!has_own_path(c, root))
+		cryo_refuse(c, "thread %d: a root directory that no path leads to (under another mount, unmounted, or outside of the requester's) is not supported",
+			    tid);
+	else
+		warn_of_root(c, task);
+}
+
+static void check_directories(struct cryo_capture *c, struct task_struct *task)
 {
 	struct cryo_mounts *mounts = cryo_mounts_of(c, task);
-	struct path pwd;
-	u32 umask;
+	struct fs_view view;
 
-	if (get_pwd(task, &pwd, &umask))
+	if (get_view(task, &view))
 		return;
-	if (!mounts && !has_path(c, &pwd))
-		cryo_refuse(c, "thread %d: a working directory that no path leads to (under another mount, or unmounted) is not supported",
-			    task_pid_vnr(task));
-	else if (mounts && (cryo_in_mounts(c, pwd.mnt) != mounts || d_unlinked(pwd.dentry) ||
-			    !has_path(c, &pwd)))
-		cryo_refuse(c, "thread %d: a working directory without a path in its mount namespace is not supported",
-			    task_pid_vnr(task));
-	path_put(&pwd);
+	check_pwd(c, task_pid_vnr(task), mounts, &view.pwd);
+	check_root(c, task, mounts, &view.root);
+	put_view(&view);
 }
 
 void cryo_check_fs(struct cryo_capture *c, struct task_struct *task)
 {
-	int tid = task_pid_vnr(task);
-
-	check_pwd(c, task);
-	if (task == c->p->task) {
-		if (other_root(c, task))
-			cryo_refuse(c, "a root directory other than the requester's (chroot) is not supported");
+	if (task != c->p->task && !has_own(c, task))
 		return;
-	}
-	if (!has_own(c, task))
+	if (first_with(c, task) != task)
 		return;
-	if (other_root(c, task))
-		cryo_refuse(c, "thread %d: a root directory other than the requester's (chroot) is not supported",
-			    tid);
-	if (first_with(c, task) == task && shared_outside(c, task))
+	check_directories(c, task);
+	if (task != c->p->task && shared_outside(c, task))
 		cryo_refuse(c, "thread %d: a working directory shared with another process (CLONE_FS) is not supported",
-			    tid);
+			    task_pid_vnr(task));
 }

@@ -454,44 +454,6 @@ static int read_tables(struct check *k, pid_t pid)
 	return PTR_ERR_OR_ZERO(k->ours);
 }
 
-/* The root of the namespace, not a directory somewhere in it (chroot). */
-static bool mounts_are_whole(struct cryo_mounts *m)
-{
-	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT), *name;
-	bool whole = false;
-
-	if (page) {
-		name = d_path(&m->root, page, PATH_MAX);
-		whole = !IS_ERR(name) && !strcmp(name, "/");
-	}
-	kfree(page);
-	return whole;
-}
-
-static int look_at_mounts(struct cryo_capture *c, struct cryo_mounts *m)
-{
-	struct check k = { .c = c, .m = m };
-	int err;
-
-	task_lock(c->p->task);
-	if (c->p->task->fs)
-		get_fs_root(c->p->task->fs, &m->root);
-	task_unlock(c->p->task);
-	if (!m->root.dentry)
-		return -ESRCH;
-	err = identify(c, m, c->p->pid) ?: read_tables(&k, c->p->pid);
-	if (err)
-		return err;
-	if (!mounts_are_whole(m)) {
-		cryo_refuse(c, "a root directory other than that of its mount namespace (chroot) is not supported");
-		return 0;
-	}
-	xa_init(&k.groups);
-	err = count_groups(&k) ?: look_at_each(&k);
-	xa_destroy(&k.groups);
-	return err;
-}
-
 /* Which one @task is in, not to be looked into; NULL: the requester's, or it is being killed. */
 static const void *space_of(struct task_struct *task)
 {
@@ -502,6 +464,67 @@ static const void *space_of(struct task_struct *task)
 		space = task->nsproxy->mnt_ns;
 	task_unlock(task);
 	return space;
+}
+
+/* Is the root directory of @task, which is counted in @root then, that of its mount namespace, not one somewhere in it (chroot)? */
+static int get_whole_root(struct task_struct *task, struct path *root, char *page)
+{
+	char *name;
+
+	task_lock(task);
+	if (task->fs)
+		get_fs_root(task->fs, root);
+	task_unlock(task);
+	if (!root->dentry)
+		return 0;
+	name = d_path(root, page, PATH_MAX);
+	if (!IS_ERR(name) && !strcmp(name, "/"))
+		return 1;
+	path_put(root);
+	*root = (struct path){};
+	return 0;
+}
+
+/*
+ * A process of the namespace that sees all of it: the kernel tells each of what is below its root directory only.  0: there is
+ * none, or an error.
+ */
+static pid_t find_witness(struct cryo_capture *c, struct cryo_mounts *m)
+{
+	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	struct cryo_proc *p;
+	pid_t pid = 0;
+
+	if (!page)
+		return -ENOMEM;
+	cryo_for_each_proc(p, c->req) {
+		pid = cryo_look_interrupted(c);
+		if (!pid && !p->gone && !p->zombie && p->task && space_of(p->task) == m->space &&
+		    get_whole_root(p->task, &m->root, page))
+			pid = p->pid;
+		if (pid)
+			break;
+	}
+	kfree(page);
+	return pid;
+}
+
+static int look_at_mounts(struct cryo_capture *c, struct cryo_mounts *m)
+{
+	struct check k = { .c = c, .m = m };
+	pid_t pid = find_witness(c, m);
+	int err = pid < 0 ? pid : identify(c, m, pid ?: c->p->pid);
+
+	if (err)
+		return err;
+	if (!pid) {
+		cryo_refuse(c, "a mount namespace all of whose processes have another root directory (chroot) is not supported");
+		return 0;
+	}
+	xa_init(&k.groups);
+	err = read_tables(&k, pid) ?: count_groups(&k) ?: look_at_each(&k);
+	xa_destroy(&k.groups);
+	return err;
 }
 
 /* That which @task is in; NULL: the requester's, or one that nobody has looked at. */

@@ -275,6 +275,7 @@ Changes of_process() {
         {"timer-value", in_records<cryo_itimer>(CRYO_SEC_ITIMERS, [](auto& t) { if (t.value_ns) t.value_ns += 3000000000; })},
         {"groups", in<cryo_creds>(CRYO_SEC_CREDS, [](auto& k) { k.egid = k.gid; k.cap_bset = ~0ULL >> 24; k.securebits = 0; })},
         {"capabilities", in<cryo_creds>(CRYO_SEC_CREDS, [](auto& k) { k.cap_effective &= ~2ULL; })},
+        {"root", [](Context& c) { c.each(CRYO_SEC_ROOT, [](Section& s) { s.head->type = 9999; }); }},
         {"cwd-mode", in<cryo_path>(CRYO_SEC_CWD, [](auto& p) { p.mode = 0700; })},
         {"seccomp", [](Context& c) {
              c.each(CRYO_SEC_SECCOMP, [](Section& s) {

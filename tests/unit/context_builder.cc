@@ -232,6 +232,7 @@ void put_threads(Writer& writer, const Process& process) {
     if (thread.seccomp.mode != 0) put_seccomp(writer, tid, thread.seccomp);
     if (thread.uclamp) writer.put(CRYO_SEC_UCLAMP, tid, *thread.uclamp);
     if (thread.fs) writer.put(CRYO_SEC_THREAD_FS, tid, thread.fs->head, bytes_of_text(thread.fs->path));
+    if (thread.root) writer.put(CRYO_SEC_ROOT, tid, thread.root->head, bytes_of_text(thread.root->path));
     if (thread.creds) writer.put(CRYO_SEC_THREAD_CREDS, tid, thread.creds->head, bytes_of_vector(thread.creds->groups));
     if (thread.mempolicy) writer.put_array(CRYO_SEC_MEMPOLICY, tid, std::vector{*thread.mempolicy});
     put_queue(writer, thread.head.tid, thread.pending, false);

@@ -277,6 +277,25 @@ TEST("multicast groups of sockets") {
   refused("a group without a network interface", [&](ContextBuilder& b) { add(b).head.device[0] = 0; });
 }
 
+TEST("root directories") {
+  const auto add = [](Thread& thread) -> Root& {
+    thread.root.emplace();
+    thread.root->head.mode = 0040755;
+    thread.root->path = "/jail";
+    return *thread.root;
+  };
+  ContextBuilder whole;
+  add(whole.thread()).head.ino = 7;
+  whole.growth = 8;
+  const Context context = read(whole.build());
+  CHECK_EQ(context.processes.at(0).threads.at(0).root->path, "/jail");
+  CHECK_EQ(context.processes.at(0).threads.at(0).root->head.ino, 7U);
+  refused("a root directory without an absolute path", [&](ContextBuilder& b) { add(b.thread()).path = "jail"; });
+  refused("a root directory without an absolute path", [&](ContextBuilder& b) { add(b.thread()).path = ""; });
+  refused("a root directory of mode 0100755", [&](ContextBuilder& b) { add(b.thread()).head.mode = 0100755; });
+  refused("thread 1001: its root directory is not its own", [&](ContextBuilder& b) { add(b.add_thread(1001)); });
+}
+
 TEST("credentials of a thread") {
   ContextBuilder whole;
   whole.thread().creds = Creds{{1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 2}, {20, 30}};

@@ -111,6 +111,9 @@ void check_thread_fs(const Staging& staging, const Process& process) {
   for (const Thread& thread : process.threads)
     if (thread.fs && ((thread.head.flags & CRYO_THREAD_LEADER) || !owners.contains(thread.fs->head.same_as)))
       inconsistent(staging, "thread {}: its working directory is not its own", thread.head.tid);
+  for (const Thread& thread : process.threads)
+    if (thread.root && !(thread.head.flags & CRYO_THREAD_LEADER) && !owners.contains(thread.head.tid))
+      inconsistent(staging, "thread {}: its root directory is not its own", thread.head.tid);
 }
 
 // The one that is named names itself.

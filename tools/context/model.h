@@ -54,6 +54,12 @@ struct ThreadFs {
   std::string path;
 };
 
+// Root directory other than that of the mount namespace (chroot).
+struct Root {
+  cryo_inode head{};  // a directory
+  std::string path;   // absolute
+};
+
 struct Creds {
   cryo_creds head{};
   std::vector<std::uint32_t> groups;  // supplementary
@@ -69,6 +75,7 @@ struct Thread {
   std::optional<cryo_mempolicy> mempolicy;
   std::optional<ThreadFs> fs;  // it does not share those of its process
   std::optional<Creds> creds;  // other ones than its process
+  std::optional<Root> root;    // of the leader: its process's; of others: with `fs`, and the first that has it
 };
 
 // A process goes on when its main thread has exited.

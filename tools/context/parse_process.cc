@@ -108,6 +108,14 @@ void parse_thread_fs(Staging& staging, const Payload& payload) {
   staging.threads.mention(pid_of(payload), payload.section()).fs = std::move(fs);
 }
 
+void parse_root(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  Root root{payload.fixed<cryo_inode>(), payload.string()};
+  if (!root.path.starts_with('/')) payload.damaged("a root directory without an absolute path");
+  if ((root.head.mode & S_IFMT) != S_IFDIR) payload.damaged("a root directory of mode {:#o}", root.head.mode);
+  staging.threads.mention(pid_of(payload), payload.section()).root = std::move(root);
+}
+
 void parse_creds(Staging& staging, const Payload& payload) {
   process_of(staging, payload).creds = take_creds(staging, payload);
 }

@@ -65,6 +65,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_ANCESTORS, parse_ancestors},
     {CRYO_SEC_PAGES_ELSEWHERE, parse_pages_elsewhere},
     {CRYO_SEC_THREAD_FS, parse_thread_fs},
+    {CRYO_SEC_ROOT, parse_root},
     {CRYO_SEC_SHARED_TABLES, parse_shared_tables},
     {CRYO_SEC_SHARED_MEMORY, parse_shared_memory},
     {CRYO_SEC_SOCKOPTS, parse_sockopts},

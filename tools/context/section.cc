@@ -222,6 +222,7 @@ std::string section_name(std::uint32_t type) {
       {CRYO_SEC_PIDFD, "PIDFD"},
       {CRYO_SEC_PAGE_COPIES, "PAGE_COPIES"},
       {CRYO_SEC_THREAD_FS, "THREAD_FS"},
+      {CRYO_SEC_ROOT, "ROOT"},
       {CRYO_SEC_NAMESPACES, "NAMESPACES"},
       {CRYO_SEC_NS, "NS"},
       {CRYO_SEC_NS_UTS, "NS_UTS"},

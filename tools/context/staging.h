@@ -127,6 +127,7 @@ void parse_cwd(Staging& staging, const Payload& payload);
 void parse_shared_tables(Staging& staging, const Payload& payload);
 void parse_shared_memory(Staging& staging, const Payload& payload);
 void parse_thread_fs(Staging& staging, const Payload& payload);
+void parse_root(Staging& staging, const Payload& payload);
 void parse_creds(Staging& staging, const Payload& payload);
 void parse_thread_creds(Staging& staging, const Payload& payload);
 void parse_outer_groups(Staging& staging, const Payload& payload);

@@ -226,6 +226,9 @@ void print_needs(const Context& context) {
   print_ids(context);
   for (const Process& process : context.processes)
     if (process.cwd) fmt::print("  directory    {}\n", printable(process.cwd->path));
+  for (const Process& process : context.processes)
+    for (const Thread& thread : process.threads)
+      if (thread.root) fmt::print("  root         {}\n", printable(thread.root->path));
   print_unchanged(context);
   print_present(context);
 }

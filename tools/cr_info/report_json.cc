@@ -97,6 +97,7 @@ Json json_of(const Context& context, const Thread& thread) {
     json["syscall"] = place->syscall ? Json(*place->syscall) : Json();
   }
   if (thread.creds) json["creds"] = json_of(*thread.creds);
+  if (thread.root) json["root"] = thread.root->path;
   json["regsets"] = Json::array();
   for (const Regset& regset : thread.regsets) json["regsets"].push_back(json_of(context, regset));
   return json;

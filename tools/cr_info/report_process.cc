@@ -29,6 +29,11 @@ void print_identity(const Context& context, const Process& process) {
     if (thread.fs)
       fmt::print("  directory    {} (thread {}, umask {:03o})\n", printable(thread.fs->path), thread.head.tid,
                  thread.fs->head.umask);
+  for (const Thread& thread : process.threads)
+    if (thread.root && thread.head.tid == head.pid)
+      fmt::print("  root         {}\n", printable(thread.root->path));
+    else if (thread.root)
+      fmt::print("  root         {} (thread {})\n", printable(thread.root->path), thread.head.tid);
   if (process.shared.files != 0)
     fmt::print("  shares       descriptors of process {}\n", process.shared.files);
   if (process.shared.fs != 0)

@@ -12,10 +12,12 @@
 #include "restart/check.h"
 #include "restart/failure.h"
 #include "restart/id_holder.h"
+#include "restart/mounts.h"
 #include "restart/names.h"
 #include "restart/place.h"
 #include "restart/posix_timers.h"
 #include "restart/proc_files.h"
+#include "restart/root_directory.h"
 #include "restart/process_state.h"
 #include "restart/tree_plan.h"
 
@@ -98,7 +100,10 @@ bool may_enter_very(const CheckInput& input, const Path& cwd, const std::string&
 
 void check_directory(const CheckInput& input, const Path& cwd, Findings& findings) {
   if (cwd.head.flags & CRYO_PATH_DELETED) return;
-  const std::string path = input.options.relocations.apply(cwd.path);
+  // What is on a mount that is made by the restart is not there yet.
+  const auto outside = outer_path(input.context, input.process.namespaces.mnt, input.options.relocations.apply(cwd.path));
+  if (!outside) return;
+  const std::string& path = *outside;
   const auto index = static_cast<std::size_t>(&input.process - input.context.processes.data());
   const NamesToCheck theirs(input.context, {index});
   struct stat now;
@@ -179,6 +184,7 @@ void check_process(const CheckInput& input, Findings& findings) {
   }
   check_limits(input, findings);
   check_cwd(input, findings);
+  check_roots(input, findings);
   if (const std::string why = cgroup_obstacle(input.process.cgroup); !why.empty())
     findings.note("pid {}: stays in the control group of cr_restart, not {}: {}", input.process.head.pid,
                   input.process.cgroup, why);

@@ -101,7 +101,7 @@ void Child::restore_ordinary_state() {
   const std::uint64_t created_ns = input_.context.header.created_ns;
   directories_.emplace(process_, input_.options, input_.files, created_ns);
   restore_cwd(process_, input_.options, input_.files, created_ns);
-  directories_->note_own();
+  directories_->note_own(input_.options, created_ns);
   restore_open_files();
   restore_umask(process_);
 }
@@ -206,7 +206,7 @@ StubArea Child::make_area(AddressSpace& space) {
                            timerfd_plan_size(files_.fds.size()) + posix_timer_plan_size(process_) +
                            (locks_.size() + process_.fds.size()) * kLockSize +
                            (parked_.size() + kept_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
-                           (process_.threads.size() + 1) * 4 * sizeof(stub::Call) +
+                           (process_.threads.size() + 1) * 10 * sizeof(stub::Call) +
                            files_.fds.size() * (5 * sizeof(stub::Call) + kOwnerSize) + kFixedSize;
   StubArea area(space, {shared_.report, report_size(input_.slots), !makes_memory()}, data, transit,
                 input_.context.header.page_size);
@@ -278,7 +278,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   // Threads of other processes may be owners, and a lease wants no other process to have the file.
   plan_leases(locks_, fds, final_calls);
   plan_owners({input_.context, process_, index_, input_.options, fds, input_.files.kept_by}, final_calls, area);
-  directories_->plan_after(directories_->order().back(), leader_calls);
+  directories_->plan_after(directories_->order().back(), leader_calls, area);
   plan_real_user(credentials_, leader_calls);
   plan_timerfds(input_.context, first_, leader_calls, area);
   plan_posix_timers(input_.context, threads, leader_calls, area);

@@ -148,6 +148,9 @@ std::string what_failed(const FailureReport& failure, const Context& context, co
     case Step::kThreadDirectory:
       return index == 0 ? "cannot return to its working directory"
                         : fmt::format("cannot give thread {} a working directory of its own", index);
+    case Step::kRoot:
+      return index == 0 ? "cannot change its root directory"
+                        : fmt::format("cannot give thread {} a root directory of its own", index);
     case Step::kMempolicy:
       return "cannot set a NUMA memory policy";
     case Step::kOwner:

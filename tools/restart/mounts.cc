@@ -404,8 +404,8 @@ void MountBuilder::build() {
   check();
 }
 
-const MountTree& tree_of(const Context& context, const File& file) {
-  return *context.namespaces.at(file.head.mnt).mnt;
+const MountTree& tree_of(const Context& context, std::uint32_t mnt) {
+  return *context.namespaces.at(mnt).mnt;
 }
 
 // The one that a path leads to.
@@ -475,6 +475,10 @@ FdPair file_system_and_part(const UniqueFd& whole, const std::string& root) {
   return {copy_of(AT_FDCWD, kStage, "/"), std::move(part)};
 }
 
+std::optional<std::string> source_path(const std::vector<Mount>& mounts, const Mount& wanted) {
+  return source_of(mounts, wanted);
+}
+
 void build_mounts(const MountTree& tree, const MountTree* base, const MountHelp& help) {
   MountBuilder(tree, base, help, 0).build();
 }
@@ -507,19 +511,23 @@ bool has_late_mounts(const MountTree& tree, std::uint32_t pid_ns) {
                      [pid_ns](const cryo_mount& kind) { return kind.pid_ns == pid_ns && pid_ns != 0; });
 }
 
-std::optional<std::string> outer_path(const Context& context, const File& file) {
-  if (file.head.mnt == 0) return file.path;
-  const MountTree& tree = tree_of(context, file);
-  const std::size_t at = mount_at(tree, file.path);
+std::optional<std::string> outer_path(const Context& context, std::uint32_t mnt, const std::string& path) {
+  if (mnt == 0) return path;
+  const MountTree& tree = tree_of(context, mnt);
+  const std::size_t at = mount_at(tree, path);
   if (tree.kinds[at].kind != CRYO_MOUNT_BIND) return {};
   const auto source = source_of(tree.outer, tree.mounts[at]);
   if (!source) return {};
-  return joined(*source, rest_below(file.path, tree.mounts[at].point));
+  return joined(*source, rest_below(path, tree.mounts[at].point));
+}
+
+std::optional<std::string> outer_path(const Context& context, const File& file) {
+  return outer_path(context, file.head.mnt, file.path);
 }
 
 bool lies_on_late_mount(const Context& context, const File& file) {
   if (file.head.mnt == 0) return false;
-  const MountTree& tree = tree_of(context, file);
+  const MountTree& tree = tree_of(context, file.head.mnt);
   return tree.kinds[mount_at(tree, file.path)].pid_ns != 0;
 }
 

@@ -56,7 +56,11 @@ void build_late_mounts(const MountTree& tree, const MountHelp& help, std::uint32
 // What of `tree` a copy of `base` does not have; nullptr: nothing.
 [[nodiscard]] const Mount* missing_in(const MountTree& tree, const MountTree& base);
 
+// Where what `wanted` shows is to be had, of `mounts`; nothing: nowhere.
+[[nodiscard]] std::optional<std::string> source_path(const std::vector<Mount>& mounts, const Mount& wanted);
+
 // Where cr_restart finds what a file's path leads to; nothing: nowhere before the namespace is there.
+[[nodiscard]] std::optional<std::string> outer_path(const Context& context, std::uint32_t mnt, const std::string& path);
 [[nodiscard]] std::optional<std::string> outer_path(const Context& context, const File& file);
 // Is it on a mount that only the processes of the job can make?
 [[nodiscard]] bool lies_on_late_mount(const Context& context, const File& file);

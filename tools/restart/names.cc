@@ -731,6 +731,10 @@ int names::chdir(const std::string& path) {
   });
 }
 
+int names::chroot_here() {
+  return with_rights("the root directory", [&] { return ::chroot("."); }, bit(CAP_SYS_CHROOT));
+}
+
 int names::bind(int fd, const sockaddr* address, socklen_t size) {
   return with_rights("a socket", [&] { return look_at_way(address, size) != 0 ? -1 : ::bind(fd, address, size); });
 }

@@ -230,6 +230,7 @@ void enter(const Again& again);
 [[nodiscard]] int fchmod(int fd, mode_t mode);
 [[nodiscard]] int fchown(int fd, uid_t uid, gid_t gid);
 [[nodiscard]] int chdir(const std::string& path);
+[[nodiscard]] int chroot_here();  // to the working directory
 [[nodiscard]] int bind(int fd, const sockaddr* address, socklen_t size);
 [[nodiscard]] int connect(int fd, const sockaddr* address, socklen_t size);
 [[nodiscard]] ssize_t sendmsg(int fd, const msghdr& message, int flags);

@@ -141,7 +141,7 @@ UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames*
   UniqueFd fd = new_socket_of(input, file);
   prepare(fd.get(), saved);
   if (names != nullptr)
-    names->bind(file.id, fd.get(), unix_name_of(file, input.options.relocations));
+    names->bind(file.id, fd.get(), unix_name_of(input.context, file, input.options.relocations));
   else if (!address.bytes.empty())
     bind_patiently(input.handle_fd, fd.get(), saved, address);
   if (::listen(fd.get(), static_cast<int>(saved.head.backlog)) != 0)

@@ -93,7 +93,7 @@ UniqueFd Sockets::unix_socket(std::uint32_t net, int type, const File* file) con
 void Sockets::bind_unix(int fd, const End& end) {
   if (end.file == nullptr || end.name.empty()) return;
   const NamesOf theirs(input_.context, end.processes);
-  unix_names_.bind(end.file->id, fd, unix_name_of(*end.file, input_.options.relocations));
+  unix_names_.bind(end.file->id, fd, unix_name_of(input_.context, *end.file, input_.options.relocations));
 }
 
 // The context's own, or one for the time being.

@@ -68,6 +68,7 @@ enum class Step : std::uint16_t {
   kProtectionKey,
   kRing,
   kMapContext,
+  kRoot,
 };
 
 // When a call has done what it should.

@@ -308,7 +308,7 @@ stub::Thread* plan_threads(const ThreadPlanInput& input, StubArea& area, stub::P
   const std::vector<std::uint32_t> order = input.directories.order();
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     CallList before;
-    if (i > 0) input.directories.plan_before(order[i], order[i - 1], before);
+    if (i > 0) input.directories.plan_before(order[i], order[i - 1], before, area);
     out[i].parameters = parameters;
     out[i].index = order[i];
     ThreadPlanner(input, threads[order[i]], area).plan(out[i], std::move(before));

@@ -12,8 +12,10 @@
 
 #include "base/error.h"
 #include "restart/bound_sockets.h"
+#include "restart/elsewhere.h"
 #include "restart/identity.h"
 #include "restart/place.h"
+#include "restart/root_directory.h"
 #include "restart/working_directory.h"
 
 namespace cryo {
@@ -33,8 +35,24 @@ bool is_absolute(const std::string& path) {
   return path.starts_with('/');
 }
 
+Bytes saved_address(const File& file) {
+  return file.socket ? file.socket->address : file.connection ? file.connection->name : Bytes();
+}
+
+// Who has another root directory has bound it to a name that leads elsewhere from here, which is not moved either.
+void find_root(UnixName& name, const Context& context, const File& file, const Relocations& relocations) {
+  Socket socket;
+  socket.head.family = AF_UNIX;
+  socket.address = saved_address(file);
+  const SocketAddress inside = socket_address(socket, {});
+  if (name.unlinked || !is_absolute(inside.path) || inside.path == name.place) return;
+  name.root = root_of_name(context, relocations, name.place, inside.path);
+  if (!name.root.empty()) name.address = inside;
+}
+
 // Where the working directory was when it was bound, if what it was bound to still leads to its place from there.
 std::optional<std::string> directory_for(const UnixName& name) {
+  if (!name.root.empty()) return "/";
   if (is_absolute(name.address.path)) {
     if (name.address.path != name.place) return {};
     return "/";
@@ -83,7 +101,7 @@ NamePlace state_of(const UnixName& name) {
 // Is what has the path the leftover of a socket of the job that is going to have it again?
 bool will_be_replaced(const Context& context, const Relocations& relocations, const std::string& path) {
   for (const auto& [id, file] : context.files) {
-    const UnixName name = unix_name_of(file, relocations);
+    const UnixName name = unix_name_of(context, file, relocations);
     if (!name.unlinked && name.place == path) return state_of(name) == NamePlace::kStale;
   }
   return false;
@@ -116,7 +134,7 @@ std::string passing_problem(const Context& context, const UnixName& name, const 
 
 }  // namespace
 
-UnixName unix_name_of(const File& file, const Relocations& relocations) {
+UnixName unix_name_of(const Context& context, const File& file, const Relocations& relocations) {
   UnixName name;
   Socket socket;
   std::string path;
@@ -138,12 +156,13 @@ UnixName unix_name_of(const File& file, const Relocations& relocations) {
   if (name.address.path.empty()) return name;
   name.place = path.empty() ? name.address.path : relocations.apply(path);
   if (file.socket_file && !name.unlinked) name.file = &*file.socket_file;
+  find_root(name, context, file, relocations);
   return name;
 }
 
 std::string unix_name_problem(const Context& context, const File& file, const Relocations& relocations,
                               int& code) {
-  const UnixName name = unix_name_of(file, relocations);
+  const UnixName name = unix_name_of(context, file, relocations);
   code = EADDRINUSE;
   if (name.address.path.empty()) return {};
   if (name.unlinked)
@@ -164,12 +183,28 @@ std::string unix_name_problem(const Context& context, const File& file, const Re
   return {};
 }
 
+namespace {
+
+int bind_as_called(int fd, const UnixName& name) {
+  const auto* address = reinterpret_cast<const sockaddr*>(name.address.bytes.data());
+  const auto size = static_cast<socklen_t>(name.address.bytes.size());
+  if (name.root.empty()) return names::bind(fd, address, size);
+  (void)from_elsewhere([&] {
+    enter_root(name.root);
+    if (names::bind(fd, address, size) != 0)
+      fail_errno("cannot bind a socket to {} in the root directory {}", name.address.path, name.root);
+    return UniqueFd();
+  });
+  return 0;
+}
+
+}  // namespace
+
 // The name is made with no rights for others, who are to find what the socket's file says at the end.
 UniqueFd UnixNames::bind_at(int fd, const UnixName& name, const std::string& path) {
   const DeathDeferred deferred(input_.created);
   const mode_t before = ::umask(077);
-  const int result = names::bind(fd, reinterpret_cast<const sockaddr*>(name.address.bytes.data()),
-                                 static_cast<socklen_t>(name.address.bytes.size()));
+  const int result = bind_as_called(fd, name);
   const int error = errno;
   ::umask(before);
   if (result != 0) fail(error, "cannot bind a socket to {}: {}", name.address.path, way_error(error));

@@ -20,9 +20,10 @@ struct UnixName {
   bool unlinked = false;             // it has been removed
   const cryo_inode* file = nullptr;  // what stands there; unknown in early contexts
   int type = 0;
+  std::string root;  // the root directory of who bound it, when that was not "/": the address begins there
 };
 // Of a socket that has been bound, or of one that was accepted where that listens.
-[[nodiscard]] UnixName unix_name_of(const File& file, const Relocations& relocations);
+[[nodiscard]] UnixName unix_name_of(const Context& context, const File& file, const Relocations& relocations);
 
 // Why it cannot have its name; empty when it can.  Nobody is called to find that out.
 // `code`: the errno value that goes with it.

@@ -159,6 +159,7 @@ enum cryo_section_type {
 	CRYO_SEC_SOCK_GROUPS	= 111,	/* object: file id of a socket; struct cryo_array; tail: struct cryo_sock_group and sources, repeated */
 	CRYO_SEC_THREAD_CREDS	= 112,	/* object: tid; struct cryo_creds; tail: supplementary gids, u32 each: not those of its process */
 	CRYO_SEC_FILE_OPENER	= 122,	/* object: file id; struct cryo_creds; tail: supplementary gids, u32 each: who opened it, with ids of the requester's user namespace, where that is not who has it */
+	CRYO_SEC_ROOT		= 119,	/* object: tid; struct cryo_inode: a directory; tail: path. Root directory of a process (its pid), or of a thread with THREAD_FS */
 	/* 98 and 99 stay unknown: tests have them as sections of a later version */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
 	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
