@@ -100,6 +100,7 @@ void check_namespaces(const Context& context, const RestartOptions& options, con
   for (const auto& [id, ns] : context.namespaces) check_one(ns, own, findings);
   for (const auto& [id, ns] : context.namespaces)
     if (ns.mnt) check_mounts(context, id, findings);
+  check_mount_points(context, findings);
   check_pid_namespaces(context, options, findings);
   for (const Process& process : context.processes) {
     if (process.head.flags & CRYO_PROC_ZOMBIE) continue;

@@ -75,6 +75,8 @@ class Namespaces {
 void continue_clocks(const Context& context);
 
 // Whether all namespaces can be made and entered here.
+// Of mount namespaces: that there is something to mount on.
+void check_mount_points(const Context& context, Findings& findings);
 void check_namespaces(const Context& context, const RestartOptions& options, const Creds& own,
                       Findings& findings);
 
