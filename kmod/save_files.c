@@ -615,6 +615,7 @@ static int save_file_state(struct cryo_capture *c, struct cryo_object *o)
 	case CRYO_FILE_UNIX:
 	case CRYO_FILE_TCP:
 	case CRYO_FILE_UDP:
+	case CRYO_FILE_RAW:
 	case CRYO_FILE_NETLINK:
 		return cryo_save_connection(c, o);
 	case CRYO_FILE_PTY_MASTER:

@@ -16,6 +16,7 @@
 #include <net/tcp_states.h>
 
 #include "cryo.h"
+#include "raw.h"
 
 /* Not one of the machine's, nor of many machines: bind(2) has taken it by IP_FREEBIND or IP_TRANSPARENT, set then. */
 static bool is_foreign(struct sock *sk)
@@ -41,6 +42,15 @@ void cryo_inet_bind_flags(struct sock *sk, u32 *flags, u32 freebind, u32 reusepo
 		*flags |= freebind;
 	if (sk->sk_reuseport || rcu_access_pointer(sk->sk_reuseport_cb))
 		*flags |= reuseport;
+}
+
+bool cryo_has_ip_options(struct sock *sk)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6 && rcu_access_pointer(inet6_sk(sk)->opt))
+		return true;
+#endif
+	return rcu_access_pointer(inet_sk(sk)->inet_opt);
 }
 
 /* As getsockname(2) and, when @connected, getpeername(2) tell them; sockets without a file too. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* save_sock_groups.c - multicast groups that IPv4 and IPv6 sockets are in */
+/* save_sock_groups.c - multicast groups that IPv4 and IPv6 sockets are in, and network interfaces that their options name */
 #include <linux/igmp.h>
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -16,15 +16,14 @@
 #include "sock_filter.h"
 
 /* False: it has gone, and with it what came by it. */
-static bool name_device(struct net *net, int ifindex, struct cryo_sock_group *out)
+static bool name_device(struct net *net, int ifindex, u8 *name)
 {
 	struct net_device *dev;
 
-	BUILD_BUG_ON(sizeof(out->device) != IFNAMSIZ);
 	rcu_read_lock();
 	dev = dev_get_by_index_rcu(net, ifindex);
 	if (dev)
-		memcpy(out->device, dev->name, IFNAMSIZ);
+		memcpy(name, dev->name, IFNAMSIZ);
 	rcu_read_unlock();
 	return dev;
 }
@@ -35,7 +34,8 @@ static bool put_group(struct sock *sk, int ifindex, struct cryo_sock_group *out,
 {
 	if (out->mode == MCAST_INCLUDE && !out->sources)
 		return false;
-	if (!name_device(sock_net(sk), ifindex, out))
+	BUILD_BUG_ON(sizeof(out->device) != IFNAMSIZ);
+	if (!name_device(sock_net(sk), ifindex, out->device))
 		return false;
 	cryo_buf_put(buf, out, sizeof(*out));
 	return true;
@@ -134,4 +134,48 @@ int cryo_save_sock_groups(struct cryo_capture *c, struct cryo_object *o)
 	if (!buf.error)
 		memcpy(buf.data, &head, sizeof(head));
 	return cryo_stream_buf(&c->stream, CRYO_SEC_SOCK_GROUPS, o->id, sizeof(head), &buf);
+}
+
+static u32 put_device_name(struct sock *sk, int level, int name, int ifindex,
+			   struct cryo_buf *buf)
+{
+	struct cryo_sock_device out = { .level = level, .name = name };
+
+	BUILD_BUG_ON(sizeof(out.device) != IFNAMSIZ);
+	if (!ifindex)
+		return 0;
+	name_device(sock_net(sk), ifindex, out.device);
+	cryo_buf_put(buf, &out, sizeof(out));
+	return 1;
+}
+
+int cryo_save_sock_devices(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct cryo_array head = { .record_size = sizeof(struct cryo_sock_device) };
+	struct sock *sk = cryo_sock_of(o);
+	struct cryo_buf buf = {};
+	int err;
+
+	if (sk->sk_family != AF_INET && sk->sk_family != AF_INET6)
+		return 0;
+	cryo_buf_put(&buf, &head, sizeof(head));
+	head.count = put_device_name(sk, IPPROTO_IP, IP_MULTICAST_IF,
+				     READ_ONCE(inet_sk(sk)->mc_index), &buf);
+	head.count += put_device_name(sk, IPPROTO_IP, IP_UNICAST_IF,
+				      READ_ONCE(inet_sk(sk)->uc_index), &buf);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6) {
+		head.count += put_device_name(sk, IPPROTO_IPV6, IPV6_MULTICAST_IF,
+					       READ_ONCE(inet6_sk(sk)->mcast_oif), &buf);
+		head.count += put_device_name(sk, IPPROTO_IPV6, IPV6_UNICAST_IF,
+					       READ_ONCE(inet6_sk(sk)->ucast_oif), &buf);
+	}
+#endif
+	if (!head.count || buf.error) {
+		err = buf.error;
+		cryo_buf_free(&buf);
+		return err;
+	}
+	memcpy(buf.data, &head, sizeof(head));
+	return cryo_stream_buf(&c->stream, CRYO_SEC_SOCK_DEVICES, o->id, sizeof(head), &buf);
 }

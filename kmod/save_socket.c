@@ -15,6 +15,7 @@
 
 #include "compat/ksym.h"
 #include "cryo.h"
+#include "raw.h"
 #include "sock_filter.h"
 
 static bool is_tcp(struct sock *sk)
@@ -171,6 +172,26 @@ static bool is_rebuilt(struct cryo_capture *c, struct net *net)
 	return c->looked_net_is_rebuilt;
 }
 
+/* Those that are asked for most. */
+static const char *obstacle_by_protocol(const struct sock *sk)
+{
+	if (sk->sk_family == AF_PACKET)
+		return "packet socket (AF_PACKET)";
+	if (sk->sk_family != AF_INET && sk->sk_family != AF_INET6)
+		return NULL;
+	switch (sk->sk_protocol) {
+	case IPPROTO_UDPLITE:
+		return "UDP-Lite socket";
+	case IPPROTO_SCTP:
+		return "SCTP socket";
+	case IPPROTO_DCCP:
+		return "DCCP socket";
+	case IPPROTO_MPTCP:
+		return "multipath TCP socket (MPTCP)";
+	}
+	return NULL;
+}
+
 /* CRYO_FILE_*, or 0 for what is refused: with @obstacle, or in words of its own. */
 int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const char **obstacle)
 {
@@ -204,11 +225,16 @@ int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const ch
 		*obstacle = cryo_udp_obstacle(o);
 		return *obstacle ? 0 : CRYO_FILE_UDP;
 	}
+	if (sk && cryo_is_raw_or_ping(sk)) {
+		*obstacle = cryo_raw_obstacle(c, o);
+		return *obstacle ? 0 : CRYO_FILE_RAW;
+	}
 	if (sk && sk->sk_family == AF_NETLINK) {
 		*obstacle = cryo_netlink_obstacle(o);
 		return *obstacle ? 0 : CRYO_FILE_NETLINK;
 	}
-	*obstacle = "socket (only Unix, TCP, UDP and netlink sockets are supported)";
+	*obstacle = (sk ? obstacle_by_protocol(sk) : NULL) ?:
+		    "socket (only Unix, TCP, UDP, raw, ping and netlink sockets are supported)";
 	return 0;
 }
 
@@ -306,6 +332,8 @@ static int save_by_family(struct cryo_capture *c, struct cryo_object *o)
 		return cryo_save_netlink(c, o);
 	case AF_INET:
 	case AF_INET6:
+		if (cryo_is_raw_or_ping(cryo_sock_of(o)))
+			return cryo_save_raw(c, o);
 		return is_udp(cryo_sock_of(o)) ? cryo_save_udp(c, o) : cryo_save_tcp(c, o);
 	}
 	return 0;

@@ -19,6 +19,7 @@
 #include "compat/ksym.h"
 #include "compat/udp.h"
 #include "cryo.h"
+#include "raw.h"
 #include "sock_filter.h"
 
 /* In the order in which they are set: some need another one. */
@@ -80,7 +81,8 @@ static void put_options(struct sock *sk, int level, const int *names, size_t cou
 	}
 }
 
-static void put_option(int level, int name, const void *value, size_t length, struct cryo_buf *buf)
+void cryo_put_sockopt(int level, int name, const void *value, size_t length,
+		      struct cryo_buf *buf)
 {
 	struct cryo_sockopt out = { .level = level, .name = name, .length = length };
 
@@ -97,7 +99,7 @@ static void put_multicast_interface(struct sock *sk, struct cryo_buf *buf)
 	};
 
 	if (out.imr_address.s_addr || out.imr_ifindex)
-		put_option(IPPROTO_IP, IP_MULTICAST_IF, &out, sizeof(out), buf);
+		cryo_put_sockopt(IPPROTO_IP, IP_MULTICAST_IF, &out, sizeof(out), buf);
 }
 
 /* Of a connected one getsockopt(2) tells what has become of it, and before that TCP_FASTOPEN_CONNECT can be set only. */
@@ -107,7 +109,7 @@ static void put_more_of_tcp(struct sock *sk, struct cryo_buf *buf)
 	int mss = READ_ONCE(tcp_sk(sk)->rx_opt.user_mss);
 
 	if (mss)
-		put_option(IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof(mss), buf);
+		cryo_put_sockopt(IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof(mss), buf);
 	if (sk->sk_state == TCP_CLOSE)
 		put_options(sk, IPPROTO_TCP, unconnected, ARRAY_SIZE(unconnected), buf);
 }
@@ -124,25 +126,29 @@ static void put_options_of_udp(struct sock *sk, struct cryo_buf *buf)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(options); i++)
-		put_option(IPPROTO_UDP, options[i].name, &options[i].value,
+		cryo_put_sockopt(IPPROTO_UDP, options[i].name, &options[i].value,
 			   sizeof(options[i].value), buf);
 }
 
 static void put_options_of(struct sock *sk, struct cryo_buf *buf)
 {
 	put_options(sk, SOL_SOCKET, socket_names, ARRAY_SIZE(socket_names), buf);
-	if (sk->sk_family == AF_INET || sk->sk_family == AF_INET6) {
+	/* Raw ones of IPv6 have none of IPv4's. */
+	if (sk->sk_family == AF_INET || (sk->sk_family == AF_INET6 && !cryo_is_raw(sk))) {
 		put_options(sk, IPPROTO_IP, ip_names, ARRAY_SIZE(ip_names), buf);
 		put_multicast_interface(sk, buf);
 	}
 	if (sk->sk_family == AF_INET6)
 		put_options(sk, IPPROTO_IPV6, ipv6_names, ARRAY_SIZE(ipv6_names), buf);
-	if (sk->sk_protocol == IPPROTO_TCP && sk->sk_family != AF_UNIX) {
+	if (sk->sk_protocol == IPPROTO_TCP && sk->sk_family != AF_UNIX &&
+	    sk->sk_type == SOCK_STREAM) {
 		put_options(sk, IPPROTO_TCP, tcp_names, ARRAY_SIZE(tcp_names), buf);
 		put_more_of_tcp(sk, buf);
 	}
 	if (sk->sk_protocol == IPPROTO_UDP && sk->sk_family != AF_UNIX && sk->sk_type == SOCK_DGRAM)
 		put_options_of_udp(sk, buf);
+	if (cryo_is_raw(sk))
+		cryo_put_raw_options(sk, buf);
 	if (sk->sk_family == AF_NETLINK)
 		cryo_put_netlink_options(sk, buf);
 }
@@ -193,5 +199,6 @@ int cryo_save_sockopts(struct cryo_capture *c, struct cryo_object *o)
 		((struct cryo_array *)buf.data)->count =
 			(buf.len - sizeof(head)) / sizeof(struct cryo_sockopt);
 	return cryo_stream_buf(&c->stream, CRYO_SEC_SOCKOPTS, o->id, sizeof(head), &buf) ?:
-	       cryo_save_sock_filter(c, o) ?: cryo_save_sock_groups(c, o);
+	       cryo_save_sock_filter(c, o) ?: cryo_save_sock_groups(c, o) ?:
+	       cryo_save_sock_devices(c, o);
 }

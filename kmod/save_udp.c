@@ -20,15 +20,7 @@
 #include <net/tcp_states.h>
 
 #include "cryo.h"
-
-static bool has_ip_options(struct sock *sk)
-{
-#if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6 && rcu_access_pointer(inet6_sk(sk)->opt))
-		return true;
-#endif
-	return rcu_access_pointer(inet_sk(sk)->inet_opt);
-}
+#include "raw.h"
 
 const char *cryo_udp_obstacle(struct cryo_object *o)
 {
@@ -38,7 +30,7 @@ const char *cryo_udp_obstacle(struct cryo_object *o)
 		return "datagram that is being put together (UDP_CORK, MSG_MORE)";
 	if (READ_ONCE(udp_sk(sk)->encap_type) || READ_ONCE(udp_sk(sk)->encap_rcv))
 		return "UDP socket with a protocol on top of it in the kernel";
-	if (has_ip_options(sk))
+	if (cryo_has_ip_options(sk))
 		return "UDP socket with IP options or extension headers";
 	if (!skb_queue_empty_lockless(&sk->sk_error_queue))
 		return "UDP socket with messages in its error queue";

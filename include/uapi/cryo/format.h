@@ -159,6 +159,7 @@ enum cryo_section_type {
 	CRYO_SEC_SOCK_GROUPS	= 111,	/* object: file id of a socket; struct cryo_array; tail: struct cryo_sock_group and sources, repeated */
 	CRYO_SEC_THREAD_CREDS	= 112,	/* object: tid; struct cryo_creds; tail: supplementary gids, u32 each: not those of its process */
 	CRYO_SEC_FILE_OPENER	= 122,	/* object: file id; struct cryo_creds; tail: supplementary gids, u32 each: who opened it, with ids of the requester's user namespace, where that is not who has it */
+	CRYO_SEC_SOCK_DEVICES	= 120,	/* object: file id of a socket; struct cryo_array; tail: struct cryo_sock_device */
 	CRYO_SEC_ROOT		= 119,	/* object: tid; struct cryo_inode: a directory; tail: path. Root directory of a process (its pid), or of a thread with THREAD_FS */
 	/* 98 and 99 stay unknown: tests have them as sections of a later version */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
@@ -443,6 +444,7 @@ struct cryo_inode {
 #define CRYO_FILE_URING		56	/* io_uring, with no request under way */
 #define CRYO_FILE_FANOTIFY	57
 #define CRYO_FILE_NAMESPACE	58	/* of /proc/PID/ns: opened again */
+#define CRYO_FILE_RAW		61	/* raw or ping socket (SOCK_DGRAM with IPPROTO_ICMP), IPv4 or IPv6 */
 #define CRYO_FILE_CLIENT	90	/* Cryo: registration of a process that takes part in checkpoints */
 #define CRYO_FILE_REQUEST	91	/* Cryo: checkpoint handle, which tells of the restart afterwards */
 #define CRYO_FILE_OUTPUT	92	/* what this context was written to: /dev/null after a restart */
@@ -572,6 +574,13 @@ struct cryo_sock_group {
 	__u32 mode;			/* MCAST_EXCLUDE 0: all sources but these, MCAST_INCLUDE 1: these alone */
 	__u32 sources;
 	__u32 reserved;
+};
+
+/* An option of SOCKOPTS whose value has the index of a network interface, which is another one on another machine. */
+struct cryo_sock_device {
+	__u32 level;
+	__u32 name;			/* IP_MULTICAST_IF, IP_UNICAST_IF, IPV6_MULTICAST_IF, IPV6_UNICAST_IF */
+	__u8  device[16];		/* NUL-padded; empty: it has gone, and the option with it */
 };
 
 #define CRYO_SOCK_UNCONNECTED	0
