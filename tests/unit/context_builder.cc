@@ -363,6 +363,11 @@ void put_files(Writer& writer, const Context& context) {
     if (file.opener) writer.put(CRYO_SEC_FILE_OPENER, id, file.opener->head, bytes_of_vector(file.opener->groups));
     if (file.filter) put_sock_filter(writer, file);
     if (!file.groups.empty()) put_sock_groups(writer, file);
+    if (!file.devices.empty()) {
+      std::vector<cryo_sock_device> devices;
+      for (const SocketDevice& device : file.devices) devices.push_back(device.head);
+      writer.put_array(CRYO_SEC_SOCK_DEVICES, id, devices);
+    }
     if (!file.epoll.empty()) writer.put_array(CRYO_SEC_EPOLL, id, file.epoll);
     if (file.socket) put_listening(writer, id, *file.socket);
     if (file.net != 0) writer.put(CRYO_SEC_SOCKET_NET, file.id, cryo_socket_net{file.net, 0});

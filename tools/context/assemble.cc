@@ -308,6 +308,19 @@ bool is_socket(const Context& context, std::uint32_t id) {
 }
 
 // A socket of its own; what waits in it says from where it came.
+void check_raw(const Staging& staging, const File& file) {
+  const cryo_sock_state& head = file.connection->head;
+  const bool v6 = head.family == AF_INET6;
+  if ((!v6 && head.family != AF_INET) || (head.type != SOCK_RAW && head.type != SOCK_DGRAM))
+    inconsistent(staging, "file {}: a raw or ping socket of family {}, type {}", file.id, head.family, head.type);
+  const std::size_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  const bool connected = head.state == CRYO_SOCK_CONNECTED;
+  if (head.state > CRYO_SOCK_CONNECTED || file.connection->name.size() != size ||
+      file.connection->peer_name.size() != (connected ? size : 0))
+    inconsistent(staging, "file {}: a raw or ping socket cannot have such names", file.id);
+  if (!file.queue.empty()) inconsistent(staging, "file {}: a raw or ping socket with a queue", file.id);
+}
+
 void check_udp(const Staging& staging, const File& file) {
   const cryo_sock_state& head = file.connection->head;
   const bool v6 = head.family == AF_INET6;
@@ -438,6 +451,9 @@ void check_file(const Staging& staging, const File& file, const Context& context
     case CRYO_FILE_UDP:
       require(file.connection.has_value(), "SOCKSTATE");
       return check_udp(staging, file);
+    case CRYO_FILE_RAW:
+      require(file.connection.has_value(), "SOCKSTATE");
+      return check_raw(staging, file);
     case CRYO_FILE_NETLINK:
       require(file.connection.has_value(), "SOCKSTATE");
       return require(file.connection->name.size() == sizeof(sockaddr_nl) &&

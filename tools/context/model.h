@@ -269,6 +269,12 @@ struct SocketGroup {
   std::vector<std::array<std::uint8_t, 16>> sources;  // of IPv4: the first 4 bytes
 };
 
+// A network interface that an option of a socket names.
+struct SocketDevice {
+  cryo_sock_device head{};
+  std::string device;  // empty: it had gone
+};
+
 // A socket that does not listen.
 struct SocketState {
   cryo_sock_state head{};
@@ -305,6 +311,7 @@ struct File {
   std::vector<cryo_sockopt> options;        // of any socket
   std::optional<SocketFilter> filter;       // (same) when it has any
   std::vector<SocketGroup> groups;          // (same)
+  std::vector<SocketDevice> devices;        // (same)
   std::uint32_t net = 0;                    // (same) its network namespace, 0: the requester's
   std::optional<cryo_inode> socket_file;    // of a Unix socket: what its name in the file system stands for
   std::vector<SocketMessage> queue;         // what waits to be received, in order

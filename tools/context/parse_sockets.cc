@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Sections about sockets that do not listen.
 #include <linux/filter.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -90,6 +91,20 @@ void parse_sock_groups(Staging& staging, const Payload& payload) {
   for (std::uint32_t i = 0; i < head.count; ++i) groups.push_back(take_group(payload, rest, head.record_size));
   if (!rest.empty()) payload.damaged("{} bytes after the last group", rest.size());
   file_of(staging, payload).groups = std::move(groups);
+}
+
+void parse_sock_devices(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  std::vector<SocketDevice> devices;
+  for (const cryo_sock_device& head : payload.array<cryo_sock_device>()) {
+    const auto* name = reinterpret_cast<const char*>(head.device);
+    devices.push_back({head, std::string(name, ::strnlen(name, sizeof(head.device)))});
+    if (devices.back().device.size() == sizeof(head.device)) payload.damaged("a network interface whose name has no end");
+    const bool of_ip = head.level == IPPROTO_IP && (head.name == IP_MULTICAST_IF || head.name == IP_UNICAST_IF);
+    const bool of_ipv6 = head.level == IPPROTO_IPV6 && (head.name == IPV6_MULTICAST_IF || head.name == IPV6_UNICAST_IF);
+    if (!of_ip && !of_ipv6) payload.damaged("option {}, {} has no network interface", head.level, head.name);
+  }
+  file_of(staging, payload).devices = std::move(devices);
 }
 
 void parse_sockopts(Staging& staging, const Payload& payload) {

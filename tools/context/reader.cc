@@ -70,6 +70,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_SHARED_MEMORY, parse_shared_memory},
     {CRYO_SEC_SOCKOPTS, parse_sockopts},
     {CRYO_SEC_SOCK_FILTER, parse_sock_filter},
+    {CRYO_SEC_SOCK_DEVICES, parse_sock_devices},
     {CRYO_SEC_SOCK_GROUPS, parse_sock_groups},
     {CRYO_SEC_THREAD_CREDS, parse_thread_creds},
     {CRYO_SEC_FILE_OPENER, parse_file_opener},

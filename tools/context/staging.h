@@ -183,6 +183,7 @@ void parse_signalfd(Staging& staging, const Payload& payload);
 void parse_sockopts(Staging& staging, const Payload& payload);
 void parse_file_opener(Staging& staging, const Payload& payload);
 void parse_sock_groups(Staging& staging, const Payload& payload);
+void parse_sock_devices(Staging& staging, const Payload& payload);
 void parse_sock_filter(Staging& staging, const Payload& payload);
 void parse_socket_net(Staging& staging, const Payload& payload);
 void parse_socket_file(Staging& staging, const Payload& payload);

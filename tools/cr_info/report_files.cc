@@ -25,6 +25,8 @@ std::string filter_text(const File& file) {
   std::string text;
   for (const SocketGroup& group : file.groups)
     text += fmt::format(", in group {} on {}", group_text(group), group.device);
+  for (const SocketDevice& device : file.devices)
+    if (!device.device.empty()) text += fmt::format(", sends by {}", device.device);
   if (!file.filter) return text;
   if (!file.filter->filter.empty())
     text += fmt::format(", filtered by {} instructions", file.filter->filter.size());
@@ -138,6 +140,7 @@ std::string file_text(const Context& context, const File& file) {
     case CRYO_FILE_UNIX:
     case CRYO_FILE_TCP:
     case CRYO_FILE_UDP:
+    case CRYO_FILE_RAW:
     case CRYO_FILE_NETLINK:
       return connection_text(file);
     case CRYO_FILE_EVENTFD:

@@ -208,6 +208,7 @@ std::string file_kind_name(std::uint32_t kind) {
   if (kind == CRYO_FILE_PIDFD) return "pidfd";
   if (kind == CRYO_FILE_URING) return "io_uring";
   if (kind == CRYO_FILE_NAMESPACE) return "namespace";
+  if (kind == CRYO_FILE_RAW) return "raw-socket";
   if (kind == CRYO_FILE_CLIENT) return "libcr-registration";
   if (kind == CRYO_FILE_REQUEST) return "checkpoint-request";
   if (kind == CRYO_FILE_OUTPUT) return "this-context";

@@ -414,6 +414,9 @@ void FileChecker::check_unused_output() {
 void FileChecker::check_socket(const File& file) {
   if (const std::string text = filter_problem(file); !text.empty()) problem(EPERM, "{}", text);
   if (const std::string text = multicast_problem(file); !text.empty()) problem(ENODEV, "{}", text);
+  if (const std::string text = device_problem(file); !text.empty()) problem(ENODEV, "{}", text);
+  int raw_code = EPERM;
+  if (const std::string text = raw_problem(context_, file, raw_code); !text.empty()) problem(raw_code, "{}", text);
   // Nobody else has an address in a network namespace that is going to be made.
   if (file.net != 0 && file.socket && file.socket->head.family != AF_UNIX) return;
   int code = EADDRINUSE;
@@ -552,6 +555,7 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
     case CRYO_FILE_UNIX:
     case CRYO_FILE_TCP:
     case CRYO_FILE_UDP:
+    case CRYO_FILE_RAW:
     case CRYO_FILE_NETLINK:
       return check_socket(file);
     case CRYO_FILE_PIPE:

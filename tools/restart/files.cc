@@ -285,6 +285,7 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
     case CRYO_FILE_UNIX:
     case CRYO_FILE_TCP:
     case CRYO_FILE_UDP:
+    case CRYO_FILE_RAW:
     case CRYO_FILE_NETLINK:
       return sockets_.take(file.id);
     case CRYO_FILE_EVENTFD:

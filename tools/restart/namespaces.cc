@@ -159,9 +159,9 @@ void Namespaces::join_users(std::uint32_t id) const {
 
 // A socket is where it was made, whatever is done with it from elsewhere.  In a user namespace of the job it is that of the
 // one who owns it.
-UniqueFd Namespaces::socket(std::uint32_t net, int family, int type, int protocol) const {
+UniqueFd Namespaces::socket(std::uint32_t net, int family, int type, int protocol, std::uint64_t also) const {
   const auto make = [&] {
-    UniqueFd fd(as_maker([&] { return ::socket(family, type | SOCK_CLOEXEC, protocol); }));
+    UniqueFd fd(as_maker([&] { return ::socket(family, type | SOCK_CLOEXEC, protocol); }, also));
     if (!fd) fail_errno("cannot make a socket of family {}, protocol {}", family, protocol);
     return fd;
   };

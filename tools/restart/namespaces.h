@@ -27,7 +27,8 @@ class Namespaces {
   // single thread; `first`: which is the first one of the pid namespace `to.pid` in `to.mnt`.  Throws Error.
   void enter(const cryo_namespaces& from, const cryo_namespaces& to, bool first = false) const;
   // In the network namespace `net`, 0: here.  Throws Error.
-  [[nodiscard]] UniqueFd socket(std::uint32_t net, int family, int type, int protocol) const;
+  // `also`: capabilities that this takes.
+  [[nodiscard]] UniqueFd socket(std::uint32_t net, int family, int type, int protocol, std::uint64_t also = 0) const;
   // By the user whom SO_PEERCRED is to show.
   [[nodiscard]] FdPair socket_pair(std::uint32_t net, int type, std::uint32_t uid, std::uint32_t gid) const;
   // A descriptor of the namespace `id`, or of cr_restart's own one of this type.  Throws Error.
@@ -74,9 +75,9 @@ class Namespaces {
 // CLOCK_BOOTTIME show what they showed at the checkpoint.  Throws Error.
 void continue_clocks(const Context& context);
 
-// Whether all namespaces can be made and entered here.
 // Of mount namespaces: that there is something to mount on.
 void check_mount_points(const Context& context, Findings& findings);
+// Whether all namespaces can be made and entered here.
 void check_namespaces(const Context& context, const RestartOptions& options, const Creds& own,
                       Findings& findings);
 

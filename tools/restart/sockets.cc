@@ -38,6 +38,7 @@ void Sockets::make() {
   make_unix();
   make_tcp();
   make_udp();
+  make_raw();
   make_netlink();
 }
 
@@ -47,7 +48,7 @@ void Sockets::finish(const FileLookup& lookup) {
   finish_tcp(lookup);
   for (const auto& [id, file] : input_.context.files)
     if ((file.connection || file.socket) && file.head.kind != CRYO_FILE_WAITING)
-      set_socket_options(lookup(id), file.options);
+      set_socket_options(lookup(id), file);
   for (const auto& [id, file] : input_.context.files)
     if (!file.groups.empty()) join_groups(lookup(id), file);
   for (const auto& [id, file] : input_.context.files)
@@ -58,6 +59,7 @@ void Sockets::finish(const FileLookup& lookup) {
     if (filters_late(file)) attach_filter(lookup(id), file);
     attach_choice(lookup(id), file);
   }
+  finish_raw(lookup);  // now nothing comes that is not for them
   unix_names_.finish();
 }
 

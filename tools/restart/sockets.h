@@ -32,6 +32,14 @@ void raise_receive_buffer(int fd);
 [[nodiscard]] std::optional<int> saved_option(const std::vector<cryo_sockopt>& options, std::uint32_t level,
                                               std::uint32_t name);
 
+// ---- socket_devices.cc ----
+
+// The saved ones, with the indexes that network interfaces have here.
+[[nodiscard]] std::vector<cryo_sockopt> options_here(int fd, const File& file);
+void set_socket_options(int fd, const File& file);
+// Why they cannot be set; empty when they can.
+[[nodiscard]] std::string device_problem(const File& file);
+
 // ---- socket_filter.cc ----
 
 // What goes through a filter comes after it, and what waits has come before it.
@@ -143,6 +151,10 @@ class Sockets {
   void make_udp();
   void finish_udp(const FileLookup& lookup);
 
+  // sockets_raw.cc
+  void make_raw();
+  void finish_raw(const FileLookup& lookup);
+
   const FileRestoreInput& input_;
   std::map<std::uint32_t, FileUse> uses_;    // by file
   UnixNames unix_names_;
@@ -163,6 +175,9 @@ void name_peers(const Context& context, const RestartOptions& options, const std
 // Why it cannot have its name; empty when it can.
 [[nodiscard]] std::string connection_problem(const Context& context, const File& file,
                                              const Relocations& relocations, int& code);
+
+// Why a raw or ping socket cannot be made; empty when it can, and for others.  `code`: the errno value that goes with it.
+[[nodiscard]] std::string raw_problem(const Context& context, const File& file, int& code);
 
 // An address as a context has it, for a system call.
 [[nodiscard]] inline const sockaddr* raw(const Bytes& bytes) {

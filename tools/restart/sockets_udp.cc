@@ -131,7 +131,7 @@ void Sockets::make_udp() {
     UniqueFd fd =
         input_.namespaces.socket(file.net, static_cast<int>(state.head.family), SOCK_DGRAM, IPPROTO_UDP);
     // Who may have the same port, and on which interface, is asked by bind().
-    set_socket_options(fd.get(), file.options);
+    set_socket_options(fd.get(), file);
     // To a connected one, only its peer may send.
     if (is_connected(state))
       drop_all(fd.get());
