@@ -415,7 +415,7 @@ static bool make_chroot(void)
 {
 	CRT_SYS(chroot(new_root()));
 	CRT_SYS(chdir("/"));
-	crt_expect("pid %d|a root directory other than that of its mount namespace (chroot) is not supported", getpid());
+	crt_expect("pid %d|a mount namespace all of whose processes have another root directory (chroot) is not supported", getpid());
 	return true;
 }
 

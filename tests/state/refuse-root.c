@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_tun.h>
+#include <linux/net_tstamp.h>
 #include <linux/netlink.h>
 #include <mqueue.h>
 #include <linux/perf_event.h>
@@ -73,14 +74,51 @@ static bool works_fanotify(void)
 
 static bool make_packet(void)
 {
-	return expect_fd(socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL)),
-			 "socket (only Unix, TCP, UDP and netlink sockets are supported)");
+	return expect_fd(socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL)), "packet socket (AF_PACKET) is not supported");
 }
 
+static bool make_unknown_family(void)
+{
+	return expect_fd(socket(AF_KEY, SOCK_RAW, 2), "socket (only Unix, TCP, UDP, raw, ping and netlink sockets are supported)");
+}
+
+/* A raw socket with an option that the kernel does not tell. */
 static bool make_raw(void)
 {
-	return expect_fd(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP),
-			 "socket (only Unix, TCP, UDP and netlink sockets are supported)");
+	int fd = socket(AF_INET, SOCK_RAW, IPPROTO_ICMP), on = 1;
+
+	return !setsockopt(fd, IPPROTO_IP, IP_ROUTER_ALERT, &on, sizeof(on)) &&
+	       expect_fd(fd, "raw socket with IP_ROUTER_ALERT");
+}
+
+static bool make_raw_options(void)
+{
+	static const unsigned char options[] = { 1, 1, 1, 0 };
+	int fd = socket(AF_INET, SOCK_RAW, IPPROTO_ICMP);
+
+	return !setsockopt(fd, IPPROTO_IP, IP_OPTIONS, options, sizeof(options)) &&
+	       expect_fd(fd, "raw or ping socket with IP options or extension headers");
+}
+
+/* The time at which a packet was sent comes by the error queue. */
+static bool make_raw_error(void)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_RAW, IPPROTO_ICMP);
+	int times = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+	char packet[8] = { 0 };
+
+	return !setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &times, sizeof(times)) &&
+	       sendto(fd, packet, sizeof(packet), 0, (struct sockaddr *)&to, sizeof(to)) > 0 &&
+	       expect_fd(fd, "raw or ping socket with messages in its error queue");
+}
+
+static bool make_multicast_router(void)
+{
+	int fd = socket(AF_INET, SOCK_RAW, IPPROTO_IGMP), on = 1;
+
+	return !setsockopt(fd, IPPROTO_IP, 200 /* MRT_INIT */, &on, sizeof(on)) &&
+	       expect_fd(fd, "raw socket that may be the one of a multicast router");
 }
 
 /* "return 0" of @type, or -1. */
@@ -452,28 +490,104 @@ static bool make_foreign_queue(void)
 	return make_namespace(CLONE_NEWIPC, "POSIX message queue foreign: it is of an ipc namespace that no process of the job is in");
 }
 
-/* The run's directory becomes the root; a link in it makes its path lead there still. */
-static bool make_chroot(void)
-{
-	char path[1024];
-	size_t top = strlen(crt_dir());
+static int thread_root;				/* tid, when it has what it is about */
+static char covered[1024];
 
-	snprintf(path, sizeof(path), "%s%s", crt_dir(), crt_dir());
-	for (char *slash = strchr(path + top + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = 0;
-		CRT_SYS(mkdir(path, 0755));
-		*slash = '/';
-	}
-	CRT_SYS(symlink("/", path));
-	CRT_SYS(chroot(crt_dir()));
-	crt_expect("pid %d|a root directory other than the requester's (chroot)", getpid());
+static void *live_in_covered(void *arg)
+{
+	(void)arg;
+	CRT_SYS(unshare(CLONE_FS));
+	CRT_SYS(chroot(covered));
+	__atomic_store_n(&thread_root, (int)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static int thread_in(const char *directory)
+{
+	pthread_t id;
+
+	strcpy(covered, directory);
+	thread_root = 0;
+	CRT_SYS(mkdir(covered, 0755));
+	CRT_SYS(-pthread_create(&id, NULL, live_in_covered, NULL));
+	while (!__atomic_load_n(&thread_root, __ATOMIC_ACQUIRE))
+		crt_sleep_ms(10);
+	return thread_root;
+}
+
+static bool make_removed_root(void)
+{
+	int tid = thread_in(crt_path("removed-root"));
+
+	CRT_SYS(rmdir(covered));
+	crt_expect("thread %d: a root directory that has been removed is not supported", tid);
 	return true;
+}
+
+static bool make_covered_root(void)
+{
+	int tid = thread_in(crt_path("covered-root"));
+
+	CRT_SYS(mount("none", covered, "tmpfs", 0, NULL));
+	crt_expect("thread %d: a root directory that no path leads to (under another mount, unmounted, or outside of the requester's) is not supported",
+		   tid);
+	return true;
+}
+
+static bool works_covered_root(void)
+{
+	return !umount(covered);
+}
+
+/* What another process of the job has in a mount namespace of its own. */
+static bool enter_other_mounts(bool root)
+{
+	char path[64], byte;
+	int ready[2];
+	pid_t child;
+
+	CRT_SYS(pipe(ready));
+	child = (pid_t)CRT_SYS(fork());
+	if (!child) {
+		CRT_SYS(unshare(CLONE_NEWNS));
+		CRT_SYS(write(ready[1], "r", 1));
+		for (;;)
+			pause();
+	}
+	CRT_SYS(read(ready[0], &byte, 1));
+	snprintf(path, sizeof(path), "/proc/%d/root", child);
+	CRT_SYS(chdir(path));
+	if (root) {
+		CRT_SYS(chroot("."));
+		crt_expect("thread %d: a root directory in a mount namespace other than its own is not supported", getpid());
+	} else {
+		crt_expect("thread %d: a working directory in a mount namespace other than its own is not supported", getpid());
+	}
+	return true;
+}
+
+static bool make_foreign_root(void)
+{
+	return enter_other_mounts(true);
+}
+
+static bool make_foreign_directory(void)
+{
+	return enter_other_mounts(false);
 }
 
 struct obstacle obstacles[] = {
 	{ .name = "fanotify", .make = make_fanotify, .works = works_fanotify },
 	{ .name = "packet", .make = make_packet },
 	{ .name = "raw", .make = make_raw },
+	{ .name = "raw-options", .make = make_raw_options },
+	{ .name = "raw-error", .make = make_raw_error },
+	{ .name = "multicast-router", .make = make_multicast_router },
+	{ .name = "unknown-family", .make = make_unknown_family },
+	{ .name = "removed-root", .make = make_removed_root },
+	{ .name = "covered-root", .make = make_covered_root, .works = works_covered_root },
 	{ .name = "bpf", .make = make_bpf },
 	{ .name = "empty-namespace", .make = make_empty_namespace },
 	{ .name = "time-namespace", .make = make_time_namespace },
@@ -495,7 +609,8 @@ struct obstacle obstacles[] = {
 	{ .name = "ipc-namespace", .make = make_ipc_namespace, .alone = true },
 	{ .name = "foreign-queue", .make = make_foreign_queue, .alone = true },
 	{ .name = "mount-namespace", .make = make_mount_namespace, .alone = true },
-	{ .name = "chroot", .make = make_chroot, .alone = true },
+	{ .name = "foreign-root", .make = make_foreign_root, .alone = true },
+	{ .name = "foreign-directory", .make = make_foreign_directory, .alone = true },
 	{ .name = "own-namespaces", .make = make_own_namespaces, .alone = true },
 	{ .name = "pid-namespace-threads", .make = make_threads_of_pid_namespace, .alone = true },
 	{ .name = "network-device", .make = make_device_of_network, .alone = true },
@@ -509,6 +624,7 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE | CRT_ROOT,
-	.cases = "fanotify packet raw bpf block hugetlb ioperm pid-namespace ipc-namespace foreign-queue mount-namespace chroot "
+	.cases = "fanotify packet raw bpf block hugetlb ioperm pid-namespace ipc-namespace foreign-queue mount-namespace "
+		 "foreign-root foreign-directory "
 		 "own-namespaces pid-namespace-threads network-device fallback-tunnel",
 };

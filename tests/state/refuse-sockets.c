@@ -295,7 +295,39 @@ static bool works_letter(void)
 	return recv(mailbox, text, sizeof(text), 0) == 6 && !memcmp(text, "letter", 6);
 }
 
+/* Protocols that a kernel need not have. */
+static bool expect_protocol(int type, int protocol, const char *reason)
+{
+	int fd = socket(AF_INET, type, protocol);
+
+	return fd >= 0 && expect_socket(fd, reason);
+}
+
+static bool make_mptcp(void)
+{
+	return expect_protocol(SOCK_STREAM, 262, "multipath TCP socket (MPTCP) is not supported");
+}
+
+static bool make_udplite(void)
+{
+	return expect_protocol(SOCK_DGRAM, IPPROTO_UDPLITE, "UDP-Lite socket is not supported");
+}
+
+static bool make_sctp(void)
+{
+	return expect_protocol(SOCK_STREAM, IPPROTO_SCTP, "SCTP socket is not supported");
+}
+
+static bool make_dccp(void)
+{
+	return expect_protocol(SOCK_DCCP, IPPROTO_DCCP, "DCCP socket is not supported");
+}
+
 struct obstacle obstacles[] = {
+	{ .name = "mptcp", .make = make_mptcp },
+	{ .name = "udplite", .make = make_udplite },
+	{ .name = "sctp", .make = make_sctp },
+	{ .name = "dccp", .make = make_dccp },
 	{ .name = "tcp-connecting", .make = make_connecting },
 	{ .name = "tcp-deferred", .make = make_deferred, .works = works_deferred },
 	{ .name = "tcp-urgent", .make = make_tcp_urgent, .works = works_tcp_urgent },

@@ -276,6 +276,8 @@ Changes of_process() {
         {"groups", in<cryo_creds>(CRYO_SEC_CREDS, [](auto& k) { k.egid = k.gid; k.cap_bset = ~0ULL >> 24; k.securebits = 0; })},
         {"capabilities", in<cryo_creds>(CRYO_SEC_CREDS, [](auto& k) { k.cap_effective &= ~2ULL; })},
         {"root", [](Context& c) { c.each(CRYO_SEC_ROOT, [](Section& s) { s.head->type = 9999; }); }},
+        {"raw-filter", in_records<cryo_sockopt>(CRYO_SEC_SOCKOPTS, [](auto& o) { if (o.level == 255 && o.name == 1) o.value[0] ^= 1; })},
+        {"socket-device", in_records<cryo_sock_device>(CRYO_SEC_SOCK_DEVICES, [](auto& d) { d.device[0] ^= 1; })},
         {"cwd-mode", in<cryo_path>(CRYO_SEC_CWD, [](auto& p) { p.mode = 0700; })},
         {"seccomp", [](Context& c) {
              c.each(CRYO_SEC_SECCOMP, [](Section& s) {

@@ -277,6 +277,34 @@ TEST("multicast groups of sockets") {
   refused("a group without a network interface", [&](ContextBuilder& b) { add(b).head.device[0] = 0; });
 }
 
+TEST("raw sockets") {
+  const auto add = [](ContextBuilder& b) -> File& {
+    File& file = b.context.files[22];
+    file.id = 22;
+    file.head.kind = CRYO_FILE_RAW;
+    file.connection.emplace();
+    file.connection->head.family = AF_INET;
+    file.connection->head.type = SOCK_RAW;
+    file.connection->name = Bytes(sizeof(sockaddr_in));
+    file.devices.push_back({{IPPROTO_IP, IP_UNICAST_IF, {'l', 'o'}}, "lo"});
+    return file;
+  };
+  ContextBuilder whole;
+  add(whole);
+  whole.growth = 8;
+  CHECK_EQ(read(whole.build()).file(22).devices.at(0).device, "lo");
+  refused("file 22 has no SOCKSTATE", [&](ContextBuilder& b) { add(b).connection.reset(); });
+  refused("a raw or ping socket of family 1, type 3", [&](ContextBuilder& b) { add(b).connection->head.family = AF_UNIX; });
+  refused("a raw or ping socket of family 2, type 1", [&](ContextBuilder& b) { add(b).connection->head.type = SOCK_STREAM; });
+  refused("a raw or ping socket cannot have such names", [&](ContextBuilder& b) { add(b).connection->name.resize(20); });
+  refused("a raw or ping socket cannot have such names",
+          [&](ContextBuilder& b) { add(b).connection->head.state = CRYO_SOCK_CONNECTED; });
+  refused("a raw or ping socket with a queue", [&](ContextBuilder& b) { add(b).queue.emplace_back(); });
+  refused("a network interface whose name has no end",
+          [&](ContextBuilder& b) { std::ranges::fill(add(b).devices[0].head.device, 'x'); });
+  refused("option 0, 99 has no network interface", [&](ContextBuilder& b) { add(b).devices[0].head.name = 99; });
+}
+
 TEST("root directories") {
   const auto add = [](Thread& thread) -> Root& {
     thread.root.emplace();
