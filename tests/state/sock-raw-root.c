@@ -8,9 +8,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/error.h"
 #include "context/mountinfo.h"
 #include "restart/mounts.h"
 #include "restart/names.h"
@@ -129,7 +130,7 @@ void check_mount_points(const Context& context, Findings& findings) {
   for (const auto& [id, ns] : context.namespaces) {
     if (!ns.mnt) continue;
     if (!now) now = parse_mountinfo(read_proc("self/mountinfo"));
-    if (!now) return findings.problem(EIO, "/proc/self/mountinfo cannot be read");
+    if (!now) fail(EIO, "/proc/self/mountinfo cannot be read");
     MountPointChecker(*ns.mnt, *now, findings).check();
   }
 }

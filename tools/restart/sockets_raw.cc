@@ -94,12 +94,9 @@ std::string raw_problem(const Context& context, const File& file, int& code) {
   if (!is_raw(file) || file.net != 0) return "";
   const cryo_sock_state& head = file.connection->head;
   const NamesOf maker = NamesOf::maker_of(context, file.head.inode);
-  const UniqueFd probe(as_maker(
-      [&] {
-        return ::socket(static_cast<int>(head.family), static_cast<int>(head.type) | SOCK_CLOEXEC,
-                        static_cast<int>(head.protocol));
-      },
-      kRawCapability));
+  const int family = static_cast<int>(head.family), type = static_cast<int>(head.type) | SOCK_CLOEXEC;
+  const int protocol = static_cast<int>(head.protocol);
+  const UniqueFd probe(as_maker([&] { return ::socket(family, type, protocol); }, kRawCapability));
   if (probe) return "";
   code = errno;
   return fmt::format("a {} socket cannot be made: {} ({})", raw_kind(*file.connection), std::strerror(code),

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "restart/descriptors.h"
 #include "restart/files.h"
+#include "restart/names.h"
 #include "restart/process_state.h"
 #include "restart/root_directory.h"
 
@@ -37,7 +38,7 @@ void ThreadDirectories::note_own(const RestartOptions& options, std::uint64_t cr
 UniqueFd ThreadDirectories::root_of(const Thread& thread, const RestartOptions& options, std::uint64_t created_ns) const {
   if (thread.root) return open_root(*thread.root, options, created_ns, is_on_made_mount(process_, *thread.root));
   if (!other_roots_) return {};
-  UniqueFd fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd fd = names::open("/", O_PATH | O_DIRECTORY);
   if (!fd) fail_errno("cannot open the root directory");
   return fd;
 }
