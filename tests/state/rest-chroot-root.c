@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -24,7 +26,7 @@ enum { INSIDE, NESTED, ESCAPED, AS_USER, SHARED, SHARER, CHILDREN };
 
 static const char *const names[CHILDREN] = {
 	"in a root directory", "in one inside of that", "with a working directory outside of it", "with an ordinary user's ids",
-	"that shares it (CLONE_FS)", "with which it is shared",
+	"that another one shares (CLONE_FS)", "that shares it",
 };
 
 struct answer {
@@ -38,7 +40,7 @@ struct answer {
 
 static struct child {
 	pid_t pid;
-	int ask, answer;			/* ends of pipes */
+	int ask[2], answer[2];			/* pipes */
 	struct answer before;
 } child[CHILDREN];
 
@@ -129,9 +131,10 @@ static int live(void *arg)
 	struct answer a;
 	char byte;
 
-	while (read(c->ask, &byte, 1) == 1) {
+	CRT_SYS(prctl(PR_SET_PDEATHSIG, SIGKILL));
+	while (read(c->ask[0], &byte, 1) == 1) {
 		look(&a);
-		if (write(c->answer, &a, sizeof(a)) != sizeof(a))
+		if (write(c->answer[1], &a, sizeof(a)) != sizeof(a))
 			break;
 	}
 	_exit(0);
@@ -141,12 +144,7 @@ static void start(int who)
 {
 	static char stack[65536] __attribute__((aligned(16)));
 	struct child *c = &child[who];
-	int ask[2], answer[2];
 
-	CRT_SYS(pipe(ask));
-	CRT_SYS(pipe(answer));
-	c->ask = ask[0];
-	c->answer = answer[1];
 	/* The one that shares is made by the one with which it does. */
 	if (who == SHARER)
 		c->pid = (pid_t)CRT_SYS(clone(live, stack + sizeof(stack), CLONE_FS | SIGCHLD, c));
@@ -158,15 +156,13 @@ static void start(int who)
 			start(SHARER);
 		live(c);
 	}
-	c->ask = ask[1];
-	c->answer = answer[0];
 }
 
 static struct answer ask(int who)
 {
 	struct answer a = {};
 
-	if (write(child[who].ask, "?", 1) != 1 || read(child[who].answer, &a, sizeof(a)) != sizeof(a))
+	if (write(child[who].ask[1], "?", 1) != 1 || read(child[who].answer[0], &a, sizeof(a)) != sizeof(a))
 		crt_die("process %s does not answer", names[who]);
 	return a;
 }
@@ -215,16 +211,19 @@ static void setup(void)
 	CRT_SYS(chdir(crt_dir()));
 	before_fd = (int)CRT_SYS(open("mark", O_RDONLY));
 	before_map = CRT_MAP(mmap(NULL, crt_page(), PROT_READ, MAP_PRIVATE, before_fd, 0));
+	for (int i = 0; i < CHILDREN; i++) {
+		CRT_SYS(pipe(child[i].ask));
+		CRT_SYS(pipe(child[i].answer));
+	}
 	for (int i = 0; i < CHILDREN; i++)
-		if (i != SHARER && i != SHARED)
+		if (i != SHARER)
 			start(i);
 	for (long i = 0; i < 2; i++)
 		CRT_SYS(-pthread_create(&thread[i].id, NULL, live_thread, (void *)i));
 	while (ready < 2)
 		crt_sleep_ms(10);
 	for (int i = 0; i < CHILDREN; i++)
-		if (child[i].pid)
-			child[i].before = ask(i);
+		child[i].before = ask(i);
 }
 
 static void verify(void)
@@ -233,11 +232,8 @@ static void verify(void)
 	char text[64];
 
 	for (int i = 0; i < CHILDREN; i++) {
-		struct answer now;
+		struct answer now = ask(i);
 
-		if (!child[i].pid)
-			continue;
-		now = ask(i);
 		crt_same_str(now.root, roots[i], "root directory of a process %s", names[i]);
 		crt_same_str(now.cwd, child[i].before.cwd, "its working directory");
 		crt_same(now.getcwd_error, child[i].before.getcwd_error, "what getcwd() says");

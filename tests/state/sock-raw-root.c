@@ -56,6 +56,7 @@ static void setup(void)
 	filter.data = ~(1U << ICMP_ECHO);
 	CRT_SYS(setsockopt(icmp, SOL_RAW, ICMP_FILTER, &filter, sizeof(filter)));
 	CRT_SYS(bind(icmp, (struct sockaddr *)&address, sizeof(address)));
+	address = local(1);		/* without a port it would not tell its peer */
 	CRT_SYS(connect(icmp, (struct sockaddr *)&address, sizeof(address)));
 
 	header = (int)CRT_SYS(socket(AF_INET, SOCK_RAW | SOCK_NONBLOCK, IPPROTO_TCP));
