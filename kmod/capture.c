@@ -595,7 +595,8 @@ static int look_at_all(struct cryo_capture *c)
 	cryo_look_begin(c->req);
 	err = each_proc(c, check_proc) ?: check_anybody(c) ?: cryo_requester_begin(c) ?:
 	      check_alive(c) ?: cryo_find_sharers(c) ?: cryo_check_outsiders(c) ?:
-	      each_proc(c, collect) ?: cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
+	      each_proc(c, collect) ?: each_proc(c, cryo_check_directories) ?:
+	      cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
 	      cryo_collect_mqueues(c) ?: cryo_requester_ends(c) ?:
 	      cryo_classify_files(c);
 	cryo_point("looking");

@@ -496,6 +496,7 @@ int cryo_save_zombie(struct cryo_capture *c);
 int cryo_save_cwd(struct cryo_capture *c);
 int cryo_save_thread_fs(struct cryo_capture *c, struct task_struct *task);
 void cryo_check_fs(struct cryo_capture *c, struct task_struct *task);
+int cryo_check_directories(struct cryo_capture *c);
 int cryo_save_tables(struct cryo_capture *c);
 bool cryo_has_table_of_other(struct cryo_capture *c);
 

@@ -280,7 +280,7 @@ static void check_root(struct cryo_capture *c, struct task_struct *task,
 		warn_of_root(c, task);
 }
 
-static void check_directories(struct cryo_capture *c, struct task_struct *task)
+static void check_view(struct cryo_capture *c, struct task_struct *task)
 {
 	struct cryo_mounts *mounts = cryo_mounts_of(c, task);
 	struct fs_view view;
@@ -292,14 +292,27 @@ static void check_directories(struct cryo_capture *c, struct task_struct *task)
 	put_view(&view);
 }
 
+/* Of the process, when all mount namespaces of the job have been looked at. */
+int cryo_check_directories(struct cryo_capture *c)
+{
+	struct cryo_parked *t;
+	int err = 0;
+
+	if (c->p->zombie)
+		return 0;
+	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
+		if (t->task == c->p->task ||
+		    (has_own(c, t->task) && first_with(c, t->task) == t->task))
+			check_view(c, t->task);
+		err = cryo_look_interrupted(c);
+	}
+	return err;
+}
+
 void cryo_check_fs(struct cryo_capture *c, struct task_struct *task)
 {
-	if (task != c->p->task && !has_own(c, task))
-		return;
-	if (first_with(c, task) != task)
-		return;
-	check_directories(c, task);
-	if (task != c->p->task && shared_outside(c, task))
+	if (task != c->p->task && has_own(c, task) && first_with(c, task) == task &&
+	    shared_outside(c, task))
 		cryo_refuse(c, "thread %d: a working directory shared with another process (CLONE_FS) is not supported",
 			    task_pid_vnr(task));
 }
