@@ -206,6 +206,10 @@ TEST("indexes of network interfaces in options") {
   CHECK_EQ(options[2].value[8], 1);
   file.devices[0].device = "";
   CHECK_EQ(options_here(fd.get(), file).size(), 2U);
+  file.options = {{IPPROTO_IPV6, IPV6_UNICAST_IF, 4, 0, {}}, {IPPROTO_IPV6, IPV6_MULTICAST_IF, 4, 0, {}}};
+  file.devices = {{{IPPROTO_IPV6, IPV6_UNICAST_IF, {}}, "lo"}, {{IPPROTO_IPV6, IPV6_MULTICAST_IF, {}}, "lo"}};
+  CHECK_EQ(options_here(fd.get(), file)[0].value[3], 1);  // one of them has the order of the network
+  CHECK_EQ(saved_option(options_here(fd.get(), file), IPPROTO_IPV6, IPV6_MULTICAST_IF).value_or(0), 1);
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ void set_index(cryo_sockopt& option, std::uint32_t index) {
   std::size_t place = 0;
   if (option.level == IPPROTO_IP && option.name == IP_MULTICAST_IF)
     place = offsetof(ip_mreqn, imr_ifindex);
-  else if (option.level == IPPROTO_IP)
+  else if ((option.level == IPPROTO_IP && option.name == IP_UNICAST_IF) ||
+           (option.level == IPPROTO_IPV6 && option.name == IPV6_UNICAST_IF))
     index = htonl(index);
   if (place + sizeof(index) <= option.length) std::memcpy(option.value + place, &index, sizeof(index));
 }
