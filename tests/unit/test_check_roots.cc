@@ -9,6 +9,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "context/mountinfo.h"
@@ -161,6 +162,29 @@ TEST("obstacles: mount points") {
        "mount {}: {}, which was mounted there, cannot be found: No such file or directory", bound.point, source);
   CHECK_EQ(::close(::open(source.c_str(), O_CREAT | O_WRONLY, 0600)), 0);
   SAYS(mount_points_of(builder), ENOTDIR, "mount {}: its mount point {} is a directory now", bound.point, bound.point);
+}
+
+TEST("obstacles: mounts that the job did not have") {
+  const auto own = parse_mountinfo(read_proc("self/mountinfo"));
+  ContextBuilder builder = sample();
+  Namespace& ns = builder.context.namespaces[78];
+  ns.head.type = CLONE_NEWNS;
+  ns.head.owner = 7;
+  ns.mnt.emplace();
+  ns.mnt->mounts = ns.mnt->outer = *own;
+  for (const Mount& mount : *own) ns.mnt->kinds.push_back({mount.id, CRYO_MOUNT_BIND, 0, 0});
+  CHECK_EQ(mount_points_of(builder).problems.size(), 0U);
+  const auto leaf = std::find_if(own->begin(), own->end(), [&](const Mount& mount) {
+    return mount.point != "/" && std::none_of(own->begin(), own->end(), [&](const Mount& m) { return m.parent == mount.id; });
+  });
+  if (leaf == own->end()) return;  // nothing is mounted here
+  const Mount gone = *leaf;
+  ns.mnt->kinds.erase(ns.mnt->kinds.begin() + (leaf - own->begin()));
+  std::erase_if(ns.mnt->mounts, [&](const Mount& mount) { return mount.id == gone.id; });
+  SAYS(mount_points_of(builder), ESTALE,
+       "mount {} ({}): the job did not have it, and it cannot be taken away from there (unmount it)", gone.point, gone.type);
+  ns.head.owner = 0;  // root takes it away
+  CHECK_EQ(mount_points_of(builder).problems.size(), 0U);
 }
 
 TEST("obstacles: raw sockets, interfaces of sockets") {

@@ -123,6 +123,64 @@ void MountPointChecker::check() {
   for (std::size_t i = 0; i < tree_.mounts.size(); ++i) check_one(i);
 }
 
+// What the copy of cr_restart's mounts has, and the job has not, is taken away first: not by who owns it by a user namespace only, to whom
+// the kernel gives it locked.
+class LockedMountChecker {
+ public:
+  LockedMountChecker(const MountTree& tree, const std::vector<Mount>& now, Findings& findings)
+      : tree_(tree), now_(now), findings_(findings) {
+    for (std::size_t i = 0; i < tree.mounts.size(); ++i) children_.emplace(tree.mounts[i].parent, i);
+    for (std::size_t i = 0; i < now.size(); ++i) children_now_.emplace(now[i].parent, i);
+  }
+
+  void check();
+
+ private:
+  void visit(std::uint32_t wanted, std::uint32_t id);
+  [[nodiscard]] static std::uint32_t root_of(const std::vector<Mount>& mounts);
+
+  const MountTree& tree_;
+  const std::vector<Mount>& now_;
+  Findings& findings_;
+  std::multimap<std::uint32_t, std::size_t> children_, children_now_;  // by the parent's number
+};
+
+// The number of the mount whose parent is none of them.
+std::uint32_t LockedMountChecker::root_of(const std::vector<Mount>& mounts) {
+  std::set<std::uint32_t> ids;
+  for (const Mount& mount : mounts) ids.insert(mount.id);
+  for (const Mount& mount : mounts)
+    if (!ids.contains(mount.parent)) return mount.id;
+  return 0;
+}
+
+void LockedMountChecker::visit(std::uint32_t wanted, std::uint32_t id) {
+  std::vector<std::size_t> rest;
+  const auto [first, last] = children_now_.equal_range(id);
+  for (auto at = first; at != last; ++at)
+    if (now_[at->second].id != id) rest.push_back(at->second);
+  const auto [first_wanted, last_wanted] = children_.equal_range(wanted);
+  for (auto at = first_wanted; at != last_wanted; ++at) {
+    const Mount& mount = tree_.mounts[at->second];
+    if (tree_.kinds[at->second].kind != CRYO_MOUNT_BIND || mount.id == wanted) continue;
+    const auto same = std::find_if(rest.begin(), rest.end(), [&](std::size_t other) {
+      return now_[other].point == mount.point && now_[other].type == mount.type && now_[other].root == mount.root;
+    });
+    if (same == rest.end()) continue;
+    const std::uint32_t found = now_[*same].id;
+    rest.erase(same);
+    visit(mount.id, found);
+  }
+  for (const std::size_t other : rest)
+    findings_.problem(ESTALE, "mount {} ({}): the job did not have it, and it cannot be taken away from there (unmount it)",
+                      now_[other].point, now_[other].type);
+}
+
+void LockedMountChecker::check() {
+  const std::uint32_t wanted = root_of(tree_.mounts), id = root_of(now_);
+  if (wanted != 0 && id != 0) visit(wanted, id);
+}
+
 }  // namespace
 
 void check_mount_points(const Context& context, Findings& findings) {
@@ -132,6 +190,7 @@ void check_mount_points(const Context& context, Findings& findings) {
     if (!now) now = parse_mountinfo(read_proc("self/mountinfo"));
     if (!now) fail(EIO, "/proc/self/mountinfo cannot be read");
     MountPointChecker(*ns.mnt, *now, findings).check();
+    if (ns.head.owner != 0 && copied_from(context, id) == 0) LockedMountChecker(*ns.mnt, *now, findings).check();
   }
 }
 
