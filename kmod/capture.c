@@ -299,20 +299,25 @@ static int estimate(struct cryo_capture *c)
 	return 0;
 }
 
+static int save_huge_memory(struct cryo_capture *c)
+{
+	return c->p->mm && !c->p->mm_saved ? cryo_save_huge_memory(c) : 0;
+}
+
 static int save_memory(struct cryo_capture *c)
 {
 	return c->p->mm && !c->p->mm_saved ? cryo_save_memory(c) : 0;
 }
 
 /* By one writer: while the last pages of a process are written, others look through those of the next. */
-static int save_memories(struct cryo_capture *c)
+static int save_memories(struct cryo_capture *c, int (*save)(struct cryo_capture *c))
 {
 	int err;
 
 	c->writer = cryo_page_writer_create(c);
 	if (!c->writer)
 		return -ENOMEM;
-	err = each_proc(c, save_memory) ?: cryo_page_writer_finish(c->writer);
+	err = each_proc(c, save) ?: cryo_page_writer_finish(c->writer);
 	cryo_page_writer_destroy(c->writer);
 	c->writer = NULL;
 	return err;
@@ -402,7 +407,7 @@ static int write_stopped(struct cryo_capture *c)
 
 	cryo_request_state(c->req, CRYO_STATE_WRITING);
 	err = write_described(c) ?:
-	      save_memories(c) ?:
+	      save_memories(c, save_memory) ?:
 	      (c->contents_saved ? 0 : save_contents(c)) ?:
 	      check_alive(c);
 	cryo_point("memory");
@@ -442,8 +447,8 @@ static int forget_protected(struct cryo_capture *c)
 }
 
 /*
- * All that may change once the processes go on: tags and contents of files are copied, those beyond the limit
- * written, and private memory is protected.
+ * All that may change once the processes go on: tags, contents of files and private pages of hugetlbfs are copied,
+ * those beyond the limit written, and the other private memory is protected.
  */
 static int take_snapshots(struct cryo_capture *c)
 {
@@ -454,11 +459,15 @@ static int take_snapshots(struct cryo_capture *c)
 	if (c->snapshot->goes_on)
 		c->stream.keep = c->stream.offset + c->snapshot->limit * PAGE_SIZE;
 	err = save_contents(c);
-	c->stream.keep = 0;
 	c->contents_saved = true;
 	if (!err)
 		err = each_proc(c, protect) ?: each_proc(c, save_exclusions) ?:
 		      each_proc(c, save_unchanged) ?: each_proc(c, save_used);
+	if (!err) {
+		err = save_memories(c, save_huge_memory);
+		c->huge_saved = true;
+	}
+	c->stream.keep = 0;
 	return err ?: check_alive(c);
 }
 

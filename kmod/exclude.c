@@ -83,15 +83,16 @@ const struct cryo_client_range *cryo_exclusions_find(const struct cryo_proc *p, 
 	return NULL;
 }
 
-/* Note that [@start, @end) is not saved, and how many pages of it there are. */
-int cryo_exclusions_note(struct cryo_capture *c, u64 start, u64 end)
+/* Note that [@start, @end), which is in @vma, is not saved, and how many pages of it there are. */
+int cryo_exclusions_note(struct cryo_capture *c, const struct cryo_vma_record *vma, u64 start,
+			 u64 end)
 {
 	struct cryo_excluded out = { .start = start, .end = end };
 	unsigned long at = start, to;
 
 	if (mmap_read_lock_killable(c->p->mm))
 		return -EINTR;
-	while ((at = cryo_page_scan(c->p->mm, at, end, end - at, &to)) < end) {
+	while ((at = cryo_vma_scan(c->p->mm, vma, at, end, end - at, &to)) < end) {
 		out.nr_pages += (to - at) >> PAGE_SHIFT;
 		at = to;
 	}

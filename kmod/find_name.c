@@ -184,6 +184,7 @@ static bool is_found_by_name(struct cryo_object *o)
 	case CRYO_FILE_DEVICE:
 		return d_unlinked(cryo_user_path(o->file)->dentry);
 	case CRYO_FILE_FIFO:
+	case CRYO_FILE_HUGETLB:
 		return !(o->inode->inode_flags & CRYO_INODE_DELETED);
 	}
 	return false;
@@ -201,7 +202,8 @@ static bool does_without_name(struct cryo_object *o)
 	if (!S_ISREG(file_inode(o->file)->i_mode) || o->file->f_mode & FMODE_WRITE ||
 	    !(o->inode->inode_flags & CRYO_INODE_CONTENTS))
 		return false;
-	o->kind = CRYO_FILE_CONTENTS;
+	if (o->kind != CRYO_FILE_HUGETLB)
+		o->kind = CRYO_FILE_CONTENTS;
 	o->inode->inode_flags |= CRYO_INODE_DELETED;
 	return true;
 }

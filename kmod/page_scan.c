@@ -10,12 +10,16 @@
  * Page tables are freed under RCU or with mmap_lock held for writing; the
  * walk holds the lock for reading and is in an RCU read-side section while it
  * looks at the lowest level.  What it finds is a hint: get_user_pages() decides.
+ *
+ * Pages of hugetlbfs have entries at the level of their size, or several of the level below; those of an absent one are empty.
+ * To ask get_user_pages() for it would take one from those that are free.
  */
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/rcupdate.h>
 
 #include "compat/swapops.h"
+#include "cryo.h"
 #include "page_scan.h"
 
 struct scan {
@@ -24,6 +28,7 @@ struct scan {
 	unsigned long limit;	/* bytes, at most */
 	bool found;
 	bool guards;		/* is looked for, instead */
+	unsigned long huge;	/* bytes of its pages, if these are of hugetlbfs; else 0 */
 };
 
 /* Is the page of an entry looked for?  A guard is none that has been touched. */
@@ -80,6 +85,8 @@ static bool scan_pmds(struct scan *s, pud_t *pud, unsigned long start, unsigned 
 		pmd = READ_ONCE(*pmdp);
 		if (pmd_none(pmd))
 			more = !s->found;
+		else if (s->huge >= PMD_SIZE)
+			more = touched(s, start, next);
 		else if (!pmd_present(pmd) || pmd_trans_huge(pmd))
 			more = s->guards ? !s->found : touched(s, start, next);
 		else
@@ -97,7 +104,12 @@ static bool scan_puds(struct scan *s, p4d_t *p4d, unsigned long start, unsigned 
 
 	for (; more && start < end; pud++, start = next) {
 		next = pud_addr_end(start, end);
-		more = pud_none(READ_ONCE(*pud)) ? !s->found : scan_pmds(s, pud, start, next);
+		if (pud_none(READ_ONCE(*pud)))
+			more = !s->found;
+		else if (s->huge >= PUD_SIZE)
+			more = touched(s, start, next);
+		else
+			more = scan_pmds(s, pud, start, next);
 	}
 	return more;
 }
@@ -134,6 +146,15 @@ unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned
 			     unsigned long limit, unsigned long *range_end)
 {
 	struct scan s = { .limit = limit };
+
+	return scan_range(mm, &s, start, end, range_end);
+}
+
+unsigned long cryo_vma_scan(struct mm_struct *mm, const struct cryo_vma_record *vma,
+			    unsigned long start, unsigned long end, unsigned long limit,
+			    unsigned long *range_end)
+{
+	struct scan s = { .limit = limit, .huge = vma->huge };
 
 	return scan_range(mm, &s, start, end, range_end);
 }

@@ -14,6 +14,13 @@
 unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
 			     unsigned long limit, unsigned long *range_end);
 
+struct cryo_vma_record;
+
+/* The same of a range in @vma, whose pages may be those of hugetlbfs. */
+unsigned long cryo_vma_scan(struct mm_struct *mm, const struct cryo_vma_record *vma,
+			    unsigned long start, unsigned long end, unsigned long limit,
+			    unsigned long *range_end);
+
 /* The same of guards (MADV_GUARD_INSTALL), without a limit. */
 unsigned long cryo_guard_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
 			      unsigned long *range_end);

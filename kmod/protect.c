@@ -576,10 +576,10 @@ static int copy_probed(struct protect *p, unsigned long addr, unsigned long end)
 static int note_excluded(struct protect *p, unsigned long start, unsigned long end)
 {
 	unlock(p);
-	return cryo_exclusions_note(p->c, start, end) ?: lock(p);
+	return cryo_exclusions_note(p->c, p->vma, start, end) ?: lock(p);
 }
 
-/* The same, with what is excluded left out. */
+/* The same, with what is excluded left out. Pages of hugetlbfs are copied before (capture.c). */
 static int protect_vma(struct protect *p, const struct cryo_vma_record *vma)
 {
 	unsigned long addr = vma->out.start, end = vma->out.end;
@@ -598,7 +598,8 @@ static int protect_vma(struct protect *p, const struct cryo_vma_record *vma)
 			skip = cryo_exclusions_find(p->c->p, addr, end);
 		from = skip ? max_t(unsigned long, addr, skip->start) : end;
 		to = skip ? min_t(unsigned long, end, skip->end) : end;
-		err = protect_range(p, addr, from);
+		if (!vma->huge)
+			err = protect_range(p, addr, from);
 		if (!err && from < to)
 			err = note_excluded(p, from, to);
 		addr = to;

@@ -17,7 +17,9 @@
 #include <linux/uio.h>
 #include <linux/xxhash.h>
 
+#include "compat/hugetlb.h"
 #include "cryo.h"
+#include "hugetlb.h"
 #include "mounts.h"
 #include "zero_page.h"
 
@@ -138,12 +140,31 @@ static int copy_range(struct copy *k, struct file *file, loff_t pos, loff_t end)
 	return err;
 }
 
+/* A file system that does not tell where holes are, but of which all that is no hole is in memory. */
+static int copy_huge(struct copy *k, struct file *file, loff_t size)
+{
+	loff_t huge = cryo_huge_page_size(file_inode(file)), pos = 0;
+	int err = 0;
+
+	while (!err) {
+		pos = cryo_hugetlb_next(file_inode(file), pos);
+		if (pos >= size)
+			break;
+		err = copy_range(k, file, pos, min(pos + huge, size)) ?:
+		      cryo_request_interrupted(k->c->req);
+		pos += huge;
+	}
+	return err ?: flush_copy(k);
+}
+
 /* Copy what is not a hole. File systems that cannot tell say that all is data. */
 static int copy_file(struct copy *k, struct file *file, loff_t size)
 {
 	loff_t data = 0, hole;
 	int err = 0;
 
+	if (cryo_is_hugetlb(file))
+		return copy_huge(k, file, size);
 	while (!err && data < size) {
 		data = vfs_llseek(file, data, SEEK_DATA);
 		if (data == -ENXIO)
@@ -162,6 +183,8 @@ static int copy_file(struct copy *k, struct file *file, loff_t size)
 /* Without asking where holes are, which moves the offset of who has it open. */
 static int copy_all(struct copy *k, struct file *file, loff_t size)
 {
+	if (cryo_is_hugetlb(file))
+		return copy_huge(k, file, size);
 	return copy_range(k, file, 0, size) ?: flush_copy(k);
 }
 

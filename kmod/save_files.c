@@ -19,9 +19,11 @@
 #include <linux/tty.h>
 
 #include "compat/fs.h"
+#include "compat/hugetlb.h"
 #include "compat/layouts.h"
 #include "cryo.h"
 #include "find.h"
+#include "hugetlb.h"
 #include "mounts.h"
 #include "ns_file.h"
 #include "opener.h"
@@ -54,13 +56,14 @@ static bool has_prefix(struct file *file, const char *prefix)
 /* Memory of mmap(MAP_SHARED | MAP_ANONYMOUS). */
 bool cryo_is_shared_anon(struct file *file)
 {
-	return is_kernel_shmem(file) && has_prefix(file, "dev/zero");
+	return (is_kernel_shmem(file) && has_prefix(file, "dev/zero")) ||
+	       (cryo_is_kernel_hugetlb(file) && has_prefix(file, "anon_hugepage"));
 }
 
 /* A segment, or what shmat() maps of it. */
 bool cryo_is_sysv(struct file *file)
 {
-	return is_kernel_shmem(file) && has_prefix(file, "SYSV");
+	return (is_kernel_shmem(file) || cryo_is_kernel_hugetlb(file)) && has_prefix(file, "SYSV");
 }
 
 /* memfd, shared anonymous memory and System V segments. Their contents exist nowhere else. */
@@ -86,8 +89,6 @@ static const char *internal_fs(struct super_block *sb)
 {
 	if (!(sb->s_flags & (SB_KERNMOUNT | SB_NOUSER)))
 		return NULL;
-	if (sb->s_magic == HUGETLBFS_MAGIC)
-		return "hugetlb memory";
 	return sb->s_type->name;
 }
 
@@ -139,6 +140,8 @@ static const char *classify_regular(struct cryo_object *o)
 
 	if (is_kernel_shmem(o->file))
 		return classify_kernel_shmem(o);
+	if (cryo_is_hugetlb(o->file))
+		return cryo_classify_hugetlb(o, is_removed(cryo_user_path(o->file)));
 	if (o->inode->inode_flags & CRYO_INODE_POSIX_SHM) {
 		o->kind = CRYO_FILE_POSIX_SHM;
 		return NULL;
@@ -153,8 +156,6 @@ static const char *classify_regular(struct cryo_object *o)
 	internal = internal_fs(file_inode(o->file)->i_sb);
 	if (internal)
 		return internal;
-	if (file_inode(o->file)->i_sb->s_magic == HUGETLBFS_MAGIC)
-		return "hugetlb memory";
 	if (is_removed(cryo_user_path(o->file)))
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
 	/* Needed without its name, by a mapping or because it has none. */
@@ -503,7 +504,8 @@ static int save_inode(struct cryo_capture *c, struct cryo_object *o)
 		return err;
 	o->size = out.size;
 	if (o->inode_flags & CRYO_INODE_MEMFD)
-		out.seals = SHMEM_I(file_inode(o->file))->seals;
+		out.seals = cryo_is_hugetlb(o->file) ? cryo_hugetlb_seals(file_inode(o->file)) :
+						       SHMEM_I(file_inode(o->file))->seals;
 	return cryo_stream_section(&c->stream, CRYO_SEC_INODE, o->id, sizeof(out), &out,
 				   sizeof(out));
 }
@@ -515,6 +517,8 @@ static int save_inode_state(struct cryo_capture *c, struct cryo_object *o)
 		return cryo_save_pipe(c, o);
 	if (o->kind == CRYO_FILE_MQUEUE)
 		return cryo_save_mqueue(c, o);
+	if (o->kind == CRYO_FILE_HUGETLB)
+		return cryo_save_hugetlb(c, o);
 	return 0;
 }
 

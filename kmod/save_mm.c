@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* save_mm.c - the address space: its areas and bounds, not its contents */
 #include <linux/file.h>
-#include <linux/hugetlb.h>
+#include <linux/log2.h>
 #include <linux/magic.h>
 #include <linux/mempolicy.h>
 #include <linux/mm.h>
@@ -9,9 +9,11 @@
 #include <linux/userfaultfd_k.h>
 
 #include "compat/aio.h"
+#include "compat/hugetlb.h"
 #include "compat/mm.h"
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "hugetlb.h"
 #include "map.h"
 #include "uprobes.h"
 #include "uring.h"
@@ -62,8 +64,6 @@ static bool is_uring(struct vm_area_struct *vma)
 /* What stands in the way of saving @vma, or NULL. */
 static const char *vma_obstacle(struct vm_area_struct *vma)
 {
-	if (is_vm_hugetlb_page(vma))
-		return "hugetlb memory";
 	if (vma->vm_flags & (VM_PFNMAP | VM_IO | VM_MIXEDMAP) && !is_uring(vma))
 		return "memory of a device";
 	if (userfaultfd_armed(vma))
@@ -74,7 +74,8 @@ static const char *vma_obstacle(struct vm_area_struct *vma)
 		return "memory registered with userfaultfd";
 	if (cryo_map_is_lost(vma))
 		return "memory that could not be had from a context";
-	return cryo_arch_vma_obstacle(vma);
+	return (is_vm_hugetlb_page(vma) ? cryo_hugetlb_obstacle(vma) : NULL) ?:
+	       cryo_arch_vma_obstacle(vma);
 }
 
 static void describe_vma(struct cryo_capture *c, struct vm_area_struct *vma, char *buf,
@@ -169,11 +170,16 @@ static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 		return 0;
 	}
 	r->out.pkey = cryo_arch_vma_pkey(vma);
+	if (is_vm_hugetlb_page(vma)) {
+		r->huge = cryo_huge_page_size(file_inode(vma->vm_file));
+		r->out.flags |= CRYO_VMA_HUGETLB;
+		r->out.huge_shift = ilog2(r->huge);
+	}
 	check_vma(c, vma);
 	err = cryo_note_mempolicy(c, vma);
 	if (err)
 		return err;
-	if (vma->vm_file)
+	if (vma->vm_file && !cryo_vma_is_private_huge(vma))
 		return collect_file_vma(c, vma, r);
 	r->out.kind = CRYO_VMA_ANON;
 	r->pages = !cryo_vma_droppable(vma);

@@ -7,6 +7,7 @@
 #include <linux/mm.h>
 #include <linux/page-flags.h>
 
+#include "compat/hugetlb.h"
 #include "compat/mm.h"
 #include "cryo.h"
 #include "cryo_arch.h"
@@ -42,7 +43,9 @@ static int add_taken(struct cryo_page_writer *w, const struct cryo_vma_record *v
 				put_page(taken[i]);
 			continue;
 		}
-		flags = cryo_page_may_be_shared(taken[i]) ? CRYO_PAGE_SHARED : 0;
+		/* Of a page of hugetlbfs, the first one has the flags. */
+		flags = cryo_page_may_be_shared(vma->huge ? compound_head(taken[i]) : taken[i]) ?
+			CRYO_PAGE_SHARED : 0;
 		if (vma->anon_only)
 			flags |= CRYO_PAGE_KEEP_ZERO;
 		err = cryo_page_writer_add(w, taken[i], addr, flags);
@@ -59,11 +62,12 @@ static long take_pages(struct cryo_page_writer *w, const struct cryo_vma_record 
 {
 	struct cryo_proc *p = w->c->p;
 	unsigned long end = start + n * PAGE_SIZE;
+	bool look = !vma->anon_only && !vma->huge;
 
-	if (!vma->anon_only)
+	if (look)
 		cryo_used_look(&p->used, p->mm, start, end);
 	n = cryo_get_user_pages_remote(p->mm, start, n, FOLL_FORCE, w->taken);
-	if (!vma->anon_only)
+	if (look)
 		cryo_used_look(NULL, p->mm, start, end);
 	return n;
 }
@@ -84,7 +88,7 @@ static int take_run(struct cryo_page_writer *w, const struct cryo_vma_record *vm
 		return room;
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
-	start = cryo_page_scan(mm, *addr, limit, CRYO_BATCH_PAGES * PAGE_SIZE, &end);
+	start = cryo_vma_scan(mm, vma, *addr, limit, CRYO_BATCH_PAGES * PAGE_SIZE, &end);
 	if (start < end) {
 		n = min_t(long, (end - start) >> PAGE_SHIFT, room);
 		n = take_pages(w, vma, start, n);
@@ -111,8 +115,9 @@ static int save_range(struct cryo_page_writer *w, const struct cryo_vma_record *
 	return err;
 }
 
-/* All of it, but for what the process has excluded. */
-static int save_vma_pages(struct cryo_page_writer *w, const struct cryo_vma_record *vma)
+/* All of it, but for what the process has excluded. @pages: they are written; @note: what is excluded is noted. */
+static int save_vma_pages(struct cryo_page_writer *w, const struct cryo_vma_record *vma,
+			  bool pages, bool note)
 {
 	unsigned long addr = vma->out.start, end = vma->out.end;
 	const struct cryo_client_range *skip = NULL;
@@ -124,11 +129,24 @@ static int save_vma_pages(struct cryo_page_writer *w, const struct cryo_vma_reco
 			skip = cryo_exclusions_find(w->c->p, addr, end);
 		from = skip ? max_t(unsigned long, addr, skip->start) : end;
 		to = skip ? min_t(unsigned long, end, skip->end) : end;
-		err = save_range(w, vma, addr, from);
-		if (!err && from < to)
-			err = cryo_exclusions_note(w->c, from, to);
+		if (pages)
+			err = save_range(w, vma, addr, from);
+		if (!err && note && from < to)
+			err = cryo_exclusions_note(w->c, vma, from, to);
 		addr = to;
 	}
+	return err;
+}
+
+/* The pages of hugetlbfs of c->p, before its other memory is written. What is excluded has been noted, or will be. */
+int cryo_save_huge_memory(struct cryo_capture *c)
+{
+	int err = cryo_page_writer_select(c->writer, c->p->mm_id);
+	unsigned int i;
+
+	for (i = 0; !err && i < c->p->nr_vmas; i++)
+		if (c->p->vmas[i].pages && c->p->vmas[i].huge)
+			err = save_vma_pages(c->writer, &c->p->vmas[i], true, false);
 	return err;
 }
 
@@ -169,7 +187,8 @@ int cryo_save_unchanged(struct cryo_capture *c)
 /* Bytes that the process's memory will take, at most about: pages may turn out to be zero. */
 u64 cryo_estimate(struct cryo_capture *c)
 {
-	return (u64)get_mm_counter(c->p->mm, MM_ANONPAGES) * PAGE_SIZE;
+	return (get_mm_counter(c->p->mm, MM_ANONPAGES) + (u64)cryo_hugetlb_usage(c->p->mm)) *
+	       PAGE_SIZE;
 }
 
 /* Write all private memory of the process. The last of it is still on its way when this returns. */
@@ -180,7 +199,8 @@ int cryo_save_memory(struct cryo_capture *c)
 
 	for (i = 0; !err && i < c->p->nr_vmas; i++)
 		if (c->p->vmas[i].pages)
-			err = save_vma_pages(c->writer, &c->p->vmas[i]);
+			err = save_vma_pages(c->writer, &c->p->vmas[i],
+					     !(c->p->vmas[i].huge && c->huge_saved), true);
 	/* As long as processors remember an entry, they do not note that they use its page. */
 	cryo_arch_flush_tlb(c->p->mm);
 	return err ?: cryo_save_exclusions(c) ?: cryo_save_used(c);

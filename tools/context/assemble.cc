@@ -218,7 +218,11 @@ void check_ipc_namespaces(const Staging& staging, const Context& context) {
 }
 
 void check_shm(const Staging& staging, const Inode& inode) {
-  if (inode.shm && inode.shm->size != inode.head.size)
+  // The file of a segment is whole pages of hugetlbfs, if it is of that.
+  const std::uint64_t unit = std::max<std::uint64_t>(inode.huge_size, 1);
+  if (inode.huge_size != 0 && inode.head.size % unit != 0)
+    inconsistent(staging, "inode {}: {} bytes are no whole pages of {}", inode.id, inode.head.size, unit);
+  if (inode.shm && (inode.shm->size > inode.head.size || inode.head.size - inode.shm->size >= unit))
     inconsistent(staging, "inode {}: System V shared memory of {} bytes in a file of {}", inode.id,
                  inode.shm->size, inode.head.size);
 }
@@ -296,6 +300,11 @@ void check_mm(const Staging& staging, const Mm& mm, const Context& context) {
       inconsistent(staging, "{:#x}-{:#x}: file {} is not there", vma.start, vma.end, vma.file);
     if (vma.kind == CRYO_VMA_SHMEM && file->second.head.inode == 0)
       inconsistent(staging, "{:#x}-{:#x}: shared memory without an inode", vma.start, vma.end);
+    const auto inode = context.inodes.find(file->second.head.inode);
+    const std::uint64_t huge_size = inode == context.inodes.end() ? 0 : inode->second.huge_size;
+    if (huge_size != huge_size_of(vma))
+      inconsistent(staging, "{:#x}-{:#x}: has pages of {} bytes, those of file {} are of {}", vma.start, vma.end,
+                   huge_size_of(vma), vma.file, huge_size);
     if (vma.kind == CRYO_VMA_SYSV && file->second.head.kind != CRYO_FILE_SYSV)
       inconsistent(staging, "{:#x}-{:#x}: file {} is no System V shared memory", vma.start, vma.end,
                    vma.file);
@@ -428,6 +437,9 @@ void check_file(const Staging& staging, const File& file, const Context& context
     case CRYO_FILE_CONTENTS:
     case CRYO_FILE_POSIX_SHM:
       return require(has_inode && (inode->second.head.flags & CRYO_INODE_CONTENTS) != 0, "contents");
+    case CRYO_FILE_HUGETLB:
+      require(has_inode && (inode->second.head.flags & CRYO_INODE_CONTENTS) != 0, "contents");
+      return require(inode->second.huge_size != 0, "HUGETLB");
     case CRYO_FILE_DEVICE:
     case CRYO_FILE_CLOSED:
     case CRYO_FILE_REMOVED_DIR:

@@ -133,6 +133,11 @@ struct AioContext {
   Bytes events;     // those that wait, CRYO_AIO_EVENT_SIZE each
 };
 
+// Bytes of its pages, if these are of hugetlbfs; else 0.
+[[nodiscard]] inline std::uint64_t huge_size_of(const cryo_vma& vma) {
+  return (vma.flags & CRYO_VMA_HUGETLB) != 0 ? std::uint64_t{1} << vma.huge_shift : 0;
+}
+
 struct Mm {
   std::uint32_t id = 0;
   cryo_mm head{};
@@ -212,6 +217,7 @@ struct Inode {
   std::optional<MqueueState> mqueue;  // always there when a file of kind CRYO_FILE_MQUEUE names the inode
   std::optional<cryo_shm> shm;        // always there when a file of kind CRYO_FILE_SYSV names the inode
   std::optional<Pipe> pipe;           // always there when a file of kind CRYO_FILE_PIPE names the inode
+  std::uint64_t huge_size = 0;        // bytes of its pages, if it is of hugetlbfs: its size and areas are whole ones; else 0
 };
 
 struct Socket {

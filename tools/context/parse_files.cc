@@ -23,6 +23,7 @@ bool is_known(std::uint32_t kind) {
          (kind >= CRYO_FILE_PTY_MASTER && kind <= CRYO_FILE_POSIX_SHM) ||
          (kind >= CRYO_FILE_DEVICE && kind <= CRYO_FILE_REMOVED_DIR) || kind == CRYO_FILE_PIDFD ||
          kind == CRYO_FILE_URING || kind == CRYO_FILE_NAMESPACE || kind == CRYO_FILE_RAW || kind == CRYO_FILE_FANOTIFY ||
+         kind == CRYO_FILE_HUGETLB ||
          (kind >= CRYO_FILE_CLIENT && kind <= CRYO_FILE_OUTPUT);
 }
 

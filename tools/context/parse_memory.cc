@@ -12,7 +12,26 @@ namespace cryo {
 namespace {
 
 // Of those from bit 32 on, which are an architecture's, there are two so far.
-constexpr std::uint64_t kVmaFlags = ((CRYO_VMA_SHADOW_STACK << 1) - 1) | 3ULL << 32;
+constexpr std::uint64_t kVmaFlags = ((CRYO_VMA_HUGETLB << 1) - 1) | 3ULL << 32;
+
+bool is_huge_shift(std::uint32_t shift, std::uint64_t page) {
+  return shift <= CRYO_HUGE_SHIFT_MAX && (std::uint64_t{1} << shift) > page;
+}
+
+void check_huge_vma(const Payload& payload, const cryo_vma& vma, std::uint64_t page) {
+  const bool huge = vma.flags & CRYO_VMA_HUGETLB;
+  if (!huge && vma.huge_shift == 0) return;
+  if (!huge || !is_huge_shift(vma.huge_shift, page))
+    payload.damaged("{:#x}-{:#x}: cannot have pages of 1 << {} bytes", vma.start, vma.end, vma.huge_shift);
+  const std::uint64_t rest = (std::uint64_t{1} << vma.huge_shift) - 1;
+  if (((vma.start | vma.end | vma.offset) & rest) != 0)
+    payload.damaged("{:#x}-{:#x} +{:#x} is no range of pages of {} bytes", vma.start, vma.end, vma.offset, rest + 1);
+  const bool private_only = vma.kind == CRYO_VMA_ANON;
+  const bool known = private_only || vma.kind == CRYO_VMA_FILE || vma.kind == CRYO_VMA_SHMEM || vma.kind == CRYO_VMA_SYSV;
+  constexpr std::uint64_t kNever = CRYO_VMA_GROWSDOWN | CRYO_VMA_DROPPABLE | CRYO_VMA_SHADOW_STACK;
+  if (!known || (vma.flags & kNever) != 0 || (private_only && (vma.flags & CRYO_VMA_SHARED) != 0))
+    payload.damaged("{:#x}-{:#x}: such memory cannot be of hugetlbfs", vma.start, vma.end);
+}
 
 void check_vma(Staging& staging, const Payload& payload, const cryo_vma& vma) {
   const std::uint64_t page = staging.scanner.header().page_size;
@@ -31,6 +50,7 @@ void check_vma(Staging& staging, const Payload& payload, const cryo_vma& vma) {
     payload.damaged("{:#x}-{:#x}: offset {:#x} is not at a page", vma.start, vma.end, vma.offset);
   if (vma.offset > std::numeric_limits<std::uint64_t>::max() - (vma.end - vma.start))
     payload.damaged("{:#x}-{:#x}: offset {:#x} is too large", vma.start, vma.end, vma.offset);
+  check_huge_vma(payload, vma, page);
 }
 
 // The kernel refuses others, so none of a checkpoint has them.
@@ -201,6 +221,14 @@ void parse_aio(Staging& staging, const Payload& payload) {
   if (aio.events.size() != events * CRYO_AIO_EVENT_SIZE)
     payload.damaged("{} events in {} bytes", events, aio.events.size());
   staging.mms.mention(id_of(payload), payload.section()).aio.push_back(std::move(aio));
+}
+
+void parse_hugetlb(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const auto head = payload.fixed<cryo_hugetlb>();
+  if (!is_huge_shift(head.page_shift, staging.scanner.header().page_size))
+    payload.damaged("inode {}: cannot have pages of 1 << {} bytes", payload.object(), head.page_shift);
+  staging.inodes.mention(id_of(payload), payload.section()).huge_size = std::uint64_t{1} << head.page_shift;
 }
 
 void parse_page_tags(Staging& staging, const Payload& payload) {

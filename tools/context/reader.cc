@@ -61,6 +61,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_PAGES_USED, parse_pages_used},
     {CRYO_SEC_GUARDS, parse_guards},
     {CRYO_SEC_AIO, parse_aio},
+    {CRYO_SEC_HUGETLB, parse_hugetlb},
     {CRYO_SEC_PAGE_TAGS, parse_page_tags},
     {CRYO_SEC_ANCESTORS, parse_ancestors},
     {CRYO_SEC_PAGES_ELSEWHERE, parse_pages_elsewhere},

@@ -151,6 +151,7 @@ void parse_vma(Staging& staging, const Payload& payload);
 void parse_page_copies(Staging& staging, const Payload& payload);
 void parse_excluded(Staging& staging, const Payload& payload);
 void parse_aio(Staging& staging, const Payload& payload);
+void parse_hugetlb(Staging& staging, const Payload& payload);
 void parse_guards(Staging& staging, const Payload& payload);
 void parse_pages_used(Staging& staging, const Payload& payload);
 void parse_page_tags(Staging& staging, const Payload& payload);

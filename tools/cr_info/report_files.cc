@@ -105,6 +105,8 @@ std::string path_text(const Context& context, const File& file) {
   const auto flags = inode_flag_names(inode.flags);
   text += fmt::format(", {} of {}", inode_type_name(inode.mode), bytes_text(inode.size));
   if (!flags.empty()) text += fmt::format(" ({})", join(flags));
+  if (const std::uint64_t huge = context.inode(file.head.inode).huge_size; huge != 0)
+    text += fmt::format(", in pages of {}", bytes_text(huge));
   if (const auto tagged = tagged_bytes(context, CRYO_PAGES_INODE, file.head.inode); tagged != 0)
     text += fmt::format(", {} with tags", bytes_text(tagged));
   return text + fmt::format(", at {}", file.head.pos);
@@ -120,6 +122,7 @@ std::string file_text(const Context& context, const File& file) {
     case CRYO_FILE_PATH:
     case CRYO_FILE_CONTENTS:
     case CRYO_FILE_POSIX_SHM:
+    case CRYO_FILE_HUGETLB:
       return path_text(context, file);
     case CRYO_FILE_DEVICE:
       return fmt::format("device {}, opened anew", printable(file.path));

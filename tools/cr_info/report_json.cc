@@ -257,6 +257,7 @@ Json json_of(const Context& context, const Mm& mm) {
                             {"file", vma.file},
                             {"offset", vma.offset},
                             {"pkey", vma.pkey},
+                            {"huge_page_size", huge_size_of(vma)},
                             {"name", vma_name(mm, vma)},
                             {"saved_bytes", saved[i]}});
   }
@@ -275,6 +276,7 @@ Json json_of(const Context& context, const Inode& inode) {
                {"uid", inode.head.uid},
                {"gid", inode.head.gid},
                {"flags", inode_flag_names(inode.head.flags)},
+               {"huge_page_size", inode.huge_size},
                {"tagged_bytes", tagged_bytes(context, CRYO_PAGES_INODE, inode.id)}};
   if (inode.mqueue) json["mqueue"] = {{"messages", inode.mqueue->messages.size()}};
   if (!inode.pipe) return json;

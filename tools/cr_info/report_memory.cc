@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <map>
 #include <string>
 
 #include "base/bytes.h"
@@ -64,6 +65,7 @@ void print_areas(const Context& context, const Mm& mm, const std::vector<std::ui
                bytes_text(vma.end - vma.start), bytes_text(saved[i]), area_name(context, mm, vma));
     if (vma.file != 0 && vma.offset != 0) fmt::print(" +{:#x}", vma.offset);
     if (vma.pkey != 0) fmt::print(" pkey {}", vma.pkey);
+    if (const std::uint64_t huge = huge_size_of(vma); huge != 0) fmt::print(" pages of {}", bytes_text(huge));
     if (vma.flags & ~kUsual) fmt::print(" ({})", join(vma_flag_names(vma.flags & ~kUsual)));
     fmt::print("\n");
   }
@@ -110,6 +112,14 @@ void print_aio(const Mm& mm) {
                aio.events.size() / CRYO_AIO_EVENT_SIZE);
 }
 
+void print_hugetlb(const Mm& mm) {
+  std::map<std::uint64_t, std::uint64_t> sizes;  // by bytes of a page
+  for (const cryo_vma& vma : mm.vmas)
+    if (const std::uint64_t huge = huge_size_of(vma); huge != 0) sizes[huge] += vma.end - vma.start;
+  for (const auto& [huge, size] : sizes)
+    fmt::print("    hugetlb: {} in pages of {}\n", bytes_text(size), bytes_text(huge));
+}
+
 void print_tagged(const Context& context, const Mm& mm) {
   const std::uint64_t tagged = tagged_bytes(context, CRYO_PAGES_MM, mm.id);
   if (tagged != 0) fmt::print("    with tags in the context: {}\n", bytes_text(tagged));
@@ -129,6 +139,7 @@ void print_memory(const Context& context, const Mm& mm, int verbose) {
   print_used(context, mm);
   print_guards(context, mm, verbose);
   print_aio(mm);
+  print_hugetlb(mm);
   print_tagged(context, mm);
   if (verbose == 0) return;
   print_areas(context, mm, saved);

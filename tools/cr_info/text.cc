@@ -103,7 +103,8 @@ std::vector<std::string> vma_flag_names(std::uint64_t flags) {
                                   {CRYO_VMA_HUGEPAGE, "hugepage"},   {CRYO_VMA_NOHUGEPAGE, "no-hugepage"},
                                   {CRYO_VMA_MERGEABLE, "mergeable"}, {CRYO_VMA_SEQ_READ, "sequential"},
                                   {CRYO_VMA_RAND_READ, "random"},    {CRYO_VMA_SYNC, "sync"},
-                                  {CRYO_VMA_DROPPABLE, "droppable"}, {CRYO_VMA_SHADOW_STACK, "shadow-stack"}};
+                                  {CRYO_VMA_DROPPABLE, "droppable"}, {CRYO_VMA_SHADOW_STACK, "shadow-stack"},
+                                  {CRYO_VMA_HUGETLB, "hugetlb"}};
   return bit_names(flags, kBits);
 }
 
@@ -209,6 +210,7 @@ std::string file_kind_name(std::uint32_t kind) {
   if (kind == CRYO_FILE_URING) return "io_uring";
   if (kind == CRYO_FILE_NAMESPACE) return "namespace";
   if (kind == CRYO_FILE_RAW) return "raw-socket";
+  if (kind == CRYO_FILE_HUGETLB) return "hugetlb";
   if (kind == CRYO_FILE_CLIENT) return "libcr-registration";
   if (kind == CRYO_FILE_REQUEST) return "checkpoint-request";
   if (kind == CRYO_FILE_OUTPUT) return "this-context";

@@ -25,7 +25,9 @@ class AddressSpace {
   // Ranges may overlap.
   void use(AddressRange range);
   // Lowest page-aligned hole of `size` bytes, taken at once.  Throws Error (ENOMEM).
-  [[nodiscard]] AddressRange take_hole(std::uint64_t size);
+  [[nodiscard]] AddressRange take_hole(std::uint64_t size) { return take_hole(size, page_size_); }
+  // The same, with another alignment, which is a multiple of the page.
+  [[nodiscard]] AddressRange take_hole(std::uint64_t size, std::uint64_t alignment);
 
  private:
   std::uint64_t page_size_;

@@ -57,6 +57,14 @@ std::string cgroup_obstacle(const std::string& path) {
   return ::eaccess(procs.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
 }
 
+std::vector<std::string> own_cgroups() {
+  const std::string root = mount_point();
+  std::vector<std::string> groups;
+  if (root.empty()) return groups;
+  for (std::string path = own_cgroup(); path.size() > 1; path.resize(path.rfind('/'))) groups.push_back(root + path);
+  return groups;
+}
+
 void join_cgroup(const std::string& path) {
   if (path.empty() || path == own_cgroup() || is_forbidden(path)) return;
   const UniqueFd procs(::open((mount_point() + path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));

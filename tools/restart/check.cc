@@ -120,6 +120,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   check_changed(context, options, findings);
   check_locks(context, options, findings);
   check_sysv(context, findings);
+  check_hugetlb(context, options, own, findings);
   check_shared_tags(context, findings);
   check_namespaces(context, options, own, findings);
   add_commands(context, findings);

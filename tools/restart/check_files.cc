@@ -16,6 +16,7 @@
 #include "restart/files.h"
 #include "restart/own_proc.h"
 #include "restart/place.h"
+#include "restart/hugetlb.h"
 #include "restart/identity.h"
 #include "restart/io_uring.h"
 #include "restart/mounts.h"
@@ -68,6 +69,7 @@ class FileChecker {
   void check_fifo(const File& file, const FileUse& use);
   void check_queue(const File& file, const FileUse& use);
   void check_posix_shm(const File& file);
+  void check_hugetlb_file(const File& file);
   void check_numbers(const Process& process);
   void check_own_proc_file(const File& file, const FileUse& use);
 
@@ -522,6 +524,13 @@ void FileChecker::check_posix_shm(const File& file) {
   if (!text.empty()) problem(EEXIST, "{}", text);
 }
 
+// A memfd, or what has no name any more, is made anew anywhere.
+void FileChecker::check_hugetlb_file(const File& file) {
+  const Inode& inode = context_.inode(file.head.inode);
+  if (inode.head.flags & CRYO_INODE_DELETED) return;
+  if (const std::string text = hugetlb_problem(inode, path_); !text.empty()) problem(EEXIST, "{}", text);
+}
+
 // The numbers must be possible; so must a few more, for the restart itself.
 void FileChecker::check_numbers(const Process& process) {
   rlimit limit;
@@ -571,6 +580,8 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
       return check_queue(file, use);
     case CRYO_FILE_POSIX_SHM:
       return check_posix_shm(file);
+    case CRYO_FILE_HUGETLB:
+      return check_hugetlb_file(file);
     case CRYO_FILE_FIFO:
       return check_fifo(file, use);
     case CRYO_FILE_PTY_SLAVE:

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "restart/fifo.h"
+#include "restart/hugetlb.h"
 #include "restart/identity.h"
 #include "restart/io_uring.h"
 #include "restart/mounts.h"
@@ -63,7 +64,7 @@ class FileMaker {
   void see_to_tail(const File& file, const FileUse& use, int fd);
   [[nodiscard]] UniqueFd contents_of(const File& file, const Inode& inode);
   [[nodiscard]] UniqueFd reopen_contents(const File& file, const FileUse& use);
-  [[nodiscard]] UniqueFd posix_shm(const File& file, const FileUse& use);
+  [[nodiscard]] UniqueFd memory_file(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd removed_directory(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd pipe_end(const File& file, const FileUse& use);
   [[nodiscard]] StandardSource find_sources(const File& file, const FileUse& use);
@@ -133,14 +134,15 @@ UniqueFd FileMaker::reopen_contents(const File& file, const FileUse& use) {
   return reopen(base->second.fd.get(), open_flags(file, use), file.path.c_str());
 }
 
-UniqueFd FileMaker::posix_shm(const File& file, const FileUse& use) {
+// POSIX shared memory, and files of hugetlbfs.
+UniqueFd FileMaker::memory_file(const File& file, const FileUse& use) {
   const Inode& inode = input_.context.inode(file.head.inode);
   auto base = contents_.find(inode.id);
-  if (base == contents_.end())
-    base = contents_
-               .emplace(inode.id,
-                        Contents{input_.descriptors.park(make_posix_shm(input_, inode, file)), use.processes})
-               .first;
+  if (base == contents_.end()) {
+    UniqueFd made = inode.huge_size != 0 ? make_hugetlb(input_, inode, file) : make_posix_shm(input_, inode, file);
+    base = contents_.emplace(inode.id, Contents{input_.descriptors.park(std::move(made)), use.processes}).first;
+  }
+  if (file.head.how & CRYO_OPENED_MADE) return input_.descriptors.park_copy(base->second.fd.get());
   return reopen(base->second.fd.get(), open_flags(file, use), file.path.c_str());
 }
 
@@ -312,7 +314,8 @@ UniqueFd FileMaker::open(const File& file, const FileUse& use) {
     case CRYO_FILE_MQUEUE:
       return queues_.open(file, use);
     case CRYO_FILE_POSIX_SHM:
-      return posix_shm(file, use);
+    case CRYO_FILE_HUGETLB:
+      return memory_file(file, use);
     case CRYO_FILE_CLIENT:
       return make_client(input_, file);
     case CRYO_FILE_REQUEST:
@@ -335,7 +338,7 @@ void set_state(const File& file, int fd) {
   const int flags = static_cast<int>(file.head.flags);
   if (flags & O_PATH) return;
   if (file.head.kind == CRYO_FILE_PATH || file.head.kind == CRYO_FILE_CONTENTS ||
-      file.head.kind == CRYO_FILE_POSIX_SHM) {
+      file.head.kind == CRYO_FILE_POSIX_SHM || file.head.kind == CRYO_FILE_HUGETLB) {
     const bool seekable = ::lseek(fd, 0, SEEK_CUR) >= 0;
     if (seekable && ::lseek(fd, static_cast<off_t>(file.head.pos), SEEK_SET) < 0)
       fail_errno("{}: cannot go to offset {}", file.path, file.head.pos);

@@ -33,7 +33,7 @@ bool has_policy(const Mm& mm, const cryo_vma& vma) {
 // process pages of its own; pages that have come already do not follow the policy of the area.
 bool is_inheritable(const Context& context, const Mm& mm, const cryo_vma& vma) {
   constexpr std::uint64_t kOdd =
-      CRYO_VMA_SHARED | CRYO_VMA_DROPPABLE | CRYO_VMA_SHADOW_STACK | CRYO_VMA_WIPEONFORK;
+      CRYO_VMA_SHARED | CRYO_VMA_DROPPABLE | CRYO_VMA_SHADOW_STACK | CRYO_VMA_WIPEONFORK | CRYO_VMA_HUGETLB;
   if ((vma.flags & kOdd) != 0 || is_tagged(vma.flags)) return false;
   if ((vma.flags & CRYO_VMA_LOCKED) != 0 && (vma.flags & CRYO_VMA_LOCKONFAULT) == 0) return false;
   if (vma.kind != CRYO_VMA_ANON &&

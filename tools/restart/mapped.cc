@@ -14,7 +14,8 @@ namespace {
 
 bool is_ordinary(const Mm& mm, const cryo_vma& vma) {
   constexpr std::uint64_t kOdd = CRYO_VMA_SHARED | CRYO_VMA_GROWSDOWN | CRYO_VMA_LOCKED |
-                                 CRYO_VMA_LOCKONFAULT | CRYO_VMA_DROPPABLE | CRYO_VMA_SHADOW_STACK;
+                                 CRYO_VMA_LOCKONFAULT | CRYO_VMA_DROPPABLE | CRYO_VMA_SHADOW_STACK |
+                                 CRYO_VMA_HUGETLB;
   const bool own_key = vma.pkey < 32 && (mm.head.pkeys >> vma.pkey & 1U) != 0;
   return vma.kind == CRYO_VMA_ANON && (vma.flags & kOdd) == 0 && !own_key && !is_tagged(vma.flags);
 }

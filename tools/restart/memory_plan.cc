@@ -14,6 +14,7 @@
 #include "restart/aio.h"
 #include "restart/auxv.h"
 #include "restart/guards.h"
+#include "restart/hugetlb.h"
 #include "restart/mapped.h"
 #include "restart/mempolicy.h"
 #include "restart/restart_arch.h"
@@ -104,6 +105,7 @@ class Planner {
   void unmap_all_but(std::vector<AddressRange> kept);
   void make_aio_contexts(std::vector<AddressRange>& kept);
   void plan_segments();
+  void attach_part(std::uint32_t index);
   void finish_segments();
   [[nodiscard]] SegmentUse segment_use(const cryo_vma& vma) const {
     return {shared_inode(vma), !(vma.flags & CRYO_VMA_MAYWRITE)};
@@ -306,6 +308,10 @@ void Planner::plan_segments() {
   for (const cryo_vma& vma : vmas_) {
     if (vma.kind != CRYO_VMA_SYSV || segments_.contains(segment_use(vma))) continue;
     const SegmentUse use = segment_use(vma);
+    if (huge_size_of(vma) != 0) {
+      segments_.emplace(use, AddressRange{});
+      continue;
+    }
     const cryo_shm& shm = *input_.context.inode(use.first).shm;
     const std::uint64_t page = input_.context.header.page_size;
     const AddressRange place = space_.take_hole((shm.size + page - 1) / page * page);
@@ -315,10 +321,26 @@ void Planner::plan_segments() {
   }
 }
 
+// No call duplicates a part of one that is of hugetlbfs: it is attached for each VMA, and the rest of it is unmapped.
+void Planner::attach_part(std::uint32_t index) {
+  const cryo_vma& vma = vmas_[index];
+  const SegmentUse use = segment_use(vma);
+  const Inode& inode = input_.context.inode(use.first);
+  const AddressRange place = space_.take_hole(inode.head.size, inode.huge_size);
+  const std::uint64_t size = vma.end - vma.start;
+  const std::uint64_t part = place.start + vma.offset;
+  CallList& calls = plan_.after_reads;
+  calls.expect(Expect::kArgument1, Step::kAttach, use.first, SYS_shmat, inode.shm->perm.id, place.start,
+               use.second ? SHM_RDONLY : 0);
+  calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, part, size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
+               vma.start);
+  calls.add(Step::kAttach, use.first, SYS_munmap, place.start, place.size());
+}
+
 void Planner::finish_segments() {
   CallList& calls = plan_.after_reads;
   for (const auto& [use, place] : segments_) {
-    calls.add(Step::kAttach, use.first, SYS_munmap, place.start, place.size());
+    if (place.size() != 0) calls.add(Step::kAttach, use.first, SYS_munmap, place.start, place.size());
     const cryo_shm& shm = *input_.context.inode(use.first).shm;
     // Now that it is attached it may lose its name.
     if (shm.flags & CRYO_SHM_DESTROYED)
@@ -423,7 +445,7 @@ void Planner::plan_map(std::uint32_t index) {
   int flags = MAP_FIXED_NOREPLACE;
   int fd = -1;
   if (vma.kind == CRYO_VMA_ANON) {
-    flags |= MAP_ANONYMOUS | ((vma.flags & CRYO_VMA_DROPPABLE) ? droppable_flags() : MAP_PRIVATE);
+    flags |= MAP_ANONYMOUS | map_flags(huge_size_of(vma)) | ((vma.flags & CRYO_VMA_DROPPABLE) ? droppable_flags() : MAP_PRIVATE);
     if (vma.flags & CRYO_VMA_GROWSDOWN) flags |= MAP_GROWSDOWN;
   } else if (vma.kind == CRYO_VMA_FILE) {
     fd = input_.fd_of(vma.file);
@@ -530,9 +552,12 @@ void Planner::plan_finish(std::uint32_t index) {
   CallList& calls = plan_.after_reads;
   if (vma.kind == CRYO_VMA_SHMEM) {
     const std::uint64_t source = input_.shared.at(shared_inode(vma)).start + vma.offset;
-    // An old size of 0 makes a second mapping of shared memory instead of moving the first.
-    calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, source, 0, size,
+    // An old size of 0 makes a second mapping of shared memory instead of moving the first; not of huge pages, of which each part
+    // is mapped once only.
+    calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, source, huge_size_of(vma) != 0 ? size : 0, size,
                  MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
+  } else if (vma.kind == CRYO_VMA_SYSV && huge_size_of(vma) != 0) {
+    attach_part(index);
   } else if (vma.kind == CRYO_VMA_SYSV) {
     calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap,
                  segments_.at(segment_use(vma)).start + vma.offset, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED,

@@ -89,11 +89,16 @@ std::string posix_shm_problem(const Inode& inode, const std::string& path) {
   return text;
 }
 
-UniqueFd make_posix_shm(const FileRestoreInput& input, const Inode& inode, const File& file) {
-  const std::string path = input.options.relocations.apply(file.path);
+UniqueFd make_named_memory(const FileRestoreInput& input, const Inode& inode, const std::string& path) {
   UniqueFd fd = make_name(input, path);
   if (!fd && errno == EEXIST) fd = take_left_behind(inode, path);
   if (!fd) fail_errno("cannot make the shared memory {}", path);
+  return fd;
+}
+
+UniqueFd make_posix_shm(const FileRestoreInput& input, const Inode& inode, const File& file) {
+  const std::string path = input.options.relocations.apply(file.path);
+  UniqueFd fd = make_named_memory(input, inode, path);
   fill_contents(input, inode, fd.get(), path);
   return fd;
 }

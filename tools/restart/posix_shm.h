@@ -12,7 +12,9 @@ namespace cryo {
 // checkpoint, left behind, and nobody else has it open for writing.
 [[nodiscard]] std::string posix_shm_problem(const Inode& inode, const std::string& path);
 
-// The object with its contents at the checkpoint, open for reading and writing; made where it is gone.
+// The object, open for reading and writing, empty; made where it is gone.
+[[nodiscard]] UniqueFd make_named_memory(const FileRestoreInput& input, const Inode& inode, const std::string& path);
+// The same with its contents at the checkpoint.
 [[nodiscard]] UniqueFd make_posix_shm(const FileRestoreInput& input, const Inode& inode, const File& file);
 
 }  // namespace cryo

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "restart/hugetlb.h"
 #include "restart/memory_plan.h"
 #include "restart/tags.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 struct Object {
   std::uint64_t size = 0;
+  std::uint64_t huge_size = 0;  // as of Inode
   int flags = 0;  // MAP_NORESERVE, where an area of it was mapped so
 };
 
@@ -24,7 +26,8 @@ std::map<std::uint32_t, Object> objects_of(const Context& context) {
     for (const cryo_vma& vma : mm.vmas) {
       if (vma.kind != CRYO_VMA_SHMEM) continue;
       const std::uint32_t inode = context.file(vma.file).head.inode;
-      Object& object = objects.try_emplace(inode, Object{context.inode(inode).head.size}).first->second;
+      const Inode& saved = context.inode(inode);
+      Object& object = objects.try_emplace(inode, Object{saved.head.size, saved.huge_size}).first->second;
       object.size = std::max<std::uint64_t>(object.size, vma.offset + (vma.end - vma.start));
       if (vma.flags & CRYO_VMA_NORESERVE) object.flags |= MAP_NORESERVE;
     }
@@ -66,9 +69,13 @@ SharedMemory make_shared_memory(const Context& context, const std::vector<int>& 
   for (const OwnMapping& mapping : own_mappings()) space.use(mapping.range);
   for (const auto& [id, mm] : context.mms) use_saved_addresses(mm, space);
   for (const auto& [inode, object] : objects_of(context)) {
-    const AddressRange place = space.take_hole(object.size);
+    const AddressRange place = space.take_hole(object.size, std::max<std::uint64_t>(object.huge_size, context.header.page_size));
     void* mapped = ::mmap(reinterpret_cast<void*>(place.start), place.size(), PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | object.flags, -1, 0);
+                          MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | map_flags(object.huge_size) | object.flags, -1,
+                          0);
+    if (mapped == MAP_FAILED && object.huge_size != 0)
+      fail_errno("cannot reserve {} huge pages of {} for shared anonymous memory", place.size() / object.huge_size,
+                 huge_size_text(object.huge_size));
     if (mapped == MAP_FAILED) fail_errno("cannot make {} bytes of shared memory", place.size());
     memory.emplace(inode, place);
   }

@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "restart/created_paths.h"
+#include "restart/hugetlb.h"
 #include "restart/ipc_users.h"
 #include "restart/namespaces.h"
 #include "restart/tags.h"
@@ -278,7 +279,8 @@ void ObjectMaker::fill(const Inode& inode, bool clear) {
   void* const memory = ::shmat(saved.perm.id, nullptr, 0);
   if (memory == reinterpret_cast<void*>(-1)) fail_errno("cannot attach {}", describe(kShm, saved.perm));
   const std::uint64_t page = input_.context.header.page_size;
-  const std::uint64_t whole = (saved.size + page - 1) / page * page;
+  const std::uint64_t unit = std::max<std::uint64_t>(inode.huge_size, page);
+  const std::uint64_t whole = (saved.size + unit - 1) / unit * unit;
   if (clear) std::memset(memory, 0, whole);
   for (const PageChunk& chunk : input_.context.pages) {
     if (chunk.kind != CRYO_PAGES_INODE || chunk.object != inode.id) continue;
@@ -307,7 +309,7 @@ void ObjectMaker::make(const Inode& inode) {
   const Found found = find_shm(saved);
   obtain(
       kShm, saved.perm, found,
-      [&] { return ::shmget(saved.perm.key, saved.size, IPC_CREAT | IPC_EXCL | 0600); },
+      [&] { return ::shmget(saved.perm.key, saved.size, IPC_CREAT | IPC_EXCL | 0600 | shm_flags(inode.huge_size)); },
       [](int id) { ::shmctl(id, IPC_RMID, nullptr); });
   const AsUser as_user(kShm, saved.perm, found, users_.of_shm(inode.id));
   fill(inode, found.exists);

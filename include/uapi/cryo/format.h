@@ -154,6 +154,7 @@ enum cryo_section_type {
 	CRYO_SEC_SOCKET_FILE	= 108,	/* object: file id of a Unix socket; struct cryo_inode: what its name stands for */
 	CRYO_SEC_PAGE_TAGS	= 102,	/* object: as of PAGES; struct cryo_page_tags; tail: struct cryo_page_run, tags */
 	CRYO_SEC_AIO		= 113,	/* object: mm; struct cryo_aio; tail: struct io_event each */
+	CRYO_SEC_HUGETLB	= 114,	/* object: inode; struct cryo_hugetlb */
 	CRYO_SEC_GUARDS		= 105,	/* object: mm; struct cryo_array; tail: struct cryo_page_run */
 	CRYO_SEC_SOCK_FILTER	= 110,	/* object: file id of a socket; struct cryo_sock_filter; tail: instructions */
 	CRYO_SEC_SOCK_GROUPS	= 111,	/* object: file id of a socket; struct cryo_array; tail: struct cryo_sock_group and sources, repeated */
@@ -364,6 +365,7 @@ struct cryo_vdso {
 #define CRYO_VMA_SYNC		(1ULL << 19)
 #define CRYO_VMA_DROPPABLE	(1ULL << 20)	/* the kernel may empty it at any time: no contents */
 #define CRYO_VMA_SHADOW_STACK	(1ULL << 21)	/* return addresses, written by the CPU only: map_shadow_stack(2) */
+#define CRYO_VMA_HUGETLB	(1ULL << 22)	/* in pages of hugetlbfs, of @huge_shift */
 
 #define CRYO_VMA_ANON		0	/* private anonymous (heap and stack too) */
 #define CRYO_VMA_FILE		1	/* @file, at @offset; private or shared */
@@ -382,7 +384,7 @@ struct cryo_vma {
 	__u32 kind;			/* CRYO_VMA_ANON ... */
 	__u32 file;			/* file id, 0: none */
 	__u32 pkey;			/* protection key; one not in @pkeys is the kernel's, of memory to execute only */
-	__u32 reserved;
+	__u32 huge_shift;		/* CRYO_VMA_HUGETLB: its pages are of 1 << @huge_shift bytes; else 0 */
 };
 
 /* ---- files --------------------------------------------------------------- */
@@ -445,6 +447,7 @@ struct cryo_inode {
 #define CRYO_FILE_FANOTIFY	57
 #define CRYO_FILE_NAMESPACE	58	/* of /proc/PID/ns: opened again */
 #define CRYO_FILE_RAW		61	/* raw or ping socket (SOCK_DGRAM with IPPROTO_ICMP), IPv4 or IPv6 */
+#define CRYO_FILE_HUGETLB	59	/* of hugetlbfs: with the contents of its inode, which has a HUGETLB section; by its name, if it has one */
 #define CRYO_FILE_CLIENT	90	/* Cryo: registration of a process that takes part in checkpoints */
 #define CRYO_FILE_REQUEST	91	/* Cryo: checkpoint handle, which tells of the restart afterwards */
 #define CRYO_FILE_OUTPUT	92	/* what this context was written to: /dev/null after a restart */

@@ -99,6 +99,14 @@ struct cryo_page_tags {
 	__u32 reserved;
 };
 
+/* HUGETLB: of a file in hugetlbfs, whatever its kind. Its size and its areas are whole pages of that size. */
+#define CRYO_HUGE_SHIFT_MAX	40
+
+struct cryo_hugetlb {
+	__u32 page_shift;		/* its pages are of 1 << @page_shift bytes */
+	__u32 reserved;
+};
+
 /* ---- pages whose bytes are in other contexts ------------------------------ */
 
 /*
