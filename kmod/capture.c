@@ -17,6 +17,7 @@
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "hugetlb.h"
 #include "mounts.h"
 #include "page_writer.h"
 #include "point.h"

@@ -460,8 +460,7 @@ struct cryo_capture {
 	u32 vdso_crc;			/* of the vdso that is in the context */
 	struct cryo_snapshot *snapshot;	/* NULL: none is being taken */
 	struct cryo_page_writer *writer;	/* while memory is written with everybody stopped */
-	bool contents_saved;		/* of files, and all tags: in the stream */
-	bool huge_saved;		/* private pages of hugetlbfs: likewise */
+	bool contents_saved, huge_saved;	/* of files, and all tags; private pages of hugetlbfs: in the stream */
 	unsigned long aio_limit;	/* until when requests under way are waited for; 0: none yet */
 	bool terminal_saved;		/* the terminal from outside, see save_tty.c */
 	bool said_gone;			/* the log names who was killed */
@@ -579,7 +578,6 @@ int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);
 int cryo_read_memory(struct task_struct *task, unsigned long addr, void *to, int size);
 u64 cryo_estimate(struct cryo_capture *c);
 int cryo_save_memory(struct cryo_capture *c);
-int cryo_save_huge_memory(struct cryo_capture *c);
 int cryo_save_unchanged(struct cryo_capture *c);
 int cryo_save_used(struct cryo_capture *c);
 
@@ -593,8 +591,7 @@ struct cryo_exclusions {
 struct cryo_exclusions *cryo_exclusions_copy(void __user *arg);
 void cryo_exclusions_free(struct cryo_exclusions *x);
 const struct cryo_client_range *cryo_exclusions_find(const struct cryo_proc *p, u64 start, u64 end);
-int cryo_exclusions_note(struct cryo_capture *c, const struct cryo_vma_record *vma, u64 start,
-			 u64 end);
+int cryo_exclusions_note(struct cryo_capture *c, const struct cryo_vma_record *v, u64 from, u64 to);
 int cryo_save_exclusions(struct cryo_capture *c);
 
 int cryo_save_contents(struct cryo_capture *c);

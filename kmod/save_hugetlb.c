@@ -68,7 +68,7 @@ static const char *classify_internal(struct cryo_object *o)
 	else if (is_named(o->file, "SYSV"))
 		o->inode->inode_flags |= CRYO_INODE_SYSV;
 	else
-		return "hugetlb memory of the kernel's";
+		return file_inode(o->file)->i_sb->s_type->name;	/* no kernel makes any others */
 	o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
 	if (o->inode->inode_flags & CRYO_INODE_SYSV)
 		o->kind = CRYO_FILE_SYSV;

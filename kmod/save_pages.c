@@ -11,6 +11,7 @@
 #include "compat/mm.h"
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "hugetlb.h"
 #include "page_scan.h"
 #include "page_writer.h"
 #include "shared_pages.h"

@@ -211,6 +211,28 @@ ContextBuilder with_ancestor() {
   return builder;
 }
 
+// Huge pages: of a memfd that is mapped, and private ones.
+ContextBuilder huge_pages() {
+  ContextBuilder builder = ContextBuilder::smallest();
+  constexpr std::uint64_t kHuge = 2 << 20;
+  Inode& inode = builder.context.inodes[90];
+  inode.id = 90;
+  inode.head.mode = 0100777;
+  inode.head.size = kHuge;
+  inode.head.flags = CRYO_INODE_MEMFD | CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
+  inode.huge_size = kHuge;
+  File& file = builder.context.files[90];
+  file.id = 90;
+  file.head.kind = CRYO_FILE_HUGETLB;
+  file.head.inode = 90;
+  file.path = "huge";
+  constexpr std::uint64_t kFlags = CRYO_VMA_READ | CRYO_VMA_WRITE | CRYO_VMA_HUGETLB;
+  std::vector<cryo_vma>& vmas = builder.context.mms.at(1).vmas;
+  vmas.push_back({64 * kHuge, 65 * kHuge, 0, kFlags, CRYO_VMA_ANON, 0, 0, 21});
+  vmas.push_back({66 * kHuge, 67 * kHuge, 0, kFlags | CRYO_VMA_SHARED, CRYO_VMA_FILE, 90, 0, 21});
+  return builder;
+}
+
 // Pages that have been used, in two sections; guards; a ring of asynchronous I/O with one event.
 ContextBuilder used_pages() {
   ContextBuilder builder = ContextBuilder::smallest();
@@ -258,6 +280,7 @@ void run(const std::filesystem::path& dir) {
   save(dir / "namespaces", with_namespaces().build());
   save(dir / "names", named_memory().build());
   save(dir / "used", used_pages().build());
+  save(dir / "huge-pages", huge_pages().build());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The same as refuse.c, for what takes root to have. */
 #define _GNU_SOURCE
+#include "hugetlb.h"
 #include "refuse-run.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -235,19 +236,45 @@ static bool make_block(void)
 
 static char *huge;
 
+/* Memory of the default size of huge pages, and a descriptor of its file. */
+static int open_huge(int kind)
+{
+	size_t size = huge_size();
+	char path[64];
+
+	if (!size)
+		return -1;
+	crt_put("/proc/sys/vm/nr_overcommit_hugepages", "4", 0);
+	huge = mmap(NULL, size, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	if (huge == MAP_FAILED)
+		return -1;
+	huge[100] = 'h';
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)huge, (unsigned long)(huge + size));
+	return open(path, O_RDWR);
+}
+
 static bool make_hugetlb(void)
 {
-	FILE *f = fopen("/proc/sys/vm/nr_hugepages", "w");
+	int fd = open_huge(MAP_SHARED);
 
-	if (f) {
-		fputs("4\n", f);
-		fclose(f);
-	}
-	huge = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
-	if (huge == MAP_FAILED)
+	return fd >= 0 && expect_fd(fd, "a descriptor of anonymous hugetlb memory");
+}
+
+/* There is something in the file of private memory. */
+static bool make_hugetlb_written(void)
+{
+	int fd = open_huge(MAP_PRIVATE);
+	char *shared;
+
+	if (fd < 0)
 		return false;
-	huge[100] = 'h';
-	crt_expect("pid %d|%lx|hugetlb memory", getpid(), (unsigned long)huge);
+	shared = mmap(NULL, huge_size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (shared == MAP_FAILED)
+		return false;
+	shared[100] = 's';
+	close(fd);
+	crt_expect("pid %d|%lx|private hugetlb memory whose file has been opened and written to", getpid(),
+		   (unsigned long)huge);
 	return true;
 }
 
@@ -596,6 +623,7 @@ struct obstacle obstacles[] = {
 	{ .name = "filtered-later", .make = make_filtered_later },
 	{ .name = "block", .make = make_block },
 	{ .name = "hugetlb", .make = make_hugetlb, .works = works_hugetlb },
+	{ .name = "hugetlb-written", .make = make_hugetlb_written, .works = works_hugetlb },
 	{ .name = "ioperm", .make = make_ioperm, .works = works_ioperm },
 	{ .name = "locked-terminal", .make = make_locked_terminal },
 	{ .name = "repair", .make = make_repair },
@@ -624,7 +652,7 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE | CRT_ROOT,
-	.cases = "fanotify packet raw bpf block hugetlb ioperm pid-namespace ipc-namespace foreign-queue mount-namespace "
+	.cases = "fanotify packet raw bpf block hugetlb hugetlb-written ioperm pid-namespace ipc-namespace foreign-queue mount-namespace "
 		 "foreign-root foreign-directory "
 		 "own-namespaces pid-namespace-threads network-device fallback-tunnel",
 };

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
@@ -355,6 +356,8 @@ void put_files(Writer& writer, const Context& context) {
     writer.put(CRYO_SEC_INODE, id, inode.head);
     if (inode.pipe) put_pipe(writer, inode);
     if (inode.shm) writer.put(CRYO_SEC_SHM, id, *inode.shm);
+    if (inode.huge_size != 0)
+      writer.put(CRYO_SEC_HUGETLB, id, cryo_hugetlb{static_cast<std::uint32_t>(std::countr_zero(inode.huge_size)), 0});
     if (inode.mqueue)
       writer.put(CRYO_SEC_MQUEUE, id, inode.mqueue->head, message_bytes(inode.mqueue->messages));
   }

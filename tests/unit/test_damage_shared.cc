@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Contexts that must be refused: what processes share, and where it is; asynchronous I/O.
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "unit/damage.h"
@@ -76,6 +78,81 @@ TEST("network namespaces of sockets") {
   refused(": 5 is no network namespace of it", in(5));
   refused(": 74 is no network namespace of it", in(74));
   refused(": 73 is no network namespace of it", in(73, false));
+}
+
+// An area of two huge pages of a memfd, and one that is private and anonymous.
+void add_hugetlb(ContextBuilder& b) {
+  constexpr std::uint64_t kHuge = 2 << 20;
+  Context& context = b.context;
+  Inode& inode = context.inodes[300];
+  inode.id = 300;
+  inode.head.mode = S_IFREG | 0777;
+  inode.head.size = 2 * kHuge;
+  inode.head.flags = CRYO_INODE_MEMFD | CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
+  inode.huge_size = kHuge;
+  File& file = context.files[300];
+  file.id = 300;
+  file.head.kind = CRYO_FILE_HUGETLB;
+  file.head.inode = 300;
+  file.path = "huge";
+  Mm& mm = context.mms.at(1);
+  constexpr std::uint64_t kFlags = CRYO_VMA_READ | CRYO_VMA_WRITE | CRYO_VMA_HUGETLB;
+  const cryo_vma vmas[] = {
+      {0x7000'0000, 0x7000'0000 + 2 * kHuge, 0, kFlags | CRYO_VMA_SHARED, CRYO_VMA_FILE, 300, 0, 21},
+      {0x7100'0000, 0x7100'0000 + kHuge, 0, kFlags, CRYO_VMA_ANON, 0, 0, 21},
+  };
+  for (const cryo_vma& vma : vmas) {
+    const auto at = std::find_if(mm.vmas.begin(), mm.vmas.end(), [&](const cryo_vma& v) { return v.start > vma.start; });
+    mm.vmas.insert(at, vma);
+    ++mm.head.nr_vmas;
+  }
+}
+
+TEST("memory in huge pages") {
+  const auto shared = [](const char* text, const std::function<void(cryo_vma&)>& damage) {
+    refused(text, [&](ContextBuilder& b) {
+      add_hugetlb(b);
+      for (cryo_vma& vma : b.context.mms.at(1).vmas)
+        if (vma.start == 0x7000'0000) damage(vma);
+    });
+  };
+  const auto anonymous = [](const char* text, const std::function<void(cryo_vma&)>& damage) {
+    refused(text, [&](ContextBuilder& b) {
+      add_hugetlb(b);
+      for (cryo_vma& vma : b.context.mms.at(1).vmas)
+        if (vma.start == 0x7100'0000) damage(vma);
+    });
+  };
+  anonymous("cannot have pages of 1 << 41 bytes", [](cryo_vma& v) { v.huge_shift = 41; });
+  anonymous("cannot have pages of 1 << 12 bytes", [](cryo_vma& v) { v.huge_shift = 12; });
+  anonymous("cannot have pages of 1 << 0 bytes", [](cryo_vma& v) { v.huge_shift = 0; });
+  anonymous("cannot have pages of 1 << 21 bytes", [](cryo_vma& v) { v.flags &= ~CRYO_VMA_HUGETLB; });
+  anonymous("is no range of pages of 2097152 bytes", [](cryo_vma& v) { v.start += 0x1000; });
+  anonymous("is no range of pages of 2097152 bytes", [](cryo_vma& v) { v.end += 0x1000; });
+  shared("is no range of pages of 2097152 bytes", [](cryo_vma& v) { v.offset = 0x1000; });
+  anonymous("such memory cannot be of hugetlbfs", [](cryo_vma& v) { v.flags |= CRYO_VMA_SHARED; });
+  anonymous("such memory cannot be of hugetlbfs", [](cryo_vma& v) { v.flags |= CRYO_VMA_GROWSDOWN; });
+  anonymous("such memory cannot be of hugetlbfs", [](cryo_vma& v) { v.kind = CRYO_VMA_VVAR; });
+  shared("has pages of 65536 bytes, those of file 300 are of 2097152", [](cryo_vma& v) { v.huge_shift = 16; });
+  shared("has pages of 0 bytes, those of file 300 are of 2097152", [](cryo_vma& v) {
+    v.huge_shift = 0;
+    v.flags &= ~CRYO_VMA_HUGETLB;
+  });
+  const auto inode = [](const char* text, const std::function<void(Inode&)>& damage) {
+    refused(text, [&](ContextBuilder& b) {
+      add_hugetlb(b);
+      damage(b.context.inodes.at(300));
+    });
+  };
+  inode("cannot have pages of 1 << 12 bytes", [](Inode& i) { i.huge_size = 4096; });
+  inode("are no whole pages of 2097152", [](Inode& i) { i.head.size += 4096; });
+  inode("file 300 has no contents", [](Inode& i) { i.head.flags &= ~CRYO_INODE_CONTENTS; });
+  refused("file 300 has no HUGETLB", [](ContextBuilder& b) {
+    add_hugetlb(b);
+    b.context.inodes.at(300).huge_size = 0;
+    std::erase_if(b.context.mms.at(1).vmas, [](const cryo_vma& v) { return v.start == 0x7000'0000; });
+    --b.context.mms.at(1).head.nr_vmas;
+  });
 }
 
 TEST("asynchronous I/O contexts") {

@@ -16,6 +16,7 @@
 #include "restart/check.h"
 #include "restart/hugetlb.h"
 #include "restart/mapped.h"
+#include "restart/names.h"
 #include "restart/proc_files.h"
 
 namespace cryo {
@@ -122,7 +123,7 @@ std::uint64_t pages_there(const Context& context, const RestartOptions& options,
     const Inode& inode = context.inode(file.head.inode);
     struct stat now;
     if (inode.huge_size != huge_size || (inode.head.flags & CRYO_INODE_DELETED) != 0 ||
-        ::stat(options.relocations.apply(file.path).c_str(), &now) != 0)
+        names::stat(options.relocations.apply(file.path), now) != 0)
       continue;
     pages += static_cast<std::uint64_t>(now.st_blocks) * 512 / huge_size;
   }

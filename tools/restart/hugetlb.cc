@@ -81,8 +81,8 @@ void fill_hugetlb(const FileRestoreInput& input, const Inode& inode, int fd, con
 // Empty: what is open there is a file system whose files have such pages.
 std::string file_system_problem(int fd, std::uint64_t huge_size) {
   struct statfs now;
-  if (::fstatfs(fd, &now) != 0) return fmt::format("its file system cannot be looked at: {}", std::strerror(errno));
-  if (now.f_type != HUGETLBFS_MAGIC) return "is not in a hugetlbfs any more: mount -t hugetlbfs there, or --relocate=OLD=NEW";
+  if (::fstatfs(fd, &now) != 0 || now.f_type != HUGETLBFS_MAGIC)
+    return "is not in a hugetlbfs any more: mount -t hugetlbfs there, or --relocate=OLD=NEW";
   if (static_cast<std::uint64_t>(now.f_bsize) == huge_size) return {};
   return fmt::format("is in a hugetlbfs with pages of {}, and had pages of {}: mount one with pagesize={}, or --relocate=OLD=NEW",
                      huge_size_text(static_cast<std::uint64_t>(now.f_bsize)), huge_size_text(huge_size), huge_size);
