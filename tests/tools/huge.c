@@ -11,7 +11,6 @@
  *
  * Then it looks every 20 ms whether all is as it was, and counts in the file COUNT; ends with 1 when it is not.
  */
-#define _GNU_SOURCE
 #include <err.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -97,13 +96,13 @@ static void look(const char *path)
 	unsigned long n = 0;
 
 	for (;;) {
-		int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644) : -1;
+		int fd = path ? open(path, O_WRONLY | O_CREAT, 0644) : -1;
 
 		for (int i = 0; i < count; i++)
 			if (is_bad(areas[i].at, areas[i].bytes, areas[i].seed))
 				_exit(1);
 		if (fd >= 0) {
-			dprintf(fd, "%lu %d\n", ++n, getpid());
+			dprintf(fd, "%9lu %9d\n", ++n, getpid());
 			close(fd);
 		}
 		usleep(20000);

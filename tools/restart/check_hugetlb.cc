@@ -118,7 +118,9 @@ std::optional<std::uint64_t> number_at(const std::string& path) {
 std::uint64_t pages_there(const Context& context, const RestartOptions& options, std::uint64_t huge_size) {
   std::set<std::uint32_t> seen;
   std::uint64_t pages = 0;
-  for (const auto& [id, file] : context.files) {
+  for (const auto& [id, use] : file_uses(context)) {
+    const File& file = context.file(id);
+    const NamesToCheck theirs(context, use.processes);
     if (file.head.kind != CRYO_FILE_HUGETLB || !seen.insert(file.head.inode).second) continue;
     const Inode& inode = context.inode(file.head.inode);
     struct stat now;
