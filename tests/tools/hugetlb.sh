@@ -81,7 +81,7 @@ check "without pages on demand" runs --no-map
 
 exec 9<>"$mnt/file"
 restart --check
-check "open elsewhere: refused by name" said "mapped file $mnt/file: is in use: its contents cannot be put back"
+check "open elsewhere: refused by name" said "($mnt/file): is in use: its contents cannot be put back"
 exec 9>&-
 umount "$mnt"
 other=$(find /sys/kernel/mm/hugepages -mindepth 1 -name "hugepages-*kB" ! -name "hugepages-${kib}kB" -printf '%f\n' -quit)
@@ -145,8 +145,9 @@ check "is saved while it goes on" checkpoint --tree --snapshot -f first "$pid"
 check "... again, without what has not changed" checkpoint --tree --parent=first -f next "$pid"
 end_processes
 wait_for is_gone "$pid"
-cp first ctx
+as_user cp first ctx
 check "the first context goes on" runs
-cp next ctx
+rm -f ctx
+as_user cp next ctx
 check "and so does the next one" runs
 done_testing
