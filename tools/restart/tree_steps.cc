@@ -48,6 +48,7 @@ class TreeRunner {
 
  private:
   void end_with_cr_restart() const;
+  void wait_for_end_of_helper() const;
   void wait_while(std::uint32_t& word, std::uint32_t value) const;
   void wait_for_turn(std::size_t step);
   void pass_on(std::size_t step);
@@ -69,6 +70,7 @@ class TreeRunner {
   Place* places_;
   std::size_t node_ = kMaker;
   cryo_namespaces in_{};  // of this process, so far
+  pid_t helper_ = 0;      // who has forked it, where it is seen from here; 0: no helper
 };
 
 // Some of us are not its children; and when it kills all that it knows of, one that has just been forked by
@@ -87,6 +89,16 @@ void TreeRunner::wait_while(std::uint32_t& word, std::uint32_t value) const {
     ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout);
     end_with_cr_restart();
   }
+}
+
+// It has passed its last turn on before it ends, and its death must not be taken for that of a parent.
+void TreeRunner::wait_for_end_of_helper() const {
+  if (helper_ == 0) return;
+  constexpr timespec kPause{0, 1'000'000};
+  for (; ::getppid() == helper_; end_with_cr_restart()) ::nanosleep(&kPause, nullptr);
+  // What the kernel does with its children it does under a lock, which this takes.
+  siginfo_t info;
+  (void)::waitid(P_PID, static_cast<id_t>(::getpid()), &info, WEXITED | WNOHANG | WNOWAIT);
 }
 
 void TreeRunner::wait_for_turn(std::size_t step) {
@@ -222,6 +234,7 @@ void TreeRunner::begin_life(std::size_t node) {
   enter_namespaces(node);
   // A helper ends before its children do anything that takes long.
   if (!of_helper && ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
+  helper_ = of_helper && in_.pid == 0 ? ::getppid() : 0;
   if (of_coordinator && in_.pid == 0 && ::getppid() != input_.coordinator)
     fail(ECANCELED, "cr_restart is gone");
 }
@@ -344,6 +357,7 @@ std::size_t TreeRunner::run(std::size_t first) {
     if (node_ == before) pass_on(number);
   }
   if (node_ != kMaker) wait_while(input_.shared.ledger->created, 0);
+  wait_for_end_of_helper();
   return node_;
 }
 
