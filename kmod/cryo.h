@@ -150,9 +150,7 @@ struct cryo_used {
 	bool others;			/* there are pages that have not been used */
 };
 
-/*
- * One process of the scope.  Belongs to the request, and is changed by the requester only.
- */
+/* One process of the scope.  Belongs to the request, and is changed by the requester only. */
 struct cryo_proc {
 	struct list_head node;		/* in cryo_request.procs */
 	struct hlist_node hash;		/* in cryo_index.by_group */

@@ -99,7 +99,9 @@ static struct file *open_path(const struct file *place)
 {
 	int err = path_permission(&place->f_path, MAY_READ);
 
-	return err ? ERR_PTR(err) : dentry_open(&place->f_path, O_RDONLY | O_LARGEFILE, current_cred());
+	if (err)
+		return ERR_PTR(err);
+	return dentry_open(&place->f_path, O_RDONLY | O_LARGEFILE, current_cred());
 }
 
 /*

@@ -205,7 +205,8 @@ static bool may_the_same(const struct cred *a, const struct cred *b)
 {
 	const struct group_info *x = a->group_info, *y = b->group_info;
 
-	return a->user_ns == b->user_ns && uid_eq(a->fsuid, b->fsuid) && gid_eq(a->fsgid, b->fsgid) &&
+	return a->user_ns == b->user_ns &&
+	       uid_eq(a->fsuid, b->fsuid) && gid_eq(a->fsgid, b->fsgid) &&
 	       cap_issubset(a->cap_effective, b->cap_effective) &&
 	       cap_issubset(b->cap_effective, a->cap_effective) &&
 	       (x == y || (x->ngroups == y->ngroups &&
@@ -223,7 +224,8 @@ int cryo_save_opener(struct cryo_capture *c, struct cryo_object *o)
 		return 0;
 	holder = get_task_cred(o->proc->task);
 	if (!may_the_same(o->file->f_cred, holder))
-		err = save_creds(c, o->file->f_cred, current_user_ns(), CRYO_SEC_FILE_OPENER, o->id);
+		err = save_creds(c, o->file->f_cred, current_user_ns(),
+				 CRYO_SEC_FILE_OPENER, o->id);
 	put_cred(holder);
 	return err;
 }

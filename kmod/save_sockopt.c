@@ -127,7 +127,7 @@ static void put_options_of_udp(struct sock *sk, struct cryo_buf *buf)
 
 	for (i = 0; i < ARRAY_SIZE(options); i++)
 		cryo_put_sockopt(IPPROTO_UDP, options[i].name, &options[i].value,
-			   sizeof(options[i].value), buf);
+				 sizeof(options[i].value), buf);
 }
 
 static void put_options_of(struct sock *sk, struct cryo_buf *buf)

@@ -204,7 +204,7 @@ static const struct cryo_ksym {
 	{ "khugepaged_enter_vma", &addr_khugepaged_enter, NO_FEATURE,
 	  "khugepaged is told of memory that is filled from a context; else its pages stay small" },
 	{ "reuseport_lock", &addr_reuseport_lock, NO_FEATURE,
-	  "a program that chooses among sockets is read while nobody replaces it; else it is refused" },
+	  "a program that chooses among sockets is read while nobody replaces it" },
 };
 
 /* What split_huge_page() calls: of 7.2, 6.12 and 6.1.  The first that is there counts. */

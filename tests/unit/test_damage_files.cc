@@ -2,6 +2,7 @@
 // Contexts that must be refused for what they say of descriptors, sockets, timers and terminals.
 #include <linux/sched.h>
 #include <signal.h>
+#include <netinet/in.h>
 #include <sys/stat.h>
 
 #include <cstring>
