@@ -105,6 +105,7 @@ struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file)
 	if (!inode->opened)
 		inode->opened = o;
 	inode->ends += !!(file->f_mode & FMODE_READ) + !!(file->f_mode & FMODE_WRITE);
+	inode->written |= !!(file->f_mode & FMODE_WRITE);
 	return o;
 }
 

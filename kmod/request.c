@@ -496,6 +496,8 @@ static int copy_args(struct cryo_checkpoint *args, void __user *arg)
 		return -EINVAL;
 	if (args->scope > CRYO_SCOPE_MAX)
 		return -EINVAL;
+	if (!(args->flags & CRYO_CKPT_SAVE_OPEN) && (args->save_limit || args->save_total))
+		return -EINVAL;
 	if (!(args->flags & CRYO_CKPT_SIGNAL))
 		return 0;
 	/* Who holds them sends it by CRYO_CKPT_THAW. */

@@ -87,6 +87,7 @@ static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r)
 		o->fd = r->fd;
 		o->stdio_fd = r->fd <= 2 ? r->fd : U32_MAX;
 	}
+	o->cloexec |= r->cloexec;
 	is_shm = cryo_is_shm_descriptor(r->file);
 	if (is_shm > 0)
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_POSIX_SHM;

@@ -466,7 +466,7 @@ int cryo_classify_files(struct cryo_capture *c)
 			hlist_add_head(&o->of_proc, &o->proc->without_fd);
 		cond_resched();
 	}
-	return err;
+	return err ?: cryo_choose_open(c);
 }
 
 /* Which one it is, whose, and how long. */

@@ -48,6 +48,7 @@ std::uint32_t flags_of(const cr_checkpoint_args& args) {
   // The executable is mapped privately, too.
   if ((args.cr_flags & CR_CHKPT_DUMP_PRIVATE) != 0) flags |= CRYO_CKPT_SAVE_PRIVATE | CRYO_CKPT_SAVE_EXE;
   if ((args.cr_flags & CR_CHKPT_DUMP_SHARED) != 0) flags |= CRYO_CKPT_SAVE_SHARED;
+  if ((args.cr_flags & CR_CHKPT_DUMP_OPEN) != 0) flags |= CRYO_CKPT_SAVE_OPEN;
   if ((args.cr_flags & CR_CHKPT_SNAPSHOT) != 0) flags |= CRYO_CKPT_SNAPSHOT;
   if (args.cr_signal != 0) flags |= CRYO_CKPT_SIGNAL;
   return flags;
@@ -87,7 +88,7 @@ bool includes_self(const cr_checkpoint_args& args) {
 int check(const cr_checkpoint_args& args) {
   constexpr unsigned int kTraced = CR_CHKPT_PTRACED_ALLOW | CR_CHKPT_PTRACED_SKIP;
   constexpr unsigned int kKnown = CR_CHKPT_PROHIBIT_SELF | kTraced | CR_CHKPT_PTRACER_SKIP | CR_CHKPT_ASYNC_ERR |
-                                  CR_CHKPT_DUMP_ALL | CR_CHKPT_SNAPSHOT;
+                                  CR_CHKPT_DUMP_ALL | CR_CHKPT_DUMP_OPEN | CR_CHKPT_SNAPSHOT;
   if ((args.cr_flags & kTraced) == kTraced) return EINVAL;
   if (args.cr_version != CR_CHECKPOINT_ARGS_VERSION) return EINVAL;
   if (static_cast<unsigned int>(args.cr_scope) > CR_SCOPE_TREE) return EINVAL;

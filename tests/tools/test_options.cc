@@ -79,6 +79,9 @@ TEST("the last of several choices counts") {
   CHECK(parse({"--backup=x", "--noclobber", "42"}).placement == Placement::kNoClobber);
   CHECK_EQ(parse({"--backup=x", "42"}).backup_name, "x");
   CHECK_EQ(parse({"--save-all", "--save-none", "--save-exe", "42"}).flags, CRYO_CKPT_SAVE_EXE);
+  CHECK_EQ(parse({"--save-all", "--save-none", "--save-open", "42"}).flags, CRYO_CKPT_SAVE_OPEN);
+  CHECK_EQ(parse({"--save-open=4096", "--save-open", "42"}).save_limit, 0U);
+  CHECK_EQ(parse({"--save-open=1,2", "--save-none", "42"}).save_limit, 0U);
   CHECK_EQ(parse({"--ptraced-allow", "42"}).flags, CRYO_CKPT_PTRACED_ALLOW);
   CHECK_EQ(parse({"--ptraced-allow", "--ptraced-error", "42"}).flags, 0U);
   CHECK_EQ(parse({"--ptraced-allow", "--ptraced-skip", "42"}).flags, CRYO_CKPT_PTRACED_SKIP);
@@ -99,6 +102,14 @@ TEST("numbers") {
   CHECK(wrong({"-z0", "42"}).starts_with("compression level '0' is not a number from 1"));
   CHECK_EQ(wrong({"-S", "65", "42"}),
            "--signal: '65' is neither a signal number (1 to 64) nor a name (TERM)");
+}
+
+TEST("how much of open files is saved") {
+  CHECK_EQ(parse({"--save-open=64K", "42"}).save_limit, 65536U);
+  CHECK_EQ(parse({"--save-open=64K", "42"}).save_total, 0U);
+  CHECK_EQ(parse({"--save-open=64K,2M", "42"}).save_total, std::uint64_t{2} << 20);
+  for (const char* bad : {"", "0", "x", "1M,", ",1M", "1,2,3"})
+    CHECK(wrong({fmt::format("--save-open={}", bad).c_str(), "42"}).ends_with("is not a number of bytes, such as 4096, 512M or 2G"));
 }
 
 TEST("compression") {

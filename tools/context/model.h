@@ -211,9 +211,15 @@ struct MqueueState {
   std::vector<Message> messages;  // as they would be received
 };
 
+// What a restart finds by the name of a file whose contents the context has, too (CRYO_INODE_FALLBACK); the worst of several names is
+// the last one.
+enum class FileFound { kSame, kSameContents, kGone, kUnreadable, kChanged };
+
 struct Inode {
   std::uint32_t id = 0;
   cryo_inode head{};
+  FileFound found = FileFound::kSame;  // see restart/fallback.h
+  bool made_by_name = false;          // it is gone, and made again by its name
   std::optional<MqueueState> mqueue;  // always there when a file of kind CRYO_FILE_MQUEUE names the inode
   std::optional<cryo_shm> shm;        // always there when a file of kind CRYO_FILE_SYSV names the inode
   std::optional<Pipe> pipe;           // always there when a file of kind CRYO_FILE_PIPE names the inode

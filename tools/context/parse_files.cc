@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Sections about inodes, open files and descriptors.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -9,7 +11,7 @@ namespace cryo {
 namespace {
 
 constexpr std::uint32_t kInodeFlags = CRYO_INODE_DELETED | CRYO_INODE_CONTENTS | CRYO_INODE_MEMFD |
-                                      CRYO_INODE_SHMEM | CRYO_INODE_SYSV | CRYO_INODE_POSIX_SHM;
+                                      CRYO_INODE_SHMEM | CRYO_INODE_SYSV | CRYO_INODE_POSIX_SHM | CRYO_INODE_FALLBACK;
 constexpr std::uint32_t kSocketFlags =
     CRYO_SOCK_REUSEADDR | CRYO_SOCK_REUSEPORT | CRYO_SOCK_V6ONLY | CRYO_SOCK_UNLINKED |
     CRYO_SOCK_FREEBIND;
@@ -40,6 +42,9 @@ void parse_inode(Staging& staging, const Payload& payload) {
   if (inode.head.flags & ~kInodeFlags)
     staging.unknown(payload.section(), "inode {}: unknown flags {:#x}", inode.id,
                     inode.head.flags & ~kInodeFlags);
+  if (inode.head.flags & CRYO_INODE_FALLBACK &&
+      (!(inode.head.flags & CRYO_INODE_CONTENTS) || (inode.head.mode & S_IFMT) != S_IFREG))
+    payload.damaged("inode {}: to fall back to contents that are not there, or to something else than a file", inode.id);
   if (inode.head.size > kMaxOffset)
     payload.damaged("inode {}: its size {} is too large", inode.id, inode.head.size);
 }

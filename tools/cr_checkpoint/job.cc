@@ -156,6 +156,8 @@ cryo_checkpoint Job::parameters() const {
   if (options_.tracks()) parameters.flags |= CRYO_CKPT_TRACK;
   parameters.flags |= direct_flags(options_);
   parameters.snapshot_limit = options_.snapshot_limit;
+  parameters.save_limit = options_.save_limit;
+  parameters.save_total = options_.save_total;
   parameters.target = options_.target;
   parameters.scope = options_.scope;
   parameters.out_fd = options_.dry_run ? null_.get()

@@ -36,6 +36,7 @@ enum : int {
   kSaveExeOption,
   kSavePrivateOption,
   kSaveSharedOption,
+  kSaveOpenOption,
   kSaveAllOption,
   kSaveNoneOption,
   kPtracedErrorOption,
@@ -102,6 +103,7 @@ constexpr option kLongOptions[] = {
     {"save-exe", no_argument, nullptr, kSaveExeOption},
     {"save-private", no_argument, nullptr, kSavePrivateOption},
     {"save-shared", no_argument, nullptr, kSaveSharedOption},
+    {"save-open", optional_argument, nullptr, kSaveOpenOption},
     {"save-all", no_argument, nullptr, kSaveAllOption},
     {"save-none", no_argument, nullptr, kSaveNoneOption},
     {"ptraced-error", no_argument, nullptr, kPtracedErrorOption},
@@ -139,7 +141,8 @@ constexpr std::string_view kAutomatic = "auto";  // level of compression
 constexpr int kLeastWindowLog = 20;
 constexpr int kMostWindowLog = 27;
 
-constexpr std::uint32_t kSaveAll = CRYO_CKPT_SAVE_EXE | CRYO_CKPT_SAVE_PRIVATE | CRYO_CKPT_SAVE_SHARED;
+constexpr std::uint32_t kSaveAll =
+    CRYO_CKPT_SAVE_EXE | CRYO_CKPT_SAVE_PRIVATE | CRYO_CKPT_SAVE_SHARED | CRYO_CKPT_SAVE_OPEN;
 
 template <typename... Args>
 [[noreturn]] void usage_error(fmt::format_string<Args...> format, Args&&... args) {
@@ -191,7 +194,8 @@ class Parser {
   bool destination_option(int choice, const char* argument);
   bool placement_option(int choice, const char* argument);
   bool signal_option(int choice, const char* argument);
-  bool save_option(int choice);
+  bool save_option(int choice, const char* argument);
+  void set_save_limits(std::string_view limits);
   bool ptrace_option(int choice);
   bool log_option(int choice);
   bool snapshot_option(int choice, const char* argument);
@@ -306,8 +310,20 @@ bool Parser::signal_option(int choice, const char* argument) {
   }
 }
 
-bool Parser::save_option(int choice) {
+// "SIZE" or "SIZE,TOTAL"; 0 where the module is to choose.
+void Parser::set_save_limits(std::string_view limits) {
+  const std::size_t comma = limits.find(',');
+  options_.save_limit = size("--save-open", limits.substr(0, comma));
+  options_.save_total = comma == std::string_view::npos ? 0 : size("--save-open", limits.substr(comma + 1));
+}
+
+bool Parser::save_option(int choice, const char* argument) {
   switch (choice) {
+    case kSaveOpenOption:
+      options_.flags |= CRYO_CKPT_SAVE_OPEN;
+      options_.save_limit = options_.save_total = 0;
+      if (argument != nullptr) set_save_limits(argument);
+      return true;
     case kSaveExeOption:
       options_.flags |= CRYO_CKPT_SAVE_EXE;
       return true;
@@ -322,6 +338,7 @@ bool Parser::save_option(int choice) {
       return true;
     case kSaveNoneOption:
       options_.flags &= ~kSaveAll;
+      options_.save_limit = options_.save_total = 0;
       return true;
     default:
       return false;
@@ -507,7 +524,7 @@ void Parser::option(int choice, const char* argument) {
   }
   const bool known = scope_option(choice) || destination_option(choice, argument) ||
                      placement_option(choice, argument) || signal_option(choice, argument) ||
-                     save_option(choice) || ptrace_option(choice) || log_option(choice) ||
+                     save_option(choice, argument) || ptrace_option(choice) || log_option(choice) ||
                      snapshot_option(choice, argument) || incremental_option(choice, argument) ||
                      compression_option(choice, argument) || other_option(choice, argument);
   if (!known) throw UsageError{};

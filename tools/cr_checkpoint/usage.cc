@@ -45,10 +45,13 @@ Signal to the process when the context is complete; until then it does not move:
       --stop, --term, --abort, --kill, --cont
                           SIGSTOP, SIGTERM, SIGABRT, SIGKILL, SIGCONT
 
-Contents of mapped files in the context (they may be given together):
+Contents of files in the context (they may be given together):
       --save-exe          of the executable
       --save-private      of privately mapped files: libraries, the executable
       --save-shared       of shared mappings
+      --save-open[=SIZE[,TOTAL]]
+                          of files open for reading only, up to SIZE (1M), and TOTAL (16M) in all, for
+                          when they are gone or have changed: a batch system's copy of a script
       --save-all, --save-none
                           all of these; none (default)
 

@@ -112,7 +112,8 @@ std::vector<std::string> inode_flag_names(std::uint32_t flags) {
   static constexpr Bit kBits[] = {
       {CRYO_INODE_DELETED, "deleted"}, {CRYO_INODE_CONTENTS, "contents"},
       {CRYO_INODE_MEMFD, "memfd"},     {CRYO_INODE_SHMEM, "shared-memory"},
-      {CRYO_INODE_SYSV, "system-v"},   {CRYO_INODE_POSIX_SHM, "posix-shared-memory"}};
+      {CRYO_INODE_SYSV, "system-v"},   {CRYO_INODE_POSIX_SHM, "posix-shared-memory"},
+      {CRYO_INODE_FALLBACK, "fallback"}};
   return bit_names(flags, kBits);
 }
 

@@ -38,6 +38,8 @@ enum : int {
   kGroups,
   kRestorePid,
   kNoRestorePid,
+  kRestoreFiles,
+  kNoRestoreFiles,
   kRestorePgid,
   kNoRestorePgid,
   kRestoreSid,
@@ -97,6 +99,8 @@ constexpr option kLongOptions[] = {
     {"groups", required_argument, nullptr, kGroups},
     {"restore-pid", no_argument, nullptr, kRestorePid},
     {"no-restore-pid", no_argument, nullptr, kNoRestorePid},
+    {"restore-files", no_argument, nullptr, kRestoreFiles},
+    {"no-restore-files", no_argument, nullptr, kNoRestoreFiles},
     {"restore-pgid", no_argument, nullptr, kRestorePgid},
     {"no-restore-pgid", no_argument, nullptr, kNoRestorePgid},
     {"restore-sid", no_argument, nullptr, kRestoreSid},
@@ -145,6 +149,8 @@ What is restored, and where:
       --relocate=OLD=NEW      paths that start with OLD start with NEW now (up to 16 times)
       --redirect=[PID:]FD=FILE
                               descriptor FD is FILE: what is written comes after what is in it
+      --restore-files         files that are gone, and whose contents are in the context, are made again
+                              (default: the process has them without a name)
       --restore-pid           ids of the process and its threads (default)
       --no-restore-pid        take any free ids
       --restore-pgid          id of the process group (default: the group of cr_restart)
@@ -312,6 +318,10 @@ bool Parser::take_ids(int option) {
     case kRestorePid:
     case kNoRestorePid:
       restart.restore_pid = option == kRestorePid;
+      return true;
+    case kRestoreFiles:
+    case kNoRestoreFiles:
+      restart.restore_files = option == kRestoreFiles;
       return true;
     case kRestorePgid:
     case kNoRestorePgid:

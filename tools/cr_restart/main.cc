@@ -25,6 +25,7 @@
 #include "cr_restart/reporter.h"
 #include "restart/allocation.h"
 #include "restart/credentials.h"
+#include "restart/fallback.h"
 #include "restart/redirect.h"
 #include "restart/restart.h"
 
@@ -183,15 +184,17 @@ void verify_all(const Context& context, const Chain& chain) {
 std::optional<pid_t> Tool::launch() {
   const Source source = open_source();
   const allocation::Inherited memory;
+  const AncestorPlace place{arguments_.restart.source, arguments_.ancestors};
   const bool map = arguments_.restart.map && !arguments_.check_only;
   const Context context = memory.fill([&] {
     Context read = read_context(source, {.verify_pages = false});
     redirect(read, arguments_.restart.redirections);
+    settle_fallbacks(read, source, place, arguments_.restart);
     if (arguments_.restart.own_groups) take_own_groups(read);
     return read;
   });
   const allocation::Inherited::Seal seal;
-  const Chain chain(context, source, {arguments_.restart.source, arguments_.ancestors});
+  const Chain chain(context, source, place);
   if (!map) verify_all(context, chain);  // else the restart does, but for what is mapped
   Restart restart(context, chain, arguments_.restart);
   const Findings findings = restart.check();

@@ -126,7 +126,7 @@ void ChangeChecker::compare(const Inode& inode, const Use& use) {
   struct stat now;
   // What cannot be found or is something else is reported by the check of each file.
   if (!S_ISREG(inode.head.mode) || names::stat(path, now) != 0 || !S_ISREG(now.st_mode)) return;
-  if ((use.written && !use.mapped) || is_pseudo(path)) return;
+  if ((use.written && !use.mapped) || is_pseudo(path) || inode.found == FileFound::kSameContents) return;
   std::vector<std::string> differences;
   if (static_cast<std::uint64_t>(now.st_size) != inode.head.size)
     differences.push_back(fmt::format("size {} -> {}", inode.head.size, now.st_size));

@@ -72,6 +72,7 @@ class FileChecker {
   void check_hugetlb_file(const File& file);
   void check_numbers(const Process& process);
   void check_own_proc_file(const File& file, const FileUse& use);
+  void check_fallback(const File& file);
 
   template <typename... Args>
   void problem(int code, fmt::format_string<Args...> format, Args&&... args) {
@@ -85,7 +86,7 @@ class FileChecker {
   std::int32_t pid_ = 0;  // of the first process that has the file
   std::string what_;      // "descriptor 3 (/path)"
   std::string path_;      // relocated
-  std::set<std::uint32_t> tails_;  // inodes that have been reported
+  std::set<std::uint32_t> tails_, fallbacks_;  // inodes that have been reported
   std::map<dev_t, std::uint64_t> kept_;  // bytes, by file system
   const FileUses uses_ = file_uses(context_);
   const OwnStandards standards_ = own_standards();
@@ -106,6 +107,14 @@ std::string way_out(const File& file, const FileUse& use) {
     return " (--relocate=OLD=NEW if it is elsewhere now)";
   return fmt::format(" (--redirect {}=FILE takes another one, --relocate=OLD=NEW if it is elsewhere now)",
                      use.fds.front().fd);
+}
+
+// In which something is made first.
+std::string nearest_directory(std::string path) {
+  do {
+    path.resize(std::max<std::size_t>(path.rfind('/'), 1));
+  } while (path != "/" && names::access(path, F_OK) != 0 && errno == ENOENT);
+  return path;
 }
 
 bool FileChecker::is_written(const File& file, const FileUse& use) const {
@@ -309,6 +318,25 @@ void FileChecker::check_own_proc_file(const File& file, const FileUse& use) {
   if (use.holders > 1)
     findings_.warning("pid {}: {}: shared by {} processes, each of which gets an open file of its own", pid_,
                       what_, use.holders);
+}
+
+// What the job gets in place of a file that is gone or has changed. Once for each inode.
+void FileChecker::check_fallback(const File& file) {
+  const Inode& inode = context_.inode(file.head.inode);
+  if (inode.found <= FileFound::kSameContents || !fallbacks_.insert(inode.id).second) return;
+  if (inode.made_by_name) {
+    if (const std::string directory = nearest_directory(path_); names::access(directory, W_OK | X_OK) != 0)
+      return problem(errno, "is gone, and cannot be made again in {} (--restore-files): {}", directory, std::strerror(errno));
+    return findings_.warning("pid {}: {}: is gone, and made again with the contents that it had", pid_, what_);
+  }
+  const char* what = inode.found == FileFound::kGone      ? "is gone"
+                     : inode.found == FileFound::kChanged ? "has changed since the checkpoint"
+                                                      : "cannot be read any more";
+  const char* way = inode.found == FileFound::kGone      ? " (--restore-files makes it again)"
+                    : inode.found == FileFound::kChanged ? " (--changed-files=warn takes the file as it is)"
+                                                     : "";
+  findings_.warning("pid {}: {}: {}; the process gets a file without a name, with the contents that it had{}", pid_, what_,
+                    what, way);
 }
 
 void FileChecker::check_path(const File& file, const FileUse& use) {
@@ -582,11 +610,12 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
       return check_posix_shm(file);
     case CRYO_FILE_HUGETLB:
       return check_hugetlb_file(file);
+    case CRYO_FILE_CONTENTS:
+      return check_fallback(file);
     case CRYO_FILE_FIFO:
       return check_fifo(file, use);
     case CRYO_FILE_PTY_SLAVE:
     case CRYO_FILE_SYSV:
-    case CRYO_FILE_CONTENTS:
     case CRYO_FILE_REMOVED_DIR:
     case CRYO_FILE_EPOLL:
     case CRYO_FILE_EVENTFD:

@@ -66,6 +66,18 @@ UniqueFd make_unnamed(const FileRestoreInput& input, const File& file) {
   return fd;
 }
 
+// It stays when the restart has succeeded, and so do directories that were missing.
+UniqueFd make_named(const FileRestoreInput& input, const File& file) {
+  const std::string path = input.options.relocations.apply(file.path);
+  const DeathDeferred deferred(input.created);
+  MissingDirectories missing(input.created);
+  (void)missing.make_above(path);
+  UniqueFd fd = names::open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  if (!fd) fail_errno("cannot make {} again", path);
+  input.created.add(path);
+  return fd;
+}
+
 UniqueFd make_memfd(const Context& context, const Inode& inode, const File& file) {
   std::string name = without_suffix(file.path, kDeleted);
   if (name.starts_with(kMemfd)) name = name.substr(kMemfd.size());
@@ -180,7 +192,9 @@ void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, co
 
 UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const File& file) {
   const bool memfd = inode.head.flags & CRYO_INODE_MEMFD;
-  UniqueFd fd = memfd ? make_memfd(input.context, inode, file) : make_unnamed(input, file);
+  UniqueFd fd = memfd                ? make_memfd(input.context, inode, file)
+                : inode.made_by_name ? make_named(input, file)
+                                     : make_unnamed(input, file);
   fill_contents(input, inode, fd.get(), file.path);
   return fd;
 }

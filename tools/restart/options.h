@@ -34,6 +34,7 @@ struct RestartOptions {
   Tolerance other_cpu = Tolerance::kError;  // CPU lacks what the process may have decided to use
   Tolerance other_owner =
       Tolerance::kError;  // another user than a privileged caller can have written the context, or gets its terminal
+  bool restore_files = false;  // make files that are gone again by their names, not without one
   // Files that are not what they were; not given: see check_changed.cc.
   std::optional<ChangedFiles> changed_files;
   bool map = true;              // memory comes from the context when it is used first, as far as possible

@@ -114,6 +114,8 @@ enum cryo_section_type {
 	CRYO_SEC_UCLAMP		= 54,	/* object: tid; struct cryo_uclamp */
 	CRYO_SEC_MEMPOLICY	= 55,	/* object: tid, or mm; struct cryo_array; tail: struct cryo_mempolicy */
 	CRYO_SEC_CGROUP		= 56,	/* object: pid; tail: path in the cgroup2 file system */
+	CRYO_SEC_CGROUP_TREE	= 116,	/* object: its number; struct cryo_cgroup; tail: path, struct cryo_cgroup_file and more. Not required */
+	CRYO_SEC_CGROUP_THREAD	= 117,	/* object: tid; tail: path, as of CGROUP. Not required */
 	CRYO_SEC_SOCKOPTS	= 30,	/* object: file id; struct cryo_array; tail: struct cryo_sockopt */
 	CRYO_SEC_SOCKSTATE	= 31,	/* object: file id; struct cryo_sock_state; tail: name, peer's name, path */
 	CRYO_SEC_SOCKQUEUE	= 32,	/* object: file id; struct cryo_sock_queue; tail: messages */
@@ -393,6 +395,7 @@ struct cryo_vma {
 #define CRYO_INODE_CONTENTS	(1U << 1)	/* its bytes are in the context (PAGES of kind INODE; holes are zero) */
 #define CRYO_INODE_MEMFD	(1U << 2)	/* memfd_create(2); the file's tail is its name */
 #define CRYO_INODE_SHMEM	(1U << 3)	/* shared anonymous memory */
+#define CRYO_INODE_FALLBACK	(1U << 10)	/* CONTENTS of what is opened by its path, for when that is gone or has changed */
 #define CRYO_INODE_SYSV		(1U << 8)	/* System V shared memory */
 #define CRYO_INODE_POSIX_SHM	(1U << 9)	/* POSIX shared memory or semaphore, with its name */
 
@@ -757,6 +760,26 @@ struct cryo_mempolicy {
 	__s32 home_node;		/* -1: none */
 	__u32 of_mm;			/* 1: of areas of the mm in the section's object, 0: of a thread */
 	__u64 nodes[CRYO_MAX_NODES / 64];
+};
+
+/* A control group (version 2) of the job. Tail: path, then @files times a struct cryo_cgroup_file, its name and its value. */
+struct cryo_cgroup {
+	__u32 mode;			/* st_mode of the directory, and whose it is */
+	__u32 uid;
+	__u32 gid;
+	__u32 path_len;
+	__u32 files;
+	__u32 reserved;
+};
+
+/* A file of it that can be written to; of cgroup.procs and cgroup.threads there is no value. */
+struct cryo_cgroup_file {
+	__u32 mode;
+	__u32 uid;
+	__u32 gid;
+	__u32 name_len;
+	__u32 value_len;		/* without the newline at the end */
+	__u32 reserved;
 };
 
 #define CRYO_SECCOMP_INSTRUCTION	8	/* bytes: sizeof(struct sock_filter) */

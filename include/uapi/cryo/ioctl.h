@@ -119,6 +119,7 @@ struct cryo_version {
 #define CRYO_CKPT_DRY_RUN	(1U << 5)	/* freeze, report all obstacles, write nothing */
 #define CRYO_CKPT_TCP_CLOSE	(1U << 8)	/* TCP connections to the outside are found reset after a restart */
 #define CRYO_CKPT_UNIX_CLOSE	(1U << 9)	/* connected Unix sockets likewise, closed by the other end */
+#define CRYO_CKPT_SAVE_OPEN	(1U << 10)	/* ... of small files that are open for reading only, see @save_limit */
 #define CRYO_CKPT_SELF		(1U << 16)	/* the caller's own process is part of the scope */
 #define CRYO_CKPT_NO_CALLBACKS	(1U << 17)	/* processes that registered are not told (client.h) */
 #define CRYO_CKPT_SNAPSHOT	(1U << 18)	/* thaw before memory is written, where that is possible */
@@ -135,7 +136,7 @@ struct cryo_version {
 				 CRYO_CKPT_SNAPSHOT | CRYO_CKPT_TRACK | \
 				 CRYO_CKPT_DIRECT | CRYO_CKPT_DIRECT_ALWAYS | CRYO_CKPT_SIGNAL | \
 				 CRYO_CKPT_PTRACED_SKIP | CRYO_CKPT_PTRACER_SKIP | \
-				 CRYO_CKPT_COMMAND | CRYO_CKPT_GOES_ON)
+				 CRYO_CKPT_COMMAND | CRYO_CKPT_GOES_ON | CRYO_CKPT_SAVE_OPEN)
 
 #define CRYO_FREEZE_DEFAULT_MS	10000
 /* Threads that have come wait for those that have not. More than this is cut to it, but for who has CAP_SYS_ADMIN. */
@@ -153,6 +154,9 @@ struct cryo_checkpoint {
 	__s32 announced_signal;		/* told to callbacks: what the caller, or CRYO_CKPT_SIGNAL, is going to send; 0: nothing */
 	__u32 reserved2;
 	__u64 snapshot_limit;		/* bytes that copies of memory may take, see CRYO_CKPT_SNAPSHOT; 0: default */
+	/* With CRYO_CKPT_SAVE_OPEN, in bytes; 0: 1 MiB and 16 MiB */
+	__u64 save_limit;		/* larger files are not saved */
+	__u64 save_total;		/* in all of those that are */
 };
 
 /*

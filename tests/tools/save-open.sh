@@ -1,0 +1,152 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Small files that are only read, such as the script of a batch job: they are gone, changed, or not readable at the restart.
+# shellcheck disable=SC2317 # functions are called by name
+. "$(dirname "$0")/lib.sh"
+
+# The script of a batch job, as descriptor 255 of bash.
+submit()
+{
+	fresh
+	mkdir -p spool/job17
+	cat >spool/job17/script <<-'END'
+		#!/bin/bash
+		n=0
+		while [ ! -e stop ]; do n=$((n + 1)); echo $n >count; sleep .05; done
+		readlink /proc/$$/fd/255 >seen
+		echo end >last
+	END
+	chmod 755 spool/job17/script
+	"$PWD/spool/job17/script" </dev/null >/dev/null 2>&1 & pid=$!
+	started+=("$pid")
+	wait_for busy_counts
+}
+
+hold() { cr --kill "$@" -f ctx "$pid" && wait_for is_gone "$pid"; }
+
+# Restarts and lets the script come to its last line.
+goes_to_its_end()
+{
+	rm -f stop seen last
+	cr_restart "$@" ctx </dev/null >/dev/null 2>"$base/stderr" &
+	local restarter=$!
+	started+=("$restarter" "$pid")
+	wait_for goes_on || return
+	touch stop
+	wait_for exists last
+	rc=$?
+	wait "$restarter"
+	err=$(cat "$base/stderr")
+	return "$rc"
+}
+
+only_checked()
+{
+	rc=0
+	out=$(cr_restart --check "$@" ctx 2>"$base/stderr") || rc=$?
+	err=$(cat "$base/stderr")
+}
+
+seen() { [ "$(cat seen)" = "$1" ]; }
+script=$base/work/spool/job17/script
+
+submit
+hold
+rm -r spool/job17
+only_checked
+check "without the option: the file is missed" eval 'not status_is 0 && said "$script): cannot be found"'
+
+submit
+hold --save-open
+check "with the option: a checkpoint" status_is 0
+check "cr_info shows that the contents are there" eval 'cr_info ctx | grep "script.*fallback"'
+only_checked
+check "the file is there: nothing is said" eval 'status_is 0 && silent'
+check "... and it is what the script has open" goes_to_its_end
+check "... by its name" seen "$script"
+
+cp -p spool/job17/script saved
+rm -r spool/job17
+only_checked
+check "it is gone: --check allows for it" eval 'status_is 0 && said "$script): is gone; the process gets a file without a name"'
+check "... and it goes on to its last line" goes_to_its_end
+check "... from a removed file" seen "$script (deleted)"
+check "... of which nothing is left" not exists spool/job17
+
+only_checked --restore-files
+check "--restore-files: it is said" eval 'status_is 0 && said "is gone, and made again"'
+check "... it goes on" goes_to_its_end --restore-files
+check "... by its name" seen "$script"
+check "... and the file stays, as it was" eval 'cmp "$script" saved && [ "$(stat -c "%a %Y" "$script")" = "$(stat -c "%a %Y" saved)" ]'
+
+echo "echo other >other" >spool/job17/script
+only_checked
+check "another one has the name: it is told" eval 'status_is 0 && said "has changed since the checkpoint; the process gets a file without"'
+check "... the script goes on as it was" goes_to_its_end
+check "... and the other one is left alone" eval 'not seen "$script" && not exists other && grep -q other "$script"'
+only_checked --changed-files=refuse
+check "--changed-files=refuse" eval 'not status_is 0 && said "another file" && not said "without a name"'
+
+rm -r spool/job17
+mkdir -p spool/job17
+cp saved spool/job17/script
+only_checked
+check "the same text at another time: nothing is said" eval 'status_is 0 && silent'
+check "... it goes on" goes_to_its_end
+check "... by its name" seen "$script"
+
+rm -r spool/job17
+mkdir -p spool/job18
+cp saved spool/job18/script
+only_checked --relocate="$base/work/spool/job17=$base/work/spool/job18"
+check "--relocate: nothing is said" eval 'status_is 0 && silent'
+check "... it goes on" goes_to_its_end --relocate="$base/work/spool/job17=$base/work/spool/job18"
+check "... with the file there" seen "$base/work/spool/job18/script"
+
+# The directory is the spool daemon's own.
+submit
+hold --save-all
+check "--save-all has it as well" eval 'cr_info ctx | grep "script.*fallback"'
+rm -r spool
+: >spool
+check "nothing can be made in its place: it goes on" goes_to_its_end
+check "... from memory" seen "/memfd:script (deleted)"
+only_checked --restore-files
+check "--restore-files: refused" eval 'not status_is 0 && said "cannot be made again in $base/work/spool"'
+rm spool
+
+# From a restarted one, once more.
+rm -f stop last seen
+cr_restart ctx </dev/null >/dev/null 2>&1 &
+started+=("$!" "$pid")
+check "a restart" wait_for goes_on
+hold
+check "a second checkpoint, of what has no name any more" status_is 0
+check "... goes on" goes_to_its_end
+check "... from a removed file" seen "$script (deleted)"
+
+# A log that others write.
+fresh
+echo begin >log
+exec 9<log
+start_quietly
+exec 9<&-
+cr --kill --save-open -f ctx "$pid"
+wait_for is_gone "$pid"
+echo more >>log
+only_checked
+check "a log that has grown is used" eval 'status_is 0 && said "log: size 6 -> 11" && not said "without a name"'
+
+# Limits.
+fresh
+head -c 5000 /dev/zero >large
+exec 9<large
+start_quietly
+exec 9<&-
+cr -v --kill --save-open=4999 -f ctx "$pid"
+wait_for is_gone "$pid"
+check "larger than the limit: told, by -v" eval 'status_is 0 && said "large): larger than --save-open allows for"'
+check "... and not in the context" eval 'not eval "cr_info ctx | grep fallback"'
+
+
+done_testing
