@@ -378,9 +378,7 @@ struct cryo_object {
 	u32 inode_flags;		/* CRYO_INODE_* */
 	struct cryo_object *opened;	/* of an inode: its first open file */
 	unsigned int ends;		/* of an inode: open for reading, and open for writing, in the scope */
-	bool written;			/* of an inode: open for writing in the scope */
-	bool omitted;			/* of an inode: too large to be saved */
-	bool cloexec;			/* of a file: a descriptor of it is close-on-exec */
+	bool written, omitted, cloexec;	/* see save_open.h */
 	loff_t size;			/* of an inode, as its section says */
 	unsigned long attached;		/* areas of memory that show it: System V shared memory */
 	bool is_inode;
@@ -452,9 +450,6 @@ struct cryo_capture {
 	struct vfsmount *proc;		/* own_proc.c; NULL: not made */
 	struct xarray filters;		/* of seccomp: tids of the first thread of @p that has each */
 	struct cryo_buf ttys;		/* open files of pseudo-terminals, see save_pty.c */
-	struct list_head cgroups;	/* that processes are in, see save_cgroups.c */
-	struct xarray cgroups_known;	/* by their addresses: identity only */
-	unsigned int nr_cgroups;
 	u32 nr_mount_entries;
 	unsigned int holders_named;	/* of other ends of sockets, see save_sockstate.c */
 	const struct net *looked_net;	/* identity: which one is_rebuilt() was asked about last, and its answer */
@@ -554,7 +549,6 @@ int cryo_save_vdso(struct cryo_capture *c, struct cryo_mm *mm);
 int cryo_save_inodes(struct cryo_capture *c);
 int cryo_save_files(struct cryo_capture *c);
 int cryo_classify_files(struct cryo_capture *c);
-int cryo_choose_open(struct cryo_capture *c);	/* save_open.c */
 int cryo_describe_inode(const struct path *path, struct cryo_inode *out);
 bool cryo_is_shared_anon(struct file *file);
 bool cryo_is_sysv(struct file *file);

@@ -27,6 +27,7 @@
 #include "mounts.h"
 #include "ns_file.h"
 #include "opener.h"
+#include "save_open.h"
 #include "uring.h"
 
 /* A name for people, of any open file. */

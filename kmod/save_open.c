@@ -11,6 +11,7 @@
 
 #include "cryo.h"
 #include "mounts.h"
+#include "save_open.h"
 
 #define DEFAULT_LIMIT	SZ_1M
 #define DEFAULT_TOTAL	(16 * SZ_1M)

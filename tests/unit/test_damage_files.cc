@@ -38,6 +38,11 @@ TEST("files and descriptors") {
   refused("address of 129 bytes", [&](ContextBuilder& b) { file(b, 5).socket->address.resize(129); });
   refused("build-id of 65 bytes", [&](ContextBuilder& b) { file(b, 1).build_id.resize(65); });
   refused("too large", [](ContextBuilder& b) { b.context.inodes.at(1).head.size = ~0ULL; });
+  refused("to fall back to contents that are not there",
+          [](ContextBuilder& b) { b.context.inodes.at(1).head.flags = CRYO_INODE_FALLBACK; });
+  refused("to fall back to contents that are not there", [](ContextBuilder& b) {
+    b.context.inodes.at(2).head.flags = CRYO_INODE_FALLBACK | CRYO_INODE_CONTENTS;
+  });
   refused("0 cannot be an id", [](ContextBuilder& b) {
     b.extra.push_back({CRYO_SEC_INODE, 0, 0, test::bytes_of(cryo_inode{}), {}});
   });

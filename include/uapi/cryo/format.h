@@ -114,8 +114,6 @@ enum cryo_section_type {
 	CRYO_SEC_UCLAMP		= 54,	/* object: tid; struct cryo_uclamp */
 	CRYO_SEC_MEMPOLICY	= 55,	/* object: tid, or mm; struct cryo_array; tail: struct cryo_mempolicy */
 	CRYO_SEC_CGROUP		= 56,	/* object: pid; tail: path in the cgroup2 file system */
-	CRYO_SEC_CGROUP_TREE	= 116,	/* object: its number; struct cryo_cgroup; tail: path, struct cryo_cgroup_file and more. Not required */
-	CRYO_SEC_CGROUP_THREAD	= 117,	/* object: tid; tail: path, as of CGROUP. Not required */
 	CRYO_SEC_SOCKOPTS	= 30,	/* object: file id; struct cryo_array; tail: struct cryo_sockopt */
 	CRYO_SEC_SOCKSTATE	= 31,	/* object: file id; struct cryo_sock_state; tail: name, peer's name, path */
 	CRYO_SEC_SOCKQUEUE	= 32,	/* object: file id; struct cryo_sock_queue; tail: messages */
@@ -760,26 +758,6 @@ struct cryo_mempolicy {
 	__s32 home_node;		/* -1: none */
 	__u32 of_mm;			/* 1: of areas of the mm in the section's object, 0: of a thread */
 	__u64 nodes[CRYO_MAX_NODES / 64];
-};
-
-/* A control group (version 2) of the job. Tail: path, then @files times a struct cryo_cgroup_file, its name and its value. */
-struct cryo_cgroup {
-	__u32 mode;			/* st_mode of the directory, and whose it is */
-	__u32 uid;
-	__u32 gid;
-	__u32 path_len;
-	__u32 files;
-	__u32 reserved;
-};
-
-/* A file of it that can be written to; of cgroup.procs and cgroup.threads there is no value. */
-struct cryo_cgroup_file {
-	__u32 mode;
-	__u32 uid;
-	__u32 gid;
-	__u32 name_len;
-	__u32 value_len;		/* without the newline at the end */
-	__u32 reserved;
 };
 
 #define CRYO_SECCOMP_INSTRUCTION	8	/* bytes: sizeof(struct sock_filter) */
