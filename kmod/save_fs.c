@@ -269,7 +269,8 @@ static void check_root(struct cryo_capture *c, struct task_struct *task,
 	if (is_usual_root(mounts, root))
 		return;
 	if (d_unlinked(root->dentry))
-		cryo_refuse(c, "thread %d: a root directory that has been removed is not supported", tid);
+		cryo_refuse(c, "thread %d: a root directory that has been removed is not supported",
+			    tid);
 	else if (cryo_in_mounts(c, root->mnt) != mounts)
 		cryo_refuse(c, "thread %d: a root directory in a mount namespace other than its own is not supported",
 			    tid);

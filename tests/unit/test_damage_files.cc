@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Contexts that must be refused for what they say of descriptors, sockets, timers and terminals.
 #include <linux/sched.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "unit/damage.h"
