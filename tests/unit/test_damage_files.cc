@@ -295,6 +295,7 @@ TEST("raw sockets") {
     file.connection->head.family = AF_INET;
     file.connection->head.type = SOCK_RAW;
     file.connection->name = Bytes(sizeof(sockaddr_in));
+    file.connection->head.name_len = sizeof(sockaddr_in);
     file.devices.push_back({{IPPROTO_IP, IP_UNICAST_IF, {'l', 'o'}}, "lo"});
     return file;
   };
@@ -305,7 +306,10 @@ TEST("raw sockets") {
   refused("file 22 has no SOCKSTATE", [&](ContextBuilder& b) { add(b).connection.reset(); });
   refused("a raw or ping socket of family 1, type 3", [&](ContextBuilder& b) { add(b).connection->head.family = AF_UNIX; });
   refused("a raw or ping socket of family 2, type 1", [&](ContextBuilder& b) { add(b).connection->head.type = SOCK_STREAM; });
-  refused("a raw or ping socket cannot have such names", [&](ContextBuilder& b) { add(b).connection->name.resize(20); });
+  refused("a raw or ping socket cannot have such names", [&](ContextBuilder& b) {
+    SocketState& state = *add(b).connection;
+    state.name.resize(state.head.name_len = 20);
+  });
   refused("a raw or ping socket cannot have such names",
           [&](ContextBuilder& b) { add(b).connection->head.state = CRYO_SOCK_CONNECTED; });
   refused("a raw or ping socket with a queue", [&](ContextBuilder& b) { add(b).queue.emplace_back(); });

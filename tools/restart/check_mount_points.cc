@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whether there still is something to mount on, and what is to be bound: a mount namespace of the job becomes a copy of that of
-// cr_restart, so most of its mount points are directories of the machine.
+// Whether there still is something to mount on, and what is to be bound: a mount namespace of the job becomes
+// a copy of that of cr_restart, so most of its mount points are directories of the machine.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -48,18 +48,22 @@ class MountPointChecker {
 bool MountPointChecker::is_there_already(const Mount& mount) const {
   const auto [first, last] = now_.equal_range(mount.point);
   return std::any_of(first, last, [&](const auto& other) {
-    return other.second->type == mount.type && other.second->root == mount.root && other.second->device == mount.device;
+    return other.second->type == mount.type && other.second->root == mount.root &&
+           other.second->device == mount.device;
   });
 }
 
 // Where cr_restart finds the mount point; nothing: it comes into being with the mount that it is in.
 std::optional<std::string> MountPointChecker::outer_point(std::size_t mount) const {
   const auto parent = by_id_.find(tree_.mounts[mount].parent);
-  if (parent == by_id_.end() || parent->second == mount || tree_.kinds[parent->second].kind != CRYO_MOUNT_BIND) return {};
+  if (parent == by_id_.end() || parent->second == mount ||
+      tree_.kinds[parent->second].kind != CRYO_MOUNT_BIND)
+    return {};
   const Mount& below = tree_.mounts[parent->second];
   const auto top = source_path(tree_.outer, below);
   if (!top || !lies_below(tree_.mounts[mount].point, below.point)) return {};
-  const std::string rest = below.point == "/" ? tree_.mounts[mount].point : tree_.mounts[mount].point.substr(below.point.size());
+  const std::string rest =
+      below.point == "/" ? tree_.mounts[mount].point : tree_.mounts[mount].point.substr(below.point.size());
   std::string path = *top == "/" ? rest : *top + rest;
   if (path.empty() || is_hidden(path, *top)) return {};
   return path;
@@ -75,7 +79,7 @@ bool MountPointChecker::is_hidden(const std::string& path, const std::string& to
 
 // A restart does not follow it: what is there then is another place.  Empty: there is none.
 std::string MountPointChecker::link_on_the_way(const std::string& path) {
-  for (std::size_t end = path.find('/', 1); ; end = path.find('/', end + 1)) {
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
     struct stat now;
     if (!no_links_.contains(part)) {
@@ -96,7 +100,8 @@ std::optional<bool> MountPointChecker::source_is_directory(std::size_t mount) {
   if (!source) return {};
   if (names::lstat(*source, now) == 0) return S_ISDIR(now.st_mode);
   const int error = errno;
-  findings_.problem(error, "mount {}: {}, which was mounted there, cannot be found: {}", wanted.point, *source, std::strerror(error));
+  findings_.problem(error, "mount {}: {}, which was mounted there, cannot be found: {}", wanted.point,
+                    *source, std::strerror(error));
   return {};
 }
 
@@ -109,9 +114,12 @@ void MountPointChecker::check_one(std::size_t mount) {
   struct stat now;
   if (names::lstat(*point, now) != 0) {
     const int error = errno;
-    findings_.problem(error, "mount {}: its mount point {} cannot be found: {} (make it again)", wanted.point, *point, std::strerror(error));
+    findings_.problem(error, "mount {}: its mount point {} cannot be found: {} (make it again)", wanted.point,
+                      *point, std::strerror(error));
   } else if (const std::string link = link_on_the_way(*point); !link.empty()) {
-    findings_.problem(ESTALE, "mount {}: {} is a symbolic link now, which is not followed (put the directory back)", wanted.point, link);
+    findings_.problem(ESTALE,
+                      "mount {}: {} is a symbolic link now, which is not followed (put the directory back)",
+                      wanted.point, link);
   } else if (directory && *directory != S_ISDIR(now.st_mode)) {
     findings_.problem(ENOTDIR, "mount {}: its mount point {} {}", wanted.point, *point,
                       *directory ? "is not a directory any more" : "is a directory now");
@@ -123,8 +131,8 @@ void MountPointChecker::check() {
   for (std::size_t i = 0; i < tree_.mounts.size(); ++i) check_one(i);
 }
 
-// What the copy of cr_restart's mounts has, and the job has not, is taken away first: not by who owns it by a user namespace only, to whom
-// the kernel gives it locked.
+// What the copy of cr_restart's mounts has, and the job has not, is taken away first: not by who owns it by a
+// user namespace only, to whom the kernel gives it locked.
 class LockedMountChecker {
  public:
   LockedMountChecker(const MountTree& tree, const std::vector<Mount>& now, Findings& findings)
@@ -164,7 +172,8 @@ void LockedMountChecker::visit(std::uint32_t wanted, std::uint32_t id) {
     const Mount& mount = tree_.mounts[at->second];
     if (tree_.kinds[at->second].kind != CRYO_MOUNT_BIND || mount.id == wanted) continue;
     const auto same = std::find_if(rest.begin(), rest.end(), [&](std::size_t other) {
-      return now_[other].point == mount.point && now_[other].type == mount.type && now_[other].root == mount.root;
+      return now_[other].point == mount.point && now_[other].type == mount.type &&
+             now_[other].root == mount.root;
     });
     if (same == rest.end()) continue;
     const std::uint32_t found = now_[*same].id;
@@ -172,8 +181,9 @@ void LockedMountChecker::visit(std::uint32_t wanted, std::uint32_t id) {
     visit(mount.id, found);
   }
   for (const std::size_t other : rest)
-    findings_.problem(ESTALE, "mount {} ({}): the job did not have it, and it cannot be taken away from there (unmount it)",
-                      now_[other].point, now_[other].type);
+    findings_.problem(
+        ESTALE, "mount {} ({}): the job did not have it, and it cannot be taken away from there (unmount it)",
+        now_[other].point, now_[other].type);
 }
 
 void LockedMountChecker::check() {
@@ -190,7 +200,8 @@ void check_mount_points(const Context& context, Findings& findings) {
     if (!now) now = parse_mountinfo(read_proc("self/mountinfo"));
     if (!now) fail(EIO, "/proc/self/mountinfo cannot be read");
     MountPointChecker(*ns.mnt, *now, findings).check();
-    if (ns.head.owner != 0 && copied_from(context, id) == 0) LockedMountChecker(*ns.mnt, *now, findings).check();
+    if (ns.head.owner != 0 && copied_from(context, id) == 0)
+      LockedMountChecker(*ns.mnt, *now, findings).check();
   }
 }
 

@@ -24,7 +24,8 @@ Again again_of(const Root& root, const std::string& path, std::uint64_t created_
 
 // Somebody else's, for all that can be told.
 bool is_other(const Root& root, const RestartOptions& options, const std::string& path, int fd) {
-  return path == root.path && options.changed_files.value_or(ChangedFiles::kRefuse) == ChangedFiles::kRefuse &&
+  return path == root.path &&
+         options.changed_files.value_or(ChangedFiles::kRefuse) == ChangedFiles::kRefuse &&
          identity_of(root.head, fd) == Identity::kOther;
 }
 
@@ -38,11 +39,14 @@ std::string root_problem(const CheckInput& input, const Root& root, const std::s
     fd = names::open(path, O_PATH | O_DIRECTORY);
     code = errno;
   }
-  if (!fd) return fmt::format("cannot be opened: {} (--relocate=OLD=NEW if it is elsewhere now)", std::strerror(code));
+  if (!fd)
+    return fmt::format("cannot be opened: {} (--relocate=OLD=NEW if it is elsewhere now)",
+                       std::strerror(code));
   if (!is_other(root, input.options, path, fd.get())) return {};
   code = ESTALE;
-  return fmt::format("is another directory than at the checkpoint: {} (--changed-files=warn if it is the right one)",
-                     difference_of(root.head, fd.get()));
+  return fmt::format(
+      "is another directory than at the checkpoint: {} (--changed-files=warn if it is the right one)",
+      difference_of(root.head, fd.get()));
 }
 
 void check_root(const CheckInput& input, const Thread& thread, Findings& findings) {
@@ -50,7 +54,9 @@ void check_root(const CheckInput& input, const Thread& thread, Findings& finding
   const std::int32_t tid = thread.head.tid;
   const std::string path = input.options.relocations.apply(root.path);
   if (input.process.namespaces.user == 0 && !capable(input.own, CAP_SYS_CHROOT))
-    findings.problem(EPERM, "thread {}: its root directory {} takes CAP_SYS_CHROOT (chroot); restart it as root", tid, path);
+    findings.problem(EPERM,
+                     "thread {}: its root directory {} takes CAP_SYS_CHROOT (chroot); restart it as root",
+                     tid, path);
   const auto outside = outer_path(input.context, input.process.namespaces.mnt, path);
   if (!outside) return;
   const auto index = static_cast<std::size_t>(&input.process - input.context.processes.data());
@@ -70,7 +76,8 @@ UniqueFd open_root(const Root& root, const RestartOptions& options, std::uint64_
   const std::string path = options.relocations.apply(root.path);
   UniqueFd fd = names::open_again(again_of(root, path, created_ns));
   if (!made && is_other(root, options, path, fd.get()))
-    fail(ESTALE, "the root directory {} is another one than at the checkpoint: {}", path, difference_of(root.head, fd.get()));
+    fail(ESTALE, "the root directory {} is another one than at the checkpoint: {}", path,
+         difference_of(root.head, fd.get()));
   return fd;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Root directories other than that of the mount namespace (chroot(2)).
 //
-// A process takes its own on when all that it opens by a path is open: paths in a context are those of the mount
-// namespace, and nothing in the root directory is needed for the restart.
+// A process takes its own on when all that it opens by a path is open: paths in a context are those of the
+// mount namespace, and nothing in the root directory is needed for the restart.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,10 @@
 
 namespace cryo {
 
-// With the names of who had it.  One that has its name today is not taken for it, unless the user says so: who is in it trusts
-// what is there.  Throws Error.
-[[nodiscard]] UniqueFd open_root(const Root& root, const RestartOptions& options, std::uint64_t created_ns, bool made);
+// With the names of who had it.  One that has its name today is not taken for it, unless the user says so:
+// who is in it trusts what is there.  Throws Error.
+[[nodiscard]] UniqueFd open_root(const Root& root, const RestartOptions& options, std::uint64_t created_ns,
+                                 bool made);
 // May lie on a mount that the restart makes: nobody knows then what is going to be there.
 [[nodiscard]] bool is_on_made_mount(const Process& process, const Root& root);
 

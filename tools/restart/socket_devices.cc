@@ -41,7 +41,8 @@ std::vector<cryo_sockopt> options_here(int fd, const File& file) {
   for (const SocketDevice& device : file.devices) {
     const auto is_its = [&](const cryo_sockopt& option) {
       return option.level == device.head.level && option.name == device.head.name &&
-             (option.name != IP_MULTICAST_IF || option.level != IPPROTO_IP || option.length == sizeof(ip_mreqn));
+             (option.name != IP_MULTICAST_IF || option.level != IPPROTO_IP ||
+              option.length == sizeof(ip_mreqn));
     };
     if (device.device.empty()) {
       std::erase_if(options, is_its);

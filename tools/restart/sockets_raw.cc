@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Raw and ping sockets. They get packets from the moment at which they exist: what came before they were as before is thrown away.
+// Raw and ping sockets. They get packets from the moment at which they exist: what came before they were as
+// before is thrown away.
 #include <linux/capability.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -26,7 +27,8 @@ const char* raw_kind(const SocketState& state) {
 }
 
 void clear_address(Bytes& name, std::uint32_t family) {
-  const std::size_t start = family == AF_INET6 ? offsetof(sockaddr_in6, sin6_addr) : offsetof(sockaddr_in, sin_addr);
+  const std::size_t start =
+      family == AF_INET6 ? offsetof(sockaddr_in6, sin6_addr) : offsetof(sockaddr_in, sin_addr);
   const std::size_t size = family == AF_INET6 ? sizeof(in6_addr) : sizeof(in_addr);
   std::fill_n(name.begin() + static_cast<std::ptrdiff_t>(start), size, std::byte{});
 }
@@ -39,7 +41,8 @@ bool is_bound_to_address(const Bytes& name, std::uint32_t family) {
 
 bool has_ident(const Bytes& name) {
   in_port_t port = 0;
-  std::memcpy(&port, &name[offsetof(sockaddr_in, sin_port)], sizeof(port));  // at the same place in both families
+  std::memcpy(&port, &name[offsetof(sockaddr_in, sin_port)],
+              sizeof(port));  // at the same place in both families
   return port != 0;
 }
 
@@ -72,7 +75,8 @@ void Sockets::make_raw() {
     if (!is_raw(file)) continue;
     const SocketState& state = *file.connection;
     const NamesOf maker = NamesOf::maker_of(input_.context, file.head.inode);
-    UniqueFd fd = input_.namespaces.socket(file.net, static_cast<int>(state.head.family), static_cast<int>(state.head.type),
+    UniqueFd fd = input_.namespaces.socket(file.net, static_cast<int>(state.head.family),
+                                           static_cast<int>(state.head.type),
                                            static_cast<int>(state.head.protocol), kRawCapability);
     set_socket_options(fd.get(), file);
     attach_filter(fd.get(), file);
