@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Huge pages that are not to be had: what is said of a machine without pages of the size, and of files in other file systems.
-#include <bit>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <bit>
+
 #include "restart/hugetlb.h"
+#include "restart/names.h"
 #include "unit/obstacles.h"
 
 namespace cryo::test {
@@ -62,6 +63,7 @@ TEST("obstacles: shared memory in huge pages, twice in one process") {
 }
 
 TEST("obstacles: a file of hugetlbfs in another file system") {
+  const OwnNames own;
   Inode inode;
   inode.huge_size = no_size();
   CHECK_EQ(hugetlb_problem(inode, "/tmp/huge"),
