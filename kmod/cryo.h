@@ -742,10 +742,7 @@ bool cryo_is_device(struct file *file);
 
 /* ---- restart.c, pid_cursor.c ---- */
 
-/*
- * In a work of @current, when it has got what it is to go on with: on its way to user mode the kernel looks, as it would
- * have before the checkpoint, at pending signals and at what the system call has returned.
- */
+/* In a work of @current: on its way to user mode the kernel looks at signals and at what the system call has returned. */
 static inline void cryo_look_at_signals(void)
 {
 	set_thread_flag(TIF_NOTIFY_SIGNAL);

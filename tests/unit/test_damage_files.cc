@@ -3,7 +3,6 @@
 #include <linux/sched.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 

@@ -75,10 +75,7 @@ struct cryo_section {
 #define CRYO_SECF_REQUIRED	(1U << 0)	/* a reader that does not know the type must not restart */
 #define CRYO_SECF_XXH64		(1U << 1)	/* @crc: the lower half of the payload's XXH64, seed 0; for PAGE_DATA */
 
-/*
- * CRC32C: Castagnoli polynomial, reflected, initial value and final xor
- * 0xffffffff (RFC 3720 appendix B.4; "123456789" gives 0xe3069283).
- */
+/* CRC32C: Castagnoli polynomial, reflected, initial value and final xor 0xffffffff (RFC 3720 appendix B.4; "123456789" gives 0xe3069283). */
 
 enum cryo_section_type {
 	CRYO_SEC_SYSTEM		= 1,	/* first section: struct cryo_system */
@@ -232,10 +229,7 @@ struct cryo_thread_fs {
 	__s32 same_as;			/* the first thread that has the same, this one if it is that: they share it */
 };
 
-/*
- * Of a process that has in common with others what clone(2) made so: the pid of the first process of the
- * context that has it, which may be this one; 0: it is its own.
- */
+/* Of a process that has in common with others what clone(2) made so: the pid of the first that has it, or 0: it is its own. */
 struct cryo_shared_tables {
 	__s32 files;			/* CLONE_FILES */
 	__s32 fs;			/* CLONE_FS: root, working directory, umask */
