@@ -4,7 +4,9 @@
 #include <cryo/ioctl.h>
 #include <dirent.h>
 #include <fmt/format.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -35,13 +37,19 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
+// Of what any process of the machine has open: no server of files is asked, who may never answer.
+bool is_file(const std::string& name, const struct stat& wanted) {
+  struct statx now {};
+  return ::statx(AT_FDCWD, name.c_str(), AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &now) == 0 &&
+         ::makedev(now.stx_dev_major, now.stx_dev_minor) == wanted.st_dev && now.stx_ino == wanted.st_ino;
+}
+
 bool reads(pid_t pid, const struct stat& pipe) {
   const std::string directory = fmt::format("/proc/{}/fd", pid);
   for (const int number : numbers_of(directory)) {
     const std::string name = fmt::format("{}/{}", directory, number);
-    struct stat now, link;
-    if (::stat(name.c_str(), &now) == 0 && now.st_dev == pipe.st_dev && now.st_ino == pipe.st_ino &&
-        ::lstat(name.c_str(), &link) == 0 && (link.st_mode & S_IRUSR) != 0)
+    struct stat link;
+    if (is_file(name, pipe) && ::lstat(name.c_str(), &link) == 0 && (link.st_mode & S_IRUSR) != 0)
       return true;
   }
   return false;

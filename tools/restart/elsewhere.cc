@@ -78,16 +78,27 @@ FdPair pair_from_elsewhere(const std::function<FdPair()>& make) {
   const pid_t pid = clone_quietly(CLONE_FILES);
   if (pid == 0) answer_from(make, pipe.in.get());
   const int status = wait_for(pid);
-  if (status != 0) fail(EIO, "a process that makes a namespace died (status {:#x})", status);
+  if (status != 0) fail(EIO, "a process that acts for one of the job died (status {:#x})", status);
   Answer answer;
   if (::read(pipe.out.get(), &answer, sizeof(answer)) != static_cast<ssize_t>(sizeof(answer)))
-    fail_errno("cannot read what a process that makes a namespace has to say");
+    fail_errno("cannot read what a process that acts for one of the job has to say");
   if (answer.error != 0) throw Error(answer.error, answer.text);
   return {UniqueFd(answer.fd), UniqueFd(answer.second)};
 }
 
 UniqueFd from_elsewhere(const std::function<UniqueFd()>& make) {
   return pair_from_elsewhere([&] { return FdPair(make(), UniqueFd()); }).first;
+}
+
+std::string text_from_elsewhere(const std::function<std::string()>& ask) {
+  std::string text;
+  try {
+    (void)from_elsewhere([&]() -> UniqueFd { throw Error(EAGAIN, "T" + ask()); });
+  } catch (const Error& error) {
+    text = error.what();
+    if (error.code() != EAGAIN || !text.starts_with('T')) throw;
+  }
+  return text.empty() ? text : text.substr(1);
 }
 
 Assistant::Assistant(const std::function<int()>& work) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "base/unique_fd.h"
@@ -14,6 +15,9 @@ namespace cryo {
 [[nodiscard]] UniqueFd from_elsewhere(const std::function<UniqueFd()>& make);
 using FdPair = std::pair<UniqueFd, UniqueFd>;
 [[nodiscard]] FdPair pair_from_elsewhere(const std::function<FdPair()>& make);
+
+// The same of what is told; at most 1000 bytes of it.
+[[nodiscard]] std::string text_from_elsewhere(const std::function<std::string()>& ask);
 
 // Makes a process that calls `work`, and waits for its end when the object is destroyed or asked.  The work
 // starts when it is told to.

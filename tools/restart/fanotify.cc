@@ -16,6 +16,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "restart/elsewhere.h"
 #include "restart/credentials.h"
 #include "restart/files.h"
 
@@ -164,7 +165,7 @@ FanotifyGroups::FanotifyGroups(const Context& context) {
     if (file.head.kind != CRYO_FILE_FANOTIFY) continue;
     const auto use = uses.find(id);
     const NamesOf theirs(context, use == uses.end() ? everybody(context) : use->second.processes);
-    groups_.emplace(id, make_group(*file.fanotify));
+    groups_.emplace(id, from_elsewhere([&] { return make_group(*file.fanotify); }));
   }
 }
 

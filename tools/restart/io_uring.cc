@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/elsewhere.h"
 #include "restart/files.h"
 
 namespace cryo {
@@ -103,7 +104,9 @@ void fill_queues(const Uring& ring, int fd) {
 
 }  // namespace
 
-std::string uring_problem(const cryo_uring& saved) {
+namespace {
+
+std::string problem_here(const cryo_uring& saved) {
   io_uring_params params;
   const UniqueFd ring = set_up(saved, 0, params, kUncharged);
   if (!ring && errno == EPERM) return "io_uring is switched off here (sysctl kernel.io_uring_disabled)";
@@ -116,6 +119,13 @@ std::string uring_problem(const cryo_uring& saved) {
   if (!same_layout(saved, params))
     return "this kernel arranges the memory of an io_uring in another way than the one of the checkpoint";
   return {};
+}
+
+}  // namespace
+
+// Whose user this process is for a moment may stop it.
+std::string uring_problem(const cryo_uring& saved) {
+  return text_from_elsewhere([&] { return problem_here(saved); });
 }
 
 std::int32_t enabler_of(const Context& context, const File& file) {

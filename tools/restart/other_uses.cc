@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -155,6 +156,16 @@ void Finder::look_at(const File& file, const FileUse& use) {
     output->second.users.insert(rights_of(context_, context_.processes[index]).uid);
 }
 
+// Of what any process of the machine has open: no server of files is asked, who may never answer.
+bool look_quietly(int directory, const std::string& name, struct stat& now) {
+  struct statx found {};
+  if (::statx(directory, name.c_str(), AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &found) != 0) return false;
+  now = {};
+  now.st_dev = ::makedev(found.stx_dev_major, found.stx_dev_minor);
+  now.st_ino = found.stx_ino;
+  return true;
+}
+
 void Finder::scan(pid_t pid, const std::map<pid_t, int>& relatives) {
   const std::string path = fmt::format("/proc/{}/fd", pid);
   Numbers numbers(path);
@@ -165,7 +176,7 @@ void Finder::scan(pid_t pid, const std::map<pid_t, int>& relatives) {
     const UniqueFd directory(::fcntl(::dirfd(numbers.dir.get()), F_DUPFD_CLOEXEC, 0));
     const std::string name = fmt::format("{}", *number);
     struct stat now, link;
-    if (::fstatat(directory.get(), name.c_str(), &now, 0) != 0 || !outputs_.contains(identification(now)) ||
+    if (!look_quietly(directory.get(), name, now) || !outputs_.contains(identification(now)) ||
         ::fstatat(directory.get(), name.c_str(), &link, AT_SYMLINK_NOFOLLOW) != 0)
       continue;
     if ((link.st_mode & S_IWUSR) != 0) writers_[identification(now)].push_back({pid, *number, distance});

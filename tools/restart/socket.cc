@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "restart/elsewhere.h"
 #include "restart/files.h"
 #include "restart/lingering.h"
 #include "restart/namespaces.h"
@@ -118,8 +119,12 @@ std::string socket_problem(const Context& context, const File& file, const Reloc
   const int family = static_cast<int>(saved.head.family);
   const int type = (static_cast<int>(saved.head.type) & kTypeMask) | SOCK_CLOEXEC;
   const int protocol = static_cast<int>(saved.head.protocol);
-  const UniqueFd probe(as_maker([&] { return ::socket(family, type, protocol); }));
-  if (!probe) fail_errno("cannot make a socket of family {}", saved.head.family);
+  // Whose user this process is for a moment may stop it.
+  const UniqueFd probe = from_elsewhere([&] {
+    UniqueFd fd(as_maker([&] { return ::socket(family, type, protocol); }));
+    if (!fd) fail_errno("cannot make a socket of family {}", saved.head.family);
+    return fd;
+  });
   prepare(probe.get(), saved);
   return bind_socket(probe.get(), address) != 0 && errno == EADDRINUSE && has_listener(port) ? text : "";
 }

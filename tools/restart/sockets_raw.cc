@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/elsewhere.h"
 #include "restart/namespaces.h"
 #include "restart/sockets.h"
 
@@ -100,9 +101,17 @@ std::string raw_problem(const Context& context, const File& file, int& code) {
   const NamesOf maker = NamesOf::maker_of(context, file.head.inode);
   const int family = static_cast<int>(head.family), type = static_cast<int>(head.type) | SOCK_CLOEXEC;
   const int protocol = static_cast<int>(head.protocol);
-  const UniqueFd probe(as_maker([&] { return ::socket(family, type, protocol); }, kRawCapability));
-  if (probe) return "";
-  code = errno;
+  // Whose user this process is for a moment may stop it.
+  try {
+    (void)from_elsewhere([&] {
+      UniqueFd fd(as_maker([&] { return ::socket(family, type, protocol); }, kRawCapability));
+      if (!fd) fail_errno("socket");
+      return fd;
+    });
+    return "";
+  } catch (const Error& error) {
+    code = error.code();
+  }
   return fmt::format("a {} socket cannot be made: {} ({})", raw_kind(*file.connection), std::strerror(code),
                      head.type == SOCK_RAW ? "it takes CAP_NET_RAW: restart it as root"
                                            : "/proc/sys/net/ipv4/ping_group_range says which groups may");
