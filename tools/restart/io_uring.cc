@@ -106,7 +106,7 @@ void fill_queues(const Uring& ring, int fd) {
 
 namespace {
 
-std::string problem_here(const cryo_uring& saved) {
+std::string ring_problem(const cryo_uring& saved) {
   io_uring_params params;
   const UniqueFd ring = set_up(saved, 0, params, kUncharged);
   if (!ring && errno == EPERM) return "io_uring is switched off here (sysctl kernel.io_uring_disabled)";
@@ -125,7 +125,7 @@ std::string problem_here(const cryo_uring& saved) {
 
 // Whose user this process is for a moment may stop it.
 std::string uring_problem(const cryo_uring& saved) {
-  return text_from_elsewhere([&] { return problem_here(saved); });
+  return text_from_elsewhere([&] { return ring_problem(saved); });
 }
 
 std::int32_t enabler_of(const Context& context, const File& file) {
