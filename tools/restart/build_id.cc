@@ -64,7 +64,7 @@ Bytes find_build_id(View page) {
 }  // namespace
 
 Bytes build_id_of(const std::string& path) {
-  const UniqueFd fd = names::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  const UniqueFd fd = names::open_regular(path);
   Bytes page(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
   const ssize_t got = fd ? ::pread(fd.get(), page.data(), page.size(), 0) : 0;
   return got > 0 ? find_build_id(View(page).first(static_cast<std::size_t>(got))) : Bytes{};

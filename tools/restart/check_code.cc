@@ -21,7 +21,7 @@ namespace {
 std::string code_problem(const CodeCheck& check, const std::string& path, std::uint64_t offset,
                          std::uint64_t size) {
   constexpr std::size_t kChunk = 1 << 20;
-  const UniqueFd fd = names::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  const UniqueFd fd = names::open_regular(path);
   Bytes buffer(fd ? kChunk : 0);
   for (std::uint64_t done = 0; fd && done < size;) {
     const ssize_t got = ::pread(fd.get(), buffer.data(), std::min<std::uint64_t>(kChunk, size - done),

@@ -175,7 +175,7 @@ void FileChecker::check_context_output(const File& file, const FileUse& use) {
 
 // What is kept beside a file takes room, each on its file system together with others; holes take none.
 std::string FileChecker::no_room_for(std::uint64_t start, std::uint64_t end) {
-  const UniqueFd fd = names::open(path_, O_RDONLY | O_NONBLOCK);
+  const UniqueFd fd = names::open_regular(path_);
   struct statvfs system;
   struct stat now;
   if (!fd || ::fstat(fd.get(), &now) != 0 || ::fstatvfs(fd.get(), &system) != 0) return {};

@@ -626,6 +626,19 @@ UniqueFd names::open(const std::string& path, int flags, mode_t mode) {
       with_rights(path, [&] { return open_name(AT_FDCWD, path, flags, mode); }, 0, Extent::kOpener));
 }
 
+UniqueFd names::open_regular(const std::string& path) {
+  return UniqueFd(with_rights(
+      path,
+      [&] {
+        const UniqueFd place(open_name(AT_FDCWD, path, O_PATH));
+        struct stat now;
+        if (!place || ::fstat(place.get(), &now) != 0) return -1;
+        if (!S_ISREG(now.st_mode)) return errno = ESTALE, -1;
+        return ::open(fmt::format("/proc/self/fd/{}", place.get()).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+      },
+      0, Extent::kOpener));
+}
+
 UniqueFd names::open_fifo(const std::string& path, int flags) {
   return UniqueFd(
       with_rights(path, [&] { return open_name(AT_FDCWD, path, flags); }, 0, Extent::kMaker));

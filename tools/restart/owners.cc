@@ -50,17 +50,23 @@ std::vector<std::size_t> holders_of(const OwnerPlanInput& input, std::uint32_t f
 
 }  // namespace
 
-// Who has given up the rights that he had then sets it with those that he has left.
+// Who has given up the rights that he had then sets it with those that he has left; which of several users that is, nobody knows.
 std::optional<std::size_t> owner_setter(const Context& context, const File& file,
                                         const std::vector<std::size_t>& holders) {
   std::optional<std::size_t> user;
+  OwnIds users{};
+  bool several = false;
   for (const std::size_t holder : holders) {
     const Process& process = context.processes[holder];
     if (!process.creds || process.threads.empty()) continue;
     const OwnIds ids = *rights_of(context, process).ids;
     if (file.head.owner_known != 0 && ids.uid == file.head.owner_uid && ids.euid == file.head.owner_euid) return holder;
-    if (!user && ids.uid != 0 && ids.euid != 0) user = holder;
+    if (ids.uid == 0 || ids.euid == 0) continue;
+    several |= user && ids != users;
+    users = ids;
+    if (!user) user = holder;
   }
+  if (several) return {};
   if (user || file.head.owner_known != 0 || holders.empty()) return user;
   return holders.front();
 }
