@@ -382,6 +382,18 @@ static bool make_second(void)
 	return true;
 }
 
+/* One mount at two places: what is mounted below one of them is there below the other, too. */
+static bool make_peers(void)
+{
+	const char *path = strdup(tmpfs("peers")), *other = strdup(place("others"));
+
+	CRT_SYS(mount(NULL, path, NULL, MS_SHARED, NULL));
+	CRT_SYS(mount(path, other, NULL, MS_BIND, NULL));
+	crt_expect("pid %d|mount %s (tmpfs): propagation between mounts of one namespace is not supported", getpid(), path);
+	crt_expect("pid %d|mount %s (tmpfs): propagation between mounts of one namespace is not supported", getpid(), other);
+	return true;
+}
+
 static bool works_second(void)
 {
 	return waitpid(second, NULL, 0) == second;
@@ -474,6 +486,7 @@ struct obstacle obstacles[] = {
 	{ .name = "many", .make = make_many, .alone = true },
 	{ .name = "unmapped", .make = make_unmapped, .alone = true },
 	{ .name = "second", .make = make_second, .works = works_second, .alone = true },
+	{ .name = "peers", .make = make_peers, .alone = true },
 	{ .name = "pivot", .make = make_pivot, .alone = true },
 	{ .name = "chroot", .make = make_chroot, .alone = true },
 };
@@ -486,5 +499,5 @@ const struct crt_test crt_test = {
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE | CRT_ROOT,
 	.timeout_s = 100,		/* a hundred thousand files, on any machine */
-	.cases = "deep many unmapped second pivot chroot",
+	.cases = "deep many unmapped second peers pivot chroot",
 };

@@ -6,6 +6,7 @@
 #include <linux/userfaultfd.h>
 #include <mqueue.h>
 #include <pthread.h>
+#include <sys/personality.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -460,6 +461,31 @@ static bool make_dispatch(void)
 	return true;
 }
 
+/* A thread that is told of another kernel than the others. */
+static pid_t other_tid;
+static pthread_barrier_t other_ready;
+
+static void *other_thread(void *arg)
+{
+	CRT_SYS(personality(UNAME26));
+	other_tid = gettid();
+	pthread_barrier_wait(&other_ready);
+	while (!crt_go())
+		crt_sleep_ms(20);
+	return arg;
+}
+
+static bool make_personality(void)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&other_ready, NULL, 2);
+	CRT_SYS(-pthread_create(&thread, NULL, other_thread, NULL));
+	pthread_barrier_wait(&other_ready);
+	crt_expect("pid %d|thread %d: a personality(2) of its own", getpid(), other_tid);
+	return true;
+}
+
 /* One thread that has undo values of its own. */
 static pid_t undo_tid;
 static pthread_barrier_t undo_ready;
@@ -666,6 +692,7 @@ struct obstacle obstacles[] = {
 	{ .name = "sealed", .make = make_sealed },
 	{ .name = "mdwe", .make = make_mdwe, .alone = true },
 	{ .name = "dispatch", .make = make_dispatch, .alone = true },
+	{ .name = "personality", .make = make_personality, .alone = true },
 	{ .name = "own-undo", .make = make_own_undo, .alone = true },
 	{ .name = "shared-memory", .make = make_shared_memory, .alone = true },
 	{ .name = "strangers", .make = make_strangers, .alone = true },
@@ -683,6 +710,6 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "mqueue-thread mdwe dispatch own-undo shared-memory strangers shared-files shared-fs mqueue-sharer "
+	.cases = "mqueue-thread mdwe dispatch personality own-undo shared-memory strangers shared-files shared-fs mqueue-sharer "
 		 "sharing-thread killing-pidfd",
 };
