@@ -366,6 +366,7 @@ void Parser::take_source(int option) {
 void Parser::take_relocation() {
   try {
     arguments_.restart.relocations.add(optarg);
+    arguments_.restart.relocations.follow_links();
   } catch (const Error& error) {
     throw BadArguments{error.what(), {}};
   }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "restart/relocate.h"
 
+#include <cstdlib>
+#include <memory>
+
 #include "base/error.h"
 
 namespace cryo {
@@ -35,6 +38,13 @@ void Relocations::add(std::string_view argument) {
   if (pair.from == pair.to) return;
   if (pairs_.size() == kMax) fail(EINVAL, "--relocate {}: more than {} relocations", argument, kMax);
   pairs_.push_back(std::move(pair));
+}
+
+void Relocations::follow_links() {
+  for (Pair& pair : pairs_) {
+    const std::unique_ptr<char, decltype(&std::free)> path(::realpath(pair.to.c_str(), nullptr), &std::free);
+    if (!pair.to.empty() && path && std::string_view(path.get()) != "/") pair.to = path.get();
+  }
 }
 
 std::string Relocations::apply(const std::string& path) const {
