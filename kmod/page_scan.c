@@ -87,7 +87,7 @@ static bool scan_pmds(struct scan *s, pud_t *pud, unsigned long start, unsigned 
 			more = !s->found;
 		else if (s->huge >= PMD_SIZE)
 			more = touched(s, start, next);
-		else if (!pmd_present(pmd) || pmd_trans_huge(pmd))
+		else if (!pmd_present(pmd) || pmd_trans_huge(pmd) || pmd_leaf(pmd))
 			more = s->guards ? !s->found : touched(s, start, next);
 		else
 			more = scan_ptes(s, pmd, start, next);
@@ -103,10 +103,12 @@ static bool scan_puds(struct scan *s, p4d_t *p4d, unsigned long start, unsigned 
 	bool more = true;
 
 	for (; more && start < end; pud++, start = next) {
+		pud_t value = READ_ONCE(*pud);
+
 		next = pud_addr_end(start, end);
-		if (pud_none(READ_ONCE(*pud)))
+		if (pud_none(value))
 			more = !s->found;
-		else if (s->huge >= PUD_SIZE)
+		else if (s->huge >= PUD_SIZE || pud_leaf(value))
 			more = touched(s, start, next);
 		else
 			more = scan_pmds(s, pud, start, next);

@@ -30,6 +30,10 @@ static bool is_stored(const struct inode *inode)
 	case CGROUP_SUPER_MAGIC:
 	case CGROUP2_SUPER_MAGIC:
 	case RDTGROUP_SUPER_MAGIC:
+	case PROC_SUPER_MAGIC:
+	case EFIVARFS_MAGIC:
+	/* Whose server may not answer: this is for convenience only. */
+	case FUSE_SUPER_MAGIC:
 		return false;
 	case OVERLAYFS_SUPER_MAGIC:
 		return true;

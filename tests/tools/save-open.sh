@@ -112,7 +112,7 @@ rm -r spool
 check "nothing can be made in its place: it goes on" goes_to_its_end
 check "... from memory" seen "/memfd:script (deleted)"
 only_checked --restore-files
-check "--restore-files: refused" eval 'not status_is 0 && said "cannot be made again in $base/work/spool"'
+check "--restore-files: refused" eval 'not status_is 0 && said "is gone, and cannot be made again in $base/work/spool"'
 rm spool
 
 # From a restarted one, once more.

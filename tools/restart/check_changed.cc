@@ -122,7 +122,7 @@ void ChangeChecker::compare(const Inode& inode, const Use& use) {
   const std::optional<std::string> outer = outer_path(context_, *use.file);
   if (!outer) return;
   const std::string path = options_.relocations.apply(*outer);
-  const NamesToCheck theirs(context_, use.processes);
+  const NamesToCheck theirs(context_, use.processes, *use.file);
   struct stat now;
   // What cannot be found or is something else is reported by the check of each file.
   if (!S_ISREG(inode.head.mode) || names::stat(path, now) != 0 || !S_ISREG(now.st_mode)) return;

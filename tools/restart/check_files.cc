@@ -308,7 +308,8 @@ void FileChecker::check_access(const File& file, const FileUse& use) {
 
 // It is opened when the process exists, by each process that has it.
 void FileChecker::check_own_proc_file(const File& file, const FileUse& use) {
-  if (const std::string text = own_proc_problem(context_, file, use.processes, path_); !text.empty())
+  const bool same_proc = is_own_proc_file(context_, file, path_);
+  if (const std::string text = same_proc ? own_proc_problem(context_, file, use.processes, path_) : ""; !text.empty())
     return problem(EACCES, "{}{}", text, way_out(file, use));
   if (const std::int32_t thread = later_thread_of(context_, path_); thread != 0)
     return problem(EOPNOTSUPP,

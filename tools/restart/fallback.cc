@@ -110,7 +110,7 @@ class Settler {
 FileFound Settler::compare(const Inode& inode, const std::string& path, const struct stat& now) const {
   const auto size = static_cast<std::uint64_t>(now.st_size);
   if (size == inode.head.size && has_same_time(inode.head, now)) return FileFound::kSame;
-  const UniqueFd fd = names::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  const UniqueFd fd = names::open_regular(path);
   struct stat opened;
   if (!fd || ::fstat(fd.get(), &opened) != 0) return FileFound::kUnreadable;
   const bool longer = size > inode.head.size;
@@ -123,7 +123,7 @@ FileFound Settler::compare(const Inode& inode, const std::string& path, const st
 FileFound Settler::look_at(const Inode& inode, const File& file) const {
   const auto use = uses_.find(file.id);
   if (use == uses_.end()) return FileFound::kSame;
-  const NamesToCheck theirs(context_, use->second.processes);
+  const NamesToCheck theirs(context_, use->second.processes, file);
   const std::string path = options_.relocations.apply(file.path);
   struct stat now;
   if (names::stat(path, now) != 0) {

@@ -218,10 +218,11 @@ void finish_contents(const Inode& inode, int fd) {
   if (::fstat(fd, &now) != 0) fail_errno("fstat");
   // Ownership is restored where the process may; the file is open already, so nobody needs it to. Some file
   // systems say of whom and of what mode a file is as their user likes: a setuid file of root's, say.
+  // Root makes none with such a mode: whoever has it open could execute it.
+  const mode_t mode = inode.head.mode & (::getuid() == 0 ? 01777 : 07777);
   const bool other_owner = now.st_uid != inode.head.uid || now.st_gid != inode.head.gid;
   if (other_owner) (void)names::fchown(fd, inode.head.uid, inode.head.gid);
-  if ((other_owner || (now.st_mode & 07777) != (inode.head.mode & 07777)) &&
-      names::fchmod(fd, inode.head.mode & 07777) != 0 && now.st_uid == names::owner())
+  if ((other_owner || (now.st_mode & 07777) != mode) && names::fchmod(fd, mode) != 0 && now.st_uid == names::owner())
     fail_errno("cannot set the mode of a file made anew");
   const timespec times[2] = {
       {0, UTIME_OMIT}, {static_cast<time_t>(inode.head.mtime_sec), static_cast<long>(inode.head.mtime_nsec)}};

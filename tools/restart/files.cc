@@ -2,8 +2,11 @@
 #include "restart/files.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -77,6 +80,7 @@ class FileMaker {
   struct Contents {
     UniqueFd fd;
     std::vector<std::size_t> processes;  // whose names were made for it
+    std::uint32_t file = 0;              // the first, who opened which
   };
   std::map<std::uint32_t, Contents> contents_;     // by inode
   std::map<std::uint32_t, UniqueFd> directories_;  // removed ones, by inode
@@ -127,7 +131,7 @@ UniqueFd FileMaker::reopen_contents(const File& file, const FileUse& use) {
   if (base == contents_.end())
     base = contents_
                .emplace(inode.id,
-                        Contents{input_.descriptors.park(contents_of(file, inode)), use.processes})
+                        Contents{input_.descriptors.park(contents_of(file, inode)), use.processes, file.id})
                .first;
   // There is one, as memfd_create() is called once for each.
   if (file.head.how & CRYO_OPENED_MADE) return input_.descriptors.park_copy(base->second.fd.get());
@@ -140,7 +144,7 @@ UniqueFd FileMaker::memory_file(const File& file, const FileUse& use) {
   auto base = contents_.find(inode.id);
   if (base == contents_.end()) {
     UniqueFd made = inode.huge_size != 0 ? make_hugetlb(input_, inode, file) : make_posix_shm(input_, inode, file);
-    base = contents_.emplace(inode.id, Contents{input_.descriptors.park(std::move(made)), use.processes}).first;
+    base = contents_.emplace(inode.id, Contents{input_.descriptors.park(std::move(made)), use.processes, file.id}).first;
   }
   if (file.head.how & CRYO_OPENED_MADE) return input_.descriptors.park_copy(base->second.fd.get());
   return reopen(base->second.fd.get(), open_flags(file, use), file.path.c_str());
@@ -405,7 +409,7 @@ FileStore FileMaker::make() {
   register_eventfds(input_.context, store_.fds, store_.fds);
   for (auto& [id, contents] : contents_) {
     const Inode& inode = input_.context.inode(id);
-    const NamesOf theirs(input_.context, contents.processes);
+    const NamesOf theirs(input_.context, contents.processes, input_.context.file(contents.file));
     // The kernel alone says whose a memfd is, and cr_restart has made it.
     std::optional<OwnNames> own;
     if (inode.head.flags & CRYO_INODE_MEMFD) own.emplace();
@@ -438,6 +442,7 @@ class FileTaker {
  private:
   void take(const File& file, const FileUse& use);
   [[nodiscard]] UniqueFd open_late(const File& file, const FileUse& use);
+  [[nodiscard]] Rights rights_to_look() const;
   void put_at(const File& file, const cryo_fd& wanted, int fd);
   [[nodiscard]] bool put_standard(const File& file, const cryo_fd& wanted);
 
@@ -457,7 +462,6 @@ void FileTaker::put_at(const File& file, const cryo_fd& wanted, int fd) {
   if (result < 0) fail_errno("cannot put {} at descriptor {}", file.path, number);
 }
 
-// False: it becomes what the higher numbers of the file are.
 // Closed when the process has its locks again: one of O_PATH, unlike others, does not take them from it.
 UniqueFd place_of(int fd) {
   UniqueFd place = open_proc(fmt::format("self/fd/{}", fd), O_PATH);
@@ -465,6 +469,7 @@ UniqueFd place_of(int fd) {
   return place;
 }
 
+// False: it becomes what the higher numbers of the file are.
 bool FileTaker::put_standard(const File& file, const cryo_fd& wanted) {
   const auto source = store_.standard.find({file.id, wanted.fd});
   if (source == store_.standard.end() || source->second.number < 0) return false;
@@ -474,19 +479,34 @@ bool FileTaker::put_standard(const File& file, const cryo_fd& wanted) {
   return true;
 }
 
+// Nobody may look at a process of a restart yet: it takes more to open these.  The file remembers what (pagemap asks at each read).
+Rights FileTaker::rights_to_look() const {
+  Rights rights = rights_of(input_.context, input_.context.processes[process_]);
+  for (const int capability : {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE})
+    rights.capabilities |= std::uint64_t{1} << capability;
+  return rights;
+}
+
 UniqueFd FileTaker::open_late(const File& file, const FileUse& use) {
   std::optional<OwnNames> own;
   std::optional<NamesOf> theirs;
   const std::string path = input_.options.relocations.apply(file.path);
-  if (lies_in_own_proc(input_.context, path)) {
-    // Its directory in /proc still is that of cr_restart's user; nobody else makes names there.
-    if (const std::string problem = own_proc_problem(input_.context, file, use.processes, path); !problem.empty())
-      fail(EACCES, "{}: {}", path, problem);
+  const bool of_proc = is_own_proc_file(input_.context, file, path);
+  const bool inside = input_.context.processes[process_].namespaces.user != 0;
+  if (const std::string problem = of_proc ? own_proc_problem(input_.context, file, use.processes, path) : ""; !problem.empty())
+    fail(EACCES, "{}: {}", path, problem);
+  // In a user namespace, cr_restart's rights are the user's by now.
+  if (inside && lies_in_own_proc(input_.context, path))
     own.emplace();
-  } else if (file.opener && input_.context.processes[process_].namespaces.user == 0) {
+  else if (of_proc)
+    theirs.emplace(process_, rights_to_look());
+  else if (file.opener && !inside)
     theirs.emplace(input_.context, std::vector{process_}, file);
-  }
-  return open_by_path(input_, file, use);
+  UniqueFd fd = open_by_path(input_, file, use);
+  struct statfs system {};
+  if (of_proc && (::fstatfs(fd.get(), &system) != 0 || system.f_type != PROC_SUPER_MAGIC))
+    fail(ESTALE, "{} is no file of /proc any more", path);
+  return fd;
 }
 
 void FileTaker::take(const File& file, const FileUse& use) {

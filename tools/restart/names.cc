@@ -21,6 +21,7 @@
 #include <cstring>
 #include <ctime>
 #include <numeric>
+#include <set>
 
 #include "base/error.h"
 #include "restart/credentials.h"
@@ -73,13 +74,6 @@ bool set_capabilities(std::uint64_t effective, std::uint64_t permitted, std::uin
   return ::syscall(SYS_capset, &header, data) == 0;
 }
 
-bool is_capable_of_nothing() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
-  if (::syscall(SYS_capget, &header, data) != 0) fail_errno("capget");
-  return data[0].permitted == 0 && data[1].permitted == 0;
-}
-
 // In the parent of the user namespace `ns`, and so on up to cr_restart's.
 std::optional<std::uint32_t> number_outside(const Context& context, std::uint32_t ns, std::uint32_t id,
                                             bool group) {
@@ -108,6 +102,7 @@ bool has_rights_of_root(const Creds& creds) {
 }
 
 const NamesOf* g_current = nullptr;
+std::set<std::string> g_callers_own;  // paths
 
 }  // namespace
 
@@ -238,20 +233,21 @@ NamesOf::~NamesOf() {
 }
 
 NamesToCheck::NamesToCheck(const Context& context, const std::vector<std::size_t>& processes) {
-  names_.emplace(context, processes);
-  look_from_outside(context, processes);
+  if (!look_from_outside(context, processes)) names_.emplace(context, processes);
 }
 
 NamesToCheck::NamesToCheck(const Context& context, const std::vector<std::size_t>& processes, const File& file) {
-  names_.emplace(context, processes, file);
-  look_from_outside(context, processes);
+  if (!look_from_outside(context, processes)) names_.emplace(context, processes, file);
 }
 
-void NamesToCheck::look_from_outside(const Context& context, const std::vector<std::size_t>& processes) {
+bool NamesToCheck::look_from_outside(const Context& context, const std::vector<std::size_t>& processes) {
   const bool inside = std::any_of(processes.begin(), processes.end(), [&context](std::size_t process) {
     return context.processes[process].namespaces.user != 0;
   });
-  if (inside) names_->rights_.clear();
+  if (!inside) return false;
+  names_.emplace(context, std::vector<std::size_t>{});
+  names_->rights_.clear();
+  return true;
 }
 
 std::size_t NamesOf::current() {
@@ -259,27 +255,6 @@ std::size_t NamesOf::current() {
 }
 
 // ---- rights ----
-
-SteadyProcess::SteadyProcess() : dumpable_(::prctl(PR_GET_DUMPABLE)), parent_(::getppid()) {
-  if (::prctl(PR_GET_PDEATHSIG, &death_signal_) != 0) death_signal_ = 0;
-}
-
-void SteadyProcess::steady() const {
-  if (dumpable_ == 1) ::prctl(PR_SET_DUMPABLE, 1);
-  steady_unseen();
-}
-
-void SteadyProcess::steady_unseen() const {
-  if (death_signal_ == 0) return;
-  ::prctl(PR_SET_PDEATHSIG, death_signal_);
-  if (::getppid() != parent_) ::_exit(stub::kFailureStatus);
-}
-
-void SteadyProcess::unseen() const {
-  if (is_capable_of_nothing()) return steady();
-  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) fail_errno("PR_SET_DUMPABLE");
-  steady_unseen();
-}
 
 RightsKept::RightsKept() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -386,9 +361,10 @@ auto with_rights(const std::string& what, const Work& work, std::uint64_t also =
   return work();
 }
 
-// Names of cr_restart's user may have any links in them.
+// Names of cr_restart's user may have any links in them; and who has no capability has no right to lose.
 bool is_plain(const std::string& path) {
-  return g_current == nullptr || NamesState::rights(path).empty() || is_own_descriptor(path);
+  return g_current == nullptr || NamesState::rights(path).empty() || is_own_descriptor(path) ||
+         g_callers_own.contains(path) || is_capable_of_nothing();
 }
 
 int open_name(int directory, const std::string& path, int flags, mode_t mode = 0) {
@@ -402,6 +378,14 @@ int with_name(const std::string& path, bool follow, const Work& work, int direct
   if (is_plain(path)) return work(directory, path.c_str(), follow ? 0 : AT_SYMLINK_NOFOLLOW);
   const std::optional<NameAt> place = find_place(directory, path, follow);
   return place ? work(place->directory.get(), place->name.c_str(), AT_SYMLINK_NOFOLLOW) : -1;
+}
+
+// For calls that take a path: by what has been found there, which is not looked for once more.
+template <typename Work>
+int by_place(const std::string& path, bool follow, const Work& work) {
+  if (is_plain(path)) return work(path.c_str(), false);
+  const UniqueFd place(open_at(AT_FDCWD, path, O_PATH | (follow ? 0 : O_NOFOLLOW)));
+  return place ? work(fmt::format("/proc/self/fd/{}", place.get()).c_str(), true) : -1;
 }
 
 // For calls that have no directory to begin at.
@@ -619,6 +603,10 @@ int names::set_attributes(int place, const cryo_inode& wanted) {
   });
 }
 
+void names::note_callers_own(const std::string& path) {
+  g_callers_own.insert(path);
+}
+
 // ---- system calls ----
 
 UniqueFd names::open(const std::string& path, int flags, mode_t mode) {
@@ -773,13 +761,20 @@ int names::mq_unlink(const std::string& name) {
 }
 
 int names::inotify_add_watch(int fd, const std::string& path, std::uint32_t mask) {
-  return with_rights(path, [&] { return look_at_way(path) != 0 ? -1 : ::inotify_add_watch(fd, path.c_str(), mask); });
+  return with_rights(path, [&] {
+    return by_place(path, (mask & IN_DONT_FOLLOW) == 0,
+                    [&](const char* place, bool found) { return ::inotify_add_watch(fd, place, found ? mask & ~IN_DONT_FOLLOW : mask); });
+  });
 }
 
 int names::fanotify_mark(int fd, unsigned flags, std::uint64_t mask, const std::string& path) {
   return with_rights(
       path,
-      [&] { return look_at_way(path) != 0 ? -1 : ::fanotify_mark(fd, flags, mask, AT_FDCWD, path.c_str()); },
+      [&] {
+        return by_place(path, (flags & FAN_MARK_DONT_FOLLOW) == 0, [&](const char* place, bool found) {
+          return ::fanotify_mark(fd, found ? flags & ~static_cast<unsigned>(FAN_MARK_DONT_FOLLOW) : flags, mask, AT_FDCWD, place);
+        });
+      },
       bit(CAP_SYS_ADMIN));
 }
 

@@ -52,6 +52,9 @@ struct Rights {
 // The same as the first with those of its own user namespace, for a caller that is in it.
 [[nodiscard]] Rights rights_inside(const Context& context, const Process& process);
 
+// Of the caller: neither in effect nor permitted.
+[[nodiscard]] bool is_capable_of_nothing();
+
 // A change of ids makes the calling process one that nobody may look at, and takes from it the signal that
 // comes with the death of its parent: this gives both back.
 class SteadyProcess {
@@ -109,7 +112,7 @@ class NamesToCheck {
   NamesToCheck(const Context& context, const std::vector<std::size_t>& processes, const File& file);
 
  private:
-  void look_from_outside(const Context& context, const std::vector<std::size_t>& processes);
+  [[nodiscard]] bool look_from_outside(const Context& context, const std::vector<std::size_t>& processes);
   std::optional<NamesOf> names_;
 };
 
@@ -210,6 +213,9 @@ void enter(const Again& again);
 // Of what is open by O_PATH: the time of modification; mode and owner.
 [[nodiscard]] int set_time(int place, const cryo_inode& wanted);
 [[nodiscard]] int set_attributes(int place, const cryo_inode& wanted);
+
+// A path that cr_restart's caller has given (--redirect): it may have any symbolic links in it.
+void note_callers_own(const std::string& path);
 
 // As the system calls of the same names.
 [[nodiscard]] UniqueFd open(const std::string& path, int flags, mode_t mode = 0);

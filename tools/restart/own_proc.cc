@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -83,6 +84,12 @@ bool may_trace(const cryo_creds& by, const Process& at) {
 bool lies_in_own_proc(const Context& context, const std::string& path) {
   const std::optional<ProcFile> file = parse_proc_path(path);
   return file && process_with(context, file->pid) != nullptr;
+}
+
+bool is_own_proc_file(const Context& context, const File& file, const std::string& path) {
+  const auto inode = context.inodes.find(file.head.inode);
+  return file.head.mnt == 0 && inode != context.inodes.end() && inode->second.head.fs_magic == PROC_SUPER_MAGIC &&
+         lies_in_own_proc(context, path);
 }
 
 // There is one process only where it has another number.

@@ -13,7 +13,10 @@
 
 namespace cryo {
 
+// By its name; with a /proc of the job's own, numbers are others.
 [[nodiscard]] bool lies_in_own_proc(const Context& context, const std::string& path);
+// It was one of the /proc that cr_restart has, too.
+[[nodiscard]] bool is_own_proc_file(const Context& context, const File& file, const std::string& path);
 
 // With the number that the process has now.
 [[nodiscard]] std::string own_proc_path(const Context& context, const RestartOptions& options, const std::string& path);

@@ -117,6 +117,8 @@ void Redirector::apply(const Redirection& redirection) {
   if (writes(file)) file.head.flags |= O_APPEND;
   file.head.kind = 0;
   file.head.mnt = 0;
+  file.opener.reset();
+  names::note_callers_own(redirection.path);
   file.path = file.redirected = redirection.path;
 }
 

@@ -115,7 +115,8 @@ void connect_udp(int fd, const File& file) {
   const Bytes& peer = file.connection->peer_name;
   if (::connect(fd, raw(peer), static_cast<socklen_t>(peer.size())) != 0)
     fail_errno("cannot connect a UDP socket");
-  drop_no_more(fd);
+  // One filter takes the place of another.
+  if (!file.filter || file.filter->filter.empty()) drop_no_more(fd);
   attach_filter(fd, file);
 }
 

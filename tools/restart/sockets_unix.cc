@@ -92,7 +92,7 @@ UniqueFd Sockets::unix_socket(std::uint32_t net, int type, const File* file) con
 
 void Sockets::bind_unix(int fd, const End& end) {
   if (end.file == nullptr || end.name.empty()) return;
-  const NamesOf theirs(input_.context, end.processes);
+  const NamesOf theirs(input_.context, end.processes, *end.file);
   unix_names_.bind(end.file->id, fd, unix_name_of(input_.context, *end.file, input_.options.relocations));
 }
 
@@ -153,7 +153,7 @@ void Sockets::make_unix_listeners(bool unlinked) {
     if (!file.socket || file.socket->head.family != AF_UNIX || is_unlinked(file) != unlinked) continue;
     const auto use = uses_.find(id);
     const std::size_t owner = use == uses_.end() ? 0 : use->second.process;
-    const NamesOf theirs(input_.context, holders(file));
+    const NamesOf theirs(input_.context, holders(file), file);
     const cryo_creds& creds = input_.context.processes[owner].creds->head;
     const ActAs user(input_.context, creds.euid, creds.egid);
     keep(id, make_socket(input_, file, &unix_names_));
@@ -208,7 +208,7 @@ void Sockets::make_unix_waiting(const File& file) {
   const File& end = is_connected(file) ? peer_of(input_.context, file) : file;
   UniqueFd caller = unix_socket(end.net, type, &end);
   if (is_connected(file)) bind_unix(caller.get(), own_end(peer_of(input_.context, file)));
-  const NamesOf theirs(input_.context, holders(file));
+  const NamesOf theirs(input_.context, holders(file), file);
   const ActAs user(input_.context, state.head.peer_uid, state.head.peer_gid);
   call(caller.get(), {listener, state.head.listener});
   if (is_connected(file))
@@ -257,7 +257,7 @@ UniqueFd Sockets::stand_in(const SocketMessage& message, std::uint32_t net) {
 void Sockets::fill_datagrams(const File& file, const FileLookup& lookup) {
   const SocketState& state = *file.connection;
   const Bytes to = unix_names_.way_to(file.id).value_or(address_of(state.name, input_.options.relocations).bytes);
-  const NamesOf theirs(input_.context, holders(file));
+  const NamesOf theirs(input_.context, holders(file), file);
   for (const SocketMessage& message : file.queue) {
     const bool from_peer = is_connected(file) && message.head.sender == state.head.peer;
     UniqueFd stranger;
@@ -291,7 +291,7 @@ void Sockets::fill_unix(const File& file, const FileLookup& lookup) {
 
 void Sockets::connect_datagram(const File& file, const FileLookup& lookup) {
   const File& peer = peer_of(input_.context, file);
-  const NamesOf theirs(input_.context, holders(peer));
+  const NamesOf theirs(input_.context, holders(peer), peer);
   call(lookup(file.id), {lookup(peer.id), peer.id});
 }
 
