@@ -101,7 +101,7 @@ fails_cleanly "a lock that another process has" lock
 kill "${started[-1]}"
 wait "${started[-1]}" 2>/dev/null
 mv source gone
-fails_cleanly "a mount whose source is gone" "mount $base/work/there: $base/work/source, which was mounted there, is not there"
+fails_cleanly "a mount whose source is gone" "mount $base/work/there: $base/work/source, which was mounted there, cannot be found"
 mv gone source
 # When some of its processes are there.
 echo +pids >/sys/fs/cgroup/cgroup.subtree_control
