@@ -21,7 +21,6 @@
 #include <cstring>
 #include <ctime>
 #include <numeric>
-#include <set>
 
 #include "base/error.h"
 #include "restart/credentials.h"
@@ -102,7 +101,7 @@ bool has_rights_of_root(const Creds& creds) {
 }
 
 const NamesOf* g_current = nullptr;
-std::set<std::string> g_callers_own;  // paths
+bool g_any_links = false;
 
 }  // namespace
 
@@ -250,6 +249,14 @@ bool NamesToCheck::look_from_outside(const Context& context, const std::vector<s
   return true;
 }
 
+CallersNames::CallersNames() {
+  g_any_links = true;
+}
+
+CallersNames::~CallersNames() {
+  g_any_links = false;
+}
+
 std::size_t NamesOf::current() {
   return g_current == nullptr ? kOwn : g_current->process_;
 }
@@ -364,7 +371,7 @@ auto with_rights(const std::string& what, const Work& work, std::uint64_t also =
 // Names of cr_restart's user may have any links in them; and who has no capability has no right to lose.
 bool is_plain(const std::string& path) {
   return g_current == nullptr || NamesState::rights(path).empty() || is_own_descriptor(path) ||
-         g_callers_own.contains(path) || is_capable_of_nothing();
+         g_any_links || is_capable_of_nothing();
 }
 
 int open_name(int directory, const std::string& path, int flags, mode_t mode = 0) {
@@ -601,10 +608,6 @@ int names::set_attributes(int place, const cryo_inode& wanted) {
     if (now.st_uid == wanted.uid && now.st_gid == wanted.gid) return 0;
     return ::fchownat(place, "", wanted.uid, wanted.gid, AT_EMPTY_PATH);
   });
-}
-
-void names::note_callers_own(const std::string& path) {
-  g_callers_own.insert(path);
 }
 
 // ---- system calls ----

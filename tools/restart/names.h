@@ -116,6 +116,16 @@ class NamesToCheck {
   std::optional<NamesOf> names_;
 };
 
+// While it lives, names are given by cr_restart's caller (--redirect), to be used with the rights of others: they may have any symbolic
+// links in them.
+class CallersNames {
+ public:
+  CallersNames();
+  ~CallersNames();
+  CallersNames(const CallersNames&) = delete;
+  CallersNames& operator=(const CallersNames&) = delete;
+};
+
 // Names are cr_restart's own: they come from its user, or lead to what has just been found to be the job's.
 class OwnNames {
  public:
@@ -213,9 +223,6 @@ void enter(const Again& again);
 // Of what is open by O_PATH: the time of modification; mode and owner.
 [[nodiscard]] int set_time(int place, const cryo_inode& wanted);
 [[nodiscard]] int set_attributes(int place, const cryo_inode& wanted);
-
-// A path that cr_restart's caller has given (--redirect): it may have any symbolic links in it.
-void note_callers_own(const std::string& path);
 
 // As the system calls of the same names.
 [[nodiscard]] UniqueFd open(const std::string& path, int flags, mode_t mode = 0);

@@ -118,7 +118,6 @@ void Redirector::apply(const Redirection& redirection) {
   file.head.kind = 0;
   file.head.mnt = 0;
   file.opener.reset();
-  names::note_callers_own(redirection.path);
   file.path = file.redirected = redirection.path;
 }
 
@@ -149,6 +148,7 @@ void redirect(Context& context, const std::vector<Redirection>& redirections) {
 }
 
 void check_redirected(const File& file, const FileUse& use, std::int32_t pid, Findings& findings) {
+  const CallersNames any_links;
   const std::string what =
       fmt::format("pid {}: descriptor {}: {}", pid, use.fds.empty() ? 0U : use.fds.front().fd, file.redirected);
   const auto problem = [&](int code, std::string_view text) {
@@ -173,6 +173,7 @@ void check_redirected(const File& file, const FileUse& use, std::int32_t pid, Fi
 }
 
 UniqueFd open_redirected(CreatedPaths& created, const File& file) {
+  const CallersNames any_links;
   const int flags = static_cast<int>(file.head.flags) | O_NOCTTY;
   UniqueFd fd;
   if (writes(file)) {
