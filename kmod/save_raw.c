@@ -61,6 +61,15 @@ static bool hears_alerts(const struct sock *sk)
 	return found;
 }
 
+static bool routes_multicast6(const struct net *net)
+{
+#if IS_ENABLED(CONFIG_IPV6_MROUTE)
+	return net->ipv6.devconf_all && atomic_read(&net->ipv6.devconf_all->mc_forwarding);
+#else
+	return false;
+#endif
+}
+
 /* Which socket it is that routes them is the kernel's secret: one of this kind. */
 static bool may_route_multicast(const struct sock *sk)
 {
@@ -68,11 +77,8 @@ static bool may_route_multicast(const struct sock *sk)
 
 	if (!cryo_is_raw(sk))
 		return false;
-#if IS_ENABLED(CONFIG_IPV6)
 	if (sk->sk_family == AF_INET6)
-		return inet_sk(sk)->inet_num == IPPROTO_ICMPV6 && net->ipv6.devconf_all &&
-		       atomic_read(&net->ipv6.devconf_all->mc_forwarding);
-#endif
+		return inet_sk(sk)->inet_num == IPPROTO_ICMPV6 && routes_multicast6(net);
 	return inet_sk(sk)->inet_num == IPPROTO_IGMP && IPV4_DEVCONF_ALL(net, MC_FORWARDING);
 }
 
