@@ -348,13 +348,22 @@ static void hold(enum kind kind, int fd)
 	_exit(0);
 }
 
+/* Its error, and what it has told. */
+static int run_told(int handle, char *log, size_t size)
+{
+	int err = ioctl(handle, CRYO_CKPT_RUN, 0) ? errno : 0;
+	ssize_t n = read(handle, log, size - 1);
+
+	log[n > 0 ? n : 0] = 0;
+	return err;
+}
+
 static void held_lock(enum kind kind, bool end)
 {
 	const char *what = kinds[kind].name;
 	char call[16], log[1024] = "";
 	int ends[2], handle, err, out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	pid_t target, outsider;
-	ssize_t n;
 
 	make_ends(kind, ends);
 	target = fork();
@@ -370,9 +379,7 @@ static void held_lock(enum kind kind, bool end)
 	if (kind == PTY_INPUT && write(ends[0], "y", 1) != 1)
 		die("/dev/ptmx");
 	handle = make_request(target, out, CRYO_CKPT_NO_CALLBACKS);
-	err = ioctl(handle, CRYO_CKPT_RUN, 0) ? errno : 0;
-	n = read(handle, log, sizeof(log) - 1);
-	log[n > 0 ? n : 0] = 0;
+	err = run_told(handle, log, sizeof(log));
 	if (!ok(err == EBUSY, "a %s whose lock is held by somebody else: error %d", what, err) ||
 	    !ok(strstr(log, what) && strstr(log, "fd "), "... named"))
 		printf("# %s\n", log);
@@ -393,7 +400,6 @@ static void busy_terminal(void)
 	int ends[2], handle, err, out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	pid_t target, outsider;
 	char log[1024] = "";
-	ssize_t n;
 
 	make_pty(ends);
 	target = fork();
@@ -410,9 +416,7 @@ static void busy_terminal(void)
 		hold(PTY, ends[1]);
 	sleep_ms(1500 * factor());
 	handle = make_request(target, out, CRYO_CKPT_NO_CALLBACKS);
-	err = ioctl(handle, CRYO_CKPT_RUN, 0) ? errno : 0;
-	n = read(handle, log, sizeof(log) - 1);
-	log[n > 0 ? n : 0] = 0;
+	err = run_told(handle, log, sizeof(log));
 	if (!ok(!err && strstr(log, "modes of its terminal are not saved"),
 		"a terminal whose lock is held by somebody else: error %d, told", err))
 		printf("# %s\n", log);

@@ -184,7 +184,7 @@ struct cryo_restart {
  * caller's children be @pid, if it is free: what /proc/sys/kernel/ns_last_pid
  * does for those who have CAP_CHECKPOINT_RESTORE.  Another process may fork in
  * between: the caller looks at the pid that it got, and tries again.
- * @previous returns where the cursor stood, to be put back after the restart.
+ * @previous returns where the cursor stood before any restart moved it, to be put back after this one.
  *
  * Errors: EPERM the administrator switched it off (module parameter pid_choice), and
  * the caller has no CAP_CHECKPOINT_RESTORE in the user namespace of the pid namespace;
