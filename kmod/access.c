@@ -6,8 +6,11 @@
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/pid.h>
 #include <linux/ptrace.h>
+#include <linux/rwsem.h>
+#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/uidgid.h>
@@ -17,15 +20,57 @@
 #include "compat/mm.h"
 #include "consent.h"
 
-bool cryo_may_trace(struct task_struct *task)
+#define EXEC_WAIT_MS	1000
+
+bool cryo_may_trace_now(struct task_struct *task)
 {
 	return cryo_ptrace_may_access(task, PTRACE_MODE_ATTACH_REALCREDS) || cryo_consented(task);
+}
+
+static bool may_read_now(struct task_struct *task)
+{
+	return cryo_ptrace_may_access(task, PTRACE_MODE_READ_REALCREDS);
+}
+
+/* 0, -EPERM, or -EAGAIN while it is in exec(). */
+static int ask_once(struct task_struct *task, bool (*may)(struct task_struct *task))
+{
+	bool settled;
+
+	if (may(task))
+		return 0;
+	if (!down_read_trylock(&task->signal->exec_update_lock))
+		return -EAGAIN;
+	settled = may(task);
+	up_read(&task->signal->exec_update_lock);
+	return settled ? 0 : -EPERM;
+}
+
+/*
+ * Since Linux 7.1, a process in exec() that has its new memory is not dumpable until the kernel has looked at whose program that
+ * is, for a moment in which it has exec_update_lock.  "No" is an answer without that only.
+ */
+static bool ask(struct task_struct *task, bool (*may)(struct task_struct *task))
+{
+	unsigned long end = jiffies + msecs_to_jiffies(EXEC_WAIT_MS);
+	int err = ask_once(task, may);
+
+	while (err == -EAGAIN && !fatal_signal_pending(current) && time_before(jiffies, end)) {
+		schedule_timeout_killable(1);
+		err = ask_once(task, may);
+	}
+	return !err;
+}
+
+bool cryo_may_trace(struct task_struct *task)
+{
+	return ask(task, cryo_may_trace_now);
 }
 
 bool cryo_may_read_as(const struct cred *cred, struct task_struct *task)
 {
 	const struct cred *own = override_creds(cred);
-	bool may = cryo_ptrace_may_access(task, PTRACE_MODE_READ_REALCREDS);
+	bool may = ask(task, may_read_now);
 
 	revert_creds(own);
 	return may;

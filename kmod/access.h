@@ -27,9 +27,12 @@ struct cryo_identity {
 
 /*
  * May the caller see all of @task, and change it, as by ptrace(2)? With Yama, unless
- * @task has consented (consent.h), dumpable and Landlock. May sleep.
+ * @task has consented (consent.h), dumpable and Landlock. May sleep: while @task is in exec(), for a second at most.
  */
 bool cryo_may_trace(struct task_struct *task);
+
+/* The same without that wait, of anybody's processes: "no" of one in exec(). May sleep. */
+bool cryo_may_trace_now(struct task_struct *task);
 
 /*
  * May @cred, which is not the caller's, see all of @task? Not asked of Yama, which goes by who the caller is: so only beside

@@ -64,7 +64,7 @@ static bool has_open(struct task_struct *task, const struct file *file)
 {
 	int has = 0;
 
-	if (!cryo_may_trace(task))
+	if (!cryo_may_trace_now(task))
 		return false;
 	task_lock(task);
 	if (task->files)
