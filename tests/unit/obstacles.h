@@ -2,8 +2,14 @@
 // What the tests of obstacles to a restart have in common.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <string_view>
 
 #include "restart/check.h"
@@ -34,6 +40,48 @@ inline ContextBuilder sample() {
   builder.thread().head.nr_cpus = 0;
   builder.thread().cpus.clear();
   return builder;
+}
+
+// A directory that everybody may look into.
+class Directory {
+ public:
+  Directory() {
+    char name[] = "/tmp/cryo-check-XXXXXX";
+    if (::mkdtemp(name) == nullptr) fail_errno("cannot make {}", name);
+    path_ = name;
+    ::chmod(name, 0755);
+  }
+  ~Directory() { std::filesystem::remove_all(path_); }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  [[nodiscard]] std::string file(std::string_view name, mode_t mode) const {
+    const std::string path = fmt::format("{}/{}", path_, name);
+    std::ofstream(path) << "text";
+    ::chmod(path.c_str(), mode);
+    return path;
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline File& add_file(ContextBuilder& builder, std::uint32_t kind, const std::string& path, std::uint32_t mode,
+                      int flags = O_RDONLY) {
+  Context& context = builder.context;
+  const auto id = static_cast<std::uint32_t>(context.files.size() + 1);
+  Inode inode;
+  inode.id = id;
+  inode.head.mode = mode;
+  context.inodes[id] = inode;
+  File& file = context.files[id];
+  file.id = id;
+  file.head.inode = id;
+  file.head.kind = kind;
+  file.head.flags = static_cast<std::uint32_t>(flags);
+  file.path = path;
+  builder.process().fds.push_back({id + 2, id, 0, 0});
+  return file;
 }
 
 }  // namespace cryo::test

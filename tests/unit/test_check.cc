@@ -23,7 +23,6 @@
 #include "context/describe.h"
 #include "restart/check.h"
 #include "restart/guards.h"
-#include "restart/held_locks.h"
 #include "restart/namespaces.h"
 #include "restart/process_state.h"
 #include "restart/redirect.h"
@@ -55,48 +54,6 @@ class AsNobody {
  private:
   uid_t was_;
 };
-
-// A directory that everybody may look into.
-class Directory {
- public:
-  Directory() {
-    char name[] = "/tmp/cryo-check-XXXXXX";
-    if (::mkdtemp(name) == nullptr) fail_errno("cannot make {}", name);
-    path_ = name;
-    ::chmod(name, 0755);
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  [[nodiscard]] std::string file(std::string_view name, mode_t mode) const {
-    const std::string path = fmt::format("{}/{}", path_, name);
-    std::ofstream(path) << "text";
-    ::chmod(path.c_str(), mode);
-    return path;
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-File& add_file(ContextBuilder& builder, std::uint32_t kind, const std::string& path, std::uint32_t mode,
-               int flags = O_RDONLY) {
-  Context& context = builder.context;
-  const auto id = static_cast<std::uint32_t>(context.files.size() + 1);
-  Inode inode;
-  inode.id = id;
-  inode.head.mode = mode;
-  context.inodes[id] = inode;
-  File& file = context.files[id];
-  file.id = id;
-  file.head.inode = id;
-  file.head.kind = kind;
-  file.head.flags = static_cast<std::uint32_t>(flags);
-  file.path = path;
-  builder.process().fds.push_back({id + 2, id, 0, 0});
-  return file;
-}
 
 // What is said of a descriptor whose file is not what it was.
 std::string other_file(int fd) {
@@ -737,25 +694,6 @@ TEST("obstacles: fanotify") {
   SAYS(findings, EPERM, "{}a fanotify group with FAN_ENABLE_AUDIT takes CAP_AUDIT_WRITE", who);
   SAYS(findings, EPERM, "{}{}/gone cannot be marked: No such file or directory", who, directory.path());
   SAYS(findings, EPERM, "{}{} cannot be marked: it is no mount point any more", who, directory.path());
-}
-
-TEST("obstacles: locks that others hold") {
-  const auto held = parse_held_locks(
-      "1: POSIX  ADVISORY  WRITE 1234 fe:00:77 10 19\n"
-      "1: -> POSIX  ADVISORY  READ 1235 fe:00:77 10 19\n"
-      "2: FLOCK  ADVISORY  READ 1236 fe:00:78 0 EOF\n"
-      "3: OFDLCK ADVISORY  READ -1 00:1a:79 5 EOF\n"
-      "4: LEASE  ACTIVE    READ 1237 fe:00:80 0 EOF\n");
-  CHECK(held.size() == 3);
-  CHECK(held[0].file == "fe:00:77" && held[0].exclusive && held[0].pid == 1234 && !held[0].whole_file);
-  CHECK(held[2].pid == -1 && held[2].start == 5);
-  CHECK(in_the_way(held[0], {1, CRYO_LOCK_POSIX, F_RDLCK, 0, 19, 30}));
-  CHECK(in_the_way(held[0], {1, CRYO_LOCK_OFD, F_RDLCK, 0, 0, 10}));
-  CHECK(!in_the_way(held[0], {1, CRYO_LOCK_POSIX, F_WRLCK, 0, 20, 30}));
-  CHECK(!in_the_way(held[0], {1, CRYO_LOCK_FLOCK, F_WRLCK, 0, 0, 0}));
-  CHECK(in_the_way(held[1], {1, CRYO_LOCK_FLOCK, F_WRLCK, 0, 0, 0}));
-  CHECK(!in_the_way(held[1], {1, CRYO_LOCK_FLOCK, F_RDLCK, 0, 0, 0}));
-  CHECK(in_the_way(held[2], {1, CRYO_LOCK_OFD, F_WRLCK, 0, 1ULL << 40, ~0ULL >> 1}));
 }
 
 TEST("obstacles: rings") {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "base/unique_fd.h"
 
 namespace cryo {
@@ -134,6 +135,16 @@ std::string aio_obstacle(const Mm& mm) {
   }
   for (const aio_context_t id : all) ::syscall(SYS_io_destroy, id);
   return obstacle;
+}
+
+std::string aio_total_obstacle(const Context& context, const std::string& in_use, const std::string& most) {
+  std::uint64_t wanted = 0;
+  for (const auto& [id, mm] : context.mms)
+    for (const AioContext& saved : mm.aio) wanted += saved.head.max_reqs;
+  const auto used = parse_number<std::uint64_t>(in_use), limit = parse_number<std::uint64_t>(most);
+  if (wanted == 0 || !used || !limit || (*used <= *limit && wanted <= *limit - *used)) return {};
+  return fmt::format("asynchronous I/O contexts (io_setup) for {} requests are more than fs.aio-max-nr allows: {}, of which {} are in use",
+                     wanted, *limit, *used);
 }
 
 AddressRange make_aio_context(const AioContext& saved, AddressSpace& space) {

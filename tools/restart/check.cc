@@ -114,6 +114,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
     check_memory(input, findings);
     check_shadow_stacks(input, findings);
   }
+  check_aio(context, findings);
   findings.contexts = context_files(context, chain);
   findings.other_uses = find_other_uses(context, chain, options);
   check_files(context, options, own, findings);

@@ -76,6 +76,8 @@ void check_handed_on(const Context& context, const RestartOptions& options, cons
 void check_origin(const Context& context, const Chain& chain, const RestartOptions& options, const Creds& own,
                   Findings& findings);
 void check_memory(const CheckInput& input, Findings& findings);
+// Contexts of io_setup(2) of all processes together.
+void check_aio(const Context& context, Findings& findings);
 // Huge pages of all processes together.
 void check_hugetlb(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings);
 // Each file once, in the name of the first process that has it.

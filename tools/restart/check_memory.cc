@@ -8,6 +8,7 @@
 
 #include "base/exit_codes.h"
 #include "restart/aio.h"
+#include "restart/proc_files.h"
 #include "restart/check.h"
 #include "restart/guards.h"
 #include "restart/mempolicy.h"
@@ -86,7 +87,19 @@ void check_locked(const CheckInput& input, const Mm& mm, Findings& findings) {
                      input.process.head.pid, locked, allowed);
 }
 
+// Without the newline at its end.
+std::string setting(const char* name) {
+  const std::string text = read_proc(name);
+  return text.substr(0, text.find('\n'));
+}
+
 }  // namespace
+
+void check_aio(const Context& context, Findings& findings) {
+  if (const std::string obstacle = aio_total_obstacle(context, setting("sys/fs/aio-nr"), setting("sys/fs/aio-max-nr"));
+      !obstacle.empty())
+    findings.problem(EAGAIN, "{}", obstacle);
+}
 
 void check_memory(const CheckInput& input, Findings& findings) {
   const cryo_shared_memory& shared = input.process.shared_memory;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -26,13 +27,24 @@ struct Extent {
   std::uint64_t offset;
 };
 
-std::vector<Extent> extents_of(const Context& context, const Inode& inode, const std::vector<int>& context_fds) {
+using Chunks = std::multimap<std::uint32_t, const PageChunk*>;
+
+Chunks chunks_of_inodes(const Context& context) {
+  Chunks chunks;
+  for (const PageChunk& chunk : context.pages)
+    if (chunk.kind == CRYO_PAGES_INODE) chunks.emplace(chunk.object, &chunk);
+  return chunks;
+}
+
+std::vector<Extent> extents_of(const Chunks& chunks, const Inode& inode, std::uint64_t page_size,
+                               const std::vector<int>& context_fds) {
   std::vector<Extent> extents;
-  for (const PageChunk& chunk : context.pages) {
-    if (chunk.kind != CRYO_PAGES_INODE || chunk.object != inode.id) continue;
+  const auto [first, last] = chunks.equal_range(inode.id);
+  for (auto it = first; it != last; ++it) {
+    const PageChunk& chunk = *it->second;
     std::uint64_t offset = chunk.data_offset;
     for (const cryo_page_run& run : chunk.runs) {
-      const std::uint64_t size = run.nr_pages * context.header.page_size;
+      const std::uint64_t size = run.nr_pages * page_size;
       if (run.start < inode.head.size)
         extents.push_back({run.start, std::min<std::uint64_t>(size, inode.head.size - run.start),
                            context_fds[chunk.ancestor], offset});
@@ -103,6 +115,7 @@ class Settler {
   const std::vector<int>& context_fds_;
   const RestartOptions& options_;
   const std::map<std::uint32_t, FileUse> uses_ = file_uses(context_);
+  const Chunks chunks_ = chunks_of_inodes(context_);
   std::map<std::uint32_t, std::vector<File*>> files_;  // by inode
 };
 
@@ -115,7 +128,7 @@ FileFound Settler::compare(const Inode& inode, const std::string& path, const st
   if (!fd || ::fstat(fd.get(), &opened) != 0) return FileFound::kUnreadable;
   const bool longer = size > inode.head.size;
   if (!S_ISREG(opened.st_mode) || size < inode.head.size || (longer && identity_of(inode.head, fd.get()) != Identity::kSame) ||
-      !has_contents(fd.get(), extents_of(context_, inode, context_fds_), inode.head.size))
+      !has_contents(fd.get(), extents_of(chunks_, inode, context_.header.page_size, context_fds_), inode.head.size))
     return FileFound::kChanged;
   return longer ? FileFound::kSame : FileFound::kSameContents;
 }

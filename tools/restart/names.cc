@@ -395,16 +395,24 @@ int by_place(const std::string& path, bool follow, const Work& work) {
   return place ? work(fmt::format("/proc/self/fd/{}", place.get()).c_str(), true) : -1;
 }
 
-// For calls that have no directory to begin at.
-int look_at_way(const std::string& path) {
-  return is_plain(path) || path.empty() || find_place(AT_FDCWD, path, true) ? 0 : -1;
+// As mkostemp(3), where the way to it is walked once.
+template <typename Make>
+int make_unused(std::string& path, const Make& make) {
+  for (int i = 0; i < 100; ++i) {
+    replace_template(path);
+    const int made = with_name(path, false, [&](int at, const char* name, int) { return make(at, name); });
+    if (made >= 0 || errno != EEXIST) return made;
+  }
+  return -1;
 }
 
+// bind(2) and connect(2) have no directory to begin at.
 int look_at_way(const sockaddr* address, socklen_t size) {
   const auto* name = reinterpret_cast<const sockaddr_un*>(address);
   constexpr std::size_t kPath = offsetof(sockaddr_un, sun_path);
   if (address->sa_family != AF_UNIX || size <= kPath || name->sun_path[0] == '\0') return 0;
-  return look_at_way(std::string(name->sun_path, ::strnlen(name->sun_path, size - kPath)));
+  const std::string path(name->sun_path, ::strnlen(name->sun_path, size - kPath));
+  return is_plain(path) || path.empty() || find_place(AT_FDCWD, path, true) ? 0 : -1;
 }
 
 constexpr std::uint64_t bit(int capability) {
@@ -580,7 +588,7 @@ std::uint32_t names::owner() {
 }
 
 bool names::look(int fd, struct ::statx& now) {
-  return ::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &now) == 0;
+  return ::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID, &now) == 0;
 }
 
 bool names::are_owner_of(const std::string& path) {
@@ -638,13 +646,17 @@ UniqueFd names::open_fifo(const std::string& path, int flags) {
 UniqueFd names::make_temporary(std::string& name_template) {
   return UniqueFd(with_rights(
       name_template,
-      [&] { return look_at_way(name_template) != 0 ? -1 : ::mkostemp(name_template.data(), O_CLOEXEC); }, 0,
-      Extent::kOpener));
+      [&] {
+        return make_unused(name_template, [](int at, const char* name) {
+          return ::openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        });
+      },
+      0, Extent::kOpener));
 }
 
 bool names::make_temporary_directory(std::string& name_template) {
   return with_rights(name_template, [&] {
-           return look_at_way(name_template) != 0 || ::mkdtemp(name_template.data()) == nullptr ? -1 : 0;
+           return make_unused(name_template, [](int at, const char* name) { return ::mkdirat(at, name, 0700); });
          }) == 0;
 }
 

@@ -214,7 +214,7 @@ void enter(const Again& again);
 // Who owns what is made now.
 [[nodiscard]] std::uint32_t owner();
 
-// statx(2) of what is open, with the time at which it was made.
+// statx(2) of what is open, with the time at which it was made and the id of its mount.
 [[nodiscard]] bool look(int fd, struct ::statx& now);
 // Do they own it, and so may change what it allows them?
 [[nodiscard]] bool are_owner_of(const std::string& path);

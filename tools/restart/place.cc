@@ -14,6 +14,8 @@
 #include <deque>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace cryo {
 namespace {
 
@@ -146,6 +148,14 @@ int open_at(int directory, const std::string& path, int flags, mode_t mode) {
   const int fd = open_without_links(place->directory.get(), place->name, flags, mode);
   if (fd >= 0 || errno != ENOSYS) return fd;
   return ::openat(place->directory.get(), place->name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, mode);
+}
+
+void replace_template(std::string& path) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz012345";
+  constexpr std::size_t kSize = 6;
+  std::uint8_t random[kSize];
+  if (path.size() < kSize || ::getentropy(random, kSize) != 0) fail_errno("cannot choose a name like {}", path);
+  for (std::size_t i = 0; i < kSize; ++i) path[path.size() - kSize + i] = kLetters[random[i] % kLetters.size()];
 }
 
 std::string way_error(int error) {

@@ -29,6 +29,9 @@ struct NameAt {
 // A descriptor of cr_restart's own, by which what has been found before is used: no name, and a link that is to be followed.
 [[nodiscard]] bool is_own_descriptor(const std::string& path);
 
+// Letters at random in place of the XXXXXX at the end, as mkstemp(3) has them; again at each call.
+void replace_template(std::string& path);
+
 // As strerror(3), of what goes wrong on the way.
 [[nodiscard]] std::string way_error(int error);
 
