@@ -57,6 +57,28 @@ wait_for is_gone "$pid"
 echo again >>log
 check "once more: under another name" eval 'runs && said "are kept in $base/work/log.cut.2"'
 check "... and the first is as it was" same "$(cat log.cut.1 log.cut.2)" $'of others\nagain'
+
+# What comes while the restart is under way, which takes its time with the memory.
+fresh
+echo before >log
+perl -e '$x = "x" x (400 << 20); for (;;) { open(F, ">", "count"); print F ++$n; close(F); select(undef, undef, undef, 0.05) }' 6<>log >/dev/null 2>&1 &
+pid=$!
+started+=("$pid")
+wait_for test -s count
+cr --kill -f ctx "$pid"
+wait "$pid" 2>/dev/null
+wait_for is_gone "$pid"
+echo "of others" >>log
+rm -f count
+cr_restart ctx >/dev/null 2>&1 &
+started+=("$!" "$pid")
+wait_for test -s log.cut.1
+sleep 0.05
+echo late >>log
+wait_for test -s count
+check "what comes while the memory is read is kept, too" same "$(cat log.cut.1 log | sort)" $'before\nlate\nof others'
+end_processes
+wait_for is_gone "$pid"
 hold '6<>log'
 check "written to, --no-truncate: nothing is said" eval 'runs --no-truncate && [ -z "$err" ]'
 check "... and they stay" same "$(cat log)" "$whole"

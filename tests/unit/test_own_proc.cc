@@ -57,6 +57,23 @@ TEST("obstacles: files of /proc about the job") {
   CHECK_EQ(problem(builder, file, 0, "3999999/mem"), "process 3999999 may not look at process 3999999 as it is now");
 }
 
+TEST("obstacles: names that lead out of the directory of a process are none of its files") {
+  ContextBuilder builder = two_users();
+  CHECK(lies_in_own_proc(builder.context, "/proc/3999999/mem"));
+  CHECK(!lies_in_own_proc(builder.context, "/proc/3999999/../1/mem"));
+  CHECK(!lies_in_own_proc(builder.context, "/proc/3999999/task/3999999/../../../1/mem"));
+  CHECK(!lies_in_own_proc(builder.context, "/proc/3999999/.."));
+}
+
+TEST("obstacles: who has opened it is a user of this machine, not of a user namespace") {
+  ContextBuilder builder = two_users();
+  File file;
+  file.opener = *builder.process().creds;
+  CHECK_EQ(problem(builder, file, 0, "3999999/mem"), "");
+  builder.process().namespaces.user = 3;
+  CHECK_EQ(problem(builder, file, 0, "3999999/mem"), "was opened by user 1000, who may not look at process 3999999 as it is now");
+}
+
 TEST("obstacles: files of /proc that somebody else has opened") {
   ContextBuilder builder = two_users();
   File file;

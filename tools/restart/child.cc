@@ -41,6 +41,7 @@ using stub::Step;
 
 constexpr std::size_t kLockSize = 128;  // stub area for one lock: call and struct flock
 constexpr std::size_t kOwnerSize = 16;  // struct f_owner_ex, aligned
+constexpr std::size_t kMostAtOnce = 0x7ffff000;  // bytes that sendfile(2) copies in one call
 constexpr std::size_t kFixedSize = 65536;
 
 class Child {
@@ -68,7 +69,8 @@ class Child {
   [[nodiscard]] MemoryPlan plan_own_memory(StubArea& area, AddressSpace& space);
   [[nodiscard]] bool is_child_of_exited_leader() const;
   void plan_process_calls(CallList& calls, StubArea& area);
-  void plan_truncation(CallList& calls);
+  [[nodiscard]] std::set<int> descriptors_of_tails() const;
+  void plan_truncation(CallList& calls, StubArea& area);
   [[nodiscard]] stub::Parameters* plan(StubArea& area, AddressSpace& space);
 
   const ChildInput& input_;
@@ -97,7 +99,7 @@ void Child::restore_ordinary_state() {
   ask_for_registers(process_);
   act_as_own_user();
   const NamesOf own(index_, rights_inside(input_.context, process_));
-  restore_sem_undo(process_);
+  restore_sem_undo(input_.context, process_);
   const std::uint64_t created_ns = input_.context.header.created_ns;
   directories_.emplace(process_, input_.options, input_.files, created_ns);
   restore_cwd(process_, input_.options, input_.files, created_ns);
@@ -163,6 +165,16 @@ void Child::restore_what_files_hold() {
   fill_own_epolls(first_);
 }
 
+// Of files that this process cuts.
+std::set<int> Child::descriptors_of_tails() const {
+  std::set<int> fds;
+  for (const auto& [id, fd] : files_.fds) {
+    const auto cut = input_.files.cut.find(input_.context.file(id).head.inode);
+    if (cut != input_.files.cut.end() && cut->second.to) fds.insert({cut->second.from.get(), cut->second.to.get()});
+  }
+  return fds;
+}
+
 void Child::restore_open_files() {
   std::map<std::uint32_t, UniqueFd> rings = make_polled_rings(
       {input_.context, input_.file_input.context, index_, credentials_, input_.file_input.descriptors,
@@ -177,6 +189,8 @@ void Child::restore_open_files() {
   for (const auto& [id, fd] : files_.fds) keep.insert(fd);
   if (adds_seals())
     for (const auto& [fd, seals] : input_.files.seals) keep.insert(fd.get());
+  const std::set<int> tails = descriptors_of_tails();
+  keep.insert(tails.begin(), tails.end());
   const Descriptors own(process_);
   std::set<int> open = keep;
   for (const int fd : directories_->descriptors()) open.insert(fd);
@@ -185,6 +199,7 @@ void Child::restore_open_files() {
   keep.erase(input_.device_fd);
   keep.erase(files_.exe_fd);
   for (const std::uint32_t id : files_.kept) kept_.insert(files_.fds.at(id));
+  kept_.insert(tails.begin(), tails.end());
   for (const int fd : keep)
     if (!own.wants(fd) && !kept_.contains(fd)) parked_.insert(fd);
 }
@@ -207,7 +222,7 @@ StubArea Child::make_area(AddressSpace& space) {
                            (locks_.size() + process_.fds.size()) * kLockSize +
                            (parked_.size() + kept_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
                            (process_.threads.size() + 1) * 10 * sizeof(stub::Call) +
-                           files_.fds.size() * (5 * sizeof(stub::Call) + kOwnerSize) + kFixedSize;
+                           files_.fds.size() * (6 * sizeof(stub::Call) + sizeof(std::uint64_t) + kOwnerSize) + kFixedSize;
   StubArea area(space, {shared_.report, report_size(input_.slots), !makes_memory()}, data, transit,
                 input_.context.header.page_size);
   if (!makes_memory()) input_.shared_life.areas.push_back(area.range());
@@ -228,7 +243,10 @@ MemoryPlan Child::plan_own_memory(StubArea& area, AddressSpace& space) {
                               input_.mapped.at(process_.head.mm),
                               inherited_,
                               input_.inherited.places_of(inherited_),
-                              input_.options.populate};
+                              input_.options.populate,
+                              [this](const cryo_shm& segment, const AddressRange& place, bool read_only) {
+                                attach_segment(input_.context, process_, segment, place, read_only);
+                              }};
   return plan_memory(input, area, space);
 }
 
@@ -245,13 +263,21 @@ void Child::plan_process_calls(CallList& calls, StubArea& area) {
   plan_queue_notifications(input_.context, process_, calls, area);
 }
 
-// What a file that was open for writing has got since then is kept aside by now, or is not wanted.
-void Child::plan_truncation(CallList& calls) {
+// What a file that was open for writing has got since then is kept aside by now, or is not wanted: but for what has come while memory
+// was read.
+void Child::plan_truncation(CallList& calls, StubArea& area) {
   for (const auto& [id, use] : file_uses(input_.context, index_)) {
     const File& file = input_.context.file(id);
-    if (is_output(file, use) && input_.files.cut.contains(file.head.inode))
-      calls.add(Step::kTruncate, id, SYS_ftruncate, files_.fds.at(id),
-                input_.context.inode(file.head.inode).head.size);
+    if (!is_output(file, use)) continue;
+    const auto cut = input_.files.cut.find(file.head.inode);
+    if (cut == input_.files.cut.end()) continue;
+    if (cut->second.to) {
+      auto* offset = area.array<std::uint64_t>(1);
+      *offset = cut->second.end;
+      calls.add(Step::kTruncate, id, SYS_sendfile, cut->second.to.get(), cut->second.from.get(), offset, kMostAtOnce);
+    }
+    calls.add(Step::kTruncate, id, SYS_ftruncate, files_.fds.at(id),
+              input_.context.inode(file.head.inode).head.size);
   }
 }
 
@@ -283,7 +309,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   plan_timerfds(input_.context, first_, leader_calls, area);
   plan_posix_timers(input_.context, threads, leader_calls, area);
   plan_leader(threads, leader_calls, area);
-  plan_truncation(final_calls);
+  plan_truncation(final_calls, area);
   for (const int fd : kept_) final_calls.add(Step::kClose, 0, SYS_close, fd);
   std::map<std::uint32_t, int> left = fds;
   std::erase_if(left, [this](const auto& file) { return kept_.contains(file.second); });

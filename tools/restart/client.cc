@@ -5,6 +5,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "restart/files.h"
 
@@ -31,11 +33,10 @@ void add_fact(std::string& facts, char kind, std::string_view text) {
   facts += '\0';
 }
 
-// Whose environment cr_restart has is the user of the process: what root has in it is not for others.
 bool may_see_environment(const FileRestoreInput& input, std::int32_t pid) {
-  for (const Process& process : input.context.processes)
-    if (process.head.pid == pid) return process.creds && process.creds->head.uid == ::getuid();
-  return false;
+  const auto is_it = [pid](const Process& process) { return process.head.pid == pid; };
+  const auto process = std::find_if(input.context.processes.begin(), input.context.processes.end(), is_it);
+  return process != input.context.processes.end() && process->creds && is_of_user(input.context, *process, ::getuid());
 }
 
 std::string facts_for(const FileRestoreInput& input, const File& file) {

@@ -19,6 +19,7 @@
 #include "restart/elsewhere.h"
 #include "restart/credentials.h"
 #include "restart/files.h"
+#include "restart/place.h"
 
 namespace cryo {
 namespace {
@@ -153,8 +154,8 @@ void check_marks(const Fanotify& group, int fd) {
 
 bool is_mount_point(const std::string& path) {
   struct statx now {};
-  return ::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &now) == 0 &&
-         (now.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  const UniqueFd place(open_without_links(AT_FDCWD, path, O_PATH));
+  return place && names::look(place.get(), now) && (now.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
 }  // namespace

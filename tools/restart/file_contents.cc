@@ -190,12 +190,28 @@ void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, co
   set_file_tags(input.context, CRYO_PAGES_INODE, inode.id, fd, path);
 }
 
+namespace {
+
+// What nobody of the job could read, whoever made the checkpoint: a log that has been removed, open for writing only.  The file
+// that takes its place is the process's own.
+bool is_hidden(const Context& context, const Inode& inode) {
+  for (const auto& [id, file] : context.files)
+    if (file.head.inode == inode.id && (static_cast<int>(file.head.flags) & (O_ACCMODE | O_PATH)) != O_WRONLY) return false;
+  return !names::may_read_all(inode.head);
+}
+
+}  // namespace
+
 UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const File& file) {
   const bool memfd = inode.head.flags & CRYO_INODE_MEMFD;
   UniqueFd fd = memfd                ? make_memfd(input.context, inode, file)
                 : inode.made_by_name ? make_named(input, file)
                                      : make_unnamed(input, file);
-  fill_contents(input, inode, fd.get(), file.path);
+  if (!memfd && is_hidden(input.context, inode)) {
+    if (::ftruncate(fd.get(), static_cast<off_t>(inode.head.size)) != 0) fail_errno("cannot set the size of {}", file.path);
+  } else {
+    fill_contents(input, inode, fd.get(), file.path);
+  }
   return fd;
 }
 

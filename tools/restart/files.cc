@@ -262,10 +262,13 @@ void FileMaker::see_to_tail(const File& file, const FileUse& use, int fd) {
   struct stat now;
   if (tail == Tail::kStays || uncut_.contains(inode.id) || ::fstat(fd, &now) != 0 ||
       static_cast<std::uint64_t>(now.st_size) <= inode.head.size ||
-      is_other_file(input_.options.relocations, file, inode, fd) || !store_.cut.insert(inode.id).second)
+      is_other_file(input_.options.relocations, file, inode, fd) || store_.cut.contains(inode.id))
     return;
-  if (tail == Tail::kAside)
-    keep_tail_aside(input_.created, fd, inode.head.size, input_.options.relocations.apply(file.path));
+  CutFile& cut = store_.cut[inode.id];
+  if (tail != Tail::kAside) return;
+  cut = keep_tail_aside(input_.created, fd, inode.head.size, input_.options.relocations.apply(file.path));
+  cut.from = input_.descriptors.park(std::move(cut.from));
+  cut.to = input_.descriptors.park(std::move(cut.to));
 }
 
 UniqueFd FileMaker::open(const File& file, const FileUse& use) {

@@ -16,6 +16,7 @@
 #include "restart/names.h"
 #include "restart/options.h"
 #include "restart/other_uses.h"
+#include "restart/output_files.h"
 #include "restart/pidfd.h"
 #include "restart/shared_memory.h"
 #include "restart/standard_files.h"
@@ -102,7 +103,7 @@ struct FileStore {
   // By file and number: descriptors that become cr_restart's own ones.
   std::map<std::pair<std::uint32_t, std::uint32_t>, StandardSource> standard;
 
-  std::set<std::uint32_t> cut;  // inodes of files that get their old length again at the end, see output_files.h
+  std::map<std::uint32_t, CutFile> cut;  // by inode: files that get their old length again at the end, see output_files.h
 
   std::map<std::uint32_t, PidfdSharing> pidfds;  // by file: those that are made by the processes
 

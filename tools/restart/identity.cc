@@ -70,6 +70,16 @@ Identity identity_of(const cryo_inode& before, int fd) {
   return is_copy(before, now) ? Identity::kCopy : Identity::kOther;
 }
 
+bool is_known_same(const cryo_inode& before, int fd) {
+  constexpr std::uint32_t kFuse = 0x65735546;  // whose server says what it likes
+  const NowThere now = look_there(fd);
+  if (!now.known || before.fs_magic == 0 || before.fs_magic == kFuse || is_made_up(before.fs_magic) ||
+      now.magic != before.fs_magic || !is_same_inode(before, now))
+    return false;
+  const bool born = has_birth(before) && (now.stat.stx_mask & STATX_BTIME) != 0;
+  return born || ::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev;
+}
+
 bool is_other_file(const Relocations& relocations, const File& file, const Inode& inode, int fd) {
   const bool made = file.head.mnt != 0 && inode.head.fs_magic == TMPFS_MAGIC;
   return !made && relocations.apply(file.path) == file.path && identity_of(inode.head, fd) == Identity::kOther;

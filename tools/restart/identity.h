@@ -16,6 +16,10 @@ namespace cryo {
 enum class Identity { kSame, kCopy, kOther };
 [[nodiscard]] Identity identity_of(const cryo_inode& before, int fd);
 
+// The same where something is given away on the strength of it: never of files that are made up, nor where numbers alone tell and
+// the device has none that stays.
+[[nodiscard]] bool is_known_same(const cryo_inode& before, int fd);
+
 // What tells the two apart, for people.
 [[nodiscard]] std::string difference_of(const cryo_inode& before, int fd);
 

@@ -16,6 +16,7 @@ namespace {
 // Numbers are handed out in order: those before are taken and given back.
 constexpr std::uint32_t kHighestWatch = 1U << 20;
 constexpr std::uint32_t kDrainEvery = 1024;  // the queue has 16384 places by default
+constexpr int kMostReads = 1000;
 
 class WatchFiller {
  public:
@@ -51,7 +52,8 @@ class WatchFiller {
 void WatchFiller::drain() {
   alignas(inotify_event) char buffer[65536];
   pollfd ready{fd_, POLLIN, 0};
-  while (::poll(&ready, 1, 0) > 0)
+  // Others may go on using what is watched.
+  for (int reads = 0; reads < kMostReads && ::poll(&ready, 1, 0) > 0; ++reads)
     if (::read(fd_, buffer, sizeof(buffer)) <= 0) return;
 }
 

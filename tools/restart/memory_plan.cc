@@ -67,7 +67,6 @@ class Planner {
     clear();
     for (const auto& [index, mapped] : input_.mapped) plan_mapped(static_cast<std::uint32_t>(index), mapped);
     take_keys();
-    plan_segments();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_map(i);
     for (const AddressRange& place : input_.inherited_places)
       plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, place.start, place.size());
@@ -104,8 +103,8 @@ class Planner {
   }
   void unmap_all_but(std::vector<AddressRange> kept);
   void make_aio_contexts(std::vector<AddressRange>& kept);
-  void plan_segments();
-  void attach_part(std::uint32_t index);
+  void attach_segments(std::vector<AddressRange>& kept);
+  void plan_part(std::uint32_t index);
   void finish_segments();
   [[nodiscard]] SegmentUse segment_use(const cryo_vma& vma) const {
     return {shared_inode(vma), !(vma.flags & CRYO_VMA_MAYWRITE)};
@@ -138,6 +137,7 @@ class Planner {
   AddressSpace& space_;
   std::vector<bool> filled_;                     // the VMA gets contents from the context, by reading
   std::map<SegmentUse, AddressRange> segments_;  // where a System V segment is attached for a while
+  std::map<std::uint32_t, AddressRange> parts_;  // the same for each VMA of one in huge pages, by index
   std::map<std::uint64_t, AddressRange> aio_;    // by address of the VMA: where its ring is first
   std::map<std::size_t, AddressRange> fillers_;  // by index of the VMA: where its contents are read first
   std::vector<std::pair<std::size_t, cryo_shadow_stack>> fills_;  // what the module copies from there
@@ -167,6 +167,7 @@ void Planner::clear() {
   for (const auto& [inode, place] : input_.shared) kept.push_back(place);
   kept.insert(kept.end(), input_.inherited_places.begin(), input_.inherited_places.end());
   make_aio_contexts(kept);
+  attach_segments(kept);
   unmap_all_but(std::move(kept));
   if (!has_code(saved))  // the saved process had unmapped its vdso
     plan_data_alone(saved);
@@ -303,49 +304,47 @@ void Planner::unmap_all_but(std::vector<AddressRange> kept) {
   }
 }
 
-// An attachment may have been cut and moved: attached as a whole, each VMA is a duplicate of a part.
-void Planner::plan_segments() {
-  for (const cryo_vma& vma : vmas_) {
+// An attachment may have been cut and moved: attached as a whole, each VMA is a duplicate of a part.  No call duplicates a part of
+// one that is of hugetlbfs: it is attached for each VMA, and the rest of it is unmapped.
+void Planner::attach_segments(std::vector<AddressRange>& kept) {
+  for (std::uint32_t i = 0; i < vmas_.size(); ++i) {
+    const cryo_vma& vma = vmas_[i];
     if (vma.kind != CRYO_VMA_SYSV || segments_.contains(segment_use(vma))) continue;
     const SegmentUse use = segment_use(vma);
-    if (huge_size_of(vma) != 0) {
-      segments_.emplace(use, AddressRange{});
-      continue;
-    }
-    const cryo_shm& shm = *input_.context.inode(use.first).shm;
+    const Inode& inode = input_.context.inode(use.first);
+    const bool huge = huge_size_of(vma) != 0;
     const std::uint64_t page = input_.context.header.page_size;
-    const AddressRange place = space_.take_hole((shm.size + page - 1) / page * page);
-    segments_.emplace(use, place);
-    plan_.before_reads.expect(Expect::kArgument1, Step::kAttach, use.first, SYS_shmat, shm.perm.id,
-                              place.start, use.second ? SHM_RDONLY : 0);
+    const AddressRange place = huge ? space_.take_hole(inode.head.size, inode.huge_size)
+                                    : space_.take_hole((inode.shm->size + page - 1) / page * page);
+    input_.attach(*inode.shm, place, use.second);
+    kept.push_back(place);
+    if (huge)
+      parts_.emplace(i, place);
+    else
+      segments_.emplace(use, place);
   }
 }
 
-// No call duplicates a part of one that is of hugetlbfs: it is attached for each VMA, and the rest of it is unmapped.
-void Planner::attach_part(std::uint32_t index) {
+void Planner::plan_part(std::uint32_t index) {
   const cryo_vma& vma = vmas_[index];
-  const SegmentUse use = segment_use(vma);
-  const Inode& inode = input_.context.inode(use.first);
-  const AddressRange place = space_.take_hole(inode.head.size, inode.huge_size);
+  const AddressRange place = parts_.at(index);
   const std::uint64_t size = vma.end - vma.start;
-  const std::uint64_t part = place.start + vma.offset;
   CallList& calls = plan_.after_reads;
-  calls.expect(Expect::kArgument1, Step::kAttach, use.first, SYS_shmat, inode.shm->perm.id, place.start,
-               use.second ? SHM_RDONLY : 0);
-  calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, part, size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
-               vma.start);
-  calls.add(Step::kAttach, use.first, SYS_munmap, place.start, place.size());
+  calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, place.start + vma.offset, size, size,
+               MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
+  calls.add(Step::kAttach, segment_use(vma).first, SYS_munmap, place.start, place.size());
 }
 
 void Planner::finish_segments() {
   CallList& calls = plan_.after_reads;
-  for (const auto& [use, place] : segments_) {
-    if (place.size() != 0) calls.add(Step::kAttach, use.first, SYS_munmap, place.start, place.size());
-    const cryo_shm& shm = *input_.context.inode(use.first).shm;
-    // Now that it is attached it may lose its name.
-    if (shm.flags & CRYO_SHM_DESTROYED)
-      calls.add(Step::kAttach, use.first, SYS_shmctl, shm.perm.id, IPC_RMID, 0);
-  }
+  std::set<std::uint32_t> destroyed;
+  for (const cryo_vma& vma : vmas_)
+    if (vma.kind == CRYO_VMA_SYSV && input_.context.inode(shared_inode(vma)).shm->flags & CRYO_SHM_DESTROYED)
+      destroyed.insert(shared_inode(vma));
+  for (const auto& [use, place] : segments_) calls.add(Step::kAttach, use.first, SYS_munmap, place.start, place.size());
+  // Now that it is attached it may lose its name.
+  for (const std::uint32_t inode : destroyed)
+    calls.add(Step::kAttach, inode, SYS_shmctl, input_.context.inode(inode).shm->perm.id, IPC_RMID, 0);
 }
 
 // Contents are read into the VMA, and locking faults its pages in: both need the right to.
@@ -557,7 +556,7 @@ void Planner::plan_finish(std::uint32_t index) {
     calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, source, huge_size_of(vma) != 0 ? size : 0, size,
                  MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
   } else if (vma.kind == CRYO_VMA_SYSV && huge_size_of(vma) != 0) {
-    attach_part(index);
+    plan_part(index);
   } else if (vma.kind == CRYO_VMA_SYSV) {
     calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap,
                  segments_.at(segment_use(vma)).start + vma.offset, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED,

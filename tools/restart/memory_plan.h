@@ -40,6 +40,8 @@ struct MemoryPlanInput {
   const InheritedVmas& inherited;       // have pages already
   std::vector<AddressRange> inherited_places{};  // where these are, and more
   bool populate = true;                 // and in the background, before that
+  // Attaches a System V segment in this process, where nothing is.
+  std::function<void(const cryo_shm&, const AddressRange&, bool read_only)> attach{};
 };
 
 // `space` holds all that is in use now or will be; temporary places are taken from it.

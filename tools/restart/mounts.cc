@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "context/mountinfo.h"
+#include "restart/place.h"
 #include "restart/proc_files.h"
 
 namespace cryo {
@@ -251,7 +252,8 @@ MountBuilder::Source MountBuilder::open_source(const Mount& wanted) const {
   const bool recursive = std::any_of(now_.begin(), now_.end(), [&path](const Mount& other) {
     return other.point != *path && lies_below(other.point, *path);
   });
-  return {UniqueFd(::open(path->c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)), recursive};
+  // Whoever can change a directory on the way decides by a link whose directory is bound.
+  return {UniqueFd(open_at(AT_FDCWD, *path, O_PATH | O_NOFOLLOW)), recursive};
 }
 
 // As long as nothing covers them.

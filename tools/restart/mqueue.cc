@@ -26,10 +26,12 @@ namespace {
 constexpr std::string_view kTag = "mqueue:";
 constexpr int kQueueNameTries = 100;
 
-// Numbers of inodes are not used twice until the machine boots.
+// Numbers of inodes are not used twice until the machine boots, and then anybody can count up to one.  In an IPC namespace of the job
+// all queues are the job's.
 bool same_queue(const Inode& inode, int fd) {
   struct stat now;
-  return ::fstat(fd, &now) == 0 && now.st_ino == inode.head.ino;
+  if (::fstat(fd, &now) != 0 || now.st_ino != inode.head.ino) return false;
+  return inode.mqueue->head.ns != 0 || now.st_uid == inode.head.uid || now.st_uid == names::owner();
 }
 
 // It may have been opened below a mounted mqueue file system.

@@ -73,28 +73,6 @@ bool set_capabilities(std::uint64_t effective, std::uint64_t permitted, std::uin
   return ::syscall(SYS_capset, &header, data) == 0;
 }
 
-// In the parent of the user namespace `ns`, and so on up to cr_restart's.
-std::optional<std::uint32_t> number_outside(const Context& context, std::uint32_t ns, std::uint32_t id,
-                                            bool group) {
-  while (ns != 0) {
-    const Namespace& space = context.namespaces.at(ns);
-    const std::vector<cryo_id_range>& ranges = group ? space.gids : space.uids;
-    const auto range = std::find_if(ranges.begin(), ranges.end(), [id](const cryo_id_range& other) {
-      return id >= other.first && id - other.first < other.count;
-    });
-    if (range == ranges.end()) return {};
-    id = range->lower_first + (id - range->first);
-    ns = space.head.owner;
-  }
-  return id;
-}
-
-// Who made the outermost of its user namespaces.
-std::uint32_t maker_of(const Context& context, std::uint32_t ns) {
-  while (context.namespaces.at(ns).head.owner != 0) ns = context.namespaces.at(ns).head.owner;
-  return context.namespaces.at(ns).user->owner_uid;
-}
-
 bool has_rights_of_root(const Creds& creds) {
   constexpr std::uint64_t kFiles = (1U << CAP_DAC_OVERRIDE) | (1U << CAP_DAC_READ_SEARCH);
   return creds.head.fsuid == 0 || (creds.head.cap_effective & kFiles) != 0;
@@ -104,59 +82,6 @@ const NamesOf* g_current = nullptr;
 bool g_any_links = false;
 
 }  // namespace
-
-Rights rights_of(const Context& context, const Process& process) {
-  if (process.namespaces.user == 0) return rights_inside(context, process);
-  const std::uint32_t ns = process.namespaces.user;
-  const cryo_creds& head = process.creds->head;
-  Rights rights;
-  rights.uid = number_outside(context, ns, head.fsuid, false).value_or(maker_of(context, ns));
-  rights.gid = number_outside(context, ns, head.fsgid, true).value_or(kNobody);
-  rights.groups.emplace();
-  if (process.outer_groups) {
-    rights.groups = *process.outer_groups;
-  } else {
-    for (const std::uint32_t group : process.creds->groups)
-      if (const auto outside = number_outside(context, ns, group, true)) rights.groups->push_back(*outside);
-    std::sort(rights.groups->begin(), rights.groups->end());
-  }
-  const auto outside = [&](std::uint32_t id, bool group, std::uint32_t otherwise) {
-    return number_outside(context, ns, id, group).value_or(otherwise);
-  };
-  rights.ids = {outside(head.uid, false, rights.uid), outside(head.euid, false, rights.uid),
-                outside(head.gid, true, rights.gid), outside(head.egid, true, rights.gid)};
-  return rights;
-}
-
-Rights rights_of_user(const Context& context, std::uint32_t uid, std::uint32_t gid) {
-  for (const Process& process : context.processes) {
-    if (!process.creds || process.namespaces.user != 0) continue;
-    if (process.creds->head.euid == uid && process.creds->head.egid == gid) return rights_of(context, process);
-  }
-  return {uid, gid, std::vector<std::uint32_t>{}, 0, false, false, OwnIds{uid, uid, gid, gid}};
-}
-
-Rights ipc_rights_of(const Context& context, const Process& process) {
-  Rights rights = rights_of(context, process);
-  rights.effective = true;
-  const std::uint32_t ns = process.namespaces.user;
-  if (const auto uid = number_outside(context, ns, process.creds->head.euid, false))
-    rights.uid = *uid;
-  else
-    rights.uid = maker_of(context, ns);
-  return rights;
-}
-
-Rights rights_inside(const Context& context, const Process& process) {
-  const cryo_creds& head = process.creds->head;
-  Rights rights{head.fsuid, head.fsgid, process.creds->groups, head.cap_effective, false, false};
-  // What it was outside may have no number to come back to.
-  rights.for_good = process.namespaces.user != 0;
-  if (!rights.for_good) rights.ids = {head.uid, head.euid, head.gid, head.egid};
-  // Those it has been given before it entered.
-  if (needs_outer_groups(context, process)) rights.groups.reset();
-  return rights;
-}
 
 // ---- whose names ----
 
@@ -415,6 +340,15 @@ int look_at_way(const sockaddr* address, socklen_t size) {
   return is_plain(path) || path.empty() || find_place(AT_FDCWD, path, true) ? 0 : -1;
 }
 
+int mark_mount(int fd, unsigned flags, std::uint64_t mask, const std::string& path) {
+  const UniqueFd place(open_without_links(AT_FDCWD, path, O_PATH));
+  struct ::statx now {};
+  if (!place || !names::look(place.get(), now)) return -1;
+  if ((now.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0) return errno = ESTALE, -1;
+  return ::fanotify_mark(fd, flags & ~static_cast<unsigned>(FAN_MARK_DONT_FOLLOW), mask, AT_FDCWD,
+                         fmt::format("/proc/self/fd/{}", place.get()).c_str());
+}
+
 constexpr std::uint64_t bit(int capability) {
   return std::uint64_t{1} << capability;
 }
@@ -580,6 +514,12 @@ void names::enter(const Again& again) {
   if ((error == EACCES || error == EPERM) && is_same_file(place.get(), again) && ::fchdir(place.get()) == 0)
     return;
   fail(error, "cannot change to the directory {}: {}", again.path, std::strerror(error));
+}
+
+bool names::may_read_all(const cryo_inode& inode) {
+  const std::vector<Rights>& rights = NamesState::rights("a file");
+  return is_capable_of_nothing() ||
+         std::all_of(rights.begin(), rights.end(), [&](const Rights& one) { return may_read(one, inode); });
 }
 
 std::uint32_t names::owner() {
@@ -786,6 +726,8 @@ int names::fanotify_mark(int fd, unsigned flags, std::uint64_t mask, const std::
   return with_rights(
       path,
       [&] {
+        // With it, events of all that anybody opens come with open files: of no other mount than the one that has been there.
+        if ((flags & (FAN_MARK_MOUNT | FAN_MARK_FILESYSTEM)) != 0) return mark_mount(fd, flags, mask, path);
         return by_place(path, (flags & FAN_MARK_DONT_FOLLOW) == 0, [&](const char* place, bool found) {
           return ::fanotify_mark(fd, found ? flags & ~static_cast<unsigned>(FAN_MARK_DONT_FOLLOW) : flags, mask, AT_FDCWD, place);
         });

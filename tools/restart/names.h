@@ -20,37 +20,9 @@
 
 #include "base/unique_fd.h"
 #include "context/model.h"
+#include "restart/rights.h"
 
 namespace cryo {
-
-// Real and effective ids.
-struct OwnIds {
-  std::uint32_t uid = 0, euid = 0, gid = 0, egid = 0;
-
-  bool operator==(const OwnIds&) const = default;
-};
-
-// What the file system asks for.
-struct Rights {
-  std::uint32_t uid = 0, gid = 0;                    // fsuid, fsgid
-  std::optional<std::vector<std::uint32_t>> groups;  // nothing: the caller's are right
-  std::uint64_t capabilities = 0;                    // effective
-  bool for_good = false;   // ids and groups stay: the caller is to become that process
-  bool effective = false;  // `uid` is the effective user id, too, which System V IPC asks for
-  std::optional<OwnIds> ids{};  // nothing: as the caller's
-
-  bool operator==(const Rights&) const = default;
-};
-
-// Of a process of the context, with the ids of cr_restart's user namespace.  What it may do in a user
-// namespace of its own gives it no right here.
-[[nodiscard]] Rights rights_of(const Context& context, const Process& process);
-// Of a user of whom SO_PEERCRED tells: a process's that is him, or else nothing but his ids.
-[[nodiscard]] Rights rights_of_user(const Context& context, std::uint32_t uid, std::uint32_t gid);
-// What System V IPC asks for.
-[[nodiscard]] Rights ipc_rights_of(const Context& context, const Process& process);
-// The same as the first with those of its own user namespace, for a caller that is in it.
-[[nodiscard]] Rights rights_inside(const Context& context, const Process& process);
 
 // Of the caller: neither in effect nor permitted.
 [[nodiscard]] bool is_capable_of_nothing();
@@ -211,6 +183,8 @@ namespace names {
 [[nodiscard]] bool is_there(const Again& again);
 // In the same way, into a directory.  Throws Error.
 void enter(const Again& again);
+// Could all whose names these are open such a file for reading?
+[[nodiscard]] bool may_read_all(const cryo_inode& inode);
 // Who owns what is made now.
 [[nodiscard]] std::uint32_t owner();
 

@@ -32,7 +32,8 @@ bool covers(int fd, const File& file) {
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0 || (flags & O_PATH) != 0) return false;
   const int has = flags & O_ACCMODE;
-  return has == O_RDWR || has == (static_cast<int>(file.head.flags) & O_ACCMODE);
+  // What it could not do it is not to be able to do by what root has.
+  return (has == O_RDWR && is_capable_of_nothing()) || has == (static_cast<int>(file.head.flags) & O_ACCMODE);
 }
 
 bool is_output(const File& file, const FileUse& use) {
@@ -63,7 +64,7 @@ int own_output(const File& file, const Inode& inode, const FileUse& use, const i
   if (!is_output(file, use) || !S_ISREG(inode.head.mode) || inode.head.fs_magic == 0) return -1;
   for (const cryo_fd& fd : use.fds)
     if (fd.fd < 3 && fds[fd.fd] >= 0 && covers(fds[fd.fd], file) &&
-        identity_of(inode.head, fds[fd.fd]) == Identity::kSame)
+        is_known_same(inode.head, fds[fd.fd]))
       return fds[fd.fd];
   return -1;
 }
@@ -109,15 +110,15 @@ UniqueFd make_aside(CreatedPaths& created, const std::string& name, const std::s
 
 }  // namespace
 
-void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path) {
+CutFile keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path) {
   struct stat now;
   if (::fstat(fd, &now) != 0) fail_errno("cannot stat {}", path);
   const auto end = static_cast<std::uint64_t>(now.st_size);
-  if (end <= size) return;
-  const UniqueFd from = names::open(fmt::format("/proc/self/fd/{}", fd), O_RDONLY);
+  if (end <= size) return {};
+  UniqueFd from = names::open(fmt::format("/proc/self/fd/{}", fd), O_RDONLY);
   if (!from) fail_errno("{}: what has come since the checkpoint cannot be read, to be kept aside", path);
   const std::string name = aside_name(path);
-  const UniqueFd to = make_aside(created, name, path);
+  UniqueFd to = make_aside(created, name, path);
   if (::ftruncate(to.get(), static_cast<off_t>(end - size)) != 0) fail_errno("cannot set the size of {}", name);
   // Holes stay holes.
   for (auto data = next_data(from.get(), size, end); data; data = next_data(from.get(), data->end, end)) {
@@ -133,6 +134,8 @@ void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const st
     }
   }
   if (::fchmod(to.get(), now.st_mode & 0666) != 0) fail_errno("cannot set the mode of {}", name);
+  if (::lseek(to.get(), 0, SEEK_END) < 0) fail_errno("cannot seek in {}", name);
+  return {std::move(from), std::move(to), end};
 }
 
 }  // namespace cryo

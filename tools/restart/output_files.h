@@ -50,7 +50,12 @@ struct DataRange {
 
 // The first free name for what is moved: FILE.cut.N, where FILE is shortened if there is not room for both.
 [[nodiscard]] std::string aside_name(const std::string& path);
+// A file that is to be cut, and where its tail is by now: up to `end`.  What comes to it before it is cut has to be added.
+struct CutFile {
+  UniqueFd from, to;  // none: nothing is kept
+  std::uint64_t end = 0;
+};
 // Copies what is behind the first `size` bytes there.
-void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path);
+[[nodiscard]] CutFile keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path);
 
 }  // namespace cryo

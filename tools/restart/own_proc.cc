@@ -42,6 +42,8 @@ std::optional<ProcFile> parse_proc_path(const std::string& path) {
   const auto pid = take_id(file.name);
   if (!pid) return {};
   file.pid = *pid;
+  // It is opened with more rights than the process has: it lies where it says.
+  if (("/" + file.name + "/").find("/../") != std::string::npos) return {};
   if (!file.name.starts_with(kTaskPart)) return file;
   std::string rest = file.name.substr(kTaskPart.size());
   if (const auto tid = take_id(rest)) {
@@ -108,7 +110,8 @@ std::string own_proc_problem(const Context& context, const File& file, const std
   const Process* const at = process_with(context, name->pid);
   if (at == nullptr || !at->creds) return "is of a process that has exited";
   if (name->tid != 0 && process_with(context, name->tid) != at) return "is of a thread of another process";
-  if (file.opener && !may_trace(file.opener->head, *at))
+  // Whose numbers are this machine's.
+  if (file.opener && (at->namespaces.user != 0 || !may_trace(file.opener->head, *at)))
     return fmt::format("was opened by user {}, who may not look at process {} as it is now", file.opener->head.fsuid,
                        at->head.pid);
   for (const std::size_t holder : holders) {

@@ -25,14 +25,6 @@ constexpr int kPlaceFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 constexpr int kOpenFlags = O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC | O_ASYNC |
                        O_DIRECT | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_TMPFILE;
 
-int open_without_links(int directory, const std::string& name, int flags, mode_t mode) {
-  open_how how{};
-  how.flags = static_cast<std::uint64_t>((flags & O_PATH ? flags & kPlaceFlags : flags & kOpenFlags) | O_CLOEXEC);
-  if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) how.mode = mode & 07777;
-  how.resolve = RESOLVE_NO_SYMLINKS;
-  return static_cast<int>(::syscall(SYS_openat2, directory, name.c_str(), &how, sizeof(how)));
-}
-
 // Users that have no number here: only where this is no initial user namespace, and then there is no right either.
 bool is_trusted(const struct stat& link) {
   const auto uid = static_cast<std::uint32_t>(::syscall(SYS_setfsuid, static_cast<std::uint32_t>(-1)));
@@ -44,6 +36,7 @@ bool is_trusted(const struct stat& link) {
   return got > 0 && std::string_view(text).find("4294967295") == std::string_view::npos;
 }
 
+// Where the walk begins at a directory, that is the root of the job's names: of a mount namespace, say.
 class NameWalk {
  public:
   NameWalk(int directory, const std::string& path);
@@ -53,12 +46,14 @@ class NameWalk {
   void put_in_front(const std::string& path);
   [[nodiscard]] bool go_to_root();
   [[nodiscard]] bool follow_link(const UniqueFd& link);
+  UniqueFd root_;  // none: the caller's
   UniqueFd at_;
   std::deque<std::string> parts_;
   int links_ = 0;
 };
 
 NameWalk::NameWalk(int directory, const std::string& path) {
+  if (directory != AT_FDCWD) root_.reset(::openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   put_in_front(path);
   if (path.starts_with('/'))
     (void)go_to_root();
@@ -67,7 +62,8 @@ NameWalk::NameWalk(int directory, const std::string& path) {
 }
 
 bool NameWalk::go_to_root() {
-  at_.reset(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  at_.reset(root_ ? ::openat(root_.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC)
+                  : ::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   return static_cast<bool>(at_);
 }
 
@@ -121,6 +117,14 @@ std::optional<NameAt> NameWalk::to_end(bool follow) {
 }
 
 }  // namespace
+
+int open_without_links(int directory, const std::string& path, int flags, mode_t mode) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>((flags & O_PATH ? flags & kPlaceFlags : flags & kOpenFlags) | O_CLOEXEC);
+  if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) how.mode = mode & 07777;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  return static_cast<int>(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how)));
+}
 
 bool is_own_descriptor(const std::string& path) {
   return path.starts_with("/proc/self/fd/");

@@ -26,6 +26,9 @@ struct NameAt {
 // As openat(2).
 [[nodiscard]] int open_at(int directory, const std::string& path, int flags, mode_t mode = 0);
 
+// The same, where there is to be no symbolic link at all.
+[[nodiscard]] int open_without_links(int directory, const std::string& path, int flags, mode_t mode = 0);
+
 // A descriptor of cr_restart's own, by which what has been found before is used: no name, and a link that is to be followed.
 [[nodiscard]] bool is_own_descriptor(const std::string& path);
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "restart/created_paths.h"
+#include "restart/identity.h"
 #include "restart/names.h"
 
 namespace cryo {
@@ -19,10 +20,10 @@ UniqueFd open_left_behind(const std::string& path, int access) {
   return names::open(path, access | O_NOFOLLOW | O_NONBLOCK);
 }
 
-// A read lease cannot be had of a file that anybody has open for writing, or mapped so.  Who is not the
-// owner cannot have one anyway.
+// A read lease cannot be had of a file that anybody has open for writing, or mapped so; nor of a file of others, of which it cannot
+// be told.
 bool is_open_for_writing(int fd) {
-  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN;
+  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN || errno == EACCES;
   ::fcntl(fd, F_SETLEASE, F_UNLCK);
   return false;
 }
@@ -38,18 +39,19 @@ bool is_in_use(int fd) {
 }
 
 // The one of the checkpoint, or one that an earlier restart has made: that has the time of the checkpoint's
-// to the nanosecond, as writing to memory does not change it.
-bool is_of_the_job(const Inode& inode, const struct stat& now) {
-  if (!S_ISREG(now.st_mode)) return false;
-  if (now.st_ino == inode.head.ino && now.st_dev == inode.head.dev) return true;
+// to the nanosecond, as writing to memory does not change it.  Numbers begin again when the machine boots: whoever counts up to the
+// right one has a file of his own with it.
+bool is_of_the_job(const Inode& inode, int fd, const struct stat& now) {
+  if (!S_ISREG(now.st_mode) || (now.st_uid != inode.head.uid && now.st_uid != names::owner())) return false;
+  if (is_known_same(inode.head, fd)) return true;
   return now.st_mtim.tv_sec == inode.head.mtime_sec &&
-         now.st_mtim.tv_nsec == static_cast<long>(inode.head.mtime_nsec) && now.st_uid == inode.head.uid;
+         now.st_mtim.tv_nsec == static_cast<long>(inode.head.mtime_nsec);
 }
 
 std::string problem_with(const Inode& inode, int fd) {
   struct stat now;
   if (::fstat(fd, &now) != 0) return fmt::format("cannot be looked at: {}", std::strerror(errno));
-  if (!is_of_the_job(inode, now)) return "another object than at the checkpoint has its name";
+  if (!is_of_the_job(inode, fd, now)) return "another object than at the checkpoint has its name";
   if (is_in_use(fd)) return "is in use: its contents cannot be put back";
   return {};
 }

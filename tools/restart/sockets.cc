@@ -3,7 +3,10 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "base/error.h"
+#include "restart/credentials.h"
 
 namespace cryo {
 namespace {
@@ -19,7 +22,10 @@ bool filters_late(const File& file) {
 ActAs::ActAs(const Context& context, std::uint32_t uid, std::uint32_t gid) {
   if (::geteuid() != 0 || ::getuid() != 0 || uid == 0) return;
   kept_.emplace();
-  if (!kept_->take(rights_of_user(context, uid, gid), Extent::kMaker)) kept_.reset();
+  if (kept_->take(rights_of_user(context, uid, gid), Extent::kMaker)) return;
+  // Who has no number in the user namespace that this is root of: nobody takes that for root of the machine.
+  if (errno != EINVAL || has_number(own_id_maps().uids, uid)) fail_errno("cannot act as user {} for the moment", uid);
+  kept_.reset();
 }
 
 void Sockets::keep(std::uint32_t file, UniqueFd fd) {

@@ -63,6 +63,7 @@ void bind_raw(int fd, const SocketState& state) {
     fail_errno("cannot bind a {} socket to its address", raw_kind(state));
 }
 
+// While none can come.
 void throw_away_packets(int fd) {
   char byte = 0;
   while (::recv(fd, &byte, sizeof(byte), MSG_DONTWAIT | MSG_TRUNC) >= 0) {
@@ -79,8 +80,9 @@ void Sockets::make_raw() {
     UniqueFd fd = input_.namespaces.socket(file.net, static_cast<int>(state.head.family),
                                            static_cast<int>(state.head.type),
                                            static_cast<int>(state.head.protocol), kRawCapability);
+    // Whoever sends such packets would keep it from ever being empty.
+    drop_all(fd.get());
     set_socket_options(fd.get(), file);
-    attach_filter(fd.get(), file);
     bind_raw(fd.get(), state);
     if (state.head.state == CRYO_SOCK_CONNECTED &&
         ::connect(fd.get(), raw(state.peer_name), static_cast<socklen_t>(state.peer_name.size())) != 0)
@@ -90,8 +92,12 @@ void Sockets::make_raw() {
 }
 
 void Sockets::finish_raw(const FileLookup& lookup) {
-  for (const auto& [id, file] : input_.context.files)
-    if (is_raw(file)) throw_away_packets(lookup(id));
+  for (const auto& [id, file] : input_.context.files) {
+    if (!is_raw(file)) continue;
+    throw_away_packets(lookup(id));
+    drop_no_more(lookup(id));
+    attach_filter(lookup(id), file);
+  }
 }
 
 std::string raw_problem(const Context& context, const File& file, int& code) {

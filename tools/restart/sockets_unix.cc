@@ -154,8 +154,8 @@ void Sockets::make_unix_listeners(bool unlinked) {
     const auto use = uses_.find(id);
     const std::size_t owner = use == uses_.end() ? 0 : use->second.process;
     const NamesOf theirs(input_.context, holders(file), file);
-    const cryo_creds& creds = input_.context.processes[owner].creds->head;
-    const ActAs user(input_.context, creds.euid, creds.egid);
+    const Rights rights = rights_of(input_.context, input_.context.processes[owner]);
+    const ActAs user(input_.context, rights.ids->euid, rights.ids->egid);
     keep(id, make_socket(input_, file, &unix_names_));
     real_listeners_.emplace(key_of(file.net, file.socket->address, unlinked), Listener{fds_.at(id).get(), id});
   }

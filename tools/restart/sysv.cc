@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
@@ -77,24 +78,24 @@ Found unreadable() {
   return {true, false, fmt::format("is there and cannot be looked at: {}", std::strerror(errno)), {}};
 }
 
-Found find_shm(const cryo_shm& saved) {
-  shmid_ds now;
-  if (::shmctl(saved.perm.id, IPC_STAT, &now) != 0) return gone() ? Found{} : unreadable();
-  Found found{true, false, {}, now.shm_perm};
-  found.same = now.shm_perm.__key == saved.perm.key && now.shm_segsz == saved.size &&
-               now.shm_ctime == saved.perm.changed;
-  if (!found.same)
-    found.obstacle = "its id is taken by another segment";
-  else if (now.shm_nattch != 0)
-    found.obstacle = fmt::format("is still there, and attached {} times", now.shm_nattch);
-  return found;
-}
-
 // Any user may make one with a key and id that are free.  Who has made it may always change it: that is who made the one of the
 // checkpoint, or whoever restarts, who made it anew.
 bool is_of_same_owner(const cryo_ipc_perm& saved, const ipc_perm& now) {
   if (saved.ns != 0) return true;  // nobody else makes any there
   return now.uid == saved.uid && now.gid == saved.gid && (now.cuid == saved.cuid || now.cuid == ::geteuid());
+}
+
+Found find_shm(const cryo_shm& saved) {
+  shmid_ds now;
+  if (::shmctl(saved.perm.id, IPC_STAT, &now) != 0) return gone() ? Found{} : unreadable();
+  Found found{true, false, {}, now.shm_perm};
+  found.same = now.shm_perm.__key == saved.perm.key && now.shm_segsz == saved.size &&
+               now.shm_ctime == saved.perm.changed && is_of_same_owner(saved.perm, now.shm_perm);
+  if (!found.same)
+    found.obstacle = "its id is taken by another segment";
+  else if (now.shm_nattch != 0)
+    found.obstacle = fmt::format("is still there, and attached {} times", now.shm_nattch);
+  return found;
 }
 
 Found find_sem(const Context& context, const SemSet& saved) {
@@ -119,7 +120,8 @@ Found find_msg(const Context& context, const MsgQueue& saved) {
   msqid_ds now;
   if (::msgctl(saved.head.perm.id, IPC_STAT, &now) != 0) return gone() ? Found{} : unreadable();
   Found found{true, false, {}, now.msg_perm};
-  found.same = now.msg_perm.__key == saved.head.perm.key && now.msg_ctime == saved.head.perm.changed;
+  found.same = now.msg_perm.__key == saved.head.perm.key && now.msg_ctime == saved.head.perm.changed &&
+               is_of_same_owner(saved.head.perm, now.msg_perm);
   if (!found.same) found.obstacle = "its id is taken by another queue";
   for (const pid_t pid : {now.msg_lspid, now.msg_lrpid})
     if (found.same && used_elsewhere(context, pid))
@@ -187,7 +189,7 @@ class ObjectMaker {
   void obtain(const ObjectKind& kind, const cryo_ipc_perm& perm, const Found& found,
               const std::function<int()>& create, const std::function<void(int)>& remove);
   void note_again(const ObjectKind& kind, int id);
-  void fill(const Inode& inode, bool clear);
+  void fill(const Inode& inode, const Found& found);
   void fill(const MsgQueue& queue, msqid_ds& status);
 
   // What is there already is changed with the rights of one of its users.
@@ -274,14 +276,57 @@ void ObjectMaker::note_again(const ObjectKind& kind, int id) {
   noted_ = note;
 }
 
-void ObjectMaker::fill(const Inode& inode, bool clear) {
+// A segment that is attached keeps its id: what has been found out of it before that may have been of another one, as whoever may
+// remove it can have a new one get the id.
+void check_attached(const cryo_shm& saved, const std::function<bool(const ipc_perm&)>& is_right) {
+  shmid_ds now;
+  if (::shmctl(saved.perm.id, IPC_STAT, &now) != 0) fail_errno("{}", describe(kShm, saved.perm));
+  // Another process may have attached one already that is to go with its last user.
+  const bool going = (now.shm_perm.mode & SHM_DEST) != 0;
+  const bool named = going ? (saved.flags & CRYO_SHM_DESTROYED) != 0 : now.shm_perm.__key == saved.perm.key;
+  if (!named || now.shm_segsz != saved.size || !is_right(now.shm_perm))
+    fail(EEXIST, "{}: another segment has got its id meanwhile", describe(kShm, saved.perm));
+}
+
+// As setting the values of a set takes as many as there are in it by then.
+class SemValues {
+ public:
+  explicit SemValues(const std::vector<std::uint32_t>& values);
+  ~SemValues() { ::munmap(memory_, size_ + guard_); }
+  SemValues(const SemValues&) = delete;
+  SemValues& operator=(const SemValues&) = delete;
+  [[nodiscard]] unsigned short* data() const { return data_; }
+
+ private:
+  const std::size_t guard_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  std::size_t size_;
+  void* memory_;
+  unsigned short* data_;
+};
+
+// The last one ends where nothing can be read.
+SemValues::SemValues(const std::vector<std::uint32_t>& values)
+    : size_((values.size() * sizeof(unsigned short) + guard_ - 1) / guard_ * guard_),
+      memory_(::mmap(nullptr, size_ + guard_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+  if (memory_ == MAP_FAILED) fail_errno("mmap");
+  std::byte* const end = static_cast<std::byte*>(memory_) + size_;
+  data_ = reinterpret_cast<unsigned short*>(end) - values.size();
+  std::transform(values.begin(), values.end(), data_, [](std::uint32_t value) { return static_cast<unsigned short>(value); });
+  if (::mprotect(end, guard_, PROT_NONE) != 0) fail_errno("mprotect");
+}
+
+void ObjectMaker::fill(const Inode& inode, const Found& found) {
   const cryo_shm& saved = *inode.shm;
   void* const memory = ::shmat(saved.perm.id, nullptr, 0);
   if (memory == reinterpret_cast<void*>(-1)) fail_errno("cannot attach {}", describe(kShm, saved.perm));
+  check_attached(saved, [&](const ipc_perm& now) {
+    if (found.exists) return now.uid == found.perm.uid && now.cuid == found.perm.cuid;
+    return saved.perm.ns != 0 || now.cuid == ::geteuid();
+  });
   const std::uint64_t page = input_.context.header.page_size;
   const std::uint64_t unit = std::max<std::uint64_t>(inode.huge_size, page);
   const std::uint64_t whole = (saved.size + unit - 1) / unit * unit;
-  if (clear) std::memset(memory, 0, whole);
+  if (found.exists) std::memset(memory, 0, whole);
   for (const PageChunk& chunk : input_.context.pages) {
     if (chunk.kind != CRYO_PAGES_INODE || chunk.object != inode.id) continue;
     const int fd = input_.context_fds[chunk.ancestor];
@@ -300,7 +345,7 @@ void ObjectMaker::fill(const Inode& inode, bool clear) {
     }
   }
   const auto start = reinterpret_cast<std::uint64_t>(memory);
-  set_memory_tags(input_.context, inode.id, {start, start + whole}, clear, describe(kShm, saved.perm));
+  set_memory_tags(input_.context, inode.id, {start, start + whole}, found.exists, describe(kShm, saved.perm));
   if (::shmdt(memory) != 0) fail_errno("cannot detach {}", describe(kShm, saved.perm));
 }
 
@@ -312,7 +357,7 @@ void ObjectMaker::make(const Inode& inode) {
       [&] { return ::shmget(saved.perm.key, saved.size, IPC_CREAT | IPC_EXCL | 0600 | shm_flags(inode.huge_size)); },
       [](int id) { ::shmctl(id, IPC_RMID, nullptr); });
   const AsUser as_user(kShm, saved.perm, found, users_.of_shm(inode.id));
-  fill(inode, found.exists);
+  fill(inode, found);
   shmid_ds status;
   if (::shmctl(saved.perm.id, IPC_STAT, &status) != 0) fail_errno("{}", describe(kShm, saved.perm));
   status.shm_perm.uid = user(saved.perm.uid);
@@ -338,7 +383,7 @@ void ObjectMaker::make(const SemSet& set) {
       [](int id) { ::semctl(id, 0, IPC_RMID); });
   const AsUser as_user(kSem, perm, found, users_.of_sem(perm.id));
   const DeathDeferred deferred(input_.created);
-  std::vector<unsigned short> values(set.values.begin(), set.values.end());
+  const SemValues values(set.values);
   if (::semctl(perm.id, 0, SETALL, SemArgument{.values = values.data()}) != 0)
     fail_errno("cannot set the values of {}", describe(kSem, perm));
   semid_ds status;
@@ -459,7 +504,23 @@ void restore_sysv(const FileRestoreInput& input) {
   }
 }
 
-void restore_sem_undo(const Process& process) {
+void attach_segment(const Context& context, const Process& process, const cryo_shm& saved, const AddressRange& place,
+                    bool read_only) {
+  void* const at = ::shmat(saved.perm.id, reinterpret_cast<void*>(place.start), read_only ? SHM_RDONLY : 0);
+  if (at == reinterpret_cast<void*>(-1)) fail_errno("cannot attach {}", describe(kShm, saved.perm));
+  const std::uint32_t ns = process.namespaces.user;
+  check_attached(saved, [&](const ipc_perm& now) {
+    if (ns == 0 || saved.perm.ns != 0) return is_of_same_owner(saved.perm, now);
+    return now.uid == number_inside(context, ns, saved.perm.uid);
+  });
+}
+
+void restore_sem_undo(const Context& context, const Process& process) {
+  if (process.sem_undo.empty()) return;
+  // Its set may have gone, and one of anybody's have the id; in a user namespace it has no right to that anyway.
+  RightsKept kept;
+  if (process.namespaces.user == 0 && !kept.take(ipc_rights_of(context, process)))
+    fail_errno("pid {}: cannot act as its user for the moment", process.head.pid);
   for (const cryo_sem_undo& undo : process.sem_undo) {
     // Down and up again at once: only the undoing of one of them is noted.
     const auto number = static_cast<unsigned short>(undo.number);
