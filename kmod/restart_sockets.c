@@ -38,10 +38,16 @@
 
 /* ---- CRYO_RST_PEER_PID: see exceptions.c ---- */
 
-static bool is_own(struct sock *sk)
+/*
+ * The caller's, or who restarts': who is in a user namespace of the job has sockets of the user that has made that, whom he
+ * cannot become there.
+ */
+static bool is_own(const struct cryo_restarter *by, struct sock *sk)
 {
-	return uid_eq(sk->sk_uid, current_euid()) ||
-	       ns_capable(sock_net(sk)->user_ns, CAP_NET_ADMIN);
+	struct user_namespace *ns = sock_net(sk)->user_ns;
+
+	return uid_eq(sk->sk_uid, current_euid()) || uid_eq(sk->sk_uid, by->cred->euid) ||
+	       ns_capable(ns, CAP_NET_ADMIN) || cryo_maker_capable(by->cred, ns, CAP_NET_ADMIN);
 }
 
 /*
@@ -70,7 +76,7 @@ static int may_name(const struct cryo_restarter *by, struct pid *pid)
  * What the kernel has noted at one end of a connection is who made the other: who called connect(), socketpair() or listen().  A
  * socket that has not been accepted yet has no user of its own.
  */
-static bool is_other_end_own(struct sock *sk)
+static bool is_other_end_own(const struct cryo_restarter *by, struct sock *sk)
 {
 	const struct cred *cred;
 	bool is = true;
@@ -78,19 +84,21 @@ static bool is_other_end_own(struct sock *sk)
 	spin_lock(&sk->sk_peer_lock);
 	cred = sk->sk_peer_cred;
 	if (cred)
-		is = uid_eq(cred->euid, current_euid()) || ns_capable(cred->user_ns, CAP_SYS_ADMIN);
+		is = uid_eq(cred->euid, current_euid()) || uid_eq(cred->euid, by->cred->euid) ||
+		     ns_capable(cred->user_ns, CAP_SYS_ADMIN) ||
+		     cryo_maker_capable(by->cred, cred->user_ns, CAP_SYS_ADMIN);
 	spin_unlock(&sk->sk_peer_lock);
 	return is;
 }
 
 /* Nobody else's, neither it nor what is at its other end; nor one that others read from which is not connected. */
-static int check_other_end(struct sock *peer)
+static int check_other_end(const struct cryo_restarter *by, struct sock *peer)
 {
 	if (peer->sk_type == SOCK_DGRAM)
 		return -EINVAL;
-	if (READ_ONCE(peer->sk_socket) && !is_own(peer))
+	if (READ_ONCE(peer->sk_socket) && !is_own(by, peer))
 		return -EPERM;
-	return is_other_end_own(peer) ? 0 : -EPERM;
+	return is_other_end_own(by, peer) ? 0 : -EPERM;
 }
 
 /* Takes over @pid. */
@@ -106,14 +114,14 @@ static void swap_peer_pid(struct sock *sk, struct pid *pid)
 }
 
 /* Of @sk, or of what is at its other end. Counted. */
-static struct sock *socket_to_name(struct sock *sk, u32 flags)
+static struct sock *socket_to_name(const struct cryo_restarter *by, struct sock *sk, u32 flags)
 {
 	struct sock *peer;
 	int err;
 
 	if (sk->sk_family != AF_UNIX)
 		return ERR_PTR(-EINVAL);
-	if (!is_own(sk) || !is_other_end_own(sk))
+	if (!is_own(by, sk) || !is_other_end_own(by, sk))
 		return ERR_PTR(-EPERM);
 	if (!(flags & CRYO_PEER_PID_OTHER_END)) {
 		sock_hold(sk);
@@ -122,7 +130,7 @@ static struct sock *socket_to_name(struct sock *sk, u32 flags)
 	peer = cryo_unix_peer_get(sk);
 	if (!peer)
 		return ERR_PTR(-ENOTCONN);
-	err = check_other_end(peer);
+	err = check_other_end(by, peer);
 	if (!err)
 		return peer;
 	sock_put(peer);
@@ -135,7 +143,7 @@ static int set_peer_pid(const struct cryo_restarter *by, struct sock *sk,
 	struct pid *pid = NULL;
 	int err = 0;
 
-	sk = socket_to_name(sk, args->flags);
+	sk = socket_to_name(by, sk, args->flags);
 	if (IS_ERR(sk))
 		return PTR_ERR(sk);
 	if (args->pid) {
