@@ -72,6 +72,7 @@ class FileChecker {
   void check_hugetlb_file(const File& file);
   void check_numbers(const Process& process);
   void check_own_proc_file(const File& file, const FileUse& use);
+  void check_hidden(const File& file, const FileUse& use);
   void check_fallback(const File& file);
 
   template <typename... Args>
@@ -338,6 +339,14 @@ void FileChecker::check_fallback(const File& file) {
                                                      : "";
   findings_.warning("pid {}: {}: {}; the process gets a file without a name, with the contents that it had{}", pid_, what_,
                     what, way);
+}
+
+void FileChecker::check_hidden(const File& file, const FileUse& use) {
+  const Inode& inode = context_.inode(file.head.inode);
+  if ((inode.head.flags & CRYO_INODE_MEMFD) || inode.head.size == 0) return;
+  const NamesToCheck theirs(context_, use.processes, file);
+  if (is_hidden_from_owner(context_, inode))
+    findings_.warning("{}: is open for writing only, and its user may not read it: what was in it is not put back", file.path);
 }
 
 void FileChecker::check_path(const File& file, const FileUse& use) {
@@ -612,6 +621,7 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
     case CRYO_FILE_HUGETLB:
       return check_hugetlb_file(file);
     case CRYO_FILE_CONTENTS:
+      check_hidden(file, use);
       return check_fallback(file);
     case CRYO_FILE_FIFO:
       return check_fifo(file, use);

@@ -96,7 +96,7 @@ std::string lease_problem(const std::string& path, int access, int type) {
     const UniqueFd file = names::open(path, (access == O_WRONLY ? O_WRONLY : O_RDONLY) | O_NONBLOCK);
     if (!file) return {};  // told as a problem of the file
     (void)::signal(SIGIO, SIG_IGN);
-    if (::fcntl(file.get(), F_SETLEASE, type) == 0) return ::fcntl(file.get(), F_SETLEASE, F_UNLCK), std::string();
+    if (names::set_lease(file.get(), type) == 0) return ::fcntl(file.get(), F_SETLEASE, F_UNLCK), std::string();
     return errno == EAGAIN ? "somebody else has it open" : std::strerror(errno);
   });
 }

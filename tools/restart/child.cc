@@ -168,10 +168,8 @@ void Child::restore_what_files_hold() {
 // Of files that this process cuts.
 std::set<int> Child::descriptors_of_tails() const {
   std::set<int> fds;
-  for (const auto& [id, fd] : files_.fds) {
-    const auto cut = input_.files.cut.find(input_.context.file(id).head.inode);
-    if (cut != input_.files.cut.end() && cut->second.to) fds.insert({cut->second.from.get(), cut->second.to.get()});
-  }
+  for (const auto& [inode, cut] : input_.files.cut)
+    if (cut.process == index_ && cut.to) fds.insert({cut.from.get(), cut.to.get()});
   return fds;
 }
 
@@ -190,16 +188,15 @@ void Child::restore_open_files() {
   if (adds_seals())
     for (const auto& [fd, seals] : input_.files.seals) keep.insert(fd.get());
   const std::set<int> tails = descriptors_of_tails();
-  keep.insert(tails.begin(), tails.end());
   const Descriptors own(process_);
   std::set<int> open = keep;
+  open.insert(tails.begin(), tails.end());
   for (const int fd : directories_->descriptors()) open.insert(fd);
   own.close_others(open, true);
   keep.erase(input_.handle_fd);
   keep.erase(input_.device_fd);
   keep.erase(files_.exe_fd);
   for (const std::uint32_t id : files_.kept) kept_.insert(files_.fds.at(id));
-  kept_.insert(tails.begin(), tails.end());
   for (const int fd : keep)
     if (!own.wants(fd) && !kept_.contains(fd)) parked_.insert(fd);
 }
@@ -266,19 +263,17 @@ void Child::plan_process_calls(CallList& calls, StubArea& area) {
 // What a file that was open for writing has got since then is kept aside by now, or is not wanted: but for what has come while memory
 // was read.
 void Child::plan_truncation(CallList& calls, StubArea& area) {
-  for (const auto& [id, use] : file_uses(input_.context, index_)) {
-    const File& file = input_.context.file(id);
-    if (!is_output(file, use)) continue;
-    const auto cut = input_.files.cut.find(file.head.inode);
-    if (cut == input_.files.cut.end()) continue;
-    if (cut->second.to) {
+  for (const auto& [inode, cut] : input_.files.cut) {
+    if (cut.process != index_) continue;
+    if (cut.to) {
       auto* offset = area.array<std::uint64_t>(1);
-      *offset = cut->second.end;
-      calls.add(Step::kTruncate, id, SYS_sendfile, cut->second.to.get(), cut->second.from.get(), offset, kMostAtOnce);
+      *offset = cut.end;
+      calls.add(Step::kTruncate, cut.file, SYS_sendfile, cut.to.get(), cut.from.get(), offset, kMostAtOnce);
     }
-    calls.add(Step::kTruncate, id, SYS_ftruncate, files_.fds.at(id),
-              input_.context.inode(file.head.inode).head.size);
+    calls.add(Step::kTruncate, cut.file, SYS_ftruncate, files_.fds.at(cut.file), input_.context.inode(inode).head.size);
   }
+  // A lease wants nobody else to have the file.
+  for (const int fd : descriptors_of_tails()) calls.add(Step::kClose, 0, SYS_close, fd);
 }
 
 stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
@@ -301,6 +296,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   plan_process_calls(process_calls, area);
   CallList leader_calls;
   CallList final_calls;
+  plan_truncation(final_calls, area);
   // Threads of other processes may be owners, and a lease wants no other process to have the file.
   plan_leases(locks_, fds, final_calls);
   plan_owners({input_.context, process_, index_, input_.options, fds, input_.files.kept_by}, final_calls, area);
@@ -309,7 +305,6 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   plan_timerfds(input_.context, first_, leader_calls, area);
   plan_posix_timers(input_.context, threads, leader_calls, area);
   plan_leader(threads, leader_calls, area);
-  plan_truncation(final_calls, area);
   for (const int fd : kept_) final_calls.add(Step::kClose, 0, SYS_close, fd);
   std::map<std::uint32_t, int> left = fds;
   std::erase_if(left, [this](const auto& file) { return kept_.contains(file.second); });

@@ -182,7 +182,31 @@ void fill_pages(const FilePages& pages, int fd, const std::string& path) {
   fill_behind_end(pages, fd, path);
 }
 
+bool is_hidden(const Context& context, const Inode& inode, int fd) {
+  struct stat now;
+  return ::fstat(fd, &now) == 0 && now.st_uid != inode.head.uid && is_hidden_from_owner(context, inode);
+}
+
+bool is_hidden_from_owner(const Context& context, const Inode& inode) {
+  if (names::may_read_all(inode.head)) return false;
+  const std::size_t process = NamesOf::current();
+  if (process == NamesOf::kOwn) return false;
+  for (const auto& [id, use] : file_uses(context, process)) {
+    const cryo_file& file = context.file(id).head;
+    if (file.inode == inode.id && (file.flags & O_PATH) == 0 && (static_cast<int>(file.flags) & O_ACCMODE) != O_WRONLY)
+      return false;
+  }
+  return true;
+}
+
+bool leave_empty(const Context& context, const Inode& inode, int fd, const std::string& path) {
+  if (!is_hidden(context, inode, fd)) return false;
+  if (::ftruncate(fd, static_cast<off_t>(inode.head.size)) != 0) fail_errno("cannot set the size of {}", path);
+  return true;
+}
+
 void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path) {
+  if (leave_empty(input.context, inode, fd, path)) return;
   FilePages pages{{}, input.context.header.page_size, input.context_fds, inode.head.size};
   for (const PageChunk& chunk : input.context.pages)
     if (chunk.kind == CRYO_PAGES_INODE && chunk.object == inode.id) pages.chunks.push_back(&chunk);
@@ -190,28 +214,12 @@ void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, co
   set_file_tags(input.context, CRYO_PAGES_INODE, inode.id, fd, path);
 }
 
-namespace {
-
-// What nobody of the job could read, whoever made the checkpoint: a log that has been removed, open for writing only.  The file
-// that takes its place is the process's own.
-bool is_hidden(const Context& context, const Inode& inode) {
-  for (const auto& [id, file] : context.files)
-    if (file.head.inode == inode.id && (static_cast<int>(file.head.flags) & (O_ACCMODE | O_PATH)) != O_WRONLY) return false;
-  return !names::may_read_all(inode.head);
-}
-
-}  // namespace
-
 UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const File& file) {
   const bool memfd = inode.head.flags & CRYO_INODE_MEMFD;
   UniqueFd fd = memfd                ? make_memfd(input.context, inode, file)
                 : inode.made_by_name ? make_named(input, file)
                                      : make_unnamed(input, file);
-  if (!memfd && is_hidden(input.context, inode)) {
-    if (::ftruncate(fd.get(), static_cast<off_t>(inode.head.size)) != 0) fail_errno("cannot set the size of {}", file.path);
-  } else {
-    fill_contents(input, inode, fd.get(), file.path);
-  }
+  fill_contents(input, inode, fd.get(), file.path);
   return fd;
 }
 

@@ -60,6 +60,7 @@ class FileMaker {
   [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
   [[nodiscard]] bool is_context_output(const File& file, const FileUse& use) const;
   void find_uncut();
+  [[nodiscard]] std::size_t first_writer(const File& file) const;
   [[nodiscard]] const OtherUse* other_use(const File& file) const;
   [[nodiscard]] int own_number(const File& file, const FileUse& use) const;
   [[nodiscard]] UniqueFd taken_over(const File& file, const FileUse& use);
@@ -254,6 +255,16 @@ void FileMaker::write_on(const File& file, const FileUse& use, int fd) const {
     fail_errno("{}: cannot go to the end, behind what others have written", file.path);
 }
 
+// Of those that have a descriptor of it; there is one.
+std::size_t FileMaker::first_writer(const File& file) const {
+  for (const std::size_t process : store_.uses.at(file.id).processes) {
+    const auto uses = file_uses(input_.context, process);
+    const auto use = uses.find(file.id);
+    if (use != uses.end() && is_output(file, use->second)) return process;
+  }
+  return 0;
+}
+
 // What has come since the checkpoint to a file that is the job's.
 void FileMaker::see_to_tail(const File& file, const FileUse& use, int fd) {
   if (!is_output(file, use) || !file.redirected.empty()) return;
@@ -265,8 +276,11 @@ void FileMaker::see_to_tail(const File& file, const FileUse& use, int fd) {
       is_other_file(input_.options.relocations, file, inode, fd) || store_.cut.contains(inode.id))
     return;
   CutFile& cut = store_.cut[inode.id];
-  if (tail != Tail::kAside) return;
-  cut = keep_tail_aside(input_.created, fd, inode.head.size, input_.options.relocations.apply(file.path));
+  if (tail == Tail::kAside)
+    cut = keep_tail_aside(input_.created, fd, inode.head.size, input_.options.relocations.apply(file.path));
+  cut.process = first_writer(file);
+  cut.file = file.id;
+  if (!cut.to) return;
   cut.from = input_.descriptors.park(std::move(cut.from));
   cut.to = input_.descriptors.park(std::move(cut.to));
 }

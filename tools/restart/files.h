@@ -142,6 +142,13 @@ struct FilePages {
 };
 // Puts them into a file that is there and empty.  Throws Error, with `path` in the message.
 void fill_pages(const FilePages& pages, int fd, const std::string& path);
+// Has `fd`, which takes the place of `inode`, another owner, by whose names it has been made and who could not read that, whoever made
+// the checkpoint?  It was open for writing only: a log that has been removed, a queue of a daemon's.
+[[nodiscard]] bool is_hidden(const Context& context, const Inode& inode, int fd);
+// The same of one that whoever has the names now is going to make.
+[[nodiscard]] bool is_hidden_from_owner(const Context& context, const Inode& inode);
+// If it is, it gets the size only; check_files() has told that.
+[[nodiscard]] bool leave_empty(const Context& context, const Inode& inode, int fd, const std::string& path);
 // The same contents in a file that is there and empty.
 void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path);
 // Once all its files are open: owner, mode, times.
@@ -207,8 +214,9 @@ void claim_clients(const Context& context, const Process& process, const std::ma
 // Needs all descriptors in their places.  Fills those of `epolls`; `fds`: what they may watch, too.
 void fill_epolls(const Context& context, const Process& process, const std::map<std::uint32_t, int>& epolls,
                  const std::map<std::uint32_t, int>& fds, int handle_fd);
-// `names`: of Unix sockets.
-[[nodiscard]] UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames* names);
+// `names`: of Unix sockets.  `listener`: whom SO_PEERCRED is to name to who connects.
+[[nodiscard]] UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames* names,
+                                   const OwnIds* listener = nullptr);
 
 // The socket's address with relocations applied, and the path when it has one in the file system.
 struct SocketAddress {

@@ -66,6 +66,7 @@ void fill_huge_run(int context_fd, std::uint64_t from, int fd, const Inode& inod
 // write(2) does not know these files.
 void fill_hugetlb(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path) {
   const std::uint64_t page = input.context.header.page_size;
+  if (leave_empty(input.context, inode, fd, path)) return;
   if (::ftruncate(fd, static_cast<off_t>(inode.head.size)) != 0) fail_errno("cannot set the size of {}", path);
   for (const PageChunk& chunk : input.context.pages) {
     if (chunk.kind != CRYO_PAGES_INODE || chunk.object != inode.id) continue;

@@ -80,6 +80,10 @@ bool is_known_same(const cryo_inode& before, int fd) {
   return born || ::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev;
 }
 
+bool is_made_up(const cryo_inode& inode) {
+  return is_made_up(inode.fs_magic);
+}
+
 bool is_other_file(const Relocations& relocations, const File& file, const Inode& inode, int fd) {
   const bool made = file.head.mnt != 0 && inode.head.fs_magic == TMPFS_MAGIC;
   return !made && relocations.apply(file.path) == file.path && identity_of(inode.head, fd) == Identity::kOther;

@@ -20,6 +20,9 @@ enum class Identity { kSame, kCopy, kOther };
 // the device has none that stays.
 [[nodiscard]] bool is_known_same(const cryo_inode& before, int fd);
 
+// In a file system that makes files up when somebody looks.
+[[nodiscard]] bool is_made_up(const cryo_inode& inode);
+
 // What tells the two apart, for people.
 [[nodiscard]] std::string difference_of(const cryo_inode& before, int fd);
 

@@ -172,7 +172,7 @@ UniqueFd MessageQueues::make(const Inode& inode, const std::string& name) {
     if (names::mq_unlink(own) != 0) fail_errno("cannot unlink the message queue {}", own);
     if (saved.ns == 0) input_.created.remove(std::string(kTag) + own);
   }
-  fill(fd.get(), *inode.mqueue, own);
+  if (saved.ns != 0 || !is_hidden(input_.context, inode, fd.get())) fill(fd.get(), *inode.mqueue, own);
   return fd;
 }
 

@@ -516,6 +516,11 @@ void names::enter(const Again& again) {
   fail(error, "cannot change to the directory {}: {}", again.path, std::strerror(error));
 }
 
+int names::set_lease(int fd, int type) {
+  if (::fcntl(fd, F_SETLEASE, type) == 0) return 0;
+  return errno == EACCES ? with_rights("a file", [&] { return ::fcntl(fd, F_SETLEASE, type); }) : -1;
+}
+
 bool names::may_read_all(const cryo_inode& inode) {
   const std::vector<Rights>& rights = NamesState::rights("a file");
   return is_capable_of_nothing() ||

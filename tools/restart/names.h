@@ -185,6 +185,8 @@ namespace names {
 void enter(const Again& again);
 // Could all whose names these are open such a file for reading?
 [[nodiscard]] bool may_read_all(const cryo_inode& inode);
+// fcntl(2), F_SETLEASE: only the owner of a file may, or who may on the whole machine.
+[[nodiscard]] int set_lease(int fd, int type);
 // Who owns what is made now.
 [[nodiscard]] std::uint32_t owner();
 

@@ -60,11 +60,26 @@ Tail tail_of(const Context& context, const FileUses& uses, const RestartOptions&
   return all_append(context, uses, file.head.inode) ? Tail::kStays : Tail::kAside;
 }
 
+namespace {
+
+// What cr_restart gives away has to be the job's for sure.  An ordinary user's job gets nothing that its user has not; to that of another
+// user, the name has to lead to it as well where numbers are not enough (NFS, FUSE).
+bool is_the_output(const File& file, const Inode& inode, int fd) {
+  struct stat now, named;
+  if (identity_of(inode.head, fd) != Identity::kSame || ::fstat(fd, &now) != 0 || !S_ISREG(now.st_mode)) return false;
+  if (is_known_same(inode.head, fd)) return true;
+  const OwnNames own;
+  return !is_made_up(inode.head) &&
+         (is_capable_of_nothing() || (names::stat(file.path, named) == 0 && named.st_dev == now.st_dev && named.st_ino == now.st_ino));
+}
+
+}  // namespace
+
 int own_output(const File& file, const Inode& inode, const FileUse& use, const int (&fds)[3]) {
   if (!is_output(file, use) || !S_ISREG(inode.head.mode) || inode.head.fs_magic == 0) return -1;
   for (const cryo_fd& fd : use.fds)
     if (fd.fd < 3 && fds[fd.fd] >= 0 && covers(fds[fd.fd], file) &&
-        is_known_same(inode.head, fds[fd.fd]))
+        is_the_output(file, inode, fds[fd.fd]))
       return fds[fd.fd];
   return -1;
 }

@@ -54,6 +54,9 @@ struct DataRange {
 struct CutFile {
   UniqueFd from, to;  // none: nothing is kept
   std::uint64_t end = 0;
+  // By whom, and by which open file, it is cut: one for all.
+  std::size_t process = 0;
+  std::uint32_t file = 0;
 };
 // Copies what is behind the first `size` bytes there.
 [[nodiscard]] CutFile keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path);

@@ -23,7 +23,7 @@ UniqueFd open_left_behind(const std::string& path, int access) {
 // A read lease cannot be had of a file that anybody has open for writing, or mapped so; nor of a file of others, of which it cannot
 // be told.
 bool is_open_for_writing(int fd) {
-  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN || errno == EACCES;
+  if (names::set_lease(fd, F_RDLCK) != 0) return errno == EAGAIN || errno == EACCES;
   ::fcntl(fd, F_SETLEASE, F_UNLCK);
   return false;
 }

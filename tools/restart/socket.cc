@@ -10,12 +10,14 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 #include "base/error.h"
 #include "restart/elsewhere.h"
 #include "restart/files.h"
 #include "restart/lingering.h"
 #include "restart/namespaces.h"
+#include "restart/sockets.h"
 #include "restart/unix_names.h"
 
 namespace cryo {
@@ -140,7 +142,7 @@ UniqueFd new_socket_of(const FileRestoreInput& input, const File& file) {
 
 }  // namespace
 
-UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames* names) {
+UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames* names, const OwnIds* listener) {
   const Socket& saved = *file.socket;
   const SocketAddress address = socket_address(saved, input.options.relocations);
   UniqueFd fd = new_socket_of(input, file);
@@ -149,8 +151,12 @@ UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames*
     names->bind(file.id, fd.get(), unix_name_of(input.context, file, input.options.relocations));
   else if (!address.bytes.empty())
     bind_patiently(input.handle_fd, fd.get(), saved, address);
+  // Not before: to enter a network namespace takes rights that he does not have.
+  std::optional<ActAs> user;
+  if (listener != nullptr) user.emplace(input.context, listener->euid, listener->egid);
   if (::listen(fd.get(), static_cast<int>(saved.head.backlog)) != 0)
     fail_errno("cannot listen at {}", describe(saved, address));
+  user.reset();
   if (!(saved.head.flags & CRYO_SOCK_REUSEADDR))
     set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 0, "SO_REUSEADDR");
   return fd;

@@ -95,7 +95,8 @@ void Sockets::finish_raw(const FileLookup& lookup) {
   for (const auto& [id, file] : input_.context.files) {
     if (!is_raw(file)) continue;
     throw_away_packets(lookup(id));
-    drop_no_more(lookup(id));
+    // One filter takes the place of another.
+    if (!file.filter || file.filter->filter.empty()) drop_no_more(lookup(id));
     attach_filter(lookup(id), file);
   }
 }

@@ -155,8 +155,7 @@ void Sockets::make_unix_listeners(bool unlinked) {
     const std::size_t owner = use == uses_.end() ? 0 : use->second.process;
     const NamesOf theirs(input_.context, holders(file), file);
     const Rights rights = rights_of(input_.context, input_.context.processes[owner]);
-    const ActAs user(input_.context, rights.ids->euid, rights.ids->egid);
-    keep(id, make_socket(input_, file, &unix_names_));
+    keep(id, make_socket(input_, file, &unix_names_, &*rights.ids));
     real_listeners_.emplace(key_of(file.net, file.socket->address, unlinked), Listener{fds_.at(id).get(), id});
   }
 }

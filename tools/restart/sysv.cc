@@ -29,6 +29,7 @@
 namespace cryo {
 namespace {
 
+constexpr std::uint32_t kOverflowUser = 65534;  // whoever has no number in a user namespace
 constexpr int kIdTries = 100;  // while others make objects, too
 
 union SemArgument {
@@ -190,6 +191,7 @@ class ObjectMaker {
               const std::function<int()>& create, const std::function<void(int)>& remove);
   void note_again(const ObjectKind& kind, int id);
   void fill(const Inode& inode, const Found& found);
+  void lock(const cryo_shm& saved, const Found& found) const;
   void fill(const MsgQueue& queue, msqid_ds& status);
 
   // What is there already is changed with the rights of one of its users.
@@ -270,7 +272,8 @@ void ObjectMaker::obtain(const ObjectKind& kind, const cryo_ipc_perm& perm, cons
 // After each change of its status, while death is deferred.
 void ObjectMaker::note_again(const ObjectKind& kind, int id) {
   const std::string note = noted_.empty() ? noted_ : note_of(kind, id);
-  if (note == noted_) return;
+  // Nothing but the time changes by that: else it is another one by now, and no business of ours.
+  if (note == noted_ || note.substr(0, note.rfind(':')) != noted_.substr(0, noted_.rfind(':'))) return;
   input_.created.add(note);
   input_.created.remove(noted_);
   noted_ = note;
@@ -349,6 +352,13 @@ void ObjectMaker::fill(const Inode& inode, const Found& found) {
   if (::shmdt(memory) != 0) fail_errno("cannot detach {}", describe(kShm, saved.perm));
 }
 
+// Before it is given away: whose it is by then may have another one get the id.
+void ObjectMaker::lock(const cryo_shm& saved, const Found& found) const {
+  const bool locked = found.exists && (found.perm.mode & SHM_LOCKED) != 0;
+  if ((saved.flags & CRYO_SHM_MLOCKED) && !locked && ::shmctl(saved.perm.id, SHM_LOCK, nullptr) != 0)
+    fail_errno("cannot lock {}", describe(kShm, saved.perm));
+}
+
 void ObjectMaker::make(const Inode& inode) {
   const cryo_shm& saved = *inode.shm;
   const Found found = find_shm(saved);
@@ -358,6 +368,7 @@ void ObjectMaker::make(const Inode& inode) {
       [](int id) { ::shmctl(id, IPC_RMID, nullptr); });
   const AsUser as_user(kShm, saved.perm, found, users_.of_shm(inode.id));
   fill(inode, found);
+  lock(saved, found);
   shmid_ds status;
   if (::shmctl(saved.perm.id, IPC_STAT, &status) != 0) fail_errno("{}", describe(kShm, saved.perm));
   status.shm_perm.uid = user(saved.perm.uid);
@@ -369,9 +380,6 @@ void ObjectMaker::make(const Inode& inode) {
       fail_errno("cannot set owner and mode of {}", describe(kShm, saved.perm));
     note_again(kShm, saved.perm.id);
   }
-  const bool locked = found.exists && (status.shm_perm.mode & SHM_LOCKED) != 0;
-  if ((saved.flags & CRYO_SHM_MLOCKED) && !locked && ::shmctl(saved.perm.id, SHM_LOCK, nullptr) != 0)
-    fail_errno("cannot lock {}", describe(kShm, saved.perm));
 }
 
 void ObjectMaker::make(const SemSet& set) {
@@ -511,25 +519,56 @@ void attach_segment(const Context& context, const Process& process, const cryo_s
   const std::uint32_t ns = process.namespaces.user;
   check_attached(saved, [&](const ipc_perm& now) {
     if (ns == 0 || saved.perm.ns != 0) return is_of_same_owner(saved.perm, now);
-    return now.uid == number_inside(context, ns, saved.perm.uid);
+    return now.uid == number_inside(context, ns, saved.perm.uid).value_or(kOverflowUser);
   });
 }
 
+namespace {
+
+// Down and up again at once: only the undoing of one of them is noted.
+int note_undo(const cryo_sem_undo& undo, bool back) {
+  const auto number = static_cast<unsigned short>(undo.number);
+  const auto amount = static_cast<short>(back ? -undo.adjustment : undo.adjustment);
+  std::array<sembuf, 2> operations{
+      {{number, static_cast<short>(-amount), SEM_UNDO | IPC_NOWAIT}, {number, amount, IPC_NOWAIT}}};
+  // Up first: a semaphore at zero could not go down.
+  if (amount > 0) std::swap(operations[0], operations[1]);
+  return ::semop(undo.id, operations.data(), operations.size());
+}
+
+bool is_set_of_job(const Context& context, std::int32_t id) {
+  const auto has_id = [id](const SemSet& set) { return set.head.perm.id == id && set.head.perm.ns == 0; };
+  const auto set = std::find_if(context.sem_sets.begin(), context.sem_sets.end(), has_id);
+  semid_ds now;
+  return set != context.sem_sets.end() && ::semctl(id, 0, IPC_STAT, SemArgument{.status = &now}) == 0 &&
+         now.sem_perm.__key == set->head.perm.key && now.sem_nsems == set->values.size() &&
+         is_of_same_owner(set->head.perm, now.sem_perm);
+}
+
+// The set may have gone, and one of anybody's have the id: as the process, therefore; in a user namespace it has no right to that anyway.
+// Who has given up rights since he changed the semaphore has that to be undone all the same.
+int restore_undo(const Context& context, const Process& process, const cryo_sem_undo& undo) {
+  if (process.namespaces.user != 0) return note_undo(undo, false);
+  int error = 0;
+  {
+    RightsKept kept;
+    if (!kept.take(ipc_rights_of(context, process)))
+      fail_errno("pid {}: cannot act as its user for the moment", process.head.pid);
+    if (note_undo(undo, false) != 0) error = errno;
+  }
+  if (error != EACCES) return errno = error, error == 0 ? 0 : -1;
+  if (!is_set_of_job(context, undo.id)) return errno = EIDRM, -1;
+  if (note_undo(undo, false) != 0) return -1;
+  if (is_set_of_job(context, undo.id)) return 0;
+  (void)note_undo(undo, true);
+  return errno = EIDRM, -1;
+}
+
+}  // namespace
+
 void restore_sem_undo(const Context& context, const Process& process) {
-  if (process.sem_undo.empty()) return;
-  // Its set may have gone, and one of anybody's have the id; in a user namespace it has no right to that anyway.
-  RightsKept kept;
-  if (process.namespaces.user == 0 && !kept.take(ipc_rights_of(context, process)))
-    fail_errno("pid {}: cannot act as its user for the moment", process.head.pid);
   for (const cryo_sem_undo& undo : process.sem_undo) {
-    // Down and up again at once: only the undoing of one of them is noted.
-    const auto number = static_cast<unsigned short>(undo.number);
-    const auto amount = static_cast<short>(undo.adjustment);
-    std::array<sembuf, 2> operations{
-        {{number, static_cast<short>(-amount), SEM_UNDO | IPC_NOWAIT}, {number, amount, IPC_NOWAIT}}};
-    // Up first: a semaphore at zero could not go down.
-    if (amount > 0) std::swap(operations[0], operations[1]);
-    if (::semop(undo.id, operations.data(), operations.size()) != 0)
+    if (restore_undo(context, process, undo) != 0)
       fail_errno("cannot restore what pid {} would undo of semaphore {} of System V semaphores {}",
                  process.head.pid, undo.number, undo.id);
   }
