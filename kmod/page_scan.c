@@ -9,7 +9,8 @@
  *
  * Page tables are freed under RCU or with mmap_lock held for writing; the
  * walk holds the lock for reading and is in an RCU read-side section while it
- * looks at the lowest level.  What it finds is a hint: get_user_pages() decides.
+ * looks at the lowest level.  Those in which there is no area, munmap() frees with the lock for reading: so the walk keeps to
+ * areas.  What it finds is a hint: get_user_pages() decides.
  *
  * Pages of hugetlbfs have entries at the level of their size, or several of the level below; those of an absent one are empty.
  * To ask get_user_pages() for it would take one from those that are free.
@@ -129,8 +130,8 @@ static bool scan_p4ds(struct scan *s, pgd_t *pgd, unsigned long start, unsigned 
 	return more;
 }
 
-static unsigned long scan_range(struct mm_struct *mm, struct scan *s, unsigned long start,
-				unsigned long end, unsigned long *range_end)
+/* Within an area. */
+static bool scan_pgds(struct mm_struct *mm, struct scan *s, unsigned long start, unsigned long end)
 {
 	pgd_t *pgd = pgd_offset(mm, start);
 	unsigned long next;
@@ -139,6 +140,25 @@ static unsigned long scan_range(struct mm_struct *mm, struct scan *s, unsigned l
 	for (; more && start < end; pgd++, start = next) {
 		next = pgd_addr_end(start, end);
 		more = pgd_none(READ_ONCE(*pgd)) ? !s->found : scan_p4ds(s, pgd, start, next);
+	}
+	return more;
+}
+
+/* Areas are looked up, whatever the caller knows of them: somebody else may have unmapped one since. */
+static unsigned long scan_range(struct mm_struct *mm, struct scan *s, unsigned long start,
+				unsigned long end, unsigned long *range_end)
+{
+	VMA_ITERATOR(vmi, mm, start);
+	struct vm_area_struct *vma;
+	unsigned long from;
+
+	mmap_assert_locked(mm);
+	for_each_vma_range(vmi, vma, end) {
+		from = max(start, vma->vm_start);
+		if (s->found && from != s->to)
+			break;
+		if (!scan_pgds(mm, s, from, min(end, vma->vm_end)))
+			break;
 	}
 	*range_end = s->found ? s->to : end;
 	return s->found ? s->from : end;
@@ -169,8 +189,9 @@ unsigned long cryo_guard_scan(struct mm_struct *mm, unsigned long start, unsigne
 	return scan_range(mm, &s, start, end, range_end);
 }
 
-pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,
-		     unsigned long *next)
+/* Within an area. */
+static pmd_t *find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,
+		       unsigned long *next)
 {
 	pgd_t *pgd = pgd_offset(mm, addr);
 	p4d_t *p4d;
@@ -190,4 +211,16 @@ pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end
 		return NULL;
 	*next = pmd_addr_end(addr, *next);
 	return pmd_offset(pud, addr);
+}
+
+pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,
+		     unsigned long *next)
+{
+	struct vm_area_struct *vma = find_vma(mm, addr);
+
+	mmap_assert_locked(mm);
+	*next = vma ? min(end, vma->vm_start) : end;
+	if (!vma || addr < vma->vm_start)
+		return NULL;
+	return find_pmd(mm, addr, min(end, vma->vm_end), next);
 }

@@ -100,7 +100,10 @@ static bool look_at_standing(struct cryo_parked *p, struct standing *s)
 	return parked || look_at_stopped(p->task, s);
 }
 
-/* Nobody is waited for who is to bring it: it has just been executed. */
+/*
+ * Nobody is waited for who is to bring it: it has just been executed.  Others may have the memory, and unmap what is there: nothing
+ * is known of it before the outsiders have been looked for.
+ */
 static bool read_touched(struct task_struct *task, struct mm_struct *mm, unsigned long addr, u8 *to,
 			 unsigned int size)
 {
@@ -109,8 +112,7 @@ static bool read_touched(struct task_struct *task, struct mm_struct *mm, unsigne
 
 	if (end <= addr || end > TASK_SIZE || mmap_read_lock_killable(mm))
 		return false;
-	touched = find_vma(mm, addr) &&
-		  cryo_page_scan(mm, addr & PAGE_MASK, end, ULONG_MAX, &touched_end) <= addr &&
+	touched = cryo_page_scan(mm, addr & PAGE_MASK, end, ULONG_MAX, &touched_end) <= addr &&
 		  touched_end == end;
 	mmap_read_unlock(mm);
 	return touched && !cryo_read_memory(task, addr, to, size);
