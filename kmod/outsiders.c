@@ -92,6 +92,7 @@ static void note_sharing(struct cryo_capture *c, struct task_struct *task)
 			cryo_refuse(c, "%s", not_shared[what]);
 			continue;
 		}
+		cryo_sharers_leave_memory(c, with);
 		cryo_describe_task(task, who, sizeof(who));
 		cryo_refuse(c, "memory shared with %s that is left out (CLONE_VM, vfork) is not supported",
 			    who);

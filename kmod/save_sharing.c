@@ -127,6 +127,19 @@ static bool is_last(struct cryo_capture *c, enum cryo_shared what, const struct 
 	return (const u8 *)(s + 1) == (const u8 *)c->sharers[what].data + c->sharers[what].len;
 }
 
+void cryo_sharers_leave_memory(struct cryo_capture *c, struct cryo_sharer *first)
+{
+	struct cryo_sharer *s = first;
+
+	/* As if another process had brought it along. */
+	s->proc->mm_saved = true;
+	while (!is_last(c, CRYO_SHARED_MM, s) && s[1].key == first->key) {
+		s++;
+		s->proc->mm_saved = true;
+		cond_resched();
+	}
+}
+
 /* The first process of the context that has the same as this one; NULL: no other has. */
 struct cryo_proc *cryo_first_with(struct cryo_capture *c, enum cryo_shared what)
 {
