@@ -178,8 +178,7 @@ struct cryo_proc {
 	struct mm_struct *mm;		/* counted */
 	u32 mm_id;
 	bool no_new_privs;		/* all of its threads have them */
-	/* With a process that comes before it, and has the same; or not at all, as somebody has it who is left out. */
-	bool mm_saved;
+	bool mm_saved;			/* with one that comes before it; or not at all, as somebody else has it, too */
 	struct cryo_fd_record *fds;
 	unsigned int nr_fds;
 	struct hlist_head without_fd;	/* open files that it is the first to have, but not by a descriptor: struct cryo_object */
@@ -529,7 +528,6 @@ bool cryo_is_saved(struct cryo_proc *p);
 struct cryo_sharer *cryo_sharers_with(struct cryo_capture *c, enum cryo_shared what,
 				      struct task_struct *task);
 
-/* Nothing is to be looked for in the memory that @first and those behind it have: somebody who runs on has it, too. */
 void cryo_sharers_leave_memory(struct cryo_capture *c, struct cryo_sharer *first);
 int cryo_find_sharers(struct cryo_capture *c);
 struct cryo_proc *cryo_first_with(struct cryo_capture *c, enum cryo_shared what);
@@ -577,7 +575,6 @@ int cryo_check_namespaces(struct cryo_capture *c);
 int cryo_save_namespaces(struct cryo_capture *c);
 int cryo_save_zombie_namespaces(struct cryo_capture *c);
 int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);
-/* read_memory.c */
 int cryo_read_memory(struct task_struct *task, unsigned long addr, void *to, int size);
 u64 cryo_estimate(struct cryo_capture *c);
 int cryo_save_memory(struct cryo_capture *c);
