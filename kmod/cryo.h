@@ -242,7 +242,7 @@ struct cryo_request {
 	struct mutex lock;		/* serialises RUN, THAW and close */
 	struct cryo_checkpoint args;
 	struct file *out;		/* counted, in CRYO_CKPT_RUN */
-	const void *out_key;		/* its address, to know it again */
+	const void *out_key;		/* its address, by which it is most likely known again */
 	struct task_struct *target;	/* group leader, or thread that stands for it */
 	pid_t pid;			/* of @target, in the requester's namespace */
 	char comm[TASK_COMM_LEN];
