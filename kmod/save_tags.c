@@ -200,7 +200,8 @@ static int save_file_tags(struct tags *t, struct file *file, loff_t size)
 			return hole;
 		for (pos = round_down(pos, PAGE_SIZE); !err && pos < min(hole, size);
 		     pos += PAGE_SIZE) {
-			err = add_file_page(t, file, pos);
+			err = add_file_page(t, file, pos) ?:
+			      cryo_request_interrupted(t->c->req);
 			cond_resched();
 		}
 	}

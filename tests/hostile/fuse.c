@@ -8,6 +8,9 @@
  *	fuse MOUNTPOINT FILE HOLD	"file" has the contents of FILE, and names and attributes are cached.  As long as there is a file
  *					HOLD, no read is answered; HOLD.asked says that there has been one.
  *					With a user id in $FUSE_USER, it is that user's mount, as fusermount(1) makes them.
+ *					With $FUSE_HUGE=data, "file" is of 1 EiB, all zero; with $FUSE_HUGE=holes it is, too, and each hole in
+ *					it is said to begin at 0.
+ *	fuse removed MOUNTPOINT		a process that has "file" open, which it has removed; prints "ready"
  *	fuse hold MOUNTPOINT		a process whose working directory, open file, mapping and watches are there; prints "ready"
  *	fuse ring MOUNTPOINT		a process with a ring of io_setup(2) whose first page is another one, and all others those of the
  *					file: what it says is there is the server's; prints "ready"
@@ -43,6 +46,7 @@ enum { NODE_FILE = 2, NODE_DIR = 3, FILE_SIZE = 65536, ROOM = 1 << 20 };
 static volatile sig_atomic_t stalled;
 static int device, backing = -1;
 static const char *held_by;		/* NULL: none */
+static const char *huge;		/* $FUSE_HUGE; NULL: not */
 static char room[ROOM] __attribute__((aligned(8))), bytes[ROOM];
 
 static void on_signal(int number)
@@ -74,7 +78,7 @@ static struct fuse_attr attributes(uint64_t node)
 	if (backing >= 0 && fstat(backing, &st))
 		fail("fstat");
 	attr.mode = node == NODE_FILE ? S_IFREG | 0644 : S_IFDIR | 0755;
-	attr.size = node == NODE_FILE ? st.st_size : 0;
+	attr.size = node != NODE_FILE ? 0 : huge ? 1ULL << 60 : (uint64_t)st.st_size;
 	attr.blocks = st.st_blocks;
 	attr.uid = st.st_uid;
 	attr.gid = st.st_gid;
@@ -118,7 +122,7 @@ static void wait_while_held(void)
 static void answer_read(uint64_t unique, const struct fuse_read_in *args)
 {
 	size_t size = args->size < ROOM ? args->size : ROOM;
-	ssize_t n = args->offset >= FILE_SIZE ? 0 : size;
+	ssize_t n = args->offset >= FILE_SIZE && !huge ? 0 : size;
 
 	if (held_by)
 		wait_while_held();
@@ -131,6 +135,7 @@ static void serve(const struct fuse_in_header *in, const void *arg)
 {
 	struct fuse_attr_out attr = { .attr = attributes(in->nodeid), .attr_valid = seconds() };
 	struct fuse_open_out open_out = { .fh = 1 };
+	struct fuse_lseek_out lseek_out = {};
 	struct fuse_statfs_out statfs_out = { .st.bsize = 4096, .st.namelen = 255 };
 	struct fuse_init_out init = {
 		.major = FUSE_KERNEL_VERSION, .max_write = 131072, .max_readahead = backing >= 0 ? 131072 : 0,
@@ -150,7 +155,12 @@ static void serve(const struct fuse_in_header *in, const void *arg)
 		return answer(in->unique, 0, &open_out, sizeof(open_out));
 	case FUSE_READ:
 		return answer_read(in->unique, arg);
+	case FUSE_LSEEK:
+		if (!huge || strcmp(huge, "holes"))
+			break;
+		return answer(in->unique, 0, &lseek_out, sizeof(lseek_out));
 	case FUSE_READDIR:
+	case FUSE_UNLINK:
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
 	case FUSE_DESTROY:
@@ -173,6 +183,7 @@ static int server(const char *point)
 	char options[128];
 	ssize_t n;
 
+	huge = getenv("FUSE_HUGE");
 	device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (device < 0)
 		fail("/dev/fuse");
@@ -222,6 +233,19 @@ static void hold(const char *point)
 	watches = inotify_init();
 	if (inotify_add_watch(watches, "../file", IN_MODIFY) < 0 || inotify_add_watch(watches, ".", IN_CREATE) < 0)
 		fail("inotify_add_watch");
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+static void hold_removed(const char *point)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/file", point);
+	if (open(path, O_RDONLY) < 0 || unlink(path))
+		fail(path);
 	puts("ready");
 	fflush(stdout);
 	for (;;)
@@ -305,6 +329,8 @@ int main(int argc, char **argv)
 		return server(argv[1]);
 	if (argc == 3 && !strcmp(argv[1], "hold"))
 		hold(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "removed"))
+		hold_removed(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "ring"))
 		hold_ring(argv[2]);
 	if (argc == 5 && !strcmp(argv[1], "position"))
@@ -316,6 +342,6 @@ int main(int argc, char **argv)
 			fail(argv[2]);
 		return server(argv[1]);
 	}
-	fprintf(stderr, "usage: fuse MOUNTPOINT [FILE HOLD] | hold MOUNTPOINT | ring MOUNTPOINT | position MOUNTPOINT PID MS\n");
+	fprintf(stderr, "usage: fuse MOUNTPOINT [FILE HOLD] | hold MOUNTPOINT | removed MOUNTPOINT | ring MOUNTPOINT | position MOUNTPOINT PID MS\n");
 	return 2;
 }
