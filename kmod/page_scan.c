@@ -18,15 +18,21 @@
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/rcupdate.h>
+#include <linux/sizes.h>
 
 #include "compat/swapops.h"
 #include "cryo.h"
 #include "page_scan.h"
 
+/* One table of page tables after the other, of 1 GiB where pages are of 4 KiB, takes a millisecond or so. */
+#define SCAN_ENTRIES	((long)(SZ_1G >> PAGE_SHIFT))
+
 struct scan {
 	unsigned long from;	/* start of the range, when @found */
 	unsigned long to;	/* its end */
 	unsigned long limit;	/* bytes, at most */
+	long left;		/* entries that may be looked at */
+	unsigned long stopped;	/* where there were no more of these; 0: there were */
 	bool found;
 	bool guards;		/* is looked for, instead */
 	unsigned long huge;	/* bytes of its pages, if these are of hugetlbfs; else 0 */
@@ -57,12 +63,22 @@ static bool touched(struct scan *s, unsigned long start, unsigned long end)
 	return s->to - s->from < s->limit;
 }
 
+/* Before the entry for @start: has there been enough of it? What has no tables at all is passed over in a moment. */
+static bool is_tired(struct scan *s, unsigned long start)
+{
+	if (s->left-- > 0)
+		return false;
+	s->stopped = start;
+	return true;
+}
+
 static bool scan_ptes(struct scan *s, pmd_t pmd, unsigned long start, unsigned long end)
 {
 	pte_t *pte = pte_offset_kernel(&pmd, start);
 	bool more = true;
 	pte_t value;
 
+	s->left -= (end - start) >> PAGE_SHIFT;
 	for (; more && start < end; pte++, start += PAGE_SIZE) {
 		value = ptep_get(pte);
 		if (is_wanted(s, value))
@@ -81,6 +97,8 @@ static bool scan_pmds(struct scan *s, pud_t *pud, unsigned long start, unsigned 
 	pmd_t pmd;
 
 	for (; more && start < end; pmdp++, start = next) {
+		if (is_tired(s, start))
+			return false;
 		next = pmd_addr_end(start, end);
 		rcu_read_lock();
 		pmd = READ_ONCE(*pmdp);
@@ -106,6 +124,8 @@ static bool scan_puds(struct scan *s, p4d_t *p4d, unsigned long start, unsigned 
 	for (; more && start < end; pud++, start = next) {
 		pud_t value = READ_ONCE(*pud);
 
+		if (is_tired(s, start))
+			return false;
 		next = pud_addr_end(start, end);
 		if (pud_none(value))
 			more = !s->found;
@@ -153,6 +173,7 @@ static unsigned long scan_range(struct mm_struct *mm, struct scan *s, unsigned l
 	unsigned long from;
 
 	mmap_assert_locked(mm);
+	s->left = SCAN_ENTRIES;
 	for_each_vma_range(vmi, vma, end) {
 		from = max(start, vma->vm_start);
 		if (s->found && from != s->to)
@@ -160,8 +181,10 @@ static unsigned long scan_range(struct mm_struct *mm, struct scan *s, unsigned l
 		if (!scan_pgds(mm, s, from, min(end, vma->vm_end)))
 			break;
 	}
-	*range_end = s->found ? s->to : end;
-	return s->found ? s->from : end;
+	if (!s->found)
+		s->from = s->to = s->stopped ?: end;
+	*range_end = s->to;
+	return s->from;
 }
 
 unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned long end,

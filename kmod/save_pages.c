@@ -112,6 +112,7 @@ static int save_range(struct cryo_page_writer *w, const struct cryo_vma_record *
 	while (!err && addr < end) {
 		err = take_run(w, vma, &addr, end);
 		cond_resched();
+		err = err ?: cryo_request_interrupted(w->c->req);
 	}
 	return err;
 }

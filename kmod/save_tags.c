@@ -138,6 +138,7 @@ static int save_vma_tags(struct tags *t, const struct cryo_vma_record *vma)
 		if (!err)
 			err = take_tags(t, vma, &addr);
 		cond_resched();
+		err = err ?: cryo_request_interrupted(t->c->req);
 	}
 	return err;
 }
