@@ -575,7 +575,8 @@ int cryo_check_namespaces(struct cryo_capture *c);
 int cryo_save_namespaces(struct cryo_capture *c);
 int cryo_save_zombie_namespaces(struct cryo_capture *c);
 int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);
-int cryo_read_memory(struct task_struct *task, unsigned long addr, void *to, int size);
+int cryo_read_memory(struct cryo_request *req, struct task_struct *task, unsigned long addr,
+		     void *to, int size);
 u64 cryo_estimate(struct cryo_capture *c);
 int cryo_save_memory(struct cryo_capture *c);
 int cryo_save_unchanged(struct cryo_capture *c);

@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "busy_lock.h"
 #include "cryo.h"
 #include "page_scan.h"
 
@@ -93,8 +94,9 @@ int cryo_exclusions_note(struct cryo_capture *c, const struct cryo_vma_record *v
 
 	/* Ranges may be of one page each, and as many as there is memory. */
 	for (; !err && at < end; at = to) {
-		if (mmap_read_lock_killable(c->p->mm))
-			return -EINTR;
+		err = cryo_mmap_read_lock(c->req, c->p->mm);
+		if (err)
+			break;
 		at = cryo_vma_scan(c->p->mm, vma, at, end, end - at, &to);
 		mmap_read_unlock(c->p->mm);
 		out.nr_pages += (to - at) >> PAGE_SHIFT;

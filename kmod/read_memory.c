@@ -13,6 +13,7 @@
 #include <linux/string.h>
 #include <linux/userfaultfd_k.h>
 
+#include "busy_lock.h"
 #include "compat/aio.h"
 #include "compat/mm.h"
 #include "cryo.h"
@@ -71,15 +72,17 @@ static int read_locked(struct mm_struct *mm, unsigned long addr, void *to, int s
 }
 
 /* Of @task, which is @current or parked. What a server would have to be asked for is not read: -EFAULT. */
-int cryo_read_memory(struct task_struct *task, unsigned long addr, void *to, int size)
+int cryo_read_memory(struct cryo_request *req, struct task_struct *task, unsigned long addr,
+		     void *to, int size)
 {
 	struct mm_struct *mm = get_task_mm(task);
-	int err = -EFAULT;
+	int err;
 
 	/* Who was killed meanwhile has no memory any more. */
 	if (!mm)
 		return -ESRCH;
-	if (!mmap_read_lock_killable(mm)) {
+	err = cryo_mmap_read_lock(req, mm);
+	if (!err) {
 		err = read_locked(mm, cryo_untagged_addr(mm, addr), to, size);
 		mmap_read_unlock(mm);
 	}

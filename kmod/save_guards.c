@@ -6,6 +6,7 @@
  */
 #include <linux/mm.h>
 
+#include "busy_lock.h"
 #include "compat/swapops.h"
 #include "cryo.h"
 #include "page_scan.h"
@@ -60,11 +61,12 @@ static int find_guards(struct guard_search *s)
 	struct mm_struct *mm = s->c->p->mm;
 	VMA_ITERATOR(vmi, mm, s->addr);
 	struct vm_area_struct *vma;
-	int err = 0;
+	int err;
 
 	s->nr = 0;
-	if (mmap_read_lock_killable(mm))
-		return -EINTR;
+	err = cryo_mmap_read_lock(s->c->req, mm);
+	if (err)
+		return err;
 	for_each_vma(vmi, vma) {
 		if (cryo_vma_may_have_guards(vma))
 			err = find_in_vma(s, vma);

@@ -15,7 +15,7 @@
  * middle of it on another CPU: being preempted moves it to the abort handler, and so
  * does being checkpointed.
  */
-static int abort_rseq(struct task_struct *task, void *regs, size_t len)
+static int abort_rseq(struct cryo_request *req, struct task_struct *task, void *regs, size_t len)
 {
 	unsigned long addr = cryo_task_rseq(task).addr;
 	u64 ip = cryo_arch_regs_ip(regs, len);
@@ -25,10 +25,11 @@ static int abort_rseq(struct task_struct *task, void *regs, size_t len)
 
 	if (!addr)
 		return 0;
-	err = cryo_read_memory(task, addr + offsetof(struct rseq, rseq_cs), &where, sizeof(where));
+	err = cryo_read_memory(req, task, addr + offsetof(struct rseq, rseq_cs), &where,
+			       sizeof(where));
 	if (err || !where)
 		return err;
-	err = cryo_read_memory(task, where, &cs, sizeof(cs));
+	err = cryo_read_memory(req, task, where, &cs, sizeof(cs));
 	if (!err && ip - cs.start_ip < cs.post_commit_offset)
 		cryo_arch_regs_set_ip(regs, len, cs.abort_ip);
 	return err;
@@ -53,7 +54,7 @@ static int save_regset(struct cryo_capture *c, struct task_struct *task,
 	if (len < 0)
 		return len;
 	if (set->core_note_type == NT_PRSTATUS)
-		err = abort_rseq(task, data, len);
+		err = abort_rseq(c->req, task, data, len);
 	if (err) {
 		kvfree(data);
 		return err;

@@ -118,7 +118,7 @@ int cryo_save_vdso(struct cryo_capture *c, struct cryo_mm *mm)
 	image = kvmalloc(len, GFP_KERNEL_ACCOUNT);
 	if (!image)
 		return -ENOMEM;
-	err = cryo_read_memory(c->p->task, vma->start, image, len);
+	err = cryo_read_memory(c->req, c->p->task, vma->start, image, len);
 	if (err)
 		goto free_image;
 	mm->vdso_crc = ~crc32c(~0U, image, len);
