@@ -14,6 +14,8 @@
  *	fuse hold MOUNTPOINT		a process whose working directory, open file, mapping and watches are there; prints "ready"
  *	fuse ring MOUNTPOINT		a process with a ring of io_setup(2) whose first page is another one, and all others those of the
  *					file: what it says is there is the server's; prints "ready"
+ *	fuse vdso MOUNTPOINT		a process at rest whose memory another one has, too (CLONE_VM), which puts a page of the file in the place of the
+ *					vdso, and the vdso back, again and again; prints "ready"
  *	fuse position MOUNTPOINT PID MS	on SIGUSR1, after "ready": another process reads the file, and a checkpoint of PID is written to the same
  *					open file, with a limit of MS. Prints its errno value.
  *
@@ -25,6 +27,7 @@
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <linux/fuse.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,6 +42,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { NODE_FILE = 2, NODE_DIR = 3, FILE_SIZE = 65536, ROOM = 1 << 20 };
@@ -281,6 +285,68 @@ static void hold_ring(const char *point)
 		pause();
 }
 
+static char *vdso, *vdso_away, *page_away;
+static size_t vdso_size;
+static int over_vdso;
+
+static void find_vdso(void)
+{
+	unsigned long start, end;
+	char line[512];
+	FILE *maps = fopen("/proc/self/maps", "r");
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, "[vdso]") || sscanf(line, "%lx-%lx", &start, &end) != 2)
+			continue;
+		vdso = (char *)start;
+		vdso_size = end - start;
+	}
+	if (!vdso)
+		fail("vdso");
+	fclose(maps);
+	vdso_away = mmap(NULL, vdso_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	page_away = mmap(NULL, vdso_size, PROT_READ, MAP_PRIVATE, over_vdso, 0);
+	if (vdso_away == MAP_FAILED || page_away == MAP_FAILED)
+		fail("mmap");
+}
+
+/* System calls only: the stack is one of its own, and the C library is the other's. */
+static int move_vdso(void *unused)
+{
+	struct timespec moment = { .tv_nsec = 300000 };
+	const int keep = MREMAP_MAYMOVE | MREMAP_FIXED;
+
+	(void)unused;
+	for (;;) {
+		syscall(SYS_mremap, vdso, vdso_size, vdso_size, keep, vdso_away);
+		syscall(SYS_mremap, page_away, vdso_size, vdso_size, keep, vdso);
+		syscall(SYS_nanosleep, &moment, NULL);
+		syscall(SYS_mremap, vdso, vdso_size, vdso_size, keep, page_away);
+		syscall(SYS_mremap, vdso_away, vdso_size, vdso_size, keep, vdso);
+		syscall(SYS_nanosleep, &moment, NULL);
+	}
+	return 0;
+}
+
+static void hold_vdso(const char *point)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+
+	if (chdir(point) || chdir("dir"))
+		fail(point);
+	teach_flush();
+	over_vdso = open("../file", O_RDONLY);
+	find_vdso();
+	if (chdir("/"))
+		fail("/");
+	puts("ready");
+	fflush(stdout);
+	if (clone(move_vdso, stack + sizeof(stack), CLONE_VM | CLONE_FILES | SIGCHLD, NULL) < 0)
+		fail("clone");
+	for (;;)
+		pause();
+}
+
 static void do_nothing(int number)
 {
 	(void)number;
@@ -333,6 +399,8 @@ int main(int argc, char **argv)
 		hold_removed(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "ring"))
 		hold_ring(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "vdso"))
+		hold_vdso(argv[2]);
 	if (argc == 5 && !strcmp(argv[1], "position"))
 		return position(argv[2], (pid_t)atoi(argv[3]), (unsigned int)atoi(argv[4]));
 	if (argc == 4) {
@@ -342,6 +410,6 @@ int main(int argc, char **argv)
 			fail(argv[2]);
 		return server(argv[1]);
 	}
-	fprintf(stderr, "usage: fuse MOUNTPOINT [FILE HOLD] | hold MOUNTPOINT | removed MOUNTPOINT | ring MOUNTPOINT | position MOUNTPOINT PID MS\n");
+	fprintf(stderr, "usage: fuse MOUNTPOINT [FILE HOLD] | hold MOUNTPOINT | removed MOUNTPOINT | ring MOUNTPOINT | vdso MOUNTPOINT | position MOUNTPOINT PID MS\n");
 	return 2;
 }
