@@ -81,6 +81,11 @@ bool cryo_may_see(struct task_struct *task)
 	return cryo_ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS | PTRACE_MODE_NOAUDIT);
 }
 
+bool cryo_may_see_creds(const struct cred *cred)
+{
+	return uid_eq(cred->uid, current_uid()) || ns_capable_noaudit(cred->user_ns, CAP_SETUID);
+}
+
 static int dumpable_of(struct task_struct *task)
 {
 	int dumpable = -1;

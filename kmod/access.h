@@ -44,6 +44,12 @@ bool cryo_may_read_as(const struct cred *cred, struct task_struct *task);
 bool cryo_may_see(struct task_struct *task);
 
 /*
+ * May the caller know all of @cred, of somebody whose process need not be there any more? It is his own (he has started what has them), or
+ * he could take them.
+ */
+bool cryo_may_see_creds(const struct cred *cred);
+
+/*
  * Before cryo_may_trace(); then cryo_is_still(), in the task itself, says whether the answer still holds: credentials,
  * program and dumpable are those of then.
  */

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* busy_lock.c - locks that others hold for as long as they like: see busy_lock.h */
+#include <linux/hrtimer.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/lockdep.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
 #include "busy_lock.h"
+#include "compat/mm.h"
 #include "cryo.h"
 #include "wait.h"
 
@@ -53,6 +57,43 @@ int cryo_busy_read_lock(struct cryo_capture *c, struct cryo_object *o, struct rw
 	while (!err && !down_read_trylock(lock))
 		err = wait_a_moment(c, limit);
 	return say_busy(c, o, what, err);
+}
+
+#define MMAP_POLL_NS		50000
+#define MMAP_POLL_MAX_NS	1000000
+
+/* Between two tries, which become rarer. */
+static int wait_for_mmap_lock(struct cryo_request *req, u64 *ns)
+{
+	ktime_t pause = ns_to_ktime(*ns);
+	int err = cryo_request_interrupted(req);
+
+	if (err)
+		return err;
+	*ns = min_t(u64, 2 * *ns, MMAP_POLL_MAX_NS);
+	set_current_state(CRYO_WAIT_STATE);
+	schedule_hrtimeout(&pause, HRTIMER_MODE_REL);
+	return 0;
+}
+
+int cryo_mmap_read_lock(struct cryo_request *req, struct mm_struct *mm)
+{
+	u64 pause = MMAP_POLL_NS;
+	int err = 0;
+
+	while (!err && !mmap_read_trylock(mm))
+		err = wait_for_mmap_lock(req, &pause);
+	return err;
+}
+
+int cryo_mmap_write_lock(struct cryo_request *req, struct mm_struct *mm)
+{
+	u64 pause = MMAP_POLL_NS;
+	int err = 0;
+
+	while (!err && !cryo_mmap_write_trylock(mm))
+		err = wait_for_mmap_lock(req, &pause);
+	return err;
 }
 
 int cryo_busy_work(struct cryo_capture *c, struct cryo_object *o, struct work_struct *work,

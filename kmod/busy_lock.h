@@ -14,6 +14,8 @@
 
 struct cryo_capture;
 struct cryo_object;
+struct cryo_request;
+struct mm_struct;
 struct sock;
 struct work_struct;
 
@@ -27,6 +29,13 @@ int cryo_busy_mutex_lock(struct cryo_capture *c, struct cryo_object *o, struct m
 /* The same, as down_read(); without @o nothing is told. */
 int cryo_busy_read_lock(struct cryo_capture *c, struct cryo_object *o, struct rw_semaphore *lock,
 			const char *what);
+
+/*
+ * mmap_lock of another process, for as long as the request has time, and nobody is killed who waits for its end: others have it while they wait
+ * for a page fault that a server takes, or wait for it and keep later ones out.  What wakes who waits for such a lock is SIGKILL alone.
+ */
+int cryo_mmap_read_lock(struct cryo_request *req, struct mm_struct *mm);
+int cryo_mmap_write_lock(struct cryo_request *req, struct mm_struct *mm);
 
 /* The same, as flush_work(): @work takes locks of this kind. */
 int cryo_busy_work(struct cryo_capture *c, struct cryo_object *o, struct work_struct *work,

@@ -14,10 +14,10 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
-#include "compat/ipc.h"
 #include "compat/ksym.h"
 #include "compat/mm.h"
 #include "cryo.h"
+#include "locked_task.h"
 #include "uprobes.h"
 #include "uring.h"
 
@@ -31,9 +31,7 @@ static void check_undo(struct cryo_capture *c)
 /* Threads have one list (CLONE_SYSVSEM) unless they were made, or have unshared, otherwise. */
 static bool has_undo_of_its_own(struct cryo_capture *c, struct task_struct *task)
 {
-	struct cryo_undo_list *list = cryo_semundo(task);
-
-	return list && list != cryo_semundo(c->p->task) && !list_empty(&list->list_proc);
+	return cryo_semundo_key(task) != cryo_semundo_key(c->p->task) && cryo_has_undo(task);
 }
 
 static void check_thread(struct cryo_capture *c, struct task_struct *task)

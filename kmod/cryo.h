@@ -178,7 +178,7 @@ struct cryo_proc {
 	struct mm_struct *mm;		/* counted */
 	u32 mm_id;
 	bool no_new_privs;		/* all of its threads have them */
-	bool mm_saved;			/* with a process that comes before it, and has the same */
+	bool mm_saved;			/* with one that comes before it; or not at all, as somebody else has it, too */
 	struct cryo_fd_record *fds;
 	unsigned int nr_fds;
 	struct hlist_head without_fd;	/* open files that it is the first to have, but not by a descriptor: struct cryo_object */
@@ -242,7 +242,7 @@ struct cryo_request {
 	struct mutex lock;		/* serialises RUN, THAW and close */
 	struct cryo_checkpoint args;
 	struct file *out;		/* counted, in CRYO_CKPT_RUN */
-	const void *out_key;		/* its address, to know it again */
+	const void *out_key;		/* its address, by which it is most likely known again */
 	struct task_struct *target;	/* group leader, or thread that stands for it */
 	pid_t pid;			/* of @target, in the requester's namespace */
 	char comm[TASK_COMM_LEN];
@@ -528,6 +528,7 @@ bool cryo_is_saved(struct cryo_proc *p);
 struct cryo_sharer *cryo_sharers_with(struct cryo_capture *c, enum cryo_shared what,
 				      struct task_struct *task);
 
+void cryo_sharers_leave_memory(struct cryo_capture *c, struct cryo_sharer *first);
 int cryo_find_sharers(struct cryo_capture *c);
 struct cryo_proc *cryo_first_with(struct cryo_capture *c, enum cryo_shared what);
 void cryo_check_sharing(struct cryo_capture *c);
@@ -574,7 +575,8 @@ int cryo_check_namespaces(struct cryo_capture *c);
 int cryo_save_namespaces(struct cryo_capture *c);
 int cryo_save_zombie_namespaces(struct cryo_capture *c);
 int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);
-int cryo_read_memory(struct task_struct *task, unsigned long addr, void *to, int size);
+int cryo_read_memory(struct cryo_request *req, struct task_struct *task, unsigned long addr,
+		     void *to, int size);
 u64 cryo_estimate(struct cryo_capture *c);
 int cryo_save_memory(struct cryo_capture *c);
 int cryo_save_unchanged(struct cryo_capture *c);

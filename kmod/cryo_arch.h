@@ -144,7 +144,7 @@ int cryo_arch_vma_pkey(struct vm_area_struct *vma);
 u32 cryo_arch_pkeys(struct mm_struct *mm);
 
 /* Will @task, parked, go on by restart_syscall(2)? */
-bool cryo_arch_uses_restart_block(struct task_struct *task);
+bool cryo_arch_uses_restart_block(struct cryo_request *req, struct task_struct *task);
 
 /*
  * In @current, in the work in which it will get its registers.  True: on its way to user mode the kernel will look, after this

@@ -23,13 +23,15 @@ static bool is_on_block_device(const struct inode *inode)
 
 /*
  * The same file, for pages. NULL: it cannot be written so, or there is no use in it. Who has it open for writing at
- * any place may do that in this way, too.
+ * any place may do that in this way, too: dentry_open() asks nobody for permission.
  */
 struct file *cryo_direct_open(struct file *file, bool always)
 {
 	const struct inode *inode = file_inode(file);
 	struct file *direct;
 
+	if (!(file->f_mode & FMODE_WRITE))
+		return NULL;
 	if (!S_ISREG(inode->i_mode) || file->f_flags & (O_APPEND | O_DIRECT))
 		return NULL;
 	if (!always && !is_on_block_device(inode))

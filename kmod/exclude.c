@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "busy_lock.h"
 #include "cryo.h"
 #include "page_scan.h"
 
@@ -89,14 +90,21 @@ int cryo_exclusions_note(struct cryo_capture *c, const struct cryo_vma_record *v
 {
 	struct cryo_excluded out = { .start = start, .end = end };
 	unsigned long at = start, to;
+	int err = 0;
 
-	if (mmap_read_lock_killable(c->p->mm))
-		return -EINTR;
-	while ((at = cryo_vma_scan(c->p->mm, vma, at, end, end - at, &to)) < end) {
+	/* Ranges may be of one page each, and as many as there is memory. */
+	for (; !err && at < end; at = to) {
+		err = cryo_mmap_read_lock(c->req, c->p->mm);
+		if (err)
+			break;
+		at = cryo_vma_scan(c->p->mm, vma, at, end, end - at, &to);
+		mmap_read_unlock(c->p->mm);
 		out.nr_pages += (to - at) >> PAGE_SHIFT;
-		at = to;
+		cond_resched();
+		err = cryo_request_interrupted(c->req);
 	}
-	mmap_read_unlock(c->p->mm);
+	if (err)
+		return err;
 	cryo_buf_put(&c->p->left_out, &out, sizeof(out));
 	return c->p->left_out.error;
 }

@@ -591,15 +591,26 @@ static bool has_room(struct cryo_map_mm *map, const struct cryo_map_table *t)
 	return room;
 }
 
+/* Has nothing of it come yet? With mmap_lock. */
+static bool is_untouched(struct mm_struct *mm, unsigned long start, unsigned long end)
+{
+	unsigned long to;
+
+	for (; start < end; start = to) {
+		if (cryo_page_scan(mm, start, end, PAGE_SIZE, &to) < to)
+			return false;
+		cond_resched();
+	}
+	return true;
+}
+
 static int add_locked(struct cryo_map_mm *map, struct cryo_map_vma *v, const struct cryo_map *args)
 {
 	struct vm_area_struct *vma = find_vma(map->mm, args->start);
-	unsigned long end;
 
 	lockdep_assert_held_write(&map->mm->mmap_lock);
 	/* A huge page of zeros, which does not need an anon_vma, is nothing for an area with operations. */
-	if (!is_fresh(vma, args) ||
-	    cryo_page_scan(map->mm, args->start, args->end, PAGE_SIZE, &end) < args->end)
+	if (!is_fresh(vma, args) || !is_untouched(map->mm, args->start, args->end))
 		return -EINVAL;
 	if (map->nr_tables == MAX_TABLES || !has_room(map, v->table))
 		return -ENOSPC;

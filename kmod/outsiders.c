@@ -15,8 +15,8 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
-#include "compat/ipc.h"
 #include "cryo.h"
+#include "locked_task.h"
 #include "walk_tasks.h"
 
 #define SHOWN_CHILDREN	16
@@ -92,6 +92,7 @@ static void note_sharing(struct cryo_capture *c, struct task_struct *task)
 			cryo_refuse(c, "%s", not_shared[what]);
 			continue;
 		}
+		cryo_sharers_leave_memory(c, with);
 		cryo_describe_task(task, who, sizeof(who));
 		cryo_refuse(c, "memory shared with %s that is left out (CLONE_VM, vfork) is not supported",
 			    who);
@@ -104,16 +105,17 @@ static bool may_be_shared(struct cryo_proc *p)
 	/* A main thread that has exited counts, and holds nothing. */
 	unsigned int threads = READ_ONCE(p->task->signal->nr_threads) -
 			       !thread_group_leader(p->task);
-	struct cryo_undo_list *undo = cryo_semundo(p->task);
+	struct cryo_undo_list *undo;
 	bool shared;
 
 	task_lock(p->task);
+	undo = cryo_semundo_of(p->task);
 	shared = (p->task->files && atomic_read(&p->task->files->count) > threads) ||
-		 (p->task->fs && p->task->fs->users > threads);
+		 (p->task->fs && p->task->fs->users > threads) ||
+		 (undo && refcount_read(&undo->refcnt) > READ_ONCE(p->task->signal->nr_threads));
 	task_unlock(p->task);
 	/* One is ours. */
-	return shared || atomic_read(&p->mm->mm_users) > threads + 1 ||
-	       (undo && refcount_read(&undo->refcnt) > READ_ONCE(p->task->signal->nr_threads));
+	return shared || atomic_read(&p->mm->mm_users) > threads + 1;
 }
 
 static bool is_worth_it(struct cryo_capture *c)

@@ -9,7 +9,8 @@
  *
  * Page tables are freed under RCU or with mmap_lock held for writing; the
  * walk holds the lock for reading and is in an RCU read-side section while it
- * looks at the lowest level.  What it finds is a hint: get_user_pages() decides.
+ * looks at the lowest level.  Those in which there is no area, munmap() frees with the lock for reading: so the walk keeps to
+ * areas.  What it finds is a hint: get_user_pages() decides.
  *
  * Pages of hugetlbfs have entries at the level of their size, or several of the level below; those of an absent one are empty.
  * To ask get_user_pages() for it would take one from those that are free.
@@ -17,15 +18,21 @@
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/rcupdate.h>
+#include <linux/sizes.h>
 
 #include "compat/swapops.h"
 #include "cryo.h"
 #include "page_scan.h"
 
+/* One table of page tables after the other, of 1 GiB where pages are of 4 KiB, takes a millisecond or so. */
+#define SCAN_ENTRIES	((long)(SZ_1G >> PAGE_SHIFT))
+
 struct scan {
 	unsigned long from;	/* start of the range, when @found */
 	unsigned long to;	/* its end */
 	unsigned long limit;	/* bytes, at most */
+	long left;		/* entries that may be looked at */
+	unsigned long stopped;	/* where there were no more of these; 0: there were */
 	bool found;
 	bool guards;		/* is looked for, instead */
 	unsigned long huge;	/* bytes of its pages, if these are of hugetlbfs; else 0 */
@@ -56,12 +63,22 @@ static bool touched(struct scan *s, unsigned long start, unsigned long end)
 	return s->to - s->from < s->limit;
 }
 
+/* Before the entry for @start: has there been enough of it? What has no tables at all is passed over in a moment. */
+static bool is_tired(struct scan *s, unsigned long start)
+{
+	if (s->left-- > 0)
+		return false;
+	s->stopped = start;
+	return true;
+}
+
 static bool scan_ptes(struct scan *s, pmd_t pmd, unsigned long start, unsigned long end)
 {
 	pte_t *pte = pte_offset_kernel(&pmd, start);
 	bool more = true;
 	pte_t value;
 
+	s->left -= (end - start) >> PAGE_SHIFT;
 	for (; more && start < end; pte++, start += PAGE_SIZE) {
 		value = ptep_get(pte);
 		if (is_wanted(s, value))
@@ -80,6 +97,8 @@ static bool scan_pmds(struct scan *s, pud_t *pud, unsigned long start, unsigned 
 	pmd_t pmd;
 
 	for (; more && start < end; pmdp++, start = next) {
+		if (is_tired(s, start))
+			return false;
 		next = pmd_addr_end(start, end);
 		rcu_read_lock();
 		pmd = READ_ONCE(*pmdp);
@@ -105,6 +124,8 @@ static bool scan_puds(struct scan *s, p4d_t *p4d, unsigned long start, unsigned 
 	for (; more && start < end; pud++, start = next) {
 		pud_t value = READ_ONCE(*pud);
 
+		if (is_tired(s, start))
+			return false;
 		next = pud_addr_end(start, end);
 		if (pud_none(value))
 			more = !s->found;
@@ -129,8 +150,8 @@ static bool scan_p4ds(struct scan *s, pgd_t *pgd, unsigned long start, unsigned 
 	return more;
 }
 
-static unsigned long scan_range(struct mm_struct *mm, struct scan *s, unsigned long start,
-				unsigned long end, unsigned long *range_end)
+/* Within an area. */
+static bool scan_pgds(struct mm_struct *mm, struct scan *s, unsigned long start, unsigned long end)
 {
 	pgd_t *pgd = pgd_offset(mm, start);
 	unsigned long next;
@@ -140,8 +161,30 @@ static unsigned long scan_range(struct mm_struct *mm, struct scan *s, unsigned l
 		next = pgd_addr_end(start, end);
 		more = pgd_none(READ_ONCE(*pgd)) ? !s->found : scan_p4ds(s, pgd, start, next);
 	}
-	*range_end = s->found ? s->to : end;
-	return s->found ? s->from : end;
+	return more;
+}
+
+/* Areas are looked up, whatever the caller knows of them: somebody else may have unmapped one since. */
+static unsigned long scan_range(struct mm_struct *mm, struct scan *s, unsigned long start,
+				unsigned long end, unsigned long *range_end)
+{
+	VMA_ITERATOR(vmi, mm, start);
+	struct vm_area_struct *vma;
+	unsigned long from;
+
+	mmap_assert_locked(mm);
+	s->left = SCAN_ENTRIES;
+	for_each_vma_range(vmi, vma, end) {
+		from = max(start, vma->vm_start);
+		if (s->found && from != s->to)
+			break;
+		if (!scan_pgds(mm, s, from, min(end, vma->vm_end)))
+			break;
+	}
+	if (!s->found)
+		s->from = s->to = s->stopped ?: end;
+	*range_end = s->to;
+	return s->from;
 }
 
 unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
@@ -169,8 +212,9 @@ unsigned long cryo_guard_scan(struct mm_struct *mm, unsigned long start, unsigne
 	return scan_range(mm, &s, start, end, range_end);
 }
 
-pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,
-		     unsigned long *next)
+/* Within an area. */
+static pmd_t *find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,
+		       unsigned long *next)
 {
 	pgd_t *pgd = pgd_offset(mm, addr);
 	p4d_t *p4d;
@@ -190,4 +234,16 @@ pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end
 		return NULL;
 	*next = pmd_addr_end(addr, *next);
 	return pmd_offset(pud, addr);
+}
+
+pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,
+		     unsigned long *next)
+{
+	struct vm_area_struct *vma = find_vma(mm, addr);
+
+	mmap_assert_locked(mm);
+	*next = vma ? min(end, vma->vm_start) : end;
+	if (!vma || addr < vma->vm_start)
+		return NULL;
+	return find_pmd(mm, addr, min(end, vma->vm_end), next);
 }

@@ -7,8 +7,9 @@
 
 /*
  * The first range of pages in [@start, @end) that have ever been touched: present, swapped out
- * or migrating.  Returns its start, and its end in *@range_end; @end when there is
- * none.  Looks no further once it has found @limit bytes.  mmap_lock is held for
+ * or migrating.  Returns its start, and its end in *@range_end.  Both are the same where none has been found up to there: @end, or
+ * less, as it gives up after a millisecond or so, for the caller to let others have the processor and look whether there is still time.  Looks
+ * no further once it has found @limit bytes, and only where there are areas.  mmap_lock is held for
  * reading.
  */
 unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
@@ -25,7 +26,7 @@ unsigned long cryo_vma_scan(struct mm_struct *mm, const struct cryo_vma_record *
 unsigned long cryo_guard_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
 			      unsigned long *range_end);
 
-/* The entry for @addr, NULL when there is no table for it; *@next: where the next one begins. */
+/* The entry for @addr, NULL when there is no table for it, or no area; *@next: where the next one begins. With mmap_lock. */
 pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,
 		     unsigned long *next);
 

@@ -36,6 +36,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "busy_lock.h"
 #include "compat/mm.h"
 #include "compat/swapops.h"
 #include "cryo.h"
@@ -77,8 +78,10 @@ struct protect {
 
 static int lock(struct protect *p)
 {
-	if (mmap_write_lock_killable(p->mm))
-		return -EINTR;
+	int err = cryo_mmap_write_lock(p->c->req, p->mm);
+
+	if (err)
+		return err;
 	raw_write_seqcount_begin(&p->mm->write_protect_seq);
 	p->locked = true;
 	return 0;
@@ -437,12 +440,13 @@ static int bring_back(struct protect *p, unsigned long *addr, unsigned long end)
 {
 	bool again = p->absent == *addr;
 	unsigned long start, to;
-	int err = 0;
 	long n, i;
+	int err;
 
 	p->absent = *addr;
-	if (mmap_read_lock_killable(p->mm))
-		return -EINTR;
+	err = cryo_mmap_read_lock(p->c->req, p->mm);
+	if (err)
+		return err;
 	start = cryo_page_scan(p->mm, *addr, end, FAULT_PAGES * PAGE_SIZE, &to);
 	n = min_t(long, (to - start) >> PAGE_SHIFT, FAULT_PAGES);
 	if (start < to)

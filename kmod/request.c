@@ -274,13 +274,22 @@ static int run_in_scope(struct cryo_request *req)
 	return err;
 }
 
-/* What the caller has at the number that was given when the handle was made, if it is what was there then. */
+/* Open for writing, of whatever can be written to. */
+static bool is_output(const struct file *file)
+{
+	return (file->f_mode & (FMODE_WRITE | FMODE_CAN_WRITE)) == (FMODE_WRITE | FMODE_CAN_WRITE);
+}
+
+/*
+ * What the caller has at the number that was given when the handle was made, if it is what was there then.  The address does not
+ * tell that for sure, as nobody has held the file: another one may be at it, which has to be asked the same.
+ */
 static int open_output(struct cryo_request *req)
 {
 	if (!req->out_key)
 		return 0;
 	req->out = fget(req->args.out_fd);
-	if (req->out && req->out == req->out_key)
+	if (req->out && req->out == req->out_key && is_output(req->out))
 		return 0;
 	close_output(req);
 	return -EBADF;
@@ -570,7 +579,7 @@ static int open_target(struct cryo_request *req)
 
 /*
  * A handle that has not been run holds no file: a Unix socket or a ring of io_uring that itself holds the handle would keep both for
- * ever.  Whether it is the one that was meant is seen by its address.
+ * ever.  Whether it is the one that was meant is seen by its address, most likely: see open_output().
  */
 static int check_output(struct cryo_request *req)
 {
@@ -582,7 +591,7 @@ static int check_output(struct cryo_request *req)
 	file = fget(req->args.out_fd);
 	if (!file)
 		return -EBADF;
-	writable = file->f_mode & FMODE_WRITE;
+	writable = is_output(file);
 	req->out_key = file;
 	fput(file);
 	return writable ? 0 : -EBADF;

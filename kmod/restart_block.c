@@ -108,7 +108,7 @@ void cryo_restart_block_save(struct cryo_capture *c, struct task_struct *task,
 		save_poll(rb, out);
 	else if (rb->fn == cryo_timed_restart)
 		save_timed(rb, out);
-	else if (rb->fn != cryo_fn_no_restart && cryo_arch_uses_restart_block(task))
+	else if (rb->fn != cryo_fn_no_restart && cryo_arch_uses_restart_block(c->req, task))
 		cryo_refuse(c, "thread %d: waits in %ps, which cannot be continued after a restart",
 			    out->tid, rb->fn);
 }

@@ -17,6 +17,7 @@
 #include "compat/fs_struct.h"
 #include "compat/ksym.h"
 #include "cryo.h"
+#include "locked_task.h"
 
 static void put_fs(struct fs_struct *fs)
 {
@@ -48,12 +49,15 @@ static bool get_fs(struct fs_struct *fs)
 bool cryo_tables_same_mounts(struct task_struct *a, struct task_struct *b)
 {
 	const struct mnt_namespace *of_a, *of_b;
+	struct nsproxy *in;
 
 	task_lock(a);
-	of_a = a->nsproxy ? a->nsproxy->mnt_ns : NULL;
+	in = cryo_nsproxy_of(a);
+	of_a = in ? in->mnt_ns : NULL;
 	task_unlock(a);
 	task_lock(b);
-	of_b = b->nsproxy ? b->nsproxy->mnt_ns : NULL;
+	in = cryo_nsproxy_of(b);
+	of_b = in ? in->mnt_ns : NULL;
 	task_unlock(b);
 	return of_a && of_a == of_b;
 }

@@ -21,8 +21,10 @@ static int set_counts(const struct cryo_timer_state *args)
 	sighand = cryo_lock_sighand(current);
 	if (sighand) {
 		cryo_for_each_posix_timer(timer, current->signal)
-			if (timer->it_id == args->id)
+			if (timer->it_id == args->id) {
 				found = timer;
+				break;
+			}
 		cryo_unlock_sighand(sighand);
 	}
 	/* Its own lock is not taken inside of siglock: the timer's interrupt does it the other way. */

@@ -152,14 +152,14 @@ static int put_events(struct cryo_capture *c, struct cryo_buf *buf, const struct
 
 	if (!events)
 		return buf->error;
-	return cryo_read_memory(c->p->task, ring->start + CRYO_AIO_EVENTS +
+	return cryo_read_memory(c->req, c->p->task, ring->start + CRYO_AIO_EVENTS +
 				(u64)from * sizeof(struct io_event), events, size);
 }
 
 static int put_ring(struct cryo_capture *c, struct cryo_buf *buf, struct cryo_aio *ring)
 {
 	struct cryo_aio_ring now;
-	int err = cryo_read_memory(c->p->task, ring->start, &now, sizeof(now));
+	int err = cryo_read_memory(c->req, c->p->task, ring->start, &now, sizeof(now));
 
 	if (err)
 		return err;

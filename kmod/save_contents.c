@@ -136,6 +136,8 @@ static int copy_range(struct copy *k, struct file *file, loff_t pos, loff_t end)
 		if (!err)
 			keep_page(k, pos);
 		cond_resched();
+		/* Not only when a batch is full: of zeros, there never is one. */
+		err = err ?: cryo_request_interrupted(k->c->req);
 	}
 	return err;
 }
@@ -150,21 +152,31 @@ static int copy_huge(struct copy *k, struct file *file, loff_t size)
 		pos = cryo_hugetlb_next(file_inode(file), pos);
 		if (pos >= size)
 			break;
-		err = copy_range(k, file, pos, min(pos + huge, size)) ?:
-		      cryo_request_interrupted(k->c->req);
+		err = copy_range(k, file, pos, min(pos + huge, size));
 		pos += huge;
 	}
 	return err ?: flush_copy(k);
 }
 
-/* Copy what is not a hole. File systems that cannot tell say that all is data. */
+/* Without asking where holes are, which moves the offset of who has it open, and may be answered by a server. */
+static int copy_all(struct copy *k, struct file *file, loff_t size)
+{
+	if (cryo_is_hugetlb(file))
+		return copy_huge(k, file, size);
+	return copy_range(k, file, 0, size) ?: flush_copy(k);
+}
+
+/*
+ * Copy what is not a hole.  File systems that cannot tell say that all is data.  One that is not at hand may say what it likes, as late as
+ * it likes: the kernel waits for its answer, and for the lock of the inode, and not even SIGKILL ends that.
+ */
 static int copy_file(struct copy *k, struct file *file, loff_t size)
 {
 	loff_t data = 0, hole;
 	int err = 0;
 
-	if (cryo_is_hugetlb(file))
-		return copy_huge(k, file, size);
+	if (cryo_is_hugetlb(file) || !cryo_is_at_hand(file_inode(file)->i_sb))
+		return copy_all(k, file, size);
 	while (!err && data < size) {
 		data = vfs_llseek(file, data, SEEK_DATA);
 		if (data == -ENXIO)
@@ -174,18 +186,12 @@ static int copy_file(struct copy *k, struct file *file, loff_t size)
 		hole = vfs_llseek(file, data, SEEK_HOLE);
 		if (hole < 0)
 			return hole;
+		if (hole <= data)
+			return -EIO;
 		err = copy_range(k, file, round_down(data, PAGE_SIZE), min(hole, size));
 		data = round_up(hole, PAGE_SIZE);
 	}
 	return err ?: flush_copy(k);
-}
-
-/* Without asking where holes are, which moves the offset of who has it open. */
-static int copy_all(struct copy *k, struct file *file, loff_t size)
-{
-	if (cryo_is_hugetlb(file))
-		return copy_huge(k, file, size);
-	return copy_range(k, file, 0, size) ?: flush_copy(k);
 }
 
 /*

@@ -5,13 +5,11 @@
  * They are in page tables only, in memory of any kind.  What was there is gone: no pages are saved of them.
  */
 #include <linux/mm.h>
-#include <linux/sizes.h>
 
+#include "busy_lock.h"
 #include "compat/swapops.h"
 #include "cryo.h"
 #include "page_scan.h"
-
-#define GUARD_STEP	SZ_1G	/* is looked at before others may have the processor */
 
 struct guard_search {
 	struct cryo_capture *c;
@@ -41,14 +39,13 @@ static int add_guard(struct guard_search *s, struct vm_area_struct *vma, unsigne
 /* -ENOSPC: there is no room for the next one, at @addr. */
 static int find_in_vma(struct guard_search *s, struct vm_area_struct *vma)
 {
-	unsigned long limit, to;
+	unsigned long to;
 	int err = 0;
 
 	s->addr = max(s->addr, vma->vm_start);
 	while (!err && s->addr < vma->vm_end) {
-		limit = min(vma->vm_end, ALIGN(s->addr + 1, GUARD_STEP));
-		s->addr = cryo_guard_scan(vma->vm_mm, s->addr, limit, &to);
-		if (s->addr < limit)
+		s->addr = cryo_guard_scan(vma->vm_mm, s->addr, vma->vm_end, &to);
+		if (s->addr < to)
 			err = add_guard(s, vma, s->addr, to);
 		if (!err)
 			s->addr = to;
@@ -64,11 +61,12 @@ static int find_guards(struct guard_search *s)
 	struct mm_struct *mm = s->c->p->mm;
 	VMA_ITERATOR(vmi, mm, s->addr);
 	struct vm_area_struct *vma;
-	int err = 0;
+	int err;
 
 	s->nr = 0;
-	if (mmap_read_lock_killable(mm))
-		return -EINTR;
+	err = cryo_mmap_read_lock(s->c->req, mm);
+	if (err)
+		return err;
 	for_each_vma(vmi, vma) {
 		if (cryo_vma_may_have_guards(vma))
 			err = find_in_vma(s, vma);

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/userfaultfd_k.h>
 
+#include "busy_lock.h"
 #include "compat/aio.h"
 #include "compat/hugetlb.h"
 #include "compat/mm.h"
@@ -219,8 +220,9 @@ int cryo_collect_vmas(struct cryo_capture *c)
 {
 	int err;
 
-	if (mmap_read_lock_killable(c->p->mm))
-		return -EINTR;
+	err = cryo_mmap_read_lock(c->req, c->p->mm);
+	if (err)
+		return err;
 	err = collect_locked(c);
 	mmap_read_unlock(c->p->mm);
 	return err;

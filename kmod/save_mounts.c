@@ -34,6 +34,7 @@
 #include "compat/af_unix.h"
 #include "compat/fs.h"
 #include "find.h"
+#include "locked_task.h"
 #include "mounts.h"
 
 static bool is_below(const char *path, const char *root)
@@ -458,10 +459,12 @@ static int read_tables(struct check *k, pid_t pid)
 static const void *space_of(struct task_struct *task)
 {
 	const void *space = NULL;
+	struct nsproxy *in;
 
 	task_lock(task);
-	if (task->nsproxy && task->nsproxy->mnt_ns != current->nsproxy->mnt_ns)
-		space = task->nsproxy->mnt_ns;
+	in = cryo_nsproxy_of(task);
+	if (in && in->mnt_ns != current->nsproxy->mnt_ns)
+		space = in->mnt_ns;
 	task_unlock(task);
 	return space;
 }

@@ -22,6 +22,7 @@
 #include <net/net_namespace.h>
 
 #include "cryo.h"
+#include "locked_task.h"
 #include "mounts.h"
 #include "namespaces.h"
 
@@ -91,7 +92,7 @@ static int look_at_view(struct cryo_capture *c, struct cryo_ns_view *v)
 {
 	struct task_struct *task = c->p->task;
 	const struct cred *cred = get_task_cred(task);
-	bool there;
+	struct nsproxy *its;
 
 	memset(v, 0, sizeof(*v));
 	v->user = get_user_ns(cred->user_ns);
@@ -99,12 +100,12 @@ static int look_at_view(struct cryo_capture *c, struct cryo_ns_view *v)
 	v->ids.user = user_number(v->user);
 	v->ids.pid = pid_ns_number(task_active_pid_ns(task));
 	task_lock(task);
-	there = task->nsproxy;
-	if (there)
-		look_inside(v, task->nsproxy);
+	its = cryo_nsproxy_of(task);
+	if (its)
+		look_inside(v, its);
 	task_unlock(task);
 	v->ids.mnt = cryo_mounts_number(c, task);
-	return there ? 0 : -ESRCH;
+	return its ? 0 : -ESRCH;
 }
 
 static void view_free(struct cryo_ns_view *v)

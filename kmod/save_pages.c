@@ -7,6 +7,7 @@
 #include <linux/mm.h>
 #include <linux/page-flags.h>
 
+#include "busy_lock.h"
 #include "compat/hugetlb.h"
 #include "compat/mm.h"
 #include "cryo.h"
@@ -84,11 +85,13 @@ static int take_run(struct cryo_page_writer *w, const struct cryo_vma_record *vm
 	int room = cryo_page_writer_room(w);
 	unsigned long start, end;
 	long n = 0;
+	int err;
 
 	if (room < 0)
 		return room;
-	if (mmap_read_lock_killable(mm))
-		return -EINTR;
+	err = cryo_mmap_read_lock(w->c->req, mm);
+	if (err)
+		return err;
 	start = cryo_vma_scan(mm, vma, *addr, limit, CRYO_BATCH_PAGES * PAGE_SIZE, &end);
 	if (start < end) {
 		n = min_t(long, (end - start) >> PAGE_SHIFT, room);
@@ -112,6 +115,7 @@ static int save_range(struct cryo_page_writer *w, const struct cryo_vma_record *
 	while (!err && addr < end) {
 		err = take_run(w, vma, &addr, end);
 		cond_resched();
+		err = err ?: cryo_request_interrupted(w->c->req);
 	}
 	return err;
 }

@@ -8,16 +8,15 @@
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
-#include <linux/string.h>
+#include <linux/sched/task.h>
 
 #include "compat/pidfd.h"
 #include "cryo.h"
 
 struct whose {
 	pid_t pid;		/* 0: has been waited for */
-	char comm[TASK_COMM_LEN];
 	bool thread;		/* other than the first of its process */
-	bool outside;
+	struct task_struct *outsider;	/* counted; NULL: it is of a process of the scope */
 };
 
 bool cryo_is_pidfd(struct file *file)
@@ -25,6 +24,7 @@ bool cryo_is_pidfd(struct file *file)
 	return cryo_pidfd_pid(file);
 }
 
+/* A pidfd can be had of any process, by its number alone: it entitles to nothing that there is to tell about that. */
 static struct whose whose(struct cryo_capture *c, struct file *file)
 {
 	struct pid *pid = cryo_pidfd_pid(file);
@@ -39,8 +39,8 @@ static struct whose whose(struct cryo_capture *c, struct file *file)
 	if (task && !(proc && proc->gone)) {
 		out.pid = proc ? proc->pid : task_pid_vnr(task);
 		out.thread = !thread_group_leader(task);
-		out.outside = !proc;
-		strscpy(out.comm, task->comm, sizeof(out.comm));
+		if (!proc)
+			out.outsider = get_task_struct(task);
 	}
 	rcu_read_unlock();
 	return out;
@@ -62,10 +62,13 @@ static const char *pidfd_obstacle(struct cryo_object *o, pid_t pid, bool thread)
 int cryo_classify_pidfd(struct cryo_capture *c, struct cryo_object *o, const char **obstacle)
 {
 	struct whose of = whose(c, o->file);
+	char who[CRYO_WHO_MAX];
 
-	if (of.pid && of.outside) {
-		cryo_refuse(c, "fd %d (pidfd): it is of process %d (%s), which is left out",
-			    o->fd >= 0 ? o->fd : o->carrier, of.pid, of.comm);
+	if (of.outsider) {
+		cryo_describe_task(of.outsider, who, sizeof(who));
+		put_task_struct(of.outsider);
+		cryo_refuse(c, "fd %d (pidfd): it is of %s, which is left out",
+			    o->fd >= 0 ? o->fd : o->carrier, who);
 		return 0;
 	}
 	*obstacle = pidfd_obstacle(o, of.pid, of.thread);
@@ -74,8 +77,11 @@ int cryo_classify_pidfd(struct cryo_capture *c, struct cryo_object *o, const cha
 
 int cryo_save_pidfd(struct cryo_capture *c, struct cryo_object *o)
 {
-	struct cryo_pidfd out = { .pid = whose(c, o->file).pid };
+	struct whose of = whose(c, o->file);
+	struct cryo_pidfd out = { .pid = of.pid };
 
+	if (of.outsider)
+		put_task_struct(of.outsider);
 	if (cryo_pidfd_is_of_thread(o->file))
 		out.flags |= CRYO_PIDFD_THREAD;
 	return cryo_stream_section(&c->stream, CRYO_SEC_PIDFD, o->id, sizeof(out), &out,

@@ -10,6 +10,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 
+#include "locked_task.h"
 #include "namespaces.h"
 
 static struct pid_namespace *ours(void)
@@ -17,13 +18,15 @@ static struct pid_namespace *ours(void)
 	return task_active_pid_ns(current);
 }
 
+/* @ns counted, or kept by a process that is. */
 static bool has_first(struct cryo_capture *c, struct pid_namespace *ns)
 {
 	struct task_struct *first;
 	bool has;
 
 	rcu_read_lock();
-	first = READ_ONCE(ns->child_reaper);
+	/* When nobody is left there, it is an old pointer. */
+	first = cryo_pid_ns_flags(ns) ? NULL : READ_ONCE(ns->child_reaper);
 	has = first && cryo_find_proc(c->req, first);
 	rcu_read_unlock();
 	return has;
@@ -45,7 +48,6 @@ u32 cryo_pid_ns_flags(const struct pid_namespace *ns)
 	}
 }
 
-/* @children counted by the process's nsproxy: looked at with its task_lock(), parked since. */
 static void check_children_ns(struct cryo_capture *c, const struct user_namespace *user,
 			      struct pid_namespace *own, struct pid_namespace *children)
 {
@@ -59,19 +61,34 @@ static void check_children_ns(struct cryo_capture *c, const struct user_namespac
 		cryo_refuse(c, "a pid namespace without processes for its children that is of another user namespace is not supported");
 }
 
+/* Counted: nobody but its nsproxy may have it, and who was stopped and is killed gives that up. NULL: it has. */
+static struct pid_namespace *get_children_ns(struct task_struct *task)
+{
+	struct pid_namespace *ns = NULL;
+	struct nsproxy *in;
+
+	task_lock(task);
+	in = cryo_nsproxy_of(task);
+	if (in)
+		ns = get_pid_ns(in->pid_ns_for_children);
+	task_unlock(task);
+	return ns;
+}
+
 void cryo_check_pid_namespaces(struct cryo_capture *c, const struct user_namespace *user)
 {
-	struct pid_namespace *own = task_active_pid_ns(c->p->task), *children = NULL, *ns;
+	/* Kept by its number, which is counted. */
+	struct pid_namespace *own = ns_of_pid(c->p->tgid), *ns;
+	struct pid_namespace *children = get_children_ns(c->p->task);
 
 	for (ns = own; ns && ns != ours(); ns = ns->parent)
 		if (!has_first(c, ns))
 			cryo_refuse(c, "a pid namespace of which the first process is left out is not supported");
-	task_lock(c->p->task);
-	if (c->p->task->nsproxy)
-		children = c->p->task->nsproxy->pid_ns_for_children;
-	task_unlock(c->p->task);
-	if (children && children != own)
+	if (!children)
+		return;
+	if (children != own)
 		check_children_ns(c, user, own, children);
+	put_pid_ns(children);
 }
 
 static void put_levels(struct cryo_buf *buf, const struct pid *pid, u32 *count)

@@ -3,7 +3,8 @@
  * save_posix_timers.c - timers made by timer_create(2)
  *
  * Timers are listed under siglock, which nests inside of their own locks: so they are looked at in a
- * second step, in which RCU keeps them in memory, and those deleted meanwhile are passed over.
+ * second step, in which RCU keeps them in memory, and those deleted meanwhile are passed over.  A process may have hundreds of thousands:
+ * interrupts are off for some of them at a time, and each is come to once.
  *
  * A timer that has expired stands still, when it is an interval timer, until its signal is delivered,
  * and counts then how often it would have expired since.  A restart lets it expire again, with the time
@@ -16,6 +17,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/time.h>
 
 #include "compat/hrtimer.h"
@@ -150,59 +152,50 @@ static const char *timer_obstacle(struct task_struct *leader, struct k_itimer *t
 	return obstacle;
 }
 
+/* So many are looked at before others get the CPU. */
+#define TIMER_BATCH	1024
+
 struct snapshot {
-	struct k_itimer **timers;
-	struct cryo_posix_timer *out;
-	const char **obstacles;
-	unsigned int room;
-	unsigned int count;		/* in the list */
-	unsigned int done;		/* of these: looked at */
-	unsigned int kept;		/* of these: not deleted meanwhile */
+	struct k_itimer *timers[TIMER_BATCH];	/* a part of the list */
+	unsigned int count;			/* of these */
+	struct k_itimer *last;			/* of the list, that has been looked at; NULL: none yet */
+	struct cryo_posix_timer out[TIMER_BATCH];
+	const char *obstacles[TIMER_BATCH];
+	unsigned int kept;			/* of these: not deleted meanwhile */
 	u32 next_id;
 	struct cpu_times times;
 };
 
-/* So many are looked at before others get the CPU. */
-#define TIMER_BATCH	1024
-
-static void snapshot_free(struct snapshot *s)
+/*
+ * With siglock held.  Threads of the process could add and delete timers, and all of them are parked, or stopped.  What takes its timers from
+ * a process that is killed takes the whole list first (exit_itimers()): so as long as there is one in it, all are in it that have been.
+ */
+static int list_timers(struct signal_struct *sig, struct snapshot *s)
 {
-	kvfree(s->timers);
-	kvfree(s->out);
-	kvfree(s->obstacles);
-}
-
-static int snapshot_alloc(struct snapshot *s, unsigned int room)
-{
-	snapshot_free(s);
-	s->room = room;
-	s->timers = kvmalloc_array(room, sizeof(*s->timers), GFP_KERNEL_ACCOUNT);
-	s->out = kvmalloc_array(room, sizeof(*s->out), GFP_KERNEL_ACCOUNT);
-	s->obstacles = kvmalloc_array(room, sizeof(*s->obstacles), GFP_KERNEL_ACCOUNT);
-	return s->timers && s->out && s->obstacles ? 0 : -ENOMEM;
-}
-
-/* With siglock held. False: there is not enough room, see s->count. */
-static bool list_timers(struct signal_struct *sig, struct snapshot *s)
-{
-	struct k_itimer *timer;
+	struct k_itimer *timer = s->last;
 
 	s->count = 0;
-	s->next_id = cryo_next_timer_id(sig);
-	cryo_for_each_posix_timer(timer, sig) {
-		if (s->count < s->room)
-			s->timers[s->count] = timer;
-		s->count++;
+	if (!s->last)
+		s->next_id = cryo_next_timer_id(sig);
+	else if (!cryo_has_posix_timers(sig))
+		return -ESRCH;
+	while (s->count < TIMER_BATCH) {
+		timer = cryo_posix_timer_after(sig, timer);
+		if (!timer)
+			break;
+		s->timers[s->count++] = timer;
 	}
-	return s->count <= s->room;
+	if (s->count)
+		s->last = s->timers[s->count - 1];
+	return 0;
 }
 
 static void look_at_timers(struct task_struct *leader, struct snapshot *s)
 {
-	unsigned int end = min(s->count, s->done + TIMER_BATCH);
+	unsigned int i;
 
-	for (; s->done < end; s->done++) {
-		struct k_itimer *timer = s->timers[s->done];
+	for (i = 0; i < s->count; i++) {
+		struct k_itimer *timer = s->timers[i];
 
 		spin_lock_irq(&timer->it_lock);
 		if (READ_ONCE(timer->it_signal) == leader->signal) {
@@ -214,43 +207,54 @@ static void look_at_timers(struct task_struct *leader, struct snapshot *s)
 	}
 }
 
-/* 1: there is not enough room. With another number of them it begins again; who could change that is parked. */
+/* The next ones. s->count is 0: there are no more. */
 static int take_some_timers(struct task_struct *leader, struct snapshot *s)
 {
+	bool first = !s->last;
 	struct sighand_struct *sighand;
-	unsigned int before = s->count;
-	bool done = false;
+	int err = -ESRCH;
 
+	s->kept = 0;
 	rcu_read_lock();
 	sighand = cryo_lock_sighand(leader);
 	if (sighand) {
-		done = list_timers(leader->signal, s);
+		err = list_timers(leader->signal, s);
 		cryo_unlock_sighand(sighand);
 	}
-	if (done && (!s->done || s->count != before)) {
-		s->done = 0;
-		s->kept = 0;
+	if (!err && first)
 		process_cpu_times(leader, &s->times);
-	}
-	if (done)
+	if (!err)
 		look_at_timers(leader, s);
 	rcu_read_unlock();
-	return !sighand ? -ESRCH : !done;
+	return err;
 }
 
-static int take_timers(struct cryo_capture *c, struct snapshot *s)
+static void put_timers(struct cryo_capture *c, struct snapshot *s, struct cryo_posix_timers *head,
+		       struct cryo_buf *buf)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->kept; i++)
+		if (s->obstacles[i])
+			cryo_refuse(c, "POSIX timer %d: %s is not supported", s->out[i].id,
+				    s->obstacles[i]);
+	cryo_buf_put(buf, s->out, s->kept * sizeof(*s->out));
+	head->count += s->kept;
+}
+
+static int take_timers(struct cryo_capture *c, struct snapshot *s, struct cryo_posix_timers *head,
+		       struct cryo_buf *buf)
 {
 	int err;
 
 	do {
 		err = take_some_timers(c->p->task, s);
-		if (err > 0)
-			err = snapshot_alloc(s, s->count);
-		if (err)
-			return err;
-		err = cryo_look_interrupted(c);
+		if (!err)
+			put_timers(c, s, head, buf);
 		cond_resched();
-	} while (!err && (s->done < s->count || s->room < s->count));
+		err = err ?: buf->error ?: cryo_look_interrupted(c);
+	} while (!err && s->count);
+	head->next_id = s->next_id;
 	return err;
 }
 
@@ -259,24 +263,19 @@ int cryo_save_posix_timers(struct cryo_capture *c)
 {
 	struct cryo_posix_timers head = { .record_size = sizeof(struct cryo_posix_timer) };
 	struct cryo_buf buf = {};
-	struct snapshot s = {};
-	unsigned int i;
+	struct snapshot *s;
 	int err;
 
-	err = take_timers(c, &s);
-	s.count = s.kept;
-	for (i = 0; !err && i < s.count; i++)
-		if (s.obstacles[i])
-			cryo_refuse(c, "POSIX timer %d: %s is not supported", s.out[i].id,
-				    s.obstacles[i]);
-	if (!err && (s.count || s.next_id)) {
-		head.count = s.count;
-		head.next_id = s.next_id;
-		cryo_buf_put(&buf, &head, sizeof(head));
-		cryo_buf_put(&buf, s.out, s.count * sizeof(*s.out));
-		err = cryo_stream_buf(&c->stream, CRYO_SEC_POSIX_TIMERS, c->p->pid, sizeof(head),
-				      &buf);
+	s = kvzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
+	if (!s)
+		return -ENOMEM;
+	cryo_buf_put(&buf, &head, sizeof(head));
+	err = take_timers(c, s, &head, &buf);
+	kvfree(s);
+	if (err || (!head.count && !head.next_id)) {
+		cryo_buf_free(&buf);
+		return err;
 	}
-	snapshot_free(&s);
-	return err;
+	memcpy(buf.data, &head, sizeof(head));
+	return cryo_stream_buf(&c->stream, CRYO_SEC_POSIX_TIMERS, c->p->pid, sizeof(head), &buf);
 }

@@ -169,21 +169,52 @@ static int save_outer_groups(struct cryo_capture *c, const struct cred *cred)
 	return cryo_stream_buf(&c->stream, CRYO_SEC_OUTER_GROUPS, c->p->pid, sizeof(head), &buf);
 }
 
+/* With as many groups as @out says, all or none. */
+static int put_creds(struct cryo_capture *c, const struct cryo_creds *out, const struct cred *cred,
+		     struct user_namespace *ns, u16 section, u32 object)
+{
+	struct cryo_buf buf = {};
+	u32 gid, i;
+
+	cryo_buf_put(&buf, out, sizeof(*out));
+	for (i = 0; i < out->nr_groups; i++) {
+		gid = from_kgid_munged(ns, cred->group_info->gid[i]);
+		cryo_buf_put(&buf, &gid, sizeof(gid));
+	}
+	return cryo_stream_buf(&c->stream, section, object, sizeof(*out), &buf);
+}
+
 static int save_creds(struct cryo_capture *c, const struct cred *cred, struct user_namespace *ns,
 		      u16 section, u32 object)
 {
 	struct cryo_creds out = {};
-	struct cryo_buf buf = {};
-	u32 gid;
-	int i;
 
 	fill_creds(&out, cred, ns);
-	cryo_buf_put(&buf, &out, sizeof(out));
-	for (i = 0; i < cred->group_info->ngroups; i++) {
-		gid = from_kgid_munged(ns, cred->group_info->gid[i]);
-		cryo_buf_put(&buf, &gid, sizeof(gid));
+	return put_creds(c, &out, cred, ns, section, object);
+}
+
+/*
+ * Of somebody whose process need not be in the scope: it may have passed on what it has opened.  No call tells a holder of a file more than
+ * whose it was; so groups and capabilities are for a requester who could see or take them.
+ */
+static int save_openers_creds(struct cryo_capture *c, const struct cred *cred, u32 object)
+{
+	struct user_namespace *ns = current_user_ns();
+	struct cryo_creds out = {};
+
+	fill_creds(&out, cred, ns);
+	if (cred->user_ns != ns) {
+		out.cap_inheritable = 0;
+		out.cap_permitted = 0;
+		out.cap_bset = 0;
+		out.cap_ambient = 0;
 	}
-	return cryo_stream_buf(&c->stream, section, object, sizeof(out), &buf);
+	if (!cryo_may_see_creds(cred))
+		out = (struct cryo_creds){
+			.uid = out.fsuid, .euid = out.fsuid, .suid = out.fsuid, .fsuid = out.fsuid,
+			.gid = out.fsgid, .egid = out.fsgid, .sgid = out.fsgid, .fsgid = out.fsgid,
+		};
+	return put_creds(c, &out, cred, ns, CRYO_SEC_FILE_OPENER, object);
 }
 
 /* Of a thread that has got other ones than its process by system calls of its own. */
@@ -224,8 +255,7 @@ int cryo_save_opener(struct cryo_capture *c, struct cryo_object *o)
 		return 0;
 	holder = get_task_cred(o->proc->task);
 	if (!may_the_same(o->file->f_cred, holder))
-		err = save_creds(c, o->file->f_cred, current_user_ns(),
-				 CRYO_SEC_FILE_OPENER, o->id);
+		err = save_openers_creds(c, o->file->f_cred, o->id);
 	put_cred(holder);
 	return err;
 }

@@ -1,76 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* save_regs.c - registers, through the regsets that core dumps and debuggers use */
 #include <linux/elf.h>
-#include <linux/mm.h>
 #include <linux/regset.h>
 #include <linux/rseq.h>
 #include <linux/sched.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
-#include <linux/userfaultfd_k.h>
 
-#include "compat/aio.h"
 #include "compat/sched.h"
 #include "cryo.h"
 #include "cryo_arch.h"
-
-static bool is_served(struct vm_area_struct *vma)
-{
-	return userfaultfd_armed(vma) ||
-	       (vma->vm_file && !cryo_is_aio_ring(vma->vm_file) &&
-		!cryo_is_at_hand(file_inode(vma->vm_file)->i_sb));
-}
-
-/* With mmap_lock. */
-static bool any_is_served(struct mm_struct *mm, unsigned long start, unsigned long end)
-{
-	VMA_ITERATOR(vmi, mm, start);
-	struct vm_area_struct *vma;
-
-	for_each_vma_range(vmi, vma, end)
-		if (is_served(vma))
-			return true;
-	return false;
-}
-
-/*
- * Would a page that is not there have to be asked for, of whom may never answer? Those who have been killed wait for us.
- * Any area of the range counts: what a program says is in one of them may reach into the next.
- */
-static bool has_to_be_served(struct task_struct *task, unsigned long addr, unsigned long size)
-{
-	struct mm_struct *mm = get_task_mm(task);
-	bool has_to = true;
-
-	if (!mm)
-		return true;
-	if (!mmap_read_lock_killable(mm)) {
-		has_to = size > ULONG_MAX - addr || any_is_served(mm, addr, addr + size);
-		mmap_read_unlock(mm);
-	}
-	mmput(mm);
-	return has_to;
-}
-
-/* Of @task, which is @current or parked. What a server of files would have to be asked for is not read: -EFAULT. */
-int cryo_read_memory(struct task_struct *task, unsigned long addr, void *to, int size)
-{
-	if (access_process_vm(task, addr, to, size, FOLL_FORCE | FOLL_NOFAULT) == size)
-		return 0;
-	if (!has_to_be_served(task, addr, size) &&
-	    access_process_vm(task, addr, to, size, FOLL_FORCE) == size)
-		return 0;
-	/* Who was killed meanwhile has no memory any more. */
-	return READ_ONCE(task->mm) ? -EFAULT : -ESRCH;
-}
 
 /*
  * A thread inside a restartable sequence (rseq(2)) must not find itself in the
  * middle of it on another CPU: being preempted moves it to the abort handler, and so
  * does being checkpointed.
  */
-static int abort_rseq(struct task_struct *task, void *regs, size_t len)
+static int abort_rseq(struct cryo_request *req, struct task_struct *task, void *regs, size_t len)
 {
 	unsigned long addr = cryo_task_rseq(task).addr;
 	u64 ip = cryo_arch_regs_ip(regs, len);
@@ -80,10 +25,11 @@ static int abort_rseq(struct task_struct *task, void *regs, size_t len)
 
 	if (!addr)
 		return 0;
-	err = cryo_read_memory(task, addr + offsetof(struct rseq, rseq_cs), &where, sizeof(where));
+	err = cryo_read_memory(req, task, addr + offsetof(struct rseq, rseq_cs), &where,
+			       sizeof(where));
 	if (err || !where)
 		return err;
-	err = cryo_read_memory(task, where, &cs, sizeof(cs));
+	err = cryo_read_memory(req, task, where, &cs, sizeof(cs));
 	if (!err && ip - cs.start_ip < cs.post_commit_offset)
 		cryo_arch_regs_set_ip(regs, len, cs.abort_ip);
 	return err;
@@ -108,7 +54,7 @@ static int save_regset(struct cryo_capture *c, struct task_struct *task,
 	if (len < 0)
 		return len;
 	if (set->core_note_type == NT_PRSTATUS)
-		err = abort_rseq(task, data, len);
+		err = abort_rseq(c->req, task, data, len);
 	if (err) {
 		kvfree(data);
 		return err;

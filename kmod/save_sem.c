@@ -11,6 +11,7 @@
 #include <linux/sort.h>
 
 #include "ipc.h"
+#include "locked_task.h"
 
 /* So many semaphores are looked at before others get a chance. */
 #define UNDO_BATCH	4096
@@ -26,14 +27,16 @@ static int each_undo(struct cryo_capture *c, struct cryo_ipc_space *space,
 {
 	struct cryo_undo_list *list = NULL;
 	struct cryo_undo *undo;
+	struct nsproxy *in;
 	unsigned int n = 0;
 	int err = 0;
 
 	lockdep_assert_held(&cryo_ipc_ids(space, CRYO_IPC_SEM)->rwsem);
 	task_lock(task);
 	/* What it would undo is of the namespace that it is in. */
-	if (task->mm && task->nsproxy && task->nsproxy->ipc_ns == space->ns)
-		list = cryo_semundo(task);
+	in = cryo_nsproxy_of(task);
+	if (in && in->ipc_ns == space->ns)
+		list = cryo_semundo_of(task);
 	if (!list)
 		goto unlock;
 	list_for_each_entry(undo, &list->list_proc, list_proc) {
@@ -239,11 +242,13 @@ int cryo_save_sem_undo(struct cryo_capture *c, struct task_struct *task, u32 pid
 	struct cryo_ipc_space *space = NULL;
 	struct undo_list list = {};
 	struct cryo_buf buf = {};
+	struct nsproxy *in;
 	int err;
 
 	task_lock(task);
-	if (task->nsproxy)
-		space = cryo_ipc_space_of(c, task->nsproxy->ipc_ns);
+	in = cryo_nsproxy_of(task);
+	if (in)
+		space = cryo_ipc_space_of(c, in->ipc_ns);
 	task_unlock(task);
 	if (!space)
 		return 0;

@@ -14,8 +14,8 @@
 #include <linux/sched/task.h>
 #include <linux/sort.h>
 
-#include "compat/ipc.h"
 #include "cryo.h"
+#include "locked_task.h"
 
 typedef bool (*same_fn)(struct task_struct *a, struct task_struct *b);
 
@@ -46,7 +46,7 @@ static const void *shared_key(struct task_struct *task, enum cryo_shared what)
 	case CRYO_SHARED_FILES:
 		return READ_ONCE(task->files);
 	case CRYO_SHARED_UNDO:
-		return cryo_semundo(task);
+		return cryo_semundo_key(task);
 	default:
 		return READ_ONCE(task->fs);
 	}
@@ -55,9 +55,7 @@ static const void *shared_key(struct task_struct *task, enum cryo_shared what)
 /* Of a process of the context. A list of adjustments in which there are none can be had in common, or not. */
 static const void *saved_key(struct task_struct *task, enum cryo_shared what)
 {
-	struct cryo_undo_list *undo = what == CRYO_SHARED_UNDO ? cryo_semundo(task) : NULL;
-
-	return undo && list_empty(&undo->list_proc) ? NULL : shared_key(task, what);
+	return what == CRYO_SHARED_UNDO && !cryo_has_undo(task) ? NULL : shared_key(task, what);
 }
 
 static int compare_sharers(const void *a, const void *b)
@@ -125,6 +123,20 @@ struct cryo_sharer *cryo_sharers_with(struct cryo_capture *c, enum cryo_shared w
 static bool is_last(struct cryo_capture *c, enum cryo_shared what, const struct cryo_sharer *s)
 {
 	return (const u8 *)(s + 1) == (const u8 *)c->sharers[what].data + c->sharers[what].len;
+}
+
+/* Nothing is to be looked for in the memory that @first and those behind it have: somebody who runs on has it, too. */
+void cryo_sharers_leave_memory(struct cryo_capture *c, struct cryo_sharer *first)
+{
+	struct cryo_sharer *s = first;
+
+	/* As if another process had brought it along. */
+	s->proc->mm_saved = true;
+	while (!is_last(c, CRYO_SHARED_MM, s) && s[1].key == first->key) {
+		s++;
+		s->proc->mm_saved = true;
+		cond_resched();
+	}
 }
 
 /* The first process of the context that has the same as this one; NULL: no other has. */

@@ -15,6 +15,7 @@
 
 #include "compat/ksym.h"
 #include "cryo.h"
+#include "locked_task.h"
 #include "raw.h"
 #include "sock_filter.h"
 
@@ -142,10 +143,12 @@ static int classify_tcp(struct cryo_capture *c, struct cryo_object *o, const cha
 
 static bool is_in(struct task_struct *task, struct net *net)
 {
+	struct nsproxy *all;
 	bool in;
 
 	task_lock(task);
-	in = task->nsproxy && task->nsproxy->net_ns == net;
+	all = cryo_nsproxy_of(task);
+	in = all && all->net_ns == net;
 	task_unlock(task);
 	return in;
 }

@@ -16,6 +16,7 @@
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
 
+#include "busy_lock.h"
 #include "compat/mm.h"
 #include "cryo.h"
 #include "cryo_arch.h"
@@ -102,9 +103,11 @@ static int take_tags(struct tags *t, const struct cryo_vma_record *vma, unsigned
 	unsigned long end = vma->out.end, start, to;
 	struct mm_struct *mm = t->c->p->mm;
 	long n = 0, i;
+	int err;
 
-	if (mmap_read_lock_killable(mm))
-		return -EINTR;
+	err = cryo_mmap_read_lock(t->c->req, mm);
+	if (err)
+		return err;
 	start = cryo_page_scan(mm, *addr, end, TAKE_PAGES * PAGE_SIZE, &to);
 	if (start < to) {
 		n = min3((long)((to - start) >> PAGE_SHIFT), (long)TAKE_PAGES,
@@ -138,6 +141,7 @@ static int save_vma_tags(struct tags *t, const struct cryo_vma_record *vma)
 		if (!err)
 			err = take_tags(t, vma, &addr);
 		cond_resched();
+		err = err ?: cryo_request_interrupted(t->c->req);
 	}
 	return err;
 }
@@ -200,7 +204,8 @@ static int save_file_tags(struct tags *t, struct file *file, loff_t size)
 			return hole;
 		for (pos = round_down(pos, PAGE_SIZE); !err && pos < min(hole, size);
 		     pos += PAGE_SIZE) {
-			err = add_file_page(t, file, pos);
+			err = add_file_page(t, file, pos) ?:
+			      cryo_request_interrupted(t->c->req);
 			cond_resched();
 		}
 	}

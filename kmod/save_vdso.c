@@ -108,7 +108,7 @@ int cryo_save_vdso(struct cryo_capture *c, struct cryo_mm *mm)
 	struct cryo_vma *vma = find_image(c);
 	u32 len = vma ? vma->end - vma->start : 0;
 	u8 *image;
-	int err = 0;
+	int err;
 
 	if (!vma)
 		return 0;
@@ -118,11 +118,9 @@ int cryo_save_vdso(struct cryo_capture *c, struct cryo_mm *mm)
 	image = kvmalloc(len, GFP_KERNEL_ACCOUNT);
 	if (!image)
 		return -ENOMEM;
-	if (access_process_vm(c->p->task, vma->start, image, len, FOLL_FORCE) != len) {
-		/* Who was killed meanwhile has no memory any more. */
-		err = READ_ONCE(c->p->task->mm) ? -EFAULT : -ESRCH;
+	err = cryo_read_memory(c->req, c->p->task, vma->start, image, len);
+	if (err)
 		goto free_image;
-	}
 	mm->vdso_crc = ~crc32c(~0U, image, len);
 	if (c->vdso_crc != mm->vdso_crc)
 		err = write_section(c, mm->vdso_crc, image, len);

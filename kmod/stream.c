@@ -17,8 +17,10 @@
 #include <linux/timekeeping.h>
 #include <linux/uio.h>
 
+#include "compat/fs.h"
 #include "cryo.h"
 #include "cryo_arch.h"
+#include "point.h"
 #include "snapshot.h"
 
 #define CHUNK_SIZE	(64 * 1024)
@@ -313,9 +315,10 @@ static int write_all(struct cryo_stream *s, struct iov_iter *iter)
 
 		if (err)
 			return err;
-		file_start_write(file);
+		cryo_start_iter_write(file);
+		cryo_point("write");
 		n = vfs_iter_write(file, iter, &s->pos, 0);
-		file_end_write(file);
+		cryo_end_iter_write(file);
 		if (n == 0)
 			return -EIO;
 		if (file == s->direct && cryo_direct_refused(n)) {

@@ -31,6 +31,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "busy_lock.h"
 #include "compat/mm.h"
 #include "compat/mmu_notifier.h"
 #include "cryo.h"
@@ -299,7 +300,7 @@ struct cryo_track *cryo_track_begin(struct cryo_capture *c)
 	areas = kvmalloc_array(room, sizeof(*areas), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!areas)
 		return NULL;
-	if (mmap_write_lock_killable(mm))
+	if (cryo_mmap_write_lock(c->req, mm))
 		goto free_areas;
 	t = find_or_make(mm);
 	mmap_write_unlock(mm);

@@ -15,6 +15,7 @@
 #include <linux/shmem_fs.h>
 #include <linux/uprobes.h>
 
+#include "busy_lock.h"
 #include "compat/mm.h"
 #include "cryo.h"
 #include "cryo_arch.h"
@@ -32,12 +33,12 @@ bool cryo_is_uprobe_area(struct vm_area_struct *vma)
 	return name && (!strcmp(name, "[uprobes]") || !strcmp(name, "[uprobes-trampoline]"));
 }
 
-static bool is_in_uprobe_area(struct mm_struct *mm, unsigned long addr)
+static bool is_in_uprobe_area(struct cryo_request *req, struct mm_struct *mm, unsigned long addr)
 {
 	struct vm_area_struct *vma;
 	bool is = false;
 
-	if (mmap_read_lock_killable(mm))
+	if (cryo_mmap_read_lock(req, mm))
 		return false;
 	vma = find_vma(mm, addr);
 	if (vma && vma->vm_start <= addr)
@@ -100,33 +101,35 @@ static bool look_at_standing(struct cryo_parked *p, struct standing *s)
 	return parked || look_at_stopped(p->task, s);
 }
 
-/* Nobody is waited for who is to bring it: it has just been executed. */
-static bool read_touched(struct task_struct *task, struct mm_struct *mm, unsigned long addr, u8 *to,
+/*
+ * Nobody is waited for who is to bring it: it has just been executed.  Others may have the memory, and unmap what is there: nothing
+ * is known of it before the outsiders have been looked for.
+ */
+static bool read_touched(struct cryo_parked *p, struct mm_struct *mm, unsigned long addr, u8 *to,
 			 unsigned int size)
 {
 	unsigned long end = PAGE_ALIGN(addr + size), touched_end = 0;
 	bool touched;
 
-	if (end <= addr || end > TASK_SIZE || mmap_read_lock_killable(mm))
+	if (end <= addr || end > TASK_SIZE || cryo_mmap_read_lock(p->req, mm))
 		return false;
-	touched = find_vma(mm, addr) &&
-		  cryo_page_scan(mm, addr & PAGE_MASK, end, ULONG_MAX, &touched_end) <= addr &&
+	touched = cryo_page_scan(mm, addr & PAGE_MASK, end, ULONG_MAX, &touched_end) <= addr &&
 		  touched_end == end;
 	mmap_read_unlock(mm);
-	return touched && !cryo_read_memory(task, addr, to, size);
+	return touched && !cryo_read_memory(p->req, p->task, addr, to, size);
 }
 
 /* What the instruction pointer tells. The kernel frees these areas with the memory only, whatever becomes of the probes. */
-static bool is_replacement(struct task_struct *task, struct mm_struct *mm, unsigned long ip)
+static bool is_replacement(struct cryo_parked *p, struct mm_struct *mm, unsigned long ip)
 {
 	u8 code[CRYO_PROBE_CALL];
 	long distance;
 
-	if (is_in_uprobe_area(mm, ip))
+	if (is_in_uprobe_area(p->req, mm, ip))
 		return true;
-	return read_touched(task, mm, ip, code, sizeof(code)) &&
+	return read_touched(p, mm, ip, code, sizeof(code)) &&
 	       cryo_arch_probe_call(code, &distance) &&
-	       is_in_uprobe_area(mm, ip + sizeof(code) + distance);
+	       is_in_uprobe_area(p->req, mm, ip + sizeof(code) + distance);
 }
 
 static bool is_in_uprobe(struct cryo_parked *p, const struct standing *s)
@@ -137,7 +140,7 @@ static bool is_in_uprobe(struct cryo_parked *p, const struct standing *s)
 	if (!mm)
 		return false;
 	is = (mm->uprobes_state.xol_area || is_probed(mm)) &&
-	     (s->active || is_replacement(p->task, mm, s->ip));
+	     (s->active || is_replacement(p, mm, s->ip));
 	mmput(mm);
 	return is;
 }
@@ -182,7 +185,7 @@ bool cryo_may_have_uprobes(struct cryo_capture *c, const struct cryo_vma_record 
 }
 
 /* What the kernel has put at @at, of @left bytes of the page, and the file has not, as in the file. */
-static void put_back(struct mm_struct *mm, unsigned long addr, u8 *at, const u8 *was,
+static void put_back(struct cryo_capture *c, unsigned long addr, u8 *at, const u8 *was,
 		     unsigned int left)
 {
 	const uprobe_opcode_t breakpoint = UPROBE_SWBP_INSN;
@@ -192,26 +195,29 @@ static void put_back(struct mm_struct *mm, unsigned long addr, u8 *at, const u8 
 	if (!memcmp(at, &breakpoint, UPROBE_SWBP_INSN_SIZE))
 		memcpy(at, was, UPROBE_SWBP_INSN_SIZE);
 	size = cryo_arch_probe_replacement(at, was, left, &distance);
-	if (size && is_in_uprobe_area(mm, addr + size + distance))
+	if (size && is_in_uprobe_area(c->req, c->p->mm, addr + size + distance))
 		memcpy(at, was, size);
 }
 
-static void put_all_back(struct mm_struct *mm, unsigned long addr, u8 *now, const u8 *was)
+static void put_all_back(struct cryo_capture *c, unsigned long addr, u8 *now, const u8 *was)
 {
 	unsigned int i;
 
 	for (i = 0; i < PAGE_SIZE; i += UPROBE_SWBP_INSN_SIZE)
-		put_back(mm, addr + i, now + i, was + i, PAGE_SIZE - i);
+		put_back(c, addr + i, now + i, was + i, PAGE_SIZE - i);
 }
 
 /* The file that is mapped at @addr, counted, and where in it that is, in pages. */
-static struct file *file_mapped_at(struct mm_struct *mm, unsigned long addr, pgoff_t *index)
+static struct file *file_mapped_at(struct cryo_capture *c, unsigned long addr, pgoff_t *index)
 {
+	struct mm_struct *mm = c->p->mm;
 	struct file *file = ERR_PTR(-ESTALE);
 	struct vm_area_struct *vma;
+	int err;
 
-	if (mmap_read_lock_killable(mm))
-		return ERR_PTR(-EINTR);
+	err = cryo_mmap_read_lock(c->req, mm);
+	if (err)
+		return ERR_PTR(err);
 	vma = find_vma(mm, addr);
 	if (vma && vma->vm_start <= addr && vma->vm_file) {
 		file = get_file(vma->vm_file);
@@ -238,14 +244,14 @@ static struct page *cached_page(struct address_space *mapping, pgoff_t index)
 }
 
 /* As the kernel reads it for its probes, of who has it mapped; NULL: it has none in such files. */
-static struct page *page_of_file(struct mm_struct *mm, unsigned long addr)
+static struct page *page_of_file(struct cryo_capture *c, unsigned long addr)
 {
 	struct address_space *mapping;
 	struct page *page = NULL;
 	struct file *file;
 	pgoff_t index;
 
-	file = file_mapped_at(mm, addr, &index);
+	file = file_mapped_at(c, addr, &index);
 	if (IS_ERR(file))
 		return ERR_CAST(file);
 	mapping = file->f_mapping;
@@ -260,8 +266,8 @@ static struct page *page_of_file(struct mm_struct *mm, unsigned long addr)
 }
 
 /* @own gets what is in @page, without breakpoints. Returns whether that is what is in @was. */
-static bool copy_own(struct mm_struct *mm, unsigned long addr, struct page *own, struct page *page,
-		     struct page *was)
+static bool copy_own(struct cryo_capture *c, unsigned long addr, struct page *own,
+		     struct page *page, struct page *was)
 {
 	u8 *to = page_address(own);
 	void *from = kmap_local_page(page);
@@ -271,7 +277,7 @@ static bool copy_own(struct mm_struct *mm, unsigned long addr, struct page *own,
 	memcpy(to, from, PAGE_SIZE);
 	kunmap_local(from);
 	file = kmap_local_page(was);
-	put_all_back(mm, addr, to, file);
+	put_all_back(c, addr, to, file);
 	same = !memcmp(to, file, PAGE_SIZE);
 	kunmap_local(file);
 	return same;
@@ -280,7 +286,7 @@ static bool copy_own(struct mm_struct *mm, unsigned long addr, struct page *own,
 int cryo_without_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma,
 			 unsigned long addr, struct page **page)
 {
-	struct page *own, *was = page_of_file(c->p->mm, addr);
+	struct page *own, *was = page_of_file(c, addr);
 	bool same;
 
 	if (IS_ERR(was)) {
@@ -295,7 +301,7 @@ int cryo_without_uprobes(struct cryo_capture *c, const struct cryo_vma_record *v
 		put_page(was);
 		return -ENOMEM;
 	}
-	same = copy_own(c->p->mm, addr, own, *page, was);
+	same = copy_own(c, addr, own, *page, was);
 	put_page(was);
 	put_page(*page);
 	*page = own;

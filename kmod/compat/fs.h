@@ -12,6 +12,24 @@
 int vfs_path_lookup(struct dentry *dentry, struct vfsmount *mnt, const char *name,
 		    unsigned int flags, struct path *path);
 
+/*
+ * Around vfs_iter_write(): that the file system is not frozen meanwhile.  Since v6.8 269aed7014b3 it sees to that itself, and whoever
+ * does it once more waits for a freeze, which waits for him.
+ */
+static inline void cryo_start_iter_write(struct file *file)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+	file_start_write(file);
+#endif
+}
+
+static inline void cryo_end_iter_write(struct file *file)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+	file_end_write(file);
+#endif
+}
+
 /* Who gets the signals of @file; NULL: nobody yet. Allocated since v6.12 1934b212615d. */
 static inline struct fown_struct *cryo_file_owner(struct file *file)
 {

@@ -8,6 +8,7 @@
 #include <linux/random.h>
 #include <linux/sched/coredump.h>
 #include <linux/seqlock.h>
+#include <linux/uaccess.h>
 #include <linux/version.h>
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
 #include <linux/sched/exec_state.h>
@@ -160,6 +161,16 @@ static inline bool cryo_mm_mdwe(struct mm_struct *mm)
 	return cryo_mm_flag(MMF_HAS_MDWE, mm);
 #else
 	return false;
+#endif
+}
+
+/* With mmap_lock of @mm. Which bits are no part of the address is up to each process since v6.4 428e106ae1ad. */
+static inline unsigned long cryo_untagged_addr(struct mm_struct *mm, unsigned long addr)
+{
+#ifdef untagged_addr_remote
+	return untagged_addr_remote(mm, addr);
+#else
+	return untagged_addr(addr);
 #endif
 }
 

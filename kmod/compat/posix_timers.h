@@ -22,6 +22,30 @@
 	list_for_each_entry(timer, &(sig)->posix_timers, list)
 #endif
 
+/* With siglock: the timer that comes after @last, which is in the list, or the first one; NULL: there is no more. */
+static inline struct k_itimer *cryo_posix_timer_after(struct signal_struct *sig,
+						      struct k_itimer *last)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+	return hlist_entry_safe(last ? last->list.next : sig->posix_timers.first,
+				struct k_itimer, list);
+#else
+	struct list_head *next = last ? last->list.next : sig->posix_timers.next;
+
+	return next == &sig->posix_timers ? NULL : list_entry(next, struct k_itimer, list);
+#endif
+}
+
+/* With siglock. */
+static inline bool cryo_has_posix_timers(struct signal_struct *sig)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+	return !hlist_empty(&sig->posix_timers);
+#else
+	return !list_empty(&sig->posix_timers);
+#endif
+}
+
 /* The id that is tried first by the next timer_create(): an atomic_t since v6.15 (feb864ee99a2). */
 static inline u32 cryo_next_timer_id(struct signal_struct *sig)
 {

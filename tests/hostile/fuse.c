@@ -8,9 +8,14 @@
  *	fuse MOUNTPOINT FILE HOLD	"file" has the contents of FILE, and names and attributes are cached.  As long as there is a file
  *					HOLD, no read is answered; HOLD.asked says that there has been one.
  *					With a user id in $FUSE_USER, it is that user's mount, as fusermount(1) makes them.
+ *					With $FUSE_HUGE=data, "file" is of 1 EiB, all zero; with $FUSE_HUGE=holes it is, too, and each hole in
+ *					it is said to begin at 0.
+ *	fuse removed MOUNTPOINT		a process that has "file" open, which it has removed; prints "ready"
  *	fuse hold MOUNTPOINT		a process whose working directory, open file, mapping and watches are there; prints "ready"
  *	fuse ring MOUNTPOINT		a process with a ring of io_setup(2) whose first page is another one, and all others those of the
  *					file: what it says is there is the server's; prints "ready"
+ *	fuse vdso MOUNTPOINT		a process at rest whose memory another one has, too (CLONE_VM), which puts a page of the file in the place of the
+ *					vdso, and the vdso back, again and again; prints "ready"
  *	fuse position MOUNTPOINT PID MS	on SIGUSR1, after "ready": another process reads the file, and a checkpoint of PID is written to the same
  *					open file, with a limit of MS. Prints its errno value.
  *
@@ -22,6 +27,7 @@
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <linux/fuse.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +42,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { NODE_FILE = 2, NODE_DIR = 3, FILE_SIZE = 65536, ROOM = 1 << 20 };
@@ -43,6 +50,7 @@ enum { NODE_FILE = 2, NODE_DIR = 3, FILE_SIZE = 65536, ROOM = 1 << 20 };
 static volatile sig_atomic_t stalled;
 static int device, backing = -1;
 static const char *held_by;		/* NULL: none */
+static const char *huge;		/* $FUSE_HUGE; NULL: not */
 static char room[ROOM] __attribute__((aligned(8))), bytes[ROOM];
 
 static void on_signal(int number)
@@ -74,7 +82,7 @@ static struct fuse_attr attributes(uint64_t node)
 	if (backing >= 0 && fstat(backing, &st))
 		fail("fstat");
 	attr.mode = node == NODE_FILE ? S_IFREG | 0644 : S_IFDIR | 0755;
-	attr.size = node == NODE_FILE ? st.st_size : 0;
+	attr.size = node != NODE_FILE ? 0 : huge ? 1ULL << 60 : (uint64_t)st.st_size;
 	attr.blocks = st.st_blocks;
 	attr.uid = st.st_uid;
 	attr.gid = st.st_gid;
@@ -118,7 +126,7 @@ static void wait_while_held(void)
 static void answer_read(uint64_t unique, const struct fuse_read_in *args)
 {
 	size_t size = args->size < ROOM ? args->size : ROOM;
-	ssize_t n = args->offset >= FILE_SIZE ? 0 : size;
+	ssize_t n = args->offset >= FILE_SIZE && !huge ? 0 : size;
 
 	if (held_by)
 		wait_while_held();
@@ -131,6 +139,7 @@ static void serve(const struct fuse_in_header *in, const void *arg)
 {
 	struct fuse_attr_out attr = { .attr = attributes(in->nodeid), .attr_valid = seconds() };
 	struct fuse_open_out open_out = { .fh = 1 };
+	struct fuse_lseek_out lseek_out = {};
 	struct fuse_statfs_out statfs_out = { .st.bsize = 4096, .st.namelen = 255 };
 	struct fuse_init_out init = {
 		.major = FUSE_KERNEL_VERSION, .max_write = 131072, .max_readahead = backing >= 0 ? 131072 : 0,
@@ -150,7 +159,12 @@ static void serve(const struct fuse_in_header *in, const void *arg)
 		return answer(in->unique, 0, &open_out, sizeof(open_out));
 	case FUSE_READ:
 		return answer_read(in->unique, arg);
+	case FUSE_LSEEK:
+		if (!huge || strcmp(huge, "holes"))
+			break;
+		return answer(in->unique, 0, &lseek_out, sizeof(lseek_out));
 	case FUSE_READDIR:
+	case FUSE_UNLINK:
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
 	case FUSE_DESTROY:
@@ -173,6 +187,7 @@ static int server(const char *point)
 	char options[128];
 	ssize_t n;
 
+	huge = getenv("FUSE_HUGE");
 	device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (device < 0)
 		fail("/dev/fuse");
@@ -228,6 +243,19 @@ static void hold(const char *point)
 		pause();
 }
 
+static void hold_removed(const char *point)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/file", point);
+	if (open(path, O_RDONLY) < 0 || unlink(path))
+		fail(path);
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
 static void hold_ring(const char *point)
 {
 	enum { EVENTS = 1000, NR = 1, HEAD = 2, TAIL = 3 };
@@ -253,6 +281,68 @@ static void hold_ring(const char *point)
 	memcpy(first, head, sizeof(head));
 	puts("ready");
 	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+static char *vdso, *vdso_away, *page_away;
+static size_t vdso_size;
+static int over_vdso;
+
+static void find_vdso(void)
+{
+	unsigned long start, end;
+	char line[512];
+	FILE *maps = fopen("/proc/self/maps", "r");
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, "[vdso]") || sscanf(line, "%lx-%lx", &start, &end) != 2)
+			continue;
+		vdso = (char *)start;
+		vdso_size = end - start;
+	}
+	if (!vdso)
+		fail("vdso");
+	fclose(maps);
+	vdso_away = mmap(NULL, vdso_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	page_away = mmap(NULL, vdso_size, PROT_READ, MAP_PRIVATE, over_vdso, 0);
+	if (vdso_away == MAP_FAILED || page_away == MAP_FAILED)
+		fail("mmap");
+}
+
+/* System calls only: the stack is one of its own, and the C library is the other's. */
+static int move_vdso(void *unused)
+{
+	struct timespec moment = { .tv_nsec = 300000 };
+	const int keep = MREMAP_MAYMOVE | MREMAP_FIXED;
+
+	(void)unused;
+	for (;;) {
+		syscall(SYS_mremap, vdso, vdso_size, vdso_size, keep, vdso_away);
+		syscall(SYS_mremap, page_away, vdso_size, vdso_size, keep, vdso);
+		syscall(SYS_nanosleep, &moment, NULL);
+		syscall(SYS_mremap, vdso, vdso_size, vdso_size, keep, page_away);
+		syscall(SYS_mremap, vdso_away, vdso_size, vdso_size, keep, vdso);
+		syscall(SYS_nanosleep, &moment, NULL);
+	}
+	return 0;
+}
+
+static void hold_vdso(const char *point)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+
+	if (chdir(point) || chdir("dir"))
+		fail(point);
+	teach_flush();
+	over_vdso = open("../file", O_RDONLY);
+	find_vdso();
+	if (chdir("/"))
+		fail("/");
+	puts("ready");
+	fflush(stdout);
+	if (clone(move_vdso, stack + sizeof(stack), CLONE_VM | CLONE_FILES | SIGCHLD, NULL) < 0)
+		fail("clone");
 	for (;;)
 		pause();
 }
@@ -305,8 +395,12 @@ int main(int argc, char **argv)
 		return server(argv[1]);
 	if (argc == 3 && !strcmp(argv[1], "hold"))
 		hold(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "removed"))
+		hold_removed(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "ring"))
 		hold_ring(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "vdso"))
+		hold_vdso(argv[2]);
 	if (argc == 5 && !strcmp(argv[1], "position"))
 		return position(argv[2], (pid_t)atoi(argv[3]), (unsigned int)atoi(argv[4]));
 	if (argc == 4) {
@@ -316,6 +410,6 @@ int main(int argc, char **argv)
 			fail(argv[2]);
 		return server(argv[1]);
 	}
-	fprintf(stderr, "usage: fuse MOUNTPOINT [FILE HOLD] | hold MOUNTPOINT | ring MOUNTPOINT | position MOUNTPOINT PID MS\n");
+	fprintf(stderr, "usage: fuse MOUNTPOINT [FILE HOLD] | hold MOUNTPOINT | removed MOUNTPOINT | ring MOUNTPOINT | vdso MOUNTPOINT | position MOUNTPOINT PID MS\n");
 	return 2;
 }

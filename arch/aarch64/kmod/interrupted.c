@@ -27,7 +27,7 @@
 
 #define SVC_0	0xd4000001
 
-bool cryo_is_svc(struct task_struct *task, u64 at)
+bool cryo_is_svc(struct cryo_request *req, struct task_struct *task, u64 at)
 {
 	u32 instruction;
 	bool read;
@@ -35,7 +35,7 @@ bool cryo_is_svc(struct task_struct *task, u64 at)
 	if (task == current)
 		read = !get_user(instruction, (u32 __user *)at);
 	else
-		read = !cryo_read_memory(task, at, &instruction, sizeof(instruction));
+		read = !cryo_read_memory(req, task, at, &instruction, sizeof(instruction));
 	return read && instruction == SVC_0;
 }
 
@@ -137,12 +137,12 @@ bool cryo_is_interrupted(unsigned long result)
  * What an interrupt has left there has the last call's first argument beside it, and stands before an instruction of its
  * own, but for the one moment before a call.
  */
-int cryo_interrupted_when_stopped(struct task_struct *task)
+int cryo_interrupted_when_stopped(struct cryo_request *req, struct task_struct *task)
 {
 	struct pt_regs *regs = task_pt_regs(task);
 
 	if (!task_is_stopped_or_traced(task) || compat_user_mode(regs) || in_syscall(regs) ||
-	    regs->regs[0] != regs->orig_x0 || !cryo_is_svc(task, regs->pc))
+	    regs->regs[0] != regs->orig_x0 || !cryo_is_svc(req, task, regs->pc))
 		return 0;
 	return cryo_interrupted_error(regs->regs[8], regs);
 }
@@ -154,7 +154,7 @@ void cryo_interrupted_save(struct cryo_capture *c, struct task_struct *task, str
 	u32 out;
 
 	if (!error && task != current)
-		error = cryo_interrupted_when_stopped(task);
+		error = cryo_interrupted_when_stopped(c->req, task);
 	out = -error;
 	cryo_buf_put(buf, &out, sizeof(out));
 }

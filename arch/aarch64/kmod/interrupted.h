@@ -7,6 +7,7 @@
 
 struct cryo_buf;
 struct cryo_capture;
+struct cryo_request;
 struct cryo_regset;
 struct pt_regs;
 struct task_struct;
@@ -14,7 +15,7 @@ struct task_struct;
 #define CRYO_SVC_BYTES	4
 
 /* Is the instruction at @at in the memory of @task, SVC #0, that of a system call? */
-bool cryo_is_svc(struct task_struct *task, u64 at);
+bool cryo_is_svc(struct cryo_request *req, struct task_struct *task, u64 at);
 
 /*
  * What the call @nr, with its arguments in @regs, returns within the kernel when its sleep is interrupted: -ERESTARTSYS or
@@ -29,7 +30,7 @@ bool cryo_is_interrupted(unsigned long result);
  * That of @task, which is off its CPU and stopped by job control: do_signal() has made its pc that of the call again, and
  * nothing is left of what the call had returned.
  */
-int cryo_interrupted_when_stopped(struct task_struct *task);
+int cryo_interrupted_when_stopped(struct cryo_request *req, struct task_struct *task);
 
 /* Append to @buf, which has the number of @task's call, the rest of struct cryo_aarch64_call. */
 void cryo_interrupted_save(struct cryo_capture *c, struct task_struct *task, struct cryo_buf *buf);

@@ -100,7 +100,7 @@ static s32 call_of(struct cryo_parked *p, struct pt_regs *regs, u64 svc)
 
 	if (nr == NR_UNKNOWN || current->nvcsw != p->arch.switches)
 		nr = regs->regs[8];
-	return nr == (s32)regs->regs[8] && cryo_is_svc(current, svc) ? nr : -1;
+	return nr == (s32)regs->regs[8] && cryo_is_svc(NULL, current, svc) ? nr : -1;
 }
 
 /* Was it asleep in that call when it was asked?  Then it is no call that is yet to be made. */
@@ -226,12 +226,12 @@ void cryo_arch_unfix_syscall(struct cryo_parked *p)
 	regs->pc = p->arch.pc;
 }
 
-bool cryo_arch_uses_restart_block(struct task_struct *task)
+bool cryo_arch_uses_restart_block(struct cryo_request *req, struct task_struct *task)
 {
 	struct pt_regs *regs = task_pt_regs(task);
 
-	return cryo_interrupted_when_stopped(task) == -ERESTART_RESTARTBLOCK ||
-	       (regs->regs[8] == __NR_restart_syscall && cryo_is_svc(task, regs->pc));
+	return cryo_interrupted_when_stopped(req, task) == -ERESTART_RESTARTBLOCK ||
+	       (regs->regs[8] == __NR_restart_syscall && cryo_is_svc(req, task, regs->pc));
 }
 
 bool cryo_arch_futex_is_absolute(struct task_struct *task)

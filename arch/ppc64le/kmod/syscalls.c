@@ -220,7 +220,7 @@ bool cryo_arch_keeps_sigmask(void)
 	return false;
 }
 
-bool cryo_arch_uses_restart_block(struct task_struct *task)
+bool cryo_arch_uses_restart_block(struct cryo_request *req, struct task_struct *task)
 {
 	struct pt_regs *regs = task_pt_regs(task);
 

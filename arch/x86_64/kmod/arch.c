@@ -280,7 +280,7 @@ void cryo_arch_regs_set_ip(void *regs, size_t len, u64 ip)
 		r->rip = ip;
 }
 
-bool cryo_arch_uses_restart_block(struct task_struct *task)
+bool cryo_arch_uses_restart_block(struct cryo_request *req, struct task_struct *task)
 {
 	struct pt_regs *regs = task_pt_regs(task);
 
