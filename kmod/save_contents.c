@@ -10,6 +10,7 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
@@ -167,7 +168,7 @@ static int copy_all(struct copy *k, struct file *file, loff_t size)
 }
 
 /*
- * Copy what is not a hole.  File systems that cannot tell say that all is data.  One that is not at hand may say what it likes, as late as
+ * Copy what is not a hole.  File systems that cannot tell say that all is data.  A server in user space may say what it likes, as late as
  * it likes: the kernel waits for its answer, and for the lock of the inode, and not even SIGKILL ends that.
  */
 static int copy_file(struct copy *k, struct file *file, loff_t size)
@@ -175,7 +176,7 @@ static int copy_file(struct copy *k, struct file *file, loff_t size)
 	loff_t data = 0, hole;
 	int err = 0;
 
-	if (cryo_is_hugetlb(file) || !cryo_is_at_hand(file_inode(file)->i_sb))
+	if (cryo_is_hugetlb(file) || file_inode(file)->i_sb->s_magic == FUSE_SUPER_MAGIC)
 		return copy_all(k, file, size);
 	while (!err && data < size) {
 		data = vfs_llseek(file, data, SEEK_DATA);
