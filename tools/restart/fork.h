@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "restart/second_life.h"
@@ -15,6 +16,8 @@ struct Ledger;
 
 struct ForkRequest {
   pid_t pid = 0;                     // 0: any
+  const std::set<pid_t>* taken = nullptr;  // but these, which are those of others
+  const std::set<pid_t>* outer_taken = nullptr;  // and these, where cr_restart is
   int exit_signal = 0;               // for the caller
   bool sibling = false;              // a child of the caller's parent, which gets SIGCHLD
   std::uint64_t timer_slack_ns = 0;  // default timer slack; 0: as the caller's current one

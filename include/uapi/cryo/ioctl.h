@@ -569,6 +569,20 @@ struct cryo_outer_pid {
 };
 
 /*
+ * CRYO_RST_EXIT_SIGNAL: let the caller's parent be told of his end by @signal, 0: by none.
+ *
+ * Errors: EINVAL there is no such signal, or the caller is not the main thread; EPERM the parent is no descendant of the
+ * coordinator that the caller, or who restarts, may send a signal, or has executed a program since the caller was forked;
+ * ESRCH the parent has just ended.
+ */
+#define CRYO_RST_EXIT_SIGNAL	_IO(CRYO_IOC_TYPE, 0x7a)
+
+struct cryo_exit_signal {
+	__u32 size;
+	__s32 signal;
+};
+
+/*
  * CRYO_RST_PEER_PID: let a Unix socket say by SO_PEERCRED that the process @pid is at its other end
  * (or, of a listening socket, let those that connect to it say so).  User and group stay.
  *
