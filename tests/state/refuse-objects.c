@@ -61,6 +61,32 @@ static bool make_proc_of_thread(void)
 	return expect_fd((int)CRT_SYS(open(path, O_RDONLY)), "file of /proc about a thread other than the first");
 }
 
+/* Of one that is gone, and of the memory of one that has not been waited for. */
+static bool make_proc_of_ended(void)
+{
+	pid_t child = (pid_t)CRT_SYS(fork());
+	char path[64];
+	int status, maps;
+
+	if (!child)
+		for (;;)
+			pause();
+	snprintf(path, sizeof(path), "/proc/%d/status", child);
+	status = (int)CRT_SYS(open(path, O_RDONLY));
+	CRT_SYS(kill(child, SIGKILL));
+	CRT_SYS(waitpid(child, NULL, 0));
+	child = (pid_t)CRT_SYS(fork());
+	if (!child)
+		for (;;)
+			pause();
+	snprintf(path, sizeof(path), "/proc/%d/maps", child);
+	maps = (int)CRT_SYS(open(path, O_RDONLY));
+	CRT_SYS(kill(child, SIGKILL));
+	CRT_SYS(waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT));
+	return expect_fd(status, "file of /proc about a process that has ended") &&
+	       expect_fd(maps, "file of /proc about a process that has ended");
+}
+
 static bool make_o_path_of_pipe(void)
 {
 	char path[64];
@@ -669,6 +695,7 @@ static bool make_sharing_thread(void)
 
 struct obstacle obstacles[] = {
 	{ .name = "o-path-of-pipe", .make = make_o_path_of_pipe },
+	{ .name = "proc-of-ended", .make = make_proc_of_ended },
 	{ .name = "proc-of-thread", .make = make_proc_of_thread },
 	{ .name = "deep-file", .make = make_deep_file },
 	{ .name = "pidfd-in-message", .make = make_pidfd_in_message },

@@ -222,7 +222,7 @@ static bool ended[MAX_NODES], apart;
 static struct seen before[MAX_SEEN];
 static struct node told[MAX_NODES];
 static int nr_before, leader = -1;
-static pid_t front, front_session, own_group, own_session;
+static pid_t front, front_session, own_group, own_session, box;
 
 static unsigned int below(unsigned int n)
 {
@@ -404,8 +404,15 @@ static void start_tree(void)
 		CRT_SYS(prctl(PR_SET_CHILD_SUBREAPER, 1));
 		return begin(0);
 	}
-	crt_unshare_users(CLONE_NEWPID);
-	CRT_SYS(start(0, SIGCHLD));
+	/* Its group is not seen from inside. */
+	box = (pid_t)CRT_SYS(fork());
+	if (!box) {
+		CRT_SYS(setpgid(0, 0));
+		crt_unshare_users(CLONE_NEWPID);
+		CRT_SYS(start(0, SIGCHLD));
+		for (;;)
+			pause();
+	}
 	while (!shared->node[0].born)
 		crt_sleep_ms(1);
 }
@@ -529,12 +536,25 @@ static void verify_terminal(void)
 	}
 }
 
+/* A second restart wants their pids. */
+static void end_all(void)
+{
+	for (int i = apart ? 0 : 1; i < nodes; i++)
+		if (!ended[i])
+			kill(shared->node[i].outer, SIGKILL);
+	if (box)
+		kill(box, SIGKILL);
+	while (waitpid(-1, NULL, __WALL) > 0)
+		;
+}
+
 static void verify(void)
 {
 	verify_outside();
 	verify_inside();
 	verify_waits();
 	verify_terminal();
+	end_all();
 }
 
 const struct crt_test crt_test = {
@@ -542,5 +562,6 @@ const struct crt_test crt_test = {
 	.setup = setup,
 	.verify = verify,
 	.timeout_s = 120,
+	.dead_ms = 1000,		/* until all are gone */
 	.cases = "2 3 4 5 6 7-namespace 8-namespace",
 };

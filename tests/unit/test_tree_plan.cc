@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The order in which the processes of a job are made.  Each plan is played through by a small model of
 // what fork(), setsid(), setpgid() and exit() do to ids; the outcome has to be what was saved.
+#include <sched.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -158,6 +160,35 @@ TEST("tree: a group that its leader has left") {
           {11, {11, 10, 12, kRestartSession}},
           {12, {12, 10, 11, kRestartSession}},
           {13, {13, 12, 11, kRestartSession}}});
+}
+
+// 12 and 13 are in a pid namespace that begins with 12.
+Context context_with_namespace(const std::vector<Saved>& saved) {
+  Context context = context_of(saved);
+  context.namespaces[7].head.type = CLONE_NEWPID;
+  for (std::size_t i = 2; i < 4; ++i) {
+    context.processes[i].namespaces.pid = 7;
+    context.processes[i].nested_ids.push_back({context.processes[i].head.pid, 7, static_cast<pid_t>(i - 1), 0});
+  }
+  return context;
+}
+
+TEST("tree: a group outside of a pid namespace is one to be born in") {
+  const std::vector<Saved> saved{{10, 2, 10, 3}, {11, 10, 11, 3}, {12, 11, 11, 3}, {13, 12, 11, 3}};
+  const TreePlan plan = plan_tree(context_with_namespace(saved), {});
+  CHECK(plan.problems.empty());
+  TreeKernel kernel(plan);
+  CHECK_EQ(kernel.play(), "");
+  for (const pid_t pid : {11, 12, 13}) CHECK_EQ(kernel.table().at(pid).pgid, 11);
+  for (const TreeStep& step : plan.steps)
+    CHECK(step.kind != TreeStep::Kind::kGroup || plan.nodes[step.actor].pid == 11);
+}
+
+TEST("tree: a group outside of a pid namespace that nobody is born in is named") {
+  const std::vector<Saved> saved{{10, 2, 10, 3}, {11, 10, 11, 3}, {12, 11, 11, 3}, {13, 12, 14, 3}, {14, 10, 14, 3}};
+  const std::vector<std::string> problems = plan_tree(context_with_namespace(saved), {}).problems;
+  CHECK(problems == std::vector<std::string>{"pid 13: its process group 14 cannot be rebuilt: it is in a pid namespace "
+                                             "from where that is not seen"});
 }
 
 TEST("tree: nobody is forked more than once where nobody is gone") {

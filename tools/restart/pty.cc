@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "restart/pid_namespaces.h"
 
 namespace cryo {
 namespace {
@@ -336,15 +337,18 @@ bool has_own_terminal(const Context& context, const Process& process) {
   });
 }
 
-void take_terminals(const Process& process, const std::vector<RestoredTerminal>& terminals) {
+void take_terminals(const Context& context, const Process& process,
+                    const std::vector<RestoredTerminal>& terminals) {
   if (::getsid(0) != ::getpid()) return;
   for (const RestoredTerminal& terminal : terminals) {
     if (terminal.sid != process.head.pid) continue;
     const int fd = terminal.slave.get();
     if (::ioctl(fd, TIOCSCTTY, 0) != 0) fail_errno("cannot take the controlling terminal");
     // A group that is not there any more cannot be in the foreground.
-    const pid_t group = terminal.pgid == process.head.pgid ? ::getpgrp() : terminal.pgid;
-    if (terminal.pgid != 0) (void)::ioctl(fd, TIOCSPGRP, &group);
+    const pid_t group = terminal.pgid == process.head.pgid
+                            ? ::getpgrp()
+                            : number_in(context, process.namespaces.pid, terminal.pgid);
+    if (group != 0) (void)::ioctl(fd, TIOCSPGRP, &group);
   }
 }
 

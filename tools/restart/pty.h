@@ -37,6 +37,7 @@ class Terminals {
 // own.
 [[nodiscard]] bool has_own_terminal(const Context& context, const Process& process);
 // What a session leader does for the terminals that its session had, when its process groups exist.
-void take_terminals(const Process& process, const std::vector<RestoredTerminal>& terminals);
+void take_terminals(const Context& context, const Process& process,
+                    const std::vector<RestoredTerminal>& terminals);
 
 }  // namespace cryo
