@@ -127,14 +127,21 @@ bool TreePlanner::share(std::size_t a, std::size_t b, std::int32_t cryo_shared_m
   return name != 0 && context_.processes[b].shared_memory.*what == name;
 }
 
-// The one that has to fork it: its parent, or its elder. Who shares the handlers shares the memory, too.
+// The one that has to fork it: its parent, or an elder; of several, one in its session. Who shares the handlers shares
+// the memory, too.
 std::size_t TreePlanner::sharer(std::size_t process) const {
   const std::size_t parent = kin_[process].parent;
   for (const auto what : {&cryo_shared_memory::sighand, &cryo_shared_memory::mm}) {
     if (context_.processes[process].shared_memory.*what == 0) continue;
-    if (parent != kNobody && share(process, parent, what)) return parent;
+    std::vector<std::size_t> found;
+    if (parent != kNobody && share(process, parent, what)) found.push_back(parent);
     for (std::size_t other = 0; other < process; ++other)
-      if (share(process, other, what) && kin_[other].parent == parent) return other;
+      if (share(process, other, what) && kin_[other].parent == parent) found.push_back(other);
+    if (found.empty()) continue;
+    const auto alike = std::find_if(found.begin(), found.end(), [&](std::size_t other) {
+      return kin_[other].session == kin_[process].session;
+    });
+    return alike == found.end() ? found.front() : *alike;
   }
   return kNobody;
 }
@@ -292,14 +299,6 @@ void TreePlanner::check_made_once(std::int32_t cryo_shared_memory::*what, bool T
 void TreePlanner::check_sharing() {
   check_made_once(&cryo_shared_memory::mm, &TreeNode::shares_memory, "memory");
   check_made_once(&cryo_shared_memory::sighand, &TreeNode::shares_handlers, "signal handlers");
-  for (std::size_t process = 0; process < kin_.size(); ++process) {
-    const std::size_t elder = kin_[process].shares;
-    if (elder != kNobody && elder != kin_[process].parent &&
-        head(process).exit_signal != head(elder).exit_signal)
-      plan_.problems.push_back(
-          fmt::format("pid {}: shares memory with pid {}, which has another exit signal",
-                      head(process).pid, head(elder).pid));
-  }
   for (const Process& process : context_.processes)
     if (process.shared_memory.mm != 0 &&
         process.namespaces.pid != context_.processes[index_.at(process.shared_memory.mm)].namespaces.pid)
