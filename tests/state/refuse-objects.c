@@ -606,8 +606,8 @@ static bool make_strangers(void)
 		nap_until_go(NULL);
 	}
 	CRT_SYS(read(told[0], pids, sizeof(pids)));
-	crt_expect("pid %d|sharing memory with pid %d (refuse-objects) of another parent or pid namespace is not supported", pids[1],
-		   pids[0]);
+	crt_expect("pid %d|sharing memory with pid %d (refuse-objects) of another parent or pid namespace is not supported", pids[0],
+		   pids[1]);
 	return true;
 }
 
