@@ -52,8 +52,8 @@ static long handle_call(struct cryo_rst_group *g, unsigned int cmd, unsigned lon
 	case CRYO_RST_OUTER_PID:
 		return cryo_restart_outer_pid(g->coordinator, (void __user *)arg);
 	case CRYO_RST_EXIT_SIGNAL:
-		return cryo_restart_exit_signal(&(struct cryo_restarter){ g->coordinator, g->creds },
-						(void __user *)arg);
+		return cryo_restart_signal(&(struct cryo_restarter){ g->coordinator, g->creds },
+					   (void __user *)arg);
 	case CRYO_RST_PEER_PID:
 		return cryo_restart_peer_pid(&(struct cryo_restarter){ g->coordinator, g->creds },
 					     (void __user *)arg);

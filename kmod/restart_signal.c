@@ -45,7 +45,7 @@ static int may_tell(const struct cryo_restarter *by, struct task_struct *parent)
 }
 
 /* CRYO_RST_EXIT_SIGNAL */
-long cryo_restart_exit_signal(const struct cryo_restarter *by, void __user *arg)
+long cryo_restart_signal(const struct cryo_restarter *by, void __user *arg)
 {
 	struct cryo_exit_signal args;
 	struct task_struct *parent;

@@ -199,6 +199,15 @@ TEST("tree: a group outside of a pid namespace that nobody is born in is named")
                                              "from where that is not seen"});
 }
 
+TEST("tree: a leader that has entered a user namespace since is named") {
+  Context context = context_of({{10, 2, 10, 3}, {11, 10, 11, 11}, {12, 10, 11, 11}});
+  context.namespaces[8].head.type = CLONE_NEWUSER;
+  context.processes[1].namespaces.user = 8;
+  const std::vector<std::string> problems = plan_tree(context, {}).problems;
+  CHECK(problems == std::vector<std::string>{"pid 12: pid 11, which it has its session from, has entered namespaces after "
+                                             "it was forked"});
+}
+
 TEST("tree: nobody is forked more than once where nobody is gone") {
   const TreePlan plan = plan_tree(context_of({{10, 2, 10, 3, CRYO_PROC_CHILD_SUBREAPER},
                                               {11, 10, 11, 11},

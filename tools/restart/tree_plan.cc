@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "restart/check.h"
 #include "restart/pid_namespaces.h"
 #include "restart/pty.h"
 #include "restart/tree_lineage.h"
@@ -53,6 +54,7 @@ class TreePlanner {
   void find_whole_parents();
   void find_early_groups();
   void tell_problem(std::size_t process);
+  void check_forker(std::size_t process);
 
   std::size_t add_node(TreeNode node);
   void step(Kind kind, std::size_t actor, std::size_t subject = 0, pid_t id = 0) {
@@ -231,7 +233,19 @@ TreeNode TreePlanner::place_process(std::size_t process) {
   return node;
 }
 
+// Of its parent, others ask.
+void TreePlanner::check_forker(std::size_t process) {
+  std::size_t by = lineage_.forker[process];
+  while (by != kNobody && !is_process(by)) by = lineage_.forker[by];
+  if (by != kNobody && by != kin_[process].parent &&
+      !can_be_forked(context_, context_.processes[by].namespaces, context_.processes[process].namespaces))
+    plan_.problems.push_back(fmt::format("pid {}: pid {}, which it has its session from, has entered namespaces "
+                                         "after it was forked",
+                                         head(process).pid, head(by).pid));
+}
+
 void TreePlanner::create_process(std::size_t process) {
+  check_forker(process);
   const std::size_t forker = lineage_.forker[process];
   TreeNode wanted = place_process(process);
   const std::size_t by = wanted.sibling && forker != kNobody ? node_[forker] : wanted.parent;
