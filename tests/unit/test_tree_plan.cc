@@ -14,7 +14,6 @@
 namespace cryo::test {
 namespace {
 
-
 // Plays the plan; every process must have what was saved, with `changes` in place of that.
 void expect(const std::vector<Saved>& saved, const std::map<pid_t, Saved>& changes = {},
             const RestartOptions& options = {}) {
@@ -156,7 +155,10 @@ TEST("tree: processes in sessions of others than their ancestors") {
   // Adopted in two places; the leader is gone, or it is a zombie.
   expect({{10, 2, 10, 3}, {11, 10, 10, 3}, {12, 11, 77, 77}, {13, 10, 77, 77}},
          {{10, root}, {11, {11, 10, kRestartGroup, kRestartSession}}});
-  expect({{10, 2, 10, 3}, {11, 10, 10, 3}, {12, 11, 77, 77, CRYO_PROC_ZOMBIE}, {77, 11, 77, 77, CRYO_PROC_ZOMBIE},
+  expect({{10, 2, 10, 3},
+          {11, 10, 10, 3},
+          {12, 11, 77, 77, CRYO_PROC_ZOMBIE},
+          {77, 11, 77, 77, CRYO_PROC_ZOMBIE},
           {13, 10, 77, 77}},
          {{10, root}, {11, {11, 10, kRestartGroup, kRestartSession}}});
 }
@@ -176,7 +178,8 @@ Context context_with_namespace(const std::vector<Saved>& saved) {
   context.namespaces[7].head.type = CLONE_NEWPID;
   for (std::size_t i = 2; i < 4; ++i) {
     context.processes[i].namespaces.pid = 7;
-    context.processes[i].nested_ids.push_back({context.processes[i].head.pid, 7, static_cast<pid_t>(i - 1), 0});
+    context.processes[i].nested_ids.push_back(
+        {context.processes[i].head.pid, 7, static_cast<pid_t>(i - 1), 0});
   }
   return context;
 }
@@ -193,10 +196,12 @@ TEST("tree: a group outside of a pid namespace is one to be born in") {
 }
 
 TEST("tree: a group outside of a pid namespace that nobody is born in is named") {
-  const std::vector<Saved> saved{{10, 2, 10, 3}, {11, 10, 11, 3}, {12, 11, 11, 3}, {13, 12, 14, 3}, {14, 10, 14, 3}};
+  const std::vector<Saved> saved{
+      {10, 2, 10, 3}, {11, 10, 11, 3}, {12, 11, 11, 3}, {13, 12, 14, 3}, {14, 10, 14, 3}};
   const std::vector<std::string> problems = plan_tree(context_with_namespace(saved), {}).problems;
-  CHECK(problems == std::vector<std::string>{"pid 13: its process group 14 cannot be rebuilt: it is in a pid namespace "
-                                             "from where that is not seen"});
+  CHECK(problems ==
+        std::vector<std::string>{"pid 13: its process group 14 cannot be rebuilt: it is in a pid namespace "
+                                 "from where that is not seen"});
 }
 
 TEST("tree: a leader that has entered a user namespace since is named") {
@@ -204,8 +209,9 @@ TEST("tree: a leader that has entered a user namespace since is named") {
   context.namespaces[8].head.type = CLONE_NEWUSER;
   context.processes[1].namespaces.user = 8;
   const std::vector<std::string> problems = plan_tree(context, {}).problems;
-  CHECK(problems == std::vector<std::string>{"pid 12: pid 11, which it has its session from, has entered namespaces after "
-                                             "it was forked"});
+  CHECK(problems == std::vector<std::string>{
+                        "pid 12: pid 11, which it has its session from, has entered namespaces after "
+                        "it was forked"});
 }
 
 TEST("tree: nobody is forked more than once where nobody is gone") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Trees of processes as system calls have made them, at random: each has to have a plan, which gives all of it back.
-// TREE_SEEDS=N tries N of them; TREE_SEED=N the one of that number, and shows it.
+// Trees of processes as system calls have made them, at random: each has to have a plan, which gives all of
+// it back. TREE_SEEDS=N tries N of them; TREE_SEED=N the one of that number, and shows it.
 #include <cstdlib>
 #include <random>
 
@@ -54,13 +54,18 @@ class History {
   void step() {
     Saved& one = someone();
     switch (below(12)) {
-      case 0: case 1: case 2: case 3:
+      case 0:
+      case 1:
+      case 2:
+      case 3:
         return fork(one);
       case 4:
         return begin_session(one);
-      case 5: case 6:
+      case 5:
+      case 6:
         return change_group(one);
-      case 7: case 8:
+      case 7:
+      case 8:
         return end(one);
       case 9:
         return reap(one);
@@ -92,7 +97,8 @@ class History {
   void change_group(const Saved& by) {
     std::vector<pid_t> who, groups;
     for (const auto& [pid, other] : table_)
-      if ((pid == by.pid || other.ppid == by.pid) && other.sid == by.sid && other.sid != pid) who.push_back(pid);
+      if ((pid == by.pid || other.ppid == by.pid) && other.sid == by.sid && other.sid != pid)
+        who.push_back(pid);
     if (who.empty()) return;
     Saved& one = table_.at(who[static_cast<std::size_t>(below(static_cast<int>(who.size())))]);
     groups = {one.pid, one.pid};
@@ -107,7 +113,8 @@ class History {
       if (child.ppid != one.pid) continue;
       child.exit_signal = 17;
       child.ppid = one.ppid;
-      while (!(table_.at(child.ppid).flags & CRYO_PROC_CHILD_SUBREAPER)) child.ppid = table_.at(child.ppid).ppid;
+      while (!(table_.at(child.ppid).flags & CRYO_PROC_CHILD_SUBREAPER))
+        child.ppid = table_.at(child.ppid).ppid;
     }
     one.flags = CRYO_PROC_ZOMBIE;
     std::erase_if(table_, [](const auto& entry) {
@@ -131,8 +138,8 @@ class History {
 };
 
 std::string text(const Saved& one) {
-  return fmt::format("{}: parent {}, group {}, session {}, signal {}{}{}", one.pid, one.ppid, one.pgid, one.sid,
-                     one.exit_signal, one.flags & CRYO_PROC_ZOMBIE ? ", zombie" : "",
+  return fmt::format("{}: parent {}, group {}, session {}, signal {}{}{}", one.pid, one.ppid, one.pgid,
+                     one.sid, one.exit_signal, one.flags & CRYO_PROC_ZOMBIE ? ", zombie" : "",
                      one.flags & CRYO_PROC_CHILD_SUBREAPER ? ", subreaper" : "");
 }
 

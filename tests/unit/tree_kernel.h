@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A small model of what fork(), setsid(), setpgid(), prctl() and exit() do to the ids of processes, which plays a plan
-// through.
+// A small model of what fork(), setsid(), setpgid(), prctl() and exit() do to the ids of processes, which
+// plays a plan through.
 #pragma once
 
 #include <algorithm>

@@ -58,7 +58,8 @@ class LineageFinder {
   void suggest_for_parent(std::size_t node);
   void suggest_for_circle(std::size_t node);
   [[nodiscard]] bool find_births();
-  [[nodiscard]] bool is_line(const std::vector<std::size_t>& forker, std::size_t node, std::size_t nearest) const;
+  [[nodiscard]] bool is_line(const std::vector<std::size_t>& forker, std::size_t node,
+                             std::size_t nearest) const;
   void find_forkers(std::vector<std::size_t>& forker) const;
   void make_line(std::vector<bool>& in_line, std::size_t node) const;
 
@@ -281,7 +282,8 @@ std::vector<Change> LineageFinder::look() {
 bool LineageFinder::find_births() {
   // Somebody descends from himself.
   if (downwards_.size() != kin_.size()) {
-    for (culprit_ = 0; std::find(downwards_.begin(), downwards_.end(), *culprit_) != downwards_.end();) ++*culprit_;
+    for (culprit_ = 0; std::find(downwards_.begin(), downwards_.end(), *culprit_) != downwards_.end();)
+      ++*culprit_;
     return false;
   }
   guess_births();
@@ -309,7 +311,8 @@ bool LineageFinder::find_births() {
 // ---- who forks whom ---------------------------------------------------------------------------
 
 // Are all that have to come before `node` above `nearest` anyway?
-bool LineageFinder::is_line(const std::vector<std::size_t>& forker, std::size_t node, std::size_t nearest) const {
+bool LineageFinder::is_line(const std::vector<std::size_t>& forker, std::size_t node,
+                            std::size_t nearest) const {
   std::vector<std::size_t> left = order_.before[node];
   for (std::size_t one = nearest; one != kNobody && birth_[one] == birth_[node]; one = forker[one])
     std::erase(left, one);
@@ -328,8 +331,8 @@ void LineageFinder::make_line(std::vector<bool>& in_line, std::size_t node) cons
   }
 }
 
-// Who has to come before a process forks it: the last of them, with the others above.  Where these are not above
-// each other by themselves, they are put into one line.
+// Who has to come before a process forks it: the last of them, with the others above.  Where these are not
+// above each other by themselves, they are put into one line.
 void LineageFinder::find_forkers(std::vector<std::size_t>& forker) const {
   std::vector<bool> in_line(birth_.size());
   std::vector<std::size_t> place(birth_.size());

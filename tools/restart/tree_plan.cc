@@ -129,8 +129,8 @@ bool TreePlanner::share(std::size_t a, std::size_t b, std::int32_t cryo_shared_m
   return name != 0 && context_.processes[b].shared_memory.*what == name;
 }
 
-// The one that has to fork it: its parent, or an elder; of several, one in its session. Who shares the handlers shares
-// the memory, too.
+// The one that has to fork it: its parent, or an elder; of several, one in its session. Who shares the
+// handlers shares the memory, too.
 std::size_t TreePlanner::sharer(std::size_t process) const {
   const std::size_t parent = kin_[process].parent;
   for (const auto what : {&cryo_shared_memory::sighand, &cryo_shared_memory::mm}) {
@@ -177,7 +177,8 @@ void TreePlanner::find_early_groups() {
     const pid_t group = leads_session(i) ? kOuter : group_of(i);
     if (group == kOuter || sees(i, group)) continue;
     std::size_t at = lineage_.forker[i];
-    while (at != kNobody && !(is_process(at) && !leads_session(at) && group_of(at) == group && sees(at, group)))
+    while (at != kNobody &&
+           !(is_process(at) && !leads_session(at) && group_of(at) == group && sees(at, group)))
       at = lineage_.forker[at];
     if (at != kNobody) early_.insert(at);
   }
@@ -194,7 +195,8 @@ std::size_t TreePlanner::add_node(TreeNode node) {
 std::size_t TreePlanner::helper_between(std::size_t forker, std::size_t parent, bool late) {
   const std::size_t by = forker == kNobody ? kMaker : node_[forker];
   // The leader that is gone is a helper itself.
-  if (forker != kNobody && !is_process(forker) && adopter_.emplace(by, parent).first->second == parent) return by;
+  if (forker != kNobody && !is_process(forker) && adopter_.emplace(by, parent).first->second == parent)
+    return by;
   const auto known = between_.find({by, parent, late});
   if (known != between_.end()) return known->second;
   const std::size_t helper = add_node({.parent = by});
@@ -205,8 +207,8 @@ std::size_t TreePlanner::helper_between(std::size_t forker, std::size_t parent, 
   return helper;
 }
 
-// The first process of a pid namespace cannot have siblings there, nor be forked as one by who is in another user
-// namespace.
+// The first process of a pid namespace cannot have siblings there, nor be forked as one by who is in another
+// user namespace.
 bool TreePlanner::may_be_sibling(std::size_t process, std::size_t forker) const {
   if (kin_[process].shares == forker) return true;
   const std::size_t parent = kin_[process].parent;
@@ -239,9 +241,10 @@ void TreePlanner::check_forker(std::size_t process) {
   while (by != kNobody && !is_process(by)) by = lineage_.forker[by];
   if (by != kNobody && by != kin_[process].parent &&
       !can_be_forked(context_, context_.processes[by].namespaces, context_.processes[process].namespaces))
-    plan_.problems.push_back(fmt::format("pid {}: pid {}, which it has its session from, has entered namespaces "
-                                         "after it was forked",
-                                         head(process).pid, head(by).pid));
+    plan_.problems.push_back(
+        fmt::format("pid {}: pid {}, which it has its session from, has entered namespaces "
+                    "after it was forked",
+                    head(process).pid, head(by).pid));
 }
 
 void TreePlanner::create_process(std::size_t process) {
@@ -257,7 +260,8 @@ void TreePlanner::create_process(std::size_t process) {
   node_[process] = node;
   group_[node] = group_[by];
   step(Kind::kCreate, by, node);
-  if (early_.contains(process) && (group_of(process) == head(process).pid || groups_.contains(group_of(process))))
+  if (early_.contains(process) &&
+      (group_of(process) == head(process).pid || groups_.contains(group_of(process))))
     enter_group(process, node);
   create_children(process, false);
   if (!leads_session(process)) return;
@@ -271,8 +275,8 @@ void TreePlanner::create_process(std::size_t process) {
 void TreePlanner::create_gone(std::size_t member) {
   const std::size_t forker = lineage_.forker[member];
   const pid_t session = lineage_.gone[member - kin_.size()];
-  const std::size_t node =
-      add_node({.pid = session, .parent = forker == kNobody ? kMaker : node_[forker], .exit_signal = SIGCHLD});
+  const std::size_t node = add_node(
+      {.pid = session, .parent = forker == kNobody ? kMaker : node_[forker], .exit_signal = SIGCHLD});
   for (const std::size_t child : forked_[member])
     if (may_be_sibling(child, member)) plan_.nodes[node].exit_signal = head(child).exit_signal;
   node_[member] = node;
@@ -323,9 +327,9 @@ void TreePlanner::check_sharing() {
 void TreePlanner::tell_problem(std::size_t process) {
   const std::size_t by = kin_[process].shares, parent = kin_[process].parent;
   if (by != kNobody)
-    plan_.problems.push_back(
-        fmt::format("pid {}: its session {} cannot be rebuilt: pid {}, whose memory it shares, is in another one",
-                    head(process).pid, head(process).sid, head(by).pid));
+    plan_.problems.push_back(fmt::format(
+        "pid {}: its session {} cannot be rebuilt: pid {}, whose memory it shares, is in another one",
+        head(process).pid, head(process).sid, head(by).pid));
   else
     plan_.problems.push_back(fmt::format("pid {}: its session {} cannot be rebuilt below its parent {}",
                                          head(process).pid, head(process).sid,
@@ -343,8 +347,8 @@ void TreePlanner::enter_group(std::size_t process, std::size_t actor) {
   groups_.insert(group);
 }
 
-// Groups that have the number of a process.  One that has left its own is back there meanwhile, and leaves a helper
-// when it goes again.
+// Groups that have the number of a process.  One that has left its own is back there meanwhile, and leaves a
+// helper when it goes again.
 void TreePlanner::plan_group_leaders() {
   for (std::size_t process = 0; process < kin_.size(); ++process) {
     const pid_t group = leads_session(process) ? kOuter : group_of(process);
@@ -398,10 +402,10 @@ void TreePlanner::plan_groups() {
       else if (parent != TreeNode::kHelper && sees(parent, group))
         enter_group(process, at.parent);
       else
-        plan_.problems.push_back(
-            fmt::format("pid {}: its process group {} cannot be rebuilt: it is in a pid namespace from where that "
-                        "is not seen",
-                        head(process).pid, group));
+        plan_.problems.push_back(fmt::format(
+            "pid {}: its process group {} cannot be rebuilt: it is in a pid namespace from where that "
+            "is not seen",
+            head(process).pid, group));
     }
 }
 
@@ -418,7 +422,8 @@ void TreePlanner::plan_adoption(std::size_t helper) {
   subreaper_ = to;
 }
 
-// Those that were forked last go first: who is adopted is no longer below others then that it has been below so far.
+// Those that were forked last go first: who is adopted is no longer below others then that it has been below
+// so far.
 void TreePlanner::plan_ends() {
   for (std::size_t node = plan_.nodes.size(); node-- > 1;) {
     if (plan_.nodes[node].process != TreeNode::kHelper) continue;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // In which order the processes of a job come into being.
 //
-// A process gets its parent, and the session it is born in, by being forked by the right one (tree_lineage.h); the
-// rest (leading a session, joining a group, dying before it was waited for) it does itself.  All of that is put into
-// one sequence of steps, each of which one process takes when all before are done.
+// A process gets its parent, and the session it is born in, by being forked by the right one
+// (tree_lineage.h); the rest (leading a session, joining a group, dying before it was waited for) it does
+// itself.  All of that is put into one sequence of steps, each of which one process takes when all before are
+// done.
 //
-// A helper takes the id of a leader that is gone, until the members are there.  Another kind of helper is between a
-// process and its forker, where its parent is neither that one nor that one's parent: when the helper ends, the
-// process goes to the one of its ancestors that is a subreaper at that moment.
+// A helper takes the id of a leader that is gone, until the members are there.  Another kind of helper is
+// between a process and its forker, where its parent is neither that one nor that one's parent: when the
+// helper ends, the process goes to the one of its ancestors that is a subreaper at that moment.
 //
 // Processes that share memory (CLONE_VM) are forked by one of them: their parent, or the first that has the
 // same parent, their elder.
@@ -33,7 +34,7 @@ struct TreeNode {
   std::size_t parent = 0;         // node whose child it is at first; kMaker, of a sibling: cr_restart
   bool sibling = false;           // forked by a child of that (CLONE_PARENT), or by the maker
   int exit_signal = 0;            // at first
-  bool shares_memory = false;  // with whoever forks it
+  bool shares_memory = false;     // with whoever forks it
   bool shares_handlers = false;
 };
 

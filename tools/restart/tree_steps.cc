@@ -115,14 +115,15 @@ void TreeRunner::pass_on(std::size_t step) {
 void TreeRunner::create(std::size_t node, std::size_t step) {
   const TreeNode& wanted = input_.plan.nodes[node];
   const std::uint32_t ns = pid_namespace(node);
-  ForkRequest request{.pid = number(wanted.pid),
-                      .exit_signal = wanted.exit_signal,
-                      .sibling = wanted.sibling,
-                      .device_fd = input_.device_fd,
-                      .ledger = input_.shared.ledger,
-                      .new_pid_namespace = ns != in_.pid,
-                      .outer = wanted.pid == 0 ? std::vector<pid_t>() : numbers_above(input_.context, in_.pid, wanted.pid),
-                      .handle_fd = input_.handle_fd};
+  ForkRequest request{
+      .pid = number(wanted.pid),
+      .exit_signal = wanted.exit_signal,
+      .sibling = wanted.sibling,
+      .device_fd = input_.device_fd,
+      .ledger = input_.shared.ledger,
+      .new_pid_namespace = ns != in_.pid,
+      .outer = wanted.pid == 0 ? std::vector<pid_t>() : numbers_above(input_.context, in_.pid, wanted.pid),
+      .handle_fd = input_.handle_fd};
   if (wanted.process != TreeNode::kHelper) {
     const Process& process = input_.context.processes[wanted.process];
     if (!process.threads.empty())
@@ -303,7 +304,7 @@ void TreeRunner::enter_group(const TreeStep& step) {
 void TreeRunner::await(std::size_t node) {
   const bool helper = input_.plan.nodes[node].process == TreeNode::kHelper;
   // Of a helper it is the forker.
-  const pid_t pid = helper             ? places_[node].number
+  const pid_t pid = helper         ? places_[node].number
                     : in_.pid == 0 ? places_[node].pid
                                    : number(input_.plan.nodes[node].pid);
   siginfo_t info{};
