@@ -140,7 +140,7 @@ TEST("tree: what who is forked by a sharer cannot have is named") {
   const TreePlan plan = plan_tree(context, {});
   CHECK_EQ(plan.problems.size(), 1U);
   CHECK_EQ(plan.problems.front(),
-           "pid 13: its session 10 cannot be rebuilt: pid 11, whose memory it shares, is in another one");
+           "pid 13: shares memory with processes that neither it nor its parent is forked by");
 }
 
 TEST("tree: a session that has outlived its leader, below who is no subreaper") {

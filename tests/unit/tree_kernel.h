@@ -22,6 +22,7 @@ struct Saved {
   std::uint32_t flags = 0;
   cryo_shared_memory shared = {};
   int exit_signal = 17;
+  int memory = 0;  // whose, in the model
 };
 
 inline Context context_of(const std::vector<Saved>& saved) {
@@ -106,6 +107,7 @@ class TreeKernel {
     pid_[node] = pid;
     const pid_t parent = wanted.parent == kMaker && wanted.sibling ? kRestart : pid_[wanted.parent];
     Saved born{pid, wanted.sibling ? actor.ppid : actor.pid, actor.pgid, actor.sid};
+    born.memory = wanted.shares_memory ? actor.memory : pid;
     born.exit_signal = wanted.sibling ? actor.exit_signal : wanted.exit_signal;
     if (actor.pid == kMakerPid && wanted.sibling) born.exit_signal = 17;
     if (born.ppid != parent) return "not the parent that was planned";

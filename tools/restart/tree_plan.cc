@@ -22,6 +22,11 @@ using Kind = TreeStep::Kind;
 
 // The session, or the process group, that cr_restart runs in.
 constexpr pid_t kOuter = 0;
+constexpr int kMaxTries = 10;  // to have processes that share memory forked by one another
+
+cryo_shared_memory in_common(const cryo_shared_memory& a, const cryo_shared_memory& b) {
+  return {a.mm == b.mm ? a.mm : 0, a.sighand == b.sighand ? a.sighand : 0};
+}
 
 class TreePlanner {
  public:
@@ -31,8 +36,8 @@ class TreePlanner {
   TreePlan plan();
 
  private:
-  // Who forks for whom, before it starts a session of its own or after that.
-  using HelperKey = std::tuple<std::size_t, std::size_t, bool>;
+  // Who forks for whom, before it starts a session of its own or after that; with which memory in common.
+  using HelperKey = std::tuple<std::size_t, std::size_t, bool, std::int32_t>;
 
   [[nodiscard]] const cryo_process& head(std::size_t process) const {
     return context_.processes[process].head;
@@ -51,6 +56,8 @@ class TreePlanner {
   [[nodiscard]] std::size_t sharer(std::size_t process) const;
   [[nodiscard]] bool share(std::size_t a, std::size_t b, std::int32_t cryo_shared_memory::*what) const;
   void find_kin();
+  void find_lineage_of_job();
+  void find_memories();
   void find_whole_parents();
   void find_early_groups();
   void tell_problem(std::size_t process);
@@ -61,7 +68,8 @@ class TreePlanner {
     plan_.steps.push_back({kind, actor, subject, id});
   }
   void enter_group(std::size_t process, std::size_t actor);
-  std::size_t helper_between(std::size_t forker, std::size_t parent, bool late);
+  std::size_t add_child(std::size_t by, TreeNode node, const cryo_shared_memory& memory);
+  std::size_t helper_for(std::size_t process);
   [[nodiscard]] bool may_be_sibling(std::size_t process, std::size_t forker) const;
   TreeNode place_process(std::size_t process);
   void create(std::size_t member);
@@ -83,15 +91,17 @@ class TreePlanner {
   std::vector<Kin> kin_;
   Lineage lineage_;
   std::vector<std::vector<std::size_t>> forked_;  // by each member of the lineage
+  std::vector<cryo_shared_memory> memory_;        // of each member
   std::vector<bool> no_sibling_;                  // its forker is the parent of somebody below it
   std::set<std::size_t> early_;                   // in their group before they fork
   std::vector<std::size_t> node_;                 // of each member; kNobody: not yet
   std::vector<pid_t> group_;                      // by node: where it is so far
-  std::map<HelperKey, std::size_t> between_;      // helpers
-  std::map<std::size_t, std::size_t> adopter_;    // by helper: the member that gets its children; or kNobody
-  std::set<pid_t> groups_;                        // that there are
-  std::set<std::size_t> movers_;                  // have the number of another group than their own
-  std::size_t subreaper_ = kNobody;               // at the moment
+  std::vector<cryo_shared_memory> node_memory_;
+  std::map<HelperKey, std::size_t> between_;    // helpers
+  std::map<std::size_t, std::size_t> adopter_;  // by helper: the member that gets its children; or kNobody
+  std::set<pid_t> groups_;                      // that there are
+  std::set<std::size_t> movers_;                // have the number of another group than their own
+  std::size_t subreaper_ = kNobody;             // at the moment
 };
 
 std::size_t TreePlanner::depth_of_namespace(std::uint32_t ns) const {
@@ -171,6 +181,20 @@ void TreePlanner::find_whole_parents() {
   }
 }
 
+// A leader that is gone had the memory of what is below it, if that is also above it.
+void TreePlanner::find_memories() {
+  memory_.resize(forked_.size());
+  for (std::size_t i = 0; i < kin_.size(); ++i) memory_[i] = context_.processes[i].shared_memory;
+  for (std::size_t i = 0; i < kin_.size(); ++i) {
+    std::size_t at = lineage_.forker[i];
+    while (at != kNobody && !is_process(at)) at = lineage_.forker[at];
+    if (at == kNobody || !share(at, i, &cryo_shared_memory::mm)) continue;
+    const std::int32_t handlers = share(at, i, &cryo_shared_memory::sighand) ? memory_[i].sighand : 0;
+    for (at = lineage_.forker[i]; !is_process(at) && memory_[at].mm == 0; at = lineage_.forker[at])
+      memory_[at] = {memory_[i].mm, handlers};
+  }
+}
+
 // From a pid namespace of its own a process may not see a group outside: it has to be born in it.
 void TreePlanner::find_early_groups() {
   for (std::size_t i = 0; i < kin_.size(); ++i) {
@@ -188,21 +212,36 @@ std::size_t TreePlanner::add_node(TreeNode node) {
   if (!options_.restore_pid) node.pid = 0;
   plan_.nodes.push_back(node);
   group_.push_back(kOuter);
+  node_memory_.push_back({});
   return plan_.nodes.size() - 1;
 }
 
-// All that goes from one forker to one parent has one helper.
-std::size_t TreePlanner::helper_between(std::size_t forker, std::size_t parent, bool late) {
+// Forked by `by`.
+std::size_t TreePlanner::add_child(std::size_t by, TreeNode node, const cryo_shared_memory& memory) {
+  const cryo_shared_memory common = in_common(node_memory_[by], memory);
+  node.shares_memory = common.mm != 0;
+  node.shares_handlers = common.sighand != 0;
+  const std::size_t child = add_node(node);
+  node_memory_[child] = memory;
+  group_[child] = group_[by];
+  step(Kind::kCreate, by, child);
+  return child;
+}
+
+// All that goes from one forker to one parent has one helper, but for what is to share memory with that
+// forker.
+std::size_t TreePlanner::helper_for(std::size_t process) {
+  const std::size_t forker = lineage_.forker[process], parent = kin_[process].parent;
   const std::size_t by = forker == kNobody ? kMaker : node_[forker];
   // The leader that is gone is a helper itself.
   if (forker != kNobody && !is_process(forker) && adopter_.emplace(by, parent).first->second == parent)
     return by;
-  const auto known = between_.find({by, parent, late});
+  const bool late = forker != kNobody && lineage_.birth[process] == forker;
+  const cryo_shared_memory common = in_common(node_memory_[by], context_.processes[process].shared_memory);
+  const auto known = between_.find({by, parent, late, common.mm});
   if (known != between_.end()) return known->second;
-  const std::size_t helper = add_node({.parent = by});
-  group_[helper] = group_[by];
-  step(Kind::kCreate, by, helper);
-  between_.emplace(HelperKey{by, parent, late}, helper);
+  const std::size_t helper = add_child(by, {.parent = by}, common);
+  between_.emplace(HelperKey{by, parent, late, common.mm}, helper);
   adopter_.emplace(helper, parent);
   return helper;
 }
@@ -210,7 +249,6 @@ std::size_t TreePlanner::helper_between(std::size_t forker, std::size_t parent, 
 // The first process of a pid namespace cannot have siblings there, nor be forked as one by who is in another
 // user namespace.
 bool TreePlanner::may_be_sibling(std::size_t process, std::size_t forker) const {
-  if (kin_[process].shares == forker) return true;
   const std::size_t parent = kin_[process].parent;
   if (no_sibling_[process]) return false;
   if (!is_process(forker)) return lineage_.forker[forker] == parent && parent != kNobody;
@@ -230,7 +268,7 @@ TreeNode TreePlanner::place_process(std::size_t process) {
     node.sibling = true;
     node.exit_signal = plan_.nodes[node_[forker]].exit_signal;
   } else {
-    node.parent = helper_between(forker, parent, forker != kNobody && lineage_.birth[process] == forker);
+    node.parent = helper_for(process);
   }
   return node;
 }
@@ -250,16 +288,10 @@ void TreePlanner::check_forker(std::size_t process) {
 void TreePlanner::create_process(std::size_t process) {
   check_forker(process);
   const std::size_t forker = lineage_.forker[process];
-  TreeNode wanted = place_process(process);
+  const TreeNode wanted = place_process(process);
   const std::size_t by = wanted.sibling && forker != kNobody ? node_[forker] : wanted.parent;
-  if (forker != kNobody && is_process(forker) && by == node_[forker]) {
-    wanted.shares_memory = share(forker, process, &cryo_shared_memory::mm);
-    wanted.shares_handlers = share(forker, process, &cryo_shared_memory::sighand);
-  }
-  const std::size_t node = add_node(wanted);
+  const std::size_t node = add_child(by, wanted, context_.processes[process].shared_memory);
   node_[process] = node;
-  group_[node] = group_[by];
-  step(Kind::kCreate, by, node);
   if (early_.contains(process) &&
       (group_of(process) == head(process).pid || groups_.contains(group_of(process))))
     enter_group(process, node);
@@ -275,12 +307,12 @@ void TreePlanner::create_process(std::size_t process) {
 void TreePlanner::create_gone(std::size_t member) {
   const std::size_t forker = lineage_.forker[member];
   const pid_t session = lineage_.gone[member - kin_.size()];
-  const std::size_t node = add_node(
-      {.pid = session, .parent = forker == kNobody ? kMaker : node_[forker], .exit_signal = SIGCHLD});
+  const std::size_t by = forker == kNobody ? kMaker : node_[forker];
+  TreeNode wanted{.pid = session, .parent = by, .exit_signal = SIGCHLD};
   for (const std::size_t child : forked_[member])
-    if (may_be_sibling(child, member)) plan_.nodes[node].exit_signal = head(child).exit_signal;
+    if (may_be_sibling(child, member)) wanted.exit_signal = head(child).exit_signal;
+  const std::size_t node = add_child(by, wanted, memory_[member]);
   node_[member] = node;
-  step(Kind::kCreate, plan_.nodes[node].parent, node);
   step(Kind::kSession, node);
   group_[node] = session;
   groups_.insert(session);
@@ -325,15 +357,10 @@ void TreePlanner::check_sharing() {
 }
 
 void TreePlanner::tell_problem(std::size_t process) {
-  const std::size_t by = kin_[process].shares, parent = kin_[process].parent;
-  if (by != kNobody)
-    plan_.problems.push_back(fmt::format(
-        "pid {}: its session {} cannot be rebuilt: pid {}, whose memory it shares, is in another one",
-        head(process).pid, head(process).sid, head(by).pid));
-  else
-    plan_.problems.push_back(fmt::format("pid {}: its session {} cannot be rebuilt below its parent {}",
-                                         head(process).pid, head(process).sid,
-                                         parent == kNobody ? 0 : head(parent).pid));
+  const std::size_t parent = kin_[process].parent;
+  plan_.problems.push_back(fmt::format("pid {}: its session {} cannot be rebuilt below its parent {}",
+                                       head(process).pid, head(process).sid,
+                                       parent == kNobody ? 0 : head(parent).pid));
 }
 
 // ---- process groups ---------------------------------------------------------------------------
@@ -450,10 +477,27 @@ void TreePlanner::plan_ends() {
   }
 }
 
+// Who cannot be forked by one of those that it shares memory with may have it by a helper.
+void TreePlanner::find_lineage_of_job() {
+  for (int tries = 0;; ++tries) {
+    lineage_ = find_lineage(kin_);
+    if (!lineage_.problem) return;
+    std::size_t& shares = kin_[*lineage_.problem].shares;
+    const bool others =
+        std::any_of(kin_.begin(), kin_.end(), [](const Kin& kin) { return kin.shares != kNobody; });
+    if (shares != kNobody && tries < kMaxTries)
+      shares = kNobody;
+    else if (others)
+      for (Kin& kin : kin_) kin.shares = kNobody;
+    else
+      return;
+  }
+}
+
 TreePlan TreePlanner::plan() {
   add_node({});
   find_kin();
-  lineage_ = find_lineage(kin_);
+  find_lineage_of_job();
   if (lineage_.problem) {
     tell_problem(*lineage_.problem);
     return std::move(plan_);
@@ -464,6 +508,7 @@ TreePlan TreePlanner::plan() {
   for (std::size_t member = 0; member < forked_.size(); ++member)
     (lineage_.forker[member] == kNobody ? first : forked_[lineage_.forker[member]]).push_back(member);
   find_whole_parents();
+  find_memories();
   find_early_groups();
   for (const std::size_t member : first) create(member);
   check_sharing();

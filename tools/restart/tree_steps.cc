@@ -131,7 +131,6 @@ void TreeRunner::create(std::size_t node, std::size_t step) {
   }
   if (request.new_pid_namespace && input_.context.namespaces.at(ns).head.owner != in_.user)
     return create_through_door(node, request, input_.context.namespaces.at(ns).head.owner);
-  if (wanted.shares_memory) return create_sharing(node, step, request);
   std::set<pid_t> taken, outer_taken;
   if (wanted.pid == 0 && input_.restore_pid) {
     taken = ids_of_job(in_.pid);
@@ -139,6 +138,7 @@ void TreeRunner::create(std::size_t node, std::size_t step) {
     if (in_.pid != 0) outer_taken = ids_of_job(0);
     if (in_.pid != 0) request.outer_taken = &outer_taken;
   }
+  if (wanted.shares_memory) return create_sharing(node, step, request);
   const pid_t pid = fork_with_pid(request);
   if (pid == 0) {
     begin_life(node);
@@ -177,6 +177,7 @@ void TreeRunner::create_sharing(std::size_t node, std::size_t step, ForkRequest 
   (void)birth.release();
   (void)life.release();
   places_[node].pid = in_.pid == 0 ? pid : input_.plan.nodes[node].pid;
+  places_[node].number = pid;
   wait_while(places_[node].settled, 0);
 }
 
