@@ -6,8 +6,7 @@
 //   - A parent is the forker, the forker's parent (CLONE_PARENT), or somebody above a parent that has died
 //     (subreaper).  So it is among those whom a process descends from by forks: its ancestors.
 //   - So is the leader of its session, as a session is inherited, or begun by its leader.  A process that
-//   leads
-//     one has been born in one other session; all others are in one session for ever.
+//     leads one has been born in one other session; all others are in one session for ever.
 //   - A group is in one session, and so is the process that has its number, as setsid() wants the group to be
 //     empty.  It may itself have gone to another group of that session.
 //
@@ -48,11 +47,11 @@ struct Kin {
 };
 
 struct Lineage {
-  // Of each process, and behind them of the leaders that are gone.
-  std::vector<std::size_t> forker;  // index there; kNobody: the maker
-  std::vector<std::size_t>
-      birth;                // index of the leader of the session it is born in; kNobody: that of cr_restart
-  std::vector<pid_t> gone;  // the sessions of these
+  // Of each process, and behind them of the leaders that are gone: index of who forks it; kNobody: the maker.
+  std::vector<std::size_t> forker;
+  // The same: index of the leader of the session that it is born in; kNobody: that of cr_restart.
+  std::vector<std::size_t> birth;
+  std::vector<pid_t> gone;  // the sessions of these leaders
   // A process for which there is no forker.
   std::optional<std::size_t> problem;
 };
