@@ -760,6 +760,7 @@ struct cryo_restarter {
 	const struct cred *cred;
 };
 
+long cryo_restart_signal(const struct cryo_restarter *by, void __user *arg);
 long cryo_restart_peer_pid(const struct cryo_restarter *by, void __user *arg);
 long cryo_restart_port(void __user *arg);
 long cryo_restart_datagram(void __user *arg);

@@ -51,6 +51,9 @@ static long handle_call(struct cryo_rst_group *g, unsigned int cmd, unsigned lon
 		return cryo_restart_pid_cursor(g->coordinator, (void __user *)arg);
 	case CRYO_RST_OUTER_PID:
 		return cryo_restart_outer_pid(g->coordinator, (void __user *)arg);
+	case CRYO_RST_EXIT_SIGNAL:
+		return cryo_restart_signal(&(struct cryo_restarter){ g->coordinator, g->creds },
+					   (void __user *)arg);
 	case CRYO_RST_PEER_PID:
 		return cryo_restart_peer_pid(&(struct cryo_restarter){ g->coordinator, g->creds },
 					     (void __user *)arg);

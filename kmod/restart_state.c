@@ -19,6 +19,7 @@
  *	MAP_FILE			coordinator	GATHER			EPERM; EBUSY
  *	PID_CURSOR, OUTER_PID, PEER_PID,
  *	PORT, DATAGRAM, EPOLL_DISARM,
+ *	EXIT_SIGNAL,
  *	TIMER, URING, mmap(), MAP	user		GATHER			EPERM; EBUSY
  *	SHADOW_STACK			user, not the	GATHER			EPERM; EBUSY; EPERM when a thread of its
  *					coordinator				process has resumed
@@ -75,6 +76,7 @@ static const struct rst_call {
 	{ CRYO_RST_MAP, USER, BIT(CRYO_RST_GATHER), true },
 	{ CRYO_RST_PID_CURSOR, USER, BIT(CRYO_RST_GATHER), true },
 	{ CRYO_RST_OUTER_PID, USER, BIT(CRYO_RST_GATHER), true },
+	{ CRYO_RST_EXIT_SIGNAL, USER, BIT(CRYO_RST_GATHER), true },
 	{ CRYO_RST_PEER_PID, USER, BIT(CRYO_RST_GATHER), true },
 	{ CRYO_RST_PORT, USER, BIT(CRYO_RST_GATHER), true },
 	{ CRYO_RST_DATAGRAM, USER, BIT(CRYO_RST_GATHER), true },

@@ -12,10 +12,14 @@
 #include <linux/magic.h>
 #include <linux/major.h>
 #include <linux/mount.h>
+#include <linux/pid.h>
+#include <linux/proc_fs.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
 #include <linux/stat.h>
+#include <linux/string.h>
 #include <linux/tty.h>
 
 #include "compat/fs.h"
@@ -113,6 +117,31 @@ static bool is_removed(const struct path *path)
 	return removed;
 }
 
+/* What is still told of a process that has exited and was not waited for, by @name behind its directory. */
+static bool is_told_of_zombie(const char *name)
+{
+	static const char *const told[] = { "", "stat", "statm", "status", "comm" };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(told); i++)
+		if (!strcmp(name, told[i]))
+			return true;
+	return false;
+}
+
+/* Is the process @number of the pid namespace of @sb not there any more, or not so that @name tells what it did? */
+static bool has_ended(struct super_block *sb, int number, const char *name)
+{
+	struct task_struct *task;
+	bool ended;
+
+	rcu_read_lock();
+	task = pid_task(find_pid_ns(number, proc_pid_ns(sb)), PIDTYPE_PID);
+	ended = !task || (task->exit_state && thread_group_empty(task) && !is_told_of_zombie(name));
+	rcu_read_unlock();
+	return ended;
+}
+
 /*
  * In the directory of a process in /proc: messages are put back before that is there.  In that of a thread, but for the
  * first one of a process, which comes into being with it.
@@ -121,7 +150,7 @@ static const char *proc_obstacle(const struct cryo_object *o)
 {
 	const struct path *path = cryo_user_path(o->file);
 	char text[256], *name;
-	int pid, tid, n;
+	int pid, tid, n, end = 0;
 
 	if (path->dentry->d_sb->s_magic != PROC_SUPER_MAGIC)
 		return NULL;
@@ -131,7 +160,10 @@ static const char *proc_obstacle(const struct cryo_object *o)
 	n = sscanf(name, "/%d/task/%d/", &pid, &tid);
 	if (n == 2 && pid != tid)
 		return "file of /proc about a thread other than the first";
-	return n >= 1 && o->carrier >= 0 ?
+	n = sscanf(name, "/%d%n", &pid, &end);
+	if (n == 1 && has_ended(path->dentry->d_sb, pid, name + end + (name[end] == '/')))
+		return "file of /proc about a process that has ended";
+	return n == 1 && o->carrier >= 0 ?
 	       "file of /proc about a process that is under way in a message" : NULL;
 }
 

@@ -161,8 +161,7 @@ static bool is_top(struct cryo_capture *c, struct cryo_proc *p, same_fn same)
 static bool may_be_siblings(struct cryo_proc *a, struct cryo_proc *b)
 {
 	return same_thread_group(rcu_dereference(a->task->real_parent),
-				 rcu_dereference(b->task->real_parent)) &&
-	       a->task->group_leader->exit_signal == b->task->group_leader->exit_signal;
+				 rcu_dereference(b->task->real_parent));
 }
 
 /* The first top of those that have the same as @first. Looked for once: there may be many that are none. */
@@ -211,7 +210,7 @@ static void check_strangers(struct cryo_capture *c, enum cryo_shared what, same_
 	struct cryo_proc *other = stranger(c, what, same);
 
 	if (other)
-		cryo_refuse(c, "sharing %s with pid %d (%s) of another parent, exit signal or pid namespace is not supported",
+		cryo_refuse(c, "sharing %s with pid %d (%s) of another parent or pid namespace is not supported",
 			    name, other->pid, other->comm);
 }
 

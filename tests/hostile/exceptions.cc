@@ -398,6 +398,7 @@ class Test {
     peers_under_yama();
     datagrams();
     outer_pids();
+    exit_signals();
     return tap_.finish();
   }
 
@@ -544,6 +545,28 @@ class Test {
     };
     expect(as_user([&] { return outer(restart_handle(), ::getpid()); }), 0, "the outer pid of a process that is restarted");
     expect(as_user([&] { return outer(restart_handle(), 1); }), ESRCH, "... and of no other");
+  }
+
+  // The caller's parent is not made by the restart that the caller has begun himself.
+  void exit_signals() {
+    const auto tell = [](int signal) {
+      const int handle = restart_handle();
+      const pid_t child = ::fork();
+      if (child == 0) {
+        cryo_exit_signal args{sizeof(cryo_exit_signal), signal};
+        ::_exit(::ioctl(handle, CRYO_RST_EXIT_SIGNAL, &args) == 0 ? 0 : errno);
+      }
+      int status = 0;
+      const pid_t told = ::waitpid(child, &status, __WALL);
+      return told == child && WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+    };
+    const auto tell_stranger = [] {
+      cryo_exit_signal args{sizeof(cryo_exit_signal), SIGUSR1};
+      return ::ioctl(restart_handle(), CRYO_RST_EXIT_SIGNAL, &args) == 0 ? 0 : errno;
+    };
+    expect(as_user([&] { return tell(0); }), 0, "who restarts is told of the end of a child by no signal");
+    expect(as_user([&] { return tell(65); }), EINVAL, "... which has to be one");
+    expect(as_user(tell_stranger), EPERM, "... not whoever has made that process");
   }
 
   crt::Tap tap_;

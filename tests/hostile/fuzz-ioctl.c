@@ -56,6 +56,7 @@ static const unsigned long commands[] = {
 	CRYO_RST_EPOLL_DISARM, CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,  CRYO_RST_PID_CURSOR,
 	CRYO_RST_OUTER_PID,    CRYO_RST_URING, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_CLAIM, CRYO_CLIENT_GO,
 	CRYO_IOC_CONSENT, CRYO_RST_STATUS,  CRYO_RST_MAP_FILE,   CRYO_RST_MAP,    CRYO_RST_SHADOW_STACK, CRYO_RST_PORT,
+	CRYO_RST_EXIT_SIGNAL,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -180,6 +181,10 @@ static size_t restart_argument(unsigned long cmd, void *block)
 		return map_argument(block);
 	case CRYO_RST_SHADOW_STACK:
 		return shadow_stack_argument(block);
+	case CRYO_RST_EXIT_SIGNAL:
+		*(struct cryo_exit_signal *)block = (struct cryo_exit_signal){
+			.signal = one_in(2) ? SIGCHLD : (int32_t)odd_number() };
+		return sizeof(struct cryo_exit_signal);
 	case CRYO_RST_OUTER_PID:
 		*(struct cryo_outer_pid *)block = (struct cryo_outer_pid){
 			.pid = one_in(2) ? getpid() : (int32_t)odd_number() };
@@ -544,7 +549,7 @@ static bool bounded(void)
 						    CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,
 						    CRYO_RST_PID_CURSOR, CRYO_RST_OUTER_PID, CRYO_RST_URING,
 						    CRYO_RST_MAP_FILE, CRYO_RST_MAP, CRYO_RST_SHADOW_STACK,
-						    CRYO_RST_PORT };
+						    CRYO_RST_PORT, CRYO_RST_EXIT_SIGNAL };
 	static const unsigned long of_client[] = { CRYO_CLIENT_WAIT, CRYO_CLIENT_VOTE, CRYO_CLIENT_RESTART_INFO,
 						   CRYO_CLIENT_FORWARD, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_GO };
 	struct cryo_checkpoint request = { .size = sizeof(request), .target = getppid(), .out_fd = -1 };

@@ -23,7 +23,7 @@ static const char *const who_names[] = { "the coordinator", "a child", "another 
 
 enum call {
 	DO_RESUME, DO_COMMIT, DO_STATUS, DO_MAP_FILE, DO_MAP, DO_PID_CURSOR, DO_OUTER_PID, DO_PEER_PID, DO_PORT, DO_DATAGRAM,
-	DO_EPOLL_DISARM, DO_TIMER, DO_URING, DO_MMAP, DO_SHADOW_STACK, DO_NO_CALL, NR_CALLS
+	DO_EPOLL_DISARM, DO_EXIT_SIGNAL, DO_TIMER, DO_URING, DO_MMAP, DO_SHADOW_STACK, DO_NO_CALL, NR_CALLS
 };
 
 static const struct {
@@ -42,6 +42,7 @@ static const struct {
 	[DO_PORT] = { "PORT", EBADF, USERS, 1U << GATHER },
 	[DO_DATAGRAM] = { "DATAGRAM", EBADF, USERS, 1U << GATHER },
 	[DO_EPOLL_DISARM] = { "EPOLL_DISARM", EBADF, USERS, 1U << GATHER },
+	[DO_EXIT_SIGNAL] = { "EXIT_SIGNAL", EINVAL, USERS, 1U << GATHER },
 	[DO_TIMER] = { "TIMER", ENOENT, USERS, 1U << GATHER },
 	[DO_URING] = { "URING", EBADF, USERS, 1U << GATHER },
 	[DO_MMAP] = { "mmap()", EBADF, USERS, 1U << GATHER },
@@ -76,6 +77,7 @@ static int try_call(int handle, enum call call)
 	struct cryo_datagram datagram = { .size = sizeof(datagram), .fd = -1 };
 	struct cryo_epoll_disarm disarm = { .size = sizeof(disarm), .epoll_fd = -1, .target_fd = -1 };
 	struct cryo_timer_state timer = { .size = sizeof(timer), .what = CRYO_TIMER_COUNTS, .id = 77 };
+	struct cryo_exit_signal exit_signal = { .size = sizeof(exit_signal), .signal = -1 };
 	struct cryo_uring_counters ring = { .size = sizeof(ring), .fd = -1 };
 	struct cryo_shadow_stack stack = { .size = sizeof(stack), .data = (uintptr_t)bytes, .length = page };
 	const struct {
@@ -89,6 +91,7 @@ static int try_call(int handle, enum call call)
 		[DO_PORT] = { CRYO_RST_PORT, &port }, [DO_DATAGRAM] = { CRYO_RST_DATAGRAM, &datagram },
 		[DO_EPOLL_DISARM] = { CRYO_RST_EPOLL_DISARM, &disarm }, [DO_TIMER] = { CRYO_RST_TIMER, &timer },
 		[DO_URING] = { CRYO_RST_URING, &ring }, [DO_SHADOW_STACK] = { CRYO_RST_SHADOW_STACK, &stack },
+		[DO_EXIT_SIGNAL] = { CRYO_RST_EXIT_SIGNAL, &exit_signal },
 		[DO_NO_CALL] = { _IO(CRYO_IOC_TYPE, 0x7f), NULL },
 	};
 	void *at;

@@ -61,6 +61,32 @@ static bool make_proc_of_thread(void)
 	return expect_fd((int)CRT_SYS(open(path, O_RDONLY)), "file of /proc about a thread other than the first");
 }
 
+/* Of one that is gone, and of the memory of one that has not been waited for. */
+static bool make_proc_of_ended(void)
+{
+	pid_t child = (pid_t)CRT_SYS(fork());
+	char path[64];
+	int status, maps;
+
+	if (!child)
+		for (;;)
+			pause();
+	snprintf(path, sizeof(path), "/proc/%d/status", child);
+	status = (int)CRT_SYS(open(path, O_RDONLY));
+	CRT_SYS(kill(child, SIGKILL));
+	CRT_SYS(waitpid(child, NULL, 0));
+	child = (pid_t)CRT_SYS(fork());
+	if (!child)
+		for (;;)
+			pause();
+	snprintf(path, sizeof(path), "/proc/%d/maps", child);
+	maps = (int)CRT_SYS(open(path, O_RDONLY));
+	CRT_SYS(kill(child, SIGKILL));
+	CRT_SYS(waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT));
+	return expect_fd(status, "file of /proc about a process that has ended") &&
+	       expect_fd(maps, "file of /proc about a process that has ended");
+}
+
 static bool make_o_path_of_pipe(void)
 {
 	char path[64];
@@ -560,26 +586,28 @@ static bool make_shared_memory(void)
 	return true;
 }
 
-/* The second of two with the same memory becomes a child of this process, but told of by another signal. */
+/* The second of two with the same memory becomes a child of this process, and the first one is a grandchild. */
 static bool make_strangers(void)
 {
-	pid_t first, other;
+	pid_t pids[2];
 	int told[2];
 
-	signal(SIGUSR1, SIG_IGN);
 	CRT_SYS(prctl(PR_SET_CHILD_SUBREAPER, 1));
 	CRT_SYS(pipe(told));
-	first = (pid_t)CRT_SYS(syscall(SYS_clone, (long)SIGUSR1, NULL, NULL, NULL, 0L));
-	if (!first) {
-		pid_t between = clone(leave_sharer, nap_stack(), CLONE_VM | SIGCHLD, nap_stack());
+	if (!CRT_SYS(fork())) {
+		if (!CRT_SYS(fork())) {
+			pid_t between = clone(leave_sharer, nap_stack(), CLONE_VM | SIGCHLD, nap_stack());
 
-		waitpid(between, NULL, 0);
-		CRT_SYS(write(told[1], &sharer, sizeof(sharer)));
+			waitpid(between, NULL, 0);
+			pids[0] = getpid();
+			pids[1] = sharer;
+			CRT_SYS(write(told[1], pids, sizeof(pids)));
+		}
 		nap_until_go(NULL);
 	}
-	CRT_SYS(read(told[0], &other, sizeof(other)));
-	crt_expect("pid %d|sharing memory with pid %d (refuse-objects) of another parent, exit signal or pid namespace is not supported",
-		   other, first);
+	CRT_SYS(read(told[0], pids, sizeof(pids)));
+	crt_expect("pid %d|sharing memory with pid %d (refuse-objects) of another parent or pid namespace is not supported", pids[0],
+		   pids[1]);
 	return true;
 }
 
@@ -669,6 +697,7 @@ static bool make_sharing_thread(void)
 
 struct obstacle obstacles[] = {
 	{ .name = "o-path-of-pipe", .make = make_o_path_of_pipe },
+	{ .name = "proc-of-ended", .make = make_proc_of_ended },
 	{ .name = "proc-of-thread", .make = make_proc_of_thread },
 	{ .name = "deep-file", .make = make_deep_file },
 	{ .name = "pidfd-in-message", .make = make_pidfd_in_message },

@@ -16,6 +16,7 @@
 #include <termios.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
@@ -268,6 +269,7 @@ Changes of_process() {
         {"dumpable", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.dumpable ^= 1; })},
         {"no-new-privs", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.flags &= ~CRYO_PROC_NO_NEW_PRIVS; })},
         {"subreaper", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.flags &= ~CRYO_PROC_CHILD_SUBREAPER; })},
+        {"exit-signal", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { if (p.exit_signal == SIGUSR1) p.exit_signal = SIGCHLD; })},
         {"oom-score", in<Process>(CRYO_SEC_PROCESS, [](auto& p) { p.oom_score_adj += 5; })},
         {"cwd", [](Context& c) { c.each(CRYO_SEC_CWD, [](Section& s) { for (char& ch : s.tail().subspan(1)) ch = '/'; }); }},
         {"limits", in_records<cryo_rlimit>(CRYO_SEC_RLIMITS, [](auto& l) { if (l.cur && l.cur != ~0ULL) l.cur -= 1; })},

@@ -84,6 +84,9 @@ void check_hugetlb(const Context& context, const RestartOptions& options, const 
 void check_files(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings);
 void check_shadow_stacks(const CheckInput& input, Findings& findings);
 void check_process(const CheckInput& input, Findings& findings);
+// A process is forked with all that its forker has: can it go from there to its own namespaces?
+[[nodiscard]] bool can_be_forked(const Context& context, const cryo_namespaces& forker,
+                                 const cryo_namespaces& child);
 // Of processes, threads and helpers.
 void check_ids(const Context& context, const TreePlan& plan, Findings& findings);
 void check_threads(const CheckInput& input, Findings& findings);

@@ -42,14 +42,6 @@ bool is_below(const Context& context, std::uint32_t user, std::uint32_t top) {
   return true;
 }
 
-// A process is forked by its parent, with all that this one has.
-bool can_leave(const Context& context, const cryo_namespaces& parent, const cryo_namespaces& child) {
-  const auto back = [](std::uint32_t from, std::uint32_t to) { return from != 0 && to == 0; };
-  return is_below(context, child.user, parent.user) && !back(parent.uts, child.uts) &&
-         !back(parent.ipc, child.ipc) && !back(parent.net, child.net) && !back(parent.cgroup, child.cgroup) &&
-         !back(parent.time, child.time) && !back(parent.mnt, child.mnt);
-}
-
 // Nobody enters a time namespace that was made for children: they are forked into it.
 void check_time(const Context& context, const Process* parent, const Process& process, Findings& findings) {
   const std::uint32_t inherited = parent == nullptr ? 0 : parent->namespaces.time_for_children;
@@ -93,6 +85,13 @@ void check_mounts(const Context& context, std::uint32_t id, Findings& findings) 
 
 }  // namespace
 
+bool can_be_forked(const Context& context, const cryo_namespaces& parent, const cryo_namespaces& child) {
+  const auto back = [](std::uint32_t from, std::uint32_t to) { return from != 0 && to == 0; };
+  return is_below(context, child.user, parent.user) && !back(parent.uts, child.uts) &&
+         !back(parent.ipc, child.ipc) && !back(parent.net, child.net) && !back(parent.cgroup, child.cgroup) &&
+         !back(parent.time, child.time) && !back(parent.mnt, child.mnt);
+}
+
 void check_namespaces(const Context& context, const RestartOptions& options, const Creds& own,
                       Findings& findings) {
   if (options.time_namespace && !capable(own, CAP_SYS_ADMIN))
@@ -108,7 +107,7 @@ void check_namespaces(const Context& context, const RestartOptions& options, con
         std::find_if(context.processes.begin(), context.processes.end(),
                      [&](const Process& other) { return other.head.pid == process.head.ppid; });
     const Process* parent = found == context.processes.end() ? nullptr : &*found;
-    if (parent != nullptr && !can_leave(context, parent->namespaces, process.namespaces))
+    if (parent != nullptr && !can_be_forked(context, parent->namespaces, process.namespaces))
       findings.problem(EOPNOTSUPP, "pid {}: its parent {} has entered namespaces after it was forked",
                        process.head.pid, parent->head.pid);
     else

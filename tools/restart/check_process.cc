@@ -152,7 +152,7 @@ void check_ids(const Context& context, const TreePlan& plan, Findings& findings)
     }
   }
   for (std::size_t node = 1; node < plan.nodes.size(); ++node) {
-    if (plan.nodes[node].process != TreeNode::kHelper) continue;
+    if (plan.nodes[node].process != TreeNode::kHelper || plan.nodes[node].pid == 0) continue;
     if (const std::string holder = holders.find(plan.nodes[node].pid); !holder.empty())
       findings.problem(EBUSY, "the id of the session or process group {} is in use by {}",
                        plan.nodes[node].pid, holder);

@@ -178,7 +178,9 @@ void Child::restore_open_files() {
       {input_.context, input_.file_input.context, index_, credentials_, input_.file_input.descriptors,
        input_.files.fds, input_.handle_fd, input_.options.restore_pid});
   files_ = take_files(input_.file_input, input_.files, index_, std::move(rings));
-  take_terminals(process_, input_.files.terminals);
+  const Context& context = input_.file_input.context;
+  take_terminals(context, context.processes[index_], input_.files.terminals,
+                 {.device_fd = input_.device_fd, .ledger = input_.common.ledger, .handle_fd = input_.handle_fd});
   claim_clients(input_.context, process_, files_.fds);
   restore_what_files_hold();
   std::set<int> keep(input_.context_fds.begin(), input_.context_fds.end());

@@ -78,11 +78,16 @@ void move_outer_cursors(const ForkRequest& request) {
 }
 
 bool has_outer_pid(const ForkRequest& request, pid_t pid) {
-  if (request.outer.empty()) return true;
+  if (request.outer.empty() && request.outer_taken == nullptr) return true;
   cryo_outer_pid outer{sizeof(cryo_outer_pid), pid, 0, 0};
   if (::ioctl(request.handle_fd, CRYO_RST_OUTER_PID, &outer) != 0)
     fail_errno("cannot ask for the pid in an outer pid namespace");
-  return outer.outer == request.outer.back();
+  return request.outer_taken != nullptr ? !request.outer_taken->contains(outer.outer)
+                                        : outer.outer == request.outer.back();
+}
+
+bool may_have(const ForkRequest& request, pid_t pid) {
+  return request.taken == nullptr || !request.taken->contains(pid);
 }
 
 // A child with a wrong pid ends at once, unless it cannot see that itself; somebody else's child is left to
@@ -116,6 +121,7 @@ pid_t fork_with_pid(const ForkRequest& request) {
     const pid_t pid = clone_process(request, use_cursor ? 0 : request.pid, wanted);
     if (pid == 0) {
       if (wanted != 0 && ::syscall(SYS_getpid) != wanted) ::_exit(0);
+      if (!may_have(request, static_cast<pid_t>(::syscall(SYS_getpid)))) ::_exit(0);
       return 0;
     }
     // Others' forks go on where they were: the ids from here on are wanted, too.
@@ -128,7 +134,7 @@ pid_t fork_with_pid(const ForkRequest& request) {
     }
     if (pid < 0 && errno == EEXIST) fail(EBUSY, "pid {} is in use", request.pid);
     if (pid < 0) fail_errno("cannot create the process");
-    if ((request.pid == 0 || pid == request.pid) && has_outer_pid(request, pid)) {
+    if ((request.pid == 0 || pid == request.pid) && may_have(request, pid) && has_outer_pid(request, pid)) {
       if (request.shared != nullptr) request.shared->let_go();
       return pid;
     }

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "restart/second_life.h"
@@ -14,16 +15,18 @@ namespace cryo {
 struct Ledger;
 
 struct ForkRequest {
-  pid_t pid = 0;                     // 0: any
-  int exit_signal = 0;               // for the caller
-  bool sibling = false;              // a child of the caller's parent, which gets SIGCHLD
-  std::uint64_t timer_slack_ns = 0;  // default timer slack; 0: as the caller's current one
-  int device_fd = -1;                // for the module's pid cursor, -1: none
-  Ledger* ledger;                    // remembers where the cursor stood
-  bool new_pid_namespace = false;    // of which it is the first process
-  std::vector<pid_t> outer{};        // its pids in the namespaces above the caller's, cr_restart's last
-  int handle_fd = -1;                // of the restart: to get these
-  SecondLife* shared = nullptr;      // the child shares our memory, and begins there
+  pid_t pid = 0;                                 // 0: any
+  const std::set<pid_t>* taken = nullptr;        // but these, which are those of others
+  const std::set<pid_t>* outer_taken = nullptr;  // and these, where cr_restart is
+  int exit_signal = 0;                           // for the caller
+  bool sibling = false;                          // a child of the caller's parent, which gets SIGCHLD
+  std::uint64_t timer_slack_ns = 0;              // default timer slack; 0: as the caller's current one
+  int device_fd = -1;                            // for the module's pid cursor, -1: none
+  Ledger* ledger;                                // remembers where the cursor stood
+  bool new_pid_namespace = false;                // of which it is the first process
+  std::vector<pid_t> outer{};    // its pids in the namespaces above the caller's, cr_restart's last
+  int handle_fd = -1;            // of the restart: to get these
+  SecondLife* shared = nullptr;  // the child shares our memory, and begins there
 };
 
 // With CAP_CHECKPOINT_RESTORE the kernel gives the pid asked for; for others the module's pid cursor does.

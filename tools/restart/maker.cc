@@ -227,7 +227,8 @@ void Maker::run() {
     allocation::keep_to_own_area();
     const std::size_t node = run_tree(
         {input_.context, input_.plan, namespaces_, *pid_namespaces_, input_.shared, device_fd_, handle_fd_,
-         input_.coordinator, [this](std::size_t forker, std::size_t step) { inherited_->read(forker, step); },
+         input_.coordinator, input_.options.restore_pid,
+         [this](std::size_t forker, std::size_t step) { inherited_->read(forker, step); },
          [this](std::size_t born) { live(born); },
          [this](std::size_t born, const std::exception& error) {
            report(static_cast<std::uint32_t>(input_.plan.nodes[born].process), error);

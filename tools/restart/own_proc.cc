@@ -53,10 +53,13 @@ std::optional<ProcFile> parse_proc_path(const std::string& path) {
   return file;
 }
 
+// Also one that has exited and was not waited for.
 const Process* process_with(const Context& context, std::int32_t id) {
-  for (const Process& process : context.processes)
+  for (const Process& process : context.processes) {
+    if (process.threads.empty() && process.head.pid == id) return &process;
     for (const Thread& thread : process.threads)
       if (thread.head.tid == id) return &process;
+  }
   return nullptr;
 }
 

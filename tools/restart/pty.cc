@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,6 +18,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "restart/pid_namespaces.h"
 
 namespace cryo {
 namespace {
@@ -329,6 +331,35 @@ void Terminals::finish(FileStore& store) {
   pairs_.clear();
 }
 
+namespace {
+
+constexpr unsigned int kMoment = 10;  // seconds
+
+// A group that nobody is in any more stays there: somebody is in it for a moment.
+void bring_to_foreground(int fd, pid_t group, ForkRequest fork) {
+  if (::ioctl(fd, TIOCSPGRP, &group) == 0) return;
+  fork.pid = group;
+  try {
+    const pid_t member = fork_with_pid(fork);
+    if (member == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      ::sleep(kMoment);
+      ::_exit(0);
+    }
+    const bool good = ::setpgid(member, member) == 0 && ::ioctl(fd, TIOCSPGRP, &group) == 0;
+    const int error = errno;
+    ::kill(member, SIGKILL);
+    ::waitpid(member, nullptr, __WALL);
+    errno = error;
+    if (!good) fail_errno("cannot bring process group {} to the foreground of a terminal", group);
+  } catch (const Error& error) {
+    // Its number is that of another process by now, and the group no more than a number.
+    if (error.code() != EBUSY) throw;
+  }
+}
+
+}  // namespace
+
 bool has_own_terminal(const Context& context, const Process& process) {
   if (process.head.sid != process.head.pid) return false;
   return std::any_of(context.files.begin(), context.files.end(), [&](const auto& entry) {
@@ -336,15 +367,17 @@ bool has_own_terminal(const Context& context, const Process& process) {
   });
 }
 
-void take_terminals(const Process& process, const std::vector<RestoredTerminal>& terminals) {
+void take_terminals(const Context& context, const Process& process,
+                    const std::vector<RestoredTerminal>& terminals, const ForkRequest& fork) {
   if (::getsid(0) != ::getpid()) return;
   for (const RestoredTerminal& terminal : terminals) {
     if (terminal.sid != process.head.pid) continue;
     const int fd = terminal.slave.get();
     if (::ioctl(fd, TIOCSCTTY, 0) != 0) fail_errno("cannot take the controlling terminal");
-    // A group that is not there any more cannot be in the foreground.
-    const pid_t group = terminal.pgid == process.head.pgid ? ::getpgrp() : terminal.pgid;
-    if (terminal.pgid != 0) (void)::ioctl(fd, TIOCSPGRP, &group);
+    const pid_t group = terminal.pgid == process.head.pgid
+                            ? ::getpgrp()
+                            : number_in(context, process.namespaces.pid, terminal.pgid);
+    if (group != 0) bring_to_foreground(fd, group, fork);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "restart/files.h"
+#include "restart/fork.h"
 
 namespace cryo {
 
@@ -37,6 +38,7 @@ class Terminals {
 // own.
 [[nodiscard]] bool has_own_terminal(const Context& context, const Process& process);
 // What a session leader does for the terminals that its session had, when its process groups exist.
-void take_terminals(const Process& process, const std::vector<RestoredTerminal>& terminals);
+void take_terminals(const Context& context, const Process& process,
+                    const std::vector<RestoredTerminal>& terminals, const ForkRequest& fork);
 
 }  // namespace cryo

@@ -287,7 +287,7 @@ bool Restart::Attempt::is_stray(pid_t pid) const {
   return std::find(strays, strays + known, pid) != strays + known;
 }
 
-// Of our own children only the maker and helpers may end; a grandchild that dies takes the whole down as
+// Of our own children only the maker may end; a grandchild that dies takes the whole down as
 // well: then the module tells, or the time limit does.
 void Restart::Attempt::check_children() {
   if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
@@ -366,14 +366,9 @@ pid_t Restart::Attempt::pid_of(const Process& process) const {
   return -1;
 }
 
-// The maker, helpers and forks that got a wrong pid: they have ended or are about to.
+// The maker and forks that got a wrong pid: they have ended or are about to.
 void Restart::Attempt::take_away_others(pid_t root) {
   if (root != maker_) ::waitpid(maker_, nullptr, 0);
-  for (std::size_t node = 1; node < plan_.nodes.size(); ++node) {
-    const pid_t pid = report_.places()[node].pid;
-    if (plan_.nodes[node].process == TreeNode::kHelper && plan_.nodes[node].parent == kMaker && pid > 0)
-      ::waitpid(pid, nullptr, __WALL);
-  }
   // The pid of one that has been waited for may be that of a process of the job by now.
   const Ledger& ledger = report_.ledger();
   for (std::uint32_t i = 0; i < ledger.nr_strays; ++i) {

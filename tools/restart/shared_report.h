@@ -34,6 +34,7 @@ struct Ledger {
 // One process in it.
 struct Place {
   std::int32_t pid;       // set by who forked it; 0: not yet, or gone
+  std::int32_t number;    // what it is called where its forker is
   std::uint32_t turn;     // changes: number of the step that it may take now
   std::uint32_t settled;  // of one that shares memory with others: 1 when it will wait for its turn
 };

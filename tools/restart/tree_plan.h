@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // In which order the processes of a job come into being.
 //
-// A process gets its parent, and the session it is born in, by being forked; the rest (leading a session,
-// joining a group, dying before it was waited for) it does itself.  All of that is put into one sequence of
-// steps, each of which one process takes when all before are done.
+// A process gets its parent, and the session it is born in, by being forked by the right one
+// (tree_lineage.h); the rest (leading a session, joining a group, dying before it was waited for) it does
+// itself.  All of that is put into one sequence of steps, each of which one process takes when all before are
+// done.
 //
-// A session or a process group may have outlived its leader.  A helper then takes the leader's id until
-// the members are there.
+// A helper takes the id of a leader that is gone, until the members are there.  Another kind of helper is
+// between a process and its forker, where its parent is neither that one nor that one's parent: when the
+// helper ends, the process goes to the one of its ancestors that is a subreaper at that moment.
 //
 // Processes that share memory (CLONE_VM) are forked by one of them: their parent, or the first that has the
 // same parent, their elder.
@@ -29,9 +31,10 @@ struct TreeNode {
 
   pid_t pid = 0;                  // 0: any
   std::size_t process = kHelper;  // index in Context::processes; kHelper: goes away again
-  std::size_t parent = 0;         // node that forks it, unless one of the parent's children does so for it
-  int exit_signal = 0;
-  bool shares_memory = false;  // with whoever forks it
+  std::size_t parent = 0;         // node whose child it is at first; kMaker, of a sibling: cr_restart
+  bool sibling = false;           // forked by a child of that (CLONE_PARENT), or by the maker
+  int exit_signal = 0;            // at first
+  bool shares_memory = false;     // with whoever forks it
   bool shares_handlers = false;
 };
 
@@ -40,7 +43,8 @@ struct TreeStep {
     kCreate,     // `actor` forks node `subject`, its child or that of its parent
     kSession,    // `actor` starts a session
     kGroup,      // `actor` enters process group `id`, or puts its child `subject` there
-    kSubreaper,  // `actor` becomes the one that orphans below it go to
+    kSubreaper,  // `actor` becomes the one that orphans below it go to; `id` is 0: it no longer is
+    kSignal,     // `actor` gets the exit signal `id`
     kExit,       // `actor` ends: a helper, or a process that had exited when it was saved
     kAwait,      // `actor` waits until its child `subject` has ended, and takes a helper away
   };
@@ -52,7 +56,7 @@ struct TreeStep {
 
 struct TreePlan {
   // The first is the maker, which is no process of the job: it forks those whose parent is not among
-  // them, as children of its own parent.
+  // them, as siblings of its own.
   std::vector<TreeNode> nodes;
   std::vector<TreeStep> steps;
   std::vector<std::string> problems;  // why it cannot be done, a line each

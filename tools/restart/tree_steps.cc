@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "restart/tree_steps.h"
 
+#include <cryo/ioctl.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
+#include <set>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
@@ -48,7 +51,6 @@ class TreeRunner {
 
  private:
   void end_with_cr_restart() const;
-  void wait_for_end_of_helper() const;
   void wait_while(std::uint32_t& word, std::uint32_t value) const;
   void wait_for_turn(std::size_t step);
   void pass_on(std::size_t step);
@@ -57,6 +59,7 @@ class TreeRunner {
   void create_sharing(std::size_t node, std::size_t step, ForkRequest request);
   [[noreturn]] void live_sharing(std::size_t node, std::size_t step);
   void create_through_door(std::size_t node, const ForkRequest& request, std::uint32_t owner);
+  [[nodiscard]] std::set<pid_t> ids_of_job(std::uint32_t ns) const;
   [[nodiscard]] std::uint32_t pid_namespace(std::size_t node) const;
   [[nodiscard]] pid_t number(pid_t id) const { return number_in(input_.context, in_.pid, id); }
   void begin_life(std::size_t node);
@@ -64,13 +67,13 @@ class TreeRunner {
   [[nodiscard]] bool is_first_there(std::size_t node) const;
   void enter_group(const TreeStep& step);
   void await(std::size_t node);
+  void set_exit_signal(int signal) const;
   [[noreturn]] void end(std::size_t number);
 
   const TreeRunInput input_;  // a copy: others that have it share our memory, not our stack
   Place* places_;
   std::size_t node_ = kMaker;
   cryo_namespaces in_{};  // of this process, so far
-  pid_t helper_ = 0;      // who has forked it, where it is seen from here; 0: no helper
 };
 
 // Some of us are not its children; and when it kills all that it knows of, one that has just been forked by
@@ -89,16 +92,6 @@ void TreeRunner::wait_while(std::uint32_t& word, std::uint32_t value) const {
     ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout);
     end_with_cr_restart();
   }
-}
-
-// It has passed its last turn on before it ends, and its death must not be taken for that of a parent.
-void TreeRunner::wait_for_end_of_helper() const {
-  if (helper_ == 0) return;
-  constexpr timespec kPause{0, 1'000'000};
-  for (; ::getppid() == helper_; end_with_cr_restart()) ::nanosleep(&kPause, nullptr);
-  // What the kernel does with its children it does under a lock, which this takes.
-  siginfo_t info;
-  (void)::waitid(P_PID, static_cast<id_t>(::getpid()), &info, WEXITED | WNOHANG | WNOWAIT);
 }
 
 void TreeRunner::wait_for_turn(std::size_t step) {
@@ -122,14 +115,15 @@ void TreeRunner::pass_on(std::size_t step) {
 void TreeRunner::create(std::size_t node, std::size_t step) {
   const TreeNode& wanted = input_.plan.nodes[node];
   const std::uint32_t ns = pid_namespace(node);
-  ForkRequest request{.pid = number(wanted.pid),
-                      .exit_signal = wanted.exit_signal,
-                      .sibling = node_ == kMaker || wanted.parent != node_,
-                      .device_fd = input_.device_fd,
-                      .ledger = input_.shared.ledger,
-                      .new_pid_namespace = ns != in_.pid,
-                      .outer = numbers_above(input_.context, in_.pid, wanted.pid),
-                      .handle_fd = input_.handle_fd};
+  ForkRequest request{
+      .pid = number(wanted.pid),
+      .exit_signal = wanted.exit_signal,
+      .sibling = wanted.sibling,
+      .device_fd = input_.device_fd,
+      .ledger = input_.shared.ledger,
+      .new_pid_namespace = ns != in_.pid,
+      .outer = wanted.pid == 0 ? std::vector<pid_t>() : numbers_above(input_.context, in_.pid, wanted.pid),
+      .handle_fd = input_.handle_fd};
   if (wanted.process != TreeNode::kHelper) {
     const Process& process = input_.context.processes[wanted.process];
     if (!process.threads.empty())
@@ -137,13 +131,31 @@ void TreeRunner::create(std::size_t node, std::size_t step) {
   }
   if (request.new_pid_namespace && input_.context.namespaces.at(ns).head.owner != in_.user)
     return create_through_door(node, request, input_.context.namespaces.at(ns).head.owner);
+  std::set<pid_t> taken, outer_taken;
+  if (wanted.pid == 0 && input_.restore_pid) {
+    taken = ids_of_job(in_.pid);
+    request.taken = &taken;
+    if (in_.pid != 0) outer_taken = ids_of_job(0);
+    if (in_.pid != 0) request.outer_taken = &outer_taken;
+  }
   if (wanted.shares_memory) return create_sharing(node, step, request);
   const pid_t pid = fork_with_pid(request);
   if (pid == 0) {
     begin_life(node);
   } else {
     places_[node].pid = in_.pid == 0 ? pid : wanted.pid;
+    places_[node].number = pid;
   }
+}
+
+// Which a helper that may have any must not have, as it is there when they are asked for.
+std::set<pid_t> TreeRunner::ids_of_job(std::uint32_t ns) const {
+  std::set<pid_t> ids;
+  const auto add = [&](pid_t id) { ids.insert(number_in(input_.context, ns, id)); };
+  for (const TreeNode& node : input_.plan.nodes) add(node.pid);
+  for (const Process& process : input_.context.processes)
+    for (const Thread& thread : process.threads) add(thread.head.tid);
+  return ids;
 }
 
 // Where two processes have one library, only one of them is in it at a time, and none when either of them
@@ -165,6 +177,7 @@ void TreeRunner::create_sharing(std::size_t node, std::size_t step, ForkRequest 
   (void)birth.release();
   (void)life.release();
   places_[node].pid = in_.pid == 0 ? pid : input_.plan.nodes[node].pid;
+  places_[node].number = pid;
   wait_while(places_[node].settled, 0);
 }
 
@@ -225,8 +238,8 @@ std::uint32_t TreeRunner::pid_namespace(std::size_t node) const {
 // In a new process.
 void TreeRunner::begin_life(std::size_t node) {
   const std::size_t parent = input_.plan.nodes[node].parent;
-  const bool of_coordinator = parent == kMaker;
-  const bool of_helper = !of_coordinator && input_.plan.nodes[parent].process == TreeNode::kHelper;
+  const bool of_coordinator = parent == kMaker && input_.plan.nodes[node].sibling;
+  const bool of_helper = parent != kMaker && input_.plan.nodes[parent].process == TreeNode::kHelper;
   if (in_.pid != pid_namespace(node)) input_.pid_namespaces.leave(pid_namespace(node));
   in_.pid = pid_namespace(node);
   in_.time = in_.time_for_children;
@@ -234,7 +247,6 @@ void TreeRunner::begin_life(std::size_t node) {
   enter_namespaces(node);
   // A helper ends before its children do anything that takes long.
   if (!of_helper && ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
-  helper_ = of_helper && in_.pid == 0 ? ::getppid() : 0;
   if (of_coordinator && in_.pid == 0 && ::getppid() != input_.coordinator)
     fail(ECANCELED, "cr_restart is gone");
 }
@@ -275,13 +287,15 @@ void TreeRunner::enter_group(const TreeStep& step) {
   // A leader that has got another pid leads a group of that number.
   const bool leads = self.pid == 0 && self.process != TreeNode::kHelper &&
                      input_.context.processes[self.process].head.pid == step.id;
-  const pid_t group = leads ? ::getpid() : number(step.id);
+  // 0: where cr_restart is.
+  const pid_t outer = step.id == 0 ? ::getpgid(input_.coordinator) : 0;
+  const pid_t group = leads ? ::getpid() : step.id == 0 ? outer : number(step.id);
   if (old_group == group && step.subject == 0) return;
   const pid_t who = step.subject == 0 ? 0 : number(input_.plan.nodes[step.subject].pid);
   if (::setpgid(who, group == ::getpid() && who == 0 ? 0 : group) != 0)
     fail_errno("cannot enter process group {}", step.id);
   if (who != 0) return;
-  if (input_.plan.nodes[node_].parent != kMaker) return;
+  if (self.parent != kMaker) return;
   const UniqueFd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (terminal && ::tcgetpgrp(terminal.get()) == old_group && ::tcsetpgrp(terminal.get(), ::getpgrp()) != 0)
     fail_errno("cannot bring the process group to the foreground of the terminal");
@@ -290,12 +304,22 @@ void TreeRunner::enter_group(const TreeStep& step) {
 // What had exited stays a zombie, to be waited for by the process when it runs again.
 void TreeRunner::await(std::size_t node) {
   const bool helper = input_.plan.nodes[node].process == TreeNode::kHelper;
-  const pid_t pid = in_.pid == 0 ? places_[node].pid : number(input_.plan.nodes[node].pid);
+  // Of a helper it is the forker.
+  const pid_t pid = helper         ? places_[node].number
+                    : in_.pid == 0 ? places_[node].pid
+                                   : number(input_.plan.nodes[node].pid);
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | __WALL | (helper ? 0 : WNOWAIT)) != 0)
     if (errno != EINTR) fail_errno("cannot wait for pid {}", places_[node].pid);
   if (helper) places_[node].pid = 0;
-  forget(input_.plan.nodes[node].exit_signal);
+  const std::size_t process = input_.plan.nodes[node].process;
+  forget(helper ? input_.plan.nodes[node].exit_signal : input_.context.processes[process].head.exit_signal);
+}
+
+void TreeRunner::set_exit_signal(int signal) const {
+  cryo_exit_signal args{sizeof(cryo_exit_signal), signal};
+  if (::ioctl(input_.handle_fd, CRYO_RST_EXIT_SIGNAL, &args) != 0)
+    fail_errno("cannot have its end told to its parent by signal {}", signal);
 }
 
 // Dies as it died, under its name and as whom it was; without a core dump this time.
@@ -337,8 +361,11 @@ void TreeRunner::take(std::size_t number) {
     case Kind::kGroup:
       return enter_group(step);
     case Kind::kSubreaper:
-      if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) fail_errno("PR_SET_CHILD_SUBREAPER");
+      if (::prctl(PR_SET_CHILD_SUBREAPER, static_cast<unsigned long>(step.id), 0, 0, 0) != 0)
+        fail_errno("PR_SET_CHILD_SUBREAPER");
       return;
+    case Kind::kSignal:
+      return set_exit_signal(step.id);
     case Kind::kExit:
       end(number);
     case Kind::kAwait:
@@ -357,7 +384,6 @@ std::size_t TreeRunner::run(std::size_t first) {
     if (node_ == before) pass_on(number);
   }
   if (node_ != kMaker) wait_while(input_.shared.ledger->created, 0);
-  wait_for_end_of_helper();
   return node_;
 }
 

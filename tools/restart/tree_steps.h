@@ -26,6 +26,7 @@ struct TreeRunInput {
   int device_fd = -1;  // for the module's pid cursor
   int handle_fd = -1;
   pid_t coordinator = 0;
+  bool restore_pid = true;
   // In the process that is about to fork in a step.
   std::function<void(std::size_t node, std::size_t step)> before_fork;
   // Of a process that shares memory with whoever forked it, and of its children: run_tree() does not return

@@ -28,7 +28,7 @@
 
 /* Major: incompatible change. Minor: something was added. */
 #define CRYO_ABI_MAJOR		1
-#define CRYO_ABI_MINOR		14
+#define CRYO_ABI_MINOR		15
 
 /* Does a module with this interface know all that its user was built to ask for? */
 #define CRYO_ABI_FITS(major, minor)	((major) == CRYO_ABI_MAJOR && (minor) >= CRYO_ABI_MINOR)
@@ -566,6 +566,20 @@ struct cryo_outer_pid {
 	__s32 pid;
 	__s32 outer;			/* returned */
 	__u32 reserved;
+};
+
+/*
+ * CRYO_RST_EXIT_SIGNAL: let the caller's parent be told of his end by @signal, 0: by none.
+ *
+ * Errors: EINVAL there is no such signal, or the caller is not the main thread; EPERM the parent is no descendant of the
+ * coordinator that the caller, or who restarts, may send a signal, or has executed a program since the caller was forked;
+ * ESRCH the parent has just ended.
+ */
+#define CRYO_RST_EXIT_SIGNAL	_IO(CRYO_IOC_TYPE, 0x7a)
+
+struct cryo_exit_signal {
+	__u32 size;
+	__s32 signal;
 };
 
 /*
