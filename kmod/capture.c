@@ -288,7 +288,8 @@ static int describe_checkpoint(struct cryo_capture *c)
 	       cryo_save_shm(c) ?:
 	       cryo_save_sems(c) ?:
 	       cryo_save_msgs(c) ?:
-	       each_proc(c, describe_proc);
+	       each_proc(c, describe_proc) ?:
+	       cryo_save_cgroups(c);
 }
 
 static int estimate(struct cryo_capture *c)

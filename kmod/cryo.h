@@ -571,6 +571,7 @@ int cryo_save_mempolicies(struct cryo_capture *c);
 int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_uclamp(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_cgroup(struct cryo_capture *c);
+int cryo_save_cgroups(struct cryo_capture *c);
 int cryo_check_namespaces(struct cryo_capture *c);
 int cryo_save_namespaces(struct cryo_capture *c);
 int cryo_save_zombie_namespaces(struct cryo_capture *c);

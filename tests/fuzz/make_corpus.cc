@@ -279,6 +279,9 @@ void run(const std::filesystem::path& dir) {
   save(dir / "ancestors", with_ancestor().build());
   save(dir / "namespaces", with_namespaces().build());
   save(dir / "names", named_memory().build());
+  ContextBuilder groups = ContextBuilder::smallest();
+  test::add_cgroups(groups);
+  save(dir / "control-groups", groups.build());
   save(dir / "used", used_pages().build());
   save(dir / "huge-pages", huge_pages().build());
 }

@@ -28,6 +28,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 
@@ -277,6 +278,13 @@ Changes of_process() {
         {"timer-value", in_records<cryo_itimer>(CRYO_SEC_ITIMERS, [](auto& t) { if (t.value_ns) t.value_ns += 3000000000; })},
         {"groups", in<cryo_creds>(CRYO_SEC_CREDS, [](auto& k) { k.egid = k.gid; k.cap_bset = ~0ULL >> 24; k.securebits = 0; })},
         {"capabilities", in<cryo_creds>(CRYO_SEC_CREDS, [](auto& k) { k.cap_effective &= ~2ULL; })},
+        {"cgroup-mode", in<cryo_cgroup>(CRYO_SEC_CGROUP_DIR, [](auto& g) { g.mode ^= 1; })},
+        {"cgroup-setting", [](Context& c) {
+             c.each(CRYO_SEC_CGROUP_SETTING, [](Section& s) {
+                 const std::string_view text(s.tail().data(), s.tail().size());
+                 if (text == "pids.max77") s.tail().back() = '6';
+             });
+         }},
         {"root", [](Context& c) { c.each(CRYO_SEC_ROOT, [](Section& s) { s.head->type = 9999; }); }},
         {"raw-filter", in_records<cryo_sockopt>(CRYO_SEC_SOCKOPTS, [](auto& o) { if (o.level == 255 && o.name == 1) o.value[0] ^= 1; })},
         {"socket-device", in_records<cryo_sock_device>(CRYO_SEC_SOCK_DEVICES, [](auto& d) { d.device[0] ^= 1; })},

@@ -208,6 +208,19 @@ void put_namespace(Writer& writer, std::uint32_t id, const Namespace& ns) {
   writer.put(CRYO_SEC_NS_USER, id, head, writer.grown_records(ranges));
 }
 
+void put_cgroup(Writer& writer, std::uint32_t number, const ControlGroup& group) {
+  cryo_cgroup head = group.head;
+  head.path_len = static_cast<std::uint32_t>(group.path.size());
+  head.threads = static_cast<std::uint32_t>(group.threads.size());
+  Bytes tail = bytes_of_text(group.path);
+  const Bytes tids = bytes_of_vector(group.threads);
+  tail.insert(tail.end(), tids.begin(), tids.end());
+  writer.put(CRYO_SEC_CGROUP_DIR, number, head, std::move(tail));
+  for (const CgroupSetting& setting : group.settings)
+    writer.put(CRYO_SEC_CGROUP_SETTING, number, cryo_cgroup_setting{static_cast<std::uint32_t>(setting.name.size()), 0},
+               bytes_of_text(setting.name + setting.text));
+}
+
 void put_mount_entry(Writer& writer, const MountEntry& entry) {
   cryo_mount_entry head = entry.head;
   head.path_len = static_cast<std::uint32_t>(entry.path.size());
@@ -666,6 +679,7 @@ Bytes ContextBuilder::build() const {
   for (const Process& process : c.processes) put_process(writer, process);
   for (const auto& [id, ns] : c.namespaces) put_namespace(writer, id, ns);
   for (const auto& [id, entry] : c.mount_entries) put_mount_entry(writer, entry);
+  for (std::size_t i = 0; i < c.cgroups.size(); ++i) put_cgroup(writer, static_cast<std::uint32_t>(i + 1), c.cgroups[i]);
   for (const auto& [crc, vdso] : c.vdsos) {
     Bytes tail = vdso.image;
     tail.insert(tail.end(), vdso.data.begin(), vdso.data.end());

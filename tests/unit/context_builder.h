@@ -61,6 +61,8 @@ class ContextBuilder {
 void add_ipc(ContextBuilder& builder);
 // Adds a user namespace, and one of each other kind that it owns.
 void add_namespaces(ContextBuilder& builder);
+// Adds control groups that the job has to itself.
+void add_cgroups(ContextBuilder& builder);
 
 // Makes all checksums right again after bytes were changed; the layout must still be walkable.
 void reseal(Bytes& bytes);

@@ -52,4 +52,18 @@ void add_namespaces(ContextBuilder& builder) {
   process.nested_ids = {{process.head.pid, 76, 5, 0}, {process.head.pid, 77, 1, 0}};
 }
 
+void add_cgroups(ContextBuilder& builder) {
+  ControlGroup job;
+  job.head.flags = CRYO_CGROUP_OWN;
+  job.head.mode = 0755;
+  job.head.uid = job.head.files_uid = job.head.gid = job.head.files_gid = 1000;
+  ControlGroup step = job;
+  job.path = "/batch/job";
+  job.settings = {{"cgroup.subtree_control", "cpu pids"}, {"cpu.max", "50000 100000"}};
+  step.path = "/batch/job/step";
+  step.threads = {builder.process().head.pid};
+  step.settings = {{"cgroup.type", "threaded"}, {"pids.max", "32"}, {"io.max", "8:0 rbps=1048576\n8:16 wbps=4096"}};
+  builder.context.cgroups = {std::move(job), std::move(step)};
+}
+
 }  // namespace cryo::test

@@ -623,6 +623,7 @@ Context assemble(Staging& staging) {
   check_ranges(staging, context, sorted_ranges(context.pages, context.header.page_size), "");
   check_ranges(staging, context, sorted_ranges(context.tags, context.header.page_size), "tags: ");
   check_ancestors(staging, context);
+  assemble_cgroups(staging, context);
   return context;
 }
 

@@ -389,6 +389,20 @@ struct Namespace {
   std::vector<std::pair<std::string, std::string>> settings = {};  // of a network namespace: file, value
 };
 
+// A file of a control group, and what it said. No name leads out of the group, or is that of a command.
+struct CgroupSetting {
+  std::string name;  // CRYO_CGROUP_NAME_MAX bytes at most
+  std::string text;  // lines, without a newline at the end; never empty
+};
+
+// One that the job had to itself (CRYO_CGROUP_OWN), or that has threads of it.
+struct ControlGroup {
+  cryo_cgroup head{};
+  std::string path;  // as Process::cgroup; not the root, and without ".."
+  std::vector<std::int32_t> threads;
+  std::vector<CgroupSetting> settings;  // no name twice
+};
+
 // ---- the whole --------------------------------------------------------------------------------
 
 // By place in Context::pages; empty: none of them.
@@ -408,6 +422,7 @@ struct Context {
   std::vector<MsgQueue> msg_queues;
   std::map<std::uint32_t, Namespace> namespaces;
   std::map<std::uint32_t, MountEntry> mount_entries;  // directories before what is in them
+  std::vector<ControlGroup> cgroups;                  // by path: those that others are in come first
   std::vector<PageChunk> pages;                       // in the order of the file
   std::vector<TagChunk> tags;                         // of memory; of no page twice
   std::vector<Ancestor> ancestors;                    // contexts that have bytes of this one's pages

@@ -56,6 +56,8 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_MEMPOLICY, parse_mempolicy},
     {CRYO_SEC_VMA_NAME, parse_vma_name},
     {CRYO_SEC_CGROUP, parse_cgroup},
+    {CRYO_SEC_CGROUP_DIR, parse_cgroup_dir},
+    {CRYO_SEC_CGROUP_SETTING, parse_cgroup_setting},
     {CRYO_SEC_PAGE_COPIES, parse_page_copies},
     {CRYO_SEC_EXCLUDED, parse_excluded},
     {CRYO_SEC_PAGES_USED, parse_pages_used},

@@ -220,6 +220,8 @@ std::string section_name(std::uint32_t type) {
       {CRYO_SEC_MEMPOLICY, "MEMPOLICY"},
       {CRYO_SEC_VMA_NAME, "VMA_NAME"},
       {CRYO_SEC_CGROUP, "CGROUP"},
+      {CRYO_SEC_CGROUP_DIR, "CGROUP_DIR"},
+      {CRYO_SEC_CGROUP_SETTING, "CGROUP_SETTING"},
       {CRYO_SEC_PIDFD, "PIDFD"},
       {CRYO_SEC_PAGE_COPIES, "PAGE_COPIES"},
       {CRYO_SEC_THREAD_FS, "THREAD_FS"},

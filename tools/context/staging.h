@@ -80,6 +80,7 @@ struct Staging {
   StagedMap<std::uint32_t, File> files;
   StagedMap<std::uint32_t, Namespace> namespaces;
   StagedMap<std::uint32_t, MountEntry> mount_entries;
+  StagedMap<std::uint32_t, ControlGroup> cgroups;
   std::vector<PageChunk> pages;
   std::vector<TagChunk> tags;
   std::vector<Ancestor> ancestors;
@@ -142,6 +143,9 @@ void parse_uclamp(Staging& staging, const Payload& payload);
 void parse_mempolicy(Staging& staging, const Payload& payload);
 void parse_vma_name(Staging& staging, const Payload& payload);
 void parse_cgroup(Staging& staging, const Payload& payload);
+void parse_cgroup_dir(Staging& staging, const Payload& payload);
+void parse_cgroup_setting(Staging& staging, const Payload& payload);
+void assemble_cgroups(Staging& staging, Context& context);
 
 void parse_mm(Staging& staging, const Payload& payload);
 void parse_vdso(Staging& staging, const Payload& payload);

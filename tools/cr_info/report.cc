@@ -69,6 +69,7 @@ void print_report(const Context& context, const Source& source, const std::vecto
   for (const Process& process : context.processes) print_process(context, process, verbose);
   print_ipc(context);
   print_namespaces(context);
+  print_cgroups(context);
   print_needs(context);
   if (verbose > 1) print_sections(context);
 }

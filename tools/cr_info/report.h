@@ -25,6 +25,8 @@ void print_files(const Context& context, const Process& process);
 void print_needs(const Context& context);
 void print_ipc(const Context& context);
 void print_namespaces(const Context& context);
+void print_cgroups(const Context& context);
+[[nodiscard]] nlohmann::ordered_json cgroups_json(const Context& context);
 [[nodiscard]] nlohmann::ordered_json namespaces_json(const Context& context);
 [[nodiscard]] nlohmann::ordered_json ipc_json(const Context& context);
 

@@ -422,6 +422,7 @@ Json report_json(const Context& context, const Source& source) {
   for (const auto& [id, inode] : context.inodes) json["inodes"].push_back(json_of(context, inode));
   for (const auto& [id, file] : context.files) json["files"].push_back(json_of(file));
   if (Json all = namespaces_json(context); !all.empty()) json["namespaces"] = std::move(all);
+  if (Json groups = cgroups_json(context); !groups.empty()) json["control_groups"] = std::move(groups);
   if (Json ipc = ipc_json(context); !ipc.empty()) json["system_v"] = std::move(ipc);
   return json;
 }

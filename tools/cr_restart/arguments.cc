@@ -35,6 +35,7 @@ enum : int {
   kOnFailure,
   kRelocate,
   kRedirect,
+  kCgroups,
   kGroups,
   kRestorePid,
   kNoRestorePid,
@@ -97,6 +98,7 @@ constexpr option kLongOptions[] = {
     {"relocate", required_argument, nullptr, kRelocate},
     {"redirect", required_argument, nullptr, kRedirect},
     {"groups", required_argument, nullptr, kGroups},
+    {"cgroups", required_argument, nullptr, kCgroups},
     {"restore-pid", no_argument, nullptr, kRestorePid},
     {"no-restore-pid", no_argument, nullptr, kNoRestorePid},
     {"restore-files", no_argument, nullptr, kRestoreFiles},
@@ -158,6 +160,9 @@ What is restored, and where:
       --restore-sid           id of the session (default: the session of cr_restart)
       --no-restore-sid
       --groups=WHICH          supplementary groups: "saved" (default), or "own": those of cr_restart
+      --cgroups=POLICY        control groups of version 2: "join" those that are there (default), "make" those
+                              that have gone again with their settings, "strict": or fail, "leave" processes in
+                              that of cr_restart
       --device=PATH=POLICY    what becomes of the device PATH that was open: "fail", "reopen" or "close"
       --time-ns               CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from where they were
       --truncate              cut files open for writing back to their saved size (default: what has come
@@ -212,6 +217,14 @@ bool own_groups(std::string_view text) {
   if (text == "saved") return false;
   if (text == "own") return true;
   throw BadArguments{fmt::format("--groups takes 'saved' or 'own', not '{}'", text), {}};
+}
+
+CgroupPolicy cgroup_policy(std::string_view text) {
+  if (text == "join") return CgroupPolicy::kJoin;
+  if (text == "make") return CgroupPolicy::kMake;
+  if (text == "leave") return CgroupPolicy::kLeave;
+  if (text == "strict") return CgroupPolicy::kStrict;
+  throw BadArguments{fmt::format("--cgroups takes 'join', 'make', 'leave' or 'strict', not '{}'", text), {}};
 }
 
 // How callbacks are to know the context; empty when it has no path.
@@ -418,6 +431,9 @@ void Parser::take(int option) {
       break;
     case kGroups:
       arguments_.restart.own_groups = own_groups(optarg);
+      break;
+    case kCgroups:
+      arguments_.restart.cgroups = cgroup_policy(optarg);
       break;
     case kRedirect:
       take_redirection();

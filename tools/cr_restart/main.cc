@@ -24,6 +24,7 @@
 #include "cr_restart/job_terminal.h"
 #include "cr_restart/reporter.h"
 #include "restart/allocation.h"
+#include "restart/control_groups.h"
 #include "restart/credentials.h"
 #include "restart/fallback.h"
 #include "restart/redirect.h"
@@ -191,6 +192,7 @@ std::optional<pid_t> Tool::launch() {
     redirect(read, arguments_.restart.redirections);
     settle_fallbacks(read, source, place, arguments_.restart);
     if (arguments_.restart.own_groups) take_own_groups(read);
+    if (arguments_.restart.cgroups == CgroupPolicy::kLeave) leave_cgroups(read);
     return read;
   });
   const allocation::Inherited::Seal seal;
@@ -212,6 +214,7 @@ std::optional<pid_t> Tool::launch() {
     const pid_t child = restart.launch(findings, [&](const Restart::PidOf& pid_of) {
       if (owner != nullptr) terminal_.put(*owner->terminal, pid_of(*owner));
     });
+    for (const std::string& warning : restart.warnings()) say("warning: " + warning);
     show_kernel_log(restart.kernel_log(), false);
     if (arguments_.verbose) say(fmt::format("pid {} runs", child));
     return child;

@@ -2,29 +2,30 @@
 #include "restart/cgroup.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
 
-#include "base/unique_fd.h"
+#include "context/mountinfo.h"
 #include "restart/credentials.h"
+#include "restart/names.h"
 #include "restart/proc_files.h"
 
 namespace cryo {
 namespace {
 
-// Of the unified hierarchy, alone or beside the old ones; empty: not mounted.
-std::string mount_point() {
-  for (const char* path : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
-    struct statfs system;
-    if (::statfs(path, &system) == 0 && system.f_type == CGROUP2_SUPER_MAGIC) return path;
-  }
-  return {};
+bool g_reach_outer = false;
+
+bool is_cgroup2(const std::string& path) {
+  struct statfs system;
+  return ::statfs(path.c_str(), &system) == 0 && system.f_type == CGROUP2_SUPER_MAGIC;
 }
 
 std::string own_cgroup() {
@@ -37,28 +38,74 @@ bool is_within(const std::string& path, const std::string& group) {
   return group == "/" || path == group || path.starts_with(group + "/");
 }
 
+enum class Reach {
+  kNone,
+  kOwn,     // with the caller's rights
+  kRights,  // with those of the process
+};
+
 // The context names the group, and its limits end at its edge. What the kernel allows an ordinary user he could do anyhow; whoever
 // may write to all groups would have a job leave the one that it is accounted to.
-bool is_forbidden(const std::string& path) {
-  if ((path + "/").find("/../") != std::string::npos) return true;
+Reach reach_of(const std::string& path) {
+  if ((path + "/").find("/../") != std::string::npos) return Reach::kNone;
   // The one that cr_restart was started in: the check has asked before any process was made, and moved.
   static const std::string started_in = own_cgroup();
-  return (::geteuid() == 0 || is_capable(CAP_DAC_OVERRIDE)) && !is_within(path, started_in);
+  if (is_within(path, started_in) || (::geteuid() != 0 && !is_capable(CAP_DAC_OVERRIDE))) return Reach::kOwn;
+  return g_reach_outer ? Reach::kRights : Reach::kNone;
+}
+
+// The kernel asks whether who moves a process may write to that file of the innermost group that has both, too.
+std::string common_group(const std::string& one, const std::string& other) {
+  std::string common = one;
+  while (common.size() > 1 && !is_within(other, common)) common.resize(std::max<std::size_t>(common.rfind('/'), 1));
+  return common == "/" ? "" : common;
+}
+
+int may_write_to(const std::string& path, Reach reach) {
+  return reach == Reach::kRights ? names::access(path, W_OK) : ::eaccess(path.c_str(), W_OK);
+}
+
+std::string way_obstacle(const std::string& path, Reach reach, bool made) {
+  const std::string own = own_cgroup();
+  if (path.empty() || path == own) return {};
+  if (reach == Reach::kNone) return "it is outside of that one, and cr_restart is privileged";
+  const std::string root = cgroup_mount();
+  if (root.empty()) return "there are no control groups of version 2 here";
+  if (!made && may_write_to(root + path + "/cgroup.procs", reach) != 0) return std::strerror(errno);
+  const std::string common = root + common_group(own, path) + "/cgroup.procs";
+  if (own.starts_with("/..") || may_write_to(common, reach) == 0) return {};
+  return fmt::format("a move from {} takes the right to write to {}: {}", own, common, std::strerror(errno));
 }
 
 }  // namespace
 
+std::string cgroup_mount() {
+  for (const char* path : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"})
+    if (is_cgroup2(path)) return path;
+  const auto mounts = parse_mountinfo(read_proc("self/mountinfo"));
+  if (!mounts) return {};
+  for (const Mount& mount : *mounts)
+    if (mount.type == "cgroup2" && mount.root == "/" && is_cgroup2(mount.point)) return mount.point;
+  return {};
+}
+
+void reach_outer_cgroups() {
+  g_reach_outer = true;
+}
+
 std::string cgroup_obstacle(const std::string& path) {
-  if (path.empty() || path == own_cgroup()) return {};
-  if (is_forbidden(path)) return "it is outside of that one, and cr_restart is privileged";
-  const std::string root = mount_point();
-  if (root.empty()) return "there are no control groups of version 2 here";
-  const std::string procs = root + path + "/cgroup.procs";
-  return ::eaccess(procs.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
+  const Reach reach = reach_of(path);
+  return way_obstacle(path, reach == Reach::kRights ? Reach::kNone : reach, false);
+}
+
+std::string cgroup_obstacle(const Context& context, std::size_t process, bool made) {
+  const NamesToCheck theirs(context, {process});
+  const std::string& path = context.processes[process].cgroup;
+  return way_obstacle(path, reach_of(path), made);
 }
 
 std::vector<std::string> own_cgroups() {
-  const std::string root = mount_point();
+  const std::string root = cgroup_mount();
   std::vector<std::string> groups;
   if (root.empty()) return groups;
   for (std::string path = own_cgroup(); path.size() > 1; path.resize(path.rfind('/'))) groups.push_back(root + path);
@@ -66,9 +113,32 @@ std::vector<std::string> own_cgroups() {
 }
 
 void join_cgroup(const std::string& path) {
-  if (path.empty() || path == own_cgroup() || is_forbidden(path)) return;
-  const UniqueFd procs(::open((mount_point() + path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+  if (path.empty() || path == own_cgroup() || reach_of(path) != Reach::kOwn) return;
+  const UniqueFd procs(::open((cgroup_mount() + path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
   if (procs) (void)!::write(procs.get(), "0", 1);
+}
+
+void join_cgroup(const Context& context, std::size_t process) {
+  const std::string& path = context.processes[process].cgroup;
+  if (path.empty() || path == own_cgroup()) return;
+  const UniqueFd procs = open_cgroup_file(context, process, path, "cgroup.procs");
+  if (procs) (void)!::write(procs.get(), "0", 1);
+}
+
+UniqueFd open_cgroup_file(const Context& context, std::size_t process, const std::string& path, const char* name) {
+  const std::string file = cgroup_mount() + path + "/" + name;
+  switch (reach_of(path)) {
+    case Reach::kOwn:
+      return UniqueFd(::open(file.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
+    case Reach::kRights: {
+      const NamesOf theirs(context, process);
+      return names::open(file, O_WRONLY | O_NOFOLLOW);
+    }
+    case Reach::kNone:
+      break;
+  }
+  errno = EPERM;
+  return UniqueFd();
 }
 
 }  // namespace cryo

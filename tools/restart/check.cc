@@ -124,6 +124,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   check_hugetlb(context, options, own, findings);
   check_shared_tags(context, findings);
   check_namespaces(context, options, own, findings);
+  check_cgroups(context, options, findings);
   add_commands(context, findings);
   return findings;
 }

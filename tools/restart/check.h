@@ -90,5 +90,7 @@ void check_process(const CheckInput& input, Findings& findings);
 // Of processes, threads and helpers.
 void check_ids(const Context& context, const TreePlan& plan, Findings& findings);
 void check_threads(const CheckInput& input, Findings& findings);
+// Of all processes, and whether they can be made again.
+void check_cgroups(const Context& context, const RestartOptions& options, Findings& findings);
 
 }  // namespace cryo

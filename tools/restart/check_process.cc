@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "base/parse.h"
-#include "restart/cgroup.h"
 #include "restart/check.h"
 #include "restart/failure.h"
 #include "restart/id_holder.h"
@@ -185,9 +184,6 @@ void check_process(const CheckInput& input, Findings& findings) {
   check_limits(input, findings);
   check_cwd(input, findings);
   check_roots(input, findings);
-  if (const std::string why = cgroup_obstacle(input.process.cgroup); !why.empty())
-    findings.note("pid {}: stays in the control group of cr_restart, not {}: {}", input.process.head.pid,
-                  input.process.cgroup, why);
   check_oom(input, findings);
 }
 

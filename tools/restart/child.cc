@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "restart/cgroup.h"
 #include "restart/files.h"
 #include "restart/locks.h"
 #include "restart/memory_plan.h"
@@ -95,6 +96,8 @@ void Child::restore_ordinary_state() {
   credentials_ = credential_change(*process_.creds, own_credentials());
   if (credentials_.to) keep_unmapped(credentials_, own_id_maps());
   raise_limits(process_);
+  // With a cgroup namespace it has been there before that.
+  if (process_.namespaces.cgroup == 0) join_cgroup(input_.context, index_);
   restore_attributes(process_);
   ask_for_registers(process_);
   act_as_own_user();

@@ -63,12 +63,17 @@ std::uint64_t aligned_like(std::uint64_t address, std::uint64_t like, std::uint6
   return address + ((like - address) & (alignment - 1));
 }
 
-// Of all processes of the job; empty: they are not in one.
-std::string common_group(const Context& context) {
+// One of the job, if all of its processes are in one group.
+std::optional<std::size_t> in_common_group(const Context& context) {
   std::set<std::string> groups;
-  for (const Process& process : context.processes)
-    if (!process.threads.empty()) groups.insert(process.namespaces.cgroup == 0 ? process.cgroup : "");
-  return groups.size() == 1 ? *groups.begin() : "";
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < context.processes.size(); ++i) {
+    const Process& process = context.processes[i];
+    if (process.threads.empty()) continue;
+    groups.insert(process.namespaces.cgroup == 0 ? process.cgroup : "");
+    if (!first) first = i;
+  }
+  return groups.size() == 1 && !groups.begin()->empty() ? first : std::nullopt;
 }
 
 // Pages that are read while one of those who will have them must have no huge ones.
@@ -95,14 +100,14 @@ InheritedMemory::InheritedMemory(const Context& context, const InheritedPages& p
       pages_(pages),
       context_fds_(context_fds),
       fds_(std::move(fds)),
-      group_(pages.runs().empty() ? std::string() : common_group(context)),
+      payer_(pages.runs().empty() ? std::nullopt : in_common_group(context)),
       areas_(pages.areas().size()) {}
 
 void InheritedMemory::read(std::size_t node, std::size_t step) {
   const std::vector<std::size_t>& due = pages_.due(node, step);
   if (due.empty()) return;
   // Later this process would do that in any case; what it reads is charged to the group in which it is.
-  join_cgroup(group_);
+  if (payer_) join_cgroup(context_, *payer_);
   make_areas(due);
   for (const std::size_t i : due) {
     const InheritedRun& run = pages_.runs()[i];

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "context/model.h"
@@ -46,7 +46,7 @@ class InheritedMemory {
   const InheritedPages& pages_;
   const std::vector<int>& context_fds_;
   std::map<std::uint32_t, int> fds_;
-  std::string group_;  // control group that is to pay; empty: that of cr_restart
+  std::optional<std::size_t> payer_;  // process in whose control group this is charged; none: that of cr_restart
   std::vector<Area> areas_;
 };
 

@@ -17,6 +17,14 @@ enum class ChangedFiles { kRefuse, kWarn, kIgnore };
 enum class Tails { kDefault, kStay, kGo };
 enum class DevicePolicy { kFail, kReopen, kClose };
 
+// --cgroups: what becomes of the control groups that processes were in.
+enum class CgroupPolicy {
+  kJoin,    // those that are there, where that is allowed
+  kMake,    // and those that the job had to itself are made again
+  kLeave,   // processes are in that of cr_restart
+  kStrict,  // as kMake, or there is no restart
+};
+
 // --redirect, see redirect.h
 struct Redirection {
   std::optional<std::int32_t> pid;  // none: the first process that has the descriptor
@@ -44,6 +52,7 @@ struct RestartOptions {
   int requester = 0;            // for callbacks; 0: cr_restart
   Relocations relocations;
   std::vector<Redirection> redirections;
+  CgroupPolicy cgroups = CgroupPolicy::kJoin;
   std::map<std::string, DevicePolicy> devices;  // by saved path: instead of what the context says
 
   [[nodiscard]] std::optional<DevicePolicy> device_policy(const std::string& path) const {

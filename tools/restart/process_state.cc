@@ -16,7 +16,6 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
-#include "restart/cgroup.h"
 #include "restart/credentials.h"
 #include "restart/failure.h"
 #include "restart/files.h"
@@ -88,8 +87,6 @@ void leave_session_keyring(const Process& process) {
 void restore_attributes(const Process& process) {
   leave_session_keyring(process);
   const cryo_process& head = process.head;
-  // With a cgroup namespace it has been there before that.
-  if (process.namespaces.cgroup == 0) join_cgroup(process.cgroup);
   const UniqueFd oom = open_proc("self/oom_score_adj", O_RDWR);
   char text[16] = {};
   if (oom && ::read(oom.get(), text, sizeof(text) - 1) > 0 && std::atoi(text) != head.oom_score_adj) {

@@ -26,6 +26,7 @@
 #include "base/progress_line.h"
 #include "base/termination.h"
 #include "context/reader.h"
+#include "restart/control_groups.h"
 #include "restart/created_paths.h"
 #include "restart/device.h"
 #include "restart/failure.h"
@@ -116,7 +117,8 @@ class Restart::Attempt {
         children_(report_),
         guardian_(&report_.ledger(), plan_.nodes.size(), {device_.get(), handle_.get()}, ids_of_job(),
                   context_),
-        fanotify_(context_) {}
+        fanotify_(context_),
+        groups_(context_, restart.options_, CreatedPaths(report_.ledger(), &context_), restart.warnings_) {}
   ~Attempt();
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
@@ -153,6 +155,7 @@ class Restart::Attempt {
   OwnChildren children_;
   Guardian guardian_;
   FanotifyGroups fanotify_;  // of which the guardian has no descriptors
+  ControlGroups groups_;
   Subreaper subreaper_;
   pid_t maker_ = -1;
   MappedMemory mapped_;
@@ -380,10 +383,13 @@ void Restart::Attempt::take_away_others(pid_t root) {
 pid_t Restart::Attempt::run(const Findings& findings, const BeforeCommit& before_commit) {
   hand_over_files();
   verify_what_is_read();
+  groups_.make();
   start_maker(findings);
   wait_for_threads();
+  const auto pids = [this](const Process& process) { return pid_of(process); };
+  groups_.settle(pids);
   fanotify_.set_marks(context_, restart_.options_.relocations);
-  before_commit([this](const Process& process) { return pid_of(process); });
+  before_commit(pids);
   commit();
   fanotify_.close();
   succeeded_ = true;

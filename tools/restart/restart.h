@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "context/chain.h"
 #include "context/model.h"
@@ -37,6 +38,8 @@ class Restart {
 
   // Lines that the module wrote.
   [[nodiscard]] const std::string& kernel_log() const { return kernel_log_; }
+  // What is not as it was although the job runs.
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   class Attempt;
@@ -45,6 +48,7 @@ class Restart {
   const Chain& chain_;
   const RestartOptions& options_;
   std::string kernel_log_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace cryo

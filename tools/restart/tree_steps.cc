@@ -273,7 +273,7 @@ void TreeRunner::enter_namespaces(std::size_t node) {
   const cryo_namespaces& wanted = input_.context.processes[process].namespaces;
   // By its path in the hierarchy of cr_restart.
   if (wanted.cgroup != in_.cgroup || wanted.mnt != in_.mnt)
-    join_cgroup(input_.context.processes[process].cgroup);
+    join_cgroup(input_.context, process);
   if (in_.user == 0 && wanted.user != 0) take_outer_groups(input_.context, input_.context.processes[process]);
   input_.namespaces.enter(in_, wanted, is_first_there(node));
   in_ = wanted;

@@ -152,6 +152,8 @@ enum cryo_section_type {
 	CRYO_SEC_PAGE_TAGS	= 102,	/* object: as of PAGES; struct cryo_page_tags; tail: struct cryo_page_run, tags */
 	CRYO_SEC_AIO		= 113,	/* object: mm; struct cryo_aio; tail: struct io_event each */
 	CRYO_SEC_HUGETLB	= 114,	/* object: inode; struct cryo_hugetlb */
+	CRYO_SEC_CGROUP_DIR	= 116,	/* object: number of a control group; struct cryo_cgroup; tail: path, tids. Not required */
+	CRYO_SEC_CGROUP_SETTING	= 117,	/* object: as of CGROUP_DIR, which comes before; struct cryo_cgroup_setting; tail: name, text. Not required */
 	CRYO_SEC_GUARDS		= 105,	/* object: mm; struct cryo_array; tail: struct cryo_page_run */
 	CRYO_SEC_SOCK_FILTER	= 110,	/* object: file id of a socket; struct cryo_sock_filter; tail: instructions */
 	CRYO_SEC_SOCK_GROUPS	= 111,	/* object: file id of a socket; struct cryo_array; tail: struct cryo_sock_group and sources, repeated */
@@ -675,13 +677,6 @@ struct cryo_signalfd {
 	__u64 mask;			/* bit N-1 is signal N */
 };
 
-#define CRYO_PIDFD_THREAD	(1U << 0)	/* PIDFD_THREAD: of the first thread, not of the process */
-
-struct cryo_pidfd {
-	__s32 pid;			/* 0: of a process that has been waited for */
-	__u32 flags;			/* CRYO_PIDFD_* */
-};
-
 /* ---- threads -------------------------------------------------------------- */
 
 #define CRYO_THREAD_LEADER		(1U << 0)
@@ -789,6 +784,7 @@ struct cryo_end {
 	__u64 page_bytes;		/* in all PAGE_DATA sections */
 };
 
+#include <cryo/format_cgroup.h>
 #include <cryo/format_events.h>
 #include <cryo/format_ipc.h>
 #include <cryo/format_memory.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
-/* format_events.h - the part of format.h about io_uring, inotify and fanotify */
+/* format_events.h - the part of format.h about io_uring, inotify, fanotify and pidfds */
 #ifndef _UAPI_CRYO_FORMAT_EVENTS_H
 #define _UAPI_CRYO_FORMAT_EVENTS_H
 
@@ -83,6 +83,13 @@ struct cryo_mark {
 	__u64 ino;			/* CRYO_MARK_INODE */
 	__u32 path_len;			/* bytes */
 	__u32 reserved;
+};
+
+#define CRYO_PIDFD_THREAD	(1U << 0)	/* PIDFD_THREAD: of the first thread, not of the process */
+
+struct cryo_pidfd {
+	__s32 pid;			/* 0: of a process that has been waited for */
+	__u32 flags;			/* CRYO_PIDFD_* */
 };
 
 #endif /* _UAPI_CRYO_FORMAT_EVENTS_H */
