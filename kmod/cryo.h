@@ -527,7 +527,6 @@ bool cryo_is_saved(struct cryo_proc *p);
 /* Those of the context that have the same as @task, who may be anybody: the first of them. NULL: there is none. */
 struct cryo_sharer *cryo_sharers_with(struct cryo_capture *c, enum cryo_shared what,
 				      struct task_struct *task);
-
 void cryo_sharers_leave_memory(struct cryo_capture *c, struct cryo_sharer *first);
 int cryo_find_sharers(struct cryo_capture *c);
 struct cryo_proc *cryo_first_with(struct cryo_capture *c, enum cryo_shared what);
@@ -760,7 +759,6 @@ struct cryo_restarter {
 	struct pid *coordinator;
 	const struct cred *cred;
 };
-
 long cryo_restart_signal(const struct cryo_restarter *by, void __user *arg);
 long cryo_restart_peer_pid(const struct cryo_restarter *by, void __user *arg);
 long cryo_restart_port(void __user *arg);
