@@ -273,11 +273,14 @@ TreeNode TreePlanner::place_process(std::size_t process) {
   return node;
 }
 
-// Of its parent, others ask.
+// Of its parent, others ask.  A helper, or who is going to have exited, is where it is forked.
 void TreePlanner::check_forker(std::size_t process) {
   std::size_t by = lineage_.forker[process];
-  while (by != kNobody && !is_process(by)) by = lineage_.forker[by];
-  if (by != kNobody && by != kin_[process].parent &&
+  const auto stays = [this](std::size_t member) {
+    return !is_process(member) || context_.processes[member].threads.empty();
+  };
+  while (by != kNobody && stays(by)) by = lineage_.forker[by];
+  if (!stays(process) && by != kNobody && by != kin_[process].parent &&
       !can_be_forked(context_, context_.processes[by].namespaces, context_.processes[process].namespaces))
     plan_.problems.push_back(
         fmt::format("pid {}: pid {}, which it has its session from, has entered namespaces "
