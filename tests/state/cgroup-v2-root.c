@@ -50,7 +50,7 @@ static pthread_t other;
 
 static const char *file_of(int which, const char *name)
 {
-	static char path[512];
+	static char path[1024];
 
 	snprintf(path, sizeof(path), ROOT "%s/%s", group[which], name);
 	return path;
@@ -127,7 +127,7 @@ static void start_remover(void)
 static void enable(const char *dir)
 {
 	static const char *const kinds[] = { "+cpu", "+memory", "+pids" };
-	char path[512];
+	char path[1024];
 
 	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", dir);
 	for (size_t i = 0; i < 3; i++) {
