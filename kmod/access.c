@@ -135,6 +135,18 @@ static bool may_kill_caller(const struct cred *sender)
 	       cryo_maker_capable(sender, own->user_ns, CAP_KILL);
 }
 
+bool cryo_has_no_more(const struct cred *cred, struct task_struct *task)
+{
+	const struct cred *its = get_task_cred(task);
+	bool is = (uid_eq(its->uid, cred->euid) && uid_eq(its->euid, cred->euid) &&
+		   uid_eq(its->suid, cred->euid) && its->user_ns == cred->user_ns &&
+		   cap_issubset(its->cap_permitted, cred->cap_permitted)) ||
+		  cryo_maker_capable(cred, its->user_ns, CAP_KILL);
+
+	put_cred(its);
+	return is;
+}
+
 bool cryo_may_open_as(struct task_struct *task, const struct path *path, int mask)
 {
 	const struct cred *cred = get_task_cred(task), *own = override_creds(cred);

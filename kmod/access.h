@@ -60,6 +60,9 @@ void cryo_identity_put(struct cryo_identity *id);
 /* Has @maker, not the caller, @cap in @ns? @maker: the credentials that a handle was made with. */
 bool cryo_maker_capable(const struct cred *maker, struct user_namespace *ns, int cap);
 
+/* Is @task, in all of its user ids and capabilities, no more than @cred, or somebody whom who has that may signal in any case? */
+bool cryo_has_no_more(const struct cred *cred, struct task_struct *task);
+
 /* May @task, not the caller, do what @mask says (MAY_READ ...) with what is at @path? By its mode and ACL; not asked of a server. */
 bool cryo_may_open_as(struct task_struct *task, const struct path *path, int mask);
 

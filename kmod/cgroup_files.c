@@ -188,8 +188,13 @@ static int read_setting(struct file *dir, const char *name, struct cryo_cgroup_t
 	size_t len = 0;
 	loff_t pos = 0;
 
-	if (IS_ERR(file))
-		return PTR_ERR(file) == -ENOMEM ? -ENOMEM : 0;
+	if (IS_ERR(file)) {
+		if (PTR_ERR(file) == -ENOMEM)
+			return -ENOMEM;
+		/* Who may not read it does not have it: the group is not all there. */
+		texts->more |= PTR_ERR(file) != -ENOENT && PTR_ERR(file) != -ENODEV;
+		return 0;
+	}
 	mode = file_inode(file)->i_mode;
 	if (S_ISREG(mode) && mode & 0444 && mode & 0222) {
 		for (; len <= CRYO_CGROUP_VALUE_MAX; len += n) {
@@ -200,8 +205,12 @@ static int read_setting(struct file *dir, const char *name, struct cryo_cgroup_t
 		}
 	}
 	fput(file);
-	if (n < 0)
-		return n == -ENOMEM || n == -EINTR ? n : 0;
+	if (n < 0) {
+		if (n == -ENOMEM || n == -EINTR)
+			return n;
+		texts->more |= n != -ENODEV && n != -EOPNOTSUPP;
+		return 0;
+	}
 	if (len > CRYO_CGROUP_VALUE_MAX || memchr(texts->text, '\0', len)) {
 		texts->more = true;
 		return 0;
@@ -251,8 +260,10 @@ int cryo_cgroup_look(struct cryo_capture *c, struct file *dir, struct cryo_cgrou
 	if (texts->names.error)
 		return texts->names.error;
 	/* Removed meanwhile, for instance. */
-	if (err && err != -ENOMEM && err != -EINTR)
+	if (err && err != -ENOMEM && err != -EINTR) {
+		texts->more = true;
 		return 0;
+	}
 	return err ?: read_settings(c, dir, texts);
 }
 

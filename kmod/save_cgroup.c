@@ -35,6 +35,7 @@ struct group_walk {
 	struct path root;		/* counted, of the hierarchy; see cgroup_files.c */
 	int unmounted;			/* 0: @root has it; 1: not looked for yet; else an error */
 	char *path;
+	int deepest;			/* level of these */
 };
 
 /* NULL: it is being removed, or was when the task ended. */
@@ -91,6 +92,7 @@ static int note_group(struct group_walk *w, struct cgroup *cgrp)
 	}
 	cgroup_get(cgrp);
 	s->cgrp = cgrp;
+	w->deepest = max(w->deepest, cgrp->level);
 	w->n++;
 	w->alone++;
 	return 0;
@@ -170,7 +172,10 @@ static bool look_at_task(void *arg, struct task_struct *task)
 
 	if (READ_ONCE(task->exit_state) || (p && !p->omitted))
 		return false;
-	for (cgrp = rcu_dereference(task->cgroups)->dfl_cgrp; cgrp; cgrp = cgroup_parent(cgrp)) {
+	/* How deep others nest theirs is no matter. */
+	cgrp = rcu_dereference(task->cgroups)->dfl_cgrp;
+	for (cgrp = cgroup_ancestor(cgrp, min(cgrp->level, w->deepest)); cgrp;
+	     cgrp = cgroup_parent(cgrp)) {
 		s = xa_load(&w->seen, (unsigned long)cgrp);
 		if (!s)
 			continue;

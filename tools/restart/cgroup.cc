@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -112,13 +114,36 @@ std::vector<std::string> own_cgroups() {
   return groups;
 }
 
+namespace {
+
+// Nothing that is mounted over it: what is written there is a number, which says something in any other file, too.
+UniqueFd open_in_hierarchy(const std::string& path, const char* name) {
+  const UniqueFd root(::open(cgroup_mount().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return UniqueFd();
+  open_how how{};
+  how.flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH;
+  const std::string below = path.substr(path.find_first_not_of('/') == std::string::npos ? path.size() : 1);
+  const std::string file = below.empty() ? name : below + "/" + name;
+  return UniqueFd(static_cast<int>(::syscall(SYS_openat2, root.get(), file.c_str(), &how, sizeof(how))));
+}
+
+bool is_in_hierarchy(int fd) {
+  struct statfs system;
+  return ::fstatfs(fd, &system) == 0 && system.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+}  // namespace
+
 void join_cgroup(const std::string& path) {
   if (path.empty() || path == own_cgroup() || reach_of(path) != Reach::kOwn) return;
-  const UniqueFd procs(::open((cgroup_mount() + path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+  const UniqueFd procs = open_in_hierarchy(path, "cgroup.procs");
   if (procs) (void)!::write(procs.get(), "0", 1);
 }
 
 void join_cgroup(const Context& context, std::size_t process) {
+  const cryo_namespaces& in = context.processes[process].namespaces;
+  if (in.user != 0 || in.mnt != 0 || in.cgroup != 0) return;
   const std::string& path = context.processes[process].cgroup;
   if (path.empty() || path == own_cgroup()) return;
   const UniqueFd procs = open_cgroup_file(context, process, path, "cgroup.procs");
@@ -129,10 +154,12 @@ UniqueFd open_cgroup_file(const Context& context, std::size_t process, const std
   const std::string file = cgroup_mount() + path + "/" + name;
   switch (reach_of(path)) {
     case Reach::kOwn:
-      return UniqueFd(::open(file.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
+      return open_in_hierarchy(path, name);
     case Reach::kRights: {
       const NamesOf theirs(context, process);
-      return names::open(file, O_WRONLY | O_NOFOLLOW);
+      UniqueFd fd = names::open(file, O_WRONLY | O_NOFOLLOW);
+      if (fd && !is_in_hierarchy(fd.get())) return errno = ESTALE, UniqueFd();
+      return fd;
     }
     case Reach::kNone:
       break;

@@ -27,6 +27,8 @@ void reach_outer_cgroups();
 
 // Where that is not possible, it stays where it is: the check has said so.
 void join_cgroup(const std::string& path);
+// The same of a process of the job, unless it has namespaces in which the hierarchy is not where it is here, or its rights are others:
+// such ones ControlGroups::settle() moves from outside.
 void join_cgroup(const Context& context, std::size_t process);
 
 // A file of the group, to be written to with the rights by which that process would join it; without it, errno tells why.

@@ -81,6 +81,12 @@ pid_t tid_of(const Process& process, std::size_t thread, pid_t pid, const Restar
   return tids.size() == process.threads.size() ? tids[thread] : -1;
 }
 
+bool is_running(pid_t tid) {
+  const std::string stat = read_proc(fmt::format("{}/stat", tid));
+  const std::size_t at = stat.rfind(')');
+  return at != std::string::npos && stat.compare(at, 3, ") R") == 0;
+}
+
 std::string group_in(const std::string& lines) {
   const std::size_t at = ("\n" + lines).find("\n0::");
   return at == std::string::npos ? "" : lines.substr(at + 3, lines.find('\n', at) - at - 3);
@@ -94,6 +100,16 @@ void leave_cgroups(Context& context) {
   context.cgroups.clear();
 }
 
+namespace {
+
+bool has_thread_of(const Process& process, const ControlGroup& group) {
+  return std::any_of(process.threads.begin(), process.threads.end(), [&](const Thread& thread) {
+    return std::find(group.threads.begin(), group.threads.end(), thread.head.tid) != group.threads.end();
+  });
+}
+
+}  // namespace
+
 std::size_t cgroup_maker(const Context& context, const ControlGroup& group) {
   const auto first = [&](const auto& fits) {
     std::size_t i = 0;
@@ -106,6 +122,7 @@ std::size_t cgroup_maker(const Context& context, const ControlGroup& group) {
   std::size_t found = first([&](const Process& process) { return is_in(process, group.path) && owns(process); });
   if (found == context.processes.size()) found = first(owns);
   if (found == context.processes.size()) found = first([&](const Process& process) { return is_in(process, group.path); });
+  if (found == context.processes.size()) found = first([&](const Process& process) { return has_thread_of(process, group); });
   return found == context.processes.size() ? 0 : found;
 }
 
@@ -227,6 +244,14 @@ void ControlGroups::move_threads(const ControlGroup& group, const PidOf& pid_of)
   }
 }
 
+// It is in one already as a rule, for what it has done until now.
+void ControlGroups::move_process(std::size_t index, pid_t pid) {
+  const Process& process = context_.processes[index];
+  if (pid <= 0 || process.cgroup.empty() || group_in(read_proc(fmt::format("{}/cgroup", pid))) == process.cgroup) return;
+  const UniqueFd procs = open_cgroup_file(context_, index, process.cgroup, "cgroup.procs");
+  if (procs) (void)write_once(procs.get(), std::to_string(pid));
+}
+
 void ControlGroups::look_at_process(const Process& process, pid_t pid) {
   if (process.cgroup.empty()) return;
   const std::string now = group_in(read_proc(fmt::format("{}/cgroup", pid)));
@@ -234,14 +259,29 @@ void ControlGroups::look_at_process(const Process& process, pid_t pid) {
   complain(EPERM, fmt::format("pid {}: is in the control group {}, not {}", process.head.pid, now, process.cgroup));
 }
 
+// A thread that has said that it is there may still be on its way into the module: frozen before it has come there, it does not come.
+void ControlGroups::wait_for_parked(const PidOf& pid_of) const {
+  constexpr int kTries = 30000;  // of a millisecond
+  int left = kTries;
+  for (const Process& process : context_.processes) {
+    if (process.threads.empty()) continue;
+    for (const pid_t tid : threads_of(pid_of(process)))
+      while (is_running(tid) && --left > 0) ::usleep(1000);
+  }
+}
+
 void ControlGroups::settle(const PidOf& pid_of) {
   if (root_.empty()) root_ = cgroup_mount();
   if (root_.empty()) return;
+  for (std::size_t i = 0; i < context_.processes.size(); ++i)
+    if (!context_.processes[i].threads.empty()) move_process(i, pid_of(context_.processes[i]));
   for (const ControlGroup& group : context_.cgroups)
     if (!group.threads.empty()) move_threads(group, pid_of);
   if (makes())
     for (const Process& process : context_.processes)
       if (!process.threads.empty()) look_at_process(process, pid_of(process));
+  const auto is_frozen = [](const ControlGroup* group) { return setting_of(*group, "cgroup.freeze") == "1"; };
+  if (std::any_of(made_.begin(), made_.end(), is_frozen)) wait_for_parked(pid_of);
   // The innermost first: whoever may not look into one that is given away need not.
   for (auto group = made_.rbegin(); group != made_.rend(); ++group) {
     const NamesOf theirs(context_, cgroup_maker(context_, **group));

@@ -49,6 +49,8 @@ class ControlGroups {
   void set_all(const ControlGroup& group);
   void give_away(const ControlGroup& group);
   void move_threads(const ControlGroup& group, const PidOf& pid_of);
+  void wait_for_parked(const PidOf& pid_of) const;
+  void move_process(std::size_t index, pid_t pid);
   void look_at_process(const Process& process, pid_t pid);
 
   const Context& context_;

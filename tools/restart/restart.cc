@@ -310,9 +310,11 @@ void Restart::Attempt::check_grandchildren() {
   for (std::size_t node = 1; node < plan_.nodes.size(); ++node) {
     const pid_t pid = report_.places()[node].pid;
     const std::size_t process = plan_.nodes[node].process;
-    if (process == TreeNode::kHelper || pid <= 0 || !has_ended(pid)) continue;
-    if (context_.processes[process].threads.empty()) continue;  // as it should
+    if (pid <= 0 || !has_ended(pid)) continue;
+    const bool goes = process == TreeNode::kHelper || context_.processes[process].threads.empty();
+    if (goes && __atomic_load_n(&report_.places()[node].ended, __ATOMIC_ACQUIRE) != 0) continue;  // as it should
     if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
+    if (process == TreeNode::kHelper) fail(EIO, "a process that helps to make the tree (pid {}) has ended too early", pid);
     fail(EIO, "pid {} ended {}", pid, describe_progress(read_step(report_.slots()[node])));
   }
 }

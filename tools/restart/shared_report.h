@@ -37,6 +37,7 @@ struct Place {
   std::int32_t number;    // what it is called where its forker is
   std::uint32_t turn;     // changes: number of the step that it may take now
   std::uint32_t settled;  // of one that shares memory with others: 1 when it will wait for its turn
+  std::uint32_t ended;    // 1: it has done all that it was for, and goes, as it should
 };
 
 // Both, for those who have them.

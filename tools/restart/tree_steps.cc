@@ -344,6 +344,7 @@ void TreeRunner::set_exit_signal(int signal) const {
 
 void TreeRunner::end(std::size_t number) {
   const std::size_t process = input_.plan.nodes[node_].process;
+  __atomic_store_n(&places_[node_].ended, 1, __ATOMIC_RELEASE);
   pass_on(number);
   if (process == TreeNode::kHelper) ::_exit(0);
   die_like(input_.context.processes[process]);
