@@ -167,8 +167,12 @@ TEST("planted: what nobody of the job could read") {
   CHECK(!may_read(user, inode));
   user.groups = {{3, 4}};
   CHECK(may_read(user, inode));
+  inode.mode = S_IFREG | 0604;
+  CHECK(!may_read(user, inode));
   inode.uid = kOther;
-  inode.mode = S_IFREG | 0240;
+  inode.mode = S_IFREG;  // which he may change
+  CHECK(may_read(user, inode));
+  inode.uid = 0;
   CHECK(!may_read(user, inode));
   user.capabilities = std::uint64_t{1} << 1;  // CAP_DAC_OVERRIDE
   CHECK(may_read(user, inode));
