@@ -343,7 +343,7 @@ void FileChecker::check_fallback(const File& file) {
 
 void FileChecker::check_hidden(const File& file, const FileUse& use) {
   const Inode& inode = context_.inode(file.head.inode);
-  if ((inode.head.flags & CRYO_INODE_MEMFD) || inode.head.size == 0) return;
+  if ((inode.head.flags & CRYO_INODE_MEMFD) || inode.head.size == 0 || (file.head.flags & O_PATH) != 0) return;
   const NamesToCheck theirs(context_, use.processes, file);
   if (is_hidden_from_owner(context_, inode))
     findings_.warning("{}: is open for writing only, and its user may not read it: what was in it is not put back", file.path);

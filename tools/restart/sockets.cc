@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "base/error.h"
 #include "restart/credentials.h"
@@ -24,7 +25,8 @@ ActAs::ActAs(const Context& context, std::uint32_t uid, std::uint32_t gid) {
   kept_.emplace();
   if (kept_->take(rights_of_user(context, uid, gid), Extent::kMaker)) return;
   // Who has no number in the user namespace that this is root of: nobody takes that for root of the machine.
-  if (errno != EINVAL || has_number(own_id_maps().uids, uid)) fail_errno("cannot act as user {} for the moment", uid);
+  const int error = errno;
+  if (has_number(own_id_maps().uids, uid)) fail(error, "cannot act as user {} for the moment: {}", uid, std::strerror(error));
   kept_.reset();
 }
 
