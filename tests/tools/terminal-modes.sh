@@ -48,6 +48,7 @@ check "it is continued: the program has its own again" wait_for job_said "key y 
 kill -TERM "$pid"
 check "it ends: the shell has its modes back" wait_for logged "ended icanon 1 echo 1"
 
+: >job
 on fore 50 cr_restart context
 wait_for job_said "size 50"
 kill -TERM "$(shell_of "$pid")"
