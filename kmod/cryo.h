@@ -115,7 +115,7 @@ struct cryo_parked {
 	struct cryo_proc *proc;		/* its process; valid while in a list of the request */
 	struct cryo_request *req;	/* counted */
 	enum cryo_park_state state;	/* under cryo_request.park_lock */
-	bool let_go;
+	bool let_go, traced;		/* stood still for a tracer: before a system call, perhaps, which it makes first */
 	u8 laps;			/* how often other works of the thread went first */
 	bool self;			/* the requester's own: not queued, is where it is */
 	bool poller;			/* a thread of the kernel: in cryo_request.pollers, not in the context */

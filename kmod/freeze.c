@@ -424,8 +424,10 @@ static void look_for_stopped(struct cryo_request *req, struct list_head *list)
 				continue;
 		}
 		spin_lock_irq(&req->park_lock);
-		if (p->state == CRYO_PARK_ASKED)
+		if (p->state == CRYO_PARK_ASKED) {
+			p->traced = !task_is_stopped(p->task);
 			set_park_state(p, CRYO_PARK_STOPPED);
+		}
 		spin_unlock_irq(&req->park_lock);
 		cond_resched();
 	}

@@ -243,13 +243,13 @@ static void put_timers(struct cryo_capture *c, struct snapshot *s, struct cryo_p
 	head->count += s->kept;
 }
 
-/* Such a thread stands still, too: before a system call, perhaps, which it makes when its tracer lets it go, before it parks. */
+/* Or was, and has been let go since: such a thread makes the system call first before which it stood, and parks then. */
 static bool is_traced(struct cryo_capture *c)
 {
 	struct cryo_parked *t;
 
 	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
-		if (READ_ONCE(t->task->ptrace))
+		if (READ_ONCE(t->traced) || READ_ONCE(t->task->ptrace))
 			return true;
 	return false;
 }
