@@ -6,6 +6,7 @@
  *	restart_state.c		which states there are, and who may call what in which
  *	restart_members.c	what the threads that are restarted do
  *	restart_commit.c	what the coordinator does to them
+ *	restart_share.c		of these: whose tables they get
  */
 #ifndef CRYO_RESTART_H
 #define CRYO_RESTART_H
@@ -46,6 +47,8 @@ struct cryo_rst_member {
 	struct cryo_regset *sets;	/* args.nr_regsets; data are kernel addresses */
 	struct cryo_tables tables;	/* that it takes from another process at the end */
 	struct cryo_held *held;		/* until callbacks are through; NULL: it goes on at once */
+	unsigned int in_process;	/* members of the process, with it; see restart_share.c */
+	bool all_members;		/* nobody else is in the process */
 	bool filtered;			/* has its seccomp filters; under group.lock */
 	bool parked;			/* under group.state_lock */
 };
@@ -98,6 +101,9 @@ const struct user_regset *cryo_rst_regset(struct task_struct *task, unsigned int
 
 /* seccomp.c */
 int cryo_install_seccomp(struct cryo_rst_group *g, struct cryo_rst_member *m);
+
+/* restart_share.c */
+int cryo_rst_get_tables(struct cryo_rst_group *g);
 
 /* restart_commit.c */
 long cryo_rst_commit(struct cryo_rst_group *g, void __user *arg);

@@ -5,7 +5,6 @@
  * A task cannot set its own registers, nor take another's tables.  All of this is done by the one thread that has taken the
  * handle out of GATHER, to members that are parked and that say so under the group's lock.
  */
-#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
@@ -20,7 +19,6 @@
 #include "point.h"
 #include "restart.h"
 #include "wait.h"
-#include "walk_tasks.h"
 
 #define COMMIT_DEFAULT_MS	60000
 #define BLOCK_MS		60000	/* that a thread takes at most from saying that it is parked until it sleeps */
@@ -145,126 +143,17 @@ static int set_registers(struct cryo_rst_group *g)
 	return err;
 }
 
-/* ---- tables ---- */
+/* ---- tables: restart_share.c ---- */
 
-/* The member whose process has the tables that are called @id. */
-static struct cryo_rst_member *find_owner(struct cryo_rst_group *g, u32 flag, s32 id)
-{
-	struct cryo_rst_member *m;
-
-	lockdep_assert_held(&g->lock);
-	list_for_each_entry(m, &g->members, node) {
-		if ((m->args.flags & CRYO_RESUME_LEADER) && (m->args.flags & flag) &&
-		    id == (flag == CRYO_RESUME_OWNS_FILES ? m->args.files_of : m->args.fs_of))
-			return m;
-	}
-	return NULL;
-}
-
-static bool is_staying(void *arg, struct task_struct *thread)
-{
-	return !READ_ONCE(thread->exit_state) && !(READ_ONCE(thread->flags) & PF_EXITING);
-}
-
-/*
- * Is nobody in the process of @owner but members?  Another thread may be about to execute a set-user-id program with
- * what would be shared. One that ends is not; and who is not there when it is looked at has been made by one that is.
- */
-static bool is_all_members(struct cryo_rst_group *g, struct cryo_rst_member *owner)
-{
-	struct cryo_thread_walk walk = { .member = owner->task };
-	struct task_struct *found[CRYO_WALK_FOUND];
-	unsigned int n, i, threads = 0, members = 0;
-	struct cryo_rst_member *m;
-	bool whole;
-
-	lockdep_assert_held(&g->lock);
-	list_for_each_entry(m, &g->members, node)
-		members += same_thread_group(m->task, owner->task);
-	do {
-		n = cryo_walk_threads(&walk, is_staying, NULL, found, ARRAY_SIZE(found));
-		for (i = 0; i < n; i++)
-			put_task_struct(found[i]);
-		threads = walk.anew ? n : threads + n;
-		cond_resched();
-	} while (walk.more && threads <= members && !fatal_signal_pending(current));
-	whole = !walk.more;
-	cryo_walk_end(&walk);
-	return whole && threads <= members;
-}
-
-/* NULL if @m may have tables of @owner's process: as if one of them had been made by the other, by clone(2). */
-static const char *why_not_shared(struct cryo_rst_group *g, struct cryo_rst_member *owner,
-				  struct cryo_rst_member *m, bool fs)
-{
-	/* Whatever rights there are: no call makes these. */
-	if (fs && owner->creds->user_ns != m->creds->user_ns)
-		return "is in another user namespace";
-	if (fs && !cryo_tables_same_mounts(owner->task, m->task))
-		return "is in another mount namespace";
-	if (!cryo_same_creds(owner->task, m->task) &&
-	    !(cryo_maker_capable(g->creds, owner->creds->user_ns, CAP_SETUID) &&
-	      cryo_maker_capable(g->creds, m->creds->user_ns, CAP_SETUID)))
-		return "has other credentials";
-	if (!is_all_members(g, owner))
-		return "has threads that are not restarted";
-	return NULL;
-}
-
-/* What its own process has, it has already; @id 0: it shares none. */
-static int get_table(struct cryo_rst_group *g, struct cryo_rst_member *m, u32 flag, s32 id)
-{
-	struct cryo_rst_member *owner = id ? find_owner(g, flag, id) : m;
-	const char *why;
-	int err;
-
-	if (!owner) {
-		cryo_log(&g->log, "thread %d: no process has the tables %d that it is to share",
-			 task_pid_vnr(m->task), id);
-		return -EINVAL;
-	}
-	if (same_thread_group(owner->task, m->task))
-		return 0;
-	/* Before it is asked whether that may be: whoever executes a program from here on finds one user more. */
-	err = cryo_tables_get(&m->tables, owner->task, flag == CRYO_RESUME_OWNS_FILES,
-			      flag == CRYO_RESUME_OWNS_FS);
-	if (err) {
-		cryo_log(&g->log, "thread %d: cannot share the tables of pid %d%s (error %d)",
-			 task_pid_vnr(m->task), task_tgid_vnr(owner->task),
-			 err == -EAGAIN ? ", which executes a program" : "", err);
-		return err;
-	}
-	why = why_not_shared(g, owner, m, flag == CRYO_RESUME_OWNS_FS);
-	if (why) {
-		cryo_log(&g->log, "thread %d: pid %d, whose tables it is to share, %s",
-			 task_pid_vnr(m->task), task_tgid_vnr(owner->task), why);
-		return -EPERM;
-	}
-	return 0;
-}
-
-/* When all processes have done their last with their own ones, and none goes on yet. */
 static int get_tables(struct cryo_rst_group *g)
 {
-	struct cryo_rst_member *m;
-	int err;
+	int err = commit_enter(g, CRYO_RST_TABLES);
 
-	err = commit_enter(g, CRYO_RST_TABLES);
 	if (err)
 		return err;
 	if (mutex_lock_killable(&g->lock))
 		return -EINTR;
-	list_for_each_entry(m, &g->members, node) {
-		if (!m->args.files_of && !m->args.fs_of)
-			continue;
-		err = get_table(g, m, CRYO_RESUME_OWNS_FILES, m->args.files_of) ?:
-		      get_table(g, m, CRYO_RESUME_OWNS_FS, m->args.fs_of);
-		if (!err && fatal_signal_pending(current))
-			err = -EINTR;
-		if (err)
-			break;
-		cond_resched();
-	}
+	err = cryo_rst_get_tables(g);
 	mutex_unlock(&g->lock);
 	return err;
 }

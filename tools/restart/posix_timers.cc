@@ -19,7 +19,7 @@ namespace {
 
 using stub::Step;
 
-constexpr std::int32_t kPerThread = 4;  // in the id of a CPU clock
+constexpr std::int64_t kNoOverrun = -1;  // no expiration that no signal has told of: cryo_posix_timer.overrun
 
 // The beginning of siginfo_t of a timer's signal.
 struct TimerSigInfo {
@@ -103,6 +103,7 @@ class TimerPlanner {
   [[nodiscard]] std::int32_t clock(const cryo_posix_timer& timer) const;
   void module(std::uint32_t what, const cryo_posix_timer& timer, std::int64_t overrun);
   void create(const cryo_posix_timer& timer);
+  void confirm(const cryo_posix_timer& timer);
   void set(const cryo_posix_timer& timer);
 
   const Context& context_;
@@ -147,7 +148,11 @@ void TimerPlanner::create(const cryo_posix_timer& timer) {
              area_.array<std::int32_t>(1));
 }
 
-// The counts are set, by id, in any case: that fails when the timer has got another one.
+// By id, which fails when the timer has got another one: of the newest timer, which is found at once.
+void TimerPlanner::confirm(const cryo_posix_timer& timer) {
+  module(CRYO_TIMER_COUNTS, timer, kNoOverrun);
+}
+
 void TimerPlanner::set(const cryo_posix_timer& timer) {
   const Setting setting = setting_of(context_.system, timer);
   if (setting.value > 0) {
@@ -157,14 +162,18 @@ void TimerPlanner::set(const cryo_posix_timer& timer) {
     calls_.add(Step::kPosixTimer, static_cast<std::uint32_t>(timer.id), SYS_timer_settime, timer.id,
                setting.flags, spec, 0);
   }
-  module(CRYO_TIMER_COUNTS, timer, setting.overrun);
+  if (setting.overrun != kNoOverrun || timer.overrun_last != 0)
+    module(CRYO_TIMER_COUNTS, timer, setting.overrun);
 }
 
 void TimerPlanner::plan() {
   const PosixTimers& saved = input_.process.posix_timers;
   std::vector<cryo_posix_timer> timers = saved.timers;
   std::sort(timers.begin(), timers.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
-  for (const cryo_posix_timer& timer : timers) create(timer);
+  for (const cryo_posix_timer& timer : timers) {
+    create(timer);
+    confirm(timer);
+  }
   // Those that expire at once do so in the order in which they have expired before.
   std::stable_sort(timers.begin(), timers.end(),
                    [](const auto& a, const auto& b) { return a.remaining_ns < b.remaining_ns; });
@@ -201,7 +210,7 @@ void plan_posix_timers(const Context& context, const ThreadPlanInput& input, Cal
 
 std::size_t posix_timer_plan_size(const Process& process) {
   constexpr std::size_t kSize =
-      4 * sizeof(stub::Call) + 2 * sizeof(cryo_timer_state) + sizeof(sigevent) + sizeof(itimerspec) + 64;
+      5 * sizeof(stub::Call) + 3 * sizeof(cryo_timer_state) + sizeof(sigevent) + sizeof(itimerspec) + 64;
   return (process.posix_timers.timers.size() + 1) * kSize;
 }
 
