@@ -25,10 +25,9 @@ int cryo_copy_args(void *args, size_t known, size_t least, void __user *from)
 	return copy_struct_from_user(args, known, from, size);
 }
 
-/* @length bytes from the user's address @from, for kvfree(): accounted to the caller, whatever he says. Or an ERR_PTR. */
-void *cryo_copy_data(u64 from, size_t length)
+static void *copy_with_room(u64 from, size_t length, size_t room)
 {
-	void *data = kvmalloc(length, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	void *data = kvmalloc(length + room, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 
 	if (!data)
 		return ERR_PTR(-ENOMEM);
@@ -37,4 +36,20 @@ void *cryo_copy_data(u64 from, size_t length)
 		return ERR_PTR(-EFAULT);
 	}
 	return data;
+}
+
+/* @length bytes from the user's address @from, for kvfree(): accounted to the caller, whatever he says. Or an ERR_PTR. */
+void *cryo_copy_data(u64 from, size_t length)
+{
+	return copy_with_room(from, length, 0);
+}
+
+/* The same, and a NUL after them. */
+char *cryo_copy_text(u64 from, size_t length)
+{
+	char *text = copy_with_room(from, length, 1);
+
+	if (!IS_ERR(text))
+		text[length] = '\0';
+	return text;
 }

@@ -131,10 +131,13 @@ static int say_gone(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_request *req = c->req;
 
+	bool continued = p == READ_ONCE(req->lost) && req->lost_continued;
+
 	if (!c->said_gone)
-		cryo_log(&req->log, "pid %d (%s): was killed meanwhile", p->pid, p->comm);
+		cryo_log(&req->log, "pid %d (%s): was %s meanwhile", p->pid, p->comm,
+			 continued ? "continued (SIGCONT)" : "killed");
 	c->said_gone = true;
-	return -ESRCH;
+	return continued ? -EAGAIN : -ESRCH;
 }
 
 /* A thread that was killed while the capture looked at it makes the whole worthless. */

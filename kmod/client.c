@@ -37,8 +37,9 @@ static void participant_free(struct kref *ref)
 	if (p->voter)
 		put_cred(p->voter);
 	cryo_client_user_uncharge(p->user);
-	kfree(p->source);
+	kvfree(p->source);
 	kvfree(p->facts);
+	xa_destroy(&p->held);
 	kfree(p);
 }
 
@@ -314,7 +315,7 @@ static long client_vote(struct cryo_participant *p, void __user *arg)
 		return -EINVAL;
 	v.requester = 0;
 	/* After a restart it looks at the threads that are held. */
-	if (wait_event_interruptible(p->hold_wait, cryo_held_settled(p)))
+	if (wait_event_interruptible(p->settle_wait, cryo_held_settled(p)))
 		return -ERESTARTSYS;
 	spin_lock(&cryo_participants_lock);
 	err = enter(p);
@@ -621,7 +622,7 @@ static int note_restart(struct cryo_participant *p, const struct cryo_client *ar
 		       args->flags & CRYO_CLIENT_HOLDS ? -EINVAL : 0;
 	if (args->source_len > CRYO_CLIENT_SOURCE_MAX || args->facts_len > CRYO_CLIENT_FACTS_MAX)
 		return -EINVAL;
-	p->source = memdup_user_nul(u64_to_user_ptr(args->source), args->source_len);
+	p->source = cryo_copy_text(args->source, args->source_len);
 	if (IS_ERR(p->source)) {
 		err = PTR_ERR(p->source);
 		p->source = NULL;
@@ -649,8 +650,9 @@ static struct cryo_participant *participant_alloc(const struct cryo_client *args
 	kref_init(&p->ref);
 	init_waitqueue_head(&p->wait);
 	INIT_LIST_HEAD(&p->node);
-	INIT_LIST_HEAD(&p->held);
+	xa_init_flags(&p->held, XA_FLAGS_ACCOUNT);
 	init_waitqueue_head(&p->hold_wait);
+	init_waitqueue_head(&p->settle_wait);
 	p->flags = args->flags;
 	p->user = cryo_client_user_charge();
 	err = PTR_ERR_OR_ZERO(p->user);

@@ -97,7 +97,7 @@ bool cryo_direct_refused(ssize_t n);
 enum cryo_park_state {
 	CRYO_PARK_ASKED,	/* task work queued, not run yet */
 	CRYO_PARK_PARKED,	/* waits in its task work */
-	CRYO_PARK_STOPPED,	/* stopped by job control: stays where it is, work queued */
+	CRYO_PARK_STOPPED,	/* stopped by job control: stays where it is, work queued; parks before anything else */
 	CRYO_PARK_GONE,		/* exiting */
 };
 
@@ -115,7 +115,7 @@ struct cryo_parked {
 	struct cryo_proc *proc;		/* its process; valid while in a list of the request */
 	struct cryo_request *req;	/* counted */
 	enum cryo_park_state state;	/* under cryo_request.park_lock */
-	bool let_go, traced;		/* stood still for a tracer: before a system call, perhaps, which it makes first */
+	bool let_go;
 	u8 laps;			/* how often other works of the thread went first */
 	bool self;			/* the requester's own: not queued, is where it is */
 	bool poller;			/* a thread of the kernel: in cryo_request.pollers, not in the context */
@@ -133,6 +133,10 @@ int cryo_freeze_again(struct cryo_request *req);
 void cryo_thaw(struct cryo_request *req);
 void cryo_look_begin(struct cryo_request *req);
 void cryo_look_end(struct cryo_request *req);
+
+/* freeze_pending.c */
+int cryo_refuse_traced(struct cryo_request *req);
+void cryo_name_pending(struct cryo_request *req);
 
 /* unsettled.c */
 bool cryo_unsettled(struct cryo_request *req);
@@ -269,7 +273,8 @@ struct cryo_request {
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
 	wait_queue_head_t thaw_wait;	/* parked threads: let go */
 	bool looking;			/* no thread of @parked may end; under @park_lock */
-	struct cryo_proc *lost;		/* somebody of it was killed while @looking: that ends. NULL: nobody. Under @park_lock */
+	struct cryo_proc *lost;		/* somebody of it was killed, or continued, while @looking: that ends. NULL: nobody. Under @park_lock */
+	bool lost_continued;		/* he was continued */
 	wait_queue_head_t look_wait;	/* those that have been killed meanwhile */
 
 	struct pid *requester;		/* who made the handle; counted */
@@ -774,18 +779,12 @@ int cryo_map_init(void);
 void cryo_map_exit(void);
 int cryo_map_complete(struct cryo_request *req, struct mm_struct *mm);
 
-/* Of a task that shares them with another; NULL: not that one. Each counted. */
-struct cryo_tables {
-	struct files_struct *files;
-	struct fs_struct *fs;
-};
-
-bool cryo_tables_same_mounts(struct task_struct *a, struct task_struct *b);
-int cryo_tables_get(struct cryo_tables *t, struct task_struct *from, bool files, bool fs);
-void cryo_tables_swap(struct cryo_tables *t);
-void cryo_tables_put(struct cryo_tables *t);
+/* args.c */
 int cryo_copy_args(void *args, size_t known, size_t least, void __user *from);
 void *cryo_copy_data(u64 from, size_t length);
+char *cryo_copy_text(u64 from, size_t length);
+
+/* pid_cursor.c */
 long cryo_pid_cursor(void __user *arg);
 long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg);
 long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg);

@@ -10,7 +10,9 @@
  *
  * Rules for threads that do not come by themselves:
  *  - stopped by job control: they stay where they are, which is at rest; their
- *    work stays queued, so that a SIGCONT finds them parked;
+ *    work stays queued, so that a SIGCONT finds them parked, and makes what has been seen of them worthless;
+ *  - stopped by a tracer: they may stand before a system call or in the middle of one, which they go on with first when the
+ *    tracer lets them go.  They are not at rest: refused by name after a moment, or, with CRYO_CKPT_PTRACED_ALLOW, waited for;
  *  - exiting: left out, they will be gone;
  *  - uninterruptible (state D), waiting in vfork(): waited for until the freeze's
  *    own time limit, then named.  A vfork() child is not asked before it has memory
@@ -48,6 +50,7 @@
 #define FREEZE_POLL_JIFFIES	max(HZ / 100, 1)
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
 #define WORK_LAPS		16	/* at most so often other works of a thread go first */
+#define TRACED_WAIT_MS	100U	/* for a tracer to let go whom it has stopped */
 #define SETTLE_WAIT_MS	500U	/* for what is about to end by itself, see unsettled.c */
 
 static void parked_free(struct kref *ref)
@@ -85,15 +88,16 @@ static void settle_parked(struct cryo_parked *p, enum cryo_park_state state)
 }
 
 /* The capture has an end as soon as it notices. Returns whether nobody has said so before. */
-static bool note_lost(struct cryo_parked *p)
+static bool note_lost(struct cryo_parked *p, bool continued)
 {
 	bool first;
 
-	spin_lock_irq(&p->req->park_lock);
+	lockdep_assert_held(&p->req->park_lock);
 	first = p->req->looking && !p->req->lost;
-	if (first)
+	if (first) {
+		p->req->lost_continued = continued;
 		WRITE_ONCE(p->req->lost, p->proc);
-	spin_unlock_irq(&p->req->park_lock);
+	}
 	return first;
 }
 
@@ -104,8 +108,14 @@ static bool note_lost(struct cryo_parked *p)
  */
 static void go_away(struct cryo_parked *p)
 {
-	settle_parked(p, CRYO_PARK_GONE);
-	if (note_lost(p))
+	bool first;
+
+	spin_lock_irq(&p->req->park_lock);
+	set_park_state(p, CRYO_PARK_GONE);
+	first = note_lost(p, false);
+	spin_unlock_irq(&p->req->park_lock);
+	wake_up(&p->req->park_wait);
+	if (first)
 		cryo_request_poke(p->req);
 	wait_event_state(p->req->look_wait, !READ_ONCE(p->req->looking),
 			 (TASK_UNINTERRUPTIBLE | TASK_FREEZABLE));
@@ -163,7 +173,16 @@ static bool wait_for_uring(struct cryo_parked *p)
 /* Killable and freezable: neither the OOM killer nor a suspend waits for us. */
 static void stay_parked(struct cryo_parked *p)
 {
-	settle_parked(p, CRYO_PARK_PARKED);
+	bool first;
+
+	spin_lock_irq(&p->req->park_lock);
+	/* On the way here it may have begun with a signal's handler: registers and pending signals are not what they were. */
+	first = p->state == CRYO_PARK_STOPPED && note_lost(p, true);
+	set_park_state(p, CRYO_PARK_PARKED);
+	spin_unlock_irq(&p->req->park_lock);
+	wake_up(&p->req->park_wait);
+	if (first)
+		cryo_request_poke(p->req);
 	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),
 			     (TASK_KILLABLE | TASK_FREEZABLE)))
 		go_away(p);
@@ -414,7 +433,7 @@ static void look_for_stopped(struct cryo_request *req, struct list_head *list)
 	list_for_each_entry(p, list, node) {
 		if (READ_ONCE(p->state) != CRYO_PARK_ASKED)
 			continue;
-		if (!task_is_stopped_or_traced(p->task) || on_cpu(p->task))
+		if (!task_is_stopped(p->task) || on_cpu(p->task))
 			continue;
 		if (!p->poller) {
 			cryo_arch_stay_saved(p->task);
@@ -424,10 +443,8 @@ static void look_for_stopped(struct cryo_request *req, struct list_head *list)
 				continue;
 		}
 		spin_lock_irq(&req->park_lock);
-		if (p->state == CRYO_PARK_ASKED) {
-			p->traced = !task_is_stopped(p->task);
+		if (p->state == CRYO_PARK_ASKED)
 			set_park_state(p, CRYO_PARK_STOPPED);
-		}
 		spin_unlock_irq(&req->park_lock);
 		cond_resched();
 	}
@@ -438,35 +455,10 @@ static unsigned int pending(struct cryo_request *req)
 	return READ_ONCE(req->pending);
 }
 
-static void name_pending_of(struct cryo_request *req, struct list_head *list)
-{
-	struct cryo_parked *p;
-	char comm[TASK_COMM_LEN];
-
-	list_for_each_entry(p, list, node) {
-		if (READ_ONCE(p->state) != CRYO_PARK_ASKED)
-			continue;
-		get_task_comm(comm, p->task);
-		cryo_log(&req->log,
-			 "pid %d (%s), thread %d (%s): did not come to rest: state %c%s",
-			 p->proc->pid, p->proc->comm, task_pid_vnr(p->task), comm,
-			 task_state_to_char(p->task),
-			 p->task->vfork_done || task_state_to_char(p->task) != 'D' ? "" :
-			 " (uninterruptible, or waits for a vfork() child)");
-	}
-}
-
-static void name_pending(struct cryo_request *req)
-{
-	name_pending_of(req, &req->parked);
-	name_pending_of(req, &req->pollers);
-	/* And those that were not even asked: a vfork() child. */
-	cryo_scope_settle(req, true);
-}
-
 /* Wait until no thread is pending. Returns 0, or why not. */
 static int wait_pending(struct cryo_request *req, unsigned long limit)
 {
+	unsigned long traced_limit = jiffies + msecs_to_jiffies(TRACED_WAIT_MS);
 	int err;
 
 	for (;;) {
@@ -475,13 +467,15 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 		if (!pending(req))
 			return 0;
 		err = cryo_request_interrupted(req);
+		if (!err && time_after(jiffies, traced_limit))
+			err = cryo_refuse_traced(req);
 		if (err == -ETIMEDOUT)
-			name_pending(req);
+			cryo_name_pending(req);
 		err = err ?: check_arrived(req);
 		if (err)
 			return err;
 		if (time_after(jiffies, limit)) {
-			name_pending(req);
+			cryo_name_pending(req);
 			return -ETIMEDOUT;
 		}
 		if (cryo_wait_event_timeout(req->park_wait, !pending(req) || req->timed_out ||

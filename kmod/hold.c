@@ -12,12 +12,13 @@
  * goes on.
  */
 #include <linux/jiffies.h>
-#include <linux/list.h>
 #include <linux/pid.h>
+#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/task_work.h>
 #include <linux/uaccess.h>
+#include <linux/xarray.h>
 
 #include "cryo.h"
 #include "participant.h"
@@ -28,15 +29,13 @@
 
 struct cryo_held {
 	struct callback_head work;
-	struct list_head node;		/* in cryo_participant.held */
+	struct task_struct *task;	/* the thread, which frees this before it ends */
 	struct cryo_participant *p;	/* counted */
 	struct pid *tid;		/* counted */
 	unsigned long limit;		/* jiffies */
 	bool passing;			/* the next time, only queue again */
-
-	/* Under cryo_participants_lock. */
 	bool settled;			/* the thread is as it was at the checkpoint */
-	bool go;
+	bool go;			/* without the others */
 };
 
 /* The registration of the caller's process that holds its threads, counted; or NULL. */
@@ -54,11 +53,27 @@ static struct cryo_participant *find_holder(void)
 	return p;
 }
 
+/* Of @h, or it is not to be. */
+static void note_settled(struct cryo_held *h)
+{
+	h->settled = true;
+	if (atomic_dec_and_test(&h->p->unsettled))
+		wake_up_all(&h->p->settle_wait);
+}
+
+static void free_held(struct cryo_held *h)
+{
+	put_pid(h->tid);
+	cryo_participant_put(h->p);
+	kfree(h);
+}
+
 /* Before the caller parks for its restart. */
 struct cryo_held *cryo_held_alloc(void)
 {
 	struct cryo_participant *p = find_holder();
 	struct cryo_held *h;
+	int err;
 
 	if (!p)
 		return ERR_PTR(-EINVAL);
@@ -68,38 +83,34 @@ struct cryo_held *cryo_held_alloc(void)
 		return ERR_PTR(-ENOMEM);
 	}
 	h->p = p;
+	h->task = current;
 	h->tid = get_pid(task_pid(current));
-	spin_lock(&cryo_participants_lock);
-	list_add_tail(&h->node, &p->held);
-	p->unsettled++;
-	spin_unlock(&cryo_participants_lock);
+	atomic_inc(&p->unsettled);
+	err = xa_insert(&p->held, pid_nr(h->tid), h, GFP_KERNEL_ACCOUNT);
+	if (err) {
+		note_settled(h);
+		free_held(h);
+		return ERR_PTR(err);
+	}
 	return h;
 }
 
-/* NULL is fine. */
+/* NULL is fine. By the thread itself, or before it has been held. */
 void cryo_held_free(struct cryo_held *h)
 {
 	if (!h)
 		return;
-	spin_lock(&cryo_participants_lock);
-	list_del(&h->node);
+	/* Whoever lets it go has the lock: nobody has it any more. */
+	xa_erase(&h->p->held, pid_nr(h->tid));
 	if (!h->settled)
-		h->p->unsettled--;
-	spin_unlock(&cryo_participants_lock);
-	wake_up_all(&h->p->hold_wait);
-	put_pid(h->tid);
-	cryo_participant_put(h->p);
-	kfree(h);
+		note_settled(h);
+	free_held(h);
 }
 
 static bool may_go(struct cryo_held *h)
 {
-	bool go;
-
-	spin_lock(&cryo_participants_lock);
-	go = h->go || !h->p->holding || h->p->closed;
-	spin_unlock(&cryo_participants_lock);
-	return go || time_after_eq(jiffies, h->limit);
+	return READ_ONCE(h->go) || !READ_ONCE(h->p->holding) || READ_ONCE(h->p->closed) ||
+	       time_after_eq(jiffies, h->limit);
 }
 
 /* What only the way to user mode can see to: then the thread is held no longer. */
@@ -160,11 +171,7 @@ static void hold(struct callback_head *work)
 void cryo_held_start(struct cryo_held *h)
 {
 	h->limit = jiffies + msecs_to_jiffies(CRYO_CLIENT_HOLD_MS);
-	spin_lock(&cryo_participants_lock);
-	h->settled = true;
-	h->p->unsettled--;
-	spin_unlock(&cryo_participants_lock);
-	wake_up_all(&h->p->hold_wait);
+	note_settled(h);
 	init_task_work(&h->work, hold);
 	cryo_unload_get();
 	hold(&h->work);
@@ -173,12 +180,7 @@ void cryo_held_start(struct cryo_held *h)
 /* Have all threads that @p holds, the caller's, got what they had, masks of signals and all? */
 bool cryo_held_settled(struct cryo_participant *p)
 {
-	bool settled;
-
-	spin_lock(&cryo_participants_lock);
-	settled = !p->unsettled;
-	spin_unlock(&cryo_participants_lock);
-	return settled;
+	return !atomic_read(&p->unsettled);
 }
 
 /*
@@ -205,7 +207,7 @@ void cryo_held_end(struct cryo_participant *p)
 	int signal;
 
 	spin_lock(&cryo_participants_lock);
-	p->holding = false;
+	WRITE_ONCE(p->holding, false);
 	signal = p->late_signal;
 	p->late_signal = 0;
 	spin_unlock(&cryo_participants_lock);
@@ -214,11 +216,30 @@ void cryo_held_end(struct cryo_participant *p)
 	wake_up_all(&p->hold_wait);
 }
 
+/* The thread @tid, the caller's, goes on. */
+static int let_one_go(struct cryo_participant *p, struct pid *tid)
+{
+	struct cryo_held *h;
+
+	if (!tid)
+		return -ESRCH;
+	xa_lock(&p->held);
+	h = xa_load(&p->held, pid_nr(tid));
+	if (h && h->tid != tid)
+		h = NULL;
+	if (h) {
+		WRITE_ONCE(h->go, true);
+		/* It sleeps among all that are held: nobody else is woken for it. */
+		wake_up_process(h->task);
+	}
+	xa_unlock(&p->held);
+	return h ? 0 : -ESRCH;
+}
+
 /* CRYO_CLIENT_GO; @p is the caller's. */
 long cryo_held_go(struct cryo_participant *p, void __user *arg)
 {
 	struct cryo_client_go args = {};
-	struct cryo_held *h;
 	struct pid *tid;
 	int err;
 
@@ -232,16 +253,7 @@ long cryo_held_go(struct cryo_participant *p, void __user *arg)
 		return 0;
 	}
 	tid = find_get_pid(args.tid);
-	err = -ESRCH;
-	spin_lock(&cryo_participants_lock);
-	list_for_each_entry(h, &p->held, node) {
-		if (h->tid != tid)
-			continue;
-		h->go = true;
-		err = 0;
-	}
-	spin_unlock(&cryo_participants_lock);
+	err = let_one_go(p, tid);
 	put_pid(tid);
-	wake_up_all(&p->hold_wait);
 	return err;
 }

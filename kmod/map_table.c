@@ -127,7 +127,7 @@ static struct page *page_at(struct cryo_map_source *source, u64 offset)
 
 /* ---- the table ---- */
 
-/* At the caller's expense, as opposed to vmemdup_user(). */
+/* At the caller's expense. */
 static void *copy_array(u64 from, u32 n, size_t size)
 {
 	void *array = kvmalloc_array(n, size, GFP_KERNEL_ACCOUNT);

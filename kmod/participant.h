@@ -8,11 +8,13 @@
 #ifndef CRYO_PARTICIPANT_H
 #define CRYO_PARTICIPANT_H
 
+#include <linux/atomic.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/wait.h>
+#include <linux/xarray.h>
 
 #include <cryo/client.h>
 
@@ -51,9 +53,10 @@ struct cryo_participant {
 	bool holds;			/* the other threads wait after a restart until callbacks are through */
 	bool holding;			/* they do: see hold.c */
 	int late_signal;		/* for the process when they go on; 0: none */
-	struct list_head held;		/* struct cryo_held */
-	unsigned int unsettled;		/* of these, not yet as they were at the checkpoint */
-	wait_queue_head_t hold_wait;	/* threads that are held, and the helper before it hears of the restart */
+	struct xarray held;		/* struct cryo_held, by the number of their thread; has a lock of its own */
+	atomic_t unsettled;		/* of these, not yet as they were at the checkpoint; under no lock */
+	wait_queue_head_t hold_wait;	/* threads that are held, until all go on */
+	wait_queue_head_t settle_wait;	/* the helper before it hears of the restart: @unsettled is 0 */
 
 	bool restarted;			/* nobody has been told of the restart yet */
 	bool has_restart;		/* @requester and @source are known */

@@ -27,6 +27,7 @@ static void group_free(struct kref *ref)
 	put_pid(g->coordinator);
 	put_cred(g->creds);
 	cryo_map_files_put(&g->map_files);
+	cryo_rst_free_filters(g);
 	cryo_log_free(&g->log);
 	kfree(g);
 }
@@ -157,6 +158,7 @@ static struct cryo_rst_group *group_alloc(unsigned int threads, unsigned int pro
 	INIT_LIST_HEAD(&g->members);
 	init_waitqueue_head(&g->coordinator_wait);
 	init_waitqueue_head(&g->go_wait);
+	xa_init_flags(&g->filters, XA_FLAGS_ACCOUNT);
 	cryo_log_init(&g->log);
 	g->threads = threads;
 	g->processes = processes;

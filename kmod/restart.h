@@ -18,9 +18,11 @@
 #include <linux/spinlock.h>
 #include <linux/task_work.h>
 #include <linux/wait.h>
+#include <linux/xarray.h>
 
 #include "cryo.h"
 #include "map.h"
+#include "tables.h"
 
 #define CRYO_RST_PARKED_STATE	(TASK_KILLABLE | TASK_FREEZABLE)
 
@@ -49,8 +51,14 @@ struct cryo_rst_member {
 	struct cryo_held *held;		/* until callbacks are through; NULL: it goes on at once */
 	unsigned int in_process;	/* members of the process, with it; see restart_share.c */
 	bool all_members;		/* nobody else is in the process */
-	bool filtered;			/* has its seccomp filters; under group.lock */
 	bool parked;			/* under group.state_lock */
+};
+
+/* Of a thread whose seccomp filters others share. */
+struct cryo_rst_filters {
+	struct task_struct *task;	/* that has them, counted; NULL: not yet. Set once, under group.state_lock */
+	unsigned int total;		/* of its own, when @task is there */
+	wait_queue_head_t wait;		/* those that share them */
 };
 
 struct cryo_rst_group {
@@ -67,7 +75,7 @@ struct cryo_rst_group {
 	struct list_head members;
 	unsigned int joined;		/* also those that have died since */
 	unsigned int leaders;		/* of these, leaders of their process */
-	atomic_t filtered;		/* of these, whose filters others share: have them */
+	struct xarray filters;		/* struct cryo_rst_filters: see seccomp.c; has a lock of its own */
 
 	spinlock_t state_lock;		/* protects all below */
 	enum cryo_rst_state state;
@@ -101,6 +109,7 @@ const struct user_regset *cryo_rst_regset(struct task_struct *task, unsigned int
 
 /* seccomp.c */
 int cryo_install_seccomp(struct cryo_rst_group *g, struct cryo_rst_member *m);
+void cryo_rst_free_filters(struct cryo_rst_group *g);
 
 /* restart_share.c */
 int cryo_rst_get_tables(struct cryo_rst_group *g);

@@ -41,7 +41,7 @@ static void free_owners(struct owners *o)
 /* The first one of several is it. */
 static int add_first(struct xarray *of, s32 key, struct cryo_rst_member *m)
 {
-	int err = xa_insert(of, (u32)key, m, GFP_KERNEL);
+	int err = xa_insert(of, (u32)key, m, GFP_KERNEL_ACCOUNT);
 
 	return err == -EBUSY ? 0 : err;
 }

@@ -324,7 +324,7 @@ static int queue_datagram(struct socket *sock, const struct cryo_datagram *args)
 		WRITE_ONCE(sock->sk->sk_err, args->error);
 		return 0;
 	}
-	data = vmemdup_user((void __user *)(unsigned long)args->data, args->length);
+	data = cryo_copy_data(args->data, args->length);
 	if (IS_ERR(data))
 		return PTR_ERR(data);
 	err = enqueue(sock->sk, args, data);

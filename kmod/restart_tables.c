@@ -18,6 +18,7 @@
 #include "compat/ksym.h"
 #include "cryo.h"
 #include "locked_task.h"
+#include "tables.h"
 
 static void put_fs(struct fs_struct *fs)
 {

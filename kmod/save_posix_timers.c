@@ -167,9 +167,9 @@ struct snapshot {
 };
 
 /*
- * With siglock held.  Threads of the process could add and delete timers, and all of them are parked, or stopped by job control; of
- * others take_timers() goes no further than the first part of the list.  What takes its timers from a process that is killed takes the whole
- * list first (exit_itimers()): so as long as there is one in it, all are in it that have been.
+ * With siglock held.  Threads of the process could add and delete timers, and all of them are parked, or stopped by job control, in
+ * which case they park before they make a system call.  What takes its timers from a process that is killed takes the whole list
+ * first (exit_itimers()): so as long as there is one in it, all are in it that have been.
  */
 static int list_timers(struct signal_struct *sig, struct snapshot *s)
 {
@@ -208,7 +208,7 @@ static void look_at_timers(struct task_struct *leader, struct snapshot *s)
 	}
 }
 
-/* The next ones. s->count is 0: there are no more. */
+/* The next ones. s->count is less than TIMER_BATCH: there are no more. */
 static int take_some_timers(struct task_struct *leader, struct snapshot *s)
 {
 	bool first = !s->last;
@@ -243,35 +243,18 @@ static void put_timers(struct cryo_capture *c, struct snapshot *s, struct cryo_p
 	head->count += s->kept;
 }
 
-/* Or was, and has been let go since: such a thread makes the system call first before which it stood, and parks then. */
-static bool is_traced(struct cryo_capture *c)
-{
-	struct cryo_parked *t;
-
-	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
-		if (READ_ONCE(t->traced) || READ_ONCE(t->task->ptrace))
-			return true;
-	return false;
-}
-
 static int take_timers(struct cryo_capture *c, struct snapshot *s, struct cryo_posix_timers *head,
 		       struct cryo_buf *buf)
 {
-	bool traced = is_traced(c);
 	int err;
 
 	do {
 		err = take_some_timers(c->p->task, s);
 		if (!err)
 			put_timers(c, s, head, buf);
-		if (!err && traced && s->count == TIMER_BATCH) {
-			cryo_refuse(c, "%d POSIX timers or more of a process that is being traced are not supported",
-				    TIMER_BATCH);
-			break;
-		}
 		cond_resched();
 		err = err ?: buf->error ?: cryo_look_interrupted(c);
-	} while (!err && s->count);
+	} while (!err && s->count == TIMER_BATCH);
 	head->next_id = s->next_id;
 	return err;
 }

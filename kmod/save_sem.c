@@ -48,7 +48,7 @@ static int each_undo(struct cryo_capture *c, struct cryo_ipc_space *space,
 		cond_resched();
 		err = cryo_look_interrupted(c);
 		task_lock(task);
-		if (!err && !task->mm)
+		if (!err && (!task->mm || cryo_semundo_of(task) != list))
 			err = -ESRCH;
 		if (err)
 			break;

@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/wait.h>
+#include <linux/xarray.h>
 
 #include "access.h"
 #include "compat/ksym.h"
@@ -127,64 +128,99 @@ static int take_filters(struct task_struct *from, unsigned int total, unsigned i
 
 #endif
 
-/* A thread of the caller that is called @number and has its filters, counted, or NULL. */
-static struct task_struct *find_filtered(struct cryo_rst_group *g, u32 number, unsigned int *total)
+/* The filters of the thread of the caller's process that is called @number, which may not have them yet. Freed with @g. */
+static struct cryo_rst_filters *filters_of(struct cryo_rst_group *g, u32 number)
 {
-	struct cryo_rst_member *m;
+	unsigned long key = (unsigned long)task_tgid_nr(current) << 32 | number;
+	struct cryo_rst_filters *f = xa_load(&g->filters, key), *other;
 
-	lockdep_assert_held(&g->lock);
-	list_for_each_entry(m, &g->members, node) {
-		if (!m->filtered || m->args.seccomp_thread != number ||
-		    !same_thread_group(m->task, current))
-			continue;
-		*total = m->args.nr_seccomp;
-		return get_task_struct(m->task);
-	}
-	return NULL;
+	BUILD_BUG_ON(sizeof(key) < 8);
+	if (f)
+		return f;
+	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+	if (!f)
+		return ERR_PTR(-ENOMEM);
+	init_waitqueue_head(&f->wait);
+	other = xa_cmpxchg(&g->filters, key, NULL, f, GFP_KERNEL_ACCOUNT);
+	if (!other)
+		return f;
+	kfree(f);
+	return xa_is_err(other) ? ERR_PTR(xa_err(other)) : other;
 }
 
-/* It comes, or all are killed. */
-static struct task_struct *wait_for_filtered(struct cryo_rst_group *g, u32 number,
-					     unsigned int *total)
+/* When nobody has @g any more. */
+void cryo_rst_free_filters(struct cryo_rst_group *g)
 {
-	struct task_struct *task;
-	int seen;
+	struct cryo_rst_filters *f;
+	unsigned long key;
 
-	for (;;) {
-		seen = atomic_read(&g->filtered);
-		if (mutex_lock_killable(&g->lock))
-			return ERR_PTR(-EINTR);
-		task = find_filtered(g, number, total);
-		mutex_unlock(&g->lock);
-		if (task)
-			return task;
-		if (wait_event_state(g->go_wait,
-				     atomic_read(&g->filtered) != seen ||
-				     cryo_rst_state_of(g) > CRYO_RST_COMMITTING,
-				     CRYO_RST_PARKED_STATE))
-			return ERR_PTR(-EINTR);
-		if (cryo_rst_state_of(g) > CRYO_RST_COMMITTING)
-			return ERR_PTR(-ECANCELED);
+	xa_for_each(&g->filters, key, f) {
+		if (f->task)
+			put_task_struct(f->task);
+		kfree(f);
+		cond_resched();
 	}
+	xa_destroy(&g->filters);
+}
+
+/* It comes, or all are killed. One queue for each, and only who waits for it is woken. */
+static int wait_for_filters(struct cryo_rst_group *g, struct cryo_rst_filters *f)
+{
+	DECLARE_WAITQUEUE(go, current);
+	DECLARE_WAITQUEUE(own, current);
+	int err = 0;
+
+	add_wait_queue(&g->go_wait, &go);
+	add_wait_queue(&f->wait, &own);
+	for (;;) {
+		set_current_state(CRYO_RST_PARKED_STATE);
+		/* With what belongs to it. */
+		if (smp_load_acquire(&f->task))
+			break;
+		if (cryo_rst_state_of(g) > CRYO_RST_COMMITTING)
+			err = -ECANCELED;
+		else if (fatal_signal_pending(current))
+			err = -EINTR;
+		if (err)
+			break;
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
+	remove_wait_queue(&f->wait, &own);
+	remove_wait_queue(&g->go_wait, &go);
+	return err;
+}
+
+/* The caller has its filters. Of several that are called the same, the first one counts. */
+static void show_filters(struct cryo_rst_group *g, struct cryo_rst_filters *f, unsigned int total)
+{
+	spin_lock(&g->state_lock);
+	if (!f->task) {
+		f->total = total;
+		/* Who sees the thread sees how many it has. */
+		smp_store_release(&f->task, get_task_struct(current));
+	}
+	spin_unlock(&g->state_lock);
+	wake_up_all(&f->wait);
 }
 
 /* The oldest of the caller's filters, from the thread that has them. */
 static int share_filters(struct cryo_rst_group *g, const struct cryo_resume *args)
 {
-	struct task_struct *from;
-	unsigned int total;
-	int err = -EINVAL;
+	struct cryo_rst_filters *f;
+	int err;
 
 	if (args->seccomp_shared > args->nr_seccomp || !args->seccomp_of ||
 	    args->seccomp_of == args->seccomp_thread)
 		return -EINVAL;
-	from = wait_for_filtered(g, args->seccomp_of, &total);
-	if (IS_ERR(from))
-		return PTR_ERR(from);
-	if (args->seccomp_shared <= total)
-		err = take_filters(from, total, args->seccomp_shared);
-	put_task_struct(from);
-	return err;
+	f = filters_of(g, args->seccomp_of);
+	if (IS_ERR(f))
+		return PTR_ERR(f);
+	err = wait_for_filters(g, f);
+	if (err)
+		return err;
+	return args->seccomp_shared <= f->total ?
+	       take_filters(f->task, f->total, args->seccomp_shared) : -EINVAL;
 }
 
 static int set_filters(struct cryo_rst_group *g, const struct cryo_resume *args)
@@ -238,14 +274,16 @@ static int set_mode_with_right(struct cryo_rst_group *g, const struct cryo_resum
  */
 int cryo_install_seccomp(struct cryo_rst_group *g, struct cryo_rst_member *m)
 {
-	int err = set_mode_with_right(g, &m->args);
+	struct cryo_rst_filters *own = NULL;
+	int err;
 
-	if (err || !m->args.seccomp_thread)
-		return err;
-	mutex_lock(&g->lock);
-	m->filtered = true;
-	mutex_unlock(&g->lock);
-	atomic_inc(&g->filtered);
-	wake_up_all(&g->go_wait);
-	return 0;
+	/* Before they are there: from then on there is no way back. */
+	if (m->args.seccomp_thread)
+		own = filters_of(g, m->args.seccomp_thread);
+	if (IS_ERR(own))
+		return PTR_ERR(own);
+	err = set_mode_with_right(g, &m->args);
+	if (!err && own)
+		show_filters(g, own, m->args.nr_seccomp);
+	return err;
 }

@@ -79,7 +79,7 @@ void cryo_shared_page_remember(struct cryo_shared_pages *s, struct page *page, u
 	if (s->memories <= 1 || s->count >= s->most)
 		return;
 	if (xa_insert(&s->places, page_to_pfn(page), xa_mk_value(offset >> PAGE_SHIFT),
-		      GFP_KERNEL | __GFP_ACCOUNT | __GFP_NOWARN))
+		      GFP_KERNEL_ACCOUNT | __GFP_NOWARN))
 		return;
 	get_page(page);
 	s->count++;

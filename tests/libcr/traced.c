@@ -11,27 +11,54 @@
 static pid_t tracer, traced;
 static char *text;
 
+/* In the tracer: the child stands before a system call from SIGUSR1 on, and goes on at SIGUSR2. */
+static void trace(void)
+{
+	sigset_t set;
+	int signal;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	ptrace(PTRACE_SEIZE, traced, NULL, PTRACE_O_TRACESYSGOOD);
+	for (;;) {
+		sigwait(&set, &signal);
+		if (signal == SIGUSR1) {
+			ptrace(PTRACE_INTERRUPT, traced, NULL, NULL);
+			waitpid(traced, NULL, 0);
+			ptrace(PTRACE_SYSCALL, traced, NULL, NULL);
+			waitpid(traced, NULL, 0);
+		} else {
+			ptrace(PTRACE_CONT, traced, NULL, NULL);
+		}
+	}
+}
+
 /* A child of ours that traces a child of its own, which runs. */
 static void start(void)
 {
 	pid_t pids[2];
+	sigset_t set;
 	int fds[2];
 
 	if (pipe(fds))
 		return;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	tracer = fork();
 	if (tracer == 0) {
 		traced = fork();
 		if (traced == 0)
 			for (;;)
 				pause_ms(100);
-		ptrace(PTRACE_SEIZE, traced, NULL, NULL);
 		pids[0] = getpid();
 		pids[1] = traced;
 		write(fds[1], pids, sizeof(pids));
-		for (;;)
-			pause();
+		trace();
 	}
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	if (read(fds[0], pids, sizeof(pids)) != sizeof(pids))
 		return;
 	traced = pids[1];
@@ -94,11 +121,45 @@ static void tool(void)
 	is(processes(), 3, "that is the parent, the command's shell, and what stands in for the command");
 }
 
+static void wait_for_state(char wanted)
+{
+	char path[40], line[400];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)traced);
+	for (line[0] = 0; !strstr(line, wanted == 't' ? ") t " : ") S ");) {
+		pause_ms(10);
+		file = fopen(path, "r");
+		if (!file || !fgets(line, sizeof(line), file))
+			return;
+		fclose(file);
+	}
+}
+
+/* It may be about to make the system call, whatever is captured meanwhile. */
+static void stopped(void)
+{
+	char text_of[200];
+
+	wait_for_state('S');
+	kill(tracer, SIGUSR1);
+	wait_for_state('t');
+	is(request(traced, CR_SCOPE_PROC, 0), CR_EPTRACED, "stopped by its tracer: CR_EPTRACED");
+	ok(text && strstr(text, "is being traced (ptrace), and stopped by its tracer"), "said so");
+	is(command("-p", traced), 56, "cr_checkpoint: exit status 56");
+	snprintf(text_of, sizeof(text_of), "cr_checkpoint -p --ptraced-allow --time=1 -f a --clobber %d 2>err", (int)traced);
+	ok(system(text_of) != 0, "with --ptraced-allow it is waited for");
+	ok(!system("grep -q 'did not come to rest: state t (stopped by its tracer)' err"), "said so");
+	snprintf(text_of, sizeof(text_of), "(sleep 1; kill -USR2 %d) & cr_checkpoint -p --ptraced-allow -f a --clobber %d", (int)tracer, (int)traced);
+	is(system(text_of), 0, "until the tracer lets it go");
+}
+
 int main(void)
 {
 	start();
 	library();
 	tool();
+	stopped();
 	kill(traced, SIGKILL);
 	kill(tracer, SIGKILL);
 	return finish();

@@ -248,7 +248,7 @@ int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **dat
 	if (note != CRYO_PPC64LE_EBB || !cpu_has_feature(CPU_FTR_ARCH_207S) ||
 	    !(regs[0] | regs[1] | regs[2]))
 		return -ENODATA;
-	*data = kmemdup(regs, sizeof(regs), GFP_KERNEL);
+	*data = kmemdup(regs, sizeof(regs), GFP_KERNEL_ACCOUNT);
 	return *data ? sizeof(regs) : -ENOMEM;
 }
 
