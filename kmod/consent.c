@@ -29,6 +29,7 @@
 #include "compat/tracepoint.h"
 #include "consent.h"
 #include "cryo.h"
+#include "exceptions.h"
 
 #define YAMA_RELATIONAL	1	/* ptrace_scope: ancestors only */
 
@@ -330,6 +331,7 @@ bool cryo_consented(struct task_struct *task)
 	kuid_t uid;
 
 	return cryo_yama_level() == YAMA_RELATIONAL &&
+	       cryo_exception(CRYO_EXCEPTION_CONSENT, current_user_ns()) &&
 	       (find_uid(task_tgid(task), &uid) || find_uid_of_parent(task, &uid)) &&
 	       is_same_user(task, uid) && yama_alone_forbids(task);
 }

@@ -63,6 +63,11 @@ static struct exception exceptions[CRYO_NR_EXCEPTIONS] = {
 		.on = false, .cap = CAP_NET_ADMIN, .other_cap = CAP_NET_ADMIN,
 		.feature = CRYO_FEATURE_TIME_WAIT_PORTS,
 	},
+	/* As tracing at Yama's level 1. A process gets there by PR_SET_PTRACER, for all of its user's to trace it. */
+	[CRYO_EXCEPTION_CONSENT] = {
+		.on = true, .cap = CAP_SYS_PTRACE, .other_cap = CAP_SYS_PTRACE,
+		.feature = CRYO_FEATURE_CONSENT,
+	},
 };
 
 module_param_named(pid_choice, exceptions[CRYO_EXCEPTION_PID_CHOICE].on, bool, 0644);
@@ -82,6 +87,9 @@ MODULE_PARM_DESC(datagrams,
 module_param_named(time_wait_ports, exceptions[CRYO_EXCEPTION_TIME_WAIT_PORTS].on, bool, 0644);
 MODULE_PARM_DESC(time_wait_ports,
 		 "everybody may bind to TCP ports that closed connections, of whomever, keep in TIME_WAIT (default: no)");
+module_param_named(consent, exceptions[CRYO_EXCEPTION_CONSENT].on, bool, 0644);
+MODULE_PARM_DESC(consent,
+		 "everybody may checkpoint those of his own processes that have consented where Yama restricts tracing (default: yes)");
 
 bool cryo_exception_capable(enum cryo_exception what, struct user_namespace *ns)
 {

@@ -78,6 +78,28 @@ int cryo_save_cgroup(struct cryo_capture *c)
 	return err;
 }
 
+/*
+ * Of a group and all that it is in, the deepest one that is seen; NULL: none.  With one, all are that it is in, so that nobody
+ * makes this long by groups nested deep.
+ */
+static struct seen_group *deepest_seen(struct group_walk *w, struct cgroup *cgrp)
+{
+	int from = 0, end = min(cgrp->level, w->deepest) + 1, middle;
+	struct seen_group *s, *deepest = NULL;
+
+	while (from < end) {
+		middle = from + (end - from) / 2;
+		s = xa_load(&w->seen, (unsigned long)cgroup_ancestor(cgrp, middle));
+		if (s) {
+			deepest = s;
+			from = middle + 1;
+		} else {
+			end = middle;
+		}
+	}
+	return deepest;
+}
+
 static int note_group(struct group_walk *w, struct cgroup *cgrp)
 {
 	struct seen_group *s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
@@ -98,16 +120,14 @@ static int note_group(struct group_walk *w, struct cgroup *cgrp)
 	return 0;
 }
 
-/* @cgrp and all that it is in. */
+/* @cgrp and all that it is in, from above. */
 static int note_groups(struct group_walk *w, struct cgroup *cgrp)
 {
-	int err = 0;
+	const struct seen_group *s = deepest_seen(w, cgrp);
+	int level = s ? s->cgrp->level + 1 : 0, err = 0;
 
-	for (; !err && cgrp; cgrp = cgroup_parent(cgrp)) {
-		if (w->n == CRYO_MAX_CGROUPS || xa_load(&w->seen, (unsigned long)cgrp))
-			break;
-		err = note_group(w, cgrp);
-	}
+	for (; !err && level <= cgrp->level && w->n < CRYO_MAX_CGROUPS; level++)
+		err = note_group(w, cgroup_ancestor(cgrp, level));
 	return err;
 }
 
@@ -168,22 +188,15 @@ static bool look_at_task(void *arg, struct task_struct *task)
 	struct group_walk *w = arg;
 	const struct cryo_proc *p = cryo_find_proc(w->c->req, task);
 	struct seen_group *s;
-	struct cgroup *cgrp;
 
 	if (READ_ONCE(task->exit_state) || (p && !p->omitted))
 		return false;
-	/* How deep others nest theirs is no matter. */
-	cgrp = rcu_dereference(task->cgroups)->dfl_cgrp;
-	for (cgrp = cgroup_ancestor(cgrp, min(cgrp->level, w->deepest)); cgrp;
-	     cgrp = cgroup_parent(cgrp)) {
-		s = xa_load(&w->seen, (unsigned long)cgrp);
-		if (!s)
-			continue;
-		/* So are all above it. */
-		if (s->shared)
-			break;
+	s = deepest_seen(w, rcu_dereference(task->cgroups)->dfl_cgrp);
+	/* Above one that is shared, all are. */
+	while (s && !s->shared) {
 		s->shared = true;
 		w->alone--;
+		s = xa_load(&w->seen, (unsigned long)cgroup_parent(s->cgrp));
 	}
 	return false;
 }

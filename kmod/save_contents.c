@@ -185,10 +185,11 @@ static int copy_file(struct copy *k, struct file *file, loff_t size)
 		if (data < 0)
 			return data;
 		hole = vfs_llseek(file, data, SEEK_HOLE);
+		/* Somebody else has made the file shorter, or a hole where there was data. */
+		if (hole == -ENXIO || (hole >= 0 && hole <= data))
+			hole = data + 1;
 		if (hole < 0)
 			return hole;
-		if (hole <= data)
-			return -EIO;
 		err = copy_range(k, file, round_down(data, PAGE_SIZE), min(hole, size));
 		data = round_up(hole, PAGE_SIZE);
 	}
