@@ -134,8 +134,9 @@ static int say_gone(struct cryo_capture *c, struct cryo_proc *p)
 	bool continued = p == READ_ONCE(req->lost) && req->lost_continued;
 
 	if (!c->said_gone)
-		cryo_log(&req->log, "pid %d (%s): was %s meanwhile", p->pid, p->comm,
-			 continued ? "continued (SIGCONT)" : "killed");
+		cryo_log(&req->log,
+			 continued ? "pid %d (%s): was continued (SIGCONT) meanwhile: try again" :
+				     "pid %d (%s): was killed meanwhile", p->pid, p->comm);
 	c->said_gone = true;
 	return continued ? -EAGAIN : -ESRCH;
 }

@@ -225,6 +225,32 @@ TEST("what there is no room to remember is taken away") {
   CHECK(::access(path, F_OK) != 0);
 }
 
+TEST("a tail stays when the file that it is of has been cut") {
+  char directory[] = "/tmp/cryo-unit-XXXXXX";
+  CHECK(::mkdtemp(directory) != nullptr);
+  const std::string top = directory, of = top + "/log", whole = top + "/a file: 7 f/log.cut.1", cut = top + "/log.cut.2";
+  CHECK(::mkdir((top + "/a file: 7 f").c_str(), 0700) == 0);
+  const OwnNames own;
+  const auto ledger = std::make_unique<Ledger>();
+  CreatedPaths paths(*ledger);
+  for (const std::string& name : {of, whole, cut}) CHECK(UniqueFd(::open(name.c_str(), O_CREAT | O_RDWR, 0600)));
+  CHECK(::truncate(of.c_str(), 99) == 0);
+  paths.add_tail(whole, of, 99);
+  paths.add_tail(cut, of, 100);
+  CHECK_EQ(paths.list().size(), 2U);
+  CHECK_EQ(paths.list().front(), whole);
+  CHECK(paths.remove_all() == std::vector<std::string>{cut});
+  CHECK(::access(whole.c_str(), F_OK) != 0);
+  CHECK_EQ(::access(cut.c_str(), F_OK), 0);
+  paths.remove(whole);
+  // Where the file has gone, nobody knows.
+  CHECK(::unlink(of.c_str()) == 0);
+  CHECK(paths.remove_all() == std::vector<std::string>{cut});
+  paths.remove(cut);
+  CHECK(paths.list().empty());
+  std::filesystem::remove_all(top);
+}
+
 TEST("what has been made is removed, and only where and as it was made") {
   char directory[] = "/tmp/cryo-unit-XXXXXX";
   CHECK(::mkdtemp(directory) != nullptr);
@@ -245,7 +271,7 @@ TEST("what has been made is removed, and only where and as it was made") {
   CHECK(::rename((there + "/b").c_str(), (top + "/b").c_str()) == 0);
   make(there + "/b");
   CHECK(!paths.discard(there + "/b"));
-  paths.remove_all();
+  CHECK(paths.remove_all().empty());
   CHECK(is_there(there + "/b"));
   CHECK(!is_there(there + "/c"));
   // The same file, in another directory in the place of its own.
@@ -254,7 +280,7 @@ TEST("what has been made is removed, and only where and as it was made") {
   CHECK(::link((there + "/d").c_str(), (other + "/d").c_str()) == 0);
   CHECK(::rename(there.c_str(), (top + "/moved").c_str()) == 0 &&
         ::rename(other.c_str(), there.c_str()) == 0);
-  paths.remove_all();
+  CHECK(paths.remove_all().empty());
   CHECK(is_there(there + "/d"));
   std::filesystem::remove_all(top);
 }

@@ -35,7 +35,10 @@ class CgroupChecker {
     if (makes())
       for (const ControlGroup& group : context_.cgroups) check_group(group);
     for (std::size_t i = 0; i < context_.processes.size(); ++i)
-      if (!context_.processes[i].threads.empty()) check_process(i);
+      if (!context_.processes[i].threads.empty()) {
+        check_process(i);
+        check_threads(i);
+      }
   }
 
  private:
@@ -51,6 +54,7 @@ class CgroupChecker {
   [[nodiscard]] std::string why_not_made(const ControlGroup& group) const;
   void check_controllers(const ControlGroup& group);
   void check_process(std::size_t index);
+  void check_threads(std::size_t index);
 
   const Context& context_;
   const RestartOptions& options_;
@@ -103,6 +107,22 @@ void CgroupChecker::check_process(std::size_t index) {
     findings_.problem(EPERM, "pid {}: cannot be in its control group {}: {}", process.head.pid, process.cgroup, why);
   else
     findings_.note("pid {}: stays in the control group of cr_restart, not {}: {}", process.head.pid, process.cgroup, why);
+}
+
+// Those that are in another group than their process.
+void CgroupChecker::check_threads(std::size_t index) {
+  const NamesToCheck theirs(context_, {index});
+  for (const ControlGroup& group : context_.cgroups)
+    for (const Thread& thread : context_.processes[index].threads) {
+      if (std::find(group.threads.begin(), group.threads.end(), thread.head.tid) == group.threads.end() || has_exited(thread))
+        continue;
+      if (to_be_made_.contains(group.path) || names::access(root_ + group.path + "/cgroup.threads", W_OK) == 0) continue;
+      const char* const why = std::strerror(errno);
+      if (is_strict())
+        findings_.problem(EPERM, "thread {}: cannot be in its control group {}: {}", thread.head.tid, group.path, why);
+      else
+        findings_.note("thread {}: stays in the control group of its process, not {}: {}", thread.head.tid, group.path, why);
+    }
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // Whether there are enough huge pages.  Those of private memory and of what is shared are reserved when they are mapped: all of
 // them, but where the process has said that it does without (MAP_NORESERVE), those with contents.
 #include <linux/capability.h>
-#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -180,20 +180,23 @@ bool may_by_group(const Creds& own, std::uint32_t group) {
   return own.head.egid == group || std::find(own.groups.begin(), own.groups.end(), group) != own.groups.end();
 }
 
+bool is_there(const cryo_shm& saved) {
+  shmid_ds now;
+  return saved.perm.ns == 0 && ::shmctl(saved.perm.id, IPC_STAT, &now) == 0 && now.shm_perm.__key == saved.perm.key &&
+         now.shm_segsz == saved.size;
+}
+
 // Segments that have to be made: not everybody may, while memory and files are for all.
 void check_hugetlb_segments(const Context& context, const Creds& own, Findings& findings) {
-  rlimit limit{};
   const std::string text = read_proc("sys/vm/hugetlb_shm_group");
   const auto group = parse_number<std::uint32_t>(text.substr(0, text.find('\n')));
-  if (capable(own, CAP_IPC_LOCK) || (group && may_by_group(own, *group)) || ::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
-  std::uint64_t size = 0;
+  if (capable(own, CAP_IPC_LOCK) || (group && may_by_group(own, *group))) return;
   for (const auto& [id, inode] : context.inodes)
-    if (inode.huge_size != 0 && inode.shm) size += inode.head.size;
-  if (size <= limit.rlim_cur) return;
-  findings.problem(EPERM,
-                   "the job has {} bytes of System V shared memory in huge pages, which takes CAP_IPC_LOCK, the group of "
-                   "/proc/sys/vm/hugetlb_shm_group, or as much RLIMIT_MEMLOCK (ulimit -l {})",
-                   size, (size + 1023) / 1024);
+    if (inode.huge_size != 0 && inode.shm && !is_there(*inode.shm))
+      return findings.problem(EPERM,
+                              "System V shared memory {} (key {:#x}) is in huge pages, which takes CAP_IPC_LOCK, or the group of "
+                              "/proc/sys/vm/hugetlb_shm_group",
+                              inode.shm->perm.id, static_cast<std::uint32_t>(inode.shm->perm.key));
 }
 
 // No call duplicates such memory, and it has no name: each part of it can be in one place only.

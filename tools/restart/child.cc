@@ -43,6 +43,7 @@ using stub::Step;
 constexpr std::size_t kLockSize = 128;  // stub area for one lock: call and struct flock
 constexpr std::size_t kOwnerSize = 16;  // struct f_owner_ex, aligned
 constexpr std::size_t kMostAtOnce = 0x7ffff000;  // bytes that sendfile(2) copies in one call
+constexpr int kTailCalls = 8;                    // that copy what has come to a file while memory was read
 constexpr std::size_t kFixedSize = 65536;
 
 class Child {
@@ -71,7 +72,8 @@ class Child {
   [[nodiscard]] bool is_child_of_exited_leader() const;
   void plan_process_calls(CallList& calls, StubArea& area);
   [[nodiscard]] std::set<int> descriptors_of_tails() const;
-  void plan_truncation(CallList& calls, StubArea& area);
+  void plan_tails(CallList& calls, StubArea& area);
+  void plan_truncation(CallList& calls, bool kept) const;
   [[nodiscard]] stub::Parameters* plan(StubArea& area, AddressSpace& space);
 
   const ChildInput& input_;
@@ -224,7 +226,8 @@ StubArea Child::make_area(AddressSpace& space) {
                            (locks_.size() + process_.fds.size()) * kLockSize +
                            (parked_.size() + kept_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
                            (process_.threads.size() + 1) * 10 * sizeof(stub::Call) +
-                           files_.fds.size() * (6 * sizeof(stub::Call) + sizeof(std::uint64_t) + kOwnerSize) + kFixedSize;
+                           files_.fds.size() * (6 * sizeof(stub::Call) + sizeof(std::uint64_t) + kOwnerSize) +
+                           input_.files.cut.size() * ((kTailCalls + 1) * sizeof(stub::Call) + sizeof(std::uint64_t)) + kFixedSize;
   StubArea area(space, {shared_.report, report_size(input_.slots), !makes_memory()}, data, transit,
                 input_.context.header.page_size);
   if (!makes_memory()) input_.shared_life.areas.push_back(area.range());
@@ -266,19 +269,27 @@ void Child::plan_process_calls(CallList& calls, StubArea& area) {
 }
 
 // What a file that was open for writing has got since then is kept aside by now, or is not wanted: but for what has come while memory
-// was read.
-void Child::plan_truncation(CallList& calls, StubArea& area) {
+// was read. Where there is no room for all, only the next call says why.
+void Child::plan_tails(CallList& calls, StubArea& area) {
   for (const auto& [inode, cut] : input_.files.cut) {
-    if (cut.process != index_) continue;
-    if (cut.to) {
-      auto* offset = area.array<std::uint64_t>(1);
-      *offset = cut.end;
+    if (cut.process != index_ || !cut.to) continue;
+    auto* offset = area.array<std::uint64_t>(1);
+    *offset = cut.end;
+    for (int i = 0; i < kTailCalls; ++i)
       calls.add(Step::kTruncate, cut.file, SYS_sendfile, cut.to.get(), cut.from.get(), offset, kMostAtOnce);
-    }
-    calls.add(Step::kTruncate, cut.file, SYS_ftruncate, files_.fds.at(cut.file), input_.context.inode(inode).head.size);
   }
   // A lease wants nobody else to have the file.
   for (const int fd : descriptors_of_tails()) calls.add(Step::kClose, 0, SYS_close, fd);
+}
+
+// By a descriptor that is only `kept`, or by others: those are there to the end, and what may fail comes before them.
+void Child::plan_truncation(CallList& calls, bool kept) const {
+  for (const auto& [inode, cut] : input_.files.cut) {
+    if (cut.process != index_) continue;
+    const int fd = files_.fds.at(cut.file);
+    if (kept_.contains(fd) == kept)
+      calls.add(Step::kTruncate, cut.file, SYS_ftruncate, fd, input_.context.inode(inode).head.size);
+  }
 }
 
 stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
@@ -301,7 +312,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   plan_process_calls(process_calls, area);
   CallList leader_calls;
   CallList final_calls;
-  plan_truncation(final_calls, area);
+  plan_tails(final_calls, area);
   // Threads of other processes may be owners, and a lease wants no other process to have the file.
   plan_leases(locks_, fds, final_calls);
   plan_owners({input_.context, process_, index_, input_.options, fds, input_.files.kept_by}, final_calls, area);
@@ -310,10 +321,12 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   plan_timerfds(input_.context, first_, leader_calls, area);
   plan_posix_timers(input_.context, threads, leader_calls, area);
   plan_leader(threads, leader_calls, area);
+  plan_truncation(final_calls, true);
   for (const int fd : kept_) final_calls.add(Step::kClose, 0, SYS_close, fd);
   std::map<std::uint32_t, int> left = fds;
   std::erase_if(left, [this](const auto& file) { return kept_.contains(file.second); });
   plan_process_locks(input_.context, locks_, left, final_calls, area);
+  plan_truncation(final_calls, false);
 
   parameters->report = area.report();
   parameters->slot = slots_of(area.report()) + slot_;

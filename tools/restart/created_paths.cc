@@ -48,25 +48,31 @@ struct Made {
   std::uint64_t directory_dev = 0, directory_ino = 0;
   std::uint64_t dev = 0, ino = 0;
   std::string name;
+  std::string of;  // of a tail: the file that it is of, `end` bytes long before it is cut; empty: it is none
+  std::uint64_t end = 0;
 };
 
-constexpr const char* kFormat = "%zx %lx %lx %lx %lx%n";
+constexpr const char* kFormat = "%zx %lx %lx %lx %lx %lx %zx%n";
 
 std::string text_of(const Made& made) {
-  return fmt::format("{:x} {:x} {:x} {:x} {:x} {}", made.process, made.directory_dev, made.directory_ino,
-                     made.dev, made.ino, made.name);
+  return fmt::format("{:x} {:x} {:x} {:x} {:x} {:x} {:x} {}{}", made.process, made.directory_dev, made.directory_ino,
+                     made.dev, made.ino, made.end, made.of.size(), made.of, made.name);
 }
 
 Made made_of(const std::string& text) {
   Made made;
   int end = 0;
-  unsigned long numbers[4] = {};
-  if (std::sscanf(text.c_str(), kFormat, &made.process, &numbers[0], &numbers[1], &numbers[2], &numbers[3],
-                  &end) == 5 &&
-      static_cast<std::size_t>(end) < text.size())
-    made.name = text.substr(static_cast<std::size_t>(end) + 1);
+  unsigned long numbers[5] = {};
+  std::size_t of = 0;
+  if (std::sscanf(text.c_str(), kFormat, &made.process, &numbers[0], &numbers[1], &numbers[2], &numbers[3], &numbers[4], &of,
+                  &end) == 7 &&
+      static_cast<std::size_t>(end) + of < text.size()) {
+    made.of = text.substr(static_cast<std::size_t>(end) + 1, of);
+    made.name = text.substr(static_cast<std::size_t>(end) + 1 + of);
+  }
   made.directory_dev = numbers[0], made.directory_ino = numbers[1];
   made.dev = numbers[2], made.ino = numbers[3];
+  made.end = numbers[4];
   return made;
 }
 
@@ -92,8 +98,16 @@ bool remove_path(const Made& made) {
   return names::unlinkat(directory.get(), last, S_ISDIR(now.st_mode) ? AT_REMOVEDIR : 0) == 0;
 }
 
-bool take_away(const Made& made, const Context* context) {
-  if (remove_sysv(made.name)) return true;
+// It is nowhere else by then, or so it may be.
+bool has_been_cut(const Made& made) {
+  struct stat now;
+  return !made.of.empty() && (names::stat(made.of, now) != 0 || static_cast<std::uint64_t>(now.st_size) < made.end);
+}
+
+enum class Taken { kAway, kLeft, kKept };
+
+Taken take_away(const Made& made, const Context* context) {
+  if (remove_sysv(made.name)) return Taken::kAway;
   std::optional<NamesOf> theirs;
   std::optional<OwnNames> own;
   if (made.process != NamesOf::kOwn && context != nullptr && made.process < context->processes.size())
@@ -101,8 +115,9 @@ bool take_away(const Made& made, const Context* context) {
   else if (made.process == NamesOf::kOwn)
     own.emplace();
   else
-    return false;
-  return remove_queue(made.name) || remove_path(made);
+    return Taken::kLeft;
+  if (has_been_cut(made)) return Taken::kKept;
+  return remove_queue(made.name) || remove_path(made) ? Taken::kAway : Taken::kLeft;
 }
 
 char* find(Ledger& ledger, const std::string& path) {
@@ -135,7 +150,15 @@ std::vector<std::string> CreatedPaths::list() const {
 }
 
 void CreatedPaths::add(const std::string& path) {
-  Made made{NamesOf::current(), 0, 0, 0, 0, path};
+  add(path, {}, 0);
+}
+
+void CreatedPaths::add_tail(const std::string& path, const std::string& of, std::uint64_t end) {
+  add(path, of, end);
+}
+
+void CreatedPaths::add(const std::string& path, const std::string& of, std::uint64_t end) {
+  Made made{NamesOf::current(), 0, 0, 0, 0, path, of, end};
   struct stat now;
   if (path.starts_with('/')) {
     if (names::stat(directory_of(path), now) == 0)
@@ -167,19 +190,22 @@ void CreatedPaths::remove(const std::string& path) {
 
 bool CreatedPaths::discard(const std::string& path) {
   const char* const entry = find(ledger_, path);
-  if (entry == nullptr || !take_away(made_of(entry), context_)) return false;
+  if (entry == nullptr || take_away(made_of(entry), context_) != Taken::kAway) return false;
   remove(path);
   return true;
 }
 
-void CreatedPaths::remove_all() const {
+std::vector<std::string> CreatedPaths::remove_all() const {
+  std::vector<std::string> kept;
   const std::vector<std::string> created = entries();
   for (auto entry = created.rbegin(); entry != created.rend(); ++entry) {
     try {
-      (void)take_away(made_of(*entry), context_);
+      const Made made = made_of(*entry);
+      if (take_away(made, context_) == Taken::kKept) kept.push_back(made.name);
     } catch (const std::exception&) {  // the others are to go all the same
     }
   }
+  return kept;
 }
 
 void CreatedPaths::end() const {

@@ -4,6 +4,7 @@
 // process dies that is at it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ class CreatedPaths {
 
   // A name of those whose names are made now, see names.h. What there is no room for is taken away again.
   void add(const std::string& path);
+  // The same, of one that has what is to be cut off the file `of`, `end` bytes long: it stays when that has been cut.
+  void add_tail(const std::string& path, const std::string& of, std::uint64_t end);
   // It stays, or has gone already.
   void remove(const std::string& path);
   // It goes, as in remove_all(). False: it does not, as it leads elsewhere by now, or may not be removed; it
@@ -27,14 +30,15 @@ class CreatedPaths {
   [[nodiscard]] bool discard(const std::string& path);
   [[nodiscard]] std::vector<std::string> list() const;
   // The names and what they stand for, the last first: directories are empty by then. Only what has been
-  // made, and where: others may have exchanged it, or a directory on the way, since.
-  void remove_all() const;
+  // made, and where: others may have exchanged it, or a directory on the way, since.  Returns tails that stay.
+  std::vector<std::string> remove_all() const;
   // Before all processes of the restart are killed: nobody makes a name from then on.
   void end() const;
 
  private:
   friend class DeathDeferred;
   [[nodiscard]] std::vector<std::string> entries() const;
+  void add(const std::string& path, const std::string& of, std::uint64_t end);
 
   Ledger& ledger_;
   const Context* context_;

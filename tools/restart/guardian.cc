@@ -78,7 +78,7 @@ bool all_ended(const Ledger& ledger, std::span<const Place> places) {
     if (!all_ended(*ledger, all)) continue;
     if (has_been_let_go(*ledger, fds.handle)) break;
     restore_cursor(*ledger, fds.device);
-    CreatedPaths(*ledger, &context).remove_all();
+    (void)CreatedPaths(*ledger, &context).remove_all();
     break;
   }
   ::_exit(0);

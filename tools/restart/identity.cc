@@ -77,7 +77,8 @@ bool is_known_same(const cryo_inode& before, int fd) {
       now.magic != before.fs_magic || !is_same_inode(before, now))
     return false;
   const bool born = has_birth(before) && (now.stat.stx_mask & STATX_BTIME) != 0;
-  return born || ::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev;
+  // Numbers come again, as names do: for another user's file then.
+  return born || (::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev && now.stat.stx_uid == before.uid);
 }
 
 bool is_made_up(const cryo_inode& inode) {

@@ -70,7 +70,7 @@ bool is_the_output(const File& file, const Inode& inode, int fd) {
   if (is_known_same(inode.head, fd)) return true;
   const OwnNames own;
   return !is_made_up(inode.head) &&
-         (is_capable_of_nothing() || (names::stat(file.path, named) == 0 && named.st_dev == now.st_dev && named.st_ino == now.st_ino));
+         (is_capable_of_nothing() || (names::lstat(file.path, named) == 0 && named.st_dev == now.st_dev && named.st_ino == now.st_ino));
 }
 
 }  // namespace
@@ -115,11 +115,11 @@ std::uint64_t data_behind(int fd, std::uint64_t offset, std::uint64_t size) {
 namespace {
 
 // From then on whoever is left removes it, should this process be killed.
-UniqueFd make_aside(CreatedPaths& created, const std::string& name, const std::string& path) {
+UniqueFd make_aside(CreatedPaths& created, const std::string& name, const std::string& path, std::uint64_t end) {
   const DeathDeferred deferred(created);
   UniqueFd to = names::open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!to) fail_errno("cannot make {} for what has come to {} since the checkpoint", name, path);
-  created.add(name);
+  created.add_tail(name, path, end);
   return to;
 }
 
@@ -133,7 +133,7 @@ CutFile keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const
   UniqueFd from = names::open(fmt::format("/proc/self/fd/{}", fd), O_RDONLY);
   if (!from) fail_errno("{}: what has come since the checkpoint cannot be read, to be kept aside", path);
   const std::string name = aside_name(path);
-  UniqueFd to = make_aside(created, name, path);
+  UniqueFd to = make_aside(created, name, path, end);
   if (::ftruncate(to.get(), static_cast<off_t>(end - size)) != 0) fail_errno("cannot set the size of {}", name);
   // Holes stay holes.
   for (auto data = next_data(from.get(), size, end); data; data = next_data(from.get(), data->end, end)) {

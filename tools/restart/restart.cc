@@ -168,7 +168,8 @@ Restart::Attempt::~Attempt() {
   fanotify_.close();
   if (succeeded_) return;
   kill_all();
-  CreatedPaths(report_.ledger(), &context_).remove_all();
+  for (const std::string& tail : CreatedPaths(report_.ledger(), &context_).remove_all())
+    restart_.kernel_log_.append(fmt::format("{} stays: the file that it was cut off is shorter by now\n", tail));
 }
 
 // A process that is being killed may have a child that is not in the list yet: it comes to us as an orphan,

@@ -318,17 +318,56 @@ SemValues::SemValues(const std::vector<std::uint32_t>& values)
   if (::mprotect(end, guard_, PROT_NONE) != 0) fail_errno("mprotect");
 }
 
+// A segment, in front of memory that nobody may touch: one in huge pages is longer than its size says, and one in others that has got
+// its id by then is not.
+class Attached {
+ public:
+  Attached(const cryo_shm& saved, std::uint64_t unit);
+  ~Attached() { ::munmap(reserved_, reserved_size_); }
+  Attached(const Attached&) = delete;
+  Attached& operator=(const Attached&) = delete;
+  [[nodiscard]] std::byte* memory() const { return memory_; }
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  [[nodiscard]] bool is_whole() const;
+
+ private:
+  const std::uint64_t size_;  // in whole pages of its kind
+  const std::uint64_t reserved_size_;
+  void* reserved_;
+  std::byte* memory_;
+};
+
+Attached::Attached(const cryo_shm& saved, std::uint64_t unit)
+    : size_((saved.size + unit - 1) / unit * unit),
+      reserved_size_(size_ + 2 * unit),
+      reserved_(::mmap(nullptr, reserved_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+  if (reserved_ == MAP_FAILED) fail_errno("mmap");
+  const auto start = (reinterpret_cast<std::uint64_t>(reserved_) + unit - 1) / unit * unit;
+  memory_ = static_cast<std::byte*>(::shmat(saved.perm.id, reinterpret_cast<void*>(start), SHM_REMAP));
+  if (memory_ != reinterpret_cast<std::byte*>(start)) {
+    const int error = errno;
+    ::munmap(reserved_, reserved_size_);
+    fail(error, "cannot attach {}: {}", describe(kShm, saved.perm), std::strerror(error));
+  }
+}
+
+bool Attached::is_whole() const {
+  std::byte last;
+  const iovec local{&last, 1}, remote{memory_ + size_ - 1, 1};
+  return ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) == 1;
+}
+
 void ObjectMaker::fill(const Inode& inode, const Found& found) {
   const cryo_shm& saved = *inode.shm;
-  void* const memory = ::shmat(saved.perm.id, nullptr, 0);
-  if (memory == reinterpret_cast<void*>(-1)) fail_errno("cannot attach {}", describe(kShm, saved.perm));
+  const std::uint64_t page = input_.context.header.page_size;
+  const Attached segment(saved, std::max<std::uint64_t>(inode.huge_size, page));
   check_attached(saved, [&](const ipc_perm& now) {
     if (found.exists) return now.uid == found.perm.uid && now.cuid == found.perm.cuid;
     return saved.perm.ns != 0 || now.cuid == ::geteuid();
   });
-  const std::uint64_t page = input_.context.header.page_size;
-  const std::uint64_t unit = std::max<std::uint64_t>(inode.huge_size, page);
-  const std::uint64_t whole = (saved.size + unit - 1) / unit * unit;
+  if (!segment.is_whole()) fail(EEXIST, "{}: another segment has got its id meanwhile", describe(kShm, saved.perm));
+  std::byte* const memory = segment.memory();
+  const std::uint64_t whole = segment.size();
   if (found.exists) std::memset(memory, 0, whole);
   for (const PageChunk& chunk : input_.context.pages) {
     if (chunk.kind != CRYO_PAGES_INODE || chunk.object != inode.id) continue;
@@ -336,7 +375,7 @@ void ObjectMaker::fill(const Inode& inode, const Found& found) {
     std::uint64_t from = chunk.data_offset;
     for (const cryo_page_run& run : chunk.runs) {
       // The reader has seen to it that a run ends within the last page of the segment.
-      std::byte* to = static_cast<std::byte*>(memory) + run.start;
+      std::byte* to = memory + run.start;
       for (std::uint64_t left = run.nr_pages * page; left > 0;) {
         const ssize_t got = ::pread(fd, to, left, static_cast<off_t>(from));
         if (got <= 0)
