@@ -596,6 +596,7 @@ static bool is_untouched(struct mm_struct *mm, unsigned long start, unsigned lon
 {
 	unsigned long to;
 
+	lockdep_assert_held(&mm->mmap_lock);
 	for (; start < end; start = to) {
 		if (cryo_page_scan(mm, start, end, PAGE_SIZE, &to) < to)
 			return false;

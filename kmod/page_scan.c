@@ -172,7 +172,7 @@ static unsigned long scan_range(struct mm_struct *mm, struct scan *s, unsigned l
 	struct vm_area_struct *vma;
 	unsigned long from;
 
-	mmap_assert_locked(mm);
+	lockdep_assert_held(&mm->mmap_lock);
 	s->left = SCAN_ENTRIES;
 	for_each_vma_range(vmi, vma, end) {
 		from = max(start, vma->vm_start);
@@ -241,7 +241,7 @@ pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end
 {
 	struct vm_area_struct *vma = find_vma(mm, addr);
 
-	mmap_assert_locked(mm);
+	lockdep_assert_held(&mm->mmap_lock);
 	*next = vma ? min(end, vma->vm_start) : end;
 	if (!vma || addr < vma->vm_start)
 		return NULL;

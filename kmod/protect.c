@@ -546,6 +546,7 @@ static int protect_range(struct protect *p, unsigned long addr, unsigned long en
 	bool absent, first = true;
 	int err;
 
+	lockdep_assert_held(&p->mm->mmap_lock);
 	for (;;) {
 		absent = false;
 		look_at_bits(p, addr, end, first);
@@ -567,6 +568,7 @@ static int copy_probed(struct protect *p, unsigned long addr, unsigned long end)
 {
 	int err = 0;
 
+	lockdep_assert_held(&p->mm->mmap_lock);
 	unlock(p);
 	while (!err && addr < end) {
 		p->absent = addr;

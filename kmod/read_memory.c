@@ -33,6 +33,7 @@ static struct page *take_page(struct mm_struct *mm, unsigned long addr)
 	struct page *page;
 	long n;
 
+	lockdep_assert_held(&mm->mmap_lock);
 	if (!vma)
 		return NULL;
 	n = cryo_get_user_pages_remote(mm, addr, 1,
@@ -47,6 +48,7 @@ static int read_part(struct mm_struct *mm, unsigned long addr, void *to, int siz
 	struct page *page = take_page(mm, addr);
 	void *from;
 
+	lockdep_assert_held(&mm->mmap_lock);
 	if (!page)
 		return 0;
 	from = kmap_local_page(page);

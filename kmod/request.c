@@ -300,6 +300,7 @@ static int run(struct cryo_request *req)
 {
 	int err;
 
+	lockdep_assert_held(&req->lock);
 	if (req->state != CRYO_STATE_NEW)
 		return -EBUSY;
 	err = open_output(req);

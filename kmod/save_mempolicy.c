@@ -26,6 +26,7 @@ int cryo_note_mempolicy(struct cryo_capture *c, struct vm_area_struct *vma)
 {
 	struct cryo_mempolicy out = { .start = vma->vm_start, .end = vma->vm_end, .of_mm = 1 };
 
+	lockdep_assert_held(&vma->vm_mm->mmap_lock);
 	if (!vma->vm_policy)
 		return 0;
 	describe_policy(vma->vm_policy, &out);

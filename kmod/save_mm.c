@@ -192,6 +192,7 @@ static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 /* With mmap_lock held for reading. */
 static int collect_locked(struct cryo_capture *c)
 {
+	lockdep_assert_held(&c->p->mm->mmap_lock);
 	VMA_ITERATOR(vmi, c->p->mm, 0);
 	struct vm_area_struct *vma;
 	int err;

@@ -66,6 +66,7 @@ static long take_pages(struct cryo_page_writer *w, const struct cryo_vma_record 
 	unsigned long end = start + n * PAGE_SIZE;
 	bool look = !vma->anon_only && !vma->huge;
 
+	lockdep_assert_held(&p->mm->mmap_lock);
 	if (look)
 		cryo_used_look(&p->used, p->mm, start, end);
 	n = cryo_get_user_pages_remote(p->mm, start, n, FOLL_FORCE, w->taken);

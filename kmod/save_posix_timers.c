@@ -129,6 +129,7 @@ static const char *timer_obstacle(struct task_struct *leader, struct k_itimer *t
 {
 	const char *obstacle = NULL;
 
+	lockdep_assert_held(&timer->it_lock);
 	*out = (struct cryo_posix_timer){
 		.id = timer->it_id,
 		.clockid = timer->it_clock,

@@ -51,6 +51,7 @@ static void measure_filters(struct task_struct *task, struct extent *e)
 {
 	const struct cryo_seccomp_copy *filter = cryo_seccomp_newest(task);
 
+	lockdep_assert_held(&task->sighand->siglock);
 	if (filter && !cryo_layout_fits(CRYO_LAYOUT_SECCOMP)) {
 		e->obstacle = "a seccomp filter, kept in an unknown way (cr_info --check),";
 		return;
@@ -86,6 +87,7 @@ static int copy_filters(struct task_struct *task, u8 *buf, size_t left, const vo
 	const struct cryo_seccomp_copy *filter;
 	unsigned int i = 0;
 
+	lockdep_assert_held(&task->sighand->siglock);
 	for (filter = cryo_seccomp_newest(task); filter; filter = filter->prev) {
 		if (i == n || filter_obstacle(filter) || size_of(filter) > left)
 			return -ESRCH;

@@ -122,6 +122,7 @@ static const char *uring_obstacle(struct cryo_capture *c, struct cryo_object *o,
 {
 	struct task_struct *issuer = issuer_of(ctx);
 
+	lockdep_assert_held(&ctx->uring_lock);
 	if (cryo_uring_users(ctx) != users_in_context(c, ctx) ||
 	    (issuer && !cryo_find_parked(c->req, issuer)))
 		return "a ring that a process uses that is left out";
@@ -244,6 +245,7 @@ static void save_ring(struct cryo_capture *c, struct cryo_object *o, struct cryo
 	size_t sqe = sizeof(struct io_uring_sqe) << !!(ctx->flags & IORING_SETUP_SQE128);
 	size_t cqe = sizeof(struct io_uring_cqe) << !!(ctx->flags & IORING_SETUP_CQE32);
 
+	lockdep_assert_held(&ctx->uring_lock);
 	save_eventfd(c, o, &out);
 	save_issuers(ctx, &out);
 	save_layout(ctx, &out);

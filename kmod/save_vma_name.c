@@ -18,6 +18,7 @@ int cryo_note_vma_name(struct cryo_capture *c, struct vm_area_struct *vma)
 	u32 kind = c->p->vmas[c->p->nr_vmas - 1].out.kind;
 	const char *name = cryo_vma_anon_name(vma);
 
+	lockdep_assert_held(&vma->vm_mm->mmap_lock);
 	if (!name || (kind != CRYO_VMA_ANON && kind != CRYO_VMA_SHMEM))
 		return 0;
 	if (strscpy(out.name, name, sizeof(out.name)) <= 0)

@@ -76,6 +76,7 @@ static struct cryo_seccomp_copy *nth_filter(struct task_struct *from, unsigned i
 {
 	struct cryo_seccomp_copy *filter = NULL;
 
+	lockdep_assert_held(&current->sighand->siglock);
 	if (from->sighand == current->sighand && from->seccomp.mode == SECCOMP_MODE_FILTER)
 		filter = (struct cryo_seccomp_copy *)cryo_seccomp_newest(from);
 	for (; filter && n < total; n++)
@@ -89,6 +90,7 @@ static int depth_below(const struct cryo_seccomp_copy *filter, const struct cryo
 	bool found = !own;
 	int depth = 0;
 
+	lockdep_assert_held(&current->sighand->siglock);
 	for (; filter; filter = filter->prev) {
 		found |= filter == own;
 		depth++;

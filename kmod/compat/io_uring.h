@@ -98,6 +98,7 @@ static inline unsigned int cryo_uring_users(struct io_ring_ctx *ctx)
 	struct list_head *node;
 	unsigned int n = 0;
 
+	lockdep_assert_held(&ctx->uring_lock);
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
 	mutex_lock(&ctx->tctx_lock);
 #endif
@@ -224,6 +225,7 @@ struct cryo_io_ev_fd {
 /* With ctx->uring_lock. NULL: none is registered. */
 static inline const struct cryo_io_ev_fd *cryo_uring_eventfd(struct io_ring_ctx *ctx)
 {
+	lockdep_assert_held(&ctx->uring_lock);
 	return (const void *)rcu_dereference_protected(ctx->io_ev_fd,
 						       lockdep_is_held(&ctx->uring_lock));
 }
@@ -234,6 +236,7 @@ static inline const struct cryo_io_ev_fd *cryo_uring_eventfd(struct io_ring_ctx 
  */
 static inline void cryo_uring_set_counters(struct io_ring_ctx *ctx, u32 sq_head, u32 cq_tail)
 {
+	lockdep_assert_held(&ctx->uring_lock);
 	ctx->cached_sq_head = sq_head;
 	ctx->cached_cq_tail = cq_tail;
 	ctx->cq_last_tm_flush = cq_tail;

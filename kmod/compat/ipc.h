@@ -150,6 +150,7 @@ static inline struct kern_ipc_perm *cryo_ipc_find(struct ipc_ids *ids, int id)
 {
 	struct kern_ipc_perm *perm = idr_find(&ids->ipcs_idr, id & 0x7fff);
 
+	lockdep_assert_held(&ids->rwsem);
 	if (!perm || perm->id != id)
 		perm = idr_find(&ids->ipcs_idr, id & 0xffffff);
 	return perm && perm->id == id ? perm : NULL;

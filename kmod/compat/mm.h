@@ -167,6 +167,7 @@ static inline bool cryo_mm_mdwe(struct mm_struct *mm)
 /* With mmap_lock of @mm. Which bits are no part of the address is up to each process since v6.4 428e106ae1ad. */
 static inline unsigned long cryo_untagged_addr(struct mm_struct *mm, unsigned long addr)
 {
+	lockdep_assert_held(&mm->mmap_lock);
 #ifdef untagged_addr_remote
 	return untagged_addr_remote(mm, addr);
 #else
@@ -340,6 +341,7 @@ static inline void cryo_add_anon_pages(struct mm_struct *mm, long n)
 /* vm_flags_clear(): v6.3 1c71222e5f23. With mmap_lock held for writing. */
 static inline void cryo_vma_clear_flags(struct vm_area_struct *vma, unsigned long flags)
 {
+	lockdep_assert_held_write(&vma->vm_mm->mmap_lock);
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 	vm_flags_clear(vma, flags);
 #else

@@ -48,6 +48,7 @@ static inline bool cryo_mm_other_notifiers(struct mm_struct *mm, struct mmu_noti
 	struct hlist_node *node;
 	unsigned int i;
 
+	lockdep_assert_held(&mm->mmap_lock);
 	if (!mm_has_notifiers(mm))
 		return false;
 	all = (struct cryo_notifier_list *)mm->notifier_subscriptions;

@@ -46,6 +46,7 @@ static inline void cryo_seccomp_take(struct cryo_seccomp_copy *filter, int depth
 {
 	struct cryo_seccomp_copy *own = (void *)current->seccomp.filter;
 
+	lockdep_assert_held(&current->sighand->siglock);
 	refcount_inc(&filter->refs);
 	refcount_inc(&filter->users);
 	/* Pairs with the kernel's READ_ONCE() in __seccomp_filter(). */
