@@ -184,7 +184,7 @@ void Child::restore_open_files() {
        input_.files.fds, input_.handle_fd, input_.options.restore_pid});
   files_ = take_files(input_.file_input, input_.files, index_, std::move(rings));
   const Context& context = input_.file_input.context;
-  take_terminals(context, context.processes[index_], input_.files.terminals,
+  settle_terminals(context, context.processes[index_], input_.files.terminals,
                  {.device_fd = input_.device_fd, .ledger = input_.common.ledger, .handle_fd = input_.handle_fd});
   claim_clients(input_.context, process_, files_.fds);
   restore_what_files_hold();

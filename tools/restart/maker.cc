@@ -23,6 +23,7 @@
 #include "restart/pid_namespaces.h"
 #include "restart/proc_files.h"
 #include "restart/process_state.h"
+#include "restart/pty.h"
 #include "restart/shared_report.h"
 #include "restart/sysv.h"
 #include "restart/tree_steps.h"
@@ -50,6 +51,7 @@ class Maker {
   [[noreturn]] void live(std::size_t node);
   [[nodiscard]] SharedLife shared_life(std::size_t index);
   void await_library(const SharedLife& life) const;
+  void take_terminals_of(std::size_t node) const;
   void report(std::uint32_t process, const std::exception& error) const;
 
   const MakerInput& input_;
@@ -218,6 +220,11 @@ void Maker::await_library(const SharedLife& life) const {
     }
 }
 
+void Maker::take_terminals_of(std::size_t node) const {
+  const std::size_t process = input_.plan.nodes[node].process;
+  if (process != TreeNode::kHelper) take_terminals(input_.context, input_.context.processes[process], files_.terminals);
+}
+
 void Maker::run() {
   try {
     stay_close();
@@ -229,6 +236,7 @@ void Maker::run() {
         {input_.context, input_.plan, namespaces_, *pid_namespaces_, input_.shared, device_fd_, handle_fd_,
          input_.coordinator, input_.options.restore_pid,
          [this](std::size_t forker, std::size_t step) { inherited_->read(forker, step); },
+         [this](std::size_t node) { take_terminals_of(node); },
          [this](std::size_t born) { live(born); },
          [this](std::size_t born, const std::exception& error) {
            report(static_cast<std::uint32_t>(input_.plan.nodes[born].process), error);

@@ -367,13 +367,22 @@ bool has_own_terminal(const Context& context, const Process& process) {
   });
 }
 
-void take_terminals(const Context& context, const Process& process,
-                    const std::vector<RestoredTerminal>& terminals, const ForkRequest& fork) {
-  if (::getsid(0) != ::getpid()) return;
+void take_terminals(const Context& context, const Process& process, const std::vector<RestoredTerminal>& terminals) {
+  if (!has_own_terminal(context, process) || ::getsid(0) != ::getpid()) return;
+  for (const RestoredTerminal& terminal : terminals)
+    if (terminal.sid == process.head.pid && ::ioctl(terminal.slave.get(), TIOCSCTTY, 0) != 0)
+      fail_errno("cannot take the controlling terminal");
+}
+
+void settle_terminals(const Context& context, const Process& process,
+                      const std::vector<RestoredTerminal>& terminals, const ForkRequest& fork) {
   for (const RestoredTerminal& terminal : terminals) {
-    if (terminal.sid != process.head.pid) continue;
     const int fd = terminal.slave.get();
-    if (::ioctl(fd, TIOCSCTTY, 0) != 0) fail_errno("cannot take the controlling terminal");
+    // Forked before its session had one, or given up.
+    if (terminal.sid == process.head.sid && !(process.head.flags & CRYO_PROC_CTTY) && ::ioctl(fd, TIOCNOTTY) != 0 &&
+        errno != ENOTTY)
+      fail_errno("cannot give up the controlling terminal");
+    if (terminal.sid != process.head.pid || ::getsid(0) != ::getpid()) continue;
     const pid_t group = terminal.pgid == process.head.pgid
                             ? ::getpgrp()
                             : number_in(context, process.namespaces.pid, terminal.pgid);

@@ -37,8 +37,10 @@ class Terminals {
 // Whether the process leads a session that a terminal of the context controls: that takes a session of its
 // own.
 [[nodiscard]] bool has_own_terminal(const Context& context, const Process& process);
-// What a session leader does for the terminals that its session had, when its process groups exist.
-void take_terminals(const Context& context, const Process& process,
+// What a session leader does for the terminals that its session had, before it forks: children have it from their parents.
+void take_terminals(const Context& context, const Process& process, const std::vector<RestoredTerminal>& terminals);
+// When all process groups exist: the one in the foreground; and who had no terminal gives up what it has from its parent.
+void settle_terminals(const Context& context, const Process& process,
                     const std::vector<RestoredTerminal>& terminals, const ForkRequest& fork);
 
 }  // namespace cryo

@@ -358,7 +358,7 @@ void TreeRunner::take(std::size_t number) {
       return create(step.subject, number);
     case Kind::kSession:
       if (::setsid() < 0) fail_errno("cannot start a session");
-      return;
+      return input_.in_session(node_);
     case Kind::kGroup:
       return enter_group(step);
     case Kind::kSubreaper:

@@ -29,6 +29,8 @@ struct TreeRunInput {
   bool restore_pid = true;
   // In the process that is about to fork in a step.
   std::function<void(std::size_t node, std::size_t step)> before_fork;
+  // In one that has begun a session, and has not forked since.
+  std::function<void(std::size_t node)> in_session;
   // Of a process that shares memory with whoever forked it, and of its children: run_tree() does not return
   // there, but calls this with the node. Does not return, and does not throw.
   std::function<void(std::size_t node)> live;
