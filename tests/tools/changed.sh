@@ -105,4 +105,10 @@ wait_for is_gone "$pid"
 restart --check
 check "an output file that is shorter is an obstacle" eval 'status_is 116 && said "shorter than at the checkpoint"'
 
+hold
+chmod 644 prog
+restart --check
+check "a program that may not be executed any more is an obstacle" \
+	eval 'status_is 13 && said "program $base/work/prog: cannot be the program of a process: it may not be executed: Permission denied"'
+
 done_testing

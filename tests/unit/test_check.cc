@@ -29,6 +29,7 @@
 #include "restart/restart_arch.h"
 #include "restart/sockets.h"
 #include "restart/tags.h"
+#include "restart/timers.h"
 #include "stub_arch.h"
 #include "unit/context_builder.h"
 #include "unit/obstacles.h"
@@ -93,6 +94,28 @@ TEST("obstacles: the machine") {
   builder.context.header.page_size = 12345;
   SAYS(check_context(builder.context, kNoMemory, {}), EINVAL,
        "the context has pages of 12345 bytes, this kernel {}", ::sysconf(_SC_PAGESIZE));
+}
+
+TEST("obstacles: a clock that has gone back") {
+  ContextBuilder builder = sample();
+  const auto findings = [&](const RestartOptions& options) {
+    Findings all;
+    check_namespaces(builder.context, options, {}, all);
+    return all;
+  };
+  builder.context.system.monotonic_ns = 0;
+  CHECK(findings({}).warnings.empty());
+  builder.context.system.monotonic_ns = static_cast<std::uint64_t>(now_on(CLOCK_MONOTONIC)) + 3600500000000;
+  const Findings behind = findings({});
+  CHECK_EQ(behind.warnings.size(), 1U);
+  CHECK_EQ(behind.warnings.front(),
+           "CLOCK_MONOTONIC is 3600 s behind where it was at the checkpoint: what waits for an absolute time of it waits so much "
+           "longer (--time-ns has it go on)");
+  RestartOptions options;
+  options.time_namespace = true;
+  CHECK(findings(options).warnings.empty());
+  builder.process().namespaces.time = 7;
+  CHECK(findings({}).warnings.empty());
 }
 
 TEST("obstacles: the tree") {

@@ -56,6 +56,7 @@ class FileChecker {
   [[nodiscard]] bool may_open_very_file(const File& file, int wanted) const;
   [[nodiscard]] bool is_taken_over(const File& file, const FileUse& use) const;
   void check_access(const File& file, const FileUse& use);
+  void check_execution(const FileUse& use);
   void check_device(const File& file, const FileUse& use);
   void check_standard(const File& file, const FileUse& use);
   void check_unused_output();
@@ -307,6 +308,12 @@ void FileChecker::check_access(const File& file, const FileUse& use) {
           way_error(error), way_out(file, use));
 }
 
+// What /proc/PID/exe leads to: the kernel asks what it asks of who executes it.
+void FileChecker::check_execution(const FileUse& use) {
+  if (use.executable && names::access(path_, X_OK) != 0)
+    problem(errno, "cannot be the program of a process: it may not be executed: {}", std::strerror(errno));
+}
+
 // It is opened when the process exists, by each process that has it.
 void FileChecker::check_own_proc_file(const File& file, const FileUse& use) {
   const bool same_proc = is_own_proc_file(context_, file, path_);
@@ -370,6 +377,7 @@ void FileChecker::check_path(const File& file, const FileUse& use) {
   if (S_ISREG(now.st_mode)) check_size(file, use, inode, now);
   if (S_ISDIR(now.st_mode) || static_cast<int>(file.head.flags) & O_PATH) check_name(file, inode);
   check_access(file, use);
+  check_execution(use);
 }
 
 // Made again by the user, perhaps: it is not for what is in it.
