@@ -631,7 +631,6 @@ int cryo_save_epoll(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_timerfd(struct file *file);
 int cryo_save_timerfd(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_inotify(struct file *file);
-bool cryo_inotify_unread(struct file *file);
 int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_is_fanotify(struct file *file);
 bool cryo_fanotify_unread(struct file *file);
@@ -768,6 +767,7 @@ long cryo_restart_signal(const struct cryo_restarter *by, void __user *arg);
 long cryo_restart_peer_pid(const struct cryo_restarter *by, void __user *arg);
 long cryo_restart_port(void __user *arg);
 long cryo_restart_datagram(void __user *arg);
+long cryo_restart_inotify_event(const struct cred *maker, void __user *arg);
 long cryo_restart_uring(void __user *arg);
 int cryo_restart_uring_mmap(struct vm_area_struct *vma);
 /* Makes the caller's descriptor `fd` the executable of its memory; -EBADF, -EACCES: not of a file that may be run. */

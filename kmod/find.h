@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct cryo_capture;
+struct cryo_mounts;
 struct cryo_object;
 struct inode;
 struct path;
@@ -14,6 +15,8 @@ struct path;
 int cryo_not_found(int err);
 int cryo_leads_to(const char *path, struct inode *inode);
 int cryo_find_path(struct cryo_capture *c, struct inode *inode, char *out);
+int cryo_find_path_inside(struct cryo_capture *c, const struct cryo_mounts *m, struct inode *inode,
+			  char *out);
 int cryo_find_mount(struct cryo_capture *c, u32 id, dev_t dev, char *out);
 
 /* find_name.c */

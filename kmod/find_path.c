@@ -124,6 +124,49 @@ int cryo_find_path(struct cryo_capture *c, struct inode *inode, char *out)
 	return found > 0 ? 0 : found ?: -ENOENT;
 }
 
+/* Where @dentry is below the mount @at of the namespace, if a path leads there. 1: in @out, 0 or an error. */
+static int try_inside(const struct cryo_mounts *m, const struct path *at, struct dentry *dentry,
+		      char *page, char *out)
+{
+	struct path found, there = { .mnt = at->mnt, .dentry = dentry };
+	char *name;
+	bool same;
+	int err;
+
+	if (at->mnt->mnt_sb != dentry->d_sb || !is_subdir(dentry, at->dentry))
+		return 0;
+	name = d_path(&there, page, PATH_MAX);
+	if (IS_ERR(name))
+		return 0;
+	err = cryo_walk_path(&m->root, name, &found);
+	if (err)
+		return cryo_not_found(err);
+	same = found.dentry == dentry;
+	path_put(&found);
+	return same && strscpy(out, name, PATH_MAX) > 0;
+}
+
+/* The same for a mount namespace of the job's own: a path there. */
+int cryo_find_path_inside(struct cryo_capture *c, const struct cryo_mounts *m, struct inode *inode,
+			  char *out)
+{
+	const struct path *at = (const void *)m->seen.data;
+	size_t i, n = m->seen.len / sizeof(*at);
+	struct dentry *dentry = d_find_alias(inode);
+	char *page;
+	int found;
+
+	if (!dentry)
+		return -ENOENT;
+	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	found = page ? 0 : -ENOMEM;
+	for (i = 0; !found && i < n; i++)
+		found = cryo_look_interrupted(c) ?: try_inside(m, &at[i], dentry, page, out);
+	kfree(page);
+	dput(dentry);
+	return found > 0 ? 0 : found ?: -ENOENT;
+}
+
 /* Is it alone at its mount point? */
 static bool is_alone(const struct cryo_mount_table *mounts, const struct cryo_mount_line *m)
 {

@@ -60,6 +60,8 @@ static long handle_call(struct cryo_rst_group *g, unsigned int cmd, unsigned lon
 					     (void __user *)arg);
 	case CRYO_RST_DATAGRAM:
 		return cryo_restart_datagram((void __user *)arg);
+	case CRYO_RST_INOTIFY_EVENT:
+		return cryo_restart_inotify_event(g->creds, (void __user *)arg);
 	case CRYO_RST_PORT:
 		return cryo_restart_port((void __user *)arg);
 	case CRYO_RST_TIMER:

@@ -94,10 +94,13 @@ static int set_exe(const struct cred *maker, struct file *file)
 	return err == -EBUSY && is_exe(file) ? 0 : err;
 }
 
-/* What a descriptor of O_PATH refers to, opened as open(2) would for the caller. */
+/*
+ * What a descriptor of O_PATH refers to, opened as execve(2) would for the caller: who may execute a file need not be able to
+ * read it, and can read no more of it by way of the link.
+ */
 static struct file *open_path(const struct file *place)
 {
-	int err = path_permission(&place->f_path, MAY_READ);
+	int err = path_permission(&place->f_path, MAY_EXEC);
 
 	if (err)
 		return ERR_PTR(err);

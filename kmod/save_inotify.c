@@ -3,7 +3,7 @@
  * save_inotify.c - inotify(7)
  *
  * A watch is of an inode; it can be made again only by a path, so one is looked for, or by a descriptor of what
- * has been removed.
+ * has been removed.  Events that have not been read are saved as they are: their watches may have gone.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -16,6 +16,7 @@
 #include "cryo.h"
 #include "fdinfo.h"
 #include "find.h"
+#include "mounts.h"
 
 bool cryo_is_inotify(struct file *file)
 {
@@ -107,9 +108,14 @@ static int find_removed(struct cryo_capture *c, const struct watch *watch, char 
 static int save_watch(struct cryo_capture *c, struct cryo_object *o, const struct watch *watch,
 		      char *path, struct cryo_buf *buf)
 {
+	const struct cryo_mounts *m = cryo_mounts_of(c, o->proc->task);
 	struct cryo_watch out = { .wd = watch->wd, .mask = watch->mask };
-	int err = watch->inode ? cryo_find_path(c, watch->inode, path) : -ENOENT;
+	int err = -ENOENT;
 
+	/* Made again by the process, which is in its mount namespace by then. */
+	if (watch->inode)
+		err = m ? cryo_find_path_inside(c, m, watch->inode, path) :
+			  cryo_find_path(c, watch->inode, path);
 	if (!err) {
 		out.dev = new_encode_dev(watch->inode->i_sb->s_dev);
 		out.ino = watch->inode->i_ino;
@@ -144,11 +150,60 @@ static int save_watches(struct cryo_capture *c, struct cryo_object *o, struct wa
 	return err;
 }
 
-bool cryo_inotify_unread(struct file *file)
+/* How many bytes they take; at @to are those for which there is room, if there is for all. */
+static size_t copy_events(struct fsnotify_group *group, u8 *to, size_t room, u32 *count)
 {
-	const struct fsnotify_group *group = file->private_data;
+	struct fsnotify_event *event;
+	size_t used = 0;
 
-	return READ_ONCE(group->q_len);
+	*count = 0;
+	spin_lock(&group->notification_lock);
+	list_for_each_entry(event, &group->notification_list, list) {
+		const struct cryo_inotify_info *info =
+			container_of(event, struct cryo_inotify_info, event);
+		struct cryo_inotify_event out = {
+			.wd = info->wd,
+			.mask = info->mask & CRYO_INOTIFY_EVENTS,
+			.cookie = info->cookie,
+			.name_len = clamp(info->name_len, 0, CRYO_MAX_EVENT_NAME),
+		};
+
+		if (used + sizeof(out) + out.name_len <= room) {
+			memcpy(to + used, &out, sizeof(out));
+			memcpy(to + used + sizeof(out), info->name, out.name_len);
+		}
+		used += sizeof(out) + out.name_len;
+		++*count;
+	}
+	spin_unlock(&group->notification_lock);
+	return used;
+}
+
+/* More may come meanwhile, by what others do to the files. */
+static int save_events(struct cryo_capture *c, struct cryo_object *o, struct fsnotify_group *group)
+{
+	struct cryo_array head = { .record_size = sizeof(struct cryo_inotify_event) };
+	struct cryo_buf buf = {};
+	size_t used = copy_events(group, NULL, 0, &head.count), room = 0;
+	int err = 0;
+
+	while (!err && used > room) {
+		room = used;
+		cryo_buf_free(&buf);
+		cryo_buf_put(&buf, &head, sizeof(head));
+		if (!cryo_buf_add(&buf, room))
+			err = buf.error;
+		else
+			used = copy_events(group, buf.data + sizeof(head), room, &head.count);
+		err = err ?: cryo_look_interrupted(c);
+	}
+	if (err || !used) {
+		cryo_buf_free(&buf);
+		return err;
+	}
+	memcpy(buf.data, &head, sizeof(head));
+	buf.len = sizeof(head) + used;
+	return cryo_stream_buf(&c->stream, CRYO_SEC_INOTIFY_EVENTS, o->id, sizeof(head), &buf);
 }
 
 int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
@@ -157,13 +212,8 @@ int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
 	struct cryo_inotify head = {};
 	struct cryo_buf buf = {};
 	struct watch *watches;
-	unsigned int events;
 	int err;
 
-	events = READ_ONCE(group->q_len);
-	if (events)
-		cryo_refuse(c, "fd %d (inotify): %u events that have not been read are not supported",
-			    o->fd, events);
 	watches = get_watches(group, &head.watches);
 	if (!watches)
 		return -ENOMEM;
@@ -175,5 +225,6 @@ int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
 		cryo_buf_free(&buf);
 		return err;
 	}
-	return cryo_stream_buf(&c->stream, CRYO_SEC_INOTIFY, o->id, sizeof(head), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_INOTIFY, o->id, sizeof(head), &buf) ?:
+	       save_events(c, o, group);
 }

@@ -612,8 +612,8 @@ const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
 
 	if (list_empty(&c->mount_spaces))
 		return NULL;
-	if (o->kind == CRYO_FILE_INOTIFY && space_of(o->proc->task))
-		return "inotify in a mount namespace other than the requester's";
+	if (o->kind == CRYO_FILE_INOTIFY && o->fd < 0 && space_of(o->proc->task))
+		return "inotify in a message, in a mount namespace other than the requester's,";
 	if (o->kind == CRYO_FILE_FANOTIFY && space_of(o->proc->task))
 		return "fanotify in a mount namespace other than the requester's";
 	if (is_bound_inside(c, o))
@@ -629,6 +629,9 @@ const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
 	case CRYO_FILE_STDIO:
 	case CRYO_FILE_CTTY:
 	case CRYO_FILE_CLOSED:
+	case CRYO_FILE_CONTENTS:
+	case CRYO_FILE_REMOVED_DIR:
+	case CRYO_FILE_FIFO:
 		return NULL;
 	}
 	return "what is not a file with a path, in a mount namespace other than the requester's,";

@@ -2,7 +2,7 @@
 /*
  * unsettled.c - what processes are about to finish by themselves
  *
- * Some of what cannot be saved is there for a moment only: an event of inotify or fanotify that has not been read or
+ * Some of what cannot be saved is there for a moment only: an event of fanotify that has not been read or
  * answered, what the kernel has answered by netlink (getaddrinfo(3) asks it for addresses each time), a connection that
  * is being made.  Those who are parked finish nothing, so they get time for that before (freeze.c).
  */
@@ -28,8 +28,7 @@ static bool is_unfinished(struct file *file)
 
 	if (sk)
 		return cryo_netlink_unread(sk) || cryo_tcp_unsettled(sk);
-	return (cryo_is_inotify(file) && cryo_inotify_unread(file)) ||
-	       (cryo_is_fanotify(file) && cryo_fanotify_unread(file));
+	return cryo_is_fanotify(file) && cryo_fanotify_unread(file);
 }
 
 /* With files->file_lock. */

@@ -14,6 +14,7 @@
 #include <net/net_namespace.h>
 #include <net/rtnetlink.h>
 
+#include "compat/ipc.h"
 #include "compat/netdevice.h"
 #include "namespaces.h"
 
@@ -43,6 +44,9 @@ void cryo_view_ipc(struct cryo_ns_view *v, const struct ipc_namespace *ns)
 	out->msgsize_max = ns->mq_msgsize_max;
 	out->msg_default = ns->mq_msg_default;
 	out->msgsize_default = ns->mq_msgsize_default;
+	out->next_id[CRYO_IPC_KIND_SEM] = cryo_ipc_next(&ns->ids[CRYO_IPC_SEM]) + 1;
+	out->next_id[CRYO_IPC_KIND_MSG] = cryo_ipc_next(&ns->ids[CRYO_IPC_MSG]) + 1;
+	out->next_id[CRYO_IPC_KIND_SHM] = cryo_ipc_next(&ns->ids[CRYO_IPC_SHM]) + 1;
 }
 
 /* What the loopback device does not have as soon as it is up: one of them, as there may be many. */

@@ -21,6 +21,16 @@ static inline int cryo_inotify_wd(struct fsnotify_mark *mark)
 	return container_of(mark, struct cryo_inotify_mark, mark)->wd;
 }
 
+/* As struct inotify_event_info, which is the same from v5.13 to 7.2. */
+struct cryo_inotify_info {
+	struct fsnotify_event event;
+	u32 mask;
+	int wd;
+	u32 cookie;
+	int name_len;
+	char name[];
+};
+
 /* What inotify_add_watch(2) was asked for, as fdinfo shows it. */
 static inline u32 cryo_inotify_mask(const struct fsnotify_mark *mark)
 {

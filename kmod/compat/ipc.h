@@ -145,6 +145,16 @@ static inline bool cryo_ipc_set_next(struct ipc_ids *ids, int id)
 #endif
 }
 
+/* As that shows it: -1, where nobody has chosen one. */
+static inline int cryo_ipc_next(const struct ipc_ids *ids)
+{
+#ifdef CONFIG_CHECKPOINT_RESTORE
+	return READ_ONCE(ids->next_id);
+#else
+	return -1;
+#endif
+}
+
 /* With ids->rwsem: the object with that id. It lies at the lower 15 bits of it, or 24 with ipcmni_extend. */
 static inline struct kern_ipc_perm *cryo_ipc_find(struct ipc_ids *ids, int id)
 {

@@ -42,6 +42,12 @@ GROUP(INOTIFY, "inotify descriptors are refused")
 #ifdef CONFIG_INOTIFY_USER
 MEMBER(INOTIFY, inotify_inode_mark, fsn_mark, struct cryo_inotify_mark, mark)
 MEMBER(INOTIFY, inotify_inode_mark, wd, struct cryo_inotify_mark, wd)
+MEMBER(INOTIFY, inotify_event_info, fse, struct cryo_inotify_info, event)
+MEMBER(INOTIFY, inotify_event_info, mask, struct cryo_inotify_info, mask)
+MEMBER(INOTIFY, inotify_event_info, wd, struct cryo_inotify_info, wd)
+MEMBER(INOTIFY, inotify_event_info, sync_cookie, struct cryo_inotify_info, cookie)
+MEMBER(INOTIFY, inotify_event_info, name_len, struct cryo_inotify_info, name_len)
+PLACE(INOTIFY, inotify_event_info, name, struct cryo_inotify_info, name)
 #endif
 
 GROUP(URING, "io_uring is refused")

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -56,7 +57,7 @@ static const unsigned long commands[] = {
 	CRYO_RST_EPOLL_DISARM, CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,  CRYO_RST_PID_CURSOR,
 	CRYO_RST_OUTER_PID,    CRYO_RST_URING, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_CLAIM, CRYO_CLIENT_GO,
 	CRYO_IOC_CONSENT, CRYO_RST_STATUS,  CRYO_RST_MAP_FILE,   CRYO_RST_MAP,    CRYO_RST_SHADOW_STACK, CRYO_RST_PORT,
-	CRYO_RST_EXIT_SIGNAL,
+	CRYO_RST_EXIT_SIGNAL, CRYO_RST_INOTIFY_EVENT,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -137,6 +138,20 @@ static size_t shadow_stack_argument(struct cryo_shadow_stack *fill)
 	return sizeof(*fill);
 }
 
+/* Of an instance that nobody reads from. */
+static size_t inotify_argument(struct cryo_inotify_put *event)
+{
+	static int instance = -1;
+
+	if (instance < 0)
+		instance = inotify_init1(IN_CLOEXEC);
+	*event = (struct cryo_inotify_put){
+		.fd = one_in(8) ? a_socket : instance, .wd = one_in(4) ? -1 : (int32_t)odd_number(),
+		.mask = one_in(2) ? 1U << rnd() % 32 : odd_number(), .cookie = odd_number(),
+		.name_len = (uint32_t)(rnd() % (one_in(8) ? 5000 : 20)), .name = (uintptr_t)event };
+	return sizeof(*event);
+}
+
 /* Arguments of a restart's calls that are right, but for what is put into them afterwards. */
 static size_t restart_argument(unsigned long cmd, void *block)
 {
@@ -160,6 +175,8 @@ static size_t restart_argument(unsigned long cmd, void *block)
 			.error = one_in(3) ? odd_number() : 0, .family = (uint16_t)(one_in(2) ? 2 : odd_number()),
 			.from_port = (uint16_t)rnd(), .to_port = (uint16_t)rnd(), .ifindex = odd_number() };
 		return sizeof(struct cryo_datagram);
+	case CRYO_RST_INOTIFY_EVENT:
+		return inotify_argument(block);
 	case CRYO_RST_PORT:
 		*(struct cryo_port *)block = (struct cryo_port){
 			.fd = one_in(2) ? a_tcp_socket : a_socket, .port = one_in(2) ? 1024 + (uint32_t)rnd() % 60000 : odd_number() };
@@ -549,7 +566,7 @@ static bool bounded(void)
 						    CRYO_RST_TIMER, CRYO_RST_PEER_PID, CRYO_RST_DATAGRAM,
 						    CRYO_RST_PID_CURSOR, CRYO_RST_OUTER_PID, CRYO_RST_URING,
 						    CRYO_RST_MAP_FILE, CRYO_RST_MAP, CRYO_RST_SHADOW_STACK,
-						    CRYO_RST_PORT, CRYO_RST_EXIT_SIGNAL };
+						    CRYO_RST_PORT, CRYO_RST_EXIT_SIGNAL, CRYO_RST_INOTIFY_EVENT };
 	static const unsigned long of_client[] = { CRYO_CLIENT_WAIT, CRYO_CLIENT_VOTE, CRYO_CLIENT_RESTART_INFO,
 						   CRYO_CLIENT_FORWARD, CRYO_CLIENT_EXCLUDE, CRYO_CLIENT_GO };
 	struct cryo_checkpoint request = { .size = sizeof(request), .target = getppid(), .out_fd = -1 };

@@ -22,7 +22,7 @@ static const char *const who_names[] = { "the coordinator", "a child", "another 
 #define USERS		(1U << COORDINATOR | 1U << CHILD | 1U << OWN_NAMESPACE)
 
 enum call {
-	DO_RESUME, DO_COMMIT, DO_STATUS, DO_MAP_FILE, DO_MAP, DO_PID_CURSOR, DO_OUTER_PID, DO_PEER_PID, DO_PORT, DO_DATAGRAM,
+	DO_RESUME, DO_COMMIT, DO_STATUS, DO_MAP_FILE, DO_MAP, DO_PID_CURSOR, DO_OUTER_PID, DO_PEER_PID, DO_PORT, DO_DATAGRAM, DO_INOTIFY_EVENT,
 	DO_EPOLL_DISARM, DO_EXIT_SIGNAL, DO_TIMER, DO_URING, DO_MMAP, DO_SHADOW_STACK, DO_NO_CALL, NR_CALLS
 };
 
@@ -41,6 +41,7 @@ static const struct {
 	[DO_PEER_PID] = { "PEER_PID", EBADF, USERS, 1U << GATHER },
 	[DO_PORT] = { "PORT", EBADF, USERS, 1U << GATHER },
 	[DO_DATAGRAM] = { "DATAGRAM", EBADF, USERS, 1U << GATHER },
+	[DO_INOTIFY_EVENT] = { "INOTIFY_EVENT", EBADF, USERS, 1U << GATHER },
 	[DO_EPOLL_DISARM] = { "EPOLL_DISARM", EBADF, USERS, 1U << GATHER },
 	[DO_EXIT_SIGNAL] = { "EXIT_SIGNAL", EINVAL, USERS, 1U << GATHER },
 	[DO_TIMER] = { "TIMER", ENOENT, USERS, 1U << GATHER },
@@ -75,6 +76,7 @@ static int try_call(int handle, enum call call)
 	struct cryo_peer_pid peer = { .size = sizeof(peer), .fd = -1 };
 	struct cryo_port port = { .size = sizeof(port), .fd = -1, .port = 1 };
 	struct cryo_datagram datagram = { .size = sizeof(datagram), .fd = -1 };
+	struct cryo_inotify_put event = { .size = sizeof(event), .fd = -1, .wd = 1, .mask = 1 };
 	struct cryo_epoll_disarm disarm = { .size = sizeof(disarm), .epoll_fd = -1, .target_fd = -1 };
 	struct cryo_timer_state timer = { .size = sizeof(timer), .what = CRYO_TIMER_COUNTS, .id = 77 };
 	struct cryo_exit_signal exit_signal = { .size = sizeof(exit_signal), .signal = -1 };
@@ -89,6 +91,7 @@ static int try_call(int handle, enum call call)
 		[DO_MAP] = { CRYO_RST_MAP, &map }, [DO_PID_CURSOR] = { CRYO_RST_PID_CURSOR, &cursor },
 		[DO_OUTER_PID] = { CRYO_RST_OUTER_PID, &outer }, [DO_PEER_PID] = { CRYO_RST_PEER_PID, &peer },
 		[DO_PORT] = { CRYO_RST_PORT, &port }, [DO_DATAGRAM] = { CRYO_RST_DATAGRAM, &datagram },
+		[DO_INOTIFY_EVENT] = { CRYO_RST_INOTIFY_EVENT, &event },
 		[DO_EPOLL_DISARM] = { CRYO_RST_EPOLL_DISARM, &disarm }, [DO_TIMER] = { CRYO_RST_TIMER, &timer },
 		[DO_URING] = { CRYO_RST_URING, &ring }, [DO_SHADOW_STACK] = { CRYO_RST_SHADOW_STACK, &stack },
 		[DO_EXIT_SIGNAL] = { CRYO_RST_EXIT_SIGNAL, &exit_signal },

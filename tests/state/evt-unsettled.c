@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What cannot be saved and is over soon, as a checkpoint finds it all the time: the kernel's answer by netlink has not
- * been read, an event of inotify has not; the other end of a connection has not answered yet, or waits for the first bytes.
+ * been read; the other end of a connection has not answered yet, or waits for the first bytes.
  */
 #define _GNU_SOURCE
 #include "crtest.h"
@@ -15,9 +15,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static pthread_t worker;
@@ -81,29 +79,6 @@ static bool ask_for_devices(void)
 	} while (n > 0 && !is_last(data, n));
 	close(fd);
 	return n > 0;
-}
-
-/* ---- a file that comes, and is noticed ---- */
-
-static int watcher;
-
-static bool notice_file(void)
-{
-	char data[4096] __attribute__((aligned(8)));
-	const struct inotify_event *event = (const struct inotify_event *)data;
-	bool good = !rename(crt_path("watched/a"), crt_path("watched/b")) && !rename(crt_path("watched/b"), crt_path("watched/a"));
-
-	usleep(2000);
-	return good && read(watcher, data, sizeof(data)) > 0 && event->mask & IN_MOVED_FROM;
-}
-
-static void setup_inotify(void)
-{
-	CRT_SYS(mkdir(crt_path("watched"), 0755));
-	crt_make_file("watched/a", 1, 1);
-	watcher = (int)CRT_SYS(inotify_init());
-	CRT_SYS(inotify_add_watch(watcher, crt_path("watched"), IN_MOVED_FROM));
-	start_work(notice_file);
 }
 
 /* ---- a connection to somebody who has no room for it before the first call is repeated, after a second ---- */
@@ -208,8 +183,6 @@ static void setup(void)
 {
 	if (!crt_case)
 		start_work(ask_for_devices);
-	else if (!strcmp(crt_case, "inotify"))
-		setup_inotify();
 	else if (!strcmp(crt_case, "deferred"))
 		setup_deferred();
 	else
@@ -228,5 +201,5 @@ const struct crt_test crt_test = {
 	.text = "what is busy for a moment is waited for",
 	.setup = setup,
 	.verify = verify,
-	.cases = "inotify connection deferred",
+	.cases = "connection deferred",
 };

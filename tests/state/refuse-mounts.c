@@ -11,6 +11,7 @@
 #include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -304,11 +305,23 @@ static bool make_many(void)
 
 static bool make_inotify(void)
 {
-	int fd;
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) } };
+	struct iovec part = { .iov_base = "x", .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	int fd, ends[2];
 
 	place("inotify");
 	fd = (int)CRT_SYS(inotify_init1(0));
-	return expect_fd(fd, "inotify in a mount namespace other than the requester's");
+	CRT_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	CRT_SYS(sendmsg(ends[0], &message, 0));
+	close(fd);
+	crt_expect("pid %d|inotify in a message, in a mount namespace other than the requester's, is not supported",
+		   getpid());
+	return true;
 }
 
 static bool make_fanotify(void)
@@ -328,12 +341,11 @@ static bool make_named_socket(void)
 	return expect_fd(fd, "socket with a name in a mount namespace other than the requester's");
 }
 
-static bool make_fifo(void)
+static bool make_posix_shm(void)
 {
-	const char *dir = tmpfs("fifo");
-
-	CRT_SYS(mkfifo(inner(dir, "fifo"), 0600));
-	return expect_fd((int)CRT_SYS(open(inner(dir, "fifo"), O_RDWR)),
+	(void)place("shm");
+	CRT_SYS(mount("none", "/dev/shm", "tmpfs", 0, NULL));
+	return expect_fd((int)CRT_SYS(shm_open("/refused", O_RDWR | O_CREAT, 0600)),
 			 "what is not a file with a path, in a mount namespace other than the requester's,");
 }
 
@@ -479,7 +491,7 @@ struct obstacle obstacles[] = {
 	{ .name = "inotify", .make = make_inotify },
 	{ .name = "fanotify", .make = make_fanotify },
 	{ .name = "named-socket", .make = make_named_socket },
-	{ .name = "fifo", .make = make_fifo },
+	{ .name = "posix-shm", .make = make_posix_shm },
 	{ .name = "lost-file", .make = make_lost_file },
 	{ .name = "lost-directory", .make = make_lost_directory },
 	{ .name = "deep", .make = make_deep, .alone = true },

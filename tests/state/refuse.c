@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/fanotify.h>
-#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -159,25 +158,9 @@ static bool make_netlink(void)
 
 /* ---- descriptors without a file ---- */
 
-static int inotify_fd, fanotify_fd, pid_fd, thread_fd, ring_pipe[2];
+static int fanotify_fd, pid_fd, thread_fd, ring_pipe[2];
 static struct uring ring, buffers_ring;
 static char ring_byte;
-
-static bool make_inotify(void)
-{
-	inotify_fd = inotify_init1(IN_NONBLOCK);
-	CRT_SYS(inotify_add_watch(inotify_fd, crt_dir(), IN_CREATE));
-	crt_make_file("unread", 1, 1);
-	return expect_fd(inotify_fd, "events that have not been read");
-}
-
-static bool works_inotify(void)
-{
-	char buf[4096];
-
-	crt_make_file("watched", 1, 1);
-	return read(inotify_fd, buf, sizeof(buf)) > 0;
-}
 
 static bool make_fanotify(void)
 {
@@ -622,7 +605,6 @@ struct obstacle obstacles[] = {
 	{ .name = "tcp", .make = make_tcp },
 	{ .name = "accept-queue", .make = make_accept_queue },
 	{ .name = "netlink", .make = make_netlink },
-	{ .name = "inotify", .make = make_inotify, .works = works_inotify },
 	{ .name = "fanotify", .make = make_fanotify, .works = works_fanotify },
 	{ .name = "userfaultfd", .make = make_userfaultfd },
 	{ .name = "io_uring", .make = make_io_uring, .works = works_io_uring },
@@ -654,7 +636,7 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "unix-outside udp tcp accept-queue netlink inotify fanotify userfaultfd io_uring ring-buffers pidfd pidfd-thread "
+	.cases = "unix-outside udp tcp accept-queue netlink fanotify userfaultfd io_uring ring-buffers pidfd pidfd-thread "
 		 "secretmem dnotify aio aio-unmapped aio-overwritten "
 		 "seccomp-listener landlock tracer child aio-inherited ptraced own-files shared-undo mount-namespace tmpfs-device network",
 };

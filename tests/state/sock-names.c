@@ -15,8 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { RENAMED, MOVED, STREAM_OLD, STREAM_NEW, DGRAM_OLD, DGRAM_NEW, TAKEN, WAITED, ABSOLUTE_OLD, ABSOLUTE_NEW, SOCKETS };
-static int fd[SOCKETS], peer[SOCKETS], file;
+enum { RENAMED, MOVED, STREAM_OLD, STREAM_NEW, DGRAM_OLD, DGRAM_NEW, TAKEN, WAITED, ABSOLUTE_OLD, ABSOLUTE_NEW, TAKEN_FIFO, TAKEN_FILE, RENAMED_TAKEN, SOCKETS };
+static int fd[SOCKETS], peer[SOCKETS], file, fifo;
 static char bound[SOCKETS][sizeof(((struct sockaddr_un *)0)->sun_path)];
 
 static struct sockaddr_un address(const char *path)
@@ -73,6 +73,17 @@ static void setup(void)
 	make(ABSOLUTE_OLD, SOCK_STREAM, crt_path("absolute"), 0600);
 	CRT_SYS(unlink("absolute"));
 	make(ABSOLUTE_NEW, SOCK_STREAM, crt_path("absolute"), 0604);
+	make(TAKEN_FIFO, SOCK_DGRAM, crt_path("taken fifo"), 0600);
+	CRT_SYS(unlink("taken fifo"));
+	CRT_SYS(mkfifo("taken fifo", 0600));
+	fifo = (int)CRT_SYS(open("taken fifo", O_RDWR));
+	CRT_SYS(write(fifo, "a FIFO", 6));
+	make(TAKEN_FILE, SOCK_STREAM, crt_path("taken file"), 0600);
+	CRT_SYS(unlink("taken file"));
+	crt_make_file("taken file", 1, 1);
+	make(RENAMED_TAKEN, SOCK_SEQPACKET, crt_path("once"), 0611);
+	CRT_SYS(rename("once", "now"));
+	crt_make_file("once", 1, 1);
 	CRT_SYS(chdir("/"));
 }
 
@@ -97,7 +108,7 @@ static void check_mode(const char *name, mode_t mode)
 /* What waits for it came from its own peer. */
 static void check_call(int i)
 {
-	bool stream = i != DGRAM_OLD && i != DGRAM_NEW;
+	bool stream = i != DGRAM_OLD && i != DGRAM_NEW && i != TAKEN_FIFO;
 	int accepted = stream ? (int)CRT_SYS(accept(fd[i], NULL, NULL)) : fd[i], number = -1;
 
 	CRT_SYS(read(accepted, &number, sizeof(number)));
@@ -140,6 +151,12 @@ static void verify(void)
 	crt_ok(stat(crt_path("renamed.tmp"), &st) && stat(crt_path("moved.tmp"), &st), "the names before are not there");
 	crt_ok(!stat(crt_path("taken"), &st) && S_ISREG(st.st_mode), "the file that has a socket's name still has it");
 	crt_same(pread(file, buf, sizeof(buf), 0), 6, "and is open");
+	check_mode("now", 0611);
+	check_new_call(RENAMED_TAKEN, SOCK_SEQPACKET, "now");
+	crt_ok(!stat(crt_path("once"), &st) && S_ISREG(st.st_mode), "a file has the name before it was renamed");
+	crt_ok(!stat(crt_path("taken file"), &st) && S_ISREG(st.st_mode), "one has a removed socket's absolute name");
+	crt_ok(!stat(crt_path("taken fifo"), &st) && S_ISFIFO(st.st_mode), "a FIFO has another one's");
+	crt_same(read(fifo, buf, sizeof(buf)), 6, "and is open");
 }
 
 const struct crt_test crt_test = {

@@ -345,6 +345,8 @@ Changes of_events() {
     return {
         {"epoll-data", in_records<cryo_epoll_target>(CRYO_SEC_EPOLL, [](auto& t) { t.data ^= 1; })},
         {"watch-mask", in<cryo_inotify>(CRYO_SEC_INOTIFY, [](auto& i) { reinterpret_cast<cryo_watch*>(&i + 1)->mask ^= 4; })},
+        {"next-ids", in<cryo_ns_ipc>(CRYO_SEC_NS_IPC, [](auto& ns) { std::fill(std::begin(ns.next_id), std::end(ns.next_id), 0); })},
+        {"inotify-event", in<cryo_array>(CRYO_SEC_INOTIFY_EVENTS, [](auto& a) { reinterpret_cast<cryo_inotify_event*>(&a + 1)->mask ^= 1; })},
         {"watch-next", in<cryo_inotify>(CRYO_SEC_INOTIFY, [](auto& i) { i.next_wd += 1; })},
         {"fanotify-mask", in<cryo_fanotify>(CRYO_SEC_FANOTIFY, [](auto& g) { reinterpret_cast<cryo_mark*>(&g + 1)->mask ^= 2; })},
         {"fanotify-flags", in<cryo_fanotify>(CRYO_SEC_FANOTIFY, [](auto& g) { if (g.marks) g.event_flags ^= 02000; })},

@@ -87,13 +87,35 @@ server "$base/work/sock.tmp" 0600 0
 mv sock.tmp sock
 hold
 echo file >sock.tmp
-dry
-check "the name before it was renamed is taken: refused" \
-	eval 'status_is 98 && said "it was bound to $base/work/sock.tmp, which is in use"'
+check "the name before it was renamed is taken: it runs" runs
+check "... under its name" file_is sock "600 0 0"
+check "... and the other one has the one before" same "$(cat sock.tmp)" file
+end_processes
+wait_for is_gone "$pid"
 rm sock.tmp
 check "... and free: it runs" runs
 check "... under its name" eval 'file_is sock "600 0 0" && not exists sock.tmp'
 end_processes
+
+fresh
+runuser -u "$user" -- "$here/listener" "$base/work/sock.tmp" 0600 1000 "$base/work/count" >/dev/null 2>&1 &
+started+=("$!")
+wait_for busy_counts
+pid=$(pgrep -n -u "$user" -x listener)
+started+=("$pid")
+mv sock.tmp sock
+runuser -u "$user" -- cr_checkpoint --kill -f "$PWD/ctx" "$pid"
+wait_for is_gone "$pid"
+echo file >sock.tmp
+namespaces=$(cat /proc/sys/user/max_user_namespaces)
+rc=0
+err=$(runuser -u "$user" -- cr_restart --check ctx 2>&1) || rc=$?
+check "the same of a user, who may make user namespaces: nothing is in the way" status_is 0
+echo 0 >/proc/sys/user/max_user_namespaces
+rc=0
+err=$(runuser -u "$user" -- cr_restart --check ctx 2>&1) || rc=$?
+echo "$namespaces" >/proc/sys/user/max_user_namespaces
+check "... and who may not: refused" eval 'status_is 98 && said "it was bound to $base/work/sock.tmp, which is in use: that takes CAP_SYS_CHROOT, or that users may make user namespaces"'
 
 fresh
 runuser -u "$user" -- "$here/listener" "$base/work/sock" 0600 1000 "$base/work/count" >/dev/null 2>&1 &

@@ -269,6 +269,11 @@ void put_inotify(Writer& writer, const File& file) {
     append(tail, bytes_of_text(watch.path));
   }
   writer.put(CRYO_SEC_INOTIFY, file.id, file.inotify->head, std::move(tail));
+  cryo_array array{0, sizeof(cryo_inotify_event)};
+  Bytes events;
+  for (const InotifyEvent& event : file.inotify->events)
+    append_object(events, event.head), append(events, bytes_of_text(event.name)), ++array.count;
+  if (array.count != 0) writer.put(CRYO_SEC_INOTIFY_EVENTS, file.id, array, std::move(events));
 }
 
 void put_fanotify(Writer& writer, const File& file) {
@@ -527,7 +532,7 @@ void fill_files(Context& context) {
       cryo_timerfd{1, 0, 2, 1'500'000'000, 3'000'000'000, CRYO_TIMERFD_ARMED, 0};
   add_file(context, 41, 0, CRYO_FILE_SIGNALFD, "").signalfd = cryo_signalfd{0x4200};
   add_file(context, 42, 0, CRYO_FILE_INOTIFY, "").inotify =
-      Inotify{{1, 5}, {Watch{{3, 0x100, 1, 2, 4, 0}, "/tmp"}}};
+      Inotify{{1, 5}, {Watch{{3, 0x100, 1, 2, 4, 0}, "/tmp"}}, {{{3, 0x100, 7, 3}, "new"}, {{-1, 0x4000, 0, 0}, ""}}};
   add_file(context, 62, 0, CRYO_FILE_FANOTIFY, "").fanotify =
       Fanotify{{0x600, 2, 1, CRYO_FANOTIFY_UNPRIVILEGED},
                {FanotifyMark{{CRYO_MARK_INODE, 0x240, 0x102, 8, 1, 2, 4, 0}, "/tmp"}}};

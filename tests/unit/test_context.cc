@@ -99,6 +99,10 @@ void check_same_files(const Context& a, const Context& b) {
   CHECK_EQ(b.file(42).inotify->head.next_wd, 5U);
   CHECK_EQ(b.file(42).inotify->watches.at(0).path, "/tmp");
   CHECK_EQ(b.file(42).inotify->watches.at(0).head.wd, 3U);
+  CHECK_EQ(b.file(42).inotify->events.size(), 2U);
+  CHECK_EQ(b.file(42).inotify->events.at(0).name, "new");
+  CHECK(same(b.file(42).inotify->events.at(0).head, a.file(42).inotify->events.at(0).head));
+  CHECK(same(b.file(42).inotify->events.at(1).head, a.file(42).inotify->events.at(1).head));
 }
 
 void check_same(const ContextBuilder& written, const Context& b) {

@@ -80,6 +80,17 @@ TEST("inotify") {
   refused("is not absolute", [&](ContextBuilder& b) { inotify(b).watches[0].path = "tmp/"; });
   refused("cannot have the number 0", [&](ContextBuilder& b) { inotify(b).watches[0].head.wd = 0; });
   refused("cannot be the next", [&](ContextBuilder& b) { inotify(b).head.next_wd = ~0U; });
+  const auto event = [&](ContextBuilder& b) -> InotifyEvent& { return inotify(b).events[0]; };
+  refused("name of event 1 is outside", [&](ContextBuilder& b) { inotify(b).events[1].head.name_len = 1; });
+  refused("event 1 is outside", [&](ContextBuilder& b) { event(b).head.name_len = 4; });
+  refused("after the last event", [&](ContextBuilder& b) { inotify(b).events[1].name = "x"; });
+  refused("event 0 has an impossible name", [&](ContextBuilder& b) { event(b).name[1] = '\0'; });
+  refused("event 0 has an impossible name", [&](ContextBuilder& b) { event(b).name[0] = '/'; });
+  refused("of watch 0 is impossible", [&](ContextBuilder& b) { event(b).head.wd = 0; });
+  refused("event 0: 0x0 of watch 3 is impossible", [&](ContextBuilder& b) { event(b).head.mask = 0; });
+  refused("of watch 3 is impossible", [&](ContextBuilder& b) { event(b).head.mask = 0x4000; });
+  refused("of watch 2 is impossible", [&](ContextBuilder& b) { inotify(b).events[1].head.wd = 2; });
+  refused("event 0: unknown bits 0x1000", [&](ContextBuilder& b) { event(b).head.mask = 0x1100; });
 }
 
 TEST("fanotify") {

@@ -46,6 +46,8 @@ TEST("namespaces") {
   changed("namespace 5 is not there", [](ContextBuilder& b) { b.process().namespaces.mnt = 5; });
   changed("namespace 5 is not there", [](ContextBuilder& b) { b.process().namespaces.pid = 5; });
   changed("its parent is not there", [](ContextBuilder& b) { b.context.namespaces.at(77).head.parent = 70; });
+  changed("the next id of an object cannot be 2147483648",
+          [](ContextBuilder& b) { b.context.namespaces.at(72).ipc->next_id[1] = (1U << 31) + 1; });
   changed("its own parent", [](ContextBuilder& b) { b.context.namespaces.at(76).head.parent = 77; });
   changed("with flags 0x1", [](ContextBuilder& b) { b.context.namespaces.at(71).head.flags = 1; });
   changed("with flags 0x3", [](ContextBuilder& b) { b.context.namespaces.at(76).head.flags = 3; });

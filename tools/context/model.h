@@ -237,9 +237,16 @@ struct Watch {
   std::string path;  // absolute
 };
 
+// Its wd is that of a watch, which may have gone, unless its mask is IN_Q_OVERFLOW.
+struct InotifyEvent {
+  cryo_inotify_event head{};
+  std::string name;  // empty: none
+};
+
 struct Inotify {
   cryo_inotify head{};
   std::vector<Watch> watches;
+  std::vector<InotifyEvent> events;  // that have not been read, in order
 };
 
 struct FanotifyMark {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Sections about timers and about what descriptors of events hold.
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/timerfd.h>
 
 #include <algorithm>
@@ -94,7 +95,7 @@ void parse_pidfd(Staging& staging, const Payload& payload) {
 
 void parse_inotify(Staging& staging, const Payload& payload) {
   File& file = only_file_of(staging, payload);
-  Inotify inotify{payload.fixed<cryo_inotify>(), {}};
+  Inotify inotify{payload.fixed<cryo_inotify>(), {}, {}};
   std::set<std::uint32_t> numbers;
   auto rest = payload.tail();
   for (std::uint32_t i = 0; i < inotify.head.watches; ++i) {
@@ -114,6 +115,31 @@ void parse_inotify(Staging& staging, const Payload& payload) {
   if (!rest.empty()) payload.damaged("{} bytes after the last watch", rest.size());
   if (inotify.head.next_wd > kMaxWatch) payload.damaged("watch {} cannot be the next", inotify.head.next_wd);
   file.inotify = std::move(inotify);
+}
+
+void parse_inotify_events(Staging& staging, const Payload& payload) {
+  File& file = only_file_of(staging, payload);
+  if (!file.inotify) payload.damaged("file {} is no inotify instance", payload.object());
+  const auto array = payload.fixed<cryo_array>();
+  if (array.record_size < sizeof(cryo_inotify_event)) payload.damaged("events of {} bytes are too short", array.record_size);
+  auto rest = payload.tail();
+  for (std::uint32_t i = 0; i < array.count; ++i) {
+    if (rest.size() < array.record_size) payload.damaged("event {} is outside of it", i);
+    const auto head = grown<cryo_inotify_event>(rest.first(array.record_size));
+    rest = rest.subspan(array.record_size);
+    if (rest.size() < head.name_len || head.name_len > CRYO_MAX_EVENT_NAME)
+      payload.damaged("the name of event {} is outside of it", i);
+    InotifyEvent event{head, std::string(reinterpret_cast<const char*>(rest.data()), head.name_len)};
+    rest = rest.subspan(head.name_len);
+    if (event.name.find('\0') != std::string::npos || event.name.find('/') != std::string::npos) payload.damaged("event {} has an impossible name", i);
+    const bool lost = (head.mask & IN_Q_OVERFLOW) != 0;
+    if (head.mask == 0 || (lost ? head.wd != -1 || head.name_len != 0 : head.wd <= 0))
+      payload.damaged("event {}: {:#x} of watch {} is impossible", i, head.mask, head.wd);
+    if (head.mask & ~CRYO_INOTIFY_EVENTS)
+      staging.unknown(payload.section(), "event {}: unknown bits {:#x}", i, head.mask & ~CRYO_INOTIFY_EVENTS);
+    file.inotify->events.push_back(std::move(event));
+  }
+  if (!rest.empty()) payload.damaged("{} bytes after the last event", rest.size());
 }
 
 void parse_fanotify(Staging& staging, const Payload& payload) {

@@ -173,7 +173,10 @@ void parse_ns_time(Staging& staging, const Payload& payload) {
 }
 
 void parse_ns_ipc(Staging& staging, const Payload& payload) {
-  namespace_of(staging, payload).ipc = payload.fixed<cryo_ns_ipc>();
+  const auto ipc = payload.fixed<cryo_ns_ipc>();
+  for (const std::uint32_t next : ipc.next_id)
+    if (next > 1U << 31) payload.damaged("the next id of an object cannot be {}", next - 1);
+  namespace_of(staging, payload).ipc = ipc;
 }
 
 void parse_ns_cgroup(Staging& staging, const Payload& payload) {

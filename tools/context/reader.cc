@@ -48,6 +48,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_SIGNALFD, parse_signalfd},
     {CRYO_SEC_POSIX_TIMERS, parse_posix_timers},
     {CRYO_SEC_INOTIFY, parse_inotify},
+    {CRYO_SEC_INOTIFY_EVENTS, parse_inotify_events},
     {CRYO_SEC_FANOTIFY, parse_fanotify},
     {CRYO_SEC_PIDFD, parse_pidfd},
     {CRYO_SEC_URING, parse_uring},

@@ -206,6 +206,7 @@ std::string section_name(std::uint32_t type) {
       {CRYO_SEC_SIGNALFD, "SIGNALFD"},
       {CRYO_SEC_POSIX_TIMERS, "POSIX_TIMERS"},
       {CRYO_SEC_INOTIFY, "INOTIFY"},
+      {CRYO_SEC_INOTIFY_EVENTS, "INOTIFY_EVENTS"},
       {CRYO_SEC_PTY, "PTY"},
       {CRYO_SEC_PTY_SLAVE, "PTY_SLAVE"},
       {CRYO_SEC_TERMINAL, "TERMINAL"},

@@ -180,6 +180,7 @@ void parse_eventfd(Staging& staging, const Payload& payload);
 void parse_build_id(Staging& staging, const Payload& payload);
 void parse_timerfd(Staging& staging, const Payload& payload);
 void parse_inotify(Staging& staging, const Payload& payload);
+void parse_inotify_events(Staging& staging, const Payload& payload);
 void parse_fanotify(Staging& staging, const Payload& payload);
 void parse_uring(Staging& staging, const Payload& payload);
 void parse_pidfd(Staging& staging, const Payload& payload);

@@ -151,7 +151,7 @@ std::string file_text(const Context& context, const File& file) {
     case CRYO_FILE_TIMERFD:
       return timerfd_text(*file.timerfd);
     case CRYO_FILE_INOTIFY:
-      return fmt::format("inotify with {} watches", file.inotify->watches.size());
+      return fmt::format("inotify with {} watches, {} events", file.inotify->watches.size(), file.inotify->events.size());
     case CRYO_FILE_FANOTIFY:
       return fmt::format("fanotify with {} marks", file.fanotify->marks.size());
     case CRYO_FILE_SIGNALFD:

@@ -363,6 +363,12 @@ Json json_of(const File& file) {
                                  {"mask", hex(watch.head.mask)},
                                  {"path", watch.path},
                                  {"ino", watch.head.ino}});
+  if (file.inotify)
+    for (const InotifyEvent& event : file.inotify->events)
+      json["inotify_events"].push_back({{"wd", event.head.wd},
+                                        {"mask", hex(event.head.mask)},
+                                        {"cookie", event.head.cookie},
+                                        {"name", event.name}});
   if (file.fanotify)
     for (const FanotifyMark& mark : file.fanotify->marks)
       json["fanotify"].push_back({{"kind", mark.head.kind},

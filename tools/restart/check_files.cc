@@ -63,7 +63,7 @@ class FileChecker {
   void check_socket(const File& file);
   void check_pipe(const Inode& inode);
   [[nodiscard]] bool is_other_watched(const Watch& watch, const std::string& path) const;
-  void check_inotify(const Inotify& inotify);
+  void check_inotify(const Inotify& inotify, const FileUse& use);
   void check_fanotify(const Fanotify& group);
   void check_timerfd(const cryo_timerfd& timer);
   void check_uring(const cryo_uring& ring, const FileUse& use);
@@ -499,7 +499,9 @@ bool FileChecker::is_other_watched(const Watch& watch, const std::string& path) 
   return place && ::fstat(place.get(), &now) == 0 && now.st_ino != watch.head.ino;
 }
 
-void FileChecker::check_inotify(const Inotify& inotify) {
+void FileChecker::check_inotify(const Inotify& inotify, const FileUse& use) {
+  // Found out when its mount namespace is there.
+  if (context_.processes[use.process].namespaces.mnt != 0) return;
   RemovedFiles removed(context_);
   const Watch* first = nullptr;
   std::size_t others = 0;
@@ -646,7 +648,7 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
     case CRYO_FILE_OUTPUT:
       return;
     case CRYO_FILE_INOTIFY:
-      return check_inotify(*file.inotify);
+      return check_inotify(*file.inotify, use);
     case CRYO_FILE_FANOTIFY:
       return check_fanotify(*file.fanotify);
     case CRYO_FILE_TIMERFD:

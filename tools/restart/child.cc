@@ -163,10 +163,11 @@ void Child::restore_what_files_hold() {
   }
   first_ = first_fds();
   name_peers(input_.context, input_.options, first_, input_.handle_fd);
-  fill_inotifies(input_.context, input_.options, first_, [this](std::uint32_t file) {
+  const FdOf fd_of = [this](std::uint32_t file) {
     const auto own = files_.fds.find(file);
     return own != files_.fds.end() ? own->second : input_.files.fds.at(file).get();
-  });
+  };
+  fill_inotifies({input_.context, input_.options, fd_of, input_.handle_fd}, first_);
   fill_own_epolls(first_);
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "base/error.h"
 #include "base/random_part.h"
@@ -25,9 +26,9 @@ bool quiet(const File& file) {
 }
 
 // For both directions: never blocks. `readable`: for reading only will do.
-UniqueFd open_base(const std::string& path, bool readable) {
-  UniqueFd fd = names::open_fifo(path, O_RDWR | O_NONBLOCK);
-  if (!fd && errno == EACCES && readable) fd = names::open_fifo(path, O_RDONLY | O_NONBLOCK);
+UniqueFd open_base(const std::string& path, bool readable, int directory = AT_FDCWD) {
+  UniqueFd fd = names::open_fifo(path, O_RDWR | O_NONBLOCK, directory);
+  if (!fd && errno == EACCES && readable) fd = names::open_fifo(path, O_RDONLY | O_NONBLOCK, directory);
   if (!fd) return fd;
   struct stat now;
   if (::fstat(fd.get(), &now) != 0) fail_errno("cannot stat {}", path);
@@ -48,10 +49,15 @@ bool has_writer(const Context& context, const Inode& inode) {
 
 // One that had no name any more: at its old name, if it can be had for a moment, or else wherever one can be
 // made.
-std::string make_unnamed_fifo(const std::string& path, MissingDirectories& missing) {
-  (void)missing.make_above(path);
-  if (names::mkfifo(path, 0600) == 0) return path;
-  for (const std::string& place : {path, std::string("/tmp/fifo")})
+std::string make_unnamed_fifo(const File& file, const std::string& path, MissingDirectories& missing) {
+  std::vector<std::string> places;
+  if (file.head.mnt == 0) {  // else it is the name of something else here
+    (void)missing.make_above(path);
+    if (names::mkfifo(path, 0600) == 0) return path;
+    places.push_back(path);
+  }
+  places.emplace_back("/tmp/fifo");
+  for (const std::string& place : places)
     for (int i = 0; i < kFifoNameTries; ++i) {
       std::string name = place + ".cryo." + random_part();
       if (names::mkfifo(name, 0600) == 0) return name;
@@ -92,13 +98,26 @@ UniqueFd Fifos::open_left_behind(const Inode& inode, const std::string& path) {
   return fd;
 }
 
-UniqueFd Fifos::make(const Inode& inode, const std::string& path) {
+// In a mount namespace of the job's own: what is mounted there has it. Nobody's rights grow where something is to be put into it.
+UniqueFd Fifos::open_inside(const File& file, const Inode& inode, const std::string& path) {
+  const std::string below = path.substr(1);
+  const int root = input_.roots.at(file.head.mnt).get();
+  UniqueFd fd = open_base(below, !holds_something(inode), root);
+  if (fd) return fd;
+  if (holds_something(inode) && !has_writer(input_.context, inode)) fail_errno("cannot open the FIFO {}", path);
+  const cryo_inode& head = inode.head;
+  return names::open_again(
+      {below, O_RDWR | O_NONBLOCK, head.dev, head.ino, head.mode, head.uid, input_.context.header.created_ns, root});
+}
+
+UniqueFd Fifos::make(const File& file, const Inode& inode, const std::string& path) {
   const bool deleted = inode.head.flags & CRYO_INODE_DELETED;
+  if (file.head.mnt != 0 && !deleted) return open_inside(file, inode, path);
   const DeathDeferred deferred(input_.created);
   MissingDirectories missing(input_.created);
   std::string name = path;
   if (deleted) {
-    name = make_unnamed_fifo(path, missing);
+    name = make_unnamed_fifo(file, path, missing);
   } else if (names::mkfifo(name, 0600) != 0) {
     const int error = errno;
     // It may be there, also in a directory where nothing can be made.
@@ -125,9 +144,9 @@ int Fifos::base(const File& file) {
   const auto found = bases_.find(inode.id);
   if (found != bases_.end()) return found->second.get();
   const std::string path = input_.options.relocations.apply(file.path);
-  if ((inode.head.flags & CRYO_INODE_DELETED) == 0 && is_foreign_fifo(input_.options, file, inode, path))
+  if (file.head.mnt == 0 && (inode.head.flags & CRYO_INODE_DELETED) == 0 && is_foreign_fifo(input_.options, file, inode, path))
     fail(ESTALE, "{}: another FIFO than at the checkpoint has the name", path);
-  UniqueFd fd = input_.descriptors.park(make(inode, path));
+  UniqueFd fd = input_.descriptors.park(make(file, inode, path));
   paths_.emplace(inode.id, path);
   if (inode.pipe) fill_pipe(*inode.pipe, fd.get(), fd.get());
   bool keep_quiet = false;
@@ -149,7 +168,7 @@ void Fifos::link_again(const File& file) {
   const std::string path = input_.options.relocations.apply(file.path);
   const std::string& first = paths_.at(inode.id);
   struct stat now;
-  if ((inode.head.flags & CRYO_INODE_DELETED) != 0 || path == first || names::lstat(path, now) == 0) return;
+  if (file.head.mnt != 0 || (inode.head.flags & CRYO_INODE_DELETED) != 0 || path == first || names::lstat(path, now) == 0) return;
   const DeathDeferred deferred(input_.created);
   if (names::link(first, path) != 0) fail_errno("cannot give the FIFO {} its other name {}", first, path);
   input_.created.add(path);

@@ -25,7 +25,8 @@ class Fifos {
   [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
 
  private:
-  [[nodiscard]] UniqueFd make(const Inode& inode, const std::string& path);
+  [[nodiscard]] UniqueFd make(const File& file, const Inode& inode, const std::string& path);
+  [[nodiscard]] UniqueFd open_inside(const File& file, const Inode& inode, const std::string& path);
   [[nodiscard]] UniqueFd open_left_behind(const Inode& inode, const std::string& path);
   [[nodiscard]] int base(const File& file);
   void link_again(const File& file);

@@ -52,10 +52,17 @@ UniqueFd make_by_other_name(const FileRestoreInput& input, const std::string& di
   return fd;
 }
 
+// In a mount namespace of the job's own no name of it is needed, nor made.
+UniqueFd make_inside(int root, const std::string& path) {
+  return names::open_below(root, "." + path.substr(0, path.rfind('/')), O_TMPFILE | O_RDWR, 0600);
+}
+
 UniqueFd make_unnamed(const FileRestoreInput& input, const File& file) {
   const std::string path = without_suffix(input.options.relocations.apply(file.path), kDeleted);
-  UniqueFd fd = make_and_unlink(input, path);
-  if (!fd) {
+  const auto root = input.roots.find(file.head.mnt);
+  const bool inside = root != input.roots.end();
+  UniqueFd fd = inside ? make_inside(root->second.get(), path) : make_and_unlink(input, path);
+  if (!fd && !inside) {
     const std::string directory = path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
     fd = names::open(directory, O_TMPFILE | O_RDWR, 0600);
     if (!fd) fd = make_by_other_name(input, directory);

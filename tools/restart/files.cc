@@ -155,7 +155,8 @@ UniqueFd FileMaker::removed_directory(const File& file, const FileUse& use) {
   const Inode& inode = input_.context.inode(file.head.inode);
   auto base = directories_.find(inode.id);
   if (base == directories_.end()) {
-    const std::string path = input_.options.relocations.apply(file.path);
+    // In a mount namespace of the job's own it is the name of something else here.
+    const std::string path = file.head.mnt != 0 ? std::string() : input_.options.relocations.apply(file.path);
     UniqueFd fd =
         make_removed_directory(input_.created, path, {inode.head.mode, inode.head.uid, inode.head.gid});
     base = directories_.emplace(inode.id, input_.descriptors.park(std::move(fd))).first;

@@ -161,7 +161,7 @@ struct PipeEnds {
 // Its size and what is in it.
 void fill_pipe(const Pipe& pipe, int reader, int writer);
 
-// An open directory without a name any more.
+// An open directory without a name any more, which need not have been `path`; empty: nowhere in particular.
 struct DirectoryAttributes {
   std::uint32_t mode, uid, gid;
 };
@@ -198,9 +198,14 @@ class RemovedFiles {
   std::optional<std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t>> files_;  // by device and number
 };
 using FdOf = std::function<int(std::uint32_t file)>;
+struct InotifyInput {
+  const Context& context;
+  const RestartOptions& options;
+  const FdOf& fd_of;
+  int handle_fd;
+};
 // Those of `fds`.
-void fill_inotifies(const Context& context, const RestartOptions& options, const std::map<std::uint32_t, int>& fds,
-                    const FdOf& fd_of);
+void fill_inotifies(const InotifyInput& input, const std::map<std::uint32_t, int>& fds);
 [[nodiscard]] UniqueFd make_signalfd(const File& file);
 [[nodiscard]] UniqueFd make_client(const FileRestoreInput& input, const File& file);
 // The thread of `process` for which the others wait after the restart; 0: none.

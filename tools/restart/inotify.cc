@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <cryo/ioctl.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,14 +22,14 @@ constexpr int kMostReads = 1000;
 
 class WatchFiller {
  public:
-  WatchFiller(RemovedFiles& removed, const File& file, int fd, const Relocations& relocations, std::uint64_t created_ns,
-              const FdOf& fd_of)
+  WatchFiller(RemovedFiles& removed, const File& file, int fd, const InotifyInput& input)
       : removed_(removed),
         inotify_(*file.inotify),
         fd_(fd),
-        relocations_(relocations),
-        created_ns_(created_ns),
-        fd_of_(fd_of) {}
+        relocations_(input.options.relocations),
+        created_ns_(input.context.header.created_ns),
+        fd_of_(input.fd_of),
+        handle_fd_(input.handle_fd) {}
 
   void fill();
 
@@ -38,6 +40,7 @@ class WatchFiller {
   [[nodiscard]] int add_removed(const Watch& watch, std::uint32_t file) const;
   [[nodiscard]] int add_very(const Watch& watch, const std::string& path) const;
   void drain();
+  void put_back(const InotifyEvent& event) const;
 
   RemovedFiles& removed_;
   const Inotify& inotify_;
@@ -45,6 +48,7 @@ class WatchFiller {
   const Relocations& relocations_;
   std::uint64_t created_ns_;
   const FdOf& fd_of_;
+  int handle_fd_;
   std::uint32_t next_ = 1;
   UniqueFd unused_;  // a file that nobody watches
 };
@@ -103,6 +107,19 @@ void WatchFiller::add(const Watch& watch) {
   next_ = watch.head.wd + 1;
 }
 
+void WatchFiller::put_back(const InotifyEvent& event) const {
+  cryo_inotify_put args{};
+  args.size = sizeof(args);
+  args.fd = fd_;
+  args.wd = event.head.wd;
+  args.mask = event.head.mask;
+  args.cookie = event.head.cookie;
+  args.name_len = static_cast<std::uint32_t>(event.name.size());
+  args.name = reinterpret_cast<std::uint64_t>(event.name.data());
+  if (::ioctl(handle_fd_, CRYO_RST_INOTIFY_EVENT, &args) != 0)
+    fail_errno("inotify descriptor {}: cannot put an event of watch {} back", fd_, event.head.wd);
+}
+
 void WatchFiller::fill() {
   std::vector<const Watch*> watches;
   for (const Watch& watch : inotify_.watches) watches.push_back(&watch);
@@ -114,6 +131,7 @@ void WatchFiller::fill() {
   }
   skip_to(inotify_.head.next_wd);
   drain();
+  for (const InotifyEvent& event : inotify_.events) put_back(event);
 }
 
 }  // namespace
@@ -138,13 +156,11 @@ std::uint32_t RemovedFiles::find(const Watch& watch) {
   return found == files_->end() ? 0 : found->second;
 }
 
-void fill_inotifies(const Context& context, const RestartOptions& options, const std::map<std::uint32_t, int>& fds,
-                    const FdOf& fd_of) {
-  RemovedFiles removed(context);
+void fill_inotifies(const InotifyInput& input, const std::map<std::uint32_t, int>& fds) {
+  RemovedFiles removed(input.context);
   for (const auto& [id, fd] : fds) {
-    const File& file = context.file(id);
-    if (file.head.kind == CRYO_FILE_INOTIFY)
-      WatchFiller(removed, file, fd, options.relocations, context.header.created_ns, fd_of).fill();
+    const File& file = input.context.file(id);
+    if (file.head.kind == CRYO_FILE_INOTIFY) WatchFiller(removed, file, fd, input).fill();
   }
 }
 

@@ -565,9 +565,12 @@ int names::set_attributes(int place, const cryo_inode& wanted) {
 
 // ---- system calls ----
 
+UniqueFd names::open_below(int directory, const std::string& path, int flags, mode_t mode) {
+  return UniqueFd(with_rights(path, [&] { return open_name(directory, path, flags, mode); }, 0, Extent::kOpener));
+}
+
 UniqueFd names::open(const std::string& path, int flags, mode_t mode) {
-  return UniqueFd(
-      with_rights(path, [&] { return open_name(AT_FDCWD, path, flags, mode); }, 0, Extent::kOpener));
+  return names::open_below(AT_FDCWD, path, flags, mode);
 }
 
 UniqueFd names::open_regular(const std::string& path) {
@@ -583,9 +586,8 @@ UniqueFd names::open_regular(const std::string& path) {
       0, Extent::kOpener));
 }
 
-UniqueFd names::open_fifo(const std::string& path, int flags) {
-  return UniqueFd(
-      with_rights(path, [&] { return open_name(AT_FDCWD, path, flags); }, 0, Extent::kMaker));
+UniqueFd names::open_fifo(const std::string& path, int flags, int directory) {
+  return UniqueFd(with_rights(path, [&] { return open_name(directory, path, flags); }, 0, Extent::kMaker));
 }
 
 UniqueFd names::make_temporary(std::string& name_template) {

@@ -17,7 +17,7 @@ namespace {
 // Somebody has taken the name, or nothing can be made there: another one will do.
 std::string substitute(const std::string& path, MissingDirectories& missing) {
   for (std::string name : {path + ".XXXXXX", std::string("/tmp/cryo-XXXXXX")}) {
-    if (!names::make_temporary_directory(name)) continue;
+    if (name.front() != '/' || !names::make_temporary_directory(name)) continue;
     missing.note(name);
     return name;
   }
@@ -31,7 +31,7 @@ UniqueFd make_removed_directory(CreatedPaths& created, std::string path,
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const DeathDeferred deferred(created);
   MissingDirectories missing(created);
-  if (!missing.make(path)) path = substitute(path, missing);
+  if (path.empty() || !missing.make(path)) path = substitute(path, missing);
   UniqueFd fd = names::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!fd) fail_errno("cannot open {}", path);
   // Where the caller may not give it away, it is his: he has restarted the process as himself.

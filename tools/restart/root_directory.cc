@@ -4,13 +4,17 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <optional>
 
 #include "base/error.h"
+#include "restart/credentials.h"
 #include "restart/identity.h"
 #include "restart/mounts.h"
 #include "restart/names.h"
@@ -99,8 +103,25 @@ std::string root_of_name(const Context& context, const Relocations& relocations,
 
 void enter_root(const std::string& root) {
   const UniqueFd fd = names::open(root, O_PATH | O_DIRECTORY);
-  if (!fd || ::fchdir(fd.get()) != 0 || names::chroot_here() != 0)
-    fail_errno("cannot make {} the root directory for a socket's name", root);
+  std::optional<OwnNames> own;
+  int result = fd ? ::fchdir(fd.get()) : -1;
+  // Who has no capability may do it in a user namespace of his own, in which he has nobody else's rights.
+  if (is_capable_of_nothing()) {
+    own.emplace();
+    if (result == 0) result = ::unshare(CLONE_NEWUSER);
+  }
+  if (result != 0 || names::chroot_here() != 0) fail_errno("cannot make {} the root directory for a socket's name", root);
+}
+
+bool may_enter_root() {
+  if (!is_capable_of_nothing()) return is_capable(CAP_SYS_CHROOT);
+  const auto number_in = [](const char* path) {
+    std::ifstream file(path);
+    long number = -1;
+    return file >> number ? number : -1;
+  };
+  // The latter is Debian's.
+  return number_in("/proc/sys/user/max_user_namespaces") > 0 && number_in("/proc/sys/kernel/unprivileged_userns_clone") != 0;
 }
 
 }  // namespace cryo

@@ -29,5 +29,7 @@ void check_roots(const CheckInput& input, Findings& findings);
                                        const std::string& path, const std::string& inside);
 // For a process that is there for one call: makes `root` its root directory.  Throws Error.
 void enter_root(const std::string& root);
+// May the caller, for all that can be told?
+[[nodiscard]] bool may_enter_root();
 
 }  // namespace cryo

@@ -499,6 +499,12 @@ void ObjectMaker::make(const MsgQueue& queue) {
   note_again(kMsg, perm.id);
 }
 
+// As somebody had chosen them for objects that are still to be made.
+void choose_next_ids(const cryo_ns_ipc& ipc) {
+  for (const ObjectKind* kind : {&kShm, &kSem, &kMsg})
+    if (const std::uint32_t next = ipc.next_id[kind->number]; next != 0) choose_id(*kind, static_cast<std::int32_t>(next - 1));
+}
+
 void ObjectMaker::make_all() {
   for (const auto& [id, inode] : input_.context.inodes)
     if (inode.shm && inode.shm->perm.ns == ns_) make(inode);
@@ -546,6 +552,7 @@ void restore_sysv(const FileRestoreInput& input) {
     if (!ns.ipc) continue;
     const UniqueFd done = input.namespaces.inside_ipc(id, [&, number = id] {
       ObjectMaker(input, users, number).make_all();
+      choose_next_ids(*input.context.namespaces.at(number).ipc);
       return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     });
   }

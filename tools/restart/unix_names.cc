@@ -125,8 +125,11 @@ std::string passing_problem(const Context& context, const UnixName& name, const 
                             int& code) {
   const std::string& path = name.address.path;
   struct stat now;
-  if (names::lstat(path, now) == 0 && !will_be_replaced(context, relocations, path))
-    return fmt::format("it was bound to {}, which is in use", path);
+  if (names::lstat(path, now) == 0 && !will_be_replaced(context, relocations, path)) {
+    if (may_enter_root()) return {};
+    return fmt::format(
+        "it was bound to {}, which is in use: that takes CAP_SYS_CHROOT, or that users may make user namespaces", path);
+  }
   // Its directory may have gone as well.
   if (names::access(place_directory(path), F_OK) != 0) return {};
   return directory_problem(path, code);
@@ -189,8 +192,12 @@ int bind_as_called(int fd, const UnixName& name) {
   const auto* address = reinterpret_cast<const sockaddr*>(name.address.bytes.data());
   const auto size = static_cast<socklen_t>(name.address.bytes.size());
   if (name.root.empty()) return names::bind(fd, address, size);
+  const bool own_user_namespace = is_capable_of_nothing();
   (void)from_elsewhere([&] {
     enter_root(name.root);
+    // In a user namespace of his own, he has no other user's rights anyway.
+    std::optional<OwnNames> own;
+    if (own_user_namespace) own.emplace();
     if (names::bind(fd, address, size) != 0)
       fail_errno("cannot bind a socket to {} in the root directory {}", name.address.path, name.root);
     return UniqueFd();
@@ -266,16 +273,27 @@ UniqueFd UnixNames::bind_below(int fd, const UnixName& name, const std::string& 
   return bind_at(fd, name, path);
 }
 
+// An absolute name that is something else's by now: in a directory that is the root directory for the moment of the call.
+UniqueFd UnixNames::bind_in_root(int fd, const UnixName& name, const std::string& directory, std::string& path) {
+  UnixName inside = name;
+  inside.root = make_directory(directory);
+  path = inside.root + name.address.path;
+  if (!missing_.make_above(path)) fail_errno("cannot make a directory for the socket {}", name.place);
+  return bind_at(fd, inside, path);
+}
+
 UniqueFd UnixNames::bind_unlinked(int fd, const UnixName& name) {
   std::string path = name.address.path;
   UniqueFd file;
   if (is_absolute(path)) {
     struct stat now;
     (void)missing_.make_above(path);
-    if (names::lstat(path, now) == 0 &&
-        will_be_replaced(input_.context, input_.options.relocations, path))
+    bool taken = names::lstat(path, now) == 0;
+    if (taken && will_be_replaced(input_.context, input_.options.relocations, path)) {
       make_room(path);
-    file = bind_at(fd, name, path);
+      taken = false;
+    }
+    file = taken ? bind_in_root(fd, name, "/tmp", path) : bind_at(fd, name, path);
   } else {
     const std::string directory = place_directory(name.place);
     file = bind_below(fd, name, is_absolute(directory) ? directory : "/tmp", path);
@@ -296,9 +314,10 @@ UniqueFd UnixNames::bind_in_place(int fd, const UnixName& name) {
 UniqueFd UnixNames::bind_and_rename(int fd, const UnixName& name) {
   std::string path = name.address.path;
   UniqueFd file;
+  struct stat now;
   if (is_absolute(path)) {
     (void)missing_.make_above(path);
-    file = bind_at(fd, name, path);
+    file = names::lstat(path, now) == 0 ? bind_in_root(fd, name, place_directory(name.place), path) : bind_at(fd, name, path);
   } else {
     file = bind_below(fd, name, place_directory(name.place), path);
   }

@@ -56,6 +56,7 @@ class UnixNames {
   [[nodiscard]] UniqueFd bind_and_rename(int fd, const UnixName& name);
   [[nodiscard]] UniqueFd bind_below(int fd, const UnixName& name, const std::string& directory,
                                     std::string& path);
+  [[nodiscard]] UniqueFd bind_in_root(int fd, const UnixName& name, const std::string& directory, std::string& path);
   [[nodiscard]] std::string make_directory(const std::string& directory);
   void make_room(const std::string& path);
 

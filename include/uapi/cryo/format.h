@@ -135,6 +135,7 @@ enum cryo_section_type {
 	CRYO_SEC_PIDS		= 83,	/* object: pid; struct cryo_array; tail: struct cryo_nested_id */
 	CRYO_SEC_PIDFD		= 60,	/* object: file id; struct cryo_pidfd */
 	CRYO_SEC_URING		= 88,	/* object: file id; struct cryo_uring; tail: see there */
+	CRYO_SEC_INOTIFY_EVENTS	= 118,	/* object: file id; struct cryo_array; tail: struct cryo_inotify_event and name, repeated */
 	CRYO_SEC_FANOTIFY	= 89,	/* object: file id; struct cryo_fanotify; tail: struct cryo_mark and path, repeated */
 	CRYO_SEC_PAGE_COPIES	= 70,	/* object: mm; struct cryo_array; tail: struct cryo_page_copy */
 	CRYO_SEC_THREAD_FS	= 71,	/* object: tid; struct cryo_thread_fs; tail: path */

@@ -60,6 +60,18 @@ struct cryo_watch {
 	__u32 reserved;
 };
 
+/* What has not been read. Followed by the name. */
+struct cryo_inotify_event {
+	__s32 wd;			/* may be that of a watch that has gone; -1: of none (IN_Q_OVERFLOW) */
+	__u32 mask;			/* IN_* */
+	__u32 cookie;
+	__u32 name_len;			/* bytes, up to CRYO_MAX_EVENT_NAME; 0: none */
+};
+
+#define CRYO_MAX_EVENT_NAME	4095
+/* IN_ALL_EVENTS, IN_UNMOUNT, IN_Q_OVERFLOW, IN_IGNORED and IN_ISDIR */
+#define CRYO_INOTIFY_EVENTS	0x4000efffU
+
 #define CRYO_FANOTIFY_UNPRIVILEGED	(1U << 0)	/* made without CAP_SYS_ADMIN: events do not tell of pids */
 
 struct cryo_fanotify {

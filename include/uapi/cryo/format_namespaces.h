@@ -92,6 +92,8 @@ struct cryo_ns_ipc {
 	__u32 msgsize_max;
 	__u32 msg_default;
 	__u32 msgsize_default;
+	/* Not in early contexts: */
+	__u32 next_id[4];		/* [CRYO_IPC_KIND_*]: what its next object gets (kernel.sem_next_id), plus 1; 0: the kernel's choice */
 };
 
 #define CRYO_NET_LOOPBACK_UP	(1U << 0)

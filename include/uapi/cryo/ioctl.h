@@ -672,6 +672,25 @@ struct cryo_uring_counters {
 };
 
 /*
+ * CRYO_RST_INOTIFY_EVENT: put an event into the queue of an inotify instance as if it had just happened. Where there is no room
+ * (/proc/sys/fs/inotify/max_queued_events), the queue tells of lost events, as always.
+ *
+ * Errors: EINVAL @fd is no inotify instance, or there are no such events; EPERM another user has made it, and the caller and who
+ * restarts lack CAP_SETUID over him; EOPNOTSUPP the kernel keeps them in another way than is known.
+ */
+#define CRYO_RST_INOTIFY_EVENT	_IO(CRYO_IOC_TYPE, 0x7b)
+
+struct cryo_inotify_put {
+	__u32 size;			/* sizeof(struct cryo_inotify_put) */
+	__s32 fd;
+	__s32 wd;			/* as in struct cryo_inotify_event, from here on */
+	__u32 mask;
+	__u32 cookie;
+	__u32 name_len;
+	__u64 name;			/* user pointer; not NUL-terminated */
+};
+
+/*
  * CRYO_RST_SHADOW_STACK: fill pages of the caller's that no program may write to by itself, as the CPU
  * keeps return addresses there.
  *
