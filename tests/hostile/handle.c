@@ -2,15 +2,19 @@
 /*
  * Who may call what of a restart handle, and when: each call in each state, by each kind of caller, twice and by two
  * threads at once.  The calls have arguments that are refused for what they are when nothing else forbids the call.
+ * And what comes of a restart of which a member is lost in one of the states.
+ *
+ * Two states last too short a time to be met: they are looked at where the module has places to stop (tests/points).
  */
 #include "restarting.h"
 
 /* ---- the table, as the interface promises it; the module has its own ---- */
 
-enum state { GATHER, COMMITTING, SETUP, GO, ABORTED, NR_STATES };
+enum state { GATHER, COMMITTING, REGISTERS, SETUP, TABLES, GO, ABORTED, NR_STATES };
 
-static const char *const state_names[] = { "before the commit", "while threads are waited for", "while a process is finished",
-					   "after the commit", "after it has been given up" };
+static const char *const state_names[] = { "before the commit", "while threads are waited for", "when registers are set",
+					   "while a process is finished", "when tables are set", "after the commit",
+					   "after it has been given up" };
 
 enum who { COORDINATOR, CHILD, OTHER_USER, OWN_NAMESPACE, OUTSIDE, NR_WHO };
 
@@ -231,6 +235,38 @@ static void resume_beside_main(int handle)
 	syscall(SYS_exit, 0);
 }
 
+/* Opened by root; -1: the module has no places to stop. */
+static int stop_point = -1, stop_pid = -1;
+
+/* Who commits stops there, in a state which it leaves at once otherwise. */
+static const char *const stops[NR_STATES] = { [REGISTERS] = "registers", [TABLES] = "before-go" };
+
+static void stop_at(const char *point)
+{
+	if (pwrite(stop_point, point, strlen(point) + 1, 0) < 0)
+		die("stop_point");
+}
+
+static bool somebody_stopped(void)
+{
+	char text[16] = "";
+
+	return pread(stop_pid, text, sizeof(text) - 1, 0) > 0 && atoi(text);
+}
+
+static void await_stopped(void)
+{
+	for (unsigned int i = 0; i < 2000 * factor() && !somebody_stopped(); i++)
+		sleep_ms(10);
+	if (!somebody_stopped())
+		die("nobody stops");
+}
+
+static bool can_be_in(enum state state)
+{
+	return !stops[state] || stop_point >= 0;
+}
+
 /* A handle in @state; @who calls, and is judged.  @user: the maker has no capability. */
 static void in_state(enum state state, enum who who, bool user)
 {
@@ -240,11 +276,13 @@ static void in_state(enum state state, enum who who, bool user)
 
 	shared->stop = false;
 	commit_handle = handle;
-	if (state == COMMITTING || state == SETUP || state == GO) {
+	if (stops[state])
+		stop_at(stops[state]);
+	if (state >= COMMITTING && state <= GO) {
 		pthread_create(&thread, NULL, committer, NULL);
 		sleep_ms(200);
 	}
-	if (state == SETUP || state == GO) {
+	if (state > COMMITTING && state <= GO) {
 		pid = fork();
 		if (!pid && state == SETUP)
 			resume_beside_main(handle);
@@ -257,13 +295,17 @@ static void in_state(enum state state, enum who who, bool user)
 		pthread_join(thread, NULL);
 	if (state == SETUP)
 		sleep_ms(1000 * factor());
+	if (stops[state])
+		await_stopped();
 	if (state == ABORTED)
 		commit(handle, 1);
 	if (user || who != OTHER_USER)
 		try_as(handle, who);
 	judge(state, who);
 	shared->stop = true;
-	if (state == SETUP)
+	if (stops[state])
+		stop_at("");
+	if (state > COMMITTING && state < GO)
 		pthread_join(thread, NULL);
 	if (pid) {
 		waitpid(pid, &status, 0);
@@ -279,6 +321,121 @@ static void in_state(enum state state, enum who who, bool user)
 		pthread_join(thread, NULL);
 		waitpid(pid, &status, 0);
 		ok(commit_result == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 42, "... and the member goes on");
+	}
+	close(handle);
+}
+
+/* ---- members that are lost ---- */
+
+enum end { KILLED, EXECUTES, NR_ENDS };
+
+static const char *const end_names[] = { "is killed", "executes a program" };
+
+static void *end_beside(void *arg)
+{
+	await(&shared->go);
+	if ((enum end)(intptr_t)arg == EXECUTES)
+		execl("/bin/sh", "sh", "-c", "exit 7", NULL);
+	kill(getpid(), SIGKILL);
+	return NULL;
+}
+
+/* Two processes, of which the first one has a thread that ends it, one way or the other; the second one comes last, and is late. */
+static void loses(enum state state, enum end end)
+{
+	int handle = make_handle(2, 2), status = 0, late = 0, err;
+	pid_t first, second = 0;
+	pthread_t thread;
+
+	shared->go = shared->stop = false;
+	commit_handle = member_handle = handle;
+	if (stops[state])
+		stop_at(stops[state]);
+	first = fork();
+	if (!first) {
+		pthread_create(&thread, NULL, end_beside, (void *)(intptr_t)end);
+		be_leader(NULL);
+	}
+	if (state != GATHER) {
+		pthread_create(&thread, NULL, committer, NULL);
+		sleep_ms(100 * factor());
+	}
+	if (state > COMMITTING) {
+		second = fork();
+		if (!second && state == SETUP)
+			resume_beside_main(handle);
+		if (!second)
+			be_leader(NULL);
+	}
+	sleep_ms(100 * factor());
+	if (stops[state])
+		await_stopped();
+	shared->go = true;
+	waitpid(first, &status, 0);
+	if (stops[state])
+		stop_at("");
+	if (state == GATHER) {
+		commit_result = commit(handle, 20000 * factor());
+	} else {
+		pthread_join(thread, NULL);
+	}
+	err = try_call(handle, DO_MAP_FILE);
+	shared->stop = true;
+	if (second)
+		waitpid(second, &late, 0);
+	if (!ok(commit_result == ESRCH && err == EBUSY && (!second || (WIFSIGNALED(late) && WTERMSIG(late) == SIGKILL)) &&
+		(end == EXECUTES ? WIFEXITED(status) && WEXITSTATUS(status) == 7 : WIFSIGNALED(status)),
+		"%s, a member %s: nobody goes on", state_names[state], end_names[end])) {
+		printf("# commit: %s, then: %s, ends %#x %#x\n", strerror(commit_result), strerror(err), (unsigned int)status,
+		       (unsigned int)late);
+		show_log(handle);
+	}
+	close(handle);
+}
+
+/* A thread that is parked has what it came with, whoever else of its process becomes somebody else. */
+static void uid_is_left(void)
+{
+	_exit(getuid() == 0 && geteuid() == 0 ? 42 : 41);
+}
+
+static void *become_another_beside(void *arg)
+{
+	await(&shared->go);
+	/* This thread only. */
+	if (syscall(SYS_setresuid, ORDINARY, ORDINARY, ORDINARY))
+		die("setresuid");
+	shared->ready = true;
+	pause();
+	return arg;
+}
+
+/* Root's. */
+static void becomes_another(void)
+{
+	int handle = make_handle(1, 1), status = 0;
+	struct start root_start;
+	pthread_t thread;
+	pid_t pid;
+
+	take_start(&root_start, uid_is_left);
+	shared->go = shared->ready = false;
+	pid = fork();
+	if (!pid) {
+		pthread_create(&thread, NULL, become_another_beside, NULL);
+		ends = root_start;
+		member_handle = handle;
+		be_leader(NULL);
+	}
+	sleep_ms(100 * factor());
+	shared->go = true;
+	await(&shared->ready);
+	commit_result = commit(handle, 20000 * factor());
+	waitpid(pid, &status, 0);
+	if (!ok(!commit_result && WIFEXITED(status) && WEXITSTATUS(status) == 42,
+		"another thread of a member's process changes its user: the member has its own")) {
+		printf("# commit: %s, end %#x\n", strerror(commit_result), (unsigned int)status);
+		show_log(handle);
 	}
 	close(handle);
 }
@@ -386,8 +543,11 @@ static void all_states(void)
 	static const enum who kinds[] = { COORDINATOR, CHILD, OWN_NAMESPACE };
 
 	for (int state = 0; state < NR_STATES; state++)
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && can_be_in((enum state)state); i++)
 			in_state((enum state)state, kinds[i], true);
+	for (int state = 0; state < GO; state++)
+		for (int end = 0; end < NR_ENDS && can_be_in((enum state)state); end++)
+			loses((enum state)state, (enum end)end);
 	outside();
 }
 
@@ -400,9 +560,12 @@ int main(void)
 	}
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	shared = shared_memory(sizeof(*shared));
+	stop_point = open("/sys/module/cryo/parameters/stop_point", O_RDWR | O_CLOEXEC);
+	stop_pid = open("/sys/module/cryo/parameters/stop_pid", O_RDONLY | O_CLOEXEC);
 	take_start(&ends, end_well);
 	as_user(all_states);
 	strangers();
 	users_of_root();
+	becomes_another();
 	return finish();
 }
