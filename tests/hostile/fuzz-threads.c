@@ -10,6 +10,7 @@
  * Whatever the calls return, this must hold:
  *   - of the CRYO_RST_COMMITs of a handle one succeeds at most, and none of a stranger's; of the CRYO_CKPT_RUNs one
  *   - registers are set once at most: who has come back does not come back again
+ *   - what is done to objects of its caller's (fuzz-objects.h) is done to those of its kind, once, and to none of others
  *   - processes of others (root's, some of them in the same tree, session and control group, and another user's) are never
  *     found in a function of the module, compute what they have to, and have the same credentials, seccomp mode,
  *     no_new_privs, root directory and namespaces all the time
@@ -19,7 +20,7 @@
  * The calls of each thread follow from SEED; in which order threads make them does not.
  */
 #define _GNU_SOURCE
-#include "fuzz-threads.h"
+#include "fuzz-objects.h"
 
 /* ---- a world: what its threads call ---- */
 
@@ -36,8 +37,10 @@ static enum kind world_kind;
 static struct slot slots[MAX_SLOTS];	/* each is used once */
 static _Atomic unsigned int nr_slots;
 static int device = -1, null_fd = -1, map_file = -1, to_stranger = -1;
+static int patient = -1;			/* a restart handle of which there is no commit */
 static pid_t victims[3], stranger;
 static bool is_stranger, plain;
+static bool is_another;			/* a stranger who has not the world's user */
 
 static void add_slot(int fd, enum slot_kind kind)
 {
@@ -194,6 +197,19 @@ static void commit(struct slot *slot)
 		violated("CRYO_RST_COMMIT succeeded twice");
 }
 
+/* What acts on objects of the caller's. Who is another than the world's user gets nothing done, and has none of these objects. */
+static void call_of_others(struct slot *slot)
+{
+	struct cryo_epoll_disarm disarm = { .size = sizeof(disarm), .epoll_fd = -1, .target_fd = -1 };
+
+	for (unsigned int i = below(6); i && !is_stranger; i--)
+		call_object(one_in(2) ? slot->fd : patient, victims[below(3)], world_kind == ROOT);
+	if (!is_stranger)
+		return;
+	if (is_another && world_kind == A_USER && ioctl(slot->fd, CRYO_RST_EPOLL_DISARM, &disarm) && errno == EBADF)
+		violated("a stranger's call of a restart handle got beyond the question who he is");
+}
+
 static void call_restart(void)
 {
 	struct cryo_map_file file = { .size = sizeof(file), .fd = map_file, .file = below(3) };
@@ -205,6 +221,10 @@ static void call_restart(void)
 
 	if (!slot)
 		return;
+	if (one_in(3)) {
+		call_of_others(slot);
+		return;
+	}
 	switch (below(12)) {
 	case 0: ioctl(slot->fd, CRYO_RST_STATUS, 0); break;
 	case 1: ioctl(slot->fd, CRYO_RST_MAP_FILE, &file); break;
@@ -327,6 +347,17 @@ static void *wait_as_thread(void *handle)
 	return NULL;
 }
 
+/* In a process of one thread, whose parent is the coordinator. */
+static void call_object_alone(int handle)
+{
+	if (one_in(4))
+		choose_exit_signal(handle, false);
+	else if (one_in(2))
+		put_datagram(handle);
+	else
+		set_ring(handle);
+}
+
 static void resume(const struct member *self, int handle, bool simple)
 {
 	struct cryo_regset set = { .note = NT_PRSTATUS, .length = self->length, .data = (uintptr_t)self->registers };
@@ -367,6 +398,8 @@ static void resume(const struct member *self, int handle, bool simple)
 	}
 	if (one_in(3))
 		mapped = map_zeros(handle);
+	for (unsigned int i = below(4); i; i--)
+		call_object_alone(handle);
 	if (one_in(10))
 		pthread_create(&thread, NULL, wait_as_thread, &handle);
 	join(handle, &args);
@@ -541,7 +574,8 @@ static void live_as_stranger(int from, uint64_t seed)
 	state = seed;
 	is_stranger = true;
 	nr_slots = 0;
-	become_user(one_in(2) ? STRANGER : USER);
+	is_another = one_in(2);
+	become_user(is_another ? STRANGER : USER);
 	if (one_in(2))
 		enter_namespace();
 	for (;;) {
@@ -582,6 +616,7 @@ static void make_map_file(void)
 
 static void be_world(int number, enum kind kind, uint64_t seed)
 {
+	struct cryo_restart args = { .size = sizeof(args), .threads = 1 };
 	uint64_t seeds[THREADS];
 	pthread_t threads[THREADS];
 	char path[64];
@@ -599,11 +634,15 @@ static void be_world(int number, enum kind kind, uint64_t seed)
 		_exit(5);
 	start_stranger();
 	start_outsider(&world->watchman, 0, false);
-	if (kind != ROOT)
+	if (kind != ROOT) {
+		make_root_objects();
 		become_user(USER);
+	}
 	make_map_file();
+	patient = ioctl(device, CRYO_IOC_RESTART, &args);
 	if (kind == ROOT_IN_NAMESPACE && !enter_namespace())
 		_exit(3);
+	make_objects();
 	for (int i = 0; i < 3; i++)
 		victims[i] = new_victim(i);
 	if (!one_in(3))
@@ -630,37 +669,6 @@ struct slot_of_world {
 	enum kind kind;
 	long until;
 };
-
-/* Everybody in it can be killed, wherever he waits. */
-static void end_world(int number)
-{
-	const long limit = now_ms() + 30000L * factor;
-	char path[64], text[64];
-
-	snprintf(path, sizeof(path), GROUPS "/%d/cgroup.kill", number);
-	write_text(path, "1");
-	snprintf(path, sizeof(path), GROUPS "/%d/cgroup.events", number);
-	for (;;) {
-		int fd = open(path, O_RDONLY | O_CLOEXEC);
-		ssize_t length = read(fd, text, sizeof(text) - 1);
-
-		close(fd);
-		text[length > 0 ? length : 0] = 0;
-		if (strstr(text, "populated 0"))
-			return;
-		if (now_ms() > limit) {
-			violated("processes of a world cannot be killed");
-			return;
-		}
-		nap_us(2000);
-	}
-}
-
-static void check_watchman(struct outsider *watchman, enum kind kind)
-{
-	if (kind != ROOT && watchman->errors)
-		violated("a process of root in the same session computes wrong");
-}
 
 static void start_world(struct slot_of_world *slot, int number, enum kind kind, uint64_t seed)
 {
@@ -721,24 +729,6 @@ static int result(int number, bool good, const char *what)
 	return !good;
 }
 
-static bool outsiders_well(char before[OUTSIDERS][4096])
-{
-	bool well = true;
-
-	for (int i = 0; i < OUTSIDERS; i++) {
-		const struct outsider *one = &shared->outsiders[i];
-		char after[4096];
-
-		describe(one->pid, after, sizeof(after));
-		printf("# pid %d: %lu rounds, the longest took %lu ms, %lu errors\n", one->pid, one->rounds, one->longest_ms,
-		       one->errors);
-		if (strcmp(before[i], after))
-			printf("# was %s\n# is %s\n", before[i], after);
-		well &= !one->errors && one->longest_ms < 10000UL * factor && !strcmp(before[i], after) && one->rounds;
-	}
-	return well;
-}
-
 /* Members come back with random registers, and fault; the kernel need not write that down. */
 static void prepare(void)
 {
@@ -775,14 +765,18 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 65; i++)
 		if (shared->ended[i])
 			printf("# %lu members ended %s%s\n", shared->ended[i], i ? "by SIG" : "", i ? sigabbrev_np(i) : "by themselves");
-	printf("# %u times what must not happen:\n", shared->violations);
+	printf("#");
+	for (int i = 0; i < OBJECT_CALLS; i++)
+		printf(" %s %lu", object_calls[i], shared->object_calls[i]);
+	printf("\n# %u times what must not happen:\n", shared->violations);
 	for (unsigned int i = 0; i < MAX_TEXTS && shared->texts[i][0]; i++)
 		printf("# %s\n", shared->texts[i]);
 	bad += result(1, !shared->violations, "what must never happen has not happened");
 	bad += result(2, outsiders_well(before), "processes of others are as they were");
 	bad += result(3, failed * 4 < started, "worlds come into being");
 	/* Else all that may not happen was not tried. */
-	bad += result(4, shared->runs && shared->commits && shared->landed && shared->passed_on,
+	bad += result(4, shared->runs && shared->commits && shared->landed && shared->passed_on &&
+		      shared->object_calls[OF_PEER_PID] && shared->object_calls[OF_EPOLL],
 		      "checkpoints and restarts were among it");
 	for (int i = 0; i < OUTSIDERS; i++)
 		kill(shared->outsiders[i].pid, SIGKILL);

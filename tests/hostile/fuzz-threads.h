@@ -77,6 +77,7 @@ struct shared {
 	char texts[MAX_TEXTS][200];
 	_Atomic unsigned long calls, handles, runs, commits, landed, passed_on, votes;
 	_Atomic unsigned long ended[65];	/* members, by signal */
+	_Atomic unsigned long object_calls[16];	/* that have succeeded */
 	struct outsider outsiders[OUTSIDERS];
 	struct world worlds[WORLDS];
 };
@@ -262,6 +263,24 @@ static void describe(pid_t pid, char *text, size_t size)
 	}
 }
 
+static bool outsiders_well(char before[OUTSIDERS][4096])
+{
+	bool well = true;
+
+	for (int i = 0; i < OUTSIDERS; i++) {
+		const struct outsider *one = &shared->outsiders[i];
+		char after[4096];
+
+		describe(one->pid, after, sizeof(after));
+		printf("# pid %d: %lu rounds, the longest took %lu ms, %lu errors\n", one->pid, one->rounds, one->longest_ms,
+		       one->errors);
+		if (strcmp(before[i], after))
+			printf("# was %s\n# is %s\n", before[i], after);
+		well &= !one->errors && one->longest_ms < 10000UL * factor && !strcmp(before[i], after) && one->rounds;
+	}
+	return well;
+}
+
 /* Is a thread of it in the module? It has made no call of it. */
 static void look_at_stack(const struct outsider *one)
 {
@@ -303,6 +322,37 @@ static void remove_groups(void)
 		rmdir(path);
 	}
 	rmdir(GROUPS);
+}
+
+/* Everybody in it can be killed, wherever he waits. */
+static void end_world(int number)
+{
+	const long limit = now_ms() + 30000L * factor;
+	char path[64], text[64];
+
+	snprintf(path, sizeof(path), GROUPS "/%d/cgroup.kill", number);
+	write_text(path, "1");
+	snprintf(path, sizeof(path), GROUPS "/%d/cgroup.events", number);
+	for (;;) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t length = read(fd, text, sizeof(text) - 1);
+
+		close(fd);
+		text[length > 0 ? length : 0] = 0;
+		if (strstr(text, "populated 0"))
+			return;
+		if (now_ms() > limit) {
+			violated("processes of a world cannot be killed");
+			return;
+		}
+		nap_us(2000);
+	}
+}
+
+static void check_watchman(struct outsider *watchman, enum kind kind)
+{
+	if (kind != ROOT && watchman->errors)
+		violated("a process of root in the same session computes wrong");
 }
 
 #endif /* FUZZ_THREADS_H */
