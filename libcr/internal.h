@@ -173,6 +173,7 @@ struct Process {
   pthread_mutex_t mutex;    // protects all that has no other rule
   std::atomic<int> module;  // 0 not looked for, 1 there
   bool fork_handler;
+  std::atomic<bool> consented;  // cr_init() has
   std::atomic<bool> registered;
   int client_fd;
   Thread* threads;
@@ -191,6 +192,8 @@ extern Process g_process;
 int open_device();
 // Once per process: what has to be there before anything else. 0, or -1 with errno.
 int prepare_process();
+// By cr_init().
+void consent_in_init();
 // The program may have set an action of its own for CR_SIGNUM: ours takes its place before we send the signal, and hands on
 // what is not from us. By the helper.
 void keep_handler();

@@ -13,6 +13,7 @@ namespace cryo::libcr {
 constinit Process g_process{.mutex = PTHREAD_MUTEX_INITIALIZER,
                             .module = 0,
                             .fork_handler = false,
+                            .consented = false,
                             .registered = false,
                             .client_fd = -1,
                             .threads = nullptr,
@@ -61,6 +62,19 @@ void consent(int device) {
   args.consent = CRYO_CONSENT_GIVE;
   (void)::ioctl(device, CRYO_IOC_CONSENT, &args);
 }
+
+}  // namespace
+
+// Once: a child has that of its parent, and a program that has taken it back is not overruled by its other threads.
+void consent_in_init() {
+  if (g_process.consented.exchange(true)) return;
+  const int device = open_device();
+  if (device < 0) return;
+  consent(device);
+  ::close(device);
+}
+
+namespace {
 
 int make_client() {
   const int device = open_device();

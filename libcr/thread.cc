@@ -137,6 +137,7 @@ using namespace cryo::libcr;
 LIBCR_PUBLIC cr_client_id_t cr_init(void) {
   if (t_thread != nullptr) return t_thread->ids++;
   if (prepare_process() != 0) return -1;
+  consent_in_init();
   Thread* const thread = make_thread();
   if (thread == nullptr) return -1;
   t_thread = thread;

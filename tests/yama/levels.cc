@@ -2,6 +2,7 @@
 // Levels 0 to 3 of kernel.yama.ptrace_scope: who may checkpoint a process that has consented, one that has not, and one that has
 // become another since; and that nobody may trace it by that. (A group of its own: level 3 stays until the next boot.)
 #include <cryo/ioctl.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
@@ -76,6 +77,11 @@ int consent(uint32_t what) {
   if (mode == "not-dumpable") ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   if (mode == "zombie" && ::fork() == 0) ::_exit(7);  // it is not waited for
   if (mode == "zombie") ::waitid(P_ALL, 0, nullptr, WEXITED | WNOWAIT);
+  if (mode == "cr_init") {
+    void* const library = ::dlopen("libcr.so.0", RTLD_NOW);
+    const auto init = library == nullptr ? nullptr : reinterpret_cast<int (*)()>(::dlsym(library, "cr_init"));
+    if (init == nullptr || init() < 0) ::_exit(1);
+  }
   if (mode == "taken-back" && consent(CRYO_CONSENT_TAKE_BACK) != 1) ::_exit(1);
   wait_here(STDOUT_FILENO);
 }
@@ -112,6 +118,53 @@ class Target {
  private:
   pid_t first_;
   pid_t pid_ = -1;
+};
+
+// Of `sleep`, which a user or root restarts from a context of the user's: he has its pid again.
+class Restarted {
+ public:
+  Restarted(const std::string& context, pid_t pid, uid_t by, bool consents) : pid_(pid) {
+    tool_ = must(::fork(), "fork");
+    if (tool_ == 0) {
+      if (by != 0) become(by);
+      if (!consents) ::setenv("CRYO_NO_CONSENT", "1", 1);
+      be_quiet();
+      // Root, who has not written it, says that he knows.
+      ::execlp("cr_restart", "cr_restart", "--other-owner=warn", ("--run-on-success=touch " + said(context)).c_str(), context.c_str(),
+               nullptr);
+      ::_exit(127);
+    }
+    const auto is_over = [&] { return std::filesystem::exists(said(context)) || ::waitpid(tool_, nullptr, WNOHANG) != 0; };
+    for (int i = 0; i < 3000 && !is_over(); ++i) ::usleep(10000);
+    std::filesystem::remove(said(context));
+  }
+  ~Restarted() {
+    if (sleeps(pid_)) ::kill(pid_, SIGKILL);
+    ::waitpid(tool_, nullptr, 0);
+  }
+  Restarted(const Restarted&) = delete;
+  Restarted& operator=(const Restarted&) = delete;
+
+  bool works() const { return sleeps(pid_); }
+
+  static bool sleeps(pid_t pid) {
+    std::string name;
+    std::ifstream("/proc/" + std::to_string(pid) + "/comm") >> name;
+    return name == "sleep";
+  }
+
+  static void be_quiet() {
+    ::setsid();
+    const int null = must(::open("/dev/null", O_RDWR), "/dev/null");
+    for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
+    ::close_range(3, ~0U, 0);
+  }
+
+ private:
+  static std::string said(const std::string& context) { return context + ".over"; }
+
+  pid_t pid_;
+  pid_t tool_ = -1;
 };
 
 // ---- who asks: a brother of the target ----
@@ -161,7 +214,10 @@ class Test {
     std::filesystem::copy_file(self_, suid_, std::filesystem::copy_options::overwrite_existing);
     must(::chmod(suid_.c_str(), 04755), "chmod");
   }
-  ~Test() { std::filesystem::remove(suid_); }
+  ~Test() {
+    std::filesystem::remove(suid_);
+    std::filesystem::remove(context_);
+  }
   Test(const Test&) = delete;
   Test& operator=(const Test&) = delete;
 
@@ -169,6 +225,7 @@ class Test {
     for (int level = 0; level < 4; ++level) {
       std::ofstream file(kLevel);
       if (!(file << level << std::flush)) throw std::runtime_error(kLevel);
+      if (level == 0) make_context();
       at(level);
     }
     return tap_.finish();
@@ -190,12 +247,47 @@ class Test {
     look("by cr_run, which takes it back", [this] { by_cr_run({}, self_, "taken-back"); }, any, root);
     look("by cr_run, a set-user-id program", [this] { by_cr_run({}, suid_, "other-rights"); }, any, root);
     look("by cr_run, not dumpable", [this] { by_cr_run({}, self_, "not-dumpable"); }, EPERM, root);
+    look("that has called cr_init()", [this] { started("cr_init"); }, consented, root, true);
+    look("that has called cr_init() with CRYO_NO_CONSENT", [this] {
+      ::setenv("CRYO_NO_CONSENT", "1", 1);
+      started("cr_init");
+    }, any, root);
     look("consented as root, the user's since then", [] {
       consent(CRYO_CONSENT_GIVE);
       become(kUser);
       wait_here(STDOUT_FILENO);
     }, any, root);
     strangers();
+    restarted(kUser, true, "restarted by cr_restart", consented, root);
+    restarted(kUser, false, "restarted by cr_restart with CRYO_NO_CONSENT", any, root);
+    restarted(0, true, "restarted by root's cr_restart", any, root);
+  }
+
+  void make_context() {
+    context_ = "/var/tmp/cryo-levels." + std::to_string(::getpid());
+    const pid_t pid = must(::fork(), "fork");
+    if (pid == 0) {
+      become(kUser);
+      Restarted::be_quiet();
+      ::execlp("sleep", "sleep", "100000", nullptr);
+      ::_exit(127);
+    }
+    for (int i = 0; i < 3000 && !Restarted::sleeps(pid); ++i) ::usleep(10000);
+    const int status = as(kUser, [&] {
+      ::execlp("cr_checkpoint", "cr_checkpoint", "--kill", "-f", context_.c_str(), std::to_string(pid).c_str(), nullptr);
+      return 127;
+    });
+    tap_.ok(status == 0, "a context");
+    ::waitpid(pid, nullptr, 0);
+    sleeper_ = pid;
+  }
+
+  // Its user and root ask, and whoever has restarted it is no ancestor of theirs.
+  void restarted(uid_t by, bool consents, const std::string& what, int user, int root) {
+    const Restarted job(context_, sleeper_, by, consents);
+    if (!tap_.ok(job.works(), "level " + std::to_string(level_) + ": " + what)) return;
+    expect(as(kUser, [&] { return checkpoint(sleeper_); }), user, what + ": its user");
+    expect(as(0, [&] { return checkpoint(sleeper_); }), root, what + ": root");
   }
 
   void started(const char* mode) {
@@ -241,6 +333,8 @@ class Test {
   crt::Tap tap_;
   std::string self_;
   std::string suid_;
+  std::string context_;
+  pid_t sleeper_ = 0;
   int level_ = 0;
 };
 
