@@ -53,6 +53,7 @@ public:
         after_setuid();
         changes_while_it_runs();
         hidden();
+        changes_users();
         if (access(kYama, W_OK) != 0) {
             level(0);
             tap_.skip("Yama", "this kernel has none");
@@ -198,34 +199,96 @@ private:
         expect(board_->error, EPERM, "a target that is not dumpable since the handle was made");
     }
 
-    // In a /proc with hidepid=2, root's process in the user's session has neither a pid nor a name.
+    // In a /proc with hidepid=2, root's process in what the user asks for has neither a pid nor a name.
     void hidden() {
+        const std::string group = "/sys/fs/cgroup/cryo-hidden";
         must(unshare(CLONE_NEWNS), "unshare");
         must(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), "mount");
         must(mount("none", "/proc", "proc", MS_REMOUNT, "hidepid=2"), "hidepid=2");
+        mkdir(group.c_str(), 0755);
         board_->ready = 0;
-        Child leader([&] {
-            setsid();
-            prctl(PR_SET_NAME, "hidden-name");
-            const pid_t user = static_cast<pid_t>(must(fork(), "fork"));
-            if (user == 0) {
-                become(kUser);
-                prctl(PR_SET_NAME, "mine");
-                board_->ready = 1;
+        pid_t users = 0;
+        {
+            Child leader([&] {
+                setsid();
+                std::ofstream(group + "/cgroup.procs") << 0 << std::endl;
+                prctl(PR_SET_NAME, "hidden-name");
+                int ends[2];
+                must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), "socketpair");
+                const pid_t user = static_cast<pid_t>(must(fork(), "fork"));
+                if (user == 0) {
+                    close(ends[0]);
+                    become(kUser);
+                    prctl(PR_SET_NAME, "mine");
+                    for (int fd = 0; fd < 3; fd++) dup2(open("/dev/null", O_RDWR), fd);
+                    board_->result = getpid();
+                    board_->ready = 1;
+                    for (;;) pause();
+                }
+                close(ends[1]);
                 for (;;) pause();
-            }
+            });
+            until([this] { return board_->ready == 1; });
+            users = board_->result;
+            const std::string number = "pid " + std::to_string(leader.pid()) + " ";
+            const auto look = [&](pid_t target, uint32_t scope, int wanted, const std::string& what) {
+                board_->log[0] = '\0';
+                const int error = request_as(board_, kUser, request_for(target, scope, 0));
+                const std::string log = board_->log;
+                expect(error, wanted, what);
+                if (!tap_.ok(log.find("hidden-name") == std::string::npos && log.find(number) == std::string::npos,
+                             "... and neither pid nor name of what is hidden"))
+                    tap_.diag(log);
+                return log;
+            };
+            const std::string log = look(leader.pid(), CRYO_SCOPE_SESSION, EPERM, "a session with a process of root");
+            tap_.ok(log.find("not trace") != std::string::npos, "... the log says why");
+            look(leader.pid(), CRYO_SCOPE_PGRP, EPERM, "a process group with a process of root");
+            look(users, CRYO_SCOPE_CGROUP, EPERM, "a control group with a process of root");
+            look(leader.pid(), CRYO_SCOPE_PROCESS, EPERM, "a process of root by its number");
+            look(users, CRYO_SCOPE_PROCESS, EOPNOTSUPP, "a process at the other end of whose connection root's is");
+            kill(-leader.pid(), SIGKILL);
+        }
+        until([&] { return rmdir(group.c_str()) == 0; });
+        must(mount("none", "/proc", "proc", MS_REMOUNT, "hidepid=0"), "hidepid=0");
+    }
+
+    // Threads that change the user of all of them, to the one that they have, while others ask for them: each waits for the others
+    // then, some of which stand still.  And root's process that is sometimes the user's is not stopped at any instant.
+    void changes_users() {
+        board_->ready = 0;
+        board_->ticks = 0;
+        Child target([&] {
+            become(kUser);
+            for (int i = 0; i < 3; i++)
+                std::thread([&] {
+                    for (;;) {
+                        if (setresuid(kUser, kUser, kUser) == 0) board_->ticks++;
+                        usleep(1000);
+                    }
+                }).detach();
+            board_->ready = 1;
             for (;;) pause();
         });
+        until([this] { return board_->ready == 1 && board_->ticks > 10; });
+        int good = 0;
+        for (int i = 0; i < 20; i++) good += request_as(board_, kUser, request_for(target.pid(), CRYO_SCOPE_PROCESS, 0)) == 0;
+        const int64_t before = board_->ticks;
+        tap_.ok(good == 20, "threads in the middle of setresuid(): " + std::to_string(good) + " of 20 checkpoints");
+        tap_.ok(until([&] { return board_->ticks > before + 10; }), "... and they go on with it");
+        if (good != 20) tap_.diag(board_->log);
+        board_->ready = 0;
+        Child other([&] {
+            board_->ready = 1;
+            for (;;) {
+                if (setresuid(kUser, kUser, 0) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0 || setresuid(0, 0, 0) != 0) _exit(1);
+                board_->ticks++;
+            }
+        });
         until([this] { return board_->ready == 1; });
-        const int error = request_as(board_, kUser, request_for(leader.pid(), CRYO_SCOPE_SESSION, 0));
-        expect(error, EPERM, "a session with a process of root");
-        const std::string log = board_->log;
-        tap_.ok(log.find("not trace") != std::string::npos, "... the log says why");
-        tap_.ok(log.find("hidden-name") == std::string::npos && log.find("pid " + std::to_string(leader.pid()) + " ") == std::string::npos,
-                "... and neither pid nor name of what is hidden");
-        tap_.diag(log);
-        kill(-leader.pid(), SIGKILL);
-        must(mount("none", "/proc", "proc", MS_REMOUNT, "hidepid=0"), "hidepid=0");
+        int refused = 0;
+        for (int i = 0; i < 40; i++) refused += request_as(board_, kUser, request_for(other.pid(), CRYO_SCOPE_PROCESS, 0)) == EPERM;
+        tap_.ok(refused == 40, "one that is root's and the user's in turn: " + std::to_string(refused) + " of 40 refused");
     }
 
     crt::Tap tap_;
