@@ -8,6 +8,8 @@
  */
 #include "restarting.h"
 
+#include <sys/eventfd.h>
+
 /* ---- the table, as the interface promises it; the module has its own ---- */
 
 enum state { GATHER, COMMITTING, REGISTERS, SETUP, TABLES, GO, ABORTED, NR_STATES };
@@ -512,6 +514,38 @@ static void users_of_root(void)
 	close(handle);
 }
 
+/* A file that has the name by which the kernel knows objects of a kind, and objects of other kinds: neither is taken for one. */
+static void wrong_kinds(void)
+{
+	static const char *const names[] = { "[eventpoll]", "[io_uring]" };
+	int handle = make_handle(1, 1), others[4], wrong_calls = 0;
+	char path[64], dir[] = "/dev/shm/cryo-handle.XXXXXX";
+
+	if (!mkdtemp(dir))
+		die("mkdtemp");
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		others[i] = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		unlink(path);
+	}
+	rmdir(dir);
+	others[2] = eventfd(0, EFD_CLOEXEC);
+	others[3] = handle;
+	for (int i = 0; i < 4; i++) {
+		struct cryo_epoll_disarm disarm = { .size = sizeof(disarm), .epoll_fd = others[i], .target_fd = others[2],
+						    .fd = others[2] };
+		struct cryo_uring_counters ring = { .size = sizeof(ring), .fd = others[i] };
+		void *at = mmap(NULL, page, PROT_READ, MAP_SHARED, handle, (off_t)others[i] << CRYO_URING_FD_SHIFT);
+
+		wrong_calls += at != MAP_FAILED || errno != EINVAL;
+		wrong_calls += ioctl(handle, CRYO_RST_EPOLL_DISARM, &disarm) != -1 || errno != EINVAL;
+		wrong_calls += ioctl(handle, CRYO_RST_URING, &ring) != -1 || errno != EINVAL;
+	}
+	ok(!wrong_calls, "objects of other kinds, and files that have the name of one, are refused");
+	for (int i = 0; i < 4; i++)
+		close(others[i]);
+}
+
 static void as_user(void (*test)(void))
 {
 	int report[2], counts[2], status;
@@ -563,6 +597,7 @@ int main(void)
 	stop_point = open("/sys/module/cryo/parameters/stop_point", O_RDWR | O_CLOEXEC);
 	stop_pid = open("/sys/module/cryo/parameters/stop_pid", O_RDONLY | O_CLOEXEC);
 	take_start(&ends, end_well);
+	as_user(wrong_kinds);
 	as_user(all_states);
 	strangers();
 	users_of_root();
