@@ -498,7 +498,7 @@ static bool make_ptraced(void)
 	close(fds[0]);
 	close(start[0]);
 	close(start[1]);
-	crt_expect("pid %d|is being traced (ptrace)", me);
+	crt_expect("pid %d|is being traced (ptrace) by", me);
 	crt_expect("pid %d|1024 POSIX timers or more of a process that is being traced", me);
 	return true;
 }

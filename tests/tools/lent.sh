@@ -45,8 +45,28 @@ fresh
 echo "for root" >secret
 chmod 600 secret
 user_job '5>>secret'
-by_user cr_checkpoint --kmsg-warning -f "$PWD/ctx" "$pid"
-check "one that is written to: a warning" eval 'status_is 0 && said "secret: the process could not open it for what it has it open for"'
+warned() { said "WARNING: fd 5 ($PWD/secret): the process could not open it for writing, as it has it open: only root can restart it, or cr_restart --redirect 5=FILE"; }
+by_user cr_checkpoint --check "$pid"
+check "one that is written to: --check warns" eval 'status_is 0 && warned'
+by_user cr_checkpoint -q -f "$PWD/ctx" "$pid"
+check "... -q: nothing" eval 'status_is 0 && [ -z "$err" ]'
+hold
+check "... a checkpoint warns, without -v" eval 'status_is 0 && warned'
+by_user cr_restart --check ctx
+check "... its user cannot restart it" eval 'status_is 13 && said "descriptor 5 ($PWD/secret): "'
+touch mine
+chown "$user" mine
+check "... but with the option that the warning names" runs --redirect 5=mine
+end_processes
+wait_for is_gone "$pid"
+
+fresh
+echo "for root" >secret
+chmod 600 secret
+user_job '5>>secret'
+hold
+runs_as_root() { rm -f count.old; cp count count.old; cr_restart ctx >/dev/null 2>"$base/stderr" & started+=("$!" "$pid"); wait_for counts_again; }
+check "... and root can" runs_as_root
 end_processes
 
 fresh

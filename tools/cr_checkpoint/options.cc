@@ -95,6 +95,7 @@ constexpr option kLongOptions[] = {
     {"abort", no_argument, nullptr, kAbortOption},
     {"early-stop", no_argument, nullptr, kStopOption},  // BLCR's: all of ours come before the process goes on
     {"early-abort", no_argument, nullptr, kAbortOption},
+    {"early-abrt", no_argument, nullptr, kAbortOption},
     {"kill", no_argument, nullptr, kKillOption},
     {"cont", no_argument, nullptr, kContOption},
     {"sync", no_argument, nullptr, kSyncOption},

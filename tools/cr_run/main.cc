@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
     return cryo::run(argc, argv);
   } catch (const cryo::Error& error) {
     cryo::message("cr_run", "{}", error.what());
-    return cryo::exit_code(error.code());
+    return error.code() == EINVAL ? cryo::kExitUsage : cryo::exit_code(error.code());
   } catch (const std::exception& error) {
     cryo::message("cr_run", "{}", error.what());
     return 1;
