@@ -82,6 +82,40 @@ check "... and the file is as read-only as before" same "$(stat -c %a own)" 444
 check "... and open for writing" eval '(( $(sed -n "s/^flags:\t//p" /proc/$pid/fdinfo/5) & 2 ))'
 end_processes
 
+# Mapped, and not open: as nscd's cache is by the C library.
+mapped_job()
+{
+	echo "first text" >cache
+	chmod 600 cache
+	runuser -u "$user" -- "$here/mapper" 5 "$PWD/looks" 5<cache >/dev/null 2>&1 &
+	started+=("$!")
+	wait_for test -s looks
+	pid=$(pgrep -n -u "$user" -x mapper)
+	started+=("$pid")
+}
+looks_again() { [ "$(cut -d' ' -f1 looks)" != "$(cut -d' ' -f1 looks.old)" ]; }
+mapped_runs()
+{
+	cp looks looks.old
+	runuser -u "$user" -- cr_restart "$@" ctx >/dev/null 2>"$base/stderr" &
+	started+=("$!" "$pid")
+	wait_for looks_again
+}
+for option in --kill --save-shared --save-private --save-all; do
+	fresh
+	mapped_job
+	by_user cr_checkpoint "$option" --kill -f "$PWD/ctx" "$pid"
+	check "mapped, and its user could not open it, $option: saved" eval 'status_is 0 && [ -z "$err" ]'
+	wait_for is_gone "$pid"
+	rm cache
+	[ "$option" = --save-all ] || echo "second text" >cache
+	by_user cr_restart --check ctx
+	check "... --check finds nothing" eval 'status_is 0 && [ -z "$err" ]'
+	check "... and it runs" mapped_runs
+	check "... with what it was" same "$(cut -d' ' -f2- looks)" "first text"
+	end_processes
+done
+
 # By root.
 hold_own() { cr --kill -f ctx "$pid"; wait "$pid" 2>/dev/null; wait_for is_gone "$pid"; is_context ctx; }
 job()
