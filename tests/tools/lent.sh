@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Files that a process could not open by their names: it was given them, or made them read-only; and names that have gone.
+# shellcheck disable=SC2016 # eval expands it later
 . "$(dirname "$0")/lib.sh"
 
 # user_job REDIRECTION: as the ordinary user, of a file that root has opened.
@@ -46,8 +47,8 @@ echo "for root" >secret
 chmod 600 secret
 user_job '5>>secret'
 warned() { said "WARNING: fd 5 ($PWD/secret): the process could not open it for writing, as it has it open: only root can restart it, or cr_restart --redirect 5=FILE"; }
-by_user cr_checkpoint --check "$pid"
-check "one that is written to: --check warns" eval 'status_is 0 && warned'
+by_user cr_checkpoint --dry-run "$pid"
+check "one that is written to: --dry-run warns" eval 'status_is 0 && warned'
 by_user cr_checkpoint -q -f "$PWD/ctx" "$pid"
 check "... -q: nothing" eval 'status_is 0 && [ -z "$err" ]'
 hold
@@ -65,7 +66,7 @@ echo "for root" >secret
 chmod 600 secret
 user_job '5>>secret'
 hold
-runs_as_root() { rm -f count.old; cp count count.old; cr_restart ctx >/dev/null 2>"$base/stderr" & started+=("$!" "$pid"); wait_for counts_again; }
+runs_as_root() { rm -f count.old; cp count count.old; cr_restart --other-owner=warn ctx >/dev/null 2>"$base/stderr" & started+=("$!" "$pid"); wait_for counts_again; }
 check "... and root can" runs_as_root
 end_processes
 

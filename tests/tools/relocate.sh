@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A job whose directory has moved: program, libraries, working directory, files, mappings, FIFO and socket are found in the new place, by an
 # ordinary user, also where the old name leads to something else by then.
-# shellcheck disable=SC2317 # functions are called by check
+# shellcheck disable=SC2016,SC2317 # eval expands it later; functions are called by check
 . "$(dirname "$0")/lib.sh"
 
 by_user() { runuser -u "$user" -- "$@"; }

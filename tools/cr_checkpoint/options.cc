@@ -66,6 +66,7 @@ enum : int {
 };
 
 constexpr char kShortOptions[] = "vqh?TpgscS:d:f:F:t:z::";
+constexpr int kNoError = -1;  // optopt, where "?" is the option, and not getopt's way to say that there is no such option
 
 constexpr option kLongOptions[] = {
     {"verbose", no_argument, nullptr, 'v'},
@@ -515,7 +516,7 @@ bool Parser::other_option(int choice, const char* argument) {
 }
 
 void Parser::option(int choice, const char* argument) {
-  if (choice == 'h' || (choice == '?' && optopt == '?')) {
+  if (choice == 'h' || (choice == '?' && optopt == kNoError)) {
     print_usage();
     std::exit(0);
   }
@@ -559,7 +560,7 @@ void Parser::choose_destination(std::string_view id) {
 Options Parser::parse(int argc, char** argv) {
   constexpr pid_t kMaxPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
   int choice;
-  while ((choice = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1) {
+  while (optopt = kNoError, (choice = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1) {
     // What may be left out does not stand apart; "auto" is no process, so there is no doubt about this one.
     const bool apart = choice == 'z' && optarg == nullptr && optind < argc && argv[optind] == kAutomatic;
     option(choice, apart ? argv[optind++] : optarg);

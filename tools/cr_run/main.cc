@@ -154,7 +154,8 @@ struct Arguments {
 Arguments parse_options(int argc, char** argv) {
   Arguments arguments;
   int choice;
-  while ((choice = ::getopt_long(argc, argv, "+h?", kLongOptions, nullptr)) != -1) {
+  constexpr int kNoError = -1;
+  while (optopt = kNoError, (choice = ::getopt_long(argc, argv, "+h?", kLongOptions, nullptr)) != -1) {
     switch (choice) {
       case kOptionRun:
         arguments.omit = false;
@@ -176,7 +177,7 @@ Arguments parse_options(int argc, char** argv) {
         print_version("cr_run");
         std::exit(0);
       case '?':
-        if (optopt != '?') usage_error("");  // getopt has named the option
+        if (optopt != kNoError) usage_error("");  // getopt has named the option
         [[fallthrough]];
       default:
         usage(stdout);
