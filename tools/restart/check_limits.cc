@@ -241,7 +241,7 @@ void LimitChecker::check_inotify() {
   }
 }
 
-// Those that are there are opened.
+// By who is not root: there is a higher limit for that, which is the machine's.
 void LimitChecker::check_queues(const Creds& own) {
   if (capable(own, CAP_SYS_RESOURCE)) return;
   for (const auto& [id, inode] : context_.inodes) {
