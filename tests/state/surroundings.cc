@@ -280,6 +280,7 @@ void Surroundings::rewrite(const Path& path, const std::string& contents) {
     write(contents);
     later([path, old, st, write] {
         const struct timespec times[] = {st.st_atim, st.st_mtim};
+        if (access(path.c_str(), F_OK)) return;  // the program has removed it, at its end
         write(old);
         need(utimensat(AT_FDCWD, path.c_str(), times, 0) == 0, path);
     });
