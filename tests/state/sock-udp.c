@@ -110,13 +110,22 @@ static void setup_pair(void)
 	CRT_SYS(shutdown(pair[0], SHUT_RDWR));
 }
 
+/* Only who waits is told. */
+static bool at_end(int fd)
+{
+	struct pollfd events = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	return poll(&events, 1, 0) == 1 && recv(fd, &byte, 1, 0) == 0;
+}
+
 static void verify_shut(void)
 {
 	char byte;
 
-	crt_same(recv(deaf, &byte, 1, MSG_DONTWAIT), 0, "one that receives no more: the end");
+	crt_ok(at_end(deaf), "one that receives no more: the end");
 	crt_same(send(deaf, "", 0, MSG_DONTWAIT), 0, "... it sends");
-	crt_same(recv(pair[0], &byte, 1, MSG_DONTWAIT), 0, "one of a pair that does neither: the end");
+	crt_ok(at_end(pair[0]), "one of a pair that does neither: the end");
 	crt_ok(send(pair[0], "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EPIPE, "... it may not send");
 	crt_ok(recv(pair[1], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN, "... nothing waits in the other one");
 	crt_same(send(pair[1], "x", 1, MSG_DONTWAIT), 1, "... which sends");

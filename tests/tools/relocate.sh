@@ -64,6 +64,7 @@ for i in {1..14}; do options+=(--relocate "/nonexistent/$i=/elsewhere"); done
 by_user cr_restart "${options[@]}" --relocate "$PWD/old=$PWD/new" --relocate "$PWD/old=$PWD/trap" ctx >restart.out 2>&1 </dev/null &
 started+=("$!" "$pid")
 check "sixteen, of which two fit: the first counts" wait_for counts_again
+counts_again || { sed 's/^/# /' restart.out; cat "/proc/$pid/status" "/proc/$pid/stack" new/count before; ls -l "/proc/$pid/fd"; } 2>&1 | sed 's/^/# /'
 end_processes
 wait_for is_gone "$pid"
 rc=0

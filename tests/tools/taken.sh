@@ -24,7 +24,7 @@ job()
 	}
 	END
 	chmod 777 .
-	runuser -u "$user" -- perl job.pl >log 2>&1 </dev/null &
+	runuser -u "$user" -- bash -c 'exec perl job.pl >log 2>&1 </dev/null' &
 	started+=("$!")
 	wait_for test -s count || sed 's/^/# /' log
 	pid=$(pgrep -n -u "$user" -x perl)

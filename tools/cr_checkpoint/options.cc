@@ -65,8 +65,7 @@ enum : int {
   kVersionOption,
 };
 
-constexpr char kShortOptions[] = "vqh?TpgscS:d:f:F:t:z::";
-constexpr int kNoError = -1;  // optopt, where "?" is the option, and not getopt's way to say that there is no such option
+constexpr char kShortOptions[] = "vqhTpgscS:d:f:F:t:z::";  // "-?" is "-h", see parse(): getopt says "?" for errors
 
 constexpr option kLongOptions[] = {
     {"verbose", no_argument, nullptr, 'v'},
@@ -516,7 +515,7 @@ bool Parser::other_option(int choice, const char* argument) {
 }
 
 void Parser::option(int choice, const char* argument) {
-  if (choice == 'h' || (choice == '?' && optopt == kNoError)) {
+  if (choice == 'h') {
     print_usage();
     std::exit(0);
   }
@@ -560,7 +559,9 @@ void Parser::choose_destination(std::string_view id) {
 Options Parser::parse(int argc, char** argv) {
   constexpr pid_t kMaxPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
   int choice;
-  while (optopt = kNoError, (choice = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i)
+    if (std::string_view(argv[i]) == "-?") argv[i] = const_cast<char*>("-h");
+  while ((choice = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1) {
     // What may be left out does not stand apart; "auto" is no process, so there is no doubt about this one.
     const bool apart = choice == 'z' && optarg == nullptr && optind < argc && argv[optind] == kAutomatic;
     option(choice, apart ? argv[optind++] : optarg);

@@ -154,8 +154,10 @@ struct Arguments {
 Arguments parse_options(int argc, char** argv) {
   Arguments arguments;
   int choice;
-  constexpr int kNoError = -1;
-  while (optopt = kNoError, (choice = ::getopt_long(argc, argv, "+h?", kLongOptions, nullptr)) != -1) {
+  // By "?" getopt tells of errors.
+  for (int i = 1; i < argc && argv[i][0] == '-' && std::string_view(argv[i]) != "--"; ++i)
+    if (std::string_view(argv[i]) == "-?") argv[i] = const_cast<char*>("-h");
+  while ((choice = ::getopt_long(argc, argv, "+h", kLongOptions, nullptr)) != -1) {
     switch (choice) {
       case kOptionRun:
         arguments.omit = false;
@@ -177,8 +179,7 @@ Arguments parse_options(int argc, char** argv) {
         print_version("cr_run");
         std::exit(0);
       case '?':
-        if (optopt != kNoError) usage_error("");  // getopt has named the option
-        [[fallthrough]];
+        usage_error("");  // getopt has named the option
       default:
         usage(stdout);
         std::exit(0);
