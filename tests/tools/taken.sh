@@ -123,8 +123,9 @@ job "$udp setsockopt(\$s, SOL_SOCKET, SO_RCVBUF, 3000000);"
 what="a receive buffer"
 echo 200000 >/proc/sys/net/core/rmem_max
 is_said 1 "/proc/sys/net/core/rmem_max allows less"
-echo "$most" >/proc/sys/net/core/rmem_max
+echo 4000000 >/proc/sys/net/core/rmem_max
 runs_again
+echo "$most" >/proc/sys/net/core/rmem_max
 
 most=$(</proc/sys/net/core/wmem_max)
 echo 4000000 >/proc/sys/net/core/wmem_max
@@ -133,9 +134,21 @@ job 'socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, 0) or die; setsockopt($a, SO
 what="what waits in a Unix socket"
 echo 10000 >/proc/sys/net/core/wmem_max
 is_said 105 "more than /proc/sys/net/core/wmem_max allows"
-echo "$most" >/proc/sys/net/core/wmem_max
+echo 4000000 >/proc/sys/net/core/wmem_max
 runs_again
+echo "$most" >/proc/sys/net/core/wmem_max
 
+job 'my $id = semget(0, 20, 0600) // die; semop($id, pack("s3", 0, 1, 0x1000)) or die; keep($id);  # SEM_UNDO'
+ipcrm --all=sem
+what="a set of semaphores"
+most=$(</proc/sys/kernel/sem)
+echo "10	32000	500	32000" >/proc/sys/kernel/sem
+is_said 22 "20 semaphores of a set are more than /proc/sys/kernel/sem (the first number) allows (10)"
+echo "$most" >/proc/sys/kernel/sem
+runs_again
+ipcrm --all=sem
+
+# The last one: ids begin anew by that.
 most=$(</proc/sys/kernel/pid_max)
 if [ "$pid" -gt 310 ]; then
 	job ''
@@ -145,15 +158,5 @@ if [ "$pid" -gt 310 ]; then
 	echo "$most" >/proc/sys/kernel/pid_max
 	runs_again
 fi
-
-job 'keep(semget(0, 20, 0600) // die);'
-ipcrm --all=sem
-what="a set of semaphores"
-most=$(</proc/sys/kernel/sem)
-echo "10	32000	500	32000" >/proc/sys/kernel/sem
-is_said 22 "20 semaphores of a set are more than /proc/sys/kernel/sem (the first number) allows (10)"
-echo "$most" >/proc/sys/kernel/sem
-runs_again
-ipcrm --all=sem
 
 done_testing
