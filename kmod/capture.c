@@ -87,6 +87,18 @@ void cryo_warn(struct cryo_capture *c, const char *fmt, ...)
 	va_end(args);
 }
 
+void cryo_warn_always(struct cryo_capture *c, const char *fmt, ...)
+{
+	struct va_format vaf = { .fmt = fmt };
+	va_list args;
+
+	va_start(args, fmt);
+	vaf.va = &args;
+	/* tools/cr_checkpoint/job.cc looks for that. */
+	log_line(c, "WARNING: ", &vaf);
+	va_end(args);
+}
+
 /* The address space of c->p; several processes may have one (CLONE_VM). */
 static int take_mm(struct cryo_capture *c)
 {
@@ -535,11 +547,11 @@ static int write_from_snapshot(struct cryo_capture *c, bool goes_on)
 	c->snapshot->goes_on = goes_on;
 	err = take_snapshots(c);
 	cryo_point("snapshot");
+	if (!err)
+		err = goes_on ? write_behind(c) : write_protected(c);
 	if (!err && c->snapshot->copied)
 		cryo_log(&c->req->log, "pid %d (%s): %llu KiB of memory were in use and have been copied",
 			 c->req->pid, c->req->comm, c->snapshot->copied << (PAGE_SHIFT - 10));
-	if (!err)
-		err = goes_on ? write_behind(c) : write_protected(c);
 	cryo_snapshot_free(c->snapshot);
 	kfree(c->snapshot);
 	c->snapshot = NULL;

@@ -34,14 +34,26 @@ static bool has_undo_of_its_own(struct cryo_capture *c, struct task_struct *task
 	return cryo_semundo_key(task) != cryo_semundo_key(c->p->task) && cryo_has_undo(task);
 }
 
+static void refuse_traced(struct cryo_capture *c, struct task_struct *task)
+{
+	struct task_struct *tracer;
+	char who[CRYO_WHO_MAX];
+
+	rcu_read_lock();
+	tracer = get_task_struct(rcu_dereference(task->parent));
+	rcu_read_unlock();
+	cryo_describe_task(tracer, who, sizeof(who));
+	put_task_struct(tracer);
+	c->req->obstacles |= CRYO_OBSTACLE_PTRACED;
+	cryo_refuse(c, "thread %d: is being traced (ptrace) by %s", task_pid_vnr(task), who);
+}
+
 static void check_thread(struct cryo_capture *c, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
 
-	if (task->ptrace && !(c->req->args.flags & CRYO_CKPT_PTRACED_ALLOW)) {
-		c->req->obstacles |= CRYO_OBSTACLE_PTRACED;
-		cryo_refuse(c, "thread %d: is being traced (ptrace)", tid);
-	}
+	if (task->ptrace && !(c->req->args.flags & CRYO_CKPT_PTRACED_ALLOW))
+		refuse_traced(c, task);
 	if (!list_empty(&task->ptraced)) {
 		c->req->obstacles |= CRYO_OBSTACLE_PTRACER;
 		cryo_refuse(c, "thread %d: traces other processes (ptrace)", tid);

@@ -27,6 +27,7 @@
 #include "compat/fs.h"
 #include "cryo.h"
 #include "find.h"
+#include "log.h"
 #include "mounts.h"
 
 /* Is something mounted over it? */
@@ -233,6 +234,17 @@ static bool is_owned(struct cryo_object *o)
 	return owned;
 }
 
+/* As of a log that root, or a batch system, has opened for the job. */
+static void warn_of_opener(struct cryo_capture *c, struct cryo_object *o, const char *name)
+{
+	if (o->fd < 0)
+		cryo_warn_always(c, "%s: the process could not open it for writing, as it has it mapped: only root can restart it",
+				 name);
+	else
+		cryo_warn_always(c, "fd %d (%s): the process could not open it for writing, as it has it open: only root can restart it, or cr_restart --redirect %d=FILE",
+				 o->fd, name, o->fd);
+}
+
 /* The user of the process could not restart it: what is only read is saved, as if it had no name. */
 static void save_what_cannot_be_opened(struct cryo_capture *c, struct cryo_object *o,
 				       const char *name)
@@ -247,8 +259,7 @@ static void save_what_cannot_be_opened(struct cryo_capture *c, struct cryo_objec
 		o->kind = CRYO_FILE_CONTENTS;
 	} else if (!is_owned(o)) {
 		/* Its owner can change its mode. */
-		cryo_warn(c, "%s: the process could not open it for what it has it open for: only root can restart it",
-			  name);
+		warn_of_opener(c, o, name);
 	}
 }
 

@@ -46,6 +46,9 @@ struct cryo_ns_view {
 	char address[48];
 };
 
+/* check_parent.c */
+void cryo_check_parent(struct cryo_capture *c, const struct cryo_ns_view *v);
+
 /* save_pids.c */
 /* Of a process that is in @user. */
 void cryo_check_pid_namespaces(struct cryo_capture *c, const struct user_namespace *user);

@@ -257,8 +257,8 @@ static void warn_of_root(struct cryo_capture *c, struct task_struct *task)
 
 	put_cred(cred);
 	if (outside && !ns_capable(current_user_ns(), CAP_SYS_CHROOT))
-		cryo_warn(c, "thread %d: its root directory takes CAP_SYS_CHROOT at the restart: only root can restart it",
-			  task_pid_vnr(task));
+		cryo_warn_always(c, "thread %d: its root directory takes CAP_SYS_CHROOT at the restart: only root can restart it",
+				 task_pid_vnr(task));
 }
 
 static void check_root(struct cryo_capture *c, struct task_struct *task,

@@ -163,6 +163,7 @@ int cryo_check_namespaces(struct cryo_capture *c)
 	if (mounts && mounts->owner && !is_below_ours(mounts->owner))
 		cryo_refuse(c, "a mount namespace owned by a user namespace that is not below the requester's is not supported");
 	cryo_check_pid_namespaces(c, v->user);
+	cryo_check_parent(c, v);
 	if (v->ids.ipc)
 		err = cryo_ipc_note(c, c->p->task, v->ids.ipc);
 	if (err)

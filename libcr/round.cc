@@ -263,7 +263,7 @@ void take_part(const cryo_client_request& request) {
   if (!given_up) g_process.sections.close();
   g_process.preparing = false;
   if (given_up) return;
-  while (!given_up && !g_process.sections.wait_empty(kPollMs)) given_up = is_given_up("a critical section");
+  while (!given_up && !g_process.sections.wait_empty(kPollMs)) given_up = is_given_up("a thread is in a critical section (cr_enter_cs)");
   if (given_up)
     g_process.sections.open();
   else

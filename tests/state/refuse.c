@@ -476,7 +476,7 @@ static bool make_ptraced(void)
 	close(fds[0]);
 	close(start[0]);
 	close(start[1]);
-	crt_expect("pid %d|is being traced (ptrace)", me);
+	crt_expect("pid %d|is being traced (ptrace) by", me);
 	return true;
 }
 

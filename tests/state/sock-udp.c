@@ -16,7 +16,7 @@
 
 #define LARGE	60000
 
-static int server, client, unbound, error, half, v6, v6client, timed;
+static int server, client, unbound, error, half, deaf, pair[2], v6, v6client, timed;
 static struct sockaddr_in server_name, client_name, gone_name;
 static struct sockaddr_in6 v6_name, v6client_name;
 static struct timeval stamp;
@@ -98,6 +98,39 @@ static void setup_ipv4(void)
 	await(client);
 }
 
+/* Connected with each other; one of them neither sends nor receives any more. */
+static void setup_pair(void)
+{
+	struct sockaddr_in names[2];
+
+	for (int i = 0; i < 2; i++)
+		pair[i] = make4(&names[i]);
+	for (int i = 0; i < 2; i++)
+		CRT_SYS(connect(pair[i], (struct sockaddr *)&names[!i], sizeof(names[0])));
+	CRT_SYS(shutdown(pair[0], SHUT_RDWR));
+}
+
+/* Only who waits is told. */
+static bool at_end(int fd)
+{
+	struct pollfd events = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	return poll(&events, 1, 0) == 1 && recv(fd, &byte, 1, 0) == 0;
+}
+
+static void verify_shut(void)
+{
+	char byte;
+
+	crt_ok(at_end(deaf), "one that receives no more: the end");
+	crt_same(send(deaf, "", 0, MSG_DONTWAIT), 0, "... it sends");
+	crt_ok(at_end(pair[0]), "one of a pair that does neither: the end");
+	crt_ok(send(pair[0], "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EPIPE, "... it may not send");
+	crt_ok(recv(pair[1], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN, "... nothing waits in the other one");
+	crt_same(send(pair[1], "x", 1, MSG_DONTWAIT), 1, "... which sends");
+}
+
 static void setup_states(void)
 {
 	struct sockaddr_in name;
@@ -111,6 +144,10 @@ static void setup_states(void)
 	half = make4(&name);
 	CRT_SYS(connect(half, (struct sockaddr *)&server_name, sizeof(server_name)));
 	CRT_SYS(shutdown(half, SHUT_WR));
+	deaf = make4(&name);
+	CRT_SYS(connect(deaf, (struct sockaddr *)&server_name, sizeof(server_name)));
+	CRT_SYS(shutdown(deaf, SHUT_RD));
+	setup_pair();
 	unbound = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0));
 	set(unbound, SOL_SOCKET, SO_BROADCAST, 1);
 	set(unbound, IPPROTO_IP, IP_MULTICAST_TTL, 7);
@@ -236,6 +273,7 @@ static void verify(void)
 	send_to(v6, "echo", 4, &v6client_name, sizeof(v6client_name));
 	await(v6client);
 	crt_same(recv(v6client, got, sizeof(got), MSG_DONTWAIT), 4, "goes on");
+	verify_shut();
 }
 
 const struct crt_test crt_test = {

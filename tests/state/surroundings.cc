@@ -2,6 +2,7 @@
 #include "surroundings.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -90,8 +92,64 @@ const Surroundings::Kind Surroundings::kOfOthers[] = {
     {"mounted over", &Surroundings::mount_file},
 };
 
-Surroundings::Surroundings(Path dir, std::vector<std::string> left_out, User user, unsigned seed)
-    : dir_(std::move(dir)), left_out_(std::move(left_out)), user_(std::move(user)), random_(seed), store_("crtest-aside", User{}) {}
+namespace {
+
+std::string link_of(const fs::path& path) {
+    std::error_code gone;
+    return fs::read_symlink(path, gone).string();
+}
+
+// "1: 0100007F:1F90 ... inode" of those that @inodes has: "socket:[4711]".
+void add_ports(const char* table, int type, const std::vector<std::string>& sockets, std::vector<Elsewhere::Port>& ports) {
+    std::ifstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+        unsigned port = 0;
+        unsigned long inode = 0;
+        if (std::sscanf(line.c_str(), " %*u: %*[0-9A-F]:%x %*s %*x %*s %*s %*s %*u %*u %lu", &port, &inode) == 2 && port != 0 &&
+            std::find(sockets.begin(), sockets.end(), "socket:[" + std::to_string(inode) + "]") != sockets.end())
+            ports.push_back({type, port});
+    }
+}
+
+template <typename T>
+void sort_out(std::vector<T>& all) {
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+}
+
+}  // namespace
+
+Elsewhere Elsewhere::of(const fs::path& program, const fs::path& dir) {
+    Elsewhere found;
+    std::vector<std::string> sockets;
+    std::error_code gone;
+    const auto look_at = [&](const std::string& path) {
+        const bool place = path.rfind("/tmp/", 0) == 0 || path.rfind("/dev/shm/", 0) == 0;
+        struct stat st;
+        if (place && path.rfind(dir.string() + "/", 0) != 0 && lstat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode))
+            found.files.push_back(path);
+        if (path.rfind("socket:[", 0) == 0) sockets.push_back(path);
+    };
+    for (fs::directory_iterator at("/proc", gone), end; !gone && at != end; at.increment(gone)) {
+        if (link_of(at->path() / "exe") != program) continue;
+        std::error_code ended;
+        for (const char* kind : {"fd", "map_files"})
+            for (fs::directory_iterator fd(at->path() / kind, ended), last; !ended && fd != last; fd.increment(ended))
+                look_at(link_of(fd->path()));
+        const std::string net = (at->path() / "net").string();
+        for (const char* table : {"/tcp", "/tcp6"}) add_ports((net + table).c_str(), SOCK_STREAM, sockets, found.ports);
+        for (const char* table : {"/udp", "/udp6"}) add_ports((net + table).c_str(), SOCK_DGRAM, sockets, found.ports);
+        // A network namespace of its own is not the one that the port is taken in.
+        if (link_of(at->path() / "ns/net") != link_of("/proc/self/ns/net")) found.ports.clear();
+    }
+    sort_out(found.files);
+    sort_out(found.ports);
+    return found;
+}
+
+Surroundings::Surroundings(Path dir, std::vector<std::string> left_out, User user, unsigned seed, Elsewhere elsewhere)
+    : dir_(std::move(dir)), left_out_(std::move(left_out)), user_(std::move(user)), random_(seed), store_("crtest-aside", User{}),
+      elsewhere_(std::move(elsewhere)) {}
 
 Surroundings::~Surroundings() {
     try {
@@ -114,13 +172,20 @@ std::vector<fs::path> Surroundings::candidates() const {
         found.push_back(at->path());
     }
     std::sort(found.begin(), found.end());
+    for (const Path& path : elsewhere_.files)
+        if (struct stat st; lstat(path.c_str(), &st) == 0 && st.st_size <= kLargest) found.push_back(path);
     return found;
 }
 
+// Most programs have one port at most, and several files: every other change is of one that lies elsewhere, where there is any.
 bool Surroundings::change() {
     const auto paths = candidates();
-    if (paths.empty()) return false;
-    pick(paths[random_() % paths.size()]);
+    const auto some_of = [this](const auto& all) { return all[random_() % all.size()]; };
+    const bool outside = random_() % 2 != 0;
+    if (outside && !elsewhere_.ports.empty() && random_() % 2 != 0) take(some_of(elsewhere_.ports));
+    else if (outside && !elsewhere_.files.empty()) pick(some_of(elsewhere_.files));
+    else if (paths.empty()) return false;
+    else pick(some_of(paths));
     return true;
 }
 
@@ -128,8 +193,25 @@ void Surroundings::pick(const Path& path) {
     const mode_t mode = look(path).st_mode;
     const auto choose = [&](const auto& kinds) { return kinds[random_() % std::size(kinds)]; };
     const Kind kind = S_ISREG(mode) ? choose(kOfFiles) : S_ISDIR(mode) ? choose(kOfDirectories) : choose(kOfOthers);
-    what_ = fs::relative(path, dir_).string() + ": " + kind.name;
+    name_ = path.filename();
+    what_ = (path.string().rfind(dir_.string() + "/", 0) == 0 ? fs::relative(path, dir_).string() : path.string()) + ": " + kind.name;
     (this->*kind.make)(path);
+}
+
+// By somebody who listens there, at all addresses.
+void Surroundings::take(const Elsewhere::Port& port) {
+    const int fd = socket(AF_INET, port.type | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {};
+    const int on = 1;
+    name_ = "port " + std::to_string(port.number);
+    what_ = name_ + (port.type == SOCK_STREAM ? " (TCP)" : " (UDP)") + ": taken";
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port.number));
+    // What the job has left lingers there.
+    if (port.type == SOCK_STREAM) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    need(fd >= 0 && bind(fd, reinterpret_cast<struct sockaddr*>(&address), sizeof(address)) == 0 &&
+             (port.type != SOCK_STREAM || listen(fd, 5) == 0), name_);
+    later([fd] { close(fd); });
 }
 
 void Surroundings::undo() {
@@ -198,6 +280,7 @@ void Surroundings::rewrite(const Path& path, const std::string& contents) {
     write(contents);
     later([path, old, st, write] {
         const struct timespec times[] = {st.st_atim, st.st_mtim};
+        if (access(path.c_str(), F_OK)) return;  // the program has removed it, at its end
         write(old);
         need(utimensat(AT_FDCWD, path.c_str(), times, 0) == 0, path);
     });

@@ -14,12 +14,26 @@
 
 namespace crt {
 
-// One change of one file, directory, FIFO or socket below @dir, chosen by @seed: of the same names and kinds it is always the
-// same one. What is in its way lies in a directory of its own meanwhile, so that undo() gives the very objects back.
+// What a job has open that lies elsewhere: files of its user in /tmp and /dev/shm, and ports.
+struct Elsewhere {
+    std::vector<std::filesystem::path> files;  // sorted
+    struct Port {
+        int type;  // SOCK_STREAM, SOCK_DGRAM
+        unsigned number;
+        auto operator<=>(const Port&) const = default;
+    };
+    std::vector<Port> ports;  // sorted
+
+    // Of all processes that run @program.
+    static Elsewhere of(const std::filesystem::path& program, const std::filesystem::path& dir);
+};
+
+// One change of one file, directory, FIFO or socket below @dir, or of what lies elsewhere, chosen by @seed: of the same names and kinds
+// it is always the same one. What is in its way lies in a directory of its own meanwhile, so that undo() gives the very objects back.
 class Surroundings {
 public:
     // @left_out: names in @dir that belong to the driver.
-    Surroundings(std::filesystem::path dir, std::vector<std::string> left_out, User user, unsigned seed);
+    Surroundings(std::filesystem::path dir, std::vector<std::string> left_out, User user, unsigned seed, Elsewhere elsewhere);
     ~Surroundings();
     Surroundings(const Surroundings&) = delete;
     Surroundings& operator=(const Surroundings&) = delete;
@@ -27,6 +41,8 @@ public:
     bool change();  // false: there is nothing to change
     void undo();
     const std::string& what() const { return what_; }
+    // How messages call what has been changed.
+    const std::string& name() const { return name_; }
 
     // Everything as it is now: a line for each object, with its identity, mode, owner and contents.
     using State = std::map<std::string, std::string>;
@@ -46,6 +62,7 @@ private:
 
     std::vector<Path> candidates() const;
     void pick(const Path& path);
+    void take(const Elsewhere::Port& port);
 
     void move(const Path& path);
     void remove(const Path& path);
@@ -77,7 +94,8 @@ private:
     User user_;
     std::mt19937 random_;
     TempDir store_;
-    std::string what_;
+    Elsewhere elsewhere_;
+    std::string what_, name_;
     std::vector<Path> strangers_;
     std::vector<std::function<void()>> undo_;
 };

@@ -64,7 +64,7 @@ size=$(stat -c %s "$busy")
 restart --check
 check "the program longer: refused" status_is 116
 check "... with both sizes" said "work/prog: size $size -> $((size + 5)), modified 2001-02-03 00:00:00 (was 2"
-check "... and its role" said "; mapped executable"
+check "... and its role" said "; mapped code"
 check "... in one line" same "$(lines)" 1
 restart --check --changed-files=warn
 check "... a warning on request" eval 'status_is 0 && said warning'

@@ -73,6 +73,17 @@ check "an ordinary user's own process" status_is 0
 check "... belongs to him" same "$(stat -c %U "context.$own")" "$user"
 cr_user -f "$base/work/context.$own" "$own"
 check "... and a context of mode 400 can be replaced" status_is 0
+yama=/proc/sys/kernel/yama/ptrace_scope
+if [ -e "$yama" ]; then
+	was=$(<"$yama")
+	for level in "1: start the program by cr_run, or have CAP_SYS_PTRACE" "2: that takes CAP_SYS_PTRACE"; do
+		echo "${level%%:*}" >"$yama"
+		cr_user "$own"
+		check "Yama's level ${level%%:*}: refused" status_is 1
+		check "... named, with what helps" said "you may not trace it (kernel.yama.ptrace_scope is $level)"
+	done
+	echo "$was" >"$yama"
+fi
 exec 7</dev/null
 cr -F 7 "$pid"
 check "a descriptor that is open for reading" status_is 9

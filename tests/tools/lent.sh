@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Files that a process could not open by their names: it was given them, or made them read-only; and names that have gone.
+# shellcheck disable=SC2016 # eval expands it later
 . "$(dirname "$0")/lib.sh"
 
 # user_job REDIRECTION: as the ordinary user, of a file that root has opened.
@@ -45,8 +46,28 @@ fresh
 echo "for root" >secret
 chmod 600 secret
 user_job '5>>secret'
-by_user cr_checkpoint --kmsg-warning -f "$PWD/ctx" "$pid"
-check "one that is written to: a warning" eval 'status_is 0 && said "secret: the process could not open it for what it has it open for"'
+warned() { said "WARNING: fd 5 ($PWD/secret): the process could not open it for writing, as it has it open: only root can restart it, or cr_restart --redirect 5=FILE"; }
+by_user cr_checkpoint --dry-run "$pid"
+check "one that is written to: --dry-run warns" eval 'status_is 0 && warned'
+by_user cr_checkpoint -q -f "$PWD/ctx" "$pid"
+check "... -q: nothing" eval 'status_is 0 && [ -z "$err" ]'
+hold
+check "... a checkpoint warns, without -v" eval 'status_is 0 && warned'
+by_user cr_restart --check ctx
+check "... its user cannot restart it" eval 'status_is 13 && said "descriptor 5 ($PWD/secret): "'
+touch mine
+chown "$user" mine
+check "... but with the option that the warning names" runs --redirect 5=mine
+end_processes
+wait_for is_gone "$pid"
+
+fresh
+echo "for root" >secret
+chmod 600 secret
+user_job '5>>secret'
+hold
+runs_as_root() { rm -f count.old; cp count count.old; cr_restart --other-owner=warn ctx >/dev/null 2>"$base/stderr" & started+=("$!" "$pid"); wait_for counts_again; }
+check "... and root can" runs_as_root
 end_processes
 
 fresh
@@ -61,6 +82,40 @@ check "... and it runs" runs
 check "... and the file is as read-only as before" same "$(stat -c %a own)" 444
 check "... and open for writing" eval '(( $(sed -n "s/^flags:\t//p" /proc/$pid/fdinfo/5) & 2 ))'
 end_processes
+
+# Mapped, and not open: as nscd's cache is by the C library.
+mapped_job()
+{
+	echo "first text" >cache
+	chmod 600 cache
+	runuser -u "$user" -- "$here/mapper" 5 "$PWD/looks" 5<cache >/dev/null 2>&1 &
+	started+=("$!")
+	wait_for test -s looks
+	pid=$(pgrep -n -u "$user" -x mapper)
+	started+=("$pid")
+}
+looks_again() { [ "$(cut -d' ' -f1 looks)" != "$(cut -d' ' -f1 looks.old)" ]; }
+mapped_runs()
+{
+	cp looks looks.old
+	runuser -u "$user" -- cr_restart "$@" ctx >/dev/null 2>"$base/stderr" &
+	started+=("$!" "$pid")
+	wait_for looks_again
+}
+for option in --kill --save-shared --save-private --save-all; do
+	fresh
+	mapped_job
+	by_user cr_checkpoint "$option" --kill -f "$PWD/ctx" "$pid"
+	check "mapped, and its user could not open it, $option: saved" eval 'status_is 0 && [ -z "$err" ]'
+	wait_for is_gone "$pid"
+	rm cache
+	[ "$option" = --save-all ] || echo "second text" >cache
+	by_user cr_restart --check ctx
+	check "... --check finds nothing" eval 'status_is 0 && [ -z "$err" ]'
+	check "... and it runs" mapped_runs
+	check "... with what it was" same "$(cut -d' ' -f2- looks)" "first text"
+	end_processes
+done
 
 # By root.
 hold_own() { cr --kill -f ctx "$pid"; wait "$pid" 2>/dev/null; wait_for is_gone "$pid"; is_context ctx; }

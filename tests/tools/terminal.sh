@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# cr_checkpoint at a terminal: the progress of a checkpoint that takes long, and no context on the screen.
+# cr_checkpoint and cr_restart at a terminal: the progress of what takes long, and no context on the screen.
 # shellcheck disable=SC2016,SC2119 # eval expands it later; optional arguments
 . "$(dirname "$0")/lib.sh"
 
@@ -43,5 +43,17 @@ check "... and wipes that away" eval 'tail -c 4 screen | grep -q "K$"'
 kill "$reader"
 exec 8<&-
 check "the process goes on" goes_on
+
+# A restart from somebody who is slow.
+cr -f ctx "$pid"
+end_it
+half=$(($(stat -c %s ctx) / 2))
+cat >slow.sh <<-END
+	(head -c $half ctx; sleep 4; tail -c +$((half + 1)) ctx) | cr_restart -
+END
+script -qfec "bash slow.sh" /dev/null </dev/null >screen 2>&1 & requester=$!
+started+=("$requester" "$pid")
+check "a restart that takes long says what it does" wait_for screen_has "cr_restart: reading the context: .*, [0-9]* s"
+check "... and comes to its end" goes_on
 
 done_testing

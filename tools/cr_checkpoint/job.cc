@@ -367,10 +367,16 @@ void Job::on_signal(int signals) {
   if (increment_) increment_->cancel();
 }
 
+// "pid 7 (COMMAND): WARNING: ...": what keeps a user from restarting the context.
+bool is_for_all(const std::string& line) {
+  return line.find("): WARNING: ") != std::string::npos;
+}
+
 void Job::show_log(bool failed) {
   if (options_.quiet || options_.log == LogLevel::kNever) return;
-  if (!failed && !options_.dry_run && options_.verbose == 0 && options_.log == LogLevel::kOnError) return;
-  for (const std::string& line : request_->read_log()) message("cr_checkpoint", "{}", line);
+  const bool all = failed || options_.dry_run || options_.verbose != 0 || options_.log != LogLevel::kOnError;
+  for (const std::string& line : request_->read_log())
+    if (all || is_for_all(line)) message("cr_checkpoint", "{}", line);
 }
 
 void Job::show_summary() const {

@@ -65,7 +65,7 @@ enum : int {
   kVersionOption,
 };
 
-constexpr char kShortOptions[] = "vqh?TpgscS:d:f:F:t:z::";
+constexpr char kShortOptions[] = "vqhTpgscS:d:f:F:t:z::";  // "-?" is "-h", see parse(): getopt says "?" for errors
 
 constexpr option kLongOptions[] = {
     {"verbose", no_argument, nullptr, 'v'},
@@ -95,6 +95,7 @@ constexpr option kLongOptions[] = {
     {"abort", no_argument, nullptr, kAbortOption},
     {"early-stop", no_argument, nullptr, kStopOption},  // BLCR's: all of ours come before the process goes on
     {"early-abort", no_argument, nullptr, kAbortOption},
+    {"early-abrt", no_argument, nullptr, kAbortOption},
     {"kill", no_argument, nullptr, kKillOption},
     {"cont", no_argument, nullptr, kContOption},
     {"sync", no_argument, nullptr, kSyncOption},
@@ -514,7 +515,7 @@ bool Parser::other_option(int choice, const char* argument) {
 }
 
 void Parser::option(int choice, const char* argument) {
-  if (choice == 'h' || (choice == '?' && optopt == '?')) {
+  if (choice == 'h') {
     print_usage();
     std::exit(0);
   }
@@ -558,6 +559,8 @@ void Parser::choose_destination(std::string_view id) {
 Options Parser::parse(int argc, char** argv) {
   constexpr pid_t kMaxPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
   int choice;
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i)
+    if (std::string_view(argv[i]) == "-?") argv[i] = const_cast<char*>("-h");
   while ((choice = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1) {
     // What may be left out does not stand apart; "auto" is no process, so there is no doubt about this one.
     const bool apart = choice == 'z' && optarg == nullptr && optind < argc && argv[optind] == kAutomatic;

@@ -82,7 +82,8 @@ constexpr option kLongOptions[] = {
     {"freeze", no_argument, nullptr, kStop},
     {"early-stop", no_argument, nullptr, kStop},  // BLCR's: all of ours come before the process runs
     {"early-abort", no_argument, nullptr, kAbort},
-    {"omit-maybe", no_argument, nullptr, kOmit},  // likewise: a checkpoint of cr_restart has nothing of the job
+    {"early-abrt", no_argument, nullptr, kAbort},
+    {"omit-maybe", no_argument, nullptr, kOmit},  // likewise: its child is of the scope, or not, as any other is
     {"omit-always", no_argument, nullptr, kOmit},
     {"omit-never", no_argument, nullptr, kOmit},
     {"term", no_argument, nullptr, kTerm},

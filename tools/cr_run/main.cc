@@ -154,7 +154,10 @@ struct Arguments {
 Arguments parse_options(int argc, char** argv) {
   Arguments arguments;
   int choice;
-  while ((choice = ::getopt_long(argc, argv, "+h?", kLongOptions, nullptr)) != -1) {
+  // By "?" getopt tells of errors.
+  for (int i = 1; i < argc && argv[i][0] == '-' && std::string_view(argv[i]) != "--"; ++i)
+    if (std::string_view(argv[i]) == "-?") argv[i] = const_cast<char*>("-h");
+  while ((choice = ::getopt_long(argc, argv, "+h", kLongOptions, nullptr)) != -1) {
     switch (choice) {
       case kOptionRun:
         arguments.omit = false;
@@ -176,8 +179,7 @@ Arguments parse_options(int argc, char** argv) {
         print_version("cr_run");
         std::exit(0);
       case '?':
-        if (optopt != '?') usage_error("");  // getopt has named the option
-        [[fallthrough]];
+        usage_error("");  // getopt has named the option
       default:
         usage(stdout);
         std::exit(0);
@@ -210,7 +212,7 @@ int main(int argc, char** argv) {
     return cryo::run(argc, argv);
   } catch (const cryo::Error& error) {
     cryo::message("cr_run", "{}", error.what());
-    return cryo::exit_code(error.code());
+    return error.code() == EINVAL ? cryo::kExitUsage : cryo::exit_code(error.code());
   } catch (const std::exception& error) {
     cryo::message("cr_run", "{}", error.what());
     return 1;

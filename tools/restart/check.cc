@@ -10,6 +10,7 @@
 
 #include "base/exit_codes.h"
 #include "context/describe.h"
+#include "restart/check_limits.h"
 #include "restart/cpu_baseline.h"
 #include "restart/namespaces.h"
 #include "restart/proc_files.h"
@@ -125,6 +126,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   check_shared_tags(context, findings);
   check_namespaces(context, options, own, findings);
   check_cgroups(context, options, findings);
+  check_limits(context, options, own, machine_limits(context, options, own), findings);
   add_commands(context, findings);
   return findings;
 }

@@ -105,7 +105,7 @@ std::string modification(const cryo_inode& before, const struct stat& now) {
 
 void ChangeChecker::report(const Use& use, const std::string& path, const std::string& differences,
                            ChangedFiles fallback) {
-  std::string role = use.executable ? "mapped executable" : "mapped";
+  std::string role = use.executable ? "mapped code" : "mapped";
   if (!use.mapped) role = fmt::format("descriptor {} of pid {}, only read", use.fd, use.pid);
   const std::string line = fmt::format("{}: {}; {}", path, differences, role);
   switch (options_.changed_files.value_or(fallback)) {

@@ -24,6 +24,7 @@
 #include "restart/output_files.h"
 #include "restart/posix_shm.h"
 #include "restart/proc_files.h"
+#include "restart/pty.h"
 #include "restart/redirect.h"
 #include "restart/sockets.h"
 #include "restart/standard_files.h"
@@ -465,8 +466,6 @@ void FileChecker::check_socket(const File& file) {
   if (const std::string text = device_problem(file); !text.empty()) problem(ENODEV, "{}", text);
   int raw_code = EPERM;
   if (const std::string text = raw_problem(context_, file, raw_code); !text.empty()) problem(raw_code, "{}", text);
-  // Nobody else has an address in a network namespace that is going to be made.
-  if (file.net != 0 && file.socket && file.socket->head.family != AF_UNIX) return;
   int code = EADDRINUSE;
   std::string text;
   try {
@@ -474,12 +473,14 @@ void FileChecker::check_socket(const File& file) {
       text = connection_problem(context_, file, options_.relocations, code);
     else if (file.socket->head.family == AF_UNIX)
       text = unix_name_problem(context_, file, options_.relocations, code);
-    else
-      text = socket_problem(context_, file, options_.relocations);
+    // Nobody else has an address in a network namespace that is going to be made.
+    if (text.empty() && file.net == 0) text = socket_problem(context_, file, code);
   } catch (const Error& error) {
     return problem(error.code(), "{}", error.what());
   }
-  if (!text.empty()) problem(code, "{}", text);
+  if (text.empty()) return;
+  if (code != 0) return problem(code, "{}", text);
+  findings_.warning("pid {}: {}: {}", pid_, what_, text);
 }
 
 void FileChecker::check_pipe(const Inode& inode) {
@@ -623,6 +624,7 @@ void FileChecker::check_file(const File& file, const FileUse& use) {
     case CRYO_FILE_PTY_MASTER:
       if (names::access(path_, R_OK | W_OK) != 0)
         problem(errno, "cannot be opened for reading and writing: {}", std::strerror(errno));
+      if (const std::string text = file.pty ? pty_problem(*file.pty) : ""; !text.empty()) problem(EOPNOTSUPP, "{}", text);
       return;
     case CRYO_FILE_MQUEUE:
       return check_queue(file, use);

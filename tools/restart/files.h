@@ -186,6 +186,8 @@ void plan_owners(const OwnerPlanInput& input, CallList& calls, StubArea& area);
 
 [[nodiscard]] UniqueFd make_eventfd(const File& file);
 [[nodiscard]] UniqueFd make_timerfd(const File& file);  // not running: see timers.h
+// Watches are numbered in order: those before are taken and given back.
+inline constexpr std::uint32_t kHighestWatch = 1U << 20;
 [[nodiscard]] UniqueFd make_inotify(const File& file);
 // Which file of the context a watch is of that has no path any more.
 class RemovedFiles {
@@ -232,7 +234,5 @@ struct SocketAddress {
 // What somebody answers at has an owner; for contexts that do not say which one it was.
 enum class SocketPath { kFree, kStale, kTaken };
 [[nodiscard]] SocketPath socket_path_state(const SocketAddress& address, int type);
-// Why a socket that is not a Unix socket cannot have its address; empty when it can, or soon will.
-[[nodiscard]] std::string socket_problem(const Context& context, const File& file, const Relocations& relocations);
 
 }  // namespace cryo

@@ -15,8 +15,6 @@
 namespace cryo {
 namespace {
 
-// Numbers are handed out in order: those before are taken and given back.
-constexpr std::uint32_t kHighestWatch = 1U << 20;
 constexpr std::uint32_t kDrainEvery = 1024;  // the queue has 16384 places by default
 constexpr int kMostReads = 1000;
 

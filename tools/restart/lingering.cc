@@ -18,15 +18,24 @@ namespace {
 constexpr unsigned kPauseUs = 200000;
 constexpr int kTries = 350;  // TIME_WAIT is 60 s
 
-// "  0: 0100007F:1F90 00000000:0000 0A ...": does somebody listen at `port`, whatever the address?
-bool has_listener(std::uint16_t port, const char* table) {
-  constexpr unsigned kListen = 0x0a;
-  std::ifstream lines(table);
-  for (std::string line; std::getline(lines, line);) {
-    unsigned local = 0, state = 0;
-    if (std::sscanf(line.c_str(), " %*u: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x", &local, &state) == 2 &&
-        local == port && state == kListen)
-      return true;
+// "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 ...": a line for each socket
+// that has a port.
+struct PortLine {
+  unsigned local = 0, state = 0;
+  unsigned long inode = 0;  // 0: nobody has it open
+};
+
+template <typename Predicate>
+bool any_port_line(Predicate predicate) {
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+      PortLine at;
+      if (std::sscanf(line.c_str(), " %*u: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s %*s %*s %*u %*u %lu", &at.local, &at.state,
+                      &at.inode) == 3 &&
+          predicate(at))
+        return true;
+    }
   }
   return false;
 }
@@ -44,7 +53,12 @@ bool is_kept(int handle, int fd, std::uint16_t port) {
 }  // namespace
 
 bool has_listener(std::uint16_t port) {
-  return has_listener(port, "/proc/net/tcp") || has_listener(port, "/proc/net/tcp6");
+  constexpr unsigned kListen = 0x0a;
+  return any_port_line([port](const PortLine& at) { return at.local == port && at.state == kListen; });
+}
+
+bool has_lingering(std::uint16_t port) {
+  return any_port_line([port](const PortLine& at) { return at.local == port && at.inode == 0; });
 }
 
 int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t size, std::uint16_t port) {

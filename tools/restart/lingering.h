@@ -9,6 +9,8 @@ namespace cryo {
 
 // Does somebody listen at it, whatever the address?
 bool has_listener(std::uint16_t port);
+// Is there a connection from it that nobody has open any more, which goes away by itself?
+bool has_lingering(std::uint16_t port);
 
 // bind(2) of a TCP socket that has SO_REUSEADDR to `port` of the address: connections of an earlier life that
 // linger there are no obstacle, whether they had it or not, or are waited for, with a message. `handle` is that of the restart. Returns what

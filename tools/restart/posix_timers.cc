@@ -112,16 +112,29 @@ class TimerPlanner {
   StubArea& area_;
 };
 
+// The thread that is to get the signal, where it is one's own choice.
+std::int32_t told_thread(const cryo_posix_timer& timer) {
+  return timer.notify & SIGEV_THREAD_ID ? timer.notify_tid : 0;
+}
+
+// Whose time it counts: 0: the process's, or it counts another time.
+std::int32_t counted_thread(const cryo_posix_timer& timer) {
+  return is_cpu_clock(timer) ? timer.clock_tid : 0;
+}
+
+std::string of_lost_thread(const cryo_posix_timer& timer, std::int32_t thread) {
+  return fmt::format("POSIX timer {} belongs to thread {}, which --no-restore-pid cannot restore", timer.id, thread);
+}
+
 std::int32_t TimerPlanner::tid(const cryo_posix_timer& timer, std::int32_t saved) const {
   if (input_.options.restore_pid) return saved;
   if (saved == input_.process.head.pid) return ::getpid();
-  fail(EINVAL, "POSIX timer {} belongs to thread {}, which --no-restore-pid cannot restore", timer.id, saved);
+  fail(EINVAL, "{}", of_lost_thread(timer, saved));
 }
 
 std::int32_t TimerPlanner::clock(const cryo_posix_timer& timer) const {
   // The leader makes the timers: its own clock is that of whoever asks.
-  if (!is_cpu_clock(timer) || timer.clock_tid == 0 || timer.clock_tid == input_.process.head.pid)
-    return timer.clockid;
+  if (counted_thread(timer) == 0 || timer.clock_tid == input_.process.head.pid) return timer.clockid;
   const auto thread = static_cast<std::uint32_t>(tid(timer, timer.clock_tid));
   return static_cast<std::int32_t>(~thread << 3 | (static_cast<std::uint32_t>(timer.clockid) & 7));
 }
@@ -215,10 +228,14 @@ std::size_t posix_timer_plan_size(const Process& process) {
 }
 
 void check_posix_timers(const CheckInput& input, Findings& findings) {
-  for (const cryo_posix_timer& timer : input.process.posix_timers.timers)
+  const std::int32_t pid = input.process.head.pid;
+  for (const cryo_posix_timer& timer : input.process.posix_timers.timers) {
     if (is_alarm_clock(timer.clockid) && !capable(input.own, CAP_WAKE_ALARM))
-      findings.problem(EPERM, "pid {}: POSIX timer {} wakes the machine, which takes CAP_WAKE_ALARM",
-                       input.process.head.pid, timer.id);
+      findings.problem(EPERM, "pid {}: POSIX timer {} wakes the machine, which takes CAP_WAKE_ALARM", pid, timer.id);
+    for (const std::int32_t thread : {told_thread(timer), counted_thread(timer)})
+      if (!input.options.restore_pid && thread != 0 && thread != pid)
+        findings.problem(EINVAL, "pid {}: {}", pid, of_lost_thread(timer, thread));
+  }
 }
 
 }  // namespace cryo

@@ -86,15 +86,31 @@ void suspend(int fd, int action) {
   if (::ioctl(fd, TCXONC, action) != 0) fail_errno("cannot stop or start a pseudo-terminal");
 }
 
+// That end lines by the process's own choice.
+std::set<unsigned char> own_line_ends(const Pty& pty) {
+  std::set<unsigned char> ends;
+  for (std::size_t i = 0; i < pty.input.size(); ++i) {
+    const auto byte = std::to_integer<unsigned char>(pty.input[i]);
+    if (pty.line_ends[i] != std::byte{0} && byte != '\n' && byte != 0) ends.insert(byte);
+  }
+  return ends;
+}
+
+}  // namespace
+
+std::string pty_problem(const Pty& pty) {
+  const bool too_many = edits_lines(pty.head) && own_line_ends(pty).size() > 2;
+  return too_many ? "a pseudo-terminal has lines with more than two ends of their own" : "";
+}
+
+namespace {
+
 // Writes lines as they were cooked: a line discipline that does nothing but note where lines end, with a
 // character that takes its meaning from the next one.
 class LineWriter {
  public:
-  explicit LineWriter(const Pty& pty) : pty_(pty) {
-    for (std::size_t i = 0; i < pty.input.size(); ++i)
-      if (ends_line(i) && byte(i) != '\n' && byte(i) != 0) others_.insert(byte(i));
-    if (others_.size() > 2)
-      fail(EOPNOTSUPP, "a pseudo-terminal has lines with more than two ends of their own");
+  explicit LineWriter(const Pty& pty) : pty_(pty), others_(own_line_ends(pty)) {
+    if (const std::string text = pty_problem(pty); !text.empty()) fail(EOPNOTSUPP, "{}", text);
     special_ = others_;
     end_of_file_ = choose();
     literal_ = choose();
@@ -146,7 +162,7 @@ class LineWriter {
   }
 
   const Pty& pty_;
-  std::set<unsigned char> others_;   // that end lines by the process's own choice
+  std::set<unsigned char> others_;   // own_line_ends()
   std::set<unsigned char> special_;  // that mean something in settings()
   unsigned char end_of_file_ = 0, literal_ = 0, start_ = 0, stop_ = 0;
 };

@@ -34,6 +34,9 @@ class Terminals {
   bool made_ = false;
 };
 
+// Why one cannot be as it was; empty when it can.
+[[nodiscard]] std::string pty_problem(const Pty& pty);
+
 // Whether the process leads a session that a terminal of the context controls: that takes a session of its
 // own.
 [[nodiscard]] bool has_own_terminal(const Context& context, const Process& process);

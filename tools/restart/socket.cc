@@ -13,7 +13,6 @@
 #include <optional>
 
 #include "base/error.h"
-#include "restart/elsewhere.h"
 #include "restart/files.h"
 #include "restart/lingering.h"
 #include "restart/namespaces.h"
@@ -94,10 +93,7 @@ SocketPath socket_path_state(const SocketAddress& address, int type) {
   return result != 0 && errno == ECONNREFUSED ? SocketPath::kStale : SocketPath::kTaken;
 }
 
-namespace {
-
-// In the network namespace of `fd`.
-void prepare(int fd, const Socket& saved) {
+void prepare_to_bind(int fd, const Socket& saved) {
   const cryo_socket& head = saved.head;
   // Connections of the process's earlier life may linger at the address (TIME_WAIT): no obstacle if the
   // socket had this option too, while another listener still is one.
@@ -106,29 +102,6 @@ void prepare(int fd, const Socket& saved) {
   if (head.flags & CRYO_SOCK_FREEBIND) set_option(fd, IPPROTO_IP, IP_FREEBIND, 1, "IP_FREEBIND");
   if (head.family == AF_INET6)
     set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, (head.flags & CRYO_SOCK_V6ONLY) ? 1 : 0, "IPV6_V6ONLY");
-}
-
-}  // namespace
-
-std::string socket_problem(const Context& context, const File& file, const Relocations& relocations) {
-  const Socket& saved = *file.socket;
-  const SocketAddress address = socket_address(saved, relocations);
-  const std::string text = describe(saved, address) + " is in use";
-  const std::uint16_t port = port_of(saved, address);
-  if (port == 0) return "";
-  // Who may share the port is asked of its user.
-  const NamesOf maker = NamesOf::maker_of(context, file.head.inode);
-  const int family = static_cast<int>(saved.head.family);
-  const int type = (static_cast<int>(saved.head.type) & kTypeMask) | SOCK_CLOEXEC;
-  const int protocol = static_cast<int>(saved.head.protocol);
-  // Whose user this process is for a moment may stop it.
-  const UniqueFd probe = from_elsewhere([&] {
-    UniqueFd fd(as_maker([&] { return ::socket(family, type, protocol); }));
-    if (!fd) fail_errno("cannot make a socket of family {}", saved.head.family);
-    return fd;
-  });
-  prepare(probe.get(), saved);
-  return bind_socket(probe.get(), address) != 0 && errno == EADDRINUSE && has_listener(port) ? text : "";
 }
 
 namespace {
@@ -146,7 +119,7 @@ UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames*
   const Socket& saved = *file.socket;
   const SocketAddress address = socket_address(saved, input.options.relocations);
   UniqueFd fd = new_socket_of(input, file);
-  prepare(fd.get(), saved);
+  prepare_to_bind(fd.get(), saved);
   if (names != nullptr)
     names->bind(file.id, fd.get(), unix_name_of(input.context, file, input.options.relocations));
   else if (!address.bytes.empty())

@@ -68,6 +68,27 @@ void send_messages(int from, int type, const std::vector<SocketMessage>& message
 // One datagram, to an address or, with none, to the peer.
 void send_datagram(int from, const SocketMessage& message, const Bytes& to, const FileLookup& lookup);
 
+// ---- socket.cc ----
+
+// Before a listening socket is bound, in the network namespace of `fd`.
+void prepare_to_bind(int fd, const Socket& saved);
+
+// ---- socket_probe.cc ----
+
+// Why a socket that is to be in the network namespace of cr_restart cannot have its address, options, or what waits in it; empty
+// when it can, or soon will.  `code`: the errno value that goes with it; 0: it may come to that.
+[[nodiscard]] std::string socket_problem(const Context& context, const File& file, int& code);
+
+// ---- sockets_inet.cc ----
+
+// Was bound with SO_REUSEPORT, or must have been, as another one of the job that has that has the port, too.
+[[nodiscard]] bool shares_port(const Context& context, const File& file);
+
+// ---- sockets_udp.cc ----
+
+// To the address of `state`.  Throws Error.
+void bind_udp(int fd, const SocketState& state);
+
 // ---- sockets.cc ----
 
 // For the time being, the user whom SO_PEERCRED is to show, with his groups (SO_PEERGROUPS); when the caller has no such rights, it is

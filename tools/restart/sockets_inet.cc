@@ -191,21 +191,6 @@ bool same_port(const Bytes& a, const Bytes& b) {
   return port_of(a) == port_of(b);
 }
 
-// Was bound with SO_REUSEPORT, or must have been, as another one of the job that has that has the port, too.
-bool shares_port(const Context& context, const File& file) {
-  if (file.connection->head.flags & CRYO_SOCK_STATE_REUSEPORT) return true;
-  const Bytes& name = file.connection->name;
-  return std::any_of(context.files.begin(), context.files.end(), [&](const auto& one) {
-    const File& other = one.second;
-    if (other.net != file.net || other.id == file.id) return false;
-    if (other.socket)
-      return other.socket->head.protocol == IPPROTO_TCP && (other.socket->head.flags & CRYO_SOCK_REUSEPORT) &&
-             same_port(other.socket->address, name);
-    return is_tcp(other) && (other.connection->head.flags & CRYO_SOCK_STATE_REUSEPORT) &&
-           same_port(other.connection->name, name);
-  });
-}
-
 void write_all(int fd, const Bytes& data) {
   constexpr int kPatience = 3000;  // ms
   for (std::size_t done = 0; done < data.size();) {
@@ -229,6 +214,20 @@ void reset_by(UniqueFd& peer) {
 }
 
 }  // namespace
+
+bool shares_port(const Context& context, const File& file) {
+  if (file.connection->head.flags & CRYO_SOCK_STATE_REUSEPORT) return true;
+  const Bytes& name = file.connection->name;
+  return std::any_of(context.files.begin(), context.files.end(), [&](const auto& one) {
+    const File& other = one.second;
+    if (other.net != file.net || other.id == file.id) return false;
+    if (other.socket)
+      return other.socket->head.protocol == IPPROTO_TCP && (other.socket->head.flags & CRYO_SOCK_REUSEPORT) &&
+             same_port(other.socket->address, name);
+    return is_tcp(other) && (other.connection->head.flags & CRYO_SOCK_STATE_REUSEPORT) &&
+           same_port(other.connection->name, name);
+  });
+}
 
 // For one connection, then closed: what comes after it may have to bind to the same port.
 UniqueFd Sockets::tcp_listener_at(const File& file, const Bytes& name) {

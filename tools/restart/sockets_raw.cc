@@ -109,16 +109,17 @@ std::string raw_problem(const Context& context, const File& file, int& code) {
   const int family = static_cast<int>(head.family), type = static_cast<int>(head.type) | SOCK_CLOEXEC;
   const int protocol = static_cast<int>(head.protocol);
   // Whose user this process is for a moment may stop it.
+  UniqueFd probe;
   try {
-    (void)from_elsewhere([&] {
+    probe = from_elsewhere([&] {
       UniqueFd fd(as_maker([&] { return ::socket(family, type, protocol); }, kRawCapability));
       if (!fd) fail_errno("socket");
       return fd;
     });
-    return "";
   } catch (const Error& error) {
     code = error.code();
   }
+  if (probe) return bind_raw(probe.get(), *file.connection), "";
   return fmt::format("a {} socket cannot be made: {} ({})", raw_kind(*file.connection), std::strerror(code),
                      head.type == SOCK_RAW ? "it takes CAP_NET_RAW: restart it as root"
                                            : "/proc/sys/net/ipv4/ping_group_range says which groups may");

@@ -50,6 +50,8 @@ void set_for_bind(int fd, int level, int name) {
     fail_errno("cannot set option {} of level {} of a UDP socket", name, level);
 }
 
+}  // namespace
+
 // What it was bound with may have been cleared since: options have their values of the checkpoint in the end.
 void bind_udp(int fd, const SocketState& state) {
   if (!has_port(state.name)) return;
@@ -61,6 +63,8 @@ void bind_udp(int fd, const SocketState& state) {
     fail_errno("cannot bind a UDP socket to port {}",
                ntohs(reinterpret_cast<const sockaddr_in*>(raw(name))->sin_port));
 }
+
+namespace {
 
 cryo_datagram datagram_for(int fd) {
   cryo_datagram args{};

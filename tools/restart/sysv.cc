@@ -535,14 +535,32 @@ void check_sysv(const Context& context, Findings& findings) {
     if (queue.head.perm.ns == 0) report(kMsg, queue.head.perm, find_msg(context, queue), users.of_msg());
 }
 
+SysvNeeds sysv_needs(const Context& context) {
+  SysvNeeds needs;
+  for (const auto& [id, inode] : context.inodes) {
+    if (!inode.shm || inode.shm->perm.ns != 0 || find_shm(*inode.shm).exists) continue;
+    ++needs.segments;
+    needs.pages += (inode.shm->size + context.header.page_size - 1) / context.header.page_size;
+    needs.largest_segment = std::max<std::uint64_t>(needs.largest_segment, inode.shm->size);
+  }
+  for (const SemSet& set : context.sem_sets) {
+    if (set.head.perm.ns != 0 || find_sem(context, set).exists) continue;
+    ++needs.sets;
+    needs.semaphores += set.values.size();
+    needs.largest_set = std::max<std::uint64_t>(needs.largest_set, set.values.size());
+  }
+  for (const MsgQueue& queue : context.msg_queues) {
+    if (queue.head.perm.ns != 0) continue;
+    for (const Message& message : queue.messages)
+      needs.largest_message = std::max<std::uint64_t>(needs.largest_message, message.text.size());
+    needs.queues += find_msg(context, queue).exists ? 0 : 1;
+  }
+  return needs;
+}
+
 bool needs_sysv_ids(const Context& context) {
-  for (const auto& [id, inode] : context.inodes)
-    if (inode.shm && inode.shm->perm.ns == 0 && !find_shm(*inode.shm).exists) return true;
-  for (const SemSet& set : context.sem_sets)
-    if (set.head.perm.ns == 0 && !find_sem(context, set).exists) return true;
-  for (const MsgQueue& queue : context.msg_queues)
-    if (queue.head.perm.ns == 0 && !find_msg(context, queue).exists) return true;
-  return false;
+  const SysvNeeds needs = sysv_needs(context);
+  return needs.segments + needs.sets + needs.queues != 0;
 }
 
 void restore_sysv(const FileRestoreInput& input) {

@@ -15,6 +15,14 @@ void check_sysv(const Context& context, Findings& findings);
 // Whether some have to be made, with their ids, outside of namespaces of the context's own.
 [[nodiscard]] bool needs_sysv_ids(const Context& context);
 
+// What has to be made of them.
+struct SysvNeeds {
+  std::uint64_t segments = 0, pages = 0, largest_segment = 0;  // bytes
+  std::uint64_t sets = 0, semaphores = 0, largest_set = 0;
+  std::uint64_t queues = 0, largest_message = 0;  // bytes
+};
+[[nodiscard]] SysvNeeds sysv_needs(const Context& context);
+
 // Makes all objects of the context with their ids, or finds them as they were left, and fills them.  Once
 // for all processes; a segment that is to go with its last user loses its name later.
 void restore_sysv(const FileRestoreInput& input);

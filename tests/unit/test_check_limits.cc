@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the machine does not allow as many of as the job has.
+#include <sched.h>
+
+#include "restart/check_limits.h"
+#include "unit/context_builder.h"
+#include "unit/obstacles.h"
+#include "unit/tap.h"
+
+namespace cryo::test {
+namespace {
+
+Findings check_limits_of(const ContextBuilder& builder, const MachineLimits& limits) {
+  Findings findings;
+  check_limits(builder.context, {}, {}, limits, findings);
+  return findings;
+}
+
+TEST("limits: none are in the way of what is small") {
+  const ContextBuilder builder = sample();
+  CHECK(check_limits_of(builder, {}).problems.empty());
+  MachineLimits limits = machine_limits(builder.context, {}, {});
+  limits.pid_max = kNoLimit;
+  CHECK(check_limits_of(builder, limits).problems.empty());
+}
+
+TEST("limits: ids, threads, memory") {
+  ContextBuilder builder = sample();
+  builder.add_thread(3999000);
+  MachineLimits limits;
+  limits.pid_max = 3999999;
+  SAYS(check_limits_of(builder, limits), EINVAL,
+       "pid 3999999: 3999999 is no id here: /proc/sys/kernel/pid_max, which root may raise, is 3999999");
+  limits.pid_max = 4000000;
+  CHECK(check_limits_of(builder, limits).problems.empty());
+
+  limits.threads = limits.own_threads = {10, 9};
+  limits.cgroups["/sys/fs/cgroup/job"] = {{7, 6}, 2};
+  const Findings threads = check_limits_of(builder, limits);
+  SAYS(threads, EAGAIN, "2 threads are more than /proc/sys/kernel/threads-max allows: 10, of which 9 are there already");
+  SAYS(threads, EAGAIN,
+       "2 threads are more than the limit of processes of their user (ulimit -u) allows: 10, of which 9 are there already");
+  SAYS(threads, EAGAIN, "2 threads are more than /sys/fs/cgroup/job/pids.max allows: 7, of which 6 are there already");
+  limits.threads.used = limits.own_threads.used = 8;
+  limits.cgroups.clear();
+  CHECK(check_limits_of(builder, limits).problems.empty());
+
+  auto& vmas = builder.context.mms.begin()->second.vmas;
+  while (vmas.size() < 5) vmas.push_back(vmas.front());
+  limits.map_count = 3;
+  SAYS(check_limits_of(builder, limits), ENOMEM,
+       "pid 3999999: its memory has {} mappings, /proc/sys/vm/max_map_count allows 3", vmas.size());
+}
+
+TEST("limits: files and inotify") {
+  ContextBuilder builder = sample();
+  for (int i = 0; i < 2; ++i) {
+    File& file = add_file(builder, CRYO_FILE_INOTIFY, "anon_inode:inotify", 0);
+    builder.context.inodes.at(file.head.inode).head.uid = 12345;
+    file.inotify = Inotify{{}, std::vector<Watch>(3)};
+    file.inotify->head.next_wd = 4;
+  }
+  MachineLimits limits;
+  CHECK(check_limits_of(builder, limits).problems.empty());
+  limits.files = {5, 4};
+  limits.inotify_instances = 1;
+  limits.inotify_watches = 5;
+  builder.context.files.at(2).inotify->head.next_wd = (1U << 20) + 1;
+  const Findings findings = check_limits_of(builder, limits);
+  SAYS(findings, ENFILE, "2 open files are more than /proc/sys/fs/file-max allows: 5, of which 4 are there already");
+  SAYS(findings, EMFILE,
+       "2 inotify instances of user 12345 are more than are left of /proc/sys/fs/inotify/max_user_instances (1)");
+  SAYS(findings, EINVAL,
+       "6 inotify watches of user 12345 are more than /proc/sys/fs/inotify/max_user_watches allows (5)");
+  SAYS(findings, ERANGE, "an inotify descriptor has come to watch 1048577, a restart does to 1048576");
+}
+
+// With ids that nothing here has.
+TEST("limits: messages, semaphores, shared memory") {
+  constexpr std::int32_t kFree = 0x7ff00000;
+  ContextBuilder builder = sample();
+  add_file(builder, CRYO_FILE_MQUEUE, "/queue", 0);
+  Inode& queue = builder.context.inodes.at(1);
+  queue.mqueue.emplace();
+  queue.mqueue->head.max_messages = 11;
+  queue.mqueue->head.message_size = 8193;
+  Inode& segment = builder.context.inodes[2];
+  segment.id = 2;
+  segment.shm.emplace();
+  segment.shm->perm.id = kFree;
+  segment.shm->size = 2 * builder.context.header.page_size;
+  SemSet set;
+  set.head.perm.id = kFree;
+  set.values = {1, 2, 3};
+  builder.context.sem_sets.push_back(set);
+  MsgQueue messages;
+  messages.head.perm.id = kFree;
+  messages.messages.resize(1);
+  messages.messages.front().text.resize(9);
+  builder.context.msg_queues.push_back(messages);
+  MachineLimits limits;
+  CHECK(check_limits_of(builder, limits).problems.empty());
+  limits.queue_messages = 10;
+  limits.queue_message_size = 8192;
+  limits.shm_size = builder.context.header.page_size;
+  limits.shm_pages = {1000, 999};
+  limits.shm_segments = {1, 1};
+  limits.sem_set_size = limits.msg_size = 2;
+  limits.sem_sets = limits.msg_queues = {4, 4};
+  limits.semaphores = {10, 8};
+  const Findings findings = check_limits_of(builder, limits);
+  for (const char* text :
+       {"11 messages of a message queue are more than /proc/sys/fs/mqueue/msg_max allows (10)",
+        "8193 bytes of a message of a message queue are more than /proc/sys/fs/mqueue/msgsize_max allows (8192)",
+        "3 semaphores of a set are more than /proc/sys/kernel/sem (the first number) allows (2)",
+        "9 bytes of a System V message are more than /proc/sys/kernel/msgmax allows (2)"})
+    SAYS(findings, EINVAL, "{}", text);
+  SAYS(findings, EINVAL, "{} bytes of System V shared memory are more than /proc/sys/kernel/shmmax allows ({})",
+       2 * builder.context.header.page_size, builder.context.header.page_size);
+  for (const char* text :
+       {"1 System V segments are more than /proc/sys/kernel/shmmni allows: 1, of which 1 are there already",
+        "2 pages of System V shared memory are more than /proc/sys/kernel/shmall allows: 1000, of which 999 are there already",
+        "1 System V sets of semaphores are more than /proc/sys/kernel/sem (the last number) allows: 4, of which 4 are there already",
+        "3 System V semaphores are more than /proc/sys/kernel/sem (the second number) allows: 10, of which 8 are there already",
+        "1 System V message queues are more than /proc/sys/kernel/msgmni allows: 4, of which 4 are there already"})
+    SAYS(findings, ENOSPC, "{}", text);
+}
+
+TEST("limits: namespaces") {
+  ContextBuilder builder = sample();
+  add_namespaces(builder);
+  MachineLimits limits;
+  CHECK(check_limits_of(builder, limits).problems.empty());
+  limits.namespaces = {{"user", 0}, {"mnt", 0}, {"net", 100}};
+  const Findings findings = check_limits_of(builder, limits);
+  SAYS(findings, EINVAL, "1 user namespaces are more than /proc/sys/user/max_user_namespaces allows (0)");
+  SAYS(findings, EINVAL, "2 mnt namespaces are more than /proc/sys/user/max_mnt_namespaces allows (0)");
+  CHECK_EQ(findings.problems.size(), std::size_t{2});
+}
+
+}  // namespace
+}  // namespace cryo::test
