@@ -139,21 +139,43 @@ static int check_proc(struct cryo_capture *c)
 	return take_mm(c);
 }
 
+static int say_moved(struct cryo_capture *c, struct cryo_proc *p)
+{
+	if (!c->said_gone)
+		cryo_log(&c->req->log, "pid %d (%s): was continued (SIGCONT) meanwhile: try again",
+			 p->pid, p->comm);
+	c->said_gone = true;
+	return -EAGAIN;
+}
+
 static int say_gone(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_request *req = c->req;
 
-	bool continued = p == READ_ONCE(req->lost) && req->lost_continued;
+	bool continued = p == smp_load_acquire(&req->lost) && req->lost_continued;
 
+	if (continued)
+		return say_moved(c, p);
 	if (!c->said_gone)
-		cryo_log(&req->log,
-			 continued ? "pid %d (%s): was continued (SIGCONT) meanwhile: try again" :
-				     "pid %d (%s): was killed meanwhile", p->pid, p->comm);
+		cryo_log(&req->log, "pid %d (%s): was killed meanwhile", p->pid, p->comm);
 	c->said_gone = true;
-	return continued ? -EAGAIN : -ESRCH;
+	return -ESRCH;
 }
 
-/* A thread that was killed while the capture looked at it makes the whole worthless. */
+/* Stopped by job control it counts as arrived, and does so no more: no signal that it has got since may be missed. */
+static bool has_moved(struct cryo_parked *p)
+{
+	switch (READ_ONCE(p->state)) {
+	case CRYO_PARK_STOPPED:
+		return !task_is_stopped(p->task);
+	case CRYO_PARK_GONE:
+		return READ_ONCE(p->changed);
+	default:
+		return false;
+	}
+}
+
+/* A thread that was killed, or continued, while the capture looked at it makes the whole worthless. */
 static int check_alive(struct cryo_capture *c)
 {
 	struct cryo_parked *p;
@@ -167,6 +189,8 @@ static int check_alive(struct cryo_capture *c)
 		/* Or it does not know yet that it was killed, and has that among its pending signals. */
 		if (gone ? p->counted : __fatal_signal_pending(p->task))
 			return say_gone(c, p->proc);
+		if (c->req->looking && has_moved(p))
+			return say_moved(c, p->proc);
 		p->counted = !gone;
 		cond_resched();
 	}

@@ -96,7 +96,8 @@ static bool note_lost(struct cryo_parked *p, bool continued)
 	first = p->req->looking && !p->req->lost;
 	if (first) {
 		p->req->lost_continued = continued;
-		WRITE_ONCE(p->req->lost, p->proc);
+		/* Who sees that somebody is lost sees why. */
+		smp_store_release(&p->req->lost, p->proc);
 	}
 	return first;
 }
@@ -188,11 +189,38 @@ static void stay_parked(struct cryo_parked *p)
 		go_away(p);
 }
 
-/* Has become one that the requester was not asked about. As if it had not been asked: see forget_changed(). */
+/* It counted as arrived while it was stopped: what has been seen of it is worthless from here on. */
+static void note_continued(struct cryo_parked *p)
+{
+	bool first;
+
+	spin_lock_irq(&p->req->park_lock);
+	first = p->state == CRYO_PARK_STOPPED && note_lost(p, true);
+	spin_unlock_irq(&p->req->park_lock);
+	if (first)
+		cryo_request_poke(p->req);
+}
+
+/*
+ * Has become one that the requester was not asked about. As if it had not been asked: see forget_changed().  Works that others
+ * have queued may change it between a stop and here: then it may be looked at, and goes on when that is over.
+ */
 static void pass_by(struct cryo_parked *p)
 {
+	bool stopped, first;
+
 	WRITE_ONCE(p->changed, true);
-	settle_parked(p, CRYO_PARK_GONE);
+	spin_lock_irq(&p->req->park_lock);
+	stopped = p->state == CRYO_PARK_STOPPED;
+	first = stopped && note_lost(p, true);
+	set_park_state(p, CRYO_PARK_GONE);
+	spin_unlock_irq(&p->req->park_lock);
+	wake_up(&p->req->park_wait);
+	if (first)
+		cryo_request_poke(p->req);
+	if (stopped)
+		wait_event_state(p->req->look_wait, !READ_ONCE(p->req->looking),
+				 (TASK_UNINTERRUPTIBLE | TASK_FREEZABLE));
 }
 
 /* The task work: runs in the thread itself. */
@@ -205,6 +233,7 @@ static void park(struct callback_head *work)
 		goto put;
 	}
 	cryo_point("park");
+	note_continued(p);
 	if (wait_for_works(p) || (!p->poller && wait_for_uring(p)))
 		return;
 	/* Before the requester may look at the registers; and even when it no longer wants to. */

@@ -12,7 +12,8 @@ int cryo_refuse_traced(struct cryo_request *req)
 	struct cryo_parked *p;
 	int err = 0;
 
-	if (req->args.flags & CRYO_CKPT_PTRACED_ALLOW)
+	/* When they have been frozen once, what it was for is done without. */
+	if (req->args.flags & CRYO_CKPT_PTRACED_ALLOW || req->freeze_ns)
 		return 0;
 	list_for_each_entry(p, &req->parked, node) {
 		cond_resched();

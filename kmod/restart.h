@@ -76,6 +76,7 @@ struct cryo_rst_group {
 	unsigned int joined;		/* also those that have died since */
 	unsigned int leaders;		/* of these, leaders of their process */
 	struct xarray filters;		/* struct cryo_rst_filters: see seccomp.c; has a lock of its own */
+	atomic_t nr_filters;		/* of these, and attempts; bounded */
 
 	spinlock_t state_lock;		/* protects all below */
 	enum cryo_rst_state state;

@@ -173,17 +173,19 @@ static int copy_all(struct copy *k, struct file *file, loff_t size)
  */
 static int copy_file(struct copy *k, struct file *file, loff_t size)
 {
-	loff_t data = 0, hole;
+	struct super_block *sb = file_inode(file)->i_sb;
+	loff_t at = 0, data, hole;
 	int err = 0;
 
-	if (cryo_is_hugetlb(file) || file_inode(file)->i_sb->s_magic == FUSE_SUPER_MAGIC)
+	/* One that lies upon others asks those, which may be anything. */
+	if (cryo_is_hugetlb(file) || sb->s_magic == FUSE_SUPER_MAGIC || sb->s_stack_depth)
 		return copy_all(k, file, size);
-	while (!err && data < size) {
-		data = vfs_llseek(file, data, SEEK_DATA);
+	while (!err && at < size) {
+		data = vfs_llseek(file, at, SEEK_DATA);
 		if (data == -ENXIO)
 			break;
-		if (data < 0)
-			return data;
+		if (data < at)
+			return data < 0 ? data : -EIO;
 		hole = vfs_llseek(file, data, SEEK_HOLE);
 		/* Somebody else has made the file shorter, or a hole where there was data. */
 		if (hole == -ENXIO || (hole >= 0 && hole <= data))
@@ -191,7 +193,7 @@ static int copy_file(struct copy *k, struct file *file, loff_t size)
 		if (hole < 0)
 			return hole;
 		err = copy_range(k, file, round_down(data, PAGE_SIZE), min(hole, size));
-		data = round_up(hole, PAGE_SIZE);
+		at = round_up(hole, PAGE_SIZE);
 	}
 	return err ?: flush_copy(k);
 }

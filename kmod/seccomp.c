@@ -139,6 +139,11 @@ static struct cryo_rst_filters *filters_of(struct cryo_rst_group *g, u32 number)
 	BUILD_BUG_ON(sizeof(key) < 8);
 	if (f)
 		return f;
+	/* Its own, and those of one other thread. */
+	if (atomic_inc_return(&g->nr_filters) > 2 * g->threads) {
+		atomic_dec(&g->nr_filters);
+		return ERR_PTR(-EINVAL);
+	}
 	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
 	if (!f)
 		return ERR_PTR(-ENOMEM);

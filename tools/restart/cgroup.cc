@@ -67,13 +67,13 @@ int may_write_to(const std::string& path, Reach reach) {
   return reach == Reach::kRights ? names::access(path, W_OK) : ::eaccess(path.c_str(), W_OK);
 }
 
-std::string way_obstacle(const std::string& path, Reach reach, bool made) {
+std::string way_obstacle(const std::string& path, Reach reach, bool made, const char* file = "cgroup.procs") {
   const std::string own = own_cgroup();
   if (path.empty() || path == own) return {};
   if (reach == Reach::kNone) return "it is outside of that one, and cr_restart is privileged";
   const std::string root = cgroup_mount();
   if (root.empty()) return "there are no control groups of version 2 here";
-  if (!made && may_write_to(root + path + "/cgroup.procs", reach) != 0) return std::strerror(errno);
+  if (!made && may_write_to(fmt::format("{}{}/{}", root, path, file), reach) != 0) return std::strerror(errno);
   const std::string common = root + common_group(own, path) + "/cgroup.procs";
   if (own.starts_with("/..") || may_write_to(common, reach) == 0) return {};
   return fmt::format("a move from {} takes the right to write to {}: {}", own, common, std::strerror(errno));
@@ -104,6 +104,11 @@ std::string cgroup_obstacle(const Context& context, std::size_t process, bool ma
   const NamesToCheck theirs(context, {process});
   const std::string& path = context.processes[process].cgroup;
   return way_obstacle(path, reach_of(path), made);
+}
+
+std::string cgroup_obstacle_of_threads(const Context& context, std::size_t process, const std::string& path, bool made) {
+  const NamesToCheck theirs(context, {process});
+  return way_obstacle(path, reach_of(path), made, "cgroup.threads");
 }
 
 std::vector<std::string> own_cgroups() {

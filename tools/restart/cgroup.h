@@ -21,6 +21,9 @@ void reach_outer_cgroups();
 [[nodiscard]] std::string cgroup_obstacle(const std::string& path);
 // The same for that of a process. `made`: it is not there yet, but will be.
 [[nodiscard]] std::string cgroup_obstacle(const Context& context, std::size_t process, bool made);
+// The same for a thread of it, which is in the group `path`.
+[[nodiscard]] std::string cgroup_obstacle_of_threads(const Context& context, std::size_t process, const std::string& path,
+                                                     bool made);
 
 // Directories of the one that the caller is in, and of those above it, the innermost first.
 [[nodiscard]] std::vector<std::string> own_cgroups();

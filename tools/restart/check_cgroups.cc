@@ -111,13 +111,12 @@ void CgroupChecker::check_process(std::size_t index) {
 
 // Those that are in another group than their process.
 void CgroupChecker::check_threads(std::size_t index) {
-  const NamesToCheck theirs(context_, {index});
   for (const ControlGroup& group : context_.cgroups)
     for (const Thread& thread : context_.processes[index].threads) {
       if (std::find(group.threads.begin(), group.threads.end(), thread.head.tid) == group.threads.end() || has_exited(thread))
         continue;
-      if (to_be_made_.contains(group.path) || names::access(root_ + group.path + "/cgroup.threads", W_OK) == 0) continue;
-      const char* const why = std::strerror(errno);
+      const std::string why = cgroup_obstacle_of_threads(context_, index, group.path, to_be_made_.contains(group.path));
+      if (why.empty()) continue;
       if (is_strict())
         findings_.problem(EPERM, "thread {}: cannot be in its control group {}: {}", thread.head.tid, group.path, why);
       else

@@ -72,8 +72,10 @@ class Child {
   [[nodiscard]] bool is_child_of_exited_leader() const;
   void plan_process_calls(CallList& calls, StubArea& area);
   [[nodiscard]] std::set<int> descriptors_of_tails() const;
-  void plan_tails(CallList& calls, StubArea& area);
-  void plan_truncation(CallList& calls, bool kept) const;
+  void plan_tail(const CutFile& cut, CallList& calls, StubArea& area);
+  [[nodiscard]] bool is_leased(std::uint32_t inode) const;
+  void plan_leased_tails(CallList& calls, StubArea& area);
+  void plan_truncation(CallList& calls, StubArea& area, bool kept);
   [[nodiscard]] stub::Parameters* plan(StubArea& area, AddressSpace& space);
 
   const ChildInput& input_;
@@ -228,7 +230,7 @@ StubArea Child::make_area(AddressSpace& space) {
                            (parked_.size() + kept_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
                            (process_.threads.size() + 1) * 10 * sizeof(stub::Call) +
                            files_.fds.size() * (6 * sizeof(stub::Call) + sizeof(std::uint64_t) + kOwnerSize) +
-                           input_.files.cut.size() * ((kTailCalls + 1) * sizeof(stub::Call) + sizeof(std::uint64_t)) + kFixedSize;
+                           input_.files.cut.size() * ((kTailCalls + 3) * sizeof(stub::Call) + sizeof(std::uint64_t)) + kFixedSize;
   StubArea area(space, {shared_.report, report_size(input_.slots), !makes_memory()}, data, transit,
                 input_.context.header.page_size);
   if (!makes_memory()) input_.shared_life.areas.push_back(area.range());
@@ -271,25 +273,36 @@ void Child::plan_process_calls(CallList& calls, StubArea& area) {
 
 // What a file that was open for writing has got since then is kept aside by now, or is not wanted: but for what has come while memory
 // was read. Where there is no room for all, only the next call says why.
-void Child::plan_tails(CallList& calls, StubArea& area) {
-  for (const auto& [inode, cut] : input_.files.cut) {
-    if (cut.process != index_ || !cut.to) continue;
-    auto* offset = area.array<std::uint64_t>(1);
-    *offset = cut.end;
-    for (int i = 0; i < kTailCalls; ++i)
-      calls.add(Step::kTruncate, cut.file, SYS_sendfile, cut.to.get(), cut.from.get(), offset, kMostAtOnce);
-  }
-  // A lease wants nobody else to have the file.
-  for (const int fd : descriptors_of_tails()) calls.add(Step::kClose, 0, SYS_close, fd);
+void Child::plan_tail(const CutFile& cut, CallList& calls, StubArea& area) {
+  auto* offset = area.array<std::uint64_t>(1);
+  *offset = cut.end;
+  for (int i = 0; i < kTailCalls; ++i)
+    calls.add(Step::kTruncate, cut.file, SYS_sendfile, cut.to.get(), cut.from.get(), offset, kMostAtOnce);
+  for (const int fd : {cut.to.get(), cut.from.get()}) calls.add(Step::kClose, 0, SYS_close, fd);
+}
+
+// A lease wants nobody else to have the file.
+bool Child::is_leased(std::uint32_t inode) const {
+  const auto is_lease = [&](const cryo_lock& lock) {
+    return lock.kind == CRYO_LOCK_LEASE && input_.context.file(lock.file).head.inode == inode;
+  };
+  return std::any_of(input_.files.locks.begin(), input_.files.locks.end(),
+                     [&](const auto& locks) { return std::any_of(locks.second.begin(), locks.second.end(), is_lease); });
+}
+
+void Child::plan_leased_tails(CallList& calls, StubArea& area) {
+  for (const auto& [inode, cut] : input_.files.cut)
+    if (cut.process == index_ && cut.to && is_leased(inode)) plan_tail(cut, calls, area);
 }
 
 // By a descriptor that is only `kept`, or by others: those are there to the end, and what may fail comes before them.
-void Child::plan_truncation(CallList& calls, bool kept) const {
+void Child::plan_truncation(CallList& calls, StubArea& area, bool kept) {
   for (const auto& [inode, cut] : input_.files.cut) {
     if (cut.process != index_) continue;
     const int fd = files_.fds.at(cut.file);
-    if (kept_.contains(fd) == kept)
-      calls.add(Step::kTruncate, cut.file, SYS_ftruncate, fd, input_.context.inode(inode).head.size);
+    if (kept_.contains(fd) != kept) continue;
+    if (cut.to && !is_leased(inode)) plan_tail(cut, calls, area);
+    calls.add(Step::kTruncate, cut.file, SYS_ftruncate, fd, input_.context.inode(inode).head.size);
   }
 }
 
@@ -313,7 +326,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   plan_process_calls(process_calls, area);
   CallList leader_calls;
   CallList final_calls;
-  plan_tails(final_calls, area);
+  plan_leased_tails(final_calls, area);
   // Threads of other processes may be owners, and a lease wants no other process to have the file.
   plan_leases(locks_, fds, final_calls);
   plan_owners({input_.context, process_, index_, input_.options, fds, input_.files.kept_by}, final_calls, area);
@@ -322,12 +335,12 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   plan_timerfds(input_.context, first_, leader_calls, area);
   plan_posix_timers(input_.context, threads, leader_calls, area);
   plan_leader(threads, leader_calls, area);
-  plan_truncation(final_calls, true);
+  plan_truncation(final_calls, area, true);
   for (const int fd : kept_) final_calls.add(Step::kClose, 0, SYS_close, fd);
   std::map<std::uint32_t, int> left = fds;
   std::erase_if(left, [this](const auto& file) { return kept_.contains(file.second); });
   plan_process_locks(input_.context, locks_, left, final_calls, area);
-  plan_truncation(final_calls, false);
+  plan_truncation(final_calls, area, false);
 
   parameters->report = area.report();
   parameters->slot = slots_of(area.report()) + slot_;

@@ -50,29 +50,31 @@ struct Made {
   std::string name;
   std::string of;  // of a tail: the file that it is of, `end` bytes long before it is cut; empty: it is none
   std::uint64_t end = 0;
+  std::uint64_t of_dev = 0, of_ino = 0;
 };
 
-constexpr const char* kFormat = "%zx %lx %lx %lx %lx %lx %zx%n";
+constexpr const char* kFormat = "%zx %lx %lx %lx %lx %lx %lx %lx %zx%n";
 
 std::string text_of(const Made& made) {
-  return fmt::format("{:x} {:x} {:x} {:x} {:x} {:x} {:x} {}{}", made.process, made.directory_dev, made.directory_ino,
-                     made.dev, made.ino, made.end, made.of.size(), made.of, made.name);
+  return fmt::format("{:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x} {}{}", made.process, made.directory_dev,
+                     made.directory_ino, made.dev, made.ino, made.end, made.of_dev, made.of_ino, made.of.size(), made.of,
+                     made.name);
 }
 
 Made made_of(const std::string& text) {
   Made made;
   int end = 0;
-  unsigned long numbers[5] = {};
+  unsigned long numbers[7] = {};
   std::size_t of = 0;
-  if (std::sscanf(text.c_str(), kFormat, &made.process, &numbers[0], &numbers[1], &numbers[2], &numbers[3], &numbers[4], &of,
-                  &end) == 7 &&
+  if (std::sscanf(text.c_str(), kFormat, &made.process, &numbers[0], &numbers[1], &numbers[2], &numbers[3], &numbers[4],
+                  &numbers[5], &numbers[6], &of, &end) == 9 &&
       static_cast<std::size_t>(end) + of < text.size()) {
     made.of = text.substr(static_cast<std::size_t>(end) + 1, of);
     made.name = text.substr(static_cast<std::size_t>(end) + 1 + of);
   }
   made.directory_dev = numbers[0], made.directory_ino = numbers[1];
   made.dev = numbers[2], made.ino = numbers[3];
-  made.end = numbers[4];
+  made.end = numbers[4], made.of_dev = numbers[5], made.of_ino = numbers[6];
   return made;
 }
 
@@ -101,7 +103,8 @@ bool remove_path(const Made& made) {
 // It is nowhere else by then, or so it may be.
 bool has_been_cut(const Made& made) {
   struct stat now;
-  return !made.of.empty() && (names::stat(made.of, now) != 0 || static_cast<std::uint64_t>(now.st_size) < made.end);
+  return !made.of.empty() && (names::stat(made.of, now) != 0 || !is(now, made.of_dev, made.of_ino) ||
+                              static_cast<std::uint64_t>(now.st_size) < made.end);
 }
 
 enum class Taken { kAway, kLeft, kKept };
@@ -158,8 +161,9 @@ void CreatedPaths::add_tail(const std::string& path, const std::string& of, std:
 }
 
 void CreatedPaths::add(const std::string& path, const std::string& of, std::uint64_t end) {
-  Made made{NamesOf::current(), 0, 0, 0, 0, path, of, end};
+  Made made{NamesOf::current(), 0, 0, 0, 0, path, of, end, 0, 0};
   struct stat now;
+  if (!of.empty() && names::stat(of, now) == 0) made.of_dev = now.st_dev, made.of_ino = now.st_ino;
   if (path.starts_with('/')) {
     if (names::stat(directory_of(path), now) == 0)
       made.directory_dev = now.st_dev, made.directory_ino = now.st_ino;

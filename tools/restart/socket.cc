@@ -44,11 +44,6 @@ std::string describe(const Socket& socket, const SocketAddress& address) {
                    : fmt::format("an address of family {}", socket.head.family);
 }
 
-int bind_socket(int fd, const SocketAddress& address) {
-  return ::bind(fd, reinterpret_cast<const sockaddr*>(address.bytes.data()),
-                static_cast<socklen_t>(address.bytes.size()));
-}
-
 // What of the process's earlier life is about to end at the address goes away by itself, within a minute at
 // the latest.
 void bind_patiently(int handle, int fd, const Socket& socket, const SocketAddress& address) {

@@ -343,7 +343,9 @@ Attached::Attached(const cryo_shm& saved, std::uint64_t unit)
       reserved_(::mmap(nullptr, reserved_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
   if (reserved_ == MAP_FAILED) fail_errno("mmap");
   const auto start = (reinterpret_cast<std::uint64_t>(reserved_) + unit - 1) / unit * unit;
-  memory_ = static_cast<std::byte*>(::shmat(saved.perm.id, reinterpret_cast<void*>(start), SHM_REMAP));
+  // Not SHM_REMAP, which maps one that is longer over what lies behind: there is room for this one, and no more.
+  if (::munmap(reinterpret_cast<void*>(start), size_) != 0) fail_errno("munmap");
+  memory_ = static_cast<std::byte*>(::shmat(saved.perm.id, reinterpret_cast<void*>(start), 0));
   if (memory_ != reinterpret_cast<std::byte*>(start)) {
     const int error = errno;
     ::munmap(reserved_, reserved_size_);

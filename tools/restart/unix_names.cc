@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -273,11 +274,30 @@ UniqueFd UnixNames::bind_below(int fd, const UnixName& name, const std::string& 
   return bind_at(fd, name, path);
 }
 
+namespace {
+
+// Of a path from a root directory, which nothing is above.
+std::string without_way_out(const std::string& path) {
+  std::string inside;
+  std::size_t depth = 0;
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    const std::string part = path.substr(at, end - at);
+    at = end + 1;
+    if (part.empty() || part == "." || (part == ".." && depth == 0)) continue;
+    depth += part == ".." ? -1 : 1;
+    inside += "/" + part;
+  }
+  return inside;
+}
+
+}  // namespace
+
 // An absolute name that is something else's by now: in a directory that is the root directory for the moment of the call.
 UniqueFd UnixNames::bind_in_root(int fd, const UnixName& name, const std::string& directory, std::string& path) {
   UnixName inside = name;
   inside.root = make_directory(directory);
-  path = inside.root + name.address.path;
+  path = inside.root + without_way_out(name.address.path);
   if (!missing_.make_above(path)) fail_errno("cannot make a directory for the socket {}", name.place);
   return bind_at(fd, inside, path);
 }
