@@ -45,6 +45,32 @@ hold '6>>log'
 check "appended to, --truncate: nothing is said" eval 'runs --truncate && [ -z "$err" ]'
 check "... and they are gone" same "$(cat log)" before
 
+# In a directory that its user may not enter: cr_restart gets it from who may.
+fresh
+mkdir spool
+: >spool/out
+chown "$user" . spool/out
+as_user() { setpriv --reuid "$user" --regid "$user" --clear-groups "$@"; }
+as_user "$busy" count >>spool/out 2>&1 </dev/null & pid=$!
+started+=("$pid")
+wait_for busy_counts
+chmod 700 spool
+as_user cr_checkpoint --kill -f "$base/work/ctx" "$pid"
+wait_for is_gone "$pid"
+rc=0; err=$(as_user cr_restart --check ctx </dev/null 2>&1) || rc=$?
+check "a directory that the user may not enter: the output cannot be found" eval 'not status_is 0 && said "spool/out): cannot be found"'
+rc=0; as_user cr_restart --check ctx </dev/null >>spool/out 2>>spool/out || rc=$?
+check "... passed to cr_restart as its own output it need not be" status_is 0
+err=$(<spool/out)
+: >spool/other
+chown "$user" spool/other
+rc=0; as_user cr_restart --check ctx </dev/null >>spool/other 2>>spool/other || rc=$?
+check "... another file is not taken for it" eval 'not status_is 0 && grep -q "cannot be found" spool/other'
+cp count count.old
+as_user cr_restart ctx </dev/null >>spool/out 2>>spool/out &
+started+=("$!" "$pid")
+check "... and it goes on there" eval 'wait_for counts_again && [ "$(readlink "/proc/$pid/fd/1")" = "$base/work/spool/out" ]'
+
 hold '6<>log'
 dry
 check "written to: --check says where they are kept" eval 'status_is 0 && said "are kept in $base/work/log.cut.1"'
