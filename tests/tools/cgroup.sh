@@ -210,8 +210,11 @@ wait_for remove_groups
 restart --cgroups=strict
 check "... --cgroups=strict refuses" not status_is 0
 check "... and says where it cannot be" said "cannot be in its control group /cryo-test/step: No such file"
+restart --check --cgroups=make
+check "... --check --cgroups=make says that it is not made" eval 'status_is 0 &&
+	said "warning: pid $pid: stays in the control group of cr_restart, not /cryo-test/step: No such file or directory; it is not made again, as others"'
 check "... --cgroups=make runs it" runs --cgroups=make
-check "... and says where it is" told "warning: pid $pid: is in the control group $(group_of self), not /cryo-test/step"
+check "... and says where it is, and why" told "warning: pid $pid: is in the control group $(group_of self), not /cryo-test/step: No such file"
 end_job
 
 # A limit that came when there were more of them: they are not forked in it.

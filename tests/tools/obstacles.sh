@@ -63,6 +63,9 @@ off pid_choice
 as_user --no-restore-pid
 check "--no-restore-pid: without pid_choice, with connected sockets" status_is 0
 check "... whose peer is the process as it is called now" has log "peer self"
+info=$(setpriv --reuid "$user" --regid "$user" --clear-groups cr_info --check) || :
+check "cr_info --check says what the user's restarts lack" grep -q "^note  *user  *without pid-choice, your restarts cannot bring back pids" <<<"$info"
+check "... and not to root" eval '! cr_info --check | grep -q "your restarts"'
 back_on
 as_user
 check "with its own pid: the same" eval 'status_is 0 && [ "$(grep -c "^peer self" log)" -ge 1 ]'
@@ -84,7 +87,7 @@ end_processes
 rmmod cryo
 as_user --check
 check "no module: --check says it, beside what else is in the way" \
-	eval 'status_is 2 && said "the kernel module is not loaded" && said "log): cannot be found"'
+	eval 'status_is 2 && said "the kernel module cryo is not loaded (there is no /dev/cryo; try: modprobe cryo)" && said "log): cannot be found"'
 touch log
 chown "$user" log
 as_user --check --changed-files=warn
