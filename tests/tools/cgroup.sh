@@ -319,4 +319,23 @@ check "where the user may not make them, root does not" not status_is 0
 check "... and says so" said "control group /cryo-user/job: is not going to be made: Permission denied"
 check "... none is there" not exists "$u/job"
 
+
+# Another user's job, in groups of root's: what counts is what that user may.
+fresh
+mkdir -p "$group/step"
+chown "$user" .
+(exec setpriv --reuid "$user" --regid "$user" --clear-groups "$busy" "$base/work/count") </dev/null >/dev/null 2>&1 & pid=$!
+started+=("$pid")
+wait_for busy_counts
+echo "$pid" >"$group/step/cgroup.procs"
+cr --kill -f ctx "$pid"
+check "another user's job in groups of root's: a checkpoint" status_is 0
+wait_for is_gone "$pid"
+restart --check --cgroups=make --other-owner=warn
+check "... they are there, and that user may not enter them: it is told" \
+	said "not /cryo-test/step: Permission denied (with the rights of user $(id -u "$user"), whose process it is)"
+wait_for remove_groups
+restart --check --cgroups=make --other-owner=warn
+check "... that user may not make them: it is told" \
+	said "control group /cryo-test: is not going to be made: Permission denied (with the rights of user $(id -u "$user"), whose process it is)"
 done_testing

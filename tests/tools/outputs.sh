@@ -51,7 +51,7 @@ mkdir spool
 : >spool/out
 chown "$user" . spool/out
 as_user() { setpriv --reuid "$user" --regid "$user" --clear-groups "$@"; }
-as_user "$busy" count >>spool/out 2>&1 </dev/null & pid=$!
+(exec setpriv --reuid "$user" --regid "$user" --clear-groups "$busy" count) >>spool/out 2>&1 </dev/null & pid=$!
 started+=("$pid")
 wait_for busy_counts
 chmod 700 spool

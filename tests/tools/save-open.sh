@@ -144,7 +144,7 @@ mkdir -p spool/job17
 chmod -R 755 spool
 echo 'n=0; while [ ! -e stop ]; do n=$((n + 1)); echo $n >count; sleep .05; done; echo end >last' >spool/job17/script
 chmod 644 spool/job17/script
-as_user bash "$script" </dev/null >/dev/null 2>&1 & pid=$!
+(exec setpriv --reuid "$user" --regid "$user" --clear-groups bash "$script") </dev/null >/dev/null 2>&1 & pid=$!
 started+=("$pid")
 wait_for busy_counts
 as_user cr_checkpoint --kill --save-open -f "$base/work/ctx" "$pid"
