@@ -51,8 +51,8 @@ for scope in --tree --session --pgid; do
 	check "... with its status" eval 'status_is 23 && [ -z "$err" ]'
 	check "... a restart once more" restart
 	kill -TERM "$restarter"
-	kill -KILL "$child"
 	check "... a signal goes to the shell" eval 'ended && status_is 24 && [ -e told ]'
+	kill -KILL "$child"
 done
 
 # An orphan in the session, which comes first in the context.

@@ -257,7 +257,6 @@ check "... it is not cut" same "$(cat log)" "$whole"
 # Whose descriptors one may not see.
 fresh
 chown "$user" .
-as_user() { setpriv --reuid "$user" --regid "$user" --clear-groups "$@"; }
 # shellcheck disable=SC2016 # the other shell expands it
 setpriv --reuid "$user" --regid "$user" --clear-groups bash -c 'exec 6>log; echo before >&6; exec "$0" count >/dev/null 2>&1' "$busy" &
 started+=("$!")
