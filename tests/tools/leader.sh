@@ -44,6 +44,7 @@ for scope in --tree --session --pgid; do
 	start_leader
 	cr "$scope" --kill -f ctx "$pid"
 	check "$scope: a checkpoint" status_is 0
+	check "... cr_info names their directory once" same "$(cr_info ctx | sed '1,/^a restart needs/d' | grep -c '^  directory')" 1
 	wait_for eval 'is_gone "$pid" && is_gone "$child"'
 	check "... a restart" restart
 	kill -KILL "$child"

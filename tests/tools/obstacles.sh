@@ -57,6 +57,15 @@ is_found()
 saved_by_user
 is_found 1 "takes CAP_CHECKPOINT_RESTORE or the module's parameter pid_choice" pid_choice
 is_found 1 "takes CAP_CHECKPOINT_RESTORE or the module's parameter exe_link" exe_link
+off exe_link
+rc=0
+info=$(setpriv --reuid "$user" --regid "$user" --clear-groups cr_info --check) || rc=$?
+check "... cr_info --check tells the user that nothing can be restarted" \
+	eval 'status_is 1 && grep -q "^MISSING  *user  *without exe-link, you cannot restart any program" <<<"$info"'
+rc=0
+cr_info --check >/dev/null || rc=$?
+check "... and root that all is well" status_is 0
+back_on
 saved_by_user pair
 is_found 1 "takes CAP_SYS_ADMIN or the module's parameter peer_pid" peer_pid
 off pid_choice
@@ -83,6 +92,13 @@ as_user --check
 check "no right to the device: --check says it, beside what else is in the way" \
 	eval 'status_is 2 && said "cannot open /dev/cryo: Permission denied" && said "log): cannot be found"'
 chmod 666 /dev/cryo
+mv /dev/cryo /dev/cryo.away
+as_user --check
+check "no /dev/cryo: --check does not say that there is no module" \
+	eval 'status_is 2 && said "the kernel module cryo is loaded, and /dev/cryo is not there" && not said "not loaded"'
+cr "$$"
+check "... nor does cr_checkpoint" eval 'status_is 38 && said "the kernel module cryo is loaded, and /dev/cryo is not there"'
+mv /dev/cryo.away /dev/cryo
 end_processes
 rmmod cryo
 as_user --check

@@ -112,6 +112,10 @@ hold '6<>log'
 check "written to, --truncate: nothing is said" eval 'runs --truncate && [ -z "$err" ]'
 check "... and they are gone" same "$(cat log; ls log*)" $'before\nlog'
 
+hold '6>>log'
+truncate -s 3 log
+rc=0; err=$(cr_restart --check --changed-files=warn ctx 2>&1) || rc=$?
+check "a shorter file that is appended to: no hole is foretold" eval 'status_is 0 && said "and had 7" && not said hole'
 hold '6<>log'
 truncate -s 3 log
 dry
@@ -120,6 +124,7 @@ check "a shorter file is an obstacle, and the line says what helps" \
 check "... which it does" runs --changed-files=warn
 check "... and says" said "work/log): the file is shorter than at the checkpoint: it has 3 bytes, and had 7"
 check "... in one line" same "$(grep -c shorter "$base/stderr")" 1
+check "... and what comes of it" said "there will be a hole"
 check "... and nothing is written there" same "$(cat log)" bef
 end_processes
 wait_for is_gone "$pid"

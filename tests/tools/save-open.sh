@@ -171,7 +171,7 @@ start_quietly
 exec 9<&-
 cr -v --kill --save-open=4999 -f ctx "$pid"
 wait_for is_gone "$pid"
-check "larger than the limit: told, by -v" eval 'status_is 0 && said "large): larger than --save-open allows for"'
+check "larger than the limit: told, by -v" eval 'status_is 0 && said "large): larger than --save-open allows for" && not said "others)"'
 check "... and not in the context" eval 'not eval "cr_info ctx | grep fallback"'
 
 
