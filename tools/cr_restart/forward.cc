@@ -142,14 +142,23 @@ void stop_with(pid_t child, JobTerminal& terminal) {
 
 }  // namespace
 
+// It is not waited for as stopped: by which signal it was stopped, the next checkpoint wants to know, too.
 std::optional<int> wait_for_job(pid_t child, JobTerminal& terminal) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGCHLD, &action, nullptr);
+  sigset_t blocked, mask;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &blocked, &mask);
+  sigdelset(&mask, SIGCHLD);
   for (;;) {
-    int status = 0;
-    const pid_t got = ::waitpid(child, &status, WUNTRACED);
-    if (got < 0 && errno != EINTR) return std::nullopt;
-    if (got != child) continue;
-    if (!WIFSTOPPED(status)) return status;
-    stop_with(child, terminal);
+    siginfo_t info{};
+    const int result = ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT);
+    if (result != 0 && errno != EINTR) return std::nullopt;
+    if (info.si_pid == child && info.si_code != CLD_STOPPED) return wait_for(child);
+    if (info.si_pid == child) stop_with(child, terminal);
+    ::sigsuspend(&mask);
   }
 }
 
