@@ -210,8 +210,11 @@ wait_for remove_groups
 restart --cgroups=strict
 check "... --cgroups=strict refuses" not status_is 0
 check "... and says where it cannot be" said "cannot be in its control group /cryo-test/step: No such file"
+restart --check --cgroups=make
+check "... --check --cgroups=make says that it is not made" eval 'status_is 0 &&
+	said "warning: pid $pid: stays in the control group of cr_restart, not /cryo-test/step: No such file or directory; it is not made again, as others"'
 check "... --cgroups=make runs it" runs --cgroups=make
-check "... and says where it is" told "warning: pid $pid: is in the control group $(group_of self), not /cryo-test/step"
+check "... and says where it is, and why" told "warning: pid $pid: is in the control group $(group_of self), not /cryo-test/step: No such file"
 end_job
 
 # A limit that came when there were more of them: they are not forked in it.
@@ -316,4 +319,24 @@ check "where the user may not make them, root does not" not status_is 0
 check "... and says so" said "control group /cryo-user/job: is not going to be made: Permission denied"
 check "... none is there" not exists "$u/job"
 
+
+# Another user's job, in groups of root's: what counts is what that user may.
+fresh
+mkdir -p "$group/step"
+chown "$user" .
+(exec setpriv --reuid "$user" --regid "$user" --clear-groups "$busy" "$base/work/count") </dev/null >/dev/null 2>&1 & pid=$!
+started+=("$pid")
+wait_for busy_counts
+echo "$pid" >"$group/step/cgroup.procs"
+cr --kill -f ctx "$pid"
+check "another user's job in groups of root's: a checkpoint" status_is 0
+wait_for is_gone "$pid"
+rc=0
+err=$(bash -c 'echo $$ >"$0/cgroup.procs"; exec cr_restart "$@" ctx' "$u/shell" --check --cgroups=make --other-owner=warn 2>&1) || rc=$?
+check "... they are there, and that user may not enter them: it is told" \
+	said "not /cryo-test/step: Permission denied (with the rights of user $(id -u "$user"), whose process it is)"
+wait_for remove_groups
+restart --check --cgroups=make --other-owner=warn
+check "... that user may not make them: it is told" \
+	said "control group /cryo-test: is not going to be made: Permission denied (with the rights of user $(id -u "$user"), whose process it is)"
 done_testing

@@ -203,6 +203,58 @@ end_it
 check "... the newest makes the process again" restarts "g/$newest"
 check "... and so does the one before it" restarts "g/context.$pid.9"
 
+# Bytes that have changed in what a new generation would need, where only the times of the file tell.
+damage() { chmod 600 "$1"; printf '\245' | dd of="$1" bs=1 seek=$(($(size "$1") / 2)) conv=notrunc status=none; chmod 400 "$1"; }
+for how in --track --no-track; do
+	fresh
+	start_quietly 16
+	mkdir g
+	for i in 1 2 3; do
+		cr "$how" --incremental g "$pid"
+		wait_for goes_on
+	done
+	check "$how: three generations" eval 'status_is 0 && whole "g/context.$pid.3"'
+	damage "g/context.$pid.1"
+	info g
+	check "... the first is damaged: cr_info says so" eval '[ "$rc" = 1 ] && grep -q "context.$pid.1 .*cannot be restarted: .*wrong checksum" <<<"$out"'
+	for i in 2 3; do
+		check "... and that number $i needs it" grep -q "context.$pid.$i .*cannot be restarted: needs context.$pid.1, which is damaged" <<<"$out"
+	done
+	cr "$how" --incremental g --keep 1 "$pid"
+	check "... the next generation is made" status_is 0
+	check "... it is told that nothing can be its parent" said "none of the contexts that are there can be a parent: this one is a full one"
+	check "... and it is a full one" eval 'cr_info --chain "g/context.$pid.4" | grep -q "needs no other context"'
+	info "g/context.$pid.4"
+	check "... which is whole" status_is 0
+	end_it
+	check "... and can be restarted" restarts "g/context.$pid.4"
+done
+
+# A copy has other times and the same bytes.
+fresh
+start_quietly 16
+mkdir g
+for i in 1 2; do
+	cr --incremental g "$pid"
+	wait_for goes_on
+done
+cp "g/context.$pid.1" copy
+mv -f copy "g/context.$pid.1"
+cr --incremental g "$pid"
+check "an ancestor is a copy: it is as good" eval 'status_is 0 && [ -z "$err" ]'
+check "... and the next one needs it" eval 'cr_info --chain "g/context.$pid.3" | grep -q "needs context.$pid.1: .*, good"'
+# The first of those that are to be kept cannot be restarted any more: the one before it is.
+damage "g/context.$pid.3"
+rm -rf h
+mkdir h
+cr -f "h/context.$pid.1" "$pid"
+wait_for goes_on
+cr -f "h/context.$pid.2" "$pid"
+damage "h/context.$pid.2"
+cr --incremental h --keep 2 "$pid"
+check "--keep 2, and the newest of before is damaged: success" status_is 0
+check "... the one before that stays" exists "h/context.$pid.1"
+
 cr --keep 3 1
 check "--keep alone" eval 'status_is 255 && said "--keep is for --incremental"'
 cr --incremental g --parent one 1

@@ -57,12 +57,24 @@ is_found()
 saved_by_user
 is_found 1 "takes CAP_CHECKPOINT_RESTORE or the module's parameter pid_choice" pid_choice
 is_found 1 "takes CAP_CHECKPOINT_RESTORE or the module's parameter exe_link" exe_link
+off exe_link
+rc=0
+info=$(setpriv --reuid "$user" --regid "$user" --clear-groups cr_info --check) || rc=$?
+check "... cr_info --check tells the user that nothing can be restarted" \
+	eval 'status_is 1 && grep -q "^MISSING  *user  *without exe-link, you cannot restart any program" <<<"$info"'
+rc=0
+cr_info --check >/dev/null || rc=$?
+check "... and root that all is well" status_is 0
+back_on
 saved_by_user pair
 is_found 1 "takes CAP_SYS_ADMIN or the module's parameter peer_pid" peer_pid
 off pid_choice
 as_user --no-restore-pid
 check "--no-restore-pid: without pid_choice, with connected sockets" status_is 0
 check "... whose peer is the process as it is called now" has log "peer self"
+info=$(setpriv --reuid "$user" --regid "$user" --clear-groups cr_info --check) || :
+check "cr_info --check says what the user's restarts lack" grep -q "^note  *user  *without pid-choice, your restarts cannot bring back pids" <<<"$info"
+check "... and not to root" eval '! cr_info --check | grep -q "your restarts"'
 back_on
 as_user
 check "with its own pid: the same" eval 'status_is 0 && [ "$(grep -c "^peer self" log)" -ge 1 ]'
@@ -80,11 +92,18 @@ as_user --check
 check "no right to the device: --check says it, beside what else is in the way" \
 	eval 'status_is 2 && said "cannot open /dev/cryo: Permission denied" && said "log): cannot be found"'
 chmod 666 /dev/cryo
+mv /dev/cryo /dev/cryo.away
+as_user --check
+check "no /dev/cryo: --check does not say that there is no module" \
+	eval 'status_is 2 && said "the kernel module cryo is loaded, and /dev/cryo is not there" && not said "not loaded"'
+cr "$$"
+check "... nor does cr_checkpoint" eval 'status_is 38 && said "the kernel module cryo is loaded, and /dev/cryo is not there"'
+mv /dev/cryo.away /dev/cryo
 end_processes
 rmmod cryo
 as_user --check
 check "no module: --check says it, beside what else is in the way" \
-	eval 'status_is 2 && said "the kernel module is not loaded" && said "log): cannot be found"'
+	eval 'status_is 2 && said "the kernel module cryo is not loaded (there is no /dev/cryo; try: modprobe cryo)" && said "log): cannot be found"'
 touch log
 chown "$user" log
 as_user --check --changed-files=warn

@@ -45,6 +45,32 @@ hold '6>>log'
 check "appended to, --truncate: nothing is said" eval 'runs --truncate && [ -z "$err" ]'
 check "... and they are gone" same "$(cat log)" before
 
+# In a directory that its user may not enter: cr_restart gets it from who may.
+fresh
+mkdir spool
+: >spool/out
+chown "$user" . spool/out
+as_user() { setpriv --reuid "$user" --regid "$user" --clear-groups "$@"; }
+(exec setpriv --reuid "$user" --regid "$user" --clear-groups "$busy" count) >>spool/out 2>&1 </dev/null & pid=$!
+started+=("$pid")
+wait_for busy_counts
+chmod 700 spool
+as_user cr_checkpoint --kill -f "$base/work/ctx" "$pid"
+wait_for is_gone "$pid"
+rc=0; err=$(as_user cr_restart --check ctx </dev/null 2>&1) || rc=$?
+check "a directory that the user may not enter: the output cannot be found" eval 'not status_is 0 && said "spool/out): cannot be found"'
+rc=0; as_user cr_restart --check ctx </dev/null >>spool/out 2>>spool/out || rc=$?
+check "... passed to cr_restart as its own output it need not be" status_is 0
+err=$(<spool/out)
+: >spool/other
+chown "$user" spool/other
+rc=0; as_user cr_restart --check ctx </dev/null >>spool/other 2>>spool/other || rc=$?
+check "... another file is not taken for it" eval 'not status_is 0 && grep -q "cannot be found" spool/other'
+cp count count.old
+as_user cr_restart ctx </dev/null >>spool/out 2>>spool/out &
+started+=("$!" "$pid")
+check "... and it goes on there" eval 'wait_for counts_again && [ "$(readlink "/proc/$pid/fd/1")" = "$base/work/spool/out" ]'
+
 hold '6<>log'
 dry
 check "written to: --check says where they are kept" eval 'status_is 0 && said "are kept in $base/work/log.cut.1"'
@@ -86,6 +112,10 @@ hold '6<>log'
 check "written to, --truncate: nothing is said" eval 'runs --truncate && [ -z "$err" ]'
 check "... and they are gone" same "$(cat log; ls log*)" $'before\nlog'
 
+hold '6>>log'
+truncate -s 3 log
+rc=0; err=$(cr_restart --check --changed-files=warn ctx 2>&1) || rc=$?
+check "a shorter file that is appended to: no hole is foretold" eval 'status_is 0 && said "and had 7" && not said hole'
 hold '6<>log'
 truncate -s 3 log
 dry
@@ -94,6 +124,7 @@ check "a shorter file is an obstacle, and the line says what helps" \
 check "... which it does" runs --changed-files=warn
 check "... and says" said "work/log): the file is shorter than at the checkpoint: it has 3 bytes, and had 7"
 check "... in one line" same "$(grep -c shorter "$base/stderr")" 1
+check "... and what comes of it" said "there will be a hole"
 check "... and nothing is written there" same "$(cat log)" bef
 end_processes
 wait_for is_gone "$pid"
@@ -231,7 +262,6 @@ check "... it is not cut" same "$(cat log)" "$whole"
 # Whose descriptors one may not see.
 fresh
 chown "$user" .
-as_user() { setpriv --reuid "$user" --regid "$user" --clear-groups "$@"; }
 # shellcheck disable=SC2016 # the other shell expands it
 setpriv --reuid "$user" --regid "$user" --clear-groups bash -c 'exec 6>log; echo before >&6; exec "$0" count >/dev/null 2>&1' "$busy" &
 started+=("$!")

@@ -137,6 +137,32 @@ echo more >>log
 only_checked
 check "a log that has grown is used" eval 'status_is 0 && said "log: size 6 -> 11" && not said "without a name"'
 
+# Of an ordinary user: the file is still the same one, has been written to, and is not to be read by him any more.
+fresh
+as_user() { setpriv --reuid "$user" --regid "$user" --clear-groups "$@"; }
+mkdir -p spool/job17
+chmod -R 755 spool
+echo 'n=0; while [ ! -e stop ]; do n=$((n + 1)); echo $n >count; sleep .05; done; echo end >last' >spool/job17/script
+chmod 644 spool/job17/script
+(exec setpriv --reuid "$user" --regid "$user" --clear-groups bash "$script") </dev/null >/dev/null 2>&1 & pid=$!
+started+=("$pid")
+wait_for busy_counts
+as_user cr_checkpoint --kill --save-open -f "$base/work/ctx" "$pid"
+wait_for is_gone "$pid"
+chmod 600 spool/job17/script
+rc=0; err=$(as_user cr_restart --check ctx </dev/null 2>&1) || rc=$?
+check "not changed, and not to be read: said as before" eval 'not said "without a name"'
+echo "echo more" >>spool/job17/script
+rc=0; err=$(as_user cr_restart --check ctx </dev/null 2>&1) || rc=$?
+check "changed and not to be read: the contents of the context are used" \
+	eval 'status_is 0 && said "cannot be read any more; the process gets a file without a name"'
+before=$(<count)
+as_user cr_restart ctx </dev/null >/dev/null 2>&1 &
+started+=("$!" "$pid")
+check "... it goes on" wait_for differs "$before"
+touch stop
+check "... to its last line" wait_for exists last
+
 # Limits.
 fresh
 head -c 5000 /dev/zero >large
@@ -145,7 +171,7 @@ start_quietly
 exec 9<&-
 cr -v --kill --save-open=4999 -f ctx "$pid"
 wait_for is_gone "$pid"
-check "larger than the limit: told, by -v" eval 'status_is 0 && said "large): larger than --save-open allows for"'
+check "larger than the limit: told, by -v" eval 'status_is 0 && said "large): larger than --save-open allows for" && not said "others)"'
 check "... and not in the context" eval 'not eval "cr_info ctx | grep fallback"'
 
 

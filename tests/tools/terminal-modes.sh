@@ -59,8 +59,15 @@ on fore 50 cr_restart --restore-pgid context
 check "in a process group of its own: told of the size" wait_for job_said "size 50"
 echo -n x >keys
 check "... in its own modes" wait_for job_said "key x icanon 0 echo 0"
+shell=$(shell_of "$(shell_of "$pid")")
+printf '\032' >keys
+check "... stopped from the keyboard: cr_restart stops too, and the shell has its modes back" wait_for logged "stopped icanon 1 echo 1"
+check "... the program has been stopped" in_state "$pid" T
+kill -USR1 "$shell"
+echo -n y >keys
+check "... both go on, and the program has the terminal" wait_for job_said "key y icanon 0 echo 0"
 kill -TERM "$pid"
-check "... which are gone at the end" wait_for logged "ended icanon 1 echo 1"
+check "... which it gives back at the end" wait_for logged "ended icanon 1 echo 1"
 
 on back 50 cr_restart context
 wait_for job_runs

@@ -229,8 +229,10 @@ TEST("obstacles: session and group") {
   builder.process().head.sid = 3999997;
   builder.process().head.pgid = 3999996;
   const Findings findings = check_process_of(builder, options);
-  SAYS(findings, EPERM, "pid 3999999: its session 3999997 can only be entered by being born in it");
-  SAYS(findings, ESRCH, "pid 3999999: its process group 3999996 does not exist");
+  SAYS(findings, EPERM,
+       "pid 3999999: its session 3999997 can only be entered by being born in it (without --restore-sid it is in that of cr_restart)");
+  SAYS(findings, ESRCH,
+       "pid 3999999: its process group 3999996 does not exist (without --restore-pgid it is in that of cr_restart)");
 }
 
 TEST("obstacles: limits") {

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/unique_fd.h"
 #include "context/mountinfo.h"
 #include "restart/identity.h"
 #include "restart/namespaces.h"
@@ -69,6 +70,24 @@ Findings roots_of(const ContextBuilder& builder, const Creds& own, const Restart
   Findings findings;
   check_roots({builder.context, builder.context.processes.front(), options, own}, findings);
   return findings;
+}
+
+// File systems give numbers of removed files to new ones.
+TEST("obstacles: the number is the same, and the file another one") {
+  const Tree tree;
+  Root root = root_at(tree.path());
+  const UniqueFd fd(::open(tree.path().c_str(), O_PATH | O_CLOEXEC));
+  struct ::statx now {};
+  if (::statx(fd.get(), "", AT_EMPTY_PATH, STATX_BTIME, &now) != 0 || (now.stx_mask & STATX_BTIME) == 0) return;
+  root.head.btime_sec = now.stx_btime.tv_sec - 3600;
+  root.head.btime_nsec = now.stx_btime.tv_nsec;
+  CHECK(identity_of(root.head, fd.get()) == Identity::kOther);
+  CHECK_EQ(difference_of(root.head, fd.get()),
+           fmt::format("made {}, that one {}", time_text(now.stx_btime.tv_sec, false, 0),
+                       time_text(now.stx_btime.tv_sec - 3600, false, 0)));
+  root.head.btime_sec = now.stx_btime.tv_sec;
+  root.head.btime_nsec = now.stx_btime.tv_nsec == 0 ? 1 : 0;
+  CHECK(difference_of(root.head, fd.get()).find('.') != std::string::npos);
 }
 
 TEST("obstacles: root directories") {

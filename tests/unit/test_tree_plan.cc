@@ -44,6 +44,37 @@ TEST("tree: a process alone is in the group and session of cr_restart") {
   expect({{10, 2, 10, 10}}, {{10, {10, kRestart, 10, 10}}}, options);
 }
 
+std::size_t root_of(const std::vector<Saved>& saved) {
+  return root_process(context_of(saved));
+}
+
+TEST("tree: what cr_restart waits for") {
+  // A tree.
+  CHECK_EQ(root_of({{10, 2, 10, 3}, {11, 10, 11, 11}}), 0U);
+  // A session and a group, the newest first: the leader, and not its child, nor an orphan.
+  CHECK_EQ(root_of({{12, 10, 10, 10}, {10, 2, 10, 10}}), 1U);
+  CHECK_EQ(root_of({{13, 1, 10, 10}, {12, 10, 12, 10}, {10, 2, 10, 10}}), 2U);
+  CHECK_EQ(root_of({{13, 1, 10, 3}, {12, 10, 10, 3}, {10, 2, 10, 3}}), 2U);
+  // The leader of the group is a child of another member.
+  CHECK_EQ(root_of({{13, 1, 12, 3}, {12, 10, 12, 3}, {10, 2, 12, 3}}), 2U);
+  // It has exited, or it is not there: who runs.
+  CHECK_EQ(root_of({{10, 2, 10, 10, CRYO_PROC_ZOMBIE}, {13, 1, 10, 10}}), 1U);
+  CHECK_EQ(root_of({{14, 13, 77, 77}, {13, 1, 13, 77}}), 1U);
+  // Nobody, in a damaged one.
+  CHECK_EQ(root_of({{10, 11, 10, 10}, {11, 10, 10, 10}}), 0U);
+}
+
+TEST("tree: the leader of a session is not the first") {
+  expect({{12, 10, 10, 10}, {13, 1, 13, 10}, {10, 2, 10, 10}},
+         {{10, {10, kRestart, kRestartGroup, kRestartSession}},
+          {12, {12, 10, kRestartGroup, kRestartSession}},
+          {13, {13, kRestart, 13, kRestartSession}}});
+  RestartOptions options;
+  options.restore_pgid = options.restore_sid = true;
+  expect({{12, 10, 10, 10}, {13, 1, 13, 10}, {10, 2, 10, 10}},
+         {{10, {10, kRestart, 10, 10}}, {13, {13, kRestart, 13, 10}}}, options);
+}
+
 TEST("tree: parents and children, and their groups") {
   const Saved root{10, kRestart, kRestartGroup, kRestartSession};
   expect({{10, 2, 10, 3}, {11, 10, 10, 3}, {12, 11, 12, 3}, {13, 11, 12, 3}, {14, 10, 14, 3}},

@@ -38,7 +38,7 @@ bool is_worth_continuing(const Parent& parent) {
 
 struct Look {
   bool whole = false;     // the file itself
-  bool complete = false;  // all that it needs is there: it can be restarted
+  bool complete = false;  // so is all that it needs: it can be restarted
   std::set<std::string> needs;
 };
 
@@ -49,15 +49,37 @@ bool is_own(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
 }
 
-Look look_at(const std::string& path) {
+// Looks at contexts from the newest to the oldest, and reads no pages that a newer one says to be untouched since it has seen them.
+class Looker {
+ public:
+  // `fresh`: has just been written, on others that have been looked at for it. Otherwise the pages are read, where `pages` wants
+  // that and nothing tells that they are as they were.
+  [[nodiscard]] Look look_at(const std::string& path, bool fresh, bool pages);
+
+ private:
+  [[nodiscard]] bool is_known(const Source& source) const {
+    return std::any_of(known_.begin(), known_.end(),
+                       [&](const Ancestor& ancestor) { return is_untouched(ancestor, source); });
+  }
+
+  std::vector<Ancestor> known_;  // of complete ones
+};
+
+Look Looker::look_at(const std::string& path, bool fresh, bool pages) {
   Look look;
   try {
     const Source source = open_parent(path);
     const Context context = read_context(source, {.verify_pages = false});
+    if (pages && !fresh && !is_known(source)) verify_pages(source, context.pages);
     look.whole = true;
     for (const Ancestor& ancestor : context.ancestors) look.needs.insert(ancestor.name);
+    if (!pages) return look;
     const Chain chain(context, source, {path, {}});
+    for (std::uint32_t i = 1; i <= context.ancestors.size() && !fresh; ++i)
+      if (!is_untouched(context.ancestors[i - 1], chain.numbered(i)))
+        verify_ancestor(context, i, chain.numbered(i));
     look.complete = true;
+    known_.insert(known_.end(), context.ancestors.begin(), context.ancestors.end());
   } catch (const Error&) {
     // What it is not, is said above.
   }
@@ -106,6 +128,7 @@ std::optional<Parent> Generations::newest(std::vector<std::string>& notes,
       notes.push_back(fmt::format("cannot be a parent: {}", error.what()));
     }
   }
+  if (!all_.empty()) notes.push_back("none of the contexts that are there can be a parent: this one is a full one");
   return std::nullopt;
 }
 
@@ -128,9 +151,13 @@ void Generations::keep(std::size_t count) const {
   std::set<std::string> needed;
   std::vector<Generation> old;
   std::size_t kept = 0;
+  Looker looker;
+  const auto was_there = [this](const Generation& generation) {
+    return std::any_of(all_.begin(), all_.end(), [&](const Generation& other) { return other.name == generation.name; });
+  };
   for (const Generation& generation : list()) {
     if (!generation.own) continue;
-    const Look look = look_at(path(generation));
+    const Look look = looker.look_at(path(generation), !was_there(generation), kept < count);
     if (kept == count) {
       if (look.whole) old.push_back(generation);
     } else if (look.complete) {

@@ -428,7 +428,9 @@ bool is_tracked(const Options& options, const Parent& parent) {
 
 // What takes long is done before the process is stopped.
 void prepare(const Options& options, const Parent& parent) {
-  if (!is_tracked(options, parent)) parent.load();
+  const bool tracked = is_tracked(options, parent);
+  parent.verify(tracked);
+  if (!tracked) parent.load();
 }
 
 // Before anything is said of contexts that there are of it.

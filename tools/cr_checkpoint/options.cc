@@ -164,7 +164,8 @@ std::uint64_t size(std::string_view what, std::string_view text) {
   const unsigned int shift = unit == std::string_view::npos ? 0 : 10 * (static_cast<unsigned int>(unit) + 1);
   const std::string digits(text.substr(0, text.size() - (shift == 0 ? 0 : 1)));
   const std::uint64_t max = std::numeric_limits<std::int64_t>::max() >> shift;
-  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(digits, 1, max);
+  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(digits, 0, max);
+  if (value == 0) usage_error("{} '{}': one byte is the least", what, text);
   if (!value) usage_error("{} '{}' is not a number of bytes, such as 4096, 512M or 2G", what, text);
   return *value << shift;
 }

@@ -41,12 +41,12 @@ ParentFile file_of(const std::string& path, const Hash& id, std::uint64_t length
   return {real_path(path), id, length, status.st_dev, status.st_ino, status.st_ino, changed_ns(status)};
 }
 
-// What the parent says of it holds, unless it says nothing.
-ParentFile file_of(const std::string& path, const Ancestor& ancestor) {
+// What the parent says of it holds, unless it has been touched since: then its pages are compared (Parent::verify()).
+ParentFile file_of(const std::string& path, const Ancestor& ancestor, const Source& source) {
   Hash id;
   std::memcpy(id.data(), std::begin(ancestor.head.id), id.size());
   ParentFile file = file_of(path, id, ancestor.head.length);
-  if (ancestor.head.changed_ns != 0) {
+  if (is_untouched(ancestor, source)) {
     file.inode = ancestor.head.inode;
     file.changed_ns = ancestor.head.changed_ns;
   }
@@ -161,8 +161,18 @@ Parent::Parent(const std::string& path) : opened_(std::make_unique<Opened>(path)
   const AncestorPlace place{path, {}};
   page_size_ = context.header.page_size;
   files_.push_back(file_of(path, identity_of(opened_->source), opened_->source.size()));
-  for (const Ancestor& ancestor : context.ancestors)
-    files_.push_back(file_of(ancestor_path(ancestor, place), ancestor));
+  for (std::uint32_t i = 1; i <= context.ancestors.size(); ++i) {
+    const Ancestor& ancestor = context.ancestors[i - 1];
+    files_.push_back(file_of(ancestor_path(ancestor, place), ancestor, opened_->chain.numbered(i)));
+  }
+}
+
+void Parent::verify(bool pages) const {
+  const Context& context = opened_->context;
+  for (std::uint32_t i = 1; i <= context.ancestors.size(); ++i)
+    if (const Source& ancestor = opened_->chain.numbered(i); !is_untouched(context.ancestors[i - 1], ancestor))
+      verify_ancestor(context, i, ancestor);
+  if (pages) verify_pages(opened_->source, context.pages);
 }
 
 void Parent::load() const {

@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "base/consent.h"
+#include "base/device_missing.h"
 #include "base/error.h"
 #include "base/exit_codes.h"
 
@@ -88,9 +89,7 @@ void fail_unknown(pid_t target, std::uint32_t scope) {
 
 Device::Device() : fd_(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC)) {
   if (!fd_) {
-    if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
-      fail(ENOSYS, "the kernel module cryo is not loaded (there is no {}; try: modprobe cryo)",
-           CRYO_DEVICE_PATH);
+    if (errno == ENOENT || errno == ENXIO || errno == ENODEV) fail(ENOSYS, "{}", why_no_device());
     fail_errno("cannot open {}", CRYO_DEVICE_PATH);
   }
   check_version(fd_.get());

@@ -4,6 +4,7 @@
 #include <cryo/ioctl.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/capability.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -21,20 +22,28 @@ struct Feature {
   std::uint64_t bit;
   const char* name;
   const char* without;
+  // Where it is missing, of a user who has neither this capability nor CAP_SYS_ADMIN; -1: the same for all.
+  int capability = -1;
+  const char* user = nullptr;
+  bool needed = false;  // by all restarts
 };
 
 constexpr Feature kFeatures[] = {
     {CRYO_FEATURE_PID_CHOICE, "pid-choice",
      "only users with CAP_CHECKPOINT_RESTORE can restart processes with their old pids (module parameter "
-     "pid_choice)"},
+     "pid_choice)", CAP_CHECKPOINT_RESTORE,
+     "your restarts cannot bring back pids: only a process alone can be restarted, with --no-restore-pid"},
     {CRYO_FEATURE_IPC_ID_CHOICE, "ipc-id-choice",
      "only users with CAP_CHECKPOINT_RESTORE can restart processes with System V objects (module parameter "
-     "ipc_id_choice)"},
+     "ipc_id_choice)", CAP_CHECKPOINT_RESTORE,
+     "you cannot restart processes with System V objects"},
     {CRYO_FEATURE_EXE_LINK, "exe-link",
      "only users with CAP_CHECKPOINT_RESTORE can set /proc/PID/exe of restarted processes, or nobody can (module "
-     "parameter exe_link)"},
+     "parameter exe_link)", CAP_CHECKPOINT_RESTORE,
+     "you cannot restart any program: /proc/PID/exe cannot be set", true},
     {CRYO_FEATURE_PEER_PID, "peer-pid",
-     "only root can restart processes with connected Unix sockets (module parameter peer_pid)"},
+     "only root can restart processes with connected Unix sockets (module parameter peer_pid)", CAP_SYS_ADMIN,
+     "you cannot restart processes with connected Unix sockets"},
     {CRYO_FEATURE_TIME_WAIT_PORTS, "time-wait-ports",
      "users without CAP_NET_ADMIN wait up to a minute for TCP ports that closed connections keep (module parameter "
      "time_wait_ports)"},
@@ -48,7 +57,8 @@ constexpr Feature kFeatures[] = {
     {CRYO_FEATURE_SOCKET_OPTIONS, "socket-options", "processes with sockets are refused"},
     {CRYO_FEATURE_DATAGRAMS, "datagrams",
      "only users with CAP_NET_RAW can restart UDP sockets in which something waits, or nobody can (module parameter "
-     "datagrams)"},
+     "datagrams)", CAP_NET_RAW,
+     "you cannot restart UDP sockets in which something waits"},
     {CRYO_FEATURE_SHARED_TABLES, "shared-tables",
      "processes that share descriptors or a working directory (clone(2)) cannot be restarted"},
     {CRYO_FEATURE_SNAPSHOT, "snapshot", "processes stand still until their memory has been written"},
@@ -61,6 +71,24 @@ constexpr Feature kFeatures[] = {
 template <std::size_t N>
 std::string text_of(const char (&field)[N]) {
   return std::string(field, ::strnlen(field, N));
+}
+
+bool has_capability(int capability) {
+  std::ifstream lines("/proc/self/status");
+  constexpr std::string_view kField = "CapEff:\t";
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(kField)) return (std::stoull(line.substr(kField.size()), nullptr, 16) >> capability & 1) != 0;
+  return false;
+}
+
+// What the caller's own restarts lack for it.
+void check_user(CheckResult& result, const Feature& feature) {
+  if (feature.user == nullptr || has_capability(feature.capability) || has_capability(CAP_SYS_ADMIN)) return;
+  const std::string text = fmt::format("without {}, {}", feature.name, feature.user);
+  if (feature.needed)
+    result.missing("user", text);
+  else
+    result.note("user", text);
 }
 
 void check_version(CheckResult& result, const cryo_version& version) {
@@ -80,6 +108,7 @@ void check_version(CheckResult& result, const cryo_version& version) {
       result.good("feature", feature.name);
     else
       result.note("feature", fmt::format("no {}: {}", feature.name, feature.without));
+    if ((version.features & feature.bit) == 0) check_user(result, feature);
   }
   if (version.missing[0] != '\0')
     result.note("symbols", fmt::format("not found in this kernel: {}", text_of(version.missing)));

@@ -40,6 +40,7 @@ struct Link {
   std::string problem;
 };
 // `verify`: compare the pages, too, not only what tells the contexts apart.
+[[nodiscard]] Link link_of(const Context& context, std::uint32_t number, const AncestorPlace& place, bool verify);
 [[nodiscard]] std::vector<Link> links_of(const Context& context, const AncestorPlace& place, bool verify);
 void print_chain(const Context& context, const Source& source, const std::vector<Link>& links);
 [[nodiscard]] nlohmann::ordered_json chain_json(const Context& context, const Source& source,

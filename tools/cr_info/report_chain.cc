@@ -22,6 +22,8 @@ std::uint64_t pages_in(const Context& context, std::uint32_t ancestor) {
   return pages;
 }
 
+}  // namespace
+
 Link link_of(const Context& context, std::uint32_t number, const AncestorPlace& place, bool verify) {
   const Ancestor& ancestor = context.ancestors[number - 1];
   Link link{ancestor.name,
@@ -39,8 +41,6 @@ Link link_of(const Context& context, std::uint32_t number, const AncestorPlace& 
   }
   return link;
 }
-
-}  // namespace
 
 std::vector<Link> links_of(const Context& context, const AncestorPlace& place, bool verify) {
   std::vector<Link> links;

@@ -8,11 +8,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "context/chain.h"
 #include "context/reader.h"
 #include "context/spool.h"
 #include "cr_info/report.h"
@@ -50,8 +53,45 @@ std::vector<std::string> names_in(const std::string& directory) {
   return names;
 }
 
-ListedContext look_at(const std::string& directory, const std::string& name, bool verify) {
-  ListedContext listed{name, 0, 0, {}, "good", {}};
+// A name of a file that a context needs.
+struct Need {
+  std::string name;
+  std::string file;  // real path
+};
+
+struct Looked {
+  ListedContext listed;
+  std::string file;  // real path
+  std::vector<Need> needs;
+};
+
+std::string real_path_of(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::canonical(path, error).string();
+}
+
+void set_incomplete(ListedContext& listed, const std::string& name, std::string_view what) {
+  listed.state = "incomplete";
+  listed.problem = fmt::format("needs {}, which is {}", name, what);
+}
+
+// Those in the directory are looked at by themselves: as each is the one that it was, its own checksums tell.
+void look_at_needs(Looked& looked, const Context& context, const std::string& path, const std::string& directory,
+                   bool verify) {
+  const AncestorPlace place{path, {}};
+  for (std::uint32_t number = 1; number <= context.ancestors.size(); ++number) {
+    const Ancestor& ancestor = context.ancestors[number - 1];
+    const bool here = ancestor.name.find('/') == std::string::npos &&
+                      std::filesystem::path(looked.file).parent_path() == directory;
+    const Link link = link_of(context, number, place, verify && !here);
+    if (link.state != "good" && looked.listed.problem.empty()) set_incomplete(looked.listed, link.name, link.state);
+    if (here) looked.needs.push_back({ancestor.name, real_path_of(ancestor_path(ancestor, place))});
+  }
+}
+
+Looked look_at(const std::string& directory, const std::string& name, bool verify) {
+  Looked looked{{name, 0, 0, {}, "good", {}}, {}, {}};
+  ListedContext& listed = looked.listed;
   struct stat status {};
   const std::string path = directory + "/" + name;
   if (::stat(path.c_str(), &status) == 0) listed.bytes = static_cast<std::uint64_t>(status.st_size);
@@ -60,11 +100,8 @@ ListedContext look_at(const std::string& directory, const std::string& name, boo
     const Context context = read_context(source, {.verify_pages = verify, .show_only = true});
     listed.made_ns = context.system.realtime_ns;
     for (const Process& process : context.processes) listed.pids.push_back(process.head.pid);
-    for (const Link& link : links_of(context, {path, {}}, false))
-      if (link.state != "good" && listed.problem.empty()) {
-        listed.state = "incomplete";
-        listed.problem = fmt::format("needs {}, which is {}", link.name, link.state);
-      }
+    looked.file = real_path_of(path);
+    look_at_needs(looked, context, path, real_path_of(directory), verify);
     if (!context.obstacles.empty()) {
       listed.state = "newer";
       listed.problem = context.obstacles.front();
@@ -73,7 +110,7 @@ ListedContext look_at(const std::string& directory, const std::string& name, boo
     listed.state = error.code() == EBADMSG ? "damaged" : error.code() == EOPNOTSUPP ? "newer" : "unreadable";
     listed.problem = error.what();
   }
-  return listed;
+  return looked;
 }
 
 std::string verdict(const ListedContext& listed) {
@@ -84,8 +121,19 @@ std::string verdict(const ListedContext& listed) {
 }  // namespace
 
 std::vector<ListedContext> contexts_in(const std::string& directory, bool verify) {
+  std::vector<Looked> looked;
+  for (const std::string& name : names_in(directory)) looked.push_back(look_at(directory, name, verify));
+  std::map<std::string, std::string> bad;  // state, by real path
+  for (const Looked& one : looked)
+    if (one.listed.state == "damaged" || one.listed.state == "unreadable")
+      bad.emplace(real_path_of(directory + "/" + one.listed.name), one.listed.state);
   std::vector<ListedContext> all;
-  for (const std::string& name : names_in(directory)) all.push_back(look_at(directory, name, verify));
+  for (Looked& one : looked) {
+    for (const Need& need : one.needs)
+      if (const auto found = bad.find(need.file); found != bad.end() && one.listed.problem.empty())
+        set_incomplete(one.listed, need.name, found->second);
+    all.push_back(std::move(one.listed));
+  }
   return all;
 }
 

@@ -230,11 +230,14 @@ void print_needs(const Context& context) {
   fmt::print("  machine      {}, pages of {}\n", arch_name(context.header.arch),
              bytes_text(context.header.page_size));
   print_ids(context);
-  for (const Process& process : context.processes)
-    if (process.cwd) fmt::print("  directory    {}\n", printable(process.cwd->path));
-  for (const Process& process : context.processes)
+  std::set<std::string> directories, roots;
+  for (const Process& process : context.processes) {
+    if (process.cwd) directories.insert(process.cwd->path);
     for (const Thread& thread : process.threads)
-      if (thread.root) fmt::print("  root         {}\n", printable(thread.root->path));
+      if (thread.root) roots.insert(thread.root->path);
+  }
+  for (const std::string& path : directories) fmt::print("  directory    {}\n", printable(path));
+  for (const std::string& path : roots) fmt::print("  root         {}\n", printable(path));
   print_unchanged(context);
   print_present(context);
 }

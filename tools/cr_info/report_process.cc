@@ -127,8 +127,8 @@ std::string restart_text(const cryo_thread& head) {
   if (head.restart.kind == 0) return "";
   std::string text = fmt::format(", interrupted {}", restart_kind_name(head.restart.kind));
   constexpr std::uint32_t kRemaining = 1;
-  if (head.restart.time_flags & kRemaining)
-    text += fmt::format(" with {} to go", duration_text(head.restart.time_ns));
+  if ((head.restart.time_flags & kRemaining) == 0) return text;
+  text += head.restart.time_ns > 0 ? fmt::format(" with {} to go", duration_text(head.restart.time_ns)) : ", whose time is over";
   return text;
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "cr_restart/job_terminal.h"
 
 namespace cryo {
@@ -94,6 +95,71 @@ int wait_for(pid_t child) {
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR) fail_errno("cannot wait for pid {}", child);
   return status;
+}
+
+namespace {
+
+// False: it did not come to that, as nobody in this session could continue it.  All signals are blocked.
+bool stop_until_continued() {
+  struct sigaction old {};
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  ::sigaction(SIGTSTP, &action, &old);
+  sigset_t stop, pending;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTSTP);
+  ::raise(SIGTSTP);
+  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
+  ::sigprocmask(SIG_BLOCK, &stop, nullptr);
+  ::sigaction(SIGTSTP, &old, nullptr);
+  return ::sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) != 0;
+}
+
+void drop_pending(int signal) {
+  struct sigaction old {};
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(signal, &ignore, &old);
+  ::sigaction(signal, &old, nullptr);
+}
+
+// The terminal has sent its signal to the group of the job, and not to this one.
+void stop_with(pid_t child, JobTerminal& terminal) {
+  const UniqueFd tty(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  const pid_t group = ::getpgid(child);
+  if (!tty || group <= 0 || group == ::getpgrp() || ::tcgetpgrp(tty.get()) != group) return;
+  const sigset_t mask = block_all_signals();
+  terminal.stopped();
+  if (stop_until_continued()) {
+    terminal.continued();
+    // In the background it has no terminal, as any job there.
+    if (::tcgetpgrp(tty.get()) == ::getpgrp()) ::tcsetpgrp(tty.get(), group);
+    ::kill(-group, SIGCONT);
+    drop_pending(SIGCONT);
+  }
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+}
+
+}  // namespace
+
+// It is not waited for as stopped: by which signal it was stopped, the next checkpoint wants to know, too.
+std::optional<int> wait_for_job(pid_t child, JobTerminal& terminal) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGCHLD, &action, nullptr);
+  sigset_t blocked, mask;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &blocked, &mask);
+  sigdelset(&mask, SIGCHLD);
+  for (;;) {
+    siginfo_t info{};
+    const int result = ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT);
+    if (result != 0 && errno != EINTR) return std::nullopt;
+    if (info.si_pid == child && info.si_code != CLD_STOPPED) return wait_for(child);
+    if (info.si_pid == child) stop_with(child, terminal);
+    ::sigsuspend(&mask);
+  }
 }
 
 void end_like(int status) {

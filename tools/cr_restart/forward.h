@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <optional>
+
 namespace cryo {
 
 class JobTerminal;
@@ -17,6 +19,9 @@ void forward_signals_to(pid_t child, const sigset_t& mask, JobTerminal& terminal
 
 // Waits for the end of `child`; status as waitpid(2) gives it.
 [[nodiscard]] int wait_for(pid_t child);
+// The same for the job.  When it is stopped, and has the terminal in a process group of its own, this process stops as well, as
+// whoever has started it waits for that; continued, it continues the job.  None: it cannot be waited for.
+[[nodiscard]] std::optional<int> wait_for_job(pid_t child, JobTerminal& terminal);
 
 // Ends this process as the child ended: with its exit status, or by the same signal.
 [[noreturn]] void end_like(int status);

@@ -96,7 +96,11 @@ void JobTerminal::stopping(pid_t child) {
     const timespec pause{0, kLookEvery};
     ::nanosleep(&pause, nullptr);
   }
-  if (::tcgetattr(fd_.get(), &job_) == 0) give_back();
+  stopped();
+}
+
+void JobTerminal::stopped() {
+  if (held_ && ::tcgetattr(fd_.get(), &job_) == 0) give_back();
 }
 
 void JobTerminal::continued() {

@@ -30,6 +30,7 @@ class JobTerminal {
 
   // For a signal handler that is about to stop this process with the job, and after that.
   void stopping(pid_t child);
+  void stopped();  // the job has been, this process is about to be
   void continued();
 
  private:

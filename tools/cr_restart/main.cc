@@ -163,11 +163,16 @@ void Tool::show_kernel_log(const std::string& log, bool failed) {
   }
 }
 
-Outcome Tool::attend(pid_t child, const sigset_t& mask) {
+// The job runs: whatever goes wrong from now on is no failure of the restart.
+Outcome Tool::attend(pid_t child, const sigset_t& mask) try {
   terminal_.announce();
   forward_signals_to(child, mask, terminal_);
   if (const int status = run_hook(arguments_.hooks.success)) return {status, {}};
-  return {0, wait_for(child)};
+  if (const std::optional<int> status = wait_for_job(child, terminal_)) return {0, status};
+  fail_errno("cannot wait for pid {}", child);
+} catch (const Error& error) {
+  say(fmt::format("warning: {}; the job runs on, as pid {}", error.what(), child));
+  return {};
 }
 
 // Whoever has started us is the parent of the job once we have ended.
@@ -227,6 +232,7 @@ std::optional<pid_t> Tool::launch() {
 Outcome Tool::restart() {
   if (!reporter_ && !arguments_.quiet) progress::begin("cr_restart");
   const sigset_t mask = block_all_signals();
+  ::signal(SIGCHLD, SIG_DFL);  // ignored, as a caller may have left it, there would be nothing to wait for
   const std::optional<pid_t> child = launch();
   progress::clear();
   if (!child) return {};

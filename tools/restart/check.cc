@@ -40,7 +40,7 @@ void check_tree(const Context& context, const RestartOptions& options, Findings&
                      "the context holds {} processes: they know each other by their pids, which have "
                      "to be restored",
                      context.processes.size());
-  if (context.processes.front().threads.empty())
+  if (context.processes[root_process(context)].threads.empty())
     findings.problem(EINVAL, "the first process of the context has exited");
   const TreePlan plan = plan_tree(context, options);
   for (const std::string& text : plan.problems) findings.problem(EOPNOTSUPP, "{}", text);

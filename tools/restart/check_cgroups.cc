@@ -51,6 +51,12 @@ class CgroupChecker {
       findings_.warning("{}", text);
   }
   void check_group(const ControlGroup& group);
+  // Gone, and nothing of it is in the context.
+  [[nodiscard]] bool is_lost(const std::string& path) const {
+    return !root_.empty() && names::access(root_ + path, F_OK) != 0 && errno == ENOENT &&
+           std::none_of(context_.cgroups.begin(), context_.cgroups.end(),
+                        [&](const ControlGroup& group) { return group.path == path; });
+  }
   [[nodiscard]] std::string why_not_made(const ControlGroup& group) const;
   void check_controllers(const ControlGroup& group);
   void check_process(std::size_t index);
@@ -61,6 +67,7 @@ class CgroupChecker {
   Findings& findings_;
   std::string root_;
   std::set<std::string> to_be_made_;
+  std::set<std::string> told_;  // that it is not going to be made, or entered
 };
 
 std::string CgroupChecker::why_not_made(const ControlGroup& group) const {
@@ -91,8 +98,11 @@ void CgroupChecker::check_controllers(const ControlGroup& group) {
 void CgroupChecker::check_group(const ControlGroup& group) {
   const NamesToCheck theirs(context_, {cgroup_maker(context_, group)});
   if (!root_.empty() && names::access(root_ + group.path, F_OK) == 0) return;
-  if (const std::string why = why_not_made(group); !why.empty())
-    return complain(fmt::format("control group {}: is not going to be made: {}", group.path, why));
+  if (const std::string why = why_not_made(group); !why.empty()) {
+    told_.insert(group.path);
+    return complain(fmt::format("control group {}: is not going to be made: {}{}", group.path, why,
+                                rights_text(context_, cgroup_maker(context_, group))));
+  }
   to_be_made_.insert(group.path);
   if (group.head.flags & CRYO_CGROUP_PARTIAL)
     findings_.warning("control group {}: has had more settings than are in the context", group.path);
@@ -101,10 +111,16 @@ void CgroupChecker::check_group(const ControlGroup& group) {
 
 void CgroupChecker::check_process(std::size_t index) {
   const Process& process = context_.processes[index];
+  const NamesToCheck theirs(context_, {index});
   const std::string why = cgroup_obstacle(context_, index, to_be_made_.contains(process.cgroup));
   if (why.empty()) return;
   if (is_strict())
-    findings_.problem(EPERM, "pid {}: cannot be in its control group {}: {}", process.head.pid, process.cgroup, why);
+    findings_.problem(EPERM, "pid {}: cannot be in its control group {}: {}{}", process.head.pid, process.cgroup, why,
+                      rights_text(context_, index));
+  else if (makes() && told_.insert(process.cgroup).second)
+    findings_.warning("pid {}: stays in the control group of cr_restart, not {}: {}{}{}", process.head.pid, process.cgroup, why,
+                      rights_text(context_, index),
+                      is_lost(process.cgroup) ? "; it is not made again, as others than the job were in it" : "");
   else
     findings_.note("pid {}: stays in the control group of cr_restart, not {}: {}", process.head.pid, process.cgroup, why);
 }

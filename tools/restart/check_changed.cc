@@ -8,7 +8,6 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "base/bytes.h"
 #include "restart/build_id.h"
@@ -86,14 +85,6 @@ bool is_pseudo(const std::string& path) {
                                     SECURITYFS_MAGIC,    0x62656570 /* configfs */};
   return std::find(std::begin(kMagic), std::end(kMagic), static_cast<long>(system.f_type)) !=
          std::end(kMagic);
-}
-
-std::string time_text(std::int64_t seconds, bool with_fraction, std::int64_t nanoseconds) {
-  const auto time = static_cast<std::time_t>(seconds);
-  std::tm parts{};
-  char text[64] = "?";
-  if (::localtime_r(&time, &parts) != nullptr) std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts);
-  return with_fraction ? fmt::format("{}.{:09}", text, nanoseconds) : text;
 }
 
 std::string modification(const cryo_inode& before, const struct stat& now) {

@@ -52,6 +52,7 @@ class FileChecker {
   [[nodiscard]] std::string no_room_for(std::uint64_t start, std::uint64_t end);
   void check_append_only(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
   void check_name(const File& file, const Inode& inode);
+  [[nodiscard]] bool take_own_output(const File& file, const FileUse& use);
   void check_size(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
   [[nodiscard]] bool is_very_file(const File& file) const;
   [[nodiscard]] bool may_open_very_file(const File& file, int wanted) const;
@@ -238,15 +239,19 @@ void FileChecker::check_append_only(const File& file, const Inode& inode, const 
     problem(EPERM, "can only be appended to (chattr +a), and --truncate would cut it");
 }
 
+// cr_restart itself has it open: its name does not matter then.
+bool FileChecker::take_own_output(const File& file, const FileUse& use) {
+  constexpr int kStandard[3] = {0, 1, 2};
+  const int own = own_output(file, context_.inode(file.head.inode), use, kStandard);
+  if (own >= 0) taken_.insert(static_cast<std::uint32_t>(own));
+  return own >= 0;
+}
+
 // What has been written cannot be written again without what was before it.
 void FileChecker::check_size(const File& file, const FileUse& use, const Inode& inode,
                              const struct stat& now) {
   if (!is_written(file, use)) return;
-  constexpr int kStandard[3] = {0, 1, 2};
-  if (const int own = own_output(file, inode, use, kStandard); own >= 0) {
-    taken_.insert(static_cast<std::uint32_t>(own));
-    return;
-  }
+  if (take_own_output(file, use)) return;
   if (const auto other = findings_.other_uses.find(inode.id);
       other != findings_.other_uses.end() && other->second.context)
     return check_context_output(file, use);
@@ -262,9 +267,9 @@ void FileChecker::check_size(const File& file, const FileUse& use, const Inode& 
                      now.st_size, inode.head.size, way_out(file, use));
     case ChangedFiles::kWarn:
       return findings_.warning(
-          "pid {}: {}: the file is shorter than at the checkpoint: it has {} bytes, and had {}; where the process goes on "
-          "writing behind its end there will be a hole",
-          pid_, what_, now.st_size, inode.head.size);
+          "pid {}: {}: the file is shorter than at the checkpoint: it has {} bytes, and had {}{}", pid_, what_, now.st_size,
+          inode.head.size,
+          (file.head.flags & O_APPEND) != 0 ? "" : "; where the process goes on writing behind its end there will be a hole");
     case ChangedFiles::kIgnore:
       return;
   }
@@ -364,7 +369,7 @@ void FileChecker::check_path(const File& file, const FileUse& use) {
   const bool link = (static_cast<int>(file.head.flags) & O_PATH) && S_ISLNK(inode.head.mode);
   if ((link ? names::lstat(path_, now) : names::stat(path_, now)) != 0) {
     const int error = errno;
-    if (error == EACCES && is_very_file(file)) return;
+    if (take_own_output(file, use) || (error == EACCES && is_very_file(file))) return;
     return problem(error, "cannot be found: {}{}", way_error(error), way_out(file, use));
   }
   if ((now.st_mode & S_IFMT) != (inode.head.mode & S_IFMT)) {
@@ -518,8 +523,8 @@ void FileChecker::check_inotify(const Inotify& inotify, const FileUse& use) {
       first = &watch;
   }
   if (first != nullptr && options_.changed_files != ChangedFiles::kIgnore)
-    findings_.warning("pid {}: {}: watch {} will be of another file than at the checkpoint, which has the name {} ({} more)",
-                      pid_, what_, first->head.wd, first->path, others - 1);
+    findings_.warning("pid {}: {}: watch {} will be of another file than at the checkpoint, which has the name {}{}", pid_, what_,
+                      first->head.wd, first->path, others > 1 ? fmt::format(" ({} more)", others - 1) : "");
 }
 
 void FileChecker::check_fanotify(const Fanotify& group) {

@@ -28,15 +28,18 @@ void check_session(const CheckInput& input, Findings& findings) {
   const RestartOptions& options = input.options;
   const auto& processes = input.context.processes;
   // What depends on others of the job, the tree's plan looks after.
-  if (std::any_of(processes.begin(), processes.end(),
-                  [&](const Process& other) { return other.head.pid == head.ppid; }))
-    return;
-  const bool new_session = options.restore_sid && head.sid == head.pid;
-  if (options.restore_sid && !new_session && head.sid != ::getsid(0))
-    findings.problem(EPERM, "pid {}: its session {} can only be entered by being born in it", head.pid,
-                     head.sid);
-  if (options.restore_pgid && head.pgid != head.pid && head.pgid != ::getpgrp() && !id_exists(-head.pgid))
-    findings.problem(ESRCH, "pid {}: its process group {} does not exist", head.pid, head.pgid);
+  const auto is_of_job = [&](std::int32_t pid) {
+    return std::any_of(processes.begin(), processes.end(), [pid](const Process& other) { return other.head.pid == pid; });
+  };
+  if (is_of_job(head.ppid)) return;
+  if (options.restore_sid && !is_of_job(head.sid) && head.sid != ::getsid(0))
+    findings.problem(EPERM,
+                     "pid {}: its session {} can only be entered by being born in it (without --restore-sid it is in that of "
+                     "cr_restart)",
+                     head.pid, head.sid);
+  if (options.restore_pgid && !is_of_job(head.pgid) && head.pgid != ::getpgrp() && !id_exists(-head.pgid))
+    findings.problem(ESRCH, "pid {}: its process group {} does not exist (without --restore-pgid it is in that of cr_restart)",
+                     head.pid, head.pgid);
 }
 
 // In its own user namespace it has the right to all ids there, but not to those that it had from outside.

@@ -126,6 +126,12 @@ std::size_t cgroup_maker(const Context& context, const ControlGroup& group) {
   return found == context.processes.size() ? 0 : found;
 }
 
+std::string rights_text(const Context& context, std::size_t process) {
+  if (is_capable_of_nothing() || !context.processes[process].creds) return {};
+  const std::uint32_t uid = context.processes[process].creds->head.euid;
+  return uid == ::geteuid() ? "" : fmt::format(" (with the rights of user {}, whose process it is)", uid);
+}
+
 std::vector<std::string> controllers_in(const std::string& text) {
   std::vector<std::string> controllers;
   for (std::size_t at = 0; at < text.size();) {
@@ -165,7 +171,8 @@ void ControlGroups::make() {
 void ControlGroups::make_one(const ControlGroup& group) {
   const std::string directory = root_ + group.path;
   if (names::mkdir(directory, 0700) != 0)
-    return complain(errno, fmt::format("control group {}: cannot be made: {}", group.path, std::strerror(errno)));
+    return complain(errno, fmt::format("control group {}: cannot be made: {}{}", group.path, std::strerror(errno),
+                                       rights_text(context_, cgroup_maker(context_, group))));
   created_.add(directory);
   struct statfs system;
   const UniqueFd made = names::open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW);
@@ -249,14 +256,18 @@ void ControlGroups::move_process(std::size_t index, pid_t pid) {
   const Process& process = context_.processes[index];
   if (pid <= 0 || process.cgroup.empty() || group_in(read_proc(fmt::format("{}/cgroup", pid))) == process.cgroup) return;
   const UniqueFd procs = open_cgroup_file(context_, index, process.cgroup, "cgroup.procs");
-  if (procs) (void)write_once(procs.get(), std::to_string(pid));
+  if (!procs || !write_once(procs.get(), std::to_string(pid))) refused_[index] = errno;
 }
 
-void ControlGroups::look_at_process(const Process& process, pid_t pid) {
+void ControlGroups::look_at_process(std::size_t index, pid_t pid) {
+  const Process& process = context_.processes[index];
   if (process.cgroup.empty()) return;
   const std::string now = group_in(read_proc(fmt::format("{}/cgroup", pid)));
   if (now == process.cgroup) return;
-  complain(EPERM, fmt::format("pid {}: is in the control group {}, not {}", process.head.pid, now, process.cgroup));
+  const auto refused = refused_.find(index);
+  const std::string why = refused == refused_.end() ? "" : fmt::format(": {}", std::strerror(refused->second));
+  complain(EPERM, fmt::format("pid {}: is in the control group {}, not {}{}{}", process.head.pid, now, process.cgroup, why,
+                              rights_text(context_, index)));
 }
 
 // A thread that has said that it is there may still be on its way into the module: frozen before it has come there, it does not come.
@@ -278,8 +289,8 @@ void ControlGroups::settle(const PidOf& pid_of) {
   for (const ControlGroup& group : context_.cgroups)
     if (!group.threads.empty()) move_threads(group, pid_of);
   if (makes())
-    for (const Process& process : context_.processes)
-      if (!process.threads.empty()) look_at_process(process, pid_of(process));
+    for (std::size_t i = 0; i < context_.processes.size(); ++i)
+      if (!context_.processes[i].threads.empty()) look_at_process(i, pid_of(context_.processes[i]));
   const auto is_frozen = [](const ControlGroup* group) { return setting_of(*group, "cgroup.freeze") == "1"; };
   if (std::any_of(made_.begin(), made_.end(), is_frozen)) wait_for_parked(pid_of);
   // The innermost first: whoever may not look into one that is given away need not.

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ void leave_cgroups(Context& context);
 // The process of the job with whose rights the group is made, and its settings are written: one with the ids of who owned it, or
 // else one that was in it.
 [[nodiscard]] std::size_t cgroup_maker(const Context& context, const ControlGroup& group);
+
+// " (with the rights of user N ...)" where these, and not cr_restart's own, are what that process's group is looked at, made and
+// entered with; else empty.
+[[nodiscard]] std::string rights_text(const Context& context, std::size_t process);
 
 // Controllers of which a text such as that of cgroup.controllers tells, in their order.
 [[nodiscard]] std::vector<std::string> controllers_in(const std::string& text);
@@ -51,13 +56,14 @@ class ControlGroups {
   void move_threads(const ControlGroup& group, const PidOf& pid_of);
   void wait_for_parked(const PidOf& pid_of) const;
   void move_process(std::size_t index, pid_t pid);
-  void look_at_process(const Process& process, pid_t pid);
+  void look_at_process(std::size_t index, pid_t pid);
 
   const Context& context_;
   const RestartOptions& options_;
   CreatedPaths created_;
   std::vector<std::string>& warnings_;
   std::string root_;                        // where the hierarchy is
+  std::map<std::size_t, int> refused_;      // errno, by process
   std::vector<const ControlGroup*> made_;  // in the order of the context
 };
 

@@ -6,8 +6,8 @@
 #include <sys/ioctl.h>
 
 #include <cerrno>
-#include <cstring>
 
+#include "base/device_missing.h"
 #include "base/error.h"
 #include "base/exit_codes.h"
 
@@ -16,7 +16,7 @@ namespace cryo {
 OpenDevice open_device() {
   OpenDevice device{UniqueFd(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC))};
   if (!device.fd && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
-    fail(ENOSYS, "the kernel module is not loaded ({}: {})", CRYO_DEVICE_PATH, std::strerror(errno));
+    fail(ENOSYS, "{}", why_no_device());
   if (!device.fd) fail_errno("cannot open {}", CRYO_DEVICE_PATH);
   cryo_version version{};
   version.size = sizeof(version);

@@ -106,6 +106,7 @@ class Settler {
 
  private:
   [[nodiscard]] FileFound look_at(const Inode& inode, const File& file) const;
+  [[nodiscard]] FileFound unread(const Inode& inode, const struct stat& now) const;
   [[nodiscard]] FileFound compare(const Inode& inode, const std::string& path, const struct stat& now) const;
   [[nodiscard]] bool is_very_file(const cryo_inode& inode, const std::string& path) const {
     return names::is_there({path, O_PATH, inode.dev, inode.ino, inode.mode, inode.uid, context_.header.created_ns});
@@ -133,6 +134,12 @@ FileFound Settler::compare(const Inode& inode, const std::string& path, const st
   return longer ? FileFound::kSame : FileFound::kSameContents;
 }
 
+// The process may have it all the same, and nobody can say what has been changed in it.
+FileFound Settler::unread(const Inode& inode, const struct stat& now) const {
+  const bool same = static_cast<std::uint64_t>(now.st_size) == inode.head.size && has_same_time(inode.head, now);
+  return same || options_.changed_files ? FileFound::kSame : FileFound::kUnreadable;
+}
+
 FileFound Settler::look_at(const Inode& inode, const File& file) const {
   const auto use = uses_.find(file.id);
   if (use == uses_.end()) return FileFound::kSame;
@@ -141,11 +148,13 @@ FileFound Settler::look_at(const Inode& inode, const File& file) const {
   struct stat now;
   if (names::stat(path, now) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return FileFound::kGone;
-    return errno == EACCES && is_very_file(inode.head, path) ? FileFound::kSame : FileFound::kUnreadable;
+    if (errno != EACCES || !is_very_file(inode.head, path)) return FileFound::kUnreadable;
+    const OwnNames own;
+    return names::stat(path, now) == 0 ? unread(inode, now) : FileFound::kUnreadable;
   }
   if (!S_ISREG(now.st_mode)) return FileFound::kChanged;
   if (names::access(path, R_OK) != 0)
-    return names::are_owner_of(path) || is_very_file(inode.head, path) ? FileFound::kSame : FileFound::kUnreadable;
+    return names::are_owner_of(path) || is_very_file(inode.head, path) ? unread(inode, now) : FileFound::kUnreadable;
   return compare(inode, path, now);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <ctime>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -90,8 +91,29 @@ bool is_other_file(const Relocations& relocations, const File& file, const Inode
   return !made && relocations.apply(file.path) == file.path && identity_of(inode.head, fd) == Identity::kOther;
 }
 
+std::string time_text(std::int64_t seconds, bool with_fraction, std::int64_t nanoseconds) {
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  char text[64] = "?";
+  if (::localtime_r(&time, &parts) != nullptr) std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts);
+  return with_fraction ? fmt::format("{}.{:09}", text, nanoseconds) : text;
+}
+
+namespace {
+
+std::string made_at(const cryo_inode& before, const statx_timestamp& now) {
+  const bool fraction = now.tv_sec == before.btime_sec;
+  return fmt::format("made {}, that one {}", time_text(now.tv_sec, fraction, now.tv_nsec),
+                     time_text(before.btime_sec, fraction, before.btime_nsec));
+}
+
+}  // namespace
+
 std::string difference_of(const cryo_inode& before, int fd) {
   const NowThere now = look_there(fd);
+  const bool number = now.stat.stx_ino == before.ino;
+  if (number && has_birth(before) && (now.stat.stx_mask & STATX_BTIME) != 0)
+    return made_at(before, now.stat.stx_btime);
   return fmt::format("inode {} on device {}:{}, was {} on {}:{}", now.stat.stx_ino, now.stat.stx_dev_major,
                      now.stat.stx_dev_minor, before.ino, ::major(before.dev), ::minor(before.dev));
 }

@@ -23,6 +23,9 @@ enum class Identity { kSame, kCopy, kOther };
 // In a file system that makes files up when somebody looks.
 [[nodiscard]] bool is_made_up(const cryo_inode& inode);
 
+// In local time.
+[[nodiscard]] std::string time_text(std::int64_t seconds, bool with_fraction, std::int64_t nanoseconds);
+
 // What tells the two apart, for people.
 [[nodiscard]] std::string difference_of(const cryo_inode& before, int fd);
 

@@ -396,7 +396,7 @@ pid_t Restart::Attempt::run(const Findings& findings, const BeforeCommit& before
   commit();
   fanotify_.close();
   succeeded_ = true;
-  const pid_t root = pid_of(context_.processes.front());
+  const pid_t root = pid_of(context_.processes[root_process(context_)]);
   take_away_others(root);
   return root;
 }

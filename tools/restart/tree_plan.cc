@@ -31,7 +31,7 @@ cryo_shared_memory in_common(const cryo_shared_memory& a, const cryo_shared_memo
 class TreePlanner {
  public:
   TreePlanner(const Context& context, const RestartOptions& options)
-      : context_(context), options_(options), kin_(context.processes.size()) {}
+      : context_(context), options_(options), root_(root_process(context)), kin_(context.processes.size()) {}
 
   TreePlan plan();
 
@@ -86,6 +86,7 @@ class TreePlanner {
 
   const Context& context_;
   const RestartOptions& options_;
+  const std::size_t root_;
   TreePlan plan_;
   std::map<pid_t, std::size_t> index_;  // pid: process
   std::vector<Kin> kin_;
@@ -115,22 +116,22 @@ std::size_t TreePlanner::depth_of_namespace(std::uint32_t ns) const {
 bool TreePlanner::leads_session(std::size_t process) const {
   const cryo_process& process_head = head(process);
   return process_head.sid == process_head.pid &&
-         (process != 0 || options_.restore_sid || has_own_terminal(context_, context_.processes[process]));
+         (process != root_ || options_.restore_sid || has_own_terminal(context_, context_.processes[process]));
 }
 
-// The session that the job was started in is cr_restart's now, and so is that which its first process led,
+// The session that the job was started in is cr_restart's now, and so is that which its root led,
 // unless that is to be restored.
 pid_t TreePlanner::session_of(std::size_t process) const {
   const pid_t sid = head(process).sid;
   const auto leader = index_.find(sid);
   if (leader != index_.end()) return leads_session(leader->second) ? sid : kOuter;
-  return sid == head(0).sid ? kOuter : sid;
+  return sid == head(root_).sid ? kOuter : sid;
 }
 
 // The same for process groups.
 pid_t TreePlanner::group_of(std::size_t process) const {
   const pid_t group = head(process).pgid;
-  const bool of_job = group == head(0).pgid && session_of(0) == kOuter;
+  const bool of_job = group == head(root_).pgid && session_of(root_) == kOuter;
   return of_job && session_of(process) == kOuter && !options_.restore_pgid ? kOuter : group;
 }
 
@@ -526,6 +527,66 @@ std::size_t TreePlan::helpers() const {
   return static_cast<std::size_t>(std::count_if(nodes.begin() + 1, nodes.end(), [](const TreeNode& node) {
     return node.process == TreeNode::kHelper;
   }));
+}
+
+namespace {
+
+class RootFinder {
+ public:
+  explicit RootFinder(const Context& context) : processes_(context.processes) {
+    for (std::size_t i = 0; i < processes_.size(); ++i) index_.emplace(processes_[i].head.pid, i);
+  }
+
+  [[nodiscard]] std::size_t find() const;
+
+ private:
+  [[nodiscard]] bool runs_as_root(std::size_t process) const {
+    return !processes_[process].threads.empty() && !index_.contains(processes_[process].head.ppid);
+  }
+  [[nodiscard]] std::size_t above(std::size_t process) const;
+  [[nodiscard]] std::optional<std::size_t> leader(std::int32_t cryo_process::*id) const;
+
+  const std::vector<Process>& processes_;
+  std::map<pid_t, std::size_t> index_;
+};
+
+// In a damaged context somebody may descend from himself.
+std::size_t RootFinder::above(std::size_t process) const {
+  for (std::size_t steps = 0; steps < processes_.size(); ++steps) {
+    const auto parent = index_.find(processes_[process].head.ppid);
+    if (parent == index_.end()) break;
+    process = parent->second;
+  }
+  return process;
+}
+
+// Of the group, or the session, that all of them are in.
+std::optional<std::size_t> RootFinder::leader(std::int32_t cryo_process::*id) const {
+  const pid_t common = processes_.front().head.*id;
+  const bool same = std::all_of(processes_.begin(), processes_.end(),
+                                [&](const Process& process) { return process.head.*id == common; });
+  const auto found = index_.find(common);
+  if (!same || found == index_.end()) return std::nullopt;
+  const std::size_t top = above(found->second);
+  return runs_as_root(top) ? std::optional(top) : std::nullopt;
+}
+
+std::size_t RootFinder::find() const {
+  for (const auto id : {&cryo_process::pgid, &cryo_process::sid})
+    if (const auto found = leader(id)) return *found;
+  if (runs_as_root(0)) return 0;
+  for (const auto id : {&cryo_process::sid, &cryo_process::pgid})
+    for (std::size_t i = 0; i < processes_.size(); ++i)
+      if (runs_as_root(i) && processes_[i].head.*id == processes_[i].head.pid) return i;
+  for (std::size_t i = 0; i < processes_.size(); ++i)
+    if (runs_as_root(i)) return i;
+  return 0;
+}
+
+}  // namespace
+
+std::size_t root_process(const Context& context) {
+  return RootFinder(context).find();
 }
 
 TreePlan plan_tree(const Context& context, const RestartOptions& options) {

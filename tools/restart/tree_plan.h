@@ -66,6 +66,10 @@ struct TreePlan {
 
 inline constexpr std::size_t kMaker = 0;
 
+// Index of the process that cr_restart waits for, and ends as.  Of a process or a tree it is the one that was named; of a process
+// group or a session the leader, which need not come first in the context, or who of the job is above it.
+[[nodiscard]] std::size_t root_process(const Context& context);
+
 [[nodiscard]] TreePlan plan_tree(const Context& context, const RestartOptions& options);
 
 }  // namespace cryo
