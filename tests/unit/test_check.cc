@@ -114,8 +114,6 @@ TEST("obstacles: a clock that has gone back") {
   RestartOptions options;
   options.time_namespace = true;
   CHECK(findings(options).warnings.empty());
-  builder.process().namespaces.time = 7;
-  CHECK(findings({}).warnings.empty());
 }
 
 TEST("obstacles: the tree") {
