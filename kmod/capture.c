@@ -151,9 +151,10 @@ static int say_moved(struct cryo_capture *c, struct cryo_proc *p)
 static int say_gone(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_request *req = c->req;
+	bool continued;
 
-	bool continued = p == smp_load_acquire(&req->lost) && req->lost_continued;
-
+	/* Pairs with note_lost(). */
+	continued = p == smp_load_acquire(&req->lost) && req->lost_continued;
 	if (continued)
 		return say_moved(c, p);
 	if (!c->said_gone)
