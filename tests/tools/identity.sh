@@ -137,7 +137,7 @@ job '6>>d/log 7<>d/in'
 end_job
 others_over
 restart --check
-check "another file has the name of one that is written: refused" eval 'status_is 116 && told "d/log.*another file than at the checkpoint has the name .inode"'
+check "another file has the name of one that is written: refused" eval 'status_is 116 && told "d/log.*another file than at the checkpoint has the name .[im]"'
 check "... with the option that helps" said "changed-files=warn takes it"
 restart
 check "... without --check, too" eval 'status_is 116 && untouched'

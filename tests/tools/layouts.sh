@@ -25,6 +25,8 @@ feature() { cr_info --check | grep -q "^good  *feature  *$1\$"; }
 # refused TEXT PERL...: a process that runs the statements and then sleeps is refused, for this.
 refused()
 {
+	# That of the last one says nothing of this one.
+	rm -f "$base/ready"
 	perl -e "$2; \$| = 1; print STDERR qq(ready\n); sleep 1000" 2>"$base/ready" >/dev/null </dev/null &
 	asked=$!
 	started+=("$asked")
