@@ -129,15 +129,16 @@ void TreeRunner::create(std::size_t node, std::size_t step) {
     if (!process.threads.empty())
       request.timer_slack_ns = process.threads.front().head.default_timer_slack_ns;
   }
+  // The door itself may get any id: one of the job's would be kept from it by who has had it, and is not waited for until later.
+  if (request.new_pid_namespace && input_.context.namespaces.at(ns).head.owner != in_.user)
+    return create_through_door(node, request, input_.context.namespaces.at(ns).head.owner);
   std::set<pid_t> taken, outer_taken;
-  const bool through_door = request.new_pid_namespace && input_.context.namespaces.at(ns).head.owner != in_.user;
-  if ((wanted.pid == 0 || through_door) && input_.restore_pid) {
+  if (wanted.pid == 0 && input_.restore_pid) {
     taken = ids_of_job(in_.pid);
     request.taken = &taken;
     if (in_.pid != 0) outer_taken = ids_of_job(0);
     if (in_.pid != 0) request.outer_taken = &outer_taken;
   }
-  if (through_door) return create_through_door(node, request, input_.context.namespaces.at(ns).head.owner);
   if (wanted.shares_memory) return create_sharing(node, step, request);
   const pid_t pid = fork_with_pid(request);
   if (pid == 0) {
