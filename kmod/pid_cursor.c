@@ -57,27 +57,34 @@ static struct cursor *cursor_of(unsigned int ns)
 
 static bool is_set_by_us(const struct cursor *c, unsigned int ns, pid_t now)
 {
-	return c->ns == ns && now >= c->set && now - c->set < NEAR_PIDS &&
+	return c->ns == ns && now >= c->set && now < max(c->before, c->set + NEAR_PIDS) &&
 	       time_before(jiffies, c->when + STRAY_JIFFIES);
 }
 
-/* The kernel itself reads and sets the cursor with single loads and stores. */
+/*
+ * The kernel itself reads and sets the cursor with single loads and stores. @pid 0 puts it back: only from where a restart
+ * has set it, as a job that runs has forked on from where it was, and would be given the ids of its children again.
+ */
 static pid_t move_cursor(struct pid_namespace *ns, pid_t pid)
 {
 	unsigned int number = ns->ns.inum;
 	struct cursor *c;
-	pid_t before;
+	pid_t now, before;
 
 	spin_lock(&cursors_lock);
 	c = cursor_of(number);
-	before = idr_get_cursor(&ns->idr);
-	if (is_set_by_us(c, number, before))
+	now = idr_get_cursor(&ns->idr);
+	before = now;
+	if (is_set_by_us(c, number, now))
 		before = c->before;
+	if (!pid)
+		pid = before;
 	if (pid == before)
 		*c = (struct cursor){};
 	else
 		*c = (struct cursor){ .ns = number, .before = before, .set = pid, .when = jiffies };
-	idr_set_cursor(&ns->idr, pid);
+	if (pid != now)
+		idr_set_cursor(&ns->idr, pid);
 	spin_unlock(&cursors_lock);
 	return before;
 }
@@ -97,9 +104,9 @@ long cryo_pid_cursor(void __user *arg)
 		return err;
 	if (args.reserved)
 		return -EINVAL;
-	if (args.pid < 1 || args.pid >= PID_MAX_LIMIT)
+	if (args.pid < 0 || args.pid >= PID_MAX_LIMIT)
 		return -ERANGE;
-	if (!may_be_next(ns, args.pid))
+	if (args.pid && !may_be_next(ns, args.pid))
 		return -EINVAL;
 	args.previous = move_cursor(ns, args.pid);
 	return put_user(args.previous,

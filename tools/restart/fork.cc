@@ -112,10 +112,7 @@ pid_t fork_with_pid(const ForkRequest& request) {
   bool use_cursor = request.pid != 0 && !is_capable(CAP_CHECKPOINT_RESTORE) && !is_capable(CAP_SYS_ADMIN);
   for (int attempt = 0; attempt < stub::kMaxTidTries; ++attempt) {
     pid_t previous = 0;
-    if (use_cursor) {
-      previous = move_cursor(request.device_fd, request.pid);
-      if (request.ledger->cursor == 0) request.ledger->cursor = previous;
-    }
+    if (use_cursor) previous = move_cursor(request.device_fd, request.pid);
     move_outer_cursors(request);
     const pid_t wanted = use_cursor && !request.new_pid_namespace ? request.pid : 0;
     const pid_t pid = clone_process(request, use_cursor ? 0 : request.pid, wanted);
@@ -126,7 +123,7 @@ pid_t fork_with_pid(const ForkRequest& request) {
     }
     // Others' forks go on where they were: the ids from here on are wanted, too.
     const int error = errno;
-    if (previous > 0) (void)move_cursor(request.device_fd, previous);
+    if (previous > 0) (void)move_cursor(request.device_fd, stub::kCursorBack);
     errno = error;
     if (pid < 0 && errno == EPERM && request.pid != 0 && !use_cursor) {
       use_cursor = true;
@@ -148,11 +145,10 @@ pid_t fork_with_pid(const ForkRequest& request) {
   fail(EBUSY, "pid {} was not to be had in {} tries", request.pid, stub::kMaxTidTries);
 }
 
-void restore_cursor(const Ledger& ledger, int device_fd) {
+void restore_cursor(int device_fd) {
   // Where it stands is a matter of taste of the next fork: no reason to fail.
-  if (ledger.cursor == 0) return;
   try {
-    (void)move_cursor(device_fd, ledger.cursor);
+    (void)move_cursor(device_fd, stub::kCursorBack);
   } catch (const Error&) {
   }
 }

@@ -22,7 +22,7 @@ struct ForkRequest {
   bool sibling = false;                          // a child of the caller's parent, which gets SIGCHLD
   std::uint64_t timer_slack_ns = 0;              // default timer slack; 0: as the caller's current one
   int device_fd = -1;                            // for the module's pid cursor, -1: none
-  Ledger* ledger;                                // remembers where the cursor stood
+  Ledger* ledger;                                // of the strays
   bool new_pid_namespace = false;                // of which it is the first process
   std::vector<pid_t> outer{};    // its pids in the namespaces above the caller's, cr_restart's last
   int handle_fd = -1;            // of the restart: to get these
@@ -37,7 +37,7 @@ struct ForkRequest {
 // main thread alone has exited has not.
 [[nodiscard]] bool has_ended(pid_t pid);
 
-// Puts the cursor back.
-void restore_cursor(const Ledger& ledger, int device_fd);
+// Puts the cursor back where somebody died who had moved it, of whatever restart.
+void restore_cursor(int device_fd);
 
 }  // namespace cryo

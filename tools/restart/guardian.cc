@@ -77,7 +77,7 @@ bool all_ended(const Ledger& ledger, std::span<const Place> places) {
     ::nanosleep(&kPause, nullptr);
     if (!all_ended(*ledger, all)) continue;
     if (has_been_let_go(*ledger, fds.handle)) break;
-    restore_cursor(*ledger, fds.device);
+    restore_cursor(fds.device);
     (void)CreatedPaths(*ledger, &context).remove_all();
     break;
   }

@@ -164,7 +164,7 @@ class Restart::Attempt {
 };
 
 Restart::Attempt::~Attempt() {
-  restore_cursor(report_.ledger(), device_.get());
+  restore_cursor(device_.get());
   fanotify_.close();
   if (succeeded_) return;
   kill_all();

@@ -23,7 +23,6 @@ struct Ledger {
   std::uint32_t locked;      // LedgerLock
   std::uint32_t ending;      // 1: cr_restart is about to kill all of them, and nothing new is to be made
   std::uint32_t deferring;   // DeathDeferred: processes that cr_restart waits for before it does
-  std::int32_t cursor;       // where the pid cursor stood before it was moved; 0: it was not
   std::uint32_t nr_strays;
   std::int32_t strays[kMaxStrays];  // children of cr_restart that got a wrong pid and ended at once
   char text[2000];                  // stub::Step::kPrepare: the whole message

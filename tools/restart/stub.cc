@@ -179,7 +179,7 @@ STUB_CODE long clone_once(Parameters* p, Thread* thread) {
   __atomic_store_n(&thread->alive, 1, __ATOMIC_RELEASE);
   const long result = clone_thread(&args, sizeof(args), thread_main, thread);
   // Others' forks go on where they were: the ids from here on are wanted, too.
-  if (previous > 0) move_cursor(p, static_cast<std::int32_t>(previous));
+  if (previous > 0) move_cursor(p, kCursorBack);
   return result;
 }
 

@@ -195,6 +195,7 @@ struct Parameters {
 
 // Who has an id that is wanted is often a short-lived process of others: the first tries come at once, the
 // others after a while.
+inline constexpr std::int32_t kCursorBack = 0;  // CRYO_IOC_PID_CURSOR
 inline constexpr int kMaxTidTries = 200;
 inline constexpr int kQuickTidTries = 10;
 inline constexpr long kTidPauseNs = 20000000;

@@ -28,7 +28,7 @@
 
 /* Major: incompatible change. Minor: something was added. */
 #define CRYO_ABI_MAJOR		1
-#define CRYO_ABI_MINOR		15
+#define CRYO_ABI_MINOR		16
 
 /* Does a module with this interface know all that its user was built to ask for? */
 #define CRYO_ABI_FITS(major, minor)	((major) == CRYO_ABI_MAJOR && (minor) >= CRYO_ABI_MINOR)
@@ -184,7 +184,8 @@ struct cryo_restart {
  * caller's children be @pid, if it is free: what /proc/sys/kernel/ns_last_pid
  * does for those who have CAP_CHECKPOINT_RESTORE.  Another process may fork in
  * between: the caller looks at the pid that it got, and tries again.
- * @previous returns where the cursor stood before any restart moved it, to be put back after this one.
+ * @previous returns where the cursor stood before any restart moved it; @pid 0 puts it back there, unless it
+ * is elsewhere by now: ids that have been handed out since are not handed out again.
  *
  * Errors: EPERM the administrator switched it off (module parameter pid_choice), and
  * the caller has no CAP_CHECKPOINT_RESTORE in the user namespace of the pid namespace;
