@@ -9,7 +9,13 @@
 
 #include <linux/sched.h>
 
-#include "cryo.h"
+#include "park_arch.h"
+
+struct cryo_buf;
+struct cryo_capture;
+struct cryo_parked;
+struct cryo_regset;
+struct cryo_request;
 
 /* CRYO_ARCH_* of format.h. */
 u32 cryo_arch_id(void);
@@ -127,7 +133,7 @@ u64 cryo_arch_vma_flags(struct vm_area_struct *vma);
 const char *cryo_arch_vma_obstacle(struct vm_area_struct *vma);
 
 /*
- * Tags of memory (save_tags.c): what those of a page take in the format, 0 where memory has none; whether
+ * Tags of memory (save/memory/tags.c): what those of a page take in the format, 0 where memory has none; whether
  * an area with these cryo_vma.flags has them; and those of @page, false if all are zero.
  */
 size_t cryo_arch_tag_bytes(void);

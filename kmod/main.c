@@ -11,16 +11,27 @@
 #include <linux/uaccess.h>
 #include <linux/utsname.h>
 
+#include <cryo/client.h>
+#include <cryo/format.h>
+#include <cryo/ioctl.h>
+
+#include "access/consent.h"
+#include "access/exceptions.h"
+#include "access/switches.h"
+#include "checkpoint/checkpoint.h"
+#include "client/client.h"
 #include "compat/ksym.h"
 #include "compat/newest.h"
-#include "consent.h"
-#include "coverage.h"
-#include "cryo.h"
-#include "exceptions.h"
-#include "page_writer.h"
-#include "switches.h"
-#include "track.h"
-#include "unload.h"
+#include "device.h"
+#include "lazy/lazy.h"
+#include "lib/coverage.h"
+#include "lib/unload.h"
+#include "memory/page_writer.h"
+#include "memory/track.h"
+#include "request/events.h"
+#include "restart/calls.h"
+#include "save/ipc.h"
+#include "syscalls/syscalls.h"
 
 static long version(void __user *arg)
 {
@@ -84,17 +95,11 @@ static ushort device_mode = 0666;
 module_param(device_mode, ushort, 0444);
 MODULE_PARM_DESC(device_mode, "mode of /dev/cryo (default: 0666)");
 
-static struct miscdevice device = {
+struct miscdevice cryo_device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = CRYO_DEVICE_NAME,
 	.fops = &device_fops,
 };
-
-/* Is @file, of a character device, ours? It may have been opened through any name. */
-bool cryo_is_device(struct file *file)
-{
-	return file_inode(file)->i_rdev == MKDEV(MISC_MAJOR, device.minor);
-}
 
 static bool untested_kernel;
 module_param(untested_kernel, bool, 0444);
@@ -129,7 +134,7 @@ static int __init cryo_init(void)
 		pr_err("cryo: device_mode=%#o: write it octal, with a leading 0\n", device_mode);
 		return -EINVAL;
 	}
-	device.mode = device_mode;
+	cryo_device.mode = device_mode;
 	err = cryo_ksym_init();
 	if (err)
 		return err;
@@ -144,7 +149,7 @@ static int __init cryo_init(void)
 	err = cryo_events_init();
 	if (err)
 		goto exit_page_writer;
-	err = misc_register(&device);
+	err = misc_register(&cryo_device);
 	if (err)
 		goto exit_events;
 	cryo_coverage_init();
@@ -161,7 +166,7 @@ exit_map:
 
 static void __exit cryo_exit(void)
 {
-	misc_deregister(&device);
+	misc_deregister(&cryo_device);
 	cryo_coverage_exit();
 	cryo_consent_exit();
 	cryo_events_exit();

@@ -46,8 +46,6 @@ for arch in arch/*/kmod; do
 	arch=${arch#arch/}
 	arch=${arch%/kmod}
 	unity=$out/unity-$arch.c
-	for file in kmod/*.c kmod/compat/*.c "arch/$arch/kmod"/*.c; do
-		printf '#include "%s"\n' "$file"
-	done >"$unity.new"
+	find kmod "arch/$arch/kmod" -name '*.c' | LC_ALL=C sort | sed 's/.*/#include "&"/' >"$unity.new"
 	if cmp -s "$unity.new" "$unity"; then rm "$unity.new"; else mv "$unity.new" "$unity"; fi
 done

@@ -304,7 +304,7 @@ static void resolve_syscalls(void)
 	for (i = 0; i < CRYO_NR_TIMED_CALLS; i++)
 		timed_call_fns[i] = resolve_syscall(timed_call_names[i], CRYO_FEATURE_TIMED_WAITS,
 						    "goes on with what remains of its timeout; else it starts afresh");
-	/* Of a thread that is being restarted: after its last system call, see kmod/seccomp.c. */
+	/* Of a thread that is being restarted: after its last system call, see kmod/restart/install_seccomp.c. */
 	cryo_fn_seccomp = resolve_syscall("seccomp", CRYO_FEATURE_SECCOMP, "brings filters back");
 }
 

@@ -56,7 +56,7 @@ my $strings = qr/((?:"(?:[^"\\]|\\.)*"\s*)+)/;
 # Text of each message, or the constant part of it, and the file that it is in.
 sub obstacles_of_module {
 	my %reasons;
-	for my $name (glob 'kmod/*.c arch/*/kmod/*.c') {
+	for my $name (glob 'kmod/*.c kmod/*/*.c kmod/*/*/*.c arch/*/kmod/*.c') {
 		my $code = slurp($name);
 		$ways{'cryo_refuse()'}++, $reasons{constant_part(literal($1))} //= $name
 			while $code =~ /cryo_refuse\(\s*c,\s*$strings/g;
@@ -68,7 +68,7 @@ sub obstacles_of_module {
 		$ways{'*obstacle'}++, $reasons{literal($1)} //= $name while $code =~ /\*obstacle = $strings;/g;
 		$ways{'refuse_mount()'}++, $reasons{literal($1)} //= $name
 			while $code =~ /\brefuse_mount\(k, m, $strings\)/g;
-		if ($name =~ m{/(capture|freeze|notify|request|scope)\.c$}) {
+		if ($name =~ m{^kmod/(checkpoint|freeze|client|request)/}) {
 			$ways{'cryo_log()'}++, $reasons{constant_part(literal($1))} //= $name
 				while $code =~ /cryo_log\(&req->log,\s*$strings/g;
 		}
@@ -80,7 +80,7 @@ sub obstacles_of_module {
 # The same for cr_restart: what it finds before it makes anything.
 sub obstacles_of_tools {
 	my %reasons;
-	for my $name (glob 'tools/restart/*.cc') {
+	for my $name (glob 'tools/restart/*/*.cc') {
 		my $code = slurp($name);
 		$reasons{constant_part(literal($1))} //= $name
 			while $code =~ /\bproblem\(\s*[\w?: ]+,\s*$strings/g;

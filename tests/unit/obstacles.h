@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "restart/check.h"
-#include "restart/restart_arch.h"
+#include "restart/check/check.h"
+#include "restart/engine/restart_arch.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
 

@@ -5,7 +5,7 @@
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
-object=${CRYO_BUILD:-$here/../../build}/tools/restart/stub.o
+object=${CRYO_BUILD:-$here/../../build}/tools/restart/stub/stub.o
 count=0 failed=0
 
 if [ ! -e "$object" ]; then

@@ -10,7 +10,7 @@
 #include <functional>
 #include <string>
 
-#include "restart/allocation.h"
+#include "restart/engine/allocation.h"
 #include "unit/tap.h"
 
 namespace cryo::test {

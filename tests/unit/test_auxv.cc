@@ -2,7 +2,7 @@
 // The auxiliary vector of another kernel, which may have more entries than this one has room for.
 #include <elf.h>
 
-#include "restart/auxv.h"
+#include "restart/process/auxv.h"
 #include "unit/tap.h"
 
 namespace cryo::test {

@@ -4,8 +4,8 @@
 
 #include <bit>
 
-#include "restart/hugetlb.h"
-#include "restart/names.h"
+#include "restart/memory/hugetlb.h"
+#include "restart/rights/names.h"
 #include "unit/obstacles.h"
 
 namespace cryo::test {

@@ -2,7 +2,7 @@
 // What the machine does not allow as many of as the job has.
 #include <sched.h>
 
-#include "restart/check_limits.h"
+#include "restart/check/check_limits.h"
 #include "unit/context_builder.h"
 #include "unit/obstacles.h"
 #include "unit/tap.h"

@@ -2,8 +2,8 @@
 // Locks, leases and contexts of asynchronous I/O that are not to be had any more.
 #include <fcntl.h>
 
-#include "restart/aio.h"
-#include "restart/held_locks.h"
+#include "restart/files/held_locks.h"
+#include "restart/memory/aio.h"
 #include "unit/obstacles.h"
 
 namespace cryo::test {

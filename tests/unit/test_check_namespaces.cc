@@ -3,7 +3,7 @@
 #include <linux/capability.h>
 #include <sched.h>
 
-#include "restart/namespaces.h"
+#include "restart/ns/namespaces.h"
 #include "unit/obstacles.h"
 
 namespace cryo::test {

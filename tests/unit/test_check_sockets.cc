@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
-#include "restart/check.h"
-#include "restart/pty.h"
-#include "restart/sockets.h"
+#include "restart/check/check.h"
+#include "restart/files/pty.h"
+#include "restart/net/sockets.h"
 #include "unit/context_builder.h"
 #include "unit/obstacles.h"
 #include "unit/tap.h"

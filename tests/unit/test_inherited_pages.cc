@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Which pages processes share, which of them reads them before it forks the others, and what each of these
 // gets.
-#include "restart/inherited_pages.h"
-#include "restart/mapped.h"
+#include "restart/memory/inherited_pages.h"
+#include "restart/memory/mapped.h"
 #include "unit/tap.h"
 
 namespace cryo::test {

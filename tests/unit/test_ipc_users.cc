@@ -2,7 +2,7 @@
 // Who may change a System V object that is there already.
 #include <linux/capability.h>
 
-#include "restart/ipc_users.h"
+#include "restart/ipc/ipc_users.h"
 #include "unit/tap.h"
 
 namespace {

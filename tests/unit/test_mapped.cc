@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Which memory comes from the context when it is used first, and from where in it.
-#include "restart/mapped.h"
+#include "restart/memory/mapped.h"
 #include "unit/tap.h"
 
 namespace cryo::test {

@@ -4,7 +4,7 @@
 #include <linux/capability.h>
 #include <linux/magic.h>
 
-#include "restart/own_proc.h"
+#include "restart/rights/own_proc.h"
 #include "unit/obstacles.h"
 
 namespace cryo::test {

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "restart/files.h"
-#include "restart/identity.h"
-#include "restart/mqueue.h"
-#include "restart/output_files.h"
-#include "restart/posix_shm.h"
-#include "restart/sysv.h"
+#include "restart/files/files.h"
+#include "restart/files/output_files.h"
+#include "restart/ipc/mqueue.h"
+#include "restart/ipc/posix_shm.h"
+#include "restart/ipc/sysv.h"
+#include "restart/rights/identity.h"
 #include "unit/obstacles.h"
 
 namespace cryo::test {

@@ -14,8 +14,8 @@
 #include <cstring>
 
 #include "base/unique_fd.h"
-#include "restart/memory_plan.h"
-#include "restart/shared_report.h"
+#include "restart/engine/shared_report.h"
+#include "restart/memory/memory_plan.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
 

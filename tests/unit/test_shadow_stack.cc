@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/exit_codes.h"
-#include "restart/check.h"
-#include "restart/shadow_stack.h"
+#include "restart/check/check.h"
+#include "restart/memory/shadow_stack.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/crc32c.h"
 #include "base/exit_codes.h"
-#include "restart/restart_arch.h"
-#include "restart/vdso.h"
+#include "restart/engine/restart_arch.h"
+#include "restart/memory/vdso.h"
 #include "unit/context_builder.h"
 #include "unit/damage.h"
 #include "unit/tap.h"

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "restart/check.h"
-#include "restart/restart_arch.h"
-#include "restart/vma_names.h"
+#include "restart/check/check.h"
+#include "restart/engine/restart_arch.h"
+#include "restart/memory/vma_names.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxGroupPath = 4095;
 
-// As in kmod/cgroup_files.c.
+// As in kmod/save/process/cgroup_files.c.
 constexpr std::array<std::string_view, 5> kCommandFiles = {"cgroup.procs", "cgroup.threads", "cgroup.kill",
                                                        "memory.reclaim", "cpu.weight.nice"};
 

@@ -14,7 +14,7 @@
 #include "base/parse.h"
 #include "base/signals.h"
 #include "base/version.h"
-#include "restart/redirect.h"
+#include "restart/files/redirect.h"
 
 namespace cryo {
 namespace {

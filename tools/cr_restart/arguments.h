@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "restart/options.h"
+#include "restart/engine/options.h"
 
 namespace cryo {
 

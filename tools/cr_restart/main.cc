@@ -23,12 +23,12 @@
 #include "cr_restart/forward.h"
 #include "cr_restart/job_terminal.h"
 #include "cr_restart/reporter.h"
-#include "restart/allocation.h"
-#include "restart/control_groups.h"
-#include "restart/credentials.h"
-#include "restart/fallback.h"
-#include "restart/redirect.h"
-#include "restart/restart.h"
+#include "restart/engine/allocation.h"
+#include "restart/engine/restart.h"
+#include "restart/files/fallback.h"
+#include "restart/files/redirect.h"
+#include "restart/process/control_groups.h"
+#include "restart/process/credentials.h"
 
 namespace cryo {
 namespace {

@@ -2,7 +2,7 @@
 // All that the C++ library allocates in cr_restart.
 #include <new>
 
-#include "restart/allocation.h"
+#include "restart/engine/allocation.h"
 
 void* operator new(std::size_t size) {
   for (;;) {

@@ -22,11 +22,15 @@
 #endif
 
 #include <cryo/arch/aarch64.h>
+#include <cryo/format.h>
+#include <cryo/ioctl.h>
 
-#include "access.h"
-#include "cryo.h"
+#include "access/access.h"
+#include "capture/capture.h"
 #include "cryo_arch.h"
 #include "interrupted.h"
+#include "lib/buf.h"
+#include "lib/shadow_stack.h"
 
 /* ---- guarded control stacks, v6.13 (and only where configured) ---- */
 

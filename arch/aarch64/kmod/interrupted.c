@@ -20,10 +20,13 @@
 #include <asm/compat.h>
 
 #include <cryo/arch/aarch64.h>
+#include <cryo/ioctl.h>
 
-#include "cryo.h"
+#include "capture/capture.h"
+#include "capture/read_memory.h"
 #include "cryo_arch.h"
 #include "interrupted.h"
+#include "lib/buf.h"
 
 #define SVC_0	0xd4000001
 

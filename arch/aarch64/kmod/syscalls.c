@@ -19,10 +19,11 @@
 #include <asm/compat.h>
 
 #include "compat/ksym.h"
-#include "cryo.h"
 #include "cryo_arch.h"
 #include "interrupted.h"
-#include "waiting_calls.h"
+#include "request/request.h"
+#include "syscalls/syscalls.h"
+#include "syscalls/waiting_calls.h"
 
 #define NR_UNKNOWN	(-2)		/* it was on a CPU */
 
@@ -38,22 +39,6 @@ bool cryo_arch_keeps_sigmask(void)
 	struct pt_regs *regs = current_pt_regs();
 
 	return in_syscall(regs) || (long)regs->regs[0] == -EINTR;
-}
-
-long cryo_arch_syscall3(long (*fn)(const struct pt_regs *regs), unsigned long a,
-			unsigned long b, unsigned long c)
-{
-	struct pt_regs regs = *current_pt_regs();
-
-	regs.regs[0] = a;
-	regs.regs[1] = b;
-	regs.regs[2] = c;
-	return fn(&regs);
-}
-
-const char *cryo_arch_syscall_prefix(void)
-{
-	return "__arm64_sys_";
 }
 
 bool cryo_timed_wait_known(u32 nr)

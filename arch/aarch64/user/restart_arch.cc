@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/restart_arch.h"
+#include "restart/engine/restart_arch.h"
 
 #include <cryo/arch/aarch64.h>
 #include <fmt/format.h>
@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "restart/hwcap.h"
-#include "restart/regsets.h"
+#include "restart/process/hwcap.h"
+#include "restart/process/regsets.h"
 #include "return_addresses.h"
 
 namespace cryo {

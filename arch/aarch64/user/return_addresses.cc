@@ -10,8 +10,8 @@
 #include <cstring>
 #include <optional>
 
-#include "restart/hwcap.h"
-#include "restart/regsets.h"
+#include "restart/process/hwcap.h"
+#include "restart/process/regsets.h"
 
 namespace cryo {
 namespace {

@@ -21,10 +21,13 @@
 #include <asm/tlbflush.h>
 
 #include <cryo/arch/ppc64le.h>
+#include <cryo/format.h>
+#include <cryo/ioctl.h>
 
+#include "capture/capture.h"
 #include "compat/powerpc.h"
-#include "cryo.h"
 #include "cryo_arch.h"
+#include "lib/buf.h"
 
 u32 cryo_arch_id(void)
 {

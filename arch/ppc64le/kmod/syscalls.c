@@ -19,11 +19,13 @@
 #include <asm/syscall.h>
 
 #include <cryo/arch/ppc64le.h>
+#include <cryo/ioctl.h>
 
 #include "compat/ksym.h"
-#include "cryo.h"
 #include "cryo_arch.h"
-#include "waiting_calls.h"
+#include "request/request.h"
+#include "syscalls/syscalls.h"
+#include "syscalls/waiting_calls.h"
 
 /* In regs->result of a thread that sleeps in a call: the kernel writes that when the call is over. */
 #define NOT_OVER	LONG_MIN
@@ -31,22 +33,6 @@
 static unsigned long *argument(struct pt_regs *regs, unsigned int number)
 {
 	return &regs->gpr[3 + number];
-}
-
-long cryo_arch_syscall3(long (*fn)(const struct pt_regs *regs), unsigned long a,
-			unsigned long b, unsigned long c)
-{
-	struct pt_regs regs = *current_pt_regs();
-
-	regs.gpr[3] = a;
-	regs.gpr[4] = b;
-	regs.gpr[5] = c;
-	return fn(&regs);
-}
-
-const char *cryo_arch_syscall_prefix(void)
-{
-	return "sys_";
 }
 
 bool cryo_timed_wait_known(u32 nr)

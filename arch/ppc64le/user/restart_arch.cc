@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/restart_arch.h"
+#include "restart/engine/restart_arch.h"
 
 #include <cryo/arch/ppc64le.h>
 #include <sys/syscall.h>
@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "restart/hwcap.h"
-#include "restart/regsets.h"
+#include "restart/process/hwcap.h"
+#include "restart/process/regsets.h"
 
 namespace cryo {
 namespace {

@@ -19,12 +19,14 @@
 #include <asm/user.h>
 
 #include <cryo/arch/x86_64.h>
+#include <cryo/format.h>
 
+#include "capture/capture.h"
 #include "compat/ksym.h"
 #include "compat/mm.h"
 #include "compat/x86.h"
-#include "cryo.h"
 #include "cryo_arch.h"
+#include "lib/buf.h"
 
 u32 cryo_arch_id(void)
 {

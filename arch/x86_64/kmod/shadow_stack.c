@@ -12,11 +12,14 @@
 #include <asm/prctl.h>
 
 #include <cryo/arch/x86_64.h>
+#include <cryo/ioctl.h>
 
-#include "access.h"
+#include "access/access.h"
+#include "capture/capture.h"
 #include "compat/x86.h"
-#include "cryo.h"
 #include "cryo_arch.h"
+#include "lib/buf.h"
+#include "lib/shadow_stack.h"
 
 #define SHSTK_REGSET	sizeof(u64)
 #define SHSTK_EXTENSION	(sizeof(struct cryo_x86_64_shstk) - SHSTK_REGSET)

@@ -11,10 +11,13 @@
 #include <linux/unistd.h>
 #include <asm/syscall.h>
 
+#include <cryo/ioctl.h>
+
 #include "compat/ksym.h"
-#include "cryo.h"
 #include "cryo_arch.h"
-#include "waiting_calls.h"
+#include "request/request.h"
+#include "syscalls/syscalls.h"
+#include "syscalls/waiting_calls.h"
 
 /* Bytes below the stack pointer that belong to the program (System V ABI, 3.2.2). */
 #define RED_ZONE	128
@@ -42,22 +45,6 @@ void cryo_arch_resume_call(const struct cryo_regset *sets, unsigned int n, bool 
 bool cryo_arch_keeps_sigmask(void)
 {
 	return true;
-}
-
-long cryo_arch_syscall3(long (*fn)(const struct pt_regs *regs), unsigned long a,
-			unsigned long b, unsigned long c)
-{
-	struct pt_regs regs = *current_pt_regs();
-
-	regs.di = a;
-	regs.si = b;
-	regs.dx = c;
-	return fn(&regs);
-}
-
-const char *cryo_arch_syscall_prefix(void)
-{
-	return "__x64_sys_";
 }
 
 bool cryo_timed_wait_known(u32 nr)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/restart_arch.h"
+#include "restart/engine/restart_arch.h"
 
 #include <cpuid.h>
 #include <cryo/arch/x86_64.h>
@@ -15,7 +15,7 @@
 #include <initializer_list>
 
 #include "base/error.h"
-#include "restart/regsets.h"
+#include "restart/process/regsets.h"
 #include "x86_features.h"
 #include "xstate.h"
 

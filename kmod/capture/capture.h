@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * capture.h - what savers share while a job is looked at
+ *
+ * struct cryo_capture has what has been found; a saver adds to it, describes it by the calls of capture/stream.h, and says by
+ * cryo_refuse() what is in the way.
+ */
+#ifndef CRYO_CAPTURE_CAPTURE_H
+#define CRYO_CAPTURE_CAPTURE_H
+
+#include <linux/fs.h>
+#include <linux/list.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/socket.h>
+#include <linux/types.h>
+#include <linux/xarray.h>
+
+#include <cryo/format.h>
+
+#include "capture/stream.h"
+#include "lib/buf.h"
+#include "request/request.h"
+
+struct cryo_mount_table;
+struct cryo_page_writer;
+struct cryo_snapshot;
+struct ipc_namespace;
+struct net;
+struct sock;
+struct vfsmount;
+
+
+/* An inode or an open file, found once and given an id. */
+struct cryo_object {
+	struct hlist_node hash;
+	struct list_head node;		/* in order of discovery */
+	const void *key;		/* address of the struct inode or struct file: identity only */
+	u32 id;
+	struct file *file;		/* counted; of an inode: one through which it was found */
+	struct cryo_object *inode;	/* of a file */
+	struct cryo_proc *proc;		/* the first that has it */
+	struct hlist_node of_proc;	/* in its without_fd, when fd is -1 */
+	bool several;			/* others have it, too */
+	int fd;				/* lowest descriptor in @proc, or -1 */
+	unsigned long vma_start;	/* first mapping, when fd is -1 */
+	u32 kind;			/* CRYO_FILE_* */
+	char *name;			/* by which it is found again, where that is not its path */
+	u32 stdio_fd;			/* number of cr_restart's descriptor that takes its place; U32_MAX: none, nor is it one of 0 to 2 */
+	u32 inode_flags;		/* CRYO_INODE_* */
+	struct cryo_object *opened;	/* of an inode: its first open file */
+	unsigned int ends;		/* of an inode: open for reading, and open for writing, in the scope */
+	bool written, omitted, cloexec;	/* see save_open.h */
+	loff_t size;			/* of an inode, as its section says */
+	unsigned long attached;		/* areas of memory that show it: System V shared memory */
+	bool is_inode;
+	bool locks_saved;		/* those of the open file itself */
+	struct cryo_proc *locks_of;	/* last process whose locks were looked for here */
+	/* Of sockets and what goes through them. */
+	struct sock *sk;		/* counted; of a connection that nobody has accepted, which has no file */
+	struct cryo_object *listener;	/* of such a one */
+	struct cryo_object *first_waiting;	/* of a listening socket; the others are behind it in the list */
+	int carrier;			/* descriptor of a socket through which it is being passed, or -1 */
+};
+
+struct cryo_fd_record {
+	unsigned int fd;
+	bool cloexec;
+	struct file *file;		/* counted */
+};
+
+struct cryo_vma_record {
+	struct cryo_vma out;
+	bool pages;			/* has private pages to be saved */
+	bool anon_only;			/* only copied-on-write pages */
+	unsigned long huge;		/* bytes of its pages, if these are of hugetlbfs; else 0 */
+};
+
+/* See shared_pages.h. */
+struct cryo_shared_pages {
+	unsigned int memories;		/* address spaces in the context: with one, nothing is shared */
+	unsigned long count, most;	/* remembered pages; how many may be */
+	struct xarray places;		/* page number: its place in the context, in pages; the page is counted */
+};
+
+/* An ipc namespace that processes of the job are in. */
+struct cryo_ipc_space {
+	struct list_head node;
+	u32 number;			/* 0: the requester's */
+	struct ipc_namespace *ns;
+	struct file *file;		/* counted, keeps it; NULL: the requester's */
+	u32 told;			/* kinds of objects that have been refused as a whole */
+};
+
+struct cryo_capture {
+	struct cryo_request *req;
+	struct cryo_stream stream;
+	struct cryo_shared_pages shared;
+	struct cryo_proc *p;		/* the process being looked at; obstacles name it */
+	struct cryo_proc *stand_in;	/* of the requester; NULL: none is needed */
+	struct cryo_proc *waits_for_requester;	/* with @stand_in: its parent */
+	unsigned int obstacles;
+
+	struct hlist_head *objects;	/* by their keys */
+	unsigned int object_bits;
+	unsigned int nr_objects;
+	struct list_head inodes;
+	struct list_head files;
+	struct cryo_buf sharers[5];	/* by enum cryo_shared, see save/process/sharing.c */
+	struct xarray memories;		/* numbers of address spaces, by struct mm_struct */
+	struct list_head waiting;	/* connections that nobody has accepted */
+	struct list_head ipc_spaces;	/* the requester's first */
+	struct cryo_ipc_space own_ipc;
+	const int *undone;		/* sorted: while semaphores are saved, see save/ipc/sem.c */
+	unsigned int nr_undone;
+	struct cryo_buf namespaces;	/* numbers of those that are described: u32 each */
+	struct list_head mount_spaces;	/* struct cryo_mounts, of those that the requester is not in */
+	struct xarray seen_mounts;	/* their struct cryo_mounts, by struct vfsmount */
+	struct cryo_buf made_devices;	/* dev_t: file systems in them that are made anew */
+	size_t mount_bytes;		/* that their tables take, and the requester's */
+	struct cryo_mount_table *own_mounts;	/* the requester's; NULL: not read */
+	struct vfsmount *proc;		/* own_proc.c; NULL: not made */
+	struct xarray filters;		/* of seccomp: tids of the first thread of @p that has each */
+	struct cryo_buf ttys;		/* open files of pseudo-terminals, see save/files/pty.c */
+	u32 nr_mount_entries;
+	unsigned int holders_named;	/* of other ends of sockets, see save/net/sockstate.c */
+	const struct net *looked_net;	/* identity: which one is_rebuilt() was asked about last, and its answer */
+	bool looked_net_is_rebuilt;
+	u32 checked_net;		/* number of the network namespace looked at last */
+	u32 next_id;
+	u32 vdso_crc;			/* of the vdso that is in the context */
+	struct cryo_snapshot *snapshot;	/* NULL: none is being taken */
+	struct cryo_page_writer *writer;	/* while memory is written with everybody stopped */
+	bool contents_saved, huge_saved;	/* of files, and all tags; private pages of hugetlbfs: in the stream */
+	unsigned long aio_limit;	/* until when requests under way are waited for; 0: none yet */
+	bool terminal_saved;		/* the terminal from outside, see save/files/tty.c */
+	bool said_gone;			/* the log names who was killed */
+	bool released;			/* nothing of the processes is referenced any more */
+};
+
+/* "pid N (comm)" of @task if the requester may trace it, and sees it; "another process" if not. */
+#define CRYO_WHO_MAX	(TASK_COMM_LEN + 24)
+
+/* Time to an expiry as the format has it. */
+static inline s64 cryo_cut_remaining(s64 ns)
+{
+	return clamp_t(s64, ns, -CRYO_MAX_REMAINING_NS, CRYO_MAX_REMAINING_NS);
+}
+
+/* obstacles.c: what is in the way of a checkpoint, and what else is worth saying */
+
+/**
+ * cryo_look_interrupted() - should the look at everybody end now?
+ * @c: the capture
+ *
+ * Asked in all loops over what a user can have many of.
+ *
+ * Return: 0 or a negative errno.
+ */
+int cryo_look_interrupted(struct cryo_capture *c);
+
+/**
+ * cryo_refuse() - note an obstacle: the checkpoint will be refused
+ * @c: the capture; @c->p is who has it
+ * @fmt: what, with the thing that it is about
+ * @...: as for printk()
+ *
+ * The message begins with "pid N (comm): ". The capture goes on, to find all others.
+ */
+__printf(2, 3) void cryo_refuse(struct cryo_capture *c, const char *fmt, ...);
+
+/**
+ * cryo_refuse_unseen() - something could not be looked at
+ * @c: the capture
+ * @what: as in "its ... cannot be looked at"
+ * @err: a negative errno
+ *
+ * That is an obstacle; for want of memory or time, or because somebody was killed, it is an error.
+ *
+ * Return: 0, or @err if the capture is to end.
+ */
+int cryo_refuse_unseen(struct cryo_capture *c, const char *what, int err);
+
+/**
+ * cryo_describe_task() - how a message names another process
+ * @task: anybody
+ * @buf: gets "pid N (comm)", or "another process" if the requester may not trace it
+ * @size: CRYO_WHO_MAX is enough
+ */
+void cryo_describe_task(struct task_struct *task, char *buf, size_t size);
+
+/**
+ * cryo_warn() - note what is worth knowing, but no obstacle
+ * @c: the capture; @c->p is who it is about
+ * @fmt: the message
+ * @...: as for printk()
+ */
+__printf(2, 3) void cryo_warn(struct cryo_capture *c, const char *fmt, ...);
+
+/* objects.c: identity */
+int cryo_objects_init(struct cryo_capture *c);
+
+/**
+ * cryo_object_file() - the object of an open file, new or known
+ * @c: the capture
+ * @file: the file; counted by the object
+ *
+ * Return: the object, or an ERR_PTR.
+ */
+struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file);
+
+/**
+ * cryo_object_find() - the object that is known by an address
+ * @c: the capture
+ * @key: of a struct file or struct inode: identity only
+ *
+ * Return: NULL: not known.
+ */
+struct cryo_object *cryo_object_find(struct cryo_capture *c, const void *key);
+
+struct cryo_object *cryo_object_waiting(struct cryo_capture *c, struct sock *sk,
+					struct cryo_object *listener);
+void cryo_objects_free(struct cryo_capture *c);
+
+#endif /* CRYO_CAPTURE_CAPTURE_H */

@@ -1,0 +1,628 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * capture.c - from parked threads to a written context
+ *
+ * First everything is collected and checked: all obstacles are found before a
+ * byte is written.  Then it is described in sections, then memory is written.
+ */
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/ptrace.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include <cryo/ioctl.h>
+
+#include "access/access.h"
+#include "access/switches.h"
+#include "capture/capture.h"
+#include "checkpoint/checkpoint.h"
+#include "cryo_arch.h"
+#include "freeze/freeze.h"
+#include "lazy/lazy.h"
+#include "lib/buf.h"
+#include "lib/point.h"
+#include "memory/memory.h"
+#include "memory/page_writer.h"
+#include "memory/shared_pages.h"
+#include "memory/snapshot.h"
+#include "memory/track.h"
+#include "memory/used.h"
+#include "paths/mounts.h"
+#include "paths/paths.h"
+#include "save/files.h"
+#include "save/ipc.h"
+#include "save/memory.h"
+#include "save/memory/aio.h"
+#include "save/memory/hugetlb.h"
+#include "save/net.h"
+#include "save/ns.h"
+#include "save/process.h"
+#include "save/process/requester.h"
+
+/* The address space of c->p; several processes may have one (CLONE_VM). */
+static int take_mm(struct cryo_capture *c)
+{
+	void *known;
+
+	c->p->mm = get_task_mm(c->p->task);
+	if (!c->p->mm)
+		return -ESRCH;
+	known = xa_load(&c->memories, (unsigned long)c->p->mm);
+	c->p->mm_saved = known;
+	c->p->mm_id = known ? xa_to_value(known) : ++c->next_id;
+	return known ? 0 : xa_err(xa_store(&c->memories, (unsigned long)c->p->mm,
+					   xa_mk_value(c->p->mm_id), GFP_KERNEL_ACCOUNT));
+}
+
+/* Still a process that can be saved, and still the caller's to look into? With c->p set. */
+static int check_proc(struct cryo_capture *c)
+{
+	struct cryo_parked *t;
+
+	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t)) {
+		if (!cryo_may_trace(t->task)) {
+			cryo_log(&c->req->log, "pid %d (%s): you may not trace thread %d of it",
+				 c->p->pid, c->p->comm, task_pid_vnr(t->task));
+			return -EPERM;
+		}
+		cond_resched();
+		/* Not c->p->leader: exec() in another thread makes that the leader. */
+		if (!c->p->task || thread_group_leader(t->task))
+			c->p->task = t->task;
+	}
+	if (c->p->zombie)
+		c->p->task = c->p->leader;
+	if (!c->p->task)
+		return -ESRCH;
+	if (c->p->zombie)
+		return 0;
+	return take_mm(c);
+}
+
+static int say_moved(struct cryo_capture *c, struct cryo_proc *p)
+{
+	if (!c->said_gone)
+		cryo_log(&c->req->log, "pid %d (%s): was continued (SIGCONT) meanwhile: try again",
+			 p->pid, p->comm);
+	c->said_gone = true;
+	return -EAGAIN;
+}
+
+static int say_gone(struct cryo_capture *c, struct cryo_proc *p)
+{
+	struct cryo_request *req = c->req;
+	bool continued;
+
+	/* Pairs with note_lost(). */
+	continued = p == smp_load_acquire(&req->lost) && req->lost_continued;
+	if (continued)
+		return say_moved(c, p);
+	if (!c->said_gone)
+		cryo_log(&req->log, "pid %d (%s): was killed meanwhile", p->pid, p->comm);
+	c->said_gone = true;
+	return -ESRCH;
+}
+
+/* Stopped by job control it counts as arrived, and does so no more: no signal that it has got since may be missed. */
+static bool has_moved(struct cryo_parked *p)
+{
+	switch (READ_ONCE(p->state)) {
+	case CRYO_PARK_STOPPED:
+		return !task_is_stopped(p->task);
+	case CRYO_PARK_GONE:
+		return READ_ONCE(p->changed);
+	default:
+		return false;
+	}
+}
+
+/* A thread that was killed, or continued, while the capture looked at it makes the whole worthless. */
+static int check_alive(struct cryo_capture *c)
+{
+	struct cryo_parked *p;
+	int err = cryo_request_interrupted(c->req);
+	bool gone;
+
+	if (err)
+		return err;
+	list_for_each_entry(p, &c->req->parked, node) {
+		gone = READ_ONCE(p->state) == CRYO_PARK_GONE;
+		/* Or it does not know yet that it was killed, and has that among its pending signals. */
+		if (gone ? p->counted : __fatal_signal_pending(p->task))
+			return say_gone(c, p->proc);
+		if (c->req->looking && has_moved(p))
+			return say_moved(c, p->proc);
+		p->counted = !gone;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* What it has not yet got from the context that it was restarted from. That may take long: who is killed may go. */
+static int complete_memory(struct cryo_capture *c)
+{
+	int err;
+
+	cryo_look_end(c->req);
+	err = cryo_map_complete(c->req, c->p->mm);
+	cryo_look_begin(c->req);
+	if (err == -ESRCH)
+		return check_alive(c) ?: err;
+	if (err && !cryo_request_interrupted(c->req))
+		cryo_log(&c->req->log,
+			 "pid %d (%s): its memory cannot be read from the context that it was restarted from (error %d)",
+			 c->p->pid, c->p->comm, err);
+	return err ?: check_alive(c);
+}
+
+static int collect(struct cryo_capture *c)
+{
+	struct cryo_parked *t;
+	int err;
+
+	if (c->p->zombie)
+		return 0;
+	err = cryo_check_process(c) ?: cryo_collect_fds(c);
+	if (!err && !c->p->mm_saved)
+		err = complete_memory(c) ?: cryo_collect_vmas(c) ?: cryo_collect_aio(c);
+	if (err)
+		return err;
+	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
+		cryo_arch_check(c, t->task);
+		err = cryo_look_interrupted(c);
+	}
+	return err;
+}
+
+static int save_threads(struct cryo_capture *c)
+{
+	struct cryo_parked *t;
+	int err = cryo_save_exited_leader(c);
+
+	cryo_forget_seccomp(c);
+	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
+		err = cryo_look_interrupted(c) ?:
+		      cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
+		      cryo_save_seccomp(c, t->task) ?: cryo_save_uclamp(c, t->task) ?:
+		      cryo_save_thread_mempolicy(c, t->task) ?:
+		      cryo_save_thread_fs(c, t->task) ?: cryo_save_thread_creds(c, t->task) ?:
+		      cryo_save_sigpending(c, t->task, false);
+	}
+	return err;
+}
+
+static int describe_proc(struct cryo_capture *c)
+{
+	if (c->p->zombie)
+		return cryo_save_zombie(c) ?: cryo_save_zombie_namespaces(c);
+	return cryo_save_process(c) ?:
+	       cryo_save_namespaces(c) ?:
+	       cryo_save_creds(c) ?:
+	       cryo_save_cwd(c) ?:
+	       cryo_save_tables(c) ?:
+	       cryo_save_sharing(c) ?:
+	       cryo_save_rlimits(c) ?:
+	       cryo_save_sigactions(c) ?:
+	       cryo_save_sigpending(c, c->p->task, true) ?:
+	       cryo_save_itimers(c) ?:
+	       (c->p->mm_saved ? 0 : cryo_save_mm(c) ?: cryo_save_guards(c) ?: cryo_save_aio(c)) ?:
+	       cryo_save_vma_names(c) ?:
+	       cryo_save_mempolicies(c) ?:
+	       cryo_save_cgroup(c) ?:
+	       cryo_save_terminal(c) ?:
+	       cryo_save_fds(c) ?:
+	       cryo_save_sem_undo(c, c->p->task, c->p->pid) ?:
+	       cryo_save_locks(c) ?:
+	       save_threads(c) ?:
+	       cryo_save_posix_timers(c);
+}
+
+/* Those that others left alone may have gone since. */
+static int check_anybody(struct cryo_capture *c)
+{
+	struct cryo_proc *p;
+
+	cryo_for_each_proc(p, c->req)
+		if (!p->gone)
+			return 0;
+	cryo_log(&c->req->log, "pid %d (%s): nobody is left of its job", c->req->pid, c->req->comm);
+	return -ESRCH;
+}
+
+/* Do @step for each process in turn. */
+static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c))
+{
+	int err = 0;
+
+	cryo_for_each_proc(c->p, c->req) {
+		/* The target itself is missed. */
+		if (c->p->omitted || (c->p->gone && c->p->leader != c->req->target))
+			continue;
+		err = step(c);
+		if (err == -ESRCH && !READ_ONCE(c->req->lost))
+			say_gone(c, c->p);
+		if (err)
+			break;
+		err = cryo_look_interrupted(c);
+		if (err)
+			break;
+		cond_resched();
+	}
+	c->p = list_first_entry(&c->req->procs, struct cryo_proc, node);
+	return err;
+}
+
+static int describe_checkpoint(struct cryo_capture *c)
+{
+	return cryo_stream_header(&c->stream) ?:
+	       cryo_save_system(c) ?:
+	       cryo_arch_save_cpu(c) ?:
+	       cryo_save_inodes(c) ?:
+	       cryo_save_files(c) ?:
+	       cryo_save_waiting(c) ?:
+	       cryo_save_shm(c) ?:
+	       cryo_save_sems(c) ?:
+	       cryo_save_msgs(c) ?:
+	       each_proc(c, describe_proc) ?:
+	       cryo_save_cgroups(c);
+}
+
+static int estimate(struct cryo_capture *c)
+{
+	if (c->p->mm && !c->p->mm_saved) {
+		c->req->estimate += cryo_estimate(c);
+		cryo_shared_pages_expect(&c->shared, c->p->mm);
+	}
+	return 0;
+}
+
+static int save_huge_memory(struct cryo_capture *c)
+{
+	return c->p->mm && !c->p->mm_saved ? cryo_save_huge_memory(c) : 0;
+}
+
+static int save_memory(struct cryo_capture *c)
+{
+	return c->p->mm && !c->p->mm_saved ? cryo_save_memory(c) : 0;
+}
+
+/* By one writer: while the last pages of a process are written, others look through those of the next. */
+static int save_memories(struct cryo_capture *c, int (*save)(struct cryo_capture *c))
+{
+	int err;
+
+	c->writer = cryo_page_writer_create(c);
+	if (!c->writer)
+		return -ENOMEM;
+	err = each_proc(c, save) ?: cryo_page_writer_finish(c->writer);
+	cryo_page_writer_destroy(c->writer);
+	c->writer = NULL;
+	return err;
+}
+
+static void release_proc(struct cryo_proc *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->nr_fds; i++)
+		fput(p->fds[i].file);
+	kvfree(p->fds);
+	p->fds = NULL;
+	p->nr_fds = 0;
+	INIT_HLIST_HEAD(&p->without_fd);
+	kvfree(p->vmas);
+	p->vmas = NULL;
+	p->nr_vmas = 0;
+	cryo_buf_free(&p->vma_names);
+	cryo_buf_free(&p->mempolicies);
+	cryo_buf_free(&p->left_out);
+	cryo_buf_free(&p->aio);
+	cryo_buf_free(&p->unchanged);
+	cryo_used_free(&p->used);
+	if (p->exe)
+		fput(p->exe);
+	p->exe = NULL;
+	if (p->mm)
+		mmput(p->mm);
+	p->mm = NULL;
+	p->mm_saved = false;
+}
+
+/* Nothing of the processes is needed any more. */
+static void release_procs(struct cryo_capture *c)
+{
+	struct cryo_proc *p;
+	size_t i;
+
+	if (c->released)
+		return;
+	c->released = true;
+	cryo_for_each_proc(p, c->req)
+		release_proc(p);
+	cryo_objects_free(c);
+	cryo_ipc_spaces_free(c);
+	cryo_buf_free(&c->namespaces);
+	cryo_buf_free(&c->ttys);
+	for (i = 0; i < ARRAY_SIZE(c->sharers); i++)
+		cryo_buf_free(&c->sharers[i]);
+	xa_destroy(&c->memories);
+	cryo_forget_seccomp(c);
+	cryo_mounts_free(c);
+	cryo_proc_free(c);
+}
+
+static void capture_free(struct cryo_capture *c)
+{
+	release_procs(c);
+	cryo_shared_pages_free(&c->shared);
+	cryo_stream_free(&c->stream);
+	kfree(c);
+}
+
+static int save_tags(struct cryo_capture *c)
+{
+	return c->p->mm && !c->p->mm_saved ? cryo_save_tags(c) : 0;
+}
+
+static int save_contents(struct cryo_capture *c)
+{
+	return each_proc(c, save_tags) ?: cryo_save_contents(c);
+}
+
+/* All that comes before memory. */
+static int write_described(struct cryo_capture *c)
+{
+	int err = cryo_stream_flush(&c->stream);
+
+	cryo_point("header");
+	return err;
+}
+
+static int write_stopped(struct cryo_capture *c)
+{
+	int err;
+
+	cryo_request_state(c->req, CRYO_STATE_WRITING);
+	err = write_described(c) ?:
+	      save_memories(c, save_memory) ?:
+	      (c->contents_saved ? 0 : save_contents(c)) ?:
+	      check_alive(c);
+	cryo_point("memory");
+	return err ?: cryo_stream_end(&c->stream);
+}
+
+static int protect(struct cryo_capture *c)
+{
+	if (!c->p->mm || c->p->mm_saved)
+		return 0;
+	return cryo_protect_memory(c, c->snapshot);
+}
+
+static int save_unchanged(struct cryo_capture *c)
+{
+	return c->p->mm && !c->p->mm_saved ? cryo_save_unchanged(c) : 0;
+}
+
+static int save_exclusions(struct cryo_capture *c)
+{
+	return c->p->mm && !c->p->mm_saved ? cryo_save_exclusions(c) : 0;
+}
+
+static int save_used(struct cryo_capture *c)
+{
+	return c->p->mm && !c->p->mm_saved ? cryo_save_used(c) : 0;
+}
+
+/* There is no snapshot: all is found again while it is written, but for what has been used: that is noted once. */
+static int forget_protected(struct cryo_capture *c)
+{
+	cryo_buf_free(&c->p->left_out);
+	cryo_buf_free(&c->p->unchanged);
+	c->p->parent_mm = 0;
+	c->req->pages_unchanged = 0;
+	return 0;
+}
+
+/*
+ * All that may change once the processes go on: tags, contents of files and private pages of hugetlbfs are copied,
+ * those beyond the limit written, and the other private memory is protected.
+ */
+static int take_snapshots(struct cryo_capture *c)
+{
+	int err = cryo_snapshot_init(c->snapshot, c);
+
+	if (err)
+		return err;
+	if (c->snapshot->goes_on)
+		c->stream.keep = c->stream.offset + c->snapshot->limit * PAGE_SIZE;
+	err = save_contents(c);
+	c->contents_saved = true;
+	if (!err)
+		err = each_proc(c, protect) ?: each_proc(c, save_exclusions) ?:
+		      each_proc(c, save_unchanged) ?: each_proc(c, save_used);
+	if (!err) {
+		err = save_memories(c, save_huge_memory);
+		c->huge_saved = true;
+	}
+	c->stream.keep = 0;
+	return err ?: check_alive(c);
+}
+
+static int write_behind(struct cryo_capture *c)
+{
+	struct cryo_snapshot *s = c->snapshot;
+	int err;
+
+	/* Nobody's descriptor, memory or mount is to stay because we have it. Before its last user goes on. */
+	release_procs(c);
+	c->stream.look = cryo_snapshot_look;
+	c->stream.snapshot = s;
+	cryo_snapshot_watch(s);
+	cryo_request_go_on(c->req);
+	cryo_request_state(c->req, CRYO_STATE_WRITING);
+	err = write_described(c) ?: cryo_write_snapshot(c, s);
+	cryo_point("memory");
+	err = err ?: cryo_stream_end(&c->stream);
+	c->stream.snapshot = NULL;
+	return err;
+}
+
+static bool wants_snapshot(struct cryo_request *req)
+{
+	return req->args.flags & CRYO_CKPT_SNAPSHOT &&
+	       !(req->args.flags & (CRYO_CKPT_HOLD | CRYO_CKPT_SIGNAL)) &&
+	       cryo_has(CRYO_FEATURE_SNAPSHOT);
+}
+
+/*
+ * The account of what processes write to begins as the memory is protected, which has all of it at once.  Those that
+ * are ended or stay stopped after it need none.
+ */
+static bool wants_account(struct cryo_request *req)
+{
+	return req->args.flags & CRYO_CKPT_TRACK &&
+	       !(req->args.flags & (CRYO_CKPT_HOLD | CRYO_CKPT_SIGNAL)) &&
+	       cryo_has(CRYO_FEATURE_TRACK);
+}
+
+static int write_protected(struct cryo_capture *c)
+{
+	int err;
+
+	cryo_request_state(c->req, CRYO_STATE_WRITING);
+	err = write_described(c) ?:
+	      cryo_write_snapshot(c, c->snapshot) ?:
+	      check_alive(c);
+	cryo_point("memory");
+	return err ?: cryo_stream_end(&c->stream);
+}
+
+static int write_from_snapshot(struct cryo_capture *c, bool goes_on)
+{
+	int err;
+
+	c->snapshot = kzalloc(sizeof(*c->snapshot), GFP_KERNEL_ACCOUNT);
+	if (!c->snapshot)
+		return -ENOMEM;
+	c->snapshot->goes_on = goes_on;
+	c->snapshot->stop = cryo_freeze_again;
+	err = take_snapshots(c);
+	cryo_point("snapshot");
+	if (!err)
+		err = goes_on ? write_behind(c) : write_protected(c);
+	if (!err && c->snapshot->copied)
+		cryo_log(&c->req->log, "pid %d (%s): %llu KiB of memory were in use and have been copied",
+			 c->req->pid, c->req->comm, c->snapshot->copied << (PAGE_SHIFT - 10));
+	cryo_snapshot_free(c->snapshot);
+	kfree(c->snapshot);
+	c->snapshot = NULL;
+	return err;
+}
+
+static int write_context(struct cryo_capture *c)
+{
+	int err = CRYO_NO_SNAPSHOT;
+
+	c->req->estimate = c->stream.offset;
+	each_proc(c, estimate);
+	if (wants_snapshot(c->req))
+		err = write_from_snapshot(c, true);
+	else if (wants_account(c->req))
+		err = write_from_snapshot(c, false);
+	if (err != CRYO_NO_SNAPSHOT)
+		return err;
+	each_proc(c, forget_protected);
+	if (c->req->args.flags & CRYO_CKPT_GOES_ON)
+		return -EDEADLK;
+	return write_stopped(c);
+}
+
+static struct cryo_capture *capture_alloc(struct cryo_request *req)
+{
+	struct cryo_capture *c = kzalloc(sizeof(*c), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!c)
+		return ERR_PTR(-ENOMEM);
+	c->req = req;
+	INIT_LIST_HEAD(&c->inodes);
+	INIT_LIST_HEAD(&c->files);
+	INIT_LIST_HEAD(&c->waiting);
+	INIT_LIST_HEAD(&c->mount_spaces);
+	xa_init_flags(&c->seen_mounts, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&c->memories, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&c->filters, XA_FLAGS_ACCOUNT);
+	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
+	cryo_ipc_spaces_init(c);
+	cryo_shared_pages_init(&c->shared);
+	err = cryo_objects_init(c) ?:
+	      cryo_stream_init(&c->stream, req->out, &req->written, req->args.flags);
+	if (!err)
+		return c;
+	kvfree(c->objects);
+	kfree(c);
+	return ERR_PTR(err);
+}
+
+/* All of it is in memory that the requester pays for, before a byte is written. */
+static void say_too_big(struct cryo_capture *c, int err)
+{
+	if (c->stream.full)
+		cryo_refuse(c, "a job of which the kernel holds more than %u MiB beside its memory (what waits in pipes, sockets and message queues, names) is not supported",
+			    CRYO_META_MAX / SZ_1M);
+	else if (err == -EFBIG)
+		cryo_refuse(c, "one thing of which the kernel holds more than %lu MiB (what waits in a pipe, socket or message queue, a list) is not supported",
+			    CRYO_BUF_MAX / SZ_1M);
+}
+
+/* All that is not memory or the contents of files, into the memory of the stream: this waits for no reader. */
+static int look_at_all(struct cryo_capture *c)
+{
+	int err;
+
+	cryo_look_begin(c->req);
+	err = each_proc(c, check_proc) ?: check_anybody(c) ?: cryo_requester_begin(c) ?:
+	      check_alive(c) ?: cryo_find_sharers(c) ?: cryo_check_outsiders(c) ?:
+	      each_proc(c, collect) ?: each_proc(c, cryo_check_directories) ?:
+	      cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
+	      cryo_collect_mqueues(c) ?: cryo_requester_ends(c) ?:
+	      cryo_classify_files(c);
+	cryo_point("looking");
+	/* With obstacles too: describing finds more of them. */
+	if (!err)
+		err = describe_checkpoint(c);
+	if (!err)
+		err = check_alive(c);
+	cryo_requester_end(c);
+	cryo_look_end(c->req);
+	/* That was why it was given up. */
+	if (err && READ_ONCE(c->req->lost))
+		err = say_gone(c, c->req->lost);
+	say_too_big(c, err);
+	return err;
+}
+
+/* With all threads in scope parked: write the context, or say all that is in the way. */
+int cryo_capture(struct cryo_request *req)
+{
+	bool dry = req->args.flags & CRYO_CKPT_DRY_RUN;
+	struct cryo_capture *c = capture_alloc(req);
+	int err;
+
+	if (IS_ERR(c))
+		return PTR_ERR(c);
+	if (req->args.flags & CRYO_CKPT_TRACK)
+		req->track_serial = cryo_track_serial();
+	err = look_at_all(c);
+	cryo_point("described");
+	/* An error that came with obstacles most likely came from them. */
+	if (c->obstacles)
+		err = -EOPNOTSUPP;
+	if (!err && !dry)
+		err = write_context(c);
+	capture_free(c);
+	return err;
+}

@@ -1,0 +1,752 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * freeze.c - bring all threads of the processes in scope to rest, and let them go
+ *
+ * Each thread gets a task work; it interrupts system calls as a signal does,
+ * and runs when the thread is about to return to user mode.  There the thread
+ * waits, killable.  Nothing of this can be seen by the process or its parent: no
+ * signal is sent, no state reported, and a call that would have returned EINTR
+ * for want of a better answer is made one that is restarted.
+ *
+ * Rules for threads that do not come by themselves:
+ *  - stopped by job control: they stay where they are, which is at rest; their
+ *    work stays queued, so that a SIGCONT finds them parked, and makes what has been seen of them worthless;
+ *  - stopped by a tracer: they may stand before a system call or in the middle of one, which they go on with first when the
+ *    tracer lets them go.  They are not at rest: refused by name after a moment, or, with CRYO_CKPT_PTRACED_ALLOW, waited for;
+ *  - exiting: left out, they will be gone;
+ *  - uninterruptible (state D), waiting in vfork(): waited for until the freeze's
+ *    own time limit, then named.  A vfork() child is not asked before it has memory
+ *    of its own: its parent does not come to rest earlier;
+ *  - with requests of io_uring under way: waited for during a second, then parked all the same, and
+ *    refused by name; in the same way, before anybody is asked, it is waited for what unsettled.c knows,
+ *    and if they have begun with such a thing until they are parked, they are let go and asked again;
+ *  - io_uring workers and other kernel helpers: never return to user mode, left out;
+ *  - threads of the kernel that submit for a ring (IORING_SETUP_SQPOLL): they do not either, but run
+ *    works.  They are asked last, when nobody gives them anything to do, and are let go again for as
+ *    long as what they have submitted is under way;
+ *  - those that have become somebody else since they were asked, by exec() or setuid(): they see that themselves
+ *    before they wait, and go on; they are asked again if the requester may still trace them, or the request fails;
+ *  - the requester itself, in a checkpoint of its own process: is where it is, in
+ *    CRYO_CKPT_RUN, and is captured as if that had returned.
+ */
+#include <linux/capability.h>
+#include <linux/jiffies.h>
+#include <linux/lockdep.h>
+#include <linux/sched/jobctl.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include <cryo/ioctl.h>
+
+#include "access/access.h"
+#include "capture/uprobes.h"
+#include "compat/ksym.h"
+#include "cryo_arch.h"
+#include "freeze/freeze.h"
+#include "lib/point.h"
+#include "lib/unload.h"
+#include "lib/wait.h"
+#include "lib/walk_tasks.h"
+#include "request/request.h"
+#include "request/scope.h"
+#include "save/files/uring.h"
+#include "syscalls/syscalls.h"
+
+#define FREEZE_POLL_JIFFIES	max(HZ / 100, 1)
+#define URING_WAIT_MS	1000	/* for requests of io_uring to end */
+#define WORK_LAPS		16	/* at most so often other works of a thread go first */
+#define TRACED_WAIT_MS	100U	/* for a tracer to let go whom it has stopped */
+#define SETTLE_WAIT_MS	500U	/* for what is about to end by itself, see unsettled.c */
+
+static void parked_free(struct kref *ref)
+{
+	struct cryo_parked *p = container_of(ref, struct cryo_parked, ref);
+
+	put_task_struct(p->task);
+	cryo_identity_put(&p->asked);
+	cryo_request_put(p->req);
+	kfree(p);
+}
+
+static void parked_put(struct cryo_parked *p)
+{
+	kref_put(&p->ref, parked_free);
+}
+
+static void set_park_state(struct cryo_parked *p, enum cryo_park_state state)
+{
+	lockdep_assert_held(&p->req->park_lock);
+	if (p->state == CRYO_PARK_ASKED && state != CRYO_PARK_ASKED)
+		p->req->pending--;
+	else if (p->state != CRYO_PARK_ASKED && state == CRYO_PARK_ASKED)
+		p->req->pending++;
+	/* Pairs with wait_off_cpu(): who sees it parked sees that it is on a CPU. */
+	smp_store_release(&p->state, state);
+}
+
+static void settle_parked(struct cryo_parked *p, enum cryo_park_state state)
+{
+	spin_lock_irq(&p->req->park_lock);
+	set_park_state(p, state);
+	spin_unlock_irq(&p->req->park_lock);
+	wake_up(&p->req->park_wait);
+}
+
+/* The capture has an end as soon as it notices. Returns whether nobody has said so before. */
+static bool note_lost(struct cryo_parked *p, bool continued)
+{
+	bool first;
+
+	lockdep_assert_held(&p->req->park_lock);
+	first = p->req->looking && !p->req->lost;
+	if (first) {
+		p->req->lost_continued = continued;
+		/* Who sees that somebody is lost sees why. */
+		smp_store_release(&p->req->lost, p->proc);
+	}
+	return first;
+}
+
+/*
+ * What the capture knows of a thread is worthless from now on, and the thread goes: not before the capture has taken
+ * its hands off it, or its stack and more of it would go meanwhile.  Not killable, as it has been killed; but the
+ * capture is told to give up, and is got out of what it may be waiting for.
+ */
+static void go_away(struct cryo_parked *p)
+{
+	bool first;
+
+	spin_lock_irq(&p->req->park_lock);
+	set_park_state(p, CRYO_PARK_GONE);
+	first = note_lost(p, false);
+	spin_unlock_irq(&p->req->park_lock);
+	wake_up(&p->req->park_wait);
+	if (first)
+		cryo_request_poke(p->req);
+	wait_event_state(p->req->look_wait, !READ_ONCE(p->req->looking),
+			 (TASK_UNINTERRUPTIBLE | TASK_FREEZABLE));
+}
+
+static void park(struct callback_head *work);
+
+/* After all works that the thread has now. */
+static bool park_later(struct cryo_parked *p)
+{
+	init_task_work(&p->work, park);
+	return !task_work_add(current, &p->work, TWA_NONE);
+}
+
+/*
+ * The works of a thread run newest first, and what close() leaves undone is one: a file that is closed already, but
+ * still counts as the end of a pipe, or keeps a lock.  It is released first, and what that leaves in its turn.  Not
+ * without end, if somebody gives the thread new works all the time.
+ */
+static bool wait_for_works(struct cryo_parked *p)
+{
+	if (p->laps >= WORK_LAPS || (p->laps && !task_work_pending(current)))
+		return false;
+	p->laps++;
+	return park_later(p);
+}
+
+/*
+ * Requests of io_uring that are under way may need this thread, by works of their own, to end: come
+ * again after them.  Not for long: some never end by themselves.
+ */
+static bool wait_for_uring(struct cryo_parked *p)
+{
+	if (!cryo_uring_busy(current) || time_after(jiffies, p->req->uring_limit) ||
+	    READ_ONCE(p->let_go) || fatal_signal_pending(current))
+		return false;
+	schedule_timeout_killable(FREEZE_POLL_JIFFIES);
+	return park_later(p);
+}
+
+/* Killable and freezable: neither the OOM killer nor a suspend waits for us. */
+static void stay_parked(struct cryo_parked *p)
+{
+	bool first;
+
+	spin_lock_irq(&p->req->park_lock);
+	/* On the way here it may have begun with a signal's handler: registers and pending signals are not what they were. */
+	first = p->state == CRYO_PARK_STOPPED && note_lost(p, true);
+	set_park_state(p, CRYO_PARK_PARKED);
+	spin_unlock_irq(&p->req->park_lock);
+	wake_up(&p->req->park_wait);
+	if (first)
+		cryo_request_poke(p->req);
+	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),
+			     (TASK_KILLABLE | TASK_FREEZABLE)))
+		go_away(p);
+}
+
+/* It counted as arrived while it was stopped: what has been seen of it is worthless from here on. */
+static void note_continued(struct cryo_parked *p)
+{
+	bool first;
+
+	spin_lock_irq(&p->req->park_lock);
+	first = p->state == CRYO_PARK_STOPPED && note_lost(p, true);
+	spin_unlock_irq(&p->req->park_lock);
+	if (first)
+		cryo_request_poke(p->req);
+}
+
+/*
+ * Has become one that the requester was not asked about. As if it had not been asked: see forget_changed().  Works that others
+ * have queued may change it between a stop and here: then it may be looked at, and goes on when that is over.
+ */
+static void pass_by(struct cryo_parked *p)
+{
+	bool stopped, first;
+
+	WRITE_ONCE(p->changed, true);
+	spin_lock_irq(&p->req->park_lock);
+	stopped = p->state == CRYO_PARK_STOPPED;
+	first = stopped && note_lost(p, true);
+	set_park_state(p, CRYO_PARK_GONE);
+	spin_unlock_irq(&p->req->park_lock);
+	wake_up(&p->req->park_wait);
+	if (first)
+		cryo_request_poke(p->req);
+	if (stopped)
+		wait_event_state(p->req->look_wait, !READ_ONCE(p->req->looking),
+				 (TASK_UNINTERRUPTIBLE | TASK_FREEZABLE));
+}
+
+/* The task work: runs in the thread itself. */
+static void park(struct callback_head *work)
+{
+	struct cryo_parked *p = container_of(work, struct cryo_parked, work);
+
+	if (current->flags & PF_EXITING) {
+		go_away(p);
+		goto put;
+	}
+	cryo_point("park");
+	note_continued(p);
+	if (wait_for_works(p) || (!p->poller && wait_for_uring(p)))
+		return;
+	/* Before the requester may look at the registers; and even when it no longer wants to. */
+	if (!p->poller) {
+		cryo_arch_fixup_syscall(p);
+		cryo_arch_begin_park();
+		cryo_arch_stay_saved(current);
+	}
+	/* A thread of the kernel runs nothing of its process's. */
+	cryo_point("parking");
+	if (p->poller || cryo_is_still(&p->asked))
+		stay_parked(p);
+	else
+		pass_by(p);
+	cryo_point("parked");
+	if (!p->poller)
+		cryo_arch_unfix_syscall(p);
+put:
+	parked_put(p);
+	cryo_unload_put();
+}
+
+static int say_not_traceable(struct cryo_proc *proc, struct task_struct *task)
+{
+	/* The process is known to be the requester's; what it has become need not be. */
+	cryo_log(&proc->req->log, "pid %d (%s): you may not trace thread %d of it", proc->pid,
+		 proc->comm, task_pid_vnr(task));
+	return -EPERM;
+}
+
+/* One that has gone meanwhile, of which Yama says that nobody may trace it, is not missed. */
+static int refuse_thread(struct cryo_proc *proc, struct task_struct *task)
+{
+	return pid_alive(task) ? say_not_traceable(proc, task) : 0;
+}
+
+static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool poller)
+{
+	struct cryo_parked *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	struct cryo_request *req = proc->req;
+
+	if (!p)
+		return -ENOMEM;
+	/* First, so that the answer is about nobody later than this one. */
+	cryo_identity_note(&p->asked, task);
+	if (!cryo_may_trace(task)) {
+		cryo_identity_put(&p->asked);
+		kfree(p);
+		return refuse_thread(proc, task);
+	}
+	kref_init(&p->ref);
+	get_task_struct(task);
+	p->task = task;
+	p->proc = proc;
+	cryo_request_get(req);
+	p->req = req;
+	p->state = CRYO_PARK_GONE;
+	p->poller = poller;
+	INIT_LIST_HEAD(&p->sibling);
+	hash_add(req->index->by_task, &p->hash, (unsigned long)task);
+	list_add_tail(&p->node, poller ? &req->pollers : &req->parked);
+	if (poller)
+		return 0;
+	list_add_tail(&p->sibling, &proc->threads);
+	req->threads++;
+	return 0;
+}
+
+static void ask_to_park(struct cryo_parked *p)
+{
+	/* It is in the module already, and stays there until the end of the capture. */
+	if (p->task == current) {
+		p->self = true;
+		settle_parked(p, CRYO_PARK_PARKED);
+		return;
+	}
+	kref_get(&p->ref);
+	cryo_unload_get();
+	init_task_work(&p->work, park);
+	if (!p->poller) {
+		cryo_arch_prepare_park(p->task);
+		cryo_arch_note_syscall(p);
+	}
+	settle_parked(p, CRYO_PARK_ASKED);
+	if (task_work_add(p->task, &p->work, TWA_SIGNAL)) {
+		settle_parked(p, CRYO_PARK_GONE);
+		parked_put(p);
+		cryo_unload_put();
+	}
+}
+
+struct search {
+	struct cryo_proc *proc;
+	bool pollers;
+};
+
+static bool thread_wanted(void *arg, struct task_struct *task)
+{
+	struct cryo_proc *proc = ((struct search *)arg)->proc;
+	bool pollers = ((struct search *)arg)->pollers;
+
+	if (cryo_find_parked(proc->req, task))
+		return false;
+	if (task->flags & (PF_EXITING | PF_KTHREAD) || task->exit_state)
+		return false;
+	if (pollers || task->flags & PF_IO_WORKER)
+		return pollers && cryo_is_poller(task);
+	/* The target itself is asked all the same, to be refused by name. */
+	return !READ_ONCE(task->vfork_done) || proc->leader == proc->req->target;
+}
+
+/* Those of @proc that have not been asked. */
+static int add_threads(struct cryo_proc *proc, bool pollers)
+{
+	struct cryo_thread_walk walk = { .member = proc->leader };
+	struct search search = { .proc = proc, .pollers = pollers };
+	struct task_struct *found[CRYO_WALK_FOUND];
+	unsigned int n, i;
+	int total = 0;
+	int err = 0;
+
+	do {
+		/* A work would cut a core dump to a pipe short. */
+		if (READ_ONCE(proc->leader->signal->core_state))
+			break;
+		n = cryo_walk_threads(&walk, thread_wanted, &search, found,
+				      ARRAY_SIZE(found));
+		for (i = 0; i < n; i++) {
+			if (!err)
+				err = add_thread(proc, found[i], pollers);
+			put_task_struct(found[i]);
+		}
+		total += n;
+		cond_resched();
+		err = err ?: cryo_request_interrupted(proc->req);
+	} while (walk.more && !err);
+	cryo_walk_end(&walk);
+	return err ?: total;
+}
+
+static int add_all(struct cryo_request *req, bool pollers)
+{
+	struct cryo_proc *proc;
+	int total = 0;
+	int n;
+
+	cryo_for_each_proc(proc, req) {
+		if (proc->omitted)
+			continue;
+		n = add_threads(proc, pollers);
+		if (n < 0)
+			return n;
+		total += n;
+	}
+	return total;
+}
+
+/* Ask all threads that exist now. Returns how many were new, or a negative errno. */
+static int ask_all(struct cryo_request *req)
+{
+	struct cryo_parked *p = list_last_entry(&req->parked, struct cryo_parked, node);
+	int total = add_all(req, false);
+
+	if (total <= 0)
+		return total;
+	/* While they still sleep: interrupting them takes their timers away. */
+	cryo_timed_waits_find(req, p);
+	list_for_each_entry_continue(p, &req->parked, node)
+		ask_to_park(p);
+	return total;
+}
+
+static bool on_cpu(struct task_struct *task)
+{
+	/* Pairs with the store in finish_task(): once it is off the CPU, its registers are saved. */
+	return smp_load_acquire(&task->on_cpu);
+}
+
+/*
+ * While some have not come: those that went on because they have changed are asked about again, and of those that have come one
+ * of each process, which may not be dumpable any more.
+ */
+static int check_arrived(struct cryo_request *req)
+{
+	struct cryo_parked *t;
+	struct cryo_proc *proc;
+	int err;
+
+	list_for_each_entry(t, &req->parked, node) {
+		if (READ_ONCE(t->changed) && !cryo_may_trace(t->task)) {
+			err = refuse_thread(t->proc, t->task);
+			if (err)
+				return err;
+		}
+		cond_resched();
+	}
+	cryo_for_each_proc(proc, req) {
+		t = cryo_next_thread(proc, NULL);
+		if (t && READ_ONCE(t->state) != CRYO_PARK_ASKED && !cryo_may_trace(t->task)) {
+			err = refuse_thread(proc, t->task);
+			if (err)
+				return err;
+		}
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Threads stopped by job control do not come: they count as arrived while they are off the CPU. */
+static void look_for_stopped(struct cryo_request *req, struct list_head *list)
+{
+	struct cryo_parked *p;
+
+	list_for_each_entry(p, list, node) {
+		if (READ_ONCE(p->state) != CRYO_PARK_ASKED)
+			continue;
+		if (!task_is_stopped(p->task) || on_cpu(p->task))
+			continue;
+		if (!p->poller) {
+			cryo_arch_stay_saved(p->task);
+			/* Either we see that it comes to a CPU, or it sees that. */
+			smp_mb();
+			if (on_cpu(p->task))
+				continue;
+		}
+		spin_lock_irq(&req->park_lock);
+		if (p->state == CRYO_PARK_ASKED)
+			set_park_state(p, CRYO_PARK_STOPPED);
+		spin_unlock_irq(&req->park_lock);
+		cond_resched();
+	}
+}
+
+static unsigned int pending(struct cryo_request *req)
+{
+	return READ_ONCE(req->pending);
+}
+
+/* Wait until no thread is pending. Returns 0, or why not. */
+static int wait_pending(struct cryo_request *req, unsigned long limit)
+{
+	unsigned long traced_limit = jiffies + msecs_to_jiffies(TRACED_WAIT_MS);
+	int err;
+
+	for (;;) {
+		look_for_stopped(req, &req->parked);
+		look_for_stopped(req, &req->pollers);
+		if (!pending(req))
+			return 0;
+		err = cryo_request_interrupted(req);
+		if (!err && time_after(jiffies, traced_limit))
+			err = cryo_refuse_traced(req);
+		if (err == -ETIMEDOUT)
+			cryo_name_pending(req);
+		err = err ?: check_arrived(req);
+		if (err)
+			return err;
+		if (time_after(jiffies, limit)) {
+			cryo_name_pending(req);
+			return -ETIMEDOUT;
+		}
+		if (cryo_wait_event_timeout(req->park_wait, !pending(req) || req->timed_out ||
+					    req->cancelled, FREEZE_POLL_JIFFIES) < 0)
+			return -EINTR;
+	}
+}
+
+/* A parked task has set its state, but may still be on its way off the CPU. */
+static int wait_off_cpu(struct cryo_request *req)
+{
+	struct cryo_parked *p;
+	int err = 0;
+
+	list_for_each_entry(p, &req->parked, node) {
+		/* Pairs with set_park_state(). */
+		while (!err && !p->self && smp_load_acquire(&p->state) == CRYO_PARK_PARKED &&
+		       on_cpu(p->task)) {
+			err = cryo_request_interrupted(req);
+			cond_resched();
+			cpu_relax();
+		}
+		if (err)
+			return err;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Who is parked finishes nothing, and somebody may be waiting for it. Not for long. Returns whether it is finished. */
+static bool wait_until_settled(struct cryo_request *req, unsigned long limit)
+{
+	while (cryo_unsettled(req)) {
+		if (time_after(jiffies, limit) || cryo_request_interrupted(req))
+			return false;
+		cryo_sleep(FREEZE_POLL_JIFFIES);
+	}
+	return true;
+}
+
+static void release_parked(struct cryo_request *req, struct list_head *list)
+{
+	struct cryo_parked *p;
+
+	list_for_each_entry(p, list, node)
+		WRITE_ONCE(p->let_go, true);
+	wake_up_all(&req->thaw_wait);
+}
+
+static void forget_one(struct cryo_parked *p)
+{
+	if (!p->self && cryo_task_work_cancel(p->task, &p->work)) {
+		if (!p->poller)
+			cryo_arch_forget_syscall(p);
+		/* Nobody is left who would say so, and a later freeze counts those that have not. */
+		settle_parked(p, CRYO_PARK_GONE);
+		parked_put(p);
+		cryo_unload_put();
+	}
+	hash_del(&p->hash);
+	list_del(&p->node);
+	list_del(&p->sibling);
+	parked_put(p);
+}
+
+static void forget_parked(struct list_head *list)
+{
+	struct cryo_parked *p, *next;
+
+	list_for_each_entry_safe(p, next, list, node) {
+		forget_one(p);
+		cond_resched();
+	}
+}
+
+/* Those that went on because they have changed are found and asked again. Returns how many there are. */
+static int forget_changed(struct cryo_request *req)
+{
+	struct cryo_parked *p, *next;
+	int n = 0;
+
+	list_for_each_entry_safe(p, next, &req->parked, node) {
+		if (READ_ONCE(p->state) != CRYO_PARK_GONE || !READ_ONCE(p->changed))
+			continue;
+		forget_one(p);
+		req->threads--;
+		n++;
+		cond_resched();
+	}
+	return n;
+}
+
+/* One look at the scope. Returns how much was found that is new or not at rest, or an error. */
+static int freeze_once(struct cryo_request *req, unsigned long limit)
+{
+	int procs = cryo_scope_find(req);
+	int threads = procs < 0 ? procs : ask_all(req);
+	int restless, changed, err;
+
+	if (threads < 0)
+		return threads;
+	cryo_point("asked");
+	err = wait_pending(req, limit);
+	if (err)
+		return err;
+	changed = forget_changed(req);
+	restless = cryo_scope_settle(req, false);
+	if (!restless)
+		return procs + threads + changed;
+	if (time_after(jiffies, limit)) {
+		cryo_scope_settle(req, true);
+		return -ETIMEDOUT;
+	}
+	if (cryo_sleep(FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
+		return -EINTR;
+	return cryo_request_interrupted(req) ?: restless;
+}
+
+static bool any_poller_busy(struct cryo_request *req)
+{
+	struct cryo_parked *p;
+
+	list_for_each_entry(p, &req->pollers, node)
+		if (READ_ONCE(p->state) != CRYO_PARK_GONE && cryo_uring_busy(p->task))
+			return true;
+	return false;
+}
+
+/* All others are at rest. Only the thread itself can finish what it has submitted. */
+static int park_pollers(struct cryo_request *req, unsigned long limit)
+{
+	struct cryo_parked *p;
+	int err;
+
+	for (;;) {
+		err = add_all(req, true);
+		if (err <= 0)
+			return err;
+		list_for_each_entry(p, &req->pollers, node)
+			ask_to_park(p);
+		err = wait_pending(req, limit) ?: cryo_request_interrupted(req);
+		if (err || !any_poller_busy(req) || time_after(jiffies, req->uring_limit))
+			return err;
+		release_parked(req, &req->pollers);
+		forget_parked(&req->pollers);
+		if (cryo_sleep(FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
+			return -EINTR;
+	}
+}
+
+static unsigned int freeze_ms(struct cryo_request *req)
+{
+	return req->args.freeze_ms ?: CRYO_FREEZE_DEFAULT_MS;
+}
+
+/* Nobody else's waits for a requester's patience. */
+static void bound_freeze(struct cryo_request *req)
+{
+	if (freeze_ms(req) <= CRYO_FREEZE_MAX_MS || capable(CAP_SYS_ADMIN))
+		return;
+	cryo_log(&req->log,
+		 "pid %d (%s): is waited for at most %u s until it comes to rest: more takes CAP_SYS_ADMIN",
+		 req->pid, req->comm, CRYO_FREEZE_MAX_MS / 1000);
+	req->args.freeze_ms = CRYO_FREEZE_MAX_MS;
+}
+
+static int say_never_at_rest(struct cryo_request *req)
+{
+	cryo_log(&req->log,
+		 "pid %d (%s): did not come to rest: there are new processes or threads all the time, or other programs",
+		 req->pid, req->comm);
+	return -ETIMEDOUT;
+}
+
+/* They may create others until they park, so look again until nothing new is found. */
+static int freeze_all(struct cryo_request *req, unsigned long limit)
+{
+	unsigned int uring_ms = min_t(unsigned int, freeze_ms(req) / 2, URING_WAIT_MS);
+	int n;
+
+	req->freeze_begin = ktime_get();
+	req->uring_limit = jiffies + msecs_to_jiffies(uring_ms);
+	for (;;) {
+		n = freeze_once(req, limit);
+		if (n <= 0)
+			break;
+		n = cryo_request_interrupted(req);
+		if (n)
+			return n;
+		if (time_after(jiffies, limit))
+			return say_never_at_rest(req);
+	}
+	return n ?: park_pollers(req, limit);
+}
+
+/*
+ * Not in the middle of what cannot be saved but will be over soon.  That may begin again just before all are at rest: then
+ * they are let go once more.  Who was in the middle of it for all the time that we can wait will not end it.
+ */
+static int freeze_settled(struct cryo_request *req, unsigned long limit)
+{
+	unsigned int wait_ms = min(freeze_ms(req) / 2, SETTLE_WAIT_MS);
+	unsigned int threads = req->threads;
+	int err = cryo_scope_find(req);
+	bool settled;
+
+	if (err < 0)
+		return err;
+	for (;;) {
+		settled = wait_until_settled(req, jiffies + msecs_to_jiffies(wait_ms));
+		err = freeze_all(req, limit);
+		if (err || !settled || time_after(jiffies, limit) ||
+		    !(cryo_unsettled(req) || cryo_in_uprobe(req)))
+			return err;
+		cryo_thaw(req);
+		req->threads = threads;
+	}
+}
+
+static int freeze(struct cryo_request *req, bool settle)
+{
+	unsigned long limit = jiffies + cryo_jiffies(freeze_ms(req));
+	int err;
+
+	if (req->target->signal->core_state)
+		return -ESRCH;
+	err = settle ? freeze_settled(req, limit) : freeze_all(req, limit);
+	err = err ?: wait_off_cpu(req);
+	if (err)
+		return err;
+	if (!req->freeze_ns)
+		req->freeze_ns = ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
+	return 0;
+}
+
+/* Park all threads of all processes in scope. On error, cryo_thaw() all the same. */
+int cryo_freeze(struct cryo_request *req)
+{
+	bound_freeze(req);
+	return freeze(req, true);
+}
+
+/* After cryo_thaw(), those who are left of the scope, until the next one. No error: they may run. */
+int cryo_freeze_again(struct cryo_request *req)
+{
+	unsigned int threads = req->threads;
+	int err = freeze(req, false);
+
+	req->threads = threads;
+	if (err)
+		cryo_thaw(req);
+	return err;
+}
+
+/* Let all threads go. Harmless for those that never came. */
+void cryo_thaw(struct cryo_request *req)
+{
+	if (list_empty(&req->parked) && list_empty(&req->pollers))
+		return;
+	release_parked(req, &req->pollers);
+	release_parked(req, &req->parked);
+	req->pause_ns += ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
+	forget_parked(&req->pollers);
+	forget_parked(&req->parked);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* freeze.h - all threads of a request are brought to rest, and let go */
+#ifndef CRYO_FREEZE_FREEZE_H
+#define CRYO_FREEZE_FREEZE_H
+
+#include <linux/types.h>
+
+struct cryo_request;
+
+/* freeze.c: bring all threads of the processes in scope to rest, and let them go */
+
+/**
+ * cryo_freeze() - bring all threads of a request to rest
+ * @req: the request, whose processes are claimed
+ *
+ * On return each is parked in a task work, is stopped by job control with that work queued, or is
+ * gone. New ones are looked for until there are none. Whatever it returns, cryo_thaw() lets them
+ * go.
+ *
+ * Return: 0 or a negative errno; the log of the request says why.
+ */
+int cryo_freeze(struct cryo_request *req);
+
+/**
+ * cryo_freeze_again() - stop those again who are left of the scope, after a thaw
+ * @req: the request
+ *
+ * For a snapshot that has become too large. Until the next cryo_thaw().
+ *
+ * Return: 0, or a negative errno: then they run.
+ */
+int cryo_freeze_again(struct cryo_request *req);
+
+/**
+ * cryo_thaw() - let all threads of a request go
+ * @req: the request
+ *
+ * Also if they were never asked to park.
+ */
+void cryo_thaw(struct cryo_request *req);
+
+/* pending.c */
+int cryo_refuse_traced(struct cryo_request *req);
+void cryo_name_pending(struct cryo_request *req);
+
+/* unsettled.c: what processes are about to finish by themselves */
+bool cryo_unsettled(struct cryo_request *req);
+
+#endif /* CRYO_FREEZE_FREEZE_H */

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* pending.c - who has not come to rest: see freeze.c */
+#include <linux/jiffies.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+
+#include <cryo/ioctl.h>
+
+#include "freeze/freeze.h"
+#include "request/request.h"
+#include "request/scope.h"
+
+/* Nothing tells when their tracers let them go. */
+int cryo_refuse_traced(struct cryo_request *req)
+{
+	struct cryo_parked *p;
+	int err = 0;
+
+	/* When they have been frozen once, what it was for is done without. */
+	if (req->args.flags & CRYO_CKPT_PTRACED_ALLOW || req->freeze_ns)
+		return 0;
+	list_for_each_entry(p, &req->parked, node) {
+		cond_resched();
+		if (READ_ONCE(p->state) != CRYO_PARK_ASKED || !task_is_traced(p->task))
+			continue;
+		cryo_log(&req->log, "pid %d (%s): thread %d: is being traced (ptrace), and stopped by its tracer",
+			 p->proc->pid, p->proc->comm, task_pid_vnr(p->task));
+		req->obstacles |= CRYO_OBSTACLE_PTRACED;
+		err = -EOPNOTSUPP;
+	}
+	return err;
+}
+
+/* What else is to be said of one that has not come. */
+static const char *why_pending(struct task_struct *task)
+{
+	if (task_is_traced(task))
+		return " (stopped by its tracer)";
+	return task->vfork_done || task_state_to_char(task) != 'D' ? "" :
+	       " (uninterruptible, or waits for a vfork() child)";
+}
+
+static void name_pending_of(struct cryo_request *req, struct list_head *list)
+{
+	struct cryo_parked *p;
+	char comm[TASK_COMM_LEN];
+
+	list_for_each_entry(p, list, node) {
+		if (READ_ONCE(p->state) != CRYO_PARK_ASKED)
+			continue;
+		get_task_comm(comm, p->task);
+		cryo_log(&req->log,
+			 "pid %d (%s), thread %d (%s): did not come to rest: state %c%s",
+			 p->proc->pid, p->proc->comm, task_pid_vnr(p->task), comm,
+			 task_state_to_char(p->task), why_pending(p->task));
+	}
+}
+
+void cryo_name_pending(struct cryo_request *req)
+{
+	name_pending_of(req, &req->parked);
+	name_pending_of(req, &req->pollers);
+	/* And those that were not even asked: a vfork() child. */
+	cryo_scope_settle(req, true);
+}

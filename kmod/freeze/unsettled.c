@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * unsettled.c - what processes are about to finish by themselves
+ *
+ * Some of what cannot be saved is there for a moment only: an event of fanotify that has not been read or
+ * answered, what the kernel has answered by netlink (getaddrinfo(3) asks it for addresses each time), a connection that
+ * is being made.  Those who are parked finish nothing, so they get time for that before (freeze.c).
+ */
+#include <linux/fdtable.h>
+#include <linux/net.h>
+#include <linux/sched/task.h>
+#include <net/sock.h>
+
+#include "access/access.h"
+#include "freeze/freeze.h"
+#include "request/request.h"
+#include "save/files.h"
+#include "save/net.h"
+
+#define FD_BATCH	4096	/* descriptors looked at with the locks held */
+
+/* How far a walk of descriptors has come. */
+struct cryo_fd_walk {
+	unsigned int end;	/* of this batch */
+	bool more;		/* there are some behind it */
+};
+
+static bool is_unfinished(struct file *file)
+{
+	struct socket *sock = sock_from_file(file);
+	struct sock *sk = sock ? READ_ONCE(sock->sk) : NULL;
+
+	if (sk)
+		return cryo_netlink_unread(sk) || cryo_tcp_unsettled(sk);
+	return cryo_is_fanotify(file) && cryo_fanotify_unread(file);
+}
+
+/* With files->file_lock. */
+static int is_unsettled(const void *data, struct file *file, unsigned int fd)
+{
+	struct cryo_fd_walk *walk = (struct cryo_fd_walk *)data;
+
+	if (fd >= walk->end) {
+		walk->more = true;
+		return 1;
+	}
+	return is_unfinished(file);
+}
+
+/* It may be another program by now, whose descriptors are none of the requester's business. */
+static bool has_unsettled(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_fd_walk walk = { .end = 0 };
+	unsigned int start;
+	bool has;
+
+	if (!cryo_may_trace(task))
+		return false;
+	do {
+		start = walk.end;
+		walk.end += FD_BATCH;
+		walk.more = false;
+		has = false;
+		task_lock(task);
+		if (task->files)
+			has = iterate_fd(task->files, start, is_unsettled, &walk);
+		task_unlock(task);
+		cond_resched();
+	} while (walk.more && !cryo_request_interrupted(req));
+	return has && !walk.more;
+}
+
+/* Has one of the processes in scope something that it is likely to be through with soon? */
+bool cryo_unsettled(struct cryo_request *req)
+{
+	struct cryo_proc *proc;
+
+	cryo_for_each_proc(proc, req)
+		if (!proc->omitted && has_unsettled(req, proc->leader))
+			return true;
+	return false;
+}

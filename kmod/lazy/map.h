@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * map.h - memory of a restarted process that comes from the context when it is used first
+ *
+ * An area of anonymous memory has operations of ours until its last page has come; its VMAs belong to a
+ * struct cryo_map_mm, of which there is one per address space.  What has come is anonymous memory as any other.
+ */
+#ifndef CRYO_MAP_H
+#define CRYO_MAP_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mm_types.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include <cryo/map.h>
+
+#include "compat/mmu_notifier.h"
+#include "lib/per_user.h"
+
+/* ---- map_table.c: where the pages of an area are in the file ---- */
+
+/* The context, or an ancestor of it. Nobody can write to it as long as this exists. */
+struct cryo_map_source {
+	struct kref ref;
+	struct file *file;		/* counted */
+};
+
+struct cryo_map_source *cryo_map_source_get(int fd);
+void cryo_map_source_put(struct cryo_map_source *source);
+
+/* Those of a restart handle, by number. Each is set once, and stays as long as the handle. */
+struct cryo_map_files {
+	struct cryo_map_source *sources[CRYO_MAP_MAX_FILES];	/* counted, or NULL */
+};
+
+void cryo_map_files_put(struct cryo_map_files *files);
+
+struct cryo_map_table_run {
+	unsigned long page;		/* the first one, from the start of the area */
+	unsigned long nr_pages;
+	u64 offset;
+	unsigned long bit;		/* of the first page in @settled */
+	u32 chunk;
+};
+
+/* Of a table, from @start up to @end. */
+struct cryo_map_bits {
+	unsigned long start;
+	unsigned long end;
+};
+
+/* What tells an area of a context from all others. */
+struct cryo_map_key {
+	dev_t dev;
+	u64 ino;
+	kuid_t uid;			/* who has restarted it */
+	u64 offset;			/* of its first page in the file */
+	unsigned long start;		/* its address */
+	unsigned long base;		/* vm_pgoff of its first page */
+	unsigned long bits;		/* pages in the file */
+};
+
+struct cryo_map_table {
+	struct kref ref;
+	struct cryo_map_key key;
+	struct cryo_map_source **sources;	/* by number: counted those that chunks are of, others NULL */
+	u32 nr_sources;
+	unsigned long base;		/* vm_pgoff of the area's first page */
+	pid_t pid;			/* of the process, for messages */
+	unsigned long bits;		/* pages in runs */
+	/*
+	 * A bit per page in the file: it has come, or has been dropped, so that what is missing is zero.
+	 * A page that is not missing may have no bit yet. Set by atomic operations, never cleared.
+	 */
+	unsigned long *settled;
+	atomic_long_t unsettled;	/* bits that are not set */
+	atomic_long_t given;		/* pages that have come without a bit */
+	size_t bytes;			/* of memory that all of this takes */
+	struct mem_cgroup *memcg;	/* counted: who pays for what comes into the page cache, whoever reads it */
+	unsigned int nr_vmas;		/* that have it; under the lock of struct cryo_map_mm */
+	bool complete;			/* likewise: counted in its @incomplete no more */
+	struct cryo_map_chunk *chunks;
+	u8 *states;			/* of each chunk: enum cryo_map_state */
+	struct cryo_map_table_run *runs;
+	struct cryo_map_bits *first;	/* come before others in the background; ascending, not empty */
+	u32 nr_runs;
+	u32 nr_chunks;
+	u32 nr_first;
+	struct cryo_map_bits tried;	/* of these bits, what others have has come; under mmap_lock */
+	struct work_struct look_ahead;	/* has a reference while it is queued */
+	u32 behind;			/* the chunk behind which that looks; U32_MAX: it never has */
+	unsigned long behind_bit;	/* a bit of @first that is in it; @bits: it goes by number */
+};
+
+enum cryo_map_state {
+	CRYO_MAP_UNKNOWN,
+	CRYO_MAP_BUSY,			/* somebody is comparing it */
+	CRYO_MAP_GOOD,
+	CRYO_MAP_BAD,
+};
+
+/* Need nobody be waited for to know whether it is good? */
+static inline bool cryo_map_is_known(struct cryo_map_table *t, u32 chunk)
+{
+	return READ_ONCE(t->states[chunk]) >= CRYO_MAP_GOOD;
+}
+
+/* May a worker have memory charged to who pays for @t? May sleep; gives back what can be read again. */
+bool cryo_map_has_room(struct cryo_map_table *t);
+
+struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
+					   struct cryo_map_files *files);
+void cryo_map_table_get(struct cryo_map_table *t);
+void cryo_map_table_put(struct cryo_map_table *t);
+struct cryo_map_table_run *cryo_map_find_run(struct cryo_map_table *t, unsigned long page);
+struct cryo_map_table_run *cryo_map_run_of_bit(struct cryo_map_table *t, unsigned long bit);
+unsigned long cryo_map_bit(struct cryo_map_table *t, unsigned long page);
+unsigned long cryo_map_first_from(struct cryo_map_table *t, unsigned long bit, unsigned long *end);
+unsigned long cryo_map_settle(struct cryo_map_table *t, unsigned long start, unsigned long end,
+			      bool sleeps);
+int cryo_map_verify(struct cryo_map_table *t, u32 chunk);
+void cryo_map_look_ahead(struct cryo_map_table *t, u32 chunk, unsigned long bit);
+struct page *cryo_map_page(struct cryo_map_table *t, struct cryo_map_table_run *run,
+			   unsigned long page);
+
+/* ---- map_area.c: the areas ---- */
+
+struct cryo_map_mm {
+	struct kref ref;
+	struct hlist_node node;		/* in a table of all */
+	struct mm_struct *mm;		/* mmgrab() */
+	struct pid *owner;		/* counted: the process */
+	struct cryo_user *user;		/* counted */
+	u64 number;			/* of those that there have been: who is younger waits for who is older */
+	struct mmu_notifier notifier;
+	spinlock_t lock;		/* protects @vmas, and what is said so of */
+	struct list_head vmas;		/* of struct cryo_map_vma; changed with mmap_lock, too, while @mm has users */
+	unsigned int nr_tables;		/* that there ever were; under mmap_lock */
+	size_t bytes;			/* of tables that VMAs have; under @lock */
+	unsigned int incomplete;	/* of these: pages are missing; under @lock */
+	struct cryo_map_vma *spare;	/* for an area that is about to be cut in two; under mmap_lock */
+	struct cryo_map_vma *used;	/* where the process has last waited for a page, or NULL; under mmap_lock */
+	bool first_over;		/* all pages that come first have come; under mmap_lock */
+	bool populates;			/* in the background, from when the process goes on */
+	struct delayed_work populate;
+	struct work_struct end;
+};
+
+/* Of those from bit @from on, all before bit @next are settled. */
+struct cryo_map_cursor {
+	unsigned long from;
+	unsigned long next;
+};
+
+/* One VMA: its vm_private_data. */
+struct cryo_map_vma {
+	struct list_head node;
+	struct vm_area_struct *vma;
+	struct cryo_map_mm *map;	/* counted */
+	struct cryo_map_table *table;	/* counted */
+	struct cryo_map_cursor all;
+	struct cryo_map_cursor first;	/* only of those of table->first */
+	unsigned long used;		/* the bit behind the pages that came then */
+	unsigned long window;		/* ... and how many were to come */
+	bool copied;			/* its page tables have been copied, for a child */
+	bool settles;			/* whoever has mmap_lock sets bits for the pages that he brings; under it */
+};
+
+void cryo_map_get(struct cryo_map_mm *map);
+void cryo_map_put(struct cryo_map_mm *map);
+struct cryo_map_mm *cryo_map_of(struct mm_struct *mm);
+struct cryo_map_mm *cryo_map_make(void);
+void cryo_map_note_settled(struct cryo_map_mm *map, struct cryo_map_table *t, unsigned long n);
+int cryo_map_add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct cryo_map *args);
+void cryo_map_convert(struct cryo_map_mm *map);
+bool cryo_map_is_ours(struct vm_area_struct *vma);
+unsigned long cryo_map_page_of(struct cryo_map_vma *v, unsigned long addr);
+void cryo_map_lose(struct vm_area_struct *vma);
+bool cryo_map_is_lost(struct vm_area_struct *vma);
+void cryo_map_end(struct work_struct *work);
+
+/* ---- map_fork.c: children ---- */
+
+void cryo_map_open_in_child(struct vm_area_struct *vma, struct cryo_map_vma *parent);
+
+/* ---- map_populate.c: how pages come ---- */
+
+extern struct workqueue_struct *cryo_map_queue;
+
+int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned long end);
+int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v);
+int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
+			  unsigned long addr, bool waits);
+void cryo_map_populate(struct work_struct *work);
+void cryo_map_go_over(struct cryo_map_mm *map);
+void cryo_map_start(void);
+
+/* ---- map_places.c: who has the same areas ---- */
+
+#define CRYO_MAP_PEERS	4U	/* who are asked for a page, the oldest first */
+
+/* What is locked while an area is made. */
+struct cryo_map_joining {
+	struct mm_struct *peer;		/* who has it, too, counted; or NULL */
+	bool locked;			/* no other process of the user's makes one */
+};
+
+void cryo_map_places_exit(void);
+void cryo_map_key_set(struct cryo_map_table *t, unsigned long start, unsigned long base);
+void cryo_map_note_place(struct cryo_map_mm *map, struct cryo_map_table *t);
+void cryo_map_note_coming(struct cryo_map_mm *map, bool coming);
+bool cryo_map_comes_elsewhere(struct cryo_map_mm *map);
+bool cryo_map_has_peers(struct cryo_map_mm *map, struct cryo_map_table *t);
+int cryo_map_lock_to_join(struct cryo_map_mm *map, struct cryo_map_table *t,
+			  struct cryo_map_joining *j);
+void cryo_map_unlock_joined(struct cryo_map_mm *map, struct cryo_map_joining *j);
+void cryo_map_join(struct cryo_map_vma *v, struct mm_struct *peer);
+bool cryo_map_is_in_place(struct vm_area_struct *vma, unsigned long addr, unsigned long pgoff);
+unsigned int cryo_map_find_peers(struct cryo_map_mm *map, const struct cryo_map_key *key,
+				 struct pid **peers);
+void cryo_map_put_peers(struct pid **peers, unsigned int n);
+struct mm_struct *cryo_map_memory_of(struct pid *pid);
+
+/* ---- map_share.c: pages that several restarts have in common ---- */
+
+#define CRYO_MAP_BATCH	128U	/* pages for which locks are held at a time */
+
+bool cryo_map_has_table(struct mm_struct *mm, unsigned long addr);
+void cryo_map_share(struct cryo_map_mm *map, struct cryo_map_table *t, unsigned long bit,
+		    unsigned long addr, unsigned int nr, bool patient);
+
+/* ---- restart/map_calls.c ---- */
+
+long cryo_restart_map_file(struct cryo_map_files *files, void __user *arg);
+long cryo_restart_map(struct cryo_map_files *files, void __user *arg);
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * shadow_stack.c - which memory is a shadow stack
+ */
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/sched/mm.h>
+
+#include "compat/mm.h"
+#include "lib/shadow_stack.h"
+
+/* Whole pages of user space? */
+/* Can that be a shadow stack, by its numbers? */
+bool cryo_shadow_stack_range(u64 start, u64 size)
+{
+	return size && PAGE_ALIGNED(start) && PAGE_ALIGNED(size) && start < TASK_SIZE &&
+	       size <= TASK_SIZE - start;
+}
+
+static bool is_all_stack(struct mm_struct *mm, unsigned long start, unsigned long end)
+{
+	VMA_ITERATOR(vmi, mm, start);
+	struct vm_area_struct *vma;
+
+	for_each_vma_range(vmi, vma, end)
+		if (!cryo_vma_shadow_stack(vma))
+			return false;
+	return true;
+}
+
+/* Is there nothing in the range but shadow stacks? Of @task, which is parked and may die. */
+int cryo_check_shadow_stack(struct task_struct *task, u64 start, u64 size)
+{
+	struct mm_struct *mm;
+	int err;
+
+	if (!cryo_shadow_stack_range(start, size))
+		return -EINVAL;
+	mm = get_task_mm(task);
+	if (!mm)
+		return -ESRCH;
+	err = mmap_read_lock_killable(mm);
+	if (!err) {
+		if (!is_all_stack(mm, start, start + size))
+			err = -EACCES;
+		mmap_read_unlock(mm);
+	}
+	mmput(mm);
+	return err;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * used.h - which private anonymous pages a process has used since the checkpoint before
+ *
+ * protect.c and pages.c, which look at the page tables anyway, ask; used.c keeps the answers.
+ */
+#ifndef CRYO_USED_H
+#define CRYO_USED_H
+
+#include <linux/bitmap.h>
+#include <linux/mm_types.h>
+#include <linux/pgtable.h>
+
+struct cryo_used;
+
+/* Of one page table, while its lock is held. */
+struct cryo_used_table {
+	DECLARE_BITMAP(pages, MAX_PTRS_PER_PTE);
+	bool others;			/* there are pages that have not been used */
+};
+
+bool cryo_used_pte(struct cryo_used_table *t, pte_t *pte, unsigned long addr, struct page *page);
+bool cryo_used_huge(const struct cryo_used *u, struct cryo_used_table *t, pmd_t *pmd,
+		    unsigned long addr, unsigned long end);
+void cryo_used_keep(struct cryo_used *u, struct cryo_used_table *t, unsigned long addr);
+void cryo_used_look(struct cryo_used *u, struct mm_struct *mm, unsigned long start,
+		    unsigned long end);
+void cryo_used_free(struct cryo_used *u);
+
+#endif

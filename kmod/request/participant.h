@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * participant.h - a process that takes part in its own checkpoint
+ *
+ * client.c has the handle that the process holds, notify.c what a request does
+ * with it.  Both sides meet under cryo_participants_lock.
+ */
+#ifndef CRYO_PARTICIPANT_H
+#define CRYO_PARTICIPANT_H
+
+#include <linux/atomic.h>
+#include <linux/hashtable.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+#include <cryo/client.h>
+
+struct cryo_capture;
+
+enum cryo_part_state {
+	CRYO_PART_IDLE,		/* no request */
+	CRYO_PART_TOLD,		/* a request waits to be fetched by CRYO_CLIENT_WAIT */
+	CRYO_PART_ACTIVE,	/* callbacks run */
+	CRYO_PART_VOTED,
+	CRYO_PART_ENDED,	/* over; the result waits to be fetched by CRYO_CLIENT_VOTE */
+};
+
+struct cryo_participant {
+	struct kref ref;		/* of the handle, and of the request that has it */
+	struct hlist_node hash;		/* by owner */
+	struct cryo_client_user *user;	/* who is charged; counted */
+	struct list_head node;		/* in cryo_request.participants or .ending */
+	wait_queue_head_t wait;		/* the helper */
+	u32 flags;			/* CRYO_CLIENT_* */
+
+	/* All below under cryo_participants_lock. */
+	struct pid *owner;		/* the process; counted; NULL: the first that uses the handle */
+	struct pid *helper;		/* thread that waits or votes; counted; NULL: none has come yet */
+	enum cryo_part_state state;
+	struct cryo_request *req;	/* from TOLD to the end of its callbacks; counted */
+	struct cryo_proc *proc;		/* of @req */
+	bool closed;
+	bool busy;			/* the helper has not come back to WAIT since a request or restart */
+	bool ending;			/* in cryo_request.ending */
+	unsigned long told_at;		/* jiffies */
+	u32 vote;			/* CRYO_VOTE_* */
+	const struct cred *voter;	/* of who cast it; counted; NULL: nobody has */
+	u32 code;
+	s32 result;
+	char note[CRYO_CLIENT_NOTE_MAX];
+
+	bool holds;			/* the other threads wait after a restart until callbacks are through */
+	bool holding;			/* they do: see hold.c */
+	int late_signal;		/* for the process when they go on; 0: none */
+	struct xarray held;		/* struct cryo_held, by the number of their thread; has a lock of its own */
+	atomic_t unsettled;		/* of these, not yet as they were at the checkpoint; under no lock */
+	wait_queue_head_t hold_wait;	/* threads that are held, until all go on */
+	wait_queue_head_t settle_wait;	/* the helper before it hears of the restart: @unsettled is 0 */
+
+	bool restarted;			/* nobody has been told of the restart yet */
+	bool has_restart;		/* @requester and @source are known */
+	s32 requester;
+	char *source;
+	void *facts;
+	u32 facts_len;
+};
+
+/* What a participant wants to be added to the request. Counted by both sides. */
+struct cryo_forward {
+	struct kref ref;
+	struct list_head node;		/* in cryo_request.forwards, then in .forwarded */
+	struct hlist_node hash;		/* in cryo_index.by_pid */
+	u32 scope;			/* CRYO_SCOPE_* */
+	struct task_struct *task;	/* counted */
+	struct pid *pid;		/* of a process group or session; counted */
+	const struct cred *cred;	/* of who wants it; counted */
+	int result;
+	bool done;			/* under cryo_participants_lock */
+};
+
+void cryo_forward_put(struct cryo_forward *f);
+
+/* client_user.c: the caller's, charged with one handle more; or an ERR_PTR */
+struct cryo_client_user *cryo_client_user_charge(void);
+void cryo_client_user_uncharge(struct cryo_client_user *user);	/* NULL is fine */
+
+/* hold.c */
+long cryo_held_go(struct cryo_participant *p, void __user *arg);
+void cryo_held_end(struct cryo_participant *p);
+bool cryo_held_settled(struct cryo_participant *p);
+
+extern spinlock_t cryo_participants_lock;	/* innermost but for waitqueues */
+
+void cryo_participant_put(struct cryo_participant *p);
+void cryo_participant_back(struct cryo_participant *p);
+/* The next participant of the process @tgid after @p (NULL: the first). Under the lock. */
+struct cryo_participant *cryo_participant_find(struct pid *tgid, struct cryo_participant *p);
+
+/* client/client.c: of handles, by which they are known. */
+extern const struct file_operations cryo_client_fops;
+/* By owner. */
+extern DECLARE_HASHTABLE(cryo_participants, 12);
+bool cryo_is_client(struct file *file);
+bool cryo_is_helper(struct cryo_capture *c, struct task_struct *task);
+u64 cryo_client_saved(struct file *file);
+
+#endif

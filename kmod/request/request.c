@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * request.c - a checkpoint request: references, state, why it ends early, whom it is for
+ */
+#include <linux/cred.h>
+#include <linux/file.h>
+#include <linux/jiffies.h>
+#include <linux/lockdep.h>
+#include <linux/pid.h>
+#include <linux/resume_user_mode.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include <cryo/ioctl.h>
+
+#include "access/access.h"
+#include "compat/ksym.h"
+#include "lib/log.h"
+#include "lib/unload.h"
+#include "request/events.h"
+#include "request/request.h"
+
+/* Not held longer than it is needed: a pipe's reader waits for its end. */
+void cryo_request_close_output(struct cryo_request *req)
+{
+	if (req->out)
+		fput(req->out);
+	req->out = NULL;
+}
+
+static void request_free(struct kref *ref)
+{
+	struct cryo_request *req = container_of(ref, struct cryo_request, ref);
+
+	cryo_request_close_output(req);
+	if (req->target)
+		put_task_struct(req->target);
+	put_pid(req->requester);
+	if (req->voter)
+		put_cred(req->voter);
+	kfree(req->dest);
+	cryo_device_rules_free(req);
+	cryo_log_free(&req->log);
+	kfree(req);
+}
+
+void cryo_request_get(struct cryo_request *req)
+{
+	kref_get(&req->ref);
+}
+
+void cryo_request_put(struct cryo_request *req)
+{
+	kref_put(&req->ref, request_free);
+}
+
+/* Why the request should end now: 0, or a negative errno. */
+int cryo_request_interrupted(struct cryo_request *req)
+{
+	if (READ_ONCE(req->cancelled))
+		return -ECANCELED;
+	if (READ_ONCE(req->timed_out))
+		return -ETIMEDOUT;
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	/* Who looks at a process gives up when somebody of it has been killed: see go_away(). */
+	return READ_ONCE(req->lost) ? -ESRCH : 0;
+}
+
+void cryo_request_state(struct cryo_request *req, u32 state)
+{
+	WRITE_ONCE(req->state, state);
+	cryo_event_state(req);
+}
+
+/* Runs in the worker, only to have made it return from an interruptible wait. */
+static void interrupted(struct callback_head *work)
+{
+	struct cryo_request *req = container_of(work, struct cryo_request, interrupt);
+
+	cryo_request_put(req);
+	cryo_unload_put();
+}
+
+/* Get the worker out of a wait, for instance for the reader of a full pipe. Any context. */
+static void interrupt_worker(struct cryo_request *req)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&req->park_lock, flags);
+	if (req->worker && !req->interrupt_armed) {
+		cryo_unload_get();
+		cryo_request_get(req);
+		init_task_work(&req->interrupt, interrupted);
+		req->interrupt_armed = true;
+		if (task_work_add(req->worker, &req->interrupt, TWA_SIGNAL)) {
+			/* The worker is exiting: it is out of its wait. Not the last reference. */
+			cryo_request_put(req);
+			cryo_unload_put();
+		}
+	}
+	spin_unlock_irqrestore(&req->park_lock, flags);
+	wake_up(&req->park_wait);
+}
+
+/* Get the worker out of a wait for a moment. Any context. */
+void cryo_request_poke(struct cryo_request *req)
+{
+	interrupt_worker(req);
+}
+
+/* In the worker: has it been interrupted for that alone?  Then it may go on. */
+bool cryo_request_poked(struct cryo_request *req)
+{
+	if (!cryo_task_work_cancel(current, &req->interrupt))
+		return false;
+	spin_lock_irq(&req->park_lock);
+	/* Before the next poke can come, which is not to be lost. */
+	clear_notify_signal();
+	req->interrupt_armed = false;
+	spin_unlock_irq(&req->park_lock);
+	cryo_request_put(req);
+	cryo_unload_put();
+	/* What others have queued has waited for that, too: it gets the next chance. */
+	if (task_work_pending(current))
+		set_notify_resume(current);
+	/* Not signal_pending(): poked again meanwhile, it comes here again. */
+	return !cryo_request_interrupted(req) && !task_sigpending(current);
+}
+
+/* By another thread, while the first one is in CRYO_CKPT_RUN: as long as that takes, and freezable as it is. */
+int cryo_request_lock(struct cryo_request *req)
+{
+	return wait_event_state(req->done_wait, mutex_trylock(&req->lock),
+				(TASK_KILLABLE | TASK_FREEZABLE)) ? -EINTR : 0;
+}
+
+void cryo_request_unlock(struct cryo_request *req)
+{
+	mutex_unlock(&req->lock);
+	wake_up_all(&req->done_wait);
+}
+
+static void deadline(struct timer_list *timer)
+{
+	struct cryo_request *req = container_of(timer, struct cryo_request, timer);
+
+	/* A timer may come early when it was to come much later. */
+	if (time_before(jiffies, req->deadline)) {
+		mod_timer(timer, req->deadline);
+		return;
+	}
+	WRITE_ONCE(req->timed_out, true);
+	interrupt_worker(req);
+}
+
+struct cryo_request *cryo_request_alloc(void)
+{
+	struct cryo_request *req = kzalloc(sizeof(*req), GFP_KERNEL_ACCOUNT);
+
+	if (!req)
+		return NULL;
+	kref_init(&req->ref);
+	mutex_init(&req->lock);
+	spin_lock_init(&req->park_lock);
+	INIT_LIST_HEAD(&req->parked);
+	INIT_LIST_HEAD(&req->pollers);
+	INIT_LIST_HEAD(&req->devices);
+	INIT_LIST_HEAD(&req->procs);
+	INIT_LIST_HEAD(&req->participants);
+	INIT_LIST_HEAD(&req->ending);
+	INIT_LIST_HEAD(&req->forwards);
+	INIT_LIST_HEAD(&req->forwarded);
+	req->requester = get_pid(task_tgid(current));
+	init_waitqueue_head(&req->done_wait);
+	init_waitqueue_head(&req->park_wait);
+	init_waitqueue_head(&req->thaw_wait);
+	init_waitqueue_head(&req->look_wait);
+	init_waitqueue_head(&req->forward_wait);
+	timer_setup(&req->timer, deadline, 0);
+	cryo_log_init(&req->log);
+	return req;
+}
+
+/* A live process of the group or session @pid, not the caller's own if there is another. */
+static struct task_struct *member_of(struct pid *pid, enum pid_type type)
+{
+	struct task_struct *task, *found = NULL;
+
+	rcu_read_lock();
+	do_each_pid_task(pid, type, task) {
+		if (task->exit_state || !thread_group_leader(task))
+			continue;
+		found = task;
+		if (!same_thread_group(task, current))
+			break;
+	} while_each_pid_task(pid, type, task);
+	if (found)
+		get_task_struct(found);
+	rcu_read_unlock();
+	return found;
+}
+
+static struct task_struct *find_task(pid_t nr, u32 scope)
+{
+	enum pid_type type = scope == CRYO_SCOPE_PGRP ? PIDTYPE_PGID :
+			     scope == CRYO_SCOPE_SESSION ? PIDTYPE_SID : PIDTYPE_TGID;
+	struct task_struct *task;
+	struct pid *pid;
+
+	if (nr < 0)
+		return NULL;
+	pid = nr ? find_get_pid(nr) : get_task_pid(current, type);
+	/* PIDTYPE_TGID: a thread's id is no process. */
+	task = type == PIDTYPE_TGID ? get_pid_task(pid, type) : member_of(pid, type);
+	put_pid(pid);
+	return task;
+}
+
+/* A process that @nr means in a request by the caller, who may trace it; counted. */
+struct task_struct *cryo_find_target(pid_t nr, u32 scope)
+{
+	struct task_struct *task = find_task(nr, scope);
+
+	if (!task)
+		return ERR_PTR(-ESRCH);
+	if (task->flags & PF_KTHREAD || !cryo_may_trace(task)) {
+		put_task_struct(task);
+		return ERR_PTR(-EPERM);
+	}
+	return task;
+}
+
+bool cryo_is_request(struct file *file)
+{
+	return file->f_op == &cryo_request_fops;
+}
+
+/*
+ * Is @file the handle of a command that is at work on a checkpoint, of whatever, and is the process @tgid?  What it is about to do
+ * to its file means nothing after a restart.
+ */
+bool cryo_is_command(struct file *file, struct pid *tgid)
+{
+	struct cryo_request *req;
+
+	if (!cryo_is_request(file))
+		return false;
+	req = file->private_data;
+	return req->args.flags & CRYO_CKPT_COMMAND && req->requester == tgid;
+}
+
+/* @ms as jiffies, also where msecs_to_jiffies() says "for ever". */
+unsigned long cryo_jiffies(u32 ms)
+{
+	return DIV_ROUND_UP((u64)ms * HZ, MSEC_PER_SEC);
+}

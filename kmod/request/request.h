@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * request.h - a checkpoint request, its processes and their threads
+ *
+ * A request (struct cryo_request) has processes (struct cryo_proc), and these have threads (struct cryo_parked).  Everybody who works
+ * on a checkpoint has them; here is what all may do with them.  checkpoint/handle.c has the calls of its handle, and the order of it all.
+ */
+#ifndef CRYO_REQUEST_REQUEST_H
+#define CRYO_REQUEST_REQUEST_H
+
+#include <linux/completion.h>
+#include <linux/fs.h>
+#include <linux/hashtable.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/sizes.h>
+#include <linux/task_work.h>
+#include <linux/timer.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+
+#include <cryo/client.h>
+#include <cryo/format.h>
+#include <cryo/ioctl.h>
+
+#include "access/access.h"
+#include "lib/buf.h"
+#include "lib/log.h"
+#include "park_arch.h"
+
+struct cryo_exclusions;
+struct cryo_fd_record;
+struct cryo_vma_record;
+
+
+enum cryo_park_state {
+	CRYO_PARK_ASKED,	/* task work queued, not run yet */
+	CRYO_PARK_PARKED,	/* waits in its task work */
+	CRYO_PARK_STOPPED,	/* stopped by job control: stays where it is, work queued; parks before anything else */
+	CRYO_PARK_GONE,		/* exiting */
+};
+
+/*
+ * One thread asked to park.  Referenced by the request and, while the task work is queued or
+ * running, by that.
+ */
+struct cryo_parked {
+	struct callback_head work;
+	struct kref ref;
+	struct list_head node;		/* in cryo_request.parked */
+	struct list_head sibling;	/* in cryo_proc.threads */
+	struct hlist_node hash;		/* in cryo_index.by_task */
+	struct task_struct *task;	/* counted */
+	struct cryo_proc *proc;		/* its process; valid while in a list of the request */
+	struct cryo_request *req;	/* counted */
+	enum cryo_park_state state;	/* under cryo_request.park_lock */
+	bool let_go;
+	u8 laps;			/* how often other works of the thread went first */
+	bool self;			/* the requester's own: not queued, is where it is */
+	bool poller;			/* a thread of the kernel: in cryo_request.pollers, not in the context */
+	bool counted;			/* is part of the context being written */
+	bool changed;			/* became somebody else after it was asked, and went on: see park() */
+	struct cryo_identity asked;	/* who it was then */
+	s64 wait_ns;			/* remaining time of a timed wait, see timed_wait.c */
+	unsigned long wait_switches;	/* the thread's voluntary context switches once it sleeps in that */
+	bool has_wait;
+	struct cryo_arch_park arch;
+};
+
+/* Of a memory: what has been used since the checkpoint before (used.c). */
+struct cryo_used {
+	struct cryo_buf runs;		/* struct cryo_page_run, CRYO_USED_MAX_RUNS at most */
+	unsigned long gap;		/* bytes: runs that are no farther apart become one */
+	bool unsorted;
+	bool others;			/* there are pages that have not been used */
+};
+
+/* One process of the scope.  Belongs to the request, and is changed by the requester only. */
+struct cryo_proc {
+	struct list_head node;		/* in cryo_request.procs */
+	struct hlist_node hash;		/* in cryo_index.by_group */
+	struct hlist_node claim;	/* among the processes of all requests */
+	struct cryo_request *req;	/* not counted: lives in it */
+	const struct cred *on_behalf;	/* of the participant who wants it in the scope; NULL: the request itself does */
+	struct task_struct *leader;	/* counted; as found: exec() may make another one that */
+	struct pid *tgid;		/* counted */
+	pid_t pid;			/* in the requester's namespace */
+	char comm[TASK_COMM_LEN];
+	struct list_head threads;	/* of struct cryo_parked */
+	bool zombie;			/* has exited, and its parent, in the scope, has not waited */
+	bool gone;			/* has exited, and nobody is going to wait for it: not in the context */
+	bool told;			/* its participants, if any, know of the request */
+	bool stand_in;			/* of the requester, which has not exited yet: see requester.c */
+	bool signalled;			/* has got the signal of the request's end */
+	bool tree;			/* its children belong to the scope */
+	bool omitted;			/* has left itself out: is not stopped, and not in the context */
+	unsigned int children_left_out;	/* see outsiders.c */
+	struct cryo_exclusions *excluded;	/* NULL: none; its own; under cryo_participants_lock before all have voted */
+
+	/* What capture.c collects. */
+	/* Its leader, parked; another thread when that has exited; or a zombie. Counted elsewhere. */
+	struct task_struct *task;
+	struct mm_struct *mm;		/* counted */
+	u32 mm_id;
+	bool no_new_privs;		/* all of its threads have them */
+	bool mm_saved;			/* with one that comes before it; or not at all, as somebody else has it, too */
+	struct cryo_fd_record *fds;
+	unsigned int nr_fds;
+	struct hlist_head without_fd;	/* open files that it is the first to have, but not by a descriptor: struct cryo_object */
+	struct cryo_vma_record *vmas;
+	unsigned int nr_vmas;
+	struct cryo_buf mempolicies;	/* struct cryo_mempolicy of the areas */
+	struct cryo_buf vma_names;	/* struct cryo_named_vma (save/memory/vma_name.c) */
+	struct cryo_buf left_out;	/* struct cryo_excluded */
+	struct cryo_buf aio;		/* struct cryo_aio */
+	struct cryo_buf unchanged;	/* struct cryo_page_run: as in the parent; ascending */
+	struct cryo_used used;
+	u32 parent_mm;			/* its number there; 0: cannot be told */
+	struct file *exe;
+};
+
+#define cryo_for_each_proc(proc, req)	list_for_each_entry(proc, &(req)->procs, node)
+
+
+/* What makes looking for one among many fast; there while processes are claimed. */
+struct cryo_index {
+	DECLARE_HASHTABLE(by_group, 10);	/* struct cryo_proc by signal_struct */
+	DECLARE_HASHTABLE(by_task, 12);		/* struct cryo_parked */
+	DECLARE_HASHTABLE(by_pid, 10);		/* struct cryo_forward of groups and sessions, the first of each */
+};
+
+struct cryo_request {
+	struct kref ref;
+	struct mutex lock;		/* serialises RUN, THAW and close */
+	struct cryo_checkpoint args;
+	struct file *out;		/* counted, in CRYO_CKPT_RUN */
+	const void *out_key;		/* its address, by which it is most likely known again */
+	struct task_struct *target;	/* group leader, or thread that stands for it */
+	pid_t pid;			/* of @target, in the requester's namespace */
+	char comm[TASK_COMM_LEN];
+	struct cryo_log log;
+
+	u32 state;			/* CRYO_STATE_*, written under @lock, read anywhere */
+	int result;
+	bool done;			/* RUN has ended */
+	bool went_on;			/* the processes, before the context was written */
+	wait_queue_head_t done_wait;	/* poll() */
+
+	struct list_head devices;	/* rules, see device_rules.c; fixed once it runs */
+	unsigned int nr_devices;
+	struct list_head procs;		/* of struct cryo_proc; changed by the requester only */
+	struct cryo_index *index;	/* of @procs, @parked and @pollers; NULL: nobody is claimed */
+	unsigned int nr_procs;
+	struct pid *scope_pid;		/* of a process group or session; counted */
+
+	spinlock_t park_lock;		/* protects the states of @parked, @pending and @worker */
+	struct list_head parked;	/* of struct cryo_parked; changed by the requester only */
+	unsigned int threads;		/* in @parked */
+	struct list_head pollers;	/* of struct cryo_parked, likewise: of rings with IORING_SETUP_SQPOLL */
+	unsigned int pending;		/* of both asked, but neither parked nor stopped nor gone */
+	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
+	wait_queue_head_t thaw_wait;	/* parked threads: let go */
+	bool looking;			/* no thread of @parked may end; under @park_lock */
+	struct cryo_proc *lost;		/* somebody of it was killed, or continued, while @looking: that ends. NULL: nobody. Under @park_lock */
+	bool lost_continued;		/* he was continued */
+	wait_queue_head_t look_wait;	/* those that have been killed meanwhile */
+
+	struct pid *requester;		/* who made the handle; counted */
+	char *dest;			/* path of @out, NULL: it has none */
+	struct list_head participants;	/* under cryo_participants_lock, see participant.h */
+	struct list_head forwards;	/* likewise: not looked at yet */
+	unsigned int nr_forwards;	/* likewise: up to now */
+	bool no_forwards;		/* likewise: nobody looks at them any more */
+	bool news;			/* likewise: a vote against, a forward or a closed handle */
+	unsigned int missing;		/* likewise: participants that have not voted */
+	struct list_head ending;	/* likewise: participants whose callbacks go on behind the checkpoint */
+	unsigned int unended;		/* likewise: how many of them have not come to their end */
+	struct list_head forwarded;	/* more scopes; the requester's own */
+	wait_queue_head_t forward_wait;	/* those who wait for one of @forwards */
+	struct cryo_ckpt_verdict verdict;	/* written by the requester */
+	const struct cred *voter;	/* of the vote that is the verdict; counted; NULL: there is none */
+	char verdict_comm[TASK_COMM_LEN];
+	char verdict_note[CRYO_CLIENT_NOTE_MAX];
+
+	struct task_struct *worker;	/* task in CRYO_CKPT_RUN */
+	struct timer_list timer;	/* the request's deadline */
+	unsigned long deadline;		/* jiffies */
+	bool cancelled;
+	bool timed_out;
+	bool interrupt_armed;		/* @interrupt is queued at @worker */
+	struct callback_head interrupt;
+
+	ktime_t freeze_begin;
+	unsigned long uring_limit;	/* jiffies: until then requests of io_uring may end */
+	u64 freeze_ns;
+	u64 pause_ns;
+	atomic64_t written;
+	u64 estimate;			/* bytes, upper bound */
+	u32 obstacles;			/* CRYO_OBSTACLE_* */
+	u64 pages_saved;
+	u64 pages_zero;
+	u64 pages_unchanged;
+	bool has_parent;
+	u8 parent[CRYO_HASH_SIZE];	/* identity of the context that this one is compared with */
+	u64 track_serial;		/* of this capture, see track.c; 0: none yet */
+	unsigned long last_event;	/* jiffies of the last progress event */
+};
+
+/* processes.c: looking for a process, or a thread, of a request */
+
+/**
+ * cryo_look_begin() - from here on no thread of a request ends without being noticed
+ * @req: the request, parked
+ *
+ * Who is killed waits in its task work until cryo_look_end(), so that what it has stays;
+ * cryo_request_interrupted() then fails.
+ */
+void cryo_look_begin(struct cryo_request *req);
+
+/**
+ * cryo_look_end() - let those go that were killed meanwhile
+ * @req: the request
+ *
+ * Nothing of the processes may be referenced uncounted any more.
+ */
+void cryo_look_end(struct cryo_request *req);
+
+/**
+ * cryo_next_thread() - the next thread of a process that is in the context
+ * @proc: the process
+ * @t: the one before; NULL: the first
+ *
+ * Return: NULL: that was the last.
+ */
+struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked *t);
+
+/**
+ * cryo_find_proc() - the process of a request that a task belongs to
+ * @req: the request
+ * @task: anybody
+ *
+ * In the requester, or with its processes claimed.
+ *
+ * Return: NULL: none of them.
+ */
+struct cryo_proc *cryo_find_proc(struct cryo_request *req, struct task_struct *task);
+
+/**
+ * cryo_find_parked() - the thread of a request that a task is
+ * @req: the request
+ * @task: anybody
+ *
+ * Return: NULL: none that was asked to park.
+ */
+struct cryo_parked *cryo_find_parked(struct cryo_request *req, struct task_struct *task);
+
+/* request.c: a checkpoint request */
+unsigned long cryo_jiffies(u32 ms);
+
+/**
+ * cryo_request_get() - another reference
+ * @req: a request that the caller has, or that cannot go meanwhile
+ */
+void cryo_request_get(struct cryo_request *req);
+
+/**
+ * cryo_request_put() - a reference less
+ * @req: the request; freed with the last one
+ *
+ * Any context that may free a file: not under a spinlock.
+ */
+void cryo_request_put(struct cryo_request *req);
+
+/**
+ * cryo_request_interrupted() - should the request end now?
+ * @req: the request, in its worker
+ *
+ * Asked in every loop whose length users can choose, and after every wait.
+ *
+ * Return: 0, -ECANCELED, -ETIMEDOUT, -EINTR (a fatal signal), or -ESRCH when somebody of the job
+ * was killed while it is looked at.
+ */
+int cryo_request_interrupted(struct cryo_request *req);
+
+/**
+ * cryo_request_lock() - the lock that RUN, THAW and the like hold
+ * @req: the request
+ *
+ * Killable and freezable.
+ *
+ * Return: 0 or -EINTR.
+ */
+int cryo_request_lock(struct cryo_request *req);
+
+void cryo_request_unlock(struct cryo_request *req);
+
+/**
+ * cryo_request_poke() - get the worker out of an interruptible wait
+ * @req: the request
+ *
+ * Any context. Says nothing about whether it should end: the worker asks cryo_request_poked().
+ */
+void cryo_request_poke(struct cryo_request *req);
+
+/**
+ * cryo_request_poked() - was a wait interrupted by cryo_request_poke() alone?
+ * @req: the request, in its worker
+ *
+ * Return: true: the worker may wait again.
+ */
+bool cryo_request_poked(struct cryo_request *req);
+
+/**
+ * cryo_request_state() - tell status and listeners where the request is
+ * @req: the request
+ * @state: CRYO_STATE_*
+ */
+void cryo_request_state(struct cryo_request *req, u32 state);
+
+bool cryo_is_request(struct file *file);
+
+/**
+ * cryo_is_command() - is this the handle of a command that is at work on a checkpoint?
+ * @file: any file
+ * @tgid: the process that has it
+ *
+ * What such a one is about to do to its file means nothing after a restart.
+ *
+ * Return: true: it is, and the process is that command.
+ */
+bool cryo_is_command(struct file *file, struct pid *tgid);
+
+/**
+ * cryo_find_target() - the process that a number means in a request by the caller
+ * @nr: pid, process group or session in his namespace; 0: his own
+ * @scope: CRYO_SCOPE_*
+ *
+ * Return: a counted task that the caller may trace; -ESRCH or -EPERM.
+ */
+struct task_struct *cryo_find_target(pid_t nr, u32 scope);
+
+/* device_rules.c: what the requester wants done with descriptors of devices */
+int cryo_device_rule_add(struct cryo_request *req, void __user *arg);
+u32 cryo_device_rule(struct cryo_request *req, struct inode *inode);
+void cryo_device_rules_free(struct cryo_request *req);
+
+struct cryo_request *cryo_request_alloc(void);
+void cryo_request_close_output(struct cryo_request *req);
+
+/* checkpoint/handle.c: of handles, by which they are known. */
+extern const struct file_operations cryo_request_fops;
+
+#endif /* CRYO_REQUEST_REQUEST_H */

@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * scope.c - which processes belong to a request
+ *
+ * They are looked for among all processes, by their numbers, under RCU: the lists of
+ * children change under tasklist_lock, which is not for modules.  What one look
+ * may miss (a process that is just being forked) the next one finds, and looking
+ * ends only when all that are known are at rest: nobody is left to fork then.
+ * Each RCU section looks at some numbers only, and for each of them in three tables, however many scopes
+ * participants have added.
+ *
+ * A process becomes part of the scope only if the requester may trace it, and, where a participant has asked for
+ * it, he may look into it, too; that is asked before it is told, claimed or named.  One that may not be traced makes
+ * the request fail: without it the context would not be what was asked for.
+ *
+ * A thread group is known by the address of its signal_struct, which stays the
+ * same through exec() and is not used again while one of its tasks is referenced.
+ */
+#include <linux/cgroup.h>
+#include <linux/cred.h>
+#include <linux/idr.h>
+#include <linux/lockdep.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include <cryo/ioctl.h>
+
+#include "access/access.h"
+#include "lib/walk_tasks.h"
+#include "request/exclusions.h"
+#include "request/participant.h"
+#include "request/request.h"
+#include "request/scope.h"
+
+/* A process belongs to one request at a time: those in CRYO_CKPT_RUN or held. By signal_struct. */
+static DEFINE_SPINLOCK(claims_lock);
+static DEFINE_HASHTABLE(claims, 10);
+
+/* With rcu_read_lock(). */
+static bool is_child(struct cryo_request *req, struct task_struct *task)
+{
+	return cryo_find_proc(req, rcu_dereference(task->real_parent));
+}
+
+static bool in_cgroup(struct cryo_request *req, struct task_struct *task)
+{
+#ifdef CONFIG_CGROUPS
+	return cgroup_is_descendant(task_dfl_cgroup(task), task_dfl_cgroup(req->target));
+#else
+	return false;
+#endif
+}
+
+/* With rcu_read_lock(): the parent of @task, if its children belong to the scope. */
+static struct cryo_proc *parent_in_tree(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_proc *parent = cryo_find_proc(req, rcu_dereference(task->real_parent));
+
+	return parent && parent->tree ? parent : NULL;
+}
+
+/* NULL of one that has gone is nobody's group. */
+static bool matches(struct task_struct *task, u32 scope, struct pid *pid)
+{
+	if (!pid)
+		return false;
+	switch (scope) {
+	case CRYO_SCOPE_PGRP:
+		return task_pgrp(task) == pid;
+	case CRYO_SCOPE_SESSION:
+		return task_session(task) == pid;
+	}
+	return false;
+}
+
+/* The first who wants the group or session @pid. */
+static struct cryo_forward *find_forward(struct cryo_request *req, u32 scope, struct pid *pid)
+{
+	struct cryo_forward *f;
+
+	hash_for_each_possible(req->index->by_pid, f, hash, (unsigned long)pid)
+		if (f->scope == scope && f->pid == pid)
+			return f;
+	return NULL;
+}
+
+/* With rcu_read_lock(). */
+static struct cryo_forward *forward_of(struct cryo_request *req, struct task_struct *task)
+{
+	if (list_empty(&req->forwarded))
+		return NULL;
+	return find_forward(req, CRYO_SCOPE_PGRP, task_pgrp(task)) ?:
+	       find_forward(req, CRYO_SCOPE_SESSION, task_session(task));
+}
+
+/*
+ * With rcu_read_lock(). @on_behalf: the credentials of the participant who wants @task in the scope, valid as long as the
+ * request has processes; NULL: the request does by itself.
+ */
+static bool in_scope(struct cryo_request *req, struct task_struct *task,
+		     const struct cred **on_behalf)
+{
+	struct cryo_proc *parent = parent_in_tree(req, task);
+	struct cryo_forward *f;
+
+	*on_behalf = NULL;
+	if (matches(task, req->args.scope, req->scope_pid) ||
+	    (req->args.scope == CRYO_SCOPE_CGROUP && in_cgroup(req, task)))
+		return true;
+	if (parent) {
+		*on_behalf = parent->on_behalf;
+		return true;
+	}
+	f = forward_of(req, task);
+	if (f)
+		*on_behalf = f->cred;
+	return f;
+}
+
+static bool is_dead_orphan(struct cryo_request *req, struct task_struct *task)
+{
+	return task->exit_state && thread_group_empty(task) && !is_child(req, task);
+}
+
+/* The requester is left out of its own scope, unless it says otherwise. */
+static bool is_left_out(struct cryo_request *req, struct task_struct *task)
+{
+	return same_thread_group(task, current) && !(req->args.flags & CRYO_CKPT_SELF);
+}
+
+/* With rcu_read_lock(): is it one of those that the requester does not want, as a debugger is at work? */
+static bool is_skipped(struct cryo_request *req, struct task_struct *task)
+{
+	u32 flags = req->args.flags;
+	struct task_struct *t;
+
+	if (!(flags & (CRYO_CKPT_PTRACED_SKIP | CRYO_CKPT_PTRACER_SKIP)))
+		return false;
+	__for_each_thread(task->signal, t)
+		if ((flags & CRYO_CKPT_PTRACED_SKIP && READ_ONCE(t->ptrace)) ||
+		    (flags & CRYO_CKPT_PTRACER_SKIP && !list_empty(&t->ptraced)))
+			return true;
+	return false;
+}
+
+/* With rcu_read_lock(). */
+static bool process_wanted(void *arg, struct task_struct *task)
+{
+	struct cryo_request *req = arg;
+	const struct cred *on_behalf;
+
+	return !(task->flags & PF_KTHREAD) && task->exit_state != EXIT_DEAD &&
+	       !is_left_out(req, task) && !cryo_find_proc(req, task) &&
+	       in_scope(req, task, &on_behalf) && !is_dead_orphan(req, task) &&
+	       !is_skipped(req, task);
+}
+
+static bool has_memory(void *arg, struct task_struct *thread)
+{
+	return READ_ONCE(thread->mm);
+}
+
+/* A thread of the process of @task that still has its memory, or @task itself; counted. */
+static struct task_struct *any_thread(struct task_struct *task)
+{
+	struct cryo_thread_walk walk = { .member = task };
+	struct task_struct *found;
+	unsigned int n;
+
+	do {
+		n = cryo_walk_threads(&walk, has_memory, NULL, &found, 1);
+		cond_resched();
+	} while (!n && walk.more && !fatal_signal_pending(current));
+	cryo_walk_end(&walk);
+	return n ? found : get_task_struct(task);
+}
+
+/* May @task be in the scope? 0, -EPERM, or -ESRCH: gone meanwhile, and Yama lets nobody trace such. */
+static int may_take(struct task_struct *task, const struct cred *on_behalf)
+{
+	struct task_struct *t;
+	bool may, gone;
+
+	do {
+		t = any_thread(task);
+		may = cryo_may_trace(t) && (!on_behalf || cryo_may_read_as(on_behalf, t));
+		gone = !may && !pid_alive(t);
+		put_task_struct(t);
+	} while (gone && pid_alive(task) && !fatal_signal_pending(current));
+	return may ? 0 : gone ? -ESRCH : -EPERM;
+}
+
+static const char *scope_text(struct cryo_request *req)
+{
+	switch (req->args.scope) {
+	case CRYO_SCOPE_PGRP:
+		return "its process group";
+	case CRYO_SCOPE_SESSION:
+		return "its session";
+	case CRYO_SCOPE_TREE:
+		return "its tree of processes";
+	case CRYO_SCOPE_CGROUP:
+		return "its control group";
+	}
+	return "what has been asked for";
+}
+
+/* The caller learns no more of it than /proc would tell. */
+static int say_untraceable(struct cryo_request *req, struct task_struct *task,
+			   const struct cred *on_behalf)
+{
+	char comm[TASK_COMM_LEN];
+
+	if (!cryo_may_see(task)) {
+		cryo_log(&req->log, "pid %d (%s): there is a process in %s that %s may not trace",
+			 req->pid, req->comm, scope_text(req),
+			 on_behalf ? "you, or a process that takes part," : "you");
+		return -EPERM;
+	}
+	get_task_comm(comm, task);
+	cryo_log(&req->log, "pid %d (%s): %s may not trace it", task_tgid_vnr(task), comm,
+		 on_behalf ? "you, or the process that wants it in the checkpoint," : "you");
+	return -EPERM;
+}
+
+static int check_again(struct cryo_request *req, struct cryo_proc *p)
+{
+	struct task_struct *task;
+	int err = 0;
+
+	/* exec() by another thread has made that the leader. */
+	rcu_read_lock();
+	task = pid_task(p->tgid, PIDTYPE_TGID);
+	if (task)
+		get_task_struct(task);
+	rcu_read_unlock();
+	if (!task)
+		return 0;
+	/* Who has gone is nobody's. */
+	if (may_take(task, p->on_behalf) == -EPERM)
+		err = say_untraceable(req, task, p->on_behalf);
+	put_task_struct(task);
+	return err;
+}
+
+/* Who is in the scope by now, may he still be traced? He may have got other credentials since. */
+int cryo_scope_check(struct cryo_request *req)
+{
+	struct cryo_proc *p;
+	int err = 0;
+
+	cryo_for_each_proc(p, req) {
+		if (!p->omitted && !p->gone)
+			err = check_again(req, p);
+		err = err ?: cryo_request_interrupted(req);
+		if (err)
+			break;
+		cond_resched();
+	}
+	return err;
+}
+
+static bool is_claimed(struct task_struct *task)
+{
+	struct cryo_proc *p;
+
+	lockdep_assert_held(&claims_lock);
+	hash_for_each_possible(claims, p, claim, (unsigned long)task->signal)
+		if (same_thread_group(p->leader, task))
+			return true;
+	return false;
+}
+
+static int claim(struct cryo_request *req, struct cryo_proc *p)
+{
+	int err = 0;
+
+	spin_lock(&claims_lock);
+	if (is_claimed(p->leader))
+		err = -EBUSY;
+	else
+		hash_add(claims, &p->claim, (unsigned long)p->leader->signal);
+	spin_unlock(&claims_lock);
+	if (err) {
+		cryo_log(&req->log, "pid %d (%s): another checkpoint of it is running", p->pid,
+			 p->comm);
+		return err;
+	}
+	list_add_tail(&p->node, &req->procs);
+	hash_add(req->index->by_group, &p->hash, (unsigned long)p->leader->signal);
+	req->nr_procs++;
+	return 0;
+}
+
+static void proc_free(struct cryo_proc *p)
+{
+	put_task_struct(p->leader);
+	put_pid(p->tgid);
+	cryo_exclusions_free(p->excluded);
+	kfree(p);
+}
+
+/* @on_behalf: of a participant; NULL: of nobody but the requester. */
+static int add_process(struct cryo_request *req, struct task_struct *task,
+		       const struct cred *on_behalf)
+{
+	struct cryo_proc *p;
+	int err = may_take(task, on_behalf);
+
+	if (err)
+		return err == -EPERM ? say_untraceable(req, task, on_behalf) : err;
+	p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	if (!p)
+		return -ENOMEM;
+	p->req = req;
+	p->on_behalf = on_behalf;
+	p->leader = get_task_struct(task);
+	p->tgid = get_task_pid(task, PIDTYPE_TGID);
+	p->pid = pid_vnr(p->tgid);
+	get_task_comm(p->comm, task);
+	INIT_LIST_HEAD(&p->threads);
+	rcu_read_lock();
+	p->tree = parent_in_tree(req, task);
+	rcu_read_unlock();
+	err = claim(req, p);
+	if (err)
+		proc_free(p);
+	return err;
+}
+
+/* One that has been found, which may have left the scope meanwhile, or gone. */
+static int add_found(struct cryo_request *req, struct task_struct *task)
+{
+	const struct cred *on_behalf;
+	int err = 0;
+	bool in;
+
+	rcu_read_lock();
+	in = in_scope(req, task, &on_behalf);
+	rcu_read_unlock();
+	if (in)
+		err = add_process(req, task, on_behalf);
+	return err == -ESRCH ? 0 : err;
+}
+
+static void forget_process(struct cryo_request *req, struct cryo_proc *p)
+{
+	spin_lock(&claims_lock);
+	hash_del(&p->claim);
+	spin_unlock(&claims_lock);
+	list_del(&p->node);
+	hash_del(&p->hash);
+	req->nr_procs--;
+	proc_free(p);
+}
+
+/* The group or session of @task that @scope means, counted; NULL: it means another thing. */
+struct pid *cryo_scope_pid(struct task_struct *task, u32 scope)
+{
+	struct pid *pid = NULL;
+
+	rcu_read_lock();
+	if (scope == CRYO_SCOPE_PGRP)
+		pid = get_pid(task_pgrp(task));
+	else if (scope == CRYO_SCOPE_SESSION)
+		pid = get_pid(task_session(task));
+	rcu_read_unlock();
+	return pid;
+}
+
+/* Take a process from which a scope begins. */
+static int add_root(struct cryo_request *req, struct task_struct *task, u32 scope,
+		    const struct cred *on_behalf)
+{
+	struct cryo_proc *p;
+	int err = cryo_find_proc(req, task) ? 0 : add_process(req, task, on_behalf);
+
+	p = err ? NULL : cryo_find_proc(req, task);
+	if (p && scope == CRYO_SCOPE_TREE)
+		p->tree = true;
+	return err;
+}
+
+/*
+ * One more scope, which is to be looked through by cryo_scope_find(). On error, nothing is
+ * added; else @f is the request's. @mark is for cryo_scope_undo().
+ */
+int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo_scope_mark *mark)
+{
+	struct cryo_proc *known = cryo_find_proc(req, f->task);
+	int err;
+
+	mark->last = req->procs.prev;
+	mark->root = known && !known->tree ? known : NULL;
+	if (is_left_out(req, f->task))
+		return -EBUSY;
+	err = add_root(req, f->task, f->scope, f->cred);
+	if (err)
+		return err;
+	mark->added = f;
+	list_add_tail(&f->node, &req->forwarded);
+	/* Who wants the same as another before him is never asked. */
+	if (f->pid && !find_forward(req, f->scope, f->pid))
+		hash_add(req->index->by_pid, &f->hash, (unsigned long)f->pid);
+	return 0;
+}
+
+/* What has been added since @mark is not in the scope, and its forward not the request's. None of it has been told. */
+void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mark)
+{
+	while (req->procs.prev != mark->last) {
+		forget_process(req, list_last_entry(&req->procs, struct cryo_proc, node));
+		cond_resched();
+	}
+	if (mark->root)
+		mark->root->tree = false;
+	list_del(&mark->added->node);
+	hash_del(&mark->added->hash);
+}
+
+/* Take the target. cryo_scope_end() when this has succeeded, and only then. */
+int cryo_scope_begin(struct cryo_request *req)
+{
+	bool skipped;
+	int err;
+
+	if (is_left_out(req, req->target)) {
+		cryo_log(&req->log, "pid %d (%s): is the requester itself, which did not ask for that",
+			 req->pid, req->comm);
+		return -EDEADLK;
+	}
+	rcu_read_lock();
+	skipped = is_skipped(req, req->target);
+	rcu_read_unlock();
+	if (skipped) {
+		cryo_log(&req->log, "pid %d (%s): is left out, as a debugger is at work (ptrace), and there is nothing else",
+			 req->pid, req->comm);
+		return -ESRCH;
+	}
+	req->index = kvzalloc(sizeof(*req->index), GFP_KERNEL_ACCOUNT);
+	if (!req->index)
+		return -ENOMEM;
+	hash_init(req->index->by_group);
+	hash_init(req->index->by_task);
+	hash_init(req->index->by_pid);
+	req->scope_pid = cryo_scope_pid(req->target, req->args.scope);
+	err = add_root(req, req->target, req->args.scope, NULL);
+	if (err)
+		cryo_scope_end(req);
+	return err;
+}
+
+/* Looks at all numbers once. Returns how many processes were new, or a negative errno. */
+static int find_once(struct cryo_request *req)
+{
+	struct task_struct *found[CRYO_WALK_FOUND];
+	int at = 1, next, total = 0, err = 0;
+	unsigned int n, i;
+
+	do {
+		next = at;
+		n = cryo_walk_tasks(PIDTYPE_TGID, process_wanted, req, found, &next);
+		for (i = 0; i < n; i++) {
+			if (!err)
+				err = add_found(req, found[i]);
+			put_task_struct(found[i]);
+		}
+		total += n;
+		/* Their children may be among the same numbers: these once more. */
+		if (!n)
+			at = next;
+		cond_resched();
+		err = err ?: cryo_request_interrupted(req);
+	} while (at && !err);
+	return err ?: total;
+}
+
+/* Add the processes that are in the scope now. Returns how many were new, or a negative errno. */
+int cryo_scope_find(struct cryo_request *req)
+{
+	int n, total = 0;
+
+	if (req->args.scope == CRYO_SCOPE_PROCESS && list_empty(&req->forwarded))
+		return 0;
+	/* A child may have a lower number than its parent. */
+	do {
+		n = find_once(req);
+		if (n < 0)
+			return n;
+		total += n;
+	} while (n);
+	return total;
+}
+
+/* With rcu_read_lock(): will somebody in the context wait for @task, which has exited? */
+static bool is_child_in_context(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_proc *parent = cryo_find_proc(req, rcu_dereference(task->real_parent));
+
+	return parent && !parent->omitted;
+}
+
+enum rest { AT_REST, RESTLESS, GONE };
+
+/*
+ * It is on its way out, and still has to tell those that wait for it (pthread_join()) by a word in memory; or it is the leader,
+ * which is going to stay as a zombie.
+ */
+static bool is_exiting(void *arg, struct task_struct *t)
+{
+	if (!(t->flags & PF_EXITING) || READ_ONCE(t->exit_state))
+		return false;
+	return READ_ONCE(t->mm) || thread_group_leader(t);
+}
+
+/* Said of a process, too, that there was no time to look at. */
+static bool has_exiting_thread(struct cryo_request *req, struct cryo_proc *p)
+{
+	struct cryo_thread_walk walk = { .member = p->leader };
+	struct task_struct *found;
+	unsigned int n;
+	bool more;
+
+	do {
+		n = cryo_walk_threads(&walk, is_exiting, NULL, &found, 1);
+		more = walk.more;
+		cond_resched();
+	} while (!n && more && !cryo_request_interrupted(req));
+	cryo_walk_end(&walk);
+	if (n)
+		put_task_struct(found);
+	return n || more;
+}
+
+/* What has become of a process. */
+static enum rest look_at(struct cryo_request *req, struct cryo_proc *p)
+{
+	struct task_struct *task;
+	enum rest rest = GONE;
+
+	if (cryo_next_thread(p, NULL))
+		return has_exiting_thread(req, p) ? RESTLESS : AT_REST;
+	rcu_read_lock();
+	task = pid_task(p->tgid, PIDTYPE_TGID);
+	if (task && task->exit_state != EXIT_DEAD) {
+		rest = RESTLESS;
+		if (task->exit_state && thread_group_empty(task)) {
+			p->zombie = is_child_in_context(req, task);
+			rest = p->zombie ? AT_REST : GONE;
+		}
+	}
+	rcu_read_unlock();
+	return rest;
+}
+
+static void say_restless(struct cryo_request *req, struct cryo_proc *p)
+{
+	bool vfork = READ_ONCE(p->leader->vfork_done);
+
+	cryo_log(&req->log, "pid %d (%s): did not come to rest: %s", p->pid, p->comm,
+		 vfork ? "still uses the memory of its parent (vfork, posix_spawn)" : "is exiting");
+}
+
+/*
+ * With all threads that are known parked: a process without any must have exited.
+ * Returns how many processes are still on their way.
+ */
+int cryo_scope_settle(struct cryo_request *req, bool report)
+{
+	struct cryo_proc *p;
+	int restless = 0;
+
+	cryo_for_each_proc(p, req) {
+		enum rest rest;
+
+		if (p->omitted)
+			continue;
+		rest = look_at(req, p);
+
+		if (rest == RESTLESS) {
+			restless++;
+			if (report)
+				say_restless(req, p);
+		}
+		/* Not forgotten: threads of it may still be in the list of those asked. */
+		p->gone = rest == GONE;
+		cond_resched();
+	}
+	return restless;
+}
+
+/* Nobody of the scope is claimed any more. After cryo_thaw(). */
+void cryo_scope_end(struct cryo_request *req)
+{
+	struct cryo_forward *f, *next_forward;
+	struct cryo_proc *p, *next;
+
+	list_for_each_entry_safe(p, next, &req->procs, node) {
+		forget_process(req, p);
+		cond_resched();
+	}
+	/* After the processes, which have credentials of these. */
+	list_for_each_entry_safe(f, next_forward, &req->forwarded, node) {
+		list_del(&f->node);
+		hash_del(&f->hash);
+		cryo_forward_put(f);
+	}
+	put_pid(req->scope_pid);
+	req->scope_pid = NULL;
+	kvfree(req->index);
+	req->index = NULL;
+}

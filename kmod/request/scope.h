@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* scope.h - which processes belong to a request */
+#ifndef CRYO_REQUEST_SCOPE_H
+#define CRYO_REQUEST_SCOPE_H
+
+#include <linux/types.h>
+
+struct cryo_forward;
+struct cryo_proc;
+struct cryo_request;
+struct list_head;
+struct pid;
+struct task_struct;
+
+/* The scope as it was before one more was added. */
+struct cryo_scope_mark {
+	struct list_head *last;		/* of cryo_request.procs */
+	struct cryo_forward *added;	/* NULL: none has been */
+	struct cryo_proc *root;		/* its children did not belong to the scope; NULL: they did, or it is new */
+};
+
+/* scope.c: which processes belong to a request */
+int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo_scope_mark *mark);
+void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mark);
+struct pid *cryo_scope_pid(struct task_struct *task, u32 scope);
+
+/**
+ * cryo_scope_begin() - claim the target
+ * @req: the request
+ *
+ * Return: 0, -EBUSY if another request has it, or another errno: then there is nothing to end.
+ */
+int cryo_scope_begin(struct cryo_request *req);
+
+/**
+ * cryo_scope_find() - claim all processes of the scope that are there now
+ * @req: the request
+ *
+ * Called again until it finds no more.
+ *
+ * Return: how many were found, or a negative errno.
+ */
+int cryo_scope_find(struct cryo_request *req);
+
+int cryo_scope_check(struct cryo_request *req);
+int cryo_scope_settle(struct cryo_request *req, bool report);
+
+/**
+ * cryo_scope_end() - give all processes back
+ * @req: the request, thawed
+ */
+void cryo_scope_end(struct cryo_request *req);
+
+#endif /* CRYO_REQUEST_SCOPE_H */

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * pid_cursor.c - restart with the saved pids, as an ordinary user
+ *
+ * clone3(2) with set_tid and /proc/sys/kernel/ns_last_pid both ask for
+ * CAP_CHECKPOINT_RESTORE.  This moves the same cursor as ns_last_pid: a hint, it
+ * never gives anybody a pid that is in use.  See exceptions.c.
+ */
+#include <linux/idr.h>
+#include <linux/jiffies.h>
+#include <linux/lockdep.h>
+#include <linux/nsproxy.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <linux/threads.h>
+#include <linux/uaccess.h>
+
+#include <cryo/ioctl.h>
+
+#include "access/exceptions.h"
+#include "lib/args.h"
+#include "restart/calls.h"
+
+/*
+ * The first process of a namespace is 1, or the kernel takes none for the one that orphans go to, and crashes. The file
+ * in /proc is of namespaces that one is in; this is of one that may have nobody yet.
+ */
+static bool may_be_next(const struct pid_namespace *ns, pid_t pid)
+{
+	return pid == 1 || READ_ONCE(ns->child_reaper);
+}
+
+/*
+ * Two restarts at once would take each other's number for the one to be put back, and leave the cursor there: all new processes
+ * of the machine would then get the numbers that the jobs still want.  So what was there before the first of them is known.
+ */
+#define NEAR_PIDS	64		/* forked since */
+#define STRAY_JIFFIES	(10 * HZ)	/* nobody has put it back: one who was killed */
+
+static struct cursor {
+	unsigned int ns;		/* number of the namespace; 0: unused */
+	pid_t before, set;
+	unsigned long when;
+} cursors[32];
+static unsigned int next_cursor;
+static DEFINE_SPINLOCK(cursors_lock);
+
+static struct cursor *cursor_of(unsigned int ns)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&cursors_lock);
+	for (i = 0; i < ARRAY_SIZE(cursors); i++)
+		if (cursors[i].ns == ns)
+			return &cursors[i];
+	return &cursors[next_cursor++ % ARRAY_SIZE(cursors)];
+}
+
+static bool is_set_by_us(const struct cursor *c, unsigned int ns, pid_t now)
+{
+	return c->ns == ns && now >= c->set && now < max(c->before, c->set + NEAR_PIDS) &&
+	       time_before(jiffies, c->when + STRAY_JIFFIES);
+}
+
+/*
+ * The kernel itself reads and sets the cursor with single loads and stores. @pid 0 puts it back: only from where a restart
+ * has set it, as a job that runs has forked on from where it was, and would be given the ids of its children again.
+ */
+static pid_t move_cursor(struct pid_namespace *ns, pid_t pid)
+{
+	unsigned int number = ns->ns.inum;
+	struct cursor *c;
+	pid_t now, before;
+
+	spin_lock(&cursors_lock);
+	c = cursor_of(number);
+	now = idr_get_cursor(&ns->idr);
+	before = now;
+	if (is_set_by_us(c, number, now))
+		before = c->before;
+	if (!pid)
+		pid = before;
+	if (pid == before)
+		*c = (struct cursor){};
+	else
+		*c = (struct cursor){ .ns = number, .before = before, .set = pid, .when = jiffies };
+	if (pid != now)
+		idr_set_cursor(&ns->idr, pid);
+	spin_unlock(&cursors_lock);
+	return before;
+}
+
+/* CRYO_IOC_PID_CURSOR */
+long cryo_pid_cursor(void __user *arg)
+{
+	struct pid_namespace *ns = current->nsproxy->pid_ns_for_children;
+	struct cryo_pid_cursor args;
+	int err;
+
+	if (!cryo_exception(CRYO_EXCEPTION_PID_CHOICE, ns->user_ns))
+		return -EPERM;
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_pid_cursor, previous),
+			     arg);
+	if (err)
+		return err;
+	if (args.reserved)
+		return -EINVAL;
+	if (args.pid < 0 || args.pid >= PID_MAX_LIMIT)
+		return -ERANGE;
+	if (args.pid && !may_be_next(ns, args.pid))
+		return -EINVAL;
+	args.previous = move_cursor(ns, args.pid);
+	return put_user(args.previous,
+			&((struct cryo_pid_cursor __user *)arg)->previous) ? -EFAULT : 0;
+}
+
+/* The namespace @up levels above that of the caller's children, if it is @outermost or below. */
+static struct pid_namespace *nested_ns(const struct pid *outermost, u32 up)
+{
+	struct pid_namespace *top = ns_of_pid((struct pid *)outermost), *ns, *at;
+
+	for (ns = current->nsproxy->pid_ns_for_children; ns && up; up--)
+		ns = ns->parent;
+	for (at = ns; at && at != top; at = at->parent)
+		;
+	return at ? ns : NULL;
+}
+
+/* CRYO_RST_PID_CURSOR */
+long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg)
+{
+	struct cryo_nested_cursor args;
+	struct pid_namespace *ns;
+	int err;
+
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_nested_cursor, reserved),
+			     arg);
+	if (err)
+		return err;
+	if (args.reserved)
+		return -EINVAL;
+	if (args.pid < 1 || args.pid >= PID_MAX_LIMIT)
+		return -ERANGE;
+	ns = nested_ns(coordinator, args.up);
+	if (!ns || !cryo_exception(CRYO_EXCEPTION_PID_CHOICE, ns->user_ns))
+		return -EPERM;
+	if (!may_be_next(ns, args.pid))
+		return -EINVAL;
+	idr_set_cursor(&ns->idr, args.pid);
+	return 0;
+}
+
+/* CRYO_RST_OUTER_PID */
+long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg)
+{
+	struct cryo_outer_pid args;
+	struct task_struct *task;
+	int err;
+
+	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_outer_pid, reserved),
+			     arg);
+	if (err)
+		return err;
+	if (args.outer || args.reserved)
+		return -EINVAL;
+	rcu_read_lock();
+	task = pid_task(find_vpid(args.pid), PIDTYPE_PID);
+	if (task)
+		get_task_struct(task);
+	rcu_read_unlock();
+	if (!task)
+		return -ESRCH;
+	/* Of strangers, nobody is told what they are called outside of his own pid namespace. */
+	if (cryo_is_descendant(coordinator, task))
+		args.outer = task_pid_nr_ns(task, ns_of_pid(coordinator));
+	put_task_struct(task);
+	if (!args.outer)
+		return -ESRCH;
+	return put_user(args.outer, &((struct cryo_outer_pid __user *)arg)->outer) ? -EFAULT : 0;
+}

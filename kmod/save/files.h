@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* files.h - descriptors, open files and inodes */
+#ifndef CRYO_SAVE_FILES_H
+#define CRYO_SAVE_FILES_H
+
+#include <linux/types.h>
+
+struct cryo_capture;
+struct cryo_file;
+struct cryo_inode;
+struct cryo_object;
+struct file;
+struct path;
+struct task_struct;
+struct tty_struct;
+
+/* fds.c */
+int cryo_collect_fds(struct cryo_capture *c);
+int cryo_save_fds(struct cryo_capture *c);
+
+/* files.c: open files and their inodes */
+int cryo_save_inodes(struct cryo_capture *c);
+int cryo_save_files(struct cryo_capture *c);
+int cryo_classify_files(struct cryo_capture *c);
+int cryo_describe_inode(const struct path *path, struct cryo_inode *out);
+bool cryo_is_shared_anon(struct file *file);
+bool cryo_is_sysv(struct file *file);
+void cryo_describe_file(struct file *file, char *buf, size_t size);
+
+/* locks.c */
+int cryo_save_locks(struct cryo_capture *c);
+
+/* contents.c: the bytes of files that exist nowhere else */
+int cryo_save_contents(struct cryo_capture *c);
+
+/* tty.c */
+bool cryo_is_ctty(struct task_struct *task, struct file *file);
+int cryo_save_terminal(struct cryo_capture *c);
+
+/* pipe.c */
+bool cryo_is_pipe(struct file *file);
+bool cryo_pipe_is_shared(struct cryo_object *o);
+int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode);
+
+/* pty.c: pseudo-terminals whose master is in the scope */
+int cryo_find_ttys(struct cryo_capture *c);
+u32 cryo_pty_kind(struct cryo_capture *c, struct cryo_object *o);
+bool cryo_tty_is_saved(struct cryo_capture *c, struct tty_struct *tty);
+int cryo_save_pty(struct cryo_capture *c, struct cryo_object *o);
+int cryo_save_pty_slave(struct cryo_capture *c, struct cryo_object *o);
+
+/* eventfd.c */
+bool cryo_is_eventfd(struct file *file);
+int cryo_save_eventfd(struct cryo_capture *c, struct cryo_object *o);
+
+/* epoll.c: epoll(7) */
+bool cryo_is_epoll(struct file *file);
+int cryo_save_epoll(struct cryo_capture *c, struct cryo_object *o);
+
+/* timerfd.c */
+bool cryo_is_timerfd(struct file *file);
+int cryo_save_timerfd(struct cryo_capture *c, struct cryo_object *o);
+
+/* inotify.c: inotify(7) */
+bool cryo_is_inotify(struct file *file);
+int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o);
+
+/* fanotify.c: fanotify(7) */
+bool cryo_is_fanotify(struct file *file);
+bool cryo_fanotify_unread(struct file *file);
+int cryo_save_fanotify(struct cryo_capture *c, struct cryo_object *o);
+
+/* pidfd.c: pidfd_open(2) */
+bool cryo_is_pidfd(struct file *file);
+int cryo_classify_pidfd(struct cryo_capture *c, struct cryo_object *o, const char **obstacle);
+int cryo_save_pidfd(struct cryo_capture *c, struct cryo_object *o);
+
+/* signalfd.c */
+bool cryo_is_signalfd(struct file *file);
+int cryo_save_signalfd(struct cryo_capture *c, struct cryo_object *o);
+
+/* build_id.c: the build-id of a mapped program or library */
+int cryo_save_build_id(struct cryo_capture *c, struct cryo_object *o);
+
+/* owner.c */
+void cryo_save_owner(struct file *file, struct cryo_file *out);
+bool cryo_has_owner(struct file *file);
+
+#endif /* CRYO_SAVE_FILES_H */

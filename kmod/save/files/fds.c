@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* fds.c - the descriptor table */
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include <cryo/format.h>
+
+#include "capture/capture.h"
+#include "compat/fs.h"
+#include "lib/buf.h"
+#include "restart/calls.h"
+#include "save/files.h"
+#include "save/ipc.h"
+
+struct table_walk {
+	struct cryo_fd_record *records;
+	struct files_struct *files;
+	unsigned int room;
+	unsigned int n;
+};
+
+/* With files->file_lock held. Counts on when there is no room, so that the caller can make it. */
+static int note_fd(const void *arg, struct file *file, unsigned int fd)
+{
+	struct table_walk *w = (struct table_walk *)arg;
+
+	if (w->n < w->room) {
+		w->records[w->n].fd = fd;
+		w->records[w->n].file = get_file(file);
+		w->records[w->n].cloexec = cryo_close_on_exec(fd, w->files);
+	}
+	w->n++;
+	return 0;
+}
+
+static void drop_walk(struct table_walk *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < min(w->n, w->room); i++)
+		fput(w->records[i].file);
+	kvfree(w->records);
+}
+
+/* A snapshot of the table in c->p->fds, one reference to each file. */
+static int copy_tables(struct cryo_capture *c)
+{
+	struct table_walk w = { .room = 64 };
+
+	for (;;) {
+		w.records = kvcalloc(w.room, sizeof(*w.records), GFP_KERNEL_ACCOUNT);
+		if (!w.records)
+			return -ENOMEM;
+		w.n = 0;
+		/* task_lock() keeps the table from being freed by a killed task. */
+		task_lock(c->p->task);
+		w.files = c->p->task->files;
+		if (w.files)
+			iterate_fd(w.files, 0, note_fd, &w);
+		task_unlock(c->p->task);
+		if (w.n <= w.room)
+			break;
+		drop_walk(&w);
+		w.room = w.n + 64;
+	}
+	c->p->fds = w.records;
+	c->p->nr_fds = w.n;
+	return 0;
+}
+
+static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r)
+{
+	struct cryo_object *o;
+	int is_shm;
+
+	if (cryo_is_being_restarted(r->file)) {
+		cryo_log(&c->req->log, "pid %d (%s): is being restarted", c->p->pid, c->p->comm);
+		return -EBUSY;
+	}
+	if (cryo_is_command(r->file, c->p->tgid)) {
+		cryo_log(&c->req->log, "pid %d (%s): is at work on a checkpoint itself",
+			 c->p->pid, c->p->comm);
+		return -EBUSY;
+	}
+	o = cryo_object_file(c, r->file);
+	if (!o)
+		return -ENOMEM;
+	/* Of the process that was first to show it, be it by a descriptor or by a mapping. */
+	if (o->fd < 0 && o->proc == c->p) {
+		o->fd = r->fd;
+		o->stdio_fd = r->fd <= 2 ? r->fd : U32_MAX;
+	}
+	o->cloexec |= r->cloexec;
+	is_shm = cryo_is_shm_descriptor(r->file);
+	if (is_shm > 0)
+		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_POSIX_SHM;
+	return min(is_shm, 0);
+}
+
+int cryo_collect_fds(struct cryo_capture *c)
+{
+	unsigned int i;
+	int err = copy_tables(c);
+
+	for (i = 0; !err && i < c->p->nr_fds; i++)
+		err = cryo_look_interrupted(c) ?: collect_fd(c, &c->p->fds[i]);
+	return err;
+}
+
+int cryo_save_fds(struct cryo_capture *c)
+{
+	struct cryo_array head = { c->p->nr_fds, sizeof(struct cryo_fd) };
+	struct cryo_buf buf = {};
+	unsigned int i;
+
+	cryo_buf_put(&buf, &head, sizeof(head));
+	for (i = 0; i < c->p->nr_fds; i++) {
+		struct cryo_fd out = {
+			.fd = c->p->fds[i].fd,
+			.file = cryo_object_find(c, c->p->fds[i].file)->id,
+			.flags = c->p->fds[i].cloexec ? CRYO_FD_CLOEXEC : 0,
+		};
+
+		cryo_buf_put(&buf, &out, sizeof(out));
+	}
+	return cryo_stream_buf(&c->stream, CRYO_SEC_FDS, c->p->pid, sizeof(head), &buf);
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * inotify.c - inotify(7)
+ *
+ * A watch is of an inode; it can be made again only by a path, so one is looked for, or by a descriptor of what
+ * has been removed.  Events that have not been read are saved as they are: their watches may have gone.
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/kdev_t.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include <cryo/format.h>
+
+#include "capture/capture.h"
+#include "compat/fs.h"
+#include "compat/fsnotify.h"
+#include "lib/buf.h"
+#include "paths/fdinfo.h"
+#include "paths/find.h"
+#include "paths/mounts.h"
+#include "save/files.h"
+
+bool cryo_is_inotify(struct file *file)
+{
+	return cryo_is_anon_file(file, "inotify");
+}
+
+struct watch {
+	struct inode *inode;	/* counted */
+	u32 wd;
+	u32 mask;
+};
+
+static unsigned int list_watches(struct fsnotify_group *group, struct watch *watches,
+				 unsigned int room)
+{
+	struct fsnotify_mark *mark;
+	unsigned int n = 0;
+
+	fsnotify_group_lock(group);
+	list_for_each_entry(mark, &group->marks_list, g_list) {
+		struct inode *inode = cryo_mark_inode(mark);
+
+		if (inode && n < room) {
+			watches[n].inode = igrab(inode);
+			watches[n].wd = cryo_inotify_wd(mark);
+			watches[n].mask = cryo_inotify_mask(mark);
+		}
+		n += !!inode;
+	}
+	fsnotify_group_unlock(group);
+	return n;
+}
+
+static void put_watches(struct watch *watches, unsigned int n)
+{
+	while (n--)
+		iput(watches[n].inode);
+	kvfree(watches);
+}
+
+/* Watches do not change: whoever can change them is parked, or is noticed by the count. */
+static struct watch *get_watches(struct fsnotify_group *group, unsigned int *count)
+{
+	unsigned int room = list_watches(group, NULL, 0), n;
+	struct watch *watches;
+
+	for (;;) {
+		watches = kvcalloc(room + 1, sizeof(*watches), GFP_KERNEL_ACCOUNT);
+		if (!watches)
+			return NULL;
+		n = list_watches(group, watches, room);
+		if (n <= room)
+			break;
+		put_watches(watches, room);
+		room = n;
+	}
+	*count = n;
+	return watches;
+}
+
+#define REMOVED_MARK	" (deleted)"	/* as doc/format.md has it */
+
+/* Of what has been removed, and is made again without a name as somebody of the job has it open: where it was. */
+static int find_removed(struct cryo_capture *c, const struct watch *watch, char *path,
+			struct cryo_watch *out)
+{
+	struct cryo_object *o = cryo_object_find(c, watch->inode);
+	struct cryo_inode inode;
+	bool deleted;
+	char *name;
+	int err;
+
+	if (!o || !(o->inode_flags & CRYO_INODE_DELETED))
+		return -ENOENT;
+	err = cryo_describe_inode(cryo_user_path(o->file), &inode);
+	if (err)
+		return err;
+	name = cryo_path_name(cryo_user_path(o->file), path, PATH_MAX - sizeof(REMOVED_MARK),
+			      &deleted);
+	if (IS_ERR(name))
+		return -ENOENT;
+	memmove(path, name, strlen(name) + 1);
+	strcat(path, REMOVED_MARK);
+	out->dev = inode.dev;
+	out->ino = inode.ino;
+	return 0;
+}
+
+static int save_watch(struct cryo_capture *c, struct cryo_object *o, const struct watch *watch,
+		      char *path, struct cryo_buf *buf)
+{
+	const struct cryo_mounts *m = cryo_mounts_of(c, o->proc->task);
+	struct cryo_watch out = { .wd = watch->wd, .mask = watch->mask };
+	int err = -ENOENT;
+
+	/* Made again by the process, which is in its mount namespace by then. */
+	if (watch->inode)
+		err = m ? cryo_find_path_inside(c, m, watch->inode, path) :
+			  cryo_find_path(c, watch->inode, path);
+	if (!err) {
+		out.dev = new_encode_dev(watch->inode->i_sb->s_dev);
+		out.ino = watch->inode->i_ino;
+	} else if (err == -ENOENT && watch->inode) {
+		err = find_removed(c, watch, path, &out);
+	}
+	if (err == -ENOENT) {
+		cryo_refuse(c, "fd %d (inotify): watch %u is of a file that has no path any more",
+			    o->fd, watch->wd);
+		return 0;
+	}
+	if (err)
+		return err;
+	out.path_len = strlen(path);
+	cryo_buf_put(buf, &out, sizeof(out));
+	cryo_buf_put(buf, path, out.path_len);
+	return 0;
+}
+
+static int save_watches(struct cryo_capture *c, struct cryo_object *o, struct watch *watches,
+			unsigned int n, struct cryo_buf *buf)
+{
+	char *path = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	int err = path ? 0 : -ENOMEM;
+	unsigned int i;
+
+	for (i = 0; !err && i < n; i++) {
+		err = cryo_look_interrupted(c) ?: save_watch(c, o, &watches[i], path, buf);
+		cond_resched();
+	}
+	kfree(path);
+	return err;
+}
+
+/* How many bytes they take; at @to are those for which there is room, if there is for all. */
+static size_t copy_events(struct fsnotify_group *group, u8 *to, size_t room, u32 *count)
+{
+	struct fsnotify_event *event;
+	size_t used = 0;
+
+	*count = 0;
+	spin_lock(&group->notification_lock);
+	list_for_each_entry(event, &group->notification_list, list) {
+		const struct cryo_inotify_info *info =
+			container_of(event, struct cryo_inotify_info, event);
+		struct cryo_inotify_event out = {
+			.wd = info->wd,
+			.mask = info->mask & CRYO_INOTIFY_EVENTS,
+			.cookie = info->cookie,
+			.name_len = clamp(info->name_len, 0, CRYO_MAX_EVENT_NAME),
+		};
+
+		if (used + sizeof(out) + out.name_len <= room) {
+			memcpy(to + used, &out, sizeof(out));
+			memcpy(to + used + sizeof(out), info->name, out.name_len);
+		}
+		used += sizeof(out) + out.name_len;
+		++*count;
+	}
+	spin_unlock(&group->notification_lock);
+	return used;
+}
+
+/* More may come meanwhile, by what others do to the files. */
+static int save_events(struct cryo_capture *c, struct cryo_object *o, struct fsnotify_group *group)
+{
+	struct cryo_array head = { .record_size = sizeof(struct cryo_inotify_event) };
+	struct cryo_buf buf = {};
+	size_t used = copy_events(group, NULL, 0, &head.count), room = 0;
+	int err = 0;
+
+	while (!err && used > room) {
+		room = used;
+		cryo_buf_free(&buf);
+		cryo_buf_put(&buf, &head, sizeof(head));
+		if (!cryo_buf_add(&buf, room))
+			err = buf.error;
+		else
+			used = copy_events(group, buf.data + sizeof(head), room, &head.count);
+		err = err ?: cryo_look_interrupted(c);
+	}
+	if (err || !used) {
+		cryo_buf_free(&buf);
+		return err;
+	}
+	memcpy(buf.data, &head, sizeof(head));
+	buf.len = sizeof(head) + used;
+	return cryo_stream_buf(&c->stream, CRYO_SEC_INOTIFY_EVENTS, o->id, sizeof(head), &buf);
+}
+
+int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
+{
+	struct fsnotify_group *group = o->file->private_data;
+	struct cryo_inotify head = {};
+	struct cryo_buf buf = {};
+	struct watch *watches;
+	int err;
+
+	watches = get_watches(group, &head.watches);
+	if (!watches)
+		return -ENOMEM;
+	head.next_wd = max(idr_get_cursor(&group->inotify_data.idr), 1U);
+	cryo_buf_put(&buf, &head, sizeof(head));
+	err = save_watches(c, o, watches, head.watches, &buf);
+	put_watches(watches, head.watches);
+	if (err) {
+		cryo_buf_free(&buf);
+		return err;
+	}
+	return cryo_stream_buf(&c->stream, CRYO_SEC_INOTIFY, o->id, sizeof(head), &buf) ?:
+	       save_events(c, o, group);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* aio.h - contexts of io_setup(2) */
+#ifndef CRYO_AIO_H
+#define CRYO_AIO_H
+
+#include <linux/types.h>
+
+struct cryo_capture;
+struct mm_struct;
+
+/* optional.c */
+bool cryo_mm_has_aio(struct mm_struct *mm);
+
+/* aio.c: when the areas are known; behind their sections */
+int cryo_collect_aio(struct cryo_capture *c);
+int cryo_save_aio(struct cryo_capture *c);
+
+#endif /* CRYO_AIO_H */

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* vma_name.c - names that a process has given to its anonymous memory (PR_SET_VMA_ANON_NAME) */
+#include <linux/mm.h>
+#include <linux/string.h>
+
+#include <cryo/format.h>
+
+#include "capture/capture.h"
+#include "compat/mm.h"
+#include "lib/buf.h"
+#include "save/memory.h"
+
+struct cryo_named_vma {
+	struct cryo_vma_name head;
+	char name[CRYO_VMA_NAME_MAX + 1];
+};
+
+/* Of @vma, which has been collected last.  With mmap_lock held: the name may change without it. */
+int cryo_note_vma_name(struct cryo_capture *c, struct vm_area_struct *vma)
+{
+	struct cryo_named_vma out = { .head = { vma->vm_start, vma->vm_end } };
+	u32 kind = c->p->vmas[c->p->nr_vmas - 1].out.kind;
+	const char *name = cryo_vma_anon_name(vma);
+
+	lockdep_assert_held(&vma->vm_mm->mmap_lock);
+	if (!name || (kind != CRYO_VMA_ANON && kind != CRYO_VMA_SHMEM))
+		return 0;
+	if (strscpy(out.name, name, sizeof(out.name)) <= 0)
+		return 0;
+	cryo_buf_put(&c->p->vma_names, &out, sizeof(out));
+	return c->p->vma_names.error;
+}
+
+int cryo_save_vma_names(struct cryo_capture *c)
+{
+	const struct cryo_named_vma *named = (void *)c->p->vma_names.data;
+	size_t n = c->p->vma_names.len / sizeof(*named);
+	int err = 0;
+
+	for (; !err && n; n--, named++)
+		err = cryo_stream_section(&c->stream, CRYO_SEC_VMA_NAME, c->p->mm_id,
+					  sizeof(named->head), named,
+					  sizeof(named->head) + strlen(named->name));
+	return err;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * check_process.c - what a process holds that is neither memory nor a descriptor
+ * and cannot be saved: all of it, by name
+ */
+#include <linux/cred.h>
+#include <linux/fdtable.h>
+#include <linux/fs_struct.h>
+#include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+
+#include <cryo/ioctl.h>
+
+#include "capture/capture.h"
+#include "capture/uprobes.h"
+#include "compat/ksym.h"
+#include "compat/mm.h"
+#include "lib/locked_task.h"
+#include "lib/optional.h"
+#include "save/files/uring.h"
+#include "save/ns.h"
+#include "save/process.h"
+
+/* Not taken along twice: what one of them would undo is what the last one undoes. */
+static void check_undo(struct cryo_capture *c)
+{
+	if (cryo_first_with(c, CRYO_SHARED_UNDO))
+		cryo_refuse(c, CRYO_UNDO_SHARED);
+}
+
+/* Threads have one list (CLONE_SYSVSEM) unless they were made, or have unshared, otherwise. */
+static bool has_undo_of_its_own(struct cryo_capture *c, struct task_struct *task)
+{
+	return cryo_semundo_key(task) != cryo_semundo_key(c->p->task) && cryo_has_undo(task);
+}
+
+static void refuse_traced(struct cryo_capture *c, struct task_struct *task)
+{
+	struct task_struct *tracer;
+	char who[CRYO_WHO_MAX];
+
+	rcu_read_lock();
+	tracer = get_task_struct(rcu_dereference(task->parent));
+	rcu_read_unlock();
+	cryo_describe_task(tracer, who, sizeof(who));
+	put_task_struct(tracer);
+	c->req->obstacles |= CRYO_OBSTACLE_PTRACED;
+	cryo_refuse(c, "thread %d: is being traced (ptrace) by %s", task_pid_vnr(task), who);
+}
+
+static void check_thread(struct cryo_capture *c, struct task_struct *task)
+{
+	int tid = task_pid_vnr(task);
+
+	if (task->ptrace && !(c->req->args.flags & CRYO_CKPT_PTRACED_ALLOW))
+		refuse_traced(c, task);
+	if (!list_empty(&task->ptraced)) {
+		c->req->obstacles |= CRYO_OBSTACLE_PTRACER;
+		cryo_refuse(c, "thread %d: traces other processes (ptrace)", tid);
+	}
+	cryo_check_seccomp(c, task);
+	if (cryo_task_landlocked(task))
+		cryo_refuse(c, "thread %d: restrictions by Landlock are not supported", tid);
+	cryo_check_uring(c, task);
+	cryo_check_uprobes(c, task);
+	if (!list_empty(&task->perf_event_list))
+		cryo_refuse(c, "thread %d: performance counters (perf_event_open) are not supported",
+			    tid);
+	if (READ_ONCE(task->files) != READ_ONCE(c->p->task->files))
+		cryo_refuse(c, "thread %d: a descriptor table of its own is not supported", tid);
+	cryo_check_fs(c, task);
+	if (READ_ONCE(task->nsproxy) != READ_ONCE(c->p->task->nsproxy))
+		cryo_refuse(c, "thread %d: namespaces of its own are not supported", tid);
+	if (has_undo_of_its_own(c, task))
+		cryo_refuse(c, "thread %d: System V semaphore adjustments (SEM_UNDO) of its own are not supported",
+			    tid);
+	if (task->personality != c->p->task->personality)
+		cryo_refuse(c, "thread %d: a personality(2) of its own is not supported", tid);
+	if (cryo_task_syscall_dispatch(task))
+		cryo_refuse(c, "thread %d: syscall user dispatch is not supported", tid);
+}
+
+/* What the areas do not tell. */
+static void check_mm(struct cryo_capture *c)
+{
+	if (cryo_mm_mdwe(c->p->mm))
+		cryo_refuse(c, "memory-deny-write-execute (PR_SET_MDWE) is not supported");
+}
+
+/* Refuse everything that would be lost. An error: it could not be looked at. */
+int cryo_check_process(struct cryo_capture *c)
+{
+	int err = cryo_check_namespaces(c);
+	struct cryo_parked *p;
+
+	if (err)
+		return err;
+	check_undo(c);
+	cryo_check_sharing(c);
+	if (!c->p->mm_saved)
+		check_mm(c);
+	if (c->p->task->signal->oom_mm)
+		cryo_refuse(c, "is being killed for lack of memory");
+	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p)) {
+		check_thread(c, p->task);
+		err = cryo_look_interrupted(c);
+		if (err)
+			return err;
+	}
+	list_for_each_entry(p, &c->req->pollers, node)
+		if (p->proc == c->p && READ_ONCE(p->state) != CRYO_PARK_GONE)
+			cryo_check_uring(c, p->task);
+	return 0;
+}

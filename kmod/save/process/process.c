@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* process.c - what belongs to a process as a whole: ids, limits, umask */
+#include <linux/cred.h>
+#include <linux/fs_struct.h>
+#include <linux/mm.h>
+#include <linux/path.h>
+#include <linux/pid.h>
+#include <linux/prctl.h>
+#include <linux/rcupdate.h>
+#include <linux/resource.h>
+#include <linux/sched/coredump.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/stat.h>
+
+#include <cryo/format.h>
+
+#include "access/access.h"
+#include "capture/capture.h"
+#include "compat/mm.h"
+#include "lib/buf.h"
+#include "lib/optional.h"
+#include "request/participant.h"
+#include "save/process.h"
+#include "save/process/opener.h"
+
+static int parent_pid(struct task_struct *task)
+{
+	int pid;
+
+	rcu_read_lock();
+	pid = task_tgid_vnr(rcu_dereference(task->real_parent));
+	rcu_read_unlock();
+	return pid;
+}
+
+static int stop_signal(struct task_struct *task)
+{
+	int signr = task->jobctl & JOBCTL_STOP_SIGMASK;
+
+	return signr ?: SIGSTOP;
+}
+
+/* What a thread may say for itself alone (PR_SET_NO_NEW_PRIVS) the others need not have. */
+static bool all_no_new_privs(struct cryo_capture *c)
+{
+	struct cryo_parked *t;
+
+	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
+		if (!task_no_new_privs(t->task))
+			return false;
+	return true;
+}
+
+static u32 process_flags(struct cryo_capture *c, struct task_struct *task)
+{
+	struct signal_struct *sig = task->signal;
+	u32 flags = 0;
+
+	if (sig->flags & SIGNAL_STOP_STOPPED)
+		flags |= CRYO_PROC_STOPPED;
+	c->p->no_new_privs = all_no_new_privs(c);
+	if (c->p->no_new_privs)
+		flags |= CRYO_PROC_NO_NEW_PRIVS;
+	if (sig->leader)
+		flags |= CRYO_PROC_SESSION_LEADER;
+	if (sig->tty)
+		flags |= CRYO_PROC_CTTY;
+	if (sig->is_child_subreaper)
+		flags |= CRYO_PROC_CHILD_SUBREAPER;
+	return flags;
+}
+
+int cryo_save_process(struct cryo_capture *c)
+{
+	struct task_struct *task = c->p->task;
+	struct cryo_process out = {
+		.pid = c->p->pid,
+		.ppid = parent_pid(task),
+		.pgid = task_pgrp_vnr(task),
+		.sid = task_session_vnr(task),
+		.flags = process_flags(c, task),
+		.mm = c->p->mm_id,
+		.personality = task->personality,
+		.dumpable = cryo_get_dumpable(task, c->p->mm),
+		.exit_signal = task->group_leader->exit_signal,
+		.oom_score_adj = task->signal->oom_score_adj,
+	};
+	struct cryo_parked *p;
+
+	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p))
+		out.threads++;
+	if (!thread_group_leader(task)) {
+		out.threads++;
+		out.exit_code = task->group_leader->exit_code;
+	}
+	if (out.flags & CRYO_PROC_STOPPED)
+		out.stop_signal = stop_signal(task);
+	task_lock(task);
+	if (task->fs)
+		out.umask = task->fs->umask;
+	task_unlock(task);
+	return cryo_stream_section(&c->stream, CRYO_SEC_PROCESS, out.pid, sizeof(out), &out,
+				   sizeof(out));
+}
+
+int cryo_save_rlimits(struct cryo_capture *c)
+{
+	struct {
+		struct cryo_array head;
+		struct cryo_rlimit limit[RLIM_NLIMITS];
+	} out = { .head = { RLIM_NLIMITS, sizeof(struct cryo_rlimit) } };
+	struct rlimit *limit = c->p->task->signal->rlim;
+	int i;
+
+	task_lock(c->p->task->group_leader);
+	for (i = 0; i < RLIM_NLIMITS; i++) {
+		out.limit[i].cur = limit[i].rlim_cur;
+		out.limit[i].max = limit[i].rlim_max;
+	}
+	task_unlock(c->p->task->group_leader);
+	return cryo_stream_section(&c->stream, CRYO_SEC_RLIMITS, c->p->pid, sizeof(out.head),
+				   &out, sizeof(out));
+}
+
+static u64 caps_of(kernel_cap_t cap)
+{
+	u64 value;
+
+	/* Two u32, low word first, or one u64: the same bytes on little-endian machines. */
+	BUILD_BUG_ON(sizeof(cap) != sizeof(value));
+	memcpy(&value, &cap, sizeof(value));
+	return value;
+}
+
+/* With the numbers that @ns has. */
+static void fill_creds(struct cryo_creds *out, const struct cred *cred, struct user_namespace *ns)
+{
+	out->uid = from_kuid_munged(ns, cred->uid);
+	out->euid = from_kuid_munged(ns, cred->euid);
+	out->suid = from_kuid_munged(ns, cred->suid);
+	out->fsuid = from_kuid_munged(ns, cred->fsuid);
+	out->gid = from_kgid_munged(ns, cred->gid);
+	out->egid = from_kgid_munged(ns, cred->egid);
+	out->sgid = from_kgid_munged(ns, cred->sgid);
+	out->fsgid = from_kgid_munged(ns, cred->fsgid);
+	out->cap_inheritable = caps_of(cred->cap_inheritable);
+	out->cap_permitted = caps_of(cred->cap_permitted);
+	/* In the user namespace that they are of, and those below. */
+	out->cap_effective = cred->user_ns == ns ? caps_of(cred->cap_effective) : 0;
+	out->cap_bset = caps_of(cred->cap_bset);
+	out->cap_ambient = caps_of(cred->cap_ambient);
+	out->securebits = cred->securebits;
+	out->nr_groups = cred->group_info->ngroups;
+}
+
+/*
+ * Those that have no number in its own user namespace cannot be told from each other there, and may not
+ * be set there either.
+ */
+static int save_outer_groups(struct cryo_capture *c, const struct cred *cred)
+{
+	struct cryo_array head = { cred->group_info->ngroups, sizeof(u32) };
+	struct cryo_buf buf = {};
+	u32 gid;
+	int i;
+
+	if (cred->user_ns == current_user_ns())
+		return 0;
+	cryo_buf_put(&buf, &head, sizeof(head));
+	for (i = 0; i < head.count; i++) {
+		gid = from_kgid_munged(current_user_ns(), cred->group_info->gid[i]);
+		cryo_buf_put(&buf, &gid, sizeof(gid));
+	}
+	return cryo_stream_buf(&c->stream, CRYO_SEC_OUTER_GROUPS, c->p->pid, sizeof(head), &buf);
+}
+
+/* With as many groups as @out says, all or none. */
+static int put_creds(struct cryo_capture *c, const struct cryo_creds *out, const struct cred *cred,
+		     struct user_namespace *ns, u16 section, u32 object)
+{
+	struct cryo_buf buf = {};
+	u32 gid, i;
+
+	cryo_buf_put(&buf, out, sizeof(*out));
+	for (i = 0; i < out->nr_groups; i++) {
+		gid = from_kgid_munged(ns, cred->group_info->gid[i]);
+		cryo_buf_put(&buf, &gid, sizeof(gid));
+	}
+	return cryo_stream_buf(&c->stream, section, object, sizeof(*out), &buf);
+}
+
+static int save_creds(struct cryo_capture *c, const struct cred *cred, struct user_namespace *ns,
+		      u16 section, u32 object)
+{
+	struct cryo_creds out = {};
+
+	fill_creds(&out, cred, ns);
+	return put_creds(c, &out, cred, ns, section, object);
+}
+
+/*
+ * Of somebody whose process need not be in the scope: it may have passed on what it has opened.  No call tells a holder of a file more than
+ * whose it was; so groups and capabilities are for a requester who could see or take them.
+ */
+static int save_openers_creds(struct cryo_capture *c, const struct cred *cred, u32 object)
+{
+	struct user_namespace *ns = current_user_ns();
+	struct cryo_creds out = {};
+
+	fill_creds(&out, cred, ns);
+	if (cred->user_ns != ns) {
+		out.cap_inheritable = 0;
+		out.cap_permitted = 0;
+		out.cap_bset = 0;
+		out.cap_ambient = 0;
+	}
+	if (!cryo_may_see_creds(cred))
+		out = (struct cryo_creds){
+			.uid = out.fsuid, .euid = out.fsuid, .suid = out.fsuid, .fsuid = out.fsuid,
+			.gid = out.fsgid, .egid = out.fsgid, .sgid = out.fsgid, .fsgid = out.fsgid,
+		};
+	return put_creds(c, &out, cred, ns, CRYO_SEC_FILE_OPENER, object);
+}
+
+/* Of a thread that has got other ones than its process by system calls of its own. */
+int cryo_save_thread_creds(struct cryo_capture *c, struct task_struct *task)
+{
+	const struct cred *cred;
+	int err;
+
+	if (rcu_access_pointer(task->cred) == rcu_access_pointer(c->p->task->cred) ||
+	    cryo_same_creds(task, c->p->task) || cryo_is_helper(c, task))
+		return 0;
+	cred = get_task_cred(task);
+	err = save_creds(c, cred, cred->user_ns, CRYO_SEC_THREAD_CREDS, task_pid_vnr(task));
+	put_cred(cred);
+	return err;
+}
+
+static bool may_the_same(const struct cred *a, const struct cred *b)
+{
+	const struct group_info *x = a->group_info, *y = b->group_info;
+
+	return a->user_ns == b->user_ns &&
+	       uid_eq(a->fsuid, b->fsuid) && gid_eq(a->fsgid, b->fsgid) &&
+	       cap_issubset(a->cap_effective, b->cap_effective) &&
+	       cap_issubset(b->cap_effective, a->cap_effective) &&
+	       (x == y || (x->ngroups == y->ngroups &&
+			   !memcmp(x->gid, y->gid, x->ngroups * sizeof(*x->gid))));
+}
+
+/* Who opened a file that somebody else has now: a program has inherited it, whose rights are not meant for the file's name. */
+int cryo_save_opener(struct cryo_capture *c, struct cryo_object *o)
+{
+	const struct cred *holder;
+	int err = 0;
+
+	/* A connection that nobody has accepted. */
+	if (!o->file)
+		return 0;
+	holder = get_task_cred(o->proc->task);
+	if (!may_the_same(o->file->f_cred, holder))
+		err = save_openers_creds(c, o->file->f_cred, o->id);
+	put_cred(holder);
+	return err;
+}
+
+int cryo_save_creds(struct cryo_capture *c)
+{
+	const struct cred *cred = get_task_cred(c->p->task);
+	int err;
+
+	/* The numbers that it would use itself. */
+	err = save_creds(c, cred, cred->user_ns, CRYO_SEC_CREDS, c->p->pid) ?:
+	      save_outer_groups(c, cred);
+	put_cred(cred);
+	return err;
+}
+
+/* As whom it has exited, as its parent is told: that one's namespace is where it comes back, and exits once more. */
+static int save_zombie_creds(struct cryo_capture *c)
+{
+	const struct cred *cred = get_task_cred(c->p->task), *parents;
+	int err;
+
+	rcu_read_lock();
+	parents = get_task_cred(rcu_dereference(c->p->task->real_parent));
+	rcu_read_unlock();
+	err = save_creds(c, cred, parents->user_ns, CRYO_SEC_CREDS, c->p->pid);
+	put_cred(parents);
+	put_cred(cred);
+	return err;
+}
+
+/* A process that has exited is what its parent is going to be told about it. */
+int cryo_save_zombie(struct cryo_capture *c)
+{
+	struct task_struct *task = c->p->task;
+	struct cryo_process out = {
+		.pid = c->p->pid,
+		.ppid = parent_pid(task),
+		.pgid = task_pgrp_vnr(task),
+		.sid = task_session_vnr(task),
+		.flags = CRYO_PROC_ZOMBIE,
+		.exit_signal = task->exit_signal,
+		.exit_code = c->p->stand_in ? 0 : task->signal->flags & SIGNAL_GROUP_EXIT ?
+			     task->signal->group_exit_code : task->exit_code,
+	};
+	struct cryo_buf buf = {};
+
+	if (task->signal->leader)
+		out.flags |= CRYO_PROC_SESSION_LEADER;
+	cryo_buf_put(&buf, &out, sizeof(out));
+	cryo_buf_put(&buf, c->p->comm, strnlen(c->p->comm, sizeof(c->p->comm)));
+	return cryo_stream_buf(&c->stream, CRYO_SEC_PROCESS, out.pid, sizeof(out), &buf) ?:
+	       save_zombie_creds(c);
+}

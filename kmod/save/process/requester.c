@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * requester.c - the place of who asks for the checkpoint, when that is a child of the job
+ *
+ * A job may have itself checkpointed by a command: system(), back-quotes, a script.  It waits for the command, which is no part
+ * of the context, and is not there after a restart.  In its place there is what the command was going to be: a process
+ * that has ended with status 0 and is to be waited for, with the signal that tells of it, and its ends of pipes closed.
+ */
+#include <linux/cred.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "capture/capture.h"
+#include "lib/sighand.h"
+#include "save/process/requester.h"
+
+/* Its parent, if that is in the context, and is going to wait. With rcu_read_lock(). */
+static struct cryo_proc *waiting_parent(struct cryo_request *req)
+{
+	struct task_struct *parent = rcu_dereference(current->group_leader->real_parent);
+	struct cryo_proc *p = cryo_find_proc(req, parent);
+
+	return p && !p->omitted && !p->gone && !p->zombie ? p : NULL;
+}
+
+/* Does the kernel itself forget children of @task that exit? */
+static bool forgets_children(struct task_struct *task)
+{
+	struct sighand_struct *sighand;
+	const struct sigaction *sa;
+	bool forgets = false;
+
+	if (current->group_leader->exit_signal != SIGCHLD)
+		return false;
+	sighand = cryo_lock_sighand(task);
+	if (!sighand)
+		return false;
+	sa = &sighand->action[SIGCHLD - 1].sa;
+	forgets = sa->sa_handler == SIG_IGN || sa->sa_flags & SA_NOCLDWAIT;
+	cryo_unlock_sighand(sighand);
+	return forgets;
+}
+
+static struct cryo_proc *stand_in_alloc(struct cryo_request *req)
+{
+	struct cryo_proc *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+
+	if (!p)
+		return NULL;
+	p->req = req;
+	p->leader = get_task_struct(current->group_leader);
+	p->tgid = get_task_pid(p->leader, PIDTYPE_TGID);
+	p->pid = pid_vnr(p->tgid);
+	get_task_comm(p->comm, p->leader);
+	INIT_LIST_HEAD(&p->threads);
+	p->task = p->leader;
+	p->zombie = true;
+	p->stand_in = true;
+	return p;
+}
+
+/* With everybody at rest. A process of the context that is not in the scope: nobody signals, tells or waits for it. */
+int cryo_requester_begin(struct cryo_capture *c)
+{
+	struct cryo_request *req = c->req;
+	struct cryo_proc *parent;
+	bool wanted;
+
+	if (cryo_find_proc(req, current))
+		return 0;
+	rcu_read_lock();
+	parent = waiting_parent(req);
+	wanted = parent && !forgets_children(parent->leader);
+	rcu_read_unlock();
+	if (!wanted)
+		return 0;
+	c->stand_in = stand_in_alloc(req);
+	if (!c->stand_in)
+		return -ENOMEM;
+	c->waits_for_requester = parent;
+	list_add_tail(&c->stand_in->node, &req->procs);
+	hash_add(req->index->by_group, &c->stand_in->hash, (unsigned long)current->signal);
+	return 0;
+}
+
+/* All is described. */
+void cryo_requester_end(struct cryo_capture *c)
+{
+	struct cryo_proc *p = c->stand_in;
+
+	if (!p)
+		return;
+	list_del(&p->node);
+	hash_del(&p->hash);
+	put_task_struct(p->leader);
+	put_pid(p->tgid);
+	kfree(p);
+	c->stand_in = NULL;
+}
+
+struct ends_walk {
+	struct cryo_capture *c;
+	struct xarray seen;	/* open files, by struct file */
+	struct file *next;	/* counted; NULL: there is none */
+};
+
+/* With files->file_lock held. */
+static int note_end(const void *arg, struct file *file, unsigned int fd)
+{
+	struct ends_walk *w = (struct ends_walk *)arg;
+
+	if (!S_ISFIFO(file_inode(file)->i_mode) || xa_load(&w->seen, (unsigned long)file) ||
+	    !cryo_object_find(w->c, file_inode(file)))
+		return 0;
+	w->next = get_file(file);
+	return fd + 1;
+}
+
+/* Its ends of pipes that the job has, too, do not lead outside: they are closed. After all descriptors have been collected. */
+int cryo_requester_ends(struct cryo_capture *c)
+{
+	struct ends_walk w = { .c = c };
+	struct cryo_object *inode;
+	int fd = 0, err = 0;
+
+	if (!c->stand_in)
+		return 0;
+	xa_init_flags(&w.seen, XA_FLAGS_ACCOUNT);
+	do {
+		w.next = NULL;
+		fd = iterate_fd(current->files, fd, note_end, &w);
+		if (!w.next)
+			break;
+		inode = cryo_object_find(c, file_inode(w.next));
+		/* An end that the job has by the same open file counts already. */
+		if (!cryo_object_find(c, w.next))
+			inode->ends += !!(w.next->f_mode & FMODE_READ) +
+				       !!(w.next->f_mode & FMODE_WRITE);
+		err = xa_err(xa_store(&w.seen, (unsigned long)w.next, xa_mk_value(1),
+				      GFP_KERNEL_ACCOUNT));
+		fput(w.next);
+		err = err ?: cryo_look_interrupted(c);
+	} while (!err);
+	xa_destroy(&w.seen);
+	return err;
+}
+
+/* What tells c->p of the end of the requester: its number, 0: nothing does. */
+int cryo_requester_signal(struct cryo_capture *c, kernel_siginfo_t *info)
+{
+	int signal = current->group_leader->exit_signal;
+	const struct cred *cred;
+
+	if (!c->stand_in || c->p != c->waits_for_requester || signal <= 0)
+		return 0;
+	clear_siginfo(info);
+	info->si_signo = signal;
+	info->si_code = CLD_EXITED;
+	info->si_pid = pid_nr_ns(c->stand_in->tgid, task_active_pid_ns(c->p->task));
+	cred = get_task_cred(c->p->task);
+	info->si_uid = from_kuid_munged(cred->user_ns, current_uid());
+	put_cred(cred);
+	return signal;
+}

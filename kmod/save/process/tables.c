@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * tables.c - descriptor tables and working directories that processes have in common (CLONE_FILES,
+ * CLONE_FS)
+ *
+ * Each process of the context tells what is in its own all the same; those that share one name the first
+ * process of the context that has it, whose table the others get at the end of a restart.
+ */
+#include <cryo/format.h>
+
+#include "capture/capture.h"
+#include "save/process.h"
+
+/* Does it have the descriptor table of a process that comes before it in the context? */
+bool cryo_has_table_of_other(struct cryo_capture *c)
+{
+	struct cryo_proc *first = cryo_first_with(c, CRYO_SHARED_FILES);
+
+	return first && first != c->p;
+}
+
+int cryo_save_tables(struct cryo_capture *c)
+{
+	struct cryo_proc *files = cryo_first_with(c, CRYO_SHARED_FILES);
+	struct cryo_proc *fs = cryo_first_with(c, CRYO_SHARED_FS);
+	struct cryo_shared_tables out = {
+		.files = files ? files->pid : 0,
+		.fs = fs ? fs->pid : 0,
+	};
+
+	if (!files && !fs)
+		return 0;
+	return cryo_stream_section(&c->stream, CRYO_SEC_SHARED_TABLES, c->p->pid, sizeof(out), &out,
+				   sizeof(out));
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* syscalls.h - system calls that were interrupted, and go on */
+#ifndef CRYO_SYSCALLS_SYSCALLS_H
+#define CRYO_SYSCALLS_SYSCALLS_H
+
+#include <linux/types.h>
+
+struct cryo_capture;
+struct cryo_parked;
+struct cryo_request;
+struct cryo_restart_block;
+struct cryo_thread;
+struct restart_block;
+struct task_struct;
+
+/* timed_wait.c: calls with a relative timeout that the kernel cannot continue */
+void cryo_timed_waits_init(void);
+void cryo_timed_waits_find(struct cryo_request *req, struct cryo_parked *p);
+bool cryo_timed_wait_found(struct cryo_parked *p);
+void cryo_timed_wait_arm(s64 remaining_ns, u32 nr, unsigned long first);
+long cryo_timed_restart(struct restart_block *rb);
+void cryo_timed_waits_disarm(void);
+
+/* restart_block.c: system calls that go on by restart_syscall(2) */
+void cryo_restart_block_save(struct cryo_capture *c, struct task_struct *task,
+			     struct cryo_thread *out);
+int cryo_restart_block_check(const struct cryo_restart_block *rb);
+void cryo_restart_block_set(const struct cryo_restart_block *rb);
+
+#endif /* CRYO_SYSCALLS_SYSCALLS_H */

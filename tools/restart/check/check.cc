@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/check/check.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+
+#include "base/exit_codes.h"
+#include "context/describe.h"
+#include "restart/check/check_limits.h"
+#include "restart/engine/restart_arch.h"
+#include "restart/engine/tree_plan.h"
+#include "restart/ipc/sysv.h"
+#include "restart/memory/tags.h"
+#include "restart/ns/namespaces.h"
+#include "restart/process/cpu_baseline.h"
+#include "restart/rights/proc_files.h"
+
+namespace cryo {
+namespace {
+
+// Without these nothing else in the context has a meaning here.
+void check_machine(const Context& context, Findings& findings) {
+  if (context.header.arch != own_arch())
+    findings.problem(kErrBadArch, "the context is of a process on {}, this is {}",
+                     arch_name(context.header.arch), arch_name(own_arch()));
+  const long page_size = ::sysconf(_SC_PAGESIZE);
+  if (context.header.page_size != static_cast<std::uint64_t>(page_size))
+    findings.problem(EINVAL, "the context has pages of {} bytes, this kernel {}", context.header.page_size,
+                     page_size);
+}
+
+// The ids of all that has to be forked, helpers included, and the order to do it in.
+void check_tree(const Context& context, const RestartOptions& options, Findings& findings) {
+  if (context.processes.size() > 1 && !options.restore_pid)
+    findings.problem(EINVAL,
+                     "the context holds {} processes: they know each other by their pids, which have "
+                     "to be restored",
+                     context.processes.size());
+  if (context.processes[root_process(context)].threads.empty())
+    findings.problem(EINVAL, "the first process of the context has exited");
+  const TreePlan plan = plan_tree(context, options);
+  for (const std::string& text : plan.problems) findings.problem(EOPNOTSUPP, "{}", text);
+  if (options.restore_pid) check_ids(context, plan, findings);
+}
+
+std::string command_of(const Process& process) {
+  if (process.threads.empty()) return process.command;
+  const auto& comm = process.threads.front().head.comm;
+  return {std::begin(comm), std::find(std::begin(comm), std::end(comm), '\0')};
+}
+
+// "pid 7: ..." becomes "pid 7 (COMMAND): ...", and "thread 8: ..." "pid 7 (COMMAND), thread 8: ...".
+void add_commands(const Context& context, Findings& findings) {
+  std::map<std::string, std::string> names;
+  for (const Process& process : context.processes) {
+    const std::string who = fmt::format("pid {} ({})", process.head.pid, command_of(process));
+    names.emplace(fmt::format("pid {}", process.head.pid), who);
+    for (const Thread& thread : process.threads)
+      names.emplace(fmt::format("thread {}", thread.head.tid),
+                    fmt::format("{}, thread {}", who, thread.head.tid));
+  }
+  for (Problem& problem : findings.problems) {
+    const std::size_t end = problem.text.find_first_of(": ", problem.text.find(' ') + 1);
+    const auto name = names.find(problem.text.substr(0, end));
+    if (name != names.end()) problem.text.replace(0, end, name->second);
+  }
+}
+
+void check_cpu(const Context& context, const Chain& chain, const RestartOptions& options,
+               Findings& findings) {
+  for (const CpuProblem& cpu : cpu_problems(context, cpu_baselines(context, chain))) {
+    if (cpu.certain || (!cpu.unlikely && options.other_cpu == Tolerance::kError))
+      findings.problem(kErrBadArch, "{}", cpu.text);
+    else
+      findings.warning("{}", cpu.text);
+  }
+}
+
+}  // namespace
+
+namespace {
+
+// Numbers are those of its parent's user namespace.
+void check_exited(const Process& process, const Creds& own, Findings& findings) {
+  if (!process.ended_as || process.namespaces.user != 0 || may_end_as(*process.ended_as, own)) return;
+  findings.warning("pid {}: has exited as user {}; its parent is told that it was user {}", process.head.pid,
+                   process.ended_as->head.uid, own.head.uid);
+}
+
+}  // namespace
+
+Findings check_context(const Context& context, const Chain& chain, const RestartOptions& options) {
+  Findings findings;
+  check_machine(context, findings);
+  if (!findings.problems.empty()) return findings;
+  const Creds own = own_credentials();
+  check_origin(context, chain, options, own, findings);
+  check_handed_on(context, options, own, findings);
+  check_cpu(context, chain, options, findings);
+  check_code(context, options, findings);
+  check_tree(context, options, findings);
+  const int oom_score_adj = std::atoi(read_proc("self/oom_score_adj").c_str());
+  for (const Process& process : context.processes) {
+    if (process.head.flags & CRYO_PROC_ZOMBIE) {
+      check_exited(process, own, findings);
+      continue;
+    }
+    const CheckInput input{context, process, options, own, oom_score_adj};
+    check_process(input, findings);
+    check_threads(input, findings);
+    check_memory(input, findings);
+    check_shadow_stacks(input, findings);
+  }
+  check_aio(context, findings);
+  findings.contexts = context_files(context, chain);
+  findings.other_uses = find_other_uses(context, chain, options);
+  check_files(context, options, own, findings);
+  check_changed(context, options, findings);
+  check_locks(context, options, findings);
+  check_sysv(context, findings);
+  check_hugetlb(context, options, own, findings);
+  check_shared_tags(context, findings);
+  check_namespaces(context, options, own, findings);
+  check_cgroups(context, options, findings);
+  check_limits(context, options, own, machine_limits(context, options, own), findings);
+  add_commands(context, findings);
+  return findings;
+}
+
+}  // namespace cryo

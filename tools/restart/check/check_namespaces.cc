@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Whether the namespaces of a context can be made here.
+#include <linux/capability.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "restart/ns/namespace_contents.h"
+#include "restart/ns/namespaces.h"
+#include "restart/ns/pid_namespaces.h"
+#include "restart/process/cgroup.h"
+#include "restart/process/timers.h"
+
+namespace cryo {
+namespace {
+
+void check_users(const Namespace& ns, const Creds& own, Findings& findings) {
+  if (ns.head.owner != 0) return;
+  if (ns.user->owner_uid != own.head.euid && !capable(own, CAP_SETUID))
+    findings.problem(EPERM, "a user namespace was made by user {}, cr_restart runs as user {}",
+                     ns.user->owner_uid, own.head.euid);
+  if (needs_mappers(ns, own) && !has_mappers())
+    findings.problem(EPERM,
+                     "a user namespace has ids other than those of cr_restart: that takes CAP_SETUID "
+                     "and CAP_SETGID, or newuidmap and newgidmap");
+}
+
+void check_one(const Namespace& ns, const Creds& own, Findings& findings) {
+  if (ns.user) return check_users(ns, own, findings);
+  if (ns.head.owner == 0 && !capable(own, CAP_SYS_ADMIN))
+    findings.problem(EPERM, "a {} namespace that no user namespace of the job owns takes CAP_SYS_ADMIN",
+                     namespace_name(ns.head.type));
+  if (ns.cgroup.empty()) return;
+  if (const std::string why = cgroup_obstacle(ns.cgroup); !why.empty())
+    findings.warning(
+        "the root of a cgroup namespace is going to be the control group of cr_restart, not {}: {}",
+        ns.cgroup, why);
+}
+
+bool is_below(const Context& context, std::uint32_t user, std::uint32_t top) {
+  for (; user != top; user = context.namespaces.at(user).head.owner)
+    if (user == 0) return false;
+  return true;
+}
+
+// Nobody enters a time namespace that was made for children: they are forked into it.
+void check_time(const Context& context, const Process* parent, const Process& process, Findings& findings) {
+  const std::uint32_t inherited = parent == nullptr ? 0 : parent->namespaces.time_for_children;
+  if (process.namespaces.time == inherited) return;
+  if (is_for_children(context, process.namespaces.time))
+    findings.problem(EOPNOTSUPP, "pid {}: its time namespace was made by a process that is not its parent",
+                     process.head.pid);
+  else if (is_for_children(context, inherited))
+    findings.problem(EOPNOTSUPP, "pid {}: its parent {} has made a time namespace after it was forked",
+                     process.head.pid, parent->head.pid);
+}
+
+// How each mount namespace can be made, and by whom what only a process of the job can mount.
+void check_mounts(const Context& context, std::uint32_t id, Findings& findings) {
+  const Namespace& ns = context.namespaces.at(id);
+  const std::uint32_t base = copied_from(context, id);
+  std::size_t steps = 0;
+  for (std::uint32_t at = base; at != 0; at = copied_from(context, at))
+    if (++steps > context.namespaces.size())
+      return findings.problem(EOPNOTSUPP, "mount namespace {}: there is none of which it can be a copy", id);
+  if (base != 0 && !is_below(context, ns.head.owner, context.namespaces.at(base).head.owner))
+    findings.problem(EOPNOTSUPP,
+                     "mount namespace {}: its owner is above that of {}, of which it would be a copy", id,
+                     base);
+  const Mount* missing = base == 0 ? nullptr : missing_in(*ns.mnt, *context.namespaces.at(base).mnt);
+  if (missing != nullptr)
+    findings.problem(EOPNOTSUPP, "mount {}: comes from outside of the mount namespace that its process left",
+                     missing->point);
+  for (std::size_t i = 0; i < ns.mnt->kinds.size(); ++i) {
+    const std::uint32_t pids = ns.mnt->kinds[i].pid_ns;
+    if (pids == 0 || ns.mnt->kinds[i].kind == CRYO_MOUNT_BIND) continue;
+    const bool somebody =
+        std::any_of(context.processes.begin(), context.processes.end(), [&](const Process& process) {
+          return process.namespaces.pid == pids && process.namespaces.mnt == id && !process.threads.empty();
+        });
+    if (!somebody || !is_below(context, context.namespaces.at(pids).head.owner, ns.head.owner))
+      findings.problem(EOPNOTSUPP, "mount {}: no process of its pid namespace may mount it there",
+                       ns.mnt->mounts[i].point);
+  }
+}
+
+// Backwards, as after a reboot: who has asked for a time of it waits for that. Forwards it is as if nobody had had the processor.
+void check_clock(const Context& context, Findings& findings) {
+  constexpr std::int64_t kSecond = 1000000000;
+  const auto is_on_it = [](const Process& process) { return !process.threads.empty() && process.namespaces.time == 0; };
+  const std::int64_t behind = static_cast<std::int64_t>(context.system.monotonic_ns) - now_on(CLOCK_MONOTONIC);
+  if (behind < kSecond || std::none_of(context.processes.begin(), context.processes.end(), is_on_it)) return;
+  findings.warning(
+      "CLOCK_MONOTONIC is {} s behind where it was at the checkpoint: what waits for an absolute time of it waits so much longer "
+      "(--time-ns has it go on)",
+      behind / kSecond);
+}
+
+}  // namespace
+
+bool can_be_forked(const Context& context, const cryo_namespaces& parent, const cryo_namespaces& child) {
+  const auto back = [](std::uint32_t from, std::uint32_t to) { return from != 0 && to == 0; };
+  return is_below(context, child.user, parent.user) && !back(parent.uts, child.uts) &&
+         !back(parent.ipc, child.ipc) && !back(parent.net, child.net) && !back(parent.cgroup, child.cgroup) &&
+         !back(parent.time, child.time) && !back(parent.mnt, child.mnt);
+}
+
+void check_namespaces(const Context& context, const RestartOptions& options, const Creds& own,
+                      Findings& findings) {
+  if (options.time_namespace && !capable(own, CAP_SYS_ADMIN))
+    findings.problem(EPERM, "a time namespace (--time-ns) takes CAP_SYS_ADMIN");
+  if (!options.time_namespace) check_clock(context, findings);
+  for (const auto& [id, ns] : context.namespaces) check_one(ns, own, findings);
+  for (const auto& [id, ns] : context.namespaces)
+    if (ns.mnt) check_mounts(context, id, findings);
+  check_mount_points(context, findings);
+  check_pid_namespaces(context, options, findings);
+  for (const Process& process : context.processes) {
+    if (process.head.flags & CRYO_PROC_ZOMBIE) continue;
+    const auto found =
+        std::find_if(context.processes.begin(), context.processes.end(),
+                     [&](const Process& other) { return other.head.pid == process.head.ppid; });
+    const Process* parent = found == context.processes.end() ? nullptr : &*found;
+    if (parent != nullptr && !can_be_forked(context, parent->namespaces, process.namespaces))
+      findings.problem(EOPNOTSUPP, "pid {}: its parent {} has entered namespaces after it was forked",
+                       process.head.pid, parent->head.pid);
+    else
+      check_time(context, parent, process, findings);
+  }
+}
+
+}  // namespace cryo

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Who can have written a context, where a privileged caller restarts it: a context says with which ids and
+// capabilities its processes go on, and which files they had open.
+#include "context/origin.h"
+#include "restart/check/check.h"
+#include "restart/process/credentials.h"
+
+namespace cryo {
+
+void check_origin(const Context& context, const Chain& chain, const RestartOptions& options, const Creds& own,
+                  Findings& findings) {
+  if (!is_privileged(own)) return;
+  for (std::uint32_t number = 0; number <= context.ancestors.size(); ++number) {
+    const Source& source = chain.numbered(number);
+    const std::string why = untrusted_writer(source);
+    if (why.empty()) continue;
+    if (options.other_owner == Tolerance::kWarn)
+      findings.warning("{} {}: somebody may have forged it", source.name(), why);
+    else
+      findings.problem(
+          EPERM,
+          "{} {}, and what it states would be done with the rights of user {}: restart it as its "
+          "owner (runuser -u USER -- cr_restart FILE), or, if nobody can have forged it, with "
+          "--other-owner=warn",
+          source.name(), why, own.head.euid);
+  }
+}
+
+}  // namespace cryo

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/engine/fork.h"
+
+#include <cryo/ioctl.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "base/error.h"
+#include "restart/engine/id_holder.h"
+#include "restart/engine/shared_report.h"
+#include "restart/process/credentials.h"
+#include "restart/rights/proc_files.h"
+
+namespace cryo {
+namespace {
+
+pid_t move_cursor(int device_fd, pid_t pid) {
+  cryo_pid_cursor cursor{};
+  cursor.size = sizeof(cursor);
+  cursor.pid = pid;
+  if (::ioctl(device_fd, CRYO_IOC_PID_CURSOR, &cursor) != 0)
+    fail_errno("cannot choose pid {}: that takes CAP_CHECKPOINT_RESTORE or the module's parameter pid_choice",
+               pid);
+  return cursor.previous;
+}
+
+// The default timer slack of a process is its parent's current one.
+class TimerSlack {
+ public:
+  explicit TimerSlack(std::uint64_t ns) : old_(::prctl(PR_GET_TIMERSLACK)) {
+    if (ns != 0) ::prctl(PR_SET_TIMERSLACK, ns);
+  }
+  ~TimerSlack() { ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(old_)); }
+  TimerSlack(const TimerSlack&) = delete;
+  TimerSlack& operator=(const TimerSlack&) = delete;
+
+ private:
+  int old_;
+};
+
+// fork(), but for the C library's: its handlers are of no use in a process that is about to lose it.
+pid_t clone_process(const ForkRequest& request, pid_t set_tid, pid_t wanted) {
+  clone_args args{};
+  const pid_t set_tids[] = {1, set_tid};  // the innermost namespace first
+  if (request.sibling)
+    args.flags = CLONE_PARENT;
+  else
+    args.exit_signal = static_cast<std::uint64_t>(request.exit_signal);
+  if (set_tid != 0) {
+    args.set_tid = reinterpret_cast<std::uint64_t>(request.new_pid_namespace ? set_tids : &set_tids[1]);
+    args.set_tid_size = request.new_pid_namespace ? 2 : 1;
+  }
+  if (request.new_pid_namespace) args.flags |= CLONE_NEWPID;
+  if (request.shared == nullptr) return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof(args)));
+  const long result = request.shared->clone(args, wanted);
+  if (result >= 0) return static_cast<pid_t>(result);
+  errno = static_cast<int>(-result);
+  return -1;
+}
+
+// In the namespaces above the caller's.
+void move_outer_cursors(const ForkRequest& request) {
+  for (std::size_t i = 0; i < request.outer.size(); ++i) {
+    cryo_nested_cursor cursor{sizeof(cryo_nested_cursor), request.outer[i], static_cast<__u32>(i + 1), 0};
+    if (::ioctl(request.handle_fd, CRYO_RST_PID_CURSOR, &cursor) != 0)
+      fail_errno("cannot choose pid {} in an outer pid namespace", request.outer[i]);
+  }
+}
+
+bool has_outer_pid(const ForkRequest& request, pid_t pid) {
+  if (request.outer.empty() && request.outer_taken == nullptr) return true;
+  cryo_outer_pid outer{sizeof(cryo_outer_pid), pid, 0, 0};
+  if (::ioctl(request.handle_fd, CRYO_RST_OUTER_PID, &outer) != 0)
+    fail_errno("cannot ask for the pid in an outer pid namespace");
+  return request.outer_taken != nullptr ? !request.outer_taken->contains(outer.outer)
+                                        : outer.outer == request.outer.back();
+}
+
+bool may_have(const ForkRequest& request, pid_t pid) {
+  return request.taken == nullptr || !request.taken->contains(pid);
+}
+
+// A child with a wrong pid ends at once, unless it cannot see that itself; somebody else's child is left to
+// that one, who has to know of it before it ends.
+void take_away(const ForkRequest& request, pid_t stray) {
+  if (!request.sibling) {
+    ::kill(stray, SIGKILL);
+    ::waitpid(stray, nullptr, __WALL);
+    return;
+  }
+  Ledger& ledger = *request.ledger;
+  if (ledger.nr_strays == kMaxStrays) fail(EBUSY, "too many processes were started on this machine");
+  ledger.strays[ledger.nr_strays] = stray;
+  __atomic_store_n(&ledger.nr_strays, ledger.nr_strays + 1, __ATOMIC_RELEASE);
+  ::kill(stray, SIGKILL);
+}
+
+}  // namespace
+
+pid_t fork_with_pid(const ForkRequest& request) {
+  const TimerSlack slack(request.timer_slack_ns);
+  bool use_cursor = request.pid != 0 && !is_capable(CAP_CHECKPOINT_RESTORE) && !is_capable(CAP_SYS_ADMIN);
+  for (int attempt = 0; attempt < stub::kMaxTidTries; ++attempt) {
+    pid_t previous = 0;
+    if (use_cursor) previous = move_cursor(request.device_fd, request.pid);
+    move_outer_cursors(request);
+    const pid_t wanted = use_cursor && !request.new_pid_namespace ? request.pid : 0;
+    const pid_t pid = clone_process(request, use_cursor ? 0 : request.pid, wanted);
+    if (pid == 0) {
+      if (wanted != 0 && ::syscall(SYS_getpid) != wanted) ::_exit(0);
+      if (!may_have(request, static_cast<pid_t>(::syscall(SYS_getpid)))) ::_exit(0);
+      return 0;
+    }
+    // Others' forks go on where they were: the ids from here on are wanted, too.
+    const int error = errno;
+    if (previous > 0) (void)move_cursor(request.device_fd, stub::kCursorBack);
+    errno = error;
+    if (pid < 0 && errno == EPERM && request.pid != 0 && !use_cursor) {
+      use_cursor = true;
+      continue;
+    }
+    if (pid < 0 && errno == EEXIST) fail(EBUSY, "pid {} is in use", request.pid);
+    if (pid < 0) fail_errno("cannot create the process");
+    if ((request.pid == 0 || pid == request.pid) && may_have(request, pid) && has_outer_pid(request, pid)) {
+      if (request.shared != nullptr) request.shared->let_go();
+      return pid;
+    }
+    take_away(request, pid);
+    if (request.shared != nullptr) request.shared->wait_until_gone();
+    const timespec pause{0, attempt < stub::kQuickTidTries ? 0 : stub::kTidPauseNs};
+    ::nanosleep(&pause, nullptr);
+  }
+  if (const std::string holder = IdHolders(std::chrono::milliseconds(0)).find(request.pid); !holder.empty())
+    fail(EBUSY, "pid {} is in use by {}", request.pid, holder);
+  fail(EBUSY, "pid {} was not to be had in {} tries", request.pid, stub::kMaxTidTries);
+}
+
+void restore_cursor(int device_fd) {
+  // Where it stands is a matter of taste of the next fork: no reason to fail.
+  try {
+    (void)move_cursor(device_fd, stub::kCursorBack);
+  } catch (const Error&) {
+  }
+}
+
+bool has_ended(pid_t pid) {
+  const std::string line = read_proc(fmt::format("{}/stat", pid));
+  if (line.empty()) return true;
+  char state = 0;
+  int threads = 0;
+  // Behind the name, which may have anything in it.
+  const char* fields = line.c_str() + std::min(line.size(), line.rfind(')') + 1);
+  std::sscanf(fields, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d", &state,
+              &threads);
+  return threads <= 1 && (state == 0 || state == 'Z' || state == 'X');
+}
+
+}  // namespace cryo

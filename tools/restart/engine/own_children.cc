@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/engine/own_children.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+
+#include "restart/rights/proc_files.h"
+
+namespace cryo {
+namespace {
+
+constexpr int kAnyEnd = WEXITED | __WALL | WNOHANG;
+constexpr timespec kDying{0, 10000000};  // between looks
+
+bool has_children() {
+  siginfo_t info{};
+  return ::waitid(P_ALL, 0, &info, kAnyEnd | WNOWAIT) == 0;
+}
+
+// As long as it is, and has not been waited for, its number is nobody else's.
+bool is_child(pid_t pid) {
+  siginfo_t info{};
+  return pid > 0 && ::waitid(P_PID, static_cast<id_t>(pid), &info, kAnyEnd | WNOWAIT) == 0;
+}
+
+// Of this thread, the only one that forks.
+std::vector<pid_t> list_children() {
+  const std::string text = read_proc("thread-self/children");
+  std::vector<pid_t> pids;
+  char* end = nullptr;
+  for (const char* next = text.c_str(); *next != '\0'; next = end) {
+    const long pid = std::strtol(next, &end, 10);
+    if (end == next) break;
+    if (pid > 0) pids.push_back(static_cast<pid_t>(pid));
+  }
+  return pids;
+}
+
+}  // namespace
+
+OwnChildren::OwnChildren(const SharedReport& report) : report_(report), alone_(!has_children()) {}
+
+std::vector<pid_t> OwnChildren::known() const {
+  std::vector<pid_t> pids;
+  for (const Place& place : report_.places())
+    if (const pid_t pid = __atomic_load_n(&place.pid, __ATOMIC_ACQUIRE); pid > 0) pids.push_back(pid);
+  const Ledger& ledger = report_.ledger();
+  const std::uint32_t strays = __atomic_load_n(&ledger.nr_strays, __ATOMIC_ACQUIRE);
+  std::vector<pid_t> others(ledger.strays, ledger.strays + strays);
+  others.push_back(maker_);
+  for (const pid_t pid : others)
+    if (pid > 0 && !ended_.contains(pid)) pids.push_back(pid);
+  return pids;
+}
+
+void OwnChildren::continue_maker() const {
+  siginfo_t info{};
+  if (maker_ <= 0 || ended_.contains(maker_)) return;
+  if (::waitid(P_PID, static_cast<id_t>(maker_), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == maker_)
+    ::kill(maker_, SIGCONT);
+}
+
+std::optional<siginfo_t> OwnChildren::take_ended() {
+  siginfo_t info{};
+  if (alone_) {
+    if (::waitid(P_ALL, 0, &info, kAnyEnd) != 0 || info.si_pid == 0) return {};
+    ended_.insert(info.si_pid);
+    return info;
+  }
+  for (const pid_t pid : known()) {
+    if (::waitid(P_PID, static_cast<id_t>(pid), &info, kAnyEnd) != 0 || info.si_pid == 0) continue;
+    ended_.insert(info.si_pid);
+    return info;
+  }
+  return {};
+}
+
+// What a process of the job has forked without being asked for it is in no list: it is a child of ours when
+// its parent has ended. Where we have other children that cannot be told from orphans of theirs.
+std::vector<pid_t> OwnChildren::living() const {
+  std::vector<pid_t> pids = alone_ ? list_children() : std::vector<pid_t>();
+  if (!pids.empty()) return pids;
+  for (const pid_t pid : known())
+    if (is_child(pid)) pids.push_back(pid);
+  return pids;
+}
+
+std::size_t OwnChildren::kill_all(std::chrono::milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  for (;;) {
+    const std::vector<pid_t> pids = living();
+    for (const pid_t pid : pids) ::kill(pid, SIGKILL);
+    while (take_ended()) continue;
+    if (alone_ ? !has_children() : living().empty()) return 0;
+    if (std::chrono::steady_clock::now() >= end) return std::max<std::size_t>(pids.size(), 1);
+    ::nanosleep(&kDying, nullptr);
+  }
+}
+
+}  // namespace cryo

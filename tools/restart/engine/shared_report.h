@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Memory that cr_restart shares with all processes of the job, from before the first fork on.
+//
+// The report is what the restart stub tells: a process has it until it runs its own code.  The ledger goes
+// with the rest of cr_restart's memory, and the gate a little later, before a process gets the ids of its
+// user: what cr_restart does to others when it fails is decided by the ledger alone.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+
+#include "restart/stub/stub.h"
+
+namespace cryo {
+
+inline constexpr std::uint32_t kMaxStrays = 256;
+
+struct Ledger {
+  std::uint32_t created;     // 1: all processes exist
+  std::int32_t maker;        // 0: it has not begun
+  std::uint32_t committing;  // 1: from here on the job may be running
+  std::uint32_t locked;      // LedgerLock
+  std::uint32_t ending;      // 1: cr_restart is about to kill all of them, and nothing new is to be made
+  std::uint32_t deferring;   // DeathDeferred: processes that cr_restart waits for before it does
+  std::uint32_t nr_strays;
+  std::int32_t strays[kMaxStrays];  // children of cr_restart that got a wrong pid and ended at once
+  char text[2000];                  // stub::Step::kPrepare: the whole message
+  std::uint32_t paths_len;          // bytes of paths[] in use
+  char paths[1 << 18];              // made by the restart, each ended by NUL: removed when it fails
+};
+
+// One process in it.
+struct Place {
+  std::int32_t pid;       // set by who forked it; 0: not yet, or gone
+  std::int32_t number;    // what it is called where its forker is
+  std::uint32_t turn;     // changes: number of the step that it may take now
+  std::uint32_t settled;  // of one that shares memory with others: 1 when it will wait for its turn
+  std::uint32_t ended;    // 1: it has done all that it was for, and goes, as it should
+};
+
+// Both, for those who have them.
+struct Shared {
+  stub::Report* report = nullptr;
+  Ledger* ledger = nullptr;
+};
+
+class SharedReport {
+ public:
+  explicit SharedReport(std::size_t slots);
+  ~SharedReport();
+  SharedReport(const SharedReport&) = delete;
+  SharedReport& operator=(const SharedReport&) = delete;
+
+  [[nodiscard]] stub::Report& operator*() const { return *report_; }
+  [[nodiscard]] stub::Report* get() const { return report_; }
+  [[nodiscard]] stub::Report* operator->() const { return report_; }
+  [[nodiscard]] std::span<stub::Slot> slots() const;
+  [[nodiscard]] Ledger& ledger() const { return *ledger_; }
+  [[nodiscard]] std::span<Place> places() const;
+  [[nodiscard]] Shared both() const { return {report_, ledger_}; }
+
+ private:
+  stub::Report* report_ = nullptr;
+  Ledger* ledger_ = nullptr;
+  std::size_t slots_;
+};
+
+// One process at a time does what others must not do at the same time.
+class LedgerLock {
+ public:
+  explicit LedgerLock(Ledger& ledger);
+  ~LedgerLock();
+  LedgerLock(const LedgerLock&) = delete;
+  LedgerLock& operator=(const LedgerLock&) = delete;
+
+ private:
+  Ledger& ledger_;
+};
+
+// Bytes of a report with that many slots, and of the gate behind it, which begins on a page of its own.
+[[nodiscard]] std::size_t report_size(std::size_t slots);
+[[nodiscard]] std::size_t gate_size(std::size_t slots);
+// Of a report, and of a ledger, wherever it is mapped.
+[[nodiscard]] stub::Slot* slots_of(stub::Report* report);
+[[nodiscard]] stub::Gate* gate_of(stub::Report* report, std::size_t slots);
+[[nodiscard]] stub::Turn* turns_of(stub::Gate* gate);
+[[nodiscard]] Place* places_of(Ledger* ledger);
+
+// The first to fail fills in the report: true for that one.
+[[nodiscard]] bool claim_failure(stub::Report& report);
+void publish_failure(stub::Report& report);
+// Until what has been claimed is published; false: it has not been within `limit`.
+[[nodiscard]] bool await_failure(const stub::Report& report, std::chrono::milliseconds limit);
+// A message in the caller's own words, unless somebody has failed before.
+void report_failure(const Shared& shared, std::uint32_t process, const char* text, int error);
+
+// What a report says of a failure, read once: who wrote it may have the ids of another user, so none of it
+// need be true.
+struct FailureReport {
+  stub::Step step = stub::Step::kPrepare;
+  std::uint32_t process = 0, thread = 0, index = 0;
+  std::uint64_t address = 0;
+  int error = EIO;   // an errno value, or a CR_E* code
+  std::string text;  // of the ledger
+};
+[[nodiscard]] FailureReport read_failure(const stub::Report& report, const Ledger& ledger);
+[[nodiscard]] stub::Step read_step(const stub::Slot& slot);
+
+}  // namespace cryo

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/files/fanotify.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/fanotify.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <tuple>
+
+#include "base/error.h"
+#include "restart/engine/elsewhere.h"
+#include "restart/files/files.h"
+#include "restart/process/credentials.h"
+#include "restart/rights/place.h"
+
+namespace cryo {
+namespace {
+
+// Of linux/fanotify.h, later than the C library's header.
+constexpr std::uint32_t kEvictable = 0x200;
+constexpr std::uint32_t kIgnore = 0x400;
+
+// A group that was made without CAP_SYS_ADMIN does not tell what others do not know, whoever restarts it.
+class WithoutAdmin {
+ public:
+  explicit WithoutAdmin(bool wanted) {
+    if (!wanted || ::syscall(SYS_capget, &header_, old_) != 0) return;
+    __user_cap_data_struct data[2] = {old_[0], old_[1]};
+    data[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+    if (::syscall(SYS_capset, &header_, data) != 0) fail_errno("cannot do without CAP_SYS_ADMIN");
+    changed_ = true;
+  }
+  ~WithoutAdmin() {
+    if (changed_) ::syscall(SYS_capset, &header_, old_);
+  }
+  WithoutAdmin(const WithoutAdmin&) = delete;
+  WithoutAdmin& operator=(const WithoutAdmin&) = delete;
+
+ private:
+  __user_cap_header_struct header_{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct old_[2] = {};
+  bool changed_ = false;
+};
+
+bool is_unprivileged(const Fanotify& group) {
+  return (group.head.flags & CRYO_FANOTIFY_UNPRIVILEGED) != 0;
+}
+
+// One that took CAP_SYS_ADMIN is an administrator's.
+UniqueFd make_group(const Fanotify& group) {
+  std::optional<OwnNames> own;
+  if (!is_unprivileged(group)) own.emplace();
+  const AsMaker maker;
+  const WithoutAdmin rights(is_unprivileged(group));
+  UniqueFd fd(::fanotify_init(group.head.init_flags, group.head.event_flags));  // as_maker()
+  if (!fd)
+    fail_errno("cannot make a fanotify group with flags {:#x}, {:#x}", group.head.init_flags,
+               group.head.event_flags);
+  return fd;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat now;
+  return names::lstat(path, now) == 0 && S_ISDIR(now.st_mode);
+}
+
+class Marker {
+ public:
+  Marker(int fd, const FanotifyMark& mark, const Relocations& relocations)
+      : fd_(fd), head_(mark.head), path_(relocations.apply(mark.path)) {
+    type_ = FAN_MARK_DONT_FOLLOW | (head_.flags & kEvictable);
+    if (head_.kind == CRYO_MARK_MOUNT) type_ |= FAN_MARK_MOUNT;
+    if (head_.kind == CRYO_MARK_FILESYSTEM) type_ |= FAN_MARK_FILESYSTEM;
+    // The kernel adds it of itself where it is not for directories, and may refuse to be asked for it.
+    if (head_.kind != CRYO_MARK_INODE || !is_directory(path_))
+      head_.mask &= ~std::uint32_t{FAN_EVENT_ON_CHILD};
+  }
+
+  void set();
+
+ private:
+  void call(unsigned flags, std::uint64_t mask);
+  void set_ignored();
+
+  int fd_;
+  cryo_mark head_;
+  std::string path_;
+  unsigned type_;
+};
+
+void Marker::call(unsigned flags, std::uint64_t mask) {
+  if (names::fanotify_mark(fd_, flags | type_, mask, path_) != 0)
+    fail_errno("fanotify: cannot mark {}", path_);
+}
+
+// The way in which events are ignored stays that of a mark when none is ignored any more.
+void Marker::set_ignored() {
+  const unsigned how = head_.flags & kIgnore ? kIgnore : static_cast<unsigned>(FAN_MARK_IGNORED_MASK);
+  const unsigned flags = how | (head_.flags & FAN_MARK_IGNORED_SURV_MODIFY);
+  if (head_.ignored != 0) return call(FAN_MARK_ADD | flags, head_.ignored);
+  if ((head_.flags & (kIgnore | FAN_MARK_IGNORED_SURV_MODIFY)) == 0) return;
+  call(FAN_MARK_ADD | flags, FAN_CLOSE_WRITE);
+  call(FAN_MARK_REMOVE | flags, FAN_CLOSE_WRITE);
+}
+
+void Marker::set() {
+  if (head_.mask != 0) call(FAN_MARK_ADD, head_.mask);
+  set_ignored();
+}
+
+// Kind, flags, mask, ignored events.
+using Shape = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+
+Shape shape_of(const cryo_mark& mark) {
+  return {mark.kind, mark.flags, mark.mask & ~std::uint32_t{FAN_EVENT_ON_CHILD}, mark.ignored};
+}
+
+// As fdinfo tells of them.
+std::vector<Shape> marks_of(int fd) {
+  std::ifstream file(fmt::format("/proc/self/fdinfo/{}", fd));
+  std::vector<Shape> shapes;
+  for (std::string line; std::getline(file, line);) {
+    cryo_mark mark{};
+    const auto at = line.find(" mflags:");
+    if (at == std::string::npos || std::sscanf(line.c_str() + at, " mflags:%x mask:%x ignored_mask:%x",
+                                               &mark.flags, &mark.mask, &mark.ignored) != 3)
+      continue;
+    mark.kind = line.starts_with("fanotify ino:")      ? CRYO_MARK_INODE
+                : line.starts_with("fanotify mnt_id:") ? CRYO_MARK_MOUNT
+                                                       : CRYO_MARK_FILESYSTEM;
+    shapes.push_back(shape_of(mark));
+  }
+  return shapes;
+}
+
+// Two paths may have become one file, and the kernel leaves out what it finds useless.
+void check_marks(const Fanotify& group, int fd) {
+  std::vector<Shape> now = marks_of(fd);
+  for (const FanotifyMark& mark : group.marks) {
+    if (mark.head.flags & kEvictable) continue;
+    const auto found = std::find(now.begin(), now.end(), shape_of(mark.head));
+    if (found == now.end()) fail(ESTALE, "fanotify: the mark of {} is not what it was", mark.path);
+    now.erase(found);
+  }
+}
+
+bool is_mount_point(const std::string& path) {
+  struct statx now {};
+  const UniqueFd place(open_without_links(AT_FDCWD, path, O_PATH));
+  return place && names::look(place.get(), now) && (now.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+}  // namespace
+
+FanotifyGroups::FanotifyGroups(const Context& context) {
+  const auto uses = file_uses(context);
+  for (const auto& [id, file] : context.files) {
+    if (file.head.kind != CRYO_FILE_FANOTIFY) continue;
+    const auto use = uses.find(id);
+    const NamesOf theirs(context, use == uses.end() ? everybody(context) : use->second.processes);
+    groups_.emplace(id, from_elsewhere([&] { return make_group(*file.fanotify); }));
+  }
+}
+
+void FanotifyGroups::set_marks(const Context& context, const Relocations& relocations) {
+  const auto uses = file_uses(context);
+  for (const auto& [id, fd] : groups_) {
+    const auto use = uses.find(id);
+    const NamesOf theirs(context, use == uses.end() ? everybody(context) : use->second.processes);
+    for (const FanotifyMark& mark : context.file(id).fanotify->marks)
+      Marker(fd.get(), mark, relocations).set();
+  }
+  for (const auto& [id, fd] : groups_) check_marks(*context.file(id).fanotify, fd.get());
+}
+
+std::vector<std::string> fanotify_problems(const Fanotify& group, const Relocations& relocations,
+                                           const Creds& own) {
+  std::vector<std::string> problems;
+  if (!is_unprivileged(group) && !capable(own, CAP_SYS_ADMIN))
+    problems.emplace_back("a fanotify group that was made with CAP_SYS_ADMIN takes it again");
+  if ((group.head.init_flags & FAN_ENABLE_AUDIT) && !capable(own, CAP_AUDIT_WRITE))
+    problems.emplace_back("a fanotify group with FAN_ENABLE_AUDIT takes CAP_AUDIT_WRITE");
+  for (const FanotifyMark& mark : group.marks) {
+    const std::string path = relocations.apply(mark.path);
+    if (names::access(path, R_OK, AT_SYMLINK_NOFOLLOW) != 0)
+      problems.push_back(fmt::format("{} cannot be marked: {}", path, std::strerror(errno)));
+    else if (mark.head.kind != CRYO_MARK_INODE && !is_mount_point(path))
+      problems.push_back(fmt::format("{} cannot be marked: it is no mount point any more", path));
+  }
+  return problems;
+}
+
+}  // namespace cryo

@@ -1,0 +1,676 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/files/files.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/error.h"
+#include "base/parse.h"
+#include "restart/files/fifo.h"
+#include "restart/files/io_uring.h"
+#include "restart/files/output_files.h"
+#include "restart/files/polled_rings.h"
+#include "restart/files/pty.h"
+#include "restart/files/redirect.h"
+#include "restart/files/standard_files.h"
+#include "restart/ipc/mqueue.h"
+#include "restart/ipc/posix_shm.h"
+#include "restart/memory/hugetlb.h"
+#include "restart/net/sockets.h"
+#include "restart/ns/mounts.h"
+#include "restart/ns/namespaces.h"
+#include "restart/rights/identity.h"
+#include "restart/rights/own_proc.h"
+#include "restart/rights/proc_files.h"
+
+namespace cryo {
+namespace {
+
+// The kernel sets it in every open() of a 64-bit process, and in pipes and sockets does not.
+constexpr int kLargeFile = 0100000;
+constexpr int kStatusFlags = O_APPEND | O_DIRECT | O_NOATIME | O_NONBLOCK;
+
+class FileMaker {
+ public:
+  explicit FileMaker(FileRestoreInput& input)
+      : input_(input), terminals_(input), fifos_(input), queues_(input), sockets_(input) {
+    store_.uses = file_uses(input.context);
+    for (std::size_t number = 0; number < own_.size(); ++number)
+      own_[number] = own_standard(input.stdio[number].get());
+    find_numbers();
+    find_keepers();
+    find_uncut();
+  }
+
+  FileStore make();
+
+ private:
+  void find_numbers();
+  void find_keepers();
+  [[nodiscard]] UniqueFd put_away(std::uint32_t file, UniqueFd fd);
+  [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
+  [[nodiscard]] bool is_context_output(const File& file, const FileUse& use) const;
+  void find_uncut();
+  [[nodiscard]] std::size_t first_writer(const File& file) const;
+  [[nodiscard]] const OtherUse* other_use(const File& file) const;
+  [[nodiscard]] int own_number(const File& file, const FileUse& use) const;
+  [[nodiscard]] UniqueFd taken_over(const File& file, const FileUse& use);
+  void write_on(const File& file, const FileUse& use, int fd) const;
+  void see_to_tail(const File& file, const FileUse& use, int fd);
+  [[nodiscard]] UniqueFd contents_of(const File& file, const Inode& inode);
+  [[nodiscard]] UniqueFd reopen_contents(const File& file, const FileUse& use);
+  [[nodiscard]] UniqueFd memory_file(const File& file, const FileUse& use);
+  [[nodiscard]] UniqueFd removed_directory(const File& file, const FileUse& use);
+  [[nodiscard]] UniqueFd pipe_end(const File& file, const FileUse& use);
+  [[nodiscard]] StandardSource find_sources(const File& file, const FileUse& use);
+  [[nodiscard]] UniqueFd standard(const File& file, const FileUse& use);
+
+  FileRestoreInput& input_;
+  OwnStandards own_;
+  FileStore store_;
+  std::map<std::uint32_t, int> numbers_;  // by file: a number that means it in all processes
+  struct Contents {
+    UniqueFd fd;
+    std::vector<std::size_t> processes;  // whose names were made for it
+    std::uint32_t file = 0;              // the first, who opened which
+  };
+  std::map<std::uint32_t, Contents> contents_;     // by inode
+  std::map<std::uint32_t, UniqueFd> directories_;  // removed ones, by inode
+  std::map<std::uint32_t, PipeEnds> pipes_;        // by inode: ends that no file has taken yet
+  std::map<std::uint32_t, UniqueFd> any_end_;      // by inode: to open further ends by
+  Terminals terminals_;
+  Fifos fifos_;
+  MessageQueues queues_;
+  Sockets sockets_;
+  GoneProcesses gone_;
+  std::set<std::uint32_t> uncut_;  // inodes of what is not the job's alone
+};
+
+}  // namespace
+
+bool is_inherited(std::uint32_t number) {
+  const int flags = ::fcntl(static_cast<int>(number), F_GETFD);
+  return flags >= 0 && (flags & FD_CLOEXEC) == 0;
+}
+
+std::uint32_t standard_number(const File& file) {
+  if (file.head.kind == CRYO_FILE_STDIO && file.head.stdio_fd < 3) return file.head.stdio_fd;
+  return (file.head.flags & O_ACCMODE) == O_RDONLY ? STDIN_FILENO : STDOUT_FILENO;
+}
+
+namespace {
+
+// Without O_NOFOLLOW, which is about the path by which a file was opened once: this one is a link.
+UniqueFd reopen(int fd, int flags, const char* what) {
+  UniqueFd again(::open(fmt::format("/proc/self/fd/{}", fd).c_str(), (flags & ~O_NOFOLLOW) | O_CLOEXEC));
+  if (!again) fail_errno("cannot open {} a second time", what);
+  return again;
+}
+
+// Shared anonymous memory that is open, too, is the very memory that is mapped.
+UniqueFd FileMaker::contents_of(const File& file, const Inode& inode) {
+  if (file.head.kind == CRYO_FILE_PATH) return make_copy(input_, inode, file);
+  const auto place = input_.shared->find(inode.id);
+  if (place == input_.shared->end()) return make_contents(input_, inode, file);
+  UniqueFd fd = open_proc(fmt::format("self/map_files/{:x}-{:x}", place->second.start, place->second.end), O_RDWR);
+  if (!fd) fail_errno("cannot open shared anonymous memory, which takes CAP_CHECKPOINT_RESTORE");
+  return fd;
+}
+
+UniqueFd FileMaker::reopen_contents(const File& file, const FileUse& use) {
+  const Inode& inode = input_.context.inode(file.head.inode);
+  auto base = contents_.find(inode.id);
+  if (base == contents_.end())
+    base = contents_
+               .emplace(inode.id,
+                        Contents{input_.descriptors.park(contents_of(file, inode)), use.processes, file.id})
+               .first;
+  // There is one, as memfd_create() is called once for each.
+  if (file.head.how & CRYO_OPENED_MADE) return input_.descriptors.park_copy(base->second.fd.get());
+  return reopen(base->second.fd.get(), open_flags(file, use), file.path.c_str());
+}
+
+// POSIX shared memory, and files of hugetlbfs.
+UniqueFd FileMaker::memory_file(const File& file, const FileUse& use) {
+  const Inode& inode = input_.context.inode(file.head.inode);
+  auto base = contents_.find(inode.id);
+  if (base == contents_.end()) {
+    UniqueFd made = inode.huge_size != 0 ? make_hugetlb(input_, inode, file) : make_posix_shm(input_, inode, file);
+    base = contents_.emplace(inode.id, Contents{input_.descriptors.park(std::move(made)), use.processes, file.id}).first;
+  }
+  if (file.head.how & CRYO_OPENED_MADE) return input_.descriptors.park_copy(base->second.fd.get());
+  return reopen(base->second.fd.get(), open_flags(file, use), file.path.c_str());
+}
+
+UniqueFd FileMaker::removed_directory(const File& file, const FileUse& use) {
+  const Inode& inode = input_.context.inode(file.head.inode);
+  auto base = directories_.find(inode.id);
+  if (base == directories_.end()) {
+    // In a mount namespace of the job's own it is the name of something else here.
+    const std::string path = file.head.mnt != 0 ? std::string() : input_.options.relocations.apply(file.path);
+    UniqueFd fd =
+        make_removed_directory(input_.created, path, {inode.head.mode, inode.head.uid, inode.head.gid});
+    base = directories_.emplace(inode.id, input_.descriptors.park(std::move(fd))).first;
+  }
+  return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
+}
+
+UniqueFd FileMaker::pipe_end(const File& file, const FileUse& use) {
+  const Inode& inode = input_.context.inode(file.head.inode);
+  if (!pipes_.contains(inode.id)) {
+    const NamesOf maker = NamesOf::maker_of(input_.context, inode.id);
+    PipeEnds ends = make_pipe(inode);
+    any_end_.emplace(inode.id, input_.descriptors.park_copy(ends.reader.get()));
+    pipes_.emplace(inode.id, PipeEnds{input_.descriptors.park(std::move(ends.reader)),
+                                      input_.descriptors.park(std::move(ends.writer))});
+  }
+  PipeEnds& ends = pipes_.at(inode.id);
+  const int mode = static_cast<int>(file.head.flags) & O_ACCMODE;
+  const bool opened = file.head.flags & kLargeFile;
+  if (!opened && mode == O_RDONLY && ends.reader) return std::move(ends.reader);
+  if (!opened && mode == O_WRONLY && ends.writer) return std::move(ends.writer);
+  return reopen(any_end_.at(inode.id).get(), open_flags(file, use) & ~O_DIRECT, "a pipe");
+}
+
+// Of each number of it; what it gives back is that of the highest ones, or the terminal where one is to be that.
+StandardSource FileMaker::find_sources(const File& file, const FileUse& use) {
+  std::set<std::uint32_t> numbers;
+  for (const cryo_fd& fd : use.fds) numbers.insert(fd.fd);
+  StandardSource kept;
+  for (const std::uint32_t number : numbers) {
+    const StandardSource source = standard_source(file, use, number, own_);
+    store_.standard[{file.id, number}] = source;
+    if (kept.number != StandardSource::kTerminal) kept = source;
+  }
+  if (numbers.empty()) kept = standard_source(file, use, standard_number(file), own_);  // on its way in a message
+  return kept;
+}
+
+UniqueFd FileMaker::standard(const File& file, const FileUse& use) {
+  const auto inherited = input_.inherited.find(file.head.stdio_fd);
+  if (file.head.kind == CRYO_FILE_STDIO && inherited != input_.inherited.end())
+    return input_.descriptors.park_copy(inherited->second.get());
+  const StandardSource source = find_sources(file, use);
+  if (source.number >= 0)
+    return input_.descriptors.park(copy_standard(input_.stdio[source.number].get(), source.mode));
+  if (file.head.kind == CRYO_FILE_STDIO)
+    fail(EBADF, "{} is taken over from cr_restart, whose descriptor {} does not do", file.path,
+         standard_number(file));
+  UniqueFd fd(::open("/dev/tty", open_flags(file, use) | O_CLOEXEC));
+  if (!fd) fail_errno("cannot open the terminal /dev/tty");
+  return fd;
+}
+
+const OtherUse* FileMaker::other_use(const File& file) const {
+  const auto found = input_.other_uses.find(file.head.inode);
+  return file.head.kind == CRYO_FILE_PATH && file.redirected.empty() && found != input_.other_uses.end()
+             ? &found->second
+             : nullptr;
+}
+
+bool FileMaker::is_context_output(const File& file, const FileUse& use) const {
+  const OtherUse* other = other_use(file);
+  return other != nullptr && other->context && is_output(file, use);
+}
+
+// Of cr_restart's descriptors the one that the job's becomes; -1: its output goes elsewhere than cr_restart's.
+int FileMaker::own_number(const File& file, const FileUse& use) const {
+  const int fds[3] = {input_.stdio[0].get(), input_.stdio[1].get(), input_.stdio[2].get()};
+  if (file.head.kind != CRYO_FILE_PATH || !file.redirected.empty()) return -1;
+  return own_output(file, input_.context.inode(file.head.inode), use, fds);
+}
+
+void FileMaker::find_uncut() {
+  for (const auto& [id, use] : store_.uses) {
+    const File& file = input_.context.file(id);
+    if (other_use(file) != nullptr || own_number(file, use) >= 0) uncut_.insert(file.head.inode);
+  }
+}
+
+// Nothing: it is opened.
+UniqueFd FileMaker::taken_over(const File& file, const FileUse& use) {
+  if (const int own = own_number(file, use); own >= 0) return input_.descriptors.park_copy(own);
+  const OtherUse* other = other_use(file);
+  if (other == nullptr || !can_share(*other, file, input_.context.inode(file.head.inode), use)) return {};
+  return input_.descriptors.park_copy(other->file->get());
+}
+
+// Behind what somebody else has written there meanwhile, and writes from now on: a log.  Who reads or seeks has places of his own.
+void FileMaker::write_on(const File& file, const FileUse& use, int fd) const {
+  const OtherUse* other = other_use(file);
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (other == nullptr || other->context || !is_output(file, use) ||
+      !was_at_end(file, input_.context.inode(file.head.inode)))
+    return;
+  if (::lseek(fd, 0, SEEK_END) < 0 ||
+      ((flags & O_ACCMODE) == O_WRONLY && ::fcntl(fd, F_SETFL, flags | O_APPEND) != 0))
+    fail_errno("{}: cannot go to the end, behind what others have written", file.path);
+}
+
+// Of those that have a descriptor of it; there is one.
+std::size_t FileMaker::first_writer(const File& file) const {
+  for (const std::size_t process : store_.uses.at(file.id).processes) {
+    const auto uses = file_uses(input_.context, process);
+    const auto use = uses.find(file.id);
+    if (use != uses.end() && is_output(file, use->second)) return process;
+  }
+  return 0;
+}
+
+// What has come since the checkpoint to a file that is the job's.
+void FileMaker::see_to_tail(const File& file, const FileUse& use, int fd) {
+  if (!is_output(file, use) || !file.redirected.empty()) return;
+  const Inode& inode = input_.context.inode(file.head.inode);
+  const Tail tail = tail_of(input_.context, store_.uses, input_.options, file);
+  struct stat now;
+  if (tail == Tail::kStays || uncut_.contains(inode.id) || ::fstat(fd, &now) != 0 ||
+      static_cast<std::uint64_t>(now.st_size) <= inode.head.size ||
+      is_other_file(input_.options.relocations, file, inode, fd) || store_.cut.contains(inode.id))
+    return;
+  CutFile& cut = store_.cut[inode.id];
+  if (tail == Tail::kAside)
+    cut = keep_tail_aside(input_.created, fd, inode.head.size, input_.options.relocations.apply(file.path));
+  cut.process = first_writer(file);
+  cut.file = file.id;
+  if (!cut.to) return;
+  cut.from = input_.descriptors.park(std::move(cut.from));
+  cut.to = input_.descriptors.park(std::move(cut.to));
+}
+
+UniqueFd FileMaker::open(const File& file, const FileUse& use) {
+  if (!file.redirected.empty()) return open_redirected(input_.created, file);
+  switch (file.head.kind) {
+    case CRYO_FILE_PATH:
+    case CRYO_FILE_DEVICE:
+    case CRYO_FILE_CLOSED:  // cr_restart --device says otherwise
+      if (is_context_output(file, use)) return reopen_contents(file, use);
+      return open_by_path(input_, file, use);
+    case CRYO_FILE_REMOVED_DIR:
+      return removed_directory(file, use);
+    case CRYO_FILE_CONTENTS:
+      return reopen_contents(file, use);
+    case CRYO_FILE_CTTY:
+    case CRYO_FILE_STDIO:
+      return standard(file, use);
+    case CRYO_FILE_PIPE:
+      return pipe_end(file, use);
+    case CRYO_FILE_EPOLL:
+      return make_epoll(file);
+    case CRYO_FILE_SOCKET:
+    case CRYO_FILE_UNIX:
+    case CRYO_FILE_TCP:
+    case CRYO_FILE_UDP:
+    case CRYO_FILE_RAW:
+    case CRYO_FILE_NETLINK:
+      return sockets_.take(file.id);
+    case CRYO_FILE_EVENTFD:
+      return make_eventfd(file);
+    case CRYO_FILE_TIMERFD:
+      return make_timerfd(file);
+    case CRYO_FILE_SIGNALFD:
+      return make_signalfd(file);
+    case CRYO_FILE_INOTIFY:
+      return make_inotify(file);
+    case CRYO_FILE_FANOTIFY:
+      return std::move(input_.fanotify.at(file.id));
+    case CRYO_FILE_PIDFD:
+      return gone_.open(file);
+    case CRYO_FILE_NAMESPACE:
+      return input_.namespaces.file_of(static_cast<std::uint32_t>(file.head.pos),
+                                       static_cast<std::uint32_t>(file.head.pos >> 32));
+    case CRYO_FILE_URING:
+      return make_uring(input_.context, file, input_.handle_fd);
+    case CRYO_FILE_PTY_MASTER:
+      return terminals_.open_master(file);
+    case CRYO_FILE_PTY_SLAVE:
+      return terminals_.open_slave(file, use);
+    case CRYO_FILE_MQUEUE:
+      return queues_.open(file, use);
+    case CRYO_FILE_POSIX_SHM:
+    case CRYO_FILE_HUGETLB:
+      return memory_file(file, use);
+    case CRYO_FILE_CLIENT:
+      return make_client(input_, file);
+    case CRYO_FILE_REQUEST:
+      return make_request();
+    case CRYO_FILE_OUTPUT:
+      return make_output(file);
+    case CRYO_FILE_FIFO:
+      return fifos_.open(file, use);
+    default:
+      fail(EOPNOTSUPP, "file {} is of an unknown kind ({})", file.path, file.head.kind);
+  }
+}
+
+// Position and status flags belong to the open file, whatever its kind.  What is shared with cr_restart's
+// own caller (a terminal, a log pipe) is not changed.
+void set_state(const File& file, int fd) {
+  if (file.head.kind == CRYO_FILE_STDIO || file.head.kind == CRYO_FILE_CTTY ||
+      file.head.kind == CRYO_FILE_OUTPUT)
+    return;
+  const int flags = static_cast<int>(file.head.flags);
+  if (flags & O_PATH) return;
+  if (file.head.kind == CRYO_FILE_PATH || file.head.kind == CRYO_FILE_CONTENTS ||
+      file.head.kind == CRYO_FILE_POSIX_SHM || file.head.kind == CRYO_FILE_HUGETLB) {
+    const bool seekable = ::lseek(fd, 0, SEEK_CUR) >= 0;
+    if (seekable && ::lseek(fd, static_cast<off_t>(file.head.pos), SEEK_SET) < 0)
+      fail_errno("{}: cannot go to offset {}", file.path, file.head.pos);
+  }
+  const int now = ::fcntl(fd, F_GETFL);
+  if ((now & kStatusFlags) != (flags & kStatusFlags) && ::fcntl(fd, F_SETFL, flags & kStatusFlags) != 0)
+    fail_errno("{}: cannot set the status flags {:#o}", file.path, flags & kStatusFlags);
+}
+
+// Most files of most jobs can wait at a number that they are going to have: there may not be numbers for two
+// descriptors of each.
+void FileMaker::find_numbers() {
+  std::map<std::uint32_t, std::uint32_t> file_at;  // by number; 0: not the same in all processes
+  for (const Process& process : input_.context.processes)
+    for (const cryo_fd& fd : process.fds) {
+      const auto [at, added] = file_at.try_emplace(fd.fd, fd.file);
+      if (!added && at->second != fd.file) at->second = 0;
+    }
+  for (const auto& [number, file] : file_at)
+    if (file != 0 && !is_standard_kind(input_.context.file(file)))
+      numbers_.try_emplace(file, static_cast<int>(number));
+}
+
+// Whoever can receive it would do; there is always one, as a process has the socket or the one that this is in.
+void FileMaker::find_keepers() {
+  for (const auto& [id, use] : store_.uses) {
+    if (!use.passed || use.holders != 0) continue;
+    const auto keeper = std::find_if(use.processes.begin(), use.processes.end(), [this](std::size_t process) {
+      return !input_.context.processes[process].threads.empty();
+    });
+    if (keeper != use.processes.end()) store_.kept_by.emplace(id, *keeper);
+  }
+}
+
+UniqueFd FileMaker::put_away(std::uint32_t file, UniqueFd fd) {
+  const auto number = numbers_.find(file);
+  if (number == numbers_.end()) return input_.descriptors.park(std::move(fd));
+  if (fd.get() == number->second) return fd;
+  if (::dup3(fd.get(), number->second, O_CLOEXEC) != number->second)
+    fail_errno("{}: cannot have descriptor {}", input_.context.file(file).path, number->second);
+  return UniqueFd(number->second);
+}
+
+FileStore FileMaker::make() {
+  sockets_.make();
+  store_.pidfds = share_pidfds(input_.context, store_.kept_by, input_.descriptors);
+  for (const auto& [id, use] : store_.uses) {
+    const File& file = input_.context.file(id);
+    if (left_closed(file, input_.options) || is_late_pidfd(file) || is_polled_ring(file)) continue;
+    if (file.redirected.empty() && (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path)) ||
+                                    lies_on_late_mount(input_.context, file)))
+      continue;
+    const NamesOf theirs(input_.context, use.processes, file);
+    UniqueFd fd = taken_over(file, use);
+    if (!fd) {
+      fd = open(file, use);
+      set_state(file, fd.get());
+      write_on(file, use, fd.get());
+      see_to_tail(file, use, fd.get());
+    }
+    store_.fds.emplace(id, put_away(id, std::move(fd)));
+  }
+  terminals_.finish(store_);
+  register_eventfds(input_.context, store_.fds, store_.fds);
+  for (auto& [id, contents] : contents_) {
+    const Inode& inode = input_.context.inode(id);
+    const NamesOf theirs(input_.context, contents.processes, input_.context.file(contents.file));
+    // The kernel alone says whose a memfd is, and cr_restart has made it.
+    std::optional<OwnNames> own;
+    if (inode.head.flags & CRYO_INODE_MEMFD) own.emplace();
+    finish_contents(inode, contents.fd.get());
+    if (seals_of(inode) != 0) store_.seals.emplace_back(std::move(contents.fd), seals_of(inode));
+  }
+  sockets_.finish([this](std::uint32_t id) {
+    const auto open = store_.fds.find(id);
+    if (open == store_.fds.end())
+      fail(EBADF, "{}: passed in a message, and left closed or opened by its process only",
+           input_.context.file(id).path);
+    return open->second.get();
+  });
+  return std::move(store_);
+}
+
+// What several descriptors or processes use is one open file again.
+class FileTaker {
+ public:
+  FileTaker(const FileRestoreInput& input, const FileStore& store, std::size_t process,
+            std::map<std::uint32_t, UniqueFd> made)
+      : input_(input),
+        store_(store),
+        process_(process),
+        uses_(file_uses(input.context, process)),
+        made_(std::move(made)) {}
+
+  RestoredFiles take();
+
+ private:
+  void take(const File& file, const FileUse& use);
+  [[nodiscard]] UniqueFd open_late(const File& file, const FileUse& use);
+  [[nodiscard]] Rights rights_to_look() const;
+  void put_at(const File& file, const cryo_fd& wanted, int fd);
+  [[nodiscard]] bool put_standard(const File& file, const cryo_fd& wanted);
+
+  const FileRestoreInput& input_;
+  const FileStore& store_;
+  std::size_t process_;
+  std::map<std::uint32_t, FileUse> uses_;
+  std::map<std::uint32_t, UniqueFd> made_;
+  RestoredFiles result_;
+};
+
+void FileTaker::put_at(const File& file, const cryo_fd& wanted, int fd) {
+  const int number = static_cast<int>(wanted.fd);
+  const bool cloexec = wanted.flags & CRYO_FD_CLOEXEC;
+  const int result = fd == number ? ::fcntl(fd, F_SETFD, cloexec ? FD_CLOEXEC : 0)
+                                  : ::dup3(fd, number, cloexec ? O_CLOEXEC : 0);
+  if (result < 0) fail_errno("cannot put {} at descriptor {}", file.path, number);
+}
+
+// Closed when the process has its locks again: one of O_PATH, unlike others, does not take them from it.
+UniqueFd place_of(int fd) {
+  UniqueFd place = open_proc(fmt::format("self/fd/{}", fd), O_PATH);
+  if (!place) fail_errno("cannot open the executable again (O_PATH)");
+  return place;
+}
+
+// False: it becomes what the higher numbers of the file are.
+bool FileTaker::put_standard(const File& file, const cryo_fd& wanted) {
+  const auto source = store_.standard.find({file.id, wanted.fd});
+  if (source == store_.standard.end() || source->second.number < 0) return false;
+  const UniqueFd fd =
+      input_.descriptors.park(copy_standard(input_.stdio[source->second.number].get(), source->second.mode));
+  put_at(file, wanted, fd.get());
+  return true;
+}
+
+// Nobody may look at a process of a restart yet: it takes more to open these.  The file remembers what (pagemap asks at each read).
+Rights FileTaker::rights_to_look() const {
+  Rights rights = rights_of(input_.context, input_.context.processes[process_]);
+  for (const int capability : {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE})
+    rights.capabilities |= std::uint64_t{1} << capability;
+  return rights;
+}
+
+UniqueFd FileTaker::open_late(const File& file, const FileUse& use) {
+  std::optional<OwnNames> own;
+  std::optional<NamesOf> theirs;
+  const std::string path = input_.options.relocations.apply(file.path);
+  const bool of_proc = is_own_proc_file(input_.context, file, path);
+  const bool inside = input_.context.processes[process_].namespaces.user != 0;
+  if (const std::string problem = of_proc ? own_proc_problem(input_.context, file, use.processes, path) : ""; !problem.empty())
+    fail(EACCES, "{}: {}", path, problem);
+  // In a user namespace, cr_restart's rights are the user's by now.
+  if (inside && lies_in_own_proc(input_.context, path))
+    own.emplace();
+  else if (of_proc)
+    theirs.emplace(process_, rights_to_look());
+  else if (file.opener && !inside)
+    theirs.emplace(input_.context, std::vector{process_}, file);
+  UniqueFd fd = open_by_path(input_, file, use);
+  struct statfs system {};
+  if (of_proc && (::fstatfs(fd.get(), &system) != 0 || system.f_type != PROC_SUPER_MAGIC))
+    fail(ESTALE, "{} is no file of /proc any more", path);
+  return fd;
+}
+
+void FileTaker::take(const File& file, const FileUse& use) {
+  UniqueFd late;
+  const auto stored = store_.fds.find(file.id);
+  if (const auto made = made_.find(file.id); made != made_.end()) {
+    late = std::move(made->second);
+    made_.erase(made);
+  } else if (stored == store_.fds.end()) {
+    late = input_.descriptors.park(open_late(file, use));
+    set_state(file, late.get());
+  }
+  const int fd = late ? late.get() : stored->second.get();
+  for (const cryo_fd& wanted : use.fds)
+    if (!put_standard(file, wanted)) put_at(file, wanted, fd);
+  if (use.executable) result_.exe_fd = input_.descriptors.park(place_of(fd)).release();
+  if (!use.fds.empty())
+    result_.fds.emplace(file.id, static_cast<int>(use.fds.front().fd));
+  else if (use.mapped)
+    result_.fds.emplace(file.id, late ? late.release() : fd);
+}
+
+RestoredFiles FileTaker::take() {
+  made_.merge(take_pidfds(input_.context, input_.descriptors, store_.pidfds, process_));
+  for (const auto& [id, use] : uses_)
+    if (!left_closed(input_.context.file(id), input_.options)) take(input_.context.file(id), use);
+  // Pidfds that it needs for an epoll instance only.
+  for (auto& [id, fd] : made_) result_.fds.emplace(id, fd.release());
+  for (const auto& [id, keeper] : store_.kept_by) {
+    const auto stored = store_.fds.find(id);
+    if (keeper != process_ || stored == store_.fds.end()) continue;
+    result_.fds.emplace(id, stored->second.get());
+    result_.kept.insert(id);
+  }
+  return std::move(result_);
+}
+
+void add_uses(const Context& context, std::size_t index, std::map<std::uint32_t, FileUse>& uses) {
+  const Process& process = context.processes[index];
+  if (process.head.flags & CRYO_PROC_ZOMBIE) return;
+  const auto use_of = [&](std::uint32_t file) -> FileUse& {
+    const auto [use, added] = uses.try_emplace(file);
+    if (added) use->second.process = index;
+    if (use->second.processes.empty() || use->second.processes.back() != index)
+      use->second.processes.push_back(index);
+    return use->second;
+  };
+  std::set<std::uint32_t> held;
+  for (const cryo_fd& fd : process.fds) {
+    FileUse& use = use_of(fd.file);
+    use.fds.push_back(fd);
+    if (held.insert(fd.file).second) ++use.holders;
+  }
+  const Mm& mm = context.mm(process.head.mm);
+  for (const cryo_vma& vma : mm.vmas) {
+    if (vma.kind != CRYO_VMA_FILE) continue;
+    FileUse& use = use_of(vma.file);
+    use.mapped = true;
+    if (!(vma.flags & CRYO_VMA_SHARED)) continue;
+    use.mapped_shared = true;
+    if (vma.flags & CRYO_VMA_MAYWRITE) use.mapped_shared_writable = true;
+  }
+  if (mm.head.exe_file != 0) use_of(mm.head.exe_file).executable = true;
+  // Whoever locks an open file for writing may write to it.
+  for (const cryo_lock& lock : process.locks)
+    if (const auto use = uses.find(lock.file);
+        use != uses.end() && lock.kind == CRYO_LOCK_OFD && lock.type == F_WRLCK)
+      use->second.mapped_shared_writable = use->second.mapped_shared_writable || use->second.mapped;
+}
+
+}  // namespace
+
+std::map<std::uint32_t, FileUse> file_uses(const Context& context, std::size_t process) {
+  std::map<std::uint32_t, FileUse> uses;
+  add_uses(context, process, uses);
+  return uses;
+}
+
+bool left_closed(const File& file, const RestartOptions& options) {
+  if (file.head.kind != CRYO_FILE_DEVICE && file.head.kind != CRYO_FILE_CLOSED) return false;
+  const auto chosen = options.device_policy(file.path);
+  return chosen ? *chosen == DevicePolicy::kClose : file.head.kind == CRYO_FILE_CLOSED;
+}
+
+bool is_first_with(const Context& context, const Process& process, std::uint32_t file) {
+  for (const Process& other : context.processes) {
+    const bool has = std::any_of(other.fds.begin(), other.fds.end(),
+                                 [file](const cryo_fd& fd) { return fd.file == file; });
+    if (has) return &other == &process;
+  }
+  return false;
+}
+
+namespace {
+
+// Who has the socket `socket` will have a file that waits there; where nobody has it yet, it may be anybody.
+void add_receivers(const Context& context, std::uint32_t socket, const std::map<std::uint32_t, FileUse>& uses,
+                   FileUse& use) {
+  use.passed = true;
+  const auto receiver = uses.find(socket);
+  const bool known = receiver != uses.end() && !receiver->second.processes.empty();
+  for (std::size_t i = 0; i < context.processes.size(); ++i)
+    if (!known || std::find(receiver->second.processes.begin(), receiver->second.processes.end(), i) !=
+                      receiver->second.processes.end())
+      use.processes.push_back(i);
+}
+
+}  // namespace
+
+std::map<std::uint32_t, FileUse> file_uses(const Context& context) {
+  std::map<std::uint32_t, FileUse> uses;
+  for (std::size_t i = 0; i < context.processes.size(); ++i) add_uses(context, i, uses);
+  for (const auto& [id, file] : context.files)
+    for (const SocketMessage& message : file.queue)
+      for (const std::uint32_t passed : message.files) add_receivers(context, id, uses, uses[passed]);
+  return uses;
+}
+
+std::int32_t later_thread_of(const Context& context, const std::string& path) {
+  const auto is_later = [&](std::int32_t id) {
+    return std::any_of(context.processes.begin(), context.processes.end(), [id](const Process& process) {
+      return std::any_of(process.threads.begin(), process.threads.end(), [&](const Thread& thread) {
+        return thread.head.tid == id && id != process.head.pid;
+      });
+    });
+  };
+  int process = 0, thread = 0;
+  const int found = std::sscanf(path.c_str(), "/proc/%d/task/%d/", &process, &thread);
+  if (found >= 1 && is_later(process)) return process;
+  return found == 2 && is_later(thread) ? thread : 0;
+}
+
+int open_flags(const File& file, const FileUse& use) {
+  if (use.fds.empty() && !use.passed) return use.mapped_shared_writable ? O_RDWR : O_RDONLY;
+  int flags = static_cast<int>(file.head.flags) & ~(O_CREAT | O_EXCL | O_TRUNC | O_ASYNC);
+  if ((flags & O_TMPFILE) == O_TMPFILE) flags &= ~O_TMPFILE;  // there is a file now
+  return flags | O_NOCTTY;
+}
+
+FileStore make_files(FileRestoreInput& input) {
+  return FileMaker(input).make();
+}
+
+RestoredFiles take_files(const FileRestoreInput& input, const FileStore& store, std::size_t process,
+                         std::map<std::uint32_t, UniqueFd> made) {
+  return FileTaker(input, store, process, std::move(made)).take();
+}
+
+}  // namespace cryo

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/files/output_files.h"
+
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "base/error.h"
+#include "restart/files/files.h"
+#include "restart/rights/identity.h"
+#include "restart/rights/proc_files.h"
+
+namespace cryo {
+namespace {
+
+constexpr std::uint64_t kOneCopy = 16 << 20;  // bytes, after which one can be killed on any file system
+
+bool is_written_by_descriptor(const File& file) {
+  const int flags = static_cast<int>(file.head.flags);
+  return file.head.kind == CRYO_FILE_PATH && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_RDONLY;
+}
+
+}  // namespace
+
+bool covers(int fd, const File& file) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || (flags & O_PATH) != 0) return false;
+  const int has = flags & O_ACCMODE;
+  // What it could not do it is not to be able to do by what root has.
+  return (has == O_RDWR && is_capable_of_nothing()) || has == (static_cast<int>(file.head.flags) & O_ACCMODE);
+}
+
+bool is_output(const File& file, const FileUse& use) {
+  return is_written_by_descriptor(file) && !use.fds.empty();
+}
+
+bool all_append(const Context& context, const FileUses& uses, std::uint32_t inode) {
+  return std::all_of(uses.begin(), uses.end(), [&](const auto& use) {
+    const File& file = context.file(use.first);
+    return file.head.inode != inode || !is_output(file, use.second) || (file.head.flags & O_APPEND) != 0;
+  });
+}
+
+Tail tail_of(const Context& context, const FileUses& uses, const RestartOptions& options, const File& file) {
+  if (!is_written_by_descriptor(file) || !S_ISREG(context.inode(file.head.inode).head.mode)) return Tail::kStays;
+  switch (options.tails) {
+    case Tails::kStay:
+      return Tail::kStays;
+    case Tails::kGo:
+      return Tail::kGoes;
+    case Tails::kDefault:
+      break;
+  }
+  return all_append(context, uses, file.head.inode) ? Tail::kStays : Tail::kAside;
+}
+
+namespace {
+
+// What cr_restart gives away has to be the job's for sure.  An ordinary user's job gets nothing that its user has not; to that of another
+// user, the name has to lead to it as well where numbers are not enough (NFS, FUSE).
+bool is_the_output(const File& file, const Inode& inode, int fd) {
+  struct stat now, named;
+  if (identity_of(inode.head, fd) != Identity::kSame || ::fstat(fd, &now) != 0 || !S_ISREG(now.st_mode)) return false;
+  if (is_known_same(inode.head, fd)) return true;
+  const OwnNames own;
+  return !is_made_up(inode.head) &&
+         (is_capable_of_nothing() || (names::lstat(file.path, named) == 0 && named.st_dev == now.st_dev && named.st_ino == now.st_ino));
+}
+
+}  // namespace
+
+int own_output(const File& file, const Inode& inode, const FileUse& use, const int (&fds)[3]) {
+  if (!is_output(file, use) || !S_ISREG(inode.head.mode) || inode.head.fs_magic == 0) return -1;
+  for (const cryo_fd& fd : use.fds)
+    if (fd.fd < 3 && fds[fd.fd] >= 0 && covers(fds[fd.fd], file) &&
+        is_the_output(file, inode, fds[fd.fd]))
+      return fds[fd.fd];
+  return -1;
+}
+
+std::string aside_name(const std::string& path) {
+  const std::size_t slash = path.rfind('/') + 1;
+  struct stat now;
+  for (unsigned number = 1;; ++number) {
+    const std::string suffix = fmt::format(".cut.{}", number);
+    std::size_t end = path.size();
+    if (end - slash + suffix.size() > NAME_MAX) end = slash + NAME_MAX - suffix.size();
+    while (end < path.size() && end > slash && (static_cast<unsigned char>(path[end]) & 0xc0) == 0x80) --end;  // UTF-8
+    if (std::string name = path.substr(0, end) + suffix; names::lstat(name, now) != 0) return name;
+  }
+}
+
+std::optional<DataRange> next_data(int fd, std::uint64_t offset, std::uint64_t size) {
+  if (offset >= size) return std::nullopt;
+  const off_t start = ::lseek(fd, static_cast<off_t>(offset), SEEK_DATA);
+  if (start < 0 && errno == ENXIO) return std::nullopt;
+  if (start < 0) return DataRange{offset, size};  // the file system does not tell
+  const off_t end = ::lseek(fd, start, SEEK_HOLE);
+  if (static_cast<std::uint64_t>(start) >= size) return std::nullopt;
+  return DataRange{static_cast<std::uint64_t>(start), end < 0 ? size : std::min(static_cast<std::uint64_t>(end), size)};
+}
+
+std::uint64_t data_behind(int fd, std::uint64_t offset, std::uint64_t size) {
+  std::uint64_t bytes = 0;
+  for (auto data = next_data(fd, offset, size); data; data = next_data(fd, data->end, size)) bytes += data->end - data->start;
+  return bytes;
+}
+
+namespace {
+
+// From then on whoever is left removes it, should this process be killed.
+UniqueFd make_aside(CreatedPaths& created, const std::string& name, const std::string& path, std::uint64_t end) {
+  const DeathDeferred deferred(created);
+  UniqueFd to = names::open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  if (!to) fail_errno("cannot make {} for what has come to {} since the checkpoint", name, path);
+  created.add_tail(name, path, end);
+  return to;
+}
+
+}  // namespace
+
+CutFile keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path) {
+  struct stat now;
+  if (::fstat(fd, &now) != 0) fail_errno("cannot stat {}", path);
+  const auto end = static_cast<std::uint64_t>(now.st_size);
+  if (end <= size) return {};
+  UniqueFd from = names::open(fmt::format("/proc/self/fd/{}", fd), O_RDONLY);
+  if (!from) fail_errno("{}: what has come since the checkpoint cannot be read, to be kept aside", path);
+  const std::string name = aside_name(path);
+  UniqueFd to = make_aside(created, name, path, end);
+  if (::ftruncate(to.get(), static_cast<off_t>(end - size)) != 0) fail_errno("cannot set the size of {}", name);
+  // Holes stay holes.
+  for (auto data = next_data(from.get(), size, end); data; data = next_data(from.get(), data->end, end)) {
+    auto offset = static_cast<off_t>(data->start);
+    if (::lseek(to.get(), offset - static_cast<off_t>(size), SEEK_SET) < 0) fail_errno("cannot seek in {}", name);
+    while (static_cast<std::uint64_t>(offset) < data->end) {
+      const std::uint64_t left = data->end - static_cast<std::uint64_t>(offset);
+      const ssize_t copied =
+          ::sendfile(to.get(), from.get(), &offset, static_cast<std::size_t>(std::min(left, kOneCopy)));
+      if (copied < 0 && errno == EINTR) continue;
+      if (copied < 0) fail_errno("cannot copy what has come to {} since the checkpoint to {}", path, name);
+      if (copied == 0) break;
+    }
+  }
+  if (::fchmod(to.get(), now.st_mode & 0666) != 0) fail_errno("cannot set the mode of {}", name);
+  if (::lseek(to.get(), 0, SEEK_END) < 0) fail_errno("cannot seek in {}", name);
+  return {std::move(from), std::move(to), end};
+}
+
+}  // namespace cryo

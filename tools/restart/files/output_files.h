@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Regular files that the job had open for writing, and that are longer than they were.  What has come since may be
+// the job's own, of a run that went on after the checkpoint and that the restart does again; or somebody
+// else's.  Nothing tells which, so nothing of it is thrown away unless the user says so.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "context/model.h"
+#include "restart/engine/options.h"
+#include "restart/rights/created_paths.h"
+
+namespace cryo {
+
+struct FileUse;
+
+enum class Tail {
+  kStays,  // the job's output comes after it
+  kAside,  // moved to a file of its own
+  kGoes,
+};
+using FileUses = std::map<std::uint32_t, FileUse>;  // of the whole job
+// Have all descriptors that write to it O_APPEND?  Who appends shares the file with others as a rule, and loses no place by what
+// these have written.  Who does not writes where he was: what is there has to go.
+[[nodiscard]] bool all_append(const Context& context, const FileUses& uses, std::uint32_t inode);
+// What is to become of it, where nobody else writes there (other_uses.h).
+[[nodiscard]] Tail tail_of(const Context& context, const FileUses& uses, const RestartOptions& options, const File& file);
+
+// Was it open for writing by a descriptor?
+[[nodiscard]] bool is_output(const File& file, const FileUse& use);
+
+// Is `fd` open for as much as it was?
+[[nodiscard]] bool covers(int fd, const File& file);
+
+// Of cr_restart's own standard descriptors (`fds`, -1: closed) the one that the job's is: the same file, open for as much, at 0, 1
+// or 2 in both; -1: none.  The job shares its offset with whoever has started cr_restart, and nothing is cut.
+[[nodiscard]] int own_output(const File& file, const Inode& inode, const FileUse& use, const int (&fds)[3]);
+
+// What is not a hole, of the first such range from `offset` to the end, at `size`.
+struct DataRange {
+  std::uint64_t start, end;
+};
+[[nodiscard]] std::optional<DataRange> next_data(int fd, std::uint64_t offset, std::uint64_t size);
+// How much of that there is.
+[[nodiscard]] std::uint64_t data_behind(int fd, std::uint64_t offset, std::uint64_t size);
+
+// The first free name for what is moved: FILE.cut.N, where FILE is shortened if there is not room for both.
+[[nodiscard]] std::string aside_name(const std::string& path);
+// A file that is to be cut, and where its tail is by now: up to `end`.  What comes to it before it is cut has to be added.
+struct CutFile {
+  UniqueFd from, to;  // none: nothing is kept
+  std::uint64_t end = 0;
+  // By whom, and by which open file, it is cut: one for all.
+  std::size_t process = 0;
+  std::uint32_t file = 0;
+};
+// Copies what is behind the first `size` bytes there.
+[[nodiscard]] CutFile keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path);
+
+}  // namespace cryo

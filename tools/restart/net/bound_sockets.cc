@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/net/bound_sockets.h"
+
+#include <linux/magic.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <sstream>
+
+#include "base/unique_fd.h"
+#include "restart/rights/proc_files.h"
+
+namespace cryo {
+namespace {
+
+// What one message of the answer says.
+struct SocketAnswer {
+  std::string name;
+  std::optional<std::uint32_t> ino;
+};
+
+SocketAnswer answer_of(const nlmsghdr* header) {
+  SocketAnswer answer;
+  const auto* message = static_cast<const unix_diag_msg*>(NLMSG_DATA(header));
+  auto left = static_cast<int>(header->nlmsg_len - NLMSG_LENGTH(sizeof(*message)));
+  for (auto* at = reinterpret_cast<const rtattr*>(message + 1); RTA_OK(at, left); at = RTA_NEXT(at, left)) {
+    const auto size = static_cast<std::size_t>(RTA_PAYLOAD(at));
+    if (at->rta_type == UNIX_DIAG_NAME) {
+      const char* text = static_cast<const char*>(RTA_DATA(at));
+      answer.name.assign(text, ::strnlen(text, size));
+    } else if (at->rta_type == UNIX_DIAG_VFS && size >= sizeof(unix_diag_vfs)) {
+      unix_diag_vfs vfs;
+      std::memcpy(&vfs, RTA_DATA(at), sizeof(vfs));
+      answer.ino = vfs.udiag_vfs_ino;
+    }
+  }
+  return answer;
+}
+
+// Numbers in a layered file system are not those of its inodes.
+bool is_it(const SocketAnswer& answer, const std::string& name, std::uint32_t fs_magic, std::uint64_t ino) {
+  return answer.ino && answer.name == name &&
+         (fs_magic == OVERLAYFS_SUPER_MAGIC || *answer.ino == static_cast<std::uint32_t>(ino));
+}
+
+bool ask_for_sockets(int fd) {
+  struct {
+    nlmsghdr header;
+    unix_diag_req request;
+  } question{};
+  question.header.nlmsg_len = sizeof(question);
+  question.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  question.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  question.request.sdiag_family = AF_UNIX;
+  question.request.udiag_states = ~0U;
+  question.request.udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_VFS;
+  return ::send(fd, &question, sizeof(question), 0) == static_cast<ssize_t>(sizeof(question));
+}
+
+// Nothing: this kernel does not tell.
+template <typename Predicate>
+std::optional<bool> any_answer(int fd, const Predicate& predicate) {
+  alignas(nlmsghdr) char buffer[32768];
+  bool found = false;
+  for (;;) {
+    const ssize_t got = ::recv(fd, buffer, sizeof(buffer), 0);
+    if (got <= 0) return {};
+    auto left = static_cast<unsigned>(got);
+    for (auto* at = reinterpret_cast<const nlmsghdr*>(buffer); NLMSG_OK(at, left); at = NLMSG_NEXT(at, left)) {
+      if (at->nlmsg_type == NLMSG_DONE) return found;
+      if (at->nlmsg_type == NLMSG_ERROR) return {};
+      if (at->nlmsg_len >= NLMSG_LENGTH(sizeof(unix_diag_msg))) found |= predicate(answer_of(at));
+    }
+  }
+}
+
+// By the name alone, which is the last word of a line.
+bool is_listed(const std::string& name) {
+  std::istringstream lines(read_proc("net/unix"));
+  for (std::string line; std::getline(lines, line);)
+    if (line.ends_with(' ' + name)) return true;
+  return false;
+}
+
+}  // namespace
+
+bool is_bound(const std::string& name, std::uint32_t fs_magic, std::uint64_t ino) {
+  const UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  std::optional<bool> found;
+  if (fd && ask_for_sockets(fd.get()))
+    found = any_answer(fd.get(), [&](const SocketAnswer& answer) { return is_it(answer, name, fs_magic, ino); });
+  return found ? *found : is_listed(name);
+}
+
+}  // namespace cryo

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TCP connections: both ends are made here and connected by the loopback of the machine.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "restart/net/lingering.h"
+#include "restart/net/sockets.h"
+#include "restart/ns/namespaces.h"
+
+namespace cryo {
+namespace {
+
+constexpr int kPortTries = 350;              // of 200 ms: what an earlier life has left is gone after a minute
+constexpr int kLocalPortRange = 51;      // IP_LOCAL_PORT_RANGE
+constexpr std::uint64_t kSmall = 50000;  // bytes that fit into any connection
+
+bool is_tcp(const File& file) {
+  return file.connection && file.connection->head.protocol == IPPROTO_TCP;
+}
+
+bool is_waiting(const File& file) {
+  return file.head.kind == CRYO_FILE_WAITING;
+}
+
+// Or its other end is not known any more, and will seem to have reset it.
+bool was_reset(const SocketState& state) {
+  switch (state.head.state) {
+    case CRYO_SOCK_UNCONNECTED:
+    case CRYO_SOCK_CONNECTED:
+      return false;
+    case CRYO_SOCK_PEER_GONE:
+      return state.peer_name.empty();
+    default:
+      return true;
+  }
+}
+
+socklen_t size_of(const Bytes& bytes) {
+  return static_cast<socklen_t>(bytes.size());
+}
+
+std::uint16_t port_of(const Bytes& name) {
+  std::uint16_t port = 0;  // at the same place in both families
+  if (name.size() >= sizeof(sockaddr_in))
+    std::memcpy(&port, name.data() + offsetof(sockaddr_in, sin_port), sizeof(port));
+  return ntohs(port);
+}
+
+std::uint64_t waiting_bytes(const File& file) {
+  std::uint64_t bytes = 0;
+  for (const SocketMessage& message : file.queue) bytes += message.data.size();
+  return bytes;
+}
+
+void set_flag(int fd, int level, int name, int value) {
+  if (::setsockopt(fd, level, name, &value, sizeof(value)) != 0)
+    fail_errno("cannot set option {} of level {} of a socket", name, level);
+}
+
+// Whose it is, and so who may share its port, is whose it was.
+UniqueFd new_socket(const FileRestoreInput& input, const File& file) {
+  const cryo_sock_state& head = file.connection->head;
+  const NamesOf maker = NamesOf::maker_of(input.context, file.head.inode);
+  UniqueFd fd = input.namespaces.socket(file.net, static_cast<int>(head.family), static_cast<int>(head.type),
+                                  static_cast<int>(head.protocol));
+  set_flag(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (head.family == AF_INET6) {
+    const auto only = saved_option(file.options, IPPROTO_IPV6, IPV6_V6ONLY);
+    set_flag(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, only.value_or(0));
+  }
+  return fd;
+}
+
+UniqueFd accept_as(const FileRestoreInput& input, const File& file, int listener) {
+  const NamesOf maker = NamesOf::maker_of(input.context, file.head.inode);
+  return UniqueFd(as_maker([&] { return ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC); }));
+}
+
+// Asks again while connections of the earlier life linger.
+template <typename Call>
+void patiently(const char* what, std::uint16_t port, Call&& call) {
+  for (int attempt = 1; call() != 0; ++attempt) {
+    const bool lingers = errno == EADDRINUSE || errno == EADDRNOTAVAIL;
+    if (!lingers || attempt == kPortTries) fail_errno("cannot {} port {} again", what, port);
+    ::usleep(200000);
+  }
+}
+
+sockaddr_in6 ipv6_name(const Bytes& name) {
+  sockaddr_in6 result{};
+  std::memcpy(&result, name.data(), std::min(name.size(), sizeof(result)));
+  return result;
+}
+
+// The kernel sets IPV6_V6ONLY of a socket that is bound to an IPv6 address: one that lacks it was bound to its port alone, and
+// has the address from its connection.
+Bytes name_to_bind(const File& file, const Bytes& name) {
+  if (file.connection->head.family != AF_INET6 || name.size() < sizeof(sockaddr_in6) ||
+      saved_option(file.options, IPPROTO_IPV6, IPV6_V6ONLY).value_or(1) != 0)
+    return name;
+  sockaddr_in6 any = ipv6_name(name);
+  if (IN6_IS_ADDR_V4MAPPED(&any.sin6_addr)) return name;
+  any.sin6_addr = in6addr_any;
+  any.sin6_scope_id = 0;
+  Bytes result(name.size());
+  std::memcpy(result.data(), &any, sizeof(any));
+  return result;
+}
+
+// By connect() a port can be had again earlier than by bind(), where the kernel lets the caller choose it.
+bool choose_port(int fd, const Bytes& name) {
+  const std::uint32_t port = port_of(name);
+  const std::uint32_t range = port << 16 | port;
+  if (::setsockopt(fd, IPPROTO_IP, kLocalPortRange, &range, sizeof(range)) != 0) return false;
+  set_flag(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+  Bytes any_port = name;
+  any_port.at(offsetof(sockaddr_in, sin_port)) = {};
+  any_port.at(offsetof(sockaddr_in, sin_port) + 1) = {};
+  return ::bind(fd, raw(any_port), size_of(any_port)) == 0;
+}
+
+void forget_choice(int fd) {
+  const std::uint32_t none = 0;
+  (void)::setsockopt(fd, IPPROTO_IP, kLocalPortRange, &none, sizeof(none));
+}
+
+Bytes local_name(int fd) {
+  sockaddr_in6 name{};
+  socklen_t size = sizeof(name);
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size) != 0) return {};
+  Bytes bytes(std::min<std::size_t>(size, sizeof(name)));
+  std::memcpy(bytes.data(), &name, bytes.size());
+  return bytes;
+}
+
+// Address and port; of IPv6 without flow label and scope, which getsockname(2) may tell in another way.
+bool is_same_name(const Bytes& a, const Bytes& b) {
+  if (port_of(a) != port_of(b) || a.size() != b.size()) return false;
+  if (a.size() < sizeof(sockaddr_in6)) return a == b;
+  const sockaddr_in6 one = ipv6_name(a), other = ipv6_name(b);
+  return IN6_ARE_ADDR_EQUAL(&one.sin6_addr, &other.sin6_addr);
+}
+
+// By a socket with SO_REUSEADDR.
+int bind_to(const FileRestoreInput& input, int fd, const Bytes& name) {
+  return bind_to_lingering(input.handle_fd, fd, raw(name), size_of(name), port_of(name));
+}
+
+// How a caller gets its address and port.
+struct Calling {
+  bool choose;   // the port by connect(2), not by bind(2)
+  bool address;  // bound to the address, also where the port alone was
+};
+
+UniqueFd call_once(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to,
+                   Calling how) {
+  UniqueFd fd = new_socket(input, file);
+  if (waiting_bytes(file) > kSmall) raise_receive_buffer(fd.get());
+  const Bytes name = how.address ? from : name_to_bind(file, from);
+  if (!from.empty() && !(how.choose && choose_port(fd.get(), name)) && bind_to(input, fd.get(), name) != 0)
+    return UniqueFd();
+  if (::connect(fd.get(), raw(to), size_of(to)) != 0) return UniqueFd();
+  forget_choice(fd.get());
+  if (!from.empty() && !is_same_name(local_name(fd.get()), from)) {
+    errno = EADDRINUSE;  // out of the range that the kernel chooses from, or routes have changed
+    return UniqueFd();
+  }
+  return fd;
+}
+
+UniqueFd call_from(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to) {
+  UniqueFd fd;
+  unsigned attempt = 0;
+  patiently("use", port_of(from), [&] {
+    fd = call_once(input, file, from, to, {(attempt & 1) == 0, (attempt & 2) != 0});
+    ++attempt;
+    return fd ? 0 : -1;
+  });
+  return fd;
+}
+
+// The other end's own view of an address may be another family's.
+bool same_port(const Bytes& a, const Bytes& b) {
+  return port_of(a) == port_of(b);
+}
+
+void write_all(int fd, const Bytes& data) {
+  constexpr int kPatience = 3000;  // ms
+  for (std::size_t done = 0; done < data.size();) {
+    const ssize_t sent = ::send(fd, data.data() + done, data.size() - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent > 0) {
+      done += static_cast<std::size_t>(sent);
+      continue;
+    }
+    pollfd room{fd, POLLOUT, 0};
+    if (errno != EAGAIN) fail_errno("cannot put {} bytes back into a connection", data.size());
+    if (::poll(&room, 1, kPatience) == 0)
+      fail(ENOBUFS, "{} bytes that were under way in a connection do not fit into it: {} of them do",
+           data.size(), done);
+  }
+}
+
+void reset_by(UniqueFd& peer) {
+  const linger now{1, 0};
+  (void)::setsockopt(peer.get(), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+  peer.reset();
+}
+
+}  // namespace
+
+bool shares_port(const Context& context, const File& file) {
+  if (file.connection->head.flags & CRYO_SOCK_STATE_REUSEPORT) return true;
+  const Bytes& name = file.connection->name;
+  return std::any_of(context.files.begin(), context.files.end(), [&](const auto& one) {
+    const File& other = one.second;
+    if (other.net != file.net || other.id == file.id) return false;
+    if (other.socket)
+      return other.socket->head.protocol == IPPROTO_TCP && (other.socket->head.flags & CRYO_SOCK_REUSEPORT) &&
+             same_port(other.socket->address, name);
+    return is_tcp(other) && (other.connection->head.flags & CRYO_SOCK_STATE_REUSEPORT) &&
+           same_port(other.connection->name, name);
+  });
+}
+
+// For one connection, then closed: what comes after it may have to bind to the same port.
+UniqueFd Sockets::tcp_listener_at(const File& file, const Bytes& name) {
+  UniqueFd fd = new_socket(input_, file);
+  if (saved_option(file.options, SOL_SOCKET, SO_REUSEPORT).value_or(0))
+    set_flag(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+  raise_receive_buffer(fd.get());
+  const Bytes alone = name_to_bind(file, name);
+  if (alone == name || ::bind(fd.get(), raw(alone), size_of(alone)) != 0)
+    patiently("bind to", port_of(name), [&] { return bind_to(input_, fd.get(), name); });
+  if (::listen(fd.get(), 1) != 0) fail_errno("cannot listen at port {}", port_of(name));
+  return fd;
+}
+
+// `a` is the one that was accepted.
+void Sockets::make_tcp_pair(const File& a, const File& b) {
+  const UniqueFd listener = tcp_listener_at(a, a.connection->name);
+  UniqueFd caller = call_from(input_, b, b.connection->name, b.connection->peer_name);
+  UniqueFd accepted = accept_as(input_, a, listener.get());
+  if (!accepted) fail_errno("cannot accept a connection at port {}", port_of(a.connection->name));
+  keep(a.id, std::move(accepted));
+  keep(b.id, std::move(caller));
+}
+
+void Sockets::keep_peer(std::uint32_t file, int listener) {
+  UniqueFd other = accept_as(input_, input_.context.file(file), listener);
+  if (!other) fail_errno("cannot accept a connection whose other end is gone");
+  peers_.emplace(file, input_.descriptors.park(std::move(other)));
+}
+
+// A connection whose other end is gone.
+void Sockets::make_tcp_lonely(const File& file) {
+  const SocketState& state = *file.connection;
+  if (state.head.state == CRYO_SOCK_UNCONNECTED) {
+    UniqueFd fd = new_socket(input_, file);
+    if (state.head.flags & CRYO_SOCK_STATE_FREEBIND) set_flag(fd.get(), IPPROTO_IP, IP_FREEBIND, 1);
+    if (shares_port(input_.context, file)) set_flag(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+    if (port_of(state.name) != 0)
+      patiently("bind to", port_of(state.name), [&] { return bind_to(input_, fd.get(), state.name); });
+    keep(file.id, std::move(fd));
+    return;
+  }
+  const UniqueFd there = tcp_listener_at(file, state.peer_name);
+  keep(file.id, call_from(input_, file, state.name, state.peer_name));
+  keep_peer(file.id, there.get());
+}
+
+// A connection that will seem to have been reset: its port is of the kernel's choice.
+void Sockets::make_tcp_reset(const File& file) {
+  UniqueFd listener = new_socket(input_, file);
+  sockaddr_in6 any{};
+  const bool v6 = file.connection->head.family == AF_INET6;
+  any.sin6_family = static_cast<sa_family_t>(file.connection->head.family);
+  if (v6)
+    any.sin6_addr = in6addr_loopback;
+  else
+    reinterpret_cast<sockaddr_in&>(any).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&any), size) != 0 ||
+      ::listen(listener.get(), 1) != 0 ||
+      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&any), &size) != 0)
+    fail_errno("cannot listen at the loopback address");
+  Bytes where(size);
+  std::memcpy(where.data(), &any, size);
+  keep(file.id, call_from(input_, file, {}, where));
+  keep_peer(file.id, listener.get());
+}
+
+void Sockets::make_tcp_waiting(const File& file) {
+  const SocketState& state = *file.connection;
+  if (state.head.state == CRYO_SOCK_CONNECTED) {
+    const File& caller = input_.context.file(state.head.peer);
+    keep(caller.id, call_from(input_, caller, caller.connection->name, caller.connection->peer_name));
+    return;
+  }
+  peers_.emplace(file.id, input_.descriptors.park(call_from(input_, file, {}, state.name)));
+}
+
+// Connections before listeners, which keep others from binding to their port; and before those with ports of
+// the kernel's choice, which may be any.
+void Sockets::make_tcp() {
+  const Context& context = input_.context;
+  const auto listens = [&](const File& file) {
+    for (const auto& [id, other] : context.files)
+      if (other.socket && other.socket->head.protocol == IPPROTO_TCP && other.net == file.net &&
+          same_port(other.socket->address, file.connection->name))
+        return true;
+    return false;
+  };
+  for (const auto& [id, file] : context.files) {
+    if (!is_tcp(file) || fds_.contains(id) || is_waiting(file) || was_reset(*file.connection)) continue;
+    if (file.connection->head.state != CRYO_SOCK_CONNECTED) {
+      make_tcp_lonely(file);
+      continue;
+    }
+    const File& other = context.file(file.connection->head.peer);
+    if (is_waiting(other)) continue;
+    const bool accepted = listens(file) || !listens(other);
+    make_tcp_pair(accepted ? file : other, accepted ? other : file);
+  }
+  for (const File* file : sockets_by_place(context)) {
+    if (!file->socket || fds_.contains(file->id)) continue;
+    UniqueFd fd = make_socket(input_, *file, nullptr);
+    attach_filter(fd.get(), *file);  // connections that wait in it inherit it
+    keep(file->id, std::move(fd));
+  }
+  for (const auto& [id, file] : context.files)
+    if (is_tcp(file) && is_waiting(file)) make_tcp_waiting(file);
+  for (const auto& [id, file] : context.files)
+    if (is_tcp(file) && !is_waiting(file) && was_reset(*file.connection)) make_tcp_reset(file);
+}
+
+void Sockets::finish_tcp(const FileLookup& lookup) {
+  for (const auto& [id, file] : input_.context.files) {
+    if (!is_tcp(file)) continue;
+    const auto gone = peers_.find(id);
+    if (!file.queue.empty()) {
+      const int from = gone != peers_.end() ? gone->second.get() : lookup(file.connection->head.peer);
+      raise_send_buffer(from);
+      for (const SocketMessage& message : file.queue) write_all(from, message.data);
+    }
+    const cryo_sock_state& head = file.connection->head;
+    if (gone != peers_.end() && (head.state == CRYO_SOCK_RESET || head.error == ECONNRESET))
+      reset_by(gone->second);
+  }
+}
+
+}  // namespace cryo

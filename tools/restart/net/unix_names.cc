@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/net/unix_names.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "base/error.h"
+#include "restart/engine/elsewhere.h"
+#include "restart/net/bound_sockets.h"
+#include "restart/process/root_directory.h"
+#include "restart/process/working_directory.h"
+#include "restart/rights/identity.h"
+#include "restart/rights/place.h"
+
+namespace cryo {
+namespace {
+
+std::string place_directory(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string without_dots(std::string path) {
+  while (path.starts_with("./")) path.erase(0, 2);
+  return path;
+}
+
+bool is_absolute(const std::string& path) {
+  return path.starts_with('/');
+}
+
+Bytes saved_address(const File& file) {
+  return file.socket ? file.socket->address : file.connection ? file.connection->name : Bytes();
+}
+
+// Who has another root directory has bound it to a name that leads elsewhere from here, which is not moved either.
+void find_root(UnixName& name, const Context& context, const File& file, const Relocations& relocations) {
+  Socket socket;
+  socket.head.family = AF_UNIX;
+  socket.address = saved_address(file);
+  const SocketAddress inside = socket_address(socket, {});
+  if (name.unlinked || !is_absolute(inside.path) || inside.path == name.place) return;
+  name.root = root_of_name(context, relocations, name.place, inside.path);
+  if (!name.root.empty()) name.address = inside;
+}
+
+// Where the working directory was when it was bound, if what it was bound to still leads to its place from there.
+std::optional<std::string> directory_for(const UnixName& name) {
+  if (!name.root.empty()) return "/";
+  if (is_absolute(name.address.path)) {
+    if (name.address.path != name.place) return {};
+    return "/";
+  }
+  const std::string tail = '/' + without_dots(name.address.path);
+  if (!name.place.ends_with(tail)) return {};
+  const std::string directory = name.place.substr(0, name.place.size() - tail.size());
+  return directory.empty() ? "/" : directory;
+}
+
+enum class NamePlace { kFree, kStale, kInUse, kOther };
+
+// The one of the checkpoint, or one that an earlier restart has made, which has its time: nobody changes that by calling it.
+bool is_socket_of_the_job(const cryo_inode& file, const std::string& path, const struct stat& now) {
+  const UniqueFd place = names::open(path, O_PATH | O_NOFOLLOW);
+  if (place && identity_of(file, place.get()) == Identity::kSame) return true;
+  return now.st_mtim.tv_sec == file.mtime_sec && now.st_mtim.tv_nsec == static_cast<long>(file.mtime_nsec);
+}
+
+// A process that was killed may have its sockets a moment longer than its pid.
+bool stays_in_use(const UnixName& name, const struct stat& now) {
+  constexpr int kTries = 40;
+  for (int i = 0; i < kTries; ++i) {
+    if (!is_bound(name.address.path, name.file->fs_magic, now.st_ino)) return false;
+    ::usleep(50000);
+  }
+  return true;
+}
+
+NamePlace state_of(const UnixName& name) {
+  struct stat now;
+  if (names::lstat(name.place, now) != 0)
+    return errno == ENOENT || errno == ENOTDIR ? NamePlace::kFree : NamePlace::kOther;
+  if (!S_ISSOCK(now.st_mode)) return NamePlace::kOther;
+  if (name.file != nullptr) {
+    if (!is_socket_of_the_job(*name.file, name.place, now)) return NamePlace::kOther;
+    return stays_in_use(name, now) ? NamePlace::kInUse : NamePlace::kStale;
+  }
+  // An early context does not say which one it was: as long as nobody answers it may be anybody's.
+  const std::optional<std::string> directory = directory_for(name);
+  std::optional<WorkingDirectory> there;
+  if (directory && !is_absolute(name.address.path)) there.emplace(*directory);
+  return socket_path_state(name.address, name.type) == SocketPath::kStale ? NamePlace::kStale : NamePlace::kInUse;
+}
+
+// Is what has the path the leftover of a socket of the job that is going to have it again?
+bool will_be_replaced(const Context& context, const Relocations& relocations, const std::string& path) {
+  for (const auto& [id, file] : context.files) {
+    const UnixName name = unix_name_of(context, file, relocations);
+    if (!name.unlinked && name.place == path) return state_of(name) == NamePlace::kStale;
+  }
+  return false;
+}
+
+std::string directory_problem(const std::string& path, int& code) {
+  const std::string directory = place_directory(path);
+  if (names::access(directory, W_OK | X_OK) == 0) return {};
+  code = errno;
+  return fmt::format("the socket {} cannot be made: {}: {}", path, directory, way_error(errno));
+}
+
+std::string owner_problem(const UnixName& name, int& code) {
+  if (name.file == nullptr || names::owner() == name.file->uid || names::may_give_away()) return {};
+  code = EPERM;
+  return fmt::format("the socket {} cannot be given to user {}", name.place, name.file->uid);
+}
+
+// For one that loses or changes its name at once, an absolute one.
+std::string passing_problem(const Context& context, const UnixName& name, const Relocations& relocations,
+                            int& code) {
+  const std::string& path = name.address.path;
+  struct stat now;
+  if (names::lstat(path, now) == 0 && !will_be_replaced(context, relocations, path)) {
+    if (may_enter_root()) return {};
+    return fmt::format(
+        "it was bound to {}, which is in use: that takes CAP_SYS_CHROOT, or that users may make user namespaces", path);
+  }
+  // Its directory may have gone as well.
+  if (names::access(place_directory(path), F_OK) != 0) return {};
+  return directory_problem(path, code);
+}
+
+}  // namespace
+
+UnixName unix_name_of(const Context& context, const File& file, const Relocations& relocations) {
+  UnixName name;
+  Socket socket;
+  std::string path;
+  if (file.socket) {
+    socket.head = file.socket->head;
+    socket.address = file.socket->address;
+    path = file.socket->path;
+    name.unlinked = (file.socket->head.flags & CRYO_SOCK_UNLINKED) != 0;
+  } else if (file.connection) {
+    socket.head.family = file.connection->head.family;
+    socket.head.type = file.connection->head.type;
+    socket.address = file.connection->name;
+    path = file.connection->path;
+    name.unlinked = (file.connection->head.flags & CRYO_SOCK_STATE_UNLINKED) != 0;
+  }
+  if (socket.head.family != AF_UNIX) return name;
+  name.type = static_cast<int>(socket.head.type);
+  name.address = socket_address(socket, relocations);
+  if (name.address.path.empty()) return name;
+  name.place = path.empty() ? name.address.path : relocations.apply(path);
+  if (file.socket_file && !name.unlinked) name.file = &*file.socket_file;
+  find_root(name, context, file, relocations);
+  return name;
+}
+
+std::string unix_name_problem(const Context& context, const File& file, const Relocations& relocations,
+                              int& code) {
+  const UnixName name = unix_name_of(context, file, relocations);
+  code = EADDRINUSE;
+  if (name.address.path.empty()) return {};
+  if (name.unlinked)
+    return is_absolute(name.address.path) ? passing_problem(context, name, relocations, code) : std::string();
+  if (std::string text = directory_problem(name.place, code); !text.empty()) return text;
+  switch (state_of(name)) {
+    case NamePlace::kInUse:
+      return fmt::format("{} is in use", name.place);
+    case NamePlace::kOther:
+      return fmt::format("another socket or file than at the checkpoint has the name {}", name.place);
+    case NamePlace::kFree:
+    case NamePlace::kStale:
+      break;
+  }
+  if (std::string text = owner_problem(name, code); !text.empty()) return text;
+  if (is_absolute(name.address.path) && !directory_for(name))
+    return passing_problem(context, name, relocations, code);
+  return {};
+}
+
+namespace {
+
+int bind_as_called(int fd, const UnixName& name) {
+  const auto* address = reinterpret_cast<const sockaddr*>(name.address.bytes.data());
+  const auto size = static_cast<socklen_t>(name.address.bytes.size());
+  if (name.root.empty()) return names::bind(fd, address, size);
+  const bool own_user_namespace = is_capable_of_nothing();
+  (void)from_elsewhere([&] {
+    enter_root(name.root);
+    // In a user namespace of his own, he has no other user's rights anyway.
+    std::optional<OwnNames> own;
+    if (own_user_namespace) own.emplace();
+    if (names::bind(fd, address, size) != 0)
+      fail_errno("cannot bind a socket to {} in the root directory {}", name.address.path, name.root);
+    return UniqueFd();
+  });
+  return 0;
+}
+
+}  // namespace
+
+// The name is made with no rights for others, who are to find what the socket's file says at the end.
+UniqueFd UnixNames::bind_at(int fd, const UnixName& name, const std::string& path) {
+  const DeathDeferred deferred(input_.created);
+  const mode_t before = ::umask(077);
+  const int result = bind_as_called(fd, name);
+  const int error = errno;
+  ::umask(before);
+  if (result != 0) fail(error, "cannot bind a socket to {}: {}", name.address.path, way_error(error));
+  input_.created.add(path);
+  UniqueFd file = names::open(path, O_PATH | O_NOFOLLOW);
+  struct stat now;
+  if (!file || ::fstat(file.get(), &now) != 0 || !S_ISSOCK(now.st_mode))
+    fail(ESTALE, "{}: the socket that has just been made is not there", path);
+  // By which the next restart knows it, whatever becomes of this one.
+  if (name.file != nullptr && names::set_time(file.get(), *name.file) != 0)
+    fail_errno("cannot set the time of the socket {}", path);
+  return file;
+}
+
+// What an earlier life of the job has left there.
+void UnixNames::make_room(const std::string& path) {
+  if (names::unlinkat(AT_FDCWD, path, 0) != 0) fail_errno("cannot remove the old socket {}", path);
+}
+
+// One below `directory`, or where anybody may make one. It goes with missing_.
+std::string UnixNames::make_directory(const std::string& directory) {
+  const mode_t before = ::umask(077);
+  std::string path = (directory == "/" ? "" : directory) + "/.cryo-XXXXXX";
+  bool made = names::make_temporary_directory(path);
+  if (!made) {
+    path = "/tmp/cryo-XXXXXX";
+    made = names::make_temporary_directory(path);
+  }
+  const int error = errno;
+  ::umask(before);
+  if (!made) fail(error, "cannot make a directory for a socket: {}", std::strerror(error));
+  missing_.note(path);
+  return path;
+}
+
+// In a directory of its own below `directory`, in which the relative name leads to where nothing else is. `path`: where that is.
+UniqueFd UnixNames::bind_below(int fd, const UnixName& name, const std::string& directory, std::string& path) {
+  const std::string base = make_directory(directory);
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= name.address.path.size();) {
+    const std::size_t end = std::min(name.address.path.find('/', at), name.address.path.size());
+    if (const std::string part = name.address.path.substr(at, end - at); !part.empty() && part != ".")
+      parts.push_back(part);
+    at = end + 1;
+  }
+  // From as far down as the name goes up.
+  std::string here = base;
+  for (const std::string& part : parts)
+    if (part == "..") here += "/d";
+  const std::string start = here;
+  bool made = missing_.make_above(start + "/x");
+  for (std::size_t i = 0; made && i + 1 < parts.size(); ++i) {
+    here = parts[i] == ".." ? place_directory(here) : here + "/" + parts[i];
+    made = missing_.make_above(here + "/x");
+  }
+  if (!made) fail_errno("cannot make a directory for the socket {}", name.place);
+  path = here + "/" + parts.back();
+  const WorkingDirectory there(start);
+  return bind_at(fd, name, path);
+}
+
+namespace {
+
+// Of a path from a root directory, which nothing is above.
+std::string without_way_out(const std::string& path) {
+  std::string inside;
+  std::size_t depth = 0;
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    const std::string part = path.substr(at, end - at);
+    at = end + 1;
+    if (part.empty() || part == "." || (part == ".." && depth == 0)) continue;
+    depth += part == ".." ? -1 : 1;
+    inside += "/" + part;
+  }
+  return inside;
+}
+
+}  // namespace
+
+// An absolute name that is something else's by now: in a directory that is the root directory for the moment of the call.
+UniqueFd UnixNames::bind_in_root(int fd, const UnixName& name, const std::string& directory, std::string& path) {
+  UnixName inside = name;
+  inside.root = make_directory(directory);
+  path = inside.root + without_way_out(name.address.path);
+  if (!missing_.make_above(path)) fail_errno("cannot make a directory for the socket {}", name.place);
+  return bind_at(fd, inside, path);
+}
+
+UniqueFd UnixNames::bind_unlinked(int fd, const UnixName& name) {
+  std::string path = name.address.path;
+  UniqueFd file;
+  if (is_absolute(path)) {
+    struct stat now;
+    (void)missing_.make_above(path);
+    bool taken = names::lstat(path, now) == 0;
+    if (taken && will_be_replaced(input_.context, input_.options.relocations, path)) {
+      make_room(path);
+      taken = false;
+    }
+    file = taken ? bind_in_root(fd, name, "/tmp", path) : bind_at(fd, name, path);
+  } else {
+    const std::string directory = place_directory(name.place);
+    file = bind_below(fd, name, is_absolute(directory) ? directory : "/tmp", path);
+  }
+  // Who has exchanged it has it.
+  if (!input_.created.discard(path)) input_.created.remove(path);
+  missing_.remove();
+  return file;
+}
+
+UniqueFd UnixNames::bind_in_place(int fd, const UnixName& name) {
+  if (is_absolute(name.address.path)) return bind_at(fd, name, name.place);
+  const WorkingDirectory there(directory_for(name).value());
+  return bind_at(fd, name, name.place);
+}
+
+// Under the name to which it was bound first, which somebody has changed since.
+UniqueFd UnixNames::bind_and_rename(int fd, const UnixName& name) {
+  std::string path = name.address.path;
+  UniqueFd file;
+  struct stat now;
+  if (is_absolute(path)) {
+    (void)missing_.make_above(path);
+    file = names::lstat(path, now) == 0 ? bind_in_root(fd, name, place_directory(name.place), path) : bind_at(fd, name, path);
+  } else {
+    file = bind_below(fd, name, place_directory(name.place), path);
+  }
+  const DeathDeferred deferred(input_.created);
+  if (names::rename(path, name.place) != 0) fail_errno("cannot rename {} to {}", path, name.place);
+  input_.created.add(name.place);
+  input_.created.remove(path);
+  missing_.remove();
+  return file;
+}
+
+void UnixNames::bind(std::uint32_t id, int fd, const UnixName& name) {
+  if (name.address.path.empty()) {
+    if (!name.address.bytes.empty() &&
+        names::bind(fd, reinterpret_cast<const sockaddr*>(name.address.bytes.data()),
+                    static_cast<socklen_t>(name.address.bytes.size())) != 0)
+      fail_errno("cannot bind a socket to an abstract address");
+    return;
+  }
+  Bound bound;
+  bound.name = name;
+  if (name.file != nullptr) bound.attributes = *name.file;
+  if (name.unlinked) {
+    bound.file = bind_unlinked(fd, name);
+  } else {
+    const NamePlace state = state_of(name);
+    if (state == NamePlace::kInUse) fail(EADDRINUSE, "{}: a socket's name is in use", name.place);
+    if (state == NamePlace::kOther)
+      fail(EADDRINUSE, "another socket or file than at the checkpoint has the name {}", name.place);
+    struct stat old;
+    if (state == NamePlace::kStale && names::lstat(name.place, old) == 0) {
+      // An early context does not tell.
+      if (!bound.attributes) {
+        bound.attributes.emplace();
+        bound.attributes->mode = old.st_mode;
+        bound.attributes->uid = old.st_uid;
+        bound.attributes->gid = old.st_gid;
+      }
+      make_room(name.place);
+    }
+    bound.file = directory_for(name) ? bind_in_place(fd, name) : bind_and_rename(fd, name);
+  }
+  bound.file = input_.descriptors.park(std::move(bound.file));
+  bound.owner = NamesOf::current();
+  bound_.insert_or_assign(id, std::move(bound));
+}
+
+std::optional<Bytes> UnixNames::way_to(std::uint32_t id) const {
+  const auto found = bound_.find(id);
+  if (found == bound_.end()) return {};
+  sockaddr_un way{};
+  way.sun_family = AF_UNIX;
+  const std::string path = fmt::format("/proc/self/fd/{}", found->second.file.get());
+  std::memcpy(way.sun_path, path.c_str(), path.size() + 1);
+  const auto* bytes = reinterpret_cast<const std::byte*>(&way);
+  return Bytes(bytes, bytes + offsetof(sockaddr_un, sun_path) + path.size() + 1);
+}
+
+void UnixNames::finish() {
+  for (const auto& [id, bound] : bound_) {
+    if (bound.name.unlinked || !bound.attributes) continue;
+    const std::vector<std::size_t> owner = bound.owner == NamesOf::kOwn ? everybody(input_.context) : std::vector<std::size_t>{bound.owner};
+    const NamesOf theirs(input_.context, owner);
+    if (names::set_attributes(bound.file.get(), *bound.attributes) != 0)
+      fail_errno("cannot give the socket {} to user {}, group {}, with mode {:04o}", bound.name.place,
+                 bound.attributes->uid, bound.attributes->gid, bound.attributes->mode & 07777);
+  }
+  bound_.clear();
+}
+
+}  // namespace cryo

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What is mounted in a mount namespace that cr_restart is not in.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "context/model.h"
+#include "restart/engine/elsewhere.h"
+
+namespace cryo {
+
+// What only the rest of the context tells about a mount namespace.
+struct MountHelp {
+  // Fills a tmpfs that has just been mounted: its number in the tree, and where it is.
+  std::function<void(std::uint32_t mount, const std::string& point)> fill;
+  // Takes the mount that has been made before the tree was, if one has: detached.
+  std::function<UniqueFd(std::uint32_t mount)> part;
+  // What the namespace's owner calls a user of the initial user namespace, or a group; nothing: it has no
+  // number.
+  std::function<std::optional<std::uint32_t>(std::uint32_t id, bool group)> number;
+};
+// For the former: with what the context has for it.  `ns`: the namespace.  Throws Error.
+void fill_mount(const Context& context, const std::vector<int>& context_fds, std::uint32_t ns,
+                std::uint32_t mount, const std::string& point);
+
+// The mount of that type at `point`, and with that number where it is not 0, by a descriptor (O_PATH):
+// whoever may change a directory on the way may have the path lead elsewhere at any moment.  Throws Error
+// (ESTALE).
+[[nodiscard]] UniqueFd open_mount(const std::string& point, const std::string& type, std::uint32_t id = 0);
+
+// Several mounts of one new file system are made before the tree is: it may come in any order.
+// Those of `tree.mounts` that show again what `first`, a new one, does.
+[[nodiscard]] std::vector<std::size_t> shown_again(const MountTree& tree, const Mount& first);
+// By a process that is going to end: a new file system, with what is in it, as a detached mount.  Throws
+// Error.
+[[nodiscard]] UniqueFd new_file_system(const Mount& wanted, const MountHelp& help);
+// The same: the file system once more, and the part of it with the root `root`.  Throws Error.
+[[nodiscard]] FdPair file_system_and_part(const UniqueFd& whole, const std::string& root);
+
+// In a copy of `base`, or of cr_restart's mount namespace, that the caller has just got: what the job had.
+// Proc file systems of other pid namespaces are left to the first processes there that are in these.  Throws
+// Error.
+void build_mounts(const MountTree& tree, const MountTree* base, const MountHelp& help);
+// By the first process of `pid_ns` in the mount namespace: those.  Throws Error.
+void build_late_mounts(const MountTree& tree, const MountHelp& help, std::uint32_t pid_ns);
+[[nodiscard]] bool has_late_mounts(const MountTree& tree, std::uint32_t pid_ns);
+
+// The mount namespace of the job of which `ns` is made as a copy: that of the process which its first one was
+// forked by.  0: cr_restart's.
+[[nodiscard]] std::uint32_t copied_from(const Context& context, std::uint32_t ns);
+// What of `tree` a copy of `base` does not have; nullptr: nothing.
+[[nodiscard]] const Mount* missing_in(const MountTree& tree, const MountTree& base);
+
+// Where what `wanted` shows is to be had, of `mounts`; nothing: nowhere.
+[[nodiscard]] std::optional<std::string> source_path(const std::vector<Mount>& mounts, const Mount& wanted);
+
+// Where cr_restart finds what a file's path leads to; nothing: nowhere before the namespace is there.
+[[nodiscard]] std::optional<std::string> outer_path(const Context& context, std::uint32_t mnt, const std::string& path);
+[[nodiscard]] std::optional<std::string> outer_path(const Context& context, const File& file);
+// Is it on a mount that only the processes of the job can make?
+[[nodiscard]] bool lies_on_late_mount(const Context& context, const File& file);
+
+}  // namespace cryo

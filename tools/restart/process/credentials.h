@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Users, groups and capabilities: what has to change, whether it may, and the calls that do it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "context/model.h"
+#include "restart/stub/calls.h"
+#include "restart/stub/room.h"
+
+namespace cryo {
+
+[[nodiscard]] Creds own_credentials();
+
+// nullopt: a process with the credentials `own` has nothing to change.
+struct CredentialChange {
+  std::optional<Creds> to;
+  Creds own;
+};
+[[nodiscard]] CredentialChange credential_change(const Creds& saved, const Creds& own);
+
+// The ids that have a number in a user namespace.
+struct IdMaps {
+  std::vector<cryo_id_range> uids;
+  std::vector<cryo_id_range> gids;
+};
+// Of the caller's.  Throws Error.
+[[nodiscard]] IdMaps own_id_maps();
+
+// Who has no number in a user namespace is the overflow user there, which nobody can be made.  Where `own` is
+// that already, as is whoever has entered the namespace as the same user, the ids of `to` become kKeepId; the
+// ids for file systems need none, as a call that cannot set them does nothing.
+inline constexpr std::uint32_t kKeepId = ~0U;
+void keep_unmapped(CredentialChange& change, const IdMaps& maps);
+
+// What a thread has to change, where its process has to change `process`.  Throws Error.
+[[nodiscard]] CredentialChange thread_credentials(const Thread& thread, const CredentialChange& process);
+
+// Whether `id` is in one of them, inside.
+[[nodiscard]] bool has_number(const std::vector<cryo_id_range>& ranges, std::uint32_t id);
+// Whether the supplementary groups of `process` cannot be set in its user namespace: nobody may there, or
+// some have no number.
+[[nodiscard]] bool needs_outer_groups(const Context& context, const Process& process);
+// Gives them to the caller, who is about to enter it.  Throws Error.
+void take_outer_groups(const Context& context, const Process& process);
+
+// As if all processes had had those of the caller (--groups=own).  Throws Error (EINVAL) for a caller who may set any: the
+// groups of an administrator are nothing for a user's process.
+void take_own_groups(Context& context);
+// "its supplementary groups (27, 100) are not those of cr_restart (100)"
+[[nodiscard]] std::string groups_problem(const std::vector<std::uint32_t>& saved,
+                                         const std::vector<std::uint32_t>& own);
+
+// Why it cannot be done; empty when it can.
+[[nodiscard]] std::vector<std::string> credential_problems(const CredentialChange& change);
+
+// For one thread: credentials belong to threads, and these are raw system calls.
+void plan_credentials(const CredentialChange& change, CallList& calls, Room& room);
+// Before that: the real user id, to whom timers and signals that wait are charged.
+void plan_real_user(const CredentialChange& change, CallList& calls);
+
+// The same, done at once, for the calling thread.  Throws Error.
+void set_credentials(const CredentialChange& change);
+
+// Ids and groups of one that is about to exit, and what it has of the capabilities.  Those that have no number here, or
+// that are not the caller's to set, stay as they are: false.
+[[nodiscard]] bool may_end_as(const Creds& saved, const Creds& own);
+void end_as(const Creds& saved);
+
+// Is `capability` (CAP_*) effective here?
+[[nodiscard]] bool capable(const Creds& own, int capability);
+// The same of the caller, without asking for all the rest.  Throws Error.
+[[nodiscard]] bool is_capable(int capability);
+// Can the caller do what ordinary users cannot?
+[[nodiscard]] bool is_privileged(const Creds& own);
+
+}  // namespace cryo

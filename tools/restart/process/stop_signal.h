@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// How a process that was stopped by job control is stopped again.
+#pragma once
+
+#include "context/model.h"
+#include "restart/engine/options.h"
+
+namespace cryo {
+
+// The signal that stopped it, so that waitpid(2) says the same again; SIGSTOP where that one would not stop
+// it. `pid`: what the process is now, waiting to go on.
+[[nodiscard]] int stop_signal(const Process& process, std::int32_t pid);
+
+}  // namespace cryo

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/rights/created_paths.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <optional>
+
+#include "base/error.h"
+#include "restart/engine/shared_report.h"
+#include "restart/ipc/mqueue.h"
+#include "restart/ipc/sysv.h"
+#include "restart/rights/names.h"
+
+namespace cryo {
+
+// Either this sees that all is being ended, or end() sees this.
+DeathDeferred::DeathDeferred(CreatedPaths& created) : ledger_(created.ledger_), parent_(::getppid()) {
+  if (::prctl(PR_SET_PDEATHSIG, 0) != 0) fail_errno("PR_SET_PDEATHSIG");
+  __atomic_add_fetch(&ledger_.deferring, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&ledger_.ending, __ATOMIC_SEQ_CST) == 0) return;
+  __atomic_sub_fetch(&ledger_.deferring, 1, __ATOMIC_SEQ_CST);
+  ::_exit(stub::kFailureStatus);
+}
+
+DeathDeferred::~DeathDeferred() {
+  __atomic_sub_fetch(&ledger_.deferring, 1, __ATOMIC_SEQ_CST);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent_) ::_exit(stub::kFailureStatus);
+}
+
+namespace {
+
+constexpr timespec kPause{0, 1000000};
+constexpr int kPauses = 5000;      // then whoever it was has been killed by others, or has been stopped
+constexpr char kRemoved = '\x01';  // in place of an entry's first byte; no path or tag begins with it
+
+// What is noted of a name, in front of it: whose it is, the directory it was made in, and what was made.
+struct Made {
+  std::size_t process = NamesOf::kOwn;
+  std::uint64_t directory_dev = 0, directory_ino = 0;
+  std::uint64_t dev = 0, ino = 0;
+  std::string name;
+  std::string of;  // of a tail: the file that it is of, `end` bytes long before it is cut; empty: it is none
+  std::uint64_t end = 0;
+  std::uint64_t of_dev = 0, of_ino = 0;
+};
+
+constexpr const char* kFormat = "%zx %lx %lx %lx %lx %lx %lx %lx %zx%n";
+
+std::string text_of(const Made& made) {
+  return fmt::format("{:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x} {}{}", made.process, made.directory_dev,
+                     made.directory_ino, made.dev, made.ino, made.end, made.of_dev, made.of_ino, made.of.size(), made.of,
+                     made.name);
+}
+
+Made made_of(const std::string& text) {
+  Made made;
+  int end = 0;
+  unsigned long numbers[7] = {};
+  std::size_t of = 0;
+  if (std::sscanf(text.c_str(), kFormat, &made.process, &numbers[0], &numbers[1], &numbers[2], &numbers[3], &numbers[4],
+                  &numbers[5], &numbers[6], &of, &end) == 9 &&
+      static_cast<std::size_t>(end) + of < text.size()) {
+    made.of = text.substr(static_cast<std::size_t>(end) + 1, of);
+    made.name = text.substr(static_cast<std::size_t>(end) + 1 + of);
+  }
+  made.directory_dev = numbers[0], made.directory_ino = numbers[1];
+  made.dev = numbers[2], made.ino = numbers[3];
+  made.end = numbers[4], made.of_dev = numbers[5], made.of_ino = numbers[6];
+  return made;
+}
+
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool is(const struct stat& now, std::uint64_t dev, std::uint64_t ino) {
+  return now.st_dev == dev && now.st_ino == ino;
+}
+
+// The name, if it is in the directory that it was made in, and what was made has it.
+bool remove_path(const Made& made) {
+  const UniqueFd directory = names::open(directory_of(made.name), O_PATH | O_DIRECTORY);
+  struct stat now;
+  if (!directory || ::fstat(directory.get(), &now) != 0 || !is(now, made.directory_dev, made.directory_ino))
+    return false;
+  const std::string last = made.name.substr(made.name.rfind('/') + 1);
+  if (::fstatat(directory.get(), last.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !is(now, made.dev, made.ino))
+    return false;
+  return names::unlinkat(directory.get(), last, S_ISDIR(now.st_mode) ? AT_REMOVEDIR : 0) == 0;
+}
+
+// It is nowhere else by then, or so it may be.
+bool has_been_cut(const Made& made) {
+  struct stat now;
+  return !made.of.empty() && (names::stat(made.of, now) != 0 || !is(now, made.of_dev, made.of_ino) ||
+                              static_cast<std::uint64_t>(now.st_size) < made.end);
+}
+
+enum class Taken { kAway, kLeft, kKept };
+
+Taken take_away(const Made& made, const Context* context) {
+  if (remove_sysv(made.name)) return Taken::kAway;
+  std::optional<NamesOf> theirs;
+  std::optional<OwnNames> own;
+  if (made.process != NamesOf::kOwn && context != nullptr && made.process < context->processes.size())
+    theirs.emplace(*context, made.process);
+  else if (made.process == NamesOf::kOwn)
+    own.emplace();
+  else
+    return Taken::kLeft;
+  if (has_been_cut(made)) return Taken::kKept;
+  return remove_queue(made.name) || remove_path(made) ? Taken::kAway : Taken::kLeft;
+}
+
+char* find(Ledger& ledger, const std::string& path) {
+  char* const end = ledger.paths + ledger.paths_len;
+  char* found = nullptr;
+  for (char* next = ledger.paths; next < end; next += std::strlen(next) + 1)
+    if (*next != kRemoved && made_of(next).name == path) found = next;
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> CreatedPaths::entries() const {
+  std::vector<std::string> entries;
+  const std::size_t used =
+      std::min<std::size_t>(__atomic_load_n(&ledger_.paths_len, __ATOMIC_ACQUIRE), sizeof(ledger_.paths));
+  const char* const end = ledger_.paths + used;
+  for (const char* next = ledger_.paths; next < end;) {
+    const std::size_t length = ::strnlen(next, static_cast<std::size_t>(end - next));
+    if (*next != kRemoved) entries.emplace_back(next, length);
+    next += length + 1;
+  }
+  return entries;
+}
+
+std::vector<std::string> CreatedPaths::list() const {
+  std::vector<std::string> paths;
+  for (const std::string& entry : entries()) paths.push_back(made_of(entry).name);
+  return paths;
+}
+
+void CreatedPaths::add(const std::string& path) {
+  add(path, {}, 0);
+}
+
+void CreatedPaths::add_tail(const std::string& path, const std::string& of, std::uint64_t end) {
+  add(path, of, end);
+}
+
+void CreatedPaths::add(const std::string& path, const std::string& of, std::uint64_t end) {
+  Made made{NamesOf::current(), 0, 0, 0, 0, path, of, end, 0, 0};
+  struct stat now;
+  if (!of.empty() && names::stat(of, now) == 0) made.of_dev = now.st_dev, made.of_ino = now.st_ino;
+  if (path.starts_with('/')) {
+    if (names::stat(directory_of(path), now) == 0)
+      made.directory_dev = now.st_dev, made.directory_ino = now.st_ino;
+    if (names::lstat(path, now) == 0) made.dev = now.st_dev, made.ino = now.st_ino;
+  }
+  const std::string entry = text_of(made);
+  const LedgerLock lock(ledger_);
+  if (entry.size() >= sizeof(ledger_.paths) - ledger_.paths_len) {
+    (void)take_away(made, context_);
+    fail(ENOSPC, "more files to be made anew than can be tracked");
+  }
+  std::memcpy(ledger_.paths + ledger_.paths_len, entry.c_str(), entry.size() + 1);
+  const auto used = static_cast<std::uint32_t>(ledger_.paths_len + entry.size() + 1);
+  __atomic_store_n(&ledger_.paths_len, used, __ATOMIC_RELEASE);
+}
+
+void CreatedPaths::remove(const std::string& path) {
+  const LedgerLock lock(ledger_);
+  char* const entry = find(ledger_, path);
+  if (entry == nullptr) return;
+  // Most are there for a moment only, and the last.
+  const auto start = static_cast<std::uint32_t>(entry - ledger_.paths);
+  if (start + std::strlen(entry) + 1 == ledger_.paths_len)
+    __atomic_store_n(&ledger_.paths_len, start, __ATOMIC_RELEASE);
+  else
+    *entry = kRemoved;
+}
+
+bool CreatedPaths::discard(const std::string& path) {
+  const char* const entry = find(ledger_, path);
+  if (entry == nullptr || take_away(made_of(entry), context_) != Taken::kAway) return false;
+  remove(path);
+  return true;
+}
+
+std::vector<std::string> CreatedPaths::remove_all() const {
+  std::vector<std::string> kept;
+  const std::vector<std::string> created = entries();
+  for (auto entry = created.rbegin(); entry != created.rend(); ++entry) {
+    try {
+      const Made made = made_of(*entry);
+      if (take_away(made, context_) == Taken::kKept) kept.push_back(made.name);
+    } catch (const std::exception&) {  // the others are to go all the same
+    }
+  }
+  return kept;
+}
+
+void CreatedPaths::end() const {
+  __atomic_store_n(&ledger_.ending, 1, __ATOMIC_SEQ_CST);
+  for (int i = 0; i < kPauses && __atomic_load_n(&ledger_.deferring, __ATOMIC_SEQ_CST) != 0; ++i)
+    ::nanosleep(&kPause, nullptr);
+}
+
+}  // namespace cryo

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/rights/identity.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <ctime>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "restart/rights/names.h"
+
+namespace cryo {
+namespace {
+
+struct NowThere {
+  struct ::statx stat {};
+  std::uint32_t magic = 0;
+  bool known = false;
+};
+
+NowThere look_there(int fd) {
+  NowThere now;
+  struct statfs system {};
+  now.known = names::look(fd, now.stat) && ::fstatfs(fd, &system) == 0;
+  now.magic = static_cast<std::uint32_t>(system.f_type);
+  return now;
+}
+
+bool has_birth(const cryo_inode& before) {
+  return before.btime_sec != 0 || before.btime_nsec != 0;
+}
+
+bool is_same_inode(const cryo_inode& before, const NowThere& now) {
+  if (now.stat.stx_ino != before.ino || (now.stat.stx_mode & S_IFMT) != (before.mode & S_IFMT)) return false;
+  if (has_birth(before) && (now.stat.stx_mask & STATX_BTIME) != 0)
+    return now.stat.stx_btime.tv_sec == before.btime_sec && now.stat.stx_btime.tv_nsec == before.btime_nsec;
+  if (::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev) return true;
+  // Numbers of such devices are given out as they come.
+  return now.stat.stx_dev_major == 0 && ::major(before.dev) == 0 && now.magic == before.fs_magic;
+}
+
+// Tools that copy may know seconds only. Size and time are what any user can give a file of his.
+bool is_copy(const cryo_inode& before, const NowThere& now) {
+  return S_ISREG(before.mode) && S_ISREG(now.stat.stx_mode) && now.stat.stx_size == before.size &&
+         (now.stat.stx_uid == before.uid || is_capable_of_nothing()) &&
+         now.stat.stx_mtime.tv_sec == before.mtime_sec &&
+         (now.stat.stx_mtime.tv_nsec == before.mtime_nsec || now.stat.stx_mtime.tv_nsec == 0);
+}
+
+// Files that are made up when somebody looks, with any number.
+bool is_made_up(std::uint32_t magic) {
+  static constexpr std::uint32_t kMagic[] = {PROC_SUPER_MAGIC,    SYSFS_MAGIC,   CGROUP_SUPER_MAGIC,
+                                             CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
+                                             SECURITYFS_MAGIC,    0x62656570 /* configfs */};
+  return std::find(std::begin(kMagic), std::end(kMagic), magic) != std::end(kMagic);
+}
+
+}  // namespace
+
+Identity identity_of(const cryo_inode& before, int fd) {
+  // Early contexts do not tell.
+  if (before.fs_magic == 0 || is_made_up(before.fs_magic)) return Identity::kSame;
+  const NowThere now = look_there(fd);
+  if (!now.known || is_same_inode(before, now)) return Identity::kSame;
+  return is_copy(before, now) ? Identity::kCopy : Identity::kOther;
+}
+
+bool is_known_same(const cryo_inode& before, int fd) {
+  constexpr std::uint32_t kFuse = 0x65735546;  // whose server says what it likes
+  const NowThere now = look_there(fd);
+  if (!now.known || before.fs_magic == 0 || before.fs_magic == kFuse || is_made_up(before.fs_magic) ||
+      now.magic != before.fs_magic || !is_same_inode(before, now))
+    return false;
+  const bool born = has_birth(before) && (now.stat.stx_mask & STATX_BTIME) != 0;
+  // Numbers come again, as names do: for another user's file then.
+  return born || (::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev && now.stat.stx_uid == before.uid);
+}
+
+bool is_made_up(const cryo_inode& inode) {
+  return is_made_up(inode.fs_magic);
+}
+
+bool is_other_file(const Relocations& relocations, const File& file, const Inode& inode, int fd) {
+  const bool made = file.head.mnt != 0 && inode.head.fs_magic == TMPFS_MAGIC;
+  return !made && relocations.apply(file.path) == file.path && identity_of(inode.head, fd) == Identity::kOther;
+}
+
+std::string time_text(std::int64_t seconds, bool with_fraction, std::int64_t nanoseconds) {
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  char text[64] = "?";
+  if (::localtime_r(&time, &parts) != nullptr) std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts);
+  return with_fraction ? fmt::format("{}.{:09}", text, nanoseconds) : text;
+}
+
+namespace {
+
+std::string made_at(const cryo_inode& before, const statx_timestamp& now) {
+  const bool fraction = now.tv_sec == before.btime_sec;
+  return fmt::format("made {}, that one {}", time_text(now.tv_sec, fraction, now.tv_nsec),
+                     time_text(before.btime_sec, fraction, before.btime_nsec));
+}
+
+}  // namespace
+
+std::string difference_of(const cryo_inode& before, int fd) {
+  const NowThere now = look_there(fd);
+  const bool number = now.stat.stx_ino == before.ino;
+  if (number && has_birth(before) && (now.stat.stx_mask & STATX_BTIME) != 0)
+    return made_at(before, now.stat.stx_btime);
+  return fmt::format("inode {} on device {}:{}, was {} on {}:{}", now.stat.stx_ino, now.stat.stx_dev_major,
+                     now.stat.stx_dev_minor, before.ino, ::major(before.dev), ::minor(before.dev));
+}
+
+}  // namespace cryo

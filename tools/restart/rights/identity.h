@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Whether a file is the one of the checkpoint, or one that has its name today.
+#pragma once
+
+#include <string>
+
+#include "context/model.h"
+#include "restart/rights/relocate.h"
+
+namespace cryo {
+
+// Inode number and the time at which the file was made tell which one it is, whatever the device is called on this machine; where a file
+// system does not keep that time, number and device do, or with file systems that have no device of their own (NFS), number and
+// type.  A regular file of the same size that was modified at the very same time is a copy of what it was (cp -p,
+// rsync -a): nobody has written to it since.
+enum class Identity { kSame, kCopy, kOther };
+[[nodiscard]] Identity identity_of(const cryo_inode& before, int fd);
+
+// The same where something is given away on the strength of it: never of files that are made up, nor where numbers alone tell and
+// the device has none that stays.
+[[nodiscard]] bool is_known_same(const cryo_inode& before, int fd);
+
+// In a file system that makes files up when somebody looks.
+[[nodiscard]] bool is_made_up(const cryo_inode& inode);
+
+// In local time.
+[[nodiscard]] std::string time_text(std::int64_t seconds, bool with_fraction, std::int64_t nanoseconds);
+
+// What tells the two apart, for people.
+[[nodiscard]] std::string difference_of(const cryo_inode& before, int fd);
+
+// Is it somebody else's, for all that can be told?  Not if the user has said where the file is now (--relocate), nor if it is in a
+// temporary file system that the restart has made.
+[[nodiscard]] bool is_other_file(const Relocations& relocations, const File& file, const Inode& inode, int fd);
+
+}  // namespace cryo
