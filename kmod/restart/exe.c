@@ -104,7 +104,7 @@ static struct file *open_path(const struct file *place)
 
 	if (err)
 		return ERR_PTR(err);
-	return dentry_open(&place->f_path, O_RDONLY | O_LARGEFILE, current_cred());
+	return dentry_open(&place->f_path, O_RDONLY | O_LARGEFILE | __FMODE_EXEC, current_cred());
 }
 
 /*

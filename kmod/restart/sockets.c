@@ -55,23 +55,19 @@ static bool is_own(const struct cryo_restarter *by, struct sock *sk)
 }
 
 /*
- * A process that the restart has made, and that the caller, or who restarts, may trace: he could have had it make the
- * connection.  (The caller may be in a user namespace of the job, and the process outside of it.)
+ * A process that the restart has made, and of which the caller, or who restarts, may read: it has no more rights than he has, and he
+ * could have had it make the connection when he made it.  (The caller may be in a user namespace of the job, and the process
+ * outside of it.)  Not "may trace": Yama keeps ordinary users from that even where a process is their own.
  */
 static int may_name(const struct cryo_restarter *by, struct pid *pid)
 {
 	struct task_struct *task = get_pid_task(pid, PIDTYPE_TGID);
-	const struct cred *own;
 	bool may;
 
 	if (!task)
 		return -ESRCH;
-	may = cryo_is_descendant(by->coordinator, task);
-	if (may && !cryo_may_trace(task)) {
-		own = override_creds(by->cred);
-		may = cryo_may_trace(task);
-		revert_creds(own);
-	}
+	may = cryo_is_descendant(by->coordinator, task) &&
+	      (cryo_may_read_as(current_cred(), task) || cryo_may_read_as(by->cred, task));
 	put_task_struct(task);
 	return may ? 0 : -EPERM;
 }

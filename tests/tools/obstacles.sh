@@ -78,6 +78,18 @@ check "... and not to root" eval '! cr_info --check | grep -q "your restarts"'
 back_on
 as_user
 check "with its own pid: the same" eval 'status_is 0 && [ "$(grep -c "^peer self" log)" -ge 1 ]'
+saved_by_user pair child
+yama=/proc/sys/kernel/yama/ptrace_scope
+if [ -e "$yama" ]; then
+	was=$(<"$yama")
+	for level in 1 2; do
+		echo "$level" >"$yama"
+		as_user
+		check "a pair that a parent has made: restarted at Yama's level $level" status_is 0
+		check "... and names it" same "$(tail -n 1 log)" "peer parent"
+	done
+	echo "$was" >"$yama"
+fi
 saved_by_user datagram
 is_found 1 "takes CAP_NET_RAW or the module's parameter datagrams" datagrams
 saved_by_user sysv

@@ -5,7 +5,8 @@
  * Writes its pid to DIR/pid, and a line to standard output and one to standard error every few milliseconds, "out N" and "err N",
  * and "kept N" to descriptor 7 where that is open.  When there is a file DIR/go it reads standard input, says what came ("in TEXT",
  * "in end", "in error"), and ends with 0.
- * With "pair" it has two connected Unix sockets, and says then whom they name as their peer; with "sysv" a message queue of System V;
+ * With "pair" it has two connected Unix sockets, and says then whom they name as their peer; with "child" after that, it is a child
+ * of it that has them and speaks; with "sysv" a message queue of System V;
  * with "datagram" a UDP socket in which one waits.
  */
 #define _GNU_SOURCE
@@ -17,6 +18,7 @@
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,7 +45,7 @@ static void name_peer(void)
 
 	if (pair[0] < 0 || getsockopt(pair[0], SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
 		return;
-	dprintf(1, "peer %s\n", peer.pid == getpid() ? "self" : peer.pid == 0 ? "nobody" : "another");
+	dprintf(1, "peer %s\n", peer.pid == getpid() ? "self" : peer.pid == getppid() ? "parent" : peer.pid == 0 ? "nobody" : "another");
 }
 
 static int have_datagram(void)
@@ -65,8 +67,23 @@ static int have_queue(void)
 	return id < 0 || msgsnd(id, &message, sizeof(message.text), 0) != 0;
 }
 
+/* The child returns. */
+static int leave_it_to_a_child(void)
+{
+	const pid_t child = fork();
+
+	if (child <= 0)
+		return child;
+	close(pair[0]);
+	close(pair[1]);
+	waitpid(child, NULL, 0);
+	_exit(0);
+}
+
 static int have(const char *what)
 {
+	if (strcmp(what, "child") == 0)
+		return leave_it_to_a_child();
 	if (strcmp(what, "pair") == 0)
 		return socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
 	if (strcmp(what, "sysv") == 0)
@@ -77,6 +94,7 @@ static int have(const char *what)
 int main(int argc, char **argv)
 {
 	const struct timespec pause = { .tv_nsec = 20000000 };
+	const int self = getpid();
 	FILE *pid;
 
 	if (argc < 2 || chdir(argv[1]) != 0)
@@ -85,7 +103,7 @@ int main(int argc, char **argv)
 		if (have(argv[i]) != 0)
 			return 2;
 	pid = fopen("pid", "w");
-	if (!pid || fprintf(pid, "%d\n", (int)getpid()) < 0 || fclose(pid) != 0)
+	if (!pid || fprintf(pid, "%d\n", self) < 0 || fclose(pid) != 0)
 		return 2;
 	for (int n = 0; access("go", F_OK) != 0; n++) {
 		dprintf(1, "out %d\n", n);

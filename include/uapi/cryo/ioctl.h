@@ -588,8 +588,8 @@ struct cryo_exit_signal {
  * (or, of a listening socket, let those that connect to it say so).  User and group stay.
  *
  * Errors: ESRCH there is no such process; EPERM @fd, or what is at its other end, was not made by the caller's user; or @pid is
- * no descendant of the coordinator that he, or who restarts, may trace; or the administrator switched it off (module parameter
- * peer_pid); ENOTCONN, EINVAL there is nothing at the other end, or it is a socket for datagrams, whose end anybody may be at.
+ * no descendant of the coordinator whose state he, or who restarts, may read (PTRACE_MODE_READ in ptrace(2)); or the administrator
+ * switched it off (module parameter peer_pid); ENOTCONN, EINVAL there is nothing at the other end, or it is a socket for datagrams, whose end anybody may be at.
  */
 #define CRYO_RST_PEER_PID	_IO(CRYO_IOC_TYPE, 0x70)
 

@@ -185,51 +185,78 @@ static size_t copy_events(struct fsnotify_group *group, u8 *to, size_t room, u32
 }
 
 /* More may come meanwhile, by what others do to the files. */
-static int save_events(struct cryo_capture *c, struct cryo_object *o, struct fsnotify_group *group)
+static int get_events(struct cryo_capture *c, struct fsnotify_group *group, struct cryo_buf *buf)
 {
 	struct cryo_array head = { .record_size = sizeof(struct cryo_inotify_event) };
-	struct cryo_buf buf = {};
 	size_t used = copy_events(group, NULL, 0, &head.count), room = 0;
 	int err = 0;
 
 	while (!err && used > room) {
 		room = used;
-		cryo_buf_free(&buf);
-		cryo_buf_put(&buf, &head, sizeof(head));
-		if (!cryo_buf_add(&buf, room))
-			err = buf.error;
+		cryo_buf_free(buf);
+		cryo_buf_put(buf, &head, sizeof(head));
+		if (!cryo_buf_add(buf, room))
+			err = buf->error;
 		else
-			used = copy_events(group, buf.data + sizeof(head), room, &head.count);
+			used = copy_events(group, buf->data + sizeof(head), room, &head.count);
 		err = err ?: cryo_look_interrupted(c);
 	}
-	if (err || !used) {
-		cryo_buf_free(&buf);
+	if (err || !used)
 		return err;
-	}
-	memcpy(buf.data, &head, sizeof(head));
-	buf.len = sizeof(head) + used;
-	return cryo_stream_buf(&c->stream, CRYO_SEC_INOTIFY_EVENTS, o->id, sizeof(head), &buf);
+	memcpy(buf->data, &head, sizeof(head));
+	buf->len = sizeof(head) + used;
+	return 0;
 }
 
-int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
+static u32 next_watch(const struct fsnotify_group *group)
+{
+	return max(idr_get_cursor(&group->inotify_data.idr), 1U);
+}
+
+static int get_all(struct cryo_capture *c, struct cryo_object *o, struct cryo_inotify *head,
+		   struct cryo_buf *buf, struct cryo_buf *events)
 {
 	struct fsnotify_group *group = o->file->private_data;
-	struct cryo_inotify head = {};
-	struct cryo_buf buf = {};
-	struct watch *watches;
+	struct watch *watches = get_watches(group, &head->watches);
 	int err;
 
-	watches = get_watches(group, &head.watches);
 	if (!watches)
 		return -ENOMEM;
-	head.next_wd = max(idr_get_cursor(&group->inotify_data.idr), 1U);
-	cryo_buf_put(&buf, &head, sizeof(head));
-	err = save_watches(c, o, watches, head.watches, &buf);
-	put_watches(watches, head.watches);
+	head->next_wd = next_watch(group);
+	cryo_buf_put(buf, head, sizeof(*head));
+	err = save_watches(c, o, watches, head->watches, buf);
+	put_watches(watches, head->watches);
+	return err ?: cryo_look_interrupted(c) ?: get_events(c, group, events);
+}
+
+/*
+ * What others remove takes its watch along, and is told by an event: a context with both would have a process wait for what has
+ * come already, so all of it is read again until no watch has gone between the first and the last of it.
+ */
+int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
+{
+	const struct fsnotify_group *group = o->file->private_data;
+	struct cryo_inotify head;
+	struct cryo_buf buf = {}, events = {};
+	int err;
+
+	do {
+		cryo_buf_free(&buf);
+		cryo_buf_free(&events);
+		head = (struct cryo_inotify){};
+		err = get_all(c, o, &head, &buf, &events);
+	} while (!err && (list_watches(o->file->private_data, NULL, 0) != head.watches ||
+			  next_watch(group) != head.next_wd));
 	if (err) {
 		cryo_buf_free(&buf);
+		cryo_buf_free(&events);
 		return err;
 	}
-	return cryo_stream_buf(&c->stream, CRYO_SEC_INOTIFY, o->id, sizeof(head), &buf) ?:
-	       save_events(c, o, group);
+	err = cryo_stream_buf(&c->stream, CRYO_SEC_INOTIFY, o->id, sizeof(head), &buf);
+	if (err || !events.len) {
+		cryo_buf_free(&events);
+		return err;
+	}
+	return cryo_stream_buf(&c->stream, CRYO_SEC_INOTIFY_EVENTS, o->id,
+			       sizeof(struct cryo_array), &events);
 }

@@ -48,7 +48,7 @@ void PeerNamer::set(int fd, std::int32_t saved, std::uint32_t flags) const {
   args.flags = flags;
   if (::ioctl(handle_fd_, CRYO_RST_PEER_PID, &args) != 0)
     fail(errno, "cannot make pid {} the peer of the socket at descriptor {}: {}{}", args.pid, fd,
-         std::strerror(errno), errno == EPERM ? " (the module's parameter peer_pid is off, or kernel.yama.ptrace_scope is 2 or 3: ask the administrator)" : "");
+         std::strerror(errno), errno == EPERM ? " (the module's parameter peer_pid is off: ask the administrator)" : "");
 }
 
 void PeerNamer::name_peers(const File& file, int fd) const {
