@@ -79,7 +79,6 @@ static bool look_at_stopped(struct task_struct *task, struct standing *s)
 
 	if (!sighand)
 		return false;
-	__acquire(&sighand->siglock);
 	stopped = task_is_stopped(task);
 	if (stopped)
 		note_standing(s, task);
