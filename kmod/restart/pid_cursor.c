@@ -25,7 +25,7 @@
 
 /*
  * The first process of a namespace is 1, or the kernel takes none for the one that orphans go to, and crashes. The file
- * in /proc is of namespaces that one is in; this is of one that may have nobody yet.
+ * in /proc is of namespaces that one is in; this is of one that may have nobody yet. Once it has had somebody it may be any.
  */
 static bool may_be_next(const struct pid_namespace *ns, pid_t pid)
 {
@@ -34,62 +34,89 @@ static bool may_be_next(const struct pid_namespace *ns, pid_t pid)
 
 /*
  * Two restarts at once would take each other's number for the one to be put back, and leave the cursor there: all new processes
- * of the machine would then get the numbers that the jobs still want.  So what was there before the first of them is known.
+ * of the machine would then get the numbers that the jobs still want.  So what was there before the first of them is known: of the
+ * machine's own namespace always, of others as long as there is room.  A record may be of a namespace that is gone, whose place and
+ * number another one has.
  */
 #define NEAR_PIDS	64		/* forked since */
-#define STRAY_JIFFIES	(10 * HZ)	/* nobody has put it back: one who was killed */
+#define STRAY_JIFFIES	(60 * HZ)	/* nobody has put it back: one who was killed */
 
 static struct cursor {
-	unsigned int ns;		/* number of the namespace; 0: unused */
+	const struct pid_namespace *ns;	/* NULL: unused */
+	unsigned int inum;
 	pid_t before, set;
 	unsigned long when;
-} cursors[32];
-static unsigned int next_cursor;
+} cursors[32];				/* the first one: of init_pid_ns */
 static DEFINE_SPINLOCK(cursors_lock);
 
-static struct cursor *cursor_of(unsigned int ns)
+static bool is_stray(const struct cursor *c)
+{
+	return !c->ns || time_after_eq(jiffies, c->when + STRAY_JIFFIES);
+}
+
+static struct cursor *find_cursor(const struct pid_namespace *ns)
 {
 	unsigned int i;
 
 	lockdep_assert_held(&cursors_lock);
 	for (i = 0; i < ARRAY_SIZE(cursors); i++)
-		if (cursors[i].ns == ns)
+		if (cursors[i].ns == ns && cursors[i].inum == ns->ns.inum && !is_stray(&cursors[i]))
 			return &cursors[i];
-	return &cursors[next_cursor++ % ARRAY_SIZE(cursors)];
+	return NULL;
 }
 
-static bool is_set_by_us(const struct cursor *c, unsigned int ns, pid_t now)
+static struct cursor *place_for(const struct pid_namespace *ns)
 {
-	return c->ns == ns && now >= c->set && now < max(c->before, c->set + NEAR_PIDS) &&
-	       time_before(jiffies, c->when + STRAY_JIFFIES);
+	struct cursor *oldest = &cursors[1];
+	unsigned int i;
+
+	lockdep_assert_held(&cursors_lock);
+	if (ns == &init_pid_ns)
+		return &cursors[0];
+	for (i = 1; i < ARRAY_SIZE(cursors); i++) {
+		if (is_stray(&cursors[i]))
+			return &cursors[i];
+		if (time_before(cursors[i].when, oldest->when))
+			oldest = &cursors[i];
+	}
+	return oldest;
+}
+
+/* Is the cursor where a restart has set it, or has it gone on from there by forks of others? */
+static bool is_set_by_us(const struct cursor *c, pid_t now)
+{
+	return now >= c->set && now < max(c->before, c->set + NEAR_PIDS);
 }
 
 /*
  * The kernel itself reads and sets the cursor with single loads and stores. @pid 0 puts it back: only from where a restart
  * has set it, as a job that runs has forked on from where it was, and would be given the ids of its children again.
  */
-static pid_t move_cursor(struct pid_namespace *ns, pid_t pid)
+static int move_cursor(struct pid_namespace *ns, pid_t pid, pid_t *before)
 {
-	unsigned int number = ns->ns.inum;
 	struct cursor *c;
-	pid_t now, before;
+	pid_t now;
 
 	spin_lock(&cursors_lock);
-	c = cursor_of(number);
 	now = idr_get_cursor(&ns->idr);
-	before = now;
-	if (is_set_by_us(c, number, now))
-		before = c->before;
-	if (!pid)
-		pid = before;
-	if (pid == before)
+	c = find_cursor(ns);
+	*before = c && is_set_by_us(c, now) ? c->before : now;
+	pid = pid ?: *before;
+	if (pid != now && !may_be_next(ns, pid)) {
+		spin_unlock(&cursors_lock);
+		return -EINVAL;
+	}
+	if (pid != *before) {
+		c = c ?: place_for(ns);
+		*c = (struct cursor){ .ns = ns, .inum = ns->ns.inum, .before = *before, .set = pid,
+				      .when = jiffies };
+	} else if (c) {
 		*c = (struct cursor){};
-	else
-		*c = (struct cursor){ .ns = number, .before = before, .set = pid, .when = jiffies };
+	}
 	if (pid != now)
 		idr_set_cursor(&ns->idr, pid);
 	spin_unlock(&cursors_lock);
-	return before;
+	return 0;
 }
 
 /* CRYO_IOC_PID_CURSOR */
@@ -109,9 +136,9 @@ long cryo_pid_cursor(void __user *arg)
 		return -EINVAL;
 	if (args.pid < 0 || args.pid >= PID_MAX_LIMIT)
 		return -ERANGE;
-	if (args.pid && !may_be_next(ns, args.pid))
-		return -EINVAL;
-	args.previous = move_cursor(ns, args.pid);
+	err = move_cursor(ns, args.pid, &args.previous);
+	if (err)
+		return err;
 	return put_user(args.previous,
 			&((struct cryo_pid_cursor __user *)arg)->previous) ? -EFAULT : 0;
 }
@@ -133,6 +160,7 @@ long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg)
 {
 	struct cryo_nested_cursor args;
 	struct pid_namespace *ns;
+	pid_t before;
 	int err;
 
 	err = cryo_copy_args(&args, sizeof(args), offsetofend(struct cryo_nested_cursor, reserved),
@@ -141,15 +169,12 @@ long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg)
 		return err;
 	if (args.reserved)
 		return -EINVAL;
-	if (args.pid < 1 || args.pid >= PID_MAX_LIMIT)
+	if (args.pid < 0 || args.pid >= PID_MAX_LIMIT)
 		return -ERANGE;
 	ns = nested_ns(coordinator, args.up);
 	if (!ns || !cryo_exception(CRYO_EXCEPTION_PID_CHOICE, ns->user_ns))
 		return -EPERM;
-	if (!may_be_next(ns, args.pid))
-		return -EINVAL;
-	idr_set_cursor(&ns->idr, args.pid);
-	return 0;
+	return move_cursor(ns, args.pid, &before);
 }
 
 /* CRYO_RST_OUTER_PID */

@@ -143,6 +143,54 @@ int choose_pid_by_handle() {
   return call(restart_handle(), CRYO_RST_PID_CURSOR, cryo_nested_cursor{sizeof(cryo_nested_cursor), 3000, 0, 0});
 }
 
+// Where the next pid goes to, and where it was; -1: refused.
+int move_next_pid(pid_t pid) {
+  cryo_pid_cursor cursor{sizeof(cryo_pid_cursor), pid, 0, 0};
+  return ::ioctl(device(), CRYO_IOC_PID_CURSOR, &cursor) == 0 ? cursor.previous : -1;
+}
+
+constexpr pid_t kBack = 0;
+
+// In a namespace that may have the place and the number of one that has just gone, of which the module knows where its next pid was.
+int put_first_pid_back() {
+  return in_child([] {
+    must(::unshare(CLONE_NEWUSER | CLONE_NEWPID), "unshare");
+    if (call(restart_handle(), CRYO_RST_PID_CURSOR, cryo_nested_cursor{sizeof(cryo_nested_cursor), 1, 0, 0}) != 0)
+      return EINVAL;
+    (void)move_next_pid(kBack);
+    return in_child([] { return ::getpid() == 1 ? 0 : EXDEV; });
+  });
+}
+
+int put_first_pid_back_after_others() {
+  return as_user([] {
+    for (int i = 0; i < 100; ++i) {
+      (void)in_child([] {
+        must(::unshare(CLONE_NEWUSER | CLONE_NEWPID), "unshare");
+        return in_child([] { return move_next_pid(1) < 0; });
+      });
+      if (const int error = put_first_pid_back(); error != 0) return error;
+    }
+    return 0;
+  });
+}
+
+// Of the machine's namespace, although others put theirs back.
+int is_put_back_for_the_machine() {
+  constexpr pid_t kFree = 30000;
+  const pid_t was = move_next_pid(kFree);
+  for (int i = 0; i < 10; ++i)
+    (void)as_user([] {
+      must(::unshare(CLONE_NEWUSER | CLONE_NEWPID), "unshare");
+      return in_child([] {
+        for (int call = 0; call < 4; ++call) (void)move_next_pid(kBack);
+        return 0;
+      });
+    });
+  const pid_t before = move_next_pid(kBack);
+  return was > 0 && before == was ? 0 : EXDEV;
+}
+
 int choose_semaphores(int id) {
   return call(device(), CRYO_IOC_IPC_ID, cryo_ipc_id{sizeof(cryo_ipc_id), CRYO_IPC_KIND_SEM, id, 0});
 }
@@ -412,6 +460,8 @@ class Test {
     expect(as_user(choose_pid_by_handle), 0, "... by a restart handle, too");
     expect(choose_first_pid(choose_pid), EINVAL, "... not of a namespace without any process");
     expect(choose_first_pid(choose_pid_by_handle), EINVAL, "... nor that by a restart handle");
+    expect(put_first_pid_back_after_others(), 0, "... nor put it back to where that of another one was");
+    expect(is_put_back_for_the_machine(), 0, "the machine's own is put back, whatever others put back");
     const Setting off(parameter("pid_choice"), "N");
     expect(as_user(choose_pid), EPERM, "... not when it is off");
     expect(as_user(choose_pid_by_handle), EPERM, "... nor by a restart handle");
@@ -500,21 +550,18 @@ class Test {
   }
 
   // Brothers: the one that asks is no ancestor.
-  static int name_brother(bool consent) {
+  static int name_brother(int dumpable) {
     const int handle = restart_handle();
-    const Sleeper child([consent] {
-      cryo_consent args{sizeof(cryo_consent), CRYO_CONSENT_GIVE};
-      if (consent) must(::ioctl(device(), CRYO_IOC_CONSENT, &args), "CRYO_IOC_CONSENT");
-    });
+    const Sleeper child([dumpable] { must(::prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0), "PR_SET_DUMPABLE"); });
     return in_child([&] { return name_peer_of_pair(handle, child.pid()); });
   }
 
   void peers_under_yama() {
     const std::string level = "/proc/sys/kernel/yama/ptrace_scope";
     if (::access(level.c_str(), W_OK) != 0) return tap_.skip("with Yama", "there is none");
-    const Setting relational(level, "1");
-    expect(as_user([] { return name_brother(false); }), EPERM, "Yama forbids to name a brother");
-    expect(as_user([] { return name_brother(true); }), 0, "... unless it has consented, as cr_restart does");
+    const Setting by_admin(level, "2");
+    expect(as_user([] { return name_brother(1); }), 0, "Yama does not forbid to name a brother");
+    expect(as_user([] { return name_brother(0); }), EPERM, "... but one that is not dumpable is not to be named");
   }
 
   void datagrams() {

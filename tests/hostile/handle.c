@@ -77,7 +77,7 @@ static int try_call(int handle, enum call call)
 	struct cryo_commit commit_args = { .size = sizeof(commit_args), .flags = ~0U };
 	struct cryo_map_file map_file = { .size = sizeof(map_file), .fd = -1 };
 	struct cryo_map map = { .size = sizeof(map) };
-	struct cryo_nested_cursor cursor = { .size = sizeof(cursor) };
+	struct cryo_nested_cursor cursor = { .size = sizeof(cursor), .pid = -1 };
 	struct cryo_outer_pid outer = { .size = sizeof(outer) };
 	struct cryo_peer_pid peer = { .size = sizeof(peer), .fd = -1 };
 	struct cryo_port port = { .size = sizeof(port), .fd = -1, .port = 1 };

@@ -545,7 +545,7 @@ struct cryo_timer_state {
 
 /*
  * CRYO_RST_PID_CURSOR: as CRYO_IOC_PID_CURSOR, in the pid namespace @up levels above that of the
- * caller's children, which must not be above that of the coordinator.
+ * caller's children, which must not be above that of the coordinator. @pid 0 puts it back.
  */
 #define CRYO_RST_PID_CURSOR	_IO(CRYO_IOC_TYPE, 0x78)
 

@@ -77,6 +77,14 @@ void move_outer_cursors(const ForkRequest& request) {
   }
 }
 
+// Once more from where a restart has set them: what others fork meanwhile gets the ids from there on.
+void put_outer_cursors_back(const ForkRequest& request) {
+  for (std::size_t i = 0; i < request.outer.size(); ++i) {
+    cryo_nested_cursor cursor{sizeof(cryo_nested_cursor), stub::kCursorBack, static_cast<__u32>(i + 1), 0};
+    (void)::ioctl(request.handle_fd, CRYO_RST_PID_CURSOR, &cursor);
+  }
+}
+
 bool has_outer_pid(const ForkRequest& request, pid_t pid) {
   if (request.outer.empty() && request.outer_taken == nullptr) return true;
   cryo_outer_pid outer{sizeof(cryo_outer_pid), pid, 0, 0};
@@ -124,6 +132,7 @@ pid_t fork_with_pid(const ForkRequest& request) {
     // Others' forks go on where they were: the ids from here on are wanted, too.
     const int error = errno;
     if (previous > 0) (void)move_cursor(request.device_fd, stub::kCursorBack);
+    put_outer_cursors_back(request);
     errno = error;
     if (pid < 0 && errno == EPERM && request.pid != 0 && !use_cursor) {
       use_cursor = true;

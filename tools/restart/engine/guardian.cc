@@ -75,9 +75,9 @@ bool all_ended(const Ledger& ledger, std::span<const Place> places) {
   for (int round = 0; round < kRounds; ++round) {
     // The first of it may not have been forked by then; it would see that its parent is gone, and end.
     ::nanosleep(&kGuardianPause, nullptr);
+    restore_cursor(fds.device);
     if (!all_ended(*ledger, all)) continue;
     if (has_been_let_go(*ledger, fds.handle)) break;
-    restore_cursor(fds.device);
     (void)CreatedPaths(*ledger, &context).remove_all();
     break;
   }

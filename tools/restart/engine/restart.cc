@@ -168,6 +168,7 @@ Restart::Attempt::~Attempt() {
   fanotify_.close();
   if (succeeded_) return;
   kill_all();
+  restore_cursor(device_.get());  // of who was killed while it forked
   for (const std::string& tail : CreatedPaths(report_.ledger(), &context_).remove_all())
     restart_.kernel_log_.append(fmt::format("{} stays: the file that it was cut off is shorter by now\n", tail));
 }
