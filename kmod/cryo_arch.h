@@ -42,6 +42,9 @@ void cryo_arch_note_syscall(struct cryo_parked *p);
 void cryo_arch_forget_syscall(struct cryo_parked *p);
 void cryo_arch_unfix_syscall(struct cryo_parked *p);
 
+/* With siglock, of one that stands where its tracer has stopped it: undoes cryo_arch_prepare_park(). */
+void cryo_arch_forget_park(struct task_struct *task);
+
 /*
  * Around the capture, in the requester, when that is a thread of the target: make its user
  * registers those of a thread that has returned from its system call with @result, and

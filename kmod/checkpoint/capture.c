@@ -119,6 +119,16 @@ static bool has_moved(struct cryo_parked *p)
 	}
 }
 
+/*
+ * It does not know yet that it was killed, and has that among its pending signals. One that is stopped by job control takes it from there
+ * first, and on its way out it writes to the memory that is to be saved: words that others wait for, robust mutexes.
+ */
+static bool is_being_killed(const struct cryo_parked *p)
+{
+	return __fatal_signal_pending(p->task) || READ_ONCE(p->task->flags) & PF_EXITING ||
+	       READ_ONCE(p->task->signal->flags) & SIGNAL_GROUP_EXIT;
+}
+
 /* A thread that was killed, or continued, while the capture looked at it makes the whole worthless. */
 static int check_alive(struct cryo_capture *c)
 {
@@ -130,11 +140,10 @@ static int check_alive(struct cryo_capture *c)
 		return err;
 	list_for_each_entry(p, &c->req->parked, node) {
 		gone = READ_ONCE(p->state) == CRYO_PARK_GONE;
-		/* Or it does not know yet that it was killed, and has that among its pending signals. */
-		if (gone ? p->counted : __fatal_signal_pending(p->task))
-			return say_gone(c, p->proc);
-		if (c->req->looking && has_moved(p))
+		if (c->req->looking && has_moved(p) && !is_being_killed(p))
 			return say_moved(c, p->proc);
+		if (gone ? p->counted : is_being_killed(p))
+			return say_gone(c, p->proc);
 		p->counted = !gone;
 		cond_resched();
 	}
@@ -598,8 +607,8 @@ static int look_at_all(struct cryo_capture *c)
 		err = check_alive(c);
 	cryo_requester_end(c);
 	cryo_look_end(c->req);
-	/* That was why it was given up. */
-	if (err && READ_ONCE(c->req->lost))
+	/* That was why it was given up; or it came at the very end, when nobody asked any more. */
+	if (READ_ONCE(c->req->lost))
 		err = say_gone(c, c->req->lost);
 	say_too_big(c, err);
 	return err;

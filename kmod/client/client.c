@@ -494,9 +494,12 @@ static __poll_t client_poll(struct file *file, poll_table *wait)
 static int client_release(struct inode *inode, struct file *file)
 {
 	struct cryo_participant *p = file->private_data;
+	int signal;
 
 	spin_lock(&cryo_participants_lock);
 	p->closed = true;
+	signal = p->owner ? p->late_signal : 0;
+	p->late_signal = 0;
 	if (p->owner)
 		hash_del(&p->hash);
 	if (p->req) {
@@ -504,6 +507,9 @@ static int client_release(struct inode *inode, struct file *file)
 		wake_up(&p->req->park_wait);
 	}
 	spin_unlock(&cryo_participants_lock);
+	/* The restart's, that was to come when the callbacks are through: a callback has closed all descriptors. */
+	if (signal)
+		kill_pid(p->owner, signal, 0);
 	wake_up_all(&p->hold_wait);
 	cryo_participant_put(p);
 	return 0;

@@ -36,6 +36,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/task_work.h>
 
 #include <cryo/ioctl.h>
 
@@ -45,6 +46,7 @@
 #include "cryo_arch.h"
 #include "freeze/freeze.h"
 #include "lib/point.h"
+#include "lib/sighand.h"
 #include "lib/unload.h"
 #include "lib/wait.h"
 #include "lib/walk_tasks.h"
@@ -57,6 +59,7 @@
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
 #define WORK_LAPS		16	/* at most so often other works of a thread go first */
 #define TRACED_WAIT_MS	100U	/* for a tracer to let go whom it has stopped */
+#define MAX_GONE	8192	/* processes that have come and gone meanwhile; each is kept until the end, about 12 KiB */
 #define SETTLE_WAIT_MS	500U	/* for what is about to end by itself, see unsettled.c */
 
 static void parked_free(struct kref *ref)
@@ -99,7 +102,8 @@ static bool note_lost(struct cryo_parked *p, bool continued)
 	bool first;
 
 	lockdep_assert_held(&p->req->park_lock);
-	first = p->req->looking && !p->req->lost;
+	/* One that has been let go may come late, and is nobody's business any more. */
+	first = p->req->looking && !p->req->lost && !READ_ONCE(p->let_go);
 	if (first) {
 		p->req->lost_continued = continued;
 		/* Who sees that somebody is lost sees why. */
@@ -534,11 +538,51 @@ static void release_parked(struct cryo_request *req, struct list_head *list)
 	wake_up_all(&req->thaw_wait);
 }
 
+/*
+ * Who stands where a tracer has stopped it is about to begin a call, or in the middle of one, and would end it for a flag that nobody
+ * needs any more.  It cannot go on meanwhile, as that takes the lock, too.
+ */
+static void unflag_traced(struct task_struct *task)
+{
+	struct sighand_struct *sighand = cryo_lock_sighand(task);
+
+	if (!sighand)
+		return;
+	if (task_is_traced(task) && !task_work_pending(task)) {
+		clear_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
+		cryo_arch_forget_park(task);
+		/* Who gives it another work adds that first, and sets the flag then. */
+		smp_mb__after_atomic();
+		if (task_work_pending(task))
+			set_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
+	}
+	cryo_unlock_sighand(sighand);
+}
+
+/*
+ * One that has been told to look at its works, and that runs or waits, may see that in the middle of a call, which ends with EINTR
+ * then: it has to come here, so that the call is made one that is restarted, and goes on at once.  Who is in uninterruptible sleep
+ * may be there for long, and is past a call when it looks; so is who is stopped by job control.
+ */
+static bool has_to_come(const struct cryo_parked *p)
+{
+	struct task_struct *task = p->task;
+
+	if (p->poller || READ_ONCE(p->state) != CRYO_PARK_ASKED)
+		return false;
+	return !(READ_ONCE(task->flags) & PF_EXITING) && !task_is_stopped_or_traced(task) &&
+	       !(READ_ONCE(task->__state) & TASK_UNINTERRUPTIBLE);
+}
+
 static void forget_one(struct cryo_parked *p)
 {
-	if (!p->self && cryo_task_work_cancel(p->task, &p->work)) {
-		if (!p->poller)
+	if (has_to_come(p)) {
+		settle_parked(p, CRYO_PARK_GONE);
+	} else if (!p->self && cryo_task_work_cancel(p->task, &p->work)) {
+		if (!p->poller) {
 			cryo_arch_forget_syscall(p);
+			unflag_traced(p->task);
+		}
 		/* Nobody is left who would say so, and a later freeze counts those that have not. */
 		settle_parked(p, CRYO_PARK_GONE);
 		parked_put(p);
@@ -674,7 +718,7 @@ static int freeze_all(struct cryo_request *req, unsigned long limit)
 		n = cryo_request_interrupted(req);
 		if (n)
 			return n;
-		if (time_after(jiffies, limit))
+		if (time_after(jiffies, limit) || req->gone > MAX_GONE)
 			return say_never_at_rest(req);
 	}
 	return n ?: park_pollers(req, limit);

@@ -52,6 +52,8 @@ void cryo_look_begin(struct cryo_request *req)
 
 void cryo_look_end(struct cryo_request *req)
 {
+	spin_lock_irq(&req->park_lock);
 	WRITE_ONCE(req->looking, false);
+	spin_unlock_irq(&req->park_lock);
 	wake_up_all(&req->look_wait);
 }

@@ -158,6 +158,7 @@ struct cryo_request {
 	spinlock_t park_lock;		/* protects the states of @parked, @pending and @worker */
 	struct list_head parked;	/* of struct cryo_parked; changed by the requester only */
 	unsigned int threads;		/* in @parked */
+	unsigned int gone;		/* processes in @procs that have gone since they were found */
 	struct list_head pollers;	/* of struct cryo_parked, likewise: of rings with IORING_SETUP_SQPOLL */
 	unsigned int pending;		/* of both asked, but neither parked nor stopped nor gone */
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */

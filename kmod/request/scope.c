@@ -454,12 +454,14 @@ int cryo_scope_begin(struct cryo_request *req)
 	return err;
 }
 
+#define LOOKS	3	/* not without end, while processes come and go: who calls has a time limit, and calls again */
+
 /* Looks at all numbers once. Returns how many processes were new, or a negative errno. */
 static int find_once(struct cryo_request *req)
 {
 	struct task_struct *found[CRYO_WALK_FOUND];
 	int at = 1, next, total = 0, err = 0;
-	unsigned int n, i;
+	unsigned int n, i, looks = 0;
 
 	do {
 		next = at;
@@ -471,8 +473,10 @@ static int find_once(struct cryo_request *req)
 		}
 		total += n;
 		/* Their children may be among the same numbers: these once more. */
-		if (!n)
+		if (!n || ++looks == LOOKS) {
 			at = next;
+			looks = 0;
+		}
 		cond_resched();
 		err = err ?: cryo_request_interrupted(req);
 	} while (at && !err);
@@ -482,17 +486,18 @@ static int find_once(struct cryo_request *req)
 /* Add the processes that are in the scope now. Returns how many were new, or a negative errno. */
 int cryo_scope_find(struct cryo_request *req)
 {
+	unsigned int looks;
 	int n, total = 0;
 
 	if (req->args.scope == CRYO_SCOPE_PROCESS && list_empty(&req->forwarded))
 		return 0;
 	/* A child may have a lower number than its parent. */
-	do {
+	for (looks = 0; looks < LOOKS; looks++) {
 		n = find_once(req);
-		if (n < 0)
-			return n;
+		if (n <= 0)
+			return n ?: total;
 		total += n;
-	} while (n);
+	}
 	return total;
 }
 
@@ -572,6 +577,7 @@ static void say_restless(struct cryo_request *req, struct cryo_proc *p)
 int cryo_scope_settle(struct cryo_request *req, bool report)
 {
 	struct cryo_proc *p;
+	unsigned int gone = 0;
 	int restless = 0;
 
 	cryo_for_each_proc(p, req) {
@@ -588,8 +594,10 @@ int cryo_scope_settle(struct cryo_request *req, bool report)
 		}
 		/* Not forgotten: threads of it may still be in the list of those asked. */
 		p->gone = rest == GONE;
+		gone += p->gone;
 		cond_resched();
 	}
+	req->gone = gone;
 	return restless;
 }
 

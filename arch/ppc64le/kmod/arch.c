@@ -43,6 +43,16 @@ void cryo_arch_prepare_park(struct task_struct *task)
 	set_tsk_thread_flag(task, TIF_SIGPENDING);
 }
 
+/* What recalc_sigpending() does, which is for the caller alone; signals that are blocked leave the flag: it is looked at again. */
+void cryo_arch_forget_park(struct task_struct *task)
+{
+	lockdep_assert_held(&task->sighand->siglock);
+	if (sigisemptyset(&task->pending.signal) &&
+	    sigisemptyset(&task->signal->shared_pending.signal) &&
+	    !(task->jobctl & (JOBCTL_PENDING_MASK | JOBCTL_TRAP_FREEZE)))
+		clear_tsk_thread_flag(task, TIF_SIGPENDING);
+}
+
 /*
  * The way to user mode has looked at the flag when the work runs.  While it is set, the kernel takes the
  * thread for one that is about to look at its signals, and does not let one that kills wake it.

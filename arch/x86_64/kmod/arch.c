@@ -37,6 +37,10 @@ void cryo_arch_prepare_park(struct task_struct *task)
 {
 }
 
+void cryo_arch_forget_park(struct task_struct *task)
+{
+}
+
 void cryo_arch_begin_park(void)
 {
 }

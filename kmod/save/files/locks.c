@@ -20,6 +20,7 @@
  * days, as the kernel looks through all of them for each new one.
  */
 #define MAX_LOCKS	(4U << 20)
+#define RESTS		4096	/* descriptors at a time */
 
 struct lock_walk {
 	struct cryo_capture *c;
@@ -130,6 +131,8 @@ static void set_looked_at(struct lock_walk *w, struct cryo_proc *by, bool saved)
 		o->locks_of = by;
 		o->inode->locks_of = NULL;
 		o->locks_saved |= saved;
+		if (i % RESTS == RESTS - 1)
+			cond_resched();
 	}
 	hlist_for_each_entry(o, &p->without_fd, of_proc) {
 		o->locks_of = by;

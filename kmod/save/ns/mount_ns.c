@@ -530,7 +530,7 @@ static int look_at_mounts(struct cryo_capture *c, struct cryo_mounts *m)
 		cryo_refuse(c, "a mount namespace all of whose processes have another root directory (chroot) is not supported");
 		return 0;
 	}
-	xa_init(&k.groups);
+	xa_init_flags(&k.groups, XA_FLAGS_ACCOUNT);
 	err = read_tables(&k, pid) ?: count_groups(&k) ?: look_at_each(&k);
 	xa_destroy(&k.groups);
 	return err;

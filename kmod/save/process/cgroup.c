@@ -335,7 +335,7 @@ int cryo_save_cgroups(struct cryo_capture *c)
 	struct group_walk w = { .c = c, .unmounted = 1 };
 	int err;
 
-	xa_init(&w.seen);
+	xa_init_flags(&w.seen, XA_FLAGS_ACCOUNT);
 	w.path = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	err = w.path ? note_job(&w) : -ENOMEM;
 	/* All of them in the root of the hierarchy: there is none in use. */
