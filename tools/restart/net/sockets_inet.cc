@@ -21,8 +21,9 @@ constexpr int kPortTries = 350;              // of 200 ms: what an earlier life 
 constexpr int kLocalPortRange = 51;      // IP_LOCAL_PORT_RANGE
 constexpr std::uint64_t kSmall = 50000;  // bytes that fit into any connection
 
+// A raw socket may have this protocol, too.
 bool is_tcp(const File& file) {
-  return file.connection && file.connection->head.protocol == IPPROTO_TCP;
+  return file.connection && file.connection->head.type == SOCK_STREAM && file.connection->head.protocol == IPPROTO_TCP;
 }
 
 bool is_waiting(const File& file) {
