@@ -76,6 +76,10 @@ UniqueFd new_socket(const FileRestoreInput& input, const File& file) {
     const auto only = saved_option(file.options, IPPROTO_IPV6, IPV6_V6ONLY);
     set_flag(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, only.value_or(0));
   }
+  // Not to be set when it is connected.
+  for (const int name : {TCP_FASTOPEN, TCP_FASTOPEN_NO_COOKIE})
+    if (const int value = saved_option(file.options, IPPROTO_TCP, static_cast<std::uint32_t>(name)).value_or(0); value != 0)
+      set_flag(fd.get(), IPPROTO_TCP, name, value);
   return fd;
 }
 
