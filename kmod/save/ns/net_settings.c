@@ -76,6 +76,57 @@ static void add_tcp(struct cryo_ns_view *v, const struct netns_ipv4 *ip)
 	add_three(v, "ipv4/tcp_wmem", ip->sysctl_tcp_wmem);
 }
 
+/* What an administrator, or a container, has tuned. */
+static void add_more_of_ip(struct cryo_ns_view *v, const struct netns_ipv4 *ip)
+{
+	add_one(v, "ipv4/fwmark_reflect", READ_ONCE(ip->sysctl_fwmark_reflect));
+	add_one(v, "ipv4/icmp_echo_ignore_broadcasts",
+		READ_ONCE(ip->sysctl_icmp_echo_ignore_broadcasts));
+	add_one(v, "ipv4/icmp_errors_use_inbound_ifaddr",
+		READ_ONCE(ip->sysctl_icmp_errors_use_inbound_ifaddr));
+	add_one(v, "ipv4/icmp_ignore_bogus_error_responses",
+		READ_ONCE(ip->sysctl_icmp_ignore_bogus_error_responses));
+	add_one(v, "ipv4/ip_autobind_reuse", READ_ONCE(ip->sysctl_ip_autobind_reuse));
+	add_one(v, "ipv4/ip_dynaddr", READ_ONCE(ip->sysctl_ip_dynaddr));
+	add_one(v, "ipv4/ip_early_demux", READ_ONCE(ip->sysctl_ip_early_demux));
+	add_one(v, "ipv4/ip_forward_use_pmtu", READ_ONCE(ip->sysctl_ip_fwd_use_pmtu));
+	add_one(v, "ipv4/ip_no_pmtu_disc", READ_ONCE(ip->sysctl_ip_no_pmtu_disc));
+	add_one(v, "ipv4/udp_early_demux", READ_ONCE(ip->sysctl_udp_early_demux));
+	add_one(v, "ipv4/udp_wmem_min", READ_ONCE(ip->sysctl_udp_wmem_min));
+#ifdef CONFIG_IP_MULTICAST
+	add_one(v, "ipv4/igmp_max_memberships", READ_ONCE(ip->sysctl_igmp_max_memberships));
+	add_one(v, "ipv4/igmp_max_msf", READ_ONCE(ip->sysctl_igmp_max_msf));
+#endif
+}
+
+static void add_more_of_tcp(struct cryo_ns_view *v, const struct netns_ipv4 *ip)
+{
+	add_one(v, "ipv4/tcp_adv_win_scale", READ_ONCE(ip->sysctl_tcp_adv_win_scale));
+	add_one(v, "ipv4/tcp_autocorking", READ_ONCE(ip->sysctl_tcp_autocorking));
+	add_one(v, "ipv4/tcp_base_mss", READ_ONCE(ip->sysctl_tcp_base_mss));
+	add_one(v, "ipv4/tcp_dsack", READ_ONCE(ip->sysctl_tcp_dsack));
+	add_one(v, "ipv4/tcp_early_demux", READ_ONCE(ip->sysctl_tcp_early_demux));
+	add_one(v, "ipv4/tcp_early_retrans", READ_ONCE(ip->sysctl_tcp_early_retrans));
+	add_one(v, "ipv4/tcp_ecn_fallback", READ_ONCE(ip->sysctl_tcp_ecn_fallback));
+	add_one(v, "ipv4/tcp_frto", READ_ONCE(ip->sysctl_tcp_frto));
+	add_one(v, "ipv4/tcp_limit_output_bytes", READ_ONCE(ip->sysctl_tcp_limit_output_bytes));
+	add_one(v, "ipv4/tcp_max_syn_backlog", READ_ONCE(ip->sysctl_max_syn_backlog));
+	add_one(v, "ipv4/tcp_max_tw_buckets", READ_ONCE(ip->tcp_death_row.sysctl_max_tw_buckets));
+	add_one(v, "ipv4/tcp_min_snd_mss", READ_ONCE(ip->sysctl_tcp_min_snd_mss));
+	add_one(v, "ipv4/tcp_moderate_rcvbuf", READ_ONCE(ip->sysctl_tcp_moderate_rcvbuf));
+	add_one(v, "ipv4/tcp_no_metrics_save", READ_ONCE(ip->sysctl_tcp_nometrics_save));
+	add_one(v, "ipv4/tcp_orphan_retries", READ_ONCE(ip->sysctl_tcp_orphan_retries));
+	add_one(v, "ipv4/tcp_recovery", READ_ONCE(ip->sysctl_tcp_recovery));
+	add_one(v, "ipv4/tcp_retries1", READ_ONCE(ip->sysctl_tcp_retries1));
+	add_one(v, "ipv4/tcp_rfc1337", READ_ONCE(ip->sysctl_tcp_rfc1337));
+	add_one(v, "ipv4/tcp_sack", READ_ONCE(ip->sysctl_tcp_sack));
+	add_one(v, "ipv4/tcp_stdurg", READ_ONCE(ip->sysctl_tcp_stdurg));
+	add_one(v, "ipv4/tcp_synack_retries", READ_ONCE(ip->sysctl_tcp_synack_retries));
+	add_one(v, "ipv4/tcp_thin_linear_timeouts", READ_ONCE(ip->sysctl_tcp_thin_linear_timeouts));
+	add_one(v, "ipv4/tcp_timestamps", READ_ONCE(ip->sysctl_tcp_timestamps));
+	add_one(v, "ipv4/tcp_window_scaling", READ_ONCE(ip->sysctl_tcp_window_scaling));
+}
+
 /*
  * By the numbers that they have in the user namespace which owns it, where they will be written; without
  * these, nobody there could have set them.
@@ -104,6 +155,8 @@ void cryo_view_net_settings(struct cryo_ns_view *v, struct net *net)
 
 	add_ip(v, &net->ipv4);
 	add_tcp(v, &net->ipv4);
+	add_more_of_ip(v, &net->ipv4);
+	add_more_of_tcp(v, &net->ipv4);
 	inet_get_local_port_range(net, &low, &high);
 	add_setting(v, "ipv4/ip_local_port_range %d %d\n", low, high);
 	add_ping_groups(v, net);
