@@ -14,8 +14,8 @@
 
 #define AMOUNT	(200 * 1024)
 
-static int listener, v6listener, echo[2], full[2], half[2], gone, left, mapped[2], crossed[2], waiting[3], early[2];
-static struct sockaddr_in names[2], where;
+static int listener, v6listener, echo[2], full[2], half[2], gone, left, mapped[2], crossed[2], waiting[3], early[2], over[2];
+static struct sockaddr_in names[2], over_name, where;
 static struct sockaddr_in6 where6;
 static char bytes[AMOUNT];
 
@@ -126,6 +126,10 @@ static void setup(void)
 	left = pair[1];
 	connect_without_listener(any);
 	connect_with_early_options();
+	connect_pair(over);
+	CRT_SYS(getsockname(over[0], (struct sockaddr *)&over_name, &len));
+	CRT_SYS(shutdown(over[0], SHUT_WR));
+	CRT_SYS(shutdown(over[1], SHUT_WR));
 	for (int i = 0; i < 3; i++) {
 		waiting[i] = call();
 		CRT_SYS(write(waiting[i], &"012"[i], 1));
@@ -219,6 +223,23 @@ static void verify_early(void)
 	same_read(early[1], "early", "which works");
 }
 
+/* Closed on both sides. */
+static void verify_over(void)
+{
+	struct sockaddr_in name;
+	socklen_t len = sizeof(name);
+	char byte;
+
+	for (int i = 0; i < 2; i++) {
+		crt_same(read(over[i], &byte, 1), 0, "the end of one that is over");
+		crt_ok(send(over[i], "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE, "nothing can be sent");
+		crt_ok(getpeername(over[i], (struct sockaddr *)&name, &len) == -1 && errno == ENOTCONN, "it has no peer");
+	}
+	len = sizeof(name);
+	CRT_SYS(getsockname(over[0], (struct sockaddr *)&name, &len));
+	crt_ok(!memcmp(&name, &over_name, sizeof(name)), "its address and port");
+}
+
 static void verify_waiting(void)
 {
 	char byte;
@@ -240,6 +261,7 @@ static void verify(void)
 	check_stream("the other way", full[0], 32, 0);
 	verify_ends();
 	verify_early();
+	verify_over();
 	verify_waiting();
 }
 

@@ -280,7 +280,8 @@ void Sockets::make_tcp_lonely(const File& file) {
   keep_peer(file.id, there.get());
 }
 
-// A connection that will seem to have been reset: its port is of the kernel's choice.
+// A connection that will seem to have been reset: its port is of the kernel's choice, unless both sides had closed it and the old
+// one is free.
 void Sockets::make_tcp_reset(const File& file) {
   UniqueFd listener = new_socket(input_, file);
   sockaddr_in6 any{};
@@ -297,7 +298,11 @@ void Sockets::make_tcp_reset(const File& file) {
     fail_errno("cannot listen at the loopback address");
   Bytes where(size);
   std::memcpy(where.data(), &any, size);
-  keep(file.id, call_from(input_, file, {}, where));
+  const SocketState& state = *file.connection;
+  UniqueFd fd;
+  if (state.head.state == CRYO_SOCK_PEER_GONE && port_of(state.name) != 0)
+    fd = call_once(input_, file, state.name, where, {false, false});
+  keep(file.id, fd ? std::move(fd) : call_from(input_, file, {}, where));
   keep_peer(file.id, listener.get());
 }
 
