@@ -266,6 +266,18 @@ static void save_what_cannot_be_opened(struct cryo_capture *c, struct cryo_objec
 	}
 }
 
+/* By the name that it was opened by. */
+static bool has_own_name(struct cryo_capture *c, const struct path *path)
+{
+	struct path root;
+	bool has;
+
+	root_of(cryo_in_mounts(c, path->mnt), &root);
+	has = !d_unlinked(path->dentry) && path_is_reached(&root, path);
+	path_put(&root);
+	return has;
+}
+
 /* What stands in the way of finding the file again by a name; NULL: nothing; or an error. */
 const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o)
 {
@@ -275,7 +287,7 @@ const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o)
 	char *buf, *name;
 	int err = 0;
 
-	if (device && o->kind == CRYO_FILE_PATH && d_unlinked(path->dentry))
+	if (device && o->kind == CRYO_FILE_PATH && !has_own_name(c, path))
 		return ERR_PTR(keep_name(o, device));
 	if (!is_found_by_name(o))
 		return NULL;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What has no name any more in a mount namespace of one's own, and FIFOs there: files and directories that have been removed,
- * of what the requester has mounted, too, and of a temporary file system of the namespace.
+ * of what the requester has mounted, too, and of a temporary file system of the namespace.  And what something else has been mounted
+ * over: a device, and a file system covered by a part of itself that is also mounted elsewhere.
  */
 #define _GNU_SOURCE
 #include "crtest.h"
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -28,6 +30,8 @@ static struct {
 	int file, again, reader, directory, fifo, gone_fifo;
 	unsigned char *map;
 } at[PLACES];
+
+static int covered_null = -1;
 
 static char *in(int place, const char *name)
 {
@@ -64,6 +68,42 @@ static void fill(int place)
 	CRT_SYS(unlink(in(place, "gone fifo")));
 }
 
+static void put_file(const char *path)
+{
+	int fd = (int)CRT_SYS(open(path, O_WRONLY | O_CREAT, 0600));
+
+	CRT_SYS(write(fd, path, strlen(path)));
+	CRT_SYS(close(fd));
+}
+
+static void cover(void)
+{
+	CRT_SYS(mkdir(crt_path("covered"), 0755));
+	if (!mknod(crt_path("covered/null"), S_IFCHR | 0600, makedev(1, 3)))
+		covered_null = open(crt_path("covered/null"), O_RDWR);
+	CRT_SYS(mount("none", crt_path("covered"), "tmpfs", 0, "size=64k"));
+
+	CRT_SYS(mkdir(crt_path("self"), 0755));
+	CRT_SYS(mkdir(crt_path("whole"), 0755));
+	CRT_SYS(mount("none", crt_path("self"), "tmpfs", 0, "size=64k"));
+	CRT_SYS(mkdir(crt_path("self/part"), 0755));
+	put_file(crt_path("self/top"));
+	put_file(crt_path("self/part/inner"));
+	CRT_SYS(mount(crt_path("self"), crt_path("whole"), NULL, MS_BIND, NULL));
+	CRT_SYS(mount(crt_path("self/part"), crt_path("self"), NULL, MS_BIND, NULL));
+}
+
+static void verify_covered(void)
+{
+	struct stat st;
+
+	if (covered_null >= 0)
+		crt_ok(!fstat(covered_null, &st) && st.st_rdev == makedev(1, 3) && write(covered_null, "x", 1) == 1,
+		       "a device that has been covered");
+	crt_ok(!access(crt_path("self/inner"), F_OK), "a part of a file system covers that");
+	crt_ok(!access(crt_path("whole/top"), F_OK) && !access(crt_path("whole/part/inner"), F_OK), "all of which is elsewhere");
+}
+
 static void setup(void)
 {
 	snprintf(base[SHARED], sizeof(base[SHARED]), "%s", crt_dir());
@@ -77,6 +117,7 @@ static void setup(void)
 	CRT_SYS(mount("none", base[OWN], "tmpfs", 0, "size=1m"));
 	for (int i = 0; i < PLACES; i++)
 		fill(i);
+	cover();
 }
 
 static void verify_file(int place)
@@ -128,6 +169,7 @@ static void verify(void)
 		verify_file(i);
 		verify_others(i);
 	}
+	verify_covered();
 }
 
 const struct crt_test crt_test = {

@@ -87,6 +87,16 @@ static bool make_covered(void)
 	return expect_mount(path, "tmpfs", "one that is covered by another one, and that the requester does not have");
 }
 
+/* By a part of itself, which does not show the rest. */
+static bool make_covered_by_part(void)
+{
+	const char *path = tmpfs("coveredbypart");
+
+	CRT_SYS(mkdir(inner(path, "dir"), 0755));
+	CRT_SYS(mount(inner(path, "dir"), path, NULL, MS_BIND, NULL));
+	return expect_mount(path, "tmpfs", "one that is covered by another one, and that the requester does not have");
+}
+
 static bool make_deleted_source(void)
 {
 	const char *path = place("source"), *where = place("target");
@@ -479,6 +489,7 @@ struct obstacle obstacles[] = {
 	{ .name = "ramfs", .make = make_ramfs },
 	{ .name = "part", .make = make_part },
 	{ .name = "covered", .make = make_covered },
+	{ .name = "covered by a part", .make = make_covered_by_part },
 	{ .name = "deleted-source", .make = make_deleted_source },
 	{ .name = "devpts", .make = make_devpts },
 	{ .name = "foreign-proc", .make = make_foreign_proc },

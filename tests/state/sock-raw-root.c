@@ -24,7 +24,9 @@
 #define PING_IDENT 4711
 #define OWN_PROTOCOL 253
 
-static int icmp, header, icmp6, own6, ping;
+static int icmp, header, icmp6, own6, ping, transport[4];
+static const int transports[4][2] = {
+	{ AF_INET, IPPROTO_TCP }, { AF_INET6, IPPROTO_TCP }, { AF_INET, IPPROTO_UDP }, { AF_INET6, IPPROTO_UDP } };
 static struct icmp_filter filter;
 static unsigned int filter6[8];
 
@@ -73,6 +75,10 @@ static void setup(void)
 	set(own6, IPPROTO_IPV6, IPV6_CHECKSUM, CHECKSUM_AT);
 	set(own6, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)if_nametoindex("lo"));
 	set(own6, IPPROTO_IPV6, IPV6_UNICAST_IF, (int)htonl(if_nametoindex("lo")));
+
+	/* Protocols that have sockets of their own. */
+	for (int i = 0; i < 4; i++)
+		transport[i] = (int)CRT_SYS(socket(transports[i][0], SOCK_RAW, transports[i][1]));
 
 	ping = (int)CRT_SYS(socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP));
 	address = local(PING_IDENT);
@@ -148,6 +154,12 @@ static void verify(void)
 	crt_same(option_of(own6, IPPROTO_IPV6, IPV6_CHECKSUM), CHECKSUM_AT, "IPV6_CHECKSUM");
 	crt_same(option_of(own6, IPPROTO_IPV6, IPV6_MULTICAST_IF), lo, "IPV6_MULTICAST_IF");
 	crt_same((int)ntohl((unsigned int)option_of(own6, IPPROTO_IPV6, IPV6_UNICAST_IF)), lo, "IPV6_UNICAST_IF");
+
+	for (int i = 0; i < 4; i++) {
+		crt_same(option_of(transport[i], SOL_SOCKET, SO_TYPE), SOCK_RAW, "type of a raw socket of TCP or UDP");
+		crt_same(option_of(transport[i], SOL_SOCKET, SO_DOMAIN), transports[i][0], "its family");
+		crt_same(option_of(transport[i], SOL_SOCKET, SO_PROTOCOL), transports[i][1], "its protocol");
+	}
 
 	same_name(ping, PING_IDENT, "a ping socket");
 	exchange();

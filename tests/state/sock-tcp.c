@@ -14,8 +14,8 @@
 
 #define AMOUNT	(200 * 1024)
 
-static int listener, v6listener, echo[2], full[2], half[2], gone, left, mapped[2], crossed[2], waiting[3];
-static struct sockaddr_in names[2], where;
+static int listener, v6listener, echo[2], full[2], half[2], gone, left, mapped[2], crossed[2], waiting[3], early[2], over[2];
+static struct sockaddr_in names[2], over_name, where;
 static struct sockaddr_in6 where6;
 static char bytes[AMOUNT];
 
@@ -42,6 +42,18 @@ static void connect_pair(int pair[2])
 {
 	pair[0] = call();
 	pair[1] = (int)CRT_SYS(accept(listener, NULL, NULL));
+}
+
+/* Options that the kernel does not take from a connected socket; with the other end it has them from the listening one. */
+static void connect_with_early_options(void)
+{
+	int one = 1, queue = 5;
+
+	early[0] = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM, 0));
+	CRT_SYS(setsockopt(early[0], IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &one, sizeof(one)));
+	CRT_SYS(setsockopt(early[0], IPPROTO_TCP, TCP_FASTOPEN, &queue, sizeof(queue)));
+	CRT_SYS(connect(early[0], (struct sockaddr *)&where, sizeof(where)));
+	early[1] = (int)CRT_SYS(accept(listener, NULL, NULL));
 }
 
 /* As much as goes in, then the rest of what the test says is under way. */
@@ -113,6 +125,11 @@ static void setup(void)
 	CRT_SYS(close(pair[0]));
 	left = pair[1];
 	connect_without_listener(any);
+	connect_with_early_options();
+	connect_pair(over);
+	CRT_SYS(getsockname(over[0], (struct sockaddr *)&over_name, &len));
+	CRT_SYS(shutdown(over[0], SHUT_WR));
+	CRT_SYS(shutdown(over[1], SHUT_WR));
 	for (int i = 0; i < 3; i++) {
 		waiting[i] = call();
 		CRT_SYS(write(waiting[i], &"012"[i], 1));
@@ -198,6 +215,31 @@ static void verify_ends(void)
 	same_read(mapped[0], "too", "and back");
 }
 
+static void verify_early(void)
+{
+	crt_same(option(early[0], IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE), 1, "TCP_FASTOPEN_NO_COOKIE of a connected socket");
+	crt_same(option(early[0], IPPROTO_TCP, TCP_FASTOPEN), 5, "TCP_FASTOPEN of one");
+	CRT_SYS(write(early[0], "early", 5));
+	same_read(early[1], "early", "which works");
+}
+
+/* Closed on both sides. */
+static void verify_over(void)
+{
+	struct sockaddr_in name;
+	socklen_t len = sizeof(name);
+	char byte;
+
+	for (int i = 0; i < 2; i++) {
+		crt_same(read(over[i], &byte, 1), 0, "the end of one that is over");
+		crt_ok(send(over[i], "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE, "nothing can be sent");
+		crt_ok(getpeername(over[i], (struct sockaddr *)&name, &len) == -1 && errno == ENOTCONN, "it has no peer");
+	}
+	len = sizeof(name);
+	CRT_SYS(getsockname(over[0], (struct sockaddr *)&name, &len));
+	crt_ok(!memcmp(&name, &over_name, sizeof(name)), "its address and port");
+}
+
 static void verify_waiting(void)
 {
 	char byte;
@@ -218,6 +260,8 @@ static void verify(void)
 	check_stream("one way", full[1], 31, 12345);
 	check_stream("the other way", full[0], 32, 0);
 	verify_ends();
+	verify_early();
+	verify_over();
 	verify_waiting();
 }
 

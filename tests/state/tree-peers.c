@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What processes know of each other: SO_PEERCRED of connections between them, of those that nobody has
- * accepted yet, and of a listening socket; and a removed directory that several are in.
+ * accepted yet, and of a listening socket, also when the process has ended; and a removed directory that several are in.
  */
 #define _GNU_SOURCE
 #include "crtest.h"
@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int listener, accepted, pair[2], link_to_child[2];
+static int listener, accepted, pair[2], link_to_child[2], gone_pair[2], gone_listener, to_gone;
 static struct sockaddr_un name = { .sun_family = AF_UNIX };
 static socklen_t name_len;
-static pid_t child;
+static pid_t child, gone;
 static struct stat there;
 
 static int call(void)
@@ -60,6 +60,74 @@ static void child_main(void)
 	_exit(0);
 }
 
+static void pass(int by, int fd)
+{
+	union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } room = {};
+	struct iovec data = { "x", 1 };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = room.bytes,
+				  .msg_controllen = sizeof(room.bytes) };
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+
+	rights->cmsg_level = SOL_SOCKET;
+	rights->cmsg_type = SCM_RIGHTS;
+	rights->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(rights), &fd, sizeof(int));
+	CRT_SYS(sendmsg(by, &message, 0));
+}
+
+static int take(int by)
+{
+	union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } room = {};
+	char byte;
+	struct iovec data = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = room.bytes,
+				  .msg_controllen = sizeof(room.bytes) };
+	int fd = -1;
+
+	CRT_SYS(recvmsg(by, &message, 0));
+	if (CMSG_FIRSTHDR(&message))
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
+	return fd;
+}
+
+/* What it has made is left to its parent; nobody has its number any more. */
+static void gone_main(int by)
+{
+	struct sockaddr_un own = { .sun_family = AF_UNIX };
+	int ends[2], fd = (int)CRT_SYS(socket(AF_UNIX, SOCK_STREAM, 0));
+	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				    (size_t)snprintf(own.sun_path + 1, 64, "tree-peers-gone-%d", getppid()));
+
+	CRT_SYS(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends));
+	pass(by, ends[0]);
+	pass(by, ends[1]);
+	CRT_SYS(bind(fd, (struct sockaddr *)&own, len));
+	CRT_SYS(listen(fd, 5));
+	pass(by, fd);
+	fd = (int)CRT_SYS(socket(AF_UNIX, SOCK_STREAM, 0));
+	CRT_SYS(connect(fd, (struct sockaddr *)&own, len));
+	pass(by, fd);
+	CRT_SYS(connect((int)CRT_SYS(socket(AF_UNIX, SOCK_STREAM, 0)), (struct sockaddr *)&own, len));
+	_exit(0);
+}
+
+static void make_gone(void)
+{
+	int way[2];
+
+	CRT_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, way));
+	gone = (pid_t)CRT_SYS(fork());
+	if (!gone)
+		gone_main(way[1]);
+	gone_pair[0] = take(way[0]);
+	gone_pair[1] = take(way[0]);
+	gone_listener = take(way[0]);
+	to_gone = take(way[0]);
+	CRT_SYS(waitpid(gone, NULL, 0));
+	CRT_SYS(close(way[0]));
+	CRT_SYS(close(way[1]));
+}
+
 static pid_t ask(char what)
 {
 	pid_t answer = -2;
@@ -93,6 +161,21 @@ static void setup(void)
 	CRT_SYS(read(link_to_child[0], &c, 1));
 	accepted = (int)CRT_SYS(accept(listener, NULL, NULL));
 	CRT_SYS(stat(".", &there));
+	make_gone();
+}
+
+static void verify_gone(void)
+{
+	int fd = (int)CRT_SYS(accept(gone_listener, NULL, NULL));
+
+	crt_same(peer_of(gone_pair[0]).pid, gone, "who had made a pair, and has ended");
+	crt_same(peer_of(gone_pair[1]).pid, gone, "both ends of it");
+	crt_same(peer_of(to_gone).pid, gone, "who had listened");
+	crt_same(peer_of(fd).pid, gone, "who had called");
+	CRT_SYS(close(fd));
+	fd = (int)CRT_SYS(accept(gone_listener, NULL, NULL));
+	crt_ok(peer_of(fd).pid == gone || !peer_of(fd).pid, "who had called and closed, or nobody");
+	CRT_SYS(close(fd));
 }
 
 static void verify_peers(void)
@@ -131,6 +214,7 @@ static void verify_directory(void)
 static void verify(void)
 {
 	verify_peers();
+	verify_gone();
 	verify_directory();
 	CRT_SYS(close(link_to_child[0]));
 	CRT_SYS(waitpid(child, NULL, 0));

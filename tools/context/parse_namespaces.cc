@@ -188,36 +188,104 @@ void parse_ns_cgroup(Staging& staging, const Payload& payload) {
 // Those that the module saves: a context names no other file.
 constexpr std::string_view kSettings[] = {
     "core/somaxconn",
-    "ipv4/conf/all/route_localnet",
-    "ipv4/conf/all/rp_filter",
+    "ipv4/fwmark_reflect",
     "ipv4/icmp_echo_ignore_all",
+    "ipv4/icmp_echo_ignore_broadcasts",
+    "ipv4/icmp_errors_use_inbound_ifaddr",
+    "ipv4/icmp_ignore_bogus_error_responses",
+    "ipv4/igmp_max_memberships",
+    "ipv4/igmp_max_msf",
+    "ipv4/ip_autobind_reuse",
     "ipv4/ip_default_ttl",
+    "ipv4/ip_dynaddr",
+    "ipv4/ip_early_demux",
     "ipv4/ip_forward",
+    "ipv4/ip_forward_use_pmtu",
     "ipv4/ip_local_port_range",
+    "ipv4/ip_no_pmtu_disc",
     "ipv4/ip_nonlocal_bind",
     "ipv4/ip_unprivileged_port_start",
     "ipv4/ping_group_range",
     "ipv4/tcp_abort_on_overflow",
+    "ipv4/tcp_adv_win_scale",
+    "ipv4/tcp_autocorking",
+    "ipv4/tcp_base_mss",
+    "ipv4/tcp_dsack",
+    "ipv4/tcp_early_demux",
+    "ipv4/tcp_early_retrans",
     "ipv4/tcp_ecn",
+    "ipv4/tcp_ecn_fallback",
     "ipv4/tcp_fastopen",
     "ipv4/tcp_fin_timeout",
+    "ipv4/tcp_frto",
     "ipv4/tcp_keepalive_intvl",
     "ipv4/tcp_keepalive_probes",
     "ipv4/tcp_keepalive_time",
+    "ipv4/tcp_limit_output_bytes",
+    "ipv4/tcp_max_syn_backlog",
+    "ipv4/tcp_max_tw_buckets",
+    "ipv4/tcp_min_snd_mss",
+    "ipv4/tcp_moderate_rcvbuf",
     "ipv4/tcp_mtu_probing",
+    "ipv4/tcp_no_metrics_save",
     "ipv4/tcp_notsent_lowat",
+    "ipv4/tcp_orphan_retries",
+    "ipv4/tcp_recovery",
+    "ipv4/tcp_retries1",
     "ipv4/tcp_retries2",
+    "ipv4/tcp_rfc1337",
     "ipv4/tcp_rmem",
+    "ipv4/tcp_sack",
     "ipv4/tcp_slow_start_after_idle",
+    "ipv4/tcp_stdurg",
     "ipv4/tcp_syn_retries",
+    "ipv4/tcp_synack_retries",
     "ipv4/tcp_syncookies",
+    "ipv4/tcp_thin_linear_timeouts",
+    "ipv4/tcp_timestamps",
     "ipv4/tcp_tw_reuse",
+    "ipv4/tcp_window_scaling",
     "ipv4/tcp_wmem",
+    "ipv4/udp_early_demux",
     "ipv4/udp_rmem_min",
+    "ipv4/udp_wmem_min",
     "ipv6/bindv6only",
-    "ipv6/conf/all/forwarding",
     "unix/max_dgram_qlen",
 };
+
+// Of all devices, of those to come, and of the loopback device: what is in ipv4/conf and ipv6/conf.
+constexpr std::string_view kDevices[] = {"all", "default", "lo"};
+constexpr std::string_view kDeviceSettings4[] = {
+    "accept_local", "accept_redirects", "accept_source_route", "arp_accept", "arp_announce",
+    "arp_evict_nocarrier", "arp_filter", "arp_ignore", "arp_notify", "bc_forwarding", "bootp_relay",
+    "disable_policy", "disable_xfrm", "drop_gratuitous_arp", "drop_unicast_in_l2_multicast",
+    "force_igmp_version", "forwarding", "igmpv2_unsolicited_report_interval",
+    "igmpv3_unsolicited_report_interval", "ignore_routes_with_linkdown", "log_martians", "medium_id",
+    "promote_secondaries", "proxy_arp", "proxy_arp_pvlan", "route_localnet", "rp_filter", "secure_redirects",
+    "send_redirects", "shared_media", "src_valid_mark", "tag",
+};
+constexpr std::string_view kDeviceSettings6[] = {
+    "accept_dad", "accept_ra", "accept_ra_defrtr", "accept_ra_from_local", "accept_ra_min_hop_limit",
+    "accept_ra_mtu", "accept_ra_pinfo", "accept_ra_rt_info_max_plen", "accept_ra_rt_info_min_plen",
+    "accept_ra_rtr_pref", "accept_redirects", "accept_source_route", "autoconf", "dad_transmits",
+    "disable_ipv6", "disable_policy", "drop_unicast_in_l2_multicast", "drop_unsolicited_na",
+    "force_mld_version", "force_tllao", "forwarding", "hop_limit", "ignore_routes_with_linkdown",
+    "keep_addr_on_down", "max_addresses", "max_desync_factor", "mldv1_unsolicited_report_interval",
+    "mldv2_unsolicited_report_interval", "mtu", "ndisc_notify", "optimistic_dad", "proxy_ndp",
+    "regen_max_retry", "router_probe_interval", "router_solicitation_delay", "router_solicitation_interval",
+    "router_solicitation_max_interval", "router_solicitations", "suppress_frag_ndisc", "temp_prefered_lft",
+    "temp_valid_lft", "use_oif_addrs_only", "use_optimistic", "use_tempaddr",
+};
+
+bool is_device_setting(std::string_view name) {
+  constexpr std::string_view kConf = "ipv4/conf/";
+  const std::string_view rest = name.substr(std::min(kConf.size(), name.size()));
+  const std::size_t end = std::min(rest.find('/'), rest.size());
+  if (!std::ranges::binary_search(kDevices, rest.substr(0, end)) || end == rest.size()) return false;
+  const std::string_view setting = rest.substr(end + 1);
+  if (name.starts_with(kConf)) return std::ranges::binary_search(kDeviceSettings4, setting);
+  return name.starts_with("ipv6/conf/") && std::ranges::binary_search(kDeviceSettings6, setting);
+}
 
 std::vector<std::pair<std::string, std::string>> parse_settings(const Payload& payload) {
   std::vector<std::pair<std::string, std::string>> settings;
@@ -226,7 +294,7 @@ std::vector<std::pair<std::string, std::string>> parse_settings(const Payload& p
     const std::size_t end = std::min(line.find(' '), line.size());
     const std::string name = line.substr(0, end);
     const std::string value = end < line.size() ? line.substr(end + 1) : "";
-    if (!std::ranges::binary_search(kSettings, name) || value.empty() ||
+    if (!(std::ranges::binary_search(kSettings, name) || is_device_setting(name)) || value.empty() ||
         value.find_first_not_of("0123456789 -") != std::string::npos)
       payload.damaged("'{}' is no setting of a network namespace", line);
     settings.emplace_back(name, value);

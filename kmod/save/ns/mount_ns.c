@@ -173,6 +173,12 @@ static bool is_of_kind(const struct super_block *sb, const struct new_kind *kind
 	       !(sb->s_flags & SB_KERNMOUNT);
 }
 
+/* Not what covers it, which may be a part of the same file system. */
+static bool shows_all(const struct path *at)
+{
+	return at->dentry == at->dentry->d_sb->s_root;
+}
+
 /* Of several mounts of one file system that is made anew, one stands for it: the first that shows all of it. */
 static int find_standing(struct check *k, const struct cryo_mount_line *m, struct same *same)
 {
@@ -189,7 +195,8 @@ static int find_standing(struct check *k, const struct cryo_mount_line *m, struc
 			return found;
 		if (!found)
 			continue;
-		if (!is_idmapped_mnt(same->at.mnt) && is_of_kind(same->at.dentry->d_sb, kind)) {
+		if (shows_all(&same->at) && !is_idmapped_mnt(same->at.mnt) &&
+		    is_of_kind(same->at.dentry->d_sb, kind)) {
 			same->id = other->id;
 			return 1;
 		}

@@ -41,7 +41,7 @@ struct cryo_ns_view {
 	struct cryo_ns_net net;
 	struct cryo_ns_time time;
 	struct cryo_ns_time children_time;
-	char settings[2048];				/* of the network namespace, see net_settings.c */
+	char settings[16384];				/* of the network namespace, see net_settings.c */
 	size_t settings_len;
 	bool settings_cut;
 	/* Obstacles. */

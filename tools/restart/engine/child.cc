@@ -164,7 +164,9 @@ void Child::restore_what_files_hold() {
     locks_.insert(locks_.end(), shared->second.begin(), shared->second.end());
   }
   first_ = first_fds();
-  name_peers(input_.context, input_.options, first_, input_.handle_fd);
+  // By the numbers that cr_restart sees.
+  const bool nested = process_.namespaces.pid != 0;
+  name_peers(input_.context, input_.options, nested ? std::set<pid_t>() : input_.files.named_peers, first_, input_.handle_fd);
   const FdOf fd_of = [this](std::uint32_t file) {
     const auto own = files_.fds.find(file);
     return own != files_.fds.end() ? own->second : input_.files.fds.at(file).get();

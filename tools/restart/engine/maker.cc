@@ -22,6 +22,7 @@
 #include "restart/ipc/mqueue.h"
 #include "restart/ipc/sysv.h"
 #include "restart/memory/inherited_memory.h"
+#include "restart/net/sockets.h"
 #include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
 #include "restart/process/process_state.h"
@@ -232,6 +233,8 @@ void Maker::run() {
     make_everything();
     find_relations();
     allocation::keep_to_own_area();
+    if (input_.options.restore_pid)
+      files_.named_peers = name_gone_peers({input_.context, files_.fds, device_fd_, handle_fd_, input_.shared.ledger});
     const std::size_t node = run_tree(
         {input_.context, input_.plan, namespaces_, *pid_namespaces_, input_.shared, device_fd_, handle_fd_,
          input_.coordinator, input_.options.restore_pid,

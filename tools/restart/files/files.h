@@ -109,6 +109,8 @@ struct FileStore {
 
   KeptBy kept_by;
   std::map<std::size_t, std::vector<cryo_lock>> locks;  // by who takes them, see locks.h
+
+  std::set<pid_t> named_peers;  // that were gone at the checkpoint, see peer_pids.cc
 };
 [[nodiscard]] FileStore make_files(FileRestoreInput& input);
 

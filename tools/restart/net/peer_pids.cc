@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Who is at the other end of a Unix socket (SO_PEERCRED) is noted when it is connected, by the maker.  The
 // process that it was can be named only when it exists again.
+//
+// A process that was gone is there for a moment: a child of the maker has its number, names itself, and ends.  The socket keeps
+// the number, as it did.
 #include <cryo/ioctl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +15,8 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/engine/fork.h"
+#include "restart/engine/id_holder.h"
 #include "restart/net/sockets.h"
 
 namespace cryo {
@@ -20,46 +26,64 @@ bool is_listening(const File& file) {
   return file.socket && file.socket->head.family == AF_UNIX;
 }
 
-class PeerNamer {
- public:
-  PeerNamer(const Context& context, const RestartOptions& options, int handle_fd)
-      : context_(context), options_(options), handle_fd_(handle_fd) {}
+// Whom a socket names: by `set(peer, flags)`.
+template <typename Set>
+void for_each_peer(const Context& context, const File& file, const Set& set) {
+  if (is_listening(file)) set(file.socket->head.peer_pid, 0);
+  if (file.head.kind != CRYO_FILE_UNIX) return;
+  const cryo_sock_state& state = file.connection->head;
+  set(state.peer_pid, 0);
+  // One that waits to be accepted has no descriptor.
+  if (state.state != CRYO_SOCK_CONNECTED) return;
+  const File& other = context.file(state.peer);
+  if (other.head.kind == CRYO_FILE_WAITING) set(other.connection->head.peer_pid, CRYO_PEER_PID_OTHER_END);
+}
 
-  void name_peers(const File& file, int fd) const;
+bool is_of_job(const Context& context, pid_t pid) {
+  return std::any_of(context.processes.begin(), context.processes.end(),
+                     [pid](const Process& process) { return process.head.pid == pid; });
+}
 
- private:
-  void set(int fd, std::int32_t saved, std::uint32_t flags) const;
+bool is_thread_of_job(const Context& context, pid_t pid) {
+  return std::any_of(context.processes.begin(), context.processes.end(), [pid](const Process& process) {
+    return std::any_of(process.threads.begin(), process.threads.end(),
+                       [pid](const Thread& thread) { return thread.head.tid == pid; });
+  });
+}
 
-  const Context& context_;
-  const RestartOptions& options_;
-  int handle_fd_;
-};
-
-// Nobody, rather than the maker, when the process is gone or not one of the job.  A job that has not its old ids is one process,
-// and this is it.
-void PeerNamer::set(int fd, std::int32_t saved, std::uint32_t flags) const {
-  const auto& all = context_.processes;
-  const bool there = std::any_of(all.begin(), all.end(),
-                                 [saved](const Process& process) { return process.head.pid == saved; });
+int name_peer(int handle_fd, int fd, pid_t pid, std::uint32_t flags) {
   cryo_peer_pid args{};
   args.size = sizeof(args);
   args.fd = fd;
-  args.pid = !there ? 0 : options_.restore_pid ? saved : ::getpid();
+  args.pid = pid;
   args.flags = flags;
-  if (::ioctl(handle_fd_, CRYO_RST_PEER_PID, &args) != 0)
-    fail(errno, "cannot make pid {} the peer of the socket at descriptor {}: {}{}", args.pid, fd,
-         std::strerror(errno), errno == EPERM ? " (the module's parameter peer_pid is off: ask the administrator)" : "");
+  return ::ioctl(handle_fd, CRYO_RST_PEER_PID, &args);
 }
 
-void PeerNamer::name_peers(const File& file, int fd) const {
-  if (is_listening(file)) set(fd, file.socket->head.peer_pid, 0);
-  if (file.head.kind != CRYO_FILE_UNIX) return;
-  const cryo_sock_state& state = file.connection->head;
-  set(fd, state.peer_pid, 0);
-  // One that waits to be accepted has no descriptor.
-  if (state.state != CRYO_SOCK_CONNECTED) return;
-  const File& other = context_.file(state.peer);
-  if (other.head.kind == CRYO_FILE_WAITING) set(fd, other.connection->head.peer_pid, CRYO_PEER_PID_OTHER_END);
+// Of the sockets by file. False: not all of them.
+bool name_as_peer(const Context& context, const std::map<std::uint32_t, UniqueFd>& fds, int handle_fd, pid_t gone) {
+  bool all = true;
+  for (const auto& [id, fd] : fds)
+    for_each_peer(context, context.file(id), [&](pid_t peer, std::uint32_t flags) {
+      if (peer == gone && name_peer(handle_fd, fd.get(), gone, flags) != 0) all = false;
+    });
+  return all;
+}
+
+// Nobody but this process waits for it.
+bool have_named(const GonePeerInput& input, pid_t gone) {
+  if (id_exists(gone)) return false;
+  pid_t pid = -1;
+  try {
+    pid = fork_with_pid({.pid = gone, .device_fd = input.device_fd, .ledger = input.ledger});
+  } catch (const Error&) {
+    return false;  // it has been given to somebody
+  }
+  if (pid == 0) ::_exit(name_as_peer(input.context, input.fds, input.handle_fd, gone) ? 0 : 1);
+  int status = 0;
+  while (::waitpid(pid, &status, __WALL) < 0)
+    if (errno != EINTR) return false;
+  return status == 0;
 }
 
 }  // namespace
@@ -68,13 +92,41 @@ bool has_peer(const File& file) {
   return is_listening(file) || file.head.kind == CRYO_FILE_UNIX;
 }
 
-void name_peers(const Context& context, const RestartOptions& options, const std::map<std::uint32_t, int>& fds,
-                int handle_fd) {
-  const PeerNamer namer(context, options, handle_fd);
-  for (const auto& [id, fd] : fds) {
-    const File& file = context.file(id);
-    if (has_peer(file)) namer.name_peers(file, fd);
-  }
+std::set<pid_t> name_gone_peers(const GonePeerInput& input) {
+  std::set<pid_t> gone, named;
+  for (const auto& [id, fd] : input.fds)
+    for_each_peer(input.context, input.context.file(id), [&](pid_t peer, std::uint32_t) {
+      if (peer > 0 && !is_of_job(input.context, peer) && !is_thread_of_job(input.context, peer)) gone.insert(peer);
+    });
+  for (const pid_t peer : gone)
+    if (have_named(input, peer)) named.insert(peer);
+  return named;
+}
+
+namespace {
+
+void set_peer(int handle_fd, int fd, pid_t pid, std::uint32_t flags) {
+  if (name_peer(handle_fd, fd, pid, flags) == 0) return;
+  fail(errno, "cannot make pid {} the peer of the socket at descriptor {}: {}{}", pid, fd, std::strerror(errno),
+       errno == EPERM ? " (the module's parameter peer_pid is off: ask the administrator)" : "");
+}
+
+}  // namespace
+
+void name_nobody_at_other_end(int handle_fd, int fd) {
+  set_peer(handle_fd, fd, 0, CRYO_PEER_PID_OTHER_END);
+}
+
+// Nobody, rather than the maker, when the process is gone or not one of the job.  A job that has not its old ids is one process,
+// and this is it.
+void name_peers(const Context& context, const RestartOptions& options, const std::set<pid_t>& named_before,
+                const std::map<std::uint32_t, int>& fds, int handle_fd) {
+  for (const auto& [id, fd] : fds)
+    for_each_peer(context, context.file(id), [&, at = fd](pid_t saved, std::uint32_t flags) {
+      if (named_before.contains(saved)) return;
+      const pid_t pid = !is_of_job(context, saved) ? 0 : options.restore_pid ? saved : ::getpid();
+      set_peer(handle_fd, at, pid, flags);
+    });
 }
 
 }  // namespace cryo

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@
 #include "restart/net/unix_names.h"
 
 namespace cryo {
+
+struct Ledger;
 
 // A descriptor of a file of the context.
 using FileLookup = std::function<int(std::uint32_t)>;
@@ -187,9 +190,24 @@ class Sockets {
 
 // ---- peer_pids.cc ----
 
+struct GonePeerInput {
+  const Context& context;
+  const std::map<std::uint32_t, UniqueFd>& fds;  // by file
+  int device_fd;
+  int handle_fd;
+  Ledger* ledger;
+};
+
+// In the maker, before there are processes: SO_PEERCRED of Unix sockets names processes that were gone at the checkpoint.  Returns
+// them, but for those whose number somebody has by now.
+[[nodiscard]] std::set<pid_t> name_gone_peers(const GonePeerInput& input);
+
+// Who accepts the connection whose other end is `fd` is told of no process, rather than of the one that has made it here.
+void name_nobody_at_other_end(int handle_fd, int fd);
+
 // In a process, when all exist: SO_PEERCRED of the Unix sockets among `fds` names the processes that it named.
-void name_peers(const Context& context, const RestartOptions& options, const std::map<std::uint32_t, int>& fds,
-                int handle_fd);
+void name_peers(const Context& context, const RestartOptions& options, const std::set<pid_t>& named_before,
+                const std::map<std::uint32_t, int>& fds, int handle_fd);
 // Is there anything to name?
 [[nodiscard]] bool has_peer(const File& file);
 

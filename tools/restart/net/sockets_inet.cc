@@ -21,8 +21,9 @@ constexpr int kPortTries = 350;              // of 200 ms: what an earlier life 
 constexpr int kLocalPortRange = 51;      // IP_LOCAL_PORT_RANGE
 constexpr std::uint64_t kSmall = 50000;  // bytes that fit into any connection
 
+// A raw socket may have this protocol, too.
 bool is_tcp(const File& file) {
-  return file.connection && file.connection->head.protocol == IPPROTO_TCP;
+  return file.connection && file.connection->head.type == SOCK_STREAM && file.connection->head.protocol == IPPROTO_TCP;
 }
 
 bool is_waiting(const File& file) {
@@ -75,6 +76,10 @@ UniqueFd new_socket(const FileRestoreInput& input, const File& file) {
     const auto only = saved_option(file.options, IPPROTO_IPV6, IPV6_V6ONLY);
     set_flag(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, only.value_or(0));
   }
+  // Not to be set when it is connected.
+  for (const int name : {TCP_FASTOPEN, TCP_FASTOPEN_NO_COOKIE})
+    if (const int value = saved_option(file.options, IPPROTO_TCP, static_cast<std::uint32_t>(name)).value_or(0); value != 0)
+      set_flag(fd.get(), IPPROTO_TCP, name, value);
   return fd;
 }
 
@@ -275,7 +280,8 @@ void Sockets::make_tcp_lonely(const File& file) {
   keep_peer(file.id, there.get());
 }
 
-// A connection that will seem to have been reset: its port is of the kernel's choice.
+// A connection that will seem to have been reset: its port is of the kernel's choice, unless both sides had closed it and the old
+// one is free.
 void Sockets::make_tcp_reset(const File& file) {
   UniqueFd listener = new_socket(input_, file);
   sockaddr_in6 any{};
@@ -292,7 +298,11 @@ void Sockets::make_tcp_reset(const File& file) {
     fail_errno("cannot listen at the loopback address");
   Bytes where(size);
   std::memcpy(where.data(), &any, size);
-  keep(file.id, call_from(input_, file, {}, where));
+  const SocketState& state = *file.connection;
+  UniqueFd fd;
+  if (state.head.state == CRYO_SOCK_PEER_GONE && port_of(state.name) != 0)
+    fd = call_once(input_, file, state.name, where, {false, false});
+  keep(file.id, fd ? std::move(fd) : call_from(input_, file, {}, where));
   keep_peer(file.id, listener.get());
 }
 
