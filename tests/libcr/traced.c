@@ -3,13 +3,51 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 
 #include "check.h"
 
 static pid_t tracer, traced;
 static char *text;
+static volatile unsigned int interrupted; /* in the child that is traced: calls that ended with EINTR */
+static volatile unsigned int standing; /* in the tracer: how often it has had the child stand before a call */
+
+/* Waits that the kernel does not restart by itself. */
+static void wait_for_ever(void)
+{
+	struct epoll_event event;
+	const int epoll = epoll_create1(0);
+
+	for (;;)
+		if (epoll_wait(epoll, &event, 1, 100) != 0)
+			interrupted++;
+}
+
+static unsigned int read_from(pid_t pid, volatile unsigned int *at)
+{
+	unsigned int count = ~0U;
+	struct iovec here = { &count, sizeof(count) }, there = { (void *)at, sizeof(count) };
+
+	process_vm_readv(pid, &here, 1, &there, 1, 0);
+	return count;
+}
+
+static unsigned int times_interrupted(void)
+{
+	return read_from(traced, &interrupted);
+}
+
+static void stop_it(void)
+{
+	const unsigned int before = read_from(tracer, &standing);
+
+	kill(tracer, SIGUSR1);
+	while (read_from(tracer, &standing) == before)
+		pause_ms(5);
+}
 
 /* In the tracer: the child stands before a system call from SIGUSR1 on, and goes on at SIGUSR2. */
 static void trace(void)
@@ -28,6 +66,7 @@ static void trace(void)
 			waitpid(traced, NULL, 0);
 			ptrace(PTRACE_SYSCALL, traced, NULL, NULL);
 			waitpid(traced, NULL, 0);
+			standing++;
 		} else {
 			ptrace(PTRACE_CONT, traced, NULL, NULL);
 		}
@@ -51,8 +90,7 @@ static void start(void)
 	if (tracer == 0) {
 		traced = fork();
 		if (traced == 0)
-			for (;;)
-				pause_ms(100);
+			wait_for_ever();
 		pids[0] = getpid();
 		pids[1] = traced;
 		write(fds[1], pids, sizeof(pids));
@@ -121,13 +159,13 @@ static void tool(void)
 	is(processes(), 3, "that is the parent, the command's shell, and what stands in for the command");
 }
 
-static void wait_for_state(char wanted)
+static void wait_until_asleep(void)
 {
 	char path[40], line[400];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)traced);
-	for (line[0] = 0; !strstr(line, wanted == 't' ? ") t " : ") S ");) {
+	for (line[0] = 0; !strstr(line, ") S ");) {
 		pause_ms(10);
 		file = fopen(path, "r");
 		if (!file || !fgets(line, sizeof(line), file))
@@ -139,14 +177,19 @@ static void wait_for_state(char wanted)
 /* It may be about to make the system call, whatever is captured meanwhile. */
 static void stopped(void)
 {
+	const unsigned int before = times_interrupted();
 	char text_of[200];
 
-	wait_for_state('S');
-	kill(tracer, SIGUSR1);
-	wait_for_state('t');
+	wait_until_asleep();
+	stop_it();
 	is(request(traced, CR_SCOPE_PROC, 0), CR_EPTRACED, "stopped by its tracer: CR_EPTRACED");
 	ok(text && strstr(text, "is being traced (ptrace), and stopped by its tracer"), "said so");
 	is(command("-p", traced), 56, "cr_checkpoint: exit status 56");
+	kill(tracer, SIGUSR2);
+	wait_until_asleep();
+	pause_ms(300);
+	ok(times_interrupted() - before <= 1, "its call does not end with EINTR for that, but for its tracer only");
+	stop_it();
 	snprintf(text_of, sizeof(text_of), "cr_checkpoint -p --ptraced-allow --time=1 -f a --clobber %d 2>err", (int)traced);
 	ok(system(text_of) != 0, "with --ptraced-allow it is waited for");
 	ok(!system("grep -q 'did not come to rest: state t (stopped by its tracer)' err"), "said so");
