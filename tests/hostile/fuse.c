@@ -248,6 +248,8 @@ static void hold_removed(const char *point)
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/file", point);
+	/* As teach_flush() */
+	close(open(path, O_RDONLY));
 	if (open(path, O_RDONLY) < 0 || unlink(path))
 		fail(path);
 	puts("ready");

@@ -108,7 +108,7 @@ TEST("obstacles: a clock that has gone back") {
   builder.context.system.monotonic_ns = static_cast<std::uint64_t>(now_on(CLOCK_MONOTONIC)) + 3600500000000;
   const Findings behind = findings({});
   CHECK_EQ(behind.warnings.size(), 1U);
-  CHECK_EQ(behind.warnings.front(),
+  CHECK_EQ(behind.warnings.empty() ? "" : behind.warnings.front(),
            "CLOCK_MONOTONIC is 3600 s behind where it was at the checkpoint: what waits for an absolute time of it waits so much "
            "longer (--time-ns has it go on)");
   RestartOptions options;

@@ -258,6 +258,7 @@ class Test {
       wait_here(STDOUT_FILENO);
     }, any, root);
     strangers();
+    if (level == 1) without_consents();
     restarted(kUser, true, "restarted by cr_restart", consented, root);
     restarted(kUser, false, "restarted by cr_restart with CRYO_NO_CONSENT", any, root);
     restarted(0, true, "restarted by root's cr_restart", any, root);
@@ -323,6 +324,25 @@ class Test {
              return checkpoint(target.pid());
            }),
            EPERM, "started by cr_run: its user, in a user namespace of his own");
+  }
+
+  // As long as the administrator does not want consents to count; those that have been given are there afterwards.
+  void without_consents() {
+    const Target target([this] { by_cr_run({}, self_, "wait"); });
+    const auto by = [&](uid_t user) { return as(user, [&] { return checkpoint(target.pid()); }); };
+    expect(by(kUser), 0, "consent=1: its user");
+    set_parameter("0");
+    expect(by(kUser), EPERM, "consent=0: its user");
+    expect(by(0), 0, "consent=0: root");
+    look("cr_run with consent=0", [this] { by_cr_run({}, self_, "wait"); }, EPERM, 0);
+    set_parameter("1");
+    expect(by(kUser), 0, "consent=1 again: its user");
+  }
+
+  static void set_parameter(const char* value) {
+    const std::string path = "/sys/module/cryo/parameters/consent";
+    std::ofstream file(path);
+    if (!(file << value << std::flush)) throw std::runtime_error(path);
   }
 
   void expect(int got, int wanted, const std::string& what) {
