@@ -96,6 +96,41 @@ else
 	echo "ok $count - # SKIP no chattr +a on this file system"
 fi
 
+# In a mount namespace of the job's own the file has another name outside, where the rest of it goes; what has the name of the one inside
+# is something else.
+# hold_inside COMMAND...: the same, where these have been done in such a namespace, with /mnt/data/out.
+hold_inside()
+{
+	mkdir real
+	echo before >real/out
+	unshare -m bash -c "$1 && mount --bind real /mnt/data && exec \"$busy\" count 6<>/mnt/data/out" >/dev/null 2>&1 &
+	pid=$!
+	started+=("$pid")
+	wait_for busy_counts
+	cr --kill -f ctx "$pid"
+	wait "$pid" 2>/dev/null
+	wait_for is_gone "$pid"
+	echo "of others" >>real/out
+}
+for there in no yes; do
+	fresh
+	if [ "$there" = no ]; then
+		hold_inside "mount -t tmpfs none /mnt && mkdir /mnt/data"
+	else
+		mkdir -p /mnt/data
+		echo "a file of somebody else's, and longer" >/mnt/data/out
+		hold_inside true
+	fi
+	dry
+	check "in a mount namespace, $there directory of that name outside: --check says where it is kept" \
+		eval 'status_is 0 && said "are kept in $base/work/real/out.cut.1"'
+	check "... the restart has nothing against it" runs
+	check "... it is there" same "$(cat real/out.cut.1)" "of others"
+	check "... and the file is what it was" same "$(cat real/out)" before
+	[ "$there" = no ] || check "... and nothing of it is where the name leads to outside" same "$(ls /mnt/data)" out
+done
+rm -rf /mnt/data
+
 # Killed on its way: 400 MB take a while.
 fresh
 hold log

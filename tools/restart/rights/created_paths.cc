@@ -153,17 +153,16 @@ std::vector<std::string> CreatedPaths::list() const {
 }
 
 void CreatedPaths::add(const std::string& path) {
-  add(path, {}, 0);
+  add(path, {}, {});
 }
 
-void CreatedPaths::add_tail(const std::string& path, const std::string& of, std::uint64_t end) {
-  add(path, of, end);
+void CreatedPaths::add_tail(const std::string& path, const std::string& of, const struct stat& before) {
+  add(path, of, before);
 }
 
-void CreatedPaths::add(const std::string& path, const std::string& of, std::uint64_t end) {
-  Made made{NamesOf::current(), 0, 0, 0, 0, path, of, end, 0, 0};
+void CreatedPaths::add(const std::string& path, const std::string& of, const struct stat& before) {
+  Made made{NamesOf::current(), 0, 0, 0, 0, path, of, static_cast<std::uint64_t>(before.st_size), before.st_dev, before.st_ino};
   struct stat now;
-  if (!of.empty() && names::stat(of, now) == 0) made.of_dev = now.st_dev, made.of_ino = now.st_ino;
   if (path.starts_with('/')) {
     if (names::stat(directory_of(path), now) == 0)
       made.directory_dev = now.st_dev, made.directory_ino = now.st_ino;
