@@ -118,7 +118,9 @@ class Restart::Attempt {
         guardian_(&report_.ledger(), plan_.nodes.size(), {device_.get(), handle_.get()}, ids_of_job(),
                   context_),
         fanotify_(context_),
-        groups_(context_, restart.options_, CreatedPaths(report_.ledger(), &context_), restart.warnings_) {}
+        groups_(context_, restart.options_, CreatedPaths(report_.ledger(), &context_), restart.warnings_) {
+    children_.leave_out(guardian_.pid());
+  }
   ~Attempt();
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
