@@ -129,6 +129,9 @@ check "a System V segment" start_huge segment=2
 check "is saved" checkpoint --kill -f ctx "$pid"
 wait_for is_gone "$pid"
 check "left behind: it goes on" runs
+pool 2
+check "... also where there are no pages but those that it has" runs
+pool 30
 ipcrm --all=shm
 check "gone: it is made anew" runs
 ipcrm --all=shm

@@ -537,6 +537,10 @@ void check_sysv(const Context& context, Findings& findings) {
     if (queue.head.perm.ns == 0) report(kMsg, queue.head.perm, find_msg(context, queue), users.of_msg());
 }
 
+bool is_segment_there(const cryo_shm& saved) {
+  return saved.perm.ns == 0 && find_shm(saved).same;
+}
+
 SysvNeeds sysv_needs(const Context& context) {
   SysvNeeds needs;
   for (const auto& [id, inode] : context.inodes) {
