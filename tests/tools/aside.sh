@@ -153,4 +153,50 @@ for signal in TERM KILL; do
 	while pgrep -x cr_restart >/dev/null; do pause; done
 done
 
+# While it is copied, somebody else gets an id of the job, for a moment: root's restart, which has the kernel choose ids, waits for it,
+# as a user's does.
+# takes ID: sets $taker.
+takes()
+{
+	echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid
+	sleep 60 &
+	taker=$!
+	started+=("$taker")
+	[ "$taker" = "$1" ]
+}
+for of in child thread; do
+	fresh
+	echo before >log
+	if [ $of = child ]; then
+		bash -c 'sleep 900 & exec "$0" count 6<>log' "$busy" >/dev/null 2>&1 &
+	else
+		"$here/changer" "$base/work/count" 6<>log >/dev/null 2>&1 &
+	fi
+	pid=$!
+	started+=("$pid")
+	wait_for busy_counts
+	other=$(cat "/proc/$pid/task/$pid/children"; ls "/proc/$pid/task")
+	other=$(tr ' ' '\n' <<<"$other" | grep -vx "$pid" | grep -m1 .)
+	cr --tree --kill -f ctx "$pid"
+	wait "$pid" 2>/dev/null
+	wait_for is_gone "$pid"
+	head -c 400M /dev/zero >>log
+	cp count count.old
+	cr_restart ctx >/dev/null 2>"$base/stderr" &
+	restart=$!
+	started+=("$restart" "$pid" "$other")
+	check "the id of a $of: it is copying" wait_for test -s log.cut.1
+	check "... the id is taken" takes "$other"
+	wait_for exists "/proc/$pid"
+	sleep 0.7
+	kill "$taker"
+	wait "$taker" 2>/dev/null
+	check "... the restart waits for its end" wait_for counts_again
+	err=$(cat "$base/stderr")
+	check "... and the $of has it" grep -qx "$other" <(tr ' ' '\n' < <(cat "/proc/$pid/task/$pid/children"; ls "/proc/$pid/task"))
+	end_processes
+	wait "$restart" 2>/dev/null
+	wait_for is_gone "$pid"
+done
+
 done_testing
