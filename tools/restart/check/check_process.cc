@@ -37,7 +37,8 @@ void check_session(const CheckInput& input, Findings& findings) {
                      "pid {}: its session {} can only be entered by being born in it (without --restore-sid it is in that of "
                      "cr_restart)",
                      head.pid, head.sid);
-  if (options.restore_pgid && !is_of_job(head.pgid) && head.pgid != ::getpgrp() && !id_exists(-head.pgid))
+  // A group that is gone is made by a process with its number.
+  if (options.restore_pgid && !options.restore_pid && !is_of_job(head.pgid) && head.pgid != ::getpgrp() && !id_exists(-head.pgid))
     findings.problem(ESRCH, "pid {}: its process group {} does not exist (without --restore-pgid it is in that of cr_restart)",
                      head.pid, head.pgid);
 }

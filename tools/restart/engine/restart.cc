@@ -109,7 +109,7 @@ class Restart::Attempt {
       : restart_(restart),
         context_(restart.context_),
         totals_(totals_of(context_)),
-        plan_(plan_tree(context_, restart.options_)),
+        plan_(plan_tree(context_, restart.options_, root_group(context_))),
         inherited_(context_, plan_),
         device_(open_device_with_consent()),
         handle_(open_handle(device_.get(), totals_)),
