@@ -23,6 +23,7 @@
 #include "context/describe.h"
 #include "restart/check/check.h"
 #include "restart/engine/restart_arch.h"
+#include "restart/engine/tree_plan.h"
 #include "restart/files/redirect.h"
 #include "restart/memory/guards.h"
 #include "restart/memory/tags.h"
@@ -156,6 +157,11 @@ TEST("obstacles: ids of others") {
   builder.add_thread(parent);
   SAYS(check_context(builder.context, kNoMemory, {}), EBUSY,
        "pid 3999999 (sleeper): the id of its thread {} is in use by {}", parent, comm_of(parent));
+  // In a pid namespace of its own the thread has another one, and gets any outside.
+  Findings findings;
+  builder.process().namespaces.pid = 7;
+  check_ids(builder.context, {}, findings);
+  CHECK(findings.problems.empty());
   builder = sample();
   builder.process().head.pid = builder.thread().head.tid = ::getpid();
   SAYS(check_context(builder.context, kNoMemory, {}), EBUSY,

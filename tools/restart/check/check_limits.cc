@@ -169,7 +169,9 @@ void LimitChecker::check_pids() {
   const auto is_above = [this](std::int32_t id) { return static_cast<std::uint64_t>(id) >= limits_.pid_max; };
   for (const Process& process : context_.processes) {
     std::int32_t highest = process.head.pid;
-    for (const Thread& thread : process.threads) highest = std::max(highest, thread.head.tid);
+    // Those of threads in a pid namespace of the job are not chosen.
+    for (const Thread& thread : process.threads)
+      if (process.namespaces.pid == 0) highest = std::max(highest, thread.head.tid);
     if (is_above(highest))
       findings_.problem(EINVAL, "pid {}: {} is no id here: /proc/sys/kernel/pid_max, which root may raise, is {}",
                         process.head.pid, highest, limits_.pid_max);

@@ -147,8 +147,9 @@ void check_ids(const Context& context, const TreePlan& plan, Findings& findings)
     const std::int32_t pid = process.head.pid;
     if (const std::string holder = holders.find(pid); !holder.empty())
       findings.problem(EBUSY, "pid {} is in use by {}", pid, holder);
+    // Of threads in a pid namespace of the job the ids inside are chosen: outside they get any.
     for (const Thread& thread : process.threads) {
-      if (thread.head.tid == pid) continue;
+      if (thread.head.tid == pid || process.namespaces.pid != 0) continue;
       if (const std::string holder = holders.find(thread.head.tid); !holder.empty())
         findings.problem(EBUSY, "pid {}: the id of its thread {} is in use by {}", pid, thread.head.tid,
                          holder);
