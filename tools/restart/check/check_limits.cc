@@ -127,10 +127,11 @@ std::map<std::string, CgroupRoom> room_in_cgroups(const Context& context, const 
     const Process& process = context.processes[i];
     const std::string goal = root + process.cgroup;
     const bool stays = options.cgroups == CgroupPolicy::kLeave || !cgroup_obstacle(context, i, false).empty();
+    // Who leaves them does so when all processes have been forked, and has no other threads before.
     for (const std::string& group : own)
-      if (stays || is_in(goal, group)) rooms[group].wanted += process.threads.size();
-    if (!stays && process.cgroup.size() > 1 && std::find(own.begin(), own.end(), goal) == own.end())
-      rooms[goal].wanted += process.threads.size();
+      rooms[group].wanted += stays || is_in(goal, group) ? process.threads.size() : process.threads.empty() ? 0 : 1;
+    for (std::string path = process.cgroup; !stays && path.size() > 1; path.resize(path.rfind('/')))
+      if (std::find(own.begin(), own.end(), root + path) == own.end()) rooms[root + path].wanted += process.threads.size();
   }
   for (auto& [path, room] : rooms) room.threads = in_cgroup(path);
   return rooms;
