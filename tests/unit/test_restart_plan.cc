@@ -225,6 +225,23 @@ TEST("what there is no room to remember is taken away") {
   CHECK(::access(path, F_OK) != 0);
 }
 
+TEST("there is room for what a job of thousands of objects makes") {
+  Context context;
+  context.sem_sets.resize(5000);
+  const SharedReport report(3, CreatedPaths::room_for(context));
+  const OwnNames own;
+  CreatedPaths paths(report.ledger());
+  for (int i = 0; i < 5000; ++i) {
+    const std::string note = fmt::format("sem:{}:{}:4294967295:4294967295:0:17", 2147483647 - i, i);
+    paths.add(note + "00000000");
+    paths.add(note + "00000001");
+    paths.remove(note + "00000000");
+  }
+  CHECK_EQ(paths.list().size(), 5000U);
+  CHECK_EQ(report.places().size(), 3U);
+  CHECK_EQ(report.places()[2].pid, 0);
+}
+
 TEST("a tail stays when the file that it is of has been cut") {
   char directory[] = "/tmp/cryo-unit-XXXXXX";
   CHECK(::mkdtemp(directory) != nullptr);

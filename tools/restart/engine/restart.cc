@@ -113,7 +113,7 @@ class Restart::Attempt {
         inherited_(context_, plan_),
         device_(open_device_with_consent()),
         handle_(open_handle(device_.get(), totals_)),
-        report_(plan_.nodes.size()),
+        report_(plan_.nodes.size(), CreatedPaths::room_for(context_)),
         children_(report_),
         guardian_(&report_.ledger(), plan_.nodes.size(), {device_.get(), handle_.get()}, ids_of_job(),
                   context_),

@@ -21,6 +21,8 @@ class CreatedPaths {
   explicit CreatedPaths(Ledger& ledger, const Context* context = nullptr)
       : ledger_(ledger), context_(context) {}
 
+  // Bytes that are enough for all that a restart of it can make.
+  [[nodiscard]] static std::size_t room_for(const Context& context);
   // A name of those whose names are made now, see names.h. What there is no room for is taken away again.
   void add(const std::string& path);
   // The same, of one that has what is to be cut off the file `of`, which is now as `before` says: it stays when that has been cut.
