@@ -356,7 +356,7 @@ echo 4 >"$group/above/pids.max"
 restart --check
 check "... that one is too small: --check says so" said "5 threads are more than $group/above/pids.max allows: 4, of which 0 are there already"
 echo max >"$group/above/pids.max"
-in_service() { bash -c 'echo $$ >"$0/cgroup.procs"; exec cr_restart "$@" ctx' "$group/service" "$@"; }
+in_service() { bash -c 'echo $$ >"$0/cgroup.procs"; exec cr_restart --cgroups=strict "$@" ctx' "$group/service" "$@"; }
 echo 5 >"$group/service/pids.max"
 rc=0
 err=$(in_service --check 2>&1) || rc=$?
