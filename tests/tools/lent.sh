@@ -93,7 +93,7 @@ restarts_now() { pgrep -u "$user" -x cr_restart >/dev/null; }
 wait_for restarts_now
 sleep 3
 check "... while somebody has a lease of it the restart waits" restarts_now
-pkill -INT -u "$user" -x cr_restart
+pkill -TERM -u "$user" -x cr_restart
 wait_for not restarts_now
 check "... given up, it leaves the file as it was" same "$(stat -c %a own)" 444
 kill -KILL "$holder"
