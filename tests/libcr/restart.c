@@ -237,6 +237,8 @@ static void by_poll(pid_t pid)
 	is(request(&args, "context", &handle), 0, "cr_request_restart() again");
 	is(cr_poll_restart(&handle, &long_time), pid, "cr_poll_restart() returns the pid");
 	is(end_of(pid), WELL, "and all is well");
+	is(waitpid(-1, NULL, __WALL), -1, "no process of the restarts is left to wait for");
+	is(errno, ECHILD, "as there is no child");
 	is(request(&args, "context", &handle), 0, "a restart that nobody asks about");
 	close((int)handle);
 	pause_ms(100);

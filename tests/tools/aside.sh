@@ -96,6 +96,41 @@ else
 	echo "ok $count - # SKIP no chattr +a on this file system"
 fi
 
+# In a mount namespace of the job's own the file has another name outside, where the rest of it goes; what has the name of the one inside
+# is something else.
+# hold_inside COMMAND...: the same, where these have been done in such a namespace, with /mnt/data/out.
+hold_inside()
+{
+	mkdir real
+	echo before >real/out
+	unshare -m bash -c "$1 && mount --bind real /mnt/data && exec \"$busy\" count 6<>/mnt/data/out" >/dev/null 2>&1 &
+	pid=$!
+	started+=("$pid")
+	wait_for busy_counts
+	cr --kill -f ctx "$pid"
+	wait "$pid" 2>/dev/null
+	wait_for is_gone "$pid"
+	echo "of others" >>real/out
+}
+for there in no yes; do
+	fresh
+	if [ "$there" = no ]; then
+		hold_inside "mount -t tmpfs none /mnt && mkdir /mnt/data"
+	else
+		mkdir -p /mnt/data
+		echo "a file of somebody else's, and longer" >/mnt/data/out
+		hold_inside true
+	fi
+	dry
+	check "in a mount namespace, $there directory of that name outside: --check says where it is kept" \
+		eval 'status_is 0 && said "are kept in $base/work/real/out.cut.1"'
+	check "... the restart has nothing against it" runs
+	check "... it is there" same "$(cat real/out.cut.1)" "of others"
+	check "... and the file is what it was" same "$(cat real/out)" before
+	[ "$there" = no ] || check "... and nothing of it is where the name leads to outside" same "$(ls /mnt/data)" out
+done
+rm -rf /mnt/data
+
 # Killed on its way: 400 MB take a while.
 fresh
 hold log
@@ -116,6 +151,66 @@ for signal in TERM KILL; do
 	check "... the file is as it was" same "$(apparent log)" 419430407
 	wait "$restart" 2>/dev/null
 	while pgrep -x cr_restart >/dev/null; do pause; done
+done
+
+# While it is copied, somebody else gets an id of the job, for a moment: root's restart, which has the kernel choose ids, waits for it,
+# as a user's does.
+# takes ID: sets $taker.
+takes()
+{
+	echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid
+	sleep 60 &
+	taker=$!
+	started+=("$taker")
+	[ "$taker" = "$1" ]
+}
+# comes_next ID: it is that of the next process. From there to the restart of the first one of the job, nothing here forks.
+comes_next()
+{
+	echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid
+	SECONDS=0
+	while [ ! -d "/proc/$pid" ] && [ $SECONDS -lt 30 ]; do :; done
+}
+# "namespace": the first process of one that another user namespace owns is made by a helper, which must not have its id.
+for of in child thread namespace; do
+	fresh
+	echo before >log
+	if [ $of = child ]; then
+		bash -c 'sleep 900 & exec "$0" count 6<>log' "$busy" >/dev/null 2>&1 &
+	elif [ $of = namespace ]; then
+		unshare -Urpf "$busy" count 6<>log >/dev/null 2>&1 &
+	else
+		"$here/changer" "$base/work/count" 6<>log >/dev/null 2>&1 &
+	fi
+	pid=$!
+	started+=("$pid")
+	wait_for busy_counts
+	other=$(cat "/proc/$pid/task/$pid/children"; ls "/proc/$pid/task")
+	other=$(tr ' ' '\n' <<<"$other" | grep -vx "$pid" | grep -m1 .)
+	cr --tree --kill -f ctx "$pid"
+	wait "$pid" 2>/dev/null
+	wait_for is_gone "$pid"
+	head -c 400M /dev/zero >>log
+	cp count count.old
+	cr_restart ctx >/dev/null 2>"$base/stderr" &
+	restart=$!
+	started+=("$restart" "$pid" "$other")
+	check "the id of a $of: it is copying" wait_for test -s log.cut.1
+	if [ $of = namespace ]; then
+		comes_next "$other"
+	else
+		check "... the id is taken" takes "$other"
+		wait_for exists "/proc/$pid"
+		sleep 0.7
+		kill "$taker"
+		wait "$taker" 2>/dev/null
+	fi
+	check "... the restart waits for its end" wait_for counts_again
+	err=$(cat "$base/stderr")
+	check "... and the $of has it" grep -qx "$other" <(tr ' ' '\n' < <(cat "/proc/$pid/task/$pid/children"; ls "/proc/$pid/task"))
+	end_processes
+	wait "$restart" 2>/dev/null
+	wait_for is_gone "$pid"
 done
 
 done_testing

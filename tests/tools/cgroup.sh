@@ -339,4 +339,35 @@ wait_for remove_groups
 restart --check --cgroups=make --other-owner=warn
 check "... that user may not make them: it is told" \
 	said "control group /cryo-test: is not going to be made: Permission denied (with the rights of user $(id -u "$user"), whose process it is)"
+
+# As many processes as there may be: in a group above that of the job, and in cr_restart's own, where all of them are forked.
+fresh
+mkdir -p "$group/above/step" "$group/service"
+echo +pids >"$group/cgroup.subtree_control"
+echo +pids >"$group/above/cgroup.subtree_control"
+bash -c 'for i in 1 2 3 4; do sleep 900 & done; exec "$0" "$1"' "$busy" "$base/work/count" </dev/null >/dev/null 2>&1 & pid=$!
+started+=("$pid")
+wait_for busy_counts
+for one in "$pid" $(cat "/proc/$pid/task/$pid/children"); do echo "$one" >"$group/above/step/cgroup.procs"; done
+cr --tree --kill -f ctx "$pid"
+check "five processes in a group below another: a checkpoint" status_is 0
+wait_for is_gone "$pid"
+echo 4 >"$group/above/pids.max"
+restart --check
+check "... that one is too small: --check says so" said "5 threads are more than $group/above/pids.max allows: 4, of which 0 are there already"
+echo max >"$group/above/pids.max"
+in_service() { bash -c 'echo $$ >"$0/cgroup.procs"; exec cr_restart --cgroups=strict "$@" ctx' "$group/service" "$@"; }
+echo 5 >"$group/service/pids.max"
+rc=0
+err=$(in_service --check 2>&1) || rc=$?
+check "cr_restart's own is: --check says so" said "5 threads are more than $group/service/pids.max allows: 5, of which 1 are there already"
+rc=0
+err=$(in_service 2>&1) || rc=$?
+check "... and so does the restart, before it has begun" said "5 threads are more than $group/service/pids.max allows: 5, of which 1 are there already"
+echo 20 >"$group/service/pids.max"
+cp count count.old
+in_service >/dev/null 2>&1 & started+=("$!" "$pid")
+check "... with more it runs" wait_for counts_again
+check "... in its group" same "$(group_of "$pid")" /cryo-test/above/step
+end_job
 done_testing

@@ -82,6 +82,25 @@ check "... and it runs" runs
 check "... and the file is as read-only as before" same "$(stat -c %a own)" 444
 check "... and open for writing" eval '(( $(sed -n "s/^flags:\t//p" /proc/$pid/fdinfo/5) & 2 ))'
 end_processes
+wait_for is_gone "$pid"
+# Its lease is somebody's, who does not give it up: the restart waits, and is killed.
+perl -e '$SIG{IO} = "IGNORE"; open(F, "<", "own") && fcntl(F, 1024, 0) or die; open(O, ">", "held"); sleep 100' & holder=$!
+started+=("$holder")
+wait_for exists held
+runuser -u "$user" -- cr_restart ctx >/dev/null 2>&1 &
+started+=("$!")
+restarts_now() { pgrep -u "$user" -x cr_restart >/dev/null; }
+wait_for restarts_now
+sleep 3
+check "... while somebody has a lease of it the restart waits" restarts_now
+pkill -TERM -u "$user" -x cr_restart
+wait_for not restarts_now
+check "... given up, it leaves the file as it was" same "$(stat -c %a own)" 444
+kill -KILL "$holder"
+wait "$holder" 2>/dev/null
+check "... and runs when that has gone" runs
+check "... with the file as read-only as before" same "$(stat -c %a own)" 444
+end_processes
 
 # Mapped, and not open: as nscd's cache is by the C library.
 mapped_job()

@@ -163,6 +163,29 @@ check "... it goes on" wait_for differs "$before"
 touch stop
 check "... to its last line" wait_for exists last
 
+# Open by two names, of which one is there.
+for gone in one other; do
+	fresh
+	echo text >one
+	ln one other
+	exec 8<one 9<other
+	start_quietly
+	exec 8<&- 9<&-
+	cr --kill --save-open -f ctx "$pid"
+	wait_for is_gone "$pid"
+	rm $gone
+	there=$(ls one other 2>/dev/null)
+	only_checked --restore-files
+	check "a file with two names, of which $gone is gone: nothing is made" eval 'status_is 0 && silent'
+	before=$(<count)
+	cr_restart --restore-files ctx </dev/null >/dev/null 2>"$base/stderr" & started+=("$!" "$pid")
+	check "... it goes on" wait_for differs "$before"
+	err=$(cat "$base/stderr")
+	check "... and has it twice" same "$(readlink "/proc/$pid/fd/8" "/proc/$pid/fd/9")" "$PWD/$there
+$PWD/$there"
+	check "... the other name is not there" not exists $gone
+done
+
 # Limits.
 fresh
 head -c 5000 /dev/zero >large
@@ -173,6 +196,19 @@ cr -v --kill --save-open=4999 -f ctx "$pid"
 wait_for is_gone "$pid"
 check "larger than the limit: told, by -v" eval 'status_is 0 && said "large): larger than --save-open allows for" && not said "others)"'
 check "... and not in the context" eval 'not eval "cr_info ctx | grep fallback"'
+fresh
+head -c 2M /dev/zero >large
+exec 9<large
+start_quietly
+exec 9<&-
+cr --save-all -f ctx "$pid"
+check "--save-all tells without it" eval 'status_is 0 && said "large): larger than --save-open allows for"'
+cr --save-all --save-open=1M -f ctx.2 "$pid"
+check "... also of a limit that was given" eval 'status_is 0 && said "large): larger than --save-open allows for"'
+cr --save-all --save-open=2M -f ctx.3 "$pid"
+check "... and nothing where the limit is higher" eval 'status_is 0 && silent && cr_info ctx.3 | grep -q fallback'
+cr --save-open -f ctx.4 "$pid"
+check "--save-open alone does not" eval 'status_is 0 && silent'
 
 
 done_testing

@@ -119,4 +119,43 @@ rc=0
 err=$(cr_info ctx 2>&1)
 check "... it alone is in the context" eval '! said "busy"'
 
+# A process in the group of a script that starts it, and starts it again: in the script's group, from a group of its own in the same
+# session, and when the script has gone.
+fresh
+cat >batch.sh <<-END
+echo "\$\$" >leader.pid
+"$busy" "\$PWD/a" & echo "\$!" >a.pid
+until [ -e first ]; do sleep 0.1; done
+cr_restart --restore-pgid ctx &
+until [ -e second ]; do sleep 0.1; done
+set -m
+cr_restart --restore-pgid ctx &
+wait
+END
+setsid bash batch.sh >batch.out 2>&1 </dev/null &
+wait_for test -s leader.pid
+leader=$(<leader.pid)
+started+=("$leader" "$!")
+all_count a
+was=$(ids a)
+check "a process in the group of a script" same "$was" "$leader $leader"
+for go in first second; do
+	cr --kill -f ctx "$(<a.pid)"
+	wait_for none_there a
+	touch $go
+	check "... that starts it again ($go): it runs" count_on a
+	check "... in the same group" same "$(ids a)" "$was"
+	err=$(cat batch.out)
+done
+cr --kill -f ctx "$(<a.pid)"
+wait_for none_there a
+kill -KILL "$leader"
+wait_for is_gone "$leader"
+rc=0
+err=$(cr_restart --check --restore-pgid ctx 2>&1) || rc=$?
+check "... and when the script has gone" status_is 0
+restart --restore-pgid ctx
+check "... it runs" count_on a
+check "... in that group" same "$(ids a | cut -d ' ' -f 1)" "$leader"
+
 done_testing

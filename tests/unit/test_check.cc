@@ -23,6 +23,7 @@
 #include "context/describe.h"
 #include "restart/check/check.h"
 #include "restart/engine/restart_arch.h"
+#include "restart/engine/tree_plan.h"
 #include "restart/files/redirect.h"
 #include "restart/memory/guards.h"
 #include "restart/memory/tags.h"
@@ -156,6 +157,11 @@ TEST("obstacles: ids of others") {
   builder.add_thread(parent);
   SAYS(check_context(builder.context, kNoMemory, {}), EBUSY,
        "pid 3999999 (sleeper): the id of its thread {} is in use by {}", parent, comm_of(parent));
+  // In a pid namespace of its own the thread has another one, and gets any outside.
+  Findings findings;
+  builder.process().namespaces.pid = 7;
+  check_ids(builder.context, {}, findings);
+  CHECK(findings.problems.empty());
   builder = sample();
   builder.process().head.pid = builder.thread().head.tid = ::getpid();
   SAYS(check_context(builder.context, kNoMemory, {}), EBUSY,
@@ -223,7 +229,7 @@ TEST("obstacles: session and group") {
   options.restore_sid = true;
   options.restore_pid = false;
   CHECK_EQ(check_process_of(builder, options).problems.size(), 0U);
-  options.restore_pid = options.restore_pgid = true;
+  options.restore_pgid = true;
   builder.process().head.sid = 3999997;
   builder.process().head.pgid = 3999996;
   const Findings findings = check_process_of(builder, options);
@@ -231,6 +237,10 @@ TEST("obstacles: session and group") {
        "pid 3999999: its session 3999997 can only be entered by being born in it (without --restore-sid it is in that of cr_restart)");
   SAYS(findings, ESRCH,
        "pid 3999999: its process group 3999996 does not exist (without --restore-pgid it is in that of cr_restart)");
+  // It is made by who has the number, where that can be had.
+  options.restore_pid = true;
+  options.restore_sid = false;
+  CHECK_EQ(check_process_of(builder, options).problems.size(), 0U);
 }
 
 TEST("obstacles: limits") {

@@ -16,9 +16,9 @@ namespace {
 
 // Plays the plan; every process must have what was saved, with `changes` in place of that.
 void expect(const std::vector<Saved>& saved, const std::map<pid_t, Saved>& changes = {},
-            const RestartOptions& options = {}) {
+            const RestartOptions& options = {}, RootGroup group = RootGroup::kMade) {
   const Context context = context_of(saved);
-  const TreePlan plan = plan_tree(context, options);
+  const TreePlan plan = plan_tree(context, options, group);
   for (const std::string& problem : plan.problems) CHECK_EQ(problem, "");
   TreeKernel kernel(plan);
   CHECK_EQ(kernel.play(), "");
@@ -42,6 +42,22 @@ TEST("tree: a process alone is in the group and session of cr_restart") {
   RestartOptions options;
   options.restore_pgid = options.restore_sid = true;
   expect({{10, 2, 10, 10}}, {{10, {10, kRestart, 10, 10}}}, options);
+}
+
+TEST("tree: the group of the process is that of a shell, which is not of the job") {
+  RestartOptions options;
+  options.restore_pgid = true;
+  expect({{10, 2, 9, 3}, {11, 10, 9, 3}},
+         {{10, {10, kRestart, 9, kRestartSession}}, {11, {11, 10, 9, kRestartSession}}}, options);
+  expect({{10, 2, kRestartGroup, 3}, {11, 10, kRestartGroup, 3}},
+         {{10, {10, kRestart, kRestartGroup, kRestartSession}}, {11, {11, 10, kRestartGroup, kRestartSession}}}, options,
+         RootGroup::kOwn);
+  // Of the same session as cr_restart: nobody is made who would have the number of its leader.
+  const TreePlan plan = plan_tree(context_of({{10, 2, 9, 3}}), options, RootGroup::kThere);
+  CHECK_EQ(plan.helpers(), 0U);
+  CHECK(std::any_of(plan.steps.begin(), plan.steps.end(), [](const TreeStep& step) {
+    return step.kind == TreeStep::Kind::kGroup && step.id == 9;
+  }));
 }
 
 std::size_t root_of(const std::vector<Saved>& saved) {

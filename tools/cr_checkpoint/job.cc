@@ -372,11 +372,16 @@ bool is_for_all(const std::string& line) {
   return line.find("): WARNING: ") != std::string::npos;
 }
 
+// Who has asked for all contents is told which are left out.
+bool is_left_out(const Options& options, const std::string& line) {
+  return (options.flags & kSaveAll) == kSaveAll && line.find("its contents are not in the context") != std::string::npos;
+}
+
 void Job::show_log(bool failed) {
   if (options_.quiet || options_.log == LogLevel::kNever) return;
   const bool all = failed || options_.dry_run || options_.verbose != 0 || options_.log != LogLevel::kOnError;
   for (const std::string& line : request_->read_log())
-    if (all || is_for_all(line)) message("cr_checkpoint", "{}", line);
+    if (all || is_for_all(line) || is_left_out(options_, line)) message("cr_checkpoint", "{}", line);
 }
 
 void Job::show_summary() const {

@@ -142,8 +142,6 @@ constexpr std::string_view kAutomatic = "auto";  // level of compression
 constexpr int kLeastWindowLog = 20;
 constexpr int kMostWindowLog = 27;
 
-constexpr std::uint32_t kSaveAll =
-    CRYO_CKPT_SAVE_EXE | CRYO_CKPT_SAVE_PRIVATE | CRYO_CKPT_SAVE_SHARED | CRYO_CKPT_SAVE_OPEN;
 
 template <typename... Args>
 [[noreturn]] void usage_error(fmt::format_string<Args...> format, Args&&... args) {

@@ -53,6 +53,10 @@ struct Compression {
       {};  // matches are looked for over 1 << window_log bytes; none: as the level has it
 };
 
+// CRYO_CKPT_*, of --save-all.
+inline constexpr std::uint32_t kSaveAll =
+    CRYO_CKPT_SAVE_EXE | CRYO_CKPT_SAVE_PRIVATE | CRYO_CKPT_SAVE_SHARED | CRYO_CKPT_SAVE_OPEN;
+
 struct Options {
   // Is what the process writes from now on to be known at the next checkpoint?
   [[nodiscard]] bool tracks() const {

@@ -42,7 +42,7 @@ void check_tree(const Context& context, const RestartOptions& options, Findings&
                      context.processes.size());
   if (context.processes[root_process(context)].threads.empty())
     findings.problem(EINVAL, "the first process of the context has exited");
-  const TreePlan plan = plan_tree(context, options);
+  const TreePlan plan = plan_tree(context, options, root_group(context));
   for (const std::string& text : plan.problems) findings.problem(EOPNOTSUPP, "{}", text);
   if (options.restore_pid) check_ids(context, plan, findings);
 }

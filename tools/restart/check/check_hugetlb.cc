@@ -2,7 +2,6 @@
 // Whether there are enough huge pages.  Those of private memory and of what is shared are reserved when they are mapped: all of
 // them, but where the process has said that it does without (MAP_NORESERVE), those with contents.
 #include <linux/capability.h>
-#include <sys/shm.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 
 #include "base/parse.h"
 #include "restart/check/check.h"
+#include "restart/ipc/sysv.h"
 #include "restart/memory/hugetlb.h"
 #include "restart/memory/mapped.h"
 #include "restart/process/cgroup.h"
@@ -64,11 +64,14 @@ class HugePageCounter {
     add_contents();
     std::map<std::uint64_t, std::uint64_t> needed;
     for (auto& [key, pages] : private_) needed[key.first] += pages.count();
-    for (auto& [id, pages] : shared_) needed[context_.inode(id).huge_size] += pages.count();
+    for (auto& [id, pages] : shared_)
+      if (!has_its_pages(context_.inode(id))) needed[context_.inode(id).huge_size] += pages.count();
     return needed;
   }
 
  private:
+  // A segment that has been left behind.
+  [[nodiscard]] static bool has_its_pages(const Inode& inode) { return inode.shm && is_segment_there(*inode.shm); }
   void add_areas(const Mm& mm);
   void add_contents();
 
@@ -180,19 +183,13 @@ bool may_by_group(const Creds& own, std::uint32_t group) {
   return own.head.egid == group || std::find(own.groups.begin(), own.groups.end(), group) != own.groups.end();
 }
 
-bool is_there(const cryo_shm& saved) {
-  shmid_ds now;
-  return saved.perm.ns == 0 && ::shmctl(saved.perm.id, IPC_STAT, &now) == 0 && now.shm_perm.__key == saved.perm.key &&
-         now.shm_segsz == saved.size;
-}
-
 // Segments that have to be made: not everybody may, while memory and files are for all.
 void check_hugetlb_segments(const Context& context, const Creds& own, Findings& findings) {
   const std::string text = read_proc("sys/vm/hugetlb_shm_group");
   const auto group = parse_number<std::uint32_t>(text.substr(0, text.find('\n')));
   if (capable(own, CAP_IPC_LOCK) || (group && may_by_group(own, *group))) return;
   for (const auto& [id, inode] : context.inodes)
-    if (inode.huge_size != 0 && inode.shm && !is_there(*inode.shm))
+    if (inode.huge_size != 0 && inode.shm && !is_segment_there(*inode.shm))
       return findings.problem(EPERM,
                               "System V shared memory {} (key {:#x}) is in huge pages, which takes CAP_IPC_LOCK, or the group of "
                               "/proc/sys/vm/hugetlb_shm_group",

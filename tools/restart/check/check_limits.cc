@@ -127,10 +127,11 @@ std::map<std::string, CgroupRoom> room_in_cgroups(const Context& context, const 
     const Process& process = context.processes[i];
     const std::string goal = root + process.cgroup;
     const bool stays = options.cgroups == CgroupPolicy::kLeave || !cgroup_obstacle(context, i, false).empty();
+    // Who leaves them does so when all processes have been forked, and has no other threads before.
     for (const std::string& group : own)
-      if (stays || is_in(goal, group)) rooms[group].wanted += process.threads.size();
-    if (!stays && process.cgroup.size() > 1 && std::find(own.begin(), own.end(), goal) == own.end())
-      rooms[goal].wanted += process.threads.size();
+      rooms[group].wanted += stays || is_in(goal, group) ? process.threads.size() : process.threads.empty() ? 0 : 1;
+    for (std::string path = process.cgroup; !stays && path.size() > 1; path.resize(path.rfind('/')))
+      if (std::find(own.begin(), own.end(), root + path) == own.end()) rooms[root + path].wanted += process.threads.size();
   }
   for (auto& [path, room] : rooms) room.threads = in_cgroup(path);
   return rooms;
@@ -169,7 +170,9 @@ void LimitChecker::check_pids() {
   const auto is_above = [this](std::int32_t id) { return static_cast<std::uint64_t>(id) >= limits_.pid_max; };
   for (const Process& process : context_.processes) {
     std::int32_t highest = process.head.pid;
-    for (const Thread& thread : process.threads) highest = std::max(highest, thread.head.tid);
+    // Those of threads in a pid namespace of the job are not chosen.
+    for (const Thread& thread : process.threads)
+      if (process.namespaces.pid == 0) highest = std::max(highest, thread.head.tid);
     if (is_above(highest))
       findings_.problem(EINVAL, "pid {}: {} is no id here: /proc/sys/kernel/pid_max, which root may raise, is {}",
                         process.head.pid, highest, limits_.pid_max);

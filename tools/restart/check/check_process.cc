@@ -37,7 +37,8 @@ void check_session(const CheckInput& input, Findings& findings) {
                      "pid {}: its session {} can only be entered by being born in it (without --restore-sid it is in that of "
                      "cr_restart)",
                      head.pid, head.sid);
-  if (options.restore_pgid && !is_of_job(head.pgid) && head.pgid != ::getpgrp() && !id_exists(-head.pgid))
+  // A group that is gone is made by a process with its number.
+  if (options.restore_pgid && !options.restore_pid && !is_of_job(head.pgid) && head.pgid != ::getpgrp() && !id_exists(-head.pgid))
     findings.problem(ESRCH, "pid {}: its process group {} does not exist (without --restore-pgid it is in that of cr_restart)",
                      head.pid, head.pgid);
 }
@@ -146,8 +147,9 @@ void check_ids(const Context& context, const TreePlan& plan, Findings& findings)
     const std::int32_t pid = process.head.pid;
     if (const std::string holder = holders.find(pid); !holder.empty())
       findings.problem(EBUSY, "pid {} is in use by {}", pid, holder);
+    // Of threads in a pid namespace of the job the ids inside are chosen: outside they get any.
     for (const Thread& thread : process.threads) {
-      if (thread.head.tid == pid) continue;
+      if (thread.head.tid == pid || process.namespaces.pid != 0) continue;
       if (const std::string holder = holders.find(thread.head.tid); !holder.empty())
         findings.problem(EBUSY, "pid {}: the id of its thread {} is in use by {}", pid, thread.head.tid,
                          holder);

@@ -138,14 +138,15 @@ pid_t fork_with_pid(const ForkRequest& request) {
       use_cursor = true;
       continue;
     }
-    if (pid < 0 && errno == EEXIST) fail(EBUSY, "pid {} is in use", request.pid);
-    if (pid < 0) fail_errno("cannot create the process");
-    if ((request.pid == 0 || pid == request.pid) && may_have(request, pid) && has_outer_pid(request, pid)) {
+    // Somebody has the id, often for a moment only.
+    const bool is_taken = pid < 0 && errno == EEXIST;
+    if (pid < 0 && !is_taken) fail_errno("cannot create the process");
+    if (!is_taken && (request.pid == 0 || pid == request.pid) && may_have(request, pid) && has_outer_pid(request, pid)) {
       if (request.shared != nullptr) request.shared->let_go();
       return pid;
     }
-    take_away(request, pid);
-    if (request.shared != nullptr) request.shared->wait_until_gone();
+    if (!is_taken) take_away(request, pid);
+    if (!is_taken && request.shared != nullptr) request.shared->wait_until_gone();
     const timespec pause{0, attempt < stub::kQuickTidTries ? 0 : stub::kTidPauseNs};
     ::nanosleep(&pause, nullptr);
   }

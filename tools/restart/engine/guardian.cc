@@ -3,6 +3,7 @@
 
 #include <cryo/ioctl.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -51,14 +52,10 @@ bool has_been_let_go(const Ledger& ledger, int handle_fd) {
          ::ioctl(handle_fd, CRYO_RST_STATUS, 0) != 0;
 }
 
-// True for the end of cr_restart, false when it has said that nothing is to be done.
-bool has_died(int line) {
+// Nothing comes but its end.
+void wait_for_end_of_cr_restart(int line) {
   char word = 0;
-  ssize_t got = 0;
-  do {
-    got = ::read(line, &word, 1);
-  } while (got < 0 && errno == EINTR);
-  return got == 0;
+  while (::read(line, &word, 1) != 0 && errno == EINTR) continue;
 }
 
 bool all_ended(const Ledger& ledger, std::span<const Place> places) {
@@ -70,7 +67,7 @@ bool all_ended(const Ledger& ledger, std::span<const Place> places) {
 [[noreturn]] void guard(int line, Ledger* ledger, std::size_t places, GuardianFds fds,
                         const Context& context) {
   stand_aside({line, fds.device, fds.handle});
-  if (!has_died(line)) ::_exit(0);
+  wait_for_end_of_cr_restart(line);
   const std::span<const Place> all(places_of(ledger), places);
   for (int round = 0; round < kRounds; ++round) {
     // The first of it may not have been forked by then; it would see that its parent is gone, and end.
@@ -84,16 +81,21 @@ bool all_ended(const Ledger& ledger, std::span<const Place> places) {
   ::_exit(0);
 }
 
-// By a process that ends then.
-[[noreturn]] void start(int line, Ledger* ledger, std::size_t places, GuardianFds fds,
-                        const std::set<pid_t>& wanted, const Context& context) {
-  for (;;) {
-    const pid_t pid = ::fork();
-    if (pid == 0 && wanted.contains(::getpid())) ::_exit(0);
-    if (pid == 0) guard(line, ledger, places, fds, context);
-    if (pid < 0 || !wanted.contains(pid)) ::_exit(pid < 0);
-    ::waitpid(pid, nullptr, 0);
-  }
+// As fork(2), of a child whose end is told to nobody; `self` is its pidfd.
+pid_t fork_silently(UniqueFd& self) {
+  int fd = -1;
+  clone_args args{};
+  args.flags = CLONE_PIDFD;
+  args.pidfd = reinterpret_cast<std::uint64_t>(&fd);
+  const auto pid = static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof(args)));
+  if (pid > 0) self.reset(fd);
+  return pid;
+}
+
+// Whoever else had the number by now would not be meant.
+void wait_for(const UniqueFd& self) {
+  siginfo_t info{};
+  while (::waitid(P_PIDFD, static_cast<id_t>(self.get()), &info, WEXITED | __WALL) != 0 && errno == EINTR) continue;
 }
 
 }  // namespace
@@ -104,21 +106,23 @@ Guardian::Guardian(Ledger* ledger, std::size_t places, GuardianFds fds, const st
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("pipe");
   const UniqueFd reader(ends[0]);
   line_ = UniqueFd(ends[1]);
-  const pid_t between = ::fork();
-  if (between < 0) fail_errno("fork");
-  if (between == 0) {
-    line_.reset();
-    start(reader.get(), ledger, places, fds, wanted, context);
+  for (;;) {
+    pid_ = fork_silently(self_);
+    if (pid_ < 0) fail_errno("cannot start the process that cleans up when cr_restart is killed");
+    if (pid_ == 0 && wanted.contains(::getpid())) ::_exit(0);
+    if (pid_ == 0) {
+      line_.reset();
+      guard(reader.get(), ledger, places, fds, context);
+    }
+    if (!wanted.contains(pid_)) return;
+    wait_for(self_);
   }
-  int status = 0;
-  while (::waitpid(between, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (status != 0) fail(EAGAIN, "cannot start the process that cleans up when cr_restart is killed");
 }
 
 Guardian::~Guardian() {
-  // It is gone when this fails, and then there is nobody to tell.
-  [[maybe_unused]] const ssize_t written = ::write(line_.get(), "e", 1);
+  // Not by a word to it, as somebody may have stopped it.
+  (void)::syscall(SYS_pidfd_send_signal, self_.get(), SIGKILL, nullptr, 0);
+  wait_for(self_);
 }
 
 }  // namespace cryo

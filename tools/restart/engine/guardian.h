@@ -20,13 +20,13 @@ struct GuardianFds {
   int handle;
 };
 
-// A process beside cr_restart and not its child, in a session of its own.  If cr_restart ends without a
-// word, it waits until the processes of the restart have ended as well, and removes what CreatedPaths
-// names.  It does nothing if one of them lives on: then the job runs, and all is as it should be.
+// A child of cr_restart in a session of its own, whose end gives no signal.  If cr_restart ends without having ended it, it waits
+// until the processes of the restart have ended as well, and removes what CreatedPaths names.  It does nothing if one of them lives
+// on: then the job runs, and all is as it should be.  It is no orphan before: whoever has started cr_restart may be a subreaper
+// (libcr), would get it, and its end.
 class Guardian {
  public:
-  // Errors: the system's, by exception.  Call it before cr_restart becomes a subreaper.  Its pid is none of
-  // `wanted`, which the job will have.
+  // Errors: the system's, by exception.  Its pid is none of `wanted`, which the job will have.
   Guardian(Ledger* ledger, std::size_t places, GuardianFds fds, const std::set<pid_t>& wanted,
            const Context& context);
   // cr_restart cleans up itself, or has nothing to clean up any more.
@@ -34,7 +34,11 @@ class Guardian {
   Guardian(const Guardian&) = delete;
   Guardian& operator=(const Guardian&) = delete;
 
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
  private:
+  pid_t pid_ = -1;
+  UniqueFd self_;  // a pidfd
   UniqueFd line_;  // its end of file is the end of cr_restart: nobody else may keep it
 };
 

@@ -115,6 +115,13 @@ bool id_exists(pid_t id) {
   return ::kill(id, 0) == 0 || errno == EPERM;
 }
 
+bool is_group_of_own_session(pid_t group) {
+  if (!id_exists(-group)) return false;
+  const auto pids = numbers_in("/proc");
+  const auto member = std::find_if(pids.begin(), pids.end(), [group](pid_t pid) { return ::getpgid(pid) == group; });
+  return member != pids.end() && ::getsid(*member) == ::getsid(0);
+}
+
 IdHolders::IdHolders(std::chrono::milliseconds patience)
     : end_(std::chrono::steady_clock::now() + patience) {}
 

@@ -11,6 +11,8 @@ namespace cryo {
 
 // Is there a process `id`, a thread, or, with -id, a process group?
 [[nodiscard]] bool id_exists(pid_t id);
+// Is there such a process group in the caller's session, so that it can be entered?
+[[nodiscard]] bool is_group_of_own_session(pid_t group);
 
 // Is it about to end, with all of its threads, or gone?
 [[nodiscard]] bool is_leaving(pid_t pid);

@@ -15,6 +15,8 @@ namespace cryo {
 namespace {
 
 constexpr int kAnyEnd = WEXITED | __WALL | WNOHANG;
+// Of those with SIGCHLD as their exit signal, which all orphans get; others are known.
+constexpr int kOrphansEnd = WEXITED | WNOHANG;
 constexpr timespec kDying{0, 10000000};  // between looks
 
 bool has_children() {
@@ -67,8 +69,7 @@ void OwnChildren::continue_maker() const {
 
 std::optional<siginfo_t> OwnChildren::take_ended() {
   siginfo_t info{};
-  if (alone_) {
-    if (::waitid(P_ALL, 0, &info, kAnyEnd) != 0 || info.si_pid == 0) return {};
+  if (alone_ && ::waitid(P_ALL, 0, &info, kOrphansEnd) == 0 && info.si_pid != 0) {
     ended_.insert(info.si_pid);
     return info;
   }
@@ -84,10 +85,17 @@ std::optional<siginfo_t> OwnChildren::take_ended() {
 // its parent has ended. Where we have other children that cannot be told from orphans of theirs.
 std::vector<pid_t> OwnChildren::living() const {
   std::vector<pid_t> pids = alone_ ? list_children() : std::vector<pid_t>();
+  std::erase(pids, guardian_);
   if (!pids.empty()) return pids;
   for (const pid_t pid : known())
     if (is_child(pid)) pids.push_back(pid);
   return pids;
+}
+
+bool OwnChildren::any_left() const {
+  siginfo_t info{};
+  if (alone_ && ::waitid(P_ALL, 0, &info, kOrphansEnd | WNOWAIT) == 0) return true;
+  return !living().empty();
 }
 
 std::size_t OwnChildren::kill_all(std::chrono::milliseconds limit) {
@@ -96,7 +104,7 @@ std::size_t OwnChildren::kill_all(std::chrono::milliseconds limit) {
     const std::vector<pid_t> pids = living();
     for (const pid_t pid : pids) ::kill(pid, SIGKILL);
     while (take_ended()) continue;
-    if (alone_ ? !has_children() : living().empty()) return 0;
+    if (!any_left()) return 0;
     if (std::chrono::steady_clock::now() >= end) return std::max<std::size_t>(pids.size(), 1);
     ::nanosleep(&kDying, nullptr);
   }

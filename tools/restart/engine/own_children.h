@@ -23,6 +23,8 @@ class OwnChildren {
   explicit OwnChildren(const SharedReport& report);
 
   void set_maker(pid_t maker) { maker_ = maker; }
+  // A child that is none of them, and has no exit signal.
+  void leave_out(pid_t guardian) { guardian_ = guardian; }
   // Somebody may have stopped it whose user it was for a moment (names.h).
   void continue_maker() const;
   // One that has ended, and is waited for with this.
@@ -32,12 +34,14 @@ class OwnChildren {
   [[nodiscard]] std::size_t kill_all(std::chrono::milliseconds limit);
 
  private:
+  [[nodiscard]] bool any_left() const;
   [[nodiscard]] std::vector<pid_t> known() const;
   [[nodiscard]] std::vector<pid_t> living() const;
 
   const SharedReport& report_;
   bool alone_;  // there were no others when it began: every child is one of ours
   pid_t maker_ = -1;
+  pid_t guardian_ = -1;
   std::set<pid_t> ended_;  // of the maker and of forks that got a wrong pid: their numbers are others' by now
 };
 

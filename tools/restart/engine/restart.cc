@@ -109,16 +109,18 @@ class Restart::Attempt {
       : restart_(restart),
         context_(restart.context_),
         totals_(totals_of(context_)),
-        plan_(plan_tree(context_, restart.options_)),
+        plan_(plan_tree(context_, restart.options_, root_group(context_))),
         inherited_(context_, plan_),
         device_(open_device_with_consent()),
         handle_(open_handle(device_.get(), totals_)),
-        report_(plan_.nodes.size()),
+        report_(plan_.nodes.size(), CreatedPaths::room_for(context_)),
         children_(report_),
         guardian_(&report_.ledger(), plan_.nodes.size(), {device_.get(), handle_.get()}, ids_of_job(),
                   context_),
         fanotify_(context_),
-        groups_(context_, restart.options_, CreatedPaths(report_.ledger(), &context_), restart.warnings_) {}
+        groups_(context_, restart.options_, CreatedPaths(report_.ledger(), &context_), restart.warnings_) {
+    children_.leave_out(guardian_.pid());
+  }
   ~Attempt();
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;

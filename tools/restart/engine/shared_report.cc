@@ -53,6 +53,11 @@ Place* places_of(Ledger* ledger) {
   return reinterpret_cast<Place*>(ledger + 1);
 }
 
+std::span<char> paths_of(Ledger& ledger) {
+  if (ledger.more_size == 0) return ledger.paths;
+  return {reinterpret_cast<char*>(&ledger) + ledger.more_at, ledger.more_size};
+}
+
 namespace {
 
 std::size_t ledger_size(std::size_t slots) {
@@ -61,31 +66,33 @@ std::size_t ledger_size(std::size_t slots) {
 }
 
 void* map_shared(std::size_t size) {
-  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) fail_errno("cannot map {} bytes", size);
   return memory;
 }
 
 }  // namespace
 
-SharedReport::SharedReport(std::size_t slots) : slots_(slots) {
+SharedReport::SharedReport(std::size_t slots, std::size_t paths) : slots_(slots), more_(paths > sizeof(Ledger::paths) ? paths : 0) {
   report_ = new (map_shared(report_size(slots))) stub::Report{};
   new (slots_of(report_)) stub::Slot[slots]{};
   stub::Gate* const gate = new (gate_of(report_, slots)) stub::Gate{};
   new (turns_of(gate)) stub::Turn[slots]{};
   try {
     // All zeros; the names are large, and not touched in vain.
-    ledger_ = new (map_shared(ledger_size(slots))) Ledger;
+    ledger_ = new (map_shared(ledger_size(slots) + more_)) Ledger;
   } catch (...) {
     ::munmap(report_, report_size(slots));
     throw;
   }
   new (places_of(ledger_)) Place[slots]{};
+  ledger_->more_at = ledger_size(slots);
+  ledger_->more_size = more_;
 }
 
 SharedReport::~SharedReport() {
   ::munmap(report_, report_size(slots_));
-  ::munmap(ledger_, ledger_size(slots_));
+  ::munmap(ledger_, ledger_size(slots_) + more_);
 }
 
 std::span<Place> SharedReport::places() const {

@@ -26,9 +26,12 @@ struct Ledger {
   std::uint32_t nr_strays;
   std::int32_t strays[kMaxStrays];  // children of cr_restart that got a wrong pid and ended at once
   char text[2000];                  // stub::Step::kPrepare: the whole message
-  std::uint32_t paths_len;          // bytes of paths[] in use
-  char paths[1 << 18];              // made by the restart, each ended by NUL: removed when it fails
+  std::uint32_t paths_len;          // bytes of them in use
+  // Made by the restart, each ended by NUL: removed when it fails.
+  std::uint64_t more_at, more_size;  // where they are, in bytes from here, if more_size is not 0; else:
+  char paths[1 << 18];
 };
+[[nodiscard]] std::span<char> paths_of(Ledger& ledger);
 
 // One process in it.
 struct Place {
@@ -47,7 +50,8 @@ struct Shared {
 
 class SharedReport {
  public:
-  explicit SharedReport(std::size_t slots);
+  // With room for so many bytes of paths, at least.
+  explicit SharedReport(std::size_t slots, std::size_t paths = 0);
   ~SharedReport();
   SharedReport(const SharedReport&) = delete;
   SharedReport& operator=(const SharedReport&) = delete;
@@ -64,6 +68,7 @@ class SharedReport {
   stub::Report* report_ = nullptr;
   Ledger* ledger_ = nullptr;
   std::size_t slots_;
+  std::size_t more_;  // bytes of paths behind the places
 };
 
 // One process at a time does what others must not do at the same time.

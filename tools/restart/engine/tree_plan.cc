@@ -2,6 +2,7 @@
 #include "restart/engine/tree_plan.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "restart/check/check.h"
+#include "restart/engine/id_holder.h"
 #include "restart/engine/tree_lineage.h"
 #include "restart/files/pty.h"
 #include "restart/ns/pid_namespaces.h"
@@ -30,8 +32,10 @@ cryo_shared_memory in_common(const cryo_shared_memory& a, const cryo_shared_memo
 
 class TreePlanner {
  public:
-  TreePlanner(const Context& context, const RestartOptions& options)
-      : context_(context), options_(options), root_(root_process(context)), kin_(context.processes.size()) {}
+  TreePlanner(const Context& context, const RestartOptions& options, RootGroup group)
+      : context_(context), options_(options), root_(root_process(context)), root_group_(group), kin_(context.processes.size()) {
+    if (group == RootGroup::kThere) groups_.insert(head(root_).pgid);
+  }
 
   TreePlan plan();
 
@@ -87,6 +91,7 @@ class TreePlanner {
   const Context& context_;
   const RestartOptions& options_;
   const std::size_t root_;
+  const RootGroup root_group_;
   TreePlan plan_;
   std::map<pid_t, std::size_t> index_;  // pid: process
   std::vector<Kin> kin_;
@@ -132,7 +137,8 @@ pid_t TreePlanner::session_of(std::size_t process) const {
 pid_t TreePlanner::group_of(std::size_t process) const {
   const pid_t group = head(process).pgid;
   const bool of_job = group == head(root_).pgid && session_of(root_) == kOuter;
-  return of_job && session_of(process) == kOuter && !options_.restore_pgid ? kOuter : group;
+  const bool restored = options_.restore_pgid && root_group_ != RootGroup::kOwn;
+  return of_job && session_of(process) == kOuter && !restored ? kOuter : group;
 }
 
 bool TreePlanner::share(std::size_t a, std::size_t b, std::int32_t cryo_shared_memory::*what) const {
@@ -589,8 +595,16 @@ std::size_t root_process(const Context& context) {
   return RootFinder(context).find();
 }
 
-TreePlan plan_tree(const Context& context, const RestartOptions& options) {
-  return TreePlanner(context, options).plan();
+RootGroup root_group(const Context& context) {
+  const pid_t group = context.processes[root_process(context)].head.pgid;
+  const auto leads = [group](const Process& process) { return process.head.pid == group; };
+  if (std::any_of(context.processes.begin(), context.processes.end(), leads)) return RootGroup::kMade;
+  if (group == ::getpgrp()) return RootGroup::kOwn;
+  return is_group_of_own_session(group) ? RootGroup::kThere : RootGroup::kMade;
+}
+
+TreePlan plan_tree(const Context& context, const RestartOptions& options, RootGroup group) {
+  return TreePlanner(context, options, group).plan();
 }
 
 }  // namespace cryo

@@ -70,6 +70,14 @@ inline constexpr std::size_t kMaker = 0;
 // group or a session the leader, which need not come first in the context, or who of the job is above it.
 [[nodiscard]] std::size_t root_process(const Context& context);
 
-[[nodiscard]] TreePlan plan_tree(const Context& context, const RestartOptions& options);
+// Where that process's group is that is to be restored, if its leader is not of the job.
+enum class RootGroup {
+  kMade,   // nowhere: by the restart
+  kOwn,    // it is cr_restart's
+  kThere,  // in cr_restart's session
+};
+[[nodiscard]] RootGroup root_group(const Context& context);
+
+[[nodiscard]] TreePlan plan_tree(const Context& context, const RestartOptions& options, RootGroup group = RootGroup::kMade);
 
 }  // namespace cryo

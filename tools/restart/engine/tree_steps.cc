@@ -129,7 +129,6 @@ void TreeRunner::create(std::size_t node, std::size_t step) {
     if (!process.threads.empty())
       request.timer_slack_ns = process.threads.front().head.default_timer_slack_ns;
   }
-  // The door itself may get any id: one of the job's would be kept from it by who has had it, and is not waited for until later.
   if (request.new_pid_namespace && input_.context.namespaces.at(ns).head.owner != in_.user)
     return create_through_door(node, request, input_.context.namespaces.at(ns).head.owner);
   std::set<pid_t> taken, outer_taken;
@@ -202,6 +201,10 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
   door.pid = 0;
   door.new_pid_namespace = false;
   door.outer.clear();
+  // Any id but that of its child: others of the job's would be kept from it by who has had them, and is not waited for until later.
+  const std::set<pid_t> of_child{request.pid}, outer_of_child(request.outer.begin(), request.outer.end());
+  door.taken = &of_child;
+  if (!request.outer.empty()) door.outer_taken = &outer_of_child;
   const pid_t pid = fork_with_pid(door);
   if (pid == 0) {
     cryo_namespaces to = in_;

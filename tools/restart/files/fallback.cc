@@ -105,7 +105,8 @@ class Settler {
   void settle(Inode& inode);
 
  private:
-  [[nodiscard]] FileFound look_at(const Inode& inode, const File& file) const;
+  [[nodiscard]] FileFound look_at(const Inode& inode, const File& file, const std::string& name) const;
+  [[nodiscard]] FileFound look_for(const Inode& inode, File& file, const std::vector<File*>& all) const;
   [[nodiscard]] FileFound unread(const Inode& inode, const struct stat& now) const;
   [[nodiscard]] FileFound compare(const Inode& inode, const std::string& path, const struct stat& now) const;
   [[nodiscard]] bool is_very_file(const cryo_inode& inode, const std::string& path) const {
@@ -140,11 +141,11 @@ FileFound Settler::unread(const Inode& inode, const struct stat& now) const {
   return same || options_.changed_files ? FileFound::kSame : FileFound::kUnreadable;
 }
 
-FileFound Settler::look_at(const Inode& inode, const File& file) const {
+FileFound Settler::look_at(const Inode& inode, const File& file, const std::string& name) const {
   const auto use = uses_.find(file.id);
   if (use == uses_.end()) return FileFound::kSame;
   const NamesToCheck theirs(context_, use->second.processes, file);
-  const std::string path = options_.relocations.apply(file.path);
+  const std::string path = options_.relocations.apply(name);
   struct stat now;
   if (names::stat(path, now) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return FileFound::kGone;
@@ -158,10 +159,24 @@ FileFound Settler::look_at(const Inode& inode, const File& file) const {
   return compare(inode, path, now);
 }
 
+// A file that was open by several names (hard links) is there as long as one of them leads to it: others are opened by that.
+FileFound Settler::look_for(const Inode& inode, File& file, const std::vector<File*>& all) const {
+  const FileFound found = look_at(inode, file, file.path);
+  if (found <= FileFound::kSameContents || options_.changed_files) return found;
+  for (const File* other : all) {
+    if (other->path == file.path) continue;
+    const FileFound there = look_at(inode, file, other->path);
+    if (there > FileFound::kSameContents) continue;
+    file.path = other->path;
+    return there;
+  }
+  return found;
+}
+
 void Settler::settle(Inode& inode) {
   const auto files = files_.find(inode.id);
   if (!(inode.head.flags & CRYO_INODE_FALLBACK) || files == files_.end()) return;
-  for (const File* file : files->second) inode.found = std::max(inode.found, look_at(inode, *file));
+  for (File* file : files->second) inode.found = std::max(inode.found, look_for(inode, *file, files->second));
   if (inode.found <= FileFound::kSameContents) return;
   if (inode.found == FileFound::kChanged && options_.changed_files) {
     inode.found = FileFound::kSame;

@@ -65,6 +65,7 @@ class FileMaker {
   [[nodiscard]] int own_number(const File& file, const FileUse& use) const;
   [[nodiscard]] UniqueFd taken_over(const File& file, const FileUse& use);
   void write_on(const File& file, const FileUse& use, int fd) const;
+  [[nodiscard]] std::string name_outside(const File& file, int fd) const;
   void see_to_tail(const File& file, const FileUse& use, int fd);
   [[nodiscard]] UniqueFd contents_of(const File& file, const Inode& inode);
   [[nodiscard]] UniqueFd reopen_contents(const File& file, const FileUse& use);
@@ -266,6 +267,21 @@ std::size_t FileMaker::first_writer(const File& file) const {
   return 0;
 }
 
+// Where the rest of it is kept, and looked for when the restart has failed: the path inside of a mount namespace of the job's own is the
+// name of something else here, or of nothing.
+std::string FileMaker::name_outside(const File& file, int fd) const {
+  if (file.head.mnt == 0) return input_.options.relocations.apply(file.path);
+  const std::optional<std::string> outer = outer_path(input_.context, file);
+  const std::string path = outer ? input_.options.relocations.apply(*outer) : file.path;
+  struct stat now, outside;
+  if (outer && ::fstat(fd, &now) == 0 && names::stat(path, outside) == 0 && outside.st_dev == now.st_dev && outside.st_ino == now.st_ino)
+    return path;
+  fail(ESTALE,
+       "{}: what has come since the checkpoint cannot be kept aside, as {} outside of its mount namespace is not the same file "
+       "(--truncate cuts it off, --no-truncate leaves it)",
+       file.path, path);
+}
+
 // What has come since the checkpoint to a file that is the job's.
 void FileMaker::see_to_tail(const File& file, const FileUse& use, int fd) {
   if (!is_output(file, use) || !file.redirected.empty()) return;
@@ -278,7 +294,7 @@ void FileMaker::see_to_tail(const File& file, const FileUse& use, int fd) {
     return;
   CutFile& cut = store_.cut[inode.id];
   if (tail == Tail::kAside)
-    cut = keep_tail_aside(input_.created, fd, inode.head.size, input_.options.relocations.apply(file.path));
+    cut = keep_tail_aside(input_.created, fd, inode.head.size, name_outside(file, fd));
   cut.process = first_writer(file);
   cut.file = file.id;
   if (!cut.to) return;

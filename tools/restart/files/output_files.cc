@@ -115,11 +115,11 @@ std::uint64_t data_behind(int fd, std::uint64_t offset, std::uint64_t size) {
 namespace {
 
 // From then on whoever is left removes it, should this process be killed.
-UniqueFd make_aside(CreatedPaths& created, const std::string& name, const std::string& path, std::uint64_t end) {
+UniqueFd make_aside(CreatedPaths& created, const std::string& name, const std::string& path, const struct stat& of) {
   const DeathDeferred deferred(created);
   UniqueFd to = names::open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!to) fail_errno("cannot make {} for what has come to {} since the checkpoint", name, path);
-  created.add_tail(name, path, end);
+  created.add_tail(name, path, of);
   return to;
 }
 
@@ -133,7 +133,7 @@ CutFile keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const
   UniqueFd from = names::open(fmt::format("/proc/self/fd/{}", fd), O_RDONLY);
   if (!from) fail_errno("{}: what has come since the checkpoint cannot be read, to be kept aside", path);
   const std::string name = aside_name(path);
-  UniqueFd to = make_aside(created, name, path, end);
+  UniqueFd to = make_aside(created, name, path, now);
   if (::ftruncate(to.get(), static_cast<off_t>(end - size)) != 0) fail_errno("cannot set the size of {}", name);
   // Holes stay holes.
   for (auto data = next_data(from.get(), size, end); data; data = next_data(from.get(), data->end, end)) {

@@ -353,10 +353,11 @@ Attached::Attached(const cryo_shm& saved, std::uint64_t unit)
   }
 }
 
+// Without reading: a container may not let us see our own memory by a system call.
 bool Attached::is_whole() const {
-  std::byte last;
-  const iovec local{&last, 1}, remote{memory_ + size_ - 1, 1};
-  return ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) == 1;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  unsigned char present = 0;
+  return ::mincore(memory_ + size_ - page, page, &present) == 0;
 }
 
 void ObjectMaker::fill(const Inode& inode, const Found& found) {
@@ -535,6 +536,10 @@ void check_sysv(const Context& context, Findings& findings) {
       report(kSem, set.head.perm, find_sem(context, set), users.of_sem(set.head.perm.id));
   for (const MsgQueue& queue : context.msg_queues)
     if (queue.head.perm.ns == 0) report(kMsg, queue.head.perm, find_msg(context, queue), users.of_msg());
+}
+
+bool is_segment_there(const cryo_shm& saved) {
+  return saved.perm.ns == 0 && find_shm(saved).same;
 }
 
 SysvNeeds sysv_needs(const Context& context) {

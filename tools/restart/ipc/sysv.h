@@ -12,6 +12,8 @@ namespace cryo {
 
 // What cannot be made because something else is there.
 void check_sysv(const Context& context, Findings& findings);
+// Is the segment there that has been saved? It is not made then, but filled.
+[[nodiscard]] bool is_segment_there(const cryo_shm& saved);
 // Whether some have to be made, with their ids, outside of namespaces of the context's own.
 [[nodiscard]] bool needs_sysv_ids(const Context& context);
 

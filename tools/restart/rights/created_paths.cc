@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "context/model.h"
 #include "restart/engine/shared_report.h"
 #include "restart/ipc/mqueue.h"
 #include "restart/ipc/sysv.h"
@@ -123,12 +124,16 @@ Taken take_away(const Made& made, const Context* context) {
   return remove_queue(made.name) || remove_path(made) ? Taken::kAway : Taken::kLeft;
 }
 
+// The last one: from the end, as most are looked for that have just been made.
 char* find(Ledger& ledger, const std::string& path) {
-  char* const end = ledger.paths + ledger.paths_len;
-  char* found = nullptr;
-  for (char* next = ledger.paths; next < end; next += std::strlen(next) + 1)
-    if (*next != kRemoved && made_of(next).name == path) found = next;
-  return found;
+  char* const paths = paths_of(ledger).data();
+  for (char* end = paths + ledger.paths_len; end > paths;) {
+    char* start = end - 1;
+    while (start > paths && start[-1] != '\0') --start;
+    if (*start != kRemoved && made_of(start).name == path) return start;
+    end = start;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -136,9 +141,10 @@ char* find(Ledger& ledger, const std::string& path) {
 std::vector<std::string> CreatedPaths::entries() const {
   std::vector<std::string> entries;
   const std::size_t used =
-      std::min<std::size_t>(__atomic_load_n(&ledger_.paths_len, __ATOMIC_ACQUIRE), sizeof(ledger_.paths));
-  const char* const end = ledger_.paths + used;
-  for (const char* next = ledger_.paths; next < end;) {
+      std::min<std::size_t>(__atomic_load_n(&ledger_.paths_len, __ATOMIC_ACQUIRE), paths_of(ledger_).size());
+  const char* const paths = paths_of(ledger_).data();
+  const char* const end = paths + used;
+  for (const char* next = paths; next < end;) {
     const std::size_t length = ::strnlen(next, static_cast<std::size_t>(end - next));
     if (*next != kRemoved) entries.emplace_back(next, length);
     next += length + 1;
@@ -152,18 +158,30 @@ std::vector<std::string> CreatedPaths::list() const {
   return paths;
 }
 
+std::size_t CreatedPaths::room_for(const Context& context) {
+  constexpr std::size_t kObject = 256;  // of System V, twice as it is noted anew before the first note goes
+  constexpr std::size_t kNumbers = 192;
+  constexpr std::size_t kMost = std::size_t{1} << 30;
+  std::size_t room = (context.sem_sets.size() + context.msg_queues.size() + context.inodes.size()) * kObject;
+  // The name, and each directory above it; a tail is noted with the file that it is of.
+  for (const auto& [id, file] : context.files) {
+    const auto names = static_cast<std::size_t>(std::count(file.path.begin(), file.path.end(), '/')) + 2;
+    room += names * (file.path.size() + kNumbers);
+  }
+  return std::min(room, kMost);
+}
+
 void CreatedPaths::add(const std::string& path) {
-  add(path, {}, 0);
+  add(path, {}, {});
 }
 
-void CreatedPaths::add_tail(const std::string& path, const std::string& of, std::uint64_t end) {
-  add(path, of, end);
+void CreatedPaths::add_tail(const std::string& path, const std::string& of, const struct stat& before) {
+  add(path, of, before);
 }
 
-void CreatedPaths::add(const std::string& path, const std::string& of, std::uint64_t end) {
-  Made made{NamesOf::current(), 0, 0, 0, 0, path, of, end, 0, 0};
+void CreatedPaths::add(const std::string& path, const std::string& of, const struct stat& before) {
+  Made made{NamesOf::current(), 0, 0, 0, 0, path, of, static_cast<std::uint64_t>(before.st_size), before.st_dev, before.st_ino};
   struct stat now;
-  if (!of.empty() && names::stat(of, now) == 0) made.of_dev = now.st_dev, made.of_ino = now.st_ino;
   if (path.starts_with('/')) {
     if (names::stat(directory_of(path), now) == 0)
       made.directory_dev = now.st_dev, made.directory_ino = now.st_ino;
@@ -171,11 +189,12 @@ void CreatedPaths::add(const std::string& path, const std::string& of, std::uint
   }
   const std::string entry = text_of(made);
   const LedgerLock lock(ledger_);
-  if (entry.size() >= sizeof(ledger_.paths) - ledger_.paths_len) {
+  const std::span<char> paths = paths_of(ledger_);
+  if (entry.size() >= paths.size() - ledger_.paths_len) {
     (void)take_away(made, context_);
     fail(ENOSPC, "more files to be made anew than can be tracked");
   }
-  std::memcpy(ledger_.paths + ledger_.paths_len, entry.c_str(), entry.size() + 1);
+  std::memcpy(paths.data() + ledger_.paths_len, entry.c_str(), entry.size() + 1);
   const auto used = static_cast<std::uint32_t>(ledger_.paths_len + entry.size() + 1);
   __atomic_store_n(&ledger_.paths_len, used, __ATOMIC_RELEASE);
 }
@@ -185,7 +204,7 @@ void CreatedPaths::remove(const std::string& path) {
   char* const entry = find(ledger_, path);
   if (entry == nullptr) return;
   // Most are there for a moment only, and the last.
-  const auto start = static_cast<std::uint32_t>(entry - ledger_.paths);
+  const auto start = static_cast<std::uint32_t>(entry - paths_of(ledger_).data());
   if (start + std::strlen(entry) + 1 == ledger_.paths_len)
     __atomic_store_n(&ledger_.paths_len, start, __ATOMIC_RELEASE);
   else

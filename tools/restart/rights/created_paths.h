@@ -4,6 +4,8 @@
 // process dies that is at it.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,10 +21,12 @@ class CreatedPaths {
   explicit CreatedPaths(Ledger& ledger, const Context* context = nullptr)
       : ledger_(ledger), context_(context) {}
 
+  // Bytes that are enough for all that a restart of it can make.
+  [[nodiscard]] static std::size_t room_for(const Context& context);
   // A name of those whose names are made now, see names.h. What there is no room for is taken away again.
   void add(const std::string& path);
-  // The same, of one that has what is to be cut off the file `of`, `end` bytes long: it stays when that has been cut.
-  void add_tail(const std::string& path, const std::string& of, std::uint64_t end);
+  // The same, of one that has what is to be cut off the file `of`, which is now as `before` says: it stays when that has been cut.
+  void add_tail(const std::string& path, const std::string& of, const struct stat& before);
   // It stays, or has gone already.
   void remove(const std::string& path);
   // It goes, as in remove_all(). False: it does not, as it leads elsewhere by now, or may not be removed; it
@@ -38,7 +42,7 @@ class CreatedPaths {
  private:
   friend class DeathDeferred;
   [[nodiscard]] std::vector<std::string> entries() const;
-  void add(const std::string& path, const std::string& of, std::uint64_t end);
+  void add(const std::string& path, const std::string& of, const struct stat& before);
 
   Ledger& ledger_;
   const Context* context_;

@@ -455,6 +455,16 @@ UniqueFd open_as_all(const std::vector<Rights>& rights, const Again& again) {
   return fd;
 }
 
+// With the rights `mode` for so long as that takes, and no longer: whoever waits for somebody's lease meanwhile may be killed.
+UniqueFd open_with_mode(const std::string& path, mode_t mode, mode_t now, const Again& again) {
+  if (::chmod(path.c_str(), mode) != 0) return {};
+  UniqueFd fd = open_proc(path.substr(6), (again.flags & ~O_NOFOLLOW) | O_NONBLOCK);
+  const int error = errno;
+  if (::chmod(path.c_str(), now) != 0) fail_errno("{}: cannot give it back the mode {:04o}", again.path, now);
+  errno = error;
+  return fd;
+}
+
 // A file that was made read-only and open for writing at once, or got less rights since: its owner gives himself those that he lacks, for
 // the moment. Nothing: they are not his.
 UniqueFd open_as_owner(const std::vector<Rights>& rights, const Again& again) {
@@ -467,12 +477,13 @@ UniqueFd open_as_owner(const std::vector<Rights>& rights, const Again& again) {
   const std::string path = fmt::format("/proc/self/fd/{}", place.get());
   const int mode = again.flags & O_ACCMODE;
   const mode_t wanted = (mode != O_WRONLY ? S_IRUSR : 0U) | (mode != O_RDONLY ? S_IWUSR : 0U);
-  if (::chmod(path.c_str(), (now.st_mode & 07777) | wanted) != 0) return {};
-  UniqueFd fd = open_proc(path.substr(6), again.flags & ~O_NOFOLLOW);
-  const int error = errno;
-  if (::chmod(path.c_str(), now.st_mode & 07777) != 0)
-    fail_errno("{}: cannot give it back the mode {:04o}", again.path, now.st_mode & 07777);
-  errno = error;
+  const mode_t before = now.st_mode & 07777;
+  UniqueFd fd = open_with_mode(path, before | wanted, before, again);
+  for (int i = 1; !fd && errno == EWOULDBLOCK && i < kLeaseTries; ++i) {
+    ::nanosleep(&kLeasePause, nullptr);
+    fd = open_with_mode(path, before | wanted, before, again);
+  }
+  if (fd && !(again.flags & O_NONBLOCK) && ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK) != 0) return {};
   return fd;
 }
 

@@ -204,9 +204,11 @@ STUB_CODE void create_thread(Parameters* p, Thread* thread) {
       p->use_cursor = 1;
       continue;
     }
-    if (is_error(tid)) fail(p, Step::kCreateThread, thread->index, 0, -tid, 0);
-    if (thread->tid == 0 || tid == thread->tid) return;
-    wait_until_gone(thread);
+    // Somebody has the id, often for a moment only.
+    const bool taken = tid == -kErrorExists && thread->tid != 0;
+    if (is_error(tid) && !taken) fail(p, Step::kCreateThread, thread->index, 0, -tid, 0);
+    if (!taken && (thread->tid == 0 || tid == thread->tid)) return;
+    if (!taken) wait_until_gone(thread);
     pause_before(attempt);
   }
   fail(p, Step::kThreadId, thread->index, 0, kErrorExists, 0);
