@@ -172,8 +172,10 @@ static void __exit cryo_exit(void)
 	cryo_events_exit();
 	cryo_page_writer_exit();
 	cryo_map_exit();
-	cryo_timed_waits_disarm();
 	cryo_track_exit();
+	/* A thread that a freeze has given up comes late, and may arm a wait; who is in one when it is disarmed is waited for. */
+	cryo_unload_wait();
+	cryo_timed_waits_disarm();
 	cryo_unload_wait();
 }
 

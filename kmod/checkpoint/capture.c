@@ -32,6 +32,7 @@
 #include "memory/used.h"
 #include "paths/mounts.h"
 #include "paths/paths.h"
+#include "request/scope.h"
 #include "save/files.h"
 #include "save/ipc.h"
 #include "save/memory.h"
@@ -247,8 +248,8 @@ static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c)
 	int err = 0;
 
 	cryo_for_each_proc(c->p, c->req) {
-		/* The target itself is missed. */
-		if (c->p->omitted || (c->p->gone && c->p->leader != c->req->target))
+		/* Who has been named is missed. */
+		if (c->p->omitted || (c->p->gone && !cryo_is_named(c->p)))
 			continue;
 		err = step(c);
 		if (err == -ESRCH && !READ_ONCE(c->req->lost))

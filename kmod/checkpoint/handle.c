@@ -378,6 +378,7 @@ static int open_target(struct cryo_request *req)
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 	req->target = task;
+	req->scope_pid = cryo_scope_pid(req->args.target, req->args.scope);
 	req->pid = task_tgid_vnr(task);
 	get_task_comm(req->comm, task);
 	return 0;

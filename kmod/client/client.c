@@ -366,7 +366,7 @@ static struct cryo_forward *forward_alloc(const struct cryo_client_forward *args
 	kref_init(&f->ref);
 	f->scope = args->scope;
 	f->task = task;
-	f->pid = cryo_scope_pid(task, args->scope);
+	f->pid = cryo_scope_pid(args->target, args->scope);
 	f->cred = get_current_cred();
 	return f;
 }

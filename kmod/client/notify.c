@@ -36,6 +36,7 @@
 
 #define VOTE_JIFFIES	max(HZ / 20, 1)	/* until those that have not voted are looked at */
 #define CHECK_JIFFIES	HZ		/* until all in scope are, whether they may still be traced */
+#define TELL_ROUNDS	256	/* of those that come while others vote, and are told */
 #define TELL_LOOKS	8	/* for those that come while others vote, and have nothing to be told */
 #define BUSY_JIFFIES	(5 * HZ)	/* for the callbacks of an earlier request that did not wait for them, or of a restart */
 
@@ -404,7 +405,7 @@ static char *dest_of(struct cryo_request *req)
 /* Tell all in scope, and wait for their votes. On error, cryo_notify_end() all the same. */
 int cryo_notify(struct cryo_request *req)
 {
-	int procs, told, err, looks = 0;
+	int procs, told, err, looks = 0, rounds = 0;
 
 	req->dest = dest_of(req);
 	do {
@@ -417,7 +418,7 @@ int cryo_notify(struct cryo_request *req)
 		if (err)
 			return err;
 		/* Who is new all the time is not told for ever; the freeze finds them. */
-	} while (told || (procs && ++looks < TELL_LOOKS));
+	} while ((told && ++rounds < TELL_ROUNDS) || (!told && procs && ++looks < TELL_LOOKS));
 	return check_anybody_left(req);
 }
 

@@ -84,7 +84,7 @@ static void set_park_state(struct cryo_parked *p, enum cryo_park_state state)
 		p->req->pending--;
 	else if (p->state != CRYO_PARK_ASKED && state == CRYO_PARK_ASKED)
 		p->req->pending++;
-	/* Pairs with wait_off_cpu(): who sees it parked sees that it is on a CPU. */
+	/* Pairs with cryo_wait_off_cpu(): who sees it parked sees that it is on a CPU. */
 	smp_store_release(&p->state, state);
 }
 
@@ -337,8 +337,8 @@ static bool thread_wanted(void *arg, struct task_struct *task)
 		return false;
 	if (pollers || task->flags & PF_IO_WORKER)
 		return pollers && cryo_is_poller(task);
-	/* The target itself is asked all the same, to be refused by name. */
-	return !READ_ONCE(task->vfork_done) || proc->leader == proc->req->target;
+	/* Who has been named is asked all the same, to be refused by name. */
+	return !READ_ONCE(task->vfork_done) || cryo_is_named(proc);
 }
 
 /* Those of @proc that have not been asked. */
@@ -402,12 +402,6 @@ static int ask_all(struct cryo_request *req)
 	return total;
 }
 
-static bool on_cpu(struct task_struct *task)
-{
-	/* Pairs with the store in finish_task(): once it is off the CPU, its registers are saved. */
-	return smp_load_acquire(&task->on_cpu);
-}
-
 /*
  * While some have not come: those that went on because they have changed are asked about again, and of those that have come one
  * of each process, which may not be dumpable any more.
@@ -446,13 +440,13 @@ static void look_for_stopped(struct cryo_request *req, struct list_head *list)
 	list_for_each_entry(p, list, node) {
 		if (READ_ONCE(p->state) != CRYO_PARK_ASKED)
 			continue;
-		if (!task_is_stopped(p->task) || on_cpu(p->task))
+		if (!task_is_stopped(p->task) || cryo_on_cpu(p->task))
 			continue;
 		if (!p->poller) {
 			cryo_arch_stay_saved(p->task);
 			/* Either we see that it comes to a CPU, or it sees that. */
 			smp_mb();
-			if (on_cpu(p->task))
+			if (cryo_on_cpu(p->task))
 				continue;
 		}
 		spin_lock_irq(&req->park_lock);
@@ -497,27 +491,6 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 	}
 }
 
-/* A parked task has set its state, but may still be on its way off the CPU. */
-static int wait_off_cpu(struct cryo_request *req)
-{
-	struct cryo_parked *p;
-	int err = 0;
-
-	list_for_each_entry(p, &req->parked, node) {
-		/* Pairs with set_park_state(). */
-		while (!err && !p->self && smp_load_acquire(&p->state) == CRYO_PARK_PARKED &&
-		       on_cpu(p->task)) {
-			err = cryo_request_interrupted(req);
-			cond_resched();
-			cpu_relax();
-		}
-		if (err)
-			return err;
-		cond_resched();
-	}
-	return 0;
-}
-
 /* Who is parked finishes nothing, and somebody may be waiting for it. Not for long. Returns whether it is finished. */
 static bool wait_until_settled(struct cryo_request *req, unsigned long limit)
 {
@@ -544,19 +517,33 @@ static void release_parked(struct cryo_request *req, struct list_head *list)
  */
 static void unflag_traced(struct task_struct *task)
 {
-	struct sighand_struct *sighand = cryo_lock_sighand(task);
-
-	if (!sighand)
+	if (!task_is_traced(task) || task_work_pending(task))
 		return;
-	if (task_is_traced(task) && !task_work_pending(task)) {
-		clear_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
-		cryo_arch_forget_park(task);
-		/* Who gives it another work adds that first, and sets the flag then. */
-		smp_mb__after_atomic();
-		if (task_work_pending(task))
-			set_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
-	}
-	cryo_unlock_sighand(sighand);
+	clear_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
+	cryo_arch_forget_park(task);
+	/* Who gives it another work adds that first, and sets the flag then. */
+	smp_mb__after_atomic();
+	if (task_work_pending(task))
+		set_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
+}
+
+/* Returns whether the work will not run any more. */
+static bool take_work_back(struct cryo_parked *p)
+{
+	struct sighand_struct *sighand;
+	bool taken;
+
+	if (p->self)
+		return false;
+	sighand = p->poller ? NULL : cryo_lock_sighand(p->task);
+	taken = cryo_task_work_cancel(p->task, &p->work);
+	if (taken && !p->poller)
+		cryo_arch_forget_syscall(p);
+	if (taken && sighand)
+		unflag_traced(p->task);
+	if (sighand)
+		cryo_unlock_sighand(sighand);
+	return taken;
 }
 
 /*
@@ -578,11 +565,7 @@ static void forget_one(struct cryo_parked *p)
 {
 	if (has_to_come(p)) {
 		settle_parked(p, CRYO_PARK_GONE);
-	} else if (!p->self && cryo_task_work_cancel(p->task, &p->work)) {
-		if (!p->poller) {
-			cryo_arch_forget_syscall(p);
-			unflag_traced(p->task);
-		}
+	} else if (take_work_back(p)) {
 		/* Nobody is left who would say so, and a later freeze counts those that have not. */
 		settle_parked(p, CRYO_PARK_GONE);
 		parked_put(p);
@@ -707,6 +690,7 @@ static int say_never_at_rest(struct cryo_request *req)
 static int freeze_all(struct cryo_request *req, unsigned long limit)
 {
 	unsigned int uring_ms = min_t(unsigned int, freeze_ms(req) / 2, URING_WAIT_MS);
+	unsigned int gone = req->gone;
 	int n;
 
 	req->freeze_begin = ktime_get();
@@ -718,7 +702,7 @@ static int freeze_all(struct cryo_request *req, unsigned long limit)
 		n = cryo_request_interrupted(req);
 		if (n)
 			return n;
-		if (time_after(jiffies, limit) || req->gone > MAX_GONE)
+		if (time_after(jiffies, limit) || req->gone > gone + MAX_GONE)
 			return say_never_at_rest(req);
 	}
 	return n ?: park_pollers(req, limit);
@@ -753,10 +737,11 @@ static int freeze(struct cryo_request *req, bool settle)
 	unsigned long limit = jiffies + cryo_jiffies(freeze_ms(req));
 	int err;
 
-	if (req->target->signal->core_state)
+	/* Of a group or session, it is one of many, and left out. */
+	if (req->target->signal->core_state && !req->scope_pid)
 		return -ESRCH;
 	err = settle ? freeze_settled(req, limit) : freeze_all(req, limit);
-	err = err ?: wait_off_cpu(req);
+	err = err ?: cryo_wait_off_cpu(req);
 	if (err)
 		return err;
 	if (!req->freeze_ns)

@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct cryo_request;
+struct task_struct;
 
 /* freeze.c: bring all threads of the processes in scope to rest, and let them go */
 
@@ -42,6 +43,8 @@ void cryo_thaw(struct cryo_request *req);
 /* pending.c */
 int cryo_refuse_traced(struct cryo_request *req);
 void cryo_name_pending(struct cryo_request *req);
+bool cryo_on_cpu(struct task_struct *task);
+int cryo_wait_off_cpu(struct cryo_request *req);
 
 /* unsettled.c: what processes are about to finish by themselves */
 bool cryo_unsettled(struct cryo_request *req);

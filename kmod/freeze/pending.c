@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* pending.c - who has not come to rest: see freeze.c */
+/* pending.c - who has not come to rest, or is on its way there: see freeze.c */
 #include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -62,4 +62,31 @@ void cryo_name_pending(struct cryo_request *req)
 	name_pending_of(req, &req->pollers);
 	/* And those that were not even asked: a vfork() child. */
 	cryo_scope_settle(req, true);
+}
+
+bool cryo_on_cpu(struct task_struct *task)
+{
+	/* Pairs with the store in finish_task(): once it is off the CPU, its registers are saved. */
+	return smp_load_acquire(&task->on_cpu);
+}
+
+/* A parked task has set its state, but may still be on its way off the CPU. */
+int cryo_wait_off_cpu(struct cryo_request *req)
+{
+	struct cryo_parked *p;
+	int err = 0;
+
+	list_for_each_entry(p, &req->parked, node) {
+		/* Pairs with set_park_state(). */
+		while (!err && !p->self && smp_load_acquire(&p->state) == CRYO_PARK_PARKED &&
+		       cryo_on_cpu(p->task)) {
+			err = cryo_request_interrupted(req);
+			cond_resched();
+			cpu_relax();
+		}
+		if (err)
+			return err;
+		cond_resched();
+	}
+	return 0;
 }

@@ -37,6 +37,7 @@ static void request_free(struct kref *ref)
 	if (req->target)
 		put_task_struct(req->target);
 	put_pid(req->requester);
+	put_pid(req->scope_pid);
 	if (req->voter)
 		put_cred(req->voter);
 	kfree(req->dest);
@@ -183,19 +184,34 @@ struct cryo_request *cryo_request_alloc(void)
 	return req;
 }
 
-/* A live process of the group or session @pid, not the caller's own if there is another. */
+/* With rcu_read_lock(): who leads the group or session @pid, if that is another than the caller. */
+static struct task_struct *leader_of(struct pid *pid, enum pid_type type)
+{
+	struct task_struct *task = pid_task(pid, PIDTYPE_TGID);
+	bool leads = task && (type == PIDTYPE_PGID ? task_pgrp(task) : task_session(task)) == pid;
+
+	return leads && !task->exit_state && !same_thread_group(task, current) ? task : NULL;
+}
+
+/*
+ * A live process of the group or session @pid, not the caller's own if there is another.  The leader or the oldest, which comes last:
+ * the newest may be there for a moment only.
+ */
 static struct task_struct *member_of(struct pid *pid, enum pid_type type)
 {
-	struct task_struct *task, *found = NULL;
+	struct task_struct *task, *found;
 
 	rcu_read_lock();
+	found = leader_of(pid, type);
+	if (found)
+		goto get;
 	do_each_pid_task(pid, type, task) {
 		if (task->exit_state || !thread_group_leader(task))
 			continue;
-		found = task;
-		if (!same_thread_group(task, current))
-			break;
+		if (!found || !same_thread_group(task, current))
+			found = task;
 	} while_each_pid_task(pid, type, task);
+get:
 	if (found)
 		get_task_struct(found);
 	rcu_read_unlock();

@@ -359,17 +359,13 @@ static void forget_process(struct cryo_request *req, struct cryo_proc *p)
 }
 
 /* The group or session of @task that @scope means, counted; NULL: it means another thing. */
-struct pid *cryo_scope_pid(struct task_struct *task, u32 scope)
+struct pid *cryo_scope_pid(pid_t nr, u32 scope)
 {
-	struct pid *pid = NULL;
-
-	rcu_read_lock();
-	if (scope == CRYO_SCOPE_PGRP)
-		pid = get_pid(task_pgrp(task));
-	else if (scope == CRYO_SCOPE_SESSION)
-		pid = get_pid(task_session(task));
-	rcu_read_unlock();
-	return pid;
+	if (scope != CRYO_SCOPE_PGRP && scope != CRYO_SCOPE_SESSION)
+		return NULL;
+	if (nr)
+		return find_get_pid(nr);
+	return get_task_pid(current, scope == CRYO_SCOPE_PGRP ? PIDTYPE_PGID : PIDTYPE_SID);
 }
 
 /* Take a process from which a scope begins. */
@@ -447,7 +443,6 @@ int cryo_scope_begin(struct cryo_request *req)
 	hash_init(req->index->by_group);
 	hash_init(req->index->by_task);
 	hash_init(req->index->by_pid);
-	req->scope_pid = cryo_scope_pid(req->target, req->args.scope);
 	err = add_root(req, req->target, req->args.scope, NULL);
 	if (err)
 		cryo_scope_end(req);
@@ -547,8 +542,12 @@ static enum rest look_at(struct cryo_request *req, struct cryo_proc *p)
 	struct task_struct *task;
 	enum rest rest = GONE;
 
-	if (cryo_next_thread(p, NULL))
+	if (cryo_next_thread(p, NULL)) {
+		/* One of its threads has ended all of them. */
+		if (READ_ONCE(p->leader->signal->flags) & SIGNAL_GROUP_EXIT)
+			return RESTLESS;
 		return has_exiting_thread(req, p) ? RESTLESS : AT_REST;
+	}
 	rcu_read_lock();
 	task = pid_task(p->tgid, PIDTYPE_TGID);
 	if (task && task->exit_state != EXIT_DEAD) {

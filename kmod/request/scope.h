@@ -22,7 +22,16 @@ struct cryo_scope_mark {
 /* scope.c: which processes belong to a request */
 int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo_scope_mark *mark);
 void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mark);
-struct pid *cryo_scope_pid(struct task_struct *task, u32 scope);
+struct pid *cryo_scope_pid(pid_t nr, u32 scope);
+
+/* Is it what the caller has named, and not only where a search begins? */
+static inline bool cryo_is_named(const struct cryo_proc *p)
+{
+	u32 scope = p->req->args.scope;
+
+	return p->leader == p->req->target && scope != CRYO_SCOPE_PGRP &&
+	       scope != CRYO_SCOPE_SESSION;
+}
 
 /**
  * cryo_scope_begin() - claim the target

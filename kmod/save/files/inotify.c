@@ -82,6 +82,7 @@ static struct watch *get_watches(struct fsnotify_group *group, unsigned int *cou
 	return watches;
 }
 
+#define MAX_ROUNDS	16
 #define REMOVED_MARK	" (deleted)"	/* as doc/format.md has it */
 
 /* Of what has been removed, and is made again without a name as somebody of the job has it open: where it was. */
@@ -110,6 +111,7 @@ static int find_removed(struct cryo_capture *c, const struct watch *watch, char 
 	return 0;
 }
 
+/* -ENOENT: it is of a file that has no path any more. */
 static int save_watch(struct cryo_capture *c, struct cryo_object *o, const struct watch *watch,
 		      char *path, struct cryo_buf *buf)
 {
@@ -127,11 +129,6 @@ static int save_watch(struct cryo_capture *c, struct cryo_object *o, const struc
 	} else if (err == -ENOENT && watch->inode) {
 		err = find_removed(c, watch, path, &out);
 	}
-	if (err == -ENOENT) {
-		cryo_refuse(c, "fd %d (inotify): watch %u is of a file that has no path any more",
-			    o->fd, watch->wd);
-		return 0;
-	}
 	if (err)
 		return err;
 	out.path_len = strlen(path);
@@ -140,8 +137,9 @@ static int save_watch(struct cryo_capture *c, struct cryo_object *o, const struc
 	return 0;
 }
 
+/* @lost: the first that has no path. */
 static int save_watches(struct cryo_capture *c, struct cryo_object *o, struct watch *watches,
-			unsigned int n, struct cryo_buf *buf)
+			unsigned int n, struct cryo_buf *buf, u32 *lost)
 {
 	char *path = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	int err = path ? 0 : -ENOMEM;
@@ -149,6 +147,10 @@ static int save_watches(struct cryo_capture *c, struct cryo_object *o, struct wa
 
 	for (i = 0; !err && i < n; i++) {
 		err = cryo_look_interrupted(c) ?: save_watch(c, o, &watches[i], path, buf);
+		if (err == -ENOENT) {
+			*lost = *lost ?: watches[i].wd;
+			err = 0;
+		}
 		cond_resched();
 	}
 	kfree(path);
@@ -214,7 +216,7 @@ static u32 next_watch(const struct fsnotify_group *group)
 }
 
 static int get_all(struct cryo_capture *c, struct cryo_object *o, struct cryo_inotify *head,
-		   struct cryo_buf *buf, struct cryo_buf *events)
+		   struct cryo_buf *buf, struct cryo_buf *events, u32 *lost)
 {
 	struct fsnotify_group *group = o->file->private_data;
 	struct watch *watches = get_watches(group, &head->watches);
@@ -224,29 +226,37 @@ static int get_all(struct cryo_capture *c, struct cryo_object *o, struct cryo_in
 		return -ENOMEM;
 	head->next_wd = next_watch(group);
 	cryo_buf_put(buf, head, sizeof(*head));
-	err = save_watches(c, o, watches, head->watches, buf);
+	err = save_watches(c, o, watches, head->watches, buf, lost);
 	put_watches(watches, head->watches);
 	return err ?: cryo_look_interrupted(c) ?: get_events(c, group, events);
 }
 
 /*
  * What others remove takes its watch along, and is told by an event: a context with both would have a process wait for what has
- * come already, so all of it is read again until no watch has gone between the first and the last of it.
+ * come already, so all of it is read again if a watch has gone between the first and the last of it.  Not for ever, while others
+ * go on removing.
  */
 int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
 {
 	const struct fsnotify_group *group = o->file->private_data;
 	struct cryo_inotify head;
 	struct cryo_buf buf = {}, events = {};
+	unsigned int rounds = 0;
+	u32 lost;
 	int err;
 
 	do {
 		cryo_buf_free(&buf);
 		cryo_buf_free(&events);
 		head = (struct cryo_inotify){};
-		err = get_all(c, o, &head, &buf, &events);
-	} while (!err && (list_watches(o->file->private_data, NULL, 0) != head.watches ||
-			  next_watch(group) != head.next_wd));
+		lost = 0;
+		err = get_all(c, o, &head, &buf, &events, &lost);
+	} while (!err && ++rounds < MAX_ROUNDS &&
+		 (list_watches(o->file->private_data, NULL, 0) != head.watches ||
+		  next_watch(group) != head.next_wd));
+	if (lost)
+		cryo_refuse(c, "fd %d (inotify): watch %u is of a file that has no path any more",
+			    o->fd, lost);
 	if (err) {
 		cryo_buf_free(&buf);
 		cryo_buf_free(&events);
