@@ -62,9 +62,9 @@ public:
         });
         user.wait();
         say(board_->error == EPERM, "a user does not listen to events");
-        restart(0, kUser, true, "an ordinary user restarts his job");
-        restart(1, kUser, yama < 2, "... one whose processes know each other by their pids");
-        restart(1, 0, yama < 3, "... that one by root");
+        restart(0, kUser, "an ordinary user restarts his job");
+        restart(1, kUser, "... one whose processes know each other by their pids");
+        restart(1, 0, "... that one by root");
     }
 
 private:
@@ -184,8 +184,8 @@ private:
 
     std::string context(int peers) const { return base_ + (peers ? ".peers" : ".plain"); }
 
-    // Where it does not work it is said why.
-    void restart(int peers, uid_t by, bool works, const std::string& what) {
+    // A restart traces nobody: it works on each level.
+    void restart(int peers, uid_t by, const std::string& what) {
         std::memset(board_->log, 0, sizeof(board_->log));
         count_ = context(peers) + ".count";
         Child tool([&] {
@@ -195,10 +195,10 @@ private:
             execlp("cr_restart", "cr_restart", "--other-owner=warn", context(peers).c_str(), nullptr);
             _exit(127);
         });
-        const bool good = works ? counts() : tool.wait() != 0;
+        const bool good = counts();
         std::ifstream(base_ + ".said").read(board_->log, sizeof(board_->log) - 1);
-        say(good && (works || std::strstr(board_->log, "ptrace_scope")), what + (works ? ": works" : ": refused, with the reason"));
-        if (works) kill(jobs_[peers], SIGKILL);
+        say(good, what + ": works");
+        kill(jobs_[peers], SIGKILL);
         tool.wait();
         std::filesystem::remove(base_ + ".said");
     }
