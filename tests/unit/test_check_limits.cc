@@ -41,7 +41,13 @@ TEST("limits: ids, threads, memory") {
   SAYS(threads, EAGAIN,
        "2 threads are more than the limit of processes of their user (ulimit -u) allows: 10, of which 9 are there already");
   SAYS(threads, EAGAIN, "2 threads are more than /sys/fs/cgroup/job/pids.max allows: 7, of which 6 are there already");
+  limits.cgroups["/sys/fs/cgroup/job"] = {{7, 3}, 2, 1};
   limits.threads.used = limits.own_threads.used = 8;
+  const Findings passing = check_limits_of(builder, limits);
+  CHECK(passing.problems.empty());
+  CHECK_EQ(passing.warnings.size(), 1U);
+  limits.cgroups["/sys/fs/cgroup/job"] = {{7, 2}, 2, 1};
+  CHECK(check_limits_of(builder, limits).warnings.empty());
   limits.cgroups.clear();
   CHECK(check_limits_of(builder, limits).problems.empty());
 

@@ -389,6 +389,22 @@ TEST("a failure names process, thread and object") {
                        process.head.pid));
 }
 
+TEST("a thread's id that somebody has: it is said who") {
+  ContextBuilder builder;
+  builder.add_thread(::getpid());
+  stub::Report report{};
+  const auto ledger = std::make_unique<Ledger>();
+  report.failed = 2;
+  report.step = stub::Step::kThreadId;
+  report.thread = 1;
+  report.error = EEXIST;
+  const pid_t pid = builder.context.processes.front().head.pid;
+  const auto said = [&] { return describe_failure(read_failure(report, *ledger), builder.context); };
+  CHECK_EQ(said(), fmt::format("pid {}, thread {}: its id is in use by cr_restart itself: File exists", pid, ::getpid()));
+  builder.context.processes.front().threads.back().head.tid = 3999998;
+  CHECK_EQ(said(), fmt::format("pid {}, thread 3999998: its id was not to be had in {} tries: File exists", pid, stub::kMaxTidTries));
+}
+
 TEST("whatever a report says can be told") {
   const ContextBuilder builder;
   const auto ledger = std::make_unique<Ledger>();

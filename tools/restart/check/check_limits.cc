@@ -110,6 +110,8 @@ void add_system_v(MachineLimits& limits) {
 
 // ---- what the job has ----
 
+constexpr std::uint64_t kHelpers = 2;  // the maker and the guardian
+
 std::uint64_t threads_in(const Context& context) {
   std::uint64_t sum = 0;
   for (const Process& process : context.processes) sum += process.threads.size();
@@ -127,9 +129,13 @@ std::map<std::string, CgroupRoom> room_in_cgroups(const Context& context, const 
     const Process& process = context.processes[i];
     const std::string goal = root + process.cgroup;
     const bool stays = options.cgroups == CgroupPolicy::kLeave || !cgroup_obstacle(context, i, false).empty();
-    // Who leaves them does so when all processes have been forked, and has no other threads before.
-    for (const std::string& group : own)
-      rooms[group].wanted += stays || is_in(goal, group) ? process.threads.size() : process.threads.empty() ? 0 : 1;
+    // Who leaves them may do so before its threads are made, or later, or be forked in its own group: it depends on the others, too.
+    const cryo_namespaces& in = process.namespaces;
+    const std::size_t at_first = in.user != 0 || in.mnt != 0 || in.cgroup != 0 ? process.threads.size() : !process.threads.empty();
+    for (const std::string& group : own) {
+      const bool is_there = stays || is_in(goal, group);
+      (is_there ? rooms[group].wanted : rooms[group].passing) += is_there ? process.threads.size() : at_first;
+    }
     for (std::string path = process.cgroup; !stays && path.size() > 1; path.resize(path.rfind('/')))
       if (std::find(own.begin(), own.end(), root + path) == own.end()) rooms[root + path].wanted += process.threads.size();
   }
@@ -193,8 +199,13 @@ void LimitChecker::check_threads() {
   const std::uint64_t wanted = threads_in(context_);
   check_amount(EAGAIN, wanted, "threads", limits_.threads, "/proc/sys/kernel/threads-max");
   check_amount(EAGAIN, wanted, "threads", limits_.own_threads, "the limit of processes of their user (ulimit -u)");
-  for (const auto& [path, room] : limits_.cgroups)
+  for (const auto& [path, room] : limits_.cgroups) {
     check_amount(EAGAIN, room.wanted, "threads", room.threads, path + "/pids.max");
+    const std::uint64_t most = room.wanted + room.passing + kHelpers;
+    if (room.passing != 0 && room.threads.has_room_for(room.wanted) && !room.threads.has_room_for(most))
+      findings_.warning("up to {} threads may be in {} for the moment while they are made, where pids.max allows {}, of which {} are there already",
+                        most, path, room.threads.most, room.threads.used);
+  }
 }
 
 void LimitChecker::check_files() {

@@ -22,7 +22,8 @@ struct Amount {
 // Of a control group, and those above it.
 struct CgroupRoom {
   Amount threads;
-  std::uint64_t wanted = 0;  // by those of the job that are going to be in it
+  std::uint64_t wanted = 0;   // by those of the job that are going to be in it
+  std::uint64_t passing = 0;  // by those that may be until they go to their own
 };
 
 struct MachineLimits {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "restart/engine/failure.h"
 
+#include <chrono>
 #include <cstring>
 #include <iterator>
 
 #include "base/error.h"
+#include "restart/engine/id_holder.h"
 
 namespace cryo {
 namespace {
@@ -66,6 +68,15 @@ const char* area_step_name(Step step) {
   }
 }
 
+// Who has the id, as far as that can be asked here.
+std::string id_failure(const Process& process, std::uint32_t thread) {
+  std::string holder;
+  if (process.namespaces.pid == 0 && thread < process.threads.size())
+    holder = IdHolders(std::chrono::milliseconds(0)).find(process.threads[thread].head.tid);
+  return holder.empty() ? fmt::format("its id was not to be had in {} tries", stub::kMaxTidTries)
+                        : fmt::format("its id is in use by {}", holder);
+}
+
 std::string what_failed(const FailureReport& failure, const Context& context, const Process& process) {
   const std::uint32_t index = failure.index;
   switch (failure.step) {
@@ -114,7 +125,7 @@ std::string what_failed(const FailureReport& failure, const Context& context, co
     case Step::kCreateThread:
       return "cannot create it";
     case Step::kThreadId:
-      return fmt::format("its id was not to be had in {} tries", stub::kMaxTidTries);
+      return id_failure(process, failure.thread);
     case Step::kThreadName:
       return "cannot set its name";
     case Step::kThreadPointers:

@@ -118,7 +118,7 @@ void take_away(const ForkRequest& request, pid_t stray) {
 pid_t fork_with_pid(const ForkRequest& request) {
   const TimerSlack slack(request.timer_slack_ns);
   bool use_cursor = request.pid != 0 && !is_capable(CAP_CHECKPOINT_RESTORE) && !is_capable(CAP_SYS_ADMIN);
-  for (int attempt = 0; attempt < stub::kMaxTidTries; ++attempt) {
+  for (int attempt = 0; attempt < request.tries; ++attempt) {
     pid_t previous = 0;
     if (use_cursor) previous = move_cursor(request.device_fd, request.pid);
     move_outer_cursors(request);
@@ -152,7 +152,7 @@ pid_t fork_with_pid(const ForkRequest& request) {
   }
   if (const std::string holder = IdHolders(std::chrono::milliseconds(0)).find(request.pid); !holder.empty())
     fail(EBUSY, "pid {} is in use by {}", request.pid, holder);
-  fail(EBUSY, "pid {} was not to be had in {} tries", request.pid, stub::kMaxTidTries);
+  fail(EBUSY, "pid {} was not to be had in {} tries", request.pid, request.tries);
 }
 
 void restore_cursor(int device_fd) {

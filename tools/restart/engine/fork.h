@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "restart/engine/second_life.h"
+#include "restart/stub/stub.h"
 
 namespace cryo {
 
@@ -27,6 +28,7 @@ struct ForkRequest {
   std::vector<pid_t> outer{};    // its pids in the namespaces above the caller's, cr_restart's last
   int handle_fd = -1;            // of the restart: to get these
   SecondLife* shared = nullptr;  // the child shares our memory, and begins there
+  int tries = stub::kMaxTidTries;
 };
 
 // With CAP_CHECKPOINT_RESTORE the kernel gives the pid asked for; for others the module's pid cursor does.

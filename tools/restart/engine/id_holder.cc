@@ -36,7 +36,7 @@ struct Status {
 
 // Of a process, thread, group or session: an owner of signals can be any id that the kernel knows.
 bool is_known(pid_t id) {
-  static const UniqueFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const UniqueFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   return file && ::fcntl(file.get(), F_SETOWN, id) == 0;
 }
 

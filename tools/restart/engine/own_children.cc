@@ -69,9 +69,17 @@ void OwnChildren::continue_maker() const {
 
 std::optional<siginfo_t> OwnChildren::take_ended() {
   siginfo_t info{};
-  if (alone_ && ::waitid(P_ALL, 0, &info, kOrphansEnd) == 0 && info.si_pid != 0) {
-    ended_.insert(info.si_pid);
-    return info;
+  if (alone_) {
+    // One look for all of them: there may be thousands, and this is done all the time.
+    if (::waitid(P_ALL, 0, &info, kAnyEnd | WNOWAIT) != 0 || info.si_pid == 0) return {};
+    // The guardian, whom somebody has killed, is waited for by its owner; others may have ended behind it.
+    const bool is_guardian = info.si_pid == guardian_;
+    const int taken = is_guardian ? ::waitid(P_ALL, 0, &info, kOrphansEnd)
+                                  : ::waitid(P_PID, static_cast<id_t>(info.si_pid), &info, kAnyEnd);
+    if (taken == 0 && info.si_pid != 0) {
+      ended_.insert(info.si_pid);
+      return info;
+    }
   }
   for (const pid_t pid : known()) {
     if (::waitid(P_PID, static_cast<id_t>(pid), &info, kAnyEnd) != 0 || info.si_pid == 0) continue;

@@ -40,6 +40,7 @@ UniqueFd open_by_path(const FileRestoreInput& input, const File& file, const Fil
               inode.uid,
               input.context.header.created_ns};
   if (root != input.roots.end()) again.directory = root->second.get();
+  again.created = &input.created;
   UniqueFd fd = names::open_again(again);
   check_still_the_same(input, file, again.flags, fd.get());
   return fd;

@@ -61,12 +61,12 @@ bool has_lingering(std::uint16_t port) {
   return any_port_line([port](const PortLine& at) { return at.local == port && at.inode == 0; });
 }
 
-int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t size, std::uint16_t port) {
+int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t size, std::uint16_t port, bool wait) {
   for (int attempt = 1;; ++attempt) {
     const int result = ::bind(fd, address, size);
     if (result == 0 || errno != EADDRINUSE || port == 0) return result;
     if (!is_kept(handle, fd, port) || has_listener(port)) return ::bind(fd, address, size);
-    if (attempt == kLingerTries) {
+    if (!wait || attempt == kLingerTries) {
       errno = EADDRINUSE;
       return -1;
     }

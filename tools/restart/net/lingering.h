@@ -13,8 +13,8 @@ bool has_listener(std::uint16_t port);
 bool has_lingering(std::uint16_t port);
 
 // bind(2) of a TCP socket that has SO_REUSEADDR to `port` of the address: connections of an earlier life that
-// linger there are no obstacle, whether they had it or not, or are waited for, with a message. `handle` is that of the restart. Returns what
-// bind(2) does.
-int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t size, std::uint16_t port);
+// linger there are no obstacle, whether they had it or not, or are waited for, with a message, where `wait`. `handle` is that of the
+// restart. Returns what bind(2) does.
+int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t size, std::uint16_t port, bool wait = true);
 
 }  // namespace cryo

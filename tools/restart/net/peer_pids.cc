@@ -12,12 +12,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
 #include "restart/engine/fork.h"
 #include "restart/engine/id_holder.h"
 #include "restart/net/sockets.h"
+#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {
@@ -70,12 +72,12 @@ bool name_as_peer(const Context& context, const std::map<std::uint32_t, UniqueFd
   return all;
 }
 
-// Nobody but this process waits for it.
+// Nobody but this process waits for it.  A process group or session may have the number, too: those of a job's launcher often do.
 bool have_named(const GonePeerInput& input, pid_t gone) {
-  if (id_exists(gone)) return false;
+  if (!IdHolders(std::chrono::milliseconds(0)).find(gone).empty()) return false;
   pid_t pid = -1;
   try {
-    pid = fork_with_pid({.pid = gone, .device_fd = input.device_fd, .ledger = input.ledger});
+    pid = fork_with_pid({.pid = gone, .device_fd = input.device_fd, .ledger = input.ledger, .tries = stub::kQuickTidTries});
   } catch (const Error&) {
     return false;  // it has been given to somebody
   }
@@ -93,13 +95,14 @@ bool has_peer(const File& file) {
 }
 
 std::set<pid_t> name_gone_peers(const GonePeerInput& input) {
+  const long most = std::strtol(read_proc("sys/kernel/pid_max").c_str(), nullptr, 10);
   std::set<pid_t> gone, named;
   for (const auto& [id, fd] : input.fds)
     for_each_peer(input.context, input.context.file(id), [&](pid_t peer, std::uint32_t) {
       if (peer > 0 && !is_of_job(input.context, peer) && !is_thread_of_job(input.context, peer)) gone.insert(peer);
     });
   for (const pid_t peer : gone)
-    if (have_named(input, peer)) named.insert(peer);
+    if ((most <= 0 || peer < most) && have_named(input, peer)) named.insert(peer);
   return named;
 }
 

@@ -154,14 +154,15 @@ bool is_same_name(const Bytes& a, const Bytes& b) {
 }
 
 // By a socket with SO_REUSEADDR.
-int bind_to(const FileRestoreInput& input, int fd, const Bytes& name) {
-  return bind_to_lingering(input.handle_fd, fd, raw(name), size_of(name), port_of(name));
+int bind_to(const FileRestoreInput& input, int fd, const Bytes& name, bool wait = true) {
+  return bind_to_lingering(input.handle_fd, fd, raw(name), size_of(name), port_of(name), wait);
 }
 
 // How a caller gets its address and port.
 struct Calling {
   bool choose;   // the port by connect(2), not by bind(2)
   bool address;  // bound to the address, also where the port alone was
+  bool wait;     // for connections that linger at the port
 };
 
 UniqueFd call_once(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to,
@@ -169,7 +170,7 @@ UniqueFd call_once(const FileRestoreInput& input, const File& file, const Bytes&
   UniqueFd fd = new_socket(input, file);
   if (waiting_bytes(file) > kSmall) raise_receive_buffer(fd.get());
   const Bytes name = how.address ? from : name_to_bind(file, from);
-  if (!from.empty() && !(how.choose && choose_port(fd.get(), name)) && bind_to(input, fd.get(), name) != 0)
+  if (!from.empty() && !(how.choose && choose_port(fd.get(), name)) && bind_to(input, fd.get(), name, how.wait) != 0)
     return UniqueFd();
   if (::connect(fd.get(), raw(to), size_of(to)) != 0) return UniqueFd();
   forget_choice(fd.get());
@@ -184,7 +185,7 @@ UniqueFd call_from(const FileRestoreInput& input, const File& file, const Bytes&
   UniqueFd fd;
   unsigned attempt = 0;
   patiently("use", port_of(from), [&] {
-    fd = call_once(input, file, from, to, {(attempt & 1) == 0, (attempt & 2) != 0});
+    fd = call_once(input, file, from, to, {(attempt & 1) == 0, (attempt & 2) != 0, true});
     ++attempt;
     return fd ? 0 : -1;
   });
@@ -210,6 +211,37 @@ void write_all(int fd, const Bytes& data) {
       fail(ENOBUFS, "{} bytes that were under way in a connection do not fit into it: {} of them do",
            data.size(), done);
   }
+}
+
+// For one connection, which leads nowhere else.
+UniqueFd listen_at_loopback(const FileRestoreInput& input, const File& file, Bytes& where) {
+  UniqueFd listener = new_socket(input, file);
+  sockaddr_in6 any{};
+  const bool v6 = file.connection->head.family == AF_INET6;
+  any.sin6_family = static_cast<sa_family_t>(file.connection->head.family);
+  if (v6)
+    any.sin6_addr = in6addr_loopback;
+  else
+    reinterpret_cast<sockaddr_in&>(any).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&any), size) != 0 ||
+      ::listen(listener.get(), 1) != 0 ||
+      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&any), &size) != 0)
+    fail_errno("cannot listen at the loopback address");
+  where.resize(size);
+  std::memcpy(where.data(), &any, size);
+  return listener;
+}
+
+// Nothing: it would take a while, or cannot be had. Whom it has called may have something of that to accept.
+UniqueFd call_from_own(const FileRestoreInput& input, const File& file, const Bytes& where) {
+  const SocketState& state = *file.connection;
+  const sockaddr_in6 own = ipv6_name(state.name);
+  const bool v6 = state.head.family == AF_INET6;
+  // Bound to a device it would call there; from an IPv4 address ::1 is not to be had.
+  if (v6 && (own.sin6_scope_id != 0 || IN6_IS_ADDR_V4MAPPED(&own.sin6_addr))) return UniqueFd();
+  // From its port alone it would have the address that it calls.
+  return call_once(input, file, state.name, where, {false, v6 && !IN6_IS_ADDR_LOOPBACK(&own.sin6_addr), false});
 }
 
 void reset_by(UniqueFd& peer) {
@@ -283,25 +315,13 @@ void Sockets::make_tcp_lonely(const File& file) {
 // A connection that will seem to have been reset: its port is of the kernel's choice, unless both sides had closed it and the old
 // one is free.
 void Sockets::make_tcp_reset(const File& file) {
-  UniqueFd listener = new_socket(input_, file);
-  sockaddr_in6 any{};
-  const bool v6 = file.connection->head.family == AF_INET6;
-  any.sin6_family = static_cast<sa_family_t>(file.connection->head.family);
-  if (v6)
-    any.sin6_addr = in6addr_loopback;
-  else
-    reinterpret_cast<sockaddr_in&>(any).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&any), size) != 0 ||
-      ::listen(listener.get(), 1) != 0 ||
-      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&any), &size) != 0)
-    fail_errno("cannot listen at the loopback address");
-  Bytes where(size);
-  std::memcpy(where.data(), &any, size);
   const SocketState& state = *file.connection;
-  UniqueFd fd;
-  if (state.head.state == CRYO_SOCK_PEER_GONE && port_of(state.name) != 0)
-    fd = call_once(input_, file, state.name, where, {false, false});
+  Bytes where;
+  UniqueFd listener = listen_at_loopback(input_, file, where), fd;
+  if (state.head.state == CRYO_SOCK_PEER_GONE && port_of(state.name) != 0) {
+    fd = call_from_own(input_, file, where);
+    if (!fd) listener = listen_at_loopback(input_, file, where);
+  }
   keep(file.id, fd ? std::move(fd) : call_from(input_, file, {}, where));
   keep_peer(file.id, listener.get());
 }

@@ -168,6 +168,8 @@ std::size_t CreatedPaths::room_for(const Context& context) {
     const auto names = static_cast<std::size_t>(std::count(file.path.begin(), file.path.end(), '/')) + 2;
     room += names * (file.path.size() + kNumbers);
   }
+  // Below where they are mounted.
+  for (const ControlGroup& group : context.cgroups) room += kObject + group.path.size() + kNumbers;
   return std::min(room, kMost);
 }
 

@@ -21,9 +21,11 @@
 #include <cstring>
 #include <ctime>
 #include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "restart/process/credentials.h"
+#include "restart/rights/created_paths.h"
 #include "restart/rights/place.h"
 #include "restart/rights/proc_files.h"
 #include "restart/stub/stub.h"
@@ -455,9 +457,15 @@ UniqueFd open_as_all(const std::vector<Rights>& rights, const Again& again) {
   return fd;
 }
 
-// With the rights `mode` for so long as that takes, and no longer: whoever waits for somebody's lease meanwhile may be killed.
-UniqueFd open_with_mode(const std::string& path, mode_t mode, mode_t now, const Again& again) {
-  if (::chmod(path.c_str(), mode) != 0) return {};
+// With the rights `also` for so long as that takes, and no longer: nobody waits for somebody's lease meanwhile.
+UniqueFd open_with_mode(int place, mode_t also, const Again& again) {
+  std::optional<DeathDeferred> deferred;
+  if (again.created != nullptr) deferred.emplace(*again.created);
+  const std::string path = fmt::format("/proc/self/fd/{}", place);
+  struct stat before;
+  if (::fstat(place, &before) != 0) return {};
+  const mode_t now = before.st_mode & 07777;
+  if (::chmod(path.c_str(), now | also) != 0) return {};
   UniqueFd fd = open_proc(path.substr(6), (again.flags & ~O_NOFOLLOW) | O_NONBLOCK);
   const int error = errno;
   if (::chmod(path.c_str(), now) != 0) fail_errno("{}: cannot give it back the mode {:04o}", again.path, now);
@@ -474,14 +482,12 @@ UniqueFd open_as_owner(const std::vector<Rights>& rights, const Again& again) {
   if (rights.size() > 1 || (!rights.empty() && !kept.take(rights.front(), Extent::kOpener)) || !place ||
       ::fstat(place.get(), &now) != 0 || !S_ISREG(now.st_mode) || now.st_uid != set_fsuid(kAsk))
     return {};
-  const std::string path = fmt::format("/proc/self/fd/{}", place.get());
   const int mode = again.flags & O_ACCMODE;
   const mode_t wanted = (mode != O_WRONLY ? S_IRUSR : 0U) | (mode != O_RDONLY ? S_IWUSR : 0U);
-  const mode_t before = now.st_mode & 07777;
-  UniqueFd fd = open_with_mode(path, before | wanted, before, again);
+  UniqueFd fd = open_with_mode(place.get(), wanted, again);
   for (int i = 1; !fd && errno == EWOULDBLOCK && i < kLeaseTries; ++i) {
     ::nanosleep(&kLeasePause, nullptr);
-    fd = open_with_mode(path, before | wanted, before, again);
+    fd = open_with_mode(place.get(), wanted, again);
   }
   if (fd && !(again.flags & O_NONBLOCK) && ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK) != 0) return {};
   return fd;

@@ -24,6 +24,8 @@
 
 namespace cryo {
 
+class CreatedPaths;
+
 // Of the caller: neither in effect nor permitted.
 [[nodiscard]] bool is_capable_of_nothing();
 
@@ -168,6 +170,7 @@ struct Again {
   std::optional<std::uint32_t> uid;  // whose it was
   std::uint64_t created_ns = 0;      // when that was
   int directory = -100;              // AT_FDCWD, or where the path begins
+  CreatedPaths* created = nullptr;   // of the restart: a mode that is changed for the moment is given back before it is ended
 };
 
 // Is it the very file of the checkpoint?  Only of file systems on a device, and of tmpfs, can that be told.  A number that has been given to another one since does not count:
