@@ -194,19 +194,20 @@ static struct task_struct *leader_of(struct pid *pid, enum pid_type type)
 }
 
 /*
- * A live process of the group or session @pid, not the caller's own if there is another.  The leader or the oldest, which comes last:
- * the newest may be there for a moment only.
+ * A live process of the group or session @pid but @not, and not the caller's own if there is another.  The leader or the oldest, which
+ * comes last: the newest may be there for a moment only.
  */
-static struct task_struct *member_of(struct pid *pid, enum pid_type type)
+static struct task_struct *member_of(struct pid *pid, enum pid_type type, struct task_struct *not)
 {
 	struct task_struct *task, *found;
 
 	rcu_read_lock();
 	found = leader_of(pid, type);
-	if (found)
+	if (found && found != not)
 		goto get;
+	found = NULL;
 	do_each_pid_task(pid, type, task) {
-		if (task->exit_state || !thread_group_leader(task))
+		if (task->exit_state || !thread_group_leader(task) || task == not)
 			continue;
 		if (!found || !same_thread_group(task, current))
 			found = task;
@@ -218,7 +219,7 @@ get:
 	return found;
 }
 
-static struct task_struct *find_task(pid_t nr, u32 scope)
+static struct task_struct *find_task(pid_t nr, u32 scope, struct task_struct *not)
 {
 	enum pid_type type = scope == CRYO_SCOPE_PGRP ? PIDTYPE_PGID :
 			     scope == CRYO_SCOPE_SESSION ? PIDTYPE_SID : PIDTYPE_TGID;
@@ -229,7 +230,7 @@ static struct task_struct *find_task(pid_t nr, u32 scope)
 		return NULL;
 	pid = nr ? find_get_pid(nr) : get_task_pid(current, type);
 	/* PIDTYPE_TGID: a thread's id is no process. */
-	task = type == PIDTYPE_TGID ? get_pid_task(pid, type) : member_of(pid, type);
+	task = type == PIDTYPE_TGID ? get_pid_task(pid, type) : member_of(pid, type, not);
 	put_pid(pid);
 	return task;
 }
@@ -237,15 +238,23 @@ static struct task_struct *find_task(pid_t nr, u32 scope)
 /* A process that @nr means in a request by the caller, who may trace it; counted. */
 struct task_struct *cryo_find_target(pid_t nr, u32 scope)
 {
-	struct task_struct *task = find_task(nr, scope);
+	struct task_struct *task = find_task(nr, scope, NULL), *other = NULL;
 
 	if (!task)
 		return ERR_PTR(-ESRCH);
-	if (task->flags & PF_KTHREAD || !cryo_may_trace(task)) {
-		put_task_struct(task);
+	if (!(task->flags & PF_KTHREAD) && cryo_may_trace(task))
+		return task;
+	/* Another one of the group: the search says of whom it cannot be made. */
+	if (scope == CRYO_SCOPE_PGRP || scope == CRYO_SCOPE_SESSION)
+		other = find_task(nr, scope, task);
+	put_task_struct(task);
+	if (!other)
 		return ERR_PTR(-EPERM);
-	}
-	return task;
+	if (!same_thread_group(other, current) && !(other->flags & PF_KTHREAD) &&
+	    cryo_may_trace(other))
+		return other;
+	put_task_struct(other);
+	return ERR_PTR(-EPERM);
 }
 
 bool cryo_is_request(struct file *file)
