@@ -79,4 +79,17 @@ int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t siz
   }
 }
 
+int listen_alone(int fd, int backlog, std::uint16_t port) {
+  constexpr int kTries = 20;
+  for (int attempt = 1;; ++attempt) {
+    if (::listen(fd, backlog) == 0) return 0;
+    const int error = errno;
+    const bool again = error == EADDRINUSE && port != 0 && attempt < kTries && !has_listener(port);
+    errno = error;
+    if (!again) return -1;
+    // Not at the same moment as the other one once more.
+    ::usleep(static_cast<useconds_t>(1000 * (1 + (::getpid() + attempt * 7) % 31)));
+  }
+}
+
 }  // namespace cryo

@@ -17,4 +17,7 @@ bool has_lingering(std::uint16_t port);
 // restart. Returns what bind(2) does.
 int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t size, std::uint16_t port, bool wait = true);
 
+// listen(2) of a bound TCP socket. Where two begin at one port at the same moment, the kernel refuses both: asked again, while nobody listens.
+int listen_alone(int fd, int backlog, std::uint16_t port);
+
 }  // namespace cryo

@@ -122,7 +122,7 @@ UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames*
   // Not before: to enter a network namespace takes rights that he does not have.
   std::optional<ActAs> user;
   if (listener != nullptr) user.emplace(input.context, listener->euid, listener->egid);
-  if (::listen(fd.get(), static_cast<int>(saved.head.backlog)) != 0)
+  if (listen_alone(fd.get(), static_cast<int>(saved.head.backlog), port_of(saved, address)) != 0)
     fail_errno("cannot listen at {}", describe(saved, address));
   user.reset();
   if (!(saved.head.flags & CRYO_SOCK_REUSEADDR))

@@ -275,7 +275,7 @@ UniqueFd Sockets::tcp_listener_at(const File& file, const Bytes& name) {
   const Bytes alone = name_to_bind(file, name);
   if (alone == name || ::bind(fd.get(), raw(alone), size_of(alone)) != 0)
     patiently("bind to", port_of(name), [&] { return bind_to(input_, fd.get(), name); });
-  if (::listen(fd.get(), 1) != 0) fail_errno("cannot listen at port {}", port_of(name));
+  if (listen_alone(fd.get(), 1, port_of(name)) != 0) fail_errno("cannot listen at port {}", port_of(name));
   return fd;
 }
 
