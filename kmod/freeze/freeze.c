@@ -517,6 +517,7 @@ static void release_parked(struct cryo_request *req, struct list_head *list)
  */
 static void unflag_traced(struct task_struct *task)
 {
+	lockdep_assert_held(&task->sighand->siglock);
 	if (!task_is_traced(task) || task_work_pending(task))
 		return;
 	clear_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);

@@ -358,7 +358,7 @@ static void forget_process(struct cryo_request *req, struct cryo_proc *p)
 	proc_free(p);
 }
 
-/* The group or session of @task that @scope means, counted; NULL: it means another thing. */
+/* The group or session that @nr (0: the caller's) and @scope mean, counted; NULL: they mean another thing, or there is none. */
 struct pid *cryo_scope_pid(pid_t nr, u32 scope)
 {
 	if (scope != CRYO_SCOPE_PGRP && scope != CRYO_SCOPE_SESSION)
