@@ -121,6 +121,8 @@ struct cryo_capture {
 	struct cryo_mount_table *own_mounts;	/* the requester's; NULL: not read */
 	struct vfsmount *proc;		/* own_proc.c; NULL: not made */
 	struct xarray filters;		/* of seccomp: tids of the first thread of @p that has each */
+	struct xarray eventfds;		/* their struct cryo_object, by cryo_index_of() their contexts */
+	bool eventfds_found;		/* they are looked for when the first ring is saved */
 	struct cryo_buf ttys;		/* open files of pseudo-terminals, see save/files/pty.c */
 	u32 nr_mount_entries;
 	unsigned int holders_named;	/* of other ends of sockets, see save/net/sockstate.c */
@@ -140,6 +142,12 @@ struct cryo_capture {
 
 /* "pid N (comm)" of @task if the requester may trace it, and sees it; "another process" if not. */
 #define CRYO_WHO_MAX	(TASK_COMM_LEN + 24)
+
+/* Of an object of the kernel in an xarray: neighbours in memory are neighbours there, which takes a tenth of the room. */
+static inline unsigned long cryo_index_of(const void *object)
+{
+	return (unsigned long)object / sizeof(object);
+}
 
 /* Time to an expiry as the format has it. */
 static inline s64 cryo_cut_remaining(s64 ns)

@@ -198,7 +198,7 @@ static int save_threads(struct cryo_capture *c)
 		      cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
 		      cryo_save_seccomp(c, t->task) ?: cryo_save_uclamp(c, t->task) ?:
 		      cryo_save_thread_mempolicy(c, t->task) ?:
-		      cryo_save_thread_fs(c, t->task) ?: cryo_save_thread_creds(c, t->task) ?:
+		      cryo_save_thread_fs(c, t) ?: cryo_save_thread_creds(c, t->task) ?:
 		      cryo_save_sigpending(c, t->task, false);
 	}
 	return err;
@@ -359,6 +359,7 @@ static void release_procs(struct cryo_capture *c)
 	for (i = 0; i < ARRAY_SIZE(c->sharers); i++)
 		cryo_buf_free(&c->sharers[i]);
 	xa_destroy(&c->memories);
+	xa_destroy(&c->eventfds);
 	cryo_forget_seccomp(c);
 	cryo_mounts_free(c);
 	cryo_proc_free(c);
@@ -565,6 +566,7 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	xa_init_flags(&c->seen_mounts, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&c->memories, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&c->filters, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&c->eventfds, XA_FLAGS_ACCOUNT);
 	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
 	cryo_ipc_spaces_init(c);
 	cryo_shared_pages_init(&c->shared);

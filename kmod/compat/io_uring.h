@@ -84,30 +84,32 @@ static inline bool cryo_uring_task_restricted(struct task_struct *task)
 #endif
 }
 
-/* Has @task ever submitted to the ring, or made it? */
-static inline bool cryo_uring_uses(struct task_struct *task, struct io_ring_ctx *ctx)
-{
-	struct io_uring_task *tctx = cryo_uring_of_task(task);
+/* The private struct io_tctx_node, of a task that has submitted to a ring, or made it, and lives: the same since v5.12. */
+struct cryo_tctx_node {
+	struct list_head ctx_node;
+	struct task_struct *task;
+};
 
-	return tctx && xa_load(&tctx->xa, (unsigned long)ctx);
-}
-
-/* With ctx->uring_lock: how many tasks have. */
-static inline unsigned int cryo_uring_users(struct io_ring_ctx *ctx)
+/* With ctx->uring_lock: are all of them such that @fn says so? Compared only: they are not counted. */
+static inline bool cryo_uring_users_are(struct io_ring_ctx *ctx,
+					bool (*fn)(struct task_struct *task, void *arg), void *arg)
 {
-	struct list_head *node;
-	unsigned int n = 0;
+	struct cryo_tctx_node *node;
+	bool are = true;
 
 	lockdep_assert_held(&ctx->uring_lock);
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
 	mutex_lock(&ctx->tctx_lock);
 #endif
-	list_for_each(node, &ctx->tctx_list)
-		n++;
+	list_for_each_entry(node, &ctx->tctx_list, ctx_node) {
+		are = fn(node->task, arg);
+		if (!are)
+			break;
+	}
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
 	mutex_unlock(&ctx->tctx_lock);
 #endif
-	return n;
+	return are;
 }
 
 /* One word of flags since v7.1, bits of their own before. */

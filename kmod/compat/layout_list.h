@@ -55,6 +55,8 @@ GROUP(URING, "io_uring is refused")
 MEMBER(URING, io_sq_data, ctx_list>thread, struct cryo_sq_data, thread)
 MEMBER(URING, io_sq_data, ctx_list>sq_cpu, struct cryo_sq_data, sq_cpu)
 MEMBER(URING, io_ev_fd, cq_ev_fd, struct cryo_io_ev_fd, ctx)
+MEMBER(URING, io_tctx_node, ctx_node, struct cryo_tctx_node, ctx_node)
+MEMBER(URING, io_tctx_node, task, struct cryo_tctx_node, task)
 BIT_BEHIND(URING, io_ev_fd, eventfd_async, struct cryo_io_ev_fd, ctx)
 #endif
 

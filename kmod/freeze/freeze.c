@@ -298,6 +298,23 @@ static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool pol
 	return 0;
 }
 
+/*
+ * What an architecture sets to have all registers given back looks like a signal.  Whoever begins to wait before the work is there
+ * has nothing that it could be made again by: nobody is to take this CPU in between.
+ */
+static int queue_parking(struct cryo_parked *p)
+{
+	unsigned long flags;
+	int err;
+
+	local_irq_save(flags);
+	if (!p->poller)
+		cryo_arch_prepare_park(p->task);
+	err = task_work_add(p->task, &p->work, TWA_SIGNAL);
+	local_irq_restore(flags);
+	return err;
+}
+
 static void ask_to_park(struct cryo_parked *p)
 {
 	/* It is in the module already, and stays there until the end of the capture. */
@@ -309,12 +326,10 @@ static void ask_to_park(struct cryo_parked *p)
 	kref_get(&p->ref);
 	cryo_unload_get();
 	init_task_work(&p->work, park);
-	if (!p->poller) {
-		cryo_arch_prepare_park(p->task);
+	if (!p->poller)
 		cryo_arch_note_syscall(p);
-	}
 	settle_parked(p, CRYO_PARK_ASKED);
-	if (task_work_add(p->task, &p->work, TWA_SIGNAL)) {
+	if (queue_parking(p)) {
 		settle_parked(p, CRYO_PARK_GONE);
 		parked_put(p);
 		cryo_unload_put();
@@ -550,7 +565,7 @@ static bool take_work_back(struct cryo_parked *p)
 /*
  * One that has been told to look at its works, and that runs or waits, may see that in the middle of a call, which ends with EINTR
  * then: it has to come here, so that the call is made one that is restarted, and goes on at once.  Who is in uninterruptible sleep
- * may be there for long, and is past a call when it looks; so is who is stopped by job control.
+ * may be there for long, and is mostly past its call when it looks; so is who is stopped by job control.
  */
 static bool has_to_come(const struct cryo_parked *p)
 {
@@ -559,7 +574,7 @@ static bool has_to_come(const struct cryo_parked *p)
 	if (p->poller || READ_ONCE(p->state) != CRYO_PARK_ASKED)
 		return false;
 	return !(READ_ONCE(task->flags) & PF_EXITING) && !task_is_stopped_or_traced(task) &&
-	       !(READ_ONCE(task->__state) & TASK_UNINTERRUPTIBLE);
+	       (!(READ_ONCE(task->__state) & TASK_UNINTERRUPTIBLE) || cryo_may_begin_to_wait(task));
 }
 
 static void forget_one(struct cryo_parked *p)

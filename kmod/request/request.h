@@ -66,6 +66,8 @@ struct cryo_parked {
 	s64 wait_ns;			/* remaining time of a timed wait, see timed_wait.c */
 	unsigned long wait_switches;	/* the thread's voluntary context switches once it sleeps in that */
 	bool has_wait;
+	struct cryo_parked *fs_first;	/* first of its process with the same fs_struct; NULL: it has the process's */
+	int fs_users;			/* threads of its process with it, where it is the first */
 	struct cryo_arch_park arch;
 };
 
@@ -105,6 +107,7 @@ struct cryo_proc {
 	struct mm_struct *mm;		/* counted */
 	u32 mm_id;
 	bool no_new_privs;		/* all of its threads have them */
+	bool own_directories;		/* one of its threads has an fs_struct of its own */
 	bool mm_saved;			/* with one that comes before it; or not at all, as somebody else has it, too */
 	struct cryo_fd_record *fds;
 	unsigned int nr_fds;

@@ -418,37 +418,6 @@ void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mar
 	hash_del(&mark->added->hash);
 }
 
-/* Take the target. cryo_scope_end() when this has succeeded, and only then. */
-int cryo_scope_begin(struct cryo_request *req)
-{
-	bool skipped;
-	int err;
-
-	if (is_left_out(req, req->target)) {
-		cryo_log(&req->log, "pid %d (%s): is the requester itself, which did not ask for that",
-			 req->pid, req->comm);
-		return -EDEADLK;
-	}
-	rcu_read_lock();
-	skipped = is_skipped(req, req->target);
-	rcu_read_unlock();
-	if (skipped) {
-		cryo_log(&req->log, "pid %d (%s): is left out, as a debugger is at work (ptrace), and there is nothing else",
-			 req->pid, req->comm);
-		return -ESRCH;
-	}
-	req->index = kvzalloc(sizeof(*req->index), GFP_KERNEL_ACCOUNT);
-	if (!req->index)
-		return -ENOMEM;
-	hash_init(req->index->by_group);
-	hash_init(req->index->by_task);
-	hash_init(req->index->by_pid);
-	err = add_root(req, req->target, req->args.scope, NULL);
-	if (err)
-		cryo_scope_end(req);
-	return err;
-}
-
 #define LOOKS	3	/* not without end, while processes come and go: who calls has a time limit, and calls again */
 
 /* Looks at all numbers once. Returns how many processes were new, or a negative errno. */
@@ -494,6 +463,62 @@ int cryo_scope_find(struct cryo_request *req)
 		total += n;
 	}
 	return total;
+}
+
+/* Take the target, or say why it is left out. */
+static int take_target(struct cryo_request *req)
+{
+	bool skipped;
+
+	if (is_left_out(req, req->target))
+		return -EDEADLK;
+	rcu_read_lock();
+	skipped = is_skipped(req, req->target);
+	rcu_read_unlock();
+	return skipped ? -ENOENT : add_root(req, req->target, req->args.scope, NULL);
+}
+
+/* A group or a session is where its members are: the one from which it was known is no more than the others. */
+static int take_others(struct cryo_request *req, int why)
+{
+	int n;
+
+	if (req->args.scope != CRYO_SCOPE_PGRP && req->args.scope != CRYO_SCOPE_SESSION)
+		return why;
+	n = cryo_scope_find(req);
+	if (n < 0)
+		return n;
+	return list_empty(&req->procs) ? why : 0;
+}
+
+static int say_left_out(struct cryo_request *req, int why)
+{
+	if (why == -EDEADLK)
+		cryo_log(&req->log, "pid %d (%s): is the requester itself, which did not ask for that",
+			 req->pid, req->comm);
+	if (why == -ENOENT)
+		cryo_log(&req->log, "pid %d (%s): is left out, as a debugger is at work (ptrace), and there is nothing else",
+			 req->pid, req->comm);
+	return why == -ENOENT ? -ESRCH : why;
+}
+
+/* Take the target. cryo_scope_end() when this has succeeded, and only then. */
+int cryo_scope_begin(struct cryo_request *req)
+{
+	int err;
+
+	req->index = kvzalloc(sizeof(*req->index), GFP_KERNEL_ACCOUNT);
+	if (!req->index)
+		return -ENOMEM;
+	hash_init(req->index->by_group);
+	hash_init(req->index->by_task);
+	hash_init(req->index->by_pid);
+	err = take_target(req);
+	if (err == -EDEADLK || err == -ENOENT || err == -ESRCH)
+		err = take_others(req, err);
+	if (err)
+		cryo_scope_end(req);
+	return say_left_out(req, err);
 }
 
 /* With rcu_read_lock(): will somebody in the context wait for @task, which has exited? */

@@ -44,8 +44,9 @@ int cryo_save_thread_creds(struct cryo_capture *c, struct task_struct *task);
 
 /* fs.c: working and root directories */
 int cryo_save_cwd(struct cryo_capture *c);
-int cryo_save_thread_fs(struct cryo_capture *c, struct task_struct *task);
-void cryo_check_fs(struct cryo_capture *c, struct task_struct *task);
+int cryo_find_directories(struct cryo_capture *c);
+int cryo_save_thread_fs(struct cryo_capture *c, struct cryo_parked *t);
+void cryo_check_fs(struct cryo_capture *c, struct cryo_parked *t);
 int cryo_check_directories(struct cryo_capture *c);
 
 /* tables.c */
@@ -55,6 +56,7 @@ bool cryo_has_table_of_other(struct cryo_capture *c);
 /* sharing.c */
 bool cryo_is_saved(struct cryo_proc *p);
 /* Those of the context that have the same as @task, who may be anybody: the first of them. NULL: there is none. */
+bool cryo_is_only_sharer(struct cryo_capture *c, enum cryo_shared what, struct cryo_proc *p);
 struct cryo_sharer *cryo_sharers_with(struct cryo_capture *c, enum cryo_shared what,
 				      struct task_struct *task);
 void cryo_sharers_leave_memory(struct cryo_capture *c, struct cryo_sharer *first);

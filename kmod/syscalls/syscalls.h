@@ -20,6 +20,7 @@ bool cryo_timed_wait_found(struct cryo_parked *p);
 void cryo_timed_wait_arm(s64 remaining_ns, u32 nr, unsigned long first);
 long cryo_timed_restart(struct restart_block *rb);
 void cryo_timed_waits_disarm(void);
+bool cryo_may_begin_to_wait(struct task_struct *task);
 
 /* restart_block.c: system calls that go on by restart_syscall(2) */
 void cryo_restart_block_save(struct cryo_capture *c, struct task_struct *task,

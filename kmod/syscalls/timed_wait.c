@@ -32,6 +32,7 @@
 #include "lib/unload.h"
 #include "request/request.h"
 #include "syscalls/syscalls.h"
+#include "syscalls/waiting_calls.h"
 
 /*
  * A thread that is looked at can wake up by itself before it is interrupted, and wait for something else
@@ -89,17 +90,34 @@ static bool find_sleeper(struct task_struct *task, struct hrtimer_sleeper *sleep
 	return false;
 }
 
-/* Is it, as far as its registers tell while it may still run, in a call that may have to be continued? */
-static bool is_in_timed_call(struct task_struct *task)
+/* With RCU: the call that it is in, as far as its registers tell while it may still run; negative: none. */
+static int number_of_call(struct task_struct *task)
 {
 	struct pt_regs *regs = task_pt_regs(task);
-	int nr;
 
 	/* From no stack: it has just been given back. One that has been there is kept by RCU. */
 	if ((unsigned long)regs <= THREAD_SIZE)
-		return false;
-	nr = syscall_get_nr(task, regs);
+		return -1;
+	return syscall_get_nr(task, regs);
+}
+
+/* Is it in a call that may have to be continued? */
+static bool is_in_timed_call(struct task_struct *task)
+{
+	int nr = number_of_call(task);
+
 	return nr >= 0 && cryo_timed_wait_known(nr);
+}
+
+/* Is @task, which sleeps, in a call that may not have begun to wait for what it is there for? */
+bool cryo_may_begin_to_wait(struct task_struct *task)
+{
+	int nr;
+
+	rcu_read_lock();
+	nr = number_of_call(task);
+	rcu_read_unlock();
+	return nr >= 0 && cryo_waits_after_reading(nr);
 }
 
 /* With RCU, which keeps its stack. */

@@ -50,6 +50,24 @@ bool cryo_is_pure_wait(u32 nr)
 	return false;
 }
 
+/* With what they wait for in memory of the caller's, which may itself be waited for. Not those of files, which may be on a server. */
+bool cryo_waits_after_reading(u32 nr)
+{
+	switch (nr) {
+	case __NR_read:
+	case __NR_readv:
+	case __NR_write:
+	case __NR_writev:
+	case __NR_io_uring_enter:
+		return false;
+#ifdef __NR_ipc
+	case __NR_ipc:
+		return true;
+#endif
+	}
+	return cryo_is_pure_wait(nr);
+}
+
 static const struct cryo_waiting_call calls[] = {
 #ifdef __NR_epoll_wait
 	{ __NR_epoll_wait, CRYO_CALL_EPOLL_WAIT, 3, CRYO_TIMEOUT_MS },

@@ -32,5 +32,6 @@ int cryo_waiting_call_timeout(const struct cryo_waiting_call *call, s64 remainin
  * it wait for something before it takes it?
  */
 bool cryo_is_pure_wait(u32 nr);
+bool cryo_waits_after_reading(u32 nr);
 
 #endif /* CRYO_WAITING_CALLS_H */

@@ -11,6 +11,7 @@
 #include <cryo/ioctl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -279,6 +280,39 @@ static unsigned int sharers(void)
 	return n;
 }
 
+/* Threads, each with a working directory of its own, which is not told by any but their order. */
+static unsigned int directories(void)
+{
+	unsigned int n, total = 12000 * scale;
+	size_t stack = 16384;
+	char *stacks = mmap(NULL, total * stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	need(stacks != MAP_FAILED, "stacks");
+	for (n = 0; n < total; n++)
+		if (clone(sleep_beside, stacks + (n + 1) * stack,
+			  CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, NULL) < 0)
+			break;
+	return n;
+}
+
+/* Each with an eventfd of its own, before all of which there are others. */
+static unsigned int rings(void)
+{
+	unsigned int n;
+
+	for (n = 0; n < 40000; n++)
+		need(eventfd(0, 0) >= 0, "eventfd");
+	for (n = 0; n < 2000 * scale; n++) {
+		struct io_uring_params p = { .cq_entries = 2, .flags = IORING_SETUP_CQSIZE };
+		int event = eventfd(0, 0), fd = syscall(SYS_io_uring_setup, 1, &p);
+
+		if (fd < 0)
+			break;
+		need(event >= 0 && !syscall(SYS_io_uring_register, fd, IORING_REGISTER_EVENTFD, &event, 1), "register");
+	}
+	return n;
+}
+
 static const struct kind {
 	const char *name;
 	unsigned int (*make)(void);
@@ -299,6 +333,8 @@ static const struct kind {
 	{ "messages", messages, 250, "MiB (what waits in a pipe, socket or message queue, a list)", 1, 0 },
 	{ "sockets", sockets, 1000, "its other end belongs to", 1, 0 },
 	{ "sharers", sharers, 1000, NULL, 1, CRYO_SCOPE_PGRP },
+	{ "directories", directories, 1000, NULL, 1, 0 },
+	{ "rings", rings, 1000, NULL, 1, 0 },
 };
 
 static double now(void)

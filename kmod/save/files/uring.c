@@ -53,16 +53,12 @@ void cryo_check_uring(struct cryo_capture *c, struct task_struct *task)
 		cryo_refuse(c, "thread %d: restrictions of io_uring are not supported", tid);
 }
 
-static unsigned int users_in_context(struct cryo_capture *c, struct io_ring_ctx *ctx)
+static bool is_in_context(struct task_struct *task, void *arg)
 {
-	struct cryo_parked *t;
-	struct cryo_proc *p;
-	unsigned int n = 0;
+	struct cryo_capture *c = arg;
+	struct cryo_parked *p = cryo_find_parked(c->req, task);
 
-	cryo_for_each_proc(p, c->req)
-		for (t = cryo_next_thread(p, NULL); t; t = cryo_next_thread(p, t))
-			n += cryo_uring_uses(t->task, ctx);
-	return n;
+	return p && !p->poller && READ_ONCE(p->state) != CRYO_PARK_GONE;
 }
 
 /* Its process, when that and no other is going to have it again; NULL: it is gone, or not in the context. */
@@ -76,18 +72,13 @@ static struct cryo_parked *find_poller(struct cryo_capture *c, const struct cryo
 /* The tables that the thread of the kernel got when it was made are those of all of its process, and of no other. */
 static bool has_same_tables(struct cryo_capture *c, struct cryo_parked *poller)
 {
-	struct cryo_parked *t;
-	struct cryo_proc *p;
+	struct task_struct *task = poller->proc->task;
 
-	for (t = cryo_next_thread(poller->proc, NULL); t; t = cryo_next_thread(poller->proc, t))
-		if (READ_ONCE(t->task->fs) != READ_ONCE(poller->task->fs) ||
-		    READ_ONCE(t->task->files) != READ_ONCE(poller->task->files))
-			return false;
-	cryo_for_each_proc(p, c->req)
-		if (p != poller->proc && p->task &&
-		    READ_ONCE(p->task->fs) == READ_ONCE(poller->task->fs))
-			return false;
-	return true;
+	/* Threads with descriptors of their own are refused anyway. */
+	return !poller->proc->own_directories &&
+	       READ_ONCE(task->files) == READ_ONCE(poller->task->files) &&
+	       READ_ONCE(task->fs) == READ_ONCE(poller->task->fs) &&
+	       cryo_is_only_sharer(c, CRYO_SHARED_FS, poller->proc);
 }
 
 /* The same of the thread of the kernel that submits. */
@@ -126,7 +117,7 @@ static const char *uring_obstacle(struct cryo_capture *c, struct cryo_object *o,
 	struct task_struct *issuer = issuer_of(ctx);
 
 	lockdep_assert_held(&ctx->uring_lock);
-	if (cryo_uring_users(ctx) != users_in_context(c, ctx) ||
+	if (!cryo_uring_users_are(ctx, is_in_context, c) ||
 	    (issuer && !cryo_find_parked(c->req, issuer)))
 		return "a ring that a process uses that is left out";
 	if (ctx->flags & ~(CRYO_URING_FLAGS | IORING_SETUP_ATTACH_WQ))
@@ -149,21 +140,28 @@ static const char *uring_obstacle(struct cryo_capture *c, struct cryo_object *o,
 	return ctx->flags & IORING_SETUP_SQPOLL ? poller_obstacle(c, o, ctx) : NULL;
 }
 
-/* The file of the eventfd that hears of completions; NULL: none in the context is. */
-static struct cryo_object *find_eventfd(struct cryo_capture *c, const struct eventfd_ctx *wanted)
+/* Those that a ring may be registered with: once, as there may be many of both. */
+static int find_eventfds(struct cryo_capture *c)
 {
+	struct eventfd_ctx *ctx;
 	struct cryo_object *o;
+	int err = 0;
 
+	if (c->eventfds_found)
+		return 0;
+	c->eventfds_found = true;
 	list_for_each_entry(o, &c->files, node) {
-		struct eventfd_ctx *ctx = eventfd_ctx_fileget(o->file);
-
-		if (IS_ERR(ctx))
-			continue;
-		eventfd_ctx_put(ctx);
-		if (ctx == wanted)
-			return o;
+		if (o->kind == CRYO_FILE_EVENTFD) {
+			ctx = eventfd_ctx_fileget(o->file);
+			err = xa_err(xa_store(&c->eventfds, cryo_index_of(ctx), o,
+					      GFP_KERNEL_ACCOUNT));
+			eventfd_ctx_put(ctx);
+		}
+		err = err ?: cryo_look_interrupted(c);
+		if (err)
+			break;
 	}
-	return NULL;
+	return err;
 }
 
 static void save_eventfd(struct cryo_capture *c, struct cryo_object *o, struct cryo_uring *out)
@@ -174,7 +172,7 @@ static void save_eventfd(struct cryo_capture *c, struct cryo_object *o, struct c
 
 	if (!registered)
 		return;
-	eventfd = find_eventfd(c, registered->ctx);
+	eventfd = xa_load(&c->eventfds, cryo_index_of(registered->ctx));
 	if (!eventfd) {
 		cryo_refuse(c, "fd %d (io_uring): its eventfd is not open in the context any more",
 			    o->fd);
@@ -267,8 +265,8 @@ int cryo_save_uring(struct cryo_capture *c, struct cryo_object *o)
 	const char *obstacle;
 	int err;
 
-	/* Who is left out and has it, too, holds that while it copies what is submitted from its memory. */
-	err = cryo_busy_mutex_lock(c, o, &ctx->uring_lock, "io_uring");
+	/* Who is left out and has it, too, holds the lock while it copies what is submitted from its memory. */
+	err = find_eventfds(c) ?: cryo_busy_mutex_lock(c, o, &ctx->uring_lock, "io_uring");
 	if (err)
 		return err;
 	obstacle = uring_obstacle(c, o, ctx);

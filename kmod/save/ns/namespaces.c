@@ -69,7 +69,6 @@ static void look_inside(struct cryo_ns_view *v, const struct nsproxy *its)
 		v->owner[CRYO_NS_NET] = get_user_ns(its->net_ns->user_ns);
 		v->its_net = get_net(its->net_ns);
 		cryo_view_net(v, its->net_ns);
-		cryo_view_net_settings(v, its->net_ns);
 	}
 	if (its->cgroup_ns != mine->cgroup_ns) {
 		v->ids.cgroup = its->cgroup_ns->ns.inum;
@@ -270,6 +269,8 @@ static int save_net_settings(struct cryo_capture *c, u32 number, struct cryo_ns_
 {
 	struct cryo_buf buf = {};
 
+	/* Once for all that are in it, and with no lock of theirs: there are hundreds. */
+	cryo_view_net_settings(v, v->its_net);
 	if (v->settings_cut)
 		return -ENOBUFS;
 	cryo_buf_put(&buf, &v->net, sizeof(v->net));

@@ -41,7 +41,7 @@ struct cryo_ns_view {
 	struct cryo_ns_net net;
 	struct cryo_ns_time time;
 	struct cryo_ns_time children_time;
-	char settings[16384];				/* of the network namespace, see net_settings.c */
+	char settings[16384];				/* of the network namespace, once it is saved, see net_settings.c */
 	size_t settings_len;
 	bool settings_cut;
 	/* Obstacles. */
@@ -64,7 +64,7 @@ void cryo_view_uts(struct cryo_ns_view *v, const struct uts_namespace *ns);
 void cryo_view_ipc(struct cryo_ns_view *v, const struct ipc_namespace *ns);
 void cryo_view_net(struct cryo_ns_view *v, struct net *net);
 void cryo_view_time(struct cryo_ns_time *out, const struct time_namespace *ns);
-/* net_settings.c: neither does it */
+/* net_settings.c: of a namespace that is counted; fills the settings of @v, which have to be empty */
 void cryo_view_net_settings(struct cryo_ns_view *v, struct net *net);
 /* net_obstacles.c */
 int cryo_check_net(struct cryo_capture *c, struct net *net);

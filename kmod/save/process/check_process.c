@@ -73,7 +73,6 @@ static void check_thread(struct cryo_capture *c, struct task_struct *task)
 			    tid);
 	if (READ_ONCE(task->files) != READ_ONCE(c->p->task->files))
 		cryo_refuse(c, "thread %d: a descriptor table of its own is not supported", tid);
-	cryo_check_fs(c, task);
 	if (READ_ONCE(task->nsproxy) != READ_ONCE(c->p->task->nsproxy))
 		cryo_refuse(c, "thread %d: namespaces of its own are not supported", tid);
 	if (has_undo_of_its_own(c, task))
@@ -95,7 +94,7 @@ static void check_mm(struct cryo_capture *c)
 /* Refuse everything that would be lost. An error: it could not be looked at. */
 int cryo_check_process(struct cryo_capture *c)
 {
-	int err = cryo_check_namespaces(c);
+	int err = cryo_check_namespaces(c) ?: cryo_find_directories(c);
 	struct cryo_parked *p;
 
 	if (err)
@@ -108,6 +107,7 @@ int cryo_check_process(struct cryo_capture *c)
 		cryo_refuse(c, "is being killed for lack of memory");
 	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p)) {
 		check_thread(c, p->task);
+		cryo_check_fs(c, p);
 		err = cryo_look_interrupted(c);
 		if (err)
 			return err;

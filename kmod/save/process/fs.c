@@ -164,54 +164,67 @@ int cryo_save_cwd(struct cryo_capture *c)
 	return err;
 }
 
-static bool has_own(struct cryo_capture *c, struct task_struct *task)
+/* With that of the process: nothing to be found. @seen: the first thread with each of the others. */
+static int note_directory(struct cryo_capture *c, struct xarray *seen, struct cryo_parked *t)
 {
-	return READ_ONCE(task->fs) != READ_ONCE(c->p->task->fs);
+	const struct fs_struct *fs = READ_ONCE(t->task->fs);
+	unsigned long index = cryo_index_of(fs);
+
+	t->fs_users = 0;
+	t->fs_first = NULL;
+	if (fs == READ_ONCE(c->p->task->fs))
+		return 0;
+	t->fs_first = xa_load(seen, index) ?: t;
+	t->fs_first->fs_users++;
+	c->p->own_directories = true;
+	return t->fs_first == t ? xa_err(xa_store(seen, index, t, GFP_KERNEL_ACCOUNT)) : 0;
 }
 
-/* The first thread with the same one as @task. */
-static struct task_struct *first_with(struct cryo_capture *c, struct task_struct *task)
+/* Of the threads of the process. Once, for the questions below: each may have one of its own. */
+int cryo_find_directories(struct cryo_capture *c)
 {
 	struct cryo_parked *t;
+	struct xarray seen;
+	int err = 0;
 
-	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
-		if (READ_ONCE(t->task->fs) == READ_ONCE(task->fs))
-			break;
-	return t ? t->task : task;
+	c->p->own_directories = false;
+	xa_init_flags(&seen, XA_FLAGS_ACCOUNT);
+	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t))
+		err = note_directory(c, &seen, t) ?: cryo_look_interrupted(c);
+	xa_destroy(&seen);
+	return err;
 }
 
-int cryo_save_thread_fs(struct cryo_capture *c, struct task_struct *task)
+int cryo_save_thread_fs(struct cryo_capture *c, struct cryo_parked *t)
 {
 	struct cryo_thread_fs out = {};
 	struct fs_view view;
 	int err;
 
-	if (!has_own(c, task))
+	if (!t->fs_first)
 		return 0;
-	err = get_view(task, &view);
+	err = get_view(t->task, &view);
 	if (err)
 		return err;
 	out.umask = view.umask;
-	out.same_as = task_pid_vnr(first_with(c, task));
-	err = save_dir(c, CRYO_SEC_THREAD_FS, task_pid_vnr(task), &view.pwd, &out.cwd, sizeof(out));
-	if (!err && out.same_as == task_pid_vnr(task))
-		err = save_root(c, task, task_pid_vnr(task), &view.root);
+	out.same_as = task_pid_vnr(t->fs_first->task);
+	err = save_dir(c, CRYO_SEC_THREAD_FS, task_pid_vnr(t->task), &view.pwd, &out.cwd,
+		       sizeof(out));
+	if (!err && t->fs_first == t)
+		err = save_root(c, t->task, task_pid_vnr(t->task), &view.root);
 	put_view(&view);
 	return err;
 }
 
 /* More users than threads of this process. */
-static bool shared_outside(struct cryo_capture *c, struct task_struct *task)
+static bool shared_outside(struct cryo_parked *t)
 {
-	struct cryo_parked *t;
-	int users = 0;
+	bool more;
 
-	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
-		users += READ_ONCE(t->task->fs) == READ_ONCE(task->fs);
-	task_lock(task);
-	users = task->fs ? task->fs->users - users : 0;
-	task_unlock(task);
-	return users > 0;
+	task_lock(t->task);
+	more = t->task->fs && t->task->fs->users > t->fs_users;
+	task_unlock(t->task);
+	return more;
 }
 
 /* Does a path lead there, or did one before it was removed? */
@@ -307,18 +320,16 @@ int cryo_check_directories(struct cryo_capture *c)
 	if (c->p->zombie)
 		return 0;
 	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
-		if (t->task == c->p->task ||
-		    (has_own(c, t->task) && first_with(c, t->task) == t->task))
+		if (t->task == c->p->task || t->fs_first == t)
 			check_view(c, t->task);
 		err = cryo_look_interrupted(c);
 	}
 	return err;
 }
 
-void cryo_check_fs(struct cryo_capture *c, struct task_struct *task)
+void cryo_check_fs(struct cryo_capture *c, struct cryo_parked *t)
 {
-	if (task != c->p->task && has_own(c, task) && first_with(c, task) == task &&
-	    shared_outside(c, task))
+	if (t->fs_first == t && shared_outside(t))
 		cryo_refuse(c, "thread %d: a working directory shared with another process (CLONE_FS) is not supported",
-			    task_pid_vnr(task));
+			    task_pid_vnr(t->task));
 }

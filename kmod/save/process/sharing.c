@@ -129,6 +129,14 @@ static bool is_last(struct cryo_capture *c, enum cryo_shared what, const struct 
 	return (const u8 *)(s + 1) == (const u8 *)c->sharers[what].data + c->sharers[what].len;
 }
 
+/* No other process of the context has the same as @p. */
+bool cryo_is_only_sharer(struct cryo_capture *c, enum cryo_shared what, struct cryo_proc *p)
+{
+	struct cryo_sharer *first = first_with_key(c, what, saved_key(p->task, what));
+
+	return !first || is_last(c, what, first) || first[1].key != first->key;
+}
+
 /* Nothing is to be looked for in the memory that @first and those behind it have: somebody who runs on has it, too. */
 void cryo_sharers_leave_memory(struct cryo_capture *c, struct cryo_sharer *first)
 {
