@@ -373,12 +373,12 @@ static int copy_args(struct cryo_checkpoint *args, void __user *arg)
 
 static int open_target(struct cryo_request *req)
 {
-	struct task_struct *task = cryo_find_target(req->args.target, req->args.scope);
+	struct task_struct *task = cryo_find_target(req->args.target, req->args.scope,
+						    &req->scope_pid);
 
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 	req->target = task;
-	req->scope_pid = cryo_scope_pid(req->args.target, req->args.scope);
 	req->pid = task_tgid_vnr(task);
 	get_task_comm(req->comm, task);
 	return 0;

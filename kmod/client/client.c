@@ -348,25 +348,23 @@ static long client_claim(struct cryo_participant *p)
 
 static struct cryo_forward *forward_alloc(const struct cryo_client_forward *args)
 {
-	struct task_struct *task = cryo_find_target(args->target, args->scope);
+	struct pid *group;
+	struct task_struct *task = cryo_find_target(args->target, args->scope, &group);
 	struct cryo_forward *f;
 
 	if (IS_ERR(task))
 		return ERR_CAST(task);
 	/* No checkpoint that has it can come about. */
-	if (is_global_init(task)) {
+	f = is_global_init(task) ? ERR_PTR(-EPERM) : kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+	if (IS_ERR_OR_NULL(f)) {
 		put_task_struct(task);
-		return ERR_PTR(-EPERM);
-	}
-	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
-	if (!f) {
-		put_task_struct(task);
-		return ERR_PTR(-ENOMEM);
+		put_pid(group);
+		return f ?: ERR_PTR(-ENOMEM);
 	}
 	kref_init(&f->ref);
 	f->scope = args->scope;
 	f->task = task;
-	f->pid = cryo_scope_pid(args->target, args->scope);
+	f->pid = group;
 	f->cred = get_current_cred();
 	return f;
 }

@@ -36,7 +36,7 @@
 
 #define VOTE_JIFFIES	max(HZ / 20, 1)	/* until those that have not voted are looked at */
 #define CHECK_JIFFIES	HZ		/* until all in scope are, whether they may still be traced */
-#define TELL_ROUNDS	256	/* of those that come while others vote, and are told */
+#define TELL_ROUNDS	64	/* of those that come while others vote, and are told */
 #define TELL_LOOKS	8	/* for those that come while others vote, and have nothing to be told */
 #define BUSY_JIFFIES	(5 * HZ)	/* for the callbacks of an earlier request that did not wait for them, or of a restart */
 
@@ -402,10 +402,20 @@ static char *dest_of(struct cryo_request *req)
 	return dest;
 }
 
+/*
+ * Who is new all the time is not told for ever: the freeze finds them.  Nor as long as they like, where each lives for a moment
+ * only, as all of them are kept.
+ */
+static bool has_told_enough(struct cryo_request *req, unsigned int rounds, unsigned int looks)
+{
+	return rounds == TELL_ROUNDS || looks == TELL_LOOKS || cryo_scope_overrun(req);
+}
+
 /* Tell all in scope, and wait for their votes. On error, cryo_notify_end() all the same. */
 int cryo_notify(struct cryo_request *req)
 {
-	int procs, told, err, looks = 0, rounds = 0;
+	unsigned int looks = 0, rounds = 0;
+	int procs, told, err;
 
 	req->dest = dest_of(req);
 	do {
@@ -417,8 +427,9 @@ int cryo_notify(struct cryo_request *req)
 		err = wait_for_votes(req) ?: cryo_request_interrupted(req);
 		if (err)
 			return err;
-		/* Who is new all the time is not told for ever; the freeze finds them. */
-	} while ((told && ++rounds < TELL_ROUNDS) || (!told && procs && ++looks < TELL_LOOKS));
+		rounds += told > 0;
+		looks += !told;
+	} while ((told || procs) && !has_told_enough(req, rounds, looks));
 	return check_anybody_left(req);
 }
 

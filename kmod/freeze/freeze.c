@@ -59,7 +59,6 @@
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
 #define WORK_LAPS		16	/* at most so often other works of a thread go first */
 #define TRACED_WAIT_MS	100U	/* for a tracer to let go whom it has stopped */
-#define MAX_GONE	8192	/* processes that have come and gone meanwhile; each is kept until the end, about 12 KiB */
 #define SETTLE_WAIT_MS	500U	/* for what is about to end by itself, see unsettled.c */
 
 static void parked_free(struct kref *ref)
@@ -356,14 +355,14 @@ static bool thread_wanted(void *arg, struct task_struct *task)
 	return !READ_ONCE(task->vfork_done) || cryo_is_named(proc);
 }
 
-/* Those of @proc that have not been asked. */
+/* Those of @proc that have not been asked. Some, if others come and go as fast as they are found. */
 static int add_threads(struct cryo_proc *proc, bool pollers)
 {
 	struct cryo_thread_walk walk = { .member = proc->leader };
 	struct search search = { .proc = proc, .pollers = pollers };
 	struct task_struct *found[CRYO_WALK_FOUND];
-	unsigned int n, i;
-	int total = 0;
+	unsigned int n, i, total = 0;
+	unsigned int enough = 2 * get_nr_threads(proc->leader) + CRYO_MAX_GONE;
 	int err = 0;
 
 	do {
@@ -380,7 +379,7 @@ static int add_threads(struct cryo_proc *proc, bool pollers)
 		total += n;
 		cond_resched();
 		err = err ?: cryo_request_interrupted(proc->req);
-	} while (walk.more && !err);
+	} while (walk.more && !err && total < enough);
 	cryo_walk_end(&walk);
 	return err ?: total;
 }
@@ -543,23 +542,16 @@ static void unflag_traced(struct task_struct *task)
 		set_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
 }
 
-/* Returns whether the work will not run any more. */
-static bool take_work_back(struct cryo_parked *p)
+/* Returns whether the work will not run any more. @locked: whether siglock is held. */
+static bool take_work_back(struct cryo_parked *p, bool locked)
 {
-	struct sighand_struct *sighand;
-	bool taken;
-
-	if (p->self)
+	if (p->self || !cryo_task_work_cancel(p->task, &p->work))
 		return false;
-	sighand = p->poller ? NULL : cryo_lock_sighand(p->task);
-	taken = cryo_task_work_cancel(p->task, &p->work);
-	if (taken && !p->poller)
+	if (!p->poller)
 		cryo_arch_forget_syscall(p);
-	if (taken && sighand)
+	if (locked)
 		unflag_traced(p->task);
-	if (sighand)
-		cryo_unlock_sighand(sighand);
-	return taken;
+	return true;
 }
 
 /*
@@ -579,11 +571,17 @@ static bool has_to_come(const struct cryo_parked *p)
 
 static void forget_one(struct cryo_parked *p)
 {
-	if (has_to_come(p)) {
+	/* With it no tracer lets go between the question and what is done. Not of one that has been released. */
+	struct sighand_struct *sighand = p->self || p->poller ? NULL : cryo_lock_sighand(p->task);
+	bool comes = has_to_come(p);
+	bool taken = !comes && take_work_back(p, sighand);
+
+	if (sighand)
+		cryo_unlock_sighand(sighand);
+	/* Nobody is left who would say so, and a later freeze counts those that have not. */
+	if (comes || taken)
 		settle_parked(p, CRYO_PARK_GONE);
-	} else if (take_work_back(p)) {
-		/* Nobody is left who would say so, and a later freeze counts those that have not. */
-		settle_parked(p, CRYO_PARK_GONE);
+	if (taken) {
 		parked_put(p);
 		cryo_unload_put();
 	}
@@ -706,11 +704,11 @@ static int say_never_at_rest(struct cryo_request *req)
 static int freeze_all(struct cryo_request *req, unsigned long limit)
 {
 	unsigned int uring_ms = min_t(unsigned int, freeze_ms(req) / 2, URING_WAIT_MS);
-	unsigned int gone = req->gone;
 	int n;
 
 	req->freeze_begin = ktime_get();
 	req->uring_limit = jiffies + msecs_to_jiffies(uring_ms);
+	cryo_scope_limit_gone(req);
 	for (;;) {
 		n = freeze_once(req, limit);
 		if (n <= 0)
@@ -718,7 +716,7 @@ static int freeze_all(struct cryo_request *req, unsigned long limit)
 		n = cryo_request_interrupted(req);
 		if (n)
 			return n;
-		if (time_after(jiffies, limit) || req->gone > gone + MAX_GONE)
+		if (time_after(jiffies, limit) || cryo_freeze_overrun(req))
 			return say_never_at_rest(req);
 	}
 	return n ?: park_pollers(req, limit);
@@ -732,9 +730,11 @@ static int freeze_settled(struct cryo_request *req, unsigned long limit)
 {
 	unsigned int wait_ms = min(freeze_ms(req) / 2, SETTLE_WAIT_MS);
 	unsigned int threads = req->threads;
-	int err = cryo_scope_find(req);
 	bool settled;
+	int err;
 
+	cryo_scope_limit_gone(req);
+	err = cryo_scope_find(req);
 	if (err < 0)
 		return err;
 	for (;;) {
@@ -753,7 +753,7 @@ static int freeze(struct cryo_request *req, bool settle)
 	unsigned long limit = jiffies + cryo_jiffies(freeze_ms(req));
 	int err;
 
-	/* Of a group or session, it is one of many, and left out. */
+	/* Of a group or session, it is one of many: waited for as they are. */
 	if (req->target->signal->core_state && !req->scope_pid)
 		return -ESRCH;
 	err = settle ? freeze_settled(req, limit) : freeze_all(req, limit);

@@ -56,6 +56,19 @@ static void name_pending_of(struct cryo_request *req, struct list_head *list)
 	}
 }
 
+/* Have more processes or threads come and gone than are kept? */
+bool cryo_freeze_overrun(struct cryo_request *req)
+{
+	struct cryo_parked *p;
+	unsigned int gone = 0;
+
+	list_for_each_entry(p, &req->parked, node) {
+		gone += READ_ONCE(p->state) == CRYO_PARK_GONE;
+		cond_resched();
+	}
+	return gone > CRYO_MAX_GONE || cryo_scope_overrun(req);
+}
+
 void cryo_name_pending(struct cryo_request *req)
 {
 	name_pending_of(req, &req->parked);

@@ -193,13 +193,16 @@ static struct task_struct *leader_of(struct pid *pid, enum pid_type type)
 	return leads && !task->exit_state && !same_thread_group(task, current) ? task : NULL;
 }
 
+#define MEMBERS	256	/* that are looked at: of so many the one that has been there longest does */
+
 /*
- * A live process of the group or session @pid but @not, and not the caller's own if there is another.  The leader or the oldest, which
- * comes last: the newest may be there for a moment only.
+ * A live process of the group or session @pid but @not, and not the caller's own if there is another.  The leader, or an old one,
+ * which comes late: the newest may be there for a moment only.
  */
 static struct task_struct *member_of(struct pid *pid, enum pid_type type, struct task_struct *not)
 {
 	struct task_struct *task, *found;
+	unsigned int n = 0;
 
 	rcu_read_lock();
 	found = leader_of(pid, type);
@@ -207,6 +210,8 @@ static struct task_struct *member_of(struct pid *pid, enum pid_type type, struct
 		goto get;
 	found = NULL;
 	do_each_pid_task(pid, type, task) {
+		if (found && n++ > MEMBERS)
+			break;
 		if (task->exit_state || !thread_group_leader(task) || task == not)
 			continue;
 		if (!found || !same_thread_group(task, current))
@@ -219,42 +224,79 @@ get:
 	return found;
 }
 
-static struct task_struct *find_task(pid_t nr, u32 scope, struct task_struct *not)
+/* The group or session that @nr (0: the caller's) and @scope mean, counted; NULL: there is none. */
+static struct pid *find_group(pid_t nr, u32 scope)
 {
-	enum pid_type type = scope == CRYO_SCOPE_PGRP ? PIDTYPE_PGID :
-			     scope == CRYO_SCOPE_SESSION ? PIDTYPE_SID : PIDTYPE_TGID;
-	struct task_struct *task;
-	struct pid *pid;
-
 	if (nr < 0)
 		return NULL;
-	pid = nr ? find_get_pid(nr) : get_task_pid(current, type);
-	/* PIDTYPE_TGID: a thread's id is no process. */
-	task = type == PIDTYPE_TGID ? get_pid_task(pid, type) : member_of(pid, type, not);
+	if (nr)
+		return find_get_pid(nr);
+	return get_task_pid(current, scope == CRYO_SCOPE_PGRP ? PIDTYPE_PGID : PIDTYPE_SID);
+}
+
+/* PIDTYPE_TGID: a thread's id is no process. */
+static struct task_struct *find_process(pid_t nr)
+{
+	struct pid *pid = nr < 0 ? NULL :
+			  nr ? find_get_pid(nr) : get_task_pid(current, PIDTYPE_TGID);
+	struct task_struct *task = get_pid_task(pid, PIDTYPE_TGID);
+
 	put_pid(pid);
 	return task;
 }
 
-/* A process that @nr means in a request by the caller, who may trace it; counted. */
-struct task_struct *cryo_find_target(pid_t nr, u32 scope)
+static bool may_be_target(struct task_struct *task)
 {
-	struct task_struct *task = find_task(nr, scope, NULL), *other = NULL;
+	return !(task->flags & PF_KTHREAD) && cryo_may_trace(task);
+}
+
+/* One of @pid, or if that may not be traced, another one: the search says of whom it cannot be made. */
+static struct task_struct *find_one_of(struct pid *pid, enum pid_type type)
+{
+	struct task_struct *task = member_of(pid, type, NULL), *other;
 
 	if (!task)
 		return ERR_PTR(-ESRCH);
-	if (!(task->flags & PF_KTHREAD) && cryo_may_trace(task))
+	if (may_be_target(task))
 		return task;
-	/* Another one of the group: the search says of whom it cannot be made. */
-	if (scope == CRYO_SCOPE_PGRP || scope == CRYO_SCOPE_SESSION)
-		other = find_task(nr, scope, task);
+	other = member_of(pid, type, task);
 	put_task_struct(task);
 	if (!other)
 		return ERR_PTR(-EPERM);
-	if (!same_thread_group(other, current) && !(other->flags & PF_KTHREAD) &&
-	    cryo_may_trace(other))
+	if (!same_thread_group(other, current) && may_be_target(other))
 		return other;
 	put_task_struct(other);
 	return ERR_PTR(-EPERM);
+}
+
+static struct task_struct *find_one(pid_t nr)
+{
+	struct task_struct *task = find_process(nr);
+
+	if (!task)
+		return ERR_PTR(-ESRCH);
+	if (may_be_target(task))
+		return task;
+	put_task_struct(task);
+	return ERR_PTR(-EPERM);
+}
+
+/* A process that @nr means in a request by the caller, who may trace it; counted. The number is looked up once. */
+struct task_struct *cryo_find_target(pid_t nr, u32 scope, struct pid **group)
+{
+	struct task_struct *task;
+
+	*group = NULL;
+	if (scope != CRYO_SCOPE_PGRP && scope != CRYO_SCOPE_SESSION)
+		return find_one(nr);
+	*group = find_group(nr, scope);
+	task = *group ? find_one_of(*group, scope == CRYO_SCOPE_PGRP ? PIDTYPE_PGID : PIDTYPE_SID) :
+			ERR_PTR(-ESRCH);
+	if (IS_ERR(task)) {
+		put_pid(*group);
+		*group = NULL;
+	}
+	return task;
 }
 
 bool cryo_is_request(struct file *file)

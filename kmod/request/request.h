@@ -161,8 +161,8 @@ struct cryo_request {
 	spinlock_t park_lock;		/* protects the states of @parked, @pending and @worker */
 	struct list_head parked;	/* of struct cryo_parked; changed by the requester only */
 	unsigned int threads;		/* in @parked */
-	unsigned int gone;		/* processes in @procs that have gone since they were found */
 	struct list_head pollers;	/* of struct cryo_parked, likewise: of rings with IORING_SETUP_SQPOLL */
+	unsigned int max_gone;		/* so many of @procs may have been waited for, see request/scope.c */
 	unsigned int pending;		/* of both asked, but neither parked nor stopped nor gone */
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
 	wait_queue_head_t thaw_wait;	/* parked threads: let go */
@@ -341,9 +341,11 @@ bool cryo_is_command(struct file *file, struct pid *tgid);
  * @nr: pid, process group or session in his namespace; 0: his own
  * @scope: CRYO_SCOPE_*
  *
+ * @group: is the group or session then, counted; NULL for other scopes, and on errors
+ *
  * Return: a counted task that the caller may trace; -ESRCH or -EPERM.
  */
-struct task_struct *cryo_find_target(pid_t nr, u32 scope);
+struct task_struct *cryo_find_target(pid_t nr, u32 scope, struct pid **group);
 
 /* device_rules.c: what the requester wants done with descriptors of devices */
 int cryo_device_rule_add(struct cryo_request *req, void __user *arg);

@@ -358,16 +358,6 @@ static void forget_process(struct cryo_request *req, struct cryo_proc *p)
 	proc_free(p);
 }
 
-/* The group or session that @nr (0: the caller's) and @scope mean, counted; NULL: they mean another thing, or there is none. */
-struct pid *cryo_scope_pid(pid_t nr, u32 scope)
-{
-	if (scope != CRYO_SCOPE_PGRP && scope != CRYO_SCOPE_SESSION)
-		return NULL;
-	if (nr)
-		return find_get_pid(nr);
-	return get_task_pid(current, scope == CRYO_SCOPE_PGRP ? PIDTYPE_PGID : PIDTYPE_SID);
-}
-
 /* Take a process from which a scope begins. */
 static int add_root(struct cryo_request *req, struct task_struct *task, u32 scope,
 		    const struct cred *on_behalf)
@@ -418,6 +408,34 @@ void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mar
 	hash_del(&mark->added->hash);
 }
 
+/* How many of those that have been found have been waited for: of others, zombies too, a user can have so many only. */
+static unsigned int count_gone(struct cryo_request *req)
+{
+	struct cryo_proc *p;
+	unsigned int gone = 0;
+
+	cryo_for_each_proc(p, req) {
+		rcu_read_lock();
+		gone += !pid_task(p->tgid, PIDTYPE_TGID);
+		rcu_read_unlock();
+		cond_resched();
+	}
+	return gone;
+}
+
+/* From now on, CRYO_MAX_GONE more are kept. */
+void cryo_scope_limit_gone(struct cryo_request *req)
+{
+	req->max_gone = count_gone(req) + CRYO_MAX_GONE;
+}
+
+/* Have more come and gone than are kept? Nobody is looked for then. */
+bool cryo_scope_overrun(struct cryo_request *req)
+{
+	return count_gone(req) > req->max_gone;
+}
+
+#define FOUND	1024	/* until it is asked whether they are still there */
 #define LOOKS	3	/* not without end, while processes come and go: who calls has a time limit, and calls again */
 
 /* Looks at all numbers once. Returns how many processes were new, or a negative errno. */
@@ -425,7 +443,7 @@ static int find_once(struct cryo_request *req)
 {
 	struct task_struct *found[CRYO_WALK_FOUND];
 	int at = 1, next, total = 0, err = 0;
-	unsigned int n, i, looks = 0;
+	unsigned int n, i, looks = 0, unasked = 0;
 
 	do {
 		next = at;
@@ -436,6 +454,11 @@ static int find_once(struct cryo_request *req)
 			put_task_struct(found[i]);
 		}
 		total += n;
+		unasked += n;
+		/* Who creates them may be as fast as we are, and number them just before us. */
+		if (unasked > FOUND && cryo_scope_overrun(req))
+			break;
+		unasked = unasked > FOUND ? 0 : unasked;
 		/* Their children may be among the same numbers: these once more. */
 		if (!n || ++looks == LOOKS) {
 			at = next;
@@ -447,7 +470,7 @@ static int find_once(struct cryo_request *req)
 	return err ?: total;
 }
 
-/* Add the processes that are in the scope now. Returns how many were new, or a negative errno. */
+/* Add the processes that are in the scope now. Returns how many were new, at least 1 if not all were looked at, or a negative errno. */
 int cryo_scope_find(struct cryo_request *req)
 {
 	unsigned int looks;
@@ -457,6 +480,8 @@ int cryo_scope_find(struct cryo_request *req)
 		return 0;
 	/* A child may have a lower number than its parent. */
 	for (looks = 0; looks < LOOKS; looks++) {
+		if (cryo_scope_overrun(req))
+			return total ?: 1;
 		n = find_once(req);
 		if (n <= 0)
 			return n ?: total;
@@ -513,6 +538,7 @@ int cryo_scope_begin(struct cryo_request *req)
 	hash_init(req->index->by_group);
 	hash_init(req->index->by_task);
 	hash_init(req->index->by_pid);
+	cryo_scope_limit_gone(req);
 	err = take_target(req);
 	if (err == -EDEADLK || err == -ENOENT || err == -ESRCH)
 		err = take_others(req, err);
@@ -601,7 +627,6 @@ static void say_restless(struct cryo_request *req, struct cryo_proc *p)
 int cryo_scope_settle(struct cryo_request *req, bool report)
 {
 	struct cryo_proc *p;
-	unsigned int gone = 0;
 	int restless = 0;
 
 	cryo_for_each_proc(p, req) {
@@ -618,10 +643,8 @@ int cryo_scope_settle(struct cryo_request *req, bool report)
 		}
 		/* Not forgotten: threads of it may still be in the list of those asked. */
 		p->gone = rest == GONE;
-		gone += p->gone;
 		cond_resched();
 	}
-	req->gone = gone;
 	return restless;
 }
 

@@ -22,7 +22,12 @@ struct cryo_scope_mark {
 /* scope.c: which processes belong to a request */
 int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo_scope_mark *mark);
 void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mark);
-struct pid *cryo_scope_pid(pid_t nr, u32 scope);
+
+/* Processes, or threads, that have come and gone while others were waited for: each is kept until the end, about 12 KiB. */
+#define CRYO_MAX_GONE	4096
+
+void cryo_scope_limit_gone(struct cryo_request *req);
+bool cryo_scope_overrun(struct cryo_request *req);
 
 /* Is it what the caller has named, and not only where a search begins? */
 static inline bool cryo_is_named(const struct cryo_proc *p)

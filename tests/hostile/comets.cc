@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A process group of a user in which processes are there for a moment only, each forked by the one before: a request of the group ends
-// by the time limit of the freeze at the latest, and the one process that stays is not kept from running for longer.
+// by the time limit of the freeze at the latest, and the one process that stays is not kept from running for longer. Those that have
+// gone are not kept in any number, neither those that have registered with the module.
+#include <cryo/client.h>
 #include <cryo/ioctl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
 
 #include "../state/tap.h"
 #include "others.h"
@@ -10,21 +15,79 @@ using namespace others;
 
 namespace {
 
-constexpr unsigned kComets = 24, kFreezeMs = 2000;
+constexpr unsigned kComets = 60, kLanes = 24, kFreezeMs = 2000;
 
-[[noreturn]] void fly() {
+enum class Kind { kProcesses, kRegistered, kThreads };
+
+constexpr long kKept = 16384;  // three times 4096, and those that are there
+
+[[noreturn]] void fly(bool registered) {
+    const int cryo = registered ? device() : -1;
     for (;;) {
+        cryo_client args{};
+        args.size = sizeof(args);
+        const int client = registered ? ioctl(cryo, CRYO_IOC_CLIENT, &args) : -1;
         const pid_t next = fork();
         if (next > 0) _exit(0);
+        if (client >= 0) close(client);
     }
 }
 
+// A thread that goes on as another one. It may have its stack when the one that had it before has gone.
+struct Lane {
+    std::atomic<pid_t> tid[2];
+    struct End {
+        Lane* lane;
+        unsigned at;
+    } ends[2];
+    alignas(16) char stacks[2][4096];
+};
+
+int fly_on(void* arg) {
+    const Lane::End& end = *static_cast<Lane::End*>(arg);
+    Lane& lane = *end.lane;
+    const unsigned next = 1 - end.at;
+    constexpr int kThread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID |
+                            CLONE_CHILD_CLEARTID;
+    while (lane.tid[next] != 0) continue;
+    while (clone(fly_on, lane.stacks[next] + sizeof(lane.stacks[next]), kThread, &lane.ends[next], &lane.tid[next], nullptr,
+                 &lane.tid[next]) < 0)
+        continue;
+    syscall(SYS_exit, 0);
+    return 0;
+}
+
+[[noreturn]] void fly_as_threads() {
+    static Lane lanes[kLanes];
+    for (Lane& lane : lanes) {
+        lane.ends[0] = {&lane, 0};
+        lane.ends[1] = {&lane, 1};
+        lane.tid[0] = 1;
+        if (pthread_t thread; pthread_create(&thread, nullptr, [](void* at) -> void* { fly_on(at); return nullptr; }, &lane.ends[0]) != 0)
+            _exit(1);
+        lane.tid[0] = 0;
+    }
+    for (;;) pause();
+}
+
+// Processes, and those that have gone and are kept: task_struct alone would count what the kernel has not got to freeing yet.
+long kept() {
+    FILE* const file = fopen("/proc/slabinfo", "r");
+    char line[256];
+    long count = 0;
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "signal_cache %ld", &count) == 1) break;
+    if (file) fclose(file);
+    return count;
+}
+
 // The group is that of the one that ticks.
-void lead(Board* board) {
+void lead(Board* board, Kind kind) {
     become(kUser);
     must(setpgid(0, 0), "setpgid");
-    for (unsigned i = 0; i < kComets; i++)
-        if (fork() == 0) fly();
+    if (kind == Kind::kThreads && fork() == 0) fly_as_threads();
+    for (unsigned i = 0; i < kComets && kind != Kind::kThreads; i++)
+        if (fork() == 0) fly(kind == Kind::kRegistered);
     signal(SIGCHLD, SIG_IGN);
     tick(board, false);
 }
@@ -48,11 +111,12 @@ int64_t run(pid_t leader, int& error, Board* log) {
     return took;
 }
 
-void test(crt::Tap& tap) {
+void test(crt::Tap& tap, Kind kind, const std::string& what) {
     Board* const board = new_board();
-    const Child leader([&] { lead(board); });
+    const Child leader([&] { lead(board, kind); });
     while (board->ticks < 20) usleep(10000);
     board->longest = 0;
+    long most = 0;
     Board* const result = new_board();
     const Child requester([&] {
         int error = -1;
@@ -62,8 +126,13 @@ void test(crt::Tap& tap) {
         result->ticks = 1;
     });
     const int64_t end = now_ms() + 10 * kFreezeMs * factor();
-    while (result->ticks == 0 && now_ms() < end) usleep(50000);
-    tap.ok(result->ticks == 1, "a request of a group whose processes come and go ends");
+    while (result->ticks == 0 && now_ms() < end) {
+        usleep(50000);
+        most = std::max(most, kept());
+    }
+    tap.ok(result->ticks == 1, "a request of a group " + what + " ends");
+    tap.ok(most < kKept, "... and keeps no more of them than it may");
+    tap.diag("up to " + std::to_string(most) + " were kept");
     tap.ok(result->last < 4 * kFreezeMs * factor(), "... by the time limit of the freeze");
     tap.ok(result->longest == 0 || result->longest == ETIMEDOUT, "... well, or with ETIMEDOUT");
     tap.diag("it took " + std::to_string(result->last) + " ms, errno " + std::to_string(result->longest) + ": " + result->log);
@@ -80,7 +149,9 @@ void test(crt::Tap& tap) {
 int main() {
     crt::Tap tap;
     try {
-        test(tap);
+        test(tap, Kind::kProcesses, "whose processes come and go");
+        test(tap, Kind::kRegistered, "whose processes come, register and go");
+        test(tap, Kind::kThreads, "whose threads come and go");
     } catch (const std::exception& error) {
         tap.ok(false, error.what());
     }

@@ -88,6 +88,7 @@ static void start(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	tracer = fork();
 	if (tracer == 0) {
+		setpgid(0, 0);
 		traced = fork();
 		if (traced == 0)
 			wait_for_ever();
@@ -144,6 +145,16 @@ static void library(void)
 	is(request(0, CR_SCOPE_TREE, CR_CHKPT_PTRACED_SKIP), CR_EPTRACER, "so it is with CR_CHKPT_PTRACED_SKIP");
 	is(request(0, CR_SCOPE_TREE, CR_CHKPT_PTRACER_SKIP), 0, "with CR_CHKPT_PTRACER_SKIP it is well");
 	is(processes(), 1, "without the tracer, and its child");
+}
+
+/* As a shell starts strace: the tracer leads the group. */
+static void group(void)
+{
+	is(request(tracer, CR_SCOPE_PGRP, CR_CHKPT_PTRACED_ALLOW), CR_EPTRACER, "the group: CR_EPTRACER");
+	is(request(tracer, CR_SCOPE_PGRP, CR_CHKPT_PTRACED_ALLOW | CR_CHKPT_PTRACER_SKIP), 0, "with CR_CHKPT_PTRACER_SKIP it is well");
+	is(processes(), 1, "without the tracer");
+	is(request(tracer, CR_SCOPE_PGRP, CR_CHKPT_PTRACED_SKIP | CR_CHKPT_PTRACER_SKIP), ESRCH, "without both there is none");
+	ok(text && strstr(text, "is left out, as a debugger is at work (ptrace), and there is nothing else"), "said so");
 }
 
 static void tool(void)
@@ -203,6 +214,7 @@ int main(void)
 	library();
 	tool();
 	stopped();
+	group();
 	kill(traced, SIGKILL);
 	kill(tracer, SIGKILL);
 	return finish();

@@ -242,6 +242,7 @@ int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
 	struct cryo_inotify head;
 	struct cryo_buf buf = {}, events = {};
 	unsigned int rounds = 0;
+	bool differs;
 	u32 lost;
 	int err;
 
@@ -251,10 +252,13 @@ int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
 		head = (struct cryo_inotify){};
 		lost = 0;
 		err = get_all(c, o, &head, &buf, &events, &lost);
-	} while (!err && ++rounds < MAX_ROUNDS &&
-		 (list_watches(o->file->private_data, NULL, 0) != head.watches ||
-		  next_watch(group) != head.next_wd));
-	if (lost)
+		differs = list_watches(o->file->private_data, NULL, 0) != head.watches ||
+			  next_watch(group) != head.next_wd;
+	} while (!err && differs && ++rounds < MAX_ROUNDS);
+	if (!err && differs)
+		cryo_refuse(c, "fd %d (inotify): its watches change all the time: try again",
+			    o->fd);
+	else if (lost)
 		cryo_refuse(c, "fd %d (inotify): watch %u is of a file that has no path any more",
 			    o->fd, lost);
 	if (err) {
