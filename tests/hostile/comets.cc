@@ -86,7 +86,7 @@ void lead(Board* board, Kind kind) {
     become(kUser);
     must(setpgid(0, 0), "setpgid");
     if (kind == Kind::kThreads && fork() == 0) fly_as_threads();
-    for (unsigned i = 0; i < kComets && kind != Kind::kThreads; i++)
+    for (unsigned i = 0; i < kComets / factor() && kind != Kind::kThreads; i++)
         if (fork() == 0) fly(kind == Kind::kRegistered);
     signal(SIGCHLD, SIG_IGN);
     tick(board, false);
