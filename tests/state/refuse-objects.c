@@ -203,6 +203,18 @@ static bool make_watch_of_deleted(void)
 	return expect_fd(fd, "is of a file that has no path any more");
 }
 
+static bool make_many_watches(void)
+{
+	const char *path = crt_make_file("watched", 1, 1);
+	int fd = inotify_init1(IN_NONBLOCK), wd;
+
+	do {
+		wd = (int)CRT_SYS(inotify_add_watch(fd, path, IN_MODIFY));
+		CRT_SYS(inotify_rm_watch(fd, wd));
+	} while (wd < 1 << 20);
+	return expect_fd(fd, "inotify): it has come to watch 1048577, a restart does to 1048576");
+}
+
 static int outside_pipe[2];
 
 static bool make_pipe_outside(void)
@@ -704,6 +716,7 @@ struct obstacle obstacles[] = {
 	{ .name = "proc-in-message", .make = make_proc_in_message },
 	{ .name = "unreadable", .make = make_unreadable, .works = works_unreadable },
 	{ .name = "o-path-deleted", .make = make_o_path_deleted },
+	{ .name = "many-watches", .make = make_many_watches },
 	{ .name = "watch-of-deleted", .make = make_watch_of_deleted },
 	{ .name = "pipe-outside", .make = make_pipe_outside },
 	{ .name = "deleted-fifo", .make = make_deleted_fifo },
