@@ -231,8 +231,5 @@ struct SocketAddress {
   std::string path;
 };
 [[nodiscard]] SocketAddress socket_address(const Socket& socket, const Relocations& relocations);
-// What somebody answers at has an owner; for contexts that do not say which one it was.
-enum class SocketPath { kFree, kStale, kTaken };
-[[nodiscard]] SocketPath socket_path_state(const SocketAddress& address, int type);
 
 }  // namespace cryo
