@@ -234,6 +234,18 @@ static bool make_changing_watches(void)
 	return expect_fd(fd, "(inotify): its watches change all the time: try again");
 }
 
+static bool make_many_watches(void)
+{
+	const char *path = crt_make_file("watched", 1, 1);
+	int fd = inotify_init1(IN_NONBLOCK), wd;
+
+	do {
+		wd = (int)CRT_SYS(inotify_add_watch(fd, path, IN_MODIFY));
+		CRT_SYS(inotify_rm_watch(fd, wd));
+	} while (wd < 1 << 20);
+	return expect_fd(fd, "inotify): it has come to watch 1048577, a restart does to 1048576");
+}
+
 static int outside_pipe[2];
 
 static bool make_pipe_outside(void)
@@ -735,6 +747,7 @@ struct obstacle obstacles[] = {
 	{ .name = "proc-in-message", .make = make_proc_in_message },
 	{ .name = "unreadable", .make = make_unreadable, .works = works_unreadable },
 	{ .name = "o-path-deleted", .make = make_o_path_deleted },
+	{ .name = "many-watches", .make = make_many_watches },
 	{ .name = "watch-of-deleted", .make = make_watch_of_deleted },
 	{ .name = "changing-watches", .make = make_changing_watches },
 	{ .name = "pipe-outside", .make = make_pipe_outside },

@@ -49,6 +49,17 @@ check "gone: it is made anew" runs
 check "... with its mode" same "$(stat -c %a "$memory")" 644
 check "made anew by a restart: known by the next one" runs
 
+# Who only looks at it has it all the time: for a moment empty, and never without pages.
+"$here/onlooker" "$memory" >looks & onlooker=$!
+wait_for test -s looks
+for round in {1..6}; do
+	runs || break
+done
+check "somebody has it mapped for reading: it goes on" same "$round" 6
+check "... and who looks at it is not ended by SIGBUS" kill -0 "$onlooker"
+kill "$onlooker" 2>/dev/null
+wait "$onlooker" 2>/dev/null
+
 # What is somebody's memory stays as it is.
 before=$(md5sum <"$memory")
 exec 9<>"$memory"

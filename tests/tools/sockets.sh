@@ -130,4 +130,39 @@ rc=0
 err=$(runuser -u "$user" -- cr_restart --check ctx 2>&1) || rc=$?
 check "the socket's file was root's: refused" eval 'status_is 1 && said "the socket $base/work/sock cannot be given to user 0"'
 
+# is_left_alone ARGUMENT...: a restart of what still runs is refused, and the socket goes on as it was.
+is_left_alone()
+{
+	local looks
+	rc=0
+	err=$(cr_restart --no-restore-pid "$@" ctx 2>&1 </dev/null) || rc=$?
+	status_is 98 && said "is in use" && exists "$socket" && looks=$(<count) && sleep 0.3 && not same "$(<count)" "$looks"
+}
+not_called() { same "$(cut -d" " -f2 count)" 0; }
+
+fresh
+mkdir a
+server "$base/work/a/sock" 0600 0
+cr -f ctx "$pid"
+mv a b
+socket=b/sock
+check "its directory has got another name, and it lives: refused" is_left_alone --relocate "$base/work/a=$base/work/b"
+check "... and has not been called" not_called
+chmod 0 b/sock
+chown "$user" b b/sock ctx count
+socket=b/sock
+as_user() { setpriv --reuid "$user" --regid "$user" --init-groups "$@"; }
+rc=0
+err=$(as_user cr_restart --check --no-restore-pid --relocate "$base/work/a=$base/work/b" ctx 2>&1) || rc=$?
+check "... nor is it taken for a dead one by who may not write to it" said "is in use"
+
+fresh
+rm -f count
+unshare --net "$here/listener" "$base/work/sock" 0600 0 "$base/work/count" >/dev/null 2>&1 & pid=$!
+started+=("$pid")
+wait_for busy_counts
+cr -f ctx "$pid"
+socket=sock
+check "it lives in another network namespace: refused" is_left_alone
+check "... and has not been called" not_called
 done_testing

@@ -232,5 +232,21 @@ TEST("obstacles: timers of threads without their ids, and lines of terminals") {
   CHECK(pty_problem(pty).empty());
 }
 
+TEST("peers that are gone: those of processes in pid namespaces of the job are not named") {
+  SocketCase one;
+  one.builder.context.files.clear();
+  one.builder.context.inodes.clear();
+  Process& process = one.builder.context.processes.front();
+  process.fds.clear();
+  File& file = add_file(one.builder, CRYO_FILE_UNIX, "socket:[1]", S_IFSOCK);
+  file.connection.emplace();
+  file.connection->head.family = AF_UNIX;
+  file.connection->head.type = SOCK_STREAM;
+  file.connection->head.peer_pid = 54321;
+  CHECK(gone_peers(one.builder.context) == std::set<pid_t>{54321});
+  process.namespaces.pid = 1;
+  CHECK(gone_peers(one.builder.context).empty());
+}
+
 }  // namespace
 }  // namespace cryo::test

@@ -72,6 +72,21 @@ TEST("relocation: what is refused") {
   CHECK_ERROR(EINVAL, "more than 16", list.add("/17=/x"));
 }
 
+TEST("strays: there is room for as many as have not been waited for") {
+  const SharedReport report(1);
+  Ledger& ledger = report.ledger();
+  for (pid_t pid = 1; pid <= 1000; ++pid) {
+    CHECK(note_stray(ledger, pid));
+    CHECK(forget_stray(ledger, pid) && !forget_stray(ledger, pid));
+  }
+  for (pid_t pid = 1; pid <= static_cast<pid_t>(kMaxStrays); ++pid) CHECK(note_stray(ledger, pid, pid != 7));
+  CHECK(!note_stray(ledger, 5000));
+  CHECK_EQ(strays_of(ledger).size(), kMaxStrays - 1);
+  CHECK(!forget_stray(ledger, 7));  // somebody else's child
+  CHECK(strays_of(ledger, false) == std::vector<pid_t>{7});
+  CHECK(forget_stray(ledger, 7, false) && note_stray(ledger, 5000) && strays_of(ledger).size() == kMaxStrays);
+}
+
 TEST("timers: what has become of one") {
   const Expiry due = expiry_of(5, 3);
   CHECK(due.armed);

@@ -50,6 +50,9 @@ struct cryo_inotify {
 	__u32 next_wd;			/* number of the next watch, at least */
 };
 
+/* Where next_wd, and each wd, ends: those before are taken and given back, one after the other. */
+#define CRYO_HIGHEST_WATCH	(1U << 20)
+
 /* Followed by the path. */
 struct cryo_watch {
 	__u32 wd;

@@ -157,6 +157,14 @@ static int save_watches(struct cryo_capture *c, struct cryo_object *o, struct wa
 	return err;
 }
 
+/* A restart gets to a number by all those before it. */
+static u32 highest_number(const struct watch *watches, unsigned int n, u32 next)
+{
+	while (n--)
+		next = max(next, watches[n].wd);
+	return next;
+}
+
 /* How many bytes they take; at @to are those for which there is room, if there is for all. */
 static size_t copy_events(struct fsnotify_group *group, u8 *to, size_t room, u32 *count)
 {
@@ -216,7 +224,7 @@ static u32 next_watch(const struct fsnotify_group *group)
 }
 
 static int get_all(struct cryo_capture *c, struct cryo_object *o, struct cryo_inotify *head,
-		   struct cryo_buf *buf, struct cryo_buf *events, u32 *lost)
+		   struct cryo_buf *buf, struct cryo_buf *events, u32 *lost, u32 *highest)
 {
 	struct fsnotify_group *group = o->file->private_data;
 	struct watch *watches = get_watches(group, &head->watches);
@@ -225,6 +233,7 @@ static int get_all(struct cryo_capture *c, struct cryo_object *o, struct cryo_in
 	if (!watches)
 		return -ENOMEM;
 	head->next_wd = next_watch(group);
+	*highest = highest_number(watches, head->watches, head->next_wd);
 	cryo_buf_put(buf, head, sizeof(*head));
 	err = save_watches(c, o, watches, head->watches, buf, lost);
 	put_watches(watches, head->watches);
@@ -243,7 +252,7 @@ int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
 	struct cryo_buf buf = {}, events = {};
 	unsigned int rounds = 0;
 	bool differs;
-	u32 lost;
+	u32 lost, highest = 0;
 	int err;
 
 	do {
@@ -251,7 +260,7 @@ int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
 		cryo_buf_free(&events);
 		head = (struct cryo_inotify){};
 		lost = 0;
-		err = get_all(c, o, &head, &buf, &events, &lost);
+		err = get_all(c, o, &head, &buf, &events, &lost, &highest);
 		differs = list_watches(o->file->private_data, NULL, 0) != head.watches ||
 			  next_watch(group) != head.next_wd;
 	} while (!err && differs && ++rounds < MAX_ROUNDS);
@@ -261,6 +270,9 @@ int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
 	else if (lost)
 		cryo_refuse(c, "fd %d (inotify): watch %u is of a file that has no path any more",
 			    o->fd, lost);
+	if (highest > CRYO_HIGHEST_WATCH)
+		cryo_refuse(c, "fd %d (inotify): it has come to watch %u, a restart does to %u",
+			    o->fd, highest, CRYO_HIGHEST_WATCH);
 	if (err) {
 		cryo_buf_free(&buf);
 		cryo_buf_free(&events);

@@ -501,8 +501,7 @@ void FileChecker::check_pipe(const Inode& inode) {
 bool FileChecker::is_other_watched(const Watch& watch, const std::string& path) const {
   if (path != watch.path) return false;
   const UniqueFd place = names::open(path, O_PATH | O_NOFOLLOW);
-  struct stat now;
-  return place && ::fstat(place.get(), &now) == 0 && now.st_ino != watch.head.ino;
+  return place && is_other_since(watch.head.ino, context_.header.created_ns, place.get());
 }
 
 void FileChecker::check_inotify(const Inotify& inotify, const FileUse& use) {

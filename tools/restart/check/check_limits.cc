@@ -235,9 +235,9 @@ void LimitChecker::check_inotify() {
   std::map<std::uint32_t, Group> groups;  // by user
   for (const auto& [id, file] : context_.files) {
     if (file.head.kind != CRYO_FILE_INOTIFY || !file.inotify) continue;
-    if (file.inotify->head.next_wd > kHighestWatch)
+    if (file.inotify->head.next_wd > CRYO_HIGHEST_WATCH)
       findings_.problem(ERANGE, "an inotify descriptor has come to watch {}, a restart does to {}", file.inotify->head.next_wd,
-                        kHighestWatch);
+                        CRYO_HIGHEST_WATCH);
     const auto inode = context_.inodes.find(file.head.inode);
     Group& group = groups[inode == context_.inodes.end() ? 0 : inode->second.head.uid];
     group.inode = file.head.inode;

@@ -21,6 +21,7 @@ struct ForkRequest {
   const std::set<pid_t>* outer_taken = nullptr;  // and these, where cr_restart is
   int exit_signal = 0;                           // for the caller
   bool sibling = false;                          // a child of the caller's parent, which gets SIGCHLD
+  bool parent_waits = false;                     // of a sibling: for its strays, which are not cr_restart's children then
   std::uint64_t timer_slack_ns = 0;              // default timer slack; 0: as the caller's current one
   int device_fd = -1;                            // for the module's pid cursor, -1: none
   Ledger* ledger;                                // of the strays

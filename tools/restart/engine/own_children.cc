@@ -51,12 +51,9 @@ std::vector<pid_t> OwnChildren::known() const {
   std::vector<pid_t> pids;
   for (const Place& place : report_.places())
     if (const pid_t pid = __atomic_load_n(&place.pid, __ATOMIC_ACQUIRE); pid > 0) pids.push_back(pid);
-  const Ledger& ledger = report_.ledger();
-  const std::uint32_t strays = __atomic_load_n(&ledger.nr_strays, __ATOMIC_ACQUIRE);
-  std::vector<pid_t> others(ledger.strays, ledger.strays + strays);
-  others.push_back(maker_);
-  for (const pid_t pid : others)
-    if (pid > 0 && !ended_.contains(pid)) pids.push_back(pid);
+  // A number that one has had may be another one's.
+  for (const pid_t pid : strays_of(report_.ledger())) pids.push_back(pid);
+  if (maker_ > 0 && !ended_.contains(maker_)) pids.push_back(maker_);
   return pids;
 }
 

@@ -134,7 +134,6 @@ class Restart::Attempt {
   void verify_what_is_read() const;
   void start_maker(const Findings& findings);
   void wait_for_threads();
-  [[nodiscard]] bool is_stray(pid_t pid) const;
   [[nodiscard]] std::size_t node_of(pid_t pid) const;
   void check_children();
   void check_grandchildren();
@@ -287,13 +286,6 @@ void Restart::Attempt::fail_dead(const siginfo_t& info) {
        known ? describe_progress(read_step(report_.slots()[node])) : "while files were being opened");
 }
 
-// A fork that got a wrong pid, and is killed for it.
-bool Restart::Attempt::is_stray(pid_t pid) const {
-  const std::int32_t* const strays = report_.ledger().strays;
-  const std::uint32_t known = __atomic_load_n(&report_.ledger().nr_strays, __ATOMIC_ACQUIRE);
-  return std::find(strays, strays + known, pid) != strays + known;
-}
-
 // Of our own children only the maker may end; a grandchild that dies takes the whole down as
 // well: then the module tells, or the time limit does.
 void Restart::Attempt::check_children() {
@@ -301,7 +293,9 @@ void Restart::Attempt::check_children() {
   children_.continue_maker();
   while (const std::optional<siginfo_t> info = children_.take_ended()) {
     if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
-    const bool well = (info->si_code == CLD_EXITED && info->si_status == 0) || is_stray(info->si_pid);
+    // A fork that got a wrong pid is killed for it.
+    const bool is_stray = forget_stray(report_.ledger(), info->si_pid);
+    const bool well = (info->si_code == CLD_EXITED && info->si_status == 0) || is_stray;
     const std::size_t node = node_of(info->si_pid);
     const bool process = node != kMaker && plan_.nodes[node].process != TreeNode::kHelper;
     if (!well || process) fail_dead(*info);
@@ -379,11 +373,8 @@ pid_t Restart::Attempt::pid_of(const Process& process) const {
 void Restart::Attempt::take_away_others(pid_t root) {
   if (root != maker_) ::waitpid(maker_, nullptr, 0);
   // The pid of one that has been waited for may be that of a process of the job by now.
-  const Ledger& ledger = report_.ledger();
-  for (std::uint32_t i = 0; i < ledger.nr_strays; ++i) {
-    const pid_t stray = ledger.strays[i];
+  for (const pid_t stray : strays_of(report_.ledger()))
     if (node_of(stray) == kMaker) ::waitpid(stray, nullptr, 0);
-  }
 }
 
 pid_t Restart::Attempt::run(const Findings& findings, const BeforeCommit& before_commit) {

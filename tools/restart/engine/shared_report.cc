@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <new>
@@ -51,6 +52,28 @@ stub::Slot* slots_of(stub::Report* report) {
 
 Place* places_of(Ledger* ledger) {
   return reinterpret_cast<Place*>(ledger + 1);
+}
+
+bool note_stray(Ledger& ledger, pid_t stray, bool own) {
+  for (std::int32_t& place : ledger.strays) {
+    if (__atomic_load_n(&place, __ATOMIC_ACQUIRE) != 0) continue;
+    __atomic_store_n(&place, own ? stray : -stray, __ATOMIC_RELEASE);
+    return true;
+  }
+  return false;
+}
+
+std::vector<pid_t> strays_of(const Ledger& ledger, bool own) {
+  std::vector<pid_t> pids;
+  for (const std::int32_t& place : ledger.strays)
+    if (const pid_t pid = __atomic_load_n(&place, __ATOMIC_ACQUIRE); own ? pid > 0 : pid < 0) pids.push_back(std::abs(pid));
+  return pids;
+}
+
+bool forget_stray(Ledger& ledger, pid_t stray, bool own) {
+  for (std::int32_t& place : ledger.strays)
+    if (std::int32_t pid = own ? stray : -stray; __atomic_compare_exchange_n(&place, &pid, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return true;
+  return false;
 }
 
 std::span<char> paths_of(Ledger& ledger) {

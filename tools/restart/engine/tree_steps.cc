@@ -196,7 +196,6 @@ void TreeRunner::live_sharing(std::size_t node, std::size_t step) {
 // Whoever makes a pid namespace is in the user namespace that is to own it: not the parent, but one who
 // has the same parent for its child, and ends.
 void TreeRunner::create_through_door(std::size_t node, const ForkRequest& request, std::uint32_t owner) {
-  const std::uint32_t strays = input_.shared.ledger->nr_strays;
   ForkRequest door = request;
   door.pid = 0;
   door.new_pid_namespace = false;
@@ -214,6 +213,7 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
     input_.namespaces.enter(in_, to);
     in_ = to;
     door = request;
+    door.parent_waits = !request.sibling;
     door.sibling = true;
     const pid_t first = fork_with_pid(door);
     if (first == 0) return begin_life(node);
@@ -227,9 +227,10 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
   }
   if (request.sibling) return;  // cr_restart waits for it
   ::waitpid(pid, nullptr, __WALL);
-  for (std::uint32_t i = strays; i < input_.shared.ledger->nr_strays; ++i)
-    ::waitpid(input_.shared.ledger->strays[i], nullptr, __WALL);
-  input_.shared.ledger->nr_strays = strays;
+  for (const pid_t stray : strays_of(*input_.shared.ledger, false)) {
+    ::waitpid(stray, nullptr, __WALL);
+    (void)forget_stray(*input_.shared.ledger, stray, false);
+  }
   forget(request.exit_signal);
 }
 

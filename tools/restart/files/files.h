@@ -188,8 +188,6 @@ void plan_owners(const OwnerPlanInput& input, CallList& calls, StubArea& area);
 
 [[nodiscard]] UniqueFd make_eventfd(const File& file);
 [[nodiscard]] UniqueFd make_timerfd(const File& file);  // not running: see timers.h
-// Watches are numbered in order: those before are taken and given back.
-inline constexpr std::uint32_t kHighestWatch = 1U << 20;
 [[nodiscard]] UniqueFd make_inotify(const File& file);
 // Which file of the context a watch is of that has no path any more.
 class RemovedFiles {
@@ -233,8 +231,5 @@ struct SocketAddress {
   std::string path;
 };
 [[nodiscard]] SocketAddress socket_address(const Socket& socket, const Relocations& relocations);
-// What somebody answers at has an owner; for contexts that do not say which one it was.
-enum class SocketPath { kFree, kStale, kTaken };
-[[nodiscard]] SocketPath socket_path_state(const SocketAddress& address, int type);
 
 }  // namespace cryo

@@ -60,7 +60,7 @@ void WatchFiller::drain() {
 }
 
 void WatchFiller::skip_to(std::uint32_t wd) {
-  if (wd > kHighestWatch) fail(ERANGE, "inotify descriptor {}: watch {} is too far to be reached", fd_, wd);
+  if (wd > CRYO_HIGHEST_WATCH) fail(ERANGE, "inotify descriptor {}: watch {} is too far to be reached", fd_, wd);
   if (next_ >= wd) return;
   if (!unused_) unused_ = UniqueFd(::memfd_create("unused", MFD_CLOEXEC));
   if (!unused_) fail_errno("cannot make a memfd");

@@ -56,6 +56,18 @@ std::string problem_with(const Inode& inode, int fd) {
   return {};
 }
 
+// What came since is for nobody.  It keeps its size meanwhile, for those who have it mapped for reading.
+bool empty_it(int fd) {
+  struct stat now;
+  if (::fstat(fd, &now) != 0) return false;
+  // To the end of its last page: that may have been written to by who had it mapped.
+  const off_t page = ::sysconf(_SC_PAGESIZE);
+  const off_t size = (now.st_size + page - 1) / page * page;
+  if (size == 0 || ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, size) == 0) return true;
+  // Files that are no memory, where somebody has put them.
+  return errno == EOPNOTSUPP && ::ftruncate(fd, 0) == 0;
+}
+
 UniqueFd take_left_behind(const Inode& inode, const std::string& path) {
   const UniqueFd found = open_left_behind(path, O_RDONLY);
   if (!found) fail_errno("cannot open the shared memory {}", path);
@@ -63,8 +75,7 @@ UniqueFd take_left_behind(const Inode& inode, const std::string& path) {
     fail(EEXIST, "{}: {}", path, text);
   // The same one, whatever has the name by then.
   UniqueFd fd = names::open(fmt::format("/proc/self/fd/{}", found.get()), O_RDWR);
-  // What came since is for nobody.
-  if (!fd || ::ftruncate(fd.get(), 0) != 0) fail_errno("cannot open the shared memory {} for writing", path);
+  if (!fd || !empty_it(fd.get())) fail_errno("cannot open the shared memory {} for writing", path);
   return fd;
 }
 

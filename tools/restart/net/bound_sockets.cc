@@ -7,13 +7,19 @@
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
 #include <sys/socket.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <optional>
 #include <sstream>
 
+#include "base/error.h"
 #include "base/unique_fd.h"
+#include "restart/rights/names.h"
 #include "restart/rights/proc_files.h"
 
 namespace cryo {
@@ -22,7 +28,7 @@ namespace {
 // What one message of the answer says.
 struct SocketAnswer {
   std::string name;
-  std::optional<std::uint32_t> ino;
+  std::optional<unix_diag_vfs> file;
 };
 
 SocketAnswer answer_of(const nlmsghdr* header) {
@@ -37,16 +43,22 @@ SocketAnswer answer_of(const nlmsghdr* header) {
     } else if (at->rta_type == UNIX_DIAG_VFS && size >= sizeof(unix_diag_vfs)) {
       unix_diag_vfs vfs;
       std::memcpy(&vfs, RTA_DATA(at), sizeof(vfs));
-      answer.ino = vfs.udiag_vfs_ino;
+      answer.file = vfs;
     }
   }
   return answer;
 }
 
-// Numbers in a layered file system are not those of its inodes.
-bool is_it(const SocketAnswer& answer, const std::string& name, std::uint32_t fs_magic, std::uint64_t ino) {
-  return answer.ino && answer.name == name &&
-         (fs_magic == OVERLAYFS_SUPER_MAGIC || *answer.ino == static_cast<std::uint32_t>(ino));
+// As the kernel has them.
+std::uint32_t kernel_device(dev_t device) {
+  return ::major(device) << 20 | ::minor(device);
+}
+
+// Numbers in a layered file system are not those of its inodes; in some others (btrfs) that of the device is not the kernel's.
+bool is_it(const SocketAnswer& answer, const std::string& name, const struct stat& now, bool layered) {
+  if (!answer.file || layered) return answer.file && answer.name == name;
+  return answer.file->udiag_vfs_ino == static_cast<std::uint32_t>(now.st_ino) &&
+         (answer.file->udiag_vfs_dev == kernel_device(now.st_dev) || answer.name == name);
 }
 
 bool ask_for_sockets(int fd) {
@@ -88,13 +100,34 @@ bool is_listed(const std::string& name) {
   return false;
 }
 
+// By a call from a socket of another type: the kernel finds the one that is called, and does not connect the two.  Nothing: it was not
+// allowed to look.
+std::optional<bool> is_found_by_call(int place, int type) {
+  sockaddr_un way{};
+  way.sun_family = AF_UNIX;
+  const std::string path = fmt::format("/proc/self/fd/{}", place);
+  std::memcpy(way.sun_path, path.c_str(), path.size() + 1);
+  const UniqueFd probe(::socket(AF_UNIX, ((type & 0xf) == SOCK_DGRAM ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe) fail_errno("cannot make a socket");
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
+  if (names::connect(probe.get(), reinterpret_cast<const sockaddr*>(&way), size) == 0) return true;  // of that type by now
+  if (errno == ECONNREFUSED) return false;
+  if (errno == EACCES || errno == EPERM) return {};
+  return true;
+}
+
 }  // namespace
 
-bool is_bound(const std::string& name, std::uint32_t fs_magic, std::uint64_t ino) {
+bool is_bound(int place, int type, const std::string& name) {
+  if (const std::optional<bool> found = is_found_by_call(place, type)) return *found;
+  struct stat now;
+  struct statfs system;
+  if (::fstat(place, &now) != 0 || ::fstatfs(place, &system) != 0) fail_errno("cannot look at the socket {}", name);
+  const bool layered = static_cast<std::uint32_t>(system.f_type) == OVERLAYFS_SUPER_MAGIC;
   const UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   std::optional<bool> found;
   if (fd && ask_for_sockets(fd.get()))
-    found = any_answer(fd.get(), [&](const SocketAnswer& answer) { return is_it(answer, name, fs_magic, ino); });
+    found = any_answer(fd.get(), [&](const SocketAnswer& answer) { return is_it(answer, name, now, layered); });
   return found ? *found : is_listed(name);
 }
 

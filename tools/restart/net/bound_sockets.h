@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace cryo {
 
-// Is there a Unix socket in this network namespace that was bound to `name`, and has the inode `ino` of a file system of this type there?
-// Asked of the kernel: nobody who listens is called.
-[[nodiscard]] bool is_bound(const std::string& name, std::uint32_t fs_magic, std::uint64_t ino);
+// Is a living Unix socket bound to what `place` is a descriptor (O_PATH) of, in whatever network namespace, and whatever it was called
+// when it was bound?  `type`: of the socket that was there.  Nobody who listens is called to find that out.
+// Who may not write to it has it looked for among the sockets of this network namespace: by its inode, or, where those have other
+// numbers for the kernel, by the `name` that it was bound to.
+[[nodiscard]] bool is_bound(int place, int type, const std::string& name);
 
 }  // namespace cryo

@@ -88,20 +88,33 @@ bool have_named(const GonePeerInput& input, pid_t gone) {
   return status == 0;
 }
 
+// By the numbers that cr_restart sees: who is in a pid namespace of the job names nobody who is gone.
+bool is_for_nested_only(const Context& context, const FileUse& use) {
+  const auto is_nested = [&](std::size_t index) { return context.processes[index].namespaces.pid != 0; };
+  return !use.processes.empty() && std::all_of(use.processes.begin(), use.processes.end(), is_nested);
+}
+
 }  // namespace
 
 bool has_peer(const File& file) {
   return is_listening(file) || file.head.kind == CRYO_FILE_UNIX;
 }
 
+std::set<pid_t> gone_peers(const Context& context) {
+  std::set<pid_t> gone;
+  for (const auto& [id, use] : file_uses(context)) {
+    if (is_for_nested_only(context, use)) continue;
+    for_each_peer(context, context.file(id), [&](pid_t peer, std::uint32_t) {
+      if (peer > 0 && !is_of_job(context, peer) && !is_thread_of_job(context, peer)) gone.insert(peer);
+    });
+  }
+  return gone;
+}
+
 std::set<pid_t> name_gone_peers(const GonePeerInput& input) {
   const long most = std::strtol(read_proc("sys/kernel/pid_max").c_str(), nullptr, 10);
-  std::set<pid_t> gone, named;
-  for (const auto& [id, fd] : input.fds)
-    for_each_peer(input.context, input.context.file(id), [&](pid_t peer, std::uint32_t) {
-      if (peer > 0 && !is_of_job(input.context, peer) && !is_thread_of_job(input.context, peer)) gone.insert(peer);
-    });
-  for (const pid_t peer : gone)
+  std::set<pid_t> named;
+  for (const pid_t peer : gone_peers(input.context))
     if ((most <= 0 || peer < most) && have_named(input, peer)) named.insert(peer);
   return named;
 }

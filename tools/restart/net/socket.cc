@@ -76,18 +76,6 @@ SocketAddress socket_address(const Socket& socket, const Relocations& relocation
   return address;
 }
 
-// A name that the killed process left is there with nobody behind it.
-SocketPath socket_path_state(const SocketAddress& address, int type) {
-  struct stat now;
-  if (names::lstat(address.path, now) != 0) return SocketPath::kFree;
-  if (!S_ISSOCK(now.st_mode)) return SocketPath::kTaken;
-  UniqueFd probe(::socket(AF_UNIX, (type & kTypeMask) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe) fail_errno("cannot make a socket");
-  const int result = names::connect(probe.get(), reinterpret_cast<const sockaddr*>(address.bytes.data()),
-                                    static_cast<socklen_t>(address.bytes.size()));
-  return result != 0 && errno == ECONNREFUSED ? SocketPath::kStale : SocketPath::kTaken;
-}
-
 void prepare_to_bind(int fd, const Socket& saved) {
   const cryo_socket& head = saved.head;
   // Connections of the process's earlier life may linger at the address (TIME_WAIT): no obstacle if the

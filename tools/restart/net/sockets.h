@@ -198,6 +198,8 @@ struct GonePeerInput {
   Ledger* ledger;
 };
 
+// Whom SO_PEERCRED is to name although they had ended by the checkpoint.
+[[nodiscard]] std::set<pid_t> gone_peers(const Context& context);
 // In the maker, before there are processes: SO_PEERCRED of Unix sockets names processes that were gone at the checkpoint.  Returns
 // them, but for those whose number somebody has by now.
 [[nodiscard]] std::set<pid_t> name_gone_peers(const GonePeerInput& input);

@@ -83,11 +83,6 @@ UniqueFd new_socket(const FileRestoreInput& input, const File& file) {
   return fd;
 }
 
-UniqueFd accept_as(const FileRestoreInput& input, const File& file, int listener) {
-  const NamesOf maker = NamesOf::maker_of(input.context, file.head.inode);
-  return UniqueFd(as_maker([&] { return ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC); }));
-}
-
 // Asks again while connections of the earlier life linger.
 template <typename Call>
 void patiently(const char* what, std::uint16_t port, Call&& call) {
@@ -119,16 +114,44 @@ Bytes name_to_bind(const File& file, const Bytes& name) {
   return result;
 }
 
-// By connect() a port can be had again earlier than by bind(), where the kernel lets the caller choose it.
-bool choose_port(int fd, const Bytes& name) {
-  const std::uint32_t port = port_of(name);
+Bytes end_name(int fd, bool of_peer) {
+  sockaddr_in6 name{};
+  socklen_t size = sizeof(name);
+  auto* const to = reinterpret_cast<sockaddr*>(&name);
+  if ((of_peer ? ::getpeername(fd, to, &size) : ::getsockname(fd, to, &size)) != 0) return {};
+  Bytes bytes(std::min<std::size_t>(size, sizeof(name)));
+  std::memcpy(bytes.data(), &name, bytes.size());
+  return bytes;
+}
+
+Bytes local_name(int fd) {
+  return end_name(fd, false);
+}
+
+Bytes peer_name(int fd) {
+  return end_name(fd, true);
+}
+
+bool limit_choice(int fd, std::uint32_t port) {
   const std::uint32_t range = port << 16 | port;
-  if (::setsockopt(fd, IPPROTO_IP, kLocalPortRange, &range, sizeof(range)) != 0) return false;
-  set_flag(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+  return ::setsockopt(fd, IPPROTO_IP, kLocalPortRange, &range, sizeof(range)) == 0;
+}
+
+bool bind_to_any_port(int fd, const Bytes& name) {
   Bytes any_port = name;
   any_port.at(offsetof(sockaddr_in, sin_port)) = {};
   any_port.at(offsetof(sockaddr_in, sin_port) + 1) = {};
   return ::bind(fd, raw(any_port), size_of(any_port)) == 0;
+}
+
+// By connect() a port can be had again earlier than by bind(), where the kernel lets the caller choose it.  `probe`, another one like
+// it: a port out of the range that the kernel chooses from is not heeded, and who has called from another one has been heard.
+bool choose_port(int fd, int probe, const Bytes& name) {
+  const std::uint16_t port = port_of(name);
+  if (!limit_choice(fd, port) || !limit_choice(probe, port)) return false;
+  if (bind_to_any_port(probe, name) && port_of(local_name(probe)) != port) return false;
+  set_flag(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+  return bind_to_any_port(fd, name);
 }
 
 void forget_choice(int fd) {
@@ -136,13 +159,45 @@ void forget_choice(int fd) {
   (void)::setsockopt(fd, IPPROTO_IP, kLocalPortRange, &none, sizeof(none));
 }
 
-Bytes local_name(int fd) {
-  sockaddr_in6 name{};
-  socklen_t size = sizeof(name);
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size) != 0) return {};
-  Bytes bytes(std::min<std::size_t>(size, sizeof(name)));
-  std::memcpy(bytes.data(), &name, bytes.size());
-  return bytes;
+// As one family has it.
+sockaddr_in6 in_one_family(const Bytes& name) {
+  sockaddr_in6 result = ipv6_name(name);
+  if (result.sin6_family != AF_INET) return result;
+  const auto address = reinterpret_cast<const sockaddr_in&>(result).sin_addr.s_addr;
+  result.sin6_addr = {};
+  result.sin6_addr.s6_addr[10] = result.sin6_addr.s6_addr[11] = 0xff;
+  std::memcpy(&result.sin6_addr.s6_addr[12], &address, sizeof(address));
+  return result;
+}
+
+// Address and port, of which one may be another family's.
+bool is_same_end(const Bytes& a, const Bytes& b) {
+  if (a.empty() || b.empty() || port_of(a) != port_of(b)) return false;
+  const sockaddr_in6 one = in_one_family(a), other = in_one_family(b);
+  return IN6_ARE_ADDR_EQUAL(&one.sin6_addr, &other.sin6_addr);
+}
+
+UniqueFd accept_as(const FileRestoreInput& input, const File& file, int listener) {
+  const NamesOf maker = NamesOf::maker_of(input.context, file.head.inode);
+  return UniqueFd(as_maker([&] { return ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC); }));
+}
+
+// What `caller` has called.  Others may have been faster: calls of ours that were given up, and strangers'.
+UniqueFd accept_from(const FileRestoreInput& input, const File& file, int listener, int caller) {
+  constexpr int kPatience = 10000;  // ms; it is connected already
+  const Bytes name = local_name(caller);
+  for (;;) {
+    pollfd ready{listener, POLLIN, 0};
+    if (::poll(&ready, 1, kPatience) == 0) return errno = ETIMEDOUT, UniqueFd();
+    UniqueFd fd = accept_as(input, file, listener);
+    if (!fd || is_same_end(peer_name(fd.get()), name)) return fd;
+  }
+}
+
+// There is not room for many.
+void drop_calls(const FileRestoreInput& input, const File& file, int listener) {
+  pollfd ready{listener, POLLIN, 0};
+  while (listener >= 0 && ::poll(&ready, 1, 0) > 0 && accept_as(input, file, listener)) continue;
 }
 
 // Address and port; of IPv6 without flow label and scope, which getsockname(2) may tell in another way.
@@ -170,23 +225,40 @@ UniqueFd call_once(const FileRestoreInput& input, const File& file, const Bytes&
   UniqueFd fd = new_socket(input, file);
   if (waiting_bytes(file) > kSmall) raise_receive_buffer(fd.get());
   const Bytes name = how.address ? from : name_to_bind(file, from);
-  if (!from.empty() && !(how.choose && choose_port(fd.get(), name)) && bind_to(input, fd.get(), name, how.wait) != 0)
+  const bool chosen = !from.empty() && how.choose && choose_port(fd.get(), new_socket(input, file).get(), name);
+  if (!from.empty() && !chosen && bind_to(input, fd.get(), name, how.wait) != 0)
     return UniqueFd();
   if (::connect(fd.get(), raw(to), size_of(to)) != 0) return UniqueFd();
   forget_choice(fd.get());
   if (!from.empty() && !is_same_name(local_name(fd.get()), from)) {
-    errno = EADDRINUSE;  // out of the range that the kernel chooses from, or routes have changed
+    errno = EADDRINUSE;  // routes have changed
     return UniqueFd();
   }
   return fd;
 }
 
-UniqueFd call_from(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to) {
+// Would a call that is bound to a port alone come from there?  A datagram socket tells, and nobody is called.
+bool comes_from(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to) {
+  const NamesOf maker = NamesOf::maker_of(input.context, file.head.inode);
+  const UniqueFd probe = input.namespaces.socket(file.net, static_cast<int>(file.connection->head.family), SOCK_DGRAM, 0);
+  if (::connect(probe.get(), raw(to), size_of(to)) != 0) return true;
+  const sockaddr_in6 one = in_one_family(local_name(probe.get())), other = in_one_family(from);
+  return IN6_ARE_ADDR_EQUAL(&one.sin6_addr, &other.sin6_addr);
+}
+
+// `listener`: the one that is called, if it has nothing else to accept.
+UniqueFd call_from(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to, int listener = -1) {
+  const bool address = !from.empty() && !comes_from(input, file, from, to);
   UniqueFd fd;
   unsigned attempt = 0;
   patiently("use", port_of(from), [&] {
-    fd = call_once(input, file, from, to, {(attempt & 1) == 0, (attempt & 2) != 0, true});
+    fd = call_once(input, file, from, to, {(attempt & 1) == 0, address || (attempt & 2) != 0, true});
     ++attempt;
+    if (!fd) {
+      const int error = errno;
+      drop_calls(input, file, listener);
+      errno = error;
+    }
     return fd ? 0 : -1;
   });
   return fd;
@@ -233,7 +305,7 @@ UniqueFd listen_at_loopback(const FileRestoreInput& input, const File& file, Byt
   return listener;
 }
 
-// Nothing: it would take a while, or cannot be had. Whom it has called may have something of that to accept.
+// Nothing: it would take a while, or cannot be had.
 UniqueFd call_from_own(const FileRestoreInput& input, const File& file, const Bytes& where) {
   const SocketState& state = *file.connection;
   const sockaddr_in6 own = ipv6_name(state.name);
@@ -282,15 +354,15 @@ UniqueFd Sockets::tcp_listener_at(const File& file, const Bytes& name) {
 // `a` is the one that was accepted.
 void Sockets::make_tcp_pair(const File& a, const File& b) {
   const UniqueFd listener = tcp_listener_at(a, a.connection->name);
-  UniqueFd caller = call_from(input_, b, b.connection->name, b.connection->peer_name);
-  UniqueFd accepted = accept_as(input_, a, listener.get());
+  UniqueFd caller = call_from(input_, b, b.connection->name, b.connection->peer_name, listener.get());
+  UniqueFd accepted = accept_from(input_, a, listener.get(), caller.get());
   if (!accepted) fail_errno("cannot accept a connection at port {}", port_of(a.connection->name));
   keep(a.id, std::move(accepted));
   keep(b.id, std::move(caller));
 }
 
 void Sockets::keep_peer(std::uint32_t file, int listener) {
-  UniqueFd other = accept_as(input_, input_.context.file(file), listener);
+  UniqueFd other = accept_from(input_, input_.context.file(file), listener, fds_.at(file).get());
   if (!other) fail_errno("cannot accept a connection whose other end is gone");
   peers_.emplace(file, input_.descriptors.park(std::move(other)));
 }
@@ -308,7 +380,7 @@ void Sockets::make_tcp_lonely(const File& file) {
     return;
   }
   const UniqueFd there = tcp_listener_at(file, state.peer_name);
-  keep(file.id, call_from(input_, file, state.name, state.peer_name));
+  keep(file.id, call_from(input_, file, state.name, state.peer_name, there.get()));
   keep_peer(file.id, there.get());
 }
 
@@ -317,11 +389,9 @@ void Sockets::make_tcp_lonely(const File& file) {
 void Sockets::make_tcp_reset(const File& file) {
   const SocketState& state = *file.connection;
   Bytes where;
-  UniqueFd listener = listen_at_loopback(input_, file, where), fd;
-  if (state.head.state == CRYO_SOCK_PEER_GONE && port_of(state.name) != 0) {
-    fd = call_from_own(input_, file, where);
-    if (!fd) listener = listen_at_loopback(input_, file, where);
-  }
+  const UniqueFd listener = listen_at_loopback(input_, file, where);
+  UniqueFd fd;
+  if (state.head.state == CRYO_SOCK_PEER_GONE && port_of(state.name) != 0) fd = call_from_own(input_, file, where);
   keep(file.id, fd ? std::move(fd) : call_from(input_, file, {}, where));
   keep_peer(file.id, listener.get());
 }

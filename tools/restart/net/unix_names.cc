@@ -67,36 +67,30 @@ std::optional<std::string> directory_for(const UnixName& name) {
 enum class NamePlace { kFree, kStale, kInUse, kOther };
 
 // The one of the checkpoint, or one that an earlier restart has made, which has its time: nobody changes that by calling it.
-bool is_socket_of_the_job(const cryo_inode& file, const std::string& path, const struct stat& now) {
-  const UniqueFd place = names::open(path, O_PATH | O_NOFOLLOW);
-  if (place && identity_of(file, place.get()) == Identity::kSame) return true;
+bool is_socket_of_the_job(const cryo_inode& file, int place, const struct stat& now) {
+  if (identity_of(file, place) == Identity::kSame) return true;
   return now.st_mtim.tv_sec == file.mtime_sec && now.st_mtim.tv_nsec == static_cast<long>(file.mtime_nsec);
 }
 
 // A process that was killed may have its sockets a moment longer than its pid.
-bool stays_in_use(const UnixName& name, const struct stat& now) {
+bool stays_in_use(const UnixName& name, int place) {
   constexpr int kTries = 40;
   for (int i = 0; i < kTries; ++i) {
-    if (!is_bound(name.address.path, name.file->fs_magic, now.st_ino)) return false;
+    if (!is_bound(place, name.type, name.address.path)) return false;
     ::usleep(50000);
   }
   return true;
 }
 
 NamePlace state_of(const UnixName& name) {
+  const UniqueFd place = names::open(name.place, O_PATH | O_NOFOLLOW);
   struct stat now;
-  if (names::lstat(name.place, now) != 0)
+  if (!place || ::fstat(place.get(), &now) != 0)
     return errno == ENOENT || errno == ENOTDIR ? NamePlace::kFree : NamePlace::kOther;
   if (!S_ISSOCK(now.st_mode)) return NamePlace::kOther;
-  if (name.file != nullptr) {
-    if (!is_socket_of_the_job(*name.file, name.place, now)) return NamePlace::kOther;
-    return stays_in_use(name, now) ? NamePlace::kInUse : NamePlace::kStale;
-  }
-  // An early context does not say which one it was: as long as nobody answers it may be anybody's.
-  const std::optional<std::string> directory = directory_for(name);
-  std::optional<WorkingDirectory> there;
-  if (directory && !is_absolute(name.address.path)) there.emplace(*directory);
-  return socket_path_state(name.address, name.type) == SocketPath::kStale ? NamePlace::kStale : NamePlace::kInUse;
+  // An early context does not say which one it was: as long as nobody has it, it may be anybody's.
+  if (name.file != nullptr && !is_socket_of_the_job(*name.file, place.get(), now)) return NamePlace::kOther;
+  return stays_in_use(name, place.get()) ? NamePlace::kInUse : NamePlace::kStale;
 }
 
 // Is what has the path the leftover of a socket of the job that is going to have it again?

@@ -82,6 +82,17 @@ bool is_known_same(const cryo_inode& before, int fd) {
   return born || (::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev && now.stat.stx_uid == before.uid);
 }
 
+bool is_other_since(std::uint64_t ino, std::uint64_t there_ns, int fd) {
+  constexpr std::int64_t kSecond = 1000000000;
+  const NowThere now = look_there(fd);
+  if (!now.known || now.magic == OVERLAYFS_SUPER_MAGIC) return false;
+  if (now.stat.stx_ino != ino) return true;
+  const statx_timestamp& born = now.stat.stx_btime;
+  const auto seconds = static_cast<std::int64_t>(there_ns / kSecond);
+  const auto rest = static_cast<std::uint32_t>(there_ns % kSecond);
+  return (now.stat.stx_mask & STATX_BTIME) != 0 && (born.tv_sec > seconds || (born.tv_sec == seconds && born.tv_nsec > rest));
+}
+
 bool is_made_up(const cryo_inode& inode) {
   return is_made_up(inode.fs_magic);
 }

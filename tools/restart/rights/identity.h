@@ -20,6 +20,10 @@ enum class Identity { kSame, kCopy, kOther };
 // the device has none that stays.
 [[nodiscard]] bool is_known_same(const cryo_inode& before, int fd);
 
+// Of what only the kernel's number is known, and that it was there at that time: is it another file, for all that can be told?  A number
+// that was given out again is a younger one's.  Numbers of a layered file system are not those of its inodes, nor are times.
+[[nodiscard]] bool is_other_since(std::uint64_t ino, std::uint64_t there_ns, int fd);
+
 // In a file system that makes files up when somebody looks.
 [[nodiscard]] bool is_made_up(const cryo_inode& inode);
 
