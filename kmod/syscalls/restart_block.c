@@ -4,12 +4,14 @@
  *
  * The kernel keeps in the thread which function continues the call, and until
  * when.  Times are saved as what remains, except where the program itself named
- * a point in time.
+ * a point in time: that is one of its time namespace, and the kernel keeps it as one of the machine.
  */
 #include <linux/kernel.h>
+#include <linux/nsproxy.h>
 #include <linux/posix-timers.h>
 #include <linux/sched.h>
 #include <linux/time.h>
+#include <linux/time_namespace.h>
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
 
@@ -21,6 +23,7 @@
 #include "compat/ksym.h"
 #include "compat/restart_block.h"
 #include "cryo_arch.h"
+#include "lib/locked_task.h"
 #include "syscalls/syscalls.h"
 
 /*
@@ -41,6 +44,22 @@ static s64 now_on(u32 clockid)
 	default:
 		return ktime_get_ns();
 	}
+}
+
+/* By how much @task is ahead of the machine on @clockid, of those that a futex has. */
+static s64 ahead_of_machine(struct task_struct *task, u32 clockid)
+{
+	const struct nsproxy *its;
+	s64 ns = 0;
+
+	if (clockid != CLOCK_MONOTONIC)
+		return 0;
+	task_lock(task);
+	its = cryo_nsproxy_of(task);
+	if (its && its->time_ns)
+		ns = timespec64_to_ns(&its->time_ns->offsets.monotonic);
+	task_unlock(task);
+	return ns;
 }
 
 static void save_nanosleep(const struct restart_block *rb, struct cryo_thread *out)
@@ -65,7 +84,9 @@ static void save_futex(struct task_struct *task, const struct restart_block *rb,
 	out->restart.futex_flags = rb->futex.flags;
 	out->restart.futex_bitset = rb->futex.bitset;
 	out->restart.time_ns = rb->futex.time;
-	if (!cryo_arch_futex_is_absolute(task)) {
+	if (cryo_arch_futex_is_absolute(task)) {
+		out->restart.time_ns += ahead_of_machine(task, clock);
+	} else {
 		out->restart.time_flags = CRYO_TIME_REMAINING;
 		out->restart.time_ns -= now_on(clock);
 	}
@@ -147,7 +168,7 @@ int cryo_restart_block_check(const struct cryo_restart_block *rb)
 static u64 expiry(const struct cryo_restart_block *rb, u32 clockid)
 {
 	if (!(rb->time_flags & CRYO_TIME_REMAINING))
-		return rb->time_ns;
+		return rb->time_ns - ahead_of_machine(current, clockid);
 	return ktime_add_safe(now_on(clockid), max_t(s64, rb->time_ns, 0));
 }
 

@@ -2,7 +2,10 @@
 /* CLOCK_MONOTONIC of a time namespace of its own; with OPTION, that of cr_restart --time-ns. */
 #define _GNU_SOURCE
 #include "crtest.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -45,6 +48,30 @@ static int64_t kernel_ms(void)
 	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
+static unsigned int waits, early;	/* of one after the other, until a time; ended before that */
+
+/* As condition variables and most languages' waits with a timeout do it. */
+static void *wait_until_times(void *arg)
+{
+	const struct timespec *past;
+	struct timespec until;
+	unsigned int word = 0;
+
+	(void)arg;
+	for (;;) {
+		int64_t ms = kernel_ms() + 1500;
+
+		until = (struct timespec){ ms / 1000, ms % 1000 * 1000000 };
+		past = &until;
+		while (!syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, 0, past, NULL, FUTEX_BITSET_MATCH_ANY) || errno != ETIMEDOUT)
+			continue;
+		if (kernel_ms() < ms - 1)
+			__atomic_fetch_add(&early, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&waits, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
 static void wait_go(void)
 {
 	const struct timespec pause = { .tv_nsec = 2000000 };
@@ -63,6 +90,7 @@ static void setup(void)
 {
 	const char offsets[] = "monotonic 1000000 0\nboottime 2000000 0\n";
 	struct itimerspec at = {};
+	pthread_t thread;
 	int fd;
 
 	if (access("/proc/self/ns/time", F_OK))
@@ -81,13 +109,21 @@ static void setup(void)
 	due.tv_sec += 1000;
 	at.it_value = due;
 	CRT_SYS(timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL));
+	if (pthread_create(&thread, NULL, wait_until_times, NULL))
+		crt_die("no thread");
 }
 
 static void verify(void)
 {
 	struct itimerspec left;
 	struct timespec now;
+	const unsigned int before = __atomic_load_n(&waits, __ATOMIC_RELAXED);
 	int64_t ms;
+
+	for (int i = 0; i < 100 && __atomic_load_n(&waits, __ATOMIC_RELAXED) < before + 2; i++)
+		crt_sleep_ms(100);
+	crt_ok(__atomic_load_n(&waits, __ATOMIC_RELAXED) >= before + 2, "a thread that waits until a time goes on");
+	crt_same(__atomic_load_n(&early, __ATOMIC_RELAXED), 0, "... and no wait has ended before");
 
 	crt_ok(longest_ms < DEAD_MS - 1000, "CLOCK_MONOTONIC did not go on while the process did not exist (%lld ms)",
 	       (long long)longest_ms);

@@ -110,11 +110,27 @@ TEST("obstacles: a clock that has gone back") {
   const Findings behind = findings({});
   CHECK_EQ(behind.warnings.size(), 1U);
   CHECK_EQ(behind.warnings.empty() ? "" : behind.warnings.front(),
-           "CLOCK_MONOTONIC is 3600 s behind where it was at the checkpoint: what waits for an absolute time of it waits so much "
-           "longer (--time-ns has it go on)");
+           "CLOCK_MONOTONIC is 3600 s behind where it was at the checkpoint: a time of it that was computed before comes so much "
+           "later (a restart by root with --time-ns has it go on)");
   RestartOptions options;
   options.time_namespace = true;
   CHECK(findings(options).warnings.empty());
+}
+
+TEST("a wait until a time of a clock that has gone back") {
+  const std::int64_t now = now_on(CLOCK_MONOTONIC);
+  cryo_restart_block wait{};
+  wait.kind = CRYO_RESTART_FUTEX;
+  wait.clockid = CLOCK_MONOTONIC;
+  wait.time_ns = now + 3600500000000;
+  CHECK_EQ(after_reboot(wait, now + 3600000000000).time_ns, 500000000);
+  CHECK_EQ(after_reboot(wait, now + 3600000000000).time_flags, CRYO_TIME_REMAINING);
+  CHECK_EQ(after_reboot(wait, now - 1).time_ns, wait.time_ns);
+  wait.time_flags = CRYO_TIME_REMAINING;
+  CHECK_EQ(after_reboot(wait, now + 3600000000000).time_ns, wait.time_ns);
+  wait.time_flags = 0;
+  wait.clockid = CLOCK_REALTIME;
+  CHECK_EQ(after_reboot(wait, now + 3600000000000).time_ns, wait.time_ns);
 }
 
 TEST("obstacles: the tree") {

@@ -426,7 +426,7 @@ struct cryo_ckpt_device {
 #define CRYO_RESTART_POLL	3	/* do_restart_poll() */
 #define CRYO_RESTART_TIMED	4	/* the call in the registers, with the remaining time */
 
-#define CRYO_TIME_REMAINING	(1U << 0)	/* @time_ns is what was left; else absolute on its clock */
+#define CRYO_TIME_REMAINING	(1U << 0)	/* @time_ns is what was left; else absolute on its clock, of the time namespace of the process */
 #define CRYO_TIME_INFINITE	(1U << 1)	/* no timeout (poll) */
 
 struct cryo_restart_block {

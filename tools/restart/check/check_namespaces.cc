@@ -85,16 +85,17 @@ void check_mounts(const Context& context, std::uint32_t id, Findings& findings) 
   }
 }
 
-// Backwards, as after a reboot: who has asked for a time of it waits for that. Forwards it is as if nobody had had the processor.
-void check_clock(const Context& context, Findings& findings) {
+// Backwards, as after a reboot: who asks for a time of it that was computed before waits for that. Forwards it is as if nobody had had
+// the processor.
+void check_clock(const Context& context, const Creds& own, Findings& findings) {
   constexpr std::int64_t kSecond = 1000000000;
   const auto is_on_it = [](const Process& process) { return !process.threads.empty() && process.namespaces.time == 0; };
   const std::int64_t behind = static_cast<std::int64_t>(context.system.monotonic_ns) - now_on(CLOCK_MONOTONIC);
   if (behind < kSecond || std::none_of(context.processes.begin(), context.processes.end(), is_on_it)) return;
   findings.warning(
-      "CLOCK_MONOTONIC is {} s behind where it was at the checkpoint: what waits for an absolute time of it waits so much longer "
-      "(--time-ns has it go on)",
-      behind / kSecond);
+      "CLOCK_MONOTONIC is {} s behind where it was at the checkpoint: a time of it that was computed before comes so much later "
+      "({} has it go on)",
+      behind / kSecond, capable(own, CAP_SYS_ADMIN) ? "--time-ns" : "a restart by root with --time-ns");
 }
 
 }  // namespace
@@ -110,7 +111,7 @@ void check_namespaces(const Context& context, const RestartOptions& options, con
                       Findings& findings) {
   if (options.time_namespace && !capable(own, CAP_SYS_ADMIN))
     findings.problem(EPERM, "a time namespace (--time-ns) takes CAP_SYS_ADMIN");
-  if (!options.time_namespace) check_clock(context, findings);
+  if (!options.time_namespace) check_clock(context, own, findings);
   for (const auto& [id, ns] : context.namespaces) check_one(ns, own, findings);
   for (const auto& [id, ns] : context.namespaces)
     if (ns.mnt) check_mounts(context, id, findings);

@@ -16,6 +16,7 @@
 #include "restart/process/process_state.h"
 #include "restart/process/seccomp.h"
 #include "restart/process/stop_signal.h"
+#include "restart/process/timers.h"
 
 namespace cryo {
 namespace {
@@ -215,6 +216,8 @@ cryo_resume* ThreadPlanner::resume() {
   if (head_.flags & CRYO_THREAD_RESTORE_SIGMASK) resume->flags |= CRYO_RESUME_RESTORE_SIGMASK;
   static_assert(sizeof(resume->restart) == sizeof(head_.restart));
   std::memcpy(&resume->restart, &head_.restart, sizeof(resume->restart));
+  if (input_.process.namespaces.time == 0 && !input_.options.time_namespace)
+    resume->restart = after_reboot(resume->restart, static_cast<std::int64_t>(input_.context.system.monotonic_ns));
   resume->regsets = reinterpret_cast<std::uint64_t>(area_.copy(sets));
   resume->nr_regsets = static_cast<std::uint32_t>(sets.size());
   plan_seccomp(input_.process, thread_, *resume, area_);

@@ -27,6 +27,15 @@ std::int64_t now_on(std::int32_t clockid) {
   return now.tv_sec * kNsPerSec + now.tv_nsec;
 }
 
+cryo_restart_block after_reboot(cryo_restart_block wait, std::int64_t saved) {
+  if (wait.kind != CRYO_RESTART_FUTEX || wait.clockid != CLOCK_MONOTONIC || (wait.time_flags & CRYO_TIME_REMAINING) != 0)
+    return wait;
+  if (now_on(CLOCK_MONOTONIC) >= saved) return wait;
+  wait.time_flags |= CRYO_TIME_REMAINING;
+  wait.time_ns -= saved;
+  return wait;
+}
+
 timespec timespec_of(std::int64_t ns) {
   return {ns / kNsPerSec, ns % kNsPerSec};
 }
