@@ -283,14 +283,17 @@ static int serve_forward(struct cryo_request *req, struct cryo_forward *f)
 {
 	struct cryo_scope_mark mark;
 	int err = cryo_scope_add(req, f, &mark);
-	bool added = !err;
+	bool added = !err, failed;
 
 	if (added)
 		err = min(cryo_scope_find(req), 0);
-	if (added && err == -EBUSY)
+	if (added && !err && f->pid && !cryo_scope_has_group(req, f))
+		err = -ESRCH;
+	failed = err == -EBUSY || err == -ESRCH;
+	if (added && failed)
 		cryo_scope_undo(req, &mark);
 	end_forward(req, f, err);
-	if (!added || err == -EBUSY) {
+	if (!added || failed) {
 		cryo_forward_put(f);
 		return 0;
 	}
@@ -416,12 +419,15 @@ int cryo_notify(struct cryo_request *req)
 {
 	unsigned int looks = 0, rounds = 0;
 	int procs, told, err;
+	bool enough;
 
 	req->dest = dest_of(req);
 	do {
 		procs = cryo_scope_find(req);
 		if (procs < 0)
 			return procs;
+		if (!rounds && !looks)
+			cryo_scope_limit_gone(req);
 		told = tell_new(req);
 		cryo_point("told");
 		err = wait_for_votes(req) ?: cryo_request_interrupted(req);
@@ -429,7 +435,11 @@ int cryo_notify(struct cryo_request *req)
 			return err;
 		rounds += told > 0;
 		looks += !told;
-	} while ((told || procs) && !has_told_enough(req, rounds, looks));
+		enough = has_told_enough(req, rounds, looks);
+	} while ((told || procs) && !enough);
+	if (told && enough)
+		cryo_log(&req->log, "pid %d (%s): there are new processes all the time: the callbacks of some are not run",
+			 req->pid, req->comm);
 	return check_anybody_left(req);
 }
 

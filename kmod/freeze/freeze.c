@@ -298,8 +298,8 @@ static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool pol
 }
 
 /*
- * What an architecture sets to have all registers given back looks like a signal.  Whoever begins to wait before the work is there
- * has nothing that it could be made again by: nobody is to take this CPU in between.
+ * What an architecture sets to have all registers given back looks like a signal.  Who begins to wait before the work is there has
+ * nothing that it could be made again by: nobody of this machine is to take the CPU in between.
  */
 static int queue_parking(struct cryo_parked *p)
 {
@@ -356,13 +356,13 @@ static bool thread_wanted(void *arg, struct task_struct *task)
 }
 
 /* Those of @proc that have not been asked. Some, if others come and go as fast as they are found. */
-static int add_threads(struct cryo_proc *proc, bool pollers)
+static int add_threads(struct cryo_proc *proc, bool pollers, unsigned int *spare)
 {
 	struct cryo_thread_walk walk = { .member = proc->leader };
 	struct search search = { .proc = proc, .pollers = pollers };
 	struct task_struct *found[CRYO_WALK_FOUND];
 	unsigned int n, i, total = 0;
-	unsigned int enough = 2 * get_nr_threads(proc->leader) + CRYO_MAX_GONE;
+	unsigned int usual = 2 * get_nr_threads(proc->leader);
 	int err = 0;
 
 	do {
@@ -379,13 +379,15 @@ static int add_threads(struct cryo_proc *proc, bool pollers)
 		total += n;
 		cond_resched();
 		err = err ?: cryo_request_interrupted(proc->req);
-	} while (walk.more && !err && total < enough);
+	} while (walk.more && !err && total < usual + *spare);
 	cryo_walk_end(&walk);
+	*spare -= total > usual ? min(total - usual, *spare) : 0;
 	return err ?: total;
 }
 
 static int add_all(struct cryo_request *req, bool pollers)
 {
+	unsigned int spare = CRYO_MAX_GONE;
 	struct cryo_proc *proc;
 	int total = 0;
 	int n;
@@ -393,7 +395,7 @@ static int add_all(struct cryo_request *req, bool pollers)
 	cryo_for_each_proc(proc, req) {
 		if (proc->omitted)
 			continue;
-		n = add_threads(proc, pollers);
+		n = add_threads(proc, pollers, &spare);
 		if (n < 0)
 			return n;
 		total += n;
@@ -703,7 +705,7 @@ static int say_never_at_rest(struct cryo_request *req)
 /* They may create others until they park, so look again until nothing new is found. */
 static int freeze_all(struct cryo_request *req, unsigned long limit)
 {
-	unsigned int uring_ms = min_t(unsigned int, freeze_ms(req) / 2, URING_WAIT_MS);
+	unsigned int uring_ms = min_t(unsigned int, freeze_ms(req) / 2, URING_WAIT_MS), threads = 0;
 	int n;
 
 	req->freeze_begin = ktime_get();
@@ -716,7 +718,8 @@ static int freeze_all(struct cryo_request *req, unsigned long limit)
 		n = cryo_request_interrupted(req);
 		if (n)
 			return n;
-		if (time_after(jiffies, limit) || cryo_freeze_overrun(req))
+		threads = threads ?: req->threads;
+		if (time_after(jiffies, limit) || cryo_freeze_overrun(req, threads))
 			return say_never_at_rest(req);
 	}
 	return n ?: park_pollers(req, limit);

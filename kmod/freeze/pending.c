@@ -56,8 +56,8 @@ static void name_pending_of(struct cryo_request *req, struct list_head *list)
 	}
 }
 
-/* Have more processes or threads come and gone than are kept? */
-bool cryo_freeze_overrun(struct cryo_request *req)
+/* Have more processes or threads come and gone than are kept, beside the @threads that the first look has found? */
+bool cryo_freeze_overrun(struct cryo_request *req, unsigned int threads)
 {
 	struct cryo_parked *p;
 	unsigned int gone = 0;
@@ -66,7 +66,7 @@ bool cryo_freeze_overrun(struct cryo_request *req)
 		gone += READ_ONCE(p->state) == CRYO_PARK_GONE;
 		cond_resched();
 	}
-	return gone > CRYO_MAX_GONE || cryo_scope_overrun(req);
+	return gone > threads + CRYO_MAX_GONE || cryo_scope_overrun(req);
 }
 
 void cryo_name_pending(struct cryo_request *req)

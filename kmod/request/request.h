@@ -162,7 +162,7 @@ struct cryo_request {
 	struct list_head parked;	/* of struct cryo_parked; changed by the requester only */
 	unsigned int threads;		/* in @parked */
 	struct list_head pollers;	/* of struct cryo_parked, likewise: of rings with IORING_SETUP_SQPOLL */
-	unsigned int max_gone;		/* so many of @procs may have been waited for, see request/scope.c */
+	struct list_head *known;	/* last of @procs that counts as known, see cryo_scope_limit_gone() */
 	unsigned int pending;		/* of both asked, but neither parked nor stopped nor gone */
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
 	wait_queue_head_t thaw_wait;	/* parked threads: let go */

@@ -358,6 +358,29 @@ static void forget_process(struct cryo_request *req, struct cryo_proc *p)
 	proc_free(p);
 }
 
+/* With rcu_read_lock(). */
+static struct pid *group_of(struct task_struct *task, u32 scope)
+{
+	return scope == CRYO_SCOPE_PGRP ? task_pgrp(task) : task_session(task);
+}
+
+/* Is one of the group or session of @f in the scope? */
+bool cryo_scope_has_group(struct cryo_request *req, const struct cryo_forward *f)
+{
+	struct cryo_proc *p;
+	bool has = false;
+
+	cryo_for_each_proc(p, req) {
+		rcu_read_lock();
+		has = group_of(p->leader, f->scope) == f->pid;
+		rcu_read_unlock();
+		if (has)
+			break;
+		cond_resched();
+	}
+	return has;
+}
+
 /* Take a process from which a scope begins. */
 static int add_root(struct cryo_request *req, struct task_struct *task, u32 scope,
 		    const struct cred *on_behalf)
@@ -378,14 +401,18 @@ static int add_root(struct cryo_request *req, struct task_struct *task, u32 scop
 int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo_scope_mark *mark)
 {
 	struct cryo_proc *known = cryo_find_proc(req, f->task);
+	bool skipped;
 	int err;
 
 	mark->last = req->procs.prev;
 	mark->root = known && !known->tree ? known : NULL;
-	if (is_left_out(req, f->task))
-		return -EBUSY;
-	err = add_root(req, f->task, f->scope, f->cred);
-	if (err)
+	rcu_read_lock();
+	skipped = f->pid && is_skipped(req, f->task);
+	rcu_read_unlock();
+	err = is_left_out(req, f->task) ? -EBUSY :
+	      skipped ? -ESRCH : add_root(req, f->task, f->scope, f->cred);
+	/* A group or session is found by its others, if there are any. */
+	if (err && !(f->pid && (err == -ESRCH || is_left_out(req, f->task))))
 		return err;
 	mark->added = f;
 	list_add_tail(&f->node, &req->forwarded);
@@ -408,13 +435,16 @@ void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mar
 	hash_del(&mark->added->hash);
 }
 
-/* How many of those that have been found have been waited for: of others, zombies too, a user can have so many only. */
+/*
+ * How many of those that were found since cryo_scope_limit_gone() have been waited for: of others, zombies too, a user can have so many
+ * only; and so it is of those that had been there at one time.
+ */
 static unsigned int count_gone(struct cryo_request *req)
 {
-	struct cryo_proc *p;
+	struct cryo_proc *p = list_entry(req->known, struct cryo_proc, node);
 	unsigned int gone = 0;
 
-	cryo_for_each_proc(p, req) {
+	list_for_each_entry_continue(p, &req->procs, node) {
 		rcu_read_lock();
 		gone += !pid_task(p->tgid, PIDTYPE_TGID);
 		rcu_read_unlock();
@@ -423,16 +453,16 @@ static unsigned int count_gone(struct cryo_request *req)
 	return gone;
 }
 
-/* From now on, CRYO_MAX_GONE more are kept. */
+/* Of those that are found from now on, CRYO_MAX_GONE that have gone are kept. */
 void cryo_scope_limit_gone(struct cryo_request *req)
 {
-	req->max_gone = count_gone(req) + CRYO_MAX_GONE;
+	req->known = req->procs.prev;
 }
 
 /* Have more come and gone than are kept? Nobody is looked for then. */
 bool cryo_scope_overrun(struct cryo_request *req)
 {
-	return count_gone(req) > req->max_gone;
+	return count_gone(req) > CRYO_MAX_GONE;
 }
 
 #define FOUND	1024	/* until it is asked whether they are still there */
@@ -444,6 +474,7 @@ static int find_once(struct cryo_request *req)
 	struct task_struct *found[CRYO_WALK_FOUND];
 	int at = 1, next, total = 0, err = 0;
 	unsigned int n, i, looks = 0, unasked = 0;
+	bool enough;
 
 	do {
 		next = at;
@@ -456,9 +487,10 @@ static int find_once(struct cryo_request *req)
 		total += n;
 		unasked += n;
 		/* Who creates them may be as fast as we are, and number them just before us. */
-		if (unasked > FOUND && cryo_scope_overrun(req))
+		enough = unasked > FOUND + req->nr_procs / 4;
+		if (enough && cryo_scope_overrun(req))
 			break;
-		unasked = unasked > FOUND ? 0 : unasked;
+		unasked = enough ? 0 : unasked;
 		/* Their children may be among the same numbers: these once more. */
 		if (!n || ++looks == LOOKS) {
 			at = next;

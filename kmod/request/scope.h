@@ -23,9 +23,10 @@ struct cryo_scope_mark {
 int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo_scope_mark *mark);
 void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mark);
 
-/* Processes, or threads, that have come and gone while others were waited for: each is kept until the end, about 12 KiB. */
+/* Processes, or threads, that have been found and have gone while others were waited for: each is kept until the end, about 12 KiB. */
 #define CRYO_MAX_GONE	4096
 
+bool cryo_scope_has_group(struct cryo_request *req, const struct cryo_forward *f);
 void cryo_scope_limit_gone(struct cryo_request *req);
 bool cryo_scope_overrun(struct cryo_request *req);
 

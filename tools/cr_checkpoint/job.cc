@@ -276,6 +276,19 @@ void Job::fail_too_large(int error) const {
   fail(error, "{}: larger than its file system allows", name);
 }
 
+namespace {
+
+// It may have left itself out, or be left out.  Not a zombie; of a group or session, the one that leads it.
+bool is_running(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name = line.rfind(") ");
+  return name != std::string::npos && name + 2 < line.size() && std::string_view("ZX").find(line[name + 2]) == std::string_view::npos;
+}
+
+}  // namespace
+
 void Job::check_result(int error) const {
   const pid_t target = options_.target;
   const std::uint32_t freeze_limit =
@@ -288,6 +301,7 @@ void Job::check_result(int error) const {
       check_obstacles();
       fail(error, "process {} holds what cannot be saved", target);
     case ESRCH:
+      if (is_running(target)) fail(error, "process {}: there is nothing to be checkpointed", target);
       fail(error, "process {}{} has exited", target,
            options_.scope == CRYO_SCOPE_PROCESS ? "" : " or another one of its job");
     case EBUSY:

@@ -60,10 +60,11 @@ bool is_named(int directory, const std::string& name, const struct stat& what) {
          now.st_ino == what.st_ino;
 }
 
-// Another program's file may have such a name.  One that was killed before its first byte has left nothing.
+// Another program's file may have such a name.  One that was killed before its first byte has left an empty one.
 bool has_context(int fd) {
   std::array<unsigned char, CRYO_MAGIC_LEN> start{};
   const ssize_t got = ::pread(fd, start.data(), start.size(), 0);
+  if (got == 0) return true;
   if (got < static_cast<ssize_t>(kZstdMagic.size())) return false;
   return std::memcmp(start.data(), kZstdMagic.data(), kZstdMagic.size()) == 0 ||
          (got == std::ssize(start) && std::memcmp(start.data(), CRYO_MAGIC, start.size()) == 0);

@@ -115,9 +115,14 @@ std::uint64_t data_behind(int fd, std::uint64_t offset, std::uint64_t size) {
 namespace {
 
 // From then on whoever is left removes it, should this process be killed.
-UniqueFd make_aside(CreatedPaths& created, const std::string& name, const std::string& path, const struct stat& of) {
+UniqueFd make_aside(CreatedPaths& created, std::string& name, const std::string& path, const struct stat& of) {
+  constexpr int kTries = 100;  // another restart may take one
   const DeathDeferred deferred(created);
-  UniqueFd to = names::open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  UniqueFd to;
+  for (int i = 0; !to && i < kTries && (i == 0 || errno == EEXIST); ++i) {
+    name = aside_name(path);
+    to = names::open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  }
   if (!to) fail_errno("cannot make {} for what has come to {} since the checkpoint", name, path);
   created.add_tail(name, path, of);
   return to;
@@ -132,7 +137,7 @@ CutFile keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const
   if (end <= size) return {};
   UniqueFd from = names::open(fmt::format("/proc/self/fd/{}", fd), O_RDONLY);
   if (!from) fail_errno("{}: what has come since the checkpoint cannot be read, to be kept aside", path);
-  const std::string name = aside_name(path);
+  std::string name;
   UniqueFd to = make_aside(created, name, path, now);
   if (::ftruncate(to.get(), static_cast<off_t>(end - size)) != 0) fail_errno("cannot set the size of {}", name);
   // Holes stay holes.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "base/error.h"
@@ -184,20 +185,23 @@ UniqueFd accept_as(const FileRestoreInput& input, const File& file, int listener
 
 // What `caller` has called.  Others may have been faster: calls of ours that were given up, and strangers'.
 UniqueFd accept_from(const FileRestoreInput& input, const File& file, int listener, int caller) {
-  constexpr int kPatience = 10000;  // ms; it is connected already
+  using std::chrono::steady_clock;
+  const steady_clock::time_point end = steady_clock::now() + std::chrono::seconds(10);  // it is connected already
   const Bytes name = local_name(caller);
   for (;;) {
     pollfd ready{listener, POLLIN, 0};
-    if (::poll(&ready, 1, kPatience) == 0) return errno = ETIMEDOUT, UniqueFd();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - steady_clock::now()).count();
+    if (left <= 0 || ::poll(&ready, 1, static_cast<int>(left)) == 0) return errno = ETIMEDOUT, UniqueFd();
     UniqueFd fd = accept_as(input, file, listener);
     if (!fd || is_same_end(peer_name(fd.get()), name)) return fd;
   }
 }
 
-// There is not room for many.
+// Not more than there is room for, while strangers call.
 void drop_calls(const FileRestoreInput& input, const File& file, int listener) {
   pollfd ready{listener, POLLIN, 0};
-  while (listener >= 0 && ::poll(&ready, 1, 0) > 0 && accept_as(input, file, listener)) continue;
+  for (int i = 0; i < SOMAXCONN && listener >= 0 && ::poll(&ready, 1, 0) > 0; ++i)
+    if (!accept_as(input, file, listener)) return;
 }
 
 // Address and port; of IPv6 without flow label and scope, which getsockname(2) may tell in another way.
@@ -297,7 +301,7 @@ UniqueFd listen_at_loopback(const FileRestoreInput& input, const File& file, Byt
     reinterpret_cast<sockaddr_in&>(any).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
   if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&any), size) != 0 ||
-      ::listen(listener.get(), 1) != 0 ||
+      ::listen(listener.get(), SOMAXCONN) != 0 ||
       ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&any), &size) != 0)
     fail_errno("cannot listen at the loopback address");
   where.resize(size);
@@ -347,7 +351,8 @@ UniqueFd Sockets::tcp_listener_at(const File& file, const Bytes& name) {
   const Bytes alone = name_to_bind(file, name);
   if (alone == name || ::bind(fd.get(), raw(alone), size_of(alone)) != 0)
     patiently("bind to", port_of(name), [&] { return bind_to(input_, fd.get(), name); });
-  if (listen_alone(fd.get(), 1, port_of(name)) != 0) fail_errno("cannot listen at port {}", port_of(name));
+  // Room for strangers, who may call as well: with none a call of ours would be repeated for two minutes.
+  if (listen_alone(fd.get(), SOMAXCONN, port_of(name)) != 0) fail_errno("cannot listen at port {}", port_of(name));
   return fd;
 }
 
