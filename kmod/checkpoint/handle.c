@@ -137,21 +137,30 @@ static void end_request(struct cryo_request *req, int result)
 	cryo_scope_end(req);
 }
 
-/* With the target claimed. */
-static int run_in_scope(struct cryo_request *req)
+/* From now on the caller's time limit counts, and a cancel ends waits. */
+static void begin_work(struct cryo_request *req)
 {
-	int err;
-
 	set_worker(req, current);
 	req->deadline = jiffies + cryo_jiffies(req->args.timeout_ms);
 	if (req->args.timeout_ms)
 		mod_timer(&req->timer, req->deadline);
-	err = notify_and_capture(req);
+}
+
+static void end_work(struct cryo_request *req)
+{
+	timer_delete_sync(&req->timer);
+	set_worker(req, NULL);
+}
+
+/* With the target claimed. */
+static int run_in_scope(struct cryo_request *req)
+{
+	int err = notify_and_capture(req);
+
 	/* An interrupted write says EINTR; what interrupted it says why. */
 	if (err == -EINTR)
 		err = cryo_request_interrupted(req) ?: -EINTR;
-	timer_delete_sync(&req->timer);
-	set_worker(req, NULL);
+	end_work(req);
 	cryo_request_close_output(req);
 	if (err || !(req->args.flags & CRYO_CKPT_HOLD))
 		end_request(req, err);
@@ -192,7 +201,12 @@ static int run(struct cryo_request *req)
 	err = open_output(req);
 	if (err)
 		return err;
-	err = cryo_scope_begin(req) ?: run_in_scope(req);
+	begin_work(req);
+	err = cryo_scope_begin(req);
+	if (err)
+		end_work(req);
+	else
+		err = run_in_scope(req);
 	cryo_request_close_output(req);
 	req->result = err;
 	cryo_log_end(&req->log);

@@ -287,7 +287,7 @@ static int serve_forward(struct cryo_request *req, struct cryo_forward *f)
 
 	if (added)
 		err = min(cryo_scope_find(req), 0);
-	if (added && !err && f->pid && !cryo_scope_has_group(req, f))
+	if (added && !err && mark.rootless && !cryo_scope_has_group(req, f))
 		err = -ESRCH;
 	failed = err == -EBUSY || err == -ESRCH;
 	if (added && failed)

@@ -163,6 +163,8 @@ struct cryo_request {
 	unsigned int threads;		/* in @parked */
 	struct list_head pollers;	/* of struct cryo_parked, likewise: of rings with IORING_SETUP_SQPOLL */
 	struct list_head *known;	/* last of @procs that counts as known, see cryo_scope_limit_gone() */
+	unsigned int asked_at;		/* how many of @procs there were when those were counted that have gone */
+	bool overrun;			/* they were too many */
 	unsigned int pending;		/* of both asked, but neither parked nor stopped nor gone */
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
 	wait_queue_head_t thaw_wait;	/* parked threads: let go */

@@ -414,6 +414,7 @@ int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo
 	/* A group or session is found by its others, if there are any. */
 	if (err && !(f->pid && (err == -ESRCH || is_left_out(req, f->task))))
 		return err;
+	mark->rootless = err;
 	mark->added = f;
 	list_add_tail(&f->node, &req->forwarded);
 	/* Who wants the same as another before him is never asked. */
@@ -434,6 +435,8 @@ void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mar
 	list_del(&mark->added->node);
 	hash_del(&mark->added->hash);
 }
+
+#define FOUND	1024	/* until it is asked whether they are still there */
 
 /*
  * How many of those that were found since cryo_scope_limit_gone() have been waited for: of others, zombies too, a user can have so many
@@ -457,15 +460,26 @@ static unsigned int count_gone(struct cryo_request *req)
 void cryo_scope_limit_gone(struct cryo_request *req)
 {
 	req->known = req->procs.prev;
+	req->asked_at = req->nr_procs;
+	req->overrun = false;
 }
 
 /* Have more come and gone than are kept? Nobody is looked for then. */
 bool cryo_scope_overrun(struct cryo_request *req)
 {
-	return count_gone(req) > CRYO_MAX_GONE;
+	req->asked_at = req->nr_procs;
+	req->overrun = req->overrun || count_gone(req) > CRYO_MAX_GONE;
+	return req->overrun;
 }
 
-#define FOUND	1024	/* until it is asked whether they are still there */
+/* The same, counted only when a good part of all is new since: it is asked for each scope that participants add. */
+static bool is_overrun(struct cryo_request *req)
+{
+	if (req->overrun || req->nr_procs - req->asked_at <= FOUND + req->nr_procs / 4)
+		return req->overrun;
+	return cryo_scope_overrun(req);
+}
+
 #define LOOKS	3	/* not without end, while processes come and go: who calls has a time limit, and calls again */
 
 /* Looks at all numbers once. Returns how many processes were new, or a negative errno. */
@@ -473,8 +487,7 @@ static int find_once(struct cryo_request *req)
 {
 	struct task_struct *found[CRYO_WALK_FOUND];
 	int at = 1, next, total = 0, err = 0;
-	unsigned int n, i, looks = 0, unasked = 0;
-	bool enough;
+	unsigned int n, i, looks = 0;
 
 	do {
 		next = at;
@@ -485,12 +498,9 @@ static int find_once(struct cryo_request *req)
 			put_task_struct(found[i]);
 		}
 		total += n;
-		unasked += n;
 		/* Who creates them may be as fast as we are, and number them just before us. */
-		enough = unasked > FOUND + req->nr_procs / 4;
-		if (enough && cryo_scope_overrun(req))
+		if (is_overrun(req))
 			break;
-		unasked = enough ? 0 : unasked;
 		/* Their children may be among the same numbers: these once more. */
 		if (!n || ++looks == LOOKS) {
 			at = next;
@@ -512,7 +522,7 @@ int cryo_scope_find(struct cryo_request *req)
 		return 0;
 	/* A child may have a lower number than its parent. */
 	for (looks = 0; looks < LOOKS; looks++) {
-		if (cryo_scope_overrun(req))
+		if (is_overrun(req))
 			return total ?: 1;
 		n = find_once(req);
 		if (n <= 0)

@@ -16,6 +16,7 @@ struct task_struct;
 struct cryo_scope_mark {
 	struct list_head *last;		/* of cryo_request.procs */
 	struct cryo_forward *added;	/* NULL: none has been */
+	bool rootless;			/* the process by which its group was found is not taken */
 	struct cryo_proc *root;		/* its children did not belong to the scope; NULL: they did, or it is new */
 };
 

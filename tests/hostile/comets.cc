@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned kComets = 60, kLanes = 24, kFreezeMs = 2000;
 
-enum class Kind { kProcesses, kRegistered, kThreads };
+enum class Kind { kProcesses, kRegistered, kThreads, kChain };
 
 constexpr long kKept = 16384;  // three times 4096, and those that are there
 
@@ -81,12 +81,42 @@ long kept() {
     return count;
 }
 
+int enroll() {
+    cryo_client args{};
+    args.size = sizeof(args);
+    return static_cast<int>(must(ioctl(device(), CRYO_IOC_CLIENT, &args), "CRYO_IOC_CLIENT"));
+}
+
+// Each has another one that registers before it votes.
+[[noreturn]] void chain() {
+    cryo_client_request request{};
+    request.size = sizeof(request);
+    cryo_client_vote vote{};
+    vote.size = sizeof(vote);
+    int ready[2];
+    char byte = 0;
+    must(pipe(ready), "pipe");
+    int client = enroll();
+    must(ioctl(client, CRYO_CLIENT_WAIT, &request), "CRYO_CLIENT_WAIT");
+    while (fork() == 0) {
+        close(client);
+        client = enroll();
+        must(write(ready[1], &byte, 1), "write");
+        must(ioctl(client, CRYO_CLIENT_WAIT, &request), "CRYO_CLIENT_WAIT");
+    }
+    must(read(ready[0], &byte, 1), "read");
+    must(ioctl(client, CRYO_CLIENT_VOTE, &vote), "CRYO_CLIENT_VOTE");
+    for (;;) ioctl(client, CRYO_CLIENT_WAIT, &request);
+}
+
 // The group is that of the one that ticks.
 void lead(Board* board, Kind kind) {
     become(kUser);
     must(setpgid(0, 0), "setpgid");
     if (kind == Kind::kThreads && fork() == 0) fly_as_threads();
-    for (unsigned i = 0; i < (kind == Kind::kRegistered ? kComets / 2 : kComets) / factor() && kind != Kind::kThreads; i++)
+    if (kind == Kind::kChain && fork() == 0) chain();
+    const unsigned comets = kind == Kind::kProcesses ? kComets : kind == Kind::kRegistered ? kComets / 2 : 0;
+    for (unsigned i = 0; i < comets / factor(); i++)
         if (fork() == 0) fly(kind == Kind::kRegistered);
     signal(SIGCHLD, SIG_IGN);
     tick(board, false);
@@ -126,7 +156,7 @@ void test(crt::Tap& tap, Kind kind, const std::string& what) {
         result->ticks = 1;
     });
     // Callbacks have no time limit: of those that register, so many rounds are asked as the module has patience for.
-    const bool rounds = kind == Kind::kRegistered;
+    const bool rounds = kind == Kind::kRegistered || kind == Kind::kChain;
     const int64_t end = now_ms() + (rounds ? 60 : 10) * kFreezeMs * factor();
     while (result->ticks == 0 && now_ms() < end) {
         usleep(50000);
@@ -138,6 +168,9 @@ void test(crt::Tap& tap, Kind kind, const std::string& what) {
     tap.ok(rounds || result->last < 4 * kFreezeMs * factor(), "... by the time limit of the freeze");
     tap.ok(result->longest == 0 || result->longest == ETIMEDOUT, "... well, or with ETIMEDOUT");
     tap.diag("it took " + std::to_string(result->last) + " ms, errno " + std::to_string(result->longest) + ": " + result->log);
+    if (kind == Kind::kChain)
+        tap.ok(result->longest == 0 && std::strstr(result->log, "there are new processes all the time: the callbacks of some are not run"),
+               "... without all of them, and says so");
     const int64_t ticks = board->ticks;
     usleep(500000);
     tap.ok(board->ticks > ticks, "the process that stays runs then");
@@ -154,6 +187,7 @@ int main() {
         test(tap, Kind::kProcesses, "whose processes come and go");
         test(tap, Kind::kRegistered, "whose processes come, register and go");
         test(tap, Kind::kThreads, "whose threads come and go");
+        test(tap, Kind::kChain, "in which there is one more for each that is asked");
     } catch (const std::exception& error) {
         tap.ok(false, error.what());
     }
