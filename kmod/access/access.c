@@ -24,7 +24,8 @@
 
 bool cryo_may_trace_now(struct task_struct *task)
 {
-	return cryo_ptrace_may_access(task, PTRACE_MODE_ATTACH_REALCREDS) || cryo_consented(task);
+	/* Either does. Yama, asked first, would write to the kernel's log what it takes for an attack. */
+	return cryo_consented(task) || cryo_ptrace_may_access(task, PTRACE_MODE_ATTACH_REALCREDS);
 }
 
 static bool may_read_now(struct task_struct *task)

@@ -330,13 +330,31 @@ class Test {
   void without_consents() {
     const Target target([this] { by_cr_run({}, self_, "wait"); });
     const auto by = [&](uid_t user) { return as(user, [&] { return checkpoint(target.pid()); }); };
+    const int log = must(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC), "/dev/kmsg");
+    // The kernel tells of ten at most in five seconds.
+    ::sleep(6);
+    must(::lseek(log, 0, SEEK_END), "/dev/kmsg");
     expect(by(kUser), 0, "consent=1: its user");
+    tap_.ok(!says_attach(log), "... and the kernel's log has no attempt to trace it");
     set_parameter("0");
     expect(by(kUser), EPERM, "consent=0: its user");
+    tap_.ok(says_attach(log), "... which the kernel's log has");
+    ::close(log);
     expect(by(0), 0, "consent=0: root");
     look("cr_run with consent=0", [this] { by_cr_run({}, self_, "wait"); }, EPERM, 0);
     set_parameter("1");
     expect(by(kUser), 0, "consent=1 again: its user");
+  }
+
+  // One record is read at a time.
+  static bool says_attach(int log) {
+    char record[8192];
+    for (;;) {
+      const ssize_t size = ::read(log, record, sizeof(record));
+      if (size < 0 && errno == EPIPE) continue;
+      if (size <= 0) return false;
+      if (std::string(record, static_cast<std::size_t>(size)).find("ptrace attach of") != std::string::npos) return true;
+    }
   }
 
   static void set_parameter(const char* value) {
