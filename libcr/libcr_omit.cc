@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 extern "C" __attribute__((visibility("default"))) int cr_omit_link_me;
 int cr_omit_link_me = 1;
 
@@ -25,8 +27,9 @@ void say_so() {
   ::close(device);
 }
 
+// The descriptor is the parent's, if the program has not closed it and got the number again.
 void after_fork_in_child() {
-  if (g_client >= 0) ::close(g_client);
+  if (g_client >= 0 && ::ioctl(g_client, CRYO_CLIENT_CLAIM, 0) != 0 && errno == EPERM) ::close(g_client);
   say_so();
 }
 

@@ -34,9 +34,11 @@ bool is_right_module(int device) {
          CRYO_ABI_FITS(version.abi_major, version.abi_minor);
 }
 
-// Nothing is registered in the child: the helper is not there, and the descriptor is the parent's.
+// Nothing is registered in the child: the helper is not there, and the descriptor is the parent's. Or something else of the program's,
+// which has closed ours and got the number again.
 void after_fork_in_child() {
-  if (g_process.client_fd >= 0) ::close(g_process.client_fd);
+  const int fd = g_process.client_fd;
+  if (fd >= 0 && ::ioctl(fd, CRYO_CLIENT_CLAIM, 0) != 0 && errno == EPERM) ::close(fd);
   g_process.mutex = PTHREAD_MUTEX_INITIALIZER;
   g_process.registered = false;
   g_process.client_fd = -1;

@@ -129,7 +129,12 @@ void send_signal(Thread& thread) {
   info.si_pid = ::getpid();
   info.si_uid = ::getuid();
   info.si_value.sival_ptr = &g_tag;
-  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread.tid, CR_SIGNUM, &info) != 0) forget_phase(thread);
+  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread.tid, CR_SIGNUM, &info) == 0) return;
+  // It has ended. All else (EAGAIN: RLIMIT_SIGPENDING) would be a checkpoint without its callbacks.
+  std::uint32_t none = 0;
+  if (errno != ESRCH)
+    g_round.refusal.compare_exchange_strong(none, CRYO_VOTE_TEMPORARY << kVoteShift | static_cast<std::uint32_t>(errno));
+  forget_phase(thread);
 }
 
 // All threads that have something to do.
@@ -307,6 +312,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   if (!change_phase(*t_thread, Phase::kAsked, Phase::kRunning)) return;
   Chain chain(t_thread->callbacks, CR_SIGNAL_CONTEXT, thread_bottom, thread_abort, nullptr);
   const int result = chain.run();
+  if (t_thread == nullptr) return;  // the child of a fork in a callback
   const int hold = t_thread->hold == CR_HOLD_DFLT ? g_process.hold_init.load() : t_thread->hold;
   t_thread->phase = static_cast<std::uint32_t>(Phase::kIdle);
   finish(result, hold, CR_HOOK_CONT_SIGNAL_CONTEXT, CR_HOOK_RSTRT_SIGNAL_CONTEXT);

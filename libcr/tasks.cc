@@ -73,7 +73,7 @@ bool blocks_signal(pid_t tid) {
   static constexpr char kField[] = "\nSigBlk:";
   char text[4096];  // the lines before the field come to a fraction of it
   const int fd = ::open(StatusPath(tid).get(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
+  if (fd < 0) return errno != ENOENT && errno != ESRCH;  // it has ended, or is not to be disturbed if that cannot be seen
   const ssize_t got = ::read(fd, text, sizeof(text) - 1);
   ::close(fd);
   text[got > 0 ? got : 0] = '\0';

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Checkpoints that do not come about: who decides that, who learns what, and nobody is harmed. */
 #include "check.h"
+#include <sys/resource.h>
 
 static int flags, seen, inner_called, inner_result;
 
@@ -86,6 +87,26 @@ static void mixed(void)
 	is(checkpoint_self("a"), ESRCH, "OMIT of a thread, and nobody is left");
 	comes_to(&seen, -CR_EOMITTED, "it gets -CR_EOMITTED");
 	comes_to(&inner_result, -CR_EOMITTED, "the other one as well");
+}
+
+/* A callback that cannot be called is no checkpoint without it. */
+static void not_queued(void)
+{
+	struct rlimit limit;
+	rlim_t before;
+
+	cr_init();
+	cr_register_callback(inner, NULL, CR_SIGNAL_CONTEXT);
+	getrlimit(RLIMIT_SIGPENDING, &limit);
+	before = limit.rlim_cur;
+	limit.rlim_cur = 0;
+	setrlimit(RLIMIT_SIGPENDING, &limit);
+	is(checkpoint_self("a"), EAGAIN, "a signal that cannot be queued (RLIMIT_SIGPENDING)");
+	is(inner_called, 0, "its callback is not called");
+	limit.rlim_cur = before;
+	setrlimit(RLIMIT_SIGPENDING, &limit);
+	is(checkpoint_self("a"), 0, "the next one is well");
+	comes_to(&inner_called, 1, "it is called");
 }
 
 static int bad_value(void *arg)
@@ -236,6 +257,7 @@ int main(void)
 	is(job(temporary), 0, "temporary failure");
 	is(job(temporary_in_signal), 0, "temporary failure in signal context");
 	is(job(mixed), 0, "both contexts");
+	is(job(not_queued), 0, "a thread that cannot be asked");
 	is(job(value), 0, "value of a callback");
 	is(job(permanent), 0, "permanent failure");
 	is(job(omit_parent), 0, "omission");
