@@ -29,6 +29,7 @@ omitted=$!
 sleep 1
 status_of cr_checkpoint -f omitted.context "$omitted"
 check "... and the process is left out" status_is 3
+check "... which is not to have exited" said "process $omitted: there is nothing to be checkpointed"
 kill "$omitted"
 status_of cr_run --run -- true
 check "--run and --" status_is 0

@@ -26,6 +26,14 @@ cr "$nobody"
 check "no such process" status_is 3
 check "... named" said "there is no process $nobody"
 check "... no file" no_file_but count
+"$here/until" >lines & other=$!
+started+=("$other")
+wait_for test -s lines
+thread=$(find /proc/"$other"/task -mindepth 1 -maxdepth 1 -printf '%f\n' | grep -vx "$other")
+cr "$thread"
+check "a thread" eval 'status_is 3 && said "$thread is a thread of process $other"'
+kill "$other"
+rm lines
 cr -g "$nobody"
 check "no such process group" eval 'status_is 3 && said "there is no process group $nobody"'
 cr -s "$nobody"

@@ -46,6 +46,7 @@ cp old .context.77.3.zst.tmp.4
 cp old .ctx.tmp.1
 cp old .other.tmp
 echo "another program's" >.ctx.tmp.2
+: >.ctx.tmp.9
 cp old .ctx.tmp.5
 cp old .ctx.tmp.6
 cp old .context.78.tmp

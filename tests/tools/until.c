@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * until - waits until a time of CLOCK_MONOTONIC, half a second from then, again and again; prints a line after each
+ * until - has a thread that waits until a time of CLOCK_MONOTONIC, half a second from then, again and again; prints a line after each
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 
-int main(void)
+static void *wait_until_times(void *unused)
 {
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	pthread_condattr_t monotonic;
 	struct timespec until;
 	pthread_cond_t never;
 
+	(void)unused;
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&never, &monotonic);
@@ -26,6 +27,13 @@ int main(void)
 		while (pthread_cond_timedwait(&never, &mutex, &until) != ETIMEDOUT)
 			continue;
 		if (puts("x") < 0 || fflush(stdout))
-			return 1;
+			return NULL;
 	}
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	return pthread_create(&thread, NULL, wait_until_times, NULL) || pthread_join(thread, NULL) || 1;
 }

@@ -47,6 +47,15 @@ std::string yama_hint() {
 
 namespace {
 
+// Of the process that has a thread of that id; 0: there is none.
+pid_t leader_of(pid_t thread) {
+  std::ifstream file(fmt::format("/proc/{}/status", thread));
+  pid_t leader = 0;
+  for (std::string line; std::getline(file, line);)
+    if (std::sscanf(line.c_str(), "Tgid: %d", &leader) == 1) break;
+  return leader;
+}
+
 // PF_KTHREAD, by the ninth field of /proc/PID/stat.
 bool is_kernel_thread(pid_t pid) {
   constexpr unsigned long kKernelThread = 0x00200000;
@@ -83,6 +92,9 @@ std::string hint_for(pid_t pid) {
 }  // namespace
 
 void fail_unknown(pid_t target, std::uint32_t scope) {
+  const bool process = scope == CRYO_SCOPE_PROCESS || scope == CRYO_SCOPE_TREE;
+  if (const pid_t leader = process ? leader_of(target) : 0; leader != 0 && leader != target)
+    fail(ESRCH, "{} is a thread of process {}", target, leader);
   const char* what = scope == CRYO_SCOPE_PGRP ? "process group" : scope == CRYO_SCOPE_SESSION ? "session" : "process";
   fail(ESRCH, "there is no {} {}", what, target);
 }

@@ -42,8 +42,8 @@ constexpr Feature kFeatures[] = {
      "parameter exe_link)", CAP_CHECKPOINT_RESTORE,
      "you cannot restart any program: /proc/PID/exe cannot be set", true},
     {CRYO_FEATURE_PEER_PID, "peer-pid",
-     "only root can restart processes with connected Unix sockets (module parameter peer_pid)", CAP_SYS_ADMIN,
-     "you cannot restart processes with connected Unix sockets"},
+     "only root can restart processes with connected or listening Unix sockets (module parameter peer_pid)", CAP_SYS_ADMIN,
+     "you cannot restart processes with connected or listening Unix sockets"},
     {CRYO_FEATURE_TIME_WAIT_PORTS, "time-wait-ports",
      "users without CAP_NET_ADMIN wait up to a minute for TCP ports that closed connections keep (module parameter "
      "time_wait_ports)"},
