@@ -193,7 +193,7 @@ static struct task_struct *leader_of(struct pid *pid, enum pid_type type)
 	return leads && !task->exit_state && !same_thread_group(task, current) ? task : NULL;
 }
 
-#define MEMBERS	256	/* that are looked at: of so many the one that has been there longest does */
+#define MEMBERS	256	/* looked at, at most: the oldest of so many will do */
 
 /*
  * A live process of the group or session @pid but @not, and not the caller's own if there is another.  The leader, or an old one,

@@ -266,33 +266,30 @@ static int sleep_beside(void *unused)
 	return 0;
 }
 
-/* Processes, all with one memory, descriptor table and working directory. */
-static unsigned int sharers(void)
+/* They sleep. */
+static unsigned int clones(unsigned int total, int flags)
 {
-	unsigned int n, total = 6000 * scale;
 	size_t stack = 16384;
 	char *stacks = mmap(NULL, total * stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned int n;
 
 	need(stacks != MAP_FAILED, "stacks");
 	for (n = 0; n < total; n++)
-		if (clone(sleep_beside, stacks + (n + 1) * stack, CLONE_VM | CLONE_FS | CLONE_FILES | SIGCHLD, NULL) < 0)
+		if (clone(sleep_beside, stacks + (n + 1) * stack, flags, NULL) < 0)
 			break;
 	return n;
 }
 
-/* Threads, each with a working directory of its own, which is not told by any but their order. */
+/* Processes, all with one memory, descriptor table and working directory. */
+static unsigned int sharers(void)
+{
+	return clones(6000 * scale, CLONE_VM | CLONE_FS | CLONE_FILES | SIGCHLD);
+}
+
+/* Threads, each with a working directory of its own. */
 static unsigned int directories(void)
 {
-	unsigned int n, total = 12000 * scale;
-	size_t stack = 16384;
-	char *stacks = mmap(NULL, total * stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	need(stacks != MAP_FAILED, "stacks");
-	for (n = 0; n < total; n++)
-		if (clone(sleep_beside, stacks + (n + 1) * stack,
-			  CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, NULL) < 0)
-			break;
-	return n;
+	return clones(12000 * scale, CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM);
 }
 
 /* Each with an eventfd of its own, before all of which there are others. */
