@@ -55,7 +55,6 @@
 #include "save/files/uring.h"
 #include "syscalls/syscalls.h"
 
-#define FREEZE_POLL_JIFFIES	max(HZ / 100, 1)
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
 #define WORK_LAPS		16	/* at most so often other works of a thread go first */
 #define TRACED_WAIT_MS	100U	/* for a tracer to let go whom it has stopped */
@@ -162,7 +161,7 @@ static bool wait_for_uring(struct cryo_parked *p)
 	if (!cryo_uring_busy(current) || time_after(jiffies, p->req->uring_limit) ||
 	    READ_ONCE(p->let_go) || fatal_signal_pending(current))
 		return false;
-	schedule_timeout_killable(FREEZE_POLL_JIFFIES);
+	schedule_timeout_killable(CRYO_FREEZE_POLL_JIFFIES);
 	return park_later(p);
 }
 
@@ -197,8 +196,18 @@ static void note_continued(struct cryo_parked *p)
 }
 
 /*
- * Has become one that the requester was not asked about. As if it had not been asked: see forget_changed().  Works that others
- * have queued may change it between a stop and here: then it may be looked at, and goes on when that is over.
+ * Its parent waits for it, uninterruptibly, and would not come to rest while it is parked. Who has been named is asked all the same,
+ * to be refused by name.
+ */
+static bool is_vfork_child(struct task_struct *task, bool named)
+{
+	return READ_ONCE(task->vfork_done) && !named;
+}
+
+/*
+ * Has become one that the requester was not asked about, or turns out to be a vfork() child: the kernel notes that after others can
+ * find it, and before it runs.  As if it had not been asked: see forget_changed().  Works that others have queued may change it
+ * between a stop and here: then it may be looked at, and goes on when that is over.
  */
 static void pass_by(struct cryo_parked *p)
 {
@@ -239,7 +248,7 @@ static void park(struct callback_head *work)
 	}
 	/* A thread of the kernel runs nothing of its process's. */
 	cryo_point("parking");
-	if (p->poller || cryo_is_still(&p->asked))
+	if (p->poller || (cryo_is_still(&p->asked) && !is_vfork_child(current, p->named)))
 		stay_parked(p);
 	else
 		pass_by(p);
@@ -287,6 +296,7 @@ static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool pol
 	p->req = req;
 	p->state = CRYO_PARK_GONE;
 	p->poller = poller;
+	p->named = cryo_is_named(proc);
 	INIT_LIST_HEAD(&p->sibling);
 	hash_add(req->index->by_task, &p->hash, (unsigned long)task);
 	list_add_tail(&p->node, poller ? &req->pollers : &req->parked);
@@ -351,8 +361,7 @@ static bool thread_wanted(void *arg, struct task_struct *task)
 		return false;
 	if (pollers || task->flags & PF_IO_WORKER)
 		return pollers && cryo_is_poller(task);
-	/* Who has been named is asked all the same, to be refused by name. */
-	return !READ_ONCE(task->vfork_done) || cryo_is_named(proc);
+	return !is_vfork_child(task, cryo_is_named(proc));
 }
 
 /* Those of @proc that have not been asked. Some, if others come and go as fast as they are found. */
@@ -502,20 +511,9 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 			return -ETIMEDOUT;
 		}
 		if (cryo_wait_event_timeout(req->park_wait, !pending(req) || req->timed_out ||
-					    req->cancelled, FREEZE_POLL_JIFFIES) < 0)
+					    req->cancelled, CRYO_FREEZE_POLL_JIFFIES) < 0)
 			return -EINTR;
 	}
-}
-
-/* Who is parked finishes nothing, and somebody may be waiting for it. Not for long. Returns whether it is finished. */
-static bool wait_until_settled(struct cryo_request *req, unsigned long limit)
-{
-	while (cryo_unsettled(req)) {
-		if (time_after(jiffies, limit) || cryo_request_interrupted(req))
-			return false;
-		cryo_sleep(FREEZE_POLL_JIFFIES);
-	}
-	return true;
 }
 
 static void release_parked(struct cryo_request *req, struct list_head *list)
@@ -641,7 +639,7 @@ static int freeze_once(struct cryo_request *req, unsigned long limit)
 		cryo_scope_settle(req, true);
 		return -ETIMEDOUT;
 	}
-	if (cryo_sleep(FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
+	if (cryo_sleep(CRYO_FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
 		return -EINTR;
 	return cryo_request_interrupted(req) ?: restless;
 }
@@ -673,7 +671,7 @@ static int park_pollers(struct cryo_request *req, unsigned long limit)
 			return err;
 		release_parked(req, &req->pollers);
 		forget_parked(&req->pollers);
-		if (cryo_sleep(FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
+		if (cryo_sleep(CRYO_FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
 			return -EINTR;
 	}
 }
@@ -741,7 +739,7 @@ static int freeze_settled(struct cryo_request *req, unsigned long limit)
 	if (err < 0)
 		return err;
 	for (;;) {
-		settled = wait_until_settled(req, jiffies + msecs_to_jiffies(wait_ms));
+		settled = cryo_wait_until_settled(req, jiffies + msecs_to_jiffies(wait_ms));
 		err = freeze_all(req, limit);
 		if (err || !settled || time_after(jiffies, limit) ||
 		    !(cryo_unsettled(req) || cryo_in_uprobe(req)))

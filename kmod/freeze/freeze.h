@@ -3,10 +3,14 @@
 #ifndef CRYO_FREEZE_FREEZE_H
 #define CRYO_FREEZE_FREEZE_H
 
+#include <linux/jiffies.h>
 #include <linux/types.h>
 
 struct cryo_request;
 struct task_struct;
+
+/* How long is slept between two looks at what nobody tells of: 10 ms. */
+#define CRYO_FREEZE_POLL_JIFFIES	max(HZ / 100, 1)
 
 /* freeze.c: bring all threads of the processes in scope to rest, and let them go */
 
@@ -49,5 +53,6 @@ int cryo_wait_off_cpu(struct cryo_request *req);
 
 /* unsettled.c: what processes are about to finish by themselves */
 bool cryo_unsettled(struct cryo_request *req);
+bool cryo_wait_until_settled(struct cryo_request *req, unsigned long limit);
 
 #endif /* CRYO_FREEZE_FREEZE_H */

@@ -80,3 +80,14 @@ bool cryo_unsettled(struct cryo_request *req)
 			return true;
 	return false;
 }
+
+/* Who is parked finishes nothing, and somebody may be waiting for it. Not for long. Returns whether it is finished. */
+bool cryo_wait_until_settled(struct cryo_request *req, unsigned long limit)
+{
+	while (cryo_unsettled(req)) {
+		if (time_after(jiffies, limit) || cryo_request_interrupted(req))
+			return false;
+		cryo_sleep(CRYO_FREEZE_POLL_JIFFIES);
+	}
+	return true;
+}

@@ -60,6 +60,7 @@ struct cryo_parked {
 	u8 laps;			/* how often other works of the thread went first */
 	bool self;			/* the requester's own: not queued, is where it is */
 	bool poller;			/* a thread of the kernel: in cryo_request.pollers, not in the context */
+	bool named;			/* of the process that the caller has named: stays, though it may be a vfork() child */
 	bool counted;			/* is part of the context being written */
 	bool changed;			/* became somebody else after it was asked, and went on: see park() */
 	struct cryo_identity asked;	/* who it was then */
