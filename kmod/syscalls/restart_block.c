@@ -8,6 +8,7 @@
  */
 #include <linux/kernel.h>
 #include <linux/nsproxy.h>
+#include <linux/overflow.h>
 #include <linux/posix-timers.h>
 #include <linux/sched.h>
 #include <linux/time.h>
@@ -62,6 +63,18 @@ static s64 ahead_of_machine(struct task_struct *task, u32 clockid)
 	return ns;
 }
 
+/* @time, which is not negative, seen from a clock that is ahead by @ns: what is over stays over, and KTIME_MAX, which is never, stays that. */
+static s64 shift_time(s64 time, s64 ns)
+{
+	s64 shifted;
+
+	if (time == KTIME_MAX)
+		return time;
+	if (check_add_overflow(time, ns, &shifted))
+		return ns < 0 ? 0 : KTIME_MAX;
+	return max_t(s64, shifted, 0);
+}
+
 static void save_nanosleep(const struct restart_block *rb, struct cryo_thread *out)
 {
 	out->restart.kind = CRYO_RESTART_NANOSLEEP;
@@ -85,7 +98,7 @@ static void save_futex(struct task_struct *task, const struct restart_block *rb,
 	out->restart.futex_bitset = rb->futex.bitset;
 	out->restart.time_ns = rb->futex.time;
 	if (cryo_arch_futex_is_absolute(task)) {
-		out->restart.time_ns += ahead_of_machine(task, clock);
+		out->restart.time_ns = shift_time(rb->futex.time, ahead_of_machine(task, clock));
 	} else {
 		out->restart.time_flags = CRYO_TIME_REMAINING;
 		out->restart.time_ns -= now_on(clock);
@@ -168,7 +181,7 @@ int cryo_restart_block_check(const struct cryo_restart_block *rb)
 static u64 expiry(const struct cryo_restart_block *rb, u32 clockid)
 {
 	if (!(rb->time_flags & CRYO_TIME_REMAINING))
-		return rb->time_ns - ahead_of_machine(current, clockid);
+		return shift_time(max_t(s64, rb->time_ns, 0), -ahead_of_machine(current, clockid));
 	return ktime_add_safe(now_on(clockid), max_t(s64, rb->time_ns, 0));
 }
 

@@ -25,4 +25,47 @@ check "it goes on" goes_on
 check "... soon" test $((SECONDS - begin)) -lt 9
 check "cr_restart warns" grep -qF "a time of it that was computed before comes so much later (--time-ns has it go on)" err
 kill -9 "$pid"
+wait_for is_gone "$pid"
+while goes_on 0.1; do :; done
+
+# The clock may be ahead by more than the machine has been up, and the time have come while the job was stopped: then it is over.
+fresh
+mkfifo lines
+exec 3<>lines
+"$here/until" >&3 & pid=$!
+started+=("$pid")
+check "another one" goes_on
+kill -STOP "$pid"
+sleep 1
+cr_checkpoint --kill -f ctx "$pid" 2>err
+check "stopped, until its time has come: its checkpoint" same "$(<err)" ""
+wait_for is_gone "$pid"
+while goes_on 0.1; do :; done
+unshare -T --monotonic 1000000 --fork cr_restart --redirect 1=lines ctx 2>err </dev/null & started+=("$!")
+is_stopped() { grep -q '^State:.T' "/proc/$pid/status" 2>/dev/null; }
+check "... in a time namespace whose clock is far ahead: it is restarted" wait_for is_stopped
+kill -CONT "$pid"
+check "... and its wait is over" goes_on
+kill -9 "$pid"
+wait_for is_gone "$pid"
+
+# Never stays never, wherever the clock was and is.
+fresh
+mkfifo lines
+exec 3<>lines
+unshare -T --monotonic 100000 --fork "$here/until" never >&3 & started+=("$!")
+until pid=$(pgrep -x until); do sleep 0.1; done
+waits() { [ "$(cat /proc/"$pid"/task/*/status | grep -c '^State:.S')" = 2 ]; }
+wait_for waits
+check "a wait without end, in a time namespace" not goes_on 1
+nsenter -T -t "$pid" cr_checkpoint --kill -f ctx "$pid" 2>err
+check "its checkpoint, by one who is there, too" same "$(<err)" ""
+wait_for is_gone "$pid"
+for where in 'unshare -T --monotonic 0 --fork' 'unshare -T --monotonic 1000000 --fork'; do
+	$where cr_restart --redirect 1=lines ctx 2>err </dev/null & started+=("$!")
+	check "$where: it is restarted" wait_for test -e "/proc/$pid"
+	check "... and has no end" not goes_on 2
+	kill -9 "$pid"
+	wait_for is_gone "$pid"
+done
 done_testing
