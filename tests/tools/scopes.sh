@@ -157,5 +157,22 @@ check "... and when the script has gone" status_is 0
 restart --restore-pgid ctx
 check "... it runs" count_on a
 check "... in that group" same "$(ids a | cut -d ' ' -f 1)" "$leader"
+end_processes
+
+# Somebody of a tree is killed at any moment of its checkpoint: it is not said that there is nothing.
+fresh
+job 'for i in {1..40}; do sleep 1000 & echo "$!" >>children; done; touch all'
+wait_for test -e all
+nothing=0 exited=0
+for i in {1..20}; do
+	cr_checkpoint --tree --no-snapshot -f ctx "$leader" 2>err & tool=$!
+	sleep "0.$((RANDOM % 5))$((RANDOM % 10))"
+	kill -KILL "$(sed -n "${i}p" children)"
+	wait "$tool"
+	! grep -q 'there is nothing to be checkpointed' err || nothing=$((nothing + 1))
+	! grep -q 'or another one of its job has exited' err || exited=$((exited + 1))
+done
+echo "# $((exited + nothing)) of 20 checkpoints failed because of that"
+check "somebody of a tree is killed: it is said that there is nothing $nothing times" test "$nothing" = 0
 
 done_testing

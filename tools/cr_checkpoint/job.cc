@@ -63,6 +63,7 @@ class Job {
   void stop_stages();
   void check_obstacles() const;
   [[noreturn]] void fail_too_large(int error) const;
+  bool left_nobody() const;
   void check_result(int error) const;
   void note_complete();
   void check_verdict() const;
@@ -289,6 +290,12 @@ bool is_running(pid_t pid) {
 
 }  // namespace
 
+// No thread was asked, as all processes have left themselves out, or options do.
+bool Job::left_nobody() const {
+  return request_->status().threads == 0 &&
+         (request_->verdict().omitted != 0 || (options_.flags & (CRYO_CKPT_PTRACED_SKIP | CRYO_CKPT_PTRACER_SKIP)) != 0);
+}
+
 void Job::check_result(int error) const {
   const pid_t target = options_.target;
   const std::uint32_t freeze_limit =
@@ -301,7 +308,7 @@ void Job::check_result(int error) const {
       check_obstacles();
       fail(error, "process {} holds what cannot be saved", target);
     case ESRCH:
-      if (is_running(target)) fail(error, "process {}: there is nothing to be checkpointed", target);
+      if (left_nobody() && is_running(target)) fail(error, "process {}: there is nothing to be checkpointed", target);
       fail(error, "process {}{} has exited", target,
            options_.scope == CRYO_SCOPE_PROCESS ? "" : " or another one of its job");
     case EBUSY:
@@ -322,7 +329,7 @@ void Job::check_result(int error) const {
       fail(error, "process {}: not permitted{}", target,
            options_.scope == CRYO_SCOPE_PROCESS ? "" : ", or not of all of its job");
     case ETIMEDOUT:
-      if (request_->status().state == CRYO_STATE_FAILED && request_->status().threads == 0)
+      if (request_->status().threads == 0 && request_->verdict().clients != 0)
         fail(error, "process {}: callbacks were not ready for the checkpoint", target);
       if (request_->status().freeze_ns == 0)
         fail(error, "process {}: its threads did not come to rest within {} s{}", target, freeze_limit / 1000,
