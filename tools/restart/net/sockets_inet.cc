@@ -191,7 +191,9 @@ UniqueFd accept_from(const FileRestoreInput& input, const File& file, int listen
   for (;;) {
     pollfd ready{listener, POLLIN, 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - steady_clock::now()).count();
-    if (left <= 0 || ::poll(&ready, 1, static_cast<int>(left)) == 0) return errno = ETIMEDOUT, UniqueFd();
+    const int calls = left <= 0 ? 0 : ::poll(&ready, 1, static_cast<int>(left));
+    if (calls == -1 && errno == EINTR) continue;
+    if (calls <= 0) return errno = calls == 0 ? ETIMEDOUT : errno, UniqueFd();
     UniqueFd fd = accept_as(input, file, listener);
     if (!fd || is_same_end(peer_name(fd.get()), name)) return fd;
   }
