@@ -24,7 +24,10 @@
 
 bool cryo_may_trace_now(struct task_struct *task)
 {
-	/* Either does. Yama, asked first, would write to the kernel's log what it takes for an attack. */
+	/* Yama lets nobody trace one that has gone, and would write that to the kernel's log as an attack. */
+	if (!pid_alive(task))
+		return false;
+	/* Either does. Yama, asked first, would write, too. */
 	return cryo_consented(task) || cryo_ptrace_may_access(task, PTRACE_MODE_ATTACH_REALCREDS);
 }
 

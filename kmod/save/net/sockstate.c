@@ -68,7 +68,7 @@ static bool has_open(struct task_struct *task, const struct file *file)
 {
 	int has = 0;
 
-	if (!cryo_may_trace_now(task))
+	if (!cryo_may_see(task))
 		return false;
 	task_lock(task);
 	if (task->files)
@@ -94,7 +94,7 @@ static unsigned int next_processes(struct task_struct *at, struct task_struct **
 	return n;
 }
 
-/* Among those that the requester may trace: counted, or NULL. */
+/* Among those whose descriptors /proc shows the requester: counted, or NULL. */
 static struct task_struct *find_holder_of(struct cryo_capture *c, const struct file *file)
 {
 	struct task_struct *some[TASK_BATCH], *at = &init_task, *found = NULL;
