@@ -98,6 +98,7 @@ struct cryo_proc {
 	bool stand_in;			/* of the requester, which has not exited yet: see requester.c */
 	bool signalled;			/* has got the signal of the request's end */
 	bool tree;			/* its children belong to the scope */
+	const struct cred *tree_for;	/* of the participant who wants them there; NULL: the request does */
 	bool omitted;			/* has left itself out: is not stopped, and not in the context */
 	unsigned int children_left_out;	/* see outsiders.c */
 	struct cryo_exclusions *excluded;	/* NULL: none; its own; under cryo_participants_lock before all have voted */

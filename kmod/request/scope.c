@@ -112,7 +112,7 @@ static bool in_scope(struct cryo_request *req, struct task_struct *task,
 	    (req->args.scope == CRYO_SCOPE_CGROUP && in_cgroup(req, task)))
 		return true;
 	if (parent) {
-		*on_behalf = parent->on_behalf;
+		*on_behalf = parent->tree_for;
 		return true;
 	}
 	f = forward_of(req, task);
@@ -180,7 +180,8 @@ static struct task_struct *any_thread(struct task_struct *task)
 }
 
 /* May @task be in the scope? 0, -EPERM, or -ESRCH: gone meanwhile, and Yama lets nobody trace such. */
-static int may_take(struct task_struct *task, const struct cred *on_behalf)
+static int may_take(struct cryo_request *req, struct task_struct *task,
+		    const struct cred *on_behalf)
 {
 	struct task_struct *t;
 	bool may, gone;
@@ -190,7 +191,7 @@ static int may_take(struct task_struct *task, const struct cred *on_behalf)
 		may = cryo_may_trace(t) && (!on_behalf || cryo_may_read_as(on_behalf, t));
 		gone = !may && !pid_alive(t);
 		put_task_struct(t);
-	} while (gone && pid_alive(task) && !fatal_signal_pending(current));
+	} while (gone && pid_alive(task) && !cryo_request_interrupted(req));
 	return may ? 0 : gone ? -ESRCH : -EPERM;
 }
 
@@ -241,7 +242,7 @@ static int check_again(struct cryo_request *req, struct cryo_proc *p)
 	if (!task)
 		return 0;
 	/* Who has gone is nobody's. */
-	if (may_take(task, p->on_behalf) == -EPERM)
+	if (may_take(req, task, p->on_behalf) == -EPERM)
 		err = say_untraceable(req, task, p->on_behalf);
 	put_task_struct(task);
 	return err;
@@ -308,8 +309,8 @@ static void proc_free(struct cryo_proc *p)
 static int add_process(struct cryo_request *req, struct task_struct *task,
 		       const struct cred *on_behalf)
 {
-	struct cryo_proc *p;
-	int err = may_take(task, on_behalf);
+	struct cryo_proc *p, *parent;
+	int err = may_take(req, task, on_behalf);
 
 	if (err)
 		return err == -EPERM ? say_untraceable(req, task, on_behalf) : err;
@@ -324,7 +325,9 @@ static int add_process(struct cryo_request *req, struct task_struct *task,
 	get_task_comm(p->comm, task);
 	INIT_LIST_HEAD(&p->threads);
 	rcu_read_lock();
-	p->tree = parent_in_tree(req, task);
+	parent = parent_in_tree(req, task);
+	p->tree = parent;
+	p->tree_for = parent ? parent->tree_for : NULL;
 	rcu_read_unlock();
 	err = claim(req, p);
 	if (err)
@@ -389,8 +392,10 @@ static int add_root(struct cryo_request *req, struct task_struct *task, u32 scop
 	int err = cryo_find_proc(req, task) ? 0 : add_process(req, task, on_behalf);
 
 	p = err ? NULL : cryo_find_proc(req, task);
-	if (p && scope == CRYO_SCOPE_TREE)
+	if (p && !p->tree && scope == CRYO_SCOPE_TREE) {
 		p->tree = true;
+		p->tree_for = on_behalf;
+	}
 	return err;
 }
 
@@ -430,8 +435,10 @@ void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mar
 		forget_process(req, list_last_entry(&req->procs, struct cryo_proc, node));
 		cond_resched();
 	}
-	if (mark->root)
+	if (mark->root) {
 		mark->root->tree = false;
+		mark->root->tree_for = NULL;
+	}
 	list_del(&mark->added->node);
 	hash_del(&mark->added->hash);
 }

@@ -32,27 +32,15 @@ static void sleep_for_ever(void)
 		pause();
 }
 
-/* Adds @target's @scope @times, when a checkpoint asks. */
-static pid_t participant(pid_t target, unsigned int scope, int times)
+/* The caller adds @target's @scope @times, when a checkpoint asks. */
+static void take_part(pid_t target, unsigned int scope, int times)
 {
 	struct cryo_client args = { .size = sizeof(args) };
 	struct cryo_client_request request = { .size = sizeof(request) };
 	struct cryo_client_forward forward = { .size = sizeof(forward), .scope = scope, .target = target };
 	struct cryo_client_vote vote = { .size = sizeof(vote) };
-	pid_t pid;
-	int fd;
+	int fd = ioctl(open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), CRYO_IOC_CLIENT, &args);
 
-	memset(shared, 0, sizeof(*shared));
-	shared->first = shared->last = 1000;
-	pid = fork();
-	if (pid) {
-		while (!shared->registered)
-			sleep_ms(5);
-		return pid;
-	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setpgid(0, 0);
-	fd = ioctl(open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), CRYO_IOC_CLIENT, &args);
 	if (fd < 0)
 		die("CRYO_IOC_CLIENT");
 	shared->registered = true;
@@ -79,10 +67,60 @@ static pid_t participant(pid_t target, unsigned int scope, int times)
 		ioctl(fd, CRYO_CLIENT_WAIT, &request);
 }
 
-/* A request about @target alone, to say what is in the way; how many processes it had, or -errno. */
-static int dry_run(pid_t target)
+/* 0 in the participant itself, which leads a group. */
+static pid_t fork_participant(void)
 {
-	struct cryo_checkpoint c = { .size = sizeof(c), .flags = CRYO_CKPT_DRY_RUN, .target = target };
+	pid_t pid;
+
+	memset(shared, 0, sizeof(*shared));
+	shared->first = shared->last = 1000;
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (pid) {
+		while (!shared->registered)
+			sleep_ms(5);
+		return pid;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpgid(0, 0);
+	return 0;
+}
+
+static pid_t participant(pid_t target, unsigned int scope, int times)
+{
+	pid_t pid = fork_participant();
+
+	if (!pid)
+		take_part(target, scope, times);
+	return pid;
+}
+
+/* A user's, who adds its own tree, in which there is a process of root's in a session of its own. */
+static pid_t users_participant(void)
+{
+	pid_t pid = fork_participant(), of_root;
+
+	if (pid)
+		return pid;
+	of_root = fork();
+	if (of_root < 0)
+		die("fork");
+	if (!of_root) {
+		setsid();
+		sleep_for_ever();
+	}
+	while (getsid(of_root) != of_root)
+		sleep_ms(1);
+	become_user(ORDINARY);
+	take_part(getpid(), CRYO_SCOPE_TREE, 1);
+	return 0;
+}
+
+/* A request about @scope of @target, to say what is in the way; how many processes it had, or -errno. */
+static int dry_run_of(pid_t target, unsigned int scope)
+{
+	struct cryo_checkpoint c = { .size = sizeof(c), .flags = CRYO_CKPT_DRY_RUN, .target = target, .scope = scope };
 	struct cryo_ckpt_status status = { .size = sizeof(status) };
 	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), fd = ioctl(dev, CRYO_IOC_CHECKPOINT, &c), err;
 
@@ -96,6 +134,11 @@ static int dry_run(pid_t target)
 	close(fd);
 	close(dev);
 	return err ? -err : (int)status.threads;
+}
+
+static int dry_run(pid_t target)
+{
+	return dry_run_of(target, CRYO_SCOPE_PROCESS);
 }
 
 static void end(pid_t pid)
@@ -190,5 +233,11 @@ int main(void)
 	end(pid);
 	end(deep);
 	end(group);
+
+	/* Though the request is root's, and the participant in it already. */
+	pid = users_participant();
+	n = dry_run_of(pid, CRYO_SCOPE_PGRP);
+	ok(n == -EPERM && shared->error == EPERM, "a user adds no process of root's, be it a child of his (%d)", n);
+	end(pid);
 	return finish();
 }
