@@ -11,6 +11,13 @@
 /* sched.h has it since v6.12; before, it is in uapi. */
 #include <uapi/linux/sched.h>
 
+/* Threads of the kernel's in a process: of io_uring; and since v6.4 (54e6842d0775) of vhost and others. */
+#ifdef PF_USER_WORKER
+#define CRYO_PF_WORKER	(PF_IO_WORKER | PF_USER_WORKER)
+#else
+#define CRYO_PF_WORKER	PF_IO_WORKER
+#endif
+
 /* task->futex since v7.0. */
 static inline struct robust_list_head __user *cryo_task_robust_list(struct task_struct *task)
 {

@@ -17,10 +17,12 @@
  *  - uninterruptible (state D), waiting in vfork(): waited for until the freeze's
  *    own time limit, then named.  A vfork() child is not asked before it has memory
  *    of its own: its parent does not come to rest earlier;
+ *  - who waits uninterruptibly for others in scope (a vfork() child that waits, too; a permission event of fanotify): those that
+ *    answer by descriptors known for it are asked last; else all are let go after a while, and asked again;
  *  - with requests of io_uring under way: waited for during a second, then parked all the same, and
  *    refused by name; in the same way, before anybody is asked, it is waited for what unsettled.c knows,
  *    and if they have begun with such a thing until they are parked, they are let go and asked again;
- *  - io_uring workers and other kernel helpers: never return to user mode, left out;
+ *  - io_uring workers, those of vhost and other kernel helpers: never return to user mode, left out;
  *  - threads of the kernel that submit for a ring (IORING_SETUP_SQPOLL): they do not either, but run
  *    works.  They are asked last, when nobody gives them anything to do, and are let go again for as
  *    long as what they have submitted is under way;
@@ -31,23 +33,20 @@
  */
 #include <linux/capability.h>
 #include <linux/jiffies.h>
-#include <linux/lockdep.h>
 #include <linux/sched/jobctl.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
-#include <linux/task_work.h>
 
 #include <cryo/ioctl.h>
 
 #include "access/access.h"
 #include "capture/uprobes.h"
-#include "compat/ksym.h"
+#include "compat/sched.h"
 #include "cryo_arch.h"
 #include "freeze/freeze.h"
+#include "freeze/park.h"
 #include "lib/point.h"
-#include "lib/sighand.h"
-#include "lib/unload.h"
 #include "lib/wait.h"
 #include "lib/walk_tasks.h"
 #include "request/request.h"
@@ -56,209 +55,9 @@
 #include "syscalls/syscalls.h"
 
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
-#define WORK_LAPS		16	/* at most so often other works of a thread go first */
 #define TRACED_WAIT_MS	100U	/* for a tracer to let go whom it has stopped */
+#define STUCK_MS	200U	/* until somebody in uninterruptible sleep is taken for one who waits for those that have parked */
 #define SETTLE_WAIT_MS	500U	/* for what is about to end by itself, see unsettled.c */
-
-static void parked_free(struct kref *ref)
-{
-	struct cryo_parked *p = container_of(ref, struct cryo_parked, ref);
-
-	put_task_struct(p->task);
-	cryo_identity_put(&p->asked);
-	cryo_request_put(p->req);
-	kfree(p);
-}
-
-static void parked_put(struct cryo_parked *p)
-{
-	kref_put(&p->ref, parked_free);
-}
-
-static void set_park_state(struct cryo_parked *p, enum cryo_park_state state)
-{
-	lockdep_assert_held(&p->req->park_lock);
-	if (p->state == CRYO_PARK_ASKED && state != CRYO_PARK_ASKED)
-		p->req->pending--;
-	else if (p->state != CRYO_PARK_ASKED && state == CRYO_PARK_ASKED)
-		p->req->pending++;
-	/* Pairs with cryo_wait_off_cpu(): who sees it parked sees that it is on a CPU. */
-	smp_store_release(&p->state, state);
-}
-
-static void settle_parked(struct cryo_parked *p, enum cryo_park_state state)
-{
-	spin_lock_irq(&p->req->park_lock);
-	set_park_state(p, state);
-	spin_unlock_irq(&p->req->park_lock);
-	wake_up(&p->req->park_wait);
-}
-
-/* The capture has an end as soon as it notices. Returns whether nobody has said so before. */
-static bool note_lost(struct cryo_parked *p, bool continued)
-{
-	bool first;
-
-	lockdep_assert_held(&p->req->park_lock);
-	/* One that has been let go may come late, and is nobody's business any more. */
-	first = p->req->looking && !p->req->lost && !READ_ONCE(p->let_go);
-	if (first) {
-		p->req->lost_continued = continued;
-		/* Who sees that somebody is lost sees why. */
-		smp_store_release(&p->req->lost, p->proc);
-	}
-	return first;
-}
-
-/*
- * What the capture knows of a thread is worthless from now on, and the thread goes: not before the capture has taken
- * its hands off it, or its stack and more of it would go meanwhile.  Not killable, as it has been killed; but the
- * capture is told to give up, and is got out of what it may be waiting for.
- */
-static void go_away(struct cryo_parked *p)
-{
-	bool first;
-
-	spin_lock_irq(&p->req->park_lock);
-	set_park_state(p, CRYO_PARK_GONE);
-	first = note_lost(p, false);
-	spin_unlock_irq(&p->req->park_lock);
-	wake_up(&p->req->park_wait);
-	if (first)
-		cryo_request_poke(p->req);
-	wait_event_state(p->req->look_wait, !READ_ONCE(p->req->looking),
-			 (TASK_UNINTERRUPTIBLE | TASK_FREEZABLE));
-}
-
-static void park(struct callback_head *work);
-
-/* After all works that the thread has now. */
-static bool park_later(struct cryo_parked *p)
-{
-	init_task_work(&p->work, park);
-	return !task_work_add(current, &p->work, TWA_NONE);
-}
-
-/*
- * The works of a thread run newest first, and what close() leaves undone is one: a file that is closed already, but
- * still counts as the end of a pipe, or keeps a lock.  It is released first, and what that leaves in its turn.  Not
- * without end, if somebody gives the thread new works all the time.
- */
-static bool wait_for_works(struct cryo_parked *p)
-{
-	if (p->laps >= WORK_LAPS || (p->laps && !task_work_pending(current)))
-		return false;
-	p->laps++;
-	return park_later(p);
-}
-
-/*
- * Requests of io_uring that are under way may need this thread, by works of their own, to end: come
- * again after them.  Not for long: some never end by themselves.
- */
-static bool wait_for_uring(struct cryo_parked *p)
-{
-	if (!cryo_uring_busy(current) || time_after(jiffies, p->req->uring_limit) ||
-	    READ_ONCE(p->let_go) || fatal_signal_pending(current))
-		return false;
-	schedule_timeout_killable(CRYO_FREEZE_POLL_JIFFIES);
-	return park_later(p);
-}
-
-/* Killable and freezable: neither the OOM killer nor a suspend waits for us. */
-static void stay_parked(struct cryo_parked *p)
-{
-	bool first;
-
-	spin_lock_irq(&p->req->park_lock);
-	/* On the way here it may have begun with a signal's handler: registers and pending signals are not what they were. */
-	first = p->state == CRYO_PARK_STOPPED && note_lost(p, true);
-	set_park_state(p, CRYO_PARK_PARKED);
-	spin_unlock_irq(&p->req->park_lock);
-	wake_up(&p->req->park_wait);
-	if (first)
-		cryo_request_poke(p->req);
-	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),
-			     (TASK_KILLABLE | TASK_FREEZABLE)))
-		go_away(p);
-}
-
-/* It counted as arrived while it was stopped: what has been seen of it is worthless from here on. */
-static void note_continued(struct cryo_parked *p)
-{
-	bool first;
-
-	spin_lock_irq(&p->req->park_lock);
-	first = p->state == CRYO_PARK_STOPPED && note_lost(p, true);
-	spin_unlock_irq(&p->req->park_lock);
-	if (first)
-		cryo_request_poke(p->req);
-}
-
-/*
- * Its parent waits for it, uninterruptibly, and would not come to rest while it is parked. Who has been named is asked all the same,
- * to be refused by name.
- */
-static bool is_vfork_child(struct task_struct *task, bool named)
-{
-	return READ_ONCE(task->vfork_done) && !named;
-}
-
-/*
- * Has become one that the requester was not asked about, or turns out to be a vfork() child: the kernel notes that after others can
- * find it, and before it runs.  As if it had not been asked: see forget_changed().  Works that others have queued may change it
- * between a stop and here: then it may be looked at, and goes on when that is over.
- */
-static void pass_by(struct cryo_parked *p)
-{
-	bool stopped, first;
-
-	WRITE_ONCE(p->changed, true);
-	spin_lock_irq(&p->req->park_lock);
-	stopped = p->state == CRYO_PARK_STOPPED;
-	first = stopped && note_lost(p, true);
-	set_park_state(p, CRYO_PARK_GONE);
-	spin_unlock_irq(&p->req->park_lock);
-	wake_up(&p->req->park_wait);
-	if (first)
-		cryo_request_poke(p->req);
-	if (stopped)
-		wait_event_state(p->req->look_wait, !READ_ONCE(p->req->looking),
-				 (TASK_UNINTERRUPTIBLE | TASK_FREEZABLE));
-}
-
-/* The task work: runs in the thread itself. */
-static void park(struct callback_head *work)
-{
-	struct cryo_parked *p = container_of(work, struct cryo_parked, work);
-
-	if (current->flags & PF_EXITING) {
-		go_away(p);
-		goto put;
-	}
-	cryo_point("park");
-	note_continued(p);
-	if (wait_for_works(p) || (!p->poller && wait_for_uring(p)))
-		return;
-	/* Before the requester may look at the registers; and even when it no longer wants to. */
-	if (!p->poller) {
-		cryo_arch_fixup_syscall(p);
-		cryo_arch_begin_park();
-		cryo_arch_stay_saved(current);
-	}
-	/* A thread of the kernel runs nothing of its process's. */
-	cryo_point("parking");
-	if (p->poller || (cryo_is_still(&p->asked) && !is_vfork_child(current, p->named)))
-		stay_parked(p);
-	else
-		pass_by(p);
-	cryo_point("parked");
-	if (!p->poller)
-		cryo_arch_unfix_syscall(p);
-put:
-	parked_put(p);
-	cryo_unload_put();
-}
 
 static int say_not_traceable(struct cryo_proc *proc, struct task_struct *task)
 {
@@ -307,44 +106,6 @@ static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool pol
 	return 0;
 }
 
-/*
- * What an architecture sets to have all registers given back looks like a signal.  Who begins to wait before the work is there has
- * nothing that it could be made again by: nobody of this machine is to take the CPU in between.
- */
-static int queue_parking(struct cryo_parked *p)
-{
-	unsigned long flags;
-	int err;
-
-	local_irq_save(flags);
-	if (!p->poller)
-		cryo_arch_prepare_park(p->task);
-	err = task_work_add(p->task, &p->work, TWA_SIGNAL);
-	local_irq_restore(flags);
-	return err;
-}
-
-static void ask_to_park(struct cryo_parked *p)
-{
-	/* It is in the module already, and stays there until the end of the capture. */
-	if (p->task == current) {
-		p->self = true;
-		settle_parked(p, CRYO_PARK_PARKED);
-		return;
-	}
-	kref_get(&p->ref);
-	cryo_unload_get();
-	init_task_work(&p->work, park);
-	if (!p->poller)
-		cryo_arch_note_syscall(p);
-	settle_parked(p, CRYO_PARK_ASKED);
-	if (queue_parking(p)) {
-		settle_parked(p, CRYO_PARK_GONE);
-		parked_put(p);
-		cryo_unload_put();
-	}
-}
-
 struct search {
 	struct cryo_proc *proc;
 	bool pollers;
@@ -355,13 +116,15 @@ static bool thread_wanted(void *arg, struct task_struct *task)
 	struct cryo_proc *proc = ((struct search *)arg)->proc;
 	bool pollers = ((struct search *)arg)->pollers;
 
+	if (proc->answers && !proc->req->all_asked)
+		return false;
 	if (cryo_find_parked(proc->req, task))
 		return false;
 	if (task->flags & (PF_EXITING | PF_KTHREAD) || task->exit_state)
 		return false;
-	if (pollers || task->flags & PF_IO_WORKER)
+	if (pollers || task->flags & CRYO_PF_WORKER)
 		return pollers && cryo_is_poller(task);
-	return !is_vfork_child(task, cryo_is_named(proc));
+	return !cryo_is_vfork_child(task, cryo_is_named(proc));
 }
 
 /* Those of @proc that have not been asked. Some, if others come and go as fast as they are found. */
@@ -423,7 +186,7 @@ static int ask_all(struct cryo_request *req)
 	/* While they still sleep: interrupting them takes their timers away. */
 	cryo_timed_waits_find(req, p);
 	list_for_each_entry_continue(p, &req->parked, node)
-		ask_to_park(p);
+		cryo_ask_to_park(p);
 	return total;
 }
 
@@ -476,7 +239,7 @@ static void look_for_stopped(struct cryo_request *req, struct list_head *list)
 		}
 		spin_lock_irq(&req->park_lock);
 		if (p->state == CRYO_PARK_ASKED)
-			set_park_state(p, CRYO_PARK_STOPPED);
+			cryo_set_park_state(p, CRYO_PARK_STOPPED);
 		spin_unlock_irq(&req->park_lock);
 		cond_resched();
 	}
@@ -487,7 +250,7 @@ static unsigned int pending(struct cryo_request *req)
 	return READ_ONCE(req->pending);
 }
 
-/* Wait until no thread is pending. Returns 0, or why not. */
+/* Wait until no thread is pending. Returns 0, or why not; -EAGAIN: they may have to wait for those that have come. */
 static int wait_pending(struct cryo_request *req, unsigned long limit)
 {
 	unsigned long traced_limit = jiffies + msecs_to_jiffies(TRACED_WAIT_MS);
@@ -510,6 +273,8 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 			cryo_name_pending(req);
 			return -ETIMEDOUT;
 		}
+		if (time_after(jiffies, req->stuck_limit) && cryo_freeze_stuck(req))
+			return -EAGAIN;
 		if (cryo_wait_event_timeout(req->park_wait, !pending(req) || req->timed_out ||
 					    req->cancelled, CRYO_FREEZE_POLL_JIFFIES) < 0)
 			return -EINTR;
@@ -525,70 +290,13 @@ static void release_parked(struct cryo_request *req, struct list_head *list)
 	wake_up_all(&req->thaw_wait);
 }
 
-/*
- * Who stands where a tracer has stopped it is about to begin a call, or in the middle of one, and would end it for a flag that nobody
- * needs any more.  It cannot go on meanwhile, as that takes the lock, too.
- */
-static void unflag_traced(struct task_struct *task)
-{
-	lockdep_assert_held(&task->sighand->siglock);
-	if (!task_is_traced(task) || task_work_pending(task))
-		return;
-	clear_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
-	cryo_arch_forget_park(task);
-	/* Who gives it another work adds that first, and sets the flag then. */
-	smp_mb__after_atomic();
-	if (task_work_pending(task))
-		set_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
-}
-
-/* Returns whether the work will not run any more. @locked: whether siglock is held. */
-static bool take_work_back(struct cryo_parked *p, bool locked)
-{
-	if (p->self || !cryo_task_work_cancel(p->task, &p->work))
-		return false;
-	if (!p->poller)
-		cryo_arch_forget_syscall(p);
-	if (locked)
-		unflag_traced(p->task);
-	return true;
-}
-
-/*
- * One that has been told to look at its works, and that runs or waits, may see that in the middle of a call, which ends with EINTR
- * then: it has to come here, so that the call is made one that is restarted, and goes on at once.  Who is in uninterruptible sleep
- * may be there for long, and is mostly past its call when it looks; so is who is stopped by job control.
- */
-static bool has_to_come(const struct cryo_parked *p)
-{
-	struct task_struct *task = p->task;
-
-	if (p->poller || READ_ONCE(p->state) != CRYO_PARK_ASKED)
-		return false;
-	return !(READ_ONCE(task->flags) & PF_EXITING) && !task_is_stopped_or_traced(task) &&
-	       (!(READ_ONCE(task->__state) & TASK_UNINTERRUPTIBLE) || cryo_may_begin_to_wait(task));
-}
-
 static void forget_one(struct cryo_parked *p)
 {
-	/* With it no tracer lets go between the question and what is done. Not of one that has been released. */
-	struct sighand_struct *sighand = p->self || p->poller ? NULL : cryo_lock_sighand(p->task);
-	bool comes = has_to_come(p);
-	bool taken = !comes && take_work_back(p, sighand);
-
-	if (sighand)
-		cryo_unlock_sighand(sighand);
-	/* Nobody is left who would say so, and a later freeze counts those that have not. */
-	if (comes || taken)
-		settle_parked(p, CRYO_PARK_GONE);
-	if (taken) {
-		parked_put(p);
-		cryo_unload_put();
-	}
+	cryo_give_up_parking(p);
 	hash_del(&p->hash);
 	list_del(&p->node);
 	list_del(&p->sibling);
-	parked_put(p);
+	cryo_parked_put(p);
 }
 
 static void forget_parked(struct list_head *list)
@@ -639,6 +347,8 @@ static int freeze_once(struct cryo_request *req, unsigned long limit)
 		cryo_scope_settle(req, true);
 		return -ETIMEDOUT;
 	}
+	if (time_after(jiffies, req->stuck_limit))
+		return -EAGAIN;
 	if (cryo_sleep(CRYO_FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
 		return -EINTR;
 	return cryo_request_interrupted(req) ?: restless;
@@ -665,7 +375,7 @@ static int park_pollers(struct cryo_request *req, unsigned long limit)
 		if (err <= 0)
 			return err;
 		list_for_each_entry(p, &req->pollers, node)
-			ask_to_park(p);
+			cryo_ask_to_park(p);
 		err = wait_pending(req, limit) ?: cryo_request_interrupted(req);
 		if (err || !any_poller_busy(req) || time_after(jiffies, req->uring_limit))
 			return err;
@@ -706,13 +416,15 @@ static int freeze_all(struct cryo_request *req, unsigned long limit)
 	unsigned int uring_ms = min_t(unsigned int, freeze_ms(req) / 2, URING_WAIT_MS), threads = 0;
 	int n;
 
+	req->all_asked = !cryo_find_answerers(req);
 	req->freeze_begin = ktime_get();
 	req->uring_limit = jiffies + msecs_to_jiffies(uring_ms);
 	cryo_scope_limit_gone(req);
 	for (;;) {
 		n = freeze_once(req, limit);
-		if (n <= 0)
+		if (n < 0 || (!n && req->all_asked))
 			break;
+		req->all_asked |= !n;
 		n = cryo_request_interrupted(req);
 		if (n)
 			return n;
@@ -723,14 +435,23 @@ static int freeze_all(struct cryo_request *req, unsigned long limit)
 	return n ?: park_pollers(req, limit);
 }
 
+/* The last time it is waited for them until @limit, so that who is only slow has that long. */
+static void bound_patience(struct cryo_request *req, unsigned long limit, unsigned int ms)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(ms);
+
+	req->stuck_limit = time_after(end + msecs_to_jiffies(ms), limit) ? limit : end;
+}
+
 /*
  * Not in the middle of what cannot be saved but will be over soon.  That may begin again just before all are at rest: then
- * they are let go once more.  Who was in the middle of it for all the time that we can wait will not end it.
+ * they are let go once more.  Who was in the middle of it for all the time that we can wait will not end it.  So it is with those
+ * that wait for somebody who has parked: they have to begin anew, each time with more patience.
  */
 static int freeze_settled(struct cryo_request *req, unsigned long limit)
 {
 	unsigned int wait_ms = min(freeze_ms(req) / 2, SETTLE_WAIT_MS);
-	unsigned int threads = req->threads;
+	unsigned int patience_ms = STUCK_MS, threads = req->threads;
 	bool settled;
 	int err;
 
@@ -740,12 +461,17 @@ static int freeze_settled(struct cryo_request *req, unsigned long limit)
 		return err;
 	for (;;) {
 		settled = cryo_wait_until_settled(req, jiffies + msecs_to_jiffies(wait_ms));
+		bound_patience(req, limit, patience_ms);
 		err = freeze_all(req, limit);
-		if (err || !settled || time_after(jiffies, limit) ||
-		    !(cryo_unsettled(req) || cryo_in_uprobe(req)))
+		if (err != -EAGAIN && (err || !settled || time_after(jiffies, limit) ||
+				       !(cryo_unsettled(req) || cryo_in_uprobe(req))))
 			return err;
 		cryo_thaw(req);
 		req->threads = threads;
+		if (err) {
+			cryo_sleep(msecs_to_jiffies(patience_ms / 8));
+			patience_ms *= 2;
+		}
 	}
 }
 
@@ -757,6 +483,7 @@ static int freeze(struct cryo_request *req, bool settle)
 	/* Of a group or session, it is one of many: waited for as they are. */
 	if (req->target->signal->core_state && !req->scope_pid)
 		return -ESRCH;
+	req->stuck_limit = limit;
 	err = settle ? freeze_settled(req, limit) : freeze_all(req, limit);
 	err = err ?: cryo_wait_off_cpu(req);
 	if (err)

@@ -56,6 +56,25 @@ static void name_pending_of(struct cryo_request *req, struct list_head *list)
 	}
 }
 
+/* Are all that have not come in uninterruptible sleep, in which they may wait for somebody who has? */
+bool cryo_freeze_stuck(struct cryo_request *req)
+{
+	bool parked = false, waits = false;
+	struct cryo_parked *p;
+
+	list_for_each_entry(p, &req->parked, node) {
+		enum cryo_park_state state = READ_ONCE(p->state);
+
+		if (state == CRYO_PARK_ASKED &&
+		    !(READ_ONCE(p->task->__state) & TASK_UNINTERRUPTIBLE))
+			return false;
+		waits |= state == CRYO_PARK_ASKED;
+		parked |= state == CRYO_PARK_PARKED && !p->self;
+		cond_resched();
+	}
+	return waits && parked;
+}
+
 /* Have more processes or threads come and gone than are kept, beside the @threads that the first look has found? */
 bool cryo_freeze_overrun(struct cryo_request *req, unsigned int threads)
 {

@@ -23,6 +23,7 @@
 struct cryo_fd_walk {
 	unsigned int end;	/* of this batch */
 	bool more;		/* there are some behind it */
+	bool (*wanted)(struct file *file);
 };
 
 static bool is_unfinished(struct file *file)
@@ -35,8 +36,13 @@ static bool is_unfinished(struct file *file)
 	return cryo_is_fanotify(file) && cryo_fanotify_unread(file);
 }
 
+static bool is_answerer(struct file *file)
+{
+	return cryo_is_fanotify(file) && cryo_fanotify_answers(file);
+}
+
 /* With files->file_lock. */
-static int is_unsettled(const void *data, struct file *file, unsigned int fd)
+static int is_wanted_file(const void *data, struct file *file, unsigned int fd)
 {
 	struct cryo_fd_walk *walk = (struct cryo_fd_walk *)data;
 
@@ -44,13 +50,14 @@ static int is_unsettled(const void *data, struct file *file, unsigned int fd)
 		walk->more = true;
 		return 1;
 	}
-	return is_unfinished(file);
+	return walk->wanted(file);
 }
 
 /* It may be another program by now, whose descriptors are none of the requester's business. */
-static bool has_unsettled(struct cryo_request *req, struct task_struct *task)
+static bool has_open_file(struct cryo_request *req, struct task_struct *task,
+			  bool (*wanted)(struct file *file))
 {
-	struct cryo_fd_walk walk = { .end = 0 };
+	struct cryo_fd_walk walk = { .wanted = wanted };
 	unsigned int start;
 	bool has;
 
@@ -63,7 +70,7 @@ static bool has_unsettled(struct cryo_request *req, struct task_struct *task)
 		has = false;
 		task_lock(task);
 		if (task->files)
-			has = iterate_fd(task->files, start, is_unsettled, &walk);
+			has = iterate_fd(task->files, start, is_wanted_file, &walk);
 		task_unlock(task);
 		cond_resched();
 	} while (walk.more && !cryo_request_interrupted(req));
@@ -76,9 +83,22 @@ bool cryo_unsettled(struct cryo_request *req)
 	struct cryo_proc *proc;
 
 	cryo_for_each_proc(proc, req)
-		if (!proc->omitted && has_unsettled(req, proc->leader))
+		if (!proc->omitted && has_open_file(req, proc->leader, is_unfinished))
 			return true;
 	return false;
+}
+
+/* Who answers others is asked to park when they have: they would wait for it. Returns whether there is somebody. */
+bool cryo_find_answerers(struct cryo_request *req)
+{
+	struct cryo_proc *proc;
+	bool any = false;
+
+	cryo_for_each_proc(proc, req) {
+		proc->answers = !proc->omitted && has_open_file(req, proc->leader, is_answerer);
+		any |= proc->answers;
+	}
+	return any;
 }
 
 /* Who is parked finishes nothing, and somebody may be waiting for it. Not for long. Returns whether it is finished. */

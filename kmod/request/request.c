@@ -17,6 +17,7 @@
 #include "access/access.h"
 #include "compat/ksym.h"
 #include "lib/log.h"
+#include "lib/per_user.h"
 #include "lib/unload.h"
 #include "request/events.h"
 #include "request/request.h"
@@ -37,6 +38,7 @@ static void request_free(struct kref *ref)
 	if (req->target)
 		put_task_struct(req->target);
 	put_pid(req->requester);
+	cryo_user_put(req->user);
 	put_pid(req->scope_pid);
 	if (req->voter)
 		put_cred(req->voter);
@@ -162,6 +164,11 @@ struct cryo_request *cryo_request_alloc(void)
 
 	if (!req)
 		return NULL;
+	req->user = cryo_user_get();
+	if (!req->user) {
+		kfree(req);
+		return NULL;
+	}
 	kref_init(&req->ref);
 	mutex_init(&req->lock);
 	spin_lock_init(&req->park_lock);

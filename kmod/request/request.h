@@ -60,6 +60,7 @@ struct cryo_parked {
 	u8 laps;			/* how often other works of the thread went first */
 	bool self;			/* the requester's own: not queued, is where it is */
 	bool poller;			/* a thread of the kernel: in cryo_request.pollers, not in the context */
+	bool left;			/* counts among the works that are left with threads: see may_leave() */
 	bool named;			/* of the process that the caller has named: stays, though it may be a vfork() child */
 	bool counted;			/* is part of the context being written */
 	bool changed;			/* became somebody else after it was asked, and went on: see park() */
@@ -99,6 +100,7 @@ struct cryo_proc {
 	bool signalled;			/* has got the signal of the request's end */
 	bool tree;			/* its children belong to the scope */
 	const struct cred *tree_for;	/* of the participant who wants them there; NULL: the request does */
+	bool answers;			/* others may wait for it uninterruptibly: asked to park when they have */
 	bool omitted;			/* has left itself out: is not stopped, and not in the context */
 	unsigned int children_left_out;	/* see outsiders.c */
 	struct cryo_exclusions *excluded;	/* NULL: none; its own; under cryo_participants_lock before all have voted */
@@ -167,6 +169,8 @@ struct cryo_request {
 	struct list_head *known;	/* last of @procs that counts as known, see cryo_scope_limit_gone() */
 	unsigned int asked_at;		/* how many of @procs there were when those were counted that have gone */
 	bool overrun;			/* they were too many */
+	bool all_asked;			/* no process is left out any more because it has to answer others */
+	unsigned long stuck_limit;	/* jiffies; from then on it is not waited for who may wait for those that are parked */
 	unsigned int pending;		/* of both asked, but neither parked nor stopped nor gone */
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
 	wait_queue_head_t thaw_wait;	/* parked threads: let go */
@@ -176,6 +180,7 @@ struct cryo_request {
 	wait_queue_head_t look_wait;	/* those that have been killed meanwhile */
 
 	struct pid *requester;		/* who made the handle; counted */
+	struct cryo_user *user;		/* to whom it is counted; counted */
 	char *dest;			/* path of @out, NULL: it has none */
 	struct list_head participants;	/* under cryo_participants_lock, see participant.h */
 	struct list_head forwards;	/* likewise: not looked at yet */

@@ -642,6 +642,9 @@ static enum rest look_at(struct cryo_request *req, struct cryo_proc *p)
 	struct task_struct *task;
 	enum rest rest = GONE;
 
+	/* Has not been asked yet: it is looked at when it has. */
+	if (p->answers && !req->all_asked)
+		return AT_REST;
 	if (cryo_next_thread(p, NULL)) {
 		/* One of its threads has ended all of them. */
 		if (READ_ONCE(p->leader->signal->flags) & SIGNAL_GROUP_EXIT)

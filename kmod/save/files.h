@@ -68,6 +68,7 @@ int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o);
 /* fanotify.c: fanotify(7) */
 bool cryo_is_fanotify(struct file *file);
 bool cryo_fanotify_unread(struct file *file);
+bool cryo_fanotify_answers(struct file *file);
 int cryo_save_fanotify(struct cryo_capture *c, struct cryo_object *o);
 
 /* pidfd.c: pidfd_open(2) */

@@ -54,6 +54,15 @@ bool cryo_fanotify_unread(struct file *file)
 	return load.events || load.permissions;
 }
 
+/* May others wait, uninterruptibly, until it is answered what they may do? */
+bool cryo_fanotify_answers(struct file *file)
+{
+	const struct fsnotify_group *group = file->private_data;
+
+	/* Of class NOTIF, which has no permission events, it is 0 on all kernels. */
+	return group->priority;
+}
+
 struct mark {
 	struct inode *inode;	/* counted; NULL: it is going away */
 	u32 flags, mask, ignored;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* park.h - what is asked of one thread that is brought to rest, for those who ask (freeze.c) */
+#ifndef CRYO_FREEZE_PARK_H
+#define CRYO_FREEZE_PARK_H
+
+#include <linux/types.h>
+
+#include "request/request.h"
+
+struct task_struct;
+
+/**
+ * cryo_parked_put() - give a reference back
+ * @p: the record, which goes with the last one, and with it its references to the task and the request
+ */
+void cryo_parked_put(struct cryo_parked *p);
+
+/* With cryo_request.park_lock; cryo_settle_parked() takes it, and wakes the requester. */
+void cryo_set_park_state(struct cryo_parked *p, enum cryo_park_state state);
+void cryo_settle_parked(struct cryo_parked *p, enum cryo_park_state state);
+
+/* Is it one whose parent waits for it? @named: whether it is of the process that the caller has named, and asked all the same. */
+bool cryo_is_vfork_child(struct task_struct *task, bool named);
+
+/**
+ * cryo_ask_to_park() - queue the work that parks a thread
+ * @p: its record, in state GONE; takes a reference for the work
+ *
+ * Its state is ASKED afterwards, PARKED of the requester's own thread, or GONE if it is exiting.
+ */
+void cryo_ask_to_park(struct cryo_parked *p);
+
+/**
+ * cryo_give_up_parking() - nobody waits for a thread any more
+ * @p: its record
+ *
+ * Its work is taken back, or stays where taking it back would cut a call short.
+ */
+void cryo_give_up_parking(struct cryo_parked *p);
+
+#endif /* CRYO_FREEZE_PARK_H */
