@@ -509,6 +509,7 @@ void cryo_notify_end(struct cryo_request *req, int result)
 	struct cryo_participant *p;
 
 	drop_forwards(req);
+	cryo_point("dropped");
 	if (req->verdict.vote != CRYO_VOTE_READY)
 		result = -(int)req->verdict.code;
 	if (req->verdict.vote == CRYO_VOTE_PERMANENT)

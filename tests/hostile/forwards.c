@@ -178,12 +178,72 @@ static pid_t chain(void)
 	return pid;
 }
 
-int main(void)
+#define PARAMETERS "/sys/module/cryo/parameters/"
+
+static bool somebody_stopped(void)
+{
+	char text[16] = "";
+	int fd = open(PARAMETERS "stop_pid", O_RDONLY | O_CLOEXEC);
+	bool stopped = fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && atoi(text);
+
+	close(fd);
+	return stopped;
+}
+
+static void stop_at(const char *point)
+{
+	int fd = open(PARAMETERS "stop_point", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, point, strlen(point)) < 0)
+		die("stop_point");
+	close(fd);
+}
+
+/* Where the module has places to die: a scope that is added when the request does not take any more, and participants are not told yet. */
+static int late(void)
+{
+	struct cryo_client_forward forward = { .size = sizeof(forward), .scope = CRYO_SCOPE_TREE };
+	struct cryo_client_request request = { .size = sizeof(request) };
+	struct cryo_client args = { .size = sizeof(args) };
+	pid_t pid = fork_participant(), tool;
+
+	if (!pid) {
+		int fd = ioctl(open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), CRYO_IOC_CLIENT, &args);
+
+		shared->registered = true;
+		if (fd < 0 || ioctl(fd, CRYO_CLIENT_WAIT, &request))
+			die("CRYO_CLIENT_WAIT");
+		while (!somebody_stopped())
+			sleep_ms(5);
+		forward.target = getpid();
+		shared->error = ioctl(fd, CRYO_CLIENT_FORWARD, &forward) ? errno : 0;
+		shared->done = true;
+		sleep_for_ever();
+	}
+	stop_at("dropped\n");
+	tool = fork();
+	if (!tool) {
+		struct cryo_checkpoint c = { .size = sizeof(c), .flags = CRYO_CKPT_DRY_RUN, .target = pid, .timeout_ms = 500 };
+
+		_exit(ioctl(ioctl(open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), CRYO_IOC_CHECKPOINT, &c), CRYO_CKPT_RUN) ? 0 : 1);
+	}
+	for (unsigned int n = 0; !shared->done && n < 2000 * factor(); n++)
+		sleep_ms(5);
+	ok(shared->done && shared->error == ECANCELED, "a scope that comes when the request is over is refused at once (%d)", shared->error);
+	stop_at("\n");
+	end(tool);
+	end(pid);
+	return finish();
+}
+
+int main(int argc, char **argv)
 {
 	pid_t group, pid, tool, deep;
 	int status, n;
 
 	shared = shared_memory(sizeof(*shared));
+	if (argc == 2 && !strcmp(argv[1], "late"))
+		return late();
 	for (int i = 0; i < OTHERS; i++) {
 		pid = fork();
 		if (pid < 0)
