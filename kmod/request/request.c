@@ -162,6 +162,8 @@ struct cryo_request *cryo_request_alloc(void)
 {
 	struct cryo_request *req = kzalloc(sizeof(*req), GFP_KERNEL_ACCOUNT);
 
+	/* Larger ones need free pages side by side, which there may not be: what is large comes with RUN, by kvmalloc(). */
+	BUILD_BUG_ON(sizeof(*req) > 4096);
 	if (!req)
 		return NULL;
 	req->user = cryo_user_get();

@@ -53,7 +53,7 @@ wait_for is_gone "$pid"
 fresh
 mkfifo lines
 exec 3<>lines
-unshare -T --monotonic 100000 --fork "$here/until" never >&3 & started+=("$!")
+unshare -T --monotonic 100000 --fork "$here/until" never >&3 2>/dev/null & started+=("$!")
 until pid=$(pgrep -x until); do sleep 0.1; done
 waits() { [ "$(cat /proc/"$pid"/task/*/status | grep -c '^State:.S')" = 2 ]; }
 wait_for waits
