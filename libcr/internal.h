@@ -193,6 +193,7 @@ struct Process {
   bool fork_handler;
   std::atomic<bool> consented;  // cr_init() has
   std::atomic<bool> registered;
+  std::atomic<std::uint32_t> has_helper;  // it waits for requests, or is about to
   int client_fd;
   Thread* threads;
   CallbackTable callbacks;  // thread context; changed inside a critical section

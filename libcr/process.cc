@@ -16,6 +16,7 @@ constinit Process g_process{.mutex = PTHREAD_MUTEX_INITIALIZER,
                             .fork_handler = false,
                             .consented = false,
                             .registered = false,
+                            .has_helper = 0,
                             .client_fd = -1,
                             .threads = nullptr,
                             .callbacks = {},
@@ -104,8 +105,9 @@ int make_client() {
   return fd >= 0 ? move_high(fd) : fail(error == ENOTTY ? CR_EVERSION : error);
 }
 
-// The helper is not to get the signals of the process.
+// The helper is not to get the signals of the process. Once it waits, the program may close the descriptor.
 int start_helper() {
+  g_process.has_helper = 0;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -113,6 +115,7 @@ int start_helper() {
   pthread_t helper;
   const int error = ::pthread_create(&helper, nullptr, helper_main, nullptr);
   if (error == 0) ::pthread_detach(helper);
+  while (error == 0 && g_process.has_helper == 0) futex_wait(g_process.has_helper, 0, -1);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return error == 0 ? 0 : fail(error);
 }
@@ -125,28 +128,58 @@ int install_handler() {
   return ::sigaction(CR_SIGNUM, &action, nullptr);
 }
 
-// What the program does with CR_SIGNUM where it has set that after us; one of the two, or none.
+// A handler of the program's for CR_SIGNUM, where ours is now; one of the two, or none.
 struct ForeignHandler {
   std::atomic<void (*)(int)> plain;
   std::atomic<void (*)(int, siginfo_t*, void*)> with_info;
 };
 
 constinit ForeignHandler g_foreign{};
+constinit ForeignHandler g_foreign_before{};  // which that has taken the place of
+
+ForeignHandler foreign_of(const struct sigaction& action) {
+  if ((action.sa_flags & SA_SIGINFO) != 0) return {nullptr, action.sa_sigaction};
+  return {action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN ? nullptr : action.sa_handler, nullptr};
+}
+
+bool is_any(const ForeignHandler& handler) {
+  return handler.plain != nullptr || handler.with_info != nullptr;
+}
+
+void set(ForeignHandler& to, const ForeignHandler& from) {
+  to.plain = from.plain.load();
+  to.with_info = from.with_info.load();
+}
+
+void call(const ForeignHandler& handler, int signal, siginfo_t* info, void* context) {
+  if (auto* const with_info = handler.with_info.load()) with_info(signal, info, context);
+  if (auto* const plain = handler.plain.load()) plain(signal);
+}
 
 // The other handler may hand the signal back: one that the program has put in the place of ours, and that calls what was
-// there, or that of another copy of the library. So each copy leaves its mark in the part of the structure that the kernel
-// clears for each signal. False: ours is there.
-bool mark_handed_on(siginfo_t* info) {
+// there, or that of another copy of the library. So each copy leaves marks in the part of the structure that the kernel
+// clears for each signal.
+struct Marks {
+  int own;
+  bool others;
+};
+
+// Those that were there, and one of ours, for which there may be no room.
+Marks leave_mark(siginfo_t* info) {
   constexpr std::size_t kMarks = 8;
-  if (info == nullptr) return true;
+  Marks marks{};
   auto* const end = reinterpret_cast<void**>(info + 1);
   for (void** at = end - kMarks; at < end; ++at) {
-    if (*at == &g_foreign) return false;
-    if (*at != nullptr) continue;
-    *at = &g_foreign;
-    return true;
+    if (*at == nullptr) {
+      *at = &g_foreign;
+      return marks;
+    }
+    if (*at == &g_foreign)
+      ++marks.own;
+    else
+      marks.others = true;
   }
-  return false;
+  return {2, true};
 }
 
 }  // namespace
@@ -176,18 +209,25 @@ bool ProcessLock::puts_off_signal() {
 bool keep_handler() {
   struct sigaction now {};
   if (::sigaction(CR_SIGNUM, nullptr, &now) != 0) return false;
-  const bool with_info = (now.sa_flags & SA_SIGINFO) != 0;
-  if (with_info && now.sa_sigaction == on_signal) return true;
-  const bool plain = !with_info && now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN;
-  g_foreign.with_info = with_info ? now.sa_sigaction : nullptr;
-  g_foreign.plain = plain ? now.sa_handler : nullptr;
+  if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_signal) return true;
+  const ForeignHandler found = foreign_of(now);
+  const bool is_same = found.plain == g_foreign.plain && found.with_info == g_foreign.with_info;
+  if (!is_same) {
+    set(g_foreign_before, g_foreign);
+    set(g_foreign, found);
+  }
   return install_handler() == 0;
 }
 
 void hand_on_signal(int signal, siginfo_t* info, void* context) {
-  if (!mark_handed_on(info)) return;
-  if (auto* const with_info = g_foreign.with_info.load()) with_info(signal, info, context);
-  if (auto* const plain = g_foreign.plain.load()) plain(signal);
+  const Marks marks = leave_mark(info);
+  if (marks.own == 0) return call(g_foreign, signal, info, context);
+  if (marks.own > 1) return;
+  // Handed back: it is for who was there before, whom another copy may know.
+  if (is_any(g_foreign_before))
+    call(g_foreign_before, signal, info, context);
+  else if (marks.others)
+    call(g_foreign, signal, info, context);
 }
 
 int open_device() {

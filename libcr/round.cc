@@ -403,6 +403,8 @@ void* helper_main(void*) {
   std::uint32_t forks = g_process.forks;
   t_thread = &g_helper;
   g_helper.tid = own_tid();
+  g_process.has_helper = 1;
+  futex_wake_all(g_process.has_helper);
   pthread_cleanup_push(end_helper, &forks);
   help(forks);
   pthread_cleanup_pop(0);
