@@ -148,6 +148,11 @@ void cryo_held_free(struct cryo_held *h)
 	free_held(h);
 }
 
+static bool is_held_by(const struct holder *by)
+{
+	return !READ_ONCE(by->go) && READ_ONCE(by->p->holding) && !READ_ONCE(by->p->closed);
+}
+
 static bool may_go(struct cryo_held *h)
 {
 	unsigned int i;
@@ -155,7 +160,7 @@ static bool may_go(struct cryo_held *h)
 	if (time_after_eq(jiffies, h->limit))
 		return true;
 	for (i = 0; i < h->nr; i++)
-		if (!READ_ONCE(h->by[i].go) && READ_ONCE(h->by[i].p->holding) && !READ_ONCE(h->by[i].p->closed))
+		if (is_held_by(&h->by[i]))
 			return false;
 	return true;
 }

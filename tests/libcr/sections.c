@@ -37,7 +37,7 @@ static void no_device(void)
 	is(cr_leave_cs(0), 0, "likewise");
 }
 
-#ifdef __x86_64__
+#ifdef HAS_TRAP_FLAG
 
 #define TRAP_FLAG	"0x100"
 
@@ -117,7 +117,7 @@ int main(void)
 	is(job(no_descriptors), 0, "sections that cannot be announced");
 	if (geteuid() == 0)
 		is(job(no_device), 0, "without a device");
-#ifdef __x86_64__
+#ifdef HAS_TRAP_FLAG
 	is(job(handlers), 0, "sections of handlers");
 #endif
 	return finish();
