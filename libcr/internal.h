@@ -236,6 +236,8 @@ void hand_on_signal(int signal, siginfo_t* info, void* context);
 int register_process();
 // The same by the helper, which has lost the descriptor to the program: another one. 0, or -1 with errno.
 int register_again();
+// Closes the descriptor of a registration, unless it is something else of the program's by now.
+void close_client(int fd);
 
 // ---- round.cc: one checkpoint as this process sees it
 

@@ -271,10 +271,13 @@ int register_process() {
   return 0;
 }
 
+void close_client(int fd) {
+  if (::ioctl(fd, CRYO_CLIENT_CLAIM, 0) == 0) ::close(fd);
+}
+
 int register_again() {
   const ProcessLock lock;
-  // It may be there still: another table of descriptors has lost it.
-  if (::ioctl(g_process.client_fd, CRYO_CLIENT_CLAIM, 0) == 0) ::close(g_process.client_fd);
+  close_client(g_process.client_fd);
   g_process.client_fd = make_client();
   g_process.registered = g_process.client_fd >= 0;
   return g_process.registered ? 0 : -1;

@@ -347,8 +347,9 @@ void end_helper(void* forks) {
   const ProcessLock lock;
   const int fd = g_process.client_fd;
   g_process.registered = false;
+  g_process.client_fd = -1;
   (void)register_process();
-  ::close(fd);
+  close_client(fd);
 }
 
 // As long as the process is what it was: in a child that a callback has forked there is no helper.
@@ -368,8 +369,8 @@ void help(std::uint32_t forks) {
   }
 }
 
-// One that the handler interrupts: whether asked, and not dismissed since.
-void answer() {
+// The callbacks of the calling thread, if it has been asked, and not dismissed since.
+void call_callbacks() {
   if (t_thread == nullptr || !change_phase(*t_thread, Phase::kAsked, Phase::kRunning)) return;
   const std::uint32_t round = g_round.ended;
   Chain chain(t_thread->callbacks, CR_SIGNAL_CONTEXT, thread_bottom, thread_abort, nullptr);
@@ -378,6 +379,14 @@ void answer() {
   const int hold = t_thread->hold == CR_HOLD_DFLT ? g_process.hold_init.load() : t_thread->hold;
   t_thread->phase = static_cast<std::uint32_t>(Phase::kIdle);
   finish(result, hold, round, CR_HOOK_CONT_SIGNAL_CONTEXT, CR_HOOK_RSTRT_SIGNAL_CONTEXT);
+}
+
+// A thread may be cancelled at any place if it has said so: here it is in callbacks only, where these let it.
+void answer() {
+  int cancel = PTHREAD_CANCEL_DEFERRED;
+  ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel);
+  call_callbacks();
+  ::pthread_setcanceltype(cancel, nullptr);
 }
 
 }  // namespace
@@ -411,17 +420,13 @@ void* helper_main(void*) {
   return nullptr;
 }
 
-// A thread may be cancelled at any place if it has said so: here it is in callbacks only, where these let it.
 void on_signal(int signal, siginfo_t* info, void* context) {
   const ErrnoSaver saver;
   const bool queued = info->si_code == SI_QUEUE;
   if (queued && run_hook_of_signal(info->si_value.sival_ptr)) return;
   if (!queued || info->si_value.sival_ptr != &g_tag) return hand_on_signal(signal, info, context);
   if (ProcessLock::puts_off_signal()) return;
-  int cancel = PTHREAD_CANCEL_DEFERRED;
-  ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel);
   answer();
-  ::pthread_setcanceltype(cancel, nullptr);
 }
 
 void answer_late() {

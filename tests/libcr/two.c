@@ -45,8 +45,8 @@ static bool load_other(void)
 
 static void two(void)
 {
-	struct timespec before, after;
 	pthread_t thread;
+	time_t before;
 	long count;
 
 	alarm(200);
@@ -57,12 +57,12 @@ static void two(void)
 	other_init();
 	other_register(other_callback, (void *)1L, CR_THREAD_CONTEXT);
 	count = counted;
+	before = time(NULL);
 	if (checkpoint_self("context") == CR_ERESTARTED) {
-		clock_gettime(CLOCK_MONOTONIC, &before);
 		while (counted < count + 50)
 			pause_ms(10);
-		clock_gettime(CLOCK_MONOTONIC, &after);
-		ok(after.tv_sec - before.tv_sec < 20, "after a restart no thread is held for longer than callbacks run");
+		/* All are held for a minute, this one, too, if nobody lets them go. */
+		ok(time(NULL) - before < 40, "after a restart no thread is held for longer than callbacks run");
 	}
 	for (int tries = 0; tries < 200 && (calls[0] != 1 || calls[1] != 1); tries++)
 		pause_ms(10);
