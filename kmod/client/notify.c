@@ -443,10 +443,10 @@ static bool has_told_enough(struct cryo_request *req, unsigned int rounds, unsig
  */
 int cryo_notify(struct cryo_request *req)
 {
-	unsigned long registered, before = 0;
 	unsigned int looks = 0, rounds = 0;
+	bool again = true, enough;
+	unsigned long known = 0;
 	int procs, told, err;
-	bool enough;
 
 	req->dest = dest_of(req);
 	do {
@@ -455,9 +455,9 @@ int cryo_notify(struct cryo_request *req)
 			return procs;
 		if (!rounds && !looks)
 			cryo_scope_limit_gone(req);
-		registered = count_registrations();
-		told = tell_new(req, registered != before);
-		before = registered;
+		if (again)
+			known = count_registrations();
+		told = tell_new(req, again);
 		cryo_point("told");
 		err = wait_for_votes(req) ?: cryo_request_interrupted(req);
 		if (err)
@@ -465,7 +465,8 @@ int cryo_notify(struct cryo_request *req)
 		rounds += told > 0;
 		looks += !told;
 		enough = has_told_enough(req, rounds, looks);
-	} while ((told || procs || count_registrations() != before) && !enough);
+		again = !told && !procs && count_registrations() != known;
+	} while ((told || procs || again) && !enough);
 	if (told && enough)
 		cryo_log(&req->log, "pid %d (%s): there are new processes all the time: the callbacks of some are not run",
 			 req->pid, req->comm);
