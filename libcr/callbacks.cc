@@ -28,15 +28,6 @@ void let_signal_in() {
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-// Keeps checkpoints away from a table that changes, however deep in sections the thread is.
-class Section {
- public:
-  Section() { ::cr_enter_cs(0); }
-  ~Section() { ::cr_leave_cs(0); }
-  Section(const Section&) = delete;
-  Section& operator=(const Section&) = delete;
-};
-
 }  // namespace
 
 int CallbackTable::add(Callback callback) {
@@ -119,26 +110,26 @@ using namespace cryo::libcr;
 
 LIBCR_PUBLIC cr_callback_id_t cr_register_callback(cr_callback_t func, void* arg, int flags) {
   if (!is_context(flags)) return fail(EINVAL);
-  if (t_chain != nullptr) return fail(EBUSY);
+  if (t_chain != nullptr || is_helper()) return fail(EBUSY);
   if (t_thread == nullptr) return fail(CR_ENOINIT);
   {
-    const MutexGuard guard(g_process.mutex);
+    const ProcessLock lock;
     if (register_process() != 0) return -1;
   }
   if (flags == CR_SIGNAL_CONTEXT) let_signal_in();
   const Section section;
-  const MutexGuard guard(g_process.mutex);
+  const ProcessLock lock;
   const int index = table_of(flags).add({func, arg});
   return index < 0 ? -1 : index | flags;
 }
 
 LIBCR_PUBLIC int cr_replace_callback(cr_callback_id_t id, cr_callback_t func, void* arg, int flags) {
   if (!is_context(flags)) return fail(EINVAL);
-  if (t_chain != nullptr) return fail(EBUSY);
+  if (t_chain != nullptr || is_helper()) return fail(EBUSY);
   if (t_thread == nullptr) return fail(CR_ENOINIT);
   const int index = id & ~kContexts;
   const Section section;
-  const MutexGuard guard(g_process.mutex);
+  const ProcessLock lock;
   if (id < 0 || (id & kContexts) != flags || index >= table_of(flags).size()) return fail(EINVAL);
   table_of(flags)[index] = {func, arg};
   return 0;

@@ -50,15 +50,6 @@ int remove(const cryo_client_range& range) {
   return replace(first, last, rest, count);
 }
 
-// Keeps checkpoints away, unless this is part of one.
-class Section {
- public:
-  Section() { ::cr_enter_cs(CR_ID_CALLBACK); }
-  ~Section() { ::cr_leave_cs(CR_ID_CALLBACK); }
-  Section(const Section&) = delete;
-  Section& operator=(const Section&) = delete;
-};
-
 int change(const void* address, std::size_t length, int (*how)(const cryo_client_range& range)) {
   const auto start = reinterpret_cast<std::uintptr_t>(address);
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -67,7 +58,7 @@ int change(const void* address, std::size_t length, int (*how)(const cryo_client
   if (t_chain != nullptr && t_chain->context() == CR_SIGNAL_CONTEXT) return fail(EBUSY);
   if (length == 0 || start % page != 0 || length % page != 0 || start + length < start) return fail(EINVAL);
   const Section section;
-  const MutexGuard guard(g_process.mutex);
+  const ProcessLock lock;
   return how({start, start + length});
 }
 

@@ -120,6 +120,11 @@ void forget_log(int fd) {
   }
 }
 
+void reset_logs() {
+  g_mutex = PTHREAD_MUTEX_INITIALIZER;
+  g_logs = nullptr;
+}
+
 int poll_handle(const PollSteps& steps, int fd, struct timeval* timeout, char** message) {
   const int ready = wait_readable(fd, timeout);
   if (ready < 0) return steps.error_before;

@@ -25,7 +25,7 @@ bool is_held(const Thread& thread) {
   return (hold & CR_HOLD_RSTRT) != 0;
 }
 
-// What is not to be held goes on; all do if it cannot be told (cr_restart --no-restore-pid).
+// What is not to be held goes on; all do if it cannot be told.
 void let_go(pid_t tid) {
   cryo_client_go go{};
   go.size = sizeof(go);
@@ -44,7 +44,7 @@ void let_task_go(pid_t tid, int) {
 bool wants_hold() {
   if (has_hook(CR_HOOK_RSTRT_NO_CALLBACKS)) return true;  // nothing is to run before it
   if ((g_process.hold_uninit & CR_HOLD_RSTRT) != 0) return true;
-  const MutexGuard guard(g_process.mutex);
+  const ProcessLock lock;
   for (const Thread* thread = g_process.threads; thread != nullptr; thread = thread->next)
     if (is_held(*thread)) return true;
   return false;
@@ -52,6 +52,7 @@ bool wants_hold() {
 
 // No lock: all that could change the list are held, or are let go by this.
 void let_unheld_go() {
+  if (find_threads()) g_process.started = start_of_process();  // ask_threads() says what it means if not
   ask_uninitialised(CR_HOOK_RSTRT_NO_CALLBACKS);
   if ((g_process.hold_uninit & CR_HOLD_RSTRT) == 0 && !visit_uninitialised(let_task_go, 0)) let_go(0);
   for (Thread *thread = g_process.threads, *next; thread != nullptr; thread = next) {

@@ -27,25 +27,34 @@ namespace cryo::libcr {
 void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t value, int ms);
 void futex_wake_all(const std::atomic<std::uint32_t>& word);
 
-// Critical sections on one side, a checkpoint on the other: either is there, or the other one. Those inside
-// are counted; who wants in has to wait while a checkpoint is wanted.
+struct Thread;
+
+// Critical sections on one side, a checkpoint on the other: either is there, or the other one. Each thread says
+// whether it is inside; who wants in has to wait while a checkpoint is wanted. A handler of a signal may do so in the
+// middle of these functions: all that they change is one word, and by one instruction.
 class SectionLock {
  public:
-  void enter();
-  [[nodiscard]] bool try_enter();
-  void leave();
+  // False: a checkpoint is wanted, and `wait` is not.
+  [[nodiscard]] bool enter(Thread& thread, bool wait);
+  static bool is_inside(const Thread& thread);
+  // Of one that is.
+  void leave(Thread& thread);
+  // A thread that has left, or has ended: the helper looks again.
+  void tell_left();
   // A checkpoint is wanted: nobody comes in any more. By the helper.
-  void close();
+  void close() { closed_ = 1; }
   // Waits until nobody is inside, at most `ms` milliseconds. Returns whether that is so.
   [[nodiscard]] bool wait_empty(int ms);
   void open();
-  [[nodiscard]] bool closed() const { return (word_.load() & kClosed) != 0; }
+  [[nodiscard]] bool closed() const { return closed_ != 0; }
   // In the child of a fork.
-  void reset() { word_ = 0; }
+  void reset() { closed_ = 0; }
 
  private:
-  static constexpr std::uint32_t kClosed = 1U << 31;
-  std::atomic<std::uint32_t> word_ = 0;
+  [[nodiscard]] bool come_in(Thread& thread, bool wait);
+
+  std::atomic<std::uint32_t> closed_ = 0;
+  std::atomic<std::uint32_t> left_ = 0;  // counts
 };
 
 // errno as it was, for code that runs in the middle of other code.
@@ -146,21 +155,30 @@ class Chain {
 // The part of a thread in a checkpoint, as the helper and the thread itself see it.
 enum class Phase : std::uint32_t { kIdle, kAsked, kRunning };
 
-// A thread that has called cr_init().
+// What a round still counts a thread for.
+inline constexpr std::uint32_t kOwesBottom = 1U << 0;  // the end of its callbacks' first halves
+inline constexpr std::uint32_t kOwesEnd = 1U << 1;     // of the second ones
+
+// A thread that has called cr_init(), or the helper.
 struct Thread {
   Thread* next;
-  pid_t tid;
-  cr_client_id_t ids;  // how many it has got
-  int section_depth;
+  std::atomic<pid_t> tid;  // another one after a restart, see tasks.cc
+  void* mark;              // by which it is known again
+  cr_client_id_t ids;      // how many it has got
+  std::atomic<int> section_depth;
+  std::atomic<std::uint32_t> in_section;
   int hold;  // CR_HOLD_*
   int persist;
-  bool exiting;
   std::atomic<std::uint32_t> phase;  // Phase
+  std::atomic<std::uint32_t> owes;   // kOwes*
   CallbackTable callbacks;           // signal context
 };
 
 extern __thread Thread* t_thread;
 extern __thread Chain* t_chain;  // the callback that runs in this thread, if one does
+
+// In the child of a fork.
+void forget_thread();
 
 // Starts a thread that does one thing and ends. It gets no signals: they are for the threads of the program.
 // Its stack is small, or what the program's threads have. 0, or -1 with errno.
@@ -175,6 +193,7 @@ struct Process {
   bool fork_handler;
   std::atomic<bool> consented;  // cr_init() has
   std::atomic<bool> registered;
+  std::atomic<std::uint32_t> has_helper;  // it waits for requests, or is about to
   int client_fd;
   Thread* threads;
   CallbackTable callbacks;  // thread context; changed inside a critical section
@@ -184,35 +203,58 @@ struct Process {
   std::atomic<int> hold_uninit;
   std::atomic<cr_hook_fn_t> hooks[CR_NUM_HOOKS];
   std::atomic<std::uint32_t> own_requests;  // of cr_request() and its like, not over yet
+  bool client_before;                       // there has been a registration
+  std::uint32_t forks;                      // that have led here
+  std::atomic<std::uint64_t> started;       // when the process has, as the ids of the threads are; 0: not known
 };
 
 extern Process g_process;
 
-// A descriptor of /dev/cryo, or -1 with errno ENOSYS or CR_EVERSION.
+// Has g_process.mutex. A callback in signal context that interrupts that waits for the end: those who wait for the
+// callback may want the mutex, too.
+class ProcessLock {
+ public:
+  ProcessLock();
+  ~ProcessLock();
+  ProcessLock(const ProcessLock&) = delete;
+  ProcessLock& operator=(const ProcessLock&) = delete;
+  // By the handler: does the thread have it? Then answer_late() comes when it has not any more.
+  static bool puts_off_signal();
+};
+
+// A descriptor of /dev/cryo, or -1 with errno: ENOSYS when it is not there, CR_EVERSION when it is another one.
 int open_device();
 // Once per process: what has to be there before anything else. 0, or -1 with errno.
 int prepare_process();
 // By cr_init().
 void consent_in_init();
 // The program may have set an action of its own for CR_SIGNUM: ours takes its place before we send the signal, and hands on
-// what is not from us. By the helper.
-void keep_handler();
+// what is not from us. Whether ours is there.
+bool keep_handler();
 void hand_on_signal(int signal, siginfo_t* info, void* context);
 // Registers the process for checkpoints, unless it is. With g_process.mutex. 0, or -1 with errno.
 int register_process();
+// The same by the helper, which has lost the descriptor to the program: another one. 0, or -1 with errno.
+int register_again();
+// Closes the descriptor of a registration, unless it is something else of the program's by now.
+void close_client(int fd);
 
 // ---- round.cc: one checkpoint as this process sees it
 
 // Runs in the helper thread for as long as the process lives.
-void* helper_main(void* client_fd);
+void* helper_main(void*);
+// Is the caller that thread?
+bool is_helper();
 // The handler of CR_SIGNUM.
 void on_signal(int signal, siginfo_t* info, void* context);
+// A signal of ours came while the thread had the ProcessLock.
+void answer_late();
 // How many rounds there have been; and waits for one more than `begun`, at most `ms` milliseconds. Returns whether there
 // is none yet.
 std::uint32_t rounds_begun();
 bool wait_for_round(std::uint32_t begun, int ms);
-// A thread ends, or has ended: nobody waits for it any more. With g_process.mutex.
-void forget_phase(Thread& thread);
+// A thread ends, in its callbacks even: nobody waits for it any more. With g_process.mutex.
+void leave_round(Thread& thread);
 // In the child of a fork.
 void reset_round();
 
@@ -267,6 +309,11 @@ void reset_reaping();
 // In the child of a fork.
 void reset_restarts();
 
+// ---- handle.cc
+
+// In the child of a fork.
+void reset_logs();
+
 // ---- tasks.cc
 
 pid_t own_tid();
@@ -274,8 +321,17 @@ pid_t own_tid();
 // g_process.mutex, or while all that could change the list are held. Whether the threads could be listed.
 using TaskVisitor = void (*)(pid_t tid, int argument);
 bool visit_uninitialised(TaskVisitor visitor, int argument);
-// Does the thread block CR_SIGNUM? No, if it has ended.
+// Is the thread not to be sent CR_SIGNUM, as it blocks that? Yes as well if it has ended, or it cannot be seen.
 bool blocks_signal(pid_t tid);
+// When the process has started: another time after a restart. 0: it cannot be told.
+std::uint64_t start_of_process();
+// By what the thread is known again when it has got another id, or NULL.
+void* mark_of(pid_t tid);
+// After a restart the ids of threads may be others: finds them. Whether all that have not ended are known. By the helper, rules as
+// for visit_uninitialised().
+bool find_threads();
+// Is the thread where it is thought to be? It has ended if not, after find_threads().
+bool is_there(const Thread& thread);
 
 // ---- hooks.cc
 
@@ -298,5 +354,19 @@ inline int fail(int error) {
   errno = error;
   return -1;
 }
+
+// Keeps checkpoints away from what changes, however deep in sections the thread is, unless this is part of one.
+class Section {
+ public:
+  Section() : inside_(::cr_enter_cs(CR_ID_CALLBACK) == 0) {}
+  ~Section() {
+    if (inside_) ::cr_leave_cs(CR_ID_CALLBACK);
+  }
+  Section(const Section&) = delete;
+  Section& operator=(const Section&) = delete;
+
+ private:
+  bool inside_;
+};
 
 }  // namespace cryo::libcr

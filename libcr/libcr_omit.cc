@@ -9,6 +9,8 @@
 
 #include <cerrno>
 
+#include "high_fd.h"
+
 extern "C" __attribute__((visibility("default"))) int cr_omit_link_me;
 int cr_omit_link_me = 1;
 
@@ -23,7 +25,7 @@ void say_so() {
   cryo_client client{};
   client.size = sizeof(client);
   client.flags = CRYO_CLIENT_OMIT;
-  g_client = ::ioctl(device, CRYO_IOC_CLIENT, &client);
+  g_client = cryo::libcr::move_high(::ioctl(device, CRYO_IOC_CLIENT, &client));
   ::close(device);
 }
 

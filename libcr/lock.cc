@@ -21,39 +21,6 @@ void futex_wake_all(const std::atomic<std::uint32_t>& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 0x7fffffff, nullptr, nullptr, 0);
 }
 
-bool SectionLock::try_enter() {
-  std::uint32_t now = word_.load();
-  while ((now & kClosed) == 0)
-    if (word_.compare_exchange_weak(now, now + 1)) return true;
-  return false;
-}
-
-void SectionLock::enter() {
-  while (!try_enter()) {
-    const std::uint32_t now = word_.load();
-    if ((now & kClosed) != 0) futex_wait(word_, now, -1);
-  }
-}
-
-void SectionLock::leave() {
-  if (word_.fetch_sub(1) == (kClosed | 1)) futex_wake_all(word_);
-}
-
-void SectionLock::close() {
-  word_.fetch_or(kClosed);
-}
-
-bool SectionLock::wait_empty(int ms) {
-  const std::uint32_t now = word_.load();
-  if (now != kClosed) futex_wait(word_, now, ms);
-  return word_.load() == kClosed;
-}
-
-void SectionLock::open() {
-  word_.fetch_and(~kClosed);
-  futex_wake_all(word_);
-}
-
 namespace {
 
 constexpr int kSpins = 50;

@@ -40,11 +40,17 @@ std::int64_t now_ms() {
   return time.tv_sec * std::int64_t{1000} + time.tv_nsec / 1000000;
 }
 
-void* call_main(void*) {
-  t_preparing = true;
-  g_call.result = g_call.what.function(g_call.what.argument);
+// By its end, or that of the thread.
+void end_call(void*) {
   g_running = 0;
   futex_wake_all(g_running);
+}
+
+void* call_main(void*) {
+  t_preparing = true;
+  pthread_cleanup_push(end_call, nullptr);
+  g_call.result = g_call.what.function(g_call.what.argument);
+  pthread_cleanup_pop(1);
   return nullptr;
 }
 
@@ -69,6 +75,7 @@ int call(const Prepare& what) {
   describe_function(g_call.name, sizeof(g_call.name), "prepare function",
                     reinterpret_cast<void*>(what.function));
   if (is_given_up(g_call.name)) return kGivenUp;
+  g_call.result = CR_ETEMPFAIL;
   g_running = 1;
   if (start_worker(call_main, nullptr, Stack::kDefault) != 0) {
     g_running = 0;
@@ -78,12 +85,12 @@ int call(const Prepare& what) {
 }
 
 Prepare function_at(int index) {
-  const MutexGuard guard(g_process.mutex);
+  const ProcessLock lock;
   return index < g_count ? g_functions[index] : Prepare{};
 }
 
 int count_of_functions() {
-  const MutexGuard guard(g_process.mutex);
+  const ProcessLock lock;
   return g_count;
 }
 
@@ -125,7 +132,7 @@ using namespace cryo::libcr;
 LIBCR_PUBLIC cr_prepare_id_t cr_register_prepare(cr_prepare_func_t func, void* arg, unsigned int timeout_ms) {
   const int error = check_caller();
   if (error != 0) return fail(error);
-  const MutexGuard guard(g_process.mutex);
+  const ProcessLock lock;
   if (g_count == kMaxFunctions) return fail(ENOSPC);
   if (register_process() != 0) return -1;
   g_functions[g_count] = {func, arg, timeout_ms};
@@ -136,7 +143,7 @@ LIBCR_PUBLIC int cr_replace_prepare(cr_prepare_id_t id, cr_prepare_func_t func, 
                                     unsigned int timeout_ms) {
   const int error = check_caller();
   if (error != 0) return fail(error);
-  const MutexGuard guard(g_process.mutex);
+  const ProcessLock lock;
   if (id < 0 || id >= g_count) return fail(EINVAL);
   g_functions[id] = {func, arg, timeout_ms};
   return 0;

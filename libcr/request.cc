@@ -16,8 +16,19 @@ namespace {
 constexpr unsigned int kMillisecond = 1000;
 constexpr int kBeginMs = 2;  // how often one looks whether a request has begun
 
+// What the caller and the worker know of each other, until both are through.
+struct Begin {
+  std::atomic<int> users;
+  std::atomic<int> error;  // of CRYO_CKPT_RUN
+};
+
+void put(Begin* begin) {
+  if (begin->users.fetch_sub(1) == 1) std::free(begin);
+}
+
 // What the worker needs; its own.
 struct Work {
+  Begin* begin;
   int handle;      // a copy: the caller may close his
   int own_fd;      // closed at the end; -1: none
   char* own_path;  // of the file, removed if there is no context in it; NULL: none
@@ -27,12 +38,14 @@ void* work_main(void* pointer) {
   auto* const work = static_cast<Work*>(pointer);
   const int result = ::ioctl(work->handle, CRYO_CKPT_RUN, 0);
   // 1: this is the process that a restart has made; the file is not ours any more.
+  if (result < 0) work->begin->error = errno;
   if (result < 0 && work->own_path != nullptr) ::unlink(work->own_path);
   if (work->own_fd >= 0) {
     ::close(work->own_fd);
     g_process.own_requests.fetch_sub(1);
   }
   ::close(work->handle);
+  put(work->begin);
   std::free(work->own_path);
   std::free(work);
   return nullptr;
@@ -120,43 +133,70 @@ int make_handle(const cr_checkpoint_args& args) {
   return handle >= 0 ? handle : fail(error);
 }
 
-// Until the request has begun, and the process knows of it if it is one of those that it is about.
-void wait_for_begin(int handle, std::uint32_t begun, bool self) {
+// Until the request has begun, and the process knows of it if it is one of those that it is about. 0, or what has kept it
+// from beginning: the handle is as before.
+int wait_for_begin(int handle, const Begin& begin, std::uint32_t begun, bool self) {
   const ErrnoSaver saver;
   cryo_ckpt_status status{};
-  status.size = sizeof(status);
-  while (::ioctl(handle, CRYO_CKPT_STATUS, &status) == 0) {
-    const bool told = status.state == CRYO_STATE_NOTIFYING && self && g_process.registered;
-    if (status.state != CRYO_STATE_NEW && !told) return;
-    if (!wait_for_round(begun, kBeginMs)) return;
+  for (;;) {
+    const int error = begin.error;
     status.size = sizeof(status);
+    if (::ioctl(handle, CRYO_CKPT_STATUS, &status) != 0) return 0;
+    const bool told = status.state == CRYO_STATE_NOTIFYING && self && g_process.registered;
+    if (status.state != CRYO_STATE_NEW && !told) return 0;
+    if (status.state == CRYO_STATE_NEW && error != 0) return error;
+    if (!wait_for_round(begun, kBeginMs)) return 0;
   }
 }
 
+// The worker's arguments, or NULL with errno.
+Work* make_work(int handle, int own_fd, char* own_path) {
+  auto* const work = static_cast<Work*>(std::malloc(sizeof(Work)));
+  auto* const begin = static_cast<Begin*>(std::calloc(1, sizeof(Begin)));
+  const int copy = work == nullptr || begin == nullptr ? fail(ENOMEM) : ::fcntl(handle, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) {
+    std::free(begin);
+    std::free(work);
+    return nullptr;
+  }
+  begin->users = 2;
+  *work = {begin, copy, own_fd, own_path};
+  return work;
+}
+
 void discard(Work* work) {
-  const ErrnoSaver saver;
-  if (work->handle >= 0) ::close(work->handle);
+  ::close(work->handle);
+  std::free(work->begin);
   std::free(work);
+}
+
+// Has a thread do it. 0, or -1 with errno.
+int start_work(int handle, bool self, int own_fd, char* own_path) {
+  auto* const work = make_work(handle, own_fd, own_path);
+  if (work == nullptr) return -1;
+  Begin* const begin = work->begin;
+  const std::uint32_t begun = rounds_begun();
+  if (start_worker(work_main, work, Stack::kSmall) != 0) {
+    const ErrnoSaver saver;
+    discard(work);
+    return -1;
+  }
+  const int error = wait_for_begin(handle, *begin, begun, self);
+  put(begin);
+  return error == 0 ? 0 : fail(error);
 }
 
 // Makes the request; `own_fd` and `own_path` (malloc()ed) pass to the worker when this returns a handle.
 int start(const cr_checkpoint_args& args, int own_fd, char* own_path) {
   const int error = check(args);
   if (error != 0) return fail(error);
-  auto* const work = static_cast<Work*>(std::malloc(sizeof(Work)));
-  if (work == nullptr) return fail(ENOMEM);
+  if (prepare_process() != 0) return -1;
   const int handle = make_handle(args);
-  *work = {handle < 0 ? -1 : ::fcntl(handle, F_DUPFD_CLOEXEC, 0), own_fd, own_path};
-  const std::uint32_t begun = rounds_begun();
-  if (work->handle >= 0 && start_worker(work_main, work, Stack::kSmall) == 0) {
-    wait_for_begin(handle, begun, includes_self(args));
-    return handle;
-  }
-  discard(work);
-  if (handle >= 0) {
-    const ErrnoSaver saver;
-    ::close(handle);
-  }
+  if (handle < 0) return -1;
+  forget_log(handle);  // of one that was closed without cr_reap_checkpoint()
+  if (start_work(handle, includes_self(args), own_fd, own_path) == 0) return handle;
+  const ErrnoSaver saver;
+  ::close(handle);
   return -1;
 }
 

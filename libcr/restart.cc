@@ -21,7 +21,8 @@ constexpr int kRestored = CR_RSTRT_RESTORE_PID | CR_RSTRT_RESTORE_PGID | CR_RSTR
 struct Record {
   Record* next;
   int fd;
-  ino_t inode;  // the number may be that of another file by now
+  ino_t inode;             // the number may be that of another file by now
+  std::uint64_t started;   // when the process has, whose pipe has that inode
   std::size_t length;
   bool ended;
   char bytes[sizeof(RestartReport) + RestartReport::kMaxText];
@@ -30,12 +31,23 @@ struct Record {
 pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
 Record* g_records = nullptr;
 
-// With g_mutex, like all that follow. NULL with errno.
+// With g_mutex, like all that follow. Is the pipe at the record's number its own? After a restart it is another one, with what
+// was in it.
+bool is_own_pipe(Record& record, ino_t inode) {
+  if (record.inode == inode) return true;
+  const std::uint64_t started = start_of_process();
+  if (started == 0 || record.started == 0 || started == record.started) return false;
+  record.inode = inode;
+  record.started = started;
+  return true;
+}
+
+// NULL with errno.
 Record* record_of(int fd) {
   struct stat now;
   if (::fstat(fd, &now) != 0) return nullptr;
   for (Record* record = g_records; record != nullptr; record = record->next)
-    if (record->fd == fd && record->inode == now.st_ino && S_ISFIFO(now.st_mode)) return record;
+    if (record->fd == fd && S_ISFIFO(now.st_mode) && is_own_pipe(*record, now.st_ino)) return record;
   errno = ENOTTY;
   return nullptr;
 }
@@ -87,6 +99,7 @@ int add_record(int fd) {
   }
   record->fd = fd;
   record->inode = now.st_ino;
+  record->started = start_of_process();
   const MutexGuard guard(g_mutex);
   drop(fd);  // of one that was closed without cr_reap_restart()
   record->next = g_records;

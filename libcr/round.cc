@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "high_fd.h"
 #include "internal.h"
 
 namespace cryo::libcr {
@@ -33,6 +34,8 @@ struct Round {
 };
 
 constinit Round g_round{};
+// The helper's, in no list.
+constinit Thread g_helper{};
 char g_tag;  // its address marks our signals
 
 void count_down(std::atomic<std::uint32_t>& counter) {
@@ -43,6 +46,24 @@ void count_down(std::atomic<std::uint32_t>& counter) {
 bool change_phase(Thread& thread, Phase from, Phase to) {
   auto expected = static_cast<std::uint32_t>(from);
   return thread.phase.compare_exchange_strong(expected, static_cast<std::uint32_t>(to));
+}
+
+// What the round counts the thread for, once.
+void settle(Thread& thread, std::uint32_t debt) {
+  if ((thread.owes.fetch_and(~debt) & debt) != 0) count_down(debt == kOwesBottom ? g_round.missing : g_round.left);
+}
+
+// The first one holds.
+void refuse(std::uint32_t vote, std::uint32_t code) {
+  std::uint32_t none = 0;
+  g_round.refusal.compare_exchange_strong(none, vote << kVoteShift | code);
+}
+
+// It has not begun, and need not any more.
+void dismiss(Thread& thread) {
+  if (!change_phase(thread, Phase::kAsked, Phase::kIdle)) return;
+  settle(thread, kOwesBottom);
+  settle(thread, kOwesEnd);
 }
 
 // ---- the vote
@@ -93,10 +114,15 @@ int cast_vote(std::uint32_t kind, std::uint32_t code) {
   }
   const int result = result_of(vote);
   if (result > 0) {
-    let_unheld_go();
+    if (vote.flags == 0) {
+      const ProcessLock lock;  // nobody is held
+      let_unheld_go();
+    } else {
+      let_unheld_go();
+    }
     ask_about_restart();
   } else if (result == 0) {
-    const MutexGuard guard(g_process.mutex);
+    const ProcessLock lock;
     ask_uninitialised(CR_HOOK_CONT_NO_CALLBACKS);
   }
   return result;
@@ -116,7 +142,6 @@ bool has_callback(Thread& thread) {
 
 // Is there anything to do for the thread? Only then it is disturbed.
 bool takes_part(Thread& thread) {
-  if (thread.tid == own_tid()) return false;
   if (has_callback(thread)) return true;
   const bool wants = has_signal_hook() || (thread.hold != CR_HOLD_DFLT && thread.hold != CR_HOLD_NONE);
   return wants && !blocks_signal(thread.tid);
@@ -129,21 +154,32 @@ void send_signal(Thread& thread) {
   info.si_pid = ::getpid();
   info.si_uid = ::getuid();
   info.si_value.sival_ptr = &g_tag;
-  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread.tid, CR_SIGNUM, &info) == 0) return;
+  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread.tid.load(), CR_SIGNUM, &info) == 0) return;
   // It has ended. All else (EAGAIN: RLIMIT_SIGPENDING) would be a checkpoint without its callbacks.
-  std::uint32_t none = 0;
-  if (errno != ESRCH)
-    g_round.refusal.compare_exchange_strong(none, CRYO_VOTE_TEMPORARY << kVoteShift | static_cast<std::uint32_t>(errno));
-  forget_phase(thread);
+  if (errno != ESRCH) refuse(CRYO_VOTE_TEMPORARY, static_cast<std::uint32_t>(errno));
+  dismiss(thread);
+}
+
+// Whether the thread is to be asked. One that cannot be found after a restart is no checkpoint without its callbacks.
+bool is_to_be_asked(Thread& thread, bool known) {
+  if (!takes_part(thread)) return false;
+  if (known || is_there(thread)) return thread.mark == nullptr || is_there(thread);
+  ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, "the id of a thread that has callbacks is not known after a restart");
+  refuse(CRYO_VOTE_TEMPORARY, CR_ETEMPFAIL);
+  return false;
 }
 
 // All threads that have something to do.
 void ask_threads() {
-  const MutexGuard guard(g_process.mutex);
-  keep_handler();
+  const ProcessLock lock;
+  const bool known = find_threads();
+  (void)keep_handler();
   std::uint32_t asked = 0;
-  for (Thread* thread = g_process.threads; thread != nullptr; thread = thread->next)
-    if (takes_part(*thread) && change_phase(*thread, Phase::kIdle, Phase::kAsked)) ++asked;
+  for (Thread* thread = g_process.threads; thread != nullptr; thread = thread->next) {
+    if (!is_to_be_asked(*thread, known) || !change_phase(*thread, Phase::kIdle, Phase::kAsked)) continue;
+    thread->owes = kOwesBottom | kOwesEnd;
+    ++asked;
+  }
   g_round.missing = asked;
   g_round.left = asked + 1;
   for (Thread* thread = g_process.threads; thread != nullptr; thread = thread->next)
@@ -152,8 +188,8 @@ void ask_threads() {
 
 // Those that have not begun need not begin any more.
 void dismiss_threads() {
-  const MutexGuard guard(g_process.mutex);
-  for (Thread* thread = g_process.threads; thread != nullptr; thread = thread->next) forget_phase(*thread);
+  const ProcessLock lock;
+  for (Thread* thread = g_process.threads; thread != nullptr; thread = thread->next) dismiss(*thread);
 }
 
 void wait_for_threads() {
@@ -191,14 +227,13 @@ int helper_bottom() {
 }
 
 int thread_bottom() {
-  count_down(g_round.missing);
+  settle(*t_thread, kOwesBottom);
   return wait_for_release();
 }
 
 int thread_abort(std::uint32_t vote, std::uint32_t code) {
-  std::uint32_t none = 0;
-  g_round.refusal.compare_exchange_strong(none, vote << kVoteShift | code);
-  count_down(g_round.missing);
+  refuse(vote, code);
+  settle(*t_thread, kOwesBottom);
   if (vote == CRYO_VOTE_PERMANENT) {
     wait_for_release();  // the helper's vote has the others killed
     for (;;) ::kill(::getpid(), SIGKILL);
@@ -210,11 +245,12 @@ bool holds(int setting, bool restarted) {
   return (setting & (restarted ? CR_HOLD_RSTRT : CR_HOLD_CONT)) != 0;
 }
 
-// The callbacks of a thread have ended.
-void finish(int result, int hold, cr_hook_event_t hook_cont, cr_hook_event_t hook_restart) {
-  const std::uint32_t round = g_round.ended;
+// The callbacks of the calling thread have ended. `round`: what g_round.ended was when they began.
+void finish(int result, int hold, std::uint32_t round, cr_hook_event_t hook_cont, cr_hook_event_t hook_restart) {
+  const std::uint32_t forks = g_process.forks;
   if (result >= 0) run_hook(result > 0 ? hook_restart : hook_cont);
-  count_down(g_round.left);
+  if (forks != g_process.forks) return;
+  settle(*t_thread, kOwesEnd);
   if (result < 0 || !holds(hold, result > 0)) return;
   while (g_round.ended == round) futex_wait(g_round.ended, round, -1);
 }
@@ -234,21 +270,30 @@ void begin(const cryo_client_request& request) {
   g_round.restart = {0, g_round.source};
   g_round.missing = 0;
   g_round.released = 0;
-  g_round.left = 1;
   g_round.refusal = 0;
   g_round.result = 0;
 }
 
-void run_callbacks() {
-  Chain chain(g_process.callbacks, CR_THREAD_CONTEXT, helper_bottom, cast_vote, note_callback);
-  const int result = chain.run();
-  finish(result, CR_HOLD_NONE, CR_HOOK_CONT_THREAD_CONTEXT, CR_HOOK_RSTRT_THREAD_CONTEXT);
-  // The next round needs the threads as they were.
-  for (std::uint32_t left = g_round.left; left != 0; left = g_round.left) futex_wait(g_round.left, left, -1);
+// Who waits for the end of the round goes on.
+void end_round() {
   forget_facts();
   g_process.sections.open();  // who goes on finds that it is over
   g_round.ended.fetch_add(1);
   futex_wake_all(g_round.ended);
+}
+
+void run_callbacks() {
+  const std::uint32_t forks = g_process.forks;
+  g_round.left = 1;
+  g_helper.owes = kOwesEnd;
+  Chain chain(g_process.callbacks, CR_THREAD_CONTEXT, helper_bottom, cast_vote, note_callback);
+  const int result = chain.run();
+  if (forks != g_process.forks) return;
+  finish(result, CR_HOLD_NONE, 0, CR_HOOK_CONT_THREAD_CONTEXT, CR_HOOK_RSTRT_THREAD_CONTEXT);
+  if (forks != g_process.forks) return;
+  // The next round needs the threads as they were.
+  for (std::uint32_t left = g_round.left; left != 0; left = g_round.left) futex_wait(g_round.left, left, -1);
+  end_round();
 }
 
 // While the program runs as if there were no checkpoint. Whether it goes on.
@@ -259,7 +304,17 @@ bool prepare() {
   return refusal == kReady;
 }
 
+// Threads may be in a round whose helper has ended. Whether this one goes on.
+bool wait_for_last_round() {
+  for (std::uint32_t left = g_round.left; left != 0; left = g_round.left) {
+    if (is_given_up("callbacks of an earlier checkpoint")) return false;
+    futex_wait(g_round.left, left, kPollMs);
+  }
+  return true;
+}
+
 void take_part(const cryo_client_request& request) {
+  if (!wait_for_last_round()) return;
   begin(request);
   g_process.preparing = true;
   g_round.begun.fetch_add(1);
@@ -275,10 +330,74 @@ void take_part(const cryo_client_request& request) {
     run_callbacks();
 }
 
+// The helper ends, by a callback: there is no checkpoint, those who wait for it go on, and another thread takes its place.
+void end_helper(void* forks) {
+  if (*static_cast<std::uint32_t*>(forks) != g_process.forks) return;
+  cryo_client_vote vote{};
+  vote.size = sizeof(vote);
+  vote.vote = CRYO_VOTE_TEMPORARY;
+  vote.code = CR_ETEMPFAIL;
+  while (::ioctl(g_process.client_fd, CRYO_CLIENT_VOTE, &vote) != 0 && errno == EINTR) {
+  }
+  g_process.preparing = false;
+  dismiss_threads();
+  if (g_round.released == 0) release(-CR_ETEMPFAIL);
+  settle(g_helper, kOwesEnd);
+  end_round();
+  const ProcessLock lock;
+  const int fd = g_process.client_fd;
+  g_process.registered = false;
+  g_process.client_fd = -1;
+  (void)register_process();
+  close_client(fd);
+}
+
+// As long as the process is what it was: in a child that a callback has forked there is no helper.
+void help(std::uint32_t forks) {
+  while (forks == g_process.forks) {
+    cryo_client_request request{};
+    request.size = sizeof(request);
+    request.dest = reinterpret_cast<std::uintptr_t>(g_round.dest);
+    request.dest_size = sizeof(g_round.dest);
+    if (::ioctl(g_process.client_fd, CRYO_CLIENT_WAIT, &request) == 0) {
+      // The program has closed our descriptor.
+      if (request.handle != 0) g_process.client_fd = move_high(request.handle);
+      take_part(request);
+    } else if (errno != EINTR && register_again() != 0) {
+      return;
+    }
+  }
+}
+
+// The callbacks of the calling thread, if it has been asked, and not dismissed since.
+void call_callbacks() {
+  if (t_thread == nullptr || !change_phase(*t_thread, Phase::kAsked, Phase::kRunning)) return;
+  const std::uint32_t round = g_round.ended;
+  Chain chain(t_thread->callbacks, CR_SIGNAL_CONTEXT, thread_bottom, thread_abort, nullptr);
+  const int result = chain.run();
+  if (t_thread == nullptr) return;  // the child of a fork in a callback
+  const int hold = t_thread->hold == CR_HOLD_DFLT ? g_process.hold_init.load() : t_thread->hold;
+  t_thread->phase = static_cast<std::uint32_t>(Phase::kIdle);
+  finish(result, hold, round, CR_HOOK_CONT_SIGNAL_CONTEXT, CR_HOOK_RSTRT_SIGNAL_CONTEXT);
+}
+
+// A thread may be cancelled at any place if it has said so: here it is in callbacks only, where these let it.
+void answer() {
+  int cancel = PTHREAD_CANCEL_DEFERRED;
+  ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel);
+  call_callbacks();
+  ::pthread_setcanceltype(cancel, nullptr);
+}
+
 }  // namespace
 
+// It does not if the descriptor is not ours any more either.
 bool is_given_up(const char* note) {
-  return ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, note) != 0 && errno == ECANCELED;
+  return ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, note) != 0 && errno != EINTR;
+}
+
+bool is_helper() {
+  return t_thread == &g_helper;
 }
 
 void describe_function(char* text, std::size_t size, const char* what, void* address) {
@@ -289,18 +408,16 @@ void describe_function(char* text, std::size_t size, const char* what, void* add
              known && where.dli_fname != nullptr ? ::basename(where.dli_fname) : "?");
 }
 
-void* helper_main(void* client_fd) {
-  const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(client_fd));
-  for (;;) {
-    cryo_client_request request{};
-    request.size = sizeof(request);
-    request.dest = reinterpret_cast<std::uintptr_t>(g_round.dest);
-    request.dest_size = sizeof(g_round.dest);
-    if (::ioctl(fd, CRYO_CLIENT_WAIT, &request) == 0)
-      take_part(request);
-    else if (errno != EINTR)
-      return nullptr;  // somebody has closed our descriptor: then we are not registered either
-  }
+void* helper_main(void*) {
+  std::uint32_t forks = g_process.forks;
+  t_thread = &g_helper;
+  g_helper.tid = own_tid();
+  g_process.has_helper = 1;
+  futex_wake_all(g_process.has_helper);
+  pthread_cleanup_push(end_helper, &forks);
+  help(forks);
+  pthread_cleanup_pop(0);
+  return nullptr;
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
@@ -308,14 +425,17 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   const bool queued = info->si_code == SI_QUEUE;
   if (queued && run_hook_of_signal(info->si_value.sival_ptr)) return;
   if (!queued || info->si_value.sival_ptr != &g_tag) return hand_on_signal(signal, info, context);
-  if (t_thread == nullptr) return;
-  if (!change_phase(*t_thread, Phase::kAsked, Phase::kRunning)) return;
-  Chain chain(t_thread->callbacks, CR_SIGNAL_CONTEXT, thread_bottom, thread_abort, nullptr);
-  const int result = chain.run();
-  if (t_thread == nullptr) return;  // the child of a fork in a callback
-  const int hold = t_thread->hold == CR_HOLD_DFLT ? g_process.hold_init.load() : t_thread->hold;
-  t_thread->phase = static_cast<std::uint32_t>(Phase::kIdle);
-  finish(result, hold, CR_HOOK_CONT_SIGNAL_CONTEXT, CR_HOOK_RSTRT_SIGNAL_CONTEXT);
+  if (ProcessLock::puts_off_signal()) return;
+  answer();
+}
+
+void answer_late() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  answer();
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 std::uint32_t rounds_begun() {
@@ -327,16 +447,18 @@ bool wait_for_round(std::uint32_t begun, int ms) {
   return g_round.begun == begun;
 }
 
-void forget_phase(Thread& thread) {
-  if (!change_phase(thread, Phase::kAsked, Phase::kIdle)) return;
-  count_down(g_round.missing);
-  count_down(g_round.left);
+void leave_round(Thread& thread) {
+  dismiss(thread);
+  if ((thread.owes & kOwesBottom) != 0) refuse(CRYO_VOTE_TEMPORARY, CR_ETEMPFAIL);
+  settle(thread, kOwesBottom);
+  settle(thread, kOwesEnd);
 }
 
 void reset_round() {
   g_round.released = 0;
   g_round.left = 0;
   g_round.ended = 0;
+  g_helper.owes = 0;
 }
 
 int forward(std::uint32_t scope, pid_t target) {

@@ -25,9 +25,43 @@ bool is_initialised(pid_t tid) {
   return false;
 }
 
-void visit(const char* name, TaskVisitor visitor, int argument) {
-  const auto tid = static_cast<pid_t>(std::strtol(name, nullptr, 10));
-  if (tid != 0 && tid != own_tid() && !is_initialised(tid)) visitor(tid, argument);
+// Whether all could be listed.
+template <typename Visitor>
+bool visit_all(Visitor visitor) {
+  alignas(DirectoryEntry) char entries[4096];
+  long got = -1;
+  const int fd = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return false;
+  while ((got = ::syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
+    for (long at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<const DirectoryEntry*>(entries + at);
+      const auto tid = static_cast<pid_t>(std::strtol(entry->name, nullptr, 10));
+      if (tid != 0) visitor(tid);
+      at += entry->length;
+    }
+  }
+  ::close(fd);
+  return got == 0;
+}
+
+// Behind `skip` fields of /proc/self/stat after the name, or 0.
+std::uint64_t field_of_stat(int skip) {
+  char text[1024];
+  const int fd = ::open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t got = ::read(fd, text, sizeof(text) - 1);
+  ::close(fd);
+  text[got > 0 ? got : 0] = '\0';
+  const char* at = ::strrchr(text, ')');
+  while (at != nullptr && skip-- >= 0) at = ::strchr(at + 1, ' ');
+  return at == nullptr ? 0 : std::strtoull(at, nullptr, 10);
+}
+
+// Whether all of those that take part are where they are thought to be.
+bool are_all_there() {
+  for (const Thread* thread = g_process.threads; thread != nullptr; thread = thread->next)
+    if (!is_there(*thread)) return false;
+  return true;
 }
 
 // "/proc/self/task/TID/status".
@@ -55,17 +89,44 @@ pid_t own_tid() {
 }
 
 bool visit_uninitialised(TaskVisitor visitor, int argument) {
-  alignas(DirectoryEntry) char entries[4096];
-  const int fd = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return false;
-  for (long got; (got = ::syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0;) {
-    for (long at = 0; at < got;) {
-      const auto* entry = reinterpret_cast<const DirectoryEntry*>(entries + at);
-      visit(entry->name, visitor, argument);
-      at += entry->length;
-    }
-  }
-  ::close(fd);
+  return visit_all([visitor, argument](pid_t tid) {
+    if (tid != own_tid() && !is_initialised(tid)) visitor(tid, argument);
+  });
+}
+
+std::uint64_t start_of_process() {
+  constexpr int kSkip = 19;
+  return field_of_stat(kSkip);
+}
+
+// The head of the list of robust futexes, which the C library has for each thread in its own memory, and a restart sets again.
+void* mark_of(pid_t tid) {
+  void* head = nullptr;
+  std::size_t size = 0;
+  return ::syscall(SYS_get_robust_list, tid, &head, &size) == 0 ? head : nullptr;
+}
+
+bool is_there(const Thread& thread) {
+  return thread.mark != nullptr && mark_of(thread.tid) == thread.mark;
+}
+
+// Who has ended without telling leaves his record, and a later thread may have his memory, and so his mark: ids are new after
+// a restart only.
+bool find_threads() {
+  if (are_all_there()) return true;
+  const std::uint64_t now = start_of_process();
+  if (now == 0 ? t_thread->tid == own_tid() : now == g_process.started) return true;
+  bool known = true;
+  for (const Thread* thread = g_process.threads; thread != nullptr; thread = thread->next)
+    known = known && thread->mark != nullptr;
+  const bool listed = visit_all([](pid_t tid) {
+    const void* const mark = mark_of(tid);
+    for (Thread* thread = g_process.threads; mark != nullptr && thread != nullptr; thread = thread->next)
+      if (thread->mark == mark) thread->tid = tid;
+  });
+  if (!listed || !known) return false;
+  t_thread->tid = own_tid();
+  g_process.started = now;
   return true;
 }
 
@@ -73,12 +134,12 @@ bool blocks_signal(pid_t tid) {
   static constexpr char kField[] = "\nSigBlk:";
   char text[4096];  // the lines before the field come to a fraction of it
   const int fd = ::open(StatusPath(tid).get(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return errno != ENOENT && errno != ESRCH;  // it has ended, or is not to be disturbed if that cannot be seen
+  if (fd < 0) return true;
   const ssize_t got = ::read(fd, text, sizeof(text) - 1);
   ::close(fd);
   text[got > 0 ? got : 0] = '\0';
   const char* const field = ::strstr(text, kField);
-  if (field == nullptr) return false;
+  if (field == nullptr) return true;
   return (std::strtoull(field + sizeof(kField) - 1, nullptr, 16) >> (CR_SIGNUM - 1) & 1) != 0;
 }
 

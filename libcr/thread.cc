@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Threads that take part: cr_init(), critical sections, how long what they have lives.
+// Threads that take part: cr_init(), and how long what they have lives.
 #include <limits.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +19,7 @@ constexpr std::size_t kLargeStackSize = 8 * 1024 * 1024;
 pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
 pthread_key_t g_key;
 int g_key_error = 0;
+std::atomic<bool> g_has_key = false;
 
 void unlink(Thread& thread) {
   for (Thread** at = &g_process.threads; *at != nullptr; at = &(*at)->next) {
@@ -37,25 +38,20 @@ void on_thread_exit(void* pointer) {
     return;
   }
   {
-    const MutexGuard guard(g_process.mutex);
-    forget_phase(thread);
+    const ProcessLock lock;
+    leave_round(thread);
     unlink(thread);
   }
   t_thread = nullptr;
-  if (thread.section_depth > 0) g_process.sections.leave();
+  t_chain = nullptr;  // it may have ended in a callback
+  if (thread.in_section != 0) g_process.sections.tell_left();
   thread.callbacks.clear();
   std::free(&thread);
 }
 
-// A process without callbacks is told as well, once it has something to protect.
-void prepare_section() {
-  if (g_process.registered) return;
-  const MutexGuard guard(g_process.mutex);
-  register_process();  // when it fails there is no module any more, and no checkpoint to be kept away
-}
-
 void make_key() {
   g_key_error = ::pthread_key_create(&g_key, on_thread_exit);
+  g_has_key = g_key_error == 0;
 }
 
 Thread* make_thread() {
@@ -66,9 +62,12 @@ Thread* make_thread() {
     errno = ENOMEM;
     return nullptr;
   }
+  const std::uint64_t started = g_process.started != 0 ? g_process.started.load() : start_of_process();
   thread->tid = own_tid();
+  thread->mark = mark_of(0);
   thread->hold = CR_HOLD_DFLT;
-  const MutexGuard guard(g_process.mutex);
+  const ProcessLock lock;
+  if (g_process.started == 0) g_process.started = started;
   thread->next = g_process.threads;
   g_process.threads = thread;
   return thread;
@@ -100,6 +99,13 @@ int change_persist(int by) {
 }
 
 }  // namespace
+
+void forget_thread() {
+  t_thread = nullptr;
+  t_chain = nullptr;
+  // Else the end of the thread would be that of the parent's, with what it was in the middle of.
+  if (g_has_key) ::pthread_setspecific(g_key, nullptr);
+}
 
 int start_worker(void* (*main)(void*), void* argument, Stack stack) {
   auto* const start = static_cast<Start*>(std::calloc(1, sizeof(Start)));
@@ -142,33 +148,6 @@ LIBCR_PUBLIC cr_client_id_t cr_init(void) {
   if (thread == nullptr) return -1;
   t_thread = thread;
   return thread->ids++;
-}
-
-LIBCR_PUBLIC int cr_enter_cs(cr_client_id_t) {
-  if (t_chain != nullptr) return 0;
-  if (t_thread == nullptr) return fail(CR_ENOINIT);
-  prepare_section();
-  if (t_thread->section_depth == 0) g_process.sections.enter();
-  ++t_thread->section_depth;
-  return 0;
-}
-
-LIBCR_PUBLIC int cr_tryenter_cs(cr_client_id_t) {
-  if (t_chain != nullptr) return 0;
-  if (t_thread == nullptr) return fail(CR_ENOINIT);
-  prepare_section();
-  if (t_thread->section_depth == 0 && !g_process.sections.try_enter()) return 1;
-  ++t_thread->section_depth;
-  return 0;
-}
-
-// Leaving what was not entered means that something else is not protected: better an end than that.
-LIBCR_PUBLIC int cr_leave_cs(cr_client_id_t) {
-  if (t_chain != nullptr) return 0;
-  if (t_thread == nullptr) return fail(CR_ENOINIT);
-  if (t_thread->section_depth == 0) std::abort();
-  if (--t_thread->section_depth == 0) g_process.sections.leave();
-  return 0;
 }
 
 LIBCR_PUBLIC int cr_status(void) {

@@ -8,6 +8,8 @@
  */
 #include <linux/anon_inodes.h>
 #include <linux/cred.h>
+#include <linux/fcntl.h>
+#include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/hashtable.h>
@@ -52,6 +54,7 @@ static int bind(struct cryo_participant *p)
 		return -ENOSPC;
 	p->owner = get_pid(owner);
 	hash_add(cryo_participants, &p->hash, (unsigned long)owner);
+	cryo_registrations++;
 	return 0;
 }
 
@@ -117,6 +120,29 @@ static bool may_fetch(struct cryo_participant *p)
 	return told;
 }
 
+static int is_handle(const void *handle, struct file *file, unsigned int fd)
+{
+	return file == handle;
+}
+
+#define STDIO_FDS	3
+
+/* Not one that a program may be about to choose by having closed it. */
+static int get_number(void)
+{
+	int low[STDIO_FDS], n = 0, fd;
+
+	for (;;) {
+		fd = get_unused_fd_flags(O_CLOEXEC);
+		if (fd < 0 || fd >= STDIO_FDS)
+			break;
+		low[n++] = fd;
+	}
+	while (n)
+		put_unused_fd(low[--n]);
+	return fd;
+}
+
 /* The request, counted; the participant is active. NULL: it has been given up meanwhile. */
 static struct cryo_request *fetch(struct cryo_participant *p)
 {
@@ -156,13 +182,36 @@ static int tell_client(struct cryo_request *req, struct cryo_client_request *out
 	return err ?: copy_out(arg, out, sizeof(*out), size);
 }
 
-static long client_wait(struct cryo_participant *p, void __user *arg)
+/*
+ * The same; but the caller's process may have closed the descriptor, as some close all that they do not know, while this call held
+ * the handle: then it gets another one, if the caller knows that this can be.
+ */
+static int tell_handle(struct cryo_request *req, struct file *file, struct cryo_client_request *out,
+		       void __user *arg)
+{
+	bool lost = !iterate_fd(current->files, 0, is_handle, file);
+	int err, fd = 0;
+
+	if (lost && out->size >= offsetofend(struct cryo_client_request, handle))
+		fd = get_number();
+	out->handle = max(fd, 0);
+	err = tell_client(req, out, arg);
+	if (fd <= 0)
+		return err;
+	if (err)
+		put_unused_fd(fd);
+	else
+		fd_install(fd, get_file(file));
+	return err;
+}
+
+static long client_wait(struct cryo_participant *p, struct file *file, void __user *arg)
 {
 	struct cryo_client_request out = {};
 	struct cryo_request *req;
 	int err;
 
-	err = cryo_copy_args(&out, sizeof(out), sizeof(out), arg);
+	err = cryo_copy_args(&out, sizeof(out), offsetofend(struct cryo_client_request, dest), arg);
 	if (err)
 		return err;
 	spin_lock(&cryo_participants_lock);
@@ -184,7 +233,7 @@ static long client_wait(struct cryo_participant *p, void __user *arg)
 			return -ERESTARTSYS;
 		req = fetch(p);
 	} while (!req);
-	err = tell_client(req, &out, arg);
+	err = tell_handle(req, file, &out, arg);
 	if (err)
 		fetch_again(p);
 	cryo_request_put(req);
@@ -462,7 +511,7 @@ static long client_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 	switch (cmd) {
 	case CRYO_CLIENT_WAIT:
-		return client_wait(p, user);
+		return client_wait(p, file, user);
 	case CRYO_CLIENT_NOTE:
 		return client_note(p, user);
 	case CRYO_CLIENT_VOTE:
@@ -495,9 +544,8 @@ static int client_release(struct inode *inode, struct file *file)
 	int signal;
 
 	spin_lock(&cryo_participants_lock);
-	p->closed = true;
-	signal = p->owner ? p->late_signal : 0;
-	p->late_signal = 0;
+	WRITE_ONCE(p->closed, true);
+	signal = p->owner ? cryo_held_late_signal(p) : 0;
 	if (p->owner)
 		hash_del(&p->hash);
 	if (p->req) {
@@ -508,7 +556,7 @@ static int client_release(struct inode *inode, struct file *file)
 	/* The restart's, that was to come when the callbacks are through: a callback has closed all descriptors. */
 	if (signal)
 		kill_pid(p->owner, signal, 0);
-	wake_up_all(&p->hold_wait);
+	cryo_held_wake(p);
 	cryo_participant_put(p);
 	return 0;
 }
@@ -574,7 +622,6 @@ static struct cryo_participant *participant_alloc(const struct cryo_client *args
 	init_waitqueue_head(&p->wait);
 	INIT_LIST_HEAD(&p->node);
 	xa_init_flags(&p->held, XA_FLAGS_ACCOUNT);
-	init_waitqueue_head(&p->hold_wait);
 	init_waitqueue_head(&p->settle_wait);
 	p->flags = args->flags;
 	p->user = cryo_client_user_charge();

@@ -12,6 +12,8 @@
  * goes on.
  */
 #include <linux/jiffies.h>
+#include <linux/lockdep.h>
+#include <linux/overflow.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -31,68 +33,104 @@
 
 #define HOLD_POLL_JIFFIES	max(HZ / 50, 1)
 
+/* By one registration of the process. */
+struct holder {
+	struct cryo_participant *p;	/* counted */
+	bool go;			/* it has let the thread go, without the others */
+};
+
 struct cryo_held {
 	struct callback_head work;
 	struct task_struct *task;	/* the thread, which frees this before it ends */
-	struct cryo_participant *p;	/* counted */
 	struct pid *tid;		/* counted */
 	unsigned long limit;		/* jiffies */
 	bool passing;			/* the next time, only queue again */
 	bool settled;			/* the thread is as it was at the checkpoint */
-	bool go;			/* without the others */
+	unsigned int nr;
+	struct holder by[];		/* all have to let it go */
 };
 
-/* The registration of the caller's process that holds its threads, counted; or NULL. */
-static struct cryo_participant *find_holder(void)
+/* The registrations of @tgid that hold its threads: at most @room of them, counted, to @h. Returns how many there are. */
+static unsigned int find_holders(struct pid *tgid, struct cryo_held *h, unsigned int room)
 {
 	struct cryo_participant *p = NULL;
+	unsigned int n = 0;
 
 	spin_lock(&cryo_participants_lock);
-	while ((p = cryo_participant_find(task_tgid(current), p)))
-		if (p->holding)
-			break;
-	if (p)
-		kref_get(&p->ref);
+	while ((p = cryo_participant_find(tgid, p))) {
+		if (!p->holding)
+			continue;
+		if (n < room) {
+			kref_get(&p->ref);
+			h->by[h->nr++].p = p;
+		}
+		n++;
+	}
 	spin_unlock(&cryo_participants_lock);
-	return p;
+	return n;
 }
 
 /* Of @h, or it is not to be. */
 static void note_settled(struct cryo_held *h)
 {
+	unsigned int i;
+
 	h->settled = true;
-	if (atomic_dec_and_test(&h->p->unsettled))
-		wake_up_all(&h->p->settle_wait);
+	for (i = 0; i < h->nr; i++)
+		if (atomic_dec_and_test(&h->by[i].p->unsettled))
+			wake_up_all(&h->by[i].p->settle_wait);
 }
 
 static void free_held(struct cryo_held *h)
 {
+	while (h->nr)
+		cryo_participant_put(h->by[--h->nr].p);
 	put_pid(h->tid);
-	cryo_participant_put(h->p);
 	kfree(h);
+}
+
+/* The first @n: whoever lets it go has the lock, nobody has it any more then. */
+static void leave_holders(struct cryo_held *h, unsigned int n)
+{
+	while (n--)
+		xa_erase(&h->by[n].p->held, pid_nr(h->tid));
+}
+
+static int join_holders(struct cryo_held *h)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < h->nr; i++)
+		atomic_inc(&h->by[i].p->unsettled);
+	for (i = 0; i < h->nr; i++) {
+		err = xa_insert(&h->by[i].p->held, pid_nr(h->tid), h, GFP_KERNEL_ACCOUNT);
+		if (err) {
+			leave_holders(h, i);
+			note_settled(h);
+			return err;
+		}
+	}
+	return 0;
 }
 
 /* Before the caller parks for its restart. */
 struct cryo_held *cryo_held_alloc(void)
 {
-	struct cryo_participant *p = find_holder();
+	unsigned int n = find_holders(task_tgid(current), NULL, 0);
 	struct cryo_held *h;
 	int err;
 
-	if (!p)
+	if (!n)
 		return ERR_PTR(-EINVAL);
-	h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
-	if (!h) {
-		cryo_participant_put(p);
+	h = kzalloc(struct_size(h, by, n), GFP_KERNEL_ACCOUNT);
+	if (!h)
 		return ERR_PTR(-ENOMEM);
-	}
-	h->p = p;
 	h->task = current;
 	h->tid = get_pid(task_pid(current));
-	atomic_inc(&p->unsettled);
-	err = xa_insert(&p->held, pid_nr(h->tid), h, GFP_KERNEL_ACCOUNT);
+	find_holders(task_tgid(current), h, n);
+	err = join_holders(h);
 	if (err) {
-		note_settled(h);
 		free_held(h);
 		return ERR_PTR(err);
 	}
@@ -104,17 +142,27 @@ void cryo_held_free(struct cryo_held *h)
 {
 	if (!h)
 		return;
-	/* Whoever lets it go has the lock: nobody has it any more. */
-	xa_erase(&h->p->held, pid_nr(h->tid));
+	leave_holders(h, h->nr);
 	if (!h->settled)
 		note_settled(h);
 	free_held(h);
 }
 
+static bool is_held_by(const struct holder *by)
+{
+	return !READ_ONCE(by->go) && READ_ONCE(by->p->holding) && !READ_ONCE(by->p->closed);
+}
+
 static bool may_go(struct cryo_held *h)
 {
-	return READ_ONCE(h->go) || !READ_ONCE(h->p->holding) || READ_ONCE(h->p->closed) ||
-	       time_after_eq(jiffies, h->limit);
+	unsigned int i;
+
+	if (time_after_eq(jiffies, h->limit))
+		return true;
+	for (i = 0; i < h->nr; i++)
+		if (is_held_by(&h->by[i]))
+			return false;
+	return true;
 }
 
 /* What only the way to user mode can see to: then the thread is held no longer. */
@@ -127,20 +175,18 @@ static bool must_go(void)
 /* Until @h may go on, or another work of the thread is to run. Other signals wait. */
 static void wait_for_helper(struct cryo_held *h)
 {
-	DEFINE_WAIT(wait);
 	bool pending;
 	long left;
 
 	for (;;) {
 		pending = signal_pending(current);
-		prepare_to_wait(&h->p->hold_wait, &wait,
-				(pending ? TASK_KILLABLE : TASK_INTERRUPTIBLE) | TASK_FREEZABLE);
+		set_current_state((pending ? TASK_KILLABLE : TASK_INTERRUPTIBLE) | TASK_FREEZABLE);
 		if (may_go(h) || must_go() || task_work_pending(current))
 			break;
 		left = max_t(long, h->limit - jiffies, 1);
 		schedule_timeout(pending ? min_t(long, left, HOLD_POLL_JIFFIES) : left);
 	}
-	finish_wait(&h->p->hold_wait, &wait);
+	__set_current_state(TASK_RUNNING);
 }
 
 /*
@@ -205,6 +251,37 @@ bool cryo_held_signal(struct pid *tgid, int signal)
 	return p;
 }
 
+/* The signal that comes when @p holds nobody any more, by nobody else either; 0: none. Under the lock. */
+int cryo_held_late_signal(struct cryo_participant *p)
+{
+	struct cryo_participant *other = NULL;
+	int signal = p->late_signal;
+
+	lockdep_assert_held(&cryo_participants_lock);
+	p->late_signal = 0;
+	if (!signal)
+		return 0;
+	while ((other = cryo_participant_find(p->owner, other)))
+		if (other != p && other->holding)
+			break;
+	if (!other)
+		return signal;
+	other->late_signal = signal;
+	return 0;
+}
+
+/* Those that @p has held look whether they may go. */
+void cryo_held_wake(struct cryo_participant *p)
+{
+	struct cryo_held *h;
+	unsigned long tid;
+
+	xa_lock(&p->held);
+	xa_for_each(&p->held, tid, h)
+		wake_up_process(h->task);
+	xa_unlock(&p->held);
+}
+
 /* All threads that @p, the caller's, holds go on. */
 void cryo_held_end(struct cryo_participant *p)
 {
@@ -212,15 +289,24 @@ void cryo_held_end(struct cryo_participant *p)
 
 	spin_lock(&cryo_participants_lock);
 	WRITE_ONCE(p->holding, false);
-	signal = p->late_signal;
-	p->late_signal = 0;
+	signal = cryo_held_late_signal(p);
 	spin_unlock(&cryo_participants_lock);
 	if (signal)
 		kill_pid(task_tgid(current), signal, 0);
-	wake_up_all(&p->hold_wait);
+	cryo_held_wake(p);
 }
 
-/* The thread @tid, the caller's, goes on. */
+static void let_go_by(struct cryo_held *h, const struct cryo_participant *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < h->nr; i++)
+		if (h->by[i].p == p)
+			WRITE_ONCE(h->by[i].go, true);
+	wake_up_process(h->task);
+}
+
+/* The thread @tid, the caller's, goes on, as far as @p is concerned. */
 static int let_one_go(struct cryo_participant *p, struct pid *tid)
 {
 	struct cryo_held *h;
@@ -231,11 +317,8 @@ static int let_one_go(struct cryo_participant *p, struct pid *tid)
 	h = xa_load(&p->held, pid_nr(tid));
 	if (h && h->tid != tid)
 		h = NULL;
-	if (h) {
-		WRITE_ONCE(h->go, true);
-		/* It sleeps among all that are held: nobody else is woken for it. */
-		wake_up_process(h->task);
-	}
+	if (h)
+		let_go_by(h, p);
 	xa_unlock(&p->held);
 	return h ? 0 : -ESRCH;
 }

@@ -63,19 +63,23 @@ static bool is_stopped(struct cryo_proc *proc)
 	return READ_ONCE(proc->leader->signal->flags) & SIGNAL_STOP_STOPPED;
 }
 
-/* Under the lock: can the thread that would answer still do so? */
-static bool is_alive(struct cryo_participant *p)
+/* Under the lock: is the thread that would answer still there? */
+static bool has_helper(struct cryo_participant *p)
 {
 	struct task_struct *task;
 	bool alive;
 
-	if (p->closed)
-		return false;
 	rcu_read_lock();
 	task = pid_task(p->helper ?: p->owner, p->helper ? PIDTYPE_PID : PIDTYPE_TGID);
 	alive = task && !(task->flags & PF_EXITING) && task_tgid(task) == p->owner;
 	rcu_read_unlock();
 	return alive;
+}
+
+/* Under the lock: can it still do so? */
+static bool is_alive(struct cryo_participant *p)
+{
+	return !p->closed && has_helper(p);
 }
 
 static bool is_running(struct pid *tgid)
@@ -99,7 +103,7 @@ static void leave_out(struct cryo_request *req, struct cryo_proc *proc)
 	req->verdict.omitted++;
 }
 
-/* Tell all participants of @proc. Returns how many there are. */
+/* Tell all participants of @proc that have not been told. Returns how many there are. */
 static int tell_proc(struct cryo_request *req, struct cryo_proc *proc)
 {
 	struct cryo_participant *p = NULL;
@@ -121,13 +125,24 @@ static int tell_proc(struct cryo_request *req, struct cryo_proc *proc)
 	return n;
 }
 
-static int tell_new(struct cryo_request *req)
+static unsigned long count_registrations(void)
+{
+	unsigned long n;
+
+	spin_lock(&cryo_participants_lock);
+	n = cryo_registrations;
+	spin_unlock(&cryo_participants_lock);
+	return n;
+}
+
+/* @again: also those that have been looked at, which may have registered since. */
+static int tell_new(struct cryo_request *req, bool again)
 {
 	struct cryo_proc *proc;
 	int n = 0;
 
 	cryo_for_each_proc(proc, req) {
-		if (proc->told)
+		if ((proc->told && !again) || proc->omitted)
 			continue;
 		n += tell_proc(req, proc);
 		if (cryo_request_interrupted(req))
@@ -150,13 +165,21 @@ static void refuse_request(struct cryo_request *req, struct cryo_participant *p,
 	memcpy(req->verdict_note, p->note, sizeof(req->verdict_note));
 }
 
-/* The thread that would have voted is gone: by the end of its process, or in the middle of a callback. Under the lock. */
+/*
+ * There will be no vote: by the end of its process, or of the helper in the middle of a callback.  Or the process has closed the
+ * handle meanwhile, and its helper goes on with what it does before a checkpoint, or registers again.  (A program that it has
+ * executed has no helper.)  Under the lock.
+ */
 static void give_up(struct cryo_participant *p)
 {
+	bool goes_on = p->closed ? p->helper && has_helper(p) : p->state == CRYO_PART_ACTIVE;
+
 	lockdep_assert_held(&cryo_participants_lock);
-	if (!p->closed && p->state == CRYO_PART_ACTIVE && is_running(p->owner)) {
+	if (goes_on && is_running(p->owner)) {
 		p->vote = CRYO_VOTE_TEMPORARY;
 		p->code = CRYO_CODE_TEMPORARY;
+		if (p->closed)
+			strscpy(p->note, "it has closed its handle meanwhile", sizeof(p->note));
 	}
 	p->state = CRYO_PART_VOTED;
 	p->req->missing--;
@@ -298,7 +321,7 @@ static int serve_forward(struct cryo_request *req, struct cryo_forward *f)
 		return 0;
 	}
 	if (!err)
-		tell_new(req);
+		tell_new(req, false);
 	return err;
 }
 
@@ -414,12 +437,16 @@ static bool has_told_enough(struct cryo_request *req, unsigned int rounds, unsig
 	return rounds == TELL_ROUNDS || looks == TELL_LOOKS || cryo_scope_overrun(req);
 }
 
-/* Tell all in scope, and wait for their votes. On error, cryo_notify_end() all the same. */
+/*
+ * Tell all in scope, and wait for their votes. On error, cryo_notify_end() all the same.  Others may vote for long: who registers
+ * meanwhile has something to protect from then on.
+ */
 int cryo_notify(struct cryo_request *req)
 {
 	unsigned int looks = 0, rounds = 0;
+	bool again = true, enough;
+	unsigned long known = 0;
 	int procs, told, err;
-	bool enough;
 
 	req->dest = dest_of(req);
 	do {
@@ -428,7 +455,9 @@ int cryo_notify(struct cryo_request *req)
 			return procs;
 		if (!rounds && !looks)
 			cryo_scope_limit_gone(req);
-		told = tell_new(req);
+		if (again)
+			known = count_registrations();
+		told = tell_new(req, again);
 		cryo_point("told");
 		err = wait_for_votes(req) ?: cryo_request_interrupted(req);
 		if (err)
@@ -436,7 +465,8 @@ int cryo_notify(struct cryo_request *req)
 		rounds += told > 0;
 		looks += !told;
 		enough = has_told_enough(req, rounds, looks);
-	} while ((told || procs) && !enough);
+		again = !told && !procs && count_registrations() != known;
+	} while ((told || procs || again) && !enough);
 	if (told && enough)
 		cryo_log(&req->log, "pid %d (%s): there are new processes all the time: the callbacks of some are not run",
 			 req->pid, req->comm);

@@ -17,6 +17,8 @@
 
 DEFINE_SPINLOCK(cryo_participants_lock);
 
+unsigned long cryo_registrations;
+
 DEFINE_HASHTABLE(cryo_participants, 12);
 
 static void participant_free(struct kref *ref)

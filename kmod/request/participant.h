@@ -58,7 +58,6 @@ struct cryo_participant {
 	int late_signal;		/* for the process when they go on; 0: none */
 	struct xarray held;		/* struct cryo_held, by the number of their thread; has a lock of its own */
 	atomic_t unsettled;		/* of these, not yet as they were at the checkpoint; under no lock */
-	wait_queue_head_t hold_wait;	/* threads that are held, until all go on */
 	wait_queue_head_t settle_wait;	/* the helper before it hears of the restart: @unsettled is 0 */
 
 	bool restarted;			/* nobody has been told of the restart yet */
@@ -92,8 +91,11 @@ void cryo_client_user_uncharge(struct cryo_client_user *user);	/* NULL is fine *
 long cryo_held_go(struct cryo_participant *p, void __user *arg);
 void cryo_held_end(struct cryo_participant *p);
 bool cryo_held_settled(struct cryo_participant *p);
+int cryo_held_late_signal(struct cryo_participant *p);
+void cryo_held_wake(struct cryo_participant *p);
 
 extern spinlock_t cryo_participants_lock;	/* innermost but for waitqueues */
+extern unsigned long cryo_registrations;	/* how often a handle has become a process's; under the lock */
 
 void cryo_participant_put(struct cryo_participant *p);
 void cryo_participant_back(struct cryo_participant *p);

@@ -94,6 +94,50 @@ static void handled_with_info(void)
 	is(last_info, 77, "a signal with a value goes to the program's handler");
 }
 
+/* One that was there before the library's is the program's, too. */
+static void handled_before(void)
+{
+	cr_init();
+	set_all(handler);
+	cr_register_callback(callback, NULL, CR_SIGNAL_CONTEXT);
+	kill(getpid(), CR_SIGNUM);
+	pause_ms(20);
+	is(foreign, 1, "a signal goes to a handler that the program had set before its first callback");
+}
+
+static struct sigaction chained;
+
+static void hands_on(int signal, siginfo_t *info, void *context)
+{
+	foreign++;
+	if (chained.sa_flags & SA_SIGINFO)
+		chained.sa_sigaction(signal, info, context);
+}
+
+/* As libraries do that want a signal for themselves. */
+static void handed_on(void)
+{
+	struct sigaction action;
+
+	alarm(60);
+	cr_init();
+	cr_register_callback(callback, NULL, CR_SIGNAL_CONTEXT);
+	memset(&action, 0, sizeof(action));
+	action.sa_sigaction = hands_on;
+	action.sa_flags = SA_SIGINFO;
+	sigaction(CR_SIGNUM, &action, &chained);
+	is(checkpoint_self("a"), 0, "a checkpoint with a handler that hands the signal on to the library's");
+	is(calls, 1, "the callback has run");
+	for (int i = 1; i <= 3; i++) {
+		foreign = 0;
+		kill(getpid(), CR_SIGNUM);
+		pause_ms(20);
+		is(foreign, 1, "a signal that is not the library's comes to it once");
+	}
+	is(checkpoint_self("a"), 0, "another checkpoint");
+	is(calls, 2, "the callback has run");
+}
+
 static volatile int hooks_run;
 
 static void hook(cr_hook_event_t event)
@@ -186,6 +230,8 @@ int main(void)
 	is(job(ignored), 0, "SIG_IGN");
 	is(job(handled), 0, "a handler");
 	is(job(handled_with_info), 0, "a handler with SA_SIGINFO");
+	is(job(handled_before), 0, "a handler that was there before");
+	is(job(handed_on), 0, "a handler that hands on");
 	is(job(hook_without_handler), 0, "hooks");
 	if (getuid() == 0) {
 		is(job(credentials_thread), 0, "credentials, thread context");

@@ -29,6 +29,7 @@ namespace {
 
 constexpr const char* kRunLibrary = "libcr_run.so.0";
 constexpr const char* kOmitLibrary = "libcr_omit.so.0";
+constexpr const char* kPluginsVariable = "CRYO_PLUGINS";
 constexpr int kExitCannotRun = 126;  // as the shell has it
 constexpr int kExitNotFound = 127;
 
@@ -95,8 +96,21 @@ std::string preload_value(const std::string& library, std::string_view before) {
   return value;
 }
 
+// Takes CRYO_PLUGINS out of the environment, by which libcr_run loads plug-ins into whoever loads it: cr_run only looks for it.
+std::optional<std::string> take_plugins() {
+  const char* const names = std::getenv(kPluginsVariable);
+  if (names == nullptr) return std::nullopt;
+  std::string taken = names;
+  ::unsetenv(kPluginsVariable);
+  return taken;
+}
+
+void put_plugins(const std::string& names) {
+  if (::setenv(kPluginsVariable, names.c_str(), 1) != 0) fail_errno("{}", kPluginsVariable);
+}
+
 // What libcr_run is told to load.
-void set_plugins(const std::vector<std::string>& names) {
+std::string plugin_list(const std::vector<std::string>& names) {
   std::string list;
   for (const std::string& name : names) {
     const std::string path = CRYO_PLUGINDIR "/" + name + ".so";
@@ -105,7 +119,7 @@ void set_plugins(const std::vector<std::string>& names) {
     if (::access(path.c_str(), R_OK) != 0) fail_errno("plug-in {}: {}", name, path);
     list.append(list.empty() ? "" : ":").append(name);
   }
-  if (!names.empty() && ::setenv("CRYO_PLUGINS", list.c_str(), 1) != 0) fail_errno("CRYO_PLUGINS");
+  return list;
 }
 
 void set_preload(bool omit, bool plugins) {
@@ -195,8 +209,10 @@ int run(int argc, char** argv) {
   const Arguments arguments = parse_options(argc, argv);
   char** program = argv + arguments.program;
   if (!arguments.cpu_baseline.empty()) set_cpu_baseline(arguments.cpu_baseline);
-  set_plugins(arguments.plugins);
-  set_preload(arguments.omit, !arguments.plugins.empty());
+  const std::string plugins = plugin_list(arguments.plugins);
+  const std::optional<std::string> before = take_plugins();
+  set_preload(arguments.omit, !plugins.empty());
+  if (!plugins.empty() || before) put_plugins(plugins.empty() ? *before : plugins);
   consent(arguments.consent);
   ::execvp(program[0], program);
   const int error = errno;

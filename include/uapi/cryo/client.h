@@ -20,9 +20,9 @@
 
 /*
  * On /dev/cryo: CRYO_IOC_CLIENT registers the calling process; returns a client
- * handle (close-on-exec).  Closing it ends the registration; so do exec and the
- * end of the process.  A child made by fork() has the descriptor, but is not
- * registered by it.
+ * handle (close-on-exec).  Closing it ends the registration, unless a thread is in WAIT; so do exec
+ * and the end of the process.  Closing it between WAIT and VOTE is a vote for TEMPORARY, if the thread
+ * that was in WAIT lives on.  A child made by fork() has the descriptor, but is not registered by it.
  *
  * With CRYO_CLIENT_RESTARTED the handle is of a process that is being restarted:
  * it belongs to the first process that claims it, waits or votes with it, and the first vote
@@ -77,7 +77,8 @@ struct cryo_client {
 
 /*
  * CRYO_CLIENT_WAIT: wait, interruptible, until a checkpoint wants the process.  poll()
- * says when it would not block.  Fills the structure.
+ * says when it would not block.  Fills the structure.  When the process has closed the descriptor during the call, without
+ * another one of the handle, the handle gets a new one, above 2 and close-on-exec.
  *
  * Errors: EINTR a signal came; EPERM the handle belongs to another process.
  */
@@ -91,6 +92,8 @@ struct cryo_client_request {
 	__s32 signal;			/* out: cryo_checkpoint.announced_signal */
 	__u32 dest_size;		/* in: bytes at @dest */
 	__u64 dest;			/* in: user pointer: gets the path that is written to, or "" */
+	__s32 handle;			/* out: the descriptor that the handle has from now on; 0: the one it had */
+	__u32 reserved;
 };
 
 /*

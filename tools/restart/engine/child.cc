@@ -322,7 +322,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
                                 fds,
                                 is_child_of_exited_leader(),
                                 *directories_,
-                                holder_of(input_.context, process_),
+                                holders_of(input_.context, process_),
                                 memory.moved};
   CallList& process_calls = memory.after_reads;
   plan_process_calls(process_calls, area);

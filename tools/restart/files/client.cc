@@ -83,13 +83,14 @@ void claim_clients(const Context& context, const Process& process, const std::ma
   }
 }
 
-std::int32_t holder_of(const Context& context, const Process& process) {
+std::set<std::int32_t> holders_of(const Context& context, const Process& process) {
+  std::set<std::int32_t> holders;
   for (const cryo_fd& fd : process.fds) {
     const File& file = context.file(fd.file);
     if (file.head.kind == CRYO_FILE_CLIENT && owner_of(file) == process.head.pid && holder_in(file) != 0)
-      return holder_in(file);
+      holders.insert(holder_in(file));
   }
-  return 0;
+  return holders;
 }
 
 UniqueFd make_request() {

@@ -210,8 +210,8 @@ struct InotifyInput {
 void fill_inotifies(const InotifyInput& input, const std::map<std::uint32_t, int>& fds);
 [[nodiscard]] UniqueFd make_signalfd(const File& file);
 [[nodiscard]] UniqueFd make_client(const FileRestoreInput& input, const File& file);
-// The thread of `process` for which the others wait after the restart; 0: none.
-[[nodiscard]] std::int32_t holder_of(const Context& context, const Process& process);
+// The threads of `process` for which the others wait after the restart, one for each of its registrations.
+[[nodiscard]] std::set<std::int32_t> holders_of(const Context& context, const Process& process);
 
 // The registrations of the calling process, which is `process`, are its own from now on.
 void claim_clients(const Context& context, const Process& process, const std::map<std::uint32_t, int>& fds);

@@ -223,7 +223,7 @@ cryo_resume* ThreadPlanner::resume() {
   plan_seccomp(input_.process, thread_, *resume, area_);
   resume->close_fd = -1;
   resume->exe_fd = -1;
-  if (input_.holder != 0 && input_.holder != head_.tid) resume->flags |= CRYO_RESUME_HELD;
+  if (!input_.holders.empty() && !input_.holders.contains(head_.tid)) resume->flags |= CRYO_RESUME_HELD;
   share_tables(*resume);
   if (input_.late_death_signal) resume->death_signal = static_cast<std::uint32_t>(head_.pdeath_signal);
   if (finishes_process()) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 
 #include "context/model.h"
 #include "restart/engine/options.h"
@@ -28,7 +29,7 @@ struct ThreadPlanInput {
   // module sets the death signals.
   bool late_death_signal = false;
   const ThreadDirectories& directories;
-  std::int32_t holder = 0;               // thread for which the others wait, if they do
+  std::set<std::int32_t> holders{};      // threads for which the others wait, if they do
   std::optional<CodeMove> moved_code{};  // for threads that are in it
 };
 

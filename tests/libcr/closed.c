@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A program that closes the descriptors that it does not know takes part in its checkpoints as before. */
+#define _GNU_SOURCE
+#include "check.h"
+
+enum { WELL, LATE, OTHERWISE };
+
+static volatile int calls, last_result = 77, signal_calls, closes_before, closes_after;
+
+/* By a child, of this process. */
+static int checkpoint_from_outside(const char *file, unsigned int seconds)
+{
+	cr_checkpoint_args_t args;
+	pid_t parent = getpid(), pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		int error;
+
+		cr_initialize_checkpoint_args_t(&args);
+		args.cr_scope = CR_SCOPE_PROC;
+		args.cr_target = parent;
+		args.cr_timeout = seconds;
+		error = checkpoint_with(file, &args, NULL);
+		_exit(error == 0 ? WELL : error == CR_ETEMPFAIL ? LATE : OTHERWISE);
+	}
+	return end_of(pid);
+}
+
+static void close_all(void)
+{
+	close_range(3, ~0U, 0);
+}
+
+static int callback(void *arg)
+{
+	(void)arg;
+	calls++;
+	if (closes_before)
+		close_all();
+	last_result = cr_checkpoint(CR_CHECKPOINT_READY);
+	if (closes_after)
+		close_all();
+	return 0;
+}
+
+static int signal_callback(void *arg)
+{
+	(void)arg;
+	signal_calls++;
+	return 0;
+}
+
+static void start(void)
+{
+	alarm(100);
+	cr_init();
+	cr_register_callback(callback, NULL, CR_THREAD_CONTEXT);
+	cr_register_callback(signal_callback, NULL, CR_SIGNAL_CONTEXT);
+}
+
+static void await_result(int result)
+{
+	for (int tries = 0; tries < 500 && last_result != result; tries++)
+		pause_ms(10);
+	is(last_result, result, "cr_checkpoint() returns that");
+	last_result = 77;
+}
+
+static void closed(void)
+{
+	start();
+	for (int i = 1; i <= 3; i++) {
+		close_all();
+		is(checkpoint_from_outside("a", 20), WELL, "a checkpoint of a program that has closed all descriptors");
+		is(calls, i, "its callback in thread context is called");
+		is(signal_calls, i, "and the one in signal context");
+		await_result(0);
+	}
+	is(checkpoint_from_outside("a", 20), WELL, "one with the descriptor that it has got");
+	is(calls, 4, "likewise");
+}
+
+/* What it has at the numbers is its own, and its children's. */
+static void taken(void)
+{
+	pid_t pid;
+	int good = 0;
+
+	start();
+	close_all();
+	for (int fd = 3; fd < 64; fd++)
+		good += open("/dev/null", O_WRONLY) == fd;
+	is(good, 61, "other files at all numbers");
+	is(checkpoint_from_outside("a", 20), WELL, "a checkpoint");
+	is(calls, 1, "its callback is called");
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		for (int fd = 3; fd < 64; fd++)
+			if (write(fd, "x", 1) != 1)
+				_exit(fd);
+		_exit(0);
+	}
+	is(end_of(pid), 0, "a child has the files, too");
+}
+
+static void low_numbers(void)
+{
+	start();
+	is(open("/dev/null", O_WRONLY), 3, "the registration takes no low number");
+	close(0);
+	close_all();
+	pause_ms(100);
+	is(open("/dev/null", O_WRONLY), 0, "nor one that the program has just closed");
+	is(checkpoint_from_outside("a", 20), WELL, "a checkpoint");
+	is(calls, 1, "with the callback");
+}
+
+static void sections(void)
+{
+	alarm(100);
+	cr_init();
+	cr_enter_cs(0);
+	cr_leave_cs(0);
+	close_all();
+	cr_enter_cs(0);
+	is(checkpoint_from_outside("a", 1), LATE, "a critical section of such a program: no checkpoint");
+	cr_leave_cs(0);
+	is(checkpoint_from_outside("a", 20), WELL, "and one when it is left");
+}
+
+static void in_callback(void)
+{
+	start();
+	closes_before = 1;
+	is(checkpoint_from_outside("a", 20), LATE, "a callback that closes all: no checkpoint");
+	await_result(-CR_ETEMPFAIL);
+	closes_before = 0;
+	pause_ms(200);
+	is(checkpoint_from_outside("a", 20), WELL, "the next one is well");
+	is(calls, 2, "with the callback");
+	await_result(0);
+	closes_after = 1;
+	is(checkpoint_from_outside("a", 20), WELL, "a callback that closes all behind the checkpoint");
+	closes_after = 0;
+	pause_ms(200);
+	is(checkpoint_from_outside("a", 20), WELL, "and the one after it");
+	is(calls, 4, "with the callback");
+}
+
+/* The descriptor is none of the context's, either. */
+static void restarted(void)
+{
+	start();
+	close_all();
+	if (checkpoint_self("context") != CR_ERESTARTED)
+		return;
+	await_result(last_result > 0 ? last_result : 1);
+	is(checkpoint_from_outside("a", 20), WELL, "a checkpoint of the restarted process");
+	is(calls, 2, "with the callback");
+}
+
+int main(void)
+{
+	is(job(closed), 0, "descriptors closed");
+	is(job(taken), 0, "descriptors taken");
+	is(job(low_numbers), 0, "which descriptor");
+	is(job(sections), 0, "sections");
+	is(job(in_callback), 0, "descriptors closed in a callback");
+	is(job(restarted), 0, "a restart");
+	return finish();
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Processes that have something to protect only since the checkpoint has been wanted, while others take their time. */
+#include "check.h"
+
+enum { PREPARES_MS = 3000 };
+
+static int takes_time(void *arg)
+{
+	(void)arg;
+	close(open("wanted", O_WRONLY | O_CREAT, 0600));
+	pause_ms(PREPARES_MS);
+	return 0;
+}
+
+static int leaves_a_file(void *arg)
+{
+	(void)arg;
+	close(open("called", O_WRONLY | O_CREAT, 0600));
+	return 0;
+}
+
+static void registers(void)
+{
+	cr_init();
+	cr_register_callback(leaves_a_file, NULL, CR_THREAD_CONTEXT);
+}
+
+static void enters(void)
+{
+	cr_init();
+	cr_enter_cs(0);
+	pause_ms(PREPARES_MS + 2000);
+	close(open("left", O_WRONLY | O_CREAT, 0600));
+	cr_leave_cs(0);
+}
+
+static void omits(void)
+{
+	execlp("cr_run", "cr_run", "--omit", "sleep", "1000", (char *)NULL);
+}
+
+/* A tree of two, of which one does @what when a checkpoint is wanted. */
+static void with_another(void (*what)(void))
+{
+	cr_checkpoint_args_t args;
+	pid_t parent, other;
+	int fds[2];
+
+	alarm(100);
+	unlink("wanted");
+	if (pipe(fds))
+		return;
+	fflush(stdout);
+	parent = fork();
+	if (parent == 0) {
+		other = fork();
+		if (other == 0) {
+			while (access("wanted", F_OK))
+				pause_ms(10);
+			pause_ms(500);
+			what();
+			for (;;)
+				pause();
+		}
+		cr_init();
+		cr_register_prepare(takes_time, NULL, 0);
+		write(fds[1], &other, sizeof(other));
+		close(fds[0]);
+		close(fds[1]);
+		for (;;)
+			pause();
+	}
+	if (read(fds[0], &other, sizeof(other)) != sizeof(other))
+		return;
+	cr_initialize_checkpoint_args_t(&args);
+	args.cr_scope = CR_SCOPE_TREE;
+	args.cr_target = parent;
+	is(checkpoint_with("tree", &args, NULL), 0, "a checkpoint");
+	kill(other, SIGKILL);
+	kill(parent, SIGKILL);
+	end_of(parent);
+}
+
+#pragma GCC diagnostic ignored "-Wunused-result"
+
+static void callback(void)
+{
+	unlink("called");
+	with_another(registers);
+	ok(access("called", F_OK) == 0, "a callback that was registered meanwhile is called");
+}
+
+static void section(void)
+{
+	unlink("left");
+	with_another(enters);
+	ok(access("left", F_OK) == 0, "a section that was entered meanwhile is waited for");
+}
+
+static void omitted(void)
+{
+	with_another(omits);
+	is(system("test \"$(cr_info tree | grep -c '^process ')\" = 1"), 0, "cr_run --omit meanwhile leaves itself out");
+}
+
+int main(void)
+{
+	is(job(callback), 0, "a callback");
+	is(job(section), 0, "a section");
+	is(job(omitted), 0, "an omission");
+	return finish();
+}
