@@ -312,7 +312,10 @@ static int serve_forward(struct cryo_request *req, struct cryo_forward *f)
 		err = min(cryo_scope_find(req), 0);
 	if (added && !err && mark.rootless && !cryo_scope_has_group(req, f))
 		err = -ESRCH;
-	failed = err == -EBUSY || err == -ESRCH;
+	/* Its others have not been looked for. */
+	if (added && !err && f->pid && req->overrun)
+		err = -EAGAIN;
+	failed = err == -EBUSY || err == -ESRCH || err == -EAGAIN;
 	if (added && failed)
 		cryo_scope_undo(req, &mark);
 	end_forward(req, f, err);
@@ -467,8 +470,8 @@ int cryo_notify(struct cryo_request *req)
 		enough = has_told_enough(req, rounds, looks);
 		again = !told && !procs && count_registrations() != known;
 	} while ((told || procs || again) && !enough);
-	if (told && enough)
-		cryo_log(&req->log, "pid %d (%s): there are new processes all the time: the callbacks of some are not run",
+	if (enough && (told || procs || again))
+		cryo_log(&req->log, "pid %d (%s): there are new processes all the time: callbacks of some may not be run",
 			 req->pid, req->comm);
 	return check_anybody_left(req);
 }
