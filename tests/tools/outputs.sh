@@ -150,7 +150,7 @@ mkdir own
 echo before >own/log
 chown "$user" own/log
 chmod 666 own/log
-runuser -u "$user" -- "$busy" "$PWD/count" 6<>own/log >/dev/null 2>&1 &
+(exec setpriv --reuid "$user" --regid "$user" --init-groups "$busy" "$PWD/count") 6<>own/log >/dev/null 2>&1 &
 started+=("$!")
 wait_for busy_counts
 pid=$(pgrep -u "$user" -x busy)
