@@ -65,6 +65,7 @@ for who in 0 "$(id -u "$user")"; do
 	[ "$who" = 0 ] || set_scope 1
 	batch '>log' "$who"
 	check "user $who: the contexts say that others have the log" eval 'outside A.ctx && outside B.ctx'
+	check "... cr_info, too" eval 'cr_info -vv A.ctx | grep -q "work/log, .*, shared with others"'
 	for round in 1 2 3; do
 		again
 		restart_of A "$who" & a=$!
@@ -194,7 +195,7 @@ check "... and it does not append" not appends 6
 # Another open file of it, of somebody who has closed it since.
 before='exec 8<>log' after='exec 8>&-'
 hold '6<>log 8>&-'
-check "others write to it by an open file of their own: it is in the context" eval 'cr_info --json ctx | grep -A1 "\"outside\"" | grep -q writer'
+check "others write to it by an open file of their own: it is in the context" eval 'cr_info --json ctx | grep -A1 "\"outside\"" | grep -q writer && cr_info -vv ctx | grep -q "log, .*, also written to by others"'
 check "... what has come stays" eval 'runs && said "they stay, as other processes had it open for writing, too"'
 check "... all of it" same "$(cat log)" $'before\nof others'
 check "... and it has its own place" eval 'same "$(info_of pos 6)" 0 && not appends 6'
