@@ -44,6 +44,9 @@ check "... and nowhere else" not exists log.cut.1
 hold '6>>log'
 check "appended to, --truncate: nothing is said" eval 'runs --truncate && [ -z "$err" ]'
 check "... and they are gone" same "$(cat log)" before
+hold '6>>log'
+check "appended to, --truncate=aside: it is said what is moved" eval 'runs --truncate=aside && said "a restart moves them to $base/work/log.cut.1"'
+check "... and it is" same "$(cat log log.cut.1)" "$whole"
 
 # In a directory that its user may not enter: cr_restart gets it from who may.
 fresh
