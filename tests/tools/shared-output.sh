@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Output files that others had open, too, at the checkpoint: a script's log, with several jobs of it that are checkpointed and restarted
 # each by itself. Nobody's output is lost, moved or written over, whatever restarts, in which order, and how often.
+# shellcheck disable=SC2034 # eval uses them
 . "$(dirname "$0")/lib.sh"
 
 as_user() { setpriv --reuid "$user" --regid "$user" --clear-groups "$@"; }
