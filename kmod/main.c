@@ -92,7 +92,20 @@ static const struct file_operations device_fops = {
  * group, the mode is that of the time before the rule.
  */
 static ushort device_mode = 0666;
-module_param(device_mode, ushort, 0444);
+
+/* As it is written, and as ls(1) and chmod(1) have it. */
+static int show_device_mode(char *buffer, const struct kernel_param *param)
+{
+	return scnprintf(buffer, PAGE_SIZE, "%#o\n", device_mode);
+}
+
+static const struct kernel_param_ops device_mode_ops = {
+	.set = param_set_ushort,
+	.get = show_device_mode,
+};
+
+module_param_cb(device_mode, &device_mode_ops, &device_mode, 0444);
+__MODULE_PARM_TYPE(device_mode, "ushort");
 MODULE_PARM_DESC(device_mode, "mode of /dev/cryo (default: 0666)");
 
 struct miscdevice cryo_device = {

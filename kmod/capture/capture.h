@@ -50,6 +50,9 @@ struct cryo_object {
 	u32 inode_flags;		/* CRYO_INODE_* */
 	struct cryo_object *opened;	/* of an inode: its first open file */
 	unsigned int ends;		/* of an inode: open for reading, and open for writing, in the scope */
+	unsigned int writers;		/* of an inode: of its @i_writecount, those in the scope */
+	unsigned long refs;		/* of a file: its references that are ours or of processes in the scope */
+	u32 outside;			/* of a file: CRYO_OUTSIDE_*, see save/files/outside.c */
 	bool written, omitted, cloexec;	/* see save_open.h */
 	loff_t size;			/* of an inode, as its section says */
 	unsigned long attached;		/* areas of memory that show it: System V shared memory */
@@ -125,6 +128,7 @@ struct cryo_capture {
 	bool eventfds_found;		/* they are looked for when the first ring is saved */
 	struct cryo_buf ttys;		/* open files of pseudo-terminals, see save/files/pty.c */
 	u32 nr_mount_entries;
+	unsigned int position_tries;	/* that are left, see cryo_saved_position() */
 	unsigned int holders_named;	/* of other ends of sockets, see save/net/sockstate.c */
 	const struct net *looked_net;	/* identity: which one is_rebuilt() was asked about last, and its answer */
 	bool looked_net_is_rebuilt;

@@ -104,8 +104,10 @@ struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file)
 	if (!o)
 		return NULL;
 	o->inode = inode;
+	o->refs = 1 + (inode->file == file);
 	if (!inode->opened)
 		inode->opened = o;
+	inode->writers += !!(file->f_mode & FMODE_WRITER);
 	inode->ends += !!(file->f_mode & FMODE_READ) + !!(file->f_mode & FMODE_WRITE);
 	inode->written |= !!(file->f_mode & FMODE_WRITE);
 	return o;

@@ -600,8 +600,11 @@ static int look_at_all(struct cryo_capture *c)
 	      check_alive(c) ?: cryo_find_sharers(c) ?: cryo_check_outsiders(c) ?:
 	      each_proc(c, collect) ?: each_proc(c, cryo_check_directories) ?:
 	      cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
-	      cryo_collect_mqueues(c) ?: cryo_requester_ends(c) ?:
-	      cryo_classify_files(c);
+	      cryo_collect_mqueues(c) ?: cryo_requester_ends(c);
+	if (!err) {
+		cryo_requester_shares(c);
+		err = cryo_classify_files(c);
+	}
 	cryo_point("looking");
 	/* With obstacles too: describing finds more of them. */
 	if (!err)

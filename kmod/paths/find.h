@@ -10,6 +10,7 @@ struct cryo_mounts;
 struct cryo_object;
 struct inode;
 struct path;
+struct task_struct;
 
 /* find_path.c */
 int cryo_not_found(int err);
@@ -21,6 +22,7 @@ int cryo_find_mount(struct cryo_capture *c, u32 id, dev_t dev, char *out);
 
 /* find_name.c */
 char *cryo_find_name(struct cryo_capture *c, const struct path *path, char *buf, bool *is_other);
+bool cryo_may_reach(struct cryo_capture *c, struct task_struct *task, const struct path *path);
 bool cryo_has_other_name(const struct path *path);
 const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o);
 

@@ -100,6 +100,25 @@ static void root_of(struct cryo_mounts *mounts, struct path *root)
 	path_get(root);
 }
 
+/* May @task go through all directories to @path, which its own name leads to? What is on a server is not asked. */
+bool cryo_may_reach(struct cryo_capture *c, struct task_struct *task, const struct path *path)
+{
+	unsigned int parts = 0;
+	struct path root, at = *path;
+	bool may = true, up;
+
+	root_of(cryo_in_mounts(c, path->mnt), &root);
+	path_get(&at);
+	up = d_is_dir(at.dentry) || step_up(&at);
+	while (up && may && parts++ < PATH_MAX / 2) {
+		may = !cryo_is_at_hand(at.dentry->d_sb) || cryo_may_open_as(task, &at, MAY_EXEC);
+		up = !path_equal(&at, &root) && step_up(&at);
+	}
+	path_put(&at);
+	path_put(&root);
+	return may;
+}
+
 /* By a name that has not been removed, in the mount of @path. NULL: none is known there. */
 static char *other_name(const struct path *root, const struct path *path, char *buf)
 {
@@ -244,23 +263,23 @@ static void warn_of_opener(struct cryo_capture *c, struct cryo_object *o, const 
 		cryo_warn_always(c, "%s: the process could not open it for writing, as it has it mapped: only root can restart it",
 				 name);
 	else
-		cryo_warn_always(c, "fd %d (%s): the process could not open it for writing, as it has it open: only root can restart it, or cr_restart --redirect %d=FILE",
+		cryo_warn_always(c, "fd %d (%s): the process could not open it for writing, as it has it open: only root, or who has that file open, can restart it, or cr_restart --redirect %d=FILE",
 				 o->fd, name, o->fd);
 }
 
 /* The user of the process could not restart it: what is only read is saved, as if it had no name. */
 static void save_what_cannot_be_opened(struct cryo_capture *c, struct cryo_object *o,
-				       const char *name)
+				       const char *name, bool reached)
 {
 	if (o->kind != CRYO_FILE_PATH || !S_ISREG(file_inode(o->file)->i_mode) ||
-	    o->file->f_flags & O_PATH || may_open(o))
+	    o->file->f_flags & O_PATH || (may_open(o) && reached))
 		return;
 	if (o->file->f_mode & FMODE_READ && !(o->file->f_mode & FMODE_WRITE)) {
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS;
 		if (o->fd >= 0)
 			o->inode->inode_flags |= CRYO_INODE_DELETED;
 		o->kind = CRYO_FILE_CONTENTS;
-	} else if (!is_owned(o)) {
+	} else if (!reached || !is_owned(o)) {
 		/* Its owner can change its mode. */
 		warn_of_opener(c, o, name);
 	}
@@ -298,7 +317,8 @@ const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o)
 	if (!IS_ERR(name) && is_other)
 		err = keep_name(o, name);
 	if (!IS_ERR(name))
-		save_what_cannot_be_opened(c, o, name);
+		save_what_cannot_be_opened(c, o, name,
+					   is_other || cryo_may_reach(c, o->proc->task, path));
 	kfree(buf);
 	/* Too long: said when it is saved. */
 	if (!IS_ERR(name) || name == ERR_PTR(-ENAMETOOLONG))

@@ -302,6 +302,7 @@ Changes of_process() {
 Changes of_files() {
     return {
         {"offsets", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { if (f.pos) f.pos -= 1; })},
+        {"outside", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.outside ^= CRYO_OUTSIDE_SHARED; })},
         {"directory-position", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { if (f.flags & 0200000) f.pos = 0; })},
         {"file-flags", in<cryo_file>(CRYO_SEC_FILE, [](auto& f) { f.flags &= ~(02000 | 04000); })},
         {"close-on-exec", in_records<cryo_fd>(CRYO_SEC_FDS, [](auto& d) { if (d.fd > 2) d.flags ^= CRYO_FD_CLOEXEC; })},

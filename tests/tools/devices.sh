@@ -72,5 +72,9 @@ check "no policy" eval 'status_is 255 && said "=perhaps"'
 cr --device /dev/null=close --kill -f ctx "$pid"
 check "a device without state too" runs
 check "... is closed on request" not exists "/proc/$pid/fd/5"
+end
+rc=0
+err=$(cr_restart --check --device /dev/kvm=reopen ctx 2>&1 </dev/null) || rc=$?
+check "a device that the context does not have" eval 'status_is 22 && said "--device /dev/kvm: no process of the context has that device open"'
 
 done_testing

@@ -65,6 +65,8 @@ cr_checkpoint "$nobody" 2>/dev/full || rc=$?
 check "... nor does it after a failure" status_is 3
 rm -f "context.$pid"
 
+cr -f /dev/full "$pid"
+check "a device that is always full" eval 'status_is 28 && said "cannot write to /dev/full: No space left on device"'
 cr -f /nonexistent/ctx "$pid"
 check "a directory that is not there" status_is 2
 check "... named" said "/nonexistent/ctx"

@@ -56,6 +56,64 @@ for scope in --tree --session --pgid; do
 	kill -KILL "$child"
 done
 
+# A pipeline whose producer ends before its consumer does.
+start_pipeline()
+{
+	fresh
+	mkfifo hold
+	cat >producer <<-'END'
+		trap 'echo producer >>told; exit 7' TERM
+		exec 9<>hold
+		until [ -e go ]; do read -rt 0.1 -u 9; done
+		echo line
+		exit 3
+	END
+	cat >consumer <<-'END'
+		trap 'echo consumer >>told; exit 8' TERM
+		exec 9<>hold
+		read -r line
+		echo "$line" >got
+		until [ -e end ]; do read -rt 0.1 -u 9; done
+		exit 5
+	END
+	bash -c 'set -m; bash producer | bash consumer & echo $!' </dev/null >last 2>/dev/null
+	last=$(<last)
+	wait_for eval '[ "$(ps -o comm= -p "$last")" = bash ] && pgrep -f "^bash producer" >/dev/null && pgrep -f "^bash consumer" >/dev/null'
+	group=$(ps -o pgid= -p "$last" | tr -d " ")
+	pids=$(pgrep -g "$group")
+	# shellcheck disable=SC2206 # a list
+	started+=($pids)
+}
+gone() { local p; for p in $pids; do is_gone "$p" || return; done; }
+pipeline_restart() { cr_restart "$@" ctx </dev/null >restart.out 2>&1 & restarter=$!; started+=("$restarter"); wait_for runs_again; }
+runs_again() { local p; for p in $pids; do [ -e "/proc/$p" ] || return; done; sleep 0.5; }
+start_pipeline
+check "a pipeline: two processes" same "$(wc -w <<<"$pids" | tr -d " ")" 2
+cr --pgid --kill -f ctx "$group"
+check "... a checkpoint of the group" status_is 0
+wait_for gone
+check "... a restart" pipeline_restart
+touch go
+check "... ends with the producer" eval 'ended && status_is 3'
+kill -KILL "$last"
+wait_for gone
+rm -f go got
+check "... --wait=all: a restart" pipeline_restart --wait=all
+touch go
+wait_for test -s got
+wait_for is_gone "$group"
+sleep 0.5
+check "... does not end with the producer" not is_gone "$restarter"
+touch end
+check "... ends with the consumer, and with its status" eval 'ended && status_is 5'
+rm -f go end
+check "... once more" pipeline_restart --wait=all
+kill -TERM "$restarter"
+check "... a signal goes to both" eval 'ended && status_is 8 && same "$(sort told)" "$(printf "consumer\nproducer")"'
+rc=0
+err=$(cr_restart --wait=some ctx 2>&1) || rc=$?
+check "--wait=some: there is no such way" eval 'status_is 255 && said "--wait takes '"'leader'"' or '"'all'"', not '"'some'"'"'
+
 # An orphan in the session, which comes first in the context.
 orphan_of() { pgrep -s "$pid" -xf "sleep 1234"; }
 fresh

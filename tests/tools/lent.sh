@@ -46,7 +46,7 @@ fresh
 echo "for root" >secret
 chmod 600 secret
 user_job '5>>secret'
-warned() { said "WARNING: fd 5 ($PWD/secret): the process could not open it for writing, as it has it open: only root can restart it, or cr_restart --redirect 5=FILE"; }
+warned() { said "WARNING: fd 5 ($PWD/secret): the process could not open it for writing, as it has it open: only root, or who has that file open, can restart it, or cr_restart --redirect 5=FILE"; }
 by_user cr_checkpoint --dry-run "$pid"
 check "one that is written to: --dry-run warns" eval 'status_is 0 && warned'
 by_user cr_checkpoint -q -f "$PWD/ctx" "$pid"
@@ -101,6 +101,32 @@ wait "$holder" 2>/dev/null
 check "... and runs when that has gone" runs
 check "... with the file as read-only as before" same "$(stat -c %a own)" 444
 end_processes
+
+# All of it in a directory that its user may not enter, as root's prolog has started it there.
+fresh
+mkdir hidden
+echo "for all" >hidden/read
+cp "$busy" hidden/busy
+touch hidden/out mine
+chown "$user" hidden/out mine
+# shellcheck disable=SC2094 # the one that writes is another file
+(cd hidden && exec setpriv --reuid "$user" --regid "$user" --init-groups ./busy "$base/work/count" 5<"read" 6>out >/dev/null 2>&1) & pid=$!
+started+=("$pid")
+wait_for busy_counts
+chmod 700 hidden
+hold
+wait "$pid" 2>/dev/null
+check "a working directory that its user may not enter: a checkpoint warns" \
+	eval 'status_is 0 && said "WARNING: thread $pid: could not enter its working directory $PWD/hidden by that name: only root can restart it, or cr_restart --relocate=OLD=NEW"'
+check "... and of an output file there" said "WARNING: fd 6 ($PWD/hidden/out): the process could not open it for writing"
+check "... and of nothing else" same "$(grep -c . <<<"$err")" 2
+by_user cr_restart --check ctx
+check "... its user cannot restart it for these" \
+	eval 'status_is 13 && said "working directory $PWD/hidden" && said "descriptor 6 ($PWD/hidden/out)" && not said hidden/read && not said hidden/busy'
+check "... but with what the warnings name" runs --relocate="$PWD/hidden=$PWD" --redirect 6=mine
+check "... what it read is in the context" same "$(read_by_job 5)" "for all"
+end_processes
+wait_for is_gone "$pid"
 
 # Mapped, and not open: as nscd's cache is by the C library.
 mapped_job()

@@ -71,6 +71,8 @@ before=$(ls -A)
 rc=0; err=$(as_user cr_checkpoint --backup -f theirs "$sleeper" 2>&1) || rc=$?
 check "--backup of what cannot be replaced fails" test "$rc" -ne 0
 check "... and leaves no backup" test "$(ls -A)" = "$before"
+check "... before anything is written, and it is said why" \
+	eval 'status_is 1 && said "theirs belongs to user $other, and nobody else can replace it in its directory (sticky bit): name another file"'
 echo "$hardlinks" >/proc/sys/fs/protected_hardlinks
 
 mkdir generations

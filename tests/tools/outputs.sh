@@ -44,6 +44,9 @@ check "... and nowhere else" not exists log.cut.1
 hold '6>>log'
 check "appended to, --truncate: nothing is said" eval 'runs --truncate && [ -z "$err" ]'
 check "... and they are gone" same "$(cat log)" before
+hold '6>>log'
+check "appended to, --truncate=aside: it is said what is moved" eval 'runs --truncate=aside && said "a restart moves them to $base/work/log.cut.1"'
+check "... and it is" same "$(cat log log.cut.1)" "$whole"
 
 # In a directory that its user may not enter: cr_restart gets it from who may.
 fresh
@@ -150,7 +153,7 @@ mkdir own
 echo before >own/log
 chown "$user" own/log
 chmod 666 own/log
-runuser -u "$user" -- "$busy" "$PWD/count" 6<>own/log >/dev/null 2>&1 &
+(exec setpriv --reuid "$user" --regid "$user" --init-groups "$busy" "$PWD/count") 6<>own/log >/dev/null 2>&1 &
 started+=("$!")
 wait_for busy_counts
 pid=$(pgrep -u "$user" -x busy)

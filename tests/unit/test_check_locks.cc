@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Locks, leases and contexts of asynchronous I/O that are not to be had any more.
+// Locks, leases and contexts of asynchronous I/O that are not to be had any more; output files that others have, too.
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "restart/files/held_locks.h"
 #include "restart/memory/aio.h"
@@ -54,6 +56,32 @@ TEST("obstacles: contexts of asynchronous I/O of all processes") {
   CHECK(aio_total_obstacle(builder.context, "64536", "65536").empty());
   CHECK(aio_total_obstacle(builder.context, "64537", "65536") ==
         "asynchronous I/O contexts (io_setup) for 1000 requests are more than fs.aio-max-nr allows: 65536, of which 64537 are in use");
+}
+
+TEST("obstacles: output that others had open, too") {
+  const Directory directory;
+  ContextBuilder builder = sample();
+  const std::string path = directory.file("log", 0666);
+  add_file(builder, CRYO_FILE_PATH, path, S_IFREG, O_WRONLY).head.outside = CRYO_OUTSIDE_SHARED;
+  cryo_inode& inode = builder.context.inodes.at(1).head;
+  struct stat now;
+  ::stat(path.c_str(), &now);
+  inode.ino = now.st_ino;
+  inode.size = static_cast<std::uint64_t>(now.st_size) + 1;
+  RestartOptions options;
+  options.changed_files = ChangedFiles::kWarn;
+  Findings findings;
+  check_files(builder.context, options, {}, findings);
+  CHECK(findings.problems.empty());
+  CHECK_EQ(findings.warnings.size(), 1U);
+  CHECK(findings.warnings.front().find(", and other processes had it open for writing, too") != std::string::npos);
+  CHECK(::truncate(path.c_str(), now.st_size + 10) == 0);
+  findings = {};
+  check_files(builder.context, options, {}, findings);
+  CHECK_EQ(findings.warnings.size(), 1U);
+  CHECK(findings.warnings.front().ends_with(fmt::format(
+      "9 bytes have come since the checkpoint; they stay, as other processes had it open for writing, too: output of the job "
+      "itself among them will be there twice (--truncate=aside moves them to {}.cut.1)", path)));
 }
 
 }  // namespace

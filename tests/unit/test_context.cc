@@ -226,6 +226,16 @@ TEST("a structure that is shorter than known: the rest is zero") {
   CHECK_EQ(read(builder.build()).mm(1).vmas[0].pkey, 0U);
 }
 
+TEST("an open file of a context that does not say who else has it") {
+  ContextBuilder builder;
+  builder.context.files.at(1).head.outside = CRYO_OUTSIDE_SHARED | CRYO_OUTSIDE_WRITER;
+  CHECK_EQ(read(builder.build()).file(1).head.outside, 3U);
+  builder.edit = [](test::RawSection& section) {
+    if (section.type == CRYO_SEC_FILE) section.fixed.resize(offsetof(cryo_file, outside));
+  };
+  CHECK_EQ(read(builder.build()).file(1).head.outside, 0U);
+}
+
 TEST("a file header that is longer than known") {
   ContextBuilder builder;
   builder.context.header.format_minor = 1;

@@ -358,6 +358,10 @@ TEST("credentials of a thread") {
   });
 }
 
+TEST("an unknown use of a file by others") {
+  refused("file 1: in an unknown use outside 0x4", [](ContextBuilder& b) { b.context.files.at(1).head.outside = 4; });
+}
+
 TEST("descriptors of namespaces") {
   const auto of = [](std::uint64_t type, std::uint64_t number) {
     return [=](ContextBuilder& b) {

@@ -20,6 +20,8 @@
 #include "restart/engine/failure.h"
 #include "restart/engine/shared_report.h"
 #include "restart/files/files.h"
+#include "restart/files/other_uses.h"
+#include "restart/files/output_files.h"
 #include "restart/ipc/sysv.h"
 #include "restart/process/credentials.h"
 #include "restart/process/timers.h"
@@ -290,6 +292,80 @@ TEST("a tail stays when the file that it is of has been cut") {
   paths.add_tail(cut, of, before);
   CHECK(paths.remove_all() == std::vector<std::string>{cut});
   std::filesystem::remove_all(top);
+}
+
+// A file of the job, of 100 bytes, at descriptor `fd`.
+struct OutputCase {
+  Context context;
+  FileUses uses;
+
+  OutputCase(int fd, int flags, std::uint64_t pos, std::uint32_t outside) {
+    Inode& inode = context.inodes[1];
+    inode.id = 1;
+    inode.head.mode = S_IFREG | 0600;
+    inode.head.size = 100;
+    add(1, fd, flags, pos, outside);
+  }
+  void add(std::uint32_t id, int fd, int flags, std::uint64_t pos, std::uint32_t outside) {
+    File& file = context.files[id];
+    file.id = id;
+    file.head.inode = 1;
+    file.head.kind = CRYO_FILE_PATH;
+    file.head.flags = static_cast<std::uint32_t>(flags);
+    file.head.pos = pos;
+    file.head.outside = outside;
+    uses[id].fds.push_back({static_cast<std::uint32_t>(fd), id, 0, 0});
+  }
+  Tail tail(Tails tails) const {
+    RestartOptions options;
+    options.tails = tails;
+    return tail_of(context, find_outputs(context, uses), options, context.file(1));
+  }
+  OutputPlace place(const OtherUse* other = nullptr) const {
+    return output_place(context, find_outputs(context, uses), context.file(1), uses.at(1), other);
+  }
+};
+
+TEST("output: what has come stays where others had the file, too") {
+  constexpr std::uint32_t kShared = CRYO_OUTSIDE_SHARED, kWriter = CRYO_OUTSIDE_WRITER;
+  CHECK(OutputCase(1, O_WRONLY, 100, 0).tail(Tails::kDefault) == Tail::kAside);
+  CHECK(OutputCase(1, O_WRONLY | O_APPEND, 100, 0).tail(Tails::kDefault) == Tail::kStays);
+  for (const std::uint32_t outside : {kShared, kWriter, kShared | kWriter})
+    for (const int flags : {O_WRONLY, O_RDWR, O_WRONLY | O_APPEND}) {
+      const OutputCase output(5, flags, 7, outside);
+      CHECK(output.tail(Tails::kDefault) == Tail::kStays);
+      CHECK(output.tail(Tails::kStay) == Tail::kStays);
+      CHECK(output.tail(Tails::kAside) == Tail::kAside);
+      CHECK(output.tail(Tails::kGo) == Tail::kGoes);
+    }
+  CHECK(OutputCase(1, O_WRONLY | O_APPEND, 100, 0).tail(Tails::kAside) == Tail::kAside);
+  CHECK(OutputCase(5, O_RDONLY, 100, kShared).tail(Tails::kAside) == Tail::kStays);
+  // By one of two open files of the job.
+  OutputCase two(1, O_WRONLY, 100, 0);
+  two.add(2, 5, O_WRONLY, 3, kShared);
+  CHECK(two.tail(Tails::kDefault) == Tail::kStays);
+  CHECK(two.place() == OutputPlace::kAppends);
+}
+
+TEST("output: who was at the end goes on at the end") {
+  constexpr std::uint32_t kShared = CRYO_OUTSIDE_SHARED, kWriter = CRYO_OUTSIDE_WRITER;
+  CHECK(OutputCase(1, O_WRONLY, 100, 0).place() == OutputPlace::kSaved);
+  CHECK(OutputCase(1, O_WRONLY, 100, kShared).place() == OutputPlace::kAppends);
+  CHECK(OutputCase(1, O_RDWR, 100, kShared).place() == OutputPlace::kAppends);
+  CHECK(OutputCase(5, O_WRONLY, 100, kShared).place() == OutputPlace::kAppends);
+  CHECK(OutputCase(5, O_RDWR, 100, kShared).place() == OutputPlace::kEnd);
+  CHECK(OutputCase(1, O_WRONLY, 100, kWriter).place() == OutputPlace::kAppends);
+  CHECK(OutputCase(5, O_WRONLY, 100, kWriter).place() == OutputPlace::kSaved);
+  for (const int fd : {1, 5})
+    for (const std::uint32_t outside : {0U, kShared, kWriter}) {
+      CHECK(OutputCase(fd, O_WRONLY, 99, outside).place() == OutputPlace::kSaved);
+      CHECK(OutputCase(fd, O_RDONLY, 100, outside).place() == OutputPlace::kSaved);
+    }
+  OtherUse writes, is_context;
+  is_context.context = true;
+  CHECK(OutputCase(5, O_WRONLY, 100, 0).place(&writes) == OutputPlace::kAppends);
+  CHECK(OutputCase(1, O_RDWR, 100, 0).place(&writes) == OutputPlace::kEnd);
+  CHECK(OutputCase(1, O_WRONLY, 100, 0).place(&is_context) == OutputPlace::kSaved);
 }
 
 TEST("what has been made is removed, and only where and as it was made") {

@@ -65,6 +65,8 @@ void parse_file(Staging& staging, const Payload& payload) {
   if (head.owner_known > 1) payload.damaged("file {}: an unknown kind of owner {}", file.id, head.owner_known);
   if (head.how & ~CRYO_OPENED_MADE)
     staging.unknown(payload.section(), "file {}: made in an unknown way {:#x}", file.id, head.how);
+  if (head.outside & ~(CRYO_OUTSIDE_SHARED | CRYO_OUTSIDE_WRITER))
+    staging.unknown(payload.section(), "file {}: in an unknown use outside {:#x}", file.id, head.outside);
   if (head.kind == CRYO_FILE_STDIO && head.stdio_fd > std::numeric_limits<std::int32_t>::max())
     payload.damaged("file {}: {} cannot be a descriptor", file.id, head.stdio_fd);
 }

@@ -102,6 +102,7 @@ void fail_unknown(pid_t target, std::uint32_t scope) {
 Device::Device() : fd_(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC)) {
   if (!fd_) {
     if (errno == ENOENT || errno == ENXIO || errno == ENODEV) fail(ENOSYS, "{}", why_no_device());
+    if (errno == EACCES) fail(EACCES, "cannot open {}: {} ({})", CRYO_DEVICE_PATH, std::strerror(EACCES), who_may_open_device());
     fail_errno("cannot open {}", CRYO_DEVICE_PATH);
   }
   check_version(fd_.get());

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 
 #include "base/error.h"
 #include "cr_checkpoint/stale_files.h"
@@ -145,6 +146,8 @@ bool TargetFile::open_special(const DestinationFile& file) {
   if (!owned_) fail_errno("cannot open {}", name_);
   fd_ = owned_.get();
   if (::isatty(fd_) == 1) fail(EINVAL, "{} is a terminal, where a context is of no use", name_);
+  // /dev/full says what it has to say to nothing, too; the module could not ask it.
+  if (S_ISCHR(status.st_mode) && ::write(fd_, "", 0) < 0) fail_errno("cannot write to {}", name_);
   return true;
 }
 
@@ -170,11 +173,25 @@ bool TargetFile::open_in_place() {
   return true;
 }
 
+// Somebody else's in a sticky directory, or marked (chattr +i), it would be found out when all has been written. rmdir(2) of what is no
+// directory asks for the same right as rename(2), and does nothing.
+void TargetFile::check_replaceable() const {
+  struct stat status {}, directory {};
+  if (::fstatat(directory_.get(), base_.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(status.st_mode)) return;
+  if (::unlinkat(directory_.get(), base_.c_str(), AT_REMOVEDIR) == 0 || errno != EPERM) return;
+  if (::fstat(directory_.get(), &directory) != 0) return;
+  if ((directory.st_mode & S_ISVTX) != 0 && status.st_uid != ::geteuid())
+    fail(EPERM, "{} belongs to user {}, and nobody else can replace it in its directory (sticky bit): name another file", name_,
+         status.st_uid);
+  fail(EPERM, "{} cannot be replaced: {} (chattr +i or +a?)", name_, std::strerror(EPERM));
+}
+
 void TargetFile::open_temporary() {
   constexpr int kAttempts = 100;
   if (placement_ == Placement::kNoClobber &&
       ::faccessat(directory_.get(), base_.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0)
     fail(EEXIST, "{} exists already", name_);
+  if (placement_ != Placement::kNoClobber) check_replaceable();
   remove_stale_files(directory_.get(), base_);
   for (int attempt = 0; attempt < kAttempts && !owned_; ++attempt) {
     temporary_ = attempt == 0 ? fmt::format(".{}.tmp", base_) : fmt::format(".{}.tmp.{}", base_, attempt);

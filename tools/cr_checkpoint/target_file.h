@@ -44,6 +44,7 @@ class TargetFile {
   void open_directory();
   bool open_special(const DestinationFile& file);
   bool open_in_place();
+  void check_replaceable() const;
   void open_temporary();
   void sync_directory() const;
   [[nodiscard]] bool has_old() const;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/device_missing.h"
 #include "base/unique_fd.h"
 #include "cr_info/check.h"
 
@@ -201,7 +202,9 @@ bool check_device(CheckResult& result) {
 void check_module(CheckResult& result) {
   if (module_loaded())
     result.note("module",
-                fmt::format("loaded; is {} there and may you open it (udev rule)?", CRYO_DEVICE_PATH));
+                ::access(CRYO_DEVICE_PATH, F_OK) == 0
+                    ? fmt::format("loaded; who may open {}: {}", CRYO_DEVICE_PATH, who_may_open_device())
+                    : why_no_device());
   else
     check_files(result);
   check_signatures(result);

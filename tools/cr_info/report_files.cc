@@ -109,7 +109,9 @@ std::string path_text(const Context& context, const File& file) {
     text += fmt::format(", in pages of {}", bytes_text(huge));
   if (const auto tagged = tagged_bytes(context, CRYO_PAGES_INODE, file.head.inode); tagged != 0)
     text += fmt::format(", {} with tags", bytes_text(tagged));
-  return text + fmt::format(", at {}", file.head.pos);
+  text += fmt::format(", at {}", file.head.pos);
+  if (file.head.outside & CRYO_OUTSIDE_SHARED) return text + ", shared with others";
+  return text + (file.head.outside & CRYO_OUTSIDE_WRITER ? ", also written to by others" : "");
 }
 
 std::string pidfd_text(const cryo_pidfd& pidfd) {

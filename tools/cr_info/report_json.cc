@@ -313,6 +313,8 @@ Json json_of(const File& file) {
                {"flags", open_flag_names(file.head.flags)},
                {"pos", file.head.pos}};
   if (file.head.kind == CRYO_FILE_STDIO) json["stdio_fd"] = file.head.stdio_fd;
+  if (file.head.outside & CRYO_OUTSIDE_SHARED) json["outside"].push_back("shared");
+  if (file.head.outside & CRYO_OUTSIDE_WRITER) json["outside"].push_back("writer");
   for (const cryo_epoll_target& target : file.epoll)
     json["epoll"].push_back({{"fd", target.fd},
                              {"events", hex(target.events)},

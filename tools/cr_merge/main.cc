@@ -51,7 +51,7 @@ void print_usage() {
       R"(Usage: cr_merge [options] FILE -o OUT
 Makes an incremental context, and those that have bytes of it, into one that needs no other.
 
-  -o, --output OUT       where it goes; must not exist; "-" is standard output
+  -o, --output OUT       where it goes; must not exist; "-" is standard output (-f, --file are the same)
       --ancestors DIR    those that FILE needs are in DIR, not beside it
       --sync, --nosync   wait until OUT is on the disk (default), or do not
       --other-owner=WHAT another user can have written what root merges: "error" (default) or "warn"
@@ -69,6 +69,7 @@ enum : int { kAncestorsOption = 256, kSyncOption, kNoSyncOption, kOwnerOption, k
 
 constexpr option kLongOptions[] = {
     {"output", required_argument, nullptr, 'o'},
+    {"file", required_argument, nullptr, 'o'},
     {"ancestors", required_argument, nullptr, kAncestorsOption},
     {"sync", no_argument, nullptr, kSyncOption},
     {"nosync", no_argument, nullptr, kNoSyncOption},
@@ -81,6 +82,7 @@ constexpr option kLongOptions[] = {
 
 void take(int option, Arguments& arguments) {
   switch (option) {
+    case 'f':
     case 'o':
       arguments.output = optarg;
       return;
@@ -114,7 +116,7 @@ void take(int option, Arguments& arguments) {
 
 Arguments parse(int argc, char** argv) {
   Arguments arguments;
-  for (int option; (option = ::getopt_long(argc, argv, "o:vh", kLongOptions, nullptr)) != -1;) {
+  for (int option; (option = ::getopt_long(argc, argv, "f:o:vh", kLongOptions, nullptr)) != -1;) {
     take(option, arguments);
     if (arguments.done) return arguments;
   }

@@ -51,6 +51,7 @@ enum : int {
   kChangedFiles,
   kNoTruncate,
   kTruncate,
+  kWait,
   kDevice,
   kOtherCpu,
   kOtherOwner,
@@ -114,7 +115,8 @@ constexpr option kLongOptions[] = {
     {"changed-files", required_argument, nullptr, kChangedFiles},
     {"device", required_argument, nullptr, kDevice},
     {"no-truncate", no_argument, nullptr, kNoTruncate},
-    {"truncate", no_argument, nullptr, kTruncate},
+    {"truncate", optional_argument, nullptr, kTruncate},
+    {"wait", required_argument, nullptr, kWait},
     {"other-cpu", required_argument, nullptr, kOtherCpu},
     {"other-owner", required_argument, nullptr, kOtherOwner},
     {"check", no_argument, nullptr, kCheck},
@@ -136,6 +138,8 @@ General options:
   -v, --version               show the version and exit
       --verbose               say what happens
   -q, --quiet                 no messages
+      --wait=WHICH            stay until the "leader" of the job has ended (default), or "all" of its first
+                              processes, such as those of a pipeline
 
 Source of the context (only one; default: the last argument):
   -f, --file=FILE             FILE; "-" is standard input; zstd is recognised
@@ -166,8 +170,9 @@ What is restored, and where:
                               that of cr_restart
       --device=PATH=POLICY    what becomes of the device PATH that was open: "fail", "reopen" or "close"
       --time-ns               CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from where they were
-      --truncate              cut files open for writing back to their saved size (default: what has come
-                              since is kept in FILE.cut.N, and where the process appends, it stays)
+      --truncate[=aside]      cut files open for writing back to their saved size; "aside": what has come since
+                              is kept in FILE.cut.N (default: that, but where the process appends, or others
+                              had the file open for writing, too, it stays)
       --no-truncate           leave all of them as they are
 
 How memory comes back:
@@ -226,6 +231,18 @@ CgroupPolicy cgroup_policy(std::string_view text) {
   if (text == "leave") return CgroupPolicy::kLeave;
   if (text == "strict") return CgroupPolicy::kStrict;
   throw BadArguments{fmt::format("--cgroups takes 'join', 'make', 'leave' or 'strict', not '{}'", text), {}};
+}
+
+bool waits_for_all(std::string_view text) {
+  if (text == "leader") return false;
+  if (text == "all") return true;
+  throw BadArguments{fmt::format("--wait takes 'leader' or 'all', not '{}'", text), {}};
+}
+
+Tails truncation(const char* text) {
+  if (text == nullptr) return Tails::kGo;
+  if (std::string_view(text) == "aside") return Tails::kAside;
+  throw BadArguments{fmt::format("--truncate takes 'aside' or nothing, not '{}'", text), {}};
 }
 
 // How callbacks are to know the context; empty when it has no path.
@@ -454,8 +471,11 @@ void Parser::take(int option) {
     case kNoTruncate:
       arguments_.restart.tails = Tails::kStay;
       break;
+    case kWait:
+      arguments_.wait_for_all = waits_for_all(optarg);
+      break;
     case kTruncate:
-      arguments_.restart.tails = Tails::kGo;
+      arguments_.restart.tails = truncation(optarg);
       break;
     case kDevice:
       take_device();

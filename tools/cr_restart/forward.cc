@@ -20,26 +20,30 @@ namespace {
 
 constexpr std::size_t kKernelSigsetBytes = 8;  // of rt_sigprocmask(2), on all architectures with 64 signals
 
-// For the handler.
-volatile sig_atomic_t forward_target = 0;
+// For the handler, which runs while none of these changes: see wait_for_one().
+const Job* forward_job = nullptr;  // none: it has ended
 JobTerminal* job_terminal = nullptr;
 
 // What the terminal sends, it sends to the whole group: a child in ours has got it already.
-bool child_has_it(const siginfo_t* info) {
-  return info->si_code == SI_KERNEL && ::getpgid(forward_target) == ::getpgrp();
+bool child_has_it(pid_t child, const siginfo_t* info) {
+  return info->si_code == SI_KERNEL && ::getpgid(child) == ::getpgrp();
 }
 
 void forward(int signal, siginfo_t* info, void*) {
   const int saved_errno = errno;
-  const pid_t child = forward_target;
-  if (!child_has_it(info)) {
+  pid_t first = 0;
+  if (forward_job == nullptr) return;
+  for (const pid_t child : forward_job->processes) {
+    if (child == 0) continue;
+    if (first == 0) first = child;
+    if (child_has_it(child, info)) continue;
     if (info->si_code == SI_QUEUE)
       ::sigqueue(child, signal, info->si_value);
     else
       ::kill(child, signal);
   }
-  if (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU) {
-    job_terminal->stopping(child);
+  if (first != 0 && (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)) {
+    job_terminal->stopping(first);
     ::raise(SIGSTOP);
     job_terminal->continued();
   }
@@ -73,8 +77,8 @@ sigset_t block_all_signals() {
   return old;
 }
 
-void forward_signals_to(pid_t child, const sigset_t& mask, JobTerminal& terminal) {
-  forward_target = child;
+Forwarding::Forwarding(const Job& job, const sigset_t& mask, JobTerminal& terminal) {
+  forward_job = &job;
   job_terminal = &terminal;
   struct sigaction action {};
   action.sa_sigaction = forward;
@@ -87,6 +91,12 @@ void forward_signals_to(pid_t child, const sigset_t& mask, JobTerminal& terminal
       continue;
     if (::sigaction(signal, &action, nullptr) != 0) fail_errno("cannot catch signal {}", signal);
   }
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+}
+
+Forwarding::~Forwarding() {
+  const sigset_t mask = block_all_signals();
+  forward_job = nullptr;
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
 }
 
@@ -142,8 +152,29 @@ void stop_with(pid_t child, JobTerminal& terminal) {
 
 }  // namespace
 
-// It is not waited for as stopped: by which signal it was stopped, the next checkpoint wants to know, too.
-std::optional<int> wait_for_job(pid_t child, JobTerminal& terminal) {
+namespace {
+
+// False: `child` runs, and may have been stopped meanwhile.  It is not waited for as stopped: by which signal it was stopped, the next
+// checkpoint wants to know, too.  Its number may be somebody else's once it has been waited for: no signal comes between the two.
+std::optional<bool> wait_for_one(pid_t& child, int& status, JobTerminal& terminal) {
+  siginfo_t info{};
+  const int result = ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT);
+  if (result != 0 && errno != EINTR) return std::nullopt;
+  if (info.si_pid != child) return false;
+  if (info.si_code == CLD_STOPPED) {
+    stop_with(child, terminal);
+    return false;
+  }
+  const sigset_t mask = block_all_signals();
+  status = wait_for(child);
+  child = 0;
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  return true;
+}
+
+}  // namespace
+
+std::optional<int> wait_for_job(Job& job, JobTerminal& terminal) {
   struct sigaction action {};
   action.sa_handler = [](int) {};
   ::sigaction(SIGCHLD, &action, nullptr);
@@ -152,13 +183,19 @@ std::optional<int> wait_for_job(pid_t child, JobTerminal& terminal) {
   sigaddset(&blocked, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &blocked, &mask);
   sigdelset(&mask, SIGCHLD);
-  for (;;) {
-    siginfo_t info{};
-    const int result = ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT);
-    if (result != 0 && errno != EINTR) return std::nullopt;
-    if (info.si_pid == child && info.si_code != CLD_STOPPED) return wait_for(child);
-    if (info.si_pid == child) stop_with(child, terminal);
-    ::sigsuspend(&mask);
+  for (int result = 0;; ::sigsuspend(&mask)) {
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < job.processes.size(); ++i) {
+      int status = 0;
+      if (job.processes[i] == 0) continue;
+      const std::optional<bool> ended = wait_for_one(job.processes[i], status, terminal);
+      if (!ended && i == 0) return std::nullopt;
+      if (!ended) job.processes[i] = 0;
+      if (!ended) continue;
+      if (*ended && i == job.status_of) result = status;
+      if (!*ended) ++left;
+    }
+    if (left == 0) return result;
   }
 }
 

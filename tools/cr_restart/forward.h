@@ -5,23 +5,37 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 namespace cryo {
 
 class JobTerminal;
 
+// Children of this process that are waited for, and get its signals.
+struct Job {
+  std::vector<pid_t> processes;  // the first one leads; 0: has ended
+  std::size_t status_of = 0;     // as which of them this process ends
+};
+
 // Blocks all signals; returns the mask that was in force.
 sigset_t block_all_signals();
 
-// From now on signals go to `child`, also those that came meanwhile: `mask` is put in force.  `terminal` has to outlive it.
-void forward_signals_to(pid_t child, const sigset_t& mask, JobTerminal& terminal);
+// While it lives, signals go to `job`, also those that came meanwhile: `mask` is put in force.  Then they are caught, and do nothing.
+class Forwarding {
+ public:
+  Forwarding(const Job& job, const sigset_t& mask, JobTerminal& terminal);
+  ~Forwarding();
+  Forwarding(const Forwarding&) = delete;
+  Forwarding& operator=(const Forwarding&) = delete;
+};
 
 // Waits for the end of `child`; status as waitpid(2) gives it.
 [[nodiscard]] int wait_for(pid_t child);
-// The same for the job.  When it is stopped, and has the terminal in a process group of its own, this process stops as well, as
+// The same for all of the job.  When one is stopped, and has the terminal in a process group of its own, this process stops as well, as
 // whoever has started it waits for that; continued, it continues the job.  None: it cannot be waited for.
-[[nodiscard]] std::optional<int> wait_for_job(pid_t child, JobTerminal& terminal);
+[[nodiscard]] std::optional<int> wait_for_job(Job& job, JobTerminal& terminal);
 
 // Ends this process as the child ended: with its exit status, or by the same signal.
 [[noreturn]] void end_like(int status);

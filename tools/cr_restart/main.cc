@@ -5,13 +5,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <new>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/exit_codes.h"
@@ -25,6 +28,7 @@
 #include "cr_restart/reporter.h"
 #include "restart/engine/allocation.h"
 #include "restart/engine/restart.h"
+#include "restart/engine/tree_plan.h"
 #include "restart/files/fallback.h"
 #include "restart/files/redirect.h"
 #include "restart/process/control_groups.h"
@@ -93,7 +97,7 @@ class Tool {
 
  private:
   Outcome restart();
-  [[nodiscard]] std::optional<pid_t> launch();
+  [[nodiscard]] std::optional<Job> launch();
   [[nodiscard]] Source open_source() const;
   void say(const std::string& text) {
     progress::clear();
@@ -107,7 +111,7 @@ class Tool {
   [[nodiscard]] Failure failure_of(const Error& error) const {
     return {error.code(), exit_code(error.code()), hook_for(arguments_.hooks, error.code()), {error.what()}};
   }
-  Outcome attend(pid_t child, const sigset_t& mask);
+  Outcome attend(Job job, const sigset_t& mask);
   Outcome part(pid_t child);
 
   const RestartArguments& arguments_;
@@ -164,15 +168,32 @@ void Tool::show_kernel_log(const std::string& log, bool failed) {
 }
 
 // The job runs: whatever goes wrong from now on is no failure of the restart.
-Outcome Tool::attend(pid_t child, const sigset_t& mask) try {
-  terminal_.announce();
-  forward_signals_to(child, mask, terminal_);
-  if (const int status = run_hook(arguments_.hooks.success)) return {status, {}};
-  if (const std::optional<int> status = wait_for_job(child, terminal_)) return {0, status};
-  fail_errno("cannot wait for pid {}", child);
-} catch (const Error& error) {
-  say(fmt::format("warning: {}; the job runs on, as pid {}", error.what(), child));
-  return {};
+Outcome Tool::attend(Job job, const sigset_t& mask) {
+  const pid_t child = job.processes.front();
+  try {
+    terminal_.announce();
+    const Forwarding forwarding(job, mask, terminal_);
+    if (const int status = run_hook(arguments_.hooks.success)) return {status, {}};
+    if (const std::optional<int> status = wait_for_job(job, terminal_)) return {0, status};
+    fail_errno("cannot wait for pid {}", child);
+  } catch (const Error& error) {
+    say(fmt::format("warning: {}; the job runs on, as pid {}", error.what(), child));
+    return {};
+  }
+}
+
+// Those whose parents are not in the context, in the order of their ids there: children of this process.  As a shell does of a pipeline, it ends
+// as the last of its leader's group.
+Job whole_job(const Context& context, const Restart::PidOf& pid_of, const Process& leader) {
+  std::map<std::int32_t, const Process*> all;
+  for (const Process& process : context.processes) all.emplace(process.head.pid, &process);
+  Job job{{pid_of(leader)}, 0};
+  for (const auto& [id, process] : all) {
+    if (process == &leader || all.contains(process->head.ppid)) continue;
+    if (process->head.pgid == leader.head.pgid && id > leader.head.pid) job.status_of = job.processes.size();
+    job.processes.push_back(std::max(pid_of(*process), 0));
+  }
+  return job;
 }
 
 // Whoever has started us is the parent of the job once we have ended.
@@ -187,7 +208,7 @@ void verify_all(const Context& context, const Chain& chain) {
 }
 
 // Nothing of the context is held any more when this returns: neither its memory nor its file.
-std::optional<pid_t> Tool::launch() {
+std::optional<Job> Tool::launch() {
   const Source source = open_source();
   const allocation::Inherited memory;
   const AncestorPlace place{arguments_.restart.source, arguments_.ancestors};
@@ -216,13 +237,16 @@ std::optional<pid_t> Tool::launch() {
   }
   try {
     const Process* const owner = reporter_ ? nullptr : JobTerminal::owner(context);
+    Job job;
     const pid_t child = restart.launch(findings, [&](const Restart::PidOf& pid_of) {
+      if (arguments_.wait_for_all) job = whole_job(context, pid_of, context.processes[root_process(context)]);
       if (owner != nullptr) terminal_.put(*owner->terminal, pid_of(*owner));
     });
     for (const std::string& warning : restart.warnings()) say("warning: " + warning);
     show_kernel_log(restart.kernel_log(), false);
     if (arguments_.verbose) say(fmt::format("pid {} runs", child));
-    return child;
+    if (job.processes.empty()) job.processes = {child};
+    return job;
   } catch (const Error&) {
     show_kernel_log(restart.kernel_log(), true);
     throw;
@@ -233,10 +257,10 @@ Outcome Tool::restart() {
   if (!reporter_ && !arguments_.quiet) progress::begin("cr_restart");
   const sigset_t mask = block_all_signals();
   ::signal(SIGCHLD, SIG_DFL);  // ignored, as a caller may have left it, there would be nothing to wait for
-  const std::optional<pid_t> child = launch();
+  std::optional<Job> job = launch();
   progress::clear();
-  if (!child) return {};
-  return reporter_ ? part(*child) : attend(*child, mask);
+  if (!job) return {};
+  return reporter_ ? part(job->processes.front()) : attend(std::move(*job), mask);
 }
 
 Outcome Tool::run() {

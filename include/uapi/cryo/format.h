@@ -470,7 +470,12 @@ struct cryo_file {
 	__u32 owner_euid;		/* effective user of who has set it; only if */
 	__u32 owner_known;		/* 1 */
 	__u32 reserved2;
+	__u32 outside;			/* CRYO_OUTSIDE_*: of a regular file that is open for writing by a descriptor, or in a message */
+	__u32 reserved3;
 };
+
+#define CRYO_OUTSIDE_SHARED	(1U << 0)	/* who is not in the context has this open file, too, with its offset */
+#define CRYO_OUTSIDE_WRITER	(1U << 1)	/* another open file of the inode, for writing */
 
 #define CRYO_OPENED_MADE	(1U << 0)	/* of a memfd: as memfd_create(2) gave it, which is open for writing, but does not keep it from being executed */
 

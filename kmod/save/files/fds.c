@@ -14,6 +14,7 @@
 #include "restart/calls.h"
 #include "save/files.h"
 #include "save/ipc.h"
+#include "save/process.h"
 
 struct table_walk {
 	struct cryo_fd_record *records;
@@ -71,7 +72,8 @@ static int copy_tables(struct cryo_capture *c)
 	return 0;
 }
 
-static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r)
+/* @held: references to the file that there are for the descriptor, with that of @r. */
+static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r, unsigned int held)
 {
 	struct cryo_object *o;
 	int is_shm;
@@ -94,6 +96,7 @@ static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r)
 		o->stdio_fd = r->fd <= 2 ? r->fd : U32_MAX;
 	}
 	o->cloexec |= r->cloexec;
+	o->refs += held;
 	is_shm = cryo_is_shm_descriptor(r->file);
 	if (is_shm > 0)
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS | CRYO_INODE_POSIX_SHM;
@@ -102,11 +105,12 @@ static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r)
 
 int cryo_collect_fds(struct cryo_capture *c)
 {
-	unsigned int i;
+	/* A table in common has one reference for all who have it. */
+	unsigned int i, held = cryo_has_table_of_other(c) ? 1 : 2;
 	int err = copy_tables(c);
 
 	for (i = 0; !err && i < c->p->nr_fds; i++)
-		err = cryo_look_interrupted(c) ?: collect_fd(c, &c->p->fds[i]);
+		err = cryo_look_interrupted(c) ?: collect_fd(c, &c->p->fds[i], held);
 	return err;
 }
 

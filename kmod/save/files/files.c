@@ -508,6 +508,8 @@ int cryo_classify_files(struct cryo_capture *c)
 			hlist_add_head(&o->of_proc, &o->proc->without_fd);
 		cond_resched();
 	}
+	if (!err)
+		cryo_find_outside(c);
 	return err ?: cryo_choose_open(c);
 }
 
@@ -604,12 +606,14 @@ static int save_open_file(struct cryo_capture *c, struct cryo_object *o, char *p
 		.inode = o->inode->id,
 		.kind = o->kind,
 		.flags = o->file->f_flags,
-		.pos = o->file->f_pos,
 	};
 	struct cryo_mounts *mounts = cryo_in_mounts(c, cryo_user_path(o->file)->mnt);
 	struct cryo_buf buf = {};
 	char *name;
 
+	o->outside &= cryo_outside_now(o);
+	out.outside = o->outside;
+	out.pos = cryo_saved_position(c, o);
 	if (o->kind == CRYO_FILE_STDIO)
 		out.stdio_fd = o->stdio_fd;
 	if (mounts)

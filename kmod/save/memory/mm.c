@@ -143,6 +143,7 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 	o = cryo_object_file(c, vma->vm_file);
 	if (!o)
 		return -ENOMEM;
+	o->refs++;
 	if (!o->vma_start)
 		o->vma_start = vma->vm_start;
 	/* Shared anonymous memory can be opened (/proc/PID/map_files), and mapped like any file then. */

@@ -62,6 +62,7 @@ static int collect_passed_by(struct cryo_capture *c, struct cryo_object *o, stru
 		passed = cryo_object_file(c, fp->fp[i]);
 		if (!passed)
 			return -ENOMEM;
+		passed->refs++;
 		if (passed->carrier < 0)
 			passed->carrier = o->fd >= 0 ? o->fd : o->carrier;
 	}

@@ -251,10 +251,28 @@ static bool has_own_path(struct cryo_capture *c, const struct path *path)
 	return !is_other;
 }
 
+/* As of a job that root has started where it was, for somebody else. */
+static void warn_of_pwd(struct cryo_capture *c, struct task_struct *task, const struct path *pwd)
+{
+	char *page, *name;
+	bool is_other;
+
+	if (d_unlinked(pwd->dentry) || cryo_may_reach(c, task, pwd))
+		return;
+	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	name = page ? cryo_find_name(c, pwd, page, &is_other) : ERR_PTR(-ENOMEM);
+	if (!IS_ERR(name))
+		cryo_warn_always(c, "thread %d: could not enter its working directory %s by that name: only root can restart it, or cr_restart --relocate=OLD=NEW",
+				 task_pid_vnr(task), name);
+	kfree(page);
+}
+
 /* If the process is in a mount namespace of the job's own, it has to be there, too, and still to have its path. */
-static void check_pwd(struct cryo_capture *c, int tid, struct cryo_mounts *mounts,
+static void check_pwd(struct cryo_capture *c, struct task_struct *task, struct cryo_mounts *mounts,
 		      const struct path *pwd)
 {
+	int tid = task_pid_vnr(task);
+
 	if (mounts && (cryo_in_mounts(c, pwd->mnt) != mounts || d_unlinked(pwd->dentry) ||
 		       !has_path(c, pwd)))
 		cryo_refuse(c, "thread %d: a working directory without a path in its mount namespace is not supported",
@@ -265,6 +283,8 @@ static void check_pwd(struct cryo_capture *c, int tid, struct cryo_mounts *mount
 	else if (!mounts && !has_path(c, pwd))
 		cryo_refuse(c, "thread %d: a working directory that no path leads to (under another mount, or unmounted) is not supported",
 			    tid);
+	else
+		warn_of_pwd(c, task, pwd);
 }
 
 /* chroot(2) at the restart takes the capability over the user namespace that the process is in then. */
@@ -306,7 +326,7 @@ static void check_view(struct cryo_capture *c, struct task_struct *task)
 
 	if (get_view(task, &view))
 		return;
-	check_pwd(c, task_pid_vnr(task), mounts, &view.pwd);
+	check_pwd(c, task, mounts, &view.pwd);
 	check_root(c, task, mounts, &view.root);
 	put_view(&view);
 }

@@ -13,6 +13,7 @@
 #include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 
 #include "capture/capture.h"
@@ -148,6 +149,89 @@ int cryo_requester_ends(struct cryo_capture *c)
 	} while (!err);
 	xa_destroy(&w.seen);
 	return err;
+}
+
+/* Processes between the requester and the job: timeout(1), sh -c, sudo. */
+#define MAX_BETWEEN	32
+
+struct shares_walk {
+	struct cryo_capture *c;
+	const struct files_struct *seen[MAX_BETWEEN + 1];
+	unsigned int n;
+};
+
+/* With files->file_lock held. */
+static int note_share(const void *arg, struct file *file, unsigned int fd)
+{
+	const struct shares_walk *w = arg;
+	struct cryo_object *o = cryo_object_find(w->c, file);
+
+	if (o)
+		o->refs++;
+	return 0;
+}
+
+static void note_shares_of(struct shares_walk *w, struct task_struct *task)
+{
+	struct files_struct *files;
+	unsigned int i;
+
+	task_lock(task);
+	files = task->files;
+	for (i = 0; i < w->n && w->seen[i] != files; i++)
+		;
+	if (files && i == w->n) {
+		w->seen[w->n++] = files;
+		iterate_fd(files, 0, note_share, w);
+	}
+	task_unlock(task);
+}
+
+/* Its ancestors up to the job, counted. 0: it is the job's child, or does not come from it. */
+static unsigned int find_between(struct cryo_request *req, struct task_struct **between)
+{
+	struct task_struct *task = current->group_leader;
+	struct cryo_proc *p = NULL;
+	unsigned int i, n = 0;
+
+	rcu_read_lock();
+	for (;;) {
+		task = rcu_dereference(task->real_parent);
+		p = cryo_find_proc(req, task);
+		if (p && p->omitted)
+			p = NULL;
+		if (p || n == MAX_BETWEEN || is_global_init(task))
+			break;
+		between[n++] = get_task_struct(task);
+	}
+	rcu_read_unlock();
+	if (p)
+		return n;
+	for (i = 0; i < n; i++)
+		put_task_struct(between[i]);
+	return 0;
+}
+
+/*
+ * A job that has itself checkpointed by a command has its files in common with that, and with those who have started it.  They end: no
+ * output of theirs is to come.  After all references of the scope have been counted.
+ */
+void cryo_requester_shares(struct cryo_capture *c)
+{
+	struct cryo_proc *p = cryo_find_proc(c->req, current);
+	struct task_struct *between[MAX_BETWEEN];
+	struct shares_walk w = { .c = c };
+	unsigned int i, n;
+
+	/* Its own table has been counted. */
+	if (p && p != c->stand_in && !p->omitted)
+		return;
+	note_shares_of(&w, current);
+	n = find_between(c->req, between);
+	for (i = 0; i < n; i++) {
+		note_shares_of(&w, between[i]);
+		put_task_struct(between[i]);
+	}
 }
 
 /* What tells c->p of the end of the requester: its number, 0: nothing does. */

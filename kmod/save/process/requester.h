@@ -11,6 +11,7 @@ struct kernel_siginfo;
 /* requester.c */
 int cryo_requester_begin(struct cryo_capture *c);
 int cryo_requester_ends(struct cryo_capture *c);
+void cryo_requester_shares(struct cryo_capture *c);
 int cryo_requester_signal(struct cryo_capture *c, struct kernel_siginfo *info);
 void cryo_requester_end(struct cryo_capture *c);
 

@@ -49,6 +49,8 @@ class FileChecker {
   [[nodiscard]] bool check_other_use(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
   void check_context_output(const File& file, const FileUse& use);
   void check_tail(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
+  void say_stays(const Inode& inode, std::uint64_t bytes, const std::string& aside);
+  void check_shorter(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
   [[nodiscard]] std::string no_room_for(std::uint64_t start, std::uint64_t end);
   void check_append_only(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
   void check_name(const File& file, const Inode& inode);
@@ -62,6 +64,7 @@ class FileChecker {
   void check_device(const File& file, const FileUse& use);
   void check_standard(const File& file, const FileUse& use);
   void check_unused_output();
+  void check_named_devices();
   void check_socket(const File& file);
   void check_pipe(const Inode& inode);
   [[nodiscard]] bool is_other_watched(const Watch& watch, const std::string& path) const;
@@ -93,6 +96,7 @@ class FileChecker {
   std::set<std::uint32_t> tails_, fallbacks_;  // inodes that have been reported
   std::map<dev_t, std::uint64_t> kept_;  // bytes, by file system
   const FileUses uses_ = file_uses(context_);
+  const Outputs outputs_ = find_outputs(context_, uses_);
   const OwnStandards standards_ = own_standards();
   std::set<std::uint32_t> taken_;  // of these, by a process of the job
 };
@@ -191,24 +195,30 @@ std::string FileChecker::no_room_for(std::uint64_t start, std::uint64_t end) {
   return fmt::format("it takes {} bytes, and {} are free", wanted, free);
 }
 
+void FileChecker::say_stays(const Inode& inode, std::uint64_t bytes, const std::string& aside) {
+  if (outputs_.at(inode.id).outside != 0)
+    findings_.warning(
+        "pid {}: {}: {} bytes have come since the checkpoint; they stay, as other processes had it open for writing, too: "
+        "output of the job itself among them will be there twice (--truncate=aside moves them to {})",
+        pid_, what_, bytes, aside);
+  else
+    findings_.warning(
+        "pid {}: {}: {} bytes have come since the checkpoint; they stay, as others may append, too (--truncate "
+        "cuts them off)",
+        pid_, what_, bytes);
+}
+
 // Where it is longer now. Once for each inode.
 void FileChecker::check_tail(const File& file, const Inode& inode, const FileUse& use, const struct stat& now) {
   if (check_other_use(file, inode, use, now)) return;
   const std::uint64_t size = static_cast<std::uint64_t>(now.st_size);
-  if (!is_output(file, use) || size <= inode.head.size || options_.tails != Tails::kDefault ||
-      !tails_.insert(inode.id).second)
-    return;
+  const bool asked = options_.tails == Tails::kDefault || options_.tails == Tails::kAside;
+  if (!is_output(file, use) || size <= inode.head.size || !asked || !tails_.insert(inode.id).second) return;
   const UniqueFd place = names::open(path_, O_PATH);
   if (place && is_other_file(options_.relocations, file, inode, place.get())) return;
   const std::uint64_t more = size - inode.head.size;
-  if (tail_of(context_, uses_, options_, file) == Tail::kStays) {
-    findings_.warning(
-        "pid {}: {}: {} bytes have come since the checkpoint; they stay, as others may append, too (--truncate "
-        "cuts them off)",
-        pid_, what_, more);
-    return;
-  }
   const std::string aside = aside_name(path_);
+  if (tail_of(context_, outputs_, options_, file) == Tail::kStays) return say_stays(inode, more, aside);
   if (const std::string text = no_room_for(inode.head.size, size); !text.empty())
     return problem(ENOSPC,
                    "{} bytes have come since the checkpoint, and there is no room to keep them in {}: {} (--truncate cuts "
@@ -231,7 +241,8 @@ void FileChecker::check_append_only(const File& file, const Inode& inode, const 
   if (!is_output(file, use) || !place || !names::look(place.get(), more) ||
       (more.stx_attributes & STATX_ATTR_APPEND) == 0)
     return;
-  const bool cut = options_.tails == Tails::kGo && static_cast<std::uint64_t>(now.st_size) > inode.head.size;
+  const bool cut = (options_.tails == Tails::kGo || options_.tails == Tails::kAside) &&
+                   static_cast<std::uint64_t>(now.st_size) > inode.head.size;
   if ((file.head.flags & O_APPEND) == 0)
     problem(EPERM, "can only be appended to (chattr +a), and was open for writing anywhere; chattr -a allows that{}",
             way_out(file, use));
@@ -258,18 +269,29 @@ void FileChecker::check_size(const File& file, const FileUse& use, const Inode& 
   check_append_only(file, inode, use, now);
   check_identity(file, inode);
   check_tail(file, inode, use, now);
-  if (static_cast<std::uint64_t>(now.st_size) >= inode.head.size) return;
+  if (static_cast<std::uint64_t>(now.st_size) < inode.head.size) check_shorter(file, use, inode, now);
+}
+
+// Cut by others, or by a restart of another job of theirs that had been asked to.
+void FileChecker::check_shorter(const File& file, const FileUse& use, const Inode& inode, const struct stat& now) {
+  const auto output = outputs_.find(inode.id);
+  const char* others = output != outputs_.end() && output->second.outside != 0
+                           ? ", and other processes had it open for writing, too" : "";
+  const auto other = findings_.other_uses.find(inode.id);
+  const OutputPlace place =
+      output_place(context_, outputs_, file, use, other == findings_.other_uses.end() ? nullptr : &other->second);
   switch (options_.changed_files.value_or(ChangedFiles::kRefuse)) {
     case ChangedFiles::kRefuse:
       return problem(ESTALE,
-                     "the file is shorter than at the checkpoint: it has {} bytes, and had {}; --changed-files=warn takes "
+                     "the file is shorter than at the checkpoint: it has {} bytes, and had {}{}; --changed-files=warn takes "
                      "it, as it is{}",
-                     now.st_size, inode.head.size, way_out(file, use));
+                     now.st_size, inode.head.size, others, way_out(file, use));
     case ChangedFiles::kWarn:
       return findings_.warning(
-          "pid {}: {}: the file is shorter than at the checkpoint: it has {} bytes, and had {}{}", pid_, what_, now.st_size,
-          inode.head.size,
-          (file.head.flags & O_APPEND) != 0 ? "" : "; where the process goes on writing behind its end there will be a hole");
+          "pid {}: {}: the file is shorter than at the checkpoint: it has {} bytes, and had {}{}{}", pid_, what_, now.st_size,
+          inode.head.size, others,
+          (file.head.flags & O_APPEND) != 0 || place != OutputPlace::kSaved
+              ? "" : "; where the process goes on writing behind its end there will be a hole");
     case ChangedFiles::kIgnore:
       return;
   }
@@ -462,6 +484,18 @@ void FileChecker::check_unused_output() {
         "pid {}: descriptor 1 ({}): goes on there, and not to standard output of cr_restart (--redirect 1=FILE gives it "
         "another file)",
         context_.processes[use.process].head.pid, options_.relocations.apply(file.path));
+  }
+}
+
+// As of a descriptor that --redirect names.
+void FileChecker::check_named_devices() {
+  for (const auto& named : options_.devices) {
+    const bool has = std::any_of(uses_.begin(), uses_.end(), [&](const auto& use) {
+      const File& file = context_.file(use.first);
+      return file.path == named.first && file.head.inode != 0 &&
+             (S_ISCHR(context_.inode(file.head.inode).head.mode) || S_ISBLK(context_.inode(file.head.inode).head.mode));
+    });
+    if (!has) findings_.problem(EINVAL, "--device {}: no process of the context has that device open", named.first);
   }
 }
 
@@ -683,6 +717,7 @@ void FileChecker::check() {
       check_file(file, use);
   }
   check_unused_output();
+  check_named_devices();
 }
 
 }  // namespace

@@ -121,8 +121,8 @@ void check_directory(const CheckInput& input, const Path& cwd, Findings& finding
     findings.problem(ENOTDIR, "pid {}: its working directory {} is no directory", input.process.head.pid,
                      path);
   else
-    findings.problem(error, "pid {}: its working directory {} may not be entered: {}", input.process.head.pid,
-                     path, way_error(error));
+    findings.problem(error, "pid {}: its working directory {} may not be entered: {} (--relocate=OLD=NEW leads to another one)",
+                     input.process.head.pid, path, way_error(error));
 }
 
 void check_cwd(const CheckInput& input, Findings& findings) {

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "base/device_missing.h"
 #include "base/error.h"
@@ -17,6 +18,8 @@ OpenDevice open_device() {
   OpenDevice device{UniqueFd(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC))};
   if (!device.fd && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
     fail(ENOSYS, "{}", why_no_device());
+  if (!device.fd && errno == EACCES)
+    fail(EACCES, "cannot open {}: {} ({})", CRYO_DEVICE_PATH, std::strerror(EACCES), who_may_open_device());
   if (!device.fd) fail_errno("cannot open {}", CRYO_DEVICE_PATH);
   cryo_version version{};
   version.size = sizeof(version);

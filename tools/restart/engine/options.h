@@ -14,7 +14,7 @@ namespace cryo {
 
 enum class Tolerance { kError, kWarn };
 enum class ChangedFiles { kRefuse, kWarn, kIgnore };
-enum class Tails { kDefault, kStay, kGo };
+enum class Tails { kDefault, kAside, kStay, kGo };
 enum class DevicePolicy { kFail, kReopen, kClose };
 
 // --cgroups: what becomes of the control groups that processes were in.

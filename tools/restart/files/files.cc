@@ -44,6 +44,7 @@ class FileMaker {
   explicit FileMaker(FileRestoreInput& input)
       : input_(input), terminals_(input), fifos_(input), queues_(input), sockets_(input) {
     store_.uses = file_uses(input.context);
+    outputs_ = find_outputs(input.context, store_.uses);
     for (std::size_t number = 0; number < own_.size(); ++number)
       own_[number] = own_standard(input.stdio[number].get());
     find_numbers();
@@ -94,6 +95,7 @@ class FileMaker {
   Sockets sockets_;
   GoneProcesses gone_;
   std::set<std::uint32_t> uncut_;  // inodes of what is not the job's alone
+  Outputs outputs_;
 };
 
 }  // namespace
@@ -245,15 +247,15 @@ UniqueFd FileMaker::taken_over(const File& file, const FileUse& use) {
   return input_.descriptors.park_copy(other->file->get());
 }
 
-// Behind what somebody else has written there meanwhile, and writes from now on: a log.  Who reads or seeks has places of his own.
+// Behind what somebody else has written there meanwhile, and writes from now on: a log.  Who reads or seeks has places of his own.  What
+// is going to be cut has its end where it was, but not yet.
 void FileMaker::write_on(const File& file, const FileUse& use, int fd) const {
+  if (file.head.kind != CRYO_FILE_PATH || !file.redirected.empty()) return;
   const OtherUse* other = other_use(file);
-  const int flags = ::fcntl(fd, F_GETFL);
-  if (other == nullptr || other->context || !is_output(file, use) ||
-      !was_at_end(file, input_.context.inode(file.head.inode)))
-    return;
-  if (::lseek(fd, 0, SEEK_END) < 0 ||
-      ((flags & O_ACCMODE) == O_WRONLY && ::fcntl(fd, F_SETFL, flags | O_APPEND) != 0))
+  const OutputPlace place = other != nullptr && other->context ? OutputPlace::kSaved : output_place(input_.context, outputs_, file, use, other);
+  if (place == OutputPlace::kSaved) return;
+  if ((!store_.cut.contains(file.head.inode) && ::lseek(fd, 0, SEEK_END) < 0) ||
+      (place == OutputPlace::kAppends && ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_APPEND) != 0))
     fail_errno("{}: cannot go to the end, behind what others have written", file.path);
 }
 
@@ -286,7 +288,7 @@ std::string FileMaker::name_outside(const File& file, int fd) const {
 void FileMaker::see_to_tail(const File& file, const FileUse& use, int fd) {
   if (!is_output(file, use) || !file.redirected.empty()) return;
   const Inode& inode = input_.context.inode(file.head.inode);
-  const Tail tail = tail_of(input_.context, store_.uses, input_.options, file);
+  const Tail tail = tail_of(input_.context, outputs_, input_.options, file);
   struct stat now;
   if (tail == Tail::kStays || uncut_.contains(inode.id) || ::fstat(fd, &now) != 0 ||
       static_cast<std::uint64_t>(now.st_size) <= inode.head.size ||
@@ -434,8 +436,8 @@ FileStore FileMaker::make() {
     if (!fd) {
       fd = open(file, use);
       set_state(file, fd.get());
-      write_on(file, use, fd.get());
       see_to_tail(file, use, fd.get());
+      write_on(file, use, fd.get());
     }
     store_.fds.emplace(id, put_away(id, std::move(fd)));
   }

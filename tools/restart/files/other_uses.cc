@@ -96,7 +96,7 @@ struct Numbers {
 class Finder {
  public:
   Finder(const Context& context, const Chain& chain, const RestartOptions& options)
-      : context_(context), options_(options), uses_(file_uses(context)), contexts_(context_files(context, chain)) {
+      : context_(context), options_(options), uses_(file_uses(context)), outputs_of_job_(find_outputs(context, uses_)), contexts_(context_files(context, chain)) {
     for (const Process& process : context.processes)
       for (const cryo_lock& lock : process.locks) locked_.insert(context.file(lock.file).head.inode);
   }
@@ -115,6 +115,7 @@ class Finder {
   const Context& context_;
   const RestartOptions& options_;
   std::map<std::uint32_t, FileUse> uses_;
+  Outputs outputs_of_job_;
   FileIdentities contexts_;
   std::set<std::uint32_t> locked_;  // inodes
   std::map<Identification, SharedOutput> outputs_;
@@ -130,8 +131,11 @@ bool may_write(const File& file, const FileUse& use) {
 bool Finder::asks_about(const File& file, const FileUse& use, int place) const {
   constexpr int kStandard[3] = {0, 1, 2};
   const Inode& inode = context_.inode(file.head.inode);
-  return is_output(file, use) && options_.tails == Tails::kDefault && !all_append(context_, uses_, inode.id) &&
-         own_output(file, inode, use, kStandard) < 0 && !is_other_file(options_.relocations, file, inode, place);
+  const auto output = outputs_of_job_.find(inode.id);
+  if (output == outputs_of_job_.end() || !is_output(file, use)) return false;
+  const bool cut =
+      options_.tails == Tails::kAside || (options_.tails == Tails::kDefault && !output->second.all_append);
+  return cut && own_output(file, inode, use, kStandard) < 0 && !is_other_file(options_.relocations, file, inode, place);
 }
 
 void Finder::look_at(const File& file, const FileUse& use) {

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "restart/files/files.h"
+#include "restart/files/other_uses.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/proc_files.h"
 
@@ -40,24 +41,44 @@ bool is_output(const File& file, const FileUse& use) {
   return is_written_by_descriptor(file) && !use.fds.empty();
 }
 
-bool all_append(const Context& context, const FileUses& uses, std::uint32_t inode) {
-  return std::all_of(uses.begin(), uses.end(), [&](const auto& use) {
-    const File& file = context.file(use.first);
-    return file.head.inode != inode || !is_output(file, use.second) || (file.head.flags & O_APPEND) != 0;
-  });
+Outputs find_outputs(const Context& context, const FileUses& uses) {
+  Outputs outputs;
+  for (const auto& [id, use] : uses) {
+    const File& file = context.file(id);
+    if (!is_output(file, use) || !S_ISREG(context.inode(file.head.inode).head.mode)) continue;
+    Output& output = outputs[file.head.inode];
+    output.all_append = output.all_append && (file.head.flags & O_APPEND) != 0;
+    output.outside |= file.head.outside;
+  }
+  return outputs;
 }
 
-Tail tail_of(const Context& context, const FileUses& uses, const RestartOptions& options, const File& file) {
+Tail tail_of(const Context& context, const Outputs& outputs, const RestartOptions& options, const File& file) {
   if (!is_written_by_descriptor(file) || !S_ISREG(context.inode(file.head.inode).head.mode)) return Tail::kStays;
   switch (options.tails) {
     case Tails::kStay:
       return Tail::kStays;
     case Tails::kGo:
       return Tail::kGoes;
+    case Tails::kAside:
+      return Tail::kAside;
     case Tails::kDefault:
       break;
   }
-  return all_append(context, uses, file.head.inode) ? Tail::kStays : Tail::kAside;
+  const auto output = outputs.find(file.head.inode);
+  return output == outputs.end() || output->second.all_append || output->second.outside != 0 ? Tail::kStays : Tail::kAside;
+}
+
+OutputPlace output_place(const Context& context, const Outputs& outputs, const File& file, const FileUse& use, const OtherUse* other) {
+  const auto output = outputs.find(file.head.inode);
+  if (output == outputs.end() || !is_output(file, use) || !was_at_end(file, context.inode(file.head.inode)))
+    return OutputPlace::kSaved;
+  const bool log = std::any_of(use.fds.begin(), use.fds.end(), [](const cryo_fd& at) { return at.fd <= STDERR_FILENO; });
+  const bool only_writes = (static_cast<int>(file.head.flags) & O_ACCMODE) == O_WRONLY;
+  if (other != nullptr && !other->context) return only_writes ? OutputPlace::kAppends : OutputPlace::kEnd;
+  if (output->second.outside & CRYO_OUTSIDE_SHARED) return log || only_writes ? OutputPlace::kAppends : OutputPlace::kEnd;
+  // Of a file that is no log, several may write parts of their own.
+  return output->second.outside != 0 && log ? OutputPlace::kAppends : OutputPlace::kSaved;
 }
 
 namespace {

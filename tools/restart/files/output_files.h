@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Regular files that the job had open for writing, and that are longer than they were.  What has come since may be
 // the job's own, of a run that went on after the checkpoint and that the restart does again; or somebody
-// else's.  Nothing tells which, so nothing of it is thrown away unless the user says so.
+// else's.  Nothing tells which, so nothing of it is thrown away unless the user says so; and where others had the file open at
+// the checkpoint, too, as a script or another job of it, it stays in its place.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 namespace cryo {
 
 struct FileUse;
+struct OtherUse;
 
 enum class Tail {
   kStays,  // the job's output comes after it
@@ -24,11 +26,27 @@ enum class Tail {
   kGoes,
 };
 using FileUses = std::map<std::uint32_t, FileUse>;  // of the whole job
-// Have all descriptors that write to it O_APPEND?  Who appends shares the file with others as a rule, and loses no place by what
-// these have written.  Who does not writes where he was: what is there has to go.
-[[nodiscard]] bool all_append(const Context& context, const FileUses& uses, std::uint32_t inode);
+// Of an inode that descriptors of the job write to.
+struct Output {
+  // Have all of them O_APPEND?  Who appends shares the file with others as a rule, and loses no place by what
+  // these have written.  Who does not writes where he was: what is there has to go.
+  bool all_append = true;
+  std::uint32_t outside = 0;  // CRYO_OUTSIDE_*, of any of them
+};
+using Outputs = std::map<std::uint32_t, Output>;  // by inode
+[[nodiscard]] Outputs find_outputs(const Context& context, const FileUses& uses);
 // What is to become of it, where nobody else writes there (other_uses.h).
-[[nodiscard]] Tail tail_of(const Context& context, const FileUses& uses, const RestartOptions& options, const File& file);
+[[nodiscard]] Tail tail_of(const Context& context, const Outputs& outputs, const RestartOptions& options, const File& file);
+
+// Where the job goes on in it.
+enum class OutputPlace {
+  kSaved,
+  kEnd,      // as it is by now
+  kAppends,  // the same, with O_APPEND from then on: so do others, and none writes over what another one has written
+};
+// `other`: who has it open now; nullptr: nobody.
+[[nodiscard]] OutputPlace output_place(const Context& context, const Outputs& outputs, const File& file, const FileUse& use,
+                                       const OtherUse* other);
 
 // Was it open for writing by a descriptor?
 [[nodiscard]] bool is_output(const File& file, const FileUse& use);
