@@ -220,6 +220,8 @@ class ProcessLock {
   ProcessLock& operator=(const ProcessLock&) = delete;
   // By the handler: does the thread have it? Then answer_late() comes when it has not any more.
   static bool puts_off_signal();
+  // By the program's handlers: does the thread that they have interrupted have it?
+  static bool is_mine();
 };
 
 // A descriptor of /dev/cryo, or -1 with errno: ENOSYS when it is not there, CR_EVERSION when it is another one.

@@ -206,6 +206,10 @@ bool ProcessLock::puts_off_signal() {
   return t_locks;
 }
 
+bool ProcessLock::is_mine() {
+  return t_locks;
+}
+
 bool keep_handler() {
   struct sigaction now {};
   if (::sigaction(CR_SIGNUM, nullptr, &now) != 0) return false;

@@ -174,14 +174,15 @@ void ask_threads() {
   const ProcessLock lock;
   const bool known = find_threads();
   (void)keep_handler();
-  std::uint32_t asked = 0;
+  g_round.left = 1;
   for (Thread* thread = g_process.threads; thread != nullptr; thread = thread->next) {
-    if (!is_to_be_asked(*thread, known) || !change_phase(*thread, Phase::kIdle, Phase::kAsked)) continue;
+    if (static_cast<Phase>(thread->phase.load()) != Phase::kIdle || !is_to_be_asked(*thread, known)) continue;
+    // First, as a signal of an earlier round may come as soon as it counts as asked; nobody else asks one that is idle.
     thread->owes = kOwesBottom | kOwesEnd;
-    ++asked;
+    g_round.missing.fetch_add(1);
+    g_round.left.fetch_add(1);
+    change_phase(*thread, Phase::kIdle, Phase::kAsked);
   }
-  g_round.missing = asked;
-  g_round.left = asked + 1;
   for (Thread* thread = g_process.threads; thread != nullptr; thread = thread->next)
     if (static_cast<Phase>(thread->phase.load()) == Phase::kAsked) send_signal(*thread);
 }

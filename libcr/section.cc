@@ -39,7 +39,11 @@ bool is_in_round() {
 int enter(bool wait) {
   if (is_in_round()) return 0;
   if (t_thread == nullptr) return fail(CR_ENOINIT);
-  if (prepare_section() != 0) return -1;
+  // The helper may wait for that lock, and we would for the helper.
+  if (!SectionLock::is_inside(*t_thread)) {
+    if (ProcessLock::is_mine()) return fail(EDEADLK);
+    if (prepare_section() != 0) return -1;
+  }
   return g_process.sections.enter(*t_thread, wait) ? 0 : 1;
 }
 

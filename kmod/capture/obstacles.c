@@ -50,7 +50,7 @@ void cryo_describe_task(struct task_struct *task, char *buf, size_t size)
 	pid_t pid = task_tgid_vnr(task);
 	char comm[TASK_COMM_LEN];
 
-	if (!pid || !cryo_may_trace_now(task)) {
+	if (!pid || !cryo_may_see(task)) {
 		strscpy(buf, "another process", size);
 		return;
 	}

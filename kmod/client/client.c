@@ -79,6 +79,8 @@ static int enter(struct cryo_participant *p)
 		put_pid(p->helper);
 		p->helper = get_pid(self);
 	}
+	if (!err)
+		p->program = READ_ONCE(current->self_exec_id);
 	return err;
 }
 

@@ -76,6 +76,21 @@ static bool has_helper(struct cryo_participant *p)
 	return alive;
 }
 
+/* Under the lock: is that so, and has its process not executed a program meanwhile, which closes the handle? */
+static bool helper_goes_on(struct cryo_participant *p)
+{
+	struct task_struct *task;
+	bool same;
+
+	if (!p->helper || !has_helper(p))
+		return false;
+	rcu_read_lock();
+	task = pid_task(p->helper, PIDTYPE_PID);
+	same = task && READ_ONCE(task->self_exec_id) == p->program;
+	rcu_read_unlock();
+	return same;
+}
+
 /* Under the lock: can it still do so? */
 static bool is_alive(struct cryo_participant *p)
 {
@@ -167,12 +182,12 @@ static void refuse_request(struct cryo_request *req, struct cryo_participant *p,
 
 /*
  * There will be no vote: by the end of its process, or of the helper in the middle of a callback.  Or the process has closed the
- * handle meanwhile, and its helper goes on with what it does before a checkpoint, or registers again.  (A program that it has
- * executed has no helper.)  Under the lock.
+ * handle meanwhile, and its helper goes on with what it does before this checkpoint, or an earlier one.  Under the lock.
  */
 static void give_up(struct cryo_participant *p)
 {
-	bool goes_on = p->closed ? p->helper && has_helper(p) : p->state == CRYO_PART_ACTIVE;
+	bool at_work = p->state == CRYO_PART_ACTIVE || (p->state == CRYO_PART_TOLD && p->busy);
+	bool goes_on = p->closed ? at_work && helper_goes_on(p) : p->state == CRYO_PART_ACTIVE;
 
 	lockdep_assert_held(&cryo_participants_lock);
 	if (goes_on && is_running(p->owner)) {
@@ -313,11 +328,13 @@ static int serve_forward(struct cryo_request *req, struct cryo_forward *f)
 	if (added && !err && mark.rootless && !cryo_scope_has_group(req, f))
 		err = -ESRCH;
 	/* Its others have not been looked for. */
-	if (added && !err && f->pid && req->overrun)
+	if (added && !err && f->scope != CRYO_SCOPE_PROCESS && req->overrun)
 		err = -EAGAIN;
 	failed = err == -EBUSY || err == -ESRCH || err == -EAGAIN;
-	if (added && failed)
+	if (added && failed) {
 		cryo_scope_undo(req, &mark);
+		req->look_again = true;
+	}
 	end_forward(req, f, err);
 	if (!added || failed) {
 		cryo_forward_put(f);
@@ -469,8 +486,11 @@ int cryo_notify(struct cryo_request *req)
 		looks += !told;
 		enough = has_told_enough(req, rounds, looks);
 		again = !told && !procs && count_registrations() != known;
+		/* Those of the request itself that came with a forward which failed have been forgotten. */
+		procs += req->look_again;
+		req->look_again = false;
 	} while ((told || procs || again) && !enough);
-	if (enough && (told || procs || again))
+	if (enough && (told || (procs && req->verdict.clients)))
 		cryo_log(&req->log, "pid %d (%s): there are new processes all the time: callbacks of some may not be run",
 			 req->pid, req->comm);
 	return check_anybody_left(req);

@@ -57,6 +57,7 @@
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
 #define TRACED_WAIT_MS	100U	/* for a tracer to let go whom it has stopped */
 #define STUCK_MS	200U	/* until somebody in uninterruptible sleep is taken for one who waits for those that have parked */
+#define ANSWERER_LOOKS	8	/* at others, until those are asked, too, for whom others may wait */
 #define SETTLE_WAIT_MS	500U	/* for what is about to end by itself, see unsettled.c */
 
 static int say_not_traceable(struct cryo_proc *proc, struct task_struct *task)
@@ -254,12 +255,16 @@ static unsigned int pending(struct cryo_request *req)
 static int wait_pending(struct cryo_request *req, unsigned long limit)
 {
 	unsigned long traced_limit = jiffies + msecs_to_jiffies(TRACED_WAIT_MS);
+	unsigned int left = 0;
 	int err;
 
 	for (;;) {
 		look_for_stopped(req, &req->parked);
 		look_for_stopped(req, &req->pollers);
-		if (!pending(req))
+		if (pending(req) != left)
+			req->progress = jiffies;
+		left = pending(req);
+		if (!left)
 			return 0;
 		err = cryo_request_interrupted(req);
 		if (!err && time_after(jiffies, traced_limit))
@@ -273,7 +278,7 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 			cryo_name_pending(req);
 			return -ETIMEDOUT;
 		}
-		if (time_after(jiffies, req->stuck_limit) && cryo_freeze_stuck(req))
+		if (time_after(jiffies, req->progress + req->patience) && cryo_freeze_stuck(req))
 			return -EAGAIN;
 		if (cryo_wait_event_timeout(req->park_wait, !pending(req) || req->timed_out ||
 					    req->cancelled, CRYO_FREEZE_POLL_JIFFIES) < 0)
@@ -341,13 +346,16 @@ static int freeze_once(struct cryo_request *req, unsigned long limit)
 		return err;
 	changed = forget_changed(req);
 	restless = cryo_scope_settle(req, false);
+	if (procs + threads + changed || restless != req->restless)
+		req->progress = jiffies;
+	req->restless = restless;
 	if (!restless)
 		return procs + threads + changed;
 	if (time_after(jiffies, limit)) {
 		cryo_scope_settle(req, true);
 		return -ETIMEDOUT;
 	}
-	if (time_after(jiffies, req->stuck_limit))
+	if (time_after(jiffies, req->progress + req->patience))
 		return -EAGAIN;
 	if (cryo_sleep(CRYO_FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
 		return -EINTR;
@@ -414,17 +422,21 @@ static int say_never_at_rest(struct cryo_request *req)
 static int freeze_all(struct cryo_request *req, unsigned long limit)
 {
 	unsigned int uring_ms = min_t(unsigned int, freeze_ms(req) / 2, URING_WAIT_MS), threads = 0;
+	unsigned int looks = 0;
 	int n;
 
 	req->all_asked = !cryo_find_answerers(req);
 	req->freeze_begin = ktime_get();
+	req->progress = jiffies;
+	req->restless = 0;
 	req->uring_limit = jiffies + msecs_to_jiffies(uring_ms);
 	cryo_scope_limit_gone(req);
 	for (;;) {
 		n = freeze_once(req, limit);
 		if (n < 0 || (!n && req->all_asked))
 			break;
-		req->all_asked |= !n;
+		/* They may make processes all the time themselves. */
+		req->all_asked |= !n || ++looks == ANSWERER_LOOKS;
 		n = cryo_request_interrupted(req);
 		if (n)
 			return n;
@@ -435,12 +447,14 @@ static int freeze_all(struct cryo_request *req, unsigned long limit)
 	return n ?: park_pollers(req, limit);
 }
 
-/* The last time it is waited for them until @limit, so that who is only slow has that long. */
+/* The last time it is waited for them until the end, which names them. */
 static void bound_patience(struct cryo_request *req, unsigned long limit, unsigned int ms)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(ms);
+	unsigned long patience = msecs_to_jiffies(ms), end = jiffies + 2 * patience;
 
-	req->stuck_limit = time_after(end + msecs_to_jiffies(ms), limit) ? limit : end;
+	if (req->args.timeout_ms && time_before(req->deadline, limit))
+		limit = req->deadline;
+	req->patience = time_after(end, limit) ? MAX_JIFFY_OFFSET : patience;
 }
 
 /*
@@ -448,7 +462,7 @@ static void bound_patience(struct cryo_request *req, unsigned long limit, unsign
  * they are let go once more.  Who was in the middle of it for all the time that we can wait will not end it.  So it is with those
  * that wait for somebody who has parked: they have to begin anew, each time with more patience.
  */
-static int freeze_settled(struct cryo_request *req, unsigned long limit)
+static int freeze_settled(struct cryo_request *req, unsigned long limit, bool settle)
 {
 	unsigned int wait_ms = min(freeze_ms(req) / 2, SETTLE_WAIT_MS);
 	unsigned int patience_ms = STUCK_MS, threads = req->threads;
@@ -456,11 +470,12 @@ static int freeze_settled(struct cryo_request *req, unsigned long limit)
 	int err;
 
 	cryo_scope_limit_gone(req);
-	err = cryo_scope_find(req);
+	err = settle ? cryo_scope_find(req) : 0;
 	if (err < 0)
 		return err;
 	for (;;) {
-		settled = cryo_wait_until_settled(req, jiffies + msecs_to_jiffies(wait_ms));
+		settled = settle &&
+			  cryo_wait_until_settled(req, jiffies + msecs_to_jiffies(wait_ms));
 		bound_patience(req, limit, patience_ms);
 		err = freeze_all(req, limit);
 		if (err != -EAGAIN && (err || !settled || time_after(jiffies, limit) ||
@@ -483,8 +498,7 @@ static int freeze(struct cryo_request *req, bool settle)
 	/* Of a group or session, it is one of many: waited for as they are. */
 	if (req->target->signal->core_state && !req->scope_pid)
 		return -ESRCH;
-	req->stuck_limit = limit;
-	err = settle ? freeze_settled(req, limit) : freeze_all(req, limit);
+	err = freeze_settled(req, limit, settle);
 	err = err ?: cryo_wait_off_cpu(req);
 	if (err)
 		return err;

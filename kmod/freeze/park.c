@@ -33,8 +33,9 @@ static void parked_free(struct kref *ref)
 {
 	struct cryo_parked *p = container_of(ref, struct cryo_parked, ref);
 
-	if (p->left)
-		atomic_dec(&p->req->user->left_works);
+	if (p->left_of)
+		atomic_dec(&p->left_of->left_works);
+	cryo_user_put(p->left_of);
 	put_task_struct(p->task);
 	cryo_identity_put(&p->asked);
 	cryo_request_put(p->req);
@@ -232,7 +233,7 @@ put:
 }
 
 /*
- * A core dump to a pipe is not to be cut short by a work: none begins while siglock is held.
+ * A core dump to a pipe would be cut short by a work: who has begun with one is not asked.
  *
  * What an architecture sets to have all registers given back looks like a signal.  Who begins to wait before the work is there has
  * nothing that it could be made again by: nobody of this machine is to take the CPU in between.
@@ -307,13 +308,16 @@ static bool take_work_back(struct cryo_parked *p, bool locked)
 }
 
 /*
- * Who sleeps uninterruptibly may do so for as long as a user likes (a page from a FUSE server), and is asked again and again: more
- * works of one user are not left than this.
+ * Who sleeps uninterruptibly may do so for as long as his user likes (a page from a FUSE server), and is asked again and again: more
+ * works are not left with the threads of one user than this.  No other user's are taken back for that.
  */
-static bool may_leave(struct cryo_parked *p)
+static bool may_leave(struct cryo_parked *p, struct cryo_user *user)
 {
-	p->left = atomic_add_unless(&p->req->user->left_works, 1, LEFT_WORKS_MAX);
-	return p->left;
+	if (!user || !atomic_add_unless(&user->left_works, 1, LEFT_WORKS_MAX))
+		return false;
+	cryo_user_hold(user);
+	p->left_of = user;
+	return true;
 }
 
 /*
@@ -321,7 +325,7 @@ static bool may_leave(struct cryo_parked *p)
  * then: it has to come here, so that the call is made one that is restarted, and goes on at once.  Who is in uninterruptible sleep
  * may be there for long, and is mostly past its call when it looks; so is who is stopped by job control.
  */
-static bool has_to_come(struct cryo_parked *p)
+static bool has_to_come(struct cryo_parked *p, struct cryo_user *user)
 {
 	struct task_struct *task = p->task;
 
@@ -330,18 +334,22 @@ static bool has_to_come(struct cryo_parked *p)
 	if (READ_ONCE(task->flags) & PF_EXITING || task_is_stopped_or_traced(task))
 		return false;
 	return !(READ_ONCE(task->__state) & TASK_UNINTERRUPTIBLE) ||
-	       (cryo_may_begin_to_wait(task) && may_leave(p));
+	       (cryo_may_begin_to_wait(task) && may_leave(p, user));
 }
 
 void cryo_give_up_parking(struct cryo_parked *p)
 {
-	/* With it no tracer lets go between the question and what is done. Not of one that has been released. */
-	struct sighand_struct *sighand = p->self || p->poller ? NULL : cryo_lock_sighand(p->task);
-	bool comes = has_to_come(p);
-	bool taken = !comes && take_work_back(p, sighand);
+	bool pending = !p->poller && READ_ONCE(p->state) == CRYO_PARK_ASKED, comes, taken;
+	struct cryo_user *user = pending ? cryo_user_of(p->asked.cred) : NULL;
+	struct sighand_struct *sighand;
 
+	/* With it no tracer lets go between the question and what is done. Not of one that has been released. */
+	sighand = p->self || p->poller ? NULL : cryo_lock_sighand(p->task);
+	comes = has_to_come(p, user);
+	taken = !comes && take_work_back(p, sighand);
 	if (sighand)
 		cryo_unlock_sighand(sighand);
+	cryo_user_put(user);
 	/* Nobody is left who would say so, and a later freeze counts those that have not. */
 	if (comes || taken)
 		cryo_settle_parked(p, CRYO_PARK_GONE);

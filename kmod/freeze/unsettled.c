@@ -13,6 +13,7 @@
 
 #include "access/access.h"
 #include "freeze/freeze.h"
+#include "lib/walk_tasks.h"
 #include "request/request.h"
 #include "save/files.h"
 #include "save/net.h"
@@ -53,16 +54,39 @@ static int is_wanted_file(const void *data, struct file *file, unsigned int fd)
 	return walk->wanted(file);
 }
 
+static bool has_files(void *arg, struct task_struct *thread)
+{
+	return READ_ONCE(thread->files);
+}
+
+/* Of the process of @member, whose first thread may have ended; counted. NULL: none. */
+static struct task_struct *thread_with_files(struct task_struct *member)
+{
+	struct cryo_thread_walk walk = { .member = member };
+	struct task_struct *found;
+	unsigned int n;
+
+	do {
+		n = cryo_walk_threads(&walk, has_files, NULL, &found, 1);
+		cond_resched();
+	} while (!n && walk.more && !fatal_signal_pending(current));
+	cryo_walk_end(&walk);
+	return n ? found : NULL;
+}
+
 /* It may be another program by now, whose descriptors are none of the requester's business. */
 static bool has_open_file(struct cryo_request *req, struct task_struct *task,
 			  bool (*wanted)(struct file *file))
 {
 	struct cryo_fd_walk walk = { .wanted = wanted };
 	unsigned int start;
-	bool has;
+	bool has = false;
 
-	if (!cryo_may_trace(task))
+	task = thread_with_files(task);
+	if (!task)
 		return false;
+	if (!cryo_may_trace(task))
+		goto put;
 	do {
 		start = walk.end;
 		walk.end += FD_BATCH;
@@ -74,6 +98,8 @@ static bool has_open_file(struct cryo_request *req, struct task_struct *task,
 		task_unlock(task);
 		cond_resched();
 	} while (walk.more && !cryo_request_interrupted(req));
+put:
+	put_task_struct(task);
 	return has && !walk.more;
 }
 

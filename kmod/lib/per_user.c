@@ -13,14 +13,19 @@ static DEFINE_HASHTABLE(users, 6);
 static DEFINE_SPINLOCK(users_lock);
 
 /* Who is in user namespaces of his own has as many ids as he wants there: it is their maker who counts. */
-kuid_t cryo_payer(void)
+static kuid_t payer_of(const struct cred *cred)
 {
-	struct user_namespace *ns = current_user_ns();
-	kuid_t uid = current_uid();
+	struct user_namespace *ns = cred->user_ns;
+	kuid_t uid = cred->uid;
 
 	for (; ns->parent; ns = ns->parent)
 		uid = ns->owner;
 	return uid;
+}
+
+kuid_t cryo_payer(void)
+{
+	return payer_of(current_cred());
 }
 
 static struct cryo_user *find_record(kuid_t uid)
@@ -51,9 +56,9 @@ static struct cryo_user *alloc_user(kuid_t uid)
 	return user;
 }
 
-struct cryo_user *cryo_user_get(void)
+struct cryo_user *cryo_user_of(const struct cred *cred)
 {
-	kuid_t uid = cryo_payer();
+	kuid_t uid = payer_of(cred);
 	struct cryo_user *user, *made = NULL;
 
 	for (;;) {
@@ -74,6 +79,11 @@ struct cryo_user *cryo_user_get(void)
 	}
 	kfree(made);
 	return user;
+}
+
+struct cryo_user *cryo_user_get(void)
+{
+	return cryo_user_of(current_cred());
 }
 
 void cryo_user_hold(struct cryo_user *user)

@@ -16,12 +16,14 @@
 
 #define CRYO_PLACE_BUCKET_BITS	6
 
+struct cred;
+
 struct cryo_user {
 	struct hlist_node node;
 	refcount_t count;
 	kuid_t uid;
 	atomic_t tracks;		/* accounts of what processes have written: track.c */
-	atomic_t left_works;		/* of freezes that were given up, with threads that sleep uninterruptibly: freeze.c */
+	atomic_t left_works;		/* of freezes that were given up, with threads of his that sleep uninterruptibly: park.c */
 
 	/* Areas of restarted processes: map_places.c */
 	struct mutex join_lock;		/* one area is made at a time, that others may have, too */
@@ -36,6 +38,8 @@ kuid_t cryo_payer(void);
 
 /* The caller's, with a reference; NULL: no memory. */
 struct cryo_user *cryo_user_get(void);
+/* The same of the task whose credentials @cred are. */
+struct cryo_user *cryo_user_of(const struct cred *cred);
 void cryo_user_hold(struct cryo_user *user);
 void cryo_user_put(struct cryo_user *user);
 

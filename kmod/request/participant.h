@@ -40,6 +40,7 @@ struct cryo_participant {
 	/* All below under cryo_participants_lock. */
 	struct pid *owner;		/* the process; counted; NULL: the first that uses the handle */
 	struct pid *helper;		/* thread that waits or votes; counted; NULL: none has come yet */
+	u64 program;			/* its self_exec_id then */
 	enum cryo_part_state state;
 	struct cryo_request *req;	/* from TOLD to the end of its callbacks; counted */
 	struct cryo_proc *proc;		/* of @req */

@@ -17,7 +17,6 @@
 #include "access/access.h"
 #include "compat/ksym.h"
 #include "lib/log.h"
-#include "lib/per_user.h"
 #include "lib/unload.h"
 #include "request/events.h"
 #include "request/request.h"
@@ -38,7 +37,6 @@ static void request_free(struct kref *ref)
 	if (req->target)
 		put_task_struct(req->target);
 	put_pid(req->requester);
-	cryo_user_put(req->user);
 	put_pid(req->scope_pid);
 	if (req->voter)
 		put_cred(req->voter);
@@ -166,11 +164,6 @@ struct cryo_request *cryo_request_alloc(void)
 	BUILD_BUG_ON(sizeof(*req) > 4096);
 	if (!req)
 		return NULL;
-	req->user = cryo_user_get();
-	if (!req->user) {
-		kfree(req);
-		return NULL;
-	}
 	kref_init(&req->ref);
 	mutex_init(&req->lock);
 	spin_lock_init(&req->park_lock);
@@ -281,13 +274,16 @@ static struct task_struct *find_one_of(struct pid *pid, enum pid_type type)
 static struct task_struct *find_one(pid_t nr)
 {
 	struct task_struct *task = find_process(nr);
+	int err;
 
 	if (!task)
 		return ERR_PTR(-ESRCH);
 	if (may_be_target(task))
 		return task;
+	/* Nobody may trace one that has gone. */
+	err = pid_alive(task) ? -EPERM : -ESRCH;
 	put_task_struct(task);
-	return ERR_PTR(-EPERM);
+	return ERR_PTR(err);
 }
 
 /* A process that @nr means in a request by the caller, who may trace it; counted. The number is looked up once. */

@@ -60,7 +60,7 @@ struct cryo_parked {
 	u8 laps;			/* how often other works of the thread went first */
 	bool self;			/* the requester's own: not queued, is where it is */
 	bool poller;			/* a thread of the kernel: in cryo_request.pollers, not in the context */
-	bool left;			/* counts among the works that are left with threads: see may_leave() */
+	struct cryo_user *left_of;	/* counted: among whose works that are left with threads this one is, see may_leave(); NULL: nobody's */
 	bool named;			/* of the process that the caller has named: stays, though it may be a vfork() child */
 	bool counted;			/* is part of the context being written */
 	bool changed;			/* became somebody else after it was asked, and went on: see park() */
@@ -169,8 +169,11 @@ struct cryo_request {
 	struct list_head *known;	/* last of @procs that counts as known, see cryo_scope_limit_gone() */
 	unsigned int asked_at;		/* how many of @procs there were when those were counted that have gone */
 	bool overrun;			/* they were too many */
+	bool look_again;		/* processes that had been found were forgotten: see serve_forward() */
 	bool all_asked;			/* no process is left out any more because it has to answer others */
-	unsigned long stuck_limit;	/* jiffies; from then on it is not waited for who may wait for those that are parked */
+	unsigned long patience;		/* jiffies without anybody new, until it is not waited for who may wait for those that are parked */
+	unsigned long progress;		/* jiffies, when somebody came to rest, was found or asked last */
+	int restless;			/* how many processes were not at rest when last looked at */
 	unsigned int pending;		/* of both asked, but neither parked nor stopped nor gone */
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
 	wait_queue_head_t thaw_wait;	/* parked threads: let go */
@@ -180,7 +183,6 @@ struct cryo_request {
 	wait_queue_head_t look_wait;	/* those that have been killed meanwhile */
 
 	struct pid *requester;		/* who made the handle; counted */
-	struct cryo_user *user;		/* to whom it is counted; counted */
 	char *dest;			/* path of @out, NULL: it has none */
 	struct list_head participants;	/* under cryo_participants_lock, see participant.h */
 	struct list_head forwards;	/* likewise: not looked at yet */

@@ -54,8 +54,9 @@ fresh
 mkfifo lines
 exec 3<>lines
 unshare -T --monotonic 100000 --fork "$here/until" never >&3 2>/dev/null & started+=("$!")
-until pid=$(pgrep -x until); do sleep 0.1; done
-waits() { [ "$(cat /proc/"$pid"/task/*/status | grep -c '^State:.S')" = 2 ]; }
+finds() { pid=$(pgrep -x until); }
+check "another one, in a time namespace" wait_for finds
+waits() { [ "$(cat /proc/"$pid"/task/*/status 2>/dev/null | grep -c '^State:.S')" = 2 ]; }
 wait_for waits
 check "a wait without end, in a time namespace" not goes_on 1
 nsenter -T -t "$pid" cr_checkpoint --kill -f ctx "$pid" 2>err
@@ -63,7 +64,7 @@ check "its checkpoint, by one who is there, too" same "$(<err)" ""
 wait_for is_gone "$pid"
 for where in 'unshare -T --monotonic 0 --fork' 'unshare -T --monotonic 1000000 --fork'; do
 	$where cr_restart --redirect 1=lines ctx 2>err </dev/null & started+=("$!")
-	check "$where: it is restarted" wait_for test -e "/proc/$pid"
+	check "$where: it is restarted" wait_for waits
 	check "... and has no end" not goes_on 2
 	kill -9 "$pid"
 	wait_for is_gone "$pid"

@@ -215,12 +215,14 @@ check "... everything is there" same "$(cat log)" $'before\nof others\nagain of 
 # Who checkpoints a job on its behalf has its files, but is no other.
 fresh
 cat >self <<'END'
-n=${1:+timeout 60}
 echo "first line"
-$n cr_checkpoint -q --kill -f ctx $$ >/dev/null
+case ${1-} in
+log) cr_checkpoint -q --kill -f ctx $$ >/dev/null 2>>log ;;
+*) ${1:+timeout 60} cr_checkpoint -q --kill -f ctx $$ >/dev/null ;;
+esac
 echo "second line"
 END
-for between in '' timeout; do
+for between in '' timeout log; do
 	rm -f log ctx
 	bash self $between >log </dev/null 2>err
 	err=$(cat err)

@@ -153,21 +153,44 @@ int cryo_requester_ends(struct cryo_capture *c)
 
 /* Processes between the requester and the job: timeout(1), sh -c, sudo. */
 #define MAX_BETWEEN	32
+#define MAX_WRITERS	32	/* open files of theirs */
 
 struct shares_walk {
 	struct cryo_capture *c;
 	const struct files_struct *seen[MAX_BETWEEN + 1];
 	unsigned int n;
+	const struct file *writers[MAX_WRITERS];
+	unsigned int nr_writers;
 };
+
+/* Somebody's own open file for writing to what the job has, too (a script's "cr_checkpoint $$ 2>>log"). More of them count as others'. */
+static void note_writer(struct shares_walk *w, const struct file *file)
+{
+	struct cryo_object *inode;
+	unsigned int i;
+
+	if (!(file->f_mode & FMODE_WRITER) || w->nr_writers == MAX_WRITERS)
+		return;
+	inode = cryo_object_find(w->c, file_inode(file));
+	for (i = 0; inode && i < w->nr_writers; i++)
+		if (w->writers[i] == file)
+			return;
+	if (!inode)
+		return;
+	w->writers[w->nr_writers++] = file;
+	inode->writers++;
+}
 
 /* With files->file_lock held. */
 static int note_share(const void *arg, struct file *file, unsigned int fd)
 {
-	const struct shares_walk *w = arg;
+	struct shares_walk *w = (struct shares_walk *)arg;
 	struct cryo_object *o = cryo_object_find(w->c, file);
 
 	if (o)
 		o->refs++;
+	else
+		note_writer(w, file);
 	return 0;
 }
 
