@@ -159,26 +159,45 @@ struct shares_walk {
 	struct cryo_capture *c;
 	const struct files_struct *seen[MAX_BETWEEN + 1];
 	unsigned int n;
-	const struct file *writers[MAX_WRITERS];
+	struct {
+		struct file *file;	/* counted */
+		unsigned long refs;	/* of descriptors that have been seen */
+	} writers[MAX_WRITERS];
 	unsigned int nr_writers;
 };
 
-/* Somebody's own open file for writing to what the job has, too (a script's "cr_checkpoint $$ 2>>log"). More of them count as others'. */
-static void note_writer(struct shares_walk *w, const struct file *file)
+/*
+ * With files->file_lock. An open file that the job has not, for writing to what it has (a script's "cr_checkpoint $$ 2>>log"). Where
+ * there are more, they count as others'.
+ */
+static void note_writer(struct shares_walk *w, struct file *file)
 {
-	struct cryo_object *inode;
 	unsigned int i;
 
-	if (!(file->f_mode & FMODE_WRITER) || w->nr_writers == MAX_WRITERS)
+	if (!(file->f_mode & FMODE_WRITER) || !cryo_object_find(w->c, file_inode(file)))
 		return;
-	inode = cryo_object_find(w->c, file_inode(file));
-	for (i = 0; inode && i < w->nr_writers; i++)
-		if (w->writers[i] == file)
-			return;
-	if (!inode)
+	for (i = 0; i < w->nr_writers && w->writers[i].file != file; i++)
+		;
+	if (i == MAX_WRITERS)
 		return;
-	w->writers[w->nr_writers++] = file;
-	inode->writers++;
+	if (i == w->nr_writers)
+		w->writers[w->nr_writers++].file = get_file(file);
+	w->writers[i].refs++;
+}
+
+/* Those that are open nowhere else are no others'. */
+static void count_writers(struct shares_walk *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < w->nr_writers; i++) {
+		struct file *file = w->writers[i].file;
+
+		/* And our own reference. */
+		if ((unsigned long)file_count(file) <= w->writers[i].refs + 1)
+			cryo_object_find(w->c, file_inode(file))->writers++;
+		fput(file);
+	}
 }
 
 /* With files->file_lock held. */
@@ -255,6 +274,7 @@ void cryo_requester_shares(struct cryo_capture *c)
 		note_shares_of(&w, between[i]);
 		put_task_struct(between[i]);
 	}
+	count_writers(&w);
 }
 
 /* What tells c->p of the end of the requester: its number, 0: nothing does. */
