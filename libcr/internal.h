@@ -247,6 +247,8 @@ void close_client(int fd);
 void* helper_main(void*);
 // Is the caller that thread?
 bool is_helper();
+// Of this process; valid once it has said that it is there.
+pid_t helper_tid();
 // The handler of CR_SIGNUM.
 void on_signal(int signal, siginfo_t* info, void* context);
 // A signal of ours came while the thread had the ProcessLock.
@@ -325,6 +327,8 @@ using TaskVisitor = void (*)(pid_t tid, int argument);
 bool visit_uninitialised(TaskVisitor visitor, int argument);
 // Is the thread not to be sent CR_SIGNUM, as it blocks that? Yes as well if it has ended, or it cannot be seen.
 bool blocks_signal(pid_t tid);
+// Does the thread sleep, as in a call that waits? Yes as well if it cannot be seen.
+bool is_asleep(pid_t tid);
 // When the process has started: another time after a restart. 0: it cannot be told.
 std::uint64_t start_of_process();
 // By what the thread is known again when it has got another id, or NULL.

@@ -105,6 +105,14 @@ int make_client() {
   return fd >= 0 ? move_high(fd) : fail(error == ENOTTY ? CR_EVERSION : error);
 }
 
+// In the module, which keeps the handle: it says that it is there before, and sleeps nowhere else on its way.
+void await_helper() {
+  static constexpr timespec kPause{0, 100000};
+  static constexpr int kTries = 20000;
+  while (g_process.has_helper == 0) futex_wait(g_process.has_helper, 0, -1);
+  for (int tries = 0; tries < kTries && !is_asleep(helper_tid()); ++tries) ::nanosleep(&kPause, nullptr);
+}
+
 // The helper is not to get the signals of the process. Once it waits, the program may close the descriptor.
 int start_helper() {
   g_process.has_helper = 0;
@@ -115,7 +123,7 @@ int start_helper() {
   pthread_t helper;
   const int error = ::pthread_create(&helper, nullptr, helper_main, nullptr);
   if (error == 0) ::pthread_detach(helper);
-  while (error == 0 && g_process.has_helper == 0) futex_wait(g_process.has_helper, 0, -1);
+  if (error == 0) await_helper();
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return error == 0 ? 0 : fail(error);
 }

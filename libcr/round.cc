@@ -397,6 +397,10 @@ bool is_given_up(const char* note) {
   return ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, note) != 0 && errno != EINTR;
 }
 
+pid_t helper_tid() {
+  return g_helper.tid;
+}
+
 bool is_helper() {
   return t_thread == &g_helper;
 }

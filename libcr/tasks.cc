@@ -82,6 +82,19 @@ class StatusPath {
   char path_[64];
 };
 
+using StatusText = char[4096];  // the lines before the fields come to a fraction of it
+
+// Behind `field`, in `text`; nullptr: it cannot be read.
+const char* status_of(pid_t tid, const char* field, StatusText& text) {
+  const int fd = ::open(StatusPath(tid).get(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return nullptr;
+  const ssize_t got = ::read(fd, text, sizeof(text) - 1);
+  ::close(fd);
+  text[got > 0 ? got : 0] = '\0';
+  const char* const found = ::strstr(text, field);
+  return found == nullptr ? nullptr : found + ::strlen(field);
+}
+
 }  // namespace
 
 pid_t own_tid() {
@@ -131,16 +144,15 @@ bool find_threads() {
 }
 
 bool blocks_signal(pid_t tid) {
-  static constexpr char kField[] = "\nSigBlk:";
-  char text[4096];  // the lines before the field come to a fraction of it
-  const int fd = ::open(StatusPath(tid).get(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return true;
-  const ssize_t got = ::read(fd, text, sizeof(text) - 1);
-  ::close(fd);
-  text[got > 0 ? got : 0] = '\0';
-  const char* const field = ::strstr(text, kField);
-  if (field == nullptr) return true;
-  return (std::strtoull(field + sizeof(kField) - 1, nullptr, 16) >> (CR_SIGNUM - 1) & 1) != 0;
+  StatusText text;
+  const char* const blocked = status_of(tid, "\nSigBlk:", text);
+  return blocked == nullptr || (std::strtoull(blocked, nullptr, 16) >> (CR_SIGNUM - 1) & 1) != 0;
+}
+
+bool is_asleep(pid_t tid) {
+  StatusText text;
+  const char* const state = status_of(tid, "\nState:\t", text);
+  return state == nullptr || *state == 'S';
 }
 
 }  // namespace cryo::libcr
