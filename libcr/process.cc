@@ -113,6 +113,11 @@ void await_helper() {
   for (int tries = 0; tries < kTries && !is_asleep(helper_tid()); ++tries) ::nanosleep(&kPause, nullptr);
 }
 
+// Of make_client(): a limit that others, or the program itself, have come up to.
+bool is_passing(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN || error == ENOSPC;
+}
+
 // The helper is not to get the signals of the process. Once it waits, the program may close the descriptor.
 int start_helper() {
   g_process.has_helper = 0;
@@ -288,11 +293,19 @@ void close_client(int fd) {
 }
 
 int register_again() {
-  const ProcessLock lock;
-  close_client(g_process.client_fd);
-  g_process.client_fd = make_client();
-  g_process.registered = g_process.client_fd >= 0;
-  return g_process.registered ? 0 : -1;
+  static constexpr timespec kPause{1, 0};
+  for (bool first = true;; first = false) {
+    {
+      const ProcessLock lock;
+      if (!first && g_process.registered) return -1;  // another thread has, with a helper of its own
+      close_client(g_process.client_fd);
+      g_process.client_fd = make_client();
+      g_process.registered = g_process.client_fd >= 0;
+      if (g_process.registered) return 0;
+    }
+    if (!is_passing(errno)) return -1;
+    ::nanosleep(&kPause, nullptr);
+  }
 }
 
 }  // namespace cryo::libcr

@@ -36,12 +36,18 @@ bool is_in_round() {
   return t_chain != nullptr || is_helper();
 }
 
+// In a handler that has interrupted somebody with the lock: the helper may wait for that, and we would for the helper.
+int enter_at_once(bool wait) {
+  if (!g_process.registered) return fail(EDEADLK);
+  if (g_process.sections.enter(*t_thread, false)) return 0;
+  return wait ? fail(EDEADLK) : 1;
+}
+
 int enter(bool wait) {
   if (is_in_round()) return 0;
   if (t_thread == nullptr) return fail(CR_ENOINIT);
-  // The helper may wait for that lock, and we would for the helper.
   if (!SectionLock::is_inside(*t_thread)) {
-    if (ProcessLock::is_mine()) return fail(EDEADLK);
+    if (ProcessLock::is_mine()) return enter_at_once(wait);
     if (prepare_section() != 0) return -1;
   }
   return g_process.sections.enter(*t_thread, wait) ? 0 : 1;

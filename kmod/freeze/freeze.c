@@ -57,7 +57,6 @@
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
 #define TRACED_WAIT_MS	100U	/* for a tracer to let go whom it has stopped */
 #define STUCK_MS	200U	/* until somebody in uninterruptible sleep is taken for one who waits for those that have parked */
-#define ANSWERER_LOOKS	8	/* at others, until those are asked, too, for whom others may wait */
 #define SETTLE_WAIT_MS	500U	/* for what is about to end by itself, see unsettled.c */
 
 static int say_not_traceable(struct cryo_proc *proc, struct task_struct *task)
@@ -422,21 +421,22 @@ static int say_never_at_rest(struct cryo_request *req)
 static int freeze_all(struct cryo_request *req, unsigned long limit)
 {
 	unsigned int uring_ms = min_t(unsigned int, freeze_ms(req) / 2, URING_WAIT_MS), threads = 0;
-	unsigned int looks = 0;
+	unsigned long answered;
 	int n;
 
 	req->all_asked = !cryo_find_answerers(req);
 	req->freeze_begin = ktime_get();
 	req->progress = jiffies;
 	req->restless = 0;
+	answered = jiffies + min(req->patience, limit - jiffies) / 2;
 	req->uring_limit = jiffies + msecs_to_jiffies(uring_ms);
 	cryo_scope_limit_gone(req);
 	for (;;) {
 		n = freeze_once(req, limit);
 		if (n < 0 || (!n && req->all_asked))
 			break;
-		/* They may make processes all the time themselves. */
-		req->all_asked |= !n || ++looks == ANSWERER_LOOKS;
+		/* Who answers may make processes all the time himself. */
+		req->all_asked |= !n || time_after(jiffies, answered);
 		n = cryo_request_interrupted(req);
 		if (n)
 			return n;

@@ -441,6 +441,8 @@ void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mar
 	}
 	list_del(&mark->added->node);
 	hash_del(&mark->added->hash);
+	/* Counted anew, as there are less. */
+	req->overrun = false;
 }
 
 #define FOUND	1024	/* until it is asked whether they are still there */

@@ -2,6 +2,7 @@
 /* A program that closes the descriptors that it does not know takes part in its checkpoints as before. */
 #define _GNU_SOURCE
 #include "check.h"
+#include <sys/resource.h>
 
 enum { WELL, LATE, OTHERWISE };
 
@@ -150,6 +151,41 @@ static void in_callback(void)
 	is(calls, 4, "with the callback");
 }
 
+static void limit_descriptors(rlim_t n)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = n;
+	is(setrlimit(RLIMIT_NOFILE, &limit), 0, "setrlimit()");
+}
+
+/* No descriptor can be had for a while, and the one that has been closed is noticed then. */
+static void limited(void)
+{
+	struct rlimit before;
+	pid_t pid, parent = getpid();
+
+	start();
+	close_all();
+	getrlimit(RLIMIT_NOFILE, &before);
+	limit_descriptors(3);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		kill(parent, SIGSTOP);
+		pause_ms(100);
+		kill(parent, SIGCONT);
+		_exit(0);
+	}
+	end_of(pid);
+	pause_ms(500);
+	limit_descriptors(before.rlim_cur);
+	pause_ms(3000);
+	is(checkpoint_from_outside("a", 20), WELL, "a checkpoint when there are descriptors again");
+	is(calls, 1, "with the callback");
+}
+
 /* The descriptor is none of the context's, either. */
 static void restarted(void)
 {
@@ -169,6 +205,7 @@ int main(void)
 	is(job(low_numbers), 0, "which descriptor");
 	is(job(sections), 0, "sections");
 	is(job(in_callback), 0, "descriptors closed in a callback");
+	is(job(limited), 0, "no descriptors for a while");
 	is(job(restarted), 0, "a restart");
 	return finish();
 }

@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,27 +64,29 @@ static void open_files(void *arg)
 /* Its own queue: the directory's files are not opened by it but by the kernel, for the event. */
 static void permit(void *arg)
 {
-	int group = *(int *)arg, answers = 0;
+	struct pollfd group_has = { .fd = *(int *)arg, .events = POLLIN };
+	int group = group_has.fd;
 	struct fanotify_event_metadata event;
 
 	for (;;) {
 		struct fanotify_response answer = { .response = FAN_ALLOW };
 
-		if (read(group, &event, sizeof(event)) != sizeof(event))
-			die("read");
-		answer.fd = event.fd;
-		if (write(group, &answer, sizeof(answer)) != sizeof(answer))
-			die("write");
-		close(event.fd);
 		/* It is never without a new process for long. */
-		if (++answers % 4 == 0) {
+		if (!poll(&group_has, 1, 1)) {
 			pid_t pid = fork();
 
 			if (!pid)
 				_exit(0);
 			if (pid < 0 || waitpid(pid, NULL, 0) != pid)
 				die("fork");
+			continue;
 		}
+		if (read(group, &event, sizeof(event)) != sizeof(event))
+			die("read");
+		answer.fd = event.fd;
+		if (write(group, &answer, sizeof(answer)) != sizeof(answer))
+			die("write");
+		close(event.fd);
 	}
 }
 
