@@ -75,6 +75,8 @@ check "... without: exit status 255" status_is 255
 
 # A leader that gets another pid leads a group, a session, of that number.
 ids_of() { awk '{ print $1, $5, $6 }' <<<"$(sed 's/(.*)/-/' "/proc/$1/stat")"; }
+# It has its name a moment before it has its group.
+stay_the_same() { ids=$(ids_of "$1"); sleep 0.5; [ "$(ids_of "$1")" = "$ids" ]; }
 restarted_as()
 {
 	local restarter child
@@ -84,7 +86,7 @@ restarted_as()
 	wait_for has_child "$restarter" || return
 	child=$(tr -d ' ' <"/proc/$restarter/task/$restarter/children")
 	wait_for eval '[ "$(<"/proc/'"$child"'/comm")" = sleep ]' || return
-	ids=$(ids_of "$child")
+	wait_for stay_the_same "$child"
 	kill -KILL "$child"
 	wait "$restarter" 2>/dev/null
 	own=$child
