@@ -75,6 +75,14 @@ check "... without: exit status 255" status_is 255
 
 # A leader that gets another pid leads a group, a session, of that number.
 ids_of() { awk '{ print $1, $5, $6 }' <<<"$(sed 's/(.*)/-/' "/proc/$1/stat")"; }
+# Among the children of cr_restart, which may have helpers for a moment, too; in $child.
+has_sleep()
+{
+	for child in $(<"/proc/$1/task/$1/children"); do
+		[ "$(<"/proc/$child/comm")" != sleep ] || return 0
+	done
+	return 1
+}
 # It has its name a moment before it has its group.
 stay_the_same() { ids=$(ids_of "$1"); sleep 0.5; [ "$(ids_of "$1")" = "$ids" ]; }
 restarted_as()
@@ -83,9 +91,7 @@ restarted_as()
 	cr_restart "$@" ctx >restart.out 2>&1 </dev/null &
 	restarter=$!
 	started+=("$restarter")
-	wait_for has_child "$restarter" || return
-	child=$(tr -d ' ' <"/proc/$restarter/task/$restarter/children")
-	wait_for eval '[ "$(<"/proc/'"$child"'/comm")" = sleep ]' || return
+	wait_for has_sleep "$restarter" || return
 	wait_for stay_the_same "$child"
 	kill -KILL "$child"
 	wait "$restarter" 2>/dev/null
