@@ -14,15 +14,6 @@ static struct shared {
 	volatile unsigned int arrived;
 } *shared;
 
-static void put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		die(path);
-	close(fd);
-}
-
 static unsigned long number_in(const char *path, const char *key)
 {
 	char line[256];
@@ -77,23 +68,6 @@ static pid_t come(int handle, unsigned int n, uint32_t note, uint32_t length)
 	return pid;
 }
 
-static bool is_parked(pid_t pid)
-{
-	char path[64], text[512], *end;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = 0;
-	end = strrchr(text, ')');
-	return end && end[2] == 'D';
-}
-
 /* Comes, parks, and is killed; or is refused. 0, or why it was. */
 static int come_and_die(int handle, unsigned int n, uint32_t note, uint32_t length)
 {
@@ -101,7 +75,7 @@ static int come_and_die(int handle, unsigned int n, uint32_t note, uint32_t leng
 
 	shared->result = -1;
 	pid = come(handle, n, note, length);
-	while (shared->result < 0 && !is_parked(pid))
+	while (shared->result < 0 && process_state(pid) != 'D')
 		sleep_ms(1);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -202,7 +176,7 @@ static void in_group(void)
 {
 	int handle;
 
-	put(GROUP "/cgroup.procs", "0");
+	put_text(GROUP "/cgroup.procs", "0");
 	become_user(ORDINARY);
 	bytes = calloc(1, 1 << 20);
 	if (!bytes)
@@ -225,11 +199,11 @@ int main(void)
 		return 0;
 	}
 	shared = shared_memory(sizeof(*shared));
-	put("/sys/fs/cgroup/cgroup.subtree_control", "+memory +pids");
+	put_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory +pids");
 	if (mkdir(GROUP, 0755) && errno != EEXIST)
 		die(GROUP);
-	put(GROUP "/memory.max", "67108864");
-	put(GROUP "/pids.max", "128");
+	put_text(GROUP "/memory.max", "67108864");
+	put_text(GROUP "/pids.max", "128");
 	pid = fork();
 	if (!pid) {
 		in_group();

@@ -16,15 +16,6 @@
 #define SLEEPERS 8
 #define FREEZES 400		/* so many works for each of them, if nobody counts them */
 
-static void put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		die(path);
-	close(fd);
-}
-
 static unsigned long charged(void)
 {
 	char line[256];
@@ -40,21 +31,6 @@ static unsigned long charged(void)
 	return value;
 }
 
-static char state_of(pid_t pid)
-{
-	char path[64], text[512], *end;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	end = strrchr(text, ')');
-	return end ? end[2] : 0;
-}
-
 /* Operations that are all zero: waits until the semaphore is. Exits with the errno value. */
 static void sleeper(struct sembuf *ops, int sem)
 {
@@ -67,7 +43,7 @@ static unsigned int asleep(const pid_t *pids)
 	unsigned int n = 0;
 
 	for (int i = 0; i < SLEEPERS; i++)
-		n += state_of(pids[i]) == 'D';
+		n += process_state(pids[i]) == 'D';
 	return n;
 }
 
@@ -144,7 +120,7 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	put("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	put_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
 	if (mkdir(GROUP, 0755) && errno != EEXIST)
 		die(GROUP);
 	sem = semget(IPC_PRIVATE, 1, 0600);
@@ -154,13 +130,13 @@ int main(int argc, char **argv)
 	for (unsigned int n = 0; asleep(pids) < SLEEPERS - 1 && n < 500 * factor(); n++)
 		sleep_ms(10);
 	ok(asleep(pids) >= SLEEPERS - 1, "%d processes that wait for a page", SLEEPERS);
-	put(GROUP "/cgroup.procs", "0");
+	put_text(GROUP "/cgroup.procs", "0");
 	freezes(group);
 	printf("held\n");
 	if (!fgets(line, sizeof(line), stdin))
 		die("no word");
 	for (int i = 0; i < SLEEPERS; i++)
-		for (unsigned int n = 0; state_of(pids[i]) != 'S' && state_of(pids[i]) != 'Z' && n < 500 * factor(); n++)
+		for (unsigned int n = 0; process_state(pids[i]) != 'S' && process_state(pids[i]) != 'Z' && n < 500 * factor(); n++)
 			sleep_ms(10);
 	semctl(sem, 0, SETVAL, 0);
 	for (int i = 0; i < SLEEPERS; i++) {
@@ -171,7 +147,7 @@ int main(int argc, char **argv)
 	}
 	ok(!wrong, "their calls begin to wait, and end, as if nothing had been");
 	semctl(sem, 0, IPC_RMID);
-	put("/sys/fs/cgroup/cgroup.procs", "0");
+	put_text("/sys/fs/cgroup/cgroup.procs", "0");
 	rmdir(GROUP);
 	return tap_bad != 0;
 }

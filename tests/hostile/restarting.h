@@ -100,6 +100,31 @@ static inline unsigned int factor(void)
 	return value && atoi(value) > 0 ? (unsigned int)atoi(value) : 1;
 }
 
+static inline void put_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		die(path);
+	close(fd);
+}
+
+/* As proc_pid_stat(5) has it; 0: there is no such process. */
+static inline char process_state(pid_t pid)
+{
+	char path[64], text[512], *end;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	end = strrchr(text, ')');
+	return end ? end[2] : 0;
+}
+
 static inline void become_user(uid_t uid)
 {
 	if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
