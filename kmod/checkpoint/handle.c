@@ -349,6 +349,8 @@ static int request_release(struct inode *inode, struct file *file)
 	WRITE_ONCE(req->cancelled, true);
 	if (req->state == CRYO_STATE_HELD)
 		end_request(req, 0);
+	/* Works that were left may keep the request for long. */
+	cryo_log_free(&req->log);
 	cryo_request_put(req);
 	return 0;
 }

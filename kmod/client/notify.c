@@ -109,6 +109,19 @@ static bool is_running(struct pid *tgid)
 	return running;
 }
 
+/* Its threads end before execve(2) closes its descriptors: in between is the end of its memory, which takes what it takes. */
+static bool is_in_exec(struct pid *tgid)
+{
+	struct task_struct *task;
+	bool in;
+
+	rcu_read_lock();
+	task = pid_task(tgid, PIDTYPE_TGID);
+	in = task && (READ_ONCE(task->signal->group_exec_task) || task->in_execve);
+	rcu_read_unlock();
+	return in;
+}
+
 static void leave_out(struct cryo_request *req, struct cryo_proc *proc)
 {
 	if (proc->omitted)
@@ -216,7 +229,7 @@ static bool look_at_vote(struct cryo_request *req, struct cryo_participant *p, s
 	bool missing;
 
 	spin_lock(&cryo_participants_lock);
-	if (p->state != CRYO_PART_VOTED && !is_alive(p))
+	if (p->state != CRYO_PART_VOTED && !is_alive(p) && (p->closed || !is_in_exec(p->owner)))
 		give_up(p);
 	missing = p->state != CRYO_PART_VOTED;
 	if (missing) {

@@ -18,10 +18,15 @@ void cryo_log_init(struct cryo_log *log)
 	mutex_init(&log->lock);
 }
 
+/* What is said after this begins anew. */
 void cryo_log_free(struct cryo_log *log)
 {
+	mutex_lock(&log->lock);
 	kvfree(log->text);
 	log->text = NULL;
+	log->size = 0;
+	log->len = 0;
+	mutex_unlock(&log->lock);
 }
 
 static bool log_reserve(struct cryo_log *log, size_t more)

@@ -252,23 +252,32 @@ static bool may_be_target(struct task_struct *task)
 	return !(task->flags & PF_KTHREAD) && cryo_may_trace(task);
 }
 
+/* Why @task is no target: nobody may trace one that has gone. */
+static int refusal(struct task_struct *task)
+{
+	return pid_alive(task) ? -EPERM : -ESRCH;
+}
+
 /* One of @pid, or if that may not be traced, another one: the search says of whom it cannot be made. */
 static struct task_struct *find_one_of(struct pid *pid, enum pid_type type)
 {
 	struct task_struct *task = member_of(pid, type, NULL), *other;
+	int err;
 
 	if (!task)
 		return ERR_PTR(-ESRCH);
 	if (may_be_target(task))
 		return task;
 	other = member_of(pid, type, task);
+	err = refusal(task);
 	put_task_struct(task);
 	if (!other)
-		return ERR_PTR(-EPERM);
+		return ERR_PTR(err);
 	if (!same_thread_group(other, current) && may_be_target(other))
 		return other;
+	err = err == -ESRCH ? refusal(other) : err;
 	put_task_struct(other);
-	return ERR_PTR(-EPERM);
+	return ERR_PTR(err);
 }
 
 static struct task_struct *find_one(pid_t nr)
@@ -280,8 +289,7 @@ static struct task_struct *find_one(pid_t nr)
 		return ERR_PTR(-ESRCH);
 	if (may_be_target(task))
 		return task;
-	/* Nobody may trace one that has gone. */
-	err = pid_alive(task) ? -EPERM : -ESRCH;
+	err = refusal(task);
 	put_task_struct(task);
 	return ERR_PTR(err);
 }

@@ -100,6 +100,8 @@ struct cryo_proc {
 	bool signalled;			/* has got the signal of the request's end */
 	bool tree;			/* its children belong to the scope */
 	const struct cred *tree_for;	/* of the participant who wants them there; NULL: the request does */
+	unsigned int joined;		/* at which of cryo_request.looks it came to a tree; 0: with itself */
+	unsigned int looked_at;		/* the last of them at which it was asked of */
 	bool answers;			/* others may wait for it uninterruptibly: asked to park when they have */
 	bool omitted;			/* has left itself out: is not stopped, and not in the context */
 	unsigned int children_left_out;	/* see outsiders.c */
@@ -169,6 +171,7 @@ struct cryo_request {
 	struct list_head *known;	/* last of @procs that counts as known, see cryo_scope_limit_gone() */
 	unsigned int asked_at;		/* how many of @procs there were when those were counted that have gone */
 	bool overrun;			/* they were too many */
+	unsigned int looks;		/* how often it was asked who of @procs has come to a tree */
 	bool look_again;		/* processes that had been found were forgotten: see serve_forward() */
 	bool all_asked;			/* no process is left out any more because it has to answer others */
 	unsigned long patience;		/* jiffies without anybody new, until it is not waited for who may wait for those that are parked */

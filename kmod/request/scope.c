@@ -384,6 +384,62 @@ bool cryo_scope_has_group(struct cryo_request *req, const struct cryo_forward *f
 	return has;
 }
 
+/* With rcu_read_lock(): who has been taken and is the parent of @p. */
+static struct cryo_proc *taken_parent(struct cryo_request *req, const struct cryo_proc *p)
+{
+	struct task_struct *task = pid_task(p->tgid, PIDTYPE_TGID);
+
+	return task ? cryo_find_proc(req, rcu_dereference(task->real_parent)) : NULL;
+}
+
+/* @p belongs to a tree if one above it does, and so do all between the two. */
+static void join_tree(struct cryo_request *req, struct cryo_proc *p)
+{
+	struct cryo_proc *above = p;
+
+	rcu_read_lock();
+	while (above && !above->tree && above->looked_at != req->looks) {
+		above->looked_at = req->looks;
+		above = taken_parent(req, above);
+	}
+	if (!above || !above->tree)
+		goto unlock;
+	for (; p && !p->tree; p = taken_parent(req, p)) {
+		p->tree = true;
+		p->tree_for = above->tree_for;
+		p->joined = req->looks;
+	}
+unlock:
+	rcu_read_unlock();
+}
+
+/* Who has been taken for another reason, and is below a tree that has come later. Nobody is passed by more than twice. */
+static void join_trees(struct cryo_request *req)
+{
+	struct cryo_proc *p;
+
+	req->looks++;
+	cryo_for_each_proc(p, req) {
+		join_tree(req, p);
+		cond_resched();
+	}
+}
+
+/* Who has come to a tree since @looks belongs to none. */
+static void leave_trees(struct cryo_request *req, unsigned int looks)
+{
+	struct cryo_proc *p;
+
+	cryo_for_each_proc(p, req) {
+		if (p->joined > looks) {
+			p->tree = false;
+			p->tree_for = NULL;
+			p->joined = 0;
+		}
+		cond_resched();
+	}
+}
+
 /* Take a process from which a scope begins. */
 static int add_root(struct cryo_request *req, struct task_struct *task, u32 scope,
 		    const struct cred *on_behalf)
@@ -395,6 +451,7 @@ static int add_root(struct cryo_request *req, struct task_struct *task, u32 scop
 	if (p && !p->tree && scope == CRYO_SCOPE_TREE) {
 		p->tree = true;
 		p->tree_for = on_behalf;
+		p->joined = ++req->looks;
 	}
 	return err;
 }
@@ -405,12 +462,11 @@ static int add_root(struct cryo_request *req, struct task_struct *task, u32 scop
  */
 int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo_scope_mark *mark)
 {
-	struct cryo_proc *known = cryo_find_proc(req, f->task);
 	bool skipped;
 	int err;
 
 	mark->last = req->procs.prev;
-	mark->root = known && !known->tree ? known : NULL;
+	mark->looks = req->looks;
 	rcu_read_lock();
 	skipped = f->pid && is_skipped(req, f->task);
 	rcu_read_unlock();
@@ -435,10 +491,7 @@ void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mar
 		forget_process(req, list_last_entry(&req->procs, struct cryo_proc, node));
 		cond_resched();
 	}
-	if (mark->root) {
-		mark->root->tree = false;
-		mark->root->tree_for = NULL;
-	}
+	leave_trees(req, mark->looks);
 	list_del(&mark->added->node);
 	hash_del(&mark->added->hash);
 	/* Counted anew, as there are less. */
@@ -533,6 +586,8 @@ int cryo_scope_find(struct cryo_request *req)
 	for (looks = 0; looks < LOOKS; looks++) {
 		if (is_overrun(req))
 			return total ?: 1;
+		if (!list_empty(&req->forwarded))
+			join_trees(req);
 		n = find_once(req);
 		if (n <= 0)
 			return n ?: total;

@@ -17,7 +17,7 @@ struct cryo_scope_mark {
 	struct list_head *last;		/* of cryo_request.procs */
 	struct cryo_forward *added;	/* NULL: none has been */
 	bool rootless;			/* the process by which its group was found is not taken */
-	struct cryo_proc *root;		/* its children did not belong to the scope; NULL: they did, or it is new */
+	unsigned int looks;		/* of cryo_request */
 };
 
 /* scope.c: which processes belong to a request */

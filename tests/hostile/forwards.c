@@ -117,6 +117,39 @@ static pid_t users_participant(void)
 	return 0;
 }
 
+#define BELOW 4			/* processes below that participant, each the child of the one before, by turns in its group and not */
+
+/* It adds its own tree, some of which are in its group, and so in the scope, already. */
+static pid_t participant_with_group(void)
+{
+	pid_t pid = fork_participant(), group = getpid();
+	int ready[2];
+	char c;
+
+	if (pid)
+		return pid;
+	if (pipe(ready))
+		die("pipe");
+	for (int i = 0; i < BELOW; i++) {
+		pid = fork();
+		if (pid < 0)
+			die("fork");
+		if (pid)
+			break;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (setpgid(0, i % 2 ? 0 : group))
+			die("setpgid");
+		if (i == BELOW - 1 && write(ready[1], "", 1) != 1)
+			die("write");
+	}
+	if (getpid() != group)
+		sleep_for_ever();
+	if (read(ready[0], &c, 1) != 1)
+		die("read");
+	take_part(group, CRYO_SCOPE_TREE, 1);
+	return 0;
+}
+
 /* A request about @scope of @target, to say what is in the way; how many processes it had, or -errno. */
 static int dry_run_of(pid_t target, unsigned int scope)
 {
@@ -233,6 +266,11 @@ static int late(void)
 	stop_at("\n");
 	end(tool);
 	end(pid);
+
+	pid = participant_with_group();
+	n = dry_run_of(pid, CRYO_SCOPE_PGRP);
+	ok(n == BELOW + 1, "a tree some of which are in the scope already is found whole (%d of %d)", n, BELOW + 1);
+	end(pid);
 	return finish();
 }
 
@@ -298,6 +336,11 @@ int main(int argc, char **argv)
 	pid = users_participant();
 	n = dry_run_of(pid, CRYO_SCOPE_PGRP);
 	ok(n == -EPERM && shared->error == EPERM, "a user adds no process of root's, be it a child of his (%d)", n);
+	end(pid);
+
+	pid = participant_with_group();
+	n = dry_run_of(pid, CRYO_SCOPE_PGRP);
+	ok(n == BELOW + 1, "a tree some of which are in the scope already is found whole (%d of %d)", n, BELOW + 1);
 	end(pid);
 	return finish();
 }

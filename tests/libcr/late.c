@@ -2,6 +2,8 @@
 /* Processes that have something to protect only since the checkpoint has been wanted, while others take their time. */
 #include "check.h"
 
+#include <sys/mman.h>
+
 enum { PREPARES_MS = 3000 };
 
 static int takes_time(void *arg)
@@ -103,10 +105,48 @@ static void omitted(void)
 	is(system("test \"$(cr_info tree | grep -c '^process ')\" = 1"), 0, "cr_run --omit meanwhile leaves itself out");
 }
 
+enum { MIB = 512 };	/* takes a while to be given back */
+
+/* Its helper thread ends in the middle of a callback, long before the descriptor of libcr is closed by the same execve(2). */
+static void executed(void)
+{
+	cr_checkpoint_args_t args;
+	pid_t pid;
+	int fds[2];
+	char c;
+
+	alarm(100);
+	unlink("wanted");
+	if (pipe(fds))
+		return;
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		mmap(NULL, (size_t)MIB << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		cr_init();
+		cr_register_callback(takes_time, NULL, CR_THREAD_CONTEXT);
+		write(fds[1], "", 1);
+		close(fds[0]);
+		close(fds[1]);
+		while (access("wanted", F_OK))
+			pause_ms(10);
+		execlp("sleep", "sleep", "1000", (char *)NULL);
+		_exit(1);
+	}
+	if (read(fds[0], &c, 1) != 1)
+		return;
+	cr_initialize_checkpoint_args_t(&args);
+	args.cr_target = pid;
+	is(checkpoint_with("executed", &args, NULL), 0, "a program that executes another one in the middle of a callback refuses nothing");
+	kill(pid, SIGKILL);
+	end_of(pid);
+}
+
 int main(void)
 {
 	is(job(callback), 0, "a callback");
 	is(job(section), 0, "a section");
 	is(job(omitted), 0, "an omission");
+	is(job(executed), 0, "an execve(2)");
 	return finish();
 }

@@ -5,6 +5,7 @@
 #endif
 #include <glob.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -218,6 +219,42 @@ static int forwards(void *arg)
 }
 
 /* As root, of a process that becomes an ordinary user's. */
+/* Of files that the process has mapped and that a context takes by reference otherwise. */
+static long size_with(pid_t pid, unsigned int flags)
+{
+	cr_checkpoint_args_t args;
+	struct stat st;
+
+	cr_initialize_checkpoint_args_t(&args);
+	args.cr_target = pid;
+	args.cr_flags = flags;
+	ok(!checkpoint_with("dumped", &args, NULL), "a checkpoint with flags %#x", flags);
+	return stat("dumped", &st) ? 0 : st.st_size;
+}
+
+static void maps_a_file(void)
+{
+	int fd = open("mapped", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0 || ftruncate(fd, 1 << 20) || mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED)
+		_exit(1);
+	close(fd);
+}
+
+static void dumps(void)
+{
+	pid_t pid = target(maps_a_file);
+	long none = size_with(pid, 0), executable = size_with(pid, CR_CHKPT_DUMP_EXEC);
+	long private = size_with(pid, CR_CHKPT_DUMP_PRIVATE), shared = size_with(pid, CR_CHKPT_DUMP_SHARED);
+
+	printf("# %ld bytes, with the executable %ld, private %ld, shared %ld\n", none, executable, private, shared);
+	ok(executable > none, "CR_CHKPT_DUMP_EXEC has the executable");
+	ok(private > executable, "CR_CHKPT_DUMP_PRIVATE has libraries, too");
+	ok(shared >= none + (1 << 20), "CR_CHKPT_DUMP_SHARED has the shared file");
+	ok(size_with(pid, CR_CHKPT_DUMP_ALL) >= private + shared - none - 4096, "CR_CHKPT_DUMP_ALL has all of it");
+	end(pid);
+}
+
 static void rights(void)
 {
 	pid_t others = getppid();
@@ -341,6 +378,7 @@ int main(void)
 	aborts(request_no_descriptor, "cr_request_fd() when there is no such descriptor");
 	aborts(request_in_no_directory, "cr_request() when the directory is gone");
 	bad |= job(targets);
+	bad |= job(dumps);
 	bad |= job(killed);
 	if (root) {
 		bad |= job(rights);

@@ -7,6 +7,7 @@
  * that has ended with status 0 and is to be waited for, with the signal that tells of it, and its ends of pipes closed.
  */
 #include <linux/cred.h>
+#include <linux/delay.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/pid.h>
@@ -154,11 +155,14 @@ int cryo_requester_ends(struct cryo_capture *c)
 /* Processes between the requester and the job: timeout(1), sh -c, sudo. */
 #define MAX_BETWEEN	32
 #define MAX_WRITERS	32	/* open files of theirs */
+#define SHARES_BATCH	4096	/* descriptors looked at with the locks held */
 
 struct shares_walk {
 	struct cryo_capture *c;
 	const struct files_struct *seen[MAX_BETWEEN + 1];
 	unsigned int n;
+	unsigned int end;	/* of this batch */
+	bool more;		/* descriptors behind it */
 	struct {
 		struct file *file;	/* counted */
 		unsigned long refs;	/* of descriptors that have been seen */
@@ -185,18 +189,30 @@ static void note_writer(struct shares_walk *w, struct file *file)
 	w->writers[i].refs++;
 }
 
+#define LOOKS		3	/* whoever reads /proc/PID/fd has a reference for a moment */
+
+/* And our own reference. */
+static bool is_nobody_elses(struct shares_walk *w, unsigned int i)
+{
+	return (unsigned long)file_count(w->writers[i].file) <= w->writers[i].refs + 1;
+}
+
 /* Those that are open nowhere else are no others'. */
 static void count_writers(struct shares_walk *w)
 {
-	unsigned int i;
+	unsigned int i, looks;
 
+	for (looks = 1; looks < LOOKS; looks++) {
+		for (i = 0; i < w->nr_writers && is_nobody_elses(w, i); i++)
+			;
+		if (i == w->nr_writers)
+			break;
+		usleep_range(50, 100);
+	}
 	for (i = 0; i < w->nr_writers; i++) {
-		struct file *file = w->writers[i].file;
-
-		/* And our own reference. */
-		if ((unsigned long)file_count(file) <= w->writers[i].refs + 1)
-			cryo_object_find(w->c, file_inode(file))->writers++;
-		fput(file);
+		if (is_nobody_elses(w, i))
+			cryo_object_find(w->c, file_inode(w->writers[i].file))->writers++;
+		fput(w->writers[i].file);
 	}
 }
 
@@ -204,8 +220,13 @@ static void count_writers(struct shares_walk *w)
 static int note_share(const void *arg, struct file *file, unsigned int fd)
 {
 	struct shares_walk *w = (struct shares_walk *)arg;
-	struct cryo_object *o = cryo_object_find(w->c, file);
+	struct cryo_object *o;
 
+	if (fd >= w->end) {
+		w->more = true;
+		return 1;
+	}
+	o = cryo_object_find(w->c, file);
 	if (o)
 		o->refs++;
 	else
@@ -213,20 +234,38 @@ static int note_share(const void *arg, struct file *file, unsigned int fd)
 	return 0;
 }
 
-static void note_shares_of(struct shares_walk *w, struct task_struct *task)
+/* The table of @task, where it has not been seen; false: it has. */
+static bool is_new_table(struct shares_walk *w, const struct files_struct *files)
 {
-	struct files_struct *files;
 	unsigned int i;
 
-	task_lock(task);
-	files = task->files;
 	for (i = 0; i < w->n && w->seen[i] != files; i++)
 		;
-	if (files && i == w->n) {
-		w->seen[w->n++] = files;
-		iterate_fd(files, 0, note_share, w);
-	}
-	task_unlock(task);
+	if (!files || i < w->n)
+		return false;
+	w->seen[w->n++] = files;
+	return true;
+}
+
+/* A table may be long, and is that of a process that runs: in batches. */
+static void note_shares_of(struct shares_walk *w, struct task_struct *task)
+{
+	const struct files_struct *files = NULL;
+	unsigned int start;
+
+	w->end = 0;
+	do {
+		start = w->end;
+		w->end += SHARES_BATCH;
+		w->more = false;
+		task_lock(task);
+		if (start == 0 && is_new_table(w, task->files))
+			files = task->files;
+		if (files && files == task->files)
+			iterate_fd(task->files, start, note_share, w);
+		task_unlock(task);
+		cond_resched();
+	} while (w->more && !cryo_request_interrupted(w->c->req));
 }
 
 /* Its ancestors up to the job, counted. 0: it is the job's child, or does not come from it. */
