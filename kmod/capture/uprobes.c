@@ -165,13 +165,13 @@ bool cryo_in_uprobe(struct cryo_request *req)
 
 void cryo_check_uprobes(struct cryo_capture *c, struct task_struct *task)
 {
-	struct cryo_parked *p = cryo_find_parked(c->req, task);
+	struct cryo_parked *t = cryo_find_parked(c->req, task);
 	int tid = task_pid_vnr(task);
 	struct standing s;
 
-	if (!p || !look_at_standing(p, &s))
+	if (!t || !look_at_standing(t, &s))
 		return;
-	if (!p->self && is_in_uprobe(p, &s))
+	if (!t->self && is_in_uprobe(t, &s))
 		cryo_refuse(c, "thread %d: is at a uprobe: remove it", tid);
 	/* Where it is to return to, the kernel knows, and its stack does not. */
 	if (s.returns)

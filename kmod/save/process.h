@@ -47,7 +47,7 @@ int cryo_save_cwd(struct cryo_capture *c);
 int cryo_find_directories(struct cryo_capture *c);
 int cryo_save_thread_fs(struct cryo_capture *c, struct cryo_parked *t);
 void cryo_check_fs(struct cryo_capture *c, struct cryo_parked *t);
-int cryo_check_directories(struct cryo_capture *c);
+int cryo_check_directories(struct cryo_capture *c, struct cryo_proc *p);
 
 /* tables.c */
 int cryo_save_tables(struct cryo_capture *c);
@@ -79,7 +79,7 @@ int cryo_save_itimers(struct cryo_capture *c);
 int cryo_save_posix_timers(struct cryo_capture *c);
 
 /* thread.c */
-int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p);
+int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *t);
 int cryo_save_exited_leader(struct cryo_capture *c);
 
 /* seccomp.c */

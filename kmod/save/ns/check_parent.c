@@ -23,12 +23,12 @@
 static struct task_struct *get_parent(struct cryo_capture *c)
 {
 	struct task_struct *task = NULL;
-	struct cryo_proc *p;
+	struct cryo_proc *parent;
 
 	rcu_read_lock();
-	p = cryo_find_proc(c->req, rcu_dereference(c->p->task->real_parent));
-	if (p && cryo_is_saved(p))
-		task = get_task_struct(p->leader);
+	parent = cryo_find_proc(c->req, rcu_dereference(c->p->task->real_parent));
+	if (parent && cryo_is_saved(parent))
+		task = get_task_struct(parent->leader);
 	rcu_read_unlock();
 	return task;
 }

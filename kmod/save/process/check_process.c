@@ -95,7 +95,7 @@ static void check_mm(struct cryo_capture *c)
 int cryo_check_process(struct cryo_capture *c)
 {
 	int err = cryo_check_namespaces(c) ?: cryo_find_directories(c);
-	struct cryo_parked *p;
+	struct cryo_parked *t;
 
 	if (err)
 		return err;
@@ -105,15 +105,15 @@ int cryo_check_process(struct cryo_capture *c)
 		check_mm(c);
 	if (c->p->task->signal->oom_mm)
 		cryo_refuse(c, "is being killed for lack of memory");
-	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p)) {
-		check_thread(c, p->task);
-		cryo_check_fs(c, p);
+	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t)) {
+		check_thread(c, t->task);
+		cryo_check_fs(c, t);
 		err = cryo_look_interrupted(c);
 		if (err)
 			return err;
 	}
-	list_for_each_entry(p, &c->req->pollers, node)
-		if (p->proc == c->p && READ_ONCE(p->state) != CRYO_PARK_GONE)
-			cryo_check_uring(c, p->task);
+	list_for_each_entry(t, &c->req->pollers, node)
+		if (t->proc == c->p && READ_ONCE(t->state) != CRYO_PARK_GONE)
+			cryo_check_uring(c, t->task);
 	return 0;
 }

@@ -332,15 +332,15 @@ static void check_view(struct cryo_capture *c, struct task_struct *task)
 }
 
 /* Of the process, when all mount namespaces of the job have been looked at. */
-int cryo_check_directories(struct cryo_capture *c)
+int cryo_check_directories(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_parked *t;
 	int err = 0;
 
-	if (c->p->zombie)
+	if (p->zombie)
 		return 0;
-	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
-		if (t->task == c->p->task || t->fs_first == t)
+	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
+		if (t->task == p->task || t->fs_first == t)
 			check_view(c, t->task);
 		err = cryo_look_interrupted(c);
 	}

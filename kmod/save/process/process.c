@@ -87,9 +87,9 @@ int cryo_save_process(struct cryo_capture *c)
 		.exit_signal = task->group_leader->exit_signal,
 		.oom_score_adj = task->signal->oom_score_adj,
 	};
-	struct cryo_parked *p;
+	struct cryo_parked *t;
 
-	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p))
+	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
 		out.threads++;
 	if (!thread_group_leader(task)) {
 		out.threads++;

@@ -80,9 +80,9 @@ static void put_affinity(struct task_struct *task, struct cryo_thread *out, stru
 	}
 }
 
-int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p)
+int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *t)
 {
-	struct task_struct *task = p->task;
+	struct task_struct *task = t->task;
 	struct cryo_thread out = {
 		.tid = task_pid_vnr(task),
 		.pid = c->p->pid,
