@@ -175,7 +175,7 @@ static int collect(struct cryo_capture *c, struct cryo_proc *p)
 
 	if (p->zombie)
 		return 0;
-	err = cryo_check_process(c) ?: cryo_collect_fds(c);
+	err = cryo_check_process(c, p) ?: cryo_collect_fds(c);
 	if (!err && !p->mm_saved)
 		err = complete_memory(c, p) ?: cryo_collect_vmas(c) ?: cryo_collect_aio(c);
 	if (err)
@@ -190,16 +190,16 @@ static int collect(struct cryo_capture *c, struct cryo_proc *p)
 static int save_threads(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_parked *t;
-	int err = cryo_save_exited_leader(c);
+	int err = cryo_save_exited_leader(c, p);
 
 	cryo_forget_seccomp(c);
 	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
 		err = cryo_look_interrupted(c) ?:
-		      cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
+		      cryo_save_thread(c, p, t) ?: cryo_save_regsets(c, t->task) ?:
 		      cryo_save_seccomp(c, t->task) ?: cryo_save_uclamp(c, t->task) ?:
 		      cryo_save_thread_mempolicy(c, t->task) ?:
-		      cryo_save_thread_fs(c, t) ?: cryo_save_thread_creds(c, t->task) ?:
-		      cryo_save_sigpending(c, t->task, false);
+		      cryo_save_thread_fs(c, t) ?: cryo_save_thread_creds(c, p, t->task) ?:
+		      cryo_save_sigpending(c, p, t->task, false);
 	}
 	return err;
 }
@@ -207,27 +207,27 @@ static int save_threads(struct cryo_capture *c, struct cryo_proc *p)
 static int describe_proc(struct cryo_capture *c, struct cryo_proc *p)
 {
 	if (p->zombie)
-		return cryo_save_zombie(c) ?: cryo_save_zombie_namespaces(c);
-	return cryo_save_process(c) ?:
+		return cryo_save_zombie(c, p) ?: cryo_save_zombie_namespaces(c);
+	return cryo_save_process(c, p) ?:
 	       cryo_save_namespaces(c) ?:
-	       cryo_save_creds(c) ?:
-	       cryo_save_cwd(c) ?:
-	       cryo_save_tables(c) ?:
-	       cryo_save_sharing(c) ?:
-	       cryo_save_rlimits(c) ?:
-	       cryo_save_sigactions(c) ?:
-	       cryo_save_sigpending(c, p->task, true) ?:
-	       cryo_save_itimers(c) ?:
+	       cryo_save_creds(c, p) ?:
+	       cryo_save_cwd(c, p) ?:
+	       cryo_save_tables(c, p) ?:
+	       cryo_save_sharing(c, p) ?:
+	       cryo_save_rlimits(c, p) ?:
+	       cryo_save_sigactions(c, p) ?:
+	       cryo_save_sigpending(c, p, p->task, true) ?:
+	       cryo_save_itimers(c, p) ?:
 	       (p->mm_saved ? 0 : cryo_save_mm(c) ?: cryo_save_guards(c) ?: cryo_save_aio(c)) ?:
 	       cryo_save_vma_names(c) ?:
 	       cryo_save_mempolicies(c) ?:
-	       cryo_save_cgroup(c) ?:
+	       cryo_save_cgroup(c, p) ?:
 	       cryo_save_terminal(c) ?:
 	       cryo_save_fds(c) ?:
 	       cryo_save_sem_undo(c, p->task, p->pid) ?:
 	       cryo_save_locks(c) ?:
 	       save_threads(c, p) ?:
-	       cryo_save_posix_timers(c);
+	       cryo_save_posix_timers(c, p);
 }
 
 /* Those that others left alone may have gone since. */

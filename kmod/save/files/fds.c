@@ -106,7 +106,7 @@ static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r, un
 int cryo_collect_fds(struct cryo_capture *c)
 {
 	/* A table in common has one reference for all who have it. */
-	unsigned int i, held = cryo_has_table_of_other(c) ? 1 : 2;
+	unsigned int i, held = cryo_has_table_of_other(c, c->p) ? 1 : 2;
 	int err = copy_tables(c);
 
 	for (i = 0; !err && i < c->p->nr_fds; i++)

@@ -220,7 +220,7 @@ int cryo_save_locks(struct cryo_capture *c)
 	w.files = c->p->task->files;	/* compared, never followed */
 	task_unlock(c->p->task);
 	/* They belong to the table, whoever has it: told once. */
-	if (cryo_has_table_of_other(c))
+	if (cryo_has_table_of_other(c, c->p))
 		w.files = NULL;
 	err = walk(&w);
 	if (err)

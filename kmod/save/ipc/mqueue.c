@@ -187,16 +187,14 @@ static bool describe_notification(struct cryo_capture *c, struct cryo_mq_info *q
  */
 static bool notifies_sharer(struct cryo_capture *c, const struct cryo_mqueue *queue)
 {
-	struct cryo_proc *p, *now = c->p;
+	struct cryo_proc *p;
 	bool shares = false;
 
 	cryo_for_each_proc(p, c->req) {
 		if (p->pid != queue->notify_pid)
 			continue;
-		c->p = p;
-		shares = cryo_has_table_of_other(c);
+		shares = cryo_has_table_of_other(c, p);
 	}
-	c->p = now;
 	return shares;
 }
 

@@ -137,10 +137,12 @@ static bool is_worth_it(struct cryo_capture *c)
 
 static void say_more_children(struct cryo_capture *c)
 {
-	cryo_for_each_proc(c->p, c->req) {
-		if (c->p->children_left_out > SHOWN_CHILDREN)
-			cryo_warn(c, "and %u more children",
-				  c->p->children_left_out - SHOWN_CHILDREN);
+	struct cryo_proc *p;
+
+	cryo_for_each_proc(p, c->req) {
+		c->p = p;
+		if (p->children_left_out > SHOWN_CHILDREN)
+			cryo_warn(c, "and %u more children", p->children_left_out - SHOWN_CHILDREN);
 		cond_resched();
 	}
 }

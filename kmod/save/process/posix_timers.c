@@ -236,8 +236,8 @@ static int take_some_timers(struct task_struct *leader, struct snapshot *s)
 	return err;
 }
 
-static void put_timers(struct cryo_capture *c, struct snapshot *s, struct cryo_posix_timers *head,
-		       struct cryo_buf *buf)
+static void put_timers(struct cryo_capture *c, struct cryo_proc *p, struct snapshot *s,
+		       struct cryo_posix_timers *head, struct cryo_buf *buf)
 {
 	unsigned int i;
 
@@ -249,15 +249,15 @@ static void put_timers(struct cryo_capture *c, struct snapshot *s, struct cryo_p
 	head->count += s->kept;
 }
 
-static int take_timers(struct cryo_capture *c, struct snapshot *s, struct cryo_posix_timers *head,
-		       struct cryo_buf *buf)
+static int take_timers(struct cryo_capture *c, struct cryo_proc *p, struct snapshot *s,
+		       struct cryo_posix_timers *head, struct cryo_buf *buf)
 {
 	int err;
 
 	do {
-		err = take_some_timers(c->p->task, s);
+		err = take_some_timers(p->task, s);
 		if (!err)
-			put_timers(c, s, head, buf);
+			put_timers(c, p, s, head, buf);
 		cond_resched();
 		err = err ?: buf->error ?: cryo_look_interrupted(c);
 	} while (!err && s->count == TIMER_BATCH);
@@ -266,7 +266,7 @@ static int take_timers(struct cryo_capture *c, struct snapshot *s, struct cryo_p
 }
 
 /* After all pending signals: what expires in between is then known to the timer alone. */
-int cryo_save_posix_timers(struct cryo_capture *c)
+int cryo_save_posix_timers(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_posix_timers head = { .record_size = sizeof(struct cryo_posix_timer) };
 	struct cryo_buf buf = {};
@@ -277,12 +277,12 @@ int cryo_save_posix_timers(struct cryo_capture *c)
 	if (!s)
 		return -ENOMEM;
 	cryo_buf_put(&buf, &head, sizeof(head));
-	err = take_timers(c, s, &head, &buf);
+	err = take_timers(c, p, s, &head, &buf);
 	kvfree(s);
 	if (err || (!head.count && !head.next_id)) {
 		cryo_buf_free(&buf);
 		return err;
 	}
 	memcpy(buf.data, &head, sizeof(head));
-	return cryo_stream_buf(&c->stream, CRYO_SEC_POSIX_TIMERS, c->p->pid, sizeof(head), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_POSIX_TIMERS, p->pid, sizeof(head), &buf);
 }

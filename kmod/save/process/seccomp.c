@@ -139,7 +139,7 @@ static struct extent measure(struct task_struct *task)
 	return e;
 }
 
-void cryo_check_seccomp(struct cryo_capture *c, struct task_struct *task)
+void cryo_check_seccomp(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	struct extent e = measure(task);
 
