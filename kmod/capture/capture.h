@@ -123,7 +123,6 @@ struct cryo_capture {
 	size_t mount_bytes;		/* that their tables take, and the requester's */
 	struct cryo_mount_table *own_mounts;	/* the requester's; NULL: not read */
 	struct vfsmount *proc;		/* own_proc.c; NULL: not made */
-	struct xarray filters;		/* of seccomp: tids of the first thread of @p that has each */
 	struct xarray eventfds;		/* their struct cryo_object, by cryo_index_of() their contexts */
 	bool eventfds_found;		/* they are looked for when the first ring is saved */
 	struct cryo_buf ttys;		/* open files of pseudo-terminals, see save/files/pty.c */

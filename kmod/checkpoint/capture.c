@@ -190,17 +190,19 @@ static int collect(struct cryo_capture *c, struct cryo_proc *p)
 static int save_threads(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_parked *t;
+	struct xarray filters;
 	int err = cryo_save_exited_leader(c, p);
 
-	cryo_forget_seccomp(c);
+	xa_init_flags(&filters, XA_FLAGS_ACCOUNT);
 	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
 		err = cryo_look_interrupted(c) ?:
 		      cryo_save_thread(c, p, t) ?: cryo_save_regsets(c, t->task) ?:
-		      cryo_save_seccomp(c, t->task) ?: cryo_save_uclamp(c, t->task) ?:
+		      cryo_save_seccomp(c, t->task, &filters) ?: cryo_save_uclamp(c, t->task) ?:
 		      cryo_save_thread_mempolicy(c, t->task) ?:
 		      cryo_save_thread_fs(c, t) ?: cryo_save_thread_creds(c, p, t->task) ?:
 		      cryo_save_sigpending(c, p, t->task, false);
 	}
+	xa_destroy(&filters);
 	return err;
 }
 
@@ -364,7 +366,6 @@ static void release_procs(struct cryo_capture *c)
 		cryo_buf_free(&c->sharers[i]);
 	xa_destroy(&c->memories);
 	xa_destroy(&c->eventfds);
-	cryo_forget_seccomp(c);
 	cryo_mounts_free(c);
 	cryo_proc_free(c);
 }
@@ -569,7 +570,6 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	INIT_LIST_HEAD(&c->mount_spaces);
 	xa_init_flags(&c->seen_mounts, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&c->memories, XA_FLAGS_ACCOUNT);
-	xa_init_flags(&c->filters, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&c->eventfds, XA_FLAGS_ACCOUNT);
 	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
 	cryo_ipc_spaces_init(c);

@@ -9,6 +9,7 @@ struct cryo_capture;
 struct cryo_parked;
 struct cryo_proc;
 struct task_struct;
+struct xarray;
 
 enum cryo_shared {
 	CRYO_SHARED_MM,
@@ -86,8 +87,7 @@ int cryo_save_exited_leader(struct cryo_capture *c, struct cryo_proc *p);
 
 /* seccomp.c */
 void cryo_check_seccomp(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task);
-int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task);
-void cryo_forget_seccomp(struct cryo_capture *c);
+int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task, struct xarray *seen);
 
 /* uclamp.c */
 int cryo_save_uclamp(struct cryo_capture *c, struct task_struct *task);
