@@ -288,7 +288,7 @@ static int describe_checkpoint(struct cryo_capture *c)
 static int estimate(struct cryo_capture *c, struct cryo_proc *p)
 {
 	if (p->mm && !p->mm_saved) {
-		c->req->estimate += cryo_estimate(c);
+		c->req->estimate += cryo_estimate(p);
 		cryo_shared_pages_expect(&c->shared, p->mm);
 	}
 	return 0;
@@ -296,12 +296,12 @@ static int estimate(struct cryo_capture *c, struct cryo_proc *p)
 
 static int save_huge_memory(struct cryo_capture *c, struct cryo_proc *p)
 {
-	return p->mm && !p->mm_saved ? cryo_save_huge_memory(c) : 0;
+	return p->mm && !p->mm_saved ? cryo_save_huge_memory(c, p) : 0;
 }
 
 static int save_memory(struct cryo_capture *c, struct cryo_proc *p)
 {
-	return p->mm && !p->mm_saved ? cryo_save_memory(c) : 0;
+	return p->mm && !p->mm_saved ? cryo_save_memory(c, p) : 0;
 }
 
 /* By one writer: while the last pages of a process are written, others look through those of the next. */
@@ -414,22 +414,22 @@ static int protect(struct cryo_capture *c, struct cryo_proc *p)
 {
 	if (!p->mm || p->mm_saved)
 		return 0;
-	return cryo_protect_memory(c, c->snapshot);
+	return cryo_protect_memory(c, p, c->snapshot);
 }
 
 static int save_unchanged(struct cryo_capture *c, struct cryo_proc *p)
 {
-	return p->mm && !p->mm_saved ? cryo_save_unchanged(c) : 0;
+	return p->mm && !p->mm_saved ? cryo_save_unchanged(c, p) : 0;
 }
 
 static int save_exclusions(struct cryo_capture *c, struct cryo_proc *p)
 {
-	return p->mm && !p->mm_saved ? cryo_save_exclusions(c) : 0;
+	return p->mm && !p->mm_saved ? cryo_save_exclusions(c, p) : 0;
 }
 
 static int save_used(struct cryo_capture *c, struct cryo_proc *p)
 {
-	return p->mm && !p->mm_saved ? cryo_save_used(c) : 0;
+	return p->mm && !p->mm_saved ? cryo_save_used(c, p) : 0;
 }
 
 /* There is no snapshot: all is found again while it is written, but for what has been used: that is noted once. */

@@ -336,7 +336,6 @@ struct cryo_page_writer *cryo_page_writer_create(struct cryo_capture *c)
 	if (!w)
 		return NULL;
 	w->c = c;
-	w->mm_id = c->p->mm_id;
 	w->ahead = min3(cpumask_weight(current->cpus_ptr), num_online_cpus(), MAX_AHEAD + 1) - 1;
 	INIT_LIST_HEAD(&w->under_way);
 	INIT_LIST_HEAD(&w->spare);

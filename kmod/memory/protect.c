@@ -59,6 +59,7 @@
 
 struct protect {
 	struct cryo_capture *c;
+	struct cryo_proc *proc;
 	struct cryo_snapshot *s;
 	struct mm_struct *mm;
 	struct cryo_snap_chunk *chunk;	/* with room for a table */
@@ -136,7 +137,7 @@ static void add_same(struct protect *p, unsigned long addr, unsigned int pages)
 /* Without the locks of the tables. */
 static int keep_same(struct protect *p)
 {
-	struct cryo_buf *buf = &p->c->p->unchanged;
+	struct cryo_buf *buf = &p->proc->unchanged;
 	struct cryo_page_run *last = NULL;
 	unsigned int i;
 
@@ -223,7 +224,7 @@ static void note_use(struct protect *p, pte_t *pte, unsigned long addr, struct p
 static void note_use_of_huge(struct protect *p, pmd_t *pmdp, unsigned long addr, unsigned long end)
 {
 	if (!p->anon_only)
-		p->stale |= cryo_used_huge(&p->c->p->used, &p->used, pmdp, addr, end);
+		p->stale |= cryo_used_huge(&p->proc->used, &p->used, pmdp, addr, end);
 }
 
 static bool is_unchanged(struct protect *p, pte_t value)
@@ -375,7 +376,7 @@ static struct page *copy_of(struct page *page)
 
 static int no_room(struct protect *p)
 {
-	return cryo_no_snapshot(p->c, p->s, "not enough memory for it");
+	return cryo_no_snapshot(p->c, p->proc, p->s, "not enough memory for it");
 }
 
 /* Those that are in use, from the entry @i on. */
@@ -408,7 +409,7 @@ static int copy_brought(struct protect *p, unsigned long addr, long n)
 	int err = 0;
 	long i;
 
-	p->chunk = cryo_snapshot_chunk(p->s, p->c->p->mm_id, TABLE_ROOM);
+	p->chunk = cryo_snapshot_chunk(p->s, p->proc->mm_id, TABLE_ROOM);
 	if (!p->chunk)
 		return no_room(p);
 	first = p->chunk->nr;
@@ -434,7 +435,7 @@ static long take_refs(struct protect *p, unsigned long start, long n)
 	unsigned long end = start + n * PAGE_SIZE;
 
 	if (!p->anon_only)
-		cryo_used_look(&p->c->p->used, p->mm, start, end);
+		cryo_used_look(&p->proc->used, p->mm, start, end);
 	n = cryo_get_user_pages_remote(p->mm, start, n, FOLL_FORCE, p->brought);
 	if (!p->anon_only)
 		cryo_used_look(NULL, p->mm, start, end);
@@ -479,7 +480,7 @@ static int protect_table(struct protect *p, pmd_t *pmdp, unsigned long *addr, un
 	unsigned long start = *addr;
 	unsigned int first;
 
-	p->chunk = cryo_snapshot_chunk(p->s, p->c->p->mm_id, TABLE_ROOM);
+	p->chunk = cryo_snapshot_chunk(p->s, p->proc->mm_id, TABLE_ROOM);
 	if (!p->chunk)
 		return no_room(p);
 	first = p->chunk->nr;
@@ -488,7 +489,7 @@ static int protect_table(struct protect *p, pmd_t *pmdp, unsigned long *addr, un
 	else
 		*addr = protect_ptes(p, pmdp, *addr, next);
 	*absent = *addr < next;
-	cryo_used_keep(&p->c->p->used, &p->used, start);
+	cryo_used_keep(&p->proc->used, &p->used, start);
 	if (keep_same(p))
 		return no_room(p);
 	return p->copies ? copy_pages(p, first) : 0;
@@ -588,7 +589,7 @@ static int copy_probed(struct protect *p, unsigned long addr, unsigned long end)
 static int note_excluded(struct protect *p, unsigned long start, unsigned long end)
 {
 	unlock(p);
-	return cryo_exclusions_note(p->c, p->vma, start, end) ?: lock(p);
+	return cryo_exclusions_note(p->c, p->proc, p->vma, start, end) ?: lock(p);
 }
 
 /* The same, with what is excluded left out. Pages of hugetlbfs are copied before (capture.c). */
@@ -607,7 +608,7 @@ static int protect_vma(struct protect *p, const struct cryo_vma_record *vma)
 		return copy_probed(p, addr, end);
 	while (!err && addr < end) {
 		if (vma->out.kind == CRYO_VMA_ANON)
-			skip = cryo_exclusions_find(p->c->p, addr, end);
+			skip = cryo_exclusions_find(p->proc, addr, end);
 		from = skip ? max_t(unsigned long, addr, skip->start) : end;
 		to = skip ? min_t(unsigned long, end, skip->end) : end;
 		if (!vma->huge)
@@ -624,12 +625,12 @@ static int check_lone(struct protect *p)
 {
 	if (cryo_track_lone(p->track, p->mm, NULL))
 		return 0;
-	return cryo_no_snapshot(p->c, p->s, "a device or virtual machine uses its memory");
+	return cryo_no_snapshot(p->c, p->proc, p->s, "a device or virtual machine uses its memory");
 }
 
 static int protect_vmas(struct protect *p)
 {
-	struct cryo_proc *proc = p->c->p;
+	struct cryo_proc *proc = p->proc;
 	unsigned int i;
 	int err = lock(p) ?: check_lone(p);
 
@@ -640,7 +641,7 @@ static int protect_vmas(struct protect *p)
 	return err;
 }
 
-int cryo_protect_memory(struct cryo_capture *c, struct cryo_snapshot *s)
+int cryo_protect_memory(struct cryo_capture *c, struct cryo_proc *proc, struct cryo_snapshot *s)
 {
 	struct protect *p;
 	int err;
@@ -651,12 +652,13 @@ int cryo_protect_memory(struct cryo_capture *c, struct cryo_snapshot *s)
 	if (!p)
 		return -ENOMEM;
 	p->c = c;
+	p->proc = proc;
 	p->s = s;
-	p->mm = c->p->mm;
+	p->mm = proc->mm;
 	p->absent = ULONG_MAX;
-	p->track = cryo_track_begin(c);
+	p->track = cryo_track_begin(c, proc);
 	if (p->track)
-		c->p->parent_mm = cryo_track_parent(p->track);
+		proc->parent_mm = cryo_track_parent(p->track);
 	err = protect_vmas(p);
 	if (p->track)
 		cryo_track_end(c, p->track, !err);

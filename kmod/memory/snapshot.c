@@ -66,7 +66,8 @@ static u64 pages_of(struct cryo_capture *c)
 	return pages;
 }
 
-int cryo_no_snapshot(struct cryo_capture *c, const struct cryo_snapshot *s, const char *fmt, ...)
+int cryo_no_snapshot(struct cryo_capture *c, const struct cryo_proc *p,
+		     const struct cryo_snapshot *s, const char *fmt, ...)
 {
 	struct va_format vaf = { .fmt = fmt };
 	va_list args;
@@ -75,10 +76,10 @@ int cryo_no_snapshot(struct cryo_capture *c, const struct cryo_snapshot *s, cons
 	vaf.va = &args;
 	if (s->goes_on)
 		cryo_log(&c->req->log, "pid %d (%s): no snapshot: %pV; written while stopped",
-			 c->p->pid, c->p->comm, &vaf);
+			 p->pid, p->comm, &vaf);
 	else
 		cryo_log(&c->req->log, "pid %d (%s): no account of what it writes: %pV",
-			 c->p->pid, c->p->comm, &vaf);
+			 p->pid, p->comm, &vaf);
 	va_end(args);
 	return CRYO_NO_SNAPSHOT;
 }
@@ -95,7 +96,8 @@ int cryo_snapshot_init(struct cryo_snapshot *s, struct cryo_capture *c)
 	if (pages <= s->limit && pages <= margin / 4)
 		return 0;
 	if (margin < LEAST_MARGIN)
-		return cryo_no_snapshot(c, s, "its control group has only %llu KiB left",
+		return cryo_no_snapshot(c, cryo_first_proc(c->req), s,
+					"its control group has only %llu KiB left",
 					margin << (PAGE_SHIFT - 10));
 	s->limit = min(s->limit, margin / 4);
 	return 0;

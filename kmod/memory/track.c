@@ -268,8 +268,8 @@ static struct cryo_track *find_or_make(struct mm_struct *mm)
 	return NULL;
 }
 
-static bool start_look(struct cryo_capture *c, struct cryo_track *t, struct area *areas,
-		       unsigned int room)
+static bool start_look(struct cryo_capture *c, struct cryo_proc *p, struct cryo_track *t,
+		       struct area *areas, unsigned int room)
 {
 	bool free;
 
@@ -282,7 +282,7 @@ static bool start_look(struct cryo_capture *c, struct cryo_track *t, struct area
 			.room = room,
 			.valid = true,
 			.serial = c->req->track_serial,
-			.mm_id = c->p->mm_id,
+			.mm_id = p->mm_id,
 		};
 		t->last.valid &= t->last.named && c->req->has_parent &&
 				 !memcmp(t->last.id, c->req->parent, sizeof(t->last.id));
@@ -291,11 +291,11 @@ static bool start_look(struct cryo_capture *c, struct cryo_track *t, struct area
 	return free;
 }
 
-/* A capture begins to look at the memory of c->p. NULL: it is not to, or cannot. */
-struct cryo_track *cryo_track_begin(struct cryo_capture *c)
+/* A capture begins to look at the memory of @p. NULL: it is not to, or cannot. */
+struct cryo_track *cryo_track_begin(struct cryo_capture *c, struct cryo_proc *p)
 {
-	unsigned int room = c->p->nr_vmas + (c->p->excluded ? c->p->excluded->nr : 0);
-	struct mm_struct *mm = c->p->mm;
+	unsigned int room = p->nr_vmas + (p->excluded ? p->excluded->nr : 0);
+	struct mm_struct *mm = p->mm;
 	struct cryo_track *t;
 	struct area *areas;
 
@@ -309,7 +309,7 @@ struct cryo_track *cryo_track_begin(struct cryo_capture *c)
 		goto free_areas;
 	t = find_or_make(mm);
 	mmap_write_unlock(mm);
-	if (t && start_look(c, t, areas, room))
+	if (t && start_look(c, p, t, areas, room))
 		return t;
 free_areas:
 	kvfree(areas);
@@ -475,7 +475,7 @@ void cryo_track_exit(void)
 
 #else /* without notifiers there is no telling what others do to the bits */
 
-struct cryo_track *cryo_track_begin(struct cryo_capture *c)
+struct cryo_track *cryo_track_begin(struct cryo_capture *c, struct cryo_proc *p)
 {
 	return NULL;
 }

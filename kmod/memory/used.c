@@ -250,20 +250,21 @@ void cryo_used_keep(struct cryo_used *u, struct cryo_used_table *t, unsigned lon
 	memset(t, 0, sizeof(*t));
 }
 
-static int save_some(struct cryo_capture *c, const struct cryo_page_run *runs, unsigned int n)
+static int save_some(struct cryo_capture *c, struct cryo_proc *p, const struct cryo_page_run *runs,
+		     unsigned int n)
 {
 	struct cryo_array head = { .count = n, .record_size = sizeof(*runs) };
 	struct cryo_buf buf = {};
 
 	cryo_buf_put(&buf, &head, sizeof(head));
 	cryo_buf_put(&buf, runs, n * sizeof(*runs));
-	return cryo_stream_buf(&c->stream, CRYO_SEC_PAGES_USED, c->p->mm_id, sizeof(head), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_PAGES_USED, p->mm_id, sizeof(head), &buf);
 }
 
 /* Nothing is written if all pages have been used, or none: then there is no order. */
-int cryo_save_used(struct cryo_capture *c)
+int cryo_save_used(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct cryo_used *u = &c->p->used;
+	struct cryo_used *u = &p->used;
 	const struct cryo_page_run *runs;
 	unsigned int left, n;
 	int err = 0;
@@ -273,7 +274,7 @@ int cryo_save_used(struct cryo_capture *c)
 	left = u->others && !u->runs.error ? u->runs.len / sizeof(*runs) : 0;
 	for (; !err && left; left -= n, runs += n) {
 		n = min_t(unsigned int, left, CRYO_USED_MAX);
-		err = save_some(c, runs, n);
+		err = save_some(c, p, runs, n);
 	}
 	cryo_used_free(u);
 	return err;
