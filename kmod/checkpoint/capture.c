@@ -177,7 +177,7 @@ static int collect(struct cryo_capture *c, struct cryo_proc *p)
 		return 0;
 	err = cryo_check_process(c, p) ?: cryo_collect_fds(c);
 	if (!err && !p->mm_saved)
-		err = complete_memory(c, p) ?: cryo_collect_vmas(c) ?: cryo_collect_aio(c);
+		err = complete_memory(c, p) ?: cryo_collect_vmas(c, p) ?: cryo_collect_aio(c, p);
 	if (err)
 		return err;
 	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
@@ -206,6 +206,13 @@ static int save_threads(struct cryo_capture *c, struct cryo_proc *p)
 	return err;
 }
 
+static int describe_memory(struct cryo_capture *c, struct cryo_proc *p)
+{
+	if (p->mm_saved)
+		return 0;
+	return cryo_save_mm(c, p) ?: cryo_save_guards(c, p) ?: cryo_save_aio(c, p);
+}
+
 static int describe_proc(struct cryo_capture *c, struct cryo_proc *p)
 {
 	if (p->zombie)
@@ -220,9 +227,9 @@ static int describe_proc(struct cryo_capture *c, struct cryo_proc *p)
 	       cryo_save_sigactions(c, p) ?:
 	       cryo_save_sigpending(c, p, p->task, true) ?:
 	       cryo_save_itimers(c, p) ?:
-	       (p->mm_saved ? 0 : cryo_save_mm(c) ?: cryo_save_guards(c) ?: cryo_save_aio(c)) ?:
-	       cryo_save_vma_names(c) ?:
-	       cryo_save_mempolicies(c) ?:
+	       describe_memory(c, p) ?:
+	       cryo_save_vma_names(c, p) ?:
+	       cryo_save_mempolicies(c, p) ?:
 	       cryo_save_cgroup(c, p) ?:
 	       cryo_save_terminal(c) ?:
 	       cryo_save_fds(c) ?:
@@ -380,7 +387,7 @@ static void capture_free(struct cryo_capture *c)
 
 static int save_tags(struct cryo_capture *c, struct cryo_proc *p)
 {
-	return p->mm && !p->mm_saved ? cryo_save_tags(c) : 0;
+	return p->mm && !p->mm_saved ? cryo_save_tags(c, p) : 0;
 }
 
 static int save_contents(struct cryo_capture *c)

@@ -102,10 +102,11 @@ static void add_page(struct tags *t, struct page *page, u64 start)
 }
 
 /* The next pages of @vma from *@addr on. */
-static int take_tags(struct tags *t, const struct cryo_vma_record *vma, unsigned long *addr)
+static int take_tags(struct tags *t, struct cryo_proc *p, const struct cryo_vma_record *vma,
+		     unsigned long *addr)
 {
 	unsigned long end = vma->out.end, start, to;
-	struct mm_struct *mm = t->c->p->mm;
+	struct mm_struct *mm = p->mm;
 	long n = 0, i;
 	int err;
 
@@ -134,7 +135,7 @@ static int take_tags(struct tags *t, const struct cryo_vma_record *vma, unsigned
 	return 0;
 }
 
-static int save_vma_tags(struct tags *t, const struct cryo_vma_record *vma)
+static int save_vma_tags(struct tags *t, struct cryo_proc *p, const struct cryo_vma_record *vma)
 {
 	unsigned long addr = vma->out.start;
 	int err = 0;
@@ -143,29 +144,29 @@ static int save_vma_tags(struct tags *t, const struct cryo_vma_record *vma)
 		if (t->nr_pages == CRYO_PAGES_MAX)
 			err = flush_tags(t);
 		if (!err)
-			err = take_tags(t, vma, &addr);
+			err = take_tags(t, p, vma, &addr);
 		cond_resched();
 		err = err ?: cryo_request_interrupted(t->c->req);
 	}
 	return err;
 }
 
-/* Those of the private memory of c->p. */
-int cryo_save_tags(struct cryo_capture *c)
+/* Those of the private memory of @p. */
+int cryo_save_tags(struct cryo_capture *c, struct cryo_proc *p)
 {
 	const struct cryo_vma_record *vma;
 	struct tags *t = NULL;
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; !err && i < c->p->nr_vmas; i++) {
-		vma = &c->p->vmas[i];
+	for (i = 0; !err && i < p->nr_vmas; i++) {
+		vma = &p->vmas[i];
 		if (!vma->pages || !cryo_arch_is_tagged(vma->out.flags))
 			continue;
 		if (!t)
-			err = begin(c, CRYO_PAGES_MM, c->p->mm_id, &t);
+			err = begin(c, CRYO_PAGES_MM, p->mm_id, &t);
 		if (!err && t)
-			err = save_vma_tags(t, vma);
+			err = save_vma_tags(t, p, vma);
 	}
 	if (!err && t)
 		err = flush_tags(t);
