@@ -216,9 +216,9 @@ static int describe_memory(struct cryo_capture *c, struct cryo_proc *p)
 static int describe_proc(struct cryo_capture *c, struct cryo_proc *p)
 {
 	if (p->zombie)
-		return cryo_save_zombie(c, p) ?: cryo_save_zombie_namespaces(c);
+		return cryo_save_zombie(c, p) ?: cryo_save_zombie_namespaces(c, p);
 	return cryo_save_process(c, p) ?:
-	       cryo_save_namespaces(c) ?:
+	       cryo_save_namespaces(c, p) ?:
 	       cryo_save_creds(c, p) ?:
 	       cryo_save_cwd(c, p) ?:
 	       cryo_save_tables(c, p) ?:

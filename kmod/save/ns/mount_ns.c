@@ -77,6 +77,7 @@ static bool is_our_root(const struct cryo_mount_table *ours, const struct cryo_m
 
 struct check {
 	struct cryo_capture *c;
+	struct cryo_proc *p;		/* the first that is found in it; obstacles name it */
 	struct cryo_mounts *m;
 	const struct cryo_mount_table *ours;
 	unsigned int roots;
@@ -128,7 +129,7 @@ static int classify_tmpfs(struct check *k, const struct cryo_mount_line *m, cons
 		refuse_mount(k, m, "a temporary file system with quotas");
 		return 0;
 	}
-	return cryo_tmpfs_look(k->c, k->m, m->id, m->point, at);
+	return cryo_tmpfs_look(k->c, k->p, k->m, m->id, m->point, at);
 }
 
 /* The mount itself, if a path leads to it: @at is counted then. */
@@ -525,11 +526,11 @@ static pid_t find_witness(struct cryo_capture *c, struct cryo_mounts *m)
 	return pid;
 }
 
-static int look_at_mounts(struct cryo_capture *c, struct cryo_mounts *m)
+static int look_at_mounts(struct cryo_capture *c, struct cryo_proc *p, struct cryo_mounts *m)
 {
-	struct check k = { .c = c, .m = m };
+	struct check k = { .c = c, .p = p, .m = m };
 	pid_t pid = find_witness(c, m);
-	int err = pid < 0 ? pid : identify(c, m, pid ?: c->p->pid);
+	int err = pid < 0 ? pid : identify(c, m, pid ?: p->pid);
 
 	if (err)
 		return err;
@@ -564,21 +565,21 @@ u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task)
 }
 
 /* That of the process: what of it cannot be made again. */
-int cryo_check_mounts(struct cryo_capture *c)
+int cryo_check_mounts(struct cryo_capture *c, struct cryo_proc *p)
 {
-	const void *space = space_of(c->p->task);
+	const void *space = space_of(p->task);
 	struct cryo_mounts *m;
 	int err = -ENOMEM;
 
 	/* What has become too much is said once, and no more is read. */
-	if (!space || cryo_mounts_of(c, c->p->task) || c->mount_bytes > CRYO_META_MAX)
+	if (!space || cryo_mounts_of(c, p->task) || c->mount_bytes > CRYO_META_MAX)
 		return 0;
 	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 	if (m) {
 		m->space = space;
 		cryo_tmpfs_init(m);
 		list_add_tail(&m->list, &c->mount_spaces);
-		err = look_at_mounts(c, m);
+		err = look_at_mounts(c, p, m);
 	}
 	if (err == -E2BIG) {
 		cryo_refuse(c, "a job whose mount namespaces have so many mounts that their tables take more than %u MiB is not supported",

@@ -26,7 +26,7 @@ struct listing {
 	int type;		/* RTM_GET... */
 	unsigned int header;	/* size of what comes before the attributes */
 	/* Refuses what a new namespace does not have; true: it did. */
-	bool (*look)(struct cryo_capture *c, const struct nlmsghdr *h);
+	bool (*look)(struct cryo_capture *c, struct cryo_proc *p, const struct nlmsghdr *h);
 };
 
 static const struct nlattr *attribute(const struct nlmsghdr *h, unsigned int header, int type)
@@ -35,7 +35,7 @@ static const struct nlattr *attribute(const struct nlmsghdr *h, unsigned int hea
 }
 
 /* Those of addresses are the kernel's own. */
-static bool look_at_route(struct cryo_capture *c, const struct nlmsghdr *h)
+static bool look_at_route(struct cryo_capture *c, struct cryo_proc *p, const struct nlmsghdr *h)
 {
 	const struct rtmsg *route = nlmsg_data(h);
 	const struct nlattr *to = attribute(h, sizeof(*route), RTA_DST);
@@ -53,7 +53,7 @@ static bool look_at_route(struct cryo_capture *c, const struct nlmsghdr *h)
 	return true;
 }
 
-static bool look_at_rule(struct cryo_capture *c, const struct nlmsghdr *h)
+static bool look_at_rule(struct cryo_capture *c, struct cryo_proc *p, const struct nlmsghdr *h)
 {
 	const struct nlattr *protocol = attribute(h, sizeof(struct fib_rule_hdr), FRA_PROTOCOL);
 	const struct nlattr *priority = attribute(h, sizeof(struct fib_rule_hdr), FRA_PRIORITY);
@@ -66,7 +66,7 @@ static bool look_at_rule(struct cryo_capture *c, const struct nlmsghdr *h)
 }
 
 /* One that nobody has set has no handle. */
-static bool look_at_qdisc(struct cryo_capture *c, const struct nlmsghdr *h)
+static bool look_at_qdisc(struct cryo_capture *c, struct cryo_proc *p, const struct nlmsghdr *h)
 {
 	const struct tcmsg *qdisc = nlmsg_data(h);
 	const struct nlattr *kind = attribute(h, sizeof(*qdisc), TCA_KIND);
@@ -109,8 +109,8 @@ static int ask_listing(struct socket *sock, const struct listing *l)
 }
 
 /* 1: that was all; 0: there is more. */
-static int look_at_answer(struct cryo_capture *c, const struct listing *l, const struct nlmsghdr *h,
-			  int len)
+static int look_at_answer(struct cryo_capture *c, struct cryo_proc *p, const struct listing *l,
+			  const struct nlmsghdr *h, int len)
 {
 	for (; nlmsg_ok(h, len); h = nlmsg_next(h, &len)) {
 		if (h->nlmsg_type == NLMSG_DONE)
@@ -120,15 +120,15 @@ static int look_at_answer(struct cryo_capture *c, const struct listing *l, const
 			       ((struct nlmsgerr *)nlmsg_data(h))->error : -EPROTO;
 		if (nlmsg_len(h) < l->header)
 			return -EPROTO;
-		if (l->look(c, h))
+		if (l->look(c, p, h))
 			return 1;
 	}
 	return 0;
 }
 
 /* To its end, or to the first that is in the way. */
-static int look_at_listing(struct cryo_capture *c, struct net *net, const struct listing *l,
-			   void *answer)
+static int look_at_listing(struct cryo_capture *c, struct cryo_proc *p, struct net *net,
+			   const struct listing *l, void *answer)
 {
 	struct socket *sock;
 	int err = sock_create_kern(net, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE, &sock);
@@ -148,7 +148,7 @@ static int look_at_listing(struct cryo_capture *c, struct net *net, const struct
 		else if (fatal_signal_pending(current))
 			err = -EINTR;
 		else
-			err = look_at_answer(c, l, answer, n);
+			err = look_at_answer(c, p, l, answer, n);
 	}
 	sock_release(sock);
 	return min(err, 0);
@@ -199,7 +199,7 @@ static const char *filtered(struct net *net)
 	return device_has_rules(net) ? "network devices" : NULL;
 }
 
-static void look_for_filters(struct cryo_capture *c, struct net *net)
+static void look_for_filters(struct cryo_capture *c, struct cryo_proc *p, struct net *net)
 {
 	const char *what;
 
@@ -211,19 +211,19 @@ static void look_for_filters(struct cryo_capture *c, struct net *net)
 			    what);
 }
 #else
-static void look_for_filters(struct cryo_capture *c, struct net *net)
+static void look_for_filters(struct cryo_capture *c, struct cryo_proc *p, struct net *net)
 {
 }
 #endif
 
-int cryo_check_net(struct cryo_capture *c, struct net *net)
+int cryo_check_net(struct cryo_capture *c, struct cryo_proc *p, struct net *net)
 {
 	void *answer = kvmalloc(ANSWER_SIZE, GFP_KERNEL_ACCOUNT);
 	int err = answer ? 0 : -ENOMEM;
 	unsigned int i;
 
 	for (i = 0; !err && i < ARRAY_SIZE(listings); i++) {
-		err = look_at_listing(c, net, &listings[i], answer);
+		err = look_at_listing(c, p, net, &listings[i], answer);
 		/* A kernel without it. */
 		if (err == -EOPNOTSUPP)
 			err = 0;
@@ -231,6 +231,6 @@ int cryo_check_net(struct cryo_capture *c, struct net *net)
 	kvfree(answer);
 	if (err)
 		err = cryo_refuse_unseen(c, "network namespace", err);
-	look_for_filters(c, net);
+	look_for_filters(c, p, net);
 	return err;
 }

@@ -26,6 +26,7 @@
 struct dir_reader {
 	struct dir_context ctx;
 	struct cryo_capture *c;
+	struct cryo_proc *p;		/* obstacles name it */
 	struct cryo_mounts *m;
 	struct cryo_tmpfs_node *dir;
 	const char *point;		/* of the mount, for messages */
@@ -208,10 +209,10 @@ static int read_all(struct dir_reader *r, const struct path *at, u32 mount)
 }
 
 /* All that the mount with the number @mount, at @at, shows. */
-int cryo_tmpfs_look(struct cryo_capture *c, struct cryo_mounts *m, u32 mount, const char *point,
-		    const struct path *at)
+int cryo_tmpfs_look(struct cryo_capture *c, struct cryo_proc *p, struct cryo_mounts *m, u32 mount,
+		    const char *point, const struct path *at)
 {
-	struct dir_reader r = { .ctx.actor = add_name, .c = c, .m = m, .point = point };
+	struct dir_reader r = { .ctx.actor = add_name, .c = c, .p = p, .m = m, .point = point };
 	int err;
 
 	/* Of a user that the namespace does not know: as empty as a new one. */

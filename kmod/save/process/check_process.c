@@ -95,7 +95,7 @@ static void check_mm(struct cryo_capture *c, struct cryo_proc *p)
 /* Refuse everything that would be lost. An error: it could not be looked at. */
 int cryo_check_process(struct cryo_capture *c, struct cryo_proc *p)
 {
-	int err = cryo_check_namespaces(c) ?: cryo_find_directories(c, p);
+	int err = cryo_check_namespaces(c, p) ?: cryo_find_directories(c, p);
 	struct cryo_parked *t;
 
 	if (err)
