@@ -175,7 +175,7 @@ static int collect(struct cryo_capture *c, struct cryo_proc *p)
 
 	if (p->zombie)
 		return 0;
-	err = cryo_check_process(c, p) ?: cryo_collect_fds(c);
+	err = cryo_check_process(c, p) ?: cryo_collect_fds(c, p);
 	if (!err && !p->mm_saved)
 		err = complete_memory(c, p) ?: cryo_collect_vmas(c, p) ?: cryo_collect_aio(c, p);
 	if (err)
@@ -231,10 +231,10 @@ static int describe_proc(struct cryo_capture *c, struct cryo_proc *p)
 	       cryo_save_vma_names(c, p) ?:
 	       cryo_save_mempolicies(c, p) ?:
 	       cryo_save_cgroup(c, p) ?:
-	       cryo_save_terminal(c) ?:
-	       cryo_save_fds(c) ?:
-	       cryo_save_sem_undo(c, p->task, p->pid) ?:
-	       cryo_save_locks(c) ?:
+	       cryo_save_terminal(c, p) ?:
+	       cryo_save_fds(c, p) ?:
+	       cryo_save_sem_undo(c, p) ?:
+	       cryo_save_locks(c, p) ?:
 	       save_threads(c, p) ?:
 	       cryo_save_posix_timers(c, p);
 }

@@ -259,7 +259,7 @@ static const char *classify_char(struct cryo_capture *c, struct cryo_object *o)
 	if (o->stdio_fd != U32_MAX)
 		return stdio(o);
 	/* /dev/tty (5:0) or the terminal itself */
-	if (dev == MKDEV(TTYAUX_MAJOR, 0) || cryo_is_ctty(c->p->task, o->file)) {
+	if (dev == MKDEV(TTYAUX_MAJOR, 0) || cryo_is_ctty(o->proc->task, o->file)) {
 		o->kind = CRYO_FILE_CTTY;
 		return NULL;
 	}

@@ -39,7 +39,7 @@ bool cryo_uring_busy(struct task_struct *task)
 	return cryo_uring_under_way(task);
 }
 
-void cryo_check_uring(struct cryo_capture *c, struct task_struct *task)
+void cryo_check_uring(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
 	s64 n = cryo_uring_under_way(task);

@@ -84,8 +84,8 @@ static struct file *open_space(struct cryo_capture *c, struct task_struct *task,
 	return ERR_PTR(-EIO);
 }
 
-/* Note the namespace with the @number that @task is in, with all that is in it. */
-int cryo_ipc_note(struct cryo_capture *c, struct task_struct *task, u32 number)
+/* Note the namespace with the @number that @p is in, with all that is in it. */
+int cryo_ipc_note(struct cryo_capture *c, struct cryo_proc *p, u32 number)
 {
 	struct cryo_ipc_space *space;
 	struct file *file;
@@ -96,7 +96,7 @@ int cryo_ipc_note(struct cryo_capture *c, struct task_struct *task, u32 number)
 	space = kzalloc(sizeof(*space), GFP_KERNEL_ACCOUNT);
 	if (!space)
 		return -ENOMEM;
-	file = open_space(c, task, number);
+	file = open_space(c, p->task, number);
 	if (IS_ERR(file)) {
 		kfree(space);
 		return PTR_ERR(file);

@@ -170,7 +170,7 @@ int cryo_check_namespaces(struct cryo_capture *c, struct cryo_proc *p)
 	cryo_check_pid_namespaces(c, p, v->user);
 	cryo_check_parent(c, p, v);
 	if (v->ids.ipc)
-		err = cryo_ipc_note(c, p->task, v->ids.ipc);
+		err = cryo_ipc_note(c, p, v->ids.ipc);
 	if (err)
 		err = cryo_refuse_unseen(c, "ipc namespace", err);
 	if (err)

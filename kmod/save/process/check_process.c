@@ -67,7 +67,7 @@ static void check_thread(struct cryo_capture *c, struct cryo_proc *p, struct tas
 	cryo_check_seccomp(c, p, task);
 	if (cryo_task_landlocked(task))
 		cryo_refuse(c, "thread %d: restrictions by Landlock are not supported", tid);
-	cryo_check_uring(c, task);
+	cryo_check_uring(c, p, task);
 	cryo_check_uprobes(c, task);
 	if (!list_empty(&task->perf_event_list))
 		cryo_refuse(c, "thread %d: performance counters (perf_event_open) are not supported",
@@ -115,6 +115,6 @@ int cryo_check_process(struct cryo_capture *c, struct cryo_proc *p)
 	}
 	list_for_each_entry(t, &c->req->pollers, node)
 		if (t->proc == p && READ_ONCE(t->state) != CRYO_PARK_GONE)
-			cryo_check_uring(c, t->task);
+			cryo_check_uring(c, p, t->task);
 	return 0;
 }
