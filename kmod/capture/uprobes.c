@@ -163,7 +163,7 @@ bool cryo_in_uprobe(struct cryo_request *req)
 	return false;
 }
 
-void cryo_check_uprobes(struct cryo_capture *c, struct task_struct *task)
+void cryo_check_uprobes(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	struct cryo_parked *t = cryo_find_parked(c->req, task);
 	int tid = task_pid_vnr(task);
@@ -179,17 +179,17 @@ void cryo_check_uprobes(struct cryo_capture *c, struct task_struct *task)
 			    tid);
 }
 
-bool cryo_may_have_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma)
+bool cryo_may_have_uprobes(const struct cryo_proc *p, const struct cryo_vma_record *vma)
 {
 	/* Code: what else is like a breakpoint is data of the process, of which there is more than breakpoints. */
 	return vma->anon_only && vma->out.kind == CRYO_VMA_FILE &&
 	       (vma->out.flags & (CRYO_VMA_EXEC | CRYO_VMA_WRITE)) == CRYO_VMA_EXEC &&
-	       is_probed(c->p->mm);
+	       is_probed(p->mm);
 }
 
 /* What the kernel has put at @at, of @left bytes of the page, and the file has not, as in the file. */
-static void put_back(struct cryo_capture *c, unsigned long addr, u8 *at, const u8 *was,
-		     unsigned int left)
+static void put_back(struct cryo_capture *c, struct cryo_proc *p, unsigned long addr, u8 *at,
+		     const u8 *was, unsigned int left)
 {
 	const uprobe_opcode_t breakpoint = UPROBE_SWBP_INSN;
 	unsigned int size;
@@ -198,22 +198,24 @@ static void put_back(struct cryo_capture *c, unsigned long addr, u8 *at, const u
 	if (!memcmp(at, &breakpoint, UPROBE_SWBP_INSN_SIZE))
 		memcpy(at, was, UPROBE_SWBP_INSN_SIZE);
 	size = cryo_arch_probe_replacement(at, was, left, &distance);
-	if (size && is_in_uprobe_area(c->req, c->p->mm, addr + size + distance))
+	if (size && is_in_uprobe_area(c->req, p->mm, addr + size + distance))
 		memcpy(at, was, size);
 }
 
-static void put_all_back(struct cryo_capture *c, unsigned long addr, u8 *now, const u8 *was)
+static void put_all_back(struct cryo_capture *c, struct cryo_proc *p, unsigned long addr, u8 *now,
+			 const u8 *was)
 {
 	unsigned int i;
 
 	for (i = 0; i < PAGE_SIZE; i += UPROBE_SWBP_INSN_SIZE)
-		put_back(c, addr + i, now + i, was + i, PAGE_SIZE - i);
+		put_back(c, p, addr + i, now + i, was + i, PAGE_SIZE - i);
 }
 
 /* The file that is mapped at @addr, counted, and where in it that is, in pages. */
-static struct file *file_mapped_at(struct cryo_capture *c, unsigned long addr, pgoff_t *index)
+static struct file *file_mapped_at(struct cryo_capture *c, struct cryo_proc *p, unsigned long addr,
+				   pgoff_t *index)
 {
-	struct mm_struct *mm = c->p->mm;
+	struct mm_struct *mm = p->mm;
 	struct file *file = ERR_PTR(-ESTALE);
 	struct vm_area_struct *vma;
 	int err;
@@ -247,14 +249,14 @@ static struct page *cached_page(struct address_space *mapping, pgoff_t index)
 }
 
 /* As the kernel reads it for its probes, of who has it mapped; NULL: it has none in such files. */
-static struct page *page_of_file(struct cryo_capture *c, unsigned long addr)
+static struct page *page_of_file(struct cryo_capture *c, struct cryo_proc *p, unsigned long addr)
 {
 	struct address_space *mapping;
 	struct page *page = NULL;
 	struct file *file;
 	pgoff_t index;
 
-	file = file_mapped_at(c, addr, &index);
+	file = file_mapped_at(c, p, addr, &index);
 	if (IS_ERR(file))
 		return ERR_CAST(file);
 	mapping = file->f_mapping;
@@ -269,8 +271,8 @@ static struct page *page_of_file(struct cryo_capture *c, unsigned long addr)
 }
 
 /* @own gets what is in @page, without breakpoints. Returns whether that is what is in @was. */
-static bool copy_own(struct cryo_capture *c, unsigned long addr, struct page *own,
-		     struct page *page, struct page *was)
+static bool copy_own(struct cryo_capture *c, struct cryo_proc *p, unsigned long addr,
+		     struct page *own, struct page *page, struct page *was)
 {
 	u8 *to = page_address(own);
 	void *from = kmap_local_page(page);
@@ -280,16 +282,16 @@ static bool copy_own(struct cryo_capture *c, unsigned long addr, struct page *ow
 	memcpy(to, from, PAGE_SIZE);
 	kunmap_local(from);
 	file = kmap_local_page(was);
-	put_all_back(c, addr, to, file);
+	put_all_back(c, p, addr, to, file);
 	same = !memcmp(to, file, PAGE_SIZE);
 	kunmap_local(file);
 	return same;
 }
 
-int cryo_without_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma,
-			 unsigned long addr, struct page **page)
+int cryo_without_uprobes(struct cryo_capture *c, struct cryo_proc *p,
+			 const struct cryo_vma_record *vma, unsigned long addr, struct page **page)
 {
-	struct page *own, *was = page_of_file(c, addr);
+	struct page *own, *was = page_of_file(c, p, addr);
 	bool same;
 
 	if (IS_ERR(was)) {
@@ -304,7 +306,7 @@ int cryo_without_uprobes(struct cryo_capture *c, const struct cryo_vma_record *v
 		put_page(was);
 		return -ENOMEM;
 	}
-	same = copy_own(c, addr, own, *page, was);
+	same = copy_own(c, p, addr, own, *page, was);
 	put_page(was);
 	put_page(*page);
 	*page = own;
@@ -327,17 +329,17 @@ bool cryo_in_uprobe(struct cryo_request *req)
 	return false;
 }
 
-void cryo_check_uprobes(struct cryo_capture *c, struct task_struct *task)
+void cryo_check_uprobes(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 }
 
-bool cryo_may_have_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma)
+bool cryo_may_have_uprobes(const struct cryo_proc *p, const struct cryo_vma_record *vma)
 {
 	return false;
 }
 
-int cryo_without_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma,
-			 unsigned long addr, struct page **page)
+int cryo_without_uprobes(struct cryo_capture *c, struct cryo_proc *p,
+			 const struct cryo_vma_record *vma, unsigned long addr, struct page **page)
 {
 	return 0;
 }

@@ -181,7 +181,7 @@ static int collect(struct cryo_capture *c, struct cryo_proc *p)
 	if (err)
 		return err;
 	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
-		cryo_arch_check(c, t->task);
+		cryo_arch_check(c, p, t->task);
 		err = cryo_look_interrupted(c);
 	}
 	return err;

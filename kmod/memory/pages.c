@@ -33,7 +33,7 @@
 static int add_taken(struct cryo_page_writer *w, struct cryo_proc *p,
 		     const struct cryo_vma_record *vma, unsigned long addr, long n)
 {
-	bool probed = cryo_may_have_uprobes(w->c, vma);
+	bool probed = cryo_may_have_uprobes(p, vma);
 	struct page **taken = w->taken;
 	unsigned int flags;
 	int err = 0;
@@ -45,7 +45,7 @@ static int add_taken(struct cryo_page_writer *w, struct cryo_proc *p,
 			continue;
 		}
 		if (probed)
-			err = cryo_without_uprobes(w->c, vma, addr, &taken[i]);
+			err = cryo_without_uprobes(w->c, p, vma, addr, &taken[i]);
 		if (err || !taken[i]) {
 			if (taken[i])
 				put_page(taken[i]);

@@ -417,7 +417,7 @@ static int copy_brought(struct protect *p, unsigned long addr, long n)
 		if (p->anon_only && !PageAnon(p->brought[i]))
 			continue;
 		if (p->probed)
-			err = cryo_without_uprobes(p->c, p->vma, addr + i * PAGE_SIZE,
+			err = cryo_without_uprobes(p->c, p->proc, p->vma, addr + i * PAGE_SIZE,
 						   &p->brought[i]);
 		if (err)
 			return err;
@@ -602,7 +602,7 @@ static int protect_vma(struct protect *p, const struct cryo_vma_record *vma)
 
 	p->vma = vma;
 	p->anon_only = vma->anon_only;
-	p->probed = cryo_may_have_uprobes(p->c, vma);
+	p->probed = cryo_may_have_uprobes(p->proc, vma);
 	p->grown = false;
 	if (p->probed)
 		return copy_probed(p, addr, end);

@@ -9,7 +9,6 @@ struct cryo_capture;
 struct cryo_object;
 struct cryo_proc;
 struct file;
-struct task_struct;
 
 /* posix_shm.c: shared memory and semaphores of shm_open(3) and sem_open(3) */
 int cryo_is_posix_shm(struct file *file);

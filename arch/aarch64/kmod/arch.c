@@ -281,7 +281,7 @@ u32 cryo_arch_pkeys(struct mm_struct *mm)
 #endif
 }
 
-void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
+void cryo_arch_check(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
 

@@ -194,7 +194,7 @@ u32 cryo_arch_pkeys(struct mm_struct *mm)
 	return 0;
 }
 
-void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
+void cryo_arch_check(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	const struct pt_regs *regs = task_pt_regs(task);
 	int tid = task_pid_vnr(task);

@@ -187,7 +187,7 @@ static bool has_ldt(struct mm_struct *mm)
 #endif
 }
 
-void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
+void cryo_arch_check(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
 
@@ -198,9 +198,9 @@ void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
 	if (has_io_ports(task))
 		cryo_refuse(c, "thread %d: access to I/O ports (ioperm, iopl) is not supported",
 			    tid);
-	if (thread_group_leader(task) && has_ldt(c->p->mm))
+	if (thread_group_leader(task) && has_ldt(p->mm))
 		cryo_refuse(c, "a local descriptor table (modify_ldt) is not supported");
-	if (thread_group_leader(task) && cryo_x86_lam(c->p->mm))
+	if (thread_group_leader(task) && cryo_x86_lam(p->mm))
 		cryo_refuse(c, "linear address masking is not supported");
 }
 

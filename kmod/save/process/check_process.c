@@ -68,7 +68,7 @@ static void check_thread(struct cryo_capture *c, struct cryo_proc *p, struct tas
 	if (cryo_task_landlocked(task))
 		cryo_refuse(c, "thread %d: restrictions by Landlock are not supported", tid);
 	cryo_check_uring(c, p, task);
-	cryo_check_uprobes(c, task);
+	cryo_check_uprobes(c, p, task);
 	if (!list_empty(&task->perf_event_list))
 		cryo_refuse(c, "thread %d: performance counters (perf_event_open) are not supported",
 			    tid);

@@ -96,7 +96,7 @@ int cryo_save_thread(struct cryo_capture *c, struct cryo_proc *p, struct cryo_pa
 	save_masks(task, &out);
 	save_user_pointers(task, &out);
 	save_scheduling(task, &out);
-	cryo_restart_block_save(c, task, &out);
+	cryo_restart_block_save(c, p, task, &out);
 	put_affinity(task, &out, &buf);
 	return cryo_stream_buf(&c->stream, CRYO_SEC_THREAD, out.tid, sizeof(out), &buf);
 }
