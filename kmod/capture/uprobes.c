@@ -172,10 +172,10 @@ void cryo_check_uprobes(struct cryo_capture *c, struct cryo_proc *p, struct task
 	if (!t || !look_at_standing(t, &s))
 		return;
 	if (!t->self && is_in_uprobe(t, &s))
-		cryo_refuse(c, "thread %d: is at a uprobe: remove it", tid);
+		cryo_refuse(c, p, "thread %d: is at a uprobe: remove it", tid);
 	/* Where it is to return to, the kernel knows, and its stack does not. */
 	if (s.returns)
-		cryo_refuse(c, "thread %d: is in a function with a return probe (uretprobe): remove it",
+		cryo_refuse(c, p, "thread %d: is in a function with a return probe (uretprobe): remove it",
 			    tid);
 }
 
@@ -295,7 +295,7 @@ int cryo_without_uprobes(struct cryo_capture *c, struct cryo_proc *p,
 	bool same;
 
 	if (IS_ERR(was)) {
-		cryo_warn(c, "memory at %lx: the file under it, in which there are uprobes, cannot be read (error %ld)",
+		cryo_warn(c, p, "memory at %lx: the file under it, in which there are uprobes, cannot be read (error %ld)",
 			  addr, -PTR_ERR(was));
 		return PTR_ERR(was);
 	}

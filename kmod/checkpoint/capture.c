@@ -259,7 +259,6 @@ static int each_proc(struct cryo_capture *c,
 	int err = 0;
 
 	cryo_for_each_proc(p, c->req) {
-		c->p = p;
 		/* Who has been named is missed. */
 		if (p->omitted || (p->gone && !cryo_is_named(p)))
 			continue;
@@ -273,7 +272,6 @@ static int each_proc(struct cryo_capture *c,
 			break;
 		cond_resched();
 	}
-	c->p = list_first_entry(&c->req->procs, struct cryo_proc, node);
 	return err;
 }
 
@@ -578,7 +576,6 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	xa_init_flags(&c->seen_mounts, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&c->memories, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&c->eventfds, XA_FLAGS_ACCOUNT);
-	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
 	cryo_ipc_spaces_init(c);
 	cryo_shared_pages_init(&c->shared);
 	err = cryo_objects_init(c) ?:
@@ -588,17 +585,6 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	kvfree(c->objects);
 	kfree(c);
 	return ERR_PTR(err);
-}
-
-/* All of it is in memory that the requester pays for, before a byte is written. */
-static void say_too_big(struct cryo_capture *c, int err)
-{
-	if (c->stream.full)
-		cryo_refuse(c, "a job of which the kernel holds more than %u MiB beside its memory (what waits in pipes, sockets and message queues, names) is not supported",
-			    CRYO_META_MAX / SZ_1M);
-	else if (err == -EFBIG)
-		cryo_refuse(c, "one thing of which the kernel holds more than %lu MiB (what waits in a pipe, socket or message queue, a list) is not supported",
-			    CRYO_BUF_MAX / SZ_1M);
 }
 
 /* All that is not memory or the contents of files, into the memory of the stream: this waits for no reader. */
@@ -627,7 +613,7 @@ static int look_at_all(struct cryo_capture *c)
 	/* That was why it was given up; or it came at the very end, when nobody asked any more. */
 	if (READ_ONCE(c->req->lost))
 		err = say_gone(c, c->req->lost);
-	say_too_big(c, err);
+	cryo_refuse_too_big(c, cryo_first_proc(c->req), err);
 	return err;
 }
 

@@ -460,7 +460,7 @@ static int bring_back(struct protect *p, unsigned long *addr, unsigned long end)
 		n = take_refs(p, start, n);
 	mmap_read_unlock(p->mm);
 	if (n < 0 || (!n && start < to)) {
-		cryo_warn(p->c, "memory at %lx: cannot be read (error %ld)", start, n);
+		cryo_warn(p->c, p->proc, "memory at %lx: cannot be read (error %ld)", start, n);
 		return n ?: -EFAULT;
 	}
 	if (again)

@@ -147,7 +147,7 @@ void cryo_restart_block_save(struct cryo_capture *c, struct cryo_proc *p, struct
 	else if (rb->fn == cryo_timed_restart)
 		save_timed(rb, out);
 	else if (rb->fn != cryo_fn_no_restart && cryo_arch_uses_restart_block(c->req, task))
-		cryo_refuse(c, "thread %d: waits in %ps, which cannot be continued after a restart",
+		cryo_refuse(c, p, "thread %d: waits in %ps, which cannot be continued after a restart",
 			    out->tid, rb->fn);
 }
 

@@ -286,7 +286,7 @@ void cryo_arch_check(struct cryo_capture *c, struct cryo_proc *p, struct task_st
 	int tid = task_pid_vnr(task);
 
 	if (is_compat_thread(task_thread_info(task)))
-		cryo_refuse(c, "thread %d: runs 32-bit code, which is not supported", tid);
+		cryo_refuse(c, p, "thread %d: runs 32-bit code, which is not supported", tid);
 }
 
 int cryo_arch_save_cpu(struct cryo_capture *c)

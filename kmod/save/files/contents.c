@@ -216,7 +216,7 @@ static int copy_inode(struct copy *k, struct cryo_object *o)
 	if (!(o->file->f_mode & FMODE_READ)) {
 		err = file_permission(o->file, MAY_READ);
 		if (err) {
-			cryo_warn(k->c, "inode %lu: you may not read its contents, which have to be saved",
+			cryo_warn(k->c, o->proc, "inode %lu: you may not read its contents, which have to be saved",
 				  (unsigned long)file_inode(o->file)->i_ino);
 			return err;
 		}

@@ -88,7 +88,7 @@ static int collect_fd(struct cryo_capture *c, struct cryo_proc *p, const struct 
 			 p->pid, p->comm);
 		return -EBUSY;
 	}
-	o = cryo_object_file(c, r->file);
+	o = cryo_object_file(c, p, r->file);
 	if (!o)
 		return -ENOMEM;
 	/* Of the process that was first to show it, be it by a descriptor or by a mapping. */

@@ -295,7 +295,7 @@ static const char *classify_fifo(struct cryo_object *o)
 static const char *outside_pipe(struct cryo_capture *c, struct cryo_object *o)
 {
 	if (o->stdio_fd == U32_MAX) {
-		cryo_warn(c, "fd %d (pipe): its other end belongs to a process that is left out; a restart puts a descriptor of cr_restart in its place",
+		cryo_warn(c, o->proc, "fd %d (pipe): its other end belongs to a process that is left out; a restart puts a descriptor of cr_restart in its place",
 			  o->fd);
 		o->stdio_fd = o->fd;
 	}
@@ -470,7 +470,6 @@ static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 	const char *obstacle;
 	char *name;
 
-	c->p = o->proc;
 	obstacle = classify(c, o) ?: cryo_mount_obstacle(c, o) ?: cryo_name_obstacle(c, o) ?:
 		   layout_obstacle(o);
 
@@ -481,13 +480,13 @@ static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 		return -ENOMEM;
 	cryo_describe_file(o->file, name, PATH_MAX);
 	if (o->fd >= 0)
-		cryo_refuse(c, "fd %d (%s): %s is not supported", o->fd, name, obstacle);
+		cryo_refuse(c, o->proc, "fd %d (%s): %s is not supported", o->fd, name, obstacle);
 	else if (o->carrier >= 0)
-		cryo_refuse(c, "file passed through fd %d (%s): %s is not supported", o->carrier,
-			    name, obstacle);
+		cryo_refuse(c, o->proc, "file passed through fd %d (%s): %s is not supported",
+			    o->carrier, name, obstacle);
 	else
-		cryo_refuse(c, "memory at %lx (%s): %s is not supported", o->vma_start, name,
-			    obstacle);
+		cryo_refuse(c, o->proc, "memory at %lx (%s): %s is not supported",
+			    o->vma_start, name, obstacle);
 	kfree(name);
 	return 0;
 }
@@ -572,8 +571,8 @@ int cryo_save_inodes(struct cryo_capture *c)
 	int err = 0;
 
 	list_for_each_entry(o, &c->inodes, node) {
-		c->p = o->proc;
 		err = cryo_look_interrupted(c) ?: save_inode(c, o) ?: save_inode_state(c, o);
+		cryo_refuse_too_big(c, o->proc, err);
 		if (err)
 			break;
 		cond_resched();
@@ -631,7 +630,8 @@ static int save_open_file(struct cryo_capture *c, struct cryo_object *o, char *p
 		out.pos = cryo_ns_file_saved(o->file);
 	name = saved_path(o, page);
 	if (IS_ERR(name)) {
-		cryo_refuse(c, "fd %d: its path cannot be told (error %ld)", o->fd, PTR_ERR(name));
+		cryo_refuse(c, o->proc, "fd %d: its path cannot be told (error %ld)",
+			    o->fd, PTR_ERR(name));
 		return 0;
 	}
 	cryo_buf_put(&buf, &out, sizeof(out));
@@ -685,11 +685,11 @@ int cryo_save_files(struct cryo_capture *c)
 	list_for_each_entry(o, &c->files, node) {
 		if (err)
 			break;
-		c->p = o->proc;
 		/* Refused ones have no kind: they are left out of what is not going to be written. */
 		if (o->kind)
 			err = cryo_look_interrupted(c) ?: save_open_file(c, o, page) ?:
 			      cryo_save_opener(c, o) ?: save_file_state(c, o);
+		cryo_refuse_too_big(c, o->proc, err);
 		cond_resched();
 	}
 	kfree(page);

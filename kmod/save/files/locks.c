@@ -227,9 +227,9 @@ int cryo_save_locks(struct cryo_capture *c, struct cryo_proc *p)
 	if (err)
 		return err;
 	if (w.too_many)
-		cryo_refuse(c, "a file with more than %u locks is not supported", MAX_LOCKS);
+		cryo_refuse(c, p, "a file with more than %u locks is not supported", MAX_LOCKS);
 	if (w.breaking)
-		cryo_refuse(c, "file leases that are being broken (%u of them) are not supported",
+		cryo_refuse(c, p, "file leases that are being broken (%u of them) are not supported",
 			    w.breaking);
 	if (w.n) {
 		for (i = 0; i < w.n; i++)

@@ -162,7 +162,7 @@ static int save_set(struct cryo_capture *c, struct cryo_ipc_space *space,
 		return 0;
 	cryo_ipc_fill(space, &out.perm, &set->sem_perm, set->sem_ctime);
 	if (!cryo_ipc_readable(space, &set->sem_perm)) {
-		cryo_refuse(c, "System V semaphores %d: you may not read them",
+		cryo_refuse(c, cryo_ipc_holder(c), "System V semaphores %d: you may not read them",
 			    out.perm.id);
 		return 0;
 	}

@@ -60,7 +60,7 @@ static int wait_until_idle(struct cryo_capture *c, struct cryo_proc *p, unsigned
 		*n = look_at_contexts(p->mm, &busy);
 	}
 	if (busy)
-		cryo_refuse(c, "requests of asynchronous I/O (io_submit) are under way");
+		cryo_refuse(c, p, "requests of asynchronous I/O (io_submit) are under way");
 	return 0;
 }
 
@@ -107,17 +107,17 @@ static void match_areas(struct cryo_capture *c, struct cryo_proc *p)
 		if (r->out.kind != CRYO_VMA_AIO)
 			continue;
 		for (; ring < end && ring->start < r->out.start; ring++)
-			cryo_refuse(c, "asynchronous I/O context (io_setup) %llx: its ring is not mapped",
+			cryo_refuse(c, p, "asynchronous I/O context (io_setup) %llx: its ring is not mapped",
 				    ring->start);
 		if (ring < end && ring->start == r->out.start &&
 		    ring->size == r->out.end - r->out.start)
 			ring++;
 		else
-			cryo_refuse(c, "memory %llx-%llx: a ring of asynchronous I/O (io_setup) that is not the process's own, or part of one, is not supported",
+			cryo_refuse(c, p, "memory %llx-%llx: a ring of asynchronous I/O (io_setup) that is not the process's own, or part of one, is not supported",
 				    r->out.start, r->out.end);
 	}
 	for (; ring < end; ring++)
-		cryo_refuse(c, "asynchronous I/O context (io_setup) %llx: its ring is not mapped",
+		cryo_refuse(c, p, "asynchronous I/O context (io_setup) %llx: its ring is not mapped",
 			    ring->start);
 }
 
@@ -130,7 +130,7 @@ int cryo_collect_aio(struct cryo_capture *c, struct cryo_proc *p)
 
 	if (!cryo_layout_fits(CRYO_LAYOUT_AIO)) {
 		if (cryo_mm_has_aio(p->mm))
-			cryo_refuse(c, "asynchronous I/O contexts (io_setup), which this kernel keeps in another way than Cryo knows (cr_info --check), are not supported");
+			cryo_refuse(c, p, "asynchronous I/O contexts (io_setup), which this kernel keeps in another way than Cryo knows (cr_info --check), are not supported");
 		return 0;
 	}
 	err = wait_until_idle(c, p, &n);
@@ -192,7 +192,7 @@ int cryo_save_aio(struct cryo_capture *c, struct cryo_proc *p)
 
 		err = cryo_look_interrupted(c) ?: put_ring(c, p, &buf, ring);
 		if (err == -EFAULT || err == -EINVAL) {
-			cryo_refuse(c, "asynchronous I/O context (io_setup) %llx: its ring cannot be read, or has been written over",
+			cryo_refuse(c, p, "asynchronous I/O context (io_setup) %llx: its ring cannot be read, or has been written over",
 				    ring->start);
 			cryo_buf_free(&buf);
 			err = 0;

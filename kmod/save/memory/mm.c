@@ -108,7 +108,7 @@ static void check_vma(struct cryo_capture *c, struct cryo_proc *p, struct vm_are
 	name = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	if (name)
 		describe_vma(c, vma, name, PATH_MAX);
-	cryo_refuse(c, "%s: %s is not supported", name ?: "memory", obstacle);
+	cryo_refuse(c, p, "%s: %s is not supported", name ?: "memory", obstacle);
 	kfree(name);
 }
 
@@ -140,7 +140,7 @@ static int collect_file_vma(struct cryo_capture *c, struct cryo_proc *p, struct 
 		r->out.kind = CRYO_VMA_AIO;
 		return 0;
 	}
-	o = cryo_object_file(c, vma->vm_file);
+	o = cryo_object_file(c, p, vma->vm_file);
 	if (!o)
 		return -ENOMEM;
 	o->refs++;
@@ -209,7 +209,7 @@ static int collect_locked(struct cryo_capture *c, struct cryo_proc *p)
 	if (!p->vmas)
 		return -ENOMEM;
 	p->exe = cryo_get_mm_exe_file(p->mm);
-	if (p->exe && !cryo_object_file(c, p->exe))
+	if (p->exe && !cryo_object_file(c, p, p->exe))
 		return -ENOMEM;
 	for_each_vma(vmi, vma) {
 		if (WARN_ON_ONCE(p->nr_vmas == p->mm->map_count))

@@ -121,7 +121,7 @@ static int take_tags(struct tags *t, struct cryo_proc *p, const struct cryo_vma_
 	}
 	mmap_read_unlock(mm);
 	if (n < 0 || (!n && start < to)) {
-		cryo_warn(t->c, "memory %lx-%lx: tags cannot be read at %lx (error %ld)",
+		cryo_warn(t->c, p, "memory %lx-%lx: tags cannot be read at %lx (error %ld)",
 			  (unsigned long)vma->out.start, end, start, n);
 		return n ?: -EFAULT;
 	}

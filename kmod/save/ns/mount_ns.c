@@ -91,7 +91,7 @@ struct same {
 
 static void refuse_mount(struct check *k, const struct cryo_mount_line *m, const char *what)
 {
-	cryo_refuse(k->c, "mount %s (%s): %s is not supported", m->point, m->type, what);
+	cryo_refuse(k->c, k->p, "mount %s (%s): %s is not supported", m->point, m->type, what);
 }
 
 static bool is_namespace_of_job(struct cryo_capture *c, const struct pid_namespace *ns)
@@ -535,7 +535,7 @@ static int look_at_mounts(struct cryo_capture *c, struct cryo_proc *p, struct cr
 	if (err)
 		return err;
 	if (!pid) {
-		cryo_refuse(c, "a mount namespace all of whose processes have another root directory (chroot) is not supported");
+		cryo_refuse(c, p, "a mount namespace all of whose processes have another root directory (chroot) is not supported");
 		return 0;
 	}
 	xa_init_flags(&k.groups, XA_FLAGS_ACCOUNT);
@@ -582,11 +582,11 @@ int cryo_check_mounts(struct cryo_capture *c, struct cryo_proc *p)
 		err = look_at_mounts(c, p, m);
 	}
 	if (err == -E2BIG) {
-		cryo_refuse(c, "a job whose mount namespaces have so many mounts that their tables take more than %u MiB is not supported",
+		cryo_refuse(c, p, "a job whose mount namespaces have so many mounts that their tables take more than %u MiB is not supported",
 			    CRYO_META_MAX / SZ_1M);
 		return 0;
 	}
-	return err ? cryo_refuse_unseen(c, "mounts", err) : 0;
+	return err ? cryo_refuse_unseen(c, p, "mounts", err) : 0;
 }
 
 static bool is_bound_inside(struct cryo_capture *c, struct cryo_object *o)

@@ -139,13 +139,13 @@ static void refuse_foreign(struct cryo_capture *c, struct cryo_proc *p,
 	int i;
 
 	if (v->ids.pid && !is_below_ours(ns->user_ns))
-		cryo_refuse(c, "a pid namespace owned by a user namespace that is not below the requester's is not supported");
+		cryo_refuse(c, p, "a pid namespace owned by a user namespace that is not below the requester's is not supported");
 
 	if (!is_below_ours(v->user))
-		cryo_refuse(c, "a user namespace that is not below the requester's is not supported");
+		cryo_refuse(c, p, "a user namespace that is not below the requester's is not supported");
 	for (i = 0; i < CRYO_NS_KINDS; i++)
 		if (v->owner[i] && !is_below_ours(v->owner[i]))
-			cryo_refuse(c, "a %s namespace owned by a user namespace that is not below the requester's is not supported",
+			cryo_refuse(c, p, "a %s namespace owned by a user namespace that is not below the requester's is not supported",
 				    kind_name[i]);
 }
 
@@ -166,20 +166,20 @@ int cryo_check_namespaces(struct cryo_capture *c, struct cryo_proc *p)
 		goto free;
 	mounts = cryo_mounts_of(c, p->task);
 	if (mounts && mounts->owner && !is_below_ours(mounts->owner))
-		cryo_refuse(c, "a mount namespace owned by a user namespace that is not below the requester's is not supported");
+		cryo_refuse(c, p, "a mount namespace owned by a user namespace that is not below the requester's is not supported");
 	cryo_check_pid_namespaces(c, p, v->user);
 	cryo_check_parent(c, p, v);
 	if (v->ids.ipc)
 		err = cryo_ipc_note(c, p, v->ids.ipc);
 	if (err)
-		err = cryo_refuse_unseen(c, "ipc namespace", err);
+		err = cryo_refuse_unseen(c, p, "ipc namespace", err);
 	if (err)
 		goto free;
 	if (v->device[0])
-		cryo_refuse(c, "network device %s in a network namespace other than the requester's is not supported",
+		cryo_refuse(c, p, "network device %s in a network namespace other than the requester's is not supported",
 			    v->device);
 	if (v->address[0])
-		cryo_refuse(c, "address %s of a network namespace other than the requester's is not supported",
+		cryo_refuse(c, p, "address %s of a network namespace other than the requester's is not supported",
 			    v->address);
 	if (v->its_net && v->ids.net != c->checked_net) {
 		err = cryo_check_net(c, p, v->its_net);

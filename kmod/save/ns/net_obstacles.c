@@ -43,13 +43,13 @@ static bool look_at_route(struct cryo_capture *c, struct cryo_proc *p, const str
 	if (route->rtm_protocol == RTPROT_KERNEL || (route->rtm_flags & RTM_F_CLONED))
 		return false;
 	if (to && route->rtm_family == AF_INET && nla_len(to) == sizeof(struct in_addr))
-		cryo_refuse(c, "route to %pI4/%u in a network namespace other than the requester's is not supported",
+		cryo_refuse(c, p, "route to %pI4/%u in a network namespace other than the requester's is not supported",
 			    nla_data(to), route->rtm_dst_len);
 	else if (to && route->rtm_family == AF_INET6 && nla_len(to) == sizeof(struct in6_addr))
-		cryo_refuse(c, "route to %pI6c/%u in a network namespace other than the requester's is not supported",
+		cryo_refuse(c, p, "route to %pI6c/%u in a network namespace other than the requester's is not supported",
 			    nla_data(to), route->rtm_dst_len);
 	else
-		cryo_refuse(c, "default route in a network namespace other than the requester's is not supported");
+		cryo_refuse(c, p, "default route in a network namespace other than the requester's is not supported");
 	return true;
 }
 
@@ -60,7 +60,7 @@ static bool look_at_rule(struct cryo_capture *c, struct cryo_proc *p, const stru
 
 	if (protocol && nla_len(protocol) && nla_get_u8(protocol) == RTPROT_KERNEL)
 		return false;
-	cryo_refuse(c, "routing rule of priority %u in a network namespace other than the requester's is not supported",
+	cryo_refuse(c, p, "routing rule of priority %u in a network namespace other than the requester's is not supported",
 		    priority && nla_len(priority) == sizeof(u32) ? nla_get_u32(priority) : 0);
 	return true;
 }
@@ -76,7 +76,7 @@ static bool look_at_qdisc(struct cryo_capture *c, struct cryo_proc *p, const str
 		return false;
 	if (kind)
 		nla_strscpy(name, kind, sizeof(name));
-	cryo_refuse(c, "queueing discipline %s in a network namespace other than the requester's is not supported",
+	cryo_refuse(c, p, "queueing discipline %s in a network namespace other than the requester's is not supported",
 		    name);
 	return true;
 }
@@ -207,7 +207,7 @@ static void look_for_filters(struct cryo_capture *c, struct cryo_proc *p, struct
 	what = filtered(net);
 	rcu_read_unlock();
 	if (what)
-		cryo_refuse(c, "packet filter (netfilter) of %s in a network namespace other than the requester's is not supported",
+		cryo_refuse(c, p, "packet filter (netfilter) of %s in a network namespace other than the requester's is not supported",
 			    what);
 }
 #else
@@ -230,7 +230,7 @@ int cryo_check_net(struct cryo_capture *c, struct cryo_proc *p, struct net *net)
 	}
 	kvfree(answer);
 	if (err)
-		err = cryo_refuse_unseen(c, "network namespace", err);
+		err = cryo_refuse_unseen(c, p, "network namespace", err);
 	look_for_filters(c, p, net);
 	return err;
 }

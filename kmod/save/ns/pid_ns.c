@@ -59,11 +59,11 @@ static void check_children_ns(struct cryo_capture *c, struct cryo_proc *p,
 	bool empty = cryo_pid_ns_flags(children);
 
 	if (children->parent != own || (!empty && !has_first(c, children)))
-		cryo_refuse(c, "a pid namespace for its children without its first process is not supported");
+		cryo_refuse(c, p, "a pid namespace for its children without its first process is not supported");
 	else if (READ_ONCE(p->task->signal->nr_threads) > 1)
-		cryo_refuse(c, "threads with a pid namespace for their children are not supported");
+		cryo_refuse(c, p, "threads with a pid namespace for their children are not supported");
 	else if (empty && children->user_ns != user)
-		cryo_refuse(c, "a pid namespace without processes for its children that is of another user namespace is not supported");
+		cryo_refuse(c, p, "a pid namespace without processes for its children that is of another user namespace is not supported");
 }
 
 /* Counted: nobody but its nsproxy may have it, and who was stopped and is killed gives that up. NULL: it has. */
@@ -89,7 +89,7 @@ void cryo_check_pid_namespaces(struct cryo_capture *c, struct cryo_proc *p,
 
 	for (ns = own; ns && ns != ours(); ns = ns->parent)
 		if (!has_first(c, ns))
-			cryo_refuse(c, "a pid namespace of which the first process is left out is not supported");
+			cryo_refuse(c, p, "a pid namespace of which the first process is left out is not supported");
 	if (!children)
 		return;
 	if (children != own)

@@ -152,7 +152,8 @@ static int add(struct dir_reader *r, struct dentry *dentry, const char *name, in
 	what = node_obstacle(r->m, n);
 	n->refused = what;
 	if (what)
-		cryo_refuse(r->c, "mount %s: /%s: %s is not supported", r->point, n->name, what);
+		cryo_refuse(r->c, r->p, "mount %s: /%s: %s is not supported",
+			    r->point, n->name, what);
 	return 0;
 }
 
@@ -221,10 +222,10 @@ int cryo_tmpfs_look(struct cryo_capture *c, struct cryo_proc *p, struct cryo_mou
 	m->reading = at->mnt;
 	err = read_all(&r, at, mount);
 	if (err == -EMFILE)
-		cryo_refuse(c, "mount %s: more than %u files in temporary file systems are not supported",
+		cryo_refuse(c, p, "mount %s: more than %u files in temporary file systems are not supported",
 			    point, CRYO_MAX_MOUNT_ENTRIES);
 	else if (err == -ENAMETOOLONG)
-		cryo_refuse(c, "mount %s: a path of more than %u bytes in a temporary file system is not supported",
+		cryo_refuse(c, p, "mount %s: a path of more than %u bytes in a temporary file system is not supported",
 			    point, PATH_MAX);
 	else
 		return err;

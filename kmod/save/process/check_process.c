@@ -30,7 +30,7 @@
 static void check_undo(struct cryo_capture *c, struct cryo_proc *p)
 {
 	if (cryo_first_with(c, p, CRYO_SHARED_UNDO))
-		cryo_refuse(c, CRYO_UNDO_SHARED);
+		cryo_refuse(c, p, CRYO_UNDO_SHARED);
 }
 
 /* Threads have one list (CLONE_SYSVSEM) unless they were made, or have unshared, otherwise. */
@@ -51,7 +51,7 @@ static void refuse_traced(struct cryo_capture *c, struct cryo_proc *p, struct ta
 	cryo_describe_task(tracer, who, sizeof(who));
 	put_task_struct(tracer);
 	c->req->obstacles |= CRYO_OBSTACLE_PTRACED;
-	cryo_refuse(c, "thread %d: is being traced (ptrace) by %s", task_pid_vnr(task), who);
+	cryo_refuse(c, p, "thread %d: is being traced (ptrace) by %s", task_pid_vnr(task), who);
 }
 
 static void check_thread(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
@@ -62,34 +62,34 @@ static void check_thread(struct cryo_capture *c, struct cryo_proc *p, struct tas
 		refuse_traced(c, p, task);
 	if (!list_empty(&task->ptraced)) {
 		c->req->obstacles |= CRYO_OBSTACLE_PTRACER;
-		cryo_refuse(c, "thread %d: traces other processes (ptrace)", tid);
+		cryo_refuse(c, p, "thread %d: traces other processes (ptrace)", tid);
 	}
 	cryo_check_seccomp(c, p, task);
 	if (cryo_task_landlocked(task))
-		cryo_refuse(c, "thread %d: restrictions by Landlock are not supported", tid);
+		cryo_refuse(c, p, "thread %d: restrictions by Landlock are not supported", tid);
 	cryo_check_uring(c, p, task);
 	cryo_check_uprobes(c, p, task);
 	if (!list_empty(&task->perf_event_list))
-		cryo_refuse(c, "thread %d: performance counters (perf_event_open) are not supported",
+		cryo_refuse(c, p, "thread %d: performance counters (perf_event_open) are not supported",
 			    tid);
 	if (READ_ONCE(task->files) != READ_ONCE(p->task->files))
-		cryo_refuse(c, "thread %d: a descriptor table of its own is not supported", tid);
+		cryo_refuse(c, p, "thread %d: a descriptor table of its own is not supported", tid);
 	if (READ_ONCE(task->nsproxy) != READ_ONCE(p->task->nsproxy))
-		cryo_refuse(c, "thread %d: namespaces of its own are not supported", tid);
+		cryo_refuse(c, p, "thread %d: namespaces of its own are not supported", tid);
 	if (has_undo_of_its_own(c, p, task))
-		cryo_refuse(c, "thread %d: System V semaphore adjustments (SEM_UNDO) of its own are not supported",
+		cryo_refuse(c, p, "thread %d: System V semaphore adjustments (SEM_UNDO) of its own are not supported",
 			    tid);
 	if (task->personality != p->task->personality)
-		cryo_refuse(c, "thread %d: a personality(2) of its own is not supported", tid);
+		cryo_refuse(c, p, "thread %d: a personality(2) of its own is not supported", tid);
 	if (cryo_task_syscall_dispatch(task))
-		cryo_refuse(c, "thread %d: syscall user dispatch is not supported", tid);
+		cryo_refuse(c, p, "thread %d: syscall user dispatch is not supported", tid);
 }
 
 /* What the areas do not tell. */
 static void check_mm(struct cryo_capture *c, struct cryo_proc *p)
 {
 	if (cryo_mm_mdwe(p->mm))
-		cryo_refuse(c, "memory-deny-write-execute (PR_SET_MDWE) is not supported");
+		cryo_refuse(c, p, "memory-deny-write-execute (PR_SET_MDWE) is not supported");
 }
 
 /* Refuse everything that would be lost. An error: it could not be looked at. */
@@ -105,7 +105,7 @@ int cryo_check_process(struct cryo_capture *c, struct cryo_proc *p)
 	if (!p->mm_saved)
 		check_mm(c, p);
 	if (p->task->signal->oom_mm)
-		cryo_refuse(c, "is being killed for lack of memory");
+		cryo_refuse(c, p, "is being killed for lack of memory");
 	for (t = cryo_next_thread(p, NULL); t; t = cryo_next_thread(p, t)) {
 		check_thread(c, p, t->task);
 		cryo_check_fs(c, t);

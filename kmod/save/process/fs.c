@@ -264,7 +264,7 @@ static void warn_of_pwd(struct cryo_capture *c, struct cryo_proc *p, struct task
 	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	name = page ? cryo_find_name(c, pwd, page, &is_other) : ERR_PTR(-ENOMEM);
 	if (!IS_ERR(name))
-		cryo_warn_always(c, "thread %d: could not enter its working directory %s by that name: only root can restart it, or cr_restart --relocate=OLD=NEW",
+		cryo_warn_always(c, p, "thread %d: could not enter its working directory %s by that name: only root can restart it, or cr_restart --relocate=OLD=NEW",
 				 task_pid_vnr(task), name);
 	kfree(page);
 }
@@ -277,13 +277,13 @@ static void check_pwd(struct cryo_capture *c, struct cryo_proc *p, struct task_s
 
 	if (mounts && (cryo_in_mounts(c, pwd->mnt) != mounts || d_unlinked(pwd->dentry) ||
 		       !has_path(c, pwd)))
-		cryo_refuse(c, "thread %d: a working directory without a path in its mount namespace is not supported",
+		cryo_refuse(c, p, "thread %d: a working directory without a path in its mount namespace is not supported",
 			    tid);
 	else if (!mounts && cryo_in_mounts(c, pwd->mnt))
-		cryo_refuse(c, "thread %d: a working directory in a mount namespace other than its own is not supported",
+		cryo_refuse(c, p, "thread %d: a working directory in a mount namespace other than its own is not supported",
 			    tid);
 	else if (!mounts && !has_path(c, pwd))
-		cryo_refuse(c, "thread %d: a working directory that no path leads to (under another mount, or unmounted) is not supported",
+		cryo_refuse(c, p, "thread %d: a working directory that no path leads to (under another mount, or unmounted) is not supported",
 			    tid);
 	else
 		warn_of_pwd(c, p, task, pwd);
@@ -297,7 +297,7 @@ static void warn_of_root(struct cryo_capture *c, struct cryo_proc *p, struct tas
 
 	put_cred(cred);
 	if (outside && !ns_capable(current_user_ns(), CAP_SYS_CHROOT))
-		cryo_warn_always(c, "thread %d: its root directory takes CAP_SYS_CHROOT at the restart: only root can restart it",
+		cryo_warn_always(c, p, "thread %d: its root directory takes CAP_SYS_CHROOT at the restart: only root can restart it",
 				 task_pid_vnr(task));
 }
 
@@ -309,13 +309,13 @@ static void check_root(struct cryo_capture *c, struct cryo_proc *p, struct task_
 	if (is_usual_root(mounts, root))
 		return;
 	if (d_unlinked(root->dentry))
-		cryo_refuse(c, "thread %d: a root directory that has been removed is not supported",
+		cryo_refuse(c, p, "thread %d: a root directory that has been removed is not supported",
 			    tid);
 	else if (cryo_in_mounts(c, root->mnt) != mounts)
-		cryo_refuse(c, "thread %d: a root directory in a mount namespace other than its own is not supported",
+		cryo_refuse(c, p, "thread %d: a root directory in a mount namespace other than its own is not supported",
 			    tid);
 	else if (!has_own_path(c, root))
-		cryo_refuse(c, "thread %d: a root directory that no path leads to (under another mount, unmounted, or outside of the requester's) is not supported",
+		cryo_refuse(c, p, "thread %d: a root directory that no path leads to (under another mount, unmounted, or outside of the requester's) is not supported",
 			    tid);
 	else
 		warn_of_root(c, p, task);
@@ -352,6 +352,6 @@ int cryo_check_directories(struct cryo_capture *c, struct cryo_proc *p)
 void cryo_check_fs(struct cryo_capture *c, struct cryo_parked *t)
 {
 	if (t->fs_first == t && shared_outside(t))
-		cryo_refuse(c, "thread %d: a working directory shared with another process (CLONE_FS) is not supported",
+		cryo_refuse(c, t->proc, "thread %d: a working directory shared with another process (CLONE_FS) is not supported",
 			    task_pid_vnr(t->task));
 }

@@ -243,7 +243,7 @@ static void put_timers(struct cryo_capture *c, struct cryo_proc *p, struct snaps
 
 	for (i = 0; i < s->kept; i++)
 		if (s->obstacles[i])
-			cryo_refuse(c, "POSIX timer %d: %s is not supported", s->out[i].id,
+			cryo_refuse(c, p, "POSIX timer %d: %s is not supported", s->out[i].id,
 				    s->obstacles[i]);
 	cryo_buf_put(buf, s->out, s->kept * sizeof(*s->out));
 	head->count += s->kept;

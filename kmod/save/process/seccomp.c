@@ -144,7 +144,7 @@ void cryo_check_seccomp(struct cryo_capture *c, struct cryo_proc *p, struct task
 	struct extent e = measure(task);
 
 	if (e.obstacle)
-		cryo_refuse(c, "thread %d: %s is not supported", task_pid_vnr(task), e.obstacle);
+		cryo_refuse(c, p, "thread %d: %s is not supported", task_pid_vnr(task), e.obstacle);
 }
 
 /*

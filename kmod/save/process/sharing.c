@@ -224,7 +224,7 @@ static void check_strangers(struct cryo_capture *c, struct cryo_proc *p, enum cr
 	struct cryo_proc *other = stranger(c, p, what, same);
 
 	if (other)
-		cryo_refuse(c, "sharing %s with pid %d (%s) of another parent or pid namespace is not supported",
+		cryo_refuse(c, p, "sharing %s with pid %d (%s) of another parent or pid namespace is not supported",
 			    name, other->pid, other->comm);
 }
 

@@ -116,7 +116,7 @@ int cryo_save_exited_leader(struct cryo_capture *c, struct cryo_proc *p)
 	if (thread_group_leader(p->task))
 		return 0;
 	if (task->exit_code & 0x7f)
-		cryo_refuse(c, "its main thread was killed while others live");
+		cryo_refuse(c, p, "its main thread was killed while others live");
 	get_task_comm(out.comm, task);
 	return cryo_stream_section(&c->stream, CRYO_SEC_THREAD, out.tid, sizeof(out), &out,
 				   sizeof(out));
