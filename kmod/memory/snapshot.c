@@ -50,7 +50,7 @@ static u64 least_margin(struct cryo_request *req)
 	return margin;
 }
 
-static u64 available(void)
+static u64 available_pages(void)
 {
 	return max(si_mem_available(), 0L);
 }
@@ -92,7 +92,7 @@ int cryo_snapshot_init(struct cryo_snapshot *s, struct cryo_capture *c)
 
 	s->req = c->req;
 	INIT_LIST_HEAD(&s->chunks);
-	s->limit = min(asked ?: available() / 4, available() / 4 * 3);
+	s->limit = min(asked ?: available_pages() / 4, available_pages() / 4 * 3);
 	if (pages <= s->limit && pages <= margin / 4)
 		return 0;
 	if (margin < LEAST_MARGIN)
@@ -239,7 +239,7 @@ int cryo_snapshot_look(struct cryo_snapshot *s)
 	extra = extra_pages(s);
 	if (extra > s->limit)
 		err = too_much(s, "the snapshot has reached its limit", extra);
-	else if (extra && (available() < totalram_pages() / 50 ||
+	else if (extra && (available_pages() < totalram_pages() / 50 ||
 			   least_margin(s->req) < LEAST_MARGIN / 4))
 		err = too_much(s, "memory is short", extra);
 	WRITE_ONCE(s->next_look, jiffies + LOOK_JIFFIES);
@@ -247,7 +247,7 @@ int cryo_snapshot_look(struct cryo_snapshot *s)
 }
 
 /* The writer may be waiting for a slow reader. */
-static void poke(struct timer_list *timer)
+static void poke_writer(struct timer_list *timer)
 {
 	struct cryo_snapshot *s = container_of(timer, struct cryo_snapshot, timer);
 
@@ -261,7 +261,7 @@ void cryo_snapshot_watch(struct cryo_snapshot *s)
 {
 	if (s->pages <= min_t(u64, s->limit, SMALL))
 		return;
-	timer_setup(&s->timer, poke, 0);
+	timer_setup(&s->timer, poke_writer, 0);
 	s->next_look = jiffies + LOOK_JIFFIES;
 	s->watched = true;
 	mod_timer(&s->timer, s->next_look);

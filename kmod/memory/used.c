@@ -213,7 +213,7 @@ static void join_runs(struct cryo_used *u)
 }
 
 /* There is no room for more: pages that lie between two used ones count as used, until half of it is free. */
-static void coarsen(struct cryo_used *u)
+static void coarsen_runs(struct cryo_used *u)
 {
 	while (u->runs.len > MOST / 2) {
 		u->gap = max(2 * u->gap, PAGE_SIZE);
@@ -234,7 +234,7 @@ static void add_run(struct cryo_used *u, unsigned long start, unsigned int nr_pa
 	}
 	u->unsorted |= last && start < last->start;
 	if (u->runs.len == MOST)
-		coarsen(u);
+		coarsen_runs(u);
 	/* An error stays in the buffer, and nothing is said about this memory. */
 	cryo_buf_put(&u->runs, &run, sizeof(run));
 }
