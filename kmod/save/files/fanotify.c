@@ -63,19 +63,19 @@ bool cryo_fanotify_answers(struct file *file)
 	return group->priority;
 }
 
-struct mark {
+struct fanotify_inode_mark {
 	struct inode *inode;	/* counted; NULL: it is going away */
 	u32 flags, mask, ignored;
 };
 
-struct mark_list {
-	struct mark *marks;
+struct fanotify_mark_list {
+	struct fanotify_inode_mark *marks;
 	unsigned int n, room;
 	bool others;		/* of kinds that are not known */
 };
 
 /* Those of inodes. Returns whether there was room. */
-static bool list_marks(struct fsnotify_group *group, struct mark_list *list)
+static bool list_marks(struct fsnotify_group *group, struct fanotify_mark_list *list)
 {
 	struct fsnotify_mark *mark;
 
@@ -97,7 +97,7 @@ static bool list_marks(struct fsnotify_group *group, struct mark_list *list)
 	return list->n <= list->room;
 }
 
-static void put_marks(struct mark_list *list)
+static void put_marks(struct fanotify_mark_list *list)
 {
 	unsigned int i;
 
@@ -107,7 +107,7 @@ static void put_marks(struct mark_list *list)
 	list->marks = NULL;
 }
 
-static int get_marks(struct fsnotify_group *group, struct mark_list *list)
+static int get_marks(struct fsnotify_group *group, struct fanotify_mark_list *list)
 {
 	list->room = 16;
 	for (;;) {
@@ -141,7 +141,7 @@ static void put_mark(struct fanotify_save *s, struct cryo_mark *out)
 	s->head.marks++;
 }
 
-static int save_inode_mark(struct fanotify_save *s, const struct mark *mark)
+static int save_inode_mark(struct fanotify_save *s, const struct fanotify_inode_mark *mark)
 {
 	struct cryo_mark out = { .kind = CRYO_MARK_INODE, .flags = mark->flags, .mask = mark->mask,
 				 .ignored = mark->ignored };
@@ -221,7 +221,7 @@ static int save_other_marks(struct fanotify_save *s)
 
 static int save_marks(struct fanotify_save *s)
 {
-	struct mark_list list = {};
+	struct fanotify_mark_list list = {};
 	unsigned int i;
 	int err = get_marks(s->o->file->private_data, &list);
 

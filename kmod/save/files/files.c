@@ -207,7 +207,7 @@ static const char *classify_regular(struct cryo_object *o)
 	return NULL;
 }
 
-static const char *stdio(struct cryo_object *o)
+static const char *take_as_stdio(struct cryo_object *o)
 {
 	o->kind = CRYO_FILE_STDIO;
 	return NULL;
@@ -257,7 +257,7 @@ static const char *classify_char(struct cryo_capture *c, struct cryo_object *o)
 		}
 	}
 	if (o->stdio_fd != U32_MAX)
-		return stdio(o);
+		return take_as_stdio(o);
 	/* /dev/tty (5:0) or the terminal itself */
 	if (dev == MKDEV(TTYAUX_MAJOR, 0) || cryo_is_ctty(o->proc->task, o->file)) {
 		o->kind = CRYO_FILE_CTTY;
@@ -275,7 +275,7 @@ static const char *classify_fifo(struct cryo_object *o)
 		return NULL;
 	}
 	if (o->stdio_fd != U32_MAX && !inside)
-		return stdio(o);
+		return take_as_stdio(o);
 	if (d_unlinked(o->file->f_path.dentry) && !cryo_has_other_name(&o->file->f_path)) {
 		if (!inside)
 			return "deleted FIFO that another process has open";
@@ -299,7 +299,7 @@ static const char *outside_pipe(struct cryo_capture *c, struct cryo_object *o)
 			  o->fd);
 		o->stdio_fd = o->fd;
 	}
-	return stdio(o);
+	return take_as_stdio(o);
 }
 
 static const char *classify_pipe(struct cryo_capture *c, struct cryo_object *o)
@@ -388,7 +388,7 @@ static const char *classify_pidfd(struct cryo_capture *c, struct cryo_object *o)
 	return obstacle;
 }
 
-static const char *classify(struct cryo_capture *c, struct cryo_object *o)
+static const char *classify_by_type(struct cryo_capture *c, struct cryo_object *o)
 {
 	const char *obstacle = proc_obstacle(o);
 
@@ -470,9 +470,8 @@ static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 	const char *obstacle;
 	char *name;
 
-	obstacle = classify(c, o) ?: cryo_mount_obstacle(c, o) ?: cryo_name_obstacle(c, o) ?:
-		   layout_obstacle(o);
-
+	obstacle = classify_by_type(c, o) ?: cryo_mount_obstacle(c, o) ?:
+		   cryo_name_obstacle(c, o) ?: layout_obstacle(o);
 	if (IS_ERR_OR_NULL(obstacle))
 		return PTR_ERR(obstacle);
 	name = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);

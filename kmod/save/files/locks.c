@@ -174,7 +174,7 @@ static int walk_table(struct lock_walk *w)
 	return err;
 }
 
-static int walk(struct lock_walk *w)
+static int walk_locks(struct lock_walk *w)
 {
 	int err;
 
@@ -223,7 +223,7 @@ int cryo_save_locks(struct cryo_capture *c, struct cryo_proc *p)
 	/* They belong to the table, whoever has it: told once. */
 	if (cryo_has_table_of_other(c, p))
 		w.files = NULL;
-	err = walk(&w);
+	err = walk_locks(&w);
 	if (err)
 		return err;
 	if (w.too_many)
