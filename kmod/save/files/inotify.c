@@ -139,8 +139,8 @@ static int save_watch(struct cryo_capture *c, struct cryo_object *o,
 
 /* @lost: the first that has no path. */
 static int save_watches(struct cryo_capture *c, struct cryo_object *o,
-			struct inotify_watch *watches,
-			unsigned int n, struct cryo_buf *buf, u32 *lost)
+			struct inotify_watch *watches, unsigned int n,
+			struct cryo_buf *buf, u32 *lost)
 {
 	char *path = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	int err = path ? 0 : -ENOMEM;

@@ -145,7 +145,7 @@ static int classify_tcp(struct cryo_capture *c, struct cryo_object *o, const cha
 	return 0;
 }
 
-static bool is_in(struct task_struct *task, struct net *net)
+static bool is_in_net(struct task_struct *task, struct net *net)
 {
 	struct nsproxy *all;
 	bool in;
@@ -162,7 +162,7 @@ static bool anybody_is_in(struct cryo_capture *c, struct net *net)
 	struct cryo_proc *p;
 
 	cryo_for_each_proc(p, c->req)
-		if (p->task && !p->zombie && !p->gone && !p->omitted && is_in(p->task, net))
+		if (p->task && !p->zombie && !p->gone && !p->omitted && is_in_net(p->task, net))
 			return true;
 	return false;
 }

@@ -22,14 +22,14 @@
 /* More than the kernel ever puts into one answer to a reader with as much room. */
 #define ANSWER_SIZE (32 << 10)
 
-struct listing {
+struct netlink_listing {
 	int type;		/* RTM_GET... */
 	unsigned int header;	/* size of what comes before the attributes */
 	/* Refuses what a new namespace does not have; true: it did. */
 	bool (*look)(struct cryo_capture *c, struct cryo_proc *p, const struct nlmsghdr *h);
 };
 
-static const struct nlattr *attribute(const struct nlmsghdr *h, unsigned int header, int type)
+static const struct nlattr *find_attribute(const struct nlmsghdr *h, unsigned int header, int type)
 {
 	return nlmsg_find_attr(h, header, type);
 }
@@ -38,7 +38,7 @@ static const struct nlattr *attribute(const struct nlmsghdr *h, unsigned int hea
 static bool look_at_route(struct cryo_capture *c, struct cryo_proc *p, const struct nlmsghdr *h)
 {
 	const struct rtmsg *route = nlmsg_data(h);
-	const struct nlattr *to = attribute(h, sizeof(*route), RTA_DST);
+	const struct nlattr *to = find_attribute(h, sizeof(*route), RTA_DST);
 
 	if (route->rtm_protocol == RTPROT_KERNEL || (route->rtm_flags & RTM_F_CLONED))
 		return false;
@@ -55,8 +55,10 @@ static bool look_at_route(struct cryo_capture *c, struct cryo_proc *p, const str
 
 static bool look_at_rule(struct cryo_capture *c, struct cryo_proc *p, const struct nlmsghdr *h)
 {
-	const struct nlattr *protocol = attribute(h, sizeof(struct fib_rule_hdr), FRA_PROTOCOL);
-	const struct nlattr *priority = attribute(h, sizeof(struct fib_rule_hdr), FRA_PRIORITY);
+	const struct nlattr *protocol = find_attribute(h, sizeof(struct fib_rule_hdr),
+						       FRA_PROTOCOL);
+	const struct nlattr *priority = find_attribute(h, sizeof(struct fib_rule_hdr),
+						       FRA_PRIORITY);
 
 	if (protocol && nla_len(protocol) && nla_get_u8(protocol) == RTPROT_KERNEL)
 		return false;
@@ -69,7 +71,7 @@ static bool look_at_rule(struct cryo_capture *c, struct cryo_proc *p, const stru
 static bool look_at_qdisc(struct cryo_capture *c, struct cryo_proc *p, const struct nlmsghdr *h)
 {
 	const struct tcmsg *qdisc = nlmsg_data(h);
-	const struct nlattr *kind = attribute(h, sizeof(*qdisc), TCA_KIND);
+	const struct nlattr *kind = find_attribute(h, sizeof(*qdisc), TCA_KIND);
 	char name[IFNAMSIZ] = "";
 
 	if (!qdisc->tcm_handle)
@@ -81,13 +83,13 @@ static bool look_at_qdisc(struct cryo_capture *c, struct cryo_proc *p, const str
 	return true;
 }
 
-static const struct listing listings[] = {
+static const struct netlink_listing listings[] = {
 	{ RTM_GETROUTE, sizeof(struct rtmsg), look_at_route },
 	{ RTM_GETRULE, sizeof(struct fib_rule_hdr), look_at_rule },
 	{ RTM_GETQDISC, sizeof(struct tcmsg), look_at_qdisc },
 };
 
-static int ask_listing(struct socket *sock, const struct listing *l)
+static int ask_listing(struct socket *sock, const struct netlink_listing *l)
 {
 	struct {
 		struct nlmsghdr h;
@@ -109,8 +111,8 @@ static int ask_listing(struct socket *sock, const struct listing *l)
 }
 
 /* 1: that was all; 0: there is more. */
-static int look_at_answer(struct cryo_capture *c, struct cryo_proc *p, const struct listing *l,
-			  const struct nlmsghdr *h, int len)
+static int look_at_answer(struct cryo_capture *c, struct cryo_proc *p,
+			  const struct netlink_listing *l, const struct nlmsghdr *h, int len)
 {
 	for (; nlmsg_ok(h, len); h = nlmsg_next(h, &len)) {
 		if (h->nlmsg_type == NLMSG_DONE)
@@ -128,7 +130,7 @@ static int look_at_answer(struct cryo_capture *c, struct cryo_proc *p, const str
 
 /* To its end, or to the first that is in the way. */
 static int look_at_listing(struct cryo_capture *c, struct cryo_proc *p, struct net *net,
-			   const struct listing *l, void *answer)
+			   const struct netlink_listing *l, void *answer)
 {
 	struct socket *sock;
 	int err = sock_create_kern(net, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE, &sock);
@@ -186,7 +188,7 @@ static bool device_has_rules(struct net *net)
 	return found;
 }
 
-static const char *filtered(struct net *net)
+static const char *what_is_filtered(struct net *net)
 {
 	if (has_rules((void *)net->nf.hooks_ipv4, ARRAY_SIZE(net->nf.hooks_ipv4)))
 		return "IPv4";
@@ -204,7 +206,7 @@ static void look_for_filters(struct cryo_capture *c, struct cryo_proc *p, struct
 	const char *what;
 
 	rcu_read_lock();
-	what = filtered(net);
+	what = what_is_filtered(net);
 	rcu_read_unlock();
 	if (what)
 		cryo_refuse(c, p, "packet filter (netfilter) of %s in a network namespace other than the requester's is not supported",

@@ -17,7 +17,7 @@
 #include "lib/locked_task.h"
 #include "save/ns/namespaces.h"
 
-static struct pid_namespace *ours(void)
+static struct pid_namespace *our_pid_ns(void)
 {
 	return task_active_pid_ns(current);
 }
@@ -87,7 +87,7 @@ void cryo_check_pid_namespaces(struct cryo_capture *c, struct cryo_proc *p,
 	struct pid_namespace *own = ns_of_pid(p->tgid), *ns;
 	struct pid_namespace *children = get_children_ns(p->task);
 
-	for (ns = own; ns && ns != ours(); ns = ns->parent)
+	for (ns = own; ns && ns != our_pid_ns(); ns = ns->parent)
 		if (!has_first(c, ns))
 			cryo_refuse(c, p, "a pid namespace of which the first process is left out is not supported");
 	if (!children)
@@ -104,8 +104,8 @@ static void put_levels(struct cryo_buf *buf, const struct pid *pid, u32 *count)
 
 	if (!pid)
 		return;
-	out.id = pid_nr_ns((struct pid *)pid, ours());
-	for (level = ours()->level + 1; level <= pid->level; level++) {
+	out.id = pid_nr_ns((struct pid *)pid, our_pid_ns());
+	for (level = our_pid_ns()->level + 1; level <= pid->level; level++) {
 		out.ns = pid->numbers[level].ns->ns.inum;
 		out.number = pid->numbers[level].nr;
 		cryo_buf_put(buf, &out, sizeof(out));

@@ -43,7 +43,7 @@ static struct cryo_proc *saved_parent(struct cryo_capture *c, struct task_struct
 }
 
 /* Is @task of no process of the context, and what has that to do with those that are? With rcu_read_lock(). */
-static bool concerns(void *arg, struct task_struct *task)
+static bool concerns_job(void *arg, struct task_struct *task)
 {
 	struct cryo_capture *c = arg;
 	struct cryo_proc *p;
@@ -155,7 +155,7 @@ int cryo_check_outsiders(struct cryo_capture *c)
 	if (!is_worth_it(c))
 		return 0;
 	do {
-		n = cryo_walk_tasks(PIDTYPE_PID, concerns, c, found, &at);
+		n = cryo_walk_tasks(PIDTYPE_PID, concerns_job, c, found, &at);
 		for (i = 0; i < n; i++) {
 			note_child(c, found[i]);
 			note_sharing(c, found[i]);

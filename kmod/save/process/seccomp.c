@@ -21,7 +21,7 @@
 #include "save/process.h"
 
 /* What a thread's filters take in the context. */
-struct extent {
+struct seccomp_extent {
 	unsigned int filters;
 	size_t bytes;
 	const char *obstacle;
@@ -52,7 +52,7 @@ static size_t size_of(const struct cryo_seccomp_copy *filter)
 }
 
 /* With siglock held. */
-static void measure_filters(struct task_struct *task, struct extent *e)
+static void measure_filters(struct task_struct *task, struct seccomp_extent *e)
 {
 	const struct cryo_seccomp_copy *filter = cryo_seccomp_newest(task);
 
@@ -106,7 +106,7 @@ static int copy_filters(struct task_struct *task, u8 *buf, size_t left, const vo
 
 #else
 
-static void measure_filters(struct task_struct *task, struct extent *e)
+static void measure_filters(struct task_struct *task, struct seccomp_extent *e)
 {
 }
 
@@ -127,10 +127,10 @@ static int mode_of(struct task_struct *task)
 #endif
 }
 
-static struct extent measure(struct task_struct *task)
+static struct seccomp_extent measure_seccomp(struct task_struct *task)
 {
 	struct sighand_struct *sighand = cryo_lock_sighand(task);
-	struct extent e = {};
+	struct seccomp_extent e = {};
 
 	if (!sighand)
 		return e;
@@ -141,7 +141,7 @@ static struct extent measure(struct task_struct *task)
 
 void cryo_check_seccomp(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
-	struct extent e = measure(task);
+	struct seccomp_extent e = measure_seccomp(task);
 
 	if (e.obstacle)
 		cryo_refuse(c, p, "thread %d: %s is not supported", task_pid_vnr(task), e.obstacle);
@@ -174,7 +174,7 @@ static int find_shared(struct xarray *seen, const void **keys, unsigned int n, p
 }
 
 static int fill_filters(struct xarray *seen, struct task_struct *task, struct cryo_buf *buf,
-			const struct extent *e)
+			const struct seccomp_extent *e)
 {
 	const void **keys = kvcalloc(e->filters, sizeof(*keys), GFP_KERNEL_ACCOUNT);
 	u8 *room = cryo_buf_add(buf, e->bytes);
@@ -199,7 +199,7 @@ free_keys:
 /* @seen: filters, by address: the number of the first thread of the process that has each. */
 int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task, struct xarray *seen)
 {
-	struct extent e = measure(task);
+	struct seccomp_extent e = measure_seccomp(task);
 	struct cryo_seccomp head = { .mode = mode_of(task), .filters = e.filters };
 	struct cryo_buf buf = {};
 	int err;

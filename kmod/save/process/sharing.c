@@ -200,8 +200,8 @@ static struct cryo_proc *top_of(struct cryo_capture *c, enum cryo_shared what, s
  * The process beside which @p cannot be made, or NULL.  To be of one pid namespace, and to be siblings, goes over from one to the
  * next: so each is compared with the first one only.
  */
-static struct cryo_proc *stranger(struct cryo_capture *c, struct cryo_proc *p,
-				  enum cryo_shared what, same_fn same)
+static struct cryo_proc *find_stranger(struct cryo_capture *c, struct cryo_proc *p,
+				       enum cryo_shared what, same_fn same)
 {
 	struct cryo_sharer *first = first_with_key(c, what, saved_key(p->task, what));
 	struct cryo_proc *top;
@@ -221,7 +221,7 @@ static struct cryo_proc *stranger(struct cryo_capture *c, struct cryo_proc *p,
 static void check_strangers(struct cryo_capture *c, struct cryo_proc *p, enum cryo_shared what,
 			    same_fn same, const char *name)
 {
-	struct cryo_proc *other = stranger(c, p, what, same);
+	struct cryo_proc *other = find_stranger(c, p, what, same);
 
 	if (other)
 		cryo_refuse(c, p, "sharing %s with pid %d (%s) of another parent or pid namespace is not supported",
