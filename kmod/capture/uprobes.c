@@ -57,13 +57,13 @@ static bool is_probed(struct mm_struct *mm)
 }
 
 /* What there is to know of a thread that stands still. */
-struct standing {
+struct uprobe_standing {
 	unsigned long ip;
 	bool active;		/* a probe's handler, or what comes after it */
 	bool returns;		/* functions that it is in have return probes */
 };
 
-static void note_standing(struct standing *s, struct task_struct *task)
+static void note_standing(struct uprobe_standing *s, struct task_struct *task)
 {
 	s->ip = instruction_pointer(task_pt_regs(task));
 	if (!task->utask)
@@ -72,7 +72,7 @@ static void note_standing(struct standing *s, struct task_struct *task)
 	s->returns = task->utask->return_instances;
 }
 
-static bool look_at_stopped(struct task_struct *task, struct standing *s)
+static bool look_at_stopped(struct task_struct *task, struct uprobe_standing *s)
 {
 	struct sighand_struct *sighand = cryo_lock_sighand(task);
 	bool stopped;
@@ -87,11 +87,11 @@ static bool look_at_stopped(struct task_struct *task, struct standing *s)
 }
 
 /* With a lock without which it does not run on: who is killed has freed all of this, its stack included, before it says so. */
-static bool look_at_standing(struct cryo_parked *p, struct standing *s)
+static bool look_at_standing(struct cryo_parked *p, struct uprobe_standing *s)
 {
 	bool parked;
 
-	*s = (struct standing){};
+	*s = (struct uprobe_standing){};
 	if (p->self) {
 		note_standing(s, current);
 		return true;
@@ -135,7 +135,7 @@ static bool is_replacement(struct cryo_parked *p, struct mm_struct *mm, unsigned
 	       is_in_uprobe_area(p->req, mm, ip + sizeof(code) + distance);
 }
 
-static bool is_in_uprobe(struct cryo_parked *p, const struct standing *s)
+static bool is_in_uprobe(struct cryo_parked *p, const struct uprobe_standing *s)
 {
 	struct mm_struct *mm = get_task_mm(p->task);
 	bool is;
@@ -151,7 +151,7 @@ static bool is_in_uprobe(struct cryo_parked *p, const struct standing *s)
 bool cryo_in_uprobe(struct cryo_request *req)
 {
 	struct cryo_parked *p;
-	struct standing s;
+	struct uprobe_standing s;
 
 	list_for_each_entry(p, &req->parked, node) {
 		/* Who is stopped stays where it is, and the requester is not there: both are looked at later. Pairs with set_park_state(). */
@@ -167,7 +167,7 @@ void cryo_check_uprobes(struct cryo_capture *c, struct cryo_proc *p, struct task
 {
 	struct cryo_parked *t = cryo_find_parked(c->req, task);
 	int tid = task_pid_vnr(task);
-	struct standing s;
+	struct uprobe_standing s;
 
 	if (!t || !look_at_standing(t, &s))
 		return;
@@ -188,8 +188,8 @@ bool cryo_may_have_uprobes(const struct cryo_proc *p, const struct cryo_vma_reco
 }
 
 /* What the kernel has put at @at, of @left bytes of the page, and the file has not, as in the file. */
-static void put_back(struct cryo_capture *c, struct cryo_proc *p, unsigned long addr, u8 *at,
-		     const u8 *was, unsigned int left)
+static void put_insn_back(struct cryo_capture *c, struct cryo_proc *p, unsigned long addr, u8 *at,
+			  const u8 *was, unsigned int left)
 {
 	const uprobe_opcode_t breakpoint = UPROBE_SWBP_INSN;
 	unsigned int size;
@@ -208,7 +208,7 @@ static void put_all_back(struct cryo_capture *c, struct cryo_proc *p, unsigned l
 	unsigned int i;
 
 	for (i = 0; i < PAGE_SIZE; i += UPROBE_SWBP_INSN_SIZE)
-		put_back(c, p, addr + i, now + i, was + i, PAGE_SIZE - i);
+		put_insn_back(c, p, addr + i, now + i, was + i, PAGE_SIZE - i);
 }
 
 /* The file that is mapped at @addr, counted, and where in it that is, in pages. */

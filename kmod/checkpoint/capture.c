@@ -168,7 +168,7 @@ static int complete_memory(struct cryo_capture *c, struct cryo_proc *p)
 	return err ?: check_alive(c);
 }
 
-static int collect(struct cryo_capture *c, struct cryo_proc *p)
+static int collect_proc(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_parked *t;
 	int err;
@@ -290,7 +290,7 @@ static int describe_checkpoint(struct cryo_capture *c)
 	       cryo_save_cgroups(c);
 }
 
-static int estimate(struct cryo_capture *c, struct cryo_proc *p)
+static int estimate_proc(struct cryo_capture *c, struct cryo_proc *p)
 {
 	if (p->mm && !p->mm_saved) {
 		c->req->estimate += cryo_estimate(p);
@@ -415,7 +415,7 @@ static int write_stopped(struct cryo_capture *c)
 	return err ?: cryo_stream_end(&c->stream);
 }
 
-static int protect(struct cryo_capture *c, struct cryo_proc *p)
+static int protect_proc(struct cryo_capture *c, struct cryo_proc *p)
 {
 	if (!p->mm || p->mm_saved)
 		return 0;
@@ -462,7 +462,7 @@ static int take_snapshots(struct cryo_capture *c)
 	err = save_contents(c);
 	c->contents_saved = true;
 	if (!err)
-		err = each_proc(c, protect) ?: each_proc(c, save_exclusions) ?:
+		err = each_proc(c, protect_proc) ?: each_proc(c, save_exclusions) ?:
 		      each_proc(c, save_unchanged) ?: each_proc(c, save_used);
 	if (!err) {
 		err = save_memories(c, save_huge_memory);
@@ -548,7 +548,7 @@ static int write_context(struct cryo_capture *c)
 	int err = CRYO_NO_SNAPSHOT;
 
 	c->req->estimate = c->stream.offset;
-	each_proc(c, estimate);
+	each_proc(c, estimate_proc);
 	if (wants_snapshot(c->req))
 		err = write_from_snapshot(c, true);
 	else if (wants_account(c->req))
@@ -595,7 +595,7 @@ static int look_at_all(struct cryo_capture *c)
 	cryo_look_begin(c->req);
 	err = each_proc(c, check_proc) ?: check_anybody(c) ?: cryo_requester_begin(c) ?:
 	      check_alive(c) ?: cryo_find_sharers(c) ?: cryo_check_outsiders(c) ?:
-	      each_proc(c, collect) ?: each_proc(c, cryo_check_directories) ?:
+	      each_proc(c, collect_proc) ?: each_proc(c, cryo_check_directories) ?:
 	      cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
 	      cryo_collect_mqueues(c) ?: cryo_requester_ends(c);
 	if (!err) {
