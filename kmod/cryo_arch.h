@@ -14,6 +14,7 @@
 struct cryo_buf;
 struct cryo_capture;
 struct cryo_parked;
+struct cryo_proc;
 struct cryo_regset;
 struct cryo_request;
 
@@ -53,8 +54,8 @@ void cryo_arch_forget_park(struct task_struct *task);
 void cryo_arch_self_begin(unsigned long *saved, long result);
 void cryo_arch_self_end(const unsigned long *saved);
 
-/* Something about @task that only this architecture has and that cannot be saved? cryo_refuse() it. */
-void cryo_arch_check(struct cryo_capture *c, struct task_struct *task);
+/* Something about @task, of @p, that only this architecture has and that cannot be saved? cryo_refuse() it. */
+void cryo_arch_check(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task);
 
 /* Write the CRYO_SEC_CPU section. */
 int cryo_arch_save_cpu(struct cryo_capture *c);

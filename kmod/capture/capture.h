@@ -99,7 +99,6 @@ struct cryo_capture {
 	struct cryo_request *req;
 	struct cryo_stream stream;
 	struct cryo_shared_pages shared;
-	struct cryo_proc *p;		/* the process being looked at; obstacles name it */
 	struct cryo_proc *stand_in;	/* of the requester; NULL: none is needed */
 	struct cryo_proc *waits_for_requester;	/* with @stand_in: its parent */
 	unsigned int obstacles;
@@ -123,7 +122,6 @@ struct cryo_capture {
 	size_t mount_bytes;		/* that their tables take, and the requester's */
 	struct cryo_mount_table *own_mounts;	/* the requester's; NULL: not read */
 	struct vfsmount *proc;		/* own_proc.c; NULL: not made */
-	struct xarray filters;		/* of seccomp: tids of the first thread of @p that has each */
 	struct xarray eventfds;		/* their struct cryo_object, by cryo_index_of() their contexts */
 	bool eventfds_found;		/* they are looked for when the first ring is saved */
 	struct cryo_buf ttys;		/* open files of pseudo-terminals, see save/files/pty.c */
@@ -141,6 +139,7 @@ struct cryo_capture {
 	unsigned long aio_limit;	/* until when requests under way are waited for; 0: none yet */
 	bool terminal_saved;		/* the terminal from outside, see save/files/tty.c */
 	bool said_gone;			/* the log names who was killed */
+	bool said_too_big;		/* and what was more than a context may have */
 	bool released;			/* nothing of the processes is referenced any more */
 };
 
@@ -173,17 +172,20 @@ int cryo_look_interrupted(struct cryo_capture *c);
 
 /**
  * cryo_refuse() - note an obstacle: the checkpoint will be refused
- * @c: the capture; @c->p is who has it
+ * @c: the capture
+ * @p: who has it
  * @fmt: what, with the thing that it is about
  * @...: as for printk()
  *
  * The message begins with "pid N (comm): ". The capture goes on, to find all others.
  */
-__printf(2, 3) void cryo_refuse(struct cryo_capture *c, const char *fmt, ...);
+__printf(3, 4)
+void cryo_refuse(struct cryo_capture *c, const struct cryo_proc *p, const char *fmt, ...);
 
 /**
  * cryo_refuse_unseen() - something could not be looked at
  * @c: the capture
+ * @p: who has it
  * @what: as in "its ... cannot be looked at"
  * @err: a negative errno
  *
@@ -191,7 +193,18 @@ __printf(2, 3) void cryo_refuse(struct cryo_capture *c, const char *fmt, ...);
  *
  * Return: 0, or @err if the capture is to end.
  */
-int cryo_refuse_unseen(struct cryo_capture *c, const char *what, int err);
+int cryo_refuse_unseen(struct cryo_capture *c, const struct cryo_proc *p, const char *what,
+		       int err);
+
+/**
+ * cryo_refuse_too_big() - name, once, what was more than a context may have
+ * @c: the capture
+ * @p: whose it is
+ * @err: from saving it
+ *
+ * Nothing is said if that was not why.
+ */
+void cryo_refuse_too_big(struct cryo_capture *c, const struct cryo_proc *p, int err);
 
 /**
  * cryo_describe_task() - how a message names another process
@@ -203,11 +216,13 @@ void cryo_describe_task(struct task_struct *task, char *buf, size_t size);
 
 /**
  * cryo_warn() - note what is worth knowing, but no obstacle
- * @c: the capture; @c->p is who it is about
+ * @c: the capture
+ * @p: who it is about
  * @fmt: the message
  * @...: as for printk()
  */
-__printf(2, 3) void cryo_warn(struct cryo_capture *c, const char *fmt, ...);
+__printf(3, 4)
+void cryo_warn(struct cryo_capture *c, const struct cryo_proc *p, const char *fmt, ...);
 
 /* objects.c: identity */
 int cryo_objects_init(struct cryo_capture *c);
@@ -215,11 +230,13 @@ int cryo_objects_init(struct cryo_capture *c);
 /**
  * cryo_object_file() - the object of an open file, new or known
  * @c: the capture
+ * @p: who has it
  * @file: the file; counted by the object
  *
  * Return: the object, or an ERR_PTR.
  */
-struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file);
+struct cryo_object *cryo_object_file(struct cryo_capture *c, struct cryo_proc *p,
+				     struct file *file);
 
 /**
  * cryo_object_find() - the object that is known by an address

@@ -62,8 +62,8 @@ struct cryo_object *cryo_object_find(struct cryo_capture *c, const void *key)
 	return NULL;
 }
 
-static struct cryo_object *add_object(struct cryo_capture *c, const void *key, struct file *file,
-				      struct list_head *list)
+static struct cryo_object *add_object(struct cryo_capture *c, struct cryo_proc *p, const void *key,
+				      struct file *file, struct list_head *list)
 {
 	struct cryo_object *o = kzalloc(sizeof(*o), GFP_KERNEL_ACCOUNT);
 
@@ -71,7 +71,7 @@ static struct cryo_object *add_object(struct cryo_capture *c, const void *key, s
 		return NULL;
 	o->key = key;
 	o->id = ++c->next_id;
-	o->proc = c->p;
+	o->proc = p;
 	o->file = get_file(file);
 	o->fd = -1;
 	o->stdio_fd = U32_MAX;
@@ -84,23 +84,23 @@ static struct cryo_object *add_object(struct cryo_capture *c, const void *key, s
 }
 
 /* The object of @file, made at first sight together with that of its inode. NULL: no memory. */
-struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file)
+struct cryo_object *cryo_object_file(struct cryo_capture *c, struct cryo_proc *p, struct file *file)
 {
 	struct cryo_object *o = cryo_object_find(c, file);
 	struct cryo_object *inode;
 
 	if (o) {
-		o->several |= o->proc != c->p;
+		o->several |= o->proc != p;
 		return o;
 	}
 	inode = cryo_object_find(c, file_inode(file));
 	if (!inode) {
-		inode = add_object(c, file_inode(file), file, &c->inodes);
+		inode = add_object(c, p, file_inode(file), file, &c->inodes);
 		if (!inode)
 			return NULL;
 		inode->is_inode = true;
 	}
-	o = add_object(c, file, file, &c->files);
+	o = add_object(c, p, file, file, &c->files);
 	if (!o)
 		return NULL;
 	o->inode = inode;
@@ -117,7 +117,7 @@ struct cryo_object *cryo_object_file(struct cryo_capture *c, struct file *file)
 struct cryo_object *cryo_object_waiting(struct cryo_capture *c, struct sock *sk,
 					struct cryo_object *listener)
 {
-	struct cryo_object *o = add_object(c, sk, listener->file, &c->waiting);
+	struct cryo_object *o = add_object(c, listener->proc, sk, listener->file, &c->waiting);
 
 	if (!o)
 		return NULL;

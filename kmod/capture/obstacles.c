@@ -5,17 +5,19 @@
 #include <linux/pid.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/string.h>
 
 #include "access/access.h"
 #include "capture/capture.h"
 
-static void log_line(struct cryo_capture *c, const char *what, struct va_format *vaf)
+static void log_line(struct cryo_capture *c, const struct cryo_proc *p, const char *what,
+		     struct va_format *vaf)
 {
-	cryo_log(&c->req->log, "pid %d (%s): %s%pV", c->p->pid, c->p->comm, what, vaf);
+	cryo_log(&c->req->log, "pid %d (%s): %s%pV", p->pid, p->comm, what, vaf);
 }
 
-void cryo_refuse(struct cryo_capture *c, const char *fmt, ...)
+void cryo_refuse(struct cryo_capture *c, const struct cryo_proc *p, const char *fmt, ...)
 {
 	struct va_format vaf = { .fmt = fmt };
 	va_list args;
@@ -23,7 +25,7 @@ void cryo_refuse(struct cryo_capture *c, const char *fmt, ...)
 	c->obstacles++;
 	va_start(args, fmt);
 	vaf.va = &args;
-	log_line(c, "", &vaf);
+	log_line(c, p, "", &vaf);
 	va_end(args);
 }
 
@@ -31,7 +33,8 @@ void cryo_refuse(struct cryo_capture *c, const char *fmt, ...)
  * @what could not be looked at, by @err. That is an obstacle, unless it is for want of memory or time, or because
  * somebody has been killed: then it is the error.
  */
-int cryo_refuse_unseen(struct cryo_capture *c, const char *what, int err)
+int cryo_refuse_unseen(struct cryo_capture *c, const struct cryo_proc *p, const char *what,
+		       int err)
 {
 	switch (err) {
 	case -ENOMEM:
@@ -41,8 +44,22 @@ int cryo_refuse_unseen(struct cryo_capture *c, const char *what, int err)
 	case -ECANCELED:
 		return err;
 	}
-	cryo_refuse(c, "its %s cannot be looked at (error %d)", what, -err);
+	cryo_refuse(c, p, "its %s cannot be looked at (error %d)", what, -err);
 	return 0;
+}
+
+/* All of it is in memory that the requester pays for, before a byte is written. */
+void cryo_refuse_too_big(struct cryo_capture *c, const struct cryo_proc *p, int err)
+{
+	if (c->said_too_big || (err != -EFBIG && !c->stream.full))
+		return;
+	c->said_too_big = true;
+	if (c->stream.full)
+		cryo_refuse(c, p, "a job of which the kernel holds more than %u MiB beside its memory (what waits in pipes, sockets and message queues, names) is not supported",
+			    CRYO_META_MAX / SZ_1M);
+	else
+		cryo_refuse(c, p, "one thing of which the kernel holds more than %lu MiB (what waits in a pipe, socket or message queue, a list) is not supported",
+			    CRYO_BUF_MAX / SZ_1M);
 }
 
 void cryo_describe_task(struct task_struct *task, char *buf, size_t size)
@@ -58,18 +75,18 @@ void cryo_describe_task(struct task_struct *task, char *buf, size_t size)
 	snprintf(buf, size, "pid %d (%s)", pid, comm);
 }
 
-void cryo_warn(struct cryo_capture *c, const char *fmt, ...)
+void cryo_warn(struct cryo_capture *c, const struct cryo_proc *p, const char *fmt, ...)
 {
 	struct va_format vaf = { .fmt = fmt };
 	va_list args;
 
 	va_start(args, fmt);
 	vaf.va = &args;
-	log_line(c, "warning: ", &vaf);
+	log_line(c, p, "warning: ", &vaf);
 	va_end(args);
 }
 
-void cryo_warn_always(struct cryo_capture *c, const char *fmt, ...)
+void cryo_warn_always(struct cryo_capture *c, const struct cryo_proc *p, const char *fmt, ...)
 {
 	struct va_format vaf = { .fmt = fmt };
 	va_list args;
@@ -77,7 +94,7 @@ void cryo_warn_always(struct cryo_capture *c, const char *fmt, ...)
 	va_start(args, fmt);
 	vaf.va = &args;
 	/* tools/cr_checkpoint/job.cc looks for that. */
-	log_line(c, "WARNING: ", &vaf);
+	log_line(c, p, "WARNING: ", &vaf);
 	va_end(args);
 }
 

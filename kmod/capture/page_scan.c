@@ -27,7 +27,7 @@
 /* One table of page tables after the other, of 1 GiB where pages are of 4 KiB, takes a millisecond or so. */
 #define SCAN_ENTRIES	((long)(SZ_1G >> PAGE_SHIFT))
 
-struct scan {
+struct page_scan {
 	unsigned long from;	/* start of the range, when @found */
 	unsigned long to;	/* its end */
 	unsigned long limit;	/* bytes, at most */
@@ -39,7 +39,7 @@ struct scan {
 };
 
 /* Is the page of an entry looked for?  A guard is none that has been touched. */
-static bool is_wanted(const struct scan *s, pte_t value)
+static bool is_wanted(const struct page_scan *s, pte_t value)
 {
 	if (pte_none(value))
 		return false;
@@ -49,7 +49,7 @@ static bool is_wanted(const struct scan *s, pte_t value)
 }
 
 /* A touched range begins or goes on. False: the scan is over. */
-static bool touched(struct scan *s, unsigned long start, unsigned long end)
+static bool scan_touched(struct page_scan *s, unsigned long start, unsigned long end)
 {
 	if (!s->found) {
 		s->from = start;
@@ -64,7 +64,7 @@ static bool touched(struct scan *s, unsigned long start, unsigned long end)
 }
 
 /* Before the entry for @start: has there been enough of it? What has no tables at all is passed over in a moment. */
-static bool is_tired(struct scan *s, unsigned long start)
+static bool is_tired(struct page_scan *s, unsigned long start)
 {
 	if (s->left-- > 0)
 		return false;
@@ -72,7 +72,7 @@ static bool is_tired(struct scan *s, unsigned long start)
 	return true;
 }
 
-static bool scan_ptes(struct scan *s, pmd_t pmd, unsigned long start, unsigned long end)
+static bool scan_ptes(struct page_scan *s, pmd_t pmd, unsigned long start, unsigned long end)
 {
 	pte_t *pte = pte_offset_kernel(&pmd, start);
 	bool more = true;
@@ -82,14 +82,14 @@ static bool scan_ptes(struct scan *s, pmd_t pmd, unsigned long start, unsigned l
 	for (; more && start < end; pte++, start += PAGE_SIZE) {
 		value = ptep_get(pte);
 		if (is_wanted(s, value))
-			more = touched(s, start, start + PAGE_SIZE);
+			more = scan_touched(s, start, start + PAGE_SIZE);
 		else
 			more = !s->found;
 	}
 	return more;
 }
 
-static bool scan_pmds(struct scan *s, pud_t *pud, unsigned long start, unsigned long end)
+static bool scan_pmds(struct page_scan *s, pud_t *pud, unsigned long start, unsigned long end)
 {
 	pmd_t *pmdp = pmd_offset(pud, start);
 	unsigned long next;
@@ -105,9 +105,9 @@ static bool scan_pmds(struct scan *s, pud_t *pud, unsigned long start, unsigned 
 		if (pmd_none(pmd))
 			more = !s->found;
 		else if (s->huge >= PMD_SIZE)
-			more = touched(s, start, next);
+			more = scan_touched(s, start, next);
 		else if (!pmd_present(pmd) || pmd_trans_huge(pmd) || pmd_leaf(pmd))
-			more = s->guards ? !s->found : touched(s, start, next);
+			more = s->guards ? !s->found : scan_touched(s, start, next);
 		else
 			more = scan_ptes(s, pmd, start, next);
 		rcu_read_unlock();
@@ -115,7 +115,7 @@ static bool scan_pmds(struct scan *s, pud_t *pud, unsigned long start, unsigned 
 	return more;
 }
 
-static bool scan_puds(struct scan *s, p4d_t *p4d, unsigned long start, unsigned long end)
+static bool scan_puds(struct page_scan *s, p4d_t *p4d, unsigned long start, unsigned long end)
 {
 	pud_t *pud = pud_offset(p4d, start);
 	unsigned long next;
@@ -130,14 +130,14 @@ static bool scan_puds(struct scan *s, p4d_t *p4d, unsigned long start, unsigned 
 		if (pud_none(value))
 			more = !s->found;
 		else if (s->huge >= PUD_SIZE || pud_leaf(value))
-			more = touched(s, start, next);
+			more = scan_touched(s, start, next);
 		else
 			more = scan_pmds(s, pud, start, next);
 	}
 	return more;
 }
 
-static bool scan_p4ds(struct scan *s, pgd_t *pgd, unsigned long start, unsigned long end)
+static bool scan_p4ds(struct page_scan *s, pgd_t *pgd, unsigned long start, unsigned long end)
 {
 	p4d_t *p4d = p4d_offset(pgd, start);
 	unsigned long next;
@@ -151,7 +151,8 @@ static bool scan_p4ds(struct scan *s, pgd_t *pgd, unsigned long start, unsigned 
 }
 
 /* Within an area. */
-static bool scan_pgds(struct mm_struct *mm, struct scan *s, unsigned long start, unsigned long end)
+static bool scan_pgds(struct mm_struct *mm, struct page_scan *s, unsigned long start,
+		      unsigned long end)
 {
 	pgd_t *pgd = pgd_offset(mm, start);
 	unsigned long next;
@@ -165,7 +166,7 @@ static bool scan_pgds(struct mm_struct *mm, struct scan *s, unsigned long start,
 }
 
 /* Areas are looked up, whatever the caller knows of them: somebody else may have unmapped one since. */
-static unsigned long scan_range(struct mm_struct *mm, struct scan *s, unsigned long start,
+static unsigned long scan_range(struct mm_struct *mm, struct page_scan *s, unsigned long start,
 				unsigned long end, unsigned long *range_end)
 {
 	VMA_ITERATOR(vmi, mm, start);
@@ -190,7 +191,7 @@ static unsigned long scan_range(struct mm_struct *mm, struct scan *s, unsigned l
 unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
 			     unsigned long limit, unsigned long *range_end)
 {
-	struct scan s = { .limit = limit };
+	struct page_scan s = { .limit = limit };
 
 	return scan_range(mm, &s, start, end, range_end);
 }
@@ -199,7 +200,7 @@ unsigned long cryo_vma_scan(struct mm_struct *mm, const struct cryo_vma_record *
 			    unsigned long start, unsigned long end, unsigned long limit,
 			    unsigned long *range_end)
 {
-	struct scan s = { .limit = limit, .huge = vma->huge };
+	struct page_scan s = { .limit = limit, .huge = vma->huge };
 
 	return scan_range(mm, &s, start, end, range_end);
 }
@@ -207,7 +208,7 @@ unsigned long cryo_vma_scan(struct mm_struct *mm, const struct cryo_vma_record *
 unsigned long cryo_guard_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
 			      unsigned long *range_end)
 {
-	struct scan s = { .limit = ULONG_MAX, .guards = true };
+	struct page_scan s = { .limit = ULONG_MAX, .guards = true };
 
 	return scan_range(mm, &s, start, end, range_end);
 }

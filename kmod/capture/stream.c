@@ -34,7 +34,7 @@
 /* CRC32C of the format: inverted before and after, unlike the kernel's raw crc32c(). */
 #define CRC_START	(~0U)
 
-struct chunk {
+struct stream_chunk {
 	struct list_head node;
 	size_t len;
 	u8 data[];
@@ -90,7 +90,7 @@ int cryo_stream_init(struct cryo_stream *s, struct file *file, atomic64_t *writt
 
 static void free_chunks(struct cryo_stream *s)
 {
-	struct chunk *chunk, *next;
+	struct stream_chunk *chunk, *next;
 
 	list_for_each_entry_safe(chunk, next, &s->chunks, node) {
 		list_del(&chunk->node);
@@ -126,14 +126,14 @@ void cryo_stream_free(struct cryo_stream *s)
 	cryo_buf_free(&s->index);
 }
 
-static int append(struct cryo_stream *s, const void *data, size_t len)
+static int append_bytes(struct cryo_stream *s, const void *data, size_t len)
 {
-	struct chunk *chunk;
+	struct stream_chunk *chunk;
 	size_t part;
 
 	while (len) {
 		chunk = list_empty(&s->chunks) ? NULL :
-			list_last_entry(&s->chunks, struct chunk, node);
+			list_last_entry(&s->chunks, struct stream_chunk, node);
 		if (!chunk || chunk->len == CHUNK_SIZE) {
 			chunk = kvmalloc(sizeof(*chunk) + CHUNK_SIZE, GFP_KERNEL_ACCOUNT);
 			if (!chunk)
@@ -208,7 +208,7 @@ int cryo_stream_header(struct cryo_stream *s)
 
 	memcpy(h.magic, CRYO_MAGIC, CRYO_MAGIC_LEN);
 	h.crc = ~crc32c(CRC_START, &h, offsetof(struct cryo_file_header, crc));
-	return append(s, &h, sizeof(h));
+	return append_bytes(s, &h, sizeof(h));
 }
 
 /* Add a section whose payload is complete in memory. */
@@ -228,8 +228,8 @@ int cryo_stream_section(struct cryo_stream *s, u16 type, u32 object, u32 fixed_l
 		return err;
 	fill_header(&h, type, object, fixed_len, len, ~crc32c(CRC_START, payload, len));
 	seal_header(&h);
-	err = append(s, &h, sizeof(h));
-	return err ?: append(s, payload, len);
+	err = append_bytes(s, &h, sizeof(h));
+	return err ?: append_bytes(s, payload, len);
 }
 
 /* Same from a buffer, which is emptied. */
@@ -245,7 +245,7 @@ int cryo_stream_buf(struct cryo_stream *s, u16 type, u32 object, u32 fixed_len,
 }
 
 /* Not all file systems advance it: netfs (9P, v6.8 on) writes from a copy of its own when it writes at once. */
-static void advance(struct iov_iter *iter, size_t before, size_t written)
+static void advance_iter(struct iov_iter *iter, size_t before, size_t written)
 {
 	size_t moved = before - iov_iter_count(iter);
 
@@ -340,16 +340,16 @@ static int write_all(struct cryo_stream *s, struct iov_iter *iter)
 			return -EINTR;
 		if (n < 0)
 			return n;
-		advance(iter, before, n);
+		advance_iter(iter, before, n);
 		atomic64_add(n, s->written);
 	}
 	return 0;
 }
 
-/* Write out what append() collected. */
+/* Write out what append_bytes() collected. */
 int cryo_stream_flush(struct cryo_stream *s)
 {
-	struct chunk *chunk;
+	struct stream_chunk *chunk;
 	struct iov_iter iter;
 	struct kvec vec;
 	int err = 0;
@@ -382,7 +382,7 @@ static int keep_in_memory(struct cryo_stream *s, struct iov_iter *iter)
 		if (copy_from_iter(bytes, part, iter) != part)
 			err = -EFAULT;
 		else
-			err = append(s, bytes, part);
+			err = append_bytes(s, bytes, part);
 	}
 	kvfree(bytes);
 	return err;
@@ -407,9 +407,9 @@ int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *it
 	h.flags |= CRYO_SECF_XXH64;
 	h.pad = -(s->offset + sizeof(h)) & (PAGE_SIZE - 1);
 	seal_header(&h);
-	err = append(s, &h, sizeof(h));
+	err = append_bytes(s, &h, sizeof(h));
 	if (!err)
-		err = append(s, NULL, h.pad);
+		err = append_bytes(s, NULL, h.pad);
 	s->page_bytes += len;
 	if (err)
 		return err;

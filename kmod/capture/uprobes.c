@@ -57,13 +57,13 @@ static bool is_probed(struct mm_struct *mm)
 }
 
 /* What there is to know of a thread that stands still. */
-struct standing {
+struct uprobe_standing {
 	unsigned long ip;
 	bool active;		/* a probe's handler, or what comes after it */
 	bool returns;		/* functions that it is in have return probes */
 };
 
-static void note_standing(struct standing *s, struct task_struct *task)
+static void note_standing(struct uprobe_standing *s, struct task_struct *task)
 {
 	s->ip = instruction_pointer(task_pt_regs(task));
 	if (!task->utask)
@@ -72,7 +72,7 @@ static void note_standing(struct standing *s, struct task_struct *task)
 	s->returns = task->utask->return_instances;
 }
 
-static bool look_at_stopped(struct task_struct *task, struct standing *s)
+static bool look_at_stopped(struct task_struct *task, struct uprobe_standing *s)
 {
 	struct sighand_struct *sighand = cryo_lock_sighand(task);
 	bool stopped;
@@ -87,11 +87,11 @@ static bool look_at_stopped(struct task_struct *task, struct standing *s)
 }
 
 /* With a lock without which it does not run on: who is killed has freed all of this, its stack included, before it says so. */
-static bool look_at_standing(struct cryo_parked *p, struct standing *s)
+static bool look_at_standing(struct cryo_parked *p, struct uprobe_standing *s)
 {
 	bool parked;
 
-	*s = (struct standing){};
+	*s = (struct uprobe_standing){};
 	if (p->self) {
 		note_standing(s, current);
 		return true;
@@ -135,7 +135,7 @@ static bool is_replacement(struct cryo_parked *p, struct mm_struct *mm, unsigned
 	       is_in_uprobe_area(p->req, mm, ip + sizeof(code) + distance);
 }
 
-static bool is_in_uprobe(struct cryo_parked *p, const struct standing *s)
+static bool is_in_uprobe(struct cryo_parked *p, const struct uprobe_standing *s)
 {
 	struct mm_struct *mm = get_task_mm(p->task);
 	bool is;
@@ -151,7 +151,7 @@ static bool is_in_uprobe(struct cryo_parked *p, const struct standing *s)
 bool cryo_in_uprobe(struct cryo_request *req)
 {
 	struct cryo_parked *p;
-	struct standing s;
+	struct uprobe_standing s;
 
 	list_for_each_entry(p, &req->parked, node) {
 		/* Who is stopped stays where it is, and the requester is not there: both are looked at later. Pairs with set_park_state(). */
@@ -163,33 +163,33 @@ bool cryo_in_uprobe(struct cryo_request *req)
 	return false;
 }
 
-void cryo_check_uprobes(struct cryo_capture *c, struct task_struct *task)
+void cryo_check_uprobes(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
-	struct cryo_parked *p = cryo_find_parked(c->req, task);
+	struct cryo_parked *t = cryo_find_parked(c->req, task);
 	int tid = task_pid_vnr(task);
-	struct standing s;
+	struct uprobe_standing s;
 
-	if (!p || !look_at_standing(p, &s))
+	if (!t || !look_at_standing(t, &s))
 		return;
-	if (!p->self && is_in_uprobe(p, &s))
-		cryo_refuse(c, "thread %d: is at a uprobe: remove it", tid);
+	if (!t->self && is_in_uprobe(t, &s))
+		cryo_refuse(c, p, "thread %d: is at a uprobe: remove it", tid);
 	/* Where it is to return to, the kernel knows, and its stack does not. */
 	if (s.returns)
-		cryo_refuse(c, "thread %d: is in a function with a return probe (uretprobe): remove it",
+		cryo_refuse(c, p, "thread %d: is in a function with a return probe (uretprobe): remove it",
 			    tid);
 }
 
-bool cryo_may_have_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma)
+bool cryo_may_have_uprobes(const struct cryo_proc *p, const struct cryo_vma_record *vma)
 {
 	/* Code: what else is like a breakpoint is data of the process, of which there is more than breakpoints. */
 	return vma->anon_only && vma->out.kind == CRYO_VMA_FILE &&
 	       (vma->out.flags & (CRYO_VMA_EXEC | CRYO_VMA_WRITE)) == CRYO_VMA_EXEC &&
-	       is_probed(c->p->mm);
+	       is_probed(p->mm);
 }
 
 /* What the kernel has put at @at, of @left bytes of the page, and the file has not, as in the file. */
-static void put_back(struct cryo_capture *c, unsigned long addr, u8 *at, const u8 *was,
-		     unsigned int left)
+static void put_insn_back(struct cryo_capture *c, struct cryo_proc *p, unsigned long addr, u8 *at,
+			  const u8 *was, unsigned int left)
 {
 	const uprobe_opcode_t breakpoint = UPROBE_SWBP_INSN;
 	unsigned int size;
@@ -198,22 +198,24 @@ static void put_back(struct cryo_capture *c, unsigned long addr, u8 *at, const u
 	if (!memcmp(at, &breakpoint, UPROBE_SWBP_INSN_SIZE))
 		memcpy(at, was, UPROBE_SWBP_INSN_SIZE);
 	size = cryo_arch_probe_replacement(at, was, left, &distance);
-	if (size && is_in_uprobe_area(c->req, c->p->mm, addr + size + distance))
+	if (size && is_in_uprobe_area(c->req, p->mm, addr + size + distance))
 		memcpy(at, was, size);
 }
 
-static void put_all_back(struct cryo_capture *c, unsigned long addr, u8 *now, const u8 *was)
+static void put_all_back(struct cryo_capture *c, struct cryo_proc *p, unsigned long addr, u8 *now,
+			 const u8 *was)
 {
 	unsigned int i;
 
 	for (i = 0; i < PAGE_SIZE; i += UPROBE_SWBP_INSN_SIZE)
-		put_back(c, addr + i, now + i, was + i, PAGE_SIZE - i);
+		put_insn_back(c, p, addr + i, now + i, was + i, PAGE_SIZE - i);
 }
 
 /* The file that is mapped at @addr, counted, and where in it that is, in pages. */
-static struct file *file_mapped_at(struct cryo_capture *c, unsigned long addr, pgoff_t *index)
+static struct file *file_mapped_at(struct cryo_capture *c, struct cryo_proc *p, unsigned long addr,
+				   pgoff_t *index)
 {
-	struct mm_struct *mm = c->p->mm;
+	struct mm_struct *mm = p->mm;
 	struct file *file = ERR_PTR(-ESTALE);
 	struct vm_area_struct *vma;
 	int err;
@@ -247,14 +249,14 @@ static struct page *cached_page(struct address_space *mapping, pgoff_t index)
 }
 
 /* As the kernel reads it for its probes, of who has it mapped; NULL: it has none in such files. */
-static struct page *page_of_file(struct cryo_capture *c, unsigned long addr)
+static struct page *page_of_file(struct cryo_capture *c, struct cryo_proc *p, unsigned long addr)
 {
 	struct address_space *mapping;
 	struct page *page = NULL;
 	struct file *file;
 	pgoff_t index;
 
-	file = file_mapped_at(c, addr, &index);
+	file = file_mapped_at(c, p, addr, &index);
 	if (IS_ERR(file))
 		return ERR_CAST(file);
 	mapping = file->f_mapping;
@@ -269,8 +271,8 @@ static struct page *page_of_file(struct cryo_capture *c, unsigned long addr)
 }
 
 /* @own gets what is in @page, without breakpoints. Returns whether that is what is in @was. */
-static bool copy_own(struct cryo_capture *c, unsigned long addr, struct page *own,
-		     struct page *page, struct page *was)
+static bool copy_own(struct cryo_capture *c, struct cryo_proc *p, unsigned long addr,
+		     struct page *own, struct page *page, struct page *was)
 {
 	u8 *to = page_address(own);
 	void *from = kmap_local_page(page);
@@ -280,20 +282,20 @@ static bool copy_own(struct cryo_capture *c, unsigned long addr, struct page *ow
 	memcpy(to, from, PAGE_SIZE);
 	kunmap_local(from);
 	file = kmap_local_page(was);
-	put_all_back(c, addr, to, file);
+	put_all_back(c, p, addr, to, file);
 	same = !memcmp(to, file, PAGE_SIZE);
 	kunmap_local(file);
 	return same;
 }
 
-int cryo_without_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma,
-			 unsigned long addr, struct page **page)
+int cryo_without_uprobes(struct cryo_capture *c, struct cryo_proc *p,
+			 const struct cryo_vma_record *vma, unsigned long addr, struct page **page)
 {
-	struct page *own, *was = page_of_file(c, addr);
+	struct page *own, *was = page_of_file(c, p, addr);
 	bool same;
 
 	if (IS_ERR(was)) {
-		cryo_warn(c, "memory at %lx: the file under it, in which there are uprobes, cannot be read (error %ld)",
+		cryo_warn(c, p, "memory at %lx: the file under it, in which there are uprobes, cannot be read (error %ld)",
 			  addr, -PTR_ERR(was));
 		return PTR_ERR(was);
 	}
@@ -304,7 +306,7 @@ int cryo_without_uprobes(struct cryo_capture *c, const struct cryo_vma_record *v
 		put_page(was);
 		return -ENOMEM;
 	}
-	same = copy_own(c, addr, own, *page, was);
+	same = copy_own(c, p, addr, own, *page, was);
 	put_page(was);
 	put_page(*page);
 	*page = own;
@@ -327,17 +329,17 @@ bool cryo_in_uprobe(struct cryo_request *req)
 	return false;
 }
 
-void cryo_check_uprobes(struct cryo_capture *c, struct task_struct *task)
+void cryo_check_uprobes(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 }
 
-bool cryo_may_have_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma)
+bool cryo_may_have_uprobes(const struct cryo_proc *p, const struct cryo_vma_record *vma)
 {
 	return false;
 }
 
-int cryo_without_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma,
-			 unsigned long addr, struct page **page)
+int cryo_without_uprobes(struct cryo_capture *c, struct cryo_proc *p,
+			 const struct cryo_vma_record *vma, unsigned long addr, struct page **page)
 {
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct cryo_capture;
+struct cryo_proc;
 struct cryo_request;
 struct cryo_vma_record;
 struct mm_struct;
@@ -20,17 +21,17 @@ bool cryo_is_uprobe_area(struct vm_area_struct *vma);
 bool cryo_in_uprobe(struct cryo_request *req);
 
 /* The same of @task, of which nothing else can be expected any more, and return probes. */
-void cryo_check_uprobes(struct cryo_capture *c, struct task_struct *task);
+void cryo_check_uprobes(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task);
 
-/* May there be breakpoints in private pages of @vma, of c->p? */
-bool cryo_may_have_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma);
+/* May there be breakpoints in private pages of @vma, of @p? */
+bool cryo_may_have_uprobes(const struct cryo_proc *p, const struct cryo_vma_record *vma);
 
 /*
  * Of one of these, *@page, which is counted, at @addr: in its place comes one of our own that has the file's instructions
  * instead of breakpoints; NULL if that makes it what is in the file. After an error, *@page is as it was. mmap_lock is
  * not held.
  */
-int cryo_without_uprobes(struct cryo_capture *c, const struct cryo_vma_record *vma,
-			 unsigned long addr, struct page **page);
+int cryo_without_uprobes(struct cryo_capture *c, struct cryo_proc *p,
+			 const struct cryo_vma_record *vma, unsigned long addr, struct page **page);
 
 #endif /* CRYO_UPROBES_H */

@@ -43,44 +43,44 @@
 #include "save/process.h"
 #include "save/process/requester.h"
 
-/* The address space of c->p; several processes may have one (CLONE_VM). */
-static int take_mm(struct cryo_capture *c)
+/* The address space of @p; several processes may have one (CLONE_VM). */
+static int take_mm(struct cryo_capture *c, struct cryo_proc *p)
 {
 	void *known;
 
-	c->p->mm = get_task_mm(c->p->task);
-	if (!c->p->mm)
+	p->mm = get_task_mm(p->task);
+	if (!p->mm)
 		return -ESRCH;
-	known = xa_load(&c->memories, (unsigned long)c->p->mm);
-	c->p->mm_saved = known;
-	c->p->mm_id = known ? xa_to_value(known) : ++c->next_id;
-	return known ? 0 : xa_err(xa_store(&c->memories, (unsigned long)c->p->mm,
-					   xa_mk_value(c->p->mm_id), GFP_KERNEL_ACCOUNT));
+	known = xa_load(&c->memories, (unsigned long)p->mm);
+	p->mm_saved = known;
+	p->mm_id = known ? xa_to_value(known) : ++c->next_id;
+	return known ? 0 : xa_err(xa_store(&c->memories, (unsigned long)p->mm,
+					   xa_mk_value(p->mm_id), GFP_KERNEL_ACCOUNT));
 }
 
-/* Still a process that can be saved, and still the caller's to look into? With c->p set. */
-static int check_proc(struct cryo_capture *c)
+/* Still a process that can be saved, and still the caller's to look into? */
+static int check_proc(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_parked *t;
 
-	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t)) {
+	for (t = cryo_next_thread(p, NULL); t; t = cryo_next_thread(p, t)) {
 		if (!cryo_may_trace(t->task)) {
 			cryo_log(&c->req->log, "pid %d (%s): you may not trace thread %d of it",
-				 c->p->pid, c->p->comm, task_pid_vnr(t->task));
+				 p->pid, p->comm, task_pid_vnr(t->task));
 			return -EPERM;
 		}
 		cond_resched();
-		/* Not c->p->leader: exec() in another thread makes that the leader. */
-		if (!c->p->task || thread_group_leader(t->task))
-			c->p->task = t->task;
+		/* Not p->leader: exec() in another thread makes that the leader. */
+		if (!p->task || thread_group_leader(t->task))
+			p->task = t->task;
 	}
-	if (c->p->zombie)
-		c->p->task = c->p->leader;
-	if (!c->p->task)
+	if (p->zombie)
+		p->task = p->leader;
+	if (!p->task)
 		return -ESRCH;
-	if (c->p->zombie)
+	if (p->zombie)
 		return 0;
-	return take_mm(c);
+	return take_mm(c, p);
 }
 
 static int say_moved(struct cryo_capture *c, struct cryo_proc *p)
@@ -152,82 +152,91 @@ static int check_alive(struct cryo_capture *c)
 }
 
 /* What it has not yet got from the context that it was restarted from. That may take long: who is killed may go. */
-static int complete_memory(struct cryo_capture *c)
+static int complete_memory(struct cryo_capture *c, struct cryo_proc *p)
 {
 	int err;
 
 	cryo_look_end(c->req);
-	err = cryo_map_complete(c->req, c->p->mm);
+	err = cryo_map_complete(c->req, p->mm);
 	cryo_look_begin(c->req);
 	if (err == -ESRCH)
 		return check_alive(c) ?: err;
 	if (err && !cryo_request_interrupted(c->req))
 		cryo_log(&c->req->log,
 			 "pid %d (%s): its memory cannot be read from the context that it was restarted from (error %d)",
-			 c->p->pid, c->p->comm, err);
+			 p->pid, p->comm, err);
 	return err ?: check_alive(c);
 }
 
-static int collect(struct cryo_capture *c)
+static int collect_proc(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_parked *t;
 	int err;
 
-	if (c->p->zombie)
+	if (p->zombie)
 		return 0;
-	err = cryo_check_process(c) ?: cryo_collect_fds(c);
-	if (!err && !c->p->mm_saved)
-		err = complete_memory(c) ?: cryo_collect_vmas(c) ?: cryo_collect_aio(c);
+	err = cryo_check_process(c, p) ?: cryo_collect_fds(c, p);
+	if (!err && !p->mm_saved)
+		err = complete_memory(c, p) ?: cryo_collect_vmas(c, p) ?: cryo_collect_aio(c, p);
 	if (err)
 		return err;
-	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
-		cryo_arch_check(c, t->task);
+	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
+		cryo_arch_check(c, p, t->task);
 		err = cryo_look_interrupted(c);
 	}
 	return err;
 }
 
-static int save_threads(struct cryo_capture *c)
+static int save_threads(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_parked *t;
-	int err = cryo_save_exited_leader(c);
+	struct xarray filters;
+	int err = cryo_save_exited_leader(c, p);
 
-	cryo_forget_seccomp(c);
-	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
+	xa_init_flags(&filters, XA_FLAGS_ACCOUNT);
+	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
 		err = cryo_look_interrupted(c) ?:
-		      cryo_save_thread(c, t) ?: cryo_save_regsets(c, t->task) ?:
-		      cryo_save_seccomp(c, t->task) ?: cryo_save_uclamp(c, t->task) ?:
+		      cryo_save_thread(c, p, t) ?: cryo_save_regsets(c, t->task) ?:
+		      cryo_save_seccomp(c, t->task, &filters) ?: cryo_save_uclamp(c, t->task) ?:
 		      cryo_save_thread_mempolicy(c, t->task) ?:
-		      cryo_save_thread_fs(c, t) ?: cryo_save_thread_creds(c, t->task) ?:
-		      cryo_save_sigpending(c, t->task, false);
+		      cryo_save_thread_fs(c, t) ?: cryo_save_thread_creds(c, p, t->task) ?:
+		      cryo_save_sigpending(c, p, t->task, false);
 	}
+	xa_destroy(&filters);
 	return err;
 }
 
-static int describe_proc(struct cryo_capture *c)
+static int describe_memory(struct cryo_capture *c, struct cryo_proc *p)
 {
-	if (c->p->zombie)
-		return cryo_save_zombie(c) ?: cryo_save_zombie_namespaces(c);
-	return cryo_save_process(c) ?:
-	       cryo_save_namespaces(c) ?:
-	       cryo_save_creds(c) ?:
-	       cryo_save_cwd(c) ?:
-	       cryo_save_tables(c) ?:
-	       cryo_save_sharing(c) ?:
-	       cryo_save_rlimits(c) ?:
-	       cryo_save_sigactions(c) ?:
-	       cryo_save_sigpending(c, c->p->task, true) ?:
-	       cryo_save_itimers(c) ?:
-	       (c->p->mm_saved ? 0 : cryo_save_mm(c) ?: cryo_save_guards(c) ?: cryo_save_aio(c)) ?:
-	       cryo_save_vma_names(c) ?:
-	       cryo_save_mempolicies(c) ?:
-	       cryo_save_cgroup(c) ?:
-	       cryo_save_terminal(c) ?:
-	       cryo_save_fds(c) ?:
-	       cryo_save_sem_undo(c, c->p->task, c->p->pid) ?:
-	       cryo_save_locks(c) ?:
-	       save_threads(c) ?:
-	       cryo_save_posix_timers(c);
+	if (p->mm_saved)
+		return 0;
+	return cryo_save_mm(c, p) ?: cryo_save_guards(c, p) ?: cryo_save_aio(c, p);
+}
+
+static int describe_proc(struct cryo_capture *c, struct cryo_proc *p)
+{
+	if (p->zombie)
+		return cryo_save_zombie(c, p) ?: cryo_save_zombie_namespaces(c, p);
+	return cryo_save_process(c, p) ?:
+	       cryo_save_namespaces(c, p) ?:
+	       cryo_save_creds(c, p) ?:
+	       cryo_save_cwd(c, p) ?:
+	       cryo_save_tables(c, p) ?:
+	       cryo_save_sharing(c, p) ?:
+	       cryo_save_rlimits(c, p) ?:
+	       cryo_save_sigactions(c, p) ?:
+	       cryo_save_sigpending(c, p, p->task, true) ?:
+	       cryo_save_itimers(c, p) ?:
+	       describe_memory(c, p) ?:
+	       cryo_save_vma_names(c, p) ?:
+	       cryo_save_mempolicies(c, p) ?:
+	       cryo_save_cgroup(c, p) ?:
+	       cryo_save_terminal(c, p) ?:
+	       cryo_save_fds(c, p) ?:
+	       cryo_save_sem_undo(c, p) ?:
+	       cryo_save_locks(c, p) ?:
+	       save_threads(c, p) ?:
+	       cryo_save_posix_timers(c, p);
 }
 
 /* Those that others left alone may have gone since. */
@@ -243,17 +252,19 @@ static int check_anybody(struct cryo_capture *c)
 }
 
 /* Do @step for each process in turn. */
-static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c))
+static int each_proc(struct cryo_capture *c,
+		     int (*step)(struct cryo_capture *c, struct cryo_proc *p))
 {
+	struct cryo_proc *p;
 	int err = 0;
 
-	cryo_for_each_proc(c->p, c->req) {
+	cryo_for_each_proc(p, c->req) {
 		/* Who has been named is missed. */
-		if (c->p->omitted || (c->p->gone && !cryo_is_named(c->p)))
+		if (p->omitted || (p->gone && !cryo_is_named(p)))
 			continue;
-		err = step(c);
+		err = step(c, p);
 		if (err == -ESRCH && !READ_ONCE(c->req->lost))
-			say_gone(c, c->p);
+			say_gone(c, p);
 		if (err)
 			break;
 		err = cryo_look_interrupted(c);
@@ -261,7 +272,6 @@ static int each_proc(struct cryo_capture *c, int (*step)(struct cryo_capture *c)
 			break;
 		cond_resched();
 	}
-	c->p = list_first_entry(&c->req->procs, struct cryo_proc, node);
 	return err;
 }
 
@@ -280,27 +290,28 @@ static int describe_checkpoint(struct cryo_capture *c)
 	       cryo_save_cgroups(c);
 }
 
-static int estimate(struct cryo_capture *c)
+static int estimate_proc(struct cryo_capture *c, struct cryo_proc *p)
 {
-	if (c->p->mm && !c->p->mm_saved) {
-		c->req->estimate += cryo_estimate(c);
-		cryo_shared_pages_expect(&c->shared, c->p->mm);
+	if (p->mm && !p->mm_saved) {
+		c->req->estimate += cryo_estimate(p);
+		cryo_shared_pages_expect(&c->shared, p->mm);
 	}
 	return 0;
 }
 
-static int save_huge_memory(struct cryo_capture *c)
+static int save_huge_memory(struct cryo_capture *c, struct cryo_proc *p)
 {
-	return c->p->mm && !c->p->mm_saved ? cryo_save_huge_memory(c) : 0;
+	return p->mm && !p->mm_saved ? cryo_save_huge_memory(c, p) : 0;
 }
 
-static int save_memory(struct cryo_capture *c)
+static int save_memory(struct cryo_capture *c, struct cryo_proc *p)
 {
-	return c->p->mm && !c->p->mm_saved ? cryo_save_memory(c) : 0;
+	return p->mm && !p->mm_saved ? cryo_save_memory(c, p) : 0;
 }
 
 /* By one writer: while the last pages of a process are written, others look through those of the next. */
-static int save_memories(struct cryo_capture *c, int (*save)(struct cryo_capture *c))
+static int save_memories(struct cryo_capture *c,
+			 int (*save)(struct cryo_capture *c, struct cryo_proc *p))
 {
 	int err;
 
@@ -360,7 +371,6 @@ static void release_procs(struct cryo_capture *c)
 		cryo_buf_free(&c->sharers[i]);
 	xa_destroy(&c->memories);
 	xa_destroy(&c->eventfds);
-	cryo_forget_seccomp(c);
 	cryo_mounts_free(c);
 	cryo_proc_free(c);
 }
@@ -373,9 +383,9 @@ static void capture_free(struct cryo_capture *c)
 	kfree(c);
 }
 
-static int save_tags(struct cryo_capture *c)
+static int save_tags(struct cryo_capture *c, struct cryo_proc *p)
 {
-	return c->p->mm && !c->p->mm_saved ? cryo_save_tags(c) : 0;
+	return p->mm && !p->mm_saved ? cryo_save_tags(c, p) : 0;
 }
 
 static int save_contents(struct cryo_capture *c)
@@ -405,34 +415,34 @@ static int write_stopped(struct cryo_capture *c)
 	return err ?: cryo_stream_end(&c->stream);
 }
 
-static int protect(struct cryo_capture *c)
+static int protect_proc(struct cryo_capture *c, struct cryo_proc *p)
 {
-	if (!c->p->mm || c->p->mm_saved)
+	if (!p->mm || p->mm_saved)
 		return 0;
-	return cryo_protect_memory(c, c->snapshot);
+	return cryo_protect_memory(c, p, c->snapshot);
 }
 
-static int save_unchanged(struct cryo_capture *c)
+static int save_unchanged(struct cryo_capture *c, struct cryo_proc *p)
 {
-	return c->p->mm && !c->p->mm_saved ? cryo_save_unchanged(c) : 0;
+	return p->mm && !p->mm_saved ? cryo_save_unchanged(c, p) : 0;
 }
 
-static int save_exclusions(struct cryo_capture *c)
+static int save_exclusions(struct cryo_capture *c, struct cryo_proc *p)
 {
-	return c->p->mm && !c->p->mm_saved ? cryo_save_exclusions(c) : 0;
+	return p->mm && !p->mm_saved ? cryo_save_exclusions(c, p) : 0;
 }
 
-static int save_used(struct cryo_capture *c)
+static int save_used(struct cryo_capture *c, struct cryo_proc *p)
 {
-	return c->p->mm && !c->p->mm_saved ? cryo_save_used(c) : 0;
+	return p->mm && !p->mm_saved ? cryo_save_used(c, p) : 0;
 }
 
 /* There is no snapshot: all is found again while it is written, but for what has been used: that is noted once. */
-static int forget_protected(struct cryo_capture *c)
+static int forget_protected(struct cryo_capture *c, struct cryo_proc *p)
 {
-	cryo_buf_free(&c->p->left_out);
-	cryo_buf_free(&c->p->unchanged);
-	c->p->parent_mm = 0;
+	cryo_buf_free(&p->left_out);
+	cryo_buf_free(&p->unchanged);
+	p->parent_mm = 0;
 	c->req->pages_unchanged = 0;
 	return 0;
 }
@@ -452,7 +462,7 @@ static int take_snapshots(struct cryo_capture *c)
 	err = save_contents(c);
 	c->contents_saved = true;
 	if (!err)
-		err = each_proc(c, protect) ?: each_proc(c, save_exclusions) ?:
+		err = each_proc(c, protect_proc) ?: each_proc(c, save_exclusions) ?:
 		      each_proc(c, save_unchanged) ?: each_proc(c, save_used);
 	if (!err) {
 		err = save_memories(c, save_huge_memory);
@@ -538,7 +548,7 @@ static int write_context(struct cryo_capture *c)
 	int err = CRYO_NO_SNAPSHOT;
 
 	c->req->estimate = c->stream.offset;
-	each_proc(c, estimate);
+	each_proc(c, estimate_proc);
 	if (wants_snapshot(c->req))
 		err = write_from_snapshot(c, true);
 	else if (wants_account(c->req))
@@ -565,9 +575,7 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	INIT_LIST_HEAD(&c->mount_spaces);
 	xa_init_flags(&c->seen_mounts, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&c->memories, XA_FLAGS_ACCOUNT);
-	xa_init_flags(&c->filters, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&c->eventfds, XA_FLAGS_ACCOUNT);
-	c->p = list_first_entry(&req->procs, struct cryo_proc, node);
 	cryo_ipc_spaces_init(c);
 	cryo_shared_pages_init(&c->shared);
 	err = cryo_objects_init(c) ?:
@@ -579,17 +587,6 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	return ERR_PTR(err);
 }
 
-/* All of it is in memory that the requester pays for, before a byte is written. */
-static void say_too_big(struct cryo_capture *c, int err)
-{
-	if (c->stream.full)
-		cryo_refuse(c, "a job of which the kernel holds more than %u MiB beside its memory (what waits in pipes, sockets and message queues, names) is not supported",
-			    CRYO_META_MAX / SZ_1M);
-	else if (err == -EFBIG)
-		cryo_refuse(c, "one thing of which the kernel holds more than %lu MiB (what waits in a pipe, socket or message queue, a list) is not supported",
-			    CRYO_BUF_MAX / SZ_1M);
-}
-
 /* All that is not memory or the contents of files, into the memory of the stream: this waits for no reader. */
 static int look_at_all(struct cryo_capture *c)
 {
@@ -598,7 +595,7 @@ static int look_at_all(struct cryo_capture *c)
 	cryo_look_begin(c->req);
 	err = each_proc(c, check_proc) ?: check_anybody(c) ?: cryo_requester_begin(c) ?:
 	      check_alive(c) ?: cryo_find_sharers(c) ?: cryo_check_outsiders(c) ?:
-	      each_proc(c, collect) ?: each_proc(c, cryo_check_directories) ?:
+	      each_proc(c, collect_proc) ?: each_proc(c, cryo_check_directories) ?:
 	      cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
 	      cryo_collect_mqueues(c) ?: cryo_requester_ends(c);
 	if (!err) {
@@ -616,7 +613,7 @@ static int look_at_all(struct cryo_capture *c)
 	/* That was why it was given up; or it came at the very end, when nobody asked any more. */
 	if (READ_ONCE(c->req->lost))
 		err = say_gone(c, c->req->lost);
-	say_too_big(c, err);
+	cryo_refuse_too_big(c, cryo_first_proc(c->req), err);
 	return err;
 }
 

@@ -40,7 +40,7 @@ static void set_worker(struct cryo_request *req, struct task_struct *worker)
 	spin_unlock_irq(&req->park_lock);
 }
 
-static int capture(struct cryo_request *req)
+static int capture_frozen(struct cryo_request *req)
 {
 	unsigned long saved[CRYO_ARCH_SELF_WORDS];
 	int err;
@@ -64,7 +64,7 @@ static int freeze_and_capture(struct cryo_request *req)
 		return err;
 	cryo_point("frozen");
 	cryo_request_state(req, CRYO_STATE_CAPTURING);
-	return capture(req);
+	return capture_frozen(req);
 }
 
 static int notify_and_capture(struct cryo_request *req)
@@ -191,7 +191,7 @@ static int open_output(struct cryo_request *req)
 }
 
 /* With req->lock held. */
-static int run(struct cryo_request *req)
+static int run_request(struct cryo_request *req)
 {
 	int err;
 
@@ -223,7 +223,7 @@ static long ioctl_run(struct cryo_request *req)
 
 	if (cryo_request_lock(req))
 		return -EINTR;
-	ret = run(req);
+	ret = run_request(req);
 	cryo_request_unlock(req);
 	return ret;
 }

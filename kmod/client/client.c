@@ -46,7 +46,7 @@ static unsigned int handles_of(struct pid *owner)
 }
 
 /* The handle becomes that of the caller's process. */
-static int bind(struct cryo_participant *p)
+static int bind_handle(struct cryo_participant *p)
 {
 	struct pid *owner = task_tgid(current);
 
@@ -59,9 +59,9 @@ static int bind(struct cryo_participant *p)
 }
 
 /* Is the caller's process the one to use the handle? It is if nobody has so far. */
-static int own(struct cryo_participant *p)
+static int own_handle(struct cryo_participant *p)
 {
-	int err = p->owner || p->closed ? 0 : bind(p);
+	int err = p->owner || p->closed ? 0 : bind_handle(p);
 
 	lockdep_assert_held(&cryo_participants_lock);
 	if (err)
@@ -70,10 +70,10 @@ static int own(struct cryo_participant *p)
 }
 
 /* The same, and from now on the caller is the helper. */
-static int enter(struct cryo_participant *p)
+static int enter_helper(struct cryo_participant *p)
 {
 	struct pid *self = task_pid(current);
-	int err = own(p);
+	int err = own_handle(p);
 
 	if (!err && p->helper != self) {
 		put_pid(p->helper);
@@ -146,7 +146,7 @@ static int get_number(void)
 }
 
 /* The request, counted; the participant is active. NULL: it has been given up meanwhile. */
-static struct cryo_request *fetch(struct cryo_participant *p)
+static struct cryo_request *fetch_request(struct cryo_participant *p)
 {
 	struct cryo_request *req = NULL;
 
@@ -237,7 +237,7 @@ static long client_wait(struct cryo_participant *p, struct file *file, void __us
 	if (out.flags & ~CRYO_WAIT_HANDLE)
 		return -EINVAL;
 	spin_lock(&cryo_participants_lock);
-	err = enter(p);
+	err = enter_helper(p);
 	/* Whoever waits wants no result any more, and holds nobody. */
 	if (!err)
 		p->restarted = false;
@@ -253,7 +253,7 @@ static long client_wait(struct cryo_participant *p, struct file *file, void __us
 	do {
 		if (wait_event_interruptible(p->wait, may_fetch(p)))
 			return wait_again(file, &out, arg);
-		req = fetch(p);
+		req = fetch_request(p);
 	} while (!req);
 	err = tell_handle(req, file, &out, arg);
 	if (err)
@@ -307,7 +307,7 @@ static void note_vote(struct cryo_participant *p, const struct cryo_client_vote 
  * Under the lock: count the vote. Returns whether the helper has to wait for the end, which
  * is so as well when a signal had interrupted that wait.
  */
-static bool cast(struct cryo_participant *p, struct cryo_client_vote *v)
+static bool cast_vote(struct cryo_participant *p, struct cryo_client_vote *v)
 {
 	if (p->restarted) {
 		p->restarted = false;
@@ -362,8 +362,8 @@ static long client_vote(struct cryo_participant *p, void __user *arg)
 	if (wait_event_interruptible(p->settle_wait, cryo_held_settled(p)))
 		return -ERESTARTSYS;
 	spin_lock(&cryo_participants_lock);
-	err = enter(p);
-	wait = !err && cast(p, &v);
+	err = enter_helper(p);
+	wait = !err && cast_vote(p, &v);
 	spin_unlock(&cryo_participants_lock);
 	if (err)
 		return err;
@@ -410,7 +410,7 @@ static long client_claim(struct cryo_participant *p)
 	int err;
 
 	spin_lock(&cryo_participants_lock);
-	err = own(p);
+	err = own_handle(p);
 	spin_unlock(&cryo_participants_lock);
 	return err;
 }
@@ -666,13 +666,13 @@ static int bind_new(struct cryo_participant *p)
 	if (p->flags & CRYO_CLIENT_RESTARTED)
 		return 0;
 	spin_lock(&cryo_participants_lock);
-	err = bind(p);
+	err = bind_handle(p);
 	spin_unlock(&cryo_participants_lock);
 	return err;
 }
 
 /* There is no descriptor: a request may have found it all the same. */
-static void unbind(struct cryo_participant *p)
+static void unbind_handle(struct cryo_participant *p)
 {
 	spin_lock(&cryo_participants_lock);
 	p->closed = true;
@@ -701,7 +701,7 @@ long cryo_client_create(void __user *arg)
 		fd = anon_inode_getfd("[cryo-client]", &cryo_client_fops, p, O_RDWR | O_CLOEXEC);
 		if (fd >= 0)
 			return fd;
-		unbind(p);
+		unbind_handle(p);
 	}
 	cryo_participant_put(p);
 	return fd;

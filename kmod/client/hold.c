@@ -34,7 +34,7 @@
 #define HOLD_POLL_JIFFIES	max(HZ / 50, 1)
 
 /* By one registration of the process. */
-struct holder {
+struct held_by {
 	struct cryo_participant *p;	/* counted */
 	bool go;			/* it has let the thread go, without the others */
 };
@@ -47,7 +47,7 @@ struct cryo_held {
 	bool passing;			/* the next time, only queue again */
 	bool settled;			/* the thread is as it was at the checkpoint */
 	unsigned int nr;
-	struct holder by[];		/* all have to let it go */
+	struct held_by by[];		/* all have to let it go */
 };
 
 /* The registrations of @tgid that hold its threads: at most @room of them, counted, to @h. Returns how many there are. */
@@ -148,7 +148,7 @@ void cryo_held_free(struct cryo_held *h)
 	free_held(h);
 }
 
-static bool is_held_by(const struct holder *by)
+static bool is_held_by(const struct held_by *by)
 {
 	return !READ_ONCE(by->go) && READ_ONCE(by->p->holding) && !READ_ONCE(by->p->closed);
 }
@@ -193,7 +193,7 @@ static void wait_for_helper(struct cryo_held *h)
  * Works run in batches, the last one that was queued first.  The one that came meanwhile is in
  * the next batch, behind ours: that round we only pass on.
  */
-static bool stays(struct cryo_held *h)
+static bool stays_held(struct cryo_held *h)
 {
 	h->passing = !h->passing;
 	if (h->passing) {
@@ -204,12 +204,12 @@ static bool stays(struct cryo_held *h)
 	return !task_work_add(current, &h->work, TWA_RESUME);
 }
 
-static void hold(struct callback_head *work)
+static void hold_thread(struct callback_head *work)
 {
 	struct cryo_held *h = container_of(work, struct cryo_held, work);
 
 	cryo_point("holding");
-	if (!(current->flags & PF_EXITING) && stays(h))
+	if (!(current->flags & PF_EXITING) && stays_held(h))
 		return;
 	cryo_point("held-end");
 	cryo_held_free(h);
@@ -222,9 +222,9 @@ void cryo_held_start(struct cryo_held *h)
 {
 	h->limit = jiffies + msecs_to_jiffies(CRYO_CLIENT_HOLD_MS);
 	note_settled(h);
-	init_task_work(&h->work, hold);
+	init_task_work(&h->work, hold_thread);
 	cryo_unload_get();
-	hold(&h->work);
+	hold_thread(&h->work);
 }
 
 /* Have all threads that @p holds, the caller's, got what they had, masks of signals and all? */

@@ -41,7 +41,8 @@
 #define BUSY_JIFFIES	(5 * HZ)	/* for the callbacks of an earlier request that did not wait for them, or of a restart */
 
 /* Under the lock. The participant is the request's until the end. */
-static void tell(struct cryo_request *req, struct cryo_proc *proc, struct cryo_participant *p)
+static void tell_participant(struct cryo_request *req, struct cryo_proc *proc,
+			     struct cryo_participant *p)
 {
 	kref_get(&p->ref);
 	cryo_request_get(req);
@@ -145,7 +146,7 @@ static int tell_proc(struct cryo_request *req, struct cryo_proc *proc)
 		}
 		if (req->args.flags & CRYO_CKPT_NO_CALLBACKS || !is_alive(p) || p->req)
 			continue;
-		tell(req, proc, p);
+		tell_participant(req, proc, p);
 		n++;
 	}
 	spin_unlock(&cryo_participants_lock);
@@ -214,7 +215,7 @@ static void give_up(struct cryo_participant *p)
 }
 
 /* A copy of what is to be said of who has not voted, so that it can be said without the lock. */
-struct late {
+struct late_voter {
 	pid_t pid;
 	char comm[TASK_COMM_LEN];
 	char note[CRYO_CLIENT_NOTE_MAX];
@@ -224,7 +225,8 @@ struct late {
 };
 
 /* Counts the vote of @p. Returns whether it is missing, and @late then says of whom. */
-static bool look_at_vote(struct cryo_request *req, struct cryo_participant *p, struct late *late)
+static bool look_at_vote(struct cryo_request *req, struct cryo_participant *p,
+			 struct late_voter *late)
 {
 	bool missing;
 
@@ -249,7 +251,7 @@ static bool look_at_vote(struct cryo_request *req, struct cryo_participant *p, s
 	return missing;
 }
 
-static void say_late(struct cryo_request *req, const struct late *late)
+static void say_late(struct cryo_request *req, const struct late_voter *late)
 {
 	cryo_log(&req->log, "pid %d (%s): did not get ready for the checkpoint in time%s%s",
 		 late->pid, late->comm,
@@ -266,7 +268,7 @@ static void say_late(struct cryo_request *req, const struct late *late)
 static int count_votes(struct cryo_request *req, bool in_time)
 {
 	struct cryo_participant *p;
-	struct late late;
+	struct late_voter late;
 	int missing = 0;
 
 	list_for_each_entry(p, &req->participants, node) {
@@ -295,7 +297,7 @@ static int count_votes(struct cryo_request *req, bool in_time)
 	return missing;
 }
 
-static int verdict(struct cryo_request *req)
+static int request_verdict(struct cryo_request *req)
 {
 	const struct cryo_ckpt_verdict *v = &req->verdict;
 
@@ -423,7 +425,7 @@ static int wait_for_votes(struct cryo_request *req)
 			return err;
 		in_time = cryo_request_interrupted(req) != -ETIMEDOUT;
 		missing = count_votes(req, in_time);
-		err = verdict(req) ?: min(missing, 0);
+		err = request_verdict(req) ?: min(missing, 0);
 		if (err || !missing)
 			return err;
 		if (!in_time)
@@ -528,7 +530,7 @@ static void let_go(struct cryo_participant *p)
 }
 
 /* It learns how the checkpoint has ended. Whether that is all: no callback of it runs. Under the lock. */
-static bool end(struct cryo_participant *p, int result)
+static bool end_participant(struct cryo_participant *p, int result)
 {
 	bool left = p->vote != CRYO_VOTE_READY, unnoticed = p->state == CRYO_PART_TOLD;
 	struct cryo_request *req = p->req;
@@ -595,7 +597,7 @@ void cryo_notify_end(struct cryo_request *req, int result)
 		cond_resched();
 		spin_lock(&cryo_participants_lock);
 		p = list_first_entry_or_null(&req->participants, struct cryo_participant, node);
-		all = p && end(p, result);
+		all = p && end_participant(p, result);
 		spin_unlock(&cryo_participants_lock);
 		if (!p)
 			return;
@@ -633,7 +635,7 @@ static void look_at_ending(struct cryo_request *req, bool given_up)
 {
 	bool before = READ_ONCE(req->timed_out) || READ_ONCE(req->cancelled);
 	struct cryo_participant *p, *next;
-	struct late late;
+	struct late_voter late;
 	bool end, say;
 
 	/* Changed by the requester only. */

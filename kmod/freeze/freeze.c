@@ -106,15 +106,15 @@ static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool pol
 	return 0;
 }
 
-struct search {
+struct thread_search {
 	struct cryo_proc *proc;
 	bool pollers;
 };
 
 static bool thread_wanted(void *arg, struct task_struct *task)
 {
-	struct cryo_proc *proc = ((struct search *)arg)->proc;
-	bool pollers = ((struct search *)arg)->pollers;
+	struct cryo_proc *proc = ((struct thread_search *)arg)->proc;
+	bool pollers = ((struct thread_search *)arg)->pollers;
 
 	if (proc->answers && !proc->req->all_asked)
 		return false;
@@ -131,7 +131,7 @@ static bool thread_wanted(void *arg, struct task_struct *task)
 static int add_threads(struct cryo_proc *proc, bool pollers, unsigned int *spare)
 {
 	struct cryo_thread_walk walk = { .member = proc->leader };
-	struct search search = { .proc = proc, .pollers = pollers };
+	struct thread_search search = { .proc = proc, .pollers = pollers };
 	struct task_struct *found[CRYO_WALK_FOUND];
 	unsigned int n, i, total = 0;
 	unsigned int usual = 2 * get_nr_threads(proc->leader);
@@ -245,7 +245,7 @@ static void look_for_stopped(struct cryo_request *req, struct list_head *list)
 	}
 }
 
-static unsigned int pending(struct cryo_request *req)
+static unsigned int count_pending(struct cryo_request *req)
 {
 	return READ_ONCE(req->pending);
 }
@@ -260,9 +260,9 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 	for (;;) {
 		look_for_stopped(req, &req->parked);
 		look_for_stopped(req, &req->pollers);
-		if (pending(req) != left)
+		if (count_pending(req) != left)
 			req->progress = jiffies;
-		left = pending(req);
+		left = count_pending(req);
 		if (!left)
 			return 0;
 		err = cryo_request_interrupted(req);
@@ -279,7 +279,7 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 		}
 		if (time_after(jiffies, req->progress + req->patience) && cryo_freeze_stuck(req))
 			return -EAGAIN;
-		if (cryo_wait_event_timeout(req->park_wait, !pending(req) || req->timed_out ||
+		if (cryo_wait_event_timeout(req->park_wait, !count_pending(req) || req->timed_out ||
 					    req->cancelled, CRYO_FREEZE_POLL_JIFFIES) < 0)
 			return -EINTR;
 	}
@@ -504,7 +504,7 @@ static int freeze_settled(struct cryo_request *req, unsigned long limit, bool se
 	}
 }
 
-static int freeze(struct cryo_request *req, bool settle)
+static int freeze_scope(struct cryo_request *req, bool settle)
 {
 	unsigned long limit = jiffies + cryo_jiffies(freeze_ms(req));
 	int err;
@@ -525,14 +525,14 @@ static int freeze(struct cryo_request *req, bool settle)
 int cryo_freeze(struct cryo_request *req)
 {
 	bound_freeze(req);
-	return freeze(req, true);
+	return freeze_scope(req, true);
 }
 
 /* After cryo_thaw(), those who are left of the scope, until the next one. No error: they may run. */
 int cryo_freeze_again(struct cryo_request *req)
 {
 	unsigned int threads = req->threads;
-	int err = freeze(req, false);
+	int err = freeze_scope(req, false);
 
 	req->threads = threads;
 	if (err)

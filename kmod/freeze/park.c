@@ -102,12 +102,12 @@ static void go_away(struct cryo_parked *p)
 			 (TASK_UNINTERRUPTIBLE | TASK_FREEZABLE));
 }
 
-static void park(struct callback_head *work);
+static void park_thread(struct callback_head *work);
 
 /* After all works that the thread has now. */
 static bool park_later(struct cryo_parked *p)
 {
-	init_task_work(&p->work, park);
+	init_task_work(&p->work, park_thread);
 	return !task_work_add(current, &p->work, TWA_NONE);
 }
 
@@ -202,7 +202,7 @@ static void pass_by(struct cryo_parked *p)
 }
 
 /* The task work: runs in the thread itself. */
-static void park(struct callback_head *work)
+static void park_thread(struct callback_head *work)
 {
 	struct cryo_parked *p = container_of(work, struct cryo_parked, work);
 
@@ -269,7 +269,7 @@ void cryo_ask_to_park(struct cryo_parked *p)
 	}
 	kref_get(&p->ref);
 	cryo_unload_get();
-	init_task_work(&p->work, park);
+	init_task_work(&p->work, park_thread);
 	if (!p->poller)
 		cryo_arch_note_syscall(p);
 	cryo_settle_parked(p, CRYO_PARK_ASKED);

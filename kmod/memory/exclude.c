@@ -21,8 +21,8 @@
 #include "memory/memory.h"
 
 /* Note that [@start, @end), which is in @vma, is not saved, and how many pages of it there are. */
-int cryo_exclusions_note(struct cryo_capture *c, const struct cryo_vma_record *vma, u64 start,
-			 u64 end)
+int cryo_exclusions_note(struct cryo_capture *c, struct cryo_proc *p,
+			 const struct cryo_vma_record *vma, u64 start, u64 end)
 {
 	struct cryo_excluded out = { .start = start, .end = end };
 	unsigned long at = start, to;
@@ -30,30 +30,30 @@ int cryo_exclusions_note(struct cryo_capture *c, const struct cryo_vma_record *v
 
 	/* Ranges may be of one page each, and as many as there is memory. */
 	for (; !err && at < end; at = to) {
-		err = cryo_mmap_read_lock(c->req, c->p->mm);
+		err = cryo_mmap_read_lock(c->req, p->mm);
 		if (err)
 			break;
-		at = cryo_vma_scan(c->p->mm, vma, at, end, end - at, &to);
-		mmap_read_unlock(c->p->mm);
+		at = cryo_vma_scan(p->mm, vma, at, end, end - at, &to);
+		mmap_read_unlock(p->mm);
 		out.nr_pages += (to - at) >> PAGE_SHIFT;
 		cond_resched();
 		err = cryo_request_interrupted(c->req);
 	}
 	if (err)
 		return err;
-	cryo_buf_put(&c->p->left_out, &out, sizeof(out));
-	return c->p->left_out.error;
+	cryo_buf_put(&p->left_out, &out, sizeof(out));
+	return p->left_out.error;
 }
 
-int cryo_save_exclusions(struct cryo_capture *c)
+int cryo_save_exclusions(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_array head = { .record_size = sizeof(struct cryo_excluded) };
 	struct cryo_buf buf = {};
 
-	head.count = c->p->left_out.len / sizeof(struct cryo_excluded);
+	head.count = p->left_out.len / sizeof(struct cryo_excluded);
 	if (!head.count)
 		return 0;
 	cryo_buf_put(&buf, &head, sizeof(head));
-	cryo_buf_put(&buf, c->p->left_out.data, c->p->left_out.len);
-	return cryo_stream_buf(&c->stream, CRYO_SEC_EXCLUDED, c->p->mm_id, sizeof(head), &buf);
+	cryo_buf_put(&buf, p->left_out.data, p->left_out.len);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_EXCLUDED, p->mm_id, sizeof(head), &buf);
 }

@@ -69,7 +69,7 @@ void cryo_page_writer_exit(void)
 	destroy_workqueue(queue);
 }
 
-static void keep(struct cryo_page_batch *b, unsigned int i)
+static void keep_in_batch(struct cryo_page_batch *b, unsigned int i)
 {
 	struct cryo_page_run *run = b->nr_runs ? &b->runs[b->nr_runs - 1] : NULL;
 	unsigned long addr = b->addresses[i];
@@ -98,7 +98,7 @@ static void look_through(struct cryo_page_batch *b)
 		at = kmap_local_page(b->pages[i]);
 		if (test_bit(i, b->keep_zero) || !cryo_page_is_zero(at)) {
 			xxh64_update(&state, at, PAGE_SIZE);
-			keep(b, i);
+			keep_in_batch(b, i);
 		}
 		kunmap_local(at);
 		cond_resched();
@@ -336,7 +336,6 @@ struct cryo_page_writer *cryo_page_writer_create(struct cryo_capture *c)
 	if (!w)
 		return NULL;
 	w->c = c;
-	w->mm_id = c->p->mm_id;
 	w->ahead = min3(cpumask_weight(current->cpus_ptr), num_online_cpus(), MAX_AHEAD + 1) - 1;
 	INIT_LIST_HEAD(&w->under_way);
 	INIT_LIST_HEAD(&w->spare);

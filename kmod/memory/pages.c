@@ -30,10 +30,10 @@
  * What get_user_pages() gave.  In a private mapping of a file (anon_only), one that is all zero counts: the file's
  * page under it is not.
  */
-static int add_taken(struct cryo_page_writer *w, const struct cryo_vma_record *vma,
-		     unsigned long addr, long n)
+static int add_taken(struct cryo_page_writer *w, struct cryo_proc *p,
+		     const struct cryo_vma_record *vma, unsigned long addr, long n)
 {
-	bool probed = cryo_may_have_uprobes(w->c, vma);
+	bool probed = cryo_may_have_uprobes(p, vma);
 	struct page **taken = w->taken;
 	unsigned int flags;
 	int err = 0;
@@ -45,7 +45,7 @@ static int add_taken(struct cryo_page_writer *w, const struct cryo_vma_record *v
 			continue;
 		}
 		if (probed)
-			err = cryo_without_uprobes(w->c, vma, addr, &taken[i]);
+			err = cryo_without_uprobes(w->c, p, vma, addr, &taken[i]);
 		if (err || !taken[i]) {
 			if (taken[i])
 				put_page(taken[i]);
@@ -65,10 +65,9 @@ static int add_taken(struct cryo_page_writer *w, const struct cryo_vma_record *v
  * With mmap_lock. What the process has used is noted before: for the kernel we use what we take, and may be noted as
  * users, which is forgotten.
  */
-static long take_pages(struct cryo_page_writer *w, const struct cryo_vma_record *vma,
-		       unsigned long start, long n)
+static long take_pages(struct cryo_page_writer *w, struct cryo_proc *p,
+		       const struct cryo_vma_record *vma, unsigned long start, long n)
 {
-	struct cryo_proc *p = w->c->p;
 	unsigned long end = start + n * PAGE_SIZE;
 	bool look = !vma->anon_only && !vma->huge;
 
@@ -85,10 +84,10 @@ static long take_pages(struct cryo_page_writer *w, const struct cryo_vma_record 
  * Find the next pages of @vma at or after *@addr, before @limit, and take them.  The lock is not
  * held while they are written: that may take long, and may need it.
  */
-static int take_run(struct cryo_page_writer *w, const struct cryo_vma_record *vma,
-		    unsigned long *addr, unsigned long limit)
+static int take_run(struct cryo_page_writer *w, struct cryo_proc *p,
+		    const struct cryo_vma_record *vma, unsigned long *addr, unsigned long limit)
 {
-	struct mm_struct *mm = w->c->p->mm;
+	struct mm_struct *mm = p->mm;
 	int room = cryo_page_writer_room(w);
 	unsigned long start, end;
 	long n = 0;
@@ -102,25 +101,25 @@ static int take_run(struct cryo_page_writer *w, const struct cryo_vma_record *vm
 	start = cryo_vma_scan(mm, vma, *addr, limit, CRYO_BATCH_PAGES * PAGE_SIZE, &end);
 	if (start < end) {
 		n = min_t(long, (end - start) >> PAGE_SHIFT, room);
-		n = take_pages(w, vma, start, n);
+		n = take_pages(w, p, vma, start, n);
 	}
 	mmap_read_unlock(mm);
 	if (n < 0 || (!n && start < end)) {
-		cryo_warn(w->c, "memory %lx-%lx: cannot be read at %lx (error %ld)",
+		cryo_warn(w->c, p, "memory %lx-%lx: cannot be read at %lx (error %ld)",
 			  (unsigned long)vma->out.start, (unsigned long)vma->out.end, start, n);
 		return n ?: -EFAULT;
 	}
 	*addr = start + n * PAGE_SIZE;
-	return add_taken(w, vma, start, n);
+	return add_taken(w, p, vma, start, n);
 }
 
-static int save_range(struct cryo_page_writer *w, const struct cryo_vma_record *vma,
-		      unsigned long addr, unsigned long end)
+static int save_range(struct cryo_page_writer *w, struct cryo_proc *p,
+		      const struct cryo_vma_record *vma, unsigned long addr, unsigned long end)
 {
 	int err = 0;
 
 	while (!err && addr < end) {
-		err = take_run(w, vma, &addr, end);
+		err = take_run(w, p, vma, &addr, end);
 		cond_resched();
 		err = err ?: cryo_request_interrupted(w->c->req);
 	}
@@ -128,8 +127,8 @@ static int save_range(struct cryo_page_writer *w, const struct cryo_vma_record *
 }
 
 /* All of it, but for what the process has excluded. @pages: they are written; @note: what is excluded is noted. */
-static int save_vma_pages(struct cryo_page_writer *w, const struct cryo_vma_record *vma,
-			  bool pages, bool note)
+static int save_vma_pages(struct cryo_page_writer *w, struct cryo_proc *p,
+			  const struct cryo_vma_record *vma, bool pages, bool note)
 {
 	unsigned long addr = vma->out.start, end = vma->out.end;
 	const struct cryo_client_range *skip = NULL;
@@ -138,84 +137,83 @@ static int save_vma_pages(struct cryo_page_writer *w, const struct cryo_vma_reco
 
 	while (!err && addr < end) {
 		if (vma->out.kind == CRYO_VMA_ANON)
-			skip = cryo_exclusions_find(w->c->p, addr, end);
+			skip = cryo_exclusions_find(p, addr, end);
 		from = skip ? max_t(unsigned long, addr, skip->start) : end;
 		to = skip ? min_t(unsigned long, end, skip->end) : end;
 		if (pages)
-			err = save_range(w, vma, addr, from);
+			err = save_range(w, p, vma, addr, from);
 		if (!err && note && from < to)
-			err = cryo_exclusions_note(w->c, vma, from, to);
+			err = cryo_exclusions_note(w->c, p, vma, from, to);
 		addr = to;
 	}
 	return err;
 }
 
-/* The pages of hugetlbfs of c->p, before its other memory is written. What is excluded has been noted, or will be. */
-int cryo_save_huge_memory(struct cryo_capture *c)
+/* The pages of hugetlbfs of @p, before its other memory is written. What is excluded has been noted, or will be. */
+int cryo_save_huge_memory(struct cryo_capture *c, struct cryo_proc *p)
 {
-	int err = cryo_page_writer_select(c->writer, c->p->mm_id);
+	int err = cryo_page_writer_select(c->writer, p->mm_id);
 	unsigned int i;
 
-	for (i = 0; !err && i < c->p->nr_vmas; i++)
-		if (c->p->vmas[i].pages && c->p->vmas[i].huge)
-			err = save_vma_pages(c->writer, &c->p->vmas[i], true, false);
+	for (i = 0; !err && i < p->nr_vmas; i++)
+		if (p->vmas[i].pages && p->vmas[i].huge)
+			err = save_vma_pages(c->writer, p, &p->vmas[i], true, false);
 	return err;
 }
 
-static int save_some_unchanged(struct cryo_capture *c, const struct cryo_page_run *runs,
-			       unsigned int n)
+static int save_some_unchanged(struct cryo_capture *c, struct cryo_proc *p,
+			       const struct cryo_page_run *runs, unsigned int n)
 {
 	struct cryo_unchanged head = {
-		.parent = c->p->parent_mm, .nr_runs = n, .record_size = sizeof(*runs),
+		.parent = p->parent_mm, .nr_runs = n, .record_size = sizeof(*runs),
 	};
 	struct cryo_buf buf = {};
 
 	cryo_buf_put(&buf, &head, sizeof(head));
 	if (n)
 		cryo_buf_put(&buf, runs, n * sizeof(*runs));
-	return cryo_stream_buf(&c->stream, CRYO_SEC_PAGES_UNCHANGED, c->p->mm_id, sizeof(head),
+	return cryo_stream_buf(&c->stream, CRYO_SEC_PAGES_UNCHANGED, p->mm_id, sizeof(head),
 			       &buf);
 }
 
 /* What cryo_protect_memory() has found to be as in the parent; without runs, if it was only looked for. */
-int cryo_save_unchanged(struct cryo_capture *c)
+int cryo_save_unchanged(struct cryo_capture *c, struct cryo_proc *p)
 {
-	const struct cryo_page_run *runs = (const struct cryo_page_run *)c->p->unchanged.data;
-	unsigned int left = c->p->unchanged.len / sizeof(*runs), n;
+	const struct cryo_page_run *runs = (const struct cryo_page_run *)p->unchanged.data;
+	unsigned int left = p->unchanged.len / sizeof(*runs), n;
 	int err = 0;
 
-	if (!c->p->parent_mm)
+	if (!p->parent_mm)
 		return 0;
 	do {
 		n = min_t(unsigned int, left, CRYO_UNCHANGED_MAX);
-		err = save_some_unchanged(c, runs, n);
+		err = save_some_unchanged(c, p, runs, n);
 		runs += n;
 		left -= n;
 	} while (!err && left);
-	cryo_buf_free(&c->p->unchanged);
+	cryo_buf_free(&p->unchanged);
 	return err;
 }
 
 /* Bytes that the process's memory will take, at most about: pages may turn out to be zero. */
-u64 cryo_estimate(struct cryo_capture *c)
+u64 cryo_estimate(const struct cryo_proc *p)
 {
-	return (get_mm_counter(c->p->mm, MM_ANONPAGES) + (u64)cryo_hugetlb_usage(c->p->mm)) *
-	       PAGE_SIZE;
+	return (get_mm_counter(p->mm, MM_ANONPAGES) + (u64)cryo_hugetlb_usage(p->mm)) * PAGE_SIZE;
 }
 
 /* Write all private memory of the process. The last of it is still on its way when this returns. */
-int cryo_save_memory(struct cryo_capture *c)
+int cryo_save_memory(struct cryo_capture *c, struct cryo_proc *p)
 {
-	int err = cryo_page_writer_select(c->writer, c->p->mm_id);
+	int err = cryo_page_writer_select(c->writer, p->mm_id);
 	unsigned int i;
 
-	for (i = 0; !err && i < c->p->nr_vmas; i++)
-		if (c->p->vmas[i].pages)
-			err = save_vma_pages(c->writer, &c->p->vmas[i],
-					     !(c->p->vmas[i].huge && c->huge_saved), true);
+	for (i = 0; !err && i < p->nr_vmas; i++)
+		if (p->vmas[i].pages)
+			err = save_vma_pages(c->writer, p, &p->vmas[i],
+					     !(p->vmas[i].huge && c->huge_saved), true);
 	/* As long as processors remember an entry, they do not note that they use its page. */
-	cryo_arch_flush_tlb(c->p->mm);
-	return err ?: cryo_save_exclusions(c) ?: cryo_save_used(c);
+	cryo_arch_flush_tlb(p->mm);
+	return err ?: cryo_save_exclusions(c, p) ?: cryo_save_used(c, p);
 }
 
 /* The next entry of @chunk; its pages are the writer's then. */

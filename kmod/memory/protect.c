@@ -57,8 +57,9 @@
 #define TABLE_ROOM	(2 * PTRS_PER_PTE + 1)
 #define FAULT_PAGES	64
 
-struct protect {
+struct protect_walk {
 	struct cryo_capture *c;
+	struct cryo_proc *proc;
 	struct cryo_snapshot *s;
 	struct mm_struct *mm;
 	struct cryo_snap_chunk *chunk;	/* with room for a table */
@@ -82,7 +83,7 @@ struct protect {
 	struct page *brought[FAULT_PAGES];
 };
 
-static int lock(struct protect *p)
+static int lock_walked(struct protect_walk *p)
 {
 	int err = cryo_mmap_write_lock(p->c->req, p->mm);
 
@@ -93,7 +94,7 @@ static int lock(struct protect *p)
 	return 0;
 }
 
-static void unlock(struct protect *p)
+static void unlock_walked(struct protect_walk *p)
 {
 	if (!p->locked)
 		return;
@@ -105,8 +106,8 @@ static void unlock(struct protect *p)
 	mmap_write_unlock(p->mm);
 }
 
-static void note_pages(struct protect *p, struct page *page, unsigned long addr, unsigned int pages,
-		       unsigned long flags)
+static void note_pages(struct protect_walk *p, struct page *page, unsigned long addr,
+		       unsigned int pages, unsigned long flags)
 {
 	struct cryo_snap_chunk *chunk = p->chunk;
 
@@ -122,7 +123,7 @@ static void note_pages(struct protect *p, struct page *page, unsigned long addr,
 	p->copies |= !!(flags & CRYO_SNAP_COPY);
 }
 
-static void add_same(struct protect *p, unsigned long addr, unsigned int pages)
+static void add_same(struct protect_walk *p, unsigned long addr, unsigned int pages)
 {
 	struct cryo_page_run *last = p->nr_same ? &p->same[p->nr_same - 1] : NULL;
 
@@ -134,9 +135,9 @@ static void add_same(struct protect *p, unsigned long addr, unsigned int pages)
 }
 
 /* Without the locks of the tables. */
-static int keep_same(struct protect *p)
+static int keep_same(struct protect_walk *p)
 {
-	struct cryo_buf *buf = &p->c->p->unchanged;
+	struct cryo_buf *buf = &p->proc->unchanged;
 	struct cryo_page_run *last = NULL;
 	unsigned int i;
 
@@ -152,7 +153,7 @@ static int keep_same(struct protect *p)
 	return buf->error;
 }
 
-static void take_folio(struct protect *p, struct folio *folio, int refs)
+static void take_folio(struct protect_walk *p, struct folio *folio, int refs)
 {
 	folio_ref_add(folio, refs);
 	if (!folio_test_large(folio))
@@ -167,7 +168,7 @@ static void take_folio(struct protect *p, struct folio *folio, int refs)
  * Has anybody a reference to @folio that is neither a mapping nor the swap cache's?  The count is read
  * first: both change together when something is unmapped, and a look in between must not miss one.
  */
-static bool in_use(struct protect *p, struct folio *folio)
+static bool in_use(struct protect_walk *p, struct folio *folio)
 {
 	int refs = folio_ref_count(folio);
 
@@ -184,7 +185,7 @@ static bool in_use(struct protect *p, struct folio *folio)
  * With its entry read-only: see to it that @page is copied before it is written, or say that we have to
  * copy it now.
  */
-static unsigned long share(struct protect *p, struct page *page)
+static unsigned long share_page(struct protect_walk *p, struct page *page)
 {
 	struct folio *folio = page_folio(page);
 
@@ -199,7 +200,7 @@ static unsigned long share(struct protect *p, struct page *page)
 }
 
 /* May somebody write to @page who needs no fault for it?  As in_use(), of pages that are not exclusive, too. */
-static bool is_held(struct protect *p, struct page *page, unsigned long flags)
+static bool is_held(struct protect_walk *p, struct page *page, unsigned long flags)
 {
 	struct folio *folio = page_folio(page);
 	int refs = folio_ref_count(folio);
@@ -214,19 +215,20 @@ static bool is_held(struct protect *p, struct page *page, unsigned long flags)
 }
 
 /* After the entry has been made read-only: see cryo_arch.h. */
-static void note_use(struct protect *p, pte_t *pte, unsigned long addr, struct page *page)
+static void note_use(struct protect_walk *p, pte_t *pte, unsigned long addr, struct page *page)
 {
 	if (!p->anon_only)
 		p->stale |= cryo_used_pte(&p->used, pte, addr, page);
 }
 
-static void note_use_of_huge(struct protect *p, pmd_t *pmdp, unsigned long addr, unsigned long end)
+static void note_use_of_huge(struct protect_walk *p, pmd_t *pmdp, unsigned long addr,
+			     unsigned long end)
 {
 	if (!p->anon_only)
-		p->stale |= cryo_used_huge(&p->c->p->used, &p->used, pmdp, addr, end);
+		p->stale |= cryo_used_huge(&p->proc->used, &p->used, pmdp, addr, end);
 }
 
-static bool is_unchanged(struct protect *p, pte_t value)
+static bool is_unchanged(struct protect_walk *p, pte_t value)
 {
 	if (!p->covered)
 		return false;
@@ -236,7 +238,7 @@ static bool is_unchanged(struct protect *p, pte_t value)
 }
 
 /* False: there is something at @addr that is to be brought back first. */
-static bool protect_pte(struct protect *p, pte_t *pte, unsigned long addr)
+static bool protect_pte(struct protect_walk *p, pte_t *pte, unsigned long addr)
 {
 	pte_t value = ptep_get(pte);
 	unsigned long flags;
@@ -267,7 +269,7 @@ static bool protect_pte(struct protect *p, pte_t *pte, unsigned long addr)
 		p->stale = true;
 	}
 	note_use(p, pte, addr, page);
-	flags = share(p, page);
+	flags = share_page(p, page);
 	if (p->tracked)
 		cryo_arch_pte_soft_dirty(pte, is_held(p, page, flags));
 	take_folio(p, page_folio(page), 1);
@@ -276,7 +278,7 @@ static bool protect_pte(struct protect *p, pte_t *pte, unsigned long addr)
 }
 
 /* The table that @pmdp leads to. Returns where something is to be brought back, or @end. */
-static unsigned long protect_ptes(struct protect *p, pmd_t *pmdp, unsigned long addr,
+static unsigned long protect_ptes(struct protect_walk *p, pmd_t *pmdp, unsigned long addr,
 				  unsigned long end)
 {
 	spinlock_t *ptl;	/* of the entries */
@@ -305,7 +307,7 @@ out:
 }
 
 /* With the lock: @pmd, at *@pmdp, is a huge page. */
-static void protect_huge(struct protect *p, pmd_t *pmdp, pmd_t pmd, unsigned long addr,
+static void protect_huge(struct protect_walk *p, pmd_t *pmdp, pmd_t pmd, unsigned long addr,
 			 unsigned long end)
 {
 	unsigned int first = (addr & ~HPAGE_PMD_MASK) >> PAGE_SHIFT;
@@ -327,7 +329,7 @@ static void protect_huge(struct protect *p, pmd_t *pmdp, pmd_t pmd, unsigned lon
 		p->stale = true;
 	}
 	note_use_of_huge(p, pmdp, addr, end);
-	flags = share(p, head);
+	flags = share_page(p, head);
 	if (p->tracked)
 		cryo_arch_pmd_soft_dirty(pmdp, is_held(p, head, flags));
 	if (n == HPAGE_PMD_NR && flags != CRYO_SNAP_COPY) {
@@ -341,7 +343,8 @@ static void protect_huge(struct protect *p, pmd_t *pmdp, pmd_t pmd, unsigned lon
 }
 
 /* False: it is none, or no longer. */
-static bool protect_if_huge(struct protect *p, pmd_t *pmdp, unsigned long addr, unsigned long end)
+static bool protect_if_huge(struct protect_walk *p, pmd_t *pmdp, unsigned long addr,
+			    unsigned long end)
 {
 	spinlock_t *ptl;	/* of the entries */
 	bool huge;
@@ -373,13 +376,13 @@ static struct page *copy_of(struct page *page)
 	return copy;
 }
 
-static int no_room(struct protect *p)
+static int no_room(struct protect_walk *p)
 {
-	return cryo_no_snapshot(p->c, p->s, "not enough memory for it");
+	return cryo_no_snapshot(p->c, p->proc, p->s, "not enough memory for it");
 }
 
 /* Those that are in use, from the entry @i on. */
-static int copy_pages(struct protect *p, unsigned int i)
+static int copy_pages(struct protect_walk *p, unsigned int i)
 {
 	unsigned long *entry;
 	struct page *page, *copy;
@@ -402,13 +405,13 @@ static int copy_pages(struct protect *p, unsigned int i)
 }
 
 /* What cannot be had but by get_user_pages(), twice in a row: as it is. But for breakpoints of the kernel's. */
-static int copy_brought(struct protect *p, unsigned long addr, long n)
+static int copy_brought(struct protect_walk *p, unsigned long addr, long n)
 {
 	unsigned int first;
 	int err = 0;
 	long i;
 
-	p->chunk = cryo_snapshot_chunk(p->s, p->c->p->mm_id, TABLE_ROOM);
+	p->chunk = cryo_snapshot_chunk(p->s, p->proc->mm_id, TABLE_ROOM);
 	if (!p->chunk)
 		return no_room(p);
 	first = p->chunk->nr;
@@ -416,7 +419,7 @@ static int copy_brought(struct protect *p, unsigned long addr, long n)
 		if (p->anon_only && !PageAnon(p->brought[i]))
 			continue;
 		if (p->probed)
-			err = cryo_without_uprobes(p->c, p->vma, addr + i * PAGE_SIZE,
+			err = cryo_without_uprobes(p->c, p->proc, p->vma, addr + i * PAGE_SIZE,
 						   &p->brought[i]);
 		if (err)
 			return err;
@@ -429,12 +432,12 @@ static int copy_brought(struct protect *p, unsigned long addr, long n)
 }
 
 /* What comes back is not used by that. */
-static long take_refs(struct protect *p, unsigned long start, long n)
+static long take_refs(struct protect_walk *p, unsigned long start, long n)
 {
 	unsigned long end = start + n * PAGE_SIZE;
 
 	if (!p->anon_only)
-		cryo_used_look(&p->c->p->used, p->mm, start, end);
+		cryo_used_look(&p->proc->used, p->mm, start, end);
 	n = cryo_get_user_pages_remote(p->mm, start, n, FOLL_FORCE, p->brought);
 	if (!p->anon_only)
 		cryo_used_look(NULL, p->mm, start, end);
@@ -442,7 +445,7 @@ static long take_refs(struct protect *p, unsigned long start, long n)
 }
 
 /* Bring pages back from *@addr on: from swap, or from where they are being moved. Without the lock. */
-static int bring_back(struct protect *p, unsigned long *addr, unsigned long end)
+static int bring_back(struct protect_walk *p, unsigned long *addr, unsigned long end)
 {
 	bool again = p->absent == *addr;
 	unsigned long start, to;
@@ -459,7 +462,7 @@ static int bring_back(struct protect *p, unsigned long *addr, unsigned long end)
 		n = take_refs(p, start, n);
 	mmap_read_unlock(p->mm);
 	if (n < 0 || (!n && start < to)) {
-		cryo_warn(p->c, "memory at %lx: cannot be read (error %ld)", start, n);
+		cryo_warn(p->c, p->proc, "memory at %lx: cannot be read (error %ld)", start, n);
 		return n ?: -EFAULT;
 	}
 	if (again)
@@ -473,13 +476,13 @@ static int bring_back(struct protect *p, unsigned long *addr, unsigned long end)
 }
 
 /* One table. *@addr: how far this went; true: something is to be brought back there. */
-static int protect_table(struct protect *p, pmd_t *pmdp, unsigned long *addr, unsigned long next,
-			 bool *absent)
+static int protect_table(struct protect_walk *p, pmd_t *pmdp, unsigned long *addr,
+			 unsigned long next, bool *absent)
 {
 	unsigned long start = *addr;
 	unsigned int first;
 
-	p->chunk = cryo_snapshot_chunk(p->s, p->c->p->mm_id, TABLE_ROOM);
+	p->chunk = cryo_snapshot_chunk(p->s, p->proc->mm_id, TABLE_ROOM);
 	if (!p->chunk)
 		return no_room(p);
 	first = p->chunk->nr;
@@ -488,13 +491,14 @@ static int protect_table(struct protect *p, pmd_t *pmdp, unsigned long *addr, un
 	else
 		*addr = protect_ptes(p, pmdp, *addr, next);
 	*absent = *addr < next;
-	cryo_used_keep(&p->c->p->used, &p->used, start);
+	cryo_used_keep(&p->proc->used, &p->used, start);
 	if (keep_same(p))
 		return no_room(p);
 	return p->copies ? copy_pages(p, first) : 0;
 }
 
-static int protect_tables(struct protect *p, unsigned long *addr, unsigned long end, bool *absent)
+static int protect_tables(struct protect_walk *p, unsigned long *addr, unsigned long end,
+			  bool *absent)
 {
 	unsigned long next;
 	pmd_t *pmdp;
@@ -514,7 +518,8 @@ static int protect_tables(struct protect *p, unsigned long *addr, unsigned long 
 }
 
 /* The area that has all of it, as far as there are bits for it that tell something. */
-static struct vm_area_struct *find_whole(struct protect *p, unsigned long addr, unsigned long end)
+static struct vm_area_struct *find_whole(struct protect_walk *p, unsigned long addr,
+					 unsigned long end)
 {
 	struct vm_area_struct *vma = find_vma(p->mm, addr);
 
@@ -527,7 +532,7 @@ static struct vm_area_struct *find_whole(struct protect *p, unsigned long addr, 
  * What may be done with the bits from @addr on? @first: of a range. The lock may have been given back since the areas were
  * collected.
  */
-static void look_at_bits(struct protect *p, unsigned long addr, unsigned long end, bool first)
+static void look_at_bits(struct protect_walk *p, unsigned long addr, unsigned long end, bool first)
 {
 	struct vm_area_struct *vma = p->track && addr < end ? find_whole(p, addr, end) : NULL;
 
@@ -547,7 +552,7 @@ static void look_at_bits(struct protect *p, unsigned long addr, unsigned long en
 }
 
 /* With the lock, in and out; an error may leave it without. */
-static int protect_range(struct protect *p, unsigned long addr, unsigned long end)
+static int protect_range(struct protect_walk *p, unsigned long addr, unsigned long end)
 {
 	bool absent, first = true;
 	int err;
@@ -562,37 +567,37 @@ static int protect_range(struct protect *p, unsigned long addr, unsigned long en
 		err = protect_tables(p, &addr, end, &absent);
 		if (err || !absent)
 			return err;
-		unlock(p);
-		err = bring_back(p, &addr, end) ?: lock(p);
+		unlock_walked(p);
+		err = bring_back(p, &addr, end) ?: lock_walked(p);
 		if (err)
 			return err;
 	}
 }
 
 /* What the kernel has changed is not protected, but copied. With the lock, as above. */
-static int copy_probed(struct protect *p, unsigned long addr, unsigned long end)
+static int copy_probed(struct protect_walk *p, unsigned long addr, unsigned long end)
 {
 	int err = 0;
 
 	lockdep_assert_held(&p->mm->mmap_lock);
-	unlock(p);
+	unlock_walked(p);
 	while (!err && addr < end) {
 		p->absent = addr;
 		err = bring_back(p, &addr, end);
 		cond_resched();
 		err = err ?: cryo_request_interrupted(p->c->req);
 	}
-	return err ?: lock(p);
+	return err ?: lock_walked(p);
 }
 
-static int note_excluded(struct protect *p, unsigned long start, unsigned long end)
+static int note_excluded(struct protect_walk *p, unsigned long start, unsigned long end)
 {
-	unlock(p);
-	return cryo_exclusions_note(p->c, p->vma, start, end) ?: lock(p);
+	unlock_walked(p);
+	return cryo_exclusions_note(p->c, p->proc, p->vma, start, end) ?: lock_walked(p);
 }
 
 /* The same, with what is excluded left out. Pages of hugetlbfs are copied before (capture.c). */
-static int protect_vma(struct protect *p, const struct cryo_vma_record *vma)
+static int protect_vma(struct protect_walk *p, const struct cryo_vma_record *vma)
 {
 	unsigned long addr = vma->out.start, end = vma->out.end;
 	const struct cryo_client_range *skip = NULL;
@@ -601,13 +606,13 @@ static int protect_vma(struct protect *p, const struct cryo_vma_record *vma)
 
 	p->vma = vma;
 	p->anon_only = vma->anon_only;
-	p->probed = cryo_may_have_uprobes(p->c, vma);
+	p->probed = cryo_may_have_uprobes(p->proc, vma);
 	p->grown = false;
 	if (p->probed)
 		return copy_probed(p, addr, end);
 	while (!err && addr < end) {
 		if (vma->out.kind == CRYO_VMA_ANON)
-			skip = cryo_exclusions_find(p->c->p, addr, end);
+			skip = cryo_exclusions_find(p->proc, addr, end);
 		from = skip ? max_t(unsigned long, addr, skip->start) : end;
 		to = skip ? min_t(unsigned long, end, skip->end) : end;
 		if (!vma->huge)
@@ -620,29 +625,29 @@ static int protect_vma(struct protect *p, const struct cryo_vma_record *vma)
 }
 
 /* A second owner of the page tables, such as a virtual machine, would have to be told. */
-static int check_lone(struct protect *p)
+static int check_lone(struct protect_walk *p)
 {
 	if (cryo_track_lone(p->track, p->mm, NULL))
 		return 0;
-	return cryo_no_snapshot(p->c, p->s, "a device or virtual machine uses its memory");
+	return cryo_no_snapshot(p->c, p->proc, p->s, "a device or virtual machine uses its memory");
 }
 
-static int protect_vmas(struct protect *p)
+static int protect_vmas(struct protect_walk *p)
 {
-	struct cryo_proc *proc = p->c->p;
+	struct cryo_proc *proc = p->proc;
 	unsigned int i;
-	int err = lock(p) ?: check_lone(p);
+	int err = lock_walked(p) ?: check_lone(p);
 
 	for (i = 0; !err && i < proc->nr_vmas; i++)
 		if (proc->vmas[i].pages)
 			err = protect_vma(p, &proc->vmas[i]);
-	unlock(p);
+	unlock_walked(p);
 	return err;
 }
 
-int cryo_protect_memory(struct cryo_capture *c, struct cryo_snapshot *s)
+int cryo_protect_memory(struct cryo_capture *c, struct cryo_proc *proc, struct cryo_snapshot *s)
 {
-	struct protect *p;
+	struct protect_walk *p;
 	int err;
 
 	if (!CRYO_ARCH_SNAPSHOT)
@@ -651,12 +656,13 @@ int cryo_protect_memory(struct cryo_capture *c, struct cryo_snapshot *s)
 	if (!p)
 		return -ENOMEM;
 	p->c = c;
+	p->proc = proc;
 	p->s = s;
-	p->mm = c->p->mm;
+	p->mm = proc->mm;
 	p->absent = ULONG_MAX;
-	p->track = cryo_track_begin(c);
+	p->track = cryo_track_begin(c, proc);
 	if (p->track)
-		c->p->parent_mm = cryo_track_parent(p->track);
+		proc->parent_mm = cryo_track_parent(p->track);
 	err = protect_vmas(p);
 	if (p->track)
 		cryo_track_end(c, p->track, !err);

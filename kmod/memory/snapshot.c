@@ -50,7 +50,7 @@ static u64 least_margin(struct cryo_request *req)
 	return margin;
 }
 
-static u64 available(void)
+static u64 available_pages(void)
 {
 	return max(si_mem_available(), 0L);
 }
@@ -66,7 +66,8 @@ static u64 pages_of(struct cryo_capture *c)
 	return pages;
 }
 
-int cryo_no_snapshot(struct cryo_capture *c, const struct cryo_snapshot *s, const char *fmt, ...)
+int cryo_no_snapshot(struct cryo_capture *c, const struct cryo_proc *p,
+		     const struct cryo_snapshot *s, const char *fmt, ...)
 {
 	struct va_format vaf = { .fmt = fmt };
 	va_list args;
@@ -75,10 +76,10 @@ int cryo_no_snapshot(struct cryo_capture *c, const struct cryo_snapshot *s, cons
 	vaf.va = &args;
 	if (s->goes_on)
 		cryo_log(&c->req->log, "pid %d (%s): no snapshot: %pV; written while stopped",
-			 c->p->pid, c->p->comm, &vaf);
+			 p->pid, p->comm, &vaf);
 	else
 		cryo_log(&c->req->log, "pid %d (%s): no account of what it writes: %pV",
-			 c->p->pid, c->p->comm, &vaf);
+			 p->pid, p->comm, &vaf);
 	va_end(args);
 	return CRYO_NO_SNAPSHOT;
 }
@@ -91,11 +92,12 @@ int cryo_snapshot_init(struct cryo_snapshot *s, struct cryo_capture *c)
 
 	s->req = c->req;
 	INIT_LIST_HEAD(&s->chunks);
-	s->limit = min(asked ?: available() / 4, available() / 4 * 3);
+	s->limit = min(asked ?: available_pages() / 4, available_pages() / 4 * 3);
 	if (pages <= s->limit && pages <= margin / 4)
 		return 0;
 	if (margin < LEAST_MARGIN)
-		return cryo_no_snapshot(c, s, "its control group has only %llu KiB left",
+		return cryo_no_snapshot(c, cryo_first_proc(c->req), s,
+					"its control group has only %llu KiB left",
 					margin << (PAGE_SHIFT - 10));
 	s->limit = min(s->limit, margin / 4);
 	return 0;
@@ -237,7 +239,7 @@ int cryo_snapshot_look(struct cryo_snapshot *s)
 	extra = extra_pages(s);
 	if (extra > s->limit)
 		err = too_much(s, "the snapshot has reached its limit", extra);
-	else if (extra && (available() < totalram_pages() / 50 ||
+	else if (extra && (available_pages() < totalram_pages() / 50 ||
 			   least_margin(s->req) < LEAST_MARGIN / 4))
 		err = too_much(s, "memory is short", extra);
 	WRITE_ONCE(s->next_look, jiffies + LOOK_JIFFIES);
@@ -245,7 +247,7 @@ int cryo_snapshot_look(struct cryo_snapshot *s)
 }
 
 /* The writer may be waiting for a slow reader. */
-static void poke(struct timer_list *timer)
+static void poke_writer(struct timer_list *timer)
 {
 	struct cryo_snapshot *s = container_of(timer, struct cryo_snapshot, timer);
 
@@ -259,7 +261,7 @@ void cryo_snapshot_watch(struct cryo_snapshot *s)
 {
 	if (s->pages <= min_t(u64, s->limit, SMALL))
 		return;
-	timer_setup(&s->timer, poke, 0);
+	timer_setup(&s->timer, poke_writer, 0);
 	s->next_look = jiffies + LOOK_JIFFIES;
 	s->watched = true;
 	mod_timer(&s->timer, s->next_look);

@@ -16,6 +16,7 @@
 #include <linux/types.h>
 
 struct cryo_capture;
+struct cryo_proc;
 struct cryo_request;
 
 /*
@@ -61,8 +62,8 @@ struct cryo_snapshot {
 
 /* snapshot.c */
 /* Why there is none, for the log; returns CRYO_NO_SNAPSHOT. */
-__printf(3, 4) int cryo_no_snapshot(struct cryo_capture *c, const struct cryo_snapshot *s,
-				    const char *fmt, ...);
+__printf(4, 5) int cryo_no_snapshot(struct cryo_capture *c, const struct cryo_proc *p,
+				    const struct cryo_snapshot *s, const char *fmt, ...);
 int cryo_snapshot_init(struct cryo_snapshot *s, struct cryo_capture *c);
 void cryo_snapshot_free(struct cryo_snapshot *s);
 struct cryo_snap_chunk *cryo_snapshot_chunk(struct cryo_snapshot *s, u32 mm_id, unsigned int room);
@@ -70,8 +71,8 @@ void cryo_snap_chunk_free(struct cryo_snap_chunk *chunk);
 void cryo_snapshot_watch(struct cryo_snapshot *s);
 int cryo_snapshot_look(struct cryo_snapshot *s);
 
-/* protect.c: the memory of c->p */
-int cryo_protect_memory(struct cryo_capture *c, struct cryo_snapshot *s);
+/* protect.c: the memory of @proc */
+int cryo_protect_memory(struct cryo_capture *c, struct cryo_proc *proc, struct cryo_snapshot *s);
 
 /* pages.c */
 int cryo_write_snapshot(struct cryo_capture *c, struct cryo_snapshot *s);

@@ -50,7 +50,7 @@
 
 #define TRACKS_MAX	4096	/* of a user */
 
-struct area {
+struct track_area {
 	unsigned long vma_start;	/* as it was: it may have become several */
 	unsigned long vma_end;
 	unsigned long start;		/* what was looked at; ascending */
@@ -59,8 +59,8 @@ struct area {
 };
 
 /* What one capture has looked at. */
-struct look {
-	struct area *areas;
+struct track_look {
+	struct track_area *areas;
 	unsigned int nr;
 	unsigned int room;
 	bool valid;
@@ -76,8 +76,8 @@ struct cryo_track {
 	struct cryo_user *user;		/* counted: who has asked for it */
 	spinlock_t lock;		/* protects what follows */
 	bool busy;			/* between begin and end */
-	struct look last;
-	struct look next;		/* while busy */
+	struct track_look last;
+	struct track_look next;		/* while busy */
 };
 
 static DEFINE_HASHTABLE(tracks, 10);
@@ -90,7 +90,7 @@ static bool may_be_merged(struct mm_struct *mm)
 }
 
 /* The first area that ends after @addr. */
-static unsigned int find_area(const struct look *look, unsigned long addr)
+static unsigned int find_area(const struct track_look *look, unsigned long addr)
 {
 	unsigned int low = 0, high = look->nr, mid;
 
@@ -104,7 +104,7 @@ static unsigned int find_area(const struct look *look, unsigned long addr)
 	return low;
 }
 
-static void lose(struct look *look, unsigned long start, unsigned long end)
+static void lose_range(struct track_look *look, unsigned long start, unsigned long end)
 {
 	unsigned int i;
 
@@ -155,8 +155,8 @@ static int track_invalidate_start(struct mmu_notifier *notifier,
 		t->last.valid = false;
 		t->next.valid = false;
 	} else {
-		lose(&t->last, range->start, range->end);
-		lose(&t->next, range->start, range->end);
+		lose_range(&t->last, range->start, range->end);
+		lose_range(&t->next, range->start, range->end);
 	}
 	spin_unlock(&t->lock);
 	return 0;
@@ -173,7 +173,7 @@ static bool take_off_list(struct cryo_track *t)
 	return listed;
 }
 
-static void release(struct mmu_notifier *notifier, struct mm_struct *mm)
+static void release_track(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
 	if (take_off_list(container_of(notifier, struct cryo_track, notifier)))
 		mmu_notifier_put(notifier);
@@ -205,7 +205,7 @@ static void free_notifier(struct mmu_notifier *notifier)
 }
 
 static const struct mmu_notifier_ops track_ops = {
-	.release = release,
+	.release = release_track,
 	.invalidate_range_start = track_invalidate_start,
 	.alloc_notifier = alloc_notifier,
 	.free_notifier = free_notifier,
@@ -268,8 +268,8 @@ static struct cryo_track *find_or_make(struct mm_struct *mm)
 	return NULL;
 }
 
-static bool start_look(struct cryo_capture *c, struct cryo_track *t, struct area *areas,
-		       unsigned int room)
+static bool start_look(struct cryo_capture *c, struct cryo_proc *p, struct cryo_track *t,
+		       struct track_area *areas, unsigned int room)
 {
 	bool free;
 
@@ -277,12 +277,12 @@ static bool start_look(struct cryo_capture *c, struct cryo_track *t, struct area
 	free = !t->busy;
 	if (free) {
 		t->busy = true;
-		t->next = (struct look){
+		t->next = (struct track_look){
 			.areas = areas,
 			.room = room,
 			.valid = true,
 			.serial = c->req->track_serial,
-			.mm_id = c->p->mm_id,
+			.mm_id = p->mm_id,
 		};
 		t->last.valid &= t->last.named && c->req->has_parent &&
 				 !memcmp(t->last.id, c->req->parent, sizeof(t->last.id));
@@ -291,13 +291,13 @@ static bool start_look(struct cryo_capture *c, struct cryo_track *t, struct area
 	return free;
 }
 
-/* A capture begins to look at the memory of c->p. NULL: it is not to, or cannot. */
-struct cryo_track *cryo_track_begin(struct cryo_capture *c)
+/* A capture begins to look at the memory of @p. NULL: it is not to, or cannot. */
+struct cryo_track *cryo_track_begin(struct cryo_capture *c, struct cryo_proc *p)
 {
-	unsigned int room = c->p->nr_vmas + (c->p->excluded ? c->p->excluded->nr : 0);
-	struct mm_struct *mm = c->p->mm;
+	unsigned int room = p->nr_vmas + (p->excluded ? p->excluded->nr : 0);
+	struct mm_struct *mm = p->mm;
 	struct cryo_track *t;
-	struct area *areas;
+	struct track_area *areas;
 
 	if (!(c->req->args.flags & CRYO_CKPT_TRACK) || !cryo_has(CRYO_FEATURE_TRACK) ||
 	    may_be_merged(mm))
@@ -309,7 +309,7 @@ struct cryo_track *cryo_track_begin(struct cryo_capture *c)
 		goto free_areas;
 	t = find_or_make(mm);
 	mmap_write_unlock(mm);
-	if (t && start_look(c, t, areas, room))
+	if (t && start_look(c, p, t, areas, room))
 		return t;
 free_areas:
 	kvfree(areas);
@@ -319,7 +319,7 @@ free_areas:
 /* It is through; @complete: with all of the memory. */
 void cryo_track_end(struct cryo_capture *c, struct cryo_track *t, bool complete)
 {
-	struct area *old;
+	struct track_area *old;
 
 	spin_lock(&t->lock);
 	old = t->last.areas;
@@ -364,7 +364,7 @@ bool cryo_track_add(struct cryo_track *t, struct vm_area_struct *vma, unsigned l
 	spin_lock(&t->lock);
 	room = t->next.nr < t->next.room && t->next.valid;
 	if (room)
-		t->next.areas[t->next.nr++] = (struct area){
+		t->next.areas[t->next.nr++] = (struct track_area){
 			.vma_start = vma->vm_start, .vma_end = vma->vm_end,
 			.start = start, .end = end,
 		};
@@ -372,10 +372,10 @@ bool cryo_track_add(struct cryo_track *t, struct vm_area_struct *vma, unsigned l
 	return room;
 }
 
-static bool covers(const struct look *look, struct vm_area_struct *vma, unsigned long start,
-		   unsigned long end)
+static bool look_covers(const struct track_look *look, struct vm_area_struct *vma,
+			unsigned long start, unsigned long end)
 {
-	const struct area *area;
+	const struct track_area *area;
 	unsigned int i;
 
 	if (!look->valid)
@@ -399,7 +399,7 @@ bool cryo_track_covers(struct cryo_track *t, struct vm_area_struct *vma, unsigne
 
 	lockdep_assert_held_write(&vma->vm_mm->mmap_lock);
 	spin_lock(&t->lock);
-	result = covers(&t->last, vma, start, end) && !may_be_merged(vma->vm_mm);
+	result = look_covers(&t->last, vma, start, end) && !may_be_merged(vma->vm_mm);
 	spin_unlock(&t->lock);
 	return result;
 }
@@ -436,7 +436,7 @@ static void name_track(struct cryo_track *t, u64 serial, const u8 *id)
 }
 
 /* All memories that the capture @serial has looked at last. */
-static void name_all(u64 serial, const u8 *id)
+static void name_last_looks(u64 serial, const u8 *id)
 {
 	struct cryo_track *t;
 	unsigned int i;
@@ -475,7 +475,7 @@ void cryo_track_exit(void)
 
 #else /* without notifiers there is no telling what others do to the bits */
 
-struct cryo_track *cryo_track_begin(struct cryo_capture *c)
+struct cryo_track *cryo_track_begin(struct cryo_capture *c, struct cryo_proc *p)
 {
 	return NULL;
 }
@@ -511,7 +511,7 @@ static bool target_has_mark(struct cryo_request *req)
 	return false;
 }
 
-static void name_all(u64 serial, const u8 *id)
+static void name_last_looks(u64 serial, const u8 *id)
 {
 }
 
@@ -563,7 +563,7 @@ long cryo_track_commit(struct cryo_request *req, void __user *arg)
 	if (cryo_request_lock(req))
 		return -EINTR;
 	if ((req->state == CRYO_STATE_DONE || req->state == CRYO_STATE_HELD) && req->track_serial)
-		name_all(req->track_serial, args.id);
+		name_last_looks(req->track_serial, args.id);
 	else
 		err = -EINVAL;
 	cryo_request_unlock(req);

@@ -213,7 +213,7 @@ static void join_runs(struct cryo_used *u)
 }
 
 /* There is no room for more: pages that lie between two used ones count as used, until half of it is free. */
-static void coarsen(struct cryo_used *u)
+static void coarsen_runs(struct cryo_used *u)
 {
 	while (u->runs.len > MOST / 2) {
 		u->gap = max(2 * u->gap, PAGE_SIZE);
@@ -234,7 +234,7 @@ static void add_run(struct cryo_used *u, unsigned long start, unsigned int nr_pa
 	}
 	u->unsorted |= last && start < last->start;
 	if (u->runs.len == MOST)
-		coarsen(u);
+		coarsen_runs(u);
 	/* An error stays in the buffer, and nothing is said about this memory. */
 	cryo_buf_put(&u->runs, &run, sizeof(run));
 }
@@ -250,20 +250,21 @@ void cryo_used_keep(struct cryo_used *u, struct cryo_used_table *t, unsigned lon
 	memset(t, 0, sizeof(*t));
 }
 
-static int save_some(struct cryo_capture *c, const struct cryo_page_run *runs, unsigned int n)
+static int save_some(struct cryo_capture *c, struct cryo_proc *p, const struct cryo_page_run *runs,
+		     unsigned int n)
 {
 	struct cryo_array head = { .count = n, .record_size = sizeof(*runs) };
 	struct cryo_buf buf = {};
 
 	cryo_buf_put(&buf, &head, sizeof(head));
 	cryo_buf_put(&buf, runs, n * sizeof(*runs));
-	return cryo_stream_buf(&c->stream, CRYO_SEC_PAGES_USED, c->p->mm_id, sizeof(head), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_PAGES_USED, p->mm_id, sizeof(head), &buf);
 }
 
 /* Nothing is written if all pages have been used, or none: then there is no order. */
-int cryo_save_used(struct cryo_capture *c)
+int cryo_save_used(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct cryo_used *u = &c->p->used;
+	struct cryo_used *u = &p->used;
 	const struct cryo_page_run *runs;
 	unsigned int left, n;
 	int err = 0;
@@ -273,7 +274,7 @@ int cryo_save_used(struct cryo_capture *c)
 	left = u->others && !u->runs.error ? u->runs.len / sizeof(*runs) : 0;
 	for (; !err && left; left -= n, runs += n) {
 		n = min_t(unsigned int, left, CRYO_USED_MAX);
-		err = save_some(c, runs, n);
+		err = save_some(c, p, runs, n);
 	}
 	cryo_used_free(u);
 	return err;

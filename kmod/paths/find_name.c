@@ -260,10 +260,10 @@ static bool is_owned(struct cryo_object *o)
 static void warn_of_opener(struct cryo_capture *c, struct cryo_object *o, const char *name)
 {
 	if (o->fd < 0)
-		cryo_warn_always(c, "%s: the process could not open it for writing, as it has it mapped: only root can restart it",
+		cryo_warn_always(c, o->proc, "%s: the process could not open it for writing, as it has it mapped: only root can restart it",
 				 name);
 	else
-		cryo_warn_always(c, "fd %d (%s): the process could not open it for writing, as it has it open: only root, or who has that file open, can restart it, or cr_restart --redirect %d=FILE",
+		cryo_warn_always(c, o->proc, "fd %d (%s): the process could not open it for writing, as it has it open: only root, or who has that file open, can restart it, or cr_restart --redirect %d=FILE",
 				 o->fd, name, o->fd);
 }
 

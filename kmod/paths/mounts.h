@@ -12,6 +12,7 @@
 
 struct cryo_capture;
 struct cryo_object;
+struct cryo_proc;
 struct user_namespace;
 
 /* A line of mountinfo: parts of it, unescaped. */
@@ -70,7 +71,7 @@ struct cryo_mount_table *cryo_own_mounts(struct cryo_capture *c);
 struct cryo_mount_line *cryo_next_mount(const struct cryo_mount_table *t, dev_t dev, u32 *at);
 
 /* save/ns/mount_ns.c */
-int cryo_check_mounts(struct cryo_capture *c);
+int cryo_check_mounts(struct cryo_capture *c, struct cryo_proc *p);
 struct cryo_mounts *cryo_mounts_of(struct cryo_capture *c, struct task_struct *task);
 struct cryo_mounts *cryo_in_mounts(struct cryo_capture *c, const struct vfsmount *mnt);
 u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task);
@@ -80,8 +81,8 @@ void cryo_mounts_free(struct cryo_capture *c);
 
 /* save/ns/tmpfs.c */
 void cryo_tmpfs_init(struct cryo_mounts *m);
-int cryo_tmpfs_look(struct cryo_capture *c, struct cryo_mounts *m, u32 mount, const char *point,
-		    const struct path *at);
+int cryo_tmpfs_look(struct cryo_capture *c, struct cryo_proc *p, struct cryo_mounts *m, u32 mount,
+		    const char *point, const struct path *at);
 bool cryo_devpts_in_use(const struct path *at);
 int cryo_save_tmpfs(struct cryo_capture *c, struct cryo_mounts *m);
 void cryo_tmpfs_free(struct cryo_mounts *m);

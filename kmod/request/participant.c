@@ -68,16 +68,16 @@ void cryo_forward_put(struct cryo_forward *f)
 }
 
 /*
- * Is @task, of c->p, a thread of libcr's, the helper or the one that asks for the checkpoint? It knows nothing of what the
+ * Is @task, of @proc, a thread of libcr's, the helper or the one that asks for the checkpoint? It knows nothing of what the
  * program changes by system calls that are about one thread, its credentials say: after a restart it has those of the others.
  */
-bool cryo_is_helper(struct cryo_capture *c, struct task_struct *task)
+bool cryo_is_helper(struct cryo_proc *proc, struct task_struct *task)
 {
 	struct cryo_participant *p = NULL;
 	bool helps = task == current;
 
 	spin_lock(&cryo_participants_lock);
-	while (!helps && (p = cryo_participant_find(c->p->tgid, p)))
+	while (!helps && (p = cryo_participant_find(proc->tgid, p)))
 		helps = p->helper == task_pid(task);
 	spin_unlock(&cryo_participants_lock);
 	return helps;

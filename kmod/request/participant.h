@@ -108,7 +108,7 @@ extern const struct file_operations cryo_client_fops;
 /* By owner. */
 extern DECLARE_HASHTABLE(cryo_participants, 12);
 bool cryo_is_client(struct file *file);
-bool cryo_is_helper(struct cryo_capture *c, struct task_struct *task);
+bool cryo_is_helper(struct cryo_proc *proc, struct task_struct *task);
 u64 cryo_client_saved(struct file *file);
 
 #endif

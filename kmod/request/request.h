@@ -133,7 +133,6 @@ struct cryo_proc {
 
 #define cryo_for_each_proc(proc, req)	list_for_each_entry(proc, &(req)->procs, node)
 
-
 /* What makes looking for one among many fast; there while processes are claimed. */
 struct cryo_index {
 	DECLARE_HASHTABLE(by_group, 10);	/* struct cryo_proc by signal_struct */
@@ -228,6 +227,12 @@ struct cryo_request {
 };
 
 /* processes.c: looking for a process, or a thread, of a request */
+
+/* Who is named where a message is about the job as a whole. */
+static inline struct cryo_proc *cryo_first_proc(struct cryo_request *req)
+{
+	return list_first_entry(&req->procs, struct cryo_proc, node);
+}
 
 /**
  * cryo_look_begin() - from here on no thread of a request ends without being noticed

@@ -9,14 +9,15 @@ struct cryo_capture;
 struct cryo_file;
 struct cryo_inode;
 struct cryo_object;
+struct cryo_proc;
 struct file;
 struct path;
 struct task_struct;
 struct tty_struct;
 
 /* fds.c */
-int cryo_collect_fds(struct cryo_capture *c);
-int cryo_save_fds(struct cryo_capture *c);
+int cryo_collect_fds(struct cryo_capture *c, struct cryo_proc *p);
+int cryo_save_fds(struct cryo_capture *c, struct cryo_proc *p);
 
 /* files.c: open files and their inodes */
 int cryo_save_inodes(struct cryo_capture *c);
@@ -33,14 +34,14 @@ void cryo_find_outside(struct cryo_capture *c);
 loff_t cryo_saved_position(struct cryo_capture *c, struct cryo_object *o);
 
 /* locks.c */
-int cryo_save_locks(struct cryo_capture *c);
+int cryo_save_locks(struct cryo_capture *c, struct cryo_proc *p);
 
 /* contents.c: the bytes of files that exist nowhere else */
 int cryo_save_contents(struct cryo_capture *c);
 
 /* tty.c */
 bool cryo_is_ctty(struct task_struct *task, struct file *file);
-int cryo_save_terminal(struct cryo_capture *c);
+int cryo_save_terminal(struct cryo_capture *c, struct cryo_proc *p);
 
 /* pipe.c */
 bool cryo_is_pipe(struct file *file);

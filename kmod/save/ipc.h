@@ -7,8 +7,8 @@
 
 struct cryo_capture;
 struct cryo_object;
+struct cryo_proc;
 struct file;
-struct task_struct;
 
 /* posix_shm.c: shared memory and semaphores of shm_open(3) and sem_open(3) */
 int cryo_is_posix_shm(struct file *file);
@@ -26,7 +26,7 @@ int cryo_save_mqueue(struct cryo_capture *c, struct cryo_object *o);
 
 /* sem.c */
 int cryo_save_sems(struct cryo_capture *c);
-int cryo_save_sem_undo(struct cryo_capture *c, struct task_struct *task, u32 pid);
+int cryo_save_sem_undo(struct cryo_capture *c, struct cryo_proc *p);
 
 /* msg.c */
 int cryo_save_msgs(struct cryo_capture *c);
@@ -35,7 +35,7 @@ int cryo_save_msgs(struct cryo_capture *c);
 
 void cryo_ipc_spaces_init(struct cryo_capture *c);
 void cryo_ipc_spaces_free(struct cryo_capture *c);
-int cryo_ipc_note(struct cryo_capture *c, struct task_struct *task, u32 number);
+int cryo_ipc_note(struct cryo_capture *c, struct cryo_proc *p, u32 number);
 long cryo_ipc_id(void __user *arg);
 
 #endif /* CRYO_SAVE_IPC_H */

@@ -133,7 +133,7 @@ static void save_timed(const struct restart_block *rb, struct cryo_thread *out)
  * Saved whenever it is known: a thread may be just before its restart_syscall().
  * An unknown one is an obstacle only when the registers say that it is going to be used.
  */
-void cryo_restart_block_save(struct cryo_capture *c, struct task_struct *task,
+void cryo_restart_block_save(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,
 			     struct cryo_thread *out)
 {
 	const struct restart_block *rb = &task->restart_block;
@@ -147,7 +147,7 @@ void cryo_restart_block_save(struct cryo_capture *c, struct task_struct *task,
 	else if (rb->fn == cryo_timed_restart)
 		save_timed(rb, out);
 	else if (rb->fn != cryo_fn_no_restart && cryo_arch_uses_restart_block(c->req, task))
-		cryo_refuse(c, "thread %d: waits in %ps, which cannot be continued after a restart",
+		cryo_refuse(c, p, "thread %d: waits in %ps, which cannot be continued after a restart",
 			    out->tid, rb->fn);
 }
 

@@ -7,6 +7,7 @@
 
 struct cryo_capture;
 struct cryo_parked;
+struct cryo_proc;
 struct cryo_request;
 struct cryo_restart_block;
 struct cryo_thread;
@@ -23,7 +24,7 @@ void cryo_timed_waits_disarm(void);
 bool cryo_may_begin_to_wait(struct task_struct *task);
 
 /* restart_block.c: system calls that go on by restart_syscall(2) */
-void cryo_restart_block_save(struct cryo_capture *c, struct task_struct *task,
+void cryo_restart_block_save(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,
 			     struct cryo_thread *out);
 int cryo_restart_block_check(const struct cryo_restart_block *rb);
 void cryo_restart_block_set(const struct cryo_restart_block *rb);

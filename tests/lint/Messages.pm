@@ -59,7 +59,7 @@ sub obstacles_of_module {
 	for my $name (glob 'kmod/*.c kmod/*/*.c kmod/*/*/*.c arch/*/kmod/*.c') {
 		my $code = slurp($name);
 		$ways{'cryo_refuse()'}++, $reasons{constant_part(literal($1))} //= $name
-			while $code =~ /cryo_refuse\(\s*c,\s*$strings/g;
+			while $code =~ /cryo_refuse\(\s*c,\s*[^",]+,\s*$strings/g;
 		# Functions that say what is in the way.
 		while ($code =~ /^(?:static )?const char \*(?:classify\w*|\w+_obstacle)\(.*?^\}/gms) {
 			my $body = $&;

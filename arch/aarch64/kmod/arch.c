@@ -281,12 +281,12 @@ u32 cryo_arch_pkeys(struct mm_struct *mm)
 #endif
 }
 
-void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
+void cryo_arch_check(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
 
 	if (is_compat_thread(task_thread_info(task)))
-		cryo_refuse(c, "thread %d: runs 32-bit code, which is not supported", tid);
+		cryo_refuse(c, p, "thread %d: runs 32-bit code, which is not supported", tid);
 }
 
 int cryo_arch_save_cpu(struct cryo_capture *c)

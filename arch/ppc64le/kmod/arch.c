@@ -194,19 +194,19 @@ u32 cryo_arch_pkeys(struct mm_struct *mm)
 	return 0;
 }
 
-void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
+void cryo_arch_check(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	const struct pt_regs *regs = task_pt_regs(task);
 	int tid = task_pid_vnr(task);
 
 	if (is_tsk_32bit_task(task))
-		cryo_refuse(c, "thread %d: runs 32-bit code, which is not supported", tid);
+		cryo_refuse(c, p, "thread %d: runs 32-bit code, which is not supported", tid);
 	if (!(regs->msr & MSR_LE))
-		cryo_refuse(c, "thread %d: runs big-endian code, which is not supported", tid);
+		cryo_refuse(c, p, "thread %d: runs big-endian code, which is not supported", tid);
 	if (MSR_TM_ACTIVE(regs->msr))
-		cryo_refuse(c, "thread %d: an active transaction is not supported", tid);
+		cryo_refuse(c, p, "thread %d: an active transaction is not supported", tid);
 	if (task->thread.align_ctl)
-		cryo_refuse(c, "thread %d: control of unaligned accesses (PR_SET_UNALIGN) is not supported",
+		cryo_refuse(c, p, "thread %d: control of unaligned accesses (PR_SET_UNALIGN) is not supported",
 			    tid);
 }
 

@@ -187,21 +187,22 @@ static bool has_ldt(struct mm_struct *mm)
 #endif
 }
 
-void cryo_arch_check(struct cryo_capture *c, struct task_struct *task)
+void cryo_arch_check(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
 
 	if (!user_64bit_mode(task_pt_regs(task)))
-		cryo_refuse(c, "thread %d: runs 32-bit code, which is not supported", tid);
+		cryo_refuse(c, p, "thread %d: runs 32-bit code, which is not supported", tid);
 	if (has_tls(task))
-		cryo_refuse(c, "thread %d: segments of set_thread_area() are not supported", tid);
-	if (has_io_ports(task))
-		cryo_refuse(c, "thread %d: access to I/O ports (ioperm, iopl) is not supported",
+		cryo_refuse(c, p, "thread %d: segments of set_thread_area() are not supported",
 			    tid);
-	if (thread_group_leader(task) && has_ldt(c->p->mm))
-		cryo_refuse(c, "a local descriptor table (modify_ldt) is not supported");
-	if (thread_group_leader(task) && cryo_x86_lam(c->p->mm))
-		cryo_refuse(c, "linear address masking is not supported");
+	if (has_io_ports(task))
+		cryo_refuse(c, p, "thread %d: access to I/O ports (ioperm, iopl) is not supported",
+			    tid);
+	if (thread_group_leader(task) && has_ldt(p->mm))
+		cryo_refuse(c, p, "a local descriptor table (modify_ldt) is not supported");
+	if (thread_group_leader(task) && cryo_x86_lam(p->mm))
+		cryo_refuse(c, p, "linear address masking is not supported");
 }
 
 /* As programs see it: raw, not as the kernel would like to have it. */

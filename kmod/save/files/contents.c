@@ -30,7 +30,7 @@
 #include "save/memory.h"
 #include "save/memory/hugetlb.h"
 
-struct copy {
+struct contents_copy {
 	struct cryo_capture *c;
 	u32 kind;			/* CRYO_PAGES_* */
 	u32 inode;
@@ -40,7 +40,7 @@ struct copy {
 	u8 *bytes;			/* CRYO_BATCH_PAGES pages */
 };
 
-static int flush_copy(struct copy *k)
+static int flush_copy(struct contents_copy *k)
 {
 	struct cryo_pages head = {
 		.kind = k->kind,
@@ -71,7 +71,7 @@ static int flush_copy(struct copy *k)
 }
 
 /* The page at the end of the buffer belongs to byte @pos: keep it, unless it is all zero. */
-static void keep_page(struct copy *k, loff_t pos)
+static void keep_page(struct contents_copy *k, loff_t pos)
 {
 	struct cryo_page_run *run = k->nr_runs ? &k->runs[k->nr_runs - 1] : NULL;
 
@@ -115,7 +115,7 @@ static int read_behind_end(struct file *file, loff_t pos, loff_t at, u8 *to)
 }
 
 /* Read one page. */
-static int read_page(struct copy *k, struct file *file, loff_t pos)
+static int read_page(struct contents_copy *k, struct file *file, loff_t pos)
 {
 	u8 *page = k->bytes + k->nr_pages * PAGE_SIZE;
 	loff_t at = pos;
@@ -131,7 +131,7 @@ static int read_page(struct copy *k, struct file *file, loff_t pos)
 	return at < pos + PAGE_SIZE ? read_behind_end(file, pos, at, page + (at - pos)) : 0;
 }
 
-static int copy_range(struct copy *k, struct file *file, loff_t pos, loff_t end)
+static int copy_range(struct contents_copy *k, struct file *file, loff_t pos, loff_t end)
 {
 	int err = 0;
 
@@ -150,7 +150,7 @@ static int copy_range(struct copy *k, struct file *file, loff_t pos, loff_t end)
 }
 
 /* A file system that does not tell where holes are, but of which all that is no hole is in memory. */
-static int copy_huge(struct copy *k, struct file *file, loff_t size)
+static int copy_huge(struct contents_copy *k, struct file *file, loff_t size)
 {
 	loff_t huge = cryo_huge_page_size(file_inode(file)), pos = 0;
 	int err = 0;
@@ -166,7 +166,7 @@ static int copy_huge(struct copy *k, struct file *file, loff_t size)
 }
 
 /* Without asking where holes are, which moves the offset of who has it open, and may be answered by a server. */
-static int copy_all(struct copy *k, struct file *file, loff_t size)
+static int copy_whole(struct contents_copy *k, struct file *file, loff_t size)
 {
 	if (cryo_is_hugetlb(file))
 		return copy_huge(k, file, size);
@@ -177,7 +177,7 @@ static int copy_all(struct copy *k, struct file *file, loff_t size)
  * Copy what is not a hole.  File systems that cannot tell say that all is data.  A server in user space may say what it likes, as late as
  * it likes: the kernel waits for its answer, and for the lock of the inode, and not even SIGKILL ends that.
  */
-static int copy_file(struct copy *k, struct file *file, loff_t size)
+static int copy_file(struct contents_copy *k, struct file *file, loff_t size)
 {
 	struct super_block *sb = file_inode(file)->i_sb;
 	loff_t at = 0, data, hole;
@@ -185,7 +185,7 @@ static int copy_file(struct copy *k, struct file *file, loff_t size)
 
 	/* One that lies upon others asks those, which may be anything. */
 	if (cryo_is_hugetlb(file) || sb->s_magic == FUSE_SUPER_MAGIC || sb->s_stack_depth)
-		return copy_all(k, file, size);
+		return copy_whole(k, file, size);
 	while (!err && at < size) {
 		data = vfs_llseek(file, at, SEEK_DATA);
 		if (data == -ENXIO)
@@ -208,7 +208,7 @@ static int copy_file(struct copy *k, struct file *file, loff_t size)
  * A file of our own, so that nobody's offset moves; opened only by who may read.  What the process alone may read, as it
  * was given it open, is read through what it has: who may trace it could have it do so.
  */
-static int copy_inode(struct copy *k, struct cryo_object *o)
+static int copy_inode(struct contents_copy *k, struct cryo_object *o)
 {
 	struct file *file;
 	int err;
@@ -216,7 +216,7 @@ static int copy_inode(struct copy *k, struct cryo_object *o)
 	if (!(o->file->f_mode & FMODE_READ)) {
 		err = file_permission(o->file, MAY_READ);
 		if (err) {
-			cryo_warn(k->c, "inode %lu: you may not read its contents, which have to be saved",
+			cryo_warn(k->c, o->proc, "inode %lu: you may not read its contents, which have to be saved",
 				  (unsigned long)file_inode(o->file)->i_ino);
 			return err;
 		}
@@ -225,7 +225,7 @@ static int copy_inode(struct copy *k, struct cryo_object *o)
 	k->inode = o->id;
 	file = dentry_open(&o->file->f_path, O_RDONLY | O_LARGEFILE, current_cred());
 	if (file == ERR_PTR(-EACCES) && o->file->f_mode & FMODE_READ)
-		return copy_all(k, o->file, o->size);
+		return copy_whole(k, o->file, o->size);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	/* Not its size now: others may have it open, and its INODE section is written. */
@@ -236,7 +236,7 @@ static int copy_inode(struct copy *k, struct cryo_object *o)
 }
 
 /* Of a temporary file system; that it may be read has been found out. */
-static int copy_nodes(struct copy *k, struct cryo_mounts *m)
+static int copy_nodes(struct contents_copy *k, struct cryo_mounts *m)
 {
 	struct cryo_tmpfs_node *n;
 	struct file *file;
@@ -261,7 +261,7 @@ static int copy_nodes(struct copy *k, struct cryo_mounts *m)
 
 int cryo_save_contents(struct cryo_capture *c)
 {
-	struct copy *k = kvzalloc(sizeof(*k), GFP_KERNEL_ACCOUNT);
+	struct contents_copy *k = kvzalloc(sizeof(*k), GFP_KERNEL_ACCOUNT);
 	struct cryo_mounts *m;
 	struct cryo_object *o;
 	int err = 0;

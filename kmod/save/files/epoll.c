@@ -36,7 +36,7 @@ static void save_target(struct cryo_capture *c, struct cryo_object *o, struct cr
 	};
 
 	if (!target) {
-		cryo_refuse(c, "fd %d (epoll): watches a file that was fd %d and that only others have open",
+		cryo_refuse(c, o->proc, "fd %d (epoll): watches a file that was fd %d and that only others have open",
 			    o->fd, out.fd);
 		return;
 	}

@@ -63,19 +63,19 @@ bool cryo_fanotify_answers(struct file *file)
 	return group->priority;
 }
 
-struct mark {
+struct fanotify_inode_mark {
 	struct inode *inode;	/* counted; NULL: it is going away */
 	u32 flags, mask, ignored;
 };
 
-struct mark_list {
-	struct mark *marks;
+struct fanotify_mark_list {
+	struct fanotify_inode_mark *marks;
 	unsigned int n, room;
 	bool others;		/* of kinds that are not known */
 };
 
 /* Those of inodes. Returns whether there was room. */
-static bool list_marks(struct fsnotify_group *group, struct mark_list *list)
+static bool list_marks(struct fsnotify_group *group, struct fanotify_mark_list *list)
 {
 	struct fsnotify_mark *mark;
 
@@ -97,7 +97,7 @@ static bool list_marks(struct fsnotify_group *group, struct mark_list *list)
 	return list->n <= list->room;
 }
 
-static void put_marks(struct mark_list *list)
+static void put_marks(struct fanotify_mark_list *list)
 {
 	unsigned int i;
 
@@ -107,7 +107,7 @@ static void put_marks(struct mark_list *list)
 	list->marks = NULL;
 }
 
-static int get_marks(struct fsnotify_group *group, struct mark_list *list)
+static int get_marks(struct fsnotify_group *group, struct fanotify_mark_list *list)
 {
 	list->room = 16;
 	for (;;) {
@@ -141,7 +141,7 @@ static void put_mark(struct fanotify_save *s, struct cryo_mark *out)
 	s->head.marks++;
 }
 
-static int save_inode_mark(struct fanotify_save *s, const struct mark *mark)
+static int save_inode_mark(struct fanotify_save *s, const struct fanotify_inode_mark *mark)
 {
 	struct cryo_mark out = { .kind = CRYO_MARK_INODE, .flags = mark->flags, .mask = mark->mask,
 				 .ignored = mark->ignored };
@@ -151,7 +151,7 @@ static int save_inode_mark(struct fanotify_save *s, const struct mark *mark)
 		return 0;
 	err = cryo_find_path(s->c, mark->inode, s->path);
 	if (err == -ENOENT) {
-		cryo_refuse(s->c, "fd %d (fanotify): inode %lu, which a mark is of, is of a file that has no path any more",
+		cryo_refuse(s->c, s->o->proc, "fd %d (fanotify): inode %lu, which a mark is of, is of a file that has no path any more",
 			    s->o->fd, (unsigned long)mark->inode->i_ino);
 		return 0;
 	}
@@ -160,7 +160,7 @@ static int save_inode_mark(struct fanotify_save *s, const struct mark *mark)
 	/* The kernel would not add such a mask now. */
 	if (mark->ignored && !(mark->flags & FAN_MARK_IGNORED_SURV_MODIFY) &&
 	    inode_is_open_for_write(mark->inode))
-		cryo_refuse(s->c, "fd %d (fanotify): events of %s are ignored until it is written to, and it is open for writing",
+		cryo_refuse(s->c, s->o->proc, "fd %d (fanotify): events of %s are ignored until it is written to, and it is open for writing",
 			    s->o->fd, s->path);
 	out.dev = new_encode_dev(mark->inode->i_sb->s_dev);
 	out.ino = mark->inode->i_ino;
@@ -194,7 +194,7 @@ static int save_line(struct fanotify_save *s, const char *line)
 	else
 		err = cryo_find_mount(s->c, 0, number, s->path);
 	if (err == -ENOENT) {
-		cryo_refuse(s->c, "fd %d (fanotify): a mark is of a mount or file system that no path leads to",
+		cryo_refuse(s->c, s->o->proc, "fd %d (fanotify): a mark is of a mount or file system that no path leads to",
 			    s->o->fd);
 		return 0;
 	}
@@ -221,14 +221,14 @@ static int save_other_marks(struct fanotify_save *s)
 
 static int save_marks(struct fanotify_save *s)
 {
-	struct mark_list list = {};
+	struct fanotify_mark_list list = {};
 	unsigned int i;
 	int err = get_marks(s->o->file->private_data, &list);
 
 	if (err)
 		return err;
 	if (list.others)
-		cryo_refuse(s->c, "fd %d (fanotify): a mark of a mount namespace is not supported",
+		cryo_refuse(s->c, s->o->proc, "fd %d (fanotify): a mark of a mount namespace is not supported",
 			    s->o->fd);
 	for (i = 0; !err && i < list.n; i++) {
 		err = cryo_look_interrupted(s->c) ?: save_inode_mark(s, &list.marks[i]);
@@ -256,16 +256,16 @@ static void check_events(struct fanotify_save *s)
 	int fd = s->o->fd;
 
 	if (load.permissions)
-		cryo_refuse(s->c, "fd %d (fanotify): permission events that have not been answered are not supported",
+		cryo_refuse(s->c, s->o->proc, "fd %d (fanotify): permission events that have not been answered are not supported",
 			    fd);
 	else if (load.events)
-		cryo_refuse(s->c, "fd %d (fanotify): %u events that have not been read are not supported",
+		cryo_refuse(s->c, s->o->proc, "fd %d (fanotify): %u events that have not been read are not supported",
 			    fd, load.events);
 	if (s->masks & CRYO_FAN_PRE_ACCESS)
-		cryo_refuse(s->c, "fd %d (fanotify): events before access (FAN_PRE_ACCESS) are not supported",
+		cryo_refuse(s->c, s->o->proc, "fd %d (fanotify): events before access (FAN_PRE_ACCESS) are not supported",
 			    fd);
 	else if (s->masks & CRYO_FAN_PERM_EVENTS && reads_files(s->c))
-		cryo_refuse(s->c, "fd %d (fanotify): permission events in a job with files that the checkpoint has to read are not supported",
+		cryo_refuse(s->c, s->o->proc, "fd %d (fanotify): permission events in a job with files that the checkpoint has to read are not supported",
 			    fd);
 }
 

@@ -46,8 +46,8 @@ static void drop_walk(struct table_walk *w)
 	kvfree(w->records);
 }
 
-/* A snapshot of the table in c->p->fds, one reference to each file. */
-static int copy_tables(struct cryo_capture *c)
+/* A snapshot of the table in p->fds, one reference to each file. */
+static int copy_tables(struct cryo_proc *p)
 {
 	struct table_walk w = { .room = 64 };
 
@@ -57,41 +57,42 @@ static int copy_tables(struct cryo_capture *c)
 			return -ENOMEM;
 		w.n = 0;
 		/* task_lock() keeps the table from being freed by a killed task. */
-		task_lock(c->p->task);
-		w.files = c->p->task->files;
+		task_lock(p->task);
+		w.files = p->task->files;
 		if (w.files)
 			iterate_fd(w.files, 0, note_fd, &w);
-		task_unlock(c->p->task);
+		task_unlock(p->task);
 		if (w.n <= w.room)
 			break;
 		drop_walk(&w);
 		w.room = w.n + 64;
 	}
-	c->p->fds = w.records;
-	c->p->nr_fds = w.n;
+	p->fds = w.records;
+	p->nr_fds = w.n;
 	return 0;
 }
 
 /* @held: references to the file that there are for the descriptor, with that of @r. */
-static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r, unsigned int held)
+static int collect_fd(struct cryo_capture *c, struct cryo_proc *p, const struct cryo_fd_record *r,
+		      unsigned int held)
 {
 	struct cryo_object *o;
 	int is_shm;
 
 	if (cryo_is_being_restarted(r->file)) {
-		cryo_log(&c->req->log, "pid %d (%s): is being restarted", c->p->pid, c->p->comm);
+		cryo_log(&c->req->log, "pid %d (%s): is being restarted", p->pid, p->comm);
 		return -EBUSY;
 	}
-	if (cryo_is_command(r->file, c->p->tgid)) {
+	if (cryo_is_command(r->file, p->tgid)) {
 		cryo_log(&c->req->log, "pid %d (%s): is at work on a checkpoint itself",
-			 c->p->pid, c->p->comm);
+			 p->pid, p->comm);
 		return -EBUSY;
 	}
-	o = cryo_object_file(c, r->file);
+	o = cryo_object_file(c, p, r->file);
 	if (!o)
 		return -ENOMEM;
 	/* Of the process that was first to show it, be it by a descriptor or by a mapping. */
-	if (o->fd < 0 && o->proc == c->p) {
+	if (o->fd < 0 && o->proc == p) {
 		o->fd = r->fd;
 		o->stdio_fd = r->fd <= 2 ? r->fd : U32_MAX;
 	}
@@ -103,32 +104,32 @@ static int collect_fd(struct cryo_capture *c, const struct cryo_fd_record *r, un
 	return min(is_shm, 0);
 }
 
-int cryo_collect_fds(struct cryo_capture *c)
+int cryo_collect_fds(struct cryo_capture *c, struct cryo_proc *p)
 {
 	/* A table in common has one reference for all who have it. */
-	unsigned int i, held = cryo_has_table_of_other(c) ? 1 : 2;
-	int err = copy_tables(c);
+	unsigned int i, held = cryo_has_table_of_other(c, p) ? 1 : 2;
+	int err = copy_tables(p);
 
-	for (i = 0; !err && i < c->p->nr_fds; i++)
-		err = cryo_look_interrupted(c) ?: collect_fd(c, &c->p->fds[i], held);
+	for (i = 0; !err && i < p->nr_fds; i++)
+		err = cryo_look_interrupted(c) ?: collect_fd(c, p, &p->fds[i], held);
 	return err;
 }
 
-int cryo_save_fds(struct cryo_capture *c)
+int cryo_save_fds(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct cryo_array head = { c->p->nr_fds, sizeof(struct cryo_fd) };
+	struct cryo_array head = { p->nr_fds, sizeof(struct cryo_fd) };
 	struct cryo_buf buf = {};
 	unsigned int i;
 
 	cryo_buf_put(&buf, &head, sizeof(head));
-	for (i = 0; i < c->p->nr_fds; i++) {
+	for (i = 0; i < p->nr_fds; i++) {
 		struct cryo_fd out = {
-			.fd = c->p->fds[i].fd,
-			.file = cryo_object_find(c, c->p->fds[i].file)->id,
-			.flags = c->p->fds[i].cloexec ? CRYO_FD_CLOEXEC : 0,
+			.fd = p->fds[i].fd,
+			.file = cryo_object_find(c, p->fds[i].file)->id,
+			.flags = p->fds[i].cloexec ? CRYO_FD_CLOEXEC : 0,
 		};
 
 		cryo_buf_put(&buf, &out, sizeof(out));
 	}
-	return cryo_stream_buf(&c->stream, CRYO_SEC_FDS, c->p->pid, sizeof(head), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_FDS, p->pid, sizeof(head), &buf);
 }

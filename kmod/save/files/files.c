@@ -207,7 +207,7 @@ static const char *classify_regular(struct cryo_object *o)
 	return NULL;
 }
 
-static const char *stdio(struct cryo_object *o)
+static const char *take_as_stdio(struct cryo_object *o)
 {
 	o->kind = CRYO_FILE_STDIO;
 	return NULL;
@@ -257,9 +257,9 @@ static const char *classify_char(struct cryo_capture *c, struct cryo_object *o)
 		}
 	}
 	if (o->stdio_fd != U32_MAX)
-		return stdio(o);
+		return take_as_stdio(o);
 	/* /dev/tty (5:0) or the terminal itself */
-	if (dev == MKDEV(TTYAUX_MAJOR, 0) || cryo_is_ctty(c->p->task, o->file)) {
+	if (dev == MKDEV(TTYAUX_MAJOR, 0) || cryo_is_ctty(o->proc->task, o->file)) {
 		o->kind = CRYO_FILE_CTTY;
 		return NULL;
 	}
@@ -275,7 +275,7 @@ static const char *classify_fifo(struct cryo_object *o)
 		return NULL;
 	}
 	if (o->stdio_fd != U32_MAX && !inside)
-		return stdio(o);
+		return take_as_stdio(o);
 	if (d_unlinked(o->file->f_path.dentry) && !cryo_has_other_name(&o->file->f_path)) {
 		if (!inside)
 			return "deleted FIFO that another process has open";
@@ -295,11 +295,11 @@ static const char *classify_fifo(struct cryo_object *o)
 static const char *outside_pipe(struct cryo_capture *c, struct cryo_object *o)
 {
 	if (o->stdio_fd == U32_MAX) {
-		cryo_warn(c, "fd %d (pipe): its other end belongs to a process that is left out; a restart puts a descriptor of cr_restart in its place",
+		cryo_warn(c, o->proc, "fd %d (pipe): its other end belongs to a process that is left out; a restart puts a descriptor of cr_restart in its place",
 			  o->fd);
 		o->stdio_fd = o->fd;
 	}
-	return stdio(o);
+	return take_as_stdio(o);
 }
 
 static const char *classify_pipe(struct cryo_capture *c, struct cryo_object *o)
@@ -388,7 +388,7 @@ static const char *classify_pidfd(struct cryo_capture *c, struct cryo_object *o)
 	return obstacle;
 }
 
-static const char *classify(struct cryo_capture *c, struct cryo_object *o)
+static const char *classify_by_type(struct cryo_capture *c, struct cryo_object *o)
 {
 	const char *obstacle = proc_obstacle(o);
 
@@ -470,10 +470,8 @@ static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 	const char *obstacle;
 	char *name;
 
-	c->p = o->proc;
-	obstacle = classify(c, o) ?: cryo_mount_obstacle(c, o) ?: cryo_name_obstacle(c, o) ?:
-		   layout_obstacle(o);
-
+	obstacle = classify_by_type(c, o) ?: cryo_mount_obstacle(c, o) ?:
+		   cryo_name_obstacle(c, o) ?: layout_obstacle(o);
 	if (IS_ERR_OR_NULL(obstacle))
 		return PTR_ERR(obstacle);
 	name = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
@@ -481,13 +479,13 @@ static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 		return -ENOMEM;
 	cryo_describe_file(o->file, name, PATH_MAX);
 	if (o->fd >= 0)
-		cryo_refuse(c, "fd %d (%s): %s is not supported", o->fd, name, obstacle);
+		cryo_refuse(c, o->proc, "fd %d (%s): %s is not supported", o->fd, name, obstacle);
 	else if (o->carrier >= 0)
-		cryo_refuse(c, "file passed through fd %d (%s): %s is not supported", o->carrier,
-			    name, obstacle);
+		cryo_refuse(c, o->proc, "file passed through fd %d (%s): %s is not supported",
+			    o->carrier, name, obstacle);
 	else
-		cryo_refuse(c, "memory at %lx (%s): %s is not supported", o->vma_start, name,
-			    obstacle);
+		cryo_refuse(c, o->proc, "memory at %lx (%s): %s is not supported",
+			    o->vma_start, name, obstacle);
 	kfree(name);
 	return 0;
 }
@@ -572,8 +570,8 @@ int cryo_save_inodes(struct cryo_capture *c)
 	int err = 0;
 
 	list_for_each_entry(o, &c->inodes, node) {
-		c->p = o->proc;
 		err = cryo_look_interrupted(c) ?: save_inode(c, o) ?: save_inode_state(c, o);
+		cryo_refuse_too_big(c, o->proc, err);
 		if (err)
 			break;
 		cond_resched();
@@ -631,7 +629,8 @@ static int save_open_file(struct cryo_capture *c, struct cryo_object *o, char *p
 		out.pos = cryo_ns_file_saved(o->file);
 	name = saved_path(o, page);
 	if (IS_ERR(name)) {
-		cryo_refuse(c, "fd %d: its path cannot be told (error %ld)", o->fd, PTR_ERR(name));
+		cryo_refuse(c, o->proc, "fd %d: its path cannot be told (error %ld)",
+			    o->fd, PTR_ERR(name));
 		return 0;
 	}
 	cryo_buf_put(&buf, &out, sizeof(out));
@@ -685,11 +684,11 @@ int cryo_save_files(struct cryo_capture *c)
 	list_for_each_entry(o, &c->files, node) {
 		if (err)
 			break;
-		c->p = o->proc;
 		/* Refused ones have no kind: they are left out of what is not going to be written. */
 		if (o->kind)
 			err = cryo_look_interrupted(c) ?: save_open_file(c, o, page) ?:
 			      cryo_save_opener(c, o) ?: save_file_state(c, o);
+		cryo_refuse_too_big(c, o->proc, err);
 		cond_resched();
 	}
 	kfree(page);

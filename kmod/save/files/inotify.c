@@ -28,13 +28,13 @@ bool cryo_is_inotify(struct file *file)
 	return cryo_is_anon_file(file, "inotify");
 }
 
-struct watch {
+struct inotify_watch {
 	struct inode *inode;	/* counted */
 	u32 wd;
 	u32 mask;
 };
 
-static unsigned int list_watches(struct fsnotify_group *group, struct watch *watches,
+static unsigned int list_watches(struct fsnotify_group *group, struct inotify_watch *watches,
 				 unsigned int room)
 {
 	struct fsnotify_mark *mark;
@@ -55,7 +55,7 @@ static unsigned int list_watches(struct fsnotify_group *group, struct watch *wat
 	return n;
 }
 
-static void put_watches(struct watch *watches, unsigned int n)
+static void put_watches(struct inotify_watch *watches, unsigned int n)
 {
 	while (n--)
 		iput(watches[n].inode);
@@ -63,10 +63,10 @@ static void put_watches(struct watch *watches, unsigned int n)
 }
 
 /* Watches do not change: whoever can change them is parked, or is noticed by the count. */
-static struct watch *get_watches(struct fsnotify_group *group, unsigned int *count)
+static struct inotify_watch *get_watches(struct fsnotify_group *group, unsigned int *count)
 {
 	unsigned int room = list_watches(group, NULL, 0), n;
-	struct watch *watches;
+	struct inotify_watch *watches;
 
 	for (;;) {
 		watches = kvcalloc(room + 1, sizeof(*watches), GFP_KERNEL_ACCOUNT);
@@ -86,7 +86,7 @@ static struct watch *get_watches(struct fsnotify_group *group, unsigned int *cou
 #define REMOVED_MARK	" (deleted)"	/* as doc/format.md has it */
 
 /* Of what has been removed, and is made again without a name as somebody of the job has it open: where it was. */
-static int find_removed(struct cryo_capture *c, const struct watch *watch, char *path,
+static int find_removed(struct cryo_capture *c, const struct inotify_watch *watch, char *path,
 			struct cryo_watch *out)
 {
 	struct cryo_object *o = cryo_object_find(c, watch->inode);
@@ -112,8 +112,8 @@ static int find_removed(struct cryo_capture *c, const struct watch *watch, char 
 }
 
 /* -ENOENT: it is of a file that has no path any more. */
-static int save_watch(struct cryo_capture *c, struct cryo_object *o, const struct watch *watch,
-		      char *path, struct cryo_buf *buf)
+static int save_watch(struct cryo_capture *c, struct cryo_object *o,
+		      const struct inotify_watch *watch, char *path, struct cryo_buf *buf)
 {
 	const struct cryo_mounts *m = cryo_mounts_of(c, o->proc->task);
 	struct cryo_watch out = { .wd = watch->wd, .mask = watch->mask };
@@ -138,8 +138,9 @@ static int save_watch(struct cryo_capture *c, struct cryo_object *o, const struc
 }
 
 /* @lost: the first that has no path. */
-static int save_watches(struct cryo_capture *c, struct cryo_object *o, struct watch *watches,
-			unsigned int n, struct cryo_buf *buf, u32 *lost)
+static int save_watches(struct cryo_capture *c, struct cryo_object *o,
+			struct inotify_watch *watches, unsigned int n,
+			struct cryo_buf *buf, u32 *lost)
 {
 	char *path = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	int err = path ? 0 : -ENOMEM;
@@ -158,7 +159,7 @@ static int save_watches(struct cryo_capture *c, struct cryo_object *o, struct wa
 }
 
 /* A restart gets to a number by all those before it. */
-static u32 highest_number(const struct watch *watches, unsigned int n, u32 next)
+static u32 highest_number(const struct inotify_watch *watches, unsigned int n, u32 next)
 {
 	while (n--)
 		next = max(next, watches[n].wd);
@@ -223,11 +224,11 @@ static u32 next_watch(const struct fsnotify_group *group)
 	return max(idr_get_cursor(&group->inotify_data.idr), 1U);
 }
 
-static int get_all(struct cryo_capture *c, struct cryo_object *o, struct cryo_inotify *head,
-		   struct cryo_buf *buf, struct cryo_buf *events, u32 *lost, u32 *highest)
+static int get_inotify(struct cryo_capture *c, struct cryo_object *o, struct cryo_inotify *head,
+		       struct cryo_buf *buf, struct cryo_buf *events, u32 *lost, u32 *highest)
 {
 	struct fsnotify_group *group = o->file->private_data;
-	struct watch *watches = get_watches(group, &head->watches);
+	struct inotify_watch *watches = get_watches(group, &head->watches);
 	int err;
 
 	if (!watches)
@@ -260,18 +261,18 @@ int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
 		cryo_buf_free(&events);
 		head = (struct cryo_inotify){};
 		lost = 0;
-		err = get_all(c, o, &head, &buf, &events, &lost, &highest);
+		err = get_inotify(c, o, &head, &buf, &events, &lost, &highest);
 		differs = list_watches(o->file->private_data, NULL, 0) != head.watches ||
 			  next_watch(group) != head.next_wd;
 	} while (!err && differs && ++rounds < MAX_ROUNDS);
 	if (!err && differs)
-		cryo_refuse(c, "fd %d (inotify): its watches change all the time: try again",
+		cryo_refuse(c, o->proc, "fd %d (inotify): its watches change all the time: try again",
 			    o->fd);
 	else if (lost)
-		cryo_refuse(c, "fd %d (inotify): watch %u is of a file that has no path any more",
+		cryo_refuse(c, o->proc, "fd %d (inotify): watch %u is of a file that has no path any more",
 			    o->fd, lost);
 	if (highest > CRYO_HIGHEST_WATCH)
-		cryo_refuse(c, "fd %d (inotify): it has come to watch %u, a restart does to %u",
+		cryo_refuse(c, o->proc, "fd %d (inotify): it has come to watch %u, a restart does to %u",
 			    o->fd, highest, CRYO_HIGHEST_WATCH);
 	if (err) {
 		cryo_buf_free(&buf);

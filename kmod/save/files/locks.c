@@ -24,6 +24,7 @@
 
 struct lock_walk {
 	struct cryo_capture *c;
+	struct cryo_proc *p;
 	const void *files;		/* owner of the process's POSIX locks */
 	struct cryo_lock *locks;
 	unsigned int room;
@@ -67,7 +68,7 @@ static struct cryo_object *new_maker(struct lock_walk *w, cryo_lock_core *lock)
 {
 	struct cryo_object *f = cryo_object_find(w->c, cryo_lock_file(lock));
 
-	return f && f->locks_of == w->c->p && !f->locks_saved ? f : NULL;
+	return f && f->locks_of == w->p && !f->locks_saved ? f : NULL;
 }
 
 /* One lock of the inode of @o. */
@@ -122,7 +123,7 @@ static void walk_inode(struct lock_walk *w, struct cryo_object *o)
 /* Open files that the process has by descriptors, and those that it has otherwise. */
 static void set_looked_at(struct lock_walk *w, struct cryo_proc *by, bool saved)
 {
-	struct cryo_proc *p = w->c->p;
+	struct cryo_proc *p = w->p;
 	struct cryo_object *o;
 	unsigned int i;
 
@@ -143,9 +144,9 @@ static void set_looked_at(struct lock_walk *w, struct cryo_proc *by, bool saved)
 
 static int walk_inode_once(struct lock_walk *w, struct cryo_object *o)
 {
-	if (o->inode->locks_of == w->c->p)
+	if (o->inode->locks_of == w->p)
 		return 0;
-	o->inode->locks_of = w->c->p;
+	o->inode->locks_of = w->p;
 	walk_inode(w, o);
 	cond_resched();
 	return cryo_look_interrupted(w->c);
@@ -154,7 +155,7 @@ static int walk_inode_once(struct lock_walk *w, struct cryo_object *o)
 /* All files that the process has are marked, and then each inode is looked at once. */
 static int walk_table(struct lock_walk *w)
 {
-	struct cryo_proc *p = w->c->p;
+	struct cryo_proc *p = w->p;
 	struct cryo_object *o;
 	unsigned int i;
 	int err = 0;
@@ -173,7 +174,7 @@ static int walk_table(struct lock_walk *w)
 	return err;
 }
 
-static int walk(struct lock_walk *w)
+static int walk_locks(struct lock_walk *w)
 {
 	int err;
 
@@ -208,27 +209,27 @@ static s32 owner_in_context(struct cryo_capture *c, s32 number)
 	return proc ? proc->pid : 0;
 }
 
-int cryo_save_locks(struct cryo_capture *c)
+int cryo_save_locks(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct lock_walk w = { .c = c };
+	struct lock_walk w = { .c = c, .p = p };
 	struct cryo_array head = { .record_size = sizeof(struct cryo_lock) };
 	struct cryo_buf buf = {};
 	unsigned int i;
 	int err;
 
-	task_lock(c->p->task);
-	w.files = c->p->task->files;	/* compared, never followed */
-	task_unlock(c->p->task);
+	task_lock(p->task);
+	w.files = p->task->files;	/* compared, never followed */
+	task_unlock(p->task);
 	/* They belong to the table, whoever has it: told once. */
-	if (cryo_has_table_of_other(c))
+	if (cryo_has_table_of_other(c, p))
 		w.files = NULL;
-	err = walk(&w);
+	err = walk_locks(&w);
 	if (err)
 		return err;
 	if (w.too_many)
-		cryo_refuse(c, "a file with more than %u locks is not supported", MAX_LOCKS);
+		cryo_refuse(c, p, "a file with more than %u locks is not supported", MAX_LOCKS);
 	if (w.breaking)
-		cryo_refuse(c, "file leases that are being broken (%u of them) are not supported",
+		cryo_refuse(c, p, "file leases that are being broken (%u of them) are not supported",
 			    w.breaking);
 	if (w.n) {
 		for (i = 0; i < w.n; i++)
@@ -236,7 +237,7 @@ int cryo_save_locks(struct cryo_capture *c)
 		head.count = w.n;
 		cryo_buf_put(&buf, &head, sizeof(head));
 		cryo_buf_put(&buf, w.locks, w.n * sizeof(*w.locks));
-		err = cryo_stream_buf(&c->stream, CRYO_SEC_LOCKS, c->p->pid, sizeof(head), &buf);
+		err = cryo_stream_buf(&c->stream, CRYO_SEC_LOCKS, p->pid, sizeof(head), &buf);
 	}
 	kvfree(w.locks);
 	return err;

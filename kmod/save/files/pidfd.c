@@ -16,7 +16,7 @@
 #include "compat/pidfd.h"
 #include "save/files.h"
 
-struct whose {
+struct pidfd_owner {
 	pid_t pid;		/* 0: has been waited for */
 	bool thread;		/* other than the first of its process */
 	struct task_struct *outsider;	/* counted; NULL: it is of a process of the scope */
@@ -28,10 +28,10 @@ bool cryo_is_pidfd(struct file *file)
 }
 
 /* A pidfd can be had of any process, by its number alone: it entitles to nothing that there is to tell about that. */
-static struct whose whose(struct cryo_capture *c, struct file *file)
+static struct pidfd_owner owner_of_pidfd(struct cryo_capture *c, struct file *file)
 {
 	struct pid *pid = cryo_pidfd_pid(file);
-	struct whose out = {};
+	struct pidfd_owner out = {};
 	struct task_struct *task;
 	struct cryo_proc *proc;
 
@@ -64,13 +64,13 @@ static const char *pidfd_obstacle(struct cryo_object *o, pid_t pid, bool thread)
 /* CRYO_FILE_PIDFD, or 0 for what is refused: with @obstacle, or in words of its own. */
 int cryo_classify_pidfd(struct cryo_capture *c, struct cryo_object *o, const char **obstacle)
 {
-	struct whose of = whose(c, o->file);
+	struct pidfd_owner of = owner_of_pidfd(c, o->file);
 	char who[CRYO_WHO_MAX];
 
 	if (of.outsider) {
 		cryo_describe_task(of.outsider, who, sizeof(who));
 		put_task_struct(of.outsider);
-		cryo_refuse(c, "fd %d (pidfd): it is of %s, which is left out",
+		cryo_refuse(c, o->proc, "fd %d (pidfd): it is of %s, which is left out",
 			    o->fd >= 0 ? o->fd : o->carrier, who);
 		return 0;
 	}
@@ -80,7 +80,7 @@ int cryo_classify_pidfd(struct cryo_capture *c, struct cryo_object *o, const cha
 
 int cryo_save_pidfd(struct cryo_capture *c, struct cryo_object *o)
 {
-	struct whose of = whose(c, o->file);
+	struct pidfd_owner of = owner_of_pidfd(c, o->file);
 	struct cryo_pidfd out = { .pid = of.pid };
 
 	if (of.outsider)

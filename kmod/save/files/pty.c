@@ -349,10 +349,10 @@ static void warn_of_losses(struct cryo_capture *c, struct cryo_object *o,
 	const struct cryo_n_tty *data = slave->disc_data;
 
 	if (data->echo_head != data->echo_tail)
-		cryo_warn(c, "fd %d (pseudo-terminal %d): echo that has not been put out is lost",
+		cryo_warn(c, o->proc, "fd %d (pseudo-terminal %d): echo that has not been put out is lost",
 			  o->fd, slave->index);
 	if (slave->ctrl.pktstatus)
-		cryo_warn(c, "fd %d (pseudo-terminal %d): packet mode status that has not been read is lost",
+		cryo_warn(c, o->proc, "fd %d (pseudo-terminal %d): packet mode status that has not been read is lost",
 			  o->fd, slave->index);
 }
 
@@ -366,7 +366,7 @@ static int save_pair(struct cryo_capture *c, struct cryo_object *o, struct tty_s
 	int err;
 
 	if (obstacle) {
-		cryo_refuse(c, "fd %d (pseudo-terminal %d): %s is not supported", o->fd,
+		cryo_refuse(c, o->proc, "fd %d (pseudo-terminal %d): %s is not supported", o->fd,
 			    master->link->index, obstacle);
 		return 0;
 	}

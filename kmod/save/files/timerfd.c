@@ -18,7 +18,7 @@ bool cryo_is_timerfd(struct file *file)
 	return cryo_is_anon_file(file, "[timerfd]");
 }
 
-static int parse(const char *text, struct cryo_timerfd *out)
+static int parse_timerfd(const char *text, struct cryo_timerfd *out)
 {
 	unsigned long long ticks, sec, nsec;
 	const char *interval = strstr(text, "it_interval:");
@@ -40,7 +40,7 @@ static int read_timerfd(struct file *file, struct cryo_timerfd *out)
 
 	if (IS_ERR(text))
 		return PTR_ERR(text);
-	err = parse(text, out);
+	err = parse_timerfd(text, out);
 	kvfree(text);
 	if (err)
 		return err;

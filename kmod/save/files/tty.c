@@ -71,10 +71,10 @@ static int describe_terminal(struct cryo_capture *c, struct tty_struct *tty,
 }
 
 /* Of the first process that has one: after a restart there is one terminal, that of cr_restart. */
-int cryo_save_terminal(struct cryo_capture *c)
+int cryo_save_terminal(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_terminal out = {};
-	struct tty_struct *tty = c->terminal_saved ? NULL : ctty_of(c->p->task);
+	struct tty_struct *tty = c->terminal_saved ? NULL : ctty_of(p->task);
 	int err = 0;
 
 	if (!tty)
@@ -85,11 +85,11 @@ int cryo_save_terminal(struct cryo_capture *c)
 	}
 	tty_kref_put(tty);
 	if (err == -EBUSY) {
-		cryo_warn(c, "modes of its terminal are not saved: another process is in the middle of a call with it, which does not end");
+		cryo_warn(c, p, "modes of its terminal are not saved: another process is in the middle of a call with it, which does not end");
 		return 0;
 	}
 	if (err)
 		return err;
-	return c->terminal_saved ? cryo_stream_section(&c->stream, CRYO_SEC_TERMINAL, c->p->pid,
+	return c->terminal_saved ? cryo_stream_section(&c->stream, CRYO_SEC_TERMINAL, p->pid,
 						       sizeof(out), &out, sizeof(out)) : 0;
 }

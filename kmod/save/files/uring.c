@@ -39,18 +39,18 @@ bool cryo_uring_busy(struct task_struct *task)
 	return cryo_uring_under_way(task);
 }
 
-void cryo_check_uring(struct cryo_capture *c, struct task_struct *task)
+void cryo_check_uring(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	int tid = task_pid_vnr(task);
 	s64 n = cryo_uring_under_way(task);
 
 	if (n)
-		cryo_refuse(c, "thread %d: %lld requests of io_uring are under way", tid, n);
+		cryo_refuse(c, p, "thread %d: %lld requests of io_uring are under way", tid, n);
 	if (cryo_uring_has_ring_fds(task))
-		cryo_refuse(c, "thread %d: descriptors of rings that are registered (io_uring) are not supported",
+		cryo_refuse(c, p, "thread %d: descriptors of rings that are registered (io_uring) are not supported",
 			    tid);
 	if (cryo_uring_task_restricted(task))
-		cryo_refuse(c, "thread %d: restrictions of io_uring are not supported", tid);
+		cryo_refuse(c, p, "thread %d: restrictions of io_uring are not supported", tid);
 }
 
 static bool is_in_context(struct task_struct *task, void *arg)
@@ -174,7 +174,7 @@ static void save_eventfd(struct cryo_capture *c, struct cryo_object *o, struct c
 		return;
 	eventfd = xa_load(&c->eventfds, cryo_index_of(registered->ctx));
 	if (!eventfd) {
-		cryo_refuse(c, "fd %d (io_uring): its eventfd is not open in the context any more",
+		cryo_refuse(c, o->proc, "fd %d (io_uring): its eventfd is not open in the context any more",
 			    o->fd);
 		return;
 	}
@@ -271,10 +271,10 @@ int cryo_save_uring(struct cryo_capture *c, struct cryo_object *o)
 		return err;
 	obstacle = uring_obstacle(c, o, ctx);
 	if (obstacle && o->fd >= 0)
-		cryo_refuse(c, "fd %d (io_uring): %s is not supported", o->fd, obstacle);
+		cryo_refuse(c, o->proc, "fd %d (io_uring): %s is not supported", o->fd, obstacle);
 	else if (obstacle)
-		cryo_refuse(c, "memory at %lx (io_uring): %s is not supported", o->vma_start,
-			    obstacle);
+		cryo_refuse(c, o->proc, "memory at %lx (io_uring): %s is not supported",
+			    o->vma_start, obstacle);
 	else
 		save_ring(c, o, &buf);
 	mutex_unlock(&ctx->uring_lock);

@@ -39,7 +39,8 @@ static int collect_queue(struct cryo_capture *c, const struct path *path)
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	err = cryo_is_mqueue(file) ? file_permission(file, MAY_READ) : -EIO;
-	if (!err && !cryo_object_find(c, file_inode(file)) && !cryo_object_file(c, file))
+	if (!err && !cryo_object_find(c, file_inode(file)) &&
+	    !cryo_object_file(c, cryo_ipc_holder(c), file))
 		err = -ENOMEM;
 	fput(file);
 	return err;
@@ -60,7 +61,7 @@ static bool collect_name(struct dir_context *ctx, const char *name, int len, lof
 		return true;
 	r->error = collect_queue(r->c, &path);
 	if (r->error == -EACCES) {
-		cryo_refuse(r->c, "POSIX message queue %pd in its ipc namespace: you may not read it",
+		cryo_refuse(r->c, cryo_ipc_holder(r->c), "POSIX message queue %pd in its ipc namespace: you may not read it",
 			    path.dentry);
 		r->error = 0;
 	}
@@ -187,16 +188,14 @@ static bool describe_notification(struct cryo_capture *c, struct cryo_mq_info *q
  */
 static bool notifies_sharer(struct cryo_capture *c, const struct cryo_mqueue *queue)
 {
-	struct cryo_proc *p, *now = c->p;
+	struct cryo_proc *p;
 	bool shares = false;
 
 	cryo_for_each_proc(p, c->req) {
 		if (p->pid != queue->notify_pid)
 			continue;
-		c->p = p;
-		shares = cryo_has_table_of_other(c);
+		shares = cryo_has_table_of_other(c, p);
 	}
-	c->p = now;
 	return shares;
 }
 
@@ -213,23 +212,23 @@ int cryo_save_mqueue(struct cryo_capture *c, struct cryo_object *o)
 
 	space = cryo_ipc_space_of(c, file_inode(o->file)->i_sb->s_fs_info);
 	if (!space) {
-		cryo_refuse(c, "POSIX message queue %pd: it is of an ipc namespace that no process of the job is in",
+		cryo_refuse(c, o->proc, "POSIX message queue %pd: it is of an ipc namespace that no process of the job is in",
 			    o->file->f_path.dentry);
 		return 0;
 	}
 	out.ns = space->number;
 	if (!(o->file->f_mode & FMODE_READ) && file_permission(o->file, MAY_READ)) {
-		cryo_refuse(c, "POSIX message queue %pd: you may not read it",
+		cryo_refuse(c, o->proc, "POSIX message queue %pd: you may not read it",
 			    o->file->f_path.dentry);
 		return 0;
 	}
 	if (!describe_notification(c, queue, &out)) {
-		cryo_refuse(c, "POSIX message queue %pd: its notification by a thread (SIGEV_THREAD) is not supported",
+		cryo_refuse(c, o->proc, "POSIX message queue %pd: its notification by a thread (SIGEV_THREAD) is not supported",
 			    o->file->f_path.dentry);
 		return 0;
 	}
 	if (out.notify_pid && notifies_sharer(c, &out)) {
-		cryo_refuse(c, "POSIX message queue %pd: its notification of pid %d, which shares its descriptors (CLONE_FILES), is not supported",
+		cryo_refuse(c, o->proc, "POSIX message queue %pd: its notification of pid %d, which shares its descriptors (CLONE_FILES), is not supported",
 			    o->file->f_path.dentry, out.notify_pid);
 		return 0;
 	}

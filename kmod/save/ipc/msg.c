@@ -79,7 +79,7 @@ static int save_msg_queue(struct cryo_capture *c, struct cryo_ipc_space *space,
 		return 0;
 	cryo_ipc_fill(space, &out.perm, &queue->q_perm, queue->q_ctime);
 	if (!cryo_ipc_readable(space, &queue->q_perm)) {
-		cryo_refuse(c, "System V message queue %d: you may not read it",
+		cryo_refuse(c, cryo_ipc_holder(c), "System V message queue %d: you may not read it",
 			    out.perm.id);
 		return 0;
 	}

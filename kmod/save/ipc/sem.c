@@ -162,7 +162,7 @@ static int save_set(struct cryo_capture *c, struct cryo_ipc_space *space,
 		return 0;
 	cryo_ipc_fill(space, &out.perm, &set->sem_perm, set->sem_ctime);
 	if (!cryo_ipc_readable(space, &set->sem_perm)) {
-		cryo_refuse(c, "System V semaphores %d: you may not read them",
+		cryo_refuse(c, cryo_ipc_holder(c), "System V semaphores %d: you may not read them",
 			    out.perm.id);
 		return 0;
 	}
@@ -242,7 +242,7 @@ static int put_undos(struct cryo_capture *c, struct task_struct *task, struct un
 }
 
 /* All threads of a process have one list, see check_process.c. */
-int cryo_save_sem_undo(struct cryo_capture *c, struct task_struct *task, u32 pid)
+int cryo_save_sem_undo(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_ipc_space *space = NULL;
 	struct undo_list list = {};
@@ -250,22 +250,23 @@ int cryo_save_sem_undo(struct cryo_capture *c, struct task_struct *task, u32 pid
 	struct nsproxy *in;
 	int err;
 
-	task_lock(task);
-	in = cryo_nsproxy_of(task);
+	task_lock(p->task);
+	in = cryo_nsproxy_of(p->task);
 	if (in)
 		space = cryo_ipc_space_of(c, in->ipc_ns);
-	task_unlock(task);
+	task_unlock(p->task);
 	if (!space)
 		return 0;
 	list.space = space;
 	list.ids = cryo_ipc_ids(space, CRYO_IPC_SEM);
 	if (down_read_killable(&list.ids->rwsem))
 		return -EINTR;
-	err = put_undos(c, task, &list, &buf);
+	err = put_undos(c, p->task, &list, &buf);
 	up_read(&list.ids->rwsem);
 	if (err || !list.n) {
 		cryo_buf_free(&buf);
 		return err;
 	}
-	return cryo_stream_buf(&c->stream, CRYO_SEC_SEM_UNDO, pid, sizeof(struct cryo_array), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_SEM_UNDO, p->pid, sizeof(struct cryo_array),
+			       &buf);
 }

@@ -21,15 +21,15 @@ static int collect_one(struct cryo_capture *c, struct cryo_ipc_space *space,
 		return 0;
 	if (!cryo_ipc_readable(space, &shm->shm_perm)) {
 		if (space->number) {
-			cryo_refuse(c, "System V shared memory %d in its ipc namespace: you may not read it",
+			cryo_refuse(c, cryo_ipc_holder(c), "System V shared memory %d in its ipc namespace: you may not read it",
 				    shm->shm_perm.id);
 			return 0;
 		}
-		cryo_warn(c, "System V shared memory %d: created by the process, which you may not read: left out",
+		cryo_warn(c, cryo_ipc_holder(c), "System V shared memory %d: created by the process, which you may not read: left out",
 			  shm->shm_perm.id);
 		return 0;
 	}
-	o = cryo_object_file(c, shm->shm_file);
+	o = cryo_object_file(c, cryo_ipc_holder(c), shm->shm_file);
 	return o ? 0 : -ENOMEM;
 }
 
@@ -56,7 +56,7 @@ static int save_segment(struct cryo_capture *c, struct cryo_ipc_space *space,
 		out.flags |= CRYO_SHM_MLOCKED;
 	attached = READ_ONCE(shm->shm_nattch);
 	if (attached > inode->attached)
-		cryo_refuse(c, "System V shared memory %d (key %#x): is attached %lu times outside of the checkpoint",
+		cryo_refuse(c, cryo_ipc_holder(c), "System V shared memory %d (key %#x): is attached %lu times outside of the checkpoint",
 			    out.perm.id, out.perm.key, attached - inode->attached);
 	return cryo_stream_section(&c->stream, CRYO_SEC_SHM, inode->id, sizeof(out), &out,
 				   sizeof(out));

@@ -84,8 +84,8 @@ static struct file *open_space(struct cryo_capture *c, struct task_struct *task,
 	return ERR_PTR(-EIO);
 }
 
-/* Note the namespace with the @number that @task is in, with all that is in it. */
-int cryo_ipc_note(struct cryo_capture *c, struct task_struct *task, u32 number)
+/* Note the namespace with the @number that @p is in, with all that is in it. */
+int cryo_ipc_note(struct cryo_capture *c, struct cryo_proc *p, u32 number)
 {
 	struct cryo_ipc_space *space;
 	struct file *file;
@@ -96,7 +96,7 @@ int cryo_ipc_note(struct cryo_capture *c, struct task_struct *task, u32 number)
 	space = kzalloc(sizeof(*space), GFP_KERNEL_ACCOUNT);
 	if (!space)
 		return -ENOMEM;
-	file = open_space(c, task, number);
+	file = open_space(c, p->task, number);
 	if (IS_ERR(file)) {
 		kfree(space);
 		return PTR_ERR(file);
@@ -106,8 +106,19 @@ int cryo_ipc_note(struct cryo_capture *c, struct task_struct *task, u32 number)
 	space->ns = container_of(get_proc_ns(file_inode(file)), struct ipc_namespace, ns);
 	list_add_tail(&space->node, &c->ipc_spaces);
 	if (space->ns->shm_rmid_forced && space->ns->ids[CRYO_IPC_SHM].in_use)
-		cryo_refuse(c, "System V shared memory in an ipc namespace with kernel.shm_rmid_forced is not supported");
+		cryo_refuse(c, p, "System V shared memory in an ipc namespace with kernel.shm_rmid_forced is not supported");
 	return 0;
+}
+
+/*
+ * These objects are no process's. The one whose open file was found last stands for those who have them: messages name it, and what
+ * is found as an open file is counted to it.
+ */
+struct cryo_proc *cryo_ipc_holder(struct cryo_capture *c)
+{
+	if (list_empty(&c->files))
+		return cryo_first_proc(c->req);
+	return list_last_entry(&c->files, struct cryo_object, node)->proc;
 }
 
 /* Ids are of a namespace each. */
@@ -135,7 +146,7 @@ static bool ipc_layout_fits(struct cryo_capture *c, struct cryo_ipc_space *space
 		return true;
 	if (READ_ONCE(space->ns->ids[kind].in_use) && !(space->told & BIT(kind))) {
 		space->told |= BIT(kind);
-		cryo_refuse(c, "System V %s in its ipc namespace: this kernel keeps them in another way than Cryo knows (cr_info --check)",
+		cryo_refuse(c, cryo_ipc_holder(c), "System V %s in its ipc namespace: this kernel keeps them in another way than Cryo knows (cr_info --check)",
 			    kinds[kind].name);
 	}
 	return false;

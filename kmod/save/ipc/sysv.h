@@ -15,6 +15,7 @@ static inline struct ipc_ids *cryo_ipc_ids(const struct cryo_ipc_space *space, i
 }
 
 struct cryo_ipc_space *cryo_ipc_space_of(struct cryo_capture *c, const struct ipc_namespace *ns);
+struct cryo_proc *cryo_ipc_holder(struct cryo_capture *c);
 u32 cryo_ipc_object(struct cryo_capture *c, const struct cryo_ipc_space *space, int id);
 int cryo_each_ipc_object(struct cryo_capture *c, int kind,
 			 int (*look)(struct cryo_capture *c, struct cryo_ipc_space *space,

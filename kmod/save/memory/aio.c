@@ -44,12 +44,12 @@ static unsigned int look_at_contexts(struct mm_struct *mm, bool *busy)
 	return n;
 }
 
-static int wait_until_idle(struct cryo_capture *c, unsigned int *n)
+static int wait_until_idle(struct cryo_capture *c, struct cryo_proc *p, unsigned int *n)
 {
 	bool busy;
 	int err;
 
-	*n = look_at_contexts(c->p->mm, &busy);
+	*n = look_at_contexts(p->mm, &busy);
 	if (busy && !c->aio_limit)
 		c->aio_limit = jiffies + msecs_to_jiffies(AIO_WAIT_MS);
 	while (busy && !time_after(jiffies, c->aio_limit)) {
@@ -57,10 +57,10 @@ static int wait_until_idle(struct cryo_capture *c, unsigned int *n)
 		err = cryo_look_interrupted(c);
 		if (err)
 			return err;
-		*n = look_at_contexts(c->p->mm, &busy);
+		*n = look_at_contexts(p->mm, &busy);
 	}
 	if (busy)
-		cryo_refuse(c, "requests of asynchronous I/O (io_submit) are under way");
+		cryo_refuse(c, p, "requests of asynchronous I/O (io_submit) are under way");
 	return 0;
 }
 
@@ -97,74 +97,75 @@ static unsigned int copy_contexts(struct mm_struct *mm, struct cryo_aio *out, un
 }
 
 /* Each area with a ring is all of that of a context, and each context has one. Both ascend. */
-static void match_areas(struct cryo_capture *c)
+static void match_areas(struct cryo_capture *c, struct cryo_proc *p)
 {
-	const struct cryo_aio *ring = (const struct cryo_aio *)c->p->aio.data;
-	const struct cryo_aio *end = ring + c->p->aio.len / sizeof(*ring);
-	const struct cryo_vma_record *r = c->p->vmas, *last = r + c->p->nr_vmas;
+	const struct cryo_aio *ring = (const struct cryo_aio *)p->aio.data;
+	const struct cryo_aio *end = ring + p->aio.len / sizeof(*ring);
+	const struct cryo_vma_record *r = p->vmas, *last = r + p->nr_vmas;
 
 	for (; r < last; r++) {
 		if (r->out.kind != CRYO_VMA_AIO)
 			continue;
 		for (; ring < end && ring->start < r->out.start; ring++)
-			cryo_refuse(c, "asynchronous I/O context (io_setup) %llx: its ring is not mapped",
+			cryo_refuse(c, p, "asynchronous I/O context (io_setup) %llx: its ring is not mapped",
 				    ring->start);
 		if (ring < end && ring->start == r->out.start &&
 		    ring->size == r->out.end - r->out.start)
 			ring++;
 		else
-			cryo_refuse(c, "memory %llx-%llx: a ring of asynchronous I/O (io_setup) that is not the process's own, or part of one, is not supported",
+			cryo_refuse(c, p, "memory %llx-%llx: a ring of asynchronous I/O (io_setup) that is not the process's own, or part of one, is not supported",
 				    r->out.start, r->out.end);
 	}
 	for (; ring < end; ring++)
-		cryo_refuse(c, "asynchronous I/O context (io_setup) %llx: its ring is not mapped",
+		cryo_refuse(c, p, "asynchronous I/O context (io_setup) %llx: its ring is not mapped",
 			    ring->start);
 }
 
 /* When the areas have been collected. */
-int cryo_collect_aio(struct cryo_capture *c)
+int cryo_collect_aio(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_aio *rings;
 	unsigned int n;
 	int err;
 
 	if (!cryo_layout_fits(CRYO_LAYOUT_AIO)) {
-		if (cryo_mm_has_aio(c->p->mm))
-			cryo_refuse(c, "asynchronous I/O contexts (io_setup), which this kernel keeps in another way than Cryo knows (cr_info --check), are not supported");
+		if (cryo_mm_has_aio(p->mm))
+			cryo_refuse(c, p, "asynchronous I/O contexts (io_setup), which this kernel keeps in another way than Cryo knows (cr_info --check), are not supported");
 		return 0;
 	}
-	err = wait_until_idle(c, &n);
+	err = wait_until_idle(c, p, &n);
 	if (err)
 		return err;
-	rings = n ? cryo_buf_add(&c->p->aio, n * sizeof(*rings)) : NULL;
+	rings = n ? cryo_buf_add(&p->aio, n * sizeof(*rings)) : NULL;
 	if (rings) {
 		memset(rings, 0, n * sizeof(*rings));
-		n = copy_contexts(c->p->mm, rings, n);
-		c->p->aio.len = n * sizeof(*rings);
+		n = copy_contexts(p->mm, rings, n);
+		p->aio.len = n * sizeof(*rings);
 		sort(rings, n, sizeof(*rings), compare_rings, NULL);
 	}
-	if (!c->p->aio.error)
-		match_areas(c);
-	return c->p->aio.error;
+	if (!p->aio.error)
+		match_areas(c, p);
+	return p->aio.error;
 }
 
 /* The events from @from up to @to, which the ring does not end between. */
-static int put_events(struct cryo_capture *c, struct cryo_buf *buf, const struct cryo_aio *ring,
-		      u32 from, u32 to)
+static int put_events(struct cryo_capture *c, struct cryo_proc *p, struct cryo_buf *buf,
+		      const struct cryo_aio *ring, u32 from, u32 to)
 {
 	size_t size = (size_t)(to - from) * sizeof(struct io_event);
 	void *events = size ? cryo_buf_add(buf, size) : NULL;
 
 	if (!events)
 		return buf->error;
-	return cryo_read_memory(c->req, c->p->task, ring->start + CRYO_AIO_EVENTS +
+	return cryo_read_memory(c->req, p->task, ring->start + CRYO_AIO_EVENTS +
 				(u64)from * sizeof(struct io_event), events, size);
 }
 
-static int put_ring(struct cryo_capture *c, struct cryo_buf *buf, struct cryo_aio *ring)
+static int put_ring(struct cryo_capture *c, struct cryo_proc *p, struct cryo_buf *buf,
+		    struct cryo_aio *ring)
 {
 	struct cryo_aio_ring now;
-	int err = cryo_read_memory(c->req, c->p->task, ring->start, &now, sizeof(now));
+	int err = cryo_read_memory(c->req, p->task, ring->start, &now, sizeof(now));
 
 	if (err)
 		return err;
@@ -175,22 +176,23 @@ static int put_ring(struct cryo_capture *c, struct cryo_buf *buf, struct cryo_ai
 	ring->tail = now.tail;
 	cryo_buf_put(buf, ring, sizeof(*ring));
 	if (now.head <= now.tail)
-		return put_events(c, buf, ring, now.head, now.tail);
-	return put_events(c, buf, ring, now.head, now.nr) ?: put_events(c, buf, ring, 0, now.tail);
+		return put_events(c, p, buf, ring, now.head, now.tail);
+	return put_events(c, p, buf, ring, now.head, now.nr) ?:
+	       put_events(c, p, buf, ring, 0, now.tail);
 }
 
-int cryo_save_aio(struct cryo_capture *c)
+int cryo_save_aio(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct cryo_aio *ring = (struct cryo_aio *)c->p->aio.data;
-	struct cryo_aio *end = ring + c->p->aio.len / sizeof(*ring);
+	struct cryo_aio *ring = (struct cryo_aio *)p->aio.data;
+	struct cryo_aio *end = ring + p->aio.len / sizeof(*ring);
 	int err = 0;
 
 	for (; !err && ring < end; ring++) {
 		struct cryo_buf buf = {};
 
-		err = cryo_look_interrupted(c) ?: put_ring(c, &buf, ring);
+		err = cryo_look_interrupted(c) ?: put_ring(c, p, &buf, ring);
 		if (err == -EFAULT || err == -EINVAL) {
-			cryo_refuse(c, "asynchronous I/O context (io_setup) %llx: its ring cannot be read, or has been written over",
+			cryo_refuse(c, p, "asynchronous I/O context (io_setup) %llx: its ring cannot be read, or has been written over",
 				    ring->start);
 			cryo_buf_free(&buf);
 			err = 0;
@@ -199,7 +201,7 @@ int cryo_save_aio(struct cryo_capture *c)
 		if (err)
 			cryo_buf_free(&buf);
 		else
-			err = cryo_stream_buf(&c->stream, CRYO_SEC_AIO, c->p->mm_id, sizeof(*ring),
+			err = cryo_stream_buf(&c->stream, CRYO_SEC_AIO, p->mm_id, sizeof(*ring),
 					      &buf);
 	}
 	return err;

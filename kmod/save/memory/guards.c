@@ -17,6 +17,7 @@
 
 struct guard_search {
 	struct cryo_capture *c;
+	struct cryo_proc *p;
 	unsigned long addr;		/* all before it has been looked at */
 	struct cryo_page_run *runs;
 	unsigned int nr;
@@ -62,7 +63,7 @@ static int find_in_vma(struct guard_search *s, struct vm_area_struct *vma)
 /* The next ones. -ENOSPC: there may be more. */
 static int find_guards(struct guard_search *s)
 {
-	struct mm_struct *mm = s->c->p->mm;
+	struct mm_struct *mm = s->p->mm;
 	VMA_ITERATOR(vmi, mm, s->addr);
 	struct vm_area_struct *vma;
 	int err;
@@ -90,12 +91,12 @@ static int save_some_guards(struct guard_search *s)
 		return 0;
 	cryo_buf_put(&buf, &head, sizeof(head));
 	cryo_buf_put(&buf, s->runs, s->nr * sizeof(*s->runs));
-	return cryo_stream_buf(&s->c->stream, CRYO_SEC_GUARDS, s->c->p->mm_id, sizeof(head), &buf);
+	return cryo_stream_buf(&s->c->stream, CRYO_SEC_GUARDS, s->p->mm_id, sizeof(head), &buf);
 }
 
-int cryo_save_guards(struct cryo_capture *c)
+int cryo_save_guards(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct guard_search s = { .c = c };
+	struct guard_search s = { .c = c, .p = p };
 	int err, found;
 
 	if (!CRYO_HAS_GUARDS)

@@ -26,7 +26,7 @@ static void describe_policy(const struct mempolicy *policy, struct cryo_mempolic
 }
 
 /* With mmap_lock held. */
-int cryo_note_mempolicy(struct cryo_capture *c, struct vm_area_struct *vma)
+int cryo_note_mempolicy(struct cryo_proc *p, struct vm_area_struct *vma)
 {
 	struct cryo_mempolicy out = { .start = vma->vm_start, .end = vma->vm_end, .of_mm = 1 };
 
@@ -34,8 +34,8 @@ int cryo_note_mempolicy(struct cryo_capture *c, struct vm_area_struct *vma)
 	if (!vma->vm_policy)
 		return 0;
 	describe_policy(vma->vm_policy, &out);
-	cryo_buf_put(&c->p->mempolicies, &out, sizeof(out));
-	return c->p->mempolicies.error;
+	cryo_buf_put(&p->mempolicies, &out, sizeof(out));
+	return p->mempolicies.error;
 }
 
 int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task)
@@ -59,7 +59,7 @@ int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task)
 
 #else
 
-int cryo_note_mempolicy(struct cryo_capture *c, struct vm_area_struct *vma)
+int cryo_note_mempolicy(struct cryo_proc *p, struct vm_area_struct *vma)
 {
 	return 0;
 }
@@ -71,15 +71,15 @@ int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task)
 
 #endif
 
-int cryo_save_mempolicies(struct cryo_capture *c)
+int cryo_save_mempolicies(struct cryo_capture *c, struct cryo_proc *p)
 {
 	size_t size = sizeof(struct cryo_mempolicy);
-	struct cryo_array head = { c->p->mempolicies.len / size, size };
+	struct cryo_array head = { p->mempolicies.len / size, size };
 	struct cryo_buf buf = {};
 
 	if (!head.count)
 		return 0;
 	cryo_buf_put(&buf, &head, sizeof(head));
-	cryo_buf_put(&buf, c->p->mempolicies.data, c->p->mempolicies.len);
-	return cryo_stream_buf(&c->stream, CRYO_SEC_MEMPOLICY, c->p->mm_id, sizeof(head), &buf);
+	cryo_buf_put(&buf, p->mempolicies.data, p->mempolicies.len);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_MEMPOLICY, p->mm_id, sizeof(head), &buf);
 }

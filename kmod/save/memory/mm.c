@@ -98,7 +98,7 @@ static void describe_vma(struct cryo_capture *c, struct vm_area_struct *vma, cha
 	}
 }
 
-static void check_vma(struct cryo_capture *c, struct vm_area_struct *vma)
+static void check_vma(struct cryo_capture *c, struct cryo_proc *p, struct vm_area_struct *vma)
 {
 	const char *obstacle = vma_obstacle(vma);
 	char *name;
@@ -108,16 +108,16 @@ static void check_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 	name = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	if (name)
 		describe_vma(c, vma, name, PATH_MAX);
-	cryo_refuse(c, "%s: %s is not supported", name ?: "memory", obstacle);
+	cryo_refuse(c, p, "%s: %s is not supported", name ?: "memory", obstacle);
 	kfree(name);
 }
 
 /* Whether the contents of a mapped file go into the context although it has a name. */
-static bool save_anyway(struct cryo_capture *c, struct vm_area_struct *vma)
+static bool save_anyway(struct cryo_capture *c, struct cryo_proc *p, struct vm_area_struct *vma)
 {
 	u32 flags = c->req->args.flags;
 
-	if (c->p->exe && file_inode(vma->vm_file) == file_inode(c->p->exe))
+	if (p->exe && file_inode(vma->vm_file) == file_inode(p->exe))
 		return flags & CRYO_CKPT_SAVE_EXE;
 	if (vma->vm_flags & VM_MAYSHARE)
 		return flags & CRYO_CKPT_SAVE_SHARED;
@@ -130,7 +130,7 @@ static bool shares_memory(struct vm_area_struct *vma)
 	return vma->vm_flags & VM_SHARED && vma->vm_flags & VM_MAYWRITE;
 }
 
-static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
+static int collect_file_vma(struct cryo_capture *c, struct cryo_proc *p, struct vm_area_struct *vma,
 			    struct cryo_vma_record *r)
 {
 	struct cryo_object *o;
@@ -140,7 +140,7 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 		r->out.kind = CRYO_VMA_AIO;
 		return 0;
 	}
-	o = cryo_object_file(c, vma->vm_file);
+	o = cryo_object_file(c, p, vma->vm_file);
 	if (!o)
 		return -ENOMEM;
 	o->refs++;
@@ -154,7 +154,7 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 	r->out.file = o->id;
 	r->out.offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	r->pages = r->anon_only = !(vma->vm_flags & VM_MAYSHARE);
-	if (save_anyway(c, vma) && !is_uring(vma))
+	if (save_anyway(c, p, vma) && !is_uring(vma))
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS;
 	else if (shares_memory(vma))
 		is_shm = cryo_is_posix_shm(vma->vm_file);
@@ -163,9 +163,9 @@ static int collect_file_vma(struct cryo_capture *c, struct vm_area_struct *vma,
 	return min(is_shm, 0);
 }
 
-static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
+static int collect_vma(struct cryo_capture *c, struct cryo_proc *p, struct vm_area_struct *vma)
 {
-	struct cryo_vma_record *r = &c->p->vmas[c->p->nr_vmas++];
+	struct cryo_vma_record *r = &p->vmas[p->nr_vmas++];
 	u32 special = cryo_special_kind(vma);
 	int err;
 
@@ -184,12 +184,12 @@ static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 		r->out.flags |= CRYO_VMA_HUGETLB;
 		r->out.huge_shift = ilog2(r->huge);
 	}
-	check_vma(c, vma);
-	err = cryo_note_mempolicy(c, vma);
+	check_vma(c, p, vma);
+	err = cryo_note_mempolicy(p, vma);
 	if (err)
 		return err;
 	if (vma->vm_file && !cryo_vma_is_private_huge(vma))
-		return collect_file_vma(c, vma, r);
+		return collect_file_vma(c, p, vma, r);
 	r->out.kind = CRYO_VMA_ANON;
 	r->pages = !cryo_vma_droppable(vma);
 	if (!r->pages)
@@ -198,25 +198,25 @@ static int collect_vma(struct cryo_capture *c, struct vm_area_struct *vma)
 }
 
 /* With mmap_lock held for reading. */
-static int collect_locked(struct cryo_capture *c)
+static int collect_locked(struct cryo_capture *c, struct cryo_proc *p)
 {
-	lockdep_assert_held(&c->p->mm->mmap_lock);
-	VMA_ITERATOR(vmi, c->p->mm, 0);
+	lockdep_assert_held(&p->mm->mmap_lock);
+	VMA_ITERATOR(vmi, p->mm, 0);
 	struct vm_area_struct *vma;
 	int err;
 
-	c->p->vmas = kvcalloc(c->p->mm->map_count, sizeof(*c->p->vmas), GFP_KERNEL_ACCOUNT);
-	if (!c->p->vmas)
+	p->vmas = kvcalloc(p->mm->map_count, sizeof(*p->vmas), GFP_KERNEL_ACCOUNT);
+	if (!p->vmas)
 		return -ENOMEM;
-	c->p->exe = cryo_get_mm_exe_file(c->p->mm);
-	if (c->p->exe && !cryo_object_file(c, c->p->exe))
+	p->exe = cryo_get_mm_exe_file(p->mm);
+	if (p->exe && !cryo_object_file(c, p, p->exe))
 		return -ENOMEM;
 	for_each_vma(vmi, vma) {
-		if (WARN_ON_ONCE(c->p->nr_vmas == c->p->mm->map_count))
+		if (WARN_ON_ONCE(p->nr_vmas == p->mm->map_count))
 			return -EIO;
 		if (cryo_is_uprobe_area(vma))
 			continue;
-		err = collect_vma(c, vma) ?: cryo_note_vma_name(c, vma);
+		err = collect_vma(c, p, vma) ?: cryo_note_vma_name(p, vma);
 		if (err)
 			return err;
 		if (fatal_signal_pending(current))
@@ -225,15 +225,15 @@ static int collect_locked(struct cryo_capture *c)
 	return 0;
 }
 
-int cryo_collect_vmas(struct cryo_capture *c)
+int cryo_collect_vmas(struct cryo_capture *c, struct cryo_proc *p)
 {
 	int err;
 
-	err = cryo_mmap_read_lock(c->req, c->p->mm);
+	err = cryo_mmap_read_lock(c->req, p->mm);
 	if (err)
 		return err;
-	err = collect_locked(c);
-	mmap_read_unlock(c->p->mm);
+	err = collect_locked(c, p);
+	mmap_read_unlock(p->mm);
 	return err;
 }
 
@@ -267,27 +267,27 @@ static size_t auxv_len(const struct mm_struct *mm)
 	return min_t(size_t, n + 2, ARRAY_SIZE(mm->saved_auxv));
 }
 
-int cryo_save_mm(struct cryo_capture *c)
+int cryo_save_mm(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct cryo_mm out = { .nr_vmas = c->p->nr_vmas };
+	struct cryo_mm out = { .nr_vmas = p->nr_vmas };
 	struct cryo_buf buf = {};
 	unsigned int i;
 	int err;
 
-	fill_mm(&out, c->p->mm);
-	if (c->p->exe)
-		out.exe_file = cryo_object_find(c, c->p->exe)->id;
-	err = cryo_save_vdso(c, &out);
+	fill_mm(&out, p->mm);
+	if (p->exe)
+		out.exe_file = cryo_object_find(c, p->exe)->id;
+	err = cryo_save_vdso(c, p, &out);
 	if (err)
 		return err;
 	cryo_buf_put(&buf, &out, sizeof(out));
-	BUILD_BUG_ON(sizeof(c->p->mm->saved_auxv[0]) != sizeof(u64));
-	cryo_buf_put(&buf, c->p->mm->saved_auxv, auxv_len(c->p->mm) * sizeof(u64));
-	err = cryo_stream_buf(&c->stream, CRYO_SEC_MM, c->p->mm_id, sizeof(out), &buf);
-	for (i = 0; !err && i < c->p->nr_vmas; i++) {
-		struct cryo_vma *vma = &c->p->vmas[i].out;
+	BUILD_BUG_ON(sizeof(p->mm->saved_auxv[0]) != sizeof(u64));
+	cryo_buf_put(&buf, p->mm->saved_auxv, auxv_len(p->mm) * sizeof(u64));
+	err = cryo_stream_buf(&c->stream, CRYO_SEC_MM, p->mm_id, sizeof(out), &buf);
+	for (i = 0; !err && i < p->nr_vmas; i++) {
+		struct cryo_vma *vma = &p->vmas[i].out;
 
-		err = cryo_stream_section(&c->stream, CRYO_SEC_VMA, c->p->mm_id, sizeof(*vma), vma,
+		err = cryo_stream_section(&c->stream, CRYO_SEC_VMA, p->mm_id, sizeof(*vma), vma,
 					  sizeof(*vma));
 	}
 	return err;

@@ -28,7 +28,7 @@
 
 #define TAKE_PAGES	64
 
-struct tags {
+struct tag_copy {
 	struct cryo_capture *c;
 	u32 kind;			/* CRYO_PAGES_* */
 	u32 object;
@@ -41,10 +41,10 @@ struct tags {
 };
 
 /* NULL in *@tags: there are no tags here. */
-static int begin(struct cryo_capture *c, u32 kind, u32 object, struct tags **tags)
+static int begin_tags(struct cryo_capture *c, u32 kind, u32 object, struct tag_copy **tags)
 {
 	size_t tag_bytes = cryo_arch_tag_bytes();
-	struct tags *t;
+	struct tag_copy *t;
 
 	*tags = NULL;
 	if (!tag_bytes)
@@ -60,7 +60,7 @@ static int begin(struct cryo_capture *c, u32 kind, u32 object, struct tags **tag
 	return 0;
 }
 
-static int flush_tags(struct tags *t)
+static int flush_tags(struct tag_copy *t)
 {
 	struct cryo_page_tags head = {
 		.kind = t->kind,
@@ -88,7 +88,7 @@ static int flush_tags(struct tags *t)
 }
 
 /* There is room for one more. */
-static void add_page(struct tags *t, struct page *page, u64 start)
+static void add_page(struct tag_copy *t, struct page *page, u64 start)
 {
 	struct cryo_page_run *run = t->nr_runs ? &t->runs[t->nr_runs - 1] : NULL;
 
@@ -102,10 +102,11 @@ static void add_page(struct tags *t, struct page *page, u64 start)
 }
 
 /* The next pages of @vma from *@addr on. */
-static int take_tags(struct tags *t, const struct cryo_vma_record *vma, unsigned long *addr)
+static int take_tags(struct tag_copy *t, struct cryo_proc *p, const struct cryo_vma_record *vma,
+		     unsigned long *addr)
 {
 	unsigned long end = vma->out.end, start, to;
-	struct mm_struct *mm = t->c->p->mm;
+	struct mm_struct *mm = p->mm;
 	long n = 0, i;
 	int err;
 
@@ -120,7 +121,7 @@ static int take_tags(struct tags *t, const struct cryo_vma_record *vma, unsigned
 	}
 	mmap_read_unlock(mm);
 	if (n < 0 || (!n && start < to)) {
-		cryo_warn(t->c, "memory %lx-%lx: tags cannot be read at %lx (error %ld)",
+		cryo_warn(t->c, p, "memory %lx-%lx: tags cannot be read at %lx (error %ld)",
 			  (unsigned long)vma->out.start, end, start, n);
 		return n ?: -EFAULT;
 	}
@@ -134,7 +135,7 @@ static int take_tags(struct tags *t, const struct cryo_vma_record *vma, unsigned
 	return 0;
 }
 
-static int save_vma_tags(struct tags *t, const struct cryo_vma_record *vma)
+static int save_vma_tags(struct tag_copy *t, struct cryo_proc *p, const struct cryo_vma_record *vma)
 {
 	unsigned long addr = vma->out.start;
 	int err = 0;
@@ -143,29 +144,29 @@ static int save_vma_tags(struct tags *t, const struct cryo_vma_record *vma)
 		if (t->nr_pages == CRYO_PAGES_MAX)
 			err = flush_tags(t);
 		if (!err)
-			err = take_tags(t, vma, &addr);
+			err = take_tags(t, p, vma, &addr);
 		cond_resched();
 		err = err ?: cryo_request_interrupted(t->c->req);
 	}
 	return err;
 }
 
-/* Those of the private memory of c->p. */
-int cryo_save_tags(struct cryo_capture *c)
+/* Those of the private memory of @p. */
+int cryo_save_tags(struct cryo_capture *c, struct cryo_proc *p)
 {
 	const struct cryo_vma_record *vma;
-	struct tags *t = NULL;
+	struct tag_copy *t = NULL;
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; !err && i < c->p->nr_vmas; i++) {
-		vma = &c->p->vmas[i];
+	for (i = 0; !err && i < p->nr_vmas; i++) {
+		vma = &p->vmas[i];
 		if (!vma->pages || !cryo_arch_is_tagged(vma->out.flags))
 			continue;
 		if (!t)
-			err = begin(c, CRYO_PAGES_MM, c->p->mm_id, &t);
+			err = begin_tags(c, CRYO_PAGES_MM, p->mm_id, &t);
 		if (!err && t)
-			err = save_vma_tags(t, vma);
+			err = save_vma_tags(t, p, vma);
 	}
 	if (!err && t)
 		err = flush_tags(t);
@@ -173,7 +174,7 @@ int cryo_save_tags(struct cryo_capture *c)
 	return err;
 }
 
-static int add_file_page(struct tags *t, struct file *file, loff_t pos)
+static int add_file_page(struct tag_copy *t, struct file *file, loff_t pos)
 {
 	struct page *page;
 	int err = 0;
@@ -192,7 +193,7 @@ static int add_file_page(struct tags *t, struct file *file, loff_t pos)
 }
 
 /* What is no hole. */
-static int save_file_tags(struct tags *t, struct file *file, loff_t size)
+static int save_file_tags(struct tag_copy *t, struct file *file, loff_t size)
 {
 	loff_t pos = 0, hole;
 	int err = 0;
@@ -222,12 +223,12 @@ static int save_file_tags(struct tags *t, struct file *file, loff_t size)
  */
 int cryo_save_file_tags(struct cryo_capture *c, struct file *file, loff_t size, u32 kind, u32 id)
 {
-	struct tags *t;
+	struct tag_copy *t;
 	int err;
 
 	if (file_inode(file)->i_sb->s_magic != TMPFS_MAGIC)
 		return 0;
-	err = begin(c, kind, id, &t);
+	err = begin_tags(c, kind, id, &t);
 	if (!err && t)
 		err = save_file_tags(t, file, size);
 	kvfree(t);

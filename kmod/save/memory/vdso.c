@@ -97,20 +97,20 @@ static int write_section(struct cryo_capture *c, u32 crc, const u8 *image, u32 l
 	return cryo_stream_buf(&c->stream, CRYO_SEC_VDSO, crc, sizeof(out), &buf);
 }
 
-static struct cryo_vma *find_image(struct cryo_capture *c)
+static struct cryo_vma *find_image(struct cryo_proc *p)
 {
 	unsigned int i;
 
-	for (i = 0; i < c->p->nr_vmas; i++)
-		if (c->p->vmas[i].out.kind == CRYO_VMA_VDSO)
-			return &c->p->vmas[i].out;
+	for (i = 0; i < p->nr_vmas; i++)
+		if (p->vmas[i].out.kind == CRYO_VMA_VDSO)
+			return &p->vmas[i].out;
 	return NULL;
 }
 
 /* Writes the image, unless it has been written, and notes in @mm where it is mapped, and its checksum. */
-int cryo_save_vdso(struct cryo_capture *c, struct cryo_mm *mm)
+int cryo_save_vdso(struct cryo_capture *c, struct cryo_proc *p, struct cryo_mm *mm)
 {
-	struct cryo_vma *vma = find_image(c);
+	struct cryo_vma *vma = find_image(p);
 	u32 len = vma ? vma->end - vma->start : 0;
 	u8 *image;
 	int err;
@@ -123,7 +123,7 @@ int cryo_save_vdso(struct cryo_capture *c, struct cryo_mm *mm)
 	image = kvmalloc(len, GFP_KERNEL_ACCOUNT);
 	if (!image)
 		return -ENOMEM;
-	err = cryo_read_memory(c->req, c->p->task, vma->start, image, len);
+	err = cryo_read_memory(c->req, p->task, vma->start, image, len);
 	if (err)
 		goto free_image;
 	mm->vdso_crc = ~crc32c(~0U, image, len);

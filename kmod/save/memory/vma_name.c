@@ -16,10 +16,10 @@ struct cryo_named_vma {
 };
 
 /* Of @vma, which has been collected last.  With mmap_lock held: the name may change without it. */
-int cryo_note_vma_name(struct cryo_capture *c, struct vm_area_struct *vma)
+int cryo_note_vma_name(struct cryo_proc *p, struct vm_area_struct *vma)
 {
 	struct cryo_named_vma out = { .head = { vma->vm_start, vma->vm_end } };
-	u32 kind = c->p->vmas[c->p->nr_vmas - 1].out.kind;
+	u32 kind = p->vmas[p->nr_vmas - 1].out.kind;
 	const char *name = cryo_vma_anon_name(vma);
 
 	lockdep_assert_held(&vma->vm_mm->mmap_lock);
@@ -27,18 +27,18 @@ int cryo_note_vma_name(struct cryo_capture *c, struct vm_area_struct *vma)
 		return 0;
 	if (strscpy(out.name, name, sizeof(out.name)) <= 0)
 		return 0;
-	cryo_buf_put(&c->p->vma_names, &out, sizeof(out));
-	return c->p->vma_names.error;
+	cryo_buf_put(&p->vma_names, &out, sizeof(out));
+	return p->vma_names.error;
 }
 
-int cryo_save_vma_names(struct cryo_capture *c)
+int cryo_save_vma_names(struct cryo_capture *c, struct cryo_proc *p)
 {
-	const struct cryo_named_vma *named = (void *)c->p->vma_names.data;
-	size_t n = c->p->vma_names.len / sizeof(*named);
+	const struct cryo_named_vma *named = (void *)p->vma_names.data;
+	size_t n = p->vma_names.len / sizeof(*named);
 	int err = 0;
 
 	for (; !err && n; n--, named++)
-		err = cryo_stream_section(&c->stream, CRYO_SEC_VMA_NAME, c->p->mm_id,
+		err = cryo_stream_section(&c->stream, CRYO_SEC_VMA_NAME, p->mm_id,
 					  sizeof(named->head), named,
 					  sizeof(named->head) + strlen(named->name));
 	return err;

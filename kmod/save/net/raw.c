@@ -99,7 +99,7 @@ const char *cryo_raw_obstacle(struct cryo_capture *c, struct cryo_object *o)
 	if (!skb_queue_empty_lockless(&sk->sk_error_queue))
 		return "raw or ping socket with messages in its error queue";
 	if (!skb_queue_empty_lockless(&sk->sk_receive_queue))
-		cryo_warn(c, "fd %d (socket): packets that have not been read are not saved",
+		cryo_warn(c, o->proc, "fd %d (socket): packets that have not been read are not saved",
 			  o->fd >= 0 ? o->fd : o->carrier);
 	return NULL;
 }

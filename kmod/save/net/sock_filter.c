@@ -141,7 +141,8 @@ int cryo_save_sock_filter(struct cryo_capture *c, struct cryo_object *o)
 		return -ENOMEM;
 	size = copy_programs(sk, out);
 	if (size < 0)
-		cryo_refuse(c, "fd %d: %s is not supported", o->fd >= 0 ? o->fd : o->carrier,
+		cryo_refuse(c, o->proc, "fd %d: %s is not supported",
+			    o->fd >= 0 ? o->fd : o->carrier,
 			    cryo_sock_filter_obstacle(sk) ?: EBPF_FILTER);
 	else if (size > sizeof(*out) || out->flags)
 		size = cryo_stream_section(&c->stream, CRYO_SEC_SOCK_FILTER, o->id, sizeof(*out),

@@ -50,7 +50,6 @@ int cryo_collect_sockets(struct cryo_capture *c)
 
 	/* The list grows meanwhile: sockets are passed through sockets. */
 	list_for_each_entry(o, &c->files, node) {
-		c->p = o->proc;
 		sk = cryo_sock_of(o);
 		err = cryo_look_interrupted(c);
 		if (err)
@@ -84,7 +83,7 @@ static void check_waiting(struct cryo_capture *c, struct cryo_object *o)
 		if (waiting->listener != o || cryo_look_interrupted(c))
 			break;
 		if (is_tcp(waiting->sk) && !cryo_has_filter_of(waiting->sk, cryo_sock_of(o)))
-			cryo_refuse(c, "fd %d (socket): a connection that has not been accepted yet has another filter than its socket",
+			cryo_refuse(c, o->proc, "fd %d (socket): a connection that has not been accepted yet has another filter than its socket",
 				    o->fd);
 		if (socket_is_whole(c, waiting))
 			continue;
@@ -92,7 +91,7 @@ static void check_waiting(struct cryo_capture *c, struct cryo_object *o)
 			cryo_unix_peer_holder(c, waiting, holder, sizeof(holder));
 		else
 			cryo_tcp_peer_holder(c, waiting, holder, sizeof(holder));
-		cryo_refuse(c, "fd %d (socket): a connection from %s that is left out has not been accepted yet",
+		cryo_refuse(c, o->proc, "fd %d (socket): a connection from %s that is left out has not been accepted yet",
 			    o->fd, holder);
 	}
 }
@@ -116,7 +115,7 @@ static int classify_unix(struct cryo_capture *c, struct cryo_object *o, const ch
 		return *obstacle ? 0 : CRYO_FILE_UNIX;
 	}
 	cryo_unix_peer_holder(c, o, holder, sizeof(holder));
-	cryo_refuse(c, "fd %d (socket): its other end belongs to %s, which is left out; not supported except as stdio (--unix=close lets it be closed)",
+	cryo_refuse(c, o->proc, "fd %d (socket): its other end belongs to %s, which is left out; not supported except as stdio (--unix=close lets it be closed)",
 		    o->fd >= 0 ? o->fd : o->carrier, holder);
 	return 0;
 }
@@ -136,17 +135,17 @@ static int classify_tcp(struct cryo_capture *c, struct cryo_object *o, const cha
 		return CRYO_FILE_TCP;
 	cryo_tcp_addresses(o, addresses, sizeof(addresses));
 	if (cryo_tcp_deferred(cryo_sock_of(o))) {
-		cryo_refuse(c, "fd %d (socket): TCP connection between %s, which the listening socket does not have yet (--tcp=close lets it be reset)",
+		cryo_refuse(c, o->proc, "fd %d (socket): TCP connection between %s, which the listening socket does not have yet (--tcp=close lets it be reset)",
 			    o->fd >= 0 ? o->fd : o->carrier, addresses);
 		return 0;
 	}
 	cryo_tcp_peer_holder(c, o, holder, sizeof(holder));
-	cryo_refuse(c, "fd %d (socket): TCP connection between %s, with %s, which is left out (--tcp=close lets it be reset)",
+	cryo_refuse(c, o->proc, "fd %d (socket): TCP connection between %s, with %s, which is left out (--tcp=close lets it be reset)",
 		    o->fd >= 0 ? o->fd : o->carrier, addresses, holder);
 	return 0;
 }
 
-static bool is_in(struct task_struct *task, struct net *net)
+static bool is_in_net(struct task_struct *task, struct net *net)
 {
 	struct nsproxy *all;
 	bool in;
@@ -163,7 +162,7 @@ static bool anybody_is_in(struct cryo_capture *c, struct net *net)
 	struct cryo_proc *p;
 
 	cryo_for_each_proc(p, c->req)
-		if (p->task && !p->zombie && !p->gone && !p->omitted && is_in(p->task, net))
+		if (p->task && !p->zombie && !p->gone && !p->omitted && is_in_net(p->task, net))
 			return true;
 	return false;
 }
@@ -361,9 +360,8 @@ static void check_still_waiting(struct cryo_capture *c)
 	struct cryo_object *o;
 
 	list_for_each_entry(o, &c->waiting, node) {
-		c->p = o->proc;
 		if (READ_ONCE(o->sk->sk_socket) || sock_flag(o->sk, SOCK_DEAD))
-			cryo_refuse(c, "fd %d (socket): a connection that waited in it has been accepted by a process that is left out",
+			cryo_refuse(c, o->proc, "fd %d (socket): a connection that waited in it has been accepted by a process that is left out",
 				    o->fd);
 	}
 }
@@ -376,10 +374,10 @@ int cryo_save_waiting(struct cryo_capture *c)
 	int err = 0;
 
 	list_for_each_entry(o, &c->waiting, node) {
-		c->p = o->proc;
 		err = cryo_look_interrupted(c) ?:
 		      cryo_stream_section(&c->stream, CRYO_SEC_FILE, o->id, sizeof(out), &out,
 					  sizeof(out)) ?: cryo_save_connection(c, o);
+		cryo_refuse_too_big(c, o->proc, err);
 		if (err)
 			break;
 	}

@@ -213,13 +213,13 @@ const char *cryo_tcp_obstacle(struct cryo_object *o)
 
 /* ---- save ---- */
 
-struct sent {
+struct tcp_sent {
 	struct cryo_buf bytes;
 	u32 seq;		/* of the first one */
 	bool any;
 };
 
-static int put_sent(struct sent *s, const struct sk_buff *skb)
+static int put_sent(struct tcp_sent *s, const struct sk_buff *skb)
 {
 	void *to;
 
@@ -233,7 +233,8 @@ static int put_sent(struct sent *s, const struct sk_buff *skb)
 }
 
 /* All that @sk, the peer of @o, has in its queues. */
-static int copy_sent(struct cryo_capture *c, struct cryo_object *o, struct sock *sk, struct sent *s)
+static int copy_sent(struct cryo_capture *c, struct cryo_object *o, struct sock *sk,
+		     struct tcp_sent *s)
 {
 	struct sk_buff *skb;
 	int err = cryo_sock_lock(c, o, sk);
@@ -287,7 +288,7 @@ static int put_received(struct cryo_capture *c, struct cryo_object *o, struct cr
 	return err;
 }
 
-static int put_underway(struct cryo_buf *buf, const struct sent *s, u32 next)
+static int put_underway(struct cryo_buf *buf, const struct tcp_sent *s, u32 next)
 {
 	struct cryo_sock_message head = {};
 	u32 skip = next - s->seq;
@@ -307,7 +308,7 @@ static int put_underway(struct cryo_buf *buf, const struct sent *s, u32 next)
 static int save_tcp_queue(struct cryo_capture *c, struct cryo_object *o, struct sock *peer)
 {
 	struct cryo_buf buf = {};
-	struct sent sent = {};
+	struct tcp_sent sent = {};
 	u32 next = 0;
 	int err = 0;
 

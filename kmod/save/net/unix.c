@@ -59,7 +59,7 @@ static int collect_passed_by(struct cryo_capture *c, struct cryo_object *o, stru
 	int i;
 
 	for (i = 0; fp && i < fp->count; i++) {
-		passed = cryo_object_file(c, fp->fp[i]);
+		passed = cryo_object_file(c, o->proc, fp->fp[i]);
 		if (!passed)
 			return -ENOMEM;
 		passed->refs++;
@@ -190,7 +190,7 @@ static int put_message(struct cryo_capture *c, struct cryo_object *o, struct sk_
 		head.sender = sender ? sender->id : 0;
 		head.name_len = name_of(skb->sk, &name);
 		if (!sender && head.name_len && !sock_flag(skb->sk, SOCK_DEAD))
-			cryo_refuse(c, "fd %d (socket): a datagram waits in it that another process has sent; it has an address that cannot be taken",
+			cryo_refuse(c, o->proc, "fd %d (socket): a datagram waits in it that another process has sent; it has an address that cannot be taken",
 				    o->fd);
 	}
 	if (UNIXCB(skb).pid) {

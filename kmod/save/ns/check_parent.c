@@ -20,15 +20,15 @@
 #include "save/process.h"
 
 /* Counted. NULL: it is not in the context. */
-static struct task_struct *get_parent(struct cryo_capture *c)
+static struct task_struct *get_parent(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct task_struct *task = NULL;
-	struct cryo_proc *p;
+	struct cryo_proc *parent;
 
 	rcu_read_lock();
-	p = cryo_find_proc(c->req, rcu_dereference(c->p->task->real_parent));
-	if (p && cryo_is_saved(p))
-		task = get_task_struct(p->leader);
+	parent = cryo_find_proc(c->req, rcu_dereference(p->task->real_parent));
+	if (parent && cryo_is_saved(parent))
+		task = get_task_struct(parent->leader);
 	rcu_read_unlock();
 	return task;
 }
@@ -53,7 +53,7 @@ static bool is_at_or_below(const struct user_namespace *ns, const struct user_na
 	return false;
 }
 
-static bool has_gone_on(struct cryo_capture *c, struct task_struct *parent,
+static bool has_gone_on(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *parent,
 			const struct cryo_ns_view *v)
 {
 	const struct cred *cred = get_task_cred(parent);
@@ -66,29 +66,29 @@ static bool has_gone_on(struct cryo_capture *c, struct task_struct *parent,
 	if (its)
 		gone_on |= is_elsewhere(its, v);
 	task_unlock(parent);
-	return gone_on || (cryo_mounts_number(c, parent) && !cryo_mounts_number(c, c->p->task));
+	return gone_on || (cryo_mounts_number(c, parent) && !cryo_mounts_number(c, p->task));
 }
 
-static bool is_born_there(struct cryo_capture *c, struct task_struct *parent)
+static bool is_born_there(const struct cryo_proc *p, struct task_struct *parent)
 {
 	struct pid_namespace *ours = task_active_pid_ns(current);
-	struct pid_namespace *own = ns_of_pid(c->p->tgid), *above = ours;
+	struct pid_namespace *own = ns_of_pid(p->tgid), *above = ours;
 
 	if (parent)
 		above = task_active_pid_ns(parent) ?: own;
 	return own == above ||
-	       (own != ours && own->parent == above && pid_nr_ns(c->p->tgid, own) == 1);
+	       (own != ours && own->parent == above && pid_nr_ns(p->tgid, own) == 1);
 }
 
 /* After cryo_check_mounts(). */
-void cryo_check_parent(struct cryo_capture *c, const struct cryo_ns_view *v)
+void cryo_check_parent(struct cryo_capture *c, struct cryo_proc *p, const struct cryo_ns_view *v)
 {
-	struct task_struct *parent = get_parent(c);
+	struct task_struct *parent = get_parent(c, p);
 
-	if (parent && has_gone_on(c, parent, v))
-		cryo_refuse(c, "a parent that has entered namespaces after it forked the process is not supported");
-	if (!is_born_there(c, parent))
-		cryo_refuse(c, "a process that is not the first one of a pid namespace that its parent is not in is not supported");
+	if (parent && has_gone_on(c, p, parent, v))
+		cryo_refuse(c, p, "a parent that has entered namespaces after it forked the process is not supported");
+	if (!is_born_there(p, parent))
+		cryo_refuse(c, p, "a process that is not the first one of a pid namespace that its parent is not in is not supported");
 	if (parent)
 		put_task_struct(parent);
 }

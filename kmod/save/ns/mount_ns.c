@@ -75,22 +75,23 @@ static bool is_our_root(const struct cryo_mount_table *ours, const struct cryo_m
 	return false;
 }
 
-struct check {
+struct mount_check {
 	struct cryo_capture *c;
+	struct cryo_proc *p;		/* the first that is found in it; obstacles name it */
 	struct cryo_mounts *m;
 	const struct cryo_mount_table *ours;
 	unsigned int roots;
 	struct xarray groups;		/* by number: how many of its mounts are in it, as values */
 };
 
-struct same {
+struct standing_mount {
 	struct path at;			/* counted, of the mount with this number */
 	u32 id;
 };
 
-static void refuse_mount(struct check *k, const struct cryo_mount_line *m, const char *what)
+static void refuse_mount(struct mount_check *k, const struct cryo_mount_line *m, const char *what)
 {
-	cryo_refuse(k->c, "mount %s (%s): %s is not supported", m->point, m->type, what);
+	cryo_refuse(k->c, k->p, "mount %s (%s): %s is not supported", m->point, m->type, what);
 }
 
 static bool is_namespace_of_job(struct cryo_capture *c, const struct pid_namespace *ns)
@@ -104,7 +105,8 @@ static bool is_namespace_of_job(struct cryo_capture *c, const struct pid_namespa
 }
 
 /* The pid namespace that a proc file system shows; 0: the requester's. */
-static u32 shown_pids(struct check *k, const struct cryo_mount_line *m, struct super_block *sb)
+static u32 shown_pids(struct mount_check *k, const struct cryo_mount_line *m,
+		      struct super_block *sb)
 {
 	struct pid_namespace *ns = proc_pid_ns(sb);
 
@@ -116,7 +118,8 @@ static u32 shown_pids(struct check *k, const struct cryo_mount_line *m, struct s
 }
 
 /* Others that have it mounted would not see the same files afterwards. */
-static int classify_tmpfs(struct check *k, const struct cryo_mount_line *m, const struct path *at)
+static int classify_tmpfs(struct mount_check *k, const struct cryo_mount_line *m,
+			  const struct path *at)
 {
 	struct super_block *sb = at->dentry->d_sb;
 
@@ -128,7 +131,7 @@ static int classify_tmpfs(struct check *k, const struct cryo_mount_line *m, cons
 		refuse_mount(k, m, "a temporary file system with quotas");
 		return 0;
 	}
-	return cryo_tmpfs_look(k->c, k->m, m->id, m->point, at);
+	return cryo_tmpfs_look(k->c, k->p, k->m, m->id, m->point, at);
 }
 
 /* The mount itself, if a path leads to it: @at is counted then. */
@@ -180,7 +183,8 @@ static bool shows_all(const struct path *at)
 }
 
 /* Of several mounts of one file system that is made anew, one stands for it: the first that shows all of it. */
-static int find_standing(struct check *k, const struct cryo_mount_line *m, struct same *same)
+static int find_standing(struct mount_check *k, const struct cryo_mount_line *m,
+			 struct standing_mount *same)
 {
 	const struct new_kind *kind = kind_of(m);
 	const struct cryo_mount_line *other;
@@ -232,11 +236,11 @@ static const char *obstacle_to_new(const struct cryo_mount_line *m, const struct
 }
 
 /* @at: where it is, or NULL. */
-static int classify_new(struct check *k, const struct cryo_mount_line *m, const struct path *at,
-			struct cryo_mount *out)
+static int classify_new(struct mount_check *k, const struct cryo_mount_line *m,
+			const struct path *at, struct cryo_mount *out)
 {
 	bool made = kind_of(m) && is_made(k->c, m->dev);
-	struct same same = {};
+	struct standing_mount same = {};
 	int stands = kind_of(m) && !made ? find_standing(k, m, &same) : 0;
 	const char *obstacle;
 	int err = 0;
@@ -297,14 +301,14 @@ static bool any_related(const struct cryo_mount_line *m, const struct cryo_mount
 	return false;
 }
 
-static unsigned long members_of(struct check *k, u32 group)
+static unsigned long members_of(struct mount_check *k, u32 group)
 {
 	void *n = group ? xa_load(&k->groups, group) : NULL;
 
 	return n ? xa_to_value(n) : 0;
 }
 
-static int count_groups(struct check *k)
+static int count_groups(struct mount_check *k)
 {
 	const struct cryo_mount_line *m = k->m->theirs->lines, *end = m + k->m->theirs->n;
 	int err = 0;
@@ -319,13 +323,13 @@ static int count_groups(struct check *k)
 	return err;
 }
 
-static bool has_relative(struct check *k, const struct cryo_mount_line *m)
+static bool has_relative(struct mount_check *k, const struct cryo_mount_line *m)
 {
 	return members_of(k, m->shared) > 1 || members_of(k, m->master);
 }
 
 /* What is mounted at one place would not be seen at the other: each shared mount comes back with a group of its own. */
-static void check_propagation(struct check *k, const struct cryo_mount_line *m)
+static void check_propagation(struct mount_check *k, const struct cryo_mount_line *m)
 {
 	struct cryo_mounts *other;
 
@@ -343,7 +347,7 @@ static void check_propagation(struct check *k, const struct cryo_mount_line *m)
 	}
 }
 
-static int put_seen(struct check *k, const struct path *at)
+static int put_seen(struct mount_check *k, const struct path *at)
 {
 	int err;
 
@@ -358,7 +362,8 @@ static int put_seen(struct check *k, const struct path *at)
 }
 
 /* @at: where it is, or NULL. */
-static int judge_mount(struct check *k, const struct cryo_mount_line *m, const struct path *at)
+static int judge_mount(struct mount_check *k, const struct cryo_mount_line *m,
+		       const struct path *at)
 {
 	struct cryo_mount out = { .id = m->id, .kind = CRYO_MOUNT_BIND };
 	int err = 0;
@@ -378,7 +383,7 @@ static int judge_mount(struct check *k, const struct cryo_mount_line *m, const s
 	return k->m->records.error;
 }
 
-static int look_at_mount(struct check *k, const struct cryo_mount_line *m)
+static int look_at_mount(struct mount_check *k, const struct cryo_mount_line *m)
 {
 	struct path at;
 	int found = find_at(k->m, m, &at);
@@ -392,7 +397,7 @@ static int look_at_mount(struct check *k, const struct cryo_mount_line *m)
 	return err;
 }
 
-static int look_at_each(struct check *k)
+static int look_at_each(struct mount_check *k)
 {
 	int err = 0;
 	u32 i;
@@ -404,7 +409,7 @@ static int look_at_each(struct check *k)
 	return err;
 }
 
-static void free_one(struct cryo_mounts *m)
+static void free_mounts(struct cryo_mounts *m)
 {
 	struct path *seen = (struct path *)m->seen.data;
 	size_t i;
@@ -426,7 +431,7 @@ void cryo_mounts_free(struct cryo_capture *c)
 	struct cryo_mounts *m, *next;
 
 	list_for_each_entry_safe(m, next, &c->mount_spaces, list)
-		free_one(m);
+		free_mounts(m);
 	INIT_LIST_HEAD(&c->mount_spaces);
 	xa_destroy(&c->seen_mounts);
 	cryo_buf_free(&c->made_devices);
@@ -435,7 +440,7 @@ void cryo_mounts_free(struct cryo_capture *c)
 }
 
 /* Number and owner. */
-static int identify(struct cryo_capture *c, struct cryo_mounts *m, pid_t pid)
+static int identify_mounts(struct cryo_capture *c, struct cryo_mounts *m, pid_t pid)
 {
 	struct ns_common *ns = NULL;
 	char name[48];
@@ -457,7 +462,7 @@ static int identify(struct cryo_capture *c, struct cryo_mounts *m, pid_t pid)
 	return 0;
 }
 
-static int read_tables(struct check *k, pid_t pid)
+static int read_tables(struct mount_check *k, pid_t pid)
 {
 	struct cryo_mount_table *theirs = cryo_mount_table_of(k->c, pid);
 
@@ -525,16 +530,16 @@ static pid_t find_witness(struct cryo_capture *c, struct cryo_mounts *m)
 	return pid;
 }
 
-static int look_at_mounts(struct cryo_capture *c, struct cryo_mounts *m)
+static int look_at_mounts(struct cryo_capture *c, struct cryo_proc *p, struct cryo_mounts *m)
 {
-	struct check k = { .c = c, .m = m };
+	struct mount_check k = { .c = c, .p = p, .m = m };
 	pid_t pid = find_witness(c, m);
-	int err = pid < 0 ? pid : identify(c, m, pid ?: c->p->pid);
+	int err = pid < 0 ? pid : identify_mounts(c, m, pid ?: p->pid);
 
 	if (err)
 		return err;
 	if (!pid) {
-		cryo_refuse(c, "a mount namespace all of whose processes have another root directory (chroot) is not supported");
+		cryo_refuse(c, p, "a mount namespace all of whose processes have another root directory (chroot) is not supported");
 		return 0;
 	}
 	xa_init_flags(&k.groups, XA_FLAGS_ACCOUNT);
@@ -564,28 +569,28 @@ u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task)
 }
 
 /* That of the process: what of it cannot be made again. */
-int cryo_check_mounts(struct cryo_capture *c)
+int cryo_check_mounts(struct cryo_capture *c, struct cryo_proc *p)
 {
-	const void *space = space_of(c->p->task);
+	const void *space = space_of(p->task);
 	struct cryo_mounts *m;
 	int err = -ENOMEM;
 
 	/* What has become too much is said once, and no more is read. */
-	if (!space || cryo_mounts_of(c, c->p->task) || c->mount_bytes > CRYO_META_MAX)
+	if (!space || cryo_mounts_of(c, p->task) || c->mount_bytes > CRYO_META_MAX)
 		return 0;
 	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 	if (m) {
 		m->space = space;
 		cryo_tmpfs_init(m);
 		list_add_tail(&m->list, &c->mount_spaces);
-		err = look_at_mounts(c, m);
+		err = look_at_mounts(c, p, m);
 	}
 	if (err == -E2BIG) {
-		cryo_refuse(c, "a job whose mount namespaces have so many mounts that their tables take more than %u MiB is not supported",
+		cryo_refuse(c, p, "a job whose mount namespaces have so many mounts that their tables take more than %u MiB is not supported",
 			    CRYO_META_MAX / SZ_1M);
 		return 0;
 	}
-	return err ? cryo_refuse_unseen(c, "mounts", err) : 0;
+	return err ? cryo_refuse_unseen(c, p, "mounts", err) : 0;
 }
 
 static bool is_bound_inside(struct cryo_capture *c, struct cryo_object *o)

@@ -92,9 +92,9 @@ static void look_inside(struct cryo_ns_view *v, const struct nsproxy *its)
 		v->children_flags = cryo_pid_ns_flags(its->pid_ns_for_children);
 }
 
-static int look_at_view(struct cryo_capture *c, struct cryo_ns_view *v)
+static int look_at_view(struct cryo_capture *c, struct cryo_proc *p, struct cryo_ns_view *v)
 {
-	struct task_struct *task = c->p->task;
+	struct task_struct *task = p->task;
 	const struct cred *cred = get_task_cred(task);
 	struct nsproxy *its;
 
@@ -132,24 +132,25 @@ static const char *const kind_name[CRYO_NS_KINDS] = {
 	[CRYO_NS_CGROUP] = "cgroup", [CRYO_NS_TIME] = "time", [CRYO_NS_CHILDREN_TIME] = "time",
 };
 
-static void refuse_foreign(struct cryo_capture *c, const struct cryo_ns_view *v)
+static void refuse_foreign(struct cryo_capture *c, struct cryo_proc *p,
+			   const struct cryo_ns_view *v)
 {
-	struct pid_namespace *ns = task_active_pid_ns(c->p->task);
+	struct pid_namespace *ns = task_active_pid_ns(p->task);
 	int i;
 
 	if (v->ids.pid && !is_below_ours(ns->user_ns))
-		cryo_refuse(c, "a pid namespace owned by a user namespace that is not below the requester's is not supported");
+		cryo_refuse(c, p, "a pid namespace owned by a user namespace that is not below the requester's is not supported");
 
 	if (!is_below_ours(v->user))
-		cryo_refuse(c, "a user namespace that is not below the requester's is not supported");
+		cryo_refuse(c, p, "a user namespace that is not below the requester's is not supported");
 	for (i = 0; i < CRYO_NS_KINDS; i++)
 		if (v->owner[i] && !is_below_ours(v->owner[i]))
-			cryo_refuse(c, "a %s namespace owned by a user namespace that is not below the requester's is not supported",
+			cryo_refuse(c, p, "a %s namespace owned by a user namespace that is not below the requester's is not supported",
 				    kind_name[i]);
 }
 
 /* What cannot be rebuilt. An error: it could not be looked at. */
-int cryo_check_namespaces(struct cryo_capture *c)
+int cryo_check_namespaces(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_ns_view *v = kmalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
 	struct cryo_mounts *mounts;
@@ -157,31 +158,31 @@ int cryo_check_namespaces(struct cryo_capture *c)
 
 	if (!v)
 		return -ENOMEM;
-	if (look_at_view(c, v))
+	if (look_at_view(c, p, v))
 		goto free;
-	refuse_foreign(c, v);
-	err = cryo_check_mounts(c);
+	refuse_foreign(c, p, v);
+	err = cryo_check_mounts(c, p);
 	if (err)
 		goto free;
-	mounts = cryo_mounts_of(c, c->p->task);
+	mounts = cryo_mounts_of(c, p->task);
 	if (mounts && mounts->owner && !is_below_ours(mounts->owner))
-		cryo_refuse(c, "a mount namespace owned by a user namespace that is not below the requester's is not supported");
-	cryo_check_pid_namespaces(c, v->user);
-	cryo_check_parent(c, v);
+		cryo_refuse(c, p, "a mount namespace owned by a user namespace that is not below the requester's is not supported");
+	cryo_check_pid_namespaces(c, p, v->user);
+	cryo_check_parent(c, p, v);
 	if (v->ids.ipc)
-		err = cryo_ipc_note(c, c->p->task, v->ids.ipc);
+		err = cryo_ipc_note(c, p, v->ids.ipc);
 	if (err)
-		err = cryo_refuse_unseen(c, "ipc namespace", err);
+		err = cryo_refuse_unseen(c, p, "ipc namespace", err);
 	if (err)
 		goto free;
 	if (v->device[0])
-		cryo_refuse(c, "network device %s in a network namespace other than the requester's is not supported",
+		cryo_refuse(c, p, "network device %s in a network namespace other than the requester's is not supported",
 			    v->device);
 	if (v->address[0])
-		cryo_refuse(c, "address %s of a network namespace other than the requester's is not supported",
+		cryo_refuse(c, p, "address %s of a network namespace other than the requester's is not supported",
 			    v->address);
 	if (v->its_net && v->ids.net != c->checked_net) {
-		err = cryo_check_net(c, v->its_net);
+		err = cryo_check_net(c, p, v->its_net);
 		c->checked_net = v->ids.net;
 	}
 free:
@@ -294,9 +295,9 @@ static int save_ns(struct cryo_capture *c, struct cryo_ns_view *v, int kind, u32
 }
 
 /* And those above it. */
-static int save_pid_namespaces(struct cryo_capture *c)
+static int save_pid_namespaces(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct pid_namespace *ns = task_active_pid_ns(c->p->task);
+	struct pid_namespace *ns = task_active_pid_ns(p->task);
 	int err = 0;
 
 	for (; !err && ns && ns != task_active_pid_ns(current); ns = ns->parent)
@@ -322,9 +323,9 @@ static int save_empty_pid_namespace(struct cryo_capture *c, const struct cryo_ns
 	return put_head(c, v->ids.pid_for_children, &out);
 }
 
-static int save_mount_namespace(struct cryo_capture *c, u32 number)
+static int save_mount_namespace(struct cryo_capture *c, struct cryo_proc *p, u32 number)
 {
-	struct cryo_mounts *m = cryo_mounts_of(c, c->p->task);
+	struct cryo_mounts *m = cryo_mounts_of(c, p->task);
 
 	/* What could not be looked at has been refused: there is nothing to be saved. */
 	if (!m || !m->theirs || !number || !is_new(c, number))
@@ -333,19 +334,19 @@ static int save_mount_namespace(struct cryo_capture *c, u32 number)
 	       cryo_save_mounts(c, m);
 }
 
-static int save_view(struct cryo_capture *c, struct cryo_ns_view *v)
+static int save_view(struct cryo_capture *c, struct cryo_proc *p, struct cryo_ns_view *v)
 {
 	static const struct cryo_namespaces ours;
 
 	if (!memcmp(&v->ids, &ours, sizeof(ours)))
 		return 0;
-	return cryo_stream_section(&c->stream, CRYO_SEC_NAMESPACES, c->p->pid, sizeof(v->ids),
+	return cryo_stream_section(&c->stream, CRYO_SEC_NAMESPACES, p->pid, sizeof(v->ids),
 				   &v->ids, sizeof(v->ids)) ?:
 	       save_users(c, v->user) ?:
-	       save_pid_namespaces(c) ?:
+	       save_pid_namespaces(c, p) ?:
 	       save_empty_pid_namespace(c, v) ?:
-	       (v->ids.pid ? cryo_save_pids(c) : 0) ?:
-	       save_mount_namespace(c, v->ids.mnt) ?:
+	       (v->ids.pid ? cryo_save_pids(c, p) : 0) ?:
+	       save_mount_namespace(c, p, v->ids.mnt) ?:
 	       save_ns(c, v, CRYO_NS_UTS, v->ids.uts, CLONE_NEWUTS, CRYO_SEC_NS_UTS, &v->uts,
 		       sizeof(v->uts)) ?:
 	       save_ns(c, v, CRYO_NS_IPC, v->ids.ipc, CLONE_NEWIPC, CRYO_SEC_NS_IPC, &v->ipc,
@@ -362,29 +363,29 @@ static int save_view(struct cryo_capture *c, struct cryo_ns_view *v)
 }
 
 /* Those of the process, and what of them nobody before it had. */
-int cryo_save_namespaces(struct cryo_capture *c)
+int cryo_save_namespaces(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_ns_view *v = kmalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
 	int err;
 
 	if (!v)
 		return -ENOMEM;
-	err = look_at_view(c, v);
+	err = look_at_view(c, p, v);
 	if (!err)
-		err = save_view(c, v);
+		err = save_view(c, p, v);
 	view_free(v);
 	return err;
 }
 
 /* It has left all but the namespace of its pid. */
-int cryo_save_zombie_namespaces(struct cryo_capture *c)
+int cryo_save_zombie_namespaces(struct cryo_capture *c, struct cryo_proc *p)
 {
-	u32 number = pid_ns_number(task_active_pid_ns(c->p->task));
+	u32 number = pid_ns_number(task_active_pid_ns(p->task));
 	struct cryo_namespaces out = { .pid = number, .pid_for_children = number };
 
 	if (!number)
 		return 0;
-	return cryo_stream_section(&c->stream, CRYO_SEC_NAMESPACES, c->p->pid, sizeof(out), &out,
+	return cryo_stream_section(&c->stream, CRYO_SEC_NAMESPACES, p->pid, sizeof(out), &out,
 				   sizeof(out)) ?:
-	       save_pid_namespaces(c) ?: cryo_save_pids(c);
+	       save_pid_namespaces(c, p) ?: cryo_save_pids(c, p);
 }

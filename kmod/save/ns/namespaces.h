@@ -11,6 +11,7 @@ struct cgroup;
 struct cryo_capture;
 struct cryo_id_range;
 struct cryo_ns_time;
+struct cryo_proc;
 struct ipc_namespace;
 struct net;
 struct pid_namespace;
@@ -50,14 +51,15 @@ struct cryo_ns_view {
 };
 
 /* check_parent.c */
-void cryo_check_parent(struct cryo_capture *c, const struct cryo_ns_view *v);
+void cryo_check_parent(struct cryo_capture *c, struct cryo_proc *p, const struct cryo_ns_view *v);
 
 /* pid_ns.c */
 /* Of a process that is in @user. */
-void cryo_check_pid_namespaces(struct cryo_capture *c, const struct user_namespace *user);
+void cryo_check_pid_namespaces(struct cryo_capture *c, struct cryo_proc *p,
+			       const struct user_namespace *user);
 /* CRYO_PIDNS_* */
 u32 cryo_pid_ns_flags(const struct pid_namespace *ns);
-int cryo_save_pids(struct cryo_capture *c);
+int cryo_save_pids(struct cryo_capture *c, struct cryo_proc *p);
 
 /* view_namespaces.c: none of these sleeps */
 void cryo_view_uts(struct cryo_ns_view *v, const struct uts_namespace *ns);
@@ -67,7 +69,7 @@ void cryo_view_time(struct cryo_ns_time *out, const struct time_namespace *ns);
 /* net_settings.c: of a namespace that is counted; fills the settings of @v, which have to be empty */
 void cryo_view_net_settings(struct cryo_ns_view *v, struct net *net);
 /* net_obstacles.c */
-int cryo_check_net(struct cryo_capture *c, struct net *net);
+int cryo_check_net(struct cryo_capture *c, struct cryo_proc *p, struct net *net);
 u32 cryo_uid_ranges(struct user_namespace *ns, struct cryo_id_range *out);
 u32 cryo_gid_ranges(struct user_namespace *ns, struct cryo_id_range *out);
 

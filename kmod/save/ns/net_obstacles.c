@@ -22,72 +22,74 @@
 /* More than the kernel ever puts into one answer to a reader with as much room. */
 #define ANSWER_SIZE (32 << 10)
 
-struct listing {
+struct netlink_listing {
 	int type;		/* RTM_GET... */
 	unsigned int header;	/* size of what comes before the attributes */
 	/* Refuses what a new namespace does not have; true: it did. */
-	bool (*look)(struct cryo_capture *c, const struct nlmsghdr *h);
+	bool (*look)(struct cryo_capture *c, struct cryo_proc *p, const struct nlmsghdr *h);
 };
 
-static const struct nlattr *attribute(const struct nlmsghdr *h, unsigned int header, int type)
+static const struct nlattr *find_attribute(const struct nlmsghdr *h, unsigned int header, int type)
 {
 	return nlmsg_find_attr(h, header, type);
 }
 
 /* Those of addresses are the kernel's own. */
-static bool look_at_route(struct cryo_capture *c, const struct nlmsghdr *h)
+static bool look_at_route(struct cryo_capture *c, struct cryo_proc *p, const struct nlmsghdr *h)
 {
 	const struct rtmsg *route = nlmsg_data(h);
-	const struct nlattr *to = attribute(h, sizeof(*route), RTA_DST);
+	const struct nlattr *to = find_attribute(h, sizeof(*route), RTA_DST);
 
 	if (route->rtm_protocol == RTPROT_KERNEL || (route->rtm_flags & RTM_F_CLONED))
 		return false;
 	if (to && route->rtm_family == AF_INET && nla_len(to) == sizeof(struct in_addr))
-		cryo_refuse(c, "route to %pI4/%u in a network namespace other than the requester's is not supported",
+		cryo_refuse(c, p, "route to %pI4/%u in a network namespace other than the requester's is not supported",
 			    nla_data(to), route->rtm_dst_len);
 	else if (to && route->rtm_family == AF_INET6 && nla_len(to) == sizeof(struct in6_addr))
-		cryo_refuse(c, "route to %pI6c/%u in a network namespace other than the requester's is not supported",
+		cryo_refuse(c, p, "route to %pI6c/%u in a network namespace other than the requester's is not supported",
 			    nla_data(to), route->rtm_dst_len);
 	else
-		cryo_refuse(c, "default route in a network namespace other than the requester's is not supported");
+		cryo_refuse(c, p, "default route in a network namespace other than the requester's is not supported");
 	return true;
 }
 
-static bool look_at_rule(struct cryo_capture *c, const struct nlmsghdr *h)
+static bool look_at_rule(struct cryo_capture *c, struct cryo_proc *p, const struct nlmsghdr *h)
 {
-	const struct nlattr *protocol = attribute(h, sizeof(struct fib_rule_hdr), FRA_PROTOCOL);
-	const struct nlattr *priority = attribute(h, sizeof(struct fib_rule_hdr), FRA_PRIORITY);
+	const struct nlattr *protocol = find_attribute(h, sizeof(struct fib_rule_hdr),
+						       FRA_PROTOCOL);
+	const struct nlattr *priority = find_attribute(h, sizeof(struct fib_rule_hdr),
+						       FRA_PRIORITY);
 
 	if (protocol && nla_len(protocol) && nla_get_u8(protocol) == RTPROT_KERNEL)
 		return false;
-	cryo_refuse(c, "routing rule of priority %u in a network namespace other than the requester's is not supported",
+	cryo_refuse(c, p, "routing rule of priority %u in a network namespace other than the requester's is not supported",
 		    priority && nla_len(priority) == sizeof(u32) ? nla_get_u32(priority) : 0);
 	return true;
 }
 
 /* One that nobody has set has no handle. */
-static bool look_at_qdisc(struct cryo_capture *c, const struct nlmsghdr *h)
+static bool look_at_qdisc(struct cryo_capture *c, struct cryo_proc *p, const struct nlmsghdr *h)
 {
 	const struct tcmsg *qdisc = nlmsg_data(h);
-	const struct nlattr *kind = attribute(h, sizeof(*qdisc), TCA_KIND);
+	const struct nlattr *kind = find_attribute(h, sizeof(*qdisc), TCA_KIND);
 	char name[IFNAMSIZ] = "";
 
 	if (!qdisc->tcm_handle)
 		return false;
 	if (kind)
 		nla_strscpy(name, kind, sizeof(name));
-	cryo_refuse(c, "queueing discipline %s in a network namespace other than the requester's is not supported",
+	cryo_refuse(c, p, "queueing discipline %s in a network namespace other than the requester's is not supported",
 		    name);
 	return true;
 }
 
-static const struct listing listings[] = {
+static const struct netlink_listing listings[] = {
 	{ RTM_GETROUTE, sizeof(struct rtmsg), look_at_route },
 	{ RTM_GETRULE, sizeof(struct fib_rule_hdr), look_at_rule },
 	{ RTM_GETQDISC, sizeof(struct tcmsg), look_at_qdisc },
 };
 
-static int ask_listing(struct socket *sock, const struct listing *l)
+static int ask_listing(struct socket *sock, const struct netlink_listing *l)
 {
 	struct {
 		struct nlmsghdr h;
@@ -109,8 +111,8 @@ static int ask_listing(struct socket *sock, const struct listing *l)
 }
 
 /* 1: that was all; 0: there is more. */
-static int look_at_answer(struct cryo_capture *c, const struct listing *l, const struct nlmsghdr *h,
-			  int len)
+static int look_at_answer(struct cryo_capture *c, struct cryo_proc *p,
+			  const struct netlink_listing *l, const struct nlmsghdr *h, int len)
 {
 	for (; nlmsg_ok(h, len); h = nlmsg_next(h, &len)) {
 		if (h->nlmsg_type == NLMSG_DONE)
@@ -120,15 +122,15 @@ static int look_at_answer(struct cryo_capture *c, const struct listing *l, const
 			       ((struct nlmsgerr *)nlmsg_data(h))->error : -EPROTO;
 		if (nlmsg_len(h) < l->header)
 			return -EPROTO;
-		if (l->look(c, h))
+		if (l->look(c, p, h))
 			return 1;
 	}
 	return 0;
 }
 
 /* To its end, or to the first that is in the way. */
-static int look_at_listing(struct cryo_capture *c, struct net *net, const struct listing *l,
-			   void *answer)
+static int look_at_listing(struct cryo_capture *c, struct cryo_proc *p, struct net *net,
+			   const struct netlink_listing *l, void *answer)
 {
 	struct socket *sock;
 	int err = sock_create_kern(net, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE, &sock);
@@ -148,7 +150,7 @@ static int look_at_listing(struct cryo_capture *c, struct net *net, const struct
 		else if (fatal_signal_pending(current))
 			err = -EINTR;
 		else
-			err = look_at_answer(c, l, answer, n);
+			err = look_at_answer(c, p, l, answer, n);
 	}
 	sock_release(sock);
 	return min(err, 0);
@@ -186,7 +188,7 @@ static bool device_has_rules(struct net *net)
 	return found;
 }
 
-static const char *filtered(struct net *net)
+static const char *what_is_filtered(struct net *net)
 {
 	if (has_rules((void *)net->nf.hooks_ipv4, ARRAY_SIZE(net->nf.hooks_ipv4)))
 		return "IPv4";
@@ -199,38 +201,38 @@ static const char *filtered(struct net *net)
 	return device_has_rules(net) ? "network devices" : NULL;
 }
 
-static void look_for_filters(struct cryo_capture *c, struct net *net)
+static void look_for_filters(struct cryo_capture *c, struct cryo_proc *p, struct net *net)
 {
 	const char *what;
 
 	rcu_read_lock();
-	what = filtered(net);
+	what = what_is_filtered(net);
 	rcu_read_unlock();
 	if (what)
-		cryo_refuse(c, "packet filter (netfilter) of %s in a network namespace other than the requester's is not supported",
+		cryo_refuse(c, p, "packet filter (netfilter) of %s in a network namespace other than the requester's is not supported",
 			    what);
 }
 #else
-static void look_for_filters(struct cryo_capture *c, struct net *net)
+static void look_for_filters(struct cryo_capture *c, struct cryo_proc *p, struct net *net)
 {
 }
 #endif
 
-int cryo_check_net(struct cryo_capture *c, struct net *net)
+int cryo_check_net(struct cryo_capture *c, struct cryo_proc *p, struct net *net)
 {
 	void *answer = kvmalloc(ANSWER_SIZE, GFP_KERNEL_ACCOUNT);
 	int err = answer ? 0 : -ENOMEM;
 	unsigned int i;
 
 	for (i = 0; !err && i < ARRAY_SIZE(listings); i++) {
-		err = look_at_listing(c, net, &listings[i], answer);
+		err = look_at_listing(c, p, net, &listings[i], answer);
 		/* A kernel without it. */
 		if (err == -EOPNOTSUPP)
 			err = 0;
 	}
 	kvfree(answer);
 	if (err)
-		err = cryo_refuse_unseen(c, "network namespace", err);
-	look_for_filters(c, net);
+		err = cryo_refuse_unseen(c, p, "network namespace", err);
+	look_for_filters(c, p, net);
 	return err;
 }

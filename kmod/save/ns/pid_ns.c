@@ -17,7 +17,7 @@
 #include "lib/locked_task.h"
 #include "save/ns/namespaces.h"
 
-static struct pid_namespace *ours(void)
+static struct pid_namespace *our_pid_ns(void)
 {
 	return task_active_pid_ns(current);
 }
@@ -52,17 +52,18 @@ u32 cryo_pid_ns_flags(const struct pid_namespace *ns)
 	}
 }
 
-static void check_children_ns(struct cryo_capture *c, const struct user_namespace *user,
+static void check_children_ns(struct cryo_capture *c, struct cryo_proc *p,
+			      const struct user_namespace *user,
 			      struct pid_namespace *own, struct pid_namespace *children)
 {
 	bool empty = cryo_pid_ns_flags(children);
 
 	if (children->parent != own || (!empty && !has_first(c, children)))
-		cryo_refuse(c, "a pid namespace for its children without its first process is not supported");
-	else if (READ_ONCE(c->p->task->signal->nr_threads) > 1)
-		cryo_refuse(c, "threads with a pid namespace for their children are not supported");
+		cryo_refuse(c, p, "a pid namespace for its children without its first process is not supported");
+	else if (READ_ONCE(p->task->signal->nr_threads) > 1)
+		cryo_refuse(c, p, "threads with a pid namespace for their children are not supported");
 	else if (empty && children->user_ns != user)
-		cryo_refuse(c, "a pid namespace without processes for its children that is of another user namespace is not supported");
+		cryo_refuse(c, p, "a pid namespace without processes for its children that is of another user namespace is not supported");
 }
 
 /* Counted: nobody but its nsproxy may have it, and who was stopped and is killed gives that up. NULL: it has. */
@@ -79,19 +80,20 @@ static struct pid_namespace *get_children_ns(struct task_struct *task)
 	return ns;
 }
 
-void cryo_check_pid_namespaces(struct cryo_capture *c, const struct user_namespace *user)
+void cryo_check_pid_namespaces(struct cryo_capture *c, struct cryo_proc *p,
+			       const struct user_namespace *user)
 {
 	/* Kept by its number, which is counted. */
-	struct pid_namespace *own = ns_of_pid(c->p->tgid), *ns;
-	struct pid_namespace *children = get_children_ns(c->p->task);
+	struct pid_namespace *own = ns_of_pid(p->tgid), *ns;
+	struct pid_namespace *children = get_children_ns(p->task);
 
-	for (ns = own; ns && ns != ours(); ns = ns->parent)
+	for (ns = own; ns && ns != our_pid_ns(); ns = ns->parent)
 		if (!has_first(c, ns))
-			cryo_refuse(c, "a pid namespace of which the first process is left out is not supported");
+			cryo_refuse(c, p, "a pid namespace of which the first process is left out is not supported");
 	if (!children)
 		return;
 	if (children != own)
-		check_children_ns(c, user, own, children);
+		check_children_ns(c, p, user, own, children);
 	put_pid_ns(children);
 }
 
@@ -102,8 +104,8 @@ static void put_levels(struct cryo_buf *buf, const struct pid *pid, u32 *count)
 
 	if (!pid)
 		return;
-	out.id = pid_nr_ns((struct pid *)pid, ours());
-	for (level = ours()->level + 1; level <= pid->level; level++) {
+	out.id = pid_nr_ns((struct pid *)pid, our_pid_ns());
+	for (level = our_pid_ns()->level + 1; level <= pid->level; level++) {
 		out.ns = pid->numbers[level].ns->ns.inum;
 		out.number = pid->numbers[level].nr;
 		cryo_buf_put(buf, &out, sizeof(out));
@@ -112,7 +114,7 @@ static void put_levels(struct cryo_buf *buf, const struct pid *pid, u32 *count)
 }
 
 /* Of all threads, the process group and the session. */
-int cryo_save_pids(struct cryo_capture *c)
+int cryo_save_pids(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_array head = { .record_size = sizeof(struct cryo_nested_id) };
 	struct pid *group, *session;
@@ -121,20 +123,20 @@ int cryo_save_pids(struct cryo_capture *c)
 
 	cryo_buf_put(&buf, &head, sizeof(head));
 	rcu_read_lock();
-	group = get_pid(task_pgrp(c->p->task));
-	session = get_pid(task_session(c->p->task));
+	group = get_pid(task_pgrp(p->task));
+	session = get_pid(task_session(p->task));
 	rcu_read_unlock();
-	put_levels(&buf, c->p->tgid, &head.count);
-	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
-		if (task_pid(t->task) != c->p->tgid)
+	put_levels(&buf, p->tgid, &head.count);
+	for (t = cryo_next_thread(p, NULL); t; t = cryo_next_thread(p, t))
+		if (task_pid(t->task) != p->tgid)
 			put_levels(&buf, task_pid(t->task), &head.count);
-	if (group != c->p->tgid)
+	if (group != p->tgid)
 		put_levels(&buf, group, &head.count);
-	if (session != c->p->tgid && session != group)
+	if (session != p->tgid && session != group)
 		put_levels(&buf, session, &head.count);
 	put_pid(group);
 	put_pid(session);
 	if (!buf.error)
 		((struct cryo_array *)buf.data)->count = head.count;
-	return cryo_stream_buf(&c->stream, CRYO_SEC_PIDS, c->p->pid, sizeof(head), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_PIDS, p->pid, sizeof(head), &buf);
 }

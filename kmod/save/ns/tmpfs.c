@@ -23,9 +23,10 @@
 #include "lib/buf.h"
 #include "paths/mounts.h"
 
-struct dir_reader {
+struct tmpfs_reader {
 	struct dir_context ctx;
 	struct cryo_capture *c;
+	struct cryo_proc *p;		/* obstacles name it */
 	struct cryo_mounts *m;
 	struct cryo_tmpfs_node *dir;
 	const char *point;		/* of the mount, for messages */
@@ -111,7 +112,7 @@ static int find_link(struct cryo_mounts *m, struct cryo_tmpfs_node *n)
 }
 
 /* All of them: @name is not terminated. */
-static struct cryo_tmpfs_node *new_node(struct dir_reader *r, const char *name, int len)
+static struct cryo_tmpfs_node *new_node(struct tmpfs_reader *r, const char *name, int len)
 {
 	const char *above = r->dir ? r->dir->name : "";
 	struct cryo_tmpfs_node *n;
@@ -126,7 +127,8 @@ static struct cryo_tmpfs_node *new_node(struct dir_reader *r, const char *name, 
 	return n;
 }
 
-static int add(struct dir_reader *r, struct dentry *dentry, const char *name, int len, u32 mount)
+static int add_node(struct tmpfs_reader *r, struct dentry *dentry, const char *name, int len,
+		    u32 mount)
 {
 	struct cryo_tmpfs_node *n;
 	const char *what;
@@ -151,14 +153,15 @@ static int add(struct dir_reader *r, struct dentry *dentry, const char *name, in
 	what = node_obstacle(r->m, n);
 	n->refused = what;
 	if (what)
-		cryo_refuse(r->c, "mount %s: /%s: %s is not supported", r->point, n->name, what);
+		cryo_refuse(r->c, r->p, "mount %s: /%s: %s is not supported",
+			    r->point, n->name, what);
 	return 0;
 }
 
 static bool add_name(struct dir_context *ctx, const char *name, int len, loff_t pos, u64 ino,
 		     unsigned int type)
 {
-	struct dir_reader *r = container_of(ctx, struct dir_reader, ctx);
+	struct tmpfs_reader *r = container_of(ctx, struct tmpfs_reader, ctx);
 	struct qstr key = QSTR_INIT(name, len);
 	struct dentry *dentry;
 
@@ -169,12 +172,12 @@ static bool add_name(struct dir_context *ctx, const char *name, int len, loff_t 
 	if (!dentry || d_really_is_negative(dentry))
 		r->error = -ESTALE;
 	else
-		r->error = add(r, dentry, name, len, r->dir->mount);
+		r->error = add_node(r, dentry, name, len, r->dir->mount);
 	dput(dentry);
 	return !r->error;
 }
 
-static int read_directory(struct dir_reader *r)
+static int read_directory(struct tmpfs_reader *r)
 {
 	struct file *file;
 	int err;
@@ -191,9 +194,9 @@ static int read_directory(struct dir_reader *r)
 	return err ?: r->error;
 }
 
-static int read_all(struct dir_reader *r, const struct path *at, u32 mount)
+static int read_tmpfs(struct tmpfs_reader *r, const struct path *at, u32 mount)
 {
-	int err = add(r, at->dentry, "", 0, mount);
+	int err = add_node(r, at->dentry, "", 0, mount);
 
 	if (err)
 		return err;
@@ -208,22 +211,22 @@ static int read_all(struct dir_reader *r, const struct path *at, u32 mount)
 }
 
 /* All that the mount with the number @mount, at @at, shows. */
-int cryo_tmpfs_look(struct cryo_capture *c, struct cryo_mounts *m, u32 mount, const char *point,
-		    const struct path *at)
+int cryo_tmpfs_look(struct cryo_capture *c, struct cryo_proc *p, struct cryo_mounts *m, u32 mount,
+		    const char *point, const struct path *at)
 {
-	struct dir_reader r = { .ctx.actor = add_name, .c = c, .m = m, .point = point };
+	struct tmpfs_reader r = { .ctx.actor = add_name, .c = c, .p = p, .m = m, .point = point };
 	int err;
 
 	/* Of a user that the namespace does not know: as empty as a new one. */
 	if (simple_empty(at->dentry) && !kuid_has_mapping(m->owner, d_inode(at->dentry)->i_uid))
 		return 0;
 	m->reading = at->mnt;
-	err = read_all(&r, at, mount);
+	err = read_tmpfs(&r, at, mount);
 	if (err == -EMFILE)
-		cryo_refuse(c, "mount %s: more than %u files in temporary file systems are not supported",
+		cryo_refuse(c, p, "mount %s: more than %u files in temporary file systems are not supported",
 			    point, CRYO_MAX_MOUNT_ENTRIES);
 	else if (err == -ENAMETOOLONG)
-		cryo_refuse(c, "mount %s: a path of more than %u bytes in a temporary file system is not supported",
+		cryo_refuse(c, p, "mount %s: a path of more than %u bytes in a temporary file system is not supported",
 			    point, PATH_MAX);
 	else
 		return err;
@@ -245,7 +248,7 @@ void cryo_tmpfs_free(struct cryo_mounts *m)
 static bool is_other(struct dir_context *ctx, const char *name, int len, loff_t pos, u64 ino,
 		     unsigned int type)
 {
-	struct dir_reader *r = container_of(ctx, struct dir_reader, ctx);
+	struct tmpfs_reader *r = container_of(ctx, struct tmpfs_reader, ctx);
 
 	if (!is_dot(name, len) && (len != 4 || memcmp(name, "ptmx", 4)))
 		r->error = -ENOTEMPTY;
@@ -255,7 +258,7 @@ static bool is_other(struct dir_context *ctx, const char *name, int len, loff_t 
 /* Is a pseudoterminal of the devpts at @at open? */
 bool cryo_devpts_in_use(const struct path *at)
 {
-	struct dir_reader r = { .ctx.actor = is_other };
+	struct tmpfs_reader r = { .ctx.actor = is_other };
 	struct file *file = open_node(at, O_DIRECTORY);
 
 	if (IS_ERR(file))

@@ -146,7 +146,7 @@ static u32 nr_ranges(const struct uid_gid_map *map)
 	return min_t(u32, n, CRYO_MAX_ID_RANGES);
 }
 
-static const struct uid_gid_extent *range(const struct uid_gid_map *map, u32 n, u32 i)
+static const struct uid_gid_extent *id_extent(const struct uid_gid_map *map, u32 n, u32 i)
 {
 	return n <= UID_GID_MAP_MAX_BASE_EXTENTS ? &map->extent[i] : &map->forward[i];
 }
@@ -156,7 +156,7 @@ u32 cryo_uid_ranges(struct user_namespace *ns, struct cryo_id_range *out)
 	u32 n = nr_ranges(&ns->uid_map), i;
 
 	for (i = 0; i < n; i++) {
-		const struct uid_gid_extent *e = range(&ns->uid_map, n, i);
+		const struct uid_gid_extent *e = id_extent(&ns->uid_map, n, i);
 
 		out[i] = (struct cryo_id_range){
 			.first = e->first,
@@ -172,7 +172,7 @@ u32 cryo_gid_ranges(struct user_namespace *ns, struct cryo_id_range *out)
 	u32 n = nr_ranges(&ns->gid_map), i;
 
 	for (i = 0; i < n; i++) {
-		const struct uid_gid_extent *e = range(&ns->gid_map, n, i);
+		const struct uid_gid_extent *e = id_extent(&ns->gid_map, n, i);
 
 		out[i] = (struct cryo_id_range){
 			.first = e->first,

@@ -63,7 +63,7 @@ static int path_of(struct cgroup *cgrp, char *buf, size_t size)
 	return len > 0 && len < size ? len : 0;
 }
 
-int cryo_save_cgroup(struct cryo_capture *c)
+int cryo_save_cgroup(struct cryo_capture *c, struct cryo_proc *p)
 {
 	char *path = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	struct cgroup *cgrp;
@@ -71,13 +71,13 @@ int cryo_save_cgroup(struct cryo_capture *c)
 
 	if (!path)
 		return -ENOMEM;
-	cgrp = get_cgroup(c->p->task);
+	cgrp = get_cgroup(p->task);
 	if (cgrp) {
 		len = path_of(cgrp, path, PATH_MAX);
 		cgroup_put(cgrp);
 	}
 	if (len)
-		err = cryo_stream_section(&c->stream, CRYO_SEC_CGROUP, c->p->pid, 0, path, len);
+		err = cryo_stream_section(&c->stream, CRYO_SEC_CGROUP, p->pid, 0, path, len);
 	kfree(path);
 	return err;
 }
@@ -154,15 +154,14 @@ static int note_thread(struct group_walk *w, struct task_struct *task, struct cg
 	return err;
 }
 
-static int note_process(struct group_walk *w)
+static int note_process(struct group_walk *w, struct cryo_proc *p)
 {
-	struct cryo_capture *c = w->c;
-	struct cgroup *cgrp = get_cgroup(c->p->task);
+	struct cgroup *cgrp = get_cgroup(p->task);
 	struct cryo_parked *t;
 	int err = 0;
 
-	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
-		err = cryo_look_interrupted(c) ?: note_thread(w, t->task, cgrp);
+	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
+		err = cryo_look_interrupted(w->c) ?: note_thread(w, t->task, cgrp);
 		cond_resched();
 	}
 	if (cgrp)
@@ -172,17 +171,15 @@ static int note_process(struct group_walk *w)
 
 static int note_job(struct group_walk *w)
 {
-	struct cryo_capture *c = w->c;
-	struct cryo_proc *before = c->p;
+	struct cryo_proc *p;
 	int err = 0;
 
-	cryo_for_each_proc(c->p, c->req) {
-		if (!c->p->omitted && !c->p->gone && !c->p->zombie)
-			err = note_process(w);
+	cryo_for_each_proc(p, w->c->req) {
+		if (!p->omitted && !p->gone && !p->zombie)
+			err = note_process(w, p);
 		if (err)
 			break;
 	}
-	c->p = before;
 	return err;
 }
 

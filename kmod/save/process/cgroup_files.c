@@ -37,11 +37,11 @@ static const char *const commands[] = {
 };
 
 /* Before its name and its text, in cryo_cgroup_texts.settings. */
-struct setting {
+struct cgroup_setting {
 	u32 name_len, text_len;
 };
 
-struct name_reader {
+struct cgroup_reader {
 	struct dir_context ctx;
 	struct cryo_cgroup_texts *texts;
 };
@@ -163,7 +163,7 @@ static bool is_setting(const char *name, size_t len)
 static bool take_name(struct dir_context *ctx, const char *name, int len, loff_t offset, u64 ino,
 		      unsigned int type)
 {
-	struct name_reader *r = container_of(ctx, struct name_reader, ctx);
+	struct cgroup_reader *r = container_of(ctx, struct cgroup_reader, ctx);
 	char copy[CRYO_CGROUP_NAME_MAX + 1];
 
 	if (type != DT_REG || len > CRYO_CGROUP_NAME_MAX)
@@ -227,7 +227,7 @@ static int read_settings(struct cryo_capture *c, struct file *dir, struct cryo_c
 {
 	const char *name = (const char *)texts->names.data;
 	const char *end = name + texts->names.len;
-	struct setting head;
+	struct cgroup_setting head;
 	int len, err = 0;
 
 	for (; !err && name < end; name += strlen(name) + 1) {
@@ -241,7 +241,7 @@ static int read_settings(struct cryo_capture *c, struct file *dir, struct cryo_c
 			texts->more = true;
 			break;
 		}
-		head = (struct setting){ .name_len = strlen(name), .text_len = len };
+		head = (struct cgroup_setting){ .name_len = strlen(name), .text_len = len };
 		cryo_buf_put(&texts->settings, &head, sizeof(head));
 		cryo_buf_put(&texts->settings, name, head.name_len);
 		cryo_buf_put(&texts->settings, texts->text, head.text_len);
@@ -254,7 +254,7 @@ static int read_settings(struct cryo_capture *c, struct file *dir, struct cryo_c
 /* What there is in @dir. To be freed with cryo_cgroup_texts_free(), whatever this returns. */
 int cryo_cgroup_look(struct cryo_capture *c, struct file *dir, struct cryo_cgroup_texts *texts)
 {
-	struct name_reader r = { .ctx.actor = take_name, .texts = texts };
+	struct cgroup_reader r = { .ctx.actor = take_name, .texts = texts };
 	int err;
 
 	texts->text = kvmalloc(CRYO_CGROUP_VALUE_MAX + 1, GFP_KERNEL_ACCOUNT);
@@ -275,7 +275,7 @@ int cryo_cgroup_save(struct cryo_capture *c, u32 number, const struct cryo_cgrou
 {
 	const u8 *at = texts->settings.data, *end = at + texts->settings.len;
 	struct cryo_cgroup_setting out = {};
-	struct setting head;
+	struct cgroup_setting head;
 	struct cryo_buf buf;
 	int err = 0;
 

@@ -150,47 +150,48 @@ static int save_root(struct cryo_capture *c, struct task_struct *task, u32 objec
 	return err;
 }
 
-int cryo_save_cwd(struct cryo_capture *c)
+int cryo_save_cwd(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_path head = {};
 	struct fs_view view;
-	int err = get_view(c->p->task, &view);
+	int err = get_view(p->task, &view);
 
 	if (err)
 		return err;
-	err = save_dir(c, CRYO_SEC_CWD, c->p->pid, &view.pwd, &head, sizeof(head)) ?:
-	      save_root(c, c->p->task, c->p->pid, &view.root);
+	err = save_dir(c, CRYO_SEC_CWD, p->pid, &view.pwd, &head, sizeof(head)) ?:
+	      save_root(c, p->task, p->pid, &view.root);
 	put_view(&view);
 	return err;
 }
 
 /* With that of the process: nothing to be found. @seen: the first thread with each of the others. */
-static int note_directory(struct cryo_capture *c, struct xarray *seen, struct cryo_parked *t)
+static int note_directory(struct cryo_capture *c, struct cryo_proc *p, struct xarray *seen,
+			  struct cryo_parked *t)
 {
 	const struct fs_struct *fs = READ_ONCE(t->task->fs);
 	unsigned long index = cryo_index_of(fs);
 
 	t->fs_users = 0;
 	t->fs_first = NULL;
-	if (fs == READ_ONCE(c->p->task->fs))
+	if (fs == READ_ONCE(p->task->fs))
 		return 0;
 	t->fs_first = xa_load(seen, index) ?: t;
 	t->fs_first->fs_users++;
-	c->p->own_directories = true;
+	p->own_directories = true;
 	return t->fs_first == t ? xa_err(xa_store(seen, index, t, GFP_KERNEL_ACCOUNT)) : 0;
 }
 
 /* Of the threads of the process. Once, for the questions below: each may have one of its own. */
-int cryo_find_directories(struct cryo_capture *c)
+int cryo_find_directories(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_parked *t;
 	struct xarray seen;
 	int err = 0;
 
-	c->p->own_directories = false;
+	p->own_directories = false;
 	xa_init_flags(&seen, XA_FLAGS_ACCOUNT);
-	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t))
-		err = note_directory(c, &seen, t) ?: cryo_look_interrupted(c);
+	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t))
+		err = note_directory(c, p, &seen, t) ?: cryo_look_interrupted(c);
 	xa_destroy(&seen);
 	return err;
 }
@@ -252,7 +253,8 @@ static bool has_own_path(struct cryo_capture *c, const struct path *path)
 }
 
 /* As of a job that root has started where it was, for somebody else. */
-static void warn_of_pwd(struct cryo_capture *c, struct task_struct *task, const struct path *pwd)
+static void warn_of_pwd(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,
+			const struct path *pwd)
 {
 	char *page, *name;
 	bool is_other;
@@ -262,44 +264,44 @@ static void warn_of_pwd(struct cryo_capture *c, struct task_struct *task, const 
 	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	name = page ? cryo_find_name(c, pwd, page, &is_other) : ERR_PTR(-ENOMEM);
 	if (!IS_ERR(name))
-		cryo_warn_always(c, "thread %d: could not enter its working directory %s by that name: only root can restart it, or cr_restart --relocate=OLD=NEW",
+		cryo_warn_always(c, p, "thread %d: could not enter its working directory %s by that name: only root can restart it, or cr_restart --relocate=OLD=NEW",
 				 task_pid_vnr(task), name);
 	kfree(page);
 }
 
 /* If the process is in a mount namespace of the job's own, it has to be there, too, and still to have its path. */
-static void check_pwd(struct cryo_capture *c, struct task_struct *task, struct cryo_mounts *mounts,
-		      const struct path *pwd)
+static void check_pwd(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,
+		      struct cryo_mounts *mounts, const struct path *pwd)
 {
 	int tid = task_pid_vnr(task);
 
 	if (mounts && (cryo_in_mounts(c, pwd->mnt) != mounts || d_unlinked(pwd->dentry) ||
 		       !has_path(c, pwd)))
-		cryo_refuse(c, "thread %d: a working directory without a path in its mount namespace is not supported",
+		cryo_refuse(c, p, "thread %d: a working directory without a path in its mount namespace is not supported",
 			    tid);
 	else if (!mounts && cryo_in_mounts(c, pwd->mnt))
-		cryo_refuse(c, "thread %d: a working directory in a mount namespace other than its own is not supported",
+		cryo_refuse(c, p, "thread %d: a working directory in a mount namespace other than its own is not supported",
 			    tid);
 	else if (!mounts && !has_path(c, pwd))
-		cryo_refuse(c, "thread %d: a working directory that no path leads to (under another mount, or unmounted) is not supported",
+		cryo_refuse(c, p, "thread %d: a working directory that no path leads to (under another mount, or unmounted) is not supported",
 			    tid);
 	else
-		warn_of_pwd(c, task, pwd);
+		warn_of_pwd(c, p, task, pwd);
 }
 
 /* chroot(2) at the restart takes the capability over the user namespace that the process is in then. */
-static void warn_of_root(struct cryo_capture *c, struct task_struct *task)
+static void warn_of_root(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	const struct cred *cred = get_task_cred(task);
 	bool outside = cred->user_ns == current_user_ns();
 
 	put_cred(cred);
 	if (outside && !ns_capable(current_user_ns(), CAP_SYS_CHROOT))
-		cryo_warn_always(c, "thread %d: its root directory takes CAP_SYS_CHROOT at the restart: only root can restart it",
+		cryo_warn_always(c, p, "thread %d: its root directory takes CAP_SYS_CHROOT at the restart: only root can restart it",
 				 task_pid_vnr(task));
 }
 
-static void check_root(struct cryo_capture *c, struct task_struct *task,
+static void check_root(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,
 		       struct cryo_mounts *mounts, const struct path *root)
 {
 	int tid = task_pid_vnr(task);
@@ -307,41 +309,41 @@ static void check_root(struct cryo_capture *c, struct task_struct *task,
 	if (is_usual_root(mounts, root))
 		return;
 	if (d_unlinked(root->dentry))
-		cryo_refuse(c, "thread %d: a root directory that has been removed is not supported",
+		cryo_refuse(c, p, "thread %d: a root directory that has been removed is not supported",
 			    tid);
 	else if (cryo_in_mounts(c, root->mnt) != mounts)
-		cryo_refuse(c, "thread %d: a root directory in a mount namespace other than its own is not supported",
+		cryo_refuse(c, p, "thread %d: a root directory in a mount namespace other than its own is not supported",
 			    tid);
 	else if (!has_own_path(c, root))
-		cryo_refuse(c, "thread %d: a root directory that no path leads to (under another mount, unmounted, or outside of the requester's) is not supported",
+		cryo_refuse(c, p, "thread %d: a root directory that no path leads to (under another mount, unmounted, or outside of the requester's) is not supported",
 			    tid);
 	else
-		warn_of_root(c, task);
+		warn_of_root(c, p, task);
 }
 
-static void check_view(struct cryo_capture *c, struct task_struct *task)
+static void check_view(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	struct cryo_mounts *mounts = cryo_mounts_of(c, task);
 	struct fs_view view;
 
 	if (get_view(task, &view))
 		return;
-	check_pwd(c, task, mounts, &view.pwd);
-	check_root(c, task, mounts, &view.root);
+	check_pwd(c, p, task, mounts, &view.pwd);
+	check_root(c, p, task, mounts, &view.root);
 	put_view(&view);
 }
 
 /* Of the process, when all mount namespaces of the job have been looked at. */
-int cryo_check_directories(struct cryo_capture *c)
+int cryo_check_directories(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_parked *t;
 	int err = 0;
 
-	if (c->p->zombie)
+	if (p->zombie)
 		return 0;
-	for (t = cryo_next_thread(c->p, NULL); t && !err; t = cryo_next_thread(c->p, t)) {
-		if (t->task == c->p->task || t->fs_first == t)
-			check_view(c, t->task);
+	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
+		if (t->task == p->task || t->fs_first == t)
+			check_view(c, p, t->task);
 		err = cryo_look_interrupted(c);
 	}
 	return err;
@@ -350,6 +352,6 @@ int cryo_check_directories(struct cryo_capture *c)
 void cryo_check_fs(struct cryo_capture *c, struct cryo_parked *t)
 {
 	if (t->fs_first == t && shared_outside(t))
-		cryo_refuse(c, "thread %d: a working directory shared with another process (CLONE_FS) is not supported",
+		cryo_refuse(c, t->proc, "thread %d: a working directory shared with another process (CLONE_FS) is not supported",
 			    task_pid_vnr(t->task));
 }

@@ -43,7 +43,7 @@ static struct cryo_proc *saved_parent(struct cryo_capture *c, struct task_struct
 }
 
 /* Is @task of no process of the context, and what has that to do with those that are? With rcu_read_lock(). */
-static bool concerns(void *arg, struct task_struct *task)
+static bool concerns_job(void *arg, struct task_struct *task)
 {
 	struct cryo_capture *c = arg;
 	struct cryo_proc *p;
@@ -72,10 +72,9 @@ static void note_child(struct cryo_capture *c, struct task_struct *task)
 	rcu_read_unlock();
 	if (!parent || parent->children_left_out++ >= SHOWN_CHILDREN)
 		return;
-	c->p = parent;
 	cryo_describe_task(task, who, sizeof(who));
-	cryo_warn(c, "%s %s is left out", READ_ONCE(task->exit_state) ? "zombie" : "child process",
-		  who);
+	cryo_warn(c, parent, "%s %s is left out",
+		  READ_ONCE(task->exit_state) ? "zombie" : "child process", who);
 }
 
 static void note_sharing(struct cryo_capture *c, struct task_struct *task)
@@ -90,14 +89,13 @@ static void note_sharing(struct cryo_capture *c, struct task_struct *task)
 		if (!with || with->told || what == CRYO_SHARED_SIGHAND)
 			continue;
 		with->told = true;
-		c->p = with->proc;
 		if (what != CRYO_SHARED_MM) {
-			cryo_refuse(c, "%s", not_shared[what]);
+			cryo_refuse(c, with->proc, "%s", not_shared[what]);
 			continue;
 		}
 		cryo_sharers_leave_memory(c, with);
 		cryo_describe_task(task, who, sizeof(who));
-		cryo_refuse(c, "memory shared with %s that is left out (CLONE_VM, vfork) is not supported",
+		cryo_refuse(c, with->proc, "memory shared with %s that is left out (CLONE_VM, vfork) is not supported",
 			    who);
 	}
 }
@@ -137,10 +135,12 @@ static bool is_worth_it(struct cryo_capture *c)
 
 static void say_more_children(struct cryo_capture *c)
 {
-	cryo_for_each_proc(c->p, c->req) {
-		if (c->p->children_left_out > SHOWN_CHILDREN)
-			cryo_warn(c, "and %u more children",
-				  c->p->children_left_out - SHOWN_CHILDREN);
+	struct cryo_proc *p;
+
+	cryo_for_each_proc(p, c->req) {
+		if (p->children_left_out > SHOWN_CHILDREN)
+			cryo_warn(c, p, "and %u more children",
+				  p->children_left_out - SHOWN_CHILDREN);
 		cond_resched();
 	}
 }
@@ -155,7 +155,7 @@ int cryo_check_outsiders(struct cryo_capture *c)
 	if (!is_worth_it(c))
 		return 0;
 	do {
-		n = cryo_walk_tasks(PIDTYPE_PID, concerns, c, found, &at);
+		n = cryo_walk_tasks(PIDTYPE_PID, concerns_job, c, found, &at);
 		for (i = 0; i < n; i++) {
 			note_child(c, found[i]);
 			note_sharing(c, found[i]);
@@ -165,6 +165,5 @@ int cryo_check_outsiders(struct cryo_capture *c)
 		err = cryo_look_interrupted(c);
 	} while (at && !err);
 	say_more_children(c);
-	c->p = list_first_entry(&c->req->procs, struct cryo_proc, node);
 	return err;
 }

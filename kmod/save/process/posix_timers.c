@@ -161,7 +161,7 @@ static const char *timer_obstacle(struct task_struct *leader, struct k_itimer *t
 /* So many are looked at before others get the CPU. */
 #define TIMER_BATCH	1024
 
-struct snapshot {
+struct timer_snapshot {
 	struct k_itimer *timers[TIMER_BATCH];	/* a part of the list */
 	unsigned int count;			/* of these */
 	struct k_itimer *last;			/* of the list, that has been looked at; NULL: none yet */
@@ -177,7 +177,7 @@ struct snapshot {
  * which case they park before they make a system call.  What takes its timers from a process that is killed takes the whole list
  * first (exit_itimers()): so as long as there is one in it, all are in it that have been.
  */
-static int list_timers(struct signal_struct *sig, struct snapshot *s)
+static int list_timers(struct signal_struct *sig, struct timer_snapshot *s)
 {
 	struct k_itimer *timer = s->last;
 
@@ -197,7 +197,7 @@ static int list_timers(struct signal_struct *sig, struct snapshot *s)
 	return 0;
 }
 
-static void look_at_timers(struct task_struct *leader, struct snapshot *s)
+static void look_at_timers(struct task_struct *leader, struct timer_snapshot *s)
 {
 	unsigned int i;
 
@@ -215,7 +215,7 @@ static void look_at_timers(struct task_struct *leader, struct snapshot *s)
 }
 
 /* The next ones. s->count is less than TIMER_BATCH: there are no more. */
-static int take_some_timers(struct task_struct *leader, struct snapshot *s)
+static int take_some_timers(struct task_struct *leader, struct timer_snapshot *s)
 {
 	bool first = !s->last;
 	struct sighand_struct *sighand;
@@ -236,28 +236,28 @@ static int take_some_timers(struct task_struct *leader, struct snapshot *s)
 	return err;
 }
 
-static void put_timers(struct cryo_capture *c, struct snapshot *s, struct cryo_posix_timers *head,
-		       struct cryo_buf *buf)
+static void put_timers(struct cryo_capture *c, struct cryo_proc *p, struct timer_snapshot *s,
+		       struct cryo_posix_timers *head, struct cryo_buf *buf)
 {
 	unsigned int i;
 
 	for (i = 0; i < s->kept; i++)
 		if (s->obstacles[i])
-			cryo_refuse(c, "POSIX timer %d: %s is not supported", s->out[i].id,
+			cryo_refuse(c, p, "POSIX timer %d: %s is not supported", s->out[i].id,
 				    s->obstacles[i]);
 	cryo_buf_put(buf, s->out, s->kept * sizeof(*s->out));
 	head->count += s->kept;
 }
 
-static int take_timers(struct cryo_capture *c, struct snapshot *s, struct cryo_posix_timers *head,
-		       struct cryo_buf *buf)
+static int take_timers(struct cryo_capture *c, struct cryo_proc *p, struct timer_snapshot *s,
+		       struct cryo_posix_timers *head, struct cryo_buf *buf)
 {
 	int err;
 
 	do {
-		err = take_some_timers(c->p->task, s);
+		err = take_some_timers(p->task, s);
 		if (!err)
-			put_timers(c, s, head, buf);
+			put_timers(c, p, s, head, buf);
 		cond_resched();
 		err = err ?: buf->error ?: cryo_look_interrupted(c);
 	} while (!err && s->count == TIMER_BATCH);
@@ -266,23 +266,23 @@ static int take_timers(struct cryo_capture *c, struct snapshot *s, struct cryo_p
 }
 
 /* After all pending signals: what expires in between is then known to the timer alone. */
-int cryo_save_posix_timers(struct cryo_capture *c)
+int cryo_save_posix_timers(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_posix_timers head = { .record_size = sizeof(struct cryo_posix_timer) };
 	struct cryo_buf buf = {};
-	struct snapshot *s;
+	struct timer_snapshot *s;
 	int err;
 
 	s = kvzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
 	if (!s)
 		return -ENOMEM;
 	cryo_buf_put(&buf, &head, sizeof(head));
-	err = take_timers(c, s, &head, &buf);
+	err = take_timers(c, p, s, &head, &buf);
 	kvfree(s);
 	if (err || (!head.count && !head.next_id)) {
 		cryo_buf_free(&buf);
 		return err;
 	}
 	memcpy(buf.data, &head, sizeof(head));
-	return cryo_stream_buf(&c->stream, CRYO_SEC_POSIX_TIMERS, c->p->pid, sizeof(head), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_POSIX_TIMERS, p->pid, sizeof(head), &buf);
 }

@@ -43,25 +43,25 @@ static int stop_signal(struct task_struct *task)
 }
 
 /* What a thread may say for itself alone (PR_SET_NO_NEW_PRIVS) the others need not have. */
-static bool all_no_new_privs(struct cryo_capture *c)
+static bool all_no_new_privs(struct cryo_proc *p)
 {
 	struct cryo_parked *t;
 
-	for (t = cryo_next_thread(c->p, NULL); t; t = cryo_next_thread(c->p, t))
+	for (t = cryo_next_thread(p, NULL); t; t = cryo_next_thread(p, t))
 		if (!task_no_new_privs(t->task))
 			return false;
 	return true;
 }
 
-static u32 process_flags(struct cryo_capture *c, struct task_struct *task)
+static u32 process_flags(struct cryo_proc *p)
 {
-	struct signal_struct *sig = task->signal;
+	struct signal_struct *sig = p->task->signal;
 	u32 flags = 0;
 
 	if (sig->flags & SIGNAL_STOP_STOPPED)
 		flags |= CRYO_PROC_STOPPED;
-	c->p->no_new_privs = all_no_new_privs(c);
-	if (c->p->no_new_privs)
+	p->no_new_privs = all_no_new_privs(p);
+	if (p->no_new_privs)
 		flags |= CRYO_PROC_NO_NEW_PRIVS;
 	if (sig->leader)
 		flags |= CRYO_PROC_SESSION_LEADER;
@@ -72,24 +72,24 @@ static u32 process_flags(struct cryo_capture *c, struct task_struct *task)
 	return flags;
 }
 
-int cryo_save_process(struct cryo_capture *c)
+int cryo_save_process(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct task_struct *task = c->p->task;
+	struct task_struct *task = p->task;
 	struct cryo_process out = {
-		.pid = c->p->pid,
+		.pid = p->pid,
 		.ppid = parent_pid(task),
 		.pgid = task_pgrp_vnr(task),
 		.sid = task_session_vnr(task),
-		.flags = process_flags(c, task),
-		.mm = c->p->mm_id,
+		.flags = process_flags(p),
+		.mm = p->mm_id,
 		.personality = task->personality,
-		.dumpable = cryo_get_dumpable(task, c->p->mm),
+		.dumpable = cryo_get_dumpable(task, p->mm),
 		.exit_signal = task->group_leader->exit_signal,
 		.oom_score_adj = task->signal->oom_score_adj,
 	};
-	struct cryo_parked *p;
+	struct cryo_parked *t;
 
-	for (p = cryo_next_thread(c->p, NULL); p; p = cryo_next_thread(c->p, p))
+	for (t = cryo_next_thread(p, NULL); t; t = cryo_next_thread(p, t))
 		out.threads++;
 	if (!thread_group_leader(task)) {
 		out.threads++;
@@ -105,22 +105,22 @@ int cryo_save_process(struct cryo_capture *c)
 				   sizeof(out));
 }
 
-int cryo_save_rlimits(struct cryo_capture *c)
+int cryo_save_rlimits(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct {
 		struct cryo_array head;
 		struct cryo_rlimit limit[RLIM_NLIMITS];
 	} out = { .head = { RLIM_NLIMITS, sizeof(struct cryo_rlimit) } };
-	struct rlimit *limit = c->p->task->signal->rlim;
+	struct rlimit *limit = p->task->signal->rlim;
 	int i;
 
-	task_lock(c->p->task->group_leader);
+	task_lock(p->task->group_leader);
 	for (i = 0; i < RLIM_NLIMITS; i++) {
 		out.limit[i].cur = limit[i].rlim_cur;
 		out.limit[i].max = limit[i].rlim_max;
 	}
-	task_unlock(c->p->task->group_leader);
-	return cryo_stream_section(&c->stream, CRYO_SEC_RLIMITS, c->p->pid, sizeof(out.head),
+	task_unlock(p->task->group_leader);
+	return cryo_stream_section(&c->stream, CRYO_SEC_RLIMITS, p->pid, sizeof(out.head),
 				   &out, sizeof(out));
 }
 
@@ -159,7 +159,7 @@ static void fill_creds(struct cryo_creds *out, const struct cred *cred, struct u
  * Those that have no number in its own user namespace cannot be told from each other there, and may not
  * be set there either.
  */
-static int save_outer_groups(struct cryo_capture *c, const struct cred *cred)
+static int save_outer_groups(struct cryo_capture *c, struct cryo_proc *p, const struct cred *cred)
 {
 	struct cryo_array head = { cred->group_info->ngroups, sizeof(u32) };
 	struct cryo_buf buf = {};
@@ -173,7 +173,7 @@ static int save_outer_groups(struct cryo_capture *c, const struct cred *cred)
 		gid = from_kgid_munged(current_user_ns(), cred->group_info->gid[i]);
 		cryo_buf_put(&buf, &gid, sizeof(gid));
 	}
-	return cryo_stream_buf(&c->stream, CRYO_SEC_OUTER_GROUPS, c->p->pid, sizeof(head), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_OUTER_GROUPS, p->pid, sizeof(head), &buf);
 }
 
 /* With as many groups as @out says, all or none. */
@@ -225,13 +225,13 @@ static int save_openers_creds(struct cryo_capture *c, const struct cred *cred, u
 }
 
 /* Of a thread that has got other ones than its process by system calls of its own. */
-int cryo_save_thread_creds(struct cryo_capture *c, struct task_struct *task)
+int cryo_save_thread_creds(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	const struct cred *cred;
 	int err;
 
-	if (rcu_access_pointer(task->cred) == rcu_access_pointer(c->p->task->cred) ||
-	    cryo_same_creds(task, c->p->task) || cryo_is_helper(c, task))
+	if (rcu_access_pointer(task->cred) == rcu_access_pointer(p->task->cred) ||
+	    cryo_same_creds(task, p->task) || cryo_is_helper(p, task))
 		return 0;
 	cred = get_task_cred(task);
 	err = save_creds(c, cred, cred->user_ns, CRYO_SEC_THREAD_CREDS, task_pid_vnr(task));
@@ -267,45 +267,45 @@ int cryo_save_opener(struct cryo_capture *c, struct cryo_object *o)
 	return err;
 }
 
-int cryo_save_creds(struct cryo_capture *c)
+int cryo_save_creds(struct cryo_capture *c, struct cryo_proc *p)
 {
-	const struct cred *cred = get_task_cred(c->p->task);
+	const struct cred *cred = get_task_cred(p->task);
 	int err;
 
 	/* The numbers that it would use itself. */
-	err = save_creds(c, cred, cred->user_ns, CRYO_SEC_CREDS, c->p->pid) ?:
-	      save_outer_groups(c, cred);
+	err = save_creds(c, cred, cred->user_ns, CRYO_SEC_CREDS, p->pid) ?:
+	      save_outer_groups(c, p, cred);
 	put_cred(cred);
 	return err;
 }
 
 /* As whom it has exited, as its parent is told: that one's namespace is where it comes back, and exits once more. */
-static int save_zombie_creds(struct cryo_capture *c)
+static int save_zombie_creds(struct cryo_capture *c, struct cryo_proc *p)
 {
-	const struct cred *cred = get_task_cred(c->p->task), *parents;
+	const struct cred *cred = get_task_cred(p->task), *parents;
 	int err;
 
 	rcu_read_lock();
-	parents = get_task_cred(rcu_dereference(c->p->task->real_parent));
+	parents = get_task_cred(rcu_dereference(p->task->real_parent));
 	rcu_read_unlock();
-	err = save_creds(c, cred, parents->user_ns, CRYO_SEC_CREDS, c->p->pid);
+	err = save_creds(c, cred, parents->user_ns, CRYO_SEC_CREDS, p->pid);
 	put_cred(parents);
 	put_cred(cred);
 	return err;
 }
 
 /* A process that has exited is what its parent is going to be told about it. */
-int cryo_save_zombie(struct cryo_capture *c)
+int cryo_save_zombie(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct task_struct *task = c->p->task;
+	struct task_struct *task = p->task;
 	struct cryo_process out = {
-		.pid = c->p->pid,
+		.pid = p->pid,
 		.ppid = parent_pid(task),
 		.pgid = task_pgrp_vnr(task),
 		.sid = task_session_vnr(task),
 		.flags = CRYO_PROC_ZOMBIE,
 		.exit_signal = task->exit_signal,
-		.exit_code = c->p->stand_in ? 0 : task->signal->flags & SIGNAL_GROUP_EXIT ?
+		.exit_code = p->stand_in ? 0 : task->signal->flags & SIGNAL_GROUP_EXIT ?
 			     task->signal->group_exit_code : task->exit_code,
 	};
 	struct cryo_buf buf = {};
@@ -313,7 +313,7 @@ int cryo_save_zombie(struct cryo_capture *c)
 	if (task->signal->leader)
 		out.flags |= CRYO_PROC_SESSION_LEADER;
 	cryo_buf_put(&buf, &out, sizeof(out));
-	cryo_buf_put(&buf, c->p->comm, strnlen(c->p->comm, sizeof(c->p->comm)));
+	cryo_buf_put(&buf, p->comm, strnlen(p->comm, sizeof(p->comm)));
 	return cryo_stream_buf(&c->stream, CRYO_SEC_PROCESS, out.pid, sizeof(out), &buf) ?:
-	       save_zombie_creds(c);
+	       save_zombie_creds(c, p);
 }

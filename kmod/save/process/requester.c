@@ -321,19 +321,19 @@ void cryo_requester_shares(struct cryo_capture *c)
 	count_writers(&w);
 }
 
-/* What tells c->p of the end of the requester: its number, 0: nothing does. */
-int cryo_requester_signal(struct cryo_capture *c, kernel_siginfo_t *info)
+/* What tells @p of the end of the requester: its number, 0: nothing does. */
+int cryo_requester_signal(struct cryo_capture *c, struct cryo_proc *p, kernel_siginfo_t *info)
 {
 	int signal = current->group_leader->exit_signal;
 	const struct cred *cred;
 
-	if (!c->stand_in || c->p != c->waits_for_requester || signal <= 0)
+	if (!c->stand_in || p != c->waits_for_requester || signal <= 0)
 		return 0;
 	clear_siginfo(info);
 	info->si_signo = signal;
 	info->si_code = CLD_EXITED;
-	info->si_pid = pid_nr_ns(c->stand_in->tgid, task_active_pid_ns(c->p->task));
-	cred = get_task_cred(c->p->task);
+	info->si_pid = pid_nr_ns(c->stand_in->tgid, task_active_pid_ns(p->task));
+	cred = get_task_cred(p->task);
 	info->si_uid = from_kuid_munged(cred->user_ns, current_uid());
 	put_cred(cred);
 	return signal;

@@ -21,7 +21,7 @@
 #include "save/process.h"
 
 /* What a thread's filters take in the context. */
-struct extent {
+struct seccomp_extent {
 	unsigned int filters;
 	size_t bytes;
 	const char *obstacle;
@@ -52,7 +52,7 @@ static size_t size_of(const struct cryo_seccomp_copy *filter)
 }
 
 /* With siglock held. */
-static void measure_filters(struct task_struct *task, struct extent *e)
+static void measure_filters(struct task_struct *task, struct seccomp_extent *e)
 {
 	const struct cryo_seccomp_copy *filter = cryo_seccomp_newest(task);
 
@@ -106,7 +106,7 @@ static int copy_filters(struct task_struct *task, u8 *buf, size_t left, const vo
 
 #else
 
-static void measure_filters(struct task_struct *task, struct extent *e)
+static void measure_filters(struct task_struct *task, struct seccomp_extent *e)
 {
 }
 
@@ -127,10 +127,10 @@ static int mode_of(struct task_struct *task)
 #endif
 }
 
-static struct extent measure(struct task_struct *task)
+static struct seccomp_extent measure_seccomp(struct task_struct *task)
 {
 	struct sighand_struct *sighand = cryo_lock_sighand(task);
-	struct extent e = {};
+	struct seccomp_extent e = {};
 
 	if (!sighand)
 		return e;
@@ -139,19 +139,19 @@ static struct extent measure(struct task_struct *task)
 	return e;
 }
 
-void cryo_check_seccomp(struct cryo_capture *c, struct task_struct *task)
+void cryo_check_seccomp(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
-	struct extent e = measure(task);
+	struct seccomp_extent e = measure_seccomp(task);
 
 	if (e.obstacle)
-		cryo_refuse(c, "thread %d: %s is not supported", task_pid_vnr(task), e.obstacle);
+		cryo_refuse(c, p, "thread %d: %s is not supported", task_pid_vnr(task), e.obstacle);
 }
 
 /*
  * Threads share what one of them had when it made the others, and what it has given to all (SECCOMP_FILTER_FLAG_TSYNC): the
  * kernel asks for the very filters when that is done again.  With those that the thread is the first to have.
  */
-static int find_shared(struct cryo_capture *c, const void **keys, unsigned int n, pid_t tid,
+static int find_shared(struct xarray *seen, const void **keys, unsigned int n, pid_t tid,
 		       struct cryo_seccomp *head)
 {
 	unsigned int i;
@@ -159,13 +159,13 @@ static int find_shared(struct cryo_capture *c, const void **keys, unsigned int n
 	int err;
 
 	for (i = 0; i < n; i++) {
-		first = xa_load(&c->filters, (unsigned long)keys[i]);
+		first = xa_load(seen, (unsigned long)keys[i]);
 		if (first) {
 			head->shared_with = xa_to_value(first);
 			head->shared = n - i;
 			return 0;
 		}
-		err = xa_err(xa_store(&c->filters, (unsigned long)keys[i], xa_mk_value(tid),
+		err = xa_err(xa_store(seen, (unsigned long)keys[i], xa_mk_value(tid),
 				      GFP_KERNEL_ACCOUNT));
 		if (err)
 			return err;
@@ -173,14 +173,8 @@ static int find_shared(struct cryo_capture *c, const void **keys, unsigned int n
 	return 0;
 }
 
-/* Of the process before. */
-void cryo_forget_seccomp(struct cryo_capture *c)
-{
-	xa_destroy(&c->filters);
-}
-
-static int fill_filters(struct cryo_capture *c, struct task_struct *task, struct cryo_buf *buf,
-			const struct extent *e)
+static int fill_filters(struct xarray *seen, struct task_struct *task, struct cryo_buf *buf,
+			const struct seccomp_extent *e)
 {
 	const void **keys = kvcalloc(e->filters, sizeof(*keys), GFP_KERNEL_ACCOUNT);
 	u8 *room = cryo_buf_add(buf, e->bytes);
@@ -196,15 +190,16 @@ static int fill_filters(struct cryo_capture *c, struct task_struct *task, struct
 	err = copy_filters(task, room, e->bytes, keys, e->filters);
 	cryo_unlock_sighand(sighand);
 	/* The keys are of filters that stay as long as the thread is parked. */
-	err = err ?: find_shared(c, keys, e->filters, task_pid_vnr(task), (void *)buf->data);
+	err = err ?: find_shared(seen, keys, e->filters, task_pid_vnr(task), (void *)buf->data);
 free_keys:
 	kvfree(keys);
 	return err;
 }
 
-int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task)
+/* @seen: filters, by address: the number of the first thread of the process that has each. */
+int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task, struct xarray *seen)
 {
-	struct extent e = measure(task);
+	struct seccomp_extent e = measure_seccomp(task);
 	struct cryo_seccomp head = { .mode = mode_of(task), .filters = e.filters };
 	struct cryo_buf buf = {};
 	int err;
@@ -214,7 +209,7 @@ int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task)
 	if (head.mode != SECCOMP_MODE_STRICT && (head.mode != SECCOMP_MODE_FILTER || !e.filters))
 		return 0;
 	cryo_buf_put(&buf, &head, sizeof(head));
-	err = e.filters ? fill_filters(c, task, &buf, &e) : 0;
+	err = e.filters ? fill_filters(seen, task, &buf, &e) : 0;
 	if (err) {
 		cryo_buf_free(&buf);
 		return err;

@@ -152,9 +152,10 @@ void cryo_sharers_leave_memory(struct cryo_capture *c, struct cryo_sharer *first
 }
 
 /* The first process of the context that has the same as this one; NULL: no other has. */
-struct cryo_proc *cryo_first_with(struct cryo_capture *c, enum cryo_shared what)
+struct cryo_proc *cryo_first_with(struct cryo_capture *c, struct cryo_proc *p,
+				  enum cryo_shared what)
 {
-	struct cryo_sharer *first = first_with_key(c, what, saved_key(c->p->task, what));
+	struct cryo_sharer *first = first_with_key(c, what, saved_key(p->task, what));
 
 	if (!first || is_last(c, what, first) || first[1].key != first->key)
 		return NULL;
@@ -196,47 +197,48 @@ static struct cryo_proc *top_of(struct cryo_capture *c, enum cryo_shared what, s
 }
 
 /*
- * The process beside which c->p cannot be made, or NULL.  To be of one pid namespace, and to be siblings, goes over from one to the
+ * The process beside which @p cannot be made, or NULL.  To be of one pid namespace, and to be siblings, goes over from one to the
  * next: so each is compared with the first one only.
  */
-static struct cryo_proc *stranger(struct cryo_capture *c, enum cryo_shared what, same_fn same)
+static struct cryo_proc *find_stranger(struct cryo_capture *c, struct cryo_proc *p,
+				       enum cryo_shared what, same_fn same)
 {
-	struct cryo_sharer *first = first_with_key(c, what, saved_key(c->p->task, what));
+	struct cryo_sharer *first = first_with_key(c, what, saved_key(p->task, what));
 	struct cryo_proc *top;
 	bool fits;
 
 	if (!first)
 		return NULL;
-	if (task_active_pid_ns(first->proc->task) != task_active_pid_ns(c->p->task))
+	if (task_active_pid_ns(first->proc->task) != task_active_pid_ns(p->task))
 		return first->proc;
 	top = top_of(c, what, same, first);
 	rcu_read_lock();
-	fits = !top || !is_top(c, c->p, same) || may_be_siblings(top, c->p);
+	fits = !top || !is_top(c, p, same) || may_be_siblings(top, p);
 	rcu_read_unlock();
 	return fits ? NULL : top;
 }
 
-static void check_strangers(struct cryo_capture *c, enum cryo_shared what, same_fn same,
-			    const char *name)
+static void check_strangers(struct cryo_capture *c, struct cryo_proc *p, enum cryo_shared what,
+			    same_fn same, const char *name)
 {
-	struct cryo_proc *other = stranger(c, what, same);
+	struct cryo_proc *other = find_stranger(c, p, what, same);
 
 	if (other)
-		cryo_refuse(c, "sharing %s with pid %d (%s) of another parent or pid namespace is not supported",
+		cryo_refuse(c, p, "sharing %s with pid %d (%s) of another parent or pid namespace is not supported",
 			    name, other->pid, other->comm);
 }
 
 /* Those who share it have to be made by one another. */
-void cryo_check_sharing(struct cryo_capture *c)
+void cryo_check_sharing(struct cryo_capture *c, struct cryo_proc *p)
 {
-	check_strangers(c, CRYO_SHARED_MM, same_mm, "memory");
-	check_strangers(c, CRYO_SHARED_SIGHAND, same_sighand, "signal handlers");
+	check_strangers(c, p, CRYO_SHARED_MM, same_mm, "memory");
+	check_strangers(c, p, CRYO_SHARED_SIGHAND, same_sighand, "signal handlers");
 }
 
-int cryo_save_sharing(struct cryo_capture *c)
+int cryo_save_sharing(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct cryo_proc *mm = cryo_first_with(c, CRYO_SHARED_MM);
-	struct cryo_proc *sighand = cryo_first_with(c, CRYO_SHARED_SIGHAND);
+	struct cryo_proc *mm = cryo_first_with(c, p, CRYO_SHARED_MM);
+	struct cryo_proc *sighand = cryo_first_with(c, p, CRYO_SHARED_SIGHAND);
 	struct cryo_shared_memory out = {
 		.mm = mm ? mm->pid : 0,
 		.sighand = sighand ? sighand->pid : 0,
@@ -244,6 +246,6 @@ int cryo_save_sharing(struct cryo_capture *c)
 
 	if (!mm)
 		return 0;
-	return cryo_stream_section(&c->stream, CRYO_SEC_SHARED_MEMORY, c->p->pid, sizeof(out), &out,
+	return cryo_stream_section(&c->stream, CRYO_SEC_SHARED_MEMORY, p->pid, sizeof(out), &out,
 				   sizeof(out));
 }

@@ -23,7 +23,7 @@ static u64 mask_of(const sigset_t *set)
 	return mask;
 }
 
-int cryo_save_sigactions(struct cryo_capture *c)
+int cryo_save_sigactions(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_array head = { _NSIG, sizeof(struct cryo_sigaction) };
 	struct sighand_struct *sighand;
@@ -33,7 +33,7 @@ int cryo_save_sigactions(struct cryo_capture *c)
 
 	cryo_buf_put(&buf, &head, sizeof(head));
 	out = cryo_buf_add(&buf, _NSIG * sizeof(*out));
-	sighand = out ? cryo_lock_sighand(c->p->task) : NULL;
+	sighand = out ? cryo_lock_sighand(p->task) : NULL;
 	for (i = 0; sighand && i < _NSIG; i++) {
 		const struct sigaction *sa = &sighand->action[i].sa;
 
@@ -48,7 +48,7 @@ int cryo_save_sigactions(struct cryo_capture *c)
 		cryo_unlock_sighand(sighand);
 	else if (!buf.error)
 		buf.error = -ESRCH;
-	return cryo_stream_buf(&c->stream, CRYO_SEC_SIGACTIONS, c->p->pid, sizeof(head), &buf);
+	return cryo_stream_buf(&c->stream, CRYO_SEC_SIGACTIONS, p->pid, sizeof(head), &buf);
 }
 
 static u64 bit_of(const struct sigqueue *q)
@@ -130,7 +130,8 @@ static void put_info(struct cryo_buf *buf, const kernel_siginfo_t *info)
 }
 
 /* Pending signals of the process (@shared) or of the thread @task, in the order they were sent. */
-int cryo_save_sigpending(struct cryo_capture *c, struct task_struct *task, bool shared)
+int cryo_save_sigpending(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,
+			 bool shared)
 {
 	struct cryo_sigpending head = {
 		.record_size = CRYO_SIGINFO_SIZE,
@@ -144,7 +145,7 @@ int cryo_save_sigpending(struct cryo_capture *c, struct task_struct *task, bool 
 	BUILD_BUG_ON(sizeof(kernel_siginfo_t) > CRYO_SIGINFO_SIZE);
 	err = pending_snapshot(task, shared, &infos, &head);
 	pending = head.count;
-	more = shared ? cryo_requester_signal(c, &of_requester) : 0;
+	more = shared ? cryo_requester_signal(c, p, &of_requester) : 0;
 	/* Several of the same are one, but for real-time signals, which do not tell of a child. */
 	if (more && head.signals & 1ULL << (more - 1))
 		more = 0;
@@ -159,7 +160,7 @@ int cryo_save_sigpending(struct cryo_capture *c, struct task_struct *task, bool 
 		if (more)
 			put_info(&buf, &of_requester);
 		err = cryo_stream_buf(&c->stream, CRYO_SEC_SIGPENDING,
-				      shared ? c->p->pid : task_pid_vnr(task), sizeof(head),
+				      shared ? p->pid : task_pid_vnr(task), sizeof(head),
 				      &buf);
 	}
 	kvfree(infos);

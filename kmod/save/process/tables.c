@@ -12,17 +12,17 @@
 #include "save/process.h"
 
 /* Does it have the descriptor table of a process that comes before it in the context? */
-bool cryo_has_table_of_other(struct cryo_capture *c)
+bool cryo_has_table_of_other(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct cryo_proc *first = cryo_first_with(c, CRYO_SHARED_FILES);
+	struct cryo_proc *first = cryo_first_with(c, p, CRYO_SHARED_FILES);
 
-	return first && first != c->p;
+	return first && first != p;
 }
 
-int cryo_save_tables(struct cryo_capture *c)
+int cryo_save_tables(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct cryo_proc *files = cryo_first_with(c, CRYO_SHARED_FILES);
-	struct cryo_proc *fs = cryo_first_with(c, CRYO_SHARED_FS);
+	struct cryo_proc *files = cryo_first_with(c, p, CRYO_SHARED_FILES);
+	struct cryo_proc *fs = cryo_first_with(c, p, CRYO_SHARED_FS);
 	struct cryo_shared_tables out = {
 		.files = files ? files->pid : 0,
 		.fs = fs ? fs->pid : 0,
@@ -30,6 +30,6 @@ int cryo_save_tables(struct cryo_capture *c)
 
 	if (!files && !fs)
 		return 0;
-	return cryo_stream_section(&c->stream, CRYO_SEC_SHARED_TABLES, c->p->pid, sizeof(out), &out,
+	return cryo_stream_section(&c->stream, CRYO_SEC_SHARED_TABLES, p->pid, sizeof(out), &out,
 				   sizeof(out));
 }

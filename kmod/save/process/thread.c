@@ -80,43 +80,43 @@ static void put_affinity(struct task_struct *task, struct cryo_thread *out, stru
 	}
 }
 
-int cryo_save_thread(struct cryo_capture *c, struct cryo_parked *p)
+int cryo_save_thread(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
 {
-	struct task_struct *task = p->task;
+	struct task_struct *task = t->task;
 	struct cryo_thread out = {
 		.tid = task_pid_vnr(task),
-		.pid = c->p->pid,
+		.pid = p->pid,
 		.flags = thread_group_leader(task) ? CRYO_THREAD_LEADER : 0,
 	};
 	struct cryo_buf buf = {};
 
-	if (task_no_new_privs(task) && !c->p->no_new_privs)
+	if (task_no_new_privs(task) && !p->no_new_privs)
 		out.flags |= CRYO_THREAD_NO_NEW_PRIVS;
 	get_task_comm(out.comm, task);
 	save_masks(task, &out);
 	save_user_pointers(task, &out);
 	save_scheduling(task, &out);
-	cryo_restart_block_save(c, task, &out);
+	cryo_restart_block_save(c, p, task, &out);
 	put_affinity(task, &out, &buf);
 	return cryo_stream_buf(&c->stream, CRYO_SEC_THREAD, out.tid, sizeof(out), &buf);
 }
 
 /* A main thread that has exited while others live: its id and name are still there, and its status. */
-int cryo_save_exited_leader(struct cryo_capture *c)
+int cryo_save_exited_leader(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct task_struct *task = c->p->task->group_leader;
+	struct task_struct *task = p->task->group_leader;
 	struct cryo_thread out = {
-		.tid = c->p->pid,
-		.pid = c->p->pid,
+		.tid = p->pid,
+		.pid = p->pid,
 		.flags = CRYO_THREAD_LEADER | CRYO_THREAD_EXITED,
 		.timer_slack_ns = task->timer_slack_ns,
 		.default_timer_slack_ns = task->default_timer_slack_ns,
 	};
 
-	if (thread_group_leader(c->p->task))
+	if (thread_group_leader(p->task))
 		return 0;
 	if (task->exit_code & 0x7f)
-		cryo_refuse(c, "its main thread was killed while others live");
+		cryo_refuse(c, p, "its main thread was killed while others live");
 	get_task_comm(out.comm, task);
 	return cryo_stream_section(&c->stream, CRYO_SEC_THREAD, out.tid, sizeof(out), &out,
 				   sizeof(out));

@@ -35,14 +35,14 @@ static void save_cpu(const struct cpu_itimer *it, u64 now, struct cryo_itimer *o
 	out->interval_ns = it->incr;
 }
 
-int cryo_save_itimers(struct cryo_capture *c)
+int cryo_save_itimers(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct {
 		struct cryo_array head;
 		struct cryo_itimer timer[3];
 	} out = { .head = { 3, sizeof(struct cryo_itimer) } };
-	struct signal_struct *sig = c->p->task->signal;
-	struct sighand_struct *sighand = cryo_lock_sighand(c->p->task);
+	struct signal_struct *sig = p->task->signal;
+	struct sighand_struct *sighand = cryo_lock_sighand(p->task);
 	u64 utime, stime;
 
 	if (!sighand)
@@ -56,6 +56,6 @@ int cryo_save_itimers(struct cryo_capture *c)
 	save_cpu(&sig->it[CPUCLOCK_VIRT], utime, &out.timer[1]);
 	save_cpu(&sig->it[CPUCLOCK_PROF], utime + stime, &out.timer[2]);
 	cryo_unlock_sighand(sighand);
-	return cryo_stream_section(&c->stream, CRYO_SEC_ITIMERS, c->p->pid, sizeof(out.head),
+	return cryo_stream_section(&c->stream, CRYO_SEC_ITIMERS, p->pid, sizeof(out.head),
 				   &out, sizeof(out));
 }
