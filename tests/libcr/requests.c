@@ -226,6 +226,7 @@ static long size_with(pid_t pid, unsigned int flags)
 	struct stat st;
 
 	cr_initialize_checkpoint_args_t(&args);
+	args.cr_scope = CR_SCOPE_PROC;
 	args.cr_target = pid;
 	args.cr_flags = flags;
 	ok(!checkpoint_with("dumped", &args, NULL), "a checkpoint with flags %#x", flags);
