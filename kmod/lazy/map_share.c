@@ -390,7 +390,7 @@ static void share_locked(struct share_batch *b, struct mm_struct *mm, struct cry
 	lockdep_assert_held(&b->map->mm->mmap_lock);
 	if (!find_own(b) || !vma || vma->anon_vma != b->vma->anon_vma ||
 	    !cryo_map_is_in_place(vma, b->addr, b->pgoff) ||
-	    !cryo_track_lone(NULL, mm, theirs ? &theirs->notifier : NULL))
+	    !cryo_track_is_lone(NULL, mm, theirs ? &theirs->notifier : NULL))
 		return;
 	b->nr = min_t(unsigned long, b->nr, (vma->vm_end - b->addr) >> PAGE_SHIFT);
 	to = table_of(b, b->map->mm);

@@ -175,7 +175,7 @@ static struct task_struct *any_thread(struct task_struct *task)
 		n = cryo_walk_threads(&walk, has_memory, NULL, &found, 1);
 		cond_resched();
 	} while (!n && walk.more && !fatal_signal_pending(current));
-	cryo_walk_end(&walk);
+	cryo_walk_threads_end(&walk);
 	return n ? found : get_task_struct(task);
 }
 
@@ -687,7 +687,7 @@ static bool has_exiting_thread(struct cryo_request *req, struct cryo_proc *p)
 		more = walk.more;
 		cond_resched();
 	} while (!n && more && !cryo_request_interrupted(req));
-	cryo_walk_end(&walk);
+	cryo_walk_threads_end(&walk);
 	if (n)
 		put_task_struct(found);
 	return n || more;

@@ -270,11 +270,11 @@ static int set_mode_with_right(struct cryo_rst_group *g, const struct cryo_resum
 	if (args->seccomp_mode != SECCOMP_MODE_FILTER || task_no_new_privs(current) ||
 	    !cryo_maker_capable(g->creds, current_user_ns(), CAP_SYS_ADMIN))
 		return set_mode(g, args);
-	own = cryo_raise_own(CAP_SYS_ADMIN);
+	own = cryo_raise_own_cap(CAP_SYS_ADMIN);
 	if (IS_ERR(own))
 		return PTR_ERR(own);
 	err = set_mode(g, args);
-	cryo_drop_own(own);
+	cryo_drop_own_cap(own);
 	return err;
 }
 

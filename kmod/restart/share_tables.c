@@ -96,7 +96,7 @@ static bool is_all_members(struct table_owners *o, struct cryo_rst_member *owner
 		cond_resched();
 	} while (walk.more && threads <= first->in_process && !fatal_signal_pending(current));
 	whole = !walk.more;
-	cryo_walk_end(&walk);
+	cryo_walk_threads_end(&walk);
 	owner->all_members = whole && threads <= first->in_process;
 	return owner->all_members;
 }
