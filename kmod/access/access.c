@@ -108,7 +108,7 @@ void cryo_identity_note(struct cryo_identity *id, struct task_struct *task)
 	id->dumpable = dumpable_of(task);
 }
 
-bool cryo_is_still(const struct cryo_identity *id)
+bool cryo_identity_is_same(const struct cryo_identity *id)
 {
 	return id->cred == current_real_cred() && id->exec_id == current->self_exec_id &&
 	       id->dumpable == dumpable_of(current);
@@ -139,7 +139,7 @@ static bool may_kill_caller(const struct cred *sender)
 	       cryo_maker_capable(sender, own->user_ns, CAP_KILL);
 }
 
-bool cryo_has_no_more(const struct cred *cred, struct task_struct *task)
+bool cryo_cred_has_no_more(const struct cred *cred, struct task_struct *task)
 {
 	const struct cred *its = get_task_cred(task);
 	bool is = (uid_eq(its->uid, cred->euid) && uid_eq(its->euid, cred->euid) &&
@@ -174,7 +174,7 @@ int cryo_kill_as(const struct cred *sender, struct pid *tgid, int signal)
 	return err;
 }
 
-const struct cred *cryo_raise_own(int cap)
+const struct cred *cryo_raise_own_cap(int cap)
 {
 	struct cred *raised = prepare_creds();
 
@@ -184,7 +184,7 @@ const struct cred *cryo_raise_own(int cap)
 	return override_creds(raised);
 }
 
-void cryo_drop_own(const struct cred *own)
+void cryo_drop_own_cap(const struct cred *own)
 {
 	const struct cred *raised = current_cred();
 

@@ -50,18 +50,18 @@ bool cryo_may_see(struct task_struct *task);
 bool cryo_may_see_creds(const struct cred *cred);
 
 /*
- * Before cryo_may_trace(); then cryo_is_still(), in the task itself, says whether the answer still holds: credentials,
+ * Before cryo_may_trace(); then cryo_identity_is_same(), in the task itself, says whether the answer still holds: credentials,
  * program and dumpable are those of then.
  */
 void cryo_identity_note(struct cryo_identity *id, struct task_struct *task);
-bool cryo_is_still(const struct cryo_identity *id);
+bool cryo_identity_is_same(const struct cryo_identity *id);
 void cryo_identity_put(struct cryo_identity *id);
 
 /* Has @maker, not the caller, @cap in @ns? @maker: the credentials that a handle was made with. */
 bool cryo_maker_capable(const struct cred *maker, struct user_namespace *ns, int cap);
 
 /* Is @task, in all of its user ids and capabilities, no more than @cred, or somebody whom who has that may signal in any case? */
-bool cryo_has_no_more(const struct cred *cred, struct task_struct *task);
+bool cryo_cred_has_no_more(const struct cred *cred, struct task_struct *task);
 
 /* May @task, not the caller, do what @mask says (MAY_READ ...) with what is at @path? By its mode and ACL; not asked of a server. */
 bool cryo_may_open_as(struct task_struct *task, const struct path *path, int mask);
@@ -73,7 +73,7 @@ int cryo_kill_as(const struct cred *sender, struct pid *tgid, int signal);
  * Between the two the caller, who may lack it, has @cap in his own user namespace, and nothing else changes: for what
  * somebody else has been found to be entitled to.  The first returns what the second takes, or an ERR_PTR.
  */
-const struct cred *cryo_raise_own(int cap);
-void cryo_drop_own(const struct cred *own);
+const struct cred *cryo_raise_own_cap(int cap);
+void cryo_drop_own_cap(const struct cred *own);
 
 #endif /* CRYO_ACCESS_H */

@@ -260,7 +260,7 @@ static int each_proc(struct cryo_capture *c,
 
 	cryo_for_each_proc(p, c->req) {
 		/* Who has been named is missed. */
-		if (p->omitted || (p->gone && !cryo_is_named(p)))
+		if (p->omitted || (p->gone && !cryo_proc_is_named(p)))
 			continue;
 		err = step(c, p);
 		if (err == -ESRCH && !READ_ONCE(c->req->lost))
@@ -282,7 +282,7 @@ static int describe_checkpoint(struct cryo_capture *c)
 	       cryo_arch_save_cpu(c) ?:
 	       cryo_save_inodes(c) ?:
 	       cryo_save_files(c) ?:
-	       cryo_save_waiting(c) ?:
+	       cryo_save_waiting_connections(c) ?:
 	       cryo_save_shm(c) ?:
 	       cryo_save_sems(c) ?:
 	       cryo_save_msgs(c) ?:
@@ -293,7 +293,7 @@ static int describe_checkpoint(struct cryo_capture *c)
 static int estimate_proc(struct cryo_capture *c, struct cryo_proc *p)
 {
 	if (p->mm && !p->mm_saved) {
-		c->req->estimate += cryo_estimate(p);
+		c->req->estimate += cryo_estimate_memory(p);
 		cryo_shared_pages_expect(&c->shared, p->mm);
 	}
 	return 0;
@@ -597,7 +597,7 @@ static int look_at_all(struct cryo_capture *c)
 	      check_alive(c) ?: cryo_find_sharers(c) ?: cryo_check_outsiders(c) ?:
 	      each_proc(c, collect_proc) ?: each_proc(c, cryo_check_directories) ?:
 	      cryo_collect_sockets(c) ?: cryo_collect_shm(c) ?:
-	      cryo_collect_mqueues(c) ?: cryo_requester_ends(c);
+	      cryo_collect_mqueues(c) ?: cryo_requester_pipes(c);
 	if (!err) {
 		cryo_requester_shares(c);
 		err = cryo_classify_files(c);

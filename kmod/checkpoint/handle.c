@@ -315,7 +315,7 @@ static long request_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 	case CRYO_CKPT_STATUS:
 		return ioctl_status(req, (void __user *)arg);
 	case CRYO_CKPT_VERDICT:
-		return cryo_verdict(req, (void __user *)arg);
+		return cryo_get_verdict(req, (void __user *)arg);
 	case CRYO_CKPT_DEVICE:
 		return ioctl_device(req, (void __user *)arg);
 	case CRYO_CKPT_PARENT:

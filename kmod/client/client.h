@@ -18,7 +18,7 @@ int cryo_notify(struct cryo_request *req);
 void cryo_notify_end(struct cryo_request *req, int result);
 bool cryo_notify_ends_later(struct cryo_proc *proc);
 void cryo_notify_wait(struct cryo_request *req);
-long cryo_verdict(struct cryo_request *req, void __user *arg);
+long cryo_get_verdict(struct cryo_request *req, void __user *arg);
 
 /* hold.c: threads of a restarted process that wait until its callbacks are through */
 struct cryo_held *cryo_held_alloc(void);

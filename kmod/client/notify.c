@@ -686,7 +686,7 @@ void cryo_notify_wait(struct cryo_request *req)
 }
 
 /* CRYO_CKPT_VERDICT */
-long cryo_verdict(struct cryo_request *req, void __user *arg)
+long cryo_get_verdict(struct cryo_request *req, void __user *arg)
 {
 	struct cryo_ckpt_verdict out = req->verdict;
 	u32 size;

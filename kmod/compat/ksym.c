@@ -270,7 +270,7 @@ static void *look_up(const char *name)
 	       (void *)static_call(cryo_sc_lookup_name)(name);
 }
 
-static int resolve(const struct cryo_ksym *sym)
+static int resolve_ksym(const struct cryo_ksym *sym)
 {
 	*sym->where = look_up(sym->name);
 	if (*sym->where)
@@ -293,7 +293,7 @@ static void *resolve_syscall(const char *call, u64 feature, const char *why)
 	const struct cryo_ksym sym = { name, &where, feature, why };
 
 	snprintf(name, sizeof(name), "%s%s", cryo_arch_syscall_prefix(), call);
-	resolve(&sym);
+	resolve_ksym(&sym);
 	return where;
 }
 
@@ -327,8 +327,8 @@ static void resolve_landlock(void)
 
 	if (!create || cryo_arch_syscall3(create, 0, 0, LANDLOCK_CREATE_RULESET_VERSION) <= 0)
 		return;
-	resolve(&access);
-	resolve(&traceme);
+	resolve_ksym(&access);
+	resolve_ksym(&traceme);
 	if (!(features & CRYO_FEATURE_LANDLOCK))
 		return;
 	static_call_update(cryo_sc_landlock_access, addr_landlock_access);
@@ -385,7 +385,7 @@ static void resolve_snapshot(void)
 
 	if (!CRYO_ARCH_SNAPSHOT)
 		features &= ~CRYO_FEATURE_SNAPSHOT;
-	else if (flush.name && !resolve(&flush) && addr_flush_tlb_range)
+	else if (flush.name && !resolve_ksym(&flush) && addr_flush_tlb_range)
 		static_call_update(cryo_sc_flush_tlb_range, addr_flush_tlb_range);
 }
 
@@ -408,8 +408,8 @@ static void resolve_lru_gen(void)
 		walks |= IS_ENABLED(CONFIG_LRU_GEN);
 	if (!walks)
 		return;
-	resolve(&add);
-	resolve(&del);
+	resolve_ksym(&add);
+	resolve_ksym(&del);
 	if (!addr_lru_gen_add || !addr_lru_gen_del)
 		return;
 	static_call_update(cryo_sc_lru_gen_add, addr_lru_gen_add);
@@ -422,7 +422,7 @@ static void resolve_split_huge_page(void)
 
 	while (i < ARRAY_SIZE(split_huge_page_syms) - 1 && !look_up(split_huge_page_syms[i].name))
 		i++;
-	resolve(&split_huge_page_syms[i]);
+	resolve_ksym(&split_huge_page_syms[i]);
 }
 
 void cryo_khugepaged_enter(struct vm_area_struct *vma)
@@ -511,7 +511,7 @@ int cryo_ksym_init(void)
 	if (!cryo_layout_fits(CRYO_LAYOUT_NOTIFIERS))
 		features &= ~CRYO_FEATURE_SNAPSHOT;
 	for (i = 0; i < ARRAY_SIZE(ksyms); i++) {
-		err = resolve(&ksyms[i]);
+		err = resolve_ksym(&ksyms[i]);
 		if (err)
 			return err;
 	}

@@ -95,7 +95,7 @@ static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool pol
 	p->req = req;
 	p->state = CRYO_PARK_GONE;
 	p->poller = poller;
-	p->named = cryo_is_named(proc);
+	p->named = cryo_proc_is_named(proc);
 	INIT_LIST_HEAD(&p->sibling);
 	hash_add(req->index->by_task, &p->hash, (unsigned long)task);
 	list_add_tail(&p->node, poller ? &req->pollers : &req->parked);
@@ -124,7 +124,7 @@ static bool thread_wanted(void *arg, struct task_struct *task)
 		return false;
 	if (pollers || task->flags & CRYO_PF_WORKER)
 		return pollers && cryo_is_poller(task);
-	return !cryo_is_vfork_child(task, cryo_is_named(proc));
+	return !cryo_is_vfork_child(task, cryo_proc_is_named(proc));
 }
 
 /* Those of @proc that have not been asked. Some, if others come and go as fast as they are found. */
@@ -152,7 +152,7 @@ static int add_threads(struct cryo_proc *proc, bool pollers, unsigned int *spare
 		cond_resched();
 		err = err ?: cryo_request_interrupted(proc->req);
 	} while (walk.more && !err && total < usual + *spare);
-	cryo_walk_end(&walk);
+	cryo_walk_threads_end(&walk);
 	*spare -= total > usual ? min(total - usual, *spare) : 0;
 	return err ?: total;
 }
@@ -228,13 +228,13 @@ static void look_for_stopped(struct cryo_request *req, struct list_head *list)
 	list_for_each_entry(p, list, node) {
 		if (READ_ONCE(p->state) != CRYO_PARK_ASKED)
 			continue;
-		if (!task_is_stopped(p->task) || cryo_on_cpu(p->task))
+		if (!task_is_stopped(p->task) || cryo_task_on_cpu(p->task))
 			continue;
 		if (!p->poller) {
 			cryo_arch_stay_saved(p->task);
 			/* Either we see that it comes to a CPU, or it sees that. */
 			smp_mb();
-			if (cryo_on_cpu(p->task))
+			if (cryo_task_on_cpu(p->task))
 				continue;
 		}
 		spin_lock_irq(&req->park_lock);
@@ -269,12 +269,12 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 		if (!err && time_after(jiffies, traced_limit))
 			err = cryo_refuse_traced(req);
 		if (err == -ETIMEDOUT)
-			cryo_name_pending(req);
+			cryo_freeze_name_pending(req);
 		err = err ?: check_arrived(req);
 		if (err)
 			return err;
 		if (time_after(jiffies, limit)) {
-			cryo_name_pending(req);
+			cryo_freeze_name_pending(req);
 			return -ETIMEDOUT;
 		}
 		if (time_after(jiffies, req->progress + req->patience) && cryo_freeze_stuck(req))
@@ -491,7 +491,7 @@ static int freeze_settled(struct cryo_request *req, unsigned long limit, bool se
 		bound_patience(req, limit, patience_ms);
 		err = freeze_all(req, limit);
 		if (err != -EAGAIN && (err || !settled || time_after(jiffies, limit) ||
-				       !(cryo_unsettled(req) || cryo_in_uprobe(req))))
+				       !(cryo_freeze_unsettled(req) || cryo_in_uprobe(req))))
 			return err;
 		cryo_thaw(req);
 		req->threads = threads;

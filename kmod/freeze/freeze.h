@@ -46,14 +46,14 @@ void cryo_thaw(struct cryo_request *req);
 
 /* pending.c */
 int cryo_refuse_traced(struct cryo_request *req);
-void cryo_name_pending(struct cryo_request *req);
+void cryo_freeze_name_pending(struct cryo_request *req);
 bool cryo_freeze_stuck(struct cryo_request *req);
 bool cryo_freeze_overrun(struct cryo_request *req, unsigned int threads);
-bool cryo_on_cpu(struct task_struct *task);
+bool cryo_task_on_cpu(struct task_struct *task);
 int cryo_wait_off_cpu(struct cryo_request *req);
 
 /* unsettled.c: what processes are about to finish by themselves */
-bool cryo_unsettled(struct cryo_request *req);
+bool cryo_freeze_unsettled(struct cryo_request *req);
 bool cryo_find_answerers(struct cryo_request *req);
 bool cryo_wait_until_settled(struct cryo_request *req, unsigned long limit);
 

@@ -222,7 +222,8 @@ static void park_thread(struct callback_head *work)
 	}
 	/* A thread of the kernel runs nothing of its process's. */
 	cryo_point("parking");
-	if (p->poller || (cryo_is_still(&p->asked) && !cryo_is_vfork_child(current, p->named)))
+	if (p->poller ||
+	    (cryo_identity_is_same(&p->asked) && !cryo_is_vfork_child(current, p->named)))
 		stay_parked(p);
 	else
 		pass_by(p);

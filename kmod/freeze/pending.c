@@ -90,7 +90,7 @@ bool cryo_freeze_overrun(struct cryo_request *req, unsigned int threads)
 	return gone > threads + CRYO_MAX_GONE || cryo_scope_overrun(req);
 }
 
-void cryo_name_pending(struct cryo_request *req)
+void cryo_freeze_name_pending(struct cryo_request *req)
 {
 	name_pending_of(req, &req->parked);
 	name_pending_of(req, &req->pollers);
@@ -98,7 +98,7 @@ void cryo_name_pending(struct cryo_request *req)
 	cryo_scope_settle(req, true);
 }
 
-bool cryo_on_cpu(struct task_struct *task)
+bool cryo_task_on_cpu(struct task_struct *task)
 {
 	/* Pairs with the store in finish_task(): once it is off the CPU, its registers are saved. */
 	return smp_load_acquire(&task->on_cpu);
@@ -113,7 +113,7 @@ int cryo_wait_off_cpu(struct cryo_request *req)
 	list_for_each_entry(p, &req->parked, node) {
 		/* Pairs with set_park_state(). */
 		while (!err && !p->self && smp_load_acquire(&p->state) == CRYO_PARK_PARKED &&
-		       cryo_on_cpu(p->task)) {
+		       cryo_task_on_cpu(p->task)) {
 			err = cryo_request_interrupted(req);
 			cond_resched();
 			cpu_relax();

@@ -70,7 +70,7 @@ static struct task_struct *thread_with_files(struct task_struct *member)
 		n = cryo_walk_threads(&walk, has_files, NULL, &found, 1);
 		cond_resched();
 	} while (!n && walk.more && !fatal_signal_pending(current));
-	cryo_walk_end(&walk);
+	cryo_walk_threads_end(&walk);
 	return n ? found : NULL;
 }
 
@@ -104,7 +104,7 @@ put:
 }
 
 /* Has one of the processes in scope something that it is likely to be through with soon? */
-bool cryo_unsettled(struct cryo_request *req)
+bool cryo_freeze_unsettled(struct cryo_request *req)
 {
 	struct cryo_proc *proc;
 
@@ -135,7 +135,7 @@ bool cryo_find_answerers(struct cryo_request *req)
 /* Who is parked finishes nothing, and somebody may be waiting for it. Not for long. Returns whether it is finished. */
 bool cryo_wait_until_settled(struct cryo_request *req, unsigned long limit)
 {
-	while (cryo_unsettled(req)) {
+	while (cryo_freeze_unsettled(req)) {
 		if (time_after(jiffies, limit) || cryo_request_interrupted(req))
 			return false;
 		cryo_sleep(CRYO_FREEZE_POLL_JIFFIES);

@@ -90,7 +90,7 @@ static vm_fault_t come_again(struct cryo_map_vma *v, u32 chunk, unsigned long ad
 	return VM_FAULT_RETRY;
 }
 
-static vm_fault_t failed(int err)
+static vm_fault_t fault_of_error(int err)
 {
 	return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 }
@@ -112,7 +112,7 @@ static vm_fault_t area_fault(struct vm_fault *vmf)
 	if (run) {
 		err = cryo_map_verify(v->table, run->chunk);
 		if (err)
-			return failed(err);
+			return fault_of_error(err);
 	}
 	if (!(vmf->flags & FAULT_FLAG_WRITE))
 		return fault_as_write(vmf);
@@ -121,7 +121,7 @@ static vm_fault_t area_fault(struct vm_fault *vmf)
 	if (!vmf->page)
 		return VM_FAULT_OOM;
 	if (IS_ERR(vmf->page))
-		return failed(PTR_ERR(vmf->page));
+		return fault_of_error(PTR_ERR(vmf->page));
 	if (run && !v->settles) {
 		atomic_long_inc(&v->table->given);
 		cryo_map_note_settled(v->map, v->table, 0);

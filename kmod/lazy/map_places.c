@@ -31,7 +31,7 @@
 #define MOST_LOOKS	4096U	/* for something that it would be good to know */
 
 /* An area of a process that was restarted: its key, and who has it. */
-struct place {
+struct map_place {
 	struct list_head node;		/* of its bucket, the oldest first */
 	struct list_head by_age;
 	struct cryo_map_key key;
@@ -56,7 +56,7 @@ static bool is_same(const struct cryo_map_key *a, const struct cryo_map_key *b)
 }
 
 /* The caller has a reference to @user of his own. */
-static void remove_place(struct cryo_user *user, struct place *place)
+static void remove_place(struct cryo_user *user, struct map_place *place)
 {
 	lockdep_assert_held(&user->places_lock);
 	list_del(&place->node);
@@ -85,7 +85,7 @@ unsigned int cryo_map_find_peers(struct cryo_map_mm *map, const struct cryo_map_
 				 struct pid **peers)
 {
 	struct cryo_user *user = map->user;
-	struct place *place, *next;
+	struct map_place *place, *next;
 	unsigned int n = 0;
 
 	spin_lock(&user->places_lock);
@@ -103,7 +103,7 @@ unsigned int cryo_map_find_peers(struct cryo_map_mm *map, const struct cryo_map_
 
 static void forget_place(struct cryo_user *user, struct pid *pid, const struct cryo_map_key *key)
 {
-	struct place *place, *next;
+	struct map_place *place, *next;
 
 	spin_lock(&user->places_lock);
 	list_for_each_entry_safe(place, next, bucket_of(user, key), node)
@@ -122,7 +122,7 @@ void cryo_map_put_peers(struct pid **peers, unsigned int n)
 bool cryo_map_has_peers(struct cryo_map_mm *map, struct cryo_map_table *t)
 {
 	struct cryo_user *user = map->user;
-	struct place *place;
+	struct map_place *place;
 	bool found = false;
 
 	if (!cryo_has(CRYO_FEATURE_SHARE))
@@ -141,7 +141,7 @@ bool cryo_map_has_peers(struct cryo_map_mm *map, struct cryo_map_table *t)
 void cryo_map_note_place(struct cryo_map_mm *map, struct cryo_map_table *t)
 {
 	struct cryo_user *user = map->user;
-	struct place *place;
+	struct map_place *place;
 
 	if (!cryo_has(CRYO_FEATURE_SHARE))
 		return;
@@ -154,7 +154,7 @@ void cryo_map_note_place(struct cryo_map_mm *map, struct cryo_map_table *t)
 	cryo_user_hold(user);
 	spin_lock(&user->places_lock);
 	if (user->nr_places == MAX_PLACES)
-		remove_place(user, list_first_entry(&user->by_age, struct place, by_age));
+		remove_place(user, list_first_entry(&user->by_age, struct map_place, by_age));
 	list_add_tail(&place->node, bucket_of(user, &t->key));
 	list_add_tail(&place->by_age, &user->by_age);
 	user->nr_places++;
@@ -165,7 +165,7 @@ void cryo_map_note_place(struct cryo_map_mm *map, struct cryo_map_table *t)
 void cryo_map_note_coming(struct cryo_map_mm *map, bool coming)
 {
 	struct cryo_user *user = map->user;
-	struct place *place;
+	struct map_place *place;
 
 	spin_lock(&user->places_lock);
 	list_for_each_entry(place, &user->by_age, by_age) {
@@ -180,7 +180,7 @@ void cryo_map_note_coming(struct cryo_map_mm *map, bool coming)
 static bool comes_elsewhere(struct cryo_map_mm *map, const struct cryo_map_key *key,
 			    unsigned int *looks)
 {
-	struct place *place;
+	struct map_place *place;
 
 	list_for_each_entry(place, bucket_of(map->user, key), node) {
 		if (place->coming && place->number < map->number && is_same(&place->key, key) &&
@@ -217,7 +217,7 @@ bool cryo_map_comes_elsewhere(struct cryo_map_mm *map)
 /* Nobody else is here any more. */
 void cryo_map_places_exit(void)
 {
-	struct place *place, *next;
+	struct map_place *place, *next;
 	struct cryo_user *user;
 
 	while ((user = cryo_user_with_places())) {

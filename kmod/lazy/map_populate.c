@@ -57,7 +57,7 @@ void cryo_map_exit(void)
 }
 
 /* What comes next in the background. */
-struct choice {
+struct populate_choice {
 	struct cryo_map_vma *v;
 	unsigned long bit;
 	unsigned long addr;		/* of its page */
@@ -73,7 +73,7 @@ static unsigned long address_of_bit(struct cryo_map_vma *v, unsigned long bit, u
 }
 
 /* Of the bits from @from on: before which one there is nothing to be looked for? */
-static unsigned long skip(const struct cryo_map_cursor *cursor, unsigned long from)
+static unsigned long skip_bits(const struct cryo_map_cursor *cursor, unsigned long from)
 {
 	return cursor->from == from ? max(cursor->next, from) : from;
 }
@@ -86,7 +86,7 @@ static bool find_missing(struct cryo_map_vma *v, unsigned long start, unsigned l
 	unsigned long from = cryo_map_bit(v->table, page);
 	unsigned long last = cryo_map_bit(v->table, page + ((end - start) >> PAGE_SHIFT));
 
-	*bit = find_next_zero_bit(v->table->settled, last, skip(&v->all, from));
+	*bit = find_next_zero_bit(v->table->settled, last, skip_bits(&v->all, from));
 	v->all = (struct cryo_map_cursor){ .from = from, .next = *bit };
 	if (*bit >= last)
 		return false;
@@ -95,13 +95,13 @@ static bool find_missing(struct cryo_map_vma *v, unsigned long start, unsigned l
 }
 
 /* The first of the pages of @v that come before others and have not come. */
-static bool find_first(struct cryo_map_vma *v, struct choice *next)
+static bool find_first(struct cryo_map_vma *v, struct populate_choice *next)
 {
 	struct cryo_map_table *t = v->table;
 	unsigned long page = cryo_map_page_of(v, v->vma->vm_start);
 	unsigned long from = cryo_map_bit(t, page);
 	unsigned long last = cryo_map_bit(t, page + vma_pages(v->vma));
-	unsigned long bit = skip(&v->first, from), end;
+	unsigned long bit = skip_bits(&v->first, from), end;
 	bool found = false;
 
 	while (!found && (bit = cryo_map_first_from(t, bit, &end)) < last) {
@@ -111,14 +111,14 @@ static bool find_first(struct cryo_map_vma *v, struct choice *next)
 	}
 	v->first = (struct cryo_map_cursor){ .from = from, .next = min(bit, last) };
 	if (found)
-		*next = (struct choice){
+		*next = (struct populate_choice){
 			.v = v, .bit = bit, .addr = address_of_bit(v, bit, v->vma->vm_start),
 			.most = end - bit, .ahead = bit,
 		};
 	return found;
 }
 
-static bool choose_first(struct cryo_map_mm *map, struct choice *next)
+static bool choose_first(struct cryo_map_mm *map, struct populate_choice *next)
 {
 	struct cryo_map_vma *v;
 
@@ -132,7 +132,7 @@ static bool choose_first(struct cryo_map_mm *map, struct choice *next)
 }
 
 /* The first one behind what the process has used last, in the same area; @most: no farther away than so many. */
-static bool choose_behind(struct cryo_map_mm *map, unsigned long most, struct choice *next)
+static bool choose_behind(struct cryo_map_mm *map, unsigned long most, struct populate_choice *next)
 {
 	struct cryo_map_vma *v = map->used;
 	struct vm_area_struct *vma;
@@ -151,14 +151,14 @@ static bool choose_behind(struct cryo_map_mm *map, unsigned long most, struct ch
 	bit = find_next_zero_bit(v->table->settled, last, bit);
 	if (bit >= last)
 		return false;
-	*next = (struct choice){
+	*next = (struct populate_choice){
 		.v = v, .bit = bit, .addr = address_of_bit(v, bit, vma->vm_start),
 		.most = last - bit, .ahead = v->table->bits,
 	};
 	return true;
 }
 
-static bool choose_any(struct cryo_map_mm *map, struct choice *next)
+static bool choose_any(struct cryo_map_mm *map, struct populate_choice *next)
 {
 	struct cryo_map_vma *v;
 
@@ -178,7 +178,7 @@ static bool choose_any(struct cryo_map_mm *map, struct choice *next)
  * on there; then what it had used before the checkpoint, by address; then what is farther behind that last page; else
  * the rest, by address.  False: nothing is missing.
  */
-static bool choose_next(struct cryo_map_mm *map, struct choice *next)
+static bool choose_next(struct cryo_map_mm *map, struct populate_choice *next)
 {
 	if (choose_behind(map, NEAR, next) || choose_first(map, next) ||
 	    choose_behind(map, ULONG_MAX, next))
@@ -191,7 +191,7 @@ static bool choose_next(struct cryo_map_mm *map, struct choice *next)
  * A page comes into @vma, to be anonymous memory that the process may write to.  A guard (MADV_GUARD_INSTALL) stays: who has put it
  * there has thrown away what was to come.
  */
-static int bring(struct vm_area_struct *vma, unsigned long addr, unsigned int flags)
+static int bring_page(struct vm_area_struct *vma, unsigned long addr, unsigned int flags)
 {
 	vm_fault_t ret = handle_mm_fault(vma, addr, flags | FAULT_FLAG_REMOTE, NULL);
 
@@ -217,7 +217,7 @@ static long bring_some(struct cryo_map_vma *v, unsigned long bit, unsigned long 
 	last = find_next_bit(v->table->settled, last, bit);
 	v->settles = true;
 	for (; bit < last && !err; bit++, addr += PAGE_SIZE) {
-		err = bring(v->vma, addr, FAULT_FLAG_WRITE);
+		err = bring_page(v->vma, addr, FAULT_FLAG_WRITE);
 		if (!err) {
 			settled += !test_and_set_bit(bit, v->table->settled);
 			n++;
@@ -262,7 +262,7 @@ static int give_missing(struct vm_area_struct *child, struct cryo_map_vma *v)
 	for (; (bit = find_next_zero_bit(v->table->settled, last, bit)) < last; bit++) {
 		run = cryo_map_run_of_bit(v->table, bit);
 		addr = child->vm_start + ((run->page + bit - run->bit - page) << PAGE_SHIFT);
-		err = bring(child, addr, 0);
+		err = bring_page(child, addr, 0);
 		if (err)
 			return err;
 		if (fatal_signal_pending(current))
@@ -298,20 +298,20 @@ static unsigned long next_window(const struct cryo_map_vma *v, unsigned long bit
 }
 
 /* Pages in one table of page tables that others may have. */
-struct share {
+struct populate_share {
 	struct cryo_map_table *t;	/* NULL: there are none */
 	unsigned long bit;
 	unsigned long addr;
 	unsigned long nr;
 };
 
-static void may_share(struct share *s, struct cryo_map_table *t, unsigned long bit,
+static void may_share(struct populate_share *s, struct cryo_map_table *t, unsigned long bit,
 		      unsigned long addr, unsigned long most)
 {
 	struct cryo_map_table_run *run = cryo_map_run_of_bit(t, bit);
 	unsigned long room = (PMD_SIZE - (addr & ~PMD_MASK)) >> PAGE_SHIFT;
 
-	*s = (struct share){
+	*s = (struct populate_share){
 		.t = t,
 		.bit = bit,
 		.addr = addr,
@@ -320,12 +320,13 @@ static void may_share(struct share *s, struct cryo_map_table *t, unsigned long b
 }
 
 /* Of the pages that come with the one of @addr. */
-struct window {
+struct populate_window {
 	unsigned long bit;
 	unsigned long end;		/* the bit after them; 0: not known yet */
 };
 
-static void find_window(struct cryo_map_vma *v, struct window *w, u32 chunk, unsigned long addr)
+static void find_window(struct cryo_map_vma *v, struct populate_window *w, u32 chunk,
+			unsigned long addr)
 {
 	struct cryo_map_table *t = v->table;
 	struct cryo_map_table_run *run;
@@ -346,8 +347,8 @@ static void find_window(struct cryo_map_vma *v, struct window *w, u32 chunk, uns
  * Some of those of the window that have not come. If others may have them, only the first one, and that
  * only if it has no table of page tables, without which nothing can be had in common; the rest is for @share (NULL: none is).
  */
-static long bring_window(struct cryo_map_mm *map, struct cryo_map_vma *v, struct window *w,
-			 unsigned long addr, struct share *share)
+static long bring_window(struct cryo_map_mm *map, struct cryo_map_vma *v, struct populate_window *w,
+			 unsigned long addr, struct populate_share *share)
 {
 	struct cryo_map_table *t = v->table;
 	unsigned long bit = find_next_zero_bit(t->settled, w->end, w->bit);
@@ -370,7 +371,8 @@ static long bring_window(struct cryo_map_mm *map, struct cryo_map_vma *v, struct
 
 /* The page of @addr, and some after it. Without a lock; @waits: the process, for this page. */
 static long bring_locked(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
-			 unsigned long addr, bool waits, struct window *w, struct share *share)
+			 unsigned long addr, bool waits, struct populate_window *w,
+			 struct populate_share *share)
 {
 	struct vm_area_struct *vma;
 	struct cryo_map_vma *v;
@@ -396,8 +398,8 @@ static long bring_locked(struct cryo_map_mm *map, struct cryo_map_table *t, u32 
 int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
 			  unsigned long addr, bool waits)
 {
-	struct window w = { };
-	struct share share = { };
+	struct populate_window w = { };
+	struct populate_share share = { };
 	int err;
 
 	err = cryo_map_verify(t, chunk) ?:
@@ -409,7 +411,7 @@ int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32
 	return bring_locked(map, t, chunk, addr, waits, &w, NULL);
 }
 
-enum step {
+enum populate_step {
 	DONE,
 	MORE,
 	LATER,				/* somebody else has what is needed */
@@ -419,7 +421,8 @@ enum step {
  * How many pages are to come from the context next, and not from others who may have them?  With *@share filled in, the
  * others are to be asked before. That takes a table of page tables, which comes with a first page.
  */
-static unsigned long alone(struct cryo_map_mm *map, const struct choice *next, struct share *share)
+static unsigned long pages_alone(struct cryo_map_mm *map, const struct populate_choice *next,
+				 struct populate_share *share)
 {
 	struct cryo_map_table *t = next->v->table;
 	unsigned long most = min_t(unsigned long, next->most, CRYO_MAP_BATCH);
@@ -442,10 +445,10 @@ static unsigned long alone(struct cryo_map_mm *map, const struct choice *next, s
  * asked for, likewise.
  */
 static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u32 *chunk,
-		      struct share *share, bool waits)
+		      struct populate_share *share, bool waits)
 {
 	struct cryo_map_table *t;
-	struct choice next;
+	struct populate_choice next;
 	unsigned long most;
 	long n;
 
@@ -465,7 +468,7 @@ static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u
 		*verify = t;
 		return MORE;
 	}
-	most = alone(map, &next, share);
+	most = pages_alone(map, &next, share);
 	if (share->t)
 		return MORE;
 	cryo_vma_start_write(map->mm, next.v->vma->vm_start);
@@ -506,7 +509,7 @@ static bool lock_if_free(struct mm_struct *mm)
 static int one_step(struct cryo_map_mm *map, bool waits)
 {
 	struct cryo_map_table *verify = NULL;
-	struct share share = { };
+	struct populate_share share = { };
 	u32 chunk = 0;
 	int ret, err = 0;
 

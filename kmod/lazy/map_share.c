@@ -47,7 +47,7 @@
 static DEFINE_SPINLOCK(share_lock);
 
 /* Pages of one table of page tables that are to be had in common. */
-struct batch {
+struct share_batch {
 	struct cryo_map_mm *map;
 	struct cryo_map_table *t;
 	struct vm_area_struct *vma;	/* ours, while it is locked */
@@ -70,7 +70,7 @@ static bool is_table(pmd_t pmd)
 }
 
 /* The entry of @mm that leads to the page table of the batch, or NULL. */
-static pmd_t *table_of(struct batch *b, struct mm_struct *mm)
+static pmd_t *table_of(struct share_batch *b, struct mm_struct *mm)
 {
 	unsigned long next;
 	pmd_t *pmdp = cryo_find_pmd(mm, b->addr, b->addr + b->nr * PAGE_SIZE, &next);
@@ -80,7 +80,7 @@ static pmd_t *table_of(struct batch *b, struct mm_struct *mm)
 
 bool cryo_map_has_table(struct mm_struct *mm, unsigned long addr)
 {
-	struct batch b = { .addr = addr, .nr = 1 };
+	struct share_batch b = { .addr = addr, .nr = 1 };
 
 	return table_of(&b, mm);
 }
@@ -96,7 +96,7 @@ static bool has_holder(struct folio *folio)
 }
 
 /* Would the reverse map find it in an area of that anon_vma? */
-static bool is_findable(struct batch *b, unsigned int i, struct page *page)
+static bool is_findable(struct share_batch *b, unsigned int i, struct page *page)
 {
 	struct folio *folio = page_folio(page);
 	unsigned long mapping = (unsigned long)folio->mapping & ~3UL;
@@ -106,7 +106,7 @@ static bool is_findable(struct batch *b, unsigned int i, struct page *page)
 }
 
 /* With a lock that keeps it mapped. */
-static void note_large(struct batch *b, unsigned int i, struct page *page)
+static void note_large(struct share_batch *b, unsigned int i, struct page *page)
 {
 	if (b->large || i < b->seen)
 		return;
@@ -116,7 +116,7 @@ static void note_large(struct batch *b, unsigned int i, struct page *page)
 }
 
 /* With the lock of the table. */
-static bool take_pte(struct batch *b, unsigned int i, struct mm_struct *mm, pte_t *pte)
+static bool take_pte(struct share_batch *b, unsigned int i, struct mm_struct *mm, pte_t *pte)
 {
 	pte_t value = ptep_get(pte);
 	struct folio *folio;
@@ -147,7 +147,7 @@ static bool take_pte(struct batch *b, unsigned int i, struct mm_struct *mm, pte_
 }
 
 /* What @mm has of the pages, protected: nobody can write to them until he has got a copy. */
-static void protect_pages(struct batch *b, struct mm_struct *mm, pmd_t *pmdp)
+static void protect_pages(struct share_batch *b, struct mm_struct *mm, pmd_t *pmdp)
 {
 	bool stale = false;
 	spinlock_t *ptl;	/* of the entries */
@@ -201,7 +201,7 @@ static void put_pages(struct page **pages, unsigned int n)
 }
 
 /* What the other process has written to is its own. */
-static bool compare_pages(struct batch *b)
+static bool compare_pages(struct share_batch *b)
 {
 	bool any = false;
 	unsigned int i;
@@ -221,7 +221,7 @@ static bool compare_pages(struct batch *b)
 }
 
 /* What @mm has there, if that is a huge page. */
-static void find_huge(struct batch *b, struct mm_struct *mm)
+static void find_huge(struct share_batch *b, struct mm_struct *mm)
 {
 	unsigned long next;
 	pmd_t *pmdp = cryo_find_pmd(mm, b->addr, b->addr + b->nr * PAGE_SIZE, &next);
@@ -245,7 +245,7 @@ static void find_huge(struct batch *b, struct mm_struct *mm)
  * Is any of the pages [b->at, @end) in the large folio wanted, and what the context has? They may be written to meanwhile, and
  * will be compared again.
  */
-static bool is_any_wanted(struct batch *b, unsigned int end)
+static bool is_any_wanted(struct share_batch *b, unsigned int end)
 {
 	unsigned int i;
 
@@ -258,7 +258,7 @@ static bool is_any_wanted(struct batch *b, unsigned int end)
 }
 
 /* The large folio that has been noted, which stays one as long as we have a reference. */
-static void split_large(struct batch *b)
+static void split_large(struct share_batch *b)
 {
 	struct folio *folio = page_folio(b->large);
 	unsigned long rest = folio_nr_pages(folio) - folio_page_idx(folio, b->large);
@@ -281,7 +281,7 @@ static void split_large(struct batch *b)
 }
 
 /* What @mm has of the pages, protected; in folios of their own if there may be some that are to be had in common. */
-static pmd_t *take_theirs(struct batch *b, struct mm_struct *mm)
+static pmd_t *take_theirs(struct share_batch *b, struct mm_struct *mm)
 {
 	pmd_t *pmdp;
 
@@ -298,7 +298,7 @@ static pmd_t *take_theirs(struct batch *b, struct mm_struct *mm)
 }
 
 /* With the locks of both tables, in which the entries are. False: one of them is not what it was. */
-static bool give_pte(struct batch *b, unsigned int i, pte_t *from, pte_t *to)
+static bool give_pte(struct share_batch *b, unsigned int i, pte_t *from, pte_t *to)
 {
 	pte_t value = ptep_get(from), entry;
 	struct page *page = b->found[i];
@@ -318,7 +318,7 @@ static bool give_pte(struct batch *b, unsigned int i, pte_t *from, pte_t *to)
 	return true;
 }
 
-static void give_ptes(struct batch *b, pte_t *from, pte_t *to)
+static void give_ptes(struct share_batch *b, pte_t *from, pte_t *to)
 {
 	unsigned int i, n = 0;
 
@@ -332,7 +332,8 @@ static void give_ptes(struct batch *b, pte_t *from, pte_t *to)
 	b->given += n;
 }
 
-static void give_pages(struct batch *b, struct mm_struct *mm, pmd_t *from_pmdp, pmd_t *to_pmdp)
+static void give_pages(struct share_batch *b, struct mm_struct *mm, pmd_t *from_pmdp,
+		       pmd_t *to_pmdp)
 {
 	spinlock_t *from_ptl, *to_ptl;	/* of the entries */
 	pmd_t from_pmd, to_pmd;
@@ -360,7 +361,7 @@ out:
 }
 
 /* Where the batch is to go, while our memory is locked; less of it where the area is cut. */
-static bool find_own(struct batch *b)
+static bool find_own(struct share_batch *b)
 {
 	struct vm_area_struct *vma = vma_lookup(b->map->mm, b->addr);
 	struct cryo_map_vma *v = vma && cryo_map_is_ours(vma) ? vma->vm_private_data : NULL;
@@ -380,7 +381,7 @@ static bool find_own(struct batch *b)
 }
 
 /* @theirs: of @mm, or NULL. */
-static void share_locked(struct batch *b, struct mm_struct *mm, struct cryo_map_mm *theirs)
+static void share_locked(struct share_batch *b, struct mm_struct *mm, struct cryo_map_mm *theirs)
 {
 	struct vm_area_struct *vma = vma_lookup(mm, b->addr);
 	pmd_t *from, *to;
@@ -389,7 +390,7 @@ static void share_locked(struct batch *b, struct mm_struct *mm, struct cryo_map_
 	lockdep_assert_held(&b->map->mm->mmap_lock);
 	if (!find_own(b) || !vma || vma->anon_vma != b->vma->anon_vma ||
 	    !cryo_map_is_in_place(vma, b->addr, b->pgoff) ||
-	    !cryo_track_lone(NULL, mm, theirs ? &theirs->notifier : NULL))
+	    !cryo_track_is_lone(NULL, mm, theirs ? &theirs->notifier : NULL))
 		return;
 	b->nr = min_t(unsigned long, b->nr, (vma->vm_end - b->addr) >> PAGE_SHIFT);
 	to = table_of(b, b->map->mm);
@@ -411,7 +412,7 @@ static bool lock_to_read(struct mm_struct *mm, unsigned int tries)
 	return false;
 }
 
-static void share_with(struct batch *b, struct mm_struct *mm, bool patient)
+static void share_with(struct share_batch *b, struct mm_struct *mm, bool patient)
 {
 	struct cryo_map_mm *theirs = cryo_map_of(mm);
 	unsigned int nr = b->nr;
@@ -431,7 +432,7 @@ static void share_with(struct batch *b, struct mm_struct *mm, bool patient)
 }
 
 /* Those of the context that have not come; they are there already, as they have just been compared. */
-static bool want_pages(struct batch *b)
+static bool want_pages(struct share_batch *b)
 {
 	struct cryo_map_table_run *run = cryo_map_run_of_bit(b->t, b->bit);
 	unsigned long page = run->page + b->bit - run->bit;
@@ -461,7 +462,7 @@ void cryo_map_share(struct cryo_map_mm *map, struct cryo_map_table *t, unsigned 
 {
 	struct pid *peers[CRYO_MAP_PEERS];
 	struct mm_struct *mm;
-	struct batch *b;
+	struct share_batch *b;
 	unsigned int n, i;
 
 	if (!cryo_has(CRYO_FEATURE_SHARE))

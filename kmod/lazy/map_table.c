@@ -499,7 +499,7 @@ static void read_ahead(struct file *file, const struct cryo_map_chunk *chunk)
 			    POSIX_FADV_WILLNEED);
 }
 
-static int checksum(struct cryo_map_table *t, const struct cryo_map_chunk *chunk, u32 *sum)
+static int chunk_checksum(struct cryo_map_table *t, const struct cryo_map_chunk *chunk, u32 *sum)
 {
 	struct cryo_map_source *source = t->sources[chunk->file];
 	struct xxh64_state state;
@@ -523,11 +523,11 @@ static int checksum(struct cryo_map_table *t, const struct cryo_map_chunk *chunk
 	return 0;
 }
 
-static u8 compare(struct cryo_map_table *t, const struct cryo_map_chunk *chunk, int *err)
+static u8 compare_chunk(struct cryo_map_table *t, const struct cryo_map_chunk *chunk, int *err)
 {
 	u32 sum = 0;
 
-	*err = checksum(t, chunk, &sum);
+	*err = chunk_checksum(t, chunk, &sum);
 	if (!*err && sum == chunk->checksum)
 		return CRYO_MAP_GOOD;
 	if (*err == -ENOMEM || *err == -EINTR)
@@ -562,7 +562,7 @@ int cryo_map_verify(struct cryo_map_table *t, u32 index)
 		return found == CRYO_MAP_GOOD ? 0 : -EIO;
 	/* Also where a worker reads, which has none: holes of a file in memory are filled by that. */
 	before = set_active_memcg(t->memcg);
-	found = compare(t, &t->chunks[index], &err);
+	found = compare_chunk(t, &t->chunks[index], &err);
 	set_active_memcg(before);
 	/* Pairs with the acquire above. */
 	smp_store_release(state, found);

@@ -50,7 +50,7 @@ static struct dentry *known_as(struct dentry *dir, const char *name)
 }
 
 /* To @dentry in the directory @at, and to what is mounted there. Takes over the count of @dentry. */
-static void step_to(const struct path *at, struct dentry *dentry, struct path *next)
+static void step_to_dentry(const struct path *at, struct dentry *dentry, struct path *next)
 {
 	next->mnt = mntget(at->mnt);
 	next->dentry = dentry;
@@ -58,7 +58,7 @@ static void step_to(const struct path *at, struct dentry *dentry, struct path *n
 		;
 }
 
-static int step(const struct path *at, const char *name, struct path *next)
+static int step_by_name(const struct path *at, const char *name, struct path *next)
 {
 	struct dentry *dentry = known_as(at->dentry, name);
 	bool on_disk = is_on_disk(at->dentry->d_sb);
@@ -70,7 +70,7 @@ static int step(const struct path *at, const char *name, struct path *next)
 		if (err)
 			dput(dentry);
 		else
-			step_to(at, dentry, next);
+			step_to_dentry(at, dentry, next);
 		return err;
 	}
 	err = vfs_path_lookup(at->dentry, at->mnt, name, LOOKUP_CACHED, next);
@@ -80,7 +80,7 @@ static int step(const struct path *at, const char *name, struct path *next)
 		dput(dentry);
 		return err == -EAGAIN ? -ENOENT : err;
 	}
-	step_to(at, dentry, next);
+	step_to_dentry(at, dentry, next);
 	return 0;
 }
 
@@ -103,7 +103,7 @@ int cryo_walk_path(const struct path *root, const char *name, struct path *found
 		if (!err) {
 			memcpy(part, name, len);
 			part[len] = '\0';
-			err = step(found, part, &next);
+			err = step_by_name(found, part, &next);
 		}
 		path_put(found);
 		if (err)

@@ -68,7 +68,7 @@ unsigned int cryo_walk_threads(struct cryo_thread_walk *w, cryo_wanted_fn wanted
 	return n;
 }
 
-void cryo_walk_end(struct cryo_thread_walk *w)
+void cryo_walk_threads_end(struct cryo_thread_walk *w)
 {
 	if (w->at)
 		put_task_struct(w->at);

@@ -24,7 +24,7 @@ typedef bool (*cryo_wanted_fn)(void *arg, struct task_struct *task);
 unsigned int cryo_walk_tasks(enum pid_type type, cryo_wanted_fn wanted, void *arg,
 			     struct task_struct **found, int *at);
 
-/* The threads of one process. cryo_walk_end() when it is given up before it has come to its end. */
+/* The threads of one process. cryo_walk_threads_end() when it is given up before it has come to its end. */
 struct cryo_thread_walk {
 	struct task_struct *member;	/* any of them; the caller's */
 	struct task_struct *at;		/* counted: goes on behind it. NULL: begins */
@@ -38,6 +38,6 @@ struct cryo_thread_walk {
  */
 unsigned int cryo_walk_threads(struct cryo_thread_walk *w, cryo_wanted_fn wanted, void *arg,
 			       struct task_struct **found, unsigned int room);
-void cryo_walk_end(struct cryo_thread_walk *w);
+void cryo_walk_threads_end(struct cryo_thread_walk *w);
 
 #endif /* CRYO_WALK_TASKS_H */

@@ -10,7 +10,7 @@ struct cryo_proc;
 struct cryo_vma_record;
 
 /* pages.c: which pages of private memory belong into the context */
-u64 cryo_estimate(const struct cryo_proc *p);
+u64 cryo_estimate_memory(const struct cryo_proc *p);
 int cryo_save_memory(struct cryo_capture *c, struct cryo_proc *p);
 int cryo_save_unchanged(struct cryo_capture *c, struct cryo_proc *p);
 

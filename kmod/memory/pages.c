@@ -196,7 +196,7 @@ int cryo_save_unchanged(struct cryo_capture *c, struct cryo_proc *p)
 }
 
 /* Bytes that the process's memory will take, at most about: pages may turn out to be zero. */
-u64 cryo_estimate(const struct cryo_proc *p)
+u64 cryo_estimate_memory(const struct cryo_proc *p)
 {
 	return (get_mm_counter(p->mm, MM_ANONPAGES) + (u64)cryo_hugetlb_usage(p->mm)) * PAGE_SIZE;
 }

@@ -627,7 +627,7 @@ static int protect_vma(struct protect_walk *p, const struct cryo_vma_record *vma
 /* A second owner of the page tables, such as a virtual machine, would have to be told. */
 static int check_lone(struct protect_walk *p)
 {
-	if (cryo_track_lone(p->track, p->mm, NULL))
+	if (cryo_track_is_lone(p->track, p->mm, NULL))
 		return 0;
 	return cryo_no_snapshot(p->c, p->proc, p->s, "a device or virtual machine uses its memory");
 }

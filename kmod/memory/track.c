@@ -335,7 +335,7 @@ void cryo_track_end(struct cryo_capture *c, struct cryo_track *t, bool complete)
  * Is there nobody but @t (NULL: its account, if it has one) and @also (or NULL) who follows the page tables of @mm?  Nobody
  * comes to be the first as long as the caller has mmap_lock.
  */
-bool cryo_track_lone(struct cryo_track *t, struct mm_struct *mm, struct mmu_notifier *also)
+bool cryo_track_is_lone(struct cryo_track *t, struct mm_struct *mm, struct mmu_notifier *also)
 {
 	lockdep_assert_held(&mm->mmap_lock);
 	if (!t)
@@ -484,7 +484,7 @@ void cryo_track_end(struct cryo_capture *c, struct cryo_track *t, bool complete)
 {
 }
 
-bool cryo_track_lone(struct cryo_track *t, struct mm_struct *mm, struct mmu_notifier *also)
+bool cryo_track_is_lone(struct cryo_track *t, struct mm_struct *mm, struct mmu_notifier *also)
 {
 	return true;
 }

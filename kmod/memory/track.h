@@ -20,7 +20,7 @@ struct vm_area_struct;
 /* Of one memory, from begin to end by one request: others are told that there is none meanwhile. */
 struct cryo_track *cryo_track_begin(struct cryo_capture *c, struct cryo_proc *p);
 void cryo_track_end(struct cryo_capture *c, struct cryo_track *t, bool complete);
-bool cryo_track_lone(struct cryo_track *t, struct mm_struct *mm, struct mmu_notifier *also);
+bool cryo_track_is_lone(struct cryo_track *t, struct mm_struct *mm, struct mmu_notifier *also);
 u32 cryo_track_parent(struct cryo_track *t);
 bool cryo_track_add(struct cryo_track *t, struct vm_area_struct *vma, unsigned long start,
 		    unsigned long end);

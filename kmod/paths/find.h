@@ -14,7 +14,7 @@ struct task_struct;
 
 /* find_path.c */
 int cryo_not_found(int err);
-int cryo_leads_to(const char *path, struct inode *inode);
+int cryo_path_leads_to(const char *path, struct inode *inode);
 int cryo_find_path(struct cryo_capture *c, struct inode *inode, char *out);
 int cryo_find_path_inside(struct cryo_capture *c, const struct cryo_mounts *m, struct inode *inode,
 			  char *out);

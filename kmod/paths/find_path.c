@@ -37,7 +37,7 @@ int cryo_not_found(int err)
 }
 
 /* Is @inode what the requester finds at @path? 1, 0 or an error. */
-int cryo_leads_to(const char *path, struct inode *inode)
+int cryo_path_leads_to(const char *path, struct inode *inode)
 {
 	struct path found;
 	bool same;
@@ -89,7 +89,7 @@ static int try_mount(struct cryo_mount_line *m, struct inode *inode, const char 
 		rest = "";
 	if (snprintf(out, PATH_MAX, "%s%s", point, rest) >= PATH_MAX)
 		return 0;
-	return cryo_leads_to(*out ? out : "/", inode);
+	return cryo_path_leads_to(*out ? out : "/", inode);
 }
 
 static int try_mounts(struct cryo_capture *c, struct inode *inode, const char *name, char *out)

@@ -14,16 +14,16 @@
 #include "lib/args.h"
 #include "request/request.h"
 
-struct rule {
+struct device_rule {
 	struct list_head node;
 	dev_t dev;
 	bool block;
 	u32 policy;
 };
 
-static struct rule *find_rule(struct list_head *rules, dev_t dev, bool block)
+static struct device_rule *find_rule(struct list_head *rules, dev_t dev, bool block)
 {
-	struct rule *r;
+	struct device_rule *r;
 
 	list_for_each_entry(r, rules, node)
 		if (r->dev == dev && r->block == block)
@@ -47,7 +47,7 @@ static int copy_device(struct cryo_ckpt_device *device, void __user *arg)
 int cryo_device_rule_add(struct cryo_request *req, void __user *arg)
 {
 	struct cryo_ckpt_device device;
-	struct rule *r;
+	struct device_rule *r;
 	int err;
 
 	err = copy_device(&device, arg);
@@ -72,14 +72,14 @@ int cryo_device_rule_add(struct cryo_request *req, void __user *arg)
 /* The policy for the device that @inode stands for. */
 u32 cryo_device_rule(struct cryo_request *req, struct inode *inode)
 {
-	struct rule *r = find_rule(&req->devices, inode->i_rdev, S_ISBLK(inode->i_mode));
+	struct device_rule *r = find_rule(&req->devices, inode->i_rdev, S_ISBLK(inode->i_mode));
 
 	return r ? r->policy : CRYO_DEVICE_FAIL;
 }
 
 void cryo_device_rules_free(struct cryo_request *req)
 {
-	struct rule *r, *next;
+	struct device_rule *r, *next;
 
 	list_for_each_entry_safe(r, next, &req->devices, node)
 		kfree(r);

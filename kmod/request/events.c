@@ -57,7 +57,7 @@ static bool fill_event(struct sk_buff *skb, struct cryo_request *req)
 	       !nla_put_u64_64bit(skb, CRYO_EA_BYTES_TOTAL, req->estimate, CRYO_EA_PAD);
 }
 
-static void send(struct cryo_request *req, u8 event)
+static void send_event(struct cryo_request *req, u8 event)
 {
 	struct net *net = current->nsproxy ? current->nsproxy->net_ns : NULL;
 	struct sk_buff *skb;
@@ -79,7 +79,7 @@ static void send(struct cryo_request *req, u8 event)
 
 void cryo_event_state(struct cryo_request *req)
 {
-	send(req, CRYO_EVENT_STATE);
+	send_event(req, CRYO_EVENT_STATE);
 }
 
 void cryo_event_progress(struct cryo_request *req)
@@ -87,5 +87,5 @@ void cryo_event_progress(struct cryo_request *req)
 	if (time_before(jiffies, req->last_event + HZ / 10))
 		return;
 	req->last_event = jiffies;
-	send(req, CRYO_EVENT_PROGRESS);
+	send_event(req, CRYO_EVENT_PROGRESS);
 }

@@ -76,7 +76,7 @@ void cryo_request_state(struct cryo_request *req, u32 state)
 }
 
 /* Runs in the worker, only to have made it return from an interruptible wait. */
-static void interrupted(struct callback_head *work)
+static void interrupt_work(struct callback_head *work)
 {
 	struct cryo_request *req = container_of(work, struct cryo_request, interrupt);
 
@@ -93,7 +93,7 @@ static void interrupt_worker(struct cryo_request *req)
 	if (req->worker && !req->interrupt_armed) {
 		cryo_unload_get();
 		cryo_request_get(req);
-		init_task_work(&req->interrupt, interrupted);
+		init_task_work(&req->interrupt, interrupt_work);
 		req->interrupt_armed = true;
 		if (task_work_add(req->worker, &req->interrupt, TWA_SIGNAL)) {
 			/* The worker is exiting: it is out of its wait. Not the last reference. */
@@ -143,7 +143,7 @@ void cryo_request_unlock(struct cryo_request *req)
 	wake_up_all(&req->done_wait);
 }
 
-static void deadline(struct timer_list *timer)
+static void deadline_passed(struct timer_list *timer)
 {
 	struct cryo_request *req = container_of(timer, struct cryo_request, timer);
 
@@ -181,7 +181,7 @@ struct cryo_request *cryo_request_alloc(void)
 	init_waitqueue_head(&req->thaw_wait);
 	init_waitqueue_head(&req->look_wait);
 	init_waitqueue_head(&req->forward_wait);
-	timer_setup(&req->timer, deadline, 0);
+	timer_setup(&req->timer, deadline_passed, 0);
 	cryo_log_init(&req->log);
 	return req;
 }
@@ -253,7 +253,7 @@ static bool may_be_target(struct task_struct *task)
 }
 
 /* Why @task is no target: nobody may trace one that has gone. */
-static int refusal(struct task_struct *task)
+static int target_refusal(struct task_struct *task)
 {
 	return pid_alive(task) ? -EPERM : -ESRCH;
 }
@@ -269,18 +269,18 @@ static struct task_struct *find_one_of(struct pid *pid, enum pid_type type)
 	if (may_be_target(task))
 		return task;
 	other = member_of(pid, type, task);
-	err = refusal(task);
+	err = target_refusal(task);
 	put_task_struct(task);
 	if (!other)
 		return ERR_PTR(err);
 	if (!same_thread_group(other, current) && may_be_target(other))
 		return other;
-	err = err == -ESRCH ? refusal(other) : err;
+	err = err == -ESRCH ? target_refusal(other) : err;
 	put_task_struct(other);
 	return ERR_PTR(err);
 }
 
-static struct task_struct *find_one(pid_t nr)
+static struct task_struct *find_task(pid_t nr)
 {
 	struct task_struct *task = find_process(nr);
 	int err;
@@ -289,7 +289,7 @@ static struct task_struct *find_one(pid_t nr)
 		return ERR_PTR(-ESRCH);
 	if (may_be_target(task))
 		return task;
-	err = refusal(task);
+	err = target_refusal(task);
 	put_task_struct(task);
 	return ERR_PTR(err);
 }
@@ -301,7 +301,7 @@ struct task_struct *cryo_find_target(pid_t nr, u32 scope, struct pid **group)
 
 	*group = NULL;
 	if (scope != CRYO_SCOPE_PGRP && scope != CRYO_SCOPE_SESSION)
-		return find_one(nr);
+		return find_task(nr);
 	*group = find_group(nr, scope);
 	task = *group ? find_one_of(*group, scope == CRYO_SCOPE_PGRP ? PIDTYPE_PGID : PIDTYPE_SID) :
 			ERR_PTR(-ESRCH);

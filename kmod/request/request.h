@@ -64,7 +64,7 @@ struct cryo_parked {
 	struct cryo_user *left_of;	/* counted: among whose works that are left with threads this one is, see may_leave(); NULL: nobody's */
 	bool named;			/* of the process that the caller has named: stays, though it may be a vfork() child */
 	bool counted;			/* is part of the context being written */
-	bool changed;			/* became somebody else after it was asked, and went on: see park() */
+	bool changed;			/* became somebody else after it was asked, and went on: see park_thread() */
 	struct cryo_identity asked;	/* who it was then */
 	s64 wait_ns;			/* remaining time of a timed wait, see timed_wait.c */
 	unsigned long wait_switches;	/* the thread's voluntary context switches once it sleeps in that */

@@ -64,7 +64,7 @@ static struct cryo_proc *parent_in_tree(struct cryo_request *req, struct task_st
 }
 
 /* NULL of one that has gone is nobody's group. */
-static bool matches(struct task_struct *task, u32 scope, struct pid *pid)
+static bool matches_scope(struct task_struct *task, u32 scope, struct pid *pid)
 {
 	if (!pid)
 		return false;
@@ -108,7 +108,7 @@ static bool in_scope(struct cryo_request *req, struct task_struct *task,
 	struct cryo_forward *f;
 
 	*on_behalf = NULL;
-	if (matches(task, req->args.scope, req->scope_pid) ||
+	if (matches_scope(task, req->args.scope, req->scope_pid) ||
 	    (req->args.scope == CRYO_SCOPE_CGROUP && in_cgroup(req, task)))
 		return true;
 	if (parent) {
@@ -175,7 +175,7 @@ static struct task_struct *any_thread(struct task_struct *task)
 		n = cryo_walk_threads(&walk, has_memory, NULL, &found, 1);
 		cond_resched();
 	} while (!n && walk.more && !fatal_signal_pending(current));
-	cryo_walk_end(&walk);
+	cryo_walk_threads_end(&walk);
 	return n ? found : get_task_struct(task);
 }
 
@@ -276,7 +276,7 @@ static bool is_claimed(struct task_struct *task)
 	return false;
 }
 
-static int claim(struct cryo_request *req, struct cryo_proc *p)
+static int claim_proc(struct cryo_request *req, struct cryo_proc *p)
 {
 	int err = 0;
 
@@ -329,7 +329,7 @@ static int add_process(struct cryo_request *req, struct task_struct *task,
 	p->tree = parent;
 	p->tree_for = parent ? parent->tree_for : NULL;
 	rcu_read_unlock();
-	err = claim(req, p);
+	err = claim_proc(req, p);
 	if (err)
 		proc_free(p);
 	return err;
@@ -690,14 +690,14 @@ static bool has_exiting_thread(struct cryo_request *req, struct cryo_proc *p)
 		more = walk.more;
 		cond_resched();
 	} while (!n && more && !cryo_request_interrupted(req));
-	cryo_walk_end(&walk);
+	cryo_walk_threads_end(&walk);
 	if (n)
 		put_task_struct(found);
 	return n || more;
 }
 
 /* What has become of a process. */
-static enum rest look_at(struct cryo_request *req, struct cryo_proc *p)
+static enum rest look_at_proc(struct cryo_request *req, struct cryo_proc *p)
 {
 	struct task_struct *task;
 	enum rest rest = GONE;
@@ -746,7 +746,7 @@ int cryo_scope_settle(struct cryo_request *req, bool report)
 
 		if (p->omitted)
 			continue;
-		rest = look_at(req, p);
+		rest = look_at_proc(req, p);
 
 		if (rest == RESTLESS) {
 			restless++;

@@ -34,7 +34,7 @@ void cryo_scope_limit_gone(struct cryo_request *req);
 bool cryo_scope_overrun(struct cryo_request *req);
 
 /* Is it what the caller has named, and not only where a search begins? */
-static inline bool cryo_is_named(const struct cryo_proc *p)
+static inline bool cryo_proc_is_named(const struct cryo_proc *p)
 {
 	u32 scope = p->req->args.scope;
 

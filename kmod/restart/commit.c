@@ -239,7 +239,7 @@ static int signal_all(struct cryo_rst_group *g, int signal)
 	return err;
 }
 
-static int commit(struct cryo_rst_group *g, const struct cryo_commit *args)
+static int commit_group(struct cryo_rst_group *g, const struct cryo_commit *args)
 {
 	int err;
 
@@ -281,7 +281,7 @@ long cryo_rst_commit(struct cryo_rst_group *g, void __user *arg)
 	err = cryo_rst_enter(g, CRYO_RST_COMMITTING);
 	if (err)
 		return err;
-	err = commit(g, &args);
+	err = commit_group(g, &args);
 	if (err)
 		cryo_rst_enter(g, CRYO_RST_ABORTED);
 	return err;

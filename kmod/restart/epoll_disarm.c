@@ -16,7 +16,8 @@
 #include "restart/calls.h"
 #include "save/files.h"
 
-static int disarm(struct file *epoll, struct file *target, const struct cryo_epoll_disarm *args)
+static int disarm_target(struct file *epoll, struct file *target,
+			 const struct cryo_epoll_disarm *args)
 {
 	struct cryo_epitem *epi;
 	int err = -ENOENT;
@@ -54,7 +55,7 @@ long cryo_restart_epoll_disarm(void __user *arg)
 	if (!epoll)
 		return -EBADF;
 	target = fget(args.target_fd);
-	err = target ? disarm(epoll, target, &args) : -EBADF;
+	err = target ? disarm_target(epoll, target, &args) : -EBADF;
 	if (target)
 		fput(target);
 	fput(epoll);

@@ -40,7 +40,8 @@ static int may_tell(const struct cryo_restarter *by, struct task_struct *parent)
 {
 	/* The counters are copied by fork(): those of one who has adopted the caller may be equal although it has executed something. */
 	if (READ_ONCE(parent->self_exec_id) != current->parent_exec_id ||
-	    !cryo_is_descendant(by->coordinator, parent) || !cryo_has_no_more(by->cred, parent))
+	    !cryo_is_descendant(by->coordinator, parent) ||
+	    !cryo_cred_has_no_more(by->cred, parent))
 		return -EPERM;
 	return cryo_kill_as(current_cred(), task_tgid(parent), 0) ?
 	       cryo_kill_as(by->cred, task_tgid(parent), 0) : 0;

@@ -29,7 +29,7 @@
 #include "lib/sighand.h"
 #include "restart/restart.h"
 
-static int install(unsigned int op, unsigned int flags, u64 program)
+static int call_seccomp(unsigned int op, unsigned int flags, u64 program)
 {
 	if (!cryo_fn_seccomp)
 		return -EOPNOTSUPP;
@@ -58,9 +58,9 @@ static int install_filters(const struct cryo_resume *args, unsigned int shared,
 			err = -EINVAL;
 		/* Mitigations of speculation are not seccomp's to change here. */
 		else
-			err = install(SECCOMP_SET_MODE_FILTER,
-				      filter.flags | SECCOMP_FILTER_FLAG_SPEC_ALLOW,
-				      filter.program);
+			err = call_seccomp(SECCOMP_SET_MODE_FILTER,
+					   filter.flags | SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+					   filter.program);
 		if (err)
 			break;
 	}
@@ -255,7 +255,7 @@ static int set_mode(struct cryo_rst_group *g, const struct cryo_resume *args)
 	case SECCOMP_MODE_DISABLED:
 		return args->nr_seccomp ? -EINVAL : 0;
 	case SECCOMP_MODE_STRICT:
-		return args->nr_seccomp ? -EINVAL : install(SECCOMP_SET_MODE_STRICT, 0, 0);
+		return args->nr_seccomp ? -EINVAL : call_seccomp(SECCOMP_SET_MODE_STRICT, 0, 0);
 	case SECCOMP_MODE_FILTER:
 		return set_filters(g, args);
 	}
@@ -270,11 +270,11 @@ static int set_mode_with_right(struct cryo_rst_group *g, const struct cryo_resum
 	if (args->seccomp_mode != SECCOMP_MODE_FILTER || task_no_new_privs(current) ||
 	    !cryo_maker_capable(g->creds, current_user_ns(), CAP_SYS_ADMIN))
 		return set_mode(g, args);
-	own = cryo_raise_own(CAP_SYS_ADMIN);
+	own = cryo_raise_own_cap(CAP_SYS_ADMIN);
 	if (IS_ERR(own))
 		return PTR_ERR(own);
 	err = set_mode(g, args);
-	cryo_drop_own(own);
+	cryo_drop_own_cap(own);
 	return err;
 }
 

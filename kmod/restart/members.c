@@ -139,7 +139,7 @@ static void set_masks(const struct cryo_resume *args)
 	}
 }
 
-static void become(struct cryo_rst_member *m, bool will_look)
+static void become_member(struct cryo_rst_member *m, bool will_look)
 {
 	const struct cryo_resume *args = &m->args;
 
@@ -171,7 +171,7 @@ static int park_member(struct cryo_rst_member *m, bool will_look)
 	if (wait_for(g, CRYO_RST_GO) || cryo_rst_state_of(g) == CRYO_RST_ABORTED)
 		return -EINTR;
 	cryo_point("becoming");
-	become(m, will_look);
+	become_member(m, will_look);
 	if (m->args.flags & CRYO_RESUME_LEADER)
 		cryo_map_start();
 	return 0;
@@ -213,7 +213,7 @@ static void member_leave(struct cryo_rst_member *m)
 }
 
 /* The task work: runs in the thread after CRYO_RST_RESUME, on its way to user mode. */
-static void resume(struct callback_head *work)
+static void resume_member(struct callback_head *work)
 {
 	struct cryo_rst_member *m = container_of(work, struct cryo_rst_member, work);
 	struct cryo_held *held = NULL;
@@ -256,7 +256,7 @@ const struct user_regset *cryo_rst_regset(struct task_struct *task, unsigned int
 }
 
 /* No more is copied than there can be; whether the set is right is for the commit to say, in the log. */
-static size_t largest(unsigned int note)
+static size_t largest_regset(unsigned int note)
 {
 	const struct user_regset *regset = cryo_rst_regset(current, note);
 
@@ -269,7 +269,7 @@ static int copy_regset(struct cryo_regset *set, size_t *left)
 {
 	void *data;
 
-	if (!set->length || set->length > *left || set->length > largest(set->note))
+	if (!set->length || set->length > *left || set->length > largest_regset(set->note))
 		return -EINVAL;
 	data = cryo_copy_data(set->data, set->length);
 	if (IS_ERR(data))
@@ -403,7 +403,7 @@ long cryo_rst_resume(struct cryo_rst_group *g, void __user *arg)
 		return err;
 	}
 	cryo_arch_prepare_park(current);
-	init_task_work(&m->work, resume);
+	init_task_work(&m->work, resume_member);
 	cryo_unload_get();
 	/* Not TWA_SIGNAL: the kernel is to look at signals, and calls that they end, when it has got its registers. */
 	if (task_work_add(current, &m->work, TWA_RESUME)) {

@@ -24,7 +24,7 @@
 #include "restart/calls.h"
 
 /* Which connections give their port up, and whether others would have had to. */
-struct release {
+struct port_release {
 	struct net *net;
 	u16 port;
 	bool of_all;			/* those in TIME_WAIT, which are nobody's */
@@ -35,7 +35,7 @@ struct release {
  * Nobody has it open any more.  Of one in TIME_WAIT nothing tells whose it was: it has no user on any kernel, and that of its
  * port (struct inet_bind_bucket) is kept for SO_REUSEPORT only.
  */
-static bool is_left(const struct sock *sk, struct release *release)
+static bool is_left(const struct sock *sk, struct port_release *release)
 {
 	if (sk->sk_state == TCP_TIME_WAIT) {
 		release->refused |= !release->of_all && sk->sk_reuse != SK_CAN_REUSE;
@@ -45,7 +45,7 @@ static bool is_left(const struct sock *sk, struct release *release)
 }
 
 /* As if it had been made with SO_REUSEADDR. Of the bits beside it, nobody is left who would set one. */
-static void let_reuse(struct inet_hashinfo *hashinfo, unsigned int i, struct release *release)
+static void let_reuse(struct inet_hashinfo *hashinfo, unsigned int i, struct port_release *release)
 {
 	spinlock_t *lock = inet_ehash_lockp(hashinfo, i);
 	struct hlist_nulls_node *node;
@@ -63,7 +63,7 @@ static int release_port(struct sock *sk, u16 port)
 {
 	struct net *net = sock_net(sk);
 	struct inet_hashinfo *hashinfo = net->ipv4.tcp_death_row.hashinfo;
-	struct release release = { .net = net, .port = port };
+	struct port_release release = { .net = net, .port = port };
 	unsigned int i;
 
 	if ((sk->sk_family != AF_INET && sk->sk_family != AF_INET6) || sk->sk_type != SOCK_STREAM ||

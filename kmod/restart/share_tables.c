@@ -21,20 +21,20 @@
 #include "restart/restart.h"
 
 /* Values are members. */
-struct owners {
+struct table_owners {
 	struct xarray files;		/* by what their tables are called */
 	struct xarray fs;
 	struct xarray processes;	/* one of each, by its number; its @in_process is the count */
 };
 
-static void init_owners(struct owners *o)
+static void init_owners(struct table_owners *o)
 {
 	xa_init_flags(&o->files, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&o->fs, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&o->processes, XA_FLAGS_ACCOUNT);
 }
 
-static void free_owners(struct owners *o)
+static void free_owners(struct table_owners *o)
 {
 	xa_destroy(&o->files);
 	xa_destroy(&o->fs);
@@ -49,7 +49,7 @@ static int add_first(struct xarray *of, s32 key, struct cryo_rst_member *m)
 	return err == -EBUSY ? 0 : err;
 }
 
-static int add_member(struct owners *o, struct cryo_rst_member *m)
+static int add_member(struct table_owners *o, struct cryo_rst_member *m)
 {
 	u32 flags = m->args.flags & CRYO_RESUME_LEADER ? m->args.flags : 0;
 	struct cryo_rst_member *first;
@@ -78,7 +78,7 @@ static bool is_staying(void *arg, struct task_struct *thread)
  * what would be shared. One that ends is not; and who is not there when it is looked at has been made by one that is.
  * Members have all parked: once that is so, it stays so.
  */
-static bool is_all_members(struct owners *o, struct cryo_rst_member *owner)
+static bool is_all_members(struct table_owners *o, struct cryo_rst_member *owner)
 {
 	struct cryo_rst_member *first = xa_load(&o->processes, task_tgid_nr(owner->task));
 	struct cryo_thread_walk walk = { .member = owner->task };
@@ -96,13 +96,13 @@ static bool is_all_members(struct owners *o, struct cryo_rst_member *owner)
 		cond_resched();
 	} while (walk.more && threads <= first->in_process && !fatal_signal_pending(current));
 	whole = !walk.more;
-	cryo_walk_end(&walk);
+	cryo_walk_threads_end(&walk);
 	owner->all_members = whole && threads <= first->in_process;
 	return owner->all_members;
 }
 
 /* NULL if @m may have tables of @owner's process: as if one of them had been made by the other, by clone(2). */
-static const char *why_not_shared(struct cryo_rst_group *g, struct owners *o,
+static const char *why_not_shared(struct cryo_rst_group *g, struct table_owners *o,
 				  struct cryo_rst_member *owner, struct cryo_rst_member *m,
 				  bool fs)
 {
@@ -121,7 +121,7 @@ static const char *why_not_shared(struct cryo_rst_group *g, struct owners *o,
 }
 
 /* What its own process has, it has already; @id 0: it shares none. */
-static int get_table(struct cryo_rst_group *g, struct owners *o, struct cryo_rst_member *m,
+static int get_table(struct cryo_rst_group *g, struct table_owners *o, struct cryo_rst_member *m,
 		     u32 flag, s32 id)
 {
 	bool fs = flag == CRYO_RESUME_OWNS_FS;
@@ -163,7 +163,7 @@ static bool is_any_shared(struct cryo_rst_group *g)
 	return false;
 }
 
-static int find_owners(struct cryo_rst_group *g, struct owners *o)
+static int find_owners(struct cryo_rst_group *g, struct table_owners *o)
 {
 	struct cryo_rst_member *m;
 	int err;
@@ -179,7 +179,7 @@ static int find_owners(struct cryo_rst_group *g, struct owners *o)
 	return 0;
 }
 
-static int get_all_tables(struct cryo_rst_group *g, struct owners *o)
+static int get_all_tables(struct cryo_rst_group *g, struct table_owners *o)
 {
 	struct cryo_rst_member *m;
 	int err;
@@ -199,7 +199,7 @@ static int get_all_tables(struct cryo_rst_group *g, struct owners *o)
 /* When all processes have done their last with their own ones, and none goes on yet. */
 int cryo_rst_get_tables(struct cryo_rst_group *g)
 {
-	struct owners owners;
+	struct table_owners owners;
 	int err;
 
 	lockdep_assert_held(&g->lock);

@@ -275,7 +275,7 @@ static void set_headers(struct sk_buff *skb, const struct cryo_datagram *args)
 	skb->tstamp = ns_to_ktime(args->time_ns);
 }
 
-static int enqueue(struct sock *sk, const struct cryo_datagram *args, const void *data)
+static int enqueue_datagram(struct sock *sk, const struct cryo_datagram *args, const void *data)
 {
 	struct sk_buff *skb = alloc_datagram(args->length);
 	int err;
@@ -327,7 +327,7 @@ static int queue_datagram(struct socket *sock, const struct cryo_datagram *args)
 	data = cryo_copy_data(args->data, args->length);
 	if (IS_ERR(data))
 		return PTR_ERR(data);
-	err = enqueue(sock->sk, args, data);
+	err = enqueue_datagram(sock->sk, args, data);
 	kvfree(data);
 	return err;
 }

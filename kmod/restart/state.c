@@ -60,7 +60,7 @@ static const u8 may_follow[CRYO_RST_STATES] = {
 	[CRYO_RST_TABLES] = BIT(CRYO_RST_GO) | BIT(CRYO_RST_ABORTED),
 };
 
-enum who {
+enum rst_caller {
 	ANYBODY,
 	COORDINATOR,
 	USER,
@@ -139,7 +139,7 @@ static bool is_user(const struct cryo_rst_group *g)
 	       cryo_maker_capable(maker, own->user_ns, CAP_SETUID);
 }
 
-static bool is_allowed(const struct cryo_rst_group *g, enum who who)
+static bool is_allowed(const struct cryo_rst_group *g, enum rst_caller who)
 {
 	switch (who) {
 	case ANYBODY:

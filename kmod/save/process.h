@@ -47,7 +47,7 @@ int cryo_save_thread_creds(struct cryo_capture *c, struct cryo_proc *p, struct t
 int cryo_save_cwd(struct cryo_capture *c, struct cryo_proc *p);
 int cryo_find_directories(struct cryo_capture *c, struct cryo_proc *p);
 int cryo_save_thread_fs(struct cryo_capture *c, struct cryo_parked *t);
-void cryo_check_fs(struct cryo_capture *c, struct cryo_parked *t);
+void cryo_check_thread_fs(struct cryo_capture *c, struct cryo_parked *t);
 int cryo_check_directories(struct cryo_capture *c, struct cryo_proc *p);
 
 /* tables.c */
@@ -55,15 +55,15 @@ int cryo_save_tables(struct cryo_capture *c, struct cryo_proc *p);
 bool cryo_has_table_of_other(struct cryo_capture *c, struct cryo_proc *p);
 
 /* sharing.c */
-bool cryo_is_saved(struct cryo_proc *p);
+bool cryo_proc_is_saved(struct cryo_proc *p);
 /* Those of the context that have the same as @task, who may be anybody: the first of them. NULL: there is none. */
 bool cryo_is_only_sharer(struct cryo_capture *c, enum cryo_shared what, struct cryo_proc *p);
 struct cryo_sharer *cryo_sharers_with(struct cryo_capture *c, enum cryo_shared what,
 				      struct task_struct *task);
 void cryo_sharers_leave_memory(struct cryo_capture *c, struct cryo_sharer *first);
 int cryo_find_sharers(struct cryo_capture *c);
-struct cryo_proc *cryo_first_with(struct cryo_capture *c, struct cryo_proc *p,
-				  enum cryo_shared what);
+struct cryo_proc *cryo_first_sharer(struct cryo_capture *c, struct cryo_proc *p,
+				    enum cryo_shared what);
 void cryo_check_sharing(struct cryo_capture *c, struct cryo_proc *p);
 int cryo_save_sharing(struct cryo_capture *c, struct cryo_proc *p);
 

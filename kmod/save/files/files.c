@@ -508,7 +508,7 @@ int cryo_classify_files(struct cryo_capture *c)
 	}
 	if (!err)
 		cryo_find_outside(c);
-	return err ?: cryo_choose_open(c);
+	return err ?: cryo_choose_open_files(c);
 }
 
 /* Which one it is, whose, and how long. */

@@ -96,7 +96,7 @@ static void say_omitted(struct cryo_capture *c, const struct open_choice *choice
  * What an interpreter reads its script from is closed when it executes a command: such descriptors come first, before there is
  * no room for more.
  */
-int cryo_choose_open(struct cryo_capture *c)
+int cryo_choose_open_files(struct cryo_capture *c)
 {
 	const struct cryo_checkpoint *args = &c->req->args;
 	struct open_choice choice = {

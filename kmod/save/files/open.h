@@ -10,6 +10,6 @@
 
 struct cryo_capture;
 
-int cryo_choose_open(struct cryo_capture *c);
+int cryo_choose_open_files(struct cryo_capture *c);
 
 #endif /* CRYO_SAVE_OPEN_H */

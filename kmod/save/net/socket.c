@@ -367,7 +367,7 @@ static void check_still_waiting(struct cryo_capture *c)
 }
 
 /* In the order in which they will be accepted; when all other files have been described. */
-int cryo_save_waiting(struct cryo_capture *c)
+int cryo_save_waiting_connections(struct cryo_capture *c)
 {
 	struct cryo_file out = { .kind = CRYO_FILE_WAITING };
 	struct cryo_object *o;

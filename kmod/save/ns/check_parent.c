@@ -27,7 +27,7 @@ static struct task_struct *get_parent(struct cryo_capture *c, struct cryo_proc *
 
 	rcu_read_lock();
 	parent = cryo_find_proc(c->req, rcu_dereference(p->task->real_parent));
-	if (parent && cryo_is_saved(parent))
+	if (parent && cryo_proc_is_saved(parent))
 		task = get_task_struct(parent->leader);
 	rcu_read_unlock();
 	return task;

@@ -612,7 +612,7 @@ static int is_outside(struct file *file)
 		return -ENOMEM;
 	name = d_path(cryo_user_path(file), page, PATH_MAX);
 	if (!IS_ERR(name))
-		outside = cryo_leads_to(name, file_inode(file));
+		outside = cryo_path_leads_to(name, file_inode(file));
 	kfree(page);
 	return outside;
 }

@@ -29,7 +29,7 @@
 /* Not taken along twice: what one of them would undo is what the last one undoes. */
 static void check_undo(struct cryo_capture *c, struct cryo_proc *p)
 {
-	if (cryo_first_with(c, p, CRYO_SHARED_UNDO))
+	if (cryo_first_sharer(c, p, CRYO_SHARED_UNDO))
 		cryo_refuse(c, p, CRYO_UNDO_SHARED);
 }
 
@@ -108,7 +108,7 @@ int cryo_check_process(struct cryo_capture *c, struct cryo_proc *p)
 		cryo_refuse(c, p, "is being killed for lack of memory");
 	for (t = cryo_next_thread(p, NULL); t; t = cryo_next_thread(p, t)) {
 		check_thread(c, p, t->task);
-		cryo_check_fs(c, t);
+		cryo_check_thread_fs(c, t);
 		err = cryo_look_interrupted(c);
 		if (err)
 			return err;

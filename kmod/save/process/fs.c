@@ -349,7 +349,7 @@ int cryo_check_directories(struct cryo_capture *c, struct cryo_proc *p)
 	return err;
 }
 
-void cryo_check_fs(struct cryo_capture *c, struct cryo_parked *t)
+void cryo_check_thread_fs(struct cryo_capture *c, struct cryo_parked *t)
 {
 	if (t->fs_first == t && shared_outside(t))
 		cryo_refuse(c, t->proc, "thread %d: a working directory shared with another process (CLONE_FS) is not supported",

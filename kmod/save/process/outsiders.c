@@ -39,7 +39,7 @@ static struct cryo_proc *saved_parent(struct cryo_capture *c, struct task_struct
 	    cryo_find_proc(c->req, task))
 		return NULL;
 	parent = cryo_find_proc(c->req, rcu_dereference(task->real_parent));
-	return parent && cryo_is_saved(parent) ? parent : NULL;
+	return parent && cryo_proc_is_saved(parent) ? parent : NULL;
 }
 
 /* Is @task of no process of the context, and what has that to do with those that are? With rcu_read_lock(). */
@@ -52,7 +52,7 @@ static bool concerns_job(void *arg, struct task_struct *task)
 	if (task->flags & PF_KTHREAD)
 		return false;
 	p = cryo_find_proc(c->req, task);
-	if (p && cryo_is_saved(p))
+	if (p && cryo_proc_is_saved(p))
 		return false;
 	if (saved_parent(c, task))
 		return true;
@@ -125,7 +125,7 @@ static bool is_worth_it(struct cryo_capture *c)
 	bool is = c->req->args.scope != CRYO_SCOPE_TREE;
 
 	cryo_for_each_proc(p, c->req) {
-		is = is || (cryo_is_saved(p) && may_be_shared(p));
+		is = is || (cryo_proc_is_saved(p) && may_be_shared(p));
 		if (is)
 			break;
 		cond_resched();

@@ -125,7 +125,7 @@ static int note_end(const void *arg, struct file *file, unsigned int fd)
 }
 
 /* Its ends of pipes that the job has, too, do not lead outside: they are closed. After all descriptors have been collected. */
-int cryo_requester_ends(struct cryo_capture *c)
+int cryo_requester_pipes(struct cryo_capture *c)
 {
 	struct ends_walk w = { .c = c };
 	struct cryo_object *inode;

@@ -10,7 +10,7 @@ struct kernel_siginfo;
 
 /* requester.c */
 int cryo_requester_begin(struct cryo_capture *c);
-int cryo_requester_ends(struct cryo_capture *c);
+int cryo_requester_pipes(struct cryo_capture *c);
 void cryo_requester_shares(struct cryo_capture *c);
 int cryo_requester_signal(struct cryo_capture *c, struct cryo_proc *p, struct kernel_siginfo *info);
 void cryo_requester_end(struct cryo_capture *c);

@@ -35,7 +35,7 @@ static bool same_sighand(struct task_struct *a, struct task_struct *b)
 	       rcu_access_pointer(a->sighand) == rcu_access_pointer(b->sighand);
 }
 
-bool cryo_is_saved(struct cryo_proc *p)
+bool cryo_proc_is_saved(struct cryo_proc *p)
 {
 	return p->task && !p->zombie && !p->gone && !p->omitted;
 }
@@ -79,7 +79,7 @@ static int find_sharers_of(struct cryo_capture *c, enum cryo_shared what)
 
 	cryo_for_each_proc(p, c->req) {
 		out.order++;
-		if (!cryo_is_saved(p))
+		if (!cryo_proc_is_saved(p))
 			continue;
 		out.key = saved_key(p->task, what);
 		out.proc = p;
@@ -152,8 +152,8 @@ void cryo_sharers_leave_memory(struct cryo_capture *c, struct cryo_sharer *first
 }
 
 /* The first process of the context that has the same as this one; NULL: no other has. */
-struct cryo_proc *cryo_first_with(struct cryo_capture *c, struct cryo_proc *p,
-				  enum cryo_shared what)
+struct cryo_proc *cryo_first_sharer(struct cryo_capture *c, struct cryo_proc *p,
+				    enum cryo_shared what)
 {
 	struct cryo_sharer *first = first_with_key(c, what, saved_key(p->task, what));
 
@@ -167,7 +167,7 @@ static bool is_top(struct cryo_capture *c, struct cryo_proc *p, same_fn same)
 {
 	struct cryo_proc *parent = cryo_find_proc(c->req, rcu_dereference(p->task->real_parent));
 
-	return !parent || !cryo_is_saved(parent) || !same(parent->task, p->task);
+	return !parent || !cryo_proc_is_saved(parent) || !same(parent->task, p->task);
 }
 
 /* With rcu_read_lock(): can one of them be made by the other for the parent of both? */
@@ -237,8 +237,8 @@ void cryo_check_sharing(struct cryo_capture *c, struct cryo_proc *p)
 
 int cryo_save_sharing(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct cryo_proc *mm = cryo_first_with(c, p, CRYO_SHARED_MM);
-	struct cryo_proc *sighand = cryo_first_with(c, p, CRYO_SHARED_SIGHAND);
+	struct cryo_proc *mm = cryo_first_sharer(c, p, CRYO_SHARED_MM);
+	struct cryo_proc *sighand = cryo_first_sharer(c, p, CRYO_SHARED_SIGHAND);
 	struct cryo_shared_memory out = {
 		.mm = mm ? mm->pid : 0,
 		.sighand = sighand ? sighand->pid : 0,

@@ -14,15 +14,15 @@
 /* Does it have the descriptor table of a process that comes before it in the context? */
 bool cryo_has_table_of_other(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct cryo_proc *first = cryo_first_with(c, p, CRYO_SHARED_FILES);
+	struct cryo_proc *first = cryo_first_sharer(c, p, CRYO_SHARED_FILES);
 
 	return first && first != p;
 }
 
 int cryo_save_tables(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct cryo_proc *files = cryo_first_with(c, p, CRYO_SHARED_FILES);
-	struct cryo_proc *fs = cryo_first_with(c, p, CRYO_SHARED_FS);
+	struct cryo_proc *files = cryo_first_sharer(c, p, CRYO_SHARED_FILES);
+	struct cryo_proc *fs = cryo_first_sharer(c, p, CRYO_SHARED_FS);
 	struct cryo_shared_tables out = {
 		.files = files ? files->pid : 0,
 		.fs = fs ? fs->pid : 0,
