@@ -142,6 +142,7 @@ using namespace cryo::libcr;
 
 LIBCR_PUBLIC cr_client_id_t cr_init(void) {
   if (t_thread != nullptr) return t_thread->ids++;
+  if (ProcessLock::is_mine()) return fail(EDEADLK);  // in a handler that has interrupted us
   if (prepare_process() != 0) return -1;
   consent_in_init();
   Thread* const thread = make_thread();

@@ -231,7 +231,9 @@ static bool look_at_vote(struct cryo_request *req, struct cryo_participant *p,
 	bool missing;
 
 	spin_lock(&cryo_participants_lock);
-	if (p->state != CRYO_PART_VOTED && !is_alive(p) && (p->closed || !is_in_exec(p->owner)))
+	/* Who was in the middle of a callback refuses nothing, either, by an execve(2) that has not closed the handle yet. */
+	if (p->state != CRYO_PART_VOTED && !is_alive(p) &&
+	    (p->closed || p->state != CRYO_PART_ACTIVE || !is_in_exec(p->owner)))
 		give_up(p);
 	missing = p->state != CRYO_PART_VOTED;
 	if (missing) {

@@ -103,6 +103,7 @@ struct cryo_proc {
 	const struct cred *tree_for;	/* of the participant who wants them there; NULL: the request does */
 	unsigned int joined;		/* at which of cryo_request.looks it came to a tree; 0: with itself */
 	unsigned int looked_at;		/* the last of them at which it was asked of */
+	struct cryo_proc *up;		/* its parent then; valid during that look */
 	bool answers;			/* others may wait for it uninterruptibly: asked to park when they have */
 	bool omitted;			/* has left itself out: is not stopped, and not in the context */
 	unsigned int children_left_out;	/* see outsiders.c */

@@ -400,18 +400,18 @@ static void join_tree(struct cryo_request *req, struct cryo_proc *p)
 	rcu_read_lock();
 	while (above && !above->tree && above->looked_at != req->looks) {
 		above->looked_at = req->looks;
-		above = taken_parent(req, above);
+		above->up = taken_parent(req, above);
+		above = above->up;
 	}
+	rcu_read_unlock();
 	if (!above || !above->tree)
-		goto unlock;
-	/* Not where its parent has ended meanwhile, and another process has adopted it. */
-	for (; p && !p->tree && p->looked_at == req->looks; p = taken_parent(req, p)) {
+		return;
+	/* By the same way: a parent may have ended meanwhile. */
+	for (; p != above; p = p->up) {
 		p->tree = true;
 		p->tree_for = above->tree_for;
 		p->joined = req->looks;
 	}
-unlock:
-	rcu_read_unlock();
 }
 
 /* Who has been taken for another reason, and is below a tree that has come later. Nobody is passed by more than twice. */

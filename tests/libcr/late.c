@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 enum { PREPARES_MS = 3000 };
 
@@ -122,7 +123,11 @@ static void executed(void)
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
-		mmap(NULL, (size_t)MIB << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		char *at = (char *)mmap(NULL, (size_t)MIB << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (at == MAP_FAILED || madvise(at, (size_t)MIB << 20, MADV_NOHUGEPAGE) ||
+		    madvise(at, (size_t)MIB << 20, MADV_POPULATE_WRITE) || prctl(PR_SET_PDEATHSIG, SIGKILL))
+			_exit(1);
 		cr_init();
 		cr_register_callback(takes_time, NULL, CR_THREAD_CONTEXT);
 		write(fds[1], "", 1);

@@ -237,8 +237,12 @@ static void maps_a_file(void)
 {
 	int fd = open("mapped", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-	if (fd < 0 || ftruncate(fd, 1 << 20) || mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED)
+	void *at = fd < 0 || ftruncate(fd, 1 << 20) ? MAP_FAILED :
+		   mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
 		_exit(1);
+	memset(at, 'x', 1 << 20);
 	close(fd);
 }
 

@@ -264,8 +264,9 @@ TEST("what has been looked at is what is written to, though the name leads elsew
   CHECK_EQ(::link(fifo.c_str(), name.c_str()), 0);
   const UniqueFd reader(::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
   std::atomic<bool> done = false;
+  std::atomic<int> exchanged = 0;
   std::thread exchanger([&] {
-    for (bool link = true; !done; link = !link)
+    for (bool link = true; !done; link = !link, ++exchanged)
       if ((link ? ::symlink(other.c_str(), next.c_str()) : ::link(fifo.c_str(), next.c_str())) != 0 ||
           ::rename(next.c_str(), name.c_str()) != 0)
         return;
@@ -282,6 +283,7 @@ TEST("what has been looked at is what is written to, though the name leads elsew
   done = true;
   exchanger.join();
   CHECK(written > 0);
+  CHECK(exchanged > 100);
   CHECK_EQ(contents(other), std::string("stays"));
 }
 

@@ -321,8 +321,8 @@ struct OutputCase {
     options.tails = tails;
     return tail_of(context, find_outputs(context, uses), options, context.file(1));
   }
-  OutputPlace place(const OtherUse* other = nullptr) const {
-    return output_place(context, find_outputs(context, uses), context.file(1), uses.at(1), other);
+  OutputPlace place(const OtherUse* other = nullptr, std::uint64_t size = 101) const {
+    return output_place(context, find_outputs(context, uses), context.file(1), uses.at(1), other, size);
   }
 };
 
@@ -357,6 +357,10 @@ TEST("output: who was at the end goes on at the end") {
   CHECK(OutputCase(1, O_WRONLY, 100, kWriter).place() == OutputPlace::kAppends);
   CHECK(OutputCase(5, O_WRONLY, 100, kWriter).place() == OutputPlace::kAppends);
   CHECK(OutputCase(5, O_RDWR, 100, kWriter).place() == OutputPlace::kSaved);
+  // Nobody has written.
+  CHECK(OutputCase(5, O_WRONLY, 100, kWriter).place(nullptr, 100) == OutputPlace::kSaved);
+  CHECK(OutputCase(5, O_WRONLY, 100, kShared).place(nullptr, 100) == OutputPlace::kAppends);
+  CHECK(OutputCase(1, O_WRONLY, 100, kWriter).place(nullptr, 100) == OutputPlace::kAppends);
   for (const int fd : {1, 5})
     for (const std::uint32_t outside : {0U, kShared, kWriter}) {
       CHECK(OutputCase(fd, O_WRONLY, 99, outside).place() == OutputPlace::kSaved);

@@ -331,7 +331,8 @@ void Job::check_result(int error) const {
     case ETIMEDOUT:
       if (request_->verdict().missing != 0)
         fail(error, "process {}: callbacks were not ready for the checkpoint", target);
-      if (request_->status().freeze_ns == 0)
+      // No thread has been asked before the time was over.
+      if (request_->status().freeze_ns == 0 && (request_->status().threads != 0 || request_->status().pause_ns != 0))
         fail(error, "process {}: its threads did not come to rest within {} s{}", target, freeze_limit / 1000,
              freeze_limit == CRYO_FREEZE_DEFAULT_MS ? ", the limit for that" : "");
       fail(error, "process {}: not complete within {} s", target, options_.timeout_ms / 1000);

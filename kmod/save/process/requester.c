@@ -296,7 +296,7 @@ static int find_between(struct cryo_request *req, struct task_struct **between)
 
 /*
  * A job that has itself checkpointed by a command has its files in common with that, and with those who have started it.  They end: no
- * output of theirs is to come.  Who has asked for it as a part of what else it does writes on.  After all references of the scope
+ * output of theirs is to come.  Who is no descendant and no command writes on.  After all references of the scope
  * have been counted.
  */
 void cryo_requester_shares(struct cryo_capture *c)

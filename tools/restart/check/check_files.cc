@@ -49,7 +49,9 @@ class FileChecker {
   [[nodiscard]] bool check_other_use(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
   void check_context_output(const File& file, const FileUse& use);
   void check_tail(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
-  void say_stays(const File& file, const FileUse& use, std::uint64_t bytes, const std::string& aside);
+  // Does it write on where it was, in a file that is longer and whose rest is others', too?
+  bool overwrites(const File& file, const FileUse& use, std::uint64_t size) const;
+  void say_stays(const File& file, bool in_place, std::uint64_t bytes, const std::string& aside);
   void check_shorter(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
   [[nodiscard]] std::string no_room_for(std::uint64_t start, std::uint64_t end);
   void check_append_only(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
@@ -195,16 +197,19 @@ std::string FileChecker::no_room_for(std::uint64_t start, std::uint64_t end) {
   return fmt::format("it takes {} bytes, and {} are free", wanted, free);
 }
 
-void FileChecker::say_stays(const File& file, const FileUse& use, std::uint64_t bytes, const std::string& aside) {
-  const std::uint32_t outside = outputs_.at(file.head.inode).outside;
-  const bool in_place = (file.head.flags & O_APPEND) == 0 &&
-                        output_place(context_, outputs_, file, use, nullptr) == OutputPlace::kSaved;
-  if (outside != 0 && in_place)
+bool FileChecker::overwrites(const File& file, const FileUse& use, std::uint64_t size) const {
+  const auto output = outputs_.find(file.head.inode);
+  return output != outputs_.end() && output->second.outside != 0 && (file.head.flags & O_APPEND) == 0 &&
+         output_place(context_, outputs_, file, use, nullptr, size) == OutputPlace::kSaved;
+}
+
+void FileChecker::say_stays(const File& file, bool in_place, std::uint64_t bytes, const std::string& aside) {
+  if (in_place)
     findings_.warning(
         "pid {}: {}: {} bytes have come since the checkpoint; they stay, as other processes had it open for writing, too: the job "
         "writes on where it was, at byte {}, and may overwrite them (--truncate=aside moves them to {})",
         pid_, what_, bytes, file.head.pos, aside);
-  else if (outside != 0)
+  else if (outputs_.at(file.head.inode).outside != 0)
     findings_.warning(
         "pid {}: {}: {} bytes have come since the checkpoint; they stay, as other processes had it open for writing, too: "
         "output of the job itself among them will be there twice (--truncate=aside moves them to {})",
@@ -221,12 +226,14 @@ void FileChecker::check_tail(const File& file, const Inode& inode, const FileUse
   if (check_other_use(file, inode, use, now)) return;
   const std::uint64_t size = static_cast<std::uint64_t>(now.st_size);
   const bool asked = options_.tails == Tails::kDefault || options_.tails == Tails::kAside;
-  if (!is_output(file, use) || size <= inode.head.size || !asked || !tails_.insert(inode.id).second) return;
+  if (!is_output(file, use) || size <= inode.head.size || !asked) return;
+  const bool in_place = overwrites(file, use, size);
+  if (!tails_.insert(inode.id).second && !in_place) return;
   const UniqueFd place = names::open(path_, O_PATH);
   if (place && is_other_file(options_.relocations, file, inode, place.get())) return;
   const std::uint64_t more = size - inode.head.size;
   const std::string aside = aside_name(path_);
-  if (tail_of(context_, outputs_, options_, file) == Tail::kStays) return say_stays(file, use, more, aside);
+  if (tail_of(context_, outputs_, options_, file) == Tail::kStays) return say_stays(file, in_place, more, aside);
   if (const std::string text = no_room_for(inode.head.size, size); !text.empty())
     return problem(ENOSPC,
                    "{} bytes have come since the checkpoint, and there is no room to keep them in {}: {} (--truncate cuts "
@@ -287,7 +294,8 @@ void FileChecker::check_shorter(const File& file, const FileUse& use, const Inod
                            ? ", and other processes had it open for writing, too" : "";
   const auto other = findings_.other_uses.find(inode.id);
   const OutputPlace place =
-      output_place(context_, outputs_, file, use, other == findings_.other_uses.end() ? nullptr : &other->second);
+      output_place(context_, outputs_, file, use, other == findings_.other_uses.end() ? nullptr : &other->second,
+                   static_cast<std::uint64_t>(now.st_size));
   switch (options_.changed_files.value_or(ChangedFiles::kRefuse)) {
     case ChangedFiles::kRefuse:
       return problem(ESTALE,

@@ -252,7 +252,10 @@ UniqueFd FileMaker::taken_over(const File& file, const FileUse& use) {
 void FileMaker::write_on(const File& file, const FileUse& use, int fd) const {
   if (file.head.kind != CRYO_FILE_PATH || !file.redirected.empty()) return;
   const OtherUse* other = other_use(file);
-  const OutputPlace place = other != nullptr && other->context ? OutputPlace::kSaved : output_place(input_.context, outputs_, file, use, other);
+  struct stat now;
+  if (other != nullptr && other->context) return;
+  if (::fstat(fd, &now) != 0) fail_errno("{}", file.path);
+  const OutputPlace place = output_place(input_.context, outputs_, file, use, other, static_cast<std::uint64_t>(now.st_size));
   if (place == OutputPlace::kSaved) return;
   if ((!store_.cut.contains(file.head.inode) && ::lseek(fd, 0, SEEK_END) < 0) ||
       (place == OutputPlace::kAppends && ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_APPEND) != 0))

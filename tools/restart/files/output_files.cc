@@ -69,7 +69,8 @@ Tail tail_of(const Context& context, const Outputs& outputs, const RestartOption
   return output == outputs.end() || output->second.all_append || output->second.outside != 0 ? Tail::kStays : Tail::kAside;
 }
 
-OutputPlace output_place(const Context& context, const Outputs& outputs, const File& file, const FileUse& use, const OtherUse* other) {
+OutputPlace output_place(const Context& context, const Outputs& outputs, const File& file, const FileUse& use, const OtherUse* other,
+                         std::uint64_t size) {
   const auto output = outputs.find(file.head.inode);
   if (output == outputs.end() || !is_output(file, use) || !was_at_end(file, context.inode(file.head.inode)))
     return OutputPlace::kSaved;
@@ -77,8 +78,9 @@ OutputPlace output_place(const Context& context, const Outputs& outputs, const F
   const bool only_writes = (static_cast<int>(file.head.flags) & O_ACCMODE) == O_WRONLY;
   if (other != nullptr && !other->context) return only_writes ? OutputPlace::kAppends : OutputPlace::kEnd;
   if (output->second.outside & CRYO_OUTSIDE_SHARED) return log || only_writes ? OutputPlace::kAppends : OutputPlace::kEnd;
-  // Who reads it, too, may have a part of the file for himself.
-  return output->second.outside != 0 && (log || only_writes) ? OutputPlace::kAppends : OutputPlace::kSaved;
+  // Who reads it, too, may have a part of the file for himself; and who only writes, as long as nobody else has.
+  const bool behind_others = log || (only_writes && size > context.inode(file.head.inode).head.size);
+  return output->second.outside != 0 && behind_others ? OutputPlace::kAppends : OutputPlace::kSaved;
 }
 
 namespace {

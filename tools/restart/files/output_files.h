@@ -46,7 +46,7 @@ enum class OutputPlace {
 };
 // `other`: who has it open now; nullptr: nobody.
 [[nodiscard]] OutputPlace output_place(const Context& context, const Outputs& outputs, const File& file, const FileUse& use,
-                                       const OtherUse* other);
+                                       const OtherUse* other, std::uint64_t size);
 
 // Was it open for writing by a descriptor?
 [[nodiscard]] bool is_output(const File& file, const FileUse& use);
