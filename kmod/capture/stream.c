@@ -25,6 +25,7 @@
 #include "cryo_arch.h"
 #include "lib/buf.h"
 #include "lib/point.h"
+#include "lib/trace.h"
 #include "memory/snapshot.h"
 #include "request/request.h"
 
@@ -223,6 +224,7 @@ int cryo_stream_section(struct cryo_stream *s, u16 type, u32 object, u32 fixed_l
 		s->full = true;
 		return -E2BIG;
 	}
+	trace_cryo_section(type, object, len);
 	err = note_in_index(s, type, object);
 	if (err)
 		return err;

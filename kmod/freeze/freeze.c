@@ -47,6 +47,7 @@
 #include "freeze/freeze.h"
 #include "freeze/park.h"
 #include "lib/point.h"
+#include "lib/trace.h"
 #include "lib/wait.h"
 #include "lib/walk_tasks.h"
 #include "request/request.h"
@@ -500,6 +501,7 @@ static int freeze(struct cryo_request *req, bool settle)
 		return -ESRCH;
 	err = freeze_settled(req, limit, settle);
 	err = err ?: cryo_wait_off_cpu(req);
+	trace_cryo_freeze(req->target, req->nr_procs, req->threads, err);
 	if (err)
 		return err;
 	if (!req->freeze_ns)
@@ -534,6 +536,7 @@ void cryo_thaw(struct cryo_request *req)
 	release_parked(req, &req->pollers);
 	release_parked(req, &req->parked);
 	req->pause_ns += ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
+	trace_cryo_thaw(req->target, req->pause_ns);
 	forget_parked(&req->pollers);
 	forget_parked(&req->parked);
 }

@@ -27,6 +27,7 @@
 #include "compat/ksym.h"
 #include "compat/mm.h"
 #include "lazy/map.h"
+#include "lib/trace.h"
 
 /* vm_pgoff of the tables of an address space; above all of ordinary ones. */
 #define PGOFF_BASE	BIT(46)
@@ -80,6 +81,7 @@ static vm_fault_t come_again(struct cryo_map_vma *v, u32 chunk, unsigned long ad
 	struct cryo_map_mm *map = v->map;
 	struct mm_struct *mm = map->mm;
 
+	trace_cryo_map_fault(map->owner, addr);
 	cryo_map_get(map);
 	cryo_map_table_get(t);
 	mmap_read_unlock(mm);
@@ -122,6 +124,7 @@ static vm_fault_t area_fault(struct vm_fault *vmf)
 		return VM_FAULT_OOM;
 	if (IS_ERR(vmf->page))
 		return failed(PTR_ERR(vmf->page));
+	trace_cryo_map_page(v->map->owner, vmf->address & PAGE_MASK, run);
 	if (run && !v->settles) {
 		atomic_long_inc(&v->table->given);
 		cryo_map_note_settled(v->map, v->table, 0);
