@@ -8,6 +8,7 @@
 #include <linux/major.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/printk.h>
 #include <linux/uaccess.h>
 #include <linux/utsname.h>
 
@@ -129,10 +130,10 @@ static int __init check_kernel_release(void)
 	     (major == CRYO_NEWEST_KERNEL_MAJOR && minor <= CRYO_NEWEST_KERNEL_MINOR)))
 		return 0;
 	if (untested_kernel) {
-		pr_warn("cryo: loaded on Linux %s, which it has not been tested on\n", release);
+		pr_warn("loaded on Linux %s, which it has not been tested on\n", release);
 		return 0;
 	}
-	pr_err("cryo: Linux %s is newer than %u.%u, the newest that this version has been tested on: get a newer version of Cryo, or, if losing data is no matter, load it with untested_kernel=1\n",
+	pr_err("Linux %s is newer than %u.%u, the newest that this version has been tested on: get a newer version of Cryo, or, if losing data is no matter, load it with untested_kernel=1\n",
 	       release, CRYO_NEWEST_KERNEL_MAJOR, CRYO_NEWEST_KERNEL_MINOR);
 	return -EOPNOTSUPP;
 }
@@ -144,7 +145,7 @@ static int __init cryo_init(void)
 	if (err)
 		return err;
 	if (device_mode & ~0666) {
-		pr_err("cryo: device_mode=%#o: write it octal, with a leading 0\n", device_mode);
+		pr_err("device_mode=%#o: write it octal, with a leading 0\n", device_mode);
 		return -EINVAL;
 	}
 	cryo_device.mode = device_mode;
