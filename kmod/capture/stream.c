@@ -444,7 +444,6 @@ static int add_index(struct cryo_stream *s)
 	return cryo_stream_buf(s, CRYO_SEC_INDEX, 0, sizeof(head), &payload);
 }
 
-/* Add INDEX and END, write everything, and leave the descriptor's position behind it. */
 int cryo_stream_end(struct cryo_stream *s)
 {
 	struct cryo_end end = { .index_offset = s->offset, .page_bytes = s->page_bytes };

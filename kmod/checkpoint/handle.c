@@ -423,7 +423,6 @@ static int check_output(struct cryo_request *req)
 	return writable ? 0 : -EBADF;
 }
 
-/* CRYO_IOC_CHECKPOINT */
 long cryo_request_create(void __user *arg)
 {
 	struct cryo_request *req = cryo_request_alloc();
@@ -450,7 +449,6 @@ put_request:
 	return err;
 }
 
-/* CRYO_IOC_RESTARTED: a handle that has done all it can. */
 long cryo_restarted_create(void)
 {
 	struct cryo_request *req = cryo_request_alloc();

@@ -289,6 +289,7 @@ static void note_vote(struct cryo_participant *p, const struct cryo_client_vote 
  */
 static bool cast(struct cryo_participant *p, struct cryo_client_vote *v)
 {
+	lockdep_assert_held(&cryo_participants_lock);
 	if (p->restarted) {
 		p->restarted = false;
 		v->result = 1;
@@ -661,7 +662,6 @@ static void unbind(struct cryo_participant *p)
 	spin_unlock(&cryo_participants_lock);
 }
 
-/* CRYO_IOC_CLIENT */
 long cryo_client_create(void __user *arg)
 {
 	struct cryo_client args = {};

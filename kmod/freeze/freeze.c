@@ -509,14 +509,12 @@ static int freeze(struct cryo_request *req, bool settle)
 	return 0;
 }
 
-/* Park all threads of all processes in scope. On error, cryo_thaw() all the same. */
 int cryo_freeze(struct cryo_request *req)
 {
 	bound_freeze(req);
 	return freeze(req, true);
 }
 
-/* After cryo_thaw(), those who are left of the scope, until the next one. No error: they may run. */
 int cryo_freeze_again(struct cryo_request *req)
 {
 	unsigned int threads = req->threads;
@@ -528,7 +526,6 @@ int cryo_freeze_again(struct cryo_request *req)
 	return err;
 }
 
-/* Let all threads go. Harmless for those that never came. */
 void cryo_thaw(struct cryo_request *req)
 {
 	if (list_empty(&req->parked) && list_empty(&req->pollers))

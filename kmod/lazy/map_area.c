@@ -536,10 +536,6 @@ static int add_map(struct cryo_map_mm *map)
 	return 0;
 }
 
-/*
- * The one of the caller's memory, which is made if it has none.  Somebody may have the caller's mmap_lock for as long as he
- * likes: nothing that others need is held here meanwhile.
- */
 struct cryo_map_mm *cryo_map_make(void)
 {
 	struct mm_struct *mm = current->mm;
@@ -629,7 +625,6 @@ static int add_locked(struct cryo_map_mm *map, struct cryo_map_vma *v, const str
 	return 0;
 }
 
-/* -EOPNOTSUPP: the area is there, but has no anon_vma, which a child's copy of it begins with. */
 int cryo_map_add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct cryo_map *args)
 {
 	struct cryo_map_vma *v = kzalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);

@@ -21,7 +21,6 @@
 #include "request/events.h"
 #include "request/request.h"
 
-/* Not held longer than it is needed: a pipe's reader waits for its end. */
 void cryo_request_close_output(struct cryo_request *req)
 {
 	if (req->out)
@@ -331,7 +330,6 @@ bool cryo_is_command(struct file *file, struct pid *tgid)
 	return req->args.flags & CRYO_CKPT_COMMAND && req->requester == tgid;
 }
 
-/* @ms as jiffies, also where msecs_to_jiffies() says "for ever". */
 unsigned long cryo_jiffies(u32 ms)
 {
 	return DIV_ROUND_UP((u64)ms * HZ, MSEC_PER_SEC);

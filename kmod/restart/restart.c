@@ -169,7 +169,6 @@ static struct cryo_rst_group *group_alloc(unsigned int threads, unsigned int pro
 	return g;
 }
 
-/* CRYO_IOC_RESTART */
 long cryo_restart_create(void __user *arg)
 {
 	struct cryo_restart args;

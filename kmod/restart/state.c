@@ -196,7 +196,6 @@ void cryo_rst_end_call(struct cryo_rst_group *g, unsigned int cmd)
 	wake_up_all(&g->coordinator_wait);
 }
 
-/* Is @file the handle of a restart that has not come to its end? */
 bool cryo_is_being_restarted(struct file *file)
 {
 	return file->f_op == &cryo_rst_fops && cryo_rst_state_of(file->private_data) < CRYO_RST_GO;
