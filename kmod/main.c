@@ -26,6 +26,7 @@
 #include "device.h"
 #include "lazy/lazy.h"
 #include "lib/coverage.h"
+#include "lib/in_use.h"
 #include "lib/unload.h"
 #include "memory/page_writer.h"
 #include "memory/track.h"
@@ -167,6 +168,7 @@ static int __init cryo_init(void)
 	if (err)
 		goto exit_events;
 	cryo_coverage_init();
+	cryo_in_use_init();
 	return 0;
 
 exit_events:
@@ -181,6 +183,7 @@ exit_map:
 static void __exit cryo_exit(void)
 {
 	misc_deregister(&cryo_device);
+	cryo_in_use_exit();
 	cryo_coverage_exit();
 	cryo_consent_exit();
 	cryo_events_exit();

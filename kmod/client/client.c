@@ -28,6 +28,7 @@
 
 #include "client/client.h"
 #include "lib/args.h"
+#include "lib/in_use.h"
 #include "request/exclusions.h"
 #include "request/participant.h"
 #include "request/request.h"
@@ -621,6 +622,7 @@ static struct cryo_participant *participant_alloc(const struct cryo_client *args
 
 	if (!p)
 		return ERR_PTR(-ENOMEM);
+	cryo_use_begin(CRYO_USE_PARTICIPANT);
 	kref_init(&p->ref);
 	init_waitqueue_head(&p->wait);
 	INIT_LIST_HEAD(&p->node);

@@ -27,6 +27,7 @@
 #include "compat/ksym.h"
 #include "compat/mm.h"
 #include "lazy/map.h"
+#include "lib/in_use.h"
 #include "lib/trace.h"
 
 /* vm_pgoff of the tables of an address space; above all of ordinary ones. */
@@ -421,6 +422,7 @@ static void free_map(struct cryo_map_mm *map)
 	put_pid(map->owner);
 	kfree(map->spare);
 	kfree(map);
+	cryo_use_end(CRYO_USE_MEMORY);
 }
 
 static bool is_known(struct mm_struct *mm)
@@ -507,6 +509,7 @@ static struct cryo_map_mm *alloc_map(void)
 
 	if (!map)
 		return NULL;
+	cryo_use_begin(CRYO_USE_MEMORY);
 	kref_init(&map->ref);
 	spin_lock_init(&map->lock);
 	INIT_LIST_HEAD(&map->vmas);

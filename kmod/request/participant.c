@@ -14,6 +14,7 @@
 #include <cryo/client.h>
 
 #include "capture/capture.h"
+#include "lib/in_use.h"
 #include "request/participant.h"
 
 DEFINE_SPINLOCK(cryo_participants_lock);
@@ -35,6 +36,7 @@ static void participant_free(struct kref *ref)
 	kvfree(p->facts);
 	xa_destroy(&p->held);
 	kfree(p);
+	cryo_use_end(CRYO_USE_PARTICIPANT);
 }
 
 void cryo_participant_put(struct cryo_participant *p)

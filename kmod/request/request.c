@@ -16,6 +16,7 @@
 
 #include "access/access.h"
 #include "compat/ksym.h"
+#include "lib/in_use.h"
 #include "lib/log.h"
 #include "lib/unload.h"
 #include "request/events.h"
@@ -43,6 +44,7 @@ static void request_free(struct kref *ref)
 	cryo_device_rules_free(req);
 	cryo_log_free(&req->log);
 	kfree(req);
+	cryo_use_end(CRYO_USE_CHECKPOINT);
 }
 
 void cryo_request_get(struct cryo_request *req)
@@ -163,6 +165,7 @@ struct cryo_request *cryo_request_alloc(void)
 	BUILD_BUG_ON(sizeof(*req) > 4096);
 	if (!req)
 		return NULL;
+	cryo_use_begin(CRYO_USE_CHECKPOINT);
 	kref_init(&req->ref);
 	mutex_init(&req->lock);
 	spin_lock_init(&req->park_lock);

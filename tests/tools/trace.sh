@@ -17,7 +17,7 @@ no_pointer_field() { ! grep -h 'field:.*[*]' "$tracing"/events/cryo/*/format; }
 no_user_sees() { ! runuser -u "$user" -- cat "$tracing/events/cryo/cryo_park/format" 2>/dev/null; }
 
 fresh
-start_quietly 4
+start_quietly 8
 echo >"$tracing/trace"
 check "the module has tracepoints" eval 'echo 1 >"$tracing/events/cryo/enable"'
 cr --kill -f ctx "$pid"
@@ -31,13 +31,17 @@ check "... and that is the end" has_event cryo_request_end "pid=$pid error=0 byt
 wait_for is_gone "$pid"
 events >"$base/events"
 echo >"$tracing/trace"
-check "a restart, from a mapped context" restarts --map ctx
+check "a restart, from a mapped context" restarts --map --kmsg-warning ctx
 check "... its thread joins" has_event cryo_restart_join "coordinator=[1-9][0-9]* tid=$pid$"
 for state in committing registers setup tables go; do
 	check "... state $state" has_event cryo_restart_state "coordinator=[1-9][0-9]* state=$state"
 done
-check "... a page is waited for" has_event cryo_map_fault "pid=$pid address=0x[1-9a-f]"
-check "... and comes" has_event cryo_map_page "pid=$pid address=0x[0-9a-f]*000 in_context=1"
+if grep -q 'is read, not mapped: Operation not supported' restart.out; then
+	echo "# this kernel cannot map (no CONFIG_MMU_NOTIFIER)"
+else
+	check "... a page is waited for" has_event cryo_map_fault "pid=$pid address=0x[1-9a-f]"
+	check "... and comes" has_event cryo_map_page "pid=$pid address=0x[0-9a-f]*000 in_context=1"
+fi
 echo 0 >"$tracing/events/cryo/enable"
 events >>"$base/events"
 check "no event has an address of the kernel" no_kernel_address
