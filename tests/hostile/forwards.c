@@ -266,11 +266,6 @@ static int late(void)
 	stop_at("\n");
 	end(tool);
 	end(pid);
-
-	pid = participant_with_group();
-	n = dry_run_of(pid, CRYO_SCOPE_PGRP);
-	ok(n == BELOW + 1, "a tree some of which are in the scope already is found whole (%d of %d)", n, BELOW + 1);
-	end(pid);
 	return finish();
 }
 
