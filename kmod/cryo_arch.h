@@ -23,9 +23,8 @@ u32 cryo_arch_id(void);
 /*
  * Runs in @current, about to park on its way to user mode.  Where the system
  * call that was interrupted has already settled on EINTR although no signal
- * handler will run, make it one that is restarted (facts in cryo(7), "System
- * calls in progress").  Calls that had an effect before they returned EINTR, like
- * close(2), must be left alone.
+ * handler will run, make it one that is restarted (facts in cryo-time(7)).  Calls
+ * that had an effect before they returned EINTR, like close(2), must be left alone.
  *
  * cryo_timed_wait_found() tells that it was a timed wait, with @p->wait_ns to go:
  * then the call must be continued with that time and not from the start.

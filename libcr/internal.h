@@ -222,6 +222,9 @@ class ProcessLock {
   static bool puts_off_signal();
   // By the program's handlers: does the thread that they have interrupted have it?
   static bool is_mine();
+
+ private:
+  int cancel_state_ = 0;
 };
 
 // A descriptor of /dev/cryo, or -1 with errno: ENOSYS when it is not there, CR_EVERSION when it is another one.

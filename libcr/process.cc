@@ -197,7 +197,9 @@ Marks leave_mark(siginfo_t* info) {
 
 }  // namespace
 
+// Nobody is cancelled with the lock, which would keep it.
 ProcessLock::ProcessLock() {
+  ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
   t_locks = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   ::pthread_mutex_lock(&g_process.mutex);
@@ -209,6 +211,7 @@ ProcessLock::~ProcessLock() {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   t_locks = false;
   std::atomic_signal_fence(std::memory_order_seq_cst);
+  ::pthread_setcancelstate(cancel_state_, nullptr);
   if (!t_was_asked) return;
   t_was_asked = false;
   answer_late();

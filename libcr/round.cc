@@ -349,8 +349,10 @@ void end_helper(void* forks) {
   const int fd = g_process.client_fd;
   g_process.registered = false;
   g_process.client_fd = -1;
-  (void)register_process();
+  const bool registered = register_process() == 0;
   close_client(fd);
+  // It may have been the last descriptor that the process may have.
+  if (!registered) (void)register_process();
 }
 
 // As long as the process is what it was: in a child that a callback has forked there is no helper.
@@ -360,10 +362,13 @@ void help(std::uint32_t forks) {
     request.size = sizeof(request);
     request.dest = reinterpret_cast<std::uintptr_t>(g_round.dest);
     request.dest_size = sizeof(g_round.dest);
+    request.flags = CRYO_WAIT_HANDLE;
     if (::ioctl(g_process.client_fd, CRYO_CLIENT_WAIT, &request) == 0) {
       // The program has closed our descriptor.
       if (request.handle != 0) g_process.client_fd = move_high(request.handle);
       take_part(request);
+    } else if (errno == EAGAIN && request.handle != 0) {
+      g_process.client_fd = move_high(request.handle);
     } else if (errno != EINTR && register_again() != 0) {
       return;
     }

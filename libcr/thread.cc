@@ -40,9 +40,9 @@ void on_thread_exit(void* pointer) {
   {
     const ProcessLock lock;
     leave_round(thread);
+    t_thread = nullptr;
     unlink(thread);
   }
-  t_thread = nullptr;
   t_chain = nullptr;  // it may have ended in a callback
   if (thread.in_section != 0) g_process.sections.tell_left();
   thread.callbacks.clear();

@@ -208,6 +208,24 @@ static int tell_handle(struct cryo_request *req, struct file *file, struct cryo_
 	return err;
 }
 
+/* A call that is made again takes a descriptor, which may be closed by now. */
+static long wait_again(struct file *file, struct cryo_client_request *out, void __user *arg)
+{
+	int fd;
+
+	if (!(out->flags & CRYO_WAIT_HANDLE) || iterate_fd(current->files, 0, is_handle, file))
+		return -ERESTARTSYS;
+	fd = get_number();
+	if (fd < 0)
+		return -ERESTARTSYS;
+	if (put_user(fd, &((struct cryo_client_request __user *)arg)->handle)) {
+		put_unused_fd(fd);
+		return -EFAULT;
+	}
+	fd_install(fd, get_file(file));
+	return -EAGAIN;
+}
+
 static long client_wait(struct cryo_participant *p, struct file *file, void __user *arg)
 {
 	struct cryo_client_request out = {};
@@ -217,6 +235,8 @@ static long client_wait(struct cryo_participant *p, struct file *file, void __us
 	err = cryo_copy_args(&out, sizeof(out), offsetofend(struct cryo_client_request, dest), arg);
 	if (err)
 		return err;
+	if (out.flags & ~CRYO_WAIT_HANDLE)
+		return -EINVAL;
 	spin_lock(&cryo_participants_lock);
 	err = enter(p);
 	/* Whoever waits wants no result any more, and holds nobody. */
@@ -233,7 +253,7 @@ static long client_wait(struct cryo_participant *p, struct file *file, void __us
 	spin_unlock(&cryo_participants_lock);
 	do {
 		if (wait_event_interruptible(p->wait, may_fetch(p)))
-			return -ERESTARTSYS;
+			return wait_again(file, &out, arg);
 		req = fetch(p);
 	} while (!req);
 	err = tell_handle(req, file, &out, arg);

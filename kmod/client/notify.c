@@ -279,6 +279,8 @@ static int count_votes(struct cryo_request *req, bool in_time)
 		if (!look_at_vote(req, p, &late))
 			continue;
 		missing++;
+		if (!in_time || late.stopped)
+			req->verdict.missing = missing;
 		if (!in_time) {
 			say_late(req, &late);
 		} else if (late.stopped) {
@@ -415,17 +417,24 @@ static int wait_for_votes(struct cryo_request *req)
 {
 	unsigned long next_check = jiffies + CHECK_JIFFIES;
 	int missing, err;
+	bool in_time;
 
 	for (;;) {
 		take_news(req);
 		err = serve_forwards(req);
 		if (err)
 			return err;
-		missing = count_votes(req, cryo_request_interrupted(req) != -ETIMEDOUT);
+		in_time = cryo_request_interrupted(req) != -ETIMEDOUT;
+		missing = count_votes(req, in_time);
 		err = verdict(req) ?: min(missing, 0);
 		if (err || !missing)
 			return err;
+		if (!in_time)
+			return -ETIMEDOUT;
 		err = may_wait(req, &next_check);
+		/* Once more, to name them. */
+		if (err == -ETIMEDOUT && cryo_request_interrupted(req) == err)
+			continue;
 		if (err)
 			return err;
 		if (cryo_wait_event_timeout(req->park_wait, has_news(req), VOTE_JIFFIES) < 0)

@@ -431,7 +431,6 @@ static int freeze_all(struct cryo_request *req, unsigned long limit)
 	req->restless = 0;
 	answered = jiffies + min(req->patience, limit - jiffies) / 2;
 	req->uring_limit = jiffies + msecs_to_jiffies(uring_ms);
-	cryo_scope_limit_gone(req);
 	for (;;) {
 		n = freeze_once(req, limit);
 		if (n < 0 || (!n && req->all_asked))
@@ -458,6 +457,16 @@ static void bound_patience(struct cryo_request *req, unsigned long limit, unsign
 	req->patience = time_after(end, limit) ? MAX_JIFFY_OFFSET : patience;
 }
 
+/* Those that have been let go, for @ms. Returns why the request should end now. */
+static int let_run(struct cryo_request *req, unsigned int ms)
+{
+	long timeout = msecs_to_jiffies(ms);
+
+	if (cryo_wait_event_timeout(req->park_wait, cryo_request_interrupted(req), timeout) < 0)
+		return -EINTR;
+	return cryo_request_interrupted(req);
+}
+
 /*
  * Not in the middle of what cannot be saved but will be over soon.  That may begin again just before all are at rest: then
  * they are let go once more.  Who was in the middle of it for all the time that we can wait will not end it.  So it is with those
@@ -466,7 +475,9 @@ static void bound_patience(struct cryo_request *req, unsigned long limit, unsign
 static int freeze_settled(struct cryo_request *req, unsigned long limit, bool settle)
 {
 	unsigned int wait_ms = min(freeze_ms(req) / 2, SETTLE_WAIT_MS);
-	unsigned int patience_ms = STUCK_MS, threads = req->threads;
+	/* A snapshot that has to be stopped is not made to run on for others. */
+	unsigned int patience_ms = settle ? STUCK_MS : max(STUCK_MS, freeze_ms(req) / 4);
+	unsigned int threads = req->threads;
 	bool settled;
 	int err;
 
@@ -474,6 +485,7 @@ static int freeze_settled(struct cryo_request *req, unsigned long limit, bool se
 	err = settle ? cryo_scope_find(req) : 0;
 	if (err < 0)
 		return err;
+	cryo_scope_limit_gone(req);
 	for (;;) {
 		settled = settle &&
 			  cryo_wait_until_settled(req, jiffies + msecs_to_jiffies(wait_ms));
@@ -485,9 +497,11 @@ static int freeze_settled(struct cryo_request *req, unsigned long limit, bool se
 		cryo_thaw(req);
 		req->threads = threads;
 		if (err) {
-			cryo_sleep(msecs_to_jiffies(patience_ms / 8));
+			err = let_run(req, patience_ms / 8);
 			patience_ms *= 2;
 		}
+		if (err)
+			return err;
 	}
 }
 

@@ -134,7 +134,9 @@ static bool wait_for_uring(struct cryo_parked *p)
 	if (!cryo_uring_busy(current) || time_after(jiffies, p->req->uring_limit) ||
 	    READ_ONCE(p->let_go) || fatal_signal_pending(current))
 		return false;
+	WRITE_ONCE(p->at_work, true);
 	schedule_timeout_killable(CRYO_FREEZE_POLL_JIFFIES);
+	WRITE_ONCE(p->at_work, false);
 	return park_later(p);
 }
 
@@ -335,7 +337,7 @@ static bool has_to_come(struct cryo_parked *p, struct cryo_user *user)
 		return false;
 	if (READ_ONCE(task->flags) & PF_EXITING || task_is_stopped_or_traced(task))
 		return false;
-	return !(READ_ONCE(task->__state) & TASK_UNINTERRUPTIBLE) ||
+	return READ_ONCE(p->at_work) || !(READ_ONCE(task->__state) & TASK_UNINTERRUPTIBLE) ||
 	       (cryo_may_begin_to_wait(task) && may_leave(p, user));
 }
 

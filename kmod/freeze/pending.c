@@ -65,10 +65,12 @@ bool cryo_freeze_stuck(struct cryo_request *req)
 	list_for_each_entry(p, &req->parked, node) {
 		enum cryo_park_state state = READ_ONCE(p->state);
 
-		if (state == CRYO_PARK_ASKED &&
-		    !(READ_ONCE(p->task->__state) & TASK_UNINTERRUPTIBLE))
+		bool asked = state == CRYO_PARK_ASKED;
+
+		if (asked && (READ_ONCE(p->at_work) ||
+			      !(READ_ONCE(p->task->__state) & TASK_UNINTERRUPTIBLE)))
 			return false;
-		waits |= state == CRYO_PARK_ASKED;
+		waits |= asked;
 		parked |= state == CRYO_PARK_PARKED && !p->self;
 		cond_resched();
 	}

@@ -109,9 +109,12 @@ bool cryo_unsettled(struct cryo_request *req)
 {
 	struct cryo_proc *proc;
 
-	cryo_for_each_proc(proc, req)
+	cryo_for_each_proc(proc, req) {
+		if (cryo_request_interrupted(req))
+			break;
 		if (!proc->omitted && has_open_file(req, proc->leader, is_unfinished))
 			return true;
+	}
 	return false;
 }
 
@@ -122,6 +125,8 @@ bool cryo_find_answerers(struct cryo_request *req)
 	bool any = false;
 
 	cryo_for_each_proc(proc, req) {
+		if (cryo_request_interrupted(req))
+			break;
 		proc->answers = !proc->omitted && has_open_file(req, proc->leader, is_answerer);
 		any |= proc->answers;
 	}

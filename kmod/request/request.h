@@ -58,6 +58,7 @@ struct cryo_parked {
 	bool let_go;
 	u8 laps;			/* how often other works of the thread went first */
 	bool self;			/* the requester's own: not queued, is where it is */
+	bool at_work;			/* the thread sleeps in our own work, and comes by itself: see wait_for_uring() */
 	bool poller;			/* a thread of the kernel: in cryo_request.pollers, not in the context */
 	struct cryo_user *left_of;	/* counted: among whose works that are left with threads this one is, see may_leave(); NULL: nobody's */
 	bool named;			/* of the process that the caller has named: stays, though it may be a vfork() child */

@@ -402,7 +402,8 @@ static void join_tree(struct cryo_request *req, struct cryo_proc *p)
 	}
 	if (!above || !above->tree)
 		goto unlock;
-	for (; p && !p->tree; p = taken_parent(req, p)) {
+	/* Not where its parent has ended meanwhile, and another process has adopted it. */
+	for (; p && !p->tree && p->looked_at == req->looks; p = taken_parent(req, p)) {
 		p->tree = true;
 		p->tree_for = above->tree_for;
 		p->joined = req->looks;
@@ -461,6 +462,8 @@ int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo
 
 	mark->last = req->procs.prev;
 	mark->looks = req->looks;
+	mark->overrun = req->overrun;
+	mark->asked_at = req->asked_at;
 	rcu_read_lock();
 	skipped = f->pid && is_skipped(req, f->task);
 	rcu_read_unlock();
@@ -487,8 +490,8 @@ void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mar
 	leave_trees(req, mark->looks);
 	list_del(&mark->added->node);
 	hash_del(&mark->added->hash);
-	/* Counted anew, as there are less. */
-	req->overrun = false;
+	req->overrun = mark->overrun;
+	req->asked_at = mark->asked_at;
 }
 
 #define FOUND	1024	/* until it is asked whether they are still there */

@@ -17,7 +17,9 @@ struct cryo_scope_mark {
 	struct list_head *last;		/* of cryo_request.procs */
 	struct cryo_forward *added;	/* NULL: none has been */
 	bool rootless;			/* the process by which its group was found is not taken */
-	unsigned int looks;		/* of cryo_request */
+	unsigned int looks;		/* of cryo_request, and so what follows */
+	unsigned int asked_at;
+	bool overrun;
 };
 
 /* scope.c: which processes belong to a request */

@@ -3,22 +3,29 @@
 #define _GNU_SOURCE
 #include "check.h"
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 enum { WELL, LATE, OTHERWISE };
 
 static volatile int calls, last_result = 77, signal_calls, closes_before, closes_after;
 
-/* By a child, of this process. */
-static int checkpoint_from_outside(const char *file, unsigned int seconds)
+/* By a child, of this process; @at_signal: when it gets SIGUSR1. */
+static pid_t fork_requester(const char *file, unsigned int seconds, bool at_signal)
 {
 	cr_checkpoint_args_t args;
 	pid_t parent = getpid(), pid;
+	sigset_t set;
 
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
 		int error;
 
+		if (at_signal)
+			sigwaitinfo(&set, NULL);
 		cr_initialize_checkpoint_args_t(&args);
 		args.cr_scope = CR_SCOPE_PROC;
 		args.cr_target = parent;
@@ -26,7 +33,12 @@ static int checkpoint_from_outside(const char *file, unsigned int seconds)
 		error = checkpoint_with(file, &args, NULL);
 		_exit(error == 0 ? WELL : error == CR_ETEMPFAIL ? LATE : OTHERWISE);
 	}
-	return end_of(pid);
+	return pid;
+}
+
+static int checkpoint_from_outside(const char *file, unsigned int seconds)
+{
+	return end_of(fork_requester(file, seconds, false));
 }
 
 static void close_all(void)
@@ -160,16 +172,11 @@ static void limit_descriptors(rlim_t n)
 	is(setrlimit(RLIMIT_NOFILE, &limit), 0, "setrlimit()");
 }
 
-/* No descriptor can be had for a while, and the one that has been closed is noticed then. */
-static void limited(void)
+/* The helper's call is interrupted. */
+static void stop_and_continue(void)
 {
-	struct rlimit before;
 	pid_t pid, parent = getpid();
 
-	start();
-	close_all();
-	getrlimit(RLIMIT_NOFILE, &before);
-	limit_descriptors(3);
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
@@ -180,6 +187,36 @@ static void limited(void)
 	}
 	end_of(pid);
 	pause_ms(500);
+}
+
+/* No device from which another one could be had, as in a daemon that has changed its root directory. */
+static void nowhere(void)
+{
+	pid_t requester;
+
+	start();
+	requester = fork_requester("a", 20, true);
+	is(mkdir("empty", 0700) | chroot("empty") | chdir("/"), 0, "chroot()");
+	close_all();
+	stop_and_continue();
+	kill(requester, SIGUSR1);
+	is(end_of(requester), WELL, "a checkpoint where there is no device");
+	is(calls, 1, "with the callback");
+	await_result(0);
+	stop_and_continue();
+	is(open("/dev/cryo", O_RDWR), -1, "no device");
+}
+
+/* No descriptor can be had for a while, and the one that has been closed is noticed then. */
+static void limited(void)
+{
+	struct rlimit before;
+
+	start();
+	close_all();
+	getrlimit(RLIMIT_NOFILE, &before);
+	limit_descriptors(3);
+	stop_and_continue();
 	limit_descriptors(before.rlim_cur);
 	pause_ms(3000);
 	is(checkpoint_from_outside("a", 20), WELL, "a checkpoint when there are descriptors again");
@@ -206,6 +243,7 @@ int main(void)
 	is(job(sections), 0, "sections");
 	is(job(in_callback), 0, "descriptors closed in a callback");
 	is(job(limited), 0, "no descriptors for a while");
+	is(job(nowhere), 0, "no device");
 	is(job(restarted), 0, "a restart");
 	return finish();
 }

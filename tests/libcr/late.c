@@ -136,6 +136,7 @@ static void executed(void)
 	if (read(fds[0], &c, 1) != 1)
 		return;
 	cr_initialize_checkpoint_args_t(&args);
+	args.cr_scope = CR_SCOPE_PROC;
 	args.cr_target = pid;
 	is(checkpoint_with("executed", &args, NULL), 0, "a program that executes another one in the middle of a callback refuses nothing");
 	kill(pid, SIGKILL);

@@ -226,6 +226,7 @@ static long size_with(pid_t pid, unsigned int flags)
 	struct stat st;
 
 	cr_initialize_checkpoint_args_t(&args);
+	args.cr_scope = CR_SCOPE_PROC;
 	args.cr_target = pid;
 	args.cr_flags = flags;
 	ok(!checkpoint_with("dumped", &args, NULL), "a checkpoint with flags %#x", flags);
@@ -245,13 +246,13 @@ static void dumps(void)
 {
 	pid_t pid = target(maps_a_file);
 	long none = size_with(pid, 0), executable = size_with(pid, CR_CHKPT_DUMP_EXEC);
-	long private = size_with(pid, CR_CHKPT_DUMP_PRIVATE), shared = size_with(pid, CR_CHKPT_DUMP_SHARED);
+	long privates = size_with(pid, CR_CHKPT_DUMP_PRIVATE), shared = size_with(pid, CR_CHKPT_DUMP_SHARED);
 
-	printf("# %ld bytes, with the executable %ld, private %ld, shared %ld\n", none, executable, private, shared);
+	printf("# %ld bytes, with the executable %ld, private %ld, shared %ld\n", none, executable, privates, shared);
 	ok(executable > none, "CR_CHKPT_DUMP_EXEC has the executable");
-	ok(private > executable, "CR_CHKPT_DUMP_PRIVATE has libraries, too");
+	ok(privates > executable, "CR_CHKPT_DUMP_PRIVATE has libraries, too");
 	ok(shared >= none + (1 << 20), "CR_CHKPT_DUMP_SHARED has the shared file");
-	ok(size_with(pid, CR_CHKPT_DUMP_ALL) >= private + shared - none - 4096, "CR_CHKPT_DUMP_ALL has all of it");
+	ok(size_with(pid, CR_CHKPT_DUMP_ALL) >= privates + shared - none - 4096, "CR_CHKPT_DUMP_ALL has all of it");
 	end(pid);
 }
 

@@ -784,6 +784,7 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
+	.timeout_s = 240,	/* a million watches, one after the other */
 	.cases = "mqueue-thread mdwe dispatch personality own-undo shared-memory strangers shared-files shared-fs mqueue-sharer "
 		 "sharing-thread killing-pidfd",
 };

@@ -4,12 +4,16 @@
  *
  *     busy-waits permissions DIRECTORY	three that open files in it all the time, and one that permits that (fanotify); as root
  *     busy-waits vfork			one in vfork(), whose child waits for a word of somebody else, every now and then
+ *     busy-waits ring FILE		one with a request of io_uring that does not end, and a thread that writes to the file how often it
+ *					did not run for a moment
  *
  * Says "up" when it has begun; ends by SIGTERM, with its children. A process that fails ends all.
  */
 #define _GNU_SOURCE
+#include "uring.h"
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +142,60 @@ static void wait_in_vfork(void *arg)
 	}
 }
 
+/* What uring.h asks for. */
+void *crt_check_map(void *at, const char *what)
+{
+	if (at == MAP_FAILED)
+		die(what);
+	return at;
+}
+
+static long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+enum { STOPPED_MS = 100 };	/* a thread that sleeps for 2 ms was stopped meanwhile */
+
+static void *count_stops(void *path)
+{
+	long before = now_ms();
+
+	for (int stops = 0;;) {
+		long now;
+
+		sleep_ms(2);
+		now = now_ms();
+		if (now - before > STOPPED_MS) {
+			FILE *file = fopen(path, "w");
+
+			if (!file)
+				die(path);
+			fprintf(file, "%d\n", ++stops);
+			fclose(file);
+		}
+		before = now;
+	}
+	return path;
+}
+
+static void ring(char *path)
+{
+	static struct uring r;
+	struct io_uring_sqe *sqe;
+	pthread_t thread;
+
+	if (pipe2(words, O_CLOEXEC) || !uring_make(&r, 4, 0))
+		die("io_uring");
+	sqe = uring_add(&r, IORING_OP_POLL_ADD, words[0], NULL, 0, 1);
+	sqe->poll32_events = POLLIN;
+	if (uring_enter(&r, 1, 0) != 1 || pthread_create(&thread, NULL, count_stops, path))
+		die("io_uring");
+}
+
 int main(int argc, char **argv)
 {
 	parent = getpid();
@@ -148,6 +206,8 @@ int main(int argc, char **argv)
 			die("pipe");
 		start(answer, NULL);
 		start(wait_in_vfork, NULL);
+	} else if (argc == 3 && !strcmp(argv[1], "ring")) {
+		ring(argv[2]);
 	} else {
 		return 2;
 	}

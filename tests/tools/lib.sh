@@ -23,6 +23,7 @@ skip_all() { echo "1..0 # SKIP $*"; exit 0; }
 
 base=$(mktemp -d /tmp/cryo-tools-XXXXXX)
 chmod 755 "$base"
+mkfifo "$base/never" # in which nothing comes
 trap clean_up EXIT
 
 clean_up()
@@ -36,7 +37,9 @@ end_processes()
 {
 	local pid
 	for pid in "${started[@]}"; do
-		kill -KILL "$pid" 2>/dev/null && kill -CONT "$pid" 2>/dev/null
+		# Who has been waited for is not there: `wait` may not know that it has, and would wait for all other children.
+		kill -KILL "$pid" 2>/dev/null || continue
+		kill -CONT "$pid" 2>/dev/null
 		wait "$pid" 2>/dev/null
 	done
 	started=()
@@ -135,8 +138,8 @@ wait_for()
 	return 1
 }
 
-# A twentieth of a second, without a program to start, and without a descriptor that others inherit.
-pause() { read -rt 0.05 <> <(:); }
+# A twentieth of a second, without a process to start, which would be $! then, and without a descriptor that others inherit.
+pause() { read -rt 0.05 <>"$base/never"; }
 
 # stands_still: is the process of start() frozen?
 stands_still()

@@ -50,11 +50,11 @@ for kind in "a controlling terminal" "another terminal"; do
 	speaks "cr_restart ctx >q.log 2>&1 </dev/zero"
 	check "$kind: both to one file" eval 'has q.log out && has q.log err'
 	rm -f go q.log q.err
-	setsid -w cr_restart ctx </dev/null >q.log 2>q.err &
-	started+=("$!")
+	setsid -w cr_restart ctx </dev/null >q.log 2>q.err & restarter=$!
+	started+=("$restarter")
 	wait_for has q.log out
 	touch go
-	wait "$!"
+	wait "$restarter"
 	rc=$?
 	check "$kind: where cr_restart has no terminal" eval 'status_is 0 && has q.log out && has q.err err && has q.log "in end"'
 	rm -f q.log

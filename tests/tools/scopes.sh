@@ -22,9 +22,9 @@ job()
 	wait
 	END
 	setsid bash job.sh >/dev/null 2>&1 </dev/null &
+	started+=("$!")
 	wait_for test -s leader.pid
 	leader=$(<leader.pid)
-	started+=("$leader" "$!")
 }
 numbers() { local name; for name; do cat "$name.pid"; done; }
 count_on() { local name; for name; do before=$(<"$name"); wait_for eval '[[ $(<"'"$name"'") > '"$before"' ]]' || return; done; }
@@ -98,7 +98,6 @@ if [ "$(stat -f -c %T "$root")" = cgroup2fs ] && mkdir -p "$root/cryo-scope/belo
 	check "--cgroup: a control group, and what is below it" status_is 0
 	check "... all of it is gone" all_gone a b c
 	check "... and nobody else" count_on outside
-	wait "$(<a.pid)" "$(<b.pid)" "$(<c.pid)" 2>/dev/null
 	wait_for none_there a b c
 	restart ctx
 	check "... runs again" count_on a b c
@@ -133,9 +132,9 @@ cr_restart --restore-pgid ctx &
 wait
 END
 setsid bash batch.sh >batch.out 2>&1 </dev/null &
+started+=("$!")
 wait_for test -s leader.pid
 leader=$(<leader.pid)
-started+=("$leader" "$!")
 all_count a
 was=$(ids a)
 check "a process in the group of a script" same "$was" "$leader $leader"

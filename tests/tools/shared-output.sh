@@ -200,6 +200,11 @@ check "others write to it by an open file of their own: it is in the context" ev
 check "... what has come stays" eval 'runs && said "they stay, as other processes had it open for writing, too"'
 check "... all of it" same "$(cat log)" $'before\nof others'
 check "... and it has its own place" eval 'same "$(info_of pos 6)" 0 && not appends 6'
+check "... where it may overwrite that, which is said" said "writes on where it was, at byte 0, and may overwrite them"
+hold '6>log 8>&-'
+check "... who only writes, and was at its end" eval 'runs && said "output of the job itself among them will be there twice"'
+check "... appends" appends 6
+check "... behind all of it" same "$(cat log)" $'of others'
 
 # A second life: it is a log by now.
 before='exec 8>log; echo before >&8' after='exec 8>&-'

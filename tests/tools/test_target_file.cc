@@ -255,6 +255,36 @@ TEST("devices and FIFOs are written to, not replaced, and only when they were na
   CHECK_ERROR(EEXIST, "not a regular file", TargetFile{by_default});
 }
 
+TEST("what has been looked at is what is written to, though the name leads elsewhere by then") {
+  constexpr int kRounds = 2000;
+  Scratch scratch;
+  const std::string name = scratch.file("ctx"), fifo = scratch.file("fifo"), other = scratch.file("other"), next = scratch.file("next");
+  write_file(other, "stays");
+  CHECK_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  CHECK_EQ(::link(fifo.c_str(), name.c_str()), 0);
+  const UniqueFd reader(::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  std::atomic<bool> done = false;
+  std::thread exchanger([&] {
+    for (bool link = true; !done; link = !link)
+      if ((link ? ::symlink(other.c_str(), next.c_str()) : ::link(fifo.c_str(), next.c_str())) != 0 ||
+          ::rename(next.c_str(), name.c_str()) != 0)
+        return;
+  });
+  int written = 0;
+  char text[16];
+  for (int i = 0; i < kRounds; ++i) try {
+      TargetFile file(options_for(name));
+      written += ::write(file.fd(), "new", 3) == 3;
+      while (::read(reader.get(), text, sizeof(text)) > 0) {
+      }
+    } catch (const Error&) {
+    }
+  done = true;
+  exchanger.join();
+  CHECK(written > 0);
+  CHECK_EQ(contents(other), std::string("stays"));
+}
+
 TEST("names that cannot be written") {
   Scratch scratch;
   CHECK_ERROR(EISDIR, "is a directory", TargetFile{options_for(scratch.file(""))});

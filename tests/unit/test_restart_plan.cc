@@ -355,7 +355,8 @@ TEST("output: who was at the end goes on at the end") {
   CHECK(OutputCase(5, O_WRONLY, 100, kShared).place() == OutputPlace::kAppends);
   CHECK(OutputCase(5, O_RDWR, 100, kShared).place() == OutputPlace::kEnd);
   CHECK(OutputCase(1, O_WRONLY, 100, kWriter).place() == OutputPlace::kAppends);
-  CHECK(OutputCase(5, O_WRONLY, 100, kWriter).place() == OutputPlace::kSaved);
+  CHECK(OutputCase(5, O_WRONLY, 100, kWriter).place() == OutputPlace::kAppends);
+  CHECK(OutputCase(5, O_RDWR, 100, kWriter).place() == OutputPlace::kSaved);
   for (const int fd : {1, 5})
     for (const std::uint32_t outside : {0U, kShared, kWriter}) {
       CHECK(OutputCase(fd, O_WRONLY, 99, outside).place() == OutputPlace::kSaved);

@@ -329,8 +329,7 @@ void Job::check_result(int error) const {
       fail(error, "process {}: not permitted{}", target,
            options_.scope == CRYO_SCOPE_PROCESS ? "" : ", or not of all of its job");
     case ETIMEDOUT:
-      // No thread is asked between two rounds of a freeze, either.
-      if (request_->status().threads == 0 && request_->status().pause_ns == 0 && request_->verdict().clients != 0)
+      if (request_->verdict().missing != 0)
         fail(error, "process {}: callbacks were not ready for the checkpoint", target);
       if (request_->status().freeze_ns == 0)
         fail(error, "process {}: its threads did not come to rest within {} s{}", target, freeze_limit / 1000,

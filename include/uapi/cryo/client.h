@@ -80,9 +80,12 @@ struct cryo_client {
  * says when it would not block.  Fills the structure.  When the process has closed the descriptor during the call, without
  * another one of the handle, the handle gets a new one, above 2 and close-on-exec.
  *
- * Errors: EINTR a signal came; EPERM the handle belongs to another process.
+ * Errors: EINTR a signal came; EPERM the handle belongs to another process; EAGAIN (with CRYO_WAIT_HANDLE) the call was interrupted
+ * after the descriptor had been closed: @handle is the new one, with which to wait again; nothing else is filled in.
  */
 #define CRYO_CLIENT_WAIT	_IO(CRYO_IOC_TYPE, 0x80)
+
+#define CRYO_WAIT_HANDLE	(1U << 0)	/* EAGAIN instead of making the call again, where there is a new descriptor */
 
 struct cryo_client_request {
 	__u32 size;
@@ -93,7 +96,7 @@ struct cryo_client_request {
 	__u32 dest_size;		/* in: bytes at @dest */
 	__u64 dest;			/* in: user pointer: gets the path that is written to, or "" */
 	__s32 handle;			/* out: the descriptor that the handle has from now on; 0: the one it had */
-	__u32 reserved;
+	__u32 flags;			/* in: CRYO_WAIT_* */
 };
 
 /*
@@ -231,6 +234,8 @@ struct cryo_ckpt_verdict {
 	__s32 pid;			/* whose vote it was */
 	__u32 clients;			/* handles that were told */
 	__u32 omitted;			/* processes left out */
+	__u32 missing;			/* handles that had not voted when that ended it */
+	__u32 reserved;
 };
 
 #endif /* _UAPI_CRYO_CLIENT_H */

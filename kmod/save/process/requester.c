@@ -17,6 +17,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
+#include "access/access.h"
 #include "capture/capture.h"
 #include "lib/sighand.h"
 #include "save/process/requester.h"
@@ -268,12 +269,12 @@ static void note_shares_of(struct shares_walk *w, struct task_struct *task)
 	} while (w->more && !cryo_request_interrupted(w->c->req));
 }
 
-/* Its ancestors up to the job, counted. 0: it is the job's child, or does not come from it. */
-static unsigned int find_between(struct cryo_request *req, struct task_struct **between)
+/* Its ancestors up to the job, counted. 0: it is the job's child; negative: it does not come from it. */
+static int find_between(struct cryo_request *req, struct task_struct **between)
 {
 	struct task_struct *task = current->group_leader;
 	struct cryo_proc *p = NULL;
-	unsigned int i, n = 0;
+	int i, n = 0;
 
 	rcu_read_lock();
 	for (;;) {
@@ -290,27 +291,31 @@ static unsigned int find_between(struct cryo_request *req, struct task_struct **
 		return n;
 	for (i = 0; i < n; i++)
 		put_task_struct(between[i]);
-	return 0;
+	return -ESRCH;
 }
 
 /*
  * A job that has itself checkpointed by a command has its files in common with that, and with those who have started it.  They end: no
- * output of theirs is to come.  After all references of the scope have been counted.
+ * output of theirs is to come.  Who has asked for it as a part of what else it does writes on.  After all references of the scope
+ * have been counted.
  */
 void cryo_requester_shares(struct cryo_capture *c)
 {
 	struct cryo_proc *p = cryo_find_proc(c->req, current);
 	struct task_struct *between[MAX_BETWEEN];
 	struct shares_walk w = { .c = c };
-	unsigned int i, n;
+	int i, n;
 
 	/* Its own table has been counted. */
 	if (p && p != c->stand_in && !p->omitted)
 		return;
-	note_shares_of(&w, current);
 	n = find_between(c->req, between);
+	if (n >= 0 || c->req->args.flags & CRYO_CKPT_COMMAND)
+		note_shares_of(&w, current);
 	for (i = 0; i < n; i++) {
-		note_shares_of(&w, between[i]);
+		/* Of others (sudo) it is not said what they have: they count as outside. */
+		if (cryo_may_trace_now(between[i]))
+			note_shares_of(&w, between[i]);
 		put_task_struct(between[i]);
 	}
 	count_writers(&w);

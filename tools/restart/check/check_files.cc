@@ -49,7 +49,7 @@ class FileChecker {
   [[nodiscard]] bool check_other_use(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
   void check_context_output(const File& file, const FileUse& use);
   void check_tail(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
-  void say_stays(const Inode& inode, std::uint64_t bytes, const std::string& aside);
+  void say_stays(const File& file, const FileUse& use, std::uint64_t bytes, const std::string& aside);
   void check_shorter(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
   [[nodiscard]] std::string no_room_for(std::uint64_t start, std::uint64_t end);
   void check_append_only(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
@@ -195,8 +195,16 @@ std::string FileChecker::no_room_for(std::uint64_t start, std::uint64_t end) {
   return fmt::format("it takes {} bytes, and {} are free", wanted, free);
 }
 
-void FileChecker::say_stays(const Inode& inode, std::uint64_t bytes, const std::string& aside) {
-  if (outputs_.at(inode.id).outside != 0)
+void FileChecker::say_stays(const File& file, const FileUse& use, std::uint64_t bytes, const std::string& aside) {
+  const std::uint32_t outside = outputs_.at(file.head.inode).outside;
+  const bool in_place = (file.head.flags & O_APPEND) == 0 &&
+                        output_place(context_, outputs_, file, use, nullptr) == OutputPlace::kSaved;
+  if (outside != 0 && in_place)
+    findings_.warning(
+        "pid {}: {}: {} bytes have come since the checkpoint; they stay, as other processes had it open for writing, too: the job "
+        "writes on where it was, at byte {}, and may overwrite them (--truncate=aside moves them to {})",
+        pid_, what_, bytes, file.head.pos, aside);
+  else if (outside != 0)
     findings_.warning(
         "pid {}: {}: {} bytes have come since the checkpoint; they stay, as other processes had it open for writing, too: "
         "output of the job itself among them will be there twice (--truncate=aside moves them to {})",
@@ -218,7 +226,7 @@ void FileChecker::check_tail(const File& file, const Inode& inode, const FileUse
   if (place && is_other_file(options_.relocations, file, inode, place.get())) return;
   const std::uint64_t more = size - inode.head.size;
   const std::string aside = aside_name(path_);
-  if (tail_of(context_, outputs_, options_, file) == Tail::kStays) return say_stays(inode, more, aside);
+  if (tail_of(context_, outputs_, options_, file) == Tail::kStays) return say_stays(file, use, more, aside);
   if (const std::string text = no_room_for(inode.head.size, size); !text.empty())
     return problem(ENOSPC,
                    "{} bytes have come since the checkpoint, and there is no room to keep them in {}: {} (--truncate cuts "

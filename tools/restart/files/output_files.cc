@@ -77,8 +77,8 @@ OutputPlace output_place(const Context& context, const Outputs& outputs, const F
   const bool only_writes = (static_cast<int>(file.head.flags) & O_ACCMODE) == O_WRONLY;
   if (other != nullptr && !other->context) return only_writes ? OutputPlace::kAppends : OutputPlace::kEnd;
   if (output->second.outside & CRYO_OUTSIDE_SHARED) return log || only_writes ? OutputPlace::kAppends : OutputPlace::kEnd;
-  // Of a file that is no log, several may write parts of their own.
-  return output->second.outside != 0 && log ? OutputPlace::kAppends : OutputPlace::kSaved;
+  // Who reads it, too, may have a part of the file for himself.
+  return output->second.outside != 0 && (log || only_writes) ? OutputPlace::kAppends : OutputPlace::kSaved;
 }
 
 namespace {
