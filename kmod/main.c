@@ -8,6 +8,7 @@
 #include <linux/major.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/printk.h>
 #include <linux/uaccess.h>
 #include <linux/utsname.h>
 
@@ -25,6 +26,7 @@
 #include "device.h"
 #include "lazy/lazy.h"
 #include "lib/coverage.h"
+#include "lib/in_use.h"
 #include "lib/unload.h"
 #include "memory/page_writer.h"
 #include "memory/track.h"
@@ -129,10 +131,10 @@ static int __init check_kernel_release(void)
 	     (major == CRYO_NEWEST_KERNEL_MAJOR && minor <= CRYO_NEWEST_KERNEL_MINOR)))
 		return 0;
 	if (untested_kernel) {
-		pr_warn("cryo: loaded on Linux %s, which it has not been tested on\n", release);
+		pr_warn("loaded on Linux %s, which it has not been tested on\n", release);
 		return 0;
 	}
-	pr_err("cryo: Linux %s is newer than %u.%u, the newest that this version has been tested on: get a newer version of Cryo, or, if losing data is no matter, load it with untested_kernel=1\n",
+	pr_err("Linux %s is newer than %u.%u, the newest that this version has been tested on: get a newer version of Cryo, or, if losing data is no matter, load it with untested_kernel=1\n",
 	       release, CRYO_NEWEST_KERNEL_MAJOR, CRYO_NEWEST_KERNEL_MINOR);
 	return -EOPNOTSUPP;
 }
@@ -144,7 +146,7 @@ static int __init cryo_init(void)
 	if (err)
 		return err;
 	if (device_mode & ~0666) {
-		pr_err("cryo: device_mode=%#o: write it octal, with a leading 0\n", device_mode);
+		pr_err("device_mode=%#o: write it octal, with a leading 0\n", device_mode);
 		return -EINVAL;
 	}
 	cryo_device.mode = device_mode;
@@ -166,6 +168,7 @@ static int __init cryo_init(void)
 	if (err)
 		goto exit_events;
 	cryo_coverage_init();
+	cryo_in_use_init();
 	return 0;
 
 exit_events:
@@ -180,6 +183,7 @@ exit_map:
 static void __exit cryo_exit(void)
 {
 	misc_deregister(&cryo_device);
+	cryo_in_use_exit();
 	cryo_coverage_exit();
 	cryo_consent_exit();
 	cryo_events_exit();

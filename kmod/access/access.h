@@ -25,55 +25,141 @@ struct cryo_identity {
 	int dumpable;
 };
 
-/*
- * May the caller see all of @task, and change it, as by ptrace(2)? With Yama, unless
- * @task has consented (consent.h), dumpable and Landlock. May sleep: while @task is in exec(), for a second at most.
+/**
+ * cryo_may_trace() - may the caller see all of a task, and change it, as by ptrace(2)?
+ * @task: anybody
+ *
+ * With Yama, unless it has consented (consent.h), dumpable and Landlock.
+ *
+ * Context: May sleep: while @task is in exec(), for a second at most.
+ *
+ * Return: true: he may, at this moment.
  */
 bool cryo_may_trace(struct task_struct *task);
 
-/* The same without that wait, of anybody's processes: "no" of one in exec(). May sleep. */
+/**
+ * cryo_may_trace_now() - the same without that wait, of anybody's processes
+ * @task: anybody
+ *
+ * Context: May sleep.
+ *
+ * Return: false also of one in exec().
+ */
 bool cryo_may_trace_now(struct task_struct *task);
 
-/*
- * May @cred, which is not the caller's, see all of @task? Not asked of Yama, which goes by who the caller is: so only beside
- * cryo_may_trace().
+/**
+ * cryo_may_read_as() - may somebody who is not the caller see all of a task?
+ * @cred: his credentials
+ * @task: anybody
+ *
+ * Not asked of Yama, which goes by who the caller is: so only beside cryo_may_trace().
+ *
+ * Context: May sleep, likewise.
+ *
+ * Return: true: he may.
  */
 bool cryo_may_read_as(const struct cred *cred, struct task_struct *task);
 
-/* Would the caller see in a /proc with hidepid that there is @task, and what it is called? */
+/**
+ * cryo_may_see() - would the caller see in a /proc with hidepid that there is a task, and what it
+ *	is called?
+ * @task: anybody
+ *
+ * Return: true: he would.
+ */
 bool cryo_may_see(struct task_struct *task);
 
-/*
- * May the caller know all of @cred, of somebody whose process need not be there any more? It is his own (he has started what has them), or
- * he could take them.
+/**
+ * cryo_may_see_creds() - may the caller know all of the credentials of somebody whose process need
+ *	not be there any more?
+ * @cred: the credentials
+ *
+ * Return: true: they are his own (he has started what has them), or he could take them.
  */
 bool cryo_may_see_creds(const struct cred *cred);
 
-/*
- * Before cryo_may_trace(); then cryo_identity_is_same(), in the task itself, says whether the answer still holds: credentials,
- * program and dumpable are those of then.
+/**
+ * cryo_identity_note() - who a task is, before cryo_may_trace()
+ * @id: gets that, for cryo_identity_put()
+ * @task: the task
  */
 void cryo_identity_note(struct cryo_identity *id, struct task_struct *task);
+
+/**
+ * cryo_identity_is_same() - does the answer of then still hold?
+ * @id: of cryo_identity_note()
+ *
+ * Context: In the task itself.
+ *
+ * Return: true: credentials, program and dumpable are those of then.
+ */
 bool cryo_identity_is_same(const struct cryo_identity *id);
+
+/**
+ * cryo_identity_put() - give references back
+ * @id: of cryo_identity_note()
+ */
 void cryo_identity_put(struct cryo_identity *id);
 
-/* Has @maker, not the caller, @cap in @ns? @maker: the credentials that a handle was made with. */
+/**
+ * cryo_maker_capable() - has somebody who is not the caller a capability?
+ * @maker: the credentials that a handle was made with
+ * @ns: in which user namespace
+ * @cap: CAP_*
+ *
+ * Return: true: he has.
+ */
 bool cryo_maker_capable(const struct cred *maker, struct user_namespace *ns, int cap);
 
-/* Is @task, in all of its user ids and capabilities, no more than @cred, or somebody whom who has that may signal in any case? */
+/**
+ * cryo_cred_has_no_more() - is a task no more than somebody?
+ * @cred: his credentials
+ * @task: the task
+ *
+ * Return: true: in all of its user ids and capabilities; or he may signal it in any case.
+ */
 bool cryo_cred_has_no_more(const struct cred *cred, struct task_struct *task);
 
-/* May @task, not the caller, do what @mask says (MAY_READ ...) with what is at @path? By its mode and ACL; not asked of a server. */
+/**
+ * cryo_may_open_as() - may a task that is not the caller do something with a file?
+ * @task: the task
+ * @path: of the file
+ * @mask: what: MAY_READ ...
+ *
+ * By its mode and ACL; not asked of a server.
+ *
+ * Context: May sleep.
+ *
+ * Return: true: it may.
+ */
 bool cryo_may_open_as(struct task_struct *task, const struct path *path, int mask);
 
-/* Sends @signal to the process @tgid with the rights of @sender, as kill(2) by it. */
+/**
+ * cryo_kill_as() - kill(2), with the rights of somebody else
+ * @sender: his credentials
+ * @tgid: the process
+ * @signal: the signal; 0: could it be sent?
+ *
+ * Return: 0, -EPERM or -ESRCH.
+ */
 int cryo_kill_as(const struct cred *sender, struct pid *tgid, int signal);
 
-/*
- * Between the two the caller, who may lack it, has @cap in his own user namespace, and nothing else changes: for what
- * somebody else has been found to be entitled to.  The first returns what the second takes, or an ERR_PTR.
+/**
+ * cryo_raise_own_cap() - give the caller a capability in his own user namespace
+ * @cap: CAP_*, that he may lack
+ *
+ * Nothing else changes: for what somebody else has been found to be entitled to.
+ *
+ * Context: May sleep.
+ *
+ * Return: what cryo_drop_own_cap() takes, or an ERR_PTR.
  */
 const struct cred *cryo_raise_own_cap(int cap);
+
+/**
+ * cryo_drop_own_cap() - take it away again
+ * @own: of cryo_raise_own_cap()
+ */
 void cryo_drop_own_cap(const struct cred *own);
 
 #endif /* CRYO_ACCESS_H */

@@ -367,7 +367,6 @@ void cryo_consent_init(void)
 	for_each_kernel_tracepoint(find_tracepoint, NULL);
 }
 
-/* The device is gone: nobody consents any more. */
 void cryo_consent_exit(void)
 {
 	struct hlist_node *next;

@@ -9,16 +9,43 @@
 
 struct task_struct;
 
+/**
+ * cryo_consent_init() - find what tells of fork() and exec()
+ */
 void cryo_consent_init(void);
+
+/**
+ * cryo_consent_exit() - forget all who have consented
+ *
+ * The device is gone: nobody does so any more.
+ *
+ * Context: May sleep.
+ */
 void cryo_consent_exit(void);
 
-/* CRYO_FEATURE_CONSENT, or 0. */
+/**
+ * cryo_consent_feature() - can processes consent on this kernel?
+ *
+ * Return: CRYO_FEATURE_CONSENT, or 0.
+ */
 u64 cryo_consent_feature(void);
 
-/* CRYO_IOC_CONSENT */
+/**
+ * cryo_consent() - CRYO_IOC_CONSENT
+ * @arg: the argument of that call
+ *
+ * Return: whether the caller had consented before, or a negative errno.
+ */
 long cryo_consent(void __user *arg);
 
-/* May the caller checkpoint @task, which he may not trace, as Yama alone forbids that and it has consented? May sleep. */
+/**
+ * cryo_consented() - may the caller checkpoint a task that he may not trace?
+ * @task: the task
+ *
+ * Context: May sleep.
+ *
+ * Return: true: Yama alone forbids that, and it has consented.
+ */
 bool cryo_consented(struct task_struct *task);
 
 #endif /* CRYO_CONSENT_H */

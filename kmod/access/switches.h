@@ -19,7 +19,13 @@
 	 (IS_ENABLED(CONFIG_CRYO_WITHOUT_map) ? CRYO_FEATURE_MAP | CRYO_FEATURE_SHARE : 0) | \
 	 (IS_ENABLED(CONFIG_CRYO_WITHOUT_share) || !CRYO_ARCH_SHARE ? CRYO_FEATURE_SHARE : 0))
 
-/* CRYO_FEATURE_* bits: what this kernel allows, and is not switched off. */
+/**
+ * cryo_features() - what this kernel allows, and is not switched off
+ *
+ * May change at any time: what has begun goes on.
+ *
+ * Return: CRYO_FEATURE_* bits.
+ */
 u64 cryo_features(void);
 
 /* May change at any time: what has begun goes on. */

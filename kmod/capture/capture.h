@@ -30,7 +30,6 @@ struct net;
 struct sock;
 struct vfsmount;
 
-
 /* An inode or an open file, found once and given an id. */
 struct cryo_object {
 	struct hlist_node hash;
@@ -224,7 +223,26 @@ void cryo_describe_task(struct task_struct *task, char *buf, size_t size);
 __printf(3, 4)
 void cryo_warn(struct cryo_capture *c, const struct cryo_proc *p, const char *fmt, ...);
 
+/**
+ * cryo_warn_always() - the same, of what keeps a user from restarting the context
+ * @c: the capture
+ * @p: who it is about
+ * @fmt: the message
+ * @...: as for printk()
+ *
+ * cr_checkpoint shows it without being asked, too.
+ */
+__printf(3, 4)
+void cryo_warn_always(struct cryo_capture *c, const struct cryo_proc *p, const char *fmt, ...);
+
 /* objects.c: identity */
+
+/**
+ * cryo_objects_init() - make room for the objects of a capture
+ * @c: the capture
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int cryo_objects_init(struct cryo_capture *c);
 
 /**
@@ -247,8 +265,21 @@ struct cryo_object *cryo_object_file(struct cryo_capture *c, struct cryo_proc *p
  */
 struct cryo_object *cryo_object_find(struct cryo_capture *c, const void *key);
 
+/**
+ * cryo_object_waiting() - the object of a connection that nobody has accepted
+ * @c: the capture
+ * @sk: its socket; counted by the object
+ * @listener: the socket in whose queue it is
+ *
+ * Return: NULL: no memory.
+ */
 struct cryo_object *cryo_object_waiting(struct cryo_capture *c, struct sock *sk,
 					struct cryo_object *listener);
+
+/**
+ * cryo_objects_free() - free all objects of a capture
+ * @c: the capture
+ */
 void cryo_objects_free(struct cryo_capture *c);
 
 #endif /* CRYO_CAPTURE_CAPTURE_H */

@@ -113,7 +113,6 @@ struct cryo_object *cryo_object_file(struct cryo_capture *c, struct cryo_proc *p
 	return o;
 }
 
-/* The object of a connection in the queue of @listener. NULL: no memory. */
 struct cryo_object *cryo_object_waiting(struct cryo_capture *c, struct sock *sk,
 					struct cryo_object *listener)
 {

@@ -5,28 +5,69 @@
 #include <linux/mm_types.h>
 #include <linux/pgtable.h>
 
-/*
- * The first range of pages in [@start, @end) that have ever been touched: present, swapped out
- * or migrating.  Returns its start, and its end in *@range_end.  Both are the same where none has been found up to there: @end, or
- * less, as it gives up after a millisecond or so, for the caller to let others have the processor and look whether there is still time.  Looks
- * no further once it has found @limit bytes, and only where there are areas.  mmap_lock is held for
- * reading.
+/**
+ * cryo_page_scan() - the first range of pages that have ever been touched: present, swapped out or
+ *	migrating
+ * @mm: the memory
+ * @start: where to begin
+ * @end: where to end
+ * @limit: bytes of a range after which it is long enough
+ * @range_end: gets its end; the start: none has been found up to there
+ *
+ * Only where there are areas. Gives up after a millisecond or so, for the caller to let others have
+ * the processor and look whether there is still time.
+ *
+ * Context: With mmap_lock.
+ *
+ * Return: the start of the range; or how far it has looked, @end or less.
  */
 unsigned long cryo_page_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
 			     unsigned long limit, unsigned long *range_end);
 
 struct cryo_vma_record;
 
-/* The same of a range in @vma, whose pages may be those of hugetlbfs. */
+/**
+ * cryo_vma_scan() - the same in one area, whose pages may be those of hugetlbfs
+ * @mm: the memory
+ * @vma: the area
+ * @start: where to begin
+ * @end: where to end
+ * @limit: bytes of a range after which it is long enough
+ * @range_end: gets its end
+ *
+ * Context: With mmap_lock.
+ *
+ * Return: as cryo_page_scan().
+ */
 unsigned long cryo_vma_scan(struct mm_struct *mm, const struct cryo_vma_record *vma,
 			    unsigned long start, unsigned long end, unsigned long limit,
 			    unsigned long *range_end);
 
-/* The same of guards (MADV_GUARD_INSTALL), without a limit. */
+/**
+ * cryo_guard_scan() - the same of guards (MADV_GUARD_INSTALL)
+ * @mm: the memory
+ * @start: where to begin
+ * @end: where to end
+ * @range_end: gets the end of the range
+ *
+ * Context: With mmap_lock.
+ *
+ * Return: as cryo_page_scan().
+ */
 unsigned long cryo_guard_scan(struct mm_struct *mm, unsigned long start, unsigned long end,
 			      unsigned long *range_end);
 
-/* The entry for @addr, NULL when there is no table for it, or no area; *@next: where the next one begins. With mmap_lock. */
+/**
+ * cryo_find_pmd() - the entry for an address
+ * @mm: the memory
+ * @addr: the address
+ * @end: how far the caller is going to look
+ * @next: gets where the next one begins
+ *
+ * Context: With mmap_lock.
+ *
+ * Return: NULL: there is no table for it, or no area.
+ */
 pmd_t *cryo_find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long end,
 		     unsigned long *next);
 

@@ -25,6 +25,7 @@
 #include "cryo_arch.h"
 #include "lib/buf.h"
 #include "lib/point.h"
+#include "lib/trace.h"
 #include "memory/snapshot.h"
 #include "request/request.h"
 
@@ -223,6 +224,7 @@ int cryo_stream_section(struct cryo_stream *s, u16 type, u32 object, u32 fixed_l
 		s->full = true;
 		return -E2BIG;
 	}
+	trace_cryo_section(type, object, len);
 	err = note_in_index(s, type, object);
 	if (err)
 		return err;
@@ -442,7 +444,6 @@ static int add_index(struct cryo_stream *s)
 	return cryo_stream_buf(s, CRYO_SEC_INDEX, 0, sizeof(head), &payload);
 }
 
-/* Add INDEX and END, write everything, and leave the descriptor's position behind it. */
 int cryo_stream_end(struct cryo_stream *s)
 {
 	struct cryo_end end = { .index_offset = s->offset, .page_bytes = s->page_bytes };

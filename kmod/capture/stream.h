@@ -16,7 +16,6 @@ struct cryo_snapshot;
 struct file;
 struct iov_iter;
 
-
 /*
  * Pages in a section that we write: CRYO_PAGES_MAX, or fewer where they are larger.  A restart that maps compares the
  * checksum of all of them before it gives the first.
@@ -43,8 +42,32 @@ struct cryo_stream {
 };
 
 /* stream.c: the context as a sequence of sections */
+
+/**
+ * cryo_stream_init() - begin a context
+ * @s: the stream
+ * @file: where it is written to; NULL: nowhere
+ * @written: is told how many bytes have been
+ * @flags: CRYO_CKPT_*
+ *
+ * Return: 0, or a negative errno; cryo_stream_free() in each case.
+ */
 int cryo_stream_init(struct cryo_stream *s, struct file *file, atomic64_t *written, u32 flags);
+
+/**
+ * cryo_stream_free() - free what a stream has in memory
+ * @s: the stream
+ */
 void cryo_stream_free(struct cryo_stream *s);
+
+/**
+ * cryo_stream_header() - describe: add the header of the file
+ * @s: the stream
+ *
+ * Before all sections.
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int cryo_stream_header(struct cryo_stream *s);
 
 /**
@@ -100,6 +123,14 @@ int cryo_stream_flush(struct cryo_stream *s);
 int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *iter,
 			  u32 checksum);
 
+/**
+ * cryo_stream_end() - add INDEX and END, and write everything
+ * @s: the stream
+ *
+ * The position of the descriptor is behind it then.
+ *
+ * Return: 0 or a negative errno.
+ */
 int cryo_stream_end(struct cryo_stream *s);
 
 /* direct.c: pages of memory past the page cache */

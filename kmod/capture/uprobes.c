@@ -12,6 +12,7 @@
 #include <linux/pagemap.h>
 #include <linux/sched/coredump.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/task_stack.h>
 #include <linux/shmem_fs.h>
 #include <linux/uprobes.h>
 

@@ -14,22 +14,58 @@ struct page;
 struct task_struct;
 struct vm_area_struct;
 
-/* An area that the kernel has made for uprobes: of no use without them, and made again where they are. */
+/**
+ * cryo_is_uprobe_area() - has the kernel made an area for uprobes?
+ * @vma: the area
+ *
+ * It is of no use without them, and made again where they are.
+ *
+ * Context: With mmap_lock.
+ *
+ * Return: true: it has.
+ */
 bool cryo_is_uprobe_area(struct vm_area_struct *vma);
 
-/* Is a thread of @req that is parked executing what the kernel has put in the place of an instruction? */
+/**
+ * cryo_in_uprobe() - is a parked thread executing what the kernel has put in the place of an
+ *	instruction?
+ * @req: the request
+ *
+ * Context: In the requester.
+ *
+ * Return: true: one is.
+ */
 bool cryo_in_uprobe(struct cryo_request *req);
 
-/* The same of @task, of which nothing else can be expected any more, and return probes. */
+/**
+ * cryo_check_uprobes() - refuse a thread that is in a uprobe, or in a function with a return probe
+ * @c: the capture
+ * @p: its process
+ * @task: the thread, of which nothing else can be expected any more
+ */
 void cryo_check_uprobes(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task);
 
-/* May there be breakpoints in private pages of @vma, of @p? */
+/**
+ * cryo_may_have_uprobes() - may there be breakpoints in private pages?
+ * @p: the process
+ * @vma: an area of its
+ *
+ * Return: true: there may.
+ */
 bool cryo_may_have_uprobes(const struct cryo_proc *p, const struct cryo_vma_record *vma);
 
-/*
- * Of one of these, *@page, which is counted, at @addr: in its place comes one of our own that has the file's instructions
- * instead of breakpoints; NULL if that makes it what is in the file. After an error, *@page is as it was. mmap_lock is
- * not held.
+/**
+ * cryo_without_uprobes() - a page as it is without breakpoints
+ * @c: the capture
+ * @p: the process
+ * @vma: an area that may have some
+ * @addr: of the page
+ * @page: the page, counted; in its place comes one that has the instructions of the file, or NULL
+ *	where that makes it what is in the file
+ *
+ * Context: Without mmap_lock. May sleep.
+ *
+ * Return: 0, or a negative errno: then @page is as it was.
  */
 int cryo_without_uprobes(struct cryo_capture *c, struct cryo_proc *p,
 			 const struct cryo_vma_record *vma, unsigned long addr, struct page **page);

@@ -9,8 +9,22 @@ struct cryo_capture;
 struct cryo_request;
 
 /* handle.c: a checkpoint request and its handle */
+
+/**
+ * cryo_request_create() - CRYO_IOC_CHECKPOINT
+ * @arg: the argument of that call
+ *
+ * Return: a descriptor, or a negative errno.
+ */
 long cryo_request_create(void __user *arg);
+
 void cryo_request_go_on(struct cryo_request *req);
+
+/**
+ * cryo_restarted_create() - CRYO_IOC_RESTARTED: a handle that has done all it can
+ *
+ * Return: a descriptor, or a negative errno.
+ */
 long cryo_restarted_create(void);
 
 /* capture.c: from parked threads to a written context */

@@ -29,6 +29,7 @@
 #include "lib/args.h"
 #include "lib/log.h"
 #include "lib/point.h"
+#include "lib/trace.h"
 #include "memory/track.h"
 #include "request/request.h"
 #include "request/scope.h"
@@ -201,12 +202,14 @@ static int run_request(struct cryo_request *req)
 	err = open_output(req);
 	if (err)
 		return err;
+	trace_cryo_request_begin(req->target, req->args.scope, req->args.flags);
 	begin_work(req);
 	err = cryo_scope_begin(req);
 	if (err)
 		end_work(req);
 	else
 		err = run_in_scope(req);
+	trace_cryo_request_end(req->target, err, &req->written, req->pages_saved);
 	cryo_request_close_output(req);
 	req->result = err;
 	cryo_log_end(&req->log);
@@ -420,7 +423,6 @@ static int check_output(struct cryo_request *req)
 	return writable ? 0 : -EBADF;
 }
 
-/* CRYO_IOC_CHECKPOINT */
 long cryo_request_create(void __user *arg)
 {
 	struct cryo_request *req = cryo_request_alloc();
@@ -447,7 +449,6 @@ put_request:
 	return err;
 }
 
-/* CRYO_IOC_RESTARTED: a handle that has done all it can. */
 long cryo_restarted_create(void)
 {
 	struct cryo_request *req = cryo_request_alloc();

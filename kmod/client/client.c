@@ -28,6 +28,7 @@
 
 #include "client/client.h"
 #include "lib/args.h"
+#include "lib/in_use.h"
 #include "request/exclusions.h"
 #include "request/participant.h"
 #include "request/request.h"
@@ -309,6 +310,7 @@ static void note_vote(struct cryo_participant *p, const struct cryo_client_vote 
  */
 static bool cast_vote(struct cryo_participant *p, struct cryo_client_vote *v)
 {
+	lockdep_assert_held(&cryo_participants_lock);
 	if (p->restarted) {
 		p->restarted = false;
 		v->result = 1;
@@ -640,6 +642,7 @@ static struct cryo_participant *participant_alloc(const struct cryo_client *args
 
 	if (!p)
 		return ERR_PTR(-ENOMEM);
+	cryo_use_begin(CRYO_USE_PARTICIPANT);
 	kref_init(&p->ref);
 	init_waitqueue_head(&p->wait);
 	INIT_LIST_HEAD(&p->node);
@@ -681,7 +684,6 @@ static void unbind_handle(struct cryo_participant *p)
 	spin_unlock(&cryo_participants_lock);
 }
 
-/* CRYO_IOC_CLIENT */
 long cryo_client_create(void __user *arg)
 {
 	struct cryo_client args = {};

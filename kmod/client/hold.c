@@ -114,7 +114,6 @@ static int join_holders(struct cryo_held *h)
 	return 0;
 }
 
-/* Before the caller parks for its restart. */
 struct cryo_held *cryo_held_alloc(void)
 {
 	unsigned int n = find_holders(task_tgid(current), NULL, 0);
@@ -137,7 +136,6 @@ struct cryo_held *cryo_held_alloc(void)
 	return h;
 }
 
-/* NULL is fine. By the thread itself, or before it has been held. */
 void cryo_held_free(struct cryo_held *h)
 {
 	if (!h)
@@ -217,7 +215,6 @@ static void hold_thread(struct callback_head *work)
 	cryo_unload_put();
 }
 
-/* In the thread, when all else of its restart is done: takes @h. */
 void cryo_held_start(struct cryo_held *h)
 {
 	h->limit = jiffies + msecs_to_jiffies(CRYO_CLIENT_HOLD_MS);
@@ -233,10 +230,6 @@ bool cryo_held_settled(struct cryo_participant *p)
 	return !atomic_read(&p->unsettled);
 }
 
-/*
- * A signal that the restart sends to the process of @tgid when it is through with it comes
- * when the callbacks are.  False: there are none.
- */
 bool cryo_held_signal(struct pid *tgid, int signal)
 {
 	struct cryo_participant *p = NULL;

@@ -44,6 +44,7 @@
 static void tell_participant(struct cryo_request *req, struct cryo_proc *proc,
 			     struct cryo_participant *p)
 {
+	lockdep_assert_held(&cryo_participants_lock);
 	kref_get(&p->ref);
 	cryo_request_get(req);
 	p->req = req;
@@ -70,6 +71,7 @@ static bool has_helper(struct cryo_participant *p)
 	struct task_struct *task;
 	bool alive;
 
+	lockdep_assert_held(&cryo_participants_lock);
 	rcu_read_lock();
 	task = pid_task(p->helper ?: p->owner, p->helper ? PIDTYPE_PID : PIDTYPE_TGID);
 	alive = task && !(task->flags & PF_EXITING) && task_tgid(task) == p->owner;
@@ -184,6 +186,7 @@ static int tell_new(struct cryo_request *req, bool again)
 /* The first vote that counts is the verdict. Under the lock. */
 static void refuse_request(struct cryo_request *req, struct cryo_participant *p, u32 vote, u32 code)
 {
+	lockdep_assert_held(&cryo_participants_lock);
 	if (req->verdict.vote != CRYO_VOTE_READY)
 		return;
 	req->verdict.vote = vote;
@@ -483,10 +486,6 @@ static bool has_told_enough(struct cryo_request *req, unsigned int rounds, unsig
 	return rounds == TELL_ROUNDS || looks == TELL_LOOKS || cryo_scope_overrun(req);
 }
 
-/*
- * Tell all in scope, and wait for their votes. On error, cryo_notify_end() all the same.  Others may vote for long: who registers
- * meanwhile has something to protect from then on.
- */
 int cryo_notify(struct cryo_request *req)
 {
 	unsigned int looks = 0, rounds = 0;
@@ -525,6 +524,7 @@ int cryo_notify(struct cryo_request *req)
 /* The participant is not the request's any more. Under the lock; to be put then, and @req. */
 static void let_go(struct cryo_participant *p)
 {
+	lockdep_assert_held(&cryo_participants_lock);
 	list_del_init(&p->node);
 	p->ending = false;
 	p->req = NULL;
@@ -537,6 +537,7 @@ static bool end_participant(struct cryo_participant *p, int result)
 	bool left = p->vote != CRYO_VOTE_READY, unnoticed = p->state == CRYO_PART_TOLD;
 	struct cryo_request *req = p->req;
 
+	lockdep_assert_held(&cryo_participants_lock);
 	p->result = result;
 	/* Who has refused it, or has not noticed, does not ask how it has ended. */
 	if (unnoticed || (p->state == CRYO_PART_VOTED && left))
@@ -582,7 +583,6 @@ static void kill_all(struct cryo_request *req)
 	}
 }
 
-/* The checkpoint is over, with @result: who took part goes on. Before cryo_scope_end(). */
 void cryo_notify_end(struct cryo_request *req, int result)
 {
 	struct cryo_participant *p;
@@ -610,7 +610,6 @@ void cryo_notify_end(struct cryo_request *req, int result)
 	}
 }
 
-/* Do callbacks of @proc go on now that the checkpoint is over? Before cryo_notify_end(). */
 bool cryo_notify_ends_later(struct cryo_proc *proc)
 {
 	struct cryo_participant *p = NULL;
@@ -666,10 +665,6 @@ static void look_at_ending(struct cryo_request *req, bool given_up)
 	}
 }
 
-/*
- * Until all callbacks that have been told of the end have come to theirs; as long as the request may take, counted from
- * now. That they have not is no error: the context is what it is.
- */
 void cryo_notify_wait(struct cryo_request *req)
 {
 	unsigned long limit = jiffies + cryo_jiffies(req->args.timeout_ms);
@@ -687,7 +682,6 @@ void cryo_notify_wait(struct cryo_request *req)
 	}
 }
 
-/* CRYO_CKPT_VERDICT */
 long cryo_get_verdict(struct cryo_request *req, void __user *arg)
 {
 	struct cryo_ckpt_verdict out = req->verdict;

@@ -10,6 +10,7 @@
  * kernels built for indirect branch tracking "seal" functions whose address they
  * never take, and an indirect call to a sealed function faults.
  */
+#include <linux/err.h>
 #include <linux/kprobes.h>
 #include <linux/kallsyms.h>
 #include <linux/in.h>
@@ -241,14 +242,20 @@ static unsigned long find_lookup_name(void)
 	char text[KSYM_SYMBOL_LEN];
 	unsigned long offset = 0;
 	char *plus;
+	int err = register_kprobe(&kp);
 
-	if (register_kprobe(&kp))
+	if (err) {
+		pr_err("cannot find kallsyms_lookup_name (are kprobes enabled?): %pe\n",
+		       ERR_PTR(err));
 		return 0;
+	}
 	unregister_kprobe(&kp);
 	sprint_symbol(text, (unsigned long)kp.addr);
 	plus = strchr(text, '+');
-	if (!plus || sscanf(plus, "+0x%lx/", &offset) != 1)
+	if (!plus || sscanf(plus, "+0x%lx/", &offset) != 1) {
+		pr_err("cannot find kallsyms_lookup_name: its probe is at no symbol\n");
 		return 0;
+	}
 	return (unsigned long)kp.addr - offset;
 }
 
@@ -276,10 +283,10 @@ static int resolve_ksym(const struct cryo_ksym *sym)
 	if (*sym->where)
 		return 0;
 	if (sym->feature == NEEDED) {
-		pr_err("cryo: this kernel has no %s that is known (%s)\n", sym->name, sym->why);
+		pr_err("this kernel has no %s that is known (%s)\n", sym->name, sym->why);
 		return -ENOENT;
 	}
-	pr_info("cryo: this kernel has no %s that is known (%s): off\n", sym->name, sym->why);
+	pr_info("this kernel has no %s that is known (%s): off\n", sym->name, sym->why);
 	features &= ~sym->feature;
 	cryo_missing_add("", sym->name);
 	return 0;
@@ -502,10 +509,8 @@ int cryo_ksym_init(void)
 	size_t i;
 	int err;
 
-	if (!lookup_name) {
-		pr_err("cryo: cannot find kallsyms_lookup_name (are kprobes enabled?)\n");
+	if (!lookup_name)
 		return -ENOENT;
-	}
 	static_call_update(cryo_sc_lookup_name, (void *)lookup_name);
 	cryo_layouts_init();
 	if (!cryo_layout_fits(CRYO_LAYOUT_NOTIFIERS))

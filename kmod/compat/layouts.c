@@ -9,6 +9,7 @@
  * is believed to be as its version is.
  */
 #include <linux/elf.h>
+#include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/printk.h>
 #include <linux/string.h>
@@ -245,7 +246,7 @@ static void switch_off(unsigned int i)
 	if (note->kind == CRYO_LAYOUT_NOTE_GROUP || verdicts[i].state == FITS ||
 	    (note->kind == CRYO_LAYOUT_NOTE_FUNCTION && !there))
 		return;
-	pr_warn("cryo: %s%s %s%s of this kernel is not as this module knows it: %s\n",
+	pr_warn("%s%s %s%s of this kernel is not as this module knows it: %s\n",
 		is_of_structure(note) ? "struct " : "", note->name,
 		there ? layouts.notes[verdicts[i].bad].detail : "",
 		there ? "" : "(not found)", without_group(note->group));
@@ -263,8 +264,8 @@ void cryo_layouts_init(void)
 	unsigned int i;
 
 	if (err) {
-		pr_notice("cryo: private structures have not been compared with those of this kernel: %s: error %d\n",
-			  BTF_PATH, err);
+		pr_notice("private structures have not been compared with those of this kernel: %s: %pe\n",
+			  BTF_PATH, ERR_PTR(err));
 		return;
 	}
 	compare_all(&btf);

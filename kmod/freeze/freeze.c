@@ -47,6 +47,7 @@
 #include "freeze/freeze.h"
 #include "freeze/park.h"
 #include "lib/point.h"
+#include "lib/trace.h"
 #include "lib/wait.h"
 #include "lib/walk_tasks.h"
 #include "request/request.h"
@@ -514,6 +515,7 @@ static int freeze_scope(struct cryo_request *req, bool settle)
 		return -ESRCH;
 	err = freeze_settled(req, limit, settle);
 	err = err ?: cryo_wait_off_cpu(req);
+	trace_cryo_freeze(req->target, req->nr_procs, req->threads, err);
 	if (err)
 		return err;
 	if (!req->freeze_ns)
@@ -521,14 +523,12 @@ static int freeze_scope(struct cryo_request *req, bool settle)
 	return 0;
 }
 
-/* Park all threads of all processes in scope. On error, cryo_thaw() all the same. */
 int cryo_freeze(struct cryo_request *req)
 {
 	bound_freeze(req);
 	return freeze_scope(req, true);
 }
 
-/* After cryo_thaw(), those who are left of the scope, until the next one. No error: they may run. */
 int cryo_freeze_again(struct cryo_request *req)
 {
 	unsigned int threads = req->threads;
@@ -540,7 +540,6 @@ int cryo_freeze_again(struct cryo_request *req)
 	return err;
 }
 
-/* Let all threads go. Harmless for those that never came. */
 void cryo_thaw(struct cryo_request *req)
 {
 	if (list_empty(&req->parked) && list_empty(&req->pollers))
@@ -548,6 +547,7 @@ void cryo_thaw(struct cryo_request *req)
 	release_parked(req, &req->pollers);
 	release_parked(req, &req->parked);
 	req->pause_ns += ktime_to_ns(ktime_sub(ktime_get(), req->freeze_begin));
+	trace_cryo_thaw(req->target, req->pause_ns);
 	forget_parked(&req->pollers);
 	forget_parked(&req->parked);
 }

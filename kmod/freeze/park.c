@@ -20,6 +20,7 @@
 #include "lib/per_user.h"
 #include "lib/point.h"
 #include "lib/sighand.h"
+#include "lib/trace.h"
 #include "lib/unload.h"
 #include "lib/wait.h"
 #include "request/request.h"
@@ -152,6 +153,7 @@ static void stay_parked(struct cryo_parked *p)
 	wake_up(&p->req->park_wait);
 	if (first)
 		cryo_request_poke(p->req);
+	trace_cryo_park(current, p->req->target);
 	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),
 			     (TASK_KILLABLE | TASK_FREEZABLE)))
 		go_away(p);

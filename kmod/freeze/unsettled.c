@@ -13,6 +13,7 @@
 
 #include "access/access.h"
 #include "freeze/freeze.h"
+#include "lib/wait.h"
 #include "lib/walk_tasks.h"
 #include "request/request.h"
 #include "save/files.h"

@@ -9,7 +9,19 @@ struct cryo_request;
 struct mm_struct;
 
 /* map_populate.c: how pages come from the context into their areas */
+
+/**
+ * cryo_map_init() - make the queues that bring pages
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int cryo_map_init(void);
+
+/**
+ * cryo_map_exit() - end them
+ *
+ * Nobody has mapped memory any more.
+ */
 void cryo_map_exit(void);
 
 /**

@@ -27,7 +27,22 @@ struct cryo_map_source {
 	struct file *file;		/* counted */
 };
 
+/**
+ * cryo_map_source_get() - the file that a descriptor of the caller is, for mapping
+ * @fd: the descriptor
+ *
+ * Nobody can write to it as long as that exists.
+ *
+ * Context: May sleep.
+ *
+ * Return: for cryo_map_source_put(), or an ERR_PTR.
+ */
 struct cryo_map_source *cryo_map_source_get(int fd);
+
+/**
+ * cryo_map_source_put() - a reference less
+ * @source: the file; NULL is fine
+ */
 void cryo_map_source_put(struct cryo_map_source *source);
 
 /* Those of a restart handle, by number. Each is set once, and stays as long as the handle. */
@@ -35,6 +50,10 @@ struct cryo_map_files {
 	struct cryo_map_source *sources[CRYO_MAP_MAX_FILES];	/* counted, or NULL */
 };
 
+/**
+ * cryo_map_files_put() - give all files of a restart handle back
+ * @files: the files
+ */
 void cryo_map_files_put(struct cryo_map_files *files);
 
 struct cryo_map_table_run {
@@ -110,10 +129,26 @@ static inline bool cryo_map_is_known(struct cryo_map_table *t, u32 chunk)
 /* May a worker have memory charged to who pays for @t? May sleep; gives back what can be read again. */
 bool cryo_map_has_room(struct cryo_map_table *t);
 
+/**
+ * cryo_map_table_make() - where the pages of an area are, as CRYO_RST_MAP says
+ * @args: its arguments, not checked
+ * @files: the files of the handle
+ *
+ * Context: May sleep.
+ *
+ * Return: for cryo_map_table_put(), or an ERR_PTR.
+ */
 struct cryo_map_table *cryo_map_table_make(const struct cryo_map *args,
 					   struct cryo_map_files *files);
+
 void cryo_map_table_get(struct cryo_map_table *t);
+
+/**
+ * cryo_map_table_put() - a reference less
+ * @t: the table; freed with the last one
+ */
 void cryo_map_table_put(struct cryo_map_table *t);
+
 struct cryo_map_table_run *cryo_map_find_run(struct cryo_map_table *t, unsigned long page);
 struct cryo_map_table_run *cryo_map_run_of_bit(struct cryo_map_table *t, unsigned long bit);
 unsigned long cryo_map_bit(struct cryo_map_table *t, unsigned long page);
@@ -169,16 +204,61 @@ struct cryo_map_vma {
 };
 
 void cryo_map_get(struct cryo_map_mm *map);
+
+/**
+ * cryo_map_put() - a reference less
+ * @map: the mapped memory; ended by a worker with the last one
+ *
+ * Context: Any context.
+ */
 void cryo_map_put(struct cryo_map_mm *map);
+
 struct cryo_map_mm *cryo_map_of(struct mm_struct *mm);
+
+/**
+ * cryo_map_make() - the mapped memory of the caller, made if he has none
+ *
+ * Somebody may have his mmap_lock for as long as he likes: nothing that others need is held here
+ * meanwhile.
+ *
+ * Context: May sleep, killable.
+ *
+ * Return: counted; or an ERR_PTR.
+ */
 struct cryo_map_mm *cryo_map_make(void);
+
 void cryo_map_note_settled(struct cryo_map_mm *map, struct cryo_map_table *t, unsigned long n);
+
+/**
+ * cryo_map_add() - make an area whose pages come from a context
+ * @map: the mapped memory of the caller
+ * @t: where they are; the area counts it
+ * @args: what CRYO_RST_MAP says, checked by cryo_map_table_make()
+ *
+ * Context: May sleep, killable.
+ *
+ * Return: 0; -EOPNOTSUPP: the area is there, but has no anon_vma, which a child's copy of it begins
+ * with; or another errno: there is no area.
+ */
 int cryo_map_add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct cryo_map *args);
+
 void cryo_map_convert(struct cryo_map_mm *map);
 bool cryo_map_is_ours(struct vm_area_struct *vma);
 unsigned long cryo_map_page_of(struct cryo_map_vma *v, unsigned long addr);
 void cryo_map_lose(struct vm_area_struct *vma);
+
+/**
+ * cryo_map_is_lost() - could an area not be given to a child?
+ * @vma: the area
+ *
+ * Whoever touches it gets SIGBUS.
+ *
+ * Context: With mmap_lock.
+ *
+ * Return: true: it could not.
+ */
 bool cryo_map_is_lost(struct vm_area_struct *vma);
+
 void cryo_map_end(struct work_struct *work);
 
 /* ---- map_fork.c: children ---- */
@@ -191,10 +271,31 @@ extern struct workqueue_struct *cryo_map_queue;
 
 int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned long end);
 int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v);
+
+/**
+ * cryo_map_bring_around() - bring a page and those around it, with what others have of them
+ * @map: the mapped memory
+ * @t: the table of the area
+ * @chunk: the chunk of the page
+ * @addr: its address
+ * @waits: the process waits for this page
+ *
+ * Context: Without mmap_lock, with references to @map and @t. May sleep.
+ *
+ * Return: 0 or a negative errno.
+ */
 int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
 			  unsigned long addr, bool waits);
+
 void cryo_map_populate(struct work_struct *work);
 void cryo_map_go_over(struct cryo_map_mm *map);
+
+/**
+ * cryo_map_start() - begin with what CRYO_MAP_POPULATE has asked for
+ *
+ * In the memory of the caller, which goes on now: before, others of the job would wait for the
+ * processors.
+ */
 void cryo_map_start(void);
 
 /* ---- map_places.c: who has the same areas ---- */

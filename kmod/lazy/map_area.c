@@ -27,6 +27,8 @@
 #include "compat/ksym.h"
 #include "compat/mm.h"
 #include "lazy/map.h"
+#include "lib/in_use.h"
+#include "lib/trace.h"
 
 /* vm_pgoff of the tables of an address space; above all of ordinary ones. */
 #define PGOFF_BASE	BIT(46)
@@ -80,6 +82,7 @@ static vm_fault_t come_again(struct cryo_map_vma *v, u32 chunk, unsigned long ad
 	struct cryo_map_mm *map = v->map;
 	struct mm_struct *mm = map->mm;
 
+	trace_cryo_map_fault(map->owner, addr);
 	cryo_map_get(map);
 	cryo_map_table_get(t);
 	mmap_read_unlock(mm);
@@ -122,6 +125,7 @@ static vm_fault_t area_fault(struct vm_fault *vmf)
 		return VM_FAULT_OOM;
 	if (IS_ERR(vmf->page))
 		return fault_of_error(PTR_ERR(vmf->page));
+	trace_cryo_map_page(v->map->owner, vmf->address & PAGE_MASK, run);
 	if (run && !v->settles) {
 		atomic_long_inc(&v->table->given);
 		cryo_map_note_settled(v->map, v->table, 0);
@@ -418,6 +422,7 @@ static void free_map(struct cryo_map_mm *map)
 	put_pid(map->owner);
 	kfree(map->spare);
 	kfree(map);
+	cryo_use_end(CRYO_USE_MEMORY);
 }
 
 static bool is_known(struct mm_struct *mm)
@@ -504,6 +509,7 @@ static struct cryo_map_mm *alloc_map(void)
 
 	if (!map)
 		return NULL;
+	cryo_use_begin(CRYO_USE_MEMORY);
 	kref_init(&map->ref);
 	spin_lock_init(&map->lock);
 	INIT_LIST_HEAD(&map->vmas);
@@ -533,10 +539,6 @@ static int add_map(struct cryo_map_mm *map)
 	return 0;
 }
 
-/*
- * The one of the caller's memory, which is made if it has none.  Somebody may have the caller's mmap_lock for as long as he
- * likes: nothing that others need is held here meanwhile.
- */
 struct cryo_map_mm *cryo_map_make(void)
 {
 	struct mm_struct *mm = current->mm;
@@ -626,7 +628,6 @@ static int add_locked(struct cryo_map_mm *map, struct cryo_map_vma *v, const str
 	return 0;
 }
 
-/* -EOPNOTSUPP: the area is there, but has no anon_vma, which a child's copy of it begins with. */
 int cryo_map_add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct cryo_map *args)
 {
 	struct cryo_map_vma *v = kzalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);

@@ -6,7 +6,9 @@
  * tables are copied or afterwards: v6.9 has changed that (35e351780fa9), and so have updates of
  * v6.1, so that no version tells. What is copied is write-protected first, of which the notifier is told.
  */
+#include <linux/err.h>
 #include <linux/mm.h>
+#include <linux/printk.h>
 #include <linux/sched.h>
 
 #include "lazy/map.h"
@@ -41,9 +43,9 @@ void cryo_map_open_in_child(struct vm_area_struct *vma, struct cryo_map_vma *par
 	int err = give_all(vma, parent);
 
 	if (err) {
-		pr_warn_ratelimited("cryo: pid %d (%s): memory %lx-%lx cannot be given to a child (error %d)\n",
+		pr_warn_ratelimited("pid %d (%s): memory %lx-%lx cannot be given to a child: %pe\n",
 				    task_tgid_nr(current), current->comm, vma->vm_start,
-				    vma->vm_end, err);
+				    vma->vm_end, ERR_PTR(err));
 		cryo_map_lose(vma);
 	} else {
 		vma->vm_private_data = NULL;

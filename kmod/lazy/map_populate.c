@@ -394,7 +394,6 @@ static long bring_locked(struct cryo_map_mm *map, struct cryo_map_table *t, u32 
 	return err;
 }
 
-/* The same, with what others have of them. */
 int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
 			  unsigned long addr, bool waits)
 {
@@ -602,10 +601,6 @@ int cryo_map_complete(struct cryo_request *req, struct mm_struct *mm)
 	return step < 0 ? step : 0;
 }
 
-/*
- * What CRYO_MAP_POPULATE asks for begins, in the memory of the caller, which goes on now: before, others of the
- * job would wait for the processors.
- */
 void cryo_map_start(void)
 {
 	struct cryo_map_mm *map = cryo_map_of(current->mm);

@@ -6,6 +6,7 @@
  * asked of the file itself under mmap_lock.
  */
 #include <linux/bitmap.h>
+#include <linux/err.h>
 #include <linux/fadvise.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -15,6 +16,7 @@
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/pagemap.h>
+#include <linux/printk.h>
 #include <linux/ratelimit.h>
 #include <linux/sched/mm.h>
 #include <linux/shmem_fs.h>
@@ -523,6 +525,19 @@ static int chunk_checksum(struct cryo_map_table *t, const struct cryo_map_chunk 
 	return 0;
 }
 
+/* @err: 0 where it is another than it was. */
+static void warn_unusable(struct cryo_map_table *t, const struct cryo_map_chunk *chunk, int err)
+{
+	struct file *file = t->sources[chunk->file]->file;
+
+	if (err)
+		pr_warn_ratelimited("pid %d: %pD: memory from byte %llu on cannot be used: it cannot be read: %pe\n",
+				    t->pid, file, chunk->offset, ERR_PTR(err));
+	else
+		pr_warn_ratelimited("pid %d: %pD: memory from byte %llu on cannot be used: wrong checksum\n",
+				    t->pid, file, chunk->offset);
+}
+
 static u8 compare_chunk(struct cryo_map_table *t, const struct cryo_map_chunk *chunk, int *err)
 {
 	u32 sum = 0;
@@ -532,9 +547,7 @@ static u8 compare_chunk(struct cryo_map_table *t, const struct cryo_map_chunk *c
 		return CRYO_MAP_GOOD;
 	if (*err == -ENOMEM || *err == -EINTR)
 		return CRYO_MAP_UNKNOWN;
-	pr_warn_ratelimited("cryo: pid %d: %pD: memory from byte %llu on cannot be used: %s (error %d)\n",
-			    t->pid, t->sources[chunk->file]->file, chunk->offset,
-			    *err ? "it cannot be read" : "wrong checksum", *err);
+	warn_unusable(t, chunk, *err);
 	*err = -EIO;
 	return CRYO_MAP_BAD;
 }

@@ -21,12 +21,6 @@ void cryo_log_init(struct cryo_log *log);
 void cryo_log_free(struct cryo_log *log);
 void cryo_log_end(struct cryo_log *log);
 __printf(2, 3) void cryo_log(struct cryo_log *log, const char *fmt, ...);
-/* As cryo_warn(), of what keeps a user from restarting the context: cr_checkpoint shows it without being asked, too. */
-struct cryo_capture;
-struct cryo_proc;
-__printf(3, 4) void cryo_warn_always(struct cryo_capture *c, const struct cryo_proc *p,
-				     const char *fmt, ...);
-
 ssize_t cryo_log_read(struct cryo_log *log, char __user *buf, size_t count, loff_t *pos);
 
 #endif /* CRYO_LOG_H */

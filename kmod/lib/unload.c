@@ -20,6 +20,12 @@ void cryo_unload_put(void)
 		wake_up_all(&works_wait);
 }
 
+/* How many there are, for who only looks. */
+atomic_t *cryo_unload_works(void)
+{
+	return &works;
+}
+
 /* In module exit: no handle is open any more, so no new work can come. */
 void cryo_unload_wait(void)
 {

@@ -9,8 +9,11 @@
 #ifndef CRYO_UNLOAD_H
 #define CRYO_UNLOAD_H
 
+#include <linux/types.h>
+
 void cryo_unload_get(void);
 void cryo_unload_put(void);
 void cryo_unload_wait(void);
+atomic_t *cryo_unload_works(void);
 
 #endif

@@ -26,6 +26,7 @@
 
 #include "capture/capture.h"
 #include "lib/buf.h"
+#include "lib/trace.h"
 #include "lib/zero_page.h"
 #include "memory/page_writer.h"
 #include "memory/shared_pages.h"
@@ -255,6 +256,8 @@ static int write_batch(struct cryo_page_writer *w)
 	err = drop_found(w, b);
 	if (!err && b->nr_kept)
 		err = write_kept(w, b);
+	if (!err)
+		trace_cryo_pages(b->mm_id, b->nr, b->nr_kept);
 	req->pages_saved += b->nr_kept;
 	req->pages_zero += b->nr - b->nr_found - b->nr_kept;
 	release_pages_of(b);

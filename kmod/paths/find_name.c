@@ -28,7 +28,6 @@
 #include "access/access.h"
 #include "capture/capture.h"
 #include "compat/fs.h"
-#include "lib/log.h"
 #include "lib/walk_path.h"
 #include "paths/find.h"
 #include "paths/mounts.h"

@@ -7,6 +7,7 @@
  */
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
+#include <linux/lockdep.h>
 #include <linux/slab.h>
 
 #include <cryo/ioctl.h>
@@ -43,13 +44,13 @@ static int copy_device(struct cryo_ckpt_device *device, void __user *arg)
 	return 0;
 }
 
-/* CRYO_CKPT_DEVICE; with the request's lock held, before it runs. The last rule for a device counts. */
 int cryo_device_rule_add(struct cryo_request *req, void __user *arg)
 {
 	struct cryo_ckpt_device device;
 	struct device_rule *r;
 	int err;
 
+	lockdep_assert_held(&req->lock);
 	err = copy_device(&device, arg);
 	if (err)
 		return err;
@@ -69,7 +70,6 @@ int cryo_device_rule_add(struct cryo_request *req, void __user *arg)
 	return 0;
 }
 
-/* The policy for the device that @inode stands for. */
 u32 cryo_device_rule(struct cryo_request *req, struct inode *inode)
 {
 	struct device_rule *r = find_rule(&req->devices, inode->i_rdev, S_ISBLK(inode->i_mode));

@@ -9,9 +9,36 @@ struct cryo_request;
 
 /* events.c: progress by generic netlink, for progress bars and schedulers */
 
+/**
+ * cryo_events_init() - register the family of the events
+ *
+ * Return: 0 or a negative errno.
+ */
 int cryo_events_init(void);
+
+/**
+ * cryo_events_exit() - take it away again
+ */
 void cryo_events_exit(void);
+
+/**
+ * cryo_event_state() - tell all who listen that a request is in another state
+ * @req: the request
+ *
+ * Best effort, as all events.
+ *
+ * Context: May sleep.
+ */
 void cryo_event_state(struct cryo_request *req);
+
+/**
+ * cryo_event_progress() - tell all who listen how far a request has come
+ * @req: the request
+ *
+ * Ten times a second at most, however often it is called.
+ *
+ * Context: In its worker. May sleep.
+ */
 void cryo_event_progress(struct cryo_request *req);
 
 #endif /* CRYO_REQUEST_EVENTS_H */

@@ -39,7 +39,6 @@ static bool are_ranges(const struct cryo_exclusions *x)
 	return true;
 }
 
-/* What CRYO_CLIENT_EXCLUDE says about the caller's memory. */
 struct cryo_exclusions *cryo_exclusions_copy(void __user *arg)
 {
 	struct cryo_client_exclude args = {};
@@ -68,7 +67,6 @@ struct cryo_exclusions *cryo_exclusions_copy(void __user *arg)
 	return ERR_PTR(err);
 }
 
-/* The first range that has a part of [@start, @end) of @p's memory, or NULL. */
 const struct cryo_client_range *cryo_exclusions_find(const struct cryo_proc *p, u64 start, u64 end)
 {
 	const struct cryo_exclusions *x = p->excluded;

@@ -5,6 +5,7 @@
 #include <linux/cred.h>
 #include <linux/hashtable.h>
 #include <linux/kref.h>
+#include <linux/lockdep.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched/task.h>
@@ -13,6 +14,7 @@
 #include <cryo/client.h>
 
 #include "capture/capture.h"
+#include "lib/in_use.h"
 #include "request/participant.h"
 
 DEFINE_SPINLOCK(cryo_participants_lock);
@@ -34,6 +36,7 @@ static void participant_free(struct kref *ref)
 	kvfree(p->facts);
 	xa_destroy(&p->held);
 	kfree(p);
+	cryo_use_end(CRYO_USE_PARTICIPANT);
 }
 
 void cryo_participant_put(struct cryo_participant *p)
@@ -46,6 +49,7 @@ struct cryo_participant *cryo_participant_find(struct pid *tgid, struct cryo_par
 	u32 bucket = hash_min((unsigned long)tgid, HASH_BITS(cryo_participants));
 	struct hlist_head *head = &cryo_participants[bucket];
 
+	lockdep_assert_held(&cryo_participants_lock);
 	p = hlist_entry_safe(p ? p->hash.next : head->first, struct cryo_participant, hash);
 	while (p && p->owner != tgid)
 		p = hlist_entry_safe(p->hash.next, struct cryo_participant, hash);
@@ -67,10 +71,6 @@ void cryo_forward_put(struct cryo_forward *f)
 	kref_put(&f->ref, forward_free);
 }
 
-/*
- * Is @task, of @proc, a thread of libcr's, the helper or the one that asks for the checkpoint? It knows nothing of what the
- * program changes by system calls that are about one thread, its credentials say: after a restart it has those of the others.
- */
 bool cryo_is_helper(struct cryo_proc *proc, struct task_struct *task)
 {
 	struct cryo_participant *p = NULL;
@@ -88,10 +88,6 @@ bool cryo_is_client(struct file *file)
 	return file->f_op == &cryo_client_fops;
 }
 
-/*
- * What the context says of @file, a client handle: cryo_file.pos.  Numbers are 0 where
- * there is none, or none that the caller can see.
- */
 u64 cryo_client_saved(struct file *file)
 {
 	struct cryo_participant *p = file->private_data;

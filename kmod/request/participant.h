@@ -82,11 +82,29 @@ struct cryo_forward {
 	bool done;			/* under cryo_participants_lock */
 };
 
+/**
+ * cryo_forward_put() - a reference less
+ * @f: what a participant has wanted to be added; freed with the last one
+ */
 void cryo_forward_put(struct cryo_forward *f);
 
-/* client_user.c: the caller's, charged with one handle more; or an ERR_PTR */
+/* client_user.c: how many handles each user has */
+
+/**
+ * cryo_client_user_charge() - charge the user of the caller with one handle more
+ *
+ * Context: May sleep.
+ *
+ * Return: the user, for cryo_client_user_uncharge(); -ENOSPC: he has as many as he may have; or
+ * another ERR_PTR.
+ */
 struct cryo_client_user *cryo_client_user_charge(void);
-void cryo_client_user_uncharge(struct cryo_client_user *user);	/* NULL is fine */
+
+/**
+ * cryo_client_user_uncharge() - one handle less
+ * @user: who was charged; NULL is fine
+ */
+void cryo_client_user_uncharge(struct cryo_client_user *user);
 
 /* hold.c */
 long cryo_held_go(struct cryo_participant *p, void __user *arg);
@@ -98,17 +116,60 @@ void cryo_held_wake(struct cryo_participant *p);
 extern spinlock_t cryo_participants_lock;	/* innermost but for waitqueues */
 extern unsigned long cryo_registrations;	/* how often a handle has become a process's; under the lock */
 
+/**
+ * cryo_participant_put() - a reference less
+ * @p: the participant; freed with the last one
+ *
+ * Context: Not under a spinlock.
+ */
 void cryo_participant_put(struct cryo_participant *p);
+
 void cryo_participant_back(struct cryo_participant *p);
-/* The next participant of the process @tgid after @p (NULL: the first). Under the lock. */
+
+/**
+ * cryo_participant_find() - the next participant of a process
+ * @tgid: the process
+ * @p: the one before; NULL: the first
+ *
+ * Context: With cryo_participants_lock.
+ *
+ * Return: NULL: that was the last.
+ */
 struct cryo_participant *cryo_participant_find(struct pid *tgid, struct cryo_participant *p);
 
 /* client/client.c: of handles, by which they are known. */
 extern const struct file_operations cryo_client_fops;
 /* By owner. */
 extern DECLARE_HASHTABLE(cryo_participants, 12);
+
+/**
+ * cryo_is_client() - is this the handle of a participant?
+ * @file: any file
+ *
+ * Return: true: it is.
+ */
 bool cryo_is_client(struct file *file);
+
+/**
+ * cryo_is_helper() - is this a thread of libcr's?
+ * @proc: a process
+ * @task: a thread of it
+ *
+ * The helper, or the one that asks for the checkpoint. It knows nothing of what the program changes
+ * by system calls that are about one thread, its credentials say: after a restart it has those of
+ * the others.
+ *
+ * Return: true: it is.
+ */
 bool cryo_is_helper(struct cryo_proc *proc, struct task_struct *task);
+
+/**
+ * cryo_client_saved() - what the context says of the handle of a participant: cryo_file.pos
+ * @file: the handle
+ *
+ * Return: pid of the owner, and of the helper in the upper half, each 0 where there is none, or
+ * none that the caller can see.
+ */
 u64 cryo_client_saved(struct file *file);
 
 #endif

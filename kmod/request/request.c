@@ -16,12 +16,12 @@
 
 #include "access/access.h"
 #include "compat/ksym.h"
+#include "lib/in_use.h"
 #include "lib/log.h"
 #include "lib/unload.h"
 #include "request/events.h"
 #include "request/request.h"
 
-/* Not held longer than it is needed: a pipe's reader waits for its end. */
 void cryo_request_close_output(struct cryo_request *req)
 {
 	if (req->out)
@@ -44,6 +44,7 @@ static void request_free(struct kref *ref)
 	cryo_device_rules_free(req);
 	cryo_log_free(&req->log);
 	kfree(req);
+	cryo_use_end(CRYO_USE_CHECKPOINT);
 }
 
 void cryo_request_get(struct cryo_request *req)
@@ -164,6 +165,7 @@ struct cryo_request *cryo_request_alloc(void)
 	BUILD_BUG_ON(sizeof(*req) > 4096);
 	if (!req)
 		return NULL;
+	cryo_use_begin(CRYO_USE_CHECKPOINT);
 	kref_init(&req->ref);
 	mutex_init(&req->lock);
 	spin_lock_init(&req->park_lock);
@@ -331,7 +333,6 @@ bool cryo_is_command(struct file *file, struct pid *tgid)
 	return req->args.flags & CRYO_CKPT_COMMAND && req->requester == tgid;
 }
 
-/* @ms as jiffies, also where msecs_to_jiffies() says "for ever". */
 unsigned long cryo_jiffies(u32 ms)
 {
 	return DIV_ROUND_UP((u64)ms * HZ, MSEC_PER_SEC);

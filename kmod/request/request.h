@@ -34,7 +34,6 @@ struct cryo_exclusions;
 struct cryo_fd_record;
 struct cryo_vma_record;
 
-
 enum cryo_park_state {
 	CRYO_PARK_ASKED,	/* task work queued, not run yet */
 	CRYO_PARK_PARKED,	/* waits in its task work */
@@ -282,6 +281,13 @@ struct cryo_proc *cryo_find_proc(struct cryo_request *req, struct task_struct *t
 struct cryo_parked *cryo_find_parked(struct cryo_request *req, struct task_struct *task);
 
 /* request.c: a checkpoint request */
+
+/**
+ * cryo_jiffies() - a time as jiffies, also where msecs_to_jiffies() says "for ever"
+ * @ms: the time in ms
+ *
+ * Return: jiffies, rounded up.
+ */
 unsigned long cryo_jiffies(u32 ms);
 
 /**
@@ -319,6 +325,12 @@ int cryo_request_interrupted(struct cryo_request *req);
  */
 int cryo_request_lock(struct cryo_request *req);
 
+/**
+ * cryo_request_unlock() - the end of cryo_request_lock()
+ * @req: the request
+ *
+ * Who polls the handle looks again.
+ */
 void cryo_request_unlock(struct cryo_request *req);
 
 /**
@@ -344,6 +356,12 @@ bool cryo_request_poked(struct cryo_request *req);
  */
 void cryo_request_state(struct cryo_request *req, u32 state);
 
+/**
+ * cryo_is_request() - is this the handle of a checkpoint?
+ * @file: any file
+ *
+ * Return: true: it is.
+ */
 bool cryo_is_request(struct file *file);
 
 /**
@@ -361,7 +379,6 @@ bool cryo_is_command(struct file *file, struct pid *tgid);
  * cryo_find_target() - the process that a number means in a request by the caller
  * @nr: pid, process group or session in his namespace; 0: his own
  * @scope: CRYO_SCOPE_*
- *
  * @group: is the group or session then, counted; NULL for other scopes, and on errors
  *
  * Return: a counted task that the caller may trace; -ESRCH or -EPERM.
@@ -369,11 +386,46 @@ bool cryo_is_command(struct file *file, struct pid *tgid);
 struct task_struct *cryo_find_target(pid_t nr, u32 scope, struct pid **group);
 
 /* device_rules.c: what the requester wants done with descriptors of devices */
+
+/**
+ * cryo_device_rule_add() - note what CRYO_CKPT_DEVICE says
+ * @req: the request, before it runs
+ * @arg: the argument of that call
+ *
+ * The last rule for a device counts.
+ *
+ * Context: With cryo_request_lock().
+ *
+ * Return: 0, -ENOSPC when there are too many, or another errno.
+ */
 int cryo_device_rule_add(struct cryo_request *req, void __user *arg);
+
+/**
+ * cryo_device_rule() - what the requester wants done with descriptors of a device
+ * @req: the request
+ * @inode: of the special file
+ *
+ * Return: CRYO_DEVICE_*; CRYO_DEVICE_FAIL if there is no rule.
+ */
 u32 cryo_device_rule(struct cryo_request *req, struct inode *inode);
+
 void cryo_device_rules_free(struct cryo_request *req);
 
+/**
+ * cryo_request_alloc() - a request that does nothing yet
+ *
+ * Return: the request, for cryo_request_put(); NULL: no memory.
+ */
 struct cryo_request *cryo_request_alloc(void);
+
+/**
+ * cryo_request_close_output() - let go of the file that the context is written to
+ * @req: the request
+ *
+ * Not held longer than it is needed: the reader of a pipe waits for its end. Again is fine.
+ *
+ * Context: With cryo_request_lock(), or the last reference.
+ */
 void cryo_request_close_output(struct cryo_request *req);
 
 /* checkpoint/handle.c: of handles, by which they are known. */

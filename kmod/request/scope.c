@@ -248,7 +248,6 @@ static int check_again(struct cryo_request *req, struct cryo_proc *p)
 	return err;
 }
 
-/* Who is in the scope by now, may he still be traced? He may have got other credentials since. */
 int cryo_scope_check(struct cryo_request *req)
 {
 	struct cryo_proc *p;
@@ -367,7 +366,6 @@ static struct pid *group_of(struct task_struct *task, u32 scope)
 	return scope == CRYO_SCOPE_PGRP ? task_pgrp(task) : task_session(task);
 }
 
-/* Is one of the group or session of @f in the scope? */
 bool cryo_scope_has_group(struct cryo_request *req, const struct cryo_forward *f)
 {
 	struct cryo_proc *p;
@@ -457,10 +455,6 @@ static int add_root(struct cryo_request *req, struct task_struct *task, u32 scop
 	return err;
 }
 
-/*
- * One more scope, which is to be looked through by cryo_scope_find(). On error, nothing is
- * added; else @f is the request's. @mark is for cryo_scope_undo().
- */
 int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo_scope_mark *mark)
 {
 	bool skipped;
@@ -487,7 +481,6 @@ int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo
 	return 0;
 }
 
-/* What has been added since @mark is not in the scope, and its forward not the request's. None of it has been told. */
 void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mark)
 {
 	while (req->procs.prev != mark->last) {
@@ -521,7 +514,6 @@ static unsigned int count_gone(struct cryo_request *req)
 	return gone;
 }
 
-/* Of those that are found from now on, CRYO_MAX_GONE that have gone are kept. */
 void cryo_scope_limit_gone(struct cryo_request *req)
 {
 	req->known = req->procs.prev;
@@ -529,7 +521,6 @@ void cryo_scope_limit_gone(struct cryo_request *req)
 	req->overrun = false;
 }
 
-/* Have more come and gone than are kept? Nobody is looked for then. */
 bool cryo_scope_overrun(struct cryo_request *req)
 {
 	req->asked_at = req->nr_procs;
@@ -732,10 +723,6 @@ static void say_restless(struct cryo_request *req, struct cryo_proc *p)
 		 vfork ? "still uses the memory of its parent (vfork, posix_spawn)" : "is exiting");
 }
 
-/*
- * With all threads that are known parked: a process without any must have exited.
- * Returns how many processes are still on their way.
- */
 int cryo_scope_settle(struct cryo_request *req, bool report)
 {
 	struct cryo_proc *p;

@@ -23,14 +23,66 @@ struct cryo_scope_mark {
 };
 
 /* scope.c: which processes belong to a request */
+
+/**
+ * cryo_scope_add() - add one more scope
+ * @req: the request
+ * @f: the scope; the request's, but for an error
+ * @mark: is for cryo_scope_undo() then
+ *
+ * cryo_scope_find() looks for who else belongs to it.
+ *
+ * Context: In the requester.
+ *
+ * Return: 0, or a negative errno: then nothing has been added.
+ */
 int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo_scope_mark *mark);
+
+/**
+ * cryo_scope_undo() - take out what has been added
+ * @req: the request
+ * @mark: of cryo_scope_add()
+ *
+ * Its forward is not the request's any more. None of its processes has been told of the request.
+ *
+ * Context: In the requester.
+ */
 void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mark);
 
 /* Processes, or threads, that have been found and have gone while others were waited for: each is kept until the end, about 12 KiB. */
 #define CRYO_MAX_GONE	4096
 
+/**
+ * cryo_scope_has_group() - is one of a group or session in the scope?
+ * @req: the request
+ * @f: has the group or session
+ *
+ * Context: In the requester.
+ *
+ * Return: true: at least one.
+ */
 bool cryo_scope_has_group(struct cryo_request *req, const struct cryo_forward *f);
+
+/**
+ * cryo_scope_limit_gone() - bound how many that have gone are kept
+ * @req: the request
+ *
+ * CRYO_MAX_GONE of those that are found from now on.
+ *
+ * Context: In the requester.
+ */
 void cryo_scope_limit_gone(struct cryo_request *req);
+
+/**
+ * cryo_scope_overrun() - have more come and gone than are kept?
+ * @req: the request
+ *
+ * Nobody is looked for then.
+ *
+ * Context: In the requester.
+ *
+ * Return: true: they have.
+ */
 bool cryo_scope_overrun(struct cryo_request *req);
 
 /* Is it what the caller has named, and not only where a search begins? */
@@ -60,7 +112,29 @@ int cryo_scope_begin(struct cryo_request *req);
  */
 int cryo_scope_find(struct cryo_request *req);
 
+/**
+ * cryo_scope_check() - may all who are in the scope by now still be traced?
+ * @req: the request
+ *
+ * Who has been told has run since, and may have got other credentials.
+ *
+ * Context: In the requester. May sleep.
+ *
+ * Return: 0, or a negative errno; the log of the request says of whom.
+ */
 int cryo_scope_check(struct cryo_request *req);
+
+/**
+ * cryo_scope_settle() - count the processes that are still on their way
+ * @req: the request, all known threads of which have parked
+ * @report: name them in its log
+ *
+ * A process without threads must have exited.
+ *
+ * Context: In the requester.
+ *
+ * Return: how many.
+ */
 int cryo_scope_settle(struct cryo_request *req, bool report);
 
 /**

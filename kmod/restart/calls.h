@@ -17,9 +17,23 @@ struct cryo_restarter {
 };
 
 /* restart.c: the handle of a restart */
+
+/**
+ * cryo_restart_create() - CRYO_IOC_RESTART
+ * @arg: the argument of that call
+ *
+ * Return: a descriptor, or a negative errno.
+ */
 long cryo_restart_create(void __user *arg);
 
 /* state.c: the states of a restart handle, and who may call what in which of them */
+
+/**
+ * cryo_is_being_restarted() - is this the handle of a restart that has not come to its end?
+ * @file: any file
+ *
+ * Return: true: it is.
+ */
 bool cryo_is_being_restarted(struct file *file);
 
 /* timer_state.c: what of POSIX timers can be set by no call */
@@ -50,7 +64,15 @@ int cryo_restart_uring_mmap(struct vm_area_struct *vma);
 int cryo_restart_take_exe(const struct cred *maker, int fd);
 
 /* pid_cursor.c: restart with the saved pids, as an ordinary user */
+
+/**
+ * cryo_pid_cursor() - CRYO_IOC_PID_CURSOR
+ * @arg: the argument of that call
+ *
+ * Return: 0 or a negative errno.
+ */
 long cryo_pid_cursor(void __user *arg);
+
 long cryo_restart_pid_cursor(struct pid *coordinator, void __user *arg);
 long cryo_restart_outer_pid(struct pid *coordinator, void __user *arg);
 

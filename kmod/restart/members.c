@@ -24,6 +24,7 @@
 #include "lib/args.h"
 #include "lib/point.h"
 #include "lib/sighand.h"
+#include "lib/trace.h"
 #include "lib/unload.h"
 #include "lib/wait.h"
 #include "restart/calls.h"
@@ -396,6 +397,7 @@ long cryo_rst_resume(struct cryo_rst_group *g, void __user *arg)
 		return err;
 	}
 	cryo_point("joined");
+	trace_cryo_restart_join(current, g->coordinator);
 	/* Filters cannot be taken away: nothing but the thread's end keeps it from parking after this. */
 	err = cryo_install_seccomp(g, m);
 	if (err) {

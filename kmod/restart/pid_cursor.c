@@ -119,7 +119,6 @@ static int move_cursor(struct pid_namespace *ns, pid_t pid, pid_t *before)
 	return 0;
 }
 
-/* CRYO_IOC_PID_CURSOR */
 long cryo_pid_cursor(void __user *arg)
 {
 	struct pid_namespace *ns = current->nsproxy->pid_ns_for_children;

@@ -20,6 +20,7 @@
 #include <cryo/ioctl.h>
 
 #include "lib/args.h"
+#include "lib/in_use.h"
 #include "lib/log.h"
 #include "lib/point.h"
 #include "restart/calls.h"
@@ -35,6 +36,7 @@ static void group_free(struct kref *ref)
 	cryo_rst_free_filters(g);
 	cryo_log_free(&g->log);
 	kfree(g);
+	cryo_use_end(CRYO_USE_RESTART);
 }
 
 void cryo_rst_put(struct cryo_rst_group *g)
@@ -153,6 +155,7 @@ static struct cryo_rst_group *group_alloc(unsigned int threads, unsigned int pro
 
 	if (!g)
 		return NULL;
+	cryo_use_begin(CRYO_USE_RESTART);
 	kref_init(&g->ref);
 	mutex_init(&g->lock);
 	spin_lock_init(&g->state_lock);
@@ -169,7 +172,6 @@ static struct cryo_rst_group *group_alloc(unsigned int threads, unsigned int pro
 	return g;
 }
 
-/* CRYO_IOC_RESTART */
 long cryo_restart_create(void __user *arg)
 {
 	struct cryo_restart args;

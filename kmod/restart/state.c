@@ -49,8 +49,12 @@
 #include <cryo/ioctl.h>
 
 #include "access/access.h"
+#include "lib/trace.h"
 #include "restart/calls.h"
 #include "restart/restart.h"
+
+/* lib/trace.h has their names. */
+static_assert(CRYO_RST_GATHER == 0 && CRYO_RST_ABORTED == 6 && CRYO_RST_STATES == 7);
 
 static const u8 may_follow[CRYO_RST_STATES] = {
 	[CRYO_RST_GATHER] = BIT(CRYO_RST_COMMITTING) | BIT(CRYO_RST_ABORTED),
@@ -120,6 +124,7 @@ int cryo_rst_enter(struct cryo_rst_group *g, enum cryo_rst_state to)
 	spin_unlock(&g->state_lock);
 	if (err)
 		return err;
+	trace_cryo_restart_state(g->coordinator, to);
 	wake_up_all(&g->go_wait);
 	wake_up_all(&g->coordinator_wait);
 	return 0;
@@ -191,7 +196,6 @@ void cryo_rst_end_call(struct cryo_rst_group *g, unsigned int cmd)
 	wake_up_all(&g->coordinator_wait);
 }
 
-/* Is @file the handle of a restart that has not come to its end? */
 bool cryo_is_being_restarted(struct file *file)
 {
 	return file->f_op == &cryo_rst_fops && cryo_rst_state_of(file->private_data) < CRYO_RST_GO;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* fds.c - the descriptor table */
+#include <linux/fdtable.h>
 #include <linux/file.h>
+#include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -28,6 +30,7 @@ static int note_fd(const void *arg, struct file *file, unsigned int fd)
 {
 	struct table_walk *w = (struct table_walk *)arg;
 
+	lockdep_assert_held(&w->files->file_lock);
 	if (w->n < w->room) {
 		w->records[w->n].fd = fd;
 		w->records[w->n].file = get_file(file);

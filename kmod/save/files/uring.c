@@ -21,6 +21,7 @@
 #include "lib/buf.h"
 #include "paths/fdinfo.h"
 #include "save/files/uring.h"
+#include "save/process.h"
 
 bool cryo_is_uring(struct file *file)
 {
