@@ -157,7 +157,7 @@ void test(crt::Tap& tap, Kind kind, const std::string& what) {
     });
     // Callbacks have no time limit: of those that register, so many rounds are asked as the module has patience for.
     const bool rounds = kind == Kind::kRegistered || kind == Kind::kChain;
-    const int64_t end = now_ms() + (rounds ? 60 : 10) * kFreezeMs * factor();
+    const int64_t end = now_ms() + (rounds ? 120 : 10) * kFreezeMs * factor();
     while (result->ticks == 0 && now_ms() < end) {
         usleep(50000);
         most = std::max(most, kept());

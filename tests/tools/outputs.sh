@@ -283,4 +283,27 @@ exec 8>&-
 rc=0; err=$(as_user cr_restart --check ctx 2>&1) || rc=$?
 check "... and when it is closed that is the end of it" eval 'status_is 0 && said "a restart moves them to $base/work/log.cut.1"'
 
+# Two restarts of one context at one moment: the second fails, or comes after all of the first.  Each line is in the file, or beside it.
+fresh
+cat >lines.sh <<'END'
+for i in 1 2 3 4 5 6 7; do line="$i $(date +%s.%N)"; echo "$line"; echo "$line" >&9; sleep 0.2; done
+END
+bash lines.sh >log 9>>all 2>/dev/null & pid=$!
+started+=("$pid")
+wait_for test -s log
+cr -f ctx "$pid"
+check "a job that writes a few lines" status_is 0
+wait "$pid"
+lost=0
+for i in 1 2 3 4 5 6; do
+	cr_restart ctx >/dev/null 2>&1 </dev/null & first=$!
+	sleep "0.0$((i * 2))"
+	cr_restart ctx >/dev/null 2>&1 </dev/null & second=$!
+	wait "$first" "$second"
+	while read -r line; do
+		grep -qxF "$line" log log.cut.* || { lost=$((lost + 1)); echo "# round $i: lost: $line"; }
+	done <all
+done
+check "... two restarts at one moment: $lost lines are lost" test "$lost" = 0
+
 done_testing

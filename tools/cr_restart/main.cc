@@ -23,6 +23,7 @@
 #include "context/chain.h"
 #include "context/reader.h"
 #include "cr_restart/arguments.h"
+#include "cr_restart/context_lock.h"
 #include "cr_restart/forward.h"
 #include "cr_restart/job_terminal.h"
 #include "cr_restart/reporter.h"
@@ -225,6 +226,8 @@ std::optional<Job> Tool::launch() {
   const Chain chain(context, source, place);
   if (!map) verify_all(context, chain);  // else the restart does, but for what is mapped
   Restart restart(context, chain, arguments_.restart);
+  std::optional<ContextLock> lock;
+  if (!arguments_.fd && arguments_.restart.restore_pid && !arguments_.check_only) lock.emplace(arguments_.file);
   const Findings findings = restart.check();
   // A context of another machine is as good as none.
   if (reporter_ && (findings.problems.empty() || findings.problems.front().code != kErrBadArch))
