@@ -62,12 +62,14 @@ TEST("obstacles: output that others had open, too") {
   const Directory directory;
   ContextBuilder builder = sample();
   const std::string path = directory.file("log", 0666);
-  add_file(builder, CRYO_FILE_PATH, path, S_IFREG, O_WRONLY).head.outside = CRYO_OUTSIDE_SHARED;
+  cryo_file& file = add_file(builder, CRYO_FILE_PATH, path, S_IFREG, O_WRONLY).head;
+  file.outside = CRYO_OUTSIDE_SHARED;
   cryo_inode& inode = builder.context.inodes.at(1).head;
   struct stat now;
   ::stat(path.c_str(), &now);
   inode.ino = now.st_ino;
   inode.size = static_cast<std::uint64_t>(now.st_size) + 1;
+  file.pos = inode.size;
   RestartOptions options;
   options.changed_files = ChangedFiles::kWarn;
   Findings findings;
@@ -82,6 +84,12 @@ TEST("obstacles: output that others had open, too") {
   CHECK(findings.warnings.front().ends_with(fmt::format(
       "9 bytes have come since the checkpoint; they stay, as other processes had it open for writing, too: output of the job "
       "itself among them will be there twice (--truncate=aside moves them to {}.cut.1)", path)));
+  file.pos = 1;
+  findings = {};
+  check_files(builder.context, options, {}, findings);
+  CHECK_EQ(findings.warnings.size(), 1U);
+  CHECK(findings.warnings.front().ends_with(fmt::format(
+      "the job writes on where it was, at byte 1, and may overwrite them (--truncate=aside moves them to {}.cut.1)", path)));
 }
 
 }  // namespace
