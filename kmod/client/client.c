@@ -209,7 +209,7 @@ static int tell_handle(struct cryo_request *req, struct file *file, struct cryo_
 }
 
 /* A call that is made again takes a descriptor, which may be closed by now. */
-static long wait_again(struct file *file, struct cryo_client_request *out, void __user *arg)
+static long interrupted_wait(struct file *file, struct cryo_client_request *out, void __user *arg)
 {
 	int fd;
 
@@ -253,7 +253,7 @@ static long client_wait(struct cryo_participant *p, struct file *file, void __us
 	spin_unlock(&cryo_participants_lock);
 	do {
 		if (wait_event_interruptible(p->wait, may_fetch(p)))
-			return wait_again(file, &out, arg);
+			return interrupted_wait(file, &out, arg);
 		req = fetch_request(p);
 	} while (!req);
 	err = tell_handle(req, file, &out, arg);
