@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Names in the file system that a restart opens, makes, changes or removes, each with the rights of the
-// process that has it.  All system calls of the restart that take such a name are here (tests/lint/names sees
+// process that has it.  All system calls of the restart that take such a name are here (tests/lint/sources sees
 // to that), and none of them is made before somebody has said whose name it is.
 //
 // What a process could reach when it was checkpointed may be somewhere else by now: whoever can change a
