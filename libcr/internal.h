@@ -241,6 +241,8 @@ void hand_on_signal(int signal, siginfo_t* info, void* context);
 int register_process();
 // The same by the helper, which has lost the descriptor to the program: another one. 0, or -1 with errno.
 int register_again();
+// The calling helper ends: registers with another one, and gives up the descriptor OLD. At a limit, until there is room.
+void replace_helper(int old);
 // Closes the descriptor of a registration, unless it is something else of the program's by now.
 void close_client(int fd);
 

@@ -295,6 +295,26 @@ void close_client(int fd) {
   if (::ioctl(fd, CRYO_CLIENT_CLAIM, 0) == 0) ::close(fd);
 }
 
+void replace_helper(int old) {
+  static constexpr timespec kPause{1, 0};
+  {
+    const ProcessLock lock;
+    g_process.registered = false;
+    g_process.client_fd = -1;
+  }
+  for (bool first = true;; first = false) {
+    {
+      const ProcessLock lock;
+      const int result = register_process();  // or another thread has
+      const int error = errno;
+      if (first) close_client(old);
+      if (result == 0 || !is_passing(error)) return;
+    }
+    // What it lacked may have been the descriptor that has been closed since.
+    if (!first) ::nanosleep(&kPause, nullptr);
+  }
+}
+
 int register_again() {
   static constexpr timespec kPause{1, 0};
   for (bool first = true;; first = false) {

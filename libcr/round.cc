@@ -345,14 +345,7 @@ void end_helper(void* forks) {
   if (g_round.released == 0) release(-CR_ETEMPFAIL);
   settle(g_helper, kOwesEnd);
   end_round();
-  const ProcessLock lock;
-  const int fd = g_process.client_fd;
-  g_process.registered = false;
-  g_process.client_fd = -1;
-  const bool registered = register_process() == 0;
-  close_client(fd);
-  // It may have been the last descriptor that the process may have.
-  if (!registered) (void)register_process();
+  replace_helper(g_process.client_fd);
 }
 
 // As long as the process is what it was: in a child that a callback has forked there is no helper.

@@ -54,23 +54,31 @@ void make_key() {
   g_has_key = g_key_error == 0;
 }
 
-Thread* make_thread() {
+// From the moment that others find it, the thread knows that it is its own.
+bool make_thread() {
   ::pthread_once(&g_key_once, make_key);
   auto* thread = static_cast<Thread*>(std::calloc(1, sizeof(Thread)));
-  if (thread == nullptr || g_key_error != 0 || ::pthread_setspecific(g_key, thread) != 0) {
+  if (thread == nullptr || g_key_error != 0) {
     std::free(thread);
     errno = ENOMEM;
-    return nullptr;
+    return false;
   }
   const std::uint64_t started = g_process.started != 0 ? g_process.started.load() : start_of_process();
   thread->tid = own_tid();
   thread->mark = mark_of(0);
   thread->hold = CR_HOLD_DFLT;
   const ProcessLock lock;
+  // A handler of the program's has been here meanwhile.
+  if (t_thread != nullptr || ::pthread_setspecific(g_key, thread) != 0) {
+    std::free(thread);
+    if (t_thread == nullptr) errno = ENOMEM;
+    return t_thread != nullptr;
+  }
   if (g_process.started == 0) g_process.started = started;
   thread->next = g_process.threads;
   g_process.threads = thread;
-  return thread;
+  t_thread = thread;
+  return true;
 }
 
 // What a worker begins with.
@@ -145,10 +153,8 @@ LIBCR_PUBLIC cr_client_id_t cr_init(void) {
   if (ProcessLock::is_mine()) return fail(EDEADLK);  // in a handler that has interrupted us
   if (prepare_process() != 0) return -1;
   consent_in_init();
-  Thread* const thread = make_thread();
-  if (thread == nullptr) return -1;
-  t_thread = thread;
-  return thread->ids++;
+  if (!make_thread()) return -1;
+  return t_thread->ids++;
 }
 
 LIBCR_PUBLIC int cr_status(void) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Threads that end inside their callbacks: no checkpoint, but the next one, and nobody waits for them. */
 #include "check.h"
+#include <sys/resource.h>
 
 enum how { EXITS, IS_CANCELLED, IS_CANCELLED_AT_ANY_PLACE };
 
@@ -202,6 +203,50 @@ static void in_prepare(void)
 	goes_on(2);
 }
 
+static struct rlimit limit_before;
+
+/* No number is free for the descriptor of the helper that is to come. */
+static int leaves_at_limit(void *arg)
+{
+	struct rlimit limit;
+
+	(void)arg;
+	calls++;
+	if (leaves_once) {
+		leaves_once = 0;
+		getrlimit(RLIMIT_NOFILE, &limit_before);
+		limit = limit_before;
+		limit.rlim_cur = 3;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		pthread_exit(NULL);
+	}
+	return 0;
+}
+
+static void *exits_at_once(void *arg)
+{
+	pthread_exit(arg);
+}
+
+static void at_limit(void)
+{
+	pthread_t thread;
+
+	alarm(100);
+	/* The C library opens what it needs for that once. */
+	pthread_create(&thread, NULL, exits_at_once, NULL);
+	pthread_join(thread, NULL);
+	cr_init();
+	leaves_once = 1;
+	cr_register_callback(leaves_at_limit, NULL, CR_THREAD_CONTEXT);
+	is(checkpoint(), CR_ETEMPFAIL, "a callback that ends its thread where no descriptor can be had");
+	pause_ms(500);
+	setrlimit(RLIMIT_NOFILE, &limit_before);
+	pause_ms(3000);
+	is(checkpoint(), 0, "a checkpoint when there are descriptors again");
+	is(calls, 2, "with the callback");
+}
+
 int main(void)
 {
 	is(job(exits), 0, "pthread_exit()");
@@ -210,5 +255,6 @@ int main(void)
 	is(job(in_thread_context), 0, "thread context");
 	is(job(with_others), 0, "both contexts");
 	is(job(in_prepare), 0, "prepare functions");
+	is(job(at_limit), 0, "no descriptors for a while");
 	return finish();
 }
