@@ -24,7 +24,7 @@
 #   3. second restarts: from REAL_SECOND (1; ./check --all: 3) of these contexts once more, to the end, with
 #      the files as they were at the checkpoint.
 # CRTEST_SEED sets the moments again as a run printed them. CRTEST_KEEP=1 leaves the directory.
-# Programs do half of what they do with --all, and more where that is over too soon; REAL_STEPS and the like say how much.
+# Programs do half of what they do with --all, or less, and more where that is over too soon; REAL_STEPS and the like say how much.
 # REAL_MODE=plain leaves the tools out: the same two runs without a checkpoint, to test the test.
 
 set -u
@@ -39,11 +39,11 @@ fi
 : "${REAL_MODE:=}" "${CRTEST_USER:=cryo}"
 : "${CRTEST_SEED:=$((SRANDOM % 32768))}"
 
-# amount WHOLE: how many steps, or whatever a program counts
+# amount WHOLE [SHORT]: how many steps, or whatever a program counts; SHORT without --all: half of WHOLE
 : "${REAL_TIMES:=1}"
 amount()
 {
-	if [ -n "${CRYO_CHECK_ALL:-}" ]; then echo $(($1 * REAL_TIMES)); else echo $((($1 + 1) / 2 * REAL_TIMES)); fi
+	if [ -n "${CRYO_CHECK_ALL:-}" ]; then echo $(($1 * REAL_TIMES)); else echo $((${2:-($1 + 1) / 2} * REAL_TIMES)); fi
 }
 
 shortest=1500 # ms
