@@ -32,7 +32,7 @@ static int wait_a_moment(struct cryo_capture *c, unsigned long limit)
 static int say_busy(struct cryo_capture *c, const struct cryo_object *o, const char *what, int err)
 {
 	if (err == -EBUSY && o)
-		cryo_log(&c->req->log, "pid %d (%s): fd %d (%s): another process is in the middle of a call with it, which does not end",
+		cryo_log(&c->req->log, "pid %d (%s): fd %d (%s): another process is in a system call on it that does not return",
 			 o->proc->pid, o->proc->comm, o->fd >= 0 ? o->fd : o->carrier, what);
 	return err;
 }

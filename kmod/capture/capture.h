@@ -185,7 +185,7 @@ void cryo_refuse(struct cryo_capture *c, const struct cryo_proc *p, const char *
  * cryo_refuse_unseen() - something could not be looked at
  * @c: the capture
  * @p: who has it
- * @what: as in "its ... cannot be looked at"
+ * @what: as in "its ... cannot be inspected"
  * @err: a negative errno
  *
  * That is an obstacle; for want of memory or time, or because somebody was killed, it is an error.

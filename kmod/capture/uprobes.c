@@ -296,8 +296,8 @@ int cryo_without_uprobes(struct cryo_capture *c, struct cryo_proc *p,
 	bool same;
 
 	if (IS_ERR(was)) {
-		cryo_warn(c, p, "memory at %lx: the file under it, in which there are uprobes, cannot be read (error %ld)",
-			  addr, -PTR_ERR(was));
+		cryo_warn(c, p, "memory at %lx: the file under it, in which there are uprobes, cannot be read: %pe",
+			  addr, was);
 		return PTR_ERR(was);
 	}
 	if (!was)

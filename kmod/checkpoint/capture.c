@@ -102,7 +102,7 @@ static int say_gone(struct cryo_capture *c, struct cryo_proc *p)
 	if (continued)
 		return say_moved(c, p);
 	if (!c->said_gone)
-		cryo_log(&req->log, "pid %d (%s): was killed meanwhile", p->pid, p->comm);
+		cryo_log(&req->log, "pid %d (%s): exited during the checkpoint", p->pid, p->comm);
 	c->said_gone = true;
 	return -ESRCH;
 }
@@ -163,8 +163,8 @@ static int complete_memory(struct cryo_capture *c, struct cryo_proc *p)
 		return check_alive(c) ?: err;
 	if (err && !cryo_request_interrupted(c->req))
 		cryo_log(&c->req->log,
-			 "pid %d (%s): its memory cannot be read from the context that it was restarted from (error %d)",
-			 p->pid, p->comm, err);
+			 "pid %d (%s): its memory cannot be read from the context that it was restarted from: %pe",
+			 p->pid, p->comm, ERR_PTR(err));
 	return err ?: check_alive(c);
 }
 
@@ -247,7 +247,8 @@ static int check_anybody(struct cryo_capture *c)
 	cryo_for_each_proc(p, c->req)
 		if (!p->gone)
 			return 0;
-	cryo_log(&c->req->log, "pid %d (%s): nobody is left of its job", c->req->pid, c->req->comm);
+	cryo_log(&c->req->log, "pid %d (%s): all processes of its job have exited", c->req->pid,
+		 c->req->comm);
 	return -ESRCH;
 }
 
@@ -535,7 +536,7 @@ static int write_from_snapshot(struct cryo_capture *c, bool goes_on)
 	if (!err)
 		err = goes_on ? write_behind(c) : write_protected(c);
 	if (!err && c->snapshot->copied)
-		cryo_log(&c->req->log, "pid %d (%s): %llu KiB of memory were in use and have been copied",
+		cryo_log(&c->req->log, "pid %d (%s): %llu KiB of memory had extra page references (I/O in flight) and were copied while frozen",
 			 c->req->pid, c->req->comm, c->snapshot->copied << (PAGE_SHIFT - 10));
 	cryo_snapshot_free(c->snapshot);
 	kfree(c->snapshot);

@@ -118,8 +118,8 @@ static void send_signals(struct cryo_request *req, int result, bool last)
 		p->signalled = true;
 		err = signal_proc(p, signal);
 		if (err)
-			cryo_log(&req->log, "pid %d (%s): cannot be sent signal %d (error %d)",
-				 p->pid, p->comm, signal, -err);
+			cryo_log(&req->log, "pid %d (%s): cannot send signal %d: %pe",
+				 p->pid, p->comm, signal, ERR_PTR(err));
 	}
 }
 

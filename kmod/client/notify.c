@@ -258,7 +258,7 @@ static bool look_at_vote(struct cryo_request *req, struct cryo_participant *p,
 
 static void say_late(struct cryo_request *req, const struct late_voter *late)
 {
-	cryo_log(&req->log, "pid %d (%s): did not get ready for the checkpoint in time%s%s",
+	cryo_log(&req->log, "pid %d (%s): was not ready for the checkpoint in time%s%s",
 		 late->pid, late->comm,
 		 late->stopped ? ": it is stopped" :
 		 late->told ? ": still busy with an earlier one" :
@@ -516,7 +516,7 @@ int cryo_notify(struct cryo_request *req)
 		req->look_again = false;
 	} while ((told || procs || again) && !enough);
 	if (enough && (told || (procs && req->verdict.clients)))
-		cryo_log(&req->log, "pid %d (%s): there are new processes all the time: callbacks of some may not be run",
+		cryo_log(&req->log, "pid %d (%s): it keeps creating processes: callbacks of some may not be run",
 			 req->pid, req->comm);
 	return check_anybody_left(req);
 }

@@ -405,7 +405,7 @@ static void bound_freeze(struct cryo_request *req)
 	if (freeze_ms(req) <= CRYO_FREEZE_MAX_MS || capable(CAP_SYS_ADMIN))
 		return;
 	cryo_log(&req->log,
-		 "pid %d (%s): is waited for at most %u s until it comes to rest: more takes CAP_SYS_ADMIN",
+		 "pid %d (%s): is given at most %u s to freeze: more requires CAP_SYS_ADMIN",
 		 req->pid, req->comm, CRYO_FREEZE_MAX_MS / 1000);
 	req->args.freeze_ms = CRYO_FREEZE_MAX_MS;
 }
@@ -413,7 +413,7 @@ static void bound_freeze(struct cryo_request *req)
 static int say_never_at_rest(struct cryo_request *req)
 {
 	cryo_log(&req->log,
-		 "pid %d (%s): did not come to rest: there are new processes or threads all the time, or other programs",
+		 "pid %d (%s): cannot be frozen: it keeps creating processes or threads, or executing programs",
 		 req->pid, req->comm);
 	return -ETIMEDOUT;
 }

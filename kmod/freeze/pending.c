@@ -50,7 +50,7 @@ static void name_pending_of(struct cryo_request *req, struct list_head *list)
 			continue;
 		get_task_comm(comm, p->task);
 		cryo_log(&req->log,
-			 "pid %d (%s), thread %d (%s): did not come to rest: state %c%s",
+			 "pid %d (%s), thread %d (%s): cannot be frozen: state %c%s",
 			 p->proc->pid, p->proc->comm, task_pid_vnr(p->task), comm,
 			 task_state_to_char(p->task), why_pending(p->task));
 	}

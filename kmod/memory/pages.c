@@ -105,8 +105,9 @@ static int take_run(struct cryo_page_writer *w, struct cryo_proc *p,
 	}
 	mmap_read_unlock(mm);
 	if (n < 0 || (!n && start < end)) {
-		cryo_warn(w->c, p, "memory %lx-%lx: cannot be read at %lx (error %ld)",
-			  (unsigned long)vma->out.start, (unsigned long)vma->out.end, start, n);
+		cryo_warn(w->c, p, "memory %lx-%lx: cannot be read at %lx: %pe",
+			  (unsigned long)vma->out.start, (unsigned long)vma->out.end, start,
+			  ERR_PTR(n ?: -EFAULT));
 		return n ?: -EFAULT;
 	}
 	*addr = start + n * PAGE_SIZE;

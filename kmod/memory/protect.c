@@ -462,7 +462,8 @@ static int bring_back(struct protect_walk *p, unsigned long *addr, unsigned long
 		n = take_refs(p, start, n);
 	mmap_read_unlock(p->mm);
 	if (n < 0 || (!n && start < to)) {
-		cryo_warn(p->c, p->proc, "memory at %lx: cannot be read (error %ld)", start, n);
+		cryo_warn(p->c, p->proc, "memory at %lx: cannot be read: %pe", start,
+			  ERR_PTR(n ?: -EFAULT));
 		return n ?: -EFAULT;
 	}
 	if (again)

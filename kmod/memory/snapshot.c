@@ -78,7 +78,7 @@ int cryo_no_snapshot(struct cryo_capture *c, const struct cryo_proc *p,
 		cryo_log(&c->req->log, "pid %d (%s): no snapshot: %pV; written while stopped",
 			 p->pid, p->comm, &vaf);
 	else
-		cryo_log(&c->req->log, "pid %d (%s): no account of what it writes: %pV",
+		cryo_log(&c->req->log, "pid %d (%s): dirty tracking is not available: %pV",
 			 p->pid, p->comm, &vaf);
 	va_end(args);
 	return CRYO_NO_SNAPSHOT;
@@ -211,7 +211,7 @@ static void stop_again(struct cryo_snapshot *s, const char *why, u64 extra)
 	cryo_log(&req->log,
 		 "pid %d (%s): %s (%llu KiB of copies): %s until the context is written", req->pid,
 		 req->comm, why, extra << (PAGE_SHIFT - 10),
-		 err ? "it should be stopped, but does not come to rest" : "stopped again");
+		 err ? "it should be frozen, but cannot be" : "stopped again");
 }
 
 /* Who reads what is written may be stopped by that, and nobody would go on. */
@@ -223,7 +223,7 @@ static int too_much(struct cryo_snapshot *s, const char *why, u64 extra)
 		stop_again(s, why, extra);
 		return 0;
 	}
-	cryo_log(&req->log, "pid %d (%s): %s (%llu KiB of copies), and it has to go on",
+	cryo_log(&req->log, "pid %d (%s): %s (%llu KiB of copies): the process is resumed",
 		 req->pid, req->comm, why, extra << (PAGE_SHIFT - 10));
 	return -EDEADLK;
 }

@@ -619,7 +619,7 @@ static int take_others(struct cryo_request *req, int why)
 static int say_left_out(struct cryo_request *req, int why)
 {
 	if (why == -EDEADLK)
-		cryo_log(&req->log, "pid %d (%s): is the requester itself, which did not ask for that",
+		cryo_log(&req->log, "pid %d (%s): is the calling process, which did not ask for its own checkpoint (--self, CRYO_CKPT_SELF)",
 			 req->pid, req->comm);
 	if (why == -ENOENT)
 		cryo_log(&req->log, "pid %d (%s): is left out, as a debugger is at work (ptrace), and there is nothing else",
@@ -719,7 +719,7 @@ static void say_restless(struct cryo_request *req, struct cryo_proc *p)
 {
 	bool vfork = READ_ONCE(p->leader->vfork_done);
 
-	cryo_log(&req->log, "pid %d (%s): did not come to rest: %s", p->pid, p->comm,
+	cryo_log(&req->log, "pid %d (%s): cannot be frozen: %s", p->pid, p->comm,
 		 vfork ? "still uses the memory of its parent (vfork, posix_spawn)" : "is exiting");
 }
 

@@ -69,8 +69,8 @@ static int set_regset(struct cryo_rst_group *g, struct cryo_rst_member *m,
 			err = set_by_kernel(m->task, set);
 	}
 	if (err)
-		cryo_log(&g->log, "thread %d: register set 0x%x (%u bytes) is refused (error %d)",
-			 task_pid_vnr(m->task), set->note, set->length, err);
+		cryo_log(&g->log, "thread %d: cannot restore register set 0x%x (%u bytes): %pe",
+			 task_pid_vnr(m->task), set->note, set->length, ERR_PTR(err));
 	return err;
 }
 
@@ -182,8 +182,8 @@ static int wait_all(struct cryo_rst_group *g, unsigned int timeout_ms)
 		cryo_log(&g->log, "a call of the restart handle was still under way after %u ms",
 			 timeout_ms);
 	else if (!left)
-		cryo_log(&g->log, "only %u of %u threads came within %u ms", g->parked, g->threads,
-			 timeout_ms);
+		cryo_log(&g->log, "only %u of %u threads arrived within %u ms", g->parked,
+			 g->threads, timeout_ms);
 	if (!left)
 		return -ETIMEDOUT;
 	/* All have come: nobody changes it any more. */
@@ -218,8 +218,8 @@ static int wait_setup(struct cryo_rst_group *g)
 		return -ETIMEDOUT;
 	}
 	if (g->setup_error)
-		cryo_log(&g->log, "pid %d: %s failed (error %d)", g->setup_pid, g->setup_what,
-			 g->setup_error);
+		cryo_log(&g->log, "pid %d: %s failed: %pe", g->setup_pid, g->setup_what,
+			 ERR_PTR(g->setup_error));
 	return g->setup_error;
 }
 

@@ -66,8 +66,8 @@ static int install_filters(const struct cryo_resume *args, unsigned int shared,
 	}
 	if (!err || !i)
 		return err;
-	cryo_log(log, "thread %d: seccomp filter %u of %u is refused (error %d)",
-		 task_pid_vnr(current), i + 1, args->nr_seccomp, err);
+	cryo_log(log, "thread %d: cannot install seccomp filter %u of %u: %pe",
+		 task_pid_vnr(current), i + 1, args->nr_seccomp, ERR_PTR(err));
 	send_sig(SIGKILL, current, 1);
 	return 0;
 }

@@ -139,9 +139,9 @@ static int get_table(struct cryo_rst_group *g, struct table_owners *o, struct cr
 	/* Before it is asked whether that may be: whoever executes a program from here on finds one user more. */
 	err = cryo_tables_get(&m->tables, owner->task, !fs, fs);
 	if (err) {
-		cryo_log(&g->log, "thread %d: cannot share the tables of pid %d%s (error %d)",
+		cryo_log(&g->log, "thread %d: cannot share the tables of pid %d%s: %pe",
 			 task_pid_vnr(m->task), task_tgid_vnr(owner->task),
-			 err == -EAGAIN ? ", which executes a program" : "", err);
+			 err == -EAGAIN ? ", which executes a program" : "", ERR_PTR(err));
 		return err;
 	}
 	why = why_not_shared(g, o, owner, m, fs);

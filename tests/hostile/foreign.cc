@@ -277,7 +277,7 @@ void limits(crt::Tap& tap) {
         board->log[n > 0 ? n : 0] = '\0';
     });
     patient.wait();
-    tap.ok(board->error == ECANCELED && std::strstr(board->log, "at most 60 s until it comes to rest: more takes CAP_SYS_ADMIN") != nullptr,
+    tap.ok(board->error == ECANCELED && std::strstr(board->log, "at most 60 s to freeze: more requires CAP_SYS_ADMIN") != nullptr,
            "a user's patience is bounded");
     tap.diag(board->log);
 }

@@ -17,7 +17,7 @@ void try_behaviour(crt::Tap& tap, const std::string& behaviour, int count) {
         Outcome outcome = victim.checkpoint({"-p"});
         good += outcome.ok();
         if (!outcome.ok()) {
-            // 52: cannot be saved; 110: did not come to rest in time; 11, 16: again
+            // 52: cannot be saved; 110: cannot be frozen in time; 11, 16: again
             bool fine = outcome.clean_failure() && outcome.says(std::to_string(victim.pid()));
             refused += fine;
             bad += !fine;

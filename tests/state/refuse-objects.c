@@ -112,7 +112,7 @@ static bool make_deep_file(void)
 	}
 	below = (int)CRT_SYS(openat(fd, "file", O_RDWR | O_CREAT, 0600));
 	CRT_SYS(close(fd));
-	crt_expect("pid %d|fd %d: its path cannot be told (error -36)", getpid(), below);
+	crt_expect("pid %d|fd %d: its path cannot be resolved: -ENAMETOOLONG", getpid(), below);
 	return true;
 }
 
@@ -231,7 +231,7 @@ static bool make_changing_watches(void)
 			crt_make_file(name, 1, 1);
 	}
 	refuse_leave_orphan(change_watches, &fd);
-	return expect_fd(fd, "(inotify): its watches change all the time: try again");
+	return expect_fd(fd, "(inotify): its watches keep changing: try again");
 }
 
 static bool make_many_watches(void)
@@ -243,7 +243,7 @@ static bool make_many_watches(void)
 		wd = (int)CRT_SYS(inotify_add_watch(fd, path, IN_MODIFY));
 		CRT_SYS(inotify_rm_watch(fd, wd));
 	} while (wd < 1 << 20);
-	return expect_fd(fd, "inotify): it has come to watch 1048577, a restart does to 1048576");
+	return expect_fd(fd, "inotify): its next watch descriptor is 1048577, and a restart reaches 1048576 at most");
 }
 
 static int outside_pipe[2];

@@ -120,7 +120,7 @@ static bool make_spliced(void)
 	CRT_SYS(send(fds[0], data, sizeof(data), 0));
 	crt_sleep_ms(100);
 	CRT_SYS(splice(fds[1], NULL, spliced[1], NULL, sizeof(data), 0));
-	return expect_fd(spliced[0], "(pipe): holds pages given to it by splice()");
+	return expect_fd(spliced[0], "(pipe): holds pages spliced into it (splice(2), vmsplice(2))");
 }
 
 static bool works_spliced(void)
@@ -227,7 +227,7 @@ static bool make_gathered(void)
 		return false;
 	CRT_SYS(sendto(other, data, sizeof(data), 0, (struct sockaddr *)&name, sizeof(name)));
 	CRT_SYS(close(other));
-	crt_expect("pid %d|fd %d (socket): datagrams that came as one (UDP_GRO) wait in it", getpid(), gathering);
+	crt_expect("pid %d|fd %d (socket): aggregated datagrams (UDP_GRO) are queued in it", getpid(), gathering);
 	return true;
 }
 
@@ -285,7 +285,7 @@ static bool make_letter(void)
 	mailbox = (int)CRT_SYS(socket(AF_UNIX, SOCK_DGRAM, 0));
 	CRT_SYS(bind(mailbox, (struct sockaddr *)&name, sizeof(name)));
 	refuse_leave_orphan(send_letter, name.sun_path);
-	return expect_socket(mailbox, "a datagram waits in it that another process has sent; it has an address that cannot be taken");
+	return expect_socket(mailbox, "a datagram from another process is queued in it, whose source address cannot be bound");
 }
 
 static bool works_letter(void)

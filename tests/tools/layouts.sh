@@ -33,7 +33,7 @@ refused()
 	wait_for grep -q ready "$base/ready"
 	cr "$asked" && not status_is 0 && said "$1"
 }
-private="what this kernel keeps in another way than Cryo knows (cr_info --check) is not supported"
+private="a file whose structures this kernel has changed (cr_info --check) is not supported"
 plain=$base/plain
 cat "$btf" >"$plain"
 
@@ -58,10 +58,10 @@ check "the structures are told by the module itself" info_says "not found in thi
 check "no snapshots" not feature snapshot
 check "a Unix socket is refused" refused "$private" 'use Socket; socketpair(A, B, AF_UNIX, SOCK_STREAM, 0) or die'
 check "a netlink socket" refused "$private" 'socket(A, 16, 3, 0) or die'
-check "semaphores" refused "System V semaphores in its ipc namespace: this kernel keeps them in another way than Cryo knows" \
+check "semaphores" refused "System V semaphores in its ipc namespace: this kernel's structures differ from those that Cryo knows" \
 	'$id = semget(0, 1, 0600) // die; $SIG{TERM} = sub { semctl($id, 0, 0, 0); exit }'
 kill "$asked"; wait "$asked"
-check "shared memory" refused "System V shared memory in its ipc namespace: this kernel keeps them in another way than Cryo knows (cr_info --check)" \
+check "shared memory" refused "System V shared memory in its ipc namespace: this kernel's structures differ from those that Cryo knows (cr_info --check)" \
 	'$id = shmget(0, 1, 0600) // die; $SIG{TERM} = sub { shmctl($id, 0, 0); exit }'
 kill "$asked"; wait "$asked"
 check "message queues" refused "System V message queues in its ipc namespace" \
@@ -75,7 +75,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 		'syscall(240, $name = "layouts", 0102, 0600, 0) >= 0 or die; syscall(241, $name) == 0 or die'
 	check "io_uring" refused "$private" '$params = "\0" x 120; syscall(425, 1, $params) >= 0 or die'
 	check "a context of io_setup" \
-		refused "asynchronous I/O contexts (io_setup), which this kernel keeps in another way than Cryo knows (cr_info --check), are not supported" \
+		refused "asynchronous I/O contexts (io_setup), whose structures differ in this kernel from those that Cryo knows (cr_info --check), are not supported" \
 		'$id = "\0" x 8; syscall(206, 4, $id) == 0 or die'
 	check "a pseudo-terminal" refused "$private" 'open A, "+<", "/dev/ptmx" or die'
 	check "a seccomp filter" refused "a seccomp filter, kept in an unknown way" \

@@ -45,7 +45,7 @@ wait_for eval 'pgrep -x cr_checkpoint >/dev/null'
 worker=$(pgrep -x cr_checkpoint)
 pause
 cr -t 20 -f ctx "$parent"
-check "a command at work on another checkpoint is not part of this one: refused" eval 'status_is 16 && said "pid $worker (cr_checkpoint): is at work on a checkpoint itself"'
+check "a command at work on another checkpoint is not part of this one: refused" eval 'status_is 16 && said "pid $worker (cr_checkpoint): is performing a checkpoint itself"'
 check "... and nothing is left" not exists ctx
 cat <&7 >/dev/null &
 drain=$!

@@ -194,7 +194,7 @@ start_quietly
 exec 9<&-
 cr -v --kill --save-open=4999 -f ctx "$pid"
 wait_for is_gone "$pid"
-check "larger than the limit: told, by -v" eval 'status_is 0 && said "large): larger than --save-open allows for" && not said "others)"'
+check "larger than the limit: told, by -v" eval 'status_is 0 && said "large): exceeds the limit of --save-open" && not said "others)"'
 check "... and not in the context" eval 'not eval "cr_info ctx | grep fallback"'
 fresh
 head -c 2M /dev/zero >large
@@ -202,9 +202,9 @@ exec 9<large
 start_quietly
 exec 9<&-
 cr --save-all -f ctx "$pid"
-check "--save-all tells without it" eval 'status_is 0 && said "large): larger than --save-open allows for"'
+check "--save-all tells without it" eval 'status_is 0 && said "large): exceeds the limit of --save-open"'
 cr --save-all --save-open=1M -f ctx.2 "$pid"
-check "... also of a limit that was given" eval 'status_is 0 && said "large): larger than --save-open allows for"'
+check "... also of a limit that was given" eval 'status_is 0 && said "large): exceeds the limit of --save-open"'
 cr --save-all --save-open=2M -f ctx.3 "$pid"
 check "... and nothing where the limit is higher" eval 'status_is 0 && silent && cr_info ctx.3 | grep -q fallback'
 cr --save-open -f ctx.4 "$pid"

@@ -78,7 +78,7 @@ TEST("limits: files and inotify") {
        "2 inotify instances of user 12345 are more than are left of /proc/sys/fs/inotify/max_user_instances (1)");
   SAYS(findings, EINVAL,
        "6 inotify watches of user 12345 are more than /proc/sys/fs/inotify/max_user_watches allows (5)");
-  SAYS(findings, ERANGE, "an inotify descriptor has come to watch 1048577, a restart does to 1048576");
+  SAYS(findings, ERANGE, "the next watch descriptor of an inotify instance is 1048577, and a restart reaches 1048576 at most");
 }
 
 // With ids that nothing here has.

@@ -333,7 +333,7 @@ void Job::check_result(int error) const {
         fail(error, "process {}: callbacks were not ready for the checkpoint", target);
       // No thread has been asked before the time was over.
       if (request_->status().freeze_ns == 0 && (request_->status().threads != 0 || request_->status().pause_ns != 0))
-        fail(error, "process {}: its threads did not come to rest within {} s{}", target, freeze_limit / 1000,
+        fail(error, "process {}: its threads could not be frozen within {} s{}", target, freeze_limit / 1000,
              freeze_limit == CRYO_FREEZE_DEFAULT_MS ? ", the limit for that" : "");
       fail(error, "process {}: not complete within {} s", target, options_.timeout_ms / 1000);
     case EFBIG:

@@ -87,7 +87,7 @@ static int collect_fd(struct cryo_capture *c, struct cryo_proc *p, const struct 
 		return -EBUSY;
 	}
 	if (cryo_is_command(r->file, p->tgid)) {
-		cryo_log(&c->req->log, "pid %d (%s): is at work on a checkpoint itself",
+		cryo_log(&c->req->log, "pid %d (%s): is performing a checkpoint itself",
 			 p->pid, p->comm);
 		return -EBUSY;
 	}

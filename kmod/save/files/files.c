@@ -461,7 +461,7 @@ static const char *layout_obstacle(struct cryo_object *o)
 	/* Nothing is looked at. */
 	o->kind = 0;
 	o->inode->kind = 0;
-	return "what this kernel keeps in another way than Cryo knows (cr_info --check)";
+	return "a file whose structures this kernel has changed (cr_info --check)";
 }
 
 /* Give @o its kind, or refuse it by name. */
@@ -629,8 +629,8 @@ static int save_open_file(struct cryo_capture *c, struct cryo_object *o, char *p
 		out.pos = cryo_ns_file_saved(o->file);
 	name = saved_path(o, page);
 	if (IS_ERR(name)) {
-		cryo_refuse(c, o->proc, "fd %d: its path cannot be told (error %ld)",
-			    o->fd, PTR_ERR(name));
+		cryo_refuse(c, o->proc, "fd %d: its path cannot be resolved: %pe",
+			    o->fd, name);
 		return 0;
 	}
 	cryo_buf_put(&buf, &out, sizeof(out));

@@ -266,13 +266,13 @@ int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
 			  next_watch(group) != head.next_wd;
 	} while (!err && differs && ++rounds < MAX_ROUNDS);
 	if (!err && differs)
-		cryo_refuse(c, o->proc, "fd %d (inotify): its watches change all the time: try again",
+		cryo_refuse(c, o->proc, "fd %d (inotify): its watches keep changing: try again",
 			    o->fd);
 	else if (lost)
 		cryo_refuse(c, o->proc, "fd %d (inotify): watch %u is of a file that has no path any more",
 			    o->fd, lost);
 	if (highest > CRYO_HIGHEST_WATCH)
-		cryo_refuse(c, o->proc, "fd %d (inotify): it has come to watch %u, a restart does to %u",
+		cryo_refuse(c, o->proc, "fd %d (inotify): its next watch descriptor is %u, and a restart reaches %u at most",
 			    o->fd, highest, CRYO_HIGHEST_WATCH);
 	if (err) {
 		cryo_buf_free(&buf);

@@ -84,10 +84,10 @@ static void say_omitted(struct cryo_capture *c, const struct open_choice *choice
 		return;
 	cryo_describe_file(o->file, name, PATH_MAX);
 	if (choice->omitted > 1)
-		cryo_warn(c, o->proc, "fd %d (%s): larger than --save-open allows for; its contents are not in the context (nor those of %u others)",
+		cryo_warn(c, o->proc, "fd %d (%s): exceeds the limit of --save-open; its contents are not in the context (nor those of %u others)",
 			  o->fd, name, choice->omitted - 1);
 	else
-		cryo_warn(c, o->proc, "fd %d (%s): larger than --save-open allows for; its contents are not in the context",
+		cryo_warn(c, o->proc, "fd %d (%s): exceeds the limit of --save-open; its contents are not in the context",
 			  o->fd, name);
 	kfree(name);
 }

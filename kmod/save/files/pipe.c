@@ -45,7 +45,7 @@ static void refuse_spliced(struct cryo_capture *c, struct cryo_object *inode)
 	struct cryo_object *o = inode->opened;
 
 	if (o)
-		cryo_refuse(c, inode->proc, "fd %d (pipe): holds pages given to it by splice()",
+		cryo_refuse(c, inode->proc, "fd %d (pipe): holds pages spliced into it (splice(2), vmsplice(2))",
 			    o->fd >= 0 ? o->fd : o->carrier);
 }
 

@@ -349,7 +349,7 @@ static void warn_of_losses(struct cryo_capture *c, struct cryo_object *o,
 	const struct cryo_n_tty *data = slave->disc_data;
 
 	if (data->echo_head != data->echo_tail)
-		cryo_warn(c, o->proc, "fd %d (pseudo-terminal %d): echo that has not been put out is lost",
+		cryo_warn(c, o->proc, "fd %d (pseudo-terminal %d): pending echo is lost",
 			  o->fd, slave->index);
 	if (slave->ctrl.pktstatus)
 		cryo_warn(c, o->proc, "fd %d (pseudo-terminal %d): packet mode status that has not been read is lost",

@@ -85,7 +85,7 @@ int cryo_save_terminal(struct cryo_capture *c, struct cryo_proc *p)
 	}
 	tty_kref_put(tty);
 	if (err == -EBUSY) {
-		cryo_warn(c, p, "modes of its terminal are not saved: another process is in the middle of a call with it, which does not end");
+		cryo_warn(c, p, "modes of its terminal are not saved: another process is in a system call on it that does not return");
 		return 0;
 	}
 	if (err)

@@ -146,7 +146,7 @@ static bool ipc_layout_fits(struct cryo_capture *c, struct cryo_ipc_space *space
 		return true;
 	if (READ_ONCE(space->ns->ids[kind].in_use) && !(space->told & BIT(kind))) {
 		space->told |= BIT(kind);
-		cryo_refuse(c, cryo_ipc_holder(c), "System V %s in its ipc namespace: this kernel keeps them in another way than Cryo knows (cr_info --check)",
+		cryo_refuse(c, cryo_ipc_holder(c), "System V %s in its ipc namespace: this kernel's structures differ from those that Cryo knows (cr_info --check)",
 			    kinds[kind].name);
 	}
 	return false;

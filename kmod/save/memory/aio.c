@@ -130,7 +130,7 @@ int cryo_collect_aio(struct cryo_capture *c, struct cryo_proc *p)
 
 	if (!cryo_layout_fits(CRYO_LAYOUT_AIO)) {
 		if (cryo_mm_has_aio(p->mm))
-			cryo_refuse(c, p, "asynchronous I/O contexts (io_setup), which this kernel keeps in another way than Cryo knows (cr_info --check), are not supported");
+			cryo_refuse(c, p, "asynchronous I/O contexts (io_setup), whose structures differ in this kernel from those that Cryo knows (cr_info --check), are not supported");
 		return 0;
 	}
 	err = wait_until_idle(c, p, &n);

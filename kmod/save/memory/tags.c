@@ -121,8 +121,9 @@ static int take_tags(struct tag_copy *t, struct cryo_proc *p, const struct cryo_
 	}
 	mmap_read_unlock(mm);
 	if (n < 0 || (!n && start < to)) {
-		cryo_warn(t->c, p, "memory %lx-%lx: tags cannot be read at %lx (error %ld)",
-			  (unsigned long)vma->out.start, end, start, n);
+		cryo_warn(t->c, p, "memory %lx-%lx: tags cannot be read at %lx: %pe",
+			  (unsigned long)vma->out.start, end, start,
+			  ERR_PTR(n ?: -EFAULT));
 		return n ?: -EFAULT;
 	}
 	for (i = 0; i < n; i++) {

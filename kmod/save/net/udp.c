@@ -72,7 +72,7 @@ static int put_datagram(struct cryo_capture *c, struct cryo_object *o, struct sk
 	if (!skb_csum_unnecessary(skb) && __skb_checksum_complete(skb))
 		return 0;
 	if (skb_is_gso(skb)) {
-		cryo_refuse(c, o->proc, "fd %d (socket): datagrams that came as one (UDP_GRO) wait in it",
+		cryo_refuse(c, o->proc, "fd %d (socket): aggregated datagrams (UDP_GRO) are queued in it",
 			    o->fd >= 0 ? o->fd : o->carrier);
 		return 0;
 	}

@@ -190,7 +190,7 @@ static int put_message(struct cryo_capture *c, struct cryo_object *o, struct sk_
 		head.sender = sender ? sender->id : 0;
 		head.name_len = name_of(skb->sk, &name);
 		if (!sender && head.name_len && !sock_flag(skb->sk, SOCK_DEAD))
-			cryo_refuse(c, o->proc, "fd %d (socket): a datagram waits in it that another process has sent; it has an address that cannot be taken",
+			cryo_refuse(c, o->proc, "fd %d (socket): a datagram from another process is queued in it, whose source address cannot be bound",
 				    o->fd);
 	}
 	if (UNIXCB(skb).pid) {

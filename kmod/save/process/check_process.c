@@ -105,7 +105,7 @@ int cryo_check_process(struct cryo_capture *c, struct cryo_proc *p)
 	if (!p->mm_saved)
 		check_mm(c, p);
 	if (p->task->signal->oom_mm)
-		cryo_refuse(c, p, "is being killed for lack of memory");
+		cryo_refuse(c, p, "is being killed by the OOM killer");
 	for (t = cryo_next_thread(p, NULL); t; t = cryo_next_thread(p, t)) {
 		check_thread(c, p, t->task);
 		cryo_check_thread_fs(c, t);

@@ -297,7 +297,7 @@ static void warn_of_root(struct cryo_capture *c, struct cryo_proc *p, struct tas
 
 	put_cred(cred);
 	if (outside && !ns_capable(current_user_ns(), CAP_SYS_CHROOT))
-		cryo_warn_always(c, p, "thread %d: its root directory takes CAP_SYS_CHROOT at the restart: only root can restart it",
+		cryo_warn_always(c, p, "thread %d: its root directory requires CAP_SYS_CHROOT at the restart: only root can restart it",
 				 task_pid_vnr(task));
 }
 

@@ -236,7 +236,7 @@ void LimitChecker::check_inotify() {
   for (const auto& [id, file] : context_.files) {
     if (file.head.kind != CRYO_FILE_INOTIFY || !file.inotify) continue;
     if (file.inotify->head.next_wd > CRYO_HIGHEST_WATCH)
-      findings_.problem(ERANGE, "an inotify descriptor has come to watch {}, a restart does to {}", file.inotify->head.next_wd,
+      findings_.problem(ERANGE, "the next watch descriptor of an inotify instance is {}, and a restart reaches {} at most", file.inotify->head.next_wd,
                         CRYO_HIGHEST_WATCH);
     const auto inode = context_.inodes.find(file.head.inode);
     Group& group = groups[inode == context_.inodes.end() ? 0 : inode->second.head.uid];

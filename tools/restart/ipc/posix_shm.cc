@@ -50,7 +50,7 @@ bool is_of_the_job(const Inode& inode, int fd, const struct stat& now) {
 
 std::string problem_with(const Inode& inode, int fd) {
   struct stat now;
-  if (::fstat(fd, &now) != 0) return fmt::format("cannot be looked at: {}", std::strerror(errno));
+  if (::fstat(fd, &now) != 0) return fmt::format("cannot be inspected: {}", std::strerror(errno));
   if (!is_of_the_job(inode, fd, now)) return "another object than at the checkpoint has its name";
   if (is_in_use(fd)) return "is in use: its contents cannot be put back";
   return {};

@@ -76,7 +76,7 @@ bool gone() {
 }
 
 Found unreadable() {
-  return {true, false, fmt::format("is there and cannot be looked at: {}", std::strerror(errno)), {}};
+  return {true, false, fmt::format("is there and cannot be inspected: {}", std::strerror(errno)), {}};
 }
 
 // Any user may make one with a key and id that are free.  Who has made it may always change it: that is who made the one of the
