@@ -13,11 +13,12 @@
 #include <linux/binfmts.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
-#include <linux/hashtable.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+#include <linux/rhashtable.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -37,17 +38,29 @@
 
 /* A process that has consented. */
 struct consent {
-	struct hlist_node node;
-	struct pid *tgid;	/* counted */
+	struct rhash_head node;
+	struct pid *tgid;	/* counted while it is in the table; readers compare it only */
 	kuid_t uid;		/* all of its user ids, when it did */
+	struct rcu_head rcu;
 };
 
 #define PROBES_STAY_S	300	/* without anybody */
 
-static DEFINE_HASHTABLE(consents, 10);
+static const struct rhashtable_params consent_params = {
+	.key_len = sizeof_field(struct consent, tgid),
+	.key_offset = offsetof(struct consent, tgid),
+	.head_offset = offsetof(struct consent, node),
+	.automatic_shrinking = true,
+};
+
+/*
+ * Read with RCU: the probes run in everybody's fork(), exec and exit, who are not to wait for each other.  Only whoever has consented
+ * takes the lock, to come or to go.
+ */
+static struct rhashtable consents;
 static unsigned int nr_consents;
-/* Protects both. Taken in probes, which may run in any task, with interrupts on. */
 static DEFINE_SPINLOCK(consents_lock);
+static bool has_table;
 
 /* Protects probing, and is held while probes come and go. Outermost. */
 static DEFINE_MUTEX(probes_lock);
@@ -71,79 +84,80 @@ static struct probe {
 
 /* ---- marks ---- */
 
-static struct consent *find_consent(const struct pid *tgid)
+/* With RCU, or with the lock. */
+static struct consent *find_consent(struct pid *tgid)
 {
-	struct consent *c;
-
-	lockdep_assert_held(&consents_lock);
-	hash_for_each_possible(consents, c, node, (unsigned long)tgid)
-		if (c->tgid == tgid)
-			return c;
-	return NULL;
+	return rhashtable_lookup(&consents, &tgid, consent_params);
 }
 
-static bool find_uid(const struct pid *tgid, kuid_t *uid)
+static bool find_uid(struct pid *tgid, kuid_t *uid)
 {
 	const struct consent *c;
 
-	spin_lock(&consents_lock);
+	if (!has_table)
+		return false;
+	rcu_read_lock();
 	c = find_consent(tgid);
 	if (c)
 		*uid = c->uid;
-	spin_unlock(&consents_lock);
+	rcu_read_unlock();
 	return c;
 }
 
 /* As @uid has, or, if @from is given, as that process has, if it has. */
-static int add_consent(struct pid *tgid, const struct pid *from, kuid_t uid, gfp_t flags)
+static int add_consent(struct pid *tgid, struct pid *from, kuid_t uid, gfp_t flags)
 {
 	struct consent *c = kmalloc(sizeof(*c), flags | __GFP_ACCOUNT), *parent;
+	int err = -EEXIST;
 
 	if (!c)
 		return -ENOMEM;
 	c->tgid = get_pid(tgid);
 	c->uid = uid;
+	rcu_read_lock();
 	spin_lock(&consents_lock);
-	if (from) {
-		/* In one step: without any mark, there may be no probes from now on. */
-		parent = find_consent(from);
-		if (!parent)
-			goto unlock;
+	/* In one step: without any mark, there may be no probes from now on. */
+	parent = from ? find_consent(from) : NULL;
+	if (parent)
 		c->uid = parent->uid;
-	}
-	if (!find_consent(tgid)) {
-		hash_add(consents, &c->node, (unsigned long)tgid);
-		nr_consents++;
-		c = NULL;
-	}
-unlock:
+	if (!from || parent)
+		err = rhashtable_lookup_insert_fast(&consents, &c->node, consent_params);
+	nr_consents += !err;
 	spin_unlock(&consents_lock);
-	if (c) {
+	rcu_read_unlock();
+	if (err) {
 		put_pid(c->tgid);
 		kfree(c);
 	}
-	return 0;
+	return err == -EEXIST ? 0 : err;
 }
 
 static void remove_probes(struct work_struct *work);
 static DECLARE_DELAYED_WORK(remove_probes_work, remove_probes);
 
-static void drop_consent(const struct pid *tgid)
+static void drop_consent(struct pid *tgid)
 {
 	struct consent *c;
 	bool last = false;
 
-	spin_lock(&consents_lock);
+	if (!has_table)
+		return;
+	rcu_read_lock();
 	c = find_consent(tgid);
 	if (c) {
-		hash_del(&c->node);
-		last = !--nr_consents;
+		spin_lock(&consents_lock);
+		/* Another thread may have taken it back. */
+		if (rhashtable_remove_fast(&consents, &c->node, consent_params))
+			c = NULL;
+		else
+			last = !--nr_consents;
+		spin_unlock(&consents_lock);
 	}
-	spin_unlock(&consents_lock);
+	rcu_read_unlock();
 	if (!c)
 		return;
 	put_pid(c->tgid);
-	kfree(c);
+	kfree_rcu(c, rcu);
 	if (last)
 		schedule_delayed_work(&remove_probes_work, PROBES_STAY_S * HZ);
 }
@@ -354,7 +368,7 @@ u64 cryo_consent_feature(void)
 	size_t i;
 
 	/* Probes of such a kernel run with preemption off, where its spinlocks and allocators sleep. */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) || cryo_yama_level() < 0)
+	if (!has_table || IS_ENABLED(CONFIG_PREEMPT_RT) || cryo_yama_level() < 0)
 		return 0;
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		if (!probes[i].tp)
@@ -364,15 +378,20 @@ u64 cryo_consent_feature(void)
 
 void cryo_consent_init(void)
 {
+	has_table = !rhashtable_init(&consents, &consent_params);
 	for_each_kernel_tracepoint(find_tracepoint, NULL);
+}
+
+static void free_consent(void *consent, void *arg)
+{
+	struct consent *c = consent;
+
+	put_pid(c->tgid);
+	kfree(c);
 }
 
 void cryo_consent_exit(void)
 {
-	struct hlist_node *next;
-	struct consent *c;
-	int i;
-
 	mutex_lock(&probes_lock);
 	if (probing)
 		unregister_probes(ARRAY_SIZE(probes));
@@ -380,8 +399,6 @@ void cryo_consent_exit(void)
 	mutex_unlock(&probes_lock);
 	tracepoint_synchronize_unregister();
 	cancel_delayed_work_sync(&remove_probes_work);
-	hash_for_each_safe(consents, i, next, c, node) {
-		put_pid(c->tgid);
-		kfree(c);
-	}
+	if (has_table)
+		rhashtable_free_and_destroy(&consents, free_consent, NULL);
 }
