@@ -21,6 +21,7 @@
 
 #include "access/exceptions.h"
 #include "lib/args.h"
+#include "lib/turn.h"
 #include "restart/calls.h"
 
 /*
@@ -88,6 +89,20 @@ static bool is_set_by_us(const struct cursor *c, pid_t now)
 	return now >= c->set && now < max(c->before, c->set + NEAR_PIDS);
 }
 
+/* Has somebody forked since it was set? */
+static bool is_cursor_used(const void *what)
+{
+	const struct pid_namespace *ns = what;
+	const struct cursor *c;
+	bool used;
+
+	spin_lock(&cursors_lock);
+	c = find_cursor(ns);
+	used = !c || idr_get_cursor(&ns->idr) != c->set;
+	spin_unlock(&cursors_lock);
+	return used;
+}
+
 /*
  * The kernel itself reads and sets the cursor with single loads and stores. @pid 0 puts it back: only from where a restart
  * has set it, as a job that runs has forked on from where it was, and would be given the ids of its children again.
@@ -96,7 +111,17 @@ static int move_cursor(struct pid_namespace *ns, pid_t pid, pid_t *before)
 {
 	struct cursor *c;
 	pid_t now;
+	int err;
 
+	*before = 0;
+	if (pid) {
+		err = cryo_turn_begin(ns, is_cursor_used);
+		if (err)
+			return err;
+	} else if (!cryo_turn_end(ns, is_cursor_used)) {
+		/* It is not where the caller has set it. */
+		return 0;
+	}
 	spin_lock(&cursors_lock);
 	now = idr_get_cursor(&ns->idr);
 	c = find_cursor(ns);

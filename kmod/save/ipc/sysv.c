@@ -265,6 +265,11 @@ static bool is_taken(struct ipc_ids *ids, int id)
 	return perm && perm->id == (int)(perm->seq << CRYO_IPC_INDEX_BITS) + at;
 }
 
+static bool is_next_used(const void *ids)
+{
+	return cryo_ipc_next(ids) < 0;
+}
+
 /* CRYO_IOC_IPC_ID */
 long cryo_ipc_id(void __user *arg)
 {
@@ -293,6 +298,9 @@ long cryo_ipc_id(void __user *arg)
 	default:
 		return -EINVAL;
 	}
+	err = cryo_turn_begin(ids, is_next_used);
+	if (err)
+		return err;
 	if (down_write_killable(&ids->rwsem))
 		return -EINTR;
 	if (is_taken(ids, args.id))

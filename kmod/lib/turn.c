@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* turn.c - numbers that one user at a time chooses: see turn.h */
+#include <linux/delay.h>
+#include <linux/hash.h>
+#include <linux/list.h>
+#include <linux/sched/signal.h>
+#include <linux/spinlock.h>
+#include <linux/timekeeping.h>
+#include <linux/uidgid.h>
+
+#include "lib/per_user.h"
+#include "lib/turn.h"
+
+#define TURN_NS		(5 * NSEC_PER_MSEC)
+#define PATIENCE_NS	NSEC_PER_SEC
+#define LOOK_US		50
+
+struct waiter {
+	struct list_head node;
+	kuid_t user;
+};
+
+/* Things whose addresses are hashed to the same place wait for each other, which does no harm. */
+static struct turn {
+	const void *what;
+	kuid_t user;
+	u64 end;		/* ktime_get_ns(); in the past: nobody's turn */
+	struct list_head waiters;
+} turns[16];
+
+static DEFINE_SPINLOCK(turns_lock);
+
+static struct turn *turn_of(const void *what)
+{
+	struct turn *t = &turns[hash_ptr(what, ilog2(ARRAY_SIZE(turns)))];
+
+	lockdep_assert_held(&turns_lock);
+	if (!t->waiters.next)
+		INIT_LIST_HEAD(&t->waiters);
+	return t;
+}
+
+static bool is_others(struct turn *t, const void *what, bool (*used)(const void *what), kuid_t user)
+{
+	lockdep_assert_held(&turns_lock);
+	return ktime_get_ns() < t->end && !uid_eq(t->user, user) && (t->what != what || !used(what));
+}
+
+static bool user_waits(const struct turn *t, kuid_t user)
+{
+	const struct waiter *w;
+
+	lockdep_assert_held(&turns_lock);
+	list_for_each_entry(w, &t->waiters, node)
+		if (uid_eq(w->user, user))
+			return true;
+	return false;
+}
+
+/* Whether it is the turn of @w; it is in the list or not, as it was its user's first or not. */
+static bool try_begin(struct waiter *w, const void *what, bool (*used)(const void *what), bool in_vain)
+{
+	struct turn *t;
+	bool may;
+
+	spin_lock(&turns_lock);
+	t = turn_of(what);
+	if (list_empty(&w->node) && !user_waits(t, w->user))
+		list_add_tail(&w->node, &t->waiters);
+	may = !list_empty(&w->node) && list_is_first(&w->node, &t->waiters) &&
+	      !is_others(t, what, used, w->user);
+	if (may) {
+		t->what = what;
+		t->user = w->user;
+		t->end = ktime_get_ns() + TURN_NS;
+	}
+	if (may || in_vain)
+		list_del_init(&w->node);
+	spin_unlock(&turns_lock);
+	return may;
+}
+
+int cryo_turn_begin(const void *what, bool (*used)(const void *what))
+{
+	struct waiter w = { .user = cryo_payer() };
+	u64 limit = ktime_get_ns() + PATIENCE_NS;
+	bool in_vain = false;
+
+	INIT_LIST_HEAD(&w.node);
+	while (!try_begin(&w, what, used, in_vain)) {
+		if (in_vain)
+			return fatal_signal_pending(current) ? -EINTR : 0;
+		usleep_range(LOOK_US, 2 * LOOK_US);
+		in_vain = fatal_signal_pending(current) || ktime_get_ns() > limit;
+	}
+	return 0;
+}
+
+bool cryo_turn_end(const void *what, bool (*used)(const void *what))
+{
+	kuid_t user = cryo_payer();
+	struct turn *t;
+	bool others;
+
+	spin_lock(&turns_lock);
+	t = turn_of(what);
+	others = is_others(t, what, used, user);
+	if (!others && t->what == what && uid_eq(t->user, user))
+		t->end = 0;
+	spin_unlock(&turns_lock);
+	return !others;
+}

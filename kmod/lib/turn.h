@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * turn.h - numbers that one user at a time chooses
+ *
+ * What is set for the caller's next fork() or shmget() lasts until that: whoever sets it as well in between takes it from him, and one
+ * who does so in a loop would keep all others from what they want.
+ */
+#ifndef CRYO_TURN_H
+#define CRYO_TURN_H
+
+#include <linux/types.h>
+
+/**
+ * cryo_turn_begin() - wait until nobody else's turn is under way, and begin one
+ * @what: what the number is chosen of, e.g. a pid namespace: compared by address only, and referenced by the caller
+ * @used: has the number that was set last been used, by whomever?  Called with a spinlock held
+ *
+ * Turns are of users, in the order in which they have asked; all processes of a user have one place among those that wait.  A turn
+ * ends when its number has been used, by cryo_turn_end(), or after 5 ms.  Whoever has waited for a second goes on without one: it is
+ * a hint only.
+ *
+ * Return: 0, or -EINTR: a signal kills the caller.
+ */
+int cryo_turn_begin(const void *what, bool (*used)(const void *what));
+
+/**
+ * cryo_turn_end() - end the turn of the caller's user
+ * @what: as for cryo_turn_begin()
+ *
+ * Return: whether nobody else's is under way.
+ */
+bool cryo_turn_end(const void *what, bool (*used)(const void *what));
+
+#endif /* CRYO_TURN_H */

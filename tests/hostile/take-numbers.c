@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * take-numbers: sets the next pid and the next id of shared memory in a loop, until it is killed (for tests/hostile/numbers).
+ * take-numbers job FILE: has a segment of shared memory and a child, and writes a line to FILE ten times a second.
+ */
+#include <cryo/ioctl.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int job(const char *path)
+{
+	int id = shmget(IPC_PRIVATE, 4096, 0600);
+	FILE *out = fopen(path, "a");
+
+	if (id < 0 || !out || shmat(id, NULL, 0) == (void *)-1)
+		return 1;
+	if (fork() == 0)
+		for (;;)
+			pause();
+	for (;;) {
+		fprintf(out, "%d %d\n", getpid(), id);
+		fflush(out);
+		usleep(100000);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct cryo_pid_cursor cursor = { .size = sizeof(cursor) };
+	struct cryo_ipc_id id = { .size = sizeof(id), .kind = CRYO_IPC_KIND_SHM, .id = 4096 };
+	int dev;
+
+	if (argc == 3 && !strcmp(argv[1], "job"))
+		return job(argv[2]);
+	dev = open("/dev/cryo", O_RDWR);
+	if (dev < 0) {
+		perror("/dev/cryo");
+		return 1;
+	}
+	for (;;) {
+		cursor.pid = 20000;
+		if (ioctl(dev, CRYO_IOC_PID_CURSOR, &cursor)) {
+			perror("CRYO_IOC_PID_CURSOR");
+			return 1;
+		}
+		cursor.pid = 0;
+		ioctl(dev, CRYO_IOC_PID_CURSOR, &cursor);
+		ioctl(dev, CRYO_IOC_IPC_ID, &id);
+	}
+}
