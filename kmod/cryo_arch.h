@@ -33,6 +33,13 @@ u32 cryo_arch_id(void);
 void cryo_arch_fixup_syscall(struct cryo_parked *p);
 
 /*
+ * In @current, which runs a work: is it in the middle of a call other than io_uring_enter(2), which cryo_arch_fixup_syscall() knows?
+ * There are io_uring_register(2), which waits in IORING_REGISTER_SYNC_CANCEL, and the stops of a process that is traced; execve(2) is
+ * told by the task.
+ */
+bool cryo_arch_within_call(void);
+
+/*
  * Before that, in the requester: @p->task is about to be interrupted.  And after it, in @current,
  * which is no longer parked and will look at its signals now: what was changed for the capture only
  * is changed back.  cryo_arch_forget_syscall(), in the requester, is for a thread that has not come and

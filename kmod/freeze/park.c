@@ -203,7 +203,10 @@ static void pass_by(struct cryo_parked *p)
 				 (TASK_UNINTERRUPTIBLE | TASK_FREEZABLE));
 }
 
-/* The task work: runs in the thread itself. */
+/*
+ * The task work: runs in the thread itself, on its way to user mode; but for a few places where the kernel runs works in the middle of
+ * a call, which has no result yet.  Whoever is there is asked again.
+ */
 static void park_thread(struct callback_head *work)
 {
 	struct cryo_parked *p = container_of(work, struct cryo_parked, work);
@@ -214,6 +217,11 @@ static void park_thread(struct callback_head *work)
 	}
 	cryo_point("park");
 	note_continued(p);
+	if (!p->poller && (current->in_execve || cryo_arch_within_call())) {
+		cryo_arch_forget_syscall(p);
+		pass_by(p);
+		goto put;
+	}
 	if (wait_for_works(p) || (!p->poller && wait_for_uring(p)))
 		return;
 	/* Before the requester may look at the registers; and even when it no longer wants to. */
@@ -338,7 +346,9 @@ static bool has_to_come(struct cryo_parked *p, struct cryo_user *user)
 		return false;
 	if (READ_ONCE(task->flags) & PF_EXITING || task_is_stopped_or_traced(task))
 		return false;
-	return READ_ONCE(p->at_work) || !(READ_ONCE(task->__state) & TASK_UNINTERRUPTIBLE) ||
+	/* Also who is in the freezer of a control group of version 1. */
+	return READ_ONCE(p->at_work) ||
+	       !(READ_ONCE(task->__state) & (TASK_UNINTERRUPTIBLE | TASK_FROZEN)) ||
 	       (cryo_may_begin_to_wait(task) && may_leave(p, user));
 }
 

@@ -165,6 +165,17 @@ static void note_interrupted(struct cryo_parked *p, struct pt_regs *regs)
 	}
 }
 
+/* On the way to user mode there is no call any more, but for one that has just been restarted. */
+bool cryo_arch_within_call(void)
+{
+	struct pt_regs *regs = current_pt_regs();
+
+	if (compat_user_mode(regs) || !in_syscall(regs) || cryo_is_interrupted(regs->regs[0]))
+		return false;
+	return regs->syscallno == __NR_io_uring_register ||
+	       (READ_ONCE(current->ptrace) && regs->syscallno != __NR_io_uring_enter);
+}
+
 void cryo_arch_fixup_syscall(struct cryo_parked *p)
 {
 	struct pt_regs *regs = current_pt_regs();

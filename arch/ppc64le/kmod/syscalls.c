@@ -87,6 +87,13 @@ void cryo_arch_forget_syscall(struct cryo_parked *p)
 	unwatch_call(p->task);
 }
 
+/* Calls in the middle of which works are run. */
+static bool runs_works(struct task_struct *task, const struct pt_regs *regs)
+{
+	return regs->gpr[0] == __NR_io_uring_enter || regs->gpr[0] == __NR_io_uring_register ||
+	       READ_ONCE(task->ptrace);
+}
+
 /*
  * Many works are run in io_uring_enter(2) while it waits.  Inside, the registers are as they were at the
  * entry; so they are after it when the result happens to be the first argument, but not the result.
@@ -104,7 +111,7 @@ void cryo_arch_note_syscall(struct cryo_parked *p)
 	rcu_read_lock();
 	if (READ_ONCE(task->stack)) {
 		regs = task_pt_regs(task);
-		if (regs && is_in_call(regs) && regs->gpr[0] == __NR_io_uring_enter)
+		if (regs && is_in_call(regs) && runs_works(task, regs))
 			WRITE_ONCE(regs->result, NOT_OVER);
 	}
 	rcu_read_unlock();
@@ -149,6 +156,14 @@ static bool is_timed_wait(const struct pt_regs *regs)
 
 	return nr == __NR_ipc ? is_ipc(regs, SEMTIMEDOP) && cryo_timed_wait_known(nr) :
 				!!cryo_waiting_call(nr);
+}
+
+bool cryo_arch_within_call(void)
+{
+	struct pt_regs *regs = current_pt_regs();
+
+	return is_in_call(regs) && !is_tsk_32bit_task(current) && regs->result == NOT_OVER &&
+	       regs->gpr[0] != __NR_io_uring_enter && runs_works(current, regs);
 }
 
 void cryo_arch_fixup_syscall(struct cryo_parked *p)

@@ -81,6 +81,19 @@ void cryo_arch_unfix_syscall(struct cryo_parked *p)
 {
 }
 
+bool cryo_arch_within_call(void)
+{
+	struct pt_regs *regs = current_pt_regs();
+	unsigned long nr = regs->orig_ax;
+
+	/* A 32-bit system call's numbers mean something else; such threads are refused. */
+	if ((long)nr < 0 || current_thread_info()->status & TS_COMPAT ||
+	    regs->ax != (unsigned long)-ENOSYS)
+		return false;
+	return nr == __NR_io_uring_register ||
+	       (READ_ONCE(current->ptrace) && nr != __NR_io_uring_enter);
+}
+
 void cryo_arch_fixup_syscall(struct cryo_parked *p)
 {
 	struct pt_regs *regs = current_pt_regs();
