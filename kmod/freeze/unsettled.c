@@ -6,7 +6,6 @@
  * answered, what the kernel has answered by netlink (getaddrinfo(3) asks it for addresses each time), a connection that
  * is being made.  Those who are parked finish nothing, so they get time for that before (freeze.c).
  */
-#include <linux/fdtable.h>
 #include <linux/net.h>
 #include <linux/sched/task.h>
 #include <net/sock.h>
@@ -14,21 +13,13 @@
 #include "access/access.h"
 #include "freeze/freeze.h"
 #include "lib/wait.h"
+#include "lib/walk_files.h"
 #include "lib/walk_tasks.h"
 #include "request/request.h"
 #include "save/files.h"
 #include "save/net.h"
 
-#define FD_BATCH	4096	/* descriptors looked at with the locks held */
-
-/* How far a walk of descriptors has come. */
-struct cryo_fd_walk {
-	unsigned int end;	/* of this batch */
-	bool more;		/* there are some behind it */
-	bool (*wanted)(struct file *file);
-};
-
-static bool is_unfinished(struct file *file)
+static bool is_unfinished(const void *arg, struct file *file)
 {
 	struct socket *sock = sock_from_file(file);
 	struct sock *sk = sock ? READ_ONCE(sock->sk) : NULL;
@@ -38,21 +29,9 @@ static bool is_unfinished(struct file *file)
 	return cryo_is_fanotify(file) && cryo_fanotify_unread(file);
 }
 
-static bool is_answerer(struct file *file)
+static bool is_answerer(const void *arg, struct file *file)
 {
 	return cryo_is_fanotify(file) && cryo_fanotify_answers(file);
-}
-
-/* With files->file_lock. */
-static int is_wanted_file(const void *data, struct file *file, unsigned int fd)
-{
-	struct cryo_fd_walk *walk = (struct cryo_fd_walk *)data;
-
-	if (fd >= walk->end) {
-		walk->more = true;
-		return 1;
-	}
-	return walk->wanted(file);
 }
 
 static bool has_files(void *arg, struct task_struct *thread)
@@ -77,10 +56,9 @@ static struct task_struct *thread_with_files(struct task_struct *member)
 
 /* It may be another program by now, whose descriptors are none of the requester's business. */
 static bool has_open_file(struct cryo_request *req, struct task_struct *task,
-			  bool (*wanted)(struct file *file))
+			  bool (*wanted)(const void *arg, struct file *file))
 {
-	struct cryo_fd_walk walk = { .wanted = wanted };
-	unsigned int start;
+	struct cryo_file_walk walk = { .wanted = wanted };
 	bool has = false;
 
 	task = thread_with_files(task);
@@ -89,19 +67,11 @@ static bool has_open_file(struct cryo_request *req, struct task_struct *task,
 	if (!cryo_may_trace(task))
 		goto put;
 	do {
-		start = walk.end;
-		walk.end += FD_BATCH;
-		walk.more = false;
-		has = false;
-		task_lock(task);
-		if (task->files)
-			has = iterate_fd(task->files, start, is_wanted_file, &walk);
-		task_unlock(task);
-		cond_resched();
+		has = cryo_walk_files(&walk, task);
 	} while (walk.more && !cryo_request_interrupted(req));
 put:
 	put_task_struct(task);
-	return has && !walk.more;
+	return has;
 }
 
 /* Has one of the processes in scope something that it is likely to be through with soon? */

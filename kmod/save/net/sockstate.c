@@ -4,7 +4,6 @@
  * other end, and messages that wait
  */
 #include <linux/cred.h>
-#include <linux/fdtable.h>
 #include <linux/net.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
@@ -19,6 +18,7 @@
 #include "access/access.h"
 #include "capture/capture.h"
 #include "lib/buf.h"
+#include "lib/walk_files.h"
 #include "save/net.h"
 
 struct sock *cryo_sock_of(struct cryo_object *o)
@@ -55,7 +55,7 @@ struct cryo_object *cryo_object_of_sock(struct cryo_capture *c, struct sock *sk)
 	return file ? cryo_object_find(c, file) : NULL;
 }
 
-static int is_file(const void *arg, struct file *file, unsigned int fd)
+static bool is_file(const void *arg, struct file *file)
 {
 	return file == arg;
 }
@@ -64,16 +64,16 @@ static int is_file(const void *arg, struct file *file, unsigned int fd)
 #define MAX_NAMED	8
 #define TASK_BATCH	16
 
-static bool has_open(struct task_struct *task, const struct file *file)
+static bool has_open(struct cryo_capture *c, struct task_struct *task, const struct file *file)
 {
-	int has = 0;
+	struct cryo_file_walk walk = { .wanted = is_file, .arg = file };
+	bool has;
 
 	if (!cryo_may_see(task))
 		return false;
-	task_lock(task);
-	if (task->files)
-		has = iterate_fd(task->files, 0, is_file, file);
-	task_unlock(task);
+	do {
+		has = cryo_walk_files(&walk, task);
+	} while (walk.more && !cryo_look_interrupted(c));
 	return has;
 }
 
@@ -105,7 +105,7 @@ static struct task_struct *find_holder_of(struct cryo_capture *c, const struct f
 		n = next_processes(at, some);
 		put_task_struct(at);
 		for (i = 0; i < n; i++) {
-			if (!found && !cryo_look_interrupted(c) && has_open(some[i], file))
+			if (!found && !cryo_look_interrupted(c) && has_open(c, some[i], file))
 				found = get_task_struct(some[i]);
 			/* The last one is where it goes on. */
 			if (i + 1 < n)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* walk_files.h - the open files of a task, some at a time: a table may have a million of them */
+#ifndef CRYO_WALK_FILES_H
+#define CRYO_WALK_FILES_H
+
+#include <linux/types.h>
+
+struct file;
+struct task_struct;
+
+struct cryo_file_walk {
+	bool (*wanted)(const void *arg, struct file *file);	/* with files_struct.file_lock held */
+	const void *arg;
+	unsigned int end;	/* all below have been looked at; begins with 0 */
+	bool more;		/* there are some behind it */
+};
+
+/**
+ * cryo_walk_files() - look at the next open files of a task
+ * @walk: where it begins is where the call before has ended
+ * @task: referenced by the caller, who has asked whether it may be looked at
+ *
+ * Return: whether one of them is wanted.  If not, and @walk->more, it goes on with another call, between which the caller asks
+ * whether it should.
+ */
+bool cryo_walk_files(struct cryo_file_walk *walk, struct task_struct *task);
+
+#endif /* CRYO_WALK_FILES_H */
