@@ -238,9 +238,13 @@ static int signal_scope(struct cryo_request *req, int signal)
 	int err = 0;
 
 	/* With the rights of who asks now, as by kill(2). */
-	cryo_for_each_proc(p, req)
+	cryo_for_each_proc(p, req) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		if (!p->omitted)
 			err = signal_proc(p, signal) ?: err;
+		cond_resched();
+	}
 	return err;
 }
 

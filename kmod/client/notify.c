@@ -112,15 +112,19 @@ static bool is_running(struct pid *tgid)
 	return running;
 }
 
-/* Its threads end before execve(2) closes its descriptors: in between is the end of its memory, which takes what it takes. */
-static bool is_in_exec(struct pid *tgid)
+/*
+ * Its threads end before execve(2) closes its descriptors: in between is the end of its memory, which takes what it takes.  The handle
+ * itself is released a moment after that is another program.
+ */
+static bool is_in_exec(struct cryo_participant *p)
 {
 	struct task_struct *task;
 	bool in;
 
 	rcu_read_lock();
-	task = pid_task(tgid, PIDTYPE_TGID);
-	in = task && (READ_ONCE(task->signal->group_exec_task) || task->in_execve);
+	task = pid_task(p->owner, PIDTYPE_TGID);
+	in = task && (READ_ONCE(task->signal->group_exec_task) || task->in_execve ||
+		      READ_ONCE(task->self_exec_id) != p->program);
 	rcu_read_unlock();
 	return in;
 }
@@ -236,7 +240,7 @@ static bool look_at_vote(struct cryo_request *req, struct cryo_participant *p,
 	spin_lock(&cryo_participants_lock);
 	/* Who was in the middle of a callback refuses nothing, either, by an execve(2) that has not closed the handle yet. */
 	if (p->state != CRYO_PART_VOTED && !is_alive(p) &&
-	    (p->closed || p->state != CRYO_PART_ACTIVE || !is_in_exec(p->owner)))
+	    (p->closed || p->state != CRYO_PART_ACTIVE || !is_in_exec(p)))
 		give_up(p);
 	missing = p->state != CRYO_PART_VOTED;
 	if (missing) {
@@ -677,8 +681,8 @@ void cryo_notify_wait(struct cryo_request *req)
 		look_at_ending(req, give_up);
 		if (list_empty(&req->ending))
 			break;
-		wait_event_killable_timeout(req->park_wait, !READ_ONCE(req->unended) ||
-					    READ_ONCE(req->cancelled), VOTE_JIFFIES);
+		cryo_wait_event_timeout(req->park_wait, !READ_ONCE(req->unended) ||
+					READ_ONCE(req->cancelled), VOTE_JIFFIES);
 	}
 }
 

@@ -135,8 +135,8 @@ struct cryo_proc {
 
 /* What makes looking for one among many fast; there while processes are claimed. */
 struct cryo_index {
-	DECLARE_HASHTABLE(by_group, 10);	/* struct cryo_proc by signal_struct */
-	DECLARE_HASHTABLE(by_task, 12);		/* struct cryo_parked */
+	DECLARE_HASHTABLE(by_group, 13);	/* struct cryo_proc by signal_struct */
+	DECLARE_HASHTABLE(by_task, 14);		/* struct cryo_parked */
 	DECLARE_HASHTABLE(by_pid, 10);		/* struct cryo_forward of groups and sessions, the first of each */
 };
 

@@ -382,12 +382,18 @@ bool cryo_scope_has_group(struct cryo_request *req, const struct cryo_forward *f
 	return has;
 }
 
-/* With rcu_read_lock(): who has been taken and is the parent of @p. */
+/* Who has been taken and is the parent of @p: of the request, which only the caller changes. */
 static struct cryo_proc *taken_parent(struct cryo_request *req, const struct cryo_proc *p)
 {
-	struct task_struct *task = pid_task(p->tgid, PIDTYPE_TGID);
+	struct cryo_proc *parent = NULL;
+	struct task_struct *task;
 
-	return task ? cryo_find_proc(req, rcu_dereference(task->real_parent)) : NULL;
+	rcu_read_lock();
+	task = pid_task(p->tgid, PIDTYPE_TGID);
+	if (task)
+		parent = cryo_find_proc(req, rcu_dereference(task->real_parent));
+	rcu_read_unlock();
+	return parent;
 }
 
 /* @p belongs to a tree if one above it does, and so do all between the two. */
@@ -395,13 +401,12 @@ static void join_tree(struct cryo_request *req, struct cryo_proc *p)
 {
 	struct cryo_proc *above = p;
 
-	rcu_read_lock();
 	while (above && !above->tree && above->looked_at != req->looks) {
 		above->looked_at = req->looks;
 		above->up = taken_parent(req, above);
 		above = above->up;
+		cond_resched();
 	}
-	rcu_read_unlock();
 	if (!above || !above->tree)
 		return;
 	/* By the same way: a parent may have ended meanwhile. */
