@@ -118,6 +118,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   check_aio(context, findings);
   findings.contexts = context_files(context, chain);
   findings.other_uses = find_other_uses(context, chain, options);
+  check_rewritten(context, options, findings);
   check_files(context, options, own, findings);
   check_changed(context, options, findings);
   check_locks(context, options, findings);
