@@ -33,4 +33,42 @@ check "... nor where cr_restart is alone in its group" eval 'status_is 0 && ! sa
 hold counting
 dry cr_restart --check ctx
 check "who led none is not warned" eval 'status_is 0 && ! said "led a process group"'
+cp in new && echo more >>new && mv new in
+dry cr_restart --check ctx
+check "an input that is another file: the line says what helps" \
+	eval 'status_is 116 && said "only read (--changed-files=warn takes it as it is, --redirect 6=FILE takes another one)"'
+dry cr_restart --check --changed-files=warn ctx
+check "... which it does" status_is 0
+
+in_directory() { cd d && exec "$busy" "$base/work/count" >/dev/null 2>&1 </dev/null; }
+hold eval 'mkdir d && in_directory'
+dry cr_restart --check ctx
+check "the same working directory: nothing is said" eval 'status_is 0 && ! said "working directory"'
+rmdir d && mkdir d
+dry cr_restart --check ctx
+check "one that has been made again: there is a warning" \
+	eval 'status_is 0 && said "its working directory $base/work/d: another directory than at the checkpoint has the name"'
+dry cr_restart --check --changed-files=ignore ctx
+check "... unless changed files are ignored" eval 'status_is 0 && [ -z "$err" ]'
+
+users() { exec setpriv --reuid "$user" --regid "$user" --clear-groups "$busy" "$base/work/count" >/dev/null 2>&1 </dev/null; }
+hold users
+chown "$user" ctx
+dry as_user unshare -r cr_restart --check ctx
+check "no number for its user: one line says so" \
+	eval 'status_is 1 && said "user $(id -u "$user") of the job has no number in the user namespace of cr_restart (unshare -c"'
+check "... and no other" same "$(wc -l <<<"$err")" 1
+dry as_user unshare -c cr_restart --check ctx
+check "... and what it names helps" status_is 0
+
+fresh
+"$busy" count >/dev/null 2>&1 </dev/null & pid=$!
+started+=("$pid")
+wait_for busy_counts
+cr -f first "$pid"
+cr -v --parent first -f second "$pid"
+check "the size of an incremental context is that of its file" \
+	said "is in second: $(awk -v n="$(stat -c %s second)" 'BEGIN { printf "%.1f KiB", n / 1024 }') ("
+check "... and its pages are those that were looked at" said " pages compared; "
+
 done_testing

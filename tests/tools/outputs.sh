@@ -45,7 +45,7 @@ hold '6>>log'
 check "appended to, --truncate: nothing is said" eval 'runs --truncate && [ -z "$err" ]'
 check "... and they are gone" same "$(cat log)" before
 hold '6>>log'
-check "appended to, --truncate=aside: it is said what is moved" eval 'runs --truncate=aside && said "a restart moves them to $base/work/log.cut.1"'
+check "appended to, --truncate=aside: it is said what is moved" eval 'runs --truncate=aside && said "a restart that succeeds moves them to $base/work/log.cut.1"'
 check "... and it is" same "$(cat log log.cut.1)" "$whole"
 
 # In a directory that its user may not enter: cr_restart gets it from who may.
@@ -76,15 +76,15 @@ check "... and it goes on there" eval 'wait_for counts_again && [ "$(readlink "/
 
 hold '6<>log'
 dry
-check "written to: --check says where they are kept" eval 'status_is 0 && said "a restart moves them to $base/work/log.cut.1"'
+check "written to: --check says where they are kept" eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/log.cut.1"'
 check "... and makes nothing" not exists log.cut.1
-check "... the restart says it" eval 'runs && said "a restart moves them to $base/work/log.cut.1"'
+check "... the restart says it" eval 'runs && said "a restart that succeeds moves them to $base/work/log.cut.1"'
 check "... and they are there" same "$(cat log.cut.1)" "of others"
 check "... and the file is what it was" same "$(cat log)" before
 end_processes
 wait_for is_gone "$pid"
 echo again >>log
-check "once more: under another name" eval 'runs && said "a restart moves them to $base/work/log.cut.2"'
+check "once more: under another name" eval 'runs && said "a restart that succeeds moves them to $base/work/log.cut.2"'
 check "... and the first is as it was" same "$(cat log.cut.1 log.cut.2)" $'of others\nagain'
 
 # What comes while the restart is under way, which takes its time with the memory.
@@ -182,8 +182,8 @@ check "... of one that one may there is" eval 'cr_info --json ctx2 | grep -q crc
 # Of two descriptors one appends: the other one writes where it was.
 hold '6<>log 7>>log'
 dry
-check "appended to and written to: --check says where they are kept" eval 'status_is 0 && said "a restart moves them to $base/work/log.cut.1"'
-check "... the restart says it" eval 'runs && said "a restart moves them to $base/work/log.cut.1"'
+check "appended to and written to: --check says where they are kept" eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/log.cut.1"'
+check "... the restart says it" eval 'runs && said "a restart that succeeds moves them to $base/work/log.cut.1"'
 check "... and they are there" same "$(cat log.cut.1)" "of others"
 check "... and the file is what it was" same "$(cat log)" before
 
@@ -321,7 +321,7 @@ check "open in a process of another user: it is found, too" \
 	eval 'status_is 0 && said "they stay, as a process that cannot be seen has it open for writing, too"'
 exec 8>&-
 rc=0; err=$(as_user cr_restart --check ctx 2>&1) || rc=$?
-check "... and when it is closed that is the end of it" eval 'status_is 0 && said "a restart moves them to $base/work/log.cut.1"'
+check "... and when it is closed that is the end of it" eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/log.cut.1"'
 
 # Two restarts of one context at one moment: the second fails, or comes after all of the first.  Each line is in the file, or beside it.
 fresh

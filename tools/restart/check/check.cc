@@ -105,6 +105,10 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   Findings findings;
   check_machine(context, findings);
   if (!findings.problems.empty()) return findings;
+  if (!check_user_numbers(context, findings)) {
+    add_commands(context, findings);
+    return findings;
+  }
   const Creds own = own_credentials();
   check_origin(context, chain, options, own, findings);
   check_handed_on(context, options, own, findings);

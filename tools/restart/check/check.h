@@ -88,6 +88,9 @@ void check_hugetlb(const Context& context, const RestartOptions& options, const 
 void check_files(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings);
 void check_shadow_stacks(const CheckInput& input, Findings& findings);
 void check_process(const CheckInput& input, Findings& findings);
+// Who has no number in the caller's user namespace cannot be there, nor can anything be looked at with his rights: false, and
+// nothing else is worth looking at.
+bool check_user_numbers(const Context& context, Findings& findings);
 // A process is forked with all that its forker has: can it go from there to its own namespaces?
 [[nodiscard]] bool can_be_forked(const Context& context, const cryo_namespaces& forker,
                                  const cryo_namespaces& child);

@@ -245,7 +245,7 @@ void FileChecker::check_tail(const File& file, const Inode& inode, const FileUse
                    "{} bytes have come since the checkpoint, and cannot be kept in {}: {} (--truncate cuts them "
                    "off, --no-truncate leaves them)",
                    more, aside, std::strerror(errno));
-  findings_.warning("pid {}: {}: {} bytes have come since the checkpoint; a restart moves them to {}", pid_, what_, more,
+  findings_.warning("pid {}: {}: {} bytes have come since the checkpoint; a restart that succeeds moves them to {}", pid_, what_, more,
                     aside);
 }
 
