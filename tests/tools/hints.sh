@@ -71,4 +71,18 @@ check "the size of an incremental context is that of its file" \
 	said "is in second: $(awk -v n="$(stat -c %s second)" 'BEGIN { printf "%.1f KiB", n / 1024 }') ("
 check "... and its pages are those that were looked at" said " pages compared; "
 
+# Memory of which a part is damaged in the context, and used after the restart.
+large()
+{
+	exec perl -e 'open(R, "<", "/dev/urandom"); read(R, $x, 48 << 20); open(F, ">", "count"); print F 1; close(F);
+		select(undef, undef, undef, 0.05) until -e "go"; $n += ord(substr($x, $_ << 12, 1)) for 0 .. (48 << 8) - 1;'
+}
+hold large
+printf damaged | dd of=ctx bs=1 seek=$((24 << 20)) conv=notrunc status=none
+: >go
+dry cr_restart --map ctx
+check "damage in what is mapped: SIGBUS, and cr_restart says what it may be" \
+	eval 'status_is 135 && said "the job has ended by SIGBUS, and has memory mapped from ctx: a part of that may be damaged"'
+dry cr_restart --no-map ctx
+check "... and without mapping it is found before" eval 'not status_is 135 && ! said "has ended by SIGBUS"'
 done_testing
