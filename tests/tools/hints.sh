@@ -56,7 +56,8 @@ hold users
 chown "$user" ctx
 dry as_user unshare -r cr_restart --check ctx
 check "no number for its user: one line says so" \
-	eval 'status_is 1 && said "user $(id -u "$user") of the job has no number in the user namespace of cr_restart (unshare -c"'
+	said "user $(id -u "$user") of the job has no number in the user namespace of cr_restart (unshare -c, without -r, keeps the caller's)"
+check "... and it is a failure" status_is 1
 check "... and no other" same "$(wc -l <<<"$err")" 1
 dry as_user unshare -c cr_restart --check ctx
 check "... and what it names helps" status_is 0

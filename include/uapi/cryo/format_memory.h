@@ -169,7 +169,7 @@ struct cryo_unchanged {
  * Of a regular file that is open for writing: the bytes before its end, as they were. Who cuts it there, or adds to it, finds out
  * by them whether it is what it was. There is no such section where they were not at hand, or the requester may not read them.
  */
-#define CRYO_FILE_END_BYTES	4096	/* at most */
+#define CRYO_END_BYTES_MAX	4096	/* at most */
 
 struct cryo_file_end {
 	__u32 length;			/* bytes before the size that the inode says; not 0, no more than these */

@@ -59,7 +59,7 @@ static bool find_file_end(struct file *file, loff_t size, struct cryo_file_end *
 	u32 crc = ~0U;
 	loff_t pos, next;
 
-	end->length = min_t(loff_t, size, CRYO_FILE_END_BYTES);
+	end->length = min_t(loff_t, size, CRYO_END_BYTES_MAX);
 	for (pos = size - end->length; pos < size; pos = next) {
 		next = min_t(loff_t, size, round_down(pos, PAGE_SIZE) + PAGE_SIZE);
 		if (!add_cached_bytes(file, pos, next, &crc))

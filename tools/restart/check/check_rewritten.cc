@@ -50,7 +50,7 @@ class RewrittenChecker {
 // Who may not read it, or reads while it is changed, knows nothing.
 OldEnd old_end_of(const Inode& inode, int fd) {
   if (!inode.end || fd < 0) return OldEnd::kUnknown;
-  std::array<std::byte, CRYO_FILE_END_BYTES> bytes;
+  std::array<std::byte, CRYO_END_BYTES_MAX> bytes;
   const auto start = static_cast<off_t>(inode.head.size - inode.end->length);
   std::size_t done = 0;
   while (done < inode.end->length) {
