@@ -140,7 +140,7 @@ rc=0; err=$(cr_restart --check --changed-files=ignore ctx 2>&1) || rc=$?
 check "... and neither with --changed-files=ignore" eval 'status_is 0 && [ -z "$err" ]'
 
 # has_end CONTEXT LENGTH: a checksum of the last bytes of a file, so many.
-has_end() { cr_info --json "$1" | tr -d ' \n' | grep -q "\"end\":{[^}]*\"length\":$2}"; }
+has_end() { cr_info --json "$1" | tr -d ' \n' | grep -q "\"end\":{[^}]*\"length\":$2[,}]"; }
 
 # Not longer, but others: by the next job that has the name for its output, or where they are.
 anew=$'the second job, line 1\nand 2'
