@@ -54,6 +54,7 @@ struct cryo_object {
 	u32 outside;			/* of a file: CRYO_OUTSIDE_*, see save/files/outside.c */
 	bool written, omitted, cloexec;	/* see save_open.h */
 	loff_t size;			/* of an inode, as its section says */
+	bool end_saved;			/* of an inode, see save/files/end.c */
 	unsigned long attached;		/* areas of memory that show it: System V shared memory */
 	bool is_inode;
 	bool locks_saved;		/* those of the open file itself */

@@ -174,7 +174,7 @@ static bool is_required(u16 type)
 {
 	return type != CRYO_SEC_PAGES_USED && type != CRYO_SEC_VMA_NAME &&
 	       type != CRYO_SEC_TERMINAL && type != CRYO_SEC_CGROUP_DIR &&
-	       type != CRYO_SEC_CGROUP_SETTING;
+	       type != CRYO_SEC_CGROUP_SETTING && type != CRYO_SEC_FILE_END;
 }
 
 static void fill_header(struct cryo_section *h, u16 type, u32 object, u32 fixed_len, u64 len,

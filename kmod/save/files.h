@@ -89,6 +89,9 @@ int cryo_save_signalfd(struct cryo_capture *c, struct cryo_object *o);
 /* build_id.c: the build-id of a mapped program or library */
 int cryo_save_build_id(struct cryo_capture *c, struct cryo_object *o);
 
+/* end.c: the last bytes of what is written to */
+int cryo_save_file_end(struct cryo_capture *c, struct cryo_object *o);
+
 /* owner.c */
 void cryo_save_owner(struct file *file, struct cryo_file *out);
 bool cryo_has_owner(struct file *file);

@@ -123,7 +123,7 @@ for there in no yes; do
 	fi
 	dry
 	check "in a mount namespace, $there directory of that name outside: --check says where it is kept" \
-		eval 'status_is 0 && said "a restart moves them to $base/work/real/out.cut.1"'
+		eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/real/out.cut.1"'
 	check "... the restart has nothing against it" runs
 	check "... it is there" same "$(cat real/out.cut.1)" "of others"
 	check "... and the file is what it was" same "$(cat real/out)" before

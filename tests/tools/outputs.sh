@@ -45,7 +45,7 @@ hold '6>>log'
 check "appended to, --truncate: nothing is said" eval 'runs --truncate && [ -z "$err" ]'
 check "... and they are gone" same "$(cat log)" before
 hold '6>>log'
-check "appended to, --truncate=aside: it is said what is moved" eval 'runs --truncate=aside && said "a restart moves them to $base/work/log.cut.1"'
+check "appended to, --truncate=aside: it is said what is moved" eval 'runs --truncate=aside && said "a restart that succeeds moves them to $base/work/log.cut.1"'
 check "... and it is" same "$(cat log log.cut.1)" "$whole"
 
 # In a directory that its user may not enter: cr_restart gets it from who may.
@@ -76,15 +76,15 @@ check "... and it goes on there" eval 'wait_for counts_again && [ "$(readlink "/
 
 hold '6<>log'
 dry
-check "written to: --check says where they are kept" eval 'status_is 0 && said "a restart moves them to $base/work/log.cut.1"'
+check "written to: --check says where they are kept" eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/log.cut.1"'
 check "... and makes nothing" not exists log.cut.1
-check "... the restart says it" eval 'runs && said "a restart moves them to $base/work/log.cut.1"'
+check "... the restart says it" eval 'runs && said "a restart that succeeds moves them to $base/work/log.cut.1"'
 check "... and they are there" same "$(cat log.cut.1)" "of others"
 check "... and the file is what it was" same "$(cat log)" before
 end_processes
 wait_for is_gone "$pid"
 echo again >>log
-check "once more: under another name" eval 'runs && said "a restart moves them to $base/work/log.cut.2"'
+check "once more: under another name" eval 'runs && said "a restart that succeeds moves them to $base/work/log.cut.2"'
 check "... and the first is as it was" same "$(cat log.cut.1 log.cut.2)" $'of others\nagain'
 
 # What comes while the restart is under way, which takes its time with the memory.
@@ -109,10 +109,10 @@ check "what comes while the memory is read is kept, too" same "$(cat log.cut.1 l
 end_processes
 wait_for is_gone "$pid"
 hold '6<>log'
-check "written to, --no-truncate: nothing is said" eval 'runs --no-truncate && [ -z "$err" ]'
+check "written to, --no-truncate: nothing is said of what has come" eval 'runs --no-truncate && ! said "have come"'
 check "... and they stay" same "$(cat log)" "$whole"
 hold '6<>log'
-check "written to, --truncate: nothing is said" eval 'runs --truncate && [ -z "$err" ]'
+check "written to, --truncate: nothing is said of what has come" eval 'runs --truncate && ! said "have come"'
 check "... and they are gone" same "$(cat log; ls log*)" $'before\nlog'
 
 hold '6>>log'
@@ -139,11 +139,54 @@ check "another file that is shorter: both are said" \
 rc=0; err=$(cr_restart --check --changed-files=ignore ctx 2>&1) || rc=$?
 check "... and neither with --changed-files=ignore" eval 'status_is 0 && [ -z "$err" ]'
 
+# has_end CONTEXT LENGTH: a checksum of the last bytes of a file, so many.
+has_end() { cr_info --json "$1" | tr -d ' \n' | grep -q "\"end\":{[^}]*\"length\":$2[,}]"; }
+
+# Not longer, but others: by the next job that has the name for its output, or where they are.
+anew=$'the second job, line 1\nand 2'
+for how in '6>>log' '6<>log'; do
+	hold "$how"
+	check "$how: the context has a checksum of its end" has_end ctx 7
+	echo "$anew" >log
+	dry
+	check "$how: a file that has been written anew is an obstacle" \
+		eval 'status_is 116 && said "work/log): has been written anew since the checkpoint: it has 29 bytes, and had 7, of which the last 7 are others now; --changed-files=warn"'
+	check "... and nothing else is said of it" eval '! said "have come"'
+	rc=0; err=$(cr_restart ctx 2>&1) || rc=$?
+	check "... the restart is refused" eval 'status_is 116 && said "Restart failed" && said "written anew"'
+	check "... and it is as it was" eval 'same "$(cat log)" "$anew" && not exists log.cut.1'
+	rc=0; err=$(cr_restart --check --changed-files=ignore ctx 2>&1) || rc=$?
+	check "... --changed-files=ignore says nothing of it" eval 'status_is 0 && ! said anew'
+	check "... --changed-files=warn goes on" eval 'runs --changed-files=warn && said "warning: pid $pid: descriptor 6 ($base/work/log): has been written anew"'
+done
+hold '6<>log'
+printf 'BEFORE\nof others\n' >log
+dry
+check "written anew with the same length and more: refused, too" eval 'status_is 116 && said "it has 17 bytes, and had 7"'
+head -c 7 log >short && cat short >log
+dry
+check "written to in place: there is a warning" eval 'status_is 0 && said "work/log): modified " && said ": what has been overwritten in it since is not undone"'
+check "... in one line" same "$(grep -c modified <<<"$err")" 1
+rc=0; err=$(cr_restart --check --changed-files=ignore ctx 2>&1) || rc=$?
+check "... unless changed files are ignored" eval 'status_is 0 && [ -z "$err" ]'
+# Who may not read it is not told what is in it.
+fresh
+seq 20 >log
+chown "$user" log
+chmod 200 log
+(exec setpriv --reuid "$user" --regid "$user" --clear-groups "$busy" "$PWD/count") 6>>log >/dev/null 2>&1 </dev/null & pid=$!
+started+=("$pid")
+wait_for busy_counts
+as_user cr_checkpoint -f "$PWD/ctx" "$pid"
+check "of a file that one may not read there is no checksum" eval 'is_context ctx && ! has_end ctx 51'
+cr -f ctx2 "$pid"
+check "... of one that one may there is" has_end ctx2 51
+
 # Of two descriptors one appends: the other one writes where it was.
 hold '6<>log 7>>log'
 dry
-check "appended to and written to: --check says where they are kept" eval 'status_is 0 && said "a restart moves them to $base/work/log.cut.1"'
-check "... the restart says it" eval 'runs && said "a restart moves them to $base/work/log.cut.1"'
+check "appended to and written to: --check says where they are kept" eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/log.cut.1"'
+check "... the restart says it" eval 'runs && said "a restart that succeeds moves them to $base/work/log.cut.1"'
 check "... and they are there" same "$(cat log.cut.1)" "of others"
 check "... and the file is what it was" same "$(cat log)" before
 
@@ -281,7 +324,7 @@ check "open in a process of another user: it is found, too" \
 	eval 'status_is 0 && said "they stay, as a process that cannot be seen has it open for writing, too"'
 exec 8>&-
 rc=0; err=$(as_user cr_restart --check ctx 2>&1) || rc=$?
-check "... and when it is closed that is the end of it" eval 'status_is 0 && said "a restart moves them to $base/work/log.cut.1"'
+check "... and when it is closed that is the end of it" eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/log.cut.1"'
 
 # Two restarts of one context at one moment: the second fails, or comes after all of the first.  Each line is in the file, or beside it.
 fresh

@@ -118,7 +118,7 @@ batch '>log' 0
 size=$(cr_info --json A.ctx | grep -o '"size": *[0-9]*' | grep -o '[0-9]*$' | sort -n | head -n 1)
 echo "of others" >>log
 err=$(cr_restart --check --truncate=aside A.ctx 2>&1 </dev/null); rc=$?
-check "--truncate=aside: --check says what is moved" eval 'status_is 0 && said "a restart moves them to $base/work/log.cut.1"'
+check "--truncate=aside: --check says what is moved" eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/log.cut.1"'
 check "... the restart does it" eval 'restart_of A 0 --truncate=aside'
 check "... what has come is there" eval 'grep -q "^of others" log.cut.1 && not grep -q others log'
 check "... and the job goes on where it was" eval 'all_lines_of A && not grep -qaP "\x00" log && same "$(sort log | uniq -d)" ""'
@@ -190,7 +190,7 @@ appends() { [ $((8#$(info_of flags "$1") & 02000)) -ne 0 ]; }
 before='' after=''
 hold '6<>log'
 check "a file that nobody else has: the context says nothing" not outside ctx
-check "... what has come is moved" eval 'runs && said "a restart moves them to $base/work/log.cut.1"'
+check "... what has come is moved" eval 'runs && said "a restart that succeeds moves them to $base/work/log.cut.1"'
 check "... and it does not append" not appends 6
 
 # Another open file of it, of somebody who has closed it since.

@@ -376,8 +376,8 @@ void put_files(Writer& writer, const Context& context) {
     if (inode.shm) writer.put(CRYO_SEC_SHM, id, *inode.shm);
     if (inode.huge_size != 0)
       writer.put(CRYO_SEC_HUGETLB, id, cryo_hugetlb{static_cast<std::uint32_t>(std::countr_zero(inode.huge_size)), 0});
-    if (inode.mqueue)
-      writer.put(CRYO_SEC_MQUEUE, id, inode.mqueue->head, message_bytes(inode.mqueue->messages));
+    if (inode.end) writer.put(CRYO_SEC_FILE_END, id, *inode.end, {}, 0);
+    if (inode.mqueue) writer.put(CRYO_SEC_MQUEUE, id, inode.mqueue->head, message_bytes(inode.mqueue->messages));
   }
   for (const auto& [id, file] : context.files) {
     writer.put(CRYO_SEC_FILE, id, file.head, bytes_of_text(file.path));
@@ -515,7 +515,7 @@ Inode& add_inode(Context& context, std::uint32_t id, std::uint64_t size, std::ui
 }
 
 void fill_files(Context& context) {
-  add_inode(context, 1, 12345, 0100644);
+  add_inode(context, 1, 12345, 0100644).end = cryo_file_end{4096, 0xe0f};
   add_file(context, 1, 1, CRYO_FILE_PATH, "/usr/bin/sleeper").build_id = Bytes(20, std::byte{0xb1});
   Pipe pipe{{65536, 2}, {{0, bytes_of_text("hello")}, {1, bytes_of_text("packet")}}};
   add_inode(context, 2, 0, 0010600).pipe = std::move(pipe);

@@ -69,6 +69,8 @@ void check_same_files(const Context& a, const Context& b) {
   for (const auto& [id, inode] : a.inodes) {
     CHECK(same(inode.head, b.inode(id).head));
     CHECK_EQ(inode.pipe.has_value(), b.inode(id).pipe.has_value());
+    CHECK_EQ(inode.end.has_value(), b.inode(id).end.has_value());
+    CHECK(!inode.end || same(*inode.end, *b.inode(id).end));
   }
   for (const auto& [id, file] : a.files) {
     CHECK(same(file.head, b.file(id).head));

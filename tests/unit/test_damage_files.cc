@@ -39,6 +39,9 @@ TEST("files and descriptors") {
   refused("is not absolute", [&](ContextBuilder& b) { file(b, 5).socket->head.path_len = 1; });
   refused("address of 129 bytes", [&](ContextBuilder& b) { file(b, 5).socket->address.resize(129); });
   refused("build-id of 65 bytes", [&](ContextBuilder& b) { file(b, 1).build_id.resize(65); });
+  refused("the last 4097 bytes", [](ContextBuilder& b) { b.context.inodes.at(1).end->length = 4097; });
+  refused("the last 0 bytes", [](ContextBuilder& b) { b.context.inodes.at(1).end->length = 0; });
+  refused("has 12 bytes, and more before its end", [](ContextBuilder& b) { b.context.inodes.at(1).head.size = 12; });
   refused("too large", [](ContextBuilder& b) { b.context.inodes.at(1).head.size = ~0ULL; });
   refused("to fall back to contents that are not there",
           [](ContextBuilder& b) { b.context.inodes.at(1).head.flags = CRYO_INODE_FALLBACK; });

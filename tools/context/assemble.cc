@@ -217,6 +217,11 @@ void check_ipc_namespaces(const Staging& staging, const Context& context) {
   }
 }
 
+void check_file_end(const Staging& staging, const Inode& inode) {
+  if (inode.end && inode.end->length > inode.head.size)
+    inconsistent(staging, "inode {}: has {} bytes, and more before its end", inode.id, inode.head.size);
+}
+
 void check_shm(const Staging& staging, const Inode& inode) {
   // The file of a segment is whole pages of hugetlbfs, if it is of that.
   const std::uint64_t unit = std::max<std::uint64_t>(inode.huge_size, 1);
@@ -618,7 +623,10 @@ Context assemble(Staging& staging) {
   check_namespaces(staging, context);
   check_mount_entries(staging, context);
   for (const auto& [id, mm] : context.mms) check_mm(staging, mm, context);
-  for (const auto& [id, inode] : context.inodes) check_shm(staging, inode);
+  for (const auto& [id, inode] : context.inodes) {
+    check_shm(staging, inode);
+    check_file_end(staging, inode);
+  }
   for (const auto& [id, file] : context.files) check_file(staging, file, context);
   check_ranges(staging, context, sorted_ranges(context.pages, context.header.page_size), "");
   check_ranges(staging, context, sorted_ranges(context.tags, context.header.page_size), "tags: ");

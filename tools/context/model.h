@@ -223,6 +223,7 @@ struct Inode {
   std::optional<MqueueState> mqueue;  // always there when a file of kind CRYO_FILE_MQUEUE names the inode
   std::optional<cryo_shm> shm;        // always there when a file of kind CRYO_FILE_SYSV names the inode
   std::optional<Pipe> pipe;           // always there when a file of kind CRYO_FILE_PIPE names the inode
+  std::optional<cryo_file_end> end;   // of its last bytes, no more than it has; where they were at hand
   std::uint64_t huge_size = 0;        // bytes of its pages, if it is of hugetlbfs: its size and areas are whole ones; else 0
 };
 

@@ -162,4 +162,12 @@ void parse_build_id(Staging& staging, const Payload& payload) {
   file_of(staging, payload).build_id = id;
 }
 
+void parse_file_end(Staging& staging, const Payload& payload) {
+  staging.once(payload);
+  const auto end = payload.fixed<cryo_file_end>();
+  if (end.length == 0 || end.length > CRYO_END_BYTES_MAX)
+    payload.damaged("inode {}: the last {} bytes of it", payload.object(), end.length);
+  staging.inodes.mention(id_of(payload), payload.section()).end = end;
+}
+
 }  // namespace cryo

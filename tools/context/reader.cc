@@ -44,6 +44,7 @@ constexpr Parser kParsers[] = {
     {CRYO_SEC_EVENTFD, parse_eventfd},
     {CRYO_SEC_LOCKS, parse_locks},
     {CRYO_SEC_BUILD_ID, parse_build_id},
+    {CRYO_SEC_FILE_END, parse_file_end},
     {CRYO_SEC_TIMERFD, parse_timerfd},
     {CRYO_SEC_SIGNALFD, parse_signalfd},
     {CRYO_SEC_POSIX_TIMERS, parse_posix_timers},

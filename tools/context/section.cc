@@ -247,6 +247,7 @@ std::string section_name(std::uint32_t type) {
       {CRYO_SEC_GUARDS, "GUARDS"},
       {CRYO_SEC_AIO, "AIO"},
       {CRYO_SEC_HUGETLB, "HUGETLB"},
+      {CRYO_SEC_FILE_END, "FILE_END"},
       {CRYO_SEC_PAGES_USED, "PAGES_USED"},
       {CRYO_SEC_PAGE_TAGS, "PAGE_TAGS"},
       {CRYO_SEC_ANCESTORS, "ANCESTORS"},

@@ -178,6 +178,7 @@ void parse_epoll(Staging& staging, const Payload& payload);
 void parse_socket(Staging& staging, const Payload& payload);
 void parse_eventfd(Staging& staging, const Payload& payload);
 void parse_build_id(Staging& staging, const Payload& payload);
+void parse_file_end(Staging& staging, const Payload& payload);
 void parse_timerfd(Staging& staging, const Payload& payload);
 void parse_inotify(Staging& staging, const Payload& payload);
 void parse_inotify_events(Staging& staging, const Payload& payload);

@@ -31,6 +31,7 @@ class Delta {
   [[nodiscard]] std::uint64_t own_pages() const { return own_pages_; }
   [[nodiscard]] std::uint64_t elsewhere_pages() const { return elsewhere_pages_; }
   // Of what was written; once it has ended.
+  [[nodiscard]] std::uint64_t written() const { return writer_->written(); }
   [[nodiscard]] Hash identity() const { return writer_->identity(); }
 
  private:

@@ -27,6 +27,7 @@ class Increment {
   // Once finished.
   [[nodiscard]] std::uint64_t own_pages() const { return delta_.own_pages(); }
   [[nodiscard]] std::uint64_t elsewhere_pages() const { return delta_.elsewhere_pages(); }
+  [[nodiscard]] std::uint64_t written() const { return delta_.written(); }
   [[nodiscard]] Hash identity() const { return delta_.identity(); }
 
  private:

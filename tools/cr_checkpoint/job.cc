@@ -415,9 +415,10 @@ void Job::show_summary() const {
   const cryo_ckpt_status status = request_->status();
   constexpr double kMillisecond = 1e6;
   message("cr_checkpoint",
-          "process {} is in {}: {} ({} pages; {} zero pages left out) of {} thread{}{}, paused for "
+          "process {} is in {}: {} ({} pages{}; {} zero pages left out) of {} thread{}{}, paused for "
           "{:.1f} ms, {:.1f} ms of them to stop{}",
-          options_.target, file_->name(), bytes_text(status.bytes_written), status.pages_saved,
+          options_.target, file_->name(), bytes_text(increment_ ? increment_->written() : status.bytes_written), status.pages_saved,
+          increment_ ? " compared" : "",
           status.pages_zero, status.threads, status.threads == 1 ? "" : "s",
           status.processes > 1 ? fmt::format(" in {} processes", status.processes) : "",
           static_cast<double>(status.pause_ns) / kMillisecond,

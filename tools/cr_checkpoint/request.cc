@@ -69,11 +69,13 @@ bool is_kernel_thread(pid_t pid) {
 }
 
 // Where the process is another user's, its rights are the reason, and not the level.
-std::string hint_for(pid_t pid) {
+std::string why_not_traced(pid_t pid) {
   struct stat status {};
-  if (::geteuid() != 0 && (::stat(fmt::format("/proc/{}", pid).c_str(), &status) != 0 || status.st_uid != ::geteuid()))
-    return {};
-  return yama_hint();
+  const bool there = ::stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0;
+  const std::string hint = yama_hint();
+  if (::geteuid() != 0 && !(there && status.st_uid == ::geteuid())) return "belongs to another user or is protected: you may not trace it";
+  if (!hint.empty()) return "cannot be checkpointed: you may not trace it" + hint;
+  return "is protected: you may not trace it";
 }
 
 [[noreturn]] void fail_request(pid_t target, std::uint32_t scope) {
@@ -82,8 +84,7 @@ std::string hint_for(pid_t pid) {
       fail_unknown(target, scope);
     case EPERM:
       if (is_kernel_thread(target)) fail(EPERM, "process {} is a kernel thread", target);
-      fail(EPERM, "process {} belongs to another user or is protected: you may not trace it{}", target,
-           hint_for(target));
+      fail(EPERM, "process {} {}", target, why_not_traced(target));
     default:
       fail_errno("process {}", target);
   }

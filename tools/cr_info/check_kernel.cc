@@ -77,7 +77,7 @@ void check_yama(CheckResult& result) {
   if (*scope == "1")
     result.note("policy",
                 "kernel.yama.ptrace_scope is 1: users may checkpoint only what they start by cr_run, programs with "
-                "libcr, and descendants of cr_checkpoint's own process");
+                "libcr, and what cr_restart has restarted");
   else if (*scope == "2")
     result.note("policy", "kernel.yama.ptrace_scope is 2: checkpoints need CAP_SYS_PTRACE");
   else

@@ -278,6 +278,7 @@ Json json_of(const Context& context, const Inode& inode) {
                {"flags", inode_flag_names(inode.head.flags)},
                {"huge_page_size", inode.huge_size},
                {"tagged_bytes", tagged_bytes(context, CRYO_PAGES_INODE, inode.id)}};
+  if (inode.end) json["end"] = {{"length", inode.end->length}, {"crc32c", hex(inode.end->crc)}};
   if (inode.mqueue) json["mqueue"] = {{"messages", inode.mqueue->messages.size()}};
   if (!inode.pipe) return json;
   Json packets = Json::array();

@@ -113,11 +113,13 @@ class Tool {
     return {error.code(), exit_code(error.code()), hook_for(arguments_.hooks, error.code()), {error.what()}};
   }
   Outcome attend(Job job, const sigset_t& mask);
+  void explain(int status);
   Outcome part(pid_t child);
 
   const RestartArguments& arguments_;
   std::optional<Reporter> reporter_;
   JobTerminal terminal_;
+  bool maps_ = false;  // the job has memory that is mapped from the context
 };
 
 Source Tool::open_source() const {
@@ -168,6 +170,15 @@ void Tool::show_kernel_log(const std::string& log, bool failed) {
   }
 }
 
+// The module says it in the kernel's log, which not everybody may read.
+void Tool::explain(int status) {
+  if (!maps_ || !WIFSIGNALED(status) || WTERMSIG(status) != SIGBUS) return;
+  const std::string name = arguments_.fd ? fmt::format("descriptor {}", *arguments_.fd) : arguments_.file;
+  say(fmt::format("the job has ended by SIGBUS, and has memory mapped from {}: a part of that may be damaged, or could not be read "
+                  "(cr_info checks it; the kernel's log says more)",
+                  name));
+}
+
 // The job runs: whatever goes wrong from now on is no failure of the restart.
 Outcome Tool::attend(Job job, const sigset_t& mask) {
   const pid_t child = job.processes.front();
@@ -175,7 +186,10 @@ Outcome Tool::attend(Job job, const sigset_t& mask) {
     terminal_.announce();
     const Forwarding forwarding(job, mask, terminal_);
     if (const int status = run_hook(arguments_.hooks.success)) return {status, {}};
-    if (const std::optional<int> status = wait_for_job(job, terminal_)) return {0, status};
+    if (const std::optional<int> status = wait_for_job(job, terminal_)) {
+      explain(*status);
+      return {0, status};
+    }
     fail_errno("cannot wait for pid {}", child);
   } catch (const Error& error) {
     say(fmt::format("warning: {}; the job runs on, as pid {}", error.what(), child));
@@ -248,6 +262,7 @@ std::optional<Job> Tool::launch() {
     for (const std::string& warning : restart.warnings()) say("warning: " + warning);
     show_kernel_log(restart.kernel_log(), false);
     if (arguments_.verbose) say(fmt::format("pid {} runs", child));
+    maps_ = restart.maps();
     if (job.processes.empty()) job.processes = {child};
     return job;
   } catch (const Error&) {

@@ -161,6 +161,7 @@ enum cryo_section_type {
 	CRYO_SEC_THREAD_CREDS	= 112,	/* object: tid; struct cryo_creds; tail: supplementary gids, u32 each: not those of its process */
 	CRYO_SEC_FILE_OPENER	= 122,	/* object: file id; struct cryo_creds; tail: supplementary gids, u32 each: who opened it, with ids of the requester's user namespace, where that is not who has it */
 	CRYO_SEC_SOCK_DEVICES	= 120,	/* object: file id of a socket; struct cryo_array; tail: struct cryo_sock_device */
+	CRYO_SEC_FILE_END	= 121,	/* object: inode; struct cryo_file_end. Not required */
 	CRYO_SEC_ROOT		= 119,	/* object: tid; struct cryo_inode: a directory; tail: path. Root directory of a process (its pid), or of a thread with THREAD_FS */
 	/* 98 and 99 stay unknown: tests have them as sections of a later version */
 	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
@@ -550,7 +551,6 @@ struct cryo_socket {
 #define CRYO_SOCK_UNLINKED	(1U << 3)	/* Unix: its name has been removed from the file system */
 #define CRYO_SOCK_FREEBIND	(1U << 4)	/* its address was not the machine's (IP_FREEBIND, IP_TRANSPARENT) */
 
-#define CRYO_BUILD_ID_MAX	64	/* bytes */
 #define CRYO_SOCKOPT_SIZE	32
 
 /* One socket option, as getsockopt(2) told it. */

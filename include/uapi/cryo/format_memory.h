@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
-/* format_memory.h - the part of format.h about the contents of memory, and where they are */
+/* format_memory.h - the part of format.h about the contents of memory and of files, and where they are */
 #ifndef _UAPI_CRYO_FORMAT_MEMORY_H
 #define _UAPI_CRYO_FORMAT_MEMORY_H
 
@@ -159,6 +159,21 @@ struct cryo_unchanged {
 	__u32 nr_runs;
 	__u32 record_size;		/* sizeof(struct cryo_page_run) */
 	__u32 reserved;
+};
+
+/* ---- whether a file that is not in the context is what it was -------------- */
+
+#define CRYO_BUILD_ID_MAX	64	/* bytes */
+
+/*
+ * Of a regular file that is open for writing: the bytes before its end, as they were. Who cuts it there, or adds to it, finds out
+ * by them whether it is what it was. There is no such section where they were not at hand, or the requester may not read them.
+ */
+#define CRYO_END_BYTES_MAX	4096	/* at most */
+
+struct cryo_file_end {
+	__u32 length;			/* bytes before the size that the inode says; not 0, no more than these */
+	__u32 crc;			/* CRC32C of them */
 };
 
 #endif /* _UAPI_CRYO_FORMAT_MEMORY_H */

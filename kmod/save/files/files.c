@@ -642,7 +642,7 @@ static int save_file_state(struct cryo_capture *c, struct cryo_object *o)
 {
 	switch (o->kind) {
 	case CRYO_FILE_PATH:
-		return cryo_save_build_id(c, o);
+		return cryo_save_build_id(c, o) ?: cryo_save_file_end(c, o);
 	case CRYO_FILE_EVENTFD:
 		return cryo_save_eventfd(c, o);
 	case CRYO_FILE_EPOLL:

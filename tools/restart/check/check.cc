@@ -11,6 +11,7 @@
 #include "base/exit_codes.h"
 #include "context/describe.h"
 #include "restart/check/check_limits.h"
+#include "restart/engine/id_holder.h"
 #include "restart/engine/restart_arch.h"
 #include "restart/engine/tree_plan.h"
 #include "restart/ipc/sysv.h"
@@ -45,6 +46,13 @@ void check_tree(const Context& context, const RestartOptions& options, Findings&
   const TreePlan plan = plan_tree(context, options, root_group(context));
   for (const std::string& text : plan.problems) findings.problem(EOPNOTSUPP, "{}", text);
   if (options.restore_pid) check_ids(context, plan, findings);
+  if (plan.deposed == 0) return;
+  // Of a job that is killed for itself: kill 0, timeout(1), a shell that ends with those it has started.
+  if (const std::string other = other_in_own_group(); !other.empty())
+    findings.warning(
+        "pid {}: led a process group, and is put into that of cr_restart, with {}: what signals its group (kill 0, timeout) reaches "
+        "that, too (--restore-pgid gives it its own group again)",
+        plan.deposed, other);
 }
 
 std::string command_of(const Process& process) {
@@ -97,6 +105,10 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   Findings findings;
   check_machine(context, findings);
   if (!findings.problems.empty()) return findings;
+  if (!check_user_numbers(context, findings)) {
+    add_commands(context, findings);
+    return findings;
+  }
   const Creds own = own_credentials();
   check_origin(context, chain, options, own, findings);
   check_handed_on(context, options, own, findings);
@@ -118,6 +130,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   check_aio(context, findings);
   findings.contexts = context_files(context, chain);
   findings.other_uses = find_other_uses(context, chain, options);
+  check_rewritten(context, options, findings);
   check_files(context, options, own, findings);
   check_changed(context, options, findings);
   check_locks(context, options, findings);

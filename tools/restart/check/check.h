@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,7 @@ struct Findings {
   std::vector<std::string> notes;                // for those who ask for more
   std::vector<std::int32_t> nice_not_permitted;  // tids
   OtherUses other_uses;                          // of output files
+  std::set<std::uint32_t> rewritten;             // inodes: output files that are refused for that
   FileIdentities contexts;                       // that are read
 
   template <typename... Args>
@@ -64,6 +66,8 @@ struct CheckInput {
 };
 // Files that have changed since the checkpoint, of all processes at once: one line for each.
 void check_changed(const Context& context, const RestartOptions& options, Findings& findings);
+// Files that the job writes to, and that somebody has written anew.  Before check_files().
+void check_rewritten(const Context& context, const RestartOptions& options, Findings& findings);
 // Locks of files that somebody else holds by now.
 void check_locks(const Context& context, const RestartOptions& options, Findings& findings);
 // Code that cannot go on on this machine, file by file.
@@ -84,6 +88,9 @@ void check_hugetlb(const Context& context, const RestartOptions& options, const 
 void check_files(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings);
 void check_shadow_stacks(const CheckInput& input, Findings& findings);
 void check_process(const CheckInput& input, Findings& findings);
+// Who has no number in the caller's user namespace cannot be there, nor can anything be looked at with his rights: false, and
+// nothing else is worth looking at.
+bool check_user_numbers(const Context& context, Findings& findings);
 // A process is forked with all that its forker has: can it go from there to its own namespaces?
 [[nodiscard]] bool can_be_forked(const Context& context, const cryo_namespaces& forker,
                                  const cryo_namespaces& child);

@@ -99,9 +99,10 @@ void ChangeChecker::report(const Use& use, const std::string& path, const std::s
   std::string role = use.executable ? "mapped code" : "mapped";
   if (!use.mapped) role = fmt::format("descriptor {} of pid {}, only read", use.fd, use.pid);
   const std::string line = fmt::format("{}: {}; {}", path, differences, role);
+  const std::string another = use.mapped ? "" : fmt::format(", --redirect {}=FILE takes another one", use.fd);
   switch (options_.changed_files.value_or(fallback)) {
     case ChangedFiles::kRefuse:
-      return findings_.problem(ESTALE, "file changed since the checkpoint: {}", line);
+      return findings_.problem(ESTALE, "file changed since the checkpoint: {} (--changed-files=warn takes it as it is{})", line, another);
     case ChangedFiles::kWarn:
       return findings_.warning("file changed since the checkpoint: {}", line);
     case ChangedFiles::kIgnore:

@@ -226,7 +226,7 @@ void FileChecker::check_tail(const File& file, const Inode& inode, const FileUse
   if (check_other_use(file, inode, use, now)) return;
   const std::uint64_t size = static_cast<std::uint64_t>(now.st_size);
   const bool asked = options_.tails == Tails::kDefault || options_.tails == Tails::kAside;
-  if (!is_output(file, use) || size <= inode.head.size || !asked) return;
+  if (!is_output(file, use) || size <= inode.head.size || !asked || findings_.rewritten.contains(inode.id)) return;
   const bool in_place = overwrites(file, use, size);
   if (!tails_.insert(inode.id).second && !in_place) return;
   const UniqueFd place = names::open(path_, O_PATH);
@@ -245,7 +245,7 @@ void FileChecker::check_tail(const File& file, const Inode& inode, const FileUse
                    "{} bytes have come since the checkpoint, and cannot be kept in {}: {} (--truncate cuts them "
                    "off, --no-truncate leaves them)",
                    more, aside, std::strerror(errno));
-  findings_.warning("pid {}: {}: {} bytes have come since the checkpoint; a restart moves them to {}", pid_, what_, more,
+  findings_.warning("pid {}: {}: {} bytes have come since the checkpoint; a restart that succeeds moves them to {}", pid_, what_, more,
                     aside);
 }
 

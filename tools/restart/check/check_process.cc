@@ -16,6 +16,7 @@
 #include "restart/process/posix_timers.h"
 #include "restart/process/process_state.h"
 #include "restart/process/root_directory.h"
+#include "restart/rights/identity.h"
 #include "restart/rights/names.h"
 #include "restart/rights/place.h"
 #include "restart/rights/proc_files.h"
@@ -101,6 +102,17 @@ bool may_enter_very(const CheckInput& input, const Path& cwd, const std::string&
   return names::access(path, X_OK) == 0;
 }
 
+// Once for each: most jobs have one.
+void check_same_directory(const CheckInput& input, const Path& cwd, const std::string& path, Findings& findings) {
+  if (path != cwd.path || input.options.changed_files == ChangedFiles::kIgnore) return;
+  const UniqueFd place = names::open(path, O_PATH);
+  if (!place || !is_other_since(cwd.head.ino, input.context.header.created_ns, place.get())) return;
+  const std::string text = fmt::format("its working directory {}: another directory than at the checkpoint has the name", path);
+  for (const std::string& told : findings.warnings)
+    if (told.ends_with(text)) return;
+  findings.warning("pid {}: {}", input.process.head.pid, text);
+}
+
 void check_directory(const CheckInput& input, const Path& cwd, Findings& findings) {
   if (cwd.head.flags & CRYO_PATH_DELETED) return;
   // What is on a mount that is made by the restart is not there yet.
@@ -111,7 +123,7 @@ void check_directory(const CheckInput& input, const Path& cwd, Findings& finding
   const NamesToCheck theirs(input.context, {index});
   struct stat now;
   const bool found = names::stat(path, now) == 0;
-  if (found && S_ISDIR(now.st_mode) && names::access(path, X_OK) == 0) return;
+  if (found && S_ISDIR(now.st_mode) && names::access(path, X_OK) == 0) return check_same_directory(input, cwd, path, findings);
   const int error = errno;
   if (may_enter_very(input, cwd, path)) return;
   if (!found)
@@ -166,6 +178,22 @@ void check_ids(const Context& context, const TreePlan& plan, Findings& findings)
   if (taken)
     findings.hint("ids that others have are free in a pid namespace of its own: unshare -c -p -f --mount-proc cr_restart ...{}",
                   context.processes.size() == 1 ? "; --no-restore-pid takes any" : "");
+}
+
+bool check_user_numbers(const Context& context, Findings& findings) {
+  const IdMaps maps = own_id_maps();
+  for (const Process& process : context.processes) {
+    if (!process.creds || process.namespaces.user != 0) continue;
+    const cryo_creds& creds = process.creds->head;
+    const bool user = has_number(maps.uids, creds.uid) && has_number(maps.uids, creds.euid);
+    if (user && has_number(maps.gids, creds.gid) && has_number(maps.gids, creds.egid)) continue;
+    findings.problem(EPERM,
+                     "pid {}: {} {} of the job has no number in the user namespace of cr_restart (unshare -c, without -r, keeps the "
+                     "caller's)",
+                     process.head.pid, user ? "group" : "user", user ? creds.gid : creds.uid);
+    return false;
+  }
+  return true;
 }
 
 void check_process(const CheckInput& input, Findings& findings) {

@@ -122,6 +122,12 @@ bool is_group_of_own_session(pid_t group) {
   return member != pids.end() && ::getsid(*member) == ::getsid(0);
 }
 
+std::string other_in_own_group() {
+  for (const pid_t pid : numbers_in("/proc"))
+    if (pid != ::getpid() && ::getpgid(pid) == ::getpgrp() && !is_leaving(pid)) return fmt::format("pid {} ({})", pid, command_of(pid));
+  return {};
+}
+
 IdHolders::IdHolders(std::chrono::milliseconds patience)
     : end_(std::chrono::steady_clock::now() + patience) {}
 

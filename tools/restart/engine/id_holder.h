@@ -14,6 +14,9 @@ namespace cryo {
 // Is there such a process group in the caller's session, so that it can be entered?
 [[nodiscard]] bool is_group_of_own_session(pid_t group);
 
+// Another process of the caller's process group, for people: "pid 7 (bash)"; empty: it is alone there.
+[[nodiscard]] std::string other_in_own_group();
+
 // Is it about to end, with all of its threads, or gone?
 [[nodiscard]] bool is_leaving(pid_t pid);
 

@@ -216,6 +216,7 @@ void Restart::Attempt::hand_over_files() {
     if (i != 0 && files[i].mapped) files[i].sections = page_data_of(restart_.chain_.numbered(i));
   }
   mapped_ = mapped_memory(context_, files, inherited_);
+  for (const auto& [mm, areas] : mapped_) restart_.maps_ |= !areas.empty();
 }
 
 // The module looks at the checksums of what it alone uses, each before the first of its pages is used.

@@ -38,6 +38,8 @@ class Restart {
 
   // Lines that the module wrote.
   [[nodiscard]] const std::string& kernel_log() const { return kernel_log_; }
+  // Is memory of the job mapped from the context, or from one that it needs?  Once launched.
+  [[nodiscard]] bool maps() const { return maps_; }
   // What is not as it was although the job runs.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -47,6 +49,7 @@ class Restart {
   const Context& context_;
   const Chain& chain_;
   const RestartOptions& options_;
+  bool maps_ = false;
   std::string kernel_log_;
   std::vector<std::string> warnings_;
 };

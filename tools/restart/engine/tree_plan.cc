@@ -523,6 +523,8 @@ TreePlan TreePlanner::plan() {
   for (const std::size_t member : first) create(member);
   check_sharing();
   plan_groups();
+  for (std::size_t process = 0; process < context_.processes.size(); ++process)
+    if (head(process).pgid == head(process).pid && group_of(process) == kOuter) plan_.deposed = head(process).pid;
   plan_ends();
   return std::move(plan_);
 }

@@ -59,6 +59,8 @@ struct TreePlan {
   // them, as siblings of its own.
   std::vector<TreeNode> nodes;
   std::vector<TreeStep> steps;
+  // A process of the job that led a process group, and is put into cr_restart's instead; 0: none.
+  pid_t deposed = 0;
   std::vector<std::string> problems;  // why it cannot be done, a line each
 
   [[nodiscard]] std::size_t helpers() const;

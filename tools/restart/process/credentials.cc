@@ -217,7 +217,8 @@ std::vector<std::string> credential_problems(const CredentialChange& change) {
           may_set_gid(own, to.fsgid)))
       problems.push_back(fmt::format("it ran with group {} (effective {}), cr_restart runs with group {}",
                                      to.gid, to.egid, own.gid));
-    if (change.to->groups != change.own.groups)
+    // --groups=own does not help another user.
+    if (change.to->groups != change.own.groups && problems.empty())
       problems.push_back(groups_problem(change.to->groups, change.own.groups));
   }
   const std::uint64_t missing = to.cap_permitted & ~own.cap_permitted;

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Files that the job writes to, and whose old bytes are not what they were: a restart cuts what has come behind their old end,
+// or goes on there, which makes nothing but a mixture of one that has been written anew since.  The checksum of the last bytes
+// tells it from one that has only grown.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <tuple>
+
+#include "base/crc32c.h"
+#include "restart/check/check.h"
+#include "restart/files/files.h"
+#include "restart/ns/mounts.h"
+#include "restart/rights/identity.h"
+
+namespace cryo {
+namespace {
+
+// All that the job does with one inode by descriptors.
+struct WrittenFile {
+  const File* file = nullptr;  // the first
+  const FileUse* use = nullptr;
+  bool in_place = false;  // who reads what he writes may change what is there
+};
+
+enum class OldEnd { kUnknown, kSame, kOther };
+
+class RewrittenChecker {
+ public:
+  RewrittenChecker(const Context& context, const RestartOptions& options, Findings& findings)
+      : context_(context), options_(options), findings_(findings) {}
+
+  void check();
+
+ private:
+  [[nodiscard]] bool concerns(const File& file, const FileUse& use) const;
+  void check_inode(const Inode& inode, const WrittenFile& written);
+  void report_anew(const Inode& inode, const WrittenFile& written, const struct stat& now);
+  void report_in_place(const Inode& inode, const struct stat& now);
+
+  const Context& context_;
+  const RestartOptions& options_;
+  Findings& findings_;
+  std::string who_;  // "pid 7: descriptor 3 (/path)"
+};
+
+// Who may not read it, or reads while it is changed, knows nothing.
+OldEnd old_end_of(const Inode& inode, int fd) {
+  if (!inode.end || fd < 0) return OldEnd::kUnknown;
+  std::array<std::byte, CRYO_END_BYTES_MAX> bytes;
+  const auto start = static_cast<off_t>(inode.head.size - inode.end->length);
+  std::size_t done = 0;
+  while (done < inode.end->length) {
+    const ssize_t got = ::pread(fd, bytes.data() + done, inode.end->length - done, start + static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return OldEnd::kUnknown;
+    done += static_cast<std::size_t>(got);
+  }
+  return crc32c(std::span(bytes).first(done)) == inode.end->crc ? OldEnd::kSame : OldEnd::kOther;
+}
+
+bool is_modified_since(const cryo_inode& before, const struct stat& now) {
+  return std::tuple(now.st_mtim.tv_sec, now.st_mtim.tv_nsec) >
+         std::tuple(static_cast<time_t>(before.mtime_sec), static_cast<long>(before.mtime_nsec));
+}
+
+// What cr_restart itself has open is shared with it, and not cut; what is another file is reported as such.
+bool RewrittenChecker::concerns(const File& file, const FileUse& use) const {
+  constexpr int kStandard[3] = {0, 1, 2};
+  if (!file.redirected.empty() || !is_output(file, use)) return false;
+  const Inode& inode = context_.inode(file.head.inode);
+  const auto other = findings_.other_uses.find(inode.id);
+  return S_ISREG(inode.head.mode) && own_output(file, inode, use, kStandard) < 0 &&
+         (other == findings_.other_uses.end() || !other->second.context);
+}
+
+void RewrittenChecker::report_anew(const Inode& inode, const WrittenFile& written, const struct stat& now) {
+  const std::string text =
+      fmt::format("{}: has been written anew since the checkpoint: it has {} bytes, and had {}, of which the last {} are others now",
+                  who_, now.st_size, inode.head.size, inode.end->length);
+  switch (options_.changed_files.value_or(ChangedFiles::kRefuse)) {
+    case ChangedFiles::kRefuse:
+      findings_.rewritten.insert(inode.id);
+      return findings_.problem(ESTALE,
+                               "{}; --changed-files=warn goes on in it all the same (--redirect {}=FILE takes another one, "
+                               "--relocate=OLD=NEW if it is elsewhere now)",
+                               text, written.use->fds.front().fd);
+    case ChangedFiles::kWarn:
+      return findings_.warning("{}", text);
+    case ChangedFiles::kIgnore:
+      return;
+  }
+}
+
+void RewrittenChecker::report_in_place(const Inode& inode, const struct stat& now) {
+  if (options_.changed_files == ChangedFiles::kIgnore) return;
+  const bool fraction = now.st_mtim.tv_sec == inode.head.mtime_sec;
+  findings_.warning("{}: modified {} (was {}): what has been overwritten in it since is not undone", who_,
+                    time_text(now.st_mtim.tv_sec, fraction, now.st_mtim.tv_nsec),
+                    time_text(inode.head.mtime_sec, fraction, inode.head.mtime_nsec));
+}
+
+void RewrittenChecker::check_inode(const Inode& inode, const WrittenFile& written) {
+  const std::optional<std::string> outer = outer_path(context_, *written.file);
+  if (!outer) return;  // found out when its mount namespace is there
+  const std::string path = options_.relocations.apply(*outer);
+  const NamesToCheck theirs(context_, written.use->processes, *written.file);
+  const UniqueFd place = names::open(path, O_PATH);
+  struct stat now;
+  if (!place || ::fstat(place.get(), &now) != 0 || !S_ISREG(now.st_mode) || is_made_up(inode.head) ||
+      is_other_file(options_.relocations, *written.file, inode, place.get()))
+    return;
+  const auto size = static_cast<std::uint64_t>(now.st_size);
+  const bool modified = is_modified_since(inode.head, now);
+  if (size < inode.head.size || (size == inode.head.size && !modified)) return;
+  who_ = fmt::format("pid {}: descriptor {} ({})", context_.processes[written.use->process].head.pid,
+                     written.use->fds.front().fd, path);
+  const OldEnd end = old_end_of(inode, names::open_regular(path).get());
+  if (end == OldEnd::kOther && size > inode.head.size) return report_anew(inode, written, now);
+  // A copy elsewhere is younger as a rule.
+  if (modified && path == *outer && (written.in_place || end == OldEnd::kOther)) report_in_place(inode, now);
+}
+
+void RewrittenChecker::check() {
+  const FileUses uses = file_uses(context_);
+  std::map<std::uint32_t, WrittenFile> found;
+  for (const auto& [id, use] : uses) {
+    const File& file = context_.file(id);
+    if (!concerns(file, use)) continue;
+    WrittenFile& written = found[file.head.inode];
+    if (written.file == nullptr) written.file = &file, written.use = &use;
+    const int flags = static_cast<int>(file.head.flags);
+    if ((flags & O_ACCMODE) == O_RDWR && (flags & O_APPEND) == 0) written.in_place = true;
+  }
+  for (const auto& [id, written] : found) check_inode(context_.inode(id), written);
+}
+
+}  // namespace
+
+void check_rewritten(const Context& context, const RestartOptions& options, Findings& findings) {
+  RewrittenChecker(context, options, findings).check();
+}
+
+}  // namespace cryo
