@@ -71,13 +71,21 @@ class ErrnoSaver {
 
 class MutexGuard {
  public:
-  explicit MutexGuard(pthread_mutex_t& mutex) : mutex_(mutex) { ::pthread_mutex_lock(&mutex_); }
-  ~MutexGuard() { ::pthread_mutex_unlock(&mutex_); }
+  // Nobody is cancelled with it, as nothing is unwound then.
+  explicit MutexGuard(pthread_mutex_t& mutex) : mutex_(mutex) {
+    ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
+    ::pthread_mutex_lock(&mutex_);
+  }
+  ~MutexGuard() {
+    ::pthread_mutex_unlock(&mutex_);
+    ::pthread_setcancelstate(cancel_state_, nullptr);
+  }
   MutexGuard(const MutexGuard&) = delete;
   MutexGuard& operator=(const MutexGuard&) = delete;
 
  private:
   pthread_mutex_t& mutex_;
+  int cancel_state_ = 0;
 };
 
 // ---- callbacks.cc

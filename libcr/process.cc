@@ -307,7 +307,7 @@ void replace_helper(int old) {
       const ProcessLock lock;
       const int result = register_process();  // or another thread has
       const int error = errno;
-      if (first) close_client(old);
+      if (first && old != g_process.client_fd) close_client(old);  // the program may have closed that, and this be its number
       if (result == 0 || !is_passing(error)) return;
     }
     // What it lacked may have been the descriptor that has been closed since.

@@ -20,6 +20,7 @@ pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
 pthread_key_t g_key;
 int g_key_error = 0;
 std::atomic<bool> g_has_key = false;
+__thread bool t_initialises = false;
 
 void unlink(Thread& thread) {
   for (Thread** at = &g_process.threads; *at != nullptr; at = &(*at)->next) {
@@ -68,11 +69,10 @@ bool make_thread() {
   thread->mark = mark_of(0);
   thread->hold = CR_HOLD_DFLT;
   const ProcessLock lock;
-  // A handler of the program's has been here meanwhile.
-  if (t_thread != nullptr || ::pthread_setspecific(g_key, thread) != 0) {
+  if (::pthread_setspecific(g_key, thread) != 0) {
     std::free(thread);
-    if (t_thread == nullptr) errno = ENOMEM;
-    return t_thread != nullptr;
+    errno = ENOMEM;
+    return false;
   }
   if (g_process.started == 0) g_process.started = started;
   thread->next = g_process.threads;
@@ -111,6 +111,7 @@ int change_persist(int by) {
 void forget_thread() {
   t_thread = nullptr;
   t_chain = nullptr;
+  t_initialises = false;
   // Else the end of the thread would be that of the parent's, with what it was in the middle of.
   if (g_has_key) ::pthread_setspecific(g_key, nullptr);
 }
@@ -150,11 +151,12 @@ using namespace cryo::libcr;
 
 LIBCR_PUBLIC cr_client_id_t cr_init(void) {
   if (t_thread != nullptr) return t_thread->ids++;
-  if (ProcessLock::is_mine()) return fail(EDEADLK);  // in a handler that has interrupted us
-  if (prepare_process() != 0) return -1;
-  consent_in_init();
-  if (!make_thread()) return -1;
-  return t_thread->ids++;
+  // In a handler that has interrupted us.
+  if (ProcessLock::is_mine() || t_initialises) return fail(EDEADLK);
+  t_initialises = true;
+  const bool made = prepare_process() == 0 && (consent_in_init(), make_thread());
+  t_initialises = false;
+  return made ? t_thread->ids++ : -1;
 }
 
 LIBCR_PUBLIC int cr_status(void) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "context/chain.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
@@ -12,6 +9,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/open_regular.h"
 #include "base/parallel.h"
 #include "context/hash.h"
 #include "context/section.h"
@@ -37,14 +35,11 @@ std::string directory_of_file(const std::string& path) {
   return directory.substr(0, directory.rfind('/') + 1);
 }
 
-// Not a FIFO, which would make us wait, nor a device: a context may name any file.
-UniqueFd open_regular(const std::string& path, const std::string& context) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+// A context may name any file.
+UniqueFd open_named(const std::string& path, const std::string& context) {
+  UniqueFd fd = open_regular(path);
+  if (!fd && errno == ESTALE) fail(EBADMSG, "{} needs the context {}, which is not a regular file", context, path);
   if (!fd) fail_errno("{} needs the context {}, which cannot be opened", context, path);
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) fail_errno("{}", path);
-  if (!S_ISREG(status.st_mode))
-    fail(EBADMSG, "{} needs the context {}, which is not a regular file", context, path);
   return fd;
 }
 
@@ -61,7 +56,7 @@ std::string ancestor_path(const Ancestor& ancestor, const AncestorPlace& place) 
 
 Source open_ancestor(const Ancestor& ancestor, const AncestorPlace& place, const std::string& context) {
   const std::string path = ancestor_path(ancestor, place);
-  UniqueFd fd = open_regular(path, context);
+  UniqueFd fd = open_named(path, context);
   try {
     Source source = Source::from_fd(std::move(fd), path);
     const Hash id = identity_of(source);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/progress_line.h"
 #include "base/termination.h"
+#include "context/origin.h"
 #include "context/read_at.h"
 #include "context/spool.h"
 
@@ -31,6 +32,16 @@ bool readable_in_place(int fd, const struct stat& st, const std::string& name) {
 }
 
 }  // namespace
+
+namespace {
+
+std::string g_advice;  // of refuse_untrusted_copies(); empty: all are unpacked
+
+}  // namespace
+
+void Source::refuse_untrusted_copies(std::string advice) {
+  g_advice = std::move(advice);
+}
 
 Source Source::open(const std::string& path) {
   if (path == "-") {
@@ -64,6 +75,8 @@ Source Source::from_fd(UniqueFd fd, std::string name) {
     source.size_ = static_cast<std::uint64_t>(st.st_size);
     return source;
   }
+  const std::string why = g_advice.empty() || !S_ISREG(st.st_mode) ? std::string() : untrusted_writer(source);
+  if (!why.empty()) fail(EPERM, "{} {}, and would have to be unpacked: {}", source.name_, why, g_advice);
   Spool copy = spool(fd.get(), source.name_);
   source.fd_ = std::move(copy.fd);
   source.size_ = copy.size;

@@ -22,6 +22,9 @@ class Source {
   [[nodiscard]] static Source open(const std::string& path);
   // From a descriptor's current position on; `name` is for messages.
   [[nodiscard]] static Source from_fd(UniqueFd fd, std::string name);
+  // From now on a file that somebody else can have written (untrusted_writer()) is not unpacked: what it grows to would take the
+  // caller's room.  EPERM, with `advice` behind the reason.
+  static void refuse_untrusted_copies(std::string advice);
   // Bytes that outlive the Source; fd() is -1. For tests.
   [[nodiscard]] static Source from_memory(std::span<const std::byte> bytes, std::string name);
 

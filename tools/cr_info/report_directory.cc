@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/open_regular.h"
 #include "context/chain.h"
 #include "context/reader.h"
 #include "context/spool.h"
@@ -30,9 +31,7 @@ struct CloseDirectory {
 
 // Regular files that begin as a context does, or with what zstd(1) writes. Nothing that is no file is opened for reading.
 bool may_be_context(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  const UniqueFd fd = open_regular(path);
   if (!fd) return false;
   std::array<std::byte, CRYO_MAGIC_LEN> start{};
   const ssize_t got = ::pread(fd.get(), start.data(), start.size(), 0);

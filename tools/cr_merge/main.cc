@@ -180,6 +180,9 @@ void compare(const Context& context, const Chain& chain, const TargetFile& file)
 }
 
 void run(const Arguments& arguments) {
+  if (is_privileged_caller() && !arguments.any_owner)
+    Source::refuse_untrusted_copies("merge it as its owner (runuser -u USER -- cr_merge ...), or, if nobody can have forged it, with "
+                                    "--other-owner=warn");
   const Source source = Source::open(arguments.file);
   const Context context = read_context(source);
   const Chain chain(context, source, {arguments.file == "-" ? "" : arguments.file, arguments.ancestors});

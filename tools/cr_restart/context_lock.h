@@ -3,34 +3,22 @@
 // through.
 #pragma once
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-
-#include <chrono>
+#include <functional>
 #include <string>
-#include <thread>
 
 #include "base/unique_fd.h"
 
 namespace cryo {
 
-// Waits for another restart to get through, not for ever: anybody who may read the file can lock it.  Where it cannot be locked (NFS wants
-// it open for writing), there is nothing to wait for.  The lock is given back at the end, whoever has inherited the descriptor.
+// Waits for another restart of the caller's to get through, however long that takes; for whoever else has locked the file 10 s, as
+// anybody who may read it can.  Where it cannot be locked (NFS wants it open for writing), or the caller's own caller has (flock(1)), there
+// is nothing to wait for.  Given back at the end, whoever has inherited the descriptor.
 class ContextLock {
  public:
-  explicit ContextLock(const std::string& file) {
-    struct stat status;
-    if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
-    fd_.reset(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-    constexpr std::chrono::milliseconds kLap{10};
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (fd_ && ::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK && std::chrono::steady_clock::now() < end)
-      std::this_thread::sleep_for(kLap);
-  }
-  ~ContextLock() {
-    if (fd_) ::flock(fd_.get(), LOCK_UN);
-  }
+  // `say` is told what it waits for, when that takes more than a second, and that it has not come.  Throws Error: EINTR, a signal is to end
+  // the restart.
+  ContextLock(const std::string& file, const std::function<void(const std::string&)>& say);
+  ~ContextLock();
   ContextLock(const ContextLock&) = delete;
   ContextLock& operator=(const ContextLock&) = delete;
 

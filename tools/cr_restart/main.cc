@@ -21,6 +21,7 @@
 #include "base/message.h"
 #include "base/progress_line.h"
 #include "context/chain.h"
+#include "context/origin.h"
 #include "context/reader.h"
 #include "cr_restart/arguments.h"
 #include "cr_restart/context_lock.h"
@@ -224,6 +225,9 @@ void verify_all(const Context& context, const Chain& chain) {
 
 // Nothing of the context is held any more when this returns: neither its memory nor its file.
 std::optional<Job> Tool::launch() {
+  if (is_privileged_caller() && arguments_.restart.other_owner != Tolerance::kWarn)
+    Source::refuse_untrusted_copies("restart it as its owner (runuser -u USER -- cr_restart FILE), or, if nobody can have forged it, "
+                                    "with --other-owner=warn");
   const Source source = open_source();
   const allocation::Inherited memory;
   const AncestorPlace place{arguments_.restart.source, arguments_.ancestors};
@@ -241,7 +245,7 @@ std::optional<Job> Tool::launch() {
   if (!map) verify_all(context, chain);  // else the restart does, but for what is mapped
   Restart restart(context, chain, arguments_.restart);
   std::optional<ContextLock> lock;
-  if (!arguments_.fd && arguments_.restart.restore_pid && !arguments_.check_only) lock.emplace(arguments_.file);
+  if (!arguments_.fd && arguments_.restart.restore_pid && !arguments_.check_only) lock.emplace(arguments_.file, [this](const std::string& text) { say(text); });
   const Findings findings = restart.check();
   // A context of another machine is as good as none.
   if (reporter_ && (findings.problems.empty() || findings.problems.front().code != kErrBadArch))

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "restart/files/files.h"
 #include "restart/files/other_uses.h"
 #include "restart/rights/identity.h"
+#include "restart/rights/names.h"
 #include "restart/rights/proc_files.h"
 
 namespace cryo {
@@ -176,7 +178,11 @@ CutFile keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const
       if (copied == 0) break;
     }
   }
-  if (::fchmod(to.get(), now.st_mode & 0666) != 0) fail_errno("cannot set the mode of {}", name);
+  // For whom FILE is, as far as that can be had: with an ACL the bits of the group are its mask.
+  const bool has_group = ::fgetxattr(fd, "system.posix_acl_access", nullptr, 0) < 0 && names::fchown(to.get(), -1, now.st_gid) == 0;
+  if (::fchmod(to.get(), now.st_mode & (has_group ? 0666 : 0606)) != 0) fail_errno("cannot set the mode of {}", name);
+  // Before FILE is cut: the machine may crash again.
+  if (::fsync(to.get()) != 0) fail_errno("cannot write {} to its disk", name);
   if (::lseek(to.get(), 0, SEEK_END) < 0) fail_errno("cannot seek in {}", name);
   return {std::move(from), std::move(to), end};
 }

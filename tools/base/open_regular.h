@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A regular file by a name that somebody else has chosen: nothing else is opened, not even for a moment, as that alone starts a watchdog,
+// rewinds a tape or lets the writer of a FIFO go on.
+#pragma once
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <cerrno>
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace cryo {
+
+// Regular by its mode only: reading is an action, and may wait.
+inline bool is_kernel_interface(const struct statfs& system) {
+  return system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC || system.f_type == TRACEFS_MAGIC ||
+         system.f_type == DEBUGFS_MAGIC;
+}
+
+// For reading.  None, with errno; ESTALE: it is something else.
+inline UniqueFd open_regular(const std::string& path) {
+  const UniqueFd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  struct stat now {};
+  struct statfs system {};
+  if (!place || ::fstat(place.get(), &now) != 0 || ::fstatfs(place.get(), &system) != 0) return {};
+  if (!S_ISREG(now.st_mode) || is_kernel_interface(system)) {
+    errno = ESTALE;
+    return {};
+  }
+  return UniqueFd(::open(("/proc/self/fd/" + std::to_string(place.get())).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+}
+
+}  // namespace cryo
