@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * take-numbers: sets the next pid and the next id of shared memory in a loop, until it is killed (for tests/hostile/numbers).
- * take-numbers job FILE: has a segment of shared memory and a child, and writes a line to FILE ten times a second.
+ * take-numbers job FILE: has a segment of shared memory and children, and writes a line to FILE ten times a second.
  */
 #include <cryo/ioctl.h>
 #include <fcntl.h>
@@ -21,9 +21,10 @@ static int job(const char *path)
 
 	if (id < 0 || !out || shmat(id, NULL, 0) == (void *)-1)
 		return 1;
-	if (fork() == 0)
-		for (;;)
-			pause();
+	for (int i = 0; i < 24; i++)
+		if (fork() == 0)
+			for (;;)
+				pause();
 	for (;;) {
 		fprintf(out, "%d %d\n", getpid(), id);
 		fflush(out);
@@ -50,8 +51,6 @@ int main(int argc, char **argv)
 			perror("CRYO_IOC_PID_CURSOR");
 			return 1;
 		}
-		cursor.pid = 0;
-		ioctl(dev, CRYO_IOC_PID_CURSOR, &cursor);
 		ioctl(dev, CRYO_IOC_IPC_ID, &id);
 	}
 }
