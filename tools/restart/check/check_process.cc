@@ -16,6 +16,7 @@
 #include "restart/process/posix_timers.h"
 #include "restart/process/process_state.h"
 #include "restart/process/root_directory.h"
+#include "restart/rights/identity.h"
 #include "restart/rights/names.h"
 #include "restart/rights/place.h"
 #include "restart/rights/proc_files.h"
@@ -101,6 +102,31 @@ bool may_enter_very(const CheckInput& input, const Path& cwd, const std::string&
   return names::access(path, X_OK) == 0;
 }
 
+// One line for all who are in it.
+bool is_first_in(const CheckInput& input, const Path& cwd) {
+  const auto is_it = [&cwd](const Process& other) {
+    return other.cwd && other.cwd->path == cwd.path && other.cwd->head.ino == cwd.head.ino && other.cwd->head.dev == cwd.head.dev;
+  };
+  const auto& all = input.context.processes;
+  const auto first = std::find_if(all.begin(), all.end(), is_it);
+  return first == all.end() || (&*first == &input.process && &cwd == &*first->cwd);
+}
+
+// Whose names the job would use from there on.
+void check_same_directory(const CheckInput& input, const Path& cwd, const std::string& path, Findings& findings) {
+  const auto way = input.options.changed_files.value_or(ChangedFiles::kWarn);
+  const UniqueFd place = names::open(path, O_PATH | O_DIRECTORY);
+  if (!place || way == ChangedFiles::kIgnore || input.options.relocations.apply(cwd.path) != cwd.path ||
+      !is_other_directory(input.context, cwd.head, place.get()) || !is_first_in(input, cwd))
+    return;
+  const std::string text = fmt::format("pid {}: its working directory {} is another one than at the checkpoint ({}",
+                                       input.process.head.pid, path, difference_of(cwd.head, place.get()));
+  if (way == ChangedFiles::kRefuse)
+    findings.problem(ESTALE, "{}; --changed-files=warn takes it, --relocate=OLD=NEW leads to another one)", text);
+  else
+    findings.warning("{})", text);
+}
+
 void check_directory(const CheckInput& input, const Path& cwd, Findings& findings) {
   if (cwd.head.flags & CRYO_PATH_DELETED) return;
   // What is on a mount that is made by the restart is not there yet.
@@ -111,7 +137,7 @@ void check_directory(const CheckInput& input, const Path& cwd, Findings& finding
   const NamesToCheck theirs(input.context, {index});
   struct stat now;
   const bool found = names::stat(path, now) == 0;
-  if (found && S_ISDIR(now.st_mode) && names::access(path, X_OK) == 0) return;
+  if (found && S_ISDIR(now.st_mode) && names::access(path, X_OK) == 0) return check_same_directory(input, cwd, path, findings);
   const int error = errno;
   if (may_enter_very(input, cwd, path)) return;
   if (!found)
