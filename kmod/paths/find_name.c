@@ -255,6 +255,17 @@ static bool is_owned(struct cryo_object *o)
 	return owned;
 }
 
+/* A directory, FIFO or device: nothing of it is in the context that could take its place. */
+static void warn_of_opened(struct cryo_capture *c, struct cryo_object *o, const char *name)
+{
+	if (S_ISDIR(file_inode(o->file)->i_mode))
+		cryo_warn_always(c, o->proc, "fd %d (%s): the process could not open that directory by its name: only root can restart it, or cr_restart --relocate=OLD=NEW",
+				 o->fd, name);
+	else if (o->fd >= 0)
+		cryo_warn_always(c, o->proc, "fd %d (%s): the process could not open it by that name, as it has it open: only root can restart it, or cr_restart --redirect %d=FILE",
+				 o->fd, name, o->fd);
+}
+
 /* As of a log that root, or a batch system, has opened for the job. */
 static void warn_of_opener(struct cryo_capture *c, struct cryo_object *o, const char *name)
 {
@@ -270,8 +281,11 @@ static void warn_of_opener(struct cryo_capture *c, struct cryo_object *o, const 
 static void save_what_cannot_be_opened(struct cryo_capture *c, struct cryo_object *o,
 				       const char *name, bool reached)
 {
-	if (o->kind != CRYO_FILE_PATH || !S_ISREG(file_inode(o->file)->i_mode) ||
-	    o->file->f_flags & O_PATH || (may_open(o) && reached))
+	if (o->file->f_flags & O_PATH || (may_open(o) && reached))
+		return;
+	if (!S_ISREG(file_inode(o->file)->i_mode))
+		return warn_of_opened(c, o, name);
+	if (o->kind != CRYO_FILE_PATH)
 		return;
 	if (o->file->f_mode & FMODE_READ && !(o->file->f_mode & FMODE_WRITE)) {
 		o->inode->inode_flags |= CRYO_INODE_CONTENTS;
@@ -296,6 +310,28 @@ static bool has_own_name(struct cryo_capture *c, const struct path *path)
 	return has;
 }
 
+/* Its name is saved later, if it can be had. */
+static int warn_of_device(struct cryo_capture *c, struct cryo_object *o)
+{
+	const struct path *path = cryo_user_path(o->file);
+	umode_t mode = file_inode(o->file)->i_mode;
+	bool is_other;
+	char *buf, *name;
+
+	if ((o->kind != CRYO_FILE_PATH && o->kind != CRYO_FILE_DEVICE) ||
+	    (!S_ISCHR(mode) && !S_ISBLK(mode)) || o->file->f_flags & O_PATH ||
+	    (may_open(o) && cryo_may_reach(c, o->proc->task, path)))
+		return 0;
+	buf = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	if (!buf)
+		return -ENOMEM;
+	name = cryo_find_name(c, path, buf, &is_other);
+	if (!IS_ERR(name))
+		warn_of_opened(c, o, name);
+	kfree(buf);
+	return 0;
+}
+
 /* What stands in the way of finding the file again by a name; NULL: nothing; or an error. */
 const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o)
 {
@@ -308,7 +344,7 @@ const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o)
 	if (device && o->kind == CRYO_FILE_PATH && !has_own_name(c, path))
 		return ERR_PTR(keep_name(o, device));
 	if (!is_found_by_name(o))
-		return NULL;
+		return ERR_PTR(warn_of_device(c, o));
 	buf = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	if (!buf)
 		return ERR_PTR(-ENOMEM);

@@ -47,7 +47,7 @@ check "the same working directory: nothing is said" eval 'status_is 0 && ! said 
 rmdir d && mkdir d
 dry cr_restart --check ctx
 check "one that has been made again: there is a warning" \
-	eval 'status_is 0 && said "its working directory $base/work/d: another directory than at the checkpoint has the name"'
+	eval 'status_is 0 && said "its working directory $base/work/d is another one than at the checkpoint ("'
 dry cr_restart --check --changed-files=ignore ctx
 check "... unless changed files are ignored" eval 'status_is 0 && [ -z "$err" ]'
 

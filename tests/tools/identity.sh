@@ -180,4 +180,74 @@ replaced 'mkdir there; mv log there; seq 1000 >>there/log; mv there/log there/co
 restart --check --relocate="$PWD/log=$PWD/there/log"
 check "who says where it is now is believed" eval 'status_is 0 && said "bytes have come since"'
 
+# ---- the working directory ----
+
+# in_directory: a program that counts, and is in d.
+in_directory()
+{
+	(cd d && exec "$busy" "$PWD/../count" >/dev/null 2>&1) &
+	pid=$!
+	started+=("$pid")
+	wait_for busy_counts
+	end_job
+}
+is_in() { same "$(readlink "/proc/$pid/cwd")" "$PWD/$1"; }
+
+fresh
+mkdir d
+in_directory
+mv d moved
+mkdir d
+restart --check
+check "another working directory has the name: --check warns" \
+	eval 'status_is 0 && told "warning: pid $pid.*: its working directory $PWD/d is another one than at the checkpoint \((inode|made)"'
+restart --check --changed-files=refuse
+check "... where files have to be what they were: refused" \
+	eval 'status_is 116 && told "working directory $PWD/d is another one .*; --changed-files=warn takes it, --relocate=OLD=NEW leads to another one"'
+restart --changed-files=refuse
+check "... before anything is done" eval 'status_is 116 && is_gone "$pid"'
+restart --check --changed-files=ignore
+check "... on request: nothing" eval 'status_is 0 && silent'
+restart --check --relocate="$PWD/d=$PWD/moved"
+check "... nor of the one that has been moved" eval 'status_is 0 && silent'
+check "... which is taken" eval 'runs --relocate="$PWD/d=$PWD/moved" && is_in moved'
+end_processes
+wait_for is_gone "$pid"
+check "... the other one, with a warning" eval 'runs && told "another one than at the checkpoint" && is_in d'
+end_processes
+wait_for is_gone "$pid"
+rmdir d
+mv moved d
+restart --check --changed-files=refuse
+check "... back in its place: nothing" eval 'status_is 0 && silent'
+rmdir d
+mkdir d
+restart --check
+check "one that has been removed and made anew: a warning" eval 'status_is 0 && told "working directory $PWD/d is another one"'
+finish
+
+fresh
+mkdir d
+in_directory
+mount -t tmpfs others d
+restart --check
+check "one that is mounted over: a warning" eval 'status_is 0 && told "working directory $PWD/d is another one"'
+umount d
+restart --check
+check "... not when that has gone" eval 'status_is 0 && silent'
+finish
+
+# Root directories of file systems have the same number.
+fresh
+mkdir d others
+mount -t tmpfs others others
+mount -t tmpfs mine d
+in_directory
+umount d
+mount --bind others d
+umount others
+restart --check
+check "of another file system, from before the checkpoint: a warning" eval 'status_is 0 && told "working directory $PWD/d is another one .*inode"'
+finish
+
 done_testing

@@ -102,6 +102,42 @@ check "... and runs when that has gone" runs
 check "... with the file as read-only as before" same "$(stat -c %a own)" 444
 end_processes
 
+# What is no file: nothing of it is in the context. lent WHAT REDIRECTION TEXT OPTION
+lent()
+{
+	# shellcheck disable=SC2034 # eval expands it
+	local text=$3
+	user_job "$2"
+	by_user cr_checkpoint --dry-run "$pid"
+	check "$1 that its user could not open: --dry-run warns" \
+		eval 'status_is 0 && said "WARNING: fd 5 ($PWD/secret): the process could not open $text"'
+	hold
+	check "... so does a checkpoint, of nothing else" eval 'status_is 0 && said "WARNING: fd 5" && same "$(grep -c . <<<"$err")" 1'
+	by_user cr_restart --check ctx
+	check "... its user cannot restart it" eval 'status_is 13 && said "descriptor 5 ($PWD/secret): "'
+	check "... but with the option that the warning names" runs "$4"
+	end_processes
+	wait_for is_gone "$pid"
+}
+fresh
+mkdir -m 700 secret
+lent "a directory" '5<secret' "that directory by its name: only root can restart it, or cr_restart --relocate=OLD=NEW" --relocate="$PWD/secret=/tmp"
+fresh
+mkfifo -m 600 secret
+mkfifo mine
+chown "$user" mine
+redirect="it by that name, as it has it open: only root can restart it, or cr_restart --redirect 5=FILE"
+lent "a FIFO" '5<>secret' "$redirect" --redirect=5=mine
+fresh
+mknod -m 600 secret c 1 3
+lent "a device" '5<secret' "$redirect" --redirect=5=/dev/null
+fresh
+mkdir secret
+user_job '5<secret'
+hold
+check "a directory that it can open: nothing is said" eval 'status_is 0 && [ -z "$err" ]'
+end_processes
+
 # All of it in a directory that its user may not enter, as root's prolog has started it there.
 fresh
 mkdir hidden

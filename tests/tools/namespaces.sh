@@ -127,4 +127,26 @@ wait_for beyond 1
 goes_through root
 check "... with its host name" same "$(cut -d ' ' -f 3 tick)" inside
 
+# An administrator has switched them off since.
+switch=/proc/sys/kernel/unprivileged_userns_clone
+fresh
+"${as_user[@]}" unshare -Ur bash -c "$job" </dev/null >/dev/null 2>&1 &
+pid=$!
+started+=("$pid")
+wait_for beyond 1
+as_job_user() { rc=0; err=$("${as_user[@]}" "$@" 2>&1 </dev/null) || rc=$?; }
+as_job_user cr_checkpoint --tree --kill -f ctx "$pid"
+wait_for is_gone "$pid"
+if [ -e $switch ]; then
+	echo 0 >$switch
+	for how in --check --verbose; do
+		as_job_user cr_restart $how ctx
+		check "user namespaces are switched off, $how: refused" \
+			eval 'status_is 1 && said "a user namespace of user $(id -u "$user") cannot be made: Operation not permitted; $switch is 0"'
+	done
+	echo 1 >$switch
+fi
+as_job_user cr_restart --check ctx
+check "... on: nothing stands in the way" eval 'status_is 0 && silent'
+
 done_testing

@@ -148,6 +148,33 @@ echo "$most" >/proc/sys/kernel/sem
 runs_again
 ipcrm --all=sem
 
+# holds PERL: somebody else has it, until let_go.
+holds()
+{
+	perl -e "use Socket; $1 open(F, '>ready'); sleep 1000" &
+	holder=$!
+	started+=("$holder")
+	wait_for test -e ready
+	rm -f ready
+}
+for type in SOCK_STREAM SOCK_DGRAM; do
+	abstract='socket(my $s, PF_UNIX, '$type', 0) or die; bind($s, pack_sockaddr_un("\0cryo taken")) or die $!; listen($s, 5);'
+	job "$abstract keep(\$s);"
+	what="an abstract name ($type)"
+	holds "$abstract"
+	is_said 98 'the abstract name @cryo\x20taken is in use'
+	let_go
+	runs_again
+done
+
+netlink='socket(my $s, 16, SOCK_RAW, 0) or die; bind($s, pack("SSLL", 16, 0, 471100, 0)) or die $!;'
+job "$netlink keep(\$s);"
+what="a port of netlink"
+holds "$netlink"
+is_said 98 "port 471100 of netlink protocol 0 is in use"
+let_go
+runs_again
+
 # The last one: ids begin anew by that.
 most=$(</proc/sys/kernel/pid_max)
 if [ "$pid" -gt 310 ]; then

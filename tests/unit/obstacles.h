@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -27,6 +28,11 @@ inline void says(const Findings& findings, int code, std::string_view text, int 
     tap::failure(__FILE__, line, fmt::format("  but (error {}): {}", problem.code, problem.text));
 }
 #define SAYS(findings, code, ...) says((findings), (code), fmt::format(__VA_ARGS__), __LINE__)
+
+inline bool warns_of(const Findings& findings, const std::string& text) {
+  return std::find(findings.warnings.begin(), findings.warnings.end(), text) != findings.warnings.end();
+}
+#define WARNS(findings, ...) CHECK(warns_of((findings), fmt::format(__VA_ARGS__)))
 
 // The least that can be looked at, on this machine.
 inline ContextBuilder sample() {

@@ -115,13 +115,14 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   check_cpu(context, chain, options, findings);
   check_code(context, options, findings);
   check_tree(context, options, findings);
+  const CpuMask cpus = cpus_to_be_had();
   const int oom_score_adj = std::atoi(read_proc("self/oom_score_adj").c_str());
   for (const Process& process : context.processes) {
     if (process.head.flags & CRYO_PROC_ZOMBIE) {
       check_exited(process, own, findings);
       continue;
     }
-    const CheckInput input{context, process, options, own, oom_score_adj};
+    const CheckInput input{context, process, options, own, oom_score_adj, cpus};
     check_process(input, findings);
     check_threads(input, findings);
     check_memory(input, findings);

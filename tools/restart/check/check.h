@@ -13,6 +13,7 @@
 #include "context/model.h"
 #include "restart/engine/options.h"
 #include "restart/files/other_uses.h"
+#include "restart/process/affinity.h"
 #include "restart/process/credentials.h"
 
 namespace cryo {
@@ -63,6 +64,7 @@ struct CheckInput {
   const RestartOptions& options;
   Creds own;
   int oom_score_adj = 0;  // own
+  CpuMask cpus{};         // that can be had by who stays in the caller's control group; empty: has not been asked
 };
 // Files that have changed since the checkpoint, of all processes at once: one line for each.
 void check_changed(const Context& context, const RestartOptions& options, Findings& findings);

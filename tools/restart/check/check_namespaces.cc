@@ -1,19 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Whether the namespaces of a context can be made here.
 #include <linux/capability.h>
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "restart/engine/elsewhere.h"
 #include "restart/ns/namespace_contents.h"
 #include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
 #include "restart/process/cgroup.h"
 #include "restart/process/timers.h"
+#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {
+
+// Its owner tries it, in a process that ends after that.  Where a security module lets one be made that nobody has rights in, that is of
+// no use.
+std::string user_namespace_error(const Namespace& ns) {
+  return text_from_elsewhere([&ns]() -> std::string {
+    const uid_t owner = ns.user->owner_uid;
+    if (owner != ::geteuid() && ::seteuid(owner) != 0) return "";
+    // Their number is compared with its limit elsewhere.
+    if (::unshare(CLONE_NEWUSER) != 0) return errno == ENOSPC ? "" : std::strerror(errno);
+    if (::unshare(CLONE_NEWUTS) != 0 && errno != ENOSPC) return fmt::format("{} in one that has been made", std::strerror(errno));
+    return "";
+  });
+}
+
+// What an administrator can change, where it is that.
+std::string user_namespace_switch() {
+  struct Switch {
+    const char* name;
+    char off;
+  };
+  static constexpr Switch kSwitches[] = {{"sys/kernel/unprivileged_userns_clone", '0'},
+                                         {"sys/kernel/apparmor_restrict_unprivileged_userns", '1'}};
+  for (const Switch& at : kSwitches)
+    if (read_proc(at.name).starts_with(at.off)) return fmt::format("; /proc/{} is {}", at.name, at.off);
+  return "";
+}
 
 void check_users(const Namespace& ns, const Creds& own, Findings& findings) {
   if (ns.head.owner != 0) return;
@@ -24,6 +54,8 @@ void check_users(const Namespace& ns, const Creds& own, Findings& findings) {
     findings.problem(EPERM,
                      "a user namespace has ids other than those of cr_restart: that takes CAP_SETUID "
                      "and CAP_SETGID, or newuidmap and newgidmap");
+  if (const std::string text = user_namespace_error(ns); !text.empty())
+    findings.problem(EPERM, "a user namespace of user {} cannot be made: {}{}", ns.user->owner_uid, text, user_namespace_switch());
 }
 
 void check_one(const Namespace& ns, const Creds& own, Findings& findings) {

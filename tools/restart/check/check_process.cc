@@ -102,15 +102,29 @@ bool may_enter_very(const CheckInput& input, const Path& cwd, const std::string&
   return names::access(path, X_OK) == 0;
 }
 
-// Once for each: most jobs have one.
+// One line for all who are in it.
+bool is_first_in(const CheckInput& input, const Path& cwd) {
+  const auto is_it = [&cwd](const Process& other) {
+    return other.cwd && other.cwd->path == cwd.path && other.cwd->head.ino == cwd.head.ino && other.cwd->head.dev == cwd.head.dev;
+  };
+  const auto& all = input.context.processes;
+  const auto first = std::find_if(all.begin(), all.end(), is_it);
+  return first == all.end() || (&*first == &input.process && &cwd == &*first->cwd);
+}
+
+// Whose names the job would use from there on.
 void check_same_directory(const CheckInput& input, const Path& cwd, const std::string& path, Findings& findings) {
-  if (path != cwd.path || input.options.changed_files == ChangedFiles::kIgnore) return;
-  const UniqueFd place = names::open(path, O_PATH);
-  if (!place || !is_other_since(cwd.head.ino, input.context.header.created_ns, place.get())) return;
-  const std::string text = fmt::format("its working directory {}: another directory than at the checkpoint has the name", path);
-  for (const std::string& told : findings.warnings)
-    if (told.ends_with(text)) return;
-  findings.warning("pid {}: {}", input.process.head.pid, text);
+  const auto way = input.options.changed_files.value_or(ChangedFiles::kWarn);
+  const UniqueFd place = names::open(path, O_PATH | O_DIRECTORY);
+  if (!place || way == ChangedFiles::kIgnore || input.options.relocations.apply(cwd.path) != cwd.path ||
+      !is_other_directory(input.context, cwd.head, place.get()) || !is_first_in(input, cwd))
+    return;
+  const std::string text = fmt::format("pid {}: its working directory {} is another one than at the checkpoint ({}",
+                                       input.process.head.pid, path, difference_of(cwd.head, place.get()));
+  if (way == ChangedFiles::kRefuse)
+    findings.problem(ESTALE, "{}; --changed-files=warn takes it, --relocate=OLD=NEW leads to another one)", text);
+  else
+    findings.warning("{})", text);
 }
 
 void check_directory(const CheckInput& input, const Path& cwd, Findings& findings) {

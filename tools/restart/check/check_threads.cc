@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What single threads need: register sets, CPUs, priorities.
 #include <elf.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <vector>
 
-#include "base/parse.h"
-#include "base/unique_fd.h"
 #include "restart/check/check.h"
 #include "restart/engine/restart_arch.h"
 #include "restart/memory/mempolicy.h"
+#include "restart/process/affinity.h"
 
 namespace cryo {
 namespace {
@@ -28,37 +27,27 @@ std::uint64_t soft_limit(__rlimit_resource_t resource) {
   return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
-// CPUs of this machine, from "0-3,8".
-std::vector<bool> possible_cpus() {
-  constexpr std::size_t kPage = 4096;  // what such a file has at most
-  std::string text(kPage, '\0');
-  const UniqueFd file(::open("/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC));
-  const ssize_t got = file ? ::read(file.get(), text.data(), text.size()) : 0;
-  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  text.resize(std::min(text.size(), text.find('\n')));
-  std::vector<bool> cpus;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::string part = text.substr(at, text.find(',', at) - at);
-    const std::size_t dash = part.find('-');
-    const auto first = parse_number<unsigned>(part.substr(0, dash), 0, 1U << 20);
-    const auto last =
-        dash == std::string::npos ? first : parse_number<unsigned>(part.substr(dash + 1), 0, 1U << 20);
-    if (!first || !last) break;
-    cpus.resize(std::max<std::size_t>(cpus.size(), *last + 1));
-    for (unsigned cpu = *first; cpu <= *last; ++cpu) cpus[cpu] = true;
-    at += part.size() + 1;
+// One line for all threads of a process that were bound to the same.
+void check_cpus(const CheckInput& input, Findings& findings) {
+  std::map<CpuMask, std::vector<std::int32_t>> bound;
+  for (const Thread& thread : input.process.threads)
+    if (!has_exited(thread) && !thread.cpus.empty()) bound[thread.cpus].push_back(thread.head.tid);
+  if (bound.empty()) return;
+  const auto index = static_cast<std::size_t>(&input.process - input.context.processes.data());
+  const bool leaves = input.options.cgroups == CgroupPolicy::kLeave;
+  const CpuMask there = leaves ? input.cpus : cpus_to_be_had(input.context, index, input.cpus);
+  for (const auto& [cpus, tids] : bound) {
+    const CpuMask both = common_cpus(cpus, there);
+    const std::string had = cpus_text(both), all = cpus_text(there), wanted = cpus_text(cpus);
+    // All that there is, or what it had.
+    if (had == all || had == wanted) continue;
+    const std::string others = tids.size() == 1 ? "" : fmt::format(" (and {} more of pid {})", tids.size() - 1, input.process.head.pid);
+    if (had.empty())
+      findings.warning("thread {}{}: of the CPUs that it may run on, {}, none can be had here: it may run on {}", tids.front(), others,
+                       wanted, all);
+    else
+      findings.warning("thread {}{}: of the CPUs that it may run on, {}, only {} can be had here", tids.front(), others, wanted, had);
   }
-  return cpus;
-}
-
-// The first processor is always there, so that few have to look which the others are.
-bool any_cpu(const Thread& thread) {
-  if (thread.cpus.empty() || (thread.cpus.front() & 1U) != 0) return true;
-  const std::vector<bool> possible = possible_cpus();
-  if (possible.empty()) return true;
-  for (std::size_t cpu = 0; cpu < possible.size() && cpu / 64 < thread.cpus.size(); ++cpu)
-    if (possible[cpu] && (thread.cpus[cpu / 64] >> (cpu % 64) & 1)) return true;
-  return false;
 }
 
 void check_priorities(const CheckInput& input, const cryo_thread& head, Findings& findings) {
@@ -90,19 +79,17 @@ void check_seccomp(const CheckInput& input, const Thread& thread, Findings& find
 }  // namespace
 
 void check_threads(const CheckInput& input, Findings& findings) {
+  check_cpus(input, findings);
   for (const Thread& thread : input.process.threads) {
     if (has_exited(thread)) continue;
     const bool general = std::any_of(thread.regsets.begin(), thread.regsets.end(),
                                      [](const Regset& set) { return set.head.note == NT_PRSTATUS; });
     if (!general)
       findings.problem(EBADMSG, "thread {}: the context lacks its general registers", thread.head.tid);
-    if (!any_cpu(thread))
-      findings.problem(EINVAL, "thread {}: none of the CPUs that it may run on exists here", thread.head.tid);
     check_priorities(input, thread.head, findings);
     check_seccomp(input, thread, findings);
-    if (const std::string node = thread.mempolicy ? missing_node(*thread.mempolicy) : ""; !node.empty())
-      findings.problem(EINVAL, "thread {}: its NUMA memory policy needs node {}, which is not there",
-                       thread.head.tid, node);
+    if (const std::string text = thread.mempolicy ? policy_here_text(*thread.mempolicy) : ""; !text.empty())
+      findings.warning("thread {}: its NUMA memory policy: {}", thread.head.tid, text);
     if (!input.options.restore_pid && !(thread.head.flags & CRYO_THREAD_LEADER) &&
         thread.pending.signals != 0)
       findings.problem(EINVAL, "thread {}: has pending signals, which cannot be restored without its id",

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
+
+#include "restart/process/affinity.h"
 
 namespace cryo {
 namespace {
@@ -26,11 +29,43 @@ Nodes nodes_of(const cryo_mempolicy& policy, StubArea& area) {
   return {area.copy(std::vector<std::uint64_t>(std::begin(policy.nodes), std::end(policy.nodes))), kMaxNode};
 }
 
+// Empty: that cannot be told.
+CpuMask nodes_to_be_had() {
+  CpuMask nodes(CRYO_MAX_NODES / 64);
+  if (::syscall(SYS_get_mempolicy, nullptr, nodes.data(), CRYO_MAX_NODES, 0, MPOL_F_MEMS_ALLOWED) != 0) return {};
+  return nodes;
+}
+
+CpuMask nodes_in(const cryo_mempolicy& policy) {
+  return {std::begin(policy.nodes), std::end(policy.nodes)};
+}
+
+bool has_node(const CpuMask& nodes, int node) {
+  const auto at = static_cast<unsigned>(node);
+  return at / 64 < nodes.size() && (nodes[at / 64] >> (at % 64) & 1) != 0;
+}
+
+// With those of its nodes that can be had; nothing: with none of them.  Relative numbers are always there.
+std::optional<cryo_mempolicy> policy_here(const cryo_mempolicy& policy, const CpuMask& there) {
+  const CpuMask wanted = nodes_in(policy);
+  if (there.empty() || !has_cpus(wanted) || (policy.flags & MPOL_F_RELATIVE_NODES) != 0) return policy;
+  const CpuMask nodes = common_cpus(wanted, there);
+  if (!has_cpus(nodes)) return {};
+  cryo_mempolicy here = policy;
+  std::copy(nodes.begin(), nodes.end(), std::begin(here.nodes));
+  if (policy.home_node >= 0 && !has_node(there, policy.home_node)) here.home_node = -1;
+  return here;
+}
+
 }  // namespace
 
 void plan_area_policies(const Mm& mm, CallList& calls, StubArea& area) {
+  const CpuMask there = mm.mempolicies.empty() ? CpuMask() : nodes_to_be_had();
   std::uint32_t index = 0;
-  for (const cryo_mempolicy& policy : mm.mempolicies) {
+  for (const cryo_mempolicy& saved : mm.mempolicies) {
+    const std::optional<cryo_mempolicy> here = policy_here(saved, there);
+    if (!here) continue;
+    const cryo_mempolicy& policy = *here;
     const Nodes nodes = nodes_of(policy, area);
     const std::uint64_t size = policy.end - policy.start;
     calls.add(stub::Step::kMempolicy, index, SYS_mbind, policy.start, size, policy.mode | policy.flags,
@@ -41,18 +76,22 @@ void plan_area_policies(const Mm& mm, CallList& calls, StubArea& area) {
   }
 }
 
-void plan_thread_policy(const cryo_mempolicy& policy, CallList& calls, StubArea& area) {
+void plan_thread_policy(const cryo_mempolicy& saved, CallList& calls, StubArea& area) {
+  const std::optional<cryo_mempolicy> here = policy_here(saved, nodes_to_be_had());
+  // What cr_restart has, if anything, is not its.
+  if (!here) return calls.add(stub::Step::kMempolicy, 0, SYS_set_mempolicy, MPOL_DEFAULT, 0, 0);
+  const cryo_mempolicy& policy = *here;
   const Nodes nodes = nodes_of(policy, area);
   calls.add(stub::Step::kMempolicy, 0, SYS_set_mempolicy, policy.mode | policy.flags, nodes.mask, nodes.max);
 }
 
-std::string missing_node(const cryo_mempolicy& policy) {
-  for (std::uint32_t node = 0; node < CRYO_MAX_NODES; ++node) {
-    if (!(policy.nodes[node / 64] >> (node % 64) & 1)) continue;
-    const std::string path = fmt::format("/sys/devices/system/node/node{}", node);
-    if (::access(path.c_str(), F_OK) != 0) return std::to_string(node);
-  }
-  return {};
+std::string policy_here_text(const cryo_mempolicy& policy) {
+  const CpuMask there = nodes_to_be_had();
+  const std::optional<cryo_mempolicy> here = policy_here(policy, there);
+  if (!here)
+    return fmt::format("node {} cannot be had: it is left out", cpus_text(nodes_in(policy)));
+  if (nodes_in(*here) == nodes_in(policy)) return {};
+  return fmt::format("of node {}, only {} can be had", cpus_text(nodes_in(policy)), cpus_text(nodes_in(*here)));
 }
 
 }  // namespace cryo

@@ -17,7 +17,8 @@ void plan_thread_policy(const cryo_mempolicy& policy, CallList& calls, StubArea&
 // Bytes of the stub's area for one policy, at most.
 inline constexpr std::size_t kPolicySize = 2 * sizeof(stub::Call) + CRYO_MAX_NODES / 8 + 16;
 
-// A node that it names and that this machine lacks; empty: none.
-[[nodiscard]] std::string missing_node(const cryo_mempolicy& policy);
+// What it comes to where its nodes are not there, or not in the cpuset that the caller is in; empty: it is as it was.  Without any of
+// them, it is that of who has asked for none.
+[[nodiscard]] std::string policy_here_text(const cryo_mempolicy& policy);
 
 }  // namespace cryo

@@ -2,8 +2,10 @@
 // Whether sockets can be had again: for a moment another one is made like each, which nothing is sent to and which sends
 // nothing.
 #include <arpa/inet.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +16,7 @@
 #include "restart/engine/elsewhere.h"
 #include "restart/net/lingering.h"
 #include "restart/net/sockets.h"
+#include "restart/net/unix_names.h"
 
 namespace cryo {
 namespace {
@@ -157,6 +160,41 @@ std::string name_problem(const Context& context, const File& file, int& code) {
                                                                                          : "";
 }
 
+// One that was accepted has its listener's name.
+bool is_of_listener(const Context& context, const File& file) {
+  return file.connection && std::any_of(context.files.begin(), context.files.end(), [&file](const auto& other) {
+           return other.second.socket && other.second.socket->address == file.connection->name;
+         });
+}
+
+// A process that was killed may have its sockets a moment longer than its pid.
+std::string abstract_problem(const Context& context, const File& file, int& code) {
+  constexpr int kTries = 40;
+  const Bytes& name = file.socket ? file.socket->address : file.connection->name;
+  const std::string text = abstract_name(name);
+  if (text.empty() || is_of_listener(context, file)) return "";
+  const UniqueFd probe = socket_like(context, file, false);
+  for (int i = 0; i < kTries; ++i) {
+    if (::bind(probe.get(), raw(name), static_cast<socklen_t>(name.size())) == 0) return "";
+    code = errno;
+    if (code != EADDRINUSE) return "";
+    ::usleep(50000);
+  }
+  return fmt::format("the abstract name {} is in use", text);
+}
+
+std::string netlink_problem(const Context& context, const File& file, int& code) {
+  sockaddr_nl name{};
+  std::memcpy(&name, file.connection->name.data(), std::min(file.connection->name.size(), sizeof(name)));
+  if (name.nl_pid == 0) return "";
+  name.nl_groups = 0;  // which take rights
+  const UniqueFd probe = socket_like(context, file, false);
+  if (::bind(probe.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0) return "";
+  code = errno;
+  return code != EADDRINUSE ? ""
+                            : fmt::format("port {} of netlink protocol {} is in use", name.nl_pid, file.connection->head.protocol);
+}
+
 // Those that say that the caller may not, or that there is no such thing here.  Others depend on what the socket is by then.
 std::string sockopt_problem(const Context& context, const File& file, int& code) {
   if (file.options.empty() || file.head.kind == CRYO_FILE_NETLINK || file.head.kind == CRYO_FILE_RAW) return "";
@@ -211,6 +249,8 @@ std::string socket_problem(const Context& context, const File& file, int& code) 
   const int family = likeness_of(file).family;
   std::string name;
   if (family == AF_INET || family == AF_INET6) name = name_problem(context, file, code);
+  if (family == AF_UNIX) name = abstract_problem(context, file, code);
+  if (family == AF_NETLINK && file.connection) name = netlink_problem(context, file, code);
   if (!name.empty() && code != 0) return name;
   if (std::string text = sockopt_problem(context, file, code); !text.empty()) return text;
   if (std::string text = waiting_problem(file, code); !text.empty()) return text;

@@ -158,6 +158,20 @@ UnixName unix_name_of(const Context& context, const File& file, const Relocation
   return name;
 }
 
+std::string abstract_name(const Bytes& address) {
+  constexpr std::size_t kPath = offsetof(sockaddr_un, sun_path);
+  if (address.size() <= kPath || address[kPath] != std::byte{0}) return {};
+  std::string text = "@";
+  for (std::size_t i = kPath + 1; i < address.size(); ++i) {
+    const auto byte = std::to_integer<unsigned char>(address[i]);
+    if (byte > ' ' && byte < 0x7f && byte != '\\')
+      text += static_cast<char>(byte);
+    else
+      text += fmt::format("\\x{:02x}", byte);
+  }
+  return text;
+}
+
 std::string unix_name_problem(const Context& context, const File& file, const Relocations& relocations,
                               int& code) {
   const UnixName name = unix_name_of(context, file, relocations);
@@ -348,7 +362,7 @@ void UnixNames::bind(std::uint32_t id, int fd, const UnixName& name) {
     if (!name.address.bytes.empty() &&
         names::bind(fd, reinterpret_cast<const sockaddr*>(name.address.bytes.data()),
                     static_cast<socklen_t>(name.address.bytes.size())) != 0)
-      fail_errno("cannot bind a socket to an abstract address");
+      fail_errno("cannot bind a socket to the abstract name {}", abstract_name(name.address.bytes));
     return;
   }
   Bound bound;

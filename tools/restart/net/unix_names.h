@@ -30,6 +30,9 @@ struct UnixName {
 [[nodiscard]] std::string unix_name_problem(const Context& context, const File& file,
                                             const Relocations& relocations, int& code);
 
+// An abstract one for people, from '@' on; empty: it is none.
+[[nodiscard]] std::string abstract_name(const Bytes& address);
+
 // Those that the restart makes.
 class UnixNames {
  public:

@@ -12,6 +12,7 @@
 #include "restart/engine/restart_arch.h"
 #include "restart/files/io_uring.h"
 #include "restart/memory/mempolicy.h"
+#include "restart/process/affinity.h"
 #include "restart/process/posix_timers.h"
 #include "restart/process/process_state.h"
 #include "restart/process/seccomp.h"
@@ -141,9 +142,10 @@ void ThreadPlanner::plan_alt_stack() {
 }
 
 void ThreadPlanner::plan_scheduling() {
-  if (!thread_.cpus.empty())
-    calls_.add(Step::kAffinity, 0, SYS_sched_setaffinity, 0, thread_.cpus.size() * sizeof(std::uint64_t),
-               area_.copy(thread_.cpus));
+  if (!thread_.cpus.empty()) {
+    const CpuMask cpus = affinity_here(thread_);
+    calls_.add(Step::kAffinity, 0, SYS_sched_setaffinity, 0, cpus.size() * sizeof(std::uint64_t), area_.copy(cpus));
+  }
   auto* attr = area_.array<SchedAttributes>(1);
   attr->size = kFirstVersion;
   attr->policy = head_.sched_policy;
@@ -367,7 +369,7 @@ std::size_t thread_plan_size(const Process& process, const CredentialChange& cre
     if (thread.creds) size += kCredentialCalls * kCallSize + thread.creds->groups.size() * sizeof(std::uint32_t);
     size += sizeof(stub::Thread) + sizeof(cryo_resume) + stub::kThreadStackSize + 64;
     size += kThreadCalls * kCallSize + pending_size(thread.pending) + credential_size;
-    size += thread.cpus.size() * sizeof(std::uint64_t) + seccomp_size(thread.seccomp) + kPolicySize;
+    size += affinity_size(thread) + seccomp_size(thread.seccomp) + kPolicySize;
     for (const Regset& regset : thread.regsets)
       size += sizeof(cryo_regset) + std::max<std::size_t>(regset.data.size(), kMaxRegsetSize) + 64;
   }

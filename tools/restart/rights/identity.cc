@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 #include <iterator>
 
@@ -93,6 +94,32 @@ bool is_other_since(std::uint64_t ino, std::uint64_t there_ns, int fd) {
   return (now.stat.stx_mask & STATX_BTIME) != 0 && (born.tv_sec > seconds || (born.tv_sec == seconds && born.tv_nsec > rest));
 }
 
+namespace {
+
+// Has it been up since the checkpoint?  Clocks are set, by a little.
+bool is_up_since(const Context& context) {
+  constexpr std::int64_t kSecond = 1000000000;
+  const auto now_of = [](clockid_t clock) {
+    timespec now{};
+    ::clock_gettime(clock, &now);
+    return now.tv_sec * kSecond + now.tv_nsec;
+  };
+  const cryo_system& then = context.system;
+  const auto started = static_cast<std::int64_t>(then.realtime_ns - then.boottime_ns);
+  return std::llabs(now_of(CLOCK_REALTIME) - now_of(CLOCK_BOOTTIME) - started) < 5 * kSecond;
+}
+
+}  // namespace
+
+bool is_other_directory(const Context& context, const cryo_path& before, int fd) {
+  const NowThere now = look_there(fd);
+  if (before.ino == 0 || !now.known || is_made_up(now.magic)) return false;
+  if (is_other_since(before.ino, context.header.created_ns, fd)) return true;
+  // What has no device of its own gets a number at each mount: of these, tmpfs alone is another one by that.
+  const bool stays = now.magic == TMPFS_MAGIC || (now.stat.stx_dev_major != 0 && ::major(before.dev) != 0);
+  return stays && ::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) != before.dev && is_up_since(context);
+}
+
 bool is_made_up(const cryo_inode& inode) {
   return is_made_up(inode.fs_magic);
 }
@@ -127,6 +154,16 @@ std::string difference_of(const cryo_inode& before, int fd) {
     return made_at(before, now.stat.stx_btime);
   return fmt::format("inode {} on device {}:{}, was {} on {}:{}", now.stat.stx_ino, now.stat.stx_dev_major,
                      now.stat.stx_dev_minor, before.ino, ::major(before.dev), ::minor(before.dev));
+}
+
+std::string difference_of(const cryo_path& before, int fd) {
+  const NowThere now = look_there(fd);
+  if (now.stat.stx_ino == before.ino && ::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev)
+    return fmt::format("made {}, after the checkpoint", time_text(now.stat.stx_btime.tv_sec, false, 0));
+  cryo_inode inode{};
+  inode.dev = before.dev;
+  inode.ino = before.ino;
+  return difference_of(inode, fd);
 }
 
 }  // namespace cryo

@@ -24,6 +24,10 @@ enum class Identity { kSame, kCopy, kOther };
 // that was given out again is a younger one's.  Numbers of a layered file system are not those of its inodes, nor are times.
 [[nodiscard]] bool is_other_since(std::uint64_t ino, std::uint64_t there_ns, int fd);
 
+// The same of a directory that a process was in.  A device's number tells until the machine starts anew: then it is given out as it comes.
+[[nodiscard]] bool is_other_directory(const Context& context, const cryo_path& before, int fd);
+[[nodiscard]] std::string difference_of(const cryo_path& before, int fd);
+
 // In a file system that makes files up when somebody looks.
 [[nodiscard]] bool is_made_up(const cryo_inode& inode);
 

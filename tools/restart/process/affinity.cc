@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "restart/process/affinity.h"
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/error.h"
+#include "restart/engine/elsewhere.h"
+#include "restart/process/cgroup.h"
+
+namespace cryo {
+namespace {
+
+constexpr std::size_t kWords = 128;  // more than any kernel knows
+
+CpuMask own_affinity() {
+  CpuMask mask(kWords);
+  const long bytes = ::syscall(SYS_sched_getaffinity, 0, mask.size() * sizeof(std::uint64_t), mask.data());
+  if (bytes < 0) fail_errno("cannot get the CPU affinity");
+  mask.resize((static_cast<std::size_t>(bytes) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
+  return mask;
+}
+
+bool bind_to(const CpuMask& mask) {
+  return ::syscall(SYS_sched_setaffinity, 0, mask.size() * sizeof(std::uint64_t), mask.data()) == 0;
+}
+
+bool has_cpu(const CpuMask& mask, std::size_t cpu) {
+  return cpu / 64 < mask.size() && (mask[cpu / 64] >> (cpu % 64) & 1) != 0;
+}
+
+CpuMask every_cpu(std::size_t words) {
+  return CpuMask(words, ~std::uint64_t{0});
+}
+
+CpuMask mask_of(const std::string& text) {
+  CpuMask mask(kWords);
+  std::size_t at = 0;
+  const auto number = [&] {
+    std::size_t value = 0;
+    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) value = value * 10 + static_cast<std::size_t>(text[at] - '0');
+    return value;
+  };
+  for (; at < text.size(); ++at) {
+    const std::size_t first = number();
+    std::size_t last = first;
+    if (at < text.size() && text[at] == '-') ++at, last = number();
+    for (std::size_t cpu = first; cpu <= last && cpu < kWords * 64; ++cpu) mask[cpu / 64] |= std::uint64_t{1} << (cpu % 64);
+  }
+  return mask;
+}
+
+}  // namespace
+
+CpuMask cpus_to_be_had() {
+  return mask_of(text_from_elsewhere([] {
+    (void)bind_to(every_cpu(kWords));
+    return cpus_text(own_affinity());
+  }));
+}
+
+CpuMask cpus_to_be_had(const Context& context, std::size_t process, const CpuMask& by_caller) {
+  const std::string& group = context.processes[process].cgroup;
+  if (group.empty() || cgroup_mount().empty() || !cgroup_obstacle(context, process, false).empty()) return by_caller;
+  std::string text;
+  std::ifstream file(cgroup_mount() + group + "/cpuset.cpus.effective");
+  return std::getline(file, text) ? mask_of(text) : by_caller;
+}
+
+CpuMask common_cpus(const CpuMask& a, const CpuMask& b) {
+  CpuMask both(std::min(a.size(), b.size()));
+  for (std::size_t i = 0; i < both.size(); ++i) both[i] = a[i] & b[i];
+  return both;
+}
+
+bool has_cpus(const CpuMask& mask) {
+  return std::any_of(mask.begin(), mask.end(), [](std::uint64_t word) { return word != 0; });
+}
+
+std::string cpus_text(const CpuMask& mask) {
+  std::string text;
+  for (std::size_t cpu = 0; cpu < mask.size() * 64; ++cpu) {
+    if (!has_cpu(mask, cpu)) continue;
+    const std::size_t first = cpu;
+    while (has_cpu(mask, cpu + 1)) ++cpu;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", first);
+    if (cpu != first) text += fmt::format("-{}", cpu);
+  }
+  return text;
+}
+
+CpuMask affinity_here(const Thread& thread) {
+  const CpuMask own = own_affinity();
+  if (has_cpus(common_cpus(thread.cpus, own)) || bind_to(thread.cpus)) return thread.cpus;
+  return every_cpu(std::max(thread.cpus.size(), own.size()));
+}
+
+std::size_t affinity_size(const Thread& thread) {
+  return std::max(thread.cpus.size(), kWords) * sizeof(std::uint64_t);
+}
+
+}  // namespace cryo

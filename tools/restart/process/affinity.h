@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// CPUs that threads may run on: those of the checkpoint may be switched off, or not be in the cpuset of today.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "context/model.h"
+
+namespace cryo {
+
+using CpuMask = std::vector<std::uint64_t>;  // CPU N is bit N % 64 of word N / 64
+
+// All that are on, and in the cpuset that the caller is in, whatever it is bound to itself.
+[[nodiscard]] CpuMask cpus_to_be_had();
+// The same of a process that joins its own control group.
+[[nodiscard]] CpuMask cpus_to_be_had(const Context& context, std::size_t process, const CpuMask& by_caller);
+[[nodiscard]] CpuMask common_cpus(const CpuMask& a, const CpuMask& b);
+[[nodiscard]] bool has_cpus(const CpuMask& mask);
+// "0-3,8", as kernel and taskset(1) write it.
+[[nodiscard]] std::string cpus_text(const CpuMask& mask);
+
+// Of a thread in the caller's control groups: its own CPUs, of which the kernel leaves out what is not to be had; or, where none is, every
+// CPU.  The caller may be bound to them after that.
+[[nodiscard]] CpuMask affinity_here(const Thread& thread);
+[[nodiscard]] std::size_t affinity_size(const Thread& thread);
+
+}  // namespace cryo
