@@ -84,7 +84,7 @@ static struct probe {
 
 /* ---- marks ---- */
 
-/* With RCU, or with the lock. */
+/* With RCU. */
 static struct consent *find_consent(struct pid *tgid)
 {
 	return rhashtable_lookup(&consents, &tgid, consent_params);

@@ -40,7 +40,8 @@ static struct turn *turn_of(const void *what)
 	return t;
 }
 
-static bool is_others(struct turn *t, const void *what, bool (*used)(const void *what), kuid_t user)
+static bool is_others(struct turn *t, const void *what, bool (*used)(const void *what),
+		      kuid_t user)
 {
 	lockdep_assert_held(&turns_lock);
 	return ktime_get_ns() < t->end && !uid_eq(t->user, user) && (t->what != what || !used(what));
@@ -58,7 +59,8 @@ static bool user_waits(const struct turn *t, kuid_t user)
 }
 
 /* Whether it is the turn of @w; it is in the list or not, as it was its user's first or not. */
-static bool try_begin(struct waiter *w, const void *what, bool (*used)(const void *what), bool in_vain)
+static bool try_begin(struct waiter *w, const void *what, bool (*used)(const void *what),
+		      bool in_vain)
 {
 	struct turn *t;
 	bool may;

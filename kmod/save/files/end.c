@@ -76,8 +76,10 @@ int cryo_save_file_end(struct cryo_capture *c, struct cryo_object *o)
 	struct cryo_file_end end = {};
 
 	if (!(o->file->f_mode & FMODE_WRITE) || !S_ISREG(file_inode(o->file)->i_mode) ||
-	    inode->end_saved || !may_read_end(o->file) || !find_file_end(o->file, inode->size, &end))
+	    inode->end_saved || !may_read_end(o->file) ||
+	    !find_file_end(o->file, inode->size, &end))
 		return 0;
 	inode->end_saved = true;
-	return cryo_stream_section(&c->stream, CRYO_SEC_FILE_END, inode->id, sizeof(end), &end, sizeof(end));
+	return cryo_stream_section(&c->stream, CRYO_SEC_FILE_END, inode->id, sizeof(end), &end,
+				   sizeof(end));
 }
