@@ -44,7 +44,8 @@ static bool is_others(struct turn *t, const void *what, bool (*used)(const void 
 		      kuid_t user)
 {
 	lockdep_assert_held(&turns_lock);
-	return ktime_get_ns() < t->end && !uid_eq(t->user, user) && (t->what != what || !used(what));
+	return ktime_get_ns() < t->end && !uid_eq(t->user, user) &&
+	       (t->what != what || !used(what));
 }
 
 static bool user_waits(const struct turn *t, kuid_t user)
