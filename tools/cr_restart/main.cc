@@ -136,6 +136,7 @@ Source Tool::open_source() const {
     switch (error.code()) {
       case EBADMSG:  // it has been opened, and is no context
       case EINTR:
+      case EPERM:   // is not unpacked
       case ENOSPC:  // for a copy
       case EDQUOT:
       case ENOMEM:
