@@ -273,9 +273,9 @@ sub write_tables {
 	}
 	print "constexpr SchemaSection kSections[] = {\n";
 	for my $section (sort { $a->{value} <=> $b->{value} } @sections) {
-		printf "    {%s, \"%s\", %s, %s, %s, %s, %s},\n", "CRYO_SEC_$section->{type}", $section->{type},
+		printf "    {%s, \"%s\", %s, %s, %s, %s, %s, %s},\n", "CRYO_SEC_$section->{type}", $section->{type},
 			defined $section->{struct} ? "&kStruct_$section->{struct}" : 'nullptr', @{$section->{parts}} ? "kTail_$section->{type}" : '{}',
-			map { $_ ? 'true' : 'false' } @$section{qw(repeated required in_file)};
+			map { $_ ? 'true' : 'false' } @$section{qw(repeated required in_file layout)};
 	}
 	print "};\n";
 }

@@ -52,6 +52,7 @@ struct SchemaSection {
   bool repeated;  // the parts: as often as there is room
   bool required;
   bool in_file;
+  bool layout;  // of the file: says where other sections and pages are
 };
 
 // Ascending by number.
@@ -61,6 +62,7 @@ struct SchemaSection {
 // nullptr: the structure has no such field.
 [[nodiscard]] const SchemaField* schema_field(const SchemaStruct& structure, const char* name);
 // A number in `bytes`, which may end before it, as structures grow: 0 then. `index`: of an array.
-[[nodiscard]] std::uint64_t schema_number(const SchemaField& field, std::span<const std::byte> bytes, std::size_t index = 0);
+[[nodiscard]] std::uint64_t schema_number(const SchemaField& field, std::span<const std::byte> bytes,
+                                          std::size_t index = 0);
 
 }  // namespace cryo
