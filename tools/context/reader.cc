@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/parallel.h"
+#include "context/schema.h"
 #include "context/section.h"
 #include "context/staging.h"
 
@@ -24,6 +25,18 @@ constexpr Parser kParsers[] = {
 #include "schema/sections.inc"
 #undef CRYO_SECTION
 };
+
+// Of the structure, also inside of those in it: what this version knows no meaning of.
+void check_reserved(const Payload& payload, const SchemaStruct& structure, std::span<const std::byte> bytes) {
+  for (const SchemaField& field : structure.fields) {
+    if (field.offset >= bytes.size()) return;
+    const auto own = bytes.subspan(field.offset, std::min(field.size, bytes.size() - field.offset));
+    if (field.structure != nullptr) check_reserved(payload, *field.structure, own);
+    if (field.kind != SchemaKind::kReserved) continue;
+    if (std::any_of(own.begin(), own.end(), [](std::byte byte) { return byte != std::byte{0}; }))
+      payload.damaged("{} is not zero", field.name);
+  }
+}
 
 ParseFunction parser_for(std::uint16_t type) {
   const auto it = std::find_if(std::begin(kParsers), std::end(kParsers),
@@ -66,13 +79,21 @@ class Reader {
     if (type == CRYO_SEC_PAGES)  // most of them
       take_pages(section);
     else if (const ParseFunction parse = parser_for(type))
-      parse(staging_, Payload(scanner_, section));
+      take_known(parse, Payload(scanner_, section));
     else if (type == CRYO_SEC_PAGE_DATA)
       scanner_.damaged(section, "no PAGES section before it");
     else if (type == CRYO_SEC_END)
       scanner_.damaged(section, "no INDEX section before it");
     else
       take_unknown(section);
+  }
+
+  void take_known(ParseFunction parse, const Payload& payload) {
+    const Section& section = payload.section();
+    const SchemaSection* const known = schema_section(section.head.type);
+    if (known != nullptr && known->structure != nullptr && !scanner_.newer_minor())
+      check_reserved(payload, *known->structure, payload.all().first(section.head.fixed_len));
+    parse(staging_, payload);
   }
 
   void take_pages(const Section& section) {
