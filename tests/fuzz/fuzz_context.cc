@@ -28,6 +28,7 @@ using namespace cryo;
 void use(const Context& context, const Source& source) {
   const auto json = report_json(context, source);
   if (json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).empty()) std::abort();
+  if (sections_json(source, true).empty()) std::abort();
   for (const PageChunk& chunk : context.pages) {
     if (chunk.ancestor != 0) {
       if (chunk.ancestor > context.ancestors.size() || chunk.hashes.size() != chunk.nr_pages) std::abort();

@@ -60,7 +60,7 @@ whole()
 		return 1
 	fi
 }
-outside() { cr_info --json "$1" | grep -q '"outside"'; }
+outside() { cr_info --json "$1" | grep -q '"outside": \['; }
 
 for who in 0 "$(id -u "$user")"; do
 	[ "$who" = 0 ] || set_scope 1
@@ -115,7 +115,7 @@ check "... and nothing is lost" whole
 
 # Who wants it the other way.
 batch '>log' 0
-size=$(cr_info --json A.ctx | grep -o '"size": *[0-9]*' | grep -o '[0-9]*$' | sort -n | head -n 1)
+size=$(cr_info --json A.ctx | sed '/"section_list"/,$d' | grep -o '"size": *[0-9]*' | grep -o '[0-9]*$' | sort -n | head -n 1)
 echo "of others" >>log
 err=$(cr_restart --check --truncate=aside A.ctx 2>&1 </dev/null); rc=$?
 check "--truncate=aside: --check says what is moved" eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/log.cut.1"'

@@ -66,6 +66,8 @@ for context in "$here"/golden/*.zst; do
 	"$cr_info" --json "$context" >out 2>err
 	grep -q '"pages_verified": true' out
 	ok $? "$name as JSON"
+	[ "$(grep -c '^      "section": ' out)" -gt 5 ] && grep -q '"comm": "' out
+	ok $? "... with each section and field"
 done
 
 cp "$here/golden/x86_64-1.0.zst" good.zst
@@ -77,6 +79,8 @@ cp good newer
 printf '\002' | dd of=newer bs=1 seek=12 conv=notrunc status=none
 
 exits 0 "a whole context" good
+exits 0 "each section and field" -vvv good
+says "PROCESS 1000; pid 1000, ppid " "it shows them"
 exits 0 "without verification" --no-verify good
 says "were not verified" "it says that it did not verify"
 exits 1 "a context that is cut" part

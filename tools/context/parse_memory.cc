@@ -256,7 +256,7 @@ void parse_page_tags(Staging& staging, const Payload& payload) {
   staging.tags.push_back(std::move(chunk));
 }
 
-PageChunk parse_pages(Staging& staging, const Payload& payload) {
+PageChunk parse_page_chunk(Staging& staging, const Payload& payload) {
   const auto head = payload.fixed<cryo_pages>();
   PageChunk chunk;
   chunk.kind = head.kind;

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/parallel.h"
+#include "context/schema.h"
 #include "context/section.h"
 #include "context/staging.h"
 
@@ -20,89 +21,22 @@ struct Parser {
 
 // What is not here is handled by Reader itself, or unknown.
 constexpr Parser kParsers[] = {
-    {CRYO_SEC_SYSTEM, parse_system},
-    {CRYO_SEC_CPU, parse_cpu},
-    {CRYO_SEC_PROCESS, parse_process},
-    {CRYO_SEC_CWD, parse_cwd},
-    {CRYO_SEC_RLIMITS, parse_rlimits},
-    {CRYO_SEC_SIGACTIONS, parse_sigactions},
-    {CRYO_SEC_SIGPENDING, parse_sigpending},
-    {CRYO_SEC_ITIMERS, parse_itimers},
-    {CRYO_SEC_CREDS, parse_creds},
-    {CRYO_SEC_OUTER_GROUPS, parse_outer_groups},
-    {CRYO_SEC_MM, parse_mm},
-    {CRYO_SEC_VDSO, parse_vdso},
-    {CRYO_SEC_VMA, parse_vma},
-    {CRYO_SEC_INODE, parse_inode},
-    {CRYO_SEC_FILE, parse_file},
-    {CRYO_SEC_FDS, parse_fds},
-    {CRYO_SEC_THREAD, parse_thread},
-    {CRYO_SEC_REGSET, parse_regset},
-    {CRYO_SEC_PIPE, parse_pipe},
-    {CRYO_SEC_EPOLL, parse_epoll},
-    {CRYO_SEC_SOCKET, parse_socket},
-    {CRYO_SEC_EVENTFD, parse_eventfd},
-    {CRYO_SEC_LOCKS, parse_locks},
-    {CRYO_SEC_BUILD_ID, parse_build_id},
-    {CRYO_SEC_FILE_END, parse_file_end},
-    {CRYO_SEC_TIMERFD, parse_timerfd},
-    {CRYO_SEC_SIGNALFD, parse_signalfd},
-    {CRYO_SEC_POSIX_TIMERS, parse_posix_timers},
-    {CRYO_SEC_INOTIFY, parse_inotify},
-    {CRYO_SEC_INOTIFY_EVENTS, parse_inotify_events},
-    {CRYO_SEC_FANOTIFY, parse_fanotify},
-    {CRYO_SEC_PIDFD, parse_pidfd},
-    {CRYO_SEC_URING, parse_uring},
-    {CRYO_SEC_SECCOMP, parse_seccomp},
-    {CRYO_SEC_UCLAMP, parse_uclamp},
-    {CRYO_SEC_MEMPOLICY, parse_mempolicy},
-    {CRYO_SEC_VMA_NAME, parse_vma_name},
-    {CRYO_SEC_CGROUP, parse_cgroup},
-    {CRYO_SEC_CGROUP_DIR, parse_cgroup_dir},
-    {CRYO_SEC_CGROUP_SETTING, parse_cgroup_setting},
-    {CRYO_SEC_PAGE_COPIES, parse_page_copies},
-    {CRYO_SEC_EXCLUDED, parse_excluded},
-    {CRYO_SEC_PAGES_USED, parse_pages_used},
-    {CRYO_SEC_GUARDS, parse_guards},
-    {CRYO_SEC_AIO, parse_aio},
-    {CRYO_SEC_HUGETLB, parse_hugetlb},
-    {CRYO_SEC_PAGE_TAGS, parse_page_tags},
-    {CRYO_SEC_ANCESTORS, parse_ancestors},
-    {CRYO_SEC_PAGES_ELSEWHERE, parse_pages_elsewhere},
-    {CRYO_SEC_THREAD_FS, parse_thread_fs},
-    {CRYO_SEC_ROOT, parse_root},
-    {CRYO_SEC_SHARED_TABLES, parse_shared_tables},
-    {CRYO_SEC_SHARED_MEMORY, parse_shared_memory},
-    {CRYO_SEC_SOCKOPTS, parse_sockopts},
-    {CRYO_SEC_SOCK_FILTER, parse_sock_filter},
-    {CRYO_SEC_SOCK_DEVICES, parse_sock_devices},
-    {CRYO_SEC_SOCK_GROUPS, parse_sock_groups},
-    {CRYO_SEC_THREAD_CREDS, parse_thread_creds},
-    {CRYO_SEC_FILE_OPENER, parse_file_opener},
-    {CRYO_SEC_SOCKET_NET, parse_socket_net},
-    {CRYO_SEC_SOCKET_FILE, parse_socket_file},
-    {CRYO_SEC_SOCKSTATE, parse_sockstate},
-    {CRYO_SEC_SOCKQUEUE, parse_sockqueue},
-    {CRYO_SEC_PTY, parse_pty},
-    {CRYO_SEC_PTY_SLAVE, parse_pty_slave},
-    {CRYO_SEC_TERMINAL, parse_terminal},
-    {CRYO_SEC_SHM, parse_shm},
-    {CRYO_SEC_SEM, parse_sem},
-    {CRYO_SEC_SEM_UNDO, parse_sem_undo},
-    {CRYO_SEC_MSG, parse_msg},
-    {CRYO_SEC_MQUEUE, parse_mqueue},
-    {CRYO_SEC_NAMESPACES, parse_namespaces},
-    {CRYO_SEC_PIDS, parse_pids},
-    {CRYO_SEC_NS, parse_ns},
-    {CRYO_SEC_NS_UTS, parse_ns_uts},
-    {CRYO_SEC_NS_USER, parse_ns_user},
-    {CRYO_SEC_NS_TIME, parse_ns_time},
-    {CRYO_SEC_NS_IPC, parse_ns_ipc},
-    {CRYO_SEC_NS_CGROUP, parse_ns_cgroup},
-    {CRYO_SEC_NS_NET, parse_ns_net},
-    {CRYO_SEC_NS_MNT, parse_ns_mnt},
-    {CRYO_SEC_MOUNT_ENTRY, parse_mount_entry},
+#define CRYO_SECTION(type, name) {CRYO_SEC_##type, parse_##name},
+#include "schema/sections.inc"
+#undef CRYO_SECTION
 };
+
+// Of the structure, also inside of those in it: what this version knows no meaning of.
+void check_reserved(const Payload& payload, const SchemaStruct& structure, std::span<const std::byte> bytes) {
+  for (const SchemaField& field : structure.fields) {
+    if (field.offset >= bytes.size()) return;
+    const auto own = bytes.subspan(field.offset, std::min(field.size, bytes.size() - field.offset));
+    if (field.structure != nullptr) check_reserved(payload, *field.structure, own);
+    if (field.kind != SchemaKind::kReserved) continue;
+    if (std::any_of(own.begin(), own.end(), [](std::byte byte) { return byte != std::byte{0}; }))
+      payload.damaged("{} is not zero", field.name);
+  }
+}
 
 ParseFunction parser_for(std::uint16_t type) {
   const auto it = std::find_if(std::begin(kParsers), std::end(kParsers),
@@ -145,7 +79,7 @@ class Reader {
     if (type == CRYO_SEC_PAGES)  // most of them
       take_pages(section);
     else if (const ParseFunction parse = parser_for(type))
-      parse(staging_, Payload(scanner_, section));
+      take_known(parse, Payload(scanner_, section));
     else if (type == CRYO_SEC_PAGE_DATA)
       scanner_.damaged(section, "no PAGES section before it");
     else if (type == CRYO_SEC_END)
@@ -154,8 +88,16 @@ class Reader {
       take_unknown(section);
   }
 
+  void take_known(ParseFunction parse, const Payload& payload) {
+    const Section& section = payload.section();
+    const SchemaSection* const known = schema_section(section.head.type);
+    if (known != nullptr && known->structure != nullptr && !scanner_.newer_minor())
+      check_reserved(payload, *known->structure, payload.all().first(section.head.fixed_len));
+    parse(staging_, payload);
+  }
+
   void take_pages(const Section& section) {
-    PageChunk chunk = parse_pages(staging_, Payload(scanner_, section));
+    PageChunk chunk = parse_page_chunk(staging_, Payload(scanner_, section));
     chunk.bytes = chunk.nr_pages * scanner_.header().page_size;
     const Section data = scanner_.next();
     remember(data);

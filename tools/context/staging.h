@@ -119,104 +119,21 @@ struct Staging {
   std::set<std::tuple<std::uint16_t, std::uint32_t, std::uint32_t>> seen_;
 };
 
-// One function for each section type, grouped by subject.
-void parse_system(Staging& staging, const Payload& payload);
-void parse_cpu(Staging& staging, const Payload& payload);
+// One function for each section type of the headers: parse_vma_name(staging, payload) for VMA_NAME.
+#define CRYO_SECTION(type, name) void parse_##name(Staging& staging, const Payload& payload);
+#include "schema/sections.inc"
+#undef CRYO_SECTION
 
-void parse_process(Staging& staging, const Payload& payload);
-void parse_cwd(Staging& staging, const Payload& payload);
-void parse_shared_tables(Staging& staging, const Payload& payload);
-void parse_shared_memory(Staging& staging, const Payload& payload);
-void parse_thread_fs(Staging& staging, const Payload& payload);
-void parse_root(Staging& staging, const Payload& payload);
-void parse_creds(Staging& staging, const Payload& payload);
-void parse_thread_creds(Staging& staging, const Payload& payload);
-void parse_outer_groups(Staging& staging, const Payload& payload);
-void parse_rlimits(Staging& staging, const Payload& payload);
-void parse_sigactions(Staging& staging, const Payload& payload);
-void parse_itimers(Staging& staging, const Payload& payload);
-void parse_sigpending(Staging& staging, const Payload& payload);
-void parse_thread(Staging& staging, const Payload& payload);
-void parse_regset(Staging& staging, const Payload& payload);
-void parse_seccomp(Staging& staging, const Payload& payload);
-void parse_uclamp(Staging& staging, const Payload& payload);
-void parse_mempolicy(Staging& staging, const Payload& payload);
-void parse_vma_name(Staging& staging, const Payload& payload);
-void parse_cgroup(Staging& staging, const Payload& payload);
-void parse_cgroup_dir(Staging& staging, const Payload& payload);
-void parse_cgroup_setting(Staging& staging, const Payload& payload);
 void assemble_cgroups(Staging& staging, Context& context);
-
-void parse_mm(Staging& staging, const Payload& payload);
-void parse_vdso(Staging& staging, const Payload& payload);
-void parse_vma(Staging& staging, const Payload& payload);
-// Returns the chunk, which lacks what the PAGE_DATA after it tells.
-[[nodiscard]] PageChunk parse_pages(Staging& staging, const Payload& payload);
-void parse_page_copies(Staging& staging, const Payload& payload);
-void parse_excluded(Staging& staging, const Payload& payload);
-void parse_aio(Staging& staging, const Payload& payload);
-void parse_hugetlb(Staging& staging, const Payload& payload);
-void parse_guards(Staging& staging, const Payload& payload);
-void parse_pages_used(Staging& staging, const Payload& payload);
-void parse_page_tags(Staging& staging, const Payload& payload);
+// Of PAGES; returns the chunk, which lacks what the PAGE_DATA after it tells.
+[[nodiscard]] PageChunk parse_page_chunk(Staging& staging, const Payload& payload);
 // Each run a range of pages, ascending, and no more than `most` pages; returns their number.
 [[nodiscard]] std::uint64_t check_runs(const Staging& staging, const Payload& payload,
                                        const std::vector<cryo_page_run>& runs, std::uint64_t most);
 // What has the pages: memory, an inode or a file of a mount, by CRYO_PAGES_*.
 void mention_owner(Staging& staging, const Payload& payload, std::uint32_t kind);
-void parse_ancestors(Staging& staging, const Payload& payload);
-void parse_pages_elsewhere(Staging& staging, const Payload& payload);
 // What they say of one another.
 void check_ancestors(const Staging& staging, const Context& context);
-
-void parse_inode(Staging& staging, const Payload& payload);
-void parse_file(Staging& staging, const Payload& payload);
-void parse_fds(Staging& staging, const Payload& payload);
-void parse_locks(Staging& staging, const Payload& payload);
-void parse_pipe(Staging& staging, const Payload& payload);
-void parse_epoll(Staging& staging, const Payload& payload);
-void parse_socket(Staging& staging, const Payload& payload);
-void parse_eventfd(Staging& staging, const Payload& payload);
-void parse_build_id(Staging& staging, const Payload& payload);
-void parse_file_end(Staging& staging, const Payload& payload);
-void parse_timerfd(Staging& staging, const Payload& payload);
-void parse_inotify(Staging& staging, const Payload& payload);
-void parse_inotify_events(Staging& staging, const Payload& payload);
-void parse_fanotify(Staging& staging, const Payload& payload);
-void parse_uring(Staging& staging, const Payload& payload);
-void parse_pidfd(Staging& staging, const Payload& payload);
-void parse_posix_timers(Staging& staging, const Payload& payload);
-void parse_signalfd(Staging& staging, const Payload& payload);
-void parse_sockopts(Staging& staging, const Payload& payload);
-void parse_file_opener(Staging& staging, const Payload& payload);
-void parse_sock_groups(Staging& staging, const Payload& payload);
-void parse_sock_devices(Staging& staging, const Payload& payload);
-void parse_sock_filter(Staging& staging, const Payload& payload);
-void parse_socket_net(Staging& staging, const Payload& payload);
-void parse_socket_file(Staging& staging, const Payload& payload);
-void parse_sockstate(Staging& staging, const Payload& payload);
-void parse_sockqueue(Staging& staging, const Payload& payload);
-
-void parse_pty(Staging& staging, const Payload& payload);
-void parse_pty_slave(Staging& staging, const Payload& payload);
-void parse_terminal(Staging& staging, const Payload& payload);
-void parse_shm(Staging& staging, const Payload& payload);
-void parse_sem(Staging& staging, const Payload& payload);
-void parse_sem_undo(Staging& staging, const Payload& payload);
-void parse_msg(Staging& staging, const Payload& payload);
-void parse_mqueue(Staging& staging, const Payload& payload);
-
-void parse_namespaces(Staging& staging, const Payload& payload);
-void parse_pids(Staging& staging, const Payload& payload);
-void parse_ns(Staging& staging, const Payload& payload);
-void parse_ns_uts(Staging& staging, const Payload& payload);
-void parse_ns_user(Staging& staging, const Payload& payload);
-void parse_ns_time(Staging& staging, const Payload& payload);
-void parse_ns_ipc(Staging& staging, const Payload& payload);
-void parse_ns_cgroup(Staging& staging, const Payload& payload);
-void parse_ns_net(Staging& staging, const Payload& payload);
-void parse_ns_mnt(Staging& staging, const Payload& payload);
-void parse_mount_entry(Staging& staging, const Payload& payload);
 void check_mount_entries(const Staging& staging, const Context& context);
 // What holds between namespaces, and between them and processes.
 void check_namespaces(const Staging& staging, const Context& context);

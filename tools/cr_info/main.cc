@@ -35,13 +35,15 @@ void print_json(const nlohmann::ordered_json& json) {
 int show(const InfoOptions& options) {
   const Source source = Source::open(options.file);
   const Context context = read_context(source, {.verify_pages = options.verify, .show_only = true});
-  if (options.json)
-    print_json(report_json(context, source));
-  else
-    print_report(context, source,
-                 options.file == "-" ? std::vector<Link>{}
-                                     : links_of(context, {options.file, options.ancestors}, false),
-                 options.verbose);
+  if (options.json) {
+    nlohmann::ordered_json json = report_json(context, source);
+    json["section_list"] = sections_json(source, options.verbose > 0);
+    print_json(json);
+  } else {
+    const std::vector<Link> links =
+        options.file == "-" ? std::vector<Link>{} : links_of(context, {options.file, options.ancestors}, false);
+    print_report(context, source, links, options.verbose);
+  }
   return context.obstacles.empty() ? kExitGood : kExitNewer;
 }
 

@@ -46,8 +46,9 @@ Shows what is in a context, of any architecture, and verifies its checksums; of 
 of them can be restarted.
 FILE may be compressed with zstd; "-" is standard input.
 
-  -v, --verbose      also areas of memory and registers; twice: register sets and sections
-      --json         for programs
+  -v, --verbose      also areas of memory and registers; twice: register sets and sections;
+                     three times: each section with each of its fields
+      --json         for programs; with -v also where pages and sections are
       --chain        which other contexts FILE needs, and whether they are there as they were
       --ancestors DIR
                      these are in DIR, not beside FILE

@@ -72,6 +72,7 @@ void print_report(const Context& context, const Source& source, const std::vecto
   print_cgroups(context);
   print_needs(context);
   if (verbose > 1) print_sections(context);
+  if (verbose > 2) print_every_section(source);
 }
 
 }  // namespace cryo

@@ -13,7 +13,7 @@
 
 namespace cryo {
 
-// To standard output.  verbose: 0, 1 (areas, registers) or 2 (register sets, sections).
+// To standard output.  verbose: 0, 1 (areas, registers), 2 (register sets, sections) or 3 (each section and field).
 // `links`: of what it needs; empty where that is not known.
 struct Link;
 void print_report(const Context& context, const Source& source, const std::vector<Link>& links, int verbose);
@@ -58,6 +58,10 @@ struct ListedContext {
 [[nodiscard]] std::vector<ListedContext> contexts_in(const std::string& directory, bool verify);
 void print_directory(const std::string& directory, const std::vector<ListedContext>& all);
 [[nodiscard]] nlohmann::ordered_json directory_json(const std::vector<ListedContext>& all);
+
+// Each section with each of its fields; there may be many of those of the layout: where pages and other sections are.
+[[nodiscard]] nlohmann::ordered_json sections_json(const Source& source, bool with_layout);
+void print_every_section(const Source& source);
 
 [[nodiscard]] nlohmann::ordered_json report_json(const Context& context, const Source& source);
 

@@ -77,95 +77,104 @@ struct cryo_section {
 
 /* CRC32C: Castagnoli polynomial, reflected, initial value and final xor 0xffffffff (RFC 3720 appendix B.4; "123456789" gives 0xe3069283). */
 
+/*
+ * The comments here and at the fields below are read by a program, tools/schema.pl, which makes of them what the tools
+ * know of each section, what cr_info --json shows, and the table in doc/format.md:
+ *   object: WHAT[; struct S][; tail: PARTS | ; tail, repeated: PARTS][. Remarks]
+ * A part of the tail is [struct S | u32 | u64 | text] [NAME] [[COUNT]]: so many as the field COUNT of the structure
+ * says (N * COUNT: bytes), or what is left; bytes without a type. What is repeated starts with a structure, which has the fields.
+ * Remarks that mean something: "Not required" (CRYO_SECF_REQUIRED is not set), "Layout" (the reader knows it
+ * as part of the layout of a file), "In no file".
+ */
 enum cryo_section_type {
-	CRYO_SEC_SYSTEM		= 1,	/* first section: struct cryo_system */
-	CRYO_SEC_CPU		= 2,	/* object: arch; layout in arch/<a>/include */
-	CRYO_SEC_PROCESS	= 3,	/* object: pid; tail, of a zombie: its name (that of others is in their threads) */
-	CRYO_SEC_CWD		= 4,	/* object: pid; struct cryo_path; tail: path */
-	CRYO_SEC_RLIMITS	= 5,	/* object: pid; struct cryo_array; tail: struct cryo_rlimit */
-	CRYO_SEC_SIGACTIONS	= 6,	/* object: pid; struct cryo_array; tail: struct cryo_sigaction, signal 1 first */
-	CRYO_SEC_SIGPENDING	= 7,	/* object: tid, or pid for shared; struct cryo_sigpending; tail: siginfo */
-	CRYO_SEC_ITIMERS	= 8,	/* object: pid; struct cryo_array; tail: struct cryo_itimer, ITIMER_REAL first */
-	CRYO_SEC_CREDS		= 9,	/* object: pid; struct cryo_creds; tail: supplementary gids, u32 each */
-	CRYO_SEC_MM		= 10,	/* object: mm; struct cryo_mm; tail: auxiliary vector, u64 each */
-	CRYO_SEC_VDSO		= 86,	/* object: cryo_mm.vdso_crc; struct cryo_vdso; tail: image, data */
+	CRYO_SEC_SYSTEM		= 1,	/* object: 0; struct cryo_system. The first section */
+	CRYO_SEC_CPU		= 2,	/* object: arch. What its structure is, arch/<a>/include tells */
+	CRYO_SEC_PROCESS	= 3,	/* object: pid; struct cryo_process; tail: text name. Of a zombie; that of others is in their threads */
+	CRYO_SEC_CWD		= 4,	/* object: pid; struct cryo_path; tail: text path */
+	CRYO_SEC_RLIMITS	= 5,	/* object: pid; struct cryo_array; tail: struct cryo_rlimit[count]. By RLIMIT_* */
+	CRYO_SEC_SIGACTIONS	= 6,	/* object: pid; struct cryo_array; tail: struct cryo_sigaction[count]. Signal 1 first */
+	CRYO_SEC_SIGPENDING	= 7,	/* object: tid, or pid for shared; struct cryo_sigpending; tail: siginfo[CRYO_SIGINFO_SIZE * count] */
+	CRYO_SEC_ITIMERS	= 8,	/* object: pid; struct cryo_array; tail: struct cryo_itimer[count]. ITIMER_REAL first */
+	CRYO_SEC_CREDS		= 9,	/* object: pid; struct cryo_creds; tail: u32 gids[nr_groups]. Supplementary ones */
+	CRYO_SEC_MM		= 10,	/* object: mm; struct cryo_mm; tail: u64 auxv. The auxiliary vector */
+	CRYO_SEC_VDSO		= 86,	/* object: cryo_mm.vdso_crc; struct cryo_vdso; tail: image[image_len], data[data_len] */
 	CRYO_SEC_VMA		= 11,	/* object: mm; struct cryo_vma */
 	CRYO_SEC_INODE		= 12,	/* object: inode id; struct cryo_inode */
-	CRYO_SEC_FILE		= 13,	/* object: file id; struct cryo_file; tail: path */
-	CRYO_SEC_FDS		= 14,	/* object: pid; struct cryo_array; tail: struct cryo_fd */
-	CRYO_SEC_THREAD		= 15,	/* object: tid; struct cryo_thread */
-	CRYO_SEC_REGSET		= 16,	/* object: tid; struct cryo_regset_head; tail: the set as in a core dump */
-	CRYO_SEC_PAGES		= 17,	/* object: mm or inode; struct cryo_pages; tail: struct cryo_page_run */
-	CRYO_SEC_PAGE_DATA	= 18,	/* right after its PAGES: the pages' bytes, page-aligned in the file */
-	CRYO_SEC_PIPE		= 19,	/* object: inode id; struct cryo_pipe; tail: struct cryo_pipe_packet and bytes */
-	CRYO_SEC_EPOLL		= 20,	/* object: file id; struct cryo_array; tail: struct cryo_epoll_target */
-	CRYO_SEC_SOCKET		= 21,	/* object: file id; struct cryo_socket; tail: address, path */
+	CRYO_SEC_FILE		= 13,	/* object: file id; struct cryo_file; tail: text path */
+	CRYO_SEC_FDS		= 14,	/* object: pid; struct cryo_array; tail: struct cryo_fd[count] */
+	CRYO_SEC_THREAD		= 15,	/* object: tid; struct cryo_thread; tail: u64 cpus. Affinity, bit 0 of word 0 is CPU 0 */
+	CRYO_SEC_REGSET		= 16,	/* object: tid; struct cryo_regset_head; tail: set. As in a core dump */
+	CRYO_SEC_PAGES		= 17,	/* object: mm or inode; struct cryo_pages; tail: struct cryo_page_run[nr_runs]. Layout */
+	CRYO_SEC_PAGE_DATA	= 18,	/* object: that of its PAGES, right before it; tail: pages. Page-aligned in the file. Layout */
+	CRYO_SEC_PIPE		= 19,	/* object: inode id; struct cryo_pipe; tail, repeated: struct cryo_pipe_packet, data[length] */
+	CRYO_SEC_EPOLL		= 20,	/* object: file id; struct cryo_array; tail: struct cryo_epoll_target[count] */
+	CRYO_SEC_SOCKET		= 21,	/* object: file id; struct cryo_socket; tail: address, text path[path_len] */
 	CRYO_SEC_EVENTFD	= 22,	/* object: file id; struct cryo_eventfd */
-	CRYO_SEC_LOCKS		= 23,	/* object: pid; struct cryo_array; tail: struct cryo_lock */
-	CRYO_SEC_BUILD_ID	= 52,	/* object: file id; tail: build-id of a mapped ELF file, 1 to CRYO_BUILD_ID_MAX bytes */
+	CRYO_SEC_LOCKS		= 23,	/* object: pid; struct cryo_array; tail: struct cryo_lock[count] */
+	CRYO_SEC_BUILD_ID	= 52,	/* object: file id; tail: build-id. Of a mapped ELF file, 1 to CRYO_BUILD_ID_MAX bytes */
 	CRYO_SEC_TIMERFD	= 36,	/* object: file id; struct cryo_timerfd */
 	CRYO_SEC_SIGNALFD	= 37,	/* object: file id; struct cryo_signalfd */
-	CRYO_SEC_INOTIFY	= 39,	/* object: file id; struct cryo_inotify; tail: struct cryo_watch and path, repeated */
-	CRYO_SEC_POSIX_TIMERS	= 38,	/* object: pid; struct cryo_posix_timers; tail: struct cryo_posix_timer */
-	CRYO_SEC_SECCOMP	= 53,	/* object: tid; struct cryo_seccomp; tail: struct cryo_seccomp_filter and program */
+	CRYO_SEC_INOTIFY	= 39,	/* object: file id; struct cryo_inotify; tail, repeated: struct cryo_watch, text path[path_len] */
+	CRYO_SEC_POSIX_TIMERS	= 38,	/* object: pid; struct cryo_posix_timers; tail: struct cryo_posix_timer[count] */
+	CRYO_SEC_SECCOMP	= 53,	/* object: tid; struct cryo_seccomp; tail, repeated: struct cryo_seccomp_filter, program[CRYO_SECCOMP_INSTRUCTION * length] */
 	CRYO_SEC_UCLAMP		= 54,	/* object: tid; struct cryo_uclamp */
-	CRYO_SEC_MEMPOLICY	= 55,	/* object: tid, or mm; struct cryo_array; tail: struct cryo_mempolicy */
-	CRYO_SEC_CGROUP		= 56,	/* object: pid; tail: path in the cgroup2 file system */
-	CRYO_SEC_SOCKOPTS	= 30,	/* object: file id; struct cryo_array; tail: struct cryo_sockopt */
-	CRYO_SEC_SOCKSTATE	= 31,	/* object: file id; struct cryo_sock_state; tail: name, peer's name, path */
-	CRYO_SEC_SOCKQUEUE	= 32,	/* object: file id; struct cryo_sock_queue; tail: messages */
-	CRYO_SEC_PTY		= 44,	/* object: file id of the master; struct cryo_pty; tail: see there */
+	CRYO_SEC_MEMPOLICY	= 55,	/* object: tid, or mm; struct cryo_array; tail: struct cryo_mempolicy[count] */
+	CRYO_SEC_CGROUP		= 56,	/* object: pid; tail: text path. In the cgroup2 file system */
+	CRYO_SEC_SOCKOPTS	= 30,	/* object: file id; struct cryo_array; tail: struct cryo_sockopt[count] */
+	CRYO_SEC_SOCKSTATE	= 31,	/* object: file id; struct cryo_sock_state; tail: name[name_len], peer_name[peer_name_len], text path[path_len] */
+	CRYO_SEC_SOCKQUEUE	= 32,	/* object: file id; struct cryo_sock_queue; tail, repeated: struct cryo_sock_message, u32 files[files], address[name_len], data[length] */
+	CRYO_SEC_PTY		= 44,	/* object: file id of the master; struct cryo_pty; tail: output[output], input[input], line_ends[input], pending[pending] */
 	CRYO_SEC_PTY_SLAVE	= 45,	/* object: file id; struct cryo_pty_slave */
 	CRYO_SEC_TERMINAL	= 109,	/* object: pid; struct cryo_terminal. Not required */
 	CRYO_SEC_SHM		= 46,	/* object: inode id; struct cryo_shm */
-	CRYO_SEC_SEM		= 47,	/* object: id of the set, or CRYO_IPC_ELSEWHERE and a number; struct cryo_sem_set; tail: values, u32 each */
-	CRYO_SEC_SEM_UNDO	= 48,	/* object: pid; struct cryo_array; tail: struct cryo_sem_undo */
-	CRYO_SEC_MSG		= 49,	/* object: id of the queue, or as of SEM; struct cryo_msg_queue; tail: messages */
-	CRYO_SEC_MQUEUE		= 50,	/* object: inode id; struct cryo_mqueue; tail: messages as of MSG, the type is the priority */
+	CRYO_SEC_SEM		= 47,	/* object: id of the set, or CRYO_IPC_ELSEWHERE and a number; struct cryo_sem_set; tail: u32 values[count] */
+	CRYO_SEC_SEM_UNDO	= 48,	/* object: pid; struct cryo_array; tail: struct cryo_sem_undo[count] */
+	CRYO_SEC_MSG		= 49,	/* object: id of the queue, or as of SEM; struct cryo_msg_queue; tail, repeated: struct cryo_message, message[length] */
+	CRYO_SEC_MQUEUE		= 50,	/* object: inode id; struct cryo_mqueue; tail, repeated: struct cryo_message, message[length]. The type is the priority */
 	CRYO_SEC_NAMESPACES	= 75,	/* object: pid; struct cryo_namespaces */
 	CRYO_SEC_NS		= 76,	/* object: namespace; struct cryo_ns */
 	CRYO_SEC_NS_UTS		= 77,	/* object: namespace; struct cryo_ns_uts */
-	CRYO_SEC_NS_USER	= 78,	/* object: namespace; struct cryo_ns_user; tail: struct cryo_id_range */
+	CRYO_SEC_NS_USER	= 78,	/* object: namespace; struct cryo_ns_user; tail: struct cryo_id_range. Those of uids first */
 	CRYO_SEC_NS_TIME	= 79,	/* object: namespace; struct cryo_ns_time */
 	CRYO_SEC_NS_IPC		= 80,	/* object: namespace; struct cryo_ns_ipc */
-	CRYO_SEC_NS_CGROUP	= 81,	/* object: namespace; tail: path of its root, as CGROUP */
-	CRYO_SEC_NS_NET		= 82,	/* object: namespace; struct cryo_ns_net */
-	CRYO_SEC_NS_MNT		= 84,	/* object: namespace; struct cryo_ns_mnt; tail: see there */
-	CRYO_SEC_MOUNT_ENTRY	= 85,	/* object: its number; struct cryo_mount_entry; tail: path, target of a link */
-	CRYO_SEC_PIDS		= 83,	/* object: pid; struct cryo_array; tail: struct cryo_nested_id */
+	CRYO_SEC_NS_CGROUP	= 81,	/* object: namespace; tail: text path. Of its root, as CGROUP */
+	CRYO_SEC_NS_NET		= 82,	/* object: namespace; struct cryo_ns_net; tail: text settings */
+	CRYO_SEC_NS_MNT		= 84,	/* object: namespace; struct cryo_ns_mnt; tail: struct cryo_mount[nr_mounts], text mountinfo[text_len], text outer. That of the requester */
+	CRYO_SEC_MOUNT_ENTRY	= 85,	/* object: its number; struct cryo_mount_entry; tail: text path[path_len], text target. Of a link */
+	CRYO_SEC_PIDS		= 83,	/* object: pid; struct cryo_array; tail: struct cryo_nested_id[count] */
 	CRYO_SEC_PIDFD		= 60,	/* object: file id; struct cryo_pidfd */
-	CRYO_SEC_URING		= 88,	/* object: file id; struct cryo_uring; tail: see there */
-	CRYO_SEC_INOTIFY_EVENTS	= 118,	/* object: file id; struct cryo_array; tail: struct cryo_inotify_event and name, repeated */
-	CRYO_SEC_FANOTIFY	= 89,	/* object: file id; struct cryo_fanotify; tail: struct cryo_mark and path, repeated */
-	CRYO_SEC_PAGE_COPIES	= 70,	/* object: mm; struct cryo_array; tail: struct cryo_page_copy */
-	CRYO_SEC_THREAD_FS	= 71,	/* object: tid; struct cryo_thread_fs; tail: path */
+	CRYO_SEC_URING		= 88,	/* object: file id; struct cryo_uring; tail: rings. See there */
+	CRYO_SEC_INOTIFY_EVENTS	= 118,	/* object: file id; struct cryo_array; tail, repeated: struct cryo_inotify_event, text name[name_len] */
+	CRYO_SEC_FANOTIFY	= 89,	/* object: file id; struct cryo_fanotify; tail, repeated: struct cryo_mark, text path[path_len] */
+	CRYO_SEC_PAGE_COPIES	= 70,	/* object: mm; struct cryo_array; tail: struct cryo_page_copy[count] */
+	CRYO_SEC_THREAD_FS	= 71,	/* object: tid; struct cryo_thread_fs; tail: text path */
 	CRYO_SEC_SHARED_TABLES	= 90,	/* object: pid; struct cryo_shared_tables */
-	CRYO_SEC_EXCLUDED	= 93,	/* object: mm; struct cryo_array; tail: struct cryo_excluded */
-	CRYO_SEC_ANCESTORS	= 97,	/* object: 0; struct cryo_array; tail: struct cryo_ancestor and name, repeated */
-	CRYO_SEC_PAGES_ELSEWHERE = 100,	/* object: as of PAGES; struct cryo_pages; tail: struct cryo_elsewhere_run, hashes */
-	CRYO_SEC_PAGES_UNCHANGED = 101,	/* object: mm; struct cryo_unchanged; tail: struct cryo_page_run. In no file, see there */
+	CRYO_SEC_EXCLUDED	= 93,	/* object: mm; struct cryo_array; tail: struct cryo_excluded[count] */
+	CRYO_SEC_ANCESTORS	= 97,	/* object: 0; struct cryo_array; tail, repeated: struct cryo_ancestor, text name[name_len] */
+	CRYO_SEC_PAGES_ELSEWHERE = 100,	/* object: as of PAGES; struct cryo_pages; tail: struct cryo_elsewhere_run[nr_runs], hashes */
+	CRYO_SEC_PAGES_UNCHANGED = 101,	/* object: mm; struct cryo_unchanged; tail: struct cryo_page_run[nr_runs]. In no file, see there */
 	CRYO_SEC_SHARED_MEMORY	= 94,	/* object: pid; struct cryo_shared_memory */
 	CRYO_SEC_SOCKET_NET	= 95,	/* object: file id of a socket; struct cryo_socket_net */
-	CRYO_SEC_OUTER_GROUPS	= 96,	/* object: pid; struct cryo_array; tail: supplementary gids in the requester's user namespace, u32 each */
-	CRYO_SEC_PAGES_USED	= 103,	/* object: mm; struct cryo_array; tail: struct cryo_page_run. Not required */
-	CRYO_SEC_VMA_NAME	= 104,	/* object: mm; struct cryo_vma_name; tail: name. Not required */
-	CRYO_SEC_SOCKET_FILE	= 108,	/* object: file id of a Unix socket; struct cryo_inode: what its name stands for */
-	CRYO_SEC_PAGE_TAGS	= 102,	/* object: as of PAGES; struct cryo_page_tags; tail: struct cryo_page_run, tags */
-	CRYO_SEC_AIO		= 113,	/* object: mm; struct cryo_aio; tail: struct io_event each */
+	CRYO_SEC_OUTER_GROUPS	= 96,	/* object: pid; struct cryo_array; tail: u32 gids[count]. Supplementary ones in the requester's user namespace */
+	CRYO_SEC_PAGES_USED	= 103,	/* object: mm; struct cryo_array; tail: struct cryo_page_run[count]. Not required */
+	CRYO_SEC_VMA_NAME	= 104,	/* object: mm; struct cryo_vma_name; tail: text name. Not required */
+	CRYO_SEC_SOCKET_FILE	= 108,	/* object: file id of a Unix socket; struct cryo_inode. What its name stands for */
+	CRYO_SEC_PAGE_TAGS	= 102,	/* object: as of PAGES; struct cryo_page_tags; tail: struct cryo_page_run[nr_runs], tags */
+	CRYO_SEC_AIO		= 113,	/* object: mm; struct cryo_aio; tail: events. Each struct io_event */
 	CRYO_SEC_HUGETLB	= 114,	/* object: inode; struct cryo_hugetlb */
-	CRYO_SEC_CGROUP_DIR	= 116,	/* object: number of a control group; struct cryo_cgroup; tail: path, tids. Not required */
-	CRYO_SEC_CGROUP_SETTING	= 117,	/* object: as of CGROUP_DIR, which comes before; struct cryo_cgroup_setting; tail: name, text. Not required */
-	CRYO_SEC_GUARDS		= 105,	/* object: mm; struct cryo_array; tail: struct cryo_page_run */
-	CRYO_SEC_SOCK_FILTER	= 110,	/* object: file id of a socket; struct cryo_sock_filter; tail: instructions */
-	CRYO_SEC_SOCK_GROUPS	= 111,	/* object: file id of a socket; struct cryo_array; tail: struct cryo_sock_group and sources, repeated */
-	CRYO_SEC_THREAD_CREDS	= 112,	/* object: tid; struct cryo_creds; tail: supplementary gids, u32 each: not those of its process */
-	CRYO_SEC_FILE_OPENER	= 122,	/* object: file id; struct cryo_creds; tail: supplementary gids, u32 each: who opened it, with ids of the requester's user namespace, where that is not who has it */
-	CRYO_SEC_SOCK_DEVICES	= 120,	/* object: file id of a socket; struct cryo_array; tail: struct cryo_sock_device */
+	CRYO_SEC_CGROUP_DIR	= 116,	/* object: number of a control group; struct cryo_cgroup; tail: text path[path_len], u32 tids[threads]. Not required */
+	CRYO_SEC_CGROUP_SETTING	= 117,	/* object: as of CGROUP_DIR, which comes before; struct cryo_cgroup_setting; tail: text name[name_len], text value. Not required */
+	CRYO_SEC_GUARDS		= 105,	/* object: mm; struct cryo_array; tail: struct cryo_page_run[count] */
+	CRYO_SEC_SOCK_FILTER	= 110,	/* object: file id of a socket; struct cryo_sock_filter; tail: filter[CRYO_SECCOMP_INSTRUCTION * filter], choice[CRYO_SECCOMP_INSTRUCTION * choice] */
+	CRYO_SEC_SOCK_GROUPS	= 111,	/* object: file id of a socket; struct cryo_array; tail, repeated: struct cryo_sock_group, sources[16 * sources] */
+	CRYO_SEC_THREAD_CREDS	= 112,	/* object: tid; struct cryo_creds; tail: u32 gids[nr_groups]. Of a thread that has not those of its process */
+	CRYO_SEC_FILE_OPENER	= 122,	/* object: file id; struct cryo_creds; tail: u32 gids[nr_groups]. Who opened it, with ids of the requester's user namespace, where that is not who has it */
+	CRYO_SEC_SOCK_DEVICES	= 120,	/* object: file id of a socket; struct cryo_array; tail: struct cryo_sock_device[count] */
 	CRYO_SEC_FILE_END	= 121,	/* object: inode; struct cryo_file_end. Not required */
-	CRYO_SEC_ROOT		= 119,	/* object: tid; struct cryo_inode: a directory; tail: path. Root directory of a process (its pid), or of a thread with THREAD_FS */
+	CRYO_SEC_ROOT		= 119,	/* object: tid; struct cryo_inode; tail: text path. Root directory of a process (its pid), or of a thread with THREAD_FS */
 	/* 98 and 99 stay unknown: tests have them as sections of a later version */
-	CRYO_SEC_INDEX		= 126,	/* struct cryo_array; tail: struct cryo_index_entry */
-	CRYO_SEC_END		= 127,	/* struct cryo_end: without it the file is cut */
+	CRYO_SEC_INDEX		= 126,	/* object: 0; struct cryo_array; tail: struct cryo_index_entry[count]. Layout */
+	CRYO_SEC_END		= 127,	/* object: 0; struct cryo_end. Without it the file is cut. Layout */
 };
 
 /* Head of a section whose tail is an array of records that may grow. */
@@ -177,11 +186,11 @@ struct cryo_array {
 /* Where and when the context was made. */
 struct cryo_system {
 	__u8  sysname[64];		/* utsname(2), NUL-padded; the last byte is NUL */
-	__u8  release[64];
-	__u8  version[64];
-	__u8  machine[64];
-	__u8  nodename[64];
-	__u8  writer[32];		/* module release */
+	__u8  release[64];		/* NUL-padded */
+	__u8  version[64];		/* NUL-padded */
+	__u8  machine[64];		/* NUL-padded */
+	__u8  nodename[64];		/* NUL-padded */
+	__u8  writer[32];		/* module release, NUL-padded */
 	__u64 realtime_ns;		/* clocks at the checkpoint, when all threads were parked */
 	__u64 monotonic_ns;
 	__u64 boottime_ns;
@@ -263,7 +272,7 @@ struct cryo_sigaction {
 struct cryo_sigpending {
 	__u32 count;
 	__u32 record_size;
-	__u32 flags;			/* CRYO_SIGPENDING_SHARED */
+	__u32 flags;			/* CRYO_SIGPENDING_* */
 	__u32 reserved;
 	__u64 signals;			/* all pending signals; those without a record had no siginfo queued */
 };
@@ -327,7 +336,7 @@ struct cryo_mm {
 	__u64 env_start, env_end;
 	__u32 exe_file;			/* file id, 0: none */
 	__u32 nr_vmas;
-	__u64 def_flags;		/* CRYO_VMA_LOCKED, LOCKONFAULT: mlockall(MCL_FUTURE) */
+	__u64 def_flags;		/* CRYO_VMA_READ ...: LOCKED, LOCKONFAULT of mlockall(MCL_FUTURE) */
 	__u64 vdso;			/* address of the vdso image, 0: none */
 	__u32 vdso_crc;			/* CRC32C of the vdso's bytes: tells one kernel's from another's */
 	__u32 thp_disabled;		/* PR_GET_THP_DISABLE */
@@ -538,7 +547,7 @@ struct cryo_socket {
 	__u32 type;
 	__u32 protocol;
 	__u32 backlog;
-	__u32 flags;			/* CRYO_SOCK_* */
+	__u32 flags;			/* CRYO_SOCK_REUSEADDR ... */
 	__u32 path_len;			/* of a name in the file system: where it is now, or was (then 0 where the name
 					 * itself says that; also in early contexts, where it begins with "/") */
 	__s32 peer_pid;			/* Unix: SO_PEERCRED of those that connect to it; 0: none */
@@ -656,31 +665,6 @@ struct cryo_udp_origin {
 	__u32 ifindex;			/* network interface by which it came */
 	__u32 reserved;
 	__u64 time_ns;			/* when it came, if anybody wanted to know (SO_TIMESTAMP); else 0 */
-};
-
-struct cryo_eventfd {
-	__u64 count;
-	__u32 semaphore;
-	__u32 reserved;
-};
-
-/* Times to an expiry are cut to this, either way: 73 years. */
-#define CRYO_MAX_REMAINING_NS	(1LL << 61)
-
-#define CRYO_TIMERFD_ARMED	(1U << 0)	/* going to expire; else disarmed, or expired and not read yet */
-
-struct cryo_timerfd {
-	__s32 clockid;			/* CLOCK_* */
-	__u32 settime_flags;		/* TFD_TIMER_* of the last timerfd_settime(2) */
-	__u64 ticks;			/* expirations counted and not read */
-	__s64 remaining_ns;		/* to the next expiry, or, when negative, since the last one */
-	__u64 interval_ns;
-	__u32 flags;			/* CRYO_TIMERFD_* */
-	__u32 reserved;
-};
-
-struct cryo_signalfd {
-	__u64 mask;			/* bit N-1 is signal N */
 };
 
 /* ---- threads -------------------------------------------------------------- */

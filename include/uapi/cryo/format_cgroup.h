@@ -23,7 +23,7 @@
  * their process names another one.
  */
 struct cryo_cgroup {
-	__u32 flags;			/* CRYO_CGROUP_* */
+	__u32 flags;			/* CRYO_CGROUP_OWN ... */
 	__u32 mode;			/* permissions of its directory */
 	__u32 uid;			/* whose that was */
 	__u32 gid;

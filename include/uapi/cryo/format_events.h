@@ -1,9 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
-/* format_events.h - the part of format.h about io_uring, inotify, fanotify and pidfds */
+/* format_events.h - the part of format.h about eventfds, timerfds, signalfds, io_uring, inotify, fanotify and pidfds */
 #ifndef _UAPI_CRYO_FORMAT_EVENTS_H
 #define _UAPI_CRYO_FORMAT_EVENTS_H
 
 #include <linux/types.h>
+
+struct cryo_eventfd {
+	__u64 count;
+	__u32 semaphore;
+	__u32 reserved;
+};
+
+/* Times to an expiry are cut to this, either way: 73 years. */
+#define CRYO_MAX_REMAINING_NS	(1LL << 61)
+
+#define CRYO_TIMERFD_ARMED	(1U << 0)	/* going to expire; else disarmed, or expired and not read yet */
+
+struct cryo_timerfd {
+	__s32 clockid;			/* CLOCK_* */
+	__u32 settime_flags;		/* TFD_TIMER_* of the last timerfd_settime(2) */
+	__u64 ticks;			/* expirations counted and not read */
+	__s64 remaining_ns;		/* to the next expiry, or, when negative, since the last one */
+	__u64 interval_ns;
+	__u32 flags;			/* CRYO_TIMERFD_* */
+	__u32 reserved;
+};
+
+struct cryo_signalfd {
+	__u64 mask;			/* bit N-1 is signal N */
+};
 
 /*
  * What a ring may have been set up with: IORING_SETUP_ IOPOLL, SQPOLL, SQ_AFF, CQSIZE, CLAMP, R_DISABLED (it

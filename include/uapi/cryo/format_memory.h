@@ -13,7 +13,7 @@
 #define CRYO_PAGES_MAX		512	/* pages in one PAGES section, at most */
 
 struct cryo_pages {
-	__u32 kind;			/* CRYO_PAGES_* */
+	__u32 kind;			/* CRYO_PAGES_MM ... */
 	__u32 nr_runs;
 	__u32 record_size;		/* sizeof(struct cryo_page_run) */
 	__u32 nr_pages;			/* in all runs: PAGE_DATA has this many pages, in the order of the runs */
@@ -91,7 +91,7 @@ struct cryo_aio {
 #define CRYO_TAG_GRANULE	16
 
 struct cryo_page_tags {
-	__u32 kind;			/* CRYO_PAGES_* */
+	__u32 kind;			/* CRYO_PAGES_MM ... */
 	__u32 nr_runs;
 	__u32 record_size;		/* sizeof(struct cryo_page_run) */
 	__u32 nr_pages;			/* in all runs: CRYO_PAGES_MAX at most */

@@ -46,7 +46,7 @@ struct cryo_nested_id {
 
 struct cryo_ns_uts {
 	__u8  nodename[CRYO_UTS_LEN];	/* NUL-padded */
-	__u8  domainname[CRYO_UTS_LEN];
+	__u8  domainname[CRYO_UTS_LEN];	/* NUL-padded */
 	__u8  reserved[6];
 };
 

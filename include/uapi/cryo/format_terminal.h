@@ -21,7 +21,7 @@
  */
 struct cryo_pty {
 	__u32 number;			/* /dev/pts/N */
-	__u32 flags;			/* CRYO_PTY_LOCKED ... SLAVE_CLOSED */
+	__u32 flags;			/* CRYO_PTY_LOCKED ... */
 	__s32 sid;			/* session that it controls, 0: none */
 	__s32 pgid;			/* its foreground group */
 	__u32 iflag, oflag, cflag, lflag;	/* struct termios2 */
@@ -39,7 +39,7 @@ struct cryo_pty {
 
 struct cryo_pty_slave {
 	__u32 master;			/* file id of the master; 0: HUNG_UP */
-	__u32 flags;			/* CRYO_PTY_HUNG_UP, DEV_TTY */
+	__u32 flags;			/* CRYO_PTY_HUNG_UP ... */
 };
 
 /* The controlling terminal of a process, unless its master is in the context: of the first process that has one. */
