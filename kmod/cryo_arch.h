@@ -34,8 +34,8 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p);
 
 /*
  * In @current, which runs a work: is it in the middle of a call other than io_uring_enter(2), which cryo_arch_fixup_syscall() knows?
- * There are io_uring_register(2), which waits in IORING_REGISTER_SYNC_CANCEL, and the stops of a process that is traced; execve(2) is
- * told by the task.
+ * There are io_uring_register(2), which waits in IORING_REGISTER_SYNC_CANCEL, exit(2), which cancels requests before the thread counts as
+ * exiting, and the stops of a process that is traced; execve(2) is told by the task.
  */
 bool cryo_arch_within_call(void);
 

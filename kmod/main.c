@@ -157,7 +157,7 @@ static int __init cryo_init(void)
 	cryo_timed_waits_init();
 	err = cryo_map_init();
 	if (err)
-		return err;
+		goto exit_consent;
 	err = cryo_page_writer_init();
 	if (err)
 		goto exit_map;
@@ -177,6 +177,8 @@ exit_page_writer:
 	cryo_page_writer_exit();
 exit_map:
 	cryo_map_exit();
+exit_consent:
+	cryo_consent_exit();
 	return err;
 }
 

@@ -113,8 +113,7 @@ static bool is_running(struct pid *tgid)
 }
 
 /*
- * Its threads end before execve(2) closes its descriptors: in between is the end of its memory, which takes what it takes.  The handle
- * itself is released a moment after that is another program.
+ * Its threads end before execve(2) closes its descriptors: in between is the end of its memory, which takes what it takes.
  */
 static bool is_in_exec(struct cryo_participant *p)
 {
@@ -123,10 +122,22 @@ static bool is_in_exec(struct cryo_participant *p)
 
 	rcu_read_lock();
 	task = pid_task(p->owner, PIDTYPE_TGID);
-	in = task && (READ_ONCE(task->signal->group_exec_task) || task->in_execve ||
-		      READ_ONCE(task->self_exec_id) != p->program);
+	in = task && (READ_ONCE(task->signal->group_exec_task) || task->in_execve);
 	rcu_read_unlock();
 	return in;
+}
+
+/* Or has it executed another one, whose descriptors are closed, or not, in a moment? */
+static bool is_same_program(struct cryo_participant *p)
+{
+	struct task_struct *task;
+	bool same;
+
+	rcu_read_lock();
+	task = pid_task(p->owner, PIDTYPE_TGID);
+	same = !task || READ_ONCE(task->self_exec_id) == p->program;
+	rcu_read_unlock();
+	return same;
 }
 
 static void leave_out(struct cryo_request *req, struct cryo_proc *proc)
@@ -208,7 +219,8 @@ static void refuse_request(struct cryo_request *req, struct cryo_participant *p,
 static void give_up(struct cryo_participant *p)
 {
 	bool at_work = p->state == CRYO_PART_ACTIVE || (p->state == CRYO_PART_TOLD && p->busy);
-	bool goes_on = p->closed ? at_work && helper_goes_on(p) : p->state == CRYO_PART_ACTIVE;
+	bool goes_on = p->closed ? at_work && helper_goes_on(p) :
+				   p->state == CRYO_PART_ACTIVE && is_same_program(p);
 
 	lockdep_assert_held(&cryo_participants_lock);
 	if (goes_on && is_running(p->owner)) {

@@ -318,16 +318,21 @@ static void forget_parked(struct list_head *list)
 static int forget_changed(struct cryo_request *req)
 {
 	struct cryo_parked *p, *next;
+	bool within = false;
 	int n = 0;
 
 	list_for_each_entry_safe(p, next, &req->parked, node) {
 		if (READ_ONCE(p->state) != CRYO_PARK_GONE || !READ_ONCE(p->changed))
 			continue;
+		within |= READ_ONCE(p->within);
 		forget_one(p);
 		req->threads--;
 		n++;
 		cond_resched();
 	}
+	/* A call takes what it takes. */
+	if (within)
+		cryo_sleep(CRYO_FREEZE_POLL_JIFFIES);
 	return n;
 }
 

@@ -204,6 +204,22 @@ static void pass_by(struct cryo_parked *p)
 }
 
 /*
+ * What has told the thread of the work would end the call, or the wait of its tracer's stop, for nothing.  Whoever tells it of another
+ * work adds that before.
+ */
+static void leave_call_alone(struct cryo_parked *p)
+{
+	p->within = true;
+	cryo_arch_forget_syscall(p);
+	cryo_arch_begin_park();
+	clear_thread_flag(TIF_NOTIFY_SIGNAL);
+	/* Pairs with task_work_add(), which adds the work, and then sets the flag. */
+	smp_mb__after_atomic();
+	if (task_work_pending(current))
+		set_thread_flag(TIF_NOTIFY_SIGNAL);
+}
+
+/*
  * The task work: runs in the thread itself, on its way to user mode; but for a few places where the kernel runs works in the middle of
  * a call, which has no result yet.  Whoever is there is asked again.
  */
@@ -218,7 +234,7 @@ static void park_thread(struct callback_head *work)
 	cryo_point("park");
 	note_continued(p);
 	if (!p->poller && (current->in_execve || cryo_arch_within_call())) {
-		cryo_arch_forget_syscall(p);
+		leave_call_alone(p);
 		pass_by(p);
 		goto put;
 	}

@@ -14,10 +14,12 @@
 #define TURN_NS		(5 * NSEC_PER_MSEC)
 #define PATIENCE_NS	NSEC_PER_SEC
 #define LOOK_US		50
+#define STALE_NS	(2 * NSEC_PER_MSEC)
 
 struct waiter {
 	struct list_head node;
 	kuid_t user;
+	u64 looked;		/* when it was here last */
 };
 
 /* Things whose addresses are hashed to the same place wait for each other, which does no harm. */
@@ -59,6 +61,19 @@ static bool user_waits(const struct turn *t, kuid_t user)
 	return false;
 }
 
+/* Whoever does not get a processor does not keep others waiting; it comes again at the end. */
+static void drop_stale(struct turn *t, const struct waiter *own)
+{
+	struct waiter *w, *next;
+
+	lockdep_assert_held(&turns_lock);
+	list_for_each_entry_safe(w, next, &t->waiters, node) {
+		if (w == own || w->looked + STALE_NS > own->looked)
+			break;
+		list_del_init(&w->node);
+	}
+}
+
 /* Whether it is the turn of @w; it is in the list or not, as it was its user's first or not. */
 static bool try_begin(struct waiter *w, const void *what, bool (*used)(const void *what),
 		      bool in_vain)
@@ -68,6 +83,8 @@ static bool try_begin(struct waiter *w, const void *what, bool (*used)(const voi
 
 	spin_lock(&turns_lock);
 	t = turn_of(what);
+	w->looked = ktime_get_ns();
+	drop_stale(t, w);
 	if (list_empty(&w->node) && !user_waits(t, w->user))
 		list_add_tail(&w->node, &t->waiters);
 	may = !list_empty(&w->node) && list_is_first(&w->node, &t->waiters) &&
@@ -107,8 +124,8 @@ bool cryo_turn_end(const void *what, bool (*used)(const void *what))
 
 	spin_lock(&turns_lock);
 	t = turn_of(what);
-	others = is_others(t, what, used, user);
-	if (!others && t->what == what && uid_eq(t->user, user))
+	others = t->what == what && is_others(t, what, used, user);
+	if (t->what == what && uid_eq(t->user, user))
 		t->end = 0;
 	spin_unlock(&turns_lock);
 	return !others;

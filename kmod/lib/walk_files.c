@@ -15,6 +15,7 @@ static int is_wanted_file(const void *data, struct file *file, unsigned int fd)
 
 	if (fd >= walk->end) {
 		walk->more = true;
+		walk->next = fd;
 		return 1;
 	}
 	return walk->wanted(walk->arg, file);
@@ -22,10 +23,10 @@ static int is_wanted_file(const void *data, struct file *file, unsigned int fd)
 
 bool cryo_walk_files(struct cryo_file_walk *walk, struct task_struct *task)
 {
-	unsigned int start = walk->end;
+	unsigned int start = walk->next;
 	bool found = false;
 
-	walk->end += FILES_BATCH;
+	walk->end = start + FILES_BATCH;
 	walk->more = false;
 	task_lock(task);
 	if (task->files)

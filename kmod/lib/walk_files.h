@@ -11,7 +11,8 @@ struct task_struct;
 struct cryo_file_walk {
 	bool (*wanted)(const void *arg, struct file *file);	/* with files_struct.file_lock held */
 	const void *arg;
-	unsigned int end;	/* all below have been looked at; begins with 0 */
+	unsigned int next;	/* where the next call begins */
+	unsigned int end;	/* of this one */
 	bool more;		/* there are some behind it */
 };
 

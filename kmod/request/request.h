@@ -64,6 +64,7 @@ struct cryo_parked {
 	bool named;			/* of the process that the caller has named: stays, though it may be a vfork() child */
 	bool counted;			/* is part of the context being written */
 	bool changed;			/* became somebody else after it was asked, and went on: see park_thread() */
+	bool within;			/* was in the middle of a call: see cryo_arch_within_call() */
 	struct cryo_identity asked;	/* who it was then */
 	s64 wait_ns;			/* remaining time of a timed wait, see timed_wait.c */
 	unsigned long wait_switches;	/* the thread's voluntary context switches once it sleeps in that */

@@ -172,7 +172,7 @@ bool cryo_arch_within_call(void)
 
 	if (compat_user_mode(regs) || !in_syscall(regs) || cryo_is_interrupted(regs->regs[0]))
 		return false;
-	return regs->syscallno == __NR_io_uring_register ||
+	return regs->syscallno == __NR_io_uring_register || regs->syscallno == __NR_exit ||
 	       (READ_ONCE(current->ptrace) && regs->syscallno != __NR_io_uring_enter);
 }
 

@@ -91,6 +91,7 @@ void cryo_arch_forget_syscall(struct cryo_parked *p)
 static bool runs_works(struct task_struct *task, const struct pt_regs *regs)
 {
 	return regs->gpr[0] == __NR_io_uring_enter || regs->gpr[0] == __NR_io_uring_register ||
+	       regs->gpr[0] == __NR_exit ||
 	       READ_ONCE(task->ptrace);
 }
 

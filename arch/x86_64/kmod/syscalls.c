@@ -90,7 +90,7 @@ bool cryo_arch_within_call(void)
 	if ((long)nr < 0 || current_thread_info()->status & TS_COMPAT ||
 	    regs->ax != (unsigned long)-ENOSYS)
 		return false;
-	return nr == __NR_io_uring_register ||
+	return nr == __NR_io_uring_register || nr == __NR_exit ||
 	       (READ_ONCE(current->ptrace) && nr != __NR_io_uring_enter);
 }
 

@@ -4,7 +4,8 @@
  *
  * A restart cuts the file where it ended, or goes on behind it. A checksum of what was before tells a file that has only
  * grown since from one that has been written anew. The bytes are taken from the page cache, as a file system that does not
- * answer must not stop a checkpoint; what is being written to is nearly always there.
+ * answer must not stop a checkpoint; what is being written to is nearly always there.  Of a file that other machines write to as well
+ * it may be out of date: there is no checksum of such.
  */
 #include <linux/crc32c.h>
 #include <linux/fs.h>
@@ -26,7 +27,8 @@ static bool add_cached_bytes(struct file *file, loff_t pos, loff_t end, u32 *crc
 
 	if (!page)
 		return false;
-	there = PageUptodate(page);
+	/* shmem and hugetlbfs keep one that memory failure has hit. */
+	there = PageUptodate(page) && !PageHWPoison(page);
 	if (there) {
 		data = kmap_local_page(page);
 		*crc = crc32c(*crc, data + offset_in_page(pos), end - pos);
@@ -76,7 +78,8 @@ int cryo_save_file_end(struct cryo_capture *c, struct cryo_object *o)
 	struct cryo_file_end end = {};
 
 	if (!(o->file->f_mode & FMODE_WRITE) || !S_ISREG(file_inode(o->file)->i_mode) ||
-	    inode->end_saved || !may_read_end(o->file) ||
+	    inode->end_saved || !cryo_is_at_hand(file_inode(o->file)->i_sb) ||
+	    !may_read_end(o->file) ||
 	    !find_file_end(o->file, inode->size, &end))
 		return 0;
 	inode->end_saved = true;
