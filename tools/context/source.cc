@@ -75,7 +75,7 @@ Source Source::from_fd(UniqueFd fd, std::string name) {
     source.size_ = static_cast<std::uint64_t>(st.st_size);
     return source;
   }
-  const std::string why = g_advice.empty() || !S_ISREG(st.st_mode) ? std::string() : untrusted_writer(source);
+  const std::string why = g_advice.empty() ? std::string() : untrusted_writer(source);
   if (!why.empty()) fail(EPERM, "{} {}, and would have to be unpacked: {}", source.name_, why, g_advice);
   Spool copy = spool(fd.get(), source.name_);
   source.fd_ = std::move(copy.fd);

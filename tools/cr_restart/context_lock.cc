@@ -6,14 +6,16 @@
 #include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <thread>
@@ -42,15 +44,17 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// By a descriptor that the caller has inherited, of the open file that has the lock.
-bool is_held_by_us(const struct stat& file, int except) {
+// By a descriptor that the caller has inherited, as proc_pid_fdinfo(5) tells of the locks of each open file.
+bool is_held_by_us(const struct stat& file) {
   const std::unique_ptr<DIR, CloseDirectory> own(::opendir("/proc/self/fd"));
   if (!own) return false;
   while (const dirent* entry = ::readdir(own.get())) {
-    const int fd = std::atoi(entry->d_name);
     struct stat status {};
-    if (entry->d_name[0] == '.' || fd == except || ::fstat(fd, &status) != 0) continue;
-    if (status.st_dev == file.st_dev && status.st_ino == file.st_ino && ::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    if (entry->d_name[0] == '.' || ::fstat(std::atoi(entry->d_name), &status) != 0) continue;
+    if (status.st_dev != file.st_dev || status.st_ino != file.st_ino) continue;
+    std::ifstream info(fmt::format("/proc/self/fdinfo/{}", entry->d_name));
+    for (std::string line; std::getline(info, line);)
+      if (line.starts_with("lock:") && line.find("FLOCK") != std::string::npos) return true;
   }
   return false;
 }
@@ -60,9 +64,9 @@ bool is_restart(long pid) {
   struct stat status {};
   const std::string process = fmt::format("/proc/{}", pid);
   if (::stat(process.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return false;
-  std::ifstream name(process + "/comm");
-  std::string comm;
-  return std::getline(name, comm) && comm == "cr_restart";
+  std::array<char, PATH_MAX> own{}, other{};
+  return ::readlink("/proc/self/exe", own.data(), own.size() - 1) > 0 &&
+         ::readlink((process + "/exe").c_str(), other.data(), other.size() - 1) > 0 && std::strcmp(own.data(), other.data()) == 0;
 }
 
 bool is_held_by_restart(const struct stat& file) {
@@ -70,12 +74,10 @@ bool is_held_by_restart(const struct stat& file) {
   for (std::string line; std::getline(locks, line);) {
     char kind[16];
     long pid = 0;
-    unsigned int major_number = 0, minor_number = 0;
     unsigned long long inode = 0;
-    if (std::sscanf(line.c_str(), "%*s %15s %*s %*s %ld %x:%x:%llu", kind, &pid, &major_number, &minor_number, &inode) != 5) continue;
-    if (std::string(kind) == "FLOCK" && inode == file.st_ino && ::makedev(major_number, minor_number) == file.st_dev &&
-        is_restart(pid))
-      return true;
+    // Not the device: that of the file system, which stat(2) does not tell of files of btrfs and overlays.
+    if (std::sscanf(line.c_str(), "%*s %15s %*s %*s %ld %*x:%*x:%llu", kind, &pid, &inode) != 3) continue;
+    if (std::string(kind) == "FLOCK" && inode == file.st_ino && is_restart(pid)) return true;
   }
   return false;
 }
@@ -90,7 +92,7 @@ ContextLock::ContextLock(const std::string& file, const std::function<void(const
   if (!fd || ::fstat(fd.get(), &status) != 0 || is_mandatory(fd.get())) return;
   const auto begin = Clock::now();
   for (bool told = false; ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;) {
-    if (errno != EWOULDBLOCK || is_held_by_us(status, fd.get())) return;
+    if (errno != EWOULDBLOCK || is_held_by_us(status)) return;
     if (is_pending_termination()) fail(EINTR, "interrupted by a signal");
     const auto waited = Clock::now() - begin;
     if (waited > kSilence && !told) say(fmt::format("waiting for whoever has {} locked (flock(2)): another restart of it?", file));

@@ -13,6 +13,7 @@
 #include "base/crc32c.h"
 #include "restart/check/check.h"
 #include "restart/files/files.h"
+#include "restart/files/output_files.h"
 #include "restart/ns/mounts.h"
 #include "restart/rights/identity.h"
 
@@ -31,7 +32,7 @@ enum class OldEnd { kUnknown, kSame, kOther };
 class RewrittenChecker {
  public:
   RewrittenChecker(const Context& context, const RestartOptions& options, Findings& findings)
-      : context_(context), options_(options), findings_(findings) {}
+      : context_(context), options_(options), findings_(findings), uses_(file_uses(context)), outputs_(find_outputs(context, uses_)) {}
 
   void check();
 
@@ -44,6 +45,8 @@ class RewrittenChecker {
   const Context& context_;
   const RestartOptions& options_;
   Findings& findings_;
+  const FileUses uses_;
+  const Outputs outputs_;
   std::string who_;  // "pid 7: descriptor 3 (/path)"
 };
 
@@ -81,7 +84,9 @@ void RewrittenChecker::report_anew(const Inode& inode, const WrittenFile& writte
   const std::string text =
       fmt::format("{}: has been written anew since the checkpoint: it has {} bytes, and had {}, of which the last {} are others now",
                   who_, now.st_size, inode.head.size, inode.end->length);
-  switch (options_.changed_files.value_or(ChangedFiles::kRefuse)) {
+  // What is there stays, and new output comes after it.
+  const bool stays = tail_of(context_, outputs_, options_, *written.file) == Tail::kStays;
+  switch (options_.changed_files.value_or(stays ? ChangedFiles::kWarn : ChangedFiles::kRefuse)) {
     case ChangedFiles::kRefuse:
       findings_.rewritten.insert(inode.id);
       return findings_.problem(ESTALE,
@@ -125,9 +130,8 @@ void RewrittenChecker::check_inode(const Inode& inode, const WrittenFile& writte
 }
 
 void RewrittenChecker::check() {
-  const FileUses uses = file_uses(context_);
   std::map<std::uint32_t, WrittenFile> found;
-  for (const auto& [id, use] : uses) {
+  for (const auto& [id, use] : uses_) {
     const File& file = context_.file(id);
     if (!concerns(file, use)) continue;
     WrittenFile& written = found[file.head.inode];

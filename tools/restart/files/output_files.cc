@@ -180,7 +180,7 @@ CutFile keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const
   }
   // For whom FILE is, as far as that can be had: with an ACL the bits of the group are its mask.
   const bool has_group = ::fgetxattr(fd, "system.posix_acl_access", nullptr, 0) < 0 && names::fchown(to.get(), -1, now.st_gid) == 0;
-  if (::fchmod(to.get(), now.st_mode & (has_group ? 0666 : 0606)) != 0) fail_errno("cannot set the mode of {}", name);
+  if (::fchmod(to.get(), now.st_mode & (has_group ? 0666 : 0600)) != 0) fail_errno("cannot set the mode of {}", name);
   // Before FILE is cut: the machine may crash again.
   if (::fsync(to.get()) != 0) fail_errno("cannot write {} to its disk", name);
   if (::lseek(to.get(), 0, SEEK_END) < 0) fail_errno("cannot seek in {}", name);
