@@ -10,19 +10,20 @@ script()
 #SBATCH --signal=B:USR1@300 --requeue --open-mode=append
 context=$PWD/context.$SLURM_JOB_ID
 save() {
-    cr_checkpoint --tree --kill -f "$context" "$(cat "$context.pid")" &&
-        scontrol requeue "$SLURM_JOB_ID" && exit
+    cr_checkpoint --tree --kill -f "$context" "$(cat "$context.pid")" || return
+    scontrol requeue "$SLURM_JOB_ID"; exit
 }
-trap save USR1
-if [ -e "$context" ] && cr_restart --check "$context"; then
+if [ -e "$context" ]; then
+    cr_restart --check "$context" || exit
     cr_restart --restore-pgid "$context" &
 else
     setsid ./steps & echo $! >"$context.pid"
 fi
 job=$!
+trap save USR1
 wait $job; status=$?
 while kill -0 $job 2>/dev/null; do wait $job; status=$?; done
-rm -f "$context" "$context.pid"
+[ $status != 0 ] || rm -f "$context" "$context.pid"
 exit $status
 END
 }
@@ -68,13 +69,20 @@ begin
 finish
 check "it goes on to its end, with its status, and its signal to its group reaches nobody else" eval 'status_is 3 && exists ended'
 check "... each step is in the log once" same "$(grep '^step' log)" "$(seq -f 'step %g' 40)"
-check "... and nothing is left" eval 'not exists context.7 && not exists context.7.pid'
+check "... and the context stays, as that status is not 0" exists context.7
+
+fresh
+work
+sed -i 's/^exit 3$/exit 0/' steps
+begin
+finish
+check "it ends well: nothing is left" eval 'status_is 0 && not exists context.7 && not exists context.7.pid'
 
 fresh
 work
 echo nonsense >context.7
 begin
 finish
-check "a context that is none: the work begins anew" eval 'status_is 3 && same "$(grep -c "^step" log)" 40'
+check "a context that is none: the job ends" eval '! status_is 0 && exists context.7 && not exists ended'
 check "... and the log says why" said "context.7"
 done_testing

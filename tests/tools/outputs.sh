@@ -144,21 +144,29 @@ has_end() { cr_info --json "$1" | tr -d ' \n' | grep -q "\"end\":{[^}]*\"length\
 
 # Not longer, but others: by the next job that has the name for its output, or where they are.
 anew=$'the second job, line 1\nand 2'
-for how in '6>>log' '6<>log'; do
-	hold "$how"
-	check "$how: the context has a checksum of its end" has_end ctx 7
-	echo "$anew" >log
-	dry
-	check "$how: a file that has been written anew is an obstacle" \
-		eval 'status_is 116 && said "work/log): has been written anew since the checkpoint: it has 29 bytes, and had 7, of which the last 7 are others now; --changed-files=warn"'
-	check "... and nothing else is said of it" eval '! said "have come"'
-	rc=0; err=$(cr_restart ctx 2>&1) || rc=$?
-	check "... the restart is refused" eval 'status_is 116 && said "Restart failed" && said "written anew"'
-	check "... and it is as it was" eval 'same "$(cat log)" "$anew" && not exists log.cut.1'
-	rc=0; err=$(cr_restart --check --changed-files=ignore ctx 2>&1) || rc=$?
-	check "... --changed-files=ignore says nothing of it" eval 'status_is 0 && ! said anew'
-	check "... --changed-files=warn goes on" eval 'runs --changed-files=warn && said "warning: pid $pid: descriptor 6 ($base/work/log): has been written anew"'
-done
+hold '6>>log'
+echo "$anew" >log
+dry
+check "who appends: a file that has been written anew stays, and there is a warning" \
+	eval 'status_is 0 && said "warning: pid $pid: descriptor 6 ($base/work/log): has been written anew since the checkpoint"'
+rc=0; err=$(cr_restart --check --changed-files=refuse ctx 2>&1) || rc=$?
+check "... or it is refused" eval 'status_is 116 && said "written anew"'
+how='6<>log'
+hold "$how"
+check "$how: the context has a checksum of its end" has_end ctx 7
+echo "$anew" >log
+dry
+check "$how: a file that has been written anew is an obstacle" \
+	eval 'status_is 116 && said "work/log): has been written anew since the checkpoint: it has 29 bytes, and had 7, of which the last 7 are others now; --changed-files=warn"'
+check "... and nothing else is said of it" eval '! said "have come"'
+rc=0; err=$(cr_restart ctx 2>&1) || rc=$?
+check "... the restart is refused" eval 'status_is 116 && said "Restart failed" && said "written anew"'
+check "... and it is as it was" eval 'same "$(cat log)" "$anew" && not exists log.cut.1'
+rc=0; err=$(cr_restart --check --changed-files=ignore ctx 2>&1) || rc=$?
+check "... --changed-files=ignore says nothing of it" eval 'status_is 0 && ! said anew'
+rc=0; err=$(cr_restart --check --no-truncate ctx 2>&1) || rc=$?
+check "... --no-truncate leaves it, with a warning" eval 'status_is 0 && said "warning: " && said anew'
+check "... --changed-files=warn goes on" eval 'runs --changed-files=warn && said "warning: pid $pid: descriptor 6 ($base/work/log): has been written anew"'
 hold '6<>log'
 printf 'BEFORE\nof others\n' >log
 dry
