@@ -13,18 +13,20 @@
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 
-enum object_call { OF_PEER_PID, OF_PORT, OF_DATAGRAM, OF_EPOLL, OF_EXIT_SIGNAL, OF_URING, OF_SHADOW_STACK, OBJECT_CALLS };
+enum object_call { OF_PEER_PID, OF_PORT, OF_DATAGRAM, OF_EPOLL, OF_EXIT_SIGNAL, OF_URING, OF_INOTIFY, OF_SHADOW_STACK,
+		   OBJECT_CALLS };
 
 static const char *const object_calls[OBJECT_CALLS] = { "PEER_PID", "PORT", "DATAGRAM", "EPOLL_DISARM", "EXIT_SIGNAL", "URING",
-							"SHADOW_STACK" };
+							"INOTIFY_EVENT", "SHADOW_STACK" };
 
 static struct {
-	int pair[2], udp, tcp, epoll, event, ends[2], named;
-	int root_pair[2], root_udp;		/* -1 in a world of root's */
+	int pair[2], udp, tcp, epoll, event, ends[2], named, inotify;
+	int root_pair[2], root_udp, root_inotify;	/* -1 in a world of root's */
 	struct ucred peer;			/* of @pair, when it was made */
 	unsigned char *memory;			/* a page of an ordinary kind */
-} objects = { .root_pair = { -1, -1 }, .root_udp = -1 };
+} objects = { .root_pair = { -1, -1 }, .root_udp = -1, .root_inotify = -1 };
 
 /* By root, before the world is somebody else's. */
 static void make_root_objects(void)
@@ -32,6 +34,7 @@ static void make_root_objects(void)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, objects.root_pair))
 		_exit(7);
 	objects.root_udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	objects.root_inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 }
 
 static void arm(int operation)
@@ -53,6 +56,7 @@ static void make_objects(void)
 	objects.tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	objects.epoll = epoll_create1(EPOLL_CLOEXEC);
 	objects.event = eventfd(0, EFD_CLOEXEC);
+	objects.inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	/* A file that has the name of another kind of object. */
 	snprintf(path, sizeof(path), "/dev/shm/fuzz-threads.%d", getpid());
 	mkdir(path, 0700);
@@ -216,6 +220,36 @@ static void set_ring(int handle)
 		close(ring);
 }
 
+/* What is read is what was put in, by whichever thread, and nothing comes to root's. */
+static void put_event(int handle, bool root_world)
+{
+	static const char name[300] = "a name";
+	const int instances[] = { objects.inotify, objects.inotify, objects.root_inotify, objects.event, objects.epoll, handle };
+	struct cryo_inotify_put args = { .size = sizeof(args), .fd = instances[below(6)], .wd = (int)below(4) - 1,
+					 .mask = one_in(4) ? 1U << below(32) : IN_CREATE, .cookie = below(3),
+					 .name_len = one_in(4) ? below(300) : 6, .name = (uintptr_t)name };
+	char buffer[4096] __attribute__((aligned(8)));
+	ssize_t length;
+
+	if (!ioctl(handle, CRYO_RST_INOTIFY_EVENT, &args)) {
+		succeeded(OF_INOTIFY);
+		if (args.fd != objects.inotify && (args.fd != objects.root_inotify || !root_world))
+			violated("what is no inotify instance of the caller's got an event");
+	}
+	length = read(objects.inotify, buffer, sizeof(buffer));
+	for (ssize_t at = 0; length > 0 && at < length;) {
+		const struct inotify_event *event = (const void *)(buffer + at);
+
+		if (event->len > 512 || at + (ssize_t)(sizeof(*event) + event->len) > length) {
+			violated("an event of inotify has a length of %u", event->len);
+			break;
+		}
+		at += sizeof(*event) + event->len;
+	}
+	if (!root_world && objects.root_inotify >= 0 && read(objects.root_inotify, buffer, sizeof(buffer)) > 0)
+		violated("root's inotify instance got an event");
+}
+
 static void fill_memory(int handle)
 {
 	static unsigned char bytes[65536];
@@ -240,6 +274,7 @@ static void call_object(int handle, pid_t allowed, bool root_world)
 	case OF_EPOLL: disarm(handle); break;
 	case OF_EXIT_SIGNAL: choose_exit_signal(handle, true); break;
 	case OF_URING: set_ring(handle); break;
+	case OF_INOTIFY: put_event(handle, root_world); break;
 	default: fill_memory(handle);
 	}
 }
