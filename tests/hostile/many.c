@@ -8,6 +8,7 @@
  * Counts are such that what takes a step for each pair of two of them takes minutes in an emulated machine.
  */
 #define _GNU_SOURCE
+#include <cryo/client.h>
 #include <cryo/ioctl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -310,6 +311,38 @@ static unsigned int rings(void)
 	return n;
 }
 
+/* Each of the processes has as many handles of libcr's as it can, none of which anybody serves: a checkpoint tells all of them. */
+static unsigned int participants(void)
+{
+	struct cryo_client args = { .size = sizeof(args) };
+	unsigned int n = 0, some;
+	int ready[2];
+
+	need(!pipe(ready), "pipe");
+	for (unsigned int i = 0; i < 64 * scale; i++) {
+		pid_t pid = fork();
+
+		need(pid >= 0, "fork");
+		if (!pid) {
+			int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC);
+
+			for (some = 0; some < 500 && ioctl(dev, CRYO_IOC_CLIENT, &args) >= 0; some++)
+				;
+			close(dev);
+			need(write(ready[1], &some, sizeof(some)) == sizeof(some), "write");
+			close(ready[0]);
+			close(ready[1]);
+			for (;;)
+				pause();
+		}
+		need(read(ready[0], &some, sizeof(some)) == sizeof(some), "read");
+		n += some;
+	}
+	close(ready[0]);
+	close(ready[1]);
+	return n;
+}
+
 static const struct kind {
 	const char *name;
 	unsigned int (*make)(void);
@@ -317,21 +350,23 @@ static const struct kind {
 	const char *says;		/* a refusal that it leads to; NULL: there is none */
 	unsigned int patience;		/* times the usual limit: a lot of bytes are looked at */
 	unsigned int scope;
+	bool endless;			/* it is waited for them until the time limit */
 } kinds[] = {
-	{ "semaphores", semaphores, 1000, NULL, 1, 0 },
-	{ "locks", locks, 1000, NULL, 1, 0 },
-	{ "registrations", registrations, 1000, NULL, 1, 0 },
-	{ "terminals", terminals, 1000, NULL, 1, 0 },
-	{ "cpu_timers", cpu_timers, 1000, NULL, 1, 0 },
-	{ "timerfds", timerfds, 1000, NULL, 1, 0 },
-	{ "watches", watches, 1000, "is of a file that has no path any more", 1, 0 },
+	{ "semaphores", semaphores, 1000, NULL, 1, 0, false },
+	{ "locks", locks, 1000, NULL, 1, 0, false },
+	{ "registrations", registrations, 1000, NULL, 1, 0, false },
+	{ "terminals", terminals, 1000, NULL, 1, 0, false },
+	{ "cpu_timers", cpu_timers, 1000, NULL, 1, 0, false },
+	{ "timerfds", timerfds, 1000, NULL, 1, 0, false },
+	{ "watches", watches, 1000, "is of a file that has no path any more", 1, 0, false },
 	{ "pipes", pipes, 500,
-	  "MiB beside its memory (data queued in pipes, sockets and message queues, names)", 12, 0 },
-	{ "messages", messages, 250, "MiB (data queued in a pipe, socket or message queue, a list)", 1, 0 },
-	{ "sockets", sockets, 1000, "its other end belongs to", 1, 0 },
-	{ "sharers", sharers, 1000, NULL, 1, CRYO_SCOPE_PGRP },
-	{ "directories", directories, 1000, NULL, 1, 0 },
-	{ "rings", rings, 1000, NULL, 1, 0 },
+	  "MiB beside its memory (data queued in pipes, sockets and message queues, names)", 12, 0, false },
+	{ "messages", messages, 250, "MiB (data queued in a pipe, socket or message queue, a list)", 1, 0, false },
+	{ "sockets", sockets, 1000, "its other end belongs to", 1, 0, false },
+	{ "sharers", sharers, 1000, NULL, 1, CRYO_SCOPE_PGRP, false },
+	{ "directories", directories, 1000, NULL, 1, 0, false },
+	{ "rings", rings, 1000, NULL, 1, 0, false },
+	{ "participants", participants, 4000, NULL, 1, CRYO_SCOPE_PGRP, true },
 };
 
 static double now(void)
@@ -424,6 +459,8 @@ static void try(const struct kind *kind, double seconds)
 	snprintf(line, sizeof(line), "with a limit of 1 s a checkpoint took %.1f s (%s)", now() - begin,
 		 err ? strerror(err) : "done");
 	ok(now() - begin < seconds && (!err || err == ETIMEDOUT || (kind->says && err == EOPNOTSUPP)), kind->name, line);
+	if (kind->endless)
+		goto kill;
 	begin = now();
 	err = dry_run(kind, pid, 0, text, sizeof(text));
 	snprintf(line, sizeof(line), "without one %.1f s (%s)", now() - begin, err ? strerror(err) : "done");
@@ -431,6 +468,7 @@ static void try(const struct kind *kind, double seconds)
 	   line);
 	if (err && !kind->says)
 		printf("# %.300s\n", text);
+kill:
 	tool = fork();
 	if (!tool) {
 		dry_run(kind, pid, 0, text, sizeof(text));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * take-numbers: sets the next pid and the next id of shared memory in a loop, until it is killed (for tests/hostile/numbers).
+ * take-numbers: sets the next pid and the next id of shared memory in a loop, until it is killed (for tests/hostile/chosen-numbers).
  * take-numbers job FILE: has a segment of shared memory and children, and writes a line to FILE ten times a second.
  */
 #include <cryo/ioctl.h>
