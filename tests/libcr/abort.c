@@ -199,7 +199,7 @@ static void timeout(void)
 	args.cr_scope = CR_SCOPE_PROC;
 	args.cr_timeout = 1;
 	is(checkpoint_with("a", &args, &log), CR_ETEMPFAIL, "a callback that hangs");
-	ok(log && strstr(log, "did not get ready") && strstr(log, "callback"), "it is named");
+	ok(log && strstr(log, "was not ready for the checkpoint") && strstr(log, "callback"), "it is named");
 	printf("# %s", log ? log : "(nothing)\n");
 	free(log);
 	is(cr_status(), CR_STATE_PENDING, "it is still at it");
