@@ -20,11 +20,12 @@ hold()
 	is_context ctx
 }
 dry() { rc=0; out=$(cr_restart --check ctx 2>&1) || rc=$?; err=$out; }
+# The checkpoint may have come when the listener was writing its counts, to a file that another one has made anew since.
 runs()
 {
 	rm -f count.old
 	cp count count.old
-	cr_restart ctx 2>"$base/stderr" >/dev/null &
+	cr_restart --changed-files=warn ctx 2>"$base/stderr" >/dev/null &
 	started+=("$!" "$pid")
 	wait_for counts_again
 	rc=$?
@@ -62,7 +63,7 @@ pid=$job
 dry
 check "another one has the name, and answers: refused" eval 'status_is 98 && said "another socket or file than at the checkpoint has the name $base/work/a/sock"'
 sleep 0.5
-check "... and has not been called" same "$(cut -d" " -f2 count)" 0
+check "... and has not been called" wait_for eval 'same "$(cut -d" " -f2 count)" 0'
 kill -9 "$other"
 wait "$other" 2>/dev/null
 dry
