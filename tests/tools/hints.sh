@@ -23,8 +23,8 @@ counting() { exec "$busy" "$base/work/count" 6<in >/dev/null 2>&1 </dev/null; }
 
 hold setsid "$busy" count >/dev/null 2>&1 </dev/null
 dry cr_restart --check ctx
-check "who led a process group, and gets into one that others are in, is warned" \
-	eval 'status_is 0 && said "warning: pid $pid: led a process group, and is put into that of cr_restart, with pid " && said "(--restore-pgid gives it its own group again)"'
+check "who led a process group, and gets into one that others are in: --check tells" \
+	eval 'status_is 0 && said "cr_restart: pid $pid: led a process group, and is put into that of cr_restart, with pid " && said "(--restore-pgid gives it its own group again)"'
 dry cr_restart --check --restore-pgid ctx
 check "... not where that is restored" eval 'status_is 0 && ! said "led a process group"'
 dry setsid --wait cr_restart --check ctx
@@ -32,7 +32,7 @@ check "... nor where cr_restart is alone in its group" eval 'status_is 0 && ! sa
 
 hold counting
 dry cr_restart --check ctx
-check "who led none is not warned" eval 'status_is 0 && ! said "led a process group"'
+check "nothing is told of who led none" eval 'status_is 0 && ! said "led a process group"'
 cp in new && echo more >>new && mv new in
 dry cr_restart --check ctx
 check "an input that is another file: the line says what helps" \

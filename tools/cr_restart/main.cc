@@ -150,6 +150,8 @@ Source Tool::open_source() const {
 
 void Tool::report(const Findings& findings) {
   for (const std::string& warning : findings.warnings) say("warning: " + warning);
+  if (arguments_.verbose || arguments_.check_only)
+    for (const std::string& text : findings.advice) say(text);
   if (arguments_.verbose)
     for (const std::string& note : findings.notes) say(note);
   if (findings.problems.empty()) return;

@@ -49,7 +49,7 @@ void check_tree(const Context& context, const RestartOptions& options, Findings&
   if (plan.deposed == 0) return;
   // Of a job that is killed for itself: kill 0, timeout(1), a shell that ends with those it has started.
   if (const std::string other = other_in_own_group(); !other.empty())
-    findings.warning(
+    findings.advise(
         "pid {}: led a process group, and is put into that of cr_restart, with {}: what signals its group (kill 0, timeout) reaches "
         "that, too (--restore-pgid gives it its own group again)",
         plan.deposed, other);

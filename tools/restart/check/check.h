@@ -30,6 +30,7 @@ struct Findings {
   std::vector<std::string> warnings;
   std::vector<std::string> hints;                // what helps against problems
   std::vector<std::string> notes;                // for those who ask for more
+  std::vector<std::string> advice;               // likewise, and for those who ask what would be (--check)
   std::vector<std::int32_t> nice_not_permitted;  // tids
   OtherUses other_uses;                          // of output files
   std::set<std::uint32_t> rewritten;             // inodes: output files that are refused for that
@@ -46,6 +47,10 @@ struct Findings {
   template <typename... Args>
   void note(fmt::format_string<Args...> format, Args&&... args) {
     notes.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <typename... Args>
+  void advise(fmt::format_string<Args...> format, Args&&... args) {
+    advice.push_back(fmt::format(format, std::forward<Args>(args)...));
   }
   template <typename... Args>
   void warning(fmt::format_string<Args...> format, Args&&... args) {
