@@ -370,7 +370,14 @@ TEST("obstacles: threads") {
   SAYS(findings, EPERM,
        "thread 3999999: cr_restart may not install its seccomp filters without no_new_privs");
   thread.cpus = {0xa};
+  WARNS(check_threads_of(builder, options), "thread 3999999: of the CPUs that it may run on, 1,3, only 1 can be had here: it may run on 1-2");
+  // Another one may run on more.
+  Thread wider = thread;
+  wider.cpus = {0xb, 0};
+  builder.process().threads.push_back(wider);
   WARNS(check_threads_of(builder, options), "thread 3999999: of the CPUs that it may run on, 1,3, only 1 can be had here");
+  WARNS(check_threads_of(builder, options), "thread 3999999: of the CPUs that it may run on, 0-1,3, only 1 can be had here: it may run on 1-2");
+  builder.process().threads.pop_back();
   WARNS(findings, "thread 3999999: its NUMA memory policy: node {} cannot be had: it is left out", CRYO_MAX_NODES - 1);
   SAYS(findings, EINVAL, "thread 3999999: has pending signals, which cannot be restored without its id");
 }
@@ -555,6 +562,25 @@ TEST("obstacles: another file of the name") {
   inode.mtime_sec = now.st_mtim.tv_sec;
   inode.mtime_nsec = static_cast<std::uint32_t>(now.st_mtim.tv_nsec);
   CHECK(check_files_of(builder).problems.empty());
+}
+
+TEST("obstacles: another directory of the name") {
+  const Directory directory;
+  ContextBuilder builder = sample();
+  struct stat now;
+  ::stat(directory.path().c_str(), &now);
+  add_file(builder, CRYO_FILE_PATH, directory.path(), S_IFDIR, O_RDONLY | O_DIRECTORY);
+  cryo_inode& inode = builder.context.inodes.at(1).head;
+  inode.fs_magic = 1;
+  inode.ino = now.st_ino + 1;
+  RestartOptions options;
+  CHECK(check_files_of(builder, options).problems.empty() && check_files_of(builder, options).warnings.size() == 1);
+  options.changed_files = ChangedFiles::kIgnore;
+  CHECK(check_files_of(builder, options).problems.empty() && check_files_of(builder, options).warnings.empty());
+  options.changed_files = ChangedFiles::kRefuse;
+  const Findings findings = check_files_of(builder, options);
+  CHECK(findings.problems.size() == 1 && findings.problems.front().code == ESTALE);
+  CHECK(findings.problems.front().text.find("another directory than at the checkpoint has the name (inode") != std::string::npos);
 }
 
 TEST("obstacles: the context itself, on its way in a message") {

@@ -430,8 +430,12 @@ void FileChecker::check_name(const File& file, const Inode& inode) {
   if (!place || !is_other_file(options_.relocations, file, inode, place.get()) ||
       options_.changed_files == ChangedFiles::kIgnore)
     return;
-  findings_.warning("pid {}: {}: another {} than at the checkpoint has the name ({})", pid_, what_,
-                    S_ISDIR(inode.head.mode) ? "directory" : "file", difference_of(inode.head, place.get()));
+  const std::string text = fmt::format("another {} than at the checkpoint has the name ({})", S_ISDIR(inode.head.mode) ? "directory" : "file",
+                                       difference_of(inode.head, place.get()));
+  if (options_.changed_files == ChangedFiles::kRefuse)
+    problem(ESTALE, "{}; --relocate={}={} says that it is the right one, --changed-files=warn takes it as it is", text, file.path, file.path);
+  else
+    findings_.warning("pid {}: {}: {}", pid_, what_, text);
 }
 
 void FileChecker::check_device(const File& file, const FileUse& use) {

@@ -36,6 +36,7 @@ void check_cpus(const CheckInput& input, Findings& findings) {
   const auto index = static_cast<std::size_t>(&input.process - input.context.processes.data());
   const bool leaves = input.options.cgroups == CgroupPolicy::kLeave;
   const CpuMask there = leaves ? input.cpus : cpus_to_be_had(input.context, index, input.cpus);
+  const CpuMask job_cpus = cpus_of_job(input.context);
   for (const auto& [cpus, tids] : bound) {
     const CpuMask both = common_cpus(cpus, there);
     const std::string had = cpus_text(both), all = cpus_text(there), wanted = cpus_text(cpus);
@@ -45,6 +46,9 @@ void check_cpus(const CheckInput& input, Findings& findings) {
     if (had.empty())
       findings.warning("thread {}{}: of the CPUs that it may run on, {}, none can be had here: it may run on {}", tids.front(), others,
                        wanted, all);
+    else if (is_unbound_here(cpus, job_cpus, there))
+      findings.warning("thread {}{}: of the CPUs that it may run on, {}, only {} can be had here: it may run on {}", tids.front(), others,
+                       wanted, had, all);
     else
       findings.warning("thread {}{}: of the CPUs that it may run on, {}, only {} can be had here", tids.front(), others, wanted, had);
   }

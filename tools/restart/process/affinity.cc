@@ -37,6 +37,13 @@ CpuMask every_cpu(std::size_t words) {
   return CpuMask(words, ~std::uint64_t{0});
 }
 
+// Their sizes are the kernels'.
+bool is_same(const CpuMask& a, const CpuMask& b) {
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i)
+    if ((i < a.size() ? a[i] : 0) != (i < b.size() ? b[i] : 0)) return false;
+  return true;
+}
+
 CpuMask mask_of(const std::string& text) {
   CpuMask mask(kWords);
   std::size_t at = 0;
@@ -93,10 +100,24 @@ std::string cpus_text(const CpuMask& mask) {
   return text;
 }
 
-CpuMask affinity_here(const Thread& thread) {
-  const CpuMask own = own_affinity();
-  if (has_cpus(common_cpus(thread.cpus, own)) || bind_to(thread.cpus)) return thread.cpus;
-  return every_cpu(std::max(thread.cpus.size(), own.size()));
+CpuMask cpus_of_job(const Context& context) {
+  CpuMask all;
+  for (const Process& process : context.processes)
+    for (const Thread& thread : process.threads) {
+      all.resize(std::max(all.size(), thread.cpus.size()));
+      for (std::size_t i = 0; i < thread.cpus.size(); ++i) all[i] |= thread.cpus[i];
+    }
+  return all;
+}
+
+bool is_unbound_here(const CpuMask& own, const CpuMask& of_job, const CpuMask& there) {
+  const CpuMask both = common_cpus(own, there);
+  return !has_cpus(both) || (!is_same(both, own) && is_same(own, of_job));
+}
+
+CpuMask affinity_here(const Thread& thread, const CpuMask& of_job) {
+  const CpuMask there = bind_to(thread.cpus) ? own_affinity() : CpuMask();
+  return is_unbound_here(thread.cpus, of_job, there) ? every_cpu(std::max(thread.cpus.size(), of_job.size())) : thread.cpus;
 }
 
 std::size_t affinity_size(const Thread& thread) {

@@ -21,9 +21,14 @@ using CpuMask = std::vector<std::uint64_t>;  // CPU N is bit N % 64 of word N / 
 // "0-3,8", as kernel and taskset(1) write it.
 [[nodiscard]] std::string cpus_text(const CpuMask& mask);
 
-// Of a thread in the caller's control groups: its own CPUs, of which the kernel leaves out what is not to be had; or, where none is, every
-// CPU.  The caller may be bound to them after that.
-[[nodiscard]] CpuMask affinity_here(const Thread& thread);
+// All on which a thread of the job may run.
+[[nodiscard]] CpuMask cpus_of_job(const Context& context);
+// Whether a thread gets every CPU to be had in place of its own: none of them can be had; or not all, and it was not bound to less than
+// its job, which had what a cpuset or a batch system gave it.
+[[nodiscard]] bool is_unbound_here(const CpuMask& own, const CpuMask& of_job, const CpuMask& there);
+// Of a thread in the caller's control groups: every CPU, or its own, of which the kernel leaves out what is not to be had.  The caller may be
+// bound to them after that.
+[[nodiscard]] CpuMask affinity_here(const Thread& thread, const CpuMask& of_job);
 [[nodiscard]] std::size_t affinity_size(const Thread& thread);
 
 }  // namespace cryo
