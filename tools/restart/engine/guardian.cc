@@ -64,18 +64,17 @@ bool all_ended(const Ledger& ledger, std::span<const Place> places) {
          std::all_of(places.begin(), places.end(), [&](const Place& place) { return ended(place.pid); });
 }
 
-[[noreturn]] void guard(int line, Ledger* ledger, std::size_t places, GuardianFds fds,
-                        const Context& context) {
+[[noreturn]] void guard(int line, const SharedReport& report, std::size_t processes, GuardianFds fds, const Context& context) {
   stand_aside({line, fds.device, fds.handle});
   wait_for_end_of_cr_restart(line);
-  const std::span<const Place> all(places_of(ledger), places);
+  Ledger& ledger = report.ledger();
   for (int round = 0; round < kRounds; ++round) {
     // The first of it may not have been forked by then; it would see that its parent is gone, and end.
     ::nanosleep(&kGuardianPause, nullptr);
     restore_cursor(fds.device);
-    if (!all_ended(*ledger, all)) continue;
-    if (has_been_let_go(*ledger, fds.handle)) break;
-    (void)CreatedPaths(*ledger, &context).remove_all();
+    if (!all_ended(ledger, report.places())) continue;
+    if (has_been_let_go(ledger, fds.handle)) break;
+    (void)CreatedPaths(ledger, &context).remove_all(may_be_cutting(*report, processes));
     break;
   }
   ::_exit(0);
@@ -100,8 +99,7 @@ void wait_for(const UniqueFd& self) {
 
 }  // namespace
 
-Guardian::Guardian(Ledger* ledger, std::size_t places, GuardianFds fds, const std::set<pid_t>& wanted,
-                   const Context& context) {
+Guardian::Guardian(const SharedReport& report, std::size_t processes, GuardianFds fds, const std::set<pid_t>& wanted, const Context& context) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("pipe");
   const UniqueFd reader(ends[0]);
@@ -112,7 +110,7 @@ Guardian::Guardian(Ledger* ledger, std::size_t places, GuardianFds fds, const st
     if (pid_ == 0 && wanted.contains(::getpid())) ::_exit(0);
     if (pid_ == 0) {
       line_.reset();
-      guard(reader.get(), ledger, places, fds, context);
+      guard(reader.get(), report, processes, fds, context);
     }
     if (!wanted.contains(pid_)) return;
     wait_for(self_);

@@ -12,7 +12,7 @@
 namespace cryo {
 
 struct Context;
-struct Ledger;
+class SharedReport;
 
 // Of cr_restart: /dev/cryo, and the handle of its restart.
 struct GuardianFds {
@@ -26,9 +26,8 @@ struct GuardianFds {
 // (libcr), would get it, and its end.
 class Guardian {
  public:
-  // Errors: the system's, by exception.  Its pid is none of `wanted`, which the job will have.
-  Guardian(Ledger* ledger, std::size_t places, GuardianFds fds, const std::set<pid_t>& wanted,
-           const Context& context);
+  // Of so many processes that run again.  Errors: the system's, by exception.  Its pid is none of `wanted`, which the job will have.
+  Guardian(const SharedReport& report, std::size_t processes, GuardianFds fds, const std::set<pid_t>& wanted, const Context& context);
   // cr_restart cleans up itself, or has nothing to clean up any more.
   ~Guardian();
   Guardian(const Guardian&) = delete;

@@ -115,8 +115,7 @@ class Restart::Attempt {
         handle_(open_handle(device_.get(), totals_)),
         report_(plan_.nodes.size(), CreatedPaths::room_for(context_)),
         children_(report_),
-        guardian_(&report_.ledger(), plan_.nodes.size(), {device_.get(), handle_.get()}, ids_of_job(),
-                  context_),
+        guardian_(report_, totals_.processes, {device_.get(), handle_.get()}, ids_of_job(), context_),
         fanotify_(context_),
         groups_(context_, restart.options_, CreatedPaths(report_.ledger(), &context_), restart.warnings_) {
     children_.leave_out(guardian_.pid());
@@ -170,8 +169,9 @@ Restart::Attempt::~Attempt() {
   if (succeeded_) return;
   kill_all();
   restore_cursor(device_.get());  // of who was killed while it forked
-  for (const std::string& tail : CreatedPaths(report_.ledger(), &context_).remove_all())
-    restart_.kernel_log_.append(fmt::format("{} stays: the file that it was cut off is shorter by now\n", tail));
+  const bool cutting = may_be_cutting(*report_, totals_.processes);
+  for (const std::string& tail : CreatedPaths(report_.ledger(), &context_).remove_all(cutting))
+    restart_.kernel_log_.append(fmt::format("{} stays: the file that it was cut off is shorter by now, or may be soon\n", tail));
 }
 
 // A process that is being killed may have a child that is not in the list yet: it comes to us as an orphan,

@@ -154,6 +154,10 @@ bool await_failure(const stub::Report& report, std::chrono::milliseconds limit) 
   return true;
 }
 
+bool may_be_cutting(const stub::Report& report, std::size_t processes) {
+  return __atomic_load_n(&report.ready, __ATOMIC_ACQUIRE) >= processes;
+}
+
 void report_failure(const Shared& shared, std::uint32_t process, const char* text, int error) {
   stub::Report& report = *shared.report;
   if (!claim_failure(report)) return;

@@ -107,6 +107,8 @@ class LedgerLock {
 void publish_failure(stub::Report& report);
 // Until what has been claimed is published; false: it has not been within `limit`.
 [[nodiscard]] bool await_failure(const stub::Report& report, std::chrono::milliseconds limit);
+// Whether the last steps have begun, in which files are cut: all processes are ready, so many.
+[[nodiscard]] bool may_be_cutting(const stub::Report& report, std::size_t processes);
 // A message in the caller's own words, unless somebody has failed before.
 void report_failure(const Shared& shared, std::uint32_t process, const char* text, int error);
 

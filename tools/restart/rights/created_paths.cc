@@ -110,7 +110,8 @@ bool has_been_cut(const Made& made) {
 
 enum class Taken { kAway, kLeft, kKept };
 
-Taken take_away(const Made& made, const Context* context) {
+Taken take_away(const Made& made, const Context* context, bool cutting) {
+  if (cutting && !made.of.empty()) return Taken::kKept;
   if (remove_sysv(made.name)) return Taken::kAway;
   std::optional<NamesOf> theirs;
   std::optional<OwnNames> own;
@@ -193,7 +194,7 @@ void CreatedPaths::add(const std::string& path, const std::string& of, const str
   const LedgerLock lock(ledger_);
   const std::span<char> paths = paths_of(ledger_);
   if (entry.size() >= paths.size() - ledger_.paths_len) {
-    (void)take_away(made, context_);
+    (void)take_away(made, context_, false);
     fail(ENOSPC, "more files to be made anew than can be tracked");
   }
   std::memcpy(paths.data() + ledger_.paths_len, entry.c_str(), entry.size() + 1);
@@ -215,18 +216,18 @@ void CreatedPaths::remove(const std::string& path) {
 
 bool CreatedPaths::discard(const std::string& path) {
   const char* const entry = find(ledger_, path);
-  if (entry == nullptr || take_away(made_of(entry), context_) != Taken::kAway) return false;
+  if (entry == nullptr || take_away(made_of(entry), context_, false) != Taken::kAway) return false;
   remove(path);
   return true;
 }
 
-std::vector<std::string> CreatedPaths::remove_all() const {
+std::vector<std::string> CreatedPaths::remove_all(bool cutting) const {
   std::vector<std::string> kept;
   const std::vector<std::string> created = entries();
   for (auto entry = created.rbegin(); entry != created.rend(); ++entry) {
     try {
       const Made made = made_of(*entry);
-      if (take_away(made, context_) == Taken::kKept) kept.push_back(made.name);
+      if (take_away(made, context_, cutting) == Taken::kKept) kept.push_back(made.name);
     } catch (const std::exception&) {  // the others are to go all the same
     }
   }

@@ -34,8 +34,9 @@ class CreatedPaths {
   [[nodiscard]] bool discard(const std::string& path);
   [[nodiscard]] std::vector<std::string> list() const;
   // The names and what they stand for, the last first: directories are empty by then. Only what has been
-  // made, and where: others may have exchanged it, or a directory on the way, since.  Returns tails that stay.
-  std::vector<std::string> remove_all() const;
+  // made, and where: others may have exchanged it, or a directory on the way, since.  Returns tails that stay: of files that
+  // have been cut; `cutting`: all, as a file server or a disk that stalls may cut them yet.
+  std::vector<std::string> remove_all(bool cutting) const;
   // Before all processes of the restart are killed: nobody makes a name from then on.
   void end() const;
 
