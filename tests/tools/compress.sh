@@ -59,6 +59,8 @@ zstd -qdc many.zst >plain
 cr_merge many.zst -o merged
 check "cr_merge reads it" is_context merged
 check "... and makes of it what it makes of the plain one" eval 'cr_merge plain -o merged.plain && cmp merged merged.plain'
+cr_merge -v plain -o merged.quiet >&- 2>&-
+check "... its messages go nowhere where there is no standard error" cmp merged merged.quiet
 check "cr_info says that it is compressed" eval '[[ $(cr_info many.zst) == *"compressed with zstd"* ]]'
 
 # change FILE OFFSET: makes the byte there another one.

@@ -17,6 +17,7 @@
 #include "base/exit_codes.h"
 #include "base/message.h"
 #include "base/output.h"
+#include "base/output_descriptors.h"
 #include "base/version.h"
 #include "context/origin.h"
 #include "context/reader.h"
@@ -208,6 +209,7 @@ int run_tool(int argc, char** argv) {
   try {
     const Arguments arguments = parse(argc, argv);
     if (arguments.done) return 0;
+    occupy_output_descriptors();
     block_signals();
     run(arguments);
     return 0;

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/exit_codes.h"
 #include "base/message.h"
+#include "base/output_descriptors.h"
 #include "base/progress_line.h"
 #include "context/chain.h"
 #include "context/origin.h"
@@ -28,6 +29,7 @@
 #include "cr_restart/forward.h"
 #include "cr_restart/job_terminal.h"
 #include "cr_restart/reporter.h"
+#include "restart/check/check.h"
 #include "restart/engine/allocation.h"
 #include "restart/engine/restart.h"
 #include "restart/engine/tree_plan.h"
@@ -245,6 +247,10 @@ std::optional<Job> Tool::launch() {
   });
   const allocation::Inherited::Seal seal;
   const Chain chain(context, source, place);
+  // Before anything is done that takes long, waits, or looks at what the context names.
+  Findings origin;
+  check_origin(context, chain, arguments_.restart, own_credentials(), origin);
+  if (!origin.problems.empty()) report(origin);
   if (!map) verify_all(context, chain);  // else the restart does, but for what is mapped
   Restart restart(context, chain, arguments_.restart);
   std::optional<ContextLock> lock;
@@ -312,6 +318,7 @@ Outcome Tool::run() {
 int run_tool(int argc, char** argv) {
   try {
     const RestartArguments arguments = parse_restart_arguments(argc, argv);
+    occupy_output_descriptors();
     Outcome outcome;
     {
       const Foreground foreground;

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/termination.h"
 #include "restart/engine/elsewhere.h"
 #include "restart/net/lingering.h"
 #include "restart/net/sockets.h"
@@ -167,20 +168,22 @@ bool is_of_listener(const Context& context, const File& file) {
          });
 }
 
-// A process that was killed may have its sockets a moment longer than its pid.
+// A process that was killed may have its sockets a moment longer than its pid: so many pauses, for all of them.
+int g_pauses = 40;
+
 std::string abstract_problem(const Context& context, const File& file, int& code) {
-  constexpr int kTries = 40;
   const Bytes& name = file.socket ? file.socket->address : file.connection->name;
   const std::string text = abstract_name(name);
   if (text.empty() || is_of_listener(context, file)) return "";
   const UniqueFd probe = socket_like(context, file, false);
-  for (int i = 0; i < kTries; ++i) {
+  for (;; --g_pauses) {
     if (::bind(probe.get(), raw(name), static_cast<socklen_t>(name.size())) == 0) return "";
     code = errno;
     if (code != EADDRINUSE) return "";
+    if (g_pauses <= 0) return fmt::format("the abstract name {} is in use", text);
+    if (is_pending_termination()) fail(EINTR, "given up because of a signal");
     ::usleep(50000);
   }
-  return fmt::format("the abstract name {} is in use", text);
 }
 
 std::string netlink_problem(const Context& context, const File& file, int& code) {

@@ -24,6 +24,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/open_regular.h"
 #include "restart/process/credentials.h"
 #include "restart/rights/created_paths.h"
 #include "restart/rights/place.h"
@@ -596,8 +597,9 @@ UniqueFd names::open_regular(const std::string& path) {
       [&] {
         const UniqueFd place(open_name(AT_FDCWD, path, O_PATH));
         struct stat now;
-        if (!place || ::fstat(place.get(), &now) != 0) return -1;
-        if (!S_ISREG(now.st_mode)) return errno = ESTALE, -1;
+        struct statfs system;
+        if (!place || ::fstat(place.get(), &now) != 0 || ::fstatfs(place.get(), &system) != 0) return -1;
+        if (!S_ISREG(now.st_mode) || is_kernel_interface(system)) return errno = ESTALE, -1;
         return ::open(fmt::format("/proc/self/fd/{}", place.get()).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
       },
       0, Extent::kOpener));
