@@ -59,14 +59,23 @@ bool is_held_by_us(const struct stat& file) {
   return false;
 }
 
+// Also of one that has been replaced since, by a newer package.
+std::string executable_of(const std::string& process) {
+  constexpr std::string_view kGone = " (deleted)";
+  std::array<char, PATH_MAX> buffer{};
+  if (::readlink((process + "/exe").c_str(), buffer.data(), buffer.size() - 1) <= 0) return "";
+  std::string path = buffer.data();
+  if (path.ends_with(kGone)) path.resize(path.size() - kGone.size());
+  return path;
+}
+
 // Of one of the processes that have locked the file, as /proc/locks shows them: is it a restart of the caller's user?
 bool is_restart(long pid) {
   struct stat status {};
   const std::string process = fmt::format("/proc/{}", pid);
   if (::stat(process.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return false;
-  std::array<char, PATH_MAX> own{}, other{};
-  return ::readlink("/proc/self/exe", own.data(), own.size() - 1) > 0 &&
-         ::readlink((process + "/exe").c_str(), other.data(), other.size() - 1) > 0 && std::strcmp(own.data(), other.data()) == 0;
+  const std::string own = executable_of("/proc/self");
+  return !own.empty() && executable_of(process) == own;
 }
 
 bool is_held_by_restart(const struct stat& file) {

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 
 #include "base/error.h"
@@ -19,8 +20,9 @@ struct Answer {
   int fd = -1;
   int second = -1;
   int error = 0;
-  char text[1024] = {};
+  char text[4000] = {};
 };
+static_assert(sizeof(Answer) <= PIPE_BUF, "written at once, and read at once");
 
 struct AnswerPipe {
   UniqueFd in, out;

@@ -98,15 +98,16 @@ namespace {
 
 // Has it been up since the checkpoint?  Clocks are set, by a little.
 bool is_up_since(const Context& context) {
-  constexpr std::int64_t kSecond = 1000000000;
+  constexpr std::uint64_t kSecond = 1000000000, kMost = 5 * kSecond;
   const auto now_of = [](clockid_t clock) {
     timespec now{};
     ::clock_gettime(clock, &now);
-    return now.tv_sec * kSecond + now.tv_nsec;
+    return static_cast<std::uint64_t>(now.tv_sec) * kSecond + static_cast<std::uint64_t>(now.tv_nsec);
   };
+  // Unsigned, and modulo 2^64: a context may have any number there.
   const cryo_system& then = context.system;
-  const auto started = static_cast<std::int64_t>(then.realtime_ns - then.boottime_ns);
-  return std::llabs(now_of(CLOCK_REALTIME) - now_of(CLOCK_BOOTTIME) - started) < 5 * kSecond;
+  const std::uint64_t later = now_of(CLOCK_REALTIME) - now_of(CLOCK_BOOTTIME) - (then.realtime_ns - then.boottime_ns);
+  return later + kMost < 2 * kMost;
 }
 
 }  // namespace
