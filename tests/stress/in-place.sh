@@ -8,18 +8,22 @@ count=${STRESS_COUNT:-100}
 slack=100			# objects more or less that have nothing to do with checkpoints: caches are shared
 [ "$(id -u)" = 0 ] || skip_all "needs root to look at the kernel's memory"
 
-# Objects, and how many are in a slab, per cache that a request or a checkpoint may allocate, exact after a shrink.
+# Objects, and how many are in a slab, per cache that a request or a checkpoint may allocate. Exact after a shrink, when what was to be
+# freed is: by RCU, and by kfree_rcu(), which takes its time (KFREE_DRAIN_JIFFIES, 5 s). No program is started in between, as that
+# would pull slabs to a processor again, whose free objects count as used.
 objects()
 {
-	local cache
+	local cache table
 
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
+	sleep 11
 	for cache in /sys/kernel/slab/*/shrink; do
-		echo 1 >"$cache" 2>/dev/null
+		echo 1 2>/dev/null >"$cache"
 	done
-	sleep 5
-	awk 'NR > 2 && $1 ~ /^(kmalloc|task_struct|mm_struct|files_cache|signal_cache|sighand_cache|pid|cred_jar|filp|vm_area_struct|seq_file|fs_cache)/ { print $1, $2, $5 }' /proc/slabinfo |
+	mapfile -t table </proc/slabinfo
+	printf '%s\n' "${table[@]}" |
+		awk 'NR > 2 && $1 ~ /^(kmalloc|task_struct|mm_struct|files_cache|signal_cache|sighand_cache|pid|cred_jar|filp|vm_area_struct|seq_file|fs_cache)/ { print $1, $2, $5 }' |
 		sort
 }
 
@@ -38,8 +42,12 @@ refs() { cat /sys/module/cryo/refcnt; }
 # PROGRAM: it is checkpointed in place, and what the kernel holds is compared.
 check_in_place()
 {
-	local program=$1 refs_before before free_before after free_after leaks
+	local program=$1 refs_before before free_before after free_after leaks file
 
+	# No more than the slab in use is a processor's own.
+	for file in /sys/kernel/slab/*/cpu_partial; do
+		echo 0 2>/dev/null >"$file"
+	done
 	run 20 >/dev/null			# what is allocated once and kept
 	refs_before=$(refs)
 	before=$(objects)
