@@ -21,8 +21,9 @@ else
 fi
 job=$!
 trap save USR1
+wait $job
+while kill -0 $job 2>/dev/null; do wait $job; done
 wait $job; status=$?
-while kill -0 $job 2>/dev/null; do wait $job; status=$?; done
 [ $status != 0 ] || rm -f "$context" "$context.pid"
 exit $status
 END
@@ -77,6 +78,18 @@ sed -i 's/^exit 3$/exit 0/' steps
 begin
 finish
 check "it ends well: nothing is left" eval 'status_is 0 && not exists context.7 && not exists context.7.pid'
+
+fresh
+work
+sed -i 's/^exit 3$/exit 0/' steps
+cr_checkpoint() { while [ ! -e ended ]; do sleep 0.1; done; sleep 0.5; return 1; }
+export -f cr_checkpoint
+begin
+wait_for has_step 5
+kill -USR1 "$batch"
+finish
+unset -f cr_checkpoint
+check "it ends while it is to be saved: its own status" status_is 0
 
 fresh
 work
