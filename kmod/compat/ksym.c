@@ -166,11 +166,29 @@ DEFINE_STATIC_CALL(cryo_sc_landlock_traceme, no_landlock_traceme);
 #define NEEDED		0
 #define NO_FEATURE	BIT_ULL(63)
 
+/* When it is looked up. */
+enum ksym_use {
+	ALWAYS,
+	IN_LANDLOCK,	/* where Landlock is in use */
+	IN_SNAPSHOT,	/* where the architecture protects memory for snapshots */
+	IN_LRU_GEN,	/* where MGLRU walks page tables */
+};
+
+/* How. */
+#define SYSCALL		1	/* the function of a system call that takes registers; of the call */
+#define OR_NEXT		2	/* of some kernels: the first of the rows with one place counts */
+#define QUIETLY		4	/* nothing is said where it lacks */
+
+static cryo_syscall_fn timed_call_fns[CRYO_NR_TIMED_CALLS];
+static cryo_syscall_fn landlock_create;
+
 static const struct cryo_ksym {
 	const char *name;
-	void **where;
+	void *where;
 	u64 feature;
 	const char *why;
+	enum ksym_use use;
+	unsigned int how;
 } ksyms[] = {
 	{ "ptrace_may_access", &addr_ptrace_may_access, NEEDED,
 	  "who may checkpoint whom; without it there is no safe answer" },
@@ -180,14 +198,14 @@ static const struct cryo_ksym {
 	  "a thread's registers can be set only while it is known to stay off its CPU" },
 	{ "replace_mm_exe_file", &addr_replace_mm_exe_file, CRYO_FEATURE_EXE_LINK,
 	  "/proc/PID/exe of a restarted process; prctl(2) wants CAP_CHECKPOINT_RESTORE" },
-	{ "hrtimer_nanosleep_restart", (void **)&cryo_fn_nanosleep, CRYO_FEATURE_RESTART_BLOCK,
+	{ "hrtimer_nanosleep_restart", &cryo_fn_nanosleep, CRYO_FEATURE_RESTART_BLOCK,
 	  "interrupted nanosleep(2) goes on with its remaining time" },
-	{ "futex_wait_restart", (void **)&cryo_fn_futex, CRYO_FEATURE_RESTART_BLOCK,
+	{ "futex_wait_restart", &cryo_fn_futex, CRYO_FEATURE_RESTART_BLOCK,
 	  "same of futex(2) with a timeout" },
-	{ "do_restart_poll", (void **)&cryo_fn_poll, CRYO_FEATURE_RESTART_BLOCK,
+	{ "do_restart_poll", &cryo_fn_poll, CRYO_FEATURE_RESTART_BLOCK,
 	  "same of poll(2)" },
 	{ "sk_getsockopt", &addr_sk_getsockopt, CRYO_FEATURE_SOCKET_OPTIONS,
-	  "options of sockets; their fields are in structures that change with each kernel" },
+	  "options of sockets; what is exported writes to a program's memory" },
 	{ "do_ip_getsockopt", &addr_ip_getsockopt, CRYO_FEATURE_SOCKET_OPTIONS,
 	  "same of IPv4" },
 	{ "do_ipv6_getsockopt", &addr_ipv6_getsockopt, CRYO_FEATURE_SOCKET_OPTIONS,
@@ -202,29 +220,43 @@ static const struct cryo_ksym {
 	  "an area can be copied by fork() before it has any page; else a page has to come" },
 	{ "anon_vma_clone", &addr_anon_vma_clone, NO_FEATURE,
 	  "areas of several restarts have one reverse map; else each has pages of its own" },
+	{ "__split_huge_page_to_list_to_order", &addr_split_huge_page, NO_FEATURE,
+	  "what split_huge_page() calls in 7.2", ALWAYS, OR_NEXT },
+	{ "split_huge_page_to_list_to_order", &addr_split_huge_page, NO_FEATURE,
+	  "in 6.12", ALWAYS, OR_NEXT },
+	{ "split_huge_page_to_list", &addr_split_huge_page, NO_FEATURE,
+	  "several restarts have pages in common that khugepaged has made into a huge one" },
 	{ "khugepaged_enter_vma", &addr_khugepaged_enter, NO_FEATURE,
 	  "khugepaged is told of memory that is filled from a context; else its pages stay small" },
 	{ "reuseport_lock", &addr_reuseport_lock, NO_FEATURE,
 	  "a program that chooses among sockets is read while nobody replaces it" },
+	{ "ptrace_scope", &yama_level, NO_FEATURE,
+	  "Yama's level, for consents; needs CONFIG_KALLSYMS_ALL", ALWAYS, QUIETLY },
+	{ "epoll_wait", &timed_call_fns[CRYO_CALL_EPOLL_WAIT], CRYO_FEATURE_TIMED_WAITS,
+	  "goes on with what remains of its timeout; else it starts afresh", ALWAYS, SYSCALL },
+	{ "epoll_pwait", &timed_call_fns[CRYO_CALL_EPOLL_PWAIT], CRYO_FEATURE_TIMED_WAITS,
+	  "same", ALWAYS, SYSCALL },
+	{ "epoll_pwait2", &timed_call_fns[CRYO_CALL_EPOLL_PWAIT2], CRYO_FEATURE_TIMED_WAITS,
+	  "same", ALWAYS, SYSCALL },
+	{ "rt_sigtimedwait", &timed_call_fns[CRYO_CALL_SIGTIMEDWAIT], CRYO_FEATURE_TIMED_WAITS,
+	  "same", ALWAYS, SYSCALL },
+	{ "semtimedop", &timed_call_fns[CRYO_CALL_SEMTIMEDOP], CRYO_FEATURE_TIMED_WAITS,
+	  "same", ALWAYS, SYSCALL },
+	/* By a thread that is being restarted: kmod/restart/install_seccomp.c. */
+	{ "seccomp", &cryo_fn_seccomp, CRYO_FEATURE_SECCOMP,
+	  "brings filters back", ALWAYS, SYSCALL },
+	{ "landlock_create_ruleset", &landlock_create, CRYO_FEATURE_LANDLOCK,
+	  "whether Landlock is in use", ALWAYS, SYSCALL },
+	{ "hook_ptrace_access_check", &addr_landlock_access, CRYO_FEATURE_LANDLOCK,
+	  "whether the requester is restricted by Landlock", IN_LANDLOCK },
+	{ "hook_ptrace_traceme", &addr_landlock_traceme, CRYO_FEATURE_LANDLOCK,
+	  "whether a process is restricted by Landlock, which is refused", IN_LANDLOCK },
+	{ CRYO_ARCH_TLB_SYMBOL, &addr_flush_tlb_range, CRYO_FEATURE_SNAPSHOT,
+	  "processes go on before their memory is written", IN_SNAPSHOT },
+	{ "lru_gen_add_mm", &addr_lru_gen_add, CRYO_FEATURE_MAP,
+	  "memory comes from the context when it is used first", IN_LRU_GEN },
+	{ "lru_gen_del_mm", &addr_lru_gen_del, CRYO_FEATURE_MAP, "same", IN_LRU_GEN },
 };
-
-/* What split_huge_page() calls: of 7.2, 6.12 and 6.1.  The first that is there counts. */
-static const struct cryo_ksym split_huge_page_syms[] = {
-	{ "__split_huge_page_to_list_to_order", &addr_split_huge_page, NO_FEATURE, NULL },
-	{ "split_huge_page_to_list_to_order", &addr_split_huge_page, NO_FEATURE, NULL },
-	{ "split_huge_page_to_list", &addr_split_huge_page, NO_FEATURE,
-	  "several restarts have pages in common that khugepaged has made into a huge one" },
-};
-
-/* What those that take struct pt_regs begin with: an architecture's own prefix. */
-static const char * const timed_call_names[CRYO_NR_TIMED_CALLS] = {
-	[CRYO_CALL_EPOLL_WAIT] = "epoll_wait",
-	[CRYO_CALL_EPOLL_PWAIT] = "epoll_pwait",
-	[CRYO_CALL_EPOLL_PWAIT2] = "epoll_pwait2",
-	[CRYO_CALL_SIGTIMEDWAIT] = "rt_sigtimedwait",
-	[CRYO_CALL_SEMTIMEDOP] = "semtimedop",
-};
-static cryo_syscall_fn timed_call_fns[CRYO_NR_TIMED_CALLS];
 
 static u64 features = CRYO_FEATURE_EXE_LINK | CRYO_FEATURE_RESTART_BLOCK |
 		      CRYO_FEATURE_TIMED_WAITS | CRYO_FEATURE_SECCOMP | CRYO_FEATURE_LANDLOCK |
@@ -279,40 +311,38 @@ static void *look_up(const char *name)
 
 static int resolve_ksym(const struct cryo_ksym *sym)
 {
-	*sym->where = look_up(sym->name);
-	if (*sym->where)
+	void **where = sym->where;
+	char name[KSYM_NAME_LEN];
+
+	/* Else none is needed here, or that of another kernel has been found. */
+	if (!sym->name || *where)
+		return 0;
+	snprintf(name, sizeof(name), "%s%s", sym->how & SYSCALL ? cryo_arch_syscall_prefix() : "",
+		 sym->name);
+	*where = look_up(name);
+	if (*where || sym->how & (OR_NEXT | QUIETLY))
 		return 0;
 	if (sym->feature == NEEDED) {
-		pr_err("this kernel has no %s that is known (%s)\n", sym->name, sym->why);
+		pr_err("this kernel has no %s that is known (%s)\n", name, sym->why);
 		return -ENOENT;
 	}
-	pr_info("this kernel has no %s that is known (%s): off\n", sym->name, sym->why);
+	pr_info("this kernel has no %s that is known (%s): off\n", name, sym->why);
 	features &= ~sym->feature;
-	cryo_missing_add("", sym->name);
+	cryo_missing_add("", name);
 	return 0;
 }
 
-/* The function of a system call that takes the registers. */
-static void *resolve_syscall(const char *call, u64 feature, const char *why)
-{
-	char name[KSYM_NAME_LEN];
-	void *where;
-	const struct cryo_ksym sym = { name, &where, feature, why };
-
-	snprintf(name, sizeof(name), "%s%s", cryo_arch_syscall_prefix(), call);
-	resolve_ksym(&sym);
-	return where;
-}
-
-static void resolve_syscalls(void)
+static int resolve(enum ksym_use use)
 {
 	size_t i;
+	int err;
 
-	for (i = 0; i < CRYO_NR_TIMED_CALLS; i++)
-		timed_call_fns[i] = resolve_syscall(timed_call_names[i], CRYO_FEATURE_TIMED_WAITS,
-						    "goes on with what remains of its timeout; else it starts afresh");
-	/* Of a thread that is being restarted: after its last system call, see kmod/restart/install_seccomp.c. */
-	cryo_fn_seccomp = resolve_syscall("seccomp", CRYO_FEATURE_SECCOMP, "brings filters back");
+	for (i = 0; i < ARRAY_SIZE(ksyms); i++) {
+		err = ksyms[i].use == use ? resolve_ksym(&ksyms[i]) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 /*
@@ -321,21 +351,10 @@ static void resolve_syscalls(void)
  */
 static void resolve_landlock(void)
 {
-	const struct cryo_ksym access = {
-		"hook_ptrace_access_check", &addr_landlock_access, CRYO_FEATURE_LANDLOCK,
-		"whether the requester is restricted by Landlock",
-	};
-	const struct cryo_ksym traceme = {
-		"hook_ptrace_traceme", &addr_landlock_traceme, CRYO_FEATURE_LANDLOCK,
-		"whether a process is restricted by Landlock, which is refused",
-	};
-	cryo_syscall_fn create = resolve_syscall("landlock_create_ruleset", CRYO_FEATURE_LANDLOCK,
-						 "whether Landlock is in use");
-
-	if (!create || cryo_arch_syscall3(create, 0, 0, LANDLOCK_CREATE_RULESET_VERSION) <= 0)
+	if (!landlock_create ||
+	    cryo_arch_syscall3(landlock_create, 0, 0, LANDLOCK_CREATE_RULESET_VERSION) <= 0)
 		return;
-	resolve_ksym(&access);
-	resolve_ksym(&traceme);
+	resolve(IN_LANDLOCK);
 	if (!(features & CRYO_FEATURE_LANDLOCK))
 		return;
 	static_call_update(cryo_sc_landlock_access, addr_landlock_access);
@@ -354,12 +373,6 @@ bool cryo_task_landlocked(struct task_struct *task)
 	return static_call(cryo_sc_landlock_access)(&init_task, PTRACE_MODE_READ_REALCREDS |
 								PTRACE_MODE_NOAUDIT) ||
 	       static_call(cryo_sc_landlock_traceme)(task);
-}
-
-/* Data of Yama, which have a name with CONFIG_KALLSYMS_ALL only: without it, no process can consent to its checkpoint. */
-static void resolve_yama(void)
-{
-	yama_level = (const int *)static_call(cryo_sc_lookup_name)("ptrace_scope");
 }
 
 bool cryo_has_reuseport_lock(void)
@@ -385,14 +398,12 @@ int cryo_yama_level(void)
  */
 static void resolve_snapshot(void)
 {
-	const struct cryo_ksym flush = {
-		CRYO_ARCH_TLB_SYMBOL, &addr_flush_tlb_range, CRYO_FEATURE_SNAPSHOT,
-		"processes go on before their memory is written",
-	};
-
-	if (!CRYO_ARCH_SNAPSHOT)
+	if (!CRYO_ARCH_SNAPSHOT) {
 		features &= ~CRYO_FEATURE_SNAPSHOT;
-	else if (flush.name && !resolve_ksym(&flush) && addr_flush_tlb_range)
+		return;
+	}
+	resolve(IN_SNAPSHOT);
+	if (addr_flush_tlb_range)
 		static_call_update(cryo_sc_flush_tlb_range, addr_flush_tlb_range);
 }
 
@@ -402,34 +413,17 @@ static void resolve_snapshot(void)
  */
 static void resolve_lru_gen(void)
 {
-	static const struct cryo_ksym add = {
-		"lru_gen_add_mm", &addr_lru_gen_add, CRYO_FEATURE_MAP,
-		"memory comes from the context when it is used first",
-	};
-	static const struct cryo_ksym del = {
-		"lru_gen_del_mm", &addr_lru_gen_del, CRYO_FEATURE_MAP, "same",
-	};
 	bool walks = IS_ENABLED(CONFIG_LRU_GEN_WALKS_MMU);
 
 	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0))
 		walks |= IS_ENABLED(CONFIG_LRU_GEN);
 	if (!walks)
 		return;
-	resolve_ksym(&add);
-	resolve_ksym(&del);
+	resolve(IN_LRU_GEN);
 	if (!addr_lru_gen_add || !addr_lru_gen_del)
 		return;
 	static_call_update(cryo_sc_lru_gen_add, addr_lru_gen_add);
 	static_call_update(cryo_sc_lru_gen_del, addr_lru_gen_del);
-}
-
-static void resolve_split_huge_page(void)
-{
-	size_t i = 0;
-
-	while (i < ARRAY_SIZE(split_huge_page_syms) - 1 && !look_up(split_huge_page_syms[i].name))
-		i++;
-	resolve_ksym(&split_huge_page_syms[i]);
 }
 
 void cryo_khugepaged_enter(struct vm_area_struct *vma)
@@ -506,7 +500,6 @@ cryo_syscall_fn cryo_timed_call_fn(enum cryo_timed_call call)
 int cryo_ksym_init(void)
 {
 	unsigned long lookup_name = find_lookup_name();
-	size_t i;
 	int err;
 
 	if (!lookup_name)
@@ -515,16 +508,11 @@ int cryo_ksym_init(void)
 	cryo_layouts_init();
 	if (!cryo_layout_fits(CRYO_LAYOUT_NOTIFIERS))
 		features &= ~CRYO_FEATURE_SNAPSHOT;
-	for (i = 0; i < ARRAY_SIZE(ksyms); i++) {
-		err = resolve_ksym(&ksyms[i]);
-		if (err)
-			return err;
-	}
-	resolve_syscalls();
+	err = resolve(ALWAYS);
+	if (err)
+		return err;
 	resolve_landlock();
-	resolve_yama();
 	resolve_snapshot();
-	resolve_split_huge_page();
 	resolve_lru_gen();
 	/* Whose process is only ever idle, and has nothing to restart. */
 	cryo_fn_no_restart = init_task.restart_block.fn;

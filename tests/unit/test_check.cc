@@ -564,25 +564,6 @@ TEST("obstacles: another file of the name") {
   CHECK(check_files_of(builder).problems.empty());
 }
 
-TEST("obstacles: another directory of the name") {
-  const Directory directory;
-  ContextBuilder builder = sample();
-  struct stat now;
-  ::stat(directory.path().c_str(), &now);
-  add_file(builder, CRYO_FILE_PATH, directory.path(), S_IFDIR, O_RDONLY | O_DIRECTORY);
-  cryo_inode& inode = builder.context.inodes.at(1).head;
-  inode.fs_magic = 1;
-  inode.ino = now.st_ino + 1;
-  RestartOptions options;
-  CHECK(check_files_of(builder, options).problems.empty() && check_files_of(builder, options).warnings.size() == 1);
-  options.changed_files = ChangedFiles::kIgnore;
-  CHECK(check_files_of(builder, options).problems.empty() && check_files_of(builder, options).warnings.empty());
-  options.changed_files = ChangedFiles::kRefuse;
-  const Findings findings = check_files_of(builder, options);
-  CHECK(findings.problems.size() == 1 && findings.problems.front().code == ESTALE);
-  CHECK(findings.problems.front().text.find("another directory than at the checkpoint has the name (inode") != std::string::npos);
-}
-
 TEST("obstacles: the context itself, on its way in a message") {
   const Directory directory;
   ContextBuilder builder = sample();

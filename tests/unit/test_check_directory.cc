@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The working directory is what it was, and not what has its name.
+// A directory that is another one by now: the working directory, and one that is open.
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -33,6 +33,31 @@ TEST("obstacles: the working directory is another one") {
   CHECK(process_findings(builder, options).warnings.empty());
   options.changed_files = ChangedFiles::kRefuse;
   SAYS(process_findings(builder, options), ESTALE, "{}; --changed-files=warn takes it, --relocate=OLD=NEW leads to another one)", text);
+}
+
+Findings files_findings(const ContextBuilder& builder, const RestartOptions& options = {}) {
+  Findings findings;
+  check_files(builder.context, options, {}, findings);
+  return findings;
+}
+
+TEST("obstacles: another directory of the name") {
+  const Directory directory;
+  ContextBuilder builder = sample();
+  struct stat now;
+  ::stat(directory.path().c_str(), &now);
+  add_file(builder, CRYO_FILE_PATH, directory.path(), S_IFDIR, O_RDONLY | O_DIRECTORY);
+  cryo_inode& inode = builder.context.inodes.at(1).head;
+  inode.fs_magic = 1;
+  inode.ino = now.st_ino + 1;
+  RestartOptions options;
+  CHECK(files_findings(builder, options).problems.empty() && files_findings(builder, options).warnings.size() == 1);
+  options.changed_files = ChangedFiles::kIgnore;
+  CHECK(files_findings(builder, options).problems.empty() && files_findings(builder, options).warnings.empty());
+  options.changed_files = ChangedFiles::kRefuse;
+  const Findings findings = files_findings(builder, options);
+  CHECK(findings.problems.size() == 1 && findings.problems.front().code == ESTALE);
+  CHECK(findings.problems.front().text.find("another directory than at the checkpoint has the name (inode") != std::string::npos);
 }
 
 }  // namespace
