@@ -61,7 +61,7 @@ class FileMaker {
   [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
   [[nodiscard]] bool is_context_output(const File& file, const FileUse& use) const;
   void find_uncut();
-  [[nodiscard]] std::size_t first_writer(const File& file) const;
+  [[nodiscard]] std::size_t first_writer(const File& file);
   [[nodiscard]] const OtherUse* other_use(const File& file) const;
   [[nodiscard]] int own_number(const File& file, const FileUse& use) const;
   [[nodiscard]] UniqueFd taken_over(const File& file, const FileUse& use);
@@ -80,6 +80,7 @@ class FileMaker {
   OwnStandards own_;
   FileStore store_;
   std::map<std::uint32_t, int> numbers_;  // by file: a number that means it in all processes
+  std::optional<std::map<std::uint32_t, std::size_t>> first_writers_;
   struct Contents {
     UniqueFd fd;
     std::vector<std::size_t> processes;  // whose names were made for it
@@ -263,13 +264,15 @@ void FileMaker::write_on(const File& file, const FileUse& use, int fd) const {
 }
 
 // Of those that have a descriptor of it; there is one.
-std::size_t FileMaker::first_writer(const File& file) const {
-  for (const std::size_t process : store_.uses.at(file.id).processes) {
-    const auto uses = file_uses(input_.context, process);
-    const auto use = uses.find(file.id);
-    if (use != uses.end() && is_output(file, use->second)) return process;
+std::size_t FileMaker::first_writer(const File& file) {
+  if (!first_writers_) {
+    first_writers_.emplace();
+    for (std::size_t process = 0; process < input_.context.processes.size(); ++process)
+      for (const auto& [id, use] : file_uses(input_.context, process))
+        if (is_output(input_.context.file(id), use)) first_writers_->emplace(id, process);
   }
-  return 0;
+  const auto found = first_writers_->find(file.id);
+  return found == first_writers_->end() ? 0 : found->second;
 }
 
 // Where the rest of it is kept, and looked for when the restart has failed: the path inside of a mount namespace of the job's own is the
