@@ -342,6 +342,17 @@ static bool find_uid_of_parent(struct task_struct *task, kuid_t *uid)
 	return found;
 }
 
+bool cryo_has_consented(struct task_struct *task)
+{
+	kuid_t uid;
+	bool has = find_uid(task_tgid(task), &uid);
+
+	rcu_read_lock();
+	has = has && has_only_uid(__task_cred(task), uid);
+	rcu_read_unlock();
+	return has;
+}
+
 bool cryo_consented(struct task_struct *task)
 {
 	kuid_t uid;

@@ -39,6 +39,14 @@ u64 cryo_consent_feature(void);
 long cryo_consent(void __user *arg);
 
 /**
+ * cryo_has_consented() - has a process consented, and may it have?
+ * @task: a thread of it, that is parked
+ *
+ * Return: true: so it has, as the only user that it has now.
+ */
+bool cryo_has_consented(struct task_struct *task);
+
+/**
  * cryo_consented() - may the caller checkpoint a task that he may not trace?
  * @task: the task
  *

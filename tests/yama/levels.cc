@@ -216,7 +216,8 @@ class Test {
   }
   ~Test() {
     std::filesystem::remove(suid_);
-    std::filesystem::remove(context_);
+    std::filesystem::remove(silent_.context);
+    std::filesystem::remove(willing_.context);
   }
   Test(const Test&) = delete;
   Test& operator=(const Test&) = delete;
@@ -225,7 +226,7 @@ class Test {
     for (int level = 0; level < 4; ++level) {
       std::ofstream file(kLevel);
       if (!(file << level << std::flush)) throw std::runtime_error(kLevel);
-      if (level == 0) make_context();
+      if (level == 0) silent_ = make_context(false), willing_ = make_context(true);
       at(level);
     }
     return tap_.finish();
@@ -259,36 +260,44 @@ class Test {
     }, any, root);
     strangers();
     if (level == 1) without_consents();
-    restarted(kUser, true, "restarted by cr_restart", consented, root);
-    restarted(kUser, false, "restarted by cr_restart with CRYO_NO_CONSENT", any, root);
-    restarted(0, true, "restarted by root's cr_restart", any, root);
+    restarted(silent_, kUser, true, "restarted by cr_restart", consented, root);
+    restarted(silent_, kUser, false, "restarted by cr_restart with CRYO_NO_CONSENT", any, root);
+    restarted(silent_, 0, true, "restarted by root's cr_restart", any, root);
+    restarted(willing_, 0, true, "by cr_run, restarted by root's cr_restart", consented, root);
+    restarted(willing_, 0, false, "by cr_run, restarted by root's cr_restart with CRYO_NO_CONSENT", any, root);
   }
 
-  void make_context() {
-    context_ = "/var/tmp/cryo-levels." + std::to_string(::getpid());
+  struct Sleeper {
+    std::string context;
+    pid_t pid = -1;
+  };
+
+  Sleeper make_context(bool consents) {
+    const std::string context = "/var/tmp/cryo-levels." + std::to_string(::getpid()) + (consents ? ".willing" : "");
     const pid_t pid = must(::fork(), "fork");
     if (pid == 0) {
       become(kUser);
       Restarted::be_quiet();
+      if (consents) ::execlp("cr_run", "cr_run", "sleep", "100000", nullptr);
       ::execlp("sleep", "sleep", "100000", nullptr);
       ::_exit(127);
     }
     for (int i = 0; i < 3000 && !Restarted::sleeps(pid); ++i) ::usleep(10000);
     const int status = as(kUser, [&] {
-      ::execlp("cr_checkpoint", "cr_checkpoint", "--kill", "-f", context_.c_str(), std::to_string(pid).c_str(), nullptr);
+      ::execlp("cr_checkpoint", "cr_checkpoint", "--kill", "-f", context.c_str(), std::to_string(pid).c_str(), nullptr);
       return 127;
     });
     tap_.ok(status == 0, "a context");
     ::waitpid(pid, nullptr, 0);
-    sleeper_ = pid;
+    return {context, pid};
   }
 
   // Its user and root ask, and whoever has restarted it is no ancestor of theirs.
-  void restarted(uid_t by, bool consents, const std::string& what, int user, int root) {
-    const Restarted job(context_, sleeper_, by, consents);
+  void restarted(const Sleeper& sleeper, uid_t by, bool consents, const std::string& what, int user, int root) {
+    const Restarted job(sleeper.context, sleeper.pid, by, consents);
     if (!tap_.ok(job.works(), "level " + std::to_string(level_) + ": " + what)) return;
-    expect(as(kUser, [&] { return checkpoint(sleeper_); }), user, what + ": its user");
-    expect(as(0, [&] { return checkpoint(sleeper_); }), root, what + ": root");
+    expect(as(kUser, [&] { return checkpoint(sleeper.pid); }), user, what + ": its user");
+    expect(as(0, [&] { return checkpoint(sleeper.pid); }), root, what + ": root");
   }
 
   void started(const char* mode) {
@@ -371,8 +380,7 @@ class Test {
   crt::Tap tap_;
   std::string self_;
   std::string suid_;
-  std::string context_;
-  pid_t sleeper_ = 0;
+  Sleeper silent_, willing_;
   int level_ = 0;
 };
 

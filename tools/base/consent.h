@@ -22,6 +22,14 @@ inline void set_consent(int device, bool given) {
   (void)::ioctl(device, CRYO_IOC_CONSENT, &args);
 }
 
+// Whether there is anything to consent to here.
+inline bool takes_consent(int device) {
+  cryo_consent args{};
+  args.size = sizeof(args);
+  args.consent = CRYO_CONSENT_ASK;
+  return ::ioctl(device, CRYO_IOC_CONSENT, &args) >= 0;
+}
+
 // kernel.yama.ptrace_scope; 0 without Yama.
 inline int yama_level() {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(

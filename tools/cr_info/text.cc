@@ -79,7 +79,8 @@ std::vector<std::string> process_flag_names(std::uint32_t flags) {
                                   {CRYO_PROC_CTTY, "controlling-terminal"},
                                   {CRYO_PROC_CHILD_SUBREAPER, "child-subreaper"},
                                   {CRYO_PROC_KEEPCAPS, "keep-capabilities"},
-                                  {CRYO_PROC_ZOMBIE, "zombie"}};
+                                  {CRYO_PROC_ZOMBIE, "zombie"},
+                                  {CRYO_PROC_CONSENTED, "consented"}};
   return bit_names(flags, kBits);
 }
 

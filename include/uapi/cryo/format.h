@@ -207,6 +207,7 @@ struct cryo_system {
 #define CRYO_PROC_CHILD_SUBREAPER	(1U << 4)
 #define CRYO_PROC_KEEPCAPS		(1U << 5)
 #define CRYO_PROC_ZOMBIE		(1U << 6)	/* has exited, not waited for: this section is all there is of it */
+#define CRYO_PROC_CONSENTED		(1U << 7)	/* CRYO_IOC_CONSENT: its user may checkpoint it, Yama or not */
 
 struct cryo_process {
 	__s32 pid;			/* thread group id, in the requester's pid namespace, like all pids here */

@@ -17,6 +17,7 @@
 #include <cryo/format.h>
 
 #include "access/access.h"
+#include "access/consent.h"
 #include "capture/capture.h"
 #include "compat/mm.h"
 #include "lib/buf.h"
@@ -69,6 +70,8 @@ static u32 process_flags(struct cryo_proc *p)
 		flags |= CRYO_PROC_CTTY;
 	if (sig->is_child_subreaper)
 		flags |= CRYO_PROC_CHILD_SUBREAPER;
+	if (cryo_has_consented(p->task))
+		flags |= CRYO_PROC_CONSENTED;
 	return flags;
 }
 

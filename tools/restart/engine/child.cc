@@ -319,6 +319,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
                                 input_.nice_not_permitted,
                                 input_.handle_fd,
                                 files_.exe_fd,
+                                input_.device_fd,
                                 fds,
                                 is_child_of_exited_leader(),
                                 *directories_,

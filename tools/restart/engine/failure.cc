@@ -162,6 +162,8 @@ std::string what_failed(const FailureReport& failure, const Context& context, co
     case Step::kRoot:
       return index == 0 ? "cannot change its root directory"
                         : fmt::format("cannot give thread {} a root directory of its own", index);
+    case Step::kConsent:
+      return "cannot consent to checkpoints by its user once more";
     case Step::kMempolicy:
       return "cannot set a NUMA memory policy";
     case Step::kOwner:

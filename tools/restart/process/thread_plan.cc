@@ -7,7 +7,9 @@
 #include <sys/time.h>
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "base/consent.h"
 #include "base/error.h"
 #include "restart/engine/restart_arch.h"
 #include "restart/files/io_uring.h"
@@ -36,7 +38,7 @@ constexpr std::uint32_t kAutodisarm = 1U << 31;  // SS_AUTODISARM
 constexpr std::uint64_t kSchedFlags = 0x7;       // RESET_ON_FORK, RECLAIM, DL_OVERRUN
 constexpr int kIoPriorityProcess = 1;            // IOPRIO_WHO_PROCESS
 constexpr std::size_t kThreadCalls = 25;       // of one thread, the most there can be
-constexpr std::size_t kCredentialCalls = 150;  // capabilities are one call each
+constexpr std::size_t kCredentialCalls = 151;  // capabilities are one call each
 
 // struct sched_attr of sched_setattr(2), first version; the kernel's header does not go with libc's.
 struct SchedAttributes {
@@ -306,6 +308,18 @@ void plan_timers(const Process& process, CallList& calls, StubArea& area) {
   }
 }
 
+// Of a process that gets another user's ids, and had consented: what cr_restart has said was for its own.
+void plan_consent(const ThreadPlanInput& input, CallList& calls, StubArea& area) {
+  if (!input.credentials.to || input.device_fd < 0 || ::secure_getenv(kNoConsentVariable) != nullptr) return;
+  if ((input.process.head.flags & CRYO_PROC_CONSENTED) == 0) return;
+  const cryo_creds& to = input.credentials.to->head;
+  if (to.uid != to.euid || to.uid != to.suid || !takes_consent(input.device_fd)) return;
+  auto* args = area.array<cryo_consent>(1);
+  args->size = sizeof(*args);
+  args->consent = CRYO_CONSENT_GIVE;
+  calls.add(Step::kConsent, 0, SYS_ioctl, input.device_fd, CRYO_IOC_CONSENT, args);
+}
+
 }  // namespace
 
 stub::Thread* plan_threads(const ThreadPlanInput& input, StubArea& area, stub::Parameters* parameters) {
@@ -340,6 +354,7 @@ void plan_leader(const ThreadPlanInput& input, CallList& calls, StubArea& area) 
   const cryo_thread& leader = process.threads.front().head;
   plan_limits(process, calls, area);
   plan_credentials(input.credentials, calls, area);
+  plan_consent(input, calls, area);
   // prctl() does not take 2 (suid_dumpable); 0 is the stricter of the others. With a user's ids nobody may get
   // at the memory that it shares with cr_restart: then it is set when that has gone (CRYO_RESUME_DUMPABLE).
   const bool others = std::any_of(process.threads.begin(), process.threads.end(),

@@ -24,6 +24,7 @@ struct ThreadPlanInput {
   std::vector<std::int32_t> nice_not_permitted;  // tids that keep the nice value they have
   int handle_fd = -1;
   int exe_fd = -1;
+  int device_fd = -1;
   const std::map<std::uint32_t, int>& fds;  // by file id
   // The main thread of its parent exits once more, which must not be taken for the parent's death: the
   // module sets the death signals.

@@ -283,8 +283,8 @@ extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   Thread* leader = &p->threads[0];
   make_calls(p, leader->calls, leader->nr_calls, 0);
   wait_for_threads(p);
-  if (p->device_fd >= 0) raw_syscall(SYS_close, static_cast<std::uint64_t>(p->device_fd));
   make_calls(p, p->leader_calls, p->nr_leader_calls, 0);
+  if (p->device_fd >= 0) raw_syscall(SYS_close, static_cast<std::uint64_t>(p->device_fd));
   arrive_at(&report->ready, p->nr_processes);
   wait_until(p, &report->ready);
   make_calls(p, p->final_calls, p->nr_final_calls, 0);

@@ -69,6 +69,7 @@ enum class Step : std::uint16_t {
   kRing,
   kMapContext,
   kRoot,
+  kConsent,
 };
 
 // When a call has done what it should.
