@@ -343,7 +343,7 @@ struct cryo_ckpt_status {
  * disturbed. It works where there can be snapshots (whether CRYO_CKPT_SNAPSHOT asks for one or not) and the kernel has such
  * bits; else, and with CRYO_CKPT_HOLD, it does nothing.
  *
- * Errors: EBUSY the request has run; EINVAL it has not.
+ * Errors: EBUSY the request has run; EINVAL it has not; EPERM the caller may not ptrace the target, as it is now; ESRCH that has gone.
  */
 #define CRYO_CKPT_PARENT	_IO(CRYO_IOC_TYPE, 0x56)
 #define CRYO_CKPT_COMPLETE	_IO(CRYO_IOC_TYPE, 0x57)
