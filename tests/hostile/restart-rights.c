@@ -358,6 +358,43 @@ static void two_commits(void)
 	close(twice_handle);
 }
 
+/* ---- a commit for which nobody comes ---- */
+
+/* More than an int holds: not for ever. */
+#define LONG_MS	3000000000U
+
+static void *wait_long(void *result)
+{
+	*(int *)result = commit(twice_handle, LONG_MS);
+	return NULL;
+}
+
+/* What the log says of a commit that is to wait so long, until it is given up. */
+static void patience(bool bounded)
+{
+	char text[256] = "";
+	pthread_t thread;
+	int result = 0;
+
+	twice_handle = make_handle(1, 1);
+	pthread_create(&thread, NULL, wait_long, &result);
+	for (unsigned int i = 0; i < (bounded ? 500 : 50) * factor() && !*text; i++) {
+		sleep_ms(10);
+		if (read(twice_handle, text, sizeof(text) - 1) < 0)
+			die("the log");
+	}
+	ok(bounded ? strstr(text, "at most 60 s to arrive: more requires CAP_SYS_ADMIN") != NULL : !*text,
+	   "%s waits for %s", bounded ? "a user's commit" : "root's", bounded ? "a minute at most" : "as long as it is to");
+	close(twice_handle);
+	pthread_join(thread, NULL);
+	is_error(result, ESRCH, "... and ends when the handle is closed");
+}
+
+static void patience_of_user(void)
+{
+	patience(true);
+}
+
 /* ---- tables ---- */
 
 static struct start idles;
@@ -575,6 +612,8 @@ int main(void)
 	as_user(filtered_wait);
 	as_user(futex_flags);
 	as_user(two_commits);
+	as_user(patience_of_user);
+	patience(false);
 	as_user(share_as_user);
 	as_user(dumpable_or_not);
 	share_as_root();

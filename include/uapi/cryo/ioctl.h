@@ -490,12 +490,15 @@ struct cryo_resume {
  * parked, sets their registers, and lets all go together; or, on any error,
  * kills them all.
  *
- * Errors: ETIMEDOUT not all threads came within @timeout_ms (0: 60 s); ESRCH a
- * thread died; EINVAL, EIO, ENODEV a register set was refused: the log names
+ * Errors: ETIMEDOUT not all threads came within @timeout_ms (0: 60 s; CRYO_COMMIT_MAX_MS is the most for who has no CAP_SYS_ADMIN
+ * in the first user namespace); ESRCH a thread died; EINVAL, EIO, ENODEV a register set was refused: the log names
  * the thread and the set; EPERM the caller is not the coordinator, or processes are to share tables that clone(2)
  * would not have them share; EAGAIN ... with one that executes a program; EBUSY another thread has called it, or had.
  */
 #define CRYO_RST_COMMIT		_IO(CRYO_IOC_TYPE, 0x61)
+
+/* More is cut to it, but for who has CAP_SYS_ADMIN. */
+#define CRYO_COMMIT_MAX_MS	60000
 
 struct cryo_commit {
 	__u32 size;
