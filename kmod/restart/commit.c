@@ -237,6 +237,16 @@ static int wait_setup(struct cryo_rst_group *g)
 	return g->setup_error;
 }
 
+/* Where threads are held, the process sends it itself when they go on: whether the caller may is asked now. */
+static int signal_process(struct pid *tgid, int signal)
+{
+	int err = kill_pid(tgid, 0, 0);
+
+	if (err || cryo_held_signal(tgid, signal))
+		return err;
+	return kill_pid(tgid, signal, 0);
+}
+
 static int signal_all(struct cryo_rst_group *g, int signal)
 {
 	struct cryo_rst_member *m;
@@ -244,11 +254,9 @@ static int signal_all(struct cryo_rst_group *g, int signal)
 
 	if (mutex_lock_killable(&g->lock))
 		return -EINTR;
-	list_for_each_entry(m, &g->members, node) {
-		if (m->args.flags & CRYO_RESUME_LEADER &&
-		    !cryo_held_signal(task_tgid(m->task), signal))
-			err = kill_pid(task_tgid(m->task), signal, 0) ?: err;
-	}
+	list_for_each_entry(m, &g->members, node)
+		if (m->args.flags & CRYO_RESUME_LEADER)
+			err = signal_process(task_tgid(m->task), signal) ?: err;
 	mutex_unlock(&g->lock);
 	return err;
 }
