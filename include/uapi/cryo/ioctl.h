@@ -530,7 +530,8 @@ struct cryo_epoll_disarm {
 /*
  * CRYO_RST_TIMER: set what no call sets of the POSIX timers of the calling process,
  * which need not have resumed: the id that its next timer_create(2) tries first, or
- * the counts of expirations of one timer.  -ENOENT: there is no timer @id.
+ * the counts of expirations of one timer.  -ENOENT: there is no timer @id; -EAGAIN: another thread of
+ * the process has deleted timers while it was looked for.
  */
 #define CRYO_RST_TIMER		_IO(CRYO_IOC_TYPE, 0x6f)
 
