@@ -8,21 +8,16 @@
 #ifndef CRYO_COMPAT_POSIX_TIMERS_H
 #define CRYO_COMPAT_POSIX_TIMERS_H
 
+#include <linux/poison.h>
 #include <linux/posix-timers.h>
 #include <linux/sched/signal.h>
 #include <linux/signal_types.h>
 #include <linux/version.h>
 
-/* A hash list since v6.11 (aca1dc0ce117); with siglock held. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
-#define cryo_for_each_posix_timer(timer, sig)					\
-	hlist_for_each_entry(timer, &(sig)->posix_timers, list)
-#else
-#define cryo_for_each_posix_timer(timer, sig)					\
-	list_for_each_entry(timer, &(sig)->posix_timers, list)
-#endif
-
-/* With siglock: the timer that comes after @last, which is in the list, or the first one; NULL: there is no more. */
+/*
+ * With siglock: the timer that comes after @last, which is in the list, or the first one; NULL: there is no more.
+ * A hash list since v6.11 (aca1dc0ce117).
+ */
 static inline struct k_itimer *cryo_posix_timer_after(struct signal_struct *sig,
 						      struct k_itimer *last)
 {
@@ -33,6 +28,16 @@ static inline struct k_itimer *cryo_posix_timer_after(struct signal_struct *sig,
 	struct list_head *next = last ? last->list.next : sig->posix_timers.next;
 
 	return next == &sig->posix_timers ? NULL : list_entry(next, struct k_itimer, list);
+#endif
+}
+
+/* With siglock, of one that has been in the list since rcu_read_lock(): is it still, or has another thread deleted it? */
+static inline bool cryo_posix_timer_is_listed(const struct k_itimer *timer)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+	return timer->list.pprev && timer->list.pprev != LIST_POISON2;
+#else
+	return timer->list.next != LIST_POISON1;
 #endif
 }
 

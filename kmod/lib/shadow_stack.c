@@ -2,14 +2,18 @@
 /*
  * shadow_stack.c - which memory is a shadow stack
  */
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 
 #include "compat/mm.h"
 #include "lib/shadow_stack.h"
+#include "lib/wait.h"
 
-/* Whole pages of user space? */
+#define MEMORY_WAIT_MS	1000
+
 /* Can that be a shadow stack, by its numbers? */
 bool cryo_shadow_stack_range(u64 start, u64 size)
 {
@@ -28,6 +32,24 @@ static bool is_all_stack(struct mm_struct *mm, unsigned long start, unsigned lon
 	return true;
 }
 
+/*
+ * Another thread of that process, or who writes to its memory, may have it for as long as a server does not give a page; and the
+ * caller has a lock that other members want before they can die.  So the wait for it has an end.
+ */
+static int take_mmap_lock(struct mm_struct *mm)
+{
+	unsigned long limit = jiffies + msecs_to_jiffies(MEMORY_WAIT_MS);
+
+	while (!mmap_read_trylock(mm)) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (time_after(jiffies, limit))
+			return -ETIMEDOUT;
+		cryo_sleep(1);
+	}
+	return 0;
+}
+
 /* Is there nothing in the range but shadow stacks? Of @task, which is parked and may die. */
 int cryo_check_shadow_stack(struct task_struct *task, u64 start, u64 size)
 {
@@ -39,7 +61,7 @@ int cryo_check_shadow_stack(struct task_struct *task, u64 start, u64 size)
 	mm = get_task_mm(task);
 	if (!mm)
 		return -ESRCH;
-	err = mmap_read_lock_killable(mm);
+	err = take_mmap_lock(mm);
 	if (!err) {
 		if (!is_all_stack(mm, start, start + size))
 			err = -EACCES;

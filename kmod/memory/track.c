@@ -529,6 +529,23 @@ static int copy_context(struct cryo_ckpt_context *in, void __user *arg)
 	return err ?: in->tracked ? -EINVAL : 0;
 }
 
+/* With req->lock. The answer is about what the target is now, to who asks now: both may be others than when the handle was made. */
+static int set_parent(struct cryo_request *req, struct cryo_ckpt_context *args)
+{
+	int err;
+
+	lockdep_assert_held(&req->lock);
+	if (req->state != CRYO_STATE_NEW)
+		return -EBUSY;
+	err = cryo_request_ask_target(req);
+	if (err)
+		return err;
+	memcpy(req->parent, args->id, sizeof(req->parent));
+	req->has_parent = true;
+	args->tracked = target_has_mark(req);
+	return 0;
+}
+
 /* CRYO_CKPT_PARENT */
 long cryo_track_ask(struct cryo_request *req, void __user *arg)
 {
@@ -539,17 +556,25 @@ long cryo_track_ask(struct cryo_request *req, void __user *arg)
 		return err;
 	if (cryo_request_lock(req))
 		return -EINTR;
-	if (req->state == CRYO_STATE_NEW) {
-		memcpy(req->parent, args.id, sizeof(req->parent));
-		req->has_parent = true;
-		args.tracked = target_has_mark(req);
-	} else {
-		err = -EBUSY;
-	}
+	err = set_parent(req, &args);
 	cryo_request_unlock(req);
 	if (err)
 		return err;
 	return put_user(args.tracked, &((struct cryo_ckpt_context __user *)arg)->tracked);
+}
+
+/* With req->lock. By another name an account would tell wrongly what is as it was: only who may trace the target gives it one. */
+static int name_account(struct cryo_request *req, const u8 *id)
+{
+	int err;
+
+	lockdep_assert_held(&req->lock);
+	if ((req->state != CRYO_STATE_DONE && req->state != CRYO_STATE_HELD) || !req->track_serial)
+		return -EINVAL;
+	err = cryo_request_ask_target(req);
+	if (!err)
+		name_last_looks(req->track_serial, id);
+	return err;
 }
 
 /* CRYO_CKPT_COMPLETE */
@@ -562,10 +587,7 @@ long cryo_track_commit(struct cryo_request *req, void __user *arg)
 		return err;
 	if (cryo_request_lock(req))
 		return -EINTR;
-	if ((req->state == CRYO_STATE_DONE || req->state == CRYO_STATE_HELD) && req->track_serial)
-		name_last_looks(req->track_serial, args.id);
-	else
-		err = -EINVAL;
+	err = name_account(req, args.id);
 	cryo_request_unlock(req);
 	return err;
 }

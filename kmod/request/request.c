@@ -260,6 +260,11 @@ static int target_refusal(struct task_struct *task)
 	return pid_alive(task) ? -EPERM : -ESRCH;
 }
 
+int cryo_request_ask_target(struct cryo_request *req)
+{
+	return may_be_target(req->target) ? 0 : target_refusal(req->target);
+}
+
 /* One of @pid, or if that may not be traced, another one: the search says of whom it cannot be made. */
 static struct task_struct *find_one_of(struct pid *pid, enum pid_type type)
 {

@@ -386,6 +386,16 @@ bool cryo_is_command(struct file *file, struct pid *tgid);
  */
 struct task_struct *cryo_find_target(pid_t nr, u32 scope, struct pid **group);
 
+/**
+ * cryo_request_ask_target() - may the caller, who need not be who made the handle, still trace the target?
+ * @req: the request; not one of CRYO_STATE_RESTARTED, which has none
+ *
+ * Context: May sleep: see cryo_may_trace().
+ *
+ * Return: 0; -ESRCH: it has gone; -EPERM.
+ */
+int cryo_request_ask_target(struct cryo_request *req);
+
 /* device_rules.c: what the requester wants done with descriptors of devices */
 
 /**

@@ -5,6 +5,7 @@
  * A task cannot set its own registers, nor take another's tables.  All of this is done by the one thread that has taken the
  * handle out of GATHER, to members that are parked and that say so under the group's lock.
  */
+#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
@@ -164,6 +165,19 @@ static int get_tables(struct cryo_rst_group *g)
 
 /* ---- from state to state ---- */
 
+/* As with a freeze: those that have come wait for those that have not. */
+static unsigned int bound_gather(struct cryo_rst_group *g, unsigned int timeout_ms)
+{
+	if (!timeout_ms)
+		return COMMIT_DEFAULT_MS;
+	if (timeout_ms <= CRYO_COMMIT_MAX_MS || capable(CAP_SYS_ADMIN))
+		return timeout_ms;
+	cryo_log(&g->log,
+		 "the threads are given at most %u s to arrive: more requires CAP_SYS_ADMIN",
+		 CRYO_COMMIT_MAX_MS / 1000);
+	return CRYO_COMMIT_MAX_MS;
+}
+
 static bool all_parked(struct cryo_rst_group *g)
 {
 	return (READ_ONCE(g->parked) == g->threads && !READ_ONCE(g->calls)) || has_ended_early(g);
@@ -223,6 +237,16 @@ static int wait_setup(struct cryo_rst_group *g)
 	return g->setup_error;
 }
 
+/* Where threads are held, the process sends it itself when they go on: whether the caller may is asked now. */
+static int signal_process(struct pid *tgid, int signal)
+{
+	int err = kill_pid(tgid, 0, 0);
+
+	if (err || cryo_held_signal(tgid, signal))
+		return err;
+	return kill_pid(tgid, signal, 0);
+}
+
 static int signal_all(struct cryo_rst_group *g, int signal)
 {
 	struct cryo_rst_member *m;
@@ -230,11 +254,9 @@ static int signal_all(struct cryo_rst_group *g, int signal)
 
 	if (mutex_lock_killable(&g->lock))
 		return -EINTR;
-	list_for_each_entry(m, &g->members, node) {
-		if (m->args.flags & CRYO_RESUME_LEADER &&
-		    !cryo_held_signal(task_tgid(m->task), signal))
-			err = kill_pid(task_tgid(m->task), signal, 0) ?: err;
-	}
+	list_for_each_entry(m, &g->members, node)
+		if (m->args.flags & CRYO_RESUME_LEADER)
+			err = signal_process(task_tgid(m->task), signal) ?: err;
 	mutex_unlock(&g->lock);
 	return err;
 }
@@ -244,7 +266,7 @@ static int commit_group(struct cryo_rst_group *g, const struct cryo_commit *args
 	int err;
 
 	cryo_point("committing");
-	err = wait_all(g, args->timeout_ms ?: COMMIT_DEFAULT_MS);
+	err = wait_all(g, bound_gather(g, args->timeout_ms));
 	cryo_point("gathered");
 	if (!err)
 		err = set_registers(g);

@@ -201,7 +201,10 @@ static void note_gone(struct cryo_rst_member *m, bool lost)
 	wake_up_all(&g->coordinator_wait);
 }
 
-/* Not killable, but short: who has the lock gives up on members that are lost, and waits for nobody else. */
+/*
+ * Not killable, as nobody else takes it off the list, but with an end: who has the lock waits for no member any more once one is lost,
+ * and for the memory of one a second at most (lib/shadow_stack.c).
+ */
 static void member_leave(struct cryo_rst_member *m)
 {
 	struct cryo_rst_group *g = m->group;
@@ -374,6 +377,7 @@ static int take_place(struct cryo_rst_group *g, struct cryo_rst_member *m)
 	return err;
 }
 
+/* Nor this: before all have parked, who has the lock waits for nobody. */
 static void give_place_back(struct cryo_rst_group *g, struct cryo_rst_member *m)
 {
 	mutex_lock(&g->lock);

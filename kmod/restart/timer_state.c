@@ -15,31 +15,67 @@
 #include "lib/sighand.h"
 #include "restart/calls.h"
 
+/* So many are looked at before interrupts come again. */
+#define LIST_PART	256
+
+/*
+ * With RCU, by which timers that are deleted stay in memory.  The next ones of the list, from behind @*at on: 0: @*at is it; 1: there
+ * are more; -EAGAIN: another thread has deleted @*at.
+ */
+static int look_at_some(s32 id, struct k_itimer **at)
+{
+	struct sighand_struct *sighand = cryo_lock_sighand(current);
+	struct k_itimer *timer = *at;
+	unsigned int n = 0;
+	int ret = 1;
+
+	if (!sighand)
+		return -ESRCH;
+	if (timer && !cryo_posix_timer_is_listed(timer))
+		ret = -EAGAIN;
+	while (ret > 0 && n++ < LIST_PART) {
+		timer = cryo_posix_timer_after(current->signal, timer);
+		if (!timer)
+			ret = -ENOENT;
+		else if (timer->it_id == id)
+			ret = 0;
+	}
+	cryo_unlock_sighand(sighand);
+	*at = timer;
+	return ret;
+}
+
+/* With RCU. */
+static int find_timer(s32 id, struct k_itimer **found)
+{
+	int ret;
+
+	*found = NULL;
+	do {
+		ret = look_at_some(id, found);
+		if (ret > 0 && fatal_signal_pending(current))
+			ret = -EINTR;
+	} while (ret > 0);
+	return ret;
+}
+
 static int set_counts(const struct cryo_timer_state *args)
 {
-	struct sighand_struct *sighand;
-	struct k_itimer *timer, *found = NULL;
-	int err = -ENOENT;
+	struct k_itimer *timer;
+	int err;
 
 	rcu_read_lock();
-	sighand = cryo_lock_sighand(current);
-	if (sighand) {
-		cryo_for_each_posix_timer(timer, current->signal)
-			if (timer->it_id == args->id) {
-				found = timer;
-				break;
-			}
-		cryo_unlock_sighand(sighand);
-	}
+	err = find_timer(args->id, &timer);
 	/* Its own lock is not taken inside of siglock: the timer's interrupt does it the other way. */
-	if (found) {
-		spin_lock_irq(&found->it_lock);
-		if (READ_ONCE(found->it_signal) == current->signal) {
-			found->it_overrun = args->overrun;
-			found->it_overrun_last = args->overrun_last;
-			err = 0;
+	if (!err) {
+		spin_lock_irq(&timer->it_lock);
+		if (READ_ONCE(timer->it_signal) == current->signal) {
+			timer->it_overrun = args->overrun;
+			timer->it_overrun_last = args->overrun_last;
+		} else {
+			err = -ENOENT;
 		}
-		spin_unlock_irq(&found->it_lock);
+		spin_unlock_irq(&timer->it_lock);
 	}
 	rcu_read_unlock();
 	return err;

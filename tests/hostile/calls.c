@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Who may call what of the device and of a checkpoint handle, and when: each call in each state, by who has made the handle and by
- * others to whom he has passed it, twice and by two threads at once.  (client-calls.c: client handles; handle.c: restart handles.)
+ * others to whom he has passed it, twice and by two threads at once.  (client-calls.c: client handles; handle.c: restart handles;
+ * changed-targets.c: of a target that is no longer what it was.)
  *
  * A call that is refused changes nothing: what is allowed afterwards works.
  */
@@ -226,6 +227,7 @@ static void want_of_run(enum request_state state, enum who who, int wanted[2])
 static void want_of_request(enum call call, enum request_state state, enum who who, int wanted[2])
 {
 	bool before = state == NEW || state == NEW_WITH_OUTPUT || state == NEW_CANCELLED;
+	int may_trace = who == OWN_NAMESPACE || who == OTHER_USER ? EPERM : 0;
 
 	switch (call) {
 	case DO_RUN:
@@ -243,11 +245,13 @@ static void want_of_request(enum call call, enum request_state state, enum who w
 		wanted[0] = wanted[1] = EINVAL;
 		return;
 	case DO_DEVICE:
-	case DO_PARENT:
 		wanted[0] = wanted[1] = before ? 0 : EBUSY;
 		return;
+	case DO_PARENT:
+		wanted[0] = wanted[1] = before ? may_trace : EBUSY;
+		return;
 	case DO_COMPLETE:
-		wanted[0] = wanted[1] = state == TRACKED ? 0 : EINVAL;
+		wanted[0] = wanted[1] = state == TRACKED ? may_trace : EINVAL;
 		return;
 	case DO_CANCEL:
 	case DO_STATUS:

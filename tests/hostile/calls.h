@@ -19,10 +19,14 @@ enum who { MAKER, CHILD, OWN_NAMESPACE, OTHER_USER, ROOT, NR_WHO };
 static const char *const who_names[] = { "who made it", "another process of his", "one in a user namespace of his own",
 					 "another user", "root" };
 
-/* What comes of a call: 0, an errno value, or, of a vote, that there is no checkpoint (and why), or that it was a restart. */
+/*
+ * What comes of a call: 0, an errno value; of a vote, that there is no checkpoint (and why), or that it was a restart; of
+ * CRYO_CKPT_PARENT, that there is an account of what has been written since.
+ */
 #define NO_CHECKPOINT	1000
 #define WAS_RESTARTED	900
 #define IS_STUCK	901
+#define IS_TRACKED	902
 
 static int try_call(int fd, int call);
 static const char *const call_names[];
@@ -178,6 +182,8 @@ static const char *say(int result)
 		return "a restart";
 	if (result == IS_STUCK)
 		return "does not end";
+	if (result == IS_TRACKED)
+		return "an account";
 	if (result >= NO_CHECKPOINT)
 		return "no checkpoint";
 	return result ? strerrorname_np(result) : "success";

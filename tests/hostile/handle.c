@@ -264,9 +264,12 @@ static void await_stopped(void)
 		die("nobody stops");
 }
 
+/* Only these: for a module with places to stop, as the other states are no others there. */
+static bool moments_only;
+
 static bool can_be_in(enum state state)
 {
-	return !stops[state] || stop_point >= 0;
+	return stops[state] ? stop_point >= 0 : !moments_only;
 }
 
 /* A handle in @state; @who calls, and is judged.  @user: the maker has no capability. */
@@ -582,10 +585,12 @@ static void all_states(void)
 	for (int state = 0; state < GO; state++)
 		for (int end = 0; end < NR_ENDS && can_be_in((enum state)state); end++)
 			loses((enum state)state, (enum end)end);
-	outside();
+	if (!moments_only)
+		outside();
 }
 
-int main(void)
+/* With "moments": in the states that last a moment, where the module has places to stop. */
+int main(int argc, char *argv[])
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (geteuid()) {
@@ -597,6 +602,11 @@ int main(void)
 	stop_point = open("/sys/module/cryo/parameters/stop_point", O_RDWR | O_CLOEXEC);
 	stop_pid = open("/sys/module/cryo/parameters/stop_pid", O_RDONLY | O_CLOEXEC);
 	take_start(&ends, end_well);
+	moments_only = argc > 1 && !strcmp(argv[1], "moments");
+	if (moments_only) {
+		as_user(all_states);
+		return finish();
+	}
 	as_user(wrong_kinds);
 	as_user(all_states);
 	strangers();

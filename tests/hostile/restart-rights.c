@@ -5,6 +5,8 @@
  */
 #include "restarting.h"
 
+#include <cryo/client.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -358,6 +360,43 @@ static void two_commits(void)
 	close(twice_handle);
 }
 
+/* ---- a commit for which nobody comes ---- */
+
+/* More than an int holds: not for ever. */
+#define LONG_MS	3000000000U
+
+static void *wait_long(void *result)
+{
+	*(int *)result = commit(twice_handle, LONG_MS);
+	return NULL;
+}
+
+/* What the log says of a commit that is to wait so long, until it is given up. */
+static void patience(bool bounded)
+{
+	char text[256] = "";
+	pthread_t thread;
+	int result = 0;
+
+	twice_handle = make_handle(1, 1);
+	pthread_create(&thread, NULL, wait_long, &result);
+	for (unsigned int i = 0; i < (bounded ? 500 : 50) * factor() && !*text; i++) {
+		sleep_ms(10);
+		if (read(twice_handle, text, sizeof(text) - 1) < 0)
+			die("the log");
+	}
+	ok(bounded ? strstr(text, "at most 60 s to arrive: more requires CAP_SYS_ADMIN") != NULL : !*text,
+	   "%s waits for %s", bounded ? "a user's commit" : "root's", bounded ? "a minute at most" : "as long as it is to");
+	close(twice_handle);
+	pthread_join(thread, NULL);
+	is_error(result, ESRCH, "... and ends when the handle is closed");
+}
+
+static void patience_of_user(void)
+{
+	patience(true);
+}
+
 /* ---- tables ---- */
 
 static struct start idles;
@@ -474,6 +513,64 @@ static void while_it_executes(void)
 	rmdir(directory);
 }
 
+/* ---- signals of a commit ---- */
+
+static void drop_right_to_signal(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2];
+
+	if (syscall(SYS_capget, &head, caps))
+		die("capget");
+	caps[0].effective &= ~(1U << CAP_KILL);
+	caps[0].permitted &= ~(1U << CAP_KILL);
+	if (syscall(SYS_capset, &head, caps))
+		die("capset");
+}
+
+/* Becomes the user, whom root may restart, and has a registration that holds its thread. */
+static void resume_held(int handle, bool held)
+{
+	struct cryo_client client = { .size = sizeof(client), .flags = CRYO_CLIENT_RESTARTED | CRYO_CLIENT_HOLDS };
+	struct cryo_regset set;
+	struct cryo_resume args = resume_args(&idles, &set);
+	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC), registration;
+
+	become_user(ORDINARY);
+	registration = held ? ioctl(dev, CRYO_IOC_CLIENT, &client) : -1;
+	if (held && (registration < 0 || ioctl(registration, CRYO_CLIENT_CLAIM, 0)))
+		die("CRYO_IOC_CLIENT");
+	if (held)
+		args.flags |= CRYO_RESUME_HELD;
+	resume(handle, &args);
+	_exit(98);
+}
+
+/* Root without CAP_KILL restarts a user's process: it may not signal it, not when it goes on later either. */
+static void signal_without_right(bool held)
+{
+	struct cryo_commit args = { .size = sizeof(args), .timeout_ms = 20000 * factor(), .signal = SIGURG };
+	int handle, err, status;
+	pid_t pid = fork(), member;
+
+	if (!pid) {
+		drop_right_to_signal();
+		handle = make_handle(1, 1);
+		member = fork();
+		if (!member)
+			resume_held(handle, held);
+		err = ioctl(handle, CRYO_RST_COMMIT, &args) ? errno : 0;
+		/* Who cannot be signalled is killed by the end of the restart, if that has failed. */
+		close(handle);
+		if (err)
+			waitpid(member, NULL, 0);
+		_exit(err);
+	}
+	waitpid(pid, &status, 0);
+	is_error(WIFEXITED(status) ? WEXITSTATUS(status) : 255, EPERM,
+		 held ? "... nor one whose threads are held" : "who may not signal a member by kill(2) may not by a commit");
+}
+
 /* ---- */
 
 static void as_user(void (*test)(void))
@@ -575,6 +672,10 @@ int main(void)
 	as_user(filtered_wait);
 	as_user(futex_flags);
 	as_user(two_commits);
+	as_user(patience_of_user);
+	patience(false);
+	signal_without_right(false);
+	signal_without_right(true);
 	as_user(share_as_user);
 	as_user(dumpable_or_not);
 	share_as_root();

@@ -343,7 +343,7 @@ struct cryo_ckpt_status {
  * disturbed. It works where there can be snapshots (whether CRYO_CKPT_SNAPSHOT asks for one or not) and the kernel has such
  * bits; else, and with CRYO_CKPT_HOLD, it does nothing.
  *
- * Errors: EBUSY the request has run; EINVAL it has not.
+ * Errors: EBUSY the request has run; EINVAL it has not; EPERM the caller may not ptrace the target, as it is now; ESRCH that has gone.
  */
 #define CRYO_CKPT_PARENT	_IO(CRYO_IOC_TYPE, 0x56)
 #define CRYO_CKPT_COMPLETE	_IO(CRYO_IOC_TYPE, 0x57)
@@ -490,12 +490,15 @@ struct cryo_resume {
  * parked, sets their registers, and lets all go together; or, on any error,
  * kills them all.
  *
- * Errors: ETIMEDOUT not all threads came within @timeout_ms (0: 60 s); ESRCH a
- * thread died; EINVAL, EIO, ENODEV a register set was refused: the log names
+ * Errors: ETIMEDOUT not all threads came within @timeout_ms (0: 60 s; CRYO_COMMIT_MAX_MS is the most for who has no CAP_SYS_ADMIN
+ * in the first user namespace); ESRCH a thread died; EINVAL, EIO, ENODEV a register set was refused: the log names
  * the thread and the set; EPERM the caller is not the coordinator, or processes are to share tables that clone(2)
  * would not have them share; EAGAIN ... with one that executes a program; EBUSY another thread has called it, or had.
  */
 #define CRYO_RST_COMMIT		_IO(CRYO_IOC_TYPE, 0x61)
+
+/* More is cut to it, but for who has CAP_SYS_ADMIN. */
+#define CRYO_COMMIT_MAX_MS	60000
 
 struct cryo_commit {
 	__u32 size;
@@ -527,7 +530,8 @@ struct cryo_epoll_disarm {
 /*
  * CRYO_RST_TIMER: set what no call sets of the POSIX timers of the calling process,
  * which need not have resumed: the id that its next timer_create(2) tries first, or
- * the counts of expirations of one timer.  -ENOENT: there is no timer @id.
+ * the counts of expirations of one timer.  -ENOENT: there is no timer @id; -EAGAIN: another thread of
+ * the process has deleted timers while it was looked for.
  */
 #define CRYO_RST_TIMER		_IO(CRYO_IOC_TYPE, 0x6f)
 
