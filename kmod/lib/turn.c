@@ -15,7 +15,7 @@
 #define SET_NS		(10 * TURN_NS)	/* who waits for a lock, or a processor, before he sets his number */
 #define PATIENCE_NS	NSEC_PER_SEC
 #define LOOK_US		50
-#define STALE_NS	(2 * NSEC_PER_MSEC)
+#define STALE_NS	(2 * TURN_NS)	/* longer than a slice of whoever has the processor */
 
 struct waiter {
 	struct list_head node;
