@@ -9,6 +9,7 @@
 #include <linux/sched/jobctl.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/seccomp.h>
 #include <linux/slab.h>
 #include <linux/task_work.h>
 
@@ -219,6 +220,23 @@ static void leave_call_alone(struct cryo_parked *p)
 		set_thread_flag(TIF_NOTIFY_SIGNAL);
 }
 
+/* Has its process begun to end?  It stays, and is not at rest, until the last of its threads has ended: see look_at_proc(). */
+static bool is_process_ending(void)
+{
+	return READ_ONCE(current->signal->flags) & SIGNAL_GROUP_EXIT;
+}
+
+/*
+ * do_exit() runs works before it says that the thread is exiting: it waits for requests of io_uring that it has cancelled.  exit(2) is
+ * told by its number.  Here are those that a signal kills alone, as execve(2) of another thread does with all others, and those that
+ * seccomp kills, in whatever call.
+ */
+static bool is_ending(void)
+{
+	return current->flags & PF_SIGNALED ||
+	       seccomp_mode(&current->seccomp) > SECCOMP_MODE_FILTER;
+}
+
 /*
  * The task work: runs in the thread itself, on its way to user mode; but for a few places where the kernel runs works in the middle of
  * a call, which has no result yet.  Whoever is there is asked again.
@@ -227,13 +245,13 @@ static void park_thread(struct callback_head *work)
 {
 	struct cryo_parked *p = container_of(work, struct cryo_parked, work);
 
-	if (current->flags & PF_EXITING) {
+	if (current->flags & PF_EXITING || is_process_ending()) {
 		go_away(p);
 		goto put;
 	}
 	cryo_point("park");
 	note_continued(p);
-	if (!p->poller && (current->in_execve || cryo_arch_within_call())) {
+	if (!p->poller && (current->in_execve || is_ending() || cryo_arch_within_call())) {
 		leave_call_alone(p);
 		pass_by(p);
 		goto put;
