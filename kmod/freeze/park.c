@@ -355,7 +355,7 @@ static bool take_work_back(struct cryo_parked *p, bool locked)
 }
 
 /*
- * Who sleeps uninterruptibly may do so for as long as his user likes (a page from a FUSE server), and is asked again and again: more
+ * Who sleeps uninterruptibly may do so for as long as his user likes (a page from a FUSE server), or is frozen, and is asked again and again: more
  * works are not left with the threads of one user than this.  No other user's are taken back for that.
  */
 static bool may_leave(struct cryo_parked *p, struct cryo_user *user)
@@ -370,20 +370,21 @@ static bool may_leave(struct cryo_parked *p, struct cryo_user *user)
 /*
  * One that has been told to look at its works, and that runs or waits, may see that in the middle of a call, which ends with EINTR
  * then: it has to come here, so that the call is made one that is restarted, and goes on at once.  Who is in uninterruptible sleep
- * may be there for long, and is mostly past its call when it looks; so is who is stopped by job control.
+ * may be there for long, and is mostly past its call when it looks; so is who is stopped by job control.  Who is in the freezer of a
+ * control group of version 1 may be there for long, too, and goes on in the call that it waits in, whatever that is.
  */
 static bool has_to_come(struct cryo_parked *p, struct cryo_user *user)
 {
 	struct task_struct *task = p->task;
+	unsigned int state = READ_ONCE(task->__state);
 
 	if (p->poller || READ_ONCE(p->state) != CRYO_PARK_ASKED)
 		return false;
 	if (READ_ONCE(task->flags) & PF_EXITING || task_is_stopped_or_traced(task))
 		return false;
-	/* Also who is in the freezer of a control group of version 1. */
-	return READ_ONCE(p->at_work) ||
-	       !(READ_ONCE(task->__state) & (TASK_UNINTERRUPTIBLE | TASK_FROZEN)) ||
-	       (cryo_may_begin_to_wait(task) && may_leave(p, user));
+	if (READ_ONCE(p->at_work) || !(state & (TASK_UNINTERRUPTIBLE | TASK_FROZEN)))
+		return true;
+	return (state & TASK_FROZEN || cryo_may_begin_to_wait(task)) && may_leave(p, user);
 }
 
 void cryo_give_up_parking(struct cryo_parked *p)
