@@ -355,8 +355,8 @@ static bool take_work_back(struct cryo_parked *p, bool locked)
 }
 
 /*
- * Who sleeps uninterruptibly may do so for as long as his user likes (a page from a FUSE server), or is frozen, and is asked again and again: more
- * works are not left with the threads of one user than this.  No other user's are taken back for that.
+ * Who sleeps uninterruptibly may do so for as long as his user likes (a page from a FUSE server), or is frozen, and is asked again and
+ * again: more works are not left with the threads of one user than this.  No other user's are taken back for that.
  */
 static bool may_leave(struct cryo_parked *p, struct cryo_user *user)
 {
