@@ -205,8 +205,8 @@ static void pass_by(struct cryo_parked *p)
 }
 
 /*
- * What has told the thread of the work would end the call, or the wait of its tracer's stop, for nothing.  Whoever tells it of another
- * work adds that before.
+ * What has told the thread of the work would end the call, or the wait of its tracer's stop, for nothing; but where it has ended the call
+ * already.  Whoever tells it of another work adds that before.
  */
 static void leave_call_alone(struct cryo_parked *p)
 {
@@ -216,7 +216,7 @@ static void leave_call_alone(struct cryo_parked *p)
 	clear_thread_flag(TIF_NOTIFY_SIGNAL);
 	/* Pairs with task_work_add(), which adds the work, and then sets the flag. */
 	smp_mb__after_atomic();
-	if (task_work_pending(current))
+	if (task_work_pending(current) || cryo_arch_call_is_interrupted(current))
 		set_thread_flag(TIF_NOTIFY_SIGNAL);
 }
 
@@ -251,7 +251,7 @@ static void park_thread(struct callback_head *work)
 	}
 	cryo_point("park");
 	note_continued(p);
-	if (!p->poller && (current->in_execve || is_ending() || cryo_arch_within_call())) {
+	if (!p->poller && (current->in_execve || is_ending() || cryo_arch_within_call(p))) {
 		leave_call_alone(p);
 		pass_by(p);
 		goto put;
@@ -332,7 +332,7 @@ void cryo_ask_to_park(struct cryo_parked *p)
 static void unflag_traced(struct task_struct *task)
 {
 	lockdep_assert_held(&task->sighand->siglock);
-	if (!task_is_traced(task) || task_work_pending(task))
+	if (!task_is_traced(task) || task_work_pending(task) || cryo_arch_call_is_interrupted(task))
 		return;
 	clear_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
 	cryo_arch_forget_park(task);

@@ -166,7 +166,7 @@ static void note_interrupted(struct cryo_parked *p, struct pt_regs *regs)
 }
 
 /* On the way to user mode there is no call any more, but for one that has just been restarted. */
-bool cryo_arch_within_call(void)
+bool cryo_arch_within_call(struct cryo_parked *p)
 {
 	struct pt_regs *regs = current_pt_regs();
 
@@ -174,6 +174,13 @@ bool cryo_arch_within_call(void)
 		return false;
 	return regs->syscallno == __NR_io_uring_register || regs->syscallno == __NR_exit ||
 	       (READ_ONCE(current->ptrace) && regs->syscallno != __NR_io_uring_enter);
+}
+
+bool cryo_arch_call_is_interrupted(struct task_struct *task)
+{
+	struct pt_regs *regs = task_pt_regs(task);
+
+	return in_syscall(regs) && cryo_is_interrupted(regs->regs[0]);
 }
 
 void cryo_arch_fixup_syscall(struct cryo_parked *p)
