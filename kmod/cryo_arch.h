@@ -35,9 +35,15 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p);
 /*
  * In @current, which runs a work: is it in the middle of a call other than io_uring_enter(2), which cryo_arch_fixup_syscall() knows?
  * There are io_uring_register(2), which waits in IORING_REGISTER_SYNC_CANCEL, exit(2), which cancels requests before the thread counts as
- * exiting, and the stops of a process that is traced; execve(2) is told by the task.
+ * exiting, and the stops of a process that is traced, those of io_uring_enter(2) among them; execve(2) is told by the task.
  */
-bool cryo_arch_within_call(void);
+bool cryo_arch_within_call(struct cryo_parked *p);
+
+/*
+ * @task is @current, or stands where its tracer has stopped it: has its call been interrupted, so that the kernel has to look at what
+ * that has returned?  It does so with signals or works only, and the program would see ERESTARTSYS or the like.
+ */
+bool cryo_arch_call_is_interrupted(struct task_struct *task);
 
 /*
  * Before that, in the requester: @p->task is about to be interrupted.  And after it, in @current,

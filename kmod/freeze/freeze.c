@@ -26,6 +26,8 @@
  *  - threads of the kernel that submit for a ring (IORING_SETUP_SQPOLL): they do not either, but run
  *    works.  They are asked last, when nobody gives them anything to do, and are let go again for as
  *    long as what they have submitted is under way;
+ *  - in the middle of a call in which the kernel runs works, or of their own end: they go on, and are asked again.  What they wait for
+ *    there may be somebody in scope who has come: after a while without anybody new, all are let go for that, and asked again;
  *  - those that have become somebody else since they were asked, by exec() or setuid(): they see that themselves
  *    before they wait, and go on; they are asked again if the requester may still trace them, or the request fails;
  *  - the requester itself, in a checkpoint of its own process: is where it is, in
@@ -314,26 +316,71 @@ static void forget_parked(struct list_head *list)
 	}
 }
 
-/* Those that went on because they have changed are found and asked again. Returns how many there are. */
-static int forget_changed(struct cryo_request *req)
+static bool went_on(const struct cryo_parked *p)
+{
+	return READ_ONCE(p->state) == CRYO_PARK_GONE && READ_ONCE(p->changed);
+}
+
+/* Those that went on because they have changed are found and asked again. Returns how many there are, beside those @within a call. */
+static int forget_changed(struct cryo_request *req, unsigned int *within)
 {
 	struct cryo_parked *p, *next;
-	bool within = false;
 	int n = 0;
 
+	*within = 0;
 	list_for_each_entry_safe(p, next, &req->parked, node) {
-		if (READ_ONCE(p->state) != CRYO_PARK_GONE || !READ_ONCE(p->changed))
+		if (!went_on(p))
 			continue;
-		within |= READ_ONCE(p->within);
+		if (READ_ONCE(p->within))
+			++*within;
+		else
+			n++;
 		forget_one(p);
 		req->threads--;
-		n++;
 		cond_resched();
 	}
-	/* A call takes what it takes. */
-	if (within)
-		cryo_sleep(CRYO_FREEZE_POLL_JIFFIES);
 	return n;
+}
+
+static bool any_within(struct cryo_request *req)
+{
+	struct cryo_parked *p;
+
+	list_for_each_entry(p, &req->parked, node) {
+		if (went_on(p) && READ_ONCE(p->within))
+			return true;
+		cond_resched();
+	}
+	return false;
+}
+
+/* A call takes what it takes.  Returns why it is not waited for any more; then those that are in one are known, and named. */
+static int wait_for_calls(struct cryo_request *req, unsigned long limit)
+{
+	int err;
+
+	if (!any_within(req))
+		return 0;
+	if (cryo_sleep(CRYO_FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
+		return -EINTR;
+	err = cryo_request_interrupted(req);
+	if (!err && time_after(jiffies, limit))
+		err = -ETIMEDOUT;
+	if (err == -ETIMEDOUT)
+		cryo_freeze_name_within(req);
+	return err;
+}
+
+/*
+ * Those in the middle of a call are asked again and again, which is nothing @new.  Returns whether that has been all for so long that
+ * they may have to wait for those that have come.
+ */
+static bool only_calls(struct cryo_request *req, unsigned int new, unsigned int within)
+{
+	if (!within || new > req->within)
+		req->within_since = jiffies;
+	req->within = within;
+	return time_after(jiffies, req->within_since + req->patience);
 }
 
 /* One look at the scope. Returns how much was found that is new or not at rest, or an error. */
@@ -342,14 +389,20 @@ static int freeze_once(struct cryo_request *req, unsigned long limit)
 	int procs = cryo_scope_find(req);
 	int threads = procs < 0 ? procs : ask_all(req);
 	int restless, changed, err;
+	unsigned int within;
 
 	if (threads < 0)
 		return threads;
 	cryo_point("asked");
-	err = wait_pending(req, limit);
+	/* Those that were in the middle of a call have been asked a moment ago: they are to say whether they are still there. */
+	err = wait_pending(req, req->within ? limit + msecs_to_jiffies(STUCK_MS) : limit);
+	err = err ?: wait_for_calls(req, limit);
 	if (err)
 		return err;
-	changed = forget_changed(req);
+	changed = forget_changed(req, &within);
+	if (only_calls(req, procs + threads + changed, within))
+		return -EAGAIN;
+	changed += within;
 	restless = cryo_scope_settle(req, false);
 	if (procs + threads + changed || restless != req->restless)
 		req->progress = jiffies;
@@ -434,6 +487,7 @@ static int freeze_all(struct cryo_request *req, unsigned long limit)
 	req->freeze_begin = ktime_get();
 	req->progress = jiffies;
 	req->restless = 0;
+	req->within = 0;
 	answered = jiffies + min(req->patience, limit - jiffies) / 2;
 	req->uring_limit = jiffies + msecs_to_jiffies(uring_ms);
 	for (;;) {
@@ -446,7 +500,9 @@ static int freeze_all(struct cryo_request *req, unsigned long limit)
 		if (n)
 			return n;
 		threads = threads ?: req->threads;
-		if (time_after(jiffies, limit) || cryo_freeze_overrun(req, threads))
+		/* Who is in the middle of a call is named by the next look. */
+		if ((time_after(jiffies, limit) && !req->within) ||
+		    cryo_freeze_overrun(req, threads))
 			return say_never_at_rest(req);
 	}
 	return n ?: park_pollers(req, limit);

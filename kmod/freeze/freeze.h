@@ -47,6 +47,7 @@ void cryo_thaw(struct cryo_request *req);
 /* pending.c */
 int cryo_refuse_traced(struct cryo_request *req);
 void cryo_freeze_name_pending(struct cryo_request *req);
+void cryo_freeze_name_within(struct cryo_request *req);
 bool cryo_freeze_stuck(struct cryo_request *req);
 bool cryo_freeze_overrun(struct cryo_request *req, unsigned int threads);
 bool cryo_task_on_cpu(struct task_struct *task);

@@ -9,6 +9,7 @@
 #include <linux/sched/jobctl.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/seccomp.h>
 #include <linux/slab.h>
 #include <linux/task_work.h>
 
@@ -204,8 +205,8 @@ static void pass_by(struct cryo_parked *p)
 }
 
 /*
- * What has told the thread of the work would end the call, or the wait of its tracer's stop, for nothing.  Whoever tells it of another
- * work adds that before.
+ * What has told the thread of the work would end the call, or the wait of its tracer's stop, for nothing; but where it has ended the call
+ * already.  Whoever tells it of another work adds that before.
  */
 static void leave_call_alone(struct cryo_parked *p)
 {
@@ -215,8 +216,25 @@ static void leave_call_alone(struct cryo_parked *p)
 	clear_thread_flag(TIF_NOTIFY_SIGNAL);
 	/* Pairs with task_work_add(), which adds the work, and then sets the flag. */
 	smp_mb__after_atomic();
-	if (task_work_pending(current))
+	if (task_work_pending(current) || cryo_arch_call_is_interrupted(current))
 		set_thread_flag(TIF_NOTIFY_SIGNAL);
+}
+
+/* Has its process begun to end?  It stays, and is not at rest, until the last of its threads has ended: see look_at_proc(). */
+static bool is_process_ending(void)
+{
+	return READ_ONCE(current->signal->flags) & SIGNAL_GROUP_EXIT;
+}
+
+/*
+ * do_exit() runs works before it says that the thread is exiting: it waits for requests of io_uring that it has cancelled.  exit(2) is
+ * told by its number.  Here are those that a signal kills alone, as execve(2) of another thread does with all others, and those that
+ * seccomp kills, in whatever call.
+ */
+static bool is_ending(void)
+{
+	return current->flags & PF_SIGNALED ||
+	       seccomp_mode(&current->seccomp) > SECCOMP_MODE_FILTER;
 }
 
 /*
@@ -227,13 +245,13 @@ static void park_thread(struct callback_head *work)
 {
 	struct cryo_parked *p = container_of(work, struct cryo_parked, work);
 
-	if (current->flags & PF_EXITING) {
+	if (current->flags & PF_EXITING || is_process_ending()) {
 		go_away(p);
 		goto put;
 	}
 	cryo_point("park");
 	note_continued(p);
-	if (!p->poller && (current->in_execve || cryo_arch_within_call())) {
+	if (!p->poller && (current->in_execve || is_ending() || cryo_arch_within_call(p))) {
 		leave_call_alone(p);
 		pass_by(p);
 		goto put;
@@ -314,7 +332,7 @@ void cryo_ask_to_park(struct cryo_parked *p)
 static void unflag_traced(struct task_struct *task)
 {
 	lockdep_assert_held(&task->sighand->siglock);
-	if (!task_is_traced(task) || task_work_pending(task))
+	if (!task_is_traced(task) || task_work_pending(task) || cryo_arch_call_is_interrupted(task))
 		return;
 	clear_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
 	cryo_arch_forget_park(task);
@@ -337,8 +355,8 @@ static bool take_work_back(struct cryo_parked *p, bool locked)
 }
 
 /*
- * Who sleeps uninterruptibly may do so for as long as his user likes (a page from a FUSE server), and is asked again and again: more
- * works are not left with the threads of one user than this.  No other user's are taken back for that.
+ * Who sleeps uninterruptibly may do so for as long as his user likes (a page from a FUSE server), or is frozen, and is asked again and
+ * again: more works are not left with the threads of one user than this.  No other user's are taken back for that.
  */
 static bool may_leave(struct cryo_parked *p, struct cryo_user *user)
 {
@@ -352,20 +370,21 @@ static bool may_leave(struct cryo_parked *p, struct cryo_user *user)
 /*
  * One that has been told to look at its works, and that runs or waits, may see that in the middle of a call, which ends with EINTR
  * then: it has to come here, so that the call is made one that is restarted, and goes on at once.  Who is in uninterruptible sleep
- * may be there for long, and is mostly past its call when it looks; so is who is stopped by job control.
+ * may be there for long, and is mostly past its call when it looks; so is who is stopped by job control.  Who is in the freezer of a
+ * control group of version 1 may be there for long, too, and goes on in the call that it waits in, whatever that is.
  */
 static bool has_to_come(struct cryo_parked *p, struct cryo_user *user)
 {
 	struct task_struct *task = p->task;
+	unsigned int state = READ_ONCE(task->__state);
 
 	if (p->poller || READ_ONCE(p->state) != CRYO_PARK_ASKED)
 		return false;
 	if (READ_ONCE(task->flags) & PF_EXITING || task_is_stopped_or_traced(task))
 		return false;
-	/* Also who is in the freezer of a control group of version 1. */
-	return READ_ONCE(p->at_work) ||
-	       !(READ_ONCE(task->__state) & (TASK_UNINTERRUPTIBLE | TASK_FROZEN)) ||
-	       (cryo_may_begin_to_wait(task) && may_leave(p, user));
+	if (READ_ONCE(p->at_work) || !(state & (TASK_UNINTERRUPTIBLE | TASK_FROZEN)))
+		return true;
+	return (state & TASK_FROZEN || cryo_may_begin_to_wait(task)) && may_leave(p, user);
 }
 
 void cryo_give_up_parking(struct cryo_parked *p)

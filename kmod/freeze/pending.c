@@ -56,6 +56,23 @@ static void name_pending_of(struct cryo_request *req, struct list_head *list)
 	}
 }
 
+/* Those that have gone on in the middle of a call, and not been asked again yet. */
+void cryo_freeze_name_within(struct cryo_request *req)
+{
+	struct cryo_parked *p;
+	char comm[TASK_COMM_LEN];
+
+	list_for_each_entry(p, &req->parked, node) {
+		cond_resched();
+		if (READ_ONCE(p->state) != CRYO_PARK_GONE || !READ_ONCE(p->within))
+			continue;
+		get_task_comm(comm, p->task);
+		cryo_log(&req->log,
+			 "pid %d (%s), thread %d (%s): cannot be frozen: is in the middle of a system call that does not end",
+			 p->proc->pid, p->proc->comm, task_pid_vnr(p->task), comm);
+	}
+}
+
 /* Are all that have not come in uninterruptible sleep, in which they may wait for somebody who has? */
 bool cryo_freeze_stuck(struct cryo_request *req)
 {

@@ -12,9 +12,10 @@
 #include "lib/turn.h"
 
 #define TURN_NS		(5 * NSEC_PER_MSEC)
+#define SET_NS		(10 * TURN_NS)	/* who waits for a lock, or a processor, before he sets his number */
 #define PATIENCE_NS	NSEC_PER_SEC
 #define LOOK_US		50
-#define STALE_NS	(2 * NSEC_PER_MSEC)
+#define STALE_NS	(2 * TURN_NS)	/* longer than a slice of whoever has the processor */
 
 struct waiter {
 	struct list_head node;
@@ -26,6 +27,7 @@ struct waiter {
 static struct turn {
 	const void *what;
 	kuid_t user;
+	bool set;		/* the user has set his number: until then what is there is of the one before */
 	u64 end;		/* ktime_get_ns(); in the past: nobody's turn */
 	struct list_head waiters;
 } turns[16];
@@ -47,7 +49,7 @@ static bool is_others(struct turn *t, const void *what, bool (*used)(const void 
 {
 	lockdep_assert_held(&turns_lock);
 	return ktime_get_ns() < t->end && !uid_eq(t->user, user) &&
-	       (t->what != what || !used(what));
+	       (t->what != what || !t->set || !used(what));
 }
 
 static bool user_waits(const struct turn *t, kuid_t user)
@@ -92,7 +94,8 @@ static bool try_begin(struct waiter *w, const void *what, bool (*used)(const voi
 	if (may) {
 		t->what = what;
 		t->user = w->user;
-		t->end = ktime_get_ns() + TURN_NS;
+		t->set = false;
+		t->end = ktime_get_ns() + SET_NS;
 	}
 	if (may || in_vain)
 		list_del_init(&w->node);
@@ -114,6 +117,21 @@ int cryo_turn_begin(const void *what, bool (*used)(const void *what))
 		in_vain = fatal_signal_pending(current) || ktime_get_ns() > limit;
 	}
 	return 0;
+}
+
+void cryo_turn_set(const void *what)
+{
+	kuid_t user = cryo_payer();
+	struct turn *t;
+
+	spin_lock(&turns_lock);
+	t = turn_of(what);
+	/* Not of one that has begun meanwhile: this one was in vain, or took too long. */
+	if (t->what == what && uid_eq(t->user, user)) {
+		t->set = true;
+		t->end = ktime_get_ns() + TURN_NS;
+	}
+	spin_unlock(&turns_lock);
 }
 
 bool cryo_turn_end(const void *what, bool (*used)(const void *what))

@@ -16,12 +16,22 @@
  * @used: has the number that was set last been used, by whomever?  Called with a spinlock held
  *
  * Turns are of users, in the order in which they have asked; all processes of a user have one place among those that wait.  A turn
- * ends when its number has been used, by cryo_turn_end(), or after 5 ms.  Whoever has waited for a second goes on without one: it is
- * a hint only.
+ * ends when its number has been used, by cryo_turn_end(), or 5 ms after the number was set.  That may take 50 ms, by which others keep a
+ * lock from the caller for no use.  Whoever has waited for a second goes on without one: it is a hint only.
+ *
+ * The caller sets his number next, and calls cryo_turn_set(), or else cryo_turn_end().
  *
  * Return: 0, or -EINTR: a signal kills the caller.
  */
 int cryo_turn_begin(const void *what, bool (*used)(const void *what));
+
+/**
+ * cryo_turn_set() - the number has been set that the turn was begun for
+ * @what: as for cryo_turn_begin()
+ *
+ * Before that, @used says of the turn before whether it is over, and nothing of this one.
+ */
+void cryo_turn_set(const void *what);
 
 /**
  * cryo_turn_end() - end the turn of the caller's user

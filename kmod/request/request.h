@@ -177,6 +177,8 @@ struct cryo_request {
 	bool all_asked;			/* no process is left out any more because it has to answer others */
 	unsigned long patience;		/* jiffies without anybody new, until it is not waited for who may wait for those that are parked */
 	unsigned long progress;		/* jiffies, when somebody came to rest, was found or asked last */
+	unsigned int within;		/* how many threads were in the middle of a call when last looked at */
+	unsigned long within_since;	/* jiffies, since when there was nothing new but those */
 	int restless;			/* how many processes were not at rest when last looked at */
 	unsigned int pending;		/* of both asked, but neither parked nor stopped nor gone */
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */

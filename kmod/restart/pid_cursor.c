@@ -45,7 +45,7 @@ static bool may_be_next(const struct pid_namespace *ns, pid_t pid)
 static struct cursor {
 	const struct pid_namespace *ns;	/* NULL: unused */
 	unsigned int inum;
-	pid_t before, set;
+	pid_t before, set;		/* the same: it is where it was, and wanted there */
 	unsigned long when;
 } cursors[32];				/* the first one: of init_pid_ns */
 static DEFINE_SPINLOCK(cursors_lock);
@@ -83,10 +83,10 @@ static struct cursor *place_for(const struct pid_namespace *ns)
 	return oldest;
 }
 
-/* Is the cursor where a restart has set it, or has it gone on from there by forks of others? */
-static bool is_set_by_us(const struct cursor *c, pid_t now)
+/* Is the cursor where a restart has moved it, or has it gone on from there by forks of others? */
+static bool is_moved_by_us(const struct cursor *c, pid_t now)
 {
-	return now >= c->set && now < max(c->before, c->set + NEAR_PIDS);
+	return c->set != c->before && now >= c->set && now < max(c->before, c->set + NEAR_PIDS);
 }
 
 /* Has somebody forked since it was set? */
@@ -107,10 +107,32 @@ static bool is_cursor_used(const void *what)
  * The kernel itself reads and sets the cursor with single loads and stores. @pid 0 puts it back: only from where a restart
  * has set it, as a job that runs has forked on from where it was, and would be given the ids of its children again.
  */
+static int set_cursor(struct pid_namespace *ns, pid_t pid, pid_t *before)
+{
+	pid_t now = idr_get_cursor(&ns->idr), next;
+	struct cursor *c = find_cursor(ns);
+
+	lockdep_assert_held(&cursors_lock);
+	*before = c && is_moved_by_us(c, now) ? c->before : now;
+	next = pid ?: *before;
+	if (next != now && !may_be_next(ns, next))
+		return -EINVAL;
+	/* Also of one that is there by itself: by that it is known whether the number has been used. */
+	if (pid) {
+		c = c ?: place_for(ns);
+		*c = (struct cursor){ .ns = ns, .inum = ns->ns.inum, .before = *before, .set = pid,
+				      .when = jiffies };
+	} else if (c) {
+		*c = (struct cursor){};
+	}
+	if (next != now)
+		idr_set_cursor(&ns->idr, next);
+	return 0;
+}
+
+/* @pid 0 puts it back. */
 static int move_cursor(struct pid_namespace *ns, pid_t pid, pid_t *before)
 {
-	struct cursor *c;
-	pid_t now;
 	int err;
 
 	*before = 0;
@@ -123,25 +145,13 @@ static int move_cursor(struct pid_namespace *ns, pid_t pid, pid_t *before)
 		return 0;
 	}
 	spin_lock(&cursors_lock);
-	now = idr_get_cursor(&ns->idr);
-	c = find_cursor(ns);
-	*before = c && is_set_by_us(c, now) ? c->before : now;
-	pid = pid ?: *before;
-	if (pid != now && !may_be_next(ns, pid)) {
-		spin_unlock(&cursors_lock);
-		return -EINVAL;
-	}
-	if (pid != *before) {
-		c = c ?: place_for(ns);
-		*c = (struct cursor){ .ns = ns, .inum = ns->ns.inum, .before = *before, .set = pid,
-				      .when = jiffies };
-	} else if (c) {
-		*c = (struct cursor){};
-	}
-	if (pid != now)
-		idr_set_cursor(&ns->idr, pid);
+	err = set_cursor(ns, pid, before);
 	spin_unlock(&cursors_lock);
-	return 0;
+	if (err)
+		cryo_turn_end(ns, is_cursor_used);
+	else if (pid)
+		cryo_turn_set(ns);
+	return err;
 }
 
 long cryo_pid_cursor(void __user *arg)

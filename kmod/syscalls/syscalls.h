@@ -3,6 +3,7 @@
 #ifndef CRYO_SYSCALLS_SYSCALLS_H
 #define CRYO_SYSCALLS_SYSCALLS_H
 
+#include <linux/sched.h>
 #include <linux/types.h>
 
 struct cryo_capture;
@@ -22,6 +23,19 @@ void cryo_timed_wait_arm(s64 remaining_ns, u32 nr, unsigned long first);
 long cryo_timed_restart(struct restart_block *rb);
 void cryo_timed_waits_disarm(void);
 bool cryo_may_begin_to_wait(struct task_struct *task);
+
+/*
+ * In the requester, which is about to interrupt @task: the number of its voluntary context switches when it sleeps, and not where its
+ * tracer or job control has stopped it; ULONG_MAX when it does not.  It goes on in that sleep as long as it has the same number.
+ */
+static inline unsigned long cryo_sleep_of(struct task_struct *task)
+{
+	unsigned long switches = READ_ONCE(task->nvcsw);
+
+	/* Pairs with the store in finish_task(), as in freeze.c. */
+	return smp_load_acquire(&task->on_cpu) || task_is_stopped_or_traced(task) ? ULONG_MAX :
+										    switches;
+}
 
 /* restart_block.c: system calls that go on by restart_syscall(2) */
 void cryo_restart_block_save(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,

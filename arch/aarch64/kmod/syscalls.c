@@ -165,15 +165,51 @@ static void note_interrupted(struct cryo_parked *p, struct pt_regs *regs)
 	}
 }
 
+/* Where do_signal() is yet to look at the call: one that has settled on EINTR is made again, as on other architectures. */
+static void restart_interrupted(struct cryo_parked *p, struct pt_regs *regs)
+{
+	if ((long)regs->regs[0] != -EINTR || !cryo_is_pure_wait(regs->syscallno))
+		return;
+	if (cryo_timed_wait_found(p) && cryo_waiting_call(regs->syscallno)) {
+		cryo_timed_wait_arm(p->wait_ns, regs->syscallno, regs->orig_x0);
+		regs->regs[0] = -ERESTART_RESTARTBLOCK;
+	} else {
+		regs->regs[0] = -ERESTARTNOHAND;
+	}
+}
+
+/*
+ * At the stops before and after a call x7 says which it is, and what the program has there is on the kernel's stack only: nobody parks
+ * there, not even with a call that has been interrupted.
+ */
+static bool is_at_stop(struct cryo_parked *p, struct pt_regs *regs)
+{
+	if (!READ_ONCE(current->ptrace))
+		return false;
+	return regs->syscallno != __NR_io_uring_enter || regs->regs[0] != regs->orig_x0 ||
+	       !slept_in(p, regs->syscallno);
+}
+
 /* On the way to user mode there is no call any more, but for one that has just been restarted. */
-bool cryo_arch_within_call(void)
+bool cryo_arch_within_call(struct cryo_parked *p)
 {
 	struct pt_regs *regs = current_pt_regs();
 
-	if (compat_user_mode(regs) || !in_syscall(regs) || cryo_is_interrupted(regs->regs[0]))
+	if (compat_user_mode(regs) || !in_syscall(regs))
 		return false;
-	return regs->syscallno == __NR_io_uring_register || regs->syscallno == __NR_exit ||
-	       (READ_ONCE(current->ptrace) && regs->syscallno != __NR_io_uring_enter);
+	if (is_at_stop(p, regs)) {
+		restart_interrupted(p, regs);
+		return true;
+	}
+	return !cryo_is_interrupted(regs->regs[0]) &&
+	       (regs->syscallno == __NR_io_uring_register || regs->syscallno == __NR_exit);
+}
+
+bool cryo_arch_call_is_interrupted(struct task_struct *task)
+{
+	struct pt_regs *regs = task_pt_regs(task);
+
+	return in_syscall(regs) && cryo_is_interrupted(regs->regs[0]);
 }
 
 void cryo_arch_fixup_syscall(struct cryo_parked *p)

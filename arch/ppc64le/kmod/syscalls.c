@@ -7,10 +7,13 @@
  * set, one by scv has them negative.
  */
 #include <linux/errno.h>
+#include <linux/kallsyms.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
 #include <linux/seccomp.h>
+#include <linux/stacktrace.h>
+#include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/unistd.h>
 #include <uapi/linux/futex.h>
@@ -27,8 +30,8 @@
 #include "syscalls/syscalls.h"
 #include "syscalls/waiting_calls.h"
 
-/* In regs->result of a thread that sleeps in a call: the kernel writes that when the call is over. */
-#define NOT_OVER	LONG_MIN
+/* So many functions of the kernel at most are under way when a thread runs works in the middle of a call. */
+#define CALL_DEPTH	64
 
 static unsigned long *argument(struct pt_regs *regs, unsigned int number)
 {
@@ -95,34 +98,37 @@ static bool runs_works(struct task_struct *task, const struct pt_regs *regs)
 	       READ_ONCE(task->ptrace);
 }
 
-/*
- * Many works are run in io_uring_enter(2) while it waits.  Inside, the registers are as they were at the
- * entry; so they are after it when the result happens to be the first argument, but not the result.
- * Its stack can go away while @task exits, but not before readers of RCU are through.
- */
 void cryo_arch_note_syscall(struct cryo_parked *p)
 {
-	struct task_struct *task = p->task;
-	struct pt_regs *regs;
-
-	watch_call(task);
-	/* Pairs with the store in finish_task(), as in freeze.c: what it has saved is there. */
-	if (smp_load_acquire(&task->on_cpu))
-		return;
-	rcu_read_lock();
-	if (READ_ONCE(task->stack)) {
-		regs = task_pt_regs(task);
-		if (regs && is_in_call(regs) && runs_works(task, regs))
-			WRITE_ONCE(regs->result, NOT_OVER);
-	}
-	rcu_read_unlock();
+	watch_call(p->task);
+	p->arch.sleep = cryo_sleep_of(p->task);
 }
 
+/*
+ * Is @current in the middle of its call, and not behind it?  Inside, the registers are as they were at the entry; so they are after it
+ * when the result happens to be the first argument.  What the kernel notes as the result is that of the call before until then.  So the
+ * stack is asked whether the function is under way that makes the calls.
+ */
+static bool is_inside_call(void)
+{
+	unsigned long at[CALL_DEPTH];
+	char name[KSYM_SYMBOL_LEN];
+	unsigned int n, i;
+
+	n = stack_trace_save(at, ARRAY_SIZE(at), 0);
+	for (i = 0; i < n; i++) {
+		sprint_symbol_no_offset(name, at[i]);
+		if (!strcmp(name, "system_call_exception"))
+			return true;
+	}
+	return false;
+}
+
+/* Many works are run in io_uring_enter(2) while it waits. */
 static bool is_inside_uring_enter(struct pt_regs *regs)
 {
 	return IS_ENABLED(CONFIG_IO_URING) && regs->gpr[0] == __NR_io_uring_enter &&
-	       !error_of(regs) && regs->gpr[3] == regs->orig_gpr3 &&
-	       regs->result != regs->gpr[3];
+	       is_inside_call();
 }
 
 /*
@@ -159,12 +165,36 @@ static bool is_timed_wait(const struct pt_regs *regs)
 				!!cryo_waiting_call(nr);
 }
 
-bool cryo_arch_within_call(void)
+/* Its stop before the call looks as the call does when it waits: there it was asked in its sleep, if not at once, then the next time. */
+static bool is_at_stop(struct cryo_parked *p)
+{
+	return READ_ONCE(current->ptrace) && current->nvcsw != p->arch.sleep;
+}
+
+bool cryo_arch_within_call(struct cryo_parked *p)
 {
 	struct pt_regs *regs = current_pt_regs();
 
-	return is_in_call(regs) && !is_tsk_32bit_task(current) && regs->result == NOT_OVER &&
-	       regs->gpr[0] != __NR_io_uring_enter && runs_works(current, regs);
+	if (!is_in_call(regs) || is_tsk_32bit_task(current) || !runs_works(current, regs) ||
+	    !is_inside_call())
+		return false;
+	return regs->gpr[0] != __NR_io_uring_enter || is_at_stop(p);
+}
+
+bool cryo_arch_call_is_interrupted(struct task_struct *task)
+{
+	struct pt_regs *regs = task_pt_regs(task);
+
+	if (!is_in_call(regs))
+		return false;
+	switch (error_of(regs)) {
+	case ERESTARTSYS:
+	case ERESTARTNOINTR:
+	case ERESTARTNOHAND:
+	case ERESTART_RESTARTBLOCK:
+		return true;
+	}
+	return false;
 }
 
 void cryo_arch_fixup_syscall(struct cryo_parked *p)

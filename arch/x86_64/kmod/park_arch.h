@@ -3,8 +3,9 @@
 #ifndef CRYO_PARK_ARCH_H
 #define CRYO_PARK_ARCH_H
 
-/* Nothing: the registers tell it all. */
+/* The registers tell it all but for where in io_uring_enter(2) a thread is that is being traced. */
 struct cryo_arch_park {
+	unsigned long sleep;	/* in which it was asked: cryo_sleep_of() */
 };
 
 #define CRYO_ARCH_REGS_CALL(call)	__x64_sys_##call

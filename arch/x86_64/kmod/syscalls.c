@@ -68,9 +68,9 @@ static void leave_uring_enter(struct pt_regs *regs)
 		regs->ax = -ERESTARTNOHAND;
 }
 
-/* The registers tell it all: see cryo_arch_fixup_syscall(). */
 void cryo_arch_note_syscall(struct cryo_parked *p)
 {
+	p->arch.sleep = cryo_sleep_of(p->task);
 }
 
 void cryo_arch_forget_syscall(struct cryo_parked *p)
@@ -81,7 +81,13 @@ void cryo_arch_unfix_syscall(struct cryo_parked *p)
 {
 }
 
-bool cryo_arch_within_call(void)
+/* Its stop before the call looks as the call does when it waits: there it was asked in its sleep, if not at once, then the next time. */
+static bool is_at_stop(struct cryo_parked *p)
+{
+	return READ_ONCE(current->ptrace) && current->nvcsw != p->arch.sleep;
+}
+
+bool cryo_arch_within_call(struct cryo_parked *p)
 {
 	struct pt_regs *regs = current_pt_regs();
 	unsigned long nr = regs->orig_ax;
@@ -90,8 +96,25 @@ bool cryo_arch_within_call(void)
 	if ((long)nr < 0 || current_thread_info()->status & TS_COMPAT ||
 	    regs->ax != (unsigned long)-ENOSYS)
 		return false;
-	return nr == __NR_io_uring_register || nr == __NR_exit ||
-	       (READ_ONCE(current->ptrace) && nr != __NR_io_uring_enter);
+	if (nr == __NR_io_uring_enter)
+		return is_at_stop(p);
+	return nr == __NR_io_uring_register || nr == __NR_exit || READ_ONCE(current->ptrace);
+}
+
+bool cryo_arch_call_is_interrupted(struct task_struct *task)
+{
+	struct pt_regs *regs = task_pt_regs(task);
+
+	if ((long)regs->orig_ax < 0)
+		return false;
+	switch ((long)regs->ax) {
+	case -ERESTARTSYS:
+	case -ERESTARTNOINTR:
+	case -ERESTARTNOHAND:
+	case -ERESTART_RESTARTBLOCK:
+		return true;
+	}
+	return false;
 }
 
 void cryo_arch_fixup_syscall(struct cryo_parked *p)

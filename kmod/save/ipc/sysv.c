@@ -27,6 +27,7 @@
 #include "capture/capture.h"
 #include "compat/layouts.h"
 #include "lib/args.h"
+#include "lib/turn.h"
 #include "paths/paths.h"
 #include "save/ipc.h"
 #include "save/ipc/sysv.h"
@@ -270,6 +271,20 @@ static bool is_next_used(const void *ids)
 	return cryo_ipc_next(ids) < 0;
 }
 
+static int set_next_id(struct ipc_ids *ids, int id)
+{
+	int err;
+
+	if (down_write_killable(&ids->rwsem))
+		return -EINTR;
+	if (is_taken(ids, id))
+		err = -EEXIST;
+	else
+		err = cryo_ipc_set_next(ids, id) ? 0 : -EOPNOTSUPP;
+	up_write(&ids->rwsem);
+	return err;
+}
+
 /* CRYO_IOC_IPC_ID */
 long cryo_ipc_id(void __user *arg)
 {
@@ -301,12 +316,10 @@ long cryo_ipc_id(void __user *arg)
 	err = cryo_turn_begin(ids, is_next_used);
 	if (err)
 		return err;
-	if (down_write_killable(&ids->rwsem))
-		return -EINTR;
-	if (is_taken(ids, args.id))
-		err = -EEXIST;
+	err = set_next_id(ids, args.id);
+	if (err)
+		cryo_turn_end(ids, is_next_used);
 	else
-		err = cryo_ipc_set_next(ids, args.id) ? 0 : -EOPNOTSUPP;
-	up_write(&ids->rwsem);
+		cryo_turn_set(ids);
 	return err;
 }
