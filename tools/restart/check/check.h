@@ -13,6 +13,7 @@
 #include "context/model.h"
 #include "restart/engine/options.h"
 #include "restart/files/other_uses.h"
+#include "restart/memory/mempolicy.h"
 #include "restart/process/affinity.h"
 #include "restart/process/credentials.h"
 
@@ -70,6 +71,7 @@ struct CheckInput {
   Creds own;
   int oom_score_adj = 0;  // own
   CpuMask cpus{};         // that can be had by who stays in the caller's control group; empty: has not been asked
+  NodeMask nodes{};       // of memory: those that the process can have; empty: that cannot be told
 };
 // Files that have changed since the checkpoint, of all processes at once: one line for each.
 void check_changed(const Context& context, const RestartOptions& options, Findings& findings);
