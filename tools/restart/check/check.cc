@@ -11,6 +11,7 @@
 #include "base/exit_codes.h"
 #include "context/describe.h"
 #include "restart/check/check_limits.h"
+#include "restart/check/check_room.h"
 #include "restart/engine/id_holder.h"
 #include "restart/engine/restart_arch.h"
 #include "restart/engine/tree_plan.h"
@@ -109,6 +110,17 @@ NodeMask nodes_for(const Context& context, const Process& process, const Restart
 
 }  // namespace
 
+namespace {
+
+void check_all_room(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings) {
+  const ContentsSizes sizes = contents_sizes(context);
+  const std::set<std::uint32_t> in_memory = check_room(context, options, own, sizes, findings);
+  const MemoryNeeds needs = memory_needs(context, options, sizes, in_memory);
+  check_free_memory(needs, memory_room(needs), findings);
+}
+
+}  // namespace
+
 Findings check_context(const Context& context, const Chain& chain, const RestartOptions& options) {
   Findings findings;
   check_machine(context, findings);
@@ -146,6 +158,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   check_locks(context, options, findings);
   check_sysv(context, findings);
   check_hugetlb(context, options, own, findings);
+  check_all_room(context, options, own, findings);
   check_shared_tags(context, findings);
   check_namespaces(context, options, own, findings);
   check_cgroups(context, options, findings);

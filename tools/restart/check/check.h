@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -35,6 +36,7 @@ struct Findings {
   std::vector<std::int32_t> nice_not_permitted;  // tids
   OtherUses other_uses;                          // of output files
   std::set<std::uint32_t> rewritten;             // inodes: output files that are refused for that
+  std::map<dev_t, std::uint64_t> kept_aside;     // bytes, by file system: what is moved out of output files (FILE.cut.N)
   FileIdentities contexts;                       // that are read
 
   template <typename... Args>
