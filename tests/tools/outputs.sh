@@ -108,6 +108,37 @@ wait_for test -s count
 check "what comes while the memory is read is kept, too" same "$(cat log.cut.1 log | sort)" $'before\nlate\nof others'
 end_processes
 wait_for is_gone "$pid"
+# A restart that waits in open(2), for whoever reads from a FIFO: before it looks at the log, or after that. The log is written anew
+# meanwhile.
+waits_for_reader() { grep -qs wait_for_partner /proc/[0-9]*/wchan; }
+for how in "6>first 7<>log" "6<>log 7>last"; do
+	for option in --truncate=aside --truncate; do
+		hold "$how"
+		mkfifo fifo
+		number=6
+		[ "$how" = "6>first 7<>log" ] || number=7
+		cr_restart $option --redirect "$number=fifo" ctx 2>"$base/stderr" &
+		restart=$!
+		started+=("$restart" "$pid")
+		check "$how, $option: it waits" wait_for waits_for_reader
+		echo "written anew by others" >log
+		cat fifo >/dev/null & reader=$!
+		rc=0
+		wait "$restart" || rc=$?
+		err=$(<"$base/stderr")
+		check "... what is written anew meanwhile is not cut: the restart fails" eval 'status_is 116 && said "has been written anew"'
+		if [ "$how" = "6>first 7<>log" ]; then
+			check "... and says why" said "log: has been written anew since the checkpoint: it has 23 bytes, and had 7, of which the last 7 are others now"
+		else
+			check "... and says why" said "work/log has been written anew while the restart was under way, and is not cut: Stale file handle"
+		fi
+		check "... the file is as it was written" same "$(cat log)" "written anew by others"
+		check "... and nothing is beside it" not exists log.cut.1
+		kill "$reader" 2>/dev/null
+		wait "$reader" 2>/dev/null
+	done
+done
+
 hold '6<>log'
 check "written to, --no-truncate: nothing is said of what has come" eval 'runs --no-truncate && ! said "have come"'
 check "... and they stay" same "$(cat log)" "$whole"

@@ -70,13 +70,13 @@ Findings check_process_of(const ContextBuilder& builder, const RestartOptions& o
 
 Findings check_threads_of(const ContextBuilder& builder, const RestartOptions& options = {}) {
   Findings findings;
-  check_threads({builder.context, builder.context.processes.front(), options, {}, 0, {6}}, findings);
+  check_threads({builder.context, builder.context.processes.front(), options, {}, 0, {6}, {1}}, findings);
   return findings;
 }
 
 Findings check_memory_of(const ContextBuilder& builder) {
   Findings findings;
-  check_memory({builder.context, builder.context.processes.front(), {}, {}}, findings);
+  check_memory({builder.context, builder.context.processes.front(), {}, {}, 0, {}, {1}}, findings);
   return findings;
 }
 

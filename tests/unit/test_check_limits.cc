@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What the machine does not allow as many of as the job has.
 #include <sched.h>
+#include <sys/fanotify.h>
 
 #include "restart/check/check_limits.h"
 #include "unit/context_builder.h"
@@ -79,6 +80,77 @@ TEST("limits: files and inotify") {
   SAYS(findings, EINVAL,
        "6 inotify watches of user 12345 are more than /proc/sys/fs/inotify/max_user_watches allows (5)");
   SAYS(findings, ERANGE, "the next watch descriptor of an inotify instance is 1048577, and a restart reaches 1048576 at most");
+}
+
+TEST("limits: epoll and fanotify") {
+  ContextBuilder builder = sample();
+  File& epoll = add_file(builder, CRYO_FILE_EPOLL, "anon_inode:[eventpoll]", 0);
+  epoll.epoll.resize(3);
+  for (int i = 0; i < 2; ++i) {
+    File& file = add_file(builder, CRYO_FILE_FANOTIFY, "anon_inode:[fanotify]", 0);
+    file.fanotify.emplace();
+    file.fanotify->marks.resize(2);
+  }
+  builder.context.files.at(3).fanotify->head.init_flags = FAN_UNLIMITED_MARKS;
+  MachineLimits limits;
+  CHECK(check_limits_of(builder, limits).problems.empty());
+  limits.epoll_watches = 3;
+  limits.fanotify_marks = 2;
+  CHECK(check_limits_of(builder, limits).problems.empty());
+  limits.epoll_watches = 2;
+  limits.fanotify_marks = limits.fanotify_groups = 1;
+  const Findings findings = check_limits_of(builder, limits);
+  const std::uint32_t uid = builder.process().creds->head.uid;
+  SAYS(findings, ENOSPC,
+       "3 epoll watches of user {} are more than /proc/sys/fs/epoll/max_user_watches allows (2): as root, sysctl -w fs.epoll.max_user_watches=3",
+       uid);
+  SAYS(findings, ENOSPC,
+       "2 fanotify marks of user {} are more than /proc/sys/fs/fanotify/max_user_marks allows (1): as root, sysctl -w fs.fanotify.max_user_marks=2",
+       uid);
+  SAYS(findings, EMFILE,
+       "2 fanotify groups are more than are left of /proc/sys/fs/fanotify/max_user_groups (1): as root, sysctl -w fs.fanotify.max_user_groups=3");
+  CHECK_EQ(findings.problems.size(), std::size_t{3});
+}
+
+TEST("limits: message queues, pseudo-terminals") {
+  ContextBuilder builder = sample();
+  add_file(builder, CRYO_FILE_MQUEUE, "/cryo-no-such-queue", 0);
+  Inode& queue = builder.context.inodes.at(1);
+  queue.mqueue.emplace();
+  queue.mqueue->head.max_messages = 10;
+  queue.mqueue->head.message_size = 1000;
+  for (int i = 0; i < 2; ++i) add_file(builder, CRYO_FILE_PTY_MASTER, "/dev/ptmx", 0).pty.emplace();
+  MachineLimits limits;
+  CHECK(check_limits_of(builder, limits).problems.empty());
+  limits.queue_bytes = 10960;
+  limits.queues = {5, 4};
+  limits.terminals = {5, 3};
+  CHECK(check_limits_of(builder, limits).problems.empty());
+  CHECK(check_limits_of(builder, limits).warnings.empty());
+  limits.queue_bytes = 10000;
+  limits.queues = {4, 4};
+  limits.reserved_terminals = 1;
+  const Findings close = check_limits_of(builder, limits);
+  CHECK(close.problems.empty());
+  WARNS(close, "10960 bytes of POSIX message queues of user 0 are more than the limit allows (10000): as root, ulimit -q 10960");
+  WARNS(close,
+        "1 POSIX message queues are more than /proc/sys/fs/mqueue/queues_max allows: 4, of which 4 are there already: as root, sysctl -w "
+        "fs.mqueue.queues_max=5");
+  WARNS(close,
+        "2 pseudo-terminals are more than /proc/sys/kernel/pty/max allows: 5, of which 3 are there already, and 1 are reserved: as root, sysctl "
+        "-w kernel.pty.max=7");
+  limits.queue_bytes = 9999;
+  limits.queues = {0, 0};
+  limits.terminals = {5, 4};
+  const Findings findings = check_limits_of(builder, limits);
+  SAYS(findings, EMFILE, "10960 bytes of POSIX message queues of user 0 are more than the limit allows (9999): as root, ulimit -q 10960");
+  SAYS(findings, ENOSPC,
+       "1 POSIX message queues are more than /proc/sys/fs/mqueue/queues_max allows: 0, of which 0 are there already: as root, sysctl -w "
+       "fs.mqueue.queues_max=1");
+  SAYS(findings, ENOSPC,
+       "2 pseudo-terminals are more than /proc/sys/kernel/pty/max allows: 5, of which 4 are there already: as root, sysctl -w kernel.pty.max=7");
+  builder.context.inodes.at(1).mqueue->head.ns = 1;  // its own limit
+  CHECK_EQ(check_limits_of(builder, limits).problems.size(), std::size_t{1});
 }
 
 // With ids that nothing here has.

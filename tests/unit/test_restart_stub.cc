@@ -265,6 +265,26 @@ TEST("stub: a mapping in the way is an error that names it") {
   CHECK_EQ(outcome.report.arrived, 0U);
 }
 
+TEST("stub: bytes that are others are an error") {
+  const std::string text = "123456789";  // whose CRC32C is 0xe3069283
+  const auto end_of = [&](std::uint32_t crc, std::uint64_t length) {
+    return run_stub(make_context(), [&](int) {
+      const int fd = ::memfd_create("file", 0);
+      CHECK_EQ(::write(fd, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+      Script script;
+      script.process.expect(stub::Expect::kBytes, stub::Step::kOldEnd, 3, SYS_pread64, fd, kPlain, length, 0, crc);
+      return script;
+    });
+  };
+  check_arrived(end_of(0xe3069283, 9));
+  const Outcome other = end_of(0xe3069284, 9);
+  CHECK(other.report.step == stub::Step::kOldEnd);
+  CHECK_EQ(other.report.error, ESTALE);
+  CHECK_EQ(other.report.index, 3U);
+  const Outcome shorter = end_of(0xe3069283, 10);
+  CHECK_EQ(shorter.report.error, ESTALE);
+}
+
 TEST("stub: contents that end early are an error") {
   Context context = make_context();
   context.pages.back().data_offset = 100 * kPage;

@@ -11,12 +11,14 @@
 #include "base/exit_codes.h"
 #include "context/describe.h"
 #include "restart/check/check_limits.h"
+#include "restart/check/check_room.h"
 #include "restart/engine/id_holder.h"
 #include "restart/engine/restart_arch.h"
 #include "restart/engine/tree_plan.h"
 #include "restart/ipc/sysv.h"
 #include "restart/memory/tags.h"
 #include "restart/ns/namespaces.h"
+#include "restart/process/cgroup.h"
 #include "restart/process/cpu_baseline.h"
 #include "restart/rights/proc_files.h"
 
@@ -99,6 +101,24 @@ void check_exited(const Process& process, const Creds& own, Findings& findings) 
                    process.ended_as->head.uid, own.head.uid);
 }
 
+NodeMask nodes_for(const Context& context, const Process& process, const RestartOptions& options) {
+  const bool asks = !context.mm(process.head.mm).mempolicies.empty() ||
+                    std::any_of(process.threads.begin(), process.threads.end(), [](const Thread& thread) { return thread.mempolicy.has_value(); });
+  if (!asks || options.cgroups == CgroupPolicy::kLeave) return asks ? nodes_to_be_had() : NodeMask();
+  return nodes_to_be_had(context, static_cast<std::size_t>(&process - context.processes.data()));
+}
+
+}  // namespace
+
+namespace {
+
+void check_all_room(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings) {
+  const ContentsSizes sizes = contents_sizes(context);
+  const std::set<std::uint32_t> in_memory = check_room(context, options, own, sizes, findings);
+  const MemoryNeeds needs = memory_needs(context, options, sizes, in_memory);
+  check_free_memory(needs, memory_room(needs), findings);
+}
+
 }  // namespace
 
 Findings check_context(const Context& context, const Chain& chain, const RestartOptions& options) {
@@ -115,6 +135,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   check_cpu(context, chain, options, findings);
   check_code(context, options, findings);
   check_tree(context, options, findings);
+  if (options.cgroups == CgroupPolicy::kMake || options.cgroups == CgroupPolicy::kStrict) reach_outer_cgroups();
   const CpuMask cpus = cpus_to_be_had();
   const int oom_score_adj = std::atoi(read_proc("self/oom_score_adj").c_str());
   for (const Process& process : context.processes) {
@@ -122,7 +143,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
       check_exited(process, own, findings);
       continue;
     }
-    const CheckInput input{context, process, options, own, oom_score_adj, cpus};
+    const CheckInput input{context, process, options, own, oom_score_adj, cpus, nodes_for(context, process, options)};
     check_process(input, findings);
     check_threads(input, findings);
     check_memory(input, findings);
@@ -137,6 +158,7 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   check_locks(context, options, findings);
   check_sysv(context, findings);
   check_hugetlb(context, options, own, findings);
+  check_all_room(context, options, own, findings);
   check_shared_tags(context, findings);
   check_namespaces(context, options, own, findings);
   check_cgroups(context, options, findings);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "context/model.h"
 #include "restart/engine/options.h"
 #include "restart/files/other_uses.h"
+#include "restart/memory/mempolicy.h"
 #include "restart/process/affinity.h"
 #include "restart/process/credentials.h"
 
@@ -34,6 +36,7 @@ struct Findings {
   std::vector<std::int32_t> nice_not_permitted;  // tids
   OtherUses other_uses;                          // of output files
   std::set<std::uint32_t> rewritten;             // inodes: output files that are refused for that
+  std::map<dev_t, std::uint64_t> kept_aside;     // bytes, by file system: what is moved out of output files (FILE.cut.N)
   FileIdentities contexts;                       // that are read
 
   template <typename... Args>
@@ -70,6 +73,7 @@ struct CheckInput {
   Creds own;
   int oom_score_adj = 0;  // own
   CpuMask cpus{};         // that can be had by who stays in the caller's control group; empty: has not been asked
+  NodeMask nodes{};       // of memory: those that the process can have; empty: that cannot be told
 };
 // Files that have changed since the checkpoint, of all processes at once: one line for each.
 void check_changed(const Context& context, const RestartOptions& options, Findings& findings);

@@ -143,7 +143,6 @@ void CgroupChecker::check_threads(std::size_t index) {
 }  // namespace
 
 void check_cgroups(const Context& context, const RestartOptions& options, Findings& findings) {
-  if (options.cgroups == CgroupPolicy::kMake || options.cgroups == CgroupPolicy::kStrict) reach_outer_cgroups();
   CgroupChecker(context, options, findings).check();
 }
 

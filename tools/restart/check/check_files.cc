@@ -96,7 +96,6 @@ class FileChecker {
   std::string what_;      // "descriptor 3 (/path)"
   std::string path_;      // relocated
   std::set<std::uint32_t> tails_, fallbacks_;  // inodes that have been reported
-  std::map<dev_t, std::uint64_t> kept_;  // bytes, by file system
   const FileUses uses_ = file_uses(context_);
   const Outputs outputs_ = find_outputs(context_, uses_);
   const OwnStandards standards_ = own_standards();
@@ -189,7 +188,7 @@ std::string FileChecker::no_room_for(std::uint64_t start, std::uint64_t end) {
   struct statvfs system;
   struct stat now;
   if (!fd || ::fstat(fd.get(), &now) != 0 || ::fstatvfs(fd.get(), &system) != 0) return {};
-  std::uint64_t& wanted = kept_[now.st_dev];
+  std::uint64_t& wanted = findings_.kept_aside[now.st_dev];
   wanted += data_behind(fd.get(), start, end);
   const std::uint64_t blocks = capable(own_, CAP_SYS_RESOURCE) ? system.f_bfree : system.f_bavail;
   const std::uint64_t free = blocks * system.f_frsize;

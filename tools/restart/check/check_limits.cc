@@ -303,6 +303,7 @@ MachineLimits machine_limits(const Context& context, const RestartOptions& optio
   limits.inotify_watches = machine_limit("fs/inotify/max_user_watches");
   limits.queue_messages = machine_limit("fs/mqueue/msg_max");
   limits.queue_message_size = machine_limit("fs/mqueue/msgsize_max");
+  add_file_limits(context, limits);
   add_system_v(limits);
   for (const char* kind : {"user", "pid", "net", "mnt", "ipc", "uts", "cgroup", "time"})
     limits.namespaces[kind] = machine_limit(fmt::format("user/max_{}_namespaces", kind));
@@ -320,6 +321,7 @@ void check_limits(const Context& context, const RestartOptions& options, const C
   checker.check_queues(own);
   checker.check_system_v();
   checker.check_namespaces();
+  check_file_limits(context, own, limits, findings);
 }
 
 }  // namespace cryo

@@ -35,6 +35,12 @@ struct MachineLimits {
   Amount files;
   std::uint64_t inotify_instances = kNoLimit, inotify_watches = kNoLimit;        // of each user
   std::uint64_t queue_messages = kNoLimit, queue_message_size = kNoLimit;        // of POSIX message queues
+  std::uint64_t epoll_watches = kNoLimit;                                         // of each user
+  std::uint64_t fanotify_groups = kNoLimit, fanotify_marks = kNoLimit;            // of each user
+  std::uint64_t queue_bytes = kNoLimit;                                           // of each user, in all POSIX message queues
+  Amount queues;
+  Amount terminals;                                                               // pseudo-terminals
+  std::uint64_t reserved_terminals = 0;                                           // for the first mount namespace
   std::uint64_t shm_size = kNoLimit, sem_set_size = kNoLimit, msg_size = kNoLimit;  // of System V objects
   Amount shm_segments, shm_pages, sem_sets, semaphores, msg_queues;
   std::map<std::string, std::uint64_t> namespaces;  // by kind
@@ -45,5 +51,9 @@ struct MachineLimits {
 
 void check_limits(const Context& context, const RestartOptions& options, const Creds& own, const MachineLimits& limits,
                   Findings& findings);
+
+// Of these, what is behind descriptors: epoll, fanotify, message queues, terminals.
+void add_file_limits(const Context& context, MachineLimits& limits);
+void check_file_limits(const Context& context, const Creds& own, const MachineLimits& limits, Findings& findings);
 
 }  // namespace cryo

@@ -123,7 +123,7 @@ void check_memory(const CheckInput& input, Findings& findings) {
     findings.note("pid {}: names of anonymous memory are lost, which this kernel does not keep",
                   input.process.head.pid);
   for (const cryo_mempolicy& policy : input.context.mm(input.process.head.mm).mempolicies)
-    if (const std::string text = policy_here_text(policy); !text.empty())
+    if (const std::string text = policy_here_text(policy, input.nodes); !text.empty())
       findings.warning("pid {}: the NUMA memory policy of {:#x}-{:#x}: {}", input.process.head.pid, policy.start, policy.end, text);
 }
 

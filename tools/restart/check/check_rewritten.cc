@@ -6,11 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <tuple>
 
-#include "base/crc32c.h"
 #include "restart/check/check.h"
 #include "restart/files/files.h"
 #include "restart/files/output_files.h"
@@ -26,8 +23,6 @@ struct WrittenFile {
   const FileUse* use = nullptr;
   bool in_place = false;  // who reads what he writes may change what is there
 };
-
-enum class OldEnd { kUnknown, kSame, kOther };
 
 class RewrittenChecker {
  public:
@@ -50,21 +45,6 @@ class RewrittenChecker {
   std::string who_;  // "pid 7: descriptor 3 (/path)"
 };
 
-// Who may not read it, or reads while it is changed, knows nothing.
-OldEnd old_end_of(const Inode& inode, int fd) {
-  if (!inode.end || fd < 0) return OldEnd::kUnknown;
-  std::array<std::byte, CRYO_END_BYTES_MAX> bytes;
-  const auto start = static_cast<off_t>(inode.head.size - inode.end->length);
-  std::size_t done = 0;
-  while (done < inode.end->length) {
-    const ssize_t got = ::pread(fd, bytes.data() + done, inode.end->length - done, start + static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return OldEnd::kUnknown;
-    done += static_cast<std::size_t>(got);
-  }
-  return crc32c(std::span(bytes).first(done)) == inode.end->crc ? OldEnd::kSame : OldEnd::kOther;
-}
-
 bool is_modified_since(const cryo_inode& before, const struct stat& now) {
   return std::tuple(now.st_mtim.tv_sec, now.st_mtim.tv_nsec) >
          std::tuple(static_cast<time_t>(before.mtime_sec), static_cast<long>(before.mtime_nsec));
@@ -81,9 +61,7 @@ bool RewrittenChecker::concerns(const File& file, const FileUse& use) const {
 }
 
 void RewrittenChecker::report_anew(const Inode& inode, const WrittenFile& written, const struct stat& now) {
-  const std::string text =
-      fmt::format("{}: has been written anew since the checkpoint: it has {} bytes, and had {}, of which the last {} are others now",
-                  who_, now.st_size, inode.head.size, inode.end->length);
+  const std::string text = fmt::format("{}: {}", who_, rewritten_text(inode, static_cast<std::uint64_t>(now.st_size)));
   // What is there stays, and new output comes after it.
   const bool stays = tail_of(context_, outputs_, options_, *written.file) == Tail::kStays;
   switch (options_.changed_files.value_or(stays ? ChangedFiles::kWarn : ChangedFiles::kRefuse)) {

@@ -92,7 +92,7 @@ void check_threads(const CheckInput& input, Findings& findings) {
       findings.problem(EBADMSG, "thread {}: the context lacks its general registers", thread.head.tid);
     check_priorities(input, thread.head, findings);
     check_seccomp(input, thread, findings);
-    if (const std::string text = thread.mempolicy ? policy_here_text(*thread.mempolicy) : ""; !text.empty())
+    if (const std::string text = thread.mempolicy ? policy_here_text(*thread.mempolicy, input.nodes) : ""; !text.empty())
       findings.warning("thread {}: its NUMA memory policy: {}", thread.head.tid, text);
     if (!input.options.restore_pid && !(thread.head.flags & CRYO_THREAD_LEADER) &&
         thread.pending.signals != 0)

@@ -38,12 +38,14 @@
 namespace cryo {
 namespace {
 
+using stub::Expect;
 using stub::Step;
 
 constexpr std::size_t kLockSize = 128;  // stub area for one lock: call and struct flock
 constexpr std::size_t kOwnerSize = 16;  // struct f_owner_ex, aligned
 constexpr std::size_t kMostAtOnce = 0x7ffff000;  // bytes that sendfile(2) copies in one call
 constexpr int kTailCalls = 8;                    // that copy what has come to a file while memory was read
+constexpr std::size_t kEndSize = CRYO_END_BYTES_MAX + 2 * sizeof(std::uint64_t);  // that are looked at before one is cut, and an offset
 constexpr std::size_t kFixedSize = 65536;
 
 class Child {
@@ -72,7 +74,7 @@ class Child {
   [[nodiscard]] bool is_child_of_exited_leader() const;
   void plan_process_calls(CallList& calls, StubArea& area);
   [[nodiscard]] std::set<int> descriptors_of_tails() const;
-  void plan_tail(const CutFile& cut, CallList& calls, StubArea& area);
+  void plan_tail(const Inode& inode, const CutFile& cut, CallList& calls, StubArea& area);
   [[nodiscard]] bool is_leased(std::uint32_t inode) const;
   void plan_leased_tails(CallList& calls, StubArea& area);
   void plan_truncation(CallList& calls, StubArea& area, bool kept);
@@ -179,7 +181,8 @@ void Child::restore_what_files_hold() {
 std::set<int> Child::descriptors_of_tails() const {
   std::set<int> fds;
   for (const auto& [inode, cut] : input_.files.cut)
-    if (cut.process == index_ && cut.to) fds.insert({cut.from.get(), cut.to.get()});
+    for (const int fd : {cut.from.get(), cut.to.get()})
+      if (cut.process == index_ && fd >= 0) fds.insert(fd);
   return fds;
 }
 
@@ -232,7 +235,7 @@ StubArea Child::make_area(AddressSpace& space) {
                            (parked_.size() + kept_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
                            (process_.threads.size() + 1) * 10 * sizeof(stub::Call) +
                            files_.fds.size() * (6 * sizeof(stub::Call) + sizeof(std::uint64_t) + kOwnerSize) +
-                           input_.files.cut.size() * ((kTailCalls + 3) * sizeof(stub::Call) + sizeof(std::uint64_t)) + kFixedSize;
+                           input_.files.cut.size() * ((kTailCalls + 4) * sizeof(stub::Call) + kEndSize) + kFixedSize;
   StubArea area(space, {shared_.report, report_size(input_.slots), !makes_memory()}, data, transit,
                 input_.context.header.page_size);
   if (!makes_memory()) input_.shared_life.areas.push_back(area.range());
@@ -275,12 +278,17 @@ void Child::plan_process_calls(CallList& calls, StubArea& area) {
 
 // What a file that was open for writing has got since then is kept aside by now, or is not wanted: but for what has come while memory
 // was read. Where there is no room for all, only the next call says why.
-void Child::plan_tail(const CutFile& cut, CallList& calls, StubArea& area) {
+// Right before it is cut, it has to be the job's file still.
+void Child::plan_tail(const Inode& inode, const CutFile& cut, CallList& calls, StubArea& area) {
   auto* offset = area.array<std::uint64_t>(1);
   *offset = cut.end;
-  for (int i = 0; i < kTailCalls; ++i)
+  for (int i = 0; cut.to && i < kTailCalls; ++i)
     calls.add(Step::kTruncate, cut.file, SYS_sendfile, cut.to.get(), cut.from.get(), offset, kMostAtOnce);
-  for (const int fd : {cut.to.get(), cut.from.get()}) calls.add(Step::kClose, 0, SYS_close, fd);
+  if (cut.is_known)
+    calls.expect(Expect::kBytes, Step::kOldEnd, cut.file, SYS_pread64, cut.from.get(), area.array<std::byte>(inode.end->length),
+                 inode.end->length, inode.head.size - inode.end->length, inode.end->crc);
+  for (const int fd : {cut.to.get(), cut.from.get()})
+    if (fd >= 0) calls.add(Step::kClose, 0, SYS_close, fd);
 }
 
 // A lease wants nobody else to have the file.
@@ -294,7 +302,7 @@ bool Child::is_leased(std::uint32_t inode) const {
 
 void Child::plan_leased_tails(CallList& calls, StubArea& area) {
   for (const auto& [inode, cut] : input_.files.cut)
-    if (cut.process == index_ && cut.to && is_leased(inode)) plan_tail(cut, calls, area);
+    if (cut.process == index_ && is_leased(inode)) plan_tail(input_.context.inode(inode), cut, calls, area);
 }
 
 // By a descriptor that is only `kept`, or by others: those are there to the end, and what may fail comes before them.
@@ -303,7 +311,7 @@ void Child::plan_truncation(CallList& calls, StubArea& area, bool kept) {
     if (cut.process != index_) continue;
     const int fd = files_.fds.at(cut.file);
     if (kept_.contains(fd) != kept) continue;
-    if (cut.to && !is_leased(inode)) plan_tail(cut, calls, area);
+    if (!is_leased(inode)) plan_tail(input_.context.inode(inode), cut, calls, area);
     calls.add(Step::kTruncate, cut.file, SYS_ftruncate, fd, input_.context.inode(inode).head.size);
   }
 }

@@ -77,6 +77,13 @@ std::string id_failure(const Process& process, std::uint32_t thread) {
                         : fmt::format("its id is in use by {}", holder);
 }
 
+std::string directory_failure(Step step, std::uint32_t thread) {
+  if (step == Step::kRoot)
+    return thread == 0 ? "cannot change its root directory" : fmt::format("cannot give thread {} a root directory of its own", thread);
+  return thread == 0 ? "cannot return to its working directory"
+                     : fmt::format("cannot give thread {} a working directory of its own", thread);
+}
+
 std::string what_failed(const FailureReport& failure, const Context& context, const Process& process) {
   const std::uint32_t index = failure.index;
   switch (failure.step) {
@@ -148,6 +155,8 @@ std::string what_failed(const FailureReport& failure, const Context& context, co
       return fmt::format("cannot {}", credential_name(index));
     case Step::kTruncate:
       return fmt::format("cannot cut {} back to its size at the checkpoint", file_name(context, index));
+    case Step::kOldEnd:
+      return fmt::format("{} has been written anew while the restart was under way, and is not cut", file_name(context, index));
     case Step::kDumpable:
       return "cannot set PR_SET_DUMPABLE";
     case Step::kTimer:
@@ -157,11 +166,8 @@ std::string what_failed(const FailureReport& failure, const Context& context, co
     case Step::kResume:
       return "the module refused the thread";
     case Step::kThreadDirectory:
-      return index == 0 ? "cannot return to its working directory"
-                        : fmt::format("cannot give thread {} a working directory of its own", index);
     case Step::kRoot:
-      return index == 0 ? "cannot change its root directory"
-                        : fmt::format("cannot give thread {} a root directory of its own", index);
+      return directory_failure(failure.step, index);
     case Step::kConsent:
       return "cannot consent to checkpoints by its user once more";
     case Step::kMempolicy:

@@ -16,6 +16,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "restart/engine/elsewhere.h"
 #include "restart/files/files.h"
 #include "restart/process/credentials.h"
@@ -168,6 +169,28 @@ FanotifyGroups::FanotifyGroups(const Context& context) {
     const NamesOf theirs(context, use == uses.end() ? everybody(context) : use->second.processes);
     groups_.emplace(id, from_elsewhere([&] { return make_group(*file.fanotify); }));
   }
+}
+
+std::size_t fanotify_groups_to_be_had(const Context& context) {
+  const auto all = static_cast<std::size_t>(
+      std::count_if(context.files.begin(), context.files.end(), [](const auto& entry) { return entry.second.fanotify.has_value(); }));
+  const std::string made = text_from_elsewhere([&] {
+    const auto uses = file_uses(context);
+    std::vector<UniqueFd> groups;
+    try {
+      for (const auto& [id, file] : context.files) {
+        if (!file.fanotify) continue;
+        const auto use = uses.find(id);
+        const NamesOf theirs(context, use == uses.end() ? everybody(context) : use->second.processes);
+        groups.push_back(make_group(*file.fanotify));
+      }
+    } catch (const Error& error) {
+      // Others are no matter of how many there are.
+      if (error.code() != EMFILE) return std::to_string(all);
+    }
+    return std::to_string(groups.size());
+  });
+  return parse_number<std::size_t>(made).value_or(all);
 }
 
 void FanotifyGroups::set_marks(const Context& context, const Relocations& relocations) {

@@ -31,6 +31,9 @@ class FanotifyGroups {
   std::map<std::uint32_t, UniqueFd> groups_;
 };
 
+// How many of them can be made now: fewer than all where their users may have no more.
+[[nodiscard]] std::size_t fanotify_groups_to_be_had(const Context& context);
+
 // What will keep it from being made again; empty: nothing that can be known.
 [[nodiscard]] std::vector<std::string> fanotify_problems(const Fanotify& group,
                                                          const Relocations& relocations, const Creds& own);

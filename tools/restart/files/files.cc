@@ -67,6 +67,7 @@ class FileMaker {
   [[nodiscard]] UniqueFd taken_over(const File& file, const FileUse& use);
   void write_on(const File& file, const FileUse& use, int fd) const;
   [[nodiscard]] std::string name_outside(const File& file, int fd) const;
+  [[nodiscard]] UniqueFd known_end(const File& file, const Inode& inode, int fd) const;
   void see_to_tail(const File& file, const FileUse& use, int fd);
   [[nodiscard]] UniqueFd contents_of(const File& file, const Inode& inode);
   [[nodiscard]] UniqueFd reopen_contents(const File& file, const FileUse& use);
@@ -290,6 +291,24 @@ std::string FileMaker::name_outside(const File& file, int fd) const {
        file.path, path);
 }
 
+// A descriptor that reads it, where its last bytes are what they were, and have to be when it is cut; none: that is not known, or does not
+// matter.  The check has looked, but not at what only the job's mount namespace has, and not at what has come meanwhile.
+UniqueFd FileMaker::known_end(const File& file, const Inode& inode, int fd) const {
+  if (input_.options.changed_files.value_or(ChangedFiles::kRefuse) != ChangedFiles::kRefuse || !inode.end) return {};
+  UniqueFd from = names::open(fmt::format("/proc/self/fd/{}", fd), O_RDONLY);
+  struct stat now;
+  switch (old_end_of(inode, from.get())) {
+    case OldEnd::kSame:
+      return from;
+    case OldEnd::kOther:
+      if (::fstat(fd, &now) != 0) fail_errno("cannot stat {}", file.path);
+      fail(ESTALE, "{}: {}", file.path, rewritten_text(inode, static_cast<std::uint64_t>(now.st_size)));
+    case OldEnd::kUnknown:
+      break;
+  }
+  return {};
+}
+
 // What has come since the checkpoint to a file that is the job's.
 void FileMaker::see_to_tail(const File& file, const FileUse& use, int fd) {
   if (!is_output(file, use) || !file.redirected.empty()) return;
@@ -300,14 +319,15 @@ void FileMaker::see_to_tail(const File& file, const FileUse& use, int fd) {
       static_cast<std::uint64_t>(now.st_size) <= inode.head.size ||
       is_other_file(input_.options.relocations, file, inode, fd) || store_.cut.contains(inode.id))
     return;
+  UniqueFd from = known_end(file, inode, fd);
   CutFile& cut = store_.cut[inode.id];
-  if (tail == Tail::kAside)
-    cut = keep_tail_aside(input_.created, fd, inode.head.size, name_outside(file, fd));
+  cut.is_known = static_cast<bool>(from);
+  cut.from = std::move(from);
+  if (tail == Tail::kAside) keep_tail_aside(input_.created, fd, inode.head.size, name_outside(file, fd), cut);
   cut.process = first_writer(file);
   cut.file = file.id;
-  if (!cut.to) return;
-  cut.from = input_.descriptors.park(std::move(cut.from));
-  cut.to = input_.descriptors.park(std::move(cut.to));
+  if (cut.from) cut.from = input_.descriptors.park(std::move(cut.from));
+  if (cut.to) cut.to = input_.descriptors.park(std::move(cut.to));
 }
 
 UniqueFd FileMaker::open(const File& file, const FileUse& use) {

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstring>
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "restart/files/files.h"
 #include "restart/files/other_uses.h"
@@ -109,6 +111,25 @@ int own_output(const File& file, const Inode& inode, const FileUse& use, const i
   return -1;
 }
 
+OldEnd old_end_of(const Inode& inode, int fd) {
+  if (!inode.end || fd < 0) return OldEnd::kUnknown;
+  std::array<std::byte, CRYO_END_BYTES_MAX> bytes;
+  const auto start = static_cast<off_t>(inode.head.size - inode.end->length);
+  std::size_t done = 0;
+  while (done < inode.end->length) {
+    const ssize_t got = ::pread(fd, bytes.data() + done, inode.end->length - done, start + static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return OldEnd::kUnknown;
+    done += static_cast<std::size_t>(got);
+  }
+  return crc32c(std::span(bytes).first(done)) == inode.end->crc ? OldEnd::kSame : OldEnd::kOther;
+}
+
+std::string rewritten_text(const Inode& inode, std::uint64_t size) {
+  return fmt::format("has been written anew since the checkpoint: it has {} bytes, and had {}, of which the last {} are others now", size,
+                     inode.head.size, inode.end->length);
+}
+
 std::string aside_name(const std::string& path) {
   const std::size_t slash = path.rfind('/') + 1;
   struct stat now;
@@ -155,12 +176,13 @@ UniqueFd make_aside(CreatedPaths& created, std::string& name, const std::string&
 
 }  // namespace
 
-CutFile keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path) {
+void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path, CutFile& cut) {
   struct stat now;
   if (::fstat(fd, &now) != 0) fail_errno("cannot stat {}", path);
   const auto end = static_cast<std::uint64_t>(now.st_size);
-  if (end <= size) return {};
-  UniqueFd from = names::open(fmt::format("/proc/self/fd/{}", fd), O_RDONLY);
+  if (end <= size) return;
+  if (!cut.from) cut.from = names::open(fmt::format("/proc/self/fd/{}", fd), O_RDONLY);
+  const UniqueFd& from = cut.from;
   if (!from) fail_errno("{}: what has come since the checkpoint cannot be read, to be kept aside", path);
   std::string name;
   UniqueFd to = make_aside(created, name, path, now);
@@ -184,7 +206,8 @@ CutFile keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const
   // Before FILE is cut: the machine may crash again.
   if (::fsync(to.get()) != 0) fail_errno("cannot write {} to its disk", name);
   if (::lseek(to.get(), 0, SEEK_END) < 0) fail_errno("cannot seek in {}", name);
-  return {std::move(from), std::move(to), end};
+  cut.to = std::move(to);
+  cut.end = end;
 }
 
 }  // namespace cryo

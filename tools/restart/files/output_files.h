@@ -66,17 +66,25 @@ struct DataRange {
 // How much of that there is.
 [[nodiscard]] std::uint64_t data_behind(int fd, std::uint64_t offset, std::uint64_t size);
 
+// The last bytes that a file had: of one that has been written anew since they are others.
+enum class OldEnd { kUnknown, kSame, kOther };
+// Who may not read it, or reads while it is changed, knows nothing.
+[[nodiscard]] OldEnd old_end_of(const Inode& inode, int fd);
+// That they are others, of one that has `size` bytes now.
+[[nodiscard]] std::string rewritten_text(const Inode& inode, std::uint64_t size);
+
 // The first free name for what is moved: FILE.cut.N, where FILE is shortened if there is not room for both.
 [[nodiscard]] std::string aside_name(const std::string& path);
 // A file that is to be cut, and where its tail is by now: up to `end`.  What comes to it before it is cut has to be added.
 struct CutFile {
-  UniqueFd from, to;  // none: nothing is kept
+  UniqueFd from, to;  // no `to`: nothing is kept
   std::uint64_t end = 0;
+  bool is_known = false;  // it had its old end, and is cut only if it has it then; `from` reads it
   // By whom, and by which open file, it is cut: one for all.
   std::size_t process = 0;
   std::uint32_t file = 0;
 };
-// Copies what is behind the first `size` bytes there.
-[[nodiscard]] CutFile keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path);
+// Copies what is behind the first `size` bytes there, and opens both, or that which is not open.
+void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path, CutFile& cut);
 
 }  // namespace cryo

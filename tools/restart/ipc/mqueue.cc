@@ -123,6 +123,10 @@ std::string queue_problem(const Inode& inode, const std::string& path, int& code
   return found.obstacle;
 }
 
+bool is_queue_there(const Inode& inode, const std::string& path) {
+  return (inode.head.flags & CRYO_INODE_DELETED) == 0 && find_queue(inode, queue_name(path)).error != ENOENT;
+}
+
 namespace {
 
 struct Owner {

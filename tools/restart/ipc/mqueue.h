@@ -33,6 +33,9 @@ void make_unused_queues(FileRestoreInput& input);
 // Why the queue cannot be had, with an errno value; empty when it can.
 [[nodiscard]] std::string queue_problem(const Inode& inode, const std::string& path, int& code);
 
+// Whether it need not be made.
+[[nodiscard]] bool is_queue_there(const Inode& inode, const std::string& path);
+
 // By each process for itself: to be told when a message comes.  Any close of the queue ends that, so it comes
 // after the last.
 void plan_queue_notifications(const Context& context, const Process& process, CallList& calls,

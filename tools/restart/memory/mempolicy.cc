@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 #include <linux/mempolicy.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <fstream>
 #include <optional>
 
-#include "restart/process/affinity.h"
+#include "restart/process/cgroup.h"
 
 namespace cryo {
 namespace {
@@ -29,27 +32,38 @@ Nodes nodes_of(const cryo_mempolicy& policy, StubArea& area) {
   return {area.copy(std::vector<std::uint64_t>(std::begin(policy.nodes), std::end(policy.nodes))), kMaxNode};
 }
 
-// Empty: that cannot be told.
-CpuMask nodes_to_be_had() {
-  CpuMask nodes(CRYO_MAX_NODES / 64);
-  if (::syscall(SYS_get_mempolicy, nullptr, nodes.data(), CRYO_MAX_NODES, 0, MPOL_F_MEMS_ALLOWED) != 0) return {};
+// "0-1,4", as the kernel writes it.
+NodeMask nodes_of_text(const std::string& text) {
+  NodeMask nodes(CRYO_MAX_NODES / 64);
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    std::uint32_t first = 0;
+    const auto [rest, error] = std::from_chars(at, end, first);
+    if (error != std::errc()) return {};
+    std::uint32_t last = first;
+    at = rest;
+    if (at < end && *at == '-') at = std::from_chars(at + 1, end, last).ptr;
+    for (std::uint32_t node = first; node <= last && node < CRYO_MAX_NODES; ++node) nodes[node / 64] |= std::uint64_t{1} << (node % 64);
+    if (at < end && *at++ != ',') return {};
+  }
   return nodes;
 }
 
-CpuMask nodes_in(const cryo_mempolicy& policy) {
+NodeMask nodes_in(const cryo_mempolicy& policy) {
   return {std::begin(policy.nodes), std::end(policy.nodes)};
 }
 
-bool has_node(const CpuMask& nodes, int node) {
+bool has_node(const NodeMask& nodes, int node) {
   const auto at = static_cast<unsigned>(node);
   return at / 64 < nodes.size() && (nodes[at / 64] >> (at % 64) & 1) != 0;
 }
 
 // With those of its nodes that can be had; nothing: with none of them.  Relative numbers are always there.
-std::optional<cryo_mempolicy> policy_here(const cryo_mempolicy& policy, const CpuMask& there) {
-  const CpuMask wanted = nodes_in(policy);
+std::optional<cryo_mempolicy> policy_here(const cryo_mempolicy& policy, const NodeMask& there) {
+  const NodeMask wanted = nodes_in(policy);
   if (there.empty() || !has_cpus(wanted) || (policy.flags & MPOL_F_RELATIVE_NODES) != 0) return policy;
-  const CpuMask nodes = common_cpus(wanted, there);
+  const NodeMask nodes = common_cpus(wanted, there);
   if (!has_cpus(nodes)) return {};
   cryo_mempolicy here = policy;
   std::copy(nodes.begin(), nodes.end(), std::begin(here.nodes));
@@ -60,7 +74,7 @@ std::optional<cryo_mempolicy> policy_here(const cryo_mempolicy& policy, const Cp
 }  // namespace
 
 void plan_area_policies(const Mm& mm, CallList& calls, StubArea& area) {
-  const CpuMask there = mm.mempolicies.empty() ? CpuMask() : nodes_to_be_had();
+  const NodeMask there = mm.mempolicies.empty() ? NodeMask() : nodes_to_be_had();
   std::uint32_t index = 0;
   for (const cryo_mempolicy& saved : mm.mempolicies) {
     const std::optional<cryo_mempolicy> here = policy_here(saved, there);
@@ -85,8 +99,30 @@ void plan_thread_policy(const cryo_mempolicy& saved, CallList& calls, StubArea& 
   calls.add(stub::Step::kMempolicy, 0, SYS_set_mempolicy, policy.mode | policy.flags, nodes.mask, nodes.max);
 }
 
-std::string policy_here_text(const cryo_mempolicy& policy) {
-  const CpuMask there = nodes_to_be_had();
+NodeMask nodes_to_be_had() {
+  NodeMask nodes(CRYO_MAX_NODES / 64);
+  if (::syscall(SYS_get_mempolicy, nullptr, nodes.data(), CRYO_MAX_NODES, 0, MPOL_F_MEMS_ALLOWED) != 0) return {};
+  return nodes;
+}
+
+NodeMask nodes_to_be_had(const Context& context, std::size_t process) {
+  const std::string& group = context.processes[process].cgroup;
+  const std::string mount = group.empty() ? "" : cgroup_mount();
+  if (mount.empty() || !cgroup_obstacle(context, process, false).empty()) return nodes_to_be_had();
+  const NodeMask nodes = nodes_of_group(mount, group);
+  return has_cpus(nodes) ? nodes : nodes_to_be_had();
+}
+
+NodeMask nodes_of_group(const std::string& mount, std::string path) {
+  for (;; path.resize(path.rfind('/'))) {
+    std::string text;
+    std::ifstream file(mount + path + "/cpuset.mems.effective");
+    if (std::getline(file, text)) return nodes_of_text(text);
+    if (path.rfind('/') == std::string::npos) return {};
+  }
+}
+
+std::string policy_here_text(const cryo_mempolicy& policy, const NodeMask& there) {
   const std::optional<cryo_mempolicy> here = policy_here(policy, there);
   if (!here)
     return fmt::format("node {} cannot be had: it is left out", cpus_text(nodes_in(policy)));

@@ -28,6 +28,7 @@ constexpr long kErrorAgain = 11;
 constexpr long kErrorBusy = 16;
 constexpr long kErrorNoMemory = 12;
 constexpr long kErrorExists = 17;
+constexpr long kErrorStale = 116;
 constexpr long kErrorData = 61;  // ENODATA: the context ended early
 
 [[gnu::always_inline]] inline std::uint64_t address_of(const void* pointer) {
@@ -55,6 +56,21 @@ constexpr long kErrorData = 61;  // ENODATA: the context ended early
   for (;;) raw_syscall(SYS_exit_group, kFailureStatus);
 }
 
+// As crc32c() has it, without its tables: it is done for a few thousand bytes.
+STUB_CODE std::uint32_t crc32c_of(const unsigned char* bytes, std::uint64_t count) {
+  constexpr std::uint32_t kPolynomial = 0x82f63b78;
+  std::uint32_t crc = ~0U;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    crc ^= bytes[i];
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kPolynomial : 0);
+  }
+  return ~crc;
+}
+
+[[gnu::always_inline]] inline bool has_read(const Call& call, std::uint64_t count) {
+  return count == call.args[2] && crc32c_of(reinterpret_cast<const unsigned char*>(call.args[1]), count) == call.args[4];
+}
+
 STUB_CODE void make_calls(Parameters* p, const Call* calls, std::uint32_t count, std::uint32_t thread) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const Call& call = calls[i];
@@ -69,6 +85,7 @@ STUB_CODE void make_calls(Parameters* p, const Call* calls, std::uint32_t count,
         (call.expect == Expect::kArgument3 && value != call.args[3]) ||
         (call.expect == Expect::kArgument4 && value != call.args[4]))
       fail(p, call.step, thread, call.index, kErrorBusy, call.args[0]);
+    if (call.expect == Expect::kBytes && !has_read(call, value)) fail(p, call.step, thread, call.index, kErrorStale, 0);
   }
 }
 

@@ -70,6 +70,7 @@ enum class Step : std::uint16_t {
   kMapContext,
   kRoot,
   kConsent,
+  kOldEnd,
 };
 
 // When a call has done what it should.
@@ -79,6 +80,7 @@ enum class Expect : std::uint16_t {
   kArgument1,  // result is the second one
   kArgument3,  // result is the fourth one
   kArgument4,  // result is the fifth one
+  kBytes,      // result is the third one, the size of what the second one points to, of which the fifth one is the CRC32C
   kLocked,     // ENOMEM is no error: of mlock(2), when the memory is locked, and has pages that cannot be had
 };
 
