@@ -45,7 +45,8 @@ const char* credential_name(std::uint32_t index) {
                                            "set the securebits",
                                            "set the capabilities",
                                            "set the ambient capabilities",
-                                           "set no_new_privs"};
+                                           "set no_new_privs",
+                                           "consent to checkpoints by its user once more"};
   return index < std::size(kNames) ? kNames[index] : "set the credentials";
 }
 
@@ -168,8 +169,6 @@ std::string what_failed(const FailureReport& failure, const Context& context, co
     case Step::kThreadDirectory:
     case Step::kRoot:
       return directory_failure(failure.step, index);
-    case Step::kConsent:
-      return "cannot consent to checkpoints by its user once more";
     case Step::kMempolicy:
       return "cannot set a NUMA memory policy";
     case Step::kOwner:

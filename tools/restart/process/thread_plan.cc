@@ -317,7 +317,7 @@ void plan_consent(const ThreadPlanInput& input, CallList& calls, StubArea& area)
   auto* args = area.array<cryo_consent>(1);
   args->size = sizeof(*args);
   args->consent = CRYO_CONSENT_GIVE;
-  calls.add(Step::kConsent, 0, SYS_ioctl, input.device_fd, CRYO_IOC_CONSENT, args);
+  calls.add(Step::kCredentials, 9, SYS_ioctl, input.device_fd, CRYO_IOC_CONSENT, args);
 }
 
 }  // namespace

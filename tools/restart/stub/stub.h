@@ -69,7 +69,6 @@ enum class Step : std::uint16_t {
   kRing,
   kMapContext,
   kRoot,
-  kConsent,
   kOldEnd,
 };
 
