@@ -77,6 +77,11 @@ std::string id_failure(const Process& process, std::uint32_t thread) {
                         : fmt::format("its id is in use by {}", holder);
 }
 
+std::string directory_failure(bool root, std::uint32_t thread) {
+  if (thread != 0) return fmt::format("cannot give thread {} a {} directory of its own", thread, root ? "root" : "working");
+  return root ? "cannot change its root directory" : "cannot return to its working directory";
+}
+
 std::string what_failed(const FailureReport& failure, const Context& context, const Process& process) {
   const std::uint32_t index = failure.index;
   switch (failure.step) {
@@ -157,11 +162,10 @@ std::string what_failed(const FailureReport& failure, const Context& context, co
     case Step::kResume:
       return "the module refused the thread";
     case Step::kThreadDirectory:
-      return index == 0 ? "cannot return to its working directory"
-                        : fmt::format("cannot give thread {} a working directory of its own", index);
     case Step::kRoot:
-      return index == 0 ? "cannot change its root directory"
-                        : fmt::format("cannot give thread {} a root directory of its own", index);
+      return directory_failure(failure.step == Step::kRoot, index);
+    case Step::kThreadFile:
+      return fmt::format("cannot open {} again", file_name(context, index));
     case Step::kMempolicy:
       return "cannot set a NUMA memory policy";
     case Step::kOwner:
