@@ -56,6 +56,7 @@ struct cryo_object {
 	loff_t size;			/* of an inode, as its section says */
 	bool end_saved;			/* of an inode, see save/files/end.c */
 	unsigned long attached;		/* areas of memory that show it: System V shared memory */
+	bool of_thread;			/* of /proc, about a thread other than the first: opened when that is there */
 	bool is_inode;
 	bool locks_saved;		/* those of the open file itself */
 	struct cryo_proc *locks_of;	/* last process whose locks were looked for here */

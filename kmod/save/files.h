@@ -82,6 +82,9 @@ bool cryo_is_pidfd(struct file *file);
 int cryo_classify_pidfd(struct cryo_capture *c, struct cryo_object *o, const char **obstacle);
 int cryo_save_pidfd(struct cryo_capture *c, struct cryo_object *o);
 
+/* proc_file.c: files of /proc about processes and threads */
+const char *cryo_proc_file_obstacle(struct cryo_capture *c, struct cryo_object *o);
+
 /* signalfd.c */
 bool cryo_is_signalfd(struct file *file);
 int cryo_save_signalfd(struct cryo_capture *c, struct cryo_object *o);

@@ -40,27 +40,6 @@ static bool make_o_path_deleted(void)
 	return expect_fd(fd, "O_PATH descriptor of a deleted file that is no regular one");
 }
 
-static void *tell_and_stay(void *arg)
-{
-	*(volatile pid_t *)arg = (pid_t)syscall(SYS_gettid);
-	for (;;)
-		pause();
-	return NULL;
-}
-
-static bool make_proc_of_thread(void)
-{
-	static volatile pid_t tid;
-	pthread_t thread;
-	char path[64];
-
-	CRT_SYS(-pthread_create(&thread, NULL, tell_and_stay, (void *)&tid));
-	while (!tid)
-		usleep(1000);
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-	return expect_fd((int)CRT_SYS(open(path, O_RDONLY)), "file of /proc about a thread other than the first");
-}
-
 /* Of one that is gone, and of the memory of one that has not been waited for. */
 static bool make_proc_of_ended(void)
 {
@@ -741,7 +720,6 @@ static bool make_sharing_thread(void)
 struct obstacle obstacles[] = {
 	{ .name = "o-path-of-pipe", .make = make_o_path_of_pipe },
 	{ .name = "proc-of-ended", .make = make_proc_of_ended },
-	{ .name = "proc-of-thread", .make = make_proc_of_thread },
 	{ .name = "deep-file", .make = make_deep_file },
 	{ .name = "pidfd-in-message", .make = make_pidfd_in_message },
 	{ .name = "proc-in-message", .make = make_proc_in_message },

@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 #include <linux/magic.h>
 
+#include "restart/files/thread_files.h"
 #include "restart/rights/own_proc.h"
 #include "unit/obstacles.h"
 
@@ -42,6 +43,7 @@ TEST("obstacles: files of /proc about the job") {
   File file;
   CHECK_EQ(problem(builder, file, 0, "3999999/mem"), "");
   CHECK_EQ(problem(builder, file, 0, "3999999/task/3999999/maps"), "");
+  CHECK_EQ(problem(builder, file, 0, "4000000/task/4000000/children"), "");
   CHECK_EQ(problem(builder, file, 0, "4000000/status"), "");
   CHECK_EQ(problem(builder, file, 0, "4000000"), "");
   CHECK_EQ(problem(builder, file, 0, "4000000/mem"), "process 3999999 may not look at process 4000000 as it is now");
@@ -102,6 +104,30 @@ TEST("files of /proc by what they were") {
   CHECK_EQ(own_proc_path(builder.context, options, "/proc/3999999/task/3999999/mem"),
            fmt::format("/proc/{0}/task/{0}/mem", ::getpid()));
   CHECK_EQ(own_proc_path(builder.context, options, "/proc/2/mem"), "/proc/2/mem");
+}
+
+TEST("files of threads in /proc: where they lie") {
+  ContextBuilder builder = sample();
+  builder.process().threads.push_back(builder.process().threads.front());
+  builder.process().threads.back().head.tid = 4000001;
+  File file;
+  file.head.inode = 77;
+  builder.context.inodes[77].head.fs_magic = PROC_SUPER_MAGIC;
+  const auto place = [&](const char* path) {
+    const auto found = thread_place(builder.context, file, path);
+    return found ? fmt::format("{} {} {}", found->directory, found->name, found->id) : "";
+  };
+  CHECK_EQ(place("/proc/3999999/task/4000001/stat"), "/proc/3999999/task 4000001/stat 4000001");
+  CHECK_EQ(place("/proc/3999999/task/4000001"), "/proc/3999999/task 4000001 4000001");
+  CHECK_EQ(place("/proc/4000001/status"), "/proc 4000001/status 4000001");
+  CHECK_EQ(place("/proc/4000001/task/3999999/stat"), "/proc 4000001/task/3999999/stat 4000001");
+  CHECK_EQ(place("/jail/7/proc/3999999/task/4000001/fd/4000001"), "/jail/7/proc/3999999/task 4000001/fd/4000001 4000001");
+  CHECK_EQ(place("/proc/3999999/task/3999999/stat"), "");
+  CHECK_EQ(place("/proc/3999999/task/4000002/stat"), "");
+  CHECK_EQ(place("/proc/3999999/task"), "");
+  CHECK_EQ(place("/proc/meminfo"), "");
+  builder.context.inodes[77].head.fs_magic = TMPFS_MAGIC;
+  CHECK_EQ(place("/proc/3999999/task/4000001/stat"), "");
 }
 
 }  // namespace

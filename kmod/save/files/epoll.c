@@ -40,6 +40,9 @@ static void save_target(struct cryo_capture *c, struct cryo_object *o, struct cr
 			    o->fd, out.fd);
 		return;
 	}
+	if (target->of_thread)
+		cryo_refuse(c, o->proc, "fd %d (epoll): watches fd %d, a file of /proc about a thread other than the first",
+			    o->fd, out.fd);
 	out.file = target->id;
 	if (!list_empty(&epi->rdllink))
 		out.flags |= CRYO_EPOLL_QUEUED;

@@ -12,10 +12,6 @@
 #include <linux/magic.h>
 #include <linux/major.h>
 #include <linux/mount.h>
-#include <linux/pid.h>
-#include <linux/proc_fs.h>
-#include <linux/rcupdate.h>
-#include <linux/sched/signal.h>
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
 #include <linux/stat.h>
@@ -124,56 +120,6 @@ static bool is_removed(const struct path *path)
 		   !strncmp(dentry->d_name.name, hidden, strlen(hidden)));
 	spin_unlock(&dentry->d_lock);
 	return removed;
-}
-
-/* What is still told of a process that has exited and was not waited for, by @name behind its directory. */
-static bool is_told_of_zombie(const char *name)
-{
-	static const char *const told[] = { "", "stat", "statm", "status", "comm" };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(told); i++)
-		if (!strcmp(name, told[i]))
-			return true;
-	return false;
-}
-
-/* Is the process @number of the pid namespace of @sb not there any more, or not so that @name tells what it did? */
-static bool has_ended(struct super_block *sb, int number, const char *name)
-{
-	struct task_struct *task;
-	bool ended;
-
-	rcu_read_lock();
-	task = pid_task(find_pid_ns(number, proc_pid_ns(sb)), PIDTYPE_PID);
-	ended = !task || (task->exit_state && thread_group_empty(task) && !is_told_of_zombie(name));
-	rcu_read_unlock();
-	return ended;
-}
-
-/*
- * In the directory of a process in /proc: messages are put back before that is there.  In that of a thread, but for the
- * first one of a process, which comes into being with it.
- */
-static const char *proc_obstacle(const struct cryo_object *o)
-{
-	const struct path *path = cryo_user_path(o->file);
-	char text[256], *name;
-	int pid, tid, n, end = 0;
-
-	if (path->dentry->d_sb->s_magic != PROC_SUPER_MAGIC)
-		return NULL;
-	name = dentry_path_raw(path->dentry, text, sizeof(text));
-	if (IS_ERR(name))
-		return NULL;
-	n = sscanf(name, "/%d/task/%d/", &pid, &tid);
-	if (n == 2 && pid != tid)
-		return "file of /proc about a thread other than the first";
-	n = sscanf(name, "/%d%n", &pid, &end);
-	if (n == 1 && has_ended(path->dentry->d_sb, pid, name + end + (name[end] == '/')))
-		return "file of /proc about a process that has ended";
-	return n == 1 && o->carrier >= 0 ?
-	       "file of /proc about a process that is under way in a message" : NULL;
 }
 
 static const char *classify_regular(struct cryo_object *o)
@@ -390,7 +336,7 @@ static const char *classify_pidfd(struct cryo_capture *c, struct cryo_object *o)
 
 static const char *classify_by_type(struct cryo_capture *c, struct cryo_object *o)
 {
-	const char *obstacle = proc_obstacle(o);
+	const char *obstacle = cryo_proc_file_obstacle(c, o);
 
 	if (obstacle)
 		return obstacle;

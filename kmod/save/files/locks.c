@@ -30,6 +30,7 @@ struct lock_walk {
 	unsigned int room;
 	unsigned int n;
 	unsigned int breaking;		/* leases that somebody waits for */
+	unsigned int of_threads;	/* locks of files that are opened again when a thread is there */
 	bool too_many;
 };
 
@@ -87,6 +88,7 @@ static void look_at_lock(struct lock_walk *w, cryo_lock_core *lock, u32 kind,
 	maker = new_maker(w, lock);
 	if (!maker)
 		return;
+	w->of_threads += maker->of_thread;
 	if (kind == CRYO_LOCK_LEASE)
 		note_lease(w, lock, maker);
 	else
@@ -162,6 +164,7 @@ static int walk_table(struct lock_walk *w)
 
 	w->n = 0;
 	w->breaking = 0;
+	w->of_threads = 0;
 	set_looked_at(w, p, false);
 	for (i = 0; !err && i < p->nr_fds; i++)
 		err = walk_inode_once(w, cryo_object_find(w->c, p->fds[i].file));
@@ -231,6 +234,9 @@ int cryo_save_locks(struct cryo_capture *c, struct cryo_proc *p)
 	if (w.breaking)
 		cryo_refuse(c, p, "file leases that are being broken (%u of them) are not supported",
 			    w.breaking);
+	if (w.of_threads)
+		cryo_refuse(c, p, "locks of files of /proc about threads other than the first (%u of them) are not supported",
+			    w.of_threads);
 	if (w.n) {
 		for (i = 0; i < w.n; i++)
 			w.locks[i].owner = owner_in_context(c, w.locks[i].owner);

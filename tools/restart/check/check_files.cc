@@ -362,11 +362,6 @@ void FileChecker::check_own_proc_file(const File& file, const FileUse& use) {
   const bool same_proc = is_own_proc_file(context_, file, path_);
   if (const std::string text = same_proc ? own_proc_problem(context_, file, use.processes, path_) : ""; !text.empty())
     return problem(EACCES, "{}{}", text, way_out(file, use));
-  if (const std::int32_t thread = later_thread_of(context_, path_); thread != 0)
-    return problem(EOPNOTSUPP,
-                   "is a file of thread {}, which does not exist yet when files are opened (--redirect {}=FILE takes "
-                   "another one)",
-                   thread, use.fds.empty() ? 0U : use.fds.front().fd);
   if (use.holders > 1)
     findings_.warning("pid {}: {}: shared by {} processes, each of which gets an open file of its own", pid_,
                       what_, use.holders);
@@ -400,7 +395,7 @@ void FileChecker::check_hidden(const File& file, const FileUse& use) {
 }
 
 void FileChecker::check_path(const File& file, const FileUse& use) {
-  if (lies_in_own_proc(context_, path_)) return check_own_proc_file(file, use);
+  if (lies_in_own_proc(context_, path_) || thread_place(context_, file, path_)) return check_own_proc_file(file, use);
   const Inode& inode = context_.inode(file.head.inode);
   struct stat now;
   const bool link = (static_cast<int>(file.head.flags) & O_PATH) && S_ISLNK(inode.head.mode);

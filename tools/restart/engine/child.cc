@@ -68,6 +68,7 @@ class Child {
   void fill_own_epolls(const std::map<std::uint32_t, int>& first) const;
   [[nodiscard]] bool adds_seals() const;
   [[nodiscard]] std::map<std::uint32_t, int> own_fds() const;
+  [[nodiscard]] ThreadFilePlan of_threads() const;
   [[nodiscard]] StubArea make_area(AddressSpace& space);
   [[nodiscard]] bool makes_memory() const { return !input_.shared_life.memory_of; }
   [[nodiscard]] MemoryPlan plan_own_memory(StubArea& area, AddressSpace& space);
@@ -207,6 +208,7 @@ void Child::restore_open_files() {
   std::set<int> open = keep;
   open.insert(tails.begin(), tails.end());
   for (const int fd : directories_->descriptors()) open.insert(fd);
+  for (const ThreadFile& file : files_.of_threads) open.insert(file.directory.get());
   own.close_others(open, true);
   keep.erase(input_.handle_fd);
   keep.erase(input_.device_fd);
@@ -214,6 +216,11 @@ void Child::restore_open_files() {
   for (const std::uint32_t id : files_.kept) kept_.insert(files_.fds.at(id));
   for (const int fd : keep)
     if (!own.wants(fd) && !kept_.contains(fd)) parked_.insert(fd);
+}
+
+// Their names are those that cr_restart sees.
+ThreadFilePlan Child::of_threads() const {
+  return {input_.file_input.context, index_, input_.options.restore_pid, files_.of_threads.empty() ? Creds() : own_credentials()};
 }
 
 StubArea Child::make_area(AddressSpace& space) {
@@ -235,7 +242,8 @@ StubArea Child::make_area(AddressSpace& space) {
                            (parked_.size() + kept_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
                            (process_.threads.size() + 1) * 10 * sizeof(stub::Call) +
                            files_.fds.size() * (6 * sizeof(stub::Call) + sizeof(std::uint64_t) + kOwnerSize) +
-                           input_.files.cut.size() * ((kTailCalls + 4) * sizeof(stub::Call) + kEndSize) + kFixedSize;
+                           input_.files.cut.size() * ((kTailCalls + 4) * sizeof(stub::Call) + kEndSize) +
+                           thread_files_size(of_threads(), files_.of_threads) + kFixedSize;
   StubArea area(space, {shared_.report, report_size(input_.slots), !makes_memory()}, data, transit,
                 input_.context.header.page_size);
   if (!makes_memory()) input_.shared_life.areas.push_back(area.range());
@@ -365,6 +373,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   parameters->wait_mapped = adds_seals() ? 1 : 0;
   parameters->threads = plan_threads(threads, area, parameters);
   parameters->nr_threads = static_cast<std::uint32_t>(process_.threads.size());
+  plan_thread_files(of_threads(), files_.of_threads, area, *parameters);
   parameters->memory_calls = area.copy(memory.before_reads);
   parameters->nr_memory_calls = static_cast<std::uint32_t>(memory.before_reads.calls().size());
   parameters->reads = area.copy(memory.reads);

@@ -78,11 +78,9 @@ std::string id_failure(const Process& process, std::uint32_t thread) {
                         : fmt::format("its id is in use by {}", holder);
 }
 
-std::string directory_failure(Step step, std::uint32_t thread) {
-  if (step == Step::kRoot)
-    return thread == 0 ? "cannot change its root directory" : fmt::format("cannot give thread {} a root directory of its own", thread);
-  return thread == 0 ? "cannot return to its working directory"
-                     : fmt::format("cannot give thread {} a working directory of its own", thread);
+std::string directory_failure(bool root, std::uint32_t thread) {
+  if (thread != 0) return fmt::format("cannot give thread {} a {} directory of its own", thread, root ? "root" : "working");
+  return root ? "cannot change its root directory" : "cannot return to its working directory";
 }
 
 std::string what_failed(const FailureReport& failure, const Context& context, const Process& process) {
@@ -168,7 +166,9 @@ std::string what_failed(const FailureReport& failure, const Context& context, co
       return "the module refused the thread";
     case Step::kThreadDirectory:
     case Step::kRoot:
-      return directory_failure(failure.step, index);
+      return directory_failure(failure.step == Step::kRoot, index);
+    case Step::kThreadFile:
+      return fmt::format("cannot open {} again", file_name(context, index));
     case Step::kMempolicy:
       return "cannot set a NUMA memory policy";
     case Step::kOwner:

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Files that are opened again by their path: regular files, directories, named pipes, devices.
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 #include "base/error.h"
 
@@ -43,6 +45,19 @@ UniqueFd open_by_path(const FileRestoreInput& input, const File& file, const Fil
   again.created = &input.created;
   UniqueFd fd = names::open_again(again);
   check_still_the_same(input, file, again.flags, fd.get());
+  return fd;
+}
+
+UniqueFd open_proc_directory(const FileRestoreInput& input, const File& file, const std::string& directory) {
+  const std::string path = own_proc_path(input.context, input.options, directory);
+  const auto root = input.roots.find(file.head.mnt);
+  const std::string below = path.substr(1);
+  Again again{root == input.roots.end() ? path : below, O_RDONLY | O_DIRECTORY, 0, 0, 0, {}};
+  if (root != input.roots.end()) again.directory = root->second.get();
+  UniqueFd fd = names::open_again(again);
+  struct statfs system {};
+  if (::fstatfs(fd.get(), &system) != 0 || system.f_type != PROC_SUPER_MAGIC)
+    fail(ESTALE, "{} is no directory of /proc any more", path);
   return fd;
 }
 

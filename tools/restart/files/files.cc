@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "base/error.h"
@@ -455,7 +454,8 @@ FileStore FileMaker::make() {
     const File& file = input_.context.file(id);
     if (left_closed(file, input_.options) || is_late_pidfd(file) || is_polled_ring(file)) continue;
     if (file.redirected.empty() && (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path)) ||
-                                    lies_on_late_mount(input_.context, file)))
+                                    lies_on_late_mount(input_.context, file) ||
+                                    thread_place(input_.context, file, input_.options.relocations.apply(file.path))))
       continue;
     const NamesOf theirs(input_.context, use.processes, file);
     UniqueFd fd = taken_over(file, use);
@@ -503,6 +503,12 @@ class FileTaker {
 
  private:
   void take(const File& file, const FileUse& use);
+  [[nodiscard]] std::optional<ProcPlace> of_thread(const File& file, const FileUse& use) const;
+  void take_of_thread(const File& file, const FileUse& use, const ProcPlace& place);
+  [[nodiscard]] bool is_of_own_proc(const File& file, const FileUse& use) const;
+  [[nodiscard]] bool has_own_rights(const File& file) const;
+  template <typename Open>
+  [[nodiscard]] UniqueFd open_with_names(const File& file, bool of_proc, const Open& open) const;
   [[nodiscard]] UniqueFd open_late(const File& file, const FileUse& use);
   [[nodiscard]] Rights rights_to_look() const;
   void put_at(const File& file, const cryo_fd& wanted, int fd);
@@ -549,31 +555,71 @@ Rights FileTaker::rights_to_look() const {
   return rights;
 }
 
-UniqueFd FileTaker::open_late(const File& file, const FileUse& use) {
+bool FileTaker::is_of_own_proc(const File& file, const FileUse& use) const {
+  const std::string path = input_.options.relocations.apply(file.path);
+  if (!is_own_proc_file(input_.context, file, path)) return false;
+  if (const std::string problem = own_proc_problem(input_.context, file, use.processes, path); !problem.empty())
+    fail(EACCES, "{}: {}", path, problem);
+  return true;
+}
+
+// In a user namespace, cr_restart's rights are the user's by now.
+bool FileTaker::has_own_rights(const File& file) const {
+  return input_.context.processes[process_].namespaces.user != 0 &&
+         lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path));
+}
+
+template <typename Open>
+UniqueFd FileTaker::open_with_names(const File& file, bool of_proc, const Open& open) const {
   std::optional<OwnNames> own;
   std::optional<NamesOf> theirs;
-  const std::string path = input_.options.relocations.apply(file.path);
-  const bool of_proc = is_own_proc_file(input_.context, file, path);
   const bool inside = input_.context.processes[process_].namespaces.user != 0;
-  if (const std::string problem = of_proc ? own_proc_problem(input_.context, file, use.processes, path) : ""; !problem.empty())
-    fail(EACCES, "{}: {}", path, problem);
-  // In a user namespace, cr_restart's rights are the user's by now.
-  if (inside && lies_in_own_proc(input_.context, path))
+  if (has_own_rights(file))
     own.emplace();
   else if (of_proc)
     theirs.emplace(process_, rights_to_look());
   else if (file.opener && !inside)
     theirs.emplace(input_.context, std::vector{process_}, file);
-  UniqueFd fd = open_by_path(input_, file, use);
+  return open();
+}
+
+UniqueFd FileTaker::open_late(const File& file, const FileUse& use) {
+  const bool of_proc = is_of_own_proc(file, use);
+  UniqueFd fd = open_with_names(file, of_proc, [&] { return open_by_path(input_, file, use); });
   struct statfs system {};
   if (of_proc && (::fstatfs(fd.get(), &system) != 0 || system.f_type != PROC_SUPER_MAGIC))
-    fail(ESTALE, "{} is no file of /proc any more", path);
+    fail(ESTALE, "{} is no file of /proc any more", input_.options.relocations.apply(file.path));
   return fd;
+}
+
+// The stub opens it with the same rights.  Up to then the directory has its numbers.
+void FileTaker::take_of_thread(const File& file, const FileUse& use, const ProcPlace& place) {
+  const bool of_proc = is_of_own_proc(file, use);
+  ThreadFile& late = result_.of_threads.emplace_back();
+  late.file = file.id;
+  late.directory = input_.descriptors.park(
+      open_with_names(file, of_proc, [&] { return open_proc_directory(input_, file, place.directory); }));
+  late.place = place;
+  late.flags = open_flags(file, use);
+  if (!has_own_rights(file))
+    late.rights = of_proc ? rights_to_look() : rights_inside(input_.context, input_.context.processes[process_]);
+  late.fds = use.fds;
+  // plan_owners() adds to these.
+  if (::fcntl(late.directory.get(), F_SETFL, static_cast<int>(file.head.flags) & (O_APPEND | O_NONBLOCK)) != 0)
+    fail_errno("{}: cannot set the status flags", file.path);
+  for (const cryo_fd& wanted : use.fds) put_at(file, wanted, late.directory.get());
+  result_.fds.emplace(file.id, static_cast<int>(use.fds.front().fd));
+}
+
+std::optional<ProcPlace> FileTaker::of_thread(const File& file, const FileUse& use) const {
+  if (!file.redirected.empty() || use.fds.empty()) return {};
+  return thread_place(input_.context, file, input_.options.relocations.apply(file.path));
 }
 
 void FileTaker::take(const File& file, const FileUse& use) {
   UniqueFd late;
   const auto stored = store_.fds.find(file.id);
+  if (const auto place = of_thread(file, use); place && stored == store_.fds.end()) return take_of_thread(file, use, *place);
   if (const auto made = made_.find(file.id); made != made_.end()) {
     late = std::move(made->second);
     made_.erase(made);
@@ -685,20 +731,6 @@ std::map<std::uint32_t, FileUse> file_uses(const Context& context) {
     for (const SocketMessage& message : file.queue)
       for (const std::uint32_t passed : message.files) add_receivers(context, id, uses, uses[passed]);
   return uses;
-}
-
-std::int32_t later_thread_of(const Context& context, const std::string& path) {
-  const auto is_later = [&](std::int32_t id) {
-    return std::any_of(context.processes.begin(), context.processes.end(), [id](const Process& process) {
-      return std::any_of(process.threads.begin(), process.threads.end(), [&](const Thread& thread) {
-        return thread.head.tid == id && id != process.head.pid;
-      });
-    });
-  };
-  int process = 0, thread = 0;
-  const int found = std::sscanf(path.c_str(), "/proc/%d/task/%d/", &process, &thread);
-  if (found >= 1 && is_later(process)) return process;
-  return found == 2 && is_later(thread) ? thread : 0;
 }
 
 int open_flags(const File& file, const FileUse& use) {

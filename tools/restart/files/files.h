@@ -16,6 +16,7 @@
 #include "restart/files/output_files.h"
 #include "restart/files/pidfd.h"
 #include "restart/files/standard_files.h"
+#include "restart/files/thread_files.h"
 #include "restart/memory/shared_memory.h"
 #include "restart/rights/created_paths.h"
 #include "restart/rights/names.h"
@@ -54,8 +55,6 @@ using KeptBy = std::map<std::uint32_t, std::size_t>;
 
 // Not open after the restart, because it was to be closed, at the checkpoint or now.
 [[nodiscard]] bool left_closed(const File& file, const RestartOptions& options);
-// The thread in whose directory it lies there; 0: none but a main thread, which is the first to be.
-[[nodiscard]] std::int32_t later_thread_of(const Context& context, const std::string& path);
 
 class Namespaces;
 
@@ -118,6 +117,7 @@ struct RestoredFiles {
   std::map<std::uint32_t, int> fds;  // file id: a descriptor of it, in the table or in the store
   std::set<std::uint32_t> kept;      // of these: by FileStore::kept_by
   int exe_fd = -1;                   // parked
+  std::vector<ThreadFile> of_threads;  // to be opened by the stub: `fds` has the numbers that they are going to have
 };
 // In a process of the job, when all of them exist: its descriptors at their numbers.
 // `made` are those that it has made itself, parked, by file id.
@@ -128,6 +128,9 @@ struct RestoredFiles {
 
 // Names are those of who is said to have them.
 [[nodiscard]] UniqueFd open_by_path(const FileRestoreInput& input, const File& file, const FileUse& use);
+
+// A directory of /proc on the way to `file`, which there is already.
+[[nodiscard]] UniqueFd open_proc_directory(const FileRestoreInput& input, const File& file, const std::string& directory);
 
 // Seals of a memfd to be added; 0: none, or none can be.
 [[nodiscard]] std::uint32_t seals_of(const Inode& inode);

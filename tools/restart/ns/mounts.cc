@@ -527,10 +527,14 @@ std::optional<std::string> outer_path(const Context& context, const File& file) 
   return outer_path(context, file.head.mnt, file.path);
 }
 
-bool lies_on_late_mount(const Context& context, const File& file) {
-  if (file.head.mnt == 0) return false;
+std::uint32_t proc_namespace_of(const Context& context, const File& file) {
+  if (file.head.mnt == 0) return 0;
   const MountTree& tree = tree_of(context, file.head.mnt);
-  return tree.kinds[mount_at(tree, file.path)].pid_ns != 0;
+  return tree.kinds[mount_at(tree, file.path)].pid_ns;
+}
+
+bool lies_on_late_mount(const Context& context, const File& file) {
+  return proc_namespace_of(context, file) != 0;
 }
 
 }  // namespace cryo

@@ -62,6 +62,8 @@ void build_late_mounts(const MountTree& tree, const MountHelp& help, std::uint32
 // Where cr_restart finds what a file's path leads to; nothing: nowhere before the namespace is there.
 [[nodiscard]] std::optional<std::string> outer_path(const Context& context, std::uint32_t mnt, const std::string& path);
 [[nodiscard]] std::optional<std::string> outer_path(const Context& context, const File& file);
+// Of which pid namespace of the context a file of /proc tells; 0: the requester's.
+[[nodiscard]] std::uint32_t proc_namespace_of(const Context& context, const File& file);
 // Is it on a mount that only the processes of the job can make?
 [[nodiscard]] bool lies_on_late_mount(const Context& context, const File& file);
 

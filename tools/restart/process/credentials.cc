@@ -75,21 +75,6 @@ std::vector<cryo_id_range> own_ranges(const char* file) {
   return ranges;
 }
 
-// capset(2), for the calling thread.
-void add_capset(CallList& calls, Room& room, std::uint64_t effective, std::uint64_t permitted,
-                std::uint64_t inheritable) {
-  auto* header = room.array<__user_cap_header_struct>(1);
-  header->version = _LINUX_CAPABILITY_VERSION_3;
-  header->pid = 0;
-  auto* data = room.array<__user_cap_data_struct>(_LINUX_CAPABILITY_U32S_3);
-  for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; ++i) {
-    data[i].effective = static_cast<__u32>(effective >> (32 * i));
-    data[i].permitted = static_cast<__u32>(permitted >> (32 * i));
-    data[i].inheritable = static_cast<__u32>(inheritable >> (32 * i));
-  }
-  calls.add(Step::kCredentials, 6, SYS_capset, header, data);
-}
-
 }  // namespace
 
 Creds own_credentials() {
@@ -236,6 +221,20 @@ std::vector<std::string> credential_problems(const CredentialChange& change) {
   return problems;
 }
 
+void plan_capabilities(CallList& calls, Room& room, std::uint64_t effective, std::uint64_t permitted,
+                       std::uint64_t inheritable) {
+  auto* header = room.array<__user_cap_header_struct>(1);
+  header->version = _LINUX_CAPABILITY_VERSION_3;
+  header->pid = 0;
+  auto* data = room.array<__user_cap_data_struct>(_LINUX_CAPABILITY_U32S_3);
+  for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; ++i) {
+    data[i].effective = static_cast<__u32>(effective >> (32 * i));
+    data[i].permitted = static_cast<__u32>(permitted >> (32 * i));
+    data[i].inheritable = static_cast<__u32>(inheritable >> (32 * i));
+  }
+  calls.add(Step::kCredentials, 6, SYS_capset, header, data);
+}
+
 void plan_credentials(const CredentialChange& change, CallList& calls, Room& room) {
   if (!change.to) return;
   const cryo_creds& own = change.own.head;
@@ -250,7 +249,7 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
   calls.add(Step::kCredentials, 3, SYS_setresgid, to.gid, to.egid, to.sgid);
   calls.add(Step::kCredentials, 4, SYS_setresuid, to.uid, to.euid, to.suid);
   // What was permitted still is; use it for the rest.
-  add_capset(calls, room, own.cap_permitted, own.cap_permitted, to.cap_inheritable);
+  plan_capabilities(calls, room, own.cap_permitted, own.cap_permitted, to.cap_inheritable);
   calls.add(Step::kCredentials, 3, SYS_setfsgid, to.fsgid);  // answers with the old one: ask again
   calls.expect(stub::Expect::kArgument0, Step::kCredentials, 3, SYS_setfsgid, to.fsgid);
   calls.add(Step::kCredentials, 4, SYS_setfsuid, to.fsuid);
@@ -265,7 +264,7 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
   else
     calls.add(Step::kCredentials, 5, SYS_prctl, PR_SET_KEEPCAPS, (to.securebits & SECBIT_KEEP_CAPS) ? 1 : 0,
               0, 0, 0);
-  add_capset(calls, room, to.cap_effective, to.cap_permitted, to.cap_inheritable);
+  plan_capabilities(calls, room, to.cap_effective, to.cap_permitted, to.cap_inheritable);
 }
 
 // Who may not set any would lose one that he still needs.

@@ -61,7 +61,11 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
 // Before that: the real user id, to whom timers and signals that wait are charged.
 void plan_real_user(const CredentialChange& change, CallList& calls);
 
-// The same, done at once, for the calling thread.  Throws Error.
+// capset(2), for the calling thread.
+void plan_capabilities(CallList& calls, Room& room, std::uint64_t effective, std::uint64_t permitted,
+                       std::uint64_t inheritable);
+
+// What plan_credentials() plans, done at once, for the calling thread.  Throws Error.
 void set_credentials(const CredentialChange& change);
 
 // Ids and groups of one that is about to exit, and what it has of the capabilities.  Those that have no number here, or

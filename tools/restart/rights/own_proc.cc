@@ -67,7 +67,8 @@ const Process* process_with(const Context& context, std::int32_t id) {
 bool is_for_all(const ProcFile& file, int flags) {
   static constexpr std::string_view kNames[] = {
       "",          "task",      "stat",  "statm",     "status",        "comm",    "cmdline",   "limits", "cgroup",   "cpuset",
-      "mountinfo", "mounts",    "sched", "oom_score", "oom_score_adj", "oom_adj", "schedstat", "wchan",  "loginuid", "sessionid"};
+      "mountinfo", "mounts",    "sched", "oom_score", "oom_score_adj", "oom_adj", "schedstat", "wchan",  "loginuid", "sessionid",
+      "children"};
   return (flags & O_ACCMODE) == O_RDONLY && std::find(std::begin(kNames), std::end(kNames), file.name) != std::end(kNames);
 }
 

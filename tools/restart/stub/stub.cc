@@ -71,6 +71,12 @@ STUB_CODE std::uint32_t crc32c_of(const unsigned char* bytes, std::uint64_t coun
   return count == call.args[2] && crc32c_of(reinterpret_cast<const unsigned char*>(call.args[1]), count) == call.args[4];
 }
 
+STUB_CODE void move_descriptor(Parameters* p, const Call& call, std::uint64_t fd) {
+  const long moved = raw_syscall(SYS_dup3, fd, call.args[5], call.args[4]);
+  if (is_error(moved)) fail(p, call.step, 0, call.index, -moved, 0);
+  raw_syscall(SYS_close, fd);
+}
+
 STUB_CODE void make_calls(Parameters* p, const Call* calls, std::uint32_t count, std::uint32_t thread) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const Call& call = calls[i];
@@ -79,6 +85,7 @@ STUB_CODE void make_calls(Parameters* p, const Call* calls, std::uint32_t count,
                                     call.args[4], call.args[5]);
     if (call.expect == Expect::kLocked && result == -kErrorNoMemory) continue;
     if (is_error(result)) fail(p, call.step, thread, call.index, -result, call.args[0]);
+    if (call.expect == Expect::kMoved) move_descriptor(p, call, static_cast<std::uint64_t>(result));
     const std::uint64_t value = static_cast<std::uint64_t>(result);
     if ((call.expect == Expect::kArgument0 && value != call.args[0]) ||
         (call.expect == Expect::kArgument1 && value != call.args[1]) ||
@@ -224,11 +231,28 @@ STUB_CODE void create_thread(Parameters* p, Thread* thread) {
     // Somebody has the id, often for a moment only.
     const bool taken = tid == -kErrorExists && thread->tid != 0;
     if (is_error(tid) && !taken) fail(p, Step::kCreateThread, thread->index, 0, -tid, 0);
+    thread->made = static_cast<std::int32_t>(tid);
     if (!taken && (thread->tid == 0 || tid == thread->tid)) return;
     if (!taken) wait_until_gone(thread);
     pause_before(attempt);
   }
   fail(p, Step::kThreadId, thread->index, 0, kErrorExists, 0);
+}
+
+// As a name that is relative to a directory: ".///////1234".
+STUB_CODE void write_id(volatile char* at, std::uint32_t id) {
+  int i = kIdRoom;
+  do {
+    at[--i] = static_cast<char>('0' + id % 10);
+    id /= 10;
+  } while (id != 0);
+  while (i > 1) at[--i] = '/';
+  at[0] = '.';
+}
+
+STUB_CODE void write_ids(Parameters* p) {
+  for (std::uint32_t i = 0; i < p->nr_ids; ++i)
+    write_id(p->ids[i].at, static_cast<std::uint32_t>(p->threads[p->ids[i].thread].made));
 }
 
 STUB_CODE void wait_for_threads(Parameters* p) {
@@ -300,6 +324,10 @@ extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   Thread* leader = &p->threads[0];
   make_calls(p, leader->calls, leader->nr_calls, 0);
   wait_for_threads(p);
+  arrive_at(&report->peopled, p->nr_processes);
+  if (p->wait_peopled != 0) wait_until(p, &report->peopled);
+  write_ids(p);
+  make_calls(p, p->proc_calls, p->nr_proc_calls, 0);
   make_calls(p, p->leader_calls, p->nr_leader_calls, 0);
   if (p->device_fd >= 0) raw_syscall(SYS_close, static_cast<std::uint64_t>(p->device_fd));
   arrive_at(&report->ready, p->nr_processes);

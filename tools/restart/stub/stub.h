@@ -70,6 +70,7 @@ enum class Step : std::uint16_t {
   kMapContext,
   kRoot,
   kOldEnd,
+  kThreadFile,
 };
 
 // When a call has done what it should.
@@ -80,6 +81,7 @@ enum class Expect : std::uint16_t {
   kArgument3,  // result is the fourth one
   kArgument4,  // result is the fifth one
   kBytes,      // result is the third one, the size of what the second one points to, of which the fifth one is the CRC32C
+  kMoved,      // result is a descriptor, which goes to the number that is the sixth argument, with the flags that are the fifth
   kLocked,     // ENOMEM is no error: of mlock(2), when the memory is locked, and has pages that cannot be had
 };
 
@@ -113,6 +115,7 @@ struct Parameters;
 struct Thread {
   Parameters* parameters;
   std::int32_t tid;     // 0: any
+  std::int32_t made;    // changes: the one that it has got
   std::uint32_t index;  // in the process
   void* stack;
   std::uint64_t stack_size;
@@ -127,6 +130,12 @@ struct Thread {
   cryo_resume* resume;
 };
 
+// A name in /proc that begins with the number of a thread: where that goes, kIdRoom bytes.
+struct IdText {
+  std::uint32_t thread;  // in Parameters::threads
+  char* at;
+};
+
 // What one process tells.
 struct Slot {
   Step step;  // reached so far
@@ -139,6 +148,7 @@ struct Slot {
 struct Report {
   std::uint32_t failed;   // 0; 1 by the first that fails; 2 when the rest of it is filled in
   std::uint32_t arrived;  // threads that are about to resume
+  std::uint32_t peopled;  // processes that have all their threads
   std::uint32_t ready;    // processes in which nothing can fail any more but the last steps
   std::int32_t error;     // errno value
   Step step;              // of the failure
@@ -172,6 +182,8 @@ struct Parameters {
   iovec* buffers;             // changes: consumed
   const Tags* tags;           // set when contents have been read
   const Call* process_calls;  // up to the creation of threads
+  const IdText* ids;          // when there are all threads
+  const Call* proc_calls;     // then: files of /proc about threads
   const Call* leader_calls;   // after all other threads are set up, by the leader
   const Call* final_calls;    // when all processes have come that far: what cannot be undone
   Thread* threads;            // the leader is the first
@@ -179,12 +191,15 @@ struct Parameters {
   std::uint32_t nr_reads;
   std::uint32_t nr_tags;
   std::uint32_t nr_process_calls;
+  std::uint32_t nr_ids;
+  std::uint32_t nr_proc_calls;
   std::uint32_t nr_leader_calls;
   std::uint32_t nr_final_calls;
   std::uint32_t nr_threads;
   std::uint32_t nr_processes;  // that arrive
   std::uint32_t process;       // index
   std::uint32_t wait_mapped;  // 1: process_calls need that the memory of all processes is complete
+  std::uint32_t wait_peopled;  // 1: proc_calls need that all processes have their threads
   std::int32_t handle_fd;
   std::int32_t device_fd;      // for the pid cursor, -1: none; closed before the resume
   std::int32_t coordinator;    // cr_restart; 0: in a pid namespace from where it cannot be seen
@@ -195,6 +210,7 @@ struct Parameters {
   std::int32_t leader_status;  // ... with this status, when everything is done
 };
 
+inline constexpr int kIdRoom = 12;  // two more than the digits that a number may have
 // Who has an id that is wanted is often a short-lived process of others: the first tries come at once, the
 // others after a while.
 inline constexpr std::int32_t kCursorBack = 0;  // CRYO_IOC_PID_CURSOR
