@@ -83,6 +83,12 @@ std::string directory_failure(bool root, std::uint32_t thread) {
   return root ? "cannot change its root directory" : "cannot return to its working directory";
 }
 
+std::string file_failure(Step step, const std::string& name) {
+  if (step == Step::kThreadFile) return fmt::format("cannot open {} again", name);
+  if (step == Step::kOldEnd) return fmt::format("{} has been written anew while the restart was under way, and is not cut", name);
+  return fmt::format("cannot cut {} back to its size at the checkpoint", name);
+}
+
 std::string what_failed(const FailureReport& failure, const Context& context, const Process& process) {
   const std::uint32_t index = failure.index;
   switch (failure.step) {
@@ -153,9 +159,9 @@ std::string what_failed(const FailureReport& failure, const Context& context, co
     case Step::kCredentials:
       return fmt::format("cannot {}", credential_name(index));
     case Step::kTruncate:
-      return fmt::format("cannot cut {} back to its size at the checkpoint", file_name(context, index));
     case Step::kOldEnd:
-      return fmt::format("{} has been written anew while the restart was under way, and is not cut", file_name(context, index));
+    case Step::kThreadFile:
+      return file_failure(failure.step, file_name(context, index));
     case Step::kDumpable:
       return "cannot set PR_SET_DUMPABLE";
     case Step::kTimer:
@@ -167,8 +173,6 @@ std::string what_failed(const FailureReport& failure, const Context& context, co
     case Step::kThreadDirectory:
     case Step::kRoot:
       return directory_failure(failure.step == Step::kRoot, index);
-    case Step::kThreadFile:
-      return fmt::format("cannot open {} again", file_name(context, index));
     case Step::kMempolicy:
       return "cannot set a NUMA memory policy";
     case Step::kOwner:
