@@ -123,6 +123,7 @@ for how in "6>first 7<>log" "6<>log 7>last"; do
 		check "$how, $option: it waits" wait_for waits_for_reader
 		echo "written anew by others" >log
 		cat fifo >/dev/null & reader=$!
+		wait_for is_gone "$restart" || kill -KILL "$pid"
 		rc=0
 		wait "$restart" || rc=$?
 		err=$(<"$base/stderr")
