@@ -11,11 +11,11 @@
 #include "lib/per_user.h"
 #include "lib/turn.h"
 
-#define TURN_NS		(5 * NSEC_PER_MSEC)
-#define SET_NS		(10 * TURN_NS)	/* who waits for a lock, or a processor, before he sets his number */
+#define TURN_NS		(20 * NSEC_PER_MSEC)	/* a writer may have to wait 4 ms for a semaphore that readers take before it */
+#define SET_NS		(50 * NSEC_PER_MSEC)	/* likewise, before the number has been set */
 #define PATIENCE_NS	NSEC_PER_SEC
 #define LOOK_US		50
-#define STALE_NS	(2 * TURN_NS)	/* longer than a slice of whoever has the processor */
+#define STALE_NS	(10 * NSEC_PER_MSEC)	/* longer than a slice of whoever has the processor */
 
 struct waiter {
 	struct list_head node;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * take-numbers: sets the next pid and the next id of shared memory in a loop, until it is killed (for tests/hostile/chosen-numbers).
- * Other threads of it keep the lock of that id busy: they change segments, and read the list of all.
- * They make none: who does gets what was set last, whoever has set it.
+ * Other threads of it keep the lock of that id busy: they have the memory of all segments counted, of which it has made many before.
+ * take-numbers count N: sets the next id of shared memory so often, and makes a segment then; prints how many got that id.
  * take-numbers job FILE: has a segment of shared memory and children, and writes a line to FILE ten times a second.
  */
+#define _GNU_SOURCE
 #include <cryo/ioctl.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -35,24 +36,12 @@ static int job(const char *path)
 	}
 }
 
-static void *change_segments(void *unused)
+static void *count_memory(void *unused)
 {
-	struct shmid_ds none = {};
+	struct shm_info info;
 
 	(void)unused;
-	/* There is none with this id, which is looked for with the lock. */
-	for (;;)
-		shmctl(32767, IPC_SET, &none);
-	return NULL;
-}
-
-static void *read_list(void *unused)
-{
-	int list = open("/proc/sysvipc/shm", O_RDONLY);
-	char text[4096];
-
-	(void)unused;
-	while (list >= 0 && pread(list, text, sizeof(text), 0) >= 0)
+	while (shmctl(0, SHM_INFO, (struct shmid_ds *)&info) >= 0)
 		;
 	return NULL;
 }
@@ -61,7 +50,30 @@ static int keep_lock_busy(void)
 {
 	pthread_t thread;
 
-	return pthread_create(&thread, NULL, change_segments, NULL) || pthread_create(&thread, NULL, read_list, NULL);
+	for (int i = 0; i < 900; i++)
+		if (shmget(IPC_PRIVATE, 4096, 0600) < 0)
+			break;
+	return pthread_create(&thread, NULL, count_memory, NULL) || pthread_create(&thread, NULL, count_memory, NULL);
+}
+
+static int count(int dev, int rounds)
+{
+	int got = 0;
+
+	for (int i = 0; i < rounds; i++) {
+		struct cryo_ipc_id id = { .size = sizeof(id), .kind = CRYO_IPC_KIND_SHM, .id = 8192 + i };
+		int made;
+
+		if (ioctl(dev, CRYO_IOC_IPC_ID, &id)) {
+			perror("CRYO_IOC_IPC_ID");
+			return 1;
+		}
+		made = shmget(IPC_PRIVATE, 4096, 0600);
+		got += made == id.id;
+		shmctl(made, IPC_RMID, NULL);
+	}
+	printf("%d\n", got);
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -77,10 +89,14 @@ int main(int argc, char **argv)
 		perror("/dev/cryo");
 		return 1;
 	}
+	if (argc == 3 && !strcmp(argv[1], "count"))
+		return count(dev, atoi(argv[2]));
 	if (keep_lock_busy()) {
 		fprintf(stderr, "no threads\n");
 		return 1;
 	}
+	puts("takes");
+	fflush(stdout);
 	for (;;) {
 		cursor.pid = 20000;
 		if (ioctl(dev, CRYO_IOC_PID_CURSOR, &cursor)) {
