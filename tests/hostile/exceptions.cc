@@ -547,6 +547,14 @@ class Test {
     const Pair of_root;
     expect(as_user([&] { return name_peer(restart_handle(), of_root.fds[0], ::getpid()); }), EPERM,
            "another user's socket is left alone");
+    const Sleeper users([] {
+      become_user();
+      listener("cryo-users");
+    });
+    const int to_user = connect_to("cryo-users");
+    expect(as_user([&] { return name_peer(restart_handle(), to_user, ::getpid()); }), EPERM,
+           "... nor one that is connected to the user's own server");
+    ::close(to_user);
   }
 
   // Brothers: the one that asks is no ancestor.

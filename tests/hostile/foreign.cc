@@ -242,6 +242,40 @@ void vote(crt::Tap& tap) {
     kill(-shell.pid(), SIGKILL);
 }
 
+// The same where the process that asks for the checkpoint is one of those that it is of: the kernel asks nobody who signals himself.
+void vote_against_requester(crt::Tap& tap) {
+    Board* board = new_board(kBoard);
+    Child shell([&] {
+        setsid();
+        if (fork() == 0) {
+            become(kUser);
+            cryo_client args{};
+            args.size = sizeof(args);
+            const int fd = static_cast<int>(must(ioctl(device(), CRYO_IOC_CLIENT, &args), "CRYO_IOC_CLIENT"));
+            board->ready = 1;
+            cryo_client_request r{};
+            r.size = sizeof(r);
+            must(ioctl(fd, CRYO_CLIENT_WAIT, &r), "CRYO_CLIENT_WAIT");
+            cryo_client_vote v{};
+            v.size = sizeof(v);
+            v.vote = CRYO_VOTE_PERMANENT;
+            v.code = 7;
+            ioctl(fd, CRYO_CLIENT_VOTE, &v);
+            for (;;) pause();
+        }
+        signal(SIGCHLD, SIG_IGN);
+        while (board->ready != 1) usleep(10000);
+        cryo_checkpoint c = request_for(getpid(), CRYO_SCOPE_SESSION, kFreezeMs);
+        c.flags |= CRYO_CKPT_SELF;
+        board->error = run_request(board, c);
+        tick(board, false);
+    });
+    tap.ok(until([&] { return board->ticks > 2 || !shell.alive(); }) && board->ticks > 2 && board->error == ECANCELED,
+           std::string("nor is root's process that has asked for the checkpoint of itself: ") + std::strerror(board->error));
+    tap.diag(board->log);
+    kill(-shell.pid(), SIGKILL);
+}
+
 void limits(crt::Tap& tap) {
     Job job;
     Board* board = job.board();
@@ -302,6 +336,7 @@ int main(int argc, char** argv) {
         set_user_id(tap);
         changes_when_asked(tap);
         vote(tap);
+        vote_against_requester(tap);
         limits(tap);
     } catch (const std::exception& error) {
         tap.ok(false, error.what());

@@ -8,6 +8,9 @@
  */
 #include "restarting.h"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
 #include <sys/eventfd.h>
 
 /* ---- the table, as the interface promises it; the module has its own ---- */
@@ -549,6 +552,32 @@ static void wrong_kinds(void)
 		close(others[i]);
 }
 
+/* The same of a file that can tell of itself in /proc/PID/fdinfo, as those objects do. */
+static void named_device(void)
+{
+	int handle = make_handle(1, 1), event = eventfd(0, EFD_CLOEXEC), epoll = -1, result, error;
+	char dir[] = "/dev/shm/cryo-handle.XXXXXX", path[64];
+	struct cryo_epoll_disarm disarm;
+
+	if (system("modprobe -q tun") || !mkdtemp(dir))
+		dir[0] = '\0';
+	snprintf(path, sizeof(path), "%s/[eventpoll]", dir);
+	if (dir[0] && !mknod(path, S_IFCHR | 0600, makedev(10, 200)))
+		epoll = open(path, O_RDWR | O_CLOEXEC);
+	unlink(path);
+	rmdir(dir);
+	disarm = (struct cryo_epoll_disarm){ .size = sizeof(disarm), .epoll_fd = epoll, .target_fd = event, .fd = event };
+	result = ioctl(handle, CRYO_RST_EPOLL_DISARM, &disarm);
+	error = errno;
+	if (epoll < 0)
+		ok(true, "a device with such a name is refused # SKIP no tun");
+	else if (!ok(result == -1 && error == EINVAL, "a device with such a name is refused"))
+		printf("# %s\n", strerror(error));
+	close(epoll);
+	close(event);
+	close(handle);
+}
+
 static void as_user(void (*test)(void))
 {
 	int report[2], counts[2], status;
@@ -608,6 +637,7 @@ int main(int argc, char *argv[])
 		return finish();
 	}
 	as_user(wrong_kinds);
+	named_device();
 	as_user(all_states);
 	strangers();
 	users_of_root();

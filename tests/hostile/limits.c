@@ -27,6 +27,37 @@ static void become_if_needed(uid_t uid)
 		become_user(uid);
 }
 
+/* Of a handle of an id of many that @uid has in a user namespace, which root has given him (newuidmap(1)): 0, or an errno value. */
+static int one_of_many_ids(uid_t uid)
+{
+	int made[2], mapped[2], status;
+	char path[64], text[64], byte = 0;
+	pid_t pid;
+
+	if (pipe(made) || pipe(mapped))
+		die("pipe");
+	pid = fork();
+	if (!pid) {
+		become_if_needed(uid);
+		if (unshare(CLONE_NEWUSER) || write(made[1], &byte, 1) != 1 || read(mapped[0], &byte, 1) != 1 || setresuid(1, 1, 1))
+			die("user namespace");
+		_exit(new_client() < 0 ? errno : 0);
+	}
+	if (read(made[0], &byte, 1) != 1)
+		die("user namespace");
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+	snprintf(text, sizeof(text), "0 %u 1\n1 100000 1000\n", uid);
+	put_text(path, text);
+	if (write(mapped[1], &byte, 1) != 1)
+		die("write");
+	waitpid(pid, &status, 0);
+	close(made[0]);
+	close(made[1]);
+	close(mapped[0]);
+	close(mapped[1]);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 254;
+}
+
 /* Of one more handle of @uid's: 0, or an errno value. */
 static int one_more(uid_t uid, bool in_namespace)
 {
@@ -100,6 +131,7 @@ static void registrations(void)
 
 	is_error(one_more(ORDINARY, false), ENOSPC, "... and no more");
 	is_error(one_more(ORDINARY, true), ENOSPC, "... nor in a user namespace of his own");
+	is_error(one_of_many_ids(ORDINARY), ENOSPC, "... nor with another of his ids there");
 	is_error(one_more(OTHER, false), 0, "another user may have some");
 	is_error(one_more(OTHER, true), 0, "... in a user namespace, too");
 	is_error(one_more(0, false), 0, "... and root");

@@ -45,6 +45,20 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
+/* As wait_for(), of one that may have got a place where it should not, and waits for a commit then. */
+static int wait_at_most(pid_t pid)
+{
+	for (unsigned int i = 0; i < 3000 * factor(); i++) {
+		int status;
+
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return status;
+		sleep_ms(1);
+	}
+	kill(pid, SIGKILL);
+	return wait_for(pid);
+}
+
 /* ---- seccomp ---- */
 
 static struct sock_filter allow_all[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
@@ -77,7 +91,7 @@ static void resume_filtered(int handle, unsigned int slot, struct sock_fprog *se
 static void maker_in_user_namespace(void)
 {
 	int pair[2];
-	pid_t maker;
+	pid_t maker, pid;
 
 	begin();
 	socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
@@ -92,12 +106,12 @@ static void maker_in_user_namespace(void)
 		await(&shared->go);
 		_exit(0);
 	}
-	if (!fork()) {
+	pid = fork();
+	if (!pid) {
 		resume_filtered(receive_fd(pair[1]), 0, NULL);
 		_exit(0);
 	}
-	for (unsigned int i = 0; i < 2000 * factor() && shared->seccomp[0] < 0; i++)
-		sleep_ms(1);
+	wait_at_most(pid);
 	is_error(shared->results[0], EPERM, "the maker is root in a user namespace, the caller outside of it");
 	ok(shared->seccomp[0] == 0, "... who has no filter then");
 	shared->go = true;
@@ -114,7 +128,8 @@ static void own_handle(void)
 	pid_t pid;
 
 	begin();
-	if (!fork()) {
+	pid = fork();
+	if (!pid) {
 		resume_filtered(handle, 0, NULL);
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 		args.seccomp_mode = SECCOMP_MODE_FILTER;
@@ -122,7 +137,7 @@ static void own_handle(void)
 		shared->seccomp[1] = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
 		_exit(0);
 	}
-	wait(NULL);
+	wait_at_most(pid);
 	is_error(shared->results[0], EACCES, "a filter of a user's without no_new_privs");
 	is_error(shared->results[1], EINVAL, "no filter where one is said to be");
 	ok(!shared->seccomp[0] && !shared->seccomp[1], "... and no filter is there then");
@@ -416,8 +431,17 @@ static void *execute(void *arg)
 	return arg;
 }
 
-/* A member whose process owns the tables; a second thread of it may execute a program meanwhile. */
-static void own_tables(int handle, bool executes)
+static void *stay(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+enum owner { ALONE, EXECUTES, HAS_THREAD };
+
+/* A member whose process owns the tables; a second thread of it may execute a program meanwhile, or could. */
+static void own_tables(int handle, enum owner owner)
 {
 	struct cryo_regset set;
 	struct cryo_resume args = resume_args(&idles, &set);
@@ -425,7 +449,9 @@ static void own_tables(int handle, bool executes)
 
 	args.flags |= CRYO_RESUME_OWNS_FS;
 	args.fs_of = 1;
-	if (executes) {
+	if (owner == HAS_THREAD)
+		pthread_create(&thread, NULL, stay, NULL);
+	if (owner == EXECUTES) {
 		pthread_create(&thread, NULL, execute, NULL);
 		await(&shared->ready);
 		sleep_ms(500);
@@ -434,7 +460,7 @@ static void own_tables(int handle, bool executes)
 	_exit(98);
 }
 
-enum taker { SAME, OTHER_USER_NAMESPACE, OTHER_MOUNT_NAMESPACE, OTHER_GROUP };
+enum taker { SAME, OTHER_USER_NAMESPACE, OTHER_MOUNT_NAMESPACE, OTHER_GROUP, OTHER_BITS };
 
 static void take_fs(int handle, enum taker kind)
 {
@@ -443,13 +469,16 @@ static void take_fs(int handle, enum taker kind)
 
 	if (kind == OTHER_USER_NAMESPACE && unshare(CLONE_NEWUSER))
 		die("unshare(CLONE_NEWUSER)");
+	/* What anybody may change of his credentials. */
+	if (kind == OTHER_BITS && prctl(PR_SET_KEEPCAPS, 1))
+		die("PR_SET_KEEPCAPS");
 	args.fs_of = 1;
 	shared->results[1] = resume(handle, &args);
 	_exit(98);
 }
 
 /* What the commit says when a process is to have the working directory of another one. */
-static int share_fs(enum taker kind, bool executes)
+static int share_fs(enum taker kind, enum owner owner)
 {
 	int handle = make_handle(2, 2), result, ends[2];
 	pid_t pids[2];
@@ -467,7 +496,7 @@ static int share_fs(enum taker kind, bool executes)
 			die("setresuid");	/* groups of root's */
 		if (i)
 			take_fs(handle, kind);
-		own_tables(handle, executes);
+		own_tables(handle, owner);
 	}
 	result = commit(handle, 10000 * factor());
 	show_log(handle);
@@ -506,7 +535,7 @@ static void while_it_executes(void)
 	lease = open(interpreter, O_RDONLY | O_CLOEXEC);
 	if (lease < 0 || fcntl(lease, F_SETLEASE, F_WRLCK))
 		die("F_SETLEASE");
-	is_error(share_fs(SAME, true), EAGAIN, "a working directory of a process that executes a program");
+	is_error(share_fs(SAME, EXECUTES), EAGAIN, "a working directory of a process that executes a program");
 	close(lease);
 	unlink(script);
 	unlink(interpreter);
@@ -601,15 +630,18 @@ static void as_user(void (*test)(void))
 
 static void share_as_user(void)
 {
-	is_error(share_fs(SAME, false), 0, "a working directory is shared with a process of the same user");
-	is_error(share_fs(OTHER_USER_NAMESPACE, false), EPERM, "not with one in another user namespace");
+	is_error(share_fs(SAME, ALONE), 0, "a working directory is shared with a process of the same user");
+	is_error(share_fs(OTHER_USER_NAMESPACE, ALONE), EPERM, "not with one in another user namespace");
+	is_error(share_fs(OTHER_BITS, ALONE), EPERM, "... nor with one with other credentials");
+	is_error(share_fs(SAME, HAS_THREAD), EPERM, "... nor one of a process with a thread that is not restarted");
 	while_it_executes();
 }
 
 static void share_as_root(void)
 {
-	is_error(share_fs(OTHER_GROUP, false), 0, "root's restart has processes with other credentials share one");
-	is_error(share_fs(OTHER_MOUNT_NAMESPACE, false), EPERM, "... but none in another mount namespace");
+	is_error(share_fs(OTHER_GROUP, ALONE), 0, "root's restart has processes with other credentials share one");
+	is_error(share_fs(OTHER_MOUNT_NAMESPACE, ALONE), EPERM, "... but none in another mount namespace");
+	is_error(share_fs(OTHER_USER_NAMESPACE, ALONE), EPERM, "... nor in another user namespace");
 }
 
 /* Set by take_start(). */
