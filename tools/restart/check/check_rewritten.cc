@@ -34,6 +34,7 @@ class RewrittenChecker {
  private:
   [[nodiscard]] bool concerns(const File& file, const FileUse& use) const;
   void check_inode(const Inode& inode, const WrittenFile& written);
+  [[nodiscard]] bool goes_on_inside(const Inode& inode, const struct stat& now) const;
   void report_anew(const Inode& inode, const WrittenFile& written, const struct stat& now);
   void report_in_place(const Inode& inode, const struct stat& now);
 
@@ -45,9 +46,10 @@ class RewrittenChecker {
   std::string who_;  // "pid 7: descriptor 3 (/path)"
 };
 
+// Also of one that has been put back from a backup, or by a clock that was wrong. Not all file systems keep fractions of a second.
 bool is_modified_since(const cryo_inode& before, const struct stat& now) {
-  return std::tuple(now.st_mtim.tv_sec, now.st_mtim.tv_nsec) >
-         std::tuple(static_cast<time_t>(before.mtime_sec), static_cast<long>(before.mtime_nsec));
+  const auto then = static_cast<time_t>(before.mtime_sec);
+  return now.st_mtim.tv_sec != then || now.st_mtim.tv_nsec > static_cast<long>(before.mtime_nsec);
 }
 
 // What cr_restart itself has open is shared with it, and not cut; what is another file is reported as such.
@@ -60,10 +62,22 @@ bool RewrittenChecker::concerns(const File& file, const FileUse& use) const {
          (other == findings_.other_uses.end() || !other->second.context);
 }
 
+// Would the job write where it was?
+bool RewrittenChecker::goes_on_inside(const Inode& inode, const struct stat& now) const {
+  const auto found = findings_.other_uses.find(inode.id);
+  const OtherUse* const other = found == findings_.other_uses.end() ? nullptr : &found->second;
+  return std::any_of(uses_.begin(), uses_.end(), [&](const auto& entry) {
+    const File& file = context_.file(entry.first);
+    return file.head.inode == inode.id && is_output(file, entry.second) && (static_cast<int>(file.head.flags) & O_APPEND) == 0 &&
+           output_place(context_, outputs_, file, entry.second, other, static_cast<std::uint64_t>(now.st_size)) == OutputPlace::kSaved;
+  });
+}
+
 void RewrittenChecker::report_anew(const Inode& inode, const WrittenFile& written, const struct stat& now) {
   const std::string text = fmt::format("{}: {}", who_, rewritten_text(inode, static_cast<std::uint64_t>(now.st_size)));
-  // What is there stays, and new output comes after it.
-  const bool stays = tail_of(context_, outputs_, options_, *written.file) == Tail::kStays;
+  // What is there stays, and new output comes after it; or so the caller wants it.
+  const bool stays = tail_of(context_, outputs_, options_, *written.file) == Tail::kStays &&
+                     (options_.tails == Tails::kStay || !goes_on_inside(inode, now));
   switch (options_.changed_files.value_or(stays ? ChangedFiles::kWarn : ChangedFiles::kRefuse)) {
     case ChangedFiles::kRefuse:
       findings_.rewritten.insert(inode.id);
@@ -101,7 +115,7 @@ void RewrittenChecker::check_inode(const Inode& inode, const WrittenFile& writte
   if (size < inode.head.size || (size == inode.head.size && !modified)) return;
   who_ = fmt::format("pid {}: descriptor {} ({})", context_.processes[written.use->process].head.pid,
                      written.use->fds.front().fd, path);
-  const OldEnd end = old_end_of(inode, names::open_regular(path).get());
+  const OldEnd end = inode.end ? old_end_of(inode, names::open_regular(path).get()) : OldEnd::kUnknown;
   if (end == OldEnd::kOther && size > inode.head.size) return report_anew(inode, written, now);
   // A copy elsewhere is younger as a rule.
   if (modified && path == *outer && (written.in_place || end == OldEnd::kOther)) report_in_place(inode, now);

@@ -200,9 +200,11 @@ void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const st
       if (copied == 0) break;
     }
   }
-  // For whom FILE is, as far as that can be had: with an ACL the bits of the group are its mask.
+  // For whom FILE is, as far as that can be had: with an ACL the bits of the group are its mask. One that the directory gives to new
+  // files (default ACL) goes first: the mode would let in who is in that, and need not be in FILE's.
+  if (names::remove_acl(to.get()) != 0) fail_errno("cannot remove the ACL of {}", name);
   const bool has_group = ::fgetxattr(fd, "system.posix_acl_access", nullptr, 0) < 0 && names::fchown(to.get(), -1, now.st_gid) == 0;
-  if (::fchmod(to.get(), now.st_mode & (has_group ? 0666 : 0600)) != 0) fail_errno("cannot set the mode of {}", name);
+  if (names::fchmod(to.get(), now.st_mode & (has_group ? 0666 : 0600)) != 0) fail_errno("cannot set the mode of {}", name);
   // Before FILE is cut: the machine may crash again.
   if (::fsync(to.get()) != 0) fail_errno("cannot write {} to its disk", name);
   if (::lseek(to.get(), 0, SEEK_END) < 0) fail_errno("cannot seek in {}", name);

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -696,6 +697,12 @@ int names::link(const std::string& from, const std::string& to) {
       return with_name(to, false, [&](int to_at, const char* to_name, int) { return ::linkat(at, name, to_at, to_name, 0); });
     });
   });
+}
+
+int names::remove_acl(int fd) {
+  constexpr const char* kAcl = "system.posix_acl_access";
+  if (::fgetxattr(fd, kAcl, nullptr, 0) < 0) return 0;
+  return with_rights("a file", [&] { return ::fremovexattr(fd, kAcl); });
 }
 
 int names::fchmod(int fd, mode_t mode) {

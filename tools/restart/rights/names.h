@@ -222,6 +222,7 @@ void enter(const Again& again);
 [[nodiscard]] int rename(const std::string& from, const std::string& to);
 [[nodiscard]] int link(const std::string& from, const std::string& to);
 [[nodiscard]] int fchmod(int fd, mode_t mode);
+[[nodiscard]] int remove_acl(int fd);  // 0 also where there is none
 [[nodiscard]] int fchown(int fd, uid_t uid, gid_t gid);
 [[nodiscard]] int chdir(const std::string& path);
 [[nodiscard]] int chroot_here();  // to the working directory
