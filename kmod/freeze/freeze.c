@@ -342,26 +342,32 @@ static int forget_changed(struct cryo_request *req, unsigned int *within)
 	return n;
 }
 
-static bool any_within(struct cryo_request *req)
+/* @at_stop: is one of them at a stop? Its tracer lets it go at once, maybe, and it makes its call again. */
+static bool any_within(struct cryo_request *req, bool *at_stop)
 {
 	struct cryo_parked *p;
+	bool any = false;
 
+	*at_stop = false;
 	list_for_each_entry(p, &req->parked, node) {
-		if (went_on(p) && READ_ONCE(p->within))
-			return true;
+		if (went_on(p) && READ_ONCE(p->within)) {
+			any = true;
+			*at_stop |= p->at_stop;
+		}
 		cond_resched();
 	}
-	return false;
+	return any;
 }
 
 /* A call takes what it takes.  Returns why it is not waited for any more; then those that are in one are known, and named. */
 static int wait_for_calls(struct cryo_request *req, unsigned long limit)
 {
+	bool at_stop;
 	int err;
 
-	if (!any_within(req))
+	if (!any_within(req, &at_stop))
 		return 0;
-	if (cryo_sleep(CRYO_FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
+	if (!at_stop && cryo_sleep(CRYO_FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
 		return -EINTR;
 	err = cryo_request_interrupted(req);
 	if (!err && time_after(jiffies, limit))

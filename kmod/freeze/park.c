@@ -211,6 +211,7 @@ static void pass_by(struct cryo_parked *p)
 static void leave_call_alone(struct cryo_parked *p)
 {
 	p->within = true;
+	p->at_stop = READ_ONCE(current->ptrace) && cryo_arch_call_is_interrupted(current);
 	cryo_arch_forget_syscall(p);
 	cryo_arch_begin_park();
 	clear_thread_flag(TIF_NOTIFY_SIGNAL);
@@ -246,6 +247,11 @@ static void park_thread(struct callback_head *work)
 	struct cryo_parked *p = container_of(work, struct cryo_parked, work);
 
 	if (current->flags & PF_EXITING || is_process_ending()) {
+		/* It may have to wait yet, for what does not end by a signal that there is none. */
+		if (!p->poller && !(current->flags & PF_EXITING)) {
+			cryo_arch_forget_syscall(p);
+			cryo_arch_begin_park();
+		}
 		go_away(p);
 		goto put;
 	}

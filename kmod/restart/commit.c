@@ -237,13 +237,14 @@ static int wait_setup(struct cryo_rst_group *g)
 	return g->setup_error;
 }
 
-/* Where threads are held, the process sends it itself when they go on: whether the caller may is asked now. */
+/* Where threads are held, the process sends it itself when they go on: whether the caller may signal it is asked now. */
 static int signal_process(struct pid *tgid, int signal)
 {
 	int err = kill_pid(tgid, 0, 0);
 
-	if (err || cryo_held_signal(tgid, signal))
-		return err;
+	if (!err && cryo_held_signal(tgid, signal))
+		return 0;
+	/* Which may be more than the other: SIGCONT within a session. */
 	return kill_pid(tgid, signal, 0);
 }
 

@@ -32,9 +32,11 @@ static inline unsigned long cryo_sleep_of(struct task_struct *task)
 {
 	unsigned long switches = READ_ONCE(task->nvcsw);
 
+	/* Nor where the kernel itself has been preempted. */
+	if (READ_ONCE(task->__state) == TASK_RUNNING || task_is_stopped_or_traced(task))
+		return ULONG_MAX;
 	/* Pairs with the store in finish_task(), as in freeze.c. */
-	return smp_load_acquire(&task->on_cpu) || task_is_stopped_or_traced(task) ? ULONG_MAX :
-										    switches;
+	return smp_load_acquire(&task->on_cpu) ? ULONG_MAX : switches;
 }
 
 /* restart_block.c: system calls that go on by restart_syscall(2) */

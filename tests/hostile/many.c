@@ -5,7 +5,8 @@
  *
  *	many [KIND...]	MANY_SCALE=N: N times as many, as far as the limits let; MANY_SECONDS: how long each may take
  *
- * Counts are such that what takes a step for each pair of two of them takes minutes in an emulated machine.
+ * Counts are such that what takes a step for each pair of two of them takes minutes in an emulated machine, or, where such a step is
+ * a few instructions, much more than three times as long as a third of them.
  */
 #define _GNU_SOURCE
 #include <cryo/client.h>
@@ -40,7 +41,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static unsigned int scale = 1;
+static unsigned int scale = 1, part = 1;	/* so many times as many, and of these one of so many */
 
 static void need(bool good, const char *what)
 {
@@ -57,7 +58,7 @@ static unsigned int semaphores(void)
 	struct sembuf op = { .sem_op = 1, .sem_flg = SEM_UNDO };
 	unsigned int n;
 
-	for (n = 0; n < 16000 * scale; n++) {
+	for (n = 0; n < 16000 * scale / part; n++) {
 		int id = semget(IPC_PRIVATE, 1, IPC_CREAT | 0600);
 
 		if (id < 0)
@@ -73,7 +74,7 @@ static unsigned int locks(void)
 	struct flock lock = { .l_type = F_WRLCK, .l_len = 1 };
 	unsigned int n;
 
-	for (n = 0; n < 12000 * scale; n++) {
+	for (n = 0; n < 12000 * scale / part; n++) {
 		int fd = open("locked", O_RDWR | O_CREAT, 0600);
 
 		if (fd < 0)
@@ -89,7 +90,7 @@ static unsigned int registrations(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	int epoll = epoll_create1(0), first = 1000;
-	unsigned int n, total = 10000 * scale;
+	unsigned int n, total = 10000 * scale / part;
 
 	for (n = 0; n < total; n++) {
 		int fd = eventfd(0, 0), kept;
@@ -121,11 +122,11 @@ static unsigned int terminals(void)
 		need(!grantpt(master) && !unlockpt(master), "unlockpt");
 		slave = open(ptsname(master), O_RDWR | O_NOCTTY);
 		need(slave >= 0, "terminal");
-		for (i = 0; i < (int)(200 * scale); i++)
+		for (i = 0; i < (int)(200 * scale / part); i++)
 			if (open(ptsname(master), O_RDWR | O_NOCTTY) < 0)
 				break;
 	}
-	return n * 200 * scale;
+	return n * 200 * scale / part;
 }
 
 static void *sleeps(void *unused)
@@ -145,7 +146,7 @@ static unsigned int cpu_timers(void)
 	for (n = 0; n < 500; n++)
 		if (pthread_create(&thread, NULL, sleeps, NULL))
 			break;
-	for (n = 0; n < 5000 * scale; n++)
+	for (n = 0; n < 5000 * scale / part; n++)
 		if (timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer))
 			break;
 	return n;
@@ -157,7 +158,7 @@ static unsigned int timerfds(void)
 	struct itimerspec when = { .it_value.tv_sec = 100000 };
 	unsigned int n;
 
-	for (n = 0; n < 30000 * scale; n++) {
+	for (n = 0; n < 30000 * scale / part; n++) {
 		int fd = timerfd_create(CLOCK_MONOTONIC, 0);
 
 		if (fd < 0)
@@ -176,7 +177,7 @@ static unsigned int watches(void)
 	unsigned int n, i;
 
 	need(!mkdir("shown", 0755) && !mount("none", "shown", "tmpfs", 0, NULL), "tmpfs");
-	for (n = 0; n < 4096 * scale; n++) {
+	for (n = 0; n < 4096 * scale / part; n++) {
 		snprintf(name, sizeof(name), "shown/%u", n);
 		close(open(name, O_CREAT | O_WRONLY, 0600));
 		if (inotify_add_watch(fd, name, IN_MODIFY) < 0)
@@ -194,7 +195,7 @@ static unsigned int watches(void)
 /* Each with its other end in another process, which has all of them. */
 static unsigned int sockets(void)
 {
-	unsigned int n, total = 6000 * scale;
+	unsigned int n, total = 6000 * scale / part;
 	int (*pairs)[2] = calloc(total, sizeof(*pairs)), ready[2];
 	char c;
 
@@ -284,13 +285,13 @@ static unsigned int clones(unsigned int total, int flags)
 /* Processes, all with one memory, descriptor table and working directory. */
 static unsigned int sharers(void)
 {
-	return clones(6000 * scale, CLONE_VM | CLONE_FS | CLONE_FILES | SIGCHLD);
+	return clones(6000 * scale / part, CLONE_VM | CLONE_FS | CLONE_FILES | SIGCHLD);
 }
 
 /* Threads, each with a working directory of its own. */
 static unsigned int directories(void)
 {
-	return clones(12000 * scale, CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM);
+	return clones(12000 * scale / part, CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM);
 }
 
 /* Each with an eventfd of its own, before all of which there are others. */
@@ -300,7 +301,7 @@ static unsigned int rings(void)
 
 	for (n = 0; n < 40000; n++)
 		need(eventfd(0, 0) >= 0, "eventfd");
-	for (n = 0; n < 2000 * scale; n++) {
+	for (n = 0; n < 2000 * scale / part; n++) {
 		struct io_uring_params p = { .cq_entries = 2, .flags = IORING_SETUP_CQSIZE };
 		int event = eventfd(0, 0), fd = syscall(SYS_io_uring_setup, 1, &p);
 
@@ -319,7 +320,7 @@ static unsigned int participants(void)
 	int ready[2];
 
 	need(!pipe(ready), "pipe");
-	for (unsigned int i = 0; i < 64 * scale; i++) {
+	for (unsigned int i = 0; i < 64 * scale / part; i++) {
 		pid_t pid = fork();
 
 		need(pid >= 0, "fork");
@@ -434,6 +435,15 @@ static bool ended(pid_t pid, double seconds)
 	return true;
 }
 
+/* Of this process, whose the work of a request is, as the machine may have others to do. */
+static double cpu_time(void)
+{
+	struct rusage used;
+
+	need(!getrusage(RUSAGE_SELF, &used), "getrusage");
+	return used.ru_utime.tv_sec + used.ru_stime.tv_sec + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
+
 static int tests, bad;
 
 static void ok(bool good, const char *name, const char *text)
@@ -443,11 +453,34 @@ static void ok(bool good, const char *name, const char *text)
 	fflush(stdout);
 }
 
+/* A third of them takes a third of the time, more or less, and not a ninth. */
+static void try_third(const struct kind *kind, unsigned int count, double took, double seconds)
+{
+	static char text[65536];
+	unsigned int fewer;
+	double begin, third, most;
+	char line[160];
+	pid_t pid;
+
+	part = 3;
+	pid = start(kind, &fewer);
+	part = 1;
+	begin = cpu_time();
+	dry_run(kind, pid, 0, text, sizeof(text));
+	third = cpu_time() - begin;
+	most = fewer ? third * count / fewer * 1.7 + 0.3 : 0;
+	snprintf(line, sizeof(line), "%u take %.2f s of a processor, %u %.2f s", count, took, fewer, third);
+	ok(took <= most, kind->name, line);
+	kill(-pid, SIGKILL);
+	kill(pid, SIGKILL);
+	ended(pid, 20 * seconds);
+}
+
 static void try(const struct kind *kind, double seconds)
 {
 	static char text[65536];
 	unsigned int count;
-	double begin, whole = seconds * kind->patience;
+	double begin, used, whole = seconds * kind->patience;
 	char line[160];
 	pid_t pid = start(kind, &count), tool;
 	int err;
@@ -462,7 +495,9 @@ static void try(const struct kind *kind, double seconds)
 	if (kind->endless)
 		goto kill;
 	begin = now();
+	used = cpu_time();
 	err = dry_run(kind, pid, 0, text, sizeof(text));
+	used = cpu_time() - used;
 	snprintf(line, sizeof(line), "without one %.1f s (%s)", now() - begin, err ? strerror(err) : "done");
 	ok(now() - begin < whole && (kind->says ? err == EOPNOTSUPP && strstr(text, kind->says) : !err), kind->name,
 	   line);
@@ -481,6 +516,8 @@ kill:
 	kill(pid, SIGKILL);
 	/* The kernel itself takes long to give all of that back. */
 	ok(ended(pid, 20 * seconds), kind->name, "so does the process");
+	if (!kind->endless && !kind->says)
+		try_third(kind, count, used, seconds);
 }
 
 static bool wanted(const struct kind *kind, int argc, char **argv)

@@ -10,7 +10,9 @@
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 struct thread {
@@ -149,6 +151,21 @@ static bool make_other_namespace(void)
 	return fd >= 0 && expect_fd(fd, "file of a /proc of another pid namespace about a thread");
 }
 
+/* In a mount namespace of its own, so that nothing is left. */
+static bool make_bound(void)
+{
+	char path[64];
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+		return false;
+	CRT_SYS(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	start(&living);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", getpid(), living.tid);
+	CRT_SYS(mkdir("bound", 0700));
+	CRT_SYS(mount(path, "bound", NULL, MS_BIND, NULL));
+	return expect_fd((int)CRT_SYS(open("bound/stat", O_RDONLY)), "file of /proc about a thread, by a bind mount of its directory");
+}
+
 struct obstacle obstacles[] = {
 	{ .name = "ended", .make = make_ended },
 	{ .name = "left-out", .make = make_left_out },
@@ -156,6 +173,7 @@ struct obstacle obstacles[] = {
 	{ .name = "watched", .make = make_watched },
 	{ .name = "locked", .make = make_locked },
 	{ .name = "other-namespace", .make = make_other_namespace, .alone = true },
+	{ .name = "bound", .make = make_bound, .alone = true },
 };
 
 const unsigned int nr_obstacles = sizeof(obstacles) / sizeof(obstacles[0]);
@@ -165,5 +183,5 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "other-namespace",
+	.cases = "other-namespace bound",
 };

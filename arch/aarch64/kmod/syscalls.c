@@ -69,7 +69,8 @@ void cryo_arch_note_syscall(struct cryo_parked *p)
 
 	p->arch.switches = READ_ONCE(task->nvcsw);
 	/* Pairs with the store in finish_task(), as in freeze.c: what it has saved is there. */
-	if (smp_load_acquire(&task->on_cpu) || task_is_stopped_or_traced(task))
+	if (READ_ONCE(task->__state) == TASK_RUNNING || smp_load_acquire(&task->on_cpu) ||
+	    task_is_stopped_or_traced(task))
 		p->arch.nr = NR_UNKNOWN;
 	else
 		p->arch.nr = saved_syscall(task);
@@ -180,11 +181,14 @@ static void restart_interrupted(struct cryo_parked *p, struct pt_regs *regs)
 
 /*
  * At the stops before and after a call x7 says which it is, and what the program has there is on the kernel's stack only: nobody parks
- * there, not even with a call that has been interrupted.
+ * there of whom there may be a context, not even with a call that has been interrupted.
  */
 static bool is_at_stop(struct cryo_parked *p, struct pt_regs *regs)
 {
 	if (!READ_ONCE(current->ptrace))
+		return false;
+	if (!(p->req->args.flags & CRYO_CKPT_PTRACED_ALLOW) &&
+	    cryo_is_interrupted(regs->regs[0]))
 		return false;
 	return regs->syscallno != __NR_io_uring_enter || regs->regs[0] != regs->orig_x0 ||
 	       !slept_in(p, regs->syscallno);
@@ -197,10 +201,10 @@ bool cryo_arch_within_call(struct cryo_parked *p)
 
 	if (compat_user_mode(regs) || !in_syscall(regs))
 		return false;
-	if (is_at_stop(p, regs)) {
+	if (READ_ONCE(current->ptrace) && regs->regs[0] != regs->orig_x0)
 		restart_interrupted(p, regs);
+	if (is_at_stop(p, regs))
 		return true;
-	}
 	return !cryo_is_interrupted(regs->regs[0]) &&
 	       (regs->syscallno == __NR_io_uring_register || regs->syscallno == __NR_exit);
 }

@@ -104,10 +104,17 @@ void cryo_arch_note_syscall(struct cryo_parked *p)
 	p->arch.sleep = cryo_sleep_of(p->task);
 }
 
+/* Of what gives registers back, and runs works before. */
+static bool is_name_of_exit(const char *name)
+{
+	return !strcmp(name, "syscall_exit_prepare") || !strcmp(name, "interrupt_exit_user_prepare") ||
+	       !strcmp(name, "syscall_exit_restart") || !strcmp(name, "interrupt_exit_user_restart");
+}
+
 /*
  * Is @current in the middle of its call, and not behind it?  Inside, the registers are as they were at the entry; so they are after it
  * when the result happens to be the first argument.  What the kernel notes as the result is that of the call before until then.  So the
- * stack is asked whether the function is under way that makes the calls.
+ * stack is asked which function is under way: tracers of functions hide some of them, and who is not seen to be behind its call is in it.
  */
 static bool is_inside_call(void)
 {
@@ -120,8 +127,10 @@ static bool is_inside_call(void)
 		sprint_symbol_no_offset(name, at[i]);
 		if (!strcmp(name, "system_call_exception"))
 			return true;
+		if (is_name_of_exit(name))
+			return false;
 	}
-	return false;
+	return true;
 }
 
 /* Many works are run in io_uring_enter(2) while it waits. */

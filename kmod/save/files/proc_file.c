@@ -63,6 +63,9 @@ static const char *thread_obstacle(struct cryo_capture *c, struct cryo_object *o
 
 	if (!task || task->exit_state || has_lost_name(path->dentry))
 		return "file of /proc about a thread that has ended";
+	/* By such a name nobody sees which thread it is of. */
+	if (path->mnt->mnt_root != path->dentry->d_sb->s_root)
+		return "file of /proc about a thread, by a bind mount of its directory";
 	p = cryo_find_proc(c->req, task);
 	if (!p || p->gone || task->flags & CRYO_PF_WORKER)
 		return "file of /proc about a thread that is left out";
