@@ -277,14 +277,14 @@ TEST("a tail stays when the file that it is of has been cut") {
   CHECK_EQ(paths.list().size(), 2U);
   CHECK_EQ(paths.list().front(), whole);
   // What is being cut may be shorter at any moment.
-  CHECK((paths.remove_all(true) == std::vector<std::string>{cut, whole}));
-  CHECK(paths.remove_all(false) == std::vector<std::string>{cut});
+  CHECK((paths.remove_all(Cutting::kByAll) == std::vector<std::string>{cut, whole}));
+  CHECK(paths.remove_all(Cutting::kNo) == std::vector<std::string>{cut});
   CHECK(::access(whole.c_str(), F_OK) != 0);
   CHECK_EQ(::access(cut.c_str(), F_OK), 0);
   paths.remove(whole);
   // Where the file has gone, nobody knows.
   CHECK(::unlink(of.c_str()) == 0);
-  CHECK(paths.remove_all(false) == std::vector<std::string>{cut});
+  CHECK(paths.remove_all(Cutting::kNo) == std::vector<std::string>{cut});
   paths.remove(cut);
   // Nor is another one that has the name the one that was open, as long as it may be.
   CHECK(UniqueFd(::open(of.c_str(), O_CREAT | O_RDWR, 0600)));
@@ -292,7 +292,7 @@ TEST("a tail stays when the file that it is of has been cut") {
   CHECK_EQ(::stat(top.c_str(), &before), 0);
   before.st_size = 100;
   paths.add_tail(cut, of, before);
-  CHECK(paths.remove_all(false) == std::vector<std::string>{cut});
+  CHECK(paths.remove_all(Cutting::kNo) == std::vector<std::string>{cut});
   std::filesystem::remove_all(top);
 }
 
@@ -395,7 +395,7 @@ TEST("what has been made is removed, and only where and as it was made") {
   CHECK(::rename((there + "/b").c_str(), (top + "/b").c_str()) == 0);
   make(there + "/b");
   CHECK(!paths.discard(there + "/b"));
-  CHECK(paths.remove_all(false).empty());
+  CHECK(paths.remove_all(Cutting::kNo).empty());
   CHECK(is_there(there + "/b"));
   CHECK(!is_there(there + "/c"));
   // The same file, in another directory in the place of its own.
@@ -404,7 +404,7 @@ TEST("what has been made is removed, and only where and as it was made") {
   CHECK(::link((there + "/d").c_str(), (other + "/d").c_str()) == 0);
   CHECK(::rename(there.c_str(), (top + "/moved").c_str()) == 0 &&
         ::rename(other.c_str(), there.c_str()) == 0);
-  CHECK(paths.remove_all(false).empty());
+  CHECK(paths.remove_all(Cutting::kNo).empty());
   CHECK(is_there(there + "/d"));
   std::filesystem::remove_all(top);
 }

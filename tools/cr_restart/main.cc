@@ -234,6 +234,11 @@ std::optional<Job> Tool::launch() {
     Source::refuse_untrusted_copies("restart it as its owner (runuser -u USER -- cr_restart FILE), or, if nobody can have forged it, "
                                     "with --other-owner=warn");
   const Source source = open_source();
+  // Before anything is done that takes long, waits, or looks at what the context names.
+  const Creds own = own_credentials();
+  Findings origin;
+  check_origin_of(source, arguments_.restart, own, origin);
+  if (!origin.problems.empty()) report(origin);
   const allocation::Inherited memory;
   const AncestorPlace place{arguments_.restart.source, arguments_.ancestors};
   const bool map = arguments_.restart.map && !arguments_.check_only;
@@ -247,10 +252,9 @@ std::optional<Job> Tool::launch() {
   });
   const allocation::Inherited::Seal seal;
   const Chain chain(context, source, place);
-  // Before anything is done that takes long, waits, or looks at what the context names.
-  Findings origin;
-  check_origin(context, chain, arguments_.restart, own_credentials(), origin);
-  if (!origin.problems.empty()) report(origin);
+  Findings all;
+  check_origin(context, chain, arguments_.restart, own, all);
+  if (!all.problems.empty()) report(all);
   if (!map) verify_all(context, chain);  // else the restart does, but for what is mapped
   Restart restart(context, chain, arguments_.restart);
   std::optional<ContextLock> lock;

@@ -87,7 +87,8 @@ void check_code(const Context& context, const RestartOptions& options, Findings&
 void check_module(const Context& context, const RestartOptions& options, Findings& findings);
 // Whether a privileged caller would hand its terminal, or other descriptors, on to another user's process.
 void check_handed_on(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings);
-// Who can have written it.
+// Who can have written it: one file, and with all that it needs.
+void check_origin_of(const Source& source, const RestartOptions& options, const Creds& own, Findings& findings);
 void check_origin(const Context& context, const Chain& chain, const RestartOptions& options, const Creds& own,
                   Findings& findings);
 void check_memory(const CheckInput& input, Findings& findings);

@@ -7,23 +7,24 @@
 
 namespace cryo {
 
+void check_origin_of(const Source& source, const RestartOptions& options, const Creds& own, Findings& findings) {
+  const std::string why = is_privileged(own) ? untrusted_writer(source) : "";
+  if (why.empty()) return;
+  if (options.other_owner == Tolerance::kWarn)
+    findings.warning("{} {}: somebody may have forged it", source.name(), why);
+  else
+    findings.problem(
+        EPERM,
+        "{} {}, and what it states would be done with the rights of user {}: restart it as its "
+        "owner (runuser -u USER -- cr_restart FILE), or, if nobody can have forged it, with "
+        "--other-owner=warn",
+        source.name(), why, own.head.euid);
+}
+
 void check_origin(const Context& context, const Chain& chain, const RestartOptions& options, const Creds& own,
                   Findings& findings) {
-  if (!is_privileged(own)) return;
-  for (std::uint32_t number = 0; number <= context.ancestors.size(); ++number) {
-    const Source& source = chain.numbered(number);
-    const std::string why = untrusted_writer(source);
-    if (why.empty()) continue;
-    if (options.other_owner == Tolerance::kWarn)
-      findings.warning("{} {}: somebody may have forged it", source.name(), why);
-    else
-      findings.problem(
-          EPERM,
-          "{} {}, and what it states would be done with the rights of user {}: restart it as its "
-          "owner (runuser -u USER -- cr_restart FILE), or, if nobody can have forged it, with "
-          "--other-owner=warn",
-          source.name(), why, own.head.euid);
-  }
+  for (std::uint32_t number = 0; number <= context.ancestors.size(); ++number)
+    check_origin_of(chain.numbered(number), options, own, findings);
 }
 
 }  // namespace cryo

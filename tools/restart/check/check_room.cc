@@ -33,8 +33,9 @@ struct FileSystemNeeds {
 // Those that compress, share equal blocks, or say what somebody else likes.
 bool may_take_less(long type) {
   constexpr long kBtrfs = 0x9123683e, kZfs = 0x2fc12fc1, kF2fs = 0xf2f52010, kBcachefs = 0xca451a4e, kFuse = 0x65735546,
-                 kNfs = 0x6969, kOverlay = 0x794c7630;
-  constexpr long kTypes[] = {kBtrfs, kZfs, kF2fs, kBcachefs, kFuse, kNfs, kOverlay};
+                 kNfs = 0x6969, kOverlay = 0x794c7630, kLustre = 0x0bd00bd0, kGpfs = 0x47504653, kCeph = 0x00c36400, kSmb = 0xfe534d42,
+                 kCifs = 0xff534d42, k9p = 0x01021997;
+  constexpr long kTypes[] = {kBtrfs, kZfs, kF2fs, kBcachefs, kFuse, kNfs, kOverlay, kLustre, kGpfs, kCeph, kSmb, kCifs, k9p};
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
 
@@ -113,7 +114,8 @@ void RoomChecker::add_at(const std::string& path, const Inode& inode, std::uint6
   if (kind.f_type == TMPFS_MAGIC) in_memory_.insert(inode.id);
   if (system.f_blocks == 0) return;  // no limit, or not known
   FileSystemNeeds& place = systems_[now.st_dev];
-  place.free = (capable(own_, CAP_SYS_RESOURCE) ? system.f_bfree : system.f_bavail) * system.f_frsize;
+  // With quotas of projects it is that of the directory: what one of them has is there for certain.
+  place.free = std::max<std::uint64_t>(place.free, (capable(own_, CAP_SYS_RESOURCE) ? system.f_bfree : system.f_bavail) * system.f_frsize);
   place.may_take_less = may_take_less(kind.f_type);
   place.bytes += bytes;
   ++place.files;

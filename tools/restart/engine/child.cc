@@ -78,7 +78,8 @@ class Child {
   void plan_tail(const Inode& inode, const CutFile& cut, CallList& calls, StubArea& area);
   [[nodiscard]] bool is_leased(std::uint32_t inode) const;
   void plan_leased_tails(CallList& calls, StubArea& area);
-  void plan_truncation(CallList& calls, StubArea& area, bool kept);
+  void plan_tails(CallList& calls, StubArea& area);
+  void plan_truncation(CallList& calls, bool kept);
   [[nodiscard]] stub::Parameters* plan(StubArea& area, AddressSpace& space);
 
   const ChildInput& input_;
@@ -313,14 +314,18 @@ void Child::plan_leased_tails(CallList& calls, StubArea& area) {
     if (cut.process == index_ && is_leased(inode)) plan_tail(input_.context.inode(inode), cut, calls, area);
 }
 
+// The others. Before the process has its locks (F_SETLK): it would lose those of a file by closing what reads that.
+void Child::plan_tails(CallList& calls, StubArea& area) {
+  for (const auto& [inode, cut] : input_.files.cut)
+    if (cut.process == index_ && !is_leased(inode)) plan_tail(input_.context.inode(inode), cut, calls, area);
+}
+
 // By a descriptor that is only `kept`, or by others: those are there to the end, and what may fail comes before them.
-void Child::plan_truncation(CallList& calls, StubArea& area, bool kept) {
+void Child::plan_truncation(CallList& calls, bool kept) {
   for (const auto& [inode, cut] : input_.files.cut) {
     if (cut.process != index_) continue;
     const int fd = files_.fds.at(cut.file);
-    if (kept_.contains(fd) != kept) continue;
-    if (!is_leased(inode)) plan_tail(input_.context.inode(inode), cut, calls, area);
-    calls.add(Step::kTruncate, cut.file, SYS_ftruncate, fd, input_.context.inode(inode).head.size);
+    if (kept_.contains(fd) == kept) calls.add(Step::kTruncate, cut.file, SYS_ftruncate, fd, input_.context.inode(inode).head.size);
   }
 }
 
@@ -354,12 +359,13 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   plan_timerfds(input_.context, first_, leader_calls, area);
   plan_posix_timers(input_.context, threads, leader_calls, area);
   plan_leader(threads, leader_calls, area);
-  plan_truncation(final_calls, area, true);
+  plan_tails(final_calls, area);
+  plan_truncation(final_calls, true);
   for (const int fd : kept_) final_calls.add(Step::kClose, 0, SYS_close, fd);
   std::map<std::uint32_t, int> left = fds;
   std::erase_if(left, [this](const auto& file) { return kept_.contains(file.second); });
   plan_process_locks(input_.context, locks_, left, final_calls, area);
-  plan_truncation(final_calls, area, false);
+  plan_truncation(final_calls, false);
 
   parameters->report = area.report();
   parameters->slot = slots_of(area.report()) + slot_;

@@ -74,7 +74,7 @@ bool all_ended(const Ledger& ledger, std::span<const Place> places) {
     restore_cursor(fds.device);
     if (!all_ended(ledger, report.places())) continue;
     if (has_been_let_go(ledger, fds.handle)) break;
-    (void)CreatedPaths(ledger, &context).remove_all(may_be_cutting(*report, processes));
+    (void)CreatedPaths(ledger, &context).remove_all(may_be_cutting(*report, processes) ? Cutting::kByServers : Cutting::kNo);
     break;
   }
   ::_exit(0);

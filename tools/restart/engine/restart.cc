@@ -137,7 +137,7 @@ class Restart::Attempt {
   void check_children();
   void check_grandchildren();
   void commit();
-  void kill_all();
+  [[nodiscard]] bool kill_all();
   void take_away_others(pid_t root);
   [[nodiscard]] pid_t pid_of(const Process& process) const;
   [[noreturn]] void fail_reported();
@@ -167,20 +167,22 @@ Restart::Attempt::~Attempt() {
   restore_cursor(device_.get());
   fanotify_.close();
   if (succeeded_) return;
-  kill_all();
+  const bool all_ended = kill_all();
   restore_cursor(device_.get());  // of who was killed while it forked
-  const bool cutting = may_be_cutting(*report_, totals_.processes);
+  const Cutting cutting = !may_be_cutting(*report_, totals_.processes) ? Cutting::kNo : all_ended ? Cutting::kByServers : Cutting::kByAll;
   for (const std::string& tail : CreatedPaths(report_.ledger(), &context_).remove_all(cutting))
     restart_.kernel_log_.append(fmt::format("{} stays: the file that it was cut off is shorter by now, or may be soon\n", tail));
 }
 
 // A process that is being killed may have a child that is not in the list yet: it comes to us as an orphan,
 // and ends by itself as it waits for its turn.
-void Restart::Attempt::kill_all() {
+bool Restart::Attempt::kill_all() {
   CreatedPaths(report_.ledger()).end();
-  if (const std::size_t left = children_.kill_all(kKilling))
+  const std::size_t left = children_.kill_all(kKilling);
+  if (left != 0)
     restart_.kernel_log_.append(
         fmt::format("{} processes of the restart have been killed and do not end\n", left));
+  return left == 0;
 }
 
 // The maker and the guardian are there while the processes are forked: they must not have an id of the job.

@@ -327,6 +327,8 @@ stub::Thread* plan_threads(const ThreadPlanInput& input, StubArea& area, stub::P
   auto* out = area.array<stub::Thread>(threads.size());
   const std::vector<std::uint32_t> order = input.directories.order();
   const CpuMask job_cpus = cpus_of_job(input.context);
+  // Memory is restored before threads are bound.
+  const AffinityKept kept;
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     CallList before;
     if (i > 0) input.directories.plan_before(order[i], order[i - 1], before, area);

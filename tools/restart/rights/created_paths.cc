@@ -2,9 +2,11 @@
 #include "restart/rights/created_paths.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -108,10 +110,17 @@ bool has_been_cut(const Made& made) {
                               static_cast<std::uint64_t>(now.st_size) < made.end);
 }
 
+// What a server has been told to cut it may cut when who told it has been killed.
+bool is_served(const std::string& file) {
+  constexpr long kHere[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC};
+  struct statfs system;
+  const UniqueFd place = names::open(file, O_PATH);
+  return !place || ::fstatfs(place.get(), &system) != 0 || std::find(std::begin(kHere), std::end(kHere), system.f_type) == std::end(kHere);
+}
+
 enum class Taken { kAway, kLeft, kKept };
 
-Taken take_away(const Made& made, const Context* context, bool cutting) {
-  if (cutting && !made.of.empty()) return Taken::kKept;
+Taken take_away(const Made& made, const Context* context, Cutting cutting) {
   if (remove_sysv(made.name)) return Taken::kAway;
   std::optional<NamesOf> theirs;
   std::optional<OwnNames> own;
@@ -121,6 +130,7 @@ Taken take_away(const Made& made, const Context* context, bool cutting) {
     own.emplace();
   else
     return Taken::kLeft;
+  if (!made.of.empty() && (cutting == Cutting::kByAll || (cutting == Cutting::kByServers && is_served(made.of)))) return Taken::kKept;
   if (has_been_cut(made)) return Taken::kKept;
   return remove_queue(made.name) || remove_path(made) ? Taken::kAway : Taken::kLeft;
 }
@@ -194,7 +204,7 @@ void CreatedPaths::add(const std::string& path, const std::string& of, const str
   const LedgerLock lock(ledger_);
   const std::span<char> paths = paths_of(ledger_);
   if (entry.size() >= paths.size() - ledger_.paths_len) {
-    (void)take_away(made, context_, false);
+    (void)take_away(made, context_, Cutting::kNo);
     fail(ENOSPC, "more files to be made anew than can be tracked");
   }
   std::memcpy(paths.data() + ledger_.paths_len, entry.c_str(), entry.size() + 1);
@@ -216,12 +226,12 @@ void CreatedPaths::remove(const std::string& path) {
 
 bool CreatedPaths::discard(const std::string& path) {
   const char* const entry = find(ledger_, path);
-  if (entry == nullptr || take_away(made_of(entry), context_, false) != Taken::kAway) return false;
+  if (entry == nullptr || take_away(made_of(entry), context_, Cutting::kNo) != Taken::kAway) return false;
   remove(path);
   return true;
 }
 
-std::vector<std::string> CreatedPaths::remove_all(bool cutting) const {
+std::vector<std::string> CreatedPaths::remove_all(Cutting cutting) const {
   std::vector<std::string> kept;
   const std::vector<std::string> created = entries();
   for (auto entry = created.rbegin(); entry != created.rend(); ++entry) {

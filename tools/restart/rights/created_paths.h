@@ -15,6 +15,13 @@ namespace cryo {
 struct Context;
 struct Ledger;
 
+// Of files of which a tail is kept, when a restart has failed: who may be about to cut them.
+enum class Cutting {
+  kNo,
+  kByServers,  // all processes that were to do so have ended
+  kByAll,      // one of them has not, as its disk stalls
+};
+
 class CreatedPaths {
  public:
   // Names of processes of `context` are removed with their rights.
@@ -35,8 +42,8 @@ class CreatedPaths {
   [[nodiscard]] std::vector<std::string> list() const;
   // The names and what they stand for, the last first: directories are empty by then. Only what has been
   // made, and where: others may have exchanged it, or a directory on the way, since.  Returns tails that stay: of files that
-  // have been cut; `cutting`: all, as a file server or a disk that stalls may cut them yet.
-  std::vector<std::string> remove_all(bool cutting) const;
+  // have been cut, or may be yet.
+  std::vector<std::string> remove_all(Cutting cutting) const;
   // Before all processes of the restart are killed: nobody makes a name from then on.
   void end() const;
 
