@@ -480,7 +480,7 @@ static void try(const struct kind *kind, double seconds)
 {
 	static char text[65536];
 	unsigned int count;
-	double begin, used, whole = seconds * kind->patience;
+	double begin, used = 0, whole = seconds * kind->patience;
 	char line[160];
 	pid_t pid = start(kind, &count), tool;
 	int err;
