@@ -107,8 +107,9 @@ void cryo_arch_note_syscall(struct cryo_parked *p)
 /* Of what gives registers back, and runs works before. */
 static bool is_name_of_exit(const char *name)
 {
-	return !strcmp(name, "syscall_exit_prepare") || !strcmp(name, "interrupt_exit_user_prepare") ||
-	       !strcmp(name, "syscall_exit_restart") || !strcmp(name, "interrupt_exit_user_restart");
+	return !strcmp(name, "syscall_exit_prepare") || !strcmp(name, "syscall_exit_restart") ||
+	       !strcmp(name, "interrupt_exit_user_prepare") ||
+	       !strcmp(name, "interrupt_exit_user_restart");
 }
 
 /*
