@@ -203,6 +203,24 @@ void changes_when_asked(crt::Tap& tap) {
     user.end();
 }
 
+int participant() {
+    cryo_client args{};
+    args.size = sizeof(args);
+    return static_cast<int>(must(ioctl(device(), CRYO_IOC_CLIENT, &args), "CRYO_IOC_CLIENT"));
+}
+
+[[noreturn]] void vote_for_the_end(int fd) {
+    cryo_client_request r{};
+    r.size = sizeof(r);
+    must(ioctl(fd, CRYO_CLIENT_WAIT, &r), "CRYO_CLIENT_WAIT");
+    cryo_client_vote v{};
+    v.size = sizeof(v);
+    v.vote = CRYO_VOTE_PERMANENT;
+    v.code = 7;
+    ioctl(fd, CRYO_CLIENT_VOTE, &v);
+    for (;;) pause();
+}
+
 // Votes for the death of all: his own only.
 void vote(crt::Tap& tap) {
     Board* board = new_board(kBoard);
@@ -210,22 +228,12 @@ void vote(crt::Tap& tap) {
         setsid();
         if (fork() == 0) {
             become(kUser);
-            cryo_client args{};
-            args.size = sizeof(args);
-            const int fd = static_cast<int>(must(ioctl(device(), CRYO_IOC_CLIENT, &args), "CRYO_IOC_CLIENT"));
+            const int fd = participant();
             board->result = getpid();
             if (fork() == 0)
                 for (;;) pause();
             board->ready = 1;
-            cryo_client_request r{};
-            r.size = sizeof(r);
-            must(ioctl(fd, CRYO_CLIENT_WAIT, &r), "CRYO_CLIENT_WAIT");
-            cryo_client_vote v{};
-            v.size = sizeof(v);
-            v.vote = CRYO_VOTE_PERMANENT;
-            v.code = 7;
-            ioctl(fd, CRYO_CLIENT_VOTE, &v);
-            for (;;) pause();
+            vote_for_the_end(fd);
         }
         signal(SIGCHLD, SIG_IGN);
         tick(board, false);
@@ -249,19 +257,9 @@ void vote_against_requester(crt::Tap& tap) {
         setsid();
         if (fork() == 0) {
             become(kUser);
-            cryo_client args{};
-            args.size = sizeof(args);
-            const int fd = static_cast<int>(must(ioctl(device(), CRYO_IOC_CLIENT, &args), "CRYO_IOC_CLIENT"));
+            const int fd = participant();
             board->ready = 1;
-            cryo_client_request r{};
-            r.size = sizeof(r);
-            must(ioctl(fd, CRYO_CLIENT_WAIT, &r), "CRYO_CLIENT_WAIT");
-            cryo_client_vote v{};
-            v.size = sizeof(v);
-            v.vote = CRYO_VOTE_PERMANENT;
-            v.code = 7;
-            ioctl(fd, CRYO_CLIENT_VOTE, &v);
-            for (;;) pause();
+            vote_for_the_end(fd);
         }
         signal(SIGCHLD, SIG_IGN);
         while (board->ready != 1) usleep(10000);
