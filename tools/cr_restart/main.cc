@@ -236,6 +236,7 @@ std::optional<Job> Tool::launch() {
   const Source source = open_source();
   // Before anything is done that takes long, waits, or looks at what the context names.
   const Creds own = own_credentials();
+  if (arguments_.restart.own_groups) refuse_own_groups(own);
   Findings origin;
   check_origin_of(source, arguments_.restart, own, origin);
   if (!origin.problems.empty()) report(origin);
@@ -246,7 +247,7 @@ std::optional<Job> Tool::launch() {
     Context read = read_context(source, {.verify_pages = false});
     redirect(read, arguments_.restart.redirections);
     settle_fallbacks(read, source, place, arguments_.restart);
-    if (arguments_.restart.own_groups) take_own_groups(read);
+    if (arguments_.restart.own_groups) take_own_groups(read, own);
     if (arguments_.restart.cgroups == CgroupPolicy::kLeave) leave_cgroups(read);
     return read;
   });

@@ -165,10 +165,12 @@ void take_outer_groups(const Context& context, const Process& process) {
     fail_errno("cannot set the supplementary groups");
 }
 
-void take_own_groups(Context& context) {
-  const Creds own = own_credentials();
+void refuse_own_groups(const Creds& own) {
   if (capable(own, CAP_SETGID))
     fail(EINVAL, "--groups=own is for who cannot set groups: cr_restart can (CAP_SETGID), and would give its own to the process");
+}
+
+void take_own_groups(Context& context, const Creds& own) {
   for (Process& process : context.processes) {
     if (!process.creds) continue;
     if (process.namespaces.user == 0) process.creds->groups = own.groups;

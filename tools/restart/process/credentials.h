@@ -46,9 +46,11 @@ void keep_unmapped(CredentialChange& change, const IdMaps& maps);
 // Gives them to the caller, who is about to enter it.  Throws Error.
 void take_outer_groups(const Context& context, const Process& process);
 
-// As if all processes had had those of the caller (--groups=own).  Throws Error (EINVAL) for a caller who may set any: the
-// groups of an administrator are nothing for a user's process.
-void take_own_groups(Context& context);
+// Throws Error (EINVAL) for a caller of --groups=own who may set any: the groups of an administrator are nothing for a
+// user's process.
+void refuse_own_groups(const Creds& own);
+// As if all processes had had those of the caller, `own` (--groups=own).
+void take_own_groups(Context& context, const Creds& own);
 // "its supplementary groups (27, 100) are not those of cr_restart (100)"
 [[nodiscard]] std::string groups_problem(const std::vector<std::uint32_t>& saved,
                                          const std::vector<std::uint32_t>& own);
