@@ -25,7 +25,7 @@ runs()
 {
 	rm -f count.old
 	cp count count.old
-	cr_restart --changed-files=warn ctx 2>"$base/stderr" >/dev/null &
+	cr_restart --changed-files=warn "$@" ctx 2>"$base/stderr" >/dev/null &
 	started+=("$!" "$pid")
 	wait_for counts_again
 	rc=$?
@@ -81,6 +81,24 @@ check "the directory of a relative name has gone: refused" eval 'status_is 2 && 
 mkdir a
 check "made again: it runs" runs
 check "... with the mode" file_is a/sock "666 0 0"
+end_processes
+
+# As that of an X server is when /tmp has been emptied.
+fresh
+mkdir -p d/e
+server "$base/work/d/e/sock" 0666 0
+hold
+rm -r d
+dry
+check "two directories of a name have gone: refused, and it is said what helps" \
+	eval 'status_is 2 && said "/d/e: No such file or directory (--restore-files makes the directory)"'
+rc=0
+err=$(cr_restart --check --restore-files ctx 2>&1) || rc=$?
+check "... --restore-files: well" status_is 0
+check "... and not made by --check" not exists d
+check "... it runs" runs --restore-files
+check "... with the mode" file_is d/e/sock "666 0 0"
+check "... in directories that are the user's alone" same "$(stat -c '%a %u' d/e)" "700 0"
 end_processes
 
 fresh

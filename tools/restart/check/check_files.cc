@@ -118,14 +118,6 @@ std::string way_out(const File& file, const FileUse& use) {
                      use.fds.front().fd);
 }
 
-// In which something is made first.
-std::string nearest_directory(std::string path) {
-  do {
-    path.resize(std::max<std::size_t>(path.rfind('/'), 1));
-  } while (path != "/" && names::access(path, F_OK) != 0 && errno == ENOENT);
-  return path;
-}
-
 bool FileChecker::is_written(const File& file, const FileUse& use) const {
   const int flags = static_cast<int>(file.head.flags);
   if (use.mapped_shared_writable) return true;
@@ -523,9 +515,9 @@ void FileChecker::check_socket(const File& file) {
   std::string text;
   try {
     if (file.connection)
-      text = connection_problem(context_, file, options_.relocations, code);
+      text = connection_problem(context_, file, options_, code);
     else if (file.socket->head.family == AF_UNIX)
-      text = unix_name_problem(context_, file, options_.relocations, code);
+      text = unix_name_problem(context_, file, options_, code);
     // Nobody else has an address in a network namespace that is going to be made.
     if (text.empty() && file.net == 0) text = socket_problem(context_, file, code);
   } catch (const Error& error) {

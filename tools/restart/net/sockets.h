@@ -214,8 +214,7 @@ void name_peers(const Context& context, const RestartOptions& options, const std
 [[nodiscard]] bool has_peer(const File& file);
 
 // Why it cannot have its name; empty when it can.
-[[nodiscard]] std::string connection_problem(const Context& context, const File& file,
-                                             const Relocations& relocations, int& code);
+[[nodiscard]] std::string connection_problem(const Context& context, const File& file, const RestartOptions& options, int& code);
 
 // Why a raw or ping socket cannot be made; empty when it can, and for others.  `code`: the errno value that goes with it.
 [[nodiscard]] std::string raw_problem(const Context& context, const File& file, int& code);

@@ -309,12 +309,11 @@ void Sockets::finish_unix(const FileLookup& lookup) {
   }
 }
 
-std::string connection_problem(const Context& context, const File& file, const Relocations& relocations,
-                               int& code) {
+std::string connection_problem(const Context& context, const File& file, const RestartOptions& options, int& code) {
   if (!is_unix(file)) return "";
   for (const auto& [id, other] : context.files)
     if (other.socket && other.socket->address == file.connection->name) return "";
-  return unix_name_problem(context, file, relocations, code);
+  return unix_name_problem(context, file, options, code);
 }
 
 }  // namespace cryo

@@ -102,11 +102,12 @@ bool will_be_replaced(const Context& context, const Relocations& relocations, co
   return false;
 }
 
-std::string directory_problem(const std::string& path, int& code) {
-  const std::string directory = place_directory(path);
+std::string directory_problem(const std::string& path, bool may_make, int& code) {
+  const std::string directory = may_make ? nearest_directory(path) : place_directory(path);
   if (names::access(directory, W_OK | X_OK) == 0) return {};
   code = errno;
-  return fmt::format("the socket {} cannot be made: {}: {}", path, directory, way_error(errno));
+  return fmt::format("the socket {} cannot be made: {}: {}{}", path, directory, way_error(errno),
+                     code == ENOENT ? " (--restore-files makes the directory)" : "");
 }
 
 std::string owner_problem(const UnixName& name, int& code) {
@@ -127,7 +128,7 @@ std::string passing_problem(const Context& context, const UnixName& name, const 
   }
   // Its directory may have gone as well.
   if (names::access(place_directory(path), F_OK) != 0) return {};
-  return directory_problem(path, code);
+  return directory_problem(path, false, code);
 }
 
 }  // namespace
@@ -172,14 +173,14 @@ std::string abstract_name(const Bytes& address) {
   return text;
 }
 
-std::string unix_name_problem(const Context& context, const File& file, const Relocations& relocations,
-                              int& code) {
+std::string unix_name_problem(const Context& context, const File& file, const RestartOptions& options, int& code) {
+  const Relocations& relocations = options.relocations;
   const UnixName name = unix_name_of(context, file, relocations);
   code = EADDRINUSE;
   if (name.address.path.empty()) return {};
   if (name.unlinked)
     return is_absolute(name.address.path) ? passing_problem(context, name, relocations, code) : std::string();
-  if (std::string text = directory_problem(name.place, code); !text.empty()) return text;
+  if (std::string text = directory_problem(name.place, options.restore_files, code); !text.empty()) return text;
   switch (state_of(name)) {
     case NamePlace::kInUse:
       return fmt::format("{} is in use", name.place);
@@ -386,6 +387,8 @@ void UnixNames::bind(std::uint32_t id, int fd, const UnixName& name) {
       }
       make_room(name.place);
     }
+    // They stay, as there is something in them then.
+    if (input_.options.restore_files) (void)missing_.make_above(name.place);
     bound.file = directory_for(name) ? bind_in_place(fd, name) : bind_and_rename(fd, name);
   }
   bound.file = input_.descriptors.park(std::move(bound.file));

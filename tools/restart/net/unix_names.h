@@ -27,8 +27,8 @@ struct UnixName {
 
 // Why it cannot have its name; empty when it can.  Nobody is called to find that out.
 // `code`: the errno value that goes with it.
-[[nodiscard]] std::string unix_name_problem(const Context& context, const File& file,
-                                            const Relocations& relocations, int& code);
+[[nodiscard]] std::string unix_name_problem(const Context& context, const File& file, const RestartOptions& options,
+                                            int& code);
 
 // An abstract one for people, from '@' on; empty: it is none.
 [[nodiscard]] std::string abstract_name(const Bytes& address);

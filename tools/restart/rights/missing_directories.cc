@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "restart/rights/names.h"
@@ -18,6 +19,15 @@ std::string parent_of(const std::string& path) {
 }
 
 }  // namespace
+
+std::string nearest_directory(std::string path) {
+  do {
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return ".";
+    path.resize(std::max<std::size_t>(slash, 1));
+  } while (path != "/" && names::access(path, F_OK) != 0 && errno == ENOENT);
+  return path;
+}
 
 void MissingDirectories::remove() {
   for (; !made_.empty(); made_.pop_back()) (void)created_.discard(made_.back());

@@ -34,4 +34,7 @@ class MissingDirectories {
   std::vector<std::string> made_;
 };
 
+// The directory above `path`, or above that, which is there.
+[[nodiscard]] std::string nearest_directory(std::string path);
+
 }  // namespace cryo
