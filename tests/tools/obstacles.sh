@@ -159,12 +159,12 @@ for ((i = 0; i < 5; i++)); do
 done
 as_user --check
 check "a pid in use: what helps is said" \
-	eval 'status_is 16 && said "is in use by sleep" && said "hint: ids" && said "unshare -c -p -f --mount-proc cr_restart" && said "--no-restore-pid"'
+	eval 'status_is 16 && said "is in use by sleep" && said "hint: ids" && said "of its own: --pid-ns;" && said "--no-restore-pid"'
 touch go
 rc=0
-runuser -u "$user" -- unshare -c -p -f --mount-proc cr_restart ctx </dev/null >restart.out 2>&1 || rc=$?
+runuser -u "$user" -- cr_restart --pid-ns ctx </dev/null >restart.out 2>&1 || rc=$?
 err=$(<restart.out)
-check "... unshare does" status_is 0
+check "... --pid-ns does" status_is 0
 
 # Signals by name.
 saved_by_user

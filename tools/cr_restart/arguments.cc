@@ -57,6 +57,7 @@ enum : int {
   kOtherOwner,
   kCheck,
   kTimeNs,
+  kPidNs,
   kReportFd,
   kAncestors,
   kMap,
@@ -121,6 +122,7 @@ constexpr option kLongOptions[] = {
     {"other-owner", required_argument, nullptr, kOtherOwner},
     {"check", no_argument, nullptr, kCheck},
     {"time-ns", no_argument, nullptr, kTimeNs},
+    {"pid-ns", no_argument, nullptr, kPidNs},
     {"map", no_argument, nullptr, kMap},
     {"no-map", no_argument, nullptr, kNoMap},
     {"populate", no_argument, nullptr, kPopulate},
@@ -157,9 +159,11 @@ What is restored, and where:
       --redirect=[PID:]FD=FILE
                               descriptor FD is FILE: what is written comes after what is in it
       --restore-files         files that are gone, and whose contents are in the context, are made again
-                              (default: the process has them without a name)
+                              (default: the process has them without a name), and so are directories of
+                              sockets
       --restore-pid           ids of the process and its threads (default)
       --no-restore-pid        take any free ids
+      --pid-ns                in a pid namespace of its own, where all ids are free
       --restore-pgid          id of the process group (default: the group of cr_restart)
       --no-restore-pgid
       --restore-sid           id of the session (default: the session of cr_restart)
@@ -489,6 +493,9 @@ void Parser::take(int option) {
     case kTimeNs:
       arguments_.restart.time_namespace = true;
       break;
+    case kPidNs:
+      arguments_.pid_ns = true;
+      break;
     case kReportFd:
       arguments_.report_fd = parse_number<int>(optarg, 3);
       if (!arguments_.report_fd) throw BadArguments{"bad --report-fd", {}};
@@ -513,6 +520,8 @@ void Parser::take_operand(int argc, char** argv) {
     take_source('f');
   }
   if (!have_source_) throw BadArguments{"no context file given", {}};
+  // Ids of there are nothing to whoever asked for the restart.
+  if (arguments_.pid_ns && arguments_.report_fd) throw BadArguments{"--pid-ns and --report-fd exclude each other", {}};
   arguments_.restart.source = source_path(arguments_);
 }
 

@@ -31,6 +31,7 @@ struct RestartArguments {
   bool quiet = false;
   bool verbose = false;
   bool check_only = false;
+  bool pid_ns = false;           // in a pid namespace of its own
   bool wait_for_all = false;     // for all first processes of the job, not its leader alone
 };
 

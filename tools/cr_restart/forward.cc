@@ -133,18 +133,24 @@ void drop_pending(int signal) {
   ::sigaction(signal, &old, nullptr);
 }
 
-// The terminal has sent its signal to the group of the job, and not to this one.
-void stop_with(pid_t child, JobTerminal& terminal) {
+// Another than this one has the terminal in the foreground: it has sent its signal to that, and not here.
+bool is_stopped_in_front(const UniqueFd& tty, pid_t group, bool is_restart) {
+  if (!tty || group <= 0) return false;
+  const pid_t front = ::tcgetpgrp(tty.get());
+  return is_restart ? front != ::getpgrp() : group != ::getpgrp() && front == group;
+}
+
+void stop_with(const Job& job, pid_t child, JobTerminal& terminal) {
   const UniqueFd tty(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   const pid_t group = ::getpgid(child);
-  if (!tty || group <= 0 || group == ::getpgrp() || ::tcgetpgrp(tty.get()) != group) return;
+  if (!is_stopped_in_front(tty, group, job.is_restart)) return;
   const sigset_t mask = block_all_signals();
   terminal.stopped();
   if (stop_until_continued()) {
     terminal.continued();
     // In the background it has no terminal, as any job there.
-    if (::tcgetpgrp(tty.get()) == ::getpgrp()) ::tcsetpgrp(tty.get(), group);
-    ::kill(-group, SIGCONT);
+    if (!job.is_restart && ::tcgetpgrp(tty.get()) == ::getpgrp()) ::tcsetpgrp(tty.get(), group);
+    ::kill(job.is_restart ? child : -group, SIGCONT);
     drop_pending(SIGCONT);
   }
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
@@ -156,13 +162,13 @@ namespace {
 
 // False: `child` runs, and may have been stopped meanwhile.  It is not waited for as stopped: by which signal it was stopped, the next
 // checkpoint wants to know, too.  Its number may be somebody else's once it has been waited for: no signal comes between the two.
-std::optional<bool> wait_for_one(pid_t& child, int& status, JobTerminal& terminal) {
+std::optional<bool> wait_for_one(const Job& job, pid_t& child, int& status, JobTerminal& terminal) {
   siginfo_t info{};
   const int result = ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT);
   if (result != 0 && errno != EINTR) return std::nullopt;
   if (info.si_pid != child) return false;
   if (info.si_code == CLD_STOPPED) {
-    stop_with(child, terminal);
+    stop_with(job, child, terminal);
     return false;
   }
   const sigset_t mask = block_all_signals();
@@ -188,7 +194,7 @@ std::optional<int> wait_for_job(Job& job, JobTerminal& terminal) {
     for (std::size_t i = 0; i < job.processes.size(); ++i) {
       int status = 0;
       if (job.processes[i] == 0) continue;
-      const std::optional<bool> ended = wait_for_one(job.processes[i], status, terminal);
+      const std::optional<bool> ended = wait_for_one(job, job.processes[i], status, terminal);
       if (!ended && i == 0) return std::nullopt;
       if (!ended) job.processes[i] = 0;
       if (!ended) continue;

@@ -17,6 +17,7 @@ class JobTerminal;
 struct Job {
   std::vector<pid_t> processes;  // the first one leads; 0: has ended
   std::size_t status_of = 0;     // as which of them this process ends
+  bool is_restart = false;       // it is a cr_restart in its place, which stops where its job has
 };
 
 // Blocks all signals; returns the mask that was in force.

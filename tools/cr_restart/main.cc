@@ -28,6 +28,7 @@
 #include "cr_restart/context_lock.h"
 #include "cr_restart/forward.h"
 #include "cr_restart/job_terminal.h"
+#include "cr_restart/pid_namespace.h"
 #include "cr_restart/reporter.h"
 #include "restart/check/check.h"
 #include "restart/engine/allocation.h"
@@ -327,7 +328,8 @@ int run_tool(int argc, char** argv) {
     Outcome outcome;
     {
       const Foreground foreground;
-      outcome = Tool(arguments).run();
+      if (arguments.pid_ns) outcome.wait_status = enter_pid_namespace();
+      if (!outcome.wait_status) outcome = Tool(arguments).run();
     }
     if (outcome.wait_status) end_like(*outcome.wait_status);
     return outcome.exit_status;

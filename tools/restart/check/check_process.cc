@@ -190,7 +190,7 @@ void check_ids(const Context& context, const TreePlan& plan, Findings& findings)
   const bool taken = std::any_of(findings.problems.begin(), findings.problems.end(),
                                  [](const Problem& problem) { return problem.code == EBUSY; });
   if (taken)
-    findings.hint("ids that others have are free in a pid namespace of its own: unshare -c -p -f --mount-proc cr_restart ...{}",
+    findings.hint("ids that others have are free in a pid namespace of its own: --pid-ns{}",
                   context.processes.size() == 1 ? "; --no-restore-pid takes any" : "");
 }
 

@@ -1,0 +1,134 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# cr_restart --pid-ns: a pid namespace of its own, where the ids of the job are free.
+# shellcheck disable=SC2016 # eval expands it later
+. "$(dirname "$0")/lib.sh"
+
+as_user=(runuser -u "$user" --)
+fresh
+
+# Says what it is told to at the end, and counts meanwhile.
+cat >job <<'END'
+#!/bin/bash
+trap 'echo term >>said; exit 7' TERM
+n=0
+until [ -e go ]; do n=$((n + 1)); echo "$n $$ $(grep NSpid /proc/self/status | wc -w)" >count.new; mv count.new count; sleep 0.1; done
+exit "$(cat go)"
+END
+chmod 755 job
+counts() { local was; was=$(cat count); sleep 0.5; [ "$(cat count)" != "$was" ]; }
+
+# saved_by WHO...: a context of a job, which goes on
+saved_by()
+{
+	rm -f go count ctx said
+	end_processes
+	"$@" setsid ./job </dev/null >/dev/null 2>&1 &
+	started+=("$!")
+	wait_for exists count
+	pid=$(cut -d ' ' -f 2 count)
+	started+=("$pid")
+	cr --tree -f ctx "$pid"
+	chmod 644 ctx
+	[ "$1" = env ] || chown "$user:" ctx
+	said_ctx=$rc
+}
+
+# restart_by WHO...: in the background, beside the job that has the ids
+restart_by()
+{
+	rm -f count
+	kill -STOP "$pid"
+	"$@" cr_restart --pid-ns ctx </dev/null >restart.out 2>&1 &
+	restarter=$!
+	started+=("$restarter")
+	wait_for exists count
+}
+
+for who in "$user" root; do
+	by=("${as_user[@]}")
+	[ "$who" != root ] || by=(env)
+	saved_by "${by[@]}"
+	check "$who: a context" [ "$said_ctx" = 0 ]
+	rc=0
+	err=$("${by[@]}" cr_restart --check ctx 2>&1 </dev/null) || rc=$?
+	check "$who: its ids are in use" eval 'status_is 16 && said "--pid-ns"'
+	rc=0
+	err=$("${by[@]}" cr_restart --pid-ns --check ctx 2>&1 </dev/null) || rc=$?
+	check "... with --pid-ns they are free" status_is 0
+	restart_by "${by[@]}"
+	check "... it runs" counts
+	check "... with the id that it had" [ "$(cut -d ' ' -f 2 count)" = "$pid" ]
+	inside=$(pgrep -x job | grep -v "^$pid$")
+	check "... in a pid namespace of its own" [ "$(readlink "/proc/$inside/ns/pid")" != "$(readlink /proc/self/ns/pid)" ]
+	check "... without capabilities that it had not" \
+		[ "$(grep CapEff "/proc/$inside/status")" = "$(grep CapEff "/proc/$pid/status")" ]
+	check "... nothing is mounted outside" [ "$(grep -c ' /proc ' /proc/self/mounts)" = 1 ]
+
+	into=(nsenter -t "$inside" -p -m)
+	[ "$who" = root ] || into+=(-U --preserve-credentials)
+	rc=0
+	err=$("${by[@]}" "${into[@]}" cr_checkpoint --tree -f ctx.again "$pid" 2>&1) || rc=$?
+	check "... it can be checkpointed again, from inside" status_is 0
+
+	kill -TERM "$restarter"
+	rc=0
+	wait "$restarter" || rc=$?
+	check "... a signal for cr_restart is the job's, and its status that of cr_restart" eval 'status_is 7 && [ "$(cat said)" = term ]'
+	wait_for eval '! pgrep -x cr_restart'
+	check "... nobody is left" [ -z "$(pgrep -x cr_restart)" ]
+
+	mv ctx.again ctx
+	restart_by "${by[@]}"
+	check "... restarted from the second context" counts
+	echo 3 >go
+	rc=0
+	wait "$restarter" || rc=$?
+	check "... its exit status" status_is 3
+done
+
+# Ends by a signal, and leaves somebody behind.
+cat >job <<'END'
+#!/bin/bash
+(until [ -e later ]; do sleep 0.1; done; echo "left $BASHPID" >>said) &
+n=0
+until [ -e go ]; do n=$((n + 1)); echo "$n $$" >count.new; mv count.new count; sleep 0.1; done
+kill -KILL $$
+END
+saved_by "${as_user[@]}"
+restart_by "${as_user[@]}"
+touch go
+rc=0
+wait "$restarter" || rc=$?
+check "a job that ends by a signal" status_is 137
+check "... who is left in the background" [ ! -e said ]
+touch later
+wait_for exists said
+check "... lives until it ends by itself" grep -q left said
+wait_for eval '! pgrep -x cr_restart'
+check "... and nobody after it" [ -z "$(pgrep -x cr_restart)" ]
+
+# Who reads the output of cr_restart waits for the job, and not for what it leaves behind.
+rm -f go later said
+saved_by "${as_user[@]}"
+(sleep 1; touch go) &
+kill -STOP "$pid"
+rc=0
+err=$(timeout 60 "${as_user[@]}" cr_restart --pid-ns --redirect 1=/dev/null --redirect 2=/dev/null ctx 2>&1 </dev/null) || rc=$?
+check "its output ends with the job" status_is 137
+touch later
+end_processes
+
+# No user namespaces for him.
+limit=$(cat /proc/sys/user/max_user_namespaces)
+echo 0 >/proc/sys/user/max_user_namespaces
+rc=0
+err=$("${as_user[@]}" cr_restart --pid-ns ctx 2>&1 </dev/null) || rc=$?
+echo "$limit" >/proc/sys/user/max_user_namespaces
+check "no user namespaces: it is said what is missing" \
+	eval '[ "$rc" != 0 ] && said "cr_restart: --pid-ns: cannot make a user namespace, which it takes without CAP_SYS_ADMIN (see user.max_user_namespaces in sysctl -a)"'
+rc=0
+err=$(cr_restart --pid-ns --report-fd 5 ctx 2>&1 </dev/null) || rc=$?
+check "not for libcr" eval 'status_is 255 && said "exclude each other"'
+end_processes
+done_testing

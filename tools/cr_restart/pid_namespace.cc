@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cr_restart/pid_namespace.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/capability.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "cr_restart/forward.h"
+#include "cr_restart/job_terminal.h"
+
+namespace cryo {
+namespace {
+
+constexpr int kOwnIds = 4096;              // the last ids before pid_max: those of cr_restart, which are seldom a job's
+constexpr useconds_t kFirstLook = 10000;   // us, at whether anybody is left;
+constexpr useconds_t kLongestLook = 1000000;
+
+struct PipeEnds {
+  UniqueFd read, write;
+};
+
+PipeEnds make_pipe_ends() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("--pid-ns: cannot make a pipe");
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+pid_t fork_here(const char* what) {
+  const pid_t pid = ::fork();
+  if (pid < 0) fail_errno("--pid-ns: cannot fork {}", what);
+  return pid;
+}
+
+void write_file(const char* path, const std::string& text) {
+  const UniqueFd fd(::open(path, O_WRONLY | O_CLOEXEC));
+  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    fail_errno("--pid-ns: cannot write {}", path);
+}
+
+// Whoever may not make other namespaces may make them in a user namespace of his own (user_namespaces(7)).
+void make_in_user_namespace() {
+  const uid_t uid = ::geteuid();
+  const gid_t gid = ::getegid();
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) != 0)
+    fail_errno("--pid-ns: cannot make a user namespace, which it takes without CAP_SYS_ADMIN (see user.max_user_namespaces in sysctl -a)");
+  write_file("/proc/self/setgroups", "deny");
+  write_file("/proc/self/uid_map", fmt::format("{0} {0} 1\n", uid));
+  write_file("/proc/self/gid_map", fmt::format("{0} {0} 1\n", gid));
+}
+
+// Returns whether it took a user namespace.
+bool make_namespaces() {
+  const bool own_users = ::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0;
+  if (own_users && errno != EPERM) fail_errno("--pid-ns: cannot make a pid namespace");
+  if (own_users) make_in_user_namespace();
+  // What is mounted outside from now on is to be seen inside, too, and not the other way round.
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) fail_errno("--pid-ns: cannot make the mount namespace a slave");
+  return own_users;
+}
+
+// The next process gets an id at the end of them all.  Where that cannot be had, it is 2.
+void skip_low_ids() {
+  int last = 0;
+  if (!(std::ifstream("/proc/sys/kernel/pid_max") >> last)) return;
+  std::ofstream("/proc/sys/kernel/ns_last_pid") << std::max(last - kOwnIds, 1);
+}
+
+// Process 1.  Its namespace would end with it: it stays while anybody else is there.  `inside` ends with cr_restart; until its children are
+// ours there is a moment.
+[[noreturn]] void be_first(const UniqueFd& ready, const UniqueFd& inside) {
+  ::signal(SIGCHLD, SIG_IGN);  // nobody waits for the orphans of a job
+  int error = 0;
+  if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) error = errno;
+  if (error == 0) skip_low_ids();
+  ::setsid();
+  if (error == 0 && ::chdir("/") != 0) error = errno;
+  if (::write(ready.get(), &error, sizeof(error)) != sizeof(error) || error != 0) ::_exit(1);
+  // Whoever reads what cr_restart writes is not to wait for us.
+  const unsigned int kept = static_cast<unsigned int>(inside.get());
+  if (kept > 0) ::close_range(0, kept - 1, 0);
+  ::close_range(kept + 1, ~0U, 0);
+  for (char byte; ::read(inside.get(), &byte, 1) != 0 || errno == EINTR;) errno = 0;
+  for (useconds_t look = kFirstLook; ::kill(-1, 0) == 0 || errno != ESRCH; look = std::min(2 * look, kLongestLook)) ::usleep(look);
+  ::_exit(0);
+}
+
+// Whoever makes a user namespace has all capabilities there.
+void drop_capabilities() {
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+  if (::syscall(SYS_capset, &head, none) != 0) fail_errno("--pid-ns: cannot drop the capabilities that the user namespace gives");
+}
+
+void await_first(const UniqueFd& ready) {
+  int error = 0;
+  const ssize_t got = ::read(ready.get(), &error, sizeof(error));
+  if (got != sizeof(error)) fail(ECHILD, "--pid-ns: process 1 of the pid namespace has ended early");
+  errno = error;
+  if (error != 0) fail_errno("--pid-ns: cannot mount /proc for the pid namespace");
+}
+
+}  // namespace
+
+std::optional<int> enter_pid_namespace() {
+  const bool own_users = make_namespaces();
+  PipeEnds ready = make_pipe_ends(), inside = make_pipe_ends();
+  if (fork_here("process 1 of the pid namespace") == 0) {
+    inside.write.reset();
+    be_first(ready.write, inside.read);
+  }
+  ready.write.reset();
+  await_first(ready.read);
+  const sigset_t mask = block_all_signals();
+  const pid_t child = fork_here("into the pid namespace");
+  if (child == 0) {
+    ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+    if (own_users) drop_capabilities();
+    (void)inside.write.release();  // until the end of this process
+    return std::nullopt;
+  }
+  inside.write.reset();
+  JobTerminal terminal;
+  Job job{{child}, 0, true};
+  const Forwarding forwarding(job, mask, terminal);
+  const std::optional<int> status = wait_for_job(job, terminal);
+  if (!status) fail_errno("cannot wait for pid {}", child);
+  return status;
+}
+
+}  // namespace cryo
