@@ -4,15 +4,22 @@
 #include <cryo/client.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "blcr_common.h"
 #include "high_fd.h"
 
 extern "C" __attribute__((visibility("default"))) int cr_omit_link_me;
 int cr_omit_link_me = 1;
+
+// As in libcr_run.cc.
+extern "C" __attribute__((visibility("default"))) const int cri_signum;
+const int cri_signum = CR_SIGNUM;
+extern "C" __attribute__((visibility("default"))) void cri_omit_sig_handler(int, siginfo_t*, void*) {}
 
 namespace {
 

@@ -7,14 +7,21 @@
 // are named in CRYO_PLUGINS, if any.
 #include <dlfcn.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "blcr_common.h"
 #include "cr_plugin.h"
 
 extern "C" __attribute__((visibility("default"))) int cr_run_link_me;
 int cr_run_link_me = 1;
+
+// Configure scripts made for BLCR ask the preloaded library for its signal and its handler; the signal is never sent.
+extern "C" __attribute__((visibility("default"))) const int cri_signum;
+const int cri_signum = CR_SIGNUM;
+extern "C" __attribute__((visibility("default"))) void cri_run_sig_handler(int, siginfo_t*, void*) {}
 
 namespace {
 

@@ -230,4 +230,26 @@ cr -f "$base/small/ctx" "$pid"
 check "a full disk: exit status of ENOSPC" status_is 28
 umount "$base/small"
 
+# Options may follow the operand, but where POSIXLY_CORRECT says otherwise.
+fresh
+start
+cr "$pid" -f after
+check "an option after the operand" eval 'status_is 0 && is_context after'
+rc=0
+err=$(POSIXLY_CORRECT=1 cr_checkpoint "$pid" -f posix 2>&1) || rc=$?
+check "... with POSIXLY_CORRECT: wrong usage" eval 'status_is 255 && not exists posix'
+
+# It ends by the signal of the job, of which the core is.
+cr -f ctx "$pid"
+end_it
+wait_for is_gone "$pid"
+pattern=$(cat /proc/sys/kernel/core_pattern)
+echo core.%e >/proc/sys/kernel/core_pattern
+rc=0
+(ulimit -c unlimited; exec cr_restart -S SEGV ctx) >/dev/null 2>&1 </dev/null || rc=$?
+echo "$pattern" >/proc/sys/kernel/core_pattern
+check "a job that ends by SIGSEGV" status_is 139
+check "... has its core" exists core.busy
+check "... and cr_restart none" not exists core.cr_restart
+
 done_testing
