@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <string>
 
 #include "base/unique_fd.h"
@@ -16,9 +17,12 @@
 namespace cryo {
 
 // Regular by its mode only: reading is an action, and may wait.
+inline bool is_kernel_interface(std::uint64_t magic) {
+  return magic == PROC_SUPER_MAGIC || magic == SYSFS_MAGIC || magic == TRACEFS_MAGIC || magic == DEBUGFS_MAGIC;
+}
+
 inline bool is_kernel_interface(const struct statfs& system) {
-  return system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC || system.f_type == TRACEFS_MAGIC ||
-         system.f_type == DEBUGFS_MAGIC;
+  return is_kernel_interface(static_cast<std::uint64_t>(system.f_type));
 }
 
 // For reading.  None, with errno; ESTALE: it is something else.

@@ -7,6 +7,7 @@
 #include <linux/capability.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/open_regular.h"
 #include "base/parse.h"
 #include "context/mountinfo.h"
 
@@ -96,8 +98,24 @@ bool is_privileged_caller() {
   return ::geteuid() == 0 || data[0].effective != 0 || data[1].effective != 0;
 }
 
+namespace {
+
+// What is root's, and says what somebody else likes: proc(5) has a process's own text in files that are root's when it is not dumpable,
+// and who sits at the machine may attach disks, or files as disks.
+std::string others_contents(const Source& source) {
+  constexpr unsigned kMemoryDevices = 1;  // null(4), zero(4): nobody's
+  if (is_kernel_interface(source.fs_magic())) return "is a file of the kernel's, in which a process of any user may say anything";
+  if (S_ISBLK(source.mode()) || (S_ISCHR(source.mode()) && major(source.special()) != kMemoryDevices))
+    return "is a device, and others may have written what it has";
+  if (source.is_pipe_of_others()) return "is a pipe of other processes";
+  return {};
+}
+
+}  // namespace
+
 std::string untrusted_writer(const Source& source) {
   if (source.owner() != 0 && source.owner() != ::geteuid()) return fmt::format("belongs to user {}", source.owner());
+  if (std::string text = others_contents(source); !text.empty()) return text;
   const bool has_name = S_ISREG(source.mode()) || S_ISFIFO(source.mode());
   if (has_name && (source.mode() & (S_IWGRP | S_IWOTH)) != 0)
     return fmt::format("can be written to by others (mode {:04o})", source.mode() & 07777);

@@ -3,14 +3,18 @@
 
 #include <cryo/format.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "base/progress_line.h"
 #include "base/termination.h"
 #include "context/origin.h"
@@ -21,6 +25,21 @@ namespace cryo {
 namespace {
 
 constexpr std::size_t kLongRead = 1 << 16;  // of so many bytes: then it is worth a look at the signals
+
+bool same_file(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+// Has this process `file` open by another descriptor than `fd`, as a shell leaves it for /dev/fd/63?
+bool is_open_elsewhere(int fd, const struct stat& file) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    const auto number = parse_number<int>(entry.path().filename().string(), 0);
+    struct stat other {};
+    if (number && *number != fd && ::fstat(*number, &other) == 0 && same_file(file, other)) return true;
+  }
+  return false;
+}
 
 // Whether pread(2) at 0 gives the first byte of an uncompressed context.
 bool readable_in_place(int fd, const struct stat& st, const std::string& name) {
@@ -52,10 +71,14 @@ Source Source::open(const std::string& path) {
   // A FIFO's writer may never come: spool() waits for him, and for signals.
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!fd) fail_errno("{}", path);
-  return from_fd(std::move(fd), path);
+  return from(std::move(fd), path, true);
 }
 
 Source Source::from_fd(UniqueFd fd, std::string name) {
+  return from(std::move(fd), std::move(name), false);
+}
+
+Source Source::from(UniqueFd fd, std::string name, bool by_name) {
   struct stat st {};
   if (::fstat(fd.get(), &st) != 0) fail_errno("{}", name);
   if (S_ISDIR(st.st_mode)) fail(EISDIR, "{}: is a directory, not a context", name);
@@ -64,9 +87,11 @@ Source Source::from_fd(UniqueFd fd, std::string name) {
   source.owner_ = st.st_uid;
   source.mode_ = st.st_mode;
   source.device_ = st.st_dev;
+  source.special_ = st.st_rdev;
   source.inode_ = st.st_ino;
   struct statfs system {};
   if (::fstatfs(fd.get(), &system) == 0) source.fs_magic_ = static_cast<std::uint32_t>(system.f_type);
+  source.pipe_of_others_ = by_name && source.fs_magic_ == PIPEFS_MAGIC && !is_open_elsewhere(fd.get(), st);
   struct ::statx more {};
   if (::statx(fd.get(), "", AT_EMPTY_PATH, STATX_MNT_ID, &more) == 0 && (more.stx_mask & STATX_MNT_ID) != 0)
     source.mount_id_ = more.stx_mnt_id;

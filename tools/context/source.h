@@ -37,9 +37,12 @@ class Source {
   // Of what was opened: whose it is, and who may write to it.
   [[nodiscard]] std::uint32_t owner() const { return owner_; }
   [[nodiscard]] std::uint32_t mode() const { return mode_; }
+  [[nodiscard]] dev_t special() const { return special_; }  // (same) which device it is
   // (same) which file it is.
   [[nodiscard]] dev_t device() const { return device_; }
   [[nodiscard]] ino_t inode() const { return inode_; }
+  // A pipe that was opened by a name, and that this process did not have: /proc/PID/fd/N of somebody else.
+  [[nodiscard]] bool is_pipe_of_others() const { return pipe_of_others_; }
   // (same) where it is: type of its file system (statfs(2)), number of the mount (mountinfo); 0: not known.
   [[nodiscard]] std::uint64_t fs_magic() const { return fs_magic_; }
   [[nodiscard]] std::uint64_t mount_id() const { return mount_id_; }
@@ -49,17 +52,19 @@ class Source {
 
  private:
   Source() = default;
+  static Source from(UniqueFd fd, std::string name, bool by_name);
 
   UniqueFd fd_;
   std::span<const std::byte> memory_;
   std::string name_;
   std::uint64_t size_ = 0;
   std::uint32_t owner_ = 0, mode_ = 0;
-  dev_t device_ = 0;
+  dev_t device_ = 0, special_ = 0;
   ino_t inode_ = 0;
   std::uint64_t fs_magic_ = 0, mount_id_ = 0;
   bool compressed_ = false;
   bool spooled_ = false;
+  bool pipe_of_others_ = false;
 };
 
 }  // namespace cryo
