@@ -250,7 +250,8 @@ static void look_for_stopped(struct cryo_request *req, struct list_head *list)
 
 static unsigned int count_pending(struct cryo_request *req)
 {
-	return READ_ONCE(req->pending);
+	/* Pairs with cryo_set_park_state(). */
+	return smp_load_acquire(&req->pending);
 }
 
 /* Wait until no thread is pending. Returns 0, or why not; -EAGAIN: they may have to wait for those that have come. */
@@ -318,7 +319,8 @@ static void forget_parked(struct list_head *list)
 
 static bool went_on(const struct cryo_parked *p)
 {
-	return READ_ONCE(p->state) == CRYO_PARK_GONE && READ_ONCE(p->changed);
+	/* Pairs with cryo_set_park_state(): why it went on is said before. */
+	return smp_load_acquire(&p->state) == CRYO_PARK_GONE && READ_ONCE(p->changed);
 }
 
 /* Those that went on because they have changed are found and asked again. Returns how many there are, beside those @within a call. */

@@ -51,13 +51,15 @@ void cryo_parked_put(struct cryo_parked *p)
 
 void cryo_set_park_state(struct cryo_parked *p, enum cryo_park_state state)
 {
+	int more = (state == CRYO_PARK_ASKED) - (p->state == CRYO_PARK_ASKED);
+
 	lockdep_assert_held(&p->req->park_lock);
-	if (p->state == CRYO_PARK_ASKED && state != CRYO_PARK_ASKED)
-		p->req->pending--;
-	else if (p->state != CRYO_PARK_ASKED && state == CRYO_PARK_ASKED)
-		p->req->pending++;
 	/* Pairs with cryo_wait_off_cpu(): who sees it parked sees that it is on a CPU. */
 	smp_store_release(&p->state, state);
+	if (more) {
+		/* Pairs with count_pending(): who sees that none is pending sees the states. */
+		smp_store_release(&p->req->pending, p->req->pending + more);
+	}
 }
 
 void cryo_settle_parked(struct cryo_parked *p, enum cryo_park_state state)
@@ -266,6 +268,7 @@ static void park_thread(struct callback_head *work)
 		return;
 	/* Before the requester may look at the registers; and even when it no longer wants to. */
 	if (!p->poller) {
+		p->traced = READ_ONCE(current->ptrace);
 		cryo_arch_fixup_syscall(p);
 		cryo_arch_begin_park();
 		cryo_arch_stay_saved(current);

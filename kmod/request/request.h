@@ -66,6 +66,7 @@ struct cryo_parked {
 	bool changed;			/* became somebody else after it was asked, and went on: see park_thread() */
 	bool within;			/* was in the middle of a call: see cryo_arch_within_call() */
 	bool at_stop;			/* ... that has been interrupted, at its tracer's stop after it */
+	bool traced;			/* when it parked: by whom may be over, but not what it is in the middle of for him */
 	struct cryo_identity asked;	/* who it was then */
 	s64 wait_ns;			/* remaining time of a timed wait, see timed_wait.c */
 	unsigned long wait_switches;	/* the thread's voluntary context switches once it sleeps in that */

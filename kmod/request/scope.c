@@ -722,10 +722,13 @@ static enum rest look_at_proc(struct cryo_request *req, struct cryo_proc *p)
 
 static void say_restless(struct cryo_request *req, struct cryo_proc *p)
 {
-	bool vfork = READ_ONCE(p->leader->vfork_done);
+	const char *why = "is exiting";
 
-	cryo_log(&req->log, "pid %d (%s): cannot be frozen: %s", p->pid, p->comm,
-		 vfork ? "still uses the memory of its parent (vfork, posix_spawn)" : "is exiting");
+	if (READ_ONCE(p->leader->vfork_done))
+		why = "still uses the memory of its parent (vfork, posix_spawn)";
+	else if (READ_ONCE(p->leader->signal->core_state))
+		why = "is writing its core file";
+	cryo_log(&req->log, "pid %d (%s): cannot be frozen: %s", p->pid, p->comm, why);
 }
 
 int cryo_scope_settle(struct cryo_request *req, bool report)

@@ -45,20 +45,24 @@ static void refuse_traced(struct cryo_capture *c, struct cryo_proc *p, struct ta
 	struct task_struct *tracer;
 	char who[CRYO_WHO_MAX];
 
+	c->req->obstacles |= CRYO_OBSTACLE_PTRACED;
 	rcu_read_lock();
 	tracer = get_task_struct(rcu_dereference(task->parent));
 	rcu_read_unlock();
 	cryo_describe_task(tracer, who, sizeof(who));
 	put_task_struct(tracer);
-	c->req->obstacles |= CRYO_OBSTACLE_PTRACED;
+	/* It may stand where he had stopped it, with a register that tells him of that. */
+	if (!task->ptrace)
+		strscpy(who, "one that has just let it go", sizeof(who));
 	cryo_refuse(c, p, "thread %d: is being traced (ptrace) by %s", task_pid_vnr(task), who);
 }
 
-static void check_thread(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
+static void check_thread(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
 {
+	struct task_struct *task = t->task;
 	int tid = task_pid_vnr(task);
 
-	if (task->ptrace && !(c->req->args.flags & CRYO_CKPT_PTRACED_ALLOW))
+	if ((task->ptrace || t->traced) && !(c->req->args.flags & CRYO_CKPT_PTRACED_ALLOW))
 		refuse_traced(c, p, task);
 	if (!list_empty(&task->ptraced)) {
 		c->req->obstacles |= CRYO_OBSTACLE_PTRACER;
@@ -107,7 +111,7 @@ int cryo_check_process(struct cryo_capture *c, struct cryo_proc *p)
 	if (p->task->signal->oom_mm)
 		cryo_refuse(c, p, "is being killed by the OOM killer");
 	for (t = cryo_next_thread(p, NULL); t; t = cryo_next_thread(p, t)) {
-		check_thread(c, p, t->task);
+		check_thread(c, p, t);
 		cryo_check_thread_fs(c, t);
 		err = cryo_look_interrupted(c);
 		if (err)
