@@ -68,7 +68,7 @@ bool RewrittenChecker::goes_on_inside(const Inode& inode, const struct stat& now
   const OtherUse* const other = found == findings_.other_uses.end() ? nullptr : &found->second;
   return std::any_of(uses_.begin(), uses_.end(), [&](const auto& entry) {
     const File& file = context_.file(entry.first);
-    return file.head.inode == inode.id && is_output(file, entry.second) && (static_cast<int>(file.head.flags) & O_APPEND) == 0 &&
+    return file.head.inode == inode.id && concerns(file, entry.second) && (static_cast<int>(file.head.flags) & O_APPEND) == 0 &&
            output_place(context_, outputs_, file, entry.second, other, static_cast<std::uint64_t>(now.st_size)) == OutputPlace::kSaved;
   });
 }

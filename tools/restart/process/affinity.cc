@@ -115,14 +115,7 @@ bool is_unbound_here(const CpuMask& own, const CpuMask& of_job, const CpuMask& t
   return !has_cpus(both) || (!is_same(both, own) && is_same(own, of_job));
 }
 
-AffinityKept::AffinityKept() : own_(own_affinity()) {}
-
-AffinityKept::~AffinityKept() {
-  (void)bind_to(own_);
-}
-
-CpuMask affinity_here(const Thread& thread, const CpuMask& of_job) {
-  const CpuMask there = bind_to(thread.cpus) ? own_affinity() : CpuMask();
+CpuMask affinity_here(const Thread& thread, const CpuMask& of_job, const CpuMask& there) {
   return is_unbound_here(thread.cpus, of_job, there) ? every_cpu(std::max(thread.cpus.size(), of_job.size())) : thread.cpus;
 }
 

@@ -26,21 +26,9 @@ using CpuMask = std::vector<std::uint64_t>;  // CPU N is bit N % 64 of word N / 
 // Whether a thread gets every CPU to be had in place of its own: none of them can be had; or not all, and it was not bound to less than
 // its job, which had what a cpuset or a batch system gave it.
 [[nodiscard]] bool is_unbound_here(const CpuMask& own, const CpuMask& of_job, const CpuMask& there);
-// Binds the caller to the CPUs again that it was bound to.
-class AffinityKept {
- public:
-  AffinityKept();
-  ~AffinityKept();
-  AffinityKept(const AffinityKept&) = delete;
-  AffinityKept& operator=(const AffinityKept&) = delete;
-
- private:
-  CpuMask own_;
-};
-
-// Of a thread in the caller's control groups: every CPU, or its own, of which the kernel leaves out what is not to be had.  The caller is
-// bound to them after that: see AffinityKept.
-[[nodiscard]] CpuMask affinity_here(const Thread& thread, const CpuMask& of_job);
+// Of a thread in the caller's control groups, in which `there` are to be had: every CPU, or its own, of which the kernel leaves out what
+// is not.
+[[nodiscard]] CpuMask affinity_here(const Thread& thread, const CpuMask& of_job, const CpuMask& there);
 [[nodiscard]] std::size_t affinity_size(const Thread& thread);
 
 }  // namespace cryo

@@ -96,8 +96,8 @@ std::vector<SigInfo> queued_signals(const SignalQueue& queue) {
 
 class ThreadPlanner {
  public:
-  ThreadPlanner(const ThreadPlanInput& input, const CpuMask& job_cpus, const Thread& thread, StubArea& area)
-      : input_(input), job_cpus_(job_cpus), thread_(thread), head_(thread.head), area_(area) {}
+  ThreadPlanner(const ThreadPlanInput& input, const CpuMask& job_cpus, const CpuMask& cpus_here, const Thread& thread, StubArea& area)
+      : input_(input), job_cpus_(job_cpus), cpus_here_(cpus_here), thread_(thread), head_(thread.head), area_(area) {}
 
   // `before`: what the leader does before it creates the thread.
   void plan(stub::Thread& out, CallList before);
@@ -121,6 +121,7 @@ class ThreadPlanner {
 
   const ThreadPlanInput& input_;
   const CpuMask& job_cpus_;
+  const CpuMask& cpus_here_;  // to be had
   const Thread& thread_;
   const cryo_thread& head_;
   StubArea& area_;
@@ -146,7 +147,7 @@ void ThreadPlanner::plan_alt_stack() {
 
 void ThreadPlanner::plan_scheduling() {
   if (!thread_.cpus.empty()) {
-    const CpuMask cpus = affinity_here(thread_, job_cpus_);
+    const CpuMask cpus = affinity_here(thread_, job_cpus_, cpus_here_);
     calls_.add(Step::kAffinity, 0, SYS_sched_setaffinity, 0, cpus.size() * sizeof(std::uint64_t), area_.copy(cpus));
   }
   auto* attr = area_.array<SchedAttributes>(1);
@@ -327,14 +328,14 @@ stub::Thread* plan_threads(const ThreadPlanInput& input, StubArea& area, stub::P
   auto* out = area.array<stub::Thread>(threads.size());
   const std::vector<std::uint32_t> order = input.directories.order();
   const CpuMask job_cpus = cpus_of_job(input.context);
-  // Memory is restored before threads are bound.
-  const AffinityKept kept;
+  // Not by binding this process: to where a thread has been, somebody else may leave no time for it.
+  const CpuMask cpus_here = has_cpus(job_cpus) ? cpus_to_be_had() : CpuMask();
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     CallList before;
     if (i > 0) input.directories.plan_before(order[i], order[i - 1], before, area);
     out[i].parameters = parameters;
     out[i].index = order[i];
-    ThreadPlanner(input, job_cpus, threads[order[i]], area).plan(out[i], std::move(before));
+    ThreadPlanner(input, job_cpus, cpus_here, threads[order[i]], area).plan(out[i], std::move(before));
   }
   return out;
 }
