@@ -126,8 +126,11 @@ void cryo_turn_set(const void *what)
 
 	spin_lock(&turns_lock);
 	t = turn_of(what);
-	/* Not of one that has begun meanwhile: this one was in vain, or took too long. */
-	if (t->what == what && uid_eq(t->user, user)) {
+	/*
+	 * Not of one that has begun meanwhile: this one was in vain, or took too long.  Once in a turn: of those who go on in vain a user
+	 * can have as many as he has threads, and they are not to make it longer.
+	 */
+	if (t->what == what && uid_eq(t->user, user) && !t->set) {
 		t->set = true;
 		t->end = ktime_get_ns() + TURN_NS;
 	}

@@ -43,7 +43,9 @@ bool may_take_less(long type) {
 UniqueFd directory_above(std::string path) {
   UniqueFd fd;
   do {
-    path.resize(std::max<std::size_t>(path.rfind('/'), 1));
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return names::open(".", O_PATH | O_DIRECTORY);
+    path.resize(std::max<std::size_t>(slash, 1));
     fd = names::open(path, O_PATH | O_DIRECTORY);
   } while (!fd && path.size() > 1);
   return fd;
