@@ -425,7 +425,10 @@ static int freeze_once(struct cryo_request *req, unsigned long limit)
 		return -EAGAIN;
 	if (cryo_sleep(CRYO_FREEZE_POLL_JIFFIES) && fatal_signal_pending(current))
 		return -EINTR;
-	return cryo_request_interrupted(req) ?: restless;
+	err = cryo_request_interrupted(req);
+	if (err == -ETIMEDOUT)
+		cryo_scope_settle(req, true);
+	return err ?: restless;
 }
 
 static bool any_poller_busy(struct cryo_request *req)
@@ -580,8 +583,10 @@ static int freeze_scope(struct cryo_request *req, bool settle)
 	int err;
 
 	/* Of a group or session, it is one of many: waited for as they are. */
-	if (req->target->signal->core_state && !req->scope_pid)
+	if (req->target->signal->core_state && !req->scope_pid) {
+		cryo_log(&req->log, "pid %d (%s): has ended, and is writing its core file", req->pid, req->comm);
 		return -ESRCH;
+	}
 	err = freeze_settled(req, limit, settle);
 	err = err ?: cryo_wait_off_cpu(req);
 	trace_cryo_freeze(req->target, req->nr_procs, req->threads, err);

@@ -71,7 +71,7 @@ static void values(void)
 	is(CR_HOLD_DFLT, 4, "CR_HOLD_DFLT");
 }
 
-/* The program is linked with "-Wl,--as-needed -lcr_run -u cr_run_link_me -lcr -u cr_link_me". */
+/* The program is linked with "-lcr_run -u cr_run_link_me -lcr -u cr_link_me". */
 static void symbols(void)
 {
 	const int *number = (const int *)dlsym(RTLD_DEFAULT, "cri_signum");

@@ -15,12 +15,13 @@
 #define ROUNDS 10
 
 struct counts {
-	volatile pid_t tracer, traced;
+	volatile pid_t traced;
 	volatile unsigned long stops; /* at a call */
 	volatile unsigned long done, failed; /* calls */
 };
 
 static struct counts *counts;
+static pid_t tracer;
 static int ends[2];
 static char *text;
 
@@ -72,12 +73,13 @@ static void start(void (*job)(void))
 	memset(counts, 0, sizeof(*counts));
 	if (pipe(ends))
 		exit(1);
-	counts->tracer = fork();
-	if (counts->tracer == 0) {
-		setpgid(0, 0);
-		counts->traced = fork();
-		if (counts->traced == 0)
+	tracer = fork();
+	if (tracer == 0) {
+		const pid_t child = fork();
+
+		if (child == 0)
 			job();
+		counts->traced = child;
 		follow();
 	}
 	while (counts->stops < 3)
@@ -86,8 +88,8 @@ static void start(void (*job)(void))
 
 static void end(void)
 {
-	kill(counts->tracer, SIGKILL);
-	waitpid(counts->tracer, NULL, 0);
+	kill(tracer, SIGKILL);
+	waitpid(tracer, NULL, 0);
 	close(ends[0]);
 	close(ends[1]);
 }

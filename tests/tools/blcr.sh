@@ -232,6 +232,7 @@ umount "$base/small"
 
 # Options may follow the operand, but where POSIXLY_CORRECT says otherwise.
 fresh
+ulimit -c unlimited
 start
 cr "$pid" -f after
 check "an option after the operand" eval 'status_is 0 && is_context after'
@@ -246,7 +247,7 @@ wait_for is_gone "$pid"
 pattern=$(cat /proc/sys/kernel/core_pattern)
 echo core.%e >/proc/sys/kernel/core_pattern
 rc=0
-(ulimit -c unlimited; exec cr_restart -S SEGV ctx) >/dev/null 2>&1 </dev/null || rc=$?
+cr_restart -S SEGV ctx >/dev/null 2>&1 </dev/null || rc=$?
 echo "$pattern" >/proc/sys/kernel/core_pattern
 check "a job that ends by SIGSEGV" status_is 139
 check "... has its core" exists core.busy

@@ -36,7 +36,7 @@ check "nobody looks: the core is whole" is_whole
 dump env
 cr --time 5 -f ctx "$pid"
 check "cr_checkpoint says that there is nobody" eval '[ "$rc" != 0 ] && not exists ctx'
-check "... why" eval 'said "pid $pid (busy): cannot be frozen: is writing its core file"'
+check "... why" eval 'said "pid $pid (busy): has ended, and is writing its core file"'
 check "... and the core is whole" is_whole
 dump env
 cr --dry-run "$pid"

@@ -4,7 +4,7 @@
 # shellcheck disable=SC2016 # eval expands it later
 . "$(dirname "$0")/lib.sh"
 
-as_user=(runuser -u "$user" --)
+as_user=(setpriv --reuid "$user" --regid "$user" --init-groups --)
 fresh
 
 # Says what it is told to at the end, and counts meanwhile.
@@ -45,6 +45,15 @@ restart_by()
 	wait_for exists count
 }
 
+# The number outside of the process that has this one in the namespace of the restart.
+outside_of()
+{
+	local process
+	for process in /proc/[0-9]*; do
+		[ "$(sed -n 's/^NSpid:.*[[:space:]]\([0-9]*\)[[:space:]]\([0-9]*\)$/\2/p' "$process/status" 2>/dev/null)" != "$1" ] || echo "${process#/proc/}"
+	done
+}
+
 for who in "$user" root; do
 	by=("${as_user[@]}")
 	[ "$who" != root ] || by=(env)
@@ -59,7 +68,7 @@ for who in "$user" root; do
 	restart_by "${by[@]}"
 	check "... it runs" counts
 	check "... with the id that it had" [ "$(cut -d ' ' -f 2 count)" = "$pid" ]
-	inside=$(pgrep -x job | grep -v "^$pid$")
+	inside=$(outside_of "$pid")
 	check "... in a pid namespace of its own" [ "$(readlink "/proc/$inside/ns/pid")" != "$(readlink /proc/self/ns/pid)" ]
 	check "... without capabilities that it had not" \
 		[ "$(grep CapEff "/proc/$inside/status")" = "$(grep CapEff "/proc/$pid/status")" ]
@@ -68,7 +77,7 @@ for who in "$user" root; do
 	into=(nsenter -t "$inside" -p -m)
 	[ "$who" = root ] || into+=(-U --preserve-credentials)
 	rc=0
-	err=$("${by[@]}" "${into[@]}" cr_checkpoint --tree -f ctx.again "$pid" 2>&1) || rc=$?
+	err=$("${by[@]}" "${into[@]}" cr_checkpoint --tree -f "$PWD/ctx.again" "$pid" 2>&1) || rc=$?
 	check "... it can be checkpointed again, from inside" status_is 0
 
 	kill -TERM "$restarter"
