@@ -73,17 +73,23 @@ static void start(void (*job)(void))
 	memset(counts, 0, sizeof(*counts));
 	if (pipe(ends))
 		exit(1);
+	/* What being seized has ended is over before the job begins. */
 	tracer = fork();
 	if (tracer == 0) {
 		const pid_t child = fork();
 
-		if (child == 0)
+		if (child == 0) {
+			while (counts->stops < 3)
+				pause_ms(5);
 			job();
+		}
 		counts->traced = child;
 		follow();
 	}
-	while (counts->stops < 3)
-		pause_ms(5);
+	for (unsigned long before = 0; counts->stops < 3 || counts->stops != before;) {
+		before = counts->stops;
+		pause_ms(200);
+	}
 }
 
 static void end(void)
