@@ -184,7 +184,7 @@ void cancelled_while_looking(crt::Tap& tap) {
     const bool cancelled = until([&] { return board->ready == 1; });
     // It goes on, up to the next look.
     set_parameter("stop_point", "look");
-    for (const int64_t end = now_ms() + 2000 * factor(); now_ms() < end && !board->told;) usleep(10000);
+    for (const int64_t end = now_ms() + 5000 * factor(); now_ms() < end && !board->told;) usleep(10000);
     const bool ended = board->told == 1;
     set_parameter("stop_point", "");
     requester.wait();

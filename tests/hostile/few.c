@@ -48,8 +48,9 @@ static pid_t sleeper(uid_t uid)
 
 	if (pid)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	become_user(uid);
+	/* Becoming another user clears that. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;)
 		pause();
 }
@@ -160,8 +161,8 @@ static unsigned int place(uid_t uid, const char *file, unsigned int nr)
 			sleep_ms(25);
 		return *n;
 	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	become_user(uid);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	area = mmap(wanted, PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (area != wanted || map_at(handle_with(file), area, &chunk, 1) || mprotect(area, PAGES * PAGE, PROT_READ | PROT_WRITE))
 		die("an area");
@@ -244,6 +245,24 @@ static unsigned int tables(void)
 	return WIFEXITED(err) && (*n == 64 || WEXITSTATUS(err) == ENOSPC) ? *n : 0;
 }
 
+static char directory[] = "/var/tmp/few.XXXXXX";
+
+/* Where other users come to. */
+static void begin(void)
+{
+	if (!mkdtemp(directory) || chmod(directory, 0755) || chdir(directory))
+		die(directory);
+}
+
+static int end(void)
+{
+	unlink("out");
+	unlink("users");
+	unlink("others");
+	rmdir(directory);
+	return finish();
+}
+
 int main(void)
 {
 	unsigned int n;
@@ -253,10 +272,11 @@ int main(void)
 		puts("1..0 # SKIP needs root, and a module with points");
 		return 0;
 	}
+	begin();
 	accounts();
 	if (!(features() & CRYO_FEATURE_MAP)) {
 		puts("# this kernel cannot map (no CONFIG_MMU_NOTIFIER)");
-		return finish();
+		return end();
 	}
 	make_file("users", ORDINARY, 2 << 20);
 	set_parameter("few_table_bytes", "1000000");
@@ -265,5 +285,5 @@ int main(void)
 	ok(tables() == n, "... another one has as many");
 	set_parameter("few_table_bytes", "0");
 	places();
-	return finish();
+	return end();
 }
