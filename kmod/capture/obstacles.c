@@ -10,6 +10,7 @@
 
 #include "access/access.h"
 #include "capture/capture.h"
+#include "lib/point.h"
 
 static void log_line(struct cryo_capture *c, const struct cryo_proc *p, const char *what,
 		     struct va_format *vaf)
@@ -100,6 +101,7 @@ void cryo_warn_always(struct cryo_capture *c, const struct cryo_proc *p, const c
 
 int cryo_look_interrupted(struct cryo_capture *c)
 {
+	cryo_point("look");
 	/* Who has been killed meanwhile waits until this ends. */
 	return cryo_request_interrupted(c->req);
 }

@@ -14,6 +14,8 @@
 #include <linux/sched/exec_state.h>
 #endif
 
+#include "lib/point.h"
+
 /* mm->flags: unsigned long up to v6.17, then an opaque bitmap (mm_flags_t). */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
 static inline bool cryo_mm_flag(int bit, struct mm_struct *mm)
@@ -260,6 +262,8 @@ static inline bool cryo_fault_left_vma_lock(struct vm_fault *vmf)
  */
 static inline bool cryo_vma_changes(struct vm_area_struct *vma)
 {
+	if (cryo_wrong(vma_changes))
+		return false;
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0) && defined(CONFIG_PER_VMA_LOCK)
 	return vma->vm_lock_seq == READ_ONCE(vma->vm_mm->mm_lock_seq.sequence);
 #elif defined(CONFIG_PREEMPT_RT)

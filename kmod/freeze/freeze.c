@@ -186,6 +186,7 @@ static int ask_all(struct cryo_request *req)
 
 	if (total <= 0)
 		return total;
+	cryo_point("noted");
 	/* While they still sleep: interrupting them takes their timers away. */
 	cryo_timed_waits_find(req, p);
 	list_for_each_entry_continue(p, &req->parked, node)
@@ -395,10 +396,13 @@ static bool only_calls(struct cryo_request *req, unsigned int new, unsigned int 
 static int freeze_once(struct cryo_request *req, unsigned long limit)
 {
 	int procs = cryo_scope_find(req);
-	int threads = procs < 0 ? procs : ask_all(req);
-	int restless, changed, err;
+	int threads, restless, changed, err;
 	unsigned int within;
 
+	if (procs < 0)
+		return procs;
+	cryo_point("found");
+	threads = ask_all(req);
 	if (threads < 0)
 		return threads;
 	cryo_point("asked");
@@ -471,12 +475,14 @@ static unsigned int freeze_ms(struct cryo_request *req)
 /* Nobody else's waits for a requester's patience. */
 static void bound_freeze(struct cryo_request *req)
 {
-	if (freeze_ms(req) <= CRYO_FREEZE_MAX_MS || capable(CAP_SYS_ADMIN))
+	unsigned int most = cryo_few(freeze_ms, CRYO_FREEZE_MAX_MS);
+
+	if (freeze_ms(req) <= most || capable(CAP_SYS_ADMIN))
 		return;
 	cryo_log(&req->log,
 		 "pid %d (%s): is given at most %u s to freeze: more requires CAP_SYS_ADMIN",
-		 req->pid, req->comm, CRYO_FREEZE_MAX_MS / 1000);
-	req->args.freeze_ms = CRYO_FREEZE_MAX_MS;
+		 req->pid, req->comm, most / 1000);
+	req->args.freeze_ms = most;
 }
 
 static int say_never_at_rest(struct cryo_request *req)

@@ -28,6 +28,7 @@
 #include "compat/mm.h"
 #include "lazy/map.h"
 #include "lib/in_use.h"
+#include "lib/point.h"
 #include "lib/trace.h"
 
 /* vm_pgoff of the tables of an address space; above all of ordinary ones. */
@@ -584,10 +585,11 @@ static unsigned long next_base(const struct cryo_map_mm *map)
 
 static bool has_room(struct cryo_map_mm *map, const struct cryo_map_table *t)
 {
+	u64 most = cryo_few(table_bytes, MAX_TABLE_BYTES);
 	bool room;
 
 	spin_lock(&map->lock);
-	room = t->bytes <= MAX_TABLE_BYTES && map->bytes <= MAX_TABLE_BYTES - t->bytes;
+	room = t->bytes <= most && map->bytes <= most - t->bytes;
 	spin_unlock(&map->lock);
 	return room;
 }

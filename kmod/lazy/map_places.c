@@ -24,6 +24,7 @@
 #include "compat/mm.h"
 #include "cryo_arch.h"
 #include "lazy/map.h"
+#include "lib/point.h"
 
 /* ---- who has which area of which context ---- */
 
@@ -153,7 +154,7 @@ void cryo_map_note_place(struct cryo_map_mm *map, struct cryo_map_table *t)
 	place->number = map->number;
 	cryo_user_hold(user);
 	spin_lock(&user->places_lock);
-	if (user->nr_places == MAX_PLACES)
+	if (user->nr_places >= cryo_few(places, MAX_PLACES))
 		remove_place(user, list_first_entry(&user->by_age, struct map_place, by_age));
 	list_add_tail(&place->node, bucket_of(user, &t->key));
 	list_add_tail(&place->by_age, &user->by_age);

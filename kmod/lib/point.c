@@ -5,6 +5,8 @@
  * Only in a module built with CRYO_POINTS=yes; others have none of this.  The name of a point written to the parameter
  * stop_point stops the next task that comes to a cryo_point() of that name, and no further one.  It sleeps, killable and freezable,
  * until it is killed or stop_point is written again.  stop_pid says which thread is there, 0 when nobody is.
+ *
+ * Parameters few_... are bounds that tests come to in a moment, instead of those that the code has.
  */
 #ifdef CONFIG_CRYO_POINTS
 #include <linux/moduleparam.h>
@@ -35,6 +37,7 @@ static int set_stop_point(const char *text, const struct kernel_param *kp)
 	spin_lock(&points_lock);
 	memcpy(stop_point, text, length);
 	stop_point[length] = 0;
+	stop_pid = 0;
 	WRITE_ONCE(stop_serial, stop_serial + 1);
 	spin_unlock(&points_lock);
 	wake_up_all(&points_wait);
@@ -60,6 +63,20 @@ module_param_cb(stop_point, &stop_point_ops, NULL, 0600);
 MODULE_PARM_DESC(stop_point, "name of the point at which the next task stops, for tests");
 module_param(stop_pid, int, 0400);
 MODULE_PARM_DESC(stop_pid, "thread that is stopped there, 0: none");
+
+unsigned int cryo_few_freeze_ms, cryo_few_tracks, cryo_few_places, cryo_few_table_bytes;
+bool cryo_wrong_vma_changes;
+
+module_param_named(few_freeze_ms, cryo_few_freeze_ms, uint, 0600);
+MODULE_PARM_DESC(few_freeze_ms, "time to freeze of who has no CAP_SYS_ADMIN, for tests; 0: as ever");
+module_param_named(few_tracks, cryo_few_tracks, uint, 0600);
+MODULE_PARM_DESC(few_tracks, "processes of which account is kept for a user, for tests; 0: as ever");
+module_param_named(few_places, cryo_few_places, uint, 0600);
+MODULE_PARM_DESC(few_places, "mapped areas that are known of a user, for tests; 0: as ever");
+module_param_named(few_table_bytes, cryo_few_table_bytes, uint, 0600);
+MODULE_PARM_DESC(few_table_bytes, "tables of mapped areas of an address space, for tests; 0: as ever");
+module_param_named(wrong_vma_changes, cryo_wrong_vma_changes, bool, 0600);
+MODULE_PARM_DESC(wrong_vma_changes, "a kernel that tells in another way who changes an area, for tests");
 
 void cryo_point(const char *name)
 {

@@ -42,6 +42,7 @@
 #include "cryo_arch.h"
 #include "lib/args.h"
 #include "lib/per_user.h"
+#include "lib/point.h"
 #include "lib/unload.h"
 #include "memory/track.h"
 #include "request/exclusions.h"
@@ -241,7 +242,7 @@ static bool add_to_list(struct cryo_track *t)
 	if (!user)
 		return false;
 	t->user = user;
-	if (atomic_inc_return(&user->tracks) > TRACKS_MAX)
+	if (atomic_inc_return(&user->tracks) > (int)cryo_few(tracks, TRACKS_MAX))
 		return false;
 	spin_lock(&tracks_lock);
 	hash_add(tracks, &t->node, (unsigned long)t->notifier.mm);

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <thread>
 
 #include "others.h"
 #include "tap.h"
@@ -203,6 +204,34 @@ void changes_when_asked(crt::Tap& tap) {
     user.end();
 }
 
+// Threads that have come to rest belong to a memory that another process has, too, who is not asked for: that makes it not dumpable.
+// Another thread keeps the freeze waiting; it is his child, in vfork().
+void changes_from_outside(crt::Tap& tap) {
+    Board* board = new_board(kBoard);
+    Child user([&] {
+        become(kUser);
+        std::thread([&] {
+            if (vfork() == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                while (!board->ready) usleep(10000);
+                // All are let go at first, to come again with more patience.
+                usleep(kFreezeMs * 1000 * 2 / 3);
+                prctl(PR_SET_DUMPABLE, 0);
+                for (;;) pause();
+            }
+            _exit(0);
+        }).detach();
+        for (;;) pause();
+    });
+    usleep(500000 * factor());
+    board->ready = 1;
+    const int error = request_as(board, kUser, request_for(user.pid(), CRYO_SCOPE_PROCESS, kFreezeMs));
+    tap.ok(error == EPERM && board->elapsed < kFreezeMs,
+           "memory that another process makes not dumpable while it comes to rest: EPERM, after " + std::to_string(board->elapsed) + " ms: " +
+               std::strerror(error));
+    tap.diag(board->log);
+}
+
 int participant() {
     cryo_client args{};
     args.size = sizeof(args);
@@ -219,6 +248,37 @@ int participant() {
     v.code = 7;
     ioctl(fd, CRYO_CLIENT_VOTE, &v);
     for (;;) pause();
+}
+
+// While one of them does not vote, another one makes itself not dumpable: that is not seen at the end of the time limit only.
+void changes_while_voting(crt::Tap& tap) {
+    Board* board = new_board(kBoard);
+    Child user([&] {
+        become(kUser);
+        must(setsid(), "setsid");
+        if (fork() == 0) {
+            pollfd told{participant(), POLLIN, 0};
+            board->ready = 1;
+            poll(&told, 1, -1);
+            board->told = 1;
+            for (;;) pause();
+        }
+        if (fork() == 0) {
+            while (!board->told) usleep(10000);
+            prctl(PR_SET_DUMPABLE, 0);
+            for (;;) pause();
+        }
+        for (;;) pause();
+    });
+    until([&] { return board->ready == 1; });
+    cryo_checkpoint request = request_for(user.pid(), CRYO_SCOPE_TREE, kFreezeMs);
+    request.timeout_ms = 12000 * factor();
+    const int error = request_as(board, kUser, request);
+    tap.ok(error == EPERM && board->elapsed < 6000 * factor(),
+           "one that may not be traced any more while another one does not vote: EPERM, after " + std::to_string(board->elapsed) + " ms: " +
+               std::strerror(error));
+    tap.diag(board->log);
+    kill(-user.pid(), SIGKILL);
 }
 
 // Votes for the death of all: his own only.
@@ -333,6 +393,8 @@ int main(int argc, char** argv) {
         refused(tap, "control group", CRYO_SCOPE_CGROUP, false, true);
         set_user_id(tap);
         changes_when_asked(tap);
+        changes_from_outside(tap);
+        changes_while_voting(tap);
         vote(tap);
         vote_against_requester(tap);
         limits(tap);

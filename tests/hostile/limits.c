@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bounds that are reached: one user's registrations keep nobody else from registering, whatever user namespaces he makes; and of a log
- * that is full, how many lines are missing.
+ * Bounds that are reached: one user's registrations keep nobody else from registering, whatever user namespaces he makes; a restart
+ * does not wait for a main thread without end; and of a log that is full, how many lines are missing.
  */
 #include "restarting.h"
 
@@ -175,6 +175,50 @@ static pid_t with_pipes(void)
 	return pid;
 }
 
+static struct start here;
+static int handle;
+
+static void go_on(void)
+{
+	_exit(0);
+}
+
+static void *resume_as_leader(void *unused)
+{
+	struct cryo_regset set;
+	struct cryo_resume args = resume_args(&here, &set);
+
+	resume(handle, &args);
+	return unused;
+}
+
+/* A thread that is to have its process to itself waits for the main thread's end, which does not come. */
+static void main_thread_stays(void)
+{
+	char text[4096] = "";
+	pthread_t thread;
+	pid_t pid;
+	int err;
+
+	take_start(&here, go_on);
+	handle = make_handle(1, 1);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pthread_create(&thread, NULL, resume_as_leader, NULL);
+		for (;;)
+			pause();
+	}
+	err = commit(handle, 10000);
+	if (read(handle, text, sizeof(text) - 1) < 0)
+		die("read");
+	ok(err == ETIMEDOUT && strstr(text, "waiting for its main thread to exit"),
+	   "a main thread that does not end is not waited for without end: %s", strerrorname_np(err));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(handle);
+}
+
 static void full_log(void)
 {
 	struct rlimit many = { 2 * PIPES + 1000, 2 * PIPES + 1000 };
@@ -215,6 +259,7 @@ int main(void)
 		return 0;
 	}
 	registrations();
+	main_thread_stays();
 	full_log();
 	return finish();
 }

@@ -516,7 +516,8 @@ kill:
 	kill(pid, SIGKILL);
 	/* The kernel itself takes long to give all of that back. */
 	ok(ended(pid, 20 * seconds), kind->name, "so does the process");
-	if (!kind->endless && !kind->says)
+	/* Of what is refused, a third may not be, or not be had a second time. */
+	if (!kind->endless && (!kind->says || kind->make == sockets))
 		try_third(kind, count, used, seconds);
 }
 

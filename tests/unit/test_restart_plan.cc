@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <memory>
 
 #include "base/message.h"
@@ -468,8 +469,11 @@ TEST("bytes that a terminal acts upon are told by their numbers") {
 TEST("who begins to tell of an error and dies is not waited for without end") {
   stub::Report report{};
   CHECK(claim_failure(report));
-  CHECK(!await_failure(report, std::chrono::milliseconds(20)));
+  auto waits = std::async(std::launch::async, [&] { return await_failure(report, std::chrono::milliseconds(20)); });
+  const bool ends = waits.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
   publish_failure(report);
+  CHECK(ends);
+  CHECK(!waits.get());
   CHECK(await_failure(report, std::chrono::milliseconds(20)));
 }
 
