@@ -590,7 +590,8 @@ static int freeze_scope(struct cryo_request *req, bool settle)
 
 	/* Of a group or session, it is one of many: waited for as they are. */
 	if (req->target->signal->core_state && !req->scope_pid) {
-		cryo_log(&req->log, "pid %d (%s): has ended, and is writing its core file", req->pid, req->comm);
+		cryo_log(&req->log, "pid %d (%s): has ended, and is writing its core file",
+			 req->pid, req->comm);
 		return -ESRCH;
 	}
 	err = freeze_settled(req, limit, settle);
