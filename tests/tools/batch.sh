@@ -14,7 +14,7 @@ save() {
     scontrol requeue "$SLURM_JOB_ID"; exit
 }
 if [ -e "$context" ]; then
-    cr_restart --check "$context" || exit
+    cr_restart --check --restore-pgid "$context" || exit
     cr_restart --restore-pgid "$context" &
 else
     setsid ./steps & echo $! >"$context.pid"

@@ -176,6 +176,11 @@ check "... and it is as it was" same "$(wc -l <log)" 1000
 replaced 'cp -p log new; mv new log'
 check "a copy of it with its time is as good" eval 'status_is 0 && silent'
 check "... and is taken" runs
+replaced 'cp log new; rm log; cp new log; touch log'
+check "a copy of it without its time: refused" eval 'status_is 116 && said "--relocate=$PWD/log=$PWD/log says that it is the right one"'
+restart --check --relocate="$PWD/log=$PWD/log"
+check "... but for who says that it is the right one" status_is 0
+check "... and is taken" runs --relocate="$PWD/log=$PWD/log"
 replaced 'mkdir there; mv log there; seq 1000 >>there/log; mv there/log there/copy; cp there/copy there/log'
 restart --check --relocate="$PWD/log=$PWD/there/log"
 check "who says where it is now is believed" eval 'status_is 0 && said "bytes have come since"'

@@ -65,6 +65,8 @@ for who in "$user" root; do
 	rc=0
 	err=$("${by[@]}" cr_restart --pid-ns --check ctx 2>&1 </dev/null) || rc=$?
 	check "... with --pid-ns they are free" status_is 0
+	check "... and it is said that it has the group of cr_restart" \
+		said "is put into that of cr_restart, with processes outside of its pid namespace: what signals its group"
 	restart_by "${by[@]}"
 	check "... it runs" counts
 	check "... with the id that it had" [ "$(cut -d ' ' -f 2 count)" = "$pid" ]
@@ -135,7 +137,12 @@ rc=0
 err=$("${as_user[@]}" cr_restart --pid-ns ctx 2>&1 </dev/null) || rc=$?
 echo "$limit" >/proc/sys/user/max_user_namespaces
 check "no user namespaces: it is said what is missing" \
-	eval '[ "$rc" != 0 ] && said "cr_restart: --pid-ns: cannot make a user namespace, which it takes without CAP_SYS_ADMIN (see user.max_user_namespaces in sysctl -a)"'
+	eval 'status_is 1 && said "cr_restart: --pid-ns: cannot make a user namespace, which it takes without CAP_SYS_ADMIN: there are as many as user.max_user_namespaces"'
+echo 0 >/proc/sys/kernel/unprivileged_userns_clone
+rc=0
+err=$("${as_user[@]}" cr_restart --pid-ns ctx 2>&1 </dev/null) || rc=$?
+echo 1 >/proc/sys/kernel/unprivileged_userns_clone
+check "... and by which switch" eval 'status_is 1 && said "/proc/sys/kernel/unprivileged_userns_clone is 0"'
 rc=0
 err=$(cr_restart --pid-ns --report-fd 5 ctx 2>&1 </dev/null) || rc=$?
 check "not for libcr" eval 'status_is 255 && said "exclude each other"'

@@ -56,4 +56,33 @@ started+=("$requester" "$pid")
 check "a restart that takes long says what it does" wait_for screen_has "cr_restart: reading the context: .*, [0-9]* s"
 check "... and comes to its end" goes_on
 
+# In the background, a job of a group of its own does not get the terminal; brought to the foreground, its keys are for all of the job.
+fresh
+cat >job <<'END'
+#!/bin/bash
+while :; do sleep 0.2; echo x >>out; done
+END
+chmod 755 job
+setsid ./job </dev/null >/dev/null 2>&1 &
+pid=$!
+started+=("$pid")
+wait_for exists out
+cr --tree --kill -f ctx "$pid"
+wait "$pid" 2>/dev/null
+wait_for is_gone "$pid"
+rm out
+mkfifo keys
+exec 9<>keys
+script -qfc "bash --norc -i" /dev/null <keys >screen 2>&1 &
+started+=("$!" "$pid")
+printf 'cr_restart --restore-pgid --truncate %s/ctx </dev/null >/dev/null 2>&1 &\n' "$PWD" >&9
+check "a job in the background" wait_for exists out
+printf 'fg\n' >&9
+sleep 1
+printf '\003' >&9
+check "... brought to the foreground, and ended from the keyboard" wait_for is_gone "$pid"
+err=$(cat -v screen)
+exec 9<&-
+end_processes
+
 done_testing

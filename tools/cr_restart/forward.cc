@@ -24,9 +24,15 @@ constexpr std::size_t kKernelSigsetBytes = 8;  // of rt_sigprocmask(2), on all a
 const Job* forward_job = nullptr;  // none: it has ended
 JobTerminal* job_terminal = nullptr;
 
-// What the terminal sends, it sends to the whole group: a child in ours has got it already.
-bool child_has_it(pid_t child, const siginfo_t* info) {
-  return info->si_code == SI_KERNEL && ::getpgid(child) == ::getpgrp();
+// What the terminal sends, it sends to the whole group: a child in ours has got it already, and all of its own group are to get it.
+// Who continues this process continues what has been stopped with it.
+void pass_on(pid_t child, int signal, const siginfo_t* info) {
+  const pid_t group = ::getpgid(child);
+  if (info->si_code == SI_KERNEL && group == ::getpgrp()) return;
+  if (info->si_code == SI_QUEUE)
+    ::sigqueue(child, signal, info->si_value);
+  else
+    ::kill((info->si_code == SI_KERNEL || signal == SIGCONT) && group == child ? -group : child, signal);
 }
 
 void forward(int signal, siginfo_t* info, void*) {
@@ -36,11 +42,7 @@ void forward(int signal, siginfo_t* info, void*) {
   for (const pid_t child : forward_job->processes) {
     if (child == 0) continue;
     if (first == 0) first = child;
-    if (child_has_it(child, info)) continue;
-    if (info->si_code == SI_QUEUE)
-      ::sigqueue(child, signal, info->si_value);
-    else
-      ::kill(child, signal);
+    pass_on(child, signal, info);
   }
   if (first != 0 && (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)) {
     job_terminal->stopping(first);

@@ -71,6 +71,7 @@ const std::string& hook_for(const Hooks& hooks, int code) {
     case EEXIST:
     case EISDIR:
     case ENOTDIR:
+    case ELOOP:
       return hooks.failed_env;
     default:
       return hooks.failed_perm;

@@ -23,6 +23,7 @@
 #include "base/unique_fd.h"
 #include "cr_restart/forward.h"
 #include "cr_restart/job_terminal.h"
+#include "restart/ns/namespaces.h"
 
 namespace cryo {
 namespace {
@@ -57,8 +58,12 @@ void write_file(const char* path, const std::string& text) {
 void make_in_user_namespace() {
   const uid_t uid = ::geteuid();
   const gid_t gid = ::getegid();
-  if (::unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) != 0)
-    fail_errno("--pid-ns: cannot make a user namespace, which it takes without CAP_SYS_ADMIN (see user.max_user_namespaces in sysctl -a)");
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) != 0) {
+    // ENOSPC is a limit's (unshare(2)), and no lack of room.
+    const bool limited = errno == ENOSPC;
+    fail(limited ? EPERM : errno, "--pid-ns: cannot make a user namespace, which it takes without CAP_SYS_ADMIN: {}{}",
+         limited ? "there are as many as user.max_user_namespaces (sysctl -a) allows" : std::strerror(errno), user_namespace_switch());
+  }
   write_file("/proc/self/setgroups", "deny");
   write_file("/proc/self/uid_map", fmt::format("{0} {0} 1\n", uid));
   write_file("/proc/self/gid_map", fmt::format("{0} {0} 1\n", gid));

@@ -278,6 +278,14 @@ void FileChecker::check_size(const File& file, const FileUse& use, const Inode& 
   if (static_cast<std::uint64_t>(now.st_size) < inode.head.size) check_shorter(file, use, inode, now);
 }
 
+// What an earlier restart has moved out of it, the last time: FILE.cut.N.
+std::string cut_text(const std::string& path) {
+  struct stat now;
+  int last = 0;
+  while (names::lstat(fmt::format("{}.cut.{}", path, last + 1), now) == 0) ++last;
+  return last == 0 ? "" : fmt::format("; an earlier restart has moved what came later to {}.cut.{}", path, last);
+}
+
 // Cut by others, or by a restart of another job of theirs that had been asked to.
 void FileChecker::check_shorter(const File& file, const FileUse& use, const Inode& inode, const struct stat& now) {
   const auto output = outputs_.find(inode.id);
@@ -290,9 +298,9 @@ void FileChecker::check_shorter(const File& file, const FileUse& use, const Inod
   switch (options_.changed_files.value_or(ChangedFiles::kRefuse)) {
     case ChangedFiles::kRefuse:
       return problem(ESTALE,
-                     "the file is shorter than at the checkpoint: it has {} bytes, and had {}{}; --changed-files=warn takes "
+                     "the file is shorter than at the checkpoint: it has {} bytes, and had {}{}{}; --changed-files=warn takes "
                      "it, as it is{}",
-                     now.st_size, inode.head.size, others, way_out(file, use));
+                     now.st_size, inode.head.size, others, cut_text(path_), way_out(file, use));
     case ChangedFiles::kWarn:
       return findings_.warning(
           "pid {}: {}: the file is shorter than at the checkpoint: it has {} bytes, and had {}{}{}", pid_, what_, now.st_size,
@@ -539,7 +547,7 @@ void FileChecker::check_pipe(const Inode& inode) {
 
 // A watch is of a file, and is put on what has its name.
 bool FileChecker::is_other_watched(const Watch& watch, const std::string& path) const {
-  if (path != watch.path) return false;
+  if (options_.relocations.covers(watch.path)) return false;
   const UniqueFd place = names::open(path, O_PATH | O_NOFOLLOW);
   return place && is_other_since(watch.head.ino, context_.header.created_ns, place.get());
 }

@@ -52,7 +52,7 @@ void check_module(const Context& context, const RestartOptions& options, Finding
   const Creds own = own_credentials();
   constexpr int kRestore = CAP_CHECKPOINT_RESTORE, kAdmin = CAP_SYS_ADMIN, kRaw = CAP_NET_RAW;
   const Exception exceptions[] = {
-      {CRYO_FEATURE_PID_CHOICE, kRestore, kAdmin, "pid_choice", "its ids (--no-restore-pid does without)",
+      {CRYO_FEATURE_PID_CHOICE, kRestore, kAdmin, "pid_choice", "its ids (--no-restore-pid does without, for a job of one process)",
        options.restore_pid},
       {CRYO_FEATURE_IPC_ID_CHOICE, kRestore, kAdmin, "ipc_id_choice", "the ids of its System V objects",
        needs_sysv_ids(context)},

@@ -17,6 +17,19 @@
 #include "restart/rights/proc_files.h"
 
 namespace cryo {
+
+std::string user_namespace_switch() {
+  struct Switch {
+    const char* name;
+    char off;
+  };
+  static constexpr Switch kSwitches[] = {{"sys/kernel/unprivileged_userns_clone", '0'},
+                                         {"sys/kernel/apparmor_restrict_unprivileged_userns", '1'}};
+  for (const Switch& at : kSwitches)
+    if (read_proc(at.name).starts_with(at.off)) return fmt::format("; /proc/{} is {}", at.name, at.off);
+  return "";
+}
+
 namespace {
 
 // Its owner tries it, in a process that ends after that.  Where a security module lets one be made that nobody has rights in, that is of
@@ -30,19 +43,6 @@ std::string user_namespace_error(const Namespace& ns) {
     if (::unshare(CLONE_NEWUTS) != 0 && errno != ENOSPC) return fmt::format("{} in one that has been made", std::strerror(errno));
     return "";
   });
-}
-
-// What an administrator can change, where it is that.
-std::string user_namespace_switch() {
-  struct Switch {
-    const char* name;
-    char off;
-  };
-  static constexpr Switch kSwitches[] = {{"sys/kernel/unprivileged_userns_clone", '0'},
-                                         {"sys/kernel/apparmor_restrict_unprivileged_userns", '1'}};
-  for (const Switch& at : kSwitches)
-    if (read_proc(at.name).starts_with(at.off)) return fmt::format("; /proc/{} is {}", at.name, at.off);
-  return "";
 }
 
 void check_users(const Namespace& ns, const Creds& own, Findings& findings) {

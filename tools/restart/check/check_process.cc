@@ -116,7 +116,7 @@ bool is_first_in(const CheckInput& input, const Path& cwd) {
 void check_same_directory(const CheckInput& input, const Path& cwd, const std::string& path, Findings& findings) {
   const auto way = input.options.changed_files.value_or(ChangedFiles::kWarn);
   const UniqueFd place = names::open(path, O_PATH | O_DIRECTORY);
-  if (!place || way == ChangedFiles::kIgnore || input.options.relocations.apply(cwd.path) != cwd.path ||
+  if (!place || way == ChangedFiles::kIgnore || input.options.relocations.covers(cwd.path) ||
       !is_other_directory(input.context, cwd.head, place.get()) || !is_first_in(input, cwd))
     return;
   const std::string text = fmt::format("pid {}: its working directory {} is another one than at the checkpoint ({}",

@@ -78,6 +78,8 @@ void continue_clocks(const Context& context);
 // Of mount namespaces: that there is something to mount on.
 void check_mount_points(const Context& context, Findings& findings);
 // Whether all namespaces can be made and entered here.
+// "; /proc/sys/... is 0" where an administrator has taken user namespaces away from users; empty else.
+[[nodiscard]] std::string user_namespace_switch();
 void check_namespaces(const Context& context, const RestartOptions& options, const Creds& own,
                       Findings& findings);
 

@@ -127,7 +127,7 @@ bool is_made_up(const cryo_inode& inode) {
 
 bool is_other_file(const Relocations& relocations, const File& file, const Inode& inode, int fd) {
   const bool made = file.head.mnt != 0 && inode.head.fs_magic == TMPFS_MAGIC;
-  return !made && relocations.apply(file.path) == file.path && identity_of(inode.head, fd) == Identity::kOther;
+  return !made && !relocations.covers(file.path) && identity_of(inode.head, fd) == Identity::kOther;
 }
 
 std::string time_text(std::int64_t seconds, bool with_fraction, std::int64_t nanoseconds) {

@@ -35,7 +35,6 @@ void Relocations::add(std::string_view argument) {
   }
   if (side == 0) fail(EINVAL, "--relocate {}: not of the form OLD=NEW", argument);
   Pair pair{checked_path(sides[0], argument, "old"), checked_path(sides[1], argument, "new")};
-  if (pair.from == pair.to) return;
   if (pairs_.size() == kMax) fail(EINVAL, "--relocate {}: more than {} relocations", argument, kMax);
   pairs_.push_back(std::move(pair));
 }
@@ -47,14 +46,17 @@ void Relocations::follow_links() {
   }
 }
 
+const Relocations::Pair* Relocations::pair_of(const std::string& path) const {
+  for (const Pair& pair : pairs_)
+    if (path.starts_with(pair.from) && (path.size() <= pair.from.size() || path[pair.from.size()] == '/')) return &pair;
+  return nullptr;
+}
+
 std::string Relocations::apply(const std::string& path) const {
-  for (const Pair& pair : pairs_) {
-    if (!path.starts_with(pair.from)) continue;
-    if (path.size() > pair.from.size() && path[pair.from.size()] != '/') continue;
-    const std::string moved = pair.to + path.substr(pair.from.size());
-    return moved.empty() ? "/" : moved;
-  }
-  return path;
+  const Pair* const pair = pair_of(path);
+  if (pair == nullptr) return path;
+  const std::string moved = pair->to + path.substr(pair->from.size());
+  return moved.empty() ? "/" : moved;
 }
 
 }  // namespace cryo

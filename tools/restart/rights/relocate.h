@@ -26,9 +26,13 @@ class Relocations {
 
   // `path` with the first OLD that it starts with, on whole components, replaced.
   [[nodiscard]] std::string apply(const std::string& path) const;
+  // Whether some OLD says where it is, be it where it was: then the caller knows that what is there is the right one.
+  [[nodiscard]] bool covers(const std::string& path) const { return pair_of(path) != nullptr; }
   [[nodiscard]] const std::vector<Pair>& pairs() const { return pairs_; }
 
  private:
+  [[nodiscard]] const Pair* pair_of(const std::string& path) const;
+
   std::vector<Pair> pairs_;
 };
 
