@@ -115,6 +115,15 @@ bool is_unbound_here(const CpuMask& own, const CpuMask& of_job, const CpuMask& t
   return !has_cpus(both) || (!is_same(both, own) && is_same(own, of_job));
 }
 
+CpuMask cpus_here() {
+  const CpuMask own = own_affinity();
+  if (!bind_to(every_cpu(kWords))) return own;
+  const CpuMask all = own_affinity();
+  // Else it stays bound to all, also to those that are switched on later.
+  if (!is_same(all, own)) (void)bind_to(own);
+  return all;
+}
+
 CpuMask affinity_here(const Thread& thread, const CpuMask& of_job, const CpuMask& there) {
   return is_unbound_here(thread.cpus, of_job, there) ? every_cpu(std::max(thread.cpus.size(), of_job.size())) : thread.cpus;
 }

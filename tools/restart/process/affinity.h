@@ -14,6 +14,8 @@ using CpuMask = std::vector<std::uint64_t>;  // CPU N is bit N % 64 of word N / 
 
 // All that are on, and in the cpuset that the caller is in, whatever it is bound to itself.
 [[nodiscard]] CpuMask cpus_to_be_had();
+// The same, without a process that is made for it: where the control group of the caller has room for no other.
+[[nodiscard]] CpuMask cpus_here();
 // The same of a process that joins its own control group.
 [[nodiscard]] CpuMask cpus_to_be_had(const Context& context, std::size_t process, const CpuMask& by_caller);
 [[nodiscard]] CpuMask common_cpus(const CpuMask& a, const CpuMask& b);

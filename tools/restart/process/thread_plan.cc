@@ -328,14 +328,14 @@ stub::Thread* plan_threads(const ThreadPlanInput& input, StubArea& area, stub::P
   auto* out = area.array<stub::Thread>(threads.size());
   const std::vector<std::uint32_t> order = input.directories.order();
   const CpuMask job_cpus = cpus_of_job(input.context);
-  // Not by binding this process: to where a thread has been, somebody else may leave no time for it.
-  const CpuMask cpus_here = has_cpus(job_cpus) ? cpus_to_be_had() : CpuMask();
+  // Not by binding this process as each thread was: where that has been, somebody else may leave no time for it.
+  const CpuMask to_be_had = has_cpus(job_cpus) ? cpus_here() : CpuMask();
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     CallList before;
     if (i > 0) input.directories.plan_before(order[i], order[i - 1], before, area);
     out[i].parameters = parameters;
     out[i].index = order[i];
-    ThreadPlanner(input, job_cpus, cpus_here, threads[order[i]], area).plan(out[i], std::move(before));
+    ThreadPlanner(input, job_cpus, to_be_had, threads[order[i]], area).plan(out[i], std::move(before));
   }
   return out;
 }
