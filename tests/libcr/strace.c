@@ -55,7 +55,8 @@ static void follow(void)
 {
 	int status, signal;
 
-	ptrace(PTRACE_SEIZE, counts->traced, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+	if (ptrace(PTRACE_SEIZE, counts->traced, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL))
+		_exit(1);
 	ptrace(PTRACE_INTERRUPT, counts->traced, NULL, NULL);
 	while (waitpid(counts->traced, &status, 0) > 0 && WIFSTOPPED(status)) {
 		signal = WSTOPSIG(status);
@@ -86,6 +87,7 @@ static void start(void (*job)(void))
 		counts->traced = child;
 		follow();
 	}
+	alarm(60);
 	for (unsigned long before = 0; counts->stops < 3 || counts->stops != before;) {
 		before = counts->stops;
 		pause_ms(200);

@@ -4,7 +4,8 @@
 # shellcheck disable=SC2016 # eval expands it later
 . "$(dirname "$0")/lib.sh"
 
-as_user=(setpriv --reuid "$user" --regid "$user" --init-groups --)
+# With groups that have no number in a user namespace of his.
+as_user=(setpriv --reuid "$user" --regid "$user" --groups "4,27,1000" --)
 fresh
 
 # Says what it is told to at the end, and counts meanwhile.
@@ -16,7 +17,10 @@ until [ -e go ]; do n=$((n + 1)); echo "$n $$ $(grep NSpid /proc/self/status | w
 exit "$(cat go)"
 END
 chmod 755 job
-counts() { local was; was=$(cat count); sleep 0.5; [ "$(cat count)" != "$was" ]; }
+count_is_not() { [ "$(cat count)" != "$1" ]; }
+counts() { wait_for count_is_not "$(cat count)"; }
+# Its status in $rc.
+await_end() { rc=0; wait_for is_gone "$1" || kill -KILL "$1"; wait "$1" 2>/dev/null || rc=$?; }
 
 # saved_by WHO...: a context of a job, which goes on
 saved_by()
@@ -65,8 +69,6 @@ for who in "$user" root; do
 	rc=0
 	err=$("${by[@]}" cr_restart --pid-ns --check ctx 2>&1 </dev/null) || rc=$?
 	check "... with --pid-ns they are free" status_is 0
-	check "... and it is said that it has the group of cr_restart" \
-		said "is put into that of cr_restart, with processes outside of its pid namespace: what signals its group"
 	restart_by "${by[@]}"
 	check "... it runs" counts
 	check "... with the id that it had" [ "$(cut -d ' ' -f 2 count)" = "$pid" ]
@@ -83,8 +85,7 @@ for who in "$user" root; do
 	check "... it can be checkpointed again, from inside" status_is 0
 
 	kill -TERM "$restarter"
-	rc=0
-	wait "$restarter" || rc=$?
+	await_end "$restarter"
 	check "... a signal for cr_restart is the job's, and its status that of cr_restart" eval 'status_is 7 && [ "$(cat said)" = term ]'
 	wait_for eval '! pgrep -x cr_restart'
 	check "... nobody is left" [ -z "$(pgrep -x cr_restart)" ]
@@ -93,8 +94,7 @@ for who in "$user" root; do
 	restart_by "${by[@]}"
 	check "... restarted from the second context" counts
 	echo 3 >go
-	rc=0
-	wait "$restarter" || rc=$?
+	await_end "$restarter"
 	check "... its exit status" status_is 3
 done
 
@@ -109,8 +109,7 @@ END
 saved_by "${as_user[@]}"
 restart_by "${as_user[@]}"
 touch go
-rc=0
-wait "$restarter" || rc=$?
+await_end "$restarter"
 check "a job that ends by a signal" status_is 137
 check "... who is left in the background" [ ! -e said ]
 touch later
@@ -138,11 +137,68 @@ err=$("${as_user[@]}" cr_restart --pid-ns ctx 2>&1 </dev/null) || rc=$?
 echo "$limit" >/proc/sys/user/max_user_namespaces
 check "no user namespaces: it is said what is missing" \
 	eval 'status_is 1 && said "cr_restart: --pid-ns: cannot make a user namespace, which it takes without CAP_SYS_ADMIN: there are as many as user.max_user_namespaces"'
-echo 0 >/proc/sys/kernel/unprivileged_userns_clone
+# Debian's own.
+switch=/proc/sys/kernel/unprivileged_userns_clone
+if [ -w $switch ]; then
+	echo 0 >$switch
+	rc=0
+	err=$("${as_user[@]}" cr_restart --pid-ns --run-on-fail-env='exit 44' ctx 2>&1 </dev/null) || rc=$?
+	check "... --run-on-fail-env is run" status_is 44
+	rc=0
+	err=$("${as_user[@]}" cr_restart --pid-ns ctx 2>&1 </dev/null) || rc=$?
+	echo 1 >$switch
+	check "... and by which switch" eval 'status_is 1 && said "$switch is 0"'
+fi
+
+# What signals its own group reaches nobody outside.
+cat >job <<'END'
+#!/bin/bash
+until [ -e go ]; do echo "$((n++)) $$" >count.new; mv count.new count; sleep 0.1; done
+trap '' TERM
+kill 0
+exit 5
+END
+saved_by "${as_user[@]}"
+rm -f count
+kill -STOP "$pid"
+touch go
 rc=0
-err=$("${as_user[@]}" cr_restart --pid-ns ctx 2>&1 </dev/null) || rc=$?
-echo 1 >/proc/sys/kernel/unprivileged_userns_clone
-check "... and by which switch" eval 'status_is 1 && said "/proc/sys/kernel/unprivileged_userns_clone is 0"'
+"${as_user[@]}" bash -c 'cr_restart --pid-ns ctx </dev/null >/dev/null 2>&1; echo "status $?" >outlived' || rc=$?
+check "a job that signals its group: the script that restarts it goes on" eval 'status_is 0 && [ "$(cat outlived)" = "status 5" ]'
+
+# At a terminal: in the background it leaves that alone, in the foreground its keys are the job's.
+cat >job <<'END'
+#!/bin/bash
+while :; do echo "$((n++)) $$" >count.new; mv count.new count; sleep 0.1; done
+END
+saved_by "${as_user[@]}"
+kill -STOP "$pid"
+rm -f count
+mkfifo keys
+chmod 666 keys
+exec 9<>keys
+"${as_user[@]}" script -qfc "bash --norc -i" /dev/null <keys >screen 2>&1 &
+started+=("$!")
+front() { ps -o tpgid= -p "$(outside_of "$pid")" | tr -d ' '; }
+group() { ps -o pgid= -p "$(outside_of "$pid")" | tr -d ' '; }
+printf 'cr_restart --pid-ns --restore-pgid %s/ctx </dev/null >/dev/null 2>&1 &\n' "$PWD" >&9
+check "in the background of a terminal: it runs" wait_for exists count
+check "... and has not taken that" eval '[ "$(front)" != "$(group)" ]'
+printf 'fg\n' >&9
+wait_for eval '[ -n "$(front)" ]'
+sleep 1
+printf '\003' >&9
+check "... brought to the foreground, it ends by Ctrl-C" wait_for eval '[ -z "$(outside_of "$pid")" ]'
+printf 'cr_restart --pid-ns --restore-pgid %s/ctx >/dev/null 2>&1\n' "$PWD" >&9
+check "in the foreground: it runs" wait_for eval '[ -n "$(outside_of "$pid")" ]'
+check "... and has the terminal" wait_for eval '[ "$(front)" = "$(group)" ]'
+printf '\032' >&9
+check "... Ctrl-Z stops it" wait_for eval '[ "$(state_of "$(outside_of "$pid")")" = T ] && [ "$(front)" != "$(group)" ]'
+printf 'fg\n' >&9
+check "... fg continues it, with the terminal" wait_for eval '[ "$(front)" = "$(group)" ] && [ "$(state_of "$(outside_of "$pid")")" != T ]'
+printf '\003' >&9
+check "... and Ctrl-C ends it" wait_for eval '[ -z "$(outside_of "$pid")" ]'
+exec 9<&-
 rc=0
 err=$(cr_restart --pid-ns --report-fd 5 ctx 2>&1 </dev/null) || rc=$?
 check "not for libcr" eval 'status_is 255 && said "exclude each other"'

@@ -77,6 +77,7 @@ script -qfc "bash --norc -i" /dev/null <keys >screen 2>&1 &
 started+=("$!" "$pid")
 printf 'cr_restart --restore-pgid --truncate %s/ctx </dev/null >/dev/null 2>&1 &\n' "$PWD" >&9
 check "a job in the background" wait_for exists out
+check "... does not have the terminal" eval '[ "$(ps -o tpgid= -p "$pid" | tr -d " ")" != "$pid" ]'
 printf 'fg\n' >&9
 sleep 1
 printf '\003' >&9

@@ -107,6 +107,7 @@ std::string others_contents(const Source& source) {
   if (is_kernel_interface(source.fs_magic())) return "is a file of the kernel's, in which a process of any user may say anything";
   if (S_ISBLK(source.mode()) || (S_ISCHR(source.mode()) && major(source.special()) != kMemoryDevices))
     return "is a device, and others may have written what it has";
+  if (S_ISREG(source.mode()) && source.fs_magic() == 0) return "is on a file system that does not say what it is";
   if (source.is_pipe_of_others()) return "is a pipe of other processes";
   return {};
 }

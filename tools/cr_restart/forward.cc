@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -24,15 +25,38 @@ constexpr std::size_t kKernelSigsetBytes = 8;  // of rt_sigprocmask(2), on all a
 const Job* forward_job = nullptr;  // none: it has ended
 JobTerminal* job_terminal = nullptr;
 
-// What the terminal sends, it sends to the whole group: a child in ours has got it already, and all of its own group are to get it.
-// Who continues this process continues what has been stopped with it.
+// The terminal sends it to a whole process group; that it has been hung up it tells the leader of its session alone.
+bool is_from_terminal(int signal, const siginfo_t* info) {
+  if (info->si_code != SI_KERNEL) return false;
+  switch (signal) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+    case SIGWINCH:
+      return true;
+    default:
+      return signal == SIGHUP && ::getsid(0) != ::getpid();
+  }
+}
+
+bool is_led_by_other(pid_t group, pid_t child) {
+  const auto& all = forward_job->processes;
+  return group != child && std::find(all.begin(), all.end(), group) != all.end();
+}
+
+// A child in our group has got what the terminal sends already; of another group all are to get it, once.  Who continues this process
+// continues what has been stopped with it.
 void pass_on(pid_t child, int signal, const siginfo_t* info) {
   const pid_t group = ::getpgid(child);
-  if (info->si_code == SI_KERNEL && group == ::getpgrp()) return;
+  const bool terminal = is_from_terminal(signal, info), whole = (terminal || signal == SIGCONT) && group > 0 && group != ::getpgrp();
+  if (terminal && group == ::getpgrp()) return;
+  if (whole && is_led_by_other(group, child)) return;
   if (info->si_code == SI_QUEUE)
     ::sigqueue(child, signal, info->si_value);
   else
-    ::kill((info->si_code == SI_KERNEL || signal == SIGCONT) && group == child ? -group : child, signal);
+    ::kill(whole && group == child ? -group : child, signal);
 }
 
 void forward(int signal, siginfo_t* info, void*) {
@@ -135,24 +159,22 @@ void drop_pending(int signal) {
   ::sigaction(signal, &old, nullptr);
 }
 
-// Another than this one has the terminal in the foreground: it has sent its signal to that, and not here.
-bool is_stopped_in_front(const UniqueFd& tty, pid_t group, bool is_restart) {
-  if (!tty || group <= 0) return false;
-  const pid_t front = ::tcgetpgrp(tty.get());
-  return is_restart ? front != ::getpgrp() : group != ::getpgrp() && front == group;
-}
-
+// The terminal has sent its signal to the group of the job, and not to this one.  A restart in our place may have another group in the
+// foreground than its own, that of its job; and stops for the terminal when this one has that.
 void stop_with(const Job& job, pid_t child, JobTerminal& terminal) {
   const UniqueFd tty(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   const pid_t group = ::getpgid(child);
-  if (!is_stopped_in_front(tty, group, job.is_restart)) return;
+  if (!tty || group <= 0 || group == ::getpgrp()) return;
+  const pid_t front = ::tcgetpgrp(tty.get());
+  if (!job.is_restart && front != group) return;
   const sigset_t mask = block_all_signals();
+  const bool in_front = front == ::getpgrp();
   terminal.stopped();
-  if (stop_until_continued()) {
+  if (in_front || stop_until_continued()) {
     terminal.continued();
     // In the background it has no terminal, as any job there.
-    if (!job.is_restart && ::tcgetpgrp(tty.get()) == ::getpgrp()) ::tcsetpgrp(tty.get(), group);
-    ::kill(job.is_restart ? child : -group, SIGCONT);
+    if (::tcgetpgrp(tty.get()) == ::getpgrp()) ::tcsetpgrp(tty.get(), group);
+    ::kill(-group, SIGCONT);
     drop_pending(SIGCONT);
   }
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);

@@ -304,6 +304,8 @@ Outcome Tool::restart() {
 Outcome Tool::run() {
   Failure failure;
   try {
+    if (arguments_.pid_ns)
+      if (const std::optional<int> status = enter_pid_namespace()) return {0, status};
     return restart();
   } catch (const Failure& thrown) {
     failure = thrown;
@@ -329,8 +331,7 @@ int run_tool(int argc, char** argv) {
     Outcome outcome;
     {
       const Foreground foreground;
-      if (arguments.pid_ns) outcome.wait_status = enter_pid_namespace();
-      if (!outcome.wait_status) outcome = Tool(arguments).run();
+      outcome = Tool(arguments).run();
     }
     if (outcome.wait_status) end_like(*outcome.wait_status);
     return outcome.exit_status;

@@ -8,11 +8,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -24,6 +26,7 @@
 #include "cr_restart/forward.h"
 #include "cr_restart/job_terminal.h"
 #include "restart/ns/namespaces.h"
+#include "restart/process/credentials.h"
 
 namespace cryo {
 namespace {
@@ -60,9 +63,10 @@ void make_in_user_namespace() {
   const gid_t gid = ::getegid();
   if (::unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) != 0) {
     // ENOSPC is a limit's (unshare(2)), and no lack of room.
-    const bool limited = errno == ENOSPC;
-    fail(limited ? EPERM : errno, "--pid-ns: cannot make a user namespace, which it takes without CAP_SYS_ADMIN: {}{}",
-         limited ? "there are as many as user.max_user_namespaces (sysctl -a) allows" : std::strerror(errno), user_namespace_switch());
+    const int error = errno;
+    const char* const why = error == ENOSPC ? "there are as many as user.max_user_namespaces (sysctl -a) allows" : std::strerror(error);
+    fail(error == ENOSPC ? EPERM : error, "--pid-ns: cannot make a user namespace, which it takes without CAP_SYS_ADMIN: {}{}", why,
+         user_namespace_switch());
   }
   write_file("/proc/self/setgroups", "deny");
   write_file("/proc/self/uid_map", fmt::format("{0} {0} 1\n", uid));
@@ -105,8 +109,10 @@ void skip_low_ids() {
   ::_exit(0);
 }
 
-// Whoever makes a user namespace has all capabilities there.
-void drop_capabilities() {
+// Whoever makes a user namespace has all capabilities there, also among those that programs may get.
+void drop_capabilities(std::uint64_t bounding) {
+  for (int capability = 0; capability < 64; ++capability)
+    if ((bounding >> capability & 1) == 0) ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
   __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
   if (::syscall(SYS_capset, &head, none) != 0) fail_errno("--pid-ns: cannot drop the capabilities that the user namespace gives");
@@ -120,10 +126,27 @@ void await_first(const UniqueFd& ready) {
   if (error != 0) fail_errno("--pid-ns: cannot mount /proc for the pid namespace");
 }
 
+// A group of its own, which has a number inside, and is told from others there.
+void lead_group(bool in_front) {
+  const UniqueFd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (::setpgid(0, 0) != 0) fail_errno("--pid-ns: cannot make a process group");
+  if (in_front && terminal) ::tcsetpgrp(terminal.get(), ::getpgrp());
+}
+
+bool is_in_front() {
+  const UniqueFd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  return terminal && ::tcgetpgrp(terminal.get()) == ::getpgrp();
+}
+
 }  // namespace
 
 std::optional<int> enter_pid_namespace() {
+  ::signal(SIGCHLD, SIG_DFL);  // ignored, as a caller may have left it, there would be nothing to wait for
+  const bool in_front = is_in_front();
+  const Creds before = own_credentials();
   const bool own_users = make_namespaces();
+  // Those without a number inside are what they were, and nobody can set others there.
+  if (own_users) keep_outer_groups(before.groups);
   PipeEnds ready = make_pipe_ends(), inside = make_pipe_ends();
   if (fork_here("process 1 of the pid namespace") == 0) {
     inside.write.reset();
@@ -134,11 +157,13 @@ std::optional<int> enter_pid_namespace() {
   const sigset_t mask = block_all_signals();
   const pid_t child = fork_here("into the pid namespace");
   if (child == 0) {
+    lead_group(in_front);
     ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-    if (own_users) drop_capabilities();
+    if (own_users) drop_capabilities(before.head.cap_bset);
     (void)inside.write.release();  // until the end of this process
     return std::nullopt;
   }
+  ::setpgid(child, child);  // whoever comes first
   inside.write.reset();
   JobTerminal terminal;
   Job job{{child}, 0, true};

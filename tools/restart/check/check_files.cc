@@ -280,9 +280,10 @@ void FileChecker::check_size(const File& file, const FileUse& use, const Inode& 
 
 // What an earlier restart has moved out of it, the last time: FILE.cut.N.
 std::string cut_text(const std::string& path) {
+  constexpr int kMost = 1000;
   struct stat now;
   int last = 0;
-  while (names::lstat(fmt::format("{}.cut.{}", path, last + 1), now) == 0) ++last;
+  while (last < kMost && names::lstat(fmt::format("{}.cut.{}", path, last + 1), now) == 0) ++last;
   return last == 0 ? "" : fmt::format("; an earlier restart has moved what came later to {}.cut.{}", path, last);
 }
 

@@ -123,7 +123,7 @@ bool is_group_of_own_session(pid_t group) {
 }
 
 std::string other_in_own_group() {
-  if (::getpgrp() == 0) return "processes outside of its pid namespace";
+  if (::getpgrp() == 0) return {};  // of an outer pid namespace
   for (const pid_t pid : numbers_in("/proc"))
     if (pid != ::getpid() && ::getpgid(pid) == ::getpgrp() && !is_leaving(pid)) return fmt::format("pid {} ({})", pid, command_of(pid));
   return {};

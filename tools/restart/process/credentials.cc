@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <sstream>
 #include <string_view>
 
@@ -77,6 +78,16 @@ std::vector<cryo_id_range> own_ranges(const char* file) {
 
 }  // namespace
 
+namespace {
+
+std::optional<std::vector<std::uint32_t>> g_outer_groups;  // of keep_outer_groups()
+
+}  // namespace
+
+void keep_outer_groups(std::vector<std::uint32_t> groups) {
+  g_outer_groups = std::move(groups);
+}
+
 Creds own_credentials() {
   const std::string status = read_proc("self/status");
   if (status.empty()) fail_errno("cannot read /proc/self/status");
@@ -88,6 +99,7 @@ Creds own_credentials() {
   head.uid = uids[0], head.euid = uids[1], head.suid = uids[2], head.fsuid = uids[3];
   head.gid = gids[0], head.egid = gids[1], head.sgid = gids[2], head.fsgid = gids[3];
   own.groups = numbers<std::uint32_t>(status, "Groups", 10);
+  if (g_outer_groups && g_outer_groups->size() == own.groups.size()) own.groups = *g_outer_groups;
   head.nr_groups = static_cast<std::uint32_t>(own.groups.size());
   head.cap_inheritable = capabilities(status, "CapInh");
   head.cap_permitted = capabilities(status, "CapPrm");

@@ -38,6 +38,10 @@ void keep_unmapped(CredentialChange& change, const IdMaps& maps);
 // What a thread has to change, where its process has to change `process`.  Throws Error.
 [[nodiscard]] CredentialChange thread_credentials(const Thread& thread, const CredentialChange& process);
 
+// After the caller has entered a user namespace in which it keeps the supplementary groups that it had, outside, though some have no
+// number there: own_credentials() has these from now on.
+void keep_outer_groups(std::vector<std::uint32_t> groups);
+
 // Whether `id` is in one of them, inside.
 [[nodiscard]] bool has_number(const std::vector<cryo_id_range>& ranges, std::uint32_t id);
 // Whether the supplementary groups of `process` cannot be set in its user namespace: nobody may there, or

@@ -103,11 +103,11 @@ bool remove_path(const Made& made) {
   return names::unlinkat(directory.get(), last, S_ISDIR(now.st_mode) ? AT_REMOVEDIR : 0) == 0;
 }
 
-// It is nowhere else by then, or so it may be: what has been cut may have grown again.
+// It is nowhere else by then, or so it may be.
 bool has_been_cut(const Made& made) {
   struct stat now;
   return !made.of.empty() && (names::stat(made.of, now) != 0 || !is(now, made.of_dev, made.of_ino) ||
-                              static_cast<std::uint64_t>(now.st_size) != made.end);
+                              static_cast<std::uint64_t>(now.st_size) < made.end);
 }
 
 // What a server has been told to cut it may cut when who told it has been killed.
