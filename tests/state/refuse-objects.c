@@ -202,7 +202,7 @@ static bool make_changing_watches(void)
 	int fd = inotify_init1(IN_NONBLOCK);
 	char name[32];
 
-	for (int i = 0; i < 1500; i++) {
+	for (int i = 0; i < 600; i++) {
 		snprintf(name, sizeof(name), "watched-%d", i);
 		if (i)
 			CRT_SYS(inotify_add_watch(fd, crt_make_file(name, 1, 1), IN_MODIFY));
