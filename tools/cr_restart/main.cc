@@ -249,6 +249,7 @@ std::optional<Job> Tool::launch() {
     Context read = read_context(source, {.verify_pages = false});
     redirect(read, arguments_.restart.redirections);
     settle_fallbacks(read, source, place, arguments_.restart);
+    take_outer_numbers(read);
     if (arguments_.restart.own_groups) take_own_groups(read, own);
     if (arguments_.restart.cgroups == CgroupPolicy::kLeave) leave_cgroups(read);
     return read;

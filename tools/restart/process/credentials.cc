@@ -80,12 +80,27 @@ std::vector<cryo_id_range> own_ranges(const char* file) {
 
 namespace {
 
-std::optional<std::vector<std::uint32_t>> g_outer_groups;  // of keep_outer_groups()
+// Of keep_outer_groups(): by their numbers outside, and inside.
+std::optional<std::vector<std::uint32_t>> g_outer_groups, g_inner_groups;
 
 }  // namespace
 
 void keep_outer_groups(std::vector<std::uint32_t> groups) {
   g_outer_groups = std::move(groups);
+  g_inner_groups = numbers<std::uint32_t>(read_proc("self/status"), "Groups", 10);
+}
+
+void take_outer_numbers(Context& context) {
+  if (!g_outer_groups) return;
+  const auto take = [](Creds& creds) {
+    if (creds.groups == *g_inner_groups) creds.groups = *g_outer_groups;
+  };
+  for (Process& process : context.processes) {
+    if (process.namespaces.user != 0) continue;
+    if (process.creds) take(*process.creds);
+    for (Thread& thread : process.threads)
+      if (thread.creds) take(*thread.creds);
+  }
 }
 
 Creds own_credentials() {

@@ -41,6 +41,8 @@ void keep_unmapped(CredentialChange& change, const IdMaps& maps);
 // After the caller has entered a user namespace in which it keeps the supplementary groups that it had, outside, though some have no
 // number there: own_credentials() has these from now on.
 void keep_outer_groups(std::vector<std::uint32_t> groups);
+// Then a context that was made in such a namespace has them as they were told there: they are the same ones.
+void take_outer_numbers(Context& context);
 
 // Whether `id` is in one of them, inside.
 [[nodiscard]] bool has_number(const std::vector<cryo_id_range>& ranges, std::uint32_t id);
