@@ -27,7 +27,8 @@ saved_by()
 {
 	rm -f go count ctx said
 	end_processes
-	"$@" setsid ./job </dev/null >/dev/null 2>&1 &
+	# What a script starts in the background ignores the keyboard.
+	"$@" env --default-signal=INT setsid ./job </dev/null >/dev/null 2>&1 &
 	started+=("$!")
 	wait_for exists count
 	pid=$(cut -d ' ' -f 2 count)

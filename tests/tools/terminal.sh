@@ -63,7 +63,8 @@ cat >job <<'END'
 while :; do sleep 0.2; echo x >>out; done
 END
 chmod 755 job
-setsid ./job </dev/null >/dev/null 2>&1 &
+# What a script starts in the background ignores the keyboard.
+env --default-signal=INT setsid ./job </dev/null >/dev/null 2>&1 &
 pid=$!
 started+=("$pid")
 wait_for exists out
