@@ -74,7 +74,7 @@ wait_for is_gone "$pid"
 rm out
 mkfifo keys
 exec 9<>keys
-script -qfc "bash --norc -i" /dev/null <keys >screen 2>&1 &
+env --default-signal=INT script -qfc "bash --norc -i" /dev/null <keys >screen 2>&1 &
 started+=("$!" "$pid")
 printf 'cr_restart --restore-pgid --truncate %s/ctx </dev/null >/dev/null 2>&1 &\n' "$PWD" >&9
 check "a job in the background" wait_for exists out
