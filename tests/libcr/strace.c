@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/utsname.h>
 
 #include "check.h"
 
@@ -92,6 +93,7 @@ static void start(void (*job)(void))
 		before = counts->stops;
 		pause_ms(200);
 	}
+	alarm(0);
 }
 
 static void end(void)
@@ -145,14 +147,26 @@ static void rounds(const char *call, void (*job)(void), unsigned int flags, int 
 	end();
 }
 
+/* On aarch64 nobody is at rest at a tracer's stop, where a register is not the program's: see cryo-limits(7). */
+static bool can_be_allowed(void)
+{
+	struct utsname name;
+
+	return !uname(&name) && strcmp(name.machine, "aarch64");
+}
+
 int main(void)
 {
+	const bool allowed = can_be_allowed();
+
 	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (counts == MAP_FAILED)
 		return 1;
-	rounds("read()", read_for_ever, CR_CHKPT_PTRACED_ALLOW, 0, "read(), with CR_CHKPT_PTRACED_ALLOW: there is a context");
+	if (allowed)
+		rounds("read()", read_for_ever, CR_CHKPT_PTRACED_ALLOW, 0, "read(), with CR_CHKPT_PTRACED_ALLOW: there is a context");
 	rounds("read()", read_for_ever, 0, CR_EPTRACED, "read(), without: CR_EPTRACED");
-	rounds("epoll_wait()", wait_for_ever, CR_CHKPT_PTRACED_ALLOW, 0, "epoll_wait(), with it: there is a context");
+	if (allowed)
+		rounds("epoll_wait()", wait_for_ever, CR_CHKPT_PTRACED_ALLOW, 0, "epoll_wait(), with it: there is a context");
 	rounds("epoll_wait()", wait_for_ever, 0, CR_EPTRACED, "epoll_wait(), without: CR_EPTRACED");
 	return finish();
 }
