@@ -89,6 +89,22 @@ void stays_itself(crt::Tap& tap, Parks& parks) {
     tap.diag(board->log);
 }
 
+// A user's request of `target` stops at `point`, and the target changes until it may go on.  Whether both came about.
+bool changes_meanwhile(Board* board, pid_t target, const std::string& point) {
+    set_parameter("stop_point", point);
+    board->error = -1;
+    Child requester([&] {
+        become(kUser);
+        board->error = run_request(board, request_for(target, CRYO_SCOPE_PROCESS, kFreezeMs));
+    });
+    const bool came = until([&] { return stopped() == requester.pid(); });
+    board->result = 1;
+    const bool changed = until([&] { return board->ready == 2; });
+    set_parameter("stop_point", "");
+    requester.wait();
+    return came && changed;
+}
+
 void becomes_at(crt::Tap& tap, Parks& parks, const std::string& point) {
     Board* board = new_board(kBoard);
     Child target([&] {
@@ -99,18 +115,8 @@ void becomes_at(crt::Tap& tap, Parks& parks, const std::string& point) {
     });
     until([&] { return board->ready == 1; });
     parks.forget();
-    set_parameter("stop_point", point);
-    board->error = -1;
-    Child requester([&] {
-        become(kUser);
-        board->error = run_request(board, request_for(target.pid(), CRYO_SCOPE_PROCESS, kFreezeMs));
-    });
-    const bool came = until([&] { return stopped() == requester.pid(); });
-    board->result = 1;
-    const bool became = until([&] { return board->ready == 2; });
-    set_parameter("stop_point", "");
-    requester.wait();
-    tap.ok(came && became && board->error == EPERM,
+    const bool became = changes_meanwhile(board, target.pid(), point);
+    tap.ok(became && board->error == EPERM,
            point + ": a process becomes another user's set-user-id program: EPERM: " + std::strerror(board->error));
     tap.ok(!parks.has(target.pid()), "... it does not stand still for a request that has stopped at \"" + point + "\"");
     tap.diag(board->log);
@@ -135,18 +141,8 @@ void changes_when_frozen(crt::Tap& tap) {
         for (;;) pause();
     });
     until([] { return board->ready == 1; });
-    set_parameter("stop_point", "frozen");
-    board->error = -1;
-    Child requester([&] {
-        become(kUser);
-        board->error = run_request(board, request_for(target.pid(), CRYO_SCOPE_PROCESS, kFreezeMs));
-    });
-    const bool came = until([&] { return stopped() == requester.pid(); });
-    board->result = 1;
-    const bool changed = until([] { return board->ready == 2; });
-    set_parameter("stop_point", "");
-    requester.wait();
-    tap.ok(came && changed && board->error == EPERM,
+    const bool changed = changes_meanwhile(board, target.pid(), "frozen");
+    tap.ok(changed && board->error == EPERM,
            std::string("memory that another process makes not dumpable when all are at rest: EPERM: ") + std::strerror(board->error));
     tap.diag(board->log);
 }
