@@ -2,16 +2,19 @@
 /*
  * unending - a call that does not end before another process does something (for tests/hostile/unending-calls)
  *
- *	unending FILE ASKED	reads FILE, of which no page can be read for now, by io_uring, and waits until there is a file ASKED.  Then a thread
- *			waits for the end of that request, in IORING_REGISTER_SYNC_CANCEL.  Prints "begun N", of that thread, the "result" of
- *			the call, and "ended" when that is over.  Then it stays.
+ *	unending FILE HOLD	reads FILE, of which no page can be read while there is a file HOLD, by io_uring, and waits until there is a file
+ *			HOLD.asked.  Then a thread waits for the end of that request, in IORING_REGISTER_SYNC_CANCEL.  Prints "begun N", of
+ *			that thread, the "result" of the call, and "ended" when that is over.  Then it stays.
  */
+#define _GNU_SOURCE
 #include "../state/uring.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* What uring.h wants of the tests' library. */
 long long crt_check(long long result, const char *what)
@@ -28,13 +31,14 @@ void *crt_check_map(void *result, const char *what)
 	return result;
 }
 
-static const char *path, *asked;
+static const char *path, *hold;
+static struct uring r;
 
 static void *wait_for_end(void *unused)
 {
 	struct io_uring_sync_cancel_reg cancel = { .addr = 1, .fd = -1, .timeout = { -1, -1 } };
 	static char page[4096];
-	struct uring r;
+	char asked[4096];
 	long result;
 	int fd = open(path, O_RDONLY);
 
@@ -45,6 +49,7 @@ static void *wait_for_end(void *unused)
 	}
 	uring_add(&r, IORING_OP_READ, fd, page, sizeof(page), 1)->flags = IOSQE_ASYNC;
 	CRT_SYS(uring_enter(&r, 1, 0));
+	snprintf(asked, sizeof(asked), "%s.asked", hold);
 	while (access(asked, F_OK))
 		usleep(10000);
 	printf("begun %ld\n", syscall(SYS_gettid));
@@ -54,6 +59,24 @@ static void *wait_for_end(void *unused)
 	return NULL;
 }
 
+/*
+ * A worker of io_uring wakes who waits for a request before it forgets that: who looks in between sleeps on, and nobody wakes him again.
+ * So others of the ring's requests end, too, once nothing holds the first.
+ */
+static void join(pthread_t id)
+{
+	struct timespec until;
+
+	do {
+		if (access(hold, F_OK)) {
+			uring_add(&r, IORING_OP_NOP, -1, NULL, 0, 2);
+			CRT_SYS(uring_enter(&r, 1, 0));
+		}
+		CRT_SYS(clock_gettime(CLOCK_REALTIME, &until));
+		until.tv_sec++;
+	} while (pthread_timedjoin_np(id, NULL, &until) == ETIMEDOUT);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t id;
@@ -61,9 +84,10 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		return 2;
 	path = argv[1];
-	asked = argv[2];
-	if (pthread_create(&id, NULL, wait_for_end, NULL) || pthread_join(id, NULL))
+	hold = argv[2];
+	if (pthread_create(&id, NULL, wait_for_end, NULL))
 		return 1;
+	join(id);
 	puts("ended");
 	fflush(stdout);
 	for (;;)
