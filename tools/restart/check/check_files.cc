@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/data_range.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "restart/check/check.h"

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "base/crc32c.h"
+#include "base/data_range.h"
 #include "base/error.h"
 #include "restart/files/files.h"
 #include "restart/files/other_uses.h"
@@ -140,22 +141,6 @@ std::string aside_name(const std::string& path) {
     while (end < path.size() && end > slash && (static_cast<unsigned char>(path[end]) & 0xc0) == 0x80) --end;  // UTF-8
     if (std::string name = path.substr(0, end) + suffix; names::lstat(name, now) != 0) return name;
   }
-}
-
-std::optional<DataRange> next_data(int fd, std::uint64_t offset, std::uint64_t size) {
-  if (offset >= size) return std::nullopt;
-  const off_t start = ::lseek(fd, static_cast<off_t>(offset), SEEK_DATA);
-  if (start < 0 && errno == ENXIO) return std::nullopt;
-  if (start < 0) return DataRange{offset, size};  // the file system does not tell
-  const off_t end = ::lseek(fd, start, SEEK_HOLE);
-  if (static_cast<std::uint64_t>(start) >= size) return std::nullopt;
-  return DataRange{static_cast<std::uint64_t>(start), end < 0 ? size : std::min(static_cast<std::uint64_t>(end), size)};
-}
-
-std::uint64_t data_behind(int fd, std::uint64_t offset, std::uint64_t size) {
-  std::uint64_t bytes = 0;
-  for (auto data = next_data(fd, offset, size); data; data = next_data(fd, data->end, size)) bytes += data->end - data->start;
-  return bytes;
 }
 
 namespace {

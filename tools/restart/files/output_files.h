@@ -58,14 +58,6 @@ enum class OutputPlace {
 // or 2 in both; -1: none.  The job shares its offset with whoever has started cr_restart, and nothing is cut.
 [[nodiscard]] int own_output(const File& file, const Inode& inode, const FileUse& use, const int (&fds)[3]);
 
-// What is not a hole, of the first such range from `offset` to the end, at `size`.
-struct DataRange {
-  std::uint64_t start, end;
-};
-[[nodiscard]] std::optional<DataRange> next_data(int fd, std::uint64_t offset, std::uint64_t size);
-// How much of that there is.
-[[nodiscard]] std::uint64_t data_behind(int fd, std::uint64_t offset, std::uint64_t size);
-
 // The last bytes that a file had: of one that has been written anew since they are others.
 enum class OldEnd { kUnknown, kSame, kOther };
 // Who may not read it, or reads while it is changed, knows nothing.

@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <optional>
 
+#include "base/data_range.h"
 #include "base/error.h"
 #include "context/model.h"
 #include "restart/engine/shared_report.h"
@@ -103,11 +105,30 @@ bool remove_path(const Made& made) {
   return names::unlinkat(directory.get(), last, S_ISDIR(now.st_mode) ? AT_REMOVEDIR : 0) == 0;
 }
 
-// It is nowhere else by then, or so it may be.
+// Has `file`, from `offset` on, what is in `part`?
+bool holds(int file, std::uint64_t offset, int part) {
+  std::array<char, 65536> theirs, here;
+  const off_t size = ::lseek(part, 0, SEEK_END);
+  for (auto data = next_data(part, 0, static_cast<std::uint64_t>(size)); data; data = next_data(part, data->end, static_cast<std::uint64_t>(size)))
+    for (std::uint64_t at = data->start; at < data->end;) {
+      const std::size_t step = std::min<std::uint64_t>(data->end - at, here.size());
+      const ssize_t got = ::pread(part, here.data(), step, static_cast<off_t>(at));
+      if (got <= 0 || ::pread(file, theirs.data(), static_cast<std::size_t>(got), static_cast<off_t>(offset + at)) != got ||
+          std::memcmp(here.data(), theirs.data(), static_cast<std::size_t>(got)) != 0)
+        return false;
+      at += static_cast<std::uint64_t>(got);
+    }
+  return size >= 0;
+}
+
+// Who has been cut may have grown again: it is asked for what was cut off, which is nowhere else then, or so it may be.
 bool has_been_cut(const Made& made) {
   struct stat now;
-  return !made.of.empty() && (names::stat(made.of, now) != 0 || !is(now, made.of_dev, made.of_ino) ||
-                              static_cast<std::uint64_t>(now.st_size) < made.end);
+  const UniqueFd of = names::open_regular(made.of), tail = names::open_regular(made.name);
+  if (!of || !tail || ::fstat(of.get(), &now) != 0 || !is(now, made.of_dev, made.of_ino)) return true;
+  const off_t length = ::lseek(tail.get(), 0, SEEK_END);
+  return length < 0 || static_cast<std::uint64_t>(length) > made.end ||
+         !holds(of.get(), made.end - static_cast<std::uint64_t>(length), tail.get());
 }
 
 // What a server has been told to cut it may cut when who told it has been killed.
@@ -130,8 +151,8 @@ Taken take_away(const Made& made, const Context* context, Cutting cutting) {
     own.emplace();
   else
     return Taken::kLeft;
-  if (!made.of.empty() && (cutting == Cutting::kByAll || (cutting == Cutting::kByServers && is_served(made.of)))) return Taken::kKept;
-  if (has_been_cut(made)) return Taken::kKept;
+  if (!made.of.empty() && cutting != Cutting::kNo && (cutting == Cutting::kByAll || is_served(made.of) || has_been_cut(made)))
+    return Taken::kKept;
   return remove_queue(made.name) || remove_path(made) ? Taken::kAway : Taken::kLeft;
 }
 

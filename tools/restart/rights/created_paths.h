@@ -17,8 +17,8 @@ struct Ledger;
 
 // Of files of which a tail is kept, when a restart has failed: who may be about to cut them.
 enum class Cutting {
-  kNo,
-  kByServers,  // all processes that were to do so have ended
+  kNo,         // nobody: not all tails have been kept
+  kByServers,  // all processes that were to do so have ended: what has been cut can be seen, but where a server may yet do it
   kByAll,      // one of them has not, as its disk stalls
 };
 
@@ -32,7 +32,7 @@ class CreatedPaths {
   [[nodiscard]] static std::size_t room_for(const Context& context);
   // A name of those whose names are made now, see names.h. What there is no room for is taken away again.
   void add(const std::string& path);
-  // The same, of one that has what is to be cut off the file `of`, which is now as `before` says: it stays when that has been cut.
+  // The same, of one that has what is to be cut off the file `of`, which is now as `before` says: it stays when that has not its bytes any more.
   void add_tail(const std::string& path, const std::string& of, const struct stat& before);
   // It stays, or has gone already.
   void remove(const std::string& path);
@@ -42,7 +42,7 @@ class CreatedPaths {
   [[nodiscard]] std::vector<std::string> list() const;
   // The names and what they stand for, the last first: directories are empty by then. Only what has been
   // made, and where: others may have exchanged it, or a directory on the way, since.  Returns tails that stay: of files that
-  // have been cut, or may be yet.
+  // may have been cut, or may be yet.
   std::vector<std::string> remove_all(Cutting cutting) const;
   // Before all processes of the restart are killed: nobody makes a name from then on.
   void end() const;
