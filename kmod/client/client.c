@@ -565,11 +565,12 @@ static __poll_t client_poll(struct file *file, poll_table *wait)
 static int client_release(struct inode *inode, struct file *file)
 {
 	struct cryo_participant *p = file->private_data;
-	int signal;
+	struct cryo_late_signal late = {};
 
 	spin_lock(&cryo_participants_lock);
 	WRITE_ONCE(p->closed, true);
-	signal = p->owner ? cryo_held_late_signal(p) : 0;
+	if (p->owner)
+		late = cryo_held_late_signal(p);
 	if (p->owner)
 		hash_del(&p->hash);
 	if (p->req) {
@@ -578,8 +579,7 @@ static int client_release(struct inode *inode, struct file *file)
 	}
 	spin_unlock(&cryo_participants_lock);
 	/* The restart's, that was to come when the callbacks are through: a callback has closed all descriptors. */
-	if (signal)
-		kill_pid(p->owner, signal, 0);
+	cryo_late_signal_send(p->owner, late);
 	cryo_held_wake(p);
 	cryo_participant_put(p);
 	return 0;

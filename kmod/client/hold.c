@@ -232,35 +232,54 @@ bool cryo_held_settled(struct cryo_participant *p)
 
 bool cryo_held_signal(struct pid *tgid, int signal)
 {
+	struct cryo_late_signal before = {};
 	struct cryo_participant *p = NULL;
 
 	spin_lock(&cryo_participants_lock);
 	while ((p = cryo_participant_find(tgid, p)))
 		if (p->holding)
 			break;
-	if (p)
-		p->late_signal = signal;
+	if (p) {
+		before = p->late;
+		p->late = (struct cryo_late_signal){ signal, get_current_cred() };
+	}
 	spin_unlock(&cryo_participants_lock);
+	put_cred(before.sender);
 	return p;
 }
 
-/* The signal that comes when @p holds nobody any more, by nobody else either; 0: none. Under the lock. */
-int cryo_held_late_signal(struct cryo_participant *p)
+/*
+ * The signal that comes when @p holds nobody any more, by nobody else either, for cryo_late_signal_send().  Under the lock.
+ */
+struct cryo_late_signal cryo_held_late_signal(struct cryo_participant *p)
 {
 	struct cryo_participant *other = NULL;
-	int signal = p->late_signal;
+	struct cryo_late_signal late = p->late;
 
 	lockdep_assert_held(&cryo_participants_lock);
-	p->late_signal = 0;
-	if (!signal)
-		return 0;
+	p->late = (struct cryo_late_signal){};
+	if (!late.number)
+		return late;
 	while ((other = cryo_participant_find(p->owner, other)))
 		if (other != p && other->holding)
 			break;
 	if (!other)
-		return signal;
-	other->late_signal = signal;
-	return 0;
+		return late;
+	put_cred(other->late.sender);
+	other->late = late;
+	return (struct cryo_late_signal){};
+}
+
+/*
+ * Whoever lets the threads go, a worker of the kernel maybe that closes the last descriptor, sends it for who committed the restart, and
+ * may do no more than he.  Takes the reference of @late.
+ */
+void cryo_late_signal_send(struct pid *tgid, struct cryo_late_signal late)
+{
+	/* To a process that he may not signal any more there is none. */
+	if (late.number)
+		cryo_kill_as(late.sender, tgid, late.number);
+	put_cred(late.sender);
 }
 
 /* Those that @p has held look whether they may go. */
@@ -278,14 +297,13 @@ void cryo_held_wake(struct cryo_participant *p)
 /* All threads that @p, the caller's, holds go on. */
 void cryo_held_end(struct cryo_participant *p)
 {
-	int signal;
+	struct cryo_late_signal late;
 
 	spin_lock(&cryo_participants_lock);
 	WRITE_ONCE(p->holding, false);
-	signal = cryo_held_late_signal(p);
+	late = cryo_held_late_signal(p);
 	spin_unlock(&cryo_participants_lock);
-	if (signal)
-		kill_pid(task_tgid(current), signal, 0);
+	cryo_late_signal_send(task_tgid(current), late);
 	cryo_held_wake(p);
 }
 

@@ -200,12 +200,23 @@ static int bring_page(struct vm_area_struct *vma, unsigned long addr, unsigned i
 	return ret & VM_FAULT_OOM ? -ENOMEM : -EFAULT;
 }
 
+/* A worker has no control group: page tables and lists are charged as the pages are, to where the process was. */
+static bool charge_worker(const struct cryo_map_table *t, struct mem_cgroup **before)
+{
+	if (!(current->flags & PF_KTHREAD))
+		return false;
+	*before = set_active_memcg(t->memcg);
+	return true;
+}
+
 /* Some of the pages from @addr on, whose bit is @bit; returns how many. */
 static long bring_some(struct cryo_map_vma *v, unsigned long bit, unsigned long addr,
 		       unsigned long end, unsigned long most)
 {
 	struct cryo_map_table_run *run = cryo_map_run_of_bit(v->table, bit);
 	unsigned long last, settled = 0;
+	struct mem_cgroup *before;
+	bool charged;
 	int err = 0;
 	long n = 0;
 
@@ -216,6 +227,7 @@ static long bring_some(struct cryo_map_vma *v, unsigned long bit, unsigned long 
 	last = bit + min3((end - addr) >> PAGE_SHIFT, run->bit + run->nr_pages - bit, most);
 	last = find_next_bit(v->table->settled, last, bit);
 	v->settles = true;
+	charged = charge_worker(v->table, &before);
 	for (; bit < last && !err; bit++, addr += PAGE_SIZE) {
 		err = bring_page(v->vma, addr, FAULT_FLAG_WRITE);
 		if (!err) {
@@ -223,6 +235,8 @@ static long bring_some(struct cryo_map_vma *v, unsigned long bit, unsigned long 
 			n++;
 		}
 	}
+	if (charged)
+		set_active_memcg(before);
 	v->settles = false;
 	cryo_map_note_settled(v->map, v->table, settled);
 	return n ?: err;
@@ -509,6 +523,8 @@ static int one_step(struct cryo_map_mm *map, bool waits)
 {
 	struct cryo_map_table *verify = NULL;
 	struct populate_share share = { };
+	struct mem_cgroup *before;
+	bool charged;
 	u32 chunk = 0;
 	int ret, err = 0;
 
@@ -519,7 +535,10 @@ static int one_step(struct cryo_map_mm *map, bool waits)
 	ret = bring_more(map, &verify, &chunk, &share, waits);
 	mmap_write_unlock(map->mm);
 	if (share.t) {
+		charged = charge_worker(share.t, &before);
 		cryo_map_share(map, share.t, share.bit, share.addr, share.nr, true);
+		if (charged)
+			set_active_memcg(before);
 		cryo_map_table_put(share.t);
 	}
 	if (!verify)

@@ -6,12 +6,14 @@
  * asked of the file itself under mmap_lock.
  */
 #include <linux/bitmap.h>
+#include <linux/blkdev.h>
 #include <linux/err.h>
 #include <linux/fadvise.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/magic.h>
+#include <linux/major.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
@@ -41,6 +43,18 @@
 
 /* ---- the file ---- */
 
+/* Who sits at the machine may mount a file of his as a disk (loop), which lies wherever he likes, and what he has plugged in. */
+static bool is_disk_of_machine(const struct super_block *sb)
+{
+	const struct block_device *bdev = sb->s_bdev;
+
+	if (!(sb->s_type->fs_flags & FS_REQUIRES_DEV))
+		return false;
+	/* Btrfs may have several, and names none. */
+	return !bdev || (MAJOR(bdev->bd_dev) != LOOP_MAJOR && MAJOR(bdev->bd_dev) != NBD_MAJOR &&
+			 !(bdev->bd_disk->flags & GENHD_FL_REMOVABLE));
+}
+
 /*
  * Can nobody but this kernel change its bytes, so that what has been compared stays what it was?  On a server, or in a program
  * that makes up a file system (fuseblk, too), others do; as other machines on a cluster's disk.  Nor is there anybody who
@@ -52,7 +66,7 @@ static bool is_kept_here(struct file *file)
 
 	if (shmem_mapping(file->f_mapping))
 		return true;
-	return sb->s_type->fs_flags & FS_REQUIRES_DEV && sb->s_magic != FUSE_SUPER_MAGIC &&
+	return is_disk_of_machine(sb) && sb->s_magic != FUSE_SUPER_MAGIC &&
 	       sb->s_magic != GFS2_MAGIC && sb->s_magic != OCFS2_SUPER_MAGIC;
 }
 

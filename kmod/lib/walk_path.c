@@ -58,30 +58,47 @@ static void step_to_dentry(const struct path *at, struct dentry *dentry, struct 
 		;
 }
 
+/* Through the directory @at, to what is known in it. */
+static int may_go_through(const struct path *at)
+{
+	int err;
+
+	if (cryo_is_at_hand(at->dentry->d_sb))
+		return path_permission(at, MAY_EXEC);
+	rcu_read_lock();
+	err = path_permission(at, MAY_EXEC | MAY_NOT_BLOCK);
+	rcu_read_unlock();
+	/* Only its server could tell, and may never answer. */
+	return err == -ECHILD ? 0 : err;
+}
+
+/* To what is @known by that name in the directory @at; NULL: nothing. Takes over its count. */
+static int step_to_known(const struct path *at, struct dentry *known, struct path *next)
+{
+	int err = known ? may_go_through(at) : -ENOENT;
+
+	if (err)
+		dput(known);
+	else
+		step_to_dentry(at, known, next);
+	return err;
+}
+
 static int step_by_name(const struct path *at, const char *name, struct path *next)
 {
-	struct dentry *dentry = known_as(at->dentry, name);
-	bool on_disk = is_on_disk(at->dentry->d_sb);
+	struct dentry *known = known_as(at->dentry, name);
 	int err;
 
 	/* The root of a network's file system is asked for whenever a lookup comes to it. */
-	if (dentry && d_mountpoint(dentry)) {
-		err = on_disk ? path_permission(at, MAY_EXEC) : 0;
-		if (err)
-			dput(dentry);
-		else
-			step_to_dentry(at, dentry, next);
-		return err;
-	}
+	if (known && d_mountpoint(known))
+		return step_to_known(at, known, next);
 	err = vfs_path_lookup(at->dentry, at->mnt, name, LOOKUP_CACHED, next);
-	if (err == -EAGAIN && on_disk)
+	if (err == -EAGAIN && is_on_disk(at->dentry->d_sb))
 		err = vfs_path_lookup(at->dentry, at->mnt, name, 0, next);
-	if (err != -EAGAIN || !dentry) {
-		dput(dentry);
-		return err == -EAGAIN ? -ENOENT : err;
-	}
-	step_to_dentry(at, dentry, next);
-	return 0;
+	if (err == -EAGAIN)
+		return step_to_known(at, known, next);
+	dput(known);
+	return err;
 }
 
 /* What @name leads to from @root, which stands for "/": counted, in @found. */

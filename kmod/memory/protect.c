@@ -234,7 +234,8 @@ static bool is_unchanged(struct protect_walk *p, pte_t value)
 		return false;
 	if (pte_present(value))
 		return !pte_soft_dirty(value) && !pte_write(value);
-	return cryo_pte_in_swap(value) && !pte_swp_soft_dirty(value);
+	return cryo_swap_entries_tell_changes() && cryo_pte_in_swap(value) &&
+	       !pte_swp_soft_dirty(value);
 }
 
 /* False: there is something at @addr that is to be brought back first. */

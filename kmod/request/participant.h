@@ -29,6 +29,12 @@ enum cryo_part_state {
 	CRYO_PART_ENDED,	/* over; the result waits to be fetched by CRYO_CLIENT_VOTE */
 };
 
+/* The signal of a restart, for a process whose threads are held: it comes when they go on. */
+struct cryo_late_signal {
+	int number;			/* 0: none */
+	const struct cred *sender;	/* of who committed the restart; counted; NULL: none */
+};
+
 struct cryo_participant {
 	struct kref ref;		/* of the handle, and of the request that has it */
 	struct hlist_node hash;		/* by owner */
@@ -56,7 +62,7 @@ struct cryo_participant {
 
 	bool holds;			/* the other threads wait after a restart until callbacks are through */
 	bool holding;			/* they do: see hold.c */
-	int late_signal;		/* for the process when they go on; 0: none */
+	struct cryo_late_signal late;
 	struct xarray held;		/* struct cryo_held, by the number of their thread; has a lock of its own */
 	atomic_t unsettled;		/* of these, not yet as they were at the checkpoint; under no lock */
 	wait_queue_head_t settle_wait;	/* the helper before it hears of the restart: @unsettled is 0 */
@@ -110,7 +116,8 @@ void cryo_client_user_uncharge(struct cryo_client_user *user);
 long cryo_held_go(struct cryo_participant *p, void __user *arg);
 void cryo_held_end(struct cryo_participant *p);
 bool cryo_held_settled(struct cryo_participant *p);
-int cryo_held_late_signal(struct cryo_participant *p);
+struct cryo_late_signal cryo_held_late_signal(struct cryo_participant *p);
+void cryo_late_signal_send(struct pid *tgid, struct cryo_late_signal late);
 void cryo_held_wake(struct cryo_participant *p);
 
 extern spinlock_t cryo_participants_lock;	/* innermost but for waitqueues */

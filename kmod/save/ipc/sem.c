@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* sem.c - System V semaphores, and what processes would undo */
 #include <linux/bsearch.h>
-#include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/nsproxy.h>
 #include <linux/pid.h>
@@ -23,20 +22,23 @@
 
 /*
  * Calls @look for each set that @task would undo something of, with its task_lock(), until it returns other than 0.
- * Only their own process adds to the list, which is parked; with ids->rwsem nobody else takes from it.  A thread that has
- * been killed frees it when it has given up its memory, for which it needs task_lock().
+ * Only their own process adds to the list, which is parked; and nobody else takes from it, for which ids->rwsem would be needed.  A thread that has
+ * been killed frees it when it has given up its memory, for which it needs task_lock().  All who make or remove sets wait for
+ * ids->rwsem: it is held for the list of one process, which has an entry for each set at most.
  */
 static int each_undo(struct cryo_capture *c, struct cryo_ipc_space *space,
 		     struct task_struct *task,
 		     unsigned int (*look)(void *data, const struct cryo_undo *undo), void *data)
 {
+	struct ipc_ids *ids = cryo_ipc_ids(space, CRYO_IPC_SEM);
 	struct cryo_undo_list *list = NULL;
 	struct cryo_undo *undo;
 	struct nsproxy *in;
 	unsigned int n = 0;
 	int err = 0;
 
-	lockdep_assert_held(&cryo_ipc_ids(space, CRYO_IPC_SEM)->rwsem);
+	if (down_read_killable(&ids->rwsem))
+		return -EINTR;
 	task_lock(task);
 	/* What it would undo is of the namespace that it is in. */
 	in = cryo_nsproxy_of(task);
@@ -60,6 +62,7 @@ static int each_undo(struct cryo_capture *c, struct cryo_ipc_space *space,
 	}
 unlock:
 	task_unlock(task);
+	up_read(&ids->rwsem);
 	return err;
 }
 
@@ -104,18 +107,13 @@ static int compare_ids(const void *a, const void *b)
 /* The sets of the requester's namespace that a process in the scope would undo something of, sorted. */
 static int find_undone(struct cryo_capture *c, struct id_list *list)
 {
-	struct ipc_ids *ids = cryo_ipc_ids(&c->own_ipc, CRYO_IPC_SEM);
-	int err;
+	int err = note_ids(c, list);
 
-	if (down_read_killable(&ids->rwsem))
-		return -EINTR;
-	err = note_ids(c, list);
 	list->room = list->n;
 	if (!err && list->room) {
 		list->ids = kvmalloc_array(list->room, sizeof(int), GFP_KERNEL_ACCOUNT);
 		err = list->ids ? note_ids(c, list) : -ENOMEM;
 	}
-	up_read(&ids->rwsem);
 	list->n = min(list->n, list->room);
 	if (!err)
 		sort(list->ids, list->n, sizeof(int), compare_ids, NULL);
@@ -259,10 +257,7 @@ int cryo_save_sem_undo(struct cryo_capture *c, struct cryo_proc *p)
 		return 0;
 	list.space = space;
 	list.ids = cryo_ipc_ids(space, CRYO_IPC_SEM);
-	if (down_read_killable(&list.ids->rwsem))
-		return -EINTR;
 	err = put_undos(c, p->task, &list, &buf);
-	up_read(&list.ids->rwsem);
 	if (err || !list.n) {
 		cryo_buf_free(&buf);
 		return err;

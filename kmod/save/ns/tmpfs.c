@@ -48,11 +48,13 @@ static struct file *open_node(const struct path *path, int flags)
 {
 	struct file *file = dentry_open(path, O_RDONLY | O_LARGEFILE | O_NOATIME | flags,
 					current_cred());
+	bool is_directory = d_is_dir(path->dentry);
 	int err;
 
 	if (IS_ERR(file))
 		return file;
-	err = file_permission(file, MAY_READ);
+	/* What is in a directory is opened without its name. */
+	err = file_permission(file, is_directory ? MAY_READ | MAY_EXEC : MAY_READ);
 	if (!err)
 		return file;
 	fput(file);
