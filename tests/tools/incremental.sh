@@ -170,6 +170,26 @@ rc=${PIPESTATUS[0]} err=$(<err)
 check "the reader goes away" status_is 32
 check "... all generations stay as they were" same "$(sum)" "$before"
 
+# What it needs goes while it is written: nobody could restart it, so that the process is not killed for it.
+for options in "" "-z1"; do
+	for how in "mv g/needed g/gone" "cp g/needed g/other; mv g/other g/needed"; do
+		cp "g/context.$pid.2" g/needed
+		rm -f g/gone g/other
+		# shellcheck disable=SC2086 # words are wanted
+		cr_checkpoint $options --kill --parent g/needed -f - "$pid" 2>err | { head -c 1 >/dev/null; eval "$how"; cat >/dev/null; }
+		rc=${PIPESTATUS[0]} err=$(<err)
+		if [ -e g/gone ]; then
+			check "a parent that goes meanwhile, options '$options'" \
+				eval 'status_is 2 && said "needed, which the new context needs, has gone while that was written"'
+		else
+			check "a parent that is replaced meanwhile, options '$options'" \
+				eval 'status_is 116 && said "needed, which the new context needs, was replaced while that was written"'
+		fi
+		check "... the process goes on" goes_on
+	done
+done
+rm -f g/needed g/gone
+
 # A damaged generation is passed over.
 chmod 600 "g/context.$pid.2"
 truncate -s 50000 "g/context.$pid.2"

@@ -134,6 +134,12 @@ for how in "6>first 7<>log" "6<>log 7>last"; do
 			check "... and says why" said "work/log has been written anew while the restart was under way, and is not cut: Stale file handle"
 		fi
 		check "... the file is as it was written" same "$(cat log)" "written anew by others"
+		# What has been kept aside by then is nowhere else.
+		if [ "$how $option" = "6<>log 7>last --truncate=aside" ]; then
+			check "... what it had before stays beside it, and is told" \
+				eval 'grep -qxF "of others" log.cut.1 && said "log.cut.1 stays: the file that it is of has it no more, or may be cut yet"'
+			rm -f log.cut.1
+		fi
 		check "... and nothing is beside it" not exists log.cut.1
 		kill "$reader" 2>/dev/null
 		wait "$reader" 2>/dev/null

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The file that a context goes to: what is under its name at every moment.
+#include <cryo/format.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -227,6 +228,85 @@ TEST("clobber: half a file does not stay") {
     put(file, "half");
   }
   CHECK_EQ(scratch.names(), "");
+}
+
+TEST("clobber: what nothing has come for is as it was, and what is another file by then is left alone") {
+  Scratch scratch;
+  const Options options = options_for(scratch.file("ctx"), Placement::kClobber);
+  write_file(scratch.file("ctx"), "old");
+  fs::permissions(scratch.file("ctx"), fs::perms::owner_read | fs::perms::owner_write);
+  {
+    TargetFile file(options);
+    file.begin();
+    file.nothing_came();
+  }
+  CHECK_EQ(contents(scratch.file("ctx")), "old");
+  CHECK_EQ(mode_of(scratch.file("ctx")), 0600U);
+  for (const char* others : {"", "others'"}) {
+    write_file(scratch.file("ctx"), "old");
+    fs::permissions(scratch.file("ctx"), fs::perms::owner_read | fs::perms::owner_write);
+    {
+      TargetFile file(options);
+      file.begin();
+      put(file, "new");
+      file.nothing_came();
+      fs::remove(scratch.file("ctx"));
+      if (*others != '\0') write_file(scratch.file("ctx"), others);
+      file.sync();
+      CHECK_ERROR(ESTALE, "ctx was removed or replaced", file.publish());
+    }
+    CHECK_EQ(contents(scratch.file("ctx")), others);
+  }
+}
+
+TEST("clobber: who comes while it is written goes, and has changed nothing") {
+  Scratch scratch;
+  const Options options = options_for(scratch.file("ctx"), Placement::kClobber);
+  write_file(scratch.file("ctx"), "old");
+  fs::permissions(scratch.file("ctx"), fs::perms::owner_read | fs::perms::owner_write);
+  TargetFile file(options);
+  file.begin();
+  put(file, "new context");
+  CHECK_ERROR(EBUSY, "ctx is being written by another checkpoint", TargetFile{options});
+  file.sync();
+  file.publish();
+  CHECK_EQ(contents(scratch.file("ctx")), "new context");
+}
+
+TEST("of two contexts for one name the later one keeps it, whichever is complete first") {
+  const std::string magic(CRYO_MAGIC, CRYO_MAGIC_LEN);
+  for (const Placement placement : {Placement::kAtomic, Placement::kBackup}) {
+    Scratch scratch;
+    const Options options = options_for(scratch.file("ctx"), placement);
+    TargetFile earlier(options), later(options);
+    for (TargetFile* file : {&earlier, &later}) {
+      file->begin();
+      put(*file, magic + (file == &later ? "later" : "earlier"));
+      file->captured();
+    }
+    for (TargetFile* file : {&later, &earlier}) file->sync();
+    later.publish();
+    CHECK_ERROR(EBUSY, "ctx has come from a later checkpoint meanwhile", earlier.publish());
+    CHECK_EQ(contents(scratch.file("ctx")), magic + "later");
+    write_context(options, magic + "last");
+    CHECK_EQ(contents(scratch.file("ctx")), magic + "last");
+  }
+  Scratch scratch;
+  TargetFile earlier(options_for(scratch.file("ctx"))), later(options_for(scratch.file("ctx")));
+  for (TargetFile* file : {&earlier, &later}) {
+    put(*file, magic);
+    file->captured();
+    file->sync();
+    file->publish();
+  }
+  // Something else that has come to the name is replaced, as ever.
+  TargetFile file(options_for(scratch.file("ctx")));
+  put(file, magic + "new");
+  fs::remove(scratch.file("ctx"));
+  write_file(scratch.file("ctx"), "no context");
+  file.sync();
+  file.publish();
+  CHECK_EQ(contents(scratch.file("ctx")), magic + "new");
 }
 
 TEST("a symbolic link is replaced, and what it points to stays") {

@@ -204,6 +204,7 @@ void Job::work() {
   check_cancelled();
   file_->sync();
   check_cancelled();
+  if (parent_) parent_->check_still_there();
   file_->publish();
   if (options_.tracks()) note_complete();
   if (options_.signal) request_->thaw(*options_.signal);
@@ -212,10 +213,12 @@ void Job::work() {
 void Job::capture() {
   if (file_) file_->begin();
   const int error = request_->run();
+  if (file_ && error == 0) file_->captured();
   if (error == 0 || error == EPIPE)
     finish_stages();  // throws the true reason of an EPIPE
   else
     stop_stages();  // here, as a second signal can end the program while this waits for a slow reader
+  if (file_ && error != 0 && request_->status().bytes_written == 0) file_->nothing_came();
   check_result(error);
 }
 

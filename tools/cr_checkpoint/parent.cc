@@ -175,6 +175,16 @@ void Parent::verify(bool pages) const {
   if (pages) verify_pages(opened_->source, context.pages);
 }
 
+void Parent::check_still_there() const {
+  for (const ParentFile& file : files_) {
+    struct stat now {};
+    if (::stat(file.path.c_str(), &now) != 0)
+      fail_errno("{}, which the new context needs, has gone while that was written", file.path);
+    if (now.st_dev != file.dev || now.st_ino != file.ino)
+      fail(ESTALE, "{}, which the new context needs, was replaced while that was written", file.path);
+  }
+}
+
 void Parent::load() const {
   std::call_once(opened_->loaded,
                  [this] { Loader(opened_->context, opened_->chain, opened_->table).load(); });

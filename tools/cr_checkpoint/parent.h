@@ -38,6 +38,9 @@ class Parent {
   // own, if asked for: load() reads these anyway.  Throws Error.
   void verify(bool pages) const;
 
+  // Before others rely on what needs them.  Throws Error, ESTALE or that of stat(2): one has another file in its place, or is gone.
+  void check_still_there() const;
+
   // Reads the pages, for table(), which does it otherwise. Throws Error when they are not what they were.
   void load() const;
 

@@ -54,13 +54,16 @@ std::string_view base_of(std::string_view name) {
   return name.substr(1, mark - 1);
 }
 
+constexpr std::int64_t kWritten = 3600;  // seconds
+
+}  // namespace
+
 bool is_named(int directory, const std::string& name, const struct stat& what) {
   struct stat now {};
   return ::fstatat(directory, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 && now.st_dev == what.st_dev &&
          now.st_ino == what.st_ino;
 }
 
-// Another program's file may have such a name.  One that was killed before its first byte has left an empty one.
 bool has_context(int fd) {
   std::array<unsigned char, CRYO_MAGIC_LEN> start{};
   const ssize_t got = ::pread(fd, start.data(), start.size(), 0);
@@ -69,10 +72,6 @@ bool has_context(int fd) {
   return std::memcmp(start.data(), kZstdMagic.data(), kZstdMagic.size()) == 0 ||
          (got == std::ssize(start) && std::memcmp(start.data(), CRYO_MAGIC, start.size()) == 0);
 }
-
-constexpr std::int64_t kWritten = 3600;  // seconds
-
-}  // namespace
 
 bool may_be_written_elsewhere(const struct stat& status, std::uint64_t file_system, std::int64_t now) {
   const bool is_local = major(status.st_dev) != 0 || file_system == TMPFS_MAGIC || file_system == BTRFS_SUPER_MAGIC ||
@@ -99,7 +98,7 @@ void remove_if_stale(int directory, const std::string& name) {
 
 }  // namespace
 
-bool hold_temporary(int directory, const std::string& name, int fd) {
+bool hold_file(int directory, const std::string& name, int fd) {
   // Where there are no locks, nobody can take it for stale.
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
   struct stat status {};

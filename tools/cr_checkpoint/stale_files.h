@@ -9,8 +9,15 @@
 
 namespace cryo {
 
-// Says to others that it is being written to, as long as it is open.  False: it has been removed, by one who took it for stale.
-[[nodiscard]] bool hold_temporary(int directory, const std::string& name, int fd);
+// Has the name `what`?
+[[nodiscard]] bool is_named(int directory, const std::string& name, const struct stat& what);
+
+// Another program's file may have such a name.  One that was killed before its first byte has left an empty one.
+[[nodiscard]] bool has_context(int fd);
+
+// Says to others that it is being written to, as long as it is open.  False: somebody else does, or has removed it, as one who took it
+// for stale.
+[[nodiscard]] bool hold_file(int directory, const std::string& name, int fd);
 
 // Where files are shared by machines, locks may be of one machine alone: what has been written to within the last hour counts as
 // somebody's there.  `file_system`: as statfs(2) tells it; `now`: seconds.

@@ -10,6 +10,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "cr_checkpoint/stale_files.h"
@@ -83,6 +84,7 @@ bool name_if_free(int directory, const std::string& from, const std::string& to)
 
 TargetFile::TargetFile(const Options& options)
     : placement_(options.placement), sync_(options.sync), backup_name_(options.backup_name) {
+  captured();
   if (const auto* file = std::get_if<DestinationFile>(&options.destination))
     open_path(*file);
   else
@@ -168,6 +170,8 @@ bool TargetFile::open_in_place() {
     owned_.reset();
     return false;
   }
+  if (!hold_file(directory_.get(), base_, owned_.get())) fail(EBUSY, "{} is being written by another checkpoint", name_);
+  old_mode_ = status.st_mode & 07777;
   fd_ = owned_.get();
   how_ = How::kInPlace;
   return true;
@@ -192,13 +196,14 @@ void TargetFile::open_temporary() {
       ::faccessat(directory_.get(), base_.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0)
     fail(EEXIST, "{} exists already", name_);
   if (placement_ != Placement::kNoClobber) check_replaceable();
+  if (::fstatat(directory_.get(), base_.c_str(), &replaced_, AT_SYMLINK_NOFOLLOW) != 0) replaced_ = {};
   remove_stale_files(directory_.get(), base_);
   for (int attempt = 0; attempt < kAttempts && !owned_; ++attempt) {
     temporary_ = attempt == 0 ? fmt::format(".{}.tmp", base_) : fmt::format(".{}.tmp.{}", base_, attempt);
     owned_.reset(::openat(directory_.get(), temporary_.c_str(),
                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kModeWhileWriting));
     if (!owned_ && errno != EEXIST) fail_errno("cannot create a temporary file for {}", name_);
-    if (owned_ && !hold_temporary(directory_.get(), temporary_, owned_.get())) owned_.reset();
+    if (owned_ && !hold_file(directory_.get(), temporary_, owned_.get())) owned_.reset();
   }
   if (!owned_)
     fail(EEXIST, "there are {} temporary files of {} already: remove .{}.tmp*", kAttempts, name_, base_);
@@ -207,18 +212,33 @@ void TargetFile::open_temporary() {
 }
 
 void TargetFile::begin() {
-  if (how_ == How::kInPlace) {
-    // What others were allowed to read before is not for them now; only the owner can change that.
-    if (::fchmod(fd_, kModeWhileWriting) != 0 && errno != EPERM)
-      fail_errno("cannot change the mode of {}", name_);
-    begun_ = true;
-    if (::ftruncate(fd_, 0) != 0) fail_errno("cannot empty {}", name_);
-  }
+  if (how_ != How::kInPlace) return;
+  // What others were allowed to read before is not for them now; only the owner can change that.
+  if (::fchmod(fd_, kModeWhileWriting) != 0 && errno != EPERM) fail_errno("cannot change the mode of {}", name_);
+  begun_ = true;
+}
+
+void TargetFile::nothing_came() {
+  if (how_ != How::kInPlace || !begun_ || ::lseek(fd_, 0, SEEK_CUR) != 0) return;
+  begun_ = false;
+  if (::fchmod(fd_, old_mode_) != 0 && errno != EPERM) fail_errno("cannot change the mode of {}", name_);
+}
+
+// By the clock of the file times: a checkpoint of the same processes that begins after this one has a later one.
+void TargetFile::captured() {
+  ::clock_gettime(CLOCK_REALTIME, &captured_);
 }
 
 void TargetFile::sync() {
-  if (how_ != How::kStream && ::fchmod(fd_, kModeComplete) != 0 && errno != EPERM)
-    fail_errno("cannot change the mode of {}", name_);
+  if (how_ == How::kInPlace) {
+    const off_t end = ::lseek(fd_, 0, SEEK_CUR);
+    if (end < 0 || ::ftruncate(fd_, end) != 0) fail_errno("cannot set the size of {}", name_);
+  }
+  if (how_ != How::kStream) {
+    const timespec times[2] = {{0, UTIME_OMIT}, captured_};
+    if (::futimens(fd_, times) != 0 && errno != EPERM) fail_errno("cannot set the time of {}", name_);
+    if (::fchmod(fd_, kModeComplete) != 0 && errno != EPERM) fail_errno("cannot change the mode of {}", name_);
+  }
   if (sync_) sync_to_disk(fd_, name_);
 }
 
@@ -324,8 +344,30 @@ void TargetFile::forget_backup(const std::string& backup) const {
     ::unlinkat(directory_.get(), backup.c_str(), 0);
 }
 
+// While this one was compressed, or waited for its disk, its processes may have been checkpointed again, and ended.
+void TargetFile::check_not_overtaken() const {
+  const UniqueFd fd(::openat(directory_.get(), base_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat now {};
+  if (!fd || ::fstat(fd.get(), &now) != 0 || !S_ISREG(now.st_mode) || now.st_uid != ::geteuid() ||
+      (now.st_dev == replaced_.st_dev && now.st_ino == replaced_.st_ino) || !has_context(fd.get()))
+    return;
+  if (std::pair(now.st_mtim.tv_sec, now.st_mtim.tv_nsec) > std::pair(captured_.tv_sec, captured_.tv_nsec))
+    fail(EBUSY, "{} has come from a later checkpoint meanwhile, and stays: this one is dropped", name_);
+}
+
+void TargetFile::check_still_named() const {
+  struct stat written {};
+  if (::fstat(fd_, &written) != 0) fail_errno("{}", name_);
+  if (!is_named(directory_.get(), base_, written)) fail(ESTALE, "{} was removed or replaced while it was written", name_);
+}
+
 void TargetFile::publish() {
-  if (how_ == How::kTemporary) publish_new_name();
+  if (how_ == How::kTemporary) {
+    check_not_overtaken();
+    publish_new_name();
+  } else if (how_ == How::kInPlace) {
+    check_still_named();
+  }
   published_ = true;
   if (how_ != How::kStream) sync_directory();
 }
@@ -333,7 +375,9 @@ void TargetFile::publish() {
 void TargetFile::discard() const noexcept {
   if (published_) return;
   if (how_ == How::kTemporary) ::unlinkat(directory_.get(), temporary_.c_str(), 0);
-  if (how_ == How::kInPlace && (begun_ || created_)) ::unlinkat(directory_.get(), base_.c_str(), 0);
+  struct stat written {};
+  if (how_ == How::kInPlace && (begun_ || created_) && ::fstat(fd_, &written) == 0 && is_named(directory_.get(), base_, written))
+    ::unlinkat(directory_.get(), base_.c_str(), 0);
 }
 
 }  // namespace cryo

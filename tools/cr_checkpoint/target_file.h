@@ -2,7 +2,10 @@
 // The file that a context is written to: it appears under its name only when it is complete.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <atomic>
+#include <ctime>
 #include <string>
 
 #include "base/unique_fd.h"
@@ -23,14 +26,18 @@ class TargetFile {
   // For messages: the path, or "standard output", "descriptor 7".
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // The request is accepted, data will come: a file written in place is emptied.
+  // Data may come.  A file that is written in place keeps its bytes until others take their place.
   void begin();
+  // None has come: a file that was to be written in place is as it was.
+  void nothing_came();
+  // What has come is of now, not of when the file was opened: of two contexts for one name the later one keeps it.
+  void captured();
 
   // All data are written: brings them to the disk.
   void sync();
 
   // Gives the file its name, and brings that to the disk. Throws Error; then the name means what it did,
-  // unless it was the directory that did not come to the disk.
+  // unless it was the directory that did not come to the disk.  EBUSY: a later context has the name.
   void publish();
 
   // Removes the unfinished file. May be called from another thread that is about to end the process.
@@ -54,6 +61,8 @@ class TargetFile {
   void exchange_old() const;
   void sync_backup() const;
   void publish_new_name() const;
+  void check_not_overtaken() const;
+  void check_still_named() const;
 
   Placement placement_;
   bool sync_;
@@ -68,6 +77,9 @@ class TargetFile {
   How how_ = How::kStream;
   bool created_ = false;  // in place: the file was not there before
   bool begun_ = false;
+  mode_t old_mode_ = 0;      // in place
+  struct stat replaced_ {};  // what had the name when the temporary file was made; all zero: nothing
+  timespec captured_{};
   std::atomic<bool> published_ = false;
 };
 

@@ -171,7 +171,7 @@ Restart::Attempt::~Attempt() {
   restore_cursor(device_.get());  // of who was killed while it forked
   const Cutting cutting = !may_be_cutting(*report_, totals_.processes) ? Cutting::kNo : all_ended ? Cutting::kByServers : Cutting::kByAll;
   for (const std::string& tail : CreatedPaths(report_.ledger(), &context_).remove_all(cutting))
-    restart_.kernel_log_.append(fmt::format("{} stays: the file that it was cut off has been cut, or may be soon\n", tail));
+    restart_.kernel_log_.append(fmt::format("{} stays: the file that it is of has it no more, or may be cut yet\n", tail));
 }
 
 // A process that is being killed may have a child that is not in the list yet: it comes to us as an orphan,
