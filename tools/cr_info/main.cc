@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "base/exit_codes.h"
 #include "base/message.h"
+#include "context/find_context.h"
+#include "context/origin.h"
 #include "context/reader.h"
 #include "cr_info/check.h"
 #include "cr_info/options.h"
@@ -63,7 +65,9 @@ int show_chain(const InfoOptions& options) {
 
 bool is_directory(const std::string& path) {
   struct stat status {};
-  return path != "-" && ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  if (path == "-") return false;
+  const FoundContext found = find_context(path);
+  return found.place && ::fstat(found.place.get(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 int list(const InfoOptions& options) {
@@ -97,6 +101,8 @@ int run(int argc, char** argv) {
   try {
     const InfoOptions options = parse_info_options(argc, argv);
     if (options.check) return flushed(check(options));
+    if (is_privileged_caller())
+      Source::refuse_untrusted_copies("look at it as its owner (runuser -u USER -- cr_info FILE)");
     if (options.chain) return flushed(show_chain(options));
     return flushed(is_directory(options.file) ? list(options) : show(options));
   } catch (const InfoDone&) {
