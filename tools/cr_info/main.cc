@@ -18,6 +18,7 @@
 #include "cr_info/check.h"
 #include "cr_info/options.h"
 #include "cr_info/report.h"
+#include "cr_info/text.h"
 
 namespace cryo {
 namespace {
@@ -31,7 +32,7 @@ int exit_code_of(const Error& error) {
 
 void print_json(const nlohmann::ordered_json& json) {
   // Paths are bytes, JSON is UTF-8: what is not becomes a replacement character.
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  fmt::print("{}\n", printable_json(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
 }
 
 int show(const InfoOptions& options) {
