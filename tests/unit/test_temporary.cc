@@ -32,10 +32,8 @@ bool mount_small(const char* directory, std::size_t size) {
 }
 
 // In a mount namespace of its own: 0, or what is wrong.
-int fill() try {
-  char directory[] = "/tmp/cryo-temporary.XXXXXX";
-  if (::mkdtemp(directory) == nullptr || !mount_small(directory, kSize) || !mount_small("/var/tmp", kSecond))
-    return kSkipped;
+int fill(const char* directory) try {
+  if (!mount_small(directory, kSize) || !mount_small("/var/tmp", kSecond)) return kSkipped;
   ::setenv("TMPDIR", directory, 1);
   TemporaryFile file("f");
   const std::vector<std::byte> block(kBlock, std::byte{1});
@@ -59,14 +57,17 @@ int fill() try {
 
 TEST("a temporary copy of root's leaves a twentieth of a file system, and moves to the next before") {
   if (::geteuid() != 0) return;
+  char directory[] = "/tmp/cryo-temporary.XXXXXX";
+  CHECK(::mkdtemp(directory) != nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
     const bool apart = ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
-    ::_exit(apart ? fill() : kSkipped);
+    ::_exit(apart ? fill(directory) : kSkipped);
   }
   int status = 0;
   CHECK_EQ(::waitpid(child, &status, 0), child);
   CHECK(WIFEXITED(status));
+  ::rmdir(directory);
   if (WEXITSTATUS(status) != kSkipped) CHECK_EQ(WEXITSTATUS(status), 0);
 }
 
