@@ -56,10 +56,14 @@ if [ "${1:-}" = --update ]; then
 	exit
 fi
 
+# Of root's own, whoever the sources belong to.
+mkdir golden
 for context in "$here"/golden/*.zst; do
 	name=$(basename "$context" .zst)
 	status=0
-	(cd "$here/golden" && "$cr_info" -vv "$name.zst") >out 2>err || status=$?
+	cat "$context" >"golden/$name.zst"
+	context=$dir/golden/$name.zst
+	(cd golden && "$cr_info" -vv "$name.zst") >out 2>err || status=$?
 	[ "$name" = unknown-1.0 ] && wanted=2 || wanted=0
 	[ "$status" -eq "$wanted" ] && diff "$here/golden/$name.txt" out >err
 	ok $? "$name is shown as before"
@@ -96,6 +100,28 @@ says "./nothing: No such file or directory" "it says so"
 mkdir empty
 exits 0 "a directory" empty
 says "empty: no contexts" "it says what is in it"
+ln -s loop loop
+exits 3 "a link to itself" loop
+exits 3 "a device" /dev/full
+says "/dev/full is a device, which is not opened by its name: redirect standard input from it, and name that (-)" "it says so"
+if [ "$(id -u)" = 0 ]; then
+	mkdir theirs
+	ln -s "$dir/good" theirs/link
+	cp good.zst theirs/packed.zst
+	cp good theirs/plain
+	cp good.zst theirs/own.zst
+	chown -h 54321 theirs/link theirs/packed.zst theirs/plain
+	exits 3 "a link of another user, for root" theirs/link
+	says "link: the symbolic link $dir/theirs/link belongs to user 54321, who can have it lead anywhere: name the file itself" "it says so"
+	exits 3 "what another user has compressed, for root" theirs/packed.zst
+	says "belongs to user 54321, and would have to be unpacked: look at it as its owner (runuser -u USER -- cr_info FILE)" "it says so"
+	exits 0 "what he has not" theirs/plain
+	exits 1 "a directory with all of them" theirs
+	says "packed.zst belongs to user 54321, and would have to be unpacked" "it says why"
+	says "link belongs to user 54321" "... of each"
+	[ "$(grep -c "can be restarted" out)" = 2 ]
+	ok $? "... and goes on with the others"
+fi
 exits 255 "no argument"
 exits 255 "two files" good good
 says "more than one file: good" "it says so"

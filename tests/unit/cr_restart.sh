@@ -36,6 +36,11 @@ for option in --check --map --no-map; do
 done
 exits 42 "... --run-on-fail-perm" "" --run-on-fail-perm='exit 42' --run-on-fail-env='exit 41' "$here/golden/$other-1.0.zst"
 exits 255 "no file" "No such file or directory" "$here/golden/none"
+whole=$cr_restart
+ignoring() { perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' "$whole" "$@"; }
+cr_restart=ignoring
+exits 7 "--run-on-fail-args, with SIGCHLD ignored by the caller" "" --run-on-fail-args='exit 7' --no-such-option
+cr_restart=$whole
 exits 0 "--help" "Usage: cr_restart" --help
 
 echo "1..$count"

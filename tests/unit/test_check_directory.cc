@@ -2,7 +2,10 @@
 // A directory that is another one by now: the working directory, and one that is open.
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
+#include "restart/rights/missing_directories.h"
+#include "restart/rights/names.h"
 #include "unit/obstacles.h"
 
 namespace cryo::test {
@@ -39,6 +42,15 @@ Findings files_findings(const ContextBuilder& builder, const RestartOptions& opt
   Findings findings;
   check_files(builder.context, options, {}, findings);
   return findings;
+}
+
+TEST("a link that leads nowhere, on the way to a directory that is to be made") {
+  const Directory directory;
+  const OwnNames own;
+  CHECK_EQ(nearest_directory(directory.path() + "/a/b/c"), directory.path());
+  const std::string link = directory.path() + "/link";
+  CHECK_EQ(::symlink("nothing", link.c_str()), 0);
+  CHECK_EQ(nearest_directory(link + "/b/c"), link);
 }
 
 TEST("obstacles: another directory of the name") {

@@ -126,6 +126,10 @@ TEST("files of threads in /proc: where they lie") {
   CHECK_EQ(place("/proc/3999999/task/4000002/stat"), "");
   CHECK_EQ(place("/proc/3999999/task"), "");
   CHECK_EQ(place("/proc/meminfo"), "");
+  // No threads, whatever their numbers are.
+  CHECK_EQ(place("/proc/irq/4000001/smp_affinity"), "");
+  CHECK_EQ(place("/proc/3999999/fdinfo/4000001"), "");
+  CHECK_EQ(place("/proc/bus/pci/4000001"), "");
   builder.context.inodes[77].head.fs_magic = TMPFS_MAGIC;
   CHECK_EQ(place("/proc/3999999/task/4000001/stat"), "");
 }

@@ -12,13 +12,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
+
 #include "base/error.h"
+#include "restart/engine/shared_report.h"
 #include "restart/files/files.h"
 #include "restart/files/output_files.h"
 #include "restart/ipc/mqueue.h"
 #include "restart/ipc/posix_shm.h"
 #include "restart/ipc/sysv.h"
+#include "restart/rights/created_paths.h"
 #include "restart/rights/identity.h"
+#include "restart/rights/names.h"
 #include "unit/obstacles.h"
 
 namespace cryo::test {
@@ -73,6 +78,29 @@ TEST("planted: a message queue of another user with the right number") {
   CHECK_EQ(queue_problem(inode, name, code), "");
   ::mq_close(queue);
   ::mq_unlink(name.c_str());
+}
+
+TEST("planted: a message queue in the place of one that the restart has made") {
+  const std::string name = fmt::format("/cryo-planted-{}", ::getpid());
+  const mqd_t made = ::mq_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600, nullptr);
+  if (made < 0) return;
+  const OwnNames own;
+  const auto ledger = std::make_unique<Ledger>();
+  CreatedPaths created(*ledger);
+  created.add_open("mqueue:" + name, made);
+  ::mq_unlink(name.c_str());
+  const mqd_t other = ::mq_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600, nullptr);
+  (void)created.remove_all(Cutting::kNo);
+  CHECK_EQ(::mq_unlink(name.c_str()), 0);
+  ::mq_close(other);
+  const mqd_t again = ::mq_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600, nullptr);
+  CreatedPaths next(*ledger);
+  next.remove("mqueue:" + name);
+  next.add_open("mqueue:" + name, again);
+  (void)next.remove_all(Cutting::kNo);
+  CHECK(::mq_unlink(name.c_str()) != 0 && errno == ENOENT);
+  ::mq_close(again);
+  ::mq_close(made);
 }
 
 // In a process of its own, as what has been attached stays.

@@ -526,6 +526,22 @@ TEST("a failure names process, thread and object") {
                        process.head.pid));
 }
 
+TEST("a file that could not be read before it was to be cut is none that has been written anew") {
+  ContextBuilder builder;
+  builder.context.files[7].path = "/log";
+  stub::Report report{};
+  const auto ledger = std::make_unique<Ledger>();
+  report.failed = 2;
+  report.step = stub::Step::kOldEnd;
+  report.index = 7;
+  const auto said = [&](int error) {
+    report.error = error;
+    return describe_failure(read_failure(report, *ledger), builder.context);
+  };
+  CHECK(said(ESTALE).ends_with(": /log has been written anew while the restart was under way, and is not cut: Stale file handle"));
+  CHECK(said(EIO).ends_with(": /log cannot be read, and is not cut: whether it has been written anew is not known: Input/output error"));
+}
+
 TEST("a thread's id that somebody has: it is said who") {
   ContextBuilder builder;
   builder.add_thread(::getpid());

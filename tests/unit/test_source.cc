@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/crc32c.h"
 #include "context/reader.h"
 #include "context/source.h"
 #include "context/window.h"
@@ -145,6 +147,33 @@ TEST("streams that are no contexts are refused before anything is copied") {
   CHECK_ERROR(EBADMSG, "pipe is not a context", piped(Bytes(4096, std::byte{'x'})));
   CHECK_ERROR(EBADMSG, "pipe is empty", piped({}));
   CHECK_ERROR(EBADMSG, "pipe is not a context", piped(Bytes(3, std::byte{'x'})));
+}
+
+// What would be written of it is more than any limit of file size allows.
+void check_not_written(int code, const char* text, const Bytes& start) {
+  Bytes all = start;
+  all.resize(64 << 20);
+  const rlimit none{4096, RLIM_INFINITY};
+  rlimit before{};
+  ::signal(SIGXFSZ, SIG_IGN);
+  UniqueFd packed = file_with(compressed(all));
+  CHECK(::getrlimit(RLIMIT_FSIZE, &before) == 0 && ::setrlimit(RLIMIT_FSIZE, &none) == 0);
+  CHECK_ERROR(code, text, Source::from_fd(std::move(packed), "f"));
+  CHECK_ERROR(code, text, piped(compressed(all, 3)));
+  CHECK_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+TEST("what is compressed and has no good file header is refused before it is unpacked") {
+  const Bytes good = ContextBuilder::smallest().build();
+  const Bytes magic(good.begin(), good.begin() + CRYO_MAGIC_LEN);
+  check_not_written(EBADMSG, "byte 0: file header: damaged", magic);
+  Bytes header(good.begin(), good.begin() + sizeof(cryo_file_header));
+  header.back() ^= std::byte{1};
+  check_not_written(EBADMSG, "byte 0: file header: damaged (checksum)", header);
+  auto* const file = reinterpret_cast<cryo_file_header*>(header.data());
+  file->format_major = CRYO_FORMAT_MAJOR + 1;
+  file->crc = crc32c(std::span(header).first(header.size() - sizeof(file->crc)));
+  check_not_written(EOPNOTSUPP, "has format", header);
 }
 
 TEST("files that cannot be opened") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What has come to a file since the checkpoint, kept aside: for nobody for whom the file is not.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -50,6 +51,26 @@ TEST("what is kept aside has no ACL of the directory") {
   CHECK_EQ(now.st_size, 3);
   CHECK_EQ(now.st_mode & 07777U, 0640U);
   CHECK(::getxattr(tail.c_str(), "system.posix_acl_access", nullptr, 0) < 0 && errno == ENODATA);
+}
+
+TEST("names of what is kept aside: an end where a file system has them all, and by a signal") {
+  constexpr int kMost = 10000;
+  const Directory directory;
+  const std::string file = directory.file("log", 0640);
+  const OwnNames own;
+  for (int i = 1; i < kMost; ++i) CHECK_EQ(::symlink("x", fmt::format("{}.cut.{}", file, i).c_str()), 0);
+  CHECK_EQ(aside_name(file), fmt::format("{}.cut.{}", file, kMost));
+  CHECK_EQ(::symlink("x", fmt::format("{}.cut.{}", file, kMost).c_str()), 0);
+  CHECK_ERROR(EEXIST, fmt::format("{0}.cut.1 to {0}.cut.{1} are there already: remove or rename them", file, kMost), aside_name(file));
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &term, nullptr);
+  ::raise(SIGTERM);
+  CHECK_ERROR(EINTR, "given up because of a signal", aside_name(file));
+  int signal = 0;
+  ::sigwait(&term, &signal);
+  ::sigprocmask(SIG_UNBLOCK, &term, nullptr);
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/open_regular.h"
 #include "base/parallel.h"
+#include "context/find_context.h"
 #include "context/hash.h"
 #include "context/section.h"
 
@@ -37,10 +37,10 @@ std::string directory_of_file(const std::string& path) {
 
 // A context may name any file.
 UniqueFd open_named(const std::string& path, const std::string& context) {
-  UniqueFd fd = open_regular(path);
-  if (!fd && errno == ESTALE) fail(EBADMSG, "{} needs the context {}, which is not a regular file", context, path);
-  if (!fd) fail_errno("{} needs the context {}, which cannot be opened", context, path);
-  return fd;
+  FoundContext found = open_regular_context(path);
+  if (!found.place && found.error == ESTALE) fail(EBADMSG, "{} needs the context {}, which is not a regular file", context, path);
+  if (!found.place) fail(found.error, "{} needs the context {}, which cannot be opened: {}", context, path, found.why);
+  return std::move(found.place);
 }
 
 }  // namespace

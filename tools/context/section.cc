@@ -50,6 +50,34 @@ std::string wrong_magic(std::span<const std::byte> start) {
 
 }  // namespace
 
+std::size_t file_header_length(std::span<const std::byte> start, const std::string& name) {
+  cryo_file_header header;
+  std::memcpy(&header, start.data(), sizeof(header));
+  if (header.header_len < sizeof(header) || header.header_len > kMaxHeader)
+    fail(EBADMSG, "{}: byte 0: file header: damaged (its length is {})", name, header.header_len);
+  return header.header_len;
+}
+
+cryo_file_header check_file_header(std::span<const std::byte> whole, const std::string& name, bool check_crc) {
+  cryo_file_header header;
+  std::uint32_t crc;
+  std::memcpy(&header, whole.data(), sizeof(header));
+  // The checksum is the last word, so that fields added before it are covered as well.
+  std::memcpy(&crc, &whole[whole.size() - sizeof(crc)], sizeof(crc));
+  if (check_crc && crc32c(whole.first(whole.size() - sizeof(crc))) != crc)
+    fail(EBADMSG, "{}: byte 0: file header: damaged (checksum)", name);
+  if (header.format_major != CRYO_FORMAT_MAJOR)
+    fail(EOPNOTSUPP, "{} has format {}.{}; this Cryo reads format {}", name, header.format_major, header.format_minor,
+         CRYO_FORMAT_MAJOR);
+  if (header.incompat & ~CRYO_INCOMPAT_KNOWN)
+    fail(EOPNOTSUPP, "{} needs a newer Cryo: unknown features {:#x} (incompat)", name, header.incompat & ~CRYO_INCOMPAT_KNOWN);
+  if (header.page_size < kMinPage || header.page_size > kMaxPage || !std::has_single_bit(header.page_size))
+    fail(EBADMSG, "{}: byte 0: file header: page size {} is impossible", name, header.page_size);
+  if (header.format_minor <= CRYO_FORMAT_MINOR && (header.reserved != 0 || header.header_len != sizeof(header)))
+    fail(EBADMSG, "{}: byte 0: file header: reserved field is not zero, or wrong length", name);
+  return header;
+}
+
 SectionScanner::SectionScanner(const Source& source, const ReadOptions& options)
     : source_(source), window_(source), options_(options) {
   if (source.size() == 0) fail(EBADMSG, "{} is empty", source.name());
@@ -58,33 +86,12 @@ SectionScanner::SectionScanner(const Source& source, const ReadOptions& options)
   window_.read(0, known);
   if (std::memcmp(known.data(), CRYO_MAGIC, known.size()) != 0)
     fail(EBADMSG, "{} {}", source.name(), wrong_magic(magic));
-  window_.read(0, std::as_writable_bytes(std::span(&header_, 1)));
-  if (header_.header_len < sizeof(header_) || header_.header_len > kMaxHeader)
-    fail(EBADMSG, "{}: byte 0: file header: damaged (its length is {})", source.name(), header_.header_len);
-
-  // The checksum is the last word, so that fields added before it are covered as well.
-  Bytes whole(header_.header_len);
+  Bytes whole(sizeof(header_));
   window_.read(0, whole);
-  std::uint32_t crc;
-  std::memcpy(&crc, &whole[whole.size() - sizeof(crc)], sizeof(crc));
-  if (options_.check_crcs && crc32c(std::span(whole).first(whole.size() - sizeof(crc))) != crc)
-    fail(EBADMSG, "{}: byte 0: file header: damaged (checksum)", source.name());
-  check_header(header_.header_len);
+  whole.resize(file_header_length(whole, source.name()));
+  window_.read(0, whole);
+  header_ = check_file_header(whole, source.name(), options_.check_crcs);
   position_ = header_.header_len;
-}
-
-void SectionScanner::check_header(std::uint32_t length) const {
-  const std::string& name = source_.name();
-  if (header_.format_major != CRYO_FORMAT_MAJOR)
-    fail(EOPNOTSUPP, "{} has format {}.{}; this Cryo reads format {}", name, header_.format_major,
-         header_.format_minor, CRYO_FORMAT_MAJOR);
-  if (header_.incompat & ~CRYO_INCOMPAT_KNOWN)
-    fail(EOPNOTSUPP, "{} needs a newer Cryo: unknown features {:#x} (incompat)", name,
-         header_.incompat & ~CRYO_INCOMPAT_KNOWN);
-  if (header_.page_size < kMinPage || header_.page_size > kMaxPage || !std::has_single_bit(header_.page_size))
-    fail(EBADMSG, "{}: byte 0: file header: page size {} is impossible", name, header_.page_size);
-  if (!newer_minor() && (header_.reserved != 0 || length != sizeof(header_)))
-    fail(EBADMSG, "{}: byte 0: file header: reserved field is not zero, or wrong length", name);
 }
 
 Section SectionScanner::next() {

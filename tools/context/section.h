@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -24,6 +26,12 @@ struct Section {
   std::uint64_t payload = 0;  // offset of the first byte after the padding
   [[nodiscard]] std::uint64_t end() const { return payload + head.length; }
 };
+
+// Of the file header, of which `start` has as much as this version knows. Throws Error.
+[[nodiscard]] std::size_t file_header_length(std::span<const std::byte> start, const std::string& name);
+
+// All of it, but for the magic number. Throws Error.
+cryo_file_header check_file_header(std::span<const std::byte> whole, const std::string& name, bool check_crc);
 
 // Walks from section to section.  All offsets handed out are inside the source.
 class SectionScanner {
@@ -56,7 +64,6 @@ class SectionScanner {
   }
 
  private:
-  void check_header(std::uint32_t crc) const;
   void check_section(const Section& section) const;
   void check_padding(const Section& section) const;
 

@@ -17,6 +17,7 @@
 #include "base/parse.h"
 #include "base/progress_line.h"
 #include "base/termination.h"
+#include "context/find_context.h"
 #include "context/origin.h"
 #include "context/read_at.h"
 #include "context/spool.h"
@@ -68,19 +69,27 @@ Source Source::open(const std::string& path) {
     if (!fd) fail_errno("standard input");
     return from_fd(std::move(fd), "standard input");
   }
+  FoundContext found = find_context(path);
+  if (!found.place) fail(found.error, "{}: {}", path, found.why);
+  Source source = look_at(found.place.get(), path, true);
+  if (const std::string why = why_never_opened(found.place); !why.empty()) fail(EPERM, "{} {}", path, why);
+  if (!S_ISREG(source.mode_)) source.refuse_untrusted();
   // A FIFO's writer may never come: spool() waits for him, and for signals.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  UniqueFd fd = open_found(found.place);
   if (!fd) fail_errno("{}", path);
-  return from(std::move(fd), path, true);
+  found.place.reset();
+  return std::move(source).from(std::move(fd));
 }
 
 Source Source::from_fd(UniqueFd fd, std::string name) {
-  return from(std::move(fd), std::move(name), false);
+  Source source = look_at(fd.get(), std::move(name), false);
+  return std::move(source).from(std::move(fd));
 }
 
-Source Source::from(UniqueFd fd, std::string name, bool by_name) {
+// Also by a descriptor that nothing can be read from (O_PATH).
+Source Source::look_at(int fd, std::string name, bool by_name) {
   struct stat st {};
-  if (::fstat(fd.get(), &st) != 0) fail_errno("{}", name);
+  if (::fstat(fd, &st) != 0) fail_errno("{}", name);
   if (S_ISDIR(st.st_mode)) fail(EISDIR, "{}: is a directory, not a context", name);
   Source source;
   source.name_ = std::move(name);
@@ -90,24 +99,34 @@ Source Source::from(UniqueFd fd, std::string name, bool by_name) {
   source.special_ = st.st_rdev;
   source.inode_ = st.st_ino;
   struct statfs system {};
-  if (::fstatfs(fd.get(), &system) == 0) source.fs_magic_ = static_cast<std::uint32_t>(system.f_type);
-  source.pipe_of_others_ = by_name && source.fs_magic_ == PIPEFS_MAGIC && !is_open_elsewhere(fd.get(), st);
+  if (::fstatfs(fd, &system) == 0) source.fs_magic_ = static_cast<std::uint32_t>(system.f_type);
+  source.pipe_of_others_ = by_name && source.fs_magic_ == PIPEFS_MAGIC && !is_open_elsewhere(fd, st);
   struct ::statx more {};
-  if (::statx(fd.get(), "", AT_EMPTY_PATH, STATX_MNT_ID, &more) == 0 && (more.stx_mask & STATX_MNT_ID) != 0)
+  if (::statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &more) == 0 && (more.stx_mask & STATX_MNT_ID) != 0)
     source.mount_id_ = more.stx_mnt_id;
-  if (readable_in_place(fd.get(), st, source.name_)) {
-    source.fd_ = std::move(fd);
-    source.size_ = static_cast<std::uint64_t>(st.st_size);
-    return source;
-  }
-  const std::string why = g_advice.empty() ? std::string() : untrusted_writer(source);
-  if (!why.empty()) fail(EPERM, "{} {}, and would have to be unpacked: {}", source.name_, why, g_advice);
-  Spool copy = spool(fd.get(), source.name_);
-  source.fd_ = std::move(copy.fd);
-  source.size_ = copy.size;
-  source.compressed_ = copy.compressed;
-  source.spooled_ = true;
   return source;
+}
+
+void Source::refuse_untrusted() const {
+  const std::string why = g_advice.empty() ? std::string() : untrusted_writer(*this);
+  if (!why.empty()) fail(EPERM, "{} {}, and would have to be unpacked: {}", name_, why, g_advice);
+}
+
+Source Source::from(UniqueFd fd) && {
+  struct stat st {};
+  if (::fstat(fd.get(), &st) != 0) fail_errno("{}", name_);
+  if (readable_in_place(fd.get(), st, name_)) {
+    fd_ = std::move(fd);
+    size_ = static_cast<std::uint64_t>(st.st_size);
+    return std::move(*this);
+  }
+  refuse_untrusted();
+  Spool copy = spool(fd.get(), name_);
+  fd_ = std::move(copy.fd);
+  size_ = copy.size;
+  compressed_ = copy.compressed;
+  spooled_ = true;
+  return std::move(*this);
 }
 
 Source Source::from_memory(std::span<const std::byte> bytes, std::string name) {

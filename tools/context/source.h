@@ -18,12 +18,12 @@ namespace cryo {
 // else in /var/tmp, else in memory.
 class Source {
  public:
-  // "-" is standard input.  Throws Error.
+  // "-" is standard input.  What others may have put there is looked at before it is opened (find_context()).  Throws Error.
   [[nodiscard]] static Source open(const std::string& path);
   // From a descriptor's current position on; `name` is for messages.
   [[nodiscard]] static Source from_fd(UniqueFd fd, std::string name);
   // From now on a file that somebody else can have written (untrusted_writer()) is not unpacked: what it grows to would take the
-  // caller's room.  EPERM, with `advice` behind the reason.
+  // caller's room.  Nor is such a FIFO opened.  EPERM, with `advice` behind the reason.
   static void refuse_untrusted_copies(std::string advice);
   // Bytes that outlive the Source; fd() is -1. For tests.
   [[nodiscard]] static Source from_memory(std::span<const std::byte> bytes, std::string name);
@@ -52,7 +52,9 @@ class Source {
 
  private:
   Source() = default;
-  static Source from(UniqueFd fd, std::string name, bool by_name);
+  static Source look_at(int fd, std::string name, bool by_name);
+  void refuse_untrusted() const;
+  Source from(UniqueFd fd) &&;
 
   UniqueFd fd_;
   std::span<const std::byte> memory_;

@@ -20,6 +20,7 @@
 #include "context/frame_pool.h"
 #include "context/frame_scanner.h"
 #include "context/read_at.h"
+#include "context/section.h"
 #include "context/seek_table.h"
 #include "context/temporary.h"
 #include "context/unpack.h"
@@ -28,6 +29,7 @@ namespace cryo {
 namespace {
 
 constexpr std::size_t kSpoolBlock = 1 << 20;
+constexpr std::size_t kLongestFileHeader = 4096;
 
 constexpr int kLookMs = 100;  // for signals
 
@@ -69,7 +71,18 @@ void check_start(std::span<const std::byte> start, const std::string& name) {
   if (std::memcmp(start.data(), CRYO_MAGIC, length) != 0) fail(EBADMSG, "{} is not a context", name);
 }
 
-// The receiving end: looks at the first bytes before it makes the temporary file.
+// With the whole file header, that is looked at as well.  False: more bytes are needed for that.
+bool check_header(std::span<const std::byte> start, const std::string& name) {
+  if (start.size() >= CRYO_MAGIC_LEN) check_start(start, name);
+  if (start.size() < sizeof(cryo_file_header)) return false;
+  const std::size_t length = file_header_length(start, name);
+  if (start.size() < length) return false;
+  check_file_header(start.first(length), name, true);
+  return true;
+}
+
+// The receiving end: looks at the file header before it makes the temporary file, as what is compressed can become very much, of
+// whatever it consists.
 class Copy {
  public:
   explicit Copy(const std::string& name) : name_(name) {}
@@ -78,8 +91,7 @@ class Copy {
     if (data.empty()) return;
     if (!file_) {
       start_.insert(start_.end(), data.begin(), data.end());
-      if (start_.size() < CRYO_MAGIC_LEN) return;
-      begin();
+      if (check_header(start_, name_)) begin();
     } else {
       write(data);
     }
@@ -91,13 +103,13 @@ class Copy {
   void skip(std::uint64_t bytes) { size_ += bytes; }
 
   [[nodiscard]] Spool finish(bool compressed) {
+    if (!file_) check_start(start_, name_);  // cut, as will be said
     if (!file_) begin();
     return {file_->take(), size_, compressed};
   }
 
  private:
   void begin() {
-    check_start(start_, name_);
     file_.emplace(name_);
     write(start_);
     start_ = {};
@@ -228,7 +240,7 @@ std::vector<std::byte> first_of(int fd, std::uint64_t at, const FrameSizes& fram
   constexpr std::size_t kLongestHeader = 18;
   std::vector<std::byte> packed(std::min<std::size_t>(frame.packed, kLongestHeader + ZSTD_DStreamInSize()));
   read_at(fd, at, packed, name);
-  std::vector<std::byte> start(CRYO_MAGIC_LEN);
+  std::vector<std::byte> start(kLongestFileHeader);
   ZSTD_inBuffer in{packed.data(), packed.size(), 0};
   ZSTD_outBuffer out{start.data(), start.size(), 0};
   const DStream stream = make_dstream(name);
@@ -253,8 +265,7 @@ std::optional<Spool> spool_frames(int fd, const std::string& name) {
   if (!frames || frames->empty()) return std::nullopt;
   const std::vector<std::byte> first = first_of(fd, start, frames->front(), name);
   // What begins with frames that are empty, or nearly, is left to those who take it as it comes.
-  if (first.size() < CRYO_MAGIC_LEN) return std::nullopt;
-  check_start(first, name);
+  if (!check_header(first, name)) return std::nullopt;
   TemporaryFile copy(name);
   unpack_frames(fd, start, *frames, copy, name);
   std::uint64_t size = 0;

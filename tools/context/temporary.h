@@ -2,6 +2,7 @@
 // An unnamed file for what cannot be read where it is.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <shared_mutex>
@@ -12,7 +13,8 @@
 
 namespace cryo {
 
-// In $TMPDIR, else in /var/tmp, else in memory.  Where the first is full, what is in it moves to the next, but not into memory.
+// In $TMPDIR, else in /var/tmp, else in memory.  Where the first is full, what is in it moves to the next, but not into memory.  A
+// privileged caller, whose writes go on where those of others end, leaves them some room: for him it is full before.
 class TemporaryFile {
  public:
   // A copy of `name`. Throws Error.
@@ -24,11 +26,14 @@ class TemporaryFile {
 
  private:
   [[nodiscard]] bool move_on(int full) const;
+  [[nodiscard]] bool leaves_room(int fd, std::size_t bytes) const;
 
   std::string name_;
   mutable std::shared_mutex moving_;  // shared: who writes
   mutable std::string place_;
   mutable UniqueFd fd_;
+  bool leaves_room_;
+  mutable std::atomic<std::int64_t> until_look_ = 0;  // bytes that can be written before the file system is asked again
 };
 
 }  // namespace cryo

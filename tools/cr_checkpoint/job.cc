@@ -25,6 +25,7 @@
 #include "base/exit_codes.h"
 #include "base/memory_room.h"
 #include "base/message.h"
+#include "context/find_context.h"
 #include "context/hash.h"
 #include "context/source.h"
 #include "cr_checkpoint/compress.h"
@@ -228,10 +229,8 @@ void Job::note_complete() {
   if (increment_) return request_->set_complete(increment_->identity());
   if (compressor_ || file == nullptr) return;
   // Nobody has to have left it there.
-  UniqueFd fd(::open(file_->name().c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  struct stat status {};
-  if (fd && ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode))
-    request_->set_complete(identity_of(Source::from_fd(std::move(fd), file_->name())));
+  if (FoundContext found = open_regular_context(file_->name()); found.place)
+    request_->set_complete(identity_of(Source::from_fd(std::move(found.place), file_->name())));
 }
 
 void Job::finish_stages() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "cr_checkpoint/parent.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -12,18 +11,17 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "context/checksum.h"
+#include "context/find_context.h"
 #include "context/hash.h"
 #include "context/reader.h"
 
 namespace cryo {
 
 Source open_parent(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!fd) fail_errno("parent {}", path);
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) fail_errno("parent {}", path);
-  if (!S_ISREG(status.st_mode)) fail(EINVAL, "parent {}: is not a regular file", path);
-  return Source::from_fd(std::move(fd), path);
+  FoundContext found = open_regular_context(path);
+  if (!found.place && found.error == ESTALE) fail(EINVAL, "parent {}: is not a regular file", path);
+  if (!found.place) fail(found.error, "parent {}: {}", path, found.why);
+  return Source::from_fd(std::move(found.place), path);
 }
 
 namespace {

@@ -12,10 +12,13 @@
 #include "base/error.h"
 #include "base/exit_codes.h"
 #include "base/message.h"
+#include "context/find_context.h"
+#include "context/origin.h"
 #include "context/reader.h"
 #include "cr_info/check.h"
 #include "cr_info/options.h"
 #include "cr_info/report.h"
+#include "cr_info/text.h"
 
 namespace cryo {
 namespace {
@@ -29,7 +32,7 @@ int exit_code_of(const Error& error) {
 
 void print_json(const nlohmann::ordered_json& json) {
   // Paths are bytes, JSON is UTF-8: what is not becomes a replacement character.
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  fmt::print("{}\n", printable_json(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
 }
 
 int show(const InfoOptions& options) {
@@ -63,7 +66,9 @@ int show_chain(const InfoOptions& options) {
 
 bool is_directory(const std::string& path) {
   struct stat status {};
-  return path != "-" && ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  if (path == "-") return false;
+  const FoundContext found = find_context(path);
+  return found.place && ::fstat(found.place.get(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 int list(const InfoOptions& options) {
@@ -97,6 +102,8 @@ int run(int argc, char** argv) {
   try {
     const InfoOptions options = parse_info_options(argc, argv);
     if (options.check) return flushed(check(options));
+    if (is_privileged_caller())
+      Source::refuse_untrusted_copies("look at it as its owner (runuser -u USER -- cr_info FILE)");
     if (options.chain) return flushed(show_chain(options));
     return flushed(is_directory(options.file) ? list(options) : show(options));
   } catch (const InfoDone&) {

@@ -15,8 +15,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/open_regular.h"
 #include "context/chain.h"
+#include "context/find_context.h"
 #include "context/reader.h"
 #include "context/spool.h"
 #include "cr_info/report.h"
@@ -29,10 +29,12 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// Regular files that begin as a context does, or with what zstd(1) writes. Nothing that is no file is opened for reading.
+// Regular files that begin as a context does, or with what zstd(1) writes; and links of others that are not followed, as nobody knows
+// what they lead to. Nothing that is no file is opened for reading.
 bool may_be_context(const std::string& path) {
-  const UniqueFd fd = open_regular(path);
-  if (!fd) return false;
+  const FoundContext found = open_regular_context(path);
+  const UniqueFd& fd = found.place;
+  if (!fd) return found.error == EPERM;
   std::array<std::byte, CRYO_MAGIC_LEN> start{};
   const ssize_t got = ::pread(fd.get(), start.data(), start.size(), 0);
   if (got <= 0) return false;
@@ -42,8 +44,10 @@ bool may_be_context(const std::string& path) {
 }
 
 std::vector<std::string> names_in(const std::string& directory) {
-  const std::unique_ptr<DIR, CloseDirectory> entries(::opendir(directory.c_str()));
+  UniqueFd fd = open_found(find_context(directory).place);
+  const std::unique_ptr<DIR, CloseDirectory> entries(fd ? ::fdopendir(fd.get()) : nullptr);
   if (!entries) fail_errno("{}", directory);
+  (void)fd.release();
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(entries.get()))
     if (entry->d_name[0] != '.' && may_be_context(directory + "/" + entry->d_name)) names.emplace_back(entry->d_name);
@@ -93,7 +97,8 @@ Looked look_at(const std::string& directory, const std::string& name, bool verif
   ListedContext& listed = looked.listed;
   struct stat status {};
   const std::string path = directory + "/" + name;
-  if (::stat(path.c_str(), &status) == 0) listed.bytes = static_cast<std::uint64_t>(status.st_size);
+  if (const FoundContext found = find_context(path); found.place && ::fstat(found.place.get(), &status) == 0)
+    listed.bytes = static_cast<std::uint64_t>(status.st_size);
   try {
     const Source source = Source::open(path);
     const Context context = read_context(source, {.verify_pages = verify, .show_only = true});

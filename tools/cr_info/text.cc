@@ -14,6 +14,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/message.h"
+
 namespace cryo {
 namespace {
 
@@ -59,15 +61,26 @@ std::string ip_address(int family, const void* address, std::uint16_t port) {
 
 std::string printable(std::string_view text) {
   std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
-    const bool control = byte < 0x20 || byte == 0x7f;
-    const bool control_in_utf8 = byte == 0xc2 && next >= 0x80 && next < 0xa0;
-    if (control || control_in_utf8 || byte == '\\')
-      result += fmt::format("\\x{:02x}", byte);
+  for (const char byte : text) {
+    if (byte == '\\')
+      result += "\\x5c";
     else
-      result += text[i];
+      result += byte;
+  }
+  return without_controls(result);
+}
+
+std::string printable_json(std::string_view json) {
+  std::string result;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(json[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < json.size() ? json[i + 1] : 0);
+    if (byte == 0xc2 && next >= 0x80 && next < 0xa0)
+      result += fmt::format("\\u{:04x}", static_cast<unsigned char>(json[++i]));
+    else if (byte == 0x7f)
+      result += "\\u007f";
+    else
+      result += json[i];
   }
   return result;
 }

@@ -25,6 +25,9 @@ template <std::size_t N>
 // Bytes that a terminal would act upon, as \xNN: a context can come from anybody.
 [[nodiscard]] std::string printable(std::string_view text);
 
+// Text of JSON, where those below 0x20 are never left: the others, which are in strings only, as \u00NN.
+[[nodiscard]] std::string printable_json(std::string_view json);
+
 // Names of the bits that are set; the rest as one hexadecimal number.
 [[nodiscard]] std::vector<std::string> process_flag_names(std::uint32_t flags);
 [[nodiscard]] std::vector<std::string> thread_flag_names(std::uint32_t flags);

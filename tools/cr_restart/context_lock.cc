@@ -21,8 +21,8 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/open_regular.h"
 #include "base/termination.h"
+#include "context/find_context.h"
 
 namespace cryo {
 namespace {
@@ -97,7 +97,7 @@ ContextLock::ContextLock(const std::string& file, const std::function<void(const
   constexpr std::chrono::milliseconds kLap{10};
   constexpr std::chrono::seconds kSilence{1}, kPatience{10};
   struct stat status {};
-  UniqueFd fd = open_regular(file);
+  UniqueFd fd = open_regular_context(file).place;
   if (!fd || ::fstat(fd.get(), &status) != 0 || is_mandatory(fd.get())) return;
   const auto begin = Clock::now();
   for (bool told = false; ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;) {

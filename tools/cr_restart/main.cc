@@ -45,6 +45,7 @@ namespace {
 // Runs a hook; 0 when there is none.
 int run_hook(const std::string& command) {
   if (command.empty()) return 0;
+  ::signal(SIGCHLD, SIG_DFL);  // arguments may be wrong before anybody else has said so
   const pid_t pid = ::fork();
   if (pid < 0) fail_errno("cannot run '{}'", command);
   if (pid == 0) {

@@ -51,23 +51,34 @@ pid_t fork_here(const char* what) {
   return pid;
 }
 
+// ENOSPC is a limit's (unshare(2)), and no lack of room.
+[[noreturn]] void fail_unshare(const char* what, int error, const std::string& hint) {
+  if (error == ENOSPC)
+    fail(EPERM,
+         "--pid-ns: cannot make {}: there are as many as user.max_user_namespaces, user.max_pid_namespaces or user.max_mnt_namespaces "
+         "(sysctl -a) allows, or 32 inside each other{}",
+         what, hint);
+  fail(error, "--pid-ns: cannot make {}: {}{}", what, std::strerror(error), hint);
+}
+
+// AppArmor may let the namespace be made, and refuse what can be done in it.
+[[noreturn]] void fail_inside(const char* what) {
+  const int error = errno;
+  fail(error, "--pid-ns: the user namespace is there, but does not permit to {}: {}{}", what, std::strerror(error), user_namespace_switch());
+}
+
 void write_file(const char* path, const std::string& text) {
   const UniqueFd fd(::open(path, O_WRONLY | O_CLOEXEC));
   if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    fail_errno("--pid-ns: cannot write {}", path);
+    fail_inside(fmt::format("write {}", path).c_str());
 }
 
 // Whoever may not make other namespaces may make them in a user namespace of his own (user_namespaces(7)).
 void make_in_user_namespace() {
   const uid_t uid = ::geteuid();
   const gid_t gid = ::getegid();
-  if (::unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) != 0) {
-    // ENOSPC is a limit's (unshare(2)), and no lack of room.
-    const int error = errno;
-    const char* const why = error == ENOSPC ? "there are as many as user.max_user_namespaces (sysctl -a) allows" : std::strerror(error);
-    fail(error == ENOSPC ? EPERM : error, "--pid-ns: cannot make a user namespace, which it takes without CAP_SYS_ADMIN: {}{}", why,
-         user_namespace_switch());
-  }
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) != 0)
+    fail_unshare("a user namespace, which it takes without CAP_SYS_ADMIN", errno, user_namespace_switch());
   write_file("/proc/self/setgroups", "deny");
   write_file("/proc/self/uid_map", fmt::format("{0} {0} 1\n", uid));
   write_file("/proc/self/gid_map", fmt::format("{0} {0} 1\n", gid));
@@ -76,10 +87,12 @@ void make_in_user_namespace() {
 // Returns whether it took a user namespace.
 bool make_namespaces() {
   const bool own_users = ::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0;
-  if (own_users && errno != EPERM) fail_errno("--pid-ns: cannot make a pid namespace");
+  if (own_users && errno != EPERM) fail_unshare("a pid namespace", errno, {});
   if (own_users) make_in_user_namespace();
   // What is mounted outside from now on is to be seen inside, too, and not the other way round.
-  if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) fail_errno("--pid-ns: cannot make the mount namespace a slave");
+  const bool slave = ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
+  if (!slave && own_users) fail_inside("mount");
+  if (!slave) fail_errno("--pid-ns: cannot make the mount namespace a slave");
   return own_users;
 }
 

@@ -11,6 +11,7 @@
 #include "base/data_range.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/place.h"
 #include "restart/check/check.h"
 #include "restart/files/fanotify.h"
 #include "restart/files/fifo.h"
@@ -28,7 +29,6 @@
 #include "restart/process/timers.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/own_proc.h"
-#include "restart/rights/place.h"
 #include "restart/rights/proc_files.h"
 
 namespace cryo {

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/parse.h"
+#include "base/place.h"
 #include "restart/check/check.h"
 #include "restart/engine/failure.h"
 #include "restart/engine/id_holder.h"
@@ -18,7 +19,6 @@
 #include "restart/process/root_directory.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/names.h"
-#include "restart/rights/place.h"
 #include "restart/rights/proc_files.h"
 
 namespace cryo {

@@ -83,8 +83,11 @@ std::string directory_failure(bool root, std::uint32_t thread) {
   return root ? "cannot change its root directory" : "cannot return to its working directory";
 }
 
-std::string file_failure(Step step, const std::string& name) {
+// ESTALE is what the stub says of other bytes.
+std::string file_failure(Step step, int error, const std::string& name) {
   if (step == Step::kThreadFile) return fmt::format("cannot open {} again", name);
+  if (step == Step::kOldEnd && error != ESTALE)
+    return fmt::format("{} cannot be read, and is not cut: whether it has been written anew is not known", name);
   if (step == Step::kOldEnd) return fmt::format("{} has been written anew while the restart was under way, and is not cut", name);
   return fmt::format("cannot cut {} back to its size at the checkpoint", name);
 }
@@ -161,7 +164,7 @@ std::string what_failed(const FailureReport& failure, const Context& context, co
     case Step::kTruncate:
     case Step::kOldEnd:
     case Step::kThreadFile:
-      return file_failure(failure.step, file_name(context, index));
+      return file_failure(failure.step, failure.error, file_name(context, index));
     case Step::kDumpable:
       return "cannot set PR_SET_DUMPABLE";
     case Step::kTimer:

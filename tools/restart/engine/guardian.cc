@@ -27,15 +27,19 @@ namespace {
 constexpr timespec kGuardianPause{0, 10000000};
 constexpr int kRounds = 3000;  // of a pause each: processes that are being killed end sooner
 
-// Nothing that others wait for the end of, and no signal that is meant for cr_restart.
-void stand_aside(std::array<int, 3> keep) {
+// Nothing that others wait for the end of, and no signal that is meant for cr_restart.  What is kept may have a number that a caller has
+// left free of 0 to 2: it gets another one.
+void stand_aside(int& line, GuardianFds& fds) {
   ::setsid();
   sigset_t all;
   sigfillset(&all);
   ::sigprocmask(SIG_BLOCK, &all, nullptr);
+  for (int* const fd : {&line, &fds.device, &fds.handle})
+    if (*fd <= STDERR_FILENO) *fd = ::fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (int number = 0; null && number < 3; ++number) ::dup2(null.get(), number);
   unsigned next = 3;
+  std::array<int, 3> keep{line, fds.device, fds.handle};
   std::sort(keep.begin(), keep.end());
   for (const int fd : keep) {
     const auto number = static_cast<unsigned>(fd);
@@ -65,7 +69,7 @@ bool all_ended(const Ledger& ledger, std::span<const Place> places) {
 }
 
 [[noreturn]] void guard(int line, const SharedReport& report, std::size_t processes, GuardianFds fds, const Context& context) {
-  stand_aside({line, fds.device, fds.handle});
+  stand_aside(line, fds);
   wait_for_end_of_cr_restart(line);
   Ledger& ledger = report.ledger();
   for (int round = 0; round < kRounds; ++round) {

@@ -17,10 +17,10 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/place.h"
 #include "restart/engine/elsewhere.h"
 #include "restart/files/files.h"
 #include "restart/process/credentials.h"
-#include "restart/rights/place.h"
 
 namespace cryo {
 namespace {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/place.h"
 #include "base/random_part.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/missing_directories.h"
-#include "restart/rights/place.h"
 
 namespace cryo {
 namespace {

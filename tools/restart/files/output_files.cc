@@ -16,6 +16,7 @@
 #include "base/crc32c.h"
 #include "base/data_range.h"
 #include "base/error.h"
+#include "base/termination.h"
 #include "restart/files/files.h"
 #include "restart/files/other_uses.h"
 #include "restart/rights/identity.h"
@@ -131,16 +132,24 @@ std::string rewritten_text(const Inode& inode, std::uint64_t size) {
                      inode.head.size, inode.end->length);
 }
 
+namespace {
+
+constexpr unsigned kMostAside = 10000;  // a file system may have every name that it is asked for
+
+}  // namespace
+
 std::string aside_name(const std::string& path) {
   const std::size_t slash = path.rfind('/') + 1;
   struct stat now;
-  for (unsigned number = 1;; ++number) {
+  for (unsigned number = 1; number <= kMostAside; ++number) {
+    if (is_pending_termination()) fail(EINTR, "given up because of a signal");
     const std::string suffix = fmt::format(".cut.{}", number);
     std::size_t end = path.size();
     if (end - slash + suffix.size() > NAME_MAX) end = slash + NAME_MAX - suffix.size();
     while (end < path.size() && end > slash && (static_cast<unsigned char>(path[end]) & 0xc0) == 0x80) --end;  // UTF-8
     if (std::string name = path.substr(0, end) + suffix; names::lstat(name, now) != 0) return name;
   }
+  fail(EEXIST, "{}.cut.1 to {}.cut.{} are there already: remove or rename them", path, path, kMostAside);
 }
 
 namespace {

@@ -47,6 +47,19 @@ std::int32_t later_thread(const Context& context, std::uint32_t ns, std::int32_t
   return 0;
 }
 
+// What else of /proc has a number for its name: descriptors, interrupts, hardware.
+bool has_other_numbers(const std::string& path, std::size_t slash) {
+  constexpr std::string_view kOthers[] = {"fd", "fdinfo", "irq", "bus", "scsi"};
+  for (int level = 0; level < 2 && slash != 0; ++level) {
+    const std::size_t before = path.rfind('/', slash - 1);
+    if (before == std::string::npos) break;
+    const std::string_view part = std::string_view(path).substr(before + 1, slash - before - 1);
+    if (std::find(std::begin(kOthers), std::end(kOthers), part) != std::end(kOthers)) return true;
+    slash = before;
+  }
+  return false;
+}
+
 // By the context's number of one of its threads.
 const Process* process_of(const Context& context, std::int32_t id) {
   for (const Process& process : context.processes)
@@ -63,7 +76,7 @@ std::optional<ProcPlace> thread_place(const Context& context, const File& file, 
   const std::uint32_t ns = proc_namespace_of(context, file);
   for (std::size_t slash = 0; slash != std::string::npos; slash = path.find('/', slash + 1)) {
     const auto first = number_at(path, slash);
-    if (!first) continue;
+    if (!first || has_other_numbers(path, slash)) continue;
     if (const std::int32_t id = later_thread(context, ns, first->value); id != 0)
       return ProcPlace{path.substr(0, std::max<std::size_t>(slash, 1)), path.substr(first->start), id};
     if (path.compare(first->end, kTask.size(), kTask) != 0) continue;

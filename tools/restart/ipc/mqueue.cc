@@ -148,7 +148,7 @@ UniqueFd MessageQueues::create(const Inode& inode, const std::string& name) {
   const DeathDeferred deferred(input_.created);
   UniqueFd fd = names::mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &wanted);
   // Others end with their namespace.
-  if (fd && inode.mqueue->head.ns == 0) input_.created.add(std::string(kTag) + name);
+  if (fd && inode.mqueue->head.ns == 0) input_.created.add_open(std::string(kTag) + name, fd.get());
   return fd;
 }
 
@@ -241,9 +241,25 @@ void plan_queue_notifications(const Context& context, const Process& process, Ca
   }
 }
 
-bool remove_queue(const std::string& name) {
+namespace {
+
+// What cannot be opened by its mode is taken for the same: it has the name that was free, and who may unlink it has made it.
+bool is_queue(const std::string& name, std::uint64_t dev, std::uint64_t ino) {
+  struct stat now;
+  UniqueFd fd = names::mq_open(name, O_RDONLY);
+  if (!fd && errno == EACCES) {
+    const OwnNames own;
+    fd = names::mq_open(name, O_RDONLY);
+  }
+  if (!fd) return errno == EACCES;
+  return ::fstat(fd.get(), &now) == 0 && now.st_dev == dev && now.st_ino == ino;
+}
+
+}  // namespace
+
+bool remove_queue(const std::string& name, std::uint64_t dev, std::uint64_t ino) {
   if (!name.starts_with(kTag)) return false;
-  (void)names::mq_unlink(name.substr(kTag.size()));
+  if (const std::string queue = name.substr(kTag.size()); is_queue(queue, dev, ino)) (void)names::mq_unlink(queue);
   return true;
 }
 

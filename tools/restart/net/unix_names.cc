@@ -12,12 +12,12 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/place.h"
 #include "restart/engine/elsewhere.h"
 #include "restart/net/bound_sockets.h"
 #include "restart/process/root_directory.h"
 #include "restart/process/working_directory.h"
 #include "restart/rights/identity.h"
-#include "restart/rights/place.h"
 
 namespace cryo {
 namespace {

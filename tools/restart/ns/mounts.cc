@@ -17,9 +17,9 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/place.h"
 #include "base/unique_fd.h"
 #include "context/mountinfo.h"
-#include "restart/rights/place.h"
 #include "restart/rights/proc_files.h"
 
 namespace cryo {

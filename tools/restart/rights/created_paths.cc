@@ -153,7 +153,7 @@ Taken take_away(const Made& made, const Context* context, Cutting cutting) {
     return Taken::kLeft;
   if (!made.of.empty() && cutting != Cutting::kNo && (cutting == Cutting::kByAll || is_served(made.of) || has_been_cut(made)))
     return Taken::kKept;
-  return remove_queue(made.name) || remove_path(made) ? Taken::kAway : Taken::kLeft;
+  return remove_queue(made.name, made.dev, made.ino) || remove_path(made) ? Taken::kAway : Taken::kLeft;
 }
 
 // The last one: from the end, as most are looked for that have just been made.
@@ -206,14 +206,16 @@ std::size_t CreatedPaths::room_for(const Context& context) {
 }
 
 void CreatedPaths::add(const std::string& path) {
-  add(path, {}, {});
+  add_tail(path, {}, {});
+}
+
+void CreatedPaths::add_open(const std::string& name, int fd) {
+  struct stat now {};
+  if (::fstat(fd, &now) != 0) fail_errno("{}", name);
+  note(text_of({NamesOf::current(), 0, 0, now.st_dev, now.st_ino, name, {}, 0, 0, 0}));
 }
 
 void CreatedPaths::add_tail(const std::string& path, const std::string& of, const struct stat& before) {
-  add(path, of, before);
-}
-
-void CreatedPaths::add(const std::string& path, const std::string& of, const struct stat& before) {
   Made made{NamesOf::current(), 0, 0, 0, 0, path, of, static_cast<std::uint64_t>(before.st_size), before.st_dev, before.st_ino};
   struct stat now;
   if (path.starts_with('/')) {
@@ -221,11 +223,14 @@ void CreatedPaths::add(const std::string& path, const std::string& of, const str
       made.directory_dev = now.st_dev, made.directory_ino = now.st_ino;
     if (names::lstat(path, now) == 0) made.dev = now.st_dev, made.ino = now.st_ino;
   }
-  const std::string entry = text_of(made);
+  note(text_of(made));
+}
+
+void CreatedPaths::note(const std::string& entry) {
   const LedgerLock lock(ledger_);
   const std::span<char> paths = paths_of(ledger_);
   if (entry.size() >= paths.size() - ledger_.paths_len) {
-    (void)take_away(made, context_, Cutting::kNo);
+    (void)take_away(made_of(entry), context_, Cutting::kNo);
     fail(ENOSPC, "more files to be made anew than can be tracked");
   }
   std::memcpy(paths.data() + ledger_.paths_len, entry.c_str(), entry.size() + 1);

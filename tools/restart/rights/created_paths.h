@@ -32,6 +32,8 @@ class CreatedPaths {
   [[nodiscard]] static std::size_t room_for(const Context& context);
   // A name of those whose names are made now, see names.h. What there is no room for is taken away again.
   void add(const std::string& path);
+  // The same, where stat(2) knows no such name.
+  void add_open(const std::string& name, int fd);
   // The same, of one that has what is to be cut off the file `of`, which is now as `before` says: it stays when that has not its bytes any more.
   void add_tail(const std::string& path, const std::string& of, const struct stat& before);
   // It stays, or has gone already.
@@ -50,7 +52,7 @@ class CreatedPaths {
  private:
   friend class DeathDeferred;
   [[nodiscard]] std::vector<std::string> entries() const;
-  void add(const std::string& path, const std::string& of, const struct stat& before);
+  void note(const std::string& entry);
 
   Ledger& ledger_;
   const Context* context_;

@@ -21,11 +21,13 @@ std::string parent_of(const std::string& path) {
 }  // namespace
 
 std::string nearest_directory(std::string path) {
+  struct stat link;
   do {
     const std::size_t slash = path.rfind('/');
     if (slash == std::string::npos) return ".";
     path.resize(std::max<std::size_t>(slash, 1));
-  } while (path != "/" && names::access(path, F_OK) != 0 && errno == ENOENT);
+  } while (path != "/" && names::access(path, F_OK) != 0 && errno == ENOENT && names::lstat(path, link) != 0);
+  // A link that leads nowhere is in the way of a directory.
   return path;
 }
 

@@ -26,9 +26,9 @@
 
 #include "base/error.h"
 #include "base/open_regular.h"
+#include "base/place.h"
 #include "restart/process/credentials.h"
 #include "restart/rights/created_paths.h"
-#include "restart/rights/place.h"
 #include "restart/rights/proc_files.h"
 #include "restart/stub/stub.h"
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/rights/place.h"
+#include "base/place.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,20 +38,36 @@ bool is_trusted(const struct stat& link) {
   return got > 0 && std::string_view(text).find("4294967295") == std::string_view::npos;
 }
 
+std::string path_of(const UniqueFd& link) {
+  char text[PATH_MAX];
+  const ssize_t size = ::readlink(("/proc/self/fd/" + std::to_string(link.get())).c_str(), text, sizeof(text));
+  return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : "(unknown)";
+}
+
+bool is_of_procfs(const UniqueFd& file) {
+  struct statfs system;
+  return ::fstatfs(file.get(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+}
+
 // Where the walk begins at a directory, that is the root of the job's names: of a mount namespace, say.
 class NameWalk {
  public:
   NameWalk(int directory, const std::string& path);
   [[nodiscard]] std::optional<NameAt> to_end(bool follow);
+  [[nodiscard]] UniqueFd to_file();
+  [[nodiscard]] const OthersLink& refused() const { return refused_; }
 
  private:
   void put_in_front(const std::string& path);
   [[nodiscard]] bool go_to_root();
+  [[nodiscard]] UniqueFd open_next(const std::string& part) const;
+  [[nodiscard]] bool may_follow(const UniqueFd& link);
   [[nodiscard]] bool follow_link(const UniqueFd& link);
   UniqueFd root_;  // none: the caller's
   UniqueFd at_;
   std::deque<std::string> parts_;
   int links_ = 0;
+  OthersLink refused_;
 };
 
 NameWalk::NameWalk(int directory, const std::string& path) {
@@ -77,11 +95,25 @@ void NameWalk::put_in_front(const std::string& path) {
   parts_.insert(parts_.begin(), parts.begin(), parts.end());
 }
 
-bool NameWalk::follow_link(const UniqueFd& link) {
+// A directory, which may have to be mounted first; or something else.
+UniqueFd NameWalk::open_next(const std::string& part) const {
+  UniqueFd next(::openat(at_.get(), part.c_str(), O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC));
+  if (!next && errno == ENOTDIR) next.reset(::openat(at_.get(), part.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  return next;
+}
+
+bool NameWalk::may_follow(const UniqueFd& link) {
   struct stat now;
-  char target[PATH_MAX];
   if (::fstat(link.get(), &now) != 0) return false;
-  if (++links_ > kMostLinks || !is_trusted(now)) return errno = ELOOP, false;
+  if (++links_ > kMostLinks) return errno = ELOOP, false;
+  if (is_trusted(now)) return true;
+  refused_ = {path_of(link), now.st_uid};
+  return errno = ELOOP, false;
+}
+
+bool NameWalk::follow_link(const UniqueFd& link) {
+  char target[PATH_MAX];
+  if (!may_follow(link)) return false;
   const ssize_t size = ::readlinkat(link.get(), "", target, sizeof(target));
   if (size <= 0 || static_cast<std::size_t>(size) == sizeof(target)) return errno = size < 0 ? errno : ENOENT, false;
   const std::string text(target, static_cast<std::size_t>(size));
@@ -96,9 +128,7 @@ std::optional<NameAt> NameWalk::to_end(bool follow) {
     parts_.pop_front();
     const bool last = parts_.empty() && part != "..";
     if (last && !follow) return NameAt{std::move(at_), part};
-    // A directory, which may have to be mounted first; or something else.
-    UniqueFd next(::openat(at_.get(), part.c_str(), O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC));
-    if (!next && errno == ENOTDIR) next.reset(::openat(at_.get(), part.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    UniqueFd next = open_next(part);
     if (!next && last && errno == ENOENT) return NameAt{std::move(at_), part};
     struct stat now;
     if (!next || ::fstat(next.get(), &now) != 0) return {};
@@ -116,7 +146,41 @@ std::optional<NameAt> NameWalk::to_end(bool follow) {
   return NameAt{std::move(at_), "."};
 }
 
+UniqueFd NameWalk::to_file() {
+  while (at_ && !parts_.empty()) {
+    const std::string part = std::move(parts_.front());
+    parts_.pop_front();
+    UniqueFd next = open_next(part);
+    struct stat now;
+    if (!next || ::fstat(next.get(), &now) != 0) return {};
+    if (S_ISLNK(now.st_mode) && !is_of_procfs(next)) {
+      if (!follow_link(next)) return {};
+      continue;
+    }
+    if (S_ISLNK(now.st_mode)) {
+      if (!may_follow(next)) return {};
+      next.reset(::openat(at_.get(), part.c_str(), O_PATH | O_CLOEXEC));
+      if (!next || ::fstat(next.get(), &now) != 0) return {};
+    }
+    if (!parts_.empty() && !S_ISDIR(now.st_mode)) return errno = ENOTDIR, UniqueFd();
+    at_ = std::move(next);
+  }
+  return std::move(at_);
+}
+
 }  // namespace
+
+UniqueFd find_file(const std::string& path, OthersLink& refused) {
+  if (path.empty()) return errno = ENOENT, UniqueFd();
+  NameWalk walk(AT_FDCWD, path);
+  UniqueFd file = walk.to_file();
+  const int error = errno;
+  struct stat now;
+  refused = walk.refused();
+  if (file && path.ends_with('/') && ::fstat(file.get(), &now) == 0 && !S_ISDIR(now.st_mode)) return errno = ENOTDIR, UniqueFd();
+  errno = error;
+  return file;
+}
 
 int open_without_links(int directory, const std::string& path, int flags, mode_t mode) {
   open_how how{};

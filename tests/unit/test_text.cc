@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What cr_info prints of names that anybody may have chosen: nothing that a terminal acts upon.
+#include "cr_info/text.h"
+#include "unit/tap.h"
+
+namespace cryo::test {
+namespace {
+
+TEST("cr_info: control characters of names") {
+  CHECK_EQ(printable("plain \xc3\xa9"), "plain \xc3\xa9");
+  CHECK_EQ(printable("a\\b"), "a\\x5cb");
+  CHECK_EQ(printable("\x1b[2J\x7f"), "\\x1b[2J\\x7f");
+  CHECK_EQ(printable("\x9b" "2J"), "\\x9b2J");
+  CHECK_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");
+  CHECK_EQ(printable("\xe4\xbd\x9b"), "\xe4\xbd\x9b");
+}
+
+TEST("cr_info: control characters in JSON") {
+  CHECK_EQ(printable_json("\"\xc2\x9b" "2J\x7f\xc2\xa0\xc3\xa9\""), "\"\\u009b2J\\u007f\xc2\xa0\xc3\xa9\"");
+}
+
+}  // namespace
+}  // namespace cryo::test
