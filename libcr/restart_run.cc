@@ -23,7 +23,7 @@ constexpr int kMaxArguments = 10 + CR_MAX_RSTRT_RELOC;
 // ---- the caller as reaper
 
 pthread_mutex_t g_reaper_mutex = PTHREAD_MUTEX_INITIALIZER;
-int g_restarts = 0;            // that are going on
+int g_restarts = 0;          // that are going on
 bool g_made_reaper = false;  // by the library, for them
 
 // The program may have ended it since the one before began.

@@ -91,6 +91,7 @@ static void begin(void)
 
 /* ---- a disk that is full */
 
+/* Before there are other threads, which would keep their namespace. */
 static void small_disk(const char *options)
 {
 	mkdir("small", 0700);
@@ -103,8 +104,8 @@ static void becomes_full(void)
 	static char memory[32 << 20];
 	struct stat before, after;
 
-	begin();
 	small_disk("size=12m");
+	begin();
 	request("small/context");
 	ok(is_context("small/context"), "a context");
 	stat("small/context", &before);
@@ -120,8 +121,8 @@ static void becomes_full(void)
 
 static void is_full(void)
 {
-	begin();
 	small_disk("nr_inodes=2");
+	begin();
 	put("small/context", "old");
 	request("small/context");
 	ok(true, "no room for a file at all: the program goes on");
