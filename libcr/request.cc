@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "destination.h"
 #include "handle.h"
 #include "internal.h"
 
@@ -29,24 +30,24 @@ void put(Begin* begin) {
 // What the worker needs; its own.
 struct Work {
   Begin* begin;
-  int handle;      // a copy: the caller may close his
-  int own_fd;      // closed at the end; -1: none
-  char* own_path;  // of the file, removed if there is no context in it; NULL: none
+  int handle;                // a copy: the caller may close his
+  Destination* destination;  // of cr_request() and its like; NULL: none
 };
 
 void* work_main(void* pointer) {
   auto* const work = static_cast<Work*>(pointer);
   const int result = ::ioctl(work->handle, CRYO_CKPT_RUN, 0);
-  // 1: this is the process that a restart has made; the file is not ours any more.
-  if (result < 0) work->begin->error = errno;
-  if (result < 0 && work->own_path != nullptr) ::unlink(work->own_path);
-  if (work->own_fd >= 0) {
-    ::close(work->own_fd);
+  const int error = result < 0 ? errno : 0;
+  if (work->destination != nullptr) {
+    // 1: this is the process that a restart has made.
+    end_destination(work->destination, result == 0  ? Outcome::kWritten
+                                       : result < 0 ? Outcome::kFailed
+                                                    : Outcome::kRestarted);
     g_process.own_requests.fetch_sub(1);
   }
+  work->begin->error = error;  // the caller may abort now
   ::close(work->handle);
   put(work->begin);
-  std::free(work->own_path);
   std::free(work);
   return nullptr;
 }
@@ -150,7 +151,7 @@ int wait_for_begin(int handle, const Begin& begin, std::uint32_t begun, bool sel
 }
 
 // The worker's arguments, or NULL with errno.
-Work* make_work(int handle, int own_fd, char* own_path) {
+Work* make_work(int handle, Destination* destination) {
   auto* const work = static_cast<Work*>(std::malloc(sizeof(Work)));
   auto* const begin = static_cast<Begin*>(std::calloc(1, sizeof(Begin)));
   const int copy = work == nullptr || begin == nullptr ? fail(ENOMEM) : ::fcntl(handle, F_DUPFD_CLOEXEC, 0);
@@ -160,7 +161,7 @@ Work* make_work(int handle, int own_fd, char* own_path) {
     return nullptr;
   }
   begin->users = 2;
-  *work = {begin, copy, own_fd, own_path};
+  *work = {begin, copy, destination};
   return work;
 }
 
@@ -170,9 +171,9 @@ void discard(Work* work) {
   std::free(work);
 }
 
-// Has a thread do it. 0, or -1 with errno.
-int start_work(int handle, bool self, int own_fd, char* own_path) {
-  auto* const work = make_work(handle, own_fd, own_path);
+// Has a thread do it, which takes `destination` with it. 0, or -1 with errno.
+int start_work(int handle, bool self, Destination*& destination) {
+  auto* const work = make_work(handle, destination);
   if (work == nullptr) return -1;
   Begin* const begin = work->begin;
   const std::uint32_t begun = rounds_begun();
@@ -181,20 +182,21 @@ int start_work(int handle, bool self, int own_fd, char* own_path) {
     discard(work);
     return -1;
   }
+  destination = nullptr;
   const int error = wait_for_begin(handle, *begin, begun, self);
   put(begin);
   return error == 0 ? 0 : fail(error);
 }
 
-// Makes the request; `own_fd` and `own_path` (malloc()ed) pass to the worker when this returns a handle.
-int start(const cr_checkpoint_args& args, int own_fd, char* own_path) {
+// Makes the request; `destination` is NULL when the worker has it.
+int start(const cr_checkpoint_args& args, Destination*& destination) {
   const int error = check(args);
   if (error != 0) return fail(error);
   if (prepare_process() != 0) return -1;
   const int handle = make_handle(args);
   if (handle < 0) return -1;
   forget_log(handle);  // of one that was closed without cr_reap_checkpoint()
-  if (start_work(handle, includes_self(args), own_fd, own_path) == 0) return handle;
+  if (start_work(handle, includes_self(args), destination) == 0) return handle;
   const ErrnoSaver saver;
   ::close(handle);
   return -1;
@@ -252,13 +254,14 @@ int fd_of(const cr_checkpoint_handle_t* handle) {
 
 // ---- the old calls: they do not report errors
 
-void start_own(int fd, char* path) {
+void start_own(Destination* destination) {
   cr_checkpoint_args_t args;
   cri_init_checkpoint_args_t(CR_CHECKPOINT_ARGS_VERSION, &args);
   args.cr_scope = CR_SCOPE_PROC;
-  args.cr_fd = fd;
+  args.cr_fd = destination->fd;
   g_process.own_requests.fetch_add(1);
-  const int handle = start(args, fd, path);
+  const int handle = start(args, destination);
+  if (handle < 0 && destination != nullptr) end_destination(destination, Outcome::kFailed);
   if (handle < 0) std::abort();
   ::close(handle);
 }
@@ -277,7 +280,8 @@ LIBCR_PUBLIC int cri_init_checkpoint_args_t(cr_version_t version, cr_checkpoint_
 }
 
 LIBCR_PUBLIC int cr_request_checkpoint(cr_checkpoint_args_t* args, cr_checkpoint_handle_t* handle) {
-  const int fd = start(*args, -1, nullptr);
+  Destination* none = nullptr;
+  const int fd = start(*args, none);
   if (fd < 0) return -1;
   *handle = static_cast<cr_checkpoint_handle_t>(fd);
   return 0;
@@ -305,16 +309,18 @@ LIBCR_PUBLIC int cr_poll_checkpoint(cr_checkpoint_handle_t* handle, struct timev
 }
 
 LIBCR_PUBLIC void cr_request_fd(int fd) {
-  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) std::abort();
-  start_own(copy, nullptr);
+  Destination* const destination = destination_of(fd);
+  if (destination == nullptr) std::abort();
+  start_own(destination);
 }
 
+// A disk that is full already is as one that becomes full: the request fails, and nobody is told.
 LIBCR_PUBLIC void cr_request_file(const char* filename) {
-  char* const path = ::strdup(filename);
-  const int fd = ::open(filename, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (path == nullptr || fd < 0) std::abort();
-  start_own(fd, path);
+  Destination* const destination = open_destination(filename);
+  if (destination != nullptr)
+    start_own(destination);
+  else if (errno != ENOSPC && errno != EDQUOT)
+    std::abort();
 }
 
 LIBCR_PUBLIC void cr_request(void) {

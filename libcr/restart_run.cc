@@ -23,20 +23,26 @@ constexpr int kMaxArguments = 10 + CR_MAX_RSTRT_RELOC;
 // ---- the caller as reaper
 
 pthread_mutex_t g_reaper_mutex = PTHREAD_MUTEX_INITIALIZER;
-int g_restarts = 0;    // that are going on
-int g_was_reaper = 0;  // before the first of them
+int g_restarts = 0;          // that are going on
+bool g_made_reaper = false;  // by the library, for them
 
+// The program may have ended it since the one before began.
 void begin_reaping() {
   const MutexGuard guard(g_reaper_mutex);
-  if (g_restarts++ > 0) return;
-  ::prctl(PR_GET_CHILD_SUBREAPER, &g_was_reaper);
+  int is_reaper = 0;
+  ++g_restarts;
+  ::prctl(PR_GET_CHILD_SUBREAPER, &is_reaper);
+  if (is_reaper != 0) return;
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  g_made_reaper = true;
 }
 
+// A program that was none has its say again, one that was is left as it has made itself meanwhile.
 void end_reaping() {
   const MutexGuard guard(g_reaper_mutex);
-  if (--g_restarts > 0) return;
-  ::prctl(PR_SET_CHILD_SUBREAPER, static_cast<unsigned long>(g_was_reaper), 0, 0, 0);
+  if (--g_restarts > 0 || !g_made_reaper) return;
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+  g_made_reaper = false;
 }
 
 // ---- the command
@@ -291,6 +297,7 @@ int start_restart(const cr_restart_args& args, int handle) {
 void reset_reaping() {
   g_reaper_mutex = PTHREAD_MUTEX_INITIALIZER;
   g_restarts = 0;
+  g_made_reaper = false;
 }
 
 }  // namespace cryo::libcr

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What becomes of a context whose pages another one has, and the way back.
+#include <sys/auxv.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -56,7 +58,7 @@ class Directory {
   std::string path_;
 };
 
-// Pages with contents of their own, at consecutive addresses; set() changes one.
+// Pages with contents of their own, at consecutive addresses; set() changes one. With the last one it is that of another job.
 class Heap {
  public:
   explicit Heap(std::uint64_t pages = kHeapPages) : numbers_(pages) {
@@ -78,6 +80,7 @@ class Heap {
     Mm& memory = builder.context.mms.at(mm);
     memory.vmas.push_back(
         {kHeap, kHeap + numbers_.size() * kPage, 0, CRYO_VMA_READ | CRYO_VMA_WRITE, CRYO_VMA_ANON, 0, 0, 0});
+    memory.auxv = {AT_PAGESZ, kPage, AT_RANDOM, kHeap + (numbers_.size() - 1) * kPage, AT_NULL, 0};
   }
 
  private:
@@ -584,11 +587,20 @@ TEST("a new context does not take the place of what it needs") {
   CHECK_EQ(names_for(second, stream)[0].name, directory / "second");
 }
 
+LiveJob job_of(const Heap& heap) {
+  const Bytes bytes = context_of(heap);
+  const Source source = Source::from_memory(bytes, "live");
+  LiveJob job;
+  job.line = LineReader(7).line_of(read_context(source), source, "live");
+  CHECK(!job.line.marks.empty());
+  return job;
+}
+
 TEST("generations") {
   const Directory directory;
   const Bytes full = context_of(Heap(3));
   std::vector<std::string> notes;
-  const auto look = [&] { return Generations(directory / "", 7); };
+  const auto look = [&] { return Generations(directory / "", 7, job_of(Heap(3))); };
   CHECK(look().next(false).ends_with("/context.7.1"));
   CHECK(!look().newest(notes, [](const Parent& parent) { parent.load(); }));
   for (const char* name :
@@ -602,7 +614,7 @@ TEST("generations") {
   CHECK_EQ(look().newest(notes, [](const Parent& parent) { parent.load(); })->files().front().path,
            directory / "context.7.2");
   CHECK(notes.size() == 1 && notes[0].find("context.7.10 is empty") != std::string::npos);
-  CHECK_ERROR(ENOENT, "/none", Generations(directory / "none", 7));
+  CHECK_ERROR(ENOENT, "/none", Generations(directory / "none", 7, {}));
 }
 
 TEST("generations: those that others need are kept, and what is damaged") {
@@ -616,9 +628,9 @@ TEST("generations: those that others need are kept, and what is damaged") {
     directory.write(name, increment(context_of(heap), parent, directory / name).bytes);
   }
   directory.write("context.7.6", {});
-  Generations(directory / "", 7).keep(4);
+  Generations(directory / "", 7, job_of(heap)).keep(4);
   CHECK_EQ(directory.names(), "context.7.1 context.7.2 context.7.3 context.7.4 context.7.5 context.7.6");
-  Generations(directory / "", 7).keep(1);  // 4 had one page, which 5 has again
+  Generations(directory / "", 7, job_of(heap)).keep(1);  // 4 had one page, which 5 has again
   CHECK_EQ(directory.names(), "context.7.1 context.7.2 context.7.3 context.7.5 context.7.6");
   (void)pages_of(directory / "context.7.5");
 }
@@ -636,12 +648,129 @@ TEST("generations: one that was kept for its bytes goes when nobody needs these 
   next(2, 2);
   next(3, 3);
   next(4, 2);
-  Generations(directory / "", 7).keep(1);
+  Generations(directory / "", 7, job_of(heap)).keep(1);
   CHECK_EQ(directory.names(), "context.7.1 context.7.3 context.7.4");  // 3 needs 2, which is gone
   next(5, 3);
-  Generations(directory / "", 7).keep(1);
+  Generations(directory / "", 7, job_of(heap)).keep(1);
   CHECK_EQ(directory.names(), "context.7.1 context.7.4 context.7.5");
   (void)pages_of(directory / "context.7.5");
+}
+
+// Another job that has had the same id: 2 and 3 are its, and 3 needs 2; 1, 4 and 5 are ours.
+void two_jobs(const Directory& directory, Heap& heap, Heap& other) {
+  directory.write("context.7.1", context_of(heap));
+  directory.write("context.7.2", context_of(other));
+  other.set(1, 71);
+  const Parent theirs(directory / "context.7.2");
+  directory.write("context.7.3", increment(context_of(other), theirs, directory / "context.7.3").bytes);
+  heap.set(2, 72);
+  const Parent ours(directory / "context.7.1");
+  directory.write("context.7.4", increment(context_of(heap), ours, directory / "context.7.4").bytes);
+  directory.write("context.7.5", context_of(heap));
+}
+
+TEST("generations: those of another job of the same id are no parents, and stay") {
+  const Directory directory;
+  Heap heap(10), other(10);
+  other.set(9, 1234);
+  two_jobs(directory, heap, other);
+  Generations(directory / "", 7, job_of(heap)).keep(1);
+  CHECK_EQ(directory.names(), "context.7.2 context.7.3 context.7.5");
+  Generations(directory / "", 7, job_of(other)).keep(1);
+  CHECK_EQ(directory.names(), "context.7.2 context.7.3 context.7.5");
+  std::vector<std::string> notes;
+  const Generations theirs(directory / "", 7, job_of(other));
+  CHECK_EQ(theirs.newest(notes, [](const Parent&) {})->files().front().path, directory / "context.7.3");
+  CHECK(notes.size() == 1 && notes[0].find("context.7.5 is there: of another job that has had the id 7") != std::string::npos);
+  CHECK(theirs.next(false).ends_with("context.7.6"));
+  Heap third(10);
+  third.set(9, 5678);
+  notes.clear();
+  CHECK(!Generations(directory / "", 7, job_of(third)).newest(notes, [](const Parent&) {}));
+  CHECK(notes.size() == 2 && notes[0].find("context.7.5 and 2 more are there: of another job") != std::string::npos);
+  CHECK(notes.size() == 2 && notes[1].find("none of the contexts that are there can be a parent") != std::string::npos);
+}
+
+TEST("generations: what has been written says whose it is") {
+  const Directory directory;
+  Heap heap(10), other(10);
+  other.set(9, 1234);
+  two_jobs(directory, heap, other);
+  // It has run another program since it was looked at.
+  const Generations generations(directory / "", 7, job_of(other));
+  directory.write("context.7.6", context_of(heap));
+  generations.keep(1);
+  CHECK_EQ(directory.names(), "context.7.2 context.7.3 context.7.6");
+}
+
+TEST("generations: what another job's need stays") {
+  const Directory directory;
+  Heap heap(10), other(10);
+  other.set(9, 1234);
+  directory.write("context.7.1", context_of(heap));
+  const Parent parent(directory / "context.7.1");
+  directory.write("context.7.2", increment(context_of(other), parent, directory / "context.7.2").bytes);
+  directory.write("context.7.3", context_of(heap));
+  Generations(directory / "", 7, job_of(heap)).keep(1);
+  CHECK_EQ(directory.names(), "context.7.1 context.7.2 context.7.3");
+}
+
+TEST("generations: a copy of the job on another node") {
+  constexpr std::uint64_t kSecond = 1000000000;
+  const auto made = [](Heap& heap, std::string_view node, std::uint64_t seconds) {
+    ContextBuilder builder;
+    heap.add_to(builder);
+    builder.context.system.realtime_ns = seconds * kSecond;
+    builder.context.system.boottime_ns = (seconds - 100) * kSecond;
+    std::fill(std::begin(builder.context.system.nodename), std::end(builder.context.system.nodename), 0);
+    std::copy(node.begin(), node.end(), std::begin(builder.context.system.nodename));
+    return builder.build();
+  };
+  const Directory directory;
+  Heap heap(10);
+  directory.write("context.7.1", made(heap, "here", 1000));   // before the restart
+  directory.write("context.7.2", made(heap, "there", 1500));  // (same)
+  directory.write("context.7.3", made(heap, "there", 3000));  // of the other
+  directory.write("context.7.4", made(heap, "here", 4000));
+  LiveJob job = job_of(heap);
+  job.node = "here";
+  job.booted_ns = 100 * kSecond;
+  job.started_ns = 2000 * kSecond;
+  std::vector<std::string> notes;
+  CHECK_EQ(Generations(directory / "", 7, job).newest(notes, [](const Parent&) {})->files().front().path, directory / "context.7.4");
+  Generations(directory / "", 7, job).keep(1);
+  CHECK_EQ(directory.names(), "context.7.3 context.7.4");
+  // The same node, but since another boot: the clocks tell.
+  job.node = "there";
+  job.booted_ns = 700 * kSecond;
+  Generations(directory / "", 7, job).keep(1);
+  CHECK_EQ(directory.names(), "context.7.3 context.7.4");
+}
+
+TEST("generations: what cannot be read of a job that runs") {
+  const Directory directory;
+  ContextBuilder builder;
+  Heap(10).add_to(builder);
+  directory.write("context.1000.1", builder.build());
+  LiveJob job;
+  job.auxv = builder.context.mms.at(1).auxv;
+  std::vector<std::string> notes;
+  CHECK(Generations(directory / "", 1000, job).newest(notes, [](const Parent&) {}).has_value());
+  CHECK_EQ(fmt::format("{}", fmt::join(notes, "; ")), "");
+  job.auxv[3] += kPage;
+  CHECK(!Generations(directory / "", 1000, job).newest(notes, [](const Parent&) {}));
+  CHECK(!Generations(directory / "", 1000, {}).newest(notes, [](const Parent&) {}));
+  CHECK_EQ(directory.names(), "context.1000.1");
+}
+
+TEST("generations: a job that runs") {
+  const LiveJob job = live_job(::getpid());
+  Mark mark{};
+  std::memcpy(mark.data(), reinterpret_cast<const void*>(::getauxval(AT_RANDOM)), mark.size());
+  CHECK(job.line.marks.contains(mark));
+  CHECK(job.started_ns > job.booted_ns);
+  CHECK(!job.node.empty());
+  CHECK(live_job(1 << 30).line.marks.empty());
 }
 
 }  // namespace

@@ -54,6 +54,8 @@ class Parent {
   void read(std::uint32_t file, std::uint64_t offset, std::span<std::byte> to) const;
 
   [[nodiscard]] const Hash& id() const { return files_.front().id; }
+  [[nodiscard]] const Context& context() const { return opened_->context; }
+  [[nodiscard]] const Source& source() const { return opened_->source; }
   // By PagePlace::file; the parent is the first.
   [[nodiscard]] const std::vector<ParentFile>& files() const { return files_; }
   [[nodiscard]] std::uint32_t page_size() const { return page_size_; }

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The context that a file has had is the only one that the program has until there is a new one. So the new one gets a name of its
+// own, beside it, and takes its place when it is whole.
+//
+// No descriptor of the directory is open meanwhile: it would be in the context, and a restart would need the directory. Afterwards it
+// is found by its name, or by that of the open file, where the program has changed its working directory, or somebody has moved
+// the file's; and it is the right one if the file is in it.
+#include "destination.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+namespace cryo::libcr {
+namespace {
+
+constexpr mode_t kMode = 0600;
+constexpr int kAttempts = 100;
+constexpr time_t kLeft = 3600;   // seconds after which a temporary file that nobody has written to is thought to be left
+constexpr int kLongestBase = 200;  // of the name, in that of the temporary file
+constexpr std::size_t kLink = 48;  // "/proc/self/fd/N"
+
+bool is_same(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+const char* base_of(const char* path) {
+  const char* const slash = ::strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+// That `path` is in, or -1 with errno.
+int open_directory(const char* path) {
+  char directory[PATH_MAX];
+  const auto length = static_cast<std::size_t>(base_of(path) - path);
+  if (length + 2 > sizeof(directory)) return fail(ENAMETOOLONG);
+  ::memcpy(directory, path, length);
+  ::memcpy(directory + length, ".", 2);
+  return ::open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+// The name of what is open, as the kernel knows it now. Whether it has one.
+bool name_of(int fd, char (&path)[PATH_MAX]) {
+  char link[kLink];
+  ::snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+  const ssize_t length = ::readlink(link, path, sizeof(path) - 1);
+  if (length <= 0) return false;
+  path[length] = '\0';
+  return path[0] == '/';
+}
+
+// ---- before
+
+// Left by a program that was killed? Then it is not there any more.
+void remove_if_left(int directory, const char* name) {
+  struct stat found {};
+  if (::fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode) && found.st_uid == ::geteuid() &&
+      found.st_nlink == 1 && ::time(nullptr) - found.st_mtime > kLeft)
+    ::unlinkat(directory, name, 0);
+}
+
+// The descriptor, or -1 with errno.
+int open_temporary(int directory, const char* base, char (&name)[NAME_MAX + 1]) {
+  for (int attempt = 0; attempt < 2 * kAttempts; ++attempt) {
+    ::snprintf(name, sizeof(name), ".%.*s.new.%d", kLongestBase, base, attempt / 2);
+    const int fd = ::openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode);
+    if (fd >= 0 || errno != EEXIST) return fd;
+    remove_if_left(directory, name);
+  }
+  return fail(EEXIST);
+}
+
+// Is a file mounted there? No other one can have its name then.
+bool is_mounted(int place) {
+  struct statx status {};
+  return ::statx(place, "", AT_EMPTY_PATH, STATX_TYPE, &status) != 0 ||
+         ((status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0);
+}
+
+// May another file take its place? rmdir(2) of what is no directory asks for the same right as rename(2), and does nothing.
+bool is_replaceable(int directory, const char* base) {
+  return ::unlinkat(directory, base, AT_REMOVEDIR) != 0 && (errno == ENOTDIR || errno == ENOENT);
+}
+
+// What is there already, to which links may lead: as the kernel follows them, which keeps one from those of others in /tmp. Its own name
+// in `path`; or nothing. False: it has to be written in place.
+bool find_old(const char* filename, char (&path)[PATH_MAX]) {
+  struct stat named {};
+  struct stat found {};
+  path[0] = '\0';
+  if (::lstat(filename, &named) != 0) return errno == ENOENT;
+  const int place = ::open(filename, O_PATH | O_CLOEXEC);
+  bool good = place >= 0 && ::fstat(place, &found) == 0 && S_ISREG(found.st_mode) && found.st_nlink > 0 && !is_mounted(place);
+  if (good && S_ISLNK(named.st_mode)) {
+    struct stat again {};
+    good = name_of(place, path) && ::lstat(path, &again) == 0 && is_same(found, again);
+  }
+  if (place >= 0) ::close(place);
+  return good;
+}
+
+Destination* make(const char* path) {
+  const std::size_t length = ::strlen(path) + 1;
+  auto* const made = static_cast<Destination*>(std::calloc(1, sizeof(Destination) + length));
+  if (made != nullptr) ::memcpy(made->path, path, length);
+  return made;
+}
+
+// With errno EACCES where no other file can have the name.
+bool open_beside(Destination& made, bool is_new) {
+  const char* const base = base_of(made.path);
+  const int directory = open_directory(made.path);
+  if (directory < 0) return false;
+  const bool may = *base != '\0' && (is_new || is_replaceable(directory, base));
+  made.fd = may ? open_temporary(directory, base, made.name) : fail(EACCES);
+  const ErrnoSaver saver;
+  ::close(directory);
+  return made.fd >= 0;
+}
+
+bool open_in_place(Destination& made) {
+  made.name[0] = '\0';
+  made.fd = ::open(made.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode);
+  return made.fd >= 0;
+}
+
+// ---- after
+
+// The directory that has the open file by `name`, or -1.
+int find_directory(const char* path, const char* name, int fd) {
+  struct stat open {};
+  struct stat named {};
+  const int directory = open_directory(path);
+  if (directory < 0) return -1;
+  if (::fstat(fd, &open) == 0 && ::fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && is_same(open, named)) return directory;
+  ::close(directory);
+  return -1;
+}
+
+int find_directory(const Destination& of, const char* name) {
+  const int directory = find_directory(of.path, name, of.fd);
+  if (directory >= 0) return directory;
+  char now[PATH_MAX];
+  return name_of(of.fd, now) ? find_directory(now, name, of.fd) : -1;
+}
+
+// On the disk before it replaces what is there; file systems without one have nothing to wait for.
+bool is_on_disk(int fd) {
+  return ::fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP;
+}
+
+void end_temporary(const Destination& ended, bool written) {
+  written = written && is_on_disk(ended.fd);
+  const int directory = find_directory(ended, ended.name);
+  if (directory < 0) return;  // somebody has removed it
+  if (!written || ::renameat(directory, ended.name, directory, base_of(ended.path)) != 0)
+    ::unlinkat(directory, ended.name, 0);
+  ::close(directory);
+}
+
+// What is no context is removed: a file of one's own, and by the name that it was opened by.
+void end_in_place(const Destination& ended) {
+  struct stat open {};
+  if (::fstat(ended.fd, &open) != 0 || !S_ISREG(open.st_mode)) return;
+  if (::ftruncate(ended.fd, 0) != 0 || open.st_uid != ::geteuid()) return;
+  const char* const base = base_of(ended.path);
+  const int directory = find_directory(ended, base);
+  if (directory < 0) return;
+  ::unlinkat(directory, base, 0);
+  ::close(directory);
+}
+
+}  // namespace
+
+Destination* open_destination(const char* filename) {
+  char path[PATH_MAX];
+  const bool beside = find_old(filename, path);
+  Destination* const made = make(path[0] != '\0' ? path : filename);
+  if (made == nullptr) return nullptr;
+  struct stat old {};
+  if (beside && open_beside(*made, ::lstat(made->path, &old) != 0)) {
+    made->kind = Destination::kTemporary;
+    return made;
+  }
+  made->kind = Destination::kInPlace;
+  const bool may_be_in_place = !beside || errno == EACCES || errno == EPERM || errno == EROFS;
+  if (may_be_in_place && open_in_place(*made)) return made;
+  const ErrnoSaver saver;
+  std::free(made);
+  return nullptr;
+}
+
+Destination* destination_of(int fd) {
+  Destination* const made = make("");
+  if (made == nullptr) return nullptr;
+  made->kind = Destination::kGiven;
+  made->fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (made->fd >= 0) return made;
+  const ErrnoSaver saver;
+  std::free(made);
+  return nullptr;
+}
+
+void end_destination(Destination* destination, Outcome outcome) {
+  const ErrnoSaver saver;
+  if (outcome != Outcome::kRestarted && destination->kind == Destination::kTemporary)
+    end_temporary(*destination, outcome == Outcome::kWritten);
+  if (outcome == Outcome::kFailed && destination->kind == Destination::kInPlace) end_in_place(*destination);
+  ::close(destination->fd);
+  std::free(destination);
+}
+
+}  // namespace cryo::libcr
