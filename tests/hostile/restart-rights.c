@@ -600,6 +600,79 @@ static void signal_without_right(bool held)
 		 held ? "... nor one whose threads are held" : "who may not signal a member by kill(2) may not by a commit");
 }
 
+/* A registration that holds its process; whoever closes it last lets it go. */
+static int last_registration;
+
+static struct start waits_to_be_let_go;
+
+static void become_root_and_wait(void)
+{
+	if (shared->calls && setresuid(0, 0, 0))
+		die("setresuid");
+	close(last_registration);
+	shared->ready = true;
+	await(&shared->go);
+	_exit(42);
+}
+
+/* The user's for kill(2), and root's whenever it likes, as a set-user-ID program is. */
+static void resume_between(int handle)
+{
+	struct cryo_regset set;
+	struct cryo_resume args = resume_args(&waits_to_be_let_go, &set);
+
+	if (setresuid(ORDINARY, ORDINARY, 0) || prctl(PR_SET_DUMPABLE, 1) || ioctl(last_registration, CRYO_CLIENT_CLAIM, 0))
+		die("CRYO_CLIENT_CLAIM");
+	resume(handle, &args);
+	_exit(98);
+}
+
+/* In a process of its own, as the user. */
+static void commit_with_signal(void)
+{
+	struct cryo_commit args = { .size = sizeof(args), .timeout_ms = 20000 * factor(), .signal = SIGTERM };
+	int handle = make_handle(1, 1);
+	pid_t member = fork();
+
+	if (!member)
+		resume_between(handle);
+	close(last_registration);
+	become_user(ORDINARY);
+	shared->results[0] = ioctl(handle, CRYO_RST_COMMIT, &args) ? errno : 0;
+	if (shared->results[0])
+		show_log(handle);
+	close(handle);
+	waitpid(member, &shared->ended, 0);
+	shared->ready = true;
+	_exit(0);
+}
+
+/* A signal that comes when the process is let go has the rights of who committed the restart, also where root lets it go. */
+static void signal_late(bool becomes_root)
+{
+	struct cryo_client client = { .size = sizeof(client), .flags = CRYO_CLIENT_RESTARTED | CRYO_CLIENT_HOLDS };
+	int dev = open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC);
+	pid_t pid;
+
+	begin();
+	shared->calls = becomes_root;
+	last_registration = ioctl(dev, CRYO_IOC_CLIENT, &client);
+	if (last_registration < 0)
+		die("CRYO_IOC_CLIENT");
+	close(dev);
+	pid = fork();
+	if (!pid)
+		commit_with_signal();
+	await(&shared->ready);
+	close(last_registration);
+	shared->go = true;
+	wait_for(pid);
+	is_error(shared->results[0], 0, "a user commits a restart, with a signal for a process that is held");
+	if (!ok(shared->ended == (becomes_root ? 42 << 8 : SIGTERM), "... root lets it go: %s",
+		becomes_root ? "it is root's by then, and gets none" : "it gets the signal"))
+		printf("# it ends with %#x\n", (unsigned int)shared->ended);
+}
+
 /* ---- */
 
 static void as_user(void (*test)(void))
@@ -698,6 +771,7 @@ int main(void)
 	take_start(&vforks, wait_in_vfork);
 	take_start(&idles, end_well);
 	take_start(&tells, tell_dumpable);
+	take_start(&waits_to_be_let_go, become_root_and_wait);
 	as_user(maker_in_user_namespace);
 	as_user(own_handle);
 	handle_of_root();
@@ -708,6 +782,8 @@ int main(void)
 	patience(false);
 	signal_without_right(false);
 	signal_without_right(true);
+	signal_late(false);
+	signal_late(true);
 	as_user(share_as_user);
 	as_user(dumpable_or_not);
 	share_as_root();
