@@ -52,7 +52,9 @@ pid_t fork_here(const char* what) {
 }
 
 // ENOSPC is a limit's (unshare(2)), and no lack of room.
-[[noreturn]] void fail_unshare(const char* what, int error, const std::string& hint) {
+[[noreturn]] void fail_unshare(const char* what, bool own_users) {
+  const int error = errno;
+  const std::string hint = own_users ? user_namespace_switch() : std::string();
   if (error == ENOSPC)
     fail(EPERM,
          "--pid-ns: cannot make {}: there are as many as user.max_user_namespaces, user.max_pid_namespaces or user.max_mnt_namespaces "
@@ -78,7 +80,7 @@ void make_in_user_namespace() {
   const uid_t uid = ::geteuid();
   const gid_t gid = ::getegid();
   if (::unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) != 0)
-    fail_unshare("a user namespace, which it takes without CAP_SYS_ADMIN", errno, user_namespace_switch());
+    fail_unshare("a user namespace, which it takes without CAP_SYS_ADMIN", true);
   write_file("/proc/self/setgroups", "deny");
   write_file("/proc/self/uid_map", fmt::format("{0} {0} 1\n", uid));
   write_file("/proc/self/gid_map", fmt::format("{0} {0} 1\n", gid));
@@ -87,7 +89,7 @@ void make_in_user_namespace() {
 // Returns whether it took a user namespace.
 bool make_namespaces() {
   const bool own_users = ::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0;
-  if (own_users && errno != EPERM) fail_unshare("a pid namespace", errno, {});
+  if (own_users && errno != EPERM) fail_unshare("a pid namespace", false);
   if (own_users) make_in_user_namespace();
   // What is mounted outside from now on is to be seen inside, too, and not the other way round.
   const bool slave = ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
