@@ -14,6 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "internal.h"
 
 namespace cryo::libcr {
@@ -87,12 +90,20 @@ bool is_replaceable(int directory, const char* base) {
   return ::unlinkat(directory, base, AT_REMOVEDIR) != 0 && (errno == ENOTDIR || errno == ENOENT);
 }
 
+// Whoever has that open wants it to be written to, whatever its name is.
+bool is_descriptor(const char* path) {
+  constexpr const char* kDescriptors[] = {"/dev/fd/", "/dev/stdout", "/dev/stderr", "/proc/self/fd/", "/proc/thread-self/fd/"};
+  return std::any_of(std::begin(kDescriptors), std::end(kDescriptors),
+                     [path](const char* start) { return ::strncmp(path, start, ::strlen(start)) == 0; });
+}
+
 // What is there already, to which links may lead: as the kernel follows them, which keeps one from those of others in /tmp. Its own name
 // in `path`; or nothing. False: it has to be written in place.
 bool find_old(const char* filename, char (&path)[PATH_MAX]) {
   struct stat named {};
   struct stat found {};
   path[0] = '\0';
+  if (is_descriptor(filename)) return false;
   if (::lstat(filename, &named) != 0) return errno == ENOENT;
   const int place = ::open(filename, O_PATH | O_CLOEXEC);
   bool good = place >= 0 && ::fstat(place, &found) == 0 && S_ISREG(found.st_mode) && found.st_nlink > 0 && !is_mounted(place);
@@ -149,13 +160,9 @@ int find_directory(const Destination& of, const char* name) {
   return name_of(of.fd, now) ? find_directory(now, name, of.fd) : -1;
 }
 
-// On the disk before it replaces what is there; file systems without one have nothing to wait for.
-bool is_on_disk(int fd) {
-  return ::fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP;
-}
-
+// At once, and not when it is on the disk: whoever else takes a checkpoint in between has the temporary file open in it, which is gone
+// when that is restarted.
 void end_temporary(const Destination& ended, bool written) {
-  written = written && is_on_disk(ended.fd);
   const int directory = find_directory(ended, ended.name);
   if (directory < 0) return;  // somebody has removed it
   if (!written || ::renameat(directory, ended.name, directory, base_of(ended.path)) != 0)

@@ -230,8 +230,23 @@ bool cryo_held_settled(struct cryo_participant *p)
 	return !atomic_read(&p->unsettled);
 }
 
+/* Which program @tgid executes, by its self_exec_id; 0: it has ended. */
+static u64 program_number(struct pid *tgid)
+{
+	struct task_struct *task;
+	u64 program = 0;
+
+	rcu_read_lock();
+	task = pid_task(tgid, PIDTYPE_TGID);
+	if (task)
+		program = READ_ONCE(task->self_exec_id);
+	rcu_read_unlock();
+	return program;
+}
+
 bool cryo_held_signal(struct pid *tgid, int signal)
 {
+	struct cryo_late_signal late = { signal, NULL, program_number(tgid) };
 	struct cryo_late_signal before = {};
 	struct cryo_participant *p = NULL;
 
@@ -241,7 +256,8 @@ bool cryo_held_signal(struct pid *tgid, int signal)
 			break;
 	if (p) {
 		before = p->late;
-		p->late = (struct cryo_late_signal){ signal, get_current_cred() };
+		late.sender = get_current_cred();
+		p->late = late;
 	}
 	spin_unlock(&cryo_participants_lock);
 	put_cred(before.sender);
@@ -276,8 +292,8 @@ struct cryo_late_signal cryo_held_late_signal(struct cryo_participant *p)
  */
 void cryo_late_signal_send(struct pid *tgid, struct cryo_late_signal late)
 {
-	/* To a process that he may not signal any more there is none. */
-	if (late.number)
+	/* To a process that he may not signal any more there is none, nor to another program. */
+	if (late.number && program_number(tgid) == late.program)
 		cryo_kill_as(late.sender, tgid, late.number);
 	put_cred(late.sender);
 }

@@ -58,18 +58,34 @@ static void step_to_dentry(const struct path *at, struct dentry *dentry, struct 
 		;
 }
 
+/*
+ * What a directory of an overlay lets be done where its access control list is not at hand, which may be on a server: its mode tells,
+ * which has no more for the group than any entry of the list.
+ */
+static int permission_by_mode(const struct inode *inode)
+{
+	umode_t mode = READ_ONCE(inode->i_mode);
+
+	if (mode & 0001 || (mode & 0010 && in_group_p(inode->i_gid)))
+		return 0;
+	return ns_capable(inode->i_sb->s_user_ns, CAP_DAC_READ_SEARCH) ? 0 : -EACCES;
+}
+
 /* Through the directory @at, to what is known in it. */
 static int may_go_through(const struct path *at)
 {
+	const struct super_block *sb = at->dentry->d_sb;
 	int err;
 
-	if (cryo_is_at_hand(at->dentry->d_sb))
+	if (cryo_is_at_hand(sb))
 		return path_permission(at, MAY_EXEC);
 	rcu_read_lock();
 	err = path_permission(at, MAY_EXEC | MAY_NOT_BLOCK);
 	rcu_read_unlock();
-	/* Only its server could tell, and may never answer. */
-	return err == -ECHILD ? 0 : err;
+	if (err != -ECHILD)
+		return err;
+	/* Else only its server could tell, and may never answer. */
+	return sb->s_magic == OVERLAYFS_SUPER_MAGIC ? permission_by_mode(d_inode(at->dentry)) : 0;
 }
 
 /* To what is @known by that name in the directory @at; NULL: nothing. Takes over its count. */

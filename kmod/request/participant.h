@@ -33,6 +33,7 @@ enum cryo_part_state {
 struct cryo_late_signal {
 	int number;			/* 0: none */
 	const struct cred *sender;	/* of who committed the restart; counted; NULL: none */
+	u64 program;			/* self_exec_id of the process then: what it executes later gets none */
 };
 
 struct cryo_participant {

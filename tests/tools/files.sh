@@ -76,24 +76,6 @@ chmod 600 clobbered
 ln clobbered link
 cr --clobber -f clobbered "$pid"
 check "--clobber writes in place" is_context link
-echo old >clobbered2
-chmod 600 clobbered2
-flock clobbered2 sleep 60 & holder=$!
-started+=("$holder")
-wait_for eval '! flock -n clobbered2 true'
-cr --clobber -f clobbered2 "$pid"
-check "... not one that another checkpoint writes" eval 'status_is 16 && said "clobbered2 is being written by another checkpoint"'
-check "... which is as it was" same "$(cat clobbered2)" old
-pkill -KILL -P "$holder"
-kill "$holder"
-wait "$holder" 2>/dev/null
-bash -c 'exec 7</dev/kmsg; echo >ready; exec sleep 60' & obstacle=$!
-started+=("$obstacle")
-wait_for test -s ready
-for option in "" -z1; do
-	cr --clobber $option -f clobbered2 "$obstacle"
-	check "... $option: what cannot be saved takes the place of nothing" eval 'status_is 52 && same "$(cat clobbered2) $(stat -c %a clobbered2)" "old 600"'
-done
 cr --nosync -f ctx "$pid"
 check "--nosync" is_context ctx
 check "the process goes on" goes_on

@@ -26,7 +26,7 @@ struct FoundContext {
 [[nodiscard]] std::string why_never_opened(const UniqueFd& place);
 
 // For reading; the writer of a FIFO is not waited for. None, with errno.
-[[nodiscard]] UniqueFd open_found(const UniqueFd& place);
+[[nodiscard]] UniqueFd open_found(const UniqueFd& place, const std::string& path);
 
 // The same for what can only be a regular file: none, with `error` ESTALE, if it is something else.
 [[nodiscard]] FoundContext open_regular_context(const std::string& path);

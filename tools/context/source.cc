@@ -75,7 +75,7 @@ Source Source::open(const std::string& path) {
   if (const std::string why = why_never_opened(found.place); !why.empty()) fail(EPERM, "{} {}", path, why);
   if (!S_ISREG(source.mode_)) source.refuse_untrusted();
   // A FIFO's writer may never come: spool() waits for him, and for signals.
-  UniqueFd fd = open_found(found.place);
+  UniqueFd fd = open_found(found.place, path);
   if (!fd) fail_errno("{}", path);
   found.place.reset();
   return std::move(source).from(std::move(fd));

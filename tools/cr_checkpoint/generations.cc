@@ -219,9 +219,13 @@ LiveJob Generations::as_written(const std::vector<Generation>& now) const {
   std::vector<Line> written;
   for (const Generation& generation : now) {
     if (was_there(generation) || std::find(std::begin(names), std::end(names), path(generation)) == std::end(names)) continue;
-    const Source source = open_parent(path(generation));
-    const Context context = read_context(source, {.verify_pages = false});
-    written.push_back(LineReader(target_).line_of(context, source, path(generation)));
+    try {
+      const Source source = open_parent(path(generation));
+      const Context context = read_context(source, {.verify_pages = false});
+      written.push_back(LineReader(target_).line_of(context, source, path(generation)));
+    } catch (const Error&) {
+      // It is complete, but cannot be read now: there may be no room to unpack it.
+    }
   }
   LiveJob job = job_;
   if (written.size() == 1) job.line = written.front();

@@ -219,7 +219,6 @@ void Job::capture() {
     finish_stages();  // throws the true reason of an EPIPE
   else
     stop_stages();  // here, as a second signal can end the program while this waits for a slow reader
-  if (file_ && error != 0 && request_->status().bytes_written == 0) file_->nothing_came();
   check_result(error);
 }
 

@@ -7,11 +7,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <sstream>
+#include <thread>
+#include <utility>
 
 #include "base/error.h"
 #include "base/parse.h"
@@ -95,15 +99,23 @@ std::vector<std::uint64_t> auxv_of(pid_t pid) {
   return auxv;
 }
 
+// Whoever looks has all signals blocked, and the process decides how long it takes until its page is there (userfaultfd(2), FUSE): another
+// thread waits for that, and ends with this program.
+constexpr std::chrono::seconds kLongestLook(2);
+
 // Yama may keep one from the memory of what may be checkpointed.
 std::optional<Mark> live_mark(pid_t pid, const std::vector<std::uint64_t>& auxv) {
   const std::optional<std::uint64_t> address = address_of_mark(auxv);
-  const UniqueFd memory(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  Mark mark{};
-  if (!address || !memory ||
-      ::pread(memory.get(), mark.data(), mark.size(), static_cast<off_t>(*address)) != std::ssize(mark))
-    return std::nullopt;
-  return mark;
+  if (!address) return std::nullopt;
+  std::promise<std::optional<Mark>> looked;
+  std::future<std::optional<Mark>> mark = looked.get_future();
+  std::thread([looked = std::move(looked), pid, address = *address]() mutable {
+    const UniqueFd memory(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
+    Mark found{};
+    const bool got = memory && ::pread(memory.get(), found.data(), found.size(), static_cast<off_t>(address)) == std::ssize(found);
+    looked.set_value(got ? std::optional(found) : std::nullopt);
+  }).detach();
+  return mark.wait_for(kLongestLook) == std::future_status::ready ? mark.get() : std::nullopt;
 }
 
 std::uint64_t now_of(clockid_t clock) {
@@ -187,7 +199,7 @@ LiveJob live_job(pid_t id) {
   LiveJob job;
   utsname name{};
   if (::uname(&name) == 0) job.node = std::string(name.nodename).substr(0, sizeof(cryo_system::nodename) - 1);
-  job.booted_ns = now_of(CLOCK_REALTIME) - now_of(CLOCK_BOOTTIME);
+  const std::uint64_t booted = now_of(CLOCK_REALTIME) - now_of(CLOCK_BOOTTIME);
   const auto ticks = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
   for (const pid_t pid : members_of(id)) {
     const std::vector<std::uint64_t> auxv = auxv_of(pid);
@@ -196,20 +208,18 @@ LiveJob live_job(pid_t id) {
     const std::vector<std::string> stat = stat_of(pid);
     const auto start = stat.size() > kStart ? parse_number<std::uint64_t>(stat[kStart]) : std::nullopt;
     if (!start) continue;
-    const std::uint64_t started = job.booted_ns + *start * (kSecond / ticks);
+    const std::uint64_t started = booted + *start * (kSecond / ticks);
     job.started_ns = job.started_ns == 0 ? started : std::min(job.started_ns, started);
   }
   return job;
 }
 
 bool is_of_a_copy(const LiveJob& job, const Context& context) {
-  constexpr std::uint64_t kMost = 5 * kSecond;  // clocks are set, by a little
+  constexpr std::uint64_t kMost = 5 * kSecond;  // that the clocks of two nodes differ
   const cryo_system& system = context.system;
-  if (job.started_ns == 0 || system.realtime_ns <= job.started_ns) return false;
   const auto* name = reinterpret_cast<const char*>(system.nodename);
-  // Unsigned, and modulo 2^64: a context may have any number there.
-  const std::uint64_t later = job.booted_ns - (system.realtime_ns - system.boottime_ns);
-  return later + kMost >= 2 * kMost || std::string_view(name, ::strnlen(name, sizeof(system.nodename))) != job.node;
+  if (std::string_view(name, ::strnlen(name, sizeof(system.nodename))) == job.node) return false;
+  return job.started_ns != 0 && system.realtime_ns > job.started_ns && system.realtime_ns - job.started_ns > kMost;
 }
 
 bool is_of(const LiveJob& job, const Line& line, const Context& context, pid_t id) {

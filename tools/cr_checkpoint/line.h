@@ -55,13 +55,12 @@ struct LiveJob {
   Line line;                          // what may be read of it
   std::vector<std::uint64_t> auxv;    // where `line` cannot be told: the vector tells where programs are in memory, at random as well
   std::uint64_t started_ns = 0;       // CLOCK_REALTIME; 0: not known
-  std::uint64_t booted_ns = 0;        // (same) when the clock of this boot began
   std::string node;                   // as of cryo_system
 };
 
 [[nodiscard]] LiveJob live_job(pid_t id);
 
-// Was the context made while the job was running, but elsewhere?  Then it is of another process that has been restarted from
+// Was the context made while the job was running, but on another node?  Then it is of another process that has been restarted from
 // the same context.
 [[nodiscard]] bool is_of_a_copy(const LiveJob& job, const Context& context);
 

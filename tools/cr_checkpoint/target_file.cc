@@ -153,6 +153,18 @@ bool TargetFile::open_special(const DestinationFile& file) {
   return true;
 }
 
+namespace {
+
+// Against another checkpoint only: flock(1) and a restart have locks of the other kind.  Where there are none, it is not known.
+bool hold_in_place(int fd) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  return ::fcntl(fd, F_OFD_SETLK, &whole) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+}  // namespace
+
 // False when the old file cannot be written, or others could read it then (it is theirs, or they may have it open): then a new one
 // takes its place.
 bool TargetFile::open_in_place() {
@@ -170,8 +182,7 @@ bool TargetFile::open_in_place() {
     owned_.reset();
     return false;
   }
-  if (!hold_file(directory_.get(), base_, owned_.get())) fail(EBUSY, "{} is being written by another checkpoint", name_);
-  old_mode_ = status.st_mode & 07777;
+  if (!hold_in_place(owned_.get())) fail(EBUSY, "{} is being written by another checkpoint", name_);
   fd_ = owned_.get();
   how_ = How::kInPlace;
   return true;
@@ -211,17 +222,13 @@ void TargetFile::open_temporary() {
   how_ = How::kTemporary;
 }
 
+// Of a file that is not whole any more there is to be no end, which would make it seem to be, whatever ends this.
 void TargetFile::begin() {
   if (how_ != How::kInPlace) return;
   // What others were allowed to read before is not for them now; only the owner can change that.
   if (::fchmod(fd_, kModeWhileWriting) != 0 && errno != EPERM) fail_errno("cannot change the mode of {}", name_);
   begun_ = true;
-}
-
-void TargetFile::nothing_came() {
-  if (how_ != How::kInPlace || !begun_ || ::lseek(fd_, 0, SEEK_CUR) != 0) return;
-  begun_ = false;
-  if (::fchmod(fd_, old_mode_) != 0 && errno != EPERM) fail_errno("cannot change the mode of {}", name_);
+  if (::ftruncate(fd_, 0) != 0) fail_errno("cannot empty {}", name_);
 }
 
 // By the clock of the file times: a checkpoint of the same processes that begins after this one has a later one.
@@ -230,13 +237,10 @@ void TargetFile::captured() {
 }
 
 void TargetFile::sync() {
-  if (how_ == How::kInPlace) {
-    const off_t end = ::lseek(fd_, 0, SEEK_CUR);
-    if (end < 0 || ::ftruncate(fd_, end) != 0) fail_errno("cannot set the size of {}", name_);
-  }
   if (how_ != How::kStream) {
+    // There are file systems that cannot: then the time is that of the last write.
     const timespec times[2] = {{0, UTIME_OMIT}, captured_};
-    if (::futimens(fd_, times) != 0 && errno != EPERM) fail_errno("cannot set the time of {}", name_);
+    if (::futimens(fd_, times) != 0 && errno == EIO) fail_errno("cannot set the time of {}", name_);
     if (::fchmod(fd_, kModeComplete) != 0 && errno != EPERM) fail_errno("cannot change the mode of {}", name_);
   }
   if (sync_) sync_to_disk(fd_, name_);
@@ -344,14 +348,27 @@ void TargetFile::forget_backup(const std::string& backup) const {
     ::unlinkat(directory_.get(), backup.c_str(), 0);
 }
 
-// While this one was compressed, or waited for its disk, its processes may have been checkpointed again, and ended.
+namespace {
+
+bool is_later(const timespec& one, const timespec& other) {
+  return std::pair(one.tv_sec, one.tv_nsec) > std::pair(other.tv_sec, other.tv_nsec);
+}
+
+bool is_as_it_was(const struct stat& now, const struct stat& before) {
+  return now.st_dev == before.st_dev && now.st_ino == before.st_ino && !is_later(now.st_ctim, before.st_ctim);
+}
+
+}  // namespace
+
+// While this one was compressed, or waited for its disk, its processes may have been checkpointed again, and ended.  Who comes between
+// this look and the rename is later by less than a moment.
 void TargetFile::check_not_overtaken() const {
   const UniqueFd fd(::openat(directory_.get(), base_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat now {};
-  if (!fd || ::fstat(fd.get(), &now) != 0 || !S_ISREG(now.st_mode) || now.st_uid != ::geteuid() ||
-      (now.st_dev == replaced_.st_dev && now.st_ino == replaced_.st_ino) || !has_context(fd.get()))
-    return;
-  if (std::pair(now.st_mtim.tv_sec, now.st_mtim.tv_nsec) > std::pair(captured_.tv_sec, captured_.tv_nsec))
+  if (!fd || ::fstat(fd.get(), &now) != 0 || !S_ISREG(now.st_mode) || is_as_it_was(now, replaced_) || !has_context(fd.get())) return;
+  // Others could make one up.
+  if (::geteuid() != 0 && !is_trusted(now.st_uid)) return;
+  if (is_later(now.st_mtim, captured_))
     fail(EBUSY, "{} has come from a later checkpoint meanwhile, and stays: this one is dropped", name_);
 }
 

@@ -26,10 +26,8 @@ class TargetFile {
   // For messages: the path, or "standard output", "descriptor 7".
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // Data may come.  A file that is written in place keeps its bytes until others take their place.
+  // Data may come: a file that is written in place is emptied.
   void begin();
-  // None has come: a file that was to be written in place is as it was.
-  void nothing_came();
   // What has come is of now, not of when the file was opened: of two contexts for one name the later one keeps it.
   void captured();
 
@@ -77,7 +75,6 @@ class TargetFile {
   How how_ = How::kStream;
   bool created_ = false;  // in place: the file was not there before
   bool begun_ = false;
-  mode_t old_mode_ = 0;      // in place
   struct stat replaced_ {};  // what had the name when the temporary file was made; all zero: nothing
   timespec captured_{};
   std::atomic<bool> published_ = false;

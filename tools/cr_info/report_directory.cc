@@ -44,7 +44,9 @@ bool may_be_context(const std::string& path) {
 }
 
 std::vector<std::string> names_in(const std::string& directory) {
-  UniqueFd fd = open_found(find_context(directory).place);
+  const FoundContext found = find_context(directory);
+  if (!found.place) fail(found.error, "{}: {}", directory, found.why);
+  UniqueFd fd = open_found(found.place, directory);
   const std::unique_ptr<DIR, CloseDirectory> entries(fd ? ::fdopendir(fd.get()) : nullptr);
   if (!entries) fail_errno("{}", directory);
   (void)fd.release();
