@@ -4,7 +4,7 @@
  * bound to the port alone would come from another one, that which it calls, and is not to be taken for the connection.
  */
 #define _GNU_SOURCE
-#include "crtest.h"
+#include "new-address.h"
 #include <errno.h>
 #include <linux/ipv6.h>
 #include <net/if.h>
@@ -29,6 +29,7 @@ static struct in6_addr address(unsigned char last)
 	request.ifr6_ifindex = (int)if_nametoindex("lo");
 	if (ioctl(fd, SIOCSIFADDR, &request) != 0 && errno != EEXIST)
 		crt_die("2001:db8::%u cannot be given to lo: %s", last, strerror(errno));
+	wait_for_address(fd, &request.ifr6_addr);
 	CRT_SYS(close(fd));
 	return request.ifr6_addr;
 }

@@ -4,7 +4,7 @@
  * ordinary user's restart does not wait for it, as it can do without. By IPv6 from an address other than ::1 root's has it again.
  */
 #define _GNU_SOURCE
-#include "crtest.h"
+#include "new-address.h"
 #include <errno.h>
 #include <linux/ipv6.h>
 #include <net/if.h>
@@ -50,6 +50,7 @@ static void connect_by_address(void)
 	address.ifr6_ifindex = (int)if_nametoindex("lo");
 	if (ioctl(fd, SIOCSIFADDR, &address) != 0 && errno != EEXIST)
 		crt_die("2001:db8::1 cannot be given to lo: %s", strerror(errno));
+	wait_for_address(fd, &address.ifr6_addr);
 	CRT_SYS(close(fd));
 	connect_over(AF_INET6, &any, sizeof(any));
 	CRT_SYS(getsockname(over[0], (struct sockaddr *)&name6, &len));

@@ -14,6 +14,7 @@
 #include "context/seek_table.h"
 #include "context/source.h"
 #include "cr_checkpoint/compress.h"
+#include "unit/context_builder.h"
 #include "unit/tap.h"
 
 namespace {
@@ -93,9 +94,10 @@ bool readable(const Bytes& packed, const Bytes& bytes) {
   return back == bytes;
 }
 
-// What the tools take for a context.
+// What the tools unpack for a context.
 Bytes like_context(Bytes bytes) {
-  std::memcpy(bytes.data(), CRYO_MAGIC, CRYO_MAGIC_LEN);
+  const auto context = test::ContextBuilder().build();
+  std::memcpy(bytes.data(), context.data(), sizeof(cryo_file_header));
   return bytes;
 }
 
