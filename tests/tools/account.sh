@@ -36,6 +36,8 @@ sums=() words=()
 accounted() { [[ $err =~ \;\ ([0-9]+)\ of\ them\ known\ to\ be\ unchanged ]] && [ "${BASH_REMATCH[1]}" -ge "${1:-1000}" ]; }
 either() { :; }
 unaccounted() { not accounted; }
+# Another program: what it was before is no parent.
+begins_anew() { said "or of a program that this one was before" && said "this one is a full one"; }
 by_contents() { said "found by their contents"; }
 
 # next WORD [accounted|by_contents]: has it done, and makes a generation, in the way that is expected.
@@ -224,7 +226,7 @@ others()
 	number=$((number + 1)) words[number]="--track" sums[number]=$(sum_of "$answer")
 	next write
 	ask exec
-	take "exec" by_contents
+	take "exec" begins_anew
 	next write
 	merging
 	all_make "others"
