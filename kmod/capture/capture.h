@@ -110,6 +110,7 @@ struct cryo_capture {
 	struct list_head inodes;
 	struct list_head files;
 	struct cryo_buf sharers[5];	/* by enum cryo_shared, see save/process/sharing.c */
+	struct xarray filters;		/* of the process whose threads are saved, see save/process/seccomp.c */
 	struct xarray memories;		/* numbers of address spaces, by struct mm_struct */
 	struct list_head waiting;	/* connections that nobody has accepted */
 	struct list_head ipc_spaces;	/* the requester's first */

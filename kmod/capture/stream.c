@@ -169,12 +169,15 @@ static int note_in_index(struct cryo_stream *s, u16 type, u32 object)
 	return s->index.error;
 }
 
-/* Is a process that is restarted without it another one? */
 static bool is_required(u16 type)
 {
-	return type != CRYO_SEC_PAGES_USED && type != CRYO_SEC_VMA_NAME &&
-	       type != CRYO_SEC_TERMINAL && type != CRYO_SEC_CGROUP_DIR &&
-	       type != CRYO_SEC_CGROUP_SETTING && type != CRYO_SEC_FILE_END;
+	static const u16 not_required[] = CRYO_SEC_NOT_REQUIRED;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(not_required); i++)
+		if (type == not_required[i])
+			return false;
+	return true;
 }
 
 static void fill_header(struct cryo_section *h, u16 type, u32 object, u32 fixed_len, u64 len,

@@ -5,7 +5,6 @@
  * First everything is collected and checked: all obstacles are found before a
  * byte is written.  Then it is described in sections, then memory is written.
  */
-#include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/pid.h>
 #include <linux/ptrace.h>
@@ -33,10 +32,10 @@
 #include "paths/mounts.h"
 #include "paths/paths.h"
 #include "request/scope.h"
+#include "resources.h"
 #include "save/files.h"
 #include "save/ipc.h"
 #include "save/memory.h"
-#include "save/memory/aio.h"
 #include "save/memory/hugetlb.h"
 #include "save/net.h"
 #include "save/ns.h"
@@ -175,9 +174,9 @@ static int collect_proc(struct cryo_capture *c, struct cryo_proc *p)
 
 	if (p->zombie)
 		return 0;
-	err = cryo_check_process(c, p) ?: cryo_collect_fds(c, p);
+	err = cryo_collect_process(c, p);
 	if (!err && !p->mm_saved)
-		err = complete_memory(c, p) ?: cryo_collect_vmas(c, p) ?: cryo_collect_aio(c, p);
+		err = complete_memory(c, p) ?: cryo_collect_memory(c, p);
 	if (err)
 		return err;
 	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
@@ -187,56 +186,11 @@ static int collect_proc(struct cryo_capture *c, struct cryo_proc *p)
 	return err;
 }
 
-static int save_threads(struct cryo_capture *c, struct cryo_proc *p)
-{
-	struct cryo_parked *t;
-	struct xarray filters;
-	int err = cryo_save_exited_leader(c, p);
-
-	xa_init_flags(&filters, XA_FLAGS_ACCOUNT);
-	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
-		err = cryo_look_interrupted(c) ?:
-		      cryo_save_thread(c, p, t) ?: cryo_save_regsets(c, t->task) ?:
-		      cryo_save_seccomp(c, t->task, &filters) ?: cryo_save_uclamp(c, t->task) ?:
-		      cryo_save_thread_mempolicy(c, t->task) ?:
-		      cryo_save_thread_fs(c, t) ?: cryo_save_thread_creds(c, p, t->task) ?:
-		      cryo_save_sigpending(c, p, t->task, false);
-	}
-	xa_destroy(&filters);
-	return err;
-}
-
-static int describe_memory(struct cryo_capture *c, struct cryo_proc *p)
-{
-	if (p->mm_saved)
-		return 0;
-	return cryo_save_mm(c, p) ?: cryo_save_guards(c, p) ?: cryo_save_aio(c, p);
-}
-
 static int describe_proc(struct cryo_capture *c, struct cryo_proc *p)
 {
 	if (p->zombie)
 		return cryo_save_zombie(c, p) ?: cryo_save_zombie_namespaces(c, p);
-	return cryo_save_process(c, p) ?:
-	       cryo_save_namespaces(c, p) ?:
-	       cryo_save_creds(c, p) ?:
-	       cryo_save_cwd(c, p) ?:
-	       cryo_save_tables(c, p) ?:
-	       cryo_save_sharing(c, p) ?:
-	       cryo_save_rlimits(c, p) ?:
-	       cryo_save_sigactions(c, p) ?:
-	       cryo_save_sigpending(c, p, p->task, true) ?:
-	       cryo_save_itimers(c, p) ?:
-	       describe_memory(c, p) ?:
-	       cryo_save_vma_names(c, p) ?:
-	       cryo_save_mempolicies(c, p) ?:
-	       cryo_save_cgroup(c, p) ?:
-	       cryo_save_terminal(c, p) ?:
-	       cryo_save_fds(c, p) ?:
-	       cryo_save_sem_undo(c, p) ?:
-	       cryo_save_locks(c, p) ?:
-	       save_threads(c, p) ?:
-	       cryo_save_posix_timers(c, p);
+	return cryo_save_resources(c, p);
 }
 
 /* Those that others left alone may have gone since. */
@@ -327,26 +281,10 @@ static int save_memories(struct cryo_capture *c,
 
 static void release_proc(struct cryo_proc *p)
 {
-	unsigned int i;
-
-	for (i = 0; i < p->nr_fds; i++)
-		fput(p->fds[i].file);
-	kvfree(p->fds);
-	p->fds = NULL;
-	p->nr_fds = 0;
-	INIT_HLIST_HEAD(&p->without_fd);
-	kvfree(p->vmas);
-	p->vmas = NULL;
-	p->nr_vmas = 0;
-	cryo_buf_free(&p->vma_names);
-	cryo_buf_free(&p->mempolicies);
+	cryo_release_resources(p);
 	cryo_buf_free(&p->left_out);
-	cryo_buf_free(&p->aio);
 	cryo_buf_free(&p->unchanged);
 	cryo_used_free(&p->used);
-	if (p->exe)
-		fput(p->exe);
-	p->exe = NULL;
 	if (p->mm)
 		mmput(p->mm);
 	p->mm = NULL;

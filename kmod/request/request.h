@@ -29,6 +29,7 @@
 #include "lib/buf.h"
 #include "lib/log.h"
 #include "park_arch.h"
+#include "resources.h"
 
 struct cryo_exclusions;
 struct cryo_fd_record;
@@ -124,10 +125,8 @@ struct cryo_proc {
 	struct hlist_head without_fd;	/* open files that it is the first to have, but not by a descriptor: struct cryo_object */
 	struct cryo_vma_record *vmas;
 	unsigned int nr_vmas;
-	struct cryo_buf mempolicies;	/* struct cryo_mempolicy of the areas */
-	struct cryo_buf vma_names;	/* struct cryo_named_vma (save/memory/vma_name.c) */
+	struct cryo_buf notes[CRYO_NR_NOTES];	/* what resources have found in its memory; see resources.h */
 	struct cryo_buf left_out;	/* struct cryo_excluded */
-	struct cryo_buf aio;		/* struct cryo_aio */
 	struct cryo_buf unchanged;	/* struct cryo_page_run: as in the parent; ascending */
 	struct cryo_used used;
 	u32 parent_mm;			/* its number there; 0: cannot be told */

@@ -15,10 +15,6 @@ struct path;
 struct task_struct;
 struct tty_struct;
 
-/* fds.c */
-int cryo_collect_fds(struct cryo_capture *c, struct cryo_proc *p);
-int cryo_save_fds(struct cryo_capture *c, struct cryo_proc *p);
-
 /* files.c: open files and their inodes */
 int cryo_save_inodes(struct cryo_capture *c);
 int cryo_save_files(struct cryo_capture *c);
@@ -33,61 +29,38 @@ u32 cryo_outside_now(struct cryo_object *o);
 void cryo_find_outside(struct cryo_capture *c);
 loff_t cryo_saved_position(struct cryo_capture *c, struct cryo_object *o);
 
-/* locks.c */
-int cryo_save_locks(struct cryo_capture *c, struct cryo_proc *p);
-
 /* contents.c: the bytes of files that exist nowhere else */
 int cryo_save_contents(struct cryo_capture *c);
 
 /* tty.c */
 bool cryo_is_ctty(struct task_struct *task, struct file *file);
-int cryo_save_terminal(struct cryo_capture *c, struct cryo_proc *p);
 
 /* pipe.c */
 bool cryo_is_pipe(struct file *file);
 bool cryo_pipe_is_shared(struct cryo_object *o);
-int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode);
 
 /* pty.c: pseudo-terminals whose master is in the scope */
 int cryo_find_ttys(struct cryo_capture *c);
 u32 cryo_pty_kind(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_tty_is_saved(struct cryo_capture *c, struct tty_struct *tty);
-int cryo_save_pty(struct cryo_capture *c, struct cryo_object *o);
-int cryo_save_pty_slave(struct cryo_capture *c, struct cryo_object *o);
-
-/* eventfd.c */
-bool cryo_is_eventfd(struct file *file);
-int cryo_save_eventfd(struct cryo_capture *c, struct cryo_object *o);
 
 /* epoll.c: epoll(7) */
 bool cryo_is_epoll(struct file *file);
-int cryo_save_epoll(struct cryo_capture *c, struct cryo_object *o);
-
-/* timerfd.c */
-bool cryo_is_timerfd(struct file *file);
-int cryo_save_timerfd(struct cryo_capture *c, struct cryo_object *o);
 
 /* inotify.c: inotify(7) */
 bool cryo_is_inotify(struct file *file);
-int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o);
 
 /* fanotify.c: fanotify(7) */
 bool cryo_is_fanotify(struct file *file);
 bool cryo_fanotify_unread(struct file *file);
 bool cryo_fanotify_answers(struct file *file);
-int cryo_save_fanotify(struct cryo_capture *c, struct cryo_object *o);
 
 /* pidfd.c: pidfd_open(2) */
 bool cryo_is_pidfd(struct file *file);
 int cryo_classify_pidfd(struct cryo_capture *c, struct cryo_object *o, const char **obstacle);
-int cryo_save_pidfd(struct cryo_capture *c, struct cryo_object *o);
 
 /* proc_file.c: files of /proc about processes and threads */
 const char *cryo_proc_file_obstacle(struct cryo_capture *c, struct cryo_object *o);
-
-/* signalfd.c */
-bool cryo_is_signalfd(struct file *file);
-int cryo_save_signalfd(struct cryo_capture *c, struct cryo_object *o);
 
 /* build_id.c: the build-id of a mapped program or library */
 int cryo_save_build_id(struct cryo_capture *c, struct cryo_object *o);

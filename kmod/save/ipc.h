@@ -22,16 +22,12 @@ int cryo_save_shm(struct cryo_capture *c);
 /* mqueue.c */
 int cryo_collect_mqueues(struct cryo_capture *c);
 bool cryo_is_mqueue(struct file *file);
-int cryo_save_mqueue(struct cryo_capture *c, struct cryo_object *o);
 
 /* sem.c */
 int cryo_save_sems(struct cryo_capture *c);
-int cryo_save_sem_undo(struct cryo_capture *c, struct cryo_proc *p);
 
 /* msg.c */
 int cryo_save_msgs(struct cryo_capture *c);
-
-/* sysv.c: what System V shared memory, semaphores and message queues have in common */
 
 void cryo_ipc_spaces_init(struct cryo_capture *c);
 void cryo_ipc_spaces_free(struct cryo_capture *c);

@@ -13,28 +13,12 @@ struct mm_struct;
 struct task_struct;
 struct vm_area_struct;
 
-/* mm.c */
-int cryo_collect_vmas(struct cryo_capture *c, struct cryo_proc *p);
-int cryo_save_mm(struct cryo_capture *c, struct cryo_proc *p);
-
 /* vdso.c: the code that this kernel maps into every process */
 u32 cryo_special_kind(struct vm_area_struct *vma);
 int cryo_save_vdso(struct cryo_capture *c, struct cryo_proc *p, struct cryo_mm *mm);
 
 /* membarrier.c */
 u32 cryo_membarrier_commands(struct mm_struct *mm);
-
-/* vma_name.c */
-int cryo_note_vma_name(struct cryo_proc *p, struct vm_area_struct *vma);
-int cryo_save_vma_names(struct cryo_capture *c, struct cryo_proc *p);
-
-/* guards.c: pages that a process has made guards (MADV_GUARD_INSTALL) */
-int cryo_save_guards(struct cryo_capture *c, struct cryo_proc *p);
-
-/* mempolicy.c */
-int cryo_note_mempolicy(struct cryo_proc *p, struct vm_area_struct *vma);
-int cryo_save_mempolicies(struct cryo_capture *c, struct cryo_proc *p);
-int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task);
 
 /* tags.c: tags of memory, against which those of addresses are checked */
 int cryo_save_tags(struct cryo_capture *c, struct cryo_proc *p);

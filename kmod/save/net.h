@@ -28,10 +28,8 @@ struct cryo_skbs {
 };
 
 /* socket.c: sockets */
-int cryo_save_socket(struct cryo_capture *c, struct cryo_object *o);
 int cryo_collect_sockets(struct cryo_capture *c);
 int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const char **obstacle);
-int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_waiting_connections(struct cryo_capture *c);
 
 /* sockopt.c: options of sockets */

@@ -10,7 +10,6 @@ struct cryo_proc;
 
 /* namespaces.c: in which namespaces a process is, and what they hold */
 int cryo_check_namespaces(struct cryo_capture *c, struct cryo_proc *p);
-int cryo_save_namespaces(struct cryo_capture *c, struct cryo_proc *p);
 int cryo_save_zombie_namespaces(struct cryo_capture *c, struct cryo_proc *p);
 
 #endif /* CRYO_SAVE_NS_H */

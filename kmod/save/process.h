@@ -33,25 +33,15 @@ struct cryo_sharer {
 	bool told;			/* has been refused: somebody who is left out has it */
 };
 
-/* check_process.c */
-int cryo_check_process(struct cryo_capture *c, struct cryo_proc *p);
-
 /* process.c */
-int cryo_save_process(struct cryo_capture *c, struct cryo_proc *p);
 int cryo_save_zombie(struct cryo_capture *c, struct cryo_proc *p);
-int cryo_save_rlimits(struct cryo_capture *c, struct cryo_proc *p);
-int cryo_save_creds(struct cryo_capture *c, struct cryo_proc *p);
-int cryo_save_thread_creds(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task);
 
 /* fs.c: working and root directories */
-int cryo_save_cwd(struct cryo_capture *c, struct cryo_proc *p);
 int cryo_find_directories(struct cryo_capture *c, struct cryo_proc *p);
-int cryo_save_thread_fs(struct cryo_capture *c, struct cryo_parked *t);
 void cryo_check_thread_fs(struct cryo_capture *c, struct cryo_parked *t);
 int cryo_check_directories(struct cryo_capture *c, struct cryo_proc *p);
 
 /* tables.c */
-int cryo_save_tables(struct cryo_capture *c, struct cryo_proc *p);
 bool cryo_has_table_of_other(struct cryo_capture *c, struct cryo_proc *p);
 
 /* sharing.c */
@@ -65,38 +55,17 @@ int cryo_find_sharers(struct cryo_capture *c);
 struct cryo_proc *cryo_first_sharer(struct cryo_capture *c, struct cryo_proc *p,
 				    enum cryo_shared what);
 void cryo_check_sharing(struct cryo_capture *c, struct cryo_proc *p);
-int cryo_save_sharing(struct cryo_capture *c, struct cryo_proc *p);
 
 /* outsiders.c: what processes of the context have in common with those that are left out */
 int cryo_check_outsiders(struct cryo_capture *c);
 
-/* signal.c */
-int cryo_save_sigactions(struct cryo_capture *c, struct cryo_proc *p);
-int cryo_save_sigpending(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,
-			 bool shared);
-
-/* timers.c */
-int cryo_save_itimers(struct cryo_capture *c, struct cryo_proc *p);
-
-/* posix_timers.c: timers made by timer_create(2) */
-int cryo_save_posix_timers(struct cryo_capture *c, struct cryo_proc *p);
-
 /* thread.c */
-int cryo_save_thread(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t);
 int cryo_save_exited_leader(struct cryo_capture *c, struct cryo_proc *p);
 
 /* seccomp.c */
 void cryo_check_seccomp(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task);
-int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task, struct xarray *seen);
-
-/* uclamp.c */
-int cryo_save_uclamp(struct cryo_capture *c, struct task_struct *task);
 
 /* cgroup.c: control groups of the unified hierarchy */
-int cryo_save_cgroup(struct cryo_capture *c, struct cryo_proc *p);
 int cryo_save_cgroups(struct cryo_capture *c);
-
-/* regs.c */
-int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task);
 
 #endif /* CRYO_SAVE_PROCESS_H */

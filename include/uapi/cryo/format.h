@@ -177,6 +177,11 @@ enum cryo_section_type {
 	CRYO_SEC_END		= 127,	/* object: 0; struct cryo_end. Without it the file is cut. Layout */
 };
 
+/* Those that are written without CRYO_SECF_REQUIRED: a process that is restarted without one is the same. An initializer. */
+#define CRYO_SEC_NOT_REQUIRED	{					\
+	CRYO_SEC_PAGES_USED, CRYO_SEC_VMA_NAME, CRYO_SEC_TERMINAL,	\
+	CRYO_SEC_CGROUP_DIR, CRYO_SEC_CGROUP_SETTING, CRYO_SEC_FILE_END }
+
 /* Head of a section whose tail is an array of records that may grow. */
 struct cryo_array {
 	__u32 count;

@@ -17,6 +17,7 @@
 #include "compat/eventpoll.h"
 #include "lib/buf.h"
 #include "paths/fdinfo.h"
+#include "resources.h"
 #include "save/files.h"
 
 bool cryo_is_epoll(struct file *file)
@@ -65,7 +66,7 @@ static int save_targets(struct cryo_capture *c, struct cryo_object *o, struct cr
 	return err ?: buf->error;
 }
 
-int cryo_save_epoll(struct cryo_capture *c, struct cryo_object *o)
+static int save_epoll(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct cryo_array head = { .record_size = sizeof(struct cryo_epoll_target) };
 	struct cryo_eventpoll *ep = o->file->private_data;
@@ -85,3 +86,10 @@ int cryo_save_epoll(struct cryo_capture *c, struct cryo_object *o)
 	((struct cryo_array *)buf.data)->count = (buf.len - sizeof(head)) / head.record_size;
 	return cryo_stream_buf(&c->stream, CRYO_SEC_EPOLL, o->id, sizeof(head), &buf);
 }
+
+const struct cryo_file_kind cryo_file_kind_epoll = {
+	.kind = CRYO_FILE_EPOLL,
+	.needs = CRYO_NEEDS_LAYOUT(EPOLL),
+	.is = cryo_is_epoll,
+	.save = save_epoll,
+};

@@ -12,9 +12,10 @@
 #include "capture/capture.h"
 #include "compat/eventfd.h"
 #include "paths/fdinfo.h"
+#include "resources.h"
 #include "save/files.h"
 
-bool cryo_is_eventfd(struct file *file)
+static bool is_eventfd(struct file *file)
 {
 	struct eventfd_ctx *ctx = eventfd_ctx_fileget(file);
 
@@ -24,7 +25,7 @@ bool cryo_is_eventfd(struct file *file)
 	return true;
 }
 
-int cryo_save_eventfd(struct cryo_capture *c, struct cryo_object *o)
+static int save_eventfd(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct cryo_eventfd out = {};
 	char *text = cryo_fdinfo(o->file);
@@ -47,3 +48,10 @@ int cryo_save_eventfd(struct cryo_capture *c, struct cryo_object *o)
 	return err ?: cryo_stream_section(&c->stream, CRYO_SEC_EVENTFD, o->id, sizeof(out), &out,
 					  sizeof(out));
 }
+
+const struct cryo_file_kind cryo_file_kind_eventfd = {
+	.kind = CRYO_FILE_EVENTFD,
+	.needs = CRYO_NEEDS_LAYOUT(EVENTFD),
+	.is = is_eventfd,
+	.save = save_eventfd,
+};

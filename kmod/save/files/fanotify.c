@@ -20,6 +20,7 @@
 #include "lib/buf.h"
 #include "paths/fdinfo.h"
 #include "paths/find.h"
+#include "resources.h"
 #include "save/files.h"
 
 bool cryo_is_fanotify(struct file *file)
@@ -269,7 +270,7 @@ static void check_events(struct fanotify_save *s)
 			    fd);
 }
 
-int cryo_save_fanotify(struct cryo_capture *c, struct cryo_object *o)
+static int save_fanotify(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct fsnotify_group *group = o->file->private_data;
 	struct fanotify_save s = { .c = c, .o = o };
@@ -294,3 +295,9 @@ int cryo_save_fanotify(struct cryo_capture *c, struct cryo_object *o)
 	memcpy(s.buf.data, &s.head, sizeof(s.head));
 	return cryo_stream_buf(&c->stream, CRYO_SEC_FANOTIFY, o->id, sizeof(s.head), &s.buf);
 }
+
+const struct cryo_file_kind cryo_file_kind_fanotify = {
+	.kind = CRYO_FILE_FANOTIFY,
+	.is = cryo_is_fanotify,
+	.save = save_fanotify,
+};

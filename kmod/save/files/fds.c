@@ -13,6 +13,7 @@
 #include "capture/capture.h"
 #include "compat/fs.h"
 #include "lib/buf.h"
+#include "resources.h"
 #include "restart/calls.h"
 #include "save/files.h"
 #include "save/ipc.h"
@@ -107,7 +108,7 @@ static int collect_fd(struct cryo_capture *c, struct cryo_proc *p, const struct 
 	return min(is_shm, 0);
 }
 
-int cryo_collect_fds(struct cryo_capture *c, struct cryo_proc *p)
+static int collect_fds(struct cryo_capture *c, struct cryo_proc *p)
 {
 	/* A table in common has one reference for all who have it. */
 	unsigned int i, held = cryo_has_table_of_other(c, p) ? 1 : 2;
@@ -118,7 +119,7 @@ int cryo_collect_fds(struct cryo_capture *c, struct cryo_proc *p)
 	return err;
 }
 
-int cryo_save_fds(struct cryo_capture *c, struct cryo_proc *p)
+static int save_fds(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_array head = { p->nr_fds, sizeof(struct cryo_fd) };
 	struct cryo_buf buf = {};
@@ -136,3 +137,21 @@ int cryo_save_fds(struct cryo_capture *c, struct cryo_proc *p)
 	}
 	return cryo_stream_buf(&c->stream, CRYO_SEC_FDS, p->pid, sizeof(head), &buf);
 }
+
+static void release_fds(struct cryo_proc *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->nr_fds; i++)
+		fput(p->fds[i].file);
+	kvfree(p->fds);
+	p->fds = NULL;
+	p->nr_fds = 0;
+	INIT_HLIST_HEAD(&p->without_fd);
+}
+
+const struct cryo_resource cryo_resource_fds = {
+	.collect = collect_fds,
+	.save = save_fds,
+	.release = release_fds,
+};

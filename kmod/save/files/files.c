@@ -30,6 +30,7 @@
 #include "paths/find.h"
 #include "paths/mounts.h"
 #include "request/participant.h"
+#include "resources.h"
 #include "save/files.h"
 #include "save/files/open.h"
 #include "save/files/uring.h"
@@ -278,26 +279,11 @@ static const char *classify_socket(struct cryo_capture *c, struct cryo_object *o
 
 static const char *classify_anon(struct cryo_object *o)
 {
-	if (cryo_is_client(o->file))
-		o->kind = CRYO_FILE_CLIENT;
-	else if (cryo_is_request(o->file))
-		o->kind = CRYO_FILE_REQUEST;
-	else if (cryo_is_eventfd(o->file))
-		o->kind = CRYO_FILE_EVENTFD;
-	else if (cryo_is_epoll(o->file))
-		o->kind = CRYO_FILE_EPOLL;
-	else if (cryo_is_timerfd(o->file))
-		o->kind = CRYO_FILE_TIMERFD;
-	else if (cryo_is_signalfd(o->file))
-		o->kind = CRYO_FILE_SIGNALFD;
-	else if (cryo_is_inotify(o->file))
-		o->kind = CRYO_FILE_INOTIFY;
-	else if (cryo_is_fanotify(o->file))
-		o->kind = CRYO_FILE_FANOTIFY;
-	else if (cryo_is_uring(o->file))
-		o->kind = CRYO_FILE_URING;
-	else
+	const struct cryo_file_kind *kind = cryo_file_kind_of(o->file);
+
+	if (!kind)
 		return "descriptor of this type";
+	o->kind = kind->kind;
 	return NULL;
 }
 
@@ -374,30 +360,9 @@ static const char *classify_by_type(struct cryo_capture *c, struct cryo_object *
 /* What is to be read of it lies in a private structure of the kernel. */
 static bool layout_fits(const struct cryo_object *o)
 {
-	switch (o->kind) {
-	case CRYO_FILE_EVENTFD:
-		return cryo_layout_fits(CRYO_LAYOUT_EVENTFD);
-	case CRYO_FILE_EPOLL:
-		return cryo_layout_fits(CRYO_LAYOUT_EPOLL);
-	case CRYO_FILE_TIMERFD:
-		return cryo_layout_fits(CRYO_LAYOUT_TIMERFD);
-	case CRYO_FILE_INOTIFY:
-		return cryo_layout_fits(CRYO_LAYOUT_INOTIFY);
-	case CRYO_FILE_URING:
-		return cryo_layout_fits(CRYO_LAYOUT_URING);
-	case CRYO_FILE_UNIX:
-		return cryo_layout_fits(CRYO_LAYOUT_UNIX);
-	case CRYO_FILE_NETLINK:
-		return cryo_layout_fits(CRYO_LAYOUT_NETLINK);
-	case CRYO_FILE_MQUEUE:
-		return cryo_layout_fits(CRYO_LAYOUT_MQUEUE);
-	case CRYO_FILE_SYSV:
-		return cryo_layout_fits(CRYO_LAYOUT_SYSV_SHM);
-	case CRYO_FILE_PTY_MASTER:
-	case CRYO_FILE_PTY_SLAVE:
-		return cryo_layout_fits(CRYO_LAYOUT_N_TTY);
-	}
-	return true;
+	const struct cryo_file_kind *kind = cryo_file_kind(o->kind);
+
+	return !kind || !kind->needs || cryo_layout_fits(kind->needs - 1);
 }
 
 static const char *layout_obstacle(struct cryo_object *o)
@@ -501,13 +466,9 @@ static int save_inode(struct cryo_capture *c, struct cryo_object *o)
 /* Special files keep more than a name. */
 static int save_inode_state(struct cryo_capture *c, struct cryo_object *o)
 {
-	if (o->kind == CRYO_FILE_PIPE || o->kind == CRYO_FILE_FIFO)
-		return cryo_save_pipe(c, o);
-	if (o->kind == CRYO_FILE_MQUEUE)
-		return cryo_save_mqueue(c, o);
-	if (o->kind == CRYO_FILE_HUGETLB)
-		return cryo_save_hugetlb(c, o);
-	return 0;
+	const struct cryo_file_kind *kind = cryo_file_kind(o->kind);
+
+	return kind && kind->save_inode ? kind->save_inode(c, o) : 0;
 }
 
 int cryo_save_inodes(struct cryo_capture *c)
@@ -552,12 +513,13 @@ static int save_open_file(struct cryo_capture *c, struct cryo_object *o, char *p
 		.flags = o->file->f_flags,
 	};
 	struct cryo_mounts *mounts = cryo_in_mounts(c, cryo_user_path(o->file)->mnt);
+	const struct cryo_file_kind *kind = cryo_file_kind(o->kind);
 	struct cryo_buf buf = {};
 	char *name;
 
 	o->outside &= cryo_outside_now(o);
 	out.outside = o->outside;
-	out.pos = cryo_saved_position(c, o);
+	out.pos = kind && kind->position ? kind->position(o) : cryo_saved_position(c, o);
 	if (o->kind == CRYO_FILE_STDIO)
 		out.stdio_fd = o->stdio_fd;
 	if (mounts)
@@ -567,12 +529,6 @@ static int save_open_file(struct cryo_capture *c, struct cryo_object *o, char *p
 	    !(o->file->f_mode & FMODE_WRITER))
 		out.how |= CRYO_OPENED_MADE;
 	cryo_save_owner(o->file, &out);
-	if (o->kind == CRYO_FILE_FIFO)
-		out.pos = cryo_fifo_quiet(o->file) ? CRYO_FIFO_QUIET : 0;
-	else if (o->kind == CRYO_FILE_CLIENT)
-		out.pos = cryo_client_saved(o->file);
-	else if (o->kind == CRYO_FILE_NAMESPACE)
-		out.pos = cryo_ns_file_saved(o->file);
 	name = saved_path(o, page);
 	if (IS_ERR(name)) {
 		cryo_refuse(c, o->proc, "fd %d: its path cannot be resolved: %pe",
@@ -586,39 +542,9 @@ static int save_open_file(struct cryo_capture *c, struct cryo_object *o, char *p
 
 static int save_file_state(struct cryo_capture *c, struct cryo_object *o)
 {
-	switch (o->kind) {
-	case CRYO_FILE_PATH:
-		return cryo_save_build_id(c, o) ?: cryo_save_file_end(c, o);
-	case CRYO_FILE_EVENTFD:
-		return cryo_save_eventfd(c, o);
-	case CRYO_FILE_EPOLL:
-		return cryo_save_epoll(c, o);
-	case CRYO_FILE_SOCKET:
-		return cryo_save_socket(c, o);
-	case CRYO_FILE_TIMERFD:
-		return cryo_save_timerfd(c, o);
-	case CRYO_FILE_SIGNALFD:
-		return cryo_save_signalfd(c, o);
-	case CRYO_FILE_INOTIFY:
-		return cryo_save_inotify(c, o);
-	case CRYO_FILE_FANOTIFY:
-		return cryo_save_fanotify(c, o);
-	case CRYO_FILE_PIDFD:
-		return cryo_save_pidfd(c, o);
-	case CRYO_FILE_URING:
-		return cryo_save_uring(c, o);
-	case CRYO_FILE_UNIX:
-	case CRYO_FILE_TCP:
-	case CRYO_FILE_UDP:
-	case CRYO_FILE_RAW:
-	case CRYO_FILE_NETLINK:
-		return cryo_save_connection(c, o);
-	case CRYO_FILE_PTY_MASTER:
-		return cryo_save_pty(c, o);
-	case CRYO_FILE_PTY_SLAVE:
-		return cryo_save_pty_slave(c, o);
-	}
-	return 0;
+	const struct cryo_file_kind *kind = cryo_file_kind(o->kind);
+
+	return kind && kind->save ? kind->save(c, o) : 0;
 }
 
 int cryo_save_files(struct cryo_capture *c)
@@ -640,3 +566,29 @@ int cryo_save_files(struct cryo_capture *c)
 	kfree(page);
 	return err;
 }
+
+static int save_by_path(struct cryo_capture *c, struct cryo_object *o)
+{
+	return cryo_save_build_id(c, o) ?: cryo_save_file_end(c, o);
+}
+
+static u64 client_position(struct cryo_object *o)
+{
+	return cryo_client_saved(o->file);
+}
+
+const struct cryo_file_kind cryo_file_kind_path = {
+	.kind = CRYO_FILE_PATH,
+	.save = save_by_path,
+};
+
+const struct cryo_file_kind cryo_file_kind_client = {
+	.kind = CRYO_FILE_CLIENT,
+	.is = cryo_is_client,
+	.position = client_position,
+};
+
+const struct cryo_file_kind cryo_file_kind_request = {
+	.kind = CRYO_FILE_REQUEST,
+	.is = cryo_is_request,
+};

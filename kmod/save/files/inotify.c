@@ -21,6 +21,7 @@
 #include "paths/fdinfo.h"
 #include "paths/find.h"
 #include "paths/mounts.h"
+#include "resources.h"
 #include "save/files.h"
 
 bool cryo_is_inotify(struct file *file)
@@ -246,7 +247,7 @@ static int get_inotify(struct cryo_capture *c, struct cryo_object *o, struct cry
  * come already, so all of it is read again if a watch has gone between the first and the last of it.  Not for ever, while others
  * go on removing.
  */
-int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
+static int save_inotify(struct cryo_capture *c, struct cryo_object *o)
 {
 	const struct fsnotify_group *group = o->file->private_data;
 	struct cryo_inotify head;
@@ -287,3 +288,10 @@ int cryo_save_inotify(struct cryo_capture *c, struct cryo_object *o)
 	return cryo_stream_buf(&c->stream, CRYO_SEC_INOTIFY_EVENTS, o->id,
 			       sizeof(struct cryo_array), &events);
 }
+
+const struct cryo_file_kind cryo_file_kind_inotify = {
+	.kind = CRYO_FILE_INOTIFY,
+	.needs = CRYO_NEEDS_LAYOUT(INOTIFY),
+	.is = cryo_is_inotify,
+	.save = save_inotify,
+};

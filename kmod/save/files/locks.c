@@ -12,6 +12,7 @@
 #include "capture/capture.h"
 #include "compat/filelock.h"
 #include "lib/buf.h"
+#include "resources.h"
 #include "save/files.h"
 #include "save/process.h"
 
@@ -212,7 +213,7 @@ static s32 owner_in_context(struct cryo_capture *c, s32 number)
 	return proc ? proc->pid : 0;
 }
 
-int cryo_save_locks(struct cryo_capture *c, struct cryo_proc *p)
+static int save_locks(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct lock_walk w = { .c = c, .p = p };
 	struct cryo_array head = { .record_size = sizeof(struct cryo_lock) };
@@ -248,3 +249,7 @@ int cryo_save_locks(struct cryo_capture *c, struct cryo_proc *p)
 	kvfree(w.locks);
 	return err;
 }
+
+const struct cryo_resource cryo_resource_locks = {
+	.save = save_locks,
+};

@@ -14,6 +14,7 @@
 
 #include "capture/capture.h"
 #include "compat/pidfd.h"
+#include "resources.h"
 #include "save/files.h"
 
 struct pidfd_owner {
@@ -78,7 +79,7 @@ int cryo_classify_pidfd(struct cryo_capture *c, struct cryo_object *o, const cha
 	return *obstacle ? 0 : CRYO_FILE_PIDFD;
 }
 
-int cryo_save_pidfd(struct cryo_capture *c, struct cryo_object *o)
+static int save_pidfd(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct pidfd_owner of = owner_of_pidfd(c, o->file);
 	struct cryo_pidfd out = { .pid = of.pid };
@@ -90,3 +91,8 @@ int cryo_save_pidfd(struct cryo_capture *c, struct cryo_object *o)
 	return cryo_stream_section(&c->stream, CRYO_SEC_PIDFD, o->id, sizeof(out), &out,
 				   sizeof(out));
 }
+
+const struct cryo_file_kind cryo_file_kind_pidfd = {
+	.kind = CRYO_FILE_PIDFD,
+	.save = save_pidfd,
+};

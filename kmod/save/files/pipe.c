@@ -10,6 +10,7 @@
 #include "capture/busy_lock.h"
 #include "capture/capture.h"
 #include "lib/buf.h"
+#include "resources.h"
 #include "save/files.h"
 
 /* An unnamed pipe: its inode is pipefs's own. */
@@ -81,7 +82,7 @@ bool cryo_pipe_is_shared(struct cryo_object *o)
 	return !pipe || pipe->readers + pipe->writers > o->inode->ends;
 }
 
-int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode)
+static int save_pipe(struct cryo_capture *c, struct cryo_object *inode)
 {
 	struct pipe_inode_info *pipe = file_inode(inode->file)->i_pipe;
 	struct cryo_buf buf = {};
@@ -99,3 +100,19 @@ int cryo_save_pipe(struct cryo_capture *c, struct cryo_object *inode)
 	return cryo_stream_buf(&c->stream, CRYO_SEC_PIPE, inode->id, sizeof(struct cryo_pipe),
 			       &buf);
 }
+
+const struct cryo_file_kind cryo_file_kind_pipe = {
+	.kind = CRYO_FILE_PIPE,
+	.save_inode = save_pipe,
+};
+
+static u64 fifo_position(struct cryo_object *o)
+{
+	return cryo_fifo_quiet(o->file) ? CRYO_FIFO_QUIET : 0;
+}
+
+const struct cryo_file_kind cryo_file_kind_fifo = {
+	.kind = CRYO_FILE_FIFO,
+	.position = fifo_position,
+	.save_inode = save_pipe,
+};

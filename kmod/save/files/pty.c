@@ -22,6 +22,7 @@
 #include "capture/capture.h"
 #include "compat/tty.h"
 #include "lib/buf.h"
+#include "resources.h"
 #include "save/files.h"
 
 #define PTMX_MINOR	2	/* /dev/ptmx, beside /dev/tty (0) */
@@ -146,7 +147,7 @@ bool cryo_tty_is_saved(struct cryo_capture *c, struct tty_struct *tty)
 	return is_side(tty, PTY_TYPE_SLAVE) && master_of(c, tty);
 }
 
-int cryo_save_pty_slave(struct cryo_capture *c, struct cryo_object *o)
+static int save_pty_slave(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct tty_struct *tty = tty_of(o->file);
 	struct cryo_object *master = master_of(c, tty);
@@ -390,7 +391,7 @@ static bool is_n_tty(const struct tty_ldisc *ld)
  * Whoever else has the terminal may give it another line discipline, or hang it up, which gives it a new one.  What is in
  * the old one stays as long as there is a reference to it.
  */
-int cryo_save_pty(struct cryo_capture *c, struct cryo_object *o)
+static int save_pty_master(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct tty_struct *master = tty_of(o->file);
 	struct tty_ldisc *master_ld = tty_ldisc_ref(master);
@@ -403,3 +404,15 @@ int cryo_save_pty(struct cryo_capture *c, struct cryo_object *o)
 		tty_ldisc_deref(master_ld);
 	return err;
 }
+
+const struct cryo_file_kind cryo_file_kind_pty_master = {
+	.kind = CRYO_FILE_PTY_MASTER,
+	.needs = CRYO_NEEDS_LAYOUT(N_TTY),
+	.save = save_pty_master,
+};
+
+const struct cryo_file_kind cryo_file_kind_pty_slave = {
+	.kind = CRYO_FILE_PTY_SLAVE,
+	.needs = CRYO_NEEDS_LAYOUT(N_TTY),
+	.save = save_pty_slave,
+};

@@ -7,14 +7,15 @@
 
 #include "capture/capture.h"
 #include "paths/fdinfo.h"
+#include "resources.h"
 #include "save/files.h"
 
-bool cryo_is_signalfd(struct file *file)
+static bool is_signalfd(struct file *file)
 {
 	return cryo_is_anon_file(file, "[signalfd]");
 }
 
-int cryo_save_signalfd(struct cryo_capture *c, struct cryo_object *o)
+static int save_signalfd(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct cryo_signalfd out = {};
 	char *text = cryo_fdinfo(o->file);
@@ -30,3 +31,9 @@ int cryo_save_signalfd(struct cryo_capture *c, struct cryo_object *o)
 	return err ?: cryo_stream_section(&c->stream, CRYO_SEC_SIGNALFD, o->id, sizeof(out), &out,
 					  sizeof(out));
 }
+
+const struct cryo_file_kind cryo_file_kind_signalfd = {
+	.kind = CRYO_FILE_SIGNALFD,
+	.is = is_signalfd,
+	.save = save_signalfd,
+};

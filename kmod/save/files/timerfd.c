@@ -11,9 +11,10 @@
 #include "capture/capture.h"
 #include "compat/timerfd.h"
 #include "paths/fdinfo.h"
+#include "resources.h"
 #include "save/files.h"
 
-bool cryo_is_timerfd(struct file *file)
+static bool is_timerfd(struct file *file)
 {
 	return cryo_is_anon_file(file, "[timerfd]");
 }
@@ -49,7 +50,7 @@ static int read_timerfd(struct file *file, struct cryo_timerfd *out)
 	return 0;
 }
 
-int cryo_save_timerfd(struct cryo_capture *c, struct cryo_object *o)
+static int save_timerfd(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct cryo_timerfd first, out = {};
 	int err, tries = 10;
@@ -62,3 +63,10 @@ int cryo_save_timerfd(struct cryo_capture *c, struct cryo_object *o)
 	return err ?: cryo_stream_section(&c->stream, CRYO_SEC_TIMERFD, o->id, sizeof(out), &out,
 					  sizeof(out));
 }
+
+const struct cryo_file_kind cryo_file_kind_timerfd = {
+	.kind = CRYO_FILE_TIMERFD,
+	.needs = CRYO_NEEDS_LAYOUT(TIMERFD),
+	.is = is_timerfd,
+	.save = save_timerfd,
+};

@@ -11,6 +11,7 @@
 #include "capture/busy_lock.h"
 #include "capture/capture.h"
 #include "lib/sighand.h"
+#include "resources.h"
 #include "save/files.h"
 
 /* Is @file an open file of the controlling terminal of @task's session? */
@@ -71,7 +72,7 @@ static int describe_terminal(struct cryo_capture *c, struct tty_struct *tty,
 }
 
 /* Of the first process that has one: after a restart there is one terminal, that of cr_restart. */
-int cryo_save_terminal(struct cryo_capture *c, struct cryo_proc *p)
+static int save_terminal(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_terminal out = {};
 	struct tty_struct *tty = c->terminal_saved ? NULL : ctty_of(p->task);
@@ -93,3 +94,7 @@ int cryo_save_terminal(struct cryo_capture *c, struct cryo_proc *p)
 	return c->terminal_saved ? cryo_stream_section(&c->stream, CRYO_SEC_TERMINAL, p->pid,
 						       sizeof(out), &out, sizeof(out)) : 0;
 }
+
+const struct cryo_resource cryo_resource_terminal = {
+	.save = save_terminal,
+};

@@ -20,6 +20,7 @@
 #include "compat/io_uring.h"
 #include "lib/buf.h"
 #include "paths/fdinfo.h"
+#include "resources.h"
 #include "save/files/uring.h"
 #include "save/process.h"
 
@@ -165,7 +166,7 @@ static int find_eventfds(struct cryo_capture *c)
 	return err;
 }
 
-static void save_eventfd(struct cryo_capture *c, struct cryo_object *o, struct cryo_uring *out)
+static void note_eventfd(struct cryo_capture *c, struct cryo_object *o, struct cryo_uring *out)
 {
 	struct io_ring_ctx *ctx = o->file->private_data;
 	const struct cryo_io_ev_fd *registered = cryo_uring_eventfd(ctx);
@@ -248,7 +249,7 @@ static void save_ring(struct cryo_capture *c, struct cryo_object *o, struct cryo
 	size_t cqe = sizeof(struct io_uring_cqe) << !!(ctx->flags & IORING_SETUP_CQE32);
 
 	lockdep_assert_held(&ctx->uring_lock);
-	save_eventfd(c, o, &out);
+	note_eventfd(c, o, &out);
 	save_issuers(ctx, &out);
 	save_layout(ctx, &out);
 	save_counters(ctx, &out);
@@ -259,7 +260,7 @@ static void save_ring(struct cryo_capture *c, struct cryo_object *o, struct cryo
 	cryo_buf_put(buf, ctx->sq_sqes, out.sq_entries * sqe);
 }
 
-int cryo_save_uring(struct cryo_capture *c, struct cryo_object *o)
+static int save_uring(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct io_ring_ctx *ctx = o->file->private_data;
 	struct cryo_buf buf = {};
@@ -282,3 +283,10 @@ int cryo_save_uring(struct cryo_capture *c, struct cryo_object *o)
 	return obstacle ? 0 : cryo_stream_buf(&c->stream, CRYO_SEC_URING, o->id,
 					      sizeof(struct cryo_uring), &buf);
 }
+
+const struct cryo_file_kind cryo_file_kind_uring = {
+	.kind = CRYO_FILE_URING,
+	.needs = CRYO_NEEDS_LAYOUT(URING),
+	.is = cryo_is_uring,
+	.save = save_uring,
+};

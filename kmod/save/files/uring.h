@@ -16,6 +16,5 @@ bool cryo_is_uring(struct file *file);
 bool cryo_is_poller(struct task_struct *task);
 bool cryo_uring_busy(struct task_struct *task);
 void cryo_check_uring(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task);
-int cryo_save_uring(struct cryo_capture *c, struct cryo_object *o);
 
 #endif /* CRYO_URING_H */

@@ -11,6 +11,7 @@
 #include "capture/capture.h"
 #include "compat/mqueue.h"
 #include "lib/buf.h"
+#include "resources.h"
 #include "save/ipc.h"
 #include "save/ipc/sysv.h"
 #include "save/process.h"
@@ -199,7 +200,7 @@ static bool notifies_sharer(struct cryo_capture *c, const struct cryo_mqueue *qu
 	return shares;
 }
 
-int cryo_save_mqueue(struct cryo_capture *c, struct cryo_object *o)
+static int save_mqueue(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct cryo_mq_info *queue = cryo_mq_info(file_inode(o->file));
 	struct cryo_mqueue out = {
@@ -239,3 +240,9 @@ int cryo_save_mqueue(struct cryo_capture *c, struct cryo_object *o)
 	}
 	return cryo_stream_buf(&c->stream, CRYO_SEC_MQUEUE, o->id, sizeof(out), &buf);
 }
+
+const struct cryo_file_kind cryo_file_kind_mqueue = {
+	.kind = CRYO_FILE_MQUEUE,
+	.needs = CRYO_NEEDS_LAYOUT(MQUEUE),
+	.save_inode = save_mqueue,
+};

@@ -14,6 +14,7 @@
 #include "capture/capture.h"
 #include "lib/buf.h"
 #include "lib/locked_task.h"
+#include "resources.h"
 #include "save/ipc.h"
 #include "save/ipc/sysv.h"
 
@@ -240,7 +241,7 @@ static int put_undos(struct cryo_capture *c, struct task_struct *task, struct un
 }
 
 /* All threads of a process have one list, see check_process.c. */
-int cryo_save_sem_undo(struct cryo_capture *c, struct cryo_proc *p)
+static int save_sem_undo(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_ipc_space *space = NULL;
 	struct undo_list list = {};
@@ -265,3 +266,7 @@ int cryo_save_sem_undo(struct cryo_capture *c, struct cryo_proc *p)
 	return cryo_stream_buf(&c->stream, CRYO_SEC_SEM_UNDO, p->pid, sizeof(struct cryo_array),
 			       &buf);
 }
+
+const struct cryo_resource cryo_resource_sem_undo = {
+	.save = save_sem_undo,
+};

@@ -29,6 +29,7 @@
 #include "lib/args.h"
 #include "lib/turn.h"
 #include "paths/paths.h"
+#include "resources.h"
 #include "save/ipc.h"
 #include "save/ipc/sysv.h"
 
@@ -323,3 +324,8 @@ long cryo_ipc_id(void __user *arg)
 		cryo_turn_set(ids);
 	return err;
 }
+
+const struct cryo_file_kind cryo_file_kind_sysv = {
+	.kind = CRYO_FILE_SYSV,
+	.needs = CRYO_NEEDS_LAYOUT(SYSV_SHM),
+};

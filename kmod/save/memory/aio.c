@@ -19,6 +19,7 @@
 #include "compat/layouts.h"
 #include "lib/buf.h"
 #include "lib/wait.h"
+#include "resources.h"
 #include "save/memory/aio.h"
 
 #define AIO_WAIT_MS	500U	/* for requests under way, in all processes together */
@@ -99,8 +100,8 @@ static unsigned int copy_contexts(struct mm_struct *mm, struct cryo_aio *out, un
 /* Each area with a ring is all of that of a context, and each context has one. Both ascend. */
 static void match_areas(struct cryo_capture *c, struct cryo_proc *p)
 {
-	const struct cryo_aio *ring = (const struct cryo_aio *)p->aio.data;
-	const struct cryo_aio *end = ring + p->aio.len / sizeof(*ring);
+	const struct cryo_aio *ring = (const struct cryo_aio *)p->notes[CRYO_NOTE_AIO].data;
+	const struct cryo_aio *end = ring + p->notes[CRYO_NOTE_AIO].len / sizeof(*ring);
 	const struct cryo_vma_record *r = p->vmas, *last = r + p->nr_vmas;
 
 	for (; r < last; r++) {
@@ -122,7 +123,7 @@ static void match_areas(struct cryo_capture *c, struct cryo_proc *p)
 }
 
 /* When the areas have been collected. */
-int cryo_collect_aio(struct cryo_capture *c, struct cryo_proc *p)
+static int collect_aio(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_aio *rings;
 	unsigned int n;
@@ -136,16 +137,16 @@ int cryo_collect_aio(struct cryo_capture *c, struct cryo_proc *p)
 	err = wait_until_idle(c, p, &n);
 	if (err)
 		return err;
-	rings = n ? cryo_buf_add(&p->aio, n * sizeof(*rings)) : NULL;
+	rings = n ? cryo_buf_add(&p->notes[CRYO_NOTE_AIO], n * sizeof(*rings)) : NULL;
 	if (rings) {
 		memset(rings, 0, n * sizeof(*rings));
 		n = copy_contexts(p->mm, rings, n);
-		p->aio.len = n * sizeof(*rings);
+		p->notes[CRYO_NOTE_AIO].len = n * sizeof(*rings);
 		sort(rings, n, sizeof(*rings), compare_rings, NULL);
 	}
-	if (!p->aio.error)
+	if (!p->notes[CRYO_NOTE_AIO].error)
 		match_areas(c, p);
-	return p->aio.error;
+	return p->notes[CRYO_NOTE_AIO].error;
 }
 
 /* The events from @from up to @to, which the ring does not end between. */
@@ -181,10 +182,10 @@ static int put_ring(struct cryo_capture *c, struct cryo_proc *p, struct cryo_buf
 	       put_events(c, p, buf, ring, 0, now.tail);
 }
 
-int cryo_save_aio(struct cryo_capture *c, struct cryo_proc *p)
+static int save_aio(struct cryo_capture *c, struct cryo_proc *p)
 {
-	struct cryo_aio *ring = (struct cryo_aio *)p->aio.data;
-	struct cryo_aio *end = ring + p->aio.len / sizeof(*ring);
+	struct cryo_aio *ring = (struct cryo_aio *)p->notes[CRYO_NOTE_AIO].data;
+	struct cryo_aio *end = ring + p->notes[CRYO_NOTE_AIO].len / sizeof(*ring);
 	int err = 0;
 
 	for (; !err && ring < end; ring++) {
@@ -206,3 +207,8 @@ int cryo_save_aio(struct cryo_capture *c, struct cryo_proc *p)
 	}
 	return err;
 }
+
+const struct cryo_resource cryo_resource_aio = {
+	.collect_memory = collect_aio,
+	.save_memory = save_aio,
+};

@@ -12,8 +12,4 @@ struct mm_struct;
 /* optional.c */
 bool cryo_mm_has_aio(struct mm_struct *mm);
 
-/* aio.c: when the areas are known; behind their sections */
-int cryo_collect_aio(struct cryo_capture *c, struct cryo_proc *p);
-int cryo_save_aio(struct cryo_capture *c, struct cryo_proc *p);
-
 #endif /* CRYO_AIO_H */

@@ -13,6 +13,7 @@
 #include "capture/page_scan.h"
 #include "compat/swapops.h"
 #include "lib/buf.h"
+#include "resources.h"
 #include "save/memory.h"
 
 struct guard_search {
@@ -94,7 +95,7 @@ static int save_some_guards(struct guard_search *s)
 	return cryo_stream_buf(&s->c->stream, CRYO_SEC_GUARDS, s->p->mm_id, sizeof(head), &buf);
 }
 
-int cryo_save_guards(struct cryo_capture *c, struct cryo_proc *p)
+static int save_guards(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct guard_search s = { .c = c, .p = p };
 	int err, found;
@@ -111,3 +112,7 @@ int cryo_save_guards(struct cryo_capture *c, struct cryo_proc *p)
 	kvfree(s.runs);
 	return err;
 }
+
+const struct cryo_resource cryo_resource_guards = {
+	.save_memory = save_guards,
+};

@@ -17,6 +17,7 @@
 #include "compat/fs.h"
 #include "compat/hugetlb.h"
 #include "cryo_arch.h"
+#include "resources.h"
 #include "save/memory/hugetlb.h"
 
 #define ANONYMOUS	"anon_hugepage"		/* its name in the kernel's own mount */
@@ -95,7 +96,7 @@ const char *cryo_classify_hugetlb(struct cryo_object *o, bool removed)
 }
 
 /* Of an inode. */
-int cryo_save_hugetlb(struct cryo_capture *c, struct cryo_object *o)
+static int save_hugetlb(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct cryo_hugetlb out = {
 		.page_shift = ilog2(cryo_huge_page_size(file_inode(o->file))),
@@ -104,3 +105,8 @@ int cryo_save_hugetlb(struct cryo_capture *c, struct cryo_object *o)
 	return cryo_stream_section(&c->stream, CRYO_SEC_HUGETLB, o->id, sizeof(out), &out,
 				   sizeof(out));
 }
+
+const struct cryo_file_kind cryo_file_kind_hugetlb = {
+	.kind = CRYO_FILE_HUGETLB,
+	.save_inode = save_hugetlb,
+};

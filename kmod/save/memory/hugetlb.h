@@ -16,6 +16,5 @@ bool cryo_vma_is_private_huge(struct vm_area_struct *vma);
 const char *cryo_hugetlb_obstacle(struct vm_area_struct *vma);
 const char *cryo_classify_hugetlb(struct cryo_object *o, bool removed);
 int cryo_save_huge_memory(struct cryo_capture *c, struct cryo_proc *p);	/* memory/pages.c */
-int cryo_save_hugetlb(struct cryo_capture *c, struct cryo_object *o);
 
 #endif

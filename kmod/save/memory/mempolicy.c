@@ -9,6 +9,7 @@
 
 #include "capture/capture.h"
 #include "lib/buf.h"
+#include "resources.h"
 #include "save/memory.h"
 
 #ifdef CONFIG_NUMA
@@ -26,20 +27,23 @@ static void describe_policy(const struct mempolicy *policy, struct cryo_mempolic
 }
 
 /* With mmap_lock held. */
-int cryo_note_mempolicy(struct cryo_proc *p, struct vm_area_struct *vma)
+static int collect_mempolicy(struct cryo_proc *p, struct vm_area_struct *vma,
+			     const struct cryo_vma *area)
 {
+	struct cryo_buf *notes = &p->notes[CRYO_NOTE_MEMPOLICIES];
 	struct cryo_mempolicy out = { .start = vma->vm_start, .end = vma->vm_end, .of_mm = 1 };
 
 	lockdep_assert_held(&vma->vm_mm->mmap_lock);
 	if (!vma->vm_policy)
 		return 0;
 	describe_policy(vma->vm_policy, &out);
-	cryo_buf_put(&p->mempolicies, &out, sizeof(out));
-	return p->mempolicies.error;
+	cryo_buf_put(notes, &out, sizeof(out));
+	return notes->error;
 }
 
-int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task)
+static int save_thread_mempolicy(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
 {
+	struct task_struct *task = t->task;
 	struct {
 		struct cryo_array head;
 		struct cryo_mempolicy policy;
@@ -59,27 +63,38 @@ int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task)
 
 #else
 
-int cryo_note_mempolicy(struct cryo_proc *p, struct vm_area_struct *vma)
+static int collect_mempolicy(struct cryo_proc *p, struct vm_area_struct *vma,
+			     const struct cryo_vma *area)
 {
 	return 0;
 }
 
-int cryo_save_thread_mempolicy(struct cryo_capture *c, struct task_struct *task)
+static int save_thread_mempolicy(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
 {
 	return 0;
 }
 
 #endif
 
-int cryo_save_mempolicies(struct cryo_capture *c, struct cryo_proc *p)
+static int save_mempolicies(struct cryo_capture *c, struct cryo_proc *p)
 {
 	size_t size = sizeof(struct cryo_mempolicy);
-	struct cryo_array head = { p->mempolicies.len / size, size };
+	const struct cryo_buf *notes = &p->notes[CRYO_NOTE_MEMPOLICIES];
+	struct cryo_array head = { notes->len / size, size };
 	struct cryo_buf buf = {};
 
 	if (!head.count)
 		return 0;
 	cryo_buf_put(&buf, &head, sizeof(head));
-	cryo_buf_put(&buf, p->mempolicies.data, p->mempolicies.len);
+	cryo_buf_put(&buf, notes->data, notes->len);
 	return cryo_stream_buf(&c->stream, CRYO_SEC_MEMPOLICY, p->mm_id, sizeof(head), &buf);
 }
+
+const struct cryo_resource cryo_resource_mempolicies = {
+	.collect_area = collect_mempolicy,
+	.save_memory = save_mempolicies,
+};
+
+const struct cryo_thread_resource cryo_thread_resource_mempolicy = {
+	.save = save_thread_mempolicy,
+};

@@ -20,6 +20,7 @@
 #include "cryo_arch.h"
 #include "lazy/map.h"
 #include "lib/buf.h"
+#include "resources.h"
 #include "save/files.h"
 #include "save/files/uring.h"
 #include "save/ipc.h"
@@ -163,11 +164,22 @@ static int collect_file_vma(struct cryo_capture *c, struct cryo_proc *p, struct 
 	return min(is_shm, 0);
 }
 
+static int collect_contents(struct cryo_capture *c, struct cryo_proc *p,
+			    struct vm_area_struct *vma, struct cryo_vma_record *r)
+{
+	if (vma->vm_file && !cryo_vma_is_private_huge(vma))
+		return collect_file_vma(c, p, vma, r);
+	r->out.kind = CRYO_VMA_ANON;
+	r->pages = !cryo_vma_droppable(vma);
+	if (!r->pages)
+		r->out.flags |= CRYO_VMA_DROPPABLE;
+	return 0;
+}
+
 static int collect_vma(struct cryo_capture *c, struct cryo_proc *p, struct vm_area_struct *vma)
 {
 	struct cryo_vma_record *r = &p->vmas[p->nr_vmas++];
 	u32 special = cryo_special_kind(vma);
-	int err;
 
 	r->out.start = vma->vm_start;
 	r->out.end = vma->vm_end;
@@ -185,16 +197,7 @@ static int collect_vma(struct cryo_capture *c, struct cryo_proc *p, struct vm_ar
 		r->out.huge_shift = ilog2(r->huge);
 	}
 	check_vma(c, p, vma);
-	err = cryo_note_mempolicy(p, vma);
-	if (err)
-		return err;
-	if (vma->vm_file && !cryo_vma_is_private_huge(vma))
-		return collect_file_vma(c, p, vma, r);
-	r->out.kind = CRYO_VMA_ANON;
-	r->pages = !cryo_vma_droppable(vma);
-	if (!r->pages)
-		r->out.flags |= CRYO_VMA_DROPPABLE;
-	return 0;
+	return collect_contents(c, p, vma, r) ?: cryo_collect_area(p, vma, &r->out);
 }
 
 /* With mmap_lock held for reading. */
@@ -216,7 +219,7 @@ static int collect_locked(struct cryo_capture *c, struct cryo_proc *p)
 			return -EIO;
 		if (cryo_is_uprobe_area(vma))
 			continue;
-		err = collect_vma(c, p, vma) ?: cryo_note_vma_name(p, vma);
+		err = collect_vma(c, p, vma);
 		if (err)
 			return err;
 		if (fatal_signal_pending(current))
@@ -225,7 +228,7 @@ static int collect_locked(struct cryo_capture *c, struct cryo_proc *p)
 	return 0;
 }
 
-int cryo_collect_vmas(struct cryo_capture *c, struct cryo_proc *p)
+static int collect_vmas(struct cryo_capture *c, struct cryo_proc *p)
 {
 	int err;
 
@@ -267,7 +270,7 @@ static size_t auxv_len(const struct mm_struct *mm)
 	return min_t(size_t, n + 2, ARRAY_SIZE(mm->saved_auxv));
 }
 
-int cryo_save_mm(struct cryo_capture *c, struct cryo_proc *p)
+static int save_mm(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_mm out = { .nr_vmas = p->nr_vmas };
 	struct cryo_buf buf = {};
@@ -292,3 +295,19 @@ int cryo_save_mm(struct cryo_capture *c, struct cryo_proc *p)
 	}
 	return err;
 }
+
+static void release_mm(struct cryo_proc *p)
+{
+	kvfree(p->vmas);
+	p->vmas = NULL;
+	p->nr_vmas = 0;
+	if (p->exe)
+		fput(p->exe);
+	p->exe = NULL;
+}
+
+const struct cryo_resource cryo_resource_mm = {
+	.collect_memory = collect_vmas,
+	.save_memory = save_mm,
+	.release = release_mm,
+};

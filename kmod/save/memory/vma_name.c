@@ -8,6 +8,7 @@
 #include "capture/capture.h"
 #include "compat/mm.h"
 #include "lib/buf.h"
+#include "resources.h"
 #include "save/memory.h"
 
 struct cryo_named_vma {
@@ -15,26 +16,28 @@ struct cryo_named_vma {
 	char name[CRYO_VMA_NAME_MAX + 1];
 };
 
-/* Of @vma, which has been collected last.  With mmap_lock held: the name may change without it. */
-int cryo_note_vma_name(struct cryo_proc *p, struct vm_area_struct *vma)
+/* With mmap_lock held: the name may change without it. */
+static int collect_vma_name(struct cryo_proc *p, struct vm_area_struct *vma,
+			    const struct cryo_vma *area)
 {
 	struct cryo_named_vma out = { .head = { vma->vm_start, vma->vm_end } };
-	u32 kind = p->vmas[p->nr_vmas - 1].out.kind;
+	struct cryo_buf *notes = &p->notes[CRYO_NOTE_VMA_NAMES];
 	const char *name = cryo_vma_anon_name(vma);
 
 	lockdep_assert_held(&vma->vm_mm->mmap_lock);
-	if (!name || (kind != CRYO_VMA_ANON && kind != CRYO_VMA_SHMEM))
+	if (!name || (area->kind != CRYO_VMA_ANON && area->kind != CRYO_VMA_SHMEM))
 		return 0;
 	if (strscpy(out.name, name, sizeof(out.name)) <= 0)
 		return 0;
-	cryo_buf_put(&p->vma_names, &out, sizeof(out));
-	return p->vma_names.error;
+	cryo_buf_put(notes, &out, sizeof(out));
+	return notes->error;
 }
 
-int cryo_save_vma_names(struct cryo_capture *c, struct cryo_proc *p)
+static int save_vma_names(struct cryo_capture *c, struct cryo_proc *p)
 {
-	const struct cryo_named_vma *named = (void *)p->vma_names.data;
-	size_t n = p->vma_names.len / sizeof(*named);
+	const struct cryo_buf *notes = &p->notes[CRYO_NOTE_VMA_NAMES];
+	const struct cryo_named_vma *named = (void *)notes->data;
+	size_t n = notes->len / sizeof(*named);
 	int err = 0;
 
 	for (; !err && n; n--, named++)
@@ -43,3 +46,8 @@ int cryo_save_vma_names(struct cryo_capture *c, struct cryo_proc *p)
 					  sizeof(named->head) + strlen(named->name));
 	return err;
 }
+
+const struct cryo_resource cryo_resource_vma_names = {
+	.collect_area = collect_vma_name,
+	.save_memory = save_vma_names,
+};

@@ -20,6 +20,7 @@
 #include "compat/ksym.h"
 #include "lib/buf.h"
 #include "lib/locked_task.h"
+#include "resources.h"
 #include "save/net.h"
 #include "save/net/raw.h"
 #include "save/net/sock_filter.h"
@@ -321,7 +322,7 @@ static int save_socket_net(struct cryo_capture *c, struct cryo_object *o)
 				   sizeof(out));
 }
 
-int cryo_save_socket(struct cryo_capture *c, struct cryo_object *o)
+static int save_socket(struct cryo_capture *c, struct cryo_object *o)
 {
 	int err = save_listening(c, o) ?: save_socket_net(c, o);
 
@@ -346,7 +347,7 @@ static int save_by_family(struct cryo_capture *c, struct cryo_object *o)
 	return 0;
 }
 
-int cryo_save_connection(struct cryo_capture *c, struct cryo_object *o)
+static int save_connection(struct cryo_capture *c, struct cryo_object *o)
 {
 	return save_socket_net(c, o) ?: save_by_family(c, o);
 }
@@ -376,7 +377,7 @@ int cryo_save_waiting_connections(struct cryo_capture *c)
 	list_for_each_entry(o, &c->waiting, node) {
 		err = cryo_look_interrupted(c) ?:
 		      cryo_stream_section(&c->stream, CRYO_SEC_FILE, o->id, sizeof(out), &out,
-					  sizeof(out)) ?: cryo_save_connection(c, o);
+					  sizeof(out)) ?: save_connection(c, o);
 		cryo_refuse_too_big(c, o->proc, err);
 		if (err)
 			break;
@@ -384,3 +385,35 @@ int cryo_save_waiting_connections(struct cryo_capture *c)
 	check_still_waiting(c);
 	return err;
 }
+
+const struct cryo_file_kind cryo_file_kind_socket = {
+	.kind = CRYO_FILE_SOCKET,
+	.save = save_socket,
+};
+
+const struct cryo_file_kind cryo_file_kind_tcp = {
+	.kind = CRYO_FILE_TCP,
+	.save = save_connection,
+};
+
+const struct cryo_file_kind cryo_file_kind_udp = {
+	.kind = CRYO_FILE_UDP,
+	.save = save_connection,
+};
+
+const struct cryo_file_kind cryo_file_kind_raw = {
+	.kind = CRYO_FILE_RAW,
+	.save = save_connection,
+};
+
+const struct cryo_file_kind cryo_file_kind_unix = {
+	.kind = CRYO_FILE_UNIX,
+	.needs = CRYO_NEEDS_LAYOUT(UNIX),
+	.save = save_connection,
+};
+
+const struct cryo_file_kind cryo_file_kind_netlink = {
+	.kind = CRYO_FILE_NETLINK,
+	.needs = CRYO_NEEDS_LAYOUT(NETLINK),
+	.save = save_connection,
+};

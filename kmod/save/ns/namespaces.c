@@ -27,6 +27,7 @@
 #include "lib/buf.h"
 #include "lib/locked_task.h"
 #include "paths/mounts.h"
+#include "resources.h"
 #include "save/ipc.h"
 #include "save/ns.h"
 #include "save/ns/namespaces.h"
@@ -363,7 +364,7 @@ static int save_view(struct cryo_capture *c, struct cryo_proc *p, struct cryo_ns
 }
 
 /* Those of the process, and what of them nobody before it had. */
-int cryo_save_namespaces(struct cryo_capture *c, struct cryo_proc *p)
+static int save_namespaces(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_ns_view *v = kmalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
 	int err;
@@ -389,3 +390,7 @@ int cryo_save_zombie_namespaces(struct cryo_capture *c, struct cryo_proc *p)
 				   sizeof(out)) ?:
 	       save_pid_namespaces(c, p) ?: cryo_save_pids(c, p);
 }
+
+const struct cryo_resource cryo_resource_namespaces = {
+	.save = save_namespaces,
+};

@@ -11,6 +11,7 @@
 
 #include "capture/capture.h"
 #include "compat/ns_common.h"
+#include "resources.h"
 #include "save/ns/ns_file.h"
 
 bool cryo_is_ns_file(struct file *file)
@@ -51,9 +52,14 @@ const char *cryo_ns_file_obstacle(struct cryo_capture *c, struct cryo_object *o)
 }
 
 /* As struct cryo_file says. */
-u64 cryo_ns_file_saved(struct file *file)
+static u64 ns_file_position(struct cryo_object *o)
 {
-	struct ns_common *ns = get_proc_ns(file_inode(file));
+	struct ns_common *ns = get_proc_ns(file_inode(o->file));
 
 	return (u64)cryo_ns_type(ns) << 32 | (is_in_ns(current, ns) ? 0 : ns->inum);
 }
+
+const struct cryo_file_kind cryo_file_kind_namespace = {
+	.kind = CRYO_FILE_NAMESPACE,
+	.position = ns_file_position,
+};

@@ -11,6 +11,5 @@ struct file;
 
 bool cryo_is_ns_file(struct file *file);
 const char *cryo_ns_file_obstacle(struct cryo_capture *c, struct cryo_object *o);
-u64 cryo_ns_file_saved(struct file *file);
 
 #endif /* CRYO_NS_FILE_H */

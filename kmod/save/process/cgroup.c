@@ -23,6 +23,7 @@
 #include "capture/capture.h"
 #include "lib/buf.h"
 #include "lib/walk_tasks.h"
+#include "resources.h"
 #include "save/process.h"
 #include "save/process/cgroups.h"
 
@@ -63,7 +64,7 @@ static int path_of(struct cgroup *cgrp, char *buf, size_t size)
 	return len > 0 && len < size ? len : 0;
 }
 
-int cryo_save_cgroup(struct cryo_capture *c, struct cryo_proc *p)
+static int save_cgroup(struct cryo_capture *c, struct cryo_proc *p)
 {
 	char *path = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	struct cgroup *cgrp;
@@ -341,3 +342,7 @@ int cryo_save_cgroups(struct cryo_capture *c)
 	free_walk(&w);
 	return err;
 }
+
+const struct cryo_resource cryo_resource_cgroup = {
+	.save = save_cgroup,
+};

@@ -22,6 +22,7 @@
 #include "compat/mm.h"
 #include "lib/locked_task.h"
 #include "lib/optional.h"
+#include "resources.h"
 #include "save/files/uring.h"
 #include "save/ns.h"
 #include "save/process.h"
@@ -97,7 +98,7 @@ static void check_mm(struct cryo_capture *c, struct cryo_proc *p)
 }
 
 /* Refuse everything that would be lost. An error: it could not be looked at. */
-int cryo_check_process(struct cryo_capture *c, struct cryo_proc *p)
+static int check_process(struct cryo_capture *c, struct cryo_proc *p)
 {
 	int err = cryo_check_namespaces(c, p) ?: cryo_find_directories(c, p);
 	struct cryo_parked *t;
@@ -122,3 +123,7 @@ int cryo_check_process(struct cryo_capture *c, struct cryo_proc *p)
 			cryo_check_uring(c, p, t->task);
 	return 0;
 }
+
+const struct cryo_resource cryo_resource_process_obstacles = {
+	.collect = check_process,
+};

@@ -22,6 +22,7 @@
 #include "lib/buf.h"
 #include "paths/find.h"
 #include "paths/mounts.h"
+#include "resources.h"
 #include "save/files.h"
 #include "save/process.h"
 
@@ -150,7 +151,7 @@ static int save_root(struct cryo_capture *c, struct task_struct *task, u32 objec
 	return err;
 }
 
-int cryo_save_cwd(struct cryo_capture *c, struct cryo_proc *p)
+static int save_directories(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_path head = {};
 	struct fs_view view;
@@ -196,7 +197,7 @@ int cryo_find_directories(struct cryo_capture *c, struct cryo_proc *p)
 	return err;
 }
 
-int cryo_save_thread_fs(struct cryo_capture *c, struct cryo_parked *t)
+static int save_thread_fs(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
 {
 	struct cryo_thread_fs out = {};
 	struct fs_view view;
@@ -355,3 +356,11 @@ void cryo_check_thread_fs(struct cryo_capture *c, struct cryo_parked *t)
 		cryo_refuse(c, t->proc, "thread %d: a working directory shared with another process (CLONE_FS) is not supported",
 			    task_pid_vnr(t->task));
 }
+
+const struct cryo_resource cryo_resource_directories = {
+	.save = save_directories,
+};
+
+const struct cryo_thread_resource cryo_thread_resource_directories = {
+	.save = save_thread_fs,
+};

@@ -27,6 +27,7 @@
 #include "compat/posix_timers.h"
 #include "lib/buf.h"
 #include "lib/sighand.h"
+#include "resources.h"
 #include "save/process.h"
 
 /* By CPUCLOCK_PROF, CPUCLOCK_VIRT, CPUCLOCK_SCHED. */
@@ -266,7 +267,7 @@ static int take_timers(struct cryo_capture *c, struct cryo_proc *p, struct timer
 }
 
 /* After all pending signals: what expires in between is then known to the timer alone. */
-int cryo_save_posix_timers(struct cryo_capture *c, struct cryo_proc *p)
+static int save_posix_timers(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_posix_timers head = { .record_size = sizeof(struct cryo_posix_timer) };
 	struct cryo_buf buf = {};
@@ -286,3 +287,7 @@ int cryo_save_posix_timers(struct cryo_capture *c, struct cryo_proc *p)
 	memcpy(buf.data, &head, sizeof(head));
 	return cryo_stream_buf(&c->stream, CRYO_SEC_POSIX_TIMERS, p->pid, sizeof(head), &buf);
 }
+
+const struct cryo_resource cryo_resource_posix_timers = {
+	.save = save_posix_timers,
+};

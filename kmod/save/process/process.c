@@ -23,6 +23,7 @@
 #include "lib/buf.h"
 #include "lib/optional.h"
 #include "request/participant.h"
+#include "resources.h"
 #include "save/process.h"
 #include "save/process/opener.h"
 
@@ -75,7 +76,7 @@ static u32 process_flags(struct cryo_proc *p)
 	return flags;
 }
 
-int cryo_save_process(struct cryo_capture *c, struct cryo_proc *p)
+static int save_process(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct task_struct *task = p->task;
 	struct cryo_process out = {
@@ -108,7 +109,7 @@ int cryo_save_process(struct cryo_capture *c, struct cryo_proc *p)
 				   sizeof(out));
 }
 
-int cryo_save_rlimits(struct cryo_capture *c, struct cryo_proc *p)
+static int save_rlimits(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct {
 		struct cryo_array head;
@@ -228,8 +229,9 @@ static int save_openers_creds(struct cryo_capture *c, const struct cred *cred, u
 }
 
 /* Of a thread that has got other ones than its process by system calls of its own. */
-int cryo_save_thread_creds(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
+static int save_thread_creds(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
 {
+	struct task_struct *task = t->task;
 	const struct cred *cred;
 	int err;
 
@@ -270,7 +272,7 @@ int cryo_save_opener(struct cryo_capture *c, struct cryo_object *o)
 	return err;
 }
 
-int cryo_save_creds(struct cryo_capture *c, struct cryo_proc *p)
+static int save_process_creds(struct cryo_capture *c, struct cryo_proc *p)
 {
 	const struct cred *cred = get_task_cred(p->task);
 	int err;
@@ -320,3 +322,19 @@ int cryo_save_zombie(struct cryo_capture *c, struct cryo_proc *p)
 	return cryo_stream_buf(&c->stream, CRYO_SEC_PROCESS, out.pid, sizeof(out), &buf) ?:
 	       save_zombie_creds(c, p);
 }
+
+const struct cryo_resource cryo_resource_process = {
+	.save = save_process,
+};
+
+const struct cryo_resource cryo_resource_rlimits = {
+	.save = save_rlimits,
+};
+
+const struct cryo_resource cryo_resource_creds = {
+	.save = save_process_creds,
+};
+
+const struct cryo_thread_resource cryo_thread_resource_creds = {
+	.save = save_thread_creds,
+};

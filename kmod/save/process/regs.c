@@ -13,6 +13,7 @@
 #include "compat/sched.h"
 #include "cryo_arch.h"
 #include "lib/buf.h"
+#include "resources.h"
 #include "save/process.h"
 
 /*
@@ -71,9 +72,9 @@ static int save_regset(struct cryo_capture *c, struct task_struct *task,
 	return cryo_stream_buf(&c->stream, CRYO_SEC_REGSET, task_pid_vnr(task), sizeof(head), &buf);
 }
 
-int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task)
+static int save_regsets(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
 {
-	const struct user_regset_view *view = task_user_regset_view(task);
+	const struct user_regset_view *view = task_user_regset_view(t->task);
 	unsigned int i;
 	int err = 0;
 
@@ -81,7 +82,11 @@ int cryo_save_regsets(struct cryo_capture *c, struct task_struct *task)
 		const struct user_regset *set = &view->regsets[i];
 
 		if (set->regset_get && cryo_arch_want_regset(set->core_note_type))
-			err = save_regset(c, task, set);
+			err = save_regset(c, t->task, set);
 	}
-	return err ?: cryo_arch_save_more_regsets(c, task);
+	return err ?: cryo_arch_save_more_regsets(c, t->task);
 }
+
+const struct cryo_thread_resource cryo_thread_resource_regsets = {
+	.save = save_regsets,
+};

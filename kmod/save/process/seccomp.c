@@ -18,6 +18,7 @@
 #include "compat/seccomp.h"
 #include "lib/buf.h"
 #include "lib/sighand.h"
+#include "resources.h"
 #include "save/process.h"
 
 /* What a thread's filters take in the context. */
@@ -196,9 +197,9 @@ free_keys:
 	return err;
 }
 
-/* @seen: filters, by address: the number of the first thread of the process that has each. */
-int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task, struct xarray *seen)
+static int save_seccomp(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
 {
+	struct task_struct *task = t->task;
 	struct seccomp_extent e = measure_seccomp(task);
 	struct cryo_seccomp head = { .mode = mode_of(task), .filters = e.filters };
 	struct cryo_buf buf = {};
@@ -209,7 +210,7 @@ int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task, struct x
 	if (head.mode != SECCOMP_MODE_STRICT && (head.mode != SECCOMP_MODE_FILTER || !e.filters))
 		return 0;
 	cryo_buf_put(&buf, &head, sizeof(head));
-	err = e.filters ? fill_filters(seen, task, &buf, &e) : 0;
+	err = e.filters ? fill_filters(&c->filters, task, &buf, &e) : 0;
 	if (err) {
 		cryo_buf_free(&buf);
 		return err;
@@ -217,3 +218,7 @@ int cryo_save_seccomp(struct cryo_capture *c, struct task_struct *task, struct x
 	return cryo_stream_buf(&c->stream, CRYO_SEC_SECCOMP, task_pid_vnr(task), sizeof(head),
 			       &buf);
 }
+
+const struct cryo_thread_resource cryo_thread_resource_seccomp = {
+	.save = save_seccomp,
+};

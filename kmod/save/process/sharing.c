@@ -19,6 +19,7 @@
 #include "capture/capture.h"
 #include "lib/buf.h"
 #include "lib/locked_task.h"
+#include "resources.h"
 #include "save/process.h"
 
 typedef bool (*same_fn)(struct task_struct *a, struct task_struct *b);
@@ -235,7 +236,7 @@ void cryo_check_sharing(struct cryo_capture *c, struct cryo_proc *p)
 	check_strangers(c, p, CRYO_SHARED_SIGHAND, same_sighand, "signal handlers");
 }
 
-int cryo_save_sharing(struct cryo_capture *c, struct cryo_proc *p)
+static int save_shared_memory(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_proc *mm = cryo_first_sharer(c, p, CRYO_SHARED_MM);
 	struct cryo_proc *sighand = cryo_first_sharer(c, p, CRYO_SHARED_SIGHAND);
@@ -249,3 +250,7 @@ int cryo_save_sharing(struct cryo_capture *c, struct cryo_proc *p)
 	return cryo_stream_section(&c->stream, CRYO_SEC_SHARED_MEMORY, p->pid, sizeof(out), &out,
 				   sizeof(out));
 }
+
+const struct cryo_resource cryo_resource_shared_memory = {
+	.save = save_shared_memory,
+};

@@ -11,6 +11,7 @@
 #include "compat/posix_timers.h"
 #include "lib/buf.h"
 #include "lib/sighand.h"
+#include "resources.h"
 #include "save/process.h"
 #include "save/process/requester.h"
 
@@ -23,7 +24,7 @@ static u64 mask_of(const sigset_t *set)
 	return mask;
 }
 
-int cryo_save_sigactions(struct cryo_capture *c, struct cryo_proc *p)
+static int save_sigactions(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_array head = { _NSIG, sizeof(struct cryo_sigaction) };
 	struct sighand_struct *sighand;
@@ -130,8 +131,8 @@ static void put_info(struct cryo_buf *buf, const kernel_siginfo_t *info)
 }
 
 /* Pending signals of the process (@shared) or of the thread @task, in the order they were sent. */
-int cryo_save_sigpending(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,
-			 bool shared)
+static int save_sigpending(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,
+			   bool shared)
 {
 	struct cryo_sigpending head = {
 		.record_size = CRYO_SIGINFO_SIZE,
@@ -166,3 +167,25 @@ int cryo_save_sigpending(struct cryo_capture *c, struct cryo_proc *p, struct tas
 	kvfree(infos);
 	return err;
 }
+
+static int save_shared_pending(struct cryo_capture *c, struct cryo_proc *p)
+{
+	return save_sigpending(c, p, p->task, true);
+}
+
+static int save_own_pending(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
+{
+	return save_sigpending(c, p, t->task, false);
+}
+
+const struct cryo_resource cryo_resource_sigactions = {
+	.save = save_sigactions,
+};
+
+const struct cryo_resource cryo_resource_sigpending = {
+	.save = save_shared_pending,
+};
+
+const struct cryo_thread_resource cryo_thread_resource_sigpending = {
+	.save = save_own_pending,
+};

@@ -9,6 +9,7 @@
 #include <cryo/format.h>
 
 #include "capture/capture.h"
+#include "resources.h"
 #include "save/process.h"
 
 /* Does it have the descriptor table of a process that comes before it in the context? */
@@ -19,7 +20,7 @@ bool cryo_has_table_of_other(struct cryo_capture *c, struct cryo_proc *p)
 	return first && first != p;
 }
 
-int cryo_save_tables(struct cryo_capture *c, struct cryo_proc *p)
+static int save_shared_tables(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_proc *files = cryo_first_sharer(c, p, CRYO_SHARED_FILES);
 	struct cryo_proc *fs = cryo_first_sharer(c, p, CRYO_SHARED_FS);
@@ -33,3 +34,7 @@ int cryo_save_tables(struct cryo_capture *c, struct cryo_proc *p)
 	return cryo_stream_section(&c->stream, CRYO_SEC_SHARED_TABLES, p->pid, sizeof(out), &out,
 				   sizeof(out));
 }
+
+const struct cryo_resource cryo_resource_shared_tables = {
+	.save = save_shared_tables,
+};

@@ -13,6 +13,7 @@
 #include "capture/capture.h"
 #include "compat/sched.h"
 #include "lib/buf.h"
+#include "resources.h"
 #include "save/process.h"
 #include "syscalls/syscalls.h"
 
@@ -80,7 +81,7 @@ static void put_affinity(struct task_struct *task, struct cryo_thread *out, stru
 	}
 }
 
-int cryo_save_thread(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
+static int save_thread(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
 {
 	struct task_struct *task = t->task;
 	struct cryo_thread out = {
@@ -121,3 +122,7 @@ int cryo_save_exited_leader(struct cryo_capture *c, struct cryo_proc *p)
 	return cryo_stream_section(&c->stream, CRYO_SEC_THREAD, out.tid, sizeof(out), &out,
 				   sizeof(out));
 }
+
+const struct cryo_thread_resource cryo_thread_resource_thread = {
+	.save = save_thread,
+};

@@ -9,6 +9,7 @@
 
 #include "capture/capture.h"
 #include "lib/sighand.h"
+#include "resources.h"
 #include "save/process.h"
 
 static void save_real(struct signal_struct *sig, struct cryo_itimer *out)
@@ -35,7 +36,7 @@ static void save_cpu(const struct cpu_itimer *it, u64 now, struct cryo_itimer *o
 	out->interval_ns = it->incr;
 }
 
-int cryo_save_itimers(struct cryo_capture *c, struct cryo_proc *p)
+static int save_itimers(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct {
 		struct cryo_array head;
@@ -59,3 +60,7 @@ int cryo_save_itimers(struct cryo_capture *c, struct cryo_proc *p)
 	return cryo_stream_section(&c->stream, CRYO_SEC_ITIMERS, p->pid, sizeof(out.head),
 				   &out, sizeof(out));
 }
+
+const struct cryo_resource cryo_resource_itimers = {
+	.save = save_itimers,
+};

@@ -5,6 +5,7 @@
 #include <cryo/format.h>
 
 #include "capture/capture.h"
+#include "resources.h"
 #include "save/process.h"
 
 #ifdef CONFIG_UCLAMP_TASK
@@ -14,8 +15,9 @@ static u32 asked_for(struct task_struct *task, enum uclamp_id id)
 	return task->uclamp_req[id].user_defined ? task->uclamp_req[id].value : CRYO_UCLAMP_NONE;
 }
 
-int cryo_save_uclamp(struct cryo_capture *c, struct task_struct *task)
+static int save_uclamp(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
 {
+	struct task_struct *task = t->task;
 	struct cryo_uclamp out = { asked_for(task, UCLAMP_MIN), asked_for(task, UCLAMP_MAX) };
 
 	if (out.min == CRYO_UCLAMP_NONE && out.max == CRYO_UCLAMP_NONE)
@@ -26,9 +28,13 @@ int cryo_save_uclamp(struct cryo_capture *c, struct task_struct *task)
 
 #else
 
-int cryo_save_uclamp(struct cryo_capture *c, struct task_struct *task)
+static int save_uclamp(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
 {
 	return 0;
 }
 
 #endif
+
+const struct cryo_thread_resource cryo_thread_resource_uclamp = {
+	.save = save_uclamp,
+};
