@@ -26,17 +26,28 @@
 #include "lib/buf.h"
 #include "save/net.h"
 
-/* The other end if it is an open socket or waits in a queue; counted. */
-static struct sock *peer_get(struct sock *sk)
+/* The other end, counted, if it has a socket, or waits in a queue for one (@dead: if it has none any more). */
+static struct sock *end_get(struct sock *sk, bool dead)
 {
 	struct sock *peer = cryo_tcp_peer(sk);
 
 	if (!peer)
 		return NULL;
-	if (sk_fullsock(peer) && !sock_flag(peer, SOCK_DEAD))
+	if (sk_fullsock(peer) && sock_flag(peer, SOCK_DEAD) == dead)
 		return peer;
 	sock_gen_put(peer);
 	return NULL;
+}
+
+static struct sock *peer_get(struct sock *sk)
+{
+	return end_get(sk, false);
+}
+
+/* Closed on this machine, with bytes that have not arrived yet: the kernel still sends them, and nobody adds to them. */
+static struct sock *orphan_get(struct sock *sk)
+{
+	return end_get(sk, true);
 }
 
 static bool is_local(struct sock *sk)
@@ -58,8 +69,15 @@ static bool is_over(struct sock *sk)
 /* Nobody is left at the other end: it has closed, and was on this machine. */
 static bool is_left_alone(struct sock *sk)
 {
-	return is_over(sk) || (is_local(sk) && (1 << sk->sk_state) &
-			       (TCPF_CLOSE_WAIT | TCPF_LAST_ACK | TCPF_CLOSING | TCPF_FIN_WAIT2));
+	struct sock *orphan;
+
+	if (is_over(sk))
+		return true;
+	orphan = orphan_get(sk);
+	if (orphan)
+		sock_gen_put(orphan);
+	return orphan || (is_local(sk) && (1 << sk->sk_state) &
+			  (TCPF_CLOSE_WAIT | TCPF_LAST_ACK | TCPF_CLOSING | TCPF_FIN_WAIT2));
 }
 
 /* ---- collect ---- */
@@ -341,6 +359,7 @@ int cryo_save_tcp(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct sock *sk = cryo_sock_of(o);
 	struct sock *peer = sk->sk_state == TCP_CLOSE ? NULL : peer_get(sk);
+	struct sock *orphan = peer || sk->sk_state == TCP_CLOSE ? NULL : orphan_get(sk);
 	struct cryo_sock_state out = {
 		.family = sk->sk_family,
 		.type = SOCK_STREAM,
@@ -359,9 +378,11 @@ int cryo_save_tcp(struct cryo_capture *c, struct cryo_object *o)
 		err = cryo_save_sockstate(c, o, &out, names) ?: cryo_save_sockopts(c, o);
 		/* What was under way from and to the outside is lost with the connection. */
 		if (!err && out.state != CRYO_SOCK_RESET)
-			err = save_tcp_queue(c, o, peer);
+			err = save_tcp_queue(c, o, peer ?: orphan);
 	}
 	kfree(names);
+	if (orphan)
+		sock_gen_put(orphan);
 	if (peer)
 		sock_gen_put(peer);
 	return err;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "restart/net/sockets.h"
 
 namespace cryo {
@@ -97,14 +98,36 @@ void set_socket_options(int fd, const std::vector<cryo_sockopt>& options) {
   }
 }
 
-void raise_send_buffer(int fd) {
-  if (::setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &kLargest, sizeof(kLargest)) != 0)
-    (void)::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kLargest, sizeof(kLargest));
+namespace {
+
+// What a caller without privileges can set at most.
+int largest_buffer(int name) {
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!probe || ::setsockopt(probe.get(), SOL_SOCKET, name, &kLargest, sizeof(kLargest)) != 0) return 0;
+  return current_int(probe.get(), name);
 }
 
-void raise_receive_buffer(int fd) {
-  if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kLargest, sizeof(kLargest)) != 0)
-    (void)::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kLargest, sizeof(kLargest));
+// The kernel may have given it more by itself than it lets a caller without privileges set.
+bool raise_buffer(int fd, int name, int force) {
+  if (::setsockopt(fd, SOL_SOCKET, force, &kLargest, sizeof(kLargest)) == 0) return true;
+  if (current_int(fd, name) < largest_buffer(name)) (void)::setsockopt(fd, SOL_SOCKET, name, &kLargest, sizeof(kLargest));
+  return false;
+}
+
+}  // namespace
+
+bool raise_send_buffer(int fd) { return raise_buffer(fd, SO_SNDBUF, SO_SNDBUFFORCE); }
+
+bool raise_receive_buffer(int fd) { return raise_buffer(fd, SO_RCVBUF, SO_RCVBUFFORCE); }
+
+std::size_t room_in_connection(int from, int to) {
+  return (static_cast<std::size_t>(std::max(current_int(from, SO_SNDBUF), 0)) +
+          static_cast<std::size_t>(std::max(current_int(to, SO_RCVBUF), 0))) / 2;
+}
+
+void leave_buffers_to_kernel(int fd) {
+  constexpr int kNone = 0;
+  (void)::setsockopt(fd, SOL_SOCKET, kBufLock, &kNone, sizeof(kNone));
 }
 
 }  // namespace cryo

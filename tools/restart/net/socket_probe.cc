@@ -175,8 +175,9 @@ std::string abstract_problem(const Context& context, const File& file, int& code
   const Bytes& name = file.socket ? file.socket->address : file.connection->name;
   const std::string text = abstract_name(name);
   if (text.empty() || is_of_listener(context, file)) return "";
-  const UniqueFd probe = socket_like(context, file, false);
   for (;; --g_pauses) {
+    // Each time another one: closing it has the kernel look for sockets that are only in each other's queues, as those of the job may be.
+    const UniqueFd probe = socket_like(context, file, false);
     if (::bind(probe.get(), raw(name), static_cast<socklen_t>(name.size())) == 0) return "";
     code = errno;
     if (code != EADDRINUSE) return "";

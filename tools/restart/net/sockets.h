@@ -29,9 +29,13 @@ using FileLookup = std::function<int(std::uint32_t)>;
 
 // Sets what differs from the saved options.
 void set_socket_options(int fd, const std::vector<cryo_sockopt>& options);
-// As large as the caller's rights allow, until set_socket_options().
-void raise_send_buffer(int fd);
-void raise_receive_buffer(int fd);
+// As large as the caller's rights allow, until set_socket_options(); never less than it was. True: as large as can be.
+bool raise_send_buffer(int fd);
+bool raise_receive_buffer(int fd);
+// Lets the kernel choose the sizes, as it does until somebody sets one.
+void leave_buffers_to_kernel(int fd);
+// Bytes that surely fit into a connection, half of both buffers being the kernel's own.
+[[nodiscard]] std::size_t room_in_connection(int from, int to);
 [[nodiscard]] std::optional<int> saved_option(const std::vector<cryo_sockopt>& options, std::uint32_t level,
                                               std::uint32_t name);
 

@@ -291,6 +291,42 @@ void write_all(int fd, const Bytes& data) {
   }
 }
 
+// Reads what has been sent, all of it: nothing of it may be left in front of what belongs there.
+void drain(int fd, std::size_t bytes) {
+  constexpr int kPatience = 3000;  // ms
+  std::vector<std::byte> place(std::size_t{1} << 18);
+  while (bytes > 0) {
+    const ssize_t got = ::recv(fd, place.data(), std::min(place.size(), bytes), MSG_DONTWAIT);
+    if (got > 0) {
+      bytes -= static_cast<std::size_t>(got);
+      continue;
+    }
+    pollfd some{fd, POLLIN, 0};
+    if (got == 0 || errno != EAGAIN || ::poll(&some, 1, kPatience) == 0)
+      fail_errno("cannot read {} bytes back from a connection that is being restored", bytes);
+  }
+}
+
+// The kernel's own sizes grow with what goes through a connection, as they did with what the program sent: to where
+// net.ipv4.tcp_wmem and tcp_rmem let them, which is more than a caller without privileges can set.
+void grow_buffers(int from, int to, std::size_t bytes) {
+  constexpr int kMostRounds = 64;
+  constexpr int kRoundsWithoutGrowth = 6;
+  leave_buffers_to_kernel(from);
+  leave_buffers_to_kernel(to);
+  const std::vector<std::byte> filler(std::size_t{1} << 18);
+  int same = 0;
+  for (int round = 0; round < kMostRounds && same < kRoundsWithoutGrowth; ++round) {
+    const std::size_t room = room_in_connection(from, to);
+    if (room >= bytes) return;
+    std::size_t sent = 0;
+    for (ssize_t now = 0; (now = ::send(from, filler.data(), filler.size(), MSG_DONTWAIT | MSG_NOSIGNAL)) > 0;)
+      sent += static_cast<std::size_t>(now);
+    drain(to, sent);
+    same = room_in_connection(from, to) > room ? 0 : same + 1;
+  }
+}
+
 // For one connection, which leads nowhere else.
 UniqueFd listen_at_loopback(const FileRestoreInput& input, const File& file, Bytes& where) {
   UniqueFd listener = new_socket(input, file);
@@ -453,7 +489,8 @@ void Sockets::finish_tcp(const FileLookup& lookup) {
     const auto gone = peers_.find(id);
     if (!file.queue.empty()) {
       const int from = gone != peers_.end() ? gone->second.get() : lookup(file.connection->head.peer);
-      raise_send_buffer(from);
+      // One that nobody has accepted has no descriptor to read by.
+      if (!raise_send_buffer(from) && !is_waiting(file)) grow_buffers(from, lookup(id), waiting_bytes(file));
       for (const SocketMessage& message : file.queue) write_all(from, message.data);
     }
     const cryo_sock_state& head = file.connection->head;

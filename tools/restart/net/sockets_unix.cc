@@ -258,7 +258,8 @@ void Sockets::fill_datagrams(const File& file, const FileLookup& lookup) {
   const Bytes to = unix_names_.way_to(file.id).value_or(address_of(state.name, input_.options.relocations).bytes);
   const NamesOf theirs(input_.context, holders(file), file);
   for (const SocketMessage& message : file.queue) {
-    const bool from_peer = is_connected(file) && message.head.sender == state.head.peer;
+    // Who is not connected to it by now has to name it, also where it is connected itself.
+    const bool from_peer = is_mutual(input_.context, file) && state.head.peer != file.id && message.head.sender == state.head.peer;
     UniqueFd stranger;
     int sender = -1;
     if (message.head.sender != 0)
