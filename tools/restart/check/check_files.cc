@@ -71,6 +71,7 @@ class FileChecker {
   void check_socket(const File& file);
   void check_pipe(const Inode& inode);
   [[nodiscard]] bool is_other_watched(const Watch& watch, const std::string& path) const;
+  [[nodiscard]] bool can_watch_again(const Watch& watch, const std::string& path) const;
   void check_inotify(const Inotify& inotify, const FileUse& use);
   void check_fanotify(const Fanotify& group);
   void check_timerfd(const cryo_timerfd& timer);
@@ -554,6 +555,16 @@ bool FileChecker::is_other_watched(const Watch& watch, const std::string& path) 
   return place && is_other_since(watch.head.ino, context_.header.created_ns, place.get());
 }
 
+// By cr_restart itself, where the process may not any more: who watches a file must be allowed to read it.
+bool FileChecker::can_watch_again(const Watch& watch, const std::string& path) const {
+  if (!names::is_there({path, O_PATH | O_NOFOLLOW, watch.head.dev, watch.head.ino, 0, {}, context_.header.created_ns})) return false;
+  const OwnNames own;
+  const UniqueFd place = names::open(path, O_PATH | O_NOFOLLOW);
+  if (place && names::access(fmt::format("/proc/self/fd/{}", place.get()), R_OK, 0) == 0) return true;
+  errno = EACCES;
+  return false;
+}
+
 void FileChecker::check_inotify(const Inotify& inotify, const FileUse& use) {
   // Found out when its mount namespace is there.
   if (context_.processes[use.process].namespaces.mnt != 0) return;
@@ -563,9 +574,7 @@ void FileChecker::check_inotify(const Inotify& inotify, const FileUse& use) {
   for (const Watch& watch : inotify.watches) {
     if (removed.find(watch) != 0) continue;
     const std::string path = options_.relocations.apply(watch.path);
-    if (names::access(path, R_OK, AT_SYMLINK_NOFOLLOW) != 0 &&
-        !names::is_there(
-            {path, O_PATH | O_NOFOLLOW, watch.head.dev, watch.head.ino, 0, {}, context_.header.created_ns}))
+    if (names::access(path, R_OK, AT_SYMLINK_NOFOLLOW) != 0 && !can_watch_again(watch, path))
       problem(errno, "{}, which watch {} of it is of, cannot be watched: {}", path, watch.head.wd,
               std::strerror(errno));
     else if (is_other_watched(watch, path) && others++ == 0)
