@@ -118,8 +118,8 @@ void cryo_arch_prepare_park(struct task_struct *task);
 void cryo_arch_begin_park(void);
 
 /*
- * @task is current or off its CPU, and about to stay in the kernel: when it is woken for no reason, or by who kills or
- * continues it, what has been saved of its registers is to stay where it is, and to count as saved.
+ * @task is current or off its CPU, and stays in the kernel: if woken spuriously, or by a kill or
+ * SIGCONT, its saved registers must stay in place and remain valid.
  */
 void cryo_arch_stay_saved(struct task_struct *task);
 

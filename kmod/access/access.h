@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * access.h - who may do what to whom
+ * access.h - permission checks on other tasks and files
  *
- * Everything that the module does to another task, or with the credentials of somebody who is not the caller, is asked
- * here: at the place where it is done, of the task as it is at that moment.  An answer is good for that
- * moment only.  doc/security.md has the table of all such places; tests/lint/access finds calls that
- * go round this file.
+ * Every operation on another task, or with another's credentials, is checked here, where it is
+ * performed, against the task's state at that moment. A result is valid for that moment only.
+ * doc/security.md lists all such places; tests/lint/access finds calls that bypass this file.
  */
 #ifndef CRYO_ACCESS_H
 #define CRYO_ACCESS_H
@@ -18,7 +17,7 @@ struct pid;
 struct task_struct;
 struct user_namespace;
 
-/* Who a task was when it was asked about: what an answer of cryo_may_trace() hangs on and the task itself can change. */
+/* Identity of a task when it was checked: what a result of cryo_may_trace() depends on and the task can change. */
 struct cryo_identity {
 	const struct cred *cred;	/* counted */
 	u64 exec_id;
@@ -70,11 +69,11 @@ bool cryo_may_read_as(const struct cred *cred, struct task_struct *task);
 bool cryo_may_see(struct task_struct *task);
 
 /**
- * cryo_may_see_creds() - may the caller know all of the credentials of somebody whose process need
- *	not be there any more?
+ * cryo_may_see_creds() - may the caller know all credentials of a subject whose process may no
+ *	longer exist?
  * @cred: the credentials
  *
- * Return: true: they are his own (he has started what has them), or he could take them.
+ * Return: true: they are the caller's own (of a process he started), or he could assume them.
  */
 bool cryo_may_see_creds(const struct cred *cred);
 
@@ -112,11 +111,11 @@ void cryo_identity_put(struct cryo_identity *id);
 bool cryo_maker_capable(const struct cred *maker, struct user_namespace *ns, int cap);
 
 /**
- * cryo_cred_has_no_more() - is a task no more than somebody?
+ * cryo_cred_has_no_more() - does a task have no more privileges than @cred?
  * @cred: his credentials
  * @task: the task
  *
- * Return: true: in all of its user ids and capabilities; or he may signal it in any case.
+ * Return: true: in all its user ids and capabilities; or @cred may signal it anyway.
  */
 bool cryo_cred_has_no_more(const struct cred *cred, struct task_struct *task);
 

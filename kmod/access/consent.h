@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * consent.h - processes that let their own user checkpoint them where Yama would not
+ * consent.h - processes that let their own user checkpoint them despite Yama
  */
 #ifndef CRYO_CONSENT_H
 #define CRYO_CONSENT_H
@@ -10,7 +10,7 @@
 struct task_struct;
 
 /**
- * cryo_consent_init() - find what tells of fork() and exec()
+ * cryo_consent_init() - find the fork() and exec() tracepoints
  */
 void cryo_consent_init(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * exceptions.h - what ordinary users may do here, and the kernel reserves to capabilities
+ * exceptions.h - operations allowed to unprivileged users that the kernel reserves to capabilities
  */
 #ifndef CRYO_EXCEPTIONS_H
 #define CRYO_EXCEPTIONS_H

@@ -22,7 +22,7 @@
 /**
  * cryo_features() - what this kernel allows, and is not switched off
  *
- * May change at any time: what has begun goes on.
+ * May change at any time: operations in progress complete.
  *
  * Return: CRYO_FEATURE_* bits.
  */

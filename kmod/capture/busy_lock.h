@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * busy_lock.h - locks that others hold for as long as they like
+ * busy_lock.h - locks that other processes may hold indefinitely
  *
- * The locks of pipes, sockets, epolls, rings and terminals are held while bytes are copied from or to user memory, which may be that of
- * a FUSE file or one with userfaultfd, or are waited for by who has such a one.  Who shares such a file with the job and is not part of it, or has sent it to the job, can so stop who wants the lock; and the kernel's own
- * functions wait for it without being killable.  The same for a work that takes such a lock.
+ * Pipe, socket, epoll, ring and terminal locks are held across copies from or to user memory, which
+ * may be backed by FUSE or userfaultfd, or are waited for by a holder of such a lock. A process
+ * outside the job that shares such a file with it, or sent it to the job, can thereby block anyone
+ * who wants the lock; and the kernel's own functions wait for it uninterruptibly. The same goes for
+ * a work item that takes such a lock.
  */
 #ifndef CRYO_BUSY_LOCK_H
 #define CRYO_BUSY_LOCK_H
@@ -50,9 +52,9 @@ int cryo_busy_read_lock(struct cryo_capture *c, struct cryo_object *o, struct rw
  * @req: the request, in its worker
  * @mm: the memory
  *
- * Others have it while they wait for a page fault that a server takes, or wait for it and keep
- * later ones out. So it is waited for as long as the request has time, and nobody is killed who
- * waits for its end: what wakes who waits for such a lock is SIGKILL alone.
+ * Others may hold it while a page fault waits for a FUSE or userfaultfd server, or queue for it and
+ * block later readers. So the wait lasts as long as the request has time, and no waiter is killed
+ * for it: only SIGKILL wakes a waiter of such a lock.
  *
  * Return: 0, or a negative errno: it is not held.
  */

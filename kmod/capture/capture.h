@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * capture.h - what savers share while a job is looked at
+ * capture.h - state shared by the savers while a job is inspected
  *
- * struct cryo_capture has what has been found; a saver adds to it, describes it by the calls of capture/stream.h, and says by
- * cryo_refuse() what is in the way.
+ * struct cryo_capture holds what has been found; a saver adds to it, describes it with the calls of
+ * capture/stream.h, and reports obstacles with cryo_refuse().
  */
 #ifndef CRYO_CAPTURE_CAPTURE_H
 #define CRYO_CAPTURE_CAPTURE_H
@@ -163,7 +163,7 @@ static inline s64 cryo_cut_remaining(s64 ns)
 /* obstacles.c: what is in the way of a checkpoint, and what else is worth saying */
 
 /**
- * cryo_look_interrupted() - should the look at everybody end now?
+ * cryo_look_interrupted() - should the inspection stop now?
  * @c: the capture
  *
  * Asked in all loops over what a user can have many of.
@@ -185,13 +185,13 @@ __printf(3, 4)
 void cryo_refuse(struct cryo_capture *c, const struct cryo_proc *p, const char *fmt, ...);
 
 /**
- * cryo_refuse_unseen() - something could not be looked at
+ * cryo_refuse_unseen() - something could not be inspected
  * @c: the capture
  * @p: who has it
  * @what: as in "its ... cannot be inspected"
  * @err: a negative errno
  *
- * That is an obstacle; for want of memory or time, or because somebody was killed, it is an error.
+ * That is an obstacle; but lack of memory or time, or a killed process, is an error.
  *
  * Return: 0, or @err if the capture is to end.
  */

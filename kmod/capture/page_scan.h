@@ -6,7 +6,7 @@
 #include <linux/pgtable.h>
 
 /**
- * cryo_page_scan() - the first range of pages that have ever been touched: present, swapped out or
+ * cryo_page_scan() - the first range of pages that were ever populated: present, swapped out or
  *	migrating
  * @mm: the memory
  * @start: where to begin
@@ -14,8 +14,8 @@
  * @limit: bytes of a range after which it is long enough
  * @range_end: gets its end; the start: none has been found up to there
  *
- * Only where there are areas. Gives up after a millisecond or so, for the caller to let others have
- * the processor and look whether there is still time.
+ * Covers VMAs only. Returns after about a millisecond, so that the caller can reschedule and check
+ * its time limit.
  *
  * Context: With mmap_lock.
  *

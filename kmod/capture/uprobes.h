@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* uprobes.h - what uprobes have put into the memory of processes, which is none of theirs */
+/* uprobes.h - breakpoints and areas that uprobes have put into the memory of a process */
 #ifndef CRYO_UPROBES_H
 #define CRYO_UPROBES_H
 

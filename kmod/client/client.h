@@ -26,8 +26,8 @@ long cryo_client_create(void __user *arg);
  * cryo_notify() - tell all in scope, and wait for their votes
  * @req: the request, the target of which is claimed
  *
- * Others may vote for long: who registers meanwhile has something to protect from then on. Whatever
- * it returns, cryo_notify_end().
+ * Other processes may take long to vote; a process that registers meanwhile is protected from then
+ * on. Call cryo_notify_end() whatever this returns.
  *
  * Context: In the requester. Sleeps until all have voted.
  *
@@ -36,7 +36,7 @@ long cryo_client_create(void __user *arg);
 int cryo_notify(struct cryo_request *req);
 
 /**
- * cryo_notify_end() - the checkpoint is over: who took part goes on
+ * cryo_notify_end() - the checkpoint has ended: resume the participants
  * @req: the request
  * @result: of the checkpoint: 0 or a negative errno
  *
@@ -45,7 +45,7 @@ int cryo_notify(struct cryo_request *req);
 void cryo_notify_end(struct cryo_request *req, int result);
 
 /**
- * cryo_notify_ends_later() - do callbacks of a process go on now that the checkpoint is over?
+ * cryo_notify_ends_later() - will callbacks of a process resume now that the checkpoint is over?
  * @proc: the process
  *
  * Context: Before cryo_notify_end().
@@ -55,11 +55,11 @@ void cryo_notify_end(struct cryo_request *req, int result);
 bool cryo_notify_ends_later(struct cryo_proc *proc);
 
 /**
- * cryo_notify_wait() - wait for all callbacks that have been told of the end
+ * cryo_notify_wait() - wait for all callbacks that were notified of the end
  * @req: the request
  *
- * As long as the request may take, counted from now. That they have not come to theirs is no error:
- * the context is what it is.
+ * Waits at most as long as the request may take, counted from now. Callbacks that have not finished
+ * by then are no error: the context is unaffected.
  *
  * Context: In the requester, after cryo_notify_end().
  */

@@ -19,7 +19,10 @@ void cryo_parked_put(struct cryo_parked *p);
 void cryo_set_park_state(struct cryo_parked *p, enum cryo_park_state state);
 void cryo_settle_parked(struct cryo_parked *p, enum cryo_park_state state);
 
-/* Is it one whose parent waits for it? @named: whether it is of the process that the caller has named, and asked all the same. */
+/*
+ * Is it a vfork() child, for which its parent waits? @named: whether it belongs to the process named
+ * by the caller, and is to be parked all the same.
+ */
 bool cryo_is_vfork_child(struct task_struct *task, bool named);
 
 /**
@@ -31,10 +34,10 @@ bool cryo_is_vfork_child(struct task_struct *task, bool named);
 void cryo_ask_to_park(struct cryo_parked *p);
 
 /**
- * cryo_give_up_parking() - nobody waits for a thread any more
+ * cryo_give_up_parking() - stop waiting for a thread to park
  * @p: its record
  *
- * Its work is taken back, or stays where taking it back would cut a call short.
+ * Its work is cancelled, or left queued where cancelling would cut a system call short.
  */
 void cryo_give_up_parking(struct cryo_parked *p);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * map.h - memory of a restarted process that comes from the context when it is used first
+ * map.h - memory of a restarted process that is loaded from the context on first access
  *
- * An area of anonymous memory has operations of ours until its last page has come; its VMAs belong to a
- * struct cryo_map_mm, of which there is one per address space.  What has come is anonymous memory as any other.
+ * Until its last page is loaded, an anonymous area has vm_operations of ours; its VMAs belong to a
+ * struct cryo_map_mm, one per address space. Loaded pages are ordinary anonymous memory.
  */
 #ifndef CRYO_MAP_H
 #define CRYO_MAP_H
@@ -40,7 +40,7 @@ struct cryo_map_source {
 struct cryo_map_source *cryo_map_source_get(int fd);
 
 /**
- * cryo_map_source_put() - a reference less
+ * cryo_map_source_put() - drop a reference
  * @source: the file; NULL is fine
  */
 void cryo_map_source_put(struct cryo_map_source *source);
@@ -168,7 +168,7 @@ struct cryo_map_mm {
 	struct mm_struct *mm;		/* mmgrab() */
 	struct pid *owner;		/* counted: the process */
 	struct cryo_user *user;		/* counted */
-	u64 number;			/* of those that there have been: who is younger waits for who is older */
+	u64 number;			/* sequence number: the younger waits for the older (lock order) */
 	struct mmu_notifier notifier;
 	spinlock_t lock;		/* protects @vmas, and what is said so of */
 	struct list_head vmas;		/* of struct cryo_map_vma; changed with mmap_lock, too, while @mm has users */
@@ -200,7 +200,7 @@ struct cryo_map_vma {
 	unsigned long used;		/* the bit behind the pages that came then */
 	unsigned long window;		/* ... and how many were to come */
 	bool copied;			/* its page tables have been copied, for a child */
-	bool settles;			/* whoever has mmap_lock sets bits for the pages that he brings; under it */
+	bool settles;			/* the holder of mmap_lock sets bits for the pages that it loads */
 };
 
 void cryo_map_get(struct cryo_map_mm *map);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* in_use.h - how many there are of what keeps the module loaded, for the administrator */
+/* in_use.h - per-kind counts of objects that pin the module, for the administrator */
 #ifndef CRYO_LIB_IN_USE_H
 #define CRYO_LIB_IN_USE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * locked_task.h - what a thread that is killed gives up before it waits for those who look at it
+ * locked_task.h - state that a killed thread releases before it waits for those that inspect it
  *
  * Parked threads keep all they have until the look is over (go_away()).  One that job control or a tracer has stopped only has that work
  * queued, and on its way out gives up its memory, its semaphore adjustments, descriptors, directories and namespaces first.  It takes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * per_user.h - what each user has of things that are few, or that are common to his processes
+ * per_user.h - per-user resources that are limited or shared by a user's processes
  *
  * So that one user neither uses up what is there for all, nor keeps others waiting for a lock.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * point.h - places to die, and bounds that are soon reached: see point.c
+ * point.h - stop points and reduced limits for tests: see point.c
  */
 #ifndef CRYO_POINT_H
 #define CRYO_POINT_H

@@ -2,8 +2,8 @@
 /*
  * turn.h - numbers that one user at a time chooses
  *
- * What is set for the caller's next fork() or shmget() lasts until that: whoever sets it as well in between takes it from him, and one
- * who does so in a loop would keep all others from what they want.
+ * A value set for the caller's next fork() or shmget() lasts until then: another caller that sets
+ * it in between replaces it, and one that does so in a loop would starve all others.
  */
 #ifndef CRYO_TURN_H
 #define CRYO_TURN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * wait.h - waits of who asks for a checkpoint or a restart: killable, and freezable, as those that they wait for may be frozen first
- * when the machine goes to sleep
+ * wait.h - waits of requesters and coordinators: killable, and freezable, since the tasks that they
+ * wait for may be frozen first on suspend
  */
 #ifndef CRYO_WAIT_H
 #define CRYO_WAIT_H

@@ -2,7 +2,7 @@
 /*
  * used.h - which private anonymous pages a process has used since the checkpoint before
  *
- * protect.c and pages.c, which look at the page tables anyway, ask; used.c keeps the answers.
+ * protect.c and pages.c, which walk the page tables anyway, query it; used.c keeps the results.
  */
 #ifndef CRYO_USED_H
 #define CRYO_USED_H

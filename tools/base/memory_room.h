@@ -14,7 +14,7 @@ namespace cryo {
 // The same of the group `path` below `mount`, where that file system is.
 [[nodiscard]] std::optional<std::uint64_t> memory_room(const std::string& mount, const std::string& path);
 
-// When memory runs out, let it be this process, and not the one that it works for.
+// On memory exhaustion, make the OOM killer choose this process and not the one it works for.
 void die_first();
 
 }  // namespace cryo

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A regular file by a name that somebody else has chosen: nothing else is opened, not even for a moment, as that alone starts a watchdog,
-// rewinds a tape or lets the writer of a FIFO go on.
+// Opens a regular file by a name chosen by someone else: nothing else is opened, even briefly, as open(2)
+// alone starts a watchdog, rewinds a tape or releases the writer of a FIFO.
 #pragma once
 
 #include <fcntl.h>

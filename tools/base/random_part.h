@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// For names that nobody is to know before they are made.
+// Unpredictable parts of file names.
 #pragma once
 
 #include <fmt/format.h>

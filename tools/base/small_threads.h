@@ -7,9 +7,9 @@
 
 namespace cryo {
 
-// For all threads to come. With the usual stack of 8 MiB, the kernel gives its top a huge page, and clears 2
-// MiB for that; a heap of their own takes three system calls. It is only slower without, so that errors do
-// not matter.
+// For all threads created from now on: with the default 8 MiB stack the kernel backs its top with a huge page
+// and clears 2 MiB; a malloc arena per thread costs three system calls. Failure only costs speed, so errors
+// are ignored.
 inline void use_small_threads() noexcept {
   constexpr std::size_t kStack = 512 << 10;  // libzstd, which does the most on it, keeps its tables elsewhere
   ::mallopt(M_ARENA_MAX, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// For who has blocked all signals, and yet is to end when one of them says so.
+// For programs that block all signals and still terminate on one of them.
 #pragma once
 
 #include <csignal>

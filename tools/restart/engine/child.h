@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A process that becomes a saved one.
+// Turns a forked process into a saved one.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a process can do only by becoming another one: somebody else does it, and hands over a descriptor.
+// Operations that need another process's context: a helper process does them and passes back a descriptor.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Cleans up after a cr_restart that was killed: what it has made under a name would stay for ever.
+// Removes the named objects that a restart has created when cr_restart is killed.
 #pragma once
 
 #include <sys/types.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How long processes of other users than cr_restart's take for what they do when they have their ids.
-//
-// Until then nobody but cr_restart's own user can hold them up, and reading their memory may take any time.
-// After that their users can stop them, and cr_restart would wait for ever.
+// Time limit for processes of users other than cr_restart's once they have their ids. Until then only
+// cr_restart's user can stall them; after that their own users can stop them, and cr_restart would wait
+// forever.
 #pragma once
 
 #include <chrono>

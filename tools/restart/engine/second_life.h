@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// C++ in a process that shares its memory with the one that forked it (CLONE_VM), as a thread would: on a
-// stack and with thread-local storage of its own.
+// C++ in a CLONE_VM child: like a thread, it runs on its own stack and thread-local storage.
 //
 // The library has both for threads only. So a thread is made, which ends at once without telling the library:
 // what it had is left for the process.

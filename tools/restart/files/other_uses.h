@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Files that the job writes to and that are in use outside of it, too: by a process that has one open for writing, such as the
-// script whose log the job's output is; or by cr_restart, which reads the context there.  Neither may be cut under
-// them, and nothing of theirs be overwritten.
+// Files that the job writes to and that are in use outside it: open for writing in another process, such as
+// the script that owns the log, or read by cr_restart as the context. They must be neither truncated nor
+// overwritten.
 #pragma once
 
 #include <sys/types.h>
