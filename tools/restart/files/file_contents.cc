@@ -244,13 +244,33 @@ UniqueFd make_copy(const FileRestoreInput& input, const Inode& inode, const File
   return fd;
 }
 
-void finish_contents(const Inode& inode, int fd) {
+namespace {
+
+bool are_all(const Creds& creds, std::uint32_t uid, std::uint32_t gid) {
+  const cryo_creds& head = creds.head;
+  return head.uid == uid && head.euid == uid && head.suid == uid && head.fsuid == uid && head.gid == gid && head.egid == gid &&
+         head.sgid == gid && head.fsgid == gid;
+}
+
+// All processes and threads have the ids that the file would give: nobody can gain anything by executing it.
+bool gives_nothing(const Context& context, const Inode& inode) {
+  const auto is_owner = [&inode](const std::optional<Creds>& creds) { return creds && are_all(*creds, inode.head.uid, inode.head.gid); };
+  return std::all_of(context.processes.begin(), context.processes.end(), [&](const Process& process) {
+    return is_owner(process.creds) && std::all_of(process.threads.begin(), process.threads.end(), [&](const Thread& thread) {
+             return !thread.creds || is_owner(thread.creds);
+           });
+  });
+}
+
+}  // namespace
+
+void finish_contents(const Context& context, const Inode& inode, int fd) {
   struct stat now;
   if (::fstat(fd, &now) != 0) fail_errno("fstat");
   // Ownership is restored where the process may; the file is open already, so nobody needs it to. Some file
   // systems say of whom and of what mode a file is as their user likes: a setuid file of root's, say.
-  // Root makes none with such a mode: whoever has it open could execute it.
-  const mode_t mode = inode.head.mode & (::getuid() == 0 ? 01777 : 07777);
+  // Root makes none with such a mode for others: whoever has it open could execute it.
+  const mode_t mode = inode.head.mode & (::getuid() == 0 && !gives_nothing(context, inode) ? 01777 : 07777);
   const bool other_owner = now.st_uid != inode.head.uid || now.st_gid != inode.head.gid;
   if (other_owner) (void)names::fchown(fd, inode.head.uid, inode.head.gid);
   if ((other_owner || (now.st_mode & 07777) != mode) && names::fchmod(fd, mode) != 0 && now.st_uid == names::owner())

@@ -475,7 +475,7 @@ FileStore FileMaker::make() {
     // The kernel alone says whose a memfd is, and cr_restart has made it.
     std::optional<OwnNames> own;
     if (inode.head.flags & CRYO_INODE_MEMFD) own.emplace();
-    finish_contents(inode, contents.fd.get());
+    finish_contents(input_.context, inode, contents.fd.get());
     if (seals_of(inode) != 0) store_.seals.emplace_back(std::move(contents.fd), seals_of(inode));
   }
   sockets_.finish([this](std::uint32_t id) {

@@ -157,7 +157,7 @@ void fill_pages(const FilePages& pages, int fd, const std::string& path);
 // The same contents in a file that is there and empty.
 void fill_contents(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path);
 // Once all its files are open: owner, mode, times.
-void finish_contents(const Inode& inode, int fd);
+void finish_contents(const Context& context, const Inode& inode, int fd);
 
 struct PipeEnds {
   UniqueFd reader, writer;
